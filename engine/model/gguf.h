@@ -1,0 +1,98 @@
+/*
+ * GGUF v2 and v3: a file mapped read-only, its metadata and its table of
+ * tensors.  The format: github.com/ggml-org/ggml, docs/gguf.md.
+ *
+ * Invariant: whatever an opened file says was checked: every string, array
+ * and tensor lies inside the mapping, products of sizes do not overflow,
+ * tensor types are known and rows hold whole blocks.  Errors name the file,
+ * the field and the reason.
+ *
+ * llm_gguf_t owns the mapping and its index; names, values and tensor data
+ * point into the mapping and live until llm_gguf_close().
+ */
+
+#ifndef LLM_GGUF_H
+#define LLM_GGUF_H
+
+#include "engine/base/base.h"
+#include "kernels/types.h"
+
+typedef enum {
+    LLM_GGUF_U8 = 0,
+    LLM_GGUF_I8,
+    LLM_GGUF_U16,
+    LLM_GGUF_I16,
+    LLM_GGUF_U32,
+    LLM_GGUF_I32,
+    LLM_GGUF_F32,
+    LLM_GGUF_BOOL,
+    LLM_GGUF_STR,
+    LLM_GGUF_ARRAY,
+    LLM_GGUF_U64,
+    LLM_GGUF_I64,
+    LLM_GGUF_F64
+} llm_gguf_type_t;
+
+typedef struct {
+    llm_str_t         key;
+    llm_gguf_type_t   type;
+    llm_gguf_type_t   item;             /* of an array's items */
+    uint64_t          count;            /* items of an array, else 1 */
+    const char       *data;             /* unaligned: read with memcpy */
+} llm_gguf_kv_t;
+
+typedef struct {
+    llm_str_t         name;
+    uint32_t          n_dims;
+    uint64_t          ne[4];            /* ne[0] is the row length */
+    llm_type_t        type;
+    size_t            size;             /* bytes */
+    const void       *data;
+} llm_gguf_tensor_t;
+
+typedef struct llm_gguf_s  llm_gguf_t;
+
+/* maps a file; NULL and *err on any fault */
+llm_gguf_t *llm_gguf_open(const char *path, llm_err_t *err);
+/* the same over bytes that the caller keeps alive; name is for messages */
+llm_gguf_t *llm_gguf_open_memory(const void *data, size_t len,
+    const char *name, llm_err_t *err);
+void llm_gguf_close(llm_gguf_t *g);
+
+const char *llm_gguf_name(const llm_gguf_t *g);
+uint32_t llm_gguf_version(const llm_gguf_t *g);
+size_t llm_gguf_size(const llm_gguf_t *g);
+
+size_t llm_gguf_n_kv(const llm_gguf_t *g);
+const llm_gguf_kv_t *llm_gguf_kv(const llm_gguf_t *g, size_t i);
+const llm_gguf_kv_t *llm_gguf_find(const llm_gguf_t *g, const char *key);
+
+/*
+ * Typed look-ups.  LLM_OK and *out; LLM_AGAIN when the key is absent (*out
+ * untouched); LLM_ERROR and *err when it has another type or does not fit.
+ * Any integer type is accepted for an integer, any number for a float.
+ */
+int llm_gguf_get_u32(const llm_gguf_t *g, const char *key, uint32_t *out,
+    llm_err_t *err);
+int llm_gguf_get_f32(const llm_gguf_t *g, const char *key, float *out,
+    llm_err_t *err);
+int llm_gguf_get_bool(const llm_gguf_t *g, const char *key, int *out,
+    llm_err_t *err);
+int llm_gguf_get_str(const llm_gguf_t *g, const char *key, llm_str_t *out,
+    llm_err_t *err);
+
+/*
+ * Walks an array of strings: *p starts at kv->data, is moved behind the
+ * string that is returned; the caller counts to kv->count.
+ */
+llm_str_t llm_gguf_next_str(const char **p);
+/* item i of an array of numbers (or the scalar itself when i is 0) */
+int64_t llm_gguf_item_int(const llm_gguf_kv_t *kv, uint64_t i);
+double llm_gguf_item_double(const llm_gguf_kv_t *kv, uint64_t i);
+
+size_t llm_gguf_n_tensors(const llm_gguf_t *g);
+const llm_gguf_tensor_t *llm_gguf_tensor(const llm_gguf_t *g, size_t i);
+const llm_gguf_tensor_t *llm_gguf_find_tensor(const llm_gguf_t *g,
+    const char *name);
+
+#endif /* LLM_GGUF_H */

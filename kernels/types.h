@@ -1,0 +1,48 @@
+/*
+ * The element types of weights, with GGUF's numbers, and what a block of
+ * each is: ggml's block formats (github.com/ggml-org/ggml,
+ * src/ggml-common.h gives the byte layout).
+ *
+ * Plain facts without state; shared by the engine and every backend.
+ */
+
+#ifndef LLM_TYPES_H
+#define LLM_TYPES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef enum {
+    LLM_TYPE_F32 = 0,
+    LLM_TYPE_F16 = 1,
+    LLM_TYPE_Q4_0 = 2,
+    LLM_TYPE_Q4_1 = 3,
+    LLM_TYPE_Q5_0 = 6,
+    LLM_TYPE_Q5_1 = 7,
+    LLM_TYPE_Q8_0 = 8,
+    LLM_TYPE_Q4_K = 12,
+    LLM_TYPE_Q5_K = 13,
+    LLM_TYPE_Q6_K = 14,
+    LLM_TYPE_BF16 = 30
+} llm_type_t;
+
+/* "Q4_K", or NULL for a type that is not supported */
+const char *llm_type_name(uint32_t type);
+/* elements and bytes of one block; 0 for a type that is not supported */
+size_t llm_type_block(uint32_t type);
+size_t llm_type_block_size(uint32_t type);
+/* bytes of n elements, n a multiple of the block */
+size_t llm_type_row_size(uint32_t type, size_t n);
+
+/*
+ * n elements of a row to float32, exactly as the format defines them;
+ * n must be a multiple of the block.  The reference for every kernel.
+ */
+void llm_dequantize(uint32_t type, const void *src, float *dst, size_t n);
+
+float llm_f16_to_f32(uint16_t h);
+uint16_t llm_f32_to_f16(float f);       /* round to nearest even */
+float llm_bf16_to_f32(uint16_t h);
+uint16_t llm_f32_to_bf16(float f);
+
+#endif /* LLM_TYPES_H */

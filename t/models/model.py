@@ -1,0 +1,147 @@
+"""Qwen3 in plain torch, as small as the demo model needs it.
+
+Pre-norm blocks of grouped-query attention with QK-norm and RoPE (rotating
+halves), and a SwiGLU feed-forward; the output head is the embedding.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+
+@dataclass
+class Config:
+    vocab: int = 2048
+    dim: int = 256
+    layers: int = 6
+    heads: int = 4
+    kv_heads: int = 2
+    head_dim: int = 64
+    ffn: int = 768
+    context: int = 4096
+    rope_base: float = 100000.0
+    eps: float = 1e-6
+
+
+def rope_tables(cfg, length, start=0):
+    """cos and sin of every position, [length, head_dim / 2]."""
+    half = cfg.head_dim // 2
+    freq = cfg.rope_base ** (-torch.arange(half, dtype=torch.float32) / half)
+    angle = torch.arange(start, start + length)[:, None] * freq[None]
+    return angle.cos(), angle.sin()
+
+
+def rotate(x, cos, sin):
+    """RoPE on x [batch, length, heads, head_dim]; the halves turn."""
+    a, b = x.chunk(2, dim=-1)
+    cos, sin = cos[None, :, None].to(x.dtype), sin[None, :, None].to(x.dtype)
+    return torch.cat((a * cos - b * sin, b * cos + a * sin), dim=-1)
+
+
+class Attention(nn.Module):
+    def __init__(self, cfg):
+        super().__init__()
+        self.cfg = cfg
+        kv = cfg.kv_heads * cfg.head_dim
+        self.q = nn.Linear(cfg.dim, cfg.heads * cfg.head_dim, bias=False)
+        self.k = nn.Linear(cfg.dim, kv, bias=False)
+        self.v = nn.Linear(cfg.dim, kv, bias=False)
+        self.o = nn.Linear(cfg.heads * cfg.head_dim, cfg.dim, bias=False)
+        self.q_norm = nn.RMSNorm(cfg.head_dim, eps=cfg.eps)
+        self.k_norm = nn.RMSNorm(cfg.head_dim, eps=cfg.eps)
+
+    def forward(self, x, rope, past=None):
+        """past, if given, is this layer's (k, v) list and grows by x."""
+        b, t, _ = x.shape
+        shape = (b, t, -1, self.cfg.head_dim)
+        q = rotate(self.q_norm(self.q(x).view(shape)), *rope).transpose(1, 2)
+        k = rotate(self.k_norm(self.k(x).view(shape)), *rope).transpose(1, 2)
+        v = self.v(x).view(shape).transpose(1, 2)
+        if past is not None:
+            if past:
+                k = torch.cat((past[0], k), dim=2)
+                v = torch.cat((past[1], v), dim=2)
+            past[:] = [k, v]
+        groups = self.cfg.heads // self.cfg.kv_heads
+        k = k.repeat_interleave(groups, dim=1)
+        v = v.repeat_interleave(groups, dim=1)
+        y = F.scaled_dot_product_attention(q, k, v, is_causal=t > 1)
+        return self.o(y.transpose(1, 2).reshape(b, t, -1))
+
+
+class FeedForward(nn.Module):
+    def __init__(self, cfg):
+        super().__init__()
+        self.gate = nn.Linear(cfg.dim, cfg.ffn, bias=False)
+        self.up = nn.Linear(cfg.dim, cfg.ffn, bias=False)
+        self.down = nn.Linear(cfg.ffn, cfg.dim, bias=False)
+
+    def forward(self, x):
+        return self.down(F.silu(self.gate(x)) * self.up(x))
+
+
+class Block(nn.Module):
+    def __init__(self, cfg):
+        super().__init__()
+        self.attn_norm = nn.RMSNorm(cfg.dim, eps=cfg.eps)
+        self.attn = Attention(cfg)
+        self.ffn_norm = nn.RMSNorm(cfg.dim, eps=cfg.eps)
+        self.ffn = FeedForward(cfg)
+
+    def forward(self, x, rope, past=None):
+        x = x + self.attn(self.attn_norm(x), rope, past)
+        return x + self.ffn(self.ffn_norm(x))
+
+
+class Qwen3(nn.Module):
+    def __init__(self, cfg):
+        super().__init__()
+        self.cfg = cfg
+        self.embed = nn.Embedding(cfg.vocab, cfg.dim)
+        self.blocks = nn.ModuleList(Block(cfg) for _ in range(cfg.layers))
+        self.norm = nn.RMSNorm(cfg.dim, eps=cfg.eps)
+        self._init_weights()
+
+    def _init_weights(self):
+        nn.init.normal_(self.embed.weight, std=0.02)
+        for name, p in self.blocks.named_parameters():
+            if p.dim() < 2:
+                continue
+            std = p.shape[1] ** -0.5
+            if name.endswith(("attn.o.weight", "ffn.down.weight")):
+                std /= (2 * self.cfg.layers) ** 0.5
+            nn.init.normal_(p, std=std)
+
+    def hidden(self, ids, start=0, past=None):
+        """Normed hidden states [batch, length, dim] of ids."""
+        x = self.embed(ids)
+        rope = rope_tables(self.cfg, ids.shape[1], start)
+        for i, block in enumerate(self.blocks):
+            x = block(x, rope, past[i] if past is not None else None)
+        return self.norm(x)
+
+    def head(self, hidden):
+        return F.linear(hidden, self.embed.weight)
+
+
+@torch.no_grad()
+def generate(model, ids, stop, limit=256, temperature=0.0, generator=None):
+    """New ids after the prompt `ids`, up to a stop id (left out)."""
+    past = [[] for _ in model.blocks]
+    out, step, start = [], list(ids), 0
+    while len(out) < limit:
+        h = model.hidden(torch.tensor([step]), start, past)[0, -1]
+        logits = model.head(h).float()
+        start += len(step)
+        if temperature > 0:
+            p = torch.softmax(logits / temperature, dim=-1)
+            token = int(torch.multinomial(p, 1, generator=generator))
+        else:
+            token = int(logits.argmax())
+        if token in stop:
+            break
+        out.append(token)
+        step = [token]
+    return out
