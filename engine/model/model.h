@@ -1,0 +1,88 @@
+/*
+ * A model: a GGUF file's weights on a device, and the forward pass of one
+ * step over them.
+ *
+ * An architecture is a row of facts (engine/model/arch.c): names of tensors,
+ * biases, QK-norm, kind of RoPE, activation.  The forward pass reads the row
+ * and never the name.
+ *
+ * A model owns its device, weights, KV pages and the mapping of its file.
+ * One thread at a time drives it.
+ */
+
+#ifndef LLM_MODEL_H
+#define LLM_MODEL_H
+
+#include "engine/model/gguf.h"
+#include "kernels/kernels.h"
+
+typedef struct {
+    char         arch[32];
+    char         name[128];             /* general.name, or the file's name */
+    uint32_t     n_layers;
+    uint32_t     n_embd;
+    uint32_t     n_ff;
+    uint32_t     n_heads;
+    uint32_t     n_kv_heads;
+    uint32_t     head_dim_k;
+    uint32_t     head_dim_v;
+    uint32_t     n_vocab;
+    uint32_t     n_ctx_train;
+    uint32_t     n_rot;
+    float        norm_eps;
+    uint64_t     n_params;
+    uint64_t     n_bytes;               /* of all tensors */
+} llm_hparams_t;
+
+typedef struct {
+    const char  *device;                /* "auto", "cpu", "cuda", "cuda:1",
+                                           "emu", "reference"; NULL: auto */
+    const char  *isa;                   /* as in llm_dev_opts_t */
+    const char  *backend_dir;           /* where llm_cuda.so, llm_emu.so lie;
+                                           NULL: beside this library */
+    uint32_t     threads;
+    uint32_t     ctx;                   /* longest sequence, 0: trained */
+    uint32_t     batch;                 /* rows of a step, 0: 512 */
+    uint32_t     max_seqs;              /* sequences of a step, 0: 16 */
+    size_t       kv_bytes;              /* memory for pages, 0: max_seqs
+                                           sequences of ctx, but no more than
+                                           half of the free memory */
+    llm_log_pt   log;
+    void        *log_data;
+    /* progress of a load in thousandths; may be NULL */
+    void       (*progress)(void *data, int permille);
+    void        *progress_data;
+    const int   *cancel;                /* load gives up when *cancel != 0;
+                                           atomic, may be NULL */
+} llm_model_opts_t;
+
+typedef struct llm_model_s  llm_model_t;
+
+/* reads and checks the header alone: architecture, shapes, all tensors */
+int llm_model_check(const llm_gguf_t *g, llm_hparams_t *hp, llm_err_t *err);
+
+llm_model_t *llm_model_load(const char *path, const llm_model_opts_t *opts,
+    llm_err_t *err);
+void llm_model_free(llm_model_t *m);
+
+const llm_hparams_t *llm_model_hparams(const llm_model_t *m);
+const llm_gguf_t *llm_model_gguf(const llm_model_t *m);
+uint32_t llm_model_ctx(const llm_model_t *m);
+uint32_t llm_model_batch(const llm_model_t *m);
+uint32_t llm_model_max_seqs(const llm_model_t *m);
+uint32_t llm_model_n_pages(const llm_model_t *m);
+/* "AVX-512 VNNI, 2 threads": the device, for the log and for info */
+void llm_model_device(const llm_model_t *m, char *buf, size_t size);
+
+/*
+ * One step (kernels.h).  n_tokens <= batch, n_seqs <= max_seqs, every
+ * kv_len <= ctx; asserted.  Then llm_model_logits(m, i) is the row of
+ * out_rows[i], n_vocab floats, valid until the next step.
+ */
+int llm_model_forward(llm_model_t *m, const llm_batch_t *b, llm_err_t *err);
+const float *llm_model_logits(llm_model_t *m, uint32_t i);
+
+/* copies one KV page to another, all layers; between steps */
+void llm_model_copy_page(llm_model_t *m, uint32_t src, uint32_t dst);
+
+#endif /* LLM_MODEL_H */

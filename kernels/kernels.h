@@ -1,0 +1,242 @@
+/*
+ * The operations that a model is made of: one table per backend.  The
+ * forward pass (engine/model/forward.c) is written once against this table;
+ * kernels/cpu/reference.c implements it in plain float32 C and is what every
+ * other implementation is checked against.
+ *
+ * Invariants
+ *   - A result row depends on its own row, its own sequence and the weights
+ *     alone, never on how many rows or sequences share the step: reductions
+ *     run in an order fixed by the weight's shape and the position in the
+ *     sequence.  Hence the same request gives the same bits in any batch.
+ *   - Between begin() and end() an operation only enqueues or computes; it
+ *     cannot fail.  A device error surfaces in end().
+ *   - No operation allocates; what a step needs was allocated by the
+ *     *_create() calls and by open().
+ *
+ * Ownership: a device owns its threads, streams and scratch memory; what a
+ * *_create() returned is the caller's to free before close().  Weights keep a
+ * pointer into the mapped file when that layout is used as it is, so the
+ * file outlives them.  One thread at a time drives a device.
+ */
+
+#ifndef LLM_KERNELS_H
+#define LLM_KERNELS_H
+
+#include "engine/base/base.h"
+#include "kernels/types.h"
+
+/* tokens of one KV page; pages of all layers share one number */
+#define LLM_KV_PAGE      16
+
+typedef struct llm_ops_s     llm_ops_t;
+typedef struct llm_act_s     llm_act_t;     /* rows of activations */
+typedef struct llm_weight_s  llm_weight_t;  /* a matrix as the device likes */
+typedef struct llm_vec_s     llm_vec_t;     /* a float32 vector: norm, bias */
+typedef struct llm_kv_s      llm_kv_t;      /* the pages of all layers */
+
+/* a backend's device begins with this */
+typedef struct {
+    const llm_ops_t  *ops;
+} llm_dev_t;
+
+typedef struct {
+    uint32_t     threads;               /* CPU threads, 0: all online cores */
+    int          index;                 /* which GPU; -1: any */
+    const char  *isa;                   /* CPU: "avx2", "avx512", "amx",
+                                           "reference"; NULL: the best */
+    llm_log_pt   log;                   /* may be NULL */
+    void        *log_data;
+    /* the most a step will ever hold; scratch is sized by them */
+    uint32_t     max_tokens;            /* rows of a step */
+    uint32_t     max_seqs;
+    uint32_t     max_pages;             /* pages of one sequence */
+} llm_dev_opts_t;
+
+/*
+ * One step: rows of several sequences, the rows of a sequence together and
+ * in order of position.  Arrays belong to the caller and stay until end().
+ */
+typedef struct {
+    uint32_t         n_tokens;          /* rows */
+    uint32_t         n_seqs;
+    uint32_t         n_out;             /* rows that want logits */
+    uint32_t         max_pages;         /* stride of pages */
+    const int32_t   *tokens;            /* [n_tokens] */
+    const uint32_t  *pos;               /* [n_tokens] position in sequence */
+    const uint32_t  *seq_rows;          /* [n_seqs + 1] first row of each */
+    const uint32_t  *kv_len;            /* [n_seqs] positions cached once this
+                                           step is written: pos of its last
+                                           row + 1 */
+    const uint32_t  *pages;             /* [n_seqs][max_pages] page numbers;
+                                           position p lies in page
+                                           pages[p / LLM_KV_PAGE] at slot
+                                           p % LLM_KV_PAGE */
+    const uint32_t  *out_rows;          /* [n_out] ascending row numbers */
+} llm_batch_t;
+
+/* which rows of the step an operation works on */
+typedef enum {
+    LLM_ROWS_ALL = 0,                   /* n_tokens */
+    LLM_ROWS_OUT                        /* n_out, after gather() */
+} llm_rows_t;
+
+/* what an activation buffer is for; a backend picks the element type */
+typedef enum {
+    LLM_ACT_RESIDUAL = 0,               /* summed over layers: float32 */
+    LLM_ACT_VALUE,
+    LLM_ACT_LOGITS                      /* float32 */
+} llm_act_kind_t;
+
+/* how a weight will be used (or-ed) */
+#define LLM_WEIGHT_LINEAR  1
+#define LLM_WEIGHT_EMBED   2
+
+typedef enum {
+    LLM_GLU_SILU = 0,
+    LLM_GLU_GELU                        /* tanh approximation */
+} llm_glu_t;
+
+typedef enum {
+    LLM_ROPE_NORM = 0,                  /* pairs (2i, 2i + 1): llama */
+    LLM_ROPE_NEOX                       /* pairs (i, i + n / 2): qwen */
+} llm_rope_kind_t;
+
+/* rotary embedding of one model, arXiv:2104.09864 */
+typedef struct {
+    llm_rope_kind_t   kind;
+    uint32_t          n_dims;           /* rotated dimensions of a head */
+    const llm_vec_t  *inv_freq;         /* [n_dims / 2], scaling included */
+    float             mscale;           /* YaRN's factor on cos and sin */
+} llm_rope_t;
+
+typedef struct {
+    uint32_t     n_layers;
+    uint32_t     n_pages;
+    uint32_t     n_kv_heads;
+    uint32_t     head_dim_k;
+    uint32_t     head_dim_v;
+} llm_kv_opts_t;
+
+/* y = x W^T (+ bias) (+ y) */
+typedef struct {
+    const llm_weight_t  *w;             /* [n_out, n_in] */
+    const llm_vec_t     *bias;          /* [n_out] or NULL */
+    llm_act_t           *y;             /* rows of n_out */
+    int                  add;           /* y += instead of y = */
+} llm_linear_t;
+
+/* the heads of one attention layer */
+typedef struct {
+    uint32_t          layer;
+    uint32_t          n_heads;
+    uint32_t          n_kv_heads;
+    uint32_t          head_dim_k;
+    uint32_t          head_dim_v;
+    float             scale;            /* of the scores */
+    const llm_vec_t  *q_norm;           /* [head_dim_k] RMS norm, or NULL */
+    const llm_vec_t  *k_norm;
+    float             norm_eps;
+} llm_heads_t;
+
+
+struct llm_ops_s {
+    const char   *name;                 /* "cpu", "reference", "cuda" ... */
+
+    /* LLM_ERROR and *err when there is no such device */
+    int         (*open)(llm_dev_t **dev, const llm_dev_opts_t *opts,
+                        llm_err_t *err);
+    void        (*close)(llm_dev_t *dev);
+    /* one line for people: "AVX-512 VNNI, 2 threads", "NVIDIA H200 ..." */
+    void        (*describe)(llm_dev_t *dev, char *buf, size_t size);
+    /* bytes free for KV pages on the device */
+    size_t      (*memory_free)(llm_dev_t *dev);
+
+    /*
+     * src holds rows of `type` in GGUF's layout, n_out rows of n_in; it may
+     * be unaligned.  The device may keep it or make a layout of its own.
+     */
+    llm_weight_t  *(*weight_create)(llm_dev_t *dev, uint32_t type,
+                        uint32_t n_out, uint32_t n_in, const void *src,
+                        int usage, llm_err_t *err);
+    void        (*weight_free)(llm_dev_t *dev, llm_weight_t *w);
+    llm_vec_t  *(*vec_create)(llm_dev_t *dev, const float *src, uint32_t n,
+                        llm_err_t *err);
+    void        (*vec_free)(llm_dev_t *dev, llm_vec_t *v);
+    llm_act_t  *(*act_create)(llm_dev_t *dev, uint32_t max_rows,
+                        uint32_t cols, llm_act_kind_t kind, llm_err_t *err);
+    void        (*act_free)(llm_dev_t *dev, llm_act_t *a);
+    llm_kv_t   *(*kv_create)(llm_dev_t *dev, const llm_kv_opts_t *opts,
+                        llm_err_t *err);
+    void        (*kv_free)(llm_dev_t *dev, llm_kv_t *kv);
+    /* bytes that one page of all layers takes with these options */
+    size_t      (*kv_page_size)(llm_dev_t *dev, const llm_kv_opts_t *opts);
+
+    /* all layers of page src to page dst; between steps */
+    void        (*kv_copy)(llm_dev_t *dev, llm_kv_t *kv, uint32_t src,
+                        uint32_t dst);
+
+    /*
+     * begin() takes a step; LLM_AGAIN says that the device replayed a
+     * captured step and the caller goes straight to end().  end() waits for
+     * the results and reports device errors.
+     */
+    int         (*begin)(llm_dev_t *dev, const llm_batch_t *batch,
+                        llm_err_t *err);
+    int         (*end)(llm_dev_t *dev, llm_err_t *err);
+
+    /* x[row] = w[tokens[row]] */
+    void        (*embed)(llm_dev_t *dev, const llm_weight_t *w,
+                        llm_act_t *x);
+    /*
+     * If add is not NULL, x += add; then y = x / rms(x) * w, where
+     * rms(x) = sqrt(mean(x^2) + eps).
+     */
+    void        (*norm)(llm_dev_t *dev, llm_rows_t rows, llm_act_t *x,
+                        const llm_act_t *add, const llm_vec_t *w, float eps,
+                        llm_act_t *y);
+    /* n products of the same x; the outputs are different buffers */
+    void        (*linear)(llm_dev_t *dev, llm_rows_t rows,
+                        const llm_act_t *x, const llm_linear_t *out,
+                        uint32_t n);
+    /*
+     * q [rows, n_heads * head_dim_k] and k get their RMS norm per head (if
+     * any) and are rotated in place by pos; then k and v are written to
+     * the cache.
+     */
+    void        (*rope_kv)(llm_dev_t *dev, const llm_heads_t *h,
+                        const llm_rope_t *rope, llm_act_t *q, llm_act_t *k,
+                        const llm_act_t *v, llm_kv_t *kv);
+    /*
+     * Causal attention of every row over its sequence's cache, grouped
+     * heads (arXiv:2305.13245): out [rows, n_heads * head_dim_v].
+     */
+    void        (*attention)(llm_dev_t *dev, const llm_heads_t *h,
+                        const llm_act_t *q, const llm_kv_t *kv,
+                        llm_act_t *out);
+    /* y = act(gate) * up */
+    void        (*glu)(llm_dev_t *dev, llm_glu_t act, const llm_act_t *gate,
+                        const llm_act_t *up, llm_act_t *y);
+    /* y[i] = x[out_rows[i]] */
+    void        (*gather)(llm_dev_t *dev, const llm_act_t *x, llm_act_t *y);
+
+    /*
+     * After end(): n rows of a buffer as float32, [n][cols].  map() gives a
+     * host pointer that stays valid until the next begin(), without a copy
+     * where the device can; write() is for tests.
+     */
+    const float  *(*map)(llm_dev_t *dev, const llm_act_t *a, uint32_t row,
+                        uint32_t n);
+    void        (*write)(llm_dev_t *dev, llm_act_t *a, uint32_t row,
+                        uint32_t n, const float *src);
+};
+
+
+extern const llm_ops_t  llm_ops_reference;
+extern const llm_ops_t  llm_ops_cpu;
+
+/* what a backend's shared object exports under LLM_BACKEND_SYMBOL */
+#define LLM_BACKEND_SYMBOL  "llm_backend"
+typedef const llm_ops_t *(*llm_backend_pt)(void);
+
+#endif /* LLM_KERNELS_H */
