@@ -1,0 +1,481 @@
+/*
+ * The table of element types and the exact float32 value of each format;
+ * see types.h.  Blocks are read byte by byte: a row needs no alignment.
+ */
+
+#include "kernels/types.h"
+
+#include <string.h>
+
+
+typedef void (*llm_dequantize_pt)(const uint8_t *block, float *dst);
+
+typedef struct {
+    const char         *name;
+    uint32_t            block;          /* elements */
+    uint32_t            size;           /* bytes */
+    llm_dequantize_pt   dequantize;     /* one block */
+} llm_type_row_t;
+
+
+static float
+llm_load_f16(const uint8_t *p)
+{
+    uint16_t  h;
+
+    memcpy(&h, p, sizeof(h));
+
+    return llm_f16_to_f32(h);
+}
+
+
+static void
+llm_block_f32(const uint8_t *b, float *dst)
+{
+    memcpy(dst, b, sizeof(float));
+}
+
+
+static void
+llm_block_f16(const uint8_t *b, float *dst)
+{
+    *dst = llm_load_f16(b);
+}
+
+
+static void
+llm_block_bf16(const uint8_t *b, float *dst)
+{
+    uint16_t  h;
+
+    memcpy(&h, b, sizeof(h));
+    *dst = llm_bf16_to_f32(h);
+}
+
+
+/* d f16, 16 bytes of two nibbles: the low ones are the first half */
+
+static void
+llm_block_q4_0(const uint8_t *b, float *dst)
+{
+    int             i;
+    float           d;
+    const uint8_t  *q;
+
+    d = llm_load_f16(b);
+    q = b + 2;
+
+    for (i = 0; i < 16; i++) {
+        dst[i] = d * (float) ((q[i] & 15) - 8);
+        dst[i + 16] = d * (float) ((q[i] >> 4) - 8);
+    }
+}
+
+
+/* d f16, m f16, nibbles */
+
+static void
+llm_block_q4_1(const uint8_t *b, float *dst)
+{
+    int             i;
+    float           d, m;
+    const uint8_t  *q;
+
+    d = llm_load_f16(b);
+    m = llm_load_f16(b + 2);
+    q = b + 4;
+
+    for (i = 0; i < 16; i++) {
+        dst[i] = d * (float) (q[i] & 15) + m;
+        dst[i + 16] = d * (float) (q[i] >> 4) + m;
+    }
+}
+
+
+/* bit i of the 32 bits at h is the fifth bit of element i */
+
+static int
+llm_fifth(const uint8_t *h, int i)
+{
+    return ((h[i / 8] >> (i % 8)) & 1) << 4;
+}
+
+
+/* d f16, 32 high bits, nibbles */
+
+static void
+llm_block_q5_0(const uint8_t *b, float *dst)
+{
+    int             i;
+    float           d;
+    const uint8_t  *h, *q;
+
+    d = llm_load_f16(b);
+    h = b + 2;
+    q = b + 6;
+
+    for (i = 0; i < 16; i++) {
+        dst[i] = d * (float) (((q[i] & 15) | llm_fifth(h, i)) - 16);
+        dst[i + 16] = d * (float) (((q[i] >> 4) | llm_fifth(h, i + 16)) - 16);
+    }
+}
+
+
+/* d f16, m f16, 32 high bits, nibbles */
+
+static void
+llm_block_q5_1(const uint8_t *b, float *dst)
+{
+    int             i;
+    float           d, m;
+    const uint8_t  *h, *q;
+
+    d = llm_load_f16(b);
+    m = llm_load_f16(b + 2);
+    h = b + 4;
+    q = b + 8;
+
+    for (i = 0; i < 16; i++) {
+        dst[i] = d * (float) ((q[i] & 15) | llm_fifth(h, i)) + m;
+        dst[i + 16] = d * (float) ((q[i] >> 4) | llm_fifth(h, i + 16)) + m;
+    }
+}
+
+
+/* d f16, 32 signed bytes */
+
+static void
+llm_block_q8_0(const uint8_t *b, float *dst)
+{
+    int    i;
+    float  d;
+
+    d = llm_load_f16(b);
+
+    for (i = 0; i < 32; i++) {
+        dst[i] = d * (float) (int8_t) b[2 + i];
+    }
+}
+
+
+/*
+ * The K types with 8 sub-blocks of 32: 12 bytes hold 8 scales and 8 minima
+ * of 6 bits; the first four of each lie in the low bits of bytes 0-3 and
+ * 4-7, the last four have their low nibbles in bytes 8-11 and their high
+ * bits on top of the first eight bytes.
+ */
+
+static void
+llm_k_scale(const uint8_t *s, int i, int *scale, int *min)
+{
+    if (i < 4) {
+        *scale = s[i] & 63;
+        *min = s[i + 4] & 63;
+        return;
+    }
+
+    *scale = (s[i + 4] & 15) | ((s[i - 4] >> 6) << 4);
+    *min = (s[i + 4] >> 4) | ((s[i] >> 6) << 4);
+}
+
+
+/*
+ * d f16, dmin f16, 12 bytes of scales, 128 bytes of nibbles: each 32 bytes
+ * are two sub-blocks, low nibbles first
+ */
+
+static void
+llm_block_q4_k(const uint8_t *b, float *dst)
+{
+    int             i, j, scale, min;
+    float           d, dmin, f, m;
+    const uint8_t  *q;
+
+    d = llm_load_f16(b);
+    dmin = llm_load_f16(b + 2);
+
+    for (i = 0; i < 8; i++) {
+        llm_k_scale(b + 4, i, &scale, &min);
+        f = d * (float) scale;
+        m = dmin * (float) min;
+        q = b + 16 + (i / 2) * 32;
+
+        for (j = 0; j < 32; j++) {
+            *dst++ = f * (float) ((q[j] >> (i % 2 * 4)) & 15) - m;
+        }
+    }
+}
+
+
+/*
+ * as Q4_K with 32 bytes of high bits between scales and nibbles: bit i of
+ * byte j belongs to element j of sub-block i
+ */
+
+static void
+llm_block_q5_k(const uint8_t *b, float *dst)
+{
+    int             i, j, v, scale, min;
+    float           d, dmin, f, m;
+    const uint8_t  *h, *q;
+
+    d = llm_load_f16(b);
+    dmin = llm_load_f16(b + 2);
+    h = b + 16;
+
+    for (i = 0; i < 8; i++) {
+        llm_k_scale(b + 4, i, &scale, &min);
+        f = d * (float) scale;
+        m = dmin * (float) min;
+        q = b + 48 + (i / 2) * 32;
+
+        for (j = 0; j < 32; j++) {
+            v = ((q[j] >> (i % 2 * 4)) & 15) | (((h[j] >> i) & 1) << 4);
+            *dst++ = f * (float) v - m;
+        }
+    }
+}
+
+
+/*
+ * 128 bytes of low nibbles, 64 bytes of pairs of high bits, 16 signed
+ * scales, d f16.  Each half of 128 elements is four runs of 32: runs 0 and
+ * 1 take the low nibbles of 64 bytes, runs 2 and 3 the high ones; run r has
+ * bits 2r and 2r+1 of the half's 32 high bytes.
+ */
+
+static void
+llm_block_q6_k(const uint8_t *b, float *dst)
+{
+    int             half, r, j, v, scale;
+    float           d;
+    const uint8_t  *ql, *qh;
+
+    d = llm_load_f16(b + 208);
+
+    for (half = 0; half < 2; half++) {
+        qh = b + 128 + half * 32;
+
+        for (r = 0; r < 4; r++) {
+            ql = b + half * 64 + (r % 2) * 32;
+
+            for (j = 0; j < 32; j++) {
+                v = ((ql[j] >> (r / 2 * 4)) & 15)
+                    | (((qh[j] >> (r * 2)) & 3) << 4);
+                scale = (int8_t) b[192 + half * 8 + r * 2 + j / 16];
+
+                *dst++ = d * (float) scale * (float) (v - 32);
+            }
+        }
+    }
+}
+
+
+static const llm_type_row_t  llm_types[] = {
+    [LLM_TYPE_F32]  = { "F32", 1, 4, llm_block_f32 },
+    [LLM_TYPE_F16]  = { "F16", 1, 2, llm_block_f16 },
+    [LLM_TYPE_Q4_0] = { "Q4_0", 32, 18, llm_block_q4_0 },
+    [LLM_TYPE_Q4_1] = { "Q4_1", 32, 20, llm_block_q4_1 },
+    [LLM_TYPE_Q5_0] = { "Q5_0", 32, 22, llm_block_q5_0 },
+    [LLM_TYPE_Q5_1] = { "Q5_1", 32, 24, llm_block_q5_1 },
+    [LLM_TYPE_Q8_0] = { "Q8_0", 32, 34, llm_block_q8_0 },
+    [LLM_TYPE_Q4_K] = { "Q4_K", 256, 144, llm_block_q4_k },
+    [LLM_TYPE_Q5_K] = { "Q5_K", 256, 176, llm_block_q5_k },
+    [LLM_TYPE_Q6_K] = { "Q6_K", 256, 210, llm_block_q6_k },
+    [LLM_TYPE_BF16] = { "BF16", 1, 2, llm_block_bf16 }
+};
+
+
+static const llm_type_row_t *
+llm_type_row(uint32_t type)
+{
+    if (type >= sizeof(llm_types) / sizeof(llm_types[0])
+        || llm_types[type].name == NULL)
+    {
+        return NULL;
+    }
+
+    return &llm_types[type];
+}
+
+
+const char *
+llm_type_name(uint32_t type)
+{
+    const llm_type_row_t  *row;
+
+    row = llm_type_row(type);
+
+    return row ? row->name : NULL;
+}
+
+
+size_t
+llm_type_block(uint32_t type)
+{
+    const llm_type_row_t  *row;
+
+    row = llm_type_row(type);
+
+    return row ? row->block : 0;
+}
+
+
+size_t
+llm_type_block_size(uint32_t type)
+{
+    const llm_type_row_t  *row;
+
+    row = llm_type_row(type);
+
+    return row ? row->size : 0;
+}
+
+
+size_t
+llm_type_row_size(uint32_t type, size_t n)
+{
+    const llm_type_row_t  *row;
+
+    row = llm_type_row(type);
+
+    return row ? n / row->block * row->size : 0;
+}
+
+
+void
+llm_dequantize(uint32_t type, const void *src, float *dst, size_t n)
+{
+    size_t                 i;
+    const uint8_t         *b;
+    const llm_type_row_t  *row;
+
+    row = llm_type_row(type);
+    if (row == NULL) {
+        return;
+    }
+
+    if (type == LLM_TYPE_F32) {
+        memcpy(dst, src, n * sizeof(float));
+        return;
+    }
+
+    b = src;
+
+    for (i = 0; i < n; i += row->block) {
+        row->dequantize(b, dst + i);
+        b += row->size;
+    }
+}
+
+
+static float
+llm_bits_to_f32(uint32_t u)
+{
+    float  f;
+
+    memcpy(&f, &u, sizeof(f));
+
+    return f;
+}
+
+
+static uint32_t
+llm_f32_to_bits(float f)
+{
+    uint32_t  u;
+
+    memcpy(&u, &f, sizeof(u));
+
+    return u;
+}
+
+
+float
+llm_f16_to_f32(uint16_t h)
+{
+    float     f;
+    uint32_t  sign, exp, mant;
+
+    sign = (uint32_t) (h & 0x8000) << 16;
+    exp = (h >> 10) & 31;
+    mant = h & 0x3ff;
+
+    if (exp == 31) {
+        return llm_bits_to_f32(sign | 0x7f800000 | mant << 13);
+    }
+
+    if (exp == 0) {
+        /* a subnormal is mant * 2^-24, exact in float32 */
+        f = (float) mant * 0x1p-24f;
+        return llm_bits_to_f32(sign | llm_f32_to_bits(f));
+    }
+
+    return llm_bits_to_f32(sign | (exp + 112) << 23 | mant << 13);
+}
+
+
+uint16_t
+llm_f32_to_f16(float f)
+{
+    uint32_t  u, sign, mant, shift, rest, half;
+
+    u = llm_f32_to_bits(f);
+    sign = (u >> 16) & 0x8000;
+    u &= 0x7fffffff;
+
+    if (u > 0x7f800000) {
+        return (uint16_t) (sign | 0x7e00 | ((u >> 13) & 0x3ff));
+    }
+
+    if (u >= 0x477ff000) {
+        /* 65520 and more round to infinity */
+        return (uint16_t) (sign | 0x7c00);
+    }
+
+    if (u >= 0x38800000) {
+        u -= 112u << 23;
+        u += 0xfff + ((u >> 13) & 1);
+        return (uint16_t) (sign | u >> 13);
+    }
+
+    if (u < 0x33000000) {
+        return (uint16_t) sign;
+    }
+
+    /* a subnormal: the mantissa with its hidden bit in units of 2^-24 */
+
+    shift = 126 - (u >> 23);
+    mant = (u & 0x7fffff) | 0x800000;
+    rest = mant & ((1u << shift) - 1);
+    half = 1u << (shift - 1);
+    mant >>= shift;
+
+    if (rest > half || (rest == half && (mant & 1))) {
+        mant++;
+    }
+
+    return (uint16_t) (sign | mant);
+}
+
+
+float
+llm_bf16_to_f32(uint16_t h)
+{
+    return llm_bits_to_f32((uint32_t) h << 16);
+}
+
+
+uint16_t
+llm_f32_to_bf16(float f)
+{
+    uint32_t  u;
+
+    u = llm_f32_to_bits(f);
+
+    if ((u & 0x7fffffff) > 0x7f800000) {
+        return (uint16_t) (u >> 16 | 64);
+    }
+
+    return (uint16_t) ((u + 0x7fff + ((u >> 16) & 1)) >> 16);
+}
