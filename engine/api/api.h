@@ -1,0 +1,114 @@
+/*
+ * Wire formats: OpenAI's requests in, answers, SSE frames and error bodies
+ * out.  Runs in the worker's event loop: no tensor, no nginx, no blocking.
+ *
+ * A llm_api_t is one request's side of the format: made by parse(), fed with
+ * the engine's events, it writes bytes for the client.  It owns its memory
+ * (an arena) and what it gathers for an answer that is not streamed.
+ *
+ * Invariant: frames are built from prepared pieces, without a JSON tree;
+ * every error body has message, type, param and code.
+ */
+
+#ifndef LLM_API_H
+#define LLM_API_H
+
+#include "engine/api/json.h"
+#include "engine/llm.h"
+
+typedef enum {
+    LLM_API_CHAT = 0,
+    LLM_API_COMPLETIONS,
+    LLM_API_MODELS,                     /* the list: GET */
+    LLM_API_MODEL,                      /* one: GET /models/ID */
+    LLM_API_UNKNOWN
+} llm_api_endpoint_t;
+
+/* a model as users name it */
+typedef struct {
+    llm_str_t          name;
+    const llm_str_t   *aliases;
+    uint32_t           n_aliases;
+    uint32_t           is_default;
+    int32_t            max_tokens;      /* default of requests that name
+                                           none; -1: what is left */
+    int64_t            created;         /* seconds since 1970 */
+} llm_api_model_t;
+
+/* what a location serves */
+typedef struct {
+    const llm_api_model_t  *models;
+    uint32_t                n_models;
+    uint64_t                allowed;    /* bit for each model */
+    int32_t                 fallback;   /* index, or -1 */
+    int32_t                 cap;        /* llm_max_tokens; -1: none */
+    llm_str_t               id;         /* of this request: letters, digits */
+    int64_t                 now;        /* seconds since 1970 */
+} llm_api_conf_t;
+
+typedef struct llm_api_s  llm_api_t;
+
+/*
+ * The endpoint of a path behind the location's prefix ("chat/completions",
+ * "v1/models/demo"); *rest is what follows (a model's id), URL-decoded
+ * already by the caller.
+ */
+llm_api_endpoint_t llm_api_endpoint(llm_str_t path, llm_str_t *rest);
+/* the methods it takes, for Allow: "POST", "GET, HEAD" */
+const char *llm_api_methods(llm_api_endpoint_t ep);
+
+/*
+ * Parses a body to a flat request: *msg gets llm_request_t and its bytes;
+ * head.slot, tenant, salt of the tenant, priority and deadlines are left to
+ * the caller to set (priority and salt hold what the body asked).  On
+ * LLM_ERROR *err says all that the error body needs.
+ */
+llm_api_t *llm_api_parse(llm_api_endpoint_t ep, const llm_api_conf_t *conf,
+    const char *body, size_t len, llm_buf_t *msg, llm_err_t *err);
+void llm_api_free(llm_api_t *a);
+
+int llm_api_is_stream(const llm_api_t *a);
+uint32_t llm_api_model(const llm_api_t *a);
+
+/* exact, alias, case-insensitive, unique substring, fallback; name empty:
+   the default.  -1 and *err (404 model_not_found) */
+int32_t llm_api_resolve(const llm_api_conf_t *conf, llm_str_t name,
+    llm_err_t *err);
+
+/*
+ * Appends what the client gets for this event: SSE frames when streaming,
+ * the whole JSON body with the last event otherwise, nothing where there is
+ * nothing to say.  An ERROR event in a stream becomes an error frame; when
+ * not streaming it fills *err and returns LLM_ERROR.  LLM_ERROR with status
+ * 500 when memory ends.
+ */
+int llm_api_event(llm_api_t *a, const llm_event_t *ev, llm_buf_t *out,
+    llm_err_t *err);
+
+/* figures for the variables, valid at any time */
+typedef struct {
+    uint32_t     prompt_tokens;
+    uint32_t     cached_tokens;
+    uint32_t     completion_tokens;
+    uint64_t     queue_us;
+    uint64_t     ttft_us;
+    uint64_t     total_us;
+    const char  *finish_reason;         /* of the first choice, or NULL */
+} llm_api_usage_t;
+
+void llm_api_usage(const llm_api_t *a, llm_api_usage_t *u);
+
+/* {"error": {...}}; type follows from status */
+int llm_api_error_body(const llm_err_t *err, llm_buf_t *out);
+/* the same as an SSE frame */
+int llm_api_error_frame(const llm_err_t *err, llm_buf_t *out);
+
+/* bodies of GET /models and /models/ID; LLM_ERROR and *err for unknown */
+int llm_api_models_body(const llm_api_conf_t *conf, llm_buf_t *out);
+int llm_api_model_body(const llm_api_conf_t *conf, llm_str_t name,
+    llm_buf_t *out, llm_err_t *err);
+/* body of /health; *ready is set when every model that matters is */
+int llm_api_health_body(llm_zone_t *z, const llm_api_conf_t *conf,
+    llm_buf_t *out, int *ready);
+
+#endif /* LLM_API_H */
