@@ -1,0 +1,105 @@
+// The official openai package for JavaScript against a running server.
+//
+// usage: node openai_client.mjs BASE_URL
+//
+// Prints TAP.  NODE_PATH does not work for ES modules, so the package is
+// resolved from the folder that OPENAI_NODE_MODULES names.
+
+import { createRequire } from "node:module";
+
+const require = createRequire(process.env.OPENAI_NODE_MODULES + "/");
+const OpenAI = require("openai");
+
+let count = 0;
+let failed = 0;
+
+function ok(good, name, note) {
+    count++;
+    if (!good) {
+        failed++;
+    }
+    console.log(`${good ? "ok" : "not ok"} ${count} - ${name}`);
+    if (!good && note !== undefined) {
+        console.log("# " + JSON.stringify(note));
+    }
+}
+
+const client = new OpenAI({
+    baseURL: process.argv[2], apiKey: "none", maxRetries: 0, timeout: 60000,
+});
+const ask = (text) => [{ role: "user", content: text }];
+const create = (args) => client.chat.completions.create(
+    { model: "demo", temperature: 0, ...args });
+
+async function refused(args) {
+    try {
+        await create(args);
+    } catch (e) {
+        return e;
+    }
+    return null;
+}
+
+const models = await client.models.list();
+ok(models.data.some((m) => m.id === "demo"), "models.list", models.data);
+
+const whole = await create({ messages: ask("What is 2 + 2?") });
+ok(/4/.test(whole.choices[0].message.content), "chat: an answer", whole);
+ok(whole.usage.total_tokens
+   === whole.usage.prompt_tokens + whole.usage.completion_tokens,
+   "chat: usage adds up", whole.usage);
+
+let text = "";
+let roles = 0;
+let finish = null;
+for await (const chunk of await create(
+    { messages: ask("What is 2 + 2?"), stream: true })) {
+    const choice = chunk.choices[0];
+    roles += choice.delta.role ? 1 : 0;
+    text += choice.delta.content ?? "";
+    finish = choice.finish_reason ?? finish;
+}
+ok(text === whole.choices[0].message.content, "stream equals whole",
+   [text, whole.choices[0].message.content]);
+ok(roles === 1 && finish === "stop", "one role, one finish",
+   [roles, finish]);
+
+const runner = client.chat.completions.stream(
+    { model: "demo", temperature: 0, messages: ask("What is 2 + 2?") });
+const final = await runner.finalChatCompletion();
+ok(final.choices[0].message.content === text,
+   "the package's stream helper gathers the same text", final);
+
+const several = await create(
+    { n: 3, temperature: 1, seed: 1, messages: ask("Hello!") });
+ok(several.choices.map((c) => c.index).join() === "0,1,2", "n = 3", several);
+
+const aborted = await create(
+    { messages: ask("Count to fifty."), stream: true });
+let seen = 0;
+for await (const chunk of aborted) {
+    seen += chunk.choices.length;
+    if (seen === 2) {
+        aborted.controller.abort();
+    }
+}
+ok(seen >= 2, "a stream can be aborted", seen);
+
+let e = await refused({ messages: ask("Hi"), top_p: 2 });
+ok(e instanceof OpenAI.BadRequestError && e.param === "top_p",
+   "BadRequestError names top_p", e);
+e = await refused({ model: "nobody-knows", messages: ask("Hi") });
+ok(e instanceof OpenAI.NotFoundError && e.code === "model_not_found",
+   "NotFoundError for an unknown model", e);
+e = await refused({ messages: ask("word ".repeat(20000)) });
+ok(e instanceof OpenAI.BadRequestError
+   && e.code === "context_length_exceeded", "context_length_exceeded", e);
+
+const completion = await client.completions.create(
+    { model: "demo", prompt: "The sky is", max_tokens: 4, temperature: 0,
+      echo: true });
+ok(completion.choices[0].text.startsWith("The sky is"), "completions: echo",
+   completion);
+
+console.log(`1..${count}`);
+process.exit(failed ? 1 : 0);

@@ -1,0 +1,252 @@
+/*
+ * Errors, arenas, buffers and flat values.
+ */
+
+#include "engine/base/base.h"
+#include "engine/base/flat.h"
+#include "t/unit/tap.h"
+
+
+static void
+test_errors(void)
+{
+    char       big[2048];
+    llm_err_t  err;
+
+    is_int(llm_fail_with(&err, 400, "too_long", "stop", "%d of %s", 3, "x"),
+           LLM_ERROR, "a failure is LLM_ERROR");
+    is_int(err.status, 400, "status");
+    is_str(err.code, "too_long", "code");
+    is_str(err.param, "stop", "param");
+    is_str(err.msg, "3 of x", "message");
+
+    is_int(llm_fail(NULL, "nobody listens"), LLM_ERROR, "err may be NULL");
+
+    memset(big, 'y', sizeof(big));
+    big[sizeof(big) - 1] = '\0';
+    (void) llm_fail(&err, "%s", big);
+    is_int(strlen(err.msg), sizeof(err.msg) - 1, "a long message is cut");
+    is_int(err.status, 500, "our own fault is 500");
+}
+
+
+static void
+test_arena(void)
+{
+    int           i, aligned, zero;
+    char         *p;
+    llm_arena_t   a;
+
+    llm_arena_init(&a, 100000);
+    aligned = 1;
+
+    for (i = 1; i < 200; i++) {
+        p = llm_arena_alloc(&a, (size_t) i);
+        aligned &= p != NULL && (uintptr_t) p % 16 == 0;
+        memset(p, 0xff, (size_t) i);
+    }
+
+    ok(aligned, "199 pieces, all 16-byte aligned");
+    ok(a.used <= a.limit, "within the limit");
+
+    p = llm_arena_calloc(&a, 1000);
+    zero = p != NULL;
+
+    for (i = 0; zero && i < 1000; i++) {
+        zero = p[i] == 0;
+    }
+
+    ok(zero, "calloc gives zeros");
+    is_str(llm_arena_dup(&a, "word!", 4), "word", "dup ends with NUL");
+
+    ok(llm_arena_alloc(&a, 100001) == NULL, "more than the limit at once");
+    ok(llm_arena_alloc(&a, SIZE_MAX - 8) == NULL, "a size that would wrap");
+
+    for (i = 0; i < 1000 && llm_arena_alloc(&a, 1000); i++) { /* void */ }
+
+    ok(i > 40 && i < 100, "it ends at the limit");
+    llm_arena_free(&a);
+    ok(a.last == NULL && a.used == 0, "free leaves nothing");
+}
+
+
+static void
+test_buf(void)
+{
+    llm_buf_t  b;
+
+    llm_buf_init(&b, 100);
+    is_int(llm_buf_adds(&b, "abc"), LLM_OK, "adds");
+    is_int(llm_buf_addf(&b, "-%05d", 42), LLM_OK, "addf");
+    is_int(llm_buf_addc(&b, '!'), LLM_OK, "addc");
+    is_str(b.data, "abc-00042!", "all of it");
+
+    ok(llm_buf_reserve(&b, 91) == NULL, "no room beyond the limit");
+    ok(b.failed, "the failure is sticky");
+    is_int(llm_buf_adds(&b, "x"), LLM_ERROR, "nothing is added any more");
+    is_int(b.len, 10, "what was there stays");
+    llm_buf_free(&b);
+
+    llm_buf_init(&b, 100);
+    ok(llm_buf_reserve(&b, 100) != NULL, "the limit itself fits");
+    llm_buf_free(&b);
+}
+
+
+static void
+flat_sample(llm_buf_t *b)
+{
+    size_t  o, a;
+
+    o = llm_flat_open(b, LLM_FLAT_OBJECT);
+    llm_flat_add_str(b, "n", 1);
+    llm_flat_add_int(b, -7);
+    llm_flat_add_str(b, "list", 4);
+    a = llm_flat_open(b, LLM_FLAT_ARRAY);
+    llm_flat_add_null(b);
+    llm_flat_add_bool(b, 5);
+    llm_flat_add_double(b, 0.5);
+    llm_flat_add_str(b, "a\0b", 3);
+    llm_flat_close(b, a, 4);
+    llm_flat_add_str(b, "n", 1);
+    llm_flat_add_int(b, 8);
+    llm_flat_close(b, o, 3);
+}
+
+
+static void
+test_flat(void)
+{
+    llm_buf_t          b, copy;
+    llm_str_t          s;
+    const llm_flat_t  *v, *list, *item;
+
+    llm_buf_init(&b, 0);
+    flat_sample(&b);
+    is_int(llm_flat_check(b.data, b.len), LLM_OK, "a value is well formed");
+
+    v = (const llm_flat_t *) b.data;
+    is_int(llm_flat_int(llm_flat_get(v, "n")), 8, "the last key wins");
+    ok(llm_flat_get(v, "m") == NULL, "no such key");
+
+    list = llm_flat_get(v, "list");
+    item = llm_flat_first(list);
+    is_int(item->type, LLM_FLAT_NULL, "null");
+    item = llm_flat_next(list, item);
+    is_int(llm_flat_int(item), 1, "true");
+    item = llm_flat_next(list, item);
+    ok(llm_flat_double(item) == 0.5, "double");
+    item = llm_flat_next(list, item);
+    s = llm_flat_str(item);
+    ok(s.len == 3 && memcmp(s.data, "a\0b", 3) == 0, "NUL in a string");
+    ok(llm_flat_next(list, item) == NULL, "the end");
+
+    llm_buf_init(&copy, 0);
+    llm_flat_add_node(&copy, list);
+    is_int(llm_flat_check(copy.data, copy.len), LLM_OK, "a copied node");
+    llm_buf_free(&copy);
+    llm_buf_free(&b);
+}
+
+
+/* no change of a byte makes check() read outside, or accept what then would */
+
+static void
+walk(const llm_flat_t *v)
+{
+    const llm_flat_t  *c;
+
+    if (v->type == LLM_FLAT_STRING) {
+        (void) llm_flat_str(v);
+    }
+
+    if (v->type == LLM_FLAT_ARRAY || v->type == LLM_FLAT_OBJECT) {
+        for (c = llm_flat_first(v); c; c = llm_flat_next(v, c)) {
+            walk(c);
+        }
+    }
+}
+
+
+static void
+test_hostile_flat(void)
+{
+    char       *exact;
+    size_t      i, len, accepted, refused;
+    unsigned    x;
+    llm_buf_t   b;
+
+    llm_buf_init(&b, 0);
+    flat_sample(&b);
+    accepted = 0;
+    refused = 0;
+
+    for (i = 0; i < b.len; i++) {
+        for (x = 1; x < 256; x <<= 1) {
+            exact = malloc(b.len);
+            memcpy(exact, b.data, b.len);
+            exact[i] ^= (char) x;
+
+            if (llm_flat_check(exact, b.len) == LLM_OK) {
+                accepted++;
+                walk((llm_flat_t *) exact);
+
+            } else {
+                refused++;
+            }
+
+            free(exact);
+        }
+    }
+
+    ok(accepted > 0 && refused > 0, "%zu changes harmless, %zu refused",
+       accepted, refused);
+
+    for (len = 0, refused = 0; len < b.len; len++) {
+        exact = malloc(len + 1);
+        memcpy(exact, b.data, len);
+        refused += llm_flat_check(exact, len) != LLM_OK;
+        free(exact);
+    }
+
+    is_int(refused, b.len, "every shorter piece is refused");
+    llm_buf_free(&b);
+}
+
+
+static void
+test_deep_flat(void)
+{
+    int        i;
+    size_t     h[LLM_FLAT_MAX_DEPTH + 8];
+    llm_buf_t  b;
+
+    llm_buf_init(&b, 0);
+
+    for (i = 0; i < LLM_FLAT_MAX_DEPTH + 8; i++) {
+        h[i] = llm_flat_open(&b, LLM_FLAT_ARRAY);
+    }
+
+    while (i > 0) {
+        i--;
+        llm_flat_close(&b, h[i], i == LLM_FLAT_MAX_DEPTH + 7 ? 0 : 1);
+    }
+
+    is_int(llm_flat_check(b.data, b.len), LLM_ERROR,
+           "nesting beyond the bound is refused");
+    llm_buf_free(&b);
+}
+
+
+int
+main(void)
+{
+    test_errors();
+    test_arena();
+    test_buf();
+    test_flat();
+    test_hostile_flat();
+    test_deep_flat();
+
+    return done_testing();
+}
