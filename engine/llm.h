@@ -23,6 +23,7 @@
 #define LLM_MAX_WORKERS    256
 #define LLM_MAX_CHOICES    128          /* n times prompts of one request */
 #define LLM_MAX_STOPS      16
+#define LLM_MAX_SLOTS      (1 << 20)    /* live requests of one worker */
 
 
 /* ---- what a request says ---- */
@@ -69,8 +70,9 @@ typedef enum {
 typedef struct {
     uint32_t     size;                  /* of the whole message, 8-aligned */
     uint32_t     type;                  /* llm_msg_type_t */
-    uint32_t     slot;                  /* the worker's index of the request */
-    uint32_t     unused;
+    uint32_t     slot;                  /* the worker's index of the request,
+                                           below LLM_MAX_SLOTS */
+    uint32_t     epoch;                 /* set by the client */
     uint64_t     ticket;                /* never used twice in a zone */
 } llm_msg_t;
 
@@ -81,6 +83,10 @@ typedef struct {
 #define LLM_REQ_NO_CACHE    16          /* neither read nor fill the prefix
                                            cache (for checks) */
 #define LLM_REQ_SPECIAL     32          /* control tokens are shown as text */
+#define LLM_REQ_MAX_SOFT    64          /* max_tokens is a default, not the
+                                           client's word: it is cut to what
+                                           the context leaves instead of
+                                           being refused */
 
 typedef struct {
     llm_msg_t        head;
@@ -162,13 +168,15 @@ typedef struct {
             uint32_t     n_tokens;      /* tokens that this event stands for */
             llm_ref_t    text;          /* offsets from the event's start */
             llm_ref_t    logprobs;      /* llm_token_logprob_t[len] */
+            llm_ref_t    ids;           /* int32_t[len]: the tokens, if they
+                                           were asked for */
         } text;
 
         struct {                        /* FINISH */
             uint32_t     reason;        /* llm_finish_t */
             uint32_t     completion_tokens;
             uint32_t     reasoning_tokens;
-            uint32_t     unused;
+            int32_t      stop_id;       /* token that ended it, or -1 */
             llm_ref_t    stop;          /* the stop string that matched */
         } finish;
 
@@ -253,6 +261,59 @@ llm_zone_t *llm_zone_init(void *mem, uint32_t n_workers,
 void llm_zone_status(llm_zone_t *z, uint32_t model, llm_model_status_t *st);
 /* changes whenever an engine attaches; 0: none was there yet */
 uint32_t llm_zone_epoch(llm_zone_t *z);
+
+/*
+ * Figures for metrics.  Counters only grow, also over a new engine; any
+ * process may read them at any time.
+ */
+#define LLM_HIST_MAX  24
+
+/* bounds in seconds, cumulative counts; the last bucket, +Inf, is count */
+typedef struct {
+    uint32_t       n;
+    const double  *bounds;              /* [n] static */
+    uint64_t       buckets[LLM_HIST_MAX];
+    uint64_t       count;
+    double         sum;
+} llm_hist_t;
+
+typedef struct {
+    uint32_t     running;               /* sequences; gauges */
+    uint32_t     parked;
+    uint32_t     waiting;               /* requests */
+    uint32_t     kv_pages;
+    uint32_t     kv_used;               /* pages held by sequences */
+    uint32_t     kv_cached;             /* pages kept for prefixes alone */
+
+    uint64_t     prompt_tokens;         /* counters */
+    uint64_t     prompt_computed;       /* prompt tokens really computed */
+    uint64_t     generation_tokens;
+    uint64_t     prefix_queries;        /* prompt tokens looked up */
+    uint64_t     prefix_hits;           /* of these found */
+    uint64_t     preemptions;
+    uint64_t     steps;
+    uint64_t     finished[5];           /* choices, by llm_finish_t */
+    uint64_t     errors;                /* requests that ended in an error */
+
+    llm_hist_t   ttft;
+    llm_hist_t   itl;
+    llm_hist_t   e2e;
+    llm_hist_t   queue;
+    llm_hist_t   prefill;
+    llm_hist_t   decode;
+} llm_model_stats_t;
+
+typedef struct {
+    uint64_t     events;                /* all that were sent up */
+    uint64_t     token_events;          /* of these with text */
+    uint64_t     wakeups;               /* writes to its eventfd */
+} llm_worker_stats_t;
+
+void llm_zone_model_stats(llm_zone_t *z, uint32_t model,
+    llm_model_stats_t *st);
+void llm_zone_worker_stats(llm_zone_t *z, uint32_t worker,
+    llm_worker_stats_t *st);
+
 /* is an engine alive and making progress (its pid lives, no step hangs)? */
 int llm_zone_alive(llm_zone_t *z);
 
