@@ -9,13 +9,19 @@
 #include "engine/base/flat.h"
 
 /*
- * Appends one flat value.  Errors are status 400 with the place.  Numbers
- * without fraction and exponent that fit are integers.
+ * Appends one flat value at out's end, which is a multiple of 8.  Errors are
+ * status 400 with the place; out is then not to be used.  Numbers without
+ * fraction and exponent that fit are integers, to the last digit; others
+ * are doubles.  Of equal keys the last one stays.  Refused beside what is
+ * not JSON: invalid UTF-8, half surrogate pairs, U+0000, more than
+ * LLM_FLAT_MAX_DEPTH levels, a million values, a number of 63 characters.
  */
 int llm_json_to_flat(const char *text, size_t len, llm_buf_t *out,
     llm_err_t *err);
 
-/* a JSON string literal, quotes included, of UTF-8 text */
+/* a JSON string literal, quotes included; what is not UTF-8 is U+FFFD */
 int llm_json_add_string(llm_buf_t *b, const char *s, size_t len);
+/* the same without the quotes */
+int llm_json_add_text(llm_buf_t *b, const char *s, size_t len);
 
 #endif /* LLM_JSON_H */

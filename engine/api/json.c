@@ -1,0 +1,660 @@
+/*
+ * JSON text to a flat value.  Three steps: a scan of the tokens that is
+ * strict where cJSON is not, cJSON for the grammar and the tree, and a walk
+ * that writes the tree as flat nodes.
+ *
+ * Invariant: the scan notes the numbers in the order of the text, which is
+ * the order in which the walk meets them; so integers keep all their digits
+ * although cJSON holds numbers as doubles.
+ *
+ * The tree and the notes live during one call and are owned by it.  cJSON
+ * keeps its last error in a global: one thread of a process parses.
+ */
+
+#include "engine/api/json.h"
+#include "engine/api/utf8.h"
+
+#include <cjson/cJSON.h>
+#include <math.h>
+
+/* a tree takes about 100 bytes for each value */
+#define LLM_JSON_MAX_VALUES   (1 << 20)
+
+/* cJSON copies a number to a buffer of 64 */
+#define LLM_JSON_MAX_NUMBER   62
+
+/* beside cJSON's own flags: the same key comes again later */
+#define LLM_JSON_AGAIN        (1 << 16)
+
+
+typedef struct {
+    int64_t            value;
+    uint32_t           offset;
+    uint32_t           is_int;
+} llm_json_number_t;
+
+typedef struct {
+    const char         *text;
+    const char         *p;
+    const char         *end;
+    llm_err_t          *err;
+
+    uint32_t            depth;
+    char                open[LLM_FLAT_MAX_DEPTH];   /* '{' or '[' */
+
+    uint32_t            values;
+    uint32_t            n_numbers;
+    uint32_t            cap_numbers;
+    uint32_t            next_number;    /* of the walk */
+    llm_json_number_t  *numbers;
+} llm_json_t;
+
+/* a pair of an object while it looks for keys that come again */
+typedef struct {
+    cJSON              *item;
+    uint32_t            pos;
+} llm_json_pair_t;
+
+
+static int
+llm_json_fail(llm_json_t *j, const char *at, const char *what)
+{
+    size_t       line, column;
+    const char  *p;
+
+    line = 1;
+    column = 1;
+
+    for (p = j->text; p < at && p < j->end; p++) {
+        if (*p == '\n') {
+            line++;
+            column = 1;
+
+        } else {
+            column++;
+        }
+    }
+
+    return llm_fail_with(j->err, 400, NULL, NULL,
+                         "We could not parse the JSON body of your request: "
+                         "%s at line %zu, column %zu.", what, line, column);
+}
+
+
+static int
+llm_json_hex4(const char *p, const char *end)
+{
+    int  i, v, c;
+
+    if (end - p < 4) {
+        return -1;
+    }
+
+    v = 0;
+
+    for (i = 0; i < 4; i++) {
+        c = p[i];
+
+        if (c >= '0' && c <= '9') {
+            c -= '0';
+
+        } else if ((c | 0x20) >= 'a' && (c | 0x20) <= 'f') {
+            c = (c | 0x20) - 'a' + 10;
+
+        } else {
+            return -1;
+        }
+
+        v = v * 16 + c;
+    }
+
+    return v;
+}
+
+
+/* j->p is at the backslash */
+
+static int
+llm_json_escape(llm_json_t *j)
+{
+    int          high, low;
+    const char  *p;
+
+    p = j->p + 1;
+
+    if (p < j->end && *p != '\0' && strchr("\"\\/bfnrt", *p)) {
+        j->p = p + 1;
+        return LLM_OK;
+    }
+
+    if (p == j->end || *p != 'u') {
+        return llm_json_fail(j, j->p, "unknown escape in a string");
+    }
+
+    high = llm_json_hex4(p + 1, j->end);
+    p += 5;
+
+    if (high < 0) {
+        return llm_json_fail(j, j->p, "\\u without four hexadecimal digits");
+    }
+
+    if (high == 0) {
+        return llm_json_fail(j, j->p, "\\u0000, which no text may contain,");
+    }
+
+    if (high >= 0xd800 && high <= 0xdfff) {
+        low = (j->end - p >= 6 && p[0] == '\\' && p[1] == 'u')
+              ? llm_json_hex4(p + 2, j->end) : -1;
+
+        if (high >= 0xdc00 || low < 0xdc00 || low > 0xdfff) {
+            return llm_json_fail(j, j->p, "half of a surrogate pair");
+        }
+
+        p += 6;
+    }
+
+    j->p = p;
+
+    return LLM_OK;
+}
+
+
+static int
+llm_json_string(llm_json_t *j)
+{
+    size_t       n;
+    const char  *start;
+
+    start = j->p++;
+
+    for ( ;; ) {
+        j->p += llm_api_plain_run(j->p, (size_t) (j->end - j->p));
+
+        if (j->p == j->end) {
+            return llm_json_fail(j, start, "a string without its end");
+        }
+
+        if (*j->p == '"') {
+            j->p++;
+            return LLM_OK;
+        }
+
+        if (*j->p == '\\') {
+            if (llm_json_escape(j) != LLM_OK) {
+                return LLM_ERROR;
+            }
+
+            continue;
+        }
+
+        if ((unsigned char) *j->p < 0x20) {
+            return llm_json_fail(j, j->p,
+                                 "a control character inside a string");
+        }
+
+        n = llm_api_utf8_char(j->p, (size_t) (j->end - j->p));
+        if (n == 0) {
+            return llm_json_fail(j, j->p, "invalid UTF-8");
+        }
+
+        j->p += n;
+    }
+}
+
+
+static int
+llm_json_digits(llm_json_t *j)
+{
+    const char  *start;
+
+    start = j->p;
+
+    while (j->p < j->end && *j->p >= '0' && *j->p <= '9') {
+        j->p++;
+    }
+
+    return j->p > start;
+}
+
+
+static void
+llm_json_integer(llm_json_number_t *num, const char *p, const char *end)
+{
+    int      sign;
+    int64_t  v;
+
+    sign = 1;
+    v = 0;
+
+    if (*p == '-') {
+        sign = -1;
+        p++;
+    }
+
+    for ( /* void */ ; p < end; p++) {
+        if (__builtin_mul_overflow(v, 10, &v)
+            || __builtin_add_overflow(v, sign * (*p - '0'), &v))
+        {
+            return;
+        }
+    }
+
+    num->value = v;
+    num->is_int = 1;
+}
+
+
+static int
+llm_json_number(llm_json_t *j)
+{
+    int                 is_int;
+    uint32_t            cap;
+    const char         *start;
+    llm_json_number_t  *num;
+
+    start = j->p;
+    is_int = 1;
+
+    if (*j->p == '-') {
+        j->p++;
+    }
+
+    if (j->p < j->end && *j->p == '0') {
+        j->p++;
+
+    } else if (!llm_json_digits(j)) {
+        goto invalid;
+    }
+
+    if (j->p < j->end && *j->p == '.') {
+        is_int = 0;
+        j->p++;
+
+        if (!llm_json_digits(j)) {
+            goto invalid;
+        }
+    }
+
+    if (j->p < j->end && (*j->p | 0x20) == 'e') {
+        is_int = 0;
+        j->p++;
+
+        if (j->p < j->end && (*j->p == '+' || *j->p == '-')) {
+            j->p++;
+        }
+
+        if (!llm_json_digits(j)) {
+            goto invalid;
+        }
+    }
+
+    if (j->p < j->end && (*j->p == '\0' || !strchr(" \t\r\n,]}", *j->p))) {
+        goto invalid;
+    }
+
+    if (j->p - start > LLM_JSON_MAX_NUMBER) {
+        return llm_json_fail(j, start, "a number of too many digits");
+    }
+
+    if (j->n_numbers == j->cap_numbers) {
+        cap = j->cap_numbers ? j->cap_numbers * 2 : 64;
+
+        num = realloc(j->numbers, cap * sizeof(llm_json_number_t));
+        if (num == NULL) {
+            return llm_fail(j->err, "no memory for the request's numbers");
+        }
+
+        j->numbers = num;
+        j->cap_numbers = cap;
+    }
+
+    num = &j->numbers[j->n_numbers++];
+    num->value = 0;
+    num->offset = (uint32_t) (start - j->text);
+    num->is_int = 0;
+
+    if (is_int) {
+        llm_json_integer(num, start, j->p);
+    }
+
+    return LLM_OK;
+
+invalid:
+
+    return llm_json_fail(j, start, "an invalid number");
+}
+
+
+static int
+llm_json_word(llm_json_t *j, const char *word)
+{
+    size_t  n;
+
+    n = strlen(word);
+
+    if ((size_t) (j->end - j->p) < n || memcmp(j->p, word, n) != 0) {
+        return llm_json_fail(j, j->p, "an unexpected character");
+    }
+
+    j->p += n;
+
+    return LLM_OK;
+}
+
+
+static int
+llm_json_bracket(llm_json_t *j)
+{
+    char  c;
+
+    c = *j->p;
+
+    if (c == '{' || c == '[') {
+        if (j->depth == LLM_FLAT_MAX_DEPTH) {
+            return llm_json_fail(j, j->p, "too deep nesting");
+        }
+
+        j->open[j->depth++] = c;
+
+    } else {
+        if (j->depth == 0 || j->open[j->depth - 1] != (c == '}' ? '{' : '['))
+        {
+            return llm_json_fail(j, j->p, "an unexpected bracket");
+        }
+
+        j->depth--;
+    }
+
+    j->p++;
+
+    return LLM_OK;
+}
+
+
+/* tokens only: their order is for cJSON to judge */
+
+static int
+llm_json_scan(llm_json_t *j)
+{
+    int  rc;
+
+    while (j->p < j->end) {
+
+        switch (*j->p) {
+
+        case ' ':
+        case '\t':
+        case '\r':
+        case '\n':
+        case ':':
+            j->p++;
+            continue;
+
+        case ',':
+            j->p++;
+
+            if (++j->values > LLM_JSON_MAX_VALUES) {
+                return llm_json_fail(j, j->p, "too many values");
+            }
+
+            continue;
+
+        case '{':
+        case '[':
+            if (++j->values > LLM_JSON_MAX_VALUES) {
+                return llm_json_fail(j, j->p, "too many values");
+            }
+
+            /* fall through */
+
+        case '}':
+        case ']':
+            rc = llm_json_bracket(j);
+            break;
+
+        case '"':
+            rc = llm_json_string(j);
+            break;
+
+        case 't':
+            rc = llm_json_word(j, "true");
+            break;
+
+        case 'f':
+            rc = llm_json_word(j, "false");
+            break;
+
+        case 'n':
+            rc = llm_json_word(j, "null");
+            break;
+
+        default:
+            if (*j->p != '-' && (*j->p < '0' || *j->p > '9')) {
+                return llm_json_fail(j, j->p, "an unexpected character");
+            }
+
+            rc = llm_json_number(j);
+        }
+
+        if (rc != LLM_OK) {
+            return LLM_ERROR;
+        }
+    }
+
+    if (j->depth) {
+        return llm_json_fail(j, j->end, "an unexpected end");
+    }
+
+    return LLM_OK;
+}
+
+
+static int
+llm_json_pair_cmp(const void *one, const void *two)
+{
+    int                     rc;
+    const llm_json_pair_t  *a = one, *b = two;
+
+    rc = strcmp(a->item->string, b->item->string);
+
+    return rc ? rc : (a->pos > b->pos) - (a->pos < b->pos);
+}
+
+
+/* marks all pairs of a key but the last */
+
+static int
+llm_json_unique(cJSON *object)
+{
+    cJSON            *item;
+    uint32_t          n, i;
+    llm_json_pair_t  *pairs;
+
+    n = 0;
+
+    for (item = object->child; item; item = item->next) {
+        n++;
+    }
+
+    if (n < 2) {
+        return LLM_OK;
+    }
+
+    pairs = malloc(n * sizeof(llm_json_pair_t));
+    if (pairs == NULL) {
+        return LLM_ERROR;
+    }
+
+    i = 0;
+
+    for (item = object->child; item; item = item->next) {
+        pairs[i].item = item;
+        pairs[i].pos = i;
+        i++;
+    }
+
+    qsort(pairs, n, sizeof(llm_json_pair_t), llm_json_pair_cmp);
+
+    for (i = 0; i + 1 < n; i++) {
+        if (strcmp(pairs[i].item->string, pairs[i + 1].item->string) == 0) {
+            pairs[i].item->type |= LLM_JSON_AGAIN;
+        }
+    }
+
+    free(pairs);
+
+    return LLM_OK;
+}
+
+
+static int  llm_json_walk(llm_json_t *j, cJSON *item, llm_buf_t *out);
+
+
+static int
+llm_json_walk_number(llm_json_t *j, cJSON *item, llm_buf_t *out)
+{
+    llm_json_number_t  *num;
+
+    num = &j->numbers[j->next_number++];
+
+    if (num->is_int) {
+        llm_flat_add_int(out, num->value);
+        return LLM_OK;
+    }
+
+    if (!isfinite(item->valuedouble)) {
+        return llm_json_fail(j, j->text + num->offset,
+                             "a number out of range");
+    }
+
+    llm_flat_add_double(out, item->valuedouble);
+
+    return LLM_OK;
+}
+
+
+static int
+llm_json_walk_list(llm_json_t *j, cJSON *item, llm_buf_t *out)
+{
+    cJSON    *child;
+    size_t    handle, pos;
+    uint32_t  count;
+
+    if (cJSON_IsObject(item) && llm_json_unique(item) != LLM_OK) {
+        return llm_fail(j->err, "no memory for the request's objects");
+    }
+
+    handle = llm_flat_open(out, cJSON_IsObject(item) ? LLM_FLAT_OBJECT
+                                                     : LLM_FLAT_ARRAY);
+    count = 0;
+
+    for (child = item->child; child; child = child->next) {
+        pos = out->len;
+
+        if (child->string) {
+            llm_flat_add_str(out, child->string, strlen(child->string));
+        }
+
+        if (llm_json_walk(j, child, out) != LLM_OK) {
+            return LLM_ERROR;
+        }
+
+        if (child->type & LLM_JSON_AGAIN) {
+            /* walked for the count of numbers only */
+            out->len = out->failed ? out->len : pos;
+            continue;
+        }
+
+        count++;
+    }
+
+    llm_flat_close(out, handle, count);
+
+    return LLM_OK;
+}
+
+
+static int
+llm_json_walk(llm_json_t *j, cJSON *item, llm_buf_t *out)
+{
+    switch (item->type & 0xff) {
+
+    case cJSON_NULL:
+        llm_flat_add_null(out);
+        return LLM_OK;
+
+    case cJSON_False:
+    case cJSON_True:
+        llm_flat_add_bool(out, (item->type & cJSON_True) != 0);
+        return LLM_OK;
+
+    case cJSON_Number:
+        return llm_json_walk_number(j, item, out);
+
+    case cJSON_String:
+        llm_flat_add_str(out, item->valuestring, strlen(item->valuestring));
+        return LLM_OK;
+
+    default:
+        return llm_json_walk_list(j, item, out);
+    }
+}
+
+
+int
+llm_json_to_flat(const char *text, size_t len, llm_buf_t *out,
+    llm_err_t *err)
+{
+    int          rc;
+    cJSON       *root;
+    llm_json_t   j;
+    const char  *stop;
+
+    memset(&j, 0, sizeof(llm_json_t));
+    j.text = text;
+    j.p = text;
+    j.end = text + len;
+    j.err = err;
+
+    if (len > INT32_MAX) {
+        return llm_fail_with(err, 413, NULL, NULL,
+                             "The body of %zu bytes is too large.", len);
+    }
+
+    if (llm_json_scan(&j) != LLM_OK) {
+        free(j.numbers);
+        return LLM_ERROR;
+    }
+
+    stop = NULL;
+    root = cJSON_ParseWithLengthOpts(text, len, &stop, 0);
+
+    if (root == NULL) {
+        stop = stop ? stop : j.end;
+        rc = llm_json_fail(&j, stop, stop < j.end ? "an unexpected token"
+                                                  : "an unexpected end");
+        goto done;
+    }
+
+    while (stop < j.end && strchr(" \t\r\n", *stop)) {
+        stop++;
+    }
+
+    if (stop < j.end) {
+        rc = llm_json_fail(&j, stop, "more than one value");
+        goto done;
+    }
+
+    rc = llm_json_walk(&j, root, out);
+
+    if (rc == LLM_OK && out->failed) {
+        rc = llm_fail(err, "no memory for the request");
+    }
+
+done:
+
+    cJSON_Delete(root);
+    free(j.numbers);
+
+    return rc;
+}
