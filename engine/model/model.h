@@ -29,6 +29,8 @@ typedef struct {
     uint32_t     n_vocab;
     uint32_t     n_ctx_train;
     uint32_t     n_rot;
+    uint32_t     n_window;              /* positions that attention sees, 0:
+                                           all; no sequence may be longer */
     float        norm_eps;
     uint64_t     n_params;
     uint64_t     n_bytes;               /* of all tensors */
@@ -44,6 +46,8 @@ typedef struct {
     uint32_t     ctx;                   /* longest sequence, 0: trained */
     uint32_t     batch;                 /* rows of a step, 0: 512 */
     uint32_t     max_seqs;              /* sequences of a step, 0: 16 */
+    uint32_t     max_out;               /* rows of a step that want logits, 0:
+                                           batch */
     size_t       kv_bytes;              /* memory for pages, 0: max_seqs
                                            sequences of ctx, but no more than
                                            half of the free memory */
@@ -70,14 +74,15 @@ const llm_gguf_t *llm_model_gguf(const llm_model_t *m);
 uint32_t llm_model_ctx(const llm_model_t *m);
 uint32_t llm_model_batch(const llm_model_t *m);
 uint32_t llm_model_max_seqs(const llm_model_t *m);
+uint32_t llm_model_max_out(const llm_model_t *m);
 uint32_t llm_model_n_pages(const llm_model_t *m);
 /* "AVX-512 VNNI, 2 threads": the device, for the log and for info */
 void llm_model_device(const llm_model_t *m, char *buf, size_t size);
 
 /*
- * One step (kernels.h).  n_tokens <= batch, n_seqs <= max_seqs, every
- * kv_len <= ctx; asserted.  Then llm_model_logits(m, i) is the row of
- * out_rows[i], n_vocab floats, valid until the next step.
+ * One step (kernels.h).  n_tokens <= batch, n_seqs <= max_seqs, n_out <=
+ * max_out, every kv_len <= ctx; asserted.  Then llm_model_logits(m, i) is
+ * the row of out_rows[i], n_vocab floats, valid until the next step.
  */
 int llm_model_forward(llm_model_t *m, const llm_batch_t *b, llm_err_t *err);
 const float *llm_model_logits(llm_model_t *m, uint32_t i);

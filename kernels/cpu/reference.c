@@ -27,7 +27,7 @@ typedef struct {
     double             *scores;         /* one for each cached position */
     double             *sum;            /* one head of attention's result */
     uint32_t            sum_cap;
-} llm_ref_t;
+} llm_refdev_t;
 
 struct llm_act_s {
     uint32_t            max_rows;
@@ -71,10 +71,10 @@ llm_ref_no_memory(llm_err_t *err, const char *what)
 static int
 llm_ref_open(llm_dev_t **dev, const llm_dev_opts_t *opts, llm_err_t *err)
 {
-    size_t      n;
-    llm_ref_t  *d;
+    size_t         n;
+    llm_refdev_t  *d;
 
-    d = calloc(1, sizeof(llm_ref_t));
+    d = calloc(1, sizeof(llm_refdev_t));
     if (d == NULL) {
         return llm_ref_no_memory(err, "the device");
     }
@@ -98,7 +98,7 @@ llm_ref_open(llm_dev_t **dev, const llm_dev_opts_t *opts, llm_err_t *err)
 static void
 llm_ref_close(llm_dev_t *dev)
 {
-    llm_ref_t  *d = (llm_ref_t *) dev;
+    llm_refdev_t  *d = (llm_refdev_t *) dev;
 
     free(d->row);
     free(d->scores);
@@ -118,9 +118,9 @@ llm_ref_describe(llm_dev_t *dev, char *buf, size_t size)
 static size_t
 llm_ref_memory_free(llm_dev_t *dev)
 {
-    FILE                *f;
-    char                 line[128];
-    unsigned long long   kb;
+    FILE               *f;
+    char                line[128];
+    unsigned long long  kb;
 
     (void) dev;
     kb = 0;
@@ -147,7 +147,7 @@ llm_ref_weight_create(llm_dev_t *dev, uint32_t type, uint32_t n_out,
     uint32_t n_in, const void *src, int usage, llm_err_t *err)
 {
     float         *row;
-    llm_ref_t     *d = (llm_ref_t *) dev;
+    llm_refdev_t  *d = (llm_refdev_t *) dev;
     llm_weight_t  *w;
 
     (void) usage;
@@ -283,10 +283,10 @@ llm_ref_kv_free(llm_dev_t *dev, llm_kv_t *kv)
 static llm_kv_t *
 llm_ref_kv_create(llm_dev_t *dev, const llm_kv_opts_t *opts, llm_err_t *err)
 {
-    double     *sum;
-    size_t      pages;
-    llm_kv_t   *kv;
-    llm_ref_t  *d = (llm_ref_t *) dev;
+    double        *sum;
+    size_t         pages;
+    llm_kv_t      *kv;
+    llm_refdev_t  *d = (llm_refdev_t *) dev;
 
     if (opts->head_dim_v > d->sum_cap) {
         sum = realloc(d->sum, opts->head_dim_v * sizeof(double));
@@ -363,7 +363,7 @@ static int
 llm_ref_begin(llm_dev_t *dev, const llm_batch_t *batch, llm_err_t *err)
 {
     (void) err;
-    ((llm_ref_t *) dev)->batch = batch;
+    ((llm_refdev_t *) dev)->batch = batch;
 
     return LLM_OK;
 }
@@ -373,14 +373,14 @@ static int
 llm_ref_end(llm_dev_t *dev, llm_err_t *err)
 {
     (void) err;
-    ((llm_ref_t *) dev)->batch = NULL;
+    ((llm_refdev_t *) dev)->batch = NULL;
 
     return LLM_OK;
 }
 
 
 static uint32_t
-llm_ref_rows(const llm_ref_t *d, llm_rows_t rows)
+llm_ref_rows(const llm_refdev_t *d, llm_rows_t rows)
 {
     return rows == LLM_ROWS_OUT ? d->batch->n_out : d->batch->n_tokens;
 }
@@ -389,8 +389,8 @@ llm_ref_rows(const llm_ref_t *d, llm_rows_t rows)
 static void
 llm_ref_embed(llm_dev_t *dev, const llm_weight_t *w, llm_act_t *x)
 {
-    uint32_t    r;
-    llm_ref_t  *d = (llm_ref_t *) dev;
+    uint32_t       r;
+    llm_refdev_t  *d = (llm_refdev_t *) dev;
 
     for (r = 0; r < d->batch->n_tokens; r++) {
         llm_dequantize(w->type,
@@ -426,9 +426,9 @@ static void
 llm_ref_norm(llm_dev_t *dev, llm_rows_t rows, llm_act_t *x,
     const llm_act_t *add, const llm_vec_t *w, float eps, llm_act_t *y)
 {
-    size_t      i, n;
-    uint32_t    r;
-    llm_ref_t  *d = (llm_ref_t *) dev;
+    size_t         i, n;
+    uint32_t       r;
+    llm_refdev_t  *d = (llm_refdev_t *) dev;
 
     n = llm_ref_rows(d, rows);
 
@@ -466,7 +466,7 @@ llm_ref_linear(llm_dev_t *dev, llm_rows_t rows, const llm_act_t *x,
     float               *y;
     double               v;
     uint32_t             i, o, r, n_rows;
-    llm_ref_t           *d = (llm_ref_t *) dev;
+    llm_refdev_t        *d = (llm_refdev_t *) dev;
     const llm_weight_t  *w;
 
     n_rows = llm_ref_rows(d, rows);
@@ -542,7 +542,7 @@ llm_ref_rope_kv(llm_dev_t *dev, const llm_heads_t *h, const llm_rope_t *rope,
 {
     size_t              slot, k_cols, v_cols;
     uint32_t            s, r;
-    llm_ref_t          *d = (llm_ref_t *) dev;
+    llm_refdev_t       *d = (llm_refdev_t *) dev;
     const llm_batch_t  *b;
 
     b = d->batch;
@@ -572,7 +572,7 @@ llm_ref_rope_kv(llm_dev_t *dev, const llm_heads_t *h, const llm_rope_t *rope,
 /* one head of one row over positions 0 .. pos of its sequence */
 
 static void
-llm_ref_attend(llm_ref_t *d, const llm_heads_t *h, const llm_kv_t *kv,
+llm_ref_attend(llm_refdev_t *d, const llm_heads_t *h, const llm_kv_t *kv,
     uint32_t seq, uint32_t pos, uint32_t kv_head, const float *q, float *out)
 {
     size_t    slot;
@@ -615,7 +615,7 @@ llm_ref_attention(llm_dev_t *dev, const llm_heads_t *h, const llm_act_t *q,
     const llm_kv_t *kv, llm_act_t *out)
 {
     uint32_t            s, r, i, group;
-    llm_ref_t          *d = (llm_ref_t *) dev;
+    llm_refdev_t       *d = (llm_refdev_t *) dev;
     const llm_batch_t  *b;
 
     b = d->batch;
@@ -639,9 +639,9 @@ static void
 llm_ref_glu(llm_dev_t *dev, llm_glu_t act, const llm_act_t *gate,
     const llm_act_t *up, llm_act_t *y)
 {
-    size_t      i, n;
-    double      g;
-    llm_ref_t  *d = (llm_ref_t *) dev;
+    size_t         i, n;
+    double         g;
+    llm_refdev_t  *d = (llm_refdev_t *) dev;
 
     n = (size_t) d->batch->n_tokens * y->cols;
 
@@ -664,8 +664,8 @@ llm_ref_glu(llm_dev_t *dev, llm_glu_t act, const llm_act_t *gate,
 static void
 llm_ref_gather(llm_dev_t *dev, const llm_act_t *x, llm_act_t *y)
 {
-    uint32_t    i;
-    llm_ref_t  *d = (llm_ref_t *) dev;
+    uint32_t       i;
+    llm_refdev_t  *d = (llm_refdev_t *) dev;
 
     for (i = 0; i < d->batch->n_out; i++) {
         memcpy(y->data + (size_t) i * y->cols,

@@ -1,0 +1,106 @@
+/*
+ * What a file says of its model, read and checked: the architecture's row
+ * of facts, the sizes, the RoPE, and where each tensor lies.
+ *
+ * Invariant: after llm_desc_read() every tensor that the forward pass will
+ * use is there with the shape the sizes ask for, and the file has no tensor
+ * and no field of the known kind that the forward pass would leave out.
+ *
+ * A description owns its table; the tensors are the GGUF's, which must
+ * outlive it.
+ */
+
+#ifndef LLM_MODEL_ARCH_H
+#define LLM_MODEL_ARCH_H
+
+#include "engine/model/model.h"
+#include "engine/model/rope.h"
+
+#define LLM_MAX_WIDTH     (1u << 24)    /* of any row, and of n_vocab */
+
+#define llm_arch_bit(t)   (1u << (t))
+
+/* tensors of one layer */
+typedef enum {
+    LLM_LT_ATTN_NORM = 0,
+    LLM_LT_Q,
+    LLM_LT_K,
+    LLM_LT_V,
+    LLM_LT_ATTN_OUT,
+    LLM_LT_Q_NORM,
+    LLM_LT_K_NORM,
+    LLM_LT_Q_BIAS,
+    LLM_LT_K_BIAS,
+    LLM_LT_V_BIAS,
+    LLM_LT_ATTN_OUT_BIAS,
+    LLM_LT_FFN_NORM,
+    LLM_LT_GATE,
+    LLM_LT_UP,
+    LLM_LT_DOWN,
+    LLM_LT_GATE_BIAS,
+    LLM_LT_UP_BIAS,
+    LLM_LT_DOWN_BIAS,
+    LLM_LT_N
+} llm_layer_tensor_t;
+
+/* tensors of the whole model */
+typedef enum {
+    LLM_GT_TOKEN_EMBD = 0,
+    LLM_GT_OUTPUT_NORM,
+    LLM_GT_OUTPUT,                      /* NULL: the head is TOKEN_EMBD */
+    LLM_GT_ROPE_FREQS,                  /* NULL: no factors */
+    LLM_GT_N
+} llm_global_tensor_t;
+
+/* an architecture */
+typedef struct {
+    const char       *name;             /* general.architecture */
+    llm_rope_kind_t   rope;
+    llm_glu_t         glu;
+    uint32_t          required;         /* llm_arch_bit()s */
+    uint32_t          optional;
+} llm_arch_t;
+
+typedef struct {
+    const llm_arch_t          *arch;
+    llm_hparams_t              hp;
+    llm_rope_conf_t            rope;
+    float                      attn_scale;
+    const llm_gguf_tensor_t   *global[LLM_GT_N];
+    const llm_gguf_tensor_t  **layers;  /* [n_layers][LLM_LT_N] */
+    const llm_gguf_tensor_t   *unused;  /* the first tensor that is not part
+                                           of any layer and not known; or
+                                           NULL */
+} llm_desc_t;
+
+typedef struct {
+    char                       text[96];
+} llm_arch_key_t;
+
+/* on LLM_ERROR there is nothing to free */
+int llm_desc_read(const llm_gguf_t *g, llm_desc_t *d, llm_err_t *err);
+void llm_desc_free(llm_desc_t *d);
+
+static inline const llm_gguf_tensor_t *
+llm_desc_tensor(const llm_desc_t *d, uint32_t layer, llm_layer_tensor_t t)
+{
+    return d->layers[(size_t) layer * LLM_LT_N + t];
+}
+
+/* the part of llm_desc_read() that arch_tensors.c does */
+int llm_desc_tensors(const llm_gguf_t *g, llm_desc_t *d, llm_err_t *err);
+
+/* is the tensor a matrix for linear(), and not a vector? */
+int llm_layer_tensor_is_matrix(llm_layer_tensor_t t);
+
+/* "ARCH.name" */
+const char *llm_arch_key(llm_arch_key_t *key, const char *arch,
+    const char *name);
+
+static inline int
+llm_arch_is(llm_str_t s, const char *text)
+{
+    return s.len == strlen(text) && memcmp(s.data, text, s.len) == 0;
+}
+
+#endif /* LLM_MODEL_ARCH_H */

@@ -1,0 +1,226 @@
+/*
+ * Devices by name; see backend.h.
+ */
+
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE                     /* dladdr() */
+#endif
+
+#include "engine/model/backend.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdio.h>
+#include <unistd.h>
+
+
+static void
+llm_backend_log(const llm_dev_opts_t *opts, int level, const char *fmt, ...)
+    llm_printf_like(3, 4);
+
+
+static void
+llm_backend_log(const llm_dev_opts_t *opts, int level, const char *fmt, ...)
+{
+    char     msg[1024];
+    va_list  args;
+
+    if (opts->log == NULL) {
+        return;
+    }
+
+    va_start(args, fmt);
+    vsnprintf(msg, sizeof(msg), fmt, args);
+    va_end(args);
+
+    opts->log(opts->log_data, level, msg);
+}
+
+
+/* the folder of the file that this code was loaded from */
+
+static int
+llm_backend_own_dir(char *buf, size_t size)
+{
+    char    *p;
+    ssize_t  n;
+    Dl_info  info;
+
+    if (dladdr((const void *) &llm_ops_reference, &info) == 0
+        || info.dli_fname == NULL
+        || strchr(info.dli_fname, '/') == NULL)
+    {
+        /* a program found through PATH knows only its own name */
+        n = readlink("/proc/self/exe", buf, size - 1);
+        if (n <= 0) {
+            return LLM_ERROR;
+        }
+
+        buf[n] = '\0';
+
+    } else {
+        if (strlen(info.dli_fname) >= size) {
+            return LLM_ERROR;
+        }
+
+        strcpy(buf, info.dli_fname);
+    }
+
+    p = strrchr(buf, '/');
+    if (p == NULL) {
+        return LLM_ERROR;
+    }
+
+    *p = '\0';
+
+    return LLM_OK;
+}
+
+
+/* opens a device of the backend in dir/file */
+
+static int
+llm_backend_load(const char *dir, const char *file,
+    const llm_dev_opts_t *opts, llm_dev_t **dev, llm_err_t *err)
+{
+    void             *lib;
+    char              own[PATH_MAX], path[PATH_MAX + 64];
+    llm_backend_pt    backend;
+    const llm_ops_t  *ops;
+
+    if (dir == NULL) {
+        if (llm_backend_own_dir(own, sizeof(own)) != LLM_OK) {
+            return llm_fail(err, "%s: its folder is not known", file);
+        }
+
+        dir = own;
+    }
+
+    if ((size_t) snprintf(path, sizeof(path), "%s/%s", dir, file)
+        >= sizeof(path))
+    {
+        return llm_fail(err, "%s: the name of its folder is too long", file);
+    }
+
+    if (access(path, F_OK) != 0) {
+        return llm_fail(err, "there is no %s", path);
+    }
+
+    lib = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (lib == NULL) {
+        return llm_fail(err, "%s", dlerror());
+    }
+
+    /* POSIX lets a pointer to an object hold one to a function */
+    *(void **) &backend = dlsym(lib, LLM_BACKEND_SYMBOL);
+    if (backend == NULL) {
+        (void) dlclose(lib);
+        return llm_fail(err, "%s: it has no " LLM_BACKEND_SYMBOL "()", path);
+    }
+
+    ops = backend();
+
+    return ops->open(dev, opts, err);
+}
+
+
+static int
+llm_backend_cpu(const llm_dev_opts_t *opts, llm_dev_t **dev, llm_err_t *err)
+{
+    if (opts->isa && strcmp(opts->isa, "reference") == 0) {
+        return llm_ops_reference.open(dev, opts, err);
+    }
+
+    return llm_ops_cpu.open(dev, opts, err);
+}
+
+
+static int
+llm_backend_auto(const char *dir, const llm_dev_opts_t *opts,
+    llm_dev_t **dev, llm_err_t *err)
+{
+    char       name[256];
+    llm_err_t  why;
+
+    if (llm_backend_load(dir, "llm_cuda.so", opts, dev, &why) == LLM_OK) {
+        (*dev)->ops->describe(*dev, name, sizeof(name));
+        llm_backend_log(opts, LLM_LOG_NOTICE, "device auto: CUDA: %s", name);
+        return LLM_OK;
+    }
+
+    if (llm_backend_cpu(opts, dev, err) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    (*dev)->ops->describe(*dev, name, sizeof(name));
+    llm_backend_log(opts, LLM_LOG_NOTICE, "device auto: CPU: %s; not CUDA: "
+                    "%s", name, why.msg);
+
+    return LLM_OK;
+}
+
+
+/* "cuda" or "cuda:N" */
+
+static int
+llm_backend_cuda_index(const char *device, int *index)
+{
+    char  *end;
+    long   n;
+
+    *index = -1;
+
+    if (device[4] == '\0') {
+        return LLM_OK;
+    }
+
+    if (device[4] != ':' || device[5] < '0' || device[5] > '9') {
+        return LLM_ERROR;
+    }
+
+    n = strtol(device + 5, &end, 10);
+
+    if (*end != '\0' || n > 1023) {
+        return LLM_ERROR;
+    }
+
+    *index = (int) n;
+
+    return LLM_OK;
+}
+
+
+int
+llm_backend_open(const char *device, const char *dir,
+    const llm_dev_opts_t *opts, llm_dev_t **dev, llm_err_t *err)
+{
+    llm_dev_opts_t  o;
+
+    o = *opts;
+    o.index = -1;
+
+    if (device == NULL || strcmp(device, "auto") == 0) {
+        return llm_backend_auto(dir, &o, dev, err);
+    }
+
+    if (strcmp(device, "cpu") == 0) {
+        return llm_backend_cpu(&o, dev, err);
+    }
+
+    if (strcmp(device, "reference") == 0) {
+        return llm_ops_reference.open(dev, &o, err);
+    }
+
+    if (strcmp(device, "emu") == 0) {
+        return llm_backend_load(dir, "llm_emu.so", &o, dev, err);
+    }
+
+    if (strncmp(device, "cuda", 4) == 0
+        && llm_backend_cuda_index(device, &o.index) == LLM_OK)
+    {
+        return llm_backend_load(dir, "llm_cuda.so", &o, dev, err);
+    }
+
+    return llm_fail(err, "device \"%s\" is unknown (auto, cpu, cuda, cuda:N, "
+                    "emu and reference are known)", device);
+}

@@ -1,0 +1,682 @@
+/*
+ * Loading a model: the file is checked, a device opened, the weights given
+ * to it, buffers and KV pages made; see model.h.  All memory that a step
+ * needs is taken here.
+ */
+
+#include "engine/model/backend.h"
+#include "engine/model/model_internal.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#define LLM_MODEL_BATCH     512
+#define LLM_MODEL_MAX_SEQS  16
+
+
+/* what each buffer of activations is for; its columns: llm_model_cols() */
+static const struct {
+    llm_act_kind_t  kind;
+    int             out;                /* max_out rows, not batch */
+} llm_model_acts[LLM_MA_N] = {
+    [LLM_MA_X]      = { LLM_ACT_RESIDUAL, 0 },
+    [LLM_MA_H]      = { LLM_ACT_VALUE, 0 },
+    [LLM_MA_Q]      = { LLM_ACT_VALUE, 0 },
+    [LLM_MA_K]      = { LLM_ACT_VALUE, 0 },
+    [LLM_MA_V]      = { LLM_ACT_VALUE, 0 },
+    [LLM_MA_ATTN]   = { LLM_ACT_VALUE, 0 },
+    [LLM_MA_GATE]   = { LLM_ACT_VALUE, 0 },
+    [LLM_MA_UP]     = { LLM_ACT_VALUE, 0 },
+    [LLM_MA_GLU]    = { LLM_ACT_VALUE, 0 },
+    [LLM_MA_X_OUT]  = { LLM_ACT_RESIDUAL, 1 },
+    [LLM_MA_LOGITS] = { LLM_ACT_LOGITS, 1 }
+};
+
+
+/* the state of one load */
+typedef struct {
+    llm_model_t             *m;
+    const llm_model_opts_t  *opts;
+    uint64_t                 done;      /* bytes of tensors */
+    llm_err_t               *err;
+} llm_load_t;
+
+
+static void llm_load_log(llm_load_t *l, int level, const char *fmt, ...)
+    llm_printf_like(3, 4);
+
+
+static void
+llm_load_log(llm_load_t *l, int level, const char *fmt, ...)
+{
+    char     msg[1024];
+    va_list  args;
+
+    if (l->opts->log == NULL) {
+        return;
+    }
+
+    va_start(args, fmt);
+    vsnprintf(msg, sizeof(msg), fmt, args);
+    va_end(args);
+
+    l->opts->log(l->opts->log_data, level, msg);
+}
+
+
+int
+llm_model_check(const llm_gguf_t *g, llm_hparams_t *hp, llm_err_t *err)
+{
+    llm_desc_t  d;
+
+    if (llm_desc_read(g, &d, err) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    *hp = d.hp;
+    llm_desc_free(&d);
+
+    return LLM_OK;
+}
+
+
+/* the longest sequence: as asked for, or as trained, and what is possible */
+
+static int
+llm_load_ctx(llm_load_t *l)
+{
+    llm_model_t          *m;
+    const llm_hparams_t  *hp;
+
+    m = l->m;
+    hp = &m->desc.hp;
+    m->ctx = l->opts->ctx ? l->opts->ctx : hp->n_ctx_train;
+
+    if (hp->n_window && m->ctx > hp->n_window) {
+        if (l->opts->ctx) {
+            return llm_fail(l->err, "%s: %s.attention.sliding_window: %u: "
+                            "sequences longer than the window are not "
+                            "supported, ctx is %u", llm_gguf_name(m->gguf),
+                            hp->arch, hp->n_window, m->ctx);
+        }
+
+        llm_load_log(l, LLM_LOG_NOTICE, "%s: ctx is %u, the size of the "
+                     "sliding window", llm_gguf_name(m->gguf), hp->n_window);
+        m->ctx = hp->n_window;
+    }
+
+    if (m->ctx > hp->n_ctx_train) {
+        llm_load_log(l, LLM_LOG_WARN, "%s: ctx is %u, and the model was "
+                     "trained for %u", llm_gguf_name(m->gguf), m->ctx,
+                     hp->n_ctx_train);
+    }
+
+    if (m->ctx > UINT32_MAX - LLM_KV_PAGE) {
+        return llm_fail(l->err, "%s: ctx: %u is too large",
+                        llm_gguf_name(m->gguf), m->ctx);
+    }
+
+    m->max_pages = (m->ctx + LLM_KV_PAGE - 1) / LLM_KV_PAGE;
+
+    return LLM_OK;
+}
+
+
+static int
+llm_load_device(llm_load_t *l)
+{
+    llm_model_t             *m;
+    llm_dev_opts_t           o;
+    const llm_model_opts_t  *opts;
+
+    m = l->m;
+    opts = l->opts;
+
+    m->batch = opts->batch ? opts->batch : LLM_MODEL_BATCH;
+    m->max_seqs = opts->max_seqs ? opts->max_seqs : LLM_MODEL_MAX_SEQS;
+    m->max_out = opts->max_out ? llm_min(opts->max_out, m->batch) : m->batch;
+
+    memset(&o, 0, sizeof(o));
+    o.threads = opts->threads;
+    o.isa = opts->isa;
+    o.log = opts->log;
+    o.log_data = opts->log_data;
+    o.max_tokens = m->batch;
+    o.max_seqs = m->max_seqs;
+    o.max_pages = m->max_pages;
+
+    if (llm_backend_open(opts->device, opts->backend_dir, &o, &m->dev,
+                         l->err) != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    m->ops = m->dev->ops;
+
+    return LLM_OK;
+}
+
+
+static int
+llm_load_progress(llm_load_t *l, const llm_gguf_tensor_t *t)
+{
+    uint64_t  total;
+
+    l->done += t->size;
+    total = l->m->desc.hp.n_bytes;
+
+    if (l->opts->progress) {
+        l->opts->progress(l->opts->progress_data,
+                          (int) (l->done * 1000.0 / (double) total));
+    }
+
+    if (l->opts->cancel && __atomic_load_n(l->opts->cancel, __ATOMIC_RELAXED))
+    {
+        return llm_fail_with(l->err, 503, NULL, NULL,
+                             "%s: the load was given up",
+                             llm_gguf_name(l->m->gguf));
+    }
+
+    return LLM_OK;
+}
+
+
+static llm_weight_t *
+llm_load_weight(llm_load_t *l, const llm_gguf_tensor_t *t, int usage)
+{
+    llm_weight_t  *w;
+
+    w = l->m->ops->weight_create(l->m->dev, t->type, (uint32_t) t->ne[1],
+                                 (uint32_t) t->ne[0], t->data, usage, l->err);
+
+    if (w && llm_load_progress(l, t) != LLM_OK) {
+        l->m->ops->weight_free(l->m->dev, w);
+        return NULL;
+    }
+
+    return w;
+}
+
+
+static float *
+llm_load_floats(llm_load_t *l, const llm_gguf_tensor_t *t)
+{
+    float  *f;
+
+    f = malloc(t->ne[0] * sizeof(float));
+
+    if (f == NULL) {
+        (void) llm_fail(l->err, "%s: no memory for %.*s",
+                        llm_gguf_name(l->m->gguf), (int) t->name.len,
+                        t->name.data);
+        return NULL;
+    }
+
+    llm_dequantize(t->type, t->data, f, t->ne[0]);
+
+    return f;
+}
+
+
+static llm_vec_t *
+llm_load_vec(llm_load_t *l, const llm_gguf_tensor_t *t)
+{
+    float      *f;
+    llm_vec_t  *v;
+
+    f = llm_load_floats(l, t);
+    if (f == NULL) {
+        return NULL;
+    }
+
+    v = l->m->ops->vec_create(l->m->dev, f, (uint32_t) t->ne[0], l->err);
+    free(f);
+
+    if (v && llm_load_progress(l, t) != LLM_OK) {
+        l->m->ops->vec_free(l->m->dev, v);
+        return NULL;
+    }
+
+    return v;
+}
+
+
+static int
+llm_load_rope(llm_load_t *l)
+{
+    float                    *factors, *inv_freq;
+    uint32_t                  i, n;
+    llm_model_t              *m;
+    const llm_gguf_tensor_t  *t;
+
+    m = l->m;
+    n = m->desc.hp.n_rot / 2;
+    t = m->desc.global[LLM_GT_ROPE_FREQS];
+    factors = NULL;
+
+    if (t) {
+        factors = llm_load_floats(l, t);
+        if (factors == NULL) {
+            return LLM_ERROR;
+        }
+    }
+
+    for (i = 0; factors && i < n; i++) {
+        if (!(factors[i] > 0) || isinf(factors[i])) {
+            (void) llm_fail(l->err, "%s: rope_freqs.weight: factor %u is "
+                            "%g, not above 0", llm_gguf_name(m->gguf), i,
+                            factors[i]);
+            free(factors);
+            return LLM_ERROR;
+        }
+    }
+
+    inv_freq = malloc(n * sizeof(float));
+
+    if (inv_freq == NULL) {
+        (void) llm_fail(l->err, "%s: no memory for RoPE",
+                        llm_gguf_name(m->gguf));
+
+    } else {
+        llm_rope_inv_freq(&m->desc.rope, m->desc.hp.n_rot, factors, inv_freq);
+        m->inv_freq = m->ops->vec_create(m->dev, inv_freq, n, l->err);
+    }
+
+    free(inv_freq);
+    free(factors);
+
+    return m->inv_freq ? LLM_OK : LLM_ERROR;
+}
+
+
+static int
+llm_load_globals(llm_load_t *l)
+{
+    int                        usage;
+    llm_model_t               *m;
+    const llm_gguf_tensor_t  **t;
+
+    m = l->m;
+    t = m->desc.global;
+
+    usage = LLM_WEIGHT_EMBED;
+
+    if (t[LLM_GT_OUTPUT] == NULL) {
+        usage |= LLM_WEIGHT_LINEAR;
+    }
+
+    m->token_embd = llm_load_weight(l, t[LLM_GT_TOKEN_EMBD], usage);
+    if (m->token_embd == NULL) {
+        return LLM_ERROR;
+    }
+
+    m->output = m->token_embd;
+
+    if (t[LLM_GT_OUTPUT]) {
+        m->output = llm_load_weight(l, t[LLM_GT_OUTPUT], LLM_WEIGHT_LINEAR);
+        if (m->output == NULL) {
+            return LLM_ERROR;
+        }
+    }
+
+    m->output_norm = llm_load_vec(l, t[LLM_GT_OUTPUT_NORM]);
+    if (m->output_norm == NULL) {
+        return LLM_ERROR;
+    }
+
+    return llm_load_rope(l);
+}
+
+
+static int
+llm_load_layer(llm_load_t *l, uint32_t layer)
+{
+    uint32_t                  i;
+    llm_model_layer_t        *ml;
+    const llm_gguf_tensor_t  *t;
+
+    ml = &l->m->layers[layer];
+
+    for (i = 0; i < LLM_LT_N; i++) {
+        t = llm_desc_tensor(&l->m->desc, layer, i);
+
+        if (t == NULL) {
+            continue;
+        }
+
+        if (llm_layer_tensor_is_matrix(i)) {
+            ml->w[i] = llm_load_weight(l, t, LLM_WEIGHT_LINEAR);
+
+        } else {
+            ml->v[i] = llm_load_vec(l, t);
+        }
+
+        if (ml->w[i] == NULL && ml->v[i] == NULL) {
+            return LLM_ERROR;
+        }
+    }
+
+    return LLM_OK;
+}
+
+
+static int
+llm_load_weights(llm_load_t *l)
+{
+    uint32_t      i;
+    llm_model_t  *m;
+
+    m = l->m;
+
+    m->layers = calloc(m->desc.hp.n_layers, sizeof(llm_model_layer_t));
+    if (m->layers == NULL) {
+        return llm_fail(l->err, "%s: no memory for the layers",
+                        llm_gguf_name(m->gguf));
+    }
+
+    for (i = 0; i < m->desc.hp.n_layers; i++) {
+        if (llm_load_layer(l, i) != LLM_OK) {
+            return LLM_ERROR;
+        }
+    }
+
+    /* behind the layers: what a step reads last lies last */
+
+    return llm_load_globals(l);
+}
+
+
+static uint32_t
+llm_model_cols(const llm_hparams_t *hp, llm_model_act_t a)
+{
+    switch (a) {
+
+    case LLM_MA_Q:
+        return hp->n_heads * hp->head_dim_k;
+
+    case LLM_MA_K:
+        return hp->n_kv_heads * hp->head_dim_k;
+
+    case LLM_MA_V:
+        return hp->n_kv_heads * hp->head_dim_v;
+
+    case LLM_MA_ATTN:
+        return hp->n_heads * hp->head_dim_v;
+
+    case LLM_MA_GATE:
+    case LLM_MA_UP:
+    case LLM_MA_GLU:
+        return hp->n_ff;
+
+    case LLM_MA_LOGITS:
+        return hp->n_vocab;
+
+    default:
+        return hp->n_embd;
+    }
+}
+
+
+static int
+llm_load_acts(llm_load_t *l)
+{
+    uint32_t      i;
+    llm_model_t  *m;
+
+    m = l->m;
+
+    for (i = 0; i < LLM_MA_N; i++) {
+        m->act[i] = m->ops->act_create(m->dev,
+                                       llm_model_acts[i].out ? m->max_out
+                                                             : m->batch,
+                                       llm_model_cols(&m->desc.hp, i),
+                                       llm_model_acts[i].kind, l->err);
+        if (m->act[i] == NULL) {
+            return LLM_ERROR;
+        }
+    }
+
+    return LLM_OK;
+}
+
+
+/*
+ * Pages for max_seqs sequences of ctx, as far as the memory goes; at least
+ * one such sequence must fit.  A ctx that nobody asked for gives way.
+ */
+
+static int
+llm_load_kv(llm_load_t *l)
+{
+    size_t                page, bytes;
+    uint64_t              pages;
+    llm_model_t          *m;
+    llm_kv_opts_t         o;
+    const llm_hparams_t  *hp;
+
+    m = l->m;
+    hp = &m->desc.hp;
+
+    memset(&o, 0, sizeof(o));
+    o.n_layers = hp->n_layers;
+    o.n_kv_heads = hp->n_kv_heads;
+    o.head_dim_k = hp->head_dim_k;
+    o.head_dim_v = hp->head_dim_v;
+
+    page = m->ops->kv_page_size(m->dev, &o);
+    bytes = l->opts->kv_bytes;
+    pages = (uint64_t) m->max_pages * m->max_seqs;
+
+    if (bytes) {
+        pages = bytes / page;
+
+    } else {
+        bytes = m->ops->memory_free(m->dev) / 2;
+        pages = llm_min(pages, bytes / page);
+    }
+
+    pages = llm_min(pages, UINT32_MAX / 2);
+
+    if (pages < m->max_pages) {
+        if (l->opts->ctx || pages == 0) {
+            return llm_fail(l->err, "%s: the KV cache for one sequence of "
+                            "ctx=%u takes %zu MiB, and %zu MiB are there "
+                            "for it", llm_gguf_name(m->gguf), m->ctx,
+                            (page * m->max_pages + 0xfffff) >> 20,
+                            bytes >> 20);
+        }
+
+        m->max_pages = (uint32_t) pages;
+        m->ctx = llm_min(m->ctx, m->max_pages * LLM_KV_PAGE);
+
+        llm_load_log(l, LLM_LOG_WARN, "%s: ctx is %u of %u: more does not "
+                     "fit in the %zu MiB for the KV cache",
+                     llm_gguf_name(m->gguf), m->ctx, hp->n_ctx_train,
+                     bytes >> 20);
+    }
+
+    m->n_pages = (uint32_t) pages;
+    o.n_pages = m->n_pages;
+
+    m->kv = m->ops->kv_create(m->dev, &o, l->err);
+
+    return m->kv ? LLM_OK : LLM_ERROR;
+}
+
+
+llm_model_t *
+llm_model_load(const char *path, const llm_model_opts_t *opts,
+    llm_err_t *err)
+{
+    char          device[256];
+    llm_load_t    l;
+    llm_model_t  *m;
+
+    m = calloc(1, sizeof(llm_model_t));
+    if (m == NULL) {
+        (void) llm_fail(err, "%s: no memory for the model", path);
+        return NULL;
+    }
+
+    l.m = m;
+    l.opts = opts;
+    l.done = 0;
+    l.err = err;
+
+    m->gguf = llm_gguf_open(path, err);
+
+    if (m->gguf == NULL
+        || llm_desc_read(m->gguf, &m->desc, err) != LLM_OK
+        || llm_load_ctx(&l) != LLM_OK
+        || llm_load_device(&l) != LLM_OK
+        || llm_load_weights(&l) != LLM_OK
+        || llm_load_acts(&l) != LLM_OK
+        || llm_load_kv(&l) != LLM_OK)
+    {
+        llm_model_free(m);
+        return NULL;
+    }
+
+    if (m->desc.unused) {
+        llm_load_log(&l, LLM_LOG_WARN, "%s: %.*s: an unknown tensor, not "
+                     "used", path, (int) m->desc.unused->name.len,
+                     m->desc.unused->name.data);
+    }
+
+    llm_model_device(m, device, sizeof(device));
+    llm_load_log(&l, LLM_LOG_NOTICE, "%s: %s, %u layers, %.1f MiB, ctx %u, "
+                 "%u KV pages of %u tokens, on %s", path, m->desc.hp.arch,
+                 m->desc.hp.n_layers,
+                 (double) m->desc.hp.n_bytes / (1 << 20), m->ctx,
+                 m->n_pages, LLM_KV_PAGE, device);
+
+    return m;
+}
+
+
+static void
+llm_model_free_device(llm_model_t *m)
+{
+    uint32_t            i, k;
+    llm_model_layer_t  *l;
+
+    for (i = 0; m->layers && i < m->desc.hp.n_layers; i++) {
+        l = &m->layers[i];
+
+        for (k = 0; k < LLM_LT_N; k++) {
+            if (l->w[k]) {
+                m->ops->weight_free(m->dev, l->w[k]);
+            }
+
+            if (l->v[k]) {
+                m->ops->vec_free(m->dev, l->v[k]);
+            }
+        }
+    }
+
+    if (m->output && m->output != m->token_embd) {
+        m->ops->weight_free(m->dev, m->output);
+    }
+
+    if (m->token_embd) {
+        m->ops->weight_free(m->dev, m->token_embd);
+    }
+
+    if (m->output_norm) {
+        m->ops->vec_free(m->dev, m->output_norm);
+    }
+
+    if (m->inv_freq) {
+        m->ops->vec_free(m->dev, m->inv_freq);
+    }
+
+    for (i = 0; i < LLM_MA_N; i++) {
+        if (m->act[i]) {
+            m->ops->act_free(m->dev, m->act[i]);
+        }
+    }
+
+    if (m->kv) {
+        m->ops->kv_free(m->dev, m->kv);
+    }
+
+    m->ops->close(m->dev);
+}
+
+
+void
+llm_model_free(llm_model_t *m)
+{
+    if (m == NULL) {
+        return;
+    }
+
+    if (m->dev) {
+        llm_model_free_device(m);
+    }
+
+    free(m->layers);
+    llm_desc_free(&m->desc);
+
+    if (m->gguf) {
+        llm_gguf_close(m->gguf);
+    }
+
+    free(m);
+}
+
+
+const llm_hparams_t *
+llm_model_hparams(const llm_model_t *m)
+{
+    return &m->desc.hp;
+}
+
+
+const llm_gguf_t *
+llm_model_gguf(const llm_model_t *m)
+{
+    return m->gguf;
+}
+
+
+uint32_t
+llm_model_ctx(const llm_model_t *m)
+{
+    return m->ctx;
+}
+
+
+uint32_t
+llm_model_batch(const llm_model_t *m)
+{
+    return m->batch;
+}
+
+
+uint32_t
+llm_model_max_seqs(const llm_model_t *m)
+{
+    return m->max_seqs;
+}
+
+
+uint32_t
+llm_model_max_out(const llm_model_t *m)
+{
+    return m->max_out;
+}
+
+
+uint32_t
+llm_model_n_pages(const llm_model_t *m)
+{
+    return m->n_pages;
+}
+
+
+void
+llm_model_device(const llm_model_t *m, char *buf, size_t size)
+{
+    m->ops->describe(m->dev, buf, size);
+}

@@ -1,0 +1,59 @@
+/*
+ * What model.c, which loads a model, and forward.c, which runs it, share.
+ */
+
+#ifndef LLM_MODEL_INTERNAL_H
+#define LLM_MODEL_INTERNAL_H
+
+#include "engine/model/arch.h"
+
+/* buffers of activations; rows are tokens */
+typedef enum {
+    LLM_MA_X = 0,                       /* residual stream */
+    LLM_MA_H,                           /* normed */
+    LLM_MA_Q,
+    LLM_MA_K,
+    LLM_MA_V,
+    LLM_MA_ATTN,
+    LLM_MA_GATE,
+    LLM_MA_UP,
+    LLM_MA_GLU,
+    LLM_MA_X_OUT,                       /* residual of the rows in out_rows */
+    LLM_MA_LOGITS,
+    LLM_MA_N
+} llm_model_act_t;
+
+/* a matrix has w, a vector has v, what the file does not have neither */
+typedef struct {
+    llm_weight_t      *w[LLM_LT_N];
+    llm_vec_t         *v[LLM_LT_N];
+} llm_model_layer_t;
+
+struct llm_model_s {
+    llm_gguf_t         *gguf;
+    llm_desc_t          desc;
+
+    llm_dev_t          *dev;
+    const llm_ops_t    *ops;
+
+    llm_weight_t       *token_embd;
+    llm_weight_t       *output;         /* token_embd itself if it is tied */
+    llm_vec_t          *output_norm;
+    llm_vec_t          *inv_freq;
+    llm_model_layer_t  *layers;
+
+    llm_act_t          *act[LLM_MA_N];
+    llm_kv_t           *kv;
+
+    uint32_t            ctx;
+    uint32_t            batch;
+    uint32_t            max_seqs;
+    uint32_t            max_out;
+    uint32_t            max_pages;      /* of one sequence */
+    uint32_t            n_pages;
+
+    uint32_t            n_out;          /* of the last step */
+    const float        *logits;         /* of it, once asked for */
+};
+
+#endif /* LLM_MODEL_INTERNAL_H */

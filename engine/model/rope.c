@@ -1,0 +1,262 @@
+/*
+ * RoPE's metadata and frequencies; see rope.h.
+ */
+
+#include "engine/model/arch.h"
+#include "engine/model/rope.h"
+
+#include <math.h>
+
+
+/* a key that may be absent: *v keeps its default then */
+
+static int
+llm_rope_f32(const llm_gguf_t *g, const char *arch, const char *name,
+    float *v, llm_err_t *err)
+{
+    int             rc;
+    llm_arch_key_t  key;
+
+    rc = llm_gguf_get_f32(g, llm_arch_key(&key, arch, name), v, err);
+
+    if (rc == LLM_OK && !isfinite(*v)) {
+        return llm_fail(err, "%s: %s: not a finite number",
+                        llm_gguf_name(g), key.text);
+    }
+
+    return rc;
+}
+
+
+static int
+llm_rope_scale_type(const llm_gguf_t *g, const char *arch,
+    llm_rope_conf_t *c, llm_err_t *err)
+{
+    int             rc;
+    llm_str_t       s;
+    llm_arch_key_t  key;
+
+    /* a factor without a type is a linear one */
+    c->scale = LLM_ROPE_SCALE_LINEAR;
+
+    rc = llm_gguf_get_str(g, llm_arch_key(&key, arch, "rope.scaling.type"),
+                          &s, err);
+    if (rc != LLM_OK) {
+        return rc == LLM_AGAIN ? LLM_OK : rc;
+    }
+
+    if (llm_arch_is(s, "none")) {
+        c->scale = LLM_ROPE_SCALE_NONE;
+        return LLM_OK;
+    }
+
+    if (llm_arch_is(s, "linear")) {
+        return LLM_OK;
+    }
+
+    if (llm_arch_is(s, "yarn")) {
+        c->scale = LLM_ROPE_SCALE_YARN;
+        return LLM_OK;
+    }
+
+    return llm_fail(err, "%s: %s: the scaling \"%.*s\" is not supported "
+                    "(none, linear and yarn are)", llm_gguf_name(g),
+                    key.text, (int) llm_min(s.len, 32), s.data);
+}
+
+
+static float
+llm_rope_mscale(float factor, float weight)
+{
+    return factor <= 1 ? 1 : 0.1f * weight * logf(factor) + 1;
+}
+
+
+/*
+ * Keys as llama.cpp's converter writes them: attn_factor multiplies the
+ * paper's factor, yarn_attn_factor is transformers' attention_factor and
+ * stands in its place, yarn_log_multiplier is transformers' mscale_all_dim.
+ */
+
+static int
+llm_rope_read_yarn(const llm_gguf_t *g, const char *arch,
+    uint32_t n_ctx_train, llm_rope_conf_t *c, llm_err_t *err)
+{
+    int             rc;
+    float           v;
+    llm_arch_key_t  key;
+
+    c->n_ctx_orig = n_ctx_train;
+    c->ext_factor = 1;
+    c->beta_fast = 32;
+    c->beta_slow = 1;
+
+    llm_arch_key(&key, arch, "rope.scaling.original_context_length");
+
+    if (llm_gguf_get_u32(g, key.text, &c->n_ctx_orig, err) == LLM_ERROR) {
+        return LLM_ERROR;
+    }
+
+    if (c->n_ctx_orig == 0) {
+        return llm_fail(err, "%s: %s: 0 is no length", llm_gguf_name(g),
+                        key.text);
+    }
+
+    if (llm_rope_f32(g, arch, "rope.scaling.yarn_ext_factor",
+                     &c->ext_factor, err) == LLM_ERROR
+        || llm_rope_f32(g, arch, "rope.scaling.yarn_beta_fast",
+                        &c->beta_fast, err) == LLM_ERROR
+        || llm_rope_f32(g, arch, "rope.scaling.yarn_beta_slow",
+                        &c->beta_slow, err) == LLM_ERROR)
+    {
+        return LLM_ERROR;
+    }
+
+    if (c->beta_fast <= 0 || c->beta_slow <= 0) {
+        return llm_fail(err, "%s: %s.rope.scaling.yarn_beta: not above 0",
+                        llm_gguf_name(g), arch);
+    }
+
+    /* llama.cpp's way to say "the default" */
+    if (c->ext_factor < 0) {
+        c->ext_factor = 1;
+    }
+
+    c->mscale = c->ext_factor > 0 ? llm_rope_mscale(c->factor, 1) : 1;
+
+    v = 0;
+    rc = llm_rope_f32(g, arch, "rope.scaling.yarn_log_multiplier", &v, err);
+    if (rc == LLM_ERROR) {
+        return LLM_ERROR;
+    }
+
+    if (v > 0) {
+        c->mscale /= llm_rope_mscale(c->factor, v);
+    }
+
+    rc = llm_rope_f32(g, arch, "rope.scaling.yarn_attn_factor", &v, err);
+    if (rc == LLM_ERROR) {
+        return LLM_ERROR;
+    }
+
+    if (rc == LLM_OK && v > 0) {
+        c->mscale = v;
+    }
+
+    return LLM_OK;
+}
+
+
+int
+llm_rope_read(const llm_gguf_t *g, const char *arch, uint32_t n_ctx_train,
+    llm_rope_conf_t *c, llm_err_t *err)
+{
+    int    rc;
+    float  v;
+
+    memset(c, 0, sizeof(llm_rope_conf_t));
+    c->base = 10000;
+    c->factor = 1;
+    c->mscale = 1;
+
+    if (llm_rope_f32(g, arch, "rope.freq_base", &c->base, err) == LLM_ERROR
+        || llm_rope_scale_type(g, arch, c, err) != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    if (c->base <= 1) {
+        return llm_fail(err, "%s: %s.rope.freq_base: %g is not above 1",
+                        llm_gguf_name(g), arch, c->base);
+    }
+
+    rc = llm_rope_f32(g, arch, "rope.scaling.factor", &c->factor, err);
+
+    if (rc == LLM_AGAIN) {
+        /* the name that files before 2024 use */
+        rc = llm_rope_f32(g, arch, "rope.scale_linear", &c->factor, err);
+    }
+
+    if (rc == LLM_ERROR) {
+        return LLM_ERROR;
+    }
+
+    /* 0 stands for "none" in files */
+    if (c->factor == 0) {
+        c->factor = 1;
+    }
+
+    if (c->factor < 0) {
+        return llm_fail(err, "%s: %s.rope.scaling.factor: %g is below 0",
+                        llm_gguf_name(g), arch, c->factor);
+    }
+
+    if (c->scale == LLM_ROPE_SCALE_NONE) {
+        c->factor = 1;
+    }
+
+    if (c->scale == LLM_ROPE_SCALE_YARN
+        && llm_rope_read_yarn(g, arch, n_ctx_train, c, err) != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    v = 0;
+    rc = llm_rope_f32(g, arch, "rope.scaling.attn_factor", &v, err);
+
+    if (rc == LLM_OK && v > 0) {
+        c->mscale *= v;
+    }
+
+    return rc == LLM_ERROR ? LLM_ERROR : LLM_OK;
+}
+
+
+/* the pair that turns n times within the original context */
+
+static double
+llm_rope_yarn_pair(const llm_rope_conf_t *c, uint32_t n_dims, double n)
+{
+    return n_dims * log(c->n_ctx_orig / (n * 2 * M_PI))
+           / (2 * log(c->base));
+}
+
+
+void
+llm_rope_inv_freq(const llm_rope_conf_t *c, uint32_t n_dims,
+    const float *factors, float *inv_freq)
+{
+    double    low, high, ramp, freq;
+    uint32_t  i;
+
+    low = 0;
+    high = 0;
+
+    if (c->scale == LLM_ROPE_SCALE_YARN) {
+        low = floor(llm_rope_yarn_pair(c, n_dims, c->beta_fast));
+        high = ceil(llm_rope_yarn_pair(c, n_dims, c->beta_slow));
+        low = llm_max(low, 0);
+        high = llm_min(high, (double) n_dims - 1);
+    }
+
+    for (i = 0; i < n_dims / 2; i++) {
+        freq = pow(c->base, -2.0 * i / n_dims);
+
+        if (factors) {
+            freq /= factors[i];
+        }
+
+        if (c->scale == LLM_ROPE_SCALE_YARN) {
+            /* 1: as it was trained, 0: stretched by the factor */
+            ramp = (i - low) / llm_max(high - low, 0.001);
+            ramp = 1 - llm_min(llm_max(ramp, 0), 1);
+            ramp *= c->ext_factor;
+            freq = freq / c->factor * (1 - ramp) + freq * ramp;
+
+        } else {
+            freq /= c->factor;
+        }
+
+        inv_freq[i] = (float) freq;
+    }
+}

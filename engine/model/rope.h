@@ -1,0 +1,42 @@
+/*
+ * Rotary position embedding (arXiv:2104.09864) as a file's metadata asks
+ * for it: the frequency of every pair, and the factor on cos and sin.
+ * Scaling: none, linear, YaRN (arXiv:2309.00071) and Llama 3's factors,
+ * which a file carries as the tensor rope_freqs.weight.
+ */
+
+#ifndef LLM_MODEL_ROPE_H
+#define LLM_MODEL_ROPE_H
+
+#include "engine/model/gguf.h"
+
+typedef enum {
+    LLM_ROPE_SCALE_NONE = 0,
+    LLM_ROPE_SCALE_LINEAR,
+    LLM_ROPE_SCALE_YARN
+} llm_rope_scale_t;
+
+typedef struct {
+    llm_rope_scale_t  scale;
+    float             base;             /* theta */
+    float             factor;           /* of the context's length */
+    uint32_t          n_ctx_orig;       /* YaRN: before it was stretched */
+    float             ext_factor;       /* YaRN: share of extrapolation */
+    float             beta_fast;        /* YaRN: turns within n_ctx_orig that
+                                           are not scaled at all */
+    float             beta_slow;        /* YaRN: turns that are scaled whole */
+    float             mscale;           /* on cos and sin */
+} llm_rope_conf_t;
+
+/* reads ARCH.rope.*; n_ctx_train is the context when YaRN names no other */
+int llm_rope_read(const llm_gguf_t *g, const char *arch,
+    uint32_t n_ctx_train, llm_rope_conf_t *c, llm_err_t *err);
+
+/*
+ * inv_freq[n_dims / 2], the angle of a pair at position 1; factors, one a
+ * pair or NULL, divide it.
+ */
+void llm_rope_inv_freq(const llm_rope_conf_t *c, uint32_t n_dims,
+    const float *factors, float *inv_freq);
+
+#endif /* LLM_MODEL_ROPE_H */

@@ -1,0 +1,313 @@
+/*
+ * Logits on models of every architecture, RoPE and type, against what
+ * Hugging Face transformers computes in float64 (the shared fixtures); and
+ * the same bits for a whole prompt, in chunks, token by token and beside
+ * other sequences.
+ */
+
+#include "t/unit/tap.h"
+#include "t/unit/model_run.h"
+
+#include <dirent.h>
+#include <ctype.h>
+
+#define MAX_IDS  4096
+
+
+typedef struct {
+    char       name[256];
+    int32_t    ids[MAX_IDS];
+    uint32_t   n_ids;
+    float     *want;                    /* [n_ids][n_vocab] */
+    size_t     n_want;
+} fixture_t;
+
+
+/* the most that the fixtures' README allows for a type */
+
+static double
+bound_of(const char *name)
+{
+    size_t  i;
+
+    static const struct {
+        const char  *suffix;
+        double       bound;
+    } bounds[] = {
+        { "f32", 0.0015 }, { "f16", 0.0015 }, { "bf16", 0.0045 },
+        { "q8_0", 0.0125 }, { "q4_0", 0.0125 }, { "q4_1", 0.0125 },
+        { "q5_0", 0.0125 }, { "q5_1", 0.0125 }, { "q4_k_s", 0.018 },
+        { "q4_k_m", 0.018 }, { "q5_k_s", 0.018 }, { "q5_k_m", 0.018 },
+        { "q6_k", 0.018 }
+    };
+
+    for (i = 0; i < llm_nelems(bounds); i++) {
+        if (strlen(name) > strlen(bounds[i].suffix)
+            && strcmp(strrchr(name, '-') + 1, bounds[i].suffix) == 0)
+        {
+            return bounds[i].bound;
+        }
+    }
+
+    return 0;
+}
+
+
+static int
+load_fixture(const char *dir, fixture_t *f)
+{
+    FILE   *in;
+    char    path[2048];
+    long    size;
+
+    snprintf(path, sizeof(path), "%s/%s.ids", dir, f->name);
+
+    in = fopen(path, "r");
+    if (in == NULL) {
+        return 0;
+    }
+
+    f->n_ids = 0;
+
+    while (f->n_ids < MAX_IDS && fscanf(in, "%d", &f->ids[f->n_ids]) == 1) {
+        f->n_ids++;
+    }
+
+    fclose(in);
+
+    snprintf(path, sizeof(path), "%s/%s.logits", dir, f->name);
+
+    in = fopen(path, "rb");
+    if (in == NULL) {
+        return 0;
+    }
+
+    fseek(in, 0, SEEK_END);
+    size = ftell(in);
+    rewind(in);
+
+    f->n_want = (size_t) size / sizeof(float);
+    f->want = malloc((size_t) size);
+
+    if (fread(f->want, sizeof(float), f->n_want, in) != f->n_want) {
+        f->n_want = 0;
+    }
+
+    fclose(in);
+
+    return f->n_ids > 0 && f->n_want > 0;
+}
+
+
+/* other sequences in the same steps, of other lengths and pages */
+
+static void
+check_mixed(llm_model_t *m, const fixture_t *f, const float *alone,
+    const char *what)
+{
+    int         same;
+    uint32_t    i, k, n_vocab, take[3];
+    run_seq_t   s[3];
+    llm_err_t   err;
+
+    n_vocab = llm_model_hparams(m)->n_vocab;
+    memset(s, 0, sizeof(s));
+
+    for (i = 0; i < 3; i++) {
+        s[i].ids = f->ids + i;
+        s[i].n = f->n_ids - i;
+        s[i].page = i;
+        s[i].logits = calloc((size_t) f->n_ids * n_vocab, sizeof(float));
+    }
+
+    /* the first token of 1 and 2 differs from f's: only 0 is compared */
+
+    for (k = 0, same = 1; same && s[0].done < s[0].n; k++) {
+        take[0] = llm_min(k % 3 == 1 ? 5 : 1, s[0].n - s[0].done);
+        take[1] = k % 2 ? 0 : llm_min(3, s[1].n - s[1].done);
+        take[2] = k % 4 == 3 ? llm_min(17, s[2].n - s[2].done)
+                             : llm_min(1, s[2].n - s[2].done);
+
+        same = run_step(m, s, take, 3, k % 2, &err) == LLM_OK;
+
+        if (same && k % 2 == 0) {
+            same = memcmp(s[0].logits + (size_t) (s[0].done - 1) * n_vocab,
+                          alone + (size_t) (s[0].done - 1) * n_vocab,
+                          n_vocab * sizeof(float)) == 0;
+        }
+    }
+
+    ok(same, "%s %s: the same bits beside two other sequences", f->name,
+       what);
+
+    for (i = 0; i < 3; i++) {
+        free(s[i].logits);
+    }
+}
+
+
+static void
+check_model(llm_model_t *m, const fixture_t *f, double bound,
+    const char *what)
+{
+    float      *whole, *again;
+    size_t      i, n;
+    double      d;
+    uint32_t    n_vocab;
+    run_seq_t   s;
+    llm_err_t   err;
+
+    static const uint32_t  chunks[] = { 7, 1 };
+
+    n_vocab = llm_model_hparams(m)->n_vocab;
+    n = (size_t) f->n_ids * n_vocab;
+
+    if (!ok(n == f->n_want, "%s: %u ids of %u logits", f->name, f->n_ids,
+            n_vocab))
+    {
+        return;
+    }
+
+    whole = calloc(n, sizeof(float));
+    again = calloc(n, sizeof(float));
+
+    memset(&s, 0, sizeof(s));
+    s.ids = f->ids;
+    s.n = f->n_ids;
+    s.logits = whole;
+
+    if (!ok(run_chunks(m, &s, f->n_ids, 1, &err) == LLM_OK,
+            "%s %s: runs", f->name, what))
+    {
+        printf("# %s\n", err.msg);
+    }
+
+    d = run_distance(whole, f->want, n);
+    ok(d <= bound, "%s %s: %.6f of the deviation (at most %g)", f->name,
+       what, d, bound);
+
+    for (i = 0; i < llm_nelems(chunks); i++) {
+        s.logits = again;
+        s.page = 5;
+        memset(again, 0, n * sizeof(float));
+
+        ok(run_chunks(m, &s, chunks[i], 1, &err) == LLM_OK
+           && memcmp(whole, again, n * sizeof(float)) == 0,
+           "%s %s: the same bits in chunks of %u", f->name, what, chunks[i]);
+    }
+
+    ok(run_chunks(m, &s, f->n_ids, 0, &err) == LLM_OK
+       && memcmp(whole + n - n_vocab, again + n - n_vocab,
+                 n_vocab * sizeof(float)) == 0,
+       "%s %s: the same bits for the last position alone", f->name, what);
+
+    check_mixed(m, f, whole, what);
+
+    free(whole);
+    free(again);
+}
+
+
+static void
+check_fixture(const char *dir, fixture_t *f)
+{
+    char               path[2048], what[64];
+    size_t             i;
+    llm_err_t          err;
+    llm_model_t       *m;
+    llm_model_opts_t   o;
+
+    static const struct {
+        const char  *device;
+        const char  *isa;
+        double       bound;             /* 0: the type's */
+    } devices[] = {
+        { "reference", NULL, 0.00001 },
+        { "cpu", "avx2", 0 }, { "cpu", "avx512", 0 }, { "cpu", "amx", 0 }
+    };
+
+    if (!ok(load_fixture(dir, f), "%s: ids and logits", f->name)) {
+        return;
+    }
+
+    snprintf(path, sizeof(path), "%s/%s.gguf", dir, f->name);
+
+    for (i = 0; i < llm_nelems(devices); i++) {
+        memset(&o, 0, sizeof(o));
+        o.device = devices[i].device;
+        o.isa = devices[i].isa;
+        o.threads = 2;
+        o.ctx = 512;
+        o.max_seqs = 4;
+
+        snprintf(what, sizeof(what), "%s%s%s", o.device, o.isa ? " " : "",
+                 o.isa ? o.isa : "");
+
+        m = llm_model_load(path, &o, &err);
+
+        if (m == NULL && o.isa) {
+            printf("# %s\n", err.msg);
+            skip(what);
+            continue;
+        }
+
+        if (!ok(m != NULL, "%s %s: loads", f->name, what)) {
+            printf("# %s\n", err.msg);
+            continue;
+        }
+
+        check_model(m, f, devices[i].bound ? devices[i].bound
+                                           : bound_of(f->name), what);
+        llm_model_free(m);
+    }
+
+    free(f->want);
+    f->want = NULL;
+}
+
+
+static int
+is_gguf(const struct dirent *e)
+{
+    size_t  n;
+
+    n = strlen(e->d_name);
+
+    return n > 5 && n < 250 && strcmp(e->d_name + n - 5, ".gguf") == 0;
+}
+
+
+int
+main(void)
+{
+    int              i, n;
+    char             dir[1100];
+    fixture_t       *f;
+    struct dirent  **list;
+
+    if (tap_fixtures() == NULL) {
+        skip("the shared fixtures are not here");
+        return done_testing();
+    }
+
+    snprintf(dir, sizeof(dir), "%s/logits", tap_fixtures());
+
+    n = scandir(dir, &list, is_gguf, alphasort);
+    f = calloc(1, sizeof(fixture_t));
+    ok(n > 0 && f, "%d models in the fixtures", n);
+
+    for (i = 0; f && i < n; i++) {
+        snprintf(f->name, sizeof(f->name), "%.*s",
+                 (int) strlen(list[i]->d_name) - 5, list[i]->d_name);
+        check_fixture(dir, f);
+        free(list[i]);
+    }
+
+    if (n >= 0) {
+        free(list);
+    }
+
+    free(f);
+
+    return done_testing();
+}
