@@ -168,8 +168,6 @@ typedef struct {
             uint32_t     n_tokens;      /* tokens that this event stands for */
             llm_ref_t    text;          /* offsets from the event's start */
             llm_ref_t    logprobs;      /* llm_token_logprob_t[len] */
-            llm_ref_t    ids;           /* int32_t[len], of the n_tokens;
-                                           with LLM_REQ_TOKEN_IDS only */
             llm_ref_t    ids;           /* int32_t[len]: the tokens, if they
                                            were asked for */
         } text;
