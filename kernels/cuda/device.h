@@ -1,0 +1,328 @@
+/*
+ * What every source of the CUDA backend includes: the toolkit's headers, or
+ * the emulator's when LLM_EMU is defined, and small wrappers around what
+ * differs between the two: launches, dynamic shared memory, 16-bit floats,
+ * asynchronous copies, tensor-core instructions.
+ *
+ * Invariant: everything outside this header and blas.* is the same source
+ * for nvcc and for the host compiler.  A wrapper's host twin keeps the
+ * instruction's fragment layout (PTX ISA, "Matrix fragments for mma"), so
+ * that a wrong layout is wrong on the host too.
+ */
+
+#ifndef LLM_CUDA_DEVICE_H
+#define LLM_CUDA_DEVICE_H
+
+#ifdef LLM_EMU
+
+#include "t/gpu/emu/emu.h"
+
+/* dynamic shared memory; static __shared__ is not used anywhere */
+#define LLM_SHARED(name)  uint8_t *name = emu::blk.shared
+
+template<class K, class... A> static inline void
+llm_launch_as(const char *name, K k, dim3 grid, dim3 block, size_t shared,
+    cudaStream_t s, A... a)
+{
+    emu::launch(s, name, grid, block, shared, [=]() { k(a...); });
+}
+
+#define llm_launch(k, grid, block, shared, stream, ...)                      \
+    llm_launch_as(#k, k, grid, block, shared, stream, __VA_ARGS__)
+
+#else
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+#include <stdint.h>
+
+#define LLM_SHARED(name)                                                     \
+    extern __shared__ __align__(128) uint8_t  llm_shared_mem[];              \
+    uint8_t *name = llm_shared_mem
+
+template<class K, class... A> static inline void
+llm_launch_as(K k, dim3 grid, dim3 block, size_t shared, cudaStream_t s,
+    A... a)
+{
+    k<<<grid, block, shared, s>>>(a...);
+}
+
+/* a template's commas want parentheses around k: llm_launch((k<1, 2>), ... */
+#define llm_launch(k, grid, block, shared, stream, ...)                      \
+    llm_launch_as(k, grid, block, shared, stream, __VA_ARGS__)
+
+#endif
+
+#define LLM_FULL_WARP  0xffffffffu
+
+
+/* ---- 16-bit floats, stored as uint16_t ---- */
+
+#ifdef LLM_EMU
+
+extern "C" {
+float llm_f16_to_f32(uint16_t h);
+uint16_t llm_f32_to_f16(float f);
+uint16_t llm_f32_to_bf16(float f);
+}
+
+static inline float llm_h2f(uint16_t h) { return llm_f16_to_f32(h); }
+static inline uint16_t llm_f2h(float f) { return llm_f32_to_f16(f); }
+static inline uint16_t llm_f2b(float f) { return llm_f32_to_bf16(f); }
+
+#else
+
+static __device__ __forceinline__ float
+llm_h2f(uint16_t h)
+{
+    return __half2float(__ushort_as_half(h));
+}
+
+
+static __device__ __forceinline__ uint16_t
+llm_f2h(float f)
+{
+    return __half_as_ushort(__float2half_rn(f));
+}
+
+
+static __device__ __forceinline__ uint16_t
+llm_f2b(float f)
+{
+    return __bfloat16_as_ushort(__float2bfloat16_rn(f));
+}
+
+#endif
+
+
+static __device__ __forceinline__ float
+llm_b2f(uint16_t b)
+{
+    return __uint_as_float((unsigned) b << 16);
+}
+
+
+/* ---- asynchronous copies, global to shared (Ampere's cp.async) ---- */
+
+/* 16 bytes, both addresses 16-byte aligned; with ok == 0 zeros are written
+   and src is not read */
+
+static __device__ __forceinline__ void
+llm_cp_async16(void *shared, const void *global, int ok = 1)
+{
+#ifdef LLM_EMU
+    if (ok) {
+        emu::copy_async(shared, global, 16);
+
+    } else {
+        memset(shared, 0, 16);
+    }
+#else
+    unsigned  dst = (unsigned) __cvta_generic_to_shared(shared);
+
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;\n"
+                 :: "r"(dst), "l"(global), "r"(ok ? 16 : 0));
+#endif
+}
+
+
+static __device__ __forceinline__ void
+llm_cp_async_commit(void)
+{
+#ifdef LLM_EMU
+    emu::copy_commit();
+#else
+    asm volatile("cp.async.commit_group;\n" ::);
+#endif
+}
+
+
+/* waits until at most n of this thread's groups are under way */
+
+template<int n> static __device__ __forceinline__ void
+llm_cp_async_wait(void)
+{
+#ifdef LLM_EMU
+    emu::copy_wait(n);
+#else
+    asm volatile("cp.async.wait_group %0;\n" :: "n"(n));
+#endif
+}
+
+
+/* ---- tensor cores: D (16 x 8) += A (16 x k) B (k x 8) ---- */
+
+#ifdef LLM_EMU
+
+/* what a lane brings to a meeting for mma */
+
+struct llm_mma_frag {
+    uint32_t  a[4];
+    uint32_t  b[2];
+};
+
+
+/*
+ * Fragments of m16n8k16 with 16-bit elements: with g = lane / 4, t = lane % 4
+ * a[0] holds A[g][2t, 2t+1], a[1] A[g+8][..], a[2] A[g][2t+8, ..],
+ * a[3] A[g+8][2t+8, ..]; b[0] B[2t, 2t+1][g], b[1] B[2t+8, ..][g];
+ * d[0], d[1] are D[g][2t, 2t+1], d[2], d[3] D[g+8][..].
+ */
+
+template<float (*cvt)(uint16_t)> static inline void
+llm_mma_16_host(float d[4], const uint32_t a[4], const uint32_t b[2])
+{
+    int            i, k, row, col;
+    float          sum;
+    unsigned       g, t;
+    llm_mma_frag   mine;
+
+    memcpy(mine.a, a, sizeof(mine.a));
+    memcpy(mine.b, b, sizeof(mine.b));
+    emu::meet(LLM_FULL_WARP, &mine, sizeof(mine));
+
+    g = emu::cur->lane / 4;
+    t = emu::cur->lane % 4;
+
+    for (i = 0; i < 4; i++) {
+        row = (int) g + (i >= 2 ? 8 : 0);
+        col = (int) (2 * t) + (i & 1);
+        sum = d[i];
+
+        for (k = 0; k < 16; k++) {
+            const llm_mma_frag  *fa, *fb;
+            uint32_t             ra, rb;
+
+            fa = (const llm_mma_frag *)
+                     emu::at((unsigned) ((row % 8) * 4 + (k % 8) / 2));
+            fb = (const llm_mma_frag *)
+                     emu::at((unsigned) (col * 4 + (k % 8) / 2));
+
+            ra = fa->a[(row >= 8 ? 1 : 0) + (k >= 8 ? 2 : 0)];
+            rb = fb->b[k >= 8 ? 1 : 0];
+
+            sum += cvt((uint16_t) (k & 1 ? ra >> 16 : ra))
+                   * cvt((uint16_t) (k & 1 ? rb >> 16 : rb));
+        }
+
+        d[i] = sum;
+    }
+}
+
+#endif
+
+
+static __device__ __forceinline__ void
+llm_mma_f16(float d[4], const uint32_t a[4], const uint32_t b[2])
+{
+#ifdef LLM_EMU
+    llm_mma_16_host<llm_h2f>(d, a, b);
+#else
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+                 "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+                 "{%0, %1, %2, %3};\n"
+                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]),
+                   "r"(b[0]), "r"(b[1]));
+#endif
+}
+
+
+static __device__ __forceinline__ void
+llm_mma_bf16(float d[4], const uint32_t a[4], const uint32_t b[2])
+{
+#ifdef LLM_EMU
+    llm_mma_16_host<llm_b2f>(d, a, b);
+#else
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
+                 "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+                 "{%0, %1, %2, %3};\n"
+                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]),
+                   "r"(b[0]), "r"(b[1]));
+#endif
+}
+
+
+/*
+ * Four 8 x 8 matrices of 16-bit elements from shared memory: lane i gives the
+ * address of a row of 16 bytes (lanes 0-7 the first matrix, and so on);
+ * r[m] holds row lane / 4, elements 2 (lane % 4) and the next, of matrix m.
+ * transposed: column instead of row.
+ */
+
+template<int transposed> static __device__ __forceinline__ void
+llm_ldmatrix_x4(uint32_t r[4], const void *row)
+{
+#ifdef LLM_EMU
+    int         m;
+    unsigned    g, t;
+
+    emu::meet(LLM_FULL_WARP, &row, sizeof(row));
+    g = emu::cur->lane / 4;
+    t = emu::cur->lane % 4;
+
+    for (m = 0; m < 4; m++) {
+        uint16_t         e[2];
+        int              i;
+
+        for (i = 0; i < 2; i++) {
+            unsigned         rr, cc;
+            const uint16_t  *p;
+
+            rr = transposed ? 2 * t + (unsigned) i : g;
+            cc = transposed ? g : 2 * t + (unsigned) i;
+            p = *(const uint16_t *const *) emu::at((unsigned) m * 8 + rr);
+            e[i] = p[cc];
+        }
+
+        r[m] = (uint32_t) e[0] | (uint32_t) e[1] << 16;
+    }
+#else
+    unsigned  p = (unsigned) __cvta_generic_to_shared(row);
+
+    if (transposed) {
+        asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 "
+                     "{%0, %1, %2, %3}, [%4];\n"
+                     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+                     : "r"(p));
+
+    } else {
+        asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 "
+                     "{%0, %1, %2, %3}, [%4];\n"
+                     : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+                     : "r"(p));
+    }
+#endif
+}
+
+
+/* ---- sums over a warp, every lane gets the result ---- */
+
+static __device__ __forceinline__ float
+llm_warp_sum(float v)
+{
+    int  i;
+
+    for (i = 16; i > 0; i /= 2) {
+        v += __shfl_xor_sync(LLM_FULL_WARP, v, i);
+    }
+
+    return v;
+}
+
+
+static __device__ __forceinline__ float
+llm_warp_max(float v)
+{
+    int  i;
+
+    for (i = 16; i > 0; i /= 2) {
+        v = fmaxf(v, __shfl_xor_sync(LLM_FULL_WARP, v, i));
+    }
+
+    return v;
+}
+
+#endif /* LLM_CUDA_DEVICE_H */

@@ -1,0 +1,990 @@
+/*
+ * The emulator behind emu.h: fibers, barriers, warp meetings, the queue of
+ * work, streams, events, graphs and poisoned memory.
+ *
+ * One queue holds all work in the order it was issued, whatever stream it
+ * was issued to: a legal order, since work only ever waits for work issued
+ * before.  It runs when the host waits, never sooner.
+ *
+ * Everything runs in the thread that waits; a device is driven by one
+ * thread at a time, several devices are kept apart by a lock.
+ */
+
+#include "t/gpu/emu/emu.h"
+
+#include <chrono>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <sys/mman.h>
+#include <vector>
+
+#if !defined(__x86_64__)
+#include <ucontext.h>
+#endif
+
+#define EMU_STACK       (128 * 1024)
+#define EMU_MAX_THREADS 1024
+#define EMU_SHARED_MAX  (227 * 1024)
+#define EMU_MEET_BYTES  64
+#define EMU_TOTAL       ((size_t) 4 << 30)
+
+struct EmuGraph {
+    std::vector<std::function<void()>>  work;
+};
+
+struct EmuStream {
+    EmuGraph  *capture;
+};
+
+struct EmuEvent {
+    std::chrono::steady_clock::time_point  when;
+};
+
+namespace emu {
+
+enum State { READY, AT_BARRIER, AT_MEETING, DONE };
+
+struct Copy {
+    void        *dst;
+    const void  *src;
+    size_t       size;
+};
+
+struct Fiber {
+    Thread                          thread;
+    State                           state;
+    unsigned                        phase;      /* of the warp's meetings */
+    void                           *sp;
+    uint8_t                        *stack;
+    std::vector<std::vector<Copy>>  groups;     /* committed, oldest first */
+    std::vector<Copy>               open;
+#if !defined(__x86_64__)
+    ucontext_t                      uc;
+#endif
+};
+
+/* meetings alternate between two sets of slots: a lane is never more than
+   one meeting ahead of the slowest */
+
+struct Warp {
+    unsigned  arrived[2];
+    unsigned  mask[2];
+    uint8_t   slot[2][32][EMU_MEET_BYTES];
+};
+
+Thread  *cur;
+Block    blk;
+
+static std::recursive_mutex                 lock;
+static Fiber                                fibers[EMU_MAX_THREADS];
+static Warp                                 warps[EMU_MAX_THREADS / 32];
+static unsigned                             n_threads;
+static unsigned                             n_waiting;
+static unsigned                             n_done;
+static Fiber                               *running;
+static const std::function<void()>         *body;
+static const char                          *kernel;
+static uint8_t                             *shared_mem;
+static uint64_t                             rng;
+static std::deque<std::function<void()>>    queue;
+static std::map<void *, size_t>             mapped;
+static size_t                               in_use;
+static cudaError_t                          last_error;
+static void                                *main_sp;
+
+
+static void
+die(const char *what)
+{
+    fprintf(stderr, "emu: kernel %s, block (%u,%u,%u), thread (%u,%u,%u): "
+            "%s\n", kernel ? kernel : "?", blk.bid.x, blk.bid.y, blk.bid.z,
+            cur ? cur->tid.x : 0, cur ? cur->tid.y : 0, cur ? cur->tid.z : 0,
+            what);
+    abort();
+}
+
+
+static unsigned
+draw(unsigned n)
+{
+    rng ^= rng << 13;
+    rng ^= rng >> 7;
+    rng ^= rng << 17;
+
+    return (unsigned) (rng % n);
+}
+
+
+/* ---- fibers ---- */
+
+static void fiber_main();
+
+#if defined(__x86_64__)
+
+extern "C" void emu_switch(void **from, void *to);
+
+/* saves what the ABI says a call keeps, and swaps stacks */
+
+asm(".text\n"
+    ".globl emu_switch\n"
+    ".hidden emu_switch\n"
+    ".type emu_switch, @function\n"
+    "emu_switch:\n"
+    "    pushq %rbp\n"
+    "    pushq %rbx\n"
+    "    pushq %r12\n"
+    "    pushq %r13\n"
+    "    pushq %r14\n"
+    "    pushq %r15\n"
+    "    movq %rsp, (%rdi)\n"
+    "    movq %rsi, %rsp\n"
+    "    popq %r15\n"
+    "    popq %r14\n"
+    "    popq %r13\n"
+    "    popq %r12\n"
+    "    popq %rbx\n"
+    "    popq %rbp\n"
+    "    ret\n"
+    ".size emu_switch, .-emu_switch\n");
+
+
+static void
+fiber_prepare(Fiber *f)
+{
+    void  **sp;
+
+    /* what emu_switch pops, then the address it returns to; 16-byte
+       alignment as behind a call */
+
+    sp = (void **) (f->stack + EMU_STACK - 64);
+    *--sp = nullptr;
+    *--sp = (void *) fiber_main;
+    sp -= 6;
+    memset(sp, 0, 6 * sizeof(void *));
+    f->sp = sp;
+}
+
+
+static void
+fiber_enter(Fiber *f)
+{
+    emu_switch(&main_sp, f->sp);
+}
+
+
+static void
+fiber_leave(Fiber *f)
+{
+    emu_switch(&f->sp, main_sp);
+}
+
+#else
+
+static ucontext_t  main_uc;
+
+
+static void
+fiber_prepare(Fiber *f)
+{
+    getcontext(&f->uc);
+    f->uc.uc_stack.ss_sp = f->stack;
+    f->uc.uc_stack.ss_size = EMU_STACK;
+    f->uc.uc_link = nullptr;
+    makecontext(&f->uc, fiber_main, 0);
+}
+
+
+static void
+fiber_enter(Fiber *f)
+{
+    swapcontext(&main_uc, &f->uc);
+}
+
+
+static void
+fiber_leave(Fiber *f)
+{
+    swapcontext(&f->uc, &main_uc);
+}
+
+#endif
+
+
+static void
+fiber_main()
+{
+    (*body)();
+
+    if (!running->open.empty() || !running->groups.empty()) {
+        running->open.clear();
+        running->groups.clear();
+    }
+
+    running->state = DONE;
+    n_done++;
+    fiber_leave(running);
+    die("a finished thread ran on");
+}
+
+
+static void
+fiber_yield()
+{
+    fiber_leave(running);
+}
+
+
+/* ---- meeting points ---- */
+
+static void
+release_barrier()
+{
+    unsigned  i;
+
+    for (i = 0; i < n_threads; i++) {
+        if (fibers[i].state == AT_BARRIER) {
+            fibers[i].state = READY;
+        }
+    }
+
+    n_waiting = 0;
+}
+
+
+void
+sync_block()
+{
+    running->state = AT_BARRIER;
+    n_waiting++;
+
+    /* threads that have returned count as arrived, as on the device */
+
+    if (n_waiting + n_done == n_threads) {
+        release_barrier();
+    }
+
+    fiber_yield();
+}
+
+
+void
+meet(unsigned mask, const void *mine, size_t size)
+{
+    unsigned   i, first, p;
+    Warp      *w;
+
+    if (size > EMU_MEET_BYTES) {
+        die("a warp operation with too many bytes");
+    }
+
+    if (!(mask >> cur->lane & 1)) {
+        die("a lane outside the mask of its own warp operation");
+    }
+
+    w = &warps[cur->warp];
+    running->phase ^= 1;
+    p = running->phase;
+
+    if (w->arrived[p] == 0) {
+        w->mask[p] = mask;
+
+    } else if (w->mask[p] != mask) {
+        die("lanes of a warp meet with different masks");
+    }
+
+    if (size) {
+        memcpy(w->slot[p][cur->lane], mine, size);
+    }
+
+    w->arrived[p] |= 1u << cur->lane;
+
+    if (w->arrived[p] != mask) {
+        running->state = AT_MEETING;
+        fiber_yield();
+        return;
+    }
+
+    w->arrived[p] = 0;
+    first = cur->warp * 32;
+
+    for (i = first; i < first + 32 && i < n_threads; i++) {
+        if ((mask >> (i - first) & 1) && fibers[i].state == AT_MEETING) {
+            fibers[i].state = READY;
+        }
+    }
+}
+
+
+const void *
+at(unsigned lane)
+{
+    return warps[cur->warp].slot[running->phase][lane & 31];
+}
+
+
+void
+copy_async(void *dst, const void *src, size_t size)
+{
+    memset(dst, 0xff, size);
+    running->open.push_back({ dst, src, size });
+}
+
+
+void
+copy_commit()
+{
+    running->groups.push_back(std::move(running->open));
+    running->open.clear();
+}
+
+
+void
+copy_wait(unsigned left)
+{
+    while (running->groups.size() > left) {
+        for (const Copy &c : running->groups.front()) {
+            memcpy(c.dst, c.src, c.size);
+        }
+
+        running->groups.erase(running->groups.begin());
+    }
+}
+
+
+/* ---- a block, a grid ---- */
+
+static void
+run_block()
+{
+    unsigned   i, k, ran;
+    uint16_t   order[EMU_MAX_THREADS];
+
+    memset(warps, 0, sizeof(Warp) * ((n_threads + 31) / 32));
+    n_waiting = 0;
+    n_done = 0;
+
+    for (i = 0; i < n_threads; i++) {
+        Fiber  *f = &fibers[i];
+
+        f->thread.tid.x = i % blk.block.x;
+        f->thread.tid.y = i / blk.block.x % blk.block.y;
+        f->thread.tid.z = i / blk.block.x / blk.block.y;
+        f->thread.lane = i % 32;
+        f->thread.warp = i / 32;
+        f->state = READY;
+        f->phase = 0;
+        order[i] = (uint16_t) i;
+        fiber_prepare(f);
+    }
+
+    while (n_done < n_threads) {
+        ran = 0;
+
+        for (i = 0; rng && i + 1 < n_threads; i++) {
+            std::swap(order[i], order[i + draw(n_threads - i)]);
+        }
+
+        for (k = 0; k < n_threads; k++) {
+            running = &fibers[order[k]];
+
+            if (running->state == READY) {
+                cur = &running->thread;
+                ran++;
+                fiber_enter(running);
+            }
+        }
+
+        if (n_waiting && n_waiting + n_done == n_threads) {
+            release_barrier();
+            ran++;
+        }
+
+        if (ran == 0) {
+            die("threads wait for each other: a barrier or a warp "
+                "operation that not all of them reach");
+        }
+    }
+}
+
+
+static void
+run_grid(const char *name, dim3 grid, dim3 block, size_t shared,
+    const std::function<void()> &f)
+{
+    uint64_t               n, i;
+    std::vector<uint32_t>  order;
+
+    kernel = name;
+    body = &f;
+    n_threads = block.x * block.y * block.z;
+    blk.block = block;
+    blk.grid = grid;
+    blk.shared = shared_mem + EMU_SHARED_MAX - (shared + 15) / 16 * 16;
+    n = (uint64_t) grid.x * grid.y * grid.z;
+
+    for (i = 0; rng && i < n; i++) {
+        order.push_back((uint32_t) i);
+        std::swap(order[i], order[draw((unsigned) i + 1)]);
+    }
+
+    for (i = 0; i < n; i++) {
+        uint64_t  b = rng ? order[i] : i;
+
+        blk.bid.x = (unsigned) (b % grid.x);
+        blk.bid.y = (unsigned) (b / grid.x % grid.y);
+        blk.bid.z = (unsigned) (b / grid.x / grid.y);
+        memset(blk.shared, 0xff, (shared + 15) / 16 * 16);
+        run_block();
+    }
+
+    kernel = nullptr;
+    cur = nullptr;
+}
+
+
+static uint8_t *
+guarded(size_t size)
+{
+    size_t    page, len;
+    uint8_t  *p;
+
+    page = 4096;
+    len = (size + page - 1) / page * page;
+    p = (uint8_t *) mmap(nullptr, len + page, PROT_READ|PROT_WRITE,
+                         MAP_PRIVATE|MAP_ANONYMOUS|MAP_NORESERVE, -1, 0);
+
+    if (p == MAP_FAILED) {
+        return nullptr;
+    }
+
+    mprotect(p + len, page, PROT_NONE);
+
+    return p + len - size;
+}
+
+
+static void
+start()
+{
+    unsigned     i;
+    uint8_t     *stacks;
+    const char  *seed;
+
+    if (shared_mem) {
+        return;
+    }
+
+    seed = getenv("LLM_EMU_SEED");
+    rng = seed ? strtoull(seed, nullptr, 10) * 0x9e3779b97f4a7c15ull : 0;
+    shared_mem = guarded(EMU_SHARED_MAX);
+    stacks = (uint8_t *) mmap(nullptr, (size_t) EMU_STACK * EMU_MAX_THREADS,
+                              PROT_READ|PROT_WRITE,
+                              MAP_PRIVATE|MAP_ANONYMOUS|MAP_NORESERVE, -1, 0);
+
+    if (shared_mem == nullptr || stacks == MAP_FAILED) {
+        die("no memory for the emulator");
+    }
+
+    for (i = 0; i < EMU_MAX_THREADS; i++) {
+        fibers[i].stack = stacks + (size_t) i * EMU_STACK;
+    }
+}
+
+
+static void
+enqueue(cudaStream_t s, std::function<void()> work)
+{
+    std::lock_guard<std::recursive_mutex>  guard(lock);
+
+    if (s && s->capture) {
+        s->capture->work.push_back(std::move(work));
+        return;
+    }
+
+    queue.push_back(std::move(work));
+}
+
+
+static void
+run_queue()
+{
+    std::lock_guard<std::recursive_mutex>  guard(lock);
+
+    start();
+
+    while (!queue.empty()) {
+        std::function<void()>  work = std::move(queue.front());
+
+        queue.pop_front();
+        work();
+    }
+}
+
+
+void
+launch(void *stream, const char *name, dim3 grid, dim3 block, size_t shared,
+    std::function<void()> f)
+{
+    size_t  n;
+
+    n = (size_t) block.x * block.y * block.z;
+
+    if (n == 0 || n > EMU_MAX_THREADS || grid.x == 0 || grid.y == 0
+        || grid.z == 0 || grid.y > 65535 || grid.z > 65535
+        || shared > EMU_SHARED_MAX)
+    {
+        fprintf(stderr, "emu: kernel %s: a launch of (%u,%u,%u) blocks of "
+                "(%u,%u,%u) threads with %zu bytes\n", name, grid.x, grid.y,
+                grid.z, block.x, block.y, block.z, shared);
+        last_error = cudaErrorInvalidValue;
+        return;
+    }
+
+    enqueue((cudaStream_t) stream, [=]() {
+        run_grid(name, grid, block, shared, f);
+    });
+}
+
+}  /* namespace emu */
+
+
+using namespace emu;
+
+
+void
+emu_enqueue(cudaStream_t s, std::function<void()> work)
+{
+    enqueue(s, std::move(work));
+}
+
+
+/* ---- device ---- */
+
+cudaError_t
+cudaGetDeviceCount(int *n)
+{
+    *n = 1;
+
+    return cudaSuccess;
+}
+
+
+cudaError_t
+cudaSetDevice(int n)
+{
+    return n == 0 ? cudaSuccess : cudaErrorInvalidValue;
+}
+
+
+cudaError_t
+cudaGetDevice(int *n)
+{
+    *n = 0;
+
+    return cudaSuccess;
+}
+
+
+cudaError_t
+cudaGetDeviceProperties(cudaDeviceProp *p, int n)
+{
+    if (n != 0) {
+        return cudaErrorInvalidValue;
+    }
+
+    memset(p, 0, sizeof(*p));
+    snprintf(p->name, sizeof(p->name), "emulated GPU");
+    p->totalGlobalMem = EMU_TOTAL;
+    p->sharedMemPerBlockOptin = EMU_SHARED_MAX;
+    p->major = 8;
+    p->minor = 0;
+    p->multiProcessorCount = 4;
+    p->l2CacheSize = 1 << 20;
+
+    return cudaSuccess;
+}
+
+
+cudaError_t
+cudaDeviceGetAttribute(int *v, cudaDeviceAttr a, int n)
+{
+    (void) n;
+    *v = a == cudaDevAttrMultiProcessorCount ? 4 : EMU_SHARED_MAX;
+
+    return cudaSuccess;
+}
+
+
+cudaError_t
+cudaDeviceSynchronize()
+{
+    run_queue();
+
+    return last_error;
+}
+
+
+cudaError_t
+cudaDeviceReset()
+{
+    return cudaSuccess;
+}
+
+
+cudaError_t
+cudaMemGetInfo(size_t *free_bytes, size_t *total)
+{
+    std::lock_guard<std::recursive_mutex>  guard(lock);
+
+    *free_bytes = EMU_TOTAL - in_use;
+    *total = EMU_TOTAL;
+
+    return cudaSuccess;
+}
+
+
+const char *
+cudaGetErrorString(cudaError_t e)
+{
+    switch (e) {
+    case cudaSuccess:               return "no error";
+    case cudaErrorInvalidValue:     return "invalid argument";
+    case cudaErrorMemoryAllocation: return "out of memory";
+    case cudaErrorNotReady:         return "not ready";
+    case cudaErrorNoDevice:         return "no device";
+    default:                        return "launch failure";
+    }
+}
+
+
+cudaError_t
+cudaGetLastError()
+{
+    cudaError_t  e = last_error;
+
+    last_error = cudaSuccess;
+
+    return e;
+}
+
+
+cudaError_t
+cudaPeekAtLastError()
+{
+    return last_error;
+}
+
+
+/* ---- memory ---- */
+
+cudaError_t
+cudaMalloc_(void **p, size_t size)
+{
+    std::lock_guard<std::recursive_mutex>  guard(lock);
+
+    /* cudaMalloc's own alignment */
+    size = (size + 255) / 256 * 256;
+
+    if (size > EMU_TOTAL - in_use) {
+        return cudaErrorMemoryAllocation;
+    }
+
+    *p = guarded(size ? size : 256);
+    if (*p == nullptr) {
+        return cudaErrorMemoryAllocation;
+    }
+
+    memset(*p, 0xff, size);
+    mapped[*p] = size;
+    in_use += size;
+
+    return cudaSuccess;
+}
+
+
+cudaError_t
+cudaFree(void *p)
+{
+    size_t  size, len;
+
+    std::lock_guard<std::recursive_mutex>  guard(lock);
+
+    if (p == nullptr) {
+        return cudaSuccess;
+    }
+
+    auto  it = mapped.find(p);
+
+    if (it == mapped.end()) {
+        return cudaErrorInvalidValue;
+    }
+
+    run_queue();
+    size = it->second;
+    len = ((size ? size : 256) + 4095) / 4096 * 4096;
+    munmap((uint8_t *) p + (size ? size : 256) - len, len + 4096);
+    in_use -= size;
+    mapped.erase(it);
+
+    return cudaSuccess;
+}
+
+
+cudaError_t
+cudaHostAlloc_(void **p, size_t size, unsigned flags)
+{
+    (void) flags;
+    *p = aligned_alloc(4096, (size + 4095) / 4096 * 4096);
+
+    return *p ? cudaSuccess : cudaErrorMemoryAllocation;
+}
+
+
+cudaError_t
+cudaFreeHost(void *p)
+{
+    run_queue();
+    free(p);
+
+    return cudaSuccess;
+}
+
+
+cudaError_t
+cudaMemcpyAsync(void *dst, const void *src, size_t size, cudaMemcpyKind kind,
+    cudaStream_t s)
+{
+    (void) kind;
+    enqueue(s, [=]() { memmove(dst, src, size); });
+
+    return cudaSuccess;
+}
+
+
+cudaError_t
+cudaMemcpy2DAsync(void *dst, size_t dpitch, const void *src, size_t spitch,
+    size_t width, size_t height, cudaMemcpyKind kind, cudaStream_t s)
+{
+    (void) kind;
+    enqueue(s, [=]() {
+        for (size_t i = 0; i < height; i++) {
+            memmove((uint8_t *) dst + i * dpitch,
+                    (const uint8_t *) src + i * spitch, width);
+        }
+    });
+
+    return cudaSuccess;
+}
+
+
+cudaError_t
+cudaMemcpy(void *dst, const void *src, size_t size, cudaMemcpyKind kind)
+{
+    (void) kind;
+    run_queue();
+    memmove(dst, src, size);
+
+    return cudaSuccess;
+}
+
+
+cudaError_t
+cudaMemset(void *p, int v, size_t size)
+{
+    run_queue();
+    memset(p, v, size);
+
+    return cudaSuccess;
+}
+
+
+cudaError_t
+cudaMemsetAsync(void *p, int v, size_t size, cudaStream_t s)
+{
+    enqueue(s, [=]() { memset(p, v, size); });
+
+    return cudaSuccess;
+}
+
+
+/* ---- streams, events, graphs ---- */
+
+cudaError_t
+cudaStreamCreateWithFlags(cudaStream_t *s, unsigned flags)
+{
+    (void) flags;
+    *s = new EmuStream { nullptr };
+
+    return cudaSuccess;
+}
+
+
+cudaError_t
+cudaStreamDestroy(cudaStream_t s)
+{
+    run_queue();
+    delete s;
+
+    return cudaSuccess;
+}
+
+
+cudaError_t
+cudaStreamSynchronize(cudaStream_t s)
+{
+    if (s && s->capture) {
+        return cudaErrorInvalidValue;
+    }
+
+    run_queue();
+
+    return last_error;
+}
+
+
+cudaError_t
+cudaStreamWaitEvent(cudaStream_t s, cudaEvent_t e, unsigned flags)
+{
+    (void) s;
+    (void) e;
+    (void) flags;
+
+    return cudaSuccess;                 /* the queue is in issue order */
+}
+
+
+cudaError_t
+cudaEventCreateWithFlags(cudaEvent_t *e, unsigned flags)
+{
+    (void) flags;
+    *e = new EmuEvent;
+
+    return cudaSuccess;
+}
+
+
+cudaError_t
+cudaEventCreate(cudaEvent_t *e)
+{
+    return cudaEventCreateWithFlags(e, 0);
+}
+
+
+cudaError_t
+cudaEventDestroy(cudaEvent_t e)
+{
+    run_queue();
+    delete e;
+
+    return cudaSuccess;
+}
+
+
+cudaError_t
+cudaEventRecord(cudaEvent_t e, cudaStream_t s)
+{
+    enqueue(s, [=]() { e->when = std::chrono::steady_clock::now(); });
+
+    return cudaSuccess;
+}
+
+
+cudaError_t
+cudaEventSynchronize(cudaEvent_t e)
+{
+    (void) e;
+    run_queue();
+
+    return last_error;
+}
+
+
+cudaError_t
+cudaEventQuery(cudaEvent_t e)
+{
+    (void) e;
+    run_queue();
+
+    return cudaSuccess;
+}
+
+
+cudaError_t
+cudaEventElapsedTime(float *ms, cudaEvent_t a, cudaEvent_t b)
+{
+    run_queue();
+    *ms = std::chrono::duration<float, std::milli>(b->when - a->when).count();
+
+    return cudaSuccess;
+}
+
+
+cudaError_t
+cudaStreamBeginCapture(cudaStream_t s, cudaStreamCaptureMode mode)
+{
+    (void) mode;
+
+    if (s == nullptr || s->capture) {
+        return cudaErrorInvalidValue;
+    }
+
+    s->capture = new EmuGraph;
+
+    return cudaSuccess;
+}
+
+
+cudaError_t
+cudaStreamEndCapture(cudaStream_t s, cudaGraph_t *g)
+{
+    if (s == nullptr || s->capture == nullptr) {
+        return cudaErrorInvalidValue;
+    }
+
+    *g = s->capture;
+    s->capture = nullptr;
+
+    return cudaSuccess;
+}
+
+
+cudaError_t
+cudaGraphInstantiate(cudaGraphExec_t *x, cudaGraph_t g,
+    unsigned long long flags)
+{
+    (void) flags;
+    *x = new EmuGraph(*g);
+
+    return cudaSuccess;
+}
+
+
+cudaError_t
+cudaGraphLaunch(cudaGraphExec_t x, cudaStream_t s)
+{
+    for (const auto &work : x->work) {
+        enqueue(s, work);
+    }
+
+    return cudaSuccess;
+}
+
+
+cudaError_t
+cudaGraphDestroy(cudaGraph_t g)
+{
+    delete g;
+
+    return cudaSuccess;
+}
+
+
+cudaError_t
+cudaGraphExecDestroy(cudaGraphExec_t x)
+{
+    run_queue();
+    delete x;
+
+    return cudaSuccess;
+}

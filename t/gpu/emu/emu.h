@@ -1,0 +1,472 @@
+/*
+ * CUDA's execution model on the host, so that the sources of kernels/cuda
+ * run and are tested on machines without a GPU.  kernels/cuda/device.h
+ * includes this instead of the toolkit's headers when LLM_EMU is defined.
+ *
+ * What is emulated: a grid of blocks, one after another; the threads of a
+ * block as fibers of one host thread, switched at barriers and warp-wide
+ * operations; dynamic shared memory; atomics; asynchronous copies; streams,
+ * events and graphs.  Two threads of a block never run at the same time,
+ * but in any order between two barriers: with LLM_EMU_SEED set to other
+ * than 0 the order of threads and of blocks is drawn at random, so that a
+ * missing barrier shows.
+ *
+ * Invariant: what a program may not rely on is made to hurt.  Fresh device
+ * memory and every block's shared memory are filled with 0xff (NaN), a
+ * buffer ends at a guard page, work is done no sooner than somebody waits
+ * for it, the target of an asynchronous copy is poisoned until the wait.
+ *
+ * Not emulated: speed, the memory model's weak ordering, warps in lockstep.
+ * The fibers' stacks and all queues belong to emu.cpp.
+ */
+
+#ifndef LLM_EMU_H
+#define LLM_EMU_H
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <utility>
+
+#define __global__       static
+#define __device__
+#define __host__
+#define __forceinline__  inline __attribute__((always_inline))
+#define __launch_bounds__(...)
+#define __align__(n)     alignas(n)
+#define __grid_constant__
+
+
+/* ---- vector types ---- */
+
+struct dim3 {
+    unsigned  x, y, z;
+
+    dim3(unsigned x_ = 1, unsigned y_ = 1, unsigned z_ = 1)
+        : x(x_), y(y_), z(z_)
+    {
+    }
+};
+
+struct uint3 { unsigned x, y, z; };
+
+struct alignas(8) float2 { float x, y; };
+struct alignas(16) float4 { float x, y, z, w; };
+struct alignas(8) uint2 { unsigned x, y; };
+struct alignas(16) uint4 { unsigned x, y, z, w; };
+struct alignas(8) int2 { int x, y; };
+struct alignas(16) int4 { int x, y, z, w; };
+
+static inline float2 make_float2(float x, float y) { return { x, y }; }
+static inline float4 make_float4(float x, float y, float z, float w)
+    { return { x, y, z, w }; }
+static inline uint2 make_uint2(unsigned x, unsigned y) { return { x, y }; }
+static inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w)
+    { return { x, y, z, w }; }
+static inline int2 make_int2(int x, int y) { return { x, y }; }
+static inline int4 make_int4(int x, int y, int z, int w)
+    { return { x, y, z, w }; }
+
+
+/* ---- threads and blocks ---- */
+
+namespace emu {
+
+struct Thread {
+    uint3      tid;
+    unsigned   lane;
+    unsigned   warp;
+};
+
+struct Block {
+    uint3      bid;
+    dim3       block;
+    dim3       grid;
+    uint8_t   *shared;
+};
+
+extern Thread  *cur;
+extern Block    blk;
+
+void sync_block();
+
+/*
+ * All lanes of mask meet; each brings `size` bytes (at most 64) and gets
+ * what the lanes brought: at(lane) until its next meeting.
+ */
+void meet(unsigned mask, const void *mine, size_t size);
+const void *at(unsigned lane);
+
+/* a copy that happens at the wait; see cp_async in device.h */
+void copy_async(void *dst, const void *src, size_t size);
+void copy_commit();
+void copy_wait(unsigned groups_left);
+
+void launch(void *stream, const char *name, dim3 grid, dim3 block,
+    size_t shared, std::function<void()> body);
+
+template<class T> static inline T
+shuffle(unsigned mask, T v, unsigned from)
+{
+    T  r;
+
+    meet(mask, &v, sizeof(T));
+    memcpy(&r, at(from), sizeof(T));
+
+    return r;
+}
+
+}  /* namespace emu */
+
+#define threadIdx  (emu::cur->tid)
+#define blockIdx   (emu::blk.bid)
+#define blockDim   (emu::blk.block)
+#define gridDim    (emu::blk.grid)
+#define warpSize   32
+
+static inline void __syncthreads() { emu::sync_block(); }
+static inline void __threadfence() { }
+static inline void __threadfence_block() { }
+
+static inline void
+__syncwarp(unsigned mask = 0xffffffffu)
+{
+    emu::meet(mask, nullptr, 0);
+}
+
+
+template<class T> static inline T
+__shfl_sync(unsigned mask, T v, int lane, int width = 32)
+{
+    unsigned  base = emu::cur->lane & ~(unsigned) (width - 1);
+
+    return emu::shuffle(mask, v, base + ((unsigned) lane & (width - 1)));
+}
+
+
+template<class T> static inline T
+__shfl_xor_sync(unsigned mask, T v, int x, int width = 32)
+{
+    unsigned  from = emu::cur->lane ^ (unsigned) x;
+
+    (void) width;
+
+    return emu::shuffle(mask, v, from);
+}
+
+
+template<class T> static inline T
+__shfl_down_sync(unsigned mask, T v, unsigned d, int width = 32)
+{
+    unsigned  lane = emu::cur->lane;
+    unsigned  pos = lane & (unsigned) (width - 1);
+
+    return emu::shuffle(mask, v, pos + d < (unsigned) width ? lane + d : lane);
+}
+
+
+template<class T> static inline T
+__shfl_up_sync(unsigned mask, T v, unsigned d, int width = 32)
+{
+    unsigned  lane = emu::cur->lane;
+    unsigned  pos = lane & (unsigned) (width - 1);
+
+    return emu::shuffle(mask, v, pos >= d ? lane - d : lane);
+}
+
+
+static inline unsigned
+__ballot_sync(unsigned mask, int pred)
+{
+    unsigned  i, r;
+
+    pred = pred != 0;
+    emu::meet(mask, &pred, sizeof(int));
+
+    for (i = 0, r = 0; i < 32; i++) {
+        if (mask >> i & 1) {
+            r |= (unsigned) *(const int *) emu::at(i) << i;
+        }
+    }
+
+    return r;
+}
+
+
+static inline int
+__any_sync(unsigned mask, int pred)
+{
+    return __ballot_sync(mask, pred) != 0;
+}
+
+
+static inline int
+__all_sync(unsigned mask, int pred)
+{
+    return __ballot_sync(mask, pred) == mask;
+}
+
+
+/* ---- arithmetic ---- */
+
+static inline int __popc(unsigned x) { return __builtin_popcount(x); }
+static inline int __ffs(int x) { return __builtin_ffs(x); }
+static inline int __clz(int x)
+    { return x ? __builtin_clz((unsigned) x) : 32; }
+static inline unsigned __brev(unsigned x)
+{
+    unsigned  i, r;
+
+    for (i = 0, r = 0; i < 32; i++) {
+        r |= (x >> i & 1) << (31 - i);
+    }
+
+    return r;
+}
+
+static inline float __uint_as_float(unsigned u)
+    { float f; memcpy(&f, &u, 4); return f; }
+static inline unsigned __float_as_uint(float f)
+    { unsigned u; memcpy(&u, &f, 4); return u; }
+static inline float __int_as_float(int u)
+    { float f; memcpy(&f, &u, 4); return f; }
+static inline int __float_as_int(float f)
+    { int u; memcpy(&u, &f, 4); return u; }
+static inline float rsqrtf(float x) { return 1.0f / sqrtf(x); }
+#define __expf(x)  expf(x)              /* glibc has the names already */
+#define __logf(x)  logf(x)
+static inline float __fdividef(float a, float b) { return a / b; }
+static inline float __fmaf_rn(float a, float b, float c)
+    { return fmaf(a, b, c); }
+static inline float __fadd_rn(float a, float b) { return a + b; }
+static inline float __fmul_rn(float a, float b) { return a * b; }
+static inline int __float2int_rn(float f) { return (int) rintf(f); }
+static inline unsigned __umulhi(unsigned a, unsigned b)
+    { return (unsigned) ((uint64_t) a * b >> 32); }
+
+static inline int
+__dp4a(int a, int b, int c)
+{
+    int8_t  x[4], y[4];
+
+    memcpy(x, &a, 4);
+    memcpy(y, &b, 4);
+
+    return c + x[0] * y[0] + x[1] * y[1] + x[2] * y[2] + x[3] * y[3];
+}
+
+
+template<class T> static inline T
+__ldg(const T *p)
+{
+    return *p;
+}
+
+static inline int min(int a, int b) { return a < b ? a : b; }
+static inline int max(int a, int b) { return a > b ? a : b; }
+static inline unsigned min(unsigned a, unsigned b) { return a < b ? a : b; }
+static inline unsigned max(unsigned a, unsigned b) { return a > b ? a : b; }
+
+
+/* ---- atomics: one host thread runs all blocks ---- */
+
+template<class T> static inline T
+atomicAdd(T *p, T v)
+{
+    T  old = *p;
+
+    *p = old + v;
+
+    return old;
+}
+
+
+template<class T> static inline T
+atomicMax(T *p, T v)
+{
+    T  old = *p;
+
+    if (v > old) {
+        *p = v;
+    }
+
+    return old;
+}
+
+
+template<class T> static inline T
+atomicMin(T *p, T v)
+{
+    T  old = *p;
+
+    if (v < old) {
+        *p = v;
+    }
+
+    return old;
+}
+
+
+template<class T> static inline T
+atomicExch(T *p, T v)
+{
+    T  old = *p;
+
+    *p = v;
+
+    return old;
+}
+
+
+template<class T> static inline T
+atomicCAS(T *p, T want, T v)
+{
+    T  old = *p;
+
+    if (old == want) {
+        *p = v;
+    }
+
+    return old;
+}
+
+
+/* ---- the runtime's functions that the backend uses ---- */
+
+typedef enum {
+    cudaSuccess = 0,
+    cudaErrorInvalidValue = 1,
+    cudaErrorMemoryAllocation = 2,
+    cudaErrorNotReady = 600,
+    cudaErrorLaunchFailure = 719,
+    cudaErrorNoDevice = 100
+} cudaError_t;
+
+typedef enum {
+    cudaMemcpyHostToHost = 0,
+    cudaMemcpyHostToDevice,
+    cudaMemcpyDeviceToHost,
+    cudaMemcpyDeviceToDevice,
+    cudaMemcpyDefault
+} cudaMemcpyKind;
+
+typedef struct EmuStream     *cudaStream_t;
+typedef struct EmuEvent      *cudaEvent_t;
+typedef struct EmuGraph      *cudaGraph_t;
+typedef struct EmuGraph      *cudaGraphExec_t;
+
+typedef enum {
+    cudaStreamCaptureModeGlobal = 0,
+    cudaStreamCaptureModeThreadLocal,
+    cudaStreamCaptureModeRelaxed
+} cudaStreamCaptureMode;
+
+typedef enum {
+    cudaFuncAttributeMaxDynamicSharedMemorySize = 8
+} cudaFuncAttribute;
+
+typedef enum {
+    cudaDevAttrMultiProcessorCount = 16,
+    cudaDevAttrMaxSharedMemoryPerBlockOptin = 97
+} cudaDeviceAttr;
+
+struct cudaDeviceProp {
+    char      name[256];
+    size_t    totalGlobalMem;
+    size_t    sharedMemPerBlockOptin;
+    int       major;
+    int       minor;
+    int       multiProcessorCount;
+    int       l2CacheSize;
+};
+
+#define cudaStreamNonBlocking     1
+#define cudaEventDisableTiming    2
+#define cudaHostAllocDefault      0
+#define cudaHostAllocMapped       2
+
+cudaError_t cudaGetDeviceCount(int *n);
+cudaError_t cudaSetDevice(int n);
+cudaError_t cudaGetDevice(int *n);
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int n);
+cudaError_t cudaDeviceGetAttribute(int *v, cudaDeviceAttr a, int n);
+cudaError_t cudaDeviceSynchronize();
+cudaError_t cudaDeviceReset();
+cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total);
+const char *cudaGetErrorString(cudaError_t e);
+cudaError_t cudaGetLastError();
+cudaError_t cudaPeekAtLastError();
+
+cudaError_t cudaMalloc_(void **p, size_t size);
+cudaError_t cudaFree(void *p);
+cudaError_t cudaHostAlloc_(void **p, size_t size, unsigned flags);
+cudaError_t cudaFreeHost(void *p);
+
+template<class T> static inline cudaError_t
+cudaMalloc(T **p, size_t size)
+{
+    return cudaMalloc_((void **) p, size);
+}
+
+
+template<class T> static inline cudaError_t
+cudaMallocHost(T **p, size_t size)
+{
+    return cudaHostAlloc_((void **) p, size, 0);
+}
+
+
+template<class T> static inline cudaError_t
+cudaHostAlloc(T **p, size_t size, unsigned flags)
+{
+    return cudaHostAlloc_((void **) p, size, flags);
+}
+
+
+cudaError_t cudaMemcpy(void *dst, const void *src, size_t size,
+    cudaMemcpyKind kind);
+cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t size,
+    cudaMemcpyKind kind, cudaStream_t s = nullptr);
+cudaError_t cudaMemcpy2DAsync(void *dst, size_t dpitch, const void *src,
+    size_t spitch, size_t width, size_t height, cudaMemcpyKind kind,
+    cudaStream_t s = nullptr);
+cudaError_t cudaMemset(void *p, int v, size_t size);
+cudaError_t cudaMemsetAsync(void *p, int v, size_t size,
+    cudaStream_t s = nullptr);
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *s, unsigned flags);
+cudaError_t cudaStreamDestroy(cudaStream_t s);
+cudaError_t cudaStreamSynchronize(cudaStream_t s);
+cudaError_t cudaStreamWaitEvent(cudaStream_t s, cudaEvent_t e,
+    unsigned flags = 0);
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *e, unsigned flags);
+cudaError_t cudaEventCreate(cudaEvent_t *e);
+cudaError_t cudaEventDestroy(cudaEvent_t e);
+cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t s = nullptr);
+cudaError_t cudaEventSynchronize(cudaEvent_t e);
+cudaError_t cudaEventQuery(cudaEvent_t e);
+cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t a, cudaEvent_t b);
+
+cudaError_t cudaStreamBeginCapture(cudaStream_t s,
+    cudaStreamCaptureMode mode);
+cudaError_t cudaStreamEndCapture(cudaStream_t s, cudaGraph_t *g);
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t *x, cudaGraph_t g,
+    unsigned long long flags = 0);
+cudaError_t cudaGraphLaunch(cudaGraphExec_t x, cudaStream_t s);
+cudaError_t cudaGraphDestroy(cudaGraph_t g);
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t x);
+
+template<class F> static inline cudaError_t
+cudaFuncSetAttribute(F *, cudaFuncAttribute, int)
+{
+    return cudaSuccess;
+}
+
+/* enqueues host work on a stream as if it were a kernel (emu_blas.cpp) */
+void emu_enqueue(cudaStream_t s, std::function<void()> work);
+
+#endif /* LLM_EMU_H */
