@@ -246,6 +246,59 @@ llm_mma_bf16(float d[4], const uint32_t a[4], const uint32_t b[2])
 
 
 /*
+ * Signed bytes, m16n8k32, exact in int32: with g = lane / 4, t = lane % 4
+ * a[0] holds A[g][4t .. 4t+3], a[1] A[g+8][..], a[2] A[g][4t+16 ..],
+ * a[3] A[g+8][4t+16 ..]; b[0] B[4t .. 4t+3][g], b[1] B[4t+16 ..][g];
+ * d as for 16-bit elements.
+ */
+
+static __device__ __forceinline__ void
+llm_mma_s8(int32_t d[4], const uint32_t a[4], const uint32_t b[2])
+{
+#ifdef LLM_EMU
+    int            i, k, row, col;
+    int32_t        sum;
+    unsigned       g, t;
+    llm_mma_frag   mine;
+
+    memcpy(mine.a, a, sizeof(mine.a));
+    memcpy(mine.b, b, sizeof(mine.b));
+    emu::meet(LLM_FULL_WARP, &mine, sizeof(mine));
+
+    g = emu::cur->lane / 4;
+    t = emu::cur->lane % 4;
+
+    for (i = 0; i < 4; i++) {
+        row = (int) g + (i >= 2 ? 8 : 0);
+        col = (int) (2 * t) + (i & 1);
+        sum = d[i];
+
+        for (k = 0; k < 32; k += 4) {
+            const llm_mma_frag  *fa, *fb;
+
+            fa = (const llm_mma_frag *)
+                     emu::at((unsigned) ((row % 8) * 4 + (k % 16) / 4));
+            fb = (const llm_mma_frag *)
+                     emu::at((unsigned) (col * 4 + (k % 16) / 4));
+
+            sum = __dp4a((int) fa->a[(row >= 8 ? 1 : 0) + (k >= 16 ? 2 : 0)],
+                         (int) fb->b[k >= 16 ? 1 : 0], sum);
+        }
+
+        d[i] = sum;
+    }
+#else
+    asm volatile("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 "
+                 "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+                 "{%0, %1, %2, %3};\n"
+                 : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]),
+                   "r"(b[0]), "r"(b[1]));
+#endif
+}
+
+
+/*
  * Four 8 x 8 matrices of 16-bit elements from shared memory: lane i gives the
  * address of a row of 16 bytes (lanes 0-7 the first matrix, and so on);
  * r[m] holds row lane / 4, elements 2 (lane % 4) and the next, of matrix m.
