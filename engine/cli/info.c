@@ -1,0 +1,246 @@
+/*
+ * The command info: what a GGUF file says of itself, whether the engine can
+ * run it, its metadata, and with --all its tensors.
+ */
+
+#include "engine/cli/cli.h"
+
+#include <stdio.h>
+
+#define LLM_CLI_MAX_VALUE  100          /* bytes of a string that are shown */
+#define LLM_CLI_MAX_ITEMS  6            /* items of an array */
+
+
+/* control bytes and what follows the first of them in a line are hidden */
+
+static void
+llm_cli_add_text(llm_buf_t *b, llm_str_t s)
+{
+    size_t  i;
+
+    (void) llm_buf_addc(b, '"');
+
+    for (i = 0; i < s.len && i < LLM_CLI_MAX_VALUE; i++) {
+        if (s.data[i] == '\n') {
+            (void) llm_buf_adds(b, "\\n");
+
+        } else if ((unsigned char) s.data[i] < 0x20 || s.data[i] == 0x7f) {
+            (void) llm_buf_addc(b, '?');
+
+        } else {
+            (void) llm_buf_addc(b, s.data[i]);
+        }
+    }
+
+    (void) llm_buf_addc(b, '"');
+
+    if (i < s.len) {
+        (void) llm_buf_addf(b, " ... (%zu bytes)", s.len);
+    }
+}
+
+
+static void
+llm_cli_add_number(llm_buf_t *b, const llm_gguf_kv_t *kv,
+    llm_gguf_type_t type, uint64_t i)
+{
+    switch (type) {
+
+    case LLM_GGUF_F32:
+    case LLM_GGUF_F64:
+        (void) llm_buf_addf(b, "%.9g", llm_gguf_item_double(kv, i));
+        break;
+
+    case LLM_GGUF_BOOL:
+        (void) llm_buf_adds(b, llm_gguf_item_int(kv, i) ? "true" : "false");
+        break;
+
+    case LLM_GGUF_U64:
+        (void) llm_buf_addf(b, "%llu",
+                            (unsigned long long) llm_gguf_item_int(kv, i));
+        break;
+
+    default:
+        (void) llm_buf_addf(b, "%lld",
+                            (long long) llm_gguf_item_int(kv, i));
+        break;
+    }
+}
+
+
+static void
+llm_cli_add_value(llm_buf_t *b, const llm_gguf_kv_t *kv)
+{
+    uint64_t     i;
+    const char  *p;
+
+    p = kv->data;
+
+    if (kv->type == LLM_GGUF_STR) {
+        llm_cli_add_text(b, llm_gguf_next_str(&p));
+        return;
+    }
+
+    if (kv->type != LLM_GGUF_ARRAY) {
+        llm_cli_add_number(b, kv, kv->type, 0);
+        return;
+    }
+
+    (void) llm_buf_addf(b, "%llu items:", (unsigned long long) kv->count);
+
+    for (i = 0; i < kv->count && i < LLM_CLI_MAX_ITEMS; i++) {
+        (void) llm_buf_adds(b, i ? ", " : " ");
+
+        if (kv->item == LLM_GGUF_STR) {
+            llm_cli_add_text(b, llm_gguf_next_str(&p));
+
+        } else {
+            llm_cli_add_number(b, kv, kv->item, i);
+        }
+    }
+
+    if (i < kv->count) {
+        (void) llm_buf_adds(b, ", ...");
+    }
+}
+
+
+static void
+llm_cli_add_types(llm_buf_t *b, const llm_gguf_t *g)
+{
+    size_t    i, n;
+    uint32_t  type;
+
+    (void) llm_buf_adds(b, "types       ");
+
+    for (type = 0; type <= LLM_TYPE_BF16; type++) {
+        for (i = 0, n = 0; i < llm_gguf_n_tensors(g); i++) {
+            n += llm_gguf_tensor(g, i)->type == type;
+        }
+
+        if (n) {
+            (void) llm_buf_addf(b, " %s: %zu", llm_type_name(type), n);
+        }
+    }
+
+    (void) llm_buf_addc(b, '\n');
+}
+
+
+static void
+llm_cli_add_model(llm_buf_t *b, const llm_hparams_t *hp)
+{
+    (void) llm_buf_addf(b, "architecture %s\n", hp->arch);
+    (void) llm_buf_adds(b, "name         ");
+    llm_cli_add_text(b, (llm_str_t) { strlen(hp->name), hp->name });
+    (void) llm_buf_addf(b, "\nparameters   %.2f M in %.2f MiB\n",
+                        (double) hp->n_params / 1e6,
+                        (double) hp->n_bytes / (1 << 20));
+    (void) llm_buf_addf(b, "layers       %u of width %u, feed-forward %u\n",
+                        hp->n_layers, hp->n_embd, hp->n_ff);
+    (void) llm_buf_addf(b, "heads        %u of %u, %u for keys and values "
+                        "(%u)\n", hp->n_heads, hp->head_dim_k,
+                        hp->n_kv_heads, hp->head_dim_v);
+    (void) llm_buf_addf(b, "vocabulary   %u\ncontext      %u\n",
+                        hp->n_vocab, hp->n_ctx_train);
+}
+
+
+static void
+llm_cli_add_tensors(llm_buf_t *b, const llm_gguf_t *g)
+{
+    size_t                    i;
+    const llm_gguf_tensor_t  *t;
+
+    (void) llm_buf_adds(b, "\n");
+
+    for (i = 0; i < llm_gguf_n_tensors(g); i++) {
+        t = llm_gguf_tensor(g, i);
+
+        llm_cli_add_text(b, t->name);
+        (void) llm_buf_addf(b, " %s [%llu, %llu, %llu, %llu]\n",
+                            llm_type_name(t->type),
+                            (unsigned long long) t->ne[0],
+                            (unsigned long long) t->ne[1],
+                            (unsigned long long) t->ne[2],
+                            (unsigned long long) t->ne[3]);
+    }
+}
+
+
+static void
+llm_cli_add_file(llm_buf_t *b, const llm_gguf_t *g, int all)
+{
+    size_t                i;
+    const llm_gguf_kv_t  *kv;
+
+    (void) llm_buf_adds(b, "\n");
+
+    for (i = 0; i < llm_gguf_n_kv(g); i++) {
+        kv = llm_gguf_kv(g, i);
+
+        (void) llm_buf_add(b, kv->key.data, kv->key.len);
+        (void) llm_buf_adds(b, " = ");
+        llm_cli_add_value(b, kv);
+        (void) llm_buf_addc(b, '\n');
+    }
+
+    if (all) {
+        llm_cli_add_tensors(b, g);
+    }
+}
+
+
+/* a file without tensors is a vocabulary, and nothing is wrong with that */
+
+int
+llm_cli_info(const llm_cli_t *c, llm_err_t *err)
+{
+    int            rc, runs;
+    llm_buf_t      b;
+    llm_err_t      why, io;
+    llm_gguf_t    *g;
+    llm_hparams_t  hp;
+
+    g = llm_gguf_open(c->file, err);
+    if (g == NULL) {
+        return LLM_ERROR;
+    }
+
+    rc = LLM_OK;
+    runs = 0;
+
+    llm_buf_init(&b, 0);
+    (void) llm_buf_addf(&b, "file         %s\n", c->file);
+    (void) llm_buf_addf(&b, "format       GGUF v%u, %zu bytes, %zu keys, "
+                        "%zu tensors\n", llm_gguf_version(g),
+                        llm_gguf_size(g), llm_gguf_n_kv(g),
+                        llm_gguf_n_tensors(g));
+
+    if (llm_gguf_n_tensors(g) == 0) {
+        (void) llm_buf_adds(&b, "runs         no: it has no weights\n");
+
+    } else if (llm_model_check(g, &hp, &why) == LLM_OK) {
+        runs = 1;
+        llm_cli_add_model(&b, &hp);
+        llm_cli_add_types(&b, g);
+
+    } else {
+        rc = llm_fail(err, "%s", why.msg);
+        (void) llm_buf_addf(&b, "runs         no: %s\n", why.msg);
+    }
+
+    llm_cli_add_file(&b, g, c->all);
+
+    if (b.failed) {
+        rc = llm_fail(err, "no memory for the output");
+
+    } else if (llm_cli_write(b.data, b.len, &io) != LLM_OK && runs) {
+        rc = llm_fail(err, "%s", io.msg);
+    }
+
+    llm_buf_free(&b);
+    llm_gguf_close(g);
+
+    return rc;
+}

@@ -1,0 +1,315 @@
+/*
+ * The table of commands and the command line of objs/llm; see cli.h.
+ */
+
+#include "engine/cli/cli.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+
+
+static const llm_cli_cmd_t  llm_cli_cmds[] = {
+
+    { "info", "FILE [--all]",
+      "what a GGUF file holds, and whether it runs",
+      LLM_CLI_ALL, llm_cli_info },
+
+    { "tokenize", "FILE [--special] < TEXT",
+      "the ids of a text, on one line",
+      LLM_CLI_SPECIAL, llm_cli_tokenize },
+
+    { "detokenize", "FILE < IDS",
+      "the text of ids",
+      0, llm_cli_detokenize },
+
+    { "render", "FILE-or-TEMPLATE.jinja < REQUEST.json",
+      "the prompt of a chat request",
+      0, llm_cli_render },
+
+    { "logits", "FILE [--all] [--batch N] < IDS",
+      "float32, little-endian, behind the last id or behind each",
+      LLM_CLI_RUN | LLM_CLI_ALL | LLM_CLI_BATCH, llm_cli_logits },
+
+    { "complete", "FILE [--max-tokens N] [--temp T] [--seed N] < PROMPT",
+      "what the model makes of a text",
+      LLM_CLI_RUN | LLM_CLI_BATCH | LLM_CLI_SPECIAL | LLM_CLI_SAMPLE,
+      llm_cli_complete },
+
+    { "bench", "FILE [--pp N] [--tg N] [--reps N]",
+      "tokens a second, and the machine's read bandwidth",
+      LLM_CLI_RUN | LLM_CLI_BENCH, llm_cli_bench },
+
+    { "perplexity", "FILE < TEXT",
+      "how well the model tells the text",
+      LLM_CLI_RUN | LLM_CLI_BATCH, llm_cli_perplexity }
+};
+
+
+typedef enum {
+    LLM_CLI_FLAG = 0,
+    LLM_CLI_STR,
+    LLM_CLI_UINT,                       /* 1 ... 2^31 - 1 */
+    LLM_CLI_FLOAT,                      /* 0 ... 1e6 */
+    LLM_CLI_SEED
+} llm_cli_type_t;
+
+typedef struct {
+    const char      *name;
+    llm_cli_type_t   type;
+    unsigned         options;           /* of the commands that take it */
+    size_t           offset;            /* in llm_cli_t */
+    const char      *what;
+} llm_cli_opt_t;
+
+static const llm_cli_opt_t  llm_cli_opts[] = {
+
+    { "device", LLM_CLI_STR, LLM_CLI_RUN, offsetof(llm_cli_t, device),
+      "auto, cpu, cuda, cuda:N, emu or reference" },
+
+    { "threads", LLM_CLI_UINT, LLM_CLI_RUN, offsetof(llm_cli_t, threads),
+      "CPU threads (all cores)" },
+
+    { "isa", LLM_CLI_STR, LLM_CLI_RUN, offsetof(llm_cli_t, isa),
+      "CPU instructions: reference, avx2, avx512, amx (the best)" },
+
+    { "ctx", LLM_CLI_UINT, LLM_CLI_RUN, offsetof(llm_cli_t, ctx),
+      "longest sequence" },
+
+    { "batch", LLM_CLI_UINT, LLM_CLI_BATCH, offsetof(llm_cli_t, batch),
+      "tokens a step (512)" },
+
+    { "all", LLM_CLI_FLAG, LLM_CLI_ALL, offsetof(llm_cli_t, all),
+      "every position; every tensor" },
+
+    { "special", LLM_CLI_FLAG, LLM_CLI_SPECIAL, offsetof(llm_cli_t, special),
+      "special tokens in the text are tokens" },
+
+    { "max-tokens", LLM_CLI_UINT, LLM_CLI_SAMPLE,
+      offsetof(llm_cli_t, max_tokens), "most tokens to make (what fits)" },
+
+    { "temp", LLM_CLI_FLOAT, LLM_CLI_SAMPLE,
+      offsetof(llm_cli_t, sampling.temperature), "temperature (0: greedy)" },
+
+    { "top-k", LLM_CLI_UINT, LLM_CLI_SAMPLE,
+      offsetof(llm_cli_t, sampling.top_k), "of the k likeliest" },
+
+    { "top-p", LLM_CLI_FLOAT, LLM_CLI_SAMPLE,
+      offsetof(llm_cli_t, sampling.top_p), "of the likeliest p" },
+
+    { "min-p", LLM_CLI_FLOAT, LLM_CLI_SAMPLE,
+      offsetof(llm_cli_t, sampling.min_p), "at least p of the likeliest" },
+
+    { "seed", LLM_CLI_SEED, LLM_CLI_SAMPLE,
+      offsetof(llm_cli_t, sampling.seed), "of the random numbers" },
+
+    { "pp", LLM_CLI_UINT, LLM_CLI_BENCH, offsetof(llm_cli_t, pp),
+      "tokens of the prompt (512)" },
+
+    { "tg", LLM_CLI_UINT, LLM_CLI_BENCH, offsetof(llm_cli_t, tg),
+      "tokens generated (128)" },
+
+    { "reps", LLM_CLI_UINT, LLM_CLI_BENCH, offsetof(llm_cli_t, reps),
+      "repetitions (5)" },
+
+    { "verbose", LLM_CLI_FLAG, LLM_CLI_RUN, offsetof(llm_cli_t, verbose),
+      "say which device was chosen, and why" }
+};
+
+
+static void
+llm_cli_usage(FILE *f)
+{
+    size_t  i;
+
+    fprintf(f, "usage: llm COMMAND FILE [OPTION...]\n\n");
+
+    for (i = 0; i < llm_nelems(llm_cli_cmds); i++) {
+        fprintf(f, "  llm %s %s\n      %s\n", llm_cli_cmds[i].name,
+                llm_cli_cmds[i].usage, llm_cli_cmds[i].what);
+    }
+
+    fprintf(f, "\noptions, where they make sense:\n");
+
+    for (i = 0; i < llm_nelems(llm_cli_opts); i++) {
+        fprintf(f, "  --%-12s %s\n", llm_cli_opts[i].name,
+                llm_cli_opts[i].what);
+    }
+}
+
+
+static int
+llm_cli_set(llm_cli_t *c, const llm_cli_opt_t *o, const char *v,
+    llm_err_t *err)
+{
+    char               *end, *field;
+    double              d;
+    long long           n;
+    unsigned long long  seed;
+
+    field = (char *) c + o->offset;
+    errno = 0;
+
+    switch (o->type) {
+
+    case LLM_CLI_FLAG:
+        *(int *) field = 1;
+        return LLM_OK;
+
+    case LLM_CLI_STR:
+        *(const char **) field = v;
+        return LLM_OK;
+
+    case LLM_CLI_UINT:
+        n = strtoll(v, &end, 10);
+
+        if (end == v || *end || errno || n < 1 || n > INT32_MAX) {
+            return llm_fail(err, "--%s: \"%s\" is not a number from 1 to %d",
+                            o->name, v, INT32_MAX);
+        }
+
+        *(uint32_t *) field = (uint32_t) n;
+        return LLM_OK;
+
+    case LLM_CLI_FLOAT:
+        d = strtod(v, &end);
+
+        if (end == v || *end || !(d >= 0 && d <= 1e6)) {
+            return llm_fail(err, "--%s: \"%s\" is not a number from 0 up",
+                            o->name, v);
+        }
+
+        *(float *) field = (float) d;
+        return LLM_OK;
+
+    case LLM_CLI_SEED:
+        seed = strtoull(v, &end, 10);
+
+        if (end == v || *end || errno || *v == '-') {
+            return llm_fail(err, "--%s: \"%s\" is not a number of 64 bits",
+                            o->name, v);
+        }
+
+        *(uint64_t *) field = seed;
+        c->sampling.has_seed = 1;
+        return LLM_OK;
+    }
+
+    return LLM_ERROR;
+}
+
+
+/* one option, its value behind "=" or in the next argument */
+
+static int
+llm_cli_option(llm_cli_t *c, const llm_cli_cmd_t *cmd, char **argv, int *i,
+    llm_err_t *err)
+{
+    char                 *arg, *eq;
+    size_t                k, len;
+    const llm_cli_opt_t  *o;
+
+    arg = argv[*i] + 2;
+    eq = strchr(arg, '=');
+    len = eq ? (size_t) (eq - arg) : strlen(arg);
+
+    for (k = 0; k < llm_nelems(llm_cli_opts); k++) {
+        o = &llm_cli_opts[k];
+
+        if (strlen(o->name) != len || memcmp(o->name, arg, len) != 0) {
+            continue;
+        }
+
+        if (!(o->options & cmd->options)) {
+            return llm_fail(err, "%s has no option --%s", cmd->name, o->name);
+        }
+
+        if (o->type == LLM_CLI_FLAG) {
+            return eq ? llm_fail(err, "--%s takes no value", o->name)
+                      : llm_cli_set(c, o, NULL, err);
+        }
+
+        if (eq == NULL && argv[*i + 1] == NULL) {
+            return llm_fail(err, "--%s needs a value", o->name);
+        }
+
+        return llm_cli_set(c, o, eq ? eq + 1 : argv[++*i], err);
+    }
+
+    return llm_fail(err, "%s has no option %s", cmd->name, argv[*i]);
+}
+
+
+static int
+llm_cli_parse(llm_cli_t *c, const llm_cli_cmd_t *cmd, char **argv,
+    llm_err_t *err)
+{
+    int  i;
+
+    for (i = 2; argv[i]; i++) {
+        if (strncmp(argv[i], "--", 2) == 0) {
+            if (llm_cli_option(c, cmd, argv, &i, err) != LLM_OK) {
+                return LLM_ERROR;
+            }
+
+        } else if (c->file) {
+            return llm_fail(err, "%s takes one file, not \"%s\" too",
+                            cmd->name, argv[i]);
+
+        } else {
+            c->file = argv[i];
+        }
+    }
+
+    if (c->file == NULL) {
+        return llm_fail(err, "usage: llm %s %s", cmd->name, cmd->usage);
+    }
+
+    return LLM_OK;
+}
+
+
+int
+main(int argc, char **argv)
+{
+    size_t                i;
+    llm_cli_t             c;
+    llm_err_t             err;
+    const llm_cli_cmd_t  *cmd;
+
+    if (argc == 2 && (strcmp(argv[1], "--help") == 0
+                      || strcmp(argv[1], "-h") == 0))
+    {
+        llm_cli_usage(stdout);
+        return 0;
+    }
+
+    cmd = NULL;
+
+    for (i = 0; argc > 1 && i < llm_nelems(llm_cli_cmds); i++) {
+        if (strcmp(argv[1], llm_cli_cmds[i].name) == 0) {
+            cmd = &llm_cli_cmds[i];
+        }
+    }
+
+    if (cmd == NULL) {
+        llm_cli_usage(stderr);
+        return 1;
+    }
+
+    memset(&c, 0, sizeof(c));
+    memset(&err, 0, sizeof(err));
+
+    llm_sampling_default(&c.sampling);
+    c.sampling.temperature = 0;
+
+    if (llm_cli_parse(&c, cmd, argv, &err) != LLM_OK
+        || cmd->run(&c, &err) != LLM_OK
+        || llm_cli_flush(&err) != LLM_OK)
+    {
+        fprintf(stderr, "llm: %s\n", err.msg);
+        return 1;
+    }
+
+    return 0;
+}

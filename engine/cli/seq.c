@@ -1,0 +1,138 @@
+/*
+ * One sequence in a model of its own, for the commands that run one; see
+ * cli.h.  Its pages are the cache's pages in order.
+ */
+
+#include "engine/cli/cli.h"
+
+#include <stdio.h>
+
+
+static void
+llm_cli_log(void *data, int level, const char *msg)
+{
+    const llm_cli_t  *c = data;
+
+    if (level <= LLM_LOG_WARN || c->verbose) {
+        fprintf(stderr, "llm: %s\n", msg);
+    }
+}
+
+
+int
+llm_cli_seq_open(llm_cli_seq_t *s, const llm_cli_t *c, uint32_t ctx,
+    uint32_t batch, uint32_t max_out, llm_err_t *err)
+{
+    uint32_t          i;
+    llm_model_opts_t  o;
+
+    memset(s, 0, sizeof(llm_cli_seq_t));
+    memset(&o, 0, sizeof(o));
+
+    o.device = c->device;
+    o.isa = c->isa;
+    o.threads = c->threads;
+    o.ctx = ctx ? ctx : c->ctx;
+    o.batch = batch;
+    o.max_seqs = 1;
+    o.max_out = max_out;
+    o.log = llm_cli_log;
+    o.log_data = (void *) c;
+
+    s->model = llm_model_load(c->file, &o, err);
+    if (s->model == NULL) {
+        return LLM_ERROR;
+    }
+
+    s->max_pages = (llm_model_ctx(s->model) + LLM_KV_PAGE - 1) / LLM_KV_PAGE;
+    s->pages = malloc(s->max_pages * sizeof(uint32_t));
+    s->pos = malloc(llm_model_batch(s->model) * sizeof(uint32_t));
+    s->out = malloc(llm_model_batch(s->model) * sizeof(uint32_t));
+
+    if (s->pages == NULL || s->pos == NULL || s->out == NULL) {
+        llm_cli_seq_close(s);
+        return llm_fail(err, "no memory for the sequence");
+    }
+
+    for (i = 0; i < s->max_pages; i++) {
+        s->pages[i] = i;
+    }
+
+    return LLM_OK;
+}
+
+
+void
+llm_cli_seq_close(llm_cli_seq_t *s)
+{
+    free(s->pages);
+    free(s->pos);
+    free(s->out);
+    llm_model_free(s->model);
+    memset(s, 0, sizeof(llm_cli_seq_t));
+}
+
+
+int
+llm_cli_seq_step(llm_cli_seq_t *s, const int32_t *ids, uint32_t n,
+    uint32_t n_out, llm_err_t *err)
+{
+    uint32_t     i, rows[2], kv_len;
+    llm_batch_t  b;
+
+    if (n > llm_model_ctx(s->model) - s->len) {
+        return llm_fail(err, "the sequence is longer than ctx, %u tokens",
+                        llm_model_ctx(s->model));
+    }
+
+    for (i = 0; i < n; i++) {
+        s->pos[i] = s->len + i;
+    }
+
+    for (i = 0; i < n_out; i++) {
+        s->out[i] = n - n_out + i;
+    }
+
+    rows[0] = 0;
+    rows[1] = n;
+    kv_len = s->len + n;
+
+    b.n_tokens = n;
+    b.n_seqs = 1;
+    b.n_out = n_out;
+    b.max_pages = s->max_pages;
+    b.tokens = ids;
+    b.pos = s->pos;
+    b.seq_rows = rows;
+    b.kv_len = &kv_len;
+    b.pages = s->pages;
+    b.out_rows = s->out;
+
+    if (llm_model_forward(s->model, &b, err) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    s->len += n;
+
+    return LLM_OK;
+}
+
+
+int
+llm_cli_seq_feed(llm_cli_seq_t *s, const int32_t *ids, size_t n,
+    llm_err_t *err)
+{
+    size_t    i;
+    uint32_t  take;
+
+    for (i = 0; i < n; i += take) {
+        take = (uint32_t) llm_min(n - i, llm_model_batch(s->model));
+
+        if (llm_cli_seq_step(s, ids + i, take, i + take == n, err) != LLM_OK)
+        {
+            return LLM_ERROR;
+        }
+    }
+
+    return LLM_OK;
+}

@@ -1,0 +1,318 @@
+/*
+ * Commands on text: tokenize, detokenize, render.  They need a vocabulary
+ * or a template, and no weights.
+ */
+
+#include "engine/cli/cli.h"
+#include "engine/api/json.h"
+#include "engine/text/chat.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#define LLM_CLI_MAX_TEMPLATE  ((size_t) 16 << 20)
+
+
+static llm_vocab_t *
+llm_cli_vocab(const char *file, llm_err_t *err)
+{
+    llm_gguf_t   *g;
+    llm_vocab_t  *v;
+
+    g = llm_gguf_open(file, err);
+    if (g == NULL) {
+        return NULL;
+    }
+
+    v = llm_vocab_load(g, err);
+    llm_gguf_close(g);
+
+    return v;
+}
+
+
+static int
+llm_cli_print_ids(const llm_ids_t *ids, llm_err_t *err)
+{
+    int        rc;
+    size_t     i;
+    llm_buf_t  b;
+
+    llm_buf_init(&b, 0);
+
+    for (i = 0; i < ids->len; i++) {
+        (void) llm_buf_addf(&b, "%s%d", i ? " " : "", ids->data[i]);
+    }
+
+    if (llm_buf_addc(&b, '\n') != LLM_OK) {
+        rc = llm_fail(err, "no memory for the output");
+
+    } else {
+        rc = llm_cli_write(b.data, b.len, err);
+    }
+
+    llm_buf_free(&b);
+
+    return rc;
+}
+
+
+int
+llm_cli_tokenize(const llm_cli_t *c, llm_err_t *err)
+{
+    int           rc;
+    llm_buf_t     b;
+    llm_ids_t     ids = { NULL, 0, 0 };
+    llm_vocab_t  *v;
+
+    v = llm_cli_vocab(c->file, err);
+    if (v == NULL) {
+        return LLM_ERROR;
+    }
+
+    llm_buf_init(&b, 0);
+
+    rc = llm_cli_read(&b, err);
+
+    if (rc == LLM_OK) {
+        rc = llm_vocab_tokenize(v, b.data, b.len, NULL, 0,
+                                c->special ? LLM_TOKENIZE_SPECIAL
+                                           : LLM_TOKENIZE_PLAIN,
+                                0, &ids, err);
+    }
+
+    if (rc == LLM_OK) {
+        rc = llm_cli_print_ids(&ids, err);
+    }
+
+    free(ids.data);
+    llm_buf_free(&b);
+    llm_vocab_free(v);
+
+    return rc;
+}
+
+
+/* special tokens are text here: what was tokenised comes back whole */
+
+int
+llm_cli_detokenize(const llm_cli_t *c, llm_err_t *err)
+{
+    int           rc;
+    size_t        i;
+    llm_ids_t     ids = { NULL, 0, 0 };
+    llm_str_t     s;
+    llm_vocab_t  *v;
+    llm_detok_t   d;
+
+    v = llm_cli_vocab(c->file, err);
+    if (v == NULL) {
+        return LLM_ERROR;
+    }
+
+    llm_detok_init(&d, v, 1, 1);
+
+    rc = llm_cli_read_ids(llm_vocab_size(v), &ids, err);
+
+    for (i = 0; rc == LLM_OK && i < ids.len; i++) {
+        s = llm_detok_push(&d, ids.data[i]);
+        rc = llm_cli_write(s.data, s.len, err);
+    }
+
+    if (rc == LLM_OK) {
+        s = llm_detok_flush(&d, 0);
+        rc = llm_cli_write(s.data, s.len, err);
+    }
+
+    llm_detok_free(&d);
+    free(ids.data);
+    llm_vocab_free(v);
+
+    return rc;
+}
+
+
+/* a template's text, from a file of its own */
+
+static int
+llm_cli_template(const char *file, llm_buf_t *b, llm_err_t *err)
+{
+    FILE   *f;
+    char   *p;
+    size_t  n;
+
+    f = fopen(file, "rb");
+    if (f == NULL) {
+        return llm_fail(err, "%s: %s", file, strerror(errno));
+    }
+
+    do {
+        p = llm_buf_reserve(b, 4096);
+        if (p == NULL) {
+            fclose(f);
+            return llm_fail(err, "%s: a template of more than %zu MiB", file,
+                            LLM_CLI_MAX_TEMPLATE >> 20);
+        }
+
+        n = fread(p, 1, 4096, f);
+        b->len += n;
+
+    } while (n);
+
+    if (ferror(f)) {
+        fclose(f);
+        return llm_fail(err, "%s: %s", file, strerror(errno));
+    }
+
+    fclose(f);
+
+    return LLM_OK;
+}
+
+
+static llm_str_t
+llm_cli_token_text(const llm_vocab_t *v, int32_t id)
+{
+    return id < 0 ? llm_str("") : llm_vocab_bytes(v, id);
+}
+
+
+static llm_chat_t *
+llm_cli_chat_gguf(const char *file, llm_err_t *err)
+{
+    llm_str_t     src;
+    llm_chat_t   *chat;
+    llm_gguf_t   *g;
+    llm_vocab_t  *v;
+
+    g = llm_gguf_open(file, err);
+    if (g == NULL) {
+        return NULL;
+    }
+
+    v = NULL;
+    chat = NULL;
+
+    switch (llm_gguf_get_str(g, "tokenizer.chat_template", &src, err)) {
+
+    case LLM_OK:
+        v = llm_vocab_load(g, err);
+        break;
+
+    case LLM_AGAIN:
+        (void) llm_fail(err, "%s: tokenizer.chat_template: it is missing",
+                        file);
+        break;
+
+    default:
+        break;
+    }
+
+    if (v) {
+        chat = llm_chat_create(src, llm_cli_token_text(v, llm_vocab_bos(v)),
+                               llm_cli_token_text(v, llm_vocab_eos(v)), err);
+        llm_vocab_free(v);
+    }
+
+    llm_gguf_close(g);
+
+    return chat;
+}
+
+
+static llm_chat_t *
+llm_cli_chat(const char *file, llm_err_t *err)
+{
+    FILE        *f;
+    char         magic[4];
+    size_t       n;
+    llm_buf_t    b;
+    llm_str_t    src;
+    llm_chat_t  *chat;
+
+    f = fopen(file, "rb");
+    if (f == NULL) {
+        (void) llm_fail(err, "%s: %s", file, strerror(errno));
+        return NULL;
+    }
+
+    n = fread(magic, 1, sizeof(magic), f);
+    fclose(f);
+
+    if (n == sizeof(magic) && memcmp(magic, "GGUF", 4) == 0) {
+        return llm_cli_chat_gguf(file, err);
+    }
+
+    llm_buf_init(&b, LLM_CLI_MAX_TEMPLATE);
+    chat = NULL;
+
+    if (llm_cli_template(file, &b, err) == LLM_OK) {
+        src.data = b.data;
+        src.len = b.len;
+        chat = llm_chat_create(src, llm_str(""), llm_str(""), err);
+    }
+
+    llm_buf_free(&b);
+
+    return chat;
+}
+
+
+static int
+llm_cli_render_request(const llm_chat_t *chat, llm_err_t *err)
+{
+    int               rc;
+    llm_buf_t         text, flat;
+    llm_prompt_t      prompt;
+    llm_jinja_opts_t  o;
+
+    llm_buf_init(&text, 0);
+    llm_buf_init(&flat, 0);
+    memset(&o, 0, sizeof(o));
+    memset(&prompt, 0, sizeof(prompt));
+
+    rc = llm_cli_read(&text, err);
+
+    if (rc == LLM_OK) {
+        rc = llm_json_to_flat(text.data, text.len, &flat, err);
+    }
+
+    if (rc == LLM_OK
+        && ((const llm_flat_t *) flat.data)->type != LLM_FLAT_OBJECT)
+    {
+        rc = llm_fail(err, "standard input: the request is not an object");
+    }
+
+    if (rc == LLM_OK) {
+        rc = llm_chat_render(chat, (const llm_flat_t *) flat.data, &o,
+                             &prompt, err);
+    }
+
+    if (rc == LLM_OK) {
+        rc = llm_cli_write(prompt.text, prompt.len, err);
+        llm_prompt_free(&prompt);
+    }
+
+    llm_buf_free(&flat);
+    llm_buf_free(&text);
+
+    return rc;
+}
+
+
+int
+llm_cli_render(const llm_cli_t *c, llm_err_t *err)
+{
+    int          rc;
+    llm_chat_t  *chat;
+
+    chat = llm_cli_chat(c->file, err);
+    if (chat == NULL) {
+        return LLM_ERROR;
+    }
+
+    rc = llm_cli_render_request(chat, err);
+    llm_chat_free(chat);
+
+    return rc;
+}
