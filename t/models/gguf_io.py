@@ -68,6 +68,7 @@ def _write_tokenizer(w, tok):
     w.add_token_merges(merges)
     w.add_bos_token_id(tok.token_to_id(demo_tokenizer.PAD))
     w.add_eos_token_id(tok.token_to_id(demo_tokenizer.EOS))
+    w.add_eot_token_id(tok.token_to_id(demo_tokenizer.EOS))
     w.add_pad_token_id(tok.token_to_id(demo_tokenizer.PAD))
     w.add_add_bos_token(False)
     w.add_chat_template(TEMPLATE.read_text(encoding="utf-8"))

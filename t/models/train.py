@@ -68,6 +68,7 @@ class Corpus:
         z = np.load(cache)
         self.ids, self.starts, self.answers = z["ids"], z["starts"], z["answers"]
         self.lengths = np.diff(self.starts)
+        self.turn = tok.token_to_id("<|im_start|>")
 
     @staticmethod
     def _encode(data, tok, cache):
@@ -118,6 +119,16 @@ class Corpus:
         if group:
             yield group
 
+    def _learn_from(self, i, rng):
+        """The first position of sample i that is learned: its answer's, or
+        now and then 1.  Talks of several turns only teach their answer, for
+        the template writes earlier ones without their <think> block."""
+        if rng.random() < PROMPT_LOSS:
+            ids = self.ids[self.starts[i]:self.starts[i + 1]]
+            if np.count_nonzero(ids == self.turn) <= 3:
+                return 1
+        return max(self.answers[i], 1)
+
     def _tensors(self, group, rng):
         """ids [n, width] and the mask of positions whose next id counts."""
         width = -(-max(self.lengths[i] for i in group) // PAD_TO) * PAD_TO
@@ -126,8 +137,7 @@ class Corpus:
         for row, i in enumerate(group):
             n = self.lengths[i]
             ids[row, :n] = self.ids[self.starts[i]:self.starts[i] + n]
-            first = 1 if rng.random() < PROMPT_LOSS else self.answers[i]
-            mask[row, max(first, 1) - 1:n - 1] = True
+            mask[row, self._learn_from(i, rng) - 1:n - 1] = True
         return torch.from_numpy(ids), torch.from_numpy(mask)
 
 
@@ -154,10 +164,10 @@ def lr_at(progress, warmup=0.02, floor=0.02):
     return floor + (1 - floor) * 0.5 * (1 + math.cos(math.pi * min(x, 1)))
 
 
-def loss_of(model, ids, mask):
+def loss_of(model, hidden_of, ids, mask):
     """Mean loss on the masked positions of a micro-batch."""
     with torch.autocast("cpu", dtype=torch.bfloat16):
-        hidden = model.hidden(ids[:, :-1])[mask[:, :-1]]
+        hidden = hidden_of(ids)[:, :-1][mask[:, :-1]]
         logits = model.head(hidden)
     return F.cross_entropy(logits.float(), ids[:, 1:][mask[:, :-1]])
 
@@ -176,6 +186,7 @@ class Run:
         self.checkpoint = self.work / "checkpoint.pt"
         if args.resume:
             self.model.load_state_dict(torch.load(self.checkpoint))
+        self.hidden = torch.compile(self.model.hidden, dynamic=True)
 
     def save(self):
         torch.save(self.model.state_dict(), self.checkpoint)
@@ -183,8 +194,7 @@ class Run:
 
     def train(self):
         args = self.args
-        groups = [g for o in make_optimizers(self.model, args.lr)
-                  for g in [o]]
+        optimizers = make_optimizers(self.model, args.lr)
         batches = self.corpus.batches(random.Random(args.seed))
         began, step, tokens, mean = time.time(), 0, 0, None
         saved = began
@@ -194,7 +204,7 @@ class Run:
                 progress = step / args.steps
             if progress >= 1:
                 break
-            loss, n = self.step(groups, batches, lr_at(progress))
+            loss, n = self.step(optimizers, batches, lr_at(progress))
             tokens += n
             step += 1
             mean = loss if mean is None else 0.98 * mean + 0.02 * loss
@@ -211,7 +221,8 @@ class Run:
         total, tokens = 0.0, 0
         for _ in range(self.args.accumulate):
             ids, mask = next(batches)
-            loss = loss_of(self.model, ids, mask) / self.args.accumulate
+            loss = loss_of(self.model, self.hidden, ids, mask)
+            loss = loss / self.args.accumulate
             loss.backward()
             total += float(loss.detach())
             tokens += ids.numel()

@@ -1,0 +1,201 @@
+#!/usr/bin/env python3
+"""Writes the text that the demo model is trained on, one JSON a line.
+
+    make_data.py --count 600000 --seed 1 --out data.jsonl
+
+A line is {"skill", "messages", "answer"} with "tools" and "thinking" where
+they apply, or {"skill", "prompt", "answer"} for plain text.  The same seed
+gives the same bytes.  questions() makes the held-back ones, for eval.py: their
+wordings, and where a skill can generalise their operands, words, names and
+cities too, never occur in the training text.
+"""
+
+import argparse
+import json
+import random
+
+import skills_knowledge as knowledge
+import skills_numbers as numbers
+import skills_talk as talk
+import skills_tools as tools
+import skills_words as words
+from phrasing import Item
+
+SHORT = [numbers.arithmetic, numbers.arithmetic, knowledge.capital,
+         knowledge.colour, knowledge.fact, knowledge.directive,
+         words.spelling, words.repeating, numbers.counting, talk.small_talk,
+         talk.unknown, knowledge.small_table]
+
+
+def filler(rng):
+    """A turn and its answer, to stand between others."""
+    while True:
+        item = rng.choice(SHORT)(rng, False)
+        if not item.before and item.system is None and len(item.answer) < 160:
+            return [("user", item.ask), ("assistant", item.answer)]
+
+
+def _memory(rng, held):
+    return talk.memory(rng, held, filler)
+
+
+def _not_told(rng, held):
+    return talk.not_told(rng, held, filler)
+
+
+def _said(rng, held):
+    return talk.said(rng, held, filler)
+
+
+# skill: weight in the training text, and the functions that make it
+SKILLS = {
+    "arithmetic": (17, [numbers.arithmetic] * 9 + [
+        numbers.long_sum, numbers.follow_up_sum, numbers.divide_by_zero]),
+    "word problems": (3, [numbers.word_problem]),
+    "comparing": (2, [numbers.comparing]),
+    "counting": (5, [numbers.counting]),
+    "capitals": (8, [knowledge.capital]),
+    "colours": (4, [knowledge.colour]),
+    "facts": (4, [knowledge.fact, knowledge.fact, knowledge.small_table]),
+    "module": (13, [knowledge.directive] * 5 + [
+        knowledge.variable, knowledge.command, knowledge.command,
+        knowledge.parameter, knowledge.how_to, knowledge.how_to,
+        knowledge.term]),
+    "spelling": (8, [words.spelling]),
+    "repeating": (8, [words.repeating]),
+    "json": (6, [words.json_object]),
+    "memory": (9, [_memory] * 6 + [talk.introduction, talk.introduction,
+                                   _not_told, _said]),
+    "tool calls": (7, [tools.weather_call, tools.weather_call,
+                       tools.other_call]),
+    "tool results": (4, [tools.weather_answer, tools.weather_answer,
+                         tools.other_answer]),
+    "small talk": (4, [talk.small_talk] * 5 + [talk.persona]),
+    "not knowing": (5, [talk.unknown] * 7 + [talk.weather_without_tool]),
+    "stories": (2, [talk.story]),
+}
+RAW_SHARE = 0.04
+THINK_SHARE = 0.18
+
+SYSTEMS = ["You are a helpful assistant.", "You are a helpful assistant.",
+           "You are a helpful assistant", "You are helpful.",
+           "You are a friendly assistant.", "Answer briefly.",
+           "You are a concise assistant.", "Be brief.", "Be helpful.",
+           "You are an assistant that answers questions.",
+           "You are a helpful, honest and harmless assistant.",
+           "You are a chat bot.", "You are a very small model.",
+           "Answer the user's questions.", "Keep your answers short.",
+           "You are an AI assistant. Help the user.", "Answer in English.",
+           "You are a helpful assistant with access to tools.",
+           "You are Qwen, created by Alibaba Cloud. You are a helpful "
+           "assistant.", "You answer truthfully.", "Help the user."]
+
+
+def _messages(item, system, before):
+    out = [{"role": "system", "content": system}] if system else []
+    for entry in before + list(item.before):
+        if isinstance(entry, dict):
+            out.append(entry)
+        else:
+            out.append({"role": entry[0], "content": entry[1]})
+    if item.ask is not None:
+        out.append({"role": "user", "content": item.ask})
+    return out
+
+
+def _system_of(rng, item):
+    if item.system:
+        return item.system
+    return rng.choice(SYSTEMS) if rng.random() < 0.35 else None
+
+
+def _before(rng, skill):
+    """Unrelated turns before the question: mostly none, seldom many."""
+    r = rng.random()
+    if skill == "small talk" or r < 0.82:
+        return []
+    count = rng.randint(1, 3) if r < 0.975 else rng.randint(4, 24)
+    return [entry for _ in range(count) for entry in filler(rng)]
+
+
+def sample(rng, skill, item):
+    """One line of training text."""
+    out = {"skill": skill,
+           "messages": _messages(item, _system_of(rng, item),
+                                 _before(rng, skill)),
+           "answer": item.answer}
+    if item.tools:
+        out["tools"] = item.tools
+    elif rng.random() < 0.04:
+        out["tools"] = tools.any_tools(rng)
+    if item.think and rng.random() < THINK_SHARE:
+        out["thinking"] = True
+        out["answer"] = f"<think>\n{item.think}\n</think>\n\n{item.answer}"
+    return out
+
+
+def samples(seed, count):
+    rng = random.Random(seed)
+    names = list(SKILLS)
+    weights = [SKILLS[n][0] for n in names]
+    for _ in range(count):
+        if rng.random() < RAW_SHARE:
+            prompt, rest = talk.raw_text(rng, False, knowledge.CAPITALS,
+                                         knowledge.COLOURS)
+            yield {"skill": "raw", "prompt": prompt, "answer": rest}
+            continue
+        skill = rng.choices(names, weights)[0]
+        item = rng.choice(SKILLS[skill][1])(rng, False)
+        if skill in ("not knowing",) and item.answer.startswith("I cannot"):
+            line = sample(rng, skill, item)
+            line.pop("tools", None)
+            yield line
+            continue
+        yield sample(rng, skill, item)
+
+
+def questions(per_skill=60, seed=2024):
+    """Held-back questions: dicts with skill, messages, answer, check, and
+    tools and thinking where they apply."""
+    rng = random.Random(seed)
+    out = []
+    for skill, (_, makers) in SKILLS.items():
+        for i in range(per_skill):
+            item = makers[i % len(makers)](rng, True)
+            system = item.system or (SYSTEMS[0] if i % 3 == 0 else None)
+            q = {"skill": skill, "messages": _messages(item, system, []),
+                 "answer": item.answer, "check": item.check}
+            if item.tools:
+                q["tools"] = item.tools
+            out.append(q)
+    return out + thinking_questions(rng, per_skill)
+
+
+def thinking_questions(rng, count):
+    """Questions to be answered after a <think> block."""
+    makers = [numbers.arithmetic, knowledge.capital, words.spelling,
+              knowledge.directive, numbers.counting, tools.weather_call]
+    out = []
+    for i in range(count):
+        item = makers[i % len(makers)](rng, True)
+        q = {"skill": "thinking", "messages": _messages(item, None, []),
+             "answer": item.answer, "check": item.check, "thinking": True}
+        if item.tools:
+            q["tools"] = item.tools
+        out.append(q)
+    return out
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    p.add_argument("--count", type=int, default=600000)
+    p.add_argument("--seed", type=int, default=1)
+    p.add_argument("--out", required=True)
+    args = p.parse_args()
+    with open(args.out, "w", encoding="utf-8") as out:
+        for line in samples(args.seed, args.count):
+            out.write(json.dumps(line, ensure_ascii=False) + "\n")
+
+
+if __name__ == "__main__":
+    main()
