@@ -41,7 +41,8 @@ typedef struct {
 #define LLM_TOKENIZE_SPECIAL  1         /* control tokens too, everywhere */
 #define LLM_TOKENIZE_TRUSTED  2         /* all, but inside trusted spans only;
                                            elsewhere none, not even
-                                           user-defined ones */
+                                           user-defined ones (but those of
+                                           white space alone) */
 /* or-ed: BOS before and EOS behind, if the model's flags say so */
 #define LLM_TOKENIZE_ADD      16
 
@@ -65,6 +66,8 @@ int32_t llm_vocab_find(const llm_vocab_t *v, const char *s, size_t len);
 /* the bytes a token stands for (decoded, e.g. "Ġthe" gives " the"; control
  * tokens give their own text); empty for ids out of range */
 llm_str_t llm_vocab_bytes(const llm_vocab_t *v, int32_t id);
+/* something for the log, e.g. an unknown pre-tokenizer's name, or NULL */
+const char *llm_vocab_warning(const llm_vocab_t *v);
 
 /*
  * Appends the ids of text to *out.  Text that is not UTF-8 is tokenised as
@@ -92,6 +95,10 @@ typedef struct {
     char                tail[8];
     char               *out;
     size_t              cap;
+    int                 raw;            /* set it after init: bytes that are
+                                           no UTF-8 come as they are, else
+                                           push() gives U+FFFD for them */
+    int                 failed;         /* memory ended, text is missing */
 } llm_detok_t;
 
 /* strip: drop SentencePiece's leading space of the first token */

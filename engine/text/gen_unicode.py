@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+"""Writes unicode_tables.h from the Unicode data of this Python."""
+
+import sys
+import unicodedata as u
+
+ALL = [c for c in range(0x110000) if not 0xD800 <= c <= 0xDFFF]
+
+
+def ranges(name, what, has):
+    """A sorted table of the ranges of code points for which has() holds."""
+    found = []
+    for c in range(0x110000):
+        if not has(c):
+            continue
+        if found and found[-1][1] == c - 1:
+            found[-1][1] = c
+        else:
+            found.append([c, c])
+    lines(f"/* {what} */\nstatic const llm_unicode_range_t  {name}[] = {{",
+          [f"{{ 0x{a:x}, 0x{b:x} }}" for a, b in found])
+
+
+def lines(head, items):
+    """A table, as many items on a line as fit."""
+    print("\n\n" + head)
+    line = "   "
+    for i, item in enumerate(items):
+        item += "," if i + 1 < len(items) else ""
+        if len(line) + 1 + len(item) > 78:
+            print(line)
+            line = "   "
+        line += " " + item
+    print(line + "\n};")
+
+
+def category(c):
+    return u.category(chr(c))
+
+
+def bases():
+    """Canonical decompositions without their marks, Hangul left out."""
+    found = []
+    for c in ALL:
+        d = u.normalize("NFD", chr(c))
+        if d == chr(c) or 0xAC00 <= c <= 0xD7A3:
+            continue
+        d = [ord(x) for x in d if u.category(x) != "Mn"]
+        found.append((c, d))
+    return found
+
+
+def lowers():
+    """Runs of code points whose lower case is at a fixed distance."""
+    found = []
+    for c in ALL:
+        low = chr(c).lower()
+        if len(low) > 1 or ord(low) == c:
+            continue
+        delta = ord(low) - c
+        if found:
+            run = found[-1]
+            step = c - run[1]
+            if delta == run[3] and (step == run[2] or
+                                    run[0] == run[1] and step in (1, 2)):
+                run[1], run[2] = c, step
+                continue
+        found.append([c, c, 1, delta])
+    return found
+
+
+def main():
+    print(f"""\
+/*
+ * Unicode {u.unidata_version}, made by gen_unicode.py: not to be edited.
+ */""")
+    ranges("llm_unicode_marks", "general category Mn",
+           lambda c: category(c) == "Mn")
+    ranges("llm_unicode_puncts", "general category P",
+           lambda c: category(c)[0] == "P")
+    ranges("llm_unicode_controls", "general category C but Cn and Cs",
+           lambda c: category(c) in ("Cc", "Cf", "Co"))
+    ranges("llm_unicode_spaces", "White_Space",
+           lambda c: category(c)[0] == "Z" or 9 <= c <= 13 or c == 0x85)
+
+    found = bases()
+    assert max(len(d) for c, d in found) <= 3
+    lines("/* a character, and its canonical decomposition without Mn */\n"
+          "static const llm_unicode_base_t  llm_unicode_bases[] = {",
+          ["{ 0x%x, { %s } }" % (c, ", ".join("0x%x" % x for x in d) or "0")
+           for c, d in found])
+    lines("/* from, to, every so many, distance to the lower case */\n"
+          "static const llm_unicode_lower_t  llm_unicode_lowers[] = {",
+          ["{ 0x%x, 0x%x, %d, %d }" % tuple(r) for r in lowers()])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
