@@ -51,6 +51,9 @@ typedef struct {
     uint32_t     max_tokens;            /* rows of a step */
     uint32_t     max_seqs;
     uint32_t     max_pages;             /* pages of one sequence */
+    uint32_t     max_out;               /* rows that want logits */
+    uint32_t     weight_type;           /* llm_type_t of most matrices: what
+                                           16-bit type a GPU computes in */
 } llm_dev_opts_t;
 
 /*

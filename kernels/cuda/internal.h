@@ -1,0 +1,180 @@
+/*
+ * The CUDA device, its buffers and one step's arrays; shared by the sources
+ * of kernels/cuda.
+ *
+ * Invariant: every address that a kernel is given is fixed when the device
+ * and the model's buffers are made, and grids depend on the step's bucket
+ * alone, so that a captured step can be replayed with other contents.  What
+ * a step really holds is read on the device from counts[].
+ *
+ * The device owns its stream, its pinned memory and its scratch; buffers are
+ * freed by their own *_free().  One thread drives a device.
+ */
+
+#ifndef LLM_CUDA_INTERNAL_H
+#define LLM_CUDA_INTERNAL_H
+
+#include "kernels/cuda/device.h"
+
+extern "C" {
+#include "kernels/kernels.h"
+}
+
+/* indexes of counts[] */
+#define LLM_N_TOKENS  0
+#define LLM_N_SEQS    1
+#define LLM_N_OUT     2
+#define LLM_N_COUNTS  4
+
+/* a step's arrays on the device; kernels take it by value */
+typedef struct {
+    const uint32_t   *counts;           /* [LLM_N_COUNTS] */
+    const int32_t    *tokens;           /* [max_tokens] */
+    const uint32_t   *pos;              /* [max_tokens] */
+    const uint32_t   *row_seq;          /* [max_tokens] sequence of a row */
+    const uint32_t   *seq_rows;         /* [max_seqs + 1] */
+    const uint32_t   *kv_len;           /* [max_seqs] */
+    const uint32_t   *out_rows;         /* [max_out] */
+    const uint32_t   *pages;            /* [max_seqs][max_pages] */
+    uint32_t          max_pages;        /* stride of pages */
+} llm_cuda_step_t;
+
+#define LLM_CUDA_MAX_GRAPHS  256
+
+/* a captured step: decode rows alone, padded to a bucket */
+typedef struct {
+    uint32_t          rows;             /* bucket of rows */
+    uint32_t          splits;           /* bucket of KV splits */
+    cudaGraphExec_t   exec;
+} llm_cuda_graph_t;
+
+typedef struct {
+    llm_dev_t         dev;              /* first */
+    llm_dev_opts_t    opts;
+    cudaStream_t      stream;
+    char              name[256];
+    int               sm_count;
+    int               major;
+    int               bf16;             /* VALUE and KV are bf16, else f16 */
+
+    /* the step under way */
+    llm_cuda_step_t   step;
+    uint32_t          n_tokens;
+    uint32_t          n_seqs;
+    uint32_t          n_out;
+    uint32_t          rows;             /* bucket of n_tokens: grids */
+    uint32_t          out_rows;         /* bucket of n_out */
+    uint32_t          splits;           /* KV splits of the longest, bucket */
+    uint32_t          max_seq_rows;     /* rows of the largest sequence */
+    int               capturing;
+    int               failed;           /* a launch failed: see end() */
+    char              why[256];
+
+    uint8_t          *step_dev;
+    uint8_t          *step_host;        /* pinned, the same layout */
+    size_t            step_size;        /* without pages */
+
+    llm_cuda_graph_t  graphs[LLM_CUDA_MAX_GRAPHS];
+    uint32_t          n_graphs;
+
+    /* int8 activations of one linear(): q8 [rows][cols], scales and sums
+       per block of 32 */
+    int8_t           *q8;
+    float            *q8_scale;
+    float            *q8_sum;
+    size_t            q8_cap;           /* elements */
+    float            *partial;          /* attention and split-K scratch */
+    size_t            partial_cap;      /* floats */
+    float            *host_rows;        /* map(): pinned */
+    size_t            host_rows_cap;    /* bytes */
+    float            *dev_rows;         /* map(): float32 of 16-bit rows */
+    size_t            dev_rows_cap;     /* bytes */
+    void             *blas;             /* llm_blas_t, blas.h */
+} llm_cuda_t;
+
+struct llm_act_s {
+    uint32_t          max_rows;
+    uint32_t          cols;
+    llm_act_kind_t    kind;
+    int               is16;             /* uint16_t f16 or bf16, else float */
+    void             *data;
+};
+
+struct llm_vec_s {
+    uint32_t          n;
+    float            *data;
+};
+
+/*
+ * raw: rows in GGUF's layout (F32 weights are kept as 16-bit); packed: the
+ * layout of quantised products (linear_q.cu).  Either may be NULL.
+ */
+struct llm_weight_s {
+    uint32_t          type;             /* as the file has it */
+    uint32_t          n_out;
+    uint32_t          n_in;
+    size_t            row_size;         /* bytes of a raw row */
+    uint8_t          *raw;
+    uint8_t          *packed;
+    uint32_t          plan;             /* of blas: index for this shape */
+};
+
+/* k[layer][page][kv head][slot][head_dim_k], v likewise, 16-bit */
+struct llm_kv_s {
+    llm_kv_opts_t     opts;
+    size_t            k_page;           /* elements of one page, one layer */
+    size_t            v_page;
+    uint16_t         *k;
+    uint16_t         *v;
+};
+
+/* remembers the first failure of a step; returns nonzero if e is one */
+int llm_cuda_check(llm_cuda_t *d, cudaError_t e, const char *what);
+
+/* makes *p hold at least size bytes; LLM_ERROR with a message */
+int llm_cuda_alloc(void **p, size_t size, const char *what, llm_err_t *err);
+
+/* rows of the bucket that an operation on these rows covers */
+static inline uint32_t
+llm_cuda_rows(const llm_cuda_t *d, llm_rows_t rows)
+{
+    return rows == LLM_ROWS_OUT ? d->out_rows : d->rows;
+}
+
+
+/* the operations, a file each */
+void llm_cuda_embed(llm_dev_t *dev, const llm_weight_t *w, llm_act_t *x);
+void llm_cuda_norm(llm_dev_t *dev, llm_rows_t rows, llm_act_t *x,
+    const llm_act_t *add, const llm_vec_t *w, float eps, llm_act_t *y);
+void llm_cuda_rope_kv(llm_dev_t *dev, const llm_heads_t *h,
+    const llm_rope_t *rope, llm_act_t *q, llm_act_t *k, const llm_act_t *v,
+    llm_kv_t *kv);
+void llm_cuda_glu(llm_dev_t *dev, llm_glu_t act, const llm_act_t *gate,
+    const llm_act_t *up, llm_act_t *y);
+void llm_cuda_gather(llm_dev_t *dev, const llm_act_t *x, llm_act_t *y);
+void llm_cuda_attention(llm_dev_t *dev, const llm_heads_t *h,
+    const llm_act_t *q, const llm_kv_t *kv, llm_act_t *out);
+void llm_cuda_linear(llm_dev_t *dev, llm_rows_t rows, const llm_act_t *x,
+    const llm_linear_t *out, uint32_t n);
+llm_weight_t *llm_cuda_weight_create(llm_dev_t *dev, uint32_t type,
+    uint32_t n_out, uint32_t n_in, const void *src, int usage,
+    llm_err_t *err);
+void llm_cuda_weight_free(llm_dev_t *dev, llm_weight_t *w);
+
+/* a row of 16-bit values <-> float, on the device */
+static __device__ __forceinline__ float
+llm_load16(const uint16_t *p, int bf16)
+{
+    return bf16 ? llm_b2f(*p) : llm_h2f(*p);
+}
+
+
+/* f16 saturates instead of becoming infinite */
+
+static __device__ __forceinline__ uint16_t
+llm_store16(float f, int bf16)
+{
+    return bf16 ? llm_f2b(f) : llm_f2h(fminf(fmaxf(f, -65504.0f), 65504.0f));
+}
+
+#endif /* LLM_CUDA_INTERNAL_H */
