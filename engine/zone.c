@@ -22,7 +22,7 @@ llm_zone_ring_bytes(size_t ring_size)
 {
     size_t  half;
 
-    half = llm_max(ring_size / 2, (size_t) 16384);
+    half = llm_max(ring_size / 2, (size_t) 65536);
 
     return llm_align(half, 64);
 }

@@ -1,0 +1,284 @@
+/*
+ * TEXT events of a choice; see emit.h.  An event carries text, and the
+ * logprobs of the tokens whose text has gone with it or before it.
+ */
+
+#include "engine/emit_internal.h"
+
+/* answers that are not streamed are sent in pieces of about this size */
+#define LLM_EMIT_LOT     2048
+
+/* text of one event */
+#define LLM_EMIT_TEXT    8192
+
+/* what one event takes */
+typedef struct {
+    size_t               text;          /* bytes */
+    size_t               probs;         /* bytes of e->probs */
+    uint32_t             n_probs;
+    size_t               ids;           /* bytes of e->ids */
+    size_t               extra;         /* bytes of the event */
+} llm_emit_lot_t;
+
+
+int
+llm_emit_pending(const llm_emit_t *e, int last)
+{
+    if (last) {
+        return e->text.len || e->probs.len || e->ids.len || e->n_tokens;
+    }
+
+    if (e->flags & LLM_EMIT_STREAM) {
+        return e->ready != 0;
+    }
+
+    return e->ready >= LLM_EMIT_LOT
+           || (e->ready && e->probs.len + e->ids.len >= 2 * LLM_EMIT_LOT);
+}
+
+
+static size_t
+llm_emit_prob_extra(const llm_emit_t *e, const llm_emit_prob_t *prob)
+{
+    size_t                  n;
+    uint32_t                i;
+    const llm_candidate_t  *top;
+
+    top = (const llm_candidate_t *) (prob + 1);
+
+    n = sizeof(llm_token_logprob_t)
+        + prob->n_top * sizeof(llm_top_logprob_t)
+        + llm_vocab_bytes(e->vocab, prob->id).len;
+
+    for (i = 0; i < prob->n_top; i++) {
+        n += llm_vocab_bytes(e->vocab, top[i].id).len;
+    }
+
+    return n;
+}
+
+
+/* tokens that were cut off with a stop string are not told */
+
+static void
+llm_emit_drop_cut(llm_emit_t *e)
+{
+    size_t                  off, to, size;
+    const llm_emit_prob_t  *prob;
+
+    if (e->hit < 0 || e->probs.len == 0) {
+        return;
+    }
+
+    to = 0;
+
+    for (off = 0; off < e->probs.len; off += size) {
+        prob = (const llm_emit_prob_t *) (e->probs.data + off);
+        size = sizeof(*prob) + prob->n_top * sizeof(llm_candidate_t);
+
+        if (prob->start < e->sent + e->text.len) {
+            memmove(e->probs.data + to, prob, size);
+            to += size;
+        }
+    }
+
+    e->probs.len = to;
+}
+
+
+/* as much as goes into one event, whole characters and whole tokens */
+
+static void
+llm_emit_choose(const llm_emit_t *e, int last, llm_emit_lot_t *lot)
+{
+    size_t                  off, size;
+    const llm_emit_prob_t  *prob;
+
+    memset(lot, 0, sizeof(*lot));
+
+    lot->text = e->ready;
+
+    if (lot->text > LLM_EMIT_TEXT) {
+        lot->text = LLM_EMIT_TEXT;
+
+        while (lot->text && (e->text.data[lot->text] & 0xc0) == 0x80) {
+            lot->text--;
+        }
+    }
+
+    lot->ids = llm_min(e->ids.len, (size_t) 4096);
+    lot->extra = lot->text + lot->ids;
+
+    for (off = 0; off < e->probs.len; off += size) {
+        prob = (const llm_emit_prob_t *) (e->probs.data + off);
+        size = sizeof(*prob) + prob->n_top * sizeof(llm_candidate_t);
+
+        if (prob->end > e->sent + lot->text
+            && !(last && lot->text == e->text.len))
+        {
+            break;
+        }
+
+        if (lot->n_probs
+            && lot->extra + llm_emit_prob_extra(e, prob) + sizeof(llm_event_t)
+               > LLM_EVENT_MAX)
+        {
+            break;
+        }
+
+        lot->extra += llm_emit_prob_extra(e, prob);
+        lot->probs = off + size;
+        lot->n_probs++;
+    }
+}
+
+
+static char *
+llm_emit_put(const llm_event_t *ev, char *p, llm_ref_t *ref, llm_str_t s)
+{
+    ref->off = (uint32_t) (p - (char *) ev);
+    ref->len = (uint32_t) s.len;
+
+    if (s.len) {
+        memcpy(p, s.data, s.len);
+    }
+
+    return p + s.len;
+}
+
+
+/* the tokens, then all their rivals, then bytes: the first two aligned */
+
+static char *
+llm_emit_put_probs(const llm_emit_t *e, const llm_emit_lot_t *lot,
+    llm_event_t *ev, char *p, char *bytes)
+{
+    size_t                  off;
+    uint32_t                i;
+    llm_top_logprob_t      *top;
+    llm_token_logprob_t    *tok;
+    const llm_candidate_t  *cand;
+    const llm_emit_prob_t  *prob;
+
+    tok = (llm_token_logprob_t *) p;
+    top = (llm_top_logprob_t *) (tok + lot->n_probs);
+
+    ev->u.text.logprobs.off = (uint32_t) (p - (char *) ev);
+    ev->u.text.logprobs.len = lot->n_probs;
+
+    for (off = 0; off < lot->probs; tok++) {
+        prob = (const llm_emit_prob_t *) (e->probs.data + off);
+        cand = (const llm_candidate_t *) (prob + 1);
+        off += sizeof(*prob) + prob->n_top * sizeof(*cand);
+
+        tok->id = prob->id;
+        tok->logprob = prob->logprob;
+        tok->text_offset = prob->start;
+        bytes = llm_emit_put(ev, bytes, &tok->bytes,
+                             llm_vocab_bytes(e->vocab, prob->id));
+
+        tok->top.off = (uint32_t) ((char *) top - (char *) ev);
+        tok->top.len = prob->n_top;
+
+        for (i = 0; i < prob->n_top; i++, top++) {
+            top->id = cand[i].id;
+            top->logprob = cand[i].logprob;
+            bytes = llm_emit_put(ev, bytes, &top->bytes,
+                                 llm_vocab_bytes(e->vocab, cand[i].id));
+        }
+    }
+
+    return bytes;
+}
+
+
+static size_t
+llm_emit_n_top(const llm_emit_t *e, const llm_emit_lot_t *lot)
+{
+    size_t                  off, n;
+    const llm_emit_prob_t  *prob;
+
+    n = 0;
+
+    for (off = 0; off < lot->probs; /* void */ ) {
+        prob = (const llm_emit_prob_t *) (e->probs.data + off);
+        off += sizeof(*prob) + prob->n_top * sizeof(llm_candidate_t);
+        n += prob->n_top;
+    }
+
+    return n;
+}
+
+
+static void
+llm_emit_eat(llm_buf_t *b, size_t n)
+{
+    if (n) {
+        b->len -= n;
+        memmove(b->data, b->data + n, b->len);
+    }
+}
+
+
+static int
+llm_emit_one(llm_emit_t *e, const llm_to_t *to, uint32_t index, int last)
+{
+    char            *p, *bytes;
+    llm_event_t     *ev;
+    llm_emit_lot_t   lot;
+
+    llm_emit_choose(e, last, &lot);
+
+    ev = llm_event_open(to, LLM_EV_TEXT, index, lot.extra);
+    if (ev == NULL) {
+        return LLM_AGAIN;
+    }
+
+    ev->u.text.part = LLM_PART_CONTENT;
+    ev->u.text.n_tokens = e->n_tokens;
+
+    p = (char *) (ev + 1);
+    bytes = p + lot.ids;
+
+    if (lot.ids) {
+        ev->u.text.ids.off = sizeof(*ev);
+        ev->u.text.ids.len = (uint32_t) (lot.ids / sizeof(int32_t));
+        memcpy(p, e->ids.data, lot.ids);
+    }
+
+    if (lot.n_probs) {
+        p = bytes;
+        bytes += lot.n_probs * sizeof(llm_token_logprob_t)
+                 + llm_emit_n_top(e, &lot) * sizeof(llm_top_logprob_t);
+        bytes = llm_emit_put_probs(e, &lot, ev, p, bytes);
+    }
+
+    (void) llm_emit_put(ev, bytes, &ev->u.text.text,
+                        (llm_str_t) { lot.text, e->text.data });
+
+    llm_event_close(to, ev);
+
+    llm_emit_eat(&e->text, lot.text);
+    llm_emit_eat(&e->probs, lot.probs);
+    llm_emit_eat(&e->ids, lot.ids);
+    e->ready -= lot.text;
+    e->sent += (uint32_t) lot.text;
+    e->n_tokens = 0;
+
+    return LLM_OK;
+}
+
+
+int
+llm_emit_write(llm_emit_t *e, const llm_to_t *to, uint32_t index, int last)
+{
+    llm_emit_drop_cut(e);
+
+    while (llm_emit_pending(e, last)) {
+        if (llm_emit_one(e, to, index, last) != LLM_OK) {
+            return LLM_AGAIN;
+        }
+    }
+
+    return LLM_OK;
+}

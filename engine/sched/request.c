@@ -1,0 +1,108 @@
+/*
+ * Requests and sequences; see request.h.
+ */
+
+#include "engine/sched/request.h"
+
+
+llm_req_t *
+llm_req_create(llm_request_t *msg)
+{
+    llm_req_t  *r;
+
+    r = calloc(1, sizeof(*r));
+    if (r == NULL) {
+        free(msg);
+        return NULL;
+    }
+
+    r->msg = msg;
+    r->model = msg->model;
+    r->salt.tenant = msg->tenant;
+    r->salt.salt = msg->salt;
+
+    return r;
+}
+
+
+static void
+llm_seq_free(llm_seq_t *s)
+{
+    free(s->gen);
+    free(s->pages);
+    llm_sampler_free(s->sampler);
+    llm_emit_free(&s->emit);
+}
+
+
+void
+llm_req_free(llm_req_t *r)
+{
+    uint32_t  i;
+
+    for (i = 0; i < r->n_seqs; i++) {
+        llm_seq_free(&r->seqs[i]);
+    }
+
+    for (i = 0; i < r->n_prompts; i++) {
+        free(r->prompts[i].ids);
+    }
+
+    llm_stops_free(&r->stops);
+    free(r->banned);
+    free(r->seqs);
+    free(r->prompts);
+    free(r->msg);
+    free(r);
+}
+
+
+void
+llm_req_fail(llm_req_t *r, const llm_err_t *err, uint32_t retry_after)
+{
+    if (r->err.status == 0) {
+        r->err = *err;
+        r->retry_after = retry_after;
+    }
+}
+
+
+int
+llm_seq_before(const llm_seq_t *a, const llm_seq_t *b)
+{
+    const llm_req_t  *ra = a->req, *rb = b->req;
+
+    if (ra->msg->priority != rb->msg->priority) {
+        return ra->msg->priority > rb->msg->priority;
+    }
+
+    if (ra->serial != rb->serial) {
+        return ra->serial < rb->serial;
+    }
+
+    return a->index < b->index;
+}
+
+
+int
+llm_seq_append(llm_seq_t *s, int32_t id)
+{
+    int32_t   *gen;
+    uint32_t   cap;
+
+    if (s->n_gen == s->cap_gen) {
+        cap = llm_min(llm_max(s->cap_gen * 2, 32u), s->max_gen);
+
+        gen = realloc(s->gen, cap * sizeof(*gen));
+        if (gen == NULL) {
+            return LLM_ERROR;
+        }
+
+        s->gen = gen;
+        s->cap_gen = cap;
+    }
+
+    s->gen[s->n_gen++] = id;
+
+    return LLM_OK;
+}

@@ -1,0 +1,79 @@
+/*
+ * The scheduler of one model: which sequences run, which rows a step has,
+ * who holds which KV pages.
+ *
+ * A step (Yu et al., Orca, 2022; Agrawal et al., Sarathi-Serve, 2024): one
+ * row for each running sequence whose last token alone is not yet computed,
+ * then chunks of prompts, as many as the time of a step allows.  Whatever
+ * the mix, a sequence's tokens are the same: the kernels see to that.
+ *
+ * Invariants
+ *   - running[] is in the order of llm_seq_before().  When pages run out the
+ *     last of it gives its pages back and goes to the queue again; the first
+ *     is never preempted unless it is alone, and alone it fits, so all end.
+ *   - A sequence in running[] has the pages for all tokens it knows, unless
+ *     it follows a leader that prefills the same prompt.
+ *   - Everything a request has to say is written by llm_sched_tell(); a
+ *     sequence whose text finds no room gets no further rows.
+ *
+ * One thread uses a scheduler.  It owns the requests added to it until
+ * ended() is called for them.
+ */
+
+#ifndef LLM_SCHED_H
+#define LLM_SCHED_H
+
+#include "engine/sched/queue.h"
+
+/* the model as the scheduler sees it */
+typedef struct {
+    void                *data;
+    uint32_t             n_vocab;
+    uint32_t             ctx;           /* <= n_pages * LLM_KV_PAGE */
+    uint32_t             batch;         /* rows; > max_seqs */
+    uint32_t             chunk;         /* most prompt rows of a step */
+    uint32_t             max_seqs;
+    uint32_t             n_pages;
+    int                (*forward)(void *data, const llm_batch_t *b,
+                            llm_err_t *err);
+    const float       *(*logits)(void *data, uint32_t i);
+    void               (*copy_page)(void *data, uint32_t src, uint32_t dst);
+} llm_runner_t;
+
+typedef struct {
+    llm_runner_t         runner;
+    const llm_vocab_t   *vocab;
+    llm_zone_t          *zone;          /* for the figures of ... */
+    uint32_t             model;         /* ... this one */
+    /* the request has ended and is the caller's again */
+    void               (*ended)(void *data, llm_req_t *r);
+    void                *data;
+} llm_sched_conf_t;
+
+typedef struct llm_sched_s  llm_sched_t;
+
+llm_sched_t *llm_sched_create(const llm_sched_conf_t *conf, llm_err_t *err);
+/* no request may be left */
+void llm_sched_free(llm_sched_t *s);
+
+/* a prepared request; one that cannot be taken is marked as failed */
+void llm_sched_add(llm_sched_t *s, llm_req_t *r);
+/* ends it without a word; ended() is not called */
+void llm_sched_remove(llm_sched_t *s, llm_req_t *r);
+/* ends it with an ERROR event */
+void llm_sched_fail(llm_sched_t *s, llm_req_t *r, const llm_err_t *err,
+    uint32_t retry_after);
+void llm_sched_pause(llm_sched_t *s, llm_req_t *r, int paused);
+
+/* one step; 0 when there was nothing to compute.  LLM_ERROR and err when
+   the device failed; the requests of the step have failed then */
+int llm_sched_step(llm_sched_t *s, llm_err_t *err);
+/* writes what the requests have to say; is something left for want of room? */
+int llm_sched_tell(llm_sched_t *s);
+
+/* tokens that end an answer, for llm_req_t.banned */
+const int32_t *llm_sched_eog(const llm_sched_t *s, uint32_t *n);
+uint32_t llm_sched_running(const llm_sched_t *s);
+uint32_t llm_sched_waiting(const llm_sched_t *s);
+
+#endif /* LLM_SCHED_H */

@@ -1,0 +1,207 @@
+/*
+ * What the requests have to say: START, TEXT, FINISH, DONE, ERROR, in this
+ * order, as far as there is room; see sched.h.
+ */
+
+#include "engine/sched/sched_internal.h"
+
+
+/* the request has something to say */
+
+void
+llm_sched_say(llm_sched_t *s, llm_req_t *r)
+{
+    if (!r->in_out) {
+        r->in_out = 1;
+        r->out_next = s->out;
+        s->out = r;
+    }
+}
+
+
+void
+llm_sched_unsay(llm_sched_t *s, llm_req_t *r)
+{
+    llm_req_t  **link;
+
+    if (!r->in_out) {
+        return;
+    }
+
+    for (link = &s->out; *link != r; link = &(*link)->out_next) { /* void */ }
+
+    *link = r->out_next;
+    r->in_out = 0;
+}
+
+
+static int
+llm_tell_start(llm_req_t *r)
+{
+    llm_event_t  *ev;
+
+    ev = llm_event_open(&r->to, LLM_EV_START, 0, 0);
+    if (ev == NULL) {
+        return LLM_AGAIN;
+    }
+
+    ev->u.start.prompt_tokens = r->prompt_tokens;
+    ev->u.start.cached_tokens = r->cached_tokens;
+    ev->u.start.queue_us = r->start_us
+                           - llm_min(r->start_us, r->msg->arrival_us);
+
+    llm_event_close(&r->to, ev);
+    r->start_told = 1;
+
+    return LLM_OK;
+}
+
+
+static int
+llm_tell_finish(llm_req_t *r, llm_seq_t *q)
+{
+    llm_event_t       *ev;
+    const llm_stop_t  *stop;
+
+    stop = q->emit.hit >= 0 ? &r->stops.stop[q->emit.hit] : NULL;
+
+    ev = llm_event_open(&r->to, LLM_EV_FINISH, q->index,
+                        stop ? stop->len : 0);
+    if (ev == NULL) {
+        return LLM_AGAIN;
+    }
+
+    ev->u.finish.reason = q->reason;
+    ev->u.finish.completion_tokens = q->n_gen;
+    ev->u.finish.stop_id = q->stop_id;
+
+    if (stop) {
+        ev->u.finish.stop.off = sizeof(*ev);
+        ev->u.finish.stop.len = stop->len;
+        memcpy(ev + 1, stop->data, stop->len);
+    }
+
+    llm_event_close(&r->to, ev);
+    q->told = 1;
+
+    return LLM_OK;
+}
+
+
+static int
+llm_tell_done(llm_sched_t *s, llm_req_t *r)
+{
+    uint64_t      now, arrival;
+    llm_event_t  *ev;
+
+    ev = llm_event_open(&r->to, LLM_EV_DONE, 0, 0);
+    if (ev == NULL) {
+        return LLM_AGAIN;
+    }
+
+    now = llm_now_us();
+    arrival = llm_min(r->msg->arrival_us, r->start_us);
+
+    ev->u.done.prompt_tokens = r->prompt_tokens;
+    ev->u.done.cached_tokens = r->cached_tokens;
+    ev->u.done.completion_tokens = r->completion_tokens;
+    ev->u.done.queue_us = r->start_us - arrival;
+    ev->u.done.ttft_us = r->first_us ? r->first_us - arrival : 0;
+    ev->u.done.total_us = now - arrival;
+
+    llm_event_close(&r->to, ev);
+
+    llm_zone_observe(s->conf.zone, s->conf.model, LLM_HIST_E2E,
+                     now - arrival);
+
+    if (r->first_us) {
+        llm_zone_observe(s->conf.zone, s->conf.model, LLM_HIST_DECODE,
+                         now - r->first_us);
+    }
+
+    return LLM_OK;
+}
+
+
+/* LLM_OK: all was said, *over when that was the last; LLM_AGAIN: no room */
+
+static int
+llm_tell_request(llm_sched_t *s, llm_req_t *r, int *over)
+{
+    int         ended;
+    uint32_t    i;
+    llm_seq_t  *q;
+
+    *over = 0;
+
+    if (r->err.status) {
+        if (llm_event_error(&r->to, &r->err, r->retry_after) != LLM_OK) {
+            return LLM_AGAIN;
+        }
+
+        llm_zone_add(s->figures->errors, 1);
+        *over = 1;
+
+        return LLM_OK;
+    }
+
+    if (!r->start_told && llm_tell_start(r) != LLM_OK) {
+        return LLM_AGAIN;
+    }
+
+    for (i = 0; i < r->n_seqs; i++) {
+        q = &r->seqs[i];
+
+        if (q->told) {
+            continue;
+        }
+
+        ended = q->state == LLM_SEQ_ENDED;
+
+        if (llm_emit_write(&q->emit, &r->to, q->index, ended) != LLM_OK) {
+            return LLM_AGAIN;
+        }
+
+        if (ended && llm_tell_finish(r, q) != LLM_OK) {
+            return LLM_AGAIN;
+        }
+    }
+
+    if (r->n_ended == r->n_seqs) {
+        *over = 1;
+        return llm_tell_done(s, r);
+    }
+
+    return LLM_OK;
+}
+
+
+int
+llm_sched_tell(llm_sched_t *s)
+{
+    int         over, left;
+    llm_req_t  *r, *next;
+
+    left = 0;
+    r = s->out;
+    s->out = NULL;
+
+    for ( /* void */ ; r; r = next) {
+        next = r->out_next;
+        r->in_out = 0;
+
+        if (llm_tell_request(s, r, &over) != LLM_OK) {
+            llm_sched_say(s, r);
+            left = 1;
+
+        } else if (over) {
+            if (r->tenant) {
+                llm_queue_leave(&s->queue, r);
+            }
+
+            s->conf.ended(s->conf.data, r);
+        }
+    }
+
+    return left;
+}
