@@ -140,7 +140,7 @@ llm_cli_read_ids(uint32_t n_vocab, llm_ids_t *ids, llm_err_t *err)
 int
 llm_cli_write(const void *data, size_t len, llm_err_t *err)
 {
-    if (fwrite(data, 1, len, stdout) != len) {
+    if (len && fwrite(data, 1, len, stdout) != len) {
         return llm_fail(err, "standard output: %s", strerror(errno));
     }
 

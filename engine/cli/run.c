@@ -254,7 +254,11 @@ llm_cli_generate(const llm_cli_t *c, llm_cli_complete_t *k, llm_err_t *err)
 
     text = llm_detok_flush(&k->detok, 1);
 
-    return llm_cli_write(text.data, text.len, err);
+    if (llm_cli_write(text.data, text.len, err) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    return k->detok.failed ? llm_fail(err, "no memory for the text") : LLM_OK;
 }
 
 

@@ -27,6 +27,10 @@ llm_cli_vocab(const char *file, llm_err_t *err)
     v = llm_vocab_load(g, err);
     llm_gguf_close(g);
 
+    if (v && llm_vocab_warning(v)) {
+        fprintf(stderr, "llm: %s: %s\n", file, llm_vocab_warning(v));
+    }
+
     return v;
 }
 
@@ -111,6 +115,7 @@ llm_cli_detokenize(const llm_cli_t *c, llm_err_t *err)
     }
 
     llm_detok_init(&d, v, 1, 1);
+    d.raw = 1;
 
     rc = llm_cli_read_ids(llm_vocab_size(v), &ids, err);
 
@@ -122,6 +127,10 @@ llm_cli_detokenize(const llm_cli_t *c, llm_err_t *err)
     if (rc == LLM_OK) {
         s = llm_detok_flush(&d, 0);
         rc = llm_cli_write(s.data, s.len, err);
+    }
+
+    if (rc == LLM_OK && d.failed) {
+        rc = llm_fail(err, "no memory for the text");
     }
 
     llm_detok_free(&d);

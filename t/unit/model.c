@@ -1,0 +1,550 @@
+/*
+ * Models made here: logits against an independent implementation in float64
+ * (tiny_expected.py), and files that must be refused, each with the file,
+ * the field or tensor, and the reason.
+ */
+
+#include "t/unit/tap.h"
+#include "t/unit/model_run.h"
+#include "t/unit/tiny_expected.h"
+
+#include <unistd.h>
+
+
+static char  path[] = "/tmp/llm-model-XXXXXX";
+
+
+static int
+write_model(const tiny_t *t, const tiny_change_t *change)
+{
+    int        rc;
+    FILE      *f;
+    llm_buf_t  b;
+
+    llm_buf_init(&b, 0);
+    rc = tiny_gguf(t, change, &b);
+
+    f = fopen(path, "wb");
+    rc = rc == LLM_OK && f && fwrite(b.data, 1, b.len, f) == b.len;
+
+    if (f) {
+        fclose(f);
+    }
+
+    llm_buf_free(&b);
+
+    return rc;
+}
+
+
+static void
+set_opts(llm_model_opts_t *o, const char *device, const char *isa)
+{
+    memset(o, 0, sizeof(llm_model_opts_t));
+    o->device = device;
+    o->isa = isa;
+    o->threads = 2;
+    o->max_seqs = 2;
+    o->batch = 16;
+}
+
+
+static double
+bound_of(uint32_t type)
+{
+    if (llm_type_block(type) == 256) {
+        return 0.018;
+    }
+
+    if (llm_type_block(type) == 32) {
+        return 0.0125;
+    }
+
+    return type == LLM_TYPE_BF16 ? 0.0045 : 0.0015;
+}
+
+
+static void
+check_logits(const tiny_t *t, const char *device, const char *isa,
+    double bound)
+{
+    float             logits[TINY_IDS * TINY_VOCAB];
+    double            d;
+    int32_t           ids[TINY_IDS];
+    uint32_t          i;
+    run_seq_t         s;
+    llm_err_t         err;
+    llm_model_t      *m;
+    llm_model_opts_t  o;
+
+    set_opts(&o, device, isa);
+    m = llm_model_load(path, &o, &err);
+
+    if (m == NULL && isa) {
+        printf("# %s\n", err.msg);
+        skip(isa);
+        return;
+    }
+
+    if (!ok(m != NULL, "%s loads on %s", t->name, device)) {
+        printf("# %s\n", err.msg);
+        return;
+    }
+
+    for (i = 0; i < TINY_IDS; i++) {
+        ids[i] = tiny_id(i);
+    }
+
+    memset(&s, 0, sizeof(s));
+    s.ids = ids;
+    s.n = TINY_IDS;
+    s.logits = logits;
+
+    d = 1;
+
+    if (run_chunks(m, &s, 4, 0, &err) == LLM_OK) {
+        d = run_distance(logits + (TINY_IDS - 1) * TINY_VOCAB, t->logits,
+                         TINY_VOCAB);
+    }
+
+    ok(d <= bound, "%s on %s %s: %.7f of the deviation (at most %g)",
+       t->name, device, isa ? isa : "", d, bound);
+
+    llm_model_free(m);
+}
+
+
+static void
+test_expected(void)
+{
+    size_t  i, k;
+
+    static const char  *const isas[] = { "avx2", "avx512", "amx" };
+
+    for (i = 0; i < llm_nelems(tinies); i++) {
+        if (!ok(write_model(&tinies[i], NULL), "%s is written",
+                tinies[i].name))
+        {
+            continue;
+        }
+
+        check_logits(&tinies[i], "reference", NULL, 1e-5);
+
+        for (k = 0; k < llm_nelems(isas); k++) {
+            check_logits(&tinies[i], "cpu", isas[k],
+                         bound_of(tinies[i].type));
+        }
+    }
+}
+
+
+static const tiny_t *
+tiny_named(const char *name)
+{
+    size_t  i;
+
+    for (i = 0; i < llm_nelems(tinies); i++) {
+        if (strcmp(tinies[i].name, name) == 0) {
+            return &tinies[i];
+        }
+    }
+
+    abort();
+}
+
+
+/* a changed model is refused, and the message says what and why */
+
+static void
+refused(const char *model, tiny_change_t change, const char *what,
+    const char *why)
+{
+    llm_err_t         err;
+    llm_model_t      *m;
+    llm_model_opts_t  o;
+
+    set_opts(&o, "reference", NULL);
+    memset(&err, 0, sizeof(err));
+
+    if (!ok(write_model(tiny_named(model), &change), "%s: written", what)) {
+        return;
+    }
+
+    m = llm_model_load(path, &o, &err);
+
+    if (!ok(m == NULL && strstr(err.msg, path) && strstr(err.msg, what)
+            && strstr(err.msg, why), "%s: %s", what, why))
+    {
+        printf("# %s\n", m ? "it loads" : err.msg);
+    }
+
+    llm_model_free(m);
+}
+
+
+#define change(...)  ((tiny_change_t) { __VA_ARGS__ })
+
+
+static void
+test_tensors(void)
+{
+    size_t  i;
+
+    static const char  *const needed[] = {
+        "token_embd.weight", "output_norm.weight", "blk.0.attn_norm.weight",
+        "blk.1.attn_q.weight", "blk.1.attn_k.weight", "blk.0.attn_v.weight",
+        "blk.1.attn_output.weight", "blk.0.attn_q_norm.weight",
+        "blk.1.attn_k_norm.weight", "blk.0.ffn_norm.weight",
+        "blk.1.ffn_gate.weight", "blk.0.ffn_up.weight",
+        "blk.1.ffn_down.weight"
+    };
+
+    static const char  *const biases[] = {
+        "blk.0.attn_q.bias", "blk.1.attn_k.bias", "blk.0.attn_v.bias",
+        "blk.0.attn_output.bias", "blk.1.ffn_gate.bias",
+        "blk.1.ffn_up.bias", "blk.0.ffn_down.bias"
+    };
+
+    for (i = 0; i < llm_nelems(needed); i++) {
+        refused("qwen3", change(.drop = needed[i]), needed[i], "is missing");
+
+        /* the embedding's rows say how large the vocabulary is */
+        refused("qwen3", change(.reshape = needed[i]),
+                i ? needed[i] : "output.weight", "its shape is");
+    }
+
+    refused("qwen3", change(.reshape = "output.weight"), "output.weight",
+            "its shape is [32, 33, 1, 1], not [32, 32]");
+    refused("llama, rope_freqs", change(.reshape = "rope_freqs.weight"),
+            "rope_freqs.weight", "its shape is");
+
+    for (i = 0; i < llm_nelems(biases); i++) {
+        refused("llama, every bias", change(.reshape = biases[i]), biases[i],
+                "its shape is");
+    }
+
+    refused("qwen3", change(.retype = "output_norm.weight"),
+            "output_norm.weight", "a vector of type Q8_0");
+    refused("qwen3", change(.extra = "blk.0.attn_sinks.weight"),
+            "blk.0.attn_sinks.weight", "has no such tensor");
+    refused("llama", change(.extra = "blk.1.attn_q_norm.weight"),
+            "blk.1.attn_q_norm.weight", "has no such tensor");
+    refused("llama", change(.extra = "blk.2.attn_norm.weight"),
+            "blk.2.attn_norm.weight", "has no such tensor");
+    refused("llama", change(.extra = "output.bias"), "output.bias",
+            "has no such tensor");
+}
+
+
+static void
+test_fields(void)
+{
+    size_t  i;
+
+    static const char  *const needed[] = {
+        "llama.context_length", "llama.embedding_length",
+        "llama.block_count", "llama.feed_forward_length",
+        "llama.attention.head_count",
+        "llama.attention.layer_norm_rms_epsilon", "general.architecture"
+    };
+
+    static const struct {
+        const char  *key;
+        uint32_t     value;
+        const char  *why;
+    } numbers[] = {
+        { "llama.block_count", 0, "not within" },
+        { "llama.block_count", 0xffffffff, "not within" },
+        { "llama.block_count", 1000, "is missing" },
+        { "llama.context_length", 0, "not within" },
+        { "llama.context_length", 0x80000000, "not within" },
+        { "llama.embedding_length", 0xffffff00, "not within" },
+        { "llama.attention.head_count", 0, "not within" },
+        { "llama.attention.head_count", 0xffffffff, "not within" },
+        { "llama.attention.head_count_kv", 3, "does not divide" },
+        { "llama.attention.head_count_kv", 8, "not within" },
+        { "llama.attention.key_length", 0x40000000, "not within" },
+        { "llama.attention.value_length", 0, "not within" },
+        { "llama.rope.dimension_count", 7, "is odd" },
+        { "llama.rope.dimension_count", 10, "not within" },
+        { "llama.expert_count", 8, "mixtures of experts" },
+        { "llama.attention.layer_norm_rms_epsilon", 2, "not within" },
+        { "split.count", 3, "parts of a model" }
+    };
+
+    static const struct {
+        const char  *key;
+        float        value;
+        const char  *why;
+    } floats[] = {
+        { "llama.attention.layer_norm_rms_epsilon", NAN, "not within" },
+        { "llama.attention.scale", INFINITY, "not a finite number" },
+        { "llama.rope.freq_base", 0, "not above 1" },
+        { "llama.rope.freq_base", NAN, "not a finite number" },
+        { "llama.rope.scaling.factor", -2, "below 0" },
+        { "llama.logit_scale", 0.5, "scaled logits" },
+        { "llama.final_logit_softcapping", 30, "soft-capping" },
+        { "llama.attention.max_alibi_bias", 8, "ALiBi" },
+        { "llama.context_length", 100, "its type is" }
+    };
+
+    for (i = 0; i < llm_nelems(needed); i++) {
+        refused("llama", change(.drop_key = needed[i]), needed[i],
+                "is missing");
+    }
+
+    for (i = 0; i < llm_nelems(numbers); i++) {
+        refused("llama", change(.u32_key = numbers[i].key,
+                                .u32 = numbers[i].value),
+                i == 2 ? "blk.2." : numbers[i].key, numbers[i].why);
+    }
+
+    for (i = 0; i < llm_nelems(floats); i++) {
+        refused("llama", change(.f32_key = floats[i].key,
+                                .f32 = floats[i].value),
+                floats[i].key, floats[i].why);
+    }
+
+    refused("llama", change(.str_key = "general.architecture",
+                            .str = "mamba"),
+            "general.architecture", "\"mamba\" is not supported");
+    refused("llama", change(.str_key = "llama.rope.scaling.type",
+                            .str = "longrope"),
+            "llama.rope.scaling.type", "\"longrope\" is not supported");
+    refused("llama", change(.str_key = "llama.block_count", .str = "2"),
+            "llama.block_count", "its type is");
+    refused("qwen3, YaRN",
+            change(.f32_key = "qwen3.rope.scaling.yarn_beta_fast",
+                   .f32 = -1),
+            "yarn_beta", "not above 0");
+    refused("qwen3, YaRN",
+            change(.u32_key = "qwen3.rope.scaling.original_context_length",
+                   .u32 = 0),
+            "original_context_length", "0 is no length");
+}
+
+
+static char  last_log[1024];
+
+
+static void
+keep_log(void *data, int level, const char *msg)
+{
+    if (level <= LLM_LOG_WARN) {
+        snprintf(data, sizeof(last_log), "%s", msg);
+    }
+}
+
+
+static llm_model_t *
+load_with(llm_model_opts_t *o, const tiny_change_t *change, llm_err_t *err)
+{
+    last_log[0] = '\0';
+    memset(err, 0, sizeof(llm_err_t));
+    o->log = keep_log;
+    o->log_data = last_log;
+
+    if (!write_model(tiny_named("qwen3"), change)) {
+        return NULL;
+    }
+
+    return llm_model_load(path, o, err);
+}
+
+
+static void
+count_progress(void *data, int permille)
+{
+    int  *last = data;
+
+    *last = permille >= *last && permille <= 1000 ? permille : -1;
+}
+
+
+static void
+test_options(void)
+{
+    int               last, cancel;
+    char              device[128];
+    llm_err_t         err;
+    llm_model_t      *m;
+    llm_model_opts_t  o;
+
+    set_opts(&o, "reference", NULL);
+    last = 0;
+    o.progress = count_progress;
+    o.progress_data = &last;
+    m = load_with(&o, NULL, &err);
+
+    ok(m && llm_model_ctx(m) == 256, "ctx is the trained one");
+    ok(m && llm_model_n_pages(m) == 32, "pages for two sequences");
+    ok(m && llm_model_max_out(m) == 16, "every row may give logits");
+    is_int(last, 1000, "progress only rises, to the end");
+
+    if (m) {
+        llm_model_device(m, device, sizeof(device));
+        ok(strstr(device, "reference"), "the device is named: %s", device);
+    }
+
+    llm_model_free(m);
+
+    cancel = 1;
+    o.cancel = &cancel;
+    m = load_with(&o, NULL, &err);
+    ok(m == NULL && strstr(err.msg, "given up"), "a load can be given up");
+    o.cancel = NULL;
+
+    o.ctx = 100;
+    m = load_with(&o, NULL, &err);
+    ok(m && llm_model_ctx(m) == 100 && llm_model_n_pages(m) == 14,
+       "ctx=100 takes 7 pages a sequence");
+    llm_model_free(m);
+
+    o.ctx = 512;
+    m = load_with(&o, NULL, &err);
+    ok(m && strstr(last_log, "trained for 256"), "a warning beyond training");
+    llm_model_free(m);
+
+    /* a page: 2 layers, 16 tokens, 2 heads of 8 and 8 floats */
+    o.ctx = 256;
+    o.kv_bytes = 15 * 2 * 16 * 2 * 16 * sizeof(float);
+    m = load_with(&o, NULL, &err);
+    ok(m == NULL && strstr(err.msg, "ctx=256"),
+       "15 pages are too few for ctx=256: %s", err.msg);
+    llm_model_free(m);
+
+    o.ctx = 0;
+    m = load_with(&o, NULL, &err);
+    ok(m && llm_model_ctx(m) == 240 && llm_model_n_pages(m) == 15
+       && strstr(last_log, "ctx is 240 of 256"), "ctx gives way to them");
+    llm_model_free(m);
+    o.kv_bytes = 0;
+
+    m = load_with(&o, &change(.u32_key = "qwen3.attention.sliding_window",
+                              .u32 = 64), &err);
+    ok(m && llm_model_ctx(m) == 64, "a sliding window bounds ctx");
+    llm_model_free(m);
+
+    o.ctx = 65;
+    m = load_with(&o, &change(.u32_key = "qwen3.attention.sliding_window",
+                              .u32 = 64), &err);
+    ok(m == NULL && strstr(err.msg, "sliding_window"),
+       "a longer ctx is refused: %s", err.msg);
+    llm_model_free(m);
+
+    o.ctx = 0;
+    m = load_with(&o, &change(.extra = "mystery"), &err);
+    ok(m && strstr(last_log, "mystery"), "an unknown tensor is named");
+    llm_model_free(m);
+}
+
+
+static void
+test_devices(void)
+{
+    size_t            i;
+    llm_err_t         err;
+    llm_model_t      *m;
+    llm_model_opts_t  o;
+
+    static const struct {
+        const char  *device;
+        const char  *why;
+    } devices[] = {
+        { "gpu", "is unknown" }, { "", "is unknown" },
+        { "cuda:", "is unknown" }, { "cuda:x", "is unknown" },
+        { "cuda:1x", "is unknown" }, { "cuda:99999", "is unknown" },
+        { "cuda", "there is no /nowhere/llm_cuda.so" },
+        { "cuda:0", "there is no /nowhere/llm_cuda.so" },
+        { "emu", "there is no /nowhere/llm_emu.so" }
+    };
+
+    for (i = 0; i < llm_nelems(devices); i++) {
+        set_opts(&o, devices[i].device, NULL);
+        o.backend_dir = "/nowhere";
+        m = load_with(&o, NULL, &err);
+
+        ok(m == NULL && strstr(err.msg, devices[i].why),
+           "device \"%s\": %s", devices[i].device, err.msg);
+        llm_model_free(m);
+    }
+
+    set_opts(&o, "cpu", "reference");
+    m = load_with(&o, NULL, &err);
+    ok(m != NULL, "cpu with isa=reference");
+    llm_model_free(m);
+}
+
+
+/* a page copied is the same cache */
+
+static void
+test_copy_page(void)
+{
+    float             logits[2][TINY_IDS * TINY_VOCAB];
+    int32_t           ids[TINY_IDS];
+    uint32_t          i, take;
+    run_seq_t         s[2];
+    llm_err_t         err;
+    llm_model_t      *m;
+    llm_model_opts_t  o;
+
+    set_opts(&o, "reference", NULL);
+    m = load_with(&o, NULL, &err);
+
+    for (i = 0; i < TINY_IDS; i++) {
+        ids[i] = tiny_id(i);
+    }
+
+    memset(s, 0, sizeof(s));
+    memset(logits, 0, sizeof(logits));
+
+    for (i = 0; i < 2; i++) {
+        s[i].ids = ids;
+        s[i].n = TINY_IDS;
+        s[i].logits = logits[i];
+        s[i].page = i;
+    }
+
+    if (ok(m && run_chunks(m, &s[0], TINY_IDS, 1, &err) == LLM_OK,
+           "a sequence in page 0"))
+    {
+        llm_model_copy_page(m, 0, 1);
+        s[1].done = TINY_IDS - 1;
+        take = 1;
+
+        ok(run_step(m, &s[1], &take, 1, 1, &err) == LLM_OK
+           && memcmp(logits[0] + (TINY_IDS - 1) * TINY_VOCAB,
+                     logits[1] + (TINY_IDS - 1) * TINY_VOCAB,
+                     TINY_VOCAB * sizeof(float)) == 0,
+           "the last token again, on a copy of the page: the same bits");
+    }
+
+    llm_model_free(m);
+}
+
+
+int
+main(void)
+{
+    int  fd;
+
+    fd = mkstemp(path);
+
+    if (!ok(fd >= 0, "a temporary file")) {
+        return done_testing();
+    }
+
+    close(fd);
+
+    test_expected();
+    test_tensors();
+    test_fields();
+    test_options();
+    test_devices();
+    test_copy_page();
+
+    unlink(path);
+
+    return done_testing();
+}

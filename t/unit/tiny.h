@@ -1,0 +1,452 @@
+/*
+ * Tiny models with weights that anybody can make again: every tensor is a
+ * stream of bytes seeded by its name.  tiny_expected.py makes the same ones
+ * and says what their logits are.
+ */
+
+#ifndef LLM_T_TINY_H
+#define LLM_T_TINY_H
+
+#include "engine/base/base.h"
+#include "kernels/types.h"
+
+#include <stdio.h>
+
+#define TINY_IDS    9
+#define TINY_VOCAB  32
+
+/* a model; metadata that is 0 or NULL is not written */
+typedef struct {
+    const char  *name;
+    const char  *arch;
+    uint32_t     type;                  /* of the matrices */
+    uint32_t     layers;
+    uint32_t     embd;
+    uint32_t     heads;
+    uint32_t     kv_heads;
+    uint32_t     head_k;
+    uint32_t     head_v;
+    uint32_t     ff;
+    uint32_t     rot;
+    int          tied;
+    int          qk_norm;
+    int          qkv_bias;
+    int          all_bias;              /* of every matrix of a layer */
+    int          freqs;                 /* rope_freqs.weight */
+    float        attn_scale;
+    const char  *scaling;
+    float        factor;
+    float        scale_linear;          /* the old name */
+    uint32_t     orig_ctx;
+    float        beta_fast;
+    float        beta_slow;
+    float        ext_factor;
+    float        attn_factor;
+    float        yarn_attn_factor;
+    float        logits[TINY_VOCAB];    /* behind the last id */
+} tiny_t;
+
+/* what a test does to a model before it is written */
+typedef struct {
+    const char  *drop;                  /* this tensor is left out */
+    const char  *reshape;               /* this one gets a row more */
+    const char  *retype;                /* this one is Q8_0 */
+    const char  *extra;                 /* a tensor [32] more */
+    const char  *drop_key;              /* this key is left out */
+    const char  *u32_key;               /* a key more, or instead */
+    uint32_t     u32;
+    const char  *f32_key;
+    float        f32;
+    const char  *str_key;
+    const char  *str;
+} tiny_change_t;
+
+typedef struct {
+    llm_buf_t             kv;
+    llm_buf_t             infos;
+    llm_buf_t             data;
+    uint64_t              n_kv;
+    uint64_t              n_tensors;
+    const tiny_change_t  *change;
+} tiny_file_t;
+
+
+/* the ids that the expected logits stand behind */
+static inline int32_t
+tiny_id(uint32_t i)
+{
+    return (int32_t) (i * 7 + 3) % TINY_VOCAB;
+}
+
+
+static inline uint8_t
+tiny_byte(uint32_t *x)
+{
+    *x = *x * 1664525 + 1013904223;
+
+    return (uint8_t) (*x >> 24);
+}
+
+
+/* FNV-1a */
+static inline uint32_t
+tiny_seed(const char *name)
+{
+    uint32_t  h;
+
+    for (h = 2166136261u; *name; name++) {
+        h = (h ^ (uint8_t) *name) * 16777619;
+    }
+
+    return h;
+}
+
+
+static inline void
+tiny_str(llm_buf_t *b, const char *s)
+{
+    uint64_t  n;
+
+    n = strlen(s);
+    (void) llm_buf_add(b, &n, 8);
+    (void) llm_buf_add(b, s, n);
+}
+
+
+static inline int
+tiny_is(const char *a, const char *b)
+{
+    return a && b && strcmp(a, b) == 0;
+}
+
+
+static inline void
+tiny_key(tiny_file_t *f, const char *key, uint32_t type)
+{
+    tiny_str(&f->kv, key);
+    (void) llm_buf_add(&f->kv, &type, 4);
+    f->n_kv++;
+}
+
+
+static inline int
+tiny_skips_key(const tiny_file_t *f, const char *key)
+{
+    const tiny_change_t  *c = f->change;
+
+    return c && (tiny_is(c->drop_key, key) || tiny_is(c->u32_key, key)
+                 || tiny_is(c->f32_key, key) || tiny_is(c->str_key, key));
+}
+
+
+static inline void
+tiny_u32(tiny_file_t *f, const char *arch, const char *name, uint32_t v)
+{
+    char  key[128];
+
+    snprintf(key, sizeof(key), "%s.%s", arch, name);
+
+    if (v && !tiny_skips_key(f, key)) {
+        tiny_key(f, key, 4);
+        (void) llm_buf_add(&f->kv, &v, 4);
+    }
+}
+
+
+static inline void
+tiny_f32(tiny_file_t *f, const char *arch, const char *name, float v)
+{
+    char  key[128];
+
+    snprintf(key, sizeof(key), "%s.%s", arch, name);
+
+    if (v != 0 && !tiny_skips_key(f, key)) {
+        tiny_key(f, key, 6);
+        (void) llm_buf_add(&f->kv, &v, 4);
+    }
+}
+
+
+/* the scales of a block lie in float16 fields: offset, value; twice */
+static inline void
+tiny_block_scales(uint32_t type, uint8_t *block)
+{
+    size_t    i;
+    uint16_t  h;
+
+    static const struct {
+        uint32_t  type;
+        uint32_t  at[2];
+        float     v[2];
+    } fields[] = {
+        { LLM_TYPE_Q8_0, { 0, 0 }, { 0x1p-10f, 0x1p-10f } },
+        { LLM_TYPE_Q4_0, { 0, 0 }, { 0x1p-6f, 0x1p-6f } },
+        { LLM_TYPE_Q4_1, { 0, 2 }, { 0x1p-6f, -0x1p-3f } },
+        { LLM_TYPE_Q5_0, { 0, 0 }, { 0x1p-7f, 0x1p-7f } },
+        { LLM_TYPE_Q5_1, { 0, 2 }, { 0x1p-7f, -0x1p-3f } },
+        { LLM_TYPE_Q4_K, { 0, 2 }, { 0x1p-11f, 0x1p-8f } },
+        { LLM_TYPE_Q5_K, { 0, 2 }, { 0x1p-12f, 0x1p-8f } },
+        { LLM_TYPE_Q6_K, { 208, 208 }, { 0x1p-13f, 0x1p-13f } }
+    };
+
+    for (i = 0; i < llm_nelems(fields); i++) {
+        if (fields[i].type == type) {
+            h = llm_f32_to_f16(fields[i].v[0]);
+            memcpy(block + fields[i].at[0], &h, 2);
+            h = llm_f32_to_f16(fields[i].v[1]);
+            memcpy(block + fields[i].at[1], &h, 2);
+        }
+    }
+}
+
+
+/* n elements: 1 + b / 512 for norms, b / 512 else, b a signed byte */
+static inline void
+tiny_fill(llm_buf_t *out, const char *name, uint32_t type, size_t n)
+{
+    float      v;
+    size_t     i, k, size;
+    uint8_t    block[256];
+    uint16_t   h;
+    uint32_t   x;
+
+    x = tiny_seed(name);
+    size = llm_type_block_size(type);
+
+    for (i = 0; i < n; i += llm_type_block(type)) {
+        if (llm_type_block(type) > 1) {
+            for (k = 0; k < size; k++) {
+                block[k] = tiny_byte(&x);
+            }
+
+            tiny_block_scales(type, block);
+
+        } else {
+            v = (float) (int8_t) tiny_byte(&x) / 512;
+
+            if (strstr(name, "norm") || strstr(name, "rope_freqs")) {
+                v += 1;
+            }
+
+            h = type == LLM_TYPE_F16 ? llm_f32_to_f16(v) : llm_f32_to_bf16(v);
+            memcpy(block, type == LLM_TYPE_F32 ? (void *) &v : (void *) &h,
+                   size);
+        }
+
+        (void) llm_buf_add(out, block, size);
+    }
+}
+
+
+/* rows are 0 for a vector */
+static inline void
+tiny_tensor(tiny_file_t *f, const char *name, uint32_t type, uint64_t row,
+    uint64_t rows)
+{
+    uint32_t  n_dims;
+    uint64_t  off;
+
+    if (f->change) {
+        if (tiny_is(f->change->drop, name)) {
+            return;
+        }
+
+        if (tiny_is(f->change->reshape, name)) {
+            rows = rows ? rows + 1 : 2;
+        }
+
+        if (tiny_is(f->change->retype, name)) {
+            type = LLM_TYPE_Q8_0;
+        }
+    }
+
+    while (f->data.len % 32) {
+        (void) llm_buf_addc(&f->data, 0);
+    }
+
+    n_dims = rows ? 2 : 1;
+    off = f->data.len;
+
+    tiny_str(&f->infos, name);
+    (void) llm_buf_add(&f->infos, &n_dims, 4);
+    (void) llm_buf_add(&f->infos, &row, 8);
+
+    if (rows) {
+        (void) llm_buf_add(&f->infos, &rows, 8);
+    }
+
+    (void) llm_buf_add(&f->infos, &type, 4);
+    (void) llm_buf_add(&f->infos, &off, 8);
+    f->n_tensors++;
+
+    tiny_fill(&f->data, name, type, row * (rows ? rows : 1));
+}
+
+
+static inline void
+tiny_metadata(tiny_file_t *f, const tiny_t *t)
+{
+    const char  *a = t->arch;
+
+    if (!tiny_skips_key(f, "general.architecture")) {
+        tiny_key(f, "general.architecture", 8);
+        tiny_str(&f->kv, a);
+    }
+
+    tiny_u32(f, a, "context_length", 256);
+    tiny_u32(f, a, "embedding_length", t->embd);
+    tiny_u32(f, a, "block_count", t->layers);
+    tiny_u32(f, a, "feed_forward_length", t->ff);
+    tiny_u32(f, a, "attention.head_count", t->heads);
+    tiny_u32(f, a, "attention.head_count_kv", t->kv_heads);
+    tiny_u32(f, a, "attention.key_length", t->head_k);
+    tiny_u32(f, a, "attention.value_length", t->head_v);
+    tiny_u32(f, a, "rope.dimension_count", t->rot);
+    tiny_u32(f, a, "rope.scaling.original_context_length", t->orig_ctx);
+    tiny_f32(f, a, "attention.layer_norm_rms_epsilon", 1e-5f);
+    tiny_f32(f, a, "attention.scale", t->attn_scale);
+    tiny_f32(f, a, "rope.freq_base", 10000);
+    tiny_f32(f, a, "rope.scaling.factor", t->factor);
+    tiny_f32(f, a, "rope.scale_linear", t->scale_linear);
+    tiny_f32(f, a, "rope.scaling.attn_factor", t->attn_factor);
+    tiny_f32(f, a, "rope.scaling.yarn_beta_fast", t->beta_fast);
+    tiny_f32(f, a, "rope.scaling.yarn_beta_slow", t->beta_slow);
+    tiny_f32(f, a, "rope.scaling.yarn_ext_factor", t->ext_factor);
+    tiny_f32(f, a, "rope.scaling.yarn_attn_factor", t->yarn_attn_factor);
+
+    if (t->scaling) {
+        char  key[64];
+
+        snprintf(key, sizeof(key), "%s.rope.scaling.type", a);
+
+        if (!tiny_skips_key(f, key)) {
+            tiny_key(f, key, 8);
+            tiny_str(&f->kv, t->scaling);
+        }
+    }
+
+    if (f->change && f->change->u32_key) {
+        tiny_key(f, f->change->u32_key, 4);
+        (void) llm_buf_add(&f->kv, &f->change->u32, 4);
+    }
+
+    if (f->change && f->change->f32_key) {
+        tiny_key(f, f->change->f32_key, 6);
+        (void) llm_buf_add(&f->kv, &f->change->f32, 4);
+    }
+
+    if (f->change && f->change->str_key) {
+        tiny_key(f, f->change->str_key, 8);
+        tiny_str(&f->kv, f->change->str);
+    }
+}
+
+
+static inline void
+tiny_layer(tiny_file_t *f, const tiny_t *t, uint32_t layer)
+{
+    size_t     i;
+    char       name[64];
+    uint32_t   q, k, v, o;
+
+    q = t->heads * t->head_k;
+    k = t->kv_heads * t->head_k;
+    v = t->kv_heads * t->head_v;
+    o = t->heads * t->head_v;
+
+    const struct {
+        const char  *name;
+        uint32_t     row;
+        uint32_t     rows;
+        int          there;
+    } all[] = {
+        { "attn_norm.weight", t->embd, 0, 1 },
+        { "attn_q.weight", t->embd, q, 1 },
+        { "attn_k.weight", t->embd, k, 1 },
+        { "attn_v.weight", t->embd, v, 1 },
+        { "attn_output.weight", o, t->embd, 1 },
+        { "attn_q_norm.weight", t->head_k, 0, t->qk_norm },
+        { "attn_k_norm.weight", t->head_k, 0, t->qk_norm },
+        { "attn_q.bias", q, 0, t->qkv_bias || t->all_bias },
+        { "attn_k.bias", k, 0, t->qkv_bias || t->all_bias },
+        { "attn_v.bias", v, 0, t->qkv_bias || t->all_bias },
+        { "attn_output.bias", t->embd, 0, t->all_bias },
+        { "ffn_norm.weight", t->embd, 0, 1 },
+        { "ffn_gate.weight", t->embd, t->ff, 1 },
+        { "ffn_up.weight", t->embd, t->ff, 1 },
+        { "ffn_down.weight", t->ff, t->embd, 1 },
+        { "ffn_gate.bias", t->ff, 0, t->all_bias },
+        { "ffn_up.bias", t->ff, 0, t->all_bias },
+        { "ffn_down.bias", t->embd, 0, t->all_bias }
+    };
+
+    for (i = 0; i < llm_nelems(all); i++) {
+        if (all[i].there) {
+            snprintf(name, sizeof(name), "blk.%u.%s", layer, all[i].name);
+            tiny_tensor(f, name, all[i].rows ? t->type : LLM_TYPE_F32,
+                        all[i].row, all[i].rows);
+        }
+    }
+}
+
+
+/* the bytes of the file go to out; change may be NULL */
+static inline int
+tiny_gguf(const tiny_t *t, const tiny_change_t *change, llm_buf_t *out)
+{
+    uint32_t     i, version;
+    tiny_file_t  f;
+
+    memset(&f, 0, sizeof(f));
+    f.change = change;
+    llm_buf_init(&f.kv, 0);
+    llm_buf_init(&f.infos, 0);
+    llm_buf_init(&f.data, 0);
+
+    tiny_metadata(&f, t);
+    tiny_tensor(&f, "token_embd.weight", t->type, t->embd, TINY_VOCAB);
+    tiny_tensor(&f, "output_norm.weight", LLM_TYPE_F32, t->embd, 0);
+
+    if (!t->tied) {
+        tiny_tensor(&f, "output.weight", t->type, t->embd, TINY_VOCAB);
+    }
+
+    if (t->freqs) {
+        tiny_tensor(&f, "rope_freqs.weight", LLM_TYPE_F32,
+                    (t->rot ? t->rot : t->head_k) / 2, 0);
+    }
+
+    for (i = 0; i < t->layers; i++) {
+        tiny_layer(&f, t, i);
+    }
+
+    if (change && change->extra) {
+        tiny_tensor(&f, change->extra, LLM_TYPE_F32, 32, 0);
+    }
+
+    version = 3;
+    (void) llm_buf_adds(out, "GGUF");
+    (void) llm_buf_add(out, &version, 4);
+    (void) llm_buf_add(out, &f.n_tensors, 8);
+    (void) llm_buf_add(out, &f.n_kv, 8);
+    (void) llm_buf_add(out, f.kv.data, f.kv.len);
+    (void) llm_buf_add(out, f.infos.data, f.infos.len);
+
+    while (out->len % 32) {
+        (void) llm_buf_addc(out, 0);
+    }
+
+    (void) llm_buf_add(out, f.data.data, f.data.len);
+
+    while (out->len % 32) {
+        (void) llm_buf_addc(out, 0);
+    }
+
+    llm_buf_free(&f.kv);
+    llm_buf_free(&f.infos);
+    llm_buf_free(&f.data);
+
+    return out->failed ? LLM_ERROR : LLM_OK;
+}
+
+#endif /* LLM_T_TINY_H */

@@ -1,0 +1,233 @@
+#!/usr/bin/env python3
+"""Writes tiny_expected.h: tiny models and what their logits are.
+
+An independent implementation: numpy in float64, blocks de-quantised by the
+gguf package, RoPE and its scalings written down from the papers and from
+Hugging Face transformers' definitions.  Run it after changing a model here:
+
+    python3 t/unit/tiny_expected.py > t/unit/tiny_expected.h
+"""
+
+import struct
+
+import numpy as np
+from gguf import GGMLQuantizationType as T
+from gguf.quants import GGML_QUANT_SIZES, dequantize
+
+VOCAB, CTX, EPS, BASE = 32, 256, 1e-5, 10000.0
+IDS = [(i * 7 + 3) % VOCAB for i in range(9)]
+
+SCALES = {                              # offset: value of float16 fields
+    T.Q8_0: {0: 2**-10}, T.Q4_0: {0: 2**-6}, T.Q4_1: {0: 2**-6, 2: -2**-3},
+    T.Q5_0: {0: 2**-7}, T.Q5_1: {0: 2**-7, 2: -2**-3},
+    T.Q4_K: {0: 2**-11, 2: 2**-8}, T.Q5_K: {0: 2**-12, 2: 2**-8},
+    T.Q6_K: {208: 2**-13},
+}
+
+SMALL = dict(type=T.F32, layers=2, embd=32, heads=4, kv_heads=2, head_k=8,
+             head_v=8, ff=64, tied=0, qk_norm=0, qkv_bias=0, all_bias=0,
+             freqs=0)
+QWEN3 = dict(SMALL, arch="qwen3", qk_norm=1)
+LLAMA = dict(SMALL, arch="llama")
+QWEN2 = dict(SMALL, arch="qwen2", qkv_bias=1)
+YARN = dict(QWEN3, scaling="yarn", factor=4.0, orig_ctx=64, head_k=16)
+WIDE = dict(QWEN3, layers=1, embd=256, heads=4, kv_heads=2, head_k=64,
+            head_v=64, ff=256)
+
+MODELS = {
+    "llama": LLAMA,
+    "llama, tied head": dict(LLAMA, tied=1),
+    "llama, every bias": dict(LLAMA, all_bias=1),
+    "llama, rope_freqs": dict(LLAMA, freqs=1),
+    "llama, part of a head turns": dict(LLAMA, rot=4),
+    "llama, one head of keys, wide values": dict(LLAMA, kv_heads=1,
+                                                 head_v=24),
+    "llama, its own attention scale": dict(LLAMA, attn_scale=0.25),
+    "llama, linear scaling": dict(LLAMA, scaling="linear", factor=4.0),
+    "llama, scale_linear": dict(LLAMA, scale_linear=8.0),
+    "llama, scaling none": dict(LLAMA, scaling="none", factor=4.0),
+    "qwen2": QWEN2,
+    "qwen2, heads of 6": dict(QWEN2, head_k=6, head_v=6, heads=3,
+                              kv_heads=3),
+    "qwen2, part of a head turns": dict(QWEN2, rot=4),
+    "qwen3": QWEN3,
+    "qwen3, tied head": dict(QWEN3, tied=1),
+    "qwen3, YaRN": YARN,
+    "qwen3, YaRN from the trained context": dict(YARN, orig_ctx=0),
+    "qwen3, YaRN with its betas": dict(YARN, beta_fast=8.0, beta_slow=2.0),
+    "qwen3, YaRN with attn_factor": dict(YARN, attn_factor=0.5),
+    "qwen3, YaRN with transformers' attention_factor":
+        dict(YARN, yarn_attn_factor=1.25),
+    "qwen3, YaRN with half of extrapolation": dict(YARN, ext_factor=0.5),
+    **{f"qwen3 {t.name}": dict(WIDE, type=t)
+       for t in (T.F16, T.BF16, T.Q8_0, T.Q4_0, T.Q4_1, T.Q5_0, T.Q5_1,
+                 T.Q4_K, T.Q5_K, T.Q6_K)},
+}
+
+
+def stream(name, n):
+    x = 2166136261
+    for c in name.encode():
+        x = (x ^ c) * 16777619 & 0xffffffff
+    out = bytearray(n)
+    for i in range(n):
+        x = (x * 1664525 + 1013904223) & 0xffffffff
+        out[i] = x >> 24
+    return np.frombuffer(bytes(out), np.uint8)
+
+
+def tensor(name, kind, *shape):
+    n = int(np.prod(shape))
+    if kind in SCALES:
+        block, size = GGML_QUANT_SIZES[kind]
+        data = stream(name, n // block * size).reshape(-1, size).copy()
+        for at, v in SCALES[kind].items():
+            data[:, at:at + 2] = np.frombuffer(struct.pack("<e", v), np.uint8)
+        return dequantize(data, kind).astype(np.float64).reshape(shape)
+    v = stream(name, n).view(np.int8).astype(np.float64) / 512
+    if "norm" in name or "rope_freqs" in name:
+        v += 1
+    return v.reshape(shape)
+
+
+def rms(x, w):
+    return x / np.sqrt((x * x).mean(-1, keepdims=True) + EPS) * w
+
+
+def yarn(m, freq, n):
+    """arXiv:2309.00071, section 3.2, as transformers computes it."""
+    orig = m.get("orig_ctx") or CTX
+    factor = m["factor"]
+
+    def pair(turns):
+        return (n * np.log(orig / (turns * 2 * np.pi)) / (2 * np.log(BASE)))
+
+    low = max(np.floor(pair(m.get("beta_fast", 32.0))), 0)
+    high = min(np.ceil(pair(m.get("beta_slow", 1.0))), n - 1)
+    if low == high:
+        high += 0.001
+    ramp = np.clip((np.arange(n // 2) - low) / (high - low), 0, 1)
+    keep = (1 - ramp) * m.get("ext_factor", 1.0)
+    mscale = m.get("yarn_attn_factor", 0.1 * np.log(factor) + 1)
+    return (freq / factor * (1 - keep) + freq * keep,
+            mscale * m.get("attn_factor", 1.0))
+
+
+def angles(m, n):
+    """cos and sin of every position and pair, scaled."""
+    freq = BASE ** (-np.arange(0, n, 2) / n)
+    mscale = 1.0
+    if m["freqs"]:
+        freq = freq / tensor("rope_freqs.weight", T.F32, n // 2)
+    if m.get("scaling") == "yarn":
+        freq, mscale = yarn(m, freq, n)
+    elif m.get("scaling") != "none":
+        freq = freq / m.get("factor", m.get("scale_linear", 1.0))
+    a = np.arange(len(IDS))[:, None] * freq[None]
+    return np.cos(a) * mscale, np.sin(a) * mscale
+
+
+def turn(m, x):
+    """x [ids, heads, head_k]"""
+    n = m.get("rot") or m["head_k"]
+    cos, sin = (t[:, None] for t in angles(m, n))
+    y = x.copy()
+    if m["arch"] == "llama":
+        a, b = slice(0, n, 2), slice(1, n, 2)
+    else:
+        a, b = slice(0, n // 2), slice(n // 2, n)
+    y[..., a] = x[..., a] * cos - x[..., b] * sin
+    y[..., b] = x[..., a] * sin + x[..., b] * cos
+    return y
+
+
+def attention(m, w, x):
+    q = w("attn_q", x, m["heads"] * m["head_k"])
+    k = w("attn_k", x, m["kv_heads"] * m["head_k"])
+    v = w("attn_v", x, m["kv_heads"] * m["head_v"])
+    q = q.reshape(len(IDS), m["heads"], -1)
+    k = k.reshape(len(IDS), m["kv_heads"], -1)
+    v = v.reshape(len(IDS), m["kv_heads"], -1)
+    if m["qk_norm"]:
+        q = rms(q, w.vector("attn_q_norm.weight", m["head_k"]))
+        k = rms(k, w.vector("attn_k_norm.weight", m["head_k"]))
+    q, k = turn(m, q), turn(m, k)
+    scale = m.get("attn_scale") or m["head_k"] ** -0.5
+    group = m["heads"] // m["kv_heads"]
+    out = []
+    for h in range(m["heads"]):
+        s = q[:, h] @ k[:, h // group].T * scale
+        s[np.triu_indices(len(IDS), 1)] = -np.inf
+        p = np.exp(s - s.max(-1, keepdims=True))
+        out.append(p / p.sum(-1, keepdims=True) @ v[:, h // group])
+    return w("attn_output", np.concatenate(out, -1), m["embd"])
+
+
+class Layer:
+    def __init__(self, m, i):
+        self.m, self.prefix = m, f"blk.{i}."
+        self.biased = set()
+        if m["qkv_bias"] or m["all_bias"]:
+            self.biased |= {"attn_q", "attn_k", "attn_v"}
+        if m["all_bias"]:
+            self.biased |= {"attn_output", "ffn_gate", "ffn_up", "ffn_down"}
+
+    def vector(self, name, n):
+        return tensor(self.prefix + name, T.F32, n)
+
+    def __call__(self, name, x, n):
+        w = tensor(f"{self.prefix}{name}.weight", self.m["type"], n,
+                   x.shape[-1])
+        y = x @ w.T
+        return y + self.vector(name + ".bias", n) if name in self.biased else y
+
+
+def logits(m):
+    embd = tensor("token_embd.weight", m["type"], VOCAB, m["embd"])
+    x = embd[IDS]
+    for i in range(m["layers"]):
+        w = Layer(m, i)
+        x = x + attention(m, w, rms(x, w.vector("attn_norm.weight",
+                                                m["embd"])))
+        h = rms(x, w.vector("ffn_norm.weight", m["embd"]))
+        g, u = w("ffn_gate", h, m["ff"]), w("ffn_up", h, m["ff"])
+        x = x + w("ffn_down", g / (1 + np.exp(-g)) * u, m["embd"])
+    x = rms(x, tensor("output_norm.weight", T.F32, m["embd"]))
+    head = embd if m["tied"] else tensor("output.weight", m["type"], VOCAB,
+                                         m["embd"])
+    return x[-1] @ head.T
+
+
+def c_value(v):
+    if isinstance(v, str):
+        return f'"{v}"'
+    if isinstance(v, T):
+        return f"LLM_TYPE_{v.name}"
+    return f"{v}f" if isinstance(v, float) else str(v)
+
+
+def wrap(items, indent):
+    lines, line = [], ""
+    for item in items:
+        if len(indent) + len(line) + len(item) + 2 > 78:
+            lines.append(line.rstrip())
+            line = ""
+        line += item + ", "
+    lines.append(line.rstrip(", "))
+    return ("\n" + indent).join(lines)
+
+
+def main():
+    print("/*\n * Made by tiny_expected.py: do not edit.\n */\n\n"
+          '#include "t/unit/tiny.h"\n\nstatic const tiny_t  tinies[] = {')
+    for name, m in MODELS.items():
+        fields = [f".{k} = {c_value(v)}" for k, v in m.items() if v]
+        want = [f"{v:.8g}f" if "." in f"{v:.8g}" or "e" in f"{v:.8g}"
+                else f"{v:.1f}f" for v in logits(m)]
+        print(f'    {{ .name = "{name}",\n      {wrap(fields, " " * 6)},\n'
+              f"      .logits = {{\n        {wrap(want, ' ' * 8)} }} }},")
+    print("};")
+
+
+if __name__ == "__main__":
+    main()
