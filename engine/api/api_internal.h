@@ -1,0 +1,216 @@
+/*
+ * What the files of the wire format share: the fields of a request's body
+ * as the table in fields.c reads them, and one request's side of the format.
+ */
+
+#ifndef LLM_API_INTERNAL_H
+#define LLM_API_INTERNAL_H
+
+#include "engine/api/api.h"
+
+#define LLM_API_MAX_BIAS      4096
+#define LLM_API_MAX_STOP_IDS  256
+#define LLM_API_MAX_STOP_LEN  1024      /* bytes of a stop string */
+
+
+/*
+ * A body's fields: values where they were given, defaults elsewhere.  The
+ * pointers and strings are the flat body's.
+ */
+
+typedef struct {
+    llm_str_t          model;
+    llm_str_t          cache_salt;
+    llm_str_t          reasoning_effort;
+    llm_str_t          suffix;
+
+    const llm_flat_t  *messages;
+    const llm_flat_t  *prompt;
+    const llm_flat_t  *tools;
+    const llm_flat_t  *tool_choice;
+    const llm_flat_t  *documents;
+    const llm_flat_t  *chat_template_kwargs;
+    const llm_flat_t  *response_format;
+    const llm_flat_t  *modalities;
+    const llm_flat_t  *metadata;
+    const llm_flat_t  *stream_options;
+    const llm_flat_t  *stop;
+    const llm_flat_t  *stop_token_ids;
+    const llm_flat_t  *logit_bias;
+    const llm_flat_t  *logprobs;
+    const llm_flat_t  *seed;
+    const llm_flat_t  *priority;
+
+    double             temperature;
+    double             top_p;
+    double             min_p;
+    double             typical_p;
+    double             presence_penalty;
+    double             frequency_penalty;
+    double             repetition_penalty;
+
+    int64_t            n;
+    int64_t            best_of;                 /* 0: not given */
+    int64_t            max_tokens;              /* -1: not given */
+    int64_t            max_completion_tokens;   /* -1: not given */
+    int64_t            min_tokens;
+    int64_t            top_k;
+    int64_t            top_logprobs;            /* -1: not given */
+
+    int                stream;
+    int                echo;
+    int                ignore_eos;
+    int                return_token_ids;
+    int                skip_special_tokens;
+    int                cache_prompt;
+    int                enable_thinking;         /* -1: not given */
+    int                add_generation_prompt;   /* -1: not given */
+    int                continue_final_message;  /* -1: not given */
+} llm_api_body_t;
+
+/* fields.c: reads and checks a body by the table; defaults stand already */
+int llm_api_read_fields(const llm_flat_t *root, llm_api_endpoint_t ep,
+    llm_api_body_t *b, llm_err_t *err);
+
+/*
+ * Where in a body a value stands, as a chain from it to the root; it is put
+ * into words ("messages[2].content") only when there is something to say.
+ */
+
+typedef struct llm_api_at_s  llm_api_at_t;
+
+struct llm_api_at_s {
+    const llm_api_at_t  *parent;
+    const char          *key;           /* NULL: an index */
+    uint32_t             index;
+};
+
+#define llm_api_key(parent, key)  (&(llm_api_at_t) { parent, key, 0 })
+#define llm_api_idx(parent, i)    (&(llm_api_at_t) { parent, NULL, i })
+#define llm_api_top(key)          llm_api_key(NULL, key)
+
+/* complaints.c: errors in OpenAI's words; all return LLM_ERROR */
+int llm_api_bad_type(llm_err_t *err, const llm_api_at_t *at,
+    const char *want, const llm_flat_t *got);
+int llm_api_bad_value(llm_err_t *err, const llm_api_at_t *at,
+    const char *fmt, ...) llm_printf_like(3, 4);
+int llm_api_missing(llm_err_t *err, const llm_api_at_t *at);
+int llm_api_empty(llm_err_t *err, const llm_api_at_t *at);
+int llm_api_too_long(llm_err_t *err, const llm_api_at_t *at, size_t max,
+    const llm_flat_t *got);
+int llm_api_unsupported(llm_err_t *err, const llm_api_at_t *at,
+    const char *why);
+
+/* complaints.c: LLM_OK when v is of the type and within the bounds */
+int llm_api_check_type(llm_err_t *err, const llm_api_at_t *at,
+    const llm_flat_t *v, llm_flat_type_t type);
+int llm_api_check_int(llm_err_t *err, const llm_api_at_t *at,
+    const llm_flat_t *v, int64_t min, int64_t max);
+int llm_api_check_number(llm_err_t *err, const llm_api_at_t *at,
+    const llm_flat_t *v, double min, double max, int above_min);
+
+/* is it a string of these characters?  v may be NULL */
+int llm_api_str_is(const llm_flat_t *v, const char *text);
+/* the value of a key, NULL also for null; object may be NULL */
+const llm_flat_t *llm_api_member(const llm_flat_t *object, const char *key);
+/* a required member of that type at object's place, or NULL and *err */
+const llm_flat_t *llm_api_need(llm_err_t *err, const llm_api_at_t *at,
+    const llm_flat_t *object, const char *key, llm_flat_type_t type);
+
+/* messages.c: checks */
+int llm_api_check_messages(const llm_flat_t *messages, llm_err_t *err);
+int llm_api_check_tools(const llm_api_body_t *b, llm_err_t *err);
+
+/* chat_object.c: the flat object for llm_chat_render(), of what was checked
+   already, appended to msg */
+int llm_api_write_chat(const llm_api_body_t *b, llm_buf_t *msg,
+    llm_err_t *err);
+
+/* lists.c: arrays of a request, appended to msg; *ref is set */
+int llm_api_write_prompts(const llm_api_body_t *b, llm_buf_t *msg,
+    llm_ref_t *ref, llm_err_t *err);
+int llm_api_write_stops(const llm_api_body_t *b, llm_buf_t *msg,
+    llm_ref_t *ref, llm_err_t *err);
+int llm_api_write_stop_ids(const llm_api_body_t *b, llm_buf_t *msg,
+    llm_ref_t *ref, llm_err_t *err);
+int llm_api_write_bias(const llm_api_body_t *b, llm_buf_t *msg,
+    llm_ref_t *ref, llm_err_t *err);
+
+/* keeps what is appended to a message at multiples of 8 bytes */
+void llm_api_pad(llm_buf_t *msg);
+
+
+/* arrays of the "logprobs" member: chat has one, completions have four */
+#define LLM_API_LOGPROB_ARRAYS  4
+
+/* one choice of an answer; what is gathered is only so without streaming */
+
+typedef struct {
+    uint32_t           finish;          /* llm_finish_t */
+    uint32_t           n_calls;         /* tool calls begun */
+    size_t             bytes;           /* of text so far */
+    size_t             chars;
+    llm_buf_t          text;
+    llm_buf_t          reasoning;
+    llm_buf_t          calls;           /* JSON; the last one left open */
+    llm_buf_t          ids;             /* JSON items */
+    llm_buf_t          logprobs[LLM_API_LOGPROB_ARRAYS];    /* items */
+} llm_api_choice_t;
+
+struct llm_api_s {
+    uint32_t           is_chat;
+    uint32_t           model;
+    uint32_t           n_choices;
+    int32_t            n_logprobs;      /* -1: none */
+
+    unsigned           stream:1;
+    unsigned           include_usage:1;
+    unsigned           token_ids:1;
+    unsigned           started:1;       /* START was seen */
+
+    uint32_t           reasoning_tokens;
+    llm_api_usage_t    usage;
+
+    llm_str_t          id;              /* of the request, without prefix */
+    llm_str_t          head;            /* of a frame or a body, up to the
+                                           first choice's index */
+    llm_api_choice_t  *choices;
+};
+
+/* answer.c; conf's bytes are copied; NULL: no memory */
+llm_api_t *llm_api_create(const llm_api_conf_t *conf, const llm_request_t *r,
+    uint32_t n_choices, int include_usage);
+
+/* body.c: gathers an event; writes the body when all has come */
+void llm_api_gather(llm_api_t *a, const llm_event_t *ev);
+int llm_api_write_body(llm_api_t *a, llm_buf_t *out);
+
+/* pieces.c: what frames and bodies have in common */
+const char *llm_api_finish_name(uint32_t finish);
+void llm_api_add_uint(llm_buf_t *out, uint64_t v);
+/* {"prompt_tokens": ...} */
+void llm_api_add_usage(llm_buf_t *out, const llm_api_t *a);
+/* {"index":0,"id":"call_...","type":"function","function":{"name":"x",
+   "arguments":" without the index for bodies, left open */
+void llm_api_add_call(llm_buf_t *out, const llm_api_t *a,
+    const llm_event_t *ev);
+/* the event's token ids, comma-separated */
+void llm_api_add_ids(llm_buf_t *out, const llm_event_t *ev);
+void llm_api_add_event_text(llm_buf_t *out, const llm_event_t *ev);
+
+/*
+ * logprobs.c: the items of an event of one of the arrays of the "logprobs"
+ * member, comma-separated; chat has one array, completions have four.
+ * c->bytes and c->chars are those before the event.
+ */
+void llm_api_add_logprob_items(llm_buf_t *out, const llm_api_t *a,
+    const llm_api_choice_t *c, const llm_event_t *ev, uint32_t array);
+uint32_t llm_api_logprob_arrays(const llm_api_t *a);
+/* the value of the member: of the event, or of what c has gathered where ev
+   is NULL; null without any */
+void llm_api_add_logprobs(llm_buf_t *out, const llm_api_t *a,
+    const llm_api_choice_t *c, const llm_event_t *ev);
+/* counts the event's text for text_offset */
+void llm_api_count_text(llm_api_choice_t *c, const llm_event_t *ev);
+
+#endif /* LLM_API_INTERNAL_H */

@@ -1,0 +1,298 @@
+/*
+ * A chat request's messages, tools and template arguments as the flat object
+ * that llm_chat_render() takes; messages.c has checked them.
+ *
+ * What is evened out on the way: null and empty members of a message are
+ * left away (clients send them, templates take "defined" for "there"), only
+ * content may be null; refusal parts become text parts; `reasoning` is also
+ * `reasoning_content`.
+ */
+
+#include "engine/api/api_internal.h"
+
+
+static void
+llm_api_add_key(llm_buf_t *out, const char *key)
+{
+    llm_flat_add_str(out, key, strlen(key));
+}
+
+
+/* parts as templates know them */
+
+static void
+llm_api_write_parts(const llm_flat_t *parts, llm_buf_t *out)
+{
+    size_t             handle, inner;
+    const llm_flat_t  *part;
+
+    handle = llm_flat_open(out, LLM_FLAT_ARRAY);
+
+    for (part = llm_flat_first(parts); part;
+         part = llm_flat_next(parts, part))
+    {
+        if (llm_api_str_is(llm_flat_get(part, "type"), "text")) {
+            llm_flat_add_node(out, part);
+            continue;
+        }
+
+        inner = llm_flat_open(out, LLM_FLAT_OBJECT);
+        llm_api_add_key(out, "type");
+        llm_api_add_key(out, "text");
+        llm_api_add_key(out, "text");
+        llm_flat_add_node(out, llm_flat_get(part, "refusal"));
+        llm_flat_close(out, inner, 2);
+    }
+
+    llm_flat_close(out, handle, parts->count);
+}
+
+
+static void
+llm_api_write_message(const llm_flat_t *msg, llm_buf_t *out)
+{
+    size_t             handle;
+    uint32_t           count;
+    const llm_flat_t  *k, *v, *content;
+
+    content = llm_flat_get(msg, "content");
+    handle = llm_flat_open(out, LLM_FLAT_OBJECT);
+    count = 0;
+
+    for (k = llm_flat_first(msg); k; k = llm_flat_next(msg, v)) {
+        v = llm_flat_next(msg, k);
+
+        if (v != content
+            && (v->type == LLM_FLAT_NULL
+                || (v->type == LLM_FLAT_ARRAY && v->count == 0)))
+        {
+            continue;
+        }
+
+        llm_flat_add_node(out, k);
+        count++;
+
+        if (v == content && v->type == LLM_FLAT_ARRAY) {
+            llm_api_write_parts(v, out);
+
+        } else {
+            llm_flat_add_node(out, v);
+        }
+    }
+
+    if (content == NULL) {
+        llm_api_add_key(out, "content");
+        llm_flat_add_null(out);
+        count++;
+    }
+
+    v = llm_api_member(msg, "reasoning");
+
+    if (v && llm_api_member(msg, "reasoning_content") == NULL) {
+        llm_api_add_key(out, "reasoning_content");
+        llm_flat_add_node(out, v);
+        count++;
+    }
+
+    llm_flat_close(out, handle, count);
+}
+
+
+/* returns the last message */
+
+static const llm_flat_t *
+llm_api_write_messages(const llm_flat_t *messages, llm_buf_t *out)
+{
+    size_t             handle;
+    const llm_flat_t  *msg, *last;
+
+    last = NULL;
+
+    llm_api_add_key(out, "messages");
+    handle = llm_flat_open(out, LLM_FLAT_ARRAY);
+
+    for (msg = llm_flat_first(messages); msg;
+         msg = llm_flat_next(messages, msg))
+    {
+        llm_api_write_message(msg, out);
+        last = msg;
+    }
+
+    llm_flat_close(out, handle, messages->count);
+
+    return last;
+}
+
+
+/*
+ * A trailing assistant message is continued unless the request says
+ * otherwise; one that ends in tool calls waits for their results.
+ */
+
+static int
+llm_api_write_turn(const llm_api_body_t *b, const llm_flat_t *last,
+    llm_buf_t *out, llm_err_t *err)
+{
+    int                  prefill, assistant;
+    const llm_flat_t    *calls;
+    const llm_api_at_t  *at;
+
+    at = llm_api_top("continue_final_message");
+    assistant = llm_api_str_is(llm_flat_get(last, "role"), "assistant");
+    calls = llm_api_member(last, "tool_calls");
+    prefill = b->continue_final_message;
+
+    if (prefill == 1 && b->add_generation_prompt == 1) {
+        return llm_api_bad_value(err, at,
+                                 "'continue_final_message' and "
+                                 "'add_generation_prompt' cannot both be "
+                                 "true.");
+    }
+
+    if (prefill == 1 && !assistant) {
+        return llm_api_bad_value(err, at,
+                                 "'continue_final_message' needs an "
+                                 "assistant message at the end of "
+                                 "'messages'.");
+    }
+
+    if (prefill == -1) {
+        prefill = assistant && (calls == NULL || calls->count == 0)
+                  && b->add_generation_prompt != 1;
+    }
+
+    llm_api_add_key(out, "add_generation_prompt");
+    llm_flat_add_bool(out, !prefill && b->add_generation_prompt != 0);
+    llm_api_add_key(out, "continue_final_message");
+    llm_flat_add_bool(out, prefill);
+
+    return LLM_OK;
+}
+
+
+/* the template's arguments; what the server sets is not for the client */
+
+static int
+llm_api_copy_kwargs(const llm_flat_t *kwargs, llm_buf_t *out,
+    uint32_t *count, llm_err_t *err)
+{
+    size_t             i;
+    const llm_flat_t  *k, *v;
+
+    static const char *const  ours[] = {
+        "messages", "tools", "documents", "add_generation_prompt",
+        "continue_final_message", "bos_token", "eos_token"
+    };
+
+    if (kwargs == NULL) {
+        return LLM_OK;
+    }
+
+    for (k = llm_flat_first(kwargs); k; k = llm_flat_next(kwargs, v)) {
+        v = llm_flat_next(kwargs, k);
+
+        for (i = 0; i < llm_nelems(ours); i++) {
+            if (llm_api_str_is(k, ours[i])) {
+                return llm_api_bad_value(err,
+                                         llm_api_top("chat_template_kwargs"),
+                                         "'chat_template_kwargs' may not "
+                                         "set '%s'.", ours[i]);
+            }
+        }
+
+        llm_flat_add_node(out, k);
+        llm_flat_add_node(out, v);
+        (*count)++;
+    }
+
+    return LLM_OK;
+}
+
+
+static int
+llm_api_write_kwargs(const llm_api_body_t *b, llm_buf_t *out, llm_err_t *err)
+{
+    int                thinking;
+    size_t             handle;
+    uint32_t           count;
+    llm_str_t          effort;
+    const llm_flat_t  *kwargs;
+
+    count = 0;
+    kwargs = b->chat_template_kwargs;
+
+    llm_api_add_key(out, "chat_template_kwargs");
+    handle = llm_flat_open(out, LLM_FLAT_OBJECT);
+
+    if (llm_api_copy_kwargs(kwargs, out, &count, err) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    thinking = b->enable_thinking;
+    effort = b->reasoning_effort;
+
+    if (effort.len) {
+        if (thinking == -1 && effort.len == 4
+            && memcmp(effort.data, "none", 4) == 0)
+        {
+            thinking = 0;
+        }
+
+        if (llm_flat_get(kwargs, "reasoning_effort") == NULL) {
+            llm_api_add_key(out, "reasoning_effort");
+            llm_flat_add_str(out, effort.data, effort.len);
+            count++;
+        }
+    }
+
+    if (thinking != -1 && llm_flat_get(kwargs, "enable_thinking") == NULL) {
+        llm_api_add_key(out, "enable_thinking");
+        llm_flat_add_bool(out, thinking);
+        count++;
+    }
+
+    llm_flat_close(out, handle, count);
+
+    return LLM_OK;
+}
+
+
+int
+llm_api_write_chat(const llm_api_body_t *b, llm_buf_t *msg, llm_err_t *err)
+{
+    size_t             handle;
+    uint32_t           count;
+    const llm_flat_t  *last;
+
+    handle = llm_flat_open(msg, LLM_FLAT_OBJECT);
+
+    last = llm_api_write_messages(b->messages, msg);
+
+    if (llm_api_write_turn(b, last, msg, err) != LLM_OK
+        || llm_api_write_kwargs(b, msg, err) != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    count = 4;
+
+    /* "none": the model is not told that there are any */
+
+    if (b->tools && b->tools->count
+        && !llm_api_str_is(b->tool_choice, "none"))
+    {
+        llm_api_add_key(msg, "tools");
+        llm_flat_add_node(msg, b->tools);
+        count++;
+    }
+
+    if (b->documents && b->documents->count) {
+        llm_api_add_key(msg, "documents");
+        llm_flat_add_node(msg, b->documents);
+        count++;
+    }
+
+    llm_flat_close(msg, handle, count);
+
+    return LLM_OK;
+}

@@ -1,0 +1,71 @@
+/*
+ * Error bodies and frames: {"error": {message, type, param, code}}, all four
+ * always there, type by the status.
+ */
+
+#include "engine/api/api_internal.h"
+
+
+static const char *
+llm_api_error_type(int status)
+{
+    switch (status) {
+
+    case 401:
+        return "authentication_error";
+
+    case 403:
+        return "permission_error";
+
+    case 429:
+        return "rate_limit_error";
+
+    default:
+        return status < 500 ? "invalid_request_error" : "server_error";
+    }
+}
+
+
+static void
+llm_api_add_member(llm_buf_t *out, const char *key, const char *value)
+{
+    (void) llm_buf_addf(out, ",\"%s\":", key);
+
+    if (*value) {
+        (void) llm_json_add_string(out, value, strlen(value));
+
+    } else {
+        (void) llm_buf_adds(out, "null");
+    }
+}
+
+
+int
+llm_api_error_body(const llm_err_t *err, llm_buf_t *out)
+{
+    const char  *code;
+
+    code = err->code;
+
+    if (*code == '\0' && err->status == 429) {
+        code = "rate_limit_exceeded";
+    }
+
+    (void) llm_buf_adds(out, "{\"error\":{\"message\":");
+    (void) llm_json_add_string(out, err->msg, strlen(err->msg));
+    llm_api_add_member(out, "type", llm_api_error_type(err->status));
+    llm_api_add_member(out, "param", err->param);
+    llm_api_add_member(out, "code", code);
+
+    return llm_buf_adds(out, "}}");
+}
+
+
+int
+llm_api_error_frame(const llm_err_t *err, llm_buf_t *out)
+{
+    (void) llm_buf_adds(out, "data: ");
+    (void) llm_api_error_body(err, out);
+
+    return llm_buf_adds(out, "\n\n");
+}

@@ -1,0 +1,118 @@
+/*
+ * The body of /health: what each model of the location does, and whether all
+ * of them can be served now.
+ */
+
+#include "engine/api/api_internal.h"
+
+
+/* what a model's state means to who waits for it */
+
+static const char *
+llm_api_health_word(llm_zone_t *z, const llm_model_status_t *st)
+{
+    if (llm_zone_epoch(z) == 0) {
+        return "loading";
+    }
+
+    if (!llm_zone_alive(z)) {
+        return "error";
+    }
+
+    switch (st->state) {
+
+    case LLM_MODEL_FAILED:
+        return "error";
+
+    case LLM_MODEL_LOADING:
+        return "loading";
+
+    default:
+        /* idle: loaded when it is asked for */
+        return "ok";
+    }
+}
+
+
+static void
+llm_api_add_health(llm_buf_t *out, llm_zone_t *z, const llm_api_model_t *m,
+    const llm_model_status_t *st, const char *word)
+{
+    const char  *reason;
+
+    (void) llm_buf_adds(out, "{\"id\":");
+    (void) llm_json_add_string(out, m->name.data, m->name.len);
+    (void) llm_buf_addf(out, ",\"status\":\"%s\",\"loaded\":%s", word,
+                        st->state == LLM_MODEL_READY ? "true" : "false");
+
+    reason = NULL;
+
+    if (*word == 'e') {
+        reason = llm_zone_alive(z) ? st->error
+                                   : "the engine does not answer";
+
+    } else if (*word == 'l') {
+        reason = llm_zone_epoch(z) ? "the model is being loaded"
+                                   : "the engine is starting";
+        (void) llm_buf_addf(out, ",\"progress\":%u.%03u",
+                            st->permille / 1000, st->permille % 1000);
+    }
+
+    if (reason) {
+        (void) llm_buf_adds(out, ",\"reason\":");
+        (void) llm_json_add_string(out, reason, strlen(reason));
+    }
+
+    (void) llm_buf_adds(out, ",\"device\":");
+    (void) llm_json_add_string(out, st->device, strlen(st->device));
+    (void) llm_buf_addf(out, ",\"ctx\":%u,\"running\":%u,\"waiting\":%u}",
+                        st->ctx, st->running, st->waiting);
+}
+
+
+int
+llm_api_health_body(llm_zone_t *z, const llm_api_conf_t *conf,
+    llm_buf_t *out, int *ready)
+{
+    uint32_t             i;
+    llm_buf_t            models;
+    const char          *word, *all;
+    llm_model_status_t   st;
+
+    all = "ok";
+    llm_buf_init(&models, 0);
+
+    for (i = 0; i < conf->n_models; i++) {
+        if (!((conf->allowed >> i) & 1)) {
+            continue;
+        }
+
+        llm_zone_status(z, i, &st);
+        word = llm_api_health_word(z, &st);
+
+        /* an error outweighs loading, loading outweighs ok */
+
+        if (*word == 'e' || (*word == 'l' && *all == 'o')) {
+            all = word;
+        }
+
+        if (models.len) {
+            (void) llm_buf_addc(&models, ',');
+        }
+
+        llm_api_add_health(&models, z, &conf->models[i], &st, word);
+    }
+
+    *ready = *all == 'o';
+
+    (void) llm_buf_addf(out, "{\"status\":\"%s\",\"models\":[", all);
+
+    if (models.failed) {
+        out->failed = 1;
+    }
+
+    (void) llm_buf_add(out, models.data, models.len);
+    llm_buf_free(&models);
+
+    return llm_buf_adds(out, "]}");
+}

@@ -1,0 +1,341 @@
+/*
+ * The lists of a request, written to the message: a completion's prompts (a
+ * string, strings, token ids, or lists of them), stop strings, stop tokens
+ * and logit biases.
+ */
+
+#include "engine/api/api_internal.h"
+
+
+static int
+llm_api_write_ids(const llm_flat_t *list, const llm_api_at_t *at, llm_buf_t *msg,
+    llm_prompt_ref_t *p, llm_err_t *err)
+{
+    int32_t            id;
+    uint32_t           i;
+    const llm_flat_t  *v;
+
+    if (list->count == 0) {
+        return llm_api_empty(err, at);
+    }
+
+    p->is_ids = 1;
+    p->ref.off = (uint32_t) msg->len;
+    p->ref.len = list->count;
+
+    v = llm_flat_first(list);
+
+    for (i = 0; v; i++) {
+        if (llm_api_check_int(err, llm_api_idx(at, i), v, 0, INT32_MAX)
+            != LLM_OK)
+        {
+            return LLM_ERROR;
+        }
+
+        id = (int32_t) llm_flat_int(v);
+        (void) llm_buf_add(msg, &id, sizeof(int32_t));
+
+        v = llm_flat_next(list, v);
+    }
+
+    llm_api_pad(msg);
+
+    return LLM_OK;
+}
+
+
+static int
+llm_api_write_prompt(const llm_flat_t *v, const llm_api_at_t *at, llm_buf_t *msg,
+    llm_prompt_ref_t *p, llm_err_t *err)
+{
+    llm_str_t  s;
+
+    memset(p, 0, sizeof(llm_prompt_ref_t));
+
+    if (v->type == LLM_FLAT_ARRAY) {
+        return llm_api_write_ids(v, at, msg, p, err);
+    }
+
+    if (v->type != LLM_FLAT_STRING) {
+        return llm_api_bad_type(err, at, "a string or an array of token ids",
+                                v);
+    }
+
+    s = llm_flat_str(v);
+    p->ref.off = (uint32_t) msg->len;
+    p->ref.len = (uint32_t) s.len;
+
+    (void) llm_buf_add(msg, s.data, s.len);
+    llm_api_pad(msg);
+
+    return LLM_OK;
+}
+
+
+int
+llm_api_write_prompts(const llm_api_body_t *b, llm_buf_t *msg,
+    llm_ref_t *ref, llm_err_t *err)
+{
+    uint32_t             n;
+    const llm_flat_t    *v, *first;
+    llm_prompt_ref_t     prompts[LLM_MAX_CHOICES];
+    const llm_api_at_t  *at;
+
+    at = llm_api_top("prompt");
+    v = b->prompt;
+    first = (v->type == LLM_FLAT_ARRAY) ? llm_flat_first(v) : NULL;
+    n = 0;
+
+    if (v->type == LLM_FLAT_ARRAY && first == NULL) {
+        return llm_api_empty(err, at);
+    }
+
+    if (v->type != LLM_FLAT_ARRAY || first->type == LLM_FLAT_INT) {
+        if (llm_api_write_prompt(v, at, msg, &prompts[n++], err)
+            != LLM_OK)
+        {
+            return LLM_ERROR;
+        }
+
+    } else {
+        if (v->count > LLM_MAX_CHOICES) {
+            return llm_api_too_long(err, at, LLM_MAX_CHOICES, v);
+        }
+
+        for ( /* void */ ; first; first = llm_flat_next(v, first)) {
+            if (llm_api_write_prompt(first, llm_api_idx(at, n), msg,
+                                     &prompts[n], err)
+                != LLM_OK)
+            {
+                return LLM_ERROR;
+            }
+
+            n++;
+        }
+    }
+
+    if (n * (uint64_t) b->n > LLM_MAX_CHOICES) {
+        return llm_api_bad_value(err, llm_api_top("n"),
+                                 "Invalid 'n': %u prompts times n = %lld "
+                                 "are more than %d choices.", n,
+                                 (long long) b->n, LLM_MAX_CHOICES);
+    }
+
+    ref->off = (uint32_t) msg->len;
+    ref->len = n;
+
+    (void) llm_buf_add(msg, prompts, n * sizeof(llm_prompt_ref_t));
+    llm_api_pad(msg);
+
+    return LLM_OK;
+}
+
+
+/* empty strings stop nothing and are left away */
+
+int
+llm_api_write_stops(const llm_api_body_t *b, llm_buf_t *msg, llm_ref_t *ref,
+    llm_err_t *err)
+{
+    uint32_t             i, n;
+    llm_str_t            s;
+    llm_ref_t            refs[LLM_MAX_STOPS];
+    const llm_flat_t    *v, *list;
+    const llm_api_at_t  *at, *here;
+
+    at = llm_api_top("stop");
+    list = b->stop;
+
+    if (list == NULL) {
+        return LLM_OK;
+    }
+
+    if (list->type != LLM_FLAT_STRING && list->type != LLM_FLAT_ARRAY) {
+        return llm_api_bad_type(err, at, "a string or an array of strings",
+                                list);
+    }
+
+    v = list;
+
+    if (list->type == LLM_FLAT_ARRAY) {
+        if (list->count > LLM_MAX_STOPS) {
+            return llm_api_too_long(err, at, LLM_MAX_STOPS, list);
+        }
+
+        v = llm_flat_first(list);
+    }
+
+    n = 0;
+
+    for (i = 0; v; i++) {
+        here = (v == list) ? at : llm_api_idx(at, i);
+
+        if (llm_api_check_type(err, here, v, LLM_FLAT_STRING) != LLM_OK) {
+            return LLM_ERROR;
+        }
+
+        s = llm_flat_str(v);
+
+        if (s.len > LLM_API_MAX_STOP_LEN) {
+            return llm_api_too_long(err, here, LLM_API_MAX_STOP_LEN, v);
+        }
+
+        if (s.len) {
+            refs[n].off = (uint32_t) msg->len;
+            refs[n++].len = (uint32_t) s.len;
+            (void) llm_buf_add(msg, s.data, s.len);
+        }
+
+        v = (v == list) ? NULL : llm_flat_next(list, v);
+    }
+
+    llm_api_pad(msg);
+
+    ref->off = (uint32_t) msg->len;
+    ref->len = n;
+
+    return llm_buf_add(msg, refs, n * sizeof(llm_ref_t));
+}
+
+
+int
+llm_api_write_stop_ids(const llm_api_body_t *b, llm_buf_t *msg,
+    llm_ref_t *ref, llm_err_t *err)
+{
+    int32_t              id;
+    uint32_t             i;
+    const llm_flat_t    *v, *list;
+    const llm_api_at_t  *at;
+
+    at = llm_api_top("stop_token_ids");
+    list = b->stop_token_ids;
+
+    if (list == NULL) {
+        return LLM_OK;
+    }
+
+    if (list->count > LLM_API_MAX_STOP_IDS) {
+        return llm_api_too_long(err, at, LLM_API_MAX_STOP_IDS, list);
+    }
+
+    ref->off = (uint32_t) msg->len;
+    ref->len = list->count;
+
+    v = llm_flat_first(list);
+
+    for (i = 0; v; i++) {
+        if (llm_api_check_int(err, llm_api_idx(at, i), v, 0, INT32_MAX)
+            != LLM_OK)
+        {
+            return LLM_ERROR;
+        }
+
+        id = (int32_t) llm_flat_int(v);
+        (void) llm_buf_add(msg, &id, sizeof(int32_t));
+
+        v = llm_flat_next(list, v);
+    }
+
+    llm_api_pad(msg);
+
+    return LLM_OK;
+}
+
+
+/* a key of logit_bias: digits of a token id, or -1 */
+
+static int64_t
+llm_api_bias_id(llm_str_t s)
+{
+    size_t   i;
+    int64_t  id;
+
+    id = 0;
+
+    for (i = 0; i < s.len; i++) {
+        if (s.data[i] < '0' || s.data[i] > '9' || id > INT32_MAX) {
+            return -1;
+        }
+
+        id = id * 10 + (s.data[i] - '0');
+    }
+
+    return (s.len && id <= INT32_MAX) ? id : -1;
+}
+
+
+int
+llm_api_write_bias(const llm_api_body_t *b, llm_buf_t *msg, llm_ref_t *ref,
+    llm_err_t *err)
+{
+    int64_t              id;
+    llm_str_t            s;
+    const llm_flat_t    *list, *v, *k, *value;
+    llm_logit_bias_t     bias;
+    const llm_api_at_t  *at;
+
+    at = llm_api_top("logit_bias");
+    list = b->logit_bias;
+
+    if (list == NULL) {
+        return LLM_OK;
+    }
+
+    if (list->type != LLM_FLAT_OBJECT && list->type != LLM_FLAT_ARRAY) {
+        return llm_api_bad_type(err, at, "an object", list);
+    }
+
+    if (list->count > LLM_API_MAX_BIAS) {
+        return llm_api_too_long(err, at, LLM_API_MAX_BIAS, list);
+    }
+
+    ref->off = (uint32_t) msg->len;
+    ref->len = list->count;
+
+    for (v = llm_flat_first(list); v; v = llm_flat_next(list, v)) {
+
+        if (list->type == LLM_FLAT_OBJECT) {
+            k = v;
+            value = v = llm_flat_next(list, k);
+
+        } else {
+            if (v->type != LLM_FLAT_ARRAY || v->count != 2) {
+                return llm_api_bad_value(err, at,
+                                         "Invalid 'logit_bias': expected "
+                                         "pairs of a token id and a bias.");
+            }
+
+            k = llm_flat_first(v);
+            value = llm_flat_next(v, k);
+        }
+
+        if (k->type == LLM_FLAT_STRING) {
+            s = llm_flat_str(k);
+            id = llm_api_bias_id(s);
+
+        } else if (k->type == LLM_FLAT_INT) {
+            id = llm_flat_int(k);
+
+        } else {
+            id = -1;
+        }
+
+        if (id < 0 || id > INT32_MAX) {
+            return llm_api_bad_value(err, at,
+                                     "Invalid key in 'logit_bias': expected "
+                                     "a token id.");
+        }
+
+        if (llm_api_check_number(err, at, value, -100, 100, 0) != LLM_OK) {
+            return LLM_ERROR;
+        }
+
+        bias.id = (int32_t) id;
+        bias.bias = (float) llm_flat_double(value);
+        (void) llm_buf_add(msg, &bias, sizeof(llm_logit_bias_t));
+    }
+
+    llm_api_pad(msg);
+
+    return LLM_OK;
+}

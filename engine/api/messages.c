@@ -1,0 +1,316 @@
+/*
+ * Checks of a chat request's messages and tools.  What passes here is
+ * written by chat_object.c without a further look.
+ */
+
+#include "engine/api/api_internal.h"
+
+
+static int
+llm_api_check_role(const llm_flat_t *msg, const llm_api_at_t *at,
+    llm_err_t *err)
+{
+    size_t             i;
+    llm_str_t          s;
+    const llm_flat_t  *role;
+
+    static const char *const  roles[] = {
+        "system", "developer", "user", "assistant", "tool"
+    };
+
+    role = llm_api_need(err, at, msg, "role", LLM_FLAT_STRING);
+    if (role == NULL) {
+        return LLM_ERROR;
+    }
+
+    for (i = 0; i < llm_nelems(roles); i++) {
+        if (llm_api_str_is(role, roles[i])) {
+            return LLM_OK;
+        }
+    }
+
+    s = llm_flat_str(role);
+
+    return llm_api_bad_value(err, llm_api_key(at, "role"),
+                             "Invalid value: '%.*s'. Supported values are: "
+                             "'system', 'developer', 'user', 'assistant', "
+                             "and 'tool'.", (int) llm_min(s.len, 64), s.data);
+}
+
+
+static int
+llm_api_check_part(const llm_flat_t *part, const llm_api_at_t *at,
+    llm_err_t *err)
+{
+    llm_str_t          s;
+    const llm_flat_t  *type, *text;
+
+    if (llm_api_check_type(err, at, part, LLM_FLAT_OBJECT) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    type = llm_api_need(err, at, part, "type", LLM_FLAT_STRING);
+    if (type == NULL) {
+        return LLM_ERROR;
+    }
+
+    if (llm_api_str_is(type, "text")) {
+        text = llm_api_need(err, at, part, "text", LLM_FLAT_STRING);
+        return text ? LLM_OK : LLM_ERROR;
+    }
+
+    if (llm_api_str_is(type, "refusal")) {
+        text = llm_api_need(err, at, part, "refusal", LLM_FLAT_STRING);
+        return text ? LLM_OK : LLM_ERROR;
+    }
+
+    s = llm_flat_str(type);
+
+    return llm_api_bad_value(err, llm_api_key(at, "type"),
+                             "Invalid value: '%.*s'. This model takes text "
+                             "only: content parts of the type 'text'.",
+                             (int) llm_min(s.len, 64), s.data);
+}
+
+
+static int
+llm_api_check_content(const llm_flat_t *msg, const llm_api_at_t *at,
+    llm_err_t *err)
+{
+    uint32_t             i;
+    const llm_flat_t    *content, *part;
+    const llm_api_at_t  *here;
+
+    here = llm_api_key(at, "content");
+    content = llm_flat_get(msg, "content");
+
+    if (content == NULL || content->type == LLM_FLAT_NULL) {
+
+        /* an assistant may have made calls only */
+
+        if (llm_api_str_is(llm_flat_get(msg, "role"), "assistant")) {
+            return LLM_OK;
+        }
+
+        if (content == NULL) {
+            return llm_api_missing(err, here);
+        }
+    }
+
+    if (content->type == LLM_FLAT_STRING) {
+        return LLM_OK;
+    }
+
+    if (content->type != LLM_FLAT_ARRAY) {
+        return llm_api_bad_type(err, here,
+                                "a string or an array of objects", content);
+    }
+
+    part = llm_flat_first(content);
+
+    for (i = 0; part; i++) {
+        if (llm_api_check_part(part, llm_api_idx(here, i), err) != LLM_OK) {
+            return LLM_ERROR;
+        }
+
+        part = llm_flat_next(content, part);
+    }
+
+    return LLM_OK;
+}
+
+
+/* {type: "function", function: {name, ...}}: a tool, or a call of one */
+
+static int
+llm_api_check_function(const llm_flat_t *v, const llm_api_at_t *at,
+    llm_err_t *err)
+{
+    llm_str_t          s;
+    const llm_flat_t  *type, *function, *name;
+
+    if (llm_api_check_type(err, at, v, LLM_FLAT_OBJECT) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    type = llm_api_member(v, "type");
+
+    if (type && llm_api_check_type(err, llm_api_key(at, "type"), type,
+                                   LLM_FLAT_STRING)
+                != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    if (type && !llm_api_str_is(type, "function")) {
+        s = llm_flat_str(type);
+
+        return llm_api_bad_value(err, llm_api_key(at, "type"),
+                                 "Invalid value: '%.*s'. Supported values "
+                                 "are: 'function'.",
+                                 (int) llm_min(s.len, 64), s.data);
+    }
+
+    function = llm_api_need(err, at, v, "function", LLM_FLAT_OBJECT);
+    if (function == NULL) {
+        return LLM_ERROR;
+    }
+
+    at = llm_api_key(at, "function");
+
+    name = llm_api_need(err, at, function, "name", LLM_FLAT_STRING);
+    if (name == NULL) {
+        return LLM_ERROR;
+    }
+
+    if (name->count == 0) {
+        return llm_api_bad_value(err, llm_api_key(at, "name"),
+                                 "Invalid name of a function: empty string.");
+    }
+
+    return LLM_OK;
+}
+
+
+static int
+llm_api_check_functions(const llm_flat_t *list, const llm_api_at_t *at,
+    llm_err_t *err)
+{
+    uint32_t           i;
+    const llm_flat_t  *v;
+
+    if (list->type != LLM_FLAT_ARRAY) {
+        return llm_api_bad_type(err, at, "an array of objects", list);
+    }
+
+    v = llm_flat_first(list);
+
+    for (i = 0; v; i++) {
+        if (llm_api_check_function(v, llm_api_idx(at, i), err) != LLM_OK) {
+            return LLM_ERROR;
+        }
+
+        v = llm_flat_next(list, v);
+    }
+
+    return LLM_OK;
+}
+
+
+static int
+llm_api_check_message(const llm_flat_t *msg, const llm_api_at_t *at,
+    llm_err_t *err)
+{
+    size_t             i;
+    const llm_flat_t  *v;
+
+    static const char *const  strings[] = {
+        "name", "tool_call_id", "reasoning_content", "reasoning"
+    };
+
+    if (llm_api_check_type(err, at, msg, LLM_FLAT_OBJECT) != LLM_OK
+        || llm_api_check_role(msg, at, err) != LLM_OK
+        || llm_api_check_content(msg, at, err) != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    for (i = 0; i < llm_nelems(strings); i++) {
+        v = llm_api_member(msg, strings[i]);
+
+        if (v && llm_api_check_type(err, llm_api_key(at, strings[i]), v,
+                                    LLM_FLAT_STRING)
+                 != LLM_OK)
+        {
+            return LLM_ERROR;
+        }
+    }
+
+    if (llm_api_member(msg, "function_call")) {
+        return llm_api_unsupported(err, llm_api_key(at, "function_call"),
+                                   "use tool_calls");
+    }
+
+    v = llm_api_member(msg, "tool_calls");
+
+    if (v == NULL) {
+        return LLM_OK;
+    }
+
+    return llm_api_check_functions(v, llm_api_key(at, "tool_calls"), err);
+}
+
+
+int
+llm_api_check_messages(const llm_flat_t *messages, llm_err_t *err)
+{
+    uint32_t             i;
+    const llm_flat_t    *msg;
+    const llm_api_at_t  *at;
+
+    at = llm_api_top("messages");
+
+    if (messages->type != LLM_FLAT_ARRAY) {
+        return llm_api_bad_type(err, at, "an array of objects", messages);
+    }
+
+    if (messages->count == 0) {
+        return llm_api_empty(err, at);
+    }
+
+    msg = llm_flat_first(messages);
+
+    for (i = 0; msg; i++) {
+        if (llm_api_check_message(msg, llm_api_idx(at, i), err) != LLM_OK) {
+            return LLM_ERROR;
+        }
+
+        msg = llm_flat_next(messages, msg);
+    }
+
+    return LLM_OK;
+}
+
+
+/*
+ * Nothing masks tokens yet, so only the model's own choice can be served:
+ * a call cannot be forced.
+ */
+
+int
+llm_api_check_tools(const llm_api_body_t *b, llm_err_t *err)
+{
+    const llm_flat_t    *choice;
+    const llm_api_at_t  *at;
+
+    if (b->tools
+        && llm_api_check_functions(b->tools, llm_api_top("tools"), err)
+           != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    at = llm_api_top("tool_choice");
+    choice = b->tool_choice;
+
+    if (choice == NULL || llm_api_str_is(choice, "none")
+        || llm_api_str_is(choice, "auto"))
+    {
+        return LLM_OK;
+    }
+
+    if (choice->type == LLM_FLAT_OBJECT || llm_api_str_is(choice, "required"))
+    {
+        return llm_api_unsupported(err, at,
+                                   "only 'none' and 'auto' can be served, a "
+                                   "call cannot be forced");
+    }
+
+    if (choice->type == LLM_FLAT_STRING) {
+        return llm_api_bad_value(err, at,
+                                 "Invalid value for 'tool_choice'. Supported "
+                                 "values are: 'none' and 'auto'.");
+    }
+
+    return llm_api_bad_type(err, at, "a string or an object", choice);
+}

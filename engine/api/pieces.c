@@ -1,0 +1,102 @@
+/*
+ * Pieces of JSON that streamed frames and whole bodies have in common.
+ */
+
+#include "engine/api/api_internal.h"
+
+
+const char *
+llm_api_finish_name(uint32_t finish)
+{
+    switch (finish) {
+
+    case LLM_FINISH_LENGTH:
+        return "length";
+
+    case LLM_FINISH_TOOL_CALLS:
+        return "tool_calls";
+
+    default:
+        return "stop";
+    }
+}
+
+
+void
+llm_api_add_uint(llm_buf_t *out, uint64_t v)
+{
+    char    digits[20];
+    size_t  n;
+
+    n = sizeof(digits);
+
+    do {
+        digits[--n] = (char) ('0' + v % 10);
+        v /= 10;
+    } while (v);
+
+    (void) llm_buf_add(out, digits + n, sizeof(digits) - n);
+}
+
+
+void
+llm_api_add_usage(llm_buf_t *out, const llm_api_t *a)
+{
+    uint64_t  prompt, completion;
+
+    prompt = a->usage.prompt_tokens;
+    completion = a->usage.completion_tokens;
+
+    (void) llm_buf_addf(out,
+                        "{\"prompt_tokens\":%llu,\"completion_tokens\":%llu,"
+                        "\"total_tokens\":%llu,\"prompt_tokens_details\":"
+                        "{\"cached_tokens\":%u,\"audio_tokens\":0},"
+                        "\"completion_tokens_details\":{"
+                        "\"reasoning_tokens\":%u,\"audio_tokens\":0,"
+                        "\"accepted_prediction_tokens\":0,"
+                        "\"rejected_prediction_tokens\":0}}",
+                        (unsigned long long) prompt,
+                        (unsigned long long) completion,
+                        (unsigned long long) (prompt + completion),
+                        a->usage.cached_tokens, a->reasoning_tokens);
+}
+
+
+void
+llm_api_add_event_text(llm_buf_t *out, const llm_event_t *ev)
+{
+    (void) llm_json_add_text(out, llm_ref_data(ev, ev->u.text.text),
+                             ev->u.text.text.len);
+}
+
+
+void
+llm_api_add_call(llm_buf_t *out, const llm_api_t *a, const llm_event_t *ev)
+{
+    /* its own id for each call of each choice, the same in every mode */
+
+    (void) llm_buf_adds(out, "\"id\":\"call_");
+    (void) llm_json_add_text(out, a->id.data, a->id.len);
+    (void) llm_buf_addf(out, "_%u_%u\",\"type\":\"function\",\"function\":"
+                        "{\"name\":\"", ev->index, ev->u.text.call);
+    llm_api_add_event_text(out, ev);
+    (void) llm_buf_adds(out, "\",\"arguments\":\"");
+}
+
+
+void
+llm_api_add_ids(llm_buf_t *out, const llm_event_t *ev)
+{
+    uint32_t        i;
+    const int32_t  *ids;
+
+    ids = llm_ref_data(ev, ev->u.text.ids);
+
+    for (i = 0; i < ev->u.text.ids.len; i++) {
+        if (i) {
+            (void) llm_buf_addc(out, ',');
+        }
+
+        llm_api_add_uint(out, (uint64_t) ids[i]);
+    }
+}
