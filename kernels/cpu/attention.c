@@ -1,0 +1,518 @@
+/*
+ * Rotation of q and k, writing to the KV cache, and attention: how the work
+ * is cut.  The arithmetic is simd_attn.h's.
+ *
+ * A tile is some rows of a sequence by the query heads of one KV head.  The
+ * keys a tile sees are taken in splits of LLM_ATTN_SPLIT, each on its own,
+ * and the splits are joined in order: by one thread, or, where there are
+ * fewer tiles than threads, by many.  The result is the same to the bit.
+ */
+
+#include "kernels/cpu/cpu.h"
+
+#include <math.h>
+
+#define LLM_ROPE_ROWS      4
+#define LLM_MAX_PARTS      1024
+
+/* rough rates of one thread, per nanosecond */
+#define LLM_RATE_ATTN      30.0
+#define LLM_RATE_ROPE      2.0
+#define LLM_RATE_ROT       0.04
+
+
+typedef struct {
+    llm_cpu_t           *cpu;
+    const llm_heads_t   *h;
+    const llm_rope_t    *rope;
+    llm_act_t           *q;
+    llm_act_t           *k;
+    const llm_act_t     *v;
+    llm_kv_t            *kv;
+} llm_rope_job_t;
+
+typedef struct {
+    llm_cpu_t           *cpu;
+    const llm_heads_t   *h;
+    const llm_act_t     *q;
+    const llm_kv_t      *kv;
+    llm_act_t           *out;
+    uint32_t             heads;         /* query heads of a tile */
+    uint32_t             chunks;        /* tiles of a KV head's heads */
+    uint32_t             rows;          /* rows of a tile */
+    uint32_t             n_tiles;
+    uint32_t             n_splits;      /* of the longest sequence */
+} llm_attn_job_t;
+
+/* where a tile lies */
+typedef struct {
+    uint32_t             seq;
+    uint32_t             row;
+    uint32_t             n_rows;
+    uint32_t             kv_head;
+    uint32_t             head;          /* the first query head */
+    uint32_t             n_heads;
+    uint32_t             last;          /* keys that the last row sees */
+} llm_attn_tile_t;
+
+
+/* floats of the results of one tile over one split: acc, max, sum */
+
+static size_t
+llm_attn_part_floats(size_t dv_pad)
+{
+    return LLM_ATTN_TILE * (dv_pad + 2);
+}
+
+
+int
+llm_cpu_attn_reserve(llm_cpu_t *cpu, const llm_kv_opts_t *o, llm_err_t *err)
+{
+    size_t  dv, n, splits;
+
+    dv = llm_pad16(o->head_dim_v);
+
+    n = LLM_ATTN_TILE * (2 * dv + LLM_ATTN_BLOCK) * sizeof(float);
+    if (llm_cpu_scratch_reserve(cpu, n, err) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    if (o->head_dim_k > cpu->rot_cap) {
+        llm_cpu_free(cpu->rot, cpu->rot_size);
+
+        cpu->rot_cap = o->head_dim_k;
+        cpu->rot_size = cpu->rot_cap * 2 * sizeof(float)
+                        * cpu->opts.max_tokens;
+        cpu->rot = llm_cpu_alloc(cpu->rot_size);
+    }
+
+    splits = (cpu->opts.max_pages * (size_t) LLM_KV_PAGE + LLM_ATTN_SPLIT - 1)
+             / LLM_ATTN_SPLIT;
+    n = llm_pool_threads(cpu->pool) * 2 * splits;
+    n = splits > 1 ? llm_min(n, LLM_MAX_PARTS) : 0;
+
+    if (llm_attn_part_floats(dv) > cpu->part_floats || n > cpu->max_parts) {
+        llm_cpu_free(cpu->parts, cpu->parts_size);
+
+        cpu->part_floats = llm_max(cpu->part_floats,
+                                   llm_attn_part_floats(dv));
+        cpu->max_parts = llm_max(cpu->max_parts, (uint32_t) n);
+        cpu->parts_size = cpu->max_parts * cpu->part_floats * sizeof(float);
+        cpu->parts = llm_cpu_alloc(cpu->parts_size);
+    }
+
+    if (cpu->rot == NULL || cpu->parts == NULL) {
+        cpu->rot_cap = cpu->rot ? cpu->rot_cap : 0;
+        cpu->part_floats = cpu->parts ? cpu->part_floats : 0;
+
+        return llm_fail(err, "cpu: no memory for attention's scratch");
+    }
+
+    return LLM_OK;
+}
+
+
+/* the last i below n with first[i] <= at; first[0] is 0 */
+
+static uint32_t
+llm_attn_find(const uint32_t *first, uint32_t n, uint32_t at)
+{
+    uint32_t  lo, hi, mid;
+
+    lo = 0;
+    hi = n;
+
+    while (hi - lo > 1) {
+        mid = (lo + hi) / 2;
+
+        if (first[mid] <= at) {
+            lo = mid;
+
+        } else {
+            hi = mid;
+        }
+    }
+
+    return lo;
+}
+
+
+/* cos and sin in double: positions may be large */
+
+static void
+llm_rot_item(void *arg, uint32_t item, uint32_t thread)
+{
+    float           *c, *s;
+    double           angle;
+    uint32_t         i, n, a, b;
+    llm_rope_job_t  *job = arg;
+
+    (void) thread;
+
+    n = job->rope->n_dims;
+    c = job->cpu->rot + (size_t) item * 2 * job->cpu->rot_cap;
+    s = c + job->cpu->rot_cap;
+
+    for (i = 0; i < n / 2; i++) {
+        angle = (double) job->cpu->batch->pos[item]
+                * job->rope->inv_freq->data[i];
+
+        if (job->rope->kind == LLM_ROPE_NEOX) {
+            a = i;
+            b = i + n / 2;
+
+        } else {
+            a = 2 * i;
+            b = 2 * i + 1;
+        }
+
+        c[a] = c[b] = (float) cos(angle) * job->rope->mscale;
+        s[b] = (float) sin(angle) * job->rope->mscale;
+        s[a] = -s[b];
+    }
+}
+
+
+static void
+llm_rope_write(const llm_rope_job_t *job, uint32_t row)
+{
+    float                    *k;
+    size_t                    slot;
+    uint32_t                  i, page, seq;
+    uint16_t                 *dst;
+    const float              *v;
+    const llm_kv_t           *kv;
+    const llm_batch_t        *b;
+    const llm_heads_t        *h;
+    const llm_cpu_kernels_t  *f;
+
+    h = job->h;
+    kv = job->kv;
+    b = job->cpu->batch;
+    f = &job->cpu->kernels;
+
+    seq = llm_attn_find(b->seq_rows, b->n_seqs, row);
+    page = b->pages[(size_t) seq * b->max_pages
+                    + b->pos[row] / LLM_KV_PAGE];
+    slot = b->pos[row] % LLM_KV_PAGE;
+
+    k = job->k->data + (size_t) row * job->k->cols;
+    v = job->v->data + (size_t) row * job->v->cols;
+
+    for (i = 0; i < h->n_kv_heads; i++) {
+        dst = kv->data + (((size_t) h->layer * h->n_kv_heads + i)
+                          * kv->opts.n_pages + page) * kv->page;
+
+        f->store_f16(dst + slot, LLM_KV_PAGE, k + i * h->head_dim_k,
+                     h->head_dim_k);
+        f->store_f16(dst + kv->k_size + slot * kv->dv_pad, 1,
+                     v + i * h->head_dim_v, h->head_dim_v);
+    }
+}
+
+
+static void
+llm_rope_item(void *arg, uint32_t item, uint32_t thread)
+{
+    float              *q, *k;
+    uint32_t            i, row, end;
+    llm_cpu_rot_t       rot;
+    llm_rope_job_t     *job = arg;
+    const llm_heads_t  *h;
+
+    (void) thread;
+
+    h = job->h;
+    end = llm_min((item + 1) * LLM_ROPE_ROWS, job->cpu->batch->n_tokens);
+
+    rot.kind = job->rope->kind;
+    rot.n_dims = job->rope->n_dims;
+
+    for (row = item * LLM_ROPE_ROWS; row < end; row++) {
+
+        rot.cos = job->cpu->rot + (size_t) row * 2 * job->cpu->rot_cap;
+        rot.sin = rot.cos + job->cpu->rot_cap;
+
+        q = job->q->data + (size_t) row * job->q->cols;
+        k = job->k->data + (size_t) row * job->k->cols;
+
+        for (i = 0; i < h->n_heads; i++) {
+            job->cpu->kernels.rope(q + i * h->head_dim_k,
+                                   h->q_norm ? h->q_norm->data : NULL,
+                                   h->norm_eps, h->head_dim_k, &rot);
+        }
+
+        for (i = 0; i < h->n_kv_heads; i++) {
+            job->cpu->kernels.rope(k + i * h->head_dim_k,
+                                   h->k_norm ? h->k_norm->data : NULL,
+                                   h->norm_eps, h->head_dim_k, &rot);
+        }
+
+        llm_rope_write(job, row);
+    }
+}
+
+
+void
+llm_cpu_rope_kv(llm_dev_t *dev, const llm_heads_t *h, const llm_rope_t *rope,
+    llm_act_t *q, llm_act_t *k, const llm_act_t *v, llm_kv_t *kv)
+{
+    uint32_t        n;
+    llm_cpu_t      *cpu = (llm_cpu_t *) dev;
+    llm_rope_job_t  job = { cpu, h, rope, q, k, v, kv };
+
+    n = cpu->batch->n_tokens;
+
+    if (cpu->rot_of != rope->inv_freq) {
+        llm_cpu_run(cpu, llm_rot_item, &job, n,
+                    (double) n * rope->n_dims / LLM_RATE_ROT);
+        cpu->rot_of = rope->inv_freq;
+    }
+
+    llm_cpu_run(cpu, llm_rope_item, &job,
+                (n + LLM_ROPE_ROWS - 1) / LLM_ROPE_ROWS,
+                (double) n * (q->cols + 2 * k->cols) / LLM_RATE_ROPE);
+}
+
+
+/*
+ * Tiles of a sequence are numbered by KV head, then its heads, then rows,
+ * so that neighbours read the same keys.
+ */
+
+static void
+llm_attn_tile(const llm_attn_job_t *job, uint32_t item, llm_attn_tile_t *t)
+{
+    uint32_t            n, rows, part, chunk, group;
+    const llm_batch_t  *b;
+
+    b = job->cpu->batch;
+    group = job->h->n_heads / job->h->n_kv_heads;
+
+    t->seq = llm_attn_find(job->cpu->first_item, b->n_seqs, item);
+    item -= job->cpu->first_item[t->seq];
+
+    n = b->seq_rows[t->seq + 1] - b->seq_rows[t->seq];
+    rows = (n + job->rows - 1) / job->rows;
+
+    part = item % rows * job->rows;
+    item /= rows;
+    chunk = item % job->chunks;
+
+    t->kv_head = item / job->chunks;
+    t->head = t->kv_head * group + chunk * job->heads;
+    t->n_heads = llm_min(job->heads, group - chunk * job->heads);
+    t->row = b->seq_rows[t->seq] + part;
+    t->n_rows = llm_min(job->rows, n - part);
+    t->last = b->pos[t->row + t->n_rows - 1] + 1;
+}
+
+
+/* a tile over one split; acc, max and sum are where the caller wants them */
+
+static void
+llm_attn_setup(const llm_attn_job_t *job, const llm_attn_tile_t *t,
+    uint32_t split, llm_cpu_attn_t *a)
+{
+    uint32_t            i, j;
+    const llm_kv_t     *kv;
+    const llm_batch_t  *b;
+
+    kv = job->kv;
+    b = job->cpu->batch;
+
+    a->kv = kv;
+    a->base = kv->data + ((size_t) job->h->layer * job->h->n_kv_heads
+                          + t->kv_head) * kv->opts.n_pages * kv->page;
+    a->pages = b->pages + (size_t) t->seq * b->max_pages;
+    a->n = t->n_rows * t->n_heads;
+    a->first = split * LLM_ATTN_SPLIT;
+    a->last = llm_min(t->last, a->first + LLM_ATTN_SPLIT);
+    a->scale = job->h->scale;
+
+    for (i = 0; i < t->n_rows; i++) {
+        for (j = 0; j < t->n_heads; j++) {
+            a->q[i * t->n_heads + j] = job->q->data
+                                 + (size_t) (t->row + i) * job->q->cols
+                                 + (t->head + j) * job->h->head_dim_k;
+            a->limit[i * t->n_heads + j] = b->pos[t->row + i] + 1;
+        }
+    }
+}
+
+
+static void
+llm_attn_output(const llm_attn_job_t *job, const llm_attn_tile_t *t,
+    const llm_cpu_attn_t *a)
+{
+    float     *out;
+    uint32_t   i, j;
+
+    for (i = 0; i < t->n_rows; i++) {
+        out = job->out->data + (size_t) (t->row + i) * job->out->cols;
+
+        for (j = 0; j < t->n_heads; j++) {
+            job->cpu->kernels.attn_finish(a, i * t->n_heads + j,
+                                  out + (t->head + j) * job->h->head_dim_v);
+        }
+    }
+}
+
+
+static uint32_t
+llm_attn_splits(uint32_t last)
+{
+    return (last + LLM_ATTN_SPLIT - 1) / LLM_ATTN_SPLIT;
+}
+
+
+/* a tile, all of its splits one after the other */
+
+static void
+llm_attn_whole(void *arg, uint32_t item, uint32_t thread)
+{
+    float            *acc;
+    uint32_t          i;
+    llm_cpu_attn_t    a, b;
+    llm_attn_job_t   *job = arg;
+    llm_attn_tile_t   t;
+
+    llm_attn_tile(job, item, &t);
+
+    acc = (float *) (void *) (job->cpu->scratch
+                              + thread * job->cpu->scratch_size);
+    a.acc = acc;
+    b.acc = acc + LLM_ATTN_TILE * job->kv->dv_pad;
+    a.scores = b.scores = b.acc + LLM_ATTN_TILE * job->kv->dv_pad;
+
+    llm_attn_setup(job, &t, 0, &a);
+    job->cpu->kernels.attn(&a);
+
+    for (i = 1; i < llm_attn_splits(t.last); i++) {
+        llm_attn_setup(job, &t, i, &b);
+        job->cpu->kernels.attn(&b);
+        job->cpu->kernels.attn_merge(&a, &b);
+    }
+
+    llm_attn_output(job, &t, &a);
+}
+
+
+/* where a part's results are kept from one phase to the next */
+
+static float *
+llm_attn_part(const llm_attn_job_t *job, uint32_t tile, uint32_t split)
+{
+    return job->cpu->parts
+           + ((size_t) tile * job->n_splits + split) * job->cpu->part_floats;
+}
+
+
+static void
+llm_attn_split(void *arg, uint32_t item, uint32_t thread)
+{
+    float            *stats;
+    uint32_t          split;
+    llm_cpu_attn_t    a;
+    llm_attn_job_t   *job = arg;
+    llm_attn_tile_t   t;
+
+    split = item % job->n_splits;
+    llm_attn_tile(job, item / job->n_splits, &t);
+
+    if (split >= llm_attn_splits(t.last)) {
+        return;
+    }
+
+    a.acc = llm_attn_part(job, item / job->n_splits, split);
+    a.scores = (float *) (void *) (job->cpu->scratch
+                                   + thread * job->cpu->scratch_size);
+
+    llm_attn_setup(job, &t, split, &a);
+    job->cpu->kernels.attn(&a);
+
+    stats = a.acc + LLM_ATTN_TILE * job->kv->dv_pad;
+    memcpy(stats, a.max, sizeof(a.max));
+    memcpy(stats + LLM_ATTN_TILE, a.sum, sizeof(a.sum));
+}
+
+
+static void
+llm_attn_join(void *arg, uint32_t tile, uint32_t thread)
+{
+    float            *stats;
+    uint32_t          i;
+    llm_cpu_attn_t    a, b, *p;
+    llm_attn_job_t   *job = arg;
+    llm_attn_tile_t   t;
+
+    (void) thread;
+
+    llm_attn_tile(job, tile, &t);
+
+    for (i = 0; i < llm_attn_splits(t.last); i++) {
+        p = i ? &b : &a;
+
+        llm_attn_setup(job, &t, i, p);
+        p->acc = llm_attn_part(job, tile, i);
+
+        stats = p->acc + LLM_ATTN_TILE * job->kv->dv_pad;
+        memcpy(p->max, stats, sizeof(p->max));
+        memcpy(p->sum, stats + LLM_ATTN_TILE, sizeof(p->sum));
+
+        if (i) {
+            job->cpu->kernels.attn_merge(&a, &b);
+        }
+    }
+
+    llm_attn_output(job, &t, &a);
+}
+
+
+void
+llm_cpu_attention(llm_dev_t *dev, const llm_heads_t *h, const llm_act_t *q,
+    const llm_kv_t *kv, llm_act_t *out)
+{
+    double              work;
+    uint32_t            i, n, rows, longest, group;
+    llm_cpu_t          *cpu = (llm_cpu_t *) dev;
+    llm_attn_job_t      job = { .cpu = cpu, .h = h, .q = q, .kv = kv,
+                                .out = out };
+    const llm_batch_t  *b;
+
+    b = cpu->batch;
+    group = h->n_heads / h->n_kv_heads;
+
+    job.heads = llm_min(group, LLM_ATTN_TILE);
+    job.chunks = (group + job.heads - 1) / job.heads;
+    job.rows = LLM_ATTN_TILE / job.heads;
+
+    longest = 0;
+    work = 0;
+
+    for (i = 0, n = 0; i < b->n_seqs; i++) {
+        rows = b->seq_rows[i + 1] - b->seq_rows[i];
+
+        cpu->first_item[i] = n;
+        n += (rows + job.rows - 1) / job.rows * job.chunks * h->n_kv_heads;
+
+        longest = llm_max(longest, b->kv_len[i]);
+        work += (double) rows * b->kv_len[i];
+    }
+
+    job.n_tiles = n;
+    job.n_splits = llm_attn_splits(longest);
+
+    work *= (double) h->n_heads * (h->head_dim_k + h->head_dim_v)
+            / LLM_RATE_ATTN;
+
+    if (job.n_splits > 1 && n < 2 * llm_pool_threads(cpu->pool)
+        && (uint64_t) n * job.n_splits <= cpu->max_parts)
+    {
+        llm_cpu_run(cpu, llm_attn_split, &job, n * job.n_splits, work);
+        llm_cpu_run(cpu, llm_attn_join, &job, n, 0);
+        return;
+    }
+
+    llm_cpu_run(cpu, llm_attn_whole, &job, n, work);
+}

@@ -1,0 +1,118 @@
+/*
+ * Products of BF16 weights where the CPU has AVX512_BF16: both sides in
+ * bfloat16, pairs of k by VDPBF16PS in order, sums in float32.
+ */
+
+#include "kernels/cpu/cpu.h"
+
+#if defined(__x86_64__)
+
+#if defined(__clang__)
+#pragma clang attribute push(__attribute__((target(                          \
+    "avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx2,fma,f16c"))),        \
+    apply_to = function)
+#else
+#pragma GCC push_options
+#pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,avx2,fma,f16c")
+#endif
+
+#include "kernels/cpu/simd512.h"
+#include "kernels/cpu/gemm_store.h"
+#include "kernels/cpu/bf16.h"
+
+#define BF16_MM  6
+#define BF16_NV  4
+
+
+simd_inline void
+bf16_tile(const llm_cpu_gemm_t *g, const uint8_t *const *panel, uint32_t row,
+    uint32_t out, const int mm)
+{
+    int              m, v;
+    size_t           k;
+    __m512           acc[BF16_MM][BF16_NV];
+    __m512i          w[BF16_NV], x;
+    int32_t          pair;
+    const uint16_t  *p[BF16_MM];
+
+    for (m = 0; m < mm; m++) {
+        p[m] = g->x->b + (row + m) * g->x->stride;
+
+        for (v = 0; v < BF16_NV; v++) {
+            acc[m][v] = _mm512_setzero_ps();
+        }
+    }
+
+    for (k = 0; k < g->w->n_in; k += 2) {
+
+        for (v = 0; v < BF16_NV; v++) {
+            w[v] = _mm512_load_si512(panel[v] + k * LLM_PANEL * 2);
+        }
+
+        for (m = 0; m < mm; m++) {
+            memcpy(&pair, p[m] + k, 4);
+            x = _mm512_set1_epi32(pair);
+
+            for (v = 0; v < BF16_NV; v++) {
+                acc[m][v] = _mm512_dpbf16_ps(acc[m][v], (__m512bh) w[v],
+                                             (__m512bh) x);
+            }
+        }
+    }
+
+    for (m = 0; m < mm; m++) {
+        for (v = 0; v < BF16_NV; v++) {
+            gemm_store(g, row + m, out + v * LLM_PANEL, acc[m][v]);
+        }
+    }
+}
+
+
+static void
+bf16_gemm(const llm_cpu_gemm_t *g)
+{
+    uint32_t        i, panel, last, row, end;
+    const uint8_t  *p[BF16_NV];
+
+    end = g->row + g->n_rows;
+    last = g->panel + g->n_panels - 1;
+
+    for (panel = g->panel; panel <= last; panel += BF16_NV) {
+
+        for (i = 0; i < BF16_NV; i++) {
+            p[i] = g->w->data + llm_min(panel + i, last) * g->w->panel_size;
+        }
+
+        row = g->row;
+
+        for ( /* void */ ; row + BF16_MM <= end; row += BF16_MM) {
+            bf16_tile(g, p, row, panel * LLM_PANEL, BF16_MM);
+        }
+
+        for ( /* void */ ; row + 2 <= end; row += 2) {
+            bf16_tile(g, p, row, panel * LLM_PANEL, 2);
+        }
+
+        if (row < end) {
+            bf16_tile(g, p, row, panel * LLM_PANEL, 1);
+        }
+    }
+}
+
+#if defined(__clang__)
+#pragma clang attribute pop
+#else
+#pragma GCC pop_options
+#endif
+
+
+void
+llm_cpu_kernels_avx512_bf16(llm_cpu_kernels_t *k)
+{
+    k->name = "AVX-512 VNNI BF16";
+    k->bf16 = 1;
+    k->stage_bf16 = bf16_stage;
+    k->gemm_bf16 = bf16_gemm;
+}
+
+#endif

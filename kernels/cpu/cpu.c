@@ -1,0 +1,713 @@
+/*
+ * The CPU backend: llm_ops_cpu, its objects and its operations on rows.
+ * Products are in linear.c, attention in attention.c, the kernels of each
+ * instruction set in avx2.c, avx512.c, avx512_bf16.c and amx.c.
+ *
+ * A CPU without AVX2 gets the reference's device: callers use dev->ops.
+ *
+ * The device owns the thread pool and all scratch; create calls grow the
+ * scratch, a step allocates nothing.
+ */
+
+#define _GNU_SOURCE
+
+#include "kernels/cpu/cpu.h"
+
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* work below so many nanoseconds is not worth waking a thread */
+#define LLM_RUN_ALONE    3000.0
+
+#define LLM_HUGE_PAGE    ((size_t) 2 << 20)
+
+/* rough rate of operations on rows: elements of one thread per nanosecond */
+#define LLM_RATE_ROWS    4.0
+#define LLM_ROWS_STEP    4
+
+
+typedef struct {
+    llm_cpu_t           *cpu;
+    const llm_weight_t  *w;
+    llm_act_t           *x;
+    const llm_act_t     *add;
+    const llm_act_t     *up;
+    llm_act_t           *y;
+    const llm_vec_t     *v;
+    float                eps;
+    llm_glu_t            act;
+    uint32_t             n_rows;
+} llm_rows_job_t;
+
+
+static void llm_cpu_close(llm_dev_t *dev);
+
+
+/* memory for weights: in huge pages where the system has them */
+
+void *
+llm_cpu_alloc(size_t size)
+{
+    char    *p, *start;
+    void    *m;
+    size_t   n;
+
+    if (size < LLM_HUGE_PAGE) {
+        n = llm_align(size ? size : 1, 64);
+        m = aligned_alloc(64, n);
+
+        return m ? memset(m, 0, n) : NULL;
+    }
+
+    if (size > SIZE_MAX - 2 * LLM_HUGE_PAGE) {
+        return NULL;
+    }
+
+    n = llm_align(size, 4096);
+
+    p = mmap(NULL, n + LLM_HUGE_PAGE, PROT_READ | PROT_WRITE,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p == MAP_FAILED) {
+        return NULL;
+    }
+
+    start = (char *) llm_align((uintptr_t) p, LLM_HUGE_PAGE);
+
+    if (start > p) {
+        munmap(p, (size_t) (start - p));
+    }
+
+    if (p + LLM_HUGE_PAGE > start) {
+        munmap(start + n, (size_t) (p + LLM_HUGE_PAGE - start));
+    }
+
+    madvise(start, n, MADV_HUGEPAGE);
+
+    return start;
+}
+
+
+void
+llm_cpu_free(void *p, size_t size)
+{
+    if (p == NULL) {
+        return;
+    }
+
+    if (size < LLM_HUGE_PAGE) {
+        free(p);
+
+    } else {
+        munmap(p, llm_align(size, 4096));
+    }
+}
+
+
+int
+llm_cpu_scratch_reserve(llm_cpu_t *cpu, size_t size, llm_err_t *err)
+{
+    size_t    total;
+    uint32_t  n;
+
+    /* an odd number of lines apart: threads do not share cache sets */
+    size = llm_align(size, 128) + 64;
+    if (size <= cpu->scratch_size) {
+        return LLM_OK;
+    }
+
+    n = llm_pool_threads(cpu->pool);
+
+    llm_cpu_free(cpu->scratch, n * cpu->scratch_size);
+    cpu->scratch = NULL;
+    cpu->scratch_size = 0;
+
+    if (llm_mul_overflow(n, size, &total)
+        || (cpu->scratch = llm_cpu_alloc(total)) == NULL)
+    {
+        return llm_fail(err, "cpu: no memory for scratch of %u threads", n);
+    }
+
+    cpu->scratch_size = size;
+
+    return LLM_OK;
+}
+
+
+void
+llm_cpu_run(llm_cpu_t *cpu, llm_pool_pt fn, void *arg, uint32_t n,
+    double work)
+{
+    uint32_t  i;
+
+    if (work < LLM_RUN_ALONE) {
+        for (i = 0; i < n; i++) {
+            fn(arg, i, 0);
+        }
+
+        return;
+    }
+
+    llm_pool_run(cpu->pool, fn, arg, n);
+}
+
+
+uint32_t
+llm_cpu_rows(const llm_cpu_t *cpu, llm_rows_t rows)
+{
+    return rows == LLM_ROWS_ALL ? cpu->batch->n_tokens : cpu->batch->n_out;
+}
+
+
+static int
+llm_cpu_open(llm_dev_t **dev, const llm_dev_opts_t *opts, llm_err_t *err)
+{
+    llm_cpu_t          *cpu;
+    llm_cpu_kernels_t   kernels;
+
+    if (opts->isa && strcmp(opts->isa, "reference") == 0) {
+        return llm_ops_reference.open(dev, opts, err);
+    }
+
+    if (llm_cpu_select(opts->isa, &kernels, err) != LLM_OK) {
+
+        if (opts->isa) {
+            return LLM_ERROR;
+        }
+
+        return llm_ops_reference.open(dev, opts, err);
+    }
+
+    cpu = calloc(1, sizeof(llm_cpu_t));
+    if (cpu == NULL) {
+        return llm_fail(err, "cpu: no memory for a device");
+    }
+
+    cpu->dev.ops = &llm_ops_cpu;
+    cpu->opts = *opts;
+    cpu->kernels = kernels;
+
+    cpu->first_item = calloc((size_t) opts->max_seqs + 1, sizeof(uint32_t));
+    cpu->pool = llm_pool_create(opts->threads, err);
+
+    if (cpu->pool == NULL) {
+        llm_cpu_close(&cpu->dev);
+        return LLM_ERROR;
+    }
+
+    if (cpu->first_item == NULL) {
+        llm_cpu_close(&cpu->dev);
+        return llm_fail(err, "cpu: no memory for %u sequences",
+                        opts->max_seqs);
+    }
+
+    *dev = &cpu->dev;
+
+    return LLM_OK;
+}
+
+
+static void
+llm_cpu_close(llm_dev_t *dev)
+{
+    llm_cpu_t  *cpu = (llm_cpu_t *) dev;
+
+    if (cpu->pool) {
+        llm_cpu_free(cpu->scratch,
+                     llm_pool_threads(cpu->pool) * cpu->scratch_size);
+        llm_pool_free(cpu->pool);
+    }
+
+    llm_cpu_free(cpu->stage_memory, cpu->stage_size);
+    llm_cpu_free(cpu->rot, cpu->rot_size);
+    llm_cpu_free(cpu->parts, cpu->parts_size);
+    free(cpu->first_item);
+    free(cpu);
+}
+
+
+static void
+llm_cpu_describe(llm_dev_t *dev, char *buf, size_t size)
+{
+    uint32_t    n;
+    llm_cpu_t  *cpu = (llm_cpu_t *) dev;
+
+    n = llm_pool_threads(cpu->pool);
+    snprintf(buf, size, "%s, %u thread%s", cpu->kernels.name, n,
+             n == 1 ? "" : "s");
+}
+
+
+/* the first number behind a key at the start of a line, or `none` */
+
+static uint64_t
+llm_cpu_read_number(const char *path, const char *key, uint64_t none)
+{
+    char      line[256];
+    FILE     *f;
+    size_t    len;
+    uint64_t  n;
+
+    f = fopen(path, "r");
+    if (f == NULL) {
+        return none;
+    }
+
+    len = strlen(key);
+
+    while (fgets(line, sizeof(line), f)) {
+        if (strncmp(line, key, len) == 0
+            && sscanf(line + len, " %lu", &n) == 1)
+        {
+            fclose(f);
+            return n;
+        }
+    }
+
+    fclose(f);
+
+    return none;
+}
+
+
+static size_t
+llm_cpu_memory_free(llm_dev_t *dev)
+{
+    uint64_t  n, max, used;
+
+    (void) dev;
+
+    n = llm_cpu_read_number("/proc/meminfo", "MemAvailable:", 0) * 1024;
+
+    if (n == 0) {
+        n = (uint64_t) sysconf(_SC_AVPHYS_PAGES)
+            * (uint64_t) sysconf(_SC_PAGESIZE);
+    }
+
+    /* a container's limit, cgroup v2 */
+    max = llm_cpu_read_number("/sys/fs/cgroup/memory.max", "", UINT64_MAX);
+    used = llm_cpu_read_number("/sys/fs/cgroup/memory.current", "", 0);
+
+    if (max != UINT64_MAX) {
+        n = llm_min(n, max > used ? max - used : 0);
+    }
+
+    return (size_t) n;
+}
+
+
+static void
+llm_cpu_weight_free(llm_dev_t *dev, llm_weight_t *w)
+{
+    (void) dev;
+
+    if (w) {
+        llm_cpu_free(w->data, w->size);
+        free(w);
+    }
+}
+
+
+static llm_weight_t *
+llm_cpu_weight_create(llm_dev_t *dev, uint32_t type, uint32_t n_out,
+    uint32_t n_in, const void *src, int usage, llm_err_t *err)
+{
+    llm_cpu_t     *cpu = (llm_cpu_t *) dev;
+    llm_weight_t  *w;
+
+    if (llm_type_name(type) == NULL || n_in % llm_type_block(type)) {
+        llm_fail(err, "cpu: no rows of %u of type %u", n_in, type);
+        return NULL;
+    }
+
+    w = calloc(1, sizeof(llm_weight_t));
+    if (w == NULL) {
+        llm_fail(err, "cpu: no memory for a weight");
+        return NULL;
+    }
+
+    w->type = type;
+    w->n_out = n_out;
+    w->n_in = n_in;
+    w->usage = usage;
+    w->src = src;
+    w->row_size = llm_type_row_size(type, n_in);
+
+    if (!(usage & LLM_WEIGHT_LINEAR)) {
+        return w;
+    }
+
+    if (llm_cpu_pack(cpu, w, err) != LLM_OK
+        || llm_cpu_stage_reserve(cpu, n_in, err) != LLM_OK
+        || llm_cpu_scratch_reserve(cpu, llm_cpu_pack_scratch(w), err)
+           != LLM_OK)
+    {
+        llm_cpu_weight_free(dev, w);
+        return NULL;
+    }
+
+    return w;
+}
+
+
+static void
+llm_cpu_vec_free(llm_dev_t *dev, llm_vec_t *v)
+{
+    (void) dev;
+
+    if (v) {
+        free(v->data);
+        free(v);
+    }
+}
+
+
+static llm_vec_t *
+llm_cpu_vec_create(llm_dev_t *dev, const float *src, uint32_t n,
+    llm_err_t *err)
+{
+    llm_vec_t  *v;
+
+    v = calloc(1, sizeof(llm_vec_t));
+
+    if (v) {
+        v->n = n;
+        v->data = calloc(llm_pad16(n) + 16, sizeof(float));
+
+        if (v->data) {
+            memcpy(v->data, src, n * sizeof(float));
+            return v;
+        }
+    }
+
+    llm_cpu_vec_free(dev, v);
+    llm_fail(err, "cpu: no memory for a vector of %u", n);
+
+    return NULL;
+}
+
+
+static void
+llm_cpu_act_free(llm_dev_t *dev, llm_act_t *a)
+{
+    (void) dev;
+
+    if (a) {
+        llm_cpu_free(a->data, a->size);
+        free(a);
+    }
+}
+
+
+static llm_act_t *
+llm_cpu_act_create(llm_dev_t *dev, uint32_t max_rows, uint32_t cols,
+    llm_act_kind_t kind, llm_err_t *err)
+{
+    size_t      n;
+    llm_act_t  *a;
+
+    (void) kind;
+
+    a = calloc(1, sizeof(llm_act_t));
+
+    if (a && !llm_mul_overflow(max_rows, cols, &n)
+        && !llm_mul_overflow(n, sizeof(float), &a->size))
+    {
+        a->max_rows = max_rows;
+        a->cols = cols;
+        a->data = llm_cpu_alloc(a->size);
+
+        if (a->data) {
+            return a;
+        }
+    }
+
+    llm_cpu_act_free(dev, a);
+    llm_fail(err, "cpu: no memory for %u rows of %u", max_rows, cols);
+
+    return NULL;
+}
+
+
+static size_t
+llm_cpu_kv_page_elements(const llm_kv_opts_t *o)
+{
+    return (o->head_dim_k + llm_pad16(o->head_dim_v)) * LLM_KV_PAGE;
+}
+
+
+static size_t
+llm_cpu_kv_page_size(llm_dev_t *dev, const llm_kv_opts_t *o)
+{
+    (void) dev;
+
+    return llm_cpu_kv_page_elements(o) * o->n_kv_heads * o->n_layers
+           * sizeof(uint16_t);
+}
+
+
+static void
+llm_cpu_kv_free(llm_dev_t *dev, llm_kv_t *kv)
+{
+    (void) dev;
+
+    if (kv) {
+        llm_cpu_free(kv->data, kv->size);
+        free(kv);
+    }
+}
+
+
+static llm_kv_t *
+llm_cpu_kv_create(llm_dev_t *dev, const llm_kv_opts_t *o, llm_err_t *err)
+{
+    llm_kv_t   *kv;
+    llm_cpu_t  *cpu = (llm_cpu_t *) dev;
+
+    if (llm_cpu_attn_reserve(cpu, o, err) != LLM_OK) {
+        return NULL;
+    }
+
+    kv = calloc(1, sizeof(llm_kv_t));
+
+    if (kv && !llm_mul_overflow(llm_cpu_kv_page_size(dev, o), o->n_pages,
+                                &kv->size))
+    {
+        kv->opts = *o;
+        kv->dv_pad = llm_pad16(o->head_dim_v);
+        kv->k_size = (size_t) o->head_dim_k * LLM_KV_PAGE;
+        kv->page = llm_cpu_kv_page_elements(o);
+        kv->data = llm_cpu_alloc(kv->size);
+
+        if (kv->data) {
+            return kv;
+        }
+    }
+
+    llm_cpu_kv_free(dev, kv);
+    llm_fail(err, "cpu: no memory for %u KV pages", o->n_pages);
+
+    return NULL;
+}
+
+
+static void
+llm_cpu_kv_copy(llm_dev_t *dev, llm_kv_t *kv, uint32_t src, uint32_t dst)
+{
+    size_t     i, n;
+    uint16_t  *base;
+
+    (void) dev;
+
+    n = (size_t) kv->opts.n_layers * kv->opts.n_kv_heads;
+
+    for (i = 0; i < n; i++) {
+        base = kv->data + i * kv->opts.n_pages * kv->page;
+        memcpy(base + dst * kv->page, base + src * kv->page,
+               kv->page * sizeof(uint16_t));
+    }
+}
+
+
+static int
+llm_cpu_begin(llm_dev_t *dev, const llm_batch_t *batch, llm_err_t *err)
+{
+    llm_cpu_t  *cpu = (llm_cpu_t *) dev;
+
+    (void) err;
+
+    cpu->batch = batch;
+    cpu->rot_of = NULL;
+    llm_pool_enter(cpu->pool);
+
+    return LLM_OK;
+}
+
+
+static int
+llm_cpu_end(llm_dev_t *dev, llm_err_t *err)
+{
+    llm_cpu_t  *cpu = (llm_cpu_t *) dev;
+
+    (void) err;
+
+    llm_pool_leave(cpu->pool);
+    cpu->batch = NULL;
+
+    return LLM_OK;
+}
+
+
+/* a job on rows: items of LLM_ROWS_STEP rows */
+
+static void
+llm_cpu_run_rows(llm_rows_job_t *job, llm_pool_pt fn, uint32_t cols)
+{
+    llm_cpu_run(job->cpu, fn, job,
+                (job->n_rows + LLM_ROWS_STEP - 1) / LLM_ROWS_STEP,
+                (double) job->n_rows * cols / LLM_RATE_ROWS);
+}
+
+
+static uint32_t
+llm_cpu_rows_end(const llm_rows_job_t *job, uint32_t item)
+{
+    return llm_min((item + 1) * LLM_ROWS_STEP, job->n_rows);
+}
+
+
+static void
+llm_cpu_embed_item(void *arg, uint32_t item, uint32_t thread)
+{
+    size_t           token;
+    uint32_t         row;
+    llm_rows_job_t  *job = arg;
+
+    (void) thread;
+
+    for (row = item * LLM_ROWS_STEP; row < llm_cpu_rows_end(job, item);
+         row++)
+    {
+        token = (size_t) job->cpu->batch->tokens[row];
+        llm_dequantize(job->w->type, job->w->src + token * job->w->row_size,
+                       job->x->data + (size_t) row * job->x->cols,
+                       job->x->cols);
+    }
+}
+
+
+static void
+llm_cpu_embed(llm_dev_t *dev, const llm_weight_t *w, llm_act_t *x)
+{
+    llm_rows_job_t  job = { .cpu = (llm_cpu_t *) dev, .w = w, .x = x };
+
+    job.n_rows = job.cpu->batch->n_tokens;
+    llm_cpu_run_rows(&job, llm_cpu_embed_item, x->cols);
+}
+
+
+static void
+llm_cpu_norm_item(void *arg, uint32_t item, uint32_t thread)
+{
+    size_t           at;
+    uint32_t         row;
+    llm_rows_job_t  *job = arg;
+
+    (void) thread;
+
+    for (row = item * LLM_ROWS_STEP; row < llm_cpu_rows_end(job, item);
+         row++)
+    {
+        at = (size_t) row * job->x->cols;
+        job->cpu->kernels.norm(job->x->data + at,
+                               job->add ? job->add->data + at : NULL,
+                               job->v->data, job->eps, job->y->data + at,
+                               job->x->cols);
+    }
+}
+
+
+static void
+llm_cpu_norm(llm_dev_t *dev, llm_rows_t rows, llm_act_t *x,
+    const llm_act_t *add, const llm_vec_t *w, float eps, llm_act_t *y)
+{
+    llm_rows_job_t  job = { .cpu = (llm_cpu_t *) dev, .x = x, .add = add,
+                            .v = w, .eps = eps, .y = y };
+
+    job.n_rows = llm_cpu_rows(job.cpu, rows);
+    llm_cpu_run_rows(&job, llm_cpu_norm_item, x->cols);
+}
+
+
+static void
+llm_cpu_glu_item(void *arg, uint32_t item, uint32_t thread)
+{
+    size_t           at, n;
+    llm_rows_job_t  *job = arg;
+
+    (void) thread;
+
+    at = (size_t) item * LLM_ROWS_STEP * job->y->cols;
+    n = (size_t) llm_cpu_rows_end(job, item) * job->y->cols - at;
+
+    job->cpu->kernels.glu(job->act, job->x->data + at, job->up->data + at,
+                          job->y->data + at, n);
+}
+
+
+static void
+llm_cpu_glu(llm_dev_t *dev, llm_glu_t act, const llm_act_t *gate,
+    const llm_act_t *up, llm_act_t *y)
+{
+    llm_rows_job_t  job = { .cpu = (llm_cpu_t *) dev,
+                            .x = (llm_act_t *) gate, .up = up, .y = y,
+                            .act = act };
+
+    job.n_rows = job.cpu->batch->n_tokens;
+    llm_cpu_run_rows(&job, llm_cpu_glu_item, y->cols * 4);
+}
+
+
+static void
+llm_cpu_gather(llm_dev_t *dev, const llm_act_t *x, llm_act_t *y)
+{
+    uint32_t            i;
+    const llm_batch_t  *b = ((llm_cpu_t *) dev)->batch;
+
+    for (i = 0; i < b->n_out; i++) {
+        memcpy(y->data + (size_t) i * y->cols,
+               x->data + (size_t) b->out_rows[i] * x->cols,
+               x->cols * sizeof(float));
+    }
+}
+
+
+static const float *
+llm_cpu_map(llm_dev_t *dev, const llm_act_t *a, uint32_t row, uint32_t n)
+{
+    (void) dev;
+    (void) n;
+
+    return a->data + (size_t) row * a->cols;
+}
+
+
+static void
+llm_cpu_write(llm_dev_t *dev, llm_act_t *a, uint32_t row, uint32_t n,
+    const float *src)
+{
+    (void) dev;
+
+    memcpy(a->data + (size_t) row * a->cols, src,
+           (size_t) n * a->cols * sizeof(float));
+}
+
+
+const llm_ops_t  llm_ops_cpu = {
+    .name = "cpu",
+    .open = llm_cpu_open,
+    .close = llm_cpu_close,
+    .describe = llm_cpu_describe,
+    .memory_free = llm_cpu_memory_free,
+    .weight_create = llm_cpu_weight_create,
+    .weight_free = llm_cpu_weight_free,
+    .vec_create = llm_cpu_vec_create,
+    .vec_free = llm_cpu_vec_free,
+    .act_create = llm_cpu_act_create,
+    .act_free = llm_cpu_act_free,
+    .kv_create = llm_cpu_kv_create,
+    .kv_free = llm_cpu_kv_free,
+    .kv_page_size = llm_cpu_kv_page_size,
+    .kv_copy = llm_cpu_kv_copy,
+    .begin = llm_cpu_begin,
+    .end = llm_cpu_end,
+    .embed = llm_cpu_embed,
+    .norm = llm_cpu_norm,
+    .linear = llm_cpu_linear,
+    .rope_kv = llm_cpu_rope_kv,
+    .attention = llm_cpu_attention,
+    .glu = llm_cpu_glu,
+    .gather = llm_cpu_gather,
+    .map = llm_cpu_map,
+    .write = llm_cpu_write
+};

@@ -1,0 +1,274 @@
+/*
+ * What the files of the CPU backend share: its objects, how weights are
+ * laid out, and the table of kernels that an instruction set fills in.
+ *
+ * Weights
+ *   A matrix [n_out, n_in] is packed once into panels of 16 rows, the last
+ *   one filled up with zeros, so that a vector's lanes are output rows and
+ *   no product needs a horizontal sum.  The layouts are pack.c's.
+ *
+ * Products of quantised weights
+ *   Activations are rounded to int8 in blocks of 32 with a float32 scale,
+ *   dot products within a block are exact in int32, and blocks are summed
+ *   in float32 in order of k:
+ *       acc = fma(dot, d_w * d_x, acc); acc = fma(m_w, d_x * sum(x), acc)
+ *   Every kernel of every instruction set keeps to this order, hence the
+ *   same bits for one row and for many.
+ *
+ * Products of float weights
+ *   F32 and F16 times float32, acc = fma(w, x, acc) in order of k; BF16
+ *   like them, or with both sides in bfloat16 where the CPU multiplies that;
+ *   which one is fixed when the device is opened.
+ */
+
+#ifndef LLM_CPU_H
+#define LLM_CPU_H
+
+#include "kernels/cpu/pool.h"
+#include "kernels/kernels.h"
+
+#define LLM_PANEL        16             /* rows */
+#define LLM_BLOCK        32             /* elements that share d_x */
+
+/* keys of one step of the online softmax, and of one split of the cache */
+#define LLM_ATTN_BLOCK   64
+#define LLM_ATTN_SPLIT   1024
+/* the most query heads x rows of one tile */
+#define LLM_ATTN_TILE    16
+
+/* products of at most so many rows read the packed weights as they are */
+#define LLM_GEMM_FEW     16
+
+/* floats of a row or a vector may be read and written in whole vectors */
+#define llm_pad16(n)     (((size_t) (n) + 15) & ~(size_t) 15)
+
+
+struct llm_act_s {
+    uint32_t             max_rows;
+    uint32_t             cols;
+    size_t               size;          /* bytes */
+    float               *data;          /* [max_rows][cols] */
+};
+
+struct llm_vec_s {
+    uint32_t             n;
+    float               *data;          /* padded with zeros to 16 */
+};
+
+/*
+ * One layer, head and page is K as [head_dim_k][LLM_KV_PAGE], then V as
+ * [LLM_KV_PAGE][dv_pad]: binary16, the pages of a head beside each other.
+ */
+struct llm_kv_s {
+    llm_kv_opts_t        opts;
+    size_t               dv_pad;
+    size_t               k_size;        /* elements of K in a page */
+    size_t               page;          /* elements of K and V in a page */
+    size_t               size;          /* bytes of all */
+    uint16_t            *data;          /* [layer][head][page] */
+};
+
+/* how the codes of a quantised type are laid out, and what scales them */
+typedef struct {
+    uint8_t              bits;          /* of a code: 8, or 4 and more */
+    uint8_t              has_min;       /* a minimum for each block */
+    uint8_t              is_k;          /* scales in two levels */
+    uint8_t              zero;          /* code of the value 0 */
+    uint16_t             code_size;     /* bytes of 32 x 16 codes */
+    uint16_t             scale_size;    /* of a block, or of 8 if is_k */
+} llm_cpu_format_t;
+
+struct llm_weight_s {
+    uint32_t             type;
+    uint32_t             n_out;
+    uint32_t             n_in;
+    int                  usage;
+    const uint8_t       *src;           /* the caller's rows */
+    size_t               row_size;
+    uint8_t             *data;          /* panels, NULL if not LINEAR */
+    size_t               size;          /* bytes of all panels */
+    size_t               panel_size;
+    size_t               codes_size;    /* of a panel, scales follow */
+    uint32_t             n_panels;
+    llm_cpu_format_t     format;        /* of a quantised type */
+};
+
+/*
+ * The rows of x as a product wants them.  zero[c] holds -z * sum(q) of each
+ * block for the weights whose code z stands for 0; of each half of a block
+ * for 32, which is Q6_K's.
+ */
+typedef enum {
+    LLM_ZERO_8 = 0,
+    LLM_ZERO_16,
+    LLM_ZERO_32,
+    LLM_ZERO_128,
+    LLM_ZERO_N
+} llm_cpu_zero_t;
+
+/* what to prepare (or-ed); zero[c] is LLM_STAGE_ZERO << c */
+#define LLM_STAGE_Q8     1
+#define LLM_STAGE_BF16   2
+#define LLM_STAGE_ZERO   4
+
+typedef struct {
+    uint32_t             n_in;
+    uint32_t             n_blocks;
+    size_t               stride;        /* elements of a row of q and of b,
+                                           which end in zeros */
+    const float         *x;             /* [rows][n_in], the activations */
+    int8_t              *q;
+    float               *d;             /* [rows][n_blocks] */
+    float               *sum;           /* [rows][n_blocks] d * sum(q) */
+    int32_t             *zero[LLM_ZERO_N];
+    uint16_t            *b;
+} llm_cpu_stage_t;
+
+/* a piece of a product: some rows of x by some panels */
+typedef struct {
+    const llm_weight_t     *w;
+    const llm_cpu_stage_t  *x;
+    const float            *bias;       /* or NULL */
+    float                  *y;          /* [rows][w->n_out] */
+    int                     add;
+    uint32_t                row;
+    uint32_t                n_rows;
+    uint32_t                panel;
+    uint32_t                n_panels;
+    uint8_t                *scratch;    /* the thread's */
+} llm_cpu_gemm_t;
+
+/* query rows x heads of one KV head over a range of its keys */
+typedef struct {
+    const llm_kv_t      *kv;
+    const uint16_t      *base;          /* page 0 of the layer and head */
+    const uint32_t      *pages;
+    uint32_t             n;             /* vectors, <= LLM_ATTN_TILE */
+    uint32_t             first;         /* key, a multiple of the split */
+    uint32_t             last;          /* key after the last */
+    float                scale;
+    const float         *q[LLM_ATTN_TILE];
+    uint32_t             limit[LLM_ATTN_TILE];  /* keys that each sees */
+    /* the result: sum of exp(s - max) v, not yet divided by sum */
+    float               *acc;           /* [n][dv_pad] */
+    float                max[LLM_ATTN_TILE];
+    float                sum[LLM_ATTN_TILE];
+    float               *scores;        /* [n][LLM_ATTN_BLOCK] scratch */
+} llm_cpu_attn_t;
+
+/* rotary table of a row: y[i] = x[i] cos[i] + x[partner of i] sin[i] */
+typedef struct {
+    llm_rope_kind_t      kind;
+    uint32_t             n_dims;
+    const float         *cos;           /* [n_dims] */
+    const float         *sin;           /* [n_dims], signed */
+} llm_cpu_rot_t;
+
+
+/* what an instruction set provides */
+typedef struct {
+    const char  *name;
+    int          bf16;                  /* BF16 weights want x in bfloat16 */
+
+    /* a row of x: what is LLM_STAGE_ZERO's bits */
+    void       (*stage_q8)(const llm_cpu_stage_t *s, uint32_t row,
+                    int what);
+    void       (*stage_bf16)(const llm_cpu_stage_t *s, uint32_t row);
+    void       (*gemm_quant)(const llm_cpu_gemm_t *g);
+    void       (*gemm_float)(const llm_cpu_gemm_t *g);  /* F32, F16 */
+    void       (*gemm_bf16)(const llm_cpu_gemm_t *g);
+
+    /* rows; x += add first if not NULL */
+    void       (*norm)(float *x, const float *add, const float *w, float eps,
+                    float *y, uint32_t n);
+    void       (*glu)(llm_glu_t act, const float *gate, const float *up,
+                    float *y, size_t n);
+    /* one head: RMS norm with w if not NULL, then the rotation */
+    void       (*rope)(float *x, const float *w, float eps, uint32_t n,
+                    const llm_cpu_rot_t *rot);
+    /* float32 to binary16, dst stride elements apart */
+    void       (*store_f16)(uint16_t *dst, size_t stride, const float *src,
+                    uint32_t n);
+
+    void       (*attn)(llm_cpu_attn_t *a);
+    /* joins a later range b of the same vectors to a */
+    void       (*attn_merge)(llm_cpu_attn_t *a, const llm_cpu_attn_t *b);
+    /* divides vector i by its sum into out[head_dim_v] */
+    void       (*attn_finish)(const llm_cpu_attn_t *a, uint32_t i,
+                    float *out);
+} llm_cpu_kernels_t;
+
+
+typedef struct {
+    llm_dev_t            dev;           /* first */
+    llm_dev_opts_t       opts;
+    llm_pool_t          *pool;
+    llm_cpu_kernels_t    kernels;
+    const llm_batch_t   *batch;         /* of the step */
+
+    /* x of the product that runs; sized by the widest weight */
+    llm_cpu_stage_t      stage;
+    size_t               stage_cap;     /* elements of a row */
+    void                *stage_memory;
+    size_t               stage_size;    /* bytes */
+
+    /* one piece a thread, sized by the widest weight and the heads */
+    uint8_t             *scratch;
+    size_t               scratch_size;  /* of one thread */
+
+    /* cos and sin of every row of the step, once a step */
+    float               *rot;           /* [max_tokens][2][rot_cap] */
+    size_t               rot_size;      /* bytes */
+    size_t               rot_cap;
+    const llm_vec_t     *rot_of;        /* NULL: not yet in this step */
+
+    /* results of attention over parts of the keys */
+    float               *parts;
+    size_t               parts_size;    /* bytes */
+    size_t               part_floats;   /* of one */
+    uint32_t             max_parts;
+    uint32_t            *first_item;    /* [max_seqs + 1], attention's */
+} llm_cpu_t;
+
+
+/* cpu.c */
+void *llm_cpu_alloc(size_t size);       /* zeroed, 64-byte aligned */
+void llm_cpu_free(void *p, size_t size);
+/* at least size bytes of scratch for each thread */
+int llm_cpu_scratch_reserve(llm_cpu_t *cpu, size_t size, llm_err_t *err);
+/* pool_run, or a loop where `work` (about nanoseconds) does not pay */
+void llm_cpu_run(llm_cpu_t *cpu, llm_pool_pt fn, void *arg, uint32_t n,
+    double work);
+uint32_t llm_cpu_rows(const llm_cpu_t *cpu, llm_rows_t rows);
+
+/* pack.c */
+int llm_cpu_format(uint32_t type, llm_cpu_format_t *f);
+int llm_cpu_pack(llm_cpu_t *cpu, llm_weight_t *w, llm_err_t *err);
+/* bytes of scratch that a kernel may use for this weight */
+size_t llm_cpu_pack_scratch(const llm_weight_t *w);
+
+/* linear.c */
+int llm_cpu_stage_reserve(llm_cpu_t *cpu, uint32_t n_in, llm_err_t *err);
+void llm_cpu_linear(llm_dev_t *dev, llm_rows_t rows, const llm_act_t *x,
+    const llm_linear_t *out, uint32_t n);
+
+/* attention.c */
+int llm_cpu_attn_reserve(llm_cpu_t *cpu, const llm_kv_opts_t *opts,
+    llm_err_t *err);
+void llm_cpu_rope_kv(llm_dev_t *dev, const llm_heads_t *h,
+    const llm_rope_t *rope, llm_act_t *q, llm_act_t *k, const llm_act_t *v,
+    llm_kv_t *kv);
+void llm_cpu_attention(llm_dev_t *dev, const llm_heads_t *h,
+    const llm_act_t *q, const llm_kv_t *kv, llm_act_t *out);
+
+/* isa.c: the best kernels, or those of a name; "reference" is not one */
+int llm_cpu_select(const char *isa, llm_cpu_kernels_t *k, llm_err_t *err);
+
+#if defined(__x86_64__)
+void llm_cpu_kernels_avx2(llm_cpu_kernels_t *k);
+void llm_cpu_kernels_avx512(llm_cpu_kernels_t *k);
+void llm_cpu_kernels_avx512_bf16(llm_cpu_kernels_t *k);
+void llm_cpu_kernels_amx(llm_cpu_kernels_t *k);
+#endif
+
+#endif /* LLM_CPU_H */

@@ -1,0 +1,30 @@
+/*
+ * How every product ends; included after simd512.h or simd256.h.
+ */
+
+/* one vector of outputs into y: bias and y itself are added if wanted */
+
+simd_inline void
+gemm_store(const llm_cpu_gemm_t *g, uint32_t row, uint32_t out, vf_t v)
+{
+    float     *y;
+    uint32_t   n, end;
+
+    end = llm_min((g->panel + g->n_panels) * LLM_PANEL, g->w->n_out);
+    if (out >= end) {
+        return;
+    }
+
+    n = llm_min(end - out, VL);
+    y = g->y + (size_t) row * g->w->n_out + out;
+
+    if (g->bias) {
+        v = vf_add(v, vf_load_n(g->bias + out, n));
+    }
+
+    if (g->add) {
+        v = vf_add(v, vf_load_n(y, n));
+    }
+
+    vf_store_n(y, v, n);
+}

@@ -1,0 +1,131 @@
+/*
+ * Which kernels this CPU runs: CPUID, and what the kernel saves for us
+ * (XCR0).
+ */
+
+#define _GNU_SOURCE
+
+#include "kernels/cpu/cpu.h"
+
+#if defined(__x86_64__)
+
+#include <cpuid.h>
+
+#define LLM_XCR0_AVX     0x6
+#define LLM_XCR0_AVX512  0xe6
+#define LLM_XCR0_AMX     0x60000
+
+
+typedef struct {
+    int  avx2;
+    int  avx512;
+    int  bf16;
+} llm_cpu_isa_t;
+
+
+static uint64_t
+llm_isa_xcr0(void)
+{
+    uint32_t  lo, hi;
+
+    __asm__ volatile ("xgetbv" : "=a" (lo), "=d" (hi) : "c" (0));
+
+    return (uint64_t) hi << 32 | lo;
+}
+
+
+#define llm_isa_all(reg, mask)  (((reg) & (mask)) == (mask))
+
+static void
+llm_isa_detect(llm_cpu_isa_t *isa)
+{
+    uint32_t  a, b, c, d, b7, c7, d7, a71;
+    uint64_t  xcr0;
+
+    memset(isa, 0, sizeof(llm_cpu_isa_t));
+
+    if (!__get_cpuid(1, &a, &b, &c, &d)
+        || !llm_isa_all(c, bit_OSXSAVE | bit_AVX | bit_FMA | bit_F16C))
+    {
+        return;
+    }
+
+    xcr0 = llm_isa_xcr0();
+
+    if (!llm_isa_all(xcr0, LLM_XCR0_AVX)
+        || !__get_cpuid_count(7, 0, &a, &b7, &c7, &d7))
+    {
+        return;
+    }
+
+    isa->avx2 = llm_isa_all(b7, bit_AVX2);
+
+    if (!isa->avx2 || !llm_isa_all(xcr0, LLM_XCR0_AVX512)) {
+        return;
+    }
+
+    isa->avx512 = llm_isa_all(b7, (uint32_t) (bit_AVX512F | bit_AVX512DQ
+                                              | bit_AVX512BW | bit_AVX512VL))
+                  && llm_isa_all(c7, bit_AVX512VNNI);
+
+    a71 = 0;
+    if (!isa->avx512 || !__get_cpuid_count(7, 1, &a71, &b, &c, &d)) {
+        return;
+    }
+
+    isa->bf16 = llm_isa_all(a71, bit_AVX512BF16);
+}
+
+
+int
+llm_cpu_select(const char *name, llm_cpu_kernels_t *k, llm_err_t *err)
+{
+    int            want;
+    llm_cpu_isa_t  isa;
+
+    memset(k, 0, sizeof(llm_cpu_kernels_t));
+    llm_isa_detect(&isa);
+
+    if (name == NULL) {
+        want = 3;
+
+    } else if (strcmp(name, "avx2") == 0) {
+        want = 1;
+
+    } else if (strcmp(name, "avx512") == 0) {
+        want = 2;
+
+    } else {
+        return llm_fail(err, "cpu: unknown instruction set \"%s\"", name);
+    }
+
+    if (want >= 2 && isa.avx512 && (name == NULL || want == 2)) {
+        llm_cpu_kernels_avx512(k);
+
+        if (isa.bf16) {
+            llm_cpu_kernels_avx512_bf16(k);
+        }
+
+        return LLM_OK;
+    }
+
+    if (isa.avx2 && (name == NULL || want == 1)) {
+        llm_cpu_kernels_avx2(k);
+        return LLM_OK;
+    }
+
+    return llm_fail(err, "cpu: no %s on this machine", name ? name : "AVX2");
+}
+
+
+#else
+
+int
+llm_cpu_select(const char *name, llm_cpu_kernels_t *k, llm_err_t *err)
+{
+    memset(k, 0, sizeof(llm_cpu_kernels_t));
+
+    return llm_fail(err, "cpu: no %s on this machine", name ? name : "AVX2");
+}
+
+#endif

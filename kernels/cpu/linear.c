@@ -1,0 +1,280 @@
+/*
+ * Products of activations and weights: rounds x as the weights want it, and
+ * cuts the work into pieces of panels and rows for the threads.
+ *
+ * The stage belongs to the device and holds x of one product at a time.
+ */
+
+#include "kernels/cpu/cpu.h"
+
+/* what one piece should read or compute at the least */
+#define LLM_ITEM_BYTES   49152
+#define LLM_ITEM_MACS    4.0e6
+
+/* rough rates of one thread, for the choice to run alone: per nanosecond */
+#define LLM_RATE_BYTES   20.0
+#define LLM_RATE_MACS    200.0
+#define LLM_RATE_STAGE   8.0
+
+#define LLM_STAGE_ROWS   8
+
+
+typedef struct {
+    llm_cpu_t           *cpu;
+    const llm_linear_t  *out;
+    uint32_t             n_rows;
+    uint32_t             row_step;      /* rows of an item */
+    int                  what;          /* to stage */
+    double               bytes;         /* least of an item */
+} llm_linear_job_t;
+
+
+int
+llm_cpu_stage_reserve(llm_cpu_t *cpu, uint32_t n_in, llm_err_t *err)
+{
+    int                zero;
+    char              *p;
+    size_t             n, rows, blocks;
+    llm_cpu_stage_t   *s;
+
+    n = llm_align(n_in, 64) + 64;
+    if (n <= cpu->stage_cap) {
+        return LLM_OK;
+    }
+
+    /* kernels may read, and ignore, rows up to a multiple of a tile */
+    rows = llm_align(cpu->opts.max_tokens, 16);
+    blocks = n / LLM_BLOCK;
+
+    llm_cpu_free(cpu->stage_memory, cpu->stage_size);
+    cpu->stage_cap = 0;
+
+    cpu->stage_size = rows * (n * 3 + blocks * 4 * (2 + LLM_ZERO_N + 1))
+                      + 64 * (4 + LLM_ZERO_N);
+    cpu->stage_memory = llm_cpu_alloc(cpu->stage_size);
+
+    if (cpu->stage_memory == NULL) {
+        return llm_fail(err, "cpu: no memory for %u rows of %u",
+                        cpu->opts.max_tokens, n_in);
+    }
+
+    s = &cpu->stage;
+    p = cpu->stage_memory;
+
+#define llm_stage_take(field, size)                                          \
+        s->field = (void *) p;                                               \
+        p += llm_align(size, 64)
+
+    llm_stage_take(q, rows * n);
+    llm_stage_take(b, rows * n * 2);
+    llm_stage_take(d, rows * blocks * 4);
+    llm_stage_take(sum, rows * blocks * 4);
+
+    for (zero = 0; zero < LLM_ZERO_N; zero++) {
+        llm_stage_take(zero[zero],
+                       rows * blocks * (zero == LLM_ZERO_32 ? 8 : 4));
+    }
+
+#undef llm_stage_take
+
+    cpu->stage_cap = n;
+
+    return LLM_OK;
+}
+
+
+/* what x must be rounded to for this weight */
+
+static int
+llm_linear_wants(const llm_cpu_t *cpu, const llm_weight_t *w)
+{
+    switch (w->format.bits ? w->format.zero : 1) {
+
+    case 0:
+        return LLM_STAGE_Q8;
+
+    case 8:
+        return LLM_STAGE_Q8 | LLM_STAGE_ZERO << LLM_ZERO_8;
+
+    case 16:
+        return LLM_STAGE_Q8 | LLM_STAGE_ZERO << LLM_ZERO_16;
+
+    case 32:
+        return LLM_STAGE_Q8 | LLM_STAGE_ZERO << LLM_ZERO_32;
+
+    case 128:
+        return LLM_STAGE_Q8 | LLM_STAGE_ZERO << LLM_ZERO_128;
+
+    default:  /* floats */
+        return w->type == LLM_TYPE_BF16 && cpu->kernels.bf16
+               ? LLM_STAGE_BF16 : 0;
+    }
+}
+
+
+static void
+llm_linear_stage(void *arg, uint32_t item, uint32_t thread)
+{
+    uint32_t                  row, end;
+    llm_linear_job_t         *job = arg;
+    const llm_cpu_kernels_t  *f;
+
+    (void) thread;
+
+    f = &job->cpu->kernels;
+
+    end = llm_min((item + 1) * LLM_STAGE_ROWS, job->n_rows);
+
+    for (row = item * LLM_STAGE_ROWS; row < end; row++) {
+        if (job->what & LLM_STAGE_Q8) {
+            f->stage_q8(&job->cpu->stage, row, job->what);
+        }
+
+        if (job->what & LLM_STAGE_BF16) {
+            f->stage_bf16(&job->cpu->stage, row);
+        }
+    }
+}
+
+
+/* panels of one item of this weight: an even number, but of the last */
+
+static uint32_t
+llm_linear_step(const llm_linear_job_t *job, const llm_weight_t *w)
+{
+    double    size;
+    uint32_t  step;
+
+    if (job->n_rows > LLM_GEMM_FEW) {
+        size = (double) w->n_in * LLM_PANEL * job->row_step;
+        step = (uint32_t) llm_min(LLM_ITEM_MACS / size, w->n_panels);
+
+    } else {
+        step = (uint32_t) llm_min(job->bytes / (double) w->panel_size,
+                                  w->n_panels);
+    }
+
+    return llm_max(llm_align(step, 4), 4);
+}
+
+
+static uint32_t
+llm_linear_items(const llm_linear_job_t *job, const llm_weight_t *w)
+{
+    uint32_t  step;
+
+    step = llm_linear_step(job, w);
+
+    return (w->n_panels + step - 1) / step
+           * ((job->n_rows + job->row_step - 1) / job->row_step);
+}
+
+
+static void
+llm_linear_item(void *arg, uint32_t item, uint32_t thread)
+{
+    uint32_t             n, step, columns;
+    llm_cpu_t           *cpu;
+    llm_cpu_gemm_t       g;
+    llm_linear_job_t    *job = arg;
+    const llm_weight_t  *w;
+    const llm_linear_t  *out;
+
+    cpu = job->cpu;
+
+    for (out = job->out; /* void */ ; out++) {
+        n = llm_linear_items(job, out->w);
+        if (item < n) {
+            break;
+        }
+
+        item -= n;
+    }
+
+    w = out->w;
+    step = llm_linear_step(job, w);
+    columns = (w->n_panels + step - 1) / step;
+
+    g.w = w;
+    g.x = &cpu->stage;
+    g.bias = out->bias ? out->bias->data : NULL;
+    g.y = out->y->data;
+    g.add = out->add;
+    g.panel = item % columns * step;
+    g.n_panels = llm_min(step, w->n_panels - g.panel);
+    g.row = item / columns * job->row_step;
+    g.n_rows = llm_min(job->row_step, job->n_rows - g.row);
+    g.scratch = cpu->scratch + thread * cpu->scratch_size;
+
+    if (w->format.bits) {
+        cpu->kernels.gemm_quant(&g);
+
+    } else if (w->type == LLM_TYPE_BF16) {
+        cpu->kernels.gemm_bf16(&g);
+
+    } else {
+        cpu->kernels.gemm_float(&g);
+    }
+}
+
+
+void
+llm_cpu_linear(llm_dev_t *dev, llm_rows_t rows, const llm_act_t *x,
+    const llm_linear_t *out, uint32_t n)
+{
+    double             bytes, macs;
+    uint32_t           i, items, threads;
+    llm_cpu_t         *cpu = (llm_cpu_t *) dev;
+    llm_cpu_stage_t   *s;
+    llm_linear_job_t   job;
+
+    job.cpu = cpu;
+    job.out = out;
+    job.n_rows = llm_cpu_rows(cpu, rows);
+    job.row_step = job.n_rows;
+    job.what = 0;
+
+    if (job.n_rows == 0) {
+        return;
+    }
+
+    bytes = 0;
+    macs = 0;
+
+    for (i = 0; i < n; i++) {
+        job.what |= llm_linear_wants(cpu, out[i].w);
+        bytes += (double) out[i].w->size;
+        macs += (double) out[i].w->n_out * out[i].w->n_in * job.n_rows;
+    }
+
+    s = &cpu->stage;
+    s->n_in = x->cols;
+    s->n_blocks = x->cols / LLM_BLOCK;
+    s->stride = llm_align(x->cols, 64) + 64;
+    s->x = x->data;
+
+    if (job.what) {
+        llm_cpu_run(cpu, llm_linear_stage, &job,
+                    (job.n_rows + LLM_STAGE_ROWS - 1) / LLM_STAGE_ROWS,
+                    (double) job.n_rows * x->cols / LLM_RATE_STAGE);
+    }
+
+    threads = llm_pool_threads(cpu->pool);
+    job.bytes = llm_min(LLM_ITEM_BYTES, bytes / (threads * 4));
+
+    for ( ;; ) {
+        for (items = 0, i = 0; i < n; i++) {
+            items += llm_linear_items(&job, out[i].w);
+        }
+
+        /* too few pieces: cut the rows as well */
+        if (items >= threads * 4 || job.row_step <= 96) {
+            break;
+        }
+
+        job.row_step = llm_align(job.row_step / 2, 48);
+    }
+
+    llm_cpu_run(cpu, llm_linear_item, &job, items,
+                bytes / LLM_RATE_BYTES + macs / LLM_RATE_MACS);
+}

@@ -1,0 +1,360 @@
+/*
+ * A parallel loop over a few threads; see pool.h.
+ *
+ * A job is published by storing the number of its items in `left`; a thread
+ * claims an item by taking one from it, and only then reads fn, arg and n,
+ * which stay as they are until the claimed item is counted in `done`.  So a
+ * late helper can never run an item of another job, and the caller need not
+ * know who helps.
+ */
+
+#define _GNU_SOURCE
+
+#include "kernels/cpu/pool.h"
+
+#include <linux/futex.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#if defined(__x86_64__) || defined(__i386__)
+#define llm_pool_pause()  __builtin_ia32_pause()
+#else
+#define llm_pool_pause()  ((void) 0)
+#endif
+
+/* how long a thread spins before it sleeps, and how often it looks */
+#define LLM_POOL_SPIN_US     50
+#define LLM_POOL_SPIN_CHECK  16
+
+#define LLM_POOL_MAX         1024
+
+
+typedef struct {
+    llm_pool_t        *pool;
+    pthread_t          id;
+    uint32_t           index;
+} llm_pool_helper_t;
+
+
+struct llm_pool_s {
+    /* written by the caller before `left`, read after a claim */
+    llm_pool_pt        fn;
+    void              *arg;
+    uint32_t           n;
+
+    uint32_t           n_threads;
+    uint32_t           n_helpers;       /* that were started */
+
+    /*
+     * left: the caller stores (release), every thread claims (acquire).
+     * done: every thread adds (seq_cst), the caller reads (acquire); a
+     * futex of the caller while `waiting` is set.
+     */
+    _Alignas(64) _Atomic uint32_t  left;
+    _Alignas(64) _Atomic uint32_t  done;
+    _Atomic uint32_t               waiting;
+
+    /*
+     * seq: a futex of the helpers, raised by the caller whenever there is
+     * something to look at; sleepers: helpers count themselves; in_step
+     * and stop: the caller writes, helpers read.
+     */
+    _Alignas(64) _Atomic uint32_t  seq;
+    _Atomic uint32_t               sleepers;
+    _Atomic uint32_t               in_step;
+    _Atomic uint32_t               stop;
+
+    llm_pool_helper_t              helpers[];
+};
+
+
+static void
+llm_futex_wait(_Atomic uint32_t *word, uint32_t value)
+{
+    syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
+}
+
+
+static void
+llm_futex_wake(_Atomic uint32_t *word, int n)
+{
+    syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, n, NULL, NULL, 0);
+}
+
+
+/* claims and runs items until none is left */
+
+static void
+llm_pool_work(llm_pool_t *pool, uint32_t thread)
+{
+    uint32_t  left, n;
+
+    for ( ;; ) {
+        left = atomic_load_explicit(&pool->left, memory_order_relaxed);
+
+        do {
+            if (left == 0) {
+                return;
+            }
+        } while (!atomic_compare_exchange_weak_explicit(&pool->left, &left,
+                                                        left - 1,
+                                                        memory_order_acquire,
+                                                        memory_order_relaxed));
+
+        n = pool->n;
+        pool->fn(pool->arg, n - left, thread);
+
+        /* the job may be gone as soon as its last item is counted */
+        if (atomic_fetch_add(&pool->done, 1) + 1 == n
+            && atomic_load(&pool->waiting))
+        {
+            llm_futex_wake(&pool->done, 1);
+        }
+    }
+}
+
+
+static int
+llm_pool_idle(llm_pool_t *pool)
+{
+    return atomic_load_explicit(&pool->left, memory_order_relaxed) == 0;
+}
+
+
+/* spins for a job within a step; nonzero when there may be one */
+
+static int
+llm_pool_spin(llm_pool_t *pool)
+{
+    uint32_t  i;
+    uint64_t  end;
+
+    end = 0;
+
+    for (i = 1; atomic_load_explicit(&pool->in_step, memory_order_relaxed);
+         i++)
+    {
+        if (!llm_pool_idle(pool)) {
+            return 1;
+        }
+
+        llm_pool_pause();
+
+        if (i % LLM_POOL_SPIN_CHECK == 0) {
+            if (end == 0) {
+                end = llm_now_us() + LLM_POOL_SPIN_US;
+
+            } else if (llm_now_us() >= end) {
+                return 0;
+            }
+        }
+    }
+
+    return 0;
+}
+
+
+static void *
+llm_pool_thread(void *data)
+{
+    uint32_t            seq;
+    llm_pool_t         *pool;
+    llm_pool_helper_t  *h;
+
+    h = data;
+    pool = h->pool;
+
+    for ( ;; ) {
+        llm_pool_work(pool, h->index);
+
+        if (llm_pool_spin(pool)) {
+            continue;
+        }
+
+        seq = atomic_load(&pool->seq);
+        atomic_fetch_add(&pool->sleepers, 1);
+
+        if (atomic_load(&pool->stop)) {
+            return NULL;
+        }
+
+        if (atomic_load(&pool->left) == 0) {
+            llm_futex_wait(&pool->seq, seq);
+        }
+
+        atomic_fetch_sub(&pool->sleepers, 1);
+    }
+}
+
+
+static void
+llm_pool_wake(llm_pool_t *pool)
+{
+    atomic_fetch_add(&pool->seq, 1);
+
+    if (atomic_load(&pool->sleepers)) {
+        llm_futex_wake(&pool->seq, LLM_POOL_MAX);
+    }
+}
+
+
+llm_pool_t *
+llm_pool_create(uint32_t n_threads, llm_err_t *err)
+{
+    int                 rc;
+    long                cores;
+    size_t              size;
+    uint32_t            i;
+    sigset_t            all, old;
+    llm_pool_t         *pool;
+    llm_pool_helper_t  *h;
+
+    if (n_threads == 0) {
+        cores = sysconf(_SC_NPROCESSORS_ONLN);
+        n_threads = cores < 1 ? 1 : (uint32_t) llm_min(cores, LLM_POOL_MAX);
+    }
+
+    if (n_threads > LLM_POOL_MAX) {
+        llm_fail(err, "%u threads asked for, the most is %d", n_threads,
+                 LLM_POOL_MAX);
+        return NULL;
+    }
+
+    size = sizeof(llm_pool_t) + n_threads * sizeof(llm_pool_helper_t);
+
+    pool = aligned_alloc(64, llm_align(size, 64));
+    if (pool == NULL) {
+        llm_fail(err, "no memory for %u threads", n_threads);
+        return NULL;
+    }
+
+    memset(pool, 0, size);
+    pool->n_threads = n_threads;
+
+    /* signals are the host process's: none may land on a helper */
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+
+    for (i = 1, rc = 0; i < n_threads && rc == 0; i++) {
+        h = &pool->helpers[i];
+        h->pool = pool;
+        h->index = i;
+
+        rc = pthread_create(&h->id, NULL, llm_pool_thread, h);
+        pool->n_helpers += (rc == 0);
+    }
+
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+
+    if (rc != 0) {
+        llm_pool_free(pool);
+        llm_fail(err, "cannot start thread %u of %u: %s", i, n_threads,
+                 strerror(rc));
+        return NULL;
+    }
+
+    return pool;
+}
+
+
+void
+llm_pool_free(llm_pool_t *pool)
+{
+    uint32_t  i;
+
+    if (pool == NULL) {
+        return;
+    }
+
+    atomic_store(&pool->stop, 1);
+    atomic_store(&pool->in_step, 0);
+    llm_pool_wake(pool);
+
+    for (i = 1; i <= pool->n_helpers; i++) {
+        pthread_join(pool->helpers[i].id, NULL);
+    }
+
+    free(pool);
+}
+
+
+uint32_t
+llm_pool_threads(const llm_pool_t *pool)
+{
+    return pool->n_threads;
+}
+
+
+void
+llm_pool_enter(llm_pool_t *pool)
+{
+    if (pool->n_helpers) {
+        atomic_store(&pool->in_step, 1);
+        llm_pool_wake(pool);
+    }
+}
+
+
+void
+llm_pool_leave(llm_pool_t *pool)
+{
+    atomic_store_explicit(&pool->in_step, 0, memory_order_relaxed);
+}
+
+
+void
+llm_pool_run(llm_pool_t *pool, llm_pool_pt fn, void *arg, uint32_t n)
+{
+    uint32_t  i, done;
+    uint64_t  end;
+
+    if (pool->n_helpers == 0 || n < 2) {
+        for (i = 0; i < n; i++) {
+            fn(arg, i, 0);
+        }
+
+        return;
+    }
+
+    pool->fn = fn;
+    pool->arg = arg;
+    pool->n = n;
+
+    atomic_store_explicit(&pool->done, 0, memory_order_relaxed);
+    atomic_store(&pool->left, n);
+    llm_pool_wake(pool);
+
+    llm_pool_work(pool, 0);
+
+    end = 0;
+
+    for (i = 1; /* void */ ; i++) {
+        done = atomic_load_explicit(&pool->done, memory_order_acquire);
+        if (done == n) {
+            return;
+        }
+
+        if (i % LLM_POOL_SPIN_CHECK) {
+            llm_pool_pause();
+            continue;
+        }
+
+        if (end == 0) {
+            end = llm_now_us() + LLM_POOL_SPIN_US;
+
+        } else if (llm_now_us() >= end) {
+            /* a helper lost its core in the middle of an item */
+            atomic_store(&pool->waiting, 1);
+
+            done = atomic_load(&pool->done);
+            if (done != n) {
+                llm_futex_wait(&pool->done, done);
+            }
+
+            atomic_store(&pool->waiting, 0);
+        }
+    }
+}

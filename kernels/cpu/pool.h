@@ -1,0 +1,35 @@
+/*
+ * The threads of the CPU backend: a parallel loop over numbered items.
+ *
+ * The calling thread takes part.  Helpers spin between enter() and leave()
+ * and sleep on a futex outside, so an idle server costs nothing.  A helper
+ * that sleeps or lost its core is never waited for: only items that were
+ * claimed are.  Which thread runs an item is not fixed; items must not
+ * depend on it.
+ *
+ * The pool owns its threads; one thread at a time drives it.
+ */
+
+#ifndef LLM_CPU_POOL_H
+#define LLM_CPU_POOL_H
+
+#include "engine/base/base.h"
+
+typedef struct llm_pool_s  llm_pool_t;
+
+/* thread counts from 0, the caller's */
+typedef void (*llm_pool_pt)(void *arg, uint32_t item, uint32_t thread);
+
+/* n_threads includes the caller; 0: all online cores */
+llm_pool_t *llm_pool_create(uint32_t n_threads, llm_err_t *err);
+void llm_pool_free(llm_pool_t *pool);
+uint32_t llm_pool_threads(const llm_pool_t *pool);
+
+/* a step begins and ends: helpers spin, or go to sleep */
+void llm_pool_enter(llm_pool_t *pool);
+void llm_pool_leave(llm_pool_t *pool);
+
+/* fn(arg, i, thread) for every i below n, in any order; then returns */
+void llm_pool_run(llm_pool_t *pool, llm_pool_pt fn, void *arg, uint32_t n);
+
+#endif /* LLM_CPU_POOL_H */

@@ -1,0 +1,42 @@
+/*
+ * The facts of the quantised types as constants, for kernels that are
+ * expanded once per type; included after simd512.h or simd256.h.  The table
+ * that goes with the weights is pack.c's.
+ */
+
+simd_inline int
+quant_bits(uint32_t type)
+{
+    return type == LLM_TYPE_Q8_0 ? 8
+           : type == LLM_TYPE_Q6_K ? 6
+           : type == LLM_TYPE_Q5_0 || type == LLM_TYPE_Q5_1
+             || type == LLM_TYPE_Q5_K ? 5 : 4;
+}
+
+
+simd_inline int
+quant_has_min(uint32_t type)
+{
+    return type == LLM_TYPE_Q4_1 || type == LLM_TYPE_Q5_1
+           || type == LLM_TYPE_Q4_K || type == LLM_TYPE_Q5_K;
+}
+
+
+/* which zero[] a type starts from, or -1 */
+
+simd_inline int
+quant_zero(uint32_t type)
+{
+    return type == LLM_TYPE_Q8_0 ? LLM_ZERO_128
+           : type == LLM_TYPE_Q6_K ? LLM_ZERO_32
+           : type == LLM_TYPE_Q5_0 ? LLM_ZERO_16
+           : type == LLM_TYPE_Q4_0 ? LLM_ZERO_8 : -1;
+}
+
+
+simd_inline uint32_t
+quant_code_size(uint32_t type)
+{
+    return quant_bits(type) == 8 ? 512 : quant_bits(type) == 6 ? 384
+           : quant_bits(type) == 5 ? 320 : 256;
+}

@@ -1,0 +1,431 @@
+/*
+ * Rounding of activations, and products of quantised weights by AVX2;
+ * included after simd_gemm.h and quant.h.
+ *
+ * VPMADDUBSW adds two products of unsigned and signed bytes in 16 bits and
+ * saturates, so it is given what cannot: codes of 4, 5 and 6 bits as they
+ * are, 8, 4 and 2 groups before the sums are widened; Q8_0 as magnitudes,
+ * its signs moved to x.  Dot products are exact, as everywhere.
+ */
+
+#define QUANT_MM       4
+
+
+static void
+quant_stage_q8(const llm_cpu_stage_t *s, uint32_t row, int what)
+{
+    int            i, sum[2];
+    float          max, d, id;
+    int8_t        *q;
+    size_t         at;
+    __m256         x[4], top, scale;
+    __m256i        v[4], a, b;
+    uint32_t       block;
+    const float   *p;
+
+    p = s->x + (size_t) row * s->n_in;
+    q = s->q + row * s->stride;
+
+    for (block = 0; block < s->n_blocks; block++) {
+
+        top = _mm256_setzero_ps();
+
+        for (i = 0; i < 4; i++) {
+            x[i] = _mm256_loadu_ps(p + block * LLM_BLOCK + i * 8);
+            top = _mm256_max_ps(top, vf_abs(x[i]));
+        }
+
+        max = vf_hmax(top);
+        d = max / 127.0f;
+        id = max > 0 ? 127.0f / max : 0;
+        scale = _mm256_set1_ps(id);
+
+        for (i = 0; i < 4; i++) {
+            v[i] = _mm256_cvtps_epi32(_mm256_mul_ps(x[i], scale));
+        }
+
+        for (i = 0; i < 2; i++) {
+            sum[i] = (int) vf_hsum(_mm256_cvtepi32_ps(
+                               _mm256_add_epi32(v[2 * i], v[2 * i + 1])));
+        }
+
+        /* packing works within halves of 128 bits */
+        a = _mm256_packs_epi32(v[0], v[1]);
+        b = _mm256_packs_epi32(v[2], v[3]);
+        a = _mm256_packs_epi16(a, b);
+        a = _mm256_permutevar8x32_epi32(a, _mm256_setr_epi32(0, 4, 1, 5,
+                                                             2, 6, 3, 7));
+        _mm256_storeu_si256((__m256i *) (q + block * LLM_BLOCK), a);
+
+        at = (size_t) row * s->n_blocks + block;
+
+        s->d[at] = d;
+        s->sum[at] = d * (float) (sum[0] + sum[1]);
+
+        if (what & LLM_STAGE_ZERO << LLM_ZERO_8) {
+            s->zero[LLM_ZERO_8][at] = -8 * (sum[0] + sum[1]);
+        }
+
+        if (what & LLM_STAGE_ZERO << LLM_ZERO_16) {
+            s->zero[LLM_ZERO_16][at] = -16 * (sum[0] + sum[1]);
+        }
+
+        if (what & LLM_STAGE_ZERO << LLM_ZERO_32) {
+            s->zero[LLM_ZERO_32][2 * at] = -32 * sum[0];
+            s->zero[LLM_ZERO_32][2 * at + 1] = -32 * sum[1];
+        }
+    }
+}
+
+
+/* 8 rows of group i of a packed block's codes, a byte each */
+
+simd_inline __m256i
+quant_group(uint32_t type, const uint8_t *c, int i)
+{
+    int      shift;
+    __m256i  v, h, low;
+
+    if (quant_bits(type) == 8) {
+        return _mm256_load_si256((const __m256i *) (c + i * 64));
+    }
+
+    low = _mm256_set1_epi8(15);
+
+    v = _mm256_load_si256((const __m256i *) (c + i / 2 * 64));
+    v = _mm256_and_si256(i % 2 ? _mm256_srli_epi16(v, 4) : v, low);
+
+    if (quant_bits(type) == 4) {
+        return v;
+    }
+
+    if (quant_bits(type) == 5) {
+        h = _mm256_load_si256((const __m256i *) (c + 256));
+        shift = 4 - i;
+        low = _mm256_set1_epi8(0x10);
+
+    } else {
+        h = _mm256_load_si256((const __m256i *) (c + 256 + i / 4 * 64));
+        shift = 4 - i % 4 * 2;
+        low = _mm256_set1_epi8(0x30);
+    }
+
+    h = shift >= 0 ? _mm256_slli_epi16(h, shift)
+                   : _mm256_srli_epi16(h, -shift);
+
+    return _mm256_or_si256(v, _mm256_and_si256(h, low));
+}
+
+
+/*
+ * Scales of 8 rows of block b: d[0], and d[1] for the second half of Q6_K's;
+ * the minimum m, to be added.  s is moved to the first row's scale.
+ */
+
+simd_inline void
+quant_scales(uint32_t type, const uint8_t *s, uint32_t b, uint32_t lane,
+    __m256 d[2], __m256 *m)
+{
+    __m256          x;
+    const uint8_t  *p;
+
+#define quant_f16(p)                                                         \
+    _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *) ((p) + lane * 2)))
+#define quant_u8(p)                                                          \
+    _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(                                 \
+                       _mm_loadl_epi64((const __m128i *) ((p) + lane))))
+#define quant_i8(p)                                                          \
+    _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(                                 \
+                       _mm_loadl_epi64((const __m128i *) ((p) + lane))))
+
+    switch (type) {
+
+    case LLM_TYPE_Q8_0:
+    case LLM_TYPE_Q4_0:
+    case LLM_TYPE_Q5_0:
+        d[0] = quant_f16(s + b * 32);
+        return;
+
+    case LLM_TYPE_Q4_1:
+    case LLM_TYPE_Q5_1:
+        d[0] = quant_f16(s + b * 64);
+        *m = quant_f16(s + b * 64 + 32);
+        return;
+
+    case LLM_TYPE_Q6_K:
+        p = s + b / 8 * 288;
+        x = quant_f16(p);
+        p += 32 + b % 8 * 32;
+        d[0] = _mm256_mul_ps(x, quant_i8(p));
+        d[1] = _mm256_mul_ps(x, quant_i8(p + 16));
+        return;
+
+    default:  /* Q4_K, Q5_K */
+        p = s + b / 8 * 320;
+        d[0] = _mm256_mul_ps(quant_f16(p), quant_u8(p + 64 + b % 8 * 32));
+        x = _mm256_sub_ps(_mm256_setzero_ps(), quant_f16(p + 32));
+        *m = _mm256_mul_ps(x, quant_u8(p + 64 + b % 8 * 32 + 16));
+    }
+
+#undef quant_f16
+#undef quant_u8
+#undef quant_i8
+}
+
+
+/* one product of a group into 16-bit sums, one or more groups */
+
+simd_inline __m256i
+quant_products(uint32_t type, __m256i w, __m256i x)
+{
+    if (quant_bits(type) == 8) {
+        w = _mm256_xor_si256(w, _mm256_set1_epi8((char) 0x80));
+        x = _mm256_sign_epi8(x, w);
+        w = _mm256_abs_epi8(w);
+    }
+
+    return _mm256_maddubs_epi16(w, x);
+}
+
+
+/*
+ * mm rows by 8 outputs of a panel from `lane`; codes and scales are the
+ * packed ones, or bytes and floats of the scratch where plain.
+ */
+
+simd_inline void
+quant_tile(const llm_cpu_gemm_t *g, uint32_t type, int plain,
+    const uint8_t *codes, const uint8_t *scales, uint32_t out, uint32_t lane,
+    uint32_t row, const int mm)
+{
+    int                     i, m, zero;
+    size_t                  at, nb;
+    int32_t                 x4;
+    __m256                  acc[QUANT_MM], d[2], min, f;
+    __m256i                 a[QUANT_MM], s[QUANT_MM], w, v, ones;
+    uint32_t                b, part;
+    const float            *fd;
+    const int8_t           *q[QUANT_MM];
+    const uint8_t          *c;
+    const llm_cpu_stage_t  *x;
+
+    const uint32_t          halves = type == LLM_TYPE_Q6_K ? 2 : 1;
+    const int               groups = type == LLM_TYPE_Q6_K ? 4 : 8;
+    /* groups that 16 bits can hold */
+    const int               narrow = quant_bits(type) == 8 ? 1
+                                     : quant_bits(type) == 6 ? 2
+                                     : quant_bits(type) == 5 ? 4 : 8;
+
+    x = g->x;
+    nb = x->n_blocks;
+    zero = quant_bits(type) == 8 ? -1 : quant_zero(type);
+    ones = _mm256_set1_epi16(1);
+    fd = (const float *) (const void *) scales;
+    min = _mm256_setzero_ps();
+
+    for (m = 0; m < mm; m++) {
+        q[m] = x->q + (row + m) * x->stride;
+        acc[m] = _mm256_setzero_ps();
+    }
+
+    for (b = 0; b < nb; b++) {
+
+        if (plain) {
+            c = codes + b * 512;
+
+            for (part = 0; part < halves; part++) {
+                d[part] = _mm256_load_ps(fd + (b * halves + part) * 16
+                                         + lane);
+            }
+
+            if (quant_has_min(type)) {
+                min = _mm256_load_ps(fd + (nb * 2 + b) * 16 + lane);
+            }
+
+        } else {
+            c = codes + b * quant_code_size(type);
+            quant_scales(type, scales, b, lane, d, &min);
+        }
+
+        c += lane * 4;
+
+        for (part = 0; part < halves; part++) {
+
+            for (m = 0; m < mm; m++) {
+                at = ((row + m) * nb + b) * halves + part;
+                a[m] = zero >= 0 ? _mm256_set1_epi32(x->zero[zero][at])
+                                 : _mm256_setzero_si256();
+                s[m] = _mm256_setzero_si256();
+            }
+
+#pragma GCC unroll 8
+            for (i = 0; i < groups; i++) {
+                w = plain ? quant_group(LLM_TYPE_Q8_0, c,
+                                        (int) part * groups + i)
+                          : quant_group(type, c, (int) part * groups + i);
+
+                for (m = 0; m < mm; m++) {
+                    memcpy(&x4, q[m] + b * LLM_BLOCK
+                                + ((int) part * groups + i) * 4, 4);
+                    v = quant_products(type, w, _mm256_set1_epi32(x4));
+
+                    s[m] = i % narrow ? _mm256_add_epi16(s[m], v) : v;
+
+                    if (i % narrow == narrow - 1) {
+                        a[m] = _mm256_add_epi32(a[m],
+                                            _mm256_madd_epi16(s[m], ones));
+                    }
+                }
+            }
+
+            for (m = 0; m < mm; m++) {
+                f = _mm256_set1_ps(x->d[(row + m) * nb + b]);
+                acc[m] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(a[m]),
+                                         _mm256_mul_ps(d[part], f), acc[m]);
+            }
+        }
+
+        if (quant_has_min(type)) {
+            for (m = 0; m < mm; m++) {
+                f = _mm256_set1_ps(x->sum[(row + m) * nb + b]);
+                acc[m] = _mm256_fmadd_ps(min, f, acc[m]);
+            }
+        }
+    }
+
+    for (m = 0; m < mm; m++) {
+        gemm_store(g, row + m, out, acc[m]);
+    }
+}
+
+
+/* codes of a panel as bytes, then its scales and minima as float32 */
+
+simd_inline void
+quant_unpack(const llm_weight_t *w, uint32_t type, const uint8_t *codes,
+    uint8_t *scratch)
+{
+    int             i;
+    float          *fd;
+    __m256          d[2], m;
+    uint32_t        b, n, lane;
+    const uint8_t  *scales;
+
+    n = w->n_in / LLM_BLOCK;
+    scales = codes + w->codes_size;
+    fd = (float *) (void *) (scratch + n * 512);
+
+    for (b = 0; b < n; b++) {
+        for (lane = 0; lane < LLM_PANEL; lane += 8) {
+
+            quant_scales(type, scales, b, lane, d, &m);
+
+            if (type == LLM_TYPE_Q6_K) {
+                _mm256_store_ps(fd + b * 32 + lane, d[0]);
+                _mm256_store_ps(fd + b * 32 + 16 + lane, d[1]);
+
+            } else {
+                _mm256_store_ps(fd + b * 16 + lane, d[0]);
+            }
+
+            if (quant_has_min(type)) {
+                _mm256_store_ps(fd + (n * 2 + b) * 16 + lane, m);
+            }
+
+#pragma GCC unroll 8
+            for (i = 0; i < 8; i++) {
+                _mm256_store_si256((__m256i *) (scratch + b * 512 + i * 64
+                                                + lane * 4),
+                                   quant_group(type, codes
+                                               + b * quant_code_size(type)
+                                               + lane * 4, i));
+            }
+        }
+    }
+}
+
+
+simd_inline void
+quant_rows(const llm_cpu_gemm_t *g, uint32_t type, int plain,
+    const uint8_t *codes, const uint8_t *scales, uint32_t panel)
+{
+    uint32_t  row, end, lane, out;
+
+    end = g->row + g->n_rows;
+
+    for (lane = 0; lane < LLM_PANEL; lane += 8) {
+
+        out = panel * LLM_PANEL + lane;
+        row = g->row;
+
+        for ( /* void */ ; row + 4 <= end; row += 4) {
+            quant_tile(g, type, plain, codes, scales, out, lane, row, 4);
+        }
+
+        for ( /* void */ ; row < end; row++) {
+            quant_tile(g, type, plain, codes, scales, out, lane, row, 1);
+        }
+    }
+}
+
+
+simd_inline void
+quant_panels(const llm_cpu_gemm_t *g, uint32_t type)
+{
+    size_t          nb;
+    uint32_t        p;
+    const uint8_t  *codes;
+
+    nb = g->w->n_in / LLM_BLOCK;
+
+    for (p = g->panel; p < g->panel + g->n_panels; p++) {
+        codes = g->w->data + p * g->w->panel_size;
+
+        if (g->n_rows <= 4) {
+            quant_rows(g, type, 0, codes, codes + g->w->codes_size, p);
+            continue;
+        }
+
+        quant_unpack(g->w, type, codes, g->scratch);
+        quant_rows(g, type, 1, g->scratch, g->scratch + nb * 512, p);
+    }
+}
+
+
+static void
+quant_gemm(const llm_cpu_gemm_t *g)
+{
+    switch (g->w->type) {
+
+    case LLM_TYPE_Q8_0:
+        quant_panels(g, LLM_TYPE_Q8_0);
+        break;
+
+    case LLM_TYPE_Q4_0:
+        quant_panels(g, LLM_TYPE_Q4_0);
+        break;
+
+    case LLM_TYPE_Q4_1:
+        quant_panels(g, LLM_TYPE_Q4_1);
+        break;
+
+    case LLM_TYPE_Q5_0:
+        quant_panels(g, LLM_TYPE_Q5_0);
+        break;
+
+    case LLM_TYPE_Q5_1:
+        quant_panels(g, LLM_TYPE_Q5_1);
+        break;
+
+    case LLM_TYPE_Q4_K:
+        quant_panels(g, LLM_TYPE_Q4_K);
+        break;
+
+    case LLM_TYPE_Q5_K:
+        quant_panels(g, LLM_TYPE_Q5_K);
+        break;
+
+    default:
+        quant_panels(g, LLM_TYPE_Q6_K);
+    }
+}

@@ -1,0 +1,344 @@
+/*
+ * Attention of up to LLM_ATTN_TILE vectors (rows x query heads of one KV
+ * head) over a range of keys, with the online softmax of arXiv:2205.14135;
+ * written once, included after simd_ops.h.
+ *
+ * Invariant: keys are taken in blocks of LLM_ATTN_BLOCK from the start of
+ * the range; within a block every score, sum and output is computed in an
+ * order that other vectors of the tile do not change.  A block that a vector
+ * does not see changes none of its bits.
+ */
+
+#define ATTN_PAGES    (LLM_ATTN_BLOCK / LLM_KV_PAGE)
+#define ATTN_VECTORS  (LLM_ATTN_BLOCK / VL)
+
+
+/* the pages of one block; those behind the range repeat the first */
+
+typedef struct {
+    const uint16_t  *page[ATTN_PAGES];
+    uint32_t         n_keys;
+} attn_block_t;
+
+
+/*
+ * Scores of mm query vectors from m0 by nv vectors of keys from v0; the
+ * page's K is [head_dim_k][LLM_KV_PAGE].
+ */
+
+simd_inline void
+attn_scores(const llm_cpu_attn_t *a, const attn_block_t *b, uint32_t m0,
+    uint32_t v0, const int mm, const int nv)
+{
+    int              m, v;
+    vf_t             acc[8][4], k, q;
+    uint32_t         d, dk;
+    const float     *x[8];
+    const uint16_t  *p[4];
+
+    dk = a->kv->opts.head_dim_k;
+
+    for (v = 0; v < nv; v++) {
+        p[v] = b->page[(v0 + v) * VL / LLM_KV_PAGE]
+               + (v0 + v) * VL % LLM_KV_PAGE;
+    }
+
+    for (m = 0; m < mm; m++) {
+        x[m] = a->q[m0 + m];
+
+        for (v = 0; v < nv; v++) {
+            acc[m][v] = vf_zero();
+        }
+    }
+
+    for (d = 0; d < dk; d++) {
+        for (v = 0; v < nv; v++) {
+            k = vf_load_f16(p[v] + (size_t) d * LLM_KV_PAGE);
+
+            for (m = 0; m < mm; m++) {
+                q = vf_set1(x[m][d]);
+                acc[m][v] = vf_fma(k, q, acc[m][v]);
+            }
+        }
+    }
+
+    for (m = 0; m < mm; m++) {
+        for (v = 0; v < nv; v++) {
+            vf_store(a->scores + (m0 + m) * LLM_ATTN_BLOCK + (v0 + v) * VL,
+                     vf_mul(acc[m][v], vf_set1(a->scale)));
+        }
+    }
+}
+
+
+/*
+ * Scores of one vector become e^(score - max), its max and sum move on;
+ * returns what its output so far must be multiplied by.
+ */
+
+simd_inline float
+attn_softmax(llm_cpu_attn_t *a, uint32_t m, uint32_t n_keys)
+{
+    vf_t      s[ATTN_VECTORS], inf, top, sum, f;
+    float    *p, max;
+    uint32_t  v, n;
+
+    p = a->scores + m * LLM_ATTN_BLOCK;
+    inf = vf_set1(-INFINITY);
+    top = vf_set1(a->max[m]);
+
+    for (v = 0; v < ATTN_VECTORS; v++) {
+        n = n_keys > v * VL ? llm_min(n_keys - v * VL, VL) : 0;
+        s[v] = vf_first(vf_load(p + v * VL), inf, n);
+        top = vf_max(top, s[v]);
+    }
+
+    max = vf_hmax(top);
+    top = vf_set1(max);
+    sum = vf_zero();
+
+    for (v = 0; v < ATTN_VECTORS; v++) {
+        s[v] = vf_exp(vf_sub(s[v], top));
+        sum = vf_add(sum, s[v]);
+        vf_store(p + v * VL, s[v]);
+    }
+
+    f = vf_exp(vf_sub(vf_set1(a->max[m]), top));
+    vf_store_n(&max, f, 1);
+
+    a->sum[m] = __builtin_fmaf(a->sum[m], max, vf_hsum(sum));
+    vf_store_n(&a->max[m], top, 1);
+
+    return max;
+}
+
+
+/*
+ * Outputs of mm vectors from m0, nv vectors of the head's dimensions from
+ * v0: multiplied by f, then the block's values are added.
+ */
+
+simd_inline void
+attn_values(const llm_cpu_attn_t *a, const attn_block_t *b, const float *f,
+    uint32_t m0, uint32_t v0, const int mm, const int nv)
+{
+    int              m, v;
+    vf_t             acc[8][8], x[8], p;
+    float           *y;
+    size_t           dv;
+    uint32_t         k;
+    const float     *s;
+    const uint16_t  *row;
+
+    dv = a->kv->dv_pad;
+    s = a->scores + m0 * LLM_ATTN_BLOCK;
+    y = a->acc + m0 * dv + v0 * VL;
+
+    for (m = 0; m < mm; m++) {
+        for (v = 0; v < nv; v++) {
+            acc[m][v] = vf_mul(vf_load(y + m * dv + v * VL),
+                               vf_set1(f[m0 + m]));
+        }
+    }
+
+    for (k = 0; k < b->n_keys; k++) {
+        row = b->page[k / LLM_KV_PAGE] + a->kv->k_size
+              + k % LLM_KV_PAGE * dv + v0 * VL;
+
+        for (v = 0; v < nv; v++) {
+            x[v] = vf_load_f16(row + v * VL);
+        }
+
+        for (m = 0; m < mm; m++) {
+            p = vf_set1(s[m * LLM_ATTN_BLOCK + k]);
+
+            for (v = 0; v < nv; v++) {
+                acc[m][v] = vf_fma(p, x[v], acc[m][v]);
+            }
+        }
+    }
+
+    for (m = 0; m < mm; m++) {
+        for (v = 0; v < nv; v++) {
+            vf_store(y + m * dv + v * VL, acc[m][v]);
+        }
+    }
+}
+
+
+/* the shapes that fit the registers: 32 of AVX-512, 16 of AVX2 */
+
+static void
+attn_block_scores(const llm_cpu_attn_t *a, const attn_block_t *b)
+{
+    uint32_t  m, v, n_vectors;
+
+    n_vectors = (b->n_keys + VL - 1) / VL;
+    m = 0;
+
+#if VL == 16
+    for ( /* void */ ; m + 8 <= a->n; m += 8) {
+        for (v = 0; v < n_vectors; v += 2) {
+            attn_scores(a, b, m, v, 8, 2);
+        }
+    }
+
+    for ( /* void */ ; m + 4 <= a->n; m += 4) {
+        attn_scores(a, b, m, 0, 4, 4);
+    }
+#endif
+
+    for ( /* void */ ; m + 2 <= a->n; m += 2) {
+        for (v = 0; v < n_vectors; v += 4) {
+            attn_scores(a, b, m, v, 2, 4);
+        }
+    }
+
+    if (m < a->n) {
+        for (v = 0; v < n_vectors; v += 4) {
+            attn_scores(a, b, m, v, 1, 4);
+        }
+    }
+}
+
+
+static void
+attn_block_values(const llm_cpu_attn_t *a, const attn_block_t *b,
+    const float *f)
+{
+    uint32_t  m, v, n_vectors;
+
+    n_vectors = (uint32_t) (a->kv->dv_pad / VL);
+    m = 0;
+
+#if VL == 16
+    for ( /* void */ ; m + 8 <= a->n; m += 8) {
+        for (v = 0; v + 2 <= n_vectors; v += 2) {
+            attn_values(a, b, f, m, v, 8, 2);
+        }
+
+        if (v < n_vectors) {
+            attn_values(a, b, f, m, v, 8, 1);
+        }
+    }
+#endif
+
+    for ( /* void */ ; m + 2 <= a->n; m += 2) {
+        for (v = 0; v + 4 <= n_vectors; v += 4) {
+            attn_values(a, b, f, m, v, 2, 4);
+        }
+
+        for ( /* void */ ; v < n_vectors; v++) {
+            attn_values(a, b, f, m, v, 2, 1);
+        }
+    }
+
+    if (m < a->n) {
+        for (v = 0; v + 8 <= n_vectors; v += 8) {
+            attn_values(a, b, f, m, v, 1, 8);
+        }
+
+        for ( /* void */ ; v < n_vectors; v++) {
+            attn_values(a, b, f, m, v, 1, 1);
+        }
+    }
+}
+
+
+static void
+simd_attn(llm_cpu_attn_t *a)
+{
+    float         f[LLM_ATTN_TILE];
+    uint32_t      i, m, key, page, seen;
+    attn_block_t  b;
+
+    memset(a->acc, 0, a->n * a->kv->dv_pad * sizeof(float));
+
+    for (m = 0; m < a->n; m++) {
+        a->max[m] = -INFINITY;
+        a->sum[m] = 0;
+    }
+
+    for (key = a->first; key < a->last; key += LLM_ATTN_BLOCK) {
+
+        b.n_keys = llm_min(a->last - key, LLM_ATTN_BLOCK);
+
+        for (i = 0; i < ATTN_PAGES; i++) {
+            page = key + i * LLM_KV_PAGE < a->last
+                   ? key / LLM_KV_PAGE + i : key / LLM_KV_PAGE;
+            b.page[i] = a->base + a->pages[page] * a->kv->page;
+        }
+
+        attn_block_scores(a, &b);
+
+        for (m = 0; m < a->n; m++) {
+
+            if (a->limit[m] <= key) {
+                memset(a->scores + m * LLM_ATTN_BLOCK, 0,
+                       LLM_ATTN_BLOCK * sizeof(float));
+                f[m] = 1;
+                continue;
+            }
+
+            seen = llm_min(a->limit[m] - key, LLM_ATTN_BLOCK);
+            f[m] = attn_softmax(a, m, seen);
+        }
+
+        attn_block_values(a, &b, f);
+    }
+}
+
+
+static void
+simd_attn_merge(llm_cpu_attn_t *a, const llm_cpu_attn_t *b)
+{
+    vf_t          fa, fb, top;
+    float         ea, eb, *y;
+    size_t        i, dv;
+    uint32_t      m;
+    const float  *x;
+
+    dv = a->kv->dv_pad;
+
+    for (m = 0; m < a->n; m++) {
+
+        if (b->limit[m] <= b->first) {
+            continue;
+        }
+
+        top = vf_max(vf_set1(a->max[m]), vf_set1(b->max[m]));
+        fa = vf_exp(vf_sub(vf_set1(a->max[m]), top));
+        fb = vf_exp(vf_sub(vf_set1(b->max[m]), top));
+
+        vf_store_n(&ea, fa, 1);
+        vf_store_n(&eb, fb, 1);
+        vf_store_n(&a->max[m], top, 1);
+        a->sum[m] = __builtin_fmaf(b->sum[m], eb, a->sum[m] * ea);
+
+        y = a->acc + m * dv;
+        x = b->acc + m * dv;
+
+        for (i = 0; i < dv; i += VL) {
+            vf_store(y + i, vf_fma(vf_load(x + i), fb,
+                                   vf_mul(vf_load(y + i), fa)));
+        }
+    }
+}
+
+
+static void
+simd_attn_finish(const llm_cpu_attn_t *a, uint32_t m, float *out)
+{
+    vf_t          sum;
+    uint32_t      i, n, dv;
+    const float  *x;
+
+    dv = a->kv->opts.head_dim_v;
+    x = a->acc + m * a->kv->dv_pad;
+    sum = vf_set1(a->sum[m]);
+
+    for (i = 0; i < dv; i += VL) {
+        n = llm_min(dv - i, VL);
+        vf_store_n(out + i, vf_div(vf_load(x + i), sum), n);
+    }
+}

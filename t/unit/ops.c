@@ -1,0 +1,627 @@
+/*
+ * The CPU backend's products and row operations against the reference, for
+ * every instruction set, type and a table of shapes; and the same bits for
+ * one row and many, one thread and many.
+ *
+ * Bounds.  Where x is rounded, the error of an output is at most the sum of
+ * |w| times half a step of its block (int8: max / 254, bfloat16: |x| / 256);
+ * float32 sums of n terms add n 2^-24 of the sum of |w x|.  x that int8
+ * holds exactly leaves the float32 error alone: this checks the layouts.
+ */
+
+#include "t/unit/ops.h"
+
+#include <string.h>
+
+
+typedef struct {
+    uint32_t      type;
+    uint32_t      scales[2];            /* offsets of binary16 in a block */
+    uint32_t      n_scales;
+} ops_type_t;
+
+static const ops_type_t  types[] = {
+    { LLM_TYPE_F32,  { 0, 0 }, 0 },
+    { LLM_TYPE_F16,  { 0, 0 }, 0 },
+    { LLM_TYPE_BF16, { 0, 0 }, 0 },
+    { LLM_TYPE_Q8_0, { 0, 0 }, 1 },
+    { LLM_TYPE_Q4_0, { 0, 0 }, 1 },
+    { LLM_TYPE_Q4_1, { 0, 2 }, 2 },
+    { LLM_TYPE_Q5_0, { 0, 0 }, 1 },
+    { LLM_TYPE_Q5_1, { 0, 2 }, 2 },
+    { LLM_TYPE_Q4_K, { 0, 2 }, 2 },
+    { LLM_TYPE_Q5_K, { 0, 2 }, 2 },
+    { LLM_TYPE_Q6_K, { 208, 0 }, 1 },
+};
+
+/* outputs, blocks of the type (elements where a block is one), rows */
+static const struct {
+    uint32_t      n_out;
+    uint32_t      n_blocks;
+    uint32_t      n_floats;
+    uint32_t      rows;
+} shapes[] = {
+    { 1, 1, 1, 1 },
+    { 16, 2, 33, 2 },
+    { 7, 3, 100, 3 },
+    { 40, 1, 64, 5 },
+    { 33, 4, 127, 9 },
+    { 100, 5, 96, 17 },
+    { 250, 3, 257, 37 },
+    { 129, 2, 300, 130 },
+};
+
+static const uint32_t  thread_counts[] = { 1, 3 };
+
+
+/* a random matrix of GGUF rows: any codes, scales of modest size */
+
+static uint8_t *
+make_matrix(const ops_type_t *t, uint32_t n_out, uint32_t n_in,
+    uint64_t seed)
+{
+    float      f;
+    size_t     i, size, blocks;
+    uint8_t   *m;
+    uint16_t   h;
+    uint32_t   k;
+
+    size = llm_type_row_size(t->type, n_in);
+    m = ops_alloc(size * n_out);
+
+    if (t->n_scales == 0) {
+        for (i = 0; i < (size_t) n_out * n_in; i++) {
+            f = ops_normal(&seed);
+            h = t->type == LLM_TYPE_F16 ? llm_f32_to_f16(f)
+                                        : llm_f32_to_bf16(f);
+
+            if (t->type == LLM_TYPE_F32) {
+                memcpy(m + i * 4, &f, 4);
+
+            } else {
+                memcpy(m + i * 2, &h, 2);
+            }
+        }
+
+        return m;
+    }
+
+    for (i = 0; i < size * n_out; i++) {
+        m[i] = (uint8_t) ops_random(&seed);
+    }
+
+    blocks = size * n_out / llm_type_block_size(t->type);
+
+    for (i = 0; i < blocks; i++) {
+        for (k = 0; k < t->n_scales; k++) {
+            h = llm_f32_to_f16(0.01f * ops_normal(&seed));
+            memcpy(m + i * llm_type_block_size(t->type) + t->scales[k], &h,
+                   2);
+        }
+    }
+
+    return m;
+}
+
+
+/* x that int8 holds exactly: whole numbers, one of them 127, times 2^-6 */
+
+static void
+make_exact(float *x, size_t n, uint64_t seed)
+{
+    size_t  i;
+
+    for (i = 0; i < n; i++) {
+        x[i] = (float) ((int) (ops_random(&seed) % 255) - 127) / 64.0f;
+
+        if (i % 32 == 17) {
+            x[i] = 127.0f / 64.0f;
+        }
+    }
+}
+
+
+static void
+product(llm_dev_t *dev, uint32_t type, const void *m, const float *bias,
+    const float *x, uint32_t n_out, uint32_t n_in, uint32_t rows,
+    uint32_t step, float *y)
+{
+    uint32_t          row, n;
+    llm_act_t        *ax, *ay;
+    llm_vec_t        *b;
+    llm_batch_t       batch;
+    llm_linear_t      l;
+    llm_weight_t     *w;
+    const llm_ops_t  *o = dev->ops;
+
+    w = o->weight_create(dev, type, n_out, n_in, m, LLM_WEIGHT_LINEAR, NULL);
+    b = bias ? o->vec_create(dev, bias, n_out, NULL) : NULL;
+    ax = ops_act(dev, NULL, rows, n_in);
+    ay = ops_act(dev, NULL, rows, n_out);
+
+    for (row = 0; row < rows; row += n) {
+        n = llm_min(step, rows - row);
+
+        /* y starts as ones where it is added to */
+        l = (llm_linear_t) { w, b, ay, bias != NULL };
+        o->write(dev, ax, 0, n, x + (size_t) row * n_in);
+
+        if (bias) {
+            float  one[300];
+
+            for (size_t i = 0; i < llm_nelems(one); i++) {
+                one[i] = 1;
+            }
+
+            for (uint32_t i = 0; i < n; i++) {
+                o->write(dev, ay, i, 1, one);
+            }
+        }
+
+        ops_begin_rows(dev, &batch, n);
+        o->linear(dev, LLM_ROWS_ALL, ax, &l, 1);
+        o->end(dev, NULL);
+
+        ops_read(dev, ay, y + (size_t) row * n_out, n, n_out);
+    }
+
+    o->act_free(dev, ax);
+    o->act_free(dev, ay);
+    o->vec_free(dev, b);
+    o->weight_free(dev, w);
+}
+
+
+/* the largest error over its bound (see above) */
+
+static double
+worst(const ops_type_t *t, const uint8_t *m, const float *x, const float *y,
+    const float *want, uint32_t n_out, uint32_t n_in, uint32_t rows,
+    int exact)
+{
+    float     *w, max;
+    double     bound, sum, worst, e;
+    uint32_t   i, k, r;
+
+    w = ops_alloc((n_in + 32) * sizeof(float));
+    worst = 0;
+
+    for (i = 0; i < n_out; i++) {
+        llm_dequantize(t->type, m + i * llm_type_row_size(t->type, n_in), w,
+                       n_in);
+
+        for (r = 0; r < rows; r++) {
+            bound = sum = max = 0;
+
+            for (k = 0; k < n_in; k++) {
+                if (k % 32 == 0) {
+                    max = 0;
+                    for (uint32_t j = k; j < llm_min(k + 32, n_in); j++) {
+                        max = fmaxf(max, fabsf(x[(size_t) r * n_in + j]));
+                    }
+                }
+
+                e = fabs((double) w[k] * x[(size_t) r * n_in + k]);
+                sum += e;
+
+                if (t->n_scales) {
+                    bound += fabs(w[k]) * max / 254;
+
+                } else if (t->type == LLM_TYPE_BF16) {
+                    bound += e / 256;
+                }
+            }
+
+            bound = (exact ? 0 : bound) + 1e-6
+                    + (sum + 1) * (n_in + 8) * 6e-8;
+            e = fabs((double) y[(size_t) r * n_out + i]
+                     - want[(size_t) r * n_out + i]);
+            worst = fmax(worst, isfinite(e) ? e / bound : 1e9);
+        }
+    }
+
+    free(w);
+
+    return worst;
+}
+
+
+static void
+test_product(const char *isa, const ops_type_t *t, size_t shape)
+{
+    int         exact;
+    float      *x, *y, *y1, *want, *bias;
+    size_t      ny;
+    double      w[2];
+    uint8_t    *m;
+    uint32_t    n_out, n_in, rows, i, same;
+    llm_dev_t  *dev, *ref;
+
+    rows = shapes[shape].rows;
+    n_out = shapes[shape].n_out;
+    n_in = t->n_scales ? shapes[shape].n_blocks
+                         * (uint32_t) llm_type_block(t->type)
+                       : shapes[shape].n_floats;
+
+    ny = (size_t) rows * n_out;
+    x = ops_alloc((size_t) rows * n_in * sizeof(float));
+    y = ops_alloc(ny * sizeof(float));
+    y1 = ops_alloc(ny * sizeof(float));
+    want = ops_alloc(ny * sizeof(float));
+    bias = ops_alloc(n_out * sizeof(float));
+
+    m = make_matrix(t, n_out, n_in, shape + 1);
+    ops_fill(bias, n_out, 7);
+
+    ref = ops_open(&llm_ops_reference, NULL, 1);
+    same = 1;
+
+    for (exact = 0; exact < 2; exact++) {
+
+        if (exact) {
+            make_exact(x, (size_t) rows * n_in, shape + 40);
+
+        } else {
+            ops_fill(x, (size_t) rows * n_in, shape + 20);
+        }
+
+        product(ref, t->type, m, exact ? bias : NULL, x, n_out, n_in, rows,
+                rows, want);
+
+        for (i = 0; i < llm_nelems(thread_counts); i++) {
+            dev = ops_open(&llm_ops_cpu, isa, thread_counts[i]);
+
+            product(dev, t->type, m, exact ? bias : NULL, x, n_out, n_in,
+                    rows, rows, y);
+
+            if (i == 0) {
+                memcpy(y1, y, ny * sizeof(float));
+                w[exact] = worst(t, m, x, y, want, n_out, n_in, rows, exact);
+            }
+
+            same &= memcmp(y, y1, ny * sizeof(float)) == 0;
+
+            /* the same rows one by one, and in uneven pieces */
+            product(dev, t->type, m, exact ? bias : NULL, x, n_out, n_in,
+                    rows, i ? 7 : 1, y);
+            same &= memcmp(y, y1, ny * sizeof(float)) == 0;
+
+            dev->ops->close(dev);
+        }
+    }
+
+    ok(w[0] <= 1 && w[1] <= 1,
+       "%s: %s [%u, %u] by %u rows is within its bounds (%.2g, %.2g)", isa,
+       llm_type_name(t->type), n_out, n_in, rows, w[0], w[1]);
+    ok(same, "%s: %s [%u, %u]: the same bits for any rows and threads", isa,
+       llm_type_name(t->type), n_out, n_in);
+
+    ref->ops->close(ref);
+    free(x);
+    free(y);
+    free(y1);
+    free(want);
+    free(bias);
+    free(m);
+}
+
+
+/* several outputs of one x, of types that round it differently */
+
+static void
+test_fused(const char *isa)
+{
+    enum { N_IN = 512, ROWS = 21, N = 4 };
+
+    static const uint32_t  kinds[N] = { 3, 8, 10, 1 };
+    static const uint32_t  outs[N] = { 48, 20, 65, 31 };
+
+    int                good;
+    float             *x, *y, *alone;
+    uint8_t           *m[N];
+    uint32_t           i;
+    llm_act_t         *ax, *ay[N];
+    llm_dev_t         *dev;
+    llm_batch_t        batch;
+    llm_linear_t       l[N];
+    llm_weight_t      *w[N];
+    const llm_ops_t   *o = &llm_ops_cpu;
+
+    dev = ops_open(o, isa, 2);
+    x = ops_alloc(ROWS * N_IN * sizeof(float));
+    y = ops_alloc(ROWS * 65 * sizeof(float));
+    alone = ops_alloc(ROWS * 65 * sizeof(float));
+
+    ops_fill(x, ROWS * N_IN, 3);
+    ax = ops_act(dev, x, ROWS, N_IN);
+
+    for (i = 0; i < N; i++) {
+        m[i] = make_matrix(&types[kinds[i]], outs[i], N_IN, i + 9);
+        w[i] = o->weight_create(dev, types[kinds[i]].type, outs[i], N_IN,
+                                m[i], LLM_WEIGHT_LINEAR, NULL);
+        ay[i] = ops_act(dev, NULL, ROWS, outs[i]);
+        l[i] = (llm_linear_t) { w[i], NULL, ay[i], 0 };
+    }
+
+    ops_begin_rows(dev, &batch, ROWS);
+    o->linear(dev, LLM_ROWS_OUT, ax, l, N);
+    o->end(dev, NULL);
+
+    for (i = 0, good = 1; i < N; i++) {
+        ops_read(dev, ay[i], y, ROWS, outs[i]);
+        product(dev, types[kinds[i]].type, m[i], NULL, x, outs[i], N_IN,
+                ROWS, ROWS, alone);
+        good &= memcmp(y, alone, ROWS * outs[i] * sizeof(float)) == 0;
+    }
+
+    ok(good, "%s: four products of one x are what each is alone", isa);
+
+    ops_begin_rows(dev, &batch, ROWS);
+    batch.n_out = 0;
+    o->linear(dev, LLM_ROWS_OUT, ax, l, N);
+    o->end(dev, NULL);
+    ops_read(dev, ay[N - 1], y, ROWS, outs[N - 1]);
+    ok(memcmp(y, alone, ROWS * outs[N - 1] * sizeof(float)) == 0,
+       "%s: no rows wanted, none written", isa);
+
+    for (i = 0; i < N; i++) {
+        o->weight_free(dev, w[i]);
+        o->act_free(dev, ay[i]);
+        free(m[i]);
+    }
+
+    o->act_free(dev, ax);
+    o->close(dev);
+    free(x);
+    free(y);
+    free(alone);
+}
+
+
+typedef struct {
+    float  *norm;
+    float  *residual;
+    float  *silu;
+    float  *gelu;
+    float  *gather;
+} ops_rows_t;
+
+static void
+run_rows(llm_dev_t *dev, const float *x, const float *add, const float *w,
+    uint32_t rows, uint32_t cols, uint32_t step, ops_rows_t *r)
+{
+    size_t            at;
+    uint32_t          row, n, i;
+    uint32_t          order[OPS_MAX_ROWS];
+    llm_act_t        *ax, *aa, *an, *as, *ag, *ay;
+    llm_vec_t        *v;
+    llm_batch_t       b;
+    const llm_ops_t  *o = dev->ops;
+
+    v = o->vec_create(dev, w, cols, NULL);
+    an = ops_act(dev, NULL, rows, cols);
+    as = ops_act(dev, NULL, rows, cols);
+    ag = ops_act(dev, NULL, rows, cols);
+    ay = ops_act(dev, NULL, rows, cols);
+    ax = ops_act(dev, NULL, rows, cols);
+    aa = ops_act(dev, NULL, rows, cols);
+
+    for (row = 0; row < rows; row += n) {
+        n = llm_min(step, rows - row);
+        at = (size_t) row * cols;
+
+        o->write(dev, ax, 0, n, x + at);
+        o->write(dev, aa, 0, n, add + at);
+
+        ops_begin_rows(dev, &b, n);
+
+        for (i = 0; i < n; i += 2) {
+            order[i / 2] = i;
+        }
+
+        b.n_out = (n + 1) / 2;
+        b.out_rows = order;
+
+        o->glu(dev, LLM_GLU_SILU, ax, aa, as);
+        o->glu(dev, LLM_GLU_GELU, ax, aa, ag);
+        o->norm(dev, LLM_ROWS_ALL, ax, aa, v, 1e-6f, an);
+        o->gather(dev, ax, ay);
+        o->end(dev, NULL);
+
+        ops_read(dev, an, r->norm + at, n, cols);
+        ops_read(dev, ax, r->residual + at, n, cols);
+        ops_read(dev, as, r->silu + at, n, cols);
+        ops_read(dev, ag, r->gelu + at, n, cols);
+        ops_read(dev, ay, r->gather + (size_t) (row + 1) / 2 * cols,
+                 b.n_out, cols);
+    }
+
+    o->act_free(dev, ax);
+    o->act_free(dev, aa);
+    o->act_free(dev, an);
+    o->act_free(dev, as);
+    o->act_free(dev, ag);
+    o->act_free(dev, ay);
+    o->vec_free(dev, v);
+}
+
+
+static void
+test_rows(const char *isa, uint32_t cols, uint32_t rows)
+{
+    int           i, same;
+    float        *x, *add, *w, **f;
+    size_t        n, size;
+    double        far;
+    ops_rows_t    r[3];
+    llm_dev_t    *dev, *ref;
+
+    n = (size_t) rows * cols;
+    size = n * sizeof(float);
+    x = ops_alloc(size);
+    add = ops_alloc(size);
+    w = ops_alloc(cols * sizeof(float));
+
+    ops_fill(x, n, cols);
+    ops_fill(add, n, cols + 1);
+    ops_fill(w, cols, cols + 2);
+    x[0] = 100;
+    x[n - 1] = -100;
+
+    for (i = 0; i < 3; i++) {
+        for (f = &r[i].norm; f <= &r[i].gather; f++) {
+            *f = ops_alloc(size);
+        }
+    }
+
+    ref = ops_open(&llm_ops_reference, NULL, 1);
+    run_rows(ref, x, add, w, rows, cols, rows, &r[0]);
+    ref->ops->close(ref);
+
+    dev = ops_open(&llm_ops_cpu, isa, 2);
+    run_rows(dev, x, add, w, rows, cols, rows, &r[1]);
+    /* two at a time: gather takes every second row of either */
+    run_rows(dev, x, add, w, rows, cols, 2, &r[2]);
+    dev->ops->close(dev);
+
+    far = ops_distance(r[1].norm, r[0].norm, n);
+    far = fmax(far, ops_distance(r[1].residual, r[0].residual, n));
+    far = fmax(far, ops_distance(r[1].silu, r[0].silu, n));
+    far = fmax(far, ops_distance(r[1].gelu, r[0].gelu, n));
+    far = fmax(far, ops_distance(r[1].gather, r[0].gather, n));
+
+    /* a few roundings of 2^-24 */
+    ok(far < 1e-6, "%s: norm, silu, gelu, gather of %u x %u: %.2g", isa,
+       rows, cols, far);
+
+    same = memcmp(r[1].norm, r[2].norm, size) == 0
+           && memcmp(r[1].residual, r[2].residual, size) == 0
+           && memcmp(r[1].silu, r[2].silu, size) == 0
+           && memcmp(r[1].gelu, r[2].gelu, size) == 0
+           && memcmp(r[1].gather, r[2].gather, size) == 0;
+    ok(same, "%s: the same bits two rows at a time", isa);
+
+    for (i = 0; i < 3; i++) {
+        for (f = &r[i].norm; f <= &r[i].gather; f++) {
+            free(*f);
+        }
+    }
+
+    free(x);
+    free(add);
+    free(w);
+}
+
+
+static void
+test_embed(const char *isa, const ops_type_t *t)
+{
+    enum { ROWS = 6, VOCAB = 11, COLS = 256 };
+
+    static const int32_t  tokens[ROWS] = { 10, 0, 3, 3, 7, 1 };
+
+    int            good;
+    float          want[COLS];
+    uint8_t       *m;
+    uint32_t       i;
+    llm_act_t     *x;
+    llm_dev_t     *dev;
+    llm_batch_t    b;
+    llm_weight_t  *w;
+
+    m = make_matrix(t, VOCAB, COLS, 5);
+    dev = ops_open(&llm_ops_cpu, isa, 2);
+    x = ops_act(dev, NULL, ROWS, COLS);
+    w = dev->ops->weight_create(dev, t->type, VOCAB, COLS, m,
+                                LLM_WEIGHT_EMBED, NULL);
+
+    ops_begin_rows(dev, &b, ROWS);
+    b.tokens = tokens;
+    dev->ops->embed(dev, w, x);
+    dev->ops->end(dev, NULL);
+
+    for (i = 0, good = 1; i < ROWS; i++) {
+        llm_dequantize(t->type, m + (size_t) tokens[i]
+                                    * llm_type_row_size(t->type, COLS),
+                       want, COLS);
+        good &= memcmp(dev->ops->map(dev, x, i, 1), want, sizeof(want)) == 0;
+    }
+
+    ok(good, "%s: embed %s", isa, llm_type_name(t->type));
+
+    dev->ops->weight_free(dev, w);
+    dev->ops->act_free(dev, x);
+    dev->ops->close(dev);
+    free(m);
+}
+
+
+static void
+test_open(void)
+{
+    char             line[128];
+    llm_err_t        err;
+    llm_dev_t       *dev;
+    llm_dev_opts_t   opts;
+
+    memset(&opts, 0, sizeof(opts));
+    opts.max_tokens = opts.max_seqs = opts.max_pages = 1;
+
+    opts.isa = "vax";
+    is_int(llm_ops_cpu.open(&dev, &opts, &err), LLM_ERROR, "no such set");
+    ok(strstr(err.msg, "\"vax\"") != NULL, "and it is named: %s", err.msg);
+
+    opts.isa = "reference";
+    is_int(llm_ops_cpu.open(&dev, &opts, &err), LLM_OK, "reference opens");
+    ok(dev->ops == &llm_ops_reference, "and brings its own operations");
+    dev->ops->close(dev);
+
+    opts.isa = NULL;
+    opts.threads = 2;
+    is_int(llm_ops_cpu.open(&dev, &opts, &err), LLM_OK, "the best set");
+    dev->ops->describe(dev, line, sizeof(line));
+    ok(line[0], "which is: %s", line);
+    ok(dev->ops->memory_free(dev) > 1 << 20, "memory_free: %zu MiB",
+       dev->ops->memory_free(dev) >> 20);
+    dev->ops->close(dev);
+}
+
+
+int
+main(void)
+{
+    size_t       i, t, s;
+    llm_dev_t   *dev;
+    const char  *isa;
+
+    test_open();
+
+    for (i = 0; i < llm_nelems(ops_isas); i++) {
+
+        isa = ops_isas[i];
+        dev = ops_open(&llm_ops_cpu, isa, 1);
+
+        if (dev == NULL) {
+            skip(isa);
+            continue;
+        }
+
+        dev->ops->close(dev);
+
+        for (t = 0; t < llm_nelems(types); t++) {
+            for (s = 0; s < llm_nelems(shapes); s++) {
+                test_product(isa, &types[t], s);
+            }
+
+            test_embed(isa, &types[t]);
+        }
+
+        test_fused(isa);
+        test_rows(isa, 1, 2);
+        test_rows(isa, 37, 4);
+        test_rows(isa, 256, 18);
+        test_rows(isa, 1032, 100);
+    }
+
+    return done_testing();
+}

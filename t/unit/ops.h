@@ -1,0 +1,169 @@
+/*
+ * What the tests of the operations share: devices of every instruction set
+ * that this CPU has, random numbers, buffers, and one-call steps.
+ */
+
+#ifndef LLM_TEST_OPS_H
+#define LLM_TEST_OPS_H
+
+#include "kernels/kernels.h"
+#include "t/unit/tap.h"
+
+#include <math.h>
+
+#define OPS_MAX_ROWS   600
+#define OPS_MAX_SEQS   8
+#define OPS_MAX_PAGES  256
+
+static const char  *ops_isas[] = { "avx2", "avx512", "amx" };
+
+
+static uint64_t
+ops_random(uint64_t *state)
+{
+    uint64_t  z;
+
+    z = *state += 0x9e3779b97f4a7c15u;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+
+    return z ^ z >> 31;
+}
+
+
+/* about normal: mean 0, deviation 1 */
+
+static float
+ops_normal(uint64_t *state)
+{
+    int    i;
+    float  sum;
+
+    for (i = 0, sum = 0; i < 12; i++) {
+        sum += (float) (ops_random(state) >> 40) / 16777216.0f;
+    }
+
+    return sum - 6.0f;
+}
+
+
+static void
+ops_fill(float *x, size_t n, uint64_t seed)
+{
+    size_t  i;
+
+    for (i = 0; i < n; i++) {
+        x[i] = ops_normal(&seed);
+    }
+}
+
+
+static void *
+ops_alloc(size_t size)
+{
+    void  *p;
+
+    p = calloc(1, size ? size : 1);
+    if (p == NULL) {
+        printf("Bail out! no memory\n");
+        exit(1);
+    }
+
+    return p;
+}
+
+
+/* NULL where the CPU lacks the instruction set */
+
+static llm_dev_t *
+ops_open(const llm_ops_t *ops, const char *isa, uint32_t threads)
+{
+    llm_dev_t       *dev;
+    llm_dev_opts_t   opts;
+
+    memset(&opts, 0, sizeof(opts));
+    opts.threads = threads;
+    opts.index = -1;
+    opts.isa = isa;
+    opts.max_tokens = OPS_MAX_ROWS;
+    opts.max_seqs = OPS_MAX_SEQS;
+    opts.max_pages = OPS_MAX_PAGES;
+
+    return ops->open(&dev, &opts, NULL) == LLM_OK ? dev : NULL;
+}
+
+
+/* rows of src in a buffer of the device */
+
+static llm_act_t *
+ops_act(llm_dev_t *dev, const float *src, uint32_t rows, uint32_t cols)
+{
+    llm_act_t  *a;
+
+    a = dev->ops->act_create(dev, rows, cols, LLM_ACT_RESIDUAL, NULL);
+
+    if (src) {
+        dev->ops->write(dev, a, 0, rows, src);
+    }
+
+    return a;
+}
+
+
+/* a step of n rows that no attention looks at; all of them want logits */
+
+static void
+ops_begin_rows(llm_dev_t *dev, llm_batch_t *b, uint32_t n)
+{
+    uint32_t         i;
+    static uint32_t  rows[OPS_MAX_ROWS], ends[2], len[1], pages[1];
+
+    for (i = 0; i < n; i++) {
+        rows[i] = i;
+    }
+
+    memset(b, 0, sizeof(llm_batch_t));
+    ends[1] = len[0] = n;
+
+    b->n_tokens = n;
+    b->n_seqs = 1;
+    b->n_out = n;
+    b->max_pages = 1;
+    b->pos = rows;
+    b->seq_rows = ends;
+    b->kv_len = len;
+    b->pages = pages;
+    b->out_rows = rows;
+
+    dev->ops->begin(dev, b, NULL);
+}
+
+
+/* the buffer's rows, after end() */
+
+static void
+ops_read(llm_dev_t *dev, const llm_act_t *a, float *dst, uint32_t rows,
+    uint32_t cols)
+{
+    memcpy(dst, dev->ops->map(dev, a, 0, rows),
+           (size_t) rows * cols * sizeof(float));
+}
+
+
+/* root mean square of a - b over that of b */
+
+static inline double
+ops_distance(const float *a, const float *b, size_t n)
+{
+    double  d, s;
+    size_t  i;
+
+    for (i = 0, d = 0, s = 0; i < n; i++) {
+        d += ((double) a[i] - b[i]) * ((double) a[i] - b[i]);
+        s += (double) b[i] * b[i];
+    }
+
+    return s > 0 ? sqrt(d / s) : sqrt(d);
+}
+
+#endif /* LLM_TEST_OPS_H */
