@@ -1,0 +1,395 @@
+#!/bin/bash
+#
+# Everything that is done with a clone: serve, build, test, measure, install.
+# Nothing is written outside the clone but distribution packages (and what
+# "install" is for); nothing is downloaded when nothing is missing.
+
+set -eu
+
+cd "$(dirname "${BASH_SOURCE[0]}")"
+
+ROOT=$PWD
+OBJS=$ROOT/objs
+CC=${CC:-cc}
+JOBS=${JOBS:-$(nproc)}
+
+# Debian's nginx is built with a patched connection structure: a module for
+# it must be built from its own source package's headers.
+DEBIAN_SRC=/usr/share/nginx/src
+
+# package, and the file or command that shows it is there
+BUILD_NEEDS='
+gcc               gcc
+make              make
+libc6-dev         /usr/include/stdio.h
+nginx             nginx
+nginx-dev         /usr/share/nginx/src/configure
+libcjson-dev      /usr/include/cjson/cJSON.h
+libpcre2-dev      /usr/include/pcre2.h
+'
+
+TEST_NEEDS='
+perl              prove
+clang             clang
+libclang-rt-14-dev clang-fuzzer
+python3           python3
+python3-venv      python-venv
+nodejs            node
+npm               npm
+curl              curl
+openssl           openssl
+'
+
+
+usage() {
+    cat << END
+usage: ./build.sh COMMAND
+
+  run      build, then serve the demo model on 127.0.0.1:8080 (LLM_PORT)
+  build    objs/ngx_http_llm_module.so, objs/llm and the CUDA backend
+  test     all tests; "test asan", "test tsan" under a sanitizer
+  bench    the engine's speed alone and over HTTP
+  install  the module into the system's nginx (DESTDIR is honoured)
+  clean    remove what was built
+
+NGINX_SRC=dir builds against that nginx source tree, CC=clang with clang,
+CUDA_HOME and CUBLAS_HOME say where the CUDA toolkit is.
+END
+}
+
+
+say() { printf '%s\n' "build.sh: $*"; }
+
+die() { printf '%s\n' "build.sh: $*" >&2; exit 1; }
+
+
+# ---- what has to be there ----
+
+has() {
+    case $1 in
+        /*)           [ -e "$1" ] ;;
+        clang-fuzzer) command -v clang > /dev/null &&
+                      [ -e "$(clang -print-runtime-dir)/libclang_rt.fuzzer-x86_64.a" ] ||
+                      ls /usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.fuzzer-*.a > /dev/null 2>&1 ;;
+        python-venv)  python3 -c 'import ensurepip, venv' 2> /dev/null ;;
+        nginx)        command -v nginx > /dev/null || [ -x /usr/sbin/nginx ] ;;
+        *)            command -v "$1" > /dev/null ;;
+    esac
+}
+
+
+need() {
+    local missing='' package probe sudo=''
+
+    while read -r package probe; do
+        if [ -n "$package" ] && ! has "$probe"; then
+            missing="$missing $package"
+        fi
+    done <<< "$1"
+
+    [ -n "$missing" ] || return 0
+
+    command -v apt-get > /dev/null || die "please install:$missing"
+
+    if [ "$(id -u)" != 0 ]; then
+        command -v sudo > /dev/null || die "please install (as root):$missing"
+        sudo=sudo
+    fi
+
+    say "installing from the distribution:$missing"
+
+    $sudo apt-get update -q
+    # shellcheck disable=SC2086
+    $sudo env DEBIAN_FRONTEND=noninteractive \
+        apt-get install -q -y --no-install-recommends $missing
+}
+
+
+# ---- build ----
+
+library() {
+    make --no-print-directory -s -j "$JOBS" -f engine/Makefile \
+        OBJS="$1" CC="$CC" SAN="${SAN:-}" LLM_TEST="${LLM_TEST:-}" "${@:2}"
+}
+
+
+# Debian's flags for Debian's nginx; otherwise only what a module needs.
+
+nginx_flags() {
+    local san=''
+
+    [ -z "${SAN:-}" ] || san="-fsanitize=address,undefined -fno-omit-frame-pointer"
+
+    NGX_CONF_FLAGS=(--with-compat)
+
+    if [ -e "$NGINX_SRC/conf_flags" ]; then
+        # shellcheck disable=SC1091
+        . "$NGINX_SRC/conf_flags"
+    fi
+
+    NGX_CONF_FLAGS+=(
+        --with-cc="$CC"
+        --with-cc-opt="-g -O2 -fPIC -fstack-protector-strong -Wformat -Werror=format-security -D_FORTIFY_SOURCE=2 $san${LLM_TEST:+ -DLLM_TEST}"
+        --with-ld-opt="-Wl,-z,relro -Wl,-z,now -fPIC $san"
+        --add-dynamic-module="$ROOT"
+        --builddir="$1/nginx"
+    )
+}
+
+
+# nginx's configure writes a Makefile to where it runs: a folder of links to
+# the source tree, so that the tree stays as it is.
+
+configure() {
+    local objs=$1 links=$1/nginx-src entry stamp
+
+    nginx_flags "$objs"
+
+    stamp="$NGINX_SRC $(stat -c %Y "$NGINX_SRC/src/core/nginx.h" config config.make | tr '\n' ' ') ${NGX_CONF_FLAGS[*]}"
+
+    if [ "$(cat "$objs/nginx.stamp" 2> /dev/null)" = "$stamp" ]; then
+        return
+    fi
+
+    say "configuring with the nginx source in $NGINX_SRC"
+
+    rm -rf "$links" "$objs/nginx" "$objs/nginx.stamp"
+    mkdir -p "$links" "$objs/nginx"
+
+    for entry in "$NGINX_SRC"/*; do
+        case ${entry##*/} in
+            objs|Makefile) ;;
+            *) ln -s "$(readlink -f "$entry")" "$links/" ;;
+        esac
+    done
+
+    if [ -x "$links/configure" ]; then
+        entry=./configure
+    else
+        entry=auto/configure
+    fi
+
+    if ! (cd "$links" && LLM_OBJS=$objs $entry "${NGX_CONF_FLAGS[@]}") \
+        > "$objs/configure.log" 2>&1
+    then
+        tail -n 20 "$objs/configure.log" >&2
+        die "nginx's configure failed, see $objs/configure.log"
+    fi
+
+    printf '%s' "$stamp" > "$objs/nginx.stamp"
+}
+
+
+module() {
+    local objs=$1
+
+    NGINX_SRC=${NGINX_SRC:-$DEBIAN_SRC}
+    [ -d "$NGINX_SRC/src/core" ] || die "no nginx source in $NGINX_SRC"
+    NGINX_SRC=$(cd "$NGINX_SRC" && pwd)
+
+    configure "$objs"
+
+    make --no-print-directory -s -j "$JOBS" -C "$objs/nginx-src" \
+        -f "$objs/nginx/Makefile" modules \
+        SAN="${SAN:-}" LLM_TEST="${LLM_TEST:-}"
+
+    cmp -s "$objs/nginx/ngx_http_llm_module.so" \
+           "$objs/ngx_http_llm_module.so" ||
+        install -m 644 "$objs/nginx/ngx_http_llm_module.so" "$objs/"
+}
+
+
+# The CUDA backend is a shared object of its own: without it the module is
+# the same, and runs on the CPU.
+
+cuda() {
+    local nvcc=${CUDA_HOME:+$CUDA_HOME/bin/}nvcc
+
+    if ! command -v "$nvcc" > /dev/null; then
+        say "no nvcc (CUDA_HOME says where it is): building without CUDA"
+        return
+    fi
+
+    if [ -e kernels/cuda/Makefile ]; then
+        make --no-print-directory -s -j "$JOBS" -f kernels/cuda/Makefile \
+            OBJS="$OBJS" NVCC="$nvcc"
+    fi
+}
+
+
+build() {
+    need "$BUILD_NEEDS"
+
+    mkdir -p "$OBJS"
+
+    library "$OBJS" lib cli
+    module "$OBJS"
+    cuda
+}
+
+
+# ---- run ----
+
+run() {
+    local port=${LLM_PORT:-8080} conf=$ROOT/conf/nginx.conf user=''
+
+    case $port in
+        ''|*[!0-9]*) die "LLM_PORT is not a number: $port" ;;
+    esac
+
+    say "this installs missing packages (nginx, nginx-dev, libcjson-dev," \
+        "libpcre2-dev, gcc, make), builds the module into objs/, and serves" \
+        "models/demo.gguf on 127.0.0.1:$port until you press Ctrl-C"
+
+    build
+
+    mkdir -p "$OBJS/run/logs" "$OBJS/run/temp"
+    ln -sfn "$OBJS" "$OBJS/run/modules"
+
+    if [ "$port" != 8080 ]; then
+        ln -sfn "$ROOT/models" "$OBJS/models"
+        sed "s/127\.0\.0\.1:8080/127.0.0.1:$port/" "$conf" \
+            > "$OBJS/run/nginx.conf"
+        conf=$OBJS/run/nginx.conf
+    fi
+
+    # as root nginx gives its workers to another user, who may not be able to
+    # read this folder
+    [ "$(id -u)" != 0 ] || user="user $(id -un);"
+
+    say "serving; try"
+    cat << END
+
+curl -N http://127.0.0.1:$port/v1/chat/completions -H 'Content-Type: application/json' -d '{"model": "demo", "stream": true, "messages": [{"role": "user", "content": "What is 2 + 2?"}]}'
+
+END
+
+    PATH=$PATH:/usr/sbin exec nginx -p "$OBJS/run/" -c "$conf" \
+        -g "daemon off; $user"
+}
+
+
+# ---- test ----
+
+test_tools() {
+    need "$TEST_NEEDS"
+
+    if ! cmp -s t/requirements.txt .deps/requirements.txt; then
+        rm -rf .deps/venv
+        python3 -m venv .deps/venv
+        .deps/venv/bin/pip install -q --disable-pip-version-check \
+            -r t/requirements.txt
+        cp t/requirements.txt .deps/requirements.txt
+    fi
+
+    if ! cmp -s t/sdk/package-lock.json .deps/node/package-lock.json; then
+        rm -rf .deps/node
+        mkdir -p .deps/node.new
+        cp t/sdk/package.json t/sdk/package-lock.json .deps/node.new/
+        (cd .deps/node.new && npm ci --silent --no-audit --no-fund)
+        mv .deps/node.new .deps/node
+    fi
+}
+
+
+# The fuzz targets need clang whatever the rest is built with.
+
+test_build() {
+    local objs=$1
+
+    library "$objs" lib cli unit load
+
+    if [ "${SAN:-}" != tsan ]; then
+        module "$objs"
+        CC=clang SAN=fuzz library "$OBJS/fuzzing" fuzz
+    fi
+}
+
+
+run_tests() {
+    local tests=(-r t/)
+
+    case $1 in
+        '')
+            build
+            test_tools
+            test_build "$OBJS"
+            export LLM_OBJS=$OBJS
+            ;;
+        asan)
+            build
+            test_tools
+            SAN=asan test_build "$OBJS/asan"
+            export LLM_OBJS=$OBJS/asan LLM_SAN=asan
+            ;;
+        tsan)
+            need "$BUILD_NEEDS$TEST_NEEDS"
+            SAN=tsan test_build "$OBJS/tsan"
+            export LLM_OBJS=$OBJS/tsan LLM_SAN=tsan
+            tests=(t/unit)
+            ;;
+        *)
+            die "unknown kind of test: $1"
+            ;;
+    esac
+
+    export LLM_ROOT=$ROOT
+    export PATH=$PATH:/usr/sbin
+
+    prove -It/lib "${tests[@]}"
+}
+
+
+# ---- bench, install, clean ----
+
+bench() {
+    build
+    test_build_bench
+    exec t/bench/run.sh
+}
+
+
+test_build_bench() {
+    library "$OBJS" load
+}
+
+
+install_module() {
+    local dest=${DESTDIR:-} modules
+
+    build
+
+    modules=$(PATH=$PATH:/usr/sbin nginx -V 2>&1 |
+        sed -n 's/.*--modules-path=\([^ ]*\).*/\1/p')
+    [ -n "$modules" ] || die "this nginx has no folder for modules"
+
+    install -d "$dest$modules" "$dest/usr/local/bin"
+    install -m 644 "$OBJS"/ngx_http_llm_module.so "$dest$modules/"
+
+    if [ -e "$OBJS/llm_cuda.so" ]; then
+        install -m 644 "$OBJS/llm_cuda.so" "$dest$modules/"
+    fi
+
+    install -m 755 "$OBJS/llm" "$dest/usr/local/bin/llm"
+
+    if [ -d "$dest/etc/nginx/modules-enabled" ]; then
+        echo 'load_module modules/ngx_http_llm_module.so;' \
+            > "$dest/etc/nginx/modules-enabled/50-mod-http-llm.conf"
+        say "enabled in /etc/nginx/modules-enabled; now add an llm_model" \
+            "(README.md) and reload nginx"
+    else
+        say "installed; put 'load_module modules/ngx_http_llm_module.so;'" \
+            "first in nginx.conf"
+    fi
+}
+
+
+case ${1:-} in
+    run)     run ;;
+    build)   build ;;
+    test)    run_tests "${2:-}" ;;
+    bench)   bench ;;
+    install) install_module ;;
+    clean)   rm -rf objs .deps ;;
+    *)       usage; [ "${1:-}" = help ] || exit 1 ;;
+esac

@@ -1,0 +1,654 @@
+/*
+ * Content handlers.  llm_api: which endpoint, may it come in, the body, and
+ * off to the engine; what comes back is ngx_http_llm_stream.c's.
+ * llm_health: one answer.
+ */
+
+#include "ngx_http_llm_module.h"
+
+#include <ngx_md5.h>
+
+
+static ngx_http_llm_ctx_t *ngx_http_llm_create_ctx(ngx_http_request_t *r);
+static llm_api_endpoint_t ngx_http_llm_endpoint(ngx_http_request_t *r,
+    ngx_http_llm_loc_conf_t *llcf, llm_str_t *rest);
+static ngx_int_t ngx_http_llm_check_method(ngx_http_request_t *r,
+    const char *methods);
+static void ngx_http_llm_api_conf(ngx_http_llm_ctx_t *ctx,
+    llm_api_conf_t *conf);
+static ngx_int_t ngx_http_llm_models_handler(ngx_http_llm_ctx_t *ctx,
+    llm_str_t *id);
+static ngx_int_t ngx_http_llm_admit(ngx_http_llm_ctx_t *ctx, llm_err_t *err);
+static ngx_int_t ngx_http_llm_no_worker(llm_err_t *err);
+static ngx_int_t ngx_http_llm_refuse(ngx_http_llm_ctx_t *ctx,
+    llm_err_t *err, uint32_t retry_after);
+static void ngx_http_llm_body_handler(ngx_http_request_t *r);
+static ngx_int_t ngx_http_llm_read_body(ngx_http_request_t *r,
+    ngx_str_t *body);
+static ngx_int_t ngx_http_llm_submit(ngx_http_llm_ctx_t *ctx,
+    ngx_str_t *body, llm_err_t *err, uint32_t *retry_after);
+static ngx_int_t ngx_http_llm_set_tenant(ngx_http_llm_ctx_t *ctx,
+    llm_request_t *msg);
+static ngx_int_t ngx_http_llm_set_priority(ngx_http_llm_ctx_t *ctx,
+    llm_request_t *msg);
+static void ngx_http_llm_set_deadlines(ngx_http_llm_ctx_t *ctx,
+    llm_request_t *msg);
+
+
+ngx_int_t
+ngx_http_llm_api_handler(ngx_http_request_t *r)
+{
+    ngx_int_t                 rc;
+    llm_err_t                 err;
+    llm_str_t                 rest;
+    const char               *methods;
+    ngx_http_llm_ctx_t       *ctx;
+    ngx_http_llm_loc_conf_t  *llcf;
+
+    if (r != r->main) {
+        ngx_log_error(NGX_LOG_ERR, r->connection->log, 0,
+                      "\"llm_api\" does not serve subrequests");
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    ctx = ngx_http_llm_create_ctx(r);
+    if (ctx == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    llcf = ngx_http_get_module_loc_conf(r, ngx_http_llm_module);
+
+    ctx->endpoint = ngx_http_llm_endpoint(r, llcf, &rest);
+
+    if (ctx->endpoint == LLM_API_UNKNOWN) {
+        llm_fail_with(&err, 404, "not_found", NULL,
+                      "There is nothing at %.*s.",
+                      (int) ngx_min(r->uri.len, 200), r->uri.data);
+        return ngx_http_llm_refuse(ctx, &err, 0);
+    }
+
+    methods = llm_api_methods(ctx->endpoint);
+
+    rc = ngx_http_llm_check_method(r, methods);
+
+    if (rc == NGX_DECLINED) {
+        llm_fail_with(&err, 405, "method_not_allowed", NULL,
+                      "%.*s is not allowed here, use %s.",
+                      (int) ngx_min(r->method_name.len, 32),
+                      r->method_name.data, methods);
+        return ngx_http_llm_refuse(ctx, &err, 0);
+    }
+
+    if (rc != NGX_OK) {
+        return rc;
+    }
+
+    if (ctx->endpoint == LLM_API_MODELS || ctx->endpoint == LLM_API_MODEL) {
+        return ngx_http_llm_models_handler(ctx, &rest);
+    }
+
+    if (ngx_http_llm_admit(ctx, &err) != NGX_OK) {
+        return ngx_http_llm_refuse(ctx, &err, 1);
+    }
+
+    rc = ngx_http_read_client_request_body(r, ngx_http_llm_body_handler);
+
+    if (rc >= NGX_HTTP_SPECIAL_RESPONSE) {
+        return rc;
+    }
+
+    return NGX_DONE;
+}
+
+
+static ngx_http_llm_ctx_t *
+ngx_http_llm_create_ctx(ngx_http_request_t *r)
+{
+    ngx_http_cleanup_t         *cln;
+    ngx_pool_cleanup_t         *pcln;
+    ngx_http_llm_ctx_t         *ctx;
+    ngx_http_variable_value_t  *id;
+
+    pcln = ngx_pool_cleanup_add(r->pool, sizeof(ngx_http_llm_ctx_t));
+    cln = ngx_http_cleanup_add(r, 0);
+
+    if (pcln == NULL || cln == NULL) {
+        return NULL;
+    }
+
+    ctx = pcln->data;
+    ngx_memzero(ctx, sizeof(ngx_http_llm_ctx_t));
+
+    ctx->request = r;
+    ctx->main = ngx_http_get_module_main_conf(r, ngx_http_llm_module);
+    ctx->conf = ngx_http_get_module_loc_conf(r, ngx_http_llm_module);
+    ctx->slot = NGX_HTTP_LLM_NO_SLOT;
+    ctx->model = -1;
+    ctx->arrival_us = llm_now_us();
+
+    llm_buf_init(&ctx->data[0], 0);
+    llm_buf_init(&ctx->data[1], 0);
+
+    pcln->handler = ngx_http_llm_pool_cleanup;
+    cln->handler = ngx_http_llm_cleanup;
+    cln->data = ctx;
+
+    ngx_http_set_ctx(r, ctx, ngx_http_llm_module);
+
+    /* the same as $request_id, so that all logs of a request agree */
+
+    id = ngx_http_get_indexed_variable(r, ctx->main->request_id);
+    if (id == NULL || id->not_found) {
+        return NULL;
+    }
+
+    ctx->id.len = id->len;
+    ctx->id.data = id->data;
+
+    return ctx;
+}
+
+
+/*
+ * The API's path is what follows the location's prefix.  In an exact, regex
+ * or named location, and after a rewrite to somewhere else, it is what
+ * follows "/v1/", or else the whole path.
+ */
+
+static llm_api_endpoint_t
+ngx_http_llm_endpoint(ngx_http_request_t *r, ngx_http_llm_loc_conf_t *llcf,
+    llm_str_t *rest)
+{
+    u_char                    *p, *last;
+    llm_str_t                  path;
+    ngx_http_core_loc_conf_t  *clcf;
+
+    clcf = ngx_http_get_module_loc_conf(r, ngx_http_core_module);
+
+    p = r->uri.data;
+    last = p + r->uri.len;
+
+    if (llcf->prefix && r->uri.len >= llcf->prefix
+        && ngx_memcmp(p, clcf->name.data, llcf->prefix) == 0)
+    {
+        p += llcf->prefix;
+
+        if (p < last && *p != '/' && p[-1] != '/') {
+            return LLM_API_UNKNOWN;
+        }
+
+    } else {
+        p = ngx_strnstr(r->uri.data, "/v1/", r->uri.len);
+        p = p ? p + 4 : r->uri.data;
+    }
+
+    while (p < last && *p == '/') {
+        p++;
+    }
+
+    path.data = (char *) p;
+    path.len = last - p;
+
+    return llm_api_endpoint(path, rest);
+}
+
+
+/* NGX_DECLINED: Allow is set */
+
+static ngx_int_t
+ngx_http_llm_check_method(ngx_http_request_t *r, const char *methods)
+{
+    if (strstr(methods, "POST") && (r->method & NGX_HTTP_POST)) {
+        return NGX_OK;
+    }
+
+    if (strstr(methods, "GET")
+        && (r->method & (NGX_HTTP_GET|NGX_HTTP_HEAD)))
+    {
+        return NGX_OK;
+    }
+
+    if (ngx_http_llm_add_header(r, "Allow", methods, ngx_strlen(methods))
+        != NGX_OK)
+    {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    return NGX_DECLINED;
+}
+
+
+static void
+ngx_http_llm_api_conf(ngx_http_llm_ctx_t *ctx, llm_api_conf_t *conf)
+{
+    conf->models = ctx->main->api_models;
+    conf->n_models = ctx->main->models.nelts;
+    conf->allowed = ctx->conf->allowed;
+    conf->fallback = ctx->conf->fallback;
+    conf->cap = ctx->conf->max_tokens;
+    conf->id.len = ctx->id.len;
+    conf->id.data = (char *) ctx->id.data;
+    conf->now = ngx_time();
+}
+
+
+static ngx_int_t
+ngx_http_llm_models_handler(ngx_http_llm_ctx_t *ctx, llm_str_t *id)
+{
+    ngx_int_t            rc;
+    llm_buf_t            body;
+    llm_err_t            err;
+    llm_api_conf_t       conf;
+    ngx_http_request_t  *r;
+
+    r = ctx->request;
+
+    rc = ngx_http_discard_request_body(r);
+    if (rc != NGX_OK) {
+        return rc;
+    }
+
+    ngx_http_llm_api_conf(ctx, &conf);
+    llm_buf_init(&body, 0);
+    llm_fail(&err, "No memory is left for this answer.");
+
+    if (ctx->endpoint == LLM_API_MODELS) {
+        rc = llm_api_models_body(&conf, &body);
+
+    } else {
+        rc = llm_api_model_body(&conf, *id, &body, &err);
+    }
+
+    if (rc != LLM_OK) {
+        llm_buf_free(&body);
+        return ngx_http_llm_send_error(r, &err, 0);
+    }
+
+    return ngx_http_llm_send_body(r, NGX_HTTP_OK, &body);
+}
+
+
+/* before the body is read: could any of the location's models take it? */
+
+static ngx_int_t
+ngx_http_llm_admit(ngx_http_llm_ctx_t *ctx, llm_err_t *err)
+{
+    ngx_uint_t              i;
+    ngx_http_llm_worker_t  *w;
+
+    w = ctx->main->worker;
+
+    if (w == NULL) {
+        return ngx_http_llm_no_worker(err);
+    }
+
+    for (i = 0; i < ctx->main->models.nelts; i++) {
+
+        if ((ctx->conf->allowed & ((uint64_t) 1 << i))
+            && llm_client_admits(w->client, i, err) == LLM_OK)
+        {
+            return NGX_OK;
+        }
+    }
+
+    return NGX_ERROR;
+}
+
+
+/* without a master process a reload ends what this configuration serves */
+
+static ngx_int_t
+ngx_http_llm_no_worker(llm_err_t *err)
+{
+    llm_fail_with(err, 503, "server_shutdown", NULL,
+                  "The server is shutting down.");
+
+    return NGX_ERROR;
+}
+
+
+/* an error while the body is still to come: no "100 Continue" for it */
+
+static ngx_int_t
+ngx_http_llm_refuse(ngx_http_llm_ctx_t *ctx, llm_err_t *err,
+    uint32_t retry_after)
+{
+    ngx_int_t            rc;
+    ngx_http_request_t  *r;
+
+    r = ctx->request;
+
+    if (r->headers_in.expect && !r->expect_tested) {
+        r->expect_tested = 1;
+        r->keepalive = 0;
+    }
+
+    rc = ngx_http_discard_request_body(r);
+    if (rc != NGX_OK) {
+        return rc;
+    }
+
+    return ngx_http_llm_send_error(r, err, retry_after);
+}
+
+
+static void
+ngx_http_llm_body_handler(ngx_http_request_t *r)
+{
+    ngx_str_t            body;
+    llm_err_t            err;
+    uint32_t             retry_after;
+    ngx_http_llm_ctx_t  *ctx;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_llm_module);
+
+    if (ngx_http_llm_read_body(r, &body) != NGX_OK) {
+        ngx_http_finalize_request(r, NGX_HTTP_INTERNAL_SERVER_ERROR);
+        return;
+    }
+
+    ngx_memzero(&err, sizeof(llm_err_t));
+    retry_after = 0;
+
+    if (ngx_http_llm_submit(ctx, &body, &err, &retry_after) != NGX_OK) {
+        ngx_http_finalize_request(r,
+                            ngx_http_llm_send_error(r, &err, retry_after));
+        return;
+    }
+
+    ngx_http_llm_wait(ctx);
+}
+
+
+/* one piece in memory, from as many buffers and files as nginx made of it */
+
+static ngx_int_t
+ngx_http_llm_read_body(ngx_http_request_t *r, ngx_str_t *body)
+{
+    off_t         size;
+    u_char       *p;
+    ssize_t       n;
+    ngx_buf_t    *b;
+    ngx_chain_t  *cl;
+
+    body->len = 0;
+    body->data = (u_char *) "";
+
+    if (r->request_body == NULL || r->request_body->bufs == NULL) {
+        return NGX_OK;
+    }
+
+    size = 0;
+
+    for (cl = r->request_body->bufs; cl; cl = cl->next) {
+        size += ngx_buf_size(cl->buf);
+    }
+
+    b = r->request_body->bufs->buf;
+
+    if (r->request_body->bufs->next == NULL && ngx_buf_in_memory(b)) {
+        body->data = b->pos;
+        body->len = size;
+        return NGX_OK;
+    }
+
+    p = ngx_pnalloc(r->pool, size + 1);
+    if (p == NULL) {
+        return NGX_ERROR;
+    }
+
+    body->data = p;
+    body->len = size;
+
+    for (cl = r->request_body->bufs; cl; cl = cl->next) {
+        b = cl->buf;
+        size = ngx_buf_size(b);
+
+        if (ngx_buf_in_memory(b)) {
+            p = ngx_cpymem(p, b->pos, size);
+            continue;
+        }
+
+        n = ngx_read_file(b->file, p, size, b->file_pos);
+        if (n != size) {
+            ngx_log_error(NGX_LOG_CRIT, r->connection->log, 0,
+                          ngx_read_file_n " of a request body in \"%V\" "
+                          "returned %z instead of %O",
+                          &b->file->name, n, size);
+            return NGX_ERROR;
+        }
+
+        p += n;
+    }
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_llm_submit(ngx_http_llm_ctx_t *ctx, ngx_str_t *body, llm_err_t *err,
+    uint32_t *retry_after)
+{
+    ngx_int_t        rc;
+    llm_buf_t        buf;
+    llm_request_t   *msg;
+    llm_api_conf_t   conf;
+
+    if (ctx->main->worker == NULL) {
+        *retry_after = 1;
+        return ngx_http_llm_no_worker(err);
+    }
+
+    ngx_http_llm_api_conf(ctx, &conf);
+    llm_buf_init(&buf, 0);
+
+    rc = NGX_ERROR;
+
+    ctx->api = llm_api_parse(ctx->endpoint, &conf, (char *) body->data,
+                             body->len, &buf, err);
+    if (ctx->api == NULL) {
+        goto done;
+    }
+
+    ctx->stream = llm_api_is_stream(ctx->api);
+    ctx->model = llm_api_model(ctx->api);
+
+    msg = (llm_request_t *) buf.data;
+
+    if (ngx_http_llm_set_tenant(ctx, msg) != NGX_OK
+        || ngx_http_llm_set_priority(ctx, msg) != NGX_OK
+        || ngx_http_llm_take_slot(ctx) != NGX_OK)
+    {
+        llm_fail(err, "No memory is left for this request.");
+        goto done;
+    }
+
+    ngx_http_llm_set_deadlines(ctx, msg);
+
+    msg->head.slot = ctx->slot;
+
+    if (llm_client_submit(ctx->main->worker->client, msg, retry_after, err)
+        != LLM_OK)
+    {
+        ngx_http_llm_free_slot(ctx);
+        goto done;
+    }
+
+    ctx->ticket = msg->head.ticket;
+    rc = NGX_OK;
+
+done:
+
+    llm_buf_free(&buf);
+
+    return rc;
+}
+
+
+/* whom it counts for, and how much of the machine is theirs */
+
+static ngx_int_t
+ngx_http_llm_set_tenant(ngx_http_llm_ctx_t *ctx, llm_request_t *msg)
+{
+    u_char               digest[16];
+    ngx_int_t            weight;
+    ngx_md5_t            md5;
+    ngx_str_t            value;
+    ngx_http_request_t  *r;
+
+    r = ctx->request;
+    msg->tenant = 0;
+    msg->weight = 1000;
+
+    if (ctx->conf->tenant == NULL) {
+        return NGX_OK;
+    }
+
+    if (ngx_http_complex_value(r, ctx->conf->tenant, &ctx->tenant) != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    if (ctx->tenant.len) {
+        ngx_md5_init(&md5);
+        ngx_md5_update(&md5, ctx->tenant.data, ctx->tenant.len);
+        ngx_md5_final(digest, &md5);
+        ngx_memcpy(&msg->tenant, digest, sizeof(uint64_t));
+    }
+
+    if (ctx->conf->weight == NULL) {
+        return NGX_OK;
+    }
+
+    if (ngx_http_complex_value(r, ctx->conf->weight, &value) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    weight = ngx_atofp(value.data, value.len, 3);
+
+    if (weight < 1 || weight > 1000 * 1000) {
+        ngx_log_error(NGX_LOG_WARN, r->connection->log, 0,
+                      "invalid weight \"%V\" of tenant \"%V\", 1 is taken",
+                      &value, &ctx->tenant);
+        return NGX_OK;
+    }
+
+    msg->weight = weight;
+
+    return NGX_OK;
+}
+
+
+/* a request may ask for less than llm_priority gives it, not for more */
+
+static ngx_int_t
+ngx_http_llm_set_priority(ngx_http_llm_ctx_t *ctx, llm_request_t *msg)
+{
+    u_char     *p;
+    ngx_int_t   n, sign;
+    ngx_str_t   value;
+
+    if (ctx->conf->priority == NULL) {
+        return NGX_OK;
+    }
+
+    if (ngx_http_complex_value(ctx->request, ctx->conf->priority, &value)
+        != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    p = value.data;
+    sign = 1;
+
+    if (value.len && *p == '-') {
+        sign = -1;
+        p++;
+    }
+
+    n = value.len ? ngx_atoi(p, value.data + value.len - p) : 0;
+
+    if (n == NGX_ERROR || n > 100) {
+        ngx_log_error(NGX_LOG_WARN, ctx->request->connection->log, 0,
+                      "invalid priority \"%V\", 0 is taken", &value);
+        n = 0;
+    }
+
+    msg->priority = ngx_min(sign * n, msg->priority);
+
+    return NGX_OK;
+}
+
+
+
+
+static void
+ngx_http_llm_set_deadlines(ngx_http_llm_ctx_t *ctx, llm_request_t *msg)
+{
+    msg->arrival_us = ctx->arrival_us;
+    msg->queue_deadline_us = ctx->arrival_us
+                             + (uint64_t) ctx->main->queue_timeout * 1000;
+    msg->deadline_us = 0;
+
+    if (ctx->conf->timeout) {
+        msg->deadline_us = ctx->arrival_us
+                           + (uint64_t) ctx->conf->timeout * 1000;
+    }
+
+    ctx->deadline_us = msg->deadline_us;
+}
+
+
+ngx_int_t
+ngx_http_llm_health_handler(ngx_http_request_t *r)
+{
+    int                        ready;
+    ngx_int_t                  rc;
+    llm_buf_t                  body;
+    llm_err_t                  err;
+    llm_api_conf_t             conf;
+    ngx_http_llm_main_conf_t  *mcf;
+
+    if (ngx_http_llm_check_method(r, "GET, HEAD") != NGX_OK) {
+        llm_fail_with(&err, 405, "method_not_allowed", NULL,
+                      "Use GET or HEAD here.");
+        rc = ngx_http_discard_request_body(r);
+        return rc == NGX_OK ? ngx_http_llm_send_error(r, &err, 0) : rc;
+    }
+
+    rc = ngx_http_discard_request_body(r);
+    if (rc != NGX_OK) {
+        return rc;
+    }
+
+    mcf = ngx_http_get_module_main_conf(r, ngx_http_llm_module);
+
+    ngx_memzero(&conf, sizeof(llm_api_conf_t));
+
+    conf.models = mcf->api_models;
+    conf.n_models = mcf->models.nelts;
+    conf.allowed = ((uint64_t) 1 << mcf->models.nelts) - 1;
+    conf.fallback = -1;
+    conf.cap = -1;
+    conf.now = ngx_time();
+
+    llm_buf_init(&body, 0);
+    ready = 0;
+
+    if (llm_api_health_body(mcf->zone, &conf, &body, &ready) != LLM_OK) {
+        llm_buf_free(&body);
+        llm_fail(&err, "No memory is left for this answer.");
+        return ngx_http_llm_send_error(r, &err, 0);
+    }
+
+    if (!ready
+        && ngx_http_llm_add_header(r, "Retry-After", "1", 1) != NGX_OK)
+    {
+        llm_buf_free(&body);
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    return ngx_http_llm_send_body(r, ready ? NGX_HTTP_OK
+                                           : NGX_HTTP_SERVICE_UNAVAILABLE,
+                                  &body);
+}

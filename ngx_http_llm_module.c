@@ -1,0 +1,346 @@
+/*
+ * nginx serves large language models: the module's directives, contexts and
+ * lifecycle.  What they do stands in the ngx_http_llm_*.c files beside this
+ * one; see ngx_http_llm_module.h.
+ *
+ * There are two modules in the shared object.  ngx_llm_module is of the
+ * core type only because the number of workers, and with it the size of the
+ * shared memory, is not known before the whole configuration is read.
+ */
+
+#include "ngx_http_llm_module.h"
+
+
+static void *ngx_http_llm_create_main_conf(ngx_conf_t *cf);
+static char *ngx_http_llm_init_main_conf(ngx_conf_t *cf, void *conf);
+static ngx_int_t ngx_http_llm_postconfiguration(ngx_conf_t *cf);
+static void *ngx_http_llm_create_loc_conf(ngx_conf_t *cf);
+static char *ngx_http_llm_merge_loc_conf(ngx_conf_t *cf, void *parent,
+    void *child);
+static char *ngx_http_llm_check_size(ngx_conf_t *cf, void *post, void *data);
+static char *ngx_llm_init_conf(ngx_cycle_t *cycle, void *conf);
+
+
+static ngx_conf_num_bounds_t  ngx_http_llm_max_tokens_bounds = {
+    ngx_conf_check_num_bounds, 1, 1 << 24
+};
+
+
+typedef struct {
+    ngx_conf_post_handler_pt     post_handler;
+    size_t                       min;
+} ngx_http_llm_size_min_t;
+
+
+static ngx_http_llm_size_min_t  ngx_http_llm_shared_memory_min = {
+    ngx_http_llm_check_size, 256 * 1024
+};
+
+static ngx_http_llm_size_min_t  ngx_http_llm_stream_buffer_min = {
+    ngx_http_llm_check_size, 4096
+};
+
+
+static ngx_command_t  ngx_http_llm_commands[] = {
+
+    { ngx_string("llm_model"),
+      NGX_HTTP_MAIN_CONF|NGX_CONF_2MORE,
+      ngx_http_llm_model,
+      NGX_HTTP_MAIN_CONF_OFFSET,
+      0,
+      NULL },
+
+    { ngx_string("llm_queue"),
+      NGX_HTTP_MAIN_CONF|NGX_CONF_TAKE12,
+      ngx_http_llm_queue,
+      NGX_HTTP_MAIN_CONF_OFFSET,
+      0,
+      NULL },
+
+    { ngx_string("llm_shared_memory"),
+      NGX_HTTP_MAIN_CONF|NGX_CONF_TAKE1,
+      ngx_conf_set_size_slot,
+      NGX_HTTP_MAIN_CONF_OFFSET,
+      offsetof(ngx_http_llm_main_conf_t, shared_memory),
+      &ngx_http_llm_shared_memory_min },
+
+    { ngx_string("llm_api"),
+      NGX_HTTP_LOC_CONF|NGX_HTTP_LIF_CONF|NGX_CONF_ANY,
+      ngx_http_llm_api,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      0,
+      NULL },
+
+    { ngx_string("llm_health"),
+      NGX_HTTP_LOC_CONF|NGX_CONF_NOARGS,
+      ngx_http_llm_health,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      0,
+      NULL },
+
+    { ngx_string("llm_max_tokens"),
+      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
+      ngx_conf_set_num_slot,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      offsetof(ngx_http_llm_loc_conf_t, max_tokens),
+      &ngx_http_llm_max_tokens_bounds },
+
+    { ngx_string("llm_timeout"),
+      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
+      ngx_conf_set_msec_slot,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      offsetof(ngx_http_llm_loc_conf_t, timeout),
+      NULL },
+
+    { ngx_string("llm_heartbeat"),
+      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
+      ngx_conf_set_msec_slot,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      offsetof(ngx_http_llm_loc_conf_t, heartbeat),
+      NULL },
+
+    { ngx_string("llm_stream_buffer"),
+      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
+      ngx_conf_set_size_slot,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      offsetof(ngx_http_llm_loc_conf_t, stream_buffer),
+      &ngx_http_llm_stream_buffer_min },
+
+    { ngx_string("llm_ignore_client_abort"),
+      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_FLAG,
+      ngx_conf_set_flag_slot,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      offsetof(ngx_http_llm_loc_conf_t, ignore_client_abort),
+      NULL },
+
+    { ngx_string("llm_intercept_errors"),
+      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_FLAG,
+      ngx_conf_set_flag_slot,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      offsetof(ngx_http_llm_loc_conf_t, intercept_errors),
+      NULL },
+
+    { ngx_string("llm_tenant"),
+      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE12,
+      ngx_http_llm_tenant,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      0,
+      NULL },
+
+    { ngx_string("llm_priority"),
+      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
+      ngx_http_set_complex_value_slot,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      offsetof(ngx_http_llm_loc_conf_t, priority),
+      NULL },
+
+      ngx_null_command
+};
+
+
+static ngx_http_module_t  ngx_http_llm_module_ctx = {
+    ngx_http_llm_add_variables,            /* preconfiguration */
+    ngx_http_llm_postconfiguration,        /* postconfiguration */
+
+    ngx_http_llm_create_main_conf,         /* create main configuration */
+    ngx_http_llm_init_main_conf,           /* init main configuration */
+
+    NULL,                                  /* create server configuration */
+    NULL,                                  /* merge server configuration */
+
+    ngx_http_llm_create_loc_conf,          /* create location configuration */
+    ngx_http_llm_merge_loc_conf            /* merge location configuration */
+};
+
+
+ngx_module_t  ngx_http_llm_module = {
+    NGX_MODULE_V1,
+    &ngx_http_llm_module_ctx,              /* module context */
+    ngx_http_llm_commands,                 /* module directives */
+    NGX_HTTP_MODULE,                       /* module type */
+    NULL,                                  /* init master */
+    ngx_http_llm_init_module,              /* init module */
+    ngx_http_llm_init_process,             /* init process */
+    NULL,                                  /* init thread */
+    NULL,                                  /* exit thread */
+    ngx_http_llm_exit_process,             /* exit process */
+    NULL,                                  /* exit master */
+    NGX_MODULE_V1_PADDING
+};
+
+
+static ngx_core_module_t  ngx_llm_module_ctx = {
+    ngx_string("llm"),
+    NULL,
+    ngx_llm_init_conf
+};
+
+
+ngx_module_t  ngx_llm_module = {
+    NGX_MODULE_V1,
+    &ngx_llm_module_ctx,                   /* module context */
+    NULL,                                  /* module directives */
+    NGX_CORE_MODULE,                       /* module type */
+    NULL,                                  /* init master */
+    NULL,                                  /* init module */
+    NULL,                                  /* init process */
+    NULL,                                  /* init thread */
+    NULL,                                  /* exit thread */
+    NULL,                                  /* exit process */
+    NULL,                                  /* exit master */
+    NGX_MODULE_V1_PADDING
+};
+
+
+static void *
+ngx_http_llm_create_main_conf(ngx_conf_t *cf)
+{
+    ngx_http_llm_main_conf_t  *mcf;
+
+    mcf = ngx_pcalloc(cf->pool, sizeof(ngx_http_llm_main_conf_t));
+    if (mcf == NULL) {
+        return NULL;
+    }
+
+    if (ngx_array_init(&mcf->models, cf->pool, 4,
+                       sizeof(ngx_http_llm_model_t))
+        != NGX_OK
+        || ngx_array_init(&mcf->uses, cf->pool, 4,
+                          sizeof(ngx_http_llm_loc_conf_t *))
+           != NGX_OK)
+    {
+        return NULL;
+    }
+
+    mcf->cycle = cf->cycle;
+    mcf->queue = NGX_CONF_UNSET;
+    mcf->queue_timeout = NGX_CONF_UNSET_MSEC;
+    mcf->shared_memory = NGX_CONF_UNSET_SIZE;
+
+    return mcf;
+}
+
+
+static char *
+ngx_http_llm_init_main_conf(ngx_conf_t *cf, void *conf)
+{
+    ngx_http_llm_main_conf_t *mcf = conf;
+
+    char  *rv;
+
+    ngx_conf_init_value(mcf->queue, 64);
+    ngx_conf_init_msec_value(mcf->queue_timeout, 60000);
+    ngx_conf_init_size_value(mcf->shared_memory, 8 * 1024 * 1024);
+
+    rv = ngx_http_llm_check_uses(cf, mcf);
+    if (rv != NGX_CONF_OK || mcf->models.nelts == 0) {
+        return rv;
+    }
+
+    rv = ngx_http_llm_check_models(cf, mcf);
+    if (rv != NGX_CONF_OK) {
+        return rv;
+    }
+
+    return ngx_http_llm_add_zone(cf, mcf);
+}
+
+
+static ngx_int_t
+ngx_http_llm_postconfiguration(ngx_conf_t *cf)
+{
+    ngx_str_t                  name = ngx_string("request_id");
+    ngx_http_llm_main_conf_t  *mcf;
+
+    mcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_llm_module);
+
+    mcf->request_id = ngx_http_get_variable_index(cf, &name);
+
+    return (mcf->request_id == NGX_ERROR) ? NGX_ERROR : NGX_OK;
+}
+
+
+static void *
+ngx_http_llm_create_loc_conf(ngx_conf_t *cf)
+{
+    ngx_http_llm_loc_conf_t  *conf;
+
+    conf = ngx_pcalloc(cf->pool, sizeof(ngx_http_llm_loc_conf_t));
+    if (conf == NULL) {
+        return NULL;
+    }
+
+    conf->max_tokens = NGX_CONF_UNSET;
+    conf->timeout = NGX_CONF_UNSET_MSEC;
+    conf->heartbeat = NGX_CONF_UNSET_MSEC;
+    conf->stream_buffer = NGX_CONF_UNSET_SIZE;
+    conf->ignore_client_abort = NGX_CONF_UNSET;
+    conf->intercept_errors = NGX_CONF_UNSET;
+
+    return conf;
+}
+
+
+static char *
+ngx_http_llm_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
+{
+    ngx_http_llm_loc_conf_t *prev = parent;
+    ngx_http_llm_loc_conf_t *conf = child;
+
+    ngx_http_core_loc_conf_t  *clcf;
+
+    ngx_conf_merge_value(conf->max_tokens, prev->max_tokens, NGX_CONF_UNSET);
+    ngx_conf_merge_msec_value(conf->timeout, prev->timeout, 600000);
+    ngx_conf_merge_msec_value(conf->heartbeat, prev->heartbeat, 15000);
+    ngx_conf_merge_size_value(conf->stream_buffer, prev->stream_buffer,
+                              256 * 1024);
+    ngx_conf_merge_value(conf->ignore_client_abort,
+                         prev->ignore_client_abort, 0);
+    ngx_conf_merge_value(conf->intercept_errors, prev->intercept_errors, 0);
+
+    if (conf->priority == NULL) {
+        conf->priority = prev->priority;
+    }
+
+    if (conf->tenant == NULL) {
+        conf->tenant = prev->tenant;
+        conf->weight = prev->weight;
+    }
+
+    /* "if" and "limit_except" blocks serve what is around them */
+
+    clcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
+
+    if (clcf->noname && !conf->api && prev->api && clcf->handler == NULL) {
+        clcf->handler = ngx_http_llm_api_handler;
+        conf->api = 1;
+        conf->allowed = prev->allowed;
+        conf->fallback = prev->fallback;
+        conf->prefix = prev->prefix;
+    }
+
+    return NGX_CONF_OK;
+}
+
+
+static char *
+ngx_http_llm_check_size(ngx_conf_t *cf, void *post, void *data)
+{
+    size_t                   *size = data;
+    ngx_http_llm_size_min_t  *bound = post;
+
+    if (*size < bound->min) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "value must be at least %uzk", bound->min / 1024);
+        return NGX_CONF_ERROR;
+    }
+
+    return NGX_CONF_OK;
+}
+
+
+static char *
+ngx_llm_init_conf(ngx_cycle_t *cycle, void *conf)
+{
+    return ngx_http_llm_size_zone(cycle);
+}

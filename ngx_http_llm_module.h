@@ -1,0 +1,248 @@
+/*
+ * What the files of the module share: its configuration, the state of a
+ * worker, the state of a request.
+ *
+ *   ngx_http_llm_module.c      directives, contexts, the two modules
+ *   ngx_http_llm_conf.c        llm_model, llm_api, llm_queue and their checks
+ *   ngx_http_llm_process.c     zone, eventfds, engine, worker start and end
+ *   ngx_http_llm_handler.c     content handlers: routing, body, submission
+ *   ngx_http_llm_stream.c      events to output, disconnects, timers
+ *   ngx_http_llm_response.c    whole answers and errors
+ *   ngx_http_llm_variables.c   $llm_...
+ *
+ * Nothing here knows a tensor or JSON: the glue moves bytes between nginx
+ * and engine/llm.h, engine/api/api.h.
+ */
+
+#ifndef NGX_HTTP_LLM_MODULE_H
+#define NGX_HTTP_LLM_MODULE_H
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_event.h>
+#include <ngx_http.h>
+
+#include "engine/api/api.h"
+#include "engine/llm.h"
+
+
+#define NGX_HTTP_LLM_NO_SLOT     ((uint32_t) -1)
+
+
+/* a llm_model directive; memory is the cycle's pool */
+
+typedef struct {
+    ngx_str_t                    name;
+    ngx_str_t                    path;          /* full, NUL-terminated */
+    ngx_str_t                    template_path; /* the same, may be empty */
+    ngx_str_t                    device;        /* NUL-terminated */
+    ngx_array_t                  aliases;       /* ngx_str_t */
+
+    ngx_int_t                    ctx;
+    ngx_int_t                    parallel;
+    ngx_int_t                    threads;
+    ngx_int_t                    batch;
+    ngx_int_t                    max_tokens;
+    size_t                       kv_cache;
+    time_t                       idle;
+
+    unsigned                     lazy:1;
+    unsigned                     is_default:1;
+} ngx_http_llm_model_t;
+
+
+typedef struct ngx_http_llm_ctx_s  ngx_http_llm_ctx_t;
+
+typedef struct {
+    ngx_http_llm_ctx_t          *ctx;           /* NULL: the slot is free */
+    uint32_t                     next;          /* of the free list */
+} ngx_http_llm_slot_t;
+
+
+/* a worker's side; lives from init_process to exit_process */
+
+typedef struct {
+    llm_client_t                *client;
+    llm_engine_t                *engine;        /* worker 0 only */
+    ngx_connection_t            *conn;          /* of the eventfd */
+
+    ngx_http_llm_slot_t         *slots;         /* malloc() */
+    uint32_t                     nslots;
+    uint32_t                     free;
+
+    ngx_queue_t                  live;          /* ctx->live */
+    ngx_queue_t                  dirty;         /* ctx->dirty */
+    ngx_uint_t                   nlive;
+
+    ngx_event_t                  watch;         /* looks for a dead engine */
+    ngx_event_t                  hold;          /* worker 0 while draining */
+    ngx_event_t                  cutoff;        /* before the shutdown timer */
+} ngx_http_llm_worker_t;
+
+
+typedef struct {
+    ngx_array_t                  models;        /* ngx_http_llm_model_t */
+    llm_api_model_t             *api_models;    /* [models.nelts] */
+    ngx_array_t                  uses;          /* ngx_http_llm_loc_conf_t * */
+
+    ngx_int_t                    queue;
+    ngx_msec_t                   queue_timeout;
+    size_t                       shared_memory;
+
+    ngx_int_t                    request_id;    /* index of $request_id */
+
+    ngx_cycle_t                 *cycle;
+    ngx_shm_zone_t              *shm_zone;
+    llm_zone_t                  *zone;
+    uint32_t                     nworkers;
+    int                         *fds;           /* [nworkers + 1], the last
+                                                   one is the engine's */
+    void                        *affinity;      /* cpu_set_t of the master */
+
+    ngx_http_llm_worker_t       *worker;        /* NULL in the master */
+} ngx_http_llm_main_conf_t;
+
+
+typedef struct {
+    ngx_flag_t                   api;
+    uint64_t                     allowed;       /* bit for each model */
+    ngx_int_t                    fallback;      /* index, -1: none */
+    size_t                       prefix;        /* bytes of the URI that are
+                                                   not the API's path */
+    ngx_str_t                   *names;         /* as written, until checked */
+    ngx_uint_t                   nnames;
+    ngx_str_t                    fallback_name;
+    const char                  *directive;     /* llm_api or llm_health */
+    ngx_str_t                    file;
+    ngx_uint_t                   line;
+
+    ngx_int_t                    max_tokens;
+    ngx_msec_t                   timeout;
+    ngx_msec_t                   heartbeat;
+    size_t                       stream_buffer;
+    ngx_flag_t                   ignore_client_abort;
+    ngx_flag_t                   intercept_errors;
+
+    ngx_http_complex_value_t    *tenant;
+    ngx_http_complex_value_t    *weight;
+    ngx_http_complex_value_t    *priority;
+} ngx_http_llm_loc_conf_t;
+
+
+/*
+ * A request.  It lies in r->pool, so that the log phase finds the figures.
+ * Its API object and its place in the engine go with the request's cleanup,
+ * that is as soon as the client is gone; the bytes it sends go with the
+ * pool, because HTTP/2 frames may point to them until then.
+ *
+ * Output alternates between two buffers: data[cur] gathers what comes from
+ * the engine, the other one is on its way to the client.
+ */
+
+struct ngx_http_llm_ctx_s {
+    ngx_http_request_t          *request;
+    ngx_http_llm_main_conf_t    *main;
+    ngx_http_llm_loc_conf_t     *conf;
+
+    llm_api_t                   *api;
+    llm_api_endpoint_t           endpoint;
+    uint64_t                     arrival_us;
+    uint64_t                     deadline_us;
+
+    uint32_t                     slot;
+    uint64_t                     ticket;
+    ngx_queue_t                  live;
+    ngx_queue_t                  dirty;
+
+    llm_buf_t                    data[2];
+    ngx_buf_t                    bufs[2];
+    ngx_uint_t                   cur;
+
+    llm_err_t                   *err;           /* why it failed, if there
+                                                   was memory to say it */
+    uint32_t                     retry_after;
+
+    ngx_event_t                  timer;
+    ngx_msec_t                   last_output;
+
+    ngx_str_t                    id;
+    ngx_str_t                    tenant;
+    ngx_int_t                    model;         /* -1: not resolved yet */
+    llm_api_usage_t              usage;         /* once api is freed */
+
+    unsigned                     stream:1;
+    unsigned                     started:1;     /* START came */
+    unsigned                     ended:1;       /* no event will come */
+    unsigned                     failed:1;      /* before its header went out */
+    unsigned                     is_dirty:1;
+    unsigned                     paused:1;
+};
+
+
+/* ngx_http_llm_conf.c */
+
+char *ngx_http_llm_model(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
+char *ngx_http_llm_api(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
+char *ngx_http_llm_queue(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
+char *ngx_http_llm_health(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
+char *ngx_http_llm_tenant(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
+/* names to indices, once the whole configuration is read */
+char *ngx_http_llm_check_uses(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf);
+char *ngx_http_llm_check_models(ngx_conf_t *cf,
+    ngx_http_llm_main_conf_t *mcf);
+
+/* ngx_http_llm_process.c */
+
+char *ngx_http_llm_add_zone(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf);
+char *ngx_http_llm_size_zone(ngx_cycle_t *cycle);
+ngx_int_t ngx_http_llm_init_module(ngx_cycle_t *cycle);
+ngx_int_t ngx_http_llm_init_process(ngx_cycle_t *cycle);
+void ngx_http_llm_exit_process(ngx_cycle_t *cycle);
+ngx_int_t ngx_http_llm_take_slot(ngx_http_llm_ctx_t *ctx);
+void ngx_http_llm_free_slot(ngx_http_llm_ctx_t *ctx);
+
+/* ngx_http_llm_handler.c */
+
+ngx_int_t ngx_http_llm_api_handler(ngx_http_request_t *r);
+ngx_int_t ngx_http_llm_health_handler(ngx_http_request_t *r);
+
+/* ngx_http_llm_stream.c */
+
+/* the request is submitted: wait for events, watch the client */
+void ngx_http_llm_wait(ngx_http_llm_ctx_t *ctx);
+/* one event of the engine; only gathers, never finalizes */
+void ngx_http_llm_event(void *data, const llm_event_t *ev);
+/* sends what events have left for each dirty request */
+void ngx_http_llm_send_dirty(ngx_http_llm_worker_t *w);
+/* ends the request with an error of our own; it is marked dirty */
+void ngx_http_llm_fail(ngx_http_llm_ctx_t *ctx, int status,
+    const char *code, const char *msg);
+void ngx_http_llm_cleanup(void *data);
+void ngx_http_llm_pool_cleanup(void *data);
+
+/* ngx_http_llm_response.c */
+
+ngx_int_t ngx_http_llm_add_header(ngx_http_request_t *r, const char *name,
+    const char *value, size_t len);
+/* a whole answer from bytes that outlive the request's output */
+ngx_int_t ngx_http_llm_send_json(ngx_http_request_t *r, ngx_uint_t status,
+    u_char *data, size_t len);
+/* the same; frees body, r->pool gets a copy */
+ngx_int_t ngx_http_llm_send_body(ngx_http_request_t *r, ngx_uint_t status,
+    llm_buf_t *body);
+/* an error in OpenAI's shape, or the error_page of its status; the result
+   goes to ngx_http_finalize_request() */
+ngx_int_t ngx_http_llm_send_error(ngx_http_request_t *r, llm_err_t *err,
+    uint32_t retry_after);
+
+/* ngx_http_llm_variables.c */
+
+ngx_int_t ngx_http_llm_add_variables(ngx_conf_t *cf);
+
+
+extern ngx_module_t  ngx_http_llm_module;
+extern ngx_module_t  ngx_llm_module;
+
+
+#endif /* NGX_HTTP_LLM_MODULE_H */
