@@ -1,0 +1,556 @@
+/*
+ * The chain from a row of logits to a token; see sampler.h.  picks.c finds
+ * the best tokens, rows.c passes over whole rows.
+ *
+ * A sampler owns its lists; sampling allocates nothing.
+ */
+
+#include "engine/sample/sampler.h"
+#include "engine/sample/picks.h"
+#include "engine/sample/random.h"
+#include "engine/sample/rows.h"
+
+#include <float.h>
+#include <math.h>
+
+/* below this temperature nothing but the largest logit has a chance */
+#define LLM_GREEDY_BELOW  1e-5f
+
+/* tokens that a share of the mass is first looked for among */
+#define LLM_FIRST_LOOK    64
+
+#define LLM_IN_PROMPT     0x80000000u   /* in llm_sampler_s.seen */
+
+
+struct llm_sampler_s {
+    llm_sampling_t     params;
+    uint32_t           choice;
+    uint32_t           n_vocab;
+    uint64_t           n_generated;
+
+    llm_logit_bias_t  *bias;
+    uint32_t           n_bias;
+
+    /* only with penalties: times generated of each token, and the tokens */
+    uint32_t          *seen;
+    int32_t           *seen_ids;
+    uint32_t           n_seen;
+
+    llm_candidate_t   *top;             /* n_logprobs + 1 */
+};
+
+void
+llm_sampling_default(llm_sampling_t *s)
+{
+    memset(s, 0, sizeof(llm_sampling_t));
+
+    s->temperature = 1;
+    s->top_p = 1;
+    s->typical_p = 1;
+    s->repetition_penalty = 1;
+    s->n_logprobs = -1;
+}
+
+
+static int
+llm_sampler_penalises(const llm_sampling_t *p)
+{
+    return p->repetition_penalty != 1 || p->presence_penalty != 0
+           || p->frequency_penalty != 0;
+}
+
+
+llm_sampler_t *
+llm_sampler_create(const llm_sampling_t *params, uint32_t choice,
+    const llm_logit_bias_t *bias, uint32_t n_bias, uint32_t n_vocab)
+{
+    uint32_t        i;
+    llm_sampler_t  *s;
+
+    s = calloc(1, sizeof(llm_sampler_t));
+    if (s == NULL) {
+        return NULL;
+    }
+
+    s->params = *params;
+    s->choice = choice;
+    s->n_vocab = n_vocab;
+
+    s->top = malloc((size_t) llm_max(params->n_logprobs + 1, 1)
+                    * sizeof(llm_candidate_t));
+    s->bias = malloc(llm_max(n_bias, 1u) * sizeof(llm_logit_bias_t));
+
+    if (s->top == NULL || s->bias == NULL) {
+        llm_sampler_free(s);
+        return NULL;
+    }
+
+    for (i = 0; i < n_bias; i++) {
+        if (bias[i].id >= 0 && (uint32_t) bias[i].id < n_vocab) {
+            s->bias[s->n_bias++] = bias[i];
+        }
+    }
+
+    if (llm_sampler_penalises(params)) {
+
+        /* pages that are never touched cost nothing */
+
+        s->seen = calloc(llm_max(n_vocab, 1u), sizeof(uint32_t));
+        s->seen_ids = malloc(llm_max(n_vocab, 1u) * sizeof(int32_t));
+
+        if (s->seen == NULL || s->seen_ids == NULL) {
+            llm_sampler_free(s);
+            return NULL;
+        }
+    }
+
+    return s;
+}
+
+
+void
+llm_sampler_free(llm_sampler_t *s)
+{
+    if (s == NULL) {
+        return;
+    }
+
+    free(s->bias);
+    free(s->top);
+    free(s->seen);
+    free(s->seen_ids);
+    free(s);
+}
+
+
+/* the token's place among those seen, or NULL where nobody counts */
+
+static uint32_t *
+llm_sampler_mark(llm_sampler_t *s, int32_t id)
+{
+    if (s->seen == NULL || id < 0 || (uint32_t) id >= s->n_vocab) {
+        return NULL;
+    }
+
+    if (s->seen[id] == 0) {
+        s->seen_ids[s->n_seen++] = id;
+    }
+
+    return &s->seen[id];
+}
+
+
+void
+llm_sampler_see_prompt(llm_sampler_t *s, int32_t id)
+{
+    uint32_t  *seen;
+
+    seen = llm_sampler_mark(s, id);
+
+    if (seen) {
+        *seen |= LLM_IN_PROMPT;
+    }
+}
+
+
+void
+llm_sampler_accept(llm_sampler_t *s, int32_t id)
+{
+    uint32_t  *seen;
+
+    s->n_generated++;
+    seen = llm_sampler_mark(s, id);
+
+    if (seen) {
+        (*seen)++;
+    }
+}
+
+
+static int
+llm_sampler_changes(const llm_sampler_t *s, uint32_t n_banned,
+    const uint32_t *mask)
+{
+    return s->n_bias || s->n_seen || n_banned || mask;
+}
+
+
+static void
+llm_sampler_penalise(const llm_sampler_t *s, float *row)
+{
+    float                  l;
+    int32_t                id;
+    uint32_t               i, count;
+    const llm_sampling_t  *p;
+
+    p = &s->params;
+
+    for (i = 0; i < s->n_seen; i++) {
+        id = s->seen_ids[i];
+        count = s->seen[id] & ~LLM_IN_PROMPT;
+        l = row[id];
+
+        if (p->repetition_penalty != 1) {
+            l = (l > 0) ? l / p->repetition_penalty
+                        : l * p->repetition_penalty;
+        }
+
+        if (count) {
+            l -= (float) count * p->frequency_penalty;
+            l -= p->presence_penalty;
+        }
+
+        row[id] = l;
+    }
+}
+
+
+static void
+llm_sampler_mask(const uint32_t *mask, uint32_t n, float *row)
+{
+    uint32_t  i, word;
+
+    for (i = 0; i < n; i++) {
+        word = mask[i / 32];
+
+        if (word == UINT32_MAX && i % 32 == 0 && n - i >= 32) {
+            i += 31;
+            continue;
+        }
+
+        if (!((word >> (i % 32)) & 1)) {
+            row[i] = -INFINITY;
+        }
+    }
+}
+
+
+/* the row as bias, penalties, bans and mask leave it, in the scratch */
+
+static void
+llm_sampler_change(const llm_sampler_t *s, llm_sampler_scratch_t *scratch,
+    const float *logits, const int32_t *banned, uint32_t n_banned,
+    const uint32_t *mask)
+{
+    float     *row;
+    uint32_t   i;
+
+    row = scratch->row;
+    memcpy(row, logits, s->n_vocab * sizeof(float));
+
+    for (i = 0; i < s->n_bias; i++) {
+        row[s->bias[i].id] += s->bias[i].bias;
+    }
+
+    llm_sampler_penalise(s, row);
+
+    if (mask) {
+        llm_sampler_mask(mask, s->n_vocab, row);
+    }
+
+    for (i = 0; i < n_banned; i++) {
+        if (banned[i] >= 0 && (uint32_t) banned[i] < s->n_vocab) {
+            row[banned[i]] = -INFINITY;
+        }
+    }
+}
+
+
+/*
+ * Locally typical sampling (Meister, Pimentel, Wiher, Cotterell, 2022):
+ * the tokens whose surprise is nearest to the entropy, a share of the mass.
+ */
+
+static uint32_t
+llm_sampler_typical(const llm_sampling_t *params, llm_pick_t *p, uint32_t n,
+    double total, const float *row)
+{
+    double    entropy, share;
+    uint32_t  i, kept;
+
+    entropy = 0;
+
+    for (i = 0; i < n; i++) {
+        if (p[i].weight > 0) {
+            share = p[i].weight / total;
+            entropy -= share * log(share);
+        }
+    }
+
+    for (i = 0; i < n; i++) {
+        p[i].key = (p[i].weight > 0)
+                   ? (float) -fabs(-log(p[i].weight / total) - entropy)
+                   : -INFINITY;
+    }
+
+    kept = llm_pick_cut(p, n, params->typical_p * total, 0);
+
+    for (i = 0; i < kept; i++) {
+        p[i].key = row[p[i].id];
+    }
+
+    return kept;
+}
+
+
+/* a share of the whole vocabulary's mass, looked for among the best first */
+
+static uint32_t
+llm_sampler_nucleus(const llm_sampling_t *params, llm_sampler_scratch_t *s,
+    const float *row, uint32_t n, float max, float scale)
+{
+    float     bound;
+    double    need;
+    uint32_t  k, count;
+
+    need = params->top_p * llm_row_sum_exp(row, n, max, scale, NULL);
+
+    for (k = LLM_FIRST_LOOK; /* void */ ; k *= 8) {
+        bound = llm_pick_bound(s, n, k);
+        count = llm_pick_gather(s, row, n, bound);
+
+        if (llm_pick_weigh(s->picks, count, max, scale) >= need
+            || bound == -FLT_MAX)
+        {
+            return llm_pick_cut(s->picks, count, need, 0);
+        }
+    }
+}
+
+
+/* the picks that the cuts leave, weighed; returns their number */
+
+static uint32_t
+llm_sampler_cut(const llm_sampling_t *params, llm_sampler_scratch_t *s,
+    const float *row, uint32_t n, float max, float scale)
+{
+    float     bound;
+    double    total;
+    uint32_t  count, k;
+
+    k = (params->top_k > 0) ? llm_min((uint32_t) params->top_k, n) : 0;
+
+    if (k == 0 && params->min_p <= 0 && params->typical_p >= 1) {
+        return llm_sampler_nucleus(params, s, row, n, max, scale);
+    }
+
+    bound = -FLT_MAX;
+
+    if (params->min_p > 0) {
+        bound = max + (float) (log(params->min_p) / scale);
+        bound = llm_max(llm_min(bound, max), -FLT_MAX);
+    }
+
+    if (k) {
+        bound = llm_max(bound, llm_pick_bound(s, n, k));
+    }
+
+    count = llm_pick_gather(s, row, n, bound);
+
+    if (k && count > k) {
+        count = llm_pick_cut(s->picks, count, k, 1);
+    }
+
+    total = llm_pick_weigh(s->picks, count, max, scale);
+
+    if (params->typical_p < 1) {
+        count = llm_sampler_typical(params, s->picks, count, total, row);
+        total = llm_pick_weigh(s->picks, count, max, scale);
+    }
+
+    if (params->top_p < 1) {
+        count = llm_pick_cut(s->picks, count, params->top_p * total, 0);
+    }
+
+    return count;
+}
+
+
+/* the same over the whole vocabulary, block by block */
+
+static int32_t
+llm_sampler_draw_all(llm_sampler_scratch_t *s, const float *row, uint32_t n,
+    float max, float scale, double u)
+{
+    float     w;
+    double    at, sum;
+    int32_t   last;
+    uint32_t  b, last_block, i, end;
+
+    at = u * llm_row_sum_exp(row, n, max, scale, s->block_sum);
+    sum = 0;
+    last_block = 0;
+
+    for (b = 0; b < llm_row_blocks(n); b++) {
+        if (s->block_sum[b] > 0) {
+            last_block = b;
+
+            if (sum + s->block_sum[b] > at) {
+                break;
+            }
+
+            sum += s->block_sum[b];
+        }
+    }
+
+    i = last_block * LLM_ROW_BLOCK;
+    end = llm_min(i + LLM_ROW_BLOCK, n);
+    last = -1;
+
+    for ( /* void */ ; i < end; i++) {
+        w = llm_row_exp((row[i] - max) * scale);
+
+        if (w > 0) {
+            last = (int32_t) i;
+            sum += w;
+
+            if (sum > at) {
+                break;
+            }
+        }
+    }
+
+    return last;
+}
+
+
+static int32_t
+llm_sampler_choose(const llm_sampler_t *s, llm_sampler_scratch_t *scratch,
+    const float *row, uint32_t best)
+{
+    float                  scale, max;
+    double                 u;
+    uint32_t               count;
+    const llm_sampling_t  *p;
+
+    p = &s->params;
+
+    if (p->temperature < LLM_GREEDY_BELOW || p->top_k == 1) {
+        return (int32_t) best;
+    }
+
+    max = row[best];
+    scale = 1 / p->temperature;
+    u = llm_random(p->seed, s->choice, s->n_generated);
+
+    if (p->top_k <= 0 && p->top_p >= 1 && p->typical_p >= 1 && p->min_p <= 0)
+    {
+        return llm_sampler_draw_all(scratch, row, s->n_vocab, max, scale, u);
+    }
+
+    count = llm_sampler_cut(p, scratch, row, s->n_vocab, max, scale);
+
+    return llm_pick_draw(scratch->picks, count, u);
+}
+
+
+static float
+llm_sampler_logprob(float logit, float max, double log_sum)
+{
+    double  v;
+
+    v = (double) logit - max - log_sum;
+
+    return (float) llm_min(v, 0.0);
+}
+
+
+/* the most likely of the model's own row, best first; returns their number */
+
+static uint32_t
+llm_sampler_top(llm_sampler_t *s, llm_sampler_scratch_t *scratch,
+    const float *logits, float max, double log_sum)
+{
+    uint32_t     i, k, count;
+    llm_pick_t  *p;
+
+    k = llm_min((uint32_t) s->params.n_logprobs, s->n_vocab);
+
+    if (k == 0) {
+        return 0;
+    }
+
+    count = llm_pick_gather(scratch, logits, s->n_vocab,
+                               llm_pick_bound(scratch, s->n_vocab, k));
+    p = scratch->picks;
+
+    if (count > k) {
+        count = llm_pick_cut(p, count, k, 1);
+    }
+
+    llm_pick_sort(p, count);
+
+    for (i = 0; i < count; i++) {
+        s->top[i].id = p[i].id;
+        s->top[i].logprob = llm_sampler_logprob(p[i].key, max, log_sum);
+    }
+
+    return count;
+}
+
+
+int
+llm_sampler_sample(llm_sampler_t *s, llm_sampler_scratch_t *scratch,
+    const float *logits, const int32_t *banned, uint32_t n_banned,
+    const uint32_t *mask, llm_sampled_t *out, llm_err_t *err)
+{
+    float         max;
+    double        log_sum;
+    uint32_t      best, i, n;
+    const float  *row;
+
+    n = s->n_vocab;
+    row = logits;
+    max = 0;
+    log_sum = 0;
+
+    memset(out, 0, sizeof(llm_sampled_t));
+    out->top = s->top;
+
+    if (llm_row_scan(logits, n, scratch->block_max)) {
+        return llm_fail(err, "the model computed logits that are not "
+                        "finite");
+    }
+
+    if (s->params.n_logprobs >= 0) {
+        max = logits[llm_row_argmax(logits, n, scratch->block_max)];
+
+        if (max > -INFINITY) {
+            log_sum = log(llm_row_sum_exp(logits, n, max, 1, NULL));
+            out->n_top = llm_sampler_top(s, scratch, logits, max, log_sum);
+        }
+    }
+
+    if (llm_sampler_changes(s, n_banned, mask)) {
+        llm_sampler_change(s, scratch, logits, banned, n_banned, mask);
+        row = scratch->row;
+        (void) llm_row_scan(row, n, scratch->block_max);
+    }
+
+    best = llm_row_argmax(row, n, scratch->block_max);
+
+    if (row[best] == -INFINITY) {
+        return llm_fail(err, "no token is allowed next");
+    }
+
+    out->id = llm_sampler_choose(s, scratch, row, best);
+
+    if (s->params.n_logprobs < 0) {
+        return LLM_OK;
+    }
+
+    out->logprob = llm_sampler_logprob(logits[out->id], max, log_sum);
+
+    for (i = 0; i < out->n_top; i++) {
+        if (s->top[i].id == out->id) {
+            return LLM_OK;
+        }
+    }
+
+    if (s->params.n_logprobs > 0) {
+        s->top[out->n_top].id = out->id;
+        s->top[out->n_top++].logprob = out->logprob;
+    }
+
+    return LLM_OK;
+}
