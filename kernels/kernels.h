@@ -119,6 +119,7 @@ typedef struct {
     uint32_t     n_kv_heads;
     uint32_t     head_dim_k;
     uint32_t     head_dim_v;
+    uint32_t     n_heads;               /* query heads: sizes scratch */
 } llm_kv_opts_t;
 
 /* y = x W^T (+ bias) (+ y) */

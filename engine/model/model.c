@@ -122,6 +122,19 @@ llm_load_ctx(llm_load_t *l)
 }
 
 
+/* the type of the largest matrices: all layers have a way down */
+
+static uint32_t
+llm_load_weight_type(const llm_gguf_t *g)
+{
+    const llm_gguf_tensor_t  *t;
+
+    t = llm_gguf_find_tensor(g, "blk.0.ffn_down.weight");
+
+    return t ? t->type : LLM_TYPE_F32;
+}
+
+
 static int
 llm_load_device(llm_load_t *l)
 {
@@ -144,6 +157,8 @@ llm_load_device(llm_load_t *l)
     o.max_tokens = m->batch;
     o.max_seqs = m->max_seqs;
     o.max_pages = m->max_pages;
+    o.max_out = m->max_out;
+    o.weight_type = llm_load_weight_type(m->gguf);
 
     if (llm_backend_open(opts->device, opts->backend_dir, &o, &m->dev,
                          l->err) != LLM_OK)
@@ -462,6 +477,7 @@ llm_load_kv(llm_load_t *l)
     o.n_kv_heads = hp->n_kv_heads;
     o.head_dim_k = hp->head_dim_k;
     o.head_dim_v = hp->head_dim_v;
+    o.n_heads = hp->n_heads;
 
     page = m->ops->kv_page_size(m->dev, &o);
     bytes = l->opts->kv_bytes;
