@@ -1,0 +1,143 @@
+/*
+ * Flat values and flat requests as text, for the tests of the wire formats.
+ */
+
+#ifndef LLM_API_DUMP_H
+#define LLM_API_DUMP_H
+
+#include "engine/llm.h"
+
+#include <stdio.h>
+
+
+static inline void
+dump_flat(const llm_flat_t *v, llm_buf_t *out)
+{
+    uint32_t           i;
+    llm_str_t          s;
+    const llm_flat_t  *child;
+
+    switch (v->type) {
+
+    case LLM_FLAT_NULL:
+        llm_buf_adds(out, "null");
+        return;
+
+    case LLM_FLAT_BOOL:
+        llm_buf_adds(out, llm_flat_int(v) ? "true" : "false");
+        return;
+
+    case LLM_FLAT_INT:
+        llm_buf_addf(out, "%lld", (long long) llm_flat_int(v));
+        return;
+
+    case LLM_FLAT_DOUBLE:
+        llm_buf_addf(out, "d%.17g", llm_flat_double(v));
+        return;
+
+    case LLM_FLAT_STRING:
+        s = llm_flat_str(v);
+        llm_buf_addf(out, "'%.*s'", (int) s.len, s.data);
+        return;
+    }
+
+    llm_buf_addc(out, v->type == LLM_FLAT_ARRAY ? '[' : '{');
+
+    child = llm_flat_first(v);
+
+    for (i = 0; child; i++) {
+        if (i) {
+            llm_buf_addc(out, v->type == LLM_FLAT_OBJECT && i % 2 ? ':'
+                                                                  : ',');
+        }
+
+        dump_flat(child, out);
+        child = llm_flat_next(v, child);
+    }
+
+    llm_buf_addc(out, v->type == LLM_FLAT_ARRAY ? ']' : '}');
+}
+
+
+static inline void
+dump_ids(const llm_request_t *r, llm_ref_t ref, llm_buf_t *out)
+{
+    uint32_t        i;
+    const int32_t  *ids;
+
+    ids = llm_ref_data(r, ref);
+    llm_buf_addc(out, '[');
+
+    for (i = 0; i < ref.len; i++) {
+        llm_buf_addf(out, i ? ",%d" : "%d", ids[i]);
+    }
+
+    llm_buf_addc(out, ']');
+}
+
+
+/* every field as " name=value", so that a test can look for one of them */
+
+static inline void
+dump_request(const llm_request_t *r, llm_buf_t *out)
+{
+    uint32_t                 i;
+    const llm_ref_t         *stop;
+    const llm_sampling_t    *s;
+    const llm_logit_bias_t  *bias;
+    const llm_prompt_ref_t  *p;
+
+    s = &r->sampling;
+
+    llm_buf_addf(out, " model=%u kind=%u flags=%u n=%u max=%d min=%d "
+                 "priority=%d salt=%d", r->model, r->kind, r->flags, r->n,
+                 r->max_tokens, r->min_tokens, r->priority, r->salt != 0);
+    llm_buf_addf(out, " temperature=%g top_p=%g min_p=%g typical_p=%g "
+                 "presence=%g frequency=%g repetition=%g top_k=%d "
+                 "logprobs=%d seed=%s%lld", s->temperature, s->top_p,
+                 s->min_p, s->typical_p, s->presence_penalty,
+                 s->frequency_penalty, s->repetition_penalty, s->top_k,
+                 s->n_logprobs, s->has_seed ? "" : "no",
+                 (long long) s->seed);
+
+    llm_buf_adds(out, " stops=[");
+    stop = llm_ref_data(r, r->stops);
+
+    for (i = 0; i < r->stops.len; i++) {
+        llm_buf_addf(out, "'%.*s'", (int) stop[i].len,
+                     (const char *) llm_ref_data(r, stop[i]));
+    }
+
+    llm_buf_adds(out, "] stop_ids=");
+    dump_ids(r, r->stop_ids, out);
+
+    llm_buf_adds(out, " bias=[");
+    bias = llm_ref_data(r, r->logit_bias);
+
+    for (i = 0; i < r->logit_bias.len; i++) {
+        llm_buf_addf(out, "(%d:%g)", bias[i].id, bias[i].bias);
+    }
+
+    llm_buf_adds(out, "] prompts=");
+    p = llm_ref_data(r, r->prompts);
+
+    for (i = 0; i < r->prompts.len; i++) {
+        if (p[i].is_ids) {
+            dump_ids(r, p[i].ref, out);
+
+        } else {
+            llm_buf_addf(out, "'%.*s'", (int) p[i].ref.len,
+                         (const char *) llm_ref_data(r, p[i].ref));
+        }
+    }
+
+    llm_buf_adds(out, " chat=");
+
+    if (r->chat.len) {
+        dump_flat(llm_ref_data(r, r->chat), out);
+    }
+
+    llm_buf_addc(out, ' ');
+}
+
+#endif /* LLM_API_DUMP_H */
