@@ -79,6 +79,10 @@ llm_client_attach(const llm_client_conf_t *conf)
     llm_ring_producer(&c->down, llm_zone_at(z, w->down));
     llm_ring_consumer(&c->up, llm_zone_at(z, w->up));
 
+    if (atomic_exchange(&w->intent, 0)) {
+        atomic_store(&z->suspect, 1);
+    }
+
     atomic_store(&w->pid, (uint32_t) getpid());
     atomic_store(&w->generation, generation);
 

@@ -262,7 +262,7 @@ llm_zone_counts(llm_zone_t *z, uint64_t *seen)
 }
 
 
-void
+int
 llm_zone_clear_counts(llm_zone_t *z, const uint64_t *seen)
 {
     uint32_t  i;
@@ -274,13 +274,15 @@ llm_zone_clear_counts(llm_zone_t *z, const uint64_t *seen)
         if (!atomic_compare_exchange_strong(&z->models[i].inflight, &v,
                                             llm_tagged(llm_tag(v), 0)))
         {
-            return;
+            return LLM_AGAIN;
         }
     }
 
     v = seen[i];
-    (void) atomic_compare_exchange_strong(&z->waiting, &v,
-                                          llm_tagged(llm_tag(v), 0));
+
+    return atomic_compare_exchange_strong(&z->waiting, &v,
+                                          llm_tagged(llm_tag(v), 0))
+           ? LLM_OK : LLM_AGAIN;
 }
 
 

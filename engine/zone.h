@@ -112,6 +112,9 @@ struct llm_zone_s {
     _Atomic uint32_t             epoch;      /* of the engine, from 1 */
     _Atomic uint32_t             attached;   /* there was an engine once */
     _Atomic int32_t              engine_pid; /* 0: none now */
+    /* a worker died between counting in and publishing: the counts may be
+       too large.  Who notices sets it, the engine's audit clears it */
+    _Atomic uint32_t             suspect;
     /* engine: when it last woke up to work; 0 while it sleeps */
     _Atomic uint64_t             busy_since_us;
 
@@ -138,11 +141,12 @@ int llm_zone_has_room(llm_zone_t *z, uint32_t model);
 /* counts one request of this epoch out */
 void llm_zone_release(llm_zone_t *z, uint32_t model, uint32_t epoch);
 /*
- * Sets the counts to nothing if *seen (inflight of each model, then waiting)
- * is still what stands there; see engine_loop.c, llm_engine_audit().
+ * All counts: inflight of each model, then waiting; [LLM_MAX_MODELS + 1].
+ * clear() sets them to nothing if they are still as seen, else LLM_AGAIN;
+ * for the engine, when no request is on its way.
  */
 void llm_zone_counts(llm_zone_t *z, uint64_t *seen);
-void llm_zone_clear_counts(llm_zone_t *z, const uint64_t *seen);
+int llm_zone_clear_counts(llm_zone_t *z, const uint64_t *seen);
 
 /* is there a live process behind the engine's pid? */
 int llm_zone_engine_there(llm_zone_t *z);

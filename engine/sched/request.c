@@ -49,6 +49,7 @@ llm_req_free(llm_req_t *r)
     }
 
     llm_stops_free(&r->stops);
+    free(r->late);
     free(r->banned);
     free(r->seqs);
     free(r->prompts);

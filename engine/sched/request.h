@@ -70,7 +70,8 @@ struct llm_seq_s {
 typedef enum {
     LLM_REQ_NEW = 0,                    /* waits for its model */
     LLM_REQ_PREPARING,                  /* a preparation thread has it */
-    LLM_REQ_SCHEDULED                   /* the scheduler has it */
+    LLM_REQ_SCHEDULED,                  /* its model's scheduler has it */
+    LLM_REQ_DOOMED                      /* waits to tell its error */
 } llm_req_state_t;
 
 struct llm_req_s {
@@ -87,6 +88,8 @@ struct llm_req_s {
 
     llm_err_t            err;           /* status != 0: it has failed */
     uint32_t             retry_after;
+    llm_err_t           *late;          /* owned; the scheduler's verdict while
+                                           a preparation thread has it */
 
     llm_prompt_ids_t    *prompts;
     uint32_t             n_prompts;

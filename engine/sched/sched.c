@@ -767,7 +767,7 @@ llm_sched_add(llm_sched_t *s, llm_req_t *r)
 
 /* the sequences of a request give up all they hold */
 
-static void
+void
 llm_sched_clear(llm_sched_t *s, llm_req_t *r)
 {
     uint32_t    i;

@@ -38,6 +38,7 @@ struct llm_sched_s {
     uint32_t            *out_rows;
     llm_seq_t          **seqs;          /* of the step */
     uint32_t             n_prefill;     /* rows of prompts in it */
+    int                  failed;        /* a request was marked in it */
 
     /* prompt rows that fit the time of a step: [0] alone, [1] beside
        sequences that generate; found by trying */
@@ -53,6 +54,7 @@ void llm_sched_seat(llm_sched_t *s);
 int llm_sched_fork(llm_sched_t *s, llm_seq_t *leader, llm_seq_t *q);
 void llm_sched_commit(llm_sched_t *s, llm_seq_t *q);
 void llm_sched_end_seq(llm_sched_t *s, llm_seq_t *q, llm_finish_t reason);
+void llm_sched_clear(llm_sched_t *s, llm_req_t *r);
 void llm_sched_gauges(llm_sched_t *s);
 
 /* tell.c */

@@ -45,13 +45,48 @@ llm_step_rows(llm_sched_t *s, llm_seq_t *q, uint32_t n)
 }
 
 
+/*
+ * Inside a step a request that fails is only marked, for its sequences may
+ * have rows already; sweep() ends those that are marked.
+ */
+
 static void
-llm_step_fail(llm_sched_t *s, llm_req_t *r, const char *why)
+llm_step_fail(llm_sched_t *s, llm_req_t *r, const llm_err_t *err)
+{
+    llm_req_fail(r, err, 0);
+    s->failed = 1;
+}
+
+
+static void
+llm_step_no_memory(llm_sched_t *s, llm_req_t *r)
 {
     llm_err_t  err;
 
-    (void) llm_fail(&err, "%s", why);
-    llm_sched_fail(s, r, &err, 0);
+    (void) llm_fail(&err, "no memory");
+    llm_step_fail(s, r, &err);
+}
+
+
+static void
+llm_step_sweep(llm_sched_t *s)
+{
+    uint32_t    i;
+    llm_req_t  *r;
+
+    for (i = 0; s->failed && i < s->n_running; /* void */ ) {
+        r = s->running[i]->req;
+
+        if (r->err.status) {
+            llm_sched_fail(s, r, &r->err, 0);
+            i = 0;
+
+        } else {
+            i++;
+        }
+    }
+
+    s->failed = 0;
 }
 
 
@@ -72,7 +107,11 @@ llm_step_decode(llm_sched_t *s)
             continue;
         }
 
-        if (q->req->paused || llm_emit_pending(&q->emit, 0)) {
+        /* not before the first token: others may follow this one */
+
+        if (q->n_gen
+            && (q->req->paused || llm_emit_pending(&q->emit, 0)))
+        {
             if (llm_sched_park(s, q) != LLM_OK) {
                 i++;
             }
@@ -82,14 +121,18 @@ llm_step_decode(llm_sched_t *s)
 
         rc = llm_sched_next_page(s, q);
 
+        if (rc == LLM_AGAIN) {
+            continue;                   /* preempted, no longer here */
+        }
+
         if (rc == LLM_OK) {
             llm_step_rows(s, q, 1);
-            i++;
 
-        } else if (rc == LLM_ERROR) {
-            llm_step_fail(s, q->req, "no memory");
-            i = 0;
+        } else {
+            llm_step_no_memory(s, q->req);
         }
+
+        i++;
     }
 }
 
@@ -245,10 +288,7 @@ llm_step_observe(llm_sched_t *s, llm_seq_t *q, uint64_t now)
 }
 
 
-/*
- * Draws the next token of a sequence and ends it where it ends.  A request
- * that fails is only marked: its sequences may still be in the step.
- */
+/* draws the next token of a sequence and ends it where it ends */
 
 static void
 llm_step_token(llm_sched_t *s, llm_seq_t *q, const float *logits,
@@ -269,15 +309,14 @@ llm_step_token(llm_sched_t *s, llm_seq_t *q, const float *logits,
                            n_banned, NULL, &token, &err)
         != LLM_OK)
     {
-        llm_req_fail(r, &err, 0);
+        llm_step_fail(s, r, &err);
         return;
     }
 
     llm_sampler_accept(q->sampler, token.id);
 
     if (llm_seq_append(q, token.id) != LLM_OK) {
-        (void) llm_fail(&err, "no memory");
-        llm_req_fail(r, &err, 0);
+        llm_step_no_memory(s, r);
         return;
     }
 
@@ -300,8 +339,7 @@ llm_step_token(llm_sched_t *s, llm_seq_t *q, const float *logits,
                        (int32_t) q->n_gen > msg->min_tokens);
 
     if (rc == LLM_ERROR) {
-        (void) llm_fail(&err, "no memory");
-        llm_req_fail(r, &err, 0);
+        llm_step_no_memory(s, r);
 
     } else if (rc == LLM_AGAIN) {
         llm_sched_end_seq(s, q, LLM_FINISH_STOP);
@@ -378,14 +416,6 @@ llm_step_take(llm_sched_t *s, uint64_t now)
 
         llm_step_token(s, q, logits, now);
     }
-
-    for (i = 0; i < s->batch.n_seqs; i++) {
-        q = s->seqs[i];
-
-        if (q->req->err.status) {
-            llm_sched_fail(s, q->req, &q->req->err, 0);
-        }
-    }
 }
 
 
@@ -411,6 +441,7 @@ llm_sched_step(llm_sched_t *s, llm_err_t *err)
     llm_step_prefill(s);
 
     if (s->batch.n_tokens == 0) {
+        llm_step_sweep(s);
         llm_sched_gauges(s);
         return 0;
     }
@@ -426,9 +457,10 @@ llm_sched_step(llm_sched_t *s, llm_err_t *err)
     if (rc != LLM_OK) {
         for (i = 0; i < s->batch.n_seqs; i++) {
             s->seqs[i]->in_batch = 0;
-            llm_sched_fail(s, s->seqs[i]->req, err, 0);
+            llm_step_fail(s, s->seqs[i]->req, err);
         }
 
+        llm_step_sweep(s);
         return LLM_ERROR;
     }
 
@@ -437,6 +469,7 @@ llm_sched_step(llm_sched_t *s, llm_err_t *err)
     }
 
     llm_step_take(s, now);
+    llm_step_sweep(s);
     llm_sched_gauges(s);
 
     return 1;

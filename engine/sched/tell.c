@@ -135,6 +135,8 @@ llm_tell_request(llm_sched_t *s, llm_req_t *r, int *over)
     *over = 0;
 
     if (r->err.status) {
+        llm_sched_clear(s, r);
+
         if (llm_event_error(&r->to, &r->err, r->retry_after) != LLM_OK) {
             return LLM_AGAIN;
         }

@@ -1,0 +1,150 @@
+/*
+ * The engine's threads and what they share.
+ *
+ *   scheduler     one: takes messages from the workers' rings, steps the
+ *                 models, writes events; owns everything below unless said
+ *   preparation   two: from a request's message to tokens and samplers
+ *   loaders       one for each model that is loading
+ *
+ * Requests travel between scheduler and preparation by two lists under one
+ * mutex.  A loader fills its llm_served_t and says `loaded`; nobody else
+ * touches those fields meanwhile.
+ */
+
+#ifndef LLM_ENGINE_INTERNAL_H
+#define LLM_ENGINE_INTERNAL_H
+
+#include <pthread.h>
+
+#include "engine/model/model.h"
+#include "engine/sched/sched.h"
+#include "engine/text/chat.h"
+
+#define LLM_ENGINE_PREPARERS  2
+
+/* messages of requests that are in the engine, in bytes, all together */
+#define LLM_ENGINE_MAX_BYTES  ((size_t) 512 << 20)
+
+/* a first-in, first-out list through llm_req_t.job_next */
+typedef struct {
+    llm_req_t           *first;
+    llm_req_t          **last;
+} llm_jobs_t;
+
+/* one model of the configuration */
+typedef struct {
+    llm_engine_t        *engine;
+    uint32_t             index;
+    llm_engine_model_t   conf;          /* strings owned */
+    llm_model_state_t    state;
+
+    pthread_t            loader;
+    /* loader sets it with release when all below is there */
+    _Atomic int          loaded;
+    int                  cancel;        /* atomic: scheduler sets, loader and
+                                           llm_model_load() read; relaxed */
+
+    llm_model_t         *model;
+    llm_vocab_t         *vocab;
+    llm_chat_t          *chat;          /* NULL: see chat_err */
+    llm_err_t            chat_err;
+    llm_err_t            load_err;      /* status 0: it is loaded */
+    llm_runner_t         runner;
+
+    llm_sched_t         *sched;
+    llm_jobs_t           held;          /* requests that wait for the load */
+    uint32_t             n_reqs;
+    uint32_t             n_failed_steps;
+    int                  unsaid;        /* events wait for room */
+    uint64_t             used_us;       /* when the last request ended */
+    double               request_us;    /* how long requests take, about */
+} llm_served_t;
+
+/* one worker */
+typedef struct {
+    llm_port_t           port;          /* events, up */
+    llm_ring_t           down;
+    llm_req_t          **slots;         /* live requests */
+    uint32_t             n_slots;
+    uint32_t             n_live;
+} llm_peer_t;
+
+struct llm_engine_s {
+    llm_zone_t          *zone;
+    uint32_t             epoch;
+    int                  fd;
+    const char          *backend_dir;   /* owned */
+    llm_log_pt           log;
+    void                *log_data;
+
+    _Atomic int          stop;          /* set by stop(), read by all */
+
+    llm_served_t        *models;
+    uint32_t             n_models;
+    llm_peer_t          *peers;
+    uint32_t             n_peers;
+
+    pthread_t            scheduler;
+    pthread_t            preparers[LLM_ENGINE_PREPARERS];
+    uint32_t             n_preparers;
+
+    pthread_mutex_t      lock;          /* of the next four */
+    pthread_cond_t       work;
+    llm_jobs_t           to_prepare;
+    llm_jobs_t           prepared;
+    int                  quit;
+
+    llm_req_t           *live;          /* all requests */
+    uint32_t             n_live;
+    size_t               n_bytes;       /* of their messages */
+    uint64_t             serial;
+    llm_jobs_t           doomed;        /* errors that wait for room */
+    uint64_t             check_us;      /* when to look at the clocks again */
+};
+
+void llm_jobs_init(llm_jobs_t *j);
+void llm_jobs_add(llm_jobs_t *j, llm_req_t *r);
+llm_req_t *llm_jobs_take(llm_jobs_t *j);
+/* all of from goes behind to */
+void llm_jobs_move(llm_jobs_t *to, llm_jobs_t *from);
+void llm_jobs_remove(llm_jobs_t *j, llm_req_t *r);
+
+/* engine.c */
+void llm_engine_log(llm_engine_t *e, int level, const char *fmt, ...)
+    llm_printf_like(3, 4);
+/* wakes the scheduler if it sleeps; from any thread */
+void llm_engine_wake(llm_engine_t *e);
+/* a thread with signals blocked and free of the process's CPU affinity */
+int llm_engine_thread(pthread_t *t, void *(*main)(void *), void *arg);
+
+/* ends the preparation threads */
+void llm_engine_quit(llm_engine_t *e);
+
+/* engine_prep.c */
+void *llm_engine_prepare_main(void *engine);
+
+/* engine_load.c */
+int llm_served_load(llm_served_t *m);
+/* takes the loader's result over: state READY or FAILED */
+void llm_served_loaded(llm_served_t *m);
+/* waits for the loader, if any; state IDLE */
+void llm_served_unload(llm_served_t *m);
+/* the device is broken: all requests fail with load_err, state FAILED */
+void llm_served_break(llm_served_t *m);
+
+/* engine_loop.c */
+void *llm_engine_main(void *engine);
+
+/* engine_reqs.c */
+void llm_engine_accept(llm_engine_t *e, llm_peer_t *p,
+    const llm_request_t *msg);
+void llm_engine_prepare(llm_engine_t *e, llm_req_t *r);
+void llm_engine_prepared(llm_engine_t *e, llm_req_t *r);
+void llm_engine_ended(void *engine, llm_req_t *r);
+void llm_engine_cancel(llm_engine_t *e, llm_req_t *r);
+void llm_engine_fail(llm_engine_t *e, llm_req_t *r, const llm_err_t *err,
+    uint32_t retry_after);
+int llm_engine_tell_doomed(llm_engine_t *e);
+uint32_t llm_engine_retry_after(const llm_served_t *m);
+
+#endif /* LLM_ENGINE_INTERNAL_H */

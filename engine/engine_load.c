@@ -1,0 +1,403 @@
+/*
+ * Loading and unloading of a model; see engine_internal.h.
+ */
+
+#include "engine/engine_internal.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#define LLM_TEMPLATE_MAX  (4u << 20)    /* bytes of a template file */
+#define LLM_DEFAULT_CHUNK 512           /* prompt rows of a step */
+
+
+int
+llm_model_file_check(const char *path, llm_err_t *err)
+{
+    int            rc;
+    llm_gguf_t    *g;
+    llm_hparams_t  hp;
+
+    g = llm_gguf_open(path, err);
+    if (g == NULL) {
+        return LLM_ERROR;
+    }
+
+    rc = llm_model_check(g, &hp, err);
+    llm_gguf_close(g);
+
+    return rc;
+}
+
+
+static int
+llm_runner_forward(void *data, const llm_batch_t *b, llm_err_t *err)
+{
+    return llm_model_forward(data, b, err);
+}
+
+
+static const float *
+llm_runner_logits(void *data, uint32_t i)
+{
+    return llm_model_logits(data, i);
+}
+
+
+static void
+llm_runner_copy(void *data, uint32_t src, uint32_t dst)
+{
+    llm_model_copy_page(data, src, dst);
+}
+
+
+static void
+llm_served_progress(void *data, int permille)
+{
+    llm_served_t  *m = data;
+
+    llm_zone_set(m->engine->zone->models[m->index].permille,
+                 (uint32_t) permille);
+}
+
+
+static char *
+llm_read_template(const char *path, size_t *len, llm_err_t *err)
+{
+    FILE       *f;
+    char        buf[4096];
+    size_t      n;
+    llm_buf_t   b;
+
+    f = fopen(path, "re");
+    if (f == NULL) {
+        (void) llm_fail(err, "%s: %s", path, strerror(errno));
+        return NULL;
+    }
+
+    llm_buf_init(&b, LLM_TEMPLATE_MAX);
+    (void) llm_buf_add(&b, "", 0);
+
+    while ((n = fread(buf, 1, sizeof(buf), f)) > 0) {
+        if (llm_buf_add(&b, buf, n) != LLM_OK) {
+            break;
+        }
+    }
+
+    if (ferror(f) || b.failed) {
+        (void) llm_fail(err, "%s: %s", path, b.failed
+                        ? "too long for a template" : "cannot be read");
+        llm_buf_free(&b);
+    }
+
+    fclose(f);
+    *len = b.len;
+
+    return b.data;
+}
+
+
+/* without a template the model still completes text: chat_err says why */
+
+static void
+llm_served_template(llm_served_t *m, const llm_gguf_t *g)
+{
+    int         rc;
+    char       *text;
+    size_t      len;
+    llm_str_t   src, bos, eos;
+
+    text = NULL;
+    m->chat_err.status = 0;
+
+    if (m->conf.template_path) {
+        text = llm_read_template(m->conf.template_path, &len, &m->chat_err);
+        if (text == NULL) {
+            return;
+        }
+
+        src.data = text;
+        src.len = len;
+
+    } else {
+        rc = llm_gguf_get_str(g, "tokenizer.chat_template", &src,
+                              &m->chat_err);
+
+        if (rc == LLM_AGAIN) {
+            (void) llm_fail_with(&m->chat_err, 400, "no_chat_template",
+                                 "model", "this model has no chat template; "
+                                 "use completions");
+        }
+
+        if (rc != LLM_OK) {
+            return;
+        }
+    }
+
+    bos = llm_vocab_bytes(m->vocab, llm_vocab_bos(m->vocab));
+    eos = llm_vocab_bytes(m->vocab, llm_vocab_eos(m->vocab));
+
+    m->chat = llm_chat_create(src, bos, eos, &m->chat_err);
+    free(text);
+}
+
+
+static int
+llm_served_read(llm_served_t *m)
+{
+    llm_err_t         *err;
+    llm_runner_t      *run;
+    llm_engine_t      *e;
+    llm_model_opts_t   opts;
+
+    e = m->engine;
+    err = &m->load_err;
+
+    memset(&opts, 0, sizeof(opts));
+
+    opts.device = m->conf.device;
+    opts.backend_dir = e->backend_dir;
+    opts.threads = m->conf.threads;
+    opts.ctx = m->conf.ctx;
+    opts.max_seqs = m->conf.parallel;
+    opts.kv_bytes = m->conf.kv_cache;
+    opts.log = e->log;
+    opts.log_data = e->log_data;
+    opts.progress = llm_served_progress;
+    opts.progress_data = m;
+    opts.cancel = &m->cancel;
+
+    /* all that generate and some of a prompt always fit in a step */
+
+    opts.batch = llm_max(m->conf.batch ? m->conf.batch : LLM_DEFAULT_CHUNK,
+                         m->conf.parallel + LLM_KV_PAGE);
+
+    m->model = llm_model_load(m->conf.path, &opts, err);
+    if (m->model == NULL) {
+        return LLM_ERROR;
+    }
+
+    m->vocab = llm_vocab_load(llm_model_gguf(m->model), err);
+    if (m->vocab == NULL) {
+        return LLM_ERROR;
+    }
+
+    llm_served_template(m, llm_model_gguf(m->model));
+
+    run = &m->runner;
+    run->data = m->model;
+    run->n_vocab = llm_model_hparams(m->model)->n_vocab;
+    run->batch = llm_model_batch(m->model);
+    run->chunk = llm_min(m->conf.batch ? m->conf.batch : LLM_DEFAULT_CHUNK,
+                         run->batch);
+    run->max_seqs = llm_min(m->conf.parallel, llm_model_max_seqs(m->model));
+    run->n_pages = llm_model_n_pages(m->model);
+    run->ctx = llm_min(llm_model_ctx(m->model), run->n_pages * LLM_KV_PAGE);
+    run->forward = llm_runner_forward;
+    run->logits = llm_runner_logits;
+    run->copy_page = llm_runner_copy;
+
+    return LLM_OK;
+}
+
+
+static void *
+llm_served_load_main(void *data)
+{
+    llm_served_t  *m = data;
+
+    if (llm_served_read(m) != LLM_OK && m->load_err.status == 0) {
+        (void) llm_fail(&m->load_err, "%s: could not be loaded",
+                        m->conf.path);
+    }
+
+    atomic_store(&m->loaded, 1);
+    llm_engine_wake(m->engine);
+
+    return NULL;
+}
+
+
+int
+llm_served_load(llm_served_t *m)
+{
+    llm_engine_t  *e;
+
+    e = m->engine;
+
+    memset(&m->load_err, 0, sizeof(m->load_err));
+    atomic_store(&m->loaded, 0);
+
+    if (llm_engine_thread(&m->loader, llm_served_load_main, m) != LLM_OK) {
+        llm_engine_log(e, LLM_LOG_ERR, "model \"%s\": no thread to load it "
+                       "with", m->conf.name);
+        return LLM_ERROR;
+    }
+
+    m->state = LLM_MODEL_LOADING;
+    llm_zone_set(e->zone->models[m->index].permille, 0);
+    llm_zone_set(e->zone->models[m->index].retry_after, 5);
+    llm_zone_set_state(e->zone, m->index, LLM_MODEL_LOADING);
+
+    return LLM_OK;
+}
+
+
+static void
+llm_served_close(llm_served_t *m)
+{
+    llm_sched_free(m->sched);
+    m->sched = NULL;
+
+    if (m->chat) {
+        llm_chat_free(m->chat);
+        m->chat = NULL;
+    }
+
+    if (m->vocab) {
+        llm_vocab_free(m->vocab);
+        m->vocab = NULL;
+    }
+
+    if (m->model) {
+        llm_model_free(m->model);
+        m->model = NULL;
+    }
+}
+
+
+static int
+llm_served_ready(llm_served_t *m)
+{
+    llm_engine_t      *e;
+    llm_sched_conf_t   conf;
+
+    e = m->engine;
+
+    memset(&conf, 0, sizeof(conf));
+
+    conf.runner = m->runner;
+    conf.vocab = m->vocab;
+    conf.zone = e->zone;
+    conf.model = m->index;
+    conf.ended = llm_engine_ended;
+    conf.data = e;
+
+    m->sched = llm_sched_create(&conf, &m->load_err);
+
+    return m->sched ? LLM_OK : LLM_ERROR;
+}
+
+
+static void
+llm_served_fail_held(llm_served_t *m)
+{
+    llm_err_t   err;
+    llm_req_t  *r;
+
+    (void) llm_fail_with(&err, 503, "model_failed", NULL,
+                         "the model could not be loaded: %.400s",
+                         m->load_err.msg);
+
+    while ((r = m->held.first) != NULL) {
+        llm_engine_fail(m->engine, r, &err, 0);
+    }
+}
+
+
+void
+llm_served_loaded(llm_served_t *m)
+{
+    char           device[128];
+    llm_jobs_t     held;
+    llm_req_t     *r;
+    llm_zone_t    *z;
+    llm_engine_t  *e;
+
+    e = m->engine;
+    z = e->zone;
+
+    (void) pthread_join(m->loader, NULL);
+
+    if (m->load_err.status || llm_served_ready(m) != LLM_OK) {
+        llm_engine_log(e, LLM_LOG_ERR, "model \"%s\": %s", m->conf.name,
+                       m->load_err.msg);
+        llm_served_close(m);
+
+        m->state = LLM_MODEL_FAILED;
+        llm_zone_set_text(z, m->index, m->load_err.msg, NULL);
+        llm_zone_set_state(z, m->index, LLM_MODEL_FAILED);
+        llm_served_fail_held(m);
+        return;
+    }
+
+    llm_model_device(m->model, device, sizeof(device));
+
+    if (m->chat == NULL) {
+        llm_engine_log(e, LLM_LOG_WARN, "model \"%s\": no chat: %s",
+                       m->conf.name, m->chat_err.msg);
+    }
+
+    llm_engine_log(e, LLM_LOG_NOTICE, "model \"%s\" is ready: %s, context "
+                   "%u, %u sequences, %u pages", m->conf.name, device,
+                   m->runner.ctx, m->runner.max_seqs, m->runner.n_pages);
+
+    m->state = LLM_MODEL_READY;
+    m->n_failed_steps = 0;
+    m->used_us = llm_now_us();
+
+    llm_zone_set(z->models[m->index].permille, 1000);
+    llm_zone_set(z->models[m->index].ctx, m->runner.ctx);
+    llm_zone_set(z->models[m->index].retry_after, 1);
+    llm_zone_set_text(z, m->index, "", device);
+    llm_zone_set_state(z, m->index, LLM_MODEL_READY);
+
+    llm_jobs_init(&held);
+    llm_jobs_move(&held, &m->held);
+
+    while ((r = llm_jobs_take(&held)) != NULL) {
+        llm_engine_prepare(e, r);
+    }
+}
+
+
+void
+llm_served_unload(llm_served_t *m)
+{
+    if (m->state == LLM_MODEL_LOADING) {
+        __atomic_store_n(&m->cancel, 1, __ATOMIC_RELAXED);
+        (void) pthread_join(m->loader, NULL);
+    }
+
+    llm_served_close(m);
+
+    m->state = LLM_MODEL_IDLE;
+    llm_zone_set_state(m->engine->zone, m->index, LLM_MODEL_IDLE);
+}
+
+
+void
+llm_served_break(llm_served_t *m)
+{
+    llm_err_t      err;
+    llm_req_t     *r, *next;
+    llm_engine_t  *e;
+
+    e = m->engine;
+
+    (void) llm_fail_with(&err, 503, "model_failed", NULL,
+                         "the model's device failed: %.400s",
+                         m->load_err.msg);
+
+    m->state = LLM_MODEL_FAILED;
+    llm_zone_set_text(e->zone, m->index, m->load_err.msg, NULL);
+    llm_zone_set_state(e->zone, m->index, LLM_MODEL_FAILED);
+
+    for (r = e->live; r; r = next) {
+        next = r->next;
+
+        if (r->model == m->index) {
+            llm_engine_fail(e, r, &err, 0);
+        }
+    }
+}
