@@ -1,5 +1,6 @@
 /*
- * What model.c, which loads a model, and forward.c, which runs it, share.
+ * What model.c and weights.c, which load a model, and forward.c, which runs
+ * it, share.
  */
 
 #ifndef LLM_MODEL_INTERNAL_H
@@ -55,5 +56,16 @@ struct llm_model_s {
     uint32_t            n_out;          /* of the last step */
     const float        *logits;         /* of it, once asked for */
 };
+
+/* the state of one load */
+typedef struct {
+    llm_model_t             *m;
+    const llm_model_opts_t  *opts;
+    uint64_t                 done;      /* bytes of tensors */
+    llm_err_t               *err;
+} llm_load_t;
+
+/* weights.c: all that the description lists, to the device */
+int llm_load_weights(llm_load_t *l);
 
 #endif /* LLM_MODEL_INTERNAL_H */

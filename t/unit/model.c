@@ -49,18 +49,23 @@ set_opts(llm_model_opts_t *o, const char *device, const char *isa)
 }
 
 
+/*
+ * For a backend that rounds activations: twice what the fixtures allow on
+ * average, since this is one row of few logits.
+ */
+
 static double
 bound_of(uint32_t type)
 {
     if (llm_type_block(type) == 256) {
-        return 0.018;
+        return 0.036;
     }
 
     if (llm_type_block(type) == 32) {
-        return 0.0125;
+        return 0.025;
     }
 
-    return type == LLM_TYPE_BF16 ? 0.0045 : 0.0015;
+    return type == LLM_TYPE_BF16 ? 0.009 : 0.003;
 }
 
 

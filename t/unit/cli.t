@@ -1,0 +1,289 @@
+# objs/llm, command by command: results against independent ones where there
+# are any, and bad input answered on standard error with exit status 1.
+
+use strict;
+use warnings;
+
+use File::Temp qw(tempdir);
+use FindBin;
+use Test::More;
+
+my $root = $ENV{LLM_ROOT} || "$FindBin::Bin/../..";
+my $objs = $ENV{LLM_OBJS} || "$root/objs";
+my $fixtures = $ENV{LLM_FIXTURES} || "$root/../shared/fixtures";
+
+my $demo = "$root/models/demo.gguf";
+my $dir = tempdir(CLEANUP => 1);
+
+sub put {
+    my ($name, $data) = @_;
+
+    open(my $f, '>:raw', "$dir/$name") or die "$dir/$name: $!";
+    print $f $data;
+    close($f) or die "$dir/$name: $!";
+
+    return "$dir/$name";
+}
+
+sub get {
+    my ($name) = @_;
+
+    open(my $f, '<:raw', $name) or die "$name: $!";
+    local $/;
+
+    return scalar <$f>;
+}
+
+# runs llm; the input is a string; (standard output, standard error, status)
+sub llm {
+    my ($input, @args) = @_;
+
+    put('in', $input);
+    my $pid = fork() // die "fork: $!";
+
+    if ($pid == 0) {
+        open(STDIN, '<', "$dir/in") or die $!;
+        open(STDOUT, '>', "$dir/out") or die $!;
+        open(STDERR, '>', "$dir/err") or die $!;
+        exec("$objs/llm", @args) or exit 127;
+    }
+
+    waitpid($pid, 0);
+
+    return (get("$dir/out"), get("$dir/err"),
+            $? & 127 ? "signal " . ($? & 127) : $? >> 8);
+}
+
+sub fails {
+    my ($what, $why, $input, @args) = @_;
+    my ($out, $err, $status) = llm($input, @args);
+
+    subtest $what => sub {
+        is($status, 1, 'exit status');
+        like($err, $why, 'says why');
+        is($out, '', 'nothing on standard output');
+    };
+}
+
+ok(-x "$objs/llm", 'objs/llm is built') or BAIL_OUT("no $objs/llm");
+
+
+# ---- the command line ----
+
+my ($out, $err, $status) = llm('', '--help');
+is($status, 0, 'help');
+like($out, qr/llm tokenize FILE.*--special/, 'names commands and options');
+
+fails('no command', qr/^usage: llm/, '');
+fails('unknown command', qr/^usage: llm/, '', 'frobnicate');
+fails('no file', qr/usage: llm info FILE/, '', 'info');
+fails('two files', qr/one file, not "b"/, '', 'info', 'a', 'b');
+fails('unknown option', qr/info has no option --x/, '', 'info', 'a', '--x');
+fails('option of another command', qr/info has no option --temp/, '',
+      'info', $demo, '--temp', '1');
+fails('no value', qr/--threads needs a value/, '',
+      'logits', $demo, '--threads');
+fails('value for a flag', qr/--all takes no value/, '',
+      'logits', $demo, '--all=1');
+
+for my $n ('0', '-1', 'x', '1x', '99999999999', '') {
+    fails("--threads '$n'", qr/--threads: "\Q$n\E" is not a number/, '1',
+          'logits', $demo, "--threads=$n");
+}
+
+fails('--temp -1', qr/--temp: "-1" is not a number/, '1',
+      'complete', $demo, '--temp=-1');
+fails('unknown device', qr/device "gpu" is unknown/, '1',
+      'logits', $demo, '--device', 'gpu');
+
+
+# ---- info ----
+
+($out, $err, $status) = llm('', 'info', $demo);
+is($status, 0, 'info');
+like($out, qr/^architecture qwen3$/m, 'architecture');
+like($out, qr/^tokenizer\.ggml\.model = "gpt2"$/m, 'metadata');
+unlike($out, qr/blk\.0/, 'no tensors');
+
+($out) = llm('', 'info', $demo, '--all');
+like($out, qr/^"blk\.0\.attn_q\.weight" \w+ \[/m, 'all: tensors');
+
+fails('no such file', qr/nowhere\.gguf: .*No such file/, '',
+      'info', 'nowhere.gguf');
+fails('not a GGUF file', qr/junk/, '', 'info', put('junk', 'x' x 100));
+fails('a truncated file', qr/cut/, '',
+      'info', put('cut', substr(get($demo), 0, 5000)));
+
+
+# ---- tokenize, detokenize ----
+
+my $text = "Hello, w\xc3\xb6rld! \xf0\x9f\x98\x80\n\n  <|im_end|> 123\t\xff.";
+
+($out, $err, $status) = llm($text, 'tokenize', $demo);
+is($status, 0, 'tokenize');
+like($out, qr/^\d+( \d+)*\n$/, 'ids on one line');
+my $plain = $out;
+
+($out) = llm($plain, 'detokenize', $demo);
+is($out, $text, 'and back, byte for byte');
+
+($out) = llm($text, 'tokenize', $demo, '--special');
+cmp_ok(split(' ', $out), '<', split(' ', $plain),
+       'special: <|im_end|> is one token');
+
+($out) = llm($out, 'detokenize', $demo);
+is($out, $text, 'and back');
+
+($out) = llm('', 'tokenize', $demo);
+is($out, "\n", 'no text, no ids');
+
+($out) = llm(" \n", 'detokenize', $demo);
+is($out, '', 'no ids, no text');
+
+fails('a word for an id', qr/id 3, "x12", is not a number/, '1 2 x12',
+      'detokenize', $demo);
+fails('a negative id', qr/id 1, "-4", is not a number/, '-4',
+      'detokenize', $demo);
+fails('a fraction', qr/id 2, "2\.0", is not a number/, '1 2.0',
+      'logits', $demo);
+fails('an id too large', qr/id 2, 999999, is not a token/, '1 999999',
+      'logits', $demo);
+fails('an id far too large', qr/id 1, 99999999999999999999, is not/,
+      '99999999999999999999', 'detokenize', $demo);
+
+
+# ---- logits ----
+
+my ($n_vocab) = (llm('', 'info', $demo))[0] =~ /^vocabulary +(\d+)$/m;
+my $ids = join(' ', map { $_ * 37 % $n_vocab } 1 .. 40);
+
+my ($all) = llm($ids, 'logits', $demo, '--all');
+is(length $all, 40 * $n_vocab * 4, 'logits of every position');
+
+my ($last) = llm($ids, 'logits', $demo);
+is($last, substr($all, 39 * $n_vocab * 4), 'logits of the last');
+
+for my $batch (1, 7, 40, 1000) {
+    ($out) = llm($ids, 'logits', $demo, '--all', '--batch', $batch);
+    ok($out eq $all, "the same bytes in steps of $batch");
+}
+
+($out) = llm($ids, 'logits', $demo, '--batch=1');
+ok($out eq $last, 'and of the last position alone');
+
+fails('no ids', qr/no ids/, " \n", 'logits', $demo);
+fails('a longer sequence than ctx', qr/longer than ctx/, $ids,
+      'logits', $demo, '--ctx', 16);
+
+SKIP: {
+    my $name = "$fixtures/logits/qwen3-norm-f16";
+
+    skip("the shared fixtures are not here", 2) unless -e "$name.logits";
+
+    my @want = unpack('f<*', get("$name.logits"));
+
+    for my $device ('reference', 'cpu') {
+        ($out) = llm(get("$name.ids"), 'logits', "$name.gguf", '--all',
+                     '--device', $device);
+        my @got = unpack('f<*', $out);
+        my ($sum, $sum2, $diff) = (0, 0, 0);
+
+        if (@got == @want) {
+            for my $i (0 .. $#want) {
+                $sum += $want[$i];
+                $sum2 += $want[$i] ** 2;
+                $diff += ($want[$i] - $got[$i]) ** 2;
+            }
+        }
+
+        cmp_ok(sqrt($diff / ($sum2 - $sum ** 2 / @want)), '<',
+               @got == @want ? 0.0015 : 0, "as transformers', on $device");
+    }
+}
+
+
+# ---- perplexity: against the logits ----
+
+my $story = "Two and two are four. The capital of France is Paris. " x 3;
+my ($story_ids) = llm($story, 'tokenize', $demo);
+my @story = split(' ', $story_ids);
+my ($rows) = llm($story_ids, 'logits', $demo, '--all');
+my $nll = 0;
+
+for my $i (0 .. $#story - 1) {
+    my @row = unpack('f<*', substr($rows, $i * $n_vocab * 4, $n_vocab * 4));
+    my $z = 0;
+
+    $z += exp($_) for @row;
+    $nll += log($z) - $row[$story[$i + 1]];
+}
+
+($out, $err, $status) = llm($story, 'perplexity', $demo);
+is($status, 0, 'perplexity');
+my ($ppl, $count) = $out =~ /^perplexity ([\d.]+) over (\d+) tokens/;
+is($count, $#story, 'every token but the first');
+cmp_ok(abs($ppl / exp($nll / $#story) - 1), '<', 1e-4, 'as the logits say');
+
+($out) = llm($story, 'perplexity', $demo, '--ctx', 16);
+($count) = $out =~ /over (\d+) tokens, in windows of 16$/;
+is($count, $#story, 'in windows: still every token once');
+
+fails('no text', qr/no text/, '', 'perplexity', $demo);
+
+
+# ---- complete ----
+
+($out, $err, $status) = llm('1, 2, 3, 4,', 'complete', $demo,
+                            '--max-tokens', 12);
+is($status, 0, 'complete');
+is((llm('1, 2, 3, 4,', 'complete', $demo, '--max-tokens', 12))[0], $out,
+   'greedy: the same again');
+
+my @drawn = map {
+    (llm('1, 2, 3, 4,', 'complete', $demo, '--max-tokens', 12,
+         '--temp', 5, '--seed', $_))[0]
+} (1, 1, 2);
+
+is($drawn[0], $drawn[1], 'the same seed, the same text');
+isnt($drawn[0], $drawn[2], 'another seed, another text');
+
+fails('no prompt', qr/no text/, '', 'complete', $demo);
+fails('a prompt longer than ctx', qr/tokens, and ctx is 16/, $story,
+      'complete', $demo, '--ctx', 16);
+
+
+# ---- render ----
+
+my $template = put('t.jinja', "{{ bos_token }}{% for m in messages %}"
+    . "[{{ m.role }}]{{ m.content }}{% endfor %}"
+    . "{% if add_generation_prompt %}[assistant]{% endif %}");
+my $chat = '{"messages": [{"role": "user", "content": "Hi \u00e9"}], '
+    . '"bos_token": "<s>"}';
+
+($out, $err, $status) = llm($chat, 'render', $template);
+is($out, "<s>[user]Hi \xc3\xa9[assistant]", 'render');
+
+($out) = llm('{"messages": [{"role": "user", "content": "Hi"}]}',
+             'render', $demo);
+like($out, qr/<\|im_start\|>user\nHi<\|im_end\|>\n<\|im_start\|>assistant/,
+     "the model's own template");
+
+fails('malformed JSON', qr/./, '{"messages": [', 'render', $template);
+fails('not an object', qr/not an object/, '[]', 'render', $template);
+fails('no messages', qr/messages/, '{}', 'render', $template);
+fails('a broken template', qr/./, $chat,
+      'render', put('bad.jinja', '{% for %}'));
+fails('no template file', qr/none\.jinja: .*No such file/, $chat,
+      'render', 'none.jinja');
+
+
+# ---- bench ----
+
+($out, $err, $status) = llm('', 'bench', $demo, '--pp', 8, '--tg', 4,
+                            '--reps', 1);
+is($status, 0, 'bench');
+like($out, qr/\| pp8 \| \d+\.\d+ .*\n.*\| tg4 \| \d+\.\d+ /, 'pp and tg');
+like($out, qr/read bandwidth of this machine, \d+ threads: \d+\.\d+ GB/,
+     'and the bandwidth');
+
+done_testing();
