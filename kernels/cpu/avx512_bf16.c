@@ -26,14 +26,17 @@
 
 simd_inline void
 bf16_tile(const llm_cpu_gemm_t *g, const uint8_t *const *panel, uint32_t row,
-    uint32_t out, const int mm)
+    uint32_t out, const int mm, const int fine)
 {
     int              m, v;
-    size_t           k;
+    size_t           k, low;
     __m512           acc[BF16_MM][BF16_NV];
     __m512i          w[BF16_NV], x;
     int32_t          pair;
     const uint16_t  *p[BF16_MM];
+
+    /* from the high parts of x to the low ones */
+    low = (size_t) (g->x->b_low - g->x->b);
 
     for (m = 0; m < mm; m++) {
         p[m] = g->x->b + (row + m) * g->x->stride;
@@ -57,6 +60,18 @@ bf16_tile(const llm_cpu_gemm_t *g, const uint8_t *const *panel, uint32_t row,
                 acc[m][v] = _mm512_dpbf16_ps(acc[m][v], (__m512bh) w[v],
                                              (__m512bh) x);
             }
+
+            if (!fine) {
+                continue;
+            }
+
+            memcpy(&pair, p[m] + low + k, 4);
+            x = _mm512_set1_epi32(pair);
+
+            for (v = 0; v < BF16_NV; v++) {
+                acc[m][v] = _mm512_dpbf16_ps(acc[m][v], (__m512bh) w[v],
+                                             (__m512bh) x);
+            }
         }
     }
 
@@ -68,13 +83,35 @@ bf16_tile(const llm_cpu_gemm_t *g, const uint8_t *const *panel, uint32_t row,
 }
 
 
+simd_inline void
+bf16_rows(const llm_cpu_gemm_t *g, const uint8_t *const *p, uint32_t panel,
+    const int fine)
+{
+    uint32_t  row, end;
+
+    row = g->row;
+    end = g->row + g->n_rows;
+
+    for ( /* void */ ; row + BF16_MM <= end; row += BF16_MM) {
+        bf16_tile(g, p, row, panel * LLM_PANEL, BF16_MM, fine);
+    }
+
+    for ( /* void */ ; row + 2 <= end; row += 2) {
+        bf16_tile(g, p, row, panel * LLM_PANEL, 2, fine);
+    }
+
+    if (row < end) {
+        bf16_tile(g, p, row, panel * LLM_PANEL, 1, fine);
+    }
+}
+
+
 static void
 bf16_gemm(const llm_cpu_gemm_t *g)
 {
-    uint32_t        i, panel, last, row, end;
+    uint32_t        i, panel, last;
     const uint8_t  *p[BF16_NV];
 
-    end = g->row + g->n_rows;
     last = g->panel + g->n_panels - 1;
 
     for (panel = g->panel; panel <= last; panel += BF16_NV) {
@@ -83,18 +120,11 @@ bf16_gemm(const llm_cpu_gemm_t *g)
             p[i] = g->w->data + llm_min(panel + i, last) * g->w->panel_size;
         }
 
-        row = g->row;
+        if (g->x->fine) {
+            bf16_rows(g, p, panel, 1);
 
-        for ( /* void */ ; row + BF16_MM <= end; row += BF16_MM) {
-            bf16_tile(g, p, row, panel * LLM_PANEL, BF16_MM);
-        }
-
-        for ( /* void */ ; row + 2 <= end; row += 2) {
-            bf16_tile(g, p, row, panel * LLM_PANEL, 2);
-        }
-
-        if (row < end) {
-            bf16_tile(g, p, row, panel * LLM_PANEL, 1);
+        } else {
+            bf16_rows(g, p, panel, 0);
         }
     }
 }

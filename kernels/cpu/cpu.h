@@ -97,6 +97,10 @@ struct llm_weight_s {
  * The rows of x as a product wants them.  zero[c] holds -z * sum(q) of each
  * block for the weights whose code z stands for 0; of each half of a block
  * for 32, which is Q6_K's.
+ *
+ * Where few rows matter most (those that want logits) x is kept finer: as
+ * d * (128 q + q_low), both of them int8, or as b + b_low.  That costs a
+ * second product, and nothing where reading the weights is what takes time.
  */
 typedef enum {
     LLM_ZERO_8 = 0,
@@ -114,14 +118,17 @@ typedef enum {
 typedef struct {
     uint32_t             n_in;
     uint32_t             n_blocks;
+    int                  fine;          /* twice the bits, see below */
     size_t               stride;        /* elements of a row of q and of b,
                                            which end in zeros */
     const float         *x;             /* [rows][n_in], the activations */
     int8_t              *q;
+    int8_t              *q_low;
     float               *d;             /* [rows][n_blocks] */
     float               *sum;           /* [rows][n_blocks] d * sum(q) */
     int32_t             *zero[LLM_ZERO_N];
-    uint16_t            *b;
+    uint16_t            *b;             /* bfloat16 */
+    uint16_t            *b_low;         /* what is left of x, in bfloat16 */
 } llm_cpu_stage_t;
 
 /* a piece of a product: some rows of x by some panels */

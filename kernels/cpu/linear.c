@@ -49,8 +49,8 @@ llm_cpu_stage_reserve(llm_cpu_t *cpu, uint32_t n_in, llm_err_t *err)
     llm_cpu_free(cpu->stage_memory, cpu->stage_size);
     cpu->stage_cap = 0;
 
-    cpu->stage_size = rows * (n * 3 + blocks * 4 * (2 + LLM_ZERO_N + 1))
-                      + 64 * (4 + LLM_ZERO_N);
+    cpu->stage_size = rows * (n * 6 + blocks * 4 * (2 + LLM_ZERO_N + 1))
+                      + 64 * (6 + LLM_ZERO_N);
     cpu->stage_memory = llm_cpu_alloc(cpu->stage_size);
 
     if (cpu->stage_memory == NULL) {
@@ -66,7 +66,9 @@ llm_cpu_stage_reserve(llm_cpu_t *cpu, uint32_t n_in, llm_err_t *err)
         p += llm_align(size, 64)
 
     llm_stage_take(q, rows * n);
+    llm_stage_take(q_low, rows * n);
     llm_stage_take(b, rows * n * 2);
+    llm_stage_take(b_low, rows * n * 2);
     llm_stage_take(d, rows * blocks * 4);
     llm_stage_take(sum, rows * blocks * 4);
 
@@ -250,6 +252,7 @@ llm_cpu_linear(llm_dev_t *dev, llm_rows_t rows, const llm_act_t *x,
     s = &cpu->stage;
     s->n_in = x->cols;
     s->n_blocks = x->cols / LLM_BLOCK;
+    s->fine = (rows == LLM_ROWS_OUT);
     s->stride = llm_align(x->cols, 64) + 64;
     s->x = x->data;
 

@@ -11,20 +11,34 @@
 #define QUANT_MM       4
 
 
+/* 32 numbers of a byte; packing works within halves of 128 bits */
+
+simd_inline void
+quant_store_bytes(int8_t *q, const __m256i v[4])
+{
+    __m256i  a;
+
+    a = _mm256_packs_epi16(_mm256_packs_epi32(v[0], v[1]),
+                           _mm256_packs_epi32(v[2], v[3]));
+    a = _mm256_permutevar8x32_epi32(a, _mm256_setr_epi32(0, 4, 1, 5,
+                                                         2, 6, 3, 7));
+    _mm256_storeu_si256((__m256i *) q, a);
+}
+
+
 static void
 quant_stage_q8(const llm_cpu_stage_t *s, uint32_t row, int what)
 {
     int            i, sum[2];
-    float          max, d, id;
-    int8_t        *q;
-    size_t         at;
+    float          max, d, id, steps;
+    size_t         at, to;
     __m256         x[4], top, scale;
-    __m256i        v[4], a, b;
+    __m256i        v[4], high[4];
     uint32_t       block;
     const float   *p;
 
     p = s->x + (size_t) row * s->n_in;
-    q = s->q + row * s->stride;
+    steps = s->fine ? 127.0f * 128.0f : 127.0f;
 
     for (block = 0; block < s->n_blocks; block++) {
 
@@ -36,8 +50,8 @@ quant_stage_q8(const llm_cpu_stage_t *s, uint32_t row, int what)
         }
 
         max = vf_hmax(top);
-        d = max / 127.0f;
-        id = max > 0 ? 127.0f / max : 0;
+        d = max / steps;
+        id = max > 0 ? steps / max : 0;
         scale = _mm256_set1_ps(id);
 
         for (i = 0; i < 4; i++) {
@@ -49,13 +63,21 @@ quant_stage_q8(const llm_cpu_stage_t *s, uint32_t row, int what)
                                _mm256_add_epi32(v[2 * i], v[2 * i + 1])));
         }
 
-        /* packing works within halves of 128 bits */
-        a = _mm256_packs_epi32(v[0], v[1]);
-        b = _mm256_packs_epi32(v[2], v[3]);
-        a = _mm256_packs_epi16(a, b);
-        a = _mm256_permutevar8x32_epi32(a, _mm256_setr_epi32(0, 4, 1, 5,
-                                                             2, 6, 3, 7));
-        _mm256_storeu_si256((__m256i *) (q + block * LLM_BLOCK), a);
+        to = row * s->stride + block * LLM_BLOCK;
+
+        if (s->fine) {
+            for (i = 0; i < 4; i++) {
+                high[i] = _mm256_srai_epi32(_mm256_add_epi32(v[i],
+                                                 _mm256_set1_epi32(64)), 7);
+                v[i] = _mm256_sub_epi32(v[i], _mm256_slli_epi32(high[i], 7));
+            }
+
+            quant_store_bytes(s->q + to, high);
+            quant_store_bytes(s->q_low + to, v);
+
+        } else {
+            quant_store_bytes(s->q + to, v);
+        }
 
         at = (size_t) row * s->n_blocks + block;
 
@@ -196,10 +218,10 @@ quant_products(uint32_t type, __m256i w, __m256i x)
 simd_inline void
 quant_tile(const llm_cpu_gemm_t *g, uint32_t type, int plain,
     const uint8_t *codes, const uint8_t *scales, uint32_t out, uint32_t lane,
-    uint32_t row, const int mm)
+    uint32_t row, const int mm, const int fine)
 {
-    int                     i, m, zero;
-    size_t                  at, nb;
+    int                     i, m, zero, plane;
+    size_t                  at, nb, low;
     int32_t                 x4;
     __m256                  acc[QUANT_MM], d[2], min, f;
     __m256i                 a[QUANT_MM], s[QUANT_MM], w, v, ones;
@@ -222,6 +244,9 @@ quant_tile(const llm_cpu_gemm_t *g, uint32_t type, int plain,
     ones = _mm256_set1_epi16(1);
     fd = (const float *) (const void *) scales;
     min = _mm256_setzero_ps();
+
+    /* from the high parts of x to the low ones */
+    low = fine ? (size_t) (x->q_low - x->q) : 0;
 
     for (m = 0; m < mm; m++) {
         q[m] = x->q + (row + m) * x->stride;
@@ -253,27 +278,42 @@ quant_tile(const llm_cpu_gemm_t *g, uint32_t type, int plain,
 
             for (m = 0; m < mm; m++) {
                 at = ((row + m) * nb + b) * halves + part;
-                a[m] = zero >= 0 ? _mm256_set1_epi32(x->zero[zero][at])
-                                 : _mm256_setzero_si256();
+                a[m] = zero >= 0 && !fine
+                       ? _mm256_set1_epi32(x->zero[zero][at])
+                       : _mm256_setzero_si256();
                 s[m] = _mm256_setzero_si256();
             }
 
+            for (plane = 0; plane <= fine; plane++) {
+
 #pragma GCC unroll 8
-            for (i = 0; i < groups; i++) {
-                w = plain ? quant_group(LLM_TYPE_Q8_0, c,
-                                        (int) part * groups + i)
-                          : quant_group(type, c, (int) part * groups + i);
+                for (i = 0; i < groups; i++) {
+                    w = quant_group(plain ? (uint32_t) LLM_TYPE_Q8_0 : type,
+                                    c, (int) part * groups + i);
 
-                for (m = 0; m < mm; m++) {
-                    memcpy(&x4, q[m] + b * LLM_BLOCK
-                                + ((int) part * groups + i) * 4, 4);
-                    v = quant_products(type, w, _mm256_set1_epi32(x4));
+                    for (m = 0; m < mm; m++) {
+                        memcpy(&x4, q[m] + (plane ? low : 0) + b * LLM_BLOCK
+                                    + ((int) part * groups + i) * 4, 4);
+                        v = quant_products(type, w, _mm256_set1_epi32(x4));
 
-                    s[m] = i % narrow ? _mm256_add_epi16(s[m], v) : v;
+                        s[m] = i % narrow ? _mm256_add_epi16(s[m], v) : v;
 
-                    if (i % narrow == narrow - 1) {
-                        a[m] = _mm256_add_epi32(a[m],
-                                            _mm256_madd_epi16(s[m], ones));
+                        if (i % narrow == narrow - 1) {
+                            v = _mm256_madd_epi16(s[m], ones);
+                            a[m] = _mm256_add_epi32(a[m], v);
+                        }
+                    }
+                }
+
+                if (fine && plane == 0) {
+                    for (m = 0; m < mm; m++) {
+                        at = ((row + m) * nb + b) * halves + part;
+                        a[m] = _mm256_slli_epi32(a[m], 7);
+
+                        if (zero >= 0) {
+                            v = _mm256_set1_epi32(x->zero[zero][at]);
+                            a[m] = _mm256_add_epi32(a[m], v);
+                        }
                     }
                 }
             }
@@ -358,12 +398,21 @@ quant_rows(const llm_cpu_gemm_t *g, uint32_t type, int plain,
         out = panel * LLM_PANEL + lane;
         row = g->row;
 
+        if (g->x->fine) {
+            for ( /* void */ ; row < end; row++) {
+                quant_tile(g, type, plain, codes, scales, out, lane, row, 1,
+                           1);
+            }
+
+            continue;
+        }
+
         for ( /* void */ ; row + 4 <= end; row += 4) {
-            quant_tile(g, type, plain, codes, scales, out, lane, row, 4);
+            quant_tile(g, type, plain, codes, scales, out, lane, row, 4, 0);
         }
 
         for ( /* void */ ; row < end; row++) {
-            quant_tile(g, type, plain, codes, scales, out, lane, row, 1);
+            quant_tile(g, type, plain, codes, scales, out, lane, row, 1, 0);
         }
     }
 }

@@ -9,39 +9,67 @@
 #define QUANT_MANY_MM  6
 
 
+simd_inline void
+quant_store_bytes(int8_t *q, __m512i a, __m512i b)
+{
+    _mm_storeu_si128((__m128i *) q, _mm512_cvtsepi32_epi8(a));
+    _mm_storeu_si128((__m128i *) (q + 16), _mm512_cvtsepi32_epi8(b));
+}
+
+
+/* the nearest h to v / 128: what is left, v - 128 h, is a byte */
+
+simd_inline __m512i
+quant_high(__m512i v)
+{
+    return _mm512_srai_epi32(_mm512_add_epi32(v, _mm512_set1_epi32(64)), 7);
+}
+
+
 static void
 quant_stage_q8(const llm_cpu_stage_t *s, uint32_t row, int what)
 {
     int            sum0, sum1;
-    float          max, d, id;
-    int8_t        *q;
-    size_t         i;
+    float          max, d, id, steps;
+    size_t         i, to;
     __m512         x0, x1;
-    __m512i        q0, q1;
+    __m512i        q0, q1, h0, h1;
     uint32_t       b;
     const float   *x;
 
     x = s->x + (size_t) row * s->n_in;
-    q = s->q + row * s->stride;
+    steps = s->fine ? 127.0f * 128.0f : 127.0f;
 
-    for (b = 0; b < s->n_blocks; b++, x += LLM_BLOCK, q += LLM_BLOCK) {
+    for (b = 0; b < s->n_blocks; b++, x += LLM_BLOCK) {
 
         x0 = _mm512_loadu_ps(x);
         x1 = _mm512_loadu_ps(x + 16);
 
         max = _mm512_reduce_max_ps(_mm512_max_ps(_mm512_abs_ps(x0),
                                                  _mm512_abs_ps(x1)));
-        d = max / 127.0f;
-        id = max > 0 ? 127.0f / max : 0;
+        d = max / steps;
+        id = max > 0 ? steps / max : 0;
 
         q0 = _mm512_cvtps_epi32(_mm512_mul_ps(x0, _mm512_set1_ps(id)));
         q1 = _mm512_cvtps_epi32(_mm512_mul_ps(x1, _mm512_set1_ps(id)));
 
-        _mm_storeu_si128((__m128i *) q, _mm512_cvtsepi32_epi8(q0));
-        _mm_storeu_si128((__m128i *) (q + 16), _mm512_cvtsepi32_epi8(q1));
-
         sum0 = _mm512_reduce_add_epi32(q0);
         sum1 = _mm512_reduce_add_epi32(q1);
+
+        to = row * s->stride + b * LLM_BLOCK;
+
+        if (s->fine) {
+            h0 = quant_high(q0);
+            h1 = quant_high(q1);
+            q0 = _mm512_sub_epi32(q0, _mm512_slli_epi32(h0, 7));
+            q1 = _mm512_sub_epi32(q1, _mm512_slli_epi32(h1, 7));
+
+            quant_store_bytes(s->q + to, h0, h1);
+            quant_store_bytes(s->q_low + to, q0, q1);
+
+        } else {
+            quant_store_bytes(s->q + to, q0, q1);
+        }
 
         i = (size_t) row * s->n_blocks + b;
 
@@ -81,26 +109,65 @@ quant_x(const int8_t *q)
 }
 
 
+/* four groups of a block by 16 elements of x, added to a */
+
+simd_inline __m512i
+quant_half(__m512i a, const __m512i *w, const int8_t *q)
+{
+    int  i;
+
+    for (i = 0; i < 4; i++) {
+        a = _mm512_dpbusd_epi32(a, w[i], quant_x(q + i * 4));
+    }
+
+    return a;
+}
+
+
+simd_inline __m512
+quant_scale_add(__m512i dot, __m512 d, float x, __m512 acc)
+{
+    return _mm512_fmadd_ps(_mm512_cvtepi32_ps(dot),
+                           _mm512_mul_ps(d, _mm512_set1_ps(x)), acc);
+}
+
+
+/* what the dot products of block `at` (row and block) start from */
+
+simd_inline __m512i
+quant_start(const llm_cpu_stage_t *x, uint32_t type, size_t at)
+{
+    return quant_zero(type) >= 0
+           ? _mm512_set1_epi32(x->zero[quant_zero(type)][at])
+           : _mm512_setzero_si512();
+}
+
+
 /* mm rows by one panel, whose codes are unpacked block by block */
 
 simd_inline void
 quant_few_tile(const llm_cpu_gemm_t *g, uint32_t type, uint32_t panel,
-    uint32_t row, const int mm)
+    uint32_t row, const int mm, const int fine)
 {
-    int                     i, m, zero;
-    size_t                  at, nb;
-    __m512                  acc[QUANT_FEW_MM], d[2], min, dot;
+    int                     m;
+    size_t                  at, nb, low;
+    __m512                  acc[QUANT_FEW_MM], d[2], min;
     __m512i                 w[8], a0, a1;
     uint32_t                b;
-    const int8_t           *q[QUANT_FEW_MM];
+    const int8_t           *q[QUANT_FEW_MM], *p;
     const uint8_t          *codes, *scales;
     const llm_cpu_stage_t  *x;
 
+    /* the two halves of a block have scales of their own */
+    const int               halves = type == LLM_TYPE_Q6_K;
+
     x = g->x;
     nb = x->n_blocks;
-    zero = quant_zero(type);
     codes = g->w->data + panel * g->w->panel_size;
     scales = codes + g->w->codes_size;
+
+    /* from the high parts of x to the low ones */
+    low = fine ? (size_t) (x->q_low - x->q) : 0;
 
     for (m = 0; m < mm; m++) {
         q[m] = x->q + (row + m) * x->stride;
@@ -114,43 +181,36 @@ quant_few_tile(const llm_cpu_gemm_t *g, uint32_t type, uint32_t panel,
 
         for (m = 0; m < mm; m++) {
             at = (row + m) * nb + b;
+            p = q[m] + b * LLM_BLOCK;
+
+            a0 = _mm512_setzero_si512();
             a1 = _mm512_setzero_si512();
 
-            if (type == LLM_TYPE_Q6_K) {
-                a0 = _mm512_set1_epi32(x->zero[LLM_ZERO_32][2 * at]);
-                a1 = _mm512_set1_epi32(x->zero[LLM_ZERO_32][2 * at + 1]);
+            if (fine) {
+                a0 = _mm512_slli_epi32(quant_half(a0, w, p), 7);
+                a1 = _mm512_slli_epi32(quant_half(a1, w + 4, p + 16), 7);
+                p += low;
+            }
 
-            } else if (zero >= 0) {
-                a0 = _mm512_set1_epi32(x->zero[zero][at]);
+            if (halves) {
+                a0 = _mm512_add_epi32(a0, quant_start(x, type, 2 * at));
+                a1 = _mm512_add_epi32(a1, quant_start(x, type, 2 * at + 1));
 
             } else {
-                a0 = _mm512_setzero_si512();
+                a0 = _mm512_add_epi32(a0, quant_start(x, type, at));
             }
 
-            /* two chains, which are the halves of the block */
-            for (i = 0; i < 4; i++) {
-                a0 = _mm512_dpbusd_epi32(a0, w[i],
-                                    quant_x(q[m] + b * LLM_BLOCK + i * 4));
-                a1 = _mm512_dpbusd_epi32(a1, w[i + 4],
-                                quant_x(q[m] + b * LLM_BLOCK + 16 + i * 4));
-            }
+            a0 = quant_half(a0, w, p);
+            a1 = quant_half(a1, w + 4, p + 16);
 
-            if (type == LLM_TYPE_Q6_K) {
-                dot = _mm512_cvtepi32_ps(a0);
-                acc[m] = _mm512_fmadd_ps(dot,
-                             _mm512_mul_ps(d[0], _mm512_set1_ps(x->d[at])),
-                             acc[m]);
-                dot = _mm512_cvtepi32_ps(a1);
-                acc[m] = _mm512_fmadd_ps(dot,
-                             _mm512_mul_ps(d[1], _mm512_set1_ps(x->d[at])),
-                             acc[m]);
-                continue;
-            }
+            if (halves) {
+                acc[m] = quant_scale_add(a0, d[0], x->d[at], acc[m]);
+                acc[m] = quant_scale_add(a1, d[1], x->d[at], acc[m]);
 
-            dot = _mm512_cvtepi32_ps(_mm512_add_epi32(a0, a1));
-            acc[m] = _mm512_fmadd_ps(dot,
-                         _mm512_mul_ps(d[0], _mm512_set1_ps(x->d[at])),
-                         acc[m]);
+            } else {
+                a0 = _mm512_add_epi32(a0, a1);
+                acc[m] = quant_scale_add(a0, d[0], x->d[at], acc[m]);
+            }
 
             if (quant_has_min(type)) {
                 acc[m] = _mm512_fmadd_ps(min, _mm512_set1_ps(x->sum[at]),
@@ -176,22 +236,34 @@ quant_few(const llm_cpu_gemm_t *g, uint32_t type)
 
         row = g->row;
 
+        if (g->x->fine) {
+            for ( /* void */ ; row + 4 <= end; row += 4) {
+                quant_few_tile(g, type, p, row, 4, 1);
+            }
+
+            for ( /* void */ ; row < end; row++) {
+                quant_few_tile(g, type, p, row, 1, 1);
+            }
+
+            continue;
+        }
+
         for ( /* void */ ; row + 8 <= end; row += 8) {
-            quant_few_tile(g, type, p, row, 8);
+            quant_few_tile(g, type, p, row, 8, 0);
         }
 
         if (row + 4 <= end) {
-            quant_few_tile(g, type, p, row, 4);
+            quant_few_tile(g, type, p, row, 4, 0);
             row += 4;
         }
 
         if (row + 2 <= end) {
-            quant_few_tile(g, type, p, row, 2);
+            quant_few_tile(g, type, p, row, 2, 0);
             row += 2;
         }
 
         if (row < end) {
-            quant_few_tile(g, type, p, row, 1);
+            quant_few_tile(g, type, p, row, 1, 0);
         }
     }
 }
@@ -257,26 +329,52 @@ quant_unpack(const llm_weight_t *w, uint32_t type, uint32_t panel,
 }
 
 
+/*
+ * `groups` groups of two panels by mm rows of x, added to a; q is moved to
+ * the elements of the first group
+ */
+
+simd_inline void
+quant_pair(__m512i (*a)[2], const uint8_t *c0, const uint8_t *c1,
+    const int8_t *const *q, size_t offset, const int mm, const int groups)
+{
+    int      i, m;
+    __m512i  w0, w1, v;
+
+    for (i = 0; i < groups; i++) {
+        w0 = _mm512_load_si512(c0 + i * 64);
+        w1 = _mm512_load_si512(c1 + i * 64);
+
+        for (m = 0; m < mm; m++) {
+            v = quant_x(q[m] + offset + i * 4);
+            a[m][0] = _mm512_dpbusd_epi32(a[m][0], w0, v);
+            a[m][1] = _mm512_dpbusd_epi32(a[m][1], w1, v);
+        }
+    }
+}
+
+
 /* mm rows by two panels */
 
 simd_inline void
 quant_many_tile(const llm_cpu_gemm_t *g, uint32_t type,
-    const quant_panel_t *p, uint32_t panel, uint32_t row, const int mm)
+    const quant_panel_t *p, uint32_t panel, uint32_t row, const int mm,
+    const int fine)
 {
-    int                     m, zero;
-    size_t                  i, at, nb;
+    int                     m;
+    size_t                  at, nb, end, code, low;
     __m512                  acc[QUANT_MANY_MM][2], d0, d1, f;
-    __m512i                 a[QUANT_MANY_MM][2], w0, w1, v;
-    uint32_t                b, half;
+    __m512i                 a[QUANT_MANY_MM][2], v;
     const int8_t           *q[QUANT_MANY_MM];
     const llm_cpu_stage_t  *x;
 
+    /* what has a scale of its own: a block, or half of one */
     const size_t            halves = type == LLM_TYPE_Q6_K ? 2 : 1;
     const size_t            groups = 8 / halves;
 
     x = g->x;
     nb = x->n_blocks;
-    zero = quant_zero(type);
+    low = fine ? (size_t) (x->q_low - x->q) : 0;
 
     for (m = 0; m < mm; m++) {
         q[m] = x->q + (row + m) * x->stride;
@@ -284,47 +382,49 @@ quant_many_tile(const llm_cpu_gemm_t *g, uint32_t type,
         acc[m][1] = _mm512_setzero_ps();
     }
 
-    for (b = 0; b < nb; b++) {
-        for (half = 0; half < halves; half++) {
+    end = nb * halves;
 
+    for (at = 0; at < end; at++) {
+
+        code = at * groups * 64;
+
+        for (m = 0; m < mm; m++) {
+            v = fine ? _mm512_setzero_si512()
+                     : quant_start(x, type, (row + m) * end + at);
+            a[m][0] = a[m][1] = v;
+        }
+
+        quant_pair(a, p[0].codes + code, p[1].codes + code, q,
+                   at * groups * 4, mm, (int) groups);
+
+        if (fine) {
             for (m = 0; m < mm; m++) {
-                at = ((row + m) * nb + b) * halves + half;
-                a[m][0] = zero >= 0 ? _mm512_set1_epi32(x->zero[zero][at])
-                                    : _mm512_setzero_si512();
-                a[m][1] = a[m][0];
+                v = quant_start(x, type, (row + m) * end + at);
+                a[m][0] = _mm512_add_epi32(_mm512_slli_epi32(a[m][0], 7), v);
+                a[m][1] = _mm512_add_epi32(_mm512_slli_epi32(a[m][1], 7), v);
             }
 
-            at = b * halves + half;
+            quant_pair(a, p[0].codes + code, p[1].codes + code, q,
+                       low + at * groups * 4, mm, (int) groups);
+        }
 
-            for (i = 0; i < groups; i++) {
-                w0 = _mm512_load_si512(p[0].codes + (at * groups + i) * 64);
-                w1 = _mm512_load_si512(p[1].codes + (at * groups + i) * 64);
+        d0 = _mm512_load_ps(p[0].d + at * 16);
+        d1 = _mm512_load_ps(p[1].d + at * 16);
 
-                for (m = 0; m < mm; m++) {
-                    v = quant_x(q[m] + (at * groups + i) * 4);
-                    a[m][0] = _mm512_dpbusd_epi32(a[m][0], w0, v);
-                    a[m][1] = _mm512_dpbusd_epi32(a[m][1], w1, v);
-                }
-            }
-
-            d0 = _mm512_load_ps(p[0].d + at * 16);
-            d1 = _mm512_load_ps(p[1].d + at * 16);
-
-            for (m = 0; m < mm; m++) {
-                f = _mm512_set1_ps(x->d[(row + m) * nb + b]);
-                acc[m][0] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(a[m][0]),
-                                            _mm512_mul_ps(d0, f), acc[m][0]);
-                acc[m][1] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(a[m][1]),
-                                            _mm512_mul_ps(d1, f), acc[m][1]);
-            }
+        for (m = 0; m < mm; m++) {
+            f = _mm512_set1_ps(x->d[(row + m) * nb + at / halves]);
+            acc[m][0] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(a[m][0]),
+                                        _mm512_mul_ps(d0, f), acc[m][0]);
+            acc[m][1] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(a[m][1]),
+                                        _mm512_mul_ps(d1, f), acc[m][1]);
         }
 
         if (quant_has_min(type)) {
-            d0 = _mm512_load_ps(p[0].m + b * 16);
-            d1 = _mm512_load_ps(p[1].m + b * 16);
+            d0 = _mm512_load_ps(p[0].m + at * 16);
+            d1 = _mm512_load_ps(p[1].m + at * 16);
 
             for (m = 0; m < mm; m++) {
-                f = _mm512_set1_ps(x->sum[(row + m) * nb + b]);
+                f = _mm512_set1_ps(x->sum[(row + m) * nb + at]);
                 acc[m][0] = _mm512_fmadd_ps(d0, f, acc[m][0]);
                 acc[m][1] = _mm512_fmadd_ps(d1, f, acc[m][1]);
             }
@@ -338,56 +438,72 @@ quant_many_tile(const llm_cpu_gemm_t *g, uint32_t type,
 }
 
 
-/*
- * Only what the loops see differs between types once they are unpacked: one
- * expansion for each kind.
- */
-
-static void
-quant_many_rows(const llm_cpu_gemm_t *g, const quant_panel_t *p,
-    uint32_t panel)
+simd_inline void
+quant_many_rows(const llm_cpu_gemm_t *g, uint32_t type,
+    const quant_panel_t *p, uint32_t panel)
 {
     uint32_t  row, end;
 
     end = g->row + g->n_rows;
     row = g->row;
 
-#define quant_many_case(type)                                                \
-        for ( /* void */ ; row + QUANT_MANY_MM <= end;                       \
-             row += QUANT_MANY_MM)                                           \
-        {                                                                    \
-            quant_many_tile(g, type, p, panel, row, QUANT_MANY_MM);          \
-        }                                                                    \
-                                                                             \
-        for ( /* void */ ; row + 2 <= end; row += 2) {                       \
-            quant_many_tile(g, type, p, panel, row, 2);                      \
-        }                                                                    \
-                                                                             \
-        if (row < end) {                                                     \
-            quant_many_tile(g, type, p, panel, row, 1);                      \
-        }                                                                    \
-                                                                             \
-        break
+    if (g->x->fine) {
+        for ( /* void */ ; row + QUANT_MANY_MM <= end; row += QUANT_MANY_MM)
+        {
+            quant_many_tile(g, type, p, panel, row, QUANT_MANY_MM, 1);
+        }
 
+        for ( /* void */ ; row < end; row++) {
+            quant_many_tile(g, type, p, panel, row, 1, 1);
+        }
+
+        return;
+    }
+
+    for ( /* void */ ; row + QUANT_MANY_MM <= end; row += QUANT_MANY_MM) {
+        quant_many_tile(g, type, p, panel, row, QUANT_MANY_MM, 0);
+    }
+
+    for ( /* void */ ; row + 2 <= end; row += 2) {
+        quant_many_tile(g, type, p, panel, row, 2, 0);
+    }
+
+    if (row < end) {
+        quant_many_tile(g, type, p, panel, row, 1, 0);
+    }
+}
+
+
+/*
+ * Only zero, minimum and halves differ between types once they are
+ * unpacked: one expansion for each kind.
+ */
+
+static void
+quant_many_any(const llm_cpu_gemm_t *g, const quant_panel_t *p,
+    uint32_t panel)
+{
     switch (g->w->type) {
 
     case LLM_TYPE_Q8_0:
-        quant_many_case(LLM_TYPE_Q8_0);
+        quant_many_rows(g, LLM_TYPE_Q8_0, p, panel);
+        break;
 
     case LLM_TYPE_Q4_0:
-        quant_many_case(LLM_TYPE_Q4_0);
+        quant_many_rows(g, LLM_TYPE_Q4_0, p, panel);
+        break;
 
     case LLM_TYPE_Q5_0:
-        quant_many_case(LLM_TYPE_Q5_0);
+        quant_many_rows(g, LLM_TYPE_Q5_0, p, panel);
+        break;
 
     case LLM_TYPE_Q6_K:
-        quant_many_case(LLM_TYPE_Q6_K);
+        quant_many_rows(g, LLM_TYPE_Q6_K, p, panel);
+        break;
 
     default:  /* a minimum and no zero: Q4_1, Q5_1, Q4_K, Q5_K */
-        quant_many_case(LLM_TYPE_Q4_1);
+        quant_many_rows(g, LLM_TYPE_Q4_1, p, panel);
     }
-
-#undef quant_many_case
 }
 
 
@@ -451,7 +567,7 @@ quant_many(const llm_cpu_gemm_t *g)
             p[1] = p[0];
         }
 
-        quant_many_rows(g, p, i);
+        quant_many_any(g, p, i);
     }
 }
 

@@ -4,8 +4,8 @@
  * one row and many, one thread and many.
  *
  * Bounds.  Where x is rounded, the error of an output is at most the sum of
- * |w| times half a step of its block (int8: max / 254, bfloat16: |x| / 256);
- * float32 sums of n terms add n 2^-24 of the sum of |w x|.  x that int8
+ * |w| times half a step of its block (int8: max / 254, bfloat16: |x| / 256,
+ * and much less for rows that want logits); float32 sums of n terms add n 2^-24 of the sum of |w x|.  x that int8
  * holds exactly leaves the float32 error alone: this checks the layouts.
  */
 
@@ -122,8 +122,8 @@ make_exact(float *x, size_t n, uint64_t seed)
 
 
 static void
-product(llm_dev_t *dev, uint32_t type, const void *m, const float *bias,
-    const float *x, uint32_t n_out, uint32_t n_in, uint32_t rows,
+product(llm_dev_t *dev, llm_rows_t kind, uint32_t type, const void *m,
+    const float *bias, const float *x, uint32_t n_out, uint32_t n_in, uint32_t rows,
     uint32_t step, float *y)
 {
     uint32_t          row, n;
@@ -159,7 +159,7 @@ product(llm_dev_t *dev, uint32_t type, const void *m, const float *bias,
         }
 
         ops_begin_rows(dev, &batch, n);
-        o->linear(dev, LLM_ROWS_ALL, ax, &l, 1);
+        o->linear(dev, kind, ax, &l, 1);
         o->end(dev, NULL);
 
         ops_read(dev, ay, y + (size_t) row * n_out, n, n_out);
@@ -172,48 +172,63 @@ product(llm_dev_t *dev, uint32_t type, const void *m, const float *bias,
 }
 
 
+/* how x is made, and which rows are asked for */
+
+typedef enum {
+    OPS_COARSE = 0,
+    OPS_FINE,                           /* LLM_ROWS_OUT: x in more bits */
+    OPS_EXACT,
+    OPS_MODES
+} ops_mode_t;
+
+
 /* the largest error over its bound (see above) */
 
 static double
 worst(const ops_type_t *t, const uint8_t *m, const float *x, const float *y,
     const float *want, uint32_t n_out, uint32_t n_in, uint32_t rows,
-    int exact)
+    ops_mode_t mode)
 {
-    float     *w, max;
-    double     bound, sum, worst, e;
-    uint32_t   i, k, r;
+    float        *w, max;
+    double        bound, sum, worst, e;
+    uint32_t      i, j, k, r;
+    const float  *xr;
+
+    /* half a step of int8 or int15 in parts of max; half a unit of x */
+    static const double  int8[] = { 1 / 254.0, 1 / 32512.0, 0 };
+    static const double  bf16[] = { 1 / 256.0, 1 / 65536.0, 1 / 256.0 };
 
     w = ops_alloc((n_in + 32) * sizeof(float));
     worst = 0;
+    max = 0;
 
     for (i = 0; i < n_out; i++) {
         llm_dequantize(t->type, m + i * llm_type_row_size(t->type, n_in), w,
                        n_in);
 
         for (r = 0; r < rows; r++) {
-            bound = sum = max = 0;
+            xr = x + (size_t) r * n_in;
+            bound = sum = 0;
 
             for (k = 0; k < n_in; k++) {
                 if (k % 32 == 0) {
-                    max = 0;
-                    for (uint32_t j = k; j < llm_min(k + 32, n_in); j++) {
-                        max = fmaxf(max, fabsf(x[(size_t) r * n_in + j]));
+                    for (j = k, max = 0; j < llm_min(k + 32, n_in); j++) {
+                        max = fmaxf(max, fabsf(xr[j]));
                     }
                 }
 
-                e = fabs((double) w[k] * x[(size_t) r * n_in + k]);
+                e = fabs((double) w[k] * xr[k]);
                 sum += e;
 
                 if (t->n_scales) {
-                    bound += fabs(w[k]) * max / 254;
+                    bound += fabs(w[k]) * max * int8[mode];
 
                 } else if (t->type == LLM_TYPE_BF16) {
-                    bound += e / 256;
+                    bound += e * bf16[mode];
                 }
             }
 
-            bound = (exact ? 0 : bound) + 1e-6
-                    + (sum + 1) * (n_in + 8) * 6e-8;
+            bound += 1e-6 + (sum + 1) * (n_in + 8) * 6e-8;
             e = fabs((double) y[(size_t) r * n_out + i]
                      - want[(size_t) r * n_out + i]);
             worst = fmax(worst, isfinite(e) ? e / bound : 1e9);
@@ -229,13 +244,14 @@ worst(const ops_type_t *t, const uint8_t *m, const float *x, const float *y,
 static void
 test_product(const char *isa, const ops_type_t *t, size_t shape)
 {
-    int         exact;
-    float      *x, *y, *y1, *want, *bias;
-    size_t      ny;
-    double      w[2];
-    uint8_t    *m;
-    uint32_t    n_out, n_in, rows, i, same;
-    llm_dev_t  *dev, *ref;
+    int           mode;
+    float        *x, *y, *y1, *want, *bias, *b;
+    size_t        ny;
+    double        w[OPS_MODES];
+    uint8_t      *m;
+    uint32_t      n_out, n_in, rows, i, same;
+    llm_dev_t    *dev, *ref;
+    llm_rows_t    kind;
 
     rows = shapes[shape].rows;
     n_out = shapes[shape].n_out;
@@ -256,43 +272,45 @@ test_product(const char *isa, const ops_type_t *t, size_t shape)
     ref = ops_open(&llm_ops_reference, NULL, 1);
     same = 1;
 
-    for (exact = 0; exact < 2; exact++) {
+    for (mode = 0; mode < OPS_MODES; mode++) {
 
-        if (exact) {
+        kind = mode == OPS_FINE ? LLM_ROWS_OUT : LLM_ROWS_ALL;
+        b = mode == OPS_EXACT ? bias : NULL;
+
+        if (mode == OPS_EXACT) {
             make_exact(x, (size_t) rows * n_in, shape + 40);
 
         } else {
             ops_fill(x, (size_t) rows * n_in, shape + 20);
         }
 
-        product(ref, t->type, m, exact ? bias : NULL, x, n_out, n_in, rows,
-                rows, want);
+        product(ref, kind, t->type, m, b, x, n_out, n_in, rows, rows, want);
 
         for (i = 0; i < llm_nelems(thread_counts); i++) {
             dev = ops_open(&llm_ops_cpu, isa, thread_counts[i]);
 
-            product(dev, t->type, m, exact ? bias : NULL, x, n_out, n_in,
-                    rows, rows, y);
+            product(dev, kind, t->type, m, b, x, n_out, n_in, rows, rows, y);
 
             if (i == 0) {
                 memcpy(y1, y, ny * sizeof(float));
-                w[exact] = worst(t, m, x, y, want, n_out, n_in, rows, exact);
+                w[mode] = worst(t, m, x, y, want, n_out, n_in, rows, mode);
             }
 
             same &= memcmp(y, y1, ny * sizeof(float)) == 0;
 
             /* the same rows one by one, and in uneven pieces */
-            product(dev, t->type, m, exact ? bias : NULL, x, n_out, n_in,
-                    rows, i ? 7 : 1, y);
+            product(dev, kind, t->type, m, b, x, n_out, n_in, rows,
+                    i ? 7 : 1, y);
             same &= memcmp(y, y1, ny * sizeof(float)) == 0;
 
             dev->ops->close(dev);
         }
     }
 
-    ok(w[0] <= 1 && w[1] <= 1,
-       "%s: %s [%u, %u] by %u rows is within its bounds (%.2g, %.2g)", isa,
-       llm_type_name(t->type), n_out, n_in, rows, w[0], w[1]);
+    ok(w[OPS_COARSE] <= 1 && w[OPS_FINE] <= 1 && w[OPS_EXACT] <= 1,
+       "%s: %s [%u, %u] by %u rows is within its bounds (%.2g, %.2g, %.2g)",
+       isa, llm_type_name(t->type), n_out, n_in, rows, w[OPS_COARSE],
+       w[OPS_FINE], w[OPS_EXACT]);
     ok(same, "%s: %s [%u, %u]: the same bits for any rows and threads", isa,
        llm_type_name(t->type), n_out, n_in);
 
@@ -349,7 +367,7 @@ test_fused(const char *isa)
 
     for (i = 0, good = 1; i < N; i++) {
         ops_read(dev, ay[i], y, ROWS, outs[i]);
-        product(dev, types[kinds[i]].type, m[i], NULL, x, outs[i], N_IN,
+        product(dev, LLM_ROWS_OUT, types[kinds[i]].type, m[i], NULL, x, outs[i], N_IN,
                 ROWS, ROWS, alone);
         good &= memcmp(y, alone, ROWS * outs[i] * sizeof(float)) == 0;
     }
