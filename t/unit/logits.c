@@ -246,8 +246,7 @@ check_fixture(const char *dir, fixture_t *f)
         m = llm_model_load(path, &o, &err);
 
         if (m == NULL && o.isa) {
-            printf("# %s\n", err.msg);
-            skip(what);
+            skip(err.msg);
             continue;
         }
 

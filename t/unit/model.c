@@ -86,8 +86,7 @@ check_logits(const tiny_t *t, const char *device, const char *isa,
     m = llm_model_load(path, &o, &err);
 
     if (m == NULL && isa) {
-        printf("# %s\n", err.msg);
-        skip(isa);
+        skip(err.msg);
         return;
     }
 

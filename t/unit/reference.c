@@ -202,7 +202,8 @@ test_attention(void)
     llm_kv_t      *kv;
     llm_act_t     *q, *k, *v, *out;
     llm_vec_t     *freq;
-    llm_kv_opts_t  o = { 2, 2, 1, 2, 1 };
+    llm_kv_opts_t  o = { .n_layers = 2, .n_pages = 2, .n_kv_heads = 1,
+                         .head_dim_k = 2, .head_dim_v = 1 };
     llm_heads_t    h = { .layer = 1, .n_heads = 1, .n_kv_heads = 1,
                          .head_dim_k = 2, .head_dim_v = 1, .scale = 1 };
     llm_rope_t     rope = { .kind = LLM_ROPE_NEOX, .n_dims = 2,
