@@ -3,7 +3,6 @@
  */
 
 #include "engine/sample/picks.h"
-#include "engine/sample/rows.h"
 
 #include <float.h>
 #include <math.h>
@@ -24,6 +23,7 @@ llm_sampler_scratch_create(uint32_t n_vocab)
     blocks = llm_row_blocks(n);
 
     s->n_vocab = n_vocab;
+    s->pass = llm_row_passes(0);
     s->row = malloc(n * sizeof(float));
     s->block_max = malloc(blocks * sizeof(float));
     s->block_sum = malloc(blocks * sizeof(double));

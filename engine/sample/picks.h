@@ -12,6 +12,7 @@
 #ifndef LLM_SAMPLE_PICKS_H
 #define LLM_SAMPLE_PICKS_H
 
+#include "engine/sample/rows.h"
 #include "engine/sample/sampler.h"
 
 typedef struct {
@@ -23,12 +24,14 @@ typedef struct {
 
 /* owns its arrays; made for rows of n_vocab */
 struct llm_sampler_scratch_s {
-    uint32_t       n_vocab;
-    float         *row;                 /* a copy where logits change */
-    float         *block_max;           /* of the row that is looked at */
-    double        *block_sum;
-    llm_pick_t    *picks;
-    llm_pick_t    *blocks;              /* blocks as picks */
+    uint32_t                 n_vocab;
+    const llm_row_passes_t  *pass;      /* this machine's fastest */
+
+    float                   *row;       /* a copy where logits change */
+    float                   *block_max; /* of the row that is looked at */
+    double                  *block_sum;
+    llm_pick_t              *picks;
+    llm_pick_t              *blocks;    /* blocks as picks */
 };
 
 /*

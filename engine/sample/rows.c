@@ -1,28 +1,21 @@
 /*
  * Passes over a row of logits; see rows.h.
  *
- * Invariant: the order of every operation is fixed by the source (eight
- * lanes, then the lanes in order), never by what the machine's registers
- * hold, and products are never fused with sums.
+ * Invariant: the order of every operation is fixed by the source, and
+ * products are never fused with sums.
  */
 
 #include "engine/sample/rows.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <string.h>
 
 #if defined(__clang__)
 #pragma STDC FP_CONTRACT OFF
 #elif defined(__GNUC__)
 #pragma GCC optimize ("fp-contract=off")
-/* the vectors below never cross a call */
-#pragma GCC diagnostic ignored "-Wpsabi"
 #endif
-
-#define LANES  8
-
-typedef float    llm_f8_t __attribute__((vector_size(LANES * 4)));
-typedef int32_t  llm_i8_t __attribute__((vector_size(LANES * 4)));
 
 #define LOG2E    1.44269504f
 #define LN2_HIGH 0.693359375f           /* exact in 10 bits */
@@ -70,69 +63,52 @@ llm_row_exp(float x)
 }
 
 
-static inline __attribute__((always_inline)) void
-llm_exp8(const llm_f8_t *px, llm_f8_t *out)
+typedef float  llm_f4_t __attribute__((vector_size(16)));
+
+
+/* four floats: what every machine has */
+
+#define W        4
+#define P(name)  name##4
+#define TARGET
+#include "engine/sample/rows_pass.h"
+
+#if defined(__x86_64__)
+
+#define W        8
+#define P(name)  name##8
+#define TARGET   __attribute__((target("avx2")))
+#include "engine/sample/rows_pass.h"
+
+#define W        16
+#define P(name)  name##16
+#define TARGET   __attribute__((target("avx512f")))
+#include "engine/sample/rows_pass.h"
+
+#endif
+
+
+const llm_row_passes_t *
+llm_row_passes(uint32_t i)
 {
-    llm_f8_t  x, n, r, p;
-    llm_i8_t  keep;
+    static const llm_row_passes_t  passes4 = { 4, llm_scan4, llm_sum4 };
 
-    /* what is too small is computed at the limit and then made 0 */
+#if defined(__x86_64__)
 
-    keep = *px >= LOWEST;
-    x = (llm_f8_t) { 0 } + LOWEST;
-    x = (llm_f8_t) (((llm_i8_t) *px & keep) | ((llm_i8_t) x & ~keep));
+    static const llm_row_passes_t  passes8 = { 8, llm_scan8, llm_sum8 };
+    static const llm_row_passes_t  passes16 = { 16, llm_scan16, llm_sum16 };
 
-    llm_exp_body(x, n, r, p);
-
-    p = (llm_f8_t) ((llm_i8_t) p
-                    + __builtin_convertvector(n, llm_i8_t) * (1 << 23));
-
-    *out = (llm_f8_t) ((llm_i8_t) p & keep);
-}
-
-
-int
-llm_row_scan(const float *row, uint32_t n, float *block_max)
-{
-    int       bad;
-    float     m;
-    uint32_t  b, i, end, j;
-    llm_f8_t  v, max;
-    llm_i8_t  gt, worse;
-
-    worse = (llm_i8_t) { 0 };
-    bad = 0;
-
-    for (b = 0, i = 0; i < n; b++) {
-        end = (n - i < LLM_ROW_BLOCK) ? n : i + LLM_ROW_BLOCK;
-        max = (llm_f8_t) { 0 } - INFINITY;
-
-        for ( /* void */ ; i + LANES <= end; i += LANES) {
-            memcpy(&v, row + i, sizeof(v));
-            gt = v > max;
-            max = (llm_f8_t) (((llm_i8_t) v & gt) | ((llm_i8_t) max & ~gt));
-            worse |= ~(v < INFINITY);
-        }
-
-        m = -INFINITY;
-
-        for (j = 0; j < LANES; j++) {
-            m = (max[j] > m) ? max[j] : m;
-        }
-
-        for ( /* void */ ; i < end; i++) {
-            m = (row[i] > m) ? row[i] : m;
-            bad |= !(row[i] < INFINITY);
-        }
-
-        block_max[b] = m;
+    if (__builtin_cpu_supports("avx512f") && i-- == 0) {
+        return &passes16;
     }
 
-    for (j = 0; j < LANES; j++) {
-        bad |= worse[j] != 0;
+    if (__builtin_cpu_supports("avx2") && i-- == 0) {
+        return &passes8;
     }
 
-    return bad;
+#endif
+
+    return i == 0 ? &passes4 : NULL;
 }
 
 
@@ -156,48 +132,4 @@ llm_row_argmax(const float *row, uint32_t n, const float *block_max)
     }
 
     return i;
-}
-
-
-double
-llm_row_sum_exp(const float *row, uint32_t n, float max, float scale,
-    double *block_sum)
-{
-    float     tail;
-    double    sum, part;
-    uint32_t  b, i, end, j;
-    llm_f8_t  v, e, acc;
-
-    sum = 0;
-
-    for (b = 0, i = 0; i < n; b++) {
-        end = (n - i < LLM_ROW_BLOCK) ? n : i + LLM_ROW_BLOCK;
-        acc = (llm_f8_t) { 0 };
-
-        for ( /* void */ ; i + LANES <= end; i += LANES) {
-            memcpy(&v, row + i, sizeof(v));
-            v = (v - max) * scale;
-            llm_exp8(&v, &e);
-            acc += e;
-        }
-
-        part = 0;
-
-        for (j = 0; j < LANES; j++) {
-            part += acc[j];
-        }
-
-        for ( /* void */ ; i < end; i++) {
-            tail = (row[i] - max) * scale;
-            part += llm_row_exp(tail);
-        }
-
-        if (block_sum) {
-            block_sum[b] = part;
-        }
-
-        sum += part;
-    }
-
-    return sum;
 }

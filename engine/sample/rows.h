@@ -1,9 +1,11 @@
 /*
- * Passes over a row of logits.  Plain C with the compiler's vectors: eight
- * lanes whatever the machine, so that sums are the same everywhere.
+ * Passes over a row of logits, in plain C with the compiler's vectors.
  *
  * A row is looked at in blocks of LLM_ROW_BLOCK; the maximum of each block
  * is kept, for it tells which blocks can be skipped later.
+ *
+ * Invariant: sums are kept in LLM_ROW_LANES lanes whatever the machine's
+ * vectors are, so results are the same to the bit everywhere.
  */
 
 #ifndef LLM_SAMPLE_ROWS_H
@@ -12,27 +14,34 @@
 #include <stdint.h>
 
 #define LLM_ROW_BLOCK        64
+#define LLM_ROW_LANES        16
 #define llm_row_blocks(n)    (((n) + LLM_ROW_BLOCK - 1) / LLM_ROW_BLOCK)
 
-/* exp(x) for x <= 0, within 2 units of the last place; 0 below -87 */
-float llm_row_exp(float x);
+typedef struct {
+    uint32_t   width;                   /* floats of a vector */
 
-/*
- * Fills block_max[llm_row_blocks(n)].  Returns 1 when a logit is NaN or
- * plus infinity, else 0.
- */
-int llm_row_scan(const float *row, uint32_t n, float *block_max);
+    /*
+     * Fills block_max[llm_row_blocks(n)].  Returns 1 when a logit is NaN or
+     * plus infinity, else 0.
+     */
+    int      (*scan)(const float *row, uint32_t n, float *block_max);
+
+    /*
+     * The sum of exp((row[i] - max) * scale), block after block, in double;
+     * block_sum (may be NULL) gets each block's own.  scale > 0.
+     */
+    double   (*sum_exp)(const float *row, uint32_t n, float max, float scale,
+        double *block_sum);
+} llm_row_passes_t;
+
+/* the i-th of those that this machine runs, the fastest first, or NULL */
+const llm_row_passes_t *llm_row_passes(uint32_t i);
 
 /* the lowest index of the largest element, given the blocks' maxima */
 uint32_t llm_row_argmax(const float *row, uint32_t n,
     const float *block_max);
 
-/*
- * The sum of exp((row[i] - max) * scale), a block at a time in the order of
- * the row, in double; block_sum (may be NULL) gets each block's own.
- * scale > 0.
- */
-double llm_row_sum_exp(const float *row, uint32_t n, float max, float scale,
-    double *block_sum);
+/* exp(x) for x <= 0, within 2 units of the last place; 0 below -87 */
+float llm_row_exp(float x);
 
 #endif /* LLM_SAMPLE_ROWS_H */

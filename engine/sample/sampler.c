@@ -8,7 +8,6 @@
 #include "engine/sample/sampler.h"
 #include "engine/sample/picks.h"
 #include "engine/sample/random.h"
-#include "engine/sample/rows.h"
 
 #include <float.h>
 #include <math.h>
@@ -263,24 +262,27 @@ llm_sampler_change(const llm_sampler_t *s, llm_sampler_scratch_t *scratch,
 
 static uint32_t
 llm_sampler_typical(const llm_sampling_t *params, llm_pick_t *p, uint32_t n,
-    double total, const float *row)
+    double total, const float *row, float max, float scale)
 {
-    double    entropy, share;
+    double    entropy, log_total;
     uint32_t  i, kept;
 
+    log_total = log(total);
     entropy = 0;
 
+    /* the key becomes the logarithm of the probability */
+
     for (i = 0; i < n; i++) {
+        p[i].key = (float) ((p[i].key - max) * scale - log_total);
+
         if (p[i].weight > 0) {
-            share = p[i].weight / total;
-            entropy -= share * log(share);
+            entropy -= p[i].weight / total * p[i].key;
         }
     }
 
     for (i = 0; i < n; i++) {
-        p[i].key = (p[i].weight > 0)
-                   ? (float) -fabs(-log(p[i].weight / total) - entropy)
-                   : -INFINITY;
+        p[i].key = (p[i].weight > 0) ? (float) -fabs(p[i].key + entropy)
+                                     : -INFINITY;
     }
 
     kept = llm_pick_cut(p, n, params->typical_p * total, 0);
@@ -303,7 +305,7 @@ llm_sampler_nucleus(const llm_sampling_t *params, llm_sampler_scratch_t *s,
     double    need;
     uint32_t  k, count;
 
-    need = params->top_p * llm_row_sum_exp(row, n, max, scale, NULL);
+    need = params->top_p * s->pass->sum_exp(row, n, max, scale, NULL);
 
     for (k = LLM_FIRST_LOOK; /* void */ ; k *= 8) {
         bound = llm_pick_bound(s, n, k);
@@ -354,7 +356,8 @@ llm_sampler_cut(const llm_sampling_t *params, llm_sampler_scratch_t *s,
     total = llm_pick_weigh(s->picks, count, max, scale);
 
     if (params->typical_p < 1) {
-        count = llm_sampler_typical(params, s->picks, count, total, row);
+        count = llm_sampler_typical(params, s->picks, count, total, row,
+                                    max, scale);
         total = llm_pick_weigh(s->picks, count, max, scale);
     }
 
@@ -377,7 +380,7 @@ llm_sampler_draw_all(llm_sampler_scratch_t *s, const float *row, uint32_t n,
     int32_t   last;
     uint32_t  b, last_block, i, end;
 
-    at = u * llm_row_sum_exp(row, n, max, scale, s->block_sum);
+    at = u * s->pass->sum_exp(row, n, max, scale, s->block_sum);
     sum = 0;
     last_block = 0;
 
@@ -507,7 +510,7 @@ llm_sampler_sample(llm_sampler_t *s, llm_sampler_scratch_t *scratch,
     memset(out, 0, sizeof(llm_sampled_t));
     out->top = s->top;
 
-    if (llm_row_scan(logits, n, scratch->block_max)) {
+    if (scratch->pass->scan(logits, n, scratch->block_max)) {
         return llm_fail(err, "the model computed logits that are not "
                         "finite");
     }
@@ -516,7 +519,7 @@ llm_sampler_sample(llm_sampler_t *s, llm_sampler_scratch_t *scratch,
         max = logits[llm_row_argmax(logits, n, scratch->block_max)];
 
         if (max > -INFINITY) {
-            log_sum = log(llm_row_sum_exp(logits, n, max, 1, NULL));
+            log_sum = log(scratch->pass->sum_exp(logits, n, max, 1, NULL));
             out->n_top = llm_sampler_top(s, scratch, logits, max, log_sum);
         }
     }
@@ -524,7 +527,7 @@ llm_sampler_sample(llm_sampler_t *s, llm_sampler_scratch_t *scratch,
     if (llm_sampler_changes(s, n_banned, mask)) {
         llm_sampler_change(s, scratch, logits, banned, n_banned, mask);
         row = scratch->row;
-        (void) llm_row_scan(row, n, scratch->block_max);
+        (void) scratch->pass->scan(row, n, scratch->block_max);
     }
 
     best = llm_row_argmax(row, n, scratch->block_max);

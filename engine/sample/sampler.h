@@ -1,8 +1,10 @@
 /*
- * From a row of logits to a token: bias and penalties, temperature, top-k,
- * typical, top-p, min-p, and a draw.  In the order of vLLM's chain:
- * bias, penalties, temperature, min-p, top-k, top-p; greedy when the
- * temperature is 0.
+ * From a row of logits to a token.  The chain, in vLLM's order: bias,
+ * repetition penalty (Keskar et al., 2019), frequency and presence penalty,
+ * mask and bans, temperature, min-p, top-k, typical, top-p, and a draw.  Each
+ * cut works on what the one before left, renormalised; equal logits are kept
+ * by the lower id.  Below a temperature of 1e-5 the largest logit is taken,
+ * the lowest id of equal ones.
  *
  * Invariant: the token depends on the logits, the parameters, the seed, the
  * choice and the number of tokens generated so far, on nothing else: the
@@ -28,9 +30,13 @@ typedef struct {
 
 typedef struct {
     int32_t                 id;
-    float                   logprob;    /* before temperature and cuts */
-    uint32_t                n_top;      /* most likely first; the sampled
-                                           token is always among them */
+    float                   logprob;    /* of the model's own row: before
+                                           bias, penalties, temperature and
+                                           cuts; 0 where none was asked for */
+    uint32_t                n_top;      /* the n_logprobs most likely, best
+                                           first, and behind them the sampled
+                                           token where it is not among them;
+                                           none where n_logprobs is 0 */
     const llm_candidate_t  *top;        /* valid until the next call */
 } llm_sampled_t;
 
@@ -42,7 +48,9 @@ void llm_sampler_scratch_free(llm_sampler_scratch_t *s);
 
 /*
  * choice is the index of the choice: each has its own random numbers.  bias
- * is copied.  With has_seed == 0 the caller puts a random seed first.
+ * is copied; ids beyond the vocabulary are the caller's to refuse and do
+ * nothing here.  With has_seed == 0 the caller puts a random seed first.
+ * NULL: no memory.
  */
 llm_sampler_t *llm_sampler_create(const llm_sampling_t *params,
     uint32_t choice, const llm_logit_bias_t *bias, uint32_t n_bias,
