@@ -1,0 +1,351 @@
+/*
+ * KV pages and the prefix tree against a naive model: a list of what the
+ * tree should hold.  Random sequences come, share, grow, commit and go.
+ */
+
+#include "engine/sched/pages.h"
+
+#include "t/unit/tap.h"
+
+#define N_PAGES   48
+#define N_SEQS    12
+#define MAX_LEN   8                     /* pages of a sequence */
+
+typedef struct {
+    int           live;
+    uint32_t      n;
+    uint32_t      n_tree;
+    uint32_t      page[MAX_LEN];
+    llm_salt_t    salt;
+    int32_t       tokens[MAX_LEN * LLM_KV_PAGE];
+} seq_t;
+
+/* what is written in a page: the whole prefix that led to it */
+typedef struct {
+    llm_salt_t    salt;
+    uint32_t      n;
+    int32_t       tokens[MAX_LEN * LLM_KV_PAGE];
+} content_t;
+
+static seq_t      seqs[N_SEQS];
+static content_t  contents[N_PAGES];
+static uint64_t   state = 88172645463325252ull;
+
+
+static uint32_t
+rnd(uint32_t n)
+{
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+
+    return (uint32_t) ((state >> 20) % n);
+}
+
+
+/* few different blocks, so that prefixes meet often */
+
+static void
+fill(int32_t *tokens)
+{
+    int      i;
+    int32_t  kind;
+
+    kind = (int32_t) rnd(3);
+
+    for (i = 0; i < LLM_KV_PAGE; i++) {
+        tokens[i] = kind * 100 + i;
+    }
+}
+
+
+static int
+same_prefix(const content_t *c, const seq_t *s, uint32_t n)
+{
+    return c->n == n && c->salt.tenant == s->salt.tenant
+           && c->salt.salt == s->salt.salt
+           && memcmp(c->tokens, s->tokens,
+                     n * LLM_KV_PAGE * sizeof(int32_t)) == 0;
+}
+
+
+static uint32_t
+parent_of(const seq_t *s, uint32_t i)
+{
+    return i ? s->page[i - 1] : LLM_PAGE_NONE;
+}
+
+
+static void
+drop_all(llm_pages_t *p, seq_t *s)
+{
+    while (s->n) {
+        llm_pages_drop(p, s->page[--s->n]);
+    }
+
+    s->live = 0;
+    s->n_tree = 0;
+}
+
+
+/* a new sequence takes what the tree has; is that what was once put there? */
+
+static int
+start(llm_pages_t *p, seq_t *s)
+{
+    int       good;
+    uint32_t  i, page;
+
+    memset(s, 0, sizeof(*s));
+    s->live = 1;
+    s->salt.tenant = rnd(2);
+    s->salt.salt = rnd(2);
+
+    for (i = 0; i < MAX_LEN; i++) {
+        fill(s->tokens + i * LLM_KV_PAGE);
+    }
+
+    good = 1;
+
+    for (i = 0; i < MAX_LEN - 1; i++) {
+        page = llm_pages_find(p, parent_of(s, i), &s->salt,
+                              s->tokens + i * LLM_KV_PAGE);
+        if (page == LLM_PAGE_NONE) {
+            break;
+        }
+
+        good &= same_prefix(&contents[page], s, i + 1);
+        llm_pages_hold(p, page);
+        s->page[s->n++] = page;
+        s->n_tree++;
+    }
+
+    return good;
+}
+
+
+static int
+grow(llm_pages_t *p, seq_t *s)
+{
+    uint32_t    i, k, page;
+    content_t  *c;
+
+    if (s->n == MAX_LEN) {
+        return 1;
+    }
+
+    page = llm_pages_alloc(p);
+    if (page == LLM_PAGE_NONE) {
+        return llm_pages_available(p) == 0;
+    }
+
+    /* the page must not be anybody else's */
+
+    for (i = 0; i < N_SEQS; i++) {
+        for (k = 0; k < seqs[i].n; k++) {
+            if (seqs[i].page[k] == page) {
+                return 0;
+            }
+        }
+    }
+
+    s->page[s->n++] = page;
+
+    c = &contents[page];
+    c->salt = s->salt;
+    c->n = s->n;
+    memcpy(c->tokens, s->tokens, sizeof(c->tokens));
+
+    return 1;
+}
+
+
+static int
+commit(llm_pages_t *p, seq_t *s)
+{
+    uint32_t  i, page;
+
+    if (s->n_tree == s->n) {
+        return 1;
+    }
+
+    i = s->n_tree++;
+    page = llm_pages_commit(p, s->page[i], parent_of(s, i), &s->salt,
+                            s->tokens + i * LLM_KV_PAGE);
+    s->page[i] = page;
+
+    return same_prefix(&contents[page], s, i + 1)
+           && llm_pages_find(p, parent_of(s, i), &s->salt,
+                             s->tokens + i * LLM_KV_PAGE) == page;
+}
+
+
+static int
+balanced(const llm_pages_t *p)
+{
+    uint32_t  i, k, held;
+    uint8_t   seen[N_PAGES];
+
+    memset(seen, 0, sizeof(seen));
+    held = 0;
+
+    for (i = 0; i < N_SEQS; i++) {
+        for (k = 0; k < seqs[i].n; k++) {
+            held += !seen[seqs[i].page[k]];
+            seen[seqs[i].page[k]] = 1;
+        }
+    }
+
+    return held + llm_pages_available(p) == N_PAGES;
+}
+
+
+static void
+test_random(void)
+{
+    int           good, even;
+    seq_t        *s;
+    uint32_t      step, shared, i;
+    llm_pages_t  *p;
+
+    p = llm_pages_create(N_PAGES);
+    good = 1;
+    even = 1;
+    shared = 0;
+
+    for (step = 0; step < 300000; step++) {
+        s = &seqs[rnd(N_SEQS)];
+
+        if (!s->live) {
+            good &= start(p, s);
+            shared += s->n;
+
+        } else {
+            switch (rnd(8)) {
+
+            case 0:
+                drop_all(p, s);
+                break;
+
+            case 1:
+            case 2:
+            case 3:
+                good &= commit(p, s);
+                break;
+
+            default:
+                /* a private page is committed before the next one grows */
+
+                good &= s->n_tree < s->n ? commit(p, s) : grow(p, s);
+            }
+        }
+
+        if (step % 64 == 0) {
+            even &= balanced(p);
+        }
+    }
+
+    ok(good, "pages found are what was put there; pages given are nobody's");
+    ok(even, "pages held and pages available add up");
+    ok(shared > 10000, "prefixes were shared %u times", shared);
+
+    for (i = 0; i < N_SEQS; i++) {
+        drop_all(p, &seqs[i]);
+    }
+
+    is_int(llm_pages_available(p), N_PAGES, "all come back");
+
+    llm_pages_free(p);
+}
+
+
+/* the oldest prefix goes first, its end before its beginning */
+
+static void
+test_lru(void)
+{
+    int32_t       tokens[3][LLM_KV_PAGE];
+    uint32_t      i, page, a[2], b;
+    llm_salt_t    salt = { 0, 0 };
+    llm_pages_t  *p;
+
+    for (i = 0; i < 3; i++) {
+        memset(tokens[i], (int) i + 1, sizeof(tokens[i]));
+    }
+
+    p = llm_pages_create(3);
+
+    a[0] = llm_pages_commit(p, llm_pages_alloc(p), LLM_PAGE_NONE, &salt,
+                            tokens[0]);
+    a[1] = llm_pages_commit(p, llm_pages_alloc(p), a[0], &salt, tokens[1]);
+    llm_pages_drop(p, a[1]);
+    llm_pages_drop(p, a[0]);
+
+    b = llm_pages_commit(p, llm_pages_alloc(p), LLM_PAGE_NONE, &salt,
+                         tokens[2]);
+    llm_pages_drop(p, b);
+
+    is_int(llm_pages_cached(p), 3, "three pages are kept");
+
+    page = llm_pages_alloc(p);
+    is_int(page, a[1], "the leaf of the oldest goes first");
+    is_int(llm_pages_find(p, LLM_PAGE_NONE, &salt, tokens[0]), a[0],
+           "its parent is still there");
+    is_int(llm_pages_find(p, a[0], &salt, tokens[1]), LLM_PAGE_NONE,
+           "it is not");
+
+    is_int(llm_pages_alloc(p), a[0], "then the parent");
+    is_int(llm_pages_alloc(p), b, "then the younger prefix");
+    is_int(llm_pages_alloc(p), LLM_PAGE_NONE, "then nothing is left");
+
+    llm_pages_drop(p, page);
+    is_int(llm_pages_alloc(p), page, "a private page is free at once");
+
+    llm_pages_free(p);
+}
+
+
+/* the same tokens under another salt or parent are another block */
+
+static void
+test_salt(void)
+{
+    int32_t       tokens[LLM_KV_PAGE];
+    uint32_t      a, b;
+    llm_salt_t    one = { 1, 0 }, two = { 2, 0 }, three = { 1, 1 };
+    llm_pages_t  *p;
+
+    memset(tokens, 0, sizeof(tokens));
+    p = llm_pages_create(4);
+
+    a = llm_pages_commit(p, llm_pages_alloc(p), LLM_PAGE_NONE, &one, tokens);
+    is_int(llm_pages_find(p, LLM_PAGE_NONE, &one, tokens), a, "found");
+    is_int(llm_pages_find(p, LLM_PAGE_NONE, &two, tokens), LLM_PAGE_NONE,
+           "not by another tenant");
+    is_int(llm_pages_find(p, LLM_PAGE_NONE, &three, tokens), LLM_PAGE_NONE,
+           "not with another salt");
+    is_int(llm_pages_find(p, a, &one, tokens), LLM_PAGE_NONE,
+           "not behind itself");
+
+    tokens[LLM_KV_PAGE - 1] = 1;
+    is_int(llm_pages_find(p, LLM_PAGE_NONE, &one, tokens), LLM_PAGE_NONE,
+           "not with another last token");
+    tokens[LLM_KV_PAGE - 1] = 0;
+
+    b = llm_pages_commit(p, llm_pages_alloc(p), LLM_PAGE_NONE, &one, tokens);
+    is_int(b, a, "the same block twice becomes one");
+    is_int(llm_pages_available(p), 3, "and the second page is free");
+
+    llm_pages_free(p);
+}
+
+
+int
+main(void)
+{
+    test_lru();
+    test_salt();
+    test_random();
+
+    return done_testing();
+}
