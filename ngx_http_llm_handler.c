@@ -574,7 +574,9 @@ ngx_http_llm_set_priority(ngx_http_llm_ctx_t *ctx, llm_request_t *msg)
         n = 0;
     }
 
-    msg->priority = ngx_min(sign * n, msg->priority);
+    n *= sign;
+
+    msg->priority = msg->priority ? ngx_min(n, msg->priority) : n;
 
     return NGX_OK;
 }

@@ -112,10 +112,12 @@ ngx_http_llm_send_error(ngx_http_request_t *r, llm_err_t *err,
     uint32_t retry_after)
 {
     llm_buf_t                 body;
+    ngx_uint_t                level;
     ngx_http_llm_loc_conf_t  *llcf;
 
-    ngx_log_error(err->status < 500 ? NGX_LOG_INFO : NGX_LOG_WARN,
-                  r->connection->log, 0, "llm: %d: %s",
+    level = (err->status < 500) ? NGX_LOG_INFO : NGX_LOG_WARN;
+
+    ngx_log_error(level, r->connection->log, 0, "llm: %d: %s",
                   err->status, err->msg);
 
     llcf = ngx_http_get_module_loc_conf(r, ngx_http_llm_module);

@@ -24,9 +24,6 @@
 #define NGX_HTTP_LLM_KEEP      8192
 
 
-static void ngx_http_llm_event_error(const llm_event_t *ev, llm_err_t *err);
-static void ngx_http_llm_copy_ref(char *dst, size_t size,
-    const llm_event_t *ev, const llm_ref_t *ref);
 static void ngx_http_llm_mark_dirty(ngx_http_llm_ctx_t *ctx);
 static void ngx_http_llm_set_error(ngx_http_llm_ctx_t *ctx, llm_err_t *err,
     uint32_t retry_after);
@@ -88,7 +85,6 @@ ngx_http_llm_event(void *data, const llm_event_t *ev)
 {
     ngx_http_llm_main_conf_t *mcf = data;
 
-    ngx_int_t               rc;
     llm_err_t               err;
     uint32_t                retry_after;
     ngx_http_llm_ctx_t     *ctx;
@@ -110,18 +106,13 @@ ngx_http_llm_event(void *data, const llm_event_t *ev)
     if (ev->type == LLM_EV_DONE || ev->type == LLM_EV_ERROR) {
         ctx->ended = 1;
         ngx_http_llm_free_slot(ctx);
+
+        if (ev->type == LLM_EV_ERROR) {
+            retry_after = ev->u.error.retry_after;
+        }
     }
 
-    if (ev->type == LLM_EV_ERROR && !ctx->request->header_sent) {
-        ngx_http_llm_event_error(ev, &err);
-        retry_after = ev->u.error.retry_after;
-        rc = LLM_ERROR;
-
-    } else {
-        rc = llm_api_event(ctx->api, ev, &ctx->data[ctx->cur], &err);
-    }
-
-    if (rc != LLM_OK) {
+    if (llm_api_event(ctx->api, ev, &ctx->data[ctx->cur], &err) != LLM_OK) {
         ngx_http_llm_set_error(ctx, &err, retry_after);
     }
 
@@ -130,39 +121,6 @@ ngx_http_llm_event(void *data, const llm_event_t *ev)
     {
         ngx_http_llm_mark_dirty(ctx);
     }
-}
-
-
-/* nothing went out yet: the error becomes the answer, with its status */
-
-static void
-ngx_http_llm_event_error(const llm_event_t *ev, llm_err_t *err)
-{
-    const llm_ref_t  *msg, *code, *param;
-
-    msg = &ev->u.error.msg;
-    code = &ev->u.error.code;
-    param = &ev->u.error.param;
-
-    (void) llm_fail_with(err, ev->u.error.status, NULL, NULL, "%.*s",
-                         (int) msg->len,
-                         (const char *) llm_ref_data(ev, *msg));
-
-    ngx_http_llm_copy_ref(err->code, sizeof(err->code), ev, code);
-    ngx_http_llm_copy_ref(err->param, sizeof(err->param), ev, param);
-}
-
-
-static void
-ngx_http_llm_copy_ref(char *dst, size_t size, const llm_event_t *ev,
-    const llm_ref_t *ref)
-{
-    size_t  len;
-
-    len = ngx_min(ref->len, size - 1);
-
-    ngx_memcpy(dst, llm_ref_data(ev, *ref), len);
-    dst[len] = '\0';
 }
 
 

@@ -1,0 +1,43 @@
+#!/usr/bin/perl
+
+# Runs every fuzz target of t/fuzz/*.c for a few seconds (LLM_FUZZ_SECONDS),
+# from the seeds in t/fuzz/corpus/NAME and a fixed random seed.
+
+use strict;
+use warnings;
+
+use Cwd qw(abs_path);
+use File::Basename qw(basename dirname);
+use File::Temp qw(tempdir);
+use Test::More;
+
+my $root = abs_path(dirname(abs_path(__FILE__)) . '/../..');
+my $objs = $ENV{LLM_ROOT} ? "$ENV{LLM_ROOT}/objs" : "$root/objs";
+my $seconds = $ENV{LLM_FUZZ_SECONDS} // 5;
+my @names = map { s/\.c$//r } map { basename($_) } glob "$root/t/fuzz/*.c";
+
+plan skip_all => 'no fuzz targets' unless @names;
+plan tests => scalar @names;
+
+for my $name (@names) {
+    my $dir = tempdir(CLEANUP => 1);
+    my @seeds = grep { -d } "$root/t/fuzz/corpus/$name";
+
+    my $pid = open(my $out, '-|') // die "fork: $!";
+
+    if ($pid == 0) {
+        open STDERR, '>&', \*STDOUT;
+        chdir $root;
+        exec "$objs/fuzzing/fuzz/$name", '-seed=1', "-max_total_time=$seconds",
+             '-timeout=20', '-rss_limit_mb=2048', "-artifact_prefix=$dir/",
+             $dir, @seeds or exit 127;
+    }
+
+    my @lines = <$out>;
+    close $out;
+
+    my ($runs) = map { /^Done (\d+) runs/ ? $1 : () } @lines;
+
+    ok($? == 0 && $runs && $runs > 100, "$name: " . ($runs // 'no') . ' runs')
+        or diag(@lines > 80 ? @lines[-80 .. -1] : @lines);
+}

@@ -1,0 +1,153 @@
+#!/usr/bin/perl
+
+# Wrong configurations fail nginx -t with file, line and reason; right ones
+# pass; a model file that is missing or broken is no wrong configuration.
+
+use strict;
+use warnings;
+
+use LLM::Test;
+use Test::More;
+
+my $model = 'llm_model demo %%ROOT%%/models/demo.gguf default;';
+
+
+# text of the http block and of its server; what nginx -t must say, or undef
+
+sub check {
+    my ($name, $http, $server, $want, %opt) = @_;
+
+    my $t = LLM::Test->new(model => '', http => $http, locations => $server,
+                           %opt);
+    my ($status, $out) = $t->check;
+
+    if (!defined $want) {
+        is($status, 0, "$name: passes") or diag($out);
+        return $out;
+    }
+
+    ok($status != 0 && $out =~ $want, "$name: fails and says why")
+        or diag("status $status, want $want\n$out");
+
+    # the line of the file that the text stands on
+    my ($line) = $out =~ m{ in \S*nginx\.conf:(\d+)};
+    my @lines = split /\n/, $t->expand($t->conf);
+
+    ok($line && $lines[$line - 1] =~ /llm_/, "$name: names the line")
+        or diag($out);
+
+    return $out;
+}
+
+my $api = 'location /v1 { llm_api; }';
+
+check('standard', $model, $api, undef);
+check('no llm at all', '', 'location / { return 204; }', undef);
+check('every parameter', 'llm_model demo %%ROOT%%/models/demo.gguf alias=a,b'
+      . ' ctx=512 parallel=2 threads=1 device=cpu kv_cache=16m batch=64'
+      . ' max_tokens=9 idle=5m lazy default; llm_queue 3 timeout=5s;'
+      . ' llm_shared_memory 2m;', $api, undef);
+check('every other directive', "$model llm_max_tokens 5; llm_timeout 5s;"
+      . ' llm_heartbeat 1s; llm_stream_buffer 64k;'
+      . ' llm_ignore_client_abort on; llm_intercept_errors on;'
+      . ' llm_tenant $remote_user weight=$arg_w; llm_priority $arg_p;',
+      'location / { llm_api demo fallback=demo; }', undef);
+check('a device number', 'llm_model m /x device=cuda:1;', '', undef);
+check('worker_processes last', $model, $api, undef);
+
+check('no path', 'llm_model demo;', '', qr/invalid number of arguments/);
+check('unknown parameter', 'llm_model demo /x colour=red;', '',
+      qr/unknown parameter "colour=red" of model "demo"/);
+check('parameter twice', 'llm_model demo /x ctx=1 ctx=2;', '',
+      qr/duplicate parameter "ctx=2"/);
+check('no number', 'llm_model demo /x ctx=many;', '',
+      qr/invalid value "ctx=many"/);
+check('number too small', 'llm_model demo /x parallel=0;', '',
+      qr/invalid value "parallel=0".* between 1 and/);
+check('number that overflows', 'llm_model demo /x ctx=99999999999999999999;',
+      '', qr/invalid value/);
+check('bad size', 'llm_model demo /x kv_cache=12q;', '',
+      qr/invalid value "kv_cache=12q"/);
+check('bad time', 'llm_model demo /x idle=soon;', '', qr/"idle=soon"/);
+check('bad device', 'llm_model demo /x device=tpu;', '', qr/"device=tpu"/);
+check('bad device number', 'llm_model demo /x device=cuda:x;', '',
+      qr/"device=cuda:x"/);
+check('empty alias', 'llm_model demo /x alias=a,,b;', '', qr/empty alias/);
+check('missing template', 'llm_model demo /x template=/no/such/file;', '',
+      qr{"/no/such/file".*No such file}s);
+check('empty name', 'llm_model "" /x;', '', qr/empty name or path/);
+check('name twice', 'llm_model a /x; llm_model a /y;', '',
+      qr/duplicate model name or alias "a"/);
+check('alias that is a name', 'llm_model a /x; llm_model b /y alias=c,a;', '',
+      qr/duplicate model name or alias "a"/);
+check('alias twice', 'llm_model a /x alias=z,z;', '',
+      qr/duplicate model name or alias "z"/);
+check('own name as alias', 'llm_model a /x alias=a;', '', qr/"a"/);
+check('two defaults', 'llm_model a /x default; llm_model b /y default;', '',
+      qr/models "a" and "b" are both default/);
+check('too many models', join('', map { "llm_model m$_ /x;\n" } 1 .. 33), '',
+      qr/more than 32 models/);
+
+check('llm_api without model', '', $api,
+      qr/"llm_api" without any "llm_model"/);
+check('llm_health without model', '', 'location /h { llm_health; }',
+      qr/"llm_health" without any "llm_model"/);
+check('llm_api of an unknown model', $model, 'location / { llm_api demo b; }',
+      qr/"llm_api" names "b"/);
+check('fallback to an unknown model', $model,
+      'location / { llm_api fallback=b; }', qr/"llm_api" names "b"/);
+check('two fallbacks', $model,
+      'location / { llm_api fallback=demo fallback=demo; }',
+      qr/two "fallback=" parameters/);
+check('llm_api twice', $model, 'location / { llm_api; llm_api; }',
+      qr/"llm_api" directive is duplicate/);
+check('another handler', $model,
+      'location / { proxy_pass http://127.0.0.1:1; llm_api; }',
+      qr/another content handler/);
+check('llm_api in a server', $model, 'llm_api;',
+      qr/"llm_api" directive is not allowed here/);
+
+check('queue of words', "$model llm_queue many;", '',
+      qr/invalid number of requests "many"/);
+check('queue parameter', "$model llm_queue 4 wait=1s;", '',
+      qr/unknown parameter "wait=1s"/);
+check('queue timeout', "$model llm_queue 4 timeout=0;", '',
+      qr/invalid timeout/);
+check('small shared memory', "$model llm_shared_memory 4k;", '',
+      qr/value must be at least 256k/);
+check('max_tokens 0', "$model llm_max_tokens 0;", '',
+      qr/value must be between 1 and/);
+check('tenant parameter', "$model llm_tenant \$uri share=2;", '',
+      qr/unknown parameter "share=2"/);
+check('unknown variable', "$model llm_priority \$nobody;", '',
+      qr/unknown "nobody" variable/) if 0;
+check('a directive of another kind', "$model llm_colour red;", '',
+      qr/unknown directive "llm_colour"/);
+
+
+# files that are no models: nginx -t passes and names file and reason
+
+{
+    my $t = LLM::Test->new(model => 'llm_model gone %%DIR%%/gone.gguf;'
+                           . ' llm_model junk %%DIR%%/junk.gguf;'
+                           . ' llm_model ok %%ROOT%%/models/demo.gguf;');
+
+    $t->write_file('junk.gguf', 'this is no model' x 100);
+
+    my ($status, $out) = $t->check;
+
+    is($status, 0, 'broken model files pass nginx -t');
+    like($out, qr/model "gone" is not usable: .*gone\.gguf/, 'missing file');
+    like($out, qr/model "junk" is not usable: .*junk\.gguf/, 'broken file');
+    unlike($out, qr/model "ok"/, 'nothing about the good one');
+}
+
+# a relative path starts at the configuration's folder
+
+{
+    my $t = LLM::Test->new(model => 'llm_model m models/m.gguf;');
+
+    like(($t->check)[1], qr{\Q$t->{dir}\E/models/m\.gguf}, 'relative path');
+}
+
+done_testing();

@@ -1,0 +1,134 @@
+#!/usr/bin/perl
+
+# Errors: OpenAI's shape, the field's name, before any event of a stream.
+
+use strict;
+use warnings;
+
+use LLM::Test;
+use Test::More;
+
+my $t = LLM::Test->new(
+    model => 'llm_model demo %%ROOT%%/models/demo.gguf ctx=256 threads=2;',
+    locations => <<'END');
+        location /v1 { llm_api; }
+        location = /health { llm_health; }
+        location /pages {
+            llm_api;
+            llm_intercept_errors on;
+            error_page 404 =200 @other;
+            error_page 400 /bad.html;
+        }
+        location @other { return 200 "from the other one"; }
+        location = /bad.html { return 200 "a page"; }
+        location /sub { auth_request /v1/models; return 204; }
+END
+
+$t->start;
+
+my $ask = [ { role => 'user', content => 'hello' } ];
+
+
+sub refused {
+    my ($name, $body, $status, %want) = @_;
+
+    my $path = delete $want{path} // '/v1/chat/completions';
+    my $res = $t->post($path, $body);
+    my $error = $res->{json}{error};
+
+    is($res->{status}, $status, "$name: $status") or diag($res->{body});
+    ok($error && $error->{message}
+       && !grep({ !exists $error->{$_} } qw(type param code)),
+       "$name: message, type, param, code") or diag($res->{body});
+    like($res->{headers}{'x-request-id'}, qr/^\w+$/, "$name: x-request-id");
+
+    for (sort keys %want) {
+        if (ref $want{$_}) {
+            like($error->{$_}, $want{$_}, "$name: $_");
+        } else {
+            is($error->{$_}, $want{$_}, "$name: $_");
+        }
+    }
+
+    # the same in a stream, before anything was sent
+    if (ref $body eq 'HASH') {
+        my $res = $t->post($path, { %$body, stream => \1 });
+        is($res->{status}, $status, "$name: $status in a stream");
+        is($res->{headers}{'content-type'}, 'application/json',
+           "$name: in JSON");
+    }
+}
+
+refused('no JSON', '{"messages": ', 400);
+refused('an array', '[]', 400);
+refused('no body', '', 400);
+refused('invalid UTF-8', qq({"messages": [{"role": "user", "content": "\xff"}]}),
+        400);
+refused('no messages', {}, 400, param => 'messages');
+refused('null messages', { messages => undef }, 400, param => 'messages');
+refused('messages of a wrong type', { messages => 'hi' }, 400,
+        param => 'messages');
+refused('temperature', { messages => $ask, temperature => 'hot' }, 400,
+        param => 'temperature');
+refused('temperature range', { messages => $ask, temperature => 3 }, 400,
+        param => 'temperature');
+refused('top_p', { messages => $ask, top_p => -1 }, 400, param => 'top_p');
+refused('n', { messages => $ask, n => 0 }, 400, param => 'n');
+refused('max_tokens', { messages => $ask, max_tokens => -5 }, 400,
+        param => 'max_tokens');
+refused('stop', { messages => $ask, stop => 5 }, 400, param => 'stop');
+refused('unknown model', { messages => $ask, model => 'nobody' }, 404,
+        code => 'model_not_found');
+refused('context', { messages => [ { role => 'user',
+                     content => 'many words ' x 400 } ] }, 400,
+        code => 'context_length_exceeded', message => qr/256.*\d|\d.*256/s);
+refused('prompt missing', {}, 400, path => '/v1/completions',
+        param => 'prompt');
+refused('unknown path', $ask, 404, path => '/v1/chat');
+
+
+for my $method (qw(GET HEAD PUT DELETE PATCH OPTIONS)) {
+    my $res = $t->request(method => $method, path => '/v1/chat/completions');
+
+    is($res->{status}, 405, "$method is 405");
+    is($res->{headers}{allow}, 'POST', "$method: Allow");
+    ok($method eq 'HEAD' || $res->{json}{error}{message}, "$method: JSON");
+}
+
+is($t->post('/v1/models', {})->{status}, 405, 'POST on models');
+is($t->request(method => 'DELETE', path => '/v1/models')->{headers}{allow},
+   'GET, HEAD', 'its Allow');
+
+
+# llm_intercept_errors: error_page where there is one, JSON where not
+
+my $res = $t->post('/pages/chat/completions',
+                   { model => 'nobody', messages => $ask });
+
+is($res->{status}, 200, 'intercepted: a fallback answers');
+is($res->{body}, 'from the other one', 'from somewhere else');
+ok(!$res->{headers}{'x-request-id'}, 'without our headers');
+
+is($t->post('/pages/chat/completions', {})->{body}, 'a page',
+   'intercepted: a page');
+
+$res = $t->get('/pages/chat/completions');
+
+is($res->{status}, 405, 'no error_page for it');
+ok($res->{json}{error}, 'so it stays JSON');
+
+is($t->get('/sub')->{status}, 500, 'subrequests are refused');
+
+# the connection goes on after an error
+
+my $client = $t->open('/v1/chat/completions', '{', keepalive => 1);
+my $first = $client->response;
+
+is($first->{status}, 400, 'an error');
+is(LLM::Client->open(socket => $first->{socket}, method => 'GET',
+                     path => '/v1/models')->response->{status}, 200,
+   'and the next request on its connection');
+
+$t->stop;
+
+done_testing();

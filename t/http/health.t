@@ -1,0 +1,78 @@
+#!/usr/bin/perl
+
+# llm_health: 200 when the models serve, 503 with the reason when not; other
+# requests of a broken model get the same reason.
+
+use strict;
+use warnings;
+
+use LLM::Test;
+use Test::More;
+
+my $t = LLM::Test->new->start;
+
+my $res = $t->get('/health');
+
+is($res->{status}, 200, 'ready');
+is($res->{headers}{'content-type'}, 'application/json', 'JSON');
+is($res->{json}{status}, 'ok', 'status ok') or diag($res->{body});
+is($res->{headers}{'content-length'}, length $res->{body}, 'its length');
+
+$res = $t->request(method => 'HEAD', path => '/health');
+
+is($res->{status}, 200, 'HEAD');
+is($res->{body}, '', 'HEAD has no body');
+
+$res = $t->post('/health', {});
+
+is($res->{status}, 405, 'POST is not allowed');
+is($res->{headers}{allow}, 'GET, HEAD', 'Allow');
+ok($res->{json}{error}{message}, 'an error in JSON');
+
+$t->stop;
+
+
+# one good model, one broken: nginx serves on
+
+$t = LLM::Test->new(model => 'llm_model bad %%DIR%%/bad.gguf; '
+                    . 'llm_model demo %%ROOT%%/models/demo.gguf threads=2;');
+$t->write_file('bad.gguf', "GGUF\3\0\0\0" . "\xff" x 64);
+$t->start(cold => 1);
+
+ok(LLM::Test::wait_for(30, sub {
+    $t->post('/v1/completions', { model => 'demo', prompt => 'a',
+                                  max_tokens => 1 })->{status} == 200
+}), 'the good model answers beside a broken one');
+
+$res = $t->get('/health');
+
+is($res->{status}, 503, 'a broken model is not healthy');
+like($res->{body}, qr/bad\.gguf|bad/, 'health names it') ;
+ok($res->{headers}{'retry-after'}, 'Retry-After');
+
+$res = $t->post('/v1/completions', { model => 'bad', prompt => 'a' });
+
+is($res->{status}, 503, 'the broken model answers 503');
+like($res->{json}{error}{message}, qr/bad\.gguf/, 'with the reason');
+like($t->log('error.log'), qr/bad\.gguf/, 'the log names the file');
+
+$t->stop;
+
+
+# a file that is not there at all
+
+$t = LLM::Test->new(model => 'llm_model demo %%DIR%%/none.gguf;');
+$t->start(cold => 1);
+
+ok(LLM::Test::wait_for(10, sub {
+    $t->get('/health')->{body} =~ /none\.gguf/
+}), 'health says which file is missing');
+
+$res = $t->chat('hello');
+
+is($res->{status}, 503, 'requests answer 503');
+like($res->{json}{error}{message}, qr/none\.gguf/, 'and say why');
+
+$t->stop;
+
+done_testing();

@@ -1,0 +1,122 @@
+#!/usr/bin/perl
+
+# GET {prefix}/models, names and who may use them, locations of all kinds.
+
+use strict;
+use warnings;
+
+use LLM::Test;
+use Test::More;
+
+my $demo = '%%ROOT%%/models/demo.gguf threads=1 parallel=2';
+
+my $t = LLM::Test->new(
+    model => "llm_model Demo-One $demo alias=gpt-4o-mini default;"
+           . "llm_model two $demo alias=vendor/two;"
+           . "llm_model secret $demo;",
+    locations => <<'END');
+        location /v1 { llm_api; }
+        location /ai/ { llm_api; }
+        location /some { llm_api Demo-One two fallback=two; }
+        location /one/ { llm_api secret; }
+        location /v1/chat { llm_api two; }
+        location = /exact/v1/completions { llm_api two; }
+        location ~ ^/re/(.*)$ { llm_api; }
+        location /moved/ { rewrite ^/moved/(.*)$ /v1/$1 break; llm_api; }
+        location /named { try_files /nothing @llm; }
+        location @llm { llm_api two; }
+        location /cond { llm_api; if ($arg_x) { set $y 1; } }
+        location = /health { llm_health; }
+        location /static { return 200 "plain"; }
+END
+
+$t->start;
+
+my $res = $t->get('/v1/models');
+
+is($res->{status}, 200, 'list');
+is($res->{json}{object}, 'list', 'is a list');
+
+my %ids = map { $_->{id} => $_ } @{ $res->{json}{data} };
+
+ok($ids{'Demo-One'} && $ids{two} && $ids{secret}, 'all models');
+is($ids{two}{object}, 'model', 'object');
+like($ids{two}{created}, qr/^\d{9,}$/, 'created');
+ok($ids{two}{owned_by}, 'owned_by');
+like($res->{headers}{'x-request-id'}, qr/^\w+$/, 'x-request-id');
+
+is($t->get('/v1/models/two')->{json}{id}, 'two', 'one model');
+is($t->get('/v1/models/vendor/two')->{json}{id}, 'two', 'by a path-like alias')
+    ;
+is($t->get('/v1/models/vendor%2Ftwo')->{status}, 200, 'escaped');
+
+$res = $t->get('/v1/models/none');
+
+is($res->{status}, 404, 'unknown model');
+is($res->{json}{error}{code}, 'model_not_found', 'its code');
+
+$res = $t->request(method => 'HEAD', path => '/v1/models');
+
+is($res->{status}, 200, 'HEAD');
+is($res->{body}, '', 'without body');
+
+
+# where the API lies
+
+my %found = (
+    '/ai/models' => 200, '/ai/v1/models' => 200, '/v1/v1/models' => 200,
+    '/one/v1/models' => 200, '/re/models' => 404, '/re/v1/models' => 200,
+    '/moved/models' => 200, '/named/v1/models' => 200,
+    '/cond/models' => 200, '/cond/models?x=1' => 200,
+    '/v1' => 404, '/v1/' => 404, '/v1models' => 404, '/v1/nothing' => 404,
+);
+
+is($t->get($_)->{status}, $found{$_}, "GET $_ is $found{$_}")
+    for sort keys %found;
+
+is($t->get('/static')->{body}, 'plain', 'other locations are left alone');
+
+$res = $t->get('/v1/nothing');
+ok($res->{json}{error}{message}, 'an unknown path answers in JSON');
+
+my $ask = { prompt => 'a', max_tokens => 1 };
+
+is($t->post('/exact/v1/completions', $ask)->{json}{model}, 'two',
+   'an exact location');
+is($t->post('/v1/chat/completions', { max_tokens => 1,
+            messages => [ { role => 'user', content => 'a' } ] })
+       ->{json}{object}, 'chat.completion', 'a location within /v1/');
+
+
+# names
+
+sub model_of {
+    my ($name, $path) = @_;
+
+    my $res = $t->post(($path // '/v1') . '/completions',
+                       { %$ask, defined $name ? (model => $name) : () });
+
+    return $res->{json}{model} || $res->{status};
+}
+
+is(model_of('Demo-One'), 'Demo-One', 'exact');
+is(model_of('gpt-4o-mini'), 'Demo-One', 'alias');
+is(model_of('demo-one'), 'Demo-One', 'case does not matter');
+is(model_of('secr'), 'secret', 'unique substring');
+is(model_of('e'), 404, 'substring of several');
+is(model_of('nothing'), 404, 'unknown');
+is(model_of(undef), 'Demo-One', 'the default');
+is(model_of('anything', '/some'), 'two', 'fallback');
+is(model_of('secret', '/some'), 'two', 'not allowed: fallback');
+is(model_of('two', '/one'), 404, 'not allowed: 404');
+is(model_of(undef, '/one'), 'secret', 'the only one of a location');
+is($t->post('/v1/completions', { %$ask, model => undef })->{json}{model},
+   'Demo-One', 'null is the default');
+
+is(join(' ', map { $_->{id} } @{ $t->get('/some/models')->{json}{data} }),
+   'Demo-One two', 'a location lists what it may use');
+is($t->get('/some/models/secret')->{status}, 404, 'and hides the others');
+
+$t->stop;
+
+done_testing();

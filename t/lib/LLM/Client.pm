@@ -1,0 +1,332 @@
+package LLM::Client;
+
+# One HTTP/1.1 request over a socket of its own (or one that is handed on),
+# with an eye on every byte: status, headers, body, and for event streams
+# each event as it comes.  Core modules only.
+#
+#   LLM::Client->open(port => 8080, method => 'POST', path => '/',
+#                     body => { ... })->response
+#
+# response() is { status, headers (lower case), body, json, socket }.
+
+use strict;
+use warnings;
+
+use IO::Select;
+use IO::Socket::INET;
+use JSON::PP;
+use Socket qw(SO_RCVBUF SOL_SOCKET);
+use Time::HiRes qw(time);
+
+my $JSON = JSON::PP->new->utf8->canonical->allow_nonref;
+
+
+# Options: port, method, path, headers {}, body (a string or a structure),
+# http ("1.0"), socket (kept alive from before), timeout (seconds of
+# silence), rcvbuf, raw (bytes sent instead of a request).
+
+sub open {
+    my ($class, %o) = @_;
+
+    my $self = bless { buffer => '', timeout => $o{timeout} // 60,
+                       started => time }, $class;
+
+    my $body = $o{body};
+    $body = $JSON->encode($body) if ref $body;
+
+    $self->{socket} = $o{socket} || connect_to($o{port}, $o{rcvbuf});
+    $self->{head} = ($o{method} // '') eq 'HEAD';
+
+    my $text = $o{raw};
+
+    if (!defined $text) {
+        my %h = ('Host' => 'localhost', %{ $o{headers} || {} });
+
+        $h{'Connection'} //= 'close' unless $o{keepalive};
+
+        if (defined $body) {
+            $h{'Content-Type'} //= 'application/json';
+            $h{'Content-Length'} //= length $body
+                unless $h{'Transfer-Encoding'};
+        }
+
+        $text = "$o{method} $o{path} HTTP/" . ($o{http} // '1.1') . "\r\n"
+              . join('', map { "$_: $h{$_}\r\n" } sort keys %h) . "\r\n"
+              . ($body // '');
+    }
+
+    $self->write($text);
+
+    return $self;
+}
+
+
+sub connect_to {
+    my ($port, $rcvbuf) = @_;
+
+    my $s = IO::Socket::INET->new(Proto => 'tcp') or die "socket: $!";
+
+    setsockopt($s, SOL_SOCKET, SO_RCVBUF, pack('i', $rcvbuf)) if $rcvbuf;
+
+    connect($s, Socket::pack_sockaddr_in($port,
+                                         Socket::inet_aton('127.0.0.1')))
+        or die "connect to $port: $!";
+
+    binmode $s;
+
+    return $s;
+}
+
+
+sub write {
+    my ($self, $text) = @_;
+
+    local $SIG{PIPE} = 'IGNORE';
+
+    my $off = 0;
+
+    while ($off < length $text) {
+        my $n = syswrite($self->{socket}, $text, 65536, $off);
+        last unless $n;      # the server's answer says why
+        $off += $n;
+    }
+}
+
+
+# more bytes into the buffer; false at the end
+
+sub fill {
+    my ($self) = @_;
+
+    return 0 if $self->{eof};
+
+    if (!IO::Select->new($self->{socket})->can_read($self->{timeout})) {
+        die "no answer within $self->{timeout} seconds\n";
+    }
+
+    my $n = sysread($self->{socket}, $self->{buffer}, 65536,
+                    length $self->{buffer});
+
+    $self->{eof} = 1 unless $n;
+
+    return $n;
+}
+
+
+sub read_header {
+    my ($self) = @_;
+
+    return $self if $self->{status};
+
+    while ($self->{buffer} !~ /\r\n\r\n/) {
+        $self->fill or last;
+    }
+
+    if ($self->{buffer} !~ s/^(.*?)\r\n\r\n//s) {
+        $self->{status} = 0;
+        $self->{headers} = {};
+        return $self;
+    }
+
+    my ($line, @lines) = split /\r\n/, $1;
+
+    ($self->{status}) = $line =~ m{^HTTP/1\.\d (\d+)};
+    $self->{first_byte} = time - $self->{started};
+
+    if (($self->{status} // 0) == 100) {
+        $self->{continued} = 1;
+        delete $self->{status};
+        return $self->read_header;
+    }
+
+    $self->{headers} = {};
+
+    for (@lines) {
+        my ($name, $value) = /^([^:]+):\s*(.*)$/ or next;
+        $name = lc $name;
+        $self->{headers}{$name} = exists $self->{headers}{$name}
+            ? "$self->{headers}{$name}, $value" : $value;
+    }
+
+    $self->{chunked} = ($self->{headers}{'transfer-encoding'} // '')
+                       =~ /chunked/;
+    $self->{left} = $self->{headers}{'content-length'};
+
+    return $self;
+}
+
+
+# the next piece of the body, undef at its end
+
+sub piece {
+    my ($self) = @_;
+
+    $self->read_header;
+
+    return if $self->{done};
+
+    if ($self->{head} || $self->{status} == 204 || $self->{status} == 304) {
+        $self->{done} = 1;
+        return;
+    }
+
+    return $self->chunk if $self->{chunked};
+
+    if (defined $self->{left} && $self->{left} == 0) {
+        $self->{done} = 1;
+        return;
+    }
+
+    if ($self->{buffer} eq '' && !$self->fill) {
+        $self->{done} = 1;
+        $self->{truncated} = defined $self->{left};
+        return;
+    }
+
+    my $n = length $self->{buffer};
+    $n = $self->{left} if defined $self->{left} && $n > $self->{left};
+    $self->{left} -= $n if defined $self->{left};
+
+    return substr $self->{buffer}, 0, $n, '';
+}
+
+
+sub chunk {
+    my ($self) = @_;
+
+    while ($self->{buffer} !~ /^[0-9a-fA-F]+\r\n/) {
+        if (!$self->fill) {
+            $self->{done} = $self->{truncated} = 1;
+            return;
+        }
+    }
+
+    my ($hex) = $self->{buffer} =~ /^([0-9a-fA-F]+)\r\n/;
+    my $size = hex $hex;
+    my $need = length($hex) + 2 + $size + 2;
+
+    while (length $self->{buffer} < $need) {
+        if (!$self->fill) {
+            $self->{done} = $self->{truncated} = 1;
+            return;
+        }
+    }
+
+    my $data = substr $self->{buffer}, length($hex) + 2, $size;
+    substr $self->{buffer}, 0, $need, '';
+
+    if ($size == 0) {
+        $self->{done} = 1;
+        return;
+    }
+
+    return $data;
+}
+
+
+sub response {
+    my ($self) = @_;
+
+    my $body = '';
+
+    while (defined(my $piece = $self->piece)) {
+        $body .= $piece;
+    }
+
+    my $res = {
+        status => $self->{status}, headers => $self->{headers},
+        body => $body, socket => $self->{socket},
+        truncated => $self->{truncated}, continued => $self->{continued},
+        time => time - $self->{started},
+    };
+
+    if (($self->{headers}{'content-type'} // '') =~ m{^application/json}) {
+        $res->{json} = eval { $JSON->decode($body) };
+    }
+
+    return $res;
+}
+
+
+# The next event of a stream: { data, json, comment, time }; undef at its
+# end.  Bytes that are no event make it die.
+
+sub event {
+    my ($self) = @_;
+
+    $self->{events} //= '';
+
+    while ($self->{events} !~ /\n\n/) {
+        my $piece = $self->piece;
+
+        if (!defined $piece) {
+            die "half an event: $self->{events}\n"
+                if $self->{events} ne '' && !$self->{truncated};
+            return;
+        }
+
+        $self->{events} .= $piece;
+    }
+
+    $self->{events} =~ s/^(.*?)\n\n//s;
+
+    my $text = $1;
+    my $event = { time => time - $self->{started} };
+
+    if ($text =~ /^data: (.*)$/s) {
+        $event->{data} = $1;
+        $event->{json} = $JSON->decode($1) if $1 ne '[DONE]';
+
+    } elsif ($text =~ /^:\s*(.*)$/s) {
+        $event->{comment} = $1;
+
+    } else {
+        die "not an event: $text\n";
+    }
+
+    return $event;
+}
+
+
+# all events that are still to come
+
+sub events {
+    my ($self) = @_;
+
+    my @events;
+
+    while (my $e = $self->event) {
+        push @events, $e;
+    }
+
+    return @events;
+}
+
+
+# the text of the first choice in events, chat or completions
+
+sub text_of {
+    my (@events) = @_;
+
+    return join '', map {
+        my $c = $_->{json} && $_->{json}{choices}[0];
+        $c ? $c->{text} // $c->{delta}{content} // '' : ''
+    } @events;
+}
+
+
+# gone without a word: a reset if there is something unread
+
+sub close {
+    my ($self, %opt) = @_;
+
+    if ($opt{reset}) {
+        setsockopt($self->{socket}, SOL_SOCKET, Socket::SO_LINGER(),
+                   pack('ii', 1, 0));
+    }
+
+    CORE::close($self->{socket});
+}
+
+
+1;

@@ -1,0 +1,478 @@
+package LLM::Test;
+
+# A real nginx with a real configuration on a free port, in a folder of its
+# own; a small HTTP client beside it (LLM::Client).  A test makes one, talks
+# to it, and calls stop(), which checks that all processes are gone, that the
+# error log has nothing grave in it, and that nobody dumped a core.
+#
+#   my $t = LLM::Test->new(location => 'llm_max_tokens 8;')->start;
+#   my $res = $t->post('/v1/chat/completions', { messages => [ ... ] });
+#   $t->stop;
+#   done_testing();
+#
+# Environment: LLM_OBJS (the build folder), LLM_SAN=asan (nginx runs with the
+# sanitizer's library), LLM_KEEP=1 (the folder stays for a look).
+
+use strict;
+use warnings;
+
+use Cwd qw(abs_path);
+use File::Basename qw(dirname);
+use File::Path qw(remove_tree);
+use File::Temp qw(tempdir);
+use IO::Socket::INET;
+use POSIX qw(:sys_wait_h);
+use Test::More ();
+use Time::HiRes qw(sleep time);
+
+use LLM::Client;
+
+our $ROOT = abs_path(dirname(abs_path(__FILE__)) . '/../../..');
+our $OBJS = $ENV{LLM_OBJS} || "$ROOT/objs";
+
+# sanitizers are slow: every time limit of a test is multiplied by this
+our $SLOW = $ENV{LLM_SAN} ? 5 : 1;
+
+$ENV{PATH} .= ':/usr/sbin';
+
+
+# Options: main, http, server, location (text at that level), model (the
+# llm_model lines), locations (instead of the standard ones), listen (more
+# parameters), workers, conf (the whole file; %%PORT%% and the like are
+# replaced in every text).
+
+sub new {
+    my ($class, %opt) = @_;
+
+    my $self = bless {
+        opt => \%opt,
+        dir => tempdir('llm-test-XXXXXX', TMPDIR => 1),
+        port => free_port(),
+        owner => $$,
+    }, $class;
+
+    mkdir "$self->{dir}/$_" or die $! for qw(logs temp html);
+    chmod 0755, $self->{dir};
+
+    $self->write_conf($self->conf);
+
+    return $self;
+}
+
+
+sub free_port {
+    my $s = IO::Socket::INET->new(Listen => 1, LocalAddr => '127.0.0.1',
+                                  LocalPort => 0) or die "no port: $!";
+    return $s->sockport;
+}
+
+
+sub port { $_[0]{port} }
+sub dir  { $_[0]{dir} }
+
+
+sub conf {
+    my ($self) = @_;
+    my $o = $self->{opt};
+
+    return $o->{conf} if defined $o->{conf};
+
+    my %v = (main => '', http => '', server => '', location => '',
+             listen => '', model => default_model(), %$o);
+
+    $v{workers} //= 1;
+    my $user = $> == 0 ? 'user root;' : '';
+
+    $v{locations} //= <<"END";
+        location /v1 { llm_api; $v{location} }
+        location = /health { llm_health; }
+END
+
+    return <<"END";
+load_module %%OBJS%%/ngx_http_llm_module.so;
+daemon off;
+$user
+worker_processes $v{workers};
+error_log logs/error.log info;
+pid logs/nginx.pid;
+$v{main}
+events { worker_connections 1024; }
+http {
+    client_body_temp_path temp/body;
+    proxy_temp_path temp/proxy;
+    fastcgi_temp_path temp/fastcgi;
+    uwsgi_temp_path temp/uwsgi;
+    scgi_temp_path temp/scgi;
+    access_log logs/access.log;
+    $v{model}
+    $v{http}
+    server {
+        listen 127.0.0.1:%%PORT%% $v{listen};
+        $v{server}
+$v{locations}
+    }
+}
+END
+}
+
+
+sub default_model {
+    return 'llm_model demo %%ROOT%%/models/demo.gguf alias=gpt-4o-mini,mini'
+         . ' threads=2 parallel=8 default;';
+}
+
+
+sub expand {
+    my ($self, $text) = @_;
+
+    my %v = (PORT => $self->{port}, DIR => $self->{dir}, ROOT => $ROOT,
+             OBJS => $OBJS, PORT2 => $self->{port2} ||= free_port());
+
+    $text =~ s/%%(\w+)%%/$v{$1} \/\/ die "no $1"/ge;
+
+    return $text;
+}
+
+
+sub write_conf {
+    my ($self, $text) = @_;
+
+    $self->write_file('nginx.conf', $self->expand($text));
+}
+
+
+sub write_file {
+    my ($self, $name, $text) = @_;
+
+    open my $f, '>', "$self->{dir}/$name" or die "$name: $!";
+    binmode $f;
+    print $f $text;
+    close $f or die "$name: $!";
+}
+
+
+sub command {
+    my ($self, @args) = @_;
+
+    return ('nginx', '-p', "$self->{dir}/", '-c', "$self->{dir}/nginx.conf",
+            '-e', "$self->{dir}/logs/error.log", @args);
+}
+
+
+sub sanitized {
+    return () if ($ENV{LLM_SAN} // '') ne 'asan';
+
+    my @libs = map { my $l = `gcc -print-file-name=$_`; chomp $l; $l }
+               qw(libasan.so libubsan.so);
+
+    return (LD_PRELOAD => join(' ', @libs),
+            ASAN_OPTIONS => 'detect_leaks=0:abort_on_error=1',
+            UBSAN_OPTIONS => 'print_stacktrace=1');
+}
+
+
+# nginx -t, for tests of configurations: its exit status and what it said
+
+sub check {
+    my ($self) = @_;
+
+    my $pid = open(my $out, '-|') // die "fork: $!";
+
+    if ($pid == 0) {
+        open STDERR, '>&', \*STDOUT;
+        my %env = sanitized();
+        @ENV{keys %env} = values %env;
+        exec 'nginx', '-p', "$self->{dir}/", '-c', "$self->{dir}/nginx.conf",
+             '-e', 'stderr', '-t' or POSIX::_exit(127);
+    }
+
+    my $text = join '', <$out>;
+    close $out;
+
+    return ($? >> 8, $text);
+}
+
+
+sub start {
+    my ($self, %opt) = @_;
+
+    $self->launch;
+
+    $self->wait_port or die "nginx does not listen:\n" . $self->log;
+
+    unless ($opt{cold}) {
+        $self->wait_ready or die "no model is ready:\n" . $self->log;
+    }
+
+    return $self;
+}
+
+
+sub launch {
+    my ($self) = @_;
+
+    my $pid = fork // die "fork: $!";
+
+    if ($pid == 0) {
+        my %env = sanitized();
+        @ENV{keys %env} = values %env;
+        setpgrp;
+        chdir $self->{dir};
+        open STDIN, '<', '/dev/null';
+        open STDOUT, '>>', "$self->{dir}/logs/stdout";
+        open STDERR, '>>', "$self->{dir}/logs/stdout";
+        exec $self->command or POSIX::_exit(127);
+    }
+
+    $self->{pid} = $pid;
+}
+
+
+sub wait_port {
+    my ($self) = @_;
+
+    return wait_for(20, sub {
+        die "nginx has ended:\n" . $self->log if $self->ended;
+        IO::Socket::INET->new(PeerAddr => '127.0.0.1',
+                              PeerPort => $self->{port});
+    });
+}
+
+
+sub wait_ready {
+    my ($self) = @_;
+
+    return wait_for(60, sub { $self->get('/health')->{status} == 200 });
+}
+
+
+# polls until the code returns something true or the seconds are over
+
+sub wait_for {
+    my ($seconds, $code) = @_;
+
+    my $end = time + $seconds * $SLOW;
+
+    while (time < $end) {
+        my $got = $code->();
+        return $got if $got;
+        sleep 0.02;
+    }
+
+    return;
+}
+
+
+sub ended {
+    my ($self) = @_;
+
+    return 1 unless $self->{pid};
+
+    if (waitpid($self->{pid}, WNOHANG) == $self->{pid}) {
+        $self->{exit} = $?;
+        delete $self->{pid};
+        return 1;
+    }
+
+    return;
+}
+
+
+sub log {
+    my ($self, $name) = @_;
+
+    my $text = '';
+
+    for my $file ($name // ('error.log', 'stdout')) {
+        open my $f, '<', "$self->{dir}/logs/$file" or next;
+        local $/;
+        $text .= <$f> // '';
+    }
+
+    return $text;
+}
+
+
+sub wait_log {
+    my ($self, $re, $name) = @_;
+
+    return wait_for(10, sub { $self->log($name) =~ $re });
+}
+
+
+sub kill {
+    my ($self, $signal, $pid) = @_;
+
+    CORE::kill($signal, $pid // $self->{pid});
+}
+
+
+# the workers' pids, from what /proc says of the master's children
+
+sub workers {
+    my ($self) = @_;
+
+    my $pid = $self->{pid} // return;
+    my @pids;
+
+    for my $dir (glob '/proc/[0-9]*') {
+        open my $f, '<', "$dir/stat" or next;
+        my $line = <$f> // next;
+        close $f;
+
+        my ($id, $state, $parent) = $line =~ /^(\d+) \(.*\) (\S) (\d+)/s
+            or next;
+
+        next if $parent != $pid || $state eq 'Z';
+
+        if (open my $c, '<', "$dir/cmdline") {
+            push @pids, $id if (<$c> // '') =~ /worker process/;
+        }
+    }
+
+    return sort { $a <=> $b } @pids;
+}
+
+
+# reloads and waits until the new workers are there; returns the old ones
+
+sub reload {
+    my ($self) = @_;
+
+    my %old = map { $_ => 1 } $self->workers;
+
+    $self->kill('HUP');
+
+    wait_for(20, sub { grep { !$old{$_} } $self->workers })
+        or die "no new worker after a reload:\n" . $self->log;
+
+    return keys %old;
+}
+
+
+# ends nginx (TERM, or the signal named) and checks what it left behind
+
+sub stop {
+    my ($self, %opt) = @_;
+
+    my $name = $opt{name} // 'server';
+
+    $self->kill($opt{signal} // 'TERM') unless $self->ended;
+
+    my $down = wait_for($opt{seconds} // 15, sub { $self->ended });
+
+    Test::More::ok($down, "$name: nginx ended");
+
+    if (!$down) {
+        CORE::kill('KILL', -$self->{pid});
+        waitpid($self->{pid}, 0);
+        delete $self->{pid};
+    }
+
+    my $bad = $self->alerts($opt{allow});
+
+    Test::More::is($bad, '', "$name: nothing grave in the error log");
+
+    my @cores = glob "$self->{dir}/core*";
+
+    Test::More::is(scalar @cores, 0, "$name: no core dumped") if @cores;
+}
+
+
+sub alerts {
+    my ($self, $allow) = @_;
+
+    return join '', grep {
+        (/\[(?:alert|crit|emerg)\]/ || /AddressSanitizer|runtime error:/)
+            && !($allow && /$allow/)
+    } map { "$_\n" } split /\n/, $self->log;
+}
+
+
+# ---- requests ----
+
+sub get {
+    my ($self, $path, %opt) = @_;
+
+    return $self->request(method => 'GET', path => $path, %opt);
+}
+
+
+sub post {
+    my ($self, $path, $body, %opt) = @_;
+
+    return $self->request(method => 'POST', path => $path, body => $body,
+                          %opt);
+}
+
+
+sub request {
+    my ($self, %opt) = @_;
+
+    return LLM::Client->open(port => $self->{port}, %opt)->response;
+}
+
+
+# a request whose answer is read event by event, see LLM::Client
+
+sub open {
+    my ($self, $path, $body, %opt) = @_;
+
+    return LLM::Client->open(port => $self->{port}, method => 'POST',
+                             path => $path, body => $body, %opt);
+}
+
+
+sub chat {
+    my ($self, $text, %fields) = @_;
+
+    return $self->post('/v1/chat/completions', {
+        messages => [ { role => 'user', content => $text } ], %fields });
+}
+
+
+sub open_chat {
+    my ($self, $text, %fields) = @_;
+
+    return $self->open('/v1/chat/completions', {
+        messages => [ { role => 'user', content => $text } ],
+        stream => \1, %fields });
+}
+
+
+# a stream that goes on until somebody ends it, or for max_tokens
+
+sub open_long {
+    my ($self, %fields) = @_;
+
+    my %request = map { $_ => delete $fields{$_} }
+                  grep { exists $fields{$_} } qw(port headers http timeout);
+
+    return $self->open('/v1/completions', {
+        prompt => 'a', stream => \1, ignore_eos => \1, max_tokens => 1500,
+        %fields }, %request);
+}
+
+
+sub DESTROY {
+    my ($self) = @_;
+
+    local ($?, $@, $!);
+
+    return if $$ != $self->{owner};
+
+    if ($self->{pid}) {
+        CORE::kill('KILL', -$self->{pid});
+        waitpid($self->{pid}, 0);
+    }
+
+    if ($ENV{LLM_KEEP}) {
+        print STDERR "# kept: $self->{dir}\n";
+
+    } else {
+        remove_tree($self->{dir});
+    }
+}
+
+
+1;
