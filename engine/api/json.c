@@ -12,7 +12,8 @@
  */
 
 #include "engine/api/json.h"
-#include "engine/api/utf8.h"
+#include "engine/api/plain.h"
+#include "engine/text/utf8.h"
 
 #include <cjson/cJSON.h>
 #include <math.h>
@@ -192,7 +193,7 @@ llm_json_string(llm_json_t *j)
                                  "a control character inside a string");
         }
 
-        n = llm_api_utf8_char(j->p, (size_t) (j->end - j->p));
+        n = llm_utf8_decode(j->p, (size_t) (j->end - j->p), NULL);
         if (n == 0) {
             return llm_json_fail(j, j->p, "invalid UTF-8");
         }

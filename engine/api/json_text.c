@@ -1,10 +1,11 @@
 /*
  * Text as a JSON string literal.  Whatever bytes come in, what goes out is
- * valid UTF-8 and valid JSON: a byte that is not UTF-8 becomes U+FFFD.
+ * valid UTF-8 and valid JSON: what is not UTF-8 becomes U+FFFD.
  */
 
 #include "engine/api/json.h"
-#include "engine/api/utf8.h"
+#include "engine/api/plain.h"
+#include "engine/text/utf8.h"
 
 
 static int
@@ -64,7 +65,7 @@ llm_json_add_text(llm_buf_t *b, const char *s, size_t len)
                 break;
             }
 
-            n = llm_api_utf8_char(s + i, len - i);
+            n = llm_utf8_decode(s + i, len - i, NULL);
             if (n == 0) {
                 break;
             }
@@ -80,12 +81,12 @@ llm_json_add_text(llm_buf_t *b, const char *s, size_t len)
 
         if ((unsigned char) s[i] < 0x80) {
             (void) llm_json_add_escaped(b, (unsigned char) s[i]);
+            i++;
 
         } else {
-            (void) llm_buf_add(b, "\xef\xbf\xbd", 3);
+            (void) llm_buf_adds(b, LLM_UTF8_REPLACEMENT);
+            i += llm_utf8_bad(s + i, len - i, NULL);
         }
-
-        i++;
     }
 
     return b->failed ? LLM_ERROR : LLM_OK;

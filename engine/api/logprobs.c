@@ -8,7 +8,7 @@
  */
 
 #include "engine/api/api_internal.h"
-#include "engine/api/utf8.h"
+#include "engine/text/utf8.h"
 
 #include <math.h>
 
@@ -65,14 +65,9 @@ static void
 llm_api_add_token(llm_buf_t *out, const llm_api_t *a, const char *s,
     size_t len)
 {
-    size_t  i, n, whole;
+    size_t  i, n;
 
-    for (i = 0, whole = 1; i < len && whole; i += n) {
-        n = llm_api_utf8_char(s + i, len - i);
-        whole = n != 0;
-    }
-
-    if (whole) {
+    if (llm_utf8_valid(s, len) == len) {
         (void) llm_json_add_string(out, s, len);
         return;
     }
@@ -80,7 +75,7 @@ llm_api_add_token(llm_buf_t *out, const llm_api_t *a, const char *s,
     (void) llm_buf_adds(out, a->is_chat ? "\"" : "\"bytes:");
 
     for (i = 0; i < len; i += n) {
-        n = llm_api_utf8_char(s + i, len - i);
+        n = llm_utf8_decode(s + i, len - i, NULL);
 
         if (n && a->is_chat) {
             (void) llm_json_add_text(out, s + i, n);

@@ -1,0 +1,48 @@
+/*
+ * The scan that reading and writing JSON strings share: how far do plain
+ * bytes go?
+ */
+
+#ifndef LLM_API_PLAIN_H
+#define LLM_API_PLAIN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * Bytes from s on that stand in a JSON string as they are and are ASCII:
+ * no control character, quote or backslash.  Eight at a time.
+ */
+static inline size_t
+llm_api_plain_run(const char *s, size_t len)
+{
+    size_t    i;
+    uint64_t  w, q, b, bad;
+
+    const uint64_t  one = 0x0101010101010101ull;
+    const uint64_t  top = 0x8080808080808080ull;
+
+    for (i = 0; i + 8 <= len; i += 8) {
+        __builtin_memcpy(&w, s + i, 8);
+
+        /* a byte with its top bit set is at or after the first bad one */
+
+        q = w ^ (one * '"');
+        b = w ^ (one * '\\');
+        bad = (w | (w - one * 0x20) | (q - one) | (b - one)) & top;
+
+        if (bad) {
+            break;
+        }
+    }
+
+    while (i < len && (unsigned char) s[i] >= 0x20
+           && (unsigned char) s[i] < 0x80 && s[i] != '"' && s[i] != '\\')
+    {
+        i++;
+    }
+
+    return i;
+}
+
+#endif /* LLM_API_PLAIN_H */
