@@ -39,15 +39,10 @@ def category(c):
 
 
 def bases():
-    """Canonical decompositions without their marks, Hangul left out."""
-    found = []
-    for c in ALL:
-        d = u.normalize("NFD", chr(c))
-        if d == chr(c) or 0xAC00 <= c <= 0xD7A3:
-            continue
-        d = [ord(x) for x in d if u.category(x) != "Mn"]
-        found.append((c, d))
-    return found
+    """What canonical decompositions begin with, Hangul left out."""
+    found = [(c, ord(u.normalize("NFD", chr(c))[0])) for c in ALL
+             if not 0xAC00 <= c <= 0xD7A3]
+    return [(c, base) for c, base in found if c != base]
 
 
 def lowers():
@@ -74,21 +69,20 @@ def main():
 /*
  * Unicode {u.unidata_version}, made by gen_unicode.py: not to be edited.
  */""")
-    ranges("llm_unicode_marks", "general category Mn",
-           lambda c: category(c) == "Mn")
+    ranges("llm_unicode_marks", "general category M",
+           lambda c: category(c)[0] == "M")
     ranges("llm_unicode_puncts", "general category P",
            lambda c: category(c)[0] == "P")
+    ranges("llm_unicode_words", "general categories L, M, N",
+           lambda c: category(c)[0] in "LMN")
     ranges("llm_unicode_controls", "general category C but Cn and Cs",
            lambda c: category(c) in ("Cc", "Cf", "Co"))
     ranges("llm_unicode_spaces", "White_Space",
            lambda c: category(c)[0] == "Z" or 9 <= c <= 13 or c == 0x85)
 
-    found = bases()
-    assert max(len(d) for c, d in found) <= 3
-    lines("/* a character, and its canonical decomposition without Mn */\n"
+    lines("/* a character, and the first of its canonical decomposition */\n"
           "static const llm_unicode_base_t  llm_unicode_bases[] = {",
-          ["{ 0x%x, { %s } }" % (c, ", ".join("0x%x" % x for x in d) or "0")
-           for c, d in found])
+          ["{ 0x%x, 0x%x }" % b for b in bases()])
     lines("/* from, to, every so many, distance to the lower case */\n"
           "static const llm_unicode_lower_t  llm_unicode_lowers[] = {",
           ["{ 0x%x, 0x%x, %d, %d }" % tuple(r) for r in lowers()])

@@ -149,12 +149,16 @@ static const llm_pretok_row_t  llm_pretok_rows[] = {
       { { "[\\p{P}$+<=>^~|`]+", 0 }, { GPT2, 0 },
         { "[0-9][0-9][0-9]", 0 } } },
 
-    /* (?<! ) keeps the last blanks of a piece from quadratic time */
+    /*
+     * U+3000 is in the published class of punctuation as well; llama.cpp
+     * takes it for white space alone, and so do its ids.  The look-behind
+     * keeps the last blanks of a piece from quadratic time.
+     */
     { "deepseek-llm", 0,
       { { "[" NL "]", 0 },
         { SPACE "?[" CASED "]+", 0 },
         { SPACE "?[!-/:-~\\x{ff01}-\\x{ff0f}\\x{ff1a}-\\x{ff5e}"
-          "\\x{2018}-\\x{201f}\\x{3000}-\\x{3002}]+", 0 },
+          "\\x{2018}-\\x{201f}\\x{3001}\\x{3002}]+", 0 },
         { "(?<!" SPACE ")" SPACE "++\\z", 0 },
         { "[" EAST "]+", 0 },
         { "\\p{N}+", 0 } } },

@@ -12,7 +12,7 @@ typedef struct {
 
 typedef struct {
     uint32_t  cp;
-    uint32_t  base[LLM_UNICODE_BASES];  /* 0 behind the last */
+    uint32_t  base;
 } llm_unicode_base_t;
 
 typedef struct {
@@ -26,8 +26,7 @@ typedef struct {
 
 #define HANGUL_FIRST   0xac00u
 #define HANGUL_LAST    0xd7a3u
-#define HANGUL_V       21u
-#define HANGUL_T       28u
+#define HANGUL_BLOCK   (21u * 28u)      /* syllables of one consonant */
 
 
 static int
@@ -73,6 +72,14 @@ llm_unicode_is_punct(uint32_t cp)
 
 
 int
+llm_unicode_is_word(uint32_t cp)
+{
+    return llm_unicode_in(llm_unicode_words, llm_nelems(llm_unicode_words),
+                          cp);
+}
+
+
+int
 llm_unicode_is_control(uint32_t cp)
 {
     return llm_unicode_in(llm_unicode_controls,
@@ -99,29 +106,16 @@ llm_unicode_is_han(uint32_t cp)
 }
 
 
-/* a Hangul syllable: two or three jamo */
-
-static size_t
-llm_unicode_hangul(uint32_t cp, uint32_t *out)
+uint32_t
+llm_unicode_base(uint32_t cp)
 {
-    cp -= HANGUL_FIRST;
-
-    out[0] = 0x1100 + cp / (HANGUL_V * HANGUL_T);
-    out[1] = 0x1161 + cp % (HANGUL_V * HANGUL_T) / HANGUL_T;
-    out[2] = 0x11a7 + cp % HANGUL_T;
-
-    return cp % HANGUL_T ? 3 : 2;
-}
-
-
-size_t
-llm_unicode_base(uint32_t cp, uint32_t out[LLM_UNICODE_BASES])
-{
-    size_t                     low, mid, high, n;
+    size_t                     low, mid, high;
     const llm_unicode_base_t  *b;
 
+    /* a Hangul syllable begins with one of 19 consonants */
+
     if (cp >= HANGUL_FIRST && cp <= HANGUL_LAST) {
-        return llm_unicode_hangul(cp, out);
+        return 0x1100 + (cp - HANGUL_FIRST) / HANGUL_BLOCK;
     }
 
     low = 0;
@@ -138,21 +132,11 @@ llm_unicode_base(uint32_t cp, uint32_t out[LLM_UNICODE_BASES])
             high = mid;
 
         } else {
-            for (n = 0; n < LLM_UNICODE_BASES && b->base[n]; n++) {
-                out[n] = b->base[n];
-            }
-
-            return n;
+            return b->base;
         }
     }
 
-    if (llm_unicode_is_mark(cp)) {
-        return 0;
-    }
-
-    out[0] = cp;
-
-    return 1;
+    return cp;
 }
 
 

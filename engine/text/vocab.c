@@ -580,7 +580,7 @@ llm_vocab_is_plain(const llm_vocab_t *v, uint32_t id)
         return v->byte_level;
 
     case LLM_TOKEN_USER_DEFINED:
-        return (v->flags[id] & LLM_TOKEN_BLANK) != 0;
+        return (v->flags[id] & LLM_TOKEN_HARMLESS) != 0;
 
     default:
         return 1;

@@ -41,8 +41,9 @@ typedef struct {
 #define LLM_TOKENIZE_SPECIAL  1         /* control tokens too, everywhere */
 #define LLM_TOKENIZE_TRUSTED  2         /* all, but inside trusted spans only;
                                            elsewhere none, not even
-                                           user-defined ones (but those of
-                                           white space alone) */
+                                           user-defined ones (but those that
+                                           are words, white space or one
+                                           character are plain text) */
 /* or-ed: BOS before and EOS behind, if the model's flags say so */
 #define LLM_TOKENIZE_ADD      16
 
@@ -71,7 +72,7 @@ const char *llm_vocab_warning(const llm_vocab_t *v);
 
 /*
  * Appends the ids of text to *out.  Text that is not UTF-8 is tokenised as
- * bytes, nothing is lost.  trusted is read with LLM_TOKENIZE_TRUSTED only.
+ * bytes, nothing is lost where the vocabulary has all bytes.  trusted is read with LLM_TOKENIZE_TRUSTED only.
  * Time is linear in len (a merge queue inside one pre-token).  LLM_ERROR
  * and *err when memory ends or more than max_ids would come (0: no limit).
  */

@@ -15,6 +15,7 @@
 
 #define LLM_SPACE_MARK       "\xe2\x96\x81"     /* U+2581, SentencePiece's */
 #define LLM_SPACE_MARK_LEN   3
+#define LLM_SPACE_MARK_CP    0x2581
 
 /* positions and counts inside one text are 32 bits */
 #define LLM_TEXT_MAX         ((size_t) 1 << 30)
@@ -23,7 +24,7 @@
 #define LLM_TOKEN_EOG        1          /* ends an answer */
 #define LLM_TOKEN_LSTRIP     2          /* eats white space before it */
 #define LLM_TOKEN_RSTRIP     4          /* and behind it */
-#define LLM_TOKEN_BLANK      8          /* added, but of white space only */
+#define LLM_TOKEN_HARMLESS   8          /* added, but ordinary text */
 
 typedef enum {
     LLM_VOCAB_BPE = 0,
@@ -111,7 +112,11 @@ typedef struct {
 } llm_tok_t;
 
 int llm_tok_push(llm_tok_t *t, int32_t id);
-/* the ids of bytes that no token covers: byte tokens, else the unknown one */
+/*
+ * The ids of a character that is no token: byte tokens, else the unknown
+ * one.  BPE leaves out a byte that no token stands for, as its references
+ * do: a few vocabularies lack bytes that UTF-8 never has, or controls.
+ */
 int llm_tok_push_bytes(llm_tok_t *t, const char *p, size_t n);
 int llm_tok_no_memory(llm_tok_t *t);
 /* *p becomes the text in t->text with U+2581 for spaces, and one before it

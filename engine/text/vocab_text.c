@@ -8,6 +8,7 @@
  */
 
 #include "engine/text/pretok.h"
+#include "engine/text/unicode.h"
 #include "engine/text/utf8.h"
 
 
@@ -66,15 +67,25 @@ llm_tok_push(llm_tok_t *t, int32_t id)
 int
 llm_tok_push_bytes(llm_tok_t *t, const char *p, size_t n)
 {
-    size_t  i;
+    size_t   i;
+    int32_t  id;
 
     for (i = 0; i < n; i++) {
-        if (t->vocab->byte_id[(unsigned char) p[i]] == -1) {
-            break;
-        }
-    }
+        id = t->vocab->byte_id[(unsigned char) p[i]];
 
-    if (i < n) {
+        if (id != -1) {
+            if (llm_tok_push(t, id) != LLM_OK) {
+                return LLM_ERROR;
+            }
+
+            continue;
+        }
+
+        if (t->vocab->kind == LLM_VOCAB_BPE) {
+            continue;
+        }
+
+        /* without byte tokens the whole character is unknown */
 
         if (t->vocab->unk == -1) {
             return llm_fail_with(t->err, 400, NULL, NULL,
@@ -83,14 +94,6 @@ llm_tok_push_bytes(llm_tok_t *t, const char *p, size_t n)
         }
 
         return llm_tok_push(t, t->vocab->unk);
-    }
-
-    for (i = 0; i < n; i++) {
-        if (llm_tok_push(t, t->vocab->byte_id[(unsigned char) p[i]])
-            != LLM_OK)
-        {
-            return LLM_ERROR;
-        }
     }
 
     return LLM_OK;
@@ -172,22 +175,29 @@ llm_added_cmp(const void *one, const void *two)
 }
 
 
-/* an added token of white space alone can't pass for anything else */
+/*
+ * Some models add words of a language, runs of spaces, or letters that their
+ * merges lack.  An added token that is made of letters and white space, or
+ * is one character, can't pass for a special one.
+ */
 
 static int
-llm_added_is_blank(llm_str_t s)
+llm_added_is_harmless(llm_str_t s)
 {
-    size_t  i, len;
+    size_t    i, len;
+    uint32_t  cp;
 
     for (i = 0; i < s.len; i += len) {
-        len = 1;
 
-        if (s.len - i >= LLM_SPACE_MARK_LEN
-            && memcmp(s.data + i, LLM_SPACE_MARK, LLM_SPACE_MARK_LEN) == 0)
+        len = llm_utf8_decode(s.data + i, s.len - i, &cp);
+
+        if (len == 0) {
+            return 0;
+        }
+
+        if (len < s.len && cp != LLM_SPACE_MARK_CP
+            && !llm_unicode_is_word(cp) && !llm_unicode_is_space(cp))
         {
-            len = LLM_SPACE_MARK_LEN;
-
-        } else if (memchr(" \t\n\v\f\r", s.data[i], 6) == NULL) {
             return 0;
         }
     }
@@ -222,8 +232,10 @@ llm_added_load(llm_vocab_t *v, llm_err_t *err)
         v->added[n].text = s;
         v->added[n++].id = (int32_t) i;
 
-        if (v->type[i] == LLM_TOKEN_USER_DEFINED && llm_added_is_blank(s)) {
-            v->flags[i] |= LLM_TOKEN_BLANK;
+        if (v->type[i] == LLM_TOKEN_USER_DEFINED
+            && llm_added_is_harmless(s))
+        {
+            v->flags[i] |= LLM_TOKEN_HARMLESS;
         }
     }
 
@@ -273,7 +285,7 @@ llm_added_allowed(const llm_vocab_t *v, const llm_added_scan_t *scan,
     int32_t id, size_t end, size_t trusted_end)
 {
     if (scan->flags & LLM_TOKENIZE_TRUSTED) {
-        return end <= trusted_end || (v->flags[id] & LLM_TOKEN_BLANK);
+        return end <= trusted_end || (v->flags[id] & LLM_TOKEN_HARMLESS);
     }
 
     return (scan->flags & LLM_TOKENIZE_SPECIAL)

@@ -3,6 +3,11 @@
  * punctuation and ideographs, and each word is covered from its begin with
  * the longest tokens there are, or is unknown as a whole.
  *
+ * Accents are stripped as llama.cpp has it, of which GGUF files are made: a
+ * character becomes what its canonical decomposition begins with, and every
+ * mark is left out.  For Latin, Greek and Cyrillic that is BERT's own rule;
+ * of Hangul only the first consonant is left.
+ *
  * In a GGUF file the token that begins a word has U+2581 before it, and one
  * that goes on has not (BERT's own files write "##" before those).
  */
@@ -105,8 +110,9 @@ llm_wordpiece_char(llm_tok_t *t, uint32_t cp)
 int
 llm_wordpiece_tokenize(llm_tok_t *t, const char *p, size_t n)
 {
-    size_t    i, k, len, count;
-    uint32_t  cp, base[LLM_UNICODE_BASES];
+    int       rc;
+    size_t    i, len;
+    uint32_t  cp;
 
     t->text.len = 0;
 
@@ -122,25 +128,24 @@ llm_wordpiece_tokenize(llm_tok_t *t, const char *p, size_t n)
             cp = 0xfffd;
         }
 
+        if (t->vocab->strip_accents) {
+            cp = llm_unicode_base(cp);
+        }
+
         if (llm_unicode_is_space(cp)) {
-            if (llm_wordpiece_word(t) != LLM_OK) {
-                return LLM_ERROR;
-            }
+            rc = llm_wordpiece_word(t);
 
-            continue;
+        } else if (cp == 0xfffd || llm_unicode_is_control(cp)
+                   || (t->vocab->strip_accents && llm_unicode_is_mark(cp)))
+        {
+            rc = LLM_OK;
+
+        } else {
+            rc = llm_wordpiece_char(t, cp);
         }
 
-        if (cp == 0xfffd || llm_unicode_is_control(cp)) {
-            continue;
-        }
-
-        base[0] = cp;
-        count = t->vocab->strip_accents ? llm_unicode_base(cp, base) : 1;
-
-        for (k = 0; k < count; k++) {
-            if (llm_wordpiece_char(t, base[k]) != LLM_OK) {
-                return LLM_ERROR;
-            }
+        if (rc != LLM_OK) {
+            return LLM_ERROR;
         }
     }
 
