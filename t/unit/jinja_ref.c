@@ -1,0 +1,214 @@
+/*
+ * Templates against Python's jinja2: t/lib/jinja_ref.py writes cases, one
+ * JSON object a line (name, template, vars, and out or error); each is
+ * rendered here and compared byte by byte.  Where the reference fails, so
+ * must we, with the same words if they are raise_exception's.
+ */
+
+#include "engine/text/flat_json.h"
+#include "engine/text/jinja.h"
+#include "t/unit/tap.h"
+
+static int  n_cases;
+static int  n_bad;
+
+
+static llm_str_t
+text_of(const llm_flat_t *o, const char *key)
+{
+    llm_str_t          s = { 0, NULL };
+    const llm_flat_t  *v;
+
+    v = llm_flat_get(o, key);
+
+    return v && v->type == LLM_FLAT_STRING ? llm_flat_str(v) : s;
+}
+
+
+static void
+complain(const llm_flat_t *c, const char *what, const char *got, size_t len)
+{
+    llm_str_t  name, tmpl, out;
+
+    name = text_of(c, "name");
+    tmpl = text_of(c, "template");
+    out = text_of(c, "out");
+
+    if (n_bad++ < 20) {
+        printf("# %.*s: %s\n# got  %.*s\n# want %.*s\n# in   %.*s\n",
+               (int) name.len, name.data, what, (int) llm_min(len, 4000), got,
+               (int) llm_min(out.len, 4000), out.data ? out.data : "",
+               (int) llm_min(tmpl.len, 400), tmpl.data);
+    }
+}
+
+
+/* the spans are sorted, apart, and inside the text */
+
+static int
+spans_are_sane(const llm_prompt_t *p)
+{
+    size_t  i, end;
+
+    for (i = 0, end = 0; i < p->n_trusted; i++) {
+        if (p->trusted[i].start < end || (i && p->trusted[i].start == end)
+            || p->trusted[i].end <= p->trusted[i].start)
+        {
+            return 0;
+        }
+
+        end = p->trusted[i].end;
+    }
+
+    return end <= p->len;
+}
+
+
+static void
+check(const llm_flat_t *c)
+{
+    int                rc;
+    llm_str_t          tmpl, out, raised;
+    llm_err_t          err;
+    llm_jinja_t       *t;
+    llm_prompt_t       p;
+    llm_jinja_opts_t   opts;
+    const llm_flat_t  *now;
+
+    memset(&err, 0, sizeof(err));
+    memset(&p, 0, sizeof(p));
+    memset(&opts, 0, sizeof(opts));
+    now = llm_flat_get(c, "now");
+    opts.now = now ? llm_flat_int(now) : 0;
+
+    n_cases++;
+    tmpl = text_of(c, "template");
+    out = text_of(c, "out");
+    raised = text_of(c, "raised");
+
+    t = llm_jinja_compile(tmpl.data, tmpl.len, &err);
+
+    if (t == NULL) {
+        if (out.data) {
+            complain(c, "does not compile", err.msg, strlen(err.msg));
+        }
+
+        return;
+    }
+
+    rc = llm_jinja_render(t, llm_flat_get(c, "vars"), NULL, &opts, &p, &err);
+    llm_jinja_free(t);
+
+    if (out.data == NULL) {
+        if (rc == LLM_OK) {
+            complain(c, "the reference fails", p.text, p.len);
+
+        } else if (raised.data
+                   && (err.status != 400 || strlen(err.msg) != raised.len
+                       || memcmp(err.msg, raised.data, raised.len) != 0))
+        {
+            complain(c, "not what was raised", err.msg, strlen(err.msg));
+        }
+
+    } else if (rc != LLM_OK) {
+        complain(c, "fails", err.msg, strlen(err.msg));
+
+    } else if (p.len != out.len || memcmp(p.text, out.data, out.len) != 0) {
+        complain(c, "differs", p.text, p.len);
+
+    } else if (!spans_are_sane(&p)) {
+        complain(c, "has spans out of order", "", 0);
+    }
+
+    llm_prompt_free(&p);
+}
+
+
+/* runs the script and checks what it writes; 0 if it had nothing to say */
+
+static int
+run(const char *args)
+{
+    int         status;
+    char       *line;
+    FILE       *f;
+    size_t      cap;
+    ssize_t     len;
+    char        cmd[2048];
+    llm_buf_t   b;
+
+    snprintf(cmd, sizeof(cmd), "p=.deps/venv/bin/python3; [ -x $p ] || "
+             "p=python3; $p t/lib/jinja_ref.py %s", args);
+
+    f = popen(cmd, "r");
+    if (f == NULL) {
+        return 0;
+    }
+
+    n_cases = 0;
+    n_bad = 0;
+    line = NULL;
+    cap = 0;
+
+    while ((len = getline(&line, &cap, f)) > 0) {
+        llm_buf_init(&b, 0);
+
+        if (llm_flat_add_json(&b, line, (size_t) len, 100) != LLM_OK) {
+            printf("# not JSON: %.200s\n", line);
+            n_bad++;
+
+        } else {
+            check((const llm_flat_t *) b.data);
+        }
+
+        llm_buf_free(&b);
+    }
+
+    free(line);
+    status = pclose(f);
+
+    if (status == 77 << 8) {
+        return 0;
+    }
+
+    ok(status == 0 && n_cases > 0, "the reference ran: %s", args);
+    is_int(n_bad, 0, "%d cases as jinja2 has them: %s", n_cases, args);
+
+    return 1;
+}
+
+
+int
+main(int argc, char **argv)
+{
+    char         args[1200];
+    const char  *dir;
+
+    if (argc > 1) {
+        return run(argv[1]) ? done_testing() : 77;
+    }
+
+    if (!run("features")) {
+        skip("jinja2 for Python is not here");
+        return done_testing();
+    }
+
+    run("random --seed 1 --count 600");
+
+    dir = tap_fixtures();
+
+    if (dir == NULL) {
+        skip("the shared fixtures are not here");
+        return done_testing();
+    }
+
+    snprintf(args, sizeof(args), "templates '%s/chat-templates'", dir);
+    run(args);
+
+    snprintf(args, sizeof(args),
+             "roundtrip '%s/toolcalls/roundtrip.jsonl' "
+             "'%s/chat-templates'", dir, dir);
+    run(args);
+
+    return done_testing();
+}
