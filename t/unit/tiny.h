@@ -13,7 +13,7 @@
 #include <stdio.h>
 
 #define TINY_IDS    9
-#define TINY_VOCAB  32
+#define TINY_VOCAB  37
 
 /* a model; metadata that is 0 or NULL is not written */
 typedef struct {

@@ -14,7 +14,7 @@ import numpy as np
 from gguf import GGMLQuantizationType as T
 from gguf.quants import GGML_QUANT_SIZES, dequantize
 
-VOCAB, CTX, EPS, BASE = 32, 256, 1e-5, 10000.0
+VOCAB, CTX, EPS, BASE = 37, 256, 1e-5, 10000.0
 IDS = [(i * 7 + 3) % VOCAB for i in range(9)]
 
 SCALES = {                              # offset: value of float16 fields
@@ -31,6 +31,10 @@ QWEN3 = dict(SMALL, arch="qwen3", qk_norm=1)
 LLAMA = dict(SMALL, arch="llama")
 QWEN2 = dict(SMALL, arch="qwen2", qkv_bias=1)
 YARN = dict(QWEN3, scaling="yarn", factor=4.0, orig_ctx=64, head_k=16)
+ODD = dict(LLAMA, layers=1, embd=50, heads=5, kv_heads=1, head_k=10,
+           head_v=10, ff=70)
+BLOCKS = dict(QWEN3, layers=1, embd=96, heads=3, kv_heads=1, head_k=32,
+              head_v=32, ff=160)
 WIDE = dict(QWEN3, layers=1, embd=256, heads=4, kv_heads=2, head_k=64,
             head_v=64, ff=256)
 
@@ -50,6 +54,8 @@ MODELS = {
     "qwen2, heads of 6": dict(QWEN2, head_k=6, head_v=6, heads=3,
                               kv_heads=3),
     "qwen2, part of a head turns": dict(QWEN2, rot=4),
+    "qwen2, heads of 100": dict(QWEN2, head_k=100, head_v=100, heads=2,
+                                kv_heads=1),
     "qwen3": QWEN3,
     "qwen3, tied head": dict(QWEN3, tied=1),
     "qwen3, YaRN": YARN,
@@ -59,6 +65,11 @@ MODELS = {
     "qwen3, YaRN with transformers' attention_factor":
         dict(YARN, yarn_attn_factor=1.25),
     "qwen3, YaRN with half of extrapolation": dict(YARN, ext_factor=0.5),
+    "llama, odd sizes": ODD,
+    **{f"llama, odd sizes {t.name}": dict(ODD, type=t)
+       for t in (T.F16, T.BF16)},
+    **{f"qwen3, odd blocks {t.name}": dict(BLOCKS, type=t)
+       for t in (T.Q8_0, T.Q4_0, T.Q4_1, T.Q5_0, T.Q5_1)},
     **{f"qwen3 {t.name}": dict(WIDE, type=t)
        for t in (T.F16, T.BF16, T.Q8_0, T.Q4_0, T.Q4_1, T.Q5_0, T.Q5_1,
                  T.Q4_K, T.Q5_K, T.Q6_K)},
