@@ -1,0 +1,195 @@
+/*
+ * Element types: the table, every block format against the reference
+ * package's values, and the conversions of half floats, all of them.
+ */
+
+#include "kernels/types.h"
+#include "t/unit/tap.h"
+#include "t/unit/types_expected.h"
+
+#include <math.h>
+
+#define nelems(x)  (sizeof(x) / sizeof((x)[0]))
+
+
+static void
+test_table(void)
+{
+    ok(llm_type_name(3 + 1) == NULL && llm_type_name(31) == NULL
+       && llm_type_name(UINT32_MAX) == NULL, "unknown types have no name");
+    is_int(llm_type_block(4), 0, "nor a block");
+    is_int(llm_type_block_size(9), 0, "nor a size");
+    is_int(llm_type_row_size(5, 64), 0, "nor rows");
+
+    is_str(llm_type_name(12), "Q4_K", "type 12");
+    is_str(llm_type_name(30), "BF16", "type 30");
+    is_int(llm_type_block(LLM_TYPE_Q6_K), 256, "elements of a block");
+    is_int(llm_type_block_size(LLM_TYPE_Q6_K), 210, "bytes of a block");
+    is_int(llm_type_row_size(LLM_TYPE_Q5_0, 96), 66, "bytes of a row");
+    is_int(llm_type_row_size(LLM_TYPE_F32, 7), 28, "bytes of 7 floats");
+}
+
+
+static void
+check(uint32_t type, const uint8_t *bytes, size_t size, const float *want,
+    size_t n)
+{
+    float   got[512];
+    size_t  i, bad;
+
+    is_int(llm_type_row_size(type, n), size, "%s: %zu elements",
+           llm_type_name(type), n);
+
+    llm_dequantize(type, bytes, got, n);
+
+    for (i = 0, bad = 0; i < n; i++) {
+        if (memcmp(&got[i], &want[i], sizeof(float)) != 0
+            && got[i] != want[i])
+        {
+            bad++;
+            printf("# %zu: got %a, want %a\n", i, (double) got[i],
+                   (double) want[i]);
+        }
+    }
+
+    is_int(bad, 0, "%s: every element as the reference has it",
+           llm_type_name(type));
+}
+
+
+#define CHECK(type, name)                                                    \
+    check(type, name##_bytes, sizeof(name##_bytes), name##_floats,           \
+          nelems(name##_floats))
+
+
+static void
+test_blocks(void)
+{
+    float  f[3] = { 1.5f, -0.0f, 3e38f }, out[3];
+
+    CHECK(LLM_TYPE_Q4_0, q4_0);
+    CHECK(LLM_TYPE_Q4_1, q4_1);
+    CHECK(LLM_TYPE_Q5_0, q5_0);
+    CHECK(LLM_TYPE_Q5_1, q5_1);
+    CHECK(LLM_TYPE_Q8_0, q8_0);
+    CHECK(LLM_TYPE_Q4_K, q4_k);
+    CHECK(LLM_TYPE_Q5_K, q5_k);
+    CHECK(LLM_TYPE_Q6_K, q6_k);
+    CHECK(LLM_TYPE_BF16, bf16);
+
+    llm_dequantize(LLM_TYPE_F32, f, out, 3);
+    ok(memcmp(f, out, sizeof(f)) == 0, "F32 is as it is");
+}
+
+
+/* what IEEE 754 says of a half float */
+
+static double
+half(uint32_t h)
+{
+    int     exp;
+    double  m, v;
+
+    exp = (h >> 10) & 31;
+    m = h & 0x3ff;
+
+    v = exp == 31 ? (m != 0 ? NAN : INFINITY)
+                  : exp ? ldexp(1 + m / 1024, exp - 15) : ldexp(m, -24);
+
+    return h & 0x8000 ? -v : v;
+}
+
+
+static void
+test_half(void)
+{
+    float     f;
+    uint32_t  h, bad, bad_back, bad_mid;
+    double    v, next, mid;
+
+    bad = bad_back = bad_mid = 0;
+
+    for (h = 0; h < 0x10000; h++) {
+        v = half(h);
+        f = llm_f16_to_f32((uint16_t) h);
+
+        if (isnan(v)) {
+            bad += !isnan(f);
+            bad_back += (llm_f32_to_f16(f) & 0x7fff) <= 0x7c00;
+            continue;
+        }
+
+        bad += (double) f != v || !!signbit(f) != !!(h & 0x8000);
+        bad_back += llm_f32_to_f16(f) != h;
+
+        if ((h & 0x7fff) >= 0x7c00) {
+            continue;
+        }
+
+        /* halfway to the next one: to the even one; a bit off: the nearer */
+
+        next = (h & 0x7fff) == 0x7bff ? copysign(65536, v) : half(h + 1);
+        mid = (v + next) / 2;
+        f = (float) mid;
+
+        bad_mid += llm_f32_to_f16(f) != (h & 1 ? h + 1 : h);
+        bad_mid += llm_f32_to_f16(nextafterf(f, (float) next)) != h + 1;
+        bad_mid += llm_f32_to_f16(nextafterf(f, (float) v)) != h;
+    }
+
+    is_int(bad, 0, "65536 half floats to float");
+    is_int(bad_back, 0, "and back");
+    is_int(bad_mid, 0, "what lies between is rounded to nearest even");
+
+    is_int(llm_f32_to_f16(1e30f), 0x7c00, "too large is infinite");
+    is_int(llm_f32_to_f16(-1e30f), 0xfc00, "negative too");
+    is_int(llm_f32_to_f16(1e-30f), 0, "too small is 0");
+    is_int(llm_f32_to_f16(-1e-30f), 0x8000, "or -0");
+}
+
+
+static void
+test_bf16(void)
+{
+    float     f, mid, low, up;
+    uint32_t  h, bad;
+
+    for (h = 0, bad = 0; h < 0x10000; h++) {
+        f = llm_bf16_to_f32((uint16_t) h);
+
+        if (isnan(f)) {
+            bad += !isnan(llm_bf16_to_f32(llm_f32_to_bf16(f)));
+            continue;
+        }
+
+        bad += llm_f32_to_bf16(f) != h;
+
+        if (isinf(f) || (h & 0x7fff) == 0x7f7f) {
+            continue;
+        }
+
+        up = llm_bf16_to_f32((uint16_t) (h + 1));
+        mid = (float) (((double) f + (double) up) / 2);
+        low = nextafterf(mid, f);
+
+        bad += llm_f32_to_bf16(mid) != (h & 1 ? h + 1 : h);
+        bad += llm_f32_to_bf16(low) != h;
+        bad += llm_f32_to_bf16(nextafterf(mid, up)) != h + 1;
+    }
+
+    is_int(bad, 0, "65536 bfloats to float and back, and what is between");
+    ok(isnan(llm_bf16_to_f32(llm_f32_to_bf16(NAN))), "no number stays none");
+    is_int(llm_f32_to_bf16(3.4e38f), 0x7f80, "the largest float is infinite");
+}
+
+
+int
+main(void)
+{
+    test_table();
+    test_blocks();
+    test_half();
+    test_bf16();
+
+    return done_testing();
+}
