@@ -87,7 +87,8 @@ typedef enum {
 /* what an activation buffer is for; a backend picks the element type */
 typedef enum {
     LLM_ACT_RESIDUAL = 0,               /* summed over layers: float32 */
-    LLM_ACT_VALUE,
+    LLM_ACT_VALUE,                      /* goes into linear() */
+    LLM_ACT_PRODUCT,                    /* comes out of linear() */
     LLM_ACT_LOGITS                      /* float32 */
 } llm_act_kind_t;
 

@@ -20,12 +20,12 @@ static const struct {
 } llm_model_acts[LLM_MA_N] = {
     [LLM_MA_X]      = { LLM_ACT_RESIDUAL, 0 },
     [LLM_MA_H]      = { LLM_ACT_VALUE, 0 },
-    [LLM_MA_Q]      = { LLM_ACT_VALUE, 0 },
-    [LLM_MA_K]      = { LLM_ACT_VALUE, 0 },
-    [LLM_MA_V]      = { LLM_ACT_VALUE, 0 },
+    [LLM_MA_Q]      = { LLM_ACT_PRODUCT, 0 },
+    [LLM_MA_K]      = { LLM_ACT_PRODUCT, 0 },
+    [LLM_MA_V]      = { LLM_ACT_PRODUCT, 0 },
     [LLM_MA_ATTN]   = { LLM_ACT_VALUE, 0 },
-    [LLM_MA_GATE]   = { LLM_ACT_VALUE, 0 },
-    [LLM_MA_UP]     = { LLM_ACT_VALUE, 0 },
+    [LLM_MA_GATE]   = { LLM_ACT_PRODUCT, 0 },
+    [LLM_MA_UP]     = { LLM_ACT_PRODUCT, 0 },
     [LLM_MA_GLU]    = { LLM_ACT_VALUE, 0 },
     [LLM_MA_X_OUT]  = { LLM_ACT_RESIDUAL, 1 },
     [LLM_MA_LOGITS] = { LLM_ACT_LOGITS, 1 }

@@ -20,6 +20,15 @@ extern "C" {
 #include "kernels/kernels.h"
 }
 
+/* positions of one split of the KV cache in decode attention; results do not
+   depend on the number of splits, only on this size */
+#define LLM_CUDA_KV_SPLIT  256
+
+#define LLM_CUDA_NO_SPLIT  0xffffffffu
+
+/* bytes of one half of the pinned memory for uploads */
+#define LLM_CUDA_STAGE  (16 << 20)
+
 /* indexes of counts[] */
 #define LLM_N_TOKENS  0
 #define LLM_N_SEQS    1
@@ -35,6 +44,8 @@ typedef struct {
     const uint32_t   *seq_rows;         /* [max_seqs + 1] */
     const uint32_t   *kv_len;           /* [max_seqs] */
     const uint32_t   *out_rows;         /* [max_out] */
+    const uint32_t   *split_base;       /* [max_seqs] first partial result of
+                                           a sequence, or LLM_CUDA_NO_SPLIT */
     const uint32_t   *pages;            /* [max_seqs][max_pages] */
     uint32_t          max_pages;        /* stride of pages */
 } llm_cuda_step_t;
@@ -53,9 +64,10 @@ typedef struct {
     llm_dev_opts_t    opts;
     cudaStream_t      stream;
     char              name[256];
+    int               index;
     int               sm_count;
     int               major;
-    int               bf16;             /* VALUE and KV are bf16, else f16 */
+    int               bf16;             /* VALUE is bf16, else f16 */
 
     /* the step under way */
     llm_cuda_step_t   step;
@@ -63,6 +75,7 @@ typedef struct {
     uint32_t          n_seqs;
     uint32_t          n_out;
     uint32_t          rows;             /* bucket of n_tokens: grids */
+    uint32_t          seqs;             /* bucket of n_seqs */
     uint32_t          out_rows;         /* bucket of n_out */
     uint32_t          splits;           /* KV splits of the longest, bucket */
     uint32_t          max_seq_rows;     /* rows of the largest sequence */
@@ -83,8 +96,13 @@ typedef struct {
     float            *q8_scale;
     float            *q8_sum;
     size_t            q8_cap;           /* elements */
-    float            *partial;          /* attention and split-K scratch */
-    size_t            partial_cap;      /* floats */
+    uint16_t         *padded;           /* rows of a multiple of 32 columns */
+    size_t            padded_cap;       /* bytes */
+    uint16_t         *piece;            /* of a de-quantised weight */
+    uint8_t          *stage;            /* pinned, two halves for uploads */
+    cudaEvent_t       staged[2];        /* a half is free again */
+    float            *partial;          /* of split attention: see there */
+    uint32_t          partial_cap;      /* splits of one sequence's row */
     float            *host_rows;        /* map(): pinned */
     size_t            host_rows_cap;    /* bytes */
     float            *dev_rows;         /* map(): float32 of 16-bit rows */
@@ -96,7 +114,7 @@ struct llm_act_s {
     uint32_t          max_rows;
     uint32_t          cols;
     llm_act_kind_t    kind;
-    int               is16;             /* uint16_t f16 or bf16, else float */
+    int               is16;             /* VALUE: f16 or bf16, else float */
     void             *data;
 };
 
@@ -106,8 +124,9 @@ struct llm_vec_s {
 };
 
 /*
- * raw: rows in GGUF's layout (F32 weights are kept as 16-bit); packed: the
- * layout of quantised products (linear_q.cu).  Either may be NULL.
+ * raw: rows in GGUF's layout, for embeddings and for products of quantised
+ * weights with many rows; w16: padded 16-bit rows; packed: the layout of
+ * linear_q.cu.  What is not wanted is NULL.
  */
 struct llm_weight_s {
     uint32_t          type;             /* as the file has it */
@@ -115,11 +134,11 @@ struct llm_weight_s {
     uint32_t          n_in;
     size_t            row_size;         /* bytes of a raw row */
     uint8_t          *raw;
+    uint16_t         *w16;
     uint8_t          *packed;
-    uint32_t          plan;             /* of blas: index for this shape */
 };
 
-/* k[layer][page][kv head][slot][head_dim_k], v likewise, 16-bit */
+/* k[layer][page][kv head][slot][head_dim_k], v likewise, f16 */
 struct llm_kv_s {
     llm_kv_opts_t     opts;
     size_t            k_page;           /* elements of one page, one layer */
@@ -142,6 +161,9 @@ llm_cuda_rows(const llm_cuda_t *d, llm_rows_t rows)
 }
 
 
+/* the table, under LLM_BACKEND_SYMBOL */
+extern "C" const llm_ops_t *llm_backend(void);
+
 /* the operations, a file each */
 void llm_cuda_embed(llm_dev_t *dev, const llm_weight_t *w, llm_act_t *x);
 void llm_cuda_norm(llm_dev_t *dev, llm_rows_t rows, llm_act_t *x,
@@ -159,6 +181,8 @@ void llm_cuda_linear(llm_dev_t *dev, llm_rows_t rows, const llm_act_t *x,
 llm_weight_t *llm_cuda_weight_create(llm_dev_t *dev, uint32_t type,
     uint32_t n_out, uint32_t n_in, const void *src, int usage,
     llm_err_t *err);
+/* scratch for products of rows of n_in columns */
+int llm_cuda_linear_room(llm_cuda_t *d, uint32_t n_in, llm_err_t *err);
 void llm_cuda_weight_free(llm_dev_t *dev, llm_weight_t *w);
 
 /* a row of 16-bit values <-> float, on the device */

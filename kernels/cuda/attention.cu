@@ -1,0 +1,619 @@
+/*
+ * Attention over the paged cache on tensor cores, one launch for any mix of
+ * prompt rows and decode rows (online softmax, arXiv:2205.14135; split over
+ * the cache, arXiv:2307.08691).
+ *
+ * The query rows of one sequence and one KV head, tokens times heads of the
+ * group, are numbered through; a warp takes 16 of them, a block four times
+ * that.  The cache is walked in splits of LLM_CUDA_KV_SPLIT positions: within
+ * a split softmax is online, splits are merged in order.  A sequence with a
+ * single row spreads its splits over blocks and a second kernel merges them;
+ * a longer one merges as it goes.
+ *
+ * Invariant: both roads do the same arithmetic in the same order for a row,
+ * whatever the other rows of its tile are, so a row's result depends on its
+ * own sequence alone.
+ */
+
+#include "kernels/cuda/internal.h"
+
+#define LLM_ATT_WARPS    4
+#define LLM_ATT_THREADS  (LLM_ATT_WARPS * 32)
+#define LLM_ATT_ROWS     16             /* of a warp */
+#define LLM_ATT_PAD      8              /* elements: rows miss each other's
+                                           banks */
+#define LLM_LOG2E        1.4426950408889634f
+
+typedef struct {
+    const float      *q;
+    const uint16_t   *kc;               /* the layer's pages */
+    const uint16_t   *vc;
+    uint16_t         *out;
+    float            *partial;          /* [split][n_heads][dv + 2] */
+    float             scale;            /* times log2(e) */
+    uint32_t          n_heads;
+    uint32_t          n_kv_heads;
+    uint32_t          group;
+    uint32_t          dk;
+    uint32_t          dv;
+    int               bf16;             /* type of out; K, V and P are f16 */
+} llm_att_args_t;
+
+
+static __device__ __forceinline__ float
+llm_exp2(float x)
+{
+    return exp2f(x);
+}
+
+
+/* positions of one tile of the cache in shared memory */
+template<int DH> struct llm_att_tile {
+    enum { POSITIONS = DH > 128 ? 32 : 64, STRIDE = DH + LLM_ATT_PAD };
+};
+
+
+/* the state of a warp's 16 rows: lane holds rows lane / 4 and + 8 */
+template<int DH> struct llm_att_state_t {
+    float  max[2];
+    float  sum[2];
+    float  acc[DH / 8][4];
+};
+
+
+template<int DH> static __device__ __forceinline__ void
+llm_att_clear(llm_att_state_t<DH> &s)
+{
+    int  i, j;
+
+    for (i = 0; i < 2; i++) {
+        s.max[i] = -INFINITY;
+        s.sum[i] = 0;
+    }
+
+#pragma unroll
+    for (i = 0; i < DH / 8; i++) {
+#pragma unroll
+        for (j = 0; j < 4; j++) {
+            s.acc[i][j] = 0;
+        }
+    }
+}
+
+
+/* how much each of two parts counts once they share a maximum */
+
+static __device__ __forceinline__ void
+llm_att_weights(float m0, float m1, float *m, float *w0, float *w1)
+{
+    *m = fmaxf(m0, m1);
+    *w0 = m0 == -INFINITY ? 0.0f : llm_exp2(m0 - *m);
+    *w1 = m1 == -INFINITY ? 0.0f : llm_exp2(m1 - *m);
+}
+
+
+static __device__ __forceinline__ float
+llm_att_join(float a, float wa, float b, float wb)
+{
+    return __fmaf_rn(b, wb, __fmul_rn(a, wa));
+}
+
+
+/* one tile of K or V: rows of positions, zeros beyond `end` and dim */
+
+template<int DH> static __device__ void
+llm_att_load(const llm_cuda_step_t st, uint16_t *s, const uint16_t *cache,
+    uint32_t seq, uint32_t kv_head, uint32_t n_kv_heads, uint32_t dim,
+    uint32_t first, uint32_t end)
+{
+    uint32_t         i, p, pos, c, page;
+    const uint16_t  *src;
+
+    enum { TILE = llm_att_tile<DH>::POSITIONS,
+           STRIDE = llm_att_tile<DH>::STRIDE,
+           CHUNKS = DH / 8 };
+
+    for (i = threadIdx.x; i < TILE * CHUNKS; i += LLM_ATT_THREADS) {
+        p = i / CHUNKS;
+        c = i % CHUNKS * 8;
+        pos = first + p;
+        src = cache;
+
+        if (pos < end && c < dim) {
+            page = st.pages[(size_t) seq * st.max_pages + pos / LLM_KV_PAGE];
+            src += (((size_t) page * n_kv_heads + kv_head) * LLM_KV_PAGE
+                    + pos % LLM_KV_PAGE) * dim + c;
+
+            if (dim % 8 == 0) {
+                llm_cp_async16(s + p * STRIDE + c, src, 1);
+                continue;
+            }
+        }
+
+        for (page = 0; page < 8; page++) {
+            s[p * STRIDE + c + page] = pos < end && c + page < dim
+                                       ? src[page] : (uint16_t) 0;
+        }
+    }
+}
+
+
+static __device__ __forceinline__ uint32_t
+llm_att_pack(float a, float b)
+{
+    return (uint32_t) llm_store16(a, 0) | (uint32_t) llm_store16(b, 0) << 16;
+}
+
+
+/* A fragments of a warp's 16 query rows, straight from memory */
+
+template<int DH> static __device__ __forceinline__ void
+llm_att_queries(const llm_att_args_t &a, uint32_t row0, uint32_t kv_head,
+    uint32_t first, uint32_t n_rows, uint32_t q[DH / 16][4])
+{
+    int           i;
+    float         v[2];
+    uint32_t      r, k, j, index, dim;
+    const float  *src;
+
+#pragma unroll
+    for (k = 0; k < DH / 16; k++) {
+#pragma unroll
+        for (i = 0; i < 4; i++) {
+            r = threadIdx.x % 32 / 4 + (i & 1 ? 8 : 0);
+            dim = k * 16 + threadIdx.x % 4 * 2 + (i & 2 ? 8 : 0);
+            index = first + r;
+            src = a.q + ((size_t) (row0 + index / a.group) * a.n_heads
+                         + kv_head * a.group + index % a.group) * a.dk;
+
+            for (j = 0; j < 2; j++) {
+                v[j] = index < n_rows && dim + j < a.dk ? src[dim + j] : 0.0f;
+            }
+
+            q[k][i] = llm_att_pack(v[0], v[1]);
+        }
+    }
+}
+
+
+/* scores of the 16 rows against 8 positions: n-tile nt of the K tile */
+
+template<int DH> static __device__ __forceinline__ void
+llm_att_scores(const uint16_t *ks, int nt, const uint32_t q[DH / 16][4],
+    float s[4])
+{
+    int       k;
+    uint32_t  b[4];
+
+    enum { STRIDE = llm_att_tile<DH>::STRIDE };
+
+    s[0] = s[1] = s[2] = s[3] = 0;
+
+#pragma unroll
+    for (k = 0; k < DH / 16; k += 2) {
+        llm_ldmatrix_x4<0>(b, ks + (nt * 8 + threadIdx.x % 8) * STRIDE
+                              + k * 16 + threadIdx.x % 32 / 8 * 8);
+
+        llm_mma_f16(s, q[k], b);
+        llm_mma_f16(s, q[k + 1], b + 2);
+    }
+}
+
+
+/* acc += P V for 16 positions: k-step kt of the V tile */
+
+template<int DH> static __device__ __forceinline__ void
+llm_att_values(const uint16_t *vs, int kt, const uint32_t p[4],
+    llm_att_state_t<DH> &st)
+{
+    int       n;
+    uint32_t  b[4];
+
+    enum { STRIDE = llm_att_tile<DH>::STRIDE };
+
+#pragma unroll
+    for (n = 0; n < DH / 8; n += 2) {
+        llm_ldmatrix_x4<1>(b, vs + (kt * 16 + threadIdx.x % 16) * STRIDE
+                              + n * 8 + threadIdx.x % 32 / 16 * 8);
+
+        llm_mma_f16(st.acc[n], p, b);
+        llm_mma_f16(st.acc[n + 1], p, b + 2);
+    }
+}
+
+
+/*
+ * One tile of the cache for one warp: scores, mask, online softmax, values.
+ * pos[i] is the position of the lane's row i, -1 for a row that is none.
+ */
+
+template<int DH> static __device__ __forceinline__ void
+llm_att_step(const llm_att_args_t &a, const uint16_t *ks, const uint16_t *vs,
+    uint32_t first, const int pos[2], const uint32_t q[DH / 16][4],
+    llm_att_state_t<DH> &st)
+{
+    int       i, j, n, at;
+    float     m, old, part, p[2], sum;
+    uint32_t  pk[4];
+
+    enum { TILE = llm_att_tile<DH>::POSITIONS };
+
+    float     s[TILE / 8][4];
+
+#pragma unroll
+    for (n = 0; n < TILE / 8; n++) {
+        llm_att_scores<DH>(ks, n, q, s[n]);
+    }
+
+#pragma unroll
+    for (i = 0; i < 2; i++) {
+        m = -INFINITY;
+
+#pragma unroll
+        for (n = 0; n < TILE / 8; n++) {
+#pragma unroll
+            for (j = 0; j < 2; j++) {
+                at = (int) first + n * 8 + (int) (threadIdx.x % 4) * 2 + j;
+                s[n][2 * i + j] = at <= pos[i] ? s[n][2 * i + j] * a.scale
+                                               : -INFINITY;
+                m = fmaxf(m, s[n][2 * i + j]);
+            }
+        }
+
+        m = fmaxf(m, __shfl_xor_sync(LLM_FULL_WARP, m, 1));
+        m = fmaxf(m, __shfl_xor_sync(LLM_FULL_WARP, m, 2));
+
+        llm_att_weights(st.max[i], m, &m, &old, &part);
+        st.max[i] = m;
+        sum = 0;
+
+#pragma unroll
+        for (n = 0; n < TILE / 8; n++) {
+#pragma unroll
+            for (j = 0; j < 2; j++) {
+                p[j] = s[n][2 * i + j] == -INFINITY
+                       ? 0.0f : llm_exp2(s[n][2 * i + j] - m);
+                s[n][2 * i + j] = p[j];
+                sum += p[j];
+            }
+        }
+
+        sum += __shfl_xor_sync(LLM_FULL_WARP, sum, 1);
+        sum += __shfl_xor_sync(LLM_FULL_WARP, sum, 2);
+        st.sum[i] = __fmaf_rn(st.sum[i], old, sum);
+
+#pragma unroll
+        for (n = 0; n < DH / 8; n++) {
+            st.acc[n][2 * i] *= old;
+            st.acc[n][2 * i + 1] *= old;
+        }
+    }
+
+#pragma unroll
+    for (n = 0; n < TILE / 16; n++) {
+        pk[0] = llm_att_pack(s[2 * n][0], s[2 * n][1]);
+        pk[1] = llm_att_pack(s[2 * n][2], s[2 * n][3]);
+        pk[2] = llm_att_pack(s[2 * n + 1][0], s[2 * n + 1][1]);
+        pk[3] = llm_att_pack(s[2 * n + 1][2], s[2 * n + 1][3]);
+
+        llm_att_values<DH>(vs, n, pk, st);
+    }
+}
+
+
+/* a whole split, tile by tile, the next tile on its way meanwhile */
+
+template<int DH> static __device__ void
+llm_att_split(const llm_cuda_step_t &cs, const llm_att_args_t &a,
+    uint16_t *smem, uint32_t seq, uint32_t kv_head, uint32_t first,
+    uint32_t end, int active, const int pos[2],
+    const uint32_t q[DH / 16][4], llm_att_state_t<DH> &st)
+{
+    int        stage;
+    uint32_t   at;
+    uint16_t  *ks, *vs;
+
+    enum { TILE = llm_att_tile<DH>::POSITIONS,
+           SIZE = TILE * llm_att_tile<DH>::STRIDE };
+
+    llm_att_clear<DH>(st);
+    stage = 0;
+
+    llm_att_load<DH>(cs, smem, a.kc, seq, kv_head, a.n_kv_heads, a.dk, first,
+                     end);
+    llm_att_load<DH>(cs, smem + SIZE, a.vc, seq, kv_head, a.n_kv_heads, a.dv,
+                     first, end);
+    llm_cp_async_commit();
+
+    for (at = first; at < end; at += TILE, stage ^= 1) {
+        ks = smem + stage * 2 * SIZE;
+        vs = ks + SIZE;
+
+        if (at + TILE < end) {
+            uint16_t  *next = smem + (stage ^ 1) * 2 * SIZE;
+
+            llm_att_load<DH>(cs, next, a.kc, seq, kv_head, a.n_kv_heads,
+                             a.dk, at + TILE, end);
+            llm_att_load<DH>(cs, next + SIZE, a.vc, seq, kv_head,
+                             a.n_kv_heads, a.dv, at + TILE, end);
+        }
+
+        llm_cp_async_commit();
+        llm_cp_async_wait<1>();
+        __syncthreads();
+
+        if (active) {
+            llm_att_step<DH>(a, ks, vs, at, pos, q, st);
+        }
+
+        __syncthreads();
+    }
+}
+
+
+template<int DH> static __device__ __forceinline__ void
+llm_att_merge(llm_att_state_t<DH> &all, const llm_att_state_t<DH> &part)
+{
+    int    i, n;
+    float  m, w0, w1;
+
+#pragma unroll
+    for (i = 0; i < 2; i++) {
+        llm_att_weights(all.max[i], part.max[i], &m, &w0, &w1);
+        all.max[i] = m;
+        all.sum[i] = llm_att_join(all.sum[i], w0, part.sum[i], w1);
+
+#pragma unroll
+        for (n = 0; n < DH / 8; n++) {
+            all.acc[n][2 * i] = llm_att_join(all.acc[n][2 * i], w0,
+                                             part.acc[n][2 * i], w1);
+            all.acc[n][2 * i + 1] = llm_att_join(all.acc[n][2 * i + 1], w0,
+                                                 part.acc[n][2 * i + 1], w1);
+        }
+    }
+}
+
+
+/* a warp's rows to the output, or as a partial result of a split */
+
+template<int DH> static __device__ __forceinline__ void
+llm_att_store(const llm_att_args_t &a, const llm_att_state_t<DH> &st,
+    uint32_t row0, uint32_t kv_head, uint32_t first, uint32_t n_rows,
+    float *partial)
+{
+    int        i, n, j;
+    float      inv, *dst;
+    uint16_t  *out;
+    uint32_t   index, dim, head;
+
+#pragma unroll
+    for (i = 0; i < 2; i++) {
+        index = first + threadIdx.x % 32 / 4 + 8 * (uint32_t) i;
+
+        if (index >= n_rows) {
+            continue;
+        }
+
+        head = kv_head * a.group + index % a.group;
+        out = a.out + ((size_t) (row0 + index / a.group) * a.n_heads + head)
+                      * a.dv;
+        dst = partial + (size_t) head * (a.dv + 2);
+        inv = 1.0f / st.sum[i];
+
+#pragma unroll
+        for (n = 0; n < DH / 8; n++) {
+#pragma unroll
+            for (j = 0; j < 2; j++) {
+                dim = n * 8 + threadIdx.x % 4 * 2 + j;
+
+                if (dim >= a.dv) {
+                    continue;
+                }
+
+                if (partial) {
+                    dst[2 + dim] = st.acc[n][2 * i + j];
+
+                } else {
+                    out[dim] = llm_store16(st.acc[n][2 * i + j] * inv,
+                                           a.bf16);
+                }
+            }
+        }
+
+        if (partial && threadIdx.x % 4 == 0) {
+            dst[0] = st.max[i];
+            dst[1] = st.sum[i];
+        }
+    }
+}
+
+
+/* block (tile of query rows, KV head and split, sequence) */
+
+template<int DH> __global__ void __launch_bounds__(LLM_ATT_THREADS)
+llm_k_attention(llm_cuda_step_t cs, llm_att_args_t a)
+{
+    int                   i, active, pos[2];
+    uint32_t              seq, kv_head, split, row0, n_rows, first, base;
+    uint32_t              s, n_splits, end, index, last;
+    uint32_t              q[DH / 16][4];
+    llm_att_state_t<DH>   part, all;
+
+    LLM_SHARED(mem);
+
+    seq = blockIdx.z;
+    kv_head = blockIdx.y % a.n_kv_heads;
+    split = blockIdx.y / a.n_kv_heads;
+
+    if (seq >= cs.counts[LLM_N_SEQS]) {
+        return;
+    }
+
+    row0 = cs.seq_rows[seq];
+    n_rows = (cs.seq_rows[seq + 1] - row0) * a.group;
+    first = blockIdx.x * LLM_ATT_WARPS * LLM_ATT_ROWS;
+    base = cs.split_base[seq];
+
+    if (first >= n_rows || (base == LLM_CUDA_NO_SPLIT && split > 0)) {
+        return;
+    }
+
+    /* the furthest position that a row of this block sees */
+
+    last = first + LLM_ATT_WARPS * LLM_ATT_ROWS - 1;
+    last = last < n_rows ? last : n_rows - 1;
+    end = cs.pos[row0 + last / a.group] + 1;
+    n_splits = (end + LLM_CUDA_KV_SPLIT - 1) / LLM_CUDA_KV_SPLIT;
+
+    first += threadIdx.x / 32 * LLM_ATT_ROWS;
+    active = first < n_rows;
+
+    for (i = 0; i < 2; i++) {
+        index = first + threadIdx.x % 32 / 4 + 8 * (uint32_t) i;
+        pos[i] = index < n_rows ? (int) cs.pos[row0 + index / a.group] : -1;
+    }
+
+    llm_att_queries<DH>(a, row0, kv_head, first, n_rows, q);
+
+    if (base != LLM_CUDA_NO_SPLIT) {
+        if (split >= n_splits) {
+            return;
+        }
+
+        s = (split + 1) * LLM_CUDA_KV_SPLIT;
+        llm_att_split<DH>(cs, a, (uint16_t *) mem, seq, kv_head,
+                          split * LLM_CUDA_KV_SPLIT, s < end ? s : end,
+                          active, pos, q, part);
+
+        if (active) {
+            llm_att_store<DH>(a, part, row0, kv_head, first, n_rows,
+                              a.partial + (size_t) (base + split) * a.n_heads
+                                          * (a.dv + 2));
+        }
+
+        return;
+    }
+
+    llm_att_clear<DH>(all);
+
+    for (s = 0; s < n_splits; s++) {
+        index = (s + 1) * LLM_CUDA_KV_SPLIT;
+        llm_att_split<DH>(cs, a, (uint16_t *) mem, seq, kv_head,
+                          s * LLM_CUDA_KV_SPLIT, index < end ? index : end,
+                          active, pos, q, part);
+        llm_att_merge<DH>(all, part);
+    }
+
+    if (active) {
+        llm_att_store<DH>(a, all, row0, kv_head, first, n_rows, NULL);
+    }
+}
+
+
+/* block (head, sequence): merges the splits of a sequence's only row */
+
+__global__ void
+llm_k_attention_merge(llm_cuda_step_t cs, llm_att_args_t a)
+{
+    float         max, sum, acc, m, w0, w1;
+    uint32_t      seq, head, base, dim, s, n_splits, row;
+    const float  *p;
+
+    head = blockIdx.x;
+    seq = blockIdx.y;
+
+    if (seq >= cs.counts[LLM_N_SEQS]) {
+        return;
+    }
+
+    base = cs.split_base[seq];
+    if (base == LLM_CUDA_NO_SPLIT) {
+        return;
+    }
+
+    row = cs.seq_rows[seq];
+    n_splits = (cs.kv_len[seq] + LLM_CUDA_KV_SPLIT - 1) / LLM_CUDA_KV_SPLIT;
+
+    for (dim = threadIdx.x; dim < a.dv; dim += blockDim.x) {
+        max = -INFINITY;
+        sum = 0;
+        acc = 0;
+
+        for (s = 0; s < n_splits; s++) {
+            p = a.partial + ((size_t) (base + s) * a.n_heads + head)
+                            * (a.dv + 2);
+
+            llm_att_weights(max, p[0], &m, &w0, &w1);
+            max = m;
+            sum = llm_att_join(sum, w0, p[1], w1);
+            acc = llm_att_join(acc, w0, p[2 + dim], w1);
+        }
+
+        a.out[((size_t) row * a.n_heads + head) * a.dv + dim] =
+            llm_store16(acc * (1.0f / sum), a.bf16);
+    }
+}
+
+
+template<int DH> static void
+llm_att_launch(llm_cuda_t *d, const llm_att_args_t &a)
+{
+    size_t    shared;
+    uint32_t  tiles;
+
+    shared = (size_t) 4 * llm_att_tile<DH>::POSITIONS
+             * llm_att_tile<DH>::STRIDE * sizeof(uint16_t);
+    tiles = (d->max_seq_rows * a.group + LLM_ATT_WARPS * LLM_ATT_ROWS - 1)
+            / (LLM_ATT_WARPS * LLM_ATT_ROWS);
+
+    (void) llm_cuda_check(d, cudaFuncSetAttribute(llm_k_attention<DH>,
+                              cudaFuncAttributeMaxDynamicSharedMemorySize,
+                              (int) shared), "shared memory of attention");
+
+    llm_launch((llm_k_attention<DH>),
+               dim3(tiles, a.n_kv_heads * d->splits, d->seqs),
+               LLM_ATT_THREADS, shared, d->stream, d->step, a);
+}
+
+
+void
+llm_cuda_attention(llm_dev_t *dev, const llm_heads_t *h, const llm_act_t *q,
+    const llm_kv_t *kv, llm_act_t *out)
+{
+    size_t           layer;
+    uint32_t         dim;
+    llm_cuda_t      *d = (llm_cuda_t *) dev;
+    llm_att_args_t   a;
+
+    layer = (size_t) h->layer * kv->opts.n_pages;
+
+    a.q = (const float *) q->data;
+    a.kc = kv->k + layer * kv->k_page;
+    a.vc = kv->v + layer * kv->v_page;
+    a.out = (uint16_t *) out->data;
+    a.partial = d->partial;
+    a.scale = h->scale * LLM_LOG2E;
+    a.n_heads = h->n_heads;
+    a.n_kv_heads = h->n_kv_heads;
+    a.group = h->n_heads / h->n_kv_heads;
+    a.dk = h->head_dim_k;
+    a.dv = h->head_dim_v;
+    a.bf16 = d->bf16;
+
+    dim = llm_max(a.dk, a.dv);
+
+    if (dim <= 64) {
+        llm_att_launch<64>(d, a);
+
+    } else if (dim <= 128) {
+        llm_att_launch<128>(d, a);
+
+    } else {
+        llm_att_launch<256>(d, a);
+    }
+
+    if (d->splits > 1) {
+        llm_launch(llm_k_attention_merge, dim3(h->n_heads, d->seqs), 128, 0,
+                   d->stream, d->step, a);
+    }
+}

@@ -1,0 +1,871 @@
+/*
+ * The CUDA device: opening, memory, buffers, and the road of a step through
+ * begin() and end(): its arrays go up in one copy from pinned memory, decode
+ * steps are captured once per bucket and replayed then.
+ *
+ * A failed launch or copy is remembered and reported by end(); nothing is
+ * asked of the device in between.
+ */
+
+#include "kernels/cuda/blas.h"
+
+#include <stdio.h>
+
+/* decode steps of up to this many rows are captured */
+#define LLM_CUDA_GRAPH_ROWS  512
+
+
+int
+llm_cuda_check(llm_cuda_t *d, cudaError_t e, const char *what)
+{
+    if (e == cudaSuccess) {
+        return 0;
+    }
+
+    if (!d->failed) {
+        d->failed = 1;
+        snprintf(d->why, sizeof(d->why), "%s: %s", what,
+                 cudaGetErrorString(e));
+    }
+
+    return 1;
+}
+
+
+int
+llm_cuda_alloc(void **p, size_t size, const char *what, llm_err_t *err)
+{
+    cudaError_t  e;
+
+    e = cudaMalloc((uint8_t **) p, llm_max(size, (size_t) 1));
+
+    if (e != cudaSuccess) {
+        *p = NULL;
+        (void) cudaGetLastError();      /* not for the next launch */
+        return llm_fail(err, "CUDA: %zu bytes for %s: %s", size, what,
+                        cudaGetErrorString(e));
+    }
+
+    return LLM_OK;
+}
+
+
+/* ---- the step's arrays ---- */
+
+/* one after another in one piece, 256-byte aligned, pages last */
+
+static size_t
+llm_cuda_step_layout(llm_cuda_t *d, uint8_t *base, llm_cuda_step_t *st)
+{
+    size_t  off;
+
+#define LLM_STEP_ARRAY(field, type, n)                                       \
+    st->field = (const type *) (base + off);                                 \
+    off += llm_align((size_t) (n) * sizeof(type), 256)
+
+    off = 0;
+    LLM_STEP_ARRAY(counts, uint32_t, LLM_N_COUNTS);
+    LLM_STEP_ARRAY(tokens, int32_t, d->opts.max_tokens);
+    LLM_STEP_ARRAY(pos, uint32_t, d->opts.max_tokens);
+    LLM_STEP_ARRAY(row_seq, uint32_t, d->opts.max_tokens);
+    LLM_STEP_ARRAY(seq_rows, uint32_t, d->opts.max_seqs + 1);
+    LLM_STEP_ARRAY(kv_len, uint32_t, d->opts.max_seqs);
+    LLM_STEP_ARRAY(out_rows, uint32_t, d->opts.max_out);
+    LLM_STEP_ARRAY(split_base, uint32_t, d->opts.max_seqs);
+    d->step_size = off;
+    LLM_STEP_ARRAY(pages, uint32_t,
+                   (size_t) d->opts.max_seqs * d->opts.max_pages);
+    st->max_pages = d->opts.max_pages;
+
+#undef LLM_STEP_ARRAY
+
+    return off;
+}
+
+
+static uint32_t
+llm_cuda_bucket(uint32_t n)
+{
+    uint32_t  b;
+
+    for (b = 1; b < n; b = b < 256 ? b * 2 : b + 128) { /* void */ }
+
+    return b;
+}
+
+
+/*
+ * A sequence with one row is split over its cache while there is room for
+ * partial results; otherwise one block goes through all splits, with the
+ * same result.  Returns the partial results taken so far.
+ */
+
+static uint32_t
+llm_cuda_split(llm_cuda_t *d, uint32_t *base, uint32_t kv_len, uint32_t rows,
+    uint32_t taken)
+{
+    uint32_t  n;
+
+    n = (kv_len + LLM_CUDA_KV_SPLIT - 1) / LLM_CUDA_KV_SPLIT;
+    *base = LLM_CUDA_NO_SPLIT;
+
+    if (rows > 1 || n < 2 || n > d->partial_cap - taken) {
+        return taken;
+    }
+
+    *base = taken;
+
+    return taken + n;
+}
+
+
+/* the host's copy of the arrays; rows of pages keep the device's stride */
+
+static void
+llm_cuda_step_fill(llm_cuda_t *d, const llm_batch_t *b)
+{
+    uint32_t          i, s, used, longest, taken;
+    uint32_t         *counts, *row_seq, *pages, *split_base;
+    llm_cuda_step_t   h;
+
+    (void) llm_cuda_step_layout(d, d->step_host, &h);
+
+    counts = (uint32_t *) h.counts;
+    row_seq = (uint32_t *) h.row_seq;
+    pages = (uint32_t *) h.pages;
+    split_base = (uint32_t *) h.split_base;
+
+    counts[LLM_N_TOKENS] = b->n_tokens;
+    counts[LLM_N_SEQS] = b->n_seqs;
+    counts[LLM_N_OUT] = b->n_out;
+    counts[3] = 0;
+
+    memcpy((void *) h.tokens, b->tokens, b->n_tokens * sizeof(int32_t));
+    memcpy((void *) h.pos, b->pos, b->n_tokens * sizeof(uint32_t));
+    memcpy((void *) h.seq_rows, b->seq_rows,
+           (b->n_seqs + 1) * sizeof(uint32_t));
+    memcpy((void *) h.kv_len, b->kv_len, b->n_seqs * sizeof(uint32_t));
+
+    if (b->n_out) {
+        memcpy((void *) h.out_rows, b->out_rows,
+               b->n_out * sizeof(uint32_t));
+    }
+
+    longest = 0;
+    taken = 0;
+    d->max_seq_rows = 0;
+
+    for (s = 0; s < b->n_seqs; s++) {
+        for (i = b->seq_rows[s]; i < b->seq_rows[s + 1]; i++) {
+            row_seq[i] = s;
+        }
+
+        used = (b->kv_len[s] + LLM_KV_PAGE - 1) / LLM_KV_PAGE;
+        memcpy(pages + (size_t) s * d->opts.max_pages,
+               b->pages + (size_t) s * b->max_pages,
+               used * sizeof(uint32_t));
+
+        longest = llm_max(longest, b->kv_len[s]);
+        taken = llm_cuda_split(d, split_base + s, b->kv_len[s],
+                               b->seq_rows[s + 1] - b->seq_rows[s], taken);
+        d->max_seq_rows = llm_max(d->max_seq_rows,
+                                  b->seq_rows[s + 1] - b->seq_rows[s]);
+    }
+
+    d->n_tokens = b->n_tokens;
+    d->n_seqs = b->n_seqs;
+    d->n_out = b->n_out;
+    d->splits = llm_cuda_bucket((longest + LLM_CUDA_KV_SPLIT - 1)
+                                / LLM_CUDA_KV_SPLIT);
+}
+
+
+static llm_cuda_graph_t *
+llm_cuda_find_graph(llm_cuda_t *d)
+{
+    uint32_t  i;
+
+    for (i = 0; i < d->n_graphs; i++) {
+        if (d->graphs[i].rows == d->rows && d->graphs[i].splits == d->splits)
+        {
+            return &d->graphs[i];
+        }
+    }
+
+    return NULL;
+}
+
+
+static int
+llm_cuda_report(llm_cuda_t *d, llm_err_t *err)
+{
+    if (!d->failed) {
+        return LLM_OK;
+    }
+
+    d->failed = 0;
+
+    return llm_fail_with(err, 500, "device_error", NULL, "CUDA: %s", d->why);
+}
+
+
+/*
+ * A step of one row per sequence, all of which want logits, is a decode
+ * step: padded to its bucket it is captured, or replayed.
+ */
+
+static int
+llm_cuda_begin(llm_dev_t *dev, const llm_batch_t *b, llm_err_t *err)
+{
+    int                decode;
+    size_t             size;
+    llm_cuda_t        *d = (llm_cuda_t *) dev;
+    llm_cuda_graph_t  *g;
+
+    /* a model is loaded by one thread and driven by another */
+
+    if (llm_cuda_check(d, cudaSetDevice(d->index), "device")) {
+        return llm_cuda_report(d, err);
+    }
+
+    llm_cuda_step_fill(d, b);
+
+    decode = b->n_tokens == b->n_seqs && b->n_out == b->n_tokens
+             && b->n_tokens <= LLM_CUDA_GRAPH_ROWS;
+
+    d->rows = decode ? llm_min(llm_cuda_bucket(b->n_tokens),
+                               d->opts.max_tokens)
+                     : b->n_tokens;
+    d->seqs = decode ? llm_min(d->rows, d->opts.max_seqs) : b->n_seqs;
+    d->out_rows = decode ? llm_min(d->rows, d->opts.max_out) : b->n_out;
+
+    size = d->step_size + (size_t) b->n_seqs * d->opts.max_pages
+                          * sizeof(uint32_t);
+
+    if (llm_cuda_check(d, cudaMemcpyAsync(d->step_dev, d->step_host, size,
+                                          cudaMemcpyHostToDevice, d->stream),
+                       "upload of a step"))
+    {
+        return llm_cuda_report(d, err);
+    }
+
+    if (!decode) {
+        return LLM_OK;
+    }
+
+    g = llm_cuda_find_graph(d);
+
+    if (g) {
+        (void) llm_cuda_check(d, cudaGraphLaunch(g->exec, d->stream),
+                              "launch of a graph");
+        return LLM_AGAIN;
+    }
+
+    if (d->n_graphs < LLM_CUDA_MAX_GRAPHS) {
+        d->capturing = !llm_cuda_check(d,
+            cudaStreamBeginCapture(d->stream,
+                                   cudaStreamCaptureModeThreadLocal),
+            "capture of a step");
+    }
+
+    return LLM_OK;
+}
+
+
+static void
+llm_cuda_end_capture(llm_cuda_t *d)
+{
+    cudaGraph_t        graph;
+    llm_cuda_graph_t  *g;
+
+    d->capturing = 0;
+
+    if (llm_cuda_check(d, cudaStreamEndCapture(d->stream, &graph),
+                       "end of a capture"))
+    {
+        return;
+    }
+
+    g = &d->graphs[d->n_graphs];
+
+    if (!llm_cuda_check(d, cudaGraphInstantiate(&g->exec, graph, 0),
+                        "graph of a step"))
+    {
+        g->rows = d->rows;
+        g->splits = d->splits;
+        d->n_graphs++;
+
+        (void) llm_cuda_check(d, cudaGraphLaunch(g->exec, d->stream),
+                              "launch of a graph");
+    }
+
+    (void) cudaGraphDestroy(graph);
+}
+
+
+static int
+llm_cuda_end(llm_dev_t *dev, llm_err_t *err)
+{
+    llm_cuda_t  *d = (llm_cuda_t *) dev;
+
+    if (d->capturing) {
+        llm_cuda_end_capture(d);
+    }
+
+    (void) llm_cuda_check(d, cudaGetLastError(), "a kernel's launch");
+    (void) llm_cuda_check(d, cudaStreamSynchronize(d->stream), "a step");
+
+    return llm_cuda_report(d, err);
+}
+
+
+/* ---- buffers ---- */
+
+static llm_vec_t *
+llm_cuda_vec_create(llm_dev_t *dev, const float *src, uint32_t n,
+    llm_err_t *err)
+{
+    llm_vec_t   *v;
+    llm_cuda_t  *d = (llm_cuda_t *) dev;
+
+    v = (llm_vec_t *) calloc(1, sizeof(llm_vec_t));
+    if (v == NULL) {
+        (void) llm_fail(err, "no memory for a vector");
+        return NULL;
+    }
+
+    v->n = n;
+
+    if (llm_cuda_alloc((void **) &v->data, n * sizeof(float), "a vector",
+                       err)
+        != LLM_OK)
+    {
+        free(v);
+        return NULL;
+    }
+
+    (void) llm_cuda_check(d, cudaMemcpy(v->data, src, n * sizeof(float),
+                                        cudaMemcpyHostToDevice),
+                          "upload of a vector");
+
+    return v;
+}
+
+
+static void
+llm_cuda_vec_free(llm_dev_t *dev, llm_vec_t *v)
+{
+    (void) dev;
+
+    if (v) {
+        (void) cudaFree(v->data);
+        free(v);
+    }
+}
+
+
+static llm_act_t *
+llm_cuda_act_create(llm_dev_t *dev, uint32_t max_rows, uint32_t cols,
+    llm_act_kind_t kind, llm_err_t *err)
+{
+    size_t      size;
+    llm_act_t  *a;
+
+    (void) dev;
+
+    a = (llm_act_t *) calloc(1, sizeof(llm_act_t));
+    if (a == NULL) {
+        (void) llm_fail(err, "no memory for activations");
+        return NULL;
+    }
+
+    a->max_rows = max_rows;
+    a->cols = cols;
+    a->kind = kind;
+    a->is16 = kind == LLM_ACT_VALUE;
+
+    size = (size_t) max_rows * cols * (a->is16 ? 2 : 4);
+
+    if (llm_cuda_alloc(&a->data, size, "activations", err) != LLM_OK) {
+        free(a);
+        return NULL;
+    }
+
+    /* rows of a bucket beyond the step's own are computed on, too */
+
+    if (cudaMemset(a->data, 0, size) != cudaSuccess) {
+        (void) cudaFree(a->data);
+        free(a);
+        (void) llm_fail(err, "CUDA: clearing of activations failed");
+        return NULL;
+    }
+
+    return a;
+}
+
+
+static void
+llm_cuda_act_free(llm_dev_t *dev, llm_act_t *a)
+{
+    (void) dev;
+
+    if (a) {
+        (void) cudaFree(a->data);
+        free(a);
+    }
+}
+
+
+static size_t
+llm_cuda_kv_page_size(llm_dev_t *dev, const llm_kv_opts_t *o)
+{
+    (void) dev;
+
+    return (size_t) o->n_layers * o->n_kv_heads * LLM_KV_PAGE
+           * (o->head_dim_k + o->head_dim_v) * sizeof(uint16_t);
+}
+
+
+static void
+llm_cuda_kv_free(llm_dev_t *dev, llm_kv_t *kv)
+{
+    (void) dev;
+
+    if (kv) {
+        (void) cudaFree(kv->k);
+        (void) cudaFree(kv->v);
+        free(kv);
+    }
+}
+
+
+/*
+ * Partial results of split attention: enough for every page to lie in a
+ * split of its own sequence; sequences that share pages may want more, and
+ * those that find no room are not split.
+ */
+
+static int
+llm_cuda_partial(llm_cuda_t *d, const llm_kv_opts_t *o, llm_err_t *err)
+{
+    uint32_t  n;
+
+    n = o->n_pages / (LLM_CUDA_KV_SPLIT / LLM_KV_PAGE) + d->opts.max_seqs;
+
+    if (llm_cuda_alloc((void **) &d->partial,
+                       (size_t) n * o->n_heads * (o->head_dim_v + 2)
+                       * sizeof(float), "split attention", err)
+        != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    d->partial_cap = n;
+
+    return LLM_OK;
+}
+
+
+static llm_kv_t *
+llm_cuda_kv_create(llm_dev_t *dev, const llm_kv_opts_t *o, llm_err_t *err)
+{
+    size_t       k, v;
+    llm_kv_t    *kv;
+    llm_cuda_t  *d = (llm_cuda_t *) dev;
+
+    kv = (llm_kv_t *) calloc(1, sizeof(llm_kv_t));
+    if (kv == NULL) {
+        (void) llm_fail(err, "no memory for the KV cache");
+        return NULL;
+    }
+
+    kv->opts = *o;
+    if (o->head_dim_k > 256 || o->head_dim_v > 256) {
+        free(kv);
+        (void) llm_fail(err, "CUDA: heads of %u and %u dimensions, 256 is "
+                        "the most", o->head_dim_k, o->head_dim_v);
+        return NULL;
+    }
+
+    kv->k_page = (size_t) o->n_kv_heads * LLM_KV_PAGE * o->head_dim_k;
+    kv->v_page = (size_t) o->n_kv_heads * LLM_KV_PAGE * o->head_dim_v;
+
+    k = kv->k_page * o->n_pages * o->n_layers * sizeof(uint16_t);
+    v = kv->v_page * o->n_pages * o->n_layers * sizeof(uint16_t);
+
+    /* slots never written are masked, but NaN times zero is NaN */
+
+    if (llm_cuda_partial(d, o, err) != LLM_OK
+        || llm_cuda_alloc((void **) &kv->k, k, "the KV cache", err) != LLM_OK
+        || llm_cuda_alloc((void **) &kv->v, v, "the KV cache", err) != LLM_OK
+        || cudaMemset(kv->k, 0, k) != cudaSuccess
+        || cudaMemset(kv->v, 0, v) != cudaSuccess)
+    {
+        llm_cuda_kv_free(dev, kv);
+        return NULL;
+    }
+
+    return kv;
+}
+
+
+static void
+llm_cuda_kv_copy(llm_dev_t *dev, llm_kv_t *kv, uint32_t src, uint32_t dst)
+{
+    size_t       pitch, width;
+    llm_cuda_t  *d = (llm_cuda_t *) dev;
+
+    pitch = kv->k_page * kv->opts.n_pages * sizeof(uint16_t);
+    width = kv->k_page * sizeof(uint16_t);
+
+    (void) llm_cuda_check(d, cudaMemcpy2DAsync(kv->k + dst * kv->k_page,
+                              pitch, kv->k + src * kv->k_page, pitch, width,
+                              kv->opts.n_layers, cudaMemcpyDeviceToDevice,
+                              d->stream),
+                          "copy of a page");
+
+    pitch = kv->v_page * kv->opts.n_pages * sizeof(uint16_t);
+    width = kv->v_page * sizeof(uint16_t);
+
+    (void) llm_cuda_check(d, cudaMemcpy2DAsync(kv->v + dst * kv->v_page,
+                              pitch, kv->v + src * kv->v_page, pitch, width,
+                              kv->opts.n_layers, cudaMemcpyDeviceToDevice,
+                              d->stream),
+                          "copy of a page");
+}
+
+
+/* ---- rows to and from the host ---- */
+
+__global__ void
+llm_k_to_float(const uint16_t *x, float *y, size_t n, int bf16)
+{
+    size_t  i;
+
+    i = (size_t) blockIdx.x * blockDim.x + threadIdx.x;
+
+    if (i < n) {
+        y[i] = llm_load16(&x[i], bf16);
+    }
+}
+
+
+__global__ void
+llm_k_from_float(const float *x, uint16_t *y, size_t n, int bf16)
+{
+    size_t  i;
+
+    i = (size_t) blockIdx.x * blockDim.x + threadIdx.x;
+
+    if (i < n) {
+        y[i] = llm_store16(x[i], bf16);
+    }
+}
+
+
+static int
+llm_cuda_rows_room(llm_cuda_t *d, size_t size)
+{
+    if (size > d->host_rows_cap) {
+        (void) cudaFreeHost(d->host_rows);
+        d->host_rows = NULL;
+        d->host_rows_cap = 0;
+
+        if (llm_cuda_check(d, cudaMallocHost(&d->host_rows, size),
+                           "pinned memory"))
+        {
+            return LLM_ERROR;
+        }
+
+        d->host_rows_cap = size;
+    }
+
+    if (size > d->dev_rows_cap) {
+        (void) cudaFree(d->dev_rows);
+        d->dev_rows = NULL;
+        d->dev_rows_cap = 0;
+
+        if (llm_cuda_check(d, cudaMalloc(&d->dev_rows, size),
+                           "memory for rows"))
+        {
+            return LLM_ERROR;
+        }
+
+        d->dev_rows_cap = size;
+    }
+
+    return LLM_OK;
+}
+
+
+/* NULL when memory ends: llm_cuda_check() keeps why for the next end() */
+
+static const float *
+llm_cuda_map(llm_dev_t *dev, const llm_act_t *a, uint32_t row, uint32_t n)
+{
+    size_t        count;
+    const float  *src;
+    llm_cuda_t   *d = (llm_cuda_t *) dev;
+
+    count = (size_t) n * a->cols;
+
+    if (llm_cuda_rows_room(d, count * sizeof(float)) != LLM_OK) {
+        return NULL;
+    }
+
+    src = (const float *) a->data + (size_t) row * a->cols;
+
+    if (a->is16) {
+        llm_launch(llm_k_to_float, (unsigned) ((count + 255) / 256), 256, 0,
+                   d->stream,
+                   (const uint16_t *) a->data + (size_t) row * a->cols,
+                   d->dev_rows, count, d->bf16);
+        src = d->dev_rows;
+    }
+
+    (void) llm_cuda_check(d, cudaMemcpyAsync(d->host_rows, src,
+                                             count * sizeof(float),
+                                             cudaMemcpyDeviceToHost,
+                                             d->stream), "read of rows");
+    (void) llm_cuda_check(d, cudaStreamSynchronize(d->stream),
+                          "read of rows");
+
+    return d->host_rows;
+}
+
+
+static void
+llm_cuda_write(llm_dev_t *dev, llm_act_t *a, uint32_t row, uint32_t n,
+    const float *src)
+{
+    size_t       count;
+    float       *dst;
+    llm_cuda_t  *d = (llm_cuda_t *) dev;
+
+    count = (size_t) n * a->cols;
+
+    if (llm_cuda_rows_room(d, count * sizeof(float)) != LLM_OK) {
+        return;
+    }
+
+    dst = a->is16 ? d->dev_rows : (float *) a->data + (size_t) row * a->cols;
+
+    (void) llm_cuda_check(d, cudaMemcpy(dst, src, count * sizeof(float),
+                                        cudaMemcpyHostToDevice),
+                          "write of rows");
+
+    if (a->is16) {
+        llm_launch(llm_k_from_float, (unsigned) ((count + 255) / 256), 256,
+                   0, d->stream, (const float *) d->dev_rows,
+                   (uint16_t *) a->data + (size_t) row * a->cols, count,
+                   d->bf16);
+        (void) llm_cuda_check(d, cudaStreamSynchronize(d->stream),
+                              "write of rows");
+    }
+}
+
+
+/* ---- the device ---- */
+
+static void
+llm_cuda_describe(llm_dev_t *dev, char *buf, size_t size)
+{
+    llm_cuda_t  *d = (llm_cuda_t *) dev;
+
+    snprintf(buf, size, "%s, %s", d->name, d->bf16 ? "bf16" : "f16");
+}
+
+
+static size_t
+llm_cuda_memory_free(llm_dev_t *dev)
+{
+    size_t  avail, total;
+
+    (void) dev;
+
+    if (cudaMemGetInfo(&avail, &total) != cudaSuccess) {
+        return 0;
+    }
+
+    return avail;
+}
+
+
+static void
+llm_cuda_close(llm_dev_t *dev)
+{
+    uint32_t     i;
+    llm_cuda_t  *d = (llm_cuda_t *) dev;
+
+    for (i = 0; i < d->n_graphs; i++) {
+        (void) cudaGraphExecDestroy(d->graphs[i].exec);
+    }
+
+    for (i = 0; i < 2; i++) {
+        if (d->staged[i]) {
+            (void) cudaEventDestroy(d->staged[i]);
+        }
+    }
+
+    llm_blas_free((llm_blas_t *) d->blas);
+    (void) cudaFree(d->step_dev);
+    (void) cudaFreeHost(d->step_host);
+    (void) cudaFree(d->q8);
+    (void) cudaFree(d->q8_scale);
+    (void) cudaFree(d->q8_sum);
+    (void) cudaFree(d->padded);
+    (void) cudaFree(d->piece);
+    (void) cudaFreeHost(d->stage);
+    (void) cudaFree(d->partial);
+    (void) cudaFree(d->dev_rows);
+    (void) cudaFreeHost(d->host_rows);
+
+    if (d->stream) {
+        (void) cudaStreamDestroy(d->stream);
+    }
+
+    free(d);
+}
+
+
+static int
+llm_cuda_select(llm_cuda_t *d, llm_err_t *err)
+{
+    int             n, index;
+    cudaError_t     e;
+    cudaDeviceProp  prop;
+
+    e = cudaGetDeviceCount(&n);
+    index = d->opts.index < 0 ? 0 : d->opts.index;
+
+    if (e != cudaSuccess) {
+        return llm_fail(err, "CUDA: %s", cudaGetErrorString(e));
+    }
+
+    if (index >= n) {
+        return llm_fail(err, "CUDA: there is no device %d, only %d", index,
+                        n);
+    }
+
+    if (cudaSetDevice(index) != cudaSuccess
+        || cudaGetDeviceProperties(&prop, index) != cudaSuccess)
+    {
+        return llm_fail(err, "CUDA: device %d does not answer", index);
+    }
+
+    if (prop.major < 8) {
+        return llm_fail(err, "CUDA: %s has compute capability %d.%d, 8.0 "
+                        "(Ampere) is the least", prop.name, prop.major,
+                        prop.minor);
+    }
+
+    snprintf(d->name, sizeof(d->name), "%s", prop.name);
+    d->index = index;
+    d->sm_count = prop.multiProcessorCount;
+    d->major = prop.major;
+
+    return LLM_OK;
+}
+
+
+static int
+llm_cuda_open(llm_dev_t **dev, const llm_dev_opts_t *opts, llm_err_t *err)
+{
+    size_t       size;
+    llm_cuda_t  *d;
+
+    d = (llm_cuda_t *) calloc(1, sizeof(llm_cuda_t));
+    if (d == NULL) {
+        return llm_fail(err, "no memory for a device");
+    }
+
+    d->dev.ops = llm_backend();
+    d->opts = *opts;
+    d->opts.max_out = llm_max(opts->max_out, opts->max_seqs);
+    d->bf16 = opts->weight_type == LLM_TYPE_BF16;
+
+    size = llm_cuda_step_layout(d, NULL, &d->step);
+
+    if (llm_cuda_select(d, err) != LLM_OK) {
+        goto failed;
+    }
+
+    if (cudaStreamCreateWithFlags(&d->stream, cudaStreamNonBlocking)
+        != cudaSuccess
+        || cudaMallocHost(&d->step_host, size) != cudaSuccess
+        || cudaMallocHost(&d->stage, 2 * LLM_CUDA_STAGE) != cudaSuccess
+        || cudaEventCreateWithFlags(&d->staged[0], cudaEventDisableTiming)
+           != cudaSuccess
+        || cudaEventCreateWithFlags(&d->staged[1], cudaEventDisableTiming)
+           != cudaSuccess)
+    {
+        (void) llm_fail(err, "CUDA: no memory for a step's arrays");
+        goto failed;
+    }
+
+    memset(d->step_host, 0, size);
+
+    if (llm_cuda_alloc((void **) &d->step_dev, size, "a step's arrays", err)
+        != LLM_OK)
+    {
+        goto failed;
+    }
+
+    (void) llm_cuda_step_layout(d, d->step_dev, &d->step);
+
+    d->blas = llm_blas_create(d->stream, d->bf16, err);
+    if (d->blas == NULL) {
+        goto failed;
+    }
+
+    *dev = &d->dev;
+
+    return LLM_OK;
+
+failed:
+
+    llm_cuda_close(&d->dev);
+
+    return LLM_ERROR;
+}
+
+
+static const llm_ops_t  llm_ops_cuda = {
+#ifdef LLM_EMU
+    "emu",
+#else
+    "cuda",
+#endif
+    llm_cuda_open,
+    llm_cuda_close,
+    llm_cuda_describe,
+    llm_cuda_memory_free,
+    llm_cuda_weight_create,
+    llm_cuda_weight_free,
+    llm_cuda_vec_create,
+    llm_cuda_vec_free,
+    llm_cuda_act_create,
+    llm_cuda_act_free,
+    llm_cuda_kv_create,
+    llm_cuda_kv_free,
+    llm_cuda_kv_page_size,
+    llm_cuda_kv_copy,
+    llm_cuda_begin,
+    llm_cuda_end,
+    llm_cuda_embed,
+    llm_cuda_norm,
+    llm_cuda_linear,
+    llm_cuda_rope_kv,
+    llm_cuda_attention,
+    llm_cuda_glu,
+    llm_cuda_gather,
+    llm_cuda_map,
+    llm_cuda_write
+};
+
+
+extern "C" LLM_EXPORT const llm_ops_t *
+llm_backend(void)
+{
+    return &llm_ops_cuda;
+}

@@ -1,0 +1,143 @@
+/*
+ * Between the files of the linear operation: layouts of packed weights and
+ * what a launch works with.
+ *
+ * A packed weight is cut into tiles of 16 rows by 32 columns, the A operand
+ * of one m16n8k32: the lanes' bytes lie side by side, so that a warp reads a
+ * tile in one run.  Rows are padded with zeros to a multiple of 16.
+ *
+ *   class   types             bytes a lane           and a row's pair
+ *   8       Q8_0              16: a[0..3]            scale, 0
+ *   4       Q4_0 Q4_1 Q4_K    8: nibbles             scale, minimum
+ *   5       Q5_0 Q5_1 Q5_K    8, and 2: fifth bits   scale, minimum
+ *   6       Q6_K              8, and 4: two bits     scales of both halves
+ *
+ * The three planes (bytes, further bits, pairs of f16) follow one another,
+ * each indexed [row tile][column block].
+ */
+
+#ifndef LLM_CUDA_LINEAR_H
+#define LLM_CUDA_LINEAR_H
+
+#include "kernels/cuda/quants.h"
+
+#define LLM_TILE_ROWS      16
+#define LLM_TILE_COLS      32
+
+/* the most rows of activations that the kernels for few rows take */
+#define LLM_FEW_ROWS       64
+
+#define LLM_LINEAR_WARPS   8            /* they share the sum over K */
+
+typedef struct {
+    int               cls;              /* 4, 5, 6, 8 */
+    uint32_t          n_out;
+    uint32_t          row_tiles;
+    uint32_t          blocks;           /* of 32 columns */
+    const uint8_t    *bytes;
+    const uint8_t    *bits;
+    const uint32_t   *pairs;            /* [tile][block][16] */
+} llm_packed_t;
+
+/* where a product goes */
+typedef struct {
+    const uint32_t   *count;            /* rows that there are */
+    const float      *bias;             /* or NULL */
+    void             *y;
+    uint32_t          n_out;            /* also y's stride */
+    int               y_is16;
+    int               add;
+    int               bf16;
+} llm_out_t;
+
+int llm_packed_class(uint32_t type);
+size_t llm_packed_size(uint32_t type, uint32_t n_out, uint32_t n_in);
+void llm_packed_view(llm_packed_t *p, uint32_t type, uint32_t n_out,
+    uint32_t n_in, const uint8_t *base);
+
+/* enqueues the packing of rows in GGUF's layout */
+void llm_pack(llm_cuda_t *d, const llm_packed_t *p, uint32_t type,
+    const uint8_t *raw, size_t row_size);
+
+/* y for few rows: int8 products of packed weights; 16-bit products */
+void llm_linear_q(llm_cuda_t *d, uint32_t rows, const llm_packed_t *p,
+    const llm_out_t *out);
+void llm_linear_16(llm_cuda_t *d, uint32_t rows, const uint16_t *x,
+    const uint16_t *w, uint32_t n_in, const llm_out_t *out);
+
+
+/* one element of the result, the last of a sum */
+
+static __device__ __forceinline__ void
+llm_put(const llm_out_t &o, uint32_t row, uint32_t col, float v)
+{
+    size_t     i;
+    float     *y32;
+    uint16_t  *y16;
+
+    if (row >= *o.count || col >= o.n_out) {
+        return;
+    }
+
+    i = (size_t) row * o.n_out + col;
+    v += o.bias ? o.bias[col] : 0.0f;
+
+    if (o.y_is16) {
+        y16 = (uint16_t *) o.y + i;
+        *y16 = llm_store16(o.add ? llm_load16(y16, o.bf16) + v : v, o.bf16);
+
+    } else {
+        y32 = (float *) o.y + i;
+        *y32 = o.add ? *y32 + v : v;
+    }
+}
+
+
+/*
+ * The warps of a block hold sums over their own parts of K of the same 16
+ * rows of weights by N rows of activations: added in the order of the warps.
+ * s holds LLM_LINEAR_WARPS * 16 * N floats; acc[n-tile][4] is an mma's D.
+ */
+
+template<int NT> static __device__ __forceinline__ void
+llm_put_tile(const llm_out_t &o, float *s, const float acc[NT][4],
+    uint32_t row_tile)
+{
+    int       i, n, w;
+    float     sum;
+    uint32_t  lane, warp, r, c;
+
+    enum { N = NT * 8 };
+
+    lane = threadIdx.x % 32;
+    warp = threadIdx.x / 32;
+
+#pragma unroll
+    for (n = 0; n < NT; n++) {
+#pragma unroll
+        for (i = 0; i < 4; i++) {
+            r = lane / 4 + (i & 2 ? 8 : 0);
+            c = (uint32_t) n * 8 + lane % 4 * 2 + (i & 1);
+            s[(warp * LLM_TILE_ROWS + r) * N + c] = acc[n][i];
+        }
+    }
+
+    __syncthreads();
+
+    /* neighbours in a warp write neighbouring columns of the result */
+
+    for (i = (int) threadIdx.x; i < LLM_TILE_ROWS * N;
+         i += LLM_LINEAR_WARPS * 32)
+    {
+        r = (uint32_t) i % LLM_TILE_ROWS;
+        c = (uint32_t) i / LLM_TILE_ROWS;
+
+        for (sum = 0, w = 0; w < LLM_LINEAR_WARPS; w++) {
+            sum += s[((uint32_t) w * LLM_TILE_ROWS + r) * N + c];
+        }
+
+        llm_put(o, blockIdx.y * N + c, row_tile * LLM_TILE_ROWS + r, sum);
+    }
+}
+
+#endif /* LLM_CUDA_LINEAR_H */

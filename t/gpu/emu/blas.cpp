@@ -1,0 +1,87 @@
+/*
+ * The products of kernels/cuda/blas.h for the emulator: a plain loop, sums
+ * in float32 in the order of K, enqueued on the stream like a kernel.
+ */
+
+#include "kernels/cuda/blas.h"
+
+struct llm_blas_s {
+    cudaStream_t   stream;
+    int            bf16;
+};
+
+
+llm_blas_t *
+llm_blas_create(cudaStream_t stream, int bf16, llm_err_t *err)
+{
+    llm_blas_t  *b;
+
+    b = (llm_blas_t *) malloc(sizeof(llm_blas_t));
+
+    if (b == NULL) {
+        (void) llm_fail(err, "no memory for the products");
+        return NULL;
+    }
+
+    b->stream = stream;
+    b->bf16 = bf16;
+
+    return b;
+}
+
+
+void
+llm_blas_free(llm_blas_t *b)
+{
+    free(b);
+}
+
+
+static void
+llm_blas_run(const llm_blas_args_t &a, int bf16)
+{
+    float      sum, *row, *y32;
+    size_t     o, r, k;
+    uint16_t  *y16;
+
+    row = (float *) malloc(a.n_in * sizeof(float));
+
+    for (o = 0; row && o < a.n_out; o++) {
+        for (k = 0; k < a.n_in; k++) {
+            row[k] = llm_load16((const uint16_t *) a.w + o * a.ldw + k, bf16);
+        }
+
+        for (r = 0; r < a.rows; r++) {
+            const uint16_t  *x = (const uint16_t *) a.x + r * a.ldx;
+
+            for (sum = 0, k = 0; k < a.n_in; k++) {
+                sum += row[k] * llm_load16(x + k, bf16);
+            }
+
+            y32 = (float *) a.y + r * a.ldy + o;
+            y16 = (uint16_t *) a.y + r * a.ldy + o;
+
+            if (a.y_is16) {
+                sum += a.add ? llm_load16(y16, bf16) : 0;
+                *y16 = llm_store16(sum, bf16);
+
+            } else {
+                *y32 = sum + (a.add ? *y32 : 0);
+            }
+        }
+    }
+
+    free(row);
+}
+
+
+int
+llm_blas_linear(llm_blas_t *b, const llm_blas_args_t *a)
+{
+    int              bf16 = b->bf16;
+    llm_blas_args_t  args = *a;
+
+    emu_enqueue(b->stream, [=]() { llm_blas_run(args, bf16); });
+
+    return 0;
+}
