@@ -194,7 +194,10 @@ llm_api_write_stops(const llm_api_body_t *b, llm_buf_t *msg, llm_ref_t *ref,
     ref->off = (uint32_t) msg->len;
     ref->len = n;
 
-    return llm_buf_add(msg, refs, n * sizeof(llm_ref_t));
+    (void) llm_buf_add(msg, refs, n * sizeof(llm_ref_t));
+    llm_api_pad(msg);
+
+    return LLM_OK;
 }
 
 

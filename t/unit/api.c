@@ -1,0 +1,928 @@
+/*
+ * Requests: a table of bodies, each with what becomes of it: a part of the
+ * flat request, or the error's param, code and words.  Names of endpoints
+ * and models, error bodies, lists of models.
+ *
+ * In bodies ' stands for ".
+ */
+
+#include "engine/api/api.h"
+#include "t/unit/api_dump.h"
+#include "t/unit/tap.h"
+
+#include <cjson/cJSON.h>
+
+#define CHAT   LLM_API_CHAT
+#define COMPL  LLM_API_COMPLETIONS
+
+/* fields put into an otherwise good body */
+#define CHAT_WITH   1
+#define COMPL_WITH  2
+#define CHAT_BODY   3
+#define COMPL_BODY  4
+
+
+typedef struct {
+    int          how;
+    const char  *body;
+    const char  *param;                 /* NULL: a good one */
+    const char  *code;                  /* good ones: part of the dump */
+    const char  *msg;                   /* a part of it */
+} case_t;
+
+#define GOOD(how, body, dump)             { how, body, NULL, dump, NULL }
+#define BAD(how, body, param, code, msg)  { how, body, param, code, msg }
+
+#define HI  "[{'role':'user','content':'hi'}]"
+#define FN  "{'type':'function','function':{'name':'f','parameters':{}}}"
+
+
+static const case_t  cases[] = {
+
+    /* what is not given */
+
+    GOOD(CHAT_WITH, "",
+         " model=0 kind=1 flags=64 n=1 max=-1 min=0 priority=0 salt=0 "
+         "temperature=1 top_p=1 min_p=0 typical_p=1 presence=0 frequency=0 "
+         "repetition=1 top_k=0 logprobs=-1 seed=no0 stops=[] stop_ids=[] "
+         "bias=[] prompts= chat={'messages':[{'role':'user','content':'hi'}],"
+         "'add_generation_prompt':true,'continue_final_message':false,"
+         "'chat_template_kwargs':{}} "),
+    GOOD(COMPL_WITH, "", " model=0 kind=2 flags=64 n=1 max=16 min=0 "),
+    GOOD(CHAT_WITH, ",'model':null,'tools':null,'tool_choice':null,"
+         "'stream':null,'stream_options':null,'max_tokens':null,'n':null,"
+         "'max_completion_tokens':null,'temperature':null,'top_p':null,"
+         "'seed':null,'stop':null,'logprobs':null,'top_logprobs':null,"
+         "'logit_bias':null,'response_format':null,'metadata':null,"
+         "'functions':null,'audio':null,'user':null,'priority':null",
+         " kind=1 flags=64 n=1 max=-1 "),
+    GOOD(COMPL_WITH, ",'suffix':null,'best_of':null,'echo':null,"
+         "'logprobs':null,'stop':null,'max_tokens':null", " max=16 "),
+    GOOD(CHAT_WITH, ",'no_such_field':{'a':[1]},'echo':3,'prompt':7",
+         " flags=64 "),
+    GOOD(COMPL_WITH, ",'messages':7,'tools':7", " flags=64 "),
+
+    /* the body as a whole */
+
+    BAD(CHAT_BODY, "", "", "", "could not parse"),
+    BAD(CHAT_BODY, "{'model':'demo'", "", "", "line 1, column 16"),
+    BAD(CHAT_BODY, "[]", "", "", "expected an object"),
+    BAD(CHAT_BODY, "null", "", "", "expected an object"),
+    BAD(CHAT_BODY, "{'messages':[{'role':'user','content':'\xff'}]}", "", "",
+        "UTF-8"),
+    BAD(CHAT_BODY, "{}", "messages", "missing_required_parameter",
+        "Missing required parameter: 'messages'."),
+    BAD(CHAT_BODY, "{'messages':null}", "messages", "invalid_type",
+        "Invalid type for 'messages': expected an array of objects, but got "
+        "null instead."),
+    BAD(COMPL_BODY, "{'model':'demo'}", "prompt",
+        "missing_required_parameter", ""),
+    BAD(COMPL_BODY, "{'prompt':null}", "prompt", "invalid_type", "null"),
+
+    /* the model */
+
+    BAD(CHAT_WITH, ",'model':'nope'", "model", "model_not_found", "'nope'"),
+    BAD(CHAT_WITH, ",'model':7", "model", "invalid_type", "a string"),
+    GOOD(CHAT_WITH, ",'model':'llm7'", " model=1 "),
+    GOOD(CHAT_WITH, ",'model':''", " model=0 "),
+
+    /* numbers */
+
+    GOOD(CHAT_WITH, ",'temperature':0.5", " temperature=0.5 "),
+    GOOD(CHAT_WITH, ",'temperature':0", " temperature=0 "),
+    GOOD(CHAT_WITH, ",'temperature':2", " temperature=2 "),
+    BAD(CHAT_WITH, ",'temperature':'hot'", "temperature", "invalid_type",
+        "Invalid type for 'temperature': expected a number, but got a string "
+        "instead."),
+    BAD(CHAT_WITH, ",'temperature':true", "temperature", "invalid_type",
+        "a boolean"),
+    BAD(CHAT_WITH, ",'temperature':[1]", "temperature", "invalid_type",
+        "an array"),
+    BAD(CHAT_WITH, ",'temperature':3", "temperature",
+        "decimal_above_max_value",
+        "Invalid 'temperature': decimal above maximum value. Expected a "
+        "value <= 2, but got 3 instead."),
+    BAD(CHAT_WITH, ",'temperature':-0.1", "temperature",
+        "decimal_below_min_value", ">= 0, but got -0.1"),
+    BAD(CHAT_WITH, ",'temperature':1e999", "", "", "out of range"),
+    GOOD(CHAT_WITH, ",'top_p':0.25", " top_p=0.25 "),
+    BAD(CHAT_WITH, ",'top_p':0", "top_p", "decimal_below_min_value", "> 0"),
+    BAD(CHAT_WITH, ",'top_p':1.01", "top_p", "decimal_above_max_value", ""),
+    GOOD(CHAT_WITH, ",'min_p':0.5,'typical_p':0.75",
+         " min_p=0.5 typical_p=0.75 "),
+    BAD(CHAT_WITH, ",'min_p':-1", "min_p", "decimal_below_min_value", ""),
+    BAD(CHAT_WITH, ",'min_p':2", "min_p", "decimal_above_max_value", ""),
+    BAD(CHAT_WITH, ",'typical_p':0", "typical_p", "decimal_below_min_value",
+        ""),
+    GOOD(CHAT_WITH, ",'presence_penalty':-2,'frequency_penalty':2",
+         " presence=-2 frequency=2 "),
+    BAD(CHAT_WITH, ",'presence_penalty':2.5", "presence_penalty",
+        "decimal_above_max_value", ""),
+    BAD(CHAT_WITH, ",'frequency_penalty':-2.5", "frequency_penalty",
+        "decimal_below_min_value", ""),
+    GOOD(CHAT_WITH, ",'repetition_penalty':1.25", " repetition=1.25 "),
+    GOOD(CHAT_WITH, ",'repeat_penalty':1.5", " repetition=1.5 "),
+    BAD(CHAT_WITH, ",'repeat_penalty':0", "repeat_penalty",
+        "decimal_below_min_value", "> 0"),
+    GOOD(CHAT_WITH, ",'top_k':40", " top_k=40 "),
+    GOOD(CHAT_WITH, ",'top_k':-1", " top_k=0 "),
+    BAD(CHAT_WITH, ",'top_k':-2", "top_k", "integer_below_min_value", ""),
+    BAD(CHAT_WITH, ",'top_k':1.5", "top_k", "invalid_type",
+        "expected an integer, but got a decimal number"),
+    GOOD(CHAT_WITH, ",'seed':42", " seed=42 "),
+    GOOD(CHAT_WITH, ",'seed':-9223372036854775808",
+         " seed=-9223372036854775808 "),
+    GOOD(CHAT_WITH, ",'seed':9007199254740993", " seed=9007199254740993 "),
+    BAD(CHAT_WITH, ",'seed':9223372036854775808", "seed", "invalid_type",
+        ""),
+    BAD(CHAT_WITH, ",'seed':'x'", "seed", "invalid_type", ""),
+    GOOD(CHAT_WITH, ",'n':3", " n=3 "),
+    BAD(CHAT_WITH, ",'n':0", "n", "integer_below_min_value",
+        "Invalid 'n': integer below minimum value. Expected a value >= 1, "
+        "but got 0 instead."),
+    BAD(CHAT_WITH, ",'n':129", "n", "integer_above_max_value", "<= 128"),
+    GOOD(CHAT_WITH, ",'temperature':5,'temperature':1", " temperature=1 "),
+
+    /* how much */
+
+    GOOD(CHAT_WITH, ",'max_tokens':7", " flags=0 n=1 max=7 "),
+    GOOD(CHAT_WITH, ",'max_completion_tokens':8", " max=8 "),
+    GOOD(CHAT_WITH, ",'max_tokens':7,'max_completion_tokens':8", " max=8 "),
+    GOOD(CHAT_WITH, ",'max_tokens':7,'max_completion_tokens':null",
+         " max=7 "),
+    GOOD(CHAT_WITH, ",'model':'llm7'", " flags=64 n=1 max=200 "),
+    GOOD(CHAT_WITH, ",'model':'llm7','max_tokens':300", " max=300 "),
+    GOOD(COMPL_WITH, ",'max_tokens':0", " flags=0 n=1 max=0 "),
+    GOOD(COMPL_WITH, ",'max_completion_tokens':3", " max=16 "),
+    BAD(CHAT_WITH, ",'max_tokens':0", "max_tokens",
+        "integer_below_min_value", ">= 1, but got 0"),
+    BAD(CHAT_WITH, ",'max_completion_tokens':0", "max_completion_tokens",
+        "integer_below_min_value", ""),
+    BAD(CHAT_WITH, ",'max_tokens':-1", "max_tokens",
+        "integer_below_min_value", ""),
+    BAD(COMPL_WITH, ",'max_tokens':-1", "max_tokens",
+        "integer_below_min_value", ""),
+    BAD(CHAT_WITH, ",'max_tokens':10.5", "max_tokens", "invalid_type", ""),
+    BAD(CHAT_WITH, ",'max_tokens':99999999999", "max_tokens",
+        "integer_above_max_value", ""),
+    GOOD(CHAT_WITH, ",'min_tokens':3,'max_tokens':3", " max=3 min=3 "),
+    BAD(CHAT_WITH, ",'min_tokens':4,'max_tokens':3", "min_tokens",
+        "invalid_value", "'max_tokens'"),
+    BAD(CHAT_WITH, ",'min_tokens':-1", "min_tokens",
+        "integer_below_min_value", ""),
+
+    /* where to stop */
+
+    GOOD(CHAT_WITH, ",'stop':'x'", " stops=['x'] "),
+    GOOD(CHAT_WITH, ",'stop':['ab','c\\u00e9']",
+         " stops=['ab''c\xc3\xa9'] "),
+    GOOD(CHAT_WITH, ",'stop':[]", " stops=[] "),
+    GOOD(CHAT_WITH, ",'stop':['','y']", " stops=['y'] "),
+    GOOD(CHAT_WITH, ",'stop':''", " stops=[] "),
+    GOOD(CHAT_WITH, ",'stop':['1','2','3','4','5','6','7','8','9','10',"
+         "'11','12','13','14','15','16']", "'15''16'] "),
+    BAD(CHAT_WITH, ",'stop':['1','2','3','4','5','6','7','8','9','10',"
+        "'11','12','13','14','15','16','17']", "stop",
+        "array_above_max_length", "maximum length 16, but got an array with "
+        "length 17 instead."),
+    BAD(CHAT_WITH, ",'stop':7", "stop", "invalid_type",
+        "a string or an array of strings"),
+    BAD(CHAT_WITH, ",'stop':['a',null]", "stop[1]", "invalid_type", "null"),
+    GOOD(CHAT_WITH, ",'stop_token_ids':[1,2,3]", " stop_ids=[1,2,3] "),
+    BAD(CHAT_WITH, ",'stop_token_ids':[1,-2]", "stop_token_ids[1]",
+        "integer_below_min_value", ""),
+    BAD(CHAT_WITH, ",'stop_token_ids':3", "stop_token_ids", "invalid_type",
+        ""),
+    GOOD(CHAT_WITH, ",'ignore_eos':true", " flags=68 "),
+
+    /* biases */
+
+    GOOD(CHAT_WITH, ",'logit_bias':{'5':-100,'70':0.5}",
+         " bias=[(5:-100)(70:0.5)] "),
+    GOOD(CHAT_WITH, ",'logit_bias':[[5,-1],['6',2]]",
+         " bias=[(5:-1)(6:2)] "),
+    GOOD(CHAT_WITH, ",'logit_bias':{}", " bias=[] "),
+    BAD(CHAT_WITH, ",'logit_bias':{'5':101}", "logit_bias",
+        "decimal_above_max_value", ""),
+    BAD(CHAT_WITH, ",'logit_bias':{'5':'a'}", "logit_bias", "invalid_type",
+        ""),
+    BAD(CHAT_WITH, ",'logit_bias':{'cat':1}", "logit_bias", "invalid_value",
+        "token id"),
+    BAD(CHAT_WITH, ",'logit_bias':{'':1}", "logit_bias", "invalid_value",
+        ""),
+    BAD(CHAT_WITH, ",'logit_bias':{'-1':1}", "logit_bias", "invalid_value",
+        ""),
+    BAD(CHAT_WITH, ",'logit_bias':{'99999999999999999999':1}", "logit_bias",
+        "invalid_value", ""),
+    BAD(CHAT_WITH, ",'logit_bias':[[1]]", "logit_bias", "invalid_value",
+        "pairs"),
+    BAD(CHAT_WITH, ",'logit_bias':[1]", "logit_bias", "invalid_value",
+        "pairs"),
+    BAD(CHAT_WITH, ",'logit_bias':'x'", "logit_bias", "invalid_type", ""),
+
+    /* logprobs */
+
+    GOOD(CHAT_WITH, ",'logprobs':true", " logprobs=0 "),
+    GOOD(CHAT_WITH, ",'logprobs':false", " logprobs=-1 "),
+    GOOD(CHAT_WITH, ",'logprobs':true,'top_logprobs':20", " logprobs=20 "),
+    GOOD(CHAT_WITH, ",'logprobs':false,'top_logprobs':0", " logprobs=-1 "),
+    BAD(CHAT_WITH, ",'top_logprobs':2", "top_logprobs", "invalid_value",
+        "only allowed when 'logprobs' is enabled"),
+    BAD(CHAT_WITH, ",'logprobs':true,'top_logprobs':21", "top_logprobs",
+        "integer_above_max_value", ""),
+    BAD(CHAT_WITH, ",'logprobs':2", "logprobs", "invalid_type",
+        "a boolean"),
+    GOOD(COMPL_WITH, ",'logprobs':0", " logprobs=0 "),
+    GOOD(COMPL_WITH, ",'logprobs':5", " logprobs=5 "),
+    BAD(COMPL_WITH, ",'logprobs':6", "logprobs", "integer_above_max_value",
+        ""),
+    BAD(COMPL_WITH, ",'logprobs':true", "logprobs", "invalid_type",
+        "an integer"),
+
+    /* streams, and how they are asked for */
+
+    GOOD(CHAT_WITH, ",'stream':true", " flags=65 "),
+    GOOD(CHAT_WITH, ",'stream':true,'stream_options':{'include_usage':true}",
+         " flags=65 "),
+    GOOD(CHAT_WITH, ",'stream':true,'stream_options':{'include_usage':null,"
+         "'x':1}", " flags=65 "),
+    BAD(CHAT_WITH, ",'stream':'true'", "stream", "invalid_type",
+        "expected a boolean, but got a string"),
+    BAD(CHAT_WITH, ",'stream':1", "stream", "invalid_type", ""),
+    BAD(CHAT_WITH, ",'stream_options':{'include_usage':true}",
+        "stream_options", "invalid_value", "only allowed when 'stream'"),
+    BAD(CHAT_WITH, ",'stream':true,'stream_options':{'include_usage':1}",
+        "stream_options.include_usage", "invalid_type", ""),
+    BAD(CHAT_WITH, ",'stream':true,'stream_options':true", "stream_options",
+        "invalid_type", "an object"),
+
+    /* other switches */
+
+    GOOD(CHAT_WITH, ",'return_token_ids':true", " flags=72 "),
+    GOOD(CHAT_WITH, ",'cache_prompt':false", " flags=80 "),
+    GOOD(CHAT_WITH, ",'skip_special_tokens':false", " flags=96 "),
+    GOOD(CHAT_WITH, ",'priority':-100", " priority=-100 "),
+    GOOD(CHAT_WITH, ",'metadata':{'priority':'low'}", " priority=-10 "),
+    GOOD(CHAT_WITH, ",'metadata':{'priority':'high'}", " priority=10 "),
+    GOOD(CHAT_WITH, ",'metadata':{'priority':'normal','a':'b'}",
+         " priority=0 "),
+    GOOD(CHAT_WITH, ",'metadata':{'priority':'low'},'priority':7",
+         " priority=7 "),
+    GOOD(CHAT_WITH, ",'metadata':{'priority':'urgent'}", " priority=0 "),
+    BAD(CHAT_WITH, ",'priority':101", "priority", "integer_above_max_value",
+        ""),
+    BAD(CHAT_WITH, ",'metadata':'x'", "metadata", "invalid_type", ""),
+    GOOD(CHAT_WITH, ",'cache_salt':'s'", " salt=1 "),
+    BAD(CHAT_WITH, ",'cache_salt':1", "cache_salt", "invalid_type", ""),
+    GOOD(CHAT_WITH, ",'user':'u','store':true,'service_tier':'auto',"
+         "'verbosity':'low','prediction':{'type':'content','content':''},"
+         "'parallel_tool_calls':false,'safety_identifier':'s',"
+         "'prompt_cache_key':'k'", " flags=64 "),
+    BAD(CHAT_WITH, ",'user':1", "user", "invalid_type", ""),
+    BAD(CHAT_WITH, ",'parallel_tool_calls':'no'", "parallel_tool_calls",
+        "invalid_type", ""),
+
+    /* what cannot be served is not ignored */
+
+    GOOD(CHAT_WITH, ",'response_format':{'type':'text'}", " flags=64 "),
+    BAD(CHAT_WITH, ",'response_format':{'type':'json_object'}",
+        "response_format", "unsupported_parameter", "'text'"),
+    BAD(CHAT_WITH, ",'response_format':{'type':'json_schema',"
+        "'json_schema':{}}", "response_format", "unsupported_parameter", ""),
+    BAD(CHAT_WITH, ",'response_format':{}", "response_format.type",
+        "missing_required_parameter", ""),
+    BAD(CHAT_WITH, ",'response_format':'text'", "response_format",
+        "invalid_type", ""),
+    BAD(CHAT_WITH, ",'grammar':'root'", "grammar", "unsupported_parameter",
+        ""),
+    BAD(CHAT_WITH, ",'guided_json':{'type':'object'}", "guided_json",
+        "unsupported_parameter", ""),
+    GOOD(CHAT_WITH, ",'guided_json':{},'functions':[],'use_beam_search':"
+         "false,'bad_words':[]", " flags=64 "),
+    BAD(CHAT_WITH, ",'functions':[{'name':'f'}]", "functions",
+        "unsupported_parameter", ""),
+    BAD(CHAT_WITH, ",'function_call':'auto'", "function_call",
+        "unsupported_parameter", ""),
+    GOOD(CHAT_WITH, ",'modalities':['text']", " flags=64 "),
+    BAD(CHAT_WITH, ",'modalities':['text','audio']", "modalities",
+        "unsupported_parameter", ""),
+    BAD(CHAT_WITH, ",'audio':{'voice':'x'}", "audio",
+        "unsupported_parameter", ""),
+    BAD(CHAT_WITH, ",'use_beam_search':true", "use_beam_search",
+        "unsupported_parameter", ""),
+    BAD(CHAT_WITH, ",'chat_template':'{{ 1 }}'", "chat_template",
+        "unsupported_parameter", ""),
+    BAD(COMPL_WITH, ",'suffix':'end'", "suffix", "unsupported_parameter",
+        ""),
+    GOOD(COMPL_WITH, ",'suffix':''", " flags=64 "),
+    GOOD(COMPL_WITH, ",'n':2,'best_of':2", " n=2 "),
+    BAD(COMPL_WITH, ",'n':1,'best_of':3", "best_of",
+        "unsupported_parameter", "equal to n"),
+
+    /* prompts */
+
+    GOOD(COMPL_BODY, "{'prompt':'once'}", " prompts='once' "),
+    GOOD(COMPL_BODY, "{'prompt':''}", " prompts='' "),
+    GOOD(COMPL_BODY, "{'prompt':['a','b']}", " prompts='a''b' "),
+    GOOD(COMPL_BODY, "{'prompt':[1,2,3]}", " prompts=[1,2,3] "),
+    GOOD(COMPL_BODY, "{'prompt':[[1],[2,3]]}", " prompts=[1][2,3] "),
+    GOOD(COMPL_BODY, "{'prompt':'x','echo':true}", " flags=66 "),
+    GOOD(COMPL_BODY, "{'prompt':['a','b'],'n':64}", " n=64 "),
+    BAD(COMPL_BODY, "{'prompt':['a','b'],'n':65}", "n", "invalid_value",
+        "more than 128"),
+    BAD(COMPL_BODY, "{'prompt':[]}", "prompt", "empty_array", ""),
+    BAD(COMPL_BODY, "{'prompt':[[1],[]]}", "prompt[1]", "empty_array", ""),
+    BAD(COMPL_BODY, "{'prompt':7}", "prompt", "invalid_type", ""),
+    BAD(COMPL_BODY, "{'prompt':{'a':1}}", "prompt", "invalid_type", ""),
+    BAD(COMPL_BODY, "{'prompt':['a',7]}", "prompt[1]", "invalid_type", ""),
+    BAD(COMPL_BODY, "{'prompt':[1,'a']}", "prompt[1]", "invalid_type", ""),
+    BAD(COMPL_BODY, "{'prompt':[1,2.5]}", "prompt[1]", "invalid_type", ""),
+    BAD(COMPL_BODY, "{'prompt':[1,-2]}", "prompt[1]",
+        "integer_below_min_value", ""),
+    BAD(COMPL_BODY, "{'prompt':[[1,[2]]]}", "prompt[0][1]", "invalid_type",
+        ""),
+    BAD(COMPL_BODY, "{'prompt':[null]}", "prompt[0]", "invalid_type", ""),
+
+    /* messages */
+
+    BAD(CHAT_BODY, "{'messages':[]}", "messages", "empty_array",
+        "Invalid 'messages': empty array."),
+    BAD(CHAT_BODY, "{'messages':'hi'}", "messages", "invalid_type", ""),
+    BAD(CHAT_BODY, "{'messages':{}}", "messages", "invalid_type", ""),
+    BAD(CHAT_BODY, "{'messages':['hi']}", "messages[0]", "invalid_type", ""),
+    BAD(CHAT_BODY, "{'messages':[{'content':'x'}]}", "messages[0].role",
+        "missing_required_parameter", ""),
+    BAD(CHAT_BODY, "{'messages':[{'role':'user','content':'x'},"
+        "{'role':'robot','content':'x'}]}", "messages[1].role",
+        "invalid_value", "'robot'"),
+    BAD(CHAT_BODY, "{'messages':[{'role':'function','content':'x'}]}",
+        "messages[0].role", "invalid_value", ""),
+    BAD(CHAT_BODY, "{'messages':[{'role':7,'content':'x'}]}",
+        "messages[0].role", "invalid_type", ""),
+    BAD(CHAT_BODY, "{'messages':[{'role':'user'}]}", "messages[0].content",
+        "missing_required_parameter", ""),
+    BAD(CHAT_BODY, "{'messages':[{'role':'user','content':null}]}",
+        "messages[0].content", "invalid_type", "null"),
+    BAD(CHAT_BODY, "{'messages':[{'role':'user','content':7}]}",
+        "messages[0].content", "invalid_type", ""),
+    BAD(CHAT_BODY, "{'messages':[{'role':'user','content':['x']}]}",
+        "messages[0].content[0]", "invalid_type", ""),
+    BAD(CHAT_BODY, "{'messages':[{'role':'user','content':[{'text':'x'}]}]}",
+        "messages[0].content[0].type", "missing_required_parameter", ""),
+    BAD(CHAT_BODY, "{'messages':[{'role':'user','content':"
+        "[{'type':'text','text':'x'},{'type':'text'}]}]}",
+        "messages[0].content[1].text", "missing_required_parameter", ""),
+    BAD(CHAT_BODY, "{'messages':[{'role':'user','content':"
+        "[{'type':'image_url','image_url':{'url':'data:'}}]}]}",
+        "messages[0].content[0].type", "invalid_value", "text only"),
+    BAD(CHAT_BODY, "{'messages':[{'role':'user','content':"
+        "[{'type':'wat'}]}]}", "messages[0].content[0].type",
+        "invalid_value", "'wat'"),
+    BAD(CHAT_BODY, "{'messages':[{'role':'user','content':'x','name':1}]}",
+        "messages[0].name", "invalid_type", ""),
+    BAD(CHAT_BODY, "{'messages':[{'role':'assistant','content':'x',"
+        "'function_call':{'name':'f'}}]}", "messages[0].function_call",
+        "unsupported_parameter", "tool_calls"),
+    BAD(CHAT_BODY, "{'messages':[{'role':'assistant','tool_calls':"
+        "[{'type':'function','function':{}}]}]}",
+        "messages[0].tool_calls[0].function.name",
+        "missing_required_parameter", ""),
+    BAD(CHAT_BODY, "{'messages':[{'role':'assistant','tool_calls':{}}]}",
+        "messages[0].tool_calls", "invalid_type", ""),
+    GOOD(CHAT_BODY, "{'messages':[{'role':'developer','content':'d'},"
+         "{'role':'system','content':'s'},{'role':'user','content':'u'}]}",
+         "{'role':'developer','content':'d'},{'role':'system','content':'s'},"
+         "{'role':'user','content':'u'}]"),
+    GOOD(CHAT_BODY, "{'messages':[{'role':'user','name':null,'content':"
+         "[{'type':'text','text':'a'},{'type':'text','text':'b'}]}]}",
+         "{'role':'user','content':[{'type':'text','text':'a'},"
+         "{'type':'text','text':'b'}]}]"),
+    GOOD(CHAT_BODY, "{'messages':[{'role':'user','content':'q'},"
+         "{'role':'assistant','content':null,'refusal':null,'tool_calls':"
+         "[{'id':'c','type':'function','function':{'name':'f',"
+         "'arguments':'{}'}}]},{'role':'tool','tool_call_id':'c',"
+         "'content':'r'}]}",
+         "{'role':'assistant','content':null,'tool_calls':[{'id':'c',"
+         "'type':'function','function':{'name':'f','arguments':'{}'}}]},"
+         "{'role':'tool','tool_call_id':'c','content':'r'}],"
+         "'add_generation_prompt':true,'continue_final_message':false,"),
+    GOOD(CHAT_BODY, "{'messages':[{'role':'user','content':'q'},"
+         "{'role':'assistant','tool_calls':[{'function':{'name':'f'}}]},"
+         "{'role':'tool','content':'r'}]}",
+         "'tool_calls':[{'function':{'name':'f'}}],'content':null}"),
+    GOOD(CHAT_BODY, "{'messages':[{'role':'assistant','content':"
+         "[{'type':'refusal','refusal':'no'}],'tool_calls':[],"
+         "'reasoning':'r'},{'role':'user','content':'q'}]}",
+         "{'role':'assistant','content':[{'type':'text','text':'no'}],"
+         "'reasoning':'r','reasoning_content':'r'}"),
+
+    /* a trailing assistant message */
+
+    GOOD(CHAT_BODY, "{'messages':[{'role':'user','content':'q'},"
+         "{'role':'assistant','content':'Once'}]}",
+         "'add_generation_prompt':false,'continue_final_message':true,"),
+    GOOD(CHAT_BODY, "{'messages':[{'role':'assistant','content':'Once'}],"
+         "'continue_final_message':false}",
+         "'add_generation_prompt':true,'continue_final_message':false,"),
+    GOOD(CHAT_BODY, "{'messages':[{'role':'assistant','content':'Once'}],"
+         "'add_generation_prompt':true}",
+         "'add_generation_prompt':true,'continue_final_message':false,"),
+    GOOD(CHAT_BODY, "{'messages':[{'role':'assistant','content':'Once'}],"
+         "'continue_final_message':true,'add_generation_prompt':false}",
+         "'add_generation_prompt':false,'continue_final_message':true,"),
+    GOOD(CHAT_BODY, "{'messages':" HI ",'add_generation_prompt':false}",
+         "'add_generation_prompt':false,'continue_final_message':false,"),
+    BAD(CHAT_BODY, "{'messages':[{'role':'assistant','content':'Once'}],"
+        "'continue_final_message':true,'add_generation_prompt':true}",
+        "continue_final_message", "invalid_value", "cannot both"),
+    BAD(CHAT_BODY, "{'messages':" HI ",'continue_final_message':true}",
+        "continue_final_message", "invalid_value", "assistant"),
+
+    /* tools and what templates are told */
+
+    GOOD(CHAT_WITH, ",'tools':[" FN "]", "'tools':[" FN "]} "),
+    GOOD(CHAT_WITH, ",'tools':[" FN "],'tool_choice':'auto'", "'tools':["),
+    GOOD(CHAT_WITH, ",'tools':[" FN "],'tool_choice':'none'",
+         "'chat_template_kwargs':{}} "),
+    GOOD(CHAT_WITH, ",'tools':[]", "'chat_template_kwargs':{}} "),
+    BAD(CHAT_WITH, ",'tools':[" FN "],'tool_choice':'required'",
+        "tool_choice", "unsupported_parameter", ""),
+    BAD(CHAT_WITH, ",'tools':[" FN "],'tool_choice':{'type':'function',"
+        "'function':{'name':'f'}}", "tool_choice", "unsupported_parameter",
+        ""),
+    BAD(CHAT_WITH, ",'tool_choice':'maybe'", "tool_choice", "invalid_value",
+        ""),
+    BAD(CHAT_WITH, ",'tool_choice':7", "tool_choice", "invalid_type", ""),
+    BAD(CHAT_WITH, ",'tools':{}", "tools", "invalid_type", ""),
+    BAD(CHAT_WITH, ",'tools':[1]", "tools[0]", "invalid_type", ""),
+    BAD(CHAT_WITH, ",'tools':[{'type':'web_search'}]", "tools[0].type",
+        "invalid_value", "'web_search'"),
+    BAD(CHAT_WITH, ",'tools':[{'type':'function'}]", "tools[0].function",
+        "missing_required_parameter", ""),
+    BAD(CHAT_WITH, ",'tools':[{'type':'function','function':{'name':''}}]",
+        "tools[0].function.name", "invalid_value", ""),
+    GOOD(CHAT_WITH, ",'chat_template_kwargs':{'enable_thinking':true,"
+         "'x':[1.5]}", "'chat_template_kwargs':{'enable_thinking':true,"
+         "'x':[d1.5]}}"),
+    GOOD(CHAT_WITH, ",'enable_thinking':false",
+         "'chat_template_kwargs':{'enable_thinking':false}}"),
+    GOOD(CHAT_WITH, ",'reasoning_effort':'low'",
+         "'chat_template_kwargs':{'reasoning_effort':'low'}}"),
+    GOOD(CHAT_WITH, ",'reasoning_effort':'none'",
+         "'chat_template_kwargs':{'reasoning_effort':'none',"
+         "'enable_thinking':false}}"),
+    GOOD(CHAT_WITH, ",'reasoning_effort':'none','chat_template_kwargs':"
+         "{'enable_thinking':true,'reasoning_effort':'high'}",
+         "'chat_template_kwargs':{'enable_thinking':true,"
+         "'reasoning_effort':'high'}}"),
+    GOOD(CHAT_WITH, ",'documents':[{'text':'d'}]",
+         "'documents':[{'text':'d'}]}"),
+    BAD(CHAT_WITH, ",'chat_template_kwargs':{'bos_token':'<s>'}",
+        "chat_template_kwargs", "invalid_value", "'bos_token'"),
+    BAD(CHAT_WITH, ",'chat_template_kwargs':{'messages':[]}",
+        "chat_template_kwargs", "invalid_value", "'messages'"),
+    BAD(CHAT_WITH, ",'chat_template_kwargs':[]", "chat_template_kwargs",
+        "invalid_type", ""),
+};
+
+
+static const llm_str_t  demo_aliases[] = {
+    { 11, "gpt-4o-mini" }, { 10, "Qwen/Small" }
+};
+
+static const llm_api_model_t  models[] = {
+    { { 4, "demo" }, demo_aliases, 2, 1, -1, 1700000000 },
+    { { 8, "Big-Llm7" }, NULL, 0, 0, 200, 1700000001 },
+    { { 8, "big-tiny" }, NULL, 0, 0, -1, 1700000002 },
+    { { 6, "secret" }, NULL, 0, 0, -1, 1700000003 }
+};
+
+static const llm_api_conf_t  conf = {
+    models, 4, 7, -1, -1, { 8, "deadbeef" }, 1750000000
+};
+
+
+/* the quotes of a case */
+
+static char *
+quoted(const char *s)
+{
+    char  *copy, *p;
+
+    copy = strdup(s);
+
+    for (p = copy; *p; p++) {
+        *p = (*p == '\'') ? '"' : *p;
+    }
+
+    return copy;
+}
+
+
+static char *
+body_of(const case_t *c)
+{
+    size_t      size;
+    char       *body, *all;
+
+    static const char *const  wraps[] = {
+        "", "{'messages':" HI "%s}", "{'prompt':'once'%s}", "%s", "%s"
+    };
+
+    body = quoted(wraps[c->how]);
+    size = strlen(body) + strlen(c->body) + 1;
+    all = malloc(size);
+
+    snprintf(all, size, body, c->body);
+    free(body);
+
+    body = quoted(all);
+    free(all);
+
+    return body;
+}
+
+
+static void
+test_case(const case_t *c)
+{
+    char                *body, *copy;
+    size_t               len;
+    llm_api_t           *a;
+    llm_buf_t            msg, dump;
+    llm_err_t            err;
+    llm_api_endpoint_t   ep;
+
+    ep = (c->how == CHAT_WITH || c->how == CHAT_BODY) ? CHAT : COMPL;
+
+    body = body_of(c);
+    len = strlen(body);
+    copy = malloc(len ? len : 1);
+    memcpy(copy, body, len);
+
+    memset(&err, 0, sizeof(err));
+    llm_buf_init(&msg, 0);
+    llm_buf_init(&dump, 0);
+
+    a = llm_api_parse(ep, &conf, copy, len, &msg, &err);
+
+    if (a && c->param == NULL) {
+        dump_request((llm_request_t *) msg.data, &dump);
+
+        ok(strstr(dump.data, c->code) != NULL, "%s", body);
+
+        if (strstr(dump.data, c->code) == NULL) {
+            printf("# got  %s\n# want %s\n", dump.data, c->code);
+        }
+
+    } else if (a) {
+        ok(0, "not refused: %s", body);
+
+    } else if (c->param == NULL) {
+        ok(0, "refused: %s", body);
+        printf("# %s\n", err.msg);
+
+    } else {
+        ok(strcmp(err.param, c->param) == 0
+           && strcmp(err.code, c->code) == 0
+           && err.status == (strcmp(c->code, "model_not_found") ? 400 : 404)
+           && strstr(err.msg, c->msg), "refused: %s", body);
+
+        if (strcmp(err.param, c->param) || strcmp(err.code, c->code)) {
+            printf("# %d '%s' '%s' %s\n", err.status, err.param, err.code,
+                   err.msg);
+        }
+    }
+
+    llm_api_free(a);
+    llm_buf_free(&msg);
+    llm_buf_free(&dump);
+    free(copy);
+    free(body);
+}
+
+
+/* the flat parts of a message are sound and inside of it */
+
+static void
+test_layout(void)
+{
+    char           *body;
+    llm_api_t      *a;
+    llm_buf_t       msg;
+    llm_err_t       err;
+    llm_request_t  *r;
+
+    body = quoted("{'messages':[{'role':'user','content':'abc'}],'stop':"
+                  "['x','yz'],'logit_bias':{'1':2},'stop_token_ids':[3],"
+                  "'stream':true}");
+
+    llm_buf_init(&msg, 0);
+    a = llm_api_parse(CHAT, &conf, body, strlen(body), &msg, &err);
+    r = (llm_request_t *) msg.data;
+
+    ok(a && llm_api_is_stream(a) && llm_api_model(a) == 0, "a stream of 0");
+    ok(r->head.size == msg.len && r->head.size % 8 == 0
+       && r->head.type == LLM_MSG_REQUEST, "size and type of the message");
+    ok(r->chat.off % 8 == 0
+       && llm_flat_check(llm_ref_data(r, r->chat), r->chat.len) == LLM_OK,
+       "the chat is one sound value");
+    ok(r->stops.off % 4 == 0 && r->stop_ids.off % 4 == 0
+       && r->logit_bias.off % 4 == 0, "lists are aligned");
+    ok(r->weight == 1000 && r->arrival_us != 0 && r->tenant == 0,
+       "weight and arrival");
+
+    llm_api_free(a);
+    llm_buf_free(&msg);
+
+    memset(&err, 0, sizeof(err));
+    llm_buf_init(&msg, 300);
+    ok(llm_api_parse(CHAT, &conf, body, strlen(body), &msg, &err) == NULL
+       && err.status == 413, "a message beyond the caller's limit: %s",
+       err.msg);
+
+    llm_buf_free(&msg);
+    free(body);
+}
+
+
+/* llm_max_tokens */
+
+static void
+test_cap(void)
+{
+    size_t          i;
+    char           *body;
+    llm_api_t      *a;
+    llm_buf_t       msg;
+    llm_err_t       err;
+    llm_api_conf_t  c;
+
+    static const struct {
+        llm_api_endpoint_t  ep;
+        const char         *body;
+        int32_t             cap, want;
+    } caps[] = {
+        { CHAT, "{'messages':" HI "}", 100, 100 },
+        { CHAT, "{'messages':" HI ",'max_tokens':99}", 100, 99 },
+        { CHAT, "{'messages':" HI ",'max_tokens':999}", 100, 100 },
+        { CHAT, "{'messages':" HI ",'model':'llm7'}", 100, 100 },
+        { CHAT, "{'messages':" HI ",'model':'llm7'}", 300, 200 },
+        { COMPL, "{'prompt':''}", 100, 16 },
+        { COMPL, "{'prompt':''}", 10, 10 },
+        { COMPL, "{'prompt':'','max_tokens':0}", 10, 0 },
+    };
+
+    llm_buf_init(&msg, 0);
+
+    for (i = 0; i < llm_nelems(caps); i++) {
+        c = conf;
+        c.cap = caps[i].cap;
+        body = quoted(caps[i].body);
+
+        a = llm_api_parse(caps[i].ep, &c, body, strlen(body), &msg, &err);
+        is_int(a ? ((llm_request_t *) msg.data)->max_tokens : -2,
+               caps[i].want, "%s under a cap of %d", body, c.cap);
+
+        llm_api_free(a);
+        free(body);
+    }
+
+    llm_buf_free(&msg);
+}
+
+
+static void
+test_resolve(void)
+{
+    size_t          i;
+    llm_str_t       name;
+    llm_err_t       err;
+    llm_api_conf_t  c;
+
+    static const struct {
+        const char  *name;
+        int32_t      want;
+        const char  *why;
+    } names[] = {
+        { "demo", 0, "exact" },
+        { "gpt-4o-mini", 0, "alias" },
+        { "DEMO", 0, "case" },
+        { "GPT-4o-MINI", 0, "case of an alias" },
+        { "big-llm7", 1, "case" },
+        { "llm7", 1, "part" },
+        { "TINY", 2, "part, case" },
+        { "qwen", 0, "part of an alias" },
+        { "4o", 0, "part of an alias" },
+        { "big", -1, "part of two" },
+        { "big-", -1, "part of two" },
+        { "demo2", -1, "longer than any" },
+        { "secret", -1, "not allowed here" },
+        { "", 0, "none: the default" },
+    };
+
+    for (i = 0; i < llm_nelems(names); i++) {
+        name.data = names[i].name;
+        name.len = strlen(names[i].name);
+        memset(&err, 0, sizeof(err));
+
+        is_int(llm_api_resolve(&conf, name, &err), names[i].want,
+               "'%s': %s", names[i].name, names[i].why);
+
+        if (names[i].want < 0) {
+            ok(err.status == 404 && strcmp(err.param, "model") == 0
+               && strcmp(err.code, "model_not_found") == 0, "404");
+        }
+    }
+
+    c = conf;
+    c.fallback = 2;
+    is_int(llm_api_resolve(&c, llm_str("other"), &err), 2, "fallback");
+    is_int(llm_api_resolve(&c, llm_str("demo"), &err), 0,
+           "not for a known name");
+
+    c.allowed = 6;
+    is_int(llm_api_resolve(&c, llm_str(""), &err), 2,
+           "no name, no default here: the fallback");
+
+    c.fallback = -1;
+    is_int(llm_api_resolve(&c, llm_str(""), &err), -1,
+           "no name, no default here, two models");
+
+    c.allowed = 4;
+    is_int(llm_api_resolve(&c, llm_str(""), &err), 2, "no name, one model");
+}
+
+
+static void
+test_endpoints(void)
+{
+    size_t              i;
+    llm_str_t           path, rest;
+    llm_api_endpoint_t  ep;
+
+    static const struct {
+        const char          *path;
+        llm_api_endpoint_t   want;
+        const char          *rest;
+    } paths[] = {
+        { "chat/completions", LLM_API_CHAT, "" },
+        { "/chat/completions", LLM_API_CHAT, "" },
+        { "v1/chat/completions", LLM_API_CHAT, "" },
+        { "/v1/chat/completions", LLM_API_CHAT, "" },
+        { "completions", LLM_API_COMPLETIONS, "" },
+        { "v1/completions", LLM_API_COMPLETIONS, "" },
+        { "models", LLM_API_MODELS, "" },
+        { "models/", LLM_API_MODELS, "" },
+        { "v1/models/demo", LLM_API_MODEL, "demo" },
+        { "models/Qwen/Small", LLM_API_MODEL, "Qwen/Small" },
+        { "", LLM_API_UNKNOWN, "" },
+        { "v1/", LLM_API_UNKNOWN, "" },
+        { "v1/v1/models", LLM_API_UNKNOWN, "" },
+        { "chat", LLM_API_UNKNOWN, "" },
+        { "chat/completionsx", LLM_API_UNKNOWN, "" },
+        { "Models", LLM_API_UNKNOWN, "" },
+    };
+
+    for (i = 0; i < llm_nelems(paths); i++) {
+        path.data = paths[i].path;
+        path.len = strlen(paths[i].path);
+
+        ep = llm_api_endpoint(path, &rest);
+
+        ok(ep == paths[i].want
+           && (ep != LLM_API_MODEL
+               || (rest.len == strlen(paths[i].rest)
+                   && memcmp(rest.data, paths[i].rest, rest.len) == 0)),
+           "path '%s'", paths[i].path);
+    }
+
+    is_str(llm_api_methods(LLM_API_CHAT), "POST", "methods of chat");
+    is_str(llm_api_methods(LLM_API_MODELS), "GET, HEAD",
+           "methods of models");
+}
+
+
+static void
+test_models(void)
+{
+    llm_buf_t       out;
+    llm_err_t       err;
+    llm_api_conf_t  c;
+
+    llm_buf_init(&out, 0);
+
+    (void) llm_api_models_body(&conf, &out);
+    is_str(out.data,
+           "{\"object\":\"list\",\"data\":["
+           "{\"id\":\"demo\",\"object\":\"model\",\"created\":1700000000,"
+           "\"owned_by\":\"nginx\",\"aliases\":[\"gpt-4o-mini\","
+           "\"Qwen/Small\"]},"
+           "{\"id\":\"Big-Llm7\",\"object\":\"model\",\"created\":1700000001,"
+           "\"owned_by\":\"nginx\",\"aliases\":[]},"
+           "{\"id\":\"big-tiny\",\"object\":\"model\",\"created\":1700000002,"
+           "\"owned_by\":\"nginx\",\"aliases\":[]}]}",
+           "the models of a location");
+
+    out.len = 0;
+    is_int(llm_api_model_body(&conf, llm_str("gpt-4o-mini"), &out, &err),
+           LLM_OK, "one model");
+    is_str(out.data,
+           "{\"id\":\"demo\",\"object\":\"model\",\"created\":1700000000,"
+           "\"owned_by\":\"nginx\",\"aliases\":[\"gpt-4o-mini\","
+           "\"Qwen/Small\"]}", "by its alias");
+
+    c = conf;
+    c.fallback = 0;
+    ok(llm_api_model_body(&c, llm_str("nope"), &out, &err) == LLM_ERROR
+       && err.status == 404, "an unknown one, fallback or not");
+
+    out.len = 0;
+    c.allowed = 0;
+    (void) llm_api_models_body(&c, &out);
+    is_str(out.data, "{\"object\":\"list\",\"data\":[]}", "no models");
+
+    llm_buf_free(&out);
+}
+
+
+static void
+test_errors(void)
+{
+    size_t      i;
+    llm_buf_t   out;
+    llm_err_t   err;
+
+    static const struct {
+        int          status;
+        const char  *code, *param, *want;
+    } errors[] = {
+        { 400, "invalid_type", "n",
+          "{\"error\":{\"message\":\"say \\\"what\\\"\",\"type\":"
+          "\"invalid_request_error\",\"param\":\"n\",\"code\":"
+          "\"invalid_type\"}}" },
+        { 401, NULL, NULL,
+          "{\"error\":{\"message\":\"say \\\"what\\\"\",\"type\":"
+          "\"authentication_error\",\"param\":null,\"code\":null}}" },
+        { 403, NULL, NULL,
+          "{\"error\":{\"message\":\"say \\\"what\\\"\",\"type\":"
+          "\"permission_error\",\"param\":null,\"code\":null}}" },
+        { 404, "model_not_found", "model",
+          "{\"error\":{\"message\":\"say \\\"what\\\"\",\"type\":"
+          "\"invalid_request_error\",\"param\":\"model\",\"code\":"
+          "\"model_not_found\"}}" },
+        { 413, NULL, NULL,
+          "{\"error\":{\"message\":\"say \\\"what\\\"\",\"type\":"
+          "\"invalid_request_error\",\"param\":null,\"code\":null}}" },
+        { 429, NULL, NULL,
+          "{\"error\":{\"message\":\"say \\\"what\\\"\",\"type\":"
+          "\"rate_limit_error\",\"param\":null,\"code\":"
+          "\"rate_limit_exceeded\"}}" },
+        { 500, NULL, NULL,
+          "{\"error\":{\"message\":\"say \\\"what\\\"\",\"type\":"
+          "\"server_error\",\"param\":null,\"code\":null}}" },
+        { 503, "loading", NULL,
+          "{\"error\":{\"message\":\"say \\\"what\\\"\",\"type\":"
+          "\"server_error\",\"param\":null,\"code\":\"loading\"}}" },
+    };
+
+    llm_buf_init(&out, 0);
+
+    for (i = 0; i < llm_nelems(errors); i++) {
+        (void) llm_fail_with(&err, errors[i].status, errors[i].code,
+                             errors[i].param, "say \"%s\"", "what");
+
+        out.len = 0;
+        (void) llm_api_error_body(&err, &out);
+        is_str(out.data, errors[i].want, "body of %d", errors[i].status);
+    }
+
+    out.len = 0;
+    (void) llm_fail_with(&err, 400, NULL, NULL, "\xe2\x82\n");
+    (void) llm_api_error_frame(&err, &out);
+    is_str(out.data, "data: {\"error\":{\"message\":\"\xef\xbf\xbd\\n\","
+           "\"type\":\"invalid_request_error\",\"param\":null,"
+           "\"code\":null}}\n\n", "a frame, its text made whole");
+
+    llm_buf_free(&out);
+}
+
+
+int
+main(void)
+{
+    size_t  i;
+
+    for (i = 0; i < llm_nelems(cases); i++) {
+        test_case(&cases[i]);
+    }
+
+    test_layout();
+    test_cap();
+    test_resolve();
+    test_endpoints();
+    test_models();
+    test_errors();
+
+    return done_testing();
+}
