@@ -1,0 +1,186 @@
+/*
+ * Any bytes as the body of a request, at both endpoints.  What is refused
+ * has a status and a reason that make an error body; what is taken is a
+ * sound message whose parts lie inside of it, and an answer to it is JSON.
+ */
+
+#include "engine/api/api.h"
+
+#include <cjson/cJSON.h>
+
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+
+#define must(cond)                                                           \
+    do {                                                                     \
+        if (!(cond)) {                                                       \
+            __builtin_trap();                                                \
+        }                                                                    \
+    } while (0)
+
+
+static const llm_api_model_t  models[] = {
+    { { 4, "demo" }, NULL, 0, 1, -1, 1700000000 },
+    { { 5, "other" }, NULL, 0, 0, 100, 1700000001 }
+};
+
+static const llm_api_conf_t  conf = {
+    models, 2, 3, -1, 5000, { 4, "fuzz" }, 1750000000
+};
+
+
+static void
+fuzz_json(const char *text, size_t len)
+{
+    cJSON  *v;
+
+    v = cJSON_ParseWithLength(text, len);
+    must(v != NULL);
+    cJSON_Delete(v);
+}
+
+
+static void
+fuzz_inside(const llm_request_t *r, llm_ref_t ref, size_t item, size_t align)
+{
+    must(ref.off % align == 0);
+    must(ref.off + (uint64_t) ref.len * item <= r->head.size);
+}
+
+
+static void
+fuzz_message(const llm_buf_t *msg)
+{
+    uint32_t                 i;
+    const llm_ref_t         *stop;
+    const llm_request_t     *r;
+    const llm_prompt_ref_t  *p;
+
+    r = (const llm_request_t *) msg->data;
+
+    must(msg->len == r->head.size && msg->len % 8 == 0);
+    must(r->n >= 1 && r->n <= LLM_MAX_CHOICES);
+    must(r->max_tokens >= -1 && r->max_tokens <= conf.cap);
+
+    if (r->kind == LLM_KIND_CHAT) {
+        fuzz_inside(r, r->chat, 1, 8);
+        must(llm_flat_check(llm_ref_data(r, r->chat), r->chat.len)
+             == LLM_OK);
+    }
+
+    fuzz_inside(r, r->prompts, sizeof(llm_prompt_ref_t), 4);
+    p = llm_ref_data(r, r->prompts);
+
+    for (i = 0; i < r->prompts.len; i++) {
+        fuzz_inside(r, p[i].ref, p[i].is_ids ? 4 : 1, p[i].is_ids ? 4 : 1);
+    }
+
+    fuzz_inside(r, r->stops, sizeof(llm_ref_t), 4);
+    stop = llm_ref_data(r, r->stops);
+
+    for (i = 0; i < r->stops.len; i++) {
+        fuzz_inside(r, stop[i], 1, 1);
+        must(stop[i].len > 0);
+    }
+
+    fuzz_inside(r, r->stop_ids, sizeof(int32_t), 4);
+    fuzz_inside(r, r->logit_bias, sizeof(llm_logit_bias_t), 4);
+}
+
+
+/* the first bytes of the input are also what the model says */
+
+static void
+fuzz_answer(llm_api_t *a, const uint8_t *data, size_t size)
+{
+    char       *frame, *next;
+    llm_buf_t   out;
+    llm_err_t   err;
+
+    struct {
+        llm_event_t  ev;
+        char         text[64];
+    } e;
+
+    llm_buf_init(&out, 0);
+    memset(&e, 0, sizeof(e));
+
+    e.ev.type = LLM_EV_START;
+    must(llm_api_event(a, &e.ev, &out, &err) == LLM_OK);
+
+    e.ev.type = LLM_EV_TEXT;
+    e.ev.u.text.part = size % 4;
+    e.ev.u.text.text.off = (uint32_t) (e.text - (char *) &e);
+    e.ev.u.text.text.len = (uint32_t) llm_min(size, sizeof(e.text));
+    memcpy(e.text, data, e.ev.u.text.text.len);
+    must(llm_api_event(a, &e.ev, &out, &err) == LLM_OK);
+
+    memset(&e, 0, sizeof(e));
+    e.ev.type = LLM_EV_FINISH;
+    must(llm_api_event(a, &e.ev, &out, &err) == LLM_OK);
+
+    e.ev.type = LLM_EV_DONE;
+    must(llm_api_event(a, &e.ev, &out, &err) == LLM_OK);
+
+    if (!llm_api_is_stream(a)) {
+        fuzz_json(out.data, out.len);
+        llm_buf_free(&out);
+        return;
+    }
+
+    for (frame = out.data; /* void */ ; frame = next + 2) {
+        must(strncmp(frame, "data: ", 6) == 0);
+
+        next = strstr(frame, "\n\n");
+        must(next != NULL);
+
+        if (strcmp(frame, "data: [DONE]\n\n") == 0) {
+            break;
+        }
+
+        fuzz_json(frame + 6, (size_t) (next - frame - 6));
+    }
+
+    llm_buf_free(&out);
+}
+
+
+static void
+fuzz_endpoint(llm_api_endpoint_t ep, const uint8_t *data, size_t size)
+{
+    llm_api_t  *a;
+    llm_buf_t   msg, out;
+    llm_err_t   err;
+
+    memset(&err, 0, sizeof(err));
+    llm_buf_init(&msg, 0);
+
+    a = llm_api_parse(ep, &conf, (const char *) data, size, &msg, &err);
+
+    if (a) {
+        fuzz_message(&msg);
+        fuzz_answer(a, data, size);
+        llm_api_free(a);
+
+    } else {
+        must((err.status == 400 || err.status == 404) && err.msg[0]);
+
+        llm_buf_init(&out, 0);
+        must(llm_api_error_body(&err, &out) == LLM_OK);
+        fuzz_json(out.data, out.len);
+        llm_buf_free(&out);
+    }
+
+    llm_buf_free(&msg);
+}
+
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    fuzz_endpoint(LLM_API_CHAT, data, size);
+    fuzz_endpoint(LLM_API_COMPLETIONS, data, size);
+
+    return 0;
+}
