@@ -43,7 +43,8 @@ llm_api_add_health(llm_buf_t *out, llm_zone_t *z, const llm_api_model_t *m,
     (void) llm_buf_adds(out, "{\"id\":");
     (void) llm_json_add_string(out, m->name.data, m->name.len);
     (void) llm_buf_addf(out, ",\"status\":\"%s\",\"loaded\":%s", word,
-                        st->state == LLM_MODEL_READY ? "true" : "false");
+                        *word == 'o' && st->state == LLM_MODEL_READY
+                        ? "true" : "false");
 
     reason = NULL;
 

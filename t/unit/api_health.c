@@ -1,0 +1,122 @@
+/*
+ * The body of /health, over a real zone put into each of its states.
+ */
+
+#include "engine/api/api.h"
+#include "engine/zone.h"
+#include "t/unit/tap.h"
+
+#include <unistd.h>
+
+
+static const llm_api_model_t  models[] = {
+    { { 3, "one" }, NULL, 0, 1, -1, 0 },
+    { { 3, "two" }, NULL, 0, 0, -1, 0 }
+};
+
+static const llm_zone_model_t  sizes[] = { { 4 }, { 4 } };
+
+
+static void
+is_health(llm_zone_t *z, uint64_t allowed, int want_ready, const char *want,
+    const char *name)
+{
+    int             ready;
+    llm_buf_t       out;
+    llm_api_conf_t  conf;
+
+    memset(&conf, 0, sizeof(conf));
+    conf.models = models;
+    conf.n_models = 2;
+    conf.allowed = allowed;
+    conf.fallback = -1;
+
+    ready = -1;
+    llm_buf_init(&out, 0);
+
+    ok(llm_api_health_body(z, &conf, &out, &ready) == LLM_OK
+       && ready == want_ready, "%s: %s", name,
+       want_ready ? "ready" : "not ready");
+    is_str(out.data, want, "%s", name);
+
+    llm_buf_free(&out);
+}
+
+
+int
+main(void)
+{
+    void        *mem;
+    size_t       size;
+    llm_zone_t  *z;
+
+    size = llm_zone_size(1, 2, 65536);
+    mem = aligned_alloc(64, llm_align(size, 64));
+    z = llm_zone_init(mem, 1, sizes, 2, 65536, 8);
+
+    is_health(z, 1, 0,
+              "{\"status\":\"loading\",\"models\":[{\"id\":\"one\","
+              "\"status\":\"loading\",\"loaded\":false,\"progress\":0.000,"
+              "\"reason\":\"the engine is starting\",\"device\":\"\","
+              "\"ctx\":0,\"running\":0,\"waiting\":0}]}",
+              "no engine yet");
+
+    atomic_store(&z->engine_pid, getpid());
+    atomic_store(&z->epoch, 1);
+    atomic_store(&z->attached, 1);
+
+    llm_zone_set_state(z, 0, LLM_MODEL_LOADING);
+    llm_zone_set(z->models[0].permille, 250);
+    llm_zone_set_state(z, 1, LLM_MODEL_IDLE);
+
+    is_health(z, 3, 0,
+              "{\"status\":\"loading\",\"models\":[{\"id\":\"one\","
+              "\"status\":\"loading\",\"loaded\":false,\"progress\":0.250,"
+              "\"reason\":\"the model is being loaded\",\"device\":\"\","
+              "\"ctx\":0,\"running\":0,\"waiting\":0},{\"id\":\"two\","
+              "\"status\":\"ok\",\"loaded\":false,\"device\":\"\",\"ctx\":0,"
+              "\"running\":0,\"waiting\":0}]}",
+              "one loads, one waits to be asked for");
+
+    is_health(z, 2, 1,
+              "{\"status\":\"ok\",\"models\":[{\"id\":\"two\",\"status\":"
+              "\"ok\",\"loaded\":false,\"device\":\"\",\"ctx\":0,"
+              "\"running\":0,\"waiting\":0}]}",
+              "a location that has only the second");
+
+    llm_zone_set_state(z, 0, LLM_MODEL_READY);
+    llm_zone_set_text(z, 0, NULL, "CPU \"AVX2\"");
+    llm_zone_set(z->models[0].ctx, 4096);
+    llm_zone_set(z->models[0].figures.running, 3);
+
+    is_health(z, 1, 1,
+              "{\"status\":\"ok\",\"models\":[{\"id\":\"one\",\"status\":"
+              "\"ok\",\"loaded\":true,\"device\":\"CPU \\\"AVX2\\\"\","
+              "\"ctx\":4096,\"running\":3,\"waiting\":0}]}", "ready");
+
+    llm_zone_set_text(z, 1, "two.gguf: truncated", NULL);
+    llm_zone_set_state(z, 1, LLM_MODEL_FAILED);
+
+    is_health(z, 3, 0,
+              "{\"status\":\"error\",\"models\":[{\"id\":\"one\",\"status\":"
+              "\"ok\",\"loaded\":true,\"device\":\"CPU \\\"AVX2\\\"\","
+              "\"ctx\":4096,\"running\":3,\"waiting\":0},{\"id\":\"two\","
+              "\"status\":\"error\",\"loaded\":false,\"reason\":"
+              "\"two.gguf: truncated\",\"device\":\"\",\"ctx\":0,"
+              "\"running\":0,\"waiting\":0}]}", "one has failed");
+
+    atomic_store(&z->engine_pid, 0);
+
+    is_health(z, 1, 0,
+              "{\"status\":\"error\",\"models\":[{\"id\":\"one\",\"status\":"
+              "\"error\",\"loaded\":false,\"reason\":"
+              "\"the engine does not answer\",\"device\":"
+              "\"CPU \\\"AVX2\\\"\",\"ctx\":4096,\"running\":3,"
+              "\"waiting\":0}]}", "the engine has gone");
+
+    is_health(z, 0, 1, "{\"status\":\"ok\",\"models\":[]}", "no models");
+
+    free(mem);
+
+    return done_testing();
+}
