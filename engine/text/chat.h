@@ -29,7 +29,11 @@ void llm_chat_free(llm_chat_t *c);
  *   continue_final_message   bool: the last message is an assistant's and is
  *                            left open, without an end of turn
  *   chat_template_kwargs     object, merged into the variables
- *   bos_token, eos_token     strings, override the model's (for checks)
+ *   bos_token, eos_token     strings, override the model's (for checks);
+ *                            trusted, so never a client's
+ *   alias_reasoning          bool: a message's reasoning_content is also
+ *                            given as "thinking" to a template that reads
+ *                            only that (gpt-oss); default false
  * Errors of the request have status 400 and name the field in param.
  */
 int llm_chat_render(const llm_chat_t *c, const llm_flat_t *request,

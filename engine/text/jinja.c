@@ -30,6 +30,21 @@ llm_jrt_fail(llm_jrt_t *rt, const char *fmt, ...)
 }
 
 
+int
+llm_jrt_limit(llm_jrt_t *rt, const char *fmt, ...)
+{
+    char     msg[400];
+    va_list  args;
+
+    va_start(args, fmt);
+    vsnprintf(msg, sizeof(msg), fmt, args);
+    va_end(args);
+
+    return llm_fail_with(rt->err, 500, LLM_JINJA_LIMIT, NULL,
+                         "chat template, line %u: %s", rt->line, msg);
+}
+
+
 void *
 llm_jrt_alloc(llm_jrt_t *rt, size_t size)
 {
@@ -37,8 +52,8 @@ llm_jrt_alloc(llm_jrt_t *rt, size_t size)
 
     p = llm_arena_alloc(&rt->arena, size);
     if (p == NULL) {
-        (void) llm_jrt_fail(rt, "rendering needs more than %zu bytes of "
-                            "memory", rt->arena.limit);
+        (void) llm_jrt_limit(rt, "rendering needs more than %zu bytes of "
+                             "memory", rt->arena.limit);
     }
 
     return p;
@@ -52,7 +67,7 @@ llm_jrt_charge(llm_jrt_t *rt, size_t work)
 
     if (work > rt->steps) {
         rt->steps = 0;
-        return llm_jrt_fail(rt, "rendering takes too many steps");
+        return llm_jrt_limit(rt, "rendering takes too many steps");
     }
 
     rt->steps -= work;
@@ -65,7 +80,7 @@ int
 llm_jrt_enter(llm_jrt_t *rt)
 {
     if (rt->depth >= LLM_J_MAX_DEPTH) {
-        return llm_jrt_fail(rt, "maximum recursion depth exceeded");
+        return llm_jrt_limit(rt, "maximum recursion depth exceeded");
     }
 
     rt->depth++;
@@ -339,6 +354,7 @@ llm_jinja_render(const llm_jinja_t *t, const llm_flat_t *vars,
     rt.line = 1;
     rt.steps = opts->max_steps ? opts->max_steps : LLM_J_STEPS;
     rt.max_output = opts->max_output ? opts->max_output : LLM_J_OUTPUT;
+    rt.trusted_roles = opts->trusted_roles;
     rt.now = opts->now ? opts->now : (int64_t) time(NULL);
 
     llm_arena_init(&rt.arena,

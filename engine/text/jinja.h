@@ -26,7 +26,15 @@ typedef struct {
     size_t       max_output;            /* 0: 64 MiB */
     int64_t      now;                   /* seconds since 1970 for
                                            strftime_now; 0: the clock */
+
+    /* NULL, or a NULL-terminated list: a string of the variables under the
+     * key "role" that equals one of these counts as the template's own, for
+     * templates that write '<|' + message.role + '|>' */
+    const char *const  *trusted_roles;
 } llm_jinja_opts_t;
+
+/* the code of an error that a limit of llm_jinja_opts_t has caused */
+#define LLM_JINJA_LIMIT  "chat_template_limit"
 
 /* the text and the runs of it that came from the template */
 typedef struct {

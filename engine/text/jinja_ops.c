@@ -238,7 +238,7 @@ llm_jop_repeat(llm_jrt_t *rt, const llm_jv_t *seq, int64_t times,
     l = seq->u.list;
 
     if (llm_mul_overflow(l->n, (size_t) times, &all)) {
-        return llm_jrt_fail(rt, "out of memory");
+        return llm_jrt_limit(rt, "out of memory");
     }
 
     if (llm_jrt_charge(rt, all) != LLM_OK

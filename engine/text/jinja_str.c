@@ -298,7 +298,7 @@ llm_js_lit(llm_jrt_t *rt, const char *literal, llm_jv_t *res)
 
     s = llm_js_wrap(&rt->arena, literal, strlen(literal), 1);
     if (s == NULL) {
-        return llm_jrt_fail(rt, "out of memory");
+        return llm_jrt_limit(rt, "out of memory");
     }
 
     *res = llm_jv_str(s);
@@ -516,7 +516,7 @@ llm_jb_reserve(llm_jb_t *b, size_t len)
 
     if (b->limit && (len > b->limit || used > b->limit - len)) {
         b->failed = 1;
-        return llm_jrt_fail(b->rt, "output exceeds %zu bytes", b->limit);
+        return llm_jrt_limit(b->rt, "output exceeds %zu bytes", b->limit);
     }
 
     if (bytes && bytes->cap - used >= len) {
@@ -610,7 +610,7 @@ llm_jb_fill(llm_jb_t *b, const char *data, size_t len, size_t times,
 
     if (llm_mul_overflow(len, times, &all)) {
         b->failed = 1;
-        return llm_jrt_fail(b->rt, "out of memory");
+        return llm_jrt_limit(b->rt, "out of memory");
     }
 
     if (llm_jrt_charge(b->rt, all) != LLM_OK

@@ -196,7 +196,7 @@ llm_jv_list(llm_jrt_t *rt, llm_jtype_t type, size_t cap, llm_jv_t *res)
     llm_jlist_t  *list;
 
     if (llm_mul_overflow(cap, sizeof(llm_jv_t), &size)) {
-        return llm_jrt_fail(rt, "out of memory");
+        return llm_jrt_limit(rt, "out of memory");
     }
 
     list = llm_jrt_alloc(rt, sizeof(llm_jlist_t));
@@ -493,6 +493,30 @@ llm_jv_from_array(llm_jrt_t *rt, const llm_flat_t *f, int trusted,
 }
 
 
+/* a role that is told by name: see llm_jinja_opts_t */
+
+static int
+llm_jv_is_role(const llm_jrt_t *rt, const llm_jv_t *key, const llm_flat_t *v)
+{
+    llm_str_t           s;
+    const char *const  *p;
+
+    if (v->type != LLM_FLAT_STRING || !llm_js_is(key->u.s, "role")) {
+        return 0;
+    }
+
+    s = llm_flat_str(v);
+
+    for (p = rt->trusted_roles; p && *p; p++) {
+        if (s.len == strlen(*p) && memcmp(s.data, *p, s.len) == 0) {
+            return 1;
+        }
+    }
+
+    return 0;
+}
+
+
 static int
 llm_jv_from_object(llm_jrt_t *rt, const llm_flat_t *f, int trusted,
     llm_jv_t *res)
@@ -508,7 +532,8 @@ llm_jv_from_object(llm_jrt_t *rt, const llm_flat_t *f, int trusted,
         v = llm_flat_next(f, k);
 
         if (llm_jv_from_flat(rt, k, trusted, &key) != LLM_OK
-            || llm_jv_from_flat(rt, v, trusted, &value) != LLM_OK
+            || llm_jv_from_flat(rt, v, trusted || llm_jv_is_role(rt, &key, v),
+                                &value) != LLM_OK
             || llm_jdict_set(rt, res->u.dict, &key, &value) != LLM_OK)
         {
             return LLM_ERROR;
@@ -547,7 +572,7 @@ llm_jv_from_flat(llm_jrt_t *rt, const llm_flat_t *f, int trusted,
         s = llm_flat_str(f);
         *res = llm_jv_str(llm_js_wrap(&rt->arena, s.data, s.len, trusted));
 
-        return res->u.s ? LLM_OK : llm_jrt_fail(rt, "out of memory");
+        return res->u.s ? LLM_OK : llm_jrt_limit(rt, "out of memory");
 
     case LLM_FLAT_ARRAY:
         return llm_jv_from_array(rt, f, trusted, res);

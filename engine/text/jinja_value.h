@@ -239,15 +239,16 @@ struct llm_jframe_s {
 };
 
 struct llm_jrt_s {
-    llm_arena_t    arena;
-    llm_err_t     *err;
-    uint64_t       steps;               /* left */
-    uint32_t       depth;               /* of nested evaluation */
-    uint32_t       line;
-    int64_t        now;
-    size_t         max_output;
-    llm_jdict_t   *context;             /* variables and globals */
-    llm_jb_t      *out;                 /* where output goes just now */
+    llm_arena_t         arena;
+    llm_err_t          *err;
+    uint64_t            steps;          /* left */
+    uint32_t            depth;          /* of nested evaluation */
+    uint32_t            line;
+    int64_t             now;
+    size_t              max_output;
+    const char *const  *trusted_roles;
+    llm_jdict_t        *context;        /* variables and globals */
+    llm_jb_t           *out;            /* where output goes just now */
 };
 
 #define LLM_J_MAX_DEPTH   1500
@@ -258,6 +259,8 @@ struct llm_jrt_s {
 
 /* "line N: ..." with status 500; always LLM_ERROR */
 int llm_jrt_fail(llm_jrt_t *rt, const char *fmt, ...) llm_printf_like(2, 3);
+/* the same for a limit that is reached */
+int llm_jrt_limit(llm_jrt_t *rt, const char *fmt, ...) llm_printf_like(2, 3);
 void *llm_jrt_alloc(llm_jrt_t *rt, size_t size);
 /* counts work; LLM_ERROR when the budget is used up */
 int llm_jrt_charge(llm_jrt_t *rt, size_t work);

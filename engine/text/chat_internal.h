@@ -1,0 +1,29 @@
+/*
+ * What chat.c and chat_probe.c share.
+ */
+
+#ifndef LLM_CHAT_INTERNAL_H
+#define LLM_CHAT_INTERNAL_H
+
+#include "engine/text/chat_norm.h"
+
+struct llm_chat_s {
+    llm_jinja_t  *template;
+    char         *bos;
+    char         *eos;
+    unsigned      norms;                /* LLM_CN_...: always apply */
+    int           knows_thinking;       /* the message key, and not
+                                           reasoning_content */
+};
+
+/*
+ * One rendering of the request with its messages normalised so.
+ */
+int llm_chat_render_as(const llm_chat_t *c, const llm_flat_t *request,
+    unsigned what, const llm_jinja_opts_t *opts, llm_prompt_t *out,
+    llm_err_t *err);
+
+/* finds out what the template needs: c->norms */
+void llm_chat_probe(llm_chat_t *c);
+
+#endif /* LLM_CHAT_INTERNAL_H */
