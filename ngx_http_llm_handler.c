@@ -19,7 +19,6 @@ static void ngx_http_llm_api_conf(ngx_http_llm_ctx_t *ctx,
 static ngx_int_t ngx_http_llm_models_handler(ngx_http_llm_ctx_t *ctx,
     llm_str_t *id);
 static ngx_int_t ngx_http_llm_admit(ngx_http_llm_ctx_t *ctx, llm_err_t *err);
-static ngx_int_t ngx_http_llm_no_worker(llm_err_t *err);
 static ngx_int_t ngx_http_llm_refuse(ngx_http_llm_ctx_t *ctx,
     llm_err_t *err, uint32_t retry_after);
 static void ngx_http_llm_body_handler(ngx_http_request_t *r);
@@ -278,10 +277,6 @@ ngx_http_llm_admit(ngx_http_llm_ctx_t *ctx, llm_err_t *err)
 
     w = ctx->main->worker;
 
-    if (w == NULL) {
-        return ngx_http_llm_no_worker(err);
-    }
-
     for (i = 0; i < ctx->main->models.nelts; i++) {
 
         if ((ctx->conf->allowed & ((uint64_t) 1 << i))
@@ -290,18 +285,6 @@ ngx_http_llm_admit(ngx_http_llm_ctx_t *ctx, llm_err_t *err)
             return NGX_OK;
         }
     }
-
-    return NGX_ERROR;
-}
-
-
-/* without a master process a reload ends what this configuration serves */
-
-static ngx_int_t
-ngx_http_llm_no_worker(llm_err_t *err)
-{
-    llm_fail_with(err, 503, "server_shutdown", NULL,
-                  "The server is shutting down.");
 
     return NGX_ERROR;
 }
@@ -409,6 +392,10 @@ ngx_http_llm_read_body(ngx_http_request_t *r, ngx_str_t *body)
             continue;
         }
 
+        if (!b->in_file) {
+            continue;
+        }
+
         n = ngx_read_file(b->file, p, size, b->file_pos);
         if (n != size) {
             ngx_log_error(NGX_LOG_CRIT, r->connection->log, 0,
@@ -433,11 +420,6 @@ ngx_http_llm_submit(ngx_http_llm_ctx_t *ctx, ngx_str_t *body, llm_err_t *err,
     llm_buf_t        buf;
     llm_request_t   *msg;
     llm_api_conf_t   conf;
-
-    if (ctx->main->worker == NULL) {
-        *retry_after = 1;
-        return ngx_http_llm_no_worker(err);
-    }
 
     ngx_http_llm_api_conf(ctx, &conf);
     llm_buf_init(&buf, 0);

@@ -10,9 +10,9 @@
  *   the start of a graceful shutdown, and worker 0 can hold itself alive
  *   with a timer as long as any worker has a request in the engine.  All
  *   other workers live by the timers of their own requests.
- * - Without a master process a reload builds a new cycle in the process that
- *   serves.  The old engine is stopped and a new one started then, before
- *   nginx unmaps the old zone; running requests end with an error event.
+ * - Without a master process a reload would build a new cycle in the process
+ *   that serves, and unmap the zone under the engine's threads (nginx itself
+ *   does not serve well after it): it is refused, the old cycle goes on.
  */
 
 #include "ngx_http_llm_module.h"
@@ -55,7 +55,7 @@ static void ngx_http_llm_cutoff_handler(ngx_event_t *ev);
 static void ngx_http_llm_end_requests(ngx_http_llm_worker_t *w);
 
 
-/* the configuration this process serves; changes without a master only */
+/* the configuration whose engine or client runs in this process */
 static ngx_http_llm_main_conf_t  *ngx_http_llm_current;
 
 
@@ -87,6 +87,13 @@ ngx_http_llm_size_zone(ngx_cycle_t *cycle)
     size_t                     size;
     ngx_core_conf_t           *ccf;
     ngx_http_llm_main_conf_t  *mcf;
+
+    if (ngx_process == NGX_PROCESS_SINGLE && ngx_http_llm_current) {
+        ngx_log_error(NGX_LOG_ERR, cycle->log, 0,
+                      "\"llm_model\" cannot be reloaded without a master "
+                      "process: restart nginx to change its configuration");
+        return NGX_CONF_ERROR;
+    }
 
     mcf = ngx_http_cycle_get_module_main_conf(cycle, ngx_http_llm_module);
 
@@ -234,20 +241,7 @@ ngx_http_llm_init_module(ngx_cycle_t *cycle)
         }
     }
 
-    if (ngx_process != NGX_PROCESS_SINGLE || ngx_http_llm_current == NULL) {
-        return NGX_OK;
-    }
-
-    /* no master: this process serves already, and nobody will call
-       init_process for the new cycle */
-
-    ngx_http_llm_stop(ngx_http_llm_current);
-
-    if (mcf == NULL || mcf->shm_zone == NULL) {
-        return NGX_OK;
-    }
-
-    return ngx_http_llm_start(mcf, cycle->log);
+    return NGX_OK;
 }
 
 

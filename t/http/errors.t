@@ -21,7 +21,7 @@ my $t = LLM::Test->new(
         }
         location @other { return 200 "from the other one"; }
         location = /bad.html { return 200 "a page"; }
-        location /sub { auth_request /v1/models; return 204; }
+        location /sub { auth_request /v1/models; llm_health; }
 END
 
 $t->start;

@@ -9,8 +9,8 @@ use LLM::Test;
 use Test::More;
 
 my $t = LLM::Test->new->start;
-my %ask = (prompt => 'one two three', temperature => 0, max_tokens => 60,
-           ignore_eos => \1);
+my %ask = (prompt => 'one two three', temperature => 1, seed => 5,
+           max_tokens => 60, ignore_eos => \1);
 
 my $text = $t->post('/v1/completions', { %ask })->{json}{choices}[0]{text};
 

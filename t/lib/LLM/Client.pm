@@ -20,16 +20,21 @@ use Time::HiRes qw(time);
 
 my $JSON = JSON::PP->new->utf8->canonical->allow_nonref;
 
+# a chunk of a completion in which only the text is of interest: JSON::PP is
+# slow, and with the option "light" long streams are not parsed
+my $LIGHT = qr/"text":"([^"\\]*)".*"finish_reason":null/;
+
 
 # Options: port, method, path, headers {}, body (a string or a structure),
 # http ("1.0"), socket (kept alive from before), timeout (seconds of
-# silence), rcvbuf, raw (bytes sent instead of a request).
+# silence), rcvbuf, light, raw (bytes sent instead of a request).
 
 sub open {
     my ($class, %o) = @_;
 
     my $self = bless { buffer => '', timeout => $o{timeout} // 60,
-                       started => time }, $class;
+                       light => $o{light}, keepalive => $o{keepalive}, text => '', started => time },
+                     $class;
 
     my $body = $o{body};
     $body = $JSON->encode($body) if ref $body;
@@ -244,12 +249,16 @@ sub response {
         $res->{json} = eval { $JSON->decode($body) };
     }
 
+    # nginx may linger, and log the request only when the client is gone
+    CORE::close(delete $res->{socket}) unless $self->{keepalive};
+
     return $res;
 }
 
 
 # The next event of a stream: { data, json, comment, time }; undef at its
-# end.  Bytes that are no event make it die.
+# end.  Bytes that are no event make it die.  {text} gathers the first
+# choice's.
 
 sub event {
     my ($self) = @_;
@@ -275,6 +284,12 @@ sub event {
 
     if ($text =~ /^data: (.*)$/s) {
         $event->{data} = $1;
+
+        if ($self->{light} && $1 =~ $LIGHT) {
+            $self->{text} .= $1;
+            return $event;
+        }
+
         $event->{json} = $JSON->decode($1) if $1 ne '[DONE]';
 
     } elsif ($text =~ /^:\s*(.*)$/s) {
@@ -283,6 +298,8 @@ sub event {
     } else {
         die "not an event: $text\n";
     }
+
+    $self->{text} .= text_of($event);
 
     return $event;
 }
@@ -298,6 +315,8 @@ sub events {
     while (my $e = $self->event) {
         push @events, $e;
     }
+
+    CORE::close($self->{socket});
 
     return @events;
 }

@@ -330,7 +330,9 @@ sub workers {
         }
     }
 
-    return sort { $a <=> $b } @pids;
+    @pids = sort { $a <=> $b } @pids;
+
+    return @pids;
 }
 
 
@@ -450,7 +452,7 @@ sub open_long {
 
     return $self->open('/v1/completions', {
         prompt => 'a', stream => \1, ignore_eos => \1, max_tokens => 1500,
-        %fields }, %request);
+        %fields }, light => 1, %request);
 }
 
 

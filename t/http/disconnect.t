@@ -1,0 +1,133 @@
+#!/usr/bin/perl
+
+# A client that goes away gives its place back at the next step, however it
+# goes; llm_ignore_client_abort lets a half-closed one have its answer.
+
+use strict;
+use warnings;
+
+use LLM::Test;
+use Socket qw(SHUT_WR);
+use Test::More;
+use Time::HiRes qw(sleep time);
+
+my $t = LLM::Test->new(
+    model => 'llm_model demo %%ROOT%%/models/demo.gguf threads=2 parallel=1;',
+    locations => <<'END');
+        location /v1 { llm_api; }
+        location /patient { llm_ignore_client_abort on; llm_api; }
+        location = /health { llm_health; }
+END
+
+$t->start;
+
+my $next = { prompt => 'b', max_tokens => 1, stream => \1 };
+
+# seconds until the model's only place answers the next request
+
+sub first_token {
+    my $s = $t->open('/v1/completions', $next);
+
+    $s->event;
+
+    my $time = time - $s->{started};
+
+    $s->events;
+
+    return $time;
+}
+
+my $idle = first_token();
+
+diag(sprintf 'first token of an idle server after %.0f ms', $idle * 1000);
+
+my $limit = 0.3 * $LLM::Test::SLOW;
+
+
+sub gone {
+    my ($name, $code) = @_;
+
+    $code->();
+
+    my $time = first_token();
+
+    cmp_ok($time, '<', $limit, sprintf '%s: the place is free after %.0f ms',
+           $name, $time * 1000);
+}
+
+my %whole = (max_tokens => 100_000 < 1 ? 1 : 1900);
+
+gone('closed in mid-stream', sub {
+    my $s = $t->open_long(%whole);
+    $s->event for 1 .. 3;
+    $s->close;
+});
+
+gone('reset in mid-stream', sub {
+    my $s = $t->open_long(%whole);
+    $s->event for 1 .. 3;
+    $s->close(reset => 1);
+});
+
+gone('half-closed in mid-stream', sub {
+    my $s = $t->open_long(%whole);
+    $s->event for 1 .. 3;
+    shutdown $s->{socket}, SHUT_WR;
+});
+
+gone('closed without streaming', sub {
+    my $s = $t->open('/v1/completions', { prompt => 'a', ignore_eos => \1,
+                                          max_tokens => 1900 });
+    sleep 0.05;
+    $s->close;
+});
+
+gone('closed before anything came', sub {
+    $t->open_long(%whole)->close;
+});
+
+gone('closed while queued', sub {
+    my $running = $t->open_long(%whole);
+    $running->event;
+    my $queued = $t->open_long(%whole);
+    sleep 0.1;
+    $queued->close;
+    sleep 0.05;
+    $running->close;
+});
+
+gone('request and FIN in one go', sub {
+    my $s = $t->open_long(%whole);
+    shutdown $s->{socket}, SHUT_WR;
+});
+
+gone('fifty at once', sub {
+    $_->close for map { $t->open_long(%whole) } 1 .. 50;
+});
+
+
+# a client that only says it has nothing more to send
+
+my $s = LLM::Client->open(port => $t->port, method => 'POST',
+    path => '/patient/completions',
+    body => { prompt => 'a', ignore_eos => \1, max_tokens => 200,
+              stream => \1 });
+shutdown $s->{socket}, SHUT_WR;
+
+my @events = $s->events;
+
+is($events[-1]{data}, '[DONE]', 'llm_ignore_client_abort: whole stream');
+
+# one that goes away altogether still ends when it is written to
+
+LLM::Client->open(port => $t->port, method => 'POST',
+    path => '/patient/completions',
+    body => { prompt => 'a', ignore_eos => \1, max_tokens => 1900,
+              stream => \1 })->close(reset => 1);
+
+cmp_ok(first_token(), '<', 2 * $LLM::Test::SLOW,
+       'llm_ignore_client_abort: one that is gone is noticed too');
+
+$t->stop;
+
+done_testing();

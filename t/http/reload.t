@@ -1,0 +1,154 @@
+#!/usr/bin/perl
+
+# Reload and graceful quit let every running stream end whole, with one
+# worker and with several; worker_shutdown_timeout cuts with an error event;
+# TERM ends at once.
+
+use strict;
+use warnings;
+
+use LLM::Test;
+use Test::More;
+use Time::HiRes qw(sleep time);
+
+
+sub whole {
+    my ($s, $name) = @_;
+
+    my @events = $s->events;
+
+    ok(!$s->{truncated} && @events && ($events[-1]{data} // '') eq '[DONE]',
+       "$name: stream is whole")
+        or diag(explain($events[-1]));
+
+    return $s->{text};
+}
+
+
+for my $workers (1, 3) {
+    my $name = "$workers worker(s)";
+    my $t = LLM::Test->new(workers => $workers)->start;
+    my $text = whole($t->open_long(max_tokens => 1000, temperature => 0),
+                     $name);
+
+    my @old = $t->workers;
+
+    is(scalar @old, $workers, "$name: there are as many");
+
+    for my $round (1 .. 3) {
+        my @streams = map { $t->open_long(max_tokens => 1000,
+                                          temperature => 0) } 1 .. 6;
+
+        $_->event for @streams;
+        $t->reload;
+
+        # new requests are answered while old ones drain
+        my $res = $t->post('/v1/completions',
+                           { prompt => 'a', max_tokens => 1 });
+
+        ok($res->{status} == 200
+           || ($res->{status} == 503 && $res->{headers}{'retry-after'}),
+           "$name: a new request meanwhile gets $res->{status}")
+            or diag($res->{body});
+
+        is(whole($_, $name), $text, "$name: the same text") for @streams;
+        ok($t->wait_ready, "$name: ready again");
+    }
+
+    ok(LLM::Test::wait_for(20, sub {
+        my %now = map { $_ => 1 } $t->workers;
+        !grep { $now{$_} } @old;
+    }), "$name: the old workers have ended");
+
+    ok(LLM::Test::wait_for(20, sub { $t->workers == $workers }),
+       "$name: as many as before");
+
+    my @streams = map { $t->open_long(max_tokens => 1000, temperature => 0) }
+                  1 .. 4;
+
+    $_->event for @streams;
+    $t->kill('QUIT');
+    is(whole($_, "$name, quit"), $text, "$name, quit: the same text")
+        for @streams;
+
+    $t->stop(signal => 'QUIT', name => $name);
+}
+
+
+# many reloads in a row
+
+{
+    my $t = LLM::Test->new(workers => 2)->start;
+    my @streams = map { $t->open_long(max_tokens => 800) } 1 .. 4;
+
+    $_->event for @streams;
+
+    for (1 .. 5) {
+        $t->kill('HUP');
+        sleep 0.05;
+    }
+
+    whole($_, 'a burst of reloads') for @streams;
+
+    ok($t->wait_ready, 'a burst of reloads: serves');
+
+    ok(LLM::Test::wait_for(20, sub { $t->workers == 2 }),
+       'a burst of reloads: two workers are left');
+
+    $t->stop(name => 'a burst of reloads');
+}
+
+
+# worker_shutdown_timeout
+
+{
+    my $t = LLM::Test->new(main => 'worker_shutdown_timeout 500ms;',
+        server => 'send_timeout 60s;',
+        model => 'llm_model demo %%ROOT%%/models/demo.gguf threads=1'
+               . ' parallel=16;')->start;
+
+    my @streams = map { $t->open_long(max_tokens => 1900) } 1 .. 16;
+
+    $_->event for @streams;
+
+    my $begin = time;
+
+    $t->kill('QUIT');
+
+    my @last = map { my @e = $_->events; [ $_, $e[-1] ] } @streams;
+    my $time = time - $begin;
+
+    cmp_ok($time, '<', 2 * $LLM::Test::SLOW, 'cut on time');
+
+    my @cut = grep { $_->[1] && $_->[1]{json} && $_->[1]{json}{error} } @last;
+    my @done = grep { ($_->[1]{data} // '') eq '[DONE]' } @last;
+
+    is(@cut + @done, 16, 'each ended with an error event or whole')
+        or diag(explain([ map { $_->[1] } @last ]));
+    is(scalar(grep { $_->[0]{truncated} } @last), 0, 'none was torn');
+
+    $t->stop(signal => 'QUIT', name => 'shutdown timeout');
+}
+
+
+# TERM
+
+{
+    my $t = LLM::Test->new(workers => 2)->start;
+    my @streams = map { $t->open_long(max_tokens => 1900) } 1 .. 4;
+
+    $_->event for @streams;
+
+    my $begin = time;
+
+    $t->stop(name => 'TERM');
+    cmp_ok(time - $begin, '<', 1.5 * $LLM::Test::SLOW, 'TERM ends at once');
+
+    my @ends = map { my @e = $_->events; $e[-1] } @streams;
+
+    is(scalar(grep { $_->{json} && $_->{json}{error}
+                     || ($_->{data} // '') eq '[DONE]' } @ends), 4,
+       'with a last word to each client') or diag(explain(\@ends));
+}
+
+done_testing();

@@ -1,0 +1,104 @@
+#!/usr/bin/perl
+
+# The variables $llm_... in the access log, in headers, after errors and
+# after an error_page redirect.
+
+use strict;
+use warnings;
+
+use LLM::Test;
+use Test::More;
+
+my $t = LLM::Test->new(http => <<'END', locations => <<'END2')->start;
+    log_format llm '$uri|$status|$llm_model|$llm_request_id|$llm_tenant|'
+                   '$llm_prompt_tokens|$llm_cached_tokens|'
+                   '$llm_completion_tokens|$llm_finish_reason|'
+                   '$llm_queue_time|$llm_ttft|$llm_tpot';
+    access_log logs/llm.log llm;
+    llm_tenant $http_x_user weight=$http_x_weight;
+END
+        location /v1 { llm_api; }
+        location = /health { llm_health; access_log off; }
+        location /fall { llm_api; llm_intercept_errors on;
+                         error_page 404 = @other; }
+        location @other { return 200 "other"; }
+        location /none { return 204; }
+END2
+
+my @names = qw(uri status model id tenant prompt cached completion finish
+               queue ttft tpot);
+my $seen = 0;
+
+# the log line of the request made last
+
+sub logged {
+    my @lines;
+
+    LLM::Test::wait_for(5, sub {
+        @lines = split /\n/, $t->log('llm.log');
+        @lines > $seen;
+    }) or die 'no line in the access log';
+
+    is(scalar @lines, ++$seen, 'one line');
+
+    my %v;
+    @v{@names} = split /\|/, $lines[-1];
+
+    return \%v;
+}
+
+my $res = $t->post('/v1/completions', { prompt => 'one two', max_tokens => 5,
+    ignore_eos => \1 }, headers => { 'X-User' => 'ann', 'X-Weight' => '2.5' });
+my $v = logged();
+my $usage = $res->{json}{usage};
+
+is($v->{model}, 'demo', 'model');
+is($v->{id}, $res->{headers}{'x-request-id'}, 'request_id');
+is($v->{tenant}, 'ann', 'tenant');
+is($v->{prompt}, $usage->{prompt_tokens}, 'prompt_tokens');
+is($v->{cached}, $usage->{prompt_tokens_details}{cached_tokens},
+   'cached_tokens');
+is($v->{completion}, 5, 'completion_tokens');
+is($v->{finish}, 'length', 'finish_reason');
+like($v->{queue}, qr/^\d+\.\d{6}$/, 'queue_time');
+like($v->{ttft}, qr/^\d+\.\d{6}$/, 'ttft');
+like($v->{tpot}, qr/^\d+\.\d{6}$/, 'tpot');
+cmp_ok($v->{queue}, '<=', $v->{ttft}, 'queue_time is part of ttft');
+
+$t->open_long(max_tokens => 30)->events;
+$v = logged();
+is($v->{completion}, 30, 'a stream');
+is($v->{tenant}, '-', 'no tenant');
+
+my $s = $t->open_long(max_tokens => 1500);
+$s->event for 1 .. 5;
+$s->close;
+$v = logged();
+is($v->{model}, 'demo', 'a client that went away: model');
+like($v->{prompt}, qr/^\d+$/, 'a client that went away: prompt_tokens');
+is($v->{finish}, '-', 'a client that went away: no finish_reason');
+
+$t->post('/v1/completions', { prompt => 'a', model => 'none' });
+$v = logged();
+is($v->{status}, 404, 'an error');
+is($v->{model}, '-', 'no model');
+is($v->{completion}, '-', 'no tokens');
+like($v->{id}, qr/^\w{32}$/, 'but a request_id');
+
+$t->post('/fall/completions', { prompt => 'a', model => 'none' });
+$v = logged();
+is($v->{status}, 200, 'another location answers');
+like($v->{id}, qr/^\w{32}$/, 'the request_id is kept');
+
+$t->get('/none');
+$v = logged();
+is($v->{id}, '-', 'elsewhere there are none');
+
+$t->post('/v1/completions', { prompt => 'a', max_tokens => 1 },
+         headers => { 'X-User' => 'bob', 'X-Weight' => 'heavy' });
+ok($t->wait_log(qr/invalid weight "heavy" of tenant "bob"/),
+   'a wrong weight is logged');
+
+$t->stop;
+
+done_testing();
