@@ -33,6 +33,12 @@ typedef struct {
 llm_blas_t *llm_blas_create(cudaStream_t stream, int bf16, llm_err_t *err);
 void llm_blas_free(llm_blas_t *b);
 
+/*
+ * Times what cublasLt offers for such a product and keeps the fastest; x is
+ * read and y overwritten.  Between steps only.
+ */
+void llm_blas_prepare(llm_blas_t *b, const llm_blas_args_t *a);
+
 /* y = x w^T (+ y), sums in float32; nonzero when cublasLt refuses */
 int llm_blas_linear(llm_blas_t *b, const llm_blas_args_t *a);
 

@@ -121,6 +121,60 @@ llm_cuda_make_packed(llm_cuda_t *d, llm_weight_t *w, const uint8_t *raw,
 }
 
 
+/* rows of a weight that cublasLt gets at a time */
+
+static uint32_t
+llm_cuda_piece_rows(const llm_weight_t *w)
+{
+    if (w->w16) {
+        return w->n_out;
+    }
+
+    return (uint32_t) llm_min((size_t) w->n_out,
+                              llm_max(LLM_PIECE / w->n_in, (size_t) 1));
+}
+
+
+/* lets cublasLt choose for this shape; without memory it goes untimed */
+
+static void
+llm_cuda_prepare(llm_cuda_t *d, const llm_weight_t *w)
+{
+    float            *y;
+    uint32_t          rows;
+    llm_blas_args_t   a;
+
+    if (d->opts.max_tokens <= LLM_FEW_ROWS) {
+        return;
+    }
+
+    memset(&a, 0, sizeof(a));
+    a.n_out = llm_cuda_piece_rows(w);
+    a.n_in = w->w16 ? llm_cuda_stride(w->n_in) : w->n_in;
+    a.x = d->padded;
+    a.w = w->w16 ? w->w16 : d->piece;
+    a.ldx = a.n_in;
+    a.ldw = a.n_in;
+    a.ldy = a.n_out;
+
+    if (cudaMalloc(&y, (size_t) d->opts.max_tokens * a.n_out * sizeof(float))
+        != cudaSuccess)
+    {
+        (void) cudaGetLastError();
+        return;
+    }
+
+    a.y = y;
+
+    for (rows = 128; rows < 2 * d->opts.max_tokens; rows *= 2) {
+        a.rows = llm_min(rows, d->opts.max_tokens);
+        llm_blas_prepare((llm_blas_t *) d->blas, &a);
+    }
+
+    (void) cudaFree(y);
+}
+
+
 static int
 llm_cuda_make(llm_cuda_t *d, llm_weight_t *w, int usage, llm_err_t *err)
 {
@@ -137,6 +191,10 @@ llm_cuda_make(llm_cuda_t *d, llm_weight_t *w, int usage, llm_err_t *err)
         } else if (llm_cuda_make_16(d, w, w->raw, err) != LLM_OK) {
             return LLM_ERROR;
         }
+    }
+
+    if (usage & LLM_WEIGHT_LINEAR) {
+        llm_cuda_prepare(d, w);
     }
 
     (void) llm_cuda_check(d, cudaGetLastError(), "packing of a weight");
@@ -395,8 +453,7 @@ llm_cuda_many(llm_cuda_t *d, uint32_t rows, const uint16_t *x,
     a.y_is16 = o->y_is16;
     a.add = o->add;
 
-    step = w->w16 ? w->n_out
-                  : (uint32_t) llm_max(LLM_PIECE / w->n_in, (size_t) 1);
+    step = llm_cuda_piece_rows(w);
 
     for (at = 0; at < w->n_out; at += n) {
         n = llm_min(w->n_out - at, step);

@@ -75,6 +75,14 @@ llm_blas_run(const llm_blas_args_t &a, int bf16)
 }
 
 
+void
+llm_blas_prepare(llm_blas_t *b, const llm_blas_args_t *a)
+{
+    (void) b;                           /* there is one way only */
+    (void) a;
+}
+
+
 int
 llm_blas_linear(llm_blas_t *b, const llm_blas_args_t *a)
 {
