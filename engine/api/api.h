@@ -4,7 +4,7 @@
  *
  * A llm_api_t is one request's side of the format: made by parse(), fed with
  * the engine's events, it writes bytes for the client.  It owns its memory
- * (an arena) and what it gathers for an answer that is not streamed.
+ * (one block) and what it gathers for an answer that is not streamed.
  *
  * Invariant: frames are built from prepared pieces, without a JSON tree;
  * every error body has message, type, param and code.
@@ -60,8 +60,21 @@ const char *llm_api_methods(llm_api_endpoint_t ep);
 /*
  * Parses a body to a flat request: *msg gets llm_request_t and its bytes;
  * head.slot, tenant, salt of the tenant, priority and deadlines are left to
- * the caller to set (priority and salt hold what the body asked).  On
- * LLM_ERROR *err says all that the error body needs.
+ * the caller to set (priority and salt hold what the body asked, 0 where it
+ * asked nothing).  NULL: *err says all that the error body needs (400, 404
+ * for the model, 413 when *msg's limit is too small, 500 for no memory).
+ *
+ * Unknown fields are ignored, null is absent, of equal keys the last one
+ * counts.  Fields that are known and cannot be served are refused unless
+ * they say nothing (null, false, empty).  max_completion_tokens goes before
+ * max_tokens; 0 is refused by chat and generates nothing in completions,
+ * whose default is 16 where the model has none.  A limit that the request
+ * did not name has LLM_REQ_MAX_SOFT.  Empty stop strings are left out; up to
+ * LLM_MAX_STOPS are taken.  tool_choice "none" keeps the tools from the
+ * prompt.  A trailing assistant message without tool calls is continued
+ * unless continue_final_message or add_generation_prompt say otherwise.
+ * reasoning_effort and enable_thinking go to chat_template_kwargs where
+ * those do not name them; the effort "none" turns thinking off.
  */
 llm_api_t *llm_api_parse(llm_api_endpoint_t ep, const llm_api_conf_t *conf,
     const char *body, size_t len, llm_buf_t *msg, llm_err_t *err);
@@ -78,9 +91,14 @@ int32_t llm_api_resolve(const llm_api_conf_t *conf, llm_str_t name,
 /*
  * Appends what the client gets for this event: SSE frames when streaming,
  * the whole JSON body with the last event otherwise, nothing where there is
- * nothing to say.  An ERROR event in a stream becomes an error frame; when
- * not streaming it fills *err and returns LLM_ERROR.  LLM_ERROR with status
- * 500 when memory ends.
+ * nothing to say.  An ERROR event behind START in a stream becomes an error
+ * frame; before START, or when not streaming, it fills *err and returns
+ * LLM_ERROR, so that the answer can still be a real error.  LLM_ERROR with
+ * status 500 when memory ends.
+ *
+ * A chat stream says the role of every choice at START.  Logprobs: NaN is
+ * null (the first token of an echoed prompt); token_ids stand in the choice
+ * where they were asked for.
  */
 int llm_api_event(llm_api_t *a, const llm_event_t *ev, llm_buf_t *out,
     llm_err_t *err);

@@ -133,11 +133,11 @@ llm_json_escape(llm_json_t *j)
     }
 
     high = llm_json_hex4(p + 1, j->end);
-    p += 5;
-
     if (high < 0) {
         return llm_json_fail(j, j->p, "\\u without four hexadecimal digits");
     }
+
+    p += 5;
 
     if (high == 0) {
         return llm_json_fail(j, j->p, "\\u0000, which no text may contain,");
@@ -160,16 +160,17 @@ llm_json_escape(llm_json_t *j)
 }
 
 
+/* all of the text is known to be UTF-8 */
+
 static int
 llm_json_string(llm_json_t *j)
 {
-    size_t       n;
     const char  *start;
 
     start = j->p++;
 
     for ( ;; ) {
-        j->p += llm_api_plain_run(j->p, (size_t) (j->end - j->p));
+        j->p += llm_api_plain_run(j->p, (size_t) (j->end - j->p), 1);
 
         if (j->p == j->end) {
             return llm_json_fail(j, start, "a string without its end");
@@ -180,25 +181,14 @@ llm_json_string(llm_json_t *j)
             return LLM_OK;
         }
 
-        if (*j->p == '\\') {
-            if (llm_json_escape(j) != LLM_OK) {
-                return LLM_ERROR;
-            }
-
-            continue;
-        }
-
-        if ((unsigned char) *j->p < 0x20) {
+        if (*j->p != '\\') {
             return llm_json_fail(j, j->p,
                                  "a control character inside a string");
         }
 
-        n = llm_utf8_decode(j->p, (size_t) (j->end - j->p), NULL);
-        if (n == 0) {
-            return llm_json_fail(j, j->p, "invalid UTF-8");
+        if (llm_json_escape(j) != LLM_OK) {
+            return LLM_ERROR;
         }
-
-        j->p += n;
     }
 }
 
@@ -377,7 +367,14 @@ llm_json_bracket(llm_json_t *j)
 static int
 llm_json_scan(llm_json_t *j)
 {
-    int  rc;
+    int     rc;
+    size_t  valid;
+
+    valid = llm_utf8_valid(j->p, (size_t) (j->end - j->p));
+
+    if (j->p + valid < j->end) {
+        return llm_json_fail(j, j->p + valid, "invalid UTF-8");
+    }
 
     while (j->p < j->end) {
 

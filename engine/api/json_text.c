@@ -59,7 +59,7 @@ llm_json_add_text(llm_buf_t *b, const char *s, size_t len)
         /* plain bytes and whole characters go in one copy */
 
         for ( ;; ) {
-            i += llm_api_plain_run(s + i, len - i);
+            i += llm_api_plain_run(s + i, len - i, 0);
 
             if (i == len || (unsigned char) s[i] < 0x80) {
                 break;

@@ -10,14 +10,16 @@
 #include <stdint.h>
 
 /*
- * Bytes from s on that stand in a JSON string as they are and are ASCII:
- * no control character, quote or backslash.  Eight at a time.
+ * Bytes from s on that stand in a JSON string as they are: no control
+ * character, quote or backslash, and ASCII only unless any is set.  Eight
+ * at a time; any is a constant.
  */
 static inline size_t
-llm_api_plain_run(const char *s, size_t len)
+llm_api_plain_run(const char *s, size_t len, int any)
 {
-    size_t    i;
-    uint64_t  w, q, b, bad;
+    size_t         i;
+    uint64_t       w, q, b, bad;
+    unsigned char  c;
 
     const uint64_t  one = 0x0101010101010101ull;
     const uint64_t  top = 0x8080808080808080ull;
@@ -29,17 +31,19 @@ llm_api_plain_run(const char *s, size_t len)
 
         q = w ^ (one * '"');
         b = w ^ (one * '\\');
-        bad = (w | (w - one * 0x20) | (q - one) | (b - one)) & top;
+        bad = ((w - one * 0x20) & ~w) | ((q - one) & ~q) | ((b - one) & ~b);
 
-        if (bad) {
+        if ((any ? bad : bad | w) & top) {
             break;
         }
     }
 
-    while (i < len && (unsigned char) s[i] >= 0x20
-           && (unsigned char) s[i] < 0x80 && s[i] != '"' && s[i] != '\\')
-    {
-        i++;
+    for ( /* void */ ; i < len; i++) {
+        c = (unsigned char) s[i];
+
+        if (c < 0x20 || c == '"' || c == '\\' || (c >= 0x80 && !any)) {
+            break;
+        }
     }
 
     return i;
