@@ -4,8 +4,9 @@
  * apply them.
  *
  * In the terms of PCRE2: \s is spelled out, since PCRE2 counts U+180E as
- * white space and Unicode no longer does; classes with an intersection are
- * written as the complement of what they lack.
+ * white space and Unicode no longer does; a script is sc:, since a bare name
+ * means its extensions as well; classes with an intersection are written as
+ * the complement of what they lack.
  */
 
 #include "engine/text/pretok.h"
@@ -37,8 +38,8 @@
     digits "| ?[^" S LN "]+[" newlines "]*|" LINES "|" BLANKS
 
 /* UPPER and LOWER without Han */
-#define NO_HAN_UPPER  "[^\\p{Han}\\p{Ll}\\p{C}\\p{N}\\p{P}\\p{S}\\p{Z}]"
-#define NO_HAN_LOWER  "[^\\p{Han}\\p{Lu}\\p{Lt}\\p{C}\\p{N}\\p{P}\\p{S}\\p{Z}]"
+#define NO_HAN_UPPER  "[^\\p{sc:Han}\\p{Ll}\\p{C}\\p{N}\\p{P}\\p{S}\\p{Z}]"
+#define NO_HAN_LOWER  "[^\\p{sc:Han}\\p{Lu}\\p{Lt}\\p{C}\\p{N}\\p{P}\\p{S}\\p{Z}]"
 
 #define HAN_KANA "\\x{4e00}-\\x{9fa5}\\x{3040}-\\x{309f}\\x{30a0}-\\x{30ff}"
 #define EAST     "\\x{800}-\\x{9fa5}\\x{ac00}-\\x{d7ff}"
@@ -211,7 +212,7 @@ static const llm_pretok_row_t  llm_pretok_rows[] = {
         { O200K(UPPER, LOWER, SHORT "?", "\\p{N}{1,3}", NL "/"), 0 } } },
 
     { "kimi-k2", 0,
-      { { "\\p{Han}+|" O200K(NO_HAN_UPPER, NO_HAN_LOWER, SHORT "?",
+      { { "\\p{sc:Han}+|" O200K(NO_HAN_UPPER, NO_HAN_LOWER, SHORT "?",
                              "\\p{N}{1,3}", NL), 0 } } },
 
     { "superbpe", 0,

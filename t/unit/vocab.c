@@ -1,0 +1,815 @@
+/*
+ * Tokenizers on three tiny vocabularies: ids that follow from the rules by
+ * hand, added tokens and trust, detokenising, what a file may have wrong.
+ */
+
+#include "t/unit/tap.h"
+#include "t/unit/vocab_build.h"
+
+#include <pthread.h>
+
+#define LINEAR  500000
+
+
+/* the ids as text, in a buffer of its own */
+
+static const char *
+ids_text(const llm_ids_t *ids)
+{
+    size_t        i, len;
+    static char   text[4096];
+
+    text[0] = '\0';
+
+    for (i = 0, len = 0; i < ids->len && len < sizeof(text) - 16; i++) {
+        len += (size_t) sprintf(text + len, "%s%d", i ? " " : "",
+                                (int) ids->data[i]);
+    }
+
+    return text;
+}
+
+
+static void
+gives_flags(const llm_vocab_t *v, const char *text, const llm_span_t *spans,
+    size_t n, int flags, const char *want, const char *what)
+{
+    llm_err_t  err;
+    llm_ids_t  ids = { 0 };
+
+    if (llm_vocab_tokenize(v, text, strlen(text), spans, n, flags, 0, &ids,
+                           &err)
+        != LLM_OK)
+    {
+        ok(0, "%s: %s", what, err.msg);
+
+    } else {
+        is_str(ids_text(&ids), want, "%s", what);
+    }
+
+    free(ids.data);
+}
+
+
+static void
+gives(const llm_vocab_t *v, const char *text, const char *want,
+    const char *what)
+{
+    gives_flags(v, text, NULL, 0, LLM_TOKENIZE_PLAIN, want, what);
+}
+
+
+static void
+test_bpe(void)
+{
+    llm_err_t     err;
+    llm_vocab_t  *v;
+
+    v = tiny_load(tiny_bpe, NULL, &err);
+    if (!ok(v != NULL, "a BPE vocabulary")) {
+        printf("# %s\n", err.msg);
+        return;
+    }
+
+    is_int(llm_vocab_size(v), BPE_SIZE, "tokens");
+
+    gives(v, "", "", "no text, no ids");
+    gives(v, "hello", "259", "merges down to one token");
+    gives(v, "hello world", "259 264", "a space begins the next piece");
+    gives(v, "hellohello", "259 259", "twice within a piece");
+    gives(v, "hel", "256 108", "h e is merged before anything with l");
+    gives(v, "lll", "257 108", "the leftmost of equal pairs first");
+    gives(v, "12", "49 50", "no merge across pieces: digits are alone");
+    gives(v, "\xf0\x9f\x98\x80", "265 152 128", "bytes of an emoji");
+    gives(v, "\xff\xc3(", "255 195 40", "bytes that are no UTF-8");
+    gives(v, "hello\xffhello", "259 255 259", "text around one");
+
+    gives(v, "<|im_end|>", "272 95 101 110 100 124 62",
+          "plain: no control token, but the user-defined one in it");
+    gives(v, "a<think>b", "97 269 98", "user-defined");
+    gives(v, "<|im", "272", "a user-defined one that begins others");
+    gives(v, "     x", "271 32 120", "four spaces are a token");
+
+    gives_flags(v, "<|im_start|>hello<|im_end|>", NULL, 0,
+                LLM_TOKENIZE_SPECIAL, "267 259 268", "control tokens");
+    gives_flags(v, "<|im_star|>", NULL, 0, LLM_TOKENIZE_SPECIAL,
+                "272 95 115 116 97 114 124 62", "almost one");
+    gives_flags(v, "<|im_<|im_end|>", NULL, 0, LLM_TOKENIZE_SPECIAL,
+                "272 95 268", "one that begins inside an attempt");
+
+    is_int(llm_vocab_find(v, "hello", 5), BPE_HELLO, "find");
+    is_int(llm_vocab_find(v, "hellohe", 7), -1, "find nothing");
+    ok(llm_vocab_bytes(v, BPE_WORLD).len == 6
+       && memcmp(llm_vocab_bytes(v, BPE_WORLD).data, " world", 6) == 0,
+       "the bytes of a token");
+    is_int(llm_vocab_bytes(v, BPE_SIZE).len, 0, "none beyond the last");
+    is_int(llm_vocab_bytes(v, -1).len, 0, "none before the first");
+    ok(llm_vocab_bytes(v, 0x80).len == 1
+       && llm_vocab_bytes(v, 0x80).data[0] == (char) 0x80, "a lone byte");
+    is_int(llm_vocab_type(v, BPE_THINK), LLM_TOKEN_USER_DEFINED, "types");
+    is_int(llm_vocab_bos(v), -1, "no BOS");
+    ok(llm_vocab_is_eog(v, BPE_END), "<|im_end|> ends an answer");
+    ok(!llm_vocab_is_eog(v, BPE_START) && !llm_vocab_is_eog(v, -1)
+       && !llm_vocab_is_eog(v, BPE_SIZE), "others do not");
+    ok(llm_vocab_warning(v) == NULL, "nothing to warn of");
+
+    llm_vocab_free(v);
+}
+
+
+static void
+test_trust(void)
+{
+    size_t        i;
+    char          text[64];
+    llm_err_t     err;
+    llm_vocab_t  *v;
+    llm_span_t    span, two[2];
+
+    v = tiny_load(tiny_bpe, NULL, &err);
+    if (!ok(v != NULL, "a vocabulary")) {
+        return;
+    }
+
+    span.start = 0;
+    span.end = 12;
+    gives_flags(v, "<|im_start|>hello<|im_end|>", &span, 1,
+                LLM_TOKENIZE_TRUSTED,
+                "267 259 60 124 105 109 95 101 110 100 124 62",
+                "the trusted token, and the user's as plain text");
+
+    gives_flags(v, "<think>hello", NULL, 0, LLM_TOKENIZE_TRUSTED,
+                "60 116 104 105 110 107 62 259",
+                "user-defined ones are not for everybody");
+
+    gives_flags(v, "     x", NULL, 0, LLM_TOKENIZE_TRUSTED, "271 32 120",
+                "white space is plain text");
+
+    /* every span that is less than the whole token */
+
+    for (i = 0; i < 12; i++) {
+        span.start = i < 6 ? i + 1 : 0;
+        span.end = i < 6 ? 12 : i;
+        snprintf(text, sizeof(text), "half trusted, bytes %zu to %zu",
+                 span.start, span.end);
+        gives_flags(v, "<|im_start|>", &span, 1, LLM_TOKENIZE_TRUSTED,
+                    i < 6
+                    ? "60 124 105 109 95 115 116 97 114 116 124 62"
+                    : "272 95 115 116 97 114 116 124 62",
+                    text);
+    }
+
+    /* "hello wor" trusted, "ld<think>" not, "<think>" trusted */
+
+    two[0].start = 0;
+    two[0].end = 9;
+    two[1].start = 18;
+    two[1].end = 25;
+    gives_flags(v, "hello world<think><think>", two, 2, LLM_TOKENIZE_TRUSTED,
+                "259 264 60 116 104 105 110 107 62 269",
+                "merges go on across the border of trust");
+
+    llm_vocab_free(v);
+}
+
+
+static void
+test_spm(void)
+{
+    llm_err_t      err;
+    llm_vocab_t   *v;
+    tiny_vocab_t   c = { 0 };
+
+    v = tiny_load(tiny_spm, NULL, &err);
+    if (!ok(v != NULL, "a SentencePiece vocabulary")) {
+        printf("# %s\n", err.msg);
+        return;
+    }
+
+    gives(v, "", "", "no text, no ids");
+    gives(v, "abc", "267", "bc, then the mark and a, then both");
+    gives(v, "ab", "259 264", "ab is better than the mark and a");
+    gives(v, "a", "265", "the mark and a");
+    gives(v, "abc abc", "267 267", "two words");
+    gives(v, "a  a", "265 259 265", "two spaces");
+    gives(v, "\xc3\xa9", "259 198 172", "byte fallback");
+    gives(v, "a\xff", "265 258", "a byte that is no UTF-8");
+    gives(v, "<0x41>", "259 63 51 123 55 52 65",
+          "the name of a byte token is text");
+    gives(v, "</s>", "259 63 50 118 65", "nor is </s> a token");
+    gives(v, "a[INST]a", "265 268 265", "user-defined, and again a mark");
+    gives_flags(v, "</s>", NULL, 0, LLM_TOKENIZE_SPECIAL, "2", "control");
+    gives_flags(v, "a", NULL, 0, LLM_TOKENIZE_ADD, "1 265", "BOS");
+
+    is_int(llm_vocab_bos(v), SPM_BOS, "BOS without metadata");
+    is_int(llm_vocab_eos(v), SPM_EOS, "EOS");
+    ok(llm_vocab_is_eog(v, SPM_EOS), "it ends an answer");
+    ok(llm_vocab_bytes(v, SPM_BYTE(0x0a)).len == 1
+       && llm_vocab_bytes(v, SPM_BYTE(0x0a)).data[0] == '\n', "<0x0A>");
+    ok(llm_vocab_bytes(v, SPM_MARK_A).len == 2
+       && memcmp(llm_vocab_bytes(v, SPM_MARK_A).data, " a", 2) == 0,
+       "the mark is a space");
+    llm_vocab_free(v);
+
+    c.bool_key = "tokenizer.ggml.add_space_prefix";
+    v = tiny_load(tiny_spm, &c, &err);
+    ok(v != NULL, "without the first space");
+    gives(v, "ab abc", "264 267", "the text begins as it is");
+    llm_vocab_free(v);
+
+    /* a token that has the mark inside: words can't be merged one by one */
+
+    memset(&c, 0, sizeof(c));
+    c.token = "a\xe2\x96\x81" "b";
+    v = tiny_load(tiny_spm, &c, &err);
+    ok(v != NULL, "with a token across words");
+    gives(v, "ca b", "259 262 260 259 261",
+          "no pair leads to it: a and the mark are no token");
+    llm_vocab_free(v);
+
+    memset(&c, 0, sizeof(c));
+    c.token = "a\xe2\x96\x81";
+    v = tiny_load(tiny_spm, &c, &err);
+    gives(v, "ca b", "259 262 269 261", "a token that ends in a space");
+    llm_vocab_free(v);
+
+    memset(&c, 0, sizeof(c));
+    c.name = "Phi-3 mini";
+    v = tiny_load(tiny_spm, &c, &err);
+    gives_flags(v, "[INST] \n a</s> a", NULL, 0, LLM_TOKENIZE_SPECIAL,
+                "268 265 2 265", "Phi-3's tokens eat white space");
+    llm_vocab_free(v);
+}
+
+
+static void
+test_wordpiece(void)
+{
+    llm_err_t      err;
+    llm_vocab_t   *v;
+    tiny_vocab_t   c = { 0 };
+
+    v = tiny_load(tiny_wordpiece, NULL, &err);
+    if (!ok(v != NULL, "a WordPiece vocabulary")) {
+        printf("# %s\n", err.msg);
+        return;
+    }
+
+    gives(v, "", "", "no text, no ids");
+    gives(v, "hello", "4", "a word");
+    gives(v, "Hello,w\xc3\xb6rld", "4 7 8 9",
+          "case and accents are dropped, a comma is a word");
+    gives(v, "hellollo", "4 6", "the longest token first");
+    gives(v, "hellox hello", "1 4", "a word is unknown as a whole");
+    gives(v, "\xe6\x97\xa5\xe6\x97\xa5", "10 10", "ideographs are words");
+    gives(v, "\xd0\x96", "11", "lower case of other scripts");
+    gives(v, "e\xcc\x81 \xc3\x89", "12 12", "marks by themselves");
+    gives(v, "he\xe2\x80\x8bllo\x01 \xff", "4",
+          "controls and bytes that are no UTF-8 are left out");
+    gives_flags(v, "hello", NULL, 0, LLM_TOKENIZE_ADD, "2 4 3",
+                "[CLS] and [SEP]");
+    gives_flags(v, "[SEP]", NULL, 0, LLM_TOKENIZE_SPECIAL, "3", "control");
+    llm_vocab_free(v);
+
+    c.bool_key = "tokenizer.ggml.normalizer.lowercase";
+    v = tiny_load(tiny_wordpiece, &c, &err);
+    gives(v, "hello Hello w\xc3\xb6rld", "4 1 1",
+          "a vocabulary that has case keeps it, and accents");
+    llm_vocab_free(v);
+}
+
+
+static void
+test_limits(void)
+{
+    char          *text;
+    llm_err_t      err;
+    llm_ids_t      ids = { 0 };
+    llm_vocab_t   *v;
+
+    v = tiny_load(tiny_bpe, NULL, &err);
+    if (!ok(v != NULL, "a vocabulary")) {
+        return;
+    }
+
+    is_int(llm_vocab_tokenize(v, "hello world", 11, NULL, 0, 0, 2, &ids,
+                              &err), LLM_OK, "as many as allowed");
+    is_int(llm_vocab_tokenize(v, "hello world!", 12, NULL, 0, 0, 2, &ids,
+                              &err), LLM_ERROR, "one more");
+    is_str(err.code, "context_length_exceeded", "the code");
+    is_int(err.status, 400, "the status");
+    is_int(ids.len, 2, "what was there is as it was");
+    is_int(llm_vocab_tokenize(v, "hello", 5, NULL, 0, 0, 1, &ids, &err),
+           LLM_OK, "the limit counts what comes");
+    is_int(ids.len, 3, "appended");
+
+    text = malloc(1);
+    is_int(llm_vocab_tokenize(v, text, (size_t) 2 << 30, NULL, 0, 0, 0, &ids,
+                              &err), LLM_ERROR, "two GiB are refused unread");
+    is_int(err.status, 400, "the status");
+
+    free(text);
+    free(ids.data);
+    llm_vocab_free(v);
+}
+
+
+/* a vocabulary of which the file says something that is not so */
+
+static void
+wrong(tiny_pt build, tiny_vocab_t c, const char *msg)
+{
+    llm_err_t     err;
+    llm_vocab_t  *v;
+
+    strcpy(err.msg, "no error");
+    v = tiny_load(build, &c, &err);
+    is_str(err.msg, msg, "%s", msg);
+    ok(v == NULL, "refused");
+    llm_vocab_free(v);
+}
+
+
+static void
+test_wrong(void)
+{
+    llm_buf_t      b;
+    llm_err_t      err;
+    llm_gguf_t    *g;
+    llm_vocab_t   *v;
+    tiny_vocab_t   c = { 0 };
+
+    gguf_begin(&b, 3, 0, 0);
+    g = llm_gguf_open_memory(b.data, b.len, "v", &err);
+    ok(g && llm_vocab_load(g, &err) == NULL, "a file without a vocabulary");
+    is_str(err.msg, "v: tokenizer.ggml.model: the file has no vocabulary",
+           "and why");
+    llm_gguf_close(g);
+    llm_buf_free(&b);
+
+    gguf_begin(&b, 3, 0, 1);
+    gguf_kv_str(&b, "tokenizer.ggml.model", "gpt2");
+    g = llm_gguf_open_memory(b.data, b.len, "v", &err);
+    ok(g && llm_vocab_load(g, &err) == NULL, "a file without tokens");
+    is_str(err.msg, "v: tokenizer.ggml.tokens: the file has none", "and why");
+    llm_gguf_close(g);
+    llm_buf_free(&b);
+
+    wrong(tiny_bpe, (tiny_vocab_t) { .model = "rwkv" },
+          "v: tokenizer.ggml.model: \"rwkv\" is not supported, gpt2, llama "
+          "and bert are");
+    wrong(tiny_wordpiece, (tiny_vocab_t) { .model = "gpt2" },
+          "v: tokenizer.ggml.merges: the file has none");
+    wrong(tiny_wordpiece, (tiny_vocab_t) { .model = "llama" },
+          "v: tokenizer.ggml.scores: the file has none");
+    wrong(tiny_bpe, (tiny_vocab_t) { .merge = "xy" },
+          "v: tokenizer.ggml.merges: merge 11 is no pair");
+    wrong(tiny_bpe, (tiny_vocab_t) { .merge = "x " },
+          "v: tokenizer.ggml.merges: merge 11 is no pair");
+    wrong(tiny_bpe, (tiny_vocab_t) { .few_types = 1 },
+          "v: tokenizer.ggml.token_type: 272 items for 273 tokens");
+    wrong(tiny_spm, (tiny_vocab_t) { .no_scores = 1 },
+          "v: tokenizer.ggml.scores: the file has none");
+    wrong(tiny_spm, (tiny_vocab_t) { .nan_score = 1 },
+          "v: tokenizer.ggml.scores: the score of token 7 is no number");
+    wrong(tiny_bpe, (tiny_vocab_t) {
+              .u32_key = "tokenizer.ggml.eos_token_id", .u32 = 273 },
+          "v: tokenizer.ggml.eos_token_id: 273 is no token, the vocabulary "
+          "has 273");
+    wrong(tiny_bpe, (tiny_vocab_t) {
+              .u32_key = "tokenizer.ggml.pre", .u32 = 1 },
+          "v: tokenizer.ggml.pre: the key is there twice");
+    wrong(tiny_bpe, (tiny_vocab_t) {
+              .pre = "", .u32_key = "tokenizer.ggml.pre", .u32 = 1 },
+          "v: tokenizer.ggml.pre: its type is u32, not string");
+
+    c.pre = "tomorrow's";
+    v = tiny_load(tiny_bpe, &c, &err);
+    ok(v != NULL, "an unknown pre-tokenizer is no error");
+    is_str(llm_vocab_warning(v), "tokenizer.ggml.pre: \"tomorrow's\" is not "
+           "known, \"default\" is used", "but a warning");
+    llm_vocab_free(v);
+
+    c.pre = "";
+    v = tiny_load(tiny_bpe, &c, &err);
+    is_str(llm_vocab_warning(v), "tokenizer.ggml.pre: the file names no "
+           "pre-tokenizer, \"default\" is used", "so is none");
+    llm_vocab_free(v);
+}
+
+
+static void
+test_special(void)
+{
+    llm_err_t      err;
+    llm_vocab_t   *v;
+    tiny_vocab_t   c = { 0 };
+
+    c.u32_key = "tokenizer.ggml.eos_token_id";
+    c.u32 = BPE_HELLO;
+    v = tiny_load(tiny_bpe, &c, &err);
+    ok(llm_vocab_eos(v) == BPE_HELLO && llm_vocab_is_eog(v, BPE_HELLO)
+       && llm_vocab_is_eog(v, BPE_END), "EOS by metadata, EOT by name");
+    ok(!llm_vocab_add_eos(v), "EOS is not added");
+    llm_vocab_free(v);
+
+    c.u32_key = "tokenizer.ggml.eot_token_id";
+    v = tiny_load(tiny_bpe, &c, &err);
+    ok(llm_vocab_eos(v) == -1 && llm_vocab_is_eog(v, BPE_HELLO), "EOT");
+    llm_vocab_free(v);
+
+    c.u32_key = "tokenizer.ggml.bos_token_id";
+    c.u32 = BPE_START;
+    c.bool_key = "tokenizer.ggml.add_bos_token";
+    c.boolean = 1;
+    v = tiny_load(tiny_bpe, &c, &err);
+    ok(llm_vocab_add_bos(v), "BOS is added");
+    gives_flags(v, "hello", NULL, 0, LLM_TOKENIZE_ADD, "267 259", "it is");
+    gives(v, "hello", "259", "where it is asked for");
+    llm_vocab_free(v);
+
+    c.bool_key = NULL;
+    c.pre = "llama-bpe";
+    v = tiny_load(tiny_bpe, &c, &err);
+    ok(llm_vocab_add_bos(v), "Llama 3 adds BOS by itself");
+    llm_vocab_free(v);
+
+    c.u32 = UINT32_MAX;
+    v = tiny_load(tiny_bpe, &c, &err);
+    ok(v && llm_vocab_bos(v) == -1 && !llm_vocab_add_bos(v),
+       "2^32 - 1 is no token");
+    llm_vocab_free(v);
+
+    /* "</s>" ends an answer as a control token, not as a word */
+
+    memset(&c, 0, sizeof(c));
+    c.token = "</s>";
+    c.token_type = LLM_TOKEN_NORMAL;
+    v = tiny_load(tiny_bpe, &c, &err);
+    ok(!llm_vocab_is_eog(v, BPE_SIZE), "</s> as a word");
+    llm_vocab_free(v);
+
+    c.token_type = LLM_TOKEN_CONTROL;
+    v = tiny_load(tiny_bpe, &c, &err);
+    ok(llm_vocab_is_eog(v, BPE_SIZE), "</s> as a control token");
+    llm_vocab_free(v);
+
+    c.token = "<|eot_id|>";
+    c.token_type = LLM_TOKEN_NORMAL;
+    v = tiny_load(tiny_bpe, &c, &err);
+    ok(llm_vocab_is_eog(v, BPE_SIZE)
+       && llm_vocab_type(v, BPE_SIZE) == LLM_TOKEN_CONTROL,
+       "<|eot_id|> is a control token whatever the file says");
+    llm_vocab_free(v);
+
+    /* a whole pre-token that is a token needs no merges, in Llama 3 */
+
+    c.token = "xyz";
+    v = tiny_load(tiny_bpe, &c, &err);
+    gives(v, "xyz", "120 121 122", "no merge leads to it");
+    llm_vocab_free(v);
+
+    c.pre = "llama-bpe";
+    v = tiny_load(tiny_bpe, &c, &err);
+    gives(v, "xyz", "273", "but Llama 3 looks it up");
+    llm_vocab_free(v);
+
+    c.token = "<<<";
+    c.token_type = LLM_TOKEN_CONTROL;
+    v = tiny_load(tiny_bpe, &c, &err);
+    gives(v, "<<<", "60 60 60", "unless it is a control token");
+    llm_vocab_free(v);
+
+    /* what only merges produce comes out as its bytes */
+
+    memset(&c, 0, sizeof(c));
+    c.merge = "x y";
+    v = tiny_load(tiny_bpe, &c, &err);
+    gives(v, "xyz", "120 121 122", "a merge to no token");
+    llm_vocab_free(v);
+}
+
+
+/* all that comes out for these ids, and the tail */
+
+static void
+says(const llm_vocab_t *v, const int32_t *ids, size_t n, int special,
+    int strip, int raw, const char *want, const char *what)
+{
+    size_t        i;
+    char          got[256];
+    llm_str_t     s;
+    llm_detok_t   d;
+
+    llm_detok_init(&d, v, special, strip);
+    d.raw = raw;
+    got[0] = '\0';
+
+    for (i = 0; i <= n; i++) {
+        s = i < n ? llm_detok_push(&d, ids[i]) : llm_detok_flush(&d, !raw);
+        strncat(got, s.data, s.len);
+        strcat(got, i < n ? "|" : "");
+    }
+
+    is_str(got, want, "%s", what);
+    llm_detok_free(&d);
+}
+
+
+#define SAYS(v, special, strip, raw, want, what, ...)                        \
+    says(v, (int32_t[]) { __VA_ARGS__ },                                     \
+         sizeof((int32_t[]) { __VA_ARGS__ }) / sizeof(int32_t), special,     \
+         strip, raw, want, what)
+
+
+static void
+test_detok(void)
+{
+    llm_err_t     err;
+    llm_vocab_t  *v;
+
+    v = tiny_load(tiny_bpe, NULL, &err);
+
+    SAYS(v, 0, 0, 0, "hello| world|", "words", BPE_HELLO, BPE_WORLD);
+    SAYS(v, 0, 1, 0, " world|", "BPE keeps its first space", BPE_WORLD);
+    SAYS(v, 0, 0, 0, "|||\xf0\x9f\x98\x80|", "an emoji in four tokens",
+         0xf0, 0x9f, 0x98, 0x80);
+    SAYS(v, 0, 0, 0, "||\xf0\x9f\x98\x80|hello|", "in three",
+         265, 0x98, 0x80, BPE_HELLO);
+    SAYS(v, 0, 0, 0, "||\xef\xbf\xbd" "hello|", "an emoji that breaks off",
+         265, 0x98, BPE_HELLO);
+    SAYS(v, 0, 0, 0, "||\xef\xbf\xbd", "one at the end", 0xf0, 0x9f);
+    SAYS(v, 0, 0, 1, "||\xf0\x9f", "the bytes as they are", 0xf0, 0x9f);
+    SAYS(v, 0, 0, 1, "||\xf0\x9fhello|", "also in the middle", 0xf0, 0x9f,
+         BPE_HELLO);
+    SAYS(v, 0, 0, 0, "\xef\xbf\xbd|\xef\xbf\xbd|a|", "bytes of no character",
+         0xff, 0x80, 'a');
+    SAYS(v, 0, 0, 0, "|\xef\xbf\xbd|\xc3\xa9|", "one, then another begins",
+         0xf0, 0xc3, 0xa9);
+    SAYS(v, 0, 0, 0, "hello||<think>|", "control tokens say nothing",
+         BPE_HELLO, BPE_END, BPE_THINK);
+    SAYS(v, 1, 0, 0, "hello|<|im_end|>|", "unless they are asked",
+         BPE_HELLO, BPE_END);
+    SAYS(v, 0, 0, 0, "||\xc3\xa9|", "a control token within a character",
+         0xc3, BPE_END, 0xa9);
+    SAYS(v, 0, 0, 0, "||a|", "ids that are none", -5, 100000, 'a');
+    llm_vocab_free(v);
+
+    v = tiny_load(tiny_spm, NULL, &err);
+    SAYS(v, 0, 1, 0, "|abc| abc|", "the first space is dropped", SPM_BOS,
+         SPM_MARK_ABC, SPM_MARK_ABC);
+    SAYS(v, 0, 0, 0, " abc|", "or kept", SPM_MARK_ABC);
+    SAYS(v, 0, 1, 0, "|a|", "it may be a token of its own", SPM_MARK, SPM_A);
+    SAYS(v, 0, 1, 0, "|\xc3\xa9| a|", "byte tokens", SPM_BYTE(0xc3),
+         SPM_BYTE(0xa9), SPM_MARK_A);
+    SAYS(v, 1, 1, 0, "<s>|a|", "shown control tokens are not the text",
+         SPM_BOS, SPM_MARK_A);
+    llm_vocab_free(v);
+
+    v = tiny_load(tiny_wordpiece, NULL, &err);
+    SAYS(v, 0, 1, 0, "|he|llo| wor|ld|", "WordPiece", WP_CLS, WP_HE, WP_LLO,
+         WP_WOR, WP_LD);
+    llm_vocab_free(v);
+}
+
+
+/* random bytes, with words and pieces of special tokens among them */
+
+static size_t
+random_text(uint32_t *state, char *out, size_t max)
+{
+    size_t       n, len;
+    const char  *p;
+
+    static const char  *words[] = {
+        "hello", " world", "12", "    ", "<|im_end|>", "<think>", "\xc3\xa9",
+        "\xf0\x9f\x98\x80", "\r\n", "\xe3\x80\x80"
+    };
+
+    for (n = 0; n + 16 < max; n += len) {
+        *state = *state * 1664525 + 1013904223;
+
+        if (*state >> 31) {
+            out[n] = (char) (*state >> 16);
+            len = 1;
+
+        } else {
+            p = words[(*state >> 16) % llm_nelems(words)];
+            len = strlen(p);
+            memcpy(out + n, p, len);
+        }
+    }
+
+    return n;
+}
+
+
+/* 1 when the ids give the text again, byte for byte */
+
+static int
+round_trip(const llm_vocab_t *v, const char *text, size_t n, int flags)
+{
+    int          same;
+    size_t       i;
+    llm_buf_t    b;
+    llm_err_t    err;
+    llm_ids_t    ids = { 0 };
+    llm_str_t    s;
+    llm_detok_t  d;
+
+    if (llm_vocab_tokenize(v, text, n, NULL, 0, flags, 0, &ids, &err)
+        != LLM_OK)
+    {
+        return 0;
+    }
+
+    llm_buf_init(&b, 0);
+    llm_detok_init(&d, v, 1, 1);
+    d.raw = 1;
+
+    for (i = 0; i < ids.len; i++) {
+        s = llm_detok_push(&d, ids.data[i]);
+        (void) llm_buf_add(&b, s.data, s.len);
+    }
+
+    s = llm_detok_flush(&d, 0);
+    (void) llm_buf_add(&b, s.data, s.len);
+
+    same = b.len == n && memcmp(b.data, text, n) == 0;
+
+    llm_detok_free(&d);
+    llm_buf_free(&b);
+    free(ids.data);
+
+    return same;
+}
+
+
+static void
+test_round_trip(void)
+{
+    int            i, bad;
+    char           text[400];
+    size_t         n;
+    uint32_t       state = 7;
+    llm_err_t      err;
+    llm_gguf_t    *g;
+    llm_vocab_t   *bpe, *spm, *demo;
+
+    bpe = tiny_load(tiny_bpe, NULL, &err);
+    spm = tiny_load(tiny_spm, NULL, &err);
+
+    for (i = 0, bad = 0; i < 2000; i++) {
+        n = random_text(&state, text, sizeof(text));
+        bad += !round_trip(bpe, text, n, LLM_TOKENIZE_PLAIN);
+        bad += !round_trip(bpe, text, n, LLM_TOKENIZE_SPECIAL);
+        bad += !round_trip(bpe, text, n, LLM_TOKENIZE_TRUSTED);
+        bad += !round_trip(spm, text, n, LLM_TOKENIZE_TRUSTED);
+    }
+
+    is_int(bad, 0, "2000 random texts come back from BPE and SentencePiece");
+
+    llm_vocab_free(bpe);
+    llm_vocab_free(spm);
+
+    g = llm_gguf_open("models/demo.gguf", &err);
+    demo = g ? llm_vocab_load(g, &err) : NULL;
+    llm_gguf_close(g);
+
+    if (!ok(demo != NULL, "the demo model's vocabulary")) {
+        printf("# %s\n", err.msg);
+        return;
+    }
+
+    for (i = 0, bad = 0; i < 2000; i++) {
+        n = random_text(&state, text, sizeof(text));
+        bad += !round_trip(demo, text, n, LLM_TOKENIZE_SPECIAL);
+    }
+
+    is_int(bad, 0, "2000 random texts come back from the demo model's");
+    llm_vocab_free(demo);
+}
+
+
+/* texts of half a megabyte: were the time quadratic, it would be minutes */
+
+static void
+test_linear(void)
+{
+    int            i;
+    char          *text;
+    size_t         n, k;
+    uint64_t       begin;
+    llm_err_t      err;
+    llm_ids_t      ids = { 0 };
+    llm_vocab_t   *v;
+    tiny_vocab_t   c = { 0 };
+
+    static const char  *units[] = {
+        " ", "a", "l", "<|im_", "1", "\n", " \n", "hello", "\xff", ".",
+        "\xe6\x97\xa5", " a", "A", "hello world "
+    };
+    static const char  *pres[] = {
+        "qwen2", "deepseek-llm", "gpt-4o", "tiny_aya", "superbpe", "falcon",
+        "deepseek-v3", "exaone-moe", "kimi-k2"
+    };
+
+    text = malloc(LINEAR + 16);
+
+    for (i = 0; i <= (int) llm_nelems(pres); i++) {
+        c.pre = i < (int) llm_nelems(pres) ? pres[i] : NULL;
+        v = tiny_load(c.pre ? tiny_bpe : tiny_spm, &c, &err);
+        begin = llm_now_us();
+
+        for (k = 0; v && k < llm_nelems(units); k++) {
+
+            for (n = 0; n < LINEAR; n += strlen(units[k])) {
+                memcpy(text + n, units[k], strlen(units[k]));
+            }
+
+            text[n++] = 'x';
+            ids.len = 0;
+
+            if (llm_vocab_tokenize(v, text, n, NULL, 0, 0, 0, &ids, &err)
+                != LLM_OK)
+            {
+                printf("# %s\n", err.msg);
+                break;
+            }
+        }
+
+        begin = llm_now_us() - begin;
+        ok(k == llm_nelems(units) && begin < 60000000,
+           "%s: %zu texts in linear time", c.pre ? c.pre : "SentencePiece", k);
+        printf("# %llu ms\n", (unsigned long long) begin / 1000);
+
+        llm_vocab_free(v);
+    }
+
+    free(ids.data);
+    free(text);
+}
+
+
+static void *
+thread(void *data)
+{
+    int        i;
+    char       text[300];
+    size_t     n, bad;
+    uint32_t   state = 99;
+
+    for (i = 0, bad = 0; i < 300; i++) {
+        n = random_text(&state, text, sizeof(text));
+        bad += !round_trip(data, text, n, LLM_TOKENIZE_SPECIAL);
+    }
+
+    return (void *) bad;
+}
+
+
+static void
+test_threads(void)
+{
+    int           i;
+    void         *bad;
+    size_t        all;
+    pthread_t     threads[4];
+    llm_err_t     err;
+    llm_vocab_t  *v;
+
+    v = tiny_load(tiny_bpe, NULL, &err);
+
+    for (i = 0; i < 4; i++) {
+        if (pthread_create(&threads[i], NULL, thread, v) != 0) {
+            abort();
+        }
+    }
+
+    for (i = 0, all = 0; i < 4; i++) {
+        pthread_join(threads[i], &bad);
+        all += (size_t) bad;
+    }
+
+    is_int(all, 0, "four threads share a vocabulary");
+    llm_vocab_free(v);
+}
+
+
+int
+main(void)
+{
+    test_bpe();
+    test_trust();
+    test_spm();
+    test_wordpiece();
+    test_limits();
+    test_wrong();
+    test_special();
+    test_detok();
+    test_round_trip();
+    test_linear();
+    test_threads();
+
+    return done_testing();
+}
