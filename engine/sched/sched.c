@@ -76,7 +76,7 @@ llm_sched_create(const llm_sched_conf_t *conf, llm_err_t *err)
     llm_sched_t  *s;
 
     if (conf->runner.ctx > (uint64_t) conf->runner.n_pages * LLM_KV_PAGE
-        || conf->runner.max_seqs == 0
+        || conf->runner.max_seqs == 0 || conf->runner.chunk == 0
         || conf->runner.batch <= conf->runner.max_seqs)
     {
         (void) llm_fail(err, "no room for a sequence of %u tokens: %u pages, "
@@ -95,7 +95,8 @@ llm_sched_create(const llm_sched_conf_t *conf, llm_err_t *err)
     s->conf = *conf;
     s->figures = &conf->zone->models[conf->model].figures;
     s->max_pages = (conf->runner.ctx + LLM_KV_PAGE - 1) / LLM_KV_PAGE;
-    s->rows[0] = s->rows[1] = 2 * LLM_KV_PAGE;
+    s->rows[0] = llm_min(2u * LLM_KV_PAGE, conf->runner.chunk);
+    s->rows[1] = s->rows[0];
 
     llm_queue_init(&s->queue);
 

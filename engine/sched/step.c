@@ -236,8 +236,8 @@ llm_step_learn(llm_sched_t *s, uint64_t us)
         return;
     }
 
-    s->rows[shared] = llm_max(llm_min(n, s->conf.runner.chunk),
-                              (uint32_t) LLM_KV_PAGE);
+    s->rows[shared] = llm_min(llm_max(n, (uint32_t) LLM_KV_PAGE),
+                              s->conf.runner.chunk);
 }
 
 

@@ -1,0 +1,486 @@
+/*
+ * The zone: admission is exact whoever comes at the same time, a new epoch
+ * starts from nothing, texts are read whole, figures add up; and the
+ * client's side of a zone that has no engine, or a dead one.
+ */
+
+#include "engine/zone.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "t/unit/tap.h"
+
+#define THREADS  20
+
+static llm_zone_t         *zone;
+static void               *mem;
+static size_t              mem_size;
+static pthread_barrier_t   barrier;
+static int                 engine_fd;
+
+
+static void
+zone_open(uint32_t workers, const uint32_t *parallel, uint32_t n,
+    uint32_t queue)
+{
+    uint32_t          i;
+    llm_zone_model_t  m[4];
+
+    for (i = 0; i < n; i++) {
+        m[i].parallel = parallel[i];
+    }
+
+    mem_size = llm_zone_size(workers, n, 1 << 17);
+    mem = mmap(NULL, mem_size, PROT_READ|PROT_WRITE,
+               MAP_SHARED|MAP_ANONYMOUS, -1, 0);
+    zone = llm_zone_init(mem, workers, m, n, 1 << 17, queue);
+}
+
+
+static void
+zone_close(void)
+{
+    munmap(mem, mem_size);
+}
+
+
+static llm_client_t *
+attach(uint32_t worker)
+{
+    llm_client_conf_t  conf = { zone, worker, engine_fd };
+
+    return llm_client_attach(&conf);
+}
+
+
+static void
+make_request(llm_request_t *q, uint32_t slot, uint32_t model)
+{
+    memset(q, 0, sizeof(*q));
+    q->head.size = sizeof(*q);
+    q->head.type = LLM_MSG_REQUEST;
+    q->head.slot = slot;
+    q->model = model;
+    q->n = 1;
+}
+
+
+/* twenty arrive in the same instant, each through its own worker */
+
+static _Atomic uint32_t  accepted, refused, other;
+
+static void *
+arrive(void *data)
+{
+    uint32_t        retry;
+    llm_err_t       err;
+    llm_client_t   *c = data;
+    llm_request_t   q;
+
+    make_request(&q, 0, 0);
+    pthread_barrier_wait(&barrier);
+
+    if (llm_client_submit(c, &q, &retry, &err) == LLM_OK) {
+        atomic_fetch_add(&accepted, 1);
+
+    } else if (err.status == 503 || err.status == 429) {
+        atomic_fetch_add(retry ? &refused : &other, 1);
+
+    } else {
+        atomic_fetch_add(&other, 1);
+    }
+
+    return NULL;
+}
+
+
+static void
+test_instant(void)
+{
+    int           exact;
+    uint32_t      round, i, parallel = 3;
+    pthread_t     t[THREADS];
+    llm_client_t *c[THREADS];
+
+    exact = 1;
+    pthread_barrier_init(&barrier, NULL, THREADS);
+
+    for (round = 0; round < 100; round++) {
+        zone_open(THREADS, &parallel, 1, 4);
+        atomic_store(&accepted, 0);
+        atomic_store(&refused, 0);
+        atomic_store(&other, 0);
+
+        for (i = 0; i < THREADS; i++) {
+            c[i] = attach(i);
+            pthread_create(&t[i], NULL, arrive, c[i]);
+        }
+
+        for (i = 0; i < THREADS; i++) {
+            pthread_join(t[i], NULL);
+        }
+
+        exact &= atomic_load(&accepted) == 7 && atomic_load(&refused) == 13
+                 && atomic_load(&other) == 0;
+
+        for (i = 0; i < THREADS; i++) {
+            llm_client_detach(c[i]);
+        }
+
+        zone_close();
+    }
+
+    pthread_barrier_destroy(&barrier);
+
+    ok(exact, "of 20 at once exactly 3 + 4 are accepted, 100 times");
+}
+
+
+/* coming and going at random; waiting never exceeds the queue */
+
+static _Atomic uint32_t  too_many;
+
+static void *
+come_and_go(void *data)
+{
+    uint32_t  i, n[2], m;
+    uint64_t  x;
+
+    x = (uint64_t) (uintptr_t) data * 0x9e3779b97f4a7c15ull + 1;
+    n[0] = n[1] = 0;
+
+    for (i = 0; i < 20000; i++) {
+        x ^= x << 13;
+        x ^= x >> 7;
+        x ^= x << 17;
+        m = x >> 20 & 1;
+
+        if (x >> 30 & 1) {
+            n[m] += llm_zone_admit(zone, m, 1) == LLM_OK;
+
+        } else if (n[m]) {
+            llm_zone_release(zone, m, 1);
+            n[m]--;
+        }
+
+        if ((uint32_t) atomic_load(&zone->waiting) > 5) {
+            atomic_fetch_add(&too_many, 1);
+        }
+    }
+
+    while (n[0] + n[1]) {
+        m = n[0] ? 0 : 1;
+        llm_zone_release(zone, m, 1);
+        n[m]--;
+    }
+
+    return NULL;
+}
+
+
+static void
+test_coming(void)
+{
+    uint32_t   i, parallel[2] = { 4, 2 };
+    uint64_t   seen[LLM_MAX_MODELS + 1];
+    pthread_t  t[8];
+
+    zone_open(1, parallel, 2, 5);
+
+    for (i = 0; i < 8; i++) {
+        pthread_create(&t[i], NULL, come_and_go, (void *) (uintptr_t) (i + 1));
+    }
+
+    for (i = 0; i < 8; i++) {
+        pthread_join(t[i], NULL);
+    }
+
+    llm_zone_counts(zone, seen);
+    is_int(atomic_load(&too_many), 0, "never more than 5 wait");
+    ok((uint32_t) seen[0] == 0 && (uint32_t) seen[1] == 0
+       && (uint32_t) seen[2] == 0, "all counts come back to nothing");
+
+    for (i = 0; llm_zone_admit(zone, 0, 1) == LLM_OK; i++) { /* void */ }
+
+    is_int(i, 9, "4 run and 5 wait");
+    is_int(llm_zone_admit(zone, 1, 1), LLM_OK, "another model still runs 2");
+    is_int(llm_zone_admit(zone, 1, 1), LLM_OK, "two of them");
+    is_int(llm_zone_admit(zone, 1, 1), LLM_ERROR, "and has no queue left");
+    ok(llm_zone_has_room(zone, 0) == 0, "has_room() says the same");
+
+    llm_zone_release(zone, 0, 1);
+    is_int(llm_zone_admit(zone, 1, 1), LLM_OK, "the queue is shared");
+
+    atomic_store(&zone->epoch, 2);
+    ok(llm_zone_has_room(zone, 0), "a new epoch begins with room");
+    is_int(llm_zone_admit(zone, 0, 2), LLM_OK, "and counts from nothing");
+    is_int(llm_zone_admit(zone, 0, 1), LLM_AGAIN, "the old one is refused");
+    llm_zone_release(zone, 1, 1);
+    llm_zone_counts(zone, seen);
+    is_int(seen[0], (uint64_t) 2 << 32 | 1, "what ends late changes nothing");
+
+    zone_close();
+}
+
+
+/* a text is the old one or the new one, never a mixture */
+
+static _Atomic int  stop;
+
+static void *
+write_texts(void *data)
+{
+    int   i;
+    char  text[512];
+
+    (void) data;
+
+    for (i = 0; !atomic_load(&stop); i++) {
+        memset(text, 'a' + i % 26, sizeof(text) - 1);
+        text[sizeof(text) - 1] = '\0';
+        llm_zone_set_text(zone, 0, text, NULL);
+        sched_yield();
+    }
+
+    return NULL;
+}
+
+
+static void
+test_texts(void)
+{
+    int                 whole, k;
+    uint32_t            i, parallel = 1;
+    pthread_t           t;
+    llm_model_status_t  st;
+
+    zone_open(1, &parallel, 1, 5);
+    llm_zone_set_text(zone, 0, "", "a device");
+    pthread_create(&t, NULL, write_texts, NULL);
+
+    for (i = 0, whole = 1; i < 20000; i++) {
+        llm_zone_status(zone, 0, &st);
+
+        for (k = 1; st.error[0] && k < 511; k++) {
+            whole &= st.error[k] == st.error[0];
+        }
+    }
+
+    atomic_store(&stop, 1);
+    pthread_join(t, NULL);
+    llm_zone_status(zone, 0, &st);
+
+    ok(whole, "texts are read whole");
+    is_str(st.device, "a device", "the other text stays");
+
+    /* an engine that died while it wrote */
+
+    atomic_fetch_add(&zone->models[0].text_seq, 1);
+    llm_zone_status(zone, 0, &st);
+    is_str(st.error, "", "a half-written text is not shown");
+
+    zone_close();
+}
+
+
+static void
+test_figures(void)
+{
+    uint32_t            parallel = 1;
+    llm_model_stats_t   st;
+
+    zone_open(1, &parallel, 1, 5);
+
+    llm_zone_observe(zone, 0, LLM_HIST_TTFT, 500);
+    llm_zone_observe(zone, 0, LLM_HIST_TTFT, 1000);
+    llm_zone_observe(zone, 0, LLM_HIST_TTFT, 30000);
+    llm_zone_observe(zone, 0, LLM_HIST_TTFT, 4000000000ull);
+    llm_zone_add(zone->models[0].figures.generation_tokens, 7);
+    llm_zone_model_stats(zone, 0, &st);
+
+    is_int(st.ttft.buckets[0], 2, "a bound belongs to its bucket");
+    is_int(st.ttft.buckets[3], 2, "20 ms: no more");
+    is_int(st.ttft.buckets[4], 3, "40 ms: one more");
+    is_int(st.ttft.buckets[st.ttft.n - 1], 3, "the last bound");
+    is_int(st.ttft.count, 4, "all of them");
+    ok(st.ttft.sum > 4000.03 && st.ttft.sum < 4000.04, "their sum");
+    is_int(st.generation_tokens, 7, "a counter");
+    is_int(st.itl.count, 0, "another histogram is empty");
+
+    zone_close();
+}
+
+
+/* the events that a client hands out */
+
+static uint32_t     n_events;
+static llm_event_t  last;
+
+static void
+on_event(void *data, const llm_event_t *ev)
+{
+    (void) data;
+
+    n_events++;
+    last = *ev;
+}
+
+
+/* an engine of another process that goes away */
+
+static void
+test_dead_engine(void)
+{
+    int             status;
+    pid_t           pid;
+    uint32_t        parallel = 2, retry;
+    llm_err_t       err;
+    llm_client_t   *c;
+    llm_request_t   q;
+
+    zone_open(1, &parallel, 1, 5);
+    ok(!llm_zone_alive(zone), "nobody is there");
+    is_int(llm_zone_epoch(zone), 0, "no epoch before the first engine");
+
+    c = attach(0);
+    make_request(&q, 4, 0);
+    is_int(llm_client_submit(c, &q, &retry, &err), LLM_OK,
+           "a request waits for the first engine");
+
+    pid = fork();
+
+    if (pid == 0) {
+        pause();
+        _exit(0);
+    }
+
+    atomic_store(&zone->engine_pid, pid);
+    atomic_store(&zone->attached, 1);
+    ok(llm_zone_alive(zone), "an engine is there");
+
+    llm_zone_set(zone->busy_since_us, llm_now_us() - 60000000);
+    ok(!llm_zone_alive(zone), "one that hangs in a step is not alive");
+    llm_zone_set(zone->busy_since_us, 0);
+
+    is_int(llm_client_drain(c, on_event, NULL, 0), 0, "no event");
+
+    kill(pid, SIGKILL);
+    waitpid(pid, &status, 0);
+    usleep(260000);
+
+    ok(!llm_zone_alive(zone), "it has died");
+    is_int(llm_client_drain(c, on_event, NULL, 0), 1, "the request fails");
+    ok(last.type == LLM_EV_ERROR && last.u.error.status == 503
+       && last.slot == 4, "with a 503");
+
+    make_request(&q, 4, 0);
+    is_int(llm_client_submit(c, &q, &retry, &err), LLM_ERROR,
+           "new ones are refused");
+    ok(err.status == 503 && retry > 0, "with 503 and Retry-After");
+
+    llm_client_detach(c);
+    zone_close();
+}
+
+
+static void
+test_client(void)
+{
+    int             good;
+    uint32_t        i, parallel = 100, retry, n, n_requests, words[5000];
+    llm_err_t       err;
+    llm_ring_t      down;
+    llm_client_t   *c;
+    llm_request_t  *big, q;
+    const llm_msg_t  *msg;
+
+    zone_open(1, &parallel, 1, 5000);
+    c = attach(0);
+
+    big = calloc(1, 1 << 16);
+    make_request(big, 1, 0);
+    big->head.size = 1 << 16;
+    is_int(llm_client_submit(c, big, &retry, &err), LLM_ERROR, "too large");
+    is_int(err.status, 413, "413");
+
+    /* fill the ring; then CANCEL and PAUSE still get through */
+
+    for (i = 0; i < 5000; i++) {
+        make_request(&q, i, 0);
+
+        if (llm_client_submit(c, &q, &retry, &err) != LLM_OK) {
+            break;
+        }
+    }
+
+    ok(i > 100 && err.status == 503, "%u requests fill the ring: 503", i);
+    n = i;
+
+    for (i = 0; i < n; i++) {
+        llm_client_tell(c, LLM_MSG_PAUSE, i, q.head.ticket - n + i);
+        llm_client_tell(c, LLM_MSG_RESUME, i, q.head.ticket - n + i);
+
+        if (i % 2) {
+            llm_client_tell(c, LLM_MSG_CANCEL, i, q.head.ticket - n + i);
+        }
+    }
+
+    llm_ring_consumer(&down, llm_zone_at(zone, llm_zone_worker(zone, 0)->down));
+    memset(words, 0, sizeof(words));
+    n_requests = 0;
+
+    for ( ;; ) {
+        msg = (const llm_msg_t *) llm_ring_next(&down);
+
+        if (msg == NULL) {
+            llm_ring_release(&down);
+            llm_client_drain(c, on_event, NULL, 0);
+
+            msg = (const llm_msg_t *) llm_ring_next(&down);
+            if (msg == NULL) {
+                break;
+            }
+        }
+
+        n_requests += msg->type == LLM_MSG_REQUEST;
+        words[msg->slot] = msg->type;
+    }
+
+    for (i = 0, good = 1; i < n; i++) {
+        good &= words[i] == (i % 2 ? LLM_MSG_CANCEL : LLM_MSG_RESUME);
+    }
+
+    is_int(n_requests, n, "all requests come");
+    ok(good, "and of each the last word");
+
+    make_request(&q, 2, 0);
+    is_int(llm_client_submit(c, &q, &retry, &err), LLM_ERROR,
+           "a slot that is in use");
+    is_int(err.status, 500, "is the caller's mistake");
+
+    free(big);
+    llm_client_detach(c);
+    zone_close();
+}
+
+
+int
+main(void)
+{
+    engine_fd = eventfd(0, EFD_NONBLOCK);
+
+    test_instant();
+    test_coming();
+    test_texts();
+    test_figures();
+    test_client();
+    test_dead_engine();
+
+    return done_testing();
+}
