@@ -20,6 +20,7 @@ DEBIAN_SRC=/usr/share/nginx/src
 # package, and the file or command that shows it is there
 BUILD_NEEDS='
 gcc               gcc
+g++               g++
 make              make
 libc6-dev         /usr/include/stdio.h
 nginx             nginx
@@ -200,20 +201,30 @@ module() {
 
 
 # The CUDA backend is a shared object of its own: without it the module is
-# the same, and runs on the CPU.
+# the same, and runs on the CPU.  The emulator's twin needs no GPU.
 
-cuda() {
+backends() {
     local nvcc=${CUDA_HOME:+$CUDA_HOME/bin/}nvcc
+
+    make --no-print-directory -s -j "$JOBS" -f kernels/cuda/Makefile \
+        OBJS="$OBJS" emu
 
     if ! command -v "$nvcc" > /dev/null; then
         say "no nvcc (CUDA_HOME says where it is): building without CUDA"
         return
     fi
 
-    if [ -e kernels/cuda/Makefile ]; then
-        make --no-print-directory -s -j "$JOBS" -f kernels/cuda/Makefile \
-            OBJS="$OBJS" NVCC="$nvcc"
+    if ! echo '#include <cublasLt.h>' |
+        "$nvcc" ${CUBLAS_HOME:+-I$CUBLAS_HOME/include} -x cu -E - \
+            > /dev/null 2>&1
+    then
+        say "nvcc finds no cublasLt.h (CUBLAS_HOME says where it is):" \
+            "building without CUDA"
+        return
     fi
+
+    make --no-print-directory -s -j "$JOBS" -f kernels/cuda/Makefile \
+        OBJS="$OBJS" NVCC="$nvcc" cuda
 }
 
 
@@ -224,7 +235,7 @@ build() {
 
     library "$OBJS" lib cli
     module "$OBJS"
-    cuda
+    backends
 }
 
 

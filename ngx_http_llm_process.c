@@ -17,7 +17,6 @@
 
 #include "ngx_http_llm_module.h"
 
-#include <dlfcn.h>
 #include <sched.h>
 #include <sys/eventfd.h>
 
@@ -42,7 +41,6 @@ static ngx_int_t ngx_http_llm_start_engine(ngx_http_llm_main_conf_t *mcf,
     ngx_log_t *log);
 static llm_engine_model_t *ngx_http_llm_engine_models(
     ngx_http_llm_main_conf_t *mcf);
-static void ngx_http_llm_backend_dir(char *dir, size_t size);
 static void ngx_http_llm_log(void *data, int level, const char *msg);
 static ngx_int_t ngx_http_llm_add_event(ngx_http_llm_main_conf_t *mcf,
     int fd, ngx_log_t *log);
@@ -374,7 +372,6 @@ ngx_http_llm_stop(ngx_http_llm_main_conf_t *mcf)
 static ngx_int_t
 ngx_http_llm_start_engine(ngx_http_llm_main_conf_t *mcf, ngx_log_t *log)
 {
-    char                    dir[NGX_MAX_PATH];
     sigset_t                all, old;
     cpu_set_t               cpus;
     llm_err_t               err;
@@ -390,8 +387,6 @@ ngx_http_llm_start_engine(ngx_http_llm_main_conf_t *mcf, ngx_log_t *log)
         return NGX_ERROR;
     }
 
-    ngx_http_llm_backend_dir(dir, sizeof(dir));
-
     ngx_memzero(&conf, sizeof(llm_engine_conf_t));
 
     conf.zone = mcf->zone;
@@ -400,7 +395,6 @@ ngx_http_llm_start_engine(ngx_http_llm_main_conf_t *mcf, ngx_log_t *log)
     conf.engine_fd = mcf->fds[mcf->nworkers];
     conf.worker_fds = mcf->fds;
     conf.n_workers = mcf->nworkers;
-    conf.backend_dir = dir;
     conf.log = ngx_http_llm_log;
     conf.log_data = mcf->cycle->log;
 
@@ -466,29 +460,6 @@ ngx_http_llm_engine_models(ngx_http_llm_main_conf_t *mcf)
     }
 
     return em;
-}
-
-
-/* backends lie beside this very module */
-
-static void
-ngx_http_llm_backend_dir(char *dir, size_t size)
-{
-    char     *slash;
-    Dl_info   info;
-
-    ngx_cpystrn((u_char *) dir, (u_char *) ".", size);
-
-    if (dladdr(&ngx_http_llm_module, &info) == 0 || info.dli_fname == NULL) {
-        return;
-    }
-
-    slash = strrchr(info.dli_fname, '/');
-
-    if (slash && (size_t) (slash - info.dli_fname) < size) {
-        ngx_cpystrn((u_char *) dir, (u_char *) info.dli_fname,
-                    slash - info.dli_fname + 1);
-    }
 }
 
 
