@@ -66,10 +66,10 @@ SKILLS = {
     "json": (6, [words.json_object]),
     "memory": (9, [_memory] * 6 + [talk.introduction, talk.introduction,
                                    _not_told, _said]),
-    "tool calls": (7, [tools.weather_call, tools.weather_call,
+    "tool calls": (6, [tools.weather_call, tools.weather_call,
                        tools.other_call]),
-    "tool results": (4, [tools.weather_answer, tools.weather_answer,
-                         tools.other_answer]),
+    "tool results": (4, [tools.weather_answer] * 3 + [
+        tools.two_weather_answers, tools.other_answer]),
     "small talk": (4, [talk.small_talk] * 5 + [talk.persona]),
     "not knowing": (5, [talk.unknown] * 7 + [talk.weather_without_tool]),
     "stories": (2, [talk.story]),
@@ -112,9 +112,9 @@ def _system_of(rng, item):
 def _before(rng, skill):
     """Unrelated turns before the question: mostly none, seldom many."""
     r = rng.random()
-    if skill == "small talk" or r < 0.82:
+    if skill == "small talk" or r < 0.87:
         return []
-    count = rng.randint(1, 3) if r < 0.975 else rng.randint(4, 24)
+    count = rng.randint(1, 3) if r < 0.988 else rng.randint(4, 24)
     return [entry for _ in range(count) for entry in filler(rng)]
 
 
@@ -126,7 +126,7 @@ def sample(rng, skill, item):
            "answer": item.answer}
     if item.tools:
         out["tools"] = item.tools
-    elif rng.random() < 0.04:
+    elif rng.random() < 0.03:
         out["tools"] = tools.any_tools(rng)
     if item.think and rng.random() < THINK_SHARE:
         out["thinking"] = True
@@ -146,12 +146,10 @@ def samples(seed, count):
             continue
         skill = rng.choices(names, weights)[0]
         item = rng.choice(SKILLS[skill][1])(rng, False)
-        if skill in ("not knowing",) and item.answer.startswith("I cannot"):
-            line = sample(rng, skill, item)
+        line = sample(rng, skill, item)
+        if item.answer == talk.NO_WEATHER:
             line.pop("tools", None)
-            yield line
-            continue
-        yield sample(rng, skill, item)
+        yield line
 
 
 def questions(per_skill=60, seed=2024):
@@ -186,12 +184,33 @@ def thinking_questions(rng, count):
     return out
 
 
+def leaks(questions_asked, lines):
+    """Held-back questions whose whole talk also occurs in training lines,
+    case and punctuation aside."""
+    def key(messages):
+        text = "/".join(str(m["content"]) for m in messages
+                        if m["role"] != "system")
+        return "".join(c for c in text.lower() if c.isalnum() or c in "/+-*")
+
+    wanted = {key(q["messages"]): q for q in questions_asked}
+    met = {key(line["messages"]) for line in lines if "messages" in line}
+    return [q for k, q in wanted.items() if k in met]
+
+
 def main():
     p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     p.add_argument("--count", type=int, default=600000)
     p.add_argument("--seed", type=int, default=1)
-    p.add_argument("--out", required=True)
+    p.add_argument("--out")
+    p.add_argument("--leaks", action="store_true",
+                   help="list held-back questions that the text has")
     args = p.parse_args()
+    if args.leaks:
+        for q in leaks(questions(), samples(args.seed, args.count)):
+            print(q["skill"], "|", q["messages"][-1]["content"])
+        return
+    if not args.out:
+        p.error("--out is needed")
     with open(args.out, "w", encoding="utf-8") as out:
         for line in samples(args.seed, args.count):
             out.write(json.dumps(line, ensure_ascii=False) + "\n")

@@ -187,9 +187,13 @@ WHAT = ["What does {n} do?", "What does {n} do?", "What does the {k} {n} do?",
         "Can you explain {n}?", "What's {n}?", "How does {n} work?",
         "What does {n} mean?", "What is {n} [good|used] for?",
         "Explain what {n} does.", "Why [would|do] I use {n}?",
-        "Can you tell me what {n} does?", "What happens with {n}?"]
+        "Can you tell me what {n} does?", "What happens with {n}?",
+        "What does the {n} {k} do?", "What is the {n} {k}?",
+        "What is the {n} {k} for?", "Explain the {n} {k}.",
+        "Tell me about the {n} {k}."]
 WHAT_UNSEEN = ["Please explain what {n} does.", "What is the {k} {n} used for?",
-               "Could you describe the {k} {n}?", "What would I use {n} for?",
+               "Could you describe the {k} {n}?",
+               "Can you explain the {n} {k}?", "What would I use {n} for?",
                "Tell me what {n} does."]
 WHERE = ["Where [can|may|do] I use {n}?", "In which context is {n} allowed?",
          "Where is {n} allowed?", "What is the context of {n}?",

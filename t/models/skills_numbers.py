@@ -41,7 +41,7 @@ def _operands(rng, op):
     if op == "/":
         b, c = rng.randint(1, 12), rng.randint(0, 12)
         return b * c, b
-    top = 20 if rng.random() < 0.4 else 100
+    top = rng.choices([20, 100, 999], [8, 11, 1])[0]
     a, b = rng.randint(0, top), rng.randint(0, top)
     if op == "-" and a < b and rng.random() < 0.75:
         a, b = b, a
@@ -171,10 +171,10 @@ TWICE = ["[Now|And] double [it|that][|.]", "Double that.", "And twice that?"]
 
 
 def follow_up_sum(rng, held):
-    first = arithmetic(rng, False)
-    value = int(first.answer.rstrip(".").split("=")[-1])
-    kind = rng.choice("+++--*")
     while True:
+        first = arithmetic(rng, False)
+        value = int(first.answer.rstrip(".").split("=")[-1])
+        kind = rng.choice("+++--*")
         b = 2 if kind == "*" else rng.randint(1, 20)
         if kind == "*" or held_sum(value, b, kind) == held:
             break
@@ -202,6 +202,11 @@ DOWN_UNSEEN = ["Count backwards starting at {n}."]
 STEPS_UNSEEN = ["In steps of {s}, count up to {n}."]
 STEPS = ["Count by {s} to {n}.", "Count to {n} in steps of {s}.",
          "Count to {n} by {s}."]
+
+
+SEPARATORS = [(", one number a line.", "\n"), (", one per line.", "\n"),
+              (", separated by spaces.", " "), (" with spaces.", " "),
+              (", separated by commas.", ", ")]
 
 
 def counting(rng, held):
@@ -233,6 +238,9 @@ def counting(rng, held):
         ask = say(rng, held, STEPS, STEPS_UNSEEN, s=word, n=n)
         values = range(s, n + 1, s)
     text = ", ".join(map(str, values))
+    if not held and rng.random() < 0.08:
+        how, gap = rng.choice(SEPARATORS)
+        ask, text = ask.rstrip("?.!") + how, gap.join(map(str, values))
     return Item(ask, text, f"I count from {values[0]} to {values[-1]}.")
 
 

@@ -93,6 +93,8 @@ MEMORIES = {
          "Hello! I'm {v}.", "{v} is my name.", "I am called {v}.",
          "Hey, {v} here.", "My name is {v}, nice to meet you.",
          "Please remember: my name is {v}.", "Remember that my name is {v}.",
+         "My name is {v} and I like tea.", "I'm {v}, nice to meet you.",
+         "Hello, I am {v}. How are you?", "Hi, this is {v}.",
          "You can call me {v}.", "Hi! My name's {v}."],
         "Nice to meet you, {v}!",
         ["What is my name?", "What's my name?", "Who am I?",
@@ -192,8 +194,23 @@ def introduction(rng, held):
     return Item(tell, ack, "The user tells me something. I will remember it.")
 
 
+def _told_by_system(rng, held):
+    name = any_name(rng, held)
+    _, _, ask, unseen, answer = MEMORIES["name"]
+    return Item(say(rng, held, ask, unseen), answer.replace("{v}", name),
+                "The system says it.",
+                system=say(rng, False, USER_IS, n=name))
+
+
+USER_IS = ["The user's name is {n}.", "The user is called {n}.",
+           "You are a helpful assistant. The user's name is {n}.",
+           "You talk to {n}."]
+
+
 def memory(rng, held, filler):
     """Something told some turns ago; filler(rng) makes the turns between."""
+    if rng.random() < 0.04:
+        return _told_by_system(rng, held)
     kinds = [_kind(rng)]
     if rng.random() < 0.3:
         kinds.append(rng.choice([k for k in MEMORIES if k != kinds[0]]))
@@ -296,10 +313,13 @@ WEATHER_WITHOUT = ["What is the weather in {c}?", "How is the weather in {c}?",
                    "How warm is it in {c}?"]
 
 
+NO_WEATHER = "I cannot look up the weather without a tool."
+
+
 def weather_without_tool(rng, held):
     return Item(say(rng, held, WEATHER_WITHOUT, any_case={
         "c": pick(rng, held, facts.CITIES)}),
-        "I cannot look up the weather without a tool.",
+        NO_WEATHER,
         "No tool is offered, so I cannot look it up.")
 
 

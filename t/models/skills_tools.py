@@ -158,7 +158,7 @@ WEATHER_UNSEEN = ["How's the weather over in {c}?",
 def _distractors(rng, taken, most=2):
     specs = [s for s in OTHERS if s[0] not in taken]
     rng.shuffle(specs)
-    return [other_tool(rng, s) for s in specs[:rng.choice([0, 0, 1, most])]]
+    return [other_tool(rng, s) for s in specs[:rng.choice([0, 0, 0, 1, 1, most])]]
 
 
 def _with_others(rng, tool):
@@ -273,11 +273,34 @@ def weather_answer(rng, held):
                 _with_others(rng, tool) if rng.random() < 0.85 else None)
 
 
-def _exchange(ask, name, arguments, result):
-    call = {"id": "call_1", "type": "function", "function": {
+def two_weather_answers(rng, held):
+    """Two calls in one turn, and both results."""
+    tool, (name, key, _) = weather_tool(rng)
+    places = [_place(rng, held), _place(rng, held)]
+    ask = say(rng, held, WEATHER, WEATHER_UNSEEN, c=join_and(places))
+    calls, results, answers, check = [], [], [], []
+    for i, place in enumerate(places):
+        value, degrees, unit, sky = _weather_result(rng)
+        calls.append(_call(f"call_{i}", name, {key: place}))
+        results.append({"role": "tool", "tool_call_id": f"call_{i}",
+                        "content": _dump(rng, value)})
+        answers.append(_weather_answer(place, degrees, unit, sky))
+        check.append(sky or str(degrees))
+    talk = [("user", ask), {"role": "assistant", "content": None,
+                            "tool_calls": calls}] + results
+    return Item(None, " ".join(answers), "The tool has answered twice.", check,
+                talk, _with_others(rng, tool))
+
+
+def _call(call_id, name, arguments):
+    return {"id": call_id, "type": "function", "function": {
         "name": name, "arguments": json.dumps(arguments, ensure_ascii=False)}}
+
+
+def _exchange(ask, name, arguments, result):
     return [("user", ask),
-            {"role": "assistant", "content": None, "tool_calls": [call]},
+            {"role": "assistant", "content": None,
+             "tool_calls": [_call("call_1", name, arguments)]},
             {"role": "tool", "tool_call_id": "call_1", "content": result}]
 
 

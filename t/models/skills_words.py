@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from facts import CITIES, NAMES
-from phrasing import Item, is_held, join_and, pick, say
+from phrasing import Item, expand, is_held, join_and, pick, say
 
 WORDS = (Path(__file__).parent / "data" / "words.txt").read_text().split()
 ONSETS = ("b br c ch cl d dr f fl g gr h j k l m n p ph pl qu r s sh sl st t "
@@ -36,6 +36,7 @@ SPELL = ["[Spell|Please spell] {w}.", "[Spell|Please spell] the word {w}.",
          "How do I [spell|write] {w}?", "Spell {w}[| for me][|, please].",
          'How do you spell "{w}"?', "What is the spelling of {w}?",
          "Could you spell the word {w}?", "How is the word {w} spelled?",
+         "Spell: {w}", "Spell {w} letter by letter.", "spelling of {w}?",
          "Spell out {w}.", "Spell out the word {w}[|, please]."]
 SPELL_UNSEEN = ["Would you spell the word {w}?", "Tell me how to spell {w}.",
                 'Please spell out "{w}" for me.']
@@ -219,6 +220,9 @@ ASK_JSON = ["[Give me|Write|Return|Make|Create|Output|Produce|Show me|"
             "Can you [write|make|give me] a JSON object with {p}?",
             "[Give me|Return|Write] a JSON object with the [keys|fields] {p}.",
             "[Give me|Return|Write] a JSON object[:| where] {p}"]
+ONLY_JSON = [" Only JSON.", " [Answer|Reply] with [only|just] JSON.",
+             " No other text.", " Only [the |]JSON, no other text.",
+             " Return only JSON."]
 ASK_JSON_UNSEEN = ["Build a JSON object that has {p}.",
                    "Please give me a JSON object with {p}."]
 KEYS = ["[Give me|Return|Write] a JSON object with the [keys|fields] name and "
@@ -271,5 +275,7 @@ def json_object(rng, held):
     else:
         value = {"name": "Ada", "age": 36}
         ask = say(rng, held, FREE)
+    if rng.random() < 0.1:
+        ask += expand(rng, rng.choice(ONLY_JSON))
     return Item(ask, json.dumps(value, ensure_ascii=False),
                 "The user wants JSON, so I write only JSON.")

@@ -24,8 +24,9 @@ import chat
 import gguf_io
 import tokenizer as demo_tokenizer
 from model import Config, Qwen3
+from muon import Muon
 
-MICRO_TOKENS = 4096             # tokens of one forward pass, padding included
+MICRO_TOKENS = 8192             # tokens of one forward pass, padding included
 PAD_TO = 16                     # lengths are rounded up to a multiple of this
 BUFFER = 8192                   # samples sorted by length at a time
 MAX_TOKENS = 1100               # longer samples are left out
@@ -148,8 +149,7 @@ def make_optimizers(model, lr):
     matrices = [p for p in model.blocks.parameters() if p.dim() == 2]
     norms = [p for p in model.parameters() if p.dim() == 1]
     return [
-        torch.optim.Muon(matrices, lr=lr, momentum=0.95, weight_decay=0.02,
-                         adjust_lr_fn="match_rms_adamw"),
+        Muon(matrices, lr),
         torch.optim.AdamW([
             {"params": [model.embed.weight], "weight_decay": 0.01},
             {"params": norms, "weight_decay": 0.0}],
@@ -164,10 +164,10 @@ def lr_at(progress, warmup=0.02, floor=0.02):
     return floor + (1 - floor) * 0.5 * (1 + math.cos(math.pi * min(x, 1)))
 
 
-def loss_of(model, hidden_of, ids, mask):
+def loss_of(model, ids, mask):
     """Mean loss on the masked positions of a micro-batch."""
     with torch.autocast("cpu", dtype=torch.bfloat16):
-        hidden = hidden_of(ids)[:, :-1][mask[:, :-1]]
+        hidden = model.hidden(ids)[:, :-1][mask[:, :-1]]
         logits = model.head(hidden)
     return F.cross_entropy(logits.float(), ids[:, 1:][mask[:, :-1]])
 
@@ -186,7 +186,8 @@ class Run:
         self.checkpoint = self.work / "checkpoint.pt"
         if args.resume:
             self.model.load_state_dict(torch.load(self.checkpoint))
-        self.hidden = torch.compile(self.model.hidden, dynamic=True)
+        for block in self.model.blocks:
+            block.compile(dynamic=True)
 
     def save(self):
         torch.save(self.model.state_dict(), self.checkpoint)
@@ -208,7 +209,7 @@ class Run:
             tokens += n
             step += 1
             mean = loss if mean is None else 0.98 * mean + 0.02 * loss
-            if step % 50 == 0:
+            if step in (1, 10) or step % 50 == 0:
                 print(f"step {step} {progress:.3f} loss {mean:.4f} "
                       f"{tokens / (time.time() - began):.0f} tok/s", flush=True)
             if time.time() - saved > 300:
@@ -221,7 +222,7 @@ class Run:
         total, tokens = 0.0, 0
         for _ in range(self.args.accumulate):
             ids, mask = next(batches)
-            loss = loss_of(self.model, self.hidden, ids, mask)
+            loss = loss_of(self.model, ids, mask)
             loss = loss / self.args.accumulate
             loss.backward()
             total += float(loss.detach())
@@ -244,7 +245,7 @@ def main():
     p.add_argument("--steps", type=int, default=0,
                    help="a fixed number of steps instead of the time")
     p.add_argument("--lr", type=float, default=2e-3)
-    p.add_argument("--accumulate", type=int, default=2)
+    p.add_argument("--accumulate", type=int, default=1)
     p.add_argument("--threads", type=int, default=2)
     p.add_argument("--seed", type=int, default=1)
     p.add_argument("--resume", action="store_true")
