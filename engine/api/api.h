@@ -71,8 +71,8 @@ const char *llm_api_methods(llm_api_endpoint_t ep);
  * whose default is 16 where the model has none.  A limit that the request
  * did not name has LLM_REQ_MAX_SOFT.  Empty stop strings are left out; up to
  * LLM_MAX_STOPS are taken.  tool_choice "none" keeps the tools from the
- * prompt.  A trailing assistant message without tool calls is continued
- * unless continue_final_message or add_generation_prompt say otherwise.
+ * prompt.  A trailing assistant message with text and without tool calls is
+ * continued unless continue_final_message or add_generation_prompt say not.
  * reasoning_effort and enable_thinking go to chat_template_kwargs where
  * those do not name them; the effort "none" turns thinking off.
  */

@@ -124,22 +124,32 @@ llm_api_write_messages(const llm_flat_t *messages, llm_buf_t *out)
 }
 
 
-/*
- * A trailing assistant message is continued unless the request says
- * otherwise; one that ends in tool calls waits for their results.
- */
+/* is there text, and no call that waits for its result? */
+
+static int
+llm_api_can_continue(const llm_flat_t *msg)
+{
+    const llm_flat_t  *calls, *content;
+
+    calls = llm_api_member(msg, "tool_calls");
+    content = llm_api_member(msg, "content");
+
+    return llm_api_str_is(llm_flat_get(msg, "role"), "assistant")
+           && (calls == NULL || calls->count == 0)
+           && content && content->count;
+}
+
+
+/* a trailing assistant message is continued unless the request says not */
 
 static int
 llm_api_write_turn(const llm_api_body_t *b, const llm_flat_t *last,
     llm_buf_t *out, llm_err_t *err)
 {
-    int                  prefill, assistant;
-    const llm_flat_t    *calls;
+    int                  prefill;
     const llm_api_at_t  *at;
 
     at = llm_api_top("continue_final_message");
-    assistant = llm_api_str_is(llm_flat_get(last, "role"), "assistant");
-    calls = llm_api_member(last, "tool_calls");
     prefill = b->continue_final_message;
 
     if (prefill == 1 && b->add_generation_prompt == 1) {
@@ -149,16 +159,18 @@ llm_api_write_turn(const llm_api_body_t *b, const llm_flat_t *last,
                                  "true.");
     }
 
-    if (prefill == 1 && !assistant) {
+    if (prefill == 1
+        && (!llm_api_str_is(llm_flat_get(last, "role"), "assistant")
+            || llm_api_member(last, "content") == NULL))
+    {
         return llm_api_bad_value(err, at,
                                  "'continue_final_message' needs an "
-                                 "assistant message at the end of "
-                                 "'messages'.");
+                                 "assistant message with content at the end "
+                                 "of 'messages'.");
     }
 
     if (prefill == -1) {
-        prefill = assistant && (calls == NULL || calls->count == 0)
-                  && b->add_generation_prompt != 1;
+        prefill = llm_api_can_continue(last) && b->add_generation_prompt != 1;
     }
 
     llm_api_add_key(out, "add_generation_prompt");
@@ -266,6 +278,11 @@ llm_api_write_chat(const llm_api_body_t *b, llm_buf_t *msg, llm_err_t *err)
 
     handle = llm_flat_open(msg, LLM_FLAT_OBJECT);
 
+    /* what was thought reaches templates that know it by another name */
+
+    llm_api_add_key(msg, "alias_reasoning");
+    llm_flat_add_bool(msg, 1);
+
     last = llm_api_write_messages(b->messages, msg);
 
     if (llm_api_write_turn(b, last, msg, err) != LLM_OK
@@ -274,7 +291,7 @@ llm_api_write_chat(const llm_api_body_t *b, llm_buf_t *msg, llm_err_t *err)
         return LLM_ERROR;
     }
 
-    count = 4;
+    count = 5;
 
     /* "none": the model is not told that there are any */
 

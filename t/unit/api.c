@@ -45,7 +45,8 @@ static const case_t  cases[] = {
          " model=0 kind=1 flags=64 n=1 max=-1 min=0 priority=0 salt=0 "
          "temperature=1 top_p=1 min_p=0 typical_p=1 presence=0 frequency=0 "
          "repetition=1 top_k=0 logprobs=-1 seed=no0 stops=[] stop_ids=[] "
-         "bias=[] prompts= chat={'messages':[{'role':'user','content':'hi'}],"
+         "bias=[] prompts= chat={'alias_reasoning':true,"
+         "'messages':[{'role':'user','content':'hi'}],"
          "'add_generation_prompt':true,'continue_final_message':false,"
          "'chat_template_kwargs':{}} "),
     GOOD(COMPL_WITH, "", " model=0 kind=2 flags=64 n=1 max=16 min=0 "),
@@ -435,6 +436,13 @@ static const case_t  cases[] = {
     BAD(CHAT_BODY, "{'messages':[{'role':'assistant','content':'Once'}],"
         "'continue_final_message':true,'add_generation_prompt':true}",
         "continue_final_message", "invalid_value", "cannot both"),
+    GOOD(CHAT_BODY, "{'messages':[{'role':'assistant','content':null}]}",
+         "'add_generation_prompt':true,'continue_final_message':false,"),
+    GOOD(CHAT_BODY, "{'messages':[{'role':'assistant','content':''}]}",
+         "'add_generation_prompt':true,'continue_final_message':false,"),
+    BAD(CHAT_BODY, "{'messages':[{'role':'assistant'}],"
+        "'continue_final_message':true}", "continue_final_message",
+        "invalid_value", "with content"),
     BAD(CHAT_BODY, "{'messages':" HI ",'continue_final_message':true}",
         "continue_final_message", "invalid_value", "assistant"),
 
