@@ -288,7 +288,7 @@ test_tools() {
     if ! cmp -s t/requirements.txt .deps/requirements.txt; then
         rm -rf .deps/venv
         python3 -m venv .deps/venv
-        .deps/venv/bin/pip install -q --disable-pip-version-check \
+        .deps/venv/bin/pip install -qq --disable-pip-version-check \
             -r t/requirements.txt
         cp t/requirements.txt .deps/requirements.txt
     fi
