@@ -12,6 +12,27 @@
 #include "engine/text/pretok.h"
 #include "engine/text/utf8.h"
 
+#define LLM_BPE_BLOCK  64
+
+
+/* merges on their way into the table: left, right, both joined */
+
+typedef struct {
+    llm_str_t         part[3];
+    uint32_t          hash[3];
+    uint32_t          sym[3];
+} llm_bpe_pending_t;
+
+
+typedef struct {
+    llm_vocab_t        *vocab;
+    const char         *file;
+    llm_err_t          *err;
+    llm_buf_t           joined;         /* their texts, of one block */
+    uint32_t            rank;           /* of the block's first merge */
+    llm_bpe_pending_t   pending[LLM_BPE_BLOCK];
+} llm_bpe_load_t;
+
 
 /* bytes that are printable Latin-1 stand for themselves */
 
@@ -65,6 +86,14 @@ llm_bpe_char(char *out, unsigned char byte)
 }
 
 
+static uint64_t
+llm_bpe_hash(const llm_vocab_t *v, uint32_t left, uint32_t right)
+{
+    return llm_hash_mix(((uint64_t) left << 32 | right) ^ v->seed,
+                        0x9e3779b97f4a7c15u);
+}
+
+
 static llm_bpe_merge_t *
 llm_bpe_slot(const llm_vocab_t *v, uint32_t left, uint32_t right)
 {
@@ -72,7 +101,7 @@ llm_bpe_slot(const llm_vocab_t *v, uint32_t left, uint32_t right)
     llm_bpe_merge_t  *m;
 
     key = (uint64_t) left << 32 | right;
-    k = llm_hash_mix(key ^ v->seed, 0x9e3779b97f4a7c15u);
+    k = llm_bpe_hash(v, left, right);
 
     for ( ;; ) {
         k &= v->merge_mask;
@@ -90,69 +119,144 @@ llm_bpe_slot(const llm_vocab_t *v, uint32_t left, uint32_t right)
 /* the number of a string, which is new where only merges produce it */
 
 static uint32_t
-llm_bpe_intern(llm_vocab_t *v, const char *p, size_t n)
+llm_bpe_intern(llm_vocab_t *v, llm_str_t s, uint32_t hash)
 {
     uint32_t   id;
-    llm_str_t  s;
 
-    id = llm_strmap_find(&v->map, p, n);
+    id = llm_strmap_find_hash(&v->map, s.data, s.len, hash);
     if (id != LLM_STRMAP_NONE) {
         return id;
     }
 
-    s.len = n;
-    s.data = llm_arena_dup(&v->arena, p, n);
+    s.data = llm_arena_dup(&v->arena, s.data, s.len);
 
     return s.data ? llm_strmap_add(&v->map, s) : LLM_STRMAP_NONE;
 }
 
 
-static int
-llm_bpe_add_merge(llm_vocab_t *v, const char *name, llm_str_t s,
-    uint32_t rank, llm_buf_t *b, llm_err_t *err)
-{
-    size_t            len;
-    uint32_t          left, right, sym;
-    const char       *space;
-    llm_bpe_merge_t  *m;
+/* "left right"; a first character may itself be a space */
 
-    /* the first character may itself be a space */
+static int
+llm_bpe_parse(llm_bpe_load_t *l, llm_str_t s, uint32_t i)
+{
+    char               *joined;
+    llm_str_t          *part;
+    const char         *space;
 
     space = s.len > 2 ? memchr(s.data + 1, ' ', s.len - 2) : NULL;
 
     if (space == NULL) {
-        return llm_fail(err, "%s: tokenizer.ggml.merges: merge %u is no pair",
-                        name, rank);
+        return llm_fail(l->err, "%s: tokenizer.ggml.merges: merge %u is no "
+                        "pair", l->file, l->rank + i);
     }
 
-    len = (size_t) (space - s.data);
-    b->len = 0;
-    (void) llm_buf_add(b, s.data, len);
-    (void) llm_buf_add(b, space + 1, s.len - len - 1);
+    part = l->pending[i].part;
 
-    if (b->failed) {
-        return llm_fail(err, "%s: no memory for its merges", name);
+    part[0].data = s.data;
+    part[0].len = (size_t) (space - s.data);
+    part[1].data = space + 1;
+    part[1].len = s.len - part[0].len - 1;
+
+    /* the block's buffer was made large enough: it does not move */
+
+    joined = l->joined.data + l->joined.len;
+    memcpy(joined, part[0].data, part[0].len);
+    memcpy(joined + part[0].len, part[1].data, part[1].len);
+    l->joined.len += s.len - 1;
+
+    part[2].data = joined;
+    part[2].len = s.len - 1;
+
+    return LLM_OK;
+}
+
+
+/* gives the n parsed merges their symbols, then their places in the table */
+
+static int
+llm_bpe_insert(llm_bpe_load_t *l, uint32_t n)
+{
+    int                 step;
+    uint32_t            i, k;
+    llm_vocab_t        *v;
+    llm_bpe_merge_t    *m;
+    llm_bpe_pending_t  *p;
+
+    v = l->vocab;
+
+    for (i = 0; i < n; i++) {
+        for (k = 0, p = &l->pending[i]; k < 3; k++) {
+            p->hash[k] = llm_strmap_hash(&v->map, p->part[k].data,
+                                         p->part[k].len);
+        }
     }
 
-    left = llm_bpe_intern(v, s.data, len);
-    right = llm_bpe_intern(v, space + 1, s.len - len - 1);
-    sym = llm_bpe_intern(v, b->data, b->len);
-
-    if (left == LLM_STRMAP_NONE || right == LLM_STRMAP_NONE
-        || sym == LLM_STRMAP_NONE)
-    {
-        return llm_fail(err, "%s: no memory for its merges", name);
+    for (step = 0; step < 3; step++) {
+        for (i = 0; i < n; i++) {
+            for (k = 0; k < 3; k++) {
+                llm_strmap_prefetch(&v->map, l->pending[i].hash[k], step);
+            }
+        }
     }
 
-    m = llm_bpe_slot(v, left, right);
+    for (i = 0; i < n; i++) {
+        for (k = 0, p = &l->pending[i]; k < 3; k++) {
 
-    if (m->rank == LLM_NO_RANK) {
-        m->key = (uint64_t) left << 32 | right;
-        m->rank = rank;
-        m->sym = sym;
+            p->sym[k] = llm_bpe_intern(v, p->part[k], p->hash[k]);
+
+            if (p->sym[k] == LLM_STRMAP_NONE) {
+                return llm_fail(l->err, "%s: no memory for its merges",
+                                l->file);
+            }
+        }
+
+        __builtin_prefetch(&v->merges[llm_bpe_hash(v, p->sym[0], p->sym[1])
+                                      & v->merge_mask]);
+    }
+
+    for (i = 0; i < n; i++) {
+        p = &l->pending[i];
+        m = llm_bpe_slot(v, p->sym[0], p->sym[1]);
+
+        /* of equal pairs the first one counts */
+
+        if (m->rank == LLM_NO_RANK) {
+            m->key = (uint64_t) p->sym[0] << 32 | p->sym[1];
+            m->rank = l->rank + i;
+            m->sym = p->sym[2];
+        }
     }
 
     return LLM_OK;
+}
+
+
+/* the next n merges of the file, from *p on */
+
+static int
+llm_bpe_read_block(llm_bpe_load_t *l, const char **p, uint32_t n)
+{
+    size_t       size;
+    uint32_t     i;
+    const char  *q;
+
+    for (i = 0, size = 0, q = *p; i < n; i++) {
+        size += llm_gguf_next_str(&q).len;
+    }
+
+    l->joined.len = 0;
+
+    if (llm_buf_reserve(&l->joined, size) == NULL) {
+        return llm_fail(l->err, "%s: no memory for its merges", l->file);
+    }
+
+    for (i = 0; i < n; i++) {
+        if (llm_bpe_parse(l, llm_gguf_next_str(p), i) != LLM_OK) {
+            return LLM_ERROR;
+        }
+    }
+
+    return llm_bpe_insert(l, n);
 }
 
 
@@ -161,9 +265,9 @@ llm_bpe_load_merges(llm_vocab_t *v, const llm_gguf_t *g, llm_err_t *err)
 {
     int                   rc;
     size_t                size;
-    uint32_t              i;
-    llm_buf_t             b;
+    uint32_t              n;
     const char           *p;
+    llm_bpe_load_t        l;
     const llm_gguf_kv_t  *kv;
 
     kv = llm_gguf_find(g, "tokenizer.ggml.merges");
@@ -189,16 +293,20 @@ llm_bpe_load_merges(llm_vocab_t *v, const llm_gguf_t *g, llm_err_t *err)
     memset(v->merges, 0xff, size * sizeof(llm_bpe_merge_t));
     v->merge_mask = size - 1;
 
-    llm_buf_init(&b, 0);
+    l.vocab = v;
+    l.file = llm_gguf_name(g);
+    l.err = err;
+    llm_buf_init(&l.joined, 0);
+
     p = kv->data;
     rc = LLM_OK;
 
-    for (i = 0; i < kv->count && rc == LLM_OK; i++) {
-        rc = llm_bpe_add_merge(v, llm_gguf_name(g), llm_gguf_next_str(&p), i,
-                               &b, err);
+    for (l.rank = 0; l.rank < kv->count && rc == LLM_OK; l.rank += n) {
+        n = (uint32_t) llm_min(kv->count - l.rank, (uint64_t) LLM_BPE_BLOCK);
+        rc = llm_bpe_read_block(&l, &p, n);
     }
 
-    llm_buf_free(&b);
+    llm_buf_free(&l.joined);
 
     return rc;
 }
@@ -207,15 +315,17 @@ llm_bpe_load_merges(llm_vocab_t *v, const llm_gguf_t *g, llm_err_t *err)
 static int
 llm_bpe_load_bytes(llm_vocab_t *v, const char *name, llm_err_t *err)
 {
-    int       i;
-    char      c[LLM_UTF8_MAX];
-    size_t    len;
-    uint32_t  sym;
+    int         i;
+    char        c[LLM_UTF8_MAX];
+    uint32_t    sym;
+    llm_str_t   s;
+
+    s.data = c;
 
     for (i = 0; i < 256; i++) {
-        len = llm_bpe_char(c, (unsigned char) i);
+        s.len = llm_bpe_char(c, (unsigned char) i);
 
-        sym = llm_bpe_intern(v, c, len);
+        sym = llm_bpe_intern(v, s, llm_strmap_hash(&v->map, c, s.len));
         if (sym == LLM_STRMAP_NONE) {
             return llm_fail(err, "%s: no memory for its tokens", name);
         }

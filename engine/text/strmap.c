@@ -8,12 +8,12 @@
 #define LLM_HASH_B  0xe7037ed1a0b428dbu
 
 
-static uint32_t
-llm_strmap_hash(uint64_t seed, const char *p, size_t n)
+uint32_t
+llm_strmap_hash(const llm_strmap_t *m, const char *p, size_t n)
 {
     uint64_t  h, w;
 
-    h = seed ^ n;
+    h = m->seed ^ n;
 
     while (n > 8) {
         memcpy(&w, p, 8);
@@ -142,7 +142,7 @@ llm_strmap_add(llm_strmap_t *m, llm_str_t s)
         return LLM_STRMAP_NONE;
     }
 
-    hash = llm_strmap_hash(m->seed, s.data, s.len);
+    hash = llm_strmap_hash(m, s.data, s.len);
     slot = llm_strmap_slot(m, s.data, s.len, hash);
     m->str[m->n] = s;
 
@@ -156,10 +156,44 @@ llm_strmap_add(llm_strmap_t *m, llm_str_t s)
 
 
 uint32_t
+llm_strmap_find_hash(const llm_strmap_t *m, const char *data, size_t len,
+    uint32_t hash)
+{
+    return llm_strmap_slot(m, data, len, hash)->id;
+}
+
+
+uint32_t
 llm_strmap_find(const llm_strmap_t *m, const char *data, size_t len)
 {
-    return llm_strmap_slot(m, data, len,
-                           llm_strmap_hash(m->seed, data, len))->id;
+    return llm_strmap_slot(m, data, len, llm_strmap_hash(m, data, len))->id;
+}
+
+
+/* the slot, the string it names, the bytes of that: one leads to the next */
+
+void
+llm_strmap_prefetch(const llm_strmap_t *m, uint32_t hash, int step)
+{
+    const llm_strmap_slot_t  *slot;
+
+    slot = &m->slots[hash & m->mask];
+
+    if (step == 0) {
+        __builtin_prefetch(slot);
+        return;
+    }
+
+    if (slot->id == LLM_STRMAP_NONE) {
+        return;
+    }
+
+    if (step == 1) {
+        __builtin_prefetch(&m->str[slot->id]);
+
+    } else {
+        __builtin_prefetch(m->str[slot->id].data);
+    }
 }
 
 

@@ -34,6 +34,16 @@ int llm_strmap_init(llm_strmap_t *m, uint32_t n, uint64_t seed);
  */
 uint32_t llm_strmap_add(llm_strmap_t *m, llm_str_t s);
 uint32_t llm_strmap_find(const llm_strmap_t *m, const char *data, size_t len);
+
+/*
+ * Look-ups of many strings spend their time waiting for memory.  Who knows
+ * them in advance takes their hashes, has the steps 0, 1 and 2 done for all
+ * of them, and finds them then.
+ */
+uint32_t llm_strmap_hash(const llm_strmap_t *m, const char *data, size_t len);
+void llm_strmap_prefetch(const llm_strmap_t *m, uint32_t hash, int step);
+uint32_t llm_strmap_find_hash(const llm_strmap_t *m, const char *data,
+    size_t len, uint32_t hash);
 void llm_strmap_free(llm_strmap_t *m);
 
 

@@ -109,16 +109,15 @@ llm_vocab_set_pretok(llm_vocab_t *v, const llm_gguf_t *g, llm_err_t *err)
         return LLM_ERROR;
     }
 
-    if (rc == LLM_AGAIN) {
+    if (llm_gguf_get_str(g, "tokenizer.ggml.model", &model, err) == LLM_OK
+        && model.len == 6 && memcmp(model.data, "gemma4", 6) == 0)
+    {
+        name = model;
+
+    } else if (rc == LLM_AGAIN) {
         (void) snprintf(v->warning, sizeof(v->warning),
                         "tokenizer.ggml.pre: the file names no "
                         "pre-tokenizer, \"default\" is used");
-    }
-
-    if (llm_gguf_get_str(g, "tokenizer.ggml.model", &model, err) == LLM_OK
-        && model.data[0] == 'g' && model.data[1] == 'e')
-    {
-        name = llm_str("gemma4");
     }
 
     row = llm_pretok_find(name);
