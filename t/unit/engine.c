@@ -1,0 +1,703 @@
+/*
+ * The engine as a whole, in process, on the demo model: the same request
+ * gives the same tokens whatever happens around it, and every way that a
+ * request can end gives its place back.
+ */
+
+#include "t/unit/rig.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+
+#define MODEL   "models/demo.gguf"
+#define N       12                      /* different requests */
+
+static rig_t  rig;
+
+
+/* request i of the set: texts that share beginnings, some with dice */
+
+static void
+make(llm_buf_t *b, uint32_t slot, uint32_t i, uint32_t flags)
+{
+    char      text[2048];
+    size_t    len;
+    uint32_t  k;
+
+    len = 0;
+
+    for (k = 0; k < 3 + i % 5 * 4; k++) {
+        len += (size_t) snprintf(text + len, sizeof(text) - len, "Line %u of "
+                                 "the list says %u. ", k,
+                                 i < N / 2 ? k * 3 : k * i);
+    }
+
+    rig_req(b, slot);
+    rig_msg(b)->flags |= LLM_REQ_IGNORE_EOS | flags;
+    rig_msg(b)->max_tokens = 30 + (int32_t) (i % 4) * 20;
+
+    if (i % 3 == 0) {
+        rig_msg(b)->sampling.temperature = 0.9f;
+        rig_msg(b)->sampling.top_p = 0.95f;
+        rig_msg(b)->sampling.has_seed = 1;
+        rig_msg(b)->sampling.seed = 1000 + i;
+    }
+
+    rig_text(b, text);
+}
+
+
+static void
+send_or_die(uint32_t w, llm_buf_t *b)
+{
+    llm_err_t  err;
+
+    if (rig_send(&rig, w, b, &err) != LLM_OK) {
+        printf("# refused: %d %s\n", err.status, err.msg);
+    }
+}
+
+
+/* what each request gives alone, without the cache */
+static int32_t   alone[N][256];
+static uint32_t  n_alone[N];
+
+
+static void
+open_rig(uint32_t ctx, uint32_t parallel, uint32_t batch, size_t kv,
+    uint32_t queue)
+{
+    memset(&rig, 0, sizeof(rig));
+    rig_model(&rig, MODEL, ctx, parallel);
+    rig.models[0].batch = batch;
+    rig.models[0].kv_cache = kv;
+    rig_open(&rig, 2, 1 << 20, queue);
+
+    if (!rig_engine(&rig) || rig_ready(&rig, 0, 30000) != LLM_OK) {
+        printf("Bail out! the engine does not start\n");
+        exit(1);
+    }
+}
+
+
+static int
+is_alone(uint32_t i, const rig_answer_t *a)
+{
+    return a->over && a->status == 0 && a->n_ids[0] == n_alone[i]
+           && memcmp(a->ids[0], alone[i], n_alone[i] * sizeof(int32_t)) == 0;
+}
+
+
+static void
+run_alone(void)
+{
+    uint32_t       i;
+    llm_buf_t      b;
+    rig_answer_t  *a;
+
+    open_rig(1024, 4, 0, 0, 8);
+
+    for (i = 0; i < N; i++) {
+        make(&b, i, i, LLM_REQ_NO_CACHE);
+        send_or_die(0, &b);
+        (void) rig_wait(&rig, 0, i, 20000);
+
+        a = &rig.answers[0][i];
+        n_alone[i] = a->n_ids[0];
+        memcpy(alone[i], a->ids[0], n_alone[i] * sizeof(int32_t));
+
+        if (a->wrong || a->status || n_alone[i] != 30 + i % 4 * 20
+            || a->completion_tokens != n_alone[i] || a->cached_tokens)
+        {
+            ok(0, "request %u alone: %u tokens, %s", i, n_alone[i], a->msg);
+        }
+    }
+
+    rig_close(&rig);
+}
+
+
+/* all at once from two workers, twice: the second time the cache is warm */
+
+static void
+test_together(const char *what, uint32_t parallel, uint32_t batch, size_t kv)
+{
+    uint32_t           i, round, same, cached;
+    llm_buf_t          b;
+    llm_model_stats_t  st;
+
+    open_rig(1024, parallel, batch, kv, 64);
+
+    for (round = 0; round < 2; round++) {
+        for (i = 0; i < 2 * N; i++) {
+            make(&b, i, i % N, 0);
+            send_or_die(i % 2, &b);
+        }
+
+        same = 0;
+        cached = 0;
+
+        for (i = 0; i < 2 * N; i++) {
+            (void) rig_wait(&rig, i % 2, i, 60000);
+            same += is_alone(i % N, &rig.answers[i % 2][i]);
+            cached += rig.answers[i % 2][i].cached_tokens;
+        }
+
+        llm_zone_model_stats(rig.zone, 0, &st);
+
+        is_int(same, 2 * N, "%s, round %u: all as alone (%u tokens cached, "
+               "%llu preemptions)", what, round, cached,
+               (unsigned long long) st.preemptions);
+    }
+
+    is_int(llm_engine_live(rig.engine), 0, "none is left");
+    rig_close(&rig);
+}
+
+
+static void
+test_cancel(void)
+{
+    uint32_t            i;
+    uint64_t            start;
+    llm_buf_t           b;
+    llm_model_stats_t   st;
+
+    open_rig(1024, 1, 0, 0, 8);
+
+    /* running, waiting and long prompts go away; the last one runs */
+
+    for (i = 0; i < 4; i++) {
+        make(&b, i, i, 0);
+        rig_msg(&b)->max_tokens = 500;
+        send_or_die(0, &b);
+    }
+
+    (void) rig_wait_text(&rig, 0, 0, 5000);
+
+    for (i = 0; i < 3; i++) {
+        llm_client_tell(rig.clients[0], LLM_MSG_CANCEL, i,
+                        rig.answers[0][i].ticket);
+    }
+
+    start = llm_now_us();
+    (void) rig_wait_text(&rig, 0, 3, 5000);
+    ok(llm_now_us() - start < 300000, "the next has its first token after "
+       "%llu us", (unsigned long long) (llm_now_us() - start));
+    ok(!rig.answers[0][1].over && !rig.answers[0][2].started,
+       "no event for those that went away");
+
+    llm_client_tell(rig.clients[0], LLM_MSG_CANCEL, 3,
+                    rig.answers[0][3].ticket);
+
+    for (i = 0; i < 100 && llm_engine_live(rig.engine); i++) {
+        usleep(10000);
+    }
+
+    is_int(llm_engine_live(rig.engine), 0, "all places are free");
+
+    llm_zone_model_stats(rig.zone, 0, &st);
+    is_int(st.kv_used, 0, "no page is held");
+    is_int(st.finished[LLM_FINISH_CANCELLED], 4, "four were cancelled");
+
+    rig_close(&rig);
+}
+
+
+static void
+test_queue(void)
+{
+    int                 order;
+    uint32_t            i, refused, retry;
+    llm_err_t           err;
+    llm_buf_t           b;
+
+    open_rig(1024, 1, 0, 0, 4);
+    refused = 0;
+    retry = 0;
+
+    for (i = 0; i < 8; i++) {
+        make(&b, i, i, 0);
+        rig_msg(&b)->max_tokens = 20;
+
+        if (rig_send(&rig, 0, &b, &err) != LLM_OK) {
+            refused += err.status == 429;
+            retry += rig.answers[0][i].retry_after > 0;
+        }
+    }
+
+    is_int(refused, 3, "one runs, four wait, three are refused");
+    is_int(retry, 3, "with Retry-After");
+    is_int(llm_client_admits(rig.clients[0], 0, &err), LLM_ERROR,
+           "admits() says so before a body is read");
+
+    for (i = 0, order = 1; i < 5; i++) {
+        (void) rig_wait(&rig, 0, i, 20000);
+        order &= i == 0 || rig.answers[0][i].first_us
+                           >= rig.answers[0][i - 1].over_us;
+    }
+
+    ok(order, "one after the other, in order of arrival");
+    is_int(llm_client_admits(rig.clients[0], 0, &err), LLM_OK,
+           "then there is room again");
+
+    /* deadlines */
+
+    make(&b, 0, 1, 0);
+    rig_msg(&b)->max_tokens = 900;
+    send_or_die(0, &b);
+    make(&b, 1, 2, 0);
+    rig_msg(&b)->queue_deadline_us = llm_now_us() + 200000;
+    send_or_die(0, &b);
+    make(&b, 2, 6, 0);
+    rig_msg(&b)->deadline_us = llm_now_us() + 300000;
+    send_or_die(0, &b);
+    (void) rig_wait(&rig, 0, 1, 5000);
+    (void) rig_wait(&rig, 0, 2, 5000);
+
+    if (rig.answers[0][0].over) {
+        skip("the machine is too fast for this");
+
+    } else {
+        is_int(rig.answers[0][1].status, 503, "too long in the queue: 503");
+    }
+
+    ok(rig.answers[0][2].status == 504 || rig.answers[0][0].over,
+       "too long in all: 504");
+    is_str(rig.answers[0][2].code, "timeout", "with its code");
+
+    make(&b, 3, 5, 0);
+    rig_msg(&b)->max_tokens = 900;
+    rig_msg(&b)->deadline_us = llm_now_us() + 150000;
+    llm_client_tell(rig.clients[0], LLM_MSG_CANCEL, 0,
+                    rig.answers[0][0].ticket);
+    send_or_die(0, &b);
+    (void) rig_wait(&rig, 0, 3, 5000);
+    ok(rig.answers[0][3].status == 504 && rig.answers[0][3].first_us,
+       "504 in mid-stream, behind %u tokens", rig.answers[0][3].n_ids[0]);
+
+    rig_close(&rig);
+}
+
+
+static void
+test_answers(void)
+{
+    int             same;
+    uint32_t        i;
+    llm_buf_t       b;
+    const char     *stops[] = { "4.", "zzz" };
+    rig_answer_t   *a = rig.answers[0], *one, *two;
+
+    open_rig(512, 4, 0, 0, 8);
+    a = rig.answers[0];
+
+    /* three choices with dice: different, and each as before */
+
+    for (i = 0; i < 2; i++) {
+        rig_req(&b, i);
+        rig_chat(&b, "Tell me something about nginx.");
+        rig_msg(&b)->n = 3;
+        rig_msg(&b)->max_tokens = 24;
+        rig_msg(&b)->flags |= LLM_REQ_IGNORE_EOS;
+        rig_msg(&b)->sampling.temperature = 1.5f;
+        rig_msg(&b)->sampling.has_seed = 1;
+        rig_msg(&b)->sampling.seed = 5;
+        send_or_die(0, &b);
+        (void) rig_wait(&rig, 0, i, 10000);
+    }
+
+    one = &a[0];
+    two = &a[1];
+    ok(memcmp(one->ids[0], one->ids[1], 24 * 4)
+       && memcmp(one->ids[1], one->ids[2], 24 * 4), "three choices differ");
+
+    for (i = 0, same = 1; i < 3; i++) {
+        same &= memcmp(one->ids[i], two->ids[i], 24 * 4) == 0;
+    }
+
+    ok(same, "the same seed gives the same three");
+    is_int(one->n_finished, 3, "each has an end");
+    is_int(one->completion_tokens, 72, "the tokens of all count");
+    ok(two->cached_tokens >= 16, "%u tokens of the prompt were cached",
+       two->cached_tokens);
+
+    /* stop strings, logprobs, limits */
+
+    rig_req(&b, 2);
+    rig_chat(&b, "What is 2 + 2?");
+    rig_stops(&b, stops, 2);
+    rig_msg(&b)->sampling.n_logprobs = 2;
+    send_or_die(0, &b);
+    (void) rig_wait(&rig, 0, 2, 10000);
+    ok(a[2].text[0].len && a[2].text[0].data, "an answer: %s",
+       a[2].text[0].len ? a[2].text[0].data : "");
+    ok(a[2].text[0].data && strstr(a[2].text[0].data, "4.") == NULL,
+       "without the stop string");
+    ok(a[2].reason[0] == LLM_FINISH_STOP, "ended by a stop");
+
+    for (i = 0, same = 1; i < a[2].n_probs[0]; i++) {
+        same &= a[2].probs[0][i] <= 0;
+    }
+
+    ok(same && a[2].n_probs[0] && a[2].n_probs[0] <= a[2].completion_tokens,
+       "%u logprobs", a[2].n_probs[0]);
+
+    rig_req(&b, 3);
+    rig_text(&b, "Count: one, two,");
+    rig_msg(&b)->max_tokens = 5;
+    rig_msg(&b)->flags |= LLM_REQ_ECHO|LLM_REQ_IGNORE_EOS;
+    send_or_die(0, &b);
+    (void) rig_wait(&rig, 0, 3, 10000);
+    ok(a[3].text[0].data
+       && strncmp(a[3].text[0].data, "Count: one, two,", 16) == 0,
+       "echo comes first");
+    is_int(a[3].usage[0], 5, "max_tokens");
+    is_int(a[3].reason[0], LLM_FINISH_LENGTH, "ended by length");
+
+    rig_req(&b, 4);
+    rig_text(&b, "Count: one, two,");
+    rig_msg(&b)->max_tokens = 0;
+    rig_msg(&b)->flags |= LLM_REQ_ECHO;
+    send_or_die(0, &b);
+    (void) rig_wait(&rig, 0, 4, 10000);
+    is_str(a[4].text[0].data, "Count: one, two,", "echo alone");
+    is_int(a[4].completion_tokens, 0, "no token for max_tokens 0");
+
+    /* min_tokens keeps the end away */
+
+    rig_req(&b, 5);
+    rig_chat(&b, "What is 2 + 2?");
+    rig_msg(&b)->min_tokens = 60;
+    rig_msg(&b)->max_tokens = 100;
+    send_or_die(0, &b);
+    (void) rig_wait(&rig, 0, 5, 10000);
+    ok(a[5].usage[0] >= 60, "min_tokens: %u tokens", a[5].usage[0]);
+
+    /* not streamed: the same text in few events */
+
+    rig_req(&b, 6);
+    rig_text(&b, "Count: one, two,");
+    rig_msg(&b)->max_tokens = 60;
+    rig_msg(&b)->flags = LLM_REQ_IGNORE_EOS|LLM_REQ_TOKEN_IDS;
+    send_or_die(0, &b);
+    (void) rig_wait(&rig, 0, 6, 10000);
+    is_int(a[6].n_events[0], 1, "an answer that is not streamed is one event");
+    is_int(a[6].n_ids[0], 60, "with all tokens");
+    ok(memcmp(a[6].ids[0], a[3].ids[0], 5 * 4) == 0, "the same tokens");
+
+    for (i = 0, same = 0; i < 7; i++) {
+        same += a[i].wrong;
+    }
+
+    is_int(same, 0, "all events came in order");
+
+    rig_close(&rig);
+}
+
+
+static void
+test_refused(void)
+{
+    char            text[8192];
+    int32_t         ids[2] = { 5, 100000000 };
+    uint32_t        i;
+    llm_buf_t       b;
+    rig_answer_t   *a;
+
+    open_rig(256, 2, 0, 0, 8);
+    a = rig.answers[0];
+
+    for (i = 0; i < 1000; i++) {
+        memcpy(text + i * 6, "word, ", 7);
+    }
+
+    rig_req(&b, 0);
+    rig_text(&b, text);
+    send_or_die(0, &b);
+    (void) rig_wait(&rig, 0, 0, 5000);
+    is_int(a[0].status, 400, "a prompt that is too long: 400");
+    is_str(a[0].code, "context_length_exceeded", "with its code");
+    ok(strstr(a[0].msg, "256") != NULL, "and the numbers: %s", a[0].msg);
+    ok(!a[0].started, "before any other event");
+
+    rig_req(&b, 1);
+    rig_chat(&b, "hello");
+    rig_msg(&b)->max_tokens = 256;
+    send_or_die(0, &b);
+    (void) rig_wait(&rig, 0, 1, 5000);
+    is_int(a[1].status, 400, "max_tokens that do not fit: 400");
+    ok(strstr(a[1].msg, "256 in the completion") != NULL, "%s", a[1].msg);
+
+    rig_req(&b, 2);
+    rig_chat(&b, "hello");
+    rig_msg(&b)->max_tokens = 256;
+    rig_msg(&b)->flags |= LLM_REQ_MAX_SOFT|LLM_REQ_IGNORE_EOS;
+    send_or_die(0, &b);
+    (void) rig_wait(&rig, 0, 2, 20000);
+    ok(a[2].status == 0 && a[2].reason[0] == LLM_FINISH_LENGTH
+       && a[2].prompt_tokens + a[2].completion_tokens == 256,
+       "a default is cut to what is left: %u + %u", a[2].prompt_tokens,
+       a[2].completion_tokens);
+
+    rig_req(&b, 3);
+    rig_ids(&b, ids, 2);
+    send_or_die(0, &b);
+    (void) rig_wait(&rig, 0, 3, 5000);
+    is_int(a[3].status, 400, "a token that is none: 400");
+
+    rig_req(&b, 4);
+    rig_text(&b, "x");
+    rig_msg(&b)->prompts.off = 0x7fffffff;
+    send_or_die(0, &b);
+    (void) rig_wait(&rig, 0, 4, 5000);
+    is_int(a[4].status, 500, "a reference that points nowhere");
+
+    rig_req(&b, 5);
+    rig_text(&b, "x");
+    rig_msg(&b)->n = 500;
+    send_or_die(0, &b);
+    (void) rig_wait(&rig, 0, 5, 5000);
+    is_int(a[5].status, 400, "too many choices");
+    is_int(llm_engine_live(rig.engine), 0, "none is left");
+
+    rig_close(&rig);
+}
+
+
+static void
+test_pause(void)
+{
+    uint32_t        i, n;
+    llm_buf_t       b;
+    rig_answer_t   *a;
+
+    open_rig(1024, 1, 0, 0, 8);
+    a = rig.answers[0];
+
+    make(&b, 0, 1, 0);
+    send_or_die(0, &b);
+    (void) rig_wait_text(&rig, 0, 0, 5000);
+    llm_client_tell(rig.clients[0], LLM_MSG_PAUSE, 0, a[0].ticket);
+
+    for (i = 0; i < 10; i++) {
+        rig_poll(&rig, 0, 20);
+    }
+
+    n = a[0].n_ids[0];
+    make(&b, 1, 2, 0);
+    send_or_die(0, &b);
+    (void) rig_wait(&rig, 0, 1, 10000);
+    ok(is_alone(2, &a[1]), "another one runs meanwhile");
+    ok(a[0].over || a[0].n_ids[0] == n, "a paused one gets no tokens");
+
+    llm_client_tell(rig.clients[0], LLM_MSG_RESUME, 0, a[0].ticket);
+    (void) rig_wait(&rig, 0, 0, 10000);
+    ok(is_alone(1, &a[0]), "and goes on with what it would have said");
+
+    rig_close(&rig);
+}
+
+
+static void
+test_models(void)
+{
+    uint32_t            i;
+    uint64_t            end;
+    llm_err_t           err;
+    llm_buf_t           b;
+    llm_model_status_t  st;
+
+    memset(&rig, 0, sizeof(rig));
+    rig_model(&rig, MODEL, 512, 2);
+    rig_model(&rig, "t/unit/engine.c", 512, 2);
+    rig_model(&rig, MODEL, 256, 2);
+    rig.models[2].lazy = 1;
+    rig.models[2].idle_s = 1;
+    rig_open(&rig, 1, 1 << 20, 8);
+
+    /* requests that come before there is an engine wait for it */
+
+    rig_req(&b, 0);
+    rig_chat(&b, "What is 2 + 2?");
+    ok(rig_send(&rig, 0, &b, &err) == LLM_OK, "taken before the engine runs");
+    rig_req(&b, 1);
+    rig_chat(&b, "What is 2 + 2?");
+    rig_msg(&b)->model = 1;
+    ok(rig_send(&rig, 0, &b, &err) == LLM_OK, "and for a broken model");
+
+    ok(rig_engine(&rig), "the engine starts");
+    is_int(rig_wait(&rig, 0, 0, 20000), LLM_OK, "the first is answered");
+    is_int(rig.answers[0][0].status, 0, "well");
+    is_int(rig_wait(&rig, 0, 1, 20000), LLM_OK, "the other one too");
+    is_int(rig.answers[0][1].status, 503, "with 503");
+    ok(strstr(rig.answers[0][1].msg, "engine.c") != NULL, "%s",
+       rig.answers[0][1].msg);
+
+    rig_req(&b, 1);
+    rig_chat(&b, "What is 2 + 2?");
+    rig_msg(&b)->model = 1;
+    ok(rig_send(&rig, 0, &b, &err) == LLM_ERROR && err.status == 503,
+       "the next is refused at once: %s", err.msg);
+
+    llm_zone_status(rig.zone, 2, &st);
+    is_int(st.state, LLM_MODEL_IDLE, "the lazy one is not loaded");
+
+    rig_req(&b, 2);
+    rig_chat(&b, "What is 2 + 2?");
+    rig_msg(&b)->model = 2;
+    send_or_die(0, &b);
+    is_int(rig_wait(&rig, 0, 2, 20000), LLM_OK, "its first request is "
+           "answered");
+    llm_zone_status(rig.zone, 2, &st);
+    is_int(st.state, LLM_MODEL_READY, "then it is loaded");
+    is_int(st.ctx, 256, "with its own context");
+
+    end = llm_now_us() + 5000000;
+
+    do {
+        usleep(50000);
+        llm_zone_status(rig.zone, 2, &st);
+    } while (st.state == LLM_MODEL_READY && llm_now_us() < end);
+
+    is_int(st.state, LLM_MODEL_IDLE, "and unloaded when it was idle");
+
+    rig_req(&b, 2);
+    rig_chat(&b, "What is 2 + 2?");
+    rig_msg(&b)->model = 2;
+    send_or_die(0, &b);
+    is_int(rig_wait(&rig, 0, 2, 20000), LLM_OK, "it comes back");
+    is_int(rig.answers[0][2].status, 0, "and answers");
+
+    for (i = 0; i < 3; i++) {
+        is_int(rig.answers[0][i].wrong, 0, "events in order");
+    }
+
+    rig_close(&rig);
+}
+
+
+/* a worker process that is killed in mid-stream */
+
+static void
+test_dead_worker(void)
+{
+    int         status;
+    pid_t       pid;
+    uint32_t    i;
+    llm_buf_t   b;
+
+    memset(&rig, 0, sizeof(rig));
+    rig_model(&rig, MODEL, 1024, 2);
+    rig_open(&rig, 2, 1 << 20, 2);
+
+    /* before there are threads */
+
+    llm_client_detach(rig.clients[1]);
+    rig.clients[1] = NULL;
+    pid = fork();
+
+    if (pid == 0) {
+        rig_attach(&rig, 1);
+
+        for (i = 0; i < 4; i++) {
+            make(&b, i, i, 0);
+            rig_msg(&b)->max_tokens = 900;
+            send_or_die(1, &b);
+        }
+
+        (void) rig_wait_text(&rig, 1, 0, 20000);
+        raise(SIGKILL);
+    }
+
+    if (!rig_engine(&rig) || rig_ready(&rig, 0, 30000) != LLM_OK) {
+        printf("Bail out! the engine does not start\n");
+        exit(1);
+    }
+
+    waitpid(pid, &status, 0);
+    ok(WIFSIGNALED(status), "the worker was killed");
+
+    for (i = 0; i < 100 && llm_engine_live(rig.engine); i++) {
+        usleep(10000);
+    }
+
+    ok(i < 100, "its requests are gone after %u ms", i * 10);
+
+    /* a new one takes its place */
+
+    rig_attach(&rig, 1);
+    make(&b, 0, 4, 0);
+    send_or_die(1, &b);
+    (void) rig_wait(&rig, 1, 0, 10000);
+    ok(is_alone(4, &rig.answers[1][0]), "a new worker is served");
+
+    rig_close(&rig);
+}
+
+
+static void
+test_restart(void)
+{
+    uint32_t    i, failed;
+    uint64_t    start;
+    llm_err_t   err;
+    llm_buf_t   b;
+
+    open_rig(1024, 2, 0, 0, 8);
+
+    for (i = 0; i < 6; i++) {
+        make(&b, i, i % 2 * 5, 0);
+        rig_msg(&b)->max_tokens = 900;
+        send_or_die(i % 2, &b);
+    }
+
+    (void) rig_wait_text(&rig, 0, 0, 5000);
+    start = llm_now_us();
+    llm_engine_stop(rig.engine);
+    rig.engine = NULL;
+    ok(llm_now_us() - start < 1000000, "stops at once");
+
+    for (i = 0, failed = 0; i < 6; i++) {
+        (void) rig_wait(&rig, i % 2, i, 2000);
+        failed += rig.answers[i % 2][i].status == 503;
+    }
+
+    is_int(failed, 6, "all live requests get an error");
+
+    make(&b, 0, 0, 0);
+    ok(rig_send(&rig, 0, &b, &err) == LLM_ERROR && err.status == 503,
+       "without an engine: 503");
+
+    ok(rig_engine(&rig) && rig_ready(&rig, 0, 20000) == LLM_OK,
+       "another one starts");
+    is_int(llm_zone_epoch(rig.zone), 2, "in a new epoch");
+    make(&b, 0, 0, 0);
+    send_or_die(0, &b);
+    (void) rig_wait(&rig, 0, 0, 10000);
+    ok(is_alone(0, &rig.answers[0][0]), "and gives the same tokens");
+
+    rig_close(&rig);
+}
+
+
+int
+main(void)
+{
+    run_alone();
+
+    test_together("eight at once", 8, 0, 0);
+    test_together("steps of 24 rows", 8, 24, 0);
+    test_together("one seat", 1, 0, 0);
+    test_together("few pages", 8, 0, (size_t) 7 << 19);
+    test_answers();
+    test_refused();
+    test_cancel();
+    test_queue();
+    test_pause();
+    test_models();
+    test_dead_worker();
+    test_restart();
+
+    return done_testing();
+}
