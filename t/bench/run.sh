@@ -1,0 +1,103 @@
+#!/bin/bash
+#
+# The engine's speed alone and over HTTP, beside what the machine can do:
+#
+#   t/bench/run.sh [FILE.gguf] [SHAPE TYPE]
+#
+# Without a file one of SHAPE and TYPE (qwen3-0.6b q8_0) is made with random
+# weights in objs/bench.  objs/llm bench gives the measured read bandwidth,
+# pp512 and tg128; then nginx serves the file on a free port, and objs/load
+# asks for LLM_BENCH_TOKENS tokens in 1, 4 and 16 streams at once, the median
+# of LLM_BENCH_REPS runs of each.
+
+set -eu
+
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+
+ROOT=$PWD
+OBJS=${LLM_OBJS:-$ROOT/objs}
+WORK=$OBJS/bench
+TOKENS=${LLM_BENCH_TOKENS:-64}
+REPS=${LLM_BENCH_REPS:-3}
+SHAPE=${2:-qwen3-0.6b}
+TYPE=${3:-q8_0}
+MODEL=${1:-}
+NGINX_PID=
+
+mkdir -p "$WORK/logs" "$WORK/temp"
+
+stop() { [ -z "$NGINX_PID" ] || { kill "$NGINX_PID"; wait "$NGINX_PID"; } || true; }
+trap stop EXIT
+
+
+if [ -z "$MODEL" ]; then
+    MODEL=$WORK/$SHAPE-$TYPE.gguf
+    [ -e "$MODEL" ] || t/bench/mkmodel.py "$SHAPE" "$TYPE" "$MODEL"
+fi
+
+echo "== $(basename "$MODEL"), the engine alone"
+"$OBJS/llm" bench "$MODEL"
+
+
+free_port() {
+    perl -MIO::Socket::INET -e 'print IO::Socket::INET->new(
+        Listen => 1, LocalAddr => "127.0.0.1")->sockport'
+}
+
+
+serve() {
+    PORT=$(free_port)
+
+    cat > "$WORK/nginx.conf" << END
+daemon off;
+worker_processes 1;
+error_log logs/error.log notice;
+pid logs/nginx.pid;
+load_module $OBJS/ngx_http_llm_module.so;
+$([ "$(id -u)" != 0 ] || echo "user $(id -un);")
+events { worker_connections 4096; }
+http {
+    access_log off;
+    client_body_temp_path temp/body;
+    proxy_temp_path temp/proxy;
+    fastcgi_temp_path temp/fastcgi;
+    uwsgi_temp_path temp/uwsgi;
+    scgi_temp_path temp/scgi;
+    llm_model bench $MODEL ctx=4096 parallel=16 default;
+    server {
+        listen 127.0.0.1:$PORT;
+        location /v1 { llm_api; }
+        location = /health { llm_health; }
+    }
+}
+END
+
+    PATH=$PATH:/usr/sbin nginx -p "$WORK/" -c "$WORK/nginx.conf" &
+    NGINX_PID=$!
+
+    for _ in $(seq 600); do
+        curl -sf "http://127.0.0.1:$PORT/health" > /dev/null && return
+        sleep 0.1
+    done
+
+    tail -n 3 "$WORK/logs/error.log" >&2
+    exit 1
+}
+
+
+# the run with the median of tokens a second
+
+median() {
+    sort -t= -k2 -g | sed -n "$(( (REPS + 1) / 2 ))p" | cut -d' ' -f2-
+}
+
+
+serve
+echo "== over HTTP: $TOKENS tokens a stream, median of $REPS runs"
+
+for streams in 1 4 16; do
+    for _ in $(seq "$REPS"); do
+        out=$("$OBJS/load" -u "127.0.0.1:$PORT" -c "$streams" -o "$TOKENS")
+        echo "k=$(sed 's/.* \([0-9.]*\) tok\/s.*/\1/' <<< "$out") $out"
+    done | median
+done
