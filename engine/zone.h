@@ -98,6 +98,9 @@ typedef struct {
     _Alignas(64) _Atomic uint64_t  events;
     _Atomic uint64_t             token_events;
     _Atomic uint64_t             wakeups;
+
+    /* worker writes, relaxed */
+    _Alignas(64) _Atomic uint64_t  writes;
 } llm_zone_worker_t;
 
 struct llm_zone_s {
