@@ -637,6 +637,34 @@ ngx_http_llm_health(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 }
 
 
+/* llm_metrics [prometheus | json] */
+
+char *
+ngx_http_llm_metrics(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    ngx_http_llm_loc_conf_t *llcf = conf;
+
+    ngx_str_t  *value;
+
+    value = cf->args->elts;
+
+    if (cf->args->nelts == 2) {
+
+        if (ngx_strcmp(value[1].data, "json") == 0) {
+            llcf->metrics_json = 1;
+
+        } else if (ngx_strcmp(value[1].data, "prometheus") != 0) {
+            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                               "unknown format \"%V\", it must be "
+                               "\"prometheus\" or \"json\"", &value[1]);
+            return NGX_CONF_ERROR;
+        }
+    }
+
+    return ngx_http_llm_use(cf, llcf, ngx_http_llm_metrics_handler);
+}
+
+
 /* a location that needs models; whether there are any is checked later */
 
 static char *

@@ -263,7 +263,7 @@ ngx_http_llm_models_handler(ngx_http_llm_ctx_t *ctx, llm_str_t *id)
         return ngx_http_llm_send_error(r, &err, 0);
     }
 
-    return ngx_http_llm_send_body(r, NGX_HTTP_OK, &body);
+    return ngx_http_llm_send_body(r, NGX_HTTP_OK, "application/json", &body);
 }
 
 
@@ -593,15 +593,8 @@ ngx_http_llm_health_handler(ngx_http_request_t *r)
     llm_api_conf_t             conf;
     ngx_http_llm_main_conf_t  *mcf;
 
-    if (ngx_http_llm_check_method(r, "GET, HEAD") != NGX_OK) {
-        llm_fail_with(&err, 405, "method_not_allowed", NULL,
-                      "Use GET or HEAD here.");
-        rc = ngx_http_discard_request_body(r);
-        return rc == NGX_OK ? ngx_http_llm_send_error(r, &err, 0) : rc;
-    }
-
-    rc = ngx_http_discard_request_body(r);
-    if (rc != NGX_OK) {
+    rc = ngx_http_llm_get_only(r);
+    if (rc != NGX_DECLINED) {
         return rc;
     }
 
@@ -634,5 +627,28 @@ ngx_http_llm_health_handler(ngx_http_request_t *r)
 
     return ngx_http_llm_send_body(r, ready ? NGX_HTTP_OK
                                            : NGX_HTTP_SERVICE_UNAVAILABLE,
-                                  &body);
+                                  "application/json", &body);
+}
+
+
+ngx_int_t
+ngx_http_llm_get_only(ngx_http_request_t *r)
+{
+    ngx_int_t  rc, allowed;
+    llm_err_t  err;
+
+    allowed = ngx_http_llm_check_method(r, "GET, HEAD");
+
+    rc = ngx_http_discard_request_body(r);
+    if (rc != NGX_OK) {
+        return rc;
+    }
+
+    if (allowed != NGX_OK) {
+        llm_fail_with(&err, 405, "method_not_allowed", NULL,
+                      "Use GET or HEAD here.");
+        return ngx_http_llm_send_error(r, &err, 0);
+    }
+
+    return NGX_DECLINED;
 }

@@ -8,6 +8,7 @@
  *   ngx_http_llm_handler.c     content handlers: routing, body, submission
  *   ngx_http_llm_stream.c      events to output, disconnects, timers
  *   ngx_http_llm_response.c    whole answers and errors
+ *   ngx_http_llm_metrics.c     llm_metrics
  *   ngx_http_llm_variables.c   $llm_...
  *
  * Nothing here knows a tensor or JSON: the glue moves bytes between nginx
@@ -60,12 +61,21 @@ typedef struct {
 } ngx_http_llm_slot_t;
 
 
+/* figures of a worker: it writes, any worker reads; a cache line each */
+
+typedef struct {
+    ngx_atomic_t                 writes;        /* pieces of streams */
+    u_char                       unused[64 - sizeof(ngx_atomic_t)];
+} ngx_http_llm_counters_t;
+
+
 /* a worker's side; lives from init_process to exit_process */
 
 typedef struct {
     llm_client_t                *client;
     llm_engine_t                *engine;        /* worker 0 only */
     ngx_connection_t            *conn;          /* of the eventfd */
+    ngx_http_llm_counters_t     *counters;      /* this worker's */
 
     ngx_http_llm_slot_t         *slots;         /* malloc() */
     uint32_t                     nslots;
@@ -100,6 +110,8 @@ typedef struct {
                                                    one is the engine's */
     void                        *affinity;      /* cpu_set_t of the master */
 
+    ngx_http_llm_counters_t     *counters;      /* [nworkers] shared */
+
     ngx_http_llm_worker_t       *worker;        /* NULL in the master */
 } ngx_http_llm_main_conf_t;
 
@@ -113,13 +125,14 @@ typedef struct {
     ngx_str_t                   *names;         /* as written, until checked */
     ngx_uint_t                   nnames;
     ngx_str_t                    fallback_name;
-    const char                  *directive;     /* llm_api or llm_health */
+    const char                  *directive;     /* that needs a model */
     ngx_str_t                    file;
     ngx_uint_t                   line;
 
     ngx_int_t                    max_tokens;
     ngx_msec_t                   timeout;
     ngx_msec_t                   heartbeat;
+    ngx_flag_t                   metrics_json;
     size_t                       stream_buffer;
     ngx_flag_t                   ignore_client_abort;
     ngx_flag_t                   intercept_errors;
@@ -186,6 +199,7 @@ char *ngx_http_llm_model(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 char *ngx_http_llm_api(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 char *ngx_http_llm_queue(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 char *ngx_http_llm_health(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
+char *ngx_http_llm_metrics(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 char *ngx_http_llm_tenant(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 /* names to indices, once the whole configuration is read */
 char *ngx_http_llm_check_uses(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf);
@@ -206,6 +220,12 @@ void ngx_http_llm_free_slot(ngx_http_llm_ctx_t *ctx);
 
 ngx_int_t ngx_http_llm_api_handler(ngx_http_request_t *r);
 ngx_int_t ngx_http_llm_health_handler(ngx_http_request_t *r);
+/* NGX_DECLINED: a GET or HEAD, its body discarded; else the answer's code */
+ngx_int_t ngx_http_llm_get_only(ngx_http_request_t *r);
+
+/* ngx_http_llm_metrics.c */
+
+ngx_int_t ngx_http_llm_metrics_handler(ngx_http_request_t *r);
 
 /* ngx_http_llm_stream.c */
 
@@ -226,11 +246,11 @@ void ngx_http_llm_pool_cleanup(void *data);
 ngx_int_t ngx_http_llm_add_header(ngx_http_request_t *r, const char *name,
     const char *value, size_t len);
 /* a whole answer from bytes that outlive the request's output */
-ngx_int_t ngx_http_llm_send_json(ngx_http_request_t *r, ngx_uint_t status,
-    u_char *data, size_t len);
+ngx_int_t ngx_http_llm_send(ngx_http_request_t *r, ngx_uint_t status,
+    const char *type, u_char *data, size_t len);
 /* the same; frees body, r->pool gets a copy */
 ngx_int_t ngx_http_llm_send_body(ngx_http_request_t *r, ngx_uint_t status,
-    llm_buf_t *body);
+    const char *type, llm_buf_t *body);
 /* an error in OpenAI's shape, or the error_page of its status; the result
    goes to ngx_http_finalize_request() */
 ngx_int_t ngx_http_llm_send_error(ngx_http_request_t *r, llm_err_t *err,

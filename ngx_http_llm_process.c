@@ -146,7 +146,10 @@ ngx_http_llm_init_zone(ngx_shm_zone_t *shm_zone, void *data)
     shpool = (ngx_slab_pool_t *) shm_zone->shm.addr;
 
     mem = ngx_slab_alloc(shpool, size);
-    if (mem == NULL) {
+    mcf->counters = ngx_slab_calloc(shpool, mcf->nworkers
+                                            * sizeof(ngx_http_llm_counters_t));
+
+    if (mem == NULL || mcf->counters == NULL) {
         ngx_log_error(NGX_LOG_EMERG, shm_zone->shm.log, 0,
                       "no %uz bytes of shared memory for \"llm_model\"", size);
         return NGX_ERROR;
@@ -288,6 +291,8 @@ ngx_http_llm_start(ngx_http_llm_main_conf_t *mcf, ngx_log_t *log)
     if (w == NULL) {
         return NGX_ERROR;
     }
+
+    w->counters = &mcf->counters[n];
 
     mcf->worker = w;
     ngx_http_llm_current = mcf;

@@ -36,8 +36,8 @@ ngx_http_llm_add_header(ngx_http_request_t *r, const char *name,
 
 
 ngx_int_t
-ngx_http_llm_send_json(ngx_http_request_t *r, ngx_uint_t status, u_char *data,
-    size_t len)
+ngx_http_llm_send(ngx_http_request_t *r, ngx_uint_t status, const char *type,
+    u_char *data, size_t len)
 {
     ngx_int_t            rc;
     ngx_buf_t           *b;
@@ -55,8 +55,9 @@ ngx_http_llm_send_json(ngx_http_request_t *r, ngx_uint_t status, u_char *data,
 
     r->headers_out.status = status;
     r->headers_out.content_length_n = len;
-    ngx_str_set(&r->headers_out.content_type, "application/json");
-    r->headers_out.content_type_len = r->headers_out.content_type.len;
+    r->headers_out.content_type.len = ngx_strlen(type);
+    r->headers_out.content_type.data = (u_char *) type;
+    r->headers_out.content_type_len = strcspn(type, ";");
     r->headers_out.content_type_lowcase = NULL;
 
     rc = ngx_http_send_header(r);
@@ -85,7 +86,7 @@ ngx_http_llm_send_json(ngx_http_request_t *r, ngx_uint_t status, u_char *data,
 
 ngx_int_t
 ngx_http_llm_send_body(ngx_http_request_t *r, ngx_uint_t status,
-    llm_buf_t *body)
+    const char *type, llm_buf_t *body)
 {
     size_t   len;
     u_char  *data;
@@ -103,7 +104,7 @@ ngx_http_llm_send_body(ngx_http_request_t *r, ngx_uint_t status,
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    return ngx_http_llm_send_json(r, status, data, len);
+    return ngx_http_llm_send(r, status, type, data, len);
 }
 
 
@@ -137,7 +138,7 @@ ngx_http_llm_send_error(ngx_http_request_t *r, llm_err_t *err,
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    return ngx_http_llm_send_body(r, err->status, &body);
+    return ngx_http_llm_send_body(r, err->status, "application/json", &body);
 }
 
 

@@ -229,8 +229,8 @@ ngx_http_llm_serve(ngx_http_llm_ctx_t *ctx)
 
     if (!ctx->stream) {
         body = &ctx->data[ctx->cur];
-        rc = ngx_http_llm_send_json(r, NGX_HTTP_OK, (u_char *) body->data,
-                                    body->len);
+        rc = ngx_http_llm_send(r, NGX_HTTP_OK, "application/json",
+                               (u_char *) body->data, body->len);
         ngx_http_llm_finalize(ctx, rc);
         return;
     }
@@ -389,6 +389,7 @@ ngx_http_llm_send_data(ngx_http_llm_ctx_t *ctx)
     out.next = NULL;
 
     ctx->last_output = ngx_current_msec;
+    ctx->main->worker->counters->writes++;
 
     if (!ctx->ended) {
         ctx->cur ^= 1;

@@ -119,8 +119,10 @@ check('max_tokens 0', "$model llm_max_tokens 0;", '',
       qr/value must be between 1 and/);
 check('tenant parameter', "$model llm_tenant \$uri share=2;", '',
       qr/unknown parameter "share=2"/);
-check('unknown variable', "$model llm_priority \$nobody;", '',
-      qr/unknown "nobody" variable/) if 0;
+check('metrics of a kind', $model, 'location / { llm_metrics xml; }',
+      qr/unknown format "xml"/);
+check('metrics without model', '', 'location / { llm_metrics; }',
+      qr/"llm_metrics" without any "llm_model"/);
 check('a directive of another kind', "$model llm_colour red;", '',
       qr/unknown directive "llm_colour"/);
 

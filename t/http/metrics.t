@@ -1,0 +1,134 @@
+#!/usr/bin/perl
+
+# llm_metrics: well-formed, and the figures are what was asked of the server.
+
+use strict;
+use warnings;
+
+use LLM::Test;
+use Test::More;
+
+my $t = LLM::Test->new(workers => 2,
+    model => 'llm_model "de\"mo" %%ROOT%%/models/demo.gguf threads=1'
+           . ' parallel=4;',
+    locations => <<'END')->start;
+        location /v1 { llm_api; }
+        location = /health { llm_health; }
+        location = /metrics { llm_metrics; }
+        location = /metrics.json { llm_metrics json; }
+END
+
+
+# { 'name{labels}' => value }; dies of lines that are none
+
+sub scrape {
+    my $res = $t->get('/metrics');
+
+    die $res->{status} if $res->{status} != 200;
+
+    my (%v, %type, %help);
+
+    for (split /\n/, $res->{body}) {
+        if (/^# HELP (\S+) \S/) {
+            die "two helps: $1" if $help{$1}++;
+        } elsif (/^# TYPE (\S+) (gauge|counter|histogram)$/) {
+            $type{$1} = $2;
+        } elsif (/^([a-zA-Z_:][\w:]*)(\{(?:\w+="(?:[^"\\]|\\.)*",?)*\})? (\S+)$/) {
+            my ($name, $labels, $value) = ($1, $2 // '', $3);
+            my $base = $name =~ s/_(?:bucket|sum|count)$//r;
+
+            die "no type: $name" unless $type{$name} || $type{$base};
+            die "no number: $_" unless $value =~ /^-?[\d.]+(?:e[-+]?\d+)?$/;
+            die "twice: $_" if exists $v{"$name$labels"};
+
+            $v{"$name$labels"} = $value;
+        } else {
+            die "not a line: $_";
+        }
+    }
+
+    return \%v;
+}
+
+is($t->get('/metrics')->{headers}{'content-type'},
+   'text/plain; version=0.0.4', 'content type');
+
+my $m = '{model_name="de\"mo"}';
+my $before = scrape();
+
+ok(exists $before->{"vllm:num_requests_running$m"}, 'names and labels');
+
+my $prompt = join ' ', 1 .. 60;
+my $usage = $t->post('/v1/completions', { prompt => $prompt,
+    max_tokens => 20, ignore_eos => \1 })->{json}{usage};
+my $again = $t->open('/v1/completions', { prompt => $prompt,
+    max_tokens => 30, ignore_eos => \1, stream => \1 });
+
+$again->events;
+
+my $after;
+
+LLM::Test::wait_for(5, sub {
+    $after = scrape();
+    $after->{"vllm:e2e_request_latency_seconds_count$m"} == 2;
+});
+
+sub grown { $after->{$_[0]} - $before->{$_[0]} }
+
+is(grown("vllm:prompt_tokens_total$m"), 2 * $usage->{prompt_tokens},
+   'prompt tokens');
+is(grown("vllm:generation_tokens_total$m"), 50, 'generated tokens');
+is(grown("vllm:e2e_request_latency_seconds_count$m"), 2, 'requests');
+is(grown("vllm:time_to_first_token_seconds_count$m"), 2, 'first tokens');
+is(grown("vllm:inter_token_latency_seconds_count$m"), 48, 'other tokens');
+is(grown('vllm:request_success_total{model_name="de\"mo",'
+         . 'finished_reason="length"}'), 2, 'finished by length');
+cmp_ok(grown("vllm:prefix_cache_hits_total$m"), '>', 0, 'prefix hits');
+cmp_ok(grown("vllm:prefix_cache_queries_total$m"), '>=',
+       grown("vllm:prefix_cache_hits_total$m"), 'prefix queries');
+is($after->{"vllm:num_requests_running$m"}, 0, 'none is running');
+
+my $le = 'vllm:e2e_request_latency_seconds_bucket{model_name="de\"mo",le=';
+
+cmp_ok($after->{qq($le"0.3"})}, '<=', $after->{qq($le"0.5"})},
+       'buckets are cumulative');
+is($after->{qq($le"+Inf"})},
+   $after->{"vllm:e2e_request_latency_seconds_count$m"}, '+Inf is all');
+
+my ($events, $wakeups, $writes) = map {
+    my $name = $_;
+    my $sum = 0;
+    $sum += $after->{"llm_worker_${name}_total{worker=\"$_\"}"} for 0, 1;
+    $sum;
+} qw(token_events wakeups writes);
+
+cmp_ok($events, '>=', 30, 'token events');
+cmp_ok($wakeups, '>', 0, 'wake-ups');
+cmp_ok($wakeups, '<=', $events + 40, 'no more than one a step');
+cmp_ok($writes, '>', 0, 'writes');
+cmp_ok($writes, '<=', $events + 10, 'no more than one a step');
+
+# while one runs
+
+my $s = $t->open_long(max_tokens => 1900);
+
+$s->event;
+$after = scrape();
+is($after->{"vllm:num_requests_running$m"}, 1, 'one is running');
+cmp_ok($after->{"vllm:kv_cache_usage_perc$m"}, '>', 0, 'it holds pages');
+$s->close;
+
+# JSON
+
+my $json = $t->get('/metrics.json')->{json};
+
+is($json->{models}[0]{name}, 'de"mo', 'JSON: model');
+is($json->{models}[0]{prompt_tokens} >= 2 * $usage->{prompt_tokens}, 1,
+   'JSON: prompt tokens');
+is(scalar @{ $json->{workers} }, 2, 'JSON: workers');
+
+is($t->post('/metrics', {})->{status}, 405, 'GET only');
+
+$t->stop;
+
+done_testing();
