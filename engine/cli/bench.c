@@ -54,8 +54,10 @@ llm_bench_read(void *arg)
 }
 
 
-/* all slices once, this thread's too; a thread that cannot be had is left
- * out of the count and its slice is read here */
+/*
+ * All slices once, in seconds: the first by this thread, and those that no
+ * thread could be had for.
+ */
 
 static double
 llm_bench_pass(llm_bench_reader_t *r, uint32_t n)

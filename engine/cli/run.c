@@ -28,7 +28,11 @@ llm_cli_n_vocab(const char *file, uint32_t *n_vocab, llm_err_t *err)
     }
 
     rc = llm_model_check(g, &hp, err);
-    *n_vocab = hp.n_vocab;
+
+    if (rc == LLM_OK) {
+        *n_vocab = hp.n_vocab;
+    }
+
     llm_gguf_close(g);
 
     return rc;
