@@ -48,10 +48,24 @@ struct llm_client_s {
 };
 
 
+static void
+llm_client_wake(llm_client_t *c)
+{
+    ssize_t   n;
+    uint64_t  one = 1;
+
+    if (atomic_exchange(&c->zone->engine_armed, 0)) {
+        do {
+            n = write(c->engine_fd, &one, sizeof(one));
+        } while (n == -1 && errno == EINTR);
+    }
+}
+
+
 llm_client_t *
 llm_client_attach(const llm_client_conf_t *conf)
 {
-    uint32_t            generation;
+    uint32_t            generation, suspect;
     llm_zone_t         *z;
     llm_client_t       *c;
     llm_zone_worker_t  *w;
@@ -79,28 +93,17 @@ llm_client_attach(const llm_client_conf_t *conf)
     llm_ring_producer(&c->down, llm_zone_at(z, w->down));
     llm_ring_consumer(&c->up, llm_zone_at(z, w->up));
 
-    if (atomic_exchange(&w->intent, 0)) {
-        atomic_store(&z->suspect, 1);
-    }
+    suspect = atomic_exchange(&w->intent, 0);
 
     atomic_store(&w->pid, (uint32_t) getpid());
     atomic_store(&w->generation, generation);
 
-    return c;
-}
-
-
-static void
-llm_client_wake(llm_client_t *c)
-{
-    ssize_t   n;
-    uint64_t  one = 1;
-
-    if (atomic_exchange(&c->zone->engine_armed, 0)) {
-        do {
-            n = write(c->engine_fd, &one, sizeof(one));
-        } while (n == -1 && errno == EINTR);
+    if (suspect) {
+        atomic_store(&z->suspect, 1);
+        llm_client_wake(c);
     }
+
+    return c;
 }
 
 

@@ -11,7 +11,7 @@
  * request takes effect between steps.
  */
 #define LLM_STEP_ALONE_US   160000
-#define LLM_STEP_SHARED_US  90000
+#define LLM_STEP_SHARED_US  70000
 
 /* beside streams no step does more than this share of a prompt */
 #define LLM_STEP_SHARE      24
