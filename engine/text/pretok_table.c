@@ -121,9 +121,14 @@ static const llm_pretok_row_t  llm_pretok_rows[] = {
       { { SHORT "|" PREFIX "[\\p{L}\\p{M}]+|\\p{N}"
           "| ?[^" S LN "\\p{M}]+[" NL "]*|" LINES "|" BLANKS, 0 } } },
 
+    /*
+     * Behind a blank that a match has ended with there is no newline in the
+     * run any more: the look-behind spares long runs the search for one.
+     */
     { "jais-2", 0,
       { { SHORT "|" PREFIX "\\p{L}+|\\p{N}{1,3}| ?[^" S LN "]+[" NL "]*|"
-          LINES "|" SPACE "{512}(?![^" S "])|" SPACE "{256}(?![^" S "])|"
+          "(?<![\\t\\x0b\\f\\x{85}\\p{Z}])" LINES "|"
+          SPACE "{512}(?![^" S "])|" SPACE "{256}(?![^" S "])|"
           SPACE "{128}(?![^" S "])|" SPACE "{64}(?![^" S "])|"
           SPACE "{32}(?![^" S "])|" SPACE "{16}(?![^" S "])|"
           SPACE "{8}(?![^" S "])|" SPACE "{4}(?![^" S "])|"

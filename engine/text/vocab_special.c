@@ -18,9 +18,9 @@ typedef struct {
 
 
 /*
- * Names that end an answer.  One that is strange counts whatever its type,
- * since files do get types wrong; "</s>" is struck-out text in HTML, so it
- * counts as a control token only.
+ * Names that end an answer.  One that is strange is a control token whatever
+ * the file says, since files do get types wrong; "</s>" is struck-out text in
+ * HTML, so it is one only where the file has it as an added token.
  */
 
 static const llm_eog_name_t  llm_eog_names[] = {
@@ -223,13 +223,12 @@ llm_eog_load(llm_vocab_t *v, const llm_gguf_t *g, llm_err_t *err)
             continue;
         }
 
-        if (v->type[id] == LLM_TOKEN_NORMAL && llm_eog_names[i].strange) {
-            v->type[id] = LLM_TOKEN_CONTROL;
+        if (v->type[id] == LLM_TOKEN_NORMAL && !llm_eog_names[i].strange) {
+            continue;
         }
 
-        if (v->type[id] == LLM_TOKEN_CONTROL || llm_eog_names[i].strange) {
-            v->flags[id] |= LLM_TOKEN_EOG;
-        }
+        v->type[id] = LLM_TOKEN_CONTROL;
+        v->flags[id] |= LLM_TOKEN_EOG;
     }
 
     llm_eog_except(v);
@@ -303,6 +302,7 @@ llm_special_strip(llm_vocab_t *v, const llm_gguf_t *g, llm_err_t *err)
     {
         for (i = 0; i < v->n; i++) {
             if (v->type[i] == LLM_TOKEN_CONTROL
+                || v->type[i] == LLM_TOKEN_UNKNOWN
                 || v->type[i] == LLM_TOKEN_USER_DEFINED)
             {
                 v->flags[i] |= LLM_TOKEN_RSTRIP;

@@ -454,6 +454,12 @@ test_special(void)
     ok(llm_vocab_is_eog(v, BPE_SIZE), "</s> as a control token");
     llm_vocab_free(v);
 
+    c.token_type = LLM_TOKEN_USER_DEFINED;
+    v = tiny_load(tiny_bpe, &c, &err);
+    ok(llm_vocab_is_eog(v, BPE_SIZE), "</s> as a user-defined token");
+    gives(v, "</s>", "60 47 115 62", "which plain text does not become");
+    llm_vocab_free(v);
+
     c.token = "<|eot_id|>";
     c.token_type = LLM_TOKEN_NORMAL;
     v = tiny_load(tiny_bpe, &c, &err);
