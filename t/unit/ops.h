@@ -15,10 +15,10 @@
 #define OPS_MAX_SEQS   8
 #define OPS_MAX_PAGES  256
 
-static const char  *ops_isas[] = { "avx2", "avx512", "amx" };
+static const char  *const ops_isas[] __attribute__((unused)) = { "avx2", "avx512", "amx" };
 
 
-static uint64_t
+static inline uint64_t
 ops_random(uint64_t *state)
 {
     uint64_t  z;
@@ -33,7 +33,7 @@ ops_random(uint64_t *state)
 
 /* about normal: mean 0, deviation 1 */
 
-static float
+static inline float
 ops_normal(uint64_t *state)
 {
     int    i;
@@ -47,7 +47,7 @@ ops_normal(uint64_t *state)
 }
 
 
-static void
+static inline void
 ops_fill(float *x, size_t n, uint64_t seed)
 {
     size_t  i;
@@ -58,7 +58,7 @@ ops_fill(float *x, size_t n, uint64_t seed)
 }
 
 
-static void *
+static inline void *
 ops_alloc(size_t size)
 {
     void  *p;
@@ -75,7 +75,7 @@ ops_alloc(size_t size)
 
 /* NULL where the CPU lacks the instruction set */
 
-static llm_dev_t *
+static inline llm_dev_t *
 ops_open(const llm_ops_t *ops, const char *isa, uint32_t threads)
 {
     llm_dev_t       *dev;
@@ -95,7 +95,7 @@ ops_open(const llm_ops_t *ops, const char *isa, uint32_t threads)
 
 /* rows of src in a buffer of the device */
 
-static llm_act_t *
+static inline llm_act_t *
 ops_act(llm_dev_t *dev, const float *src, uint32_t rows, uint32_t cols)
 {
     llm_act_t  *a;
@@ -112,7 +112,7 @@ ops_act(llm_dev_t *dev, const float *src, uint32_t rows, uint32_t cols)
 
 /* a step of n rows that no attention looks at; all of them want logits */
 
-static void
+static inline void
 ops_begin_rows(llm_dev_t *dev, llm_batch_t *b, uint32_t n)
 {
     uint32_t         i;
@@ -141,7 +141,7 @@ ops_begin_rows(llm_dev_t *dev, llm_batch_t *b, uint32_t n)
 
 /* the buffer's rows, after end() */
 
-static void
+static inline void
 ops_read(llm_dev_t *dev, const llm_act_t *a, float *dst, uint32_t rows,
     uint32_t cols)
 {
