@@ -38,8 +38,9 @@
     digits "| ?[^" S LN "]+[" newlines "]*|" LINES "|" BLANKS
 
 /* UPPER and LOWER without Han */
-#define NO_HAN_UPPER  "[^\\p{sc:Han}\\p{Ll}\\p{C}\\p{N}\\p{P}\\p{S}\\p{Z}]"
-#define NO_HAN_LOWER  "[^\\p{sc:Han}\\p{Lu}\\p{Lt}\\p{C}\\p{N}\\p{P}\\p{S}\\p{Z}]"
+#define NO_LETTER     "\\p{C}\\p{N}\\p{P}\\p{S}\\p{Z}"
+#define NO_HAN_UPPER  "[^\\p{sc:Han}\\p{Ll}" NO_LETTER "]"
+#define NO_HAN_LOWER  "[^\\p{sc:Han}\\p{Lu}\\p{Lt}" NO_LETTER "]"
 
 #define HAN_KANA "\\x{4e00}-\\x{9fa5}\\x{3040}-\\x{309f}\\x{30a0}-\\x{30ff}"
 #define EAST     "\\x{800}-\\x{9fa5}\\x{ac00}-\\x{d7ff}"
