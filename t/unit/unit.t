@@ -41,7 +41,7 @@ sub run {
         exec $program or exit 127;
     }
 
-    my ($planned, @tail);
+    my ($planned, $failed, @tail);
 
     while (my $line = <$out>) {
         chomp $line;
@@ -50,7 +50,8 @@ sub run {
             SKIP: { skip $1, 1; }
 
         } elsif ($line =~ /^(not )?ok \d+(?: - (.*))?$/) {
-            ok(!$1, $2);
+            $failed = $1;
+            ok(!$1, '- ' . ($2 // 'unnamed'));
 
         } elsif ($line =~ /^1\.\.(\d+)(?:\s*# skip (.*))?/i) {
             $planned = $1;
@@ -59,7 +60,7 @@ sub run {
         } else {
             push @tail, $line;
             shift @tail if @tail > 60;
-            diag($line) if $line =~ /^# /;
+            $failed ? diag($line) : note($line);
         }
     }
 
@@ -68,8 +69,9 @@ sub run {
     my $status = $?;
     my $count = Test::More->builder->current_test;
 
-    ok($status == 0 && defined $planned && $planned == $count,
-       'ran to its end')
+    ok(defined $planned && $planned == $count, 'ran to its end')
         or diag("wait status $status, ", $planned // 'no', " tests planned, ",
                 "$count run\n", join "\n", @tail);
+    ok($status == 0 || !Test::More->builder->is_passing, 'exit status')
+        or diag("wait status $status\n", join "\n", @tail);
 }
