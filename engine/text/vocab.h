@@ -72,9 +72,10 @@ const char *llm_vocab_warning(const llm_vocab_t *v);
 
 /*
  * Appends the ids of text to *out.  Text that is not UTF-8 is tokenised as
- * bytes, nothing is lost where the vocabulary has all bytes.  trusted is read with LLM_TOKENIZE_TRUSTED only.
- * Time is linear in len (a merge queue inside one pre-token).  LLM_ERROR
- * and *err when memory ends or more than max_ids would come (0: no limit).
+ * bytes, nothing is lost where the vocabulary has all bytes.  trusted is read
+ * with LLM_TOKENIZE_TRUSTED only.  Time is linear in len (a merge queue inside
+ * one pre-token).  LLM_ERROR and *err when memory ends or more than max_ids
+ * would come (0: no limit).
  */
 int llm_vocab_tokenize(const llm_vocab_t *v, const char *text, size_t len,
     const llm_span_t *trusted, size_t n_trusted, int flags, size_t max_ids,
