@@ -32,12 +32,19 @@
 
 
 void
+llm_avx512_gemm_quant(const llm_cpu_gemm_t *g)
+{
+    quant_gemm(g);
+}
+
+
+void
 llm_cpu_kernels_avx512(llm_cpu_kernels_t *k)
 {
     k->name = "AVX-512 VNNI";
     k->bf16 = 0;
     k->stage_q8 = quant_stage_q8;
-    k->gemm_quant = quant_gemm;
+    k->gemm_quant = llm_avx512_gemm_quant;
     k->gemm_float = simd_gemm_float;
     k->gemm_bf16 = simd_gemm_float;
     k->norm = simd_norm;

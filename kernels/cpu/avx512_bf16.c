@@ -38,9 +38,11 @@ bf16_tile(const llm_cpu_gemm_t *g, const uint8_t *const *panel, uint32_t row,
     /* from the high parts of x to the low ones */
     low = (size_t) (g->x->b_low - g->x->b);
 
+    simd_unroll
     for (m = 0; m < mm; m++) {
         p[m] = g->x->b + (row + m) * g->x->stride;
 
+        simd_unroll
         for (v = 0; v < BF16_NV; v++) {
             acc[m][v] = _mm512_setzero_ps();
         }
@@ -48,14 +50,17 @@ bf16_tile(const llm_cpu_gemm_t *g, const uint8_t *const *panel, uint32_t row,
 
     for (k = 0; k < g->w->n_in; k += 2) {
 
+        simd_unroll
         for (v = 0; v < BF16_NV; v++) {
             w[v] = _mm512_load_si512(panel[v] + k * LLM_PANEL * 2);
         }
 
+        simd_unroll
         for (m = 0; m < mm; m++) {
             memcpy(&pair, p[m] + k, 4);
             x = _mm512_set1_epi32(pair);
 
+            simd_unroll
             for (v = 0; v < BF16_NV; v++) {
                 acc[m][v] = _mm512_dpbf16_ps(acc[m][v], (__m512bh) w[v],
                                              (__m512bh) x);
@@ -68,6 +73,7 @@ bf16_tile(const llm_cpu_gemm_t *g, const uint8_t *const *panel, uint32_t row,
             memcpy(&pair, p[m] + low + k, 4);
             x = _mm512_set1_epi32(pair);
 
+            simd_unroll
             for (v = 0; v < BF16_NV; v++) {
                 acc[m][v] = _mm512_dpbf16_ps(acc[m][v], (__m512bh) w[v],
                                              (__m512bh) x);
@@ -75,7 +81,9 @@ bf16_tile(const llm_cpu_gemm_t *g, const uint8_t *const *panel, uint32_t row,
         }
     }
 
+    simd_unroll
     for (m = 0; m < mm; m++) {
+        simd_unroll
         for (v = 0; v < BF16_NV; v++) {
             gemm_store(g, row + m, out + v * LLM_PANEL, acc[m][v]);
         }
@@ -116,6 +124,7 @@ bf16_gemm(const llm_cpu_gemm_t *g)
 
     for (panel = g->panel; panel <= last; panel += BF16_NV) {
 
+        simd_unroll
         for (i = 0; i < BF16_NV; i++) {
             p[i] = g->w->data + llm_min(panel + i, last) * g->w->panel_size;
         }

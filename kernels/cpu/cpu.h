@@ -124,12 +124,22 @@ typedef struct {
     const float         *x;             /* [rows][n_in], the activations */
     int8_t              *q;
     int8_t              *q_low;
-    float               *d;             /* [rows][n_blocks] */
-    float               *sum;           /* [rows][n_blocks] d * sum(q) */
+    /* of blocks, 16 rows beside each other: see llm_stage_at() */
+    float               *d;
+    float               *sum;           /* d * sum(q) */
     int32_t             *zero[LLM_ZERO_N];
     uint16_t            *b;             /* bfloat16 */
     uint16_t            *b_low;         /* what is left of x, in bfloat16 */
 } llm_cpu_stage_t;
+
+
+/* where a row's numbers begin in [rows / 16][n][16]; blocks are 16 apart */
+static inline size_t
+llm_stage_at(uint32_t row, size_t n)
+{
+    return (row / 16 * n) * 16 + row % 16;
+}
+
 
 /* a piece of a product: some rows of x by some panels */
 typedef struct {
@@ -276,6 +286,8 @@ void llm_cpu_kernels_avx2(llm_cpu_kernels_t *k);
 void llm_cpu_kernels_avx512(llm_cpu_kernels_t *k);
 void llm_cpu_kernels_avx512_bf16(llm_cpu_kernels_t *k);
 void llm_cpu_kernels_amx(llm_cpu_kernels_t *k);
+/* AVX-512's products, which AMX leaves the few rows to */
+void llm_avx512_gemm_quant(const llm_cpu_gemm_t *g);
 #endif
 
 #endif /* LLM_CPU_H */

@@ -1,6 +1,6 @@
 /*
- * Which kernels this CPU runs: CPUID, and what the kernel saves for us
- * (XCR0).
+ * Which kernels this CPU runs: CPUID, what the kernel saves for us (XCR0),
+ * and Linux' permission for AMX tiles.
  */
 
 #define _GNU_SOURCE
@@ -10,6 +10,18 @@
 #if defined(__x86_64__)
 
 #include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* arch_prctl(2): dynamic features; 18 is the tiles' data */
+#define LLM_ARCH_REQ_XCOMP_PERM  0x1023
+#define LLM_XFEATURE_TILEDATA    18
+
+/* CPUID 7, EDX: AMX-BF16, AMX-TILE, AMX-INT8 */
+#define LLM_BIT_AMX      (1u << 22 | 1u << 24 | 1u << 25)
+
+/* CPUID 7.1, EAX */
+#define LLM_BIT_BF16     (1u << 5)
 
 #define LLM_XCR0_AVX     0x6
 #define LLM_XCR0_AVX512  0xe6
@@ -20,6 +32,7 @@ typedef struct {
     int  avx2;
     int  avx512;
     int  bf16;
+    int  amx;
 } llm_cpu_isa_t;
 
 
@@ -31,6 +44,14 @@ llm_isa_xcr0(void)
     __asm__ volatile ("xgetbv" : "=a" (lo), "=d" (hi) : "c" (0));
 
     return (uint64_t) hi << 32 | lo;
+}
+
+
+static int
+llm_isa_tiles_allowed(void)
+{
+    return syscall(SYS_arch_prctl, LLM_ARCH_REQ_XCOMP_PERM,
+                   LLM_XFEATURE_TILEDATA) == 0;
 }
 
 
@@ -73,7 +94,11 @@ llm_isa_detect(llm_cpu_isa_t *isa)
         return;
     }
 
-    isa->bf16 = llm_isa_all(a71, bit_AVX512BF16);
+    isa->bf16 = llm_isa_all(a71, LLM_BIT_BF16);
+
+    isa->amx = isa->bf16
+               && llm_isa_all(d7, LLM_BIT_AMX)
+               && llm_isa_all(xcr0, LLM_XCR0_AMX);
 }
 
 
@@ -95,8 +120,16 @@ llm_cpu_select(const char *name, llm_cpu_kernels_t *k, llm_err_t *err)
     } else if (strcmp(name, "avx512") == 0) {
         want = 2;
 
+    } else if (strcmp(name, "amx") == 0) {
+        want = 3;
+
     } else {
         return llm_fail(err, "cpu: unknown instruction set \"%s\"", name);
+    }
+
+    if (want == 3 && isa.amx && llm_isa_tiles_allowed()) {
+        llm_cpu_kernels_amx(k);
+        return LLM_OK;
     }
 
     if (want >= 2 && isa.avx512 && (name == NULL || want == 2)) {

@@ -44,6 +44,7 @@ quant_stage_q8(const llm_cpu_stage_t *s, uint32_t row, int what)
 
         top = _mm256_setzero_ps();
 
+        simd_unroll
         for (i = 0; i < 4; i++) {
             x[i] = _mm256_loadu_ps(p + block * LLM_BLOCK + i * 8);
             top = _mm256_max_ps(top, vf_abs(x[i]));
@@ -54,10 +55,12 @@ quant_stage_q8(const llm_cpu_stage_t *s, uint32_t row, int what)
         id = max > 0 ? steps / max : 0;
         scale = _mm256_set1_ps(id);
 
+        simd_unroll
         for (i = 0; i < 4; i++) {
             v[i] = _mm256_cvtps_epi32(_mm256_mul_ps(x[i], scale));
         }
 
+        simd_unroll
         for (i = 0; i < 2; i++) {
             sum[i] = (int) vf_hsum(_mm256_cvtepi32_ps(
                                _mm256_add_epi32(v[2 * i], v[2 * i + 1])));
@@ -66,6 +69,7 @@ quant_stage_q8(const llm_cpu_stage_t *s, uint32_t row, int what)
         to = row * s->stride + block * LLM_BLOCK;
 
         if (s->fine) {
+            simd_unroll
             for (i = 0; i < 4; i++) {
                 high[i] = _mm256_srai_epi32(_mm256_add_epi32(v[i],
                                                  _mm256_set1_epi32(64)), 7);
@@ -79,7 +83,7 @@ quant_stage_q8(const llm_cpu_stage_t *s, uint32_t row, int what)
             quant_store_bytes(s->q + to, v);
         }
 
-        at = (size_t) row * s->n_blocks + block;
+        at = llm_stage_at(row, s->n_blocks) + (size_t) block * 16;
 
         s->d[at] = d;
         s->sum[at] = d * (float) (sum[0] + sum[1]);
@@ -93,8 +97,9 @@ quant_stage_q8(const llm_cpu_stage_t *s, uint32_t row, int what)
         }
 
         if (what & LLM_STAGE_ZERO << LLM_ZERO_32) {
-            s->zero[LLM_ZERO_32][2 * at] = -32 * sum[0];
-            s->zero[LLM_ZERO_32][2 * at + 1] = -32 * sum[1];
+            at = llm_stage_at(row, s->n_blocks * 2) + (size_t) block * 32;
+            s->zero[LLM_ZERO_32][at] = -32 * sum[0];
+            s->zero[LLM_ZERO_32][at + 16] = -32 * sum[1];
         }
     }
 }
@@ -222,16 +227,17 @@ quant_tile(const llm_cpu_gemm_t *g, uint32_t type, int plain,
 {
     int                     i, m, zero, plane;
     size_t                  at, nb, low;
+    size_t                  first[QUANT_MM], start[QUANT_MM];
     int32_t                 x4;
     __m256                  acc[QUANT_MM], d[2], min, f;
     __m256i                 a[QUANT_MM], s[QUANT_MM], w, v, ones;
-    uint32_t                b, part;
+    size_t                  b, part;
     const float            *fd;
     const int8_t           *q[QUANT_MM];
     const uint8_t          *c;
     const llm_cpu_stage_t  *x;
 
-    const uint32_t          halves = type == LLM_TYPE_Q6_K ? 2 : 1;
+    const size_t            halves = type == LLM_TYPE_Q6_K ? 2 : 1;
     const int               groups = type == LLM_TYPE_Q6_K ? 4 : 8;
     /* groups that 16 bits can hold */
     const int               narrow = quant_bits(type) == 8 ? 1
@@ -248,8 +254,11 @@ quant_tile(const llm_cpu_gemm_t *g, uint32_t type, int plain,
     /* from the high parts of x to the low ones */
     low = fine ? (size_t) (x->q_low - x->q) : 0;
 
+    simd_unroll
     for (m = 0; m < mm; m++) {
         q[m] = x->q + (row + m) * x->stride;
+        first[m] = llm_stage_at(row + (uint32_t) m, nb);
+        start[m] = llm_stage_at(row + (uint32_t) m, nb * halves);
         acc[m] = _mm256_setzero_ps();
     }
 
@@ -258,6 +267,7 @@ quant_tile(const llm_cpu_gemm_t *g, uint32_t type, int plain,
         if (plain) {
             c = codes + b * 512;
 
+            simd_unroll
             for (part = 0; part < halves; part++) {
                 d[part] = _mm256_load_ps(fd + (b * halves + part) * 16
                                          + lane);
@@ -274,23 +284,27 @@ quant_tile(const llm_cpu_gemm_t *g, uint32_t type, int plain,
 
         c += lane * 4;
 
+        simd_unroll
         for (part = 0; part < halves; part++) {
 
+            simd_unroll
             for (m = 0; m < mm; m++) {
-                at = ((row + m) * nb + b) * halves + part;
+                at = start[m] + (b * halves + part) * 16;
                 a[m] = zero >= 0 && !fine
                        ? _mm256_set1_epi32(x->zero[zero][at])
                        : _mm256_setzero_si256();
                 s[m] = _mm256_setzero_si256();
             }
 
+            simd_unroll
             for (plane = 0; plane <= fine; plane++) {
 
-#pragma GCC unroll 8
+                simd_unroll
                 for (i = 0; i < groups; i++) {
                     w = quant_group(plain ? (uint32_t) LLM_TYPE_Q8_0 : type,
                                     c, (int) part * groups + i);
 
+                    simd_unroll
                     for (m = 0; m < mm; m++) {
                         memcpy(&x4, q[m] + (plane ? low : 0) + b * LLM_BLOCK
                                     + ((int) part * groups + i) * 4, 4);
@@ -306,8 +320,9 @@ quant_tile(const llm_cpu_gemm_t *g, uint32_t type, int plain,
                 }
 
                 if (fine && plane == 0) {
+                    simd_unroll
                     for (m = 0; m < mm; m++) {
-                        at = ((row + m) * nb + b) * halves + part;
+                        at = start[m] + (b * halves + part) * 16;
                         a[m] = _mm256_slli_epi32(a[m], 7);
 
                         if (zero >= 0) {
@@ -318,21 +333,24 @@ quant_tile(const llm_cpu_gemm_t *g, uint32_t type, int plain,
                 }
             }
 
+            simd_unroll
             for (m = 0; m < mm; m++) {
-                f = _mm256_set1_ps(x->d[(row + m) * nb + b]);
+                f = _mm256_set1_ps(x->d[first[m] + (size_t) b * 16]);
                 acc[m] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(a[m]),
                                          _mm256_mul_ps(d[part], f), acc[m]);
             }
         }
 
         if (quant_has_min(type)) {
+            simd_unroll
             for (m = 0; m < mm; m++) {
-                f = _mm256_set1_ps(x->sum[(row + m) * nb + b]);
+                f = _mm256_set1_ps(x->sum[first[m] + (size_t) b * 16]);
                 acc[m] = _mm256_fmadd_ps(min, f, acc[m]);
             }
         }
     }
 
+    simd_unroll
     for (m = 0; m < mm; m++) {
         gemm_store(g, row + m, out, acc[m]);
     }
@@ -372,7 +390,7 @@ quant_unpack(const llm_weight_t *w, uint32_t type, const uint8_t *codes,
                 _mm256_store_ps(fd + (n * 2 + b) * 16 + lane, m);
             }
 
-#pragma GCC unroll 8
+            simd_unroll
             for (i = 0; i < 8; i++) {
                 _mm256_store_si256((__m256i *) (scratch + b * 512 + i * 64
                                                 + lane * 4),

@@ -71,7 +71,7 @@ quant_stage_q8(const llm_cpu_stage_t *s, uint32_t row, int what)
             quant_store_bytes(s->q + to, q0, q1);
         }
 
-        i = (size_t) row * s->n_blocks + b;
+        i = llm_stage_at(row, s->n_blocks) + (size_t) b * 16;
 
         s->d[i] = d;
         s->sum[i] = d * (float) (sum0 + sum1);
@@ -84,13 +84,14 @@ quant_stage_q8(const llm_cpu_stage_t *s, uint32_t row, int what)
             s->zero[LLM_ZERO_16][i] = -16 * (sum0 + sum1);
         }
 
-        if (what & LLM_STAGE_ZERO << LLM_ZERO_32) {
-            s->zero[LLM_ZERO_32][2 * i] = -32 * sum0;
-            s->zero[LLM_ZERO_32][2 * i + 1] = -32 * sum1;
-        }
-
         if (what & LLM_STAGE_ZERO << LLM_ZERO_128) {
             s->zero[LLM_ZERO_128][i] = -128 * (sum0 + sum1);
+        }
+
+        if (what & LLM_STAGE_ZERO << LLM_ZERO_32) {
+            i = llm_stage_at(row, s->n_blocks * 2) + (size_t) b * 32;
+            s->zero[LLM_ZERO_32][i] = -32 * sum0;
+            s->zero[LLM_ZERO_32][i + 16] = -32 * sum1;
         }
     }
 }
@@ -116,6 +117,7 @@ quant_half(__m512i a, const __m512i *w, const int8_t *q)
 {
     int  i;
 
+    simd_unroll
     for (i = 0; i < 4; i++) {
         a = _mm512_dpbusd_epi32(a, w[i], quant_x(q + i * 4));
     }
@@ -132,7 +134,7 @@ quant_scale_add(__m512i dot, __m512 d, float x, __m512 acc)
 }
 
 
-/* what the dot products of block `at` (row and block) start from */
+/* what the dot products at this place of zero[] start from */
 
 simd_inline __m512i
 quant_start(const llm_cpu_stage_t *x, uint32_t type, size_t at)
@@ -150,7 +152,8 @@ quant_few_tile(const llm_cpu_gemm_t *g, uint32_t type, uint32_t panel,
     uint32_t row, const int mm, const int fine)
 {
     int                     m;
-    size_t                  at, nb, low;
+    size_t                  at, half, nb, low;
+    size_t                  first[QUANT_FEW_MM], first2[QUANT_FEW_MM];
     __m512                  acc[QUANT_FEW_MM], d[2], min;
     __m512i                 w[8], a0, a1;
     uint32_t                b;
@@ -169,8 +172,11 @@ quant_few_tile(const llm_cpu_gemm_t *g, uint32_t type, uint32_t panel,
     /* from the high parts of x to the low ones */
     low = fine ? (size_t) (x->q_low - x->q) : 0;
 
+    simd_unroll
     for (m = 0; m < mm; m++) {
         q[m] = x->q + (row + m) * x->stride;
+        first[m] = llm_stage_at(row + (uint32_t) m, nb);
+        first2[m] = llm_stage_at(row + (uint32_t) m, nb * 2);
         acc[m] = _mm512_setzero_ps();
     }
 
@@ -179,8 +185,9 @@ quant_few_tile(const llm_cpu_gemm_t *g, uint32_t type, uint32_t panel,
         quant_codes(type, codes + b * quant_code_size(type), w);
         quant_scales(type, scales, b, d, &min);
 
+        simd_unroll
         for (m = 0; m < mm; m++) {
-            at = (row + m) * nb + b;
+            at = first[m] + (size_t) b * 16;
             p = q[m] + b * LLM_BLOCK;
 
             a0 = _mm512_setzero_si512();
@@ -193,8 +200,9 @@ quant_few_tile(const llm_cpu_gemm_t *g, uint32_t type, uint32_t panel,
             }
 
             if (halves) {
-                a0 = _mm512_add_epi32(a0, quant_start(x, type, 2 * at));
-                a1 = _mm512_add_epi32(a1, quant_start(x, type, 2 * at + 1));
+                half = first2[m] + (size_t) b * 32;
+                a0 = _mm512_add_epi32(a0, quant_start(x, type, half));
+                a1 = _mm512_add_epi32(a1, quant_start(x, type, half + 16));
 
             } else {
                 a0 = _mm512_add_epi32(a0, quant_start(x, type, at));
@@ -219,6 +227,7 @@ quant_few_tile(const llm_cpu_gemm_t *g, uint32_t type, uint32_t panel,
         }
     }
 
+    simd_unroll
     for (m = 0; m < mm; m++) {
         gemm_store(g, row + m, panel * LLM_PANEL, acc[m]);
     }
@@ -321,6 +330,7 @@ quant_unpack(const llm_weight_t *w, uint32_t type, uint32_t panel,
         if (type != LLM_TYPE_Q8_0) {
             quant_codes(type, codes + b * quant_code_size(type), v);
 
+            simd_unroll
             for (i = 0; i < 8; i++) {
                 _mm512_store_si512(scratch + b * 512 + i * 64, v[i]);
             }
@@ -341,10 +351,12 @@ quant_pair(__m512i (*a)[2], const uint8_t *c0, const uint8_t *c1,
     int      i, m;
     __m512i  w0, w1, v;
 
+    simd_unroll
     for (i = 0; i < groups; i++) {
         w0 = _mm512_load_si512(c0 + i * 64);
         w1 = _mm512_load_si512(c1 + i * 64);
 
+        simd_unroll
         for (m = 0; m < mm; m++) {
             v = quant_x(q[m] + offset + i * 4);
             a[m][0] = _mm512_dpbusd_epi32(a[m][0], w0, v);
@@ -362,7 +374,8 @@ quant_many_tile(const llm_cpu_gemm_t *g, uint32_t type,
     const int fine)
 {
     int                     m;
-    size_t                  at, nb, end, code, low;
+    size_t                  at, end, code, low;
+    size_t                  first[QUANT_MANY_MM], start[QUANT_MANY_MM];
     __m512                  acc[QUANT_MANY_MM][2], d0, d1, f;
     __m512i                 a[QUANT_MANY_MM][2], v;
     const int8_t           *q[QUANT_MANY_MM];
@@ -373,24 +386,26 @@ quant_many_tile(const llm_cpu_gemm_t *g, uint32_t type,
     const size_t            groups = 8 / halves;
 
     x = g->x;
-    nb = x->n_blocks;
+    end = x->n_blocks * halves;
     low = fine ? (size_t) (x->q_low - x->q) : 0;
 
+    simd_unroll
     for (m = 0; m < mm; m++) {
         q[m] = x->q + (row + m) * x->stride;
+        first[m] = llm_stage_at(row + (uint32_t) m, x->n_blocks);
+        start[m] = llm_stage_at(row + (uint32_t) m, end);
         acc[m][0] = _mm512_setzero_ps();
         acc[m][1] = _mm512_setzero_ps();
     }
-
-    end = nb * halves;
 
     for (at = 0; at < end; at++) {
 
         code = at * groups * 64;
 
+        simd_unroll
         for (m = 0; m < mm; m++) {
             v = fine ? _mm512_setzero_si512()
-                     : quant_start(x, type, (row + m) * end + at);
+                     : quant_start(x, type, start[m] + at * 16);
             a[m][0] = a[m][1] = v;
         }
 
@@ -398,8 +413,9 @@ quant_many_tile(const llm_cpu_gemm_t *g, uint32_t type,
                    at * groups * 4, mm, (int) groups);
 
         if (fine) {
+            simd_unroll
             for (m = 0; m < mm; m++) {
-                v = quant_start(x, type, (row + m) * end + at);
+                v = quant_start(x, type, start[m] + at * 16);
                 a[m][0] = _mm512_add_epi32(_mm512_slli_epi32(a[m][0], 7), v);
                 a[m][1] = _mm512_add_epi32(_mm512_slli_epi32(a[m][1], 7), v);
             }
@@ -411,8 +427,9 @@ quant_many_tile(const llm_cpu_gemm_t *g, uint32_t type,
         d0 = _mm512_load_ps(p[0].d + at * 16);
         d1 = _mm512_load_ps(p[1].d + at * 16);
 
+        simd_unroll
         for (m = 0; m < mm; m++) {
-            f = _mm512_set1_ps(x->d[(row + m) * nb + at / halves]);
+            f = _mm512_set1_ps(x->d[first[m] + at / halves * 16]);
             acc[m][0] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(a[m][0]),
                                         _mm512_mul_ps(d0, f), acc[m][0]);
             acc[m][1] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(a[m][1]),
@@ -423,14 +440,16 @@ quant_many_tile(const llm_cpu_gemm_t *g, uint32_t type,
             d0 = _mm512_load_ps(p[0].m + at * 16);
             d1 = _mm512_load_ps(p[1].m + at * 16);
 
+            simd_unroll
             for (m = 0; m < mm; m++) {
-                f = _mm512_set1_ps(x->sum[(row + m) * nb + at]);
+                f = _mm512_set1_ps(x->sum[first[m] + at * 16]);
                 acc[m][0] = _mm512_fmadd_ps(d0, f, acc[m][0]);
                 acc[m][1] = _mm512_fmadd_ps(d1, f, acc[m][1]);
             }
         }
     }
 
+    simd_unroll
     for (m = 0; m < mm; m++) {
         gemm_store(g, row + m, panel * LLM_PANEL, acc[m][0]);
         gemm_store(g, row + m, (panel + 1) * LLM_PANEL, acc[m][1]);

@@ -12,6 +12,7 @@ quant_codes(uint32_t type, const uint8_t *c, __m512i w[8])
     __m512i  v, h, low, bits;
 
     if (quant_bits(type) == 8) {
+        simd_unroll
         for (i = 0; i < 8; i++) {
             w[i] = _mm512_load_si512(c + i * 64);
         }
@@ -21,6 +22,7 @@ quant_codes(uint32_t type, const uint8_t *c, __m512i w[8])
 
     low = _mm512_set1_epi8(15);
 
+    simd_unroll
     for (i = 0; i < 4; i++) {
         v = _mm512_load_si512(c + i * 64);
         w[2 * i] = _mm512_and_si512(v, low);
@@ -33,6 +35,7 @@ quant_codes(uint32_t type, const uint8_t *c, __m512i w[8])
 
     bits = _mm512_set1_epi8(quant_bits(type) == 5 ? 0x10 : 0x30);
 
+    simd_unroll
     for (i = 0; i < 8; i++) {
         if (quant_bits(type) == 5) {
             h = _mm512_load_si512(c + 256);

@@ -13,6 +13,9 @@ typedef __m512i  vi_t;
 
 #define simd_inline  static inline __attribute__((always_inline))
 
+/* before a loop whose count is constant: its arrays become registers */
+#define simd_unroll  _Pragma("GCC unroll 16")
+
 
 simd_inline vf_t vf_zero(void) { return _mm512_setzero_ps(); }
 simd_inline vf_t vf_set1(float x) { return _mm512_set1_ps(x); }

@@ -38,23 +38,28 @@ attn_scores(const llm_cpu_attn_t *a, const attn_block_t *b, uint32_t m0,
 
     dk = a->kv->opts.head_dim_k;
 
+    simd_unroll
     for (v = 0; v < nv; v++) {
         p[v] = b->page[(v0 + v) * VL / LLM_KV_PAGE]
                + (v0 + v) * VL % LLM_KV_PAGE;
     }
 
+    simd_unroll
     for (m = 0; m < mm; m++) {
         x[m] = a->q[m0 + m];
 
+        simd_unroll
         for (v = 0; v < nv; v++) {
             acc[m][v] = vf_zero();
         }
     }
 
     for (d = 0; d < dk; d++) {
+        simd_unroll
         for (v = 0; v < nv; v++) {
             k = vf_load_f16(p[v] + (size_t) d * LLM_KV_PAGE);
 
+            simd_unroll
             for (m = 0; m < mm; m++) {
                 q = vf_set1(x[m][d]);
                 acc[m][v] = vf_fma(k, q, acc[m][v]);
@@ -62,7 +67,9 @@ attn_scores(const llm_cpu_attn_t *a, const attn_block_t *b, uint32_t m0,
         }
     }
 
+    simd_unroll
     for (m = 0; m < mm; m++) {
+        simd_unroll
         for (v = 0; v < nv; v++) {
             vf_store(a->scores + (m0 + m) * LLM_ATTN_BLOCK + (v0 + v) * VL,
                      vf_mul(acc[m][v], vf_set1(a->scale)));
@@ -87,6 +94,7 @@ attn_softmax(llm_cpu_attn_t *a, uint32_t m, uint32_t n_keys)
     inf = vf_set1(-INFINITY);
     top = vf_set1(a->max[m]);
 
+    simd_unroll
     for (v = 0; v < ATTN_VECTORS; v++) {
         n = n_keys > v * VL ? llm_min(n_keys - v * VL, VL) : 0;
         s[v] = vf_first(vf_load(p + v * VL), inf, n);
@@ -97,6 +105,7 @@ attn_softmax(llm_cpu_attn_t *a, uint32_t m, uint32_t n_keys)
     top = vf_set1(max);
     sum = vf_zero();
 
+    simd_unroll
     for (v = 0; v < ATTN_VECTORS; v++) {
         s[v] = vf_exp(vf_sub(s[v], top));
         sum = vf_add(sum, s[v]);
@@ -134,7 +143,9 @@ attn_values(const llm_cpu_attn_t *a, const attn_block_t *b, const float *f,
     s = a->scores + m0 * LLM_ATTN_BLOCK;
     y = a->acc + m0 * dv + v0 * VL;
 
+    simd_unroll
     for (m = 0; m < mm; m++) {
+        simd_unroll
         for (v = 0; v < nv; v++) {
             acc[m][v] = vf_mul(vf_load(y + m * dv + v * VL),
                                vf_set1(f[m0 + m]));
@@ -145,20 +156,25 @@ attn_values(const llm_cpu_attn_t *a, const attn_block_t *b, const float *f,
         row = b->page[k / LLM_KV_PAGE] + a->kv->k_size
               + k % LLM_KV_PAGE * dv + v0 * VL;
 
+        simd_unroll
         for (v = 0; v < nv; v++) {
             x[v] = vf_load_f16(row + v * VL);
         }
 
+        simd_unroll
         for (m = 0; m < mm; m++) {
             p = vf_set1(s[m * LLM_ATTN_BLOCK + k]);
 
+            simd_unroll
             for (v = 0; v < nv; v++) {
                 acc[m][v] = vf_fma(p, x[v], acc[m][v]);
             }
         }
     }
 
+    simd_unroll
     for (m = 0; m < mm; m++) {
+        simd_unroll
         for (v = 0; v < nv; v++) {
             vf_store(y + m * dv + v * VL, acc[m][v]);
         }
@@ -263,6 +279,7 @@ simd_attn(llm_cpu_attn_t *a)
 
         b.n_keys = llm_min(a->last - key, LLM_ATTN_BLOCK);
 
+        simd_unroll
         for (i = 0; i < ATTN_PAGES; i++) {
             page = key + i * LLM_KV_PAGE < a->last
                    ? key / LLM_KV_PAGE + i : key / LLM_KV_PAGE;

@@ -40,9 +40,11 @@ gemm_float_tile(const llm_cpu_gemm_t *g, uint32_t type,
 
     n = g->w->n_in;
 
+    simd_unroll
     for (m = 0; m < mm; m++) {
         x[m] = g->x->x + (row + m) * n;
 
+        simd_unroll
         for (v = 0; v < nv; v++) {
             acc[m][v] = vf_zero();
         }
@@ -51,12 +53,14 @@ gemm_float_tile(const llm_cpu_gemm_t *g, uint32_t type,
     if (type == LLM_TYPE_BF16) {
 
         for (k = 0; k + 2 <= n; k += 2) {
+            simd_unroll
             for (v = 0; v < nv; v++) {
                 w = vf_load_bf16_even((const uint16_t *) panel[v]
                                       + k * LLM_PANEL);
                 w2 = vf_load_bf16_odd((const uint16_t *) panel[v]
                                       + k * LLM_PANEL);
 
+                simd_unroll
                 for (m = 0; m < mm; m++) {
                     acc[m][v] = vf_fma(w, vf_set1(x[m][k]), acc[m][v]);
                     acc[m][v] = vf_fma(w2, vf_set1(x[m][k + 1]), acc[m][v]);
@@ -65,10 +69,12 @@ gemm_float_tile(const llm_cpu_gemm_t *g, uint32_t type,
         }
 
         if (k < n) {
+            simd_unroll
             for (v = 0; v < nv; v++) {
                 w = vf_load_bf16_even((const uint16_t *) panel[v]
                                       + k * LLM_PANEL);
 
+                simd_unroll
                 for (m = 0; m < mm; m++) {
                     acc[m][v] = vf_fma(w, vf_set1(x[m][k]), acc[m][v]);
                 }
@@ -77,12 +83,14 @@ gemm_float_tile(const llm_cpu_gemm_t *g, uint32_t type,
 
     } else {
         for (k = 0; k < n; k++) {
+            simd_unroll
             for (v = 0; v < nv; v++) {
                 w = type == LLM_TYPE_F16
                     ? vf_load_f16((const uint16_t *) panel[v]
                                   + k * LLM_PANEL)
                     : vf_load((const float *) panel[v] + k * LLM_PANEL);
 
+                simd_unroll
                 for (m = 0; m < mm; m++) {
                     acc[m][v] = vf_fma(w, vf_set1(x[m][k]), acc[m][v]);
                 }
@@ -90,7 +98,9 @@ gemm_float_tile(const llm_cpu_gemm_t *g, uint32_t type,
         }
     }
 
+    simd_unroll
     for (m = 0; m < mm; m++) {
+        simd_unroll
         for (v = 0; v < nv; v++) {
             gemm_store(g, row + m, out + v * VL, acc[m][v]);
         }

@@ -1,0 +1,585 @@
+/*
+ * Products of many rows by AMX tiles (Sapphire Rapids and later); all else
+ * is AVX-512's.
+ *
+ * Quantised weights: a unit is what has a scale of its own, a block of 32
+ * or half of Q6_K's.  Its dot products of 16 rows by 16 outputs are one
+ * TDPBSSD into a zeroed tile, which is scaled and added in float32 exactly
+ * as AVX-512's kernels do it: same bits.
+ *
+ * BF16 weights: TDPBF16PS for every number of rows, one included, in order
+ * of k; its sums differ from VDPBF16PS's, so the two are never mixed.
+ */
+
+#include "kernels/cpu/cpu.h"
+
+#if defined(__x86_64__)
+
+#if defined(__clang__)
+#pragma clang attribute push(__attribute__((target(                          \
+    "amx-tile,amx-int8,amx-bf16,avx512f,avx512bw,avx512dq,avx512vl,"         \
+    "avx512vnni,avx512bf16,avx2,fma,f16c"))), apply_to = function)
+#else
+#pragma GCC push_options
+#pragma GCC target("amx-tile,amx-int8,amx-bf16,avx512f,avx512bw,avx512dq")
+#pragma GCC target("avx512vl,avx512vnni,avx512bf16,avx2,fma,f16c")
+#endif
+
+#include "kernels/cpu/simd512.h"
+#include "kernels/cpu/gemm_store.h"
+#include "kernels/cpu/quant.h"
+#include "kernels/cpu/quant512_codes.h"
+#include "kernels/cpu/bf16.h"
+
+#define AMX_ROWS    16                  /* of a tile */
+#define AMX_CHUNK   32                  /* blocks of k that stay in L1 */
+/* rows whose sums wait in scratch from one chunk to the next */
+#define AMX_SPAN    256
+
+
+/* the layout of tiles: 0-3 sums, 4-5 rows of x, 6-7 weights */
+
+typedef struct {
+    uint8_t              palette;
+    uint8_t              start_row;
+    uint8_t              reserved[14];
+    uint16_t             colsb[16];
+    uint8_t              rows[16];
+} amx_config_t;
+
+/* a panel as units: signed codes, float32 scales and minima */
+typedef struct {
+    const llm_cpu_gemm_t  *g;
+    const int8_t          *codes;       /* [units][512 or 256] */
+    const float           *d;           /* [units][16] */
+    const float           *m;           /* [blocks][16] */
+    float                 *sums;        /* [AMX_SPAN][16] */
+    int32_t               *dots;        /* [4][16][16] */
+    uint32_t               panel;
+} amx_panel_t;
+
+
+/*
+ * GCC's tile loads do not say that they read memory: what was written for
+ * them must be there before.
+ */
+#define amx_written()  __asm__ volatile ("" : : : "memory")
+
+
+static void
+amx_configure(uint32_t k_bytes)
+{
+    int           i;
+    amx_config_t  c;
+
+    memset(&c, 0, sizeof(c));
+    c.palette = 1;
+
+    simd_unroll
+    for (i = 0; i < 8; i++) {
+        c.rows[i] = i < 6 ? AMX_ROWS : (uint8_t) (k_bytes / 4);
+        c.colsb[i] = i == 4 || i == 5 ? (uint16_t) k_bytes : 64;
+    }
+
+    amx_written();
+    _tile_loadconfig(&c);
+}
+
+
+/* a unit's dot products into tile c; x and w are the tiles to load */
+
+#define amx_dot(c, x, w, unit)                                               \
+    _tile_zero(c);                                                           \
+    _tile_loadd(x, q + (size_t) (unit) * size, stride);                      \
+    _tile_loadd(w, codes + (size_t) (unit) * size * 16, 64);                 \
+    _tile_dpbssd(c, x, w)
+
+
+/* one unit's dot products, scaled and added to the sums of 16 rows */
+
+simd_inline void
+amx_scale(__m512 acc[AMX_ROWS], const int32_t *dots, const float *d,
+    const float *dx, const float *m, const float *sum, const int fine)
+{
+    int      r;
+    __m512   dw, mw;
+    __m512i  v;
+
+    dw = _mm512_load_ps(d);
+
+    simd_unroll
+    for (r = 0; r < AMX_ROWS; r++) {
+        v = _mm512_load_si512(dots + r * 16);
+
+        if (fine) {
+            v = _mm512_add_epi32(_mm512_slli_epi32(v, 7),
+                                 _mm512_load_si512(dots + 256 + r * 16));
+        }
+
+        acc[r] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(v),
+                                 _mm512_mul_ps(dw, _mm512_set1_ps(dx[r])),
+                                 acc[r]);
+    }
+
+    if (m) {
+        mw = _mm512_load_ps(m);
+
+        simd_unroll
+        for (r = 0; r < AMX_ROWS; r++) {
+            acc[r] = _mm512_fmadd_ps(mw, _mm512_set1_ps(sum[r]), acc[r]);
+        }
+    }
+}
+
+
+/*
+ * A tile and the unit that it works on, as the loops below see them: where
+ * x, the codes and the scales are.
+ */
+
+typedef struct {
+    const int8_t          *q;
+    const int8_t          *codes;
+    size_t                 low;         /* from q to the low part of x */
+    size_t                 stride;
+    const float           *d;
+    const float           *m;           /* or NULL */
+    const float           *dx;          /* of 16 rows and a block */
+    const float           *sum;
+    int32_t               *dots;
+} amx_run_t;
+
+
+simd_inline void
+amx_scale_unit(__m512 acc[AMX_ROWS], const amx_run_t *t, const int32_t *dots,
+    size_t unit, const int halves, const int fine)
+{
+    amx_scale(acc, dots, t->d + unit * 16,
+              t->dx + unit / (size_t) halves * 16,
+              t->m ? t->m + unit * 16 : NULL, t->sum + unit * 16, fine);
+}
+
+
+/*
+ * Units u to end of 16 rows.  Three units are on their way at any time: one
+ * in the tile unit, one being stored, one being scaled.
+ */
+
+simd_inline void
+amx_run(__m512 acc[AMX_ROWS], const amx_run_t *t, size_t u, size_t end,
+    const int halves)
+{
+    int32_t       *dots = t->dots;
+    const size_t   size = LLM_BLOCK / (size_t) halves;
+    const size_t   stride = t->stride;
+    const int8_t  *q = t->q, *codes = t->codes;
+
+    if (end - u > 4) {
+
+        amx_dot(0, 4, 6, u);
+        amx_dot(1, 5, 7, u + 1);
+        _tile_stored(0, dots, 64);
+
+        for ( /* void */ ; u + 5 < end; u += 4) {
+
+            amx_dot(2, 4, 6, u + 2);
+            _tile_stored(1, dots + 256, 64);
+            amx_scale_unit(acc, t, dots, u, halves, 0);
+
+            amx_dot(3, 5, 7, u + 3);
+            _tile_stored(2, dots + 512, 64);
+            amx_scale_unit(acc, t, dots + 256, u + 1, halves, 0);
+
+            amx_dot(0, 4, 6, u + 4);
+            _tile_stored(3, dots + 768, 64);
+            amx_scale_unit(acc, t, dots + 512, u + 2, halves, 0);
+
+            amx_dot(1, 5, 7, u + 5);
+            _tile_stored(0, dots, 64);
+            amx_scale_unit(acc, t, dots + 768, u + 3, halves, 0);
+        }
+
+        _tile_stored(1, dots + 256, 64);
+        amx_scale_unit(acc, t, dots, u, halves, 0);
+        amx_scale_unit(acc, t, dots + 256, u + 1, halves, 0);
+        u += 2;
+    }
+
+    for ( /* void */ ; u < end; u++) {
+        amx_dot(0, 4, 6, u);
+        _tile_stored(0, dots, 64);
+        amx_scale_unit(acc, t, dots, u, halves, 0);
+    }
+}
+
+
+/* the same with x in two parts, one unit after the other */
+
+simd_inline void
+amx_run_fine(__m512 acc[AMX_ROWS], const amx_run_t *t, size_t u, size_t end,
+    const int halves)
+{
+    int32_t       *dots;
+    const size_t   size = LLM_BLOCK / (size_t) halves;
+    const size_t   stride = t->stride;
+    const int8_t  *q, *codes = t->codes;
+
+    for ( /* void */ ; u < end; u++) {
+
+        dots = t->dots + u % 2 * 512;
+        q = t->q;
+
+        amx_dot(0, 4, 6, u);
+        q += t->low;
+        amx_dot(1, 5, 7, u);
+
+        _tile_stored(0, dots, 64);
+        _tile_stored(1, dots + 256, 64);
+        amx_scale_unit(acc, t, dots, u, halves, 1);
+    }
+}
+
+
+/*
+ * 16 rows by the panel over the units from u to end.  sums: kept from the
+ * chunk before unless u is 0, and for the next one.
+ */
+
+simd_inline void
+amx_quant_tile(const amx_panel_t *p, uint32_t row, uint32_t u, uint32_t end,
+    float *sums, const int halves, const int min, const int fine)
+{
+    uint32_t                r, n;
+    __m512                  acc[AMX_ROWS];
+    amx_run_t               t;
+    const llm_cpu_stage_t  *x;
+
+    x = p->g->x;
+
+    t.q = x->q + row * x->stride;
+    t.codes = p->codes;
+    t.low = (size_t) (x->q_low - x->q);
+    t.stride = x->stride;
+    t.d = p->d;
+    t.m = min ? p->m : NULL;
+    t.dx = x->d + llm_stage_at(row, x->n_blocks);
+    t.sum = x->sum + llm_stage_at(row, x->n_blocks);
+    t.dots = p->dots;
+
+    simd_unroll
+    for (r = 0; r < AMX_ROWS; r++) {
+        acc[r] = u ? _mm512_load_ps(sums + r * 16) : _mm512_setzero_ps();
+    }
+
+    if (fine) {
+        amx_run_fine(acc, &t, u, end, halves);
+
+    } else {
+        amx_run(acc, &t, u, end, halves);
+    }
+
+    if (end < x->n_blocks * (uint32_t) halves) {
+        simd_unroll
+        for (r = 0; r < AMX_ROWS; r++) {
+            _mm512_store_ps(sums + r * 16, acc[r]);
+        }
+
+        return;
+    }
+
+    n = llm_min(p->g->row + p->g->n_rows - row, AMX_ROWS);
+
+    simd_unroll
+    for (r = 0; r < AMX_ROWS; r++) {
+        if (r < n) {
+            gemm_store(p->g, row + r, p->panel * LLM_PANEL, acc[r]);
+        }
+    }
+}
+
+
+/* a panel by all rows, in spans of rows and chunks of k */
+
+simd_inline void
+amx_quant_panel(const amx_panel_t *p, const int halves, const int min,
+    const int fine)
+{
+    uint32_t  row, end, span, u, units, chunk;
+
+    units = p->g->x->n_blocks * (uint32_t) halves;
+    chunk = AMX_CHUNK * (uint32_t) halves;
+
+    /* a short rest goes with the chunk before it */
+    if (units < chunk + chunk / 2) {
+        chunk = units;
+    }
+
+    end = p->g->row + p->g->n_rows;
+
+    for (span = p->g->row; span < end; span += AMX_SPAN) {
+        for (u = 0; u < units; u += chunk) {
+            for (row = span; row < llm_min(span + AMX_SPAN, end);
+                 row += AMX_ROWS)
+            {
+                amx_quant_tile(p, row, u, llm_min(u + chunk, units),
+                               p->sums + (row - span) * 16, halves, min,
+                               fine);
+            }
+        }
+    }
+}
+
+
+/* codes less what stands for 0, and scales, into scratch */
+
+simd_inline void
+amx_unpack(const llm_weight_t *w, uint32_t type, uint32_t panel,
+    int8_t *codes, float *fd, float *fm)
+{
+    int             i;
+    __m512          d[2], m;
+    __m512i         v[8], zero;
+    uint32_t        b;
+    const uint8_t  *src, *scales;
+
+    src = w->data + panel * w->panel_size;
+    scales = src + w->codes_size;
+    zero = _mm512_set1_epi8((char) w->format.zero);
+
+    for (b = 0; b < w->n_in / LLM_BLOCK; b++) {
+
+        quant_codes(type, src + b * quant_code_size(type), v);
+        quant_scales(type, scales, b, d, &m);
+
+        simd_unroll
+        for (i = 0; i < 8; i++) {
+            _mm512_store_si512(codes + b * 512 + i * 64,
+                               _mm512_sub_epi8(v[i], zero));
+        }
+
+        if (type == LLM_TYPE_Q6_K) {
+            _mm512_store_ps(fd + b * 32, d[0]);
+            _mm512_store_ps(fd + b * 32 + 16, d[1]);
+
+        } else {
+            _mm512_store_ps(fd + b * 16, d[0]);
+        }
+
+        if (quant_has_min(type)) {
+            _mm512_store_ps(fm + b * 16, m);
+        }
+    }
+}
+
+
+simd_inline void
+amx_quant(const llm_cpu_gemm_t *g, uint32_t type)
+{
+    float        *fd, *fm;
+    int8_t       *codes;
+    size_t        n;
+    uint32_t      i;
+    amx_panel_t   p;
+
+    const int     halves = type == LLM_TYPE_Q6_K ? 2 : 1;
+    const int     min = quant_has_min(type);
+
+    n = g->w->n_in / LLM_BLOCK;
+
+    p.g = g;
+    p.dots = (int32_t *) (void *) g->scratch;
+    p.sums = (float *) (void *) (g->scratch + 4 * 1024);
+    codes = (int8_t *) (p.sums + AMX_SPAN * 16);
+    fd = (float *) (void *) (codes + n * 512);
+    fm = fd + n * 32;
+
+    p.codes = codes;
+    p.d = fd;
+    p.m = fm;
+
+    amx_configure(LLM_BLOCK / (uint32_t) halves);
+
+    for (i = g->panel; i < g->panel + g->n_panels; i++) {
+
+        amx_unpack(g->w, type, i, codes, fd, fm);
+        amx_written();
+        p.panel = i;
+
+        if (g->x->fine) {
+            amx_quant_panel(&p, halves, min, 1);
+
+        } else {
+            amx_quant_panel(&p, halves, min, 0);
+        }
+    }
+
+    _tile_release();
+}
+
+
+static void
+amx_gemm_quant(const llm_cpu_gemm_t *g)
+{
+    if (g->n_rows <= LLM_GEMM_FEW) {
+        llm_avx512_gemm_quant(g);
+        return;
+    }
+
+    switch (g->w->type) {
+
+    case LLM_TYPE_Q8_0:
+        amx_quant(g, LLM_TYPE_Q8_0);
+        break;
+
+    case LLM_TYPE_Q4_0:
+        amx_quant(g, LLM_TYPE_Q4_0);
+        break;
+
+    case LLM_TYPE_Q4_1:
+        amx_quant(g, LLM_TYPE_Q4_1);
+        break;
+
+    case LLM_TYPE_Q5_0:
+        amx_quant(g, LLM_TYPE_Q5_0);
+        break;
+
+    case LLM_TYPE_Q5_1:
+        amx_quant(g, LLM_TYPE_Q5_1);
+        break;
+
+    case LLM_TYPE_Q4_K:
+        amx_quant(g, LLM_TYPE_Q4_K);
+        break;
+
+    case LLM_TYPE_Q5_K:
+        amx_quant(g, LLM_TYPE_Q5_K);
+        break;
+
+    default:
+        amx_quant(g, LLM_TYPE_Q6_K);
+    }
+}
+
+
+/* the sums of a tile of up to 16 rows of a panel */
+
+simd_inline void
+amx_bf16_store(const llm_cpu_gemm_t *g, const float *sums, uint32_t row,
+    uint32_t panel)
+{
+    uint32_t  r, n;
+
+    n = llm_min(g->row + g->n_rows - row, AMX_ROWS);
+
+    for (r = 0; r < n; r++) {
+        gemm_store(g, row + r, panel * LLM_PANEL,
+                   _mm512_load_ps(sums + r * 16));
+    }
+}
+
+
+/*
+ * 32 rows by two panels: tiles 0 and 1 the first 16 rows, 2 and 3 the
+ * others, which repeat the first where there are none
+ */
+
+simd_inline void
+amx_bf16_tile(const llm_cpu_gemm_t *g, uint32_t row, uint32_t panel)
+{
+    int              part, parts;
+    float           *sums;
+    size_t           k, n, stride, low, next;
+    uint32_t         last;
+    const uint8_t   *w0, *w1;
+    const uint16_t  *x;
+
+    const llm_cpu_stage_t  *s = g->x;
+
+    last = g->panel + g->n_panels - 1;
+    w0 = g->w->data + panel * g->w->panel_size;
+    w1 = g->w->data + llm_min(panel + 1, last) * g->w->panel_size;
+
+    stride = s->stride * sizeof(uint16_t);
+    next = row + AMX_ROWS < g->row + g->n_rows ? AMX_ROWS * s->stride : 0;
+    low = (size_t) (s->b_low - s->b);
+    parts = s->fine ? 2 : 1;
+    n = llm_align(g->w->n_in, 32);
+
+    _tile_zero(0);
+    _tile_zero(1);
+    _tile_zero(2);
+    _tile_zero(3);
+
+    for (k = 0; k < n; k += 32) {
+
+        _tile_loadd(6, w0 + k * 32, 64);
+        _tile_loadd(7, w1 + k * 32, 64);
+
+        for (part = 0; part < parts; part++) {
+            x = s->b + row * s->stride + k + (part ? low : 0);
+
+            _tile_loadd(4, x, stride);
+            _tile_dpbf16ps(0, 4, 6);
+            _tile_dpbf16ps(1, 4, 7);
+
+            if (next) {
+                _tile_loadd(5, x + next, stride);
+                _tile_dpbf16ps(2, 5, 6);
+                _tile_dpbf16ps(3, 5, 7);
+            }
+        }
+    }
+
+    sums = (float *) (void *) g->scratch;
+
+    _tile_stored(0, sums, 64);
+    _tile_stored(1, sums + 256, 64);
+    amx_bf16_store(g, sums, row, panel);
+    amx_bf16_store(g, sums + 256, row, panel + 1);
+
+    if (next) {
+        _tile_stored(2, sums + 512, 64);
+        _tile_stored(3, sums + 768, 64);
+        amx_bf16_store(g, sums + 512, row + AMX_ROWS, panel);
+        amx_bf16_store(g, sums + 768, row + AMX_ROWS, panel + 1);
+    }
+}
+
+
+static void
+amx_gemm_bf16(const llm_cpu_gemm_t *g)
+{
+    uint32_t  row, panel;
+
+    amx_configure(64);
+    amx_written();
+
+    for (panel = g->panel; panel < g->panel + g->n_panels; panel += 2) {
+        for (row = g->row; row < g->row + g->n_rows; row += 2 * AMX_ROWS) {
+            amx_bf16_tile(g, row, panel);
+        }
+    }
+
+    _tile_release();
+}
+
+#if defined(__clang__)
+#pragma clang attribute pop
+#else
+#pragma GCC pop_options
+#endif
+
+
+void
+llm_cpu_kernels_amx(llm_cpu_kernels_t *k)
+{
+    llm_cpu_kernels_avx512(k);
+
+    k->name = "AVX-512, AMX";
+    k->bf16 = 1;
+    k->stage_bf16 = bf16_stage;
+    k->gemm_quant = amx_gemm_quant;
+    k->gemm_bf16 = amx_gemm_bf16;
+}
+
+#endif
