@@ -24,8 +24,8 @@ static const char *const  llm_chat_trusted_roles[] = {
 
 /* what is tried, one on top of the other, when a template fails */
 static const unsigned  llm_chat_remedies[] = {
-    LLM_CN_NULL, LLM_CN_ARGS, LLM_CN_IDS, LLM_CN_JOIN, LLM_CN_DEVELOPER,
-    LLM_CN_TOOL_TEXT
+    LLM_CN_NO_TOOLS, LLM_CN_NULL, LLM_CN_ARGS, LLM_CN_IDS, LLM_CN_JOIN,
+    LLM_CN_DEVELOPER, LLM_CN_TOOL_TEXT
 };
 
 
@@ -84,6 +84,17 @@ llm_chat_is_free(const llm_flat_t *key)
 
 
 static int
+llm_chat_flag(const llm_flat_t *request, const char *key)
+{
+    const llm_flat_t  *v;
+
+    v = llm_flat_get(request, key);
+
+    return v && v->type == LLM_FLAT_BOOL && llm_flat_int(v);
+}
+
+
+static int
 llm_chat_prompts(const llm_flat_t *request)
 {
     const llm_flat_t  *v;
@@ -94,9 +105,7 @@ llm_chat_prompts(const llm_flat_t *request)
         return llm_flat_int(v) != 0;
     }
 
-    v = llm_flat_get(request, "continue_final_message");
-
-    return !(v && v->type == LLM_FLAT_BOOL && llm_flat_int(v));
+    return !llm_chat_flag(request, "continue_final_message");
 }
 
 
@@ -120,7 +129,17 @@ llm_chat_vars(const llm_chat_t *c, const llm_flat_t *request, unsigned what,
         return LLM_ERROR;
     }
 
-    llm_chat_add(b, "tools", llm_flat_get(request, "tools"), &count);
+    v = llm_flat_get(request, "tools");
+
+    if ((what & LLM_CN_NO_TOOLS) && (v == NULL || v->type == LLM_FLAT_NULL)) {
+        llm_flat_add_str(b, "tools", 5);
+        llm_flat_close(b, llm_flat_open(b, LLM_FLAT_ARRAY), 0);
+        count++;
+
+    } else {
+        llm_chat_add(b, "tools", v, &count);
+    }
+
     llm_chat_add(b, "documents", llm_flat_get(request, "documents"), &count);
 
     llm_flat_add_str(b, "add_generation_prompt", 21);
@@ -256,16 +275,13 @@ llm_chat_check(const llm_flat_t *request, int *continues, llm_err_t *err)
                              "an array");
     }
 
-    v = llm_flat_get(request, "continue_final_message");
-    *continues = v && v->type == LLM_FLAT_BOOL && llm_flat_int(v);
+    *continues = llm_chat_flag(request, "continue_final_message");
 
     if (!*continues) {
         return LLM_OK;
     }
 
-    v = llm_flat_get(request, "add_generation_prompt");
-
-    if (v && v->type == LLM_FLAT_BOOL && llm_flat_int(v)) {
+    if (llm_chat_flag(request, "add_generation_prompt")) {
         return llm_fail_with(err, 400, NULL, "continue_final_message",
                              "'continue_final_message' and "
                              "'add_generation_prompt' cannot both be true");
@@ -298,11 +314,10 @@ int
 llm_chat_render(const llm_chat_t *c, const llm_flat_t *request,
     const llm_jinja_opts_t *opts, llm_prompt_t *out, llm_err_t *err)
 {
-    int                rc, continues;
-    size_t             i;
-    unsigned           what;
-    llm_err_t          again;
-    const llm_flat_t  *alias;
+    int        rc, continues;
+    size_t     i;
+    unsigned   what;
+    llm_err_t  again;
 
     memset(out, 0, sizeof(*out));
     memset(&again, 0, sizeof(again));
@@ -312,13 +327,7 @@ llm_chat_render(const llm_chat_t *c, const llm_flat_t *request,
     }
 
     what = c->norms | (continues ? LLM_CN_TAG : 0);
-    alias = llm_flat_get(request, "alias_reasoning");
-
-    if (alias && alias->type == LLM_FLAT_BOOL && llm_flat_int(alias)
-        && c->knows_thinking)
-    {
-        what |= LLM_CN_THINKING;
-    }
+    what |= llm_chat_flag(request, "lenient") ? c->lenient : 0;
 
     rc = llm_chat_render_as(c, request, what, opts, out, &again);
 

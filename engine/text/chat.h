@@ -31,9 +31,13 @@ void llm_chat_free(llm_chat_t *c);
  *   chat_template_kwargs     object, merged into the variables
  *   bos_token, eos_token     strings, override the model's (for checks);
  *                            trusted, so never a client's
- *   alias_reasoning          bool: a message's reasoning_content is also
- *                            given as "thinking" to a template that reads
- *                            only that (gpt-oss); default false
+ *   lenient                  bool, default false: also even out what a
+ *                            template takes without failing, but not as
+ *                            meant: null content that it writes as "None",
+ *                            reasoning_content where it reads "thinking"
+ *                            (gpt-oss), tool results that it drops.  For
+ *                            requests of clients; without it the prompt is
+ *                            transformers' own wherever that gives one
  * Errors of the request have status 400 and name the field in param.
  */
 int llm_chat_render(const llm_chat_t *c, const llm_flat_t *request,

@@ -12,8 +12,7 @@ struct llm_chat_s {
     char         *bos;
     char         *eos;
     unsigned      norms;                /* LLM_CN_...: always apply */
-    int           knows_thinking;       /* the message key, and not
-                                           reasoning_content */
+    unsigned      lenient;              /* and if the request is lenient */
 };
 
 /*
@@ -23,7 +22,7 @@ int llm_chat_render_as(const llm_chat_t *c, const llm_flat_t *request,
     unsigned what, const llm_jinja_opts_t *opts, llm_prompt_t *out,
     llm_err_t *err);
 
-/* finds out what the template needs: c->norms */
+/* finds out what the template needs: c->norms and c->lenient */
 void llm_chat_probe(llm_chat_t *c);
 
 #endif /* LLM_CHAT_INTERNAL_H */

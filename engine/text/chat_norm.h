@@ -30,6 +30,8 @@
 #define LLM_CN_THINKING        0x400
 /* LLM_CHAT_TAG behind the last message's content */
 #define LLM_CN_TAG             0x800
+/* no tools are an empty list of them (for llm_chat_render_as()) */
+#define LLM_CN_NO_TOOLS        0x1000
 
 /* where a message that is left open ends; what transformers uses */
 #define LLM_CHAT_TAG  "CONTINUE_FINAL_MESSAGE_TAG "

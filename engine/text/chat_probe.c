@@ -64,6 +64,16 @@ llm_cp_look(const llm_chat_t *c, const char *request, const char *word,
 }
 
 
+/* a call of a tool, and its result */
+#define LLM_CP_HISTORY(content, result)                                      \
+    "{\"messages\":[{\"role\":\"user\",\"content\":\"Hi\"},"                 \
+    "{\"role\":\"assistant\",\"content\":" content ",\"tool_calls\":["       \
+    "{\"id\":\"abcdefghi\",\"type\":\"function\",\"function\":"              \
+    "{\"name\":\"f\",\"arguments\":{}}}]},"                                  \
+    "{\"role\":\"tool\",\"name\":\"f\",\"tool_call_id\":\"abcdefghi\","      \
+    "\"content\":" result "}]}"
+
+
 /* for every role, a conversation with its content as a string, as parts */
 
 static const struct {
@@ -96,15 +106,8 @@ static const struct {
       LLM_CP_ASSISTANT(LLM_CP_TEXT), LLM_CP_ASSISTANT(LLM_CP_PARTS) },
 
     { LLM_CN_JOIN_TOOL,
-#define LLM_CP_TOOL(content)                                                 \
-      "{\"messages\":[{\"role\":\"user\",\"content\":\"Hi\"},"               \
-      "{\"role\":\"assistant\",\"content\":\"\",\"tool_calls\":["            \
-      "{\"id\":\"abcdefghi\",\"type\":\"function\",\"function\":"            \
-      "{\"name\":\"f\",\"arguments\":{}}}]},"                                \
-      "{\"role\":\"tool\",\"name\":\"f\",\"tool_call_id\":\"abcdefghi\","    \
-      "\"content\":" content "}]}"
-
-      LLM_CP_TOOL(LLM_CP_TEXT), LLM_CP_TOOL(LLM_CP_PARTS) }
+      LLM_CP_HISTORY("\"\"", LLM_CP_TEXT),
+      LLM_CP_HISTORY("\"\"", LLM_CP_PARTS) }
 };
 
 
@@ -115,8 +118,10 @@ llm_cp_content(llm_chat_t *c)
     llm_cp_t  string, parts;
 
     for (i = 0; i < llm_nelems(llm_cp_contents); i++) {
-        string = llm_cp_look(c, llm_cp_contents[i].string, LLM_CP_WORD, 0);
-        parts = llm_cp_look(c, llm_cp_contents[i].parts, LLM_CP_WORD, 0);
+        string = llm_cp_look(c, llm_cp_contents[i].string, LLM_CP_WORD,
+                             c->norms & LLM_CN_NO_TOOLS);
+        parts = llm_cp_look(c, llm_cp_contents[i].parts, LLM_CP_WORD,
+                            c->norms & LLM_CN_NO_TOOLS);
 
         if (string > LLM_CP_LOST && parts < string) {
             c->norms |= llm_cp_contents[i].join;
@@ -166,6 +171,23 @@ llm_cp_arguments(llm_chat_t *c)
 }
 
 
+/* some templates for tool use take it for granted that there are tools */
+
+static void
+llm_cp_tools(llm_chat_t *c)
+{
+    const char  *user;
+
+    user = llm_cp_contents[0].string;
+
+    if (llm_cp_look(c, user, LLM_CP_WORD, 0) == LLM_CP_FAILED
+        && llm_cp_look(c, user, LLM_CP_WORD, LLM_CN_NO_TOOLS) > LLM_CP_LOST)
+    {
+        c->norms |= LLM_CN_NO_TOOLS;
+    }
+}
+
+
 /* a developer's message that disappears is shown as the system's */
 
 static void
@@ -184,13 +206,45 @@ llm_cp_developer(llm_chat_t *c)
 }
 
 
+/*
+ * What it does to a call without content, and to the results of tools: the
+ * word is in a result, and "None" is what Python writes for null.
+ */
+
+static void
+llm_cp_history(llm_chat_t *c)
+{
+    llm_cp_t                  null, empty;
+    static const char *const  with_null =
+        LLM_CP_HISTORY("null", "\"" LLM_CP_WORD "\"");
+    static const char *const  with_empty =
+        LLM_CP_HISTORY("\"\"", "\"" LLM_CP_WORD "\"");
+
+    null = llm_cp_look(c, with_null, "None", c->norms);
+    empty = llm_cp_look(c, with_empty, "None", c->norms);
+
+    if (null > LLM_CP_LOST && empty == LLM_CP_LOST) {
+        c->lenient |= LLM_CN_NULL;
+    }
+
+    if (llm_cp_look(c, with_empty, LLM_CP_WORD, c->norms) == LLM_CP_LOST) {
+        c->lenient |= LLM_CN_TOOL_TEXT;
+    }
+}
+
+
 void
 llm_chat_probe(llm_chat_t *c)
 {
+    llm_cp_tools(c);
     llm_cp_content(c);
     llm_cp_arguments(c);
     llm_cp_developer(c);
+    llm_cp_history(c);
 
-    c->knows_thinking = llm_jinja_uses(c->template, "thinking")
-                        && !llm_jinja_uses(c->template, "reasoning_content");
+    if (llm_jinja_uses(c->template, "thinking")
+        && !llm_jinja_uses(c->template, "reasoning_content"))
+    {
+        c->lenient |= LLM_CN_THINKING;
+    }
 }

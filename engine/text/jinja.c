@@ -146,8 +146,8 @@ llm_jcomp_str(llm_jcomp_t *c, llm_str_t s, llm_jv_t *res)
     }
 
     (void) llm_js_chars(js);
+    (void) llm_js_hash(js);
     *res = llm_jv_str(js);
-    (void) llm_jv_hash(res);
 
     return LLM_OK;
 }

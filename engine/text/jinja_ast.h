@@ -220,7 +220,8 @@ int llm_jcomp_str(llm_jcomp_t *c, llm_str_t s, llm_jv_t *res);
 /* jinja_lex.c */
 int llm_jinja_lex(llm_jcomp_t *c, const char *src, size_t len);
 
-/* jinja_expr.c: the tokens at hand */
+/* jinja_tok.c: the tokens at hand */
+int llm_jtok_is_name(const llm_jtok_t *tok, const char *name);
 llm_jtok_t *llm_jparse_tok(llm_jcomp_t *c);
 llm_jtok_t *llm_jparse_look(llm_jcomp_t *c);
 void llm_jparse_next(llm_jcomp_t *c);
@@ -233,13 +234,25 @@ int llm_jparse_want_name(llm_jcomp_t *c, llm_jv_t *name);
 int llm_jparse_want(llm_jcomp_t *c, llm_jtok_type_t type, const char *what);
 int llm_jparse_unexpected(llm_jcomp_t *c, const char *wanted);
 
-/* expressions; NULL and an error */
+/* a node of the current line, with a and b */
+llm_jnode_t *llm_jparse_node(llm_jcomp_t *c, llm_jkind_t kind,
+    llm_jnode_t *a, llm_jnode_t *b);
+/* a node whose children are all there: bounds how deep evaluation goes */
+llm_jnode_t *llm_jparse_seal(llm_jcomp_t *c, llm_jnode_t *n);
+
+/* jinja_primary.c, jinja_expr.c: expressions; NULL and an error */
 #define LLM_JP_NO_COND  1               /* no "x if y" at this level */
 #define LLM_JP_PARENS   2               /* () is an empty tuple */
 llm_jnode_t *llm_jparse_expr(llm_jcomp_t *c, int flags);
 llm_jnode_t *llm_jparse_tuple(llm_jcomp_t *c, int flags, const char *end);
 llm_jnode_t *llm_jparse_target(llm_jcomp_t *c, int with_ns, const char *end);
-llm_jnode_t *llm_jparse_filter(llm_jcomp_t *c, llm_jnode_t *node);
+llm_jnode_t *llm_jparse_primary(llm_jcomp_t *c, int with_ns);
+llm_jnode_t *llm_jparse_postfix(llm_jcomp_t *c, llm_jnode_t *n);
+llm_jnode_t *llm_jparse_call(llm_jcomp_t *c, llm_jnode_t *callee);
+/* the parser stands behind "|" */
+llm_jnode_t *llm_jparse_filter(llm_jcomp_t *c, llm_jnode_t *subject);
+/* the parser stands at "is" */
+llm_jnode_t *llm_jparse_test(llm_jcomp_t *c, llm_jnode_t *subject);
 
 /* jinja_parse.c */
 int llm_jinja_parse(llm_jcomp_t *c);

@@ -93,6 +93,12 @@ llm_jv_equal(llm_jrt_t *rt, const llm_jv_t *a, const llm_jv_t *b)
         return 1;
 
     case LLM_J_STR:
+        if (a->u.s->len == b->u.s->len
+            && llm_jrt_charge(rt, a->u.s->len) != LLM_OK)
+        {
+            return LLM_ERROR;
+        }
+
         return llm_js_equal(a->u.s, b->u.s);
 
     case LLM_J_LIST:
@@ -102,7 +108,7 @@ llm_jv_equal(llm_jrt_t *rt, const llm_jv_t *a, const llm_jv_t *b)
             return 1;
         }
 
-        if (llm_jrt_enter(rt) != LLM_OK) {
+        if (llm_jrt_charge(rt, 1) != LLM_OK || llm_jrt_enter(rt) != LLM_OK) {
             return LLM_ERROR;
         }
 
@@ -148,6 +154,11 @@ llm_jv_order(llm_jrt_t *rt, const llm_jv_t *a, const llm_jv_t *b,
 
     if (a->type == LLM_J_STR && b->type == LLM_J_STR) {
         n = llm_min(a->u.s->len, b->u.s->len);
+
+        if (llm_jrt_charge(rt, n) != LLM_OK) {
+            return LLM_ERROR;
+        }
+
         *res = memcmp(llm_js_data(a->u.s), llm_js_data(b->u.s), n);
 
         if (*res == 0) {

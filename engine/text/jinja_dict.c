@@ -32,60 +32,46 @@ llm_jv_dict(llm_jrt_t *rt, llm_jtype_t type, llm_jv_t *res)
 }
 
 
-int
-llm_jv_hashable(const llm_jv_t *v)
-{
-    size_t  i;
-
-    switch (v->type) {
-
-    case LLM_J_LIST:
-    case LLM_J_DICT:
-    case LLM_J_VIEW:
-        return 0;
-
-    case LLM_J_TUPLE:
-        for (i = 0; i < v->u.list->n; i++) {
-            if (!llm_jv_hashable(&v->u.list->v[i])) {
-                return 0;
-            }
-        }
-
-        return 1;
-
-    default:
-        return 1;
-    }
-}
-
-
 uint32_t
-llm_jv_hash(const llm_jv_t *v)
+llm_js_hash(llm_js_t *s)
 {
     size_t       i;
-    int64_t      n;
     uint64_t     h;
     const char  *p;
 
+    if (s->hash) {
+        return s->hash;
+    }
+
+    /* FNV-1a */
+
     h = 0xcbf29ce484222325u;
+    p = llm_js_data(s);
+
+    for (i = 0; i < s->len; i++) {
+        h = (h ^ (unsigned char) p[i]) * 0x100000001b3u;
+    }
+
+    h ^= h >> 32;
+    s->hash = (uint32_t) h ? (uint32_t) h : 1;
+
+    return s->hash;
+}
+
+
+static int
+llm_jdict_hash(llm_jrt_t *rt, const llm_jv_t *v, uint32_t *res)
+{
+    size_t    i;
+    int64_t   n;
+    uint32_t  item;
+    uint64_t  h;
 
     switch (v->type) {
 
     case LLM_J_STR:
-        if (v->u.s->hash) {
-            return v->u.s->hash;
-        }
-
-        p = llm_js_data(v->u.s);
-
-        for (i = 0; i < v->u.s->len; i++) {
-            h = (h ^ (unsigned char) p[i]) * 0x100000001b3u;
-        }
-
-        h ^= h >> 32;
-        v->u.s->hash = (uint32_t) h ? (uint32_t) h : 1;
-
-        return v->u.s->hash;
+        *res = llm_js_hash(v->u.s);
+        return llm_jrt_charge(rt, v->u.s->len);
 
     case LLM_J_BOOL:
     case LLM_J_INT:
@@ -100,18 +86,40 @@ llm_jv_hash(const llm_jv_t *v)
         }
 
         h = (uint64_t) n * 0x9e3779b97f4a7c15u;
+        *res = (uint32_t) (h >> 32) | 1;
 
-        return (uint32_t) (h >> 32) | 1;
+        return LLM_OK;
 
     case LLM_J_TUPLE:
-        for (i = 0; i < v->u.list->n; i++) {
-            h = (h ^ llm_jv_hash(&v->u.list->v[i])) * 0x100000001b3u;
+        h = 0xcbf29ce484222325u;
+
+        if (llm_jrt_enter(rt) != LLM_OK) {
+            return LLM_ERROR;
         }
 
-        return (uint32_t) (h >> 32) | 1;
+        for (i = 0; i < v->u.list->n; i++) {
+            if (llm_jrt_charge(rt, 1) != LLM_OK
+                || llm_jdict_hash(rt, &v->u.list->v[i], &item) != LLM_OK)
+            {
+                return LLM_ERROR;
+            }
+
+            h = (h ^ item) * 0x100000001b3u;
+        }
+
+        llm_jrt_leave(rt);
+        *res = (uint32_t) (h >> 32) | 1;
+
+        return LLM_OK;
+
+    case LLM_J_LIST:
+    case LLM_J_DICT:
+    case LLM_J_VIEW:
+        return llm_jrt_fail(rt, "unhashable type: '%s'", llm_jv_type(v));
 
     default:
-        return v->type;
+        *res = v->type;
+        return LLM_OK;
     }
 }
 
@@ -184,11 +192,13 @@ int
 llm_jdict_get(llm_jrt_t *rt, const llm_jdict_t *d, const llm_jv_t *key,
     llm_jv_t **found)
 {
-    if (!llm_jv_hashable(key)) {
-        return llm_jrt_fail(rt, "unhashable type: '%s'", llm_jv_type(key));
+    uint32_t  hash;
+
+    if (llm_jdict_hash(rt, key, &hash) != LLM_OK) {
+        return LLM_ERROR;
     }
 
-    return llm_jdict_find(rt, d, key, llm_jv_hash(key), found);
+    return llm_jdict_find(rt, d, key, hash, found);
 }
 
 
@@ -198,7 +208,7 @@ llm_jdict_gets(const llm_jdict_t *d, const llm_js_t *key)
     llm_jv_t   v, *found;
 
     v = llm_jv_str((llm_js_t *) key);
-    (void) llm_jdict_find(NULL, d, &v, llm_jv_hash(&v), &found);
+    (void) llm_jdict_find(NULL, d, &v, llm_js_hash(v.u.s), &found);
 
     return found;
 }
@@ -242,10 +252,13 @@ llm_jdict_set(llm_jrt_t *rt, llm_jdict_t *d, const llm_jv_t *key,
     const llm_jv_t *value)
 {
     size_t        k, cap;
+    uint32_t      hash;
     llm_jv_t     *found;
     llm_jpair_t  *v;
 
-    if (llm_jdict_get(rt, d, key, &found) != LLM_OK) {
+    if (llm_jdict_hash(rt, key, &hash) != LLM_OK
+        || llm_jdict_find(rt, d, key, hash, &found) != LLM_OK)
+    {
         return LLM_ERROR;
     }
 
@@ -277,7 +290,7 @@ llm_jdict_set(llm_jrt_t *rt, llm_jdict_t *d, const llm_jv_t *key,
     v = &d->v[d->n++];
     v->key = *key;
     v->value = *value;
-    v->hash = llm_jv_hash(key);
+    v->hash = hash;
 
     if (d->index) {
         for (k = v->hash & (d->index_cap - 1); d->index[k];

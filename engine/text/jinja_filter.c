@@ -280,9 +280,8 @@ llm_jf_truncate(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
     leeway = 5;
     end = args->v[3];
 
-    if (llm_jarg_str(rt, &args->v[0], "truncate", &s) != LLM_OK
-        || (llm_jv_given(&args->v[1])
-            && llm_jarg_int(rt, &args->v[1], "truncate", &length) != LLM_OK)
+    if ((llm_jv_given(&args->v[1])
+         && llm_jarg_int(rt, &args->v[1], "truncate", &length) != LLM_OK)
         || (llm_jv_given(&args->v[4]) && args->v[4].type != LLM_J_NONE
             && llm_jarg_int(rt, &args->v[4], "truncate", &leeway) != LLM_OK)
         || (!llm_jv_given(&end) && llm_js_lit(rt, "...", &end) != LLM_OK)
@@ -299,9 +298,17 @@ llm_jf_truncate(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
 
     room = length - (int64_t) llm_js_chars(end.u.s);
 
-    if ((int64_t) llm_js_chars(s) - leeway <= length) {
+    /* anything with a length will do, as long as it is short */
+
+    if (llm_jv_len(&args->v[0]) >= 0
+        && llm_jv_len(&args->v[0]) - leeway <= length)
+    {
         *res = args->v[0];
         return LLM_OK;
+    }
+
+    if (llm_jarg_str(rt, &args->v[0], "truncate", &s) != LLM_OK) {
+        return LLM_ERROR;
     }
 
     cut = llm_js_offset(s, (size_t) room);

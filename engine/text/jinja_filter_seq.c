@@ -90,6 +90,12 @@ llm_jf_length(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
         return llm_jloop_attr(rt, args->v[0].u.loop, name.u.s, res);
     }
 
+    if (args->v[0].type == LLM_J_STR
+        && llm_jrt_charge(rt, llm_js_counting(args->v[0].u.s)) != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
     n = llm_jv_len(&args->v[0]);
 
     if (n < 0) {
@@ -559,11 +565,20 @@ llm_jf_batch(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
         return LLM_ERROR;
     }
 
-    if (n < 1) {
-        return llm_jrt_fail(rt, "batch: the size must be positive");
-    }
-
     fills = llm_jv_given(&args->v[2]) && args->v[2].type != LLM_J_NONE;
+
+    /* a size that is never reached again, and for 0 an empty batch first */
+
+    if (n < 1) {
+        if (n == 0 && l.n
+            && llm_jf_piece(rt, &l, 0, 0, 0, NULL, &out) != LLM_OK)
+        {
+            return LLM_ERROR;
+        }
+
+        fills = 0;
+        n = INT64_MAX;
+    }
 
     for (i = 0; i < l.n; i = end) {
         end = l.n - i > (uint64_t) n ? i + (size_t) n : l.n;

@@ -316,7 +316,6 @@ llm_jjson_indent(llm_jjson_t *j, const llm_jv_t *v)
 static int
 llm_jjson_separators(llm_jjson_t *j, const llm_jv_t *v)
 {
-    llm_jv_t      s;
     llm_jlist_t  *l;
 
     if (llm_jv_given(v) && v->type != LLM_J_NONE) {
@@ -335,17 +334,12 @@ llm_jjson_separators(llm_jjson_t *j, const llm_jv_t *v)
         return LLM_OK;
     }
 
-    if (llm_js_lit(j->rt, j->lines ? "," : ", ", &s) != LLM_OK) {
-        return LLM_ERROR;
+    j->item_sep = llm_js_wrap(&j->rt->arena, ", ", j->lines ? 1 : 2, 0);
+    j->key_sep = llm_js_wrap(&j->rt->arena, ": ", 2, 0);
+
+    if (j->item_sep == NULL || j->key_sep == NULL) {
+        return llm_jrt_limit(j->rt, "out of memory");
     }
-
-    j->item_sep = s.u.s;
-
-    if (llm_js_lit(j->rt, ": ", &s) != LLM_OK) {
-        return LLM_ERROR;
-    }
-
-    j->key_sep = s.u.s;
 
     return LLM_OK;
 }

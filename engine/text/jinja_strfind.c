@@ -227,6 +227,10 @@ llm_jm_affix(llm_jrt_t *rt, llm_jargs_t *args, const char *what, int suffix,
 
         base = llm_js_data(s) + (suffix ? end - p->len : start);
 
+        if (llm_jrt_charge(rt, p->len) != LLM_OK) {
+            return LLM_ERROR;
+        }
+
         if (memcmp(base, llm_js_data(p), p->len) == 0) {
             *res = llm_jv_bool(1);
         }

@@ -7,13 +7,17 @@
 #include "engine/text/jinja_strmeth.h"
 
 
-/* does the character at p, len bytes long, stand in set? */
+/* is the character at p, len bytes long, to be stripped? set NULL: space */
 
 static int
-llm_jm_in_set(const llm_js_t *set, const char *p, size_t len)
+llm_jm_strips(const llm_js_t *set, const char *p, size_t len)
 {
     size_t       n;
     const char  *q, *end;
+
+    if (set == NULL) {
+        return llm_jc_space(p, p + len) != 0;
+    }
 
     q = llm_js_data(set);
 
@@ -33,38 +37,40 @@ int
 llm_jm_strip(llm_jrt_t *rt, llm_js_t *s, const llm_js_t *chars, int sides,
     llm_jv_t *res)
 {
-    size_t       len;
+    size_t       len, work;
     const char  *start, *p, *end, *q;
 
     start = llm_js_data(s);
     p = start;
     end = start + s->len;
+    work = chars ? chars->len : 1;
 
     while ((sides & LLM_JM_LEFT) && p < end) {
         (void) llm_jc_decode(p, end, &len);
 
-        if (chars ? !llm_jm_in_set(chars, p, len) : !llm_jc_space(p, end)) {
+        if (!llm_jm_strips(chars, p, len)) {
             break;
         }
 
         p += len;
+
+        if (llm_jrt_charge(rt, work) != LLM_OK) {
+            return LLM_ERROR;
+        }
     }
 
     while ((sides & LLM_JM_RIGHT) && end > p) {
         q = llm_jc_prev(p, end);
-        len = (size_t) (end - q);
 
-        if (chars ? !llm_jm_in_set(chars, q, len) : !llm_jc_space(q, end)) {
+        if (!llm_jm_strips(chars, q, (size_t) (end - q))) {
             break;
         }
 
         end = q;
-    }
 
-    len = (size_t) (p - start) + s->len - (size_t) (end - start);
-
-    if (llm_jrt_charge(rt, len * (chars ? chars->len : 1)) != LLM_OK) {
-        return LLM_ERROR;
+        if (llm_jrt_charge(rt, work) != LLM_OK) {
+            return LLM_ERROR;
+        }
     }
 
     return llm_js_slice(rt, s, (size_t) (p - start), (size_t) (end - start),

@@ -58,6 +58,8 @@ llm_jv_truth(llm_jrt_t *rt, const llm_jv_t *v)
         return 1;
 
     case LLM_J_STR:
+        return v->u.s->len != 0;
+
     case LLM_J_LIST:
     case LLM_J_TUPLE:
     case LLM_J_DICT:

@@ -291,6 +291,9 @@ int llm_js_concat(llm_jrt_t *rt, const llm_js_t *a, const llm_js_t *b,
 size_t llm_js_chars(llm_js_t *s);
 /* byte offset of a character */
 size_t llm_js_offset(llm_js_t *s, size_t chars);
+/* what counting them now would cost */
+#define llm_js_counting(s)                                                   \
+    ((s)->chars == LLM_J_UNCOUNTED ? (s)->len : 0)
 int llm_js_equal(const llm_js_t *a, const llm_js_t *b);
 int llm_js_is(const llm_js_t *s, const char *literal);
 int llm_js_trusted_at(const llm_js_t *s, size_t pos);
@@ -369,6 +372,9 @@ llm_jv_str(llm_js_t *s)
 #define llm_jv_given(v)     ((v)->type != LLM_J_MISSING)
 #define llm_jv_integral(v)  ((v)->type == LLM_J_INT || (v)->type == LLM_J_BOOL)
 #define llm_jv_number(v)    (llm_jv_integral(v) || (v)->type == LLM_J_FLOAT)
+#define llm_jv_sequence(v)                                                   \
+    ((v)->type == LLM_J_STR || (v)->type == LLM_J_LIST                       \
+     || (v)->type == LLM_J_TUPLE)
 #define llm_jv_as_double(v)                                                  \
     ((v)->type == LLM_J_FLOAT ? (v)->u.f : (double) (v)->u.i)
 
@@ -404,9 +410,8 @@ int llm_jdict_set(llm_jrt_t *rt, llm_jdict_t *d, const llm_jv_t *key,
     const llm_jv_t *value);
 llm_jv_t *llm_jdict_gets(const llm_jdict_t *d, const llm_js_t *key);
 
-int llm_jv_hashable(const llm_jv_t *v);
-/* a string keeps it */
-uint32_t llm_jv_hash(const llm_jv_t *v);
+/* not 0; the string keeps it */
+uint32_t llm_js_hash(llm_js_t *s);
 /* 1, 0 or LLM_ERROR (too deep, out of steps) */
 int llm_jv_equal(llm_jrt_t *rt, const llm_jv_t *a, const llm_jv_t *b);
 /* *res is < 0, 0 or > 0; op ("<") is for the message */

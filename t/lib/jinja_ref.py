@@ -8,13 +8,16 @@ usage: jinja_ref.py features
        jinja_ref.py random [--seed N] [--count N]
        jinja_ref.py templates DIR
        jinja_ref.py roundtrip FILE.jsonl DIR
+       jinja_ref.py chats DIR
 """
 
 import argparse
 import datetime
 import json
 import os
+import re
 import sys
+import warnings
 
 try:
     import jinja2
@@ -24,6 +27,8 @@ except ImportError:
     sys.exit(77)
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+warnings.simplefilter('ignore')
 
 NOW = 1753862400            # 2025-07-30 08:00:00 UTC
 
@@ -129,9 +134,19 @@ def features():
 def random_cases(seed, count):
     from jinja_random import Generator
     g = Generator(seed)
-    for i in range(count):
+    i = 0
+    while i < count:
         template, variables = g.case()
+        # slices of constants are folded into something undefined
+        if re.search(r'(\d|none|true|false)\)*\[', template):
+            continue
+        COMPILED.clear()
+        out = render(template, variables).get('out', '')
+        # addresses and integers of any size are Python's alone
+        if re.search(r' at 0x|[0-9]{17}', out):
+            continue
         emit('random %d/%d' % (seed, i), template, variables)
+        i += 1
 
 
 def read(path):
@@ -149,6 +164,46 @@ def templates(folder):
             emit('%s: %s' % (name, title), source, variables)
 
 
+# what a request is evened out in on purpose
+UNEVEN = re.compile(r'parts|no tokens|, text|null|no content|developer|image|mapping|'
+                    r'^call, |^call and|^parallel|^calls in')
+
+
+def chats(folder):
+    """Requests, as llm_chat_render() takes them, that the reference renders
+    as they are."""
+    from jinja_chats import conversations
+    for name in sorted(os.listdir(folder)):
+        if not name.endswith('.jinja'):
+            continue
+        source = read(os.path.join(folder, name))
+        for title, variables in conversations():
+            if UNEVEN.search(title):
+                continue
+            result = render(source, variables)
+            if 'out' not in result:
+                continue
+            known = ('messages', 'tools', 'documents', 'bos_token',
+                     'eos_token', 'add_generation_prompt')
+            request = {k: v for k, v in variables.items()
+                       if k in known and v is not None}
+            request['chat_template_kwargs'] = {
+                k: v for k, v in variables.items() if k not in known}
+            print(json.dumps({'name': '%s: %s' % (name, title),
+                              'template': source, 'request': request,
+                              'now': NOW, 'out': result['out']},
+                             ensure_ascii=False))
+
+
+def day_of(prompt):
+    """Some templates write the date: the day when the prompt was made."""
+    m = re.search(r"Today's Date: (\w+ \d+, \d+)", prompt)
+    if m is None:
+        return NOW
+    day = datetime.datetime.strptime(m.group(1), '%B %d, %Y')
+    return int(day.replace(hour=12).timestamp())
+
+
 def roundtrip(path, folder):
     with open(path, encoding='utf-8') as f:
         for line in f:
@@ -161,8 +216,8 @@ def roundtrip(path, folder):
             print(json.dumps({
                 'name': '%s: %s' % (c['template'], c['case']),
                 'template': read(os.path.join(folder, c['template'])),
-                'vars': variables, 'out': c['prompt'], 'now': NOW},
-                ensure_ascii=False))
+                'vars': variables, 'out': c['prompt'],
+                'now': day_of(c['prompt'])}, ensure_ascii=False))
 
 
 def main():
@@ -173,6 +228,8 @@ def main():
     r.add_argument('--seed', type=int, default=1)
     r.add_argument('--count', type=int, default=100)
     t = sub.add_parser('templates')
+    t.add_argument('folder')
+    t = sub.add_parser('chats')
     t.add_argument('folder')
     t = sub.add_parser('roundtrip')
     t.add_argument('path')
@@ -187,6 +244,8 @@ def main():
         random_cases(a.seed, a.count)
     elif a.what == 'templates':
         templates(a.folder)
+    elif a.what == 'chats':
+        chats(a.folder)
     else:
         roundtrip(a.path, a.folder)
     return 0
