@@ -31,6 +31,9 @@ typedef struct {
     llm_req_t          **last;
 } llm_jobs_t;
 
+/* engine_synthetic.c; never there without LLM_TEST */
+typedef struct llm_synthetic_s  llm_synthetic_t;
+
 /* one model of the configuration */
 typedef struct {
     llm_engine_t        *engine;
@@ -45,6 +48,7 @@ typedef struct {
                                            llm_model_load() read; relaxed */
 
     llm_model_t         *model;
+    llm_synthetic_t     *synthetic;     /* in the place of a model */
     llm_vocab_t         *vocab;
     llm_chat_t          *chat;          /* NULL: see chat_err */
     llm_err_t            chat_err;
@@ -131,6 +135,20 @@ void llm_served_loaded(llm_served_t *m);
 void llm_served_unload(llm_served_t *m);
 /* the device is broken: all requests fail with load_err, state FAILED */
 void llm_served_break(llm_served_t *m);
+
+#ifdef LLM_TEST
+
+/* engine_synthetic.c */
+int llm_synthetic_is(const char *device);
+/* fills m->vocab and m->runner */
+int llm_synthetic_open(llm_served_t *m, llm_err_t *err);
+void llm_synthetic_close(llm_synthetic_t *s);
+const llm_gguf_t *llm_synthetic_gguf(const llm_synthetic_t *s);
+/* is it time for a step?  When is the next? */
+int llm_synthetic_due(llm_synthetic_t *s, uint64_t now);
+uint64_t llm_synthetic_next(const llm_synthetic_t *s);
+
+#endif
 
 /* engine_loop.c */
 void *llm_engine_main(void *engine);

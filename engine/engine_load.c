@@ -153,6 +153,17 @@ llm_served_read(llm_served_t *m)
     e = m->engine;
     err = &m->load_err;
 
+#ifdef LLM_TEST
+    if (llm_synthetic_is(m->conf.device)) {
+        if (llm_synthetic_open(m, err) != LLM_OK) {
+            return LLM_ERROR;
+        }
+
+        llm_served_template(m, llm_synthetic_gguf(m->synthetic));
+        return LLM_OK;
+    }
+#endif
+
     memset(&opts, 0, sizeof(opts));
 
     opts.device = m->conf.device;
@@ -263,6 +274,13 @@ llm_served_close(llm_served_t *m)
         llm_model_free(m->model);
         m->model = NULL;
     }
+
+#ifdef LLM_TEST
+    if (m->synthetic) {
+        llm_synthetic_close(m->synthetic);
+        m->synthetic = NULL;
+    }
+#endif
 }
 
 
@@ -331,7 +349,12 @@ llm_served_loaded(llm_served_t *m)
         return;
     }
 
-    llm_model_device(m->model, device, sizeof(device));
+    if (m->model) {
+        llm_model_device(m->model, device, sizeof(device));
+
+    } else {
+        snprintf(device, sizeof(device), "%s", m->conf.device);
+    }
 
     if (m->chat == NULL) {
         llm_engine_log(e, LLM_LOG_WARN, "model \"%s\": no chat: %s",

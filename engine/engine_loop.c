@@ -305,6 +305,12 @@ llm_engine_step(llm_engine_t *e, llm_served_t *m)
     int        rc;
     llm_err_t  err;
 
+#ifdef LLM_TEST
+    if (m->synthetic && !llm_synthetic_due(m->synthetic, llm_now_us())) {
+        return 0;
+    }
+#endif
+
     rc = llm_sched_step(m->sched, &err);
 
     if (rc != LLM_ERROR) {
@@ -412,6 +418,19 @@ static int
 llm_engine_timeout(const llm_engine_t *e, int unsaid)
 {
     uint32_t  i;
+
+#ifdef LLM_TEST
+    uint64_t  now, next;
+
+    now = llm_now_us();
+
+    for (i = 0; i < e->n_models && e->n_live; i++) {
+        if (e->models[i].synthetic) {
+            next = llm_synthetic_next(e->models[i].synthetic);
+            return next > now ? (int) ((next - now + 999) / 1000) : 0;
+        }
+    }
+#endif
 
     if (unsaid) {
         return 20;                      /* the reader wakes us, normally */
