@@ -53,6 +53,8 @@ struct llm_seq_s {
 
     llm_seq_t           *leader;        /* prefills the prompt for this one */
     uint32_t             in_batch;      /* rows of this step */
+    uint64_t             waits;         /* number of the step in which another
+                                           one computes what it wants next */
     uint32_t             seated;        /* has run before */
 
     llm_sampler_t       *sampler;

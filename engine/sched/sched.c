@@ -476,6 +476,57 @@ llm_sched_lookup(llm_sched_t *s, llm_seq_t *q)
 }
 
 
+/*
+ * What others have put into the tree since this sequence was seated is taken
+ * from there: prompts with the same beginning that come together compute it
+ * once.
+ */
+
+void
+llm_sched_extend(llm_sched_t *s, llm_seq_t *q)
+{
+    int32_t   tokens[LLM_KV_PAGE];
+    uint32_t  i, page;
+
+    if (q->req->msg->flags & LLM_REQ_NO_CACHE) {
+        return;
+    }
+
+    for ( ;; ) {
+        i = q->n_tree;
+
+        if (q->n_kv != i * LLM_KV_PAGE
+            || (i + 1) * LLM_KV_PAGE >= llm_seq_known(q))
+        {
+            return;
+        }
+
+        llm_sched_block(q, i, tokens);
+
+        page = llm_pages_find(s->pages, i ? q->pages[i - 1] : LLM_PAGE_NONE,
+                              &q->req->salt, tokens);
+        if (page == LLM_PAGE_NONE) {
+            return;
+        }
+
+        llm_pages_hold(s->pages, page);
+        llm_pages_drop(s->pages, q->pages[i]);
+
+        q->pages[i] = page;
+        q->n_tree++;
+        q->n_kv += LLM_KV_PAGE;
+
+        if (q->n_gen == 0) {
+            llm_zone_add(s->figures->prefix_hits, LLM_KV_PAGE);
+
+            if (q->index % q->req->msg->n == 0) {
+                q->req->cached_tokens += LLM_KV_PAGE;
+            }
+        }
+    }
+}
+
+
 /* full pages go into the tree as soon as they are computed */
 
 void

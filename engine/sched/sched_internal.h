@@ -37,6 +37,7 @@ struct llm_sched_s {
     uint32_t            *table;         /* pages of the step's sequences */
     uint32_t            *out_rows;
     llm_seq_t          **seqs;          /* of the step */
+    uint64_t             n_steps;       /* its number */
     uint32_t             n_prefill;     /* rows of prompts in it */
     int                  failed;        /* a request was marked in it */
 
@@ -52,6 +53,7 @@ void llm_sched_requeue(llm_sched_t *s, llm_seq_t *q);
 int llm_sched_next_page(llm_sched_t *s, llm_seq_t *q);
 void llm_sched_seat(llm_sched_t *s);
 int llm_sched_fork(llm_sched_t *s, llm_seq_t *leader, llm_seq_t *q);
+void llm_sched_extend(llm_sched_t *s, llm_seq_t *q);
 void llm_sched_commit(llm_sched_t *s, llm_seq_t *q);
 void llm_sched_end_seq(llm_sched_t *s, llm_seq_t *q, llm_finish_t reason);
 void llm_sched_clear(llm_sched_t *s, llm_req_t *r);

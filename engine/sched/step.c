@@ -148,7 +148,7 @@ llm_step_best_prompt(const llm_sched_t *s)
     for (i = 0; i < s->n_running; i++) {
         q = s->running[i];
 
-        if (q->in_batch == 0 && q->leader == NULL
+        if (q->in_batch == 0 && q->leader == NULL && q->waits != s->n_steps
             && llm_seq_known(q) - q->n_kv > 1
             && (best == NULL || llm_queue_before(q, best)))
         {
@@ -157,6 +157,59 @@ llm_step_best_prompt(const llm_sched_t *s)
     }
 
     return best;
+}
+
+
+/*
+ * Does a sequence of this step compute the very page that q wants next?  It
+ * does when both have the same page of the tree before it and the same
+ * tokens in it; q waits a step then and finds it in the tree.
+ */
+
+static int
+llm_step_is_shared(const llm_sched_t *s, const llm_seq_t *q)
+{
+    uint32_t          i, k, from;
+    const llm_seq_t  *other;
+
+    if ((q->req->msg->flags & LLM_REQ_NO_CACHE)
+        || q->n_kv != q->n_tree * LLM_KV_PAGE)
+    {
+        return 0;
+    }
+
+    from = q->n_kv;
+
+    if (llm_seq_known(q) <= from + LLM_KV_PAGE) {
+        return 0;
+    }
+
+    for (i = 0; i < s->batch.n_seqs; i++) {
+        other = s->seqs[i];
+
+        if ((other->req->msg->flags & LLM_REQ_NO_CACHE)
+            || other->n_tree != q->n_tree
+            || other->n_kv + other->in_batch < from + LLM_KV_PAGE
+            || other->req->salt.tenant != q->req->salt.tenant
+            || other->req->salt.salt != q->req->salt.salt
+            || (q->n_tree
+                && other->pages[q->n_tree - 1] != q->pages[q->n_tree - 1]))
+        {
+            continue;
+        }
+
+        for (k = from;
+             k < from + LLM_KV_PAGE
+             && llm_seq_token(other, k) == llm_seq_token(q, k);
+             k++)
+        { /* void */ }
+
+        if (k == from + LLM_KV_PAGE) {
+            return 1;
+        }
+    }
+
+    return 0;
 }
 
 
@@ -171,6 +224,13 @@ llm_step_prefill(llm_sched_t *s)
                      s->conf.runner.batch - n_decode);
 
     while (budget && (q = llm_step_best_prompt(s)) != NULL) {
+        llm_sched_extend(s, q);
+
+        if (llm_step_is_shared(s, q)) {
+            q->waits = s->n_steps;
+            continue;
+        }
+
         n = llm_min(llm_seq_known(q) - q->n_kv, budget);
 
         if (n_decode) {
@@ -436,6 +496,7 @@ llm_sched_step(llm_sched_t *s, llm_err_t *err)
     s->batch.n_seqs = 0;
     s->batch.n_out = 0;
     s->n_prefill = 0;
+    s->n_steps++;
 
     llm_step_decode(s);
     llm_step_prefill(s);

@@ -693,6 +693,42 @@ test_prefix(void)
 }
 
 
+/* eight that come together and begin alike compute the beginning once */
+
+static void
+test_together(void)
+{
+    int       good;
+    int32_t   ids[300];
+    uint32_t  i;
+    uint64_t  n;
+
+    for (i = 0; i < 300; i++) {
+        ids[i] = (int32_t) rnd(256);
+    }
+
+    open_all(300, 400, 8, 48, 1 << 17);
+
+    for (i = 0; i < 8; i++) {
+        ids[210] = (int32_t) i;
+        add(ask(i, ids, 230, 1, 20, 0));
+    }
+
+    (void) run();
+
+    for (i = 0, good = 1; i < 8; i++) {
+        good &= is_right(&asks[i], 0, 20);
+    }
+
+    n = llm_zone_get(zone->models[0].figures.prompt_computed);
+
+    ok(good, "eight that begin alike are right");
+    is_int(n, 230 + 7 * (230 - 208), "the beginning was computed once");
+
+    close_all();
+}
+
+
 static void
 test_choices(uint32_t seats, uint32_t flags)
 {
@@ -871,6 +907,7 @@ main(void)
     }
 
     test_prefix();
+    test_together();
     test_choices(4, 0);
     test_choices(4, LLM_REQ_NO_CACHE);
     test_choices(1, 0);
