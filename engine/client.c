@@ -95,6 +95,10 @@ llm_client_attach(const llm_client_conf_t *conf)
 
     suspect = atomic_exchange(&w->intent, 0);
 
+    /* the first event wakes the worker, drained or not */
+
+    atomic_store(&w->armed, 1);
+
     atomic_store(&w->pid, (uint32_t) getpid());
     atomic_store(&w->generation, generation);
 

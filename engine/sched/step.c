@@ -10,7 +10,7 @@
  * not make them wait; alone it still has to end soon, for a cancel or a new
  * request takes effect between steps.
  */
-#define LLM_STEP_ALONE_US   160000
+#define LLM_STEP_ALONE_US   120000
 #define LLM_STEP_SHARED_US  70000
 
 /* beside streams no step does more than this share of a prompt */

@@ -261,6 +261,135 @@ test_long_prompt(void)
        "waited longer than %llu ms (%u tokens meanwhile)",
        (unsigned long long) a[0].max_gap_us / 1000, a[0].n_ids[0]);
 
+    llm_client_tell(rig.clients[0], LLM_MSG_CANCEL, 0, a[0].ticket);
+
+    rig_close(&rig);
+
+    /* in the middle of such a prompt its client goes away */
+
+    open_rig(6000, 1, 0, 0, 8);
+    a = rig.answers[0];
+
+    rig_req(&b, 1);
+    rig_ids(&b, ids, 5000);
+    rig_msg(&b)->max_tokens = 1;
+    send_or_die(0, &b);
+    make(&b, 2, 0, 0);
+    send_or_die(0, &b);
+    usleep(400000);
+    rig_poll(&rig, 0, 0);
+    ok(a[1].started && !a[1].over, "a long prompt is being read");
+    llm_client_tell(rig.clients[0], LLM_MSG_CANCEL, 1, a[1].ticket);
+    start = llm_now_us();
+    (void) rig_wait_text(&rig, 0, 2, 60000);
+    ok(llm_now_us() - start < (SLOW > 1 ? 20000000 : 300000), "the next has "
+       "its first token %llu us after its cancel",
+       (unsigned long long) (llm_now_us() - start));
+
+    rig_close(&rig);
+}
+
+
+/* requests, cancels and pauses at random; the engine stops in the middle */
+
+static void
+test_storm(void)
+{
+    uint32_t        i, w, slot, live, x, good, whole;
+    llm_err_t       err;
+    llm_buf_t       b;
+    rig_answer_t   *a;
+
+    open_rig(1024, 6, 0, (size_t) 9 << 19, 16);
+    srand(3);
+    good = 0;
+    whole = 0;
+
+    for (i = 0; i < 3000 / SLOW; i++) {
+        x = (uint32_t) rand();
+        w = x & 1;
+        slot = x >> 1 & 15;
+        a = &rig.answers[w][slot];
+
+        switch (x >> 8 & 7) {
+
+        case 0:
+        case 1:
+            if (a->ticket == 0 || a->over) {
+                make(&b, slot, slot % N, 0);
+                (void) rig_send(&rig, w, &b, &err);
+                a->first_us = 0;
+            }
+
+            break;
+
+        case 2:
+            if (a->ticket && !a->over && (x >> 12) % 5 == 0) {
+                llm_client_tell(rig.clients[w], LLM_MSG_CANCEL, slot,
+                                a->ticket);
+                a->over = 1;
+                a->status = 499;
+            }
+
+            break;
+
+        case 3:
+            llm_client_tell(rig.clients[w], LLM_MSG_PAUSE, slot, a->ticket);
+            break;
+
+        case 4:
+        case 5:
+            llm_client_tell(rig.clients[w], LLM_MSG_RESUME, slot, a->ticket);
+            break;
+
+        default:
+            rig_poll(&rig, w, 2);
+        }
+
+        if (i == 2000 / SLOW) {
+            llm_engine_stop(rig.engine);
+
+            if (!rig_engine(&rig) || rig_ready(&rig, 0, 30000) != LLM_OK) {
+                ok(0, "the engine starts again");
+            }
+        }
+    }
+
+    for (w = 0; w < 2; w++) {
+        for (slot = 0; slot < 16; slot++) {
+            a = &rig.answers[w][slot];
+
+            if (a->ticket) {
+                llm_client_tell(rig.clients[w], LLM_MSG_RESUME, slot,
+                                a->ticket);
+            }
+        }
+    }
+
+    for (w = 0; w < 2; w++) {
+        for (slot = 0; slot < 16; slot++) {
+            a = &rig.answers[w][slot];
+
+            if (a->ticket == 0) {
+                continue;
+            }
+
+            whole += rig_wait(&rig, w, slot, 30000 * SLOW) == LLM_OK;
+            good += a->status ? a->status == 499 || a->status == 503
+                                || a->status == 429
+                              : is_alone(slot % N, a);
+        }
+    }
+
+    for (i = 0; i < 100 && llm_engine_live(rig.engine); i++) {
+        usleep(10000);
+    }
+
+    live = llm_engine_live(rig.engine);
+    ok(whole && good == whole, "a storm: of the last %u requests %u ended "
+       "as they should", whole, good);
+    is_int(live, 0, "and none is left");
+
     rig_close(&rig);
 }
 
@@ -772,6 +901,7 @@ main(void)
     test_long_prompt();
     test_queue();
     test_pause();
+    test_storm();
     test_models();
     test_dead_worker();
     test_restart();
