@@ -457,7 +457,7 @@ llm_jeval_unary(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *n,
     }
 
     if (n->kind == LLM_JN_NOT) {
-        *res = llm_jv_bool(!llm_jv_truth(rt, &a));
+        *res = llm_jv_bool(!llm_jv_truth(&a));
         return LLM_OK;
     }
 
@@ -475,7 +475,7 @@ llm_jeval_logic(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *n,
         return LLM_ERROR;
     }
 
-    if (llm_jv_truth(rt, res) == (n->kind == LLM_JN_OR)) {
+    if (llm_jv_truth(res) == (n->kind == LLM_JN_OR)) {
         return LLM_OK;
     }
 
@@ -493,7 +493,7 @@ llm_jeval_cond(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *n,
         return LLM_ERROR;
     }
 
-    if (llm_jv_truth(rt, &test)) {
+    if (llm_jv_truth(&test)) {
         return llm_jinja_eval(rt, f, n->b, res);
     }
 

@@ -291,31 +291,16 @@ llm_jexec_callblock(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *n)
 /* takes the keyword out of the list: its value, or NULL */
 
 static const llm_jv_t *
-llm_jmacro_keyword(llm_jdict_t *kw, const char *name)
+llm_jmacro_take(llm_jdict_t *kw, const char *name, size_t len)
 {
-    size_t  i;
+    size_t           i;
+    const llm_js_t  *s;
 
     for (i = 0; i < kw->n; i++) {
-        if (kw->v[i].key.type == LLM_J_STR
-            && llm_js_is(kw->v[i].key.u.s, name))
-        {
-            kw->v[i].key = llm_jv_of(LLM_J_MISSING);
-            return &kw->v[i].value;
-        }
-    }
+        s = kw->v[i].key.u.s;
 
-    return NULL;
-}
-
-
-static const llm_jv_t *
-llm_jmacro_keyword_of(llm_jdict_t *kw, const llm_js_t *name)
-{
-    size_t  i;
-
-    for (i = 0; i < kw->n; i++) {
-        if (kw->v[i].key.type == LLM_J_STR
-            && llm_js_equal(kw->v[i].key.u.s, name))
+        if (llm_jv_given(&kw->v[i].key) && s->len == len
+            && memcmp(llm_js_data(s), name, len) == 0)
         {
             kw->v[i].key = llm_jv_of(LLM_J_MISSING);
             return &kw->v[i].value;
@@ -415,14 +400,15 @@ llm_jmacro_bind(llm_jrt_t *rt, const llm_jnode_t *n, llm_jframe_t *f,
             continue;
         }
 
-        v = llm_jmacro_keyword_of(&kw, p->value.u.s);
+        v = llm_jmacro_take(&kw, llm_js_data(p->value.u.s),
+                            p->value.u.s->len);
         if (v) {
             f->slots[p->slot] = *v;
         }
     }
 
     if (n->specials.caller != LLM_J_NO_SLOT) {
-        v = llm_jmacro_keyword(&kw, "caller");
+        v = llm_jmacro_take(&kw, "caller", 6);
 
         if (v && v->type != LLM_J_NONE) {
             f->slots[n->specials.caller] = *v;
@@ -535,7 +521,7 @@ llm_jexec_if(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *n,
             return LLM_ERROR;
         }
 
-        if (llm_jv_truth(rt, &v)) {
+        if (llm_jv_truth(&v)) {
             *body = n->b;
             return LLM_OK;
         }

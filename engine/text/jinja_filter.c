@@ -217,8 +217,8 @@ llm_jf_indent(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
         return LLM_ERROR;
     }
 
-    first = llm_jv_truth(rt, &args->v[2]);
-    blank = llm_jv_truth(rt, &args->v[3]);
+    first = llm_jv_truth(&args->v[2]);
+    blank = llm_jv_truth(&args->v[3]);
     llm_jb_init(&b, rt, 0);
 
     if (first && llm_jb_add_str(&b, by.u.s) != LLM_OK) {
@@ -313,7 +313,7 @@ llm_jf_truncate(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
 
     cut = llm_js_offset(s, (size_t) room);
 
-    if (!llm_jv_truth(rt, &args->v[2])) {
+    if (!llm_jv_truth(&args->v[2])) {
         at = llm_js_rfind(s, space.u.s, cut);
         cut = at == SIZE_MAX ? cut : at;
     }
@@ -404,7 +404,7 @@ static int
 llm_jf_default(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
 {
     if (args->v[0].type != LLM_J_UNDEF
-        && !(llm_jv_truth(rt, &args->v[2]) && !llm_jv_truth(rt, &args->v[0])))
+        && !(llm_jv_truth(&args->v[2]) && !llm_jv_truth(&args->v[0])))
     {
         *res = args->v[0];
         return LLM_OK;

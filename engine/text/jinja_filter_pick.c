@@ -56,7 +56,7 @@ llm_jf_map(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
 
     memset(&out, 0, sizeof(out));
 
-    if (!llm_jv_truth(rt, &args->v[0])) {
+    if (!llm_jv_truth(&args->v[0])) {
         return llm_jv_iter(rt, &out, "generator", res);
     }
 
@@ -123,7 +123,7 @@ llm_jf_filter_items(llm_jrt_t *rt, llm_jargs_t *args, int attr, int want,
 
     memset(&out, 0, sizeof(out));
 
-    if (!llm_jv_truth(rt, &args->v[0])) {
+    if (!llm_jv_truth(&args->v[0])) {
         return llm_jv_iter(rt, &out, "generator", res);
     }
 
@@ -172,7 +172,7 @@ llm_jf_filter_items(llm_jrt_t *rt, llm_jargs_t *args, int attr, int want,
             return LLM_ERROR;
         }
 
-        if (llm_jv_truth(rt, &good) == want
+        if (llm_jv_truth(&good) == want
             && llm_jlist_push(rt, &out, &item) != LLM_OK)
         {
             return LLM_ERROR;
@@ -219,7 +219,7 @@ llm_jf_extreme(llm_jrt_t *rt, llm_jargs_t *args, int sign, llm_jv_t *res)
     llm_jv_t    item, key, best;
     llm_jcur_t  cur;
 
-    fold = !llm_jv_truth(rt, &args->v[1]);
+    fold = !llm_jv_truth(&args->v[1]);
     best = llm_jv_of(LLM_J_MISSING);
 
     if (llm_jcur_init(rt, &cur, &args->v[0]) != LLM_OK) {

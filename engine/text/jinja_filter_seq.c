@@ -318,7 +318,7 @@ llm_jf_dictsort(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
     llm_js_t     *by;
     llm_jlist_t  *l;
 
-    fold = !llm_jv_truth(rt, &args->v[1]);
+    fold = !llm_jv_truth(&args->v[1]);
     value = 0;
     none = LLM_J_NONE_V;
 
@@ -365,7 +365,7 @@ llm_jf_dictsort(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
         }
     }
 
-    return llm_jf_sort_items(rt, l, keys, llm_jv_truth(rt, &args->v[3]));
+    return llm_jf_sort_items(rt, l, keys, llm_jv_truth(&args->v[3]));
 }
 
 
@@ -418,7 +418,7 @@ llm_jf_sort(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
     llm_jv_t     *keys;
     llm_jlist_t  *l;
 
-    fold = !llm_jv_truth(rt, &args->v[2]);
+    fold = !llm_jv_truth(&args->v[2]);
 
     if (llm_jf_list(rt, args, res) != LLM_OK) {
         return LLM_ERROR;
@@ -439,7 +439,7 @@ llm_jf_sort(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
         }
     }
 
-    return llm_jf_sort_items(rt, l, keys, llm_jv_truth(rt, &args->v[1]));
+    return llm_jf_sort_items(rt, l, keys, llm_jv_truth(&args->v[1]));
 }
 
 
@@ -454,7 +454,7 @@ llm_jf_groupby(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
     llm_jlist_t   l;
     llm_jpair_t  *v;
 
-    fold = !llm_jv_truth(rt, &args->v[3]);
+    fold = !llm_jv_truth(&args->v[3]);
 
     if (llm_jv_items(rt, &args->v[0], &l) != LLM_OK
         || llm_jv_list(rt, LLM_J_LIST, 0, res) != LLM_OK)
@@ -640,7 +640,7 @@ llm_jf_unique(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
     llm_jlist_t   out;
     llm_jdict_t  *seen;
 
-    fold = !llm_jv_truth(rt, &args->v[1]);
+    fold = !llm_jv_truth(&args->v[1]);
     memset(&out, 0, sizeof(out));
 
     seen = llm_jdict_new(rt);

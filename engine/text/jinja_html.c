@@ -326,7 +326,7 @@ llm_jf_xmlattr(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
     }
 
     d = args->v[0].u.dict;
-    space = !llm_jv_given(&args->v[1]) || llm_jv_truth(rt, &args->v[1]);
+    space = !llm_jv_given(&args->v[1]) || llm_jv_truth(&args->v[1]);
     llm_jb_init(&b, rt, 0);
 
     for (i = 0; i < d->n; i++) {

@@ -354,8 +354,8 @@ llm_jinja_tojson(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
 
     memset(&j, 0, sizeof(j));
     j.rt = rt;
-    j.ascii = llm_jv_truth(rt, &args->v[1]);
-    j.sort = llm_jv_truth(rt, &args->v[4]);
+    j.ascii = llm_jv_truth(&args->v[1]);
+    j.sort = llm_jv_truth(&args->v[4]);
     llm_jb_init(&j.b, rt, 0);
 
     if (llm_jjson_indent(&j, &args->v[2]) != LLM_OK

@@ -29,7 +29,7 @@ llm_jloop_passes(llm_jrt_t *rt, llm_jloop_t *loop, const llm_jv_t *item)
         return LLM_ERROR;
     }
 
-    return llm_jv_truth(rt, &v);
+    return llm_jv_truth(&v);
 }
 
 

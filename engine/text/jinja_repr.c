@@ -134,7 +134,9 @@ llm_jb_add_quoted(llm_jb_t *b, const llm_js_t *s)
     for (i = 0, from = 0; i < s->len; i += len) {
         c = llm_jc_decode(p + i, p + s->len, &len);
 
-        if (c != (uint32_t) quote && c != '\\' && !llm_jc_is(c, LLM_JC_HIDDEN)) {
+        if (c != (uint32_t) quote && c != '\\'
+            && !llm_jc_is(c, LLM_JC_HIDDEN))
+        {
             continue;
         }
 

@@ -78,8 +78,11 @@ llm_jc_prev(const char *start, const char *p)
     size_t       len;
     const char  *q;
 
-    for (q = p - 1; q > start && p - q < 4 && ((unsigned char) *q & 0xc0) == 0x80;
-         q--) { /* void */ }
+    q = p - 1;
+
+    while (q > start && p - q < 4 && ((unsigned char) *q & 0xc0) == 0x80) {
+        q--;
+    }
 
     (void) llm_jc_decode(q, p, &len);
 

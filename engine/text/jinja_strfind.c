@@ -551,7 +551,7 @@ llm_jm_m_splitlines(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
     llm_js_t  *s;
 
     s = args->v[0].u.s;
-    keep = llm_jv_truth(rt, &args->v[1]);
+    keep = llm_jv_truth(&args->v[1]);
 
     if (llm_jrt_charge(rt, s->len) != LLM_OK
         || llm_jv_list(rt, LLM_J_LIST, 0, res) != LLM_OK)

@@ -34,7 +34,7 @@ llm_jv_type(const llm_jv_t *v)
 
 
 int
-llm_jv_truth(llm_jrt_t *rt, const llm_jv_t *v)
+llm_jv_truth(const llm_jv_t *v)
 {
     switch (v->type) {
 
@@ -54,7 +54,6 @@ llm_jv_truth(llm_jrt_t *rt, const llm_jv_t *v)
 
         /* a loop has a length, and runs only where that is not 0 */
 
-        (void) rt;
         return 1;
 
     case LLM_J_STR:

@@ -186,7 +186,6 @@ typedef struct {
     size_t              pos;
 } llm_jcur_t;
 
-/* next item of a loop: LLM_OK, LLM_AGAIN at the end, LLM_ERROR */
 struct llm_jloop_s {
     const llm_jnode_t  *node;
     llm_jframe_t       *outer;          /* frame around the loop */
@@ -380,7 +379,7 @@ llm_jv_str(llm_js_t *s)
 
 /* Python's name of the type */
 const char *llm_jv_type(const llm_jv_t *v);
-int llm_jv_truth(llm_jrt_t *rt, const llm_jv_t *v);
+int llm_jv_truth(const llm_jv_t *v);
 int llm_jv_callable(const llm_jv_t *v);
 
 /* an undefined value; the message is made when someone trips over it */
@@ -501,6 +500,7 @@ int llm_jinja_call_macro(llm_jrt_t *rt, llm_jmacro_t *m,
     const llm_jargs_t *args, llm_jv_t *res);
 int llm_jinja_call_loop(llm_jrt_t *rt, llm_jloop_t *loop,
     const llm_jargs_t *args, llm_jv_t *res);
+/* LLM_OK, LLM_AGAIN at the end, LLM_ERROR */
 int llm_jloop_next(llm_jrt_t *rt, llm_jloop_t *loop, llm_jv_t *item);
 /* loop.index and the like; *res is MISSING where there is no such one */
 int llm_jloop_attr(llm_jrt_t *rt, llm_jloop_t *loop, const llm_js_t *name,

@@ -12,8 +12,8 @@
 static const char  request[] =
     "{\"messages\":["
     "{\"role\":\"system\",\"content\":\"You are terse.\"},"
-    "{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"Gr\\u00fc\\u00dfe"
-    " <|im_start|>\"}]},"
+    "{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":"
+    "\"Gr\\u00fc\\u00dfe <|im_start|>\"}]},"
     "{\"role\":\"assistant\",\"content\":null,\"reasoning_content\":\"Hm\","
     "\"tool_calls\":[{\"id\":\"call_1\",\"type\":\"function\",\"function\":"
     "{\"name\":\"f\",\"arguments\":\"{\\\"a\\\": [1, 2.5, null]}\"}}]},"

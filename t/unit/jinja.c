@@ -246,30 +246,32 @@ test_limits(void)
     llm_jinja_opts_t  o;
 
     memset(&o, 0, sizeof(o));
+    o.max_steps = 3000000;
 
-    is_limited("a long loop", endless, NULL);
+    is_limited("a long loop", endless, &o);
     is_limited("recursion",
-               "{% macro f(x) %}{{ f(x) }}{% endmacro %}{{ f(1) }}", NULL);
+               "{% macro f(x) %}{{ f(x) }}{% endmacro %}{{ f(1) }}", &o);
     is_limited("a doubling string",
                "{% set n = namespace(s='x') %}{% for i in range(99999) %}"
-               "{% set n.s = n.s + n.s %}{% endfor %}", NULL);
-    is_limited("a repeated string", "{{ 'x' * 9999999999 }}", NULL);
-    is_limited("a repeated list", "{{ [1, 2] * 99999999999 }}", NULL);
-    is_limited("a wide field", "{{ 'x'.center(99999999999) }}", NULL);
+               "{% set n.s = n.s + n.s %}{% endfor %}", &o);
+    is_limited("a repeated string", "{{ 'x' * 9999999999 }}", &o);
+    is_limited("a repeated list", "{{ [1, 2] * 99999999999 }}", &o);
+    is_limited("a wide field", "{{ 'x'.center(99999999999) }}", &o);
     is_limited("a value that holds itself many times",
                "{% set n = namespace(l=[1]) %}{% for i in range(60) %}"
-               "{% set n.l = [n.l, n.l] %}{% endfor %}{{ n.l }}", NULL);
+               "{% set n.l = [n.l, n.l] %}{% endfor %}{{ n.l }}", &o);
     is_limited("comparing such values",
                "{% set n = namespace(l=[1], m=[1]) %}"
                "{% for i in range(60) %}{% set n.l = [n.l, n.l] %}"
                "{% set n.m = [n.m, n.m] %}{% endfor %}{{ n.l == n.m }}",
-               NULL);
+               &o);
     is_limited("replacing nothing",
                "{% set n = namespace(s=s) %}{% for i in range(30) %}"
-               "{% set n.s = n.s | replace('', s) %}{% endfor %}", NULL);
+               "{% set n.s = n.s | replace('', s) %}{% endfor %}", &o);
     is_limited("recursive loops", "{% for x in [1] recursive %}"
-               "{{ loop([x]) }}{% endfor %}", NULL);
+               "{{ loop([x]) }}{% endfor %}", &o);
 
+    memset(&o, 0, sizeof(o));
     o.max_output = 1000;
     is_limited("output", "{% for a in range(1000) %}xx{% endfor %}", &o);
 
