@@ -1,0 +1,91 @@
+#!/usr/bin/perl
+
+# A binary upgrade (USR2, then QUIT to the old master): two engines side by
+# side for a while, every stream ends whole, new requests are served by the
+# new one.
+
+use strict;
+use warnings;
+
+use LLM::Test;
+use Test::More;
+
+
+sub pid_in {
+    my ($file) = @_;
+
+    open my $f, '<', $file or return;
+
+    return (<$f> // '') =~ /^(\d+)/ ? $1 : undef;
+}
+
+
+# nginx takes USR2 only as a daemon, which is nobody's child
+
+my $t = LLM::Test->new(workers => 2);
+my $pidfile = $t->dir . '/logs/nginx.pid';
+my $conf = $t->conf;
+
+$conf =~ s/daemon off/daemon on/;
+$t->write_conf($conf);
+
+{
+    my %env = LLM::Test::sanitized();
+    local @ENV{keys %env} = values %env;
+    my (undef, @args) = $t->command;
+    my ($nginx) = grep { -x } map { "$_/nginx" } split /:/, $ENV{PATH};
+
+    # it executes itself by this very name
+    is(system($nginx, @args), 0, 'nginx starts as a daemon');
+}
+
+ok(LLM::Test::wait_for(20, sub { pid_in($pidfile) }), 'it has a pid');
+
+my $old = pid_in($pidfile);
+
+ok($t->wait_ready, 'it serves');
+
+my %long = (max_tokens => 1500, temperature => 0);
+my $text = LLM::Client::text_of($t->open_long(%long)->events);
+my @streams = map { $t->open_long(%long) } 1 .. 4;
+
+$_->event for @streams;
+kill 'USR2', $old;
+
+my $new;
+
+ok(LLM::Test::wait_for(20, sub {
+    $new = pid_in($pidfile);
+    $new && $new != $old;
+}), 'there is a new master') or diag($t->log);
+
+ok(LLM::Test::wait_for(20, sub {
+    (() = $t->log =~ /model "demo" is ready/g) >= 2;
+}), 'a second engine is ready');
+
+kill 'QUIT', $old;
+
+for my $stream (@streams) {
+    my @events = $stream->events;
+
+    is($events[-1]{data}, '[DONE]', 'a stream ends whole');
+    is(LLM::Client::text_of(@events), $text, 'with its text');
+}
+
+ok(LLM::Test::wait_for(20, sub { !kill 0, $old }),
+   'the old master has ended');
+
+my $res = $t->post('/v1/completions', { prompt => 'a', max_tokens => 1 });
+
+is($res->{status}, 200, 'the new one serves');
+
+kill 'QUIT', $new;
+
+ok(LLM::Test::wait_for(20, sub { !kill 0, $new }), 'and ends, too');
+is($t->alerts, '', 'nothing grave in the error log');
+
+# whatever happened, nothing is left running
+
+kill 'KILL', grep { $_ && kill 0, $_ } $old, $new;
+
+done_testing();
