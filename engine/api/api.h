@@ -129,8 +129,4 @@ int llm_api_model_body(const llm_api_conf_t *conf, llm_str_t name,
 int llm_api_health_body(llm_zone_t *z, const llm_api_conf_t *conf,
     llm_buf_t *out, int *ready);
 
-/* body of /metrics: Prometheus' text, or JSON */
-int llm_api_metrics_body(llm_zone_t *z, const llm_api_conf_t *conf,
-    uint32_t n_workers, int json, llm_buf_t *out);
-
 #endif /* LLM_API_H */
