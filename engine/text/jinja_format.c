@@ -15,6 +15,7 @@ typedef struct {
     const llm_jargs_t  *args;
     size_t              next;           /* number of the next "{}" */
     int                 numbering;      /* 'a' automatic, 'm' by hand, 0 */
+    int                 markup;         /* the last field's value was it */
 } llm_jformat_t;
 
 
@@ -222,6 +223,8 @@ llm_jformat_value(llm_jformat_t *f, const llm_jv_t *v, llm_js_t *text)
         return LLM_ERROR;
     }
 
+    f->markup = v->type == LLM_J_STR && v->u.s->markup;
+
     if (v->type == LLM_J_STR) {
         if ((spec.type && spec.type != 's') || spec.sign || spec.alt
             || spec.group || spec.align == '=')
@@ -367,6 +370,35 @@ llm_jformat_field(llm_jformat_t *f, size_t start, size_t end)
 }
 
 
+/* a field of markup: what it comes to, escaped unless it is markup itself */
+
+static int
+llm_jformat_escaped(llm_jformat_t *f, size_t start, size_t end)
+{
+    llm_jb_t  out;
+    llm_jv_t  raw, text;
+
+    out = f->b;
+    llm_jb_init(&f->b, f->rt, 0);
+    f->markup = 0;
+
+    if (llm_jformat_field(f, start, end) != LLM_OK
+        || llm_jb_done(&f->b, &raw) != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    raw.u.s->markup = f->markup;
+    f->b = out;
+
+    if (llm_jinja_escape(f->rt, &raw, &text) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    return llm_jb_add_str(&f->b, text.u.s);
+}
+
+
 int
 llm_jinja_format(llm_jrt_t *rt, llm_js_t *s, const llm_jargs_t *args,
     llm_jv_t *res)
@@ -408,7 +440,9 @@ llm_jinja_format(llm_jrt_t *rt, llm_js_t *s, const llm_jargs_t *args,
                 return llm_jfmt_fail(rt, "expected '}' before end of string");
             }
 
-            if (llm_jformat_field(&f, start, i) != LLM_OK) {
+            if ((s->markup ? llm_jformat_escaped(&f, start, i)
+                           : llm_jformat_field(&f, start, i)) != LLM_OK)
+            {
                 return LLM_ERROR;
             }
 
@@ -420,5 +454,11 @@ llm_jinja_format(llm_jrt_t *rt, llm_js_t *s, const llm_jargs_t *args,
         }
     }
 
-    return llm_jb_done(&f.b, res);
+    if (llm_jb_done(&f.b, res) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    res->u.s->markup = s->markup;
+
+    return LLM_OK;
 }

@@ -16,6 +16,7 @@ typedef struct {
     const llm_jv_t     *value;          /* behind the % */
     const llm_jargs_t  *args;
     size_t              next;
+    int                 markup;         /* values are escaped */
 } llm_jpercent_t;
 
 
@@ -125,7 +126,7 @@ llm_jpercent_value(llm_jpercent_t *f, llm_jspec_t *spec, const llm_jv_t *v)
     char      buf[8];
     int64_t   i;
     llm_jb_t  b;
-    llm_jv_t  s;
+    llm_jv_t  s, raw;
 
     switch (spec->type) {
 
@@ -139,6 +140,14 @@ llm_jpercent_value(llm_jpercent_t *f, llm_jspec_t *spec, const llm_jv_t *v)
             || llm_jb_done(&b, &s) != LLM_OK)
         {
             return LLM_ERROR;
+        }
+
+        if (f->markup && !(v->type == LLM_J_STR && v->u.s->markup)) {
+            raw = s;
+
+            if (llm_jinja_escape(f->rt, &raw, &s) != LLM_OK) {
+                return LLM_ERROR;
+            }
         }
 
         spec->zero = 0;
@@ -289,6 +298,7 @@ llm_jinja_percent(llm_jrt_t *rt, const llm_jv_t *format,
     f.rt = rt;
     f.value = value;
     f.args = args;
+    f.markup = format->u.s->markup;
     llm_jb_init(&f.b, rt, 0);
 
     s = format->u.s;
@@ -315,9 +325,13 @@ llm_jinja_percent(llm_jrt_t *rt, const llm_jv_t *format,
                             "formatting");
     }
 
-    if (llm_jb_add_range(&f.b, s, from, s->len) != LLM_OK) {
+    if (llm_jb_add_range(&f.b, s, from, s->len) != LLM_OK
+        || llm_jb_done(&f.b, res) != LLM_OK)
+    {
         return LLM_ERROR;
     }
 
-    return llm_jb_done(&f.b, res);
+    res->u.s->markup = f.markup;
+
+    return LLM_OK;
 }

@@ -233,19 +233,32 @@ static int
 llm_jm_m_replace(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
 {
     int64_t    count;
-    llm_js_t  *old, *new;
+    llm_jv_t   by;
+    llm_js_t  *s, *old, *new;
 
     count = -1;
+    s = args->v[0].u.s;
+    by = args->v[2];
+
+    if (s->markup && llm_jinja_escape(rt, &args->v[2], &by) != LLM_OK) {
+        return LLM_ERROR;
+    }
 
     if (llm_jarg_str(rt, &args->v[1], "replace", &old) != LLM_OK
-        || llm_jarg_str(rt, &args->v[2], "replace", &new) != LLM_OK
+        || llm_jarg_str(rt, &by, "replace", &new) != LLM_OK
         || (llm_jv_given(&args->v[3])
             && llm_jarg_int(rt, &args->v[3], "replace", &count) != LLM_OK))
     {
         return LLM_ERROR;
     }
 
-    return llm_jm_replace(rt, args->v[0].u.s, old, new, count, res);
+    if (llm_jm_replace(rt, s, old, new, count, res) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    res->u.s->markup = s->markup;
+
+    return LLM_OK;
 }
 
 
@@ -255,29 +268,45 @@ llm_jm_m_join(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
     int         rc;
     size_t      n;
     llm_jb_t    b;
-    llm_jv_t    item;
+    llm_jv_t    item, v;
+    llm_js_t   *sep;
     llm_jcur_t  cur;
 
     if (llm_jcur_init(rt, &cur, &args->v[1]) != LLM_OK) {
         return LLM_ERROR;
     }
 
+    sep = args->v[0].u.s;
     llm_jb_init(&b, rt, 0);
 
     for (n = 0; (rc = llm_jcur_next(rt, &cur, &item)) == LLM_OK; n++) {
+        if (sep->markup) {
+            v = item;
+
+            if (llm_jinja_escape(rt, &v, &item) != LLM_OK) {
+                return LLM_ERROR;
+            }
+        }
+
         if (item.type != LLM_J_STR) {
             return llm_jrt_fail(rt, "sequence item %zu: expected str "
                                 "instance, %s found", n, llm_jv_type(&item));
         }
 
-        if ((n && llm_jb_add_str(&b, args->v[0].u.s) != LLM_OK)
+        if ((n && llm_jb_add_str(&b, sep) != LLM_OK)
             || llm_jb_add_str(&b, item.u.s) != LLM_OK)
         {
             return LLM_ERROR;
         }
     }
 
-    return rc == LLM_AGAIN ? llm_jb_done(&b, res) : LLM_ERROR;
+    if (rc != LLM_AGAIN || llm_jb_done(&b, res) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    res->u.s->markup = sep->markup;
+
+    return LLM_OK;
 }
 
 
@@ -388,12 +417,15 @@ llm_jm_m_zfill(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
 
     if (llm_jb_add_range(&b, s, 0, (size_t) sign) != LLM_OK
         || llm_jb_fill(&b, "0", 1, (size_t) pad, 1) != LLM_OK
-        || llm_jb_add_range(&b, s, (size_t) sign, s->len) != LLM_OK)
+        || llm_jb_add_range(&b, s, (size_t) sign, s->len) != LLM_OK
+        || llm_jb_done(&b, res) != LLM_OK)
     {
         return LLM_ERROR;
     }
 
-    return llm_jb_done(&b, res);
+    res->u.s->markup = s->markup;
+
+    return LLM_OK;
 }
 
 
@@ -480,7 +512,13 @@ llm_jm_m_expandtabs(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
         }
     }
 
-    return llm_jb_done(&b, res);
+    if (llm_jb_done(&b, res) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    res->u.s->markup = s->markup;
+
+    return LLM_OK;
 }
 
 

@@ -359,7 +359,13 @@ llm_jcur_next_char(llm_jrt_t *rt, llm_jcur_t *c, llm_jv_t *item)
     (void) llm_jc_decode(p + c->pos, p + s->len, &len);
     c->pos += len;
 
-    return llm_js_slice(rt, s, c->pos - len, c->pos, item);
+    if (llm_js_slice(rt, s, c->pos - len, c->pos, item) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    item->u.s->markup = 0;
+
+    return LLM_OK;
 }
 
 

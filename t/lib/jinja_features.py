@@ -121,6 +121,7 @@ lines | indent, lines | indent(2), lines | indent(2, true), lines | indent(2, tr
 long | truncate(20), long | truncate(20, true), long | truncate(20, false, "!"), text | truncate(5, leeway=0), text | truncate(12), text | truncate(7, true, "", 0), uni | truncate(5, true, "", 0)
 text | wordcount, "" | wordcount, uni | wordcount, "a_b c-d 1.5" | wordcount
 html | escape, html | e, html | forceescape, html | safe, html | safe | upper, ("<" | safe) + ">", ">" + ("<" | safe), "<" ~ ("<" | safe), (html | e) | e, (html | e) | forceescape
+("<%s|%d|%r>" | safe) % (html, 5, "q'"), ("{}<{}" | safe).format(html, html | safe), ("<" | safe).join([html, 1, "x" | safe]), ("a<b" | safe).replace("a", "<"), ("<" | safe) * 2, "<" in ("<" | safe), (("<a>" | safe).split("a")) , ("<" | safe).zfill(3) + "<", ("<" | safe).upper() ~ "<", [("<" | safe)[0] + "<"], ("<a" | safe) | list | first + "<", ("\\t<" | safe).expandtabs(2) + "<"
 html | striptags, "<p>a <!-- x --> b</p>  c &amp; d" | striptags, "a < b > c" | striptags
 "a b/ü&=" | urlencode, {"a b": "c&d", "x": 1} | urlencode, [["k", "v/w"]] | urlencode, 5 | urlencode
 {"class": "a b", "id": none, "x": 1, "y": "<"} | xmlattr, {"a": 1} | xmlattr(false)

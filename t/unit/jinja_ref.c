@@ -169,11 +169,18 @@ check_trust(const llm_flat_t *c, const llm_jinja_t *t,
     size_t             i;
     llm_buf_t          b;
     llm_err_t          err;
+    llm_str_t          name;
     llm_prompt_t       q;
     const llm_flat_t  *vars;
 
     if (trusts_forgery(p)) {
         complain(c, "trusts a forged token", p->text, p->len);
+    }
+
+    name = text_of(c, "name");
+
+    if (name.len > 6 && memcmp(name.data, "random", 6) == 0) {
+        return;                         /* other letters, other branches */
     }
 
     llm_buf_init(&b, 0);
