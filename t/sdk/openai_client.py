@@ -149,7 +149,8 @@ def check_completions(c):
        (text, whole))
 
     r = c.completions.create(model="demo", prompt="The sky is", logprobs=2,
-                             max_tokens=3, temperature=0)
+                             max_tokens=3, temperature=0,
+                             extra_body={"min_tokens": 3})
     lp = r.choices[0].logprobs
     ok(len(lp.tokens) == len(lp.token_logprobs) == len(lp.text_offset) == 3,
        "completions: logprobs in their own format", lp)
