@@ -21,7 +21,7 @@ TOKENS=${LLM_BENCH_TOKENS:-64}
 REPS=${LLM_BENCH_REPS:-3}
 SHAPE=${2:-qwen3-0.6b}
 TYPE=${3:-q8_0}
-MODEL=${1:-}
+MODEL=${1:+$(realpath "$1")}
 NGINX_PID=
 
 mkdir -p "$WORK/logs" "$WORK/temp"
