@@ -49,32 +49,32 @@ def _said(rng, held):
 
 # skill: weight in the training text, and the functions that make it
 SKILLS = {
-    "arithmetic": (17, [numbers.arithmetic] * 9 + [
+    "arithmetic": (28, [numbers.arithmetic] * 9 + [
         numbers.long_sum, numbers.follow_up_sum, numbers.divide_by_zero]),
-    "word problems": (3, [numbers.word_problem]),
-    "comparing": (2, [numbers.comparing]),
-    "counting": (5, [numbers.counting]),
-    "capitals": (8, [knowledge.capital]),
-    "colours": (4, [knowledge.colour]),
-    "facts": (4, [knowledge.fact, knowledge.fact, knowledge.small_table]),
-    "module": (13, [knowledge.directive] * 5 + [
+    "word problems": (5, [numbers.word_problem]),
+    "comparing": (4, [numbers.comparing]),
+    "counting": (6, [numbers.counting]),
+    "capitals": (6, [knowledge.capital]),
+    "colours": (2, [knowledge.colour]),
+    "facts": (3, [knowledge.fact, knowledge.fact, knowledge.small_table]),
+    "module": (7, [knowledge.directive] * 5 + [
         knowledge.variable, knowledge.command, knowledge.command,
         knowledge.parameter, knowledge.how_to, knowledge.how_to,
         knowledge.term]),
-    "spelling": (8, [words.spelling]),
-    "repeating": (8, [words.repeating]),
+    "spelling": (13, [words.spelling]),
+    "repeating": (6, [words.repeating]),
     "json": (6, [words.json_object]),
-    "memory": (9, [_memory] * 6 + [talk.introduction, talk.introduction,
+    "memory": (8, [_memory] * 6 + [talk.introduction, talk.introduction,
                                    _not_told, _said]),
-    "tool calls": (6, [tools.weather_call, tools.weather_call,
+    "tool calls": (5, [tools.weather_call, tools.weather_call,
                        tools.other_call]),
-    "tool results": (4, [tools.weather_answer] * 3 + [
+    "tool results": (3, [tools.weather_answer] * 3 + [
         tools.two_weather_answers, tools.other_answer]),
-    "small talk": (4, [talk.small_talk] * 5 + [talk.persona]),
-    "not knowing": (5, [talk.unknown] * 7 + [talk.weather_without_tool]),
-    "stories": (2, [talk.story]),
+    "small talk": (3, [talk.small_talk] * 5 + [talk.persona]),
+    "not knowing": (4, [talk.unknown] * 7 + [talk.weather_without_tool]),
+    "stories": (1, [talk.story]),
 }
-RAW_SHARE = 0.04
+RAW_SHARE = 0.03
 THINK_SHARE = 0.18
 
 SYSTEMS = ["You are a helpful assistant.", "You are a helpful assistant.",
@@ -106,13 +106,13 @@ def _messages(item, system, before):
 def _system_of(rng, item):
     if item.system:
         return item.system
-    return rng.choice(SYSTEMS) if rng.random() < 0.35 else None
+    return rng.choice(SYSTEMS) if rng.random() < 0.3 else None
 
 
 def _before(rng, skill):
     """Unrelated turns before the question: mostly none, seldom many."""
     r = rng.random()
-    if skill == "small talk" or r < 0.87:
+    if skill == "small talk" or r < 0.9:
         return []
     count = rng.randint(1, 3) if r < 0.988 else rng.randint(4, 24)
     return [entry for _ in range(count) for entry in filler(rng)]
