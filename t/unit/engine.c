@@ -402,7 +402,7 @@ test_queue(void)
     llm_err_t           err;
     llm_buf_t           b;
 
-    open_rig(1024, 1, 0, 0, 4);
+    open_rig(4096, 1, 0, 0, 4);
     refused = 0;
     retry = 0;
 
@@ -434,7 +434,8 @@ test_queue(void)
     /* deadlines */
 
     make(&b, 0, 1, 0);
-    rig_msg(&b)->max_tokens = 900;
+    rig_msg(&b)->max_tokens = 3900;
+    rig_msg(&b)->flags |= LLM_REQ_IGNORE_EOS;
     send_or_die(0, &b);
     make(&b, 1, 2, 0);
     rig_msg(&b)->queue_deadline_us = llm_now_us() + 200000 * SLOW;
@@ -452,12 +453,17 @@ test_queue(void)
         is_int(rig.answers[0][1].status, 503, "too long in the queue: 503");
     }
 
-    ok(rig.answers[0][2].status == 504 || rig.answers[0][0].over,
-       "too long in all: 504");
-    is_str(rig.answers[0][2].code, "timeout", "with its code");
+    if (rig.answers[0][2].status == 0 && rig.answers[0][0].over) {
+        skip("the machine is too fast for this");
+
+    } else {
+        is_int(rig.answers[0][2].status, 504, "too long in all: 504");
+        is_str(rig.answers[0][2].code, "timeout", "with its code");
+    }
 
     make(&b, 3, 5, 0);
-    rig_msg(&b)->max_tokens = 900;
+    rig_msg(&b)->max_tokens = 3900;
+    rig_msg(&b)->flags |= LLM_REQ_IGNORE_EOS;
     rig_msg(&b)->deadline_us = llm_now_us() + 150000 * SLOW;
     llm_client_tell(rig.clients[0], LLM_MSG_CANCEL, 0,
                     rig.answers[0][0].ticket);
