@@ -175,12 +175,30 @@ llm_emit_append(llm_emit_t *e, llm_str_t s, int check)
 
 
 int
+llm_emit_add_prob(llm_buf_t *probs, const llm_sampled_t *token,
+    uint32_t start, uint32_t end)
+{
+    llm_emit_prob_t  prob;
+
+    prob.id = token->id;
+    prob.logprob = token->logprob;
+    prob.start = start;
+    prob.end = end;
+    prob.n_top = token->n_top;
+
+    (void) llm_buf_add(probs, &prob, sizeof(prob));
+
+    return llm_buf_add(probs, token->top,
+                       token->n_top * sizeof(llm_candidate_t));
+}
+
+
+int
 llm_emit_push(llm_emit_t *e, const llm_sampled_t *token, int check)
 {
-    int              rc;
-    uint32_t         start;
-    llm_str_t        s;
-    llm_emit_prob_t  prob;
+    int        rc;
+    uint32_t   start;
+    llm_str_t  s;
 
     start = e->sent + (uint32_t) e->text.len;
     s = llm_detok_push(&e->detok, token->id);
@@ -189,15 +207,8 @@ llm_emit_push(llm_emit_t *e, const llm_sampled_t *token, int check)
     rc = llm_emit_append(e, s, check);
 
     if (e->flags & LLM_EMIT_PROBS) {
-        prob.id = token->id;
-        prob.logprob = token->logprob;
-        prob.start = start;
-        prob.end = e->sent + (uint32_t) e->text.len;
-        prob.n_top = token->n_top;
-
-        (void) llm_buf_add(&e->probs, &prob, sizeof(prob));
-        (void) llm_buf_add(&e->probs, token->top,
-                           token->n_top * sizeof(llm_candidate_t));
+        (void) llm_emit_add_prob(&e->probs, token, start,
+                                 e->sent + (uint32_t) e->text.len);
     }
 
     if (e->flags & LLM_EMIT_IDS) {
@@ -209,9 +220,13 @@ llm_emit_push(llm_emit_t *e, const llm_sampled_t *token, int check)
 
 
 int
-llm_emit_echo(llm_emit_t *e, const char *text, size_t len)
+llm_emit_echo(llm_emit_t *e, llm_str_t text, const llm_buf_t *probs)
 {
-    return llm_emit_append(e, (llm_str_t) { len, text }, 0);
+    if (llm_buf_add(&e->probs, probs->data, probs->len) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    return llm_emit_append(e, text, 0);
 }
 
 

@@ -71,8 +71,12 @@ void llm_emit_free(llm_emit_t *e);
  * is over; LLM_ERROR: no memory.
  */
 int llm_emit_push(llm_emit_t *e, const llm_sampled_t *token, int check);
-/* text that no token stands for: the echo of a prompt */
-int llm_emit_echo(llm_emit_t *e, const char *text, size_t len);
+/* the echo of a prompt, before the first token; probs, of llm_emit_add_prob(),
+   are those of its tokens, and may be empty */
+int llm_emit_echo(llm_emit_t *e, llm_str_t text, const llm_buf_t *probs);
+/* a token's place in the text of its choice, its probability and rivals */
+int llm_emit_add_prob(llm_buf_t *probs, const llm_sampled_t *token,
+    uint32_t start, uint32_t end);
 /* nothing will follow: all text may go */
 int llm_emit_end(llm_emit_t *e);
 

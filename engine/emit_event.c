@@ -1,6 +1,6 @@
 /*
- * TEXT events of a choice; see emit.h.  An event carries text, and the
- * logprobs of the tokens whose text has gone with it or before it.
+ * TEXT events of a choice; see emit.h.  An event carries text and, where
+ * they are wanted, the logprobs of the very tokens that it is the text of.
  */
 
 #include "engine/emit_internal.h"
@@ -21,6 +21,37 @@ typedef struct {
 } llm_emit_lot_t;
 
 
+static size_t
+llm_emit_prob_size(const llm_emit_prob_t *prob)
+{
+    return sizeof(*prob) + prob->n_top * sizeof(llm_candidate_t);
+}
+
+
+/* with probabilities, text goes with the token that it ends; is there one? */
+
+static int
+llm_emit_has_text(const llm_emit_t *e)
+{
+    size_t                  off;
+    const llm_emit_prob_t  *prob;
+
+    if (e->ready == 0 || e->ready > LLM_EMIT_TEXT) {
+        return e->ready != 0;
+    }
+
+    for (off = 0; off < e->probs.len; off += llm_emit_prob_size(prob)) {
+        prob = (const llm_emit_prob_t *) (e->probs.data + off);
+
+        if (prob->end > e->sent) {
+            return prob->end <= e->sent + e->ready;
+        }
+    }
+
+    return 1;
+}
+
+
 int
 llm_emit_pending(const llm_emit_t *e, int last)
 {
@@ -28,12 +59,14 @@ llm_emit_pending(const llm_emit_t *e, int last)
         return e->text.len || e->probs.len || e->ids.len || e->n_tokens;
     }
 
-    if (e->flags & LLM_EMIT_STREAM) {
-        return e->ready != 0;
+    if (!(e->flags & LLM_EMIT_STREAM)
+        && e->ready < LLM_EMIT_LOT
+        && e->probs.len + e->ids.len < 2 * LLM_EMIT_LOT)
+    {
+        return 0;
     }
 
-    return e->ready >= LLM_EMIT_LOT
-           || (e->ready && e->probs.len + e->ids.len >= 2 * LLM_EMIT_LOT);
+    return llm_emit_has_text(e);
 }
 
 
@@ -74,7 +107,7 @@ llm_emit_drop_cut(llm_emit_t *e)
 
     for (off = 0; off < e->probs.len; off += size) {
         prob = (const llm_emit_prob_t *) (e->probs.data + off);
-        size = sizeof(*prob) + prob->n_top * sizeof(llm_candidate_t);
+        size = llm_emit_prob_size(prob);
 
         if (prob->start < e->sent + e->text.len) {
             memmove(e->probs.data + to, prob, size);
@@ -91,7 +124,7 @@ llm_emit_drop_cut(llm_emit_t *e)
 static void
 llm_emit_choose(const llm_emit_t *e, int last, llm_emit_lot_t *lot)
 {
-    size_t                  off, size;
+    size_t                  off, size, text;
     const llm_emit_prob_t  *prob;
 
     memset(lot, 0, sizeof(*lot));
@@ -108,10 +141,11 @@ llm_emit_choose(const llm_emit_t *e, int last, llm_emit_lot_t *lot)
 
     lot->ids = llm_min(e->ids.len, (size_t) 4096);
     lot->extra = lot->text + lot->ids;
+    text = 0;
 
     for (off = 0; off < e->probs.len; off += size) {
         prob = (const llm_emit_prob_t *) (e->probs.data + off);
-        size = sizeof(*prob) + prob->n_top * sizeof(llm_candidate_t);
+        size = llm_emit_prob_size(prob);
 
         if (prob->end > e->sent + lot->text
             && !(last && lot->text == e->text.len))
@@ -129,6 +163,16 @@ llm_emit_choose(const llm_emit_t *e, int last, llm_emit_lot_t *lot)
         lot->extra += llm_emit_prob_extra(e, prob);
         lot->probs = off + size;
         lot->n_probs++;
+        text = llm_max(prob->end, e->sent) - e->sent;
+    }
+
+    /* the rest of the text waits for its token; no token is so long that
+       it cannot be waited for, but a file may say anything */
+
+    if (off < e->probs.len
+        && (lot->n_probs || e->ready <= LLM_EMIT_TEXT))
+    {
+        lot->text = llm_min(lot->text, text);
     }
 }
 

@@ -9,6 +9,7 @@
 
 #define LLM_TEMPLATE_MAX  (4u << 20)    /* bytes of a template file */
 #define LLM_DEFAULT_CHUNK 512           /* prompt rows of a step */
+#define LLM_SCORE_ROWS    128           /* of these, rows that give logits */
 
 
 int
@@ -183,6 +184,8 @@ llm_served_read(llm_served_t *m)
     opts.batch = llm_max(m->conf.batch ? m->conf.batch : LLM_DEFAULT_CHUNK,
                          m->conf.parallel + LLM_KV_PAGE);
 
+    opts.max_out = m->conf.parallel + LLM_SCORE_ROWS;
+
     m->model = llm_model_load(m->conf.path, &opts, err);
     if (m->model == NULL) {
         return LLM_ERROR;
@@ -202,6 +205,7 @@ llm_served_read(llm_served_t *m)
     run->chunk = llm_min(m->conf.batch ? m->conf.batch : LLM_DEFAULT_CHUNK,
                          run->batch);
     run->max_seqs = llm_min(m->conf.parallel, llm_model_max_seqs(m->model));
+    run->max_out = llm_model_max_out(m->model);
     run->n_pages = llm_model_n_pages(m->model);
     run->ctx = llm_min(llm_model_ctx(m->model), run->n_pages * LLM_KV_PAGE);
     run->forward = llm_runner_forward;

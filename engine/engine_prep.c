@@ -9,6 +9,7 @@
 
 #include "engine/engine_internal.h"
 
+#include <math.h>
 #include <sys/random.h>
 
 
@@ -226,6 +227,7 @@ llm_prep_completion(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
                               err);
 
         } else {
+            p->is_text = 1;
             p->text = ref->ref;
             rc = llm_prep_tokenize(m, text, NULL, 0,
                                    LLM_TOKENIZE_SPECIAL|LLM_TOKENIZE_ADD, p,
@@ -311,35 +313,88 @@ llm_prep_room(const llm_served_t *m, const llm_req_t *r,
 }
 
 
-static int
-llm_prep_echo(const llm_served_t *m, const llm_req_t *r, llm_seq_t *q)
-{
-    int          rc;
-    uint32_t     i;
-    llm_str_t    s;
-    llm_detok_t  d;
+/*
+ * Where the text of each token ends in the prompt's own text.  BOS, which
+ * nobody wrote, has none, nor has what a tokenizer changed on its way.
+ */
 
-    if (q->prompt->text.len) {
-        return llm_emit_echo(&q->emit, llm_ref_data(r->msg, q->prompt->text),
-                             q->prompt->text.len);
+static int
+llm_prep_ends(const llm_served_t *m, const llm_req_t *r, llm_prompt_ids_t *p)
+{
+    size_t         at;
+    uint32_t       i;
+    llm_str_t      s, text;
+    llm_detok_t    d;
+    llm_sampled_t  first;
+
+    p->ends = malloc(p->n * sizeof(*p->ends));
+    if (p->ends == NULL) {
+        return LLM_ERROR;
     }
 
-    rc = LLM_OK;
+    text = llm_req_echo(r, p);
+    at = 0;
+
     llm_detok_init(&d, m->vocab, 1, 1);
 
-    for (i = 0; i < q->prompt->n && rc == LLM_OK; i++) {
-        s = llm_detok_push(&d, q->prompt->ids[i]);
-        rc = llm_emit_echo(&q->emit, s.data, s.len);
-    }
+    for (i = 0; i < p->n; i++) {
+        s = llm_detok_push(&d, p->ids[i]);
 
-    if (rc == LLM_OK) {
-        s = llm_detok_flush(&d, 1);
-        rc = llm_emit_echo(&q->emit, s.data, s.len);
+        if (s.len <= text.len - at
+            && memcmp(text.data + at, s.data, s.len) == 0)
+        {
+            at += s.len;
+
+        } else if (i == 0) {
+            d.started = 0;
+        }
+
+        p->ends[i] = (uint32_t) at;
     }
 
     llm_detok_free(&d);
 
-    return rc;
+    if (d.failed) {
+        return LLM_ERROR;
+    }
+
+    memset(&first, 0, sizeof(first));
+    first.id = p->ids[0];
+    first.logprob = NAN;
+    p->n_scored = 1;
+
+    return llm_emit_add_prob(&p->probs, &first, 0, p->ends[0]);
+}
+
+
+/* a prompt that is to be echoed: its text, and where tokens lie in it */
+
+static int
+llm_prep_echo(const llm_served_t *m, const llm_req_t *r, llm_prompt_ids_t *p)
+{
+    uint32_t     i;
+    llm_str_t    s;
+    llm_detok_t  d;
+
+    if (!p->is_text) {
+        llm_detok_init(&d, m->vocab, 1, 1);
+
+        for (i = 0; i < p->n; i++) {
+            s = llm_detok_push(&d, p->ids[i]);
+            (void) llm_buf_add(&p->echo, s.data, s.len);
+        }
+
+        s = llm_detok_flush(&d, 1);
+        (void) llm_buf_add(&p->echo, s.data, s.len);
+
+        llm_detok_free(&d);
+
+        if (p->echo.failed || d.failed) {
+            return LLM_ERROR;
+        }
+    }
+
+    return r->msg->sampling.n_logprobs >= 0 ? llm_prep_ends(m, r, p) : LLM_OK;
 }
 
 
@@ -388,10 +443,11 @@ llm_prep_continues(const llm_request_t *msg)
 static int
 llm_prep_seqs(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
 {
-    int              strip;
-    uint32_t         i, flags, max_gen;
-    llm_seq_t       *q;
-    llm_request_t   *msg;
+    int                strip;
+    uint32_t           i, flags, max_gen;
+    llm_seq_t         *q;
+    llm_request_t     *msg;
+    llm_prompt_ids_t  *p;
 
     msg = r->msg;
     strip = !llm_prep_continues(msg);
@@ -411,9 +467,18 @@ llm_prep_seqs(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
             return LLM_ERROR;
         }
 
+        p = &r->prompts[i / msg->n];
+
+        if (i % msg->n == 0 && (msg->flags & LLM_REQ_ECHO)
+            && llm_prep_echo(m, r, p) != LLM_OK)
+        {
+            return llm_fail(err, "no memory for the request");
+        }
+
         q->req = r;
         q->index = i;
-        q->prompt = &r->prompts[i / msg->n];
+        q->prompt = p;
+        q->echo_due = (msg->flags & LLM_REQ_ECHO) != 0;
         q->max_gen = max_gen;
         q->stop_id = -1;
 
@@ -421,10 +486,7 @@ llm_prep_seqs(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
                       (msg->flags & LLM_REQ_SPECIAL) != 0, strip);
         r->n_seqs++;
 
-        if (llm_prep_sampler(m, r, q) != LLM_OK
-            || ((msg->flags & LLM_REQ_ECHO)
-                && llm_prep_echo(m, r, q) != LLM_OK))
-        {
+        if (llm_prep_sampler(m, r, q) != LLM_OK) {
             return llm_fail(err, "no memory for the request");
         }
     }
@@ -526,6 +588,11 @@ llm_prep_request(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
     if (r->prompts == NULL || r->seqs == NULL) {
         r->n_prompts = 0;
         return llm_fail(err, "no memory for the request");
+    }
+
+    for (i = 0; i < r->n_prompts; i++) {
+        llm_buf_init(&r->prompts[i].echo, 0);
+        llm_buf_init(&r->prompts[i].probs, 0);
     }
 
     if (!msg->sampling.has_seed

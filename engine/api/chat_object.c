@@ -278,9 +278,9 @@ llm_api_write_chat(const llm_api_body_t *b, llm_buf_t *msg, llm_err_t *err)
 
     handle = llm_flat_open(msg, LLM_FLAT_OBJECT);
 
-    /* what was thought reaches templates that know it by another name */
+    /* what was said, called and thought reaches any template */
 
-    llm_api_add_key(msg, "alias_reasoning");
+    llm_api_add_key(msg, "lenient");
     llm_flat_add_bool(msg, 1);
 
     last = llm_api_write_messages(b->messages, msg);

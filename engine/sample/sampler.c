@@ -492,61 +492,54 @@ llm_sampler_top(llm_sampler_t *s, llm_sampler_scratch_t *scratch,
 }
 
 
-int
-llm_sampler_sample(llm_sampler_t *s, llm_sampler_scratch_t *scratch,
-    const float *logits, const int32_t *banned, uint32_t n_banned,
-    const uint32_t *mask, llm_sampled_t *out, llm_err_t *err)
+/* the row is finite; its largest logit and the logarithm of its sum */
+
+static int
+llm_sampler_look(llm_sampler_t *s, llm_sampler_scratch_t *scratch,
+    const float *logits, llm_sampled_t *out, float *max, double *log_sum,
+    llm_err_t *err)
 {
-    float         max;
-    double        log_sum;
-    uint32_t      best, i, n;
-    const float  *row;
-
-    n = s->n_vocab;
-    row = logits;
-    max = 0;
-    log_sum = 0;
-
     memset(out, 0, sizeof(llm_sampled_t));
     out->top = s->top;
+    *max = 0;
+    *log_sum = 0;
 
-    if (scratch->pass->scan(logits, n, scratch->block_max)) {
+    if (scratch->pass->scan(logits, s->n_vocab, scratch->block_max)) {
         return llm_fail(err, "the model computed logits that are not "
                         "finite");
     }
-
-    if (s->params.n_logprobs >= 0) {
-        max = logits[llm_row_argmax(logits, n, scratch->block_max)];
-
-        if (max > -INFINITY) {
-            log_sum = log(scratch->pass->sum_exp(logits, n, max, 1, NULL));
-            out->n_top = llm_sampler_top(s, scratch, logits, max, log_sum);
-        }
-    }
-
-    if (llm_sampler_changes(s, n_banned, mask)) {
-        llm_sampler_change(s, scratch, logits, banned, n_banned, mask);
-        row = scratch->row;
-        (void) scratch->pass->scan(row, n, scratch->block_max);
-    }
-
-    best = llm_row_argmax(row, n, scratch->block_max);
-
-    if (row[best] == -INFINITY) {
-        return llm_fail(err, "no token is allowed next");
-    }
-
-    out->id = llm_sampler_choose(s, scratch, row, best);
 
     if (s->params.n_logprobs < 0) {
         return LLM_OK;
     }
 
-    out->logprob = llm_sampler_logprob(logits[out->id], max, log_sum);
+    *max = logits[llm_row_argmax(logits, s->n_vocab, scratch->block_max)];
+
+    if (*max > -INFINITY) {
+        *log_sum = log(scratch->pass->sum_exp(logits, s->n_vocab, *max, 1,
+                                              NULL));
+        out->n_top = llm_sampler_top(s, scratch, logits, *max, *log_sum);
+    }
+
+    return LLM_OK;
+}
+
+
+/* the token itself, and behind the best ones where it is none of them */
+
+static void
+llm_sampler_tell(llm_sampler_t *s, const float *logits, float max,
+    double log_sum, llm_sampled_t *out)
+{
+    uint32_t  i;
+
+    out->logprob = (uint32_t) out->id < s->n_vocab
+                   ? llm_sampler_logprob(logits[out->id], max, log_sum)
+                   : -INFINITY;
 
     for (i = 0; i < out->n_top; i++) {
         if (s->top[i].id == out->id) {
-            return LLM_OK;
+            return;
         }
     }
 
@@ -554,6 +547,64 @@ llm_sampler_sample(llm_sampler_t *s, llm_sampler_scratch_t *scratch,
         s->top[out->n_top].id = out->id;
         s->top[out->n_top++].logprob = out->logprob;
     }
+}
+
+
+int
+llm_sampler_sample(llm_sampler_t *s, llm_sampler_scratch_t *scratch,
+    const float *logits, const int32_t *banned, uint32_t n_banned,
+    const uint32_t *mask, llm_sampled_t *out, llm_err_t *err)
+{
+    float         max;
+    double        log_sum;
+    uint32_t      best;
+    const float  *row;
+
+    row = logits;
+
+    if (llm_sampler_look(s, scratch, logits, out, &max, &log_sum, err)
+        != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    if (llm_sampler_changes(s, n_banned, mask)) {
+        llm_sampler_change(s, scratch, logits, banned, n_banned, mask);
+        row = scratch->row;
+        (void) scratch->pass->scan(row, s->n_vocab, scratch->block_max);
+    }
+
+    best = llm_row_argmax(row, s->n_vocab, scratch->block_max);
+
+    if (row[best] == -INFINITY) {
+        return llm_fail(err, "no token is allowed next");
+    }
+
+    out->id = llm_sampler_choose(s, scratch, row, best);
+
+    if (s->params.n_logprobs >= 0) {
+        llm_sampler_tell(s, logits, max, log_sum, out);
+    }
+
+    return LLM_OK;
+}
+
+
+int
+llm_sampler_score(llm_sampler_t *s, llm_sampler_scratch_t *scratch,
+    const float *logits, int32_t id, llm_sampled_t *out, llm_err_t *err)
+{
+    float   max;
+    double  log_sum;
+
+    if (llm_sampler_look(s, scratch, logits, out, &max, &log_sum, err)
+        != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    out->id = id;
+    llm_sampler_tell(s, logits, max, log_sum, out);
 
     return LLM_OK;
 }

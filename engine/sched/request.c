@@ -35,6 +35,16 @@ llm_seq_free(llm_seq_t *s)
 }
 
 
+static void
+llm_prompt_ids_free(llm_prompt_ids_t *p)
+{
+    free(p->ids);
+    free(p->ends);
+    llm_buf_free(&p->echo);
+    llm_buf_free(&p->probs);
+}
+
+
 void
 llm_req_free(llm_req_t *r)
 {
@@ -45,7 +55,7 @@ llm_req_free(llm_req_t *r)
     }
 
     for (i = 0; i < r->n_prompts; i++) {
-        free(r->prompts[i].ids);
+        llm_prompt_ids_free(&r->prompts[i]);
     }
 
     llm_stops_free(&r->stops);
@@ -65,6 +75,17 @@ llm_req_fail(llm_req_t *r, const llm_err_t *err, uint32_t retry_after)
         r->err = *err;
         r->retry_after = retry_after;
     }
+}
+
+
+llm_str_t
+llm_req_echo(const llm_req_t *r, const llm_prompt_ids_t *p)
+{
+    if (p->is_text) {
+        return (llm_str_t) { p->text.len, llm_ref_data(r->msg, p->text) };
+    }
+
+    return (llm_str_t) { p->echo.len, p->echo.data };
 }
 
 

@@ -29,8 +29,17 @@ typedef enum {
 typedef struct {
     int32_t             *ids;           /* owned */
     uint32_t             n;
-    llm_ref_t            text;          /* in the message, for echo; len 0
-                                           where the prompt was ids */
+    uint32_t             is_text;
+    llm_ref_t            text;          /* in the message, where it is text */
+    llm_buf_t            echo;          /* the same where it was ids, if it
+                                           is wanted */
+
+    /* only where the echo comes with the probabilities of its tokens */
+    uint32_t            *ends;          /* [n] owned; of each token's text in
+                                           the echo */
+    uint32_t             n_scored;      /* tokens whose probability is known;
+                                           the first one has none */
+    llm_buf_t            probs;         /* of these, as in llm_emit_t */
 } llm_prompt_ids_t;
 
 struct llm_seq_s {
@@ -64,6 +73,7 @@ struct llm_seq_s {
     llm_finish_t         reason;
     int32_t              stop_id;
     uint32_t             told;          /* FINISH is written */
+    uint32_t             echo_due;      /* its prompt, before its tokens */
 
     llm_seq_t           *prev;          /* in its tenant's queue */
     llm_seq_t           *next;
@@ -141,6 +151,17 @@ llm_seq_token(const llm_seq_t *s, uint32_t i)
     return i < s->prompt->n ? s->prompt->ids[i] : s->gen[i - s->prompt->n];
 }
 
+
+/* are there tokens of its prompt whose probability is still to come? */
+static inline int
+llm_seq_unscored(const llm_seq_t *s)
+{
+    return s->prompt->ends && s->prompt->n_scored < s->prompt->n;
+}
+
+
+/* the prompt's text, as an answer with echo begins */
+llm_str_t llm_req_echo(const llm_req_t *r, const llm_prompt_ids_t *p);
 
 /* does a go before b: priority, arrival, choice */
 int llm_seq_before(const llm_seq_t *a, const llm_seq_t *b);

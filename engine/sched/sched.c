@@ -21,7 +21,7 @@ llm_sched_arrays(llm_sched_t *s)
     s->pos = calloc(rows, sizeof(*s->pos));
     s->seq_rows = calloc(seqs + 1, sizeof(*s->seq_rows));
     s->kv_len = calloc(seqs, sizeof(*s->kv_len));
-    s->out_rows = calloc(seqs, sizeof(*s->out_rows));
+    s->out_rows = calloc(s->conf.runner.max_out, sizeof(*s->out_rows));
     s->table = malloc(seqs * s->max_pages * sizeof(*s->table));
 
     if (s->running == NULL || s->seqs == NULL || s->tokens == NULL
@@ -77,7 +77,8 @@ llm_sched_create(const llm_sched_conf_t *conf, llm_err_t *err)
 
     if (conf->runner.ctx > (uint64_t) conf->runner.n_pages * LLM_KV_PAGE
         || conf->runner.max_seqs == 0 || conf->runner.chunk == 0
-        || conf->runner.batch <= conf->runner.max_seqs)
+        || conf->runner.batch <= conf->runner.max_seqs
+        || conf->runner.max_out <= conf->runner.max_seqs)
     {
         (void) llm_fail(err, "no room for a sequence of %u tokens: %u pages, "
                         "%u sequences, %u rows", conf->runner.ctx,
@@ -334,7 +335,7 @@ llm_sched_reclaim(llm_sched_t *s, const llm_seq_t *but)
 
 /* one more page at the end of a sequence's table */
 
-static int
+int
 llm_sched_add_page(llm_sched_t *s, llm_seq_t *q, uint32_t page)
 {
     uint32_t  cap, *pages;
@@ -419,134 +420,6 @@ llm_sched_next_page(llm_sched_t *s, llm_seq_t *q)
     }
 
     return LLM_OK;
-}
-
-
-static void
-llm_sched_block(const llm_seq_t *q, uint32_t i, int32_t *tokens)
-{
-    uint32_t  k;
-
-    for (k = 0; k < LLM_KV_PAGE; k++) {
-        tokens[k] = llm_seq_token(q, i * LLM_KV_PAGE + k);
-    }
-}
-
-
-/*
- * Holds the pages of the longest prefix that is in the tree.  One token at
- * least is left to compute: its logits are wanted.
- */
-
-static int
-llm_sched_lookup(llm_sched_t *s, llm_seq_t *q)
-{
-    int32_t   tokens[LLM_KV_PAGE];
-    uint32_t  i, n, page, parent;
-
-    if (q->req->msg->flags & LLM_REQ_NO_CACHE) {
-        return LLM_OK;
-    }
-
-    n = (llm_seq_known(q) - 1) / LLM_KV_PAGE;
-    parent = LLM_PAGE_NONE;
-
-    for (i = 0; i < n; i++) {
-        llm_sched_block(q, i, tokens);
-
-        page = llm_pages_find(s->pages, parent, &q->req->salt, tokens);
-        if (page == LLM_PAGE_NONE) {
-            break;
-        }
-
-        llm_pages_hold(s->pages, page);
-
-        if (llm_sched_add_page(s, q, page) != LLM_OK) {
-            llm_pages_drop(s->pages, page);
-            return LLM_ERROR;
-        }
-
-        parent = page;
-    }
-
-    q->n_tree = i;
-    q->n_kv = i * LLM_KV_PAGE;
-
-    return LLM_OK;
-}
-
-
-/*
- * What others have put into the tree since this sequence was seated is taken
- * from there: prompts with the same beginning that come together compute it
- * once.
- */
-
-void
-llm_sched_extend(llm_sched_t *s, llm_seq_t *q)
-{
-    int32_t   tokens[LLM_KV_PAGE];
-    uint32_t  i, page;
-
-    if (q->req->msg->flags & LLM_REQ_NO_CACHE) {
-        return;
-    }
-
-    for ( ;; ) {
-        i = q->n_tree;
-
-        if (q->n_kv != i * LLM_KV_PAGE
-            || (i + 1) * LLM_KV_PAGE >= llm_seq_known(q))
-        {
-            return;
-        }
-
-        llm_sched_block(q, i, tokens);
-
-        page = llm_pages_find(s->pages, i ? q->pages[i - 1] : LLM_PAGE_NONE,
-                              &q->req->salt, tokens);
-        if (page == LLM_PAGE_NONE) {
-            return;
-        }
-
-        llm_pages_hold(s->pages, page);
-        llm_pages_drop(s->pages, q->pages[i]);
-
-        q->pages[i] = page;
-        q->n_tree++;
-        q->n_kv += LLM_KV_PAGE;
-
-        if (q->n_gen == 0) {
-            llm_zone_add(s->figures->prefix_hits, LLM_KV_PAGE);
-
-            if (q->index % q->req->msg->n == 0) {
-                q->req->cached_tokens += LLM_KV_PAGE;
-            }
-        }
-    }
-}
-
-
-/* full pages go into the tree as soon as they are computed */
-
-void
-llm_sched_commit(llm_sched_t *s, llm_seq_t *q)
-{
-    int32_t   tokens[LLM_KV_PAGE];
-    uint32_t  i, parent;
-
-    if (q->req->msg->flags & LLM_REQ_NO_CACHE) {
-        return;
-    }
-
-    while (q->n_tree < q->n_kv / LLM_KV_PAGE) {
-        i = q->n_tree++;
-        parent = i ? q->pages[i - 1] : LLM_PAGE_NONE;
-
-        llm_sched_block(q, i, tokens);
-        q->pages[i] = llm_pages_commit(s->pages, q->pages[i], parent,
-                                       &q->req->salt, tokens);
-    }
 }
 
 
@@ -803,9 +676,14 @@ llm_sched_add(llm_sched_t *s, llm_req_t *r)
     for (i = 0; i < r->n_seqs; i++) {
         q = &r->seqs[i];
 
-        if (q->max_gen) {
+        if (q->max_gen || llm_seq_unscored(q)) {
             llm_queue_add(&s->queue, q);
             continue;
+        }
+
+        if (llm_sched_echo(q) != LLM_OK) {
+            (void) llm_fail(&err, "no memory");
+            llm_req_fail(r, &err, 0);
         }
 
         if (r->start_us == 0) {

@@ -33,6 +33,9 @@ typedef struct {
     uint32_t             batch;         /* rows; > max_seqs */
     uint32_t             chunk;         /* most prompt rows of a step */
     uint32_t             max_seqs;
+    uint32_t             max_out;       /* rows that give logits; > max_seqs,
+                                           beyond that for the prompts whose
+                                           probabilities are wanted */
     uint32_t             n_pages;
     int                (*forward)(void *data, const llm_batch_t *b,
                             llm_err_t *err);

@@ -1,6 +1,7 @@
 /*
- * What the scheduler's files share: sched.c (who runs), step.c (rows and
- * tokens), tell.c (events).
+ * What the scheduler's files share: sched.c (who runs), prefix.c (what
+ * they share), step.c (rows and tokens), echo.c (prompts in answers), tell.c
+ * (events).
  */
 
 #ifndef LLM_SCHED_INTERNAL_H
@@ -39,6 +40,7 @@ struct llm_sched_s {
     llm_seq_t          **seqs;          /* of the step */
     uint64_t             n_steps;       /* its number */
     uint32_t             n_prefill;     /* rows of prompts in it */
+    uint32_t             n_scores;      /* of these, for probabilities */
     int                  failed;        /* a request was marked in it */
 
     /* prompt rows that fit the time of a step: [0] alone, [1] beside
@@ -48,16 +50,26 @@ struct llm_sched_s {
 
 /* sched.c */
 void llm_sched_unseat(llm_sched_t *s, llm_seq_t *q);
+int llm_sched_add_page(llm_sched_t *s, llm_seq_t *q, uint32_t page);
 int llm_sched_park(llm_sched_t *s, llm_seq_t *q);
 void llm_sched_requeue(llm_sched_t *s, llm_seq_t *q);
 int llm_sched_next_page(llm_sched_t *s, llm_seq_t *q);
 void llm_sched_seat(llm_sched_t *s);
 int llm_sched_fork(llm_sched_t *s, llm_seq_t *leader, llm_seq_t *q);
-void llm_sched_extend(llm_sched_t *s, llm_seq_t *q);
-void llm_sched_commit(llm_sched_t *s, llm_seq_t *q);
 void llm_sched_end_seq(llm_sched_t *s, llm_seq_t *q, llm_finish_t reason);
 void llm_sched_clear(llm_sched_t *s, llm_req_t *r);
 void llm_sched_gauges(llm_sched_t *s);
+
+/* prefix.c */
+int llm_sched_lookup(llm_sched_t *s, llm_seq_t *q);
+void llm_sched_extend(llm_sched_t *s, llm_seq_t *q);
+void llm_sched_commit(llm_sched_t *s, llm_seq_t *q);
+
+/* echo.c */
+int llm_sched_wants(const llm_seq_t *q, uint32_t pos);
+int llm_sched_score(llm_sched_t *s, llm_seq_t *q, uint32_t pos,
+    const float *logits, llm_err_t *err);
+int llm_sched_echo(llm_seq_t *q);
 
 /* tell.c */
 void llm_sched_say(llm_sched_t *s, llm_req_t *r);

@@ -31,6 +31,10 @@ llm_step_rows(llm_sched_t *s, llm_seq_t *q, uint32_t n)
     for (i = 0; i < n; i++, row++) {
         s->tokens[row] = llm_seq_token(q, q->n_kv + i);
         s->pos[row] = q->n_kv + i;
+
+        if (llm_sched_wants(q, q->n_kv + i)) {
+            s->out_rows[b->n_out++] = row;
+        }
     }
 
     s->seqs[b->n_seqs] = q;
@@ -173,7 +177,7 @@ llm_step_is_shared(const llm_sched_t *s, const llm_seq_t *q)
     const llm_seq_t  *other;
 
     if ((q->req->msg->flags & LLM_REQ_NO_CACHE)
-        || q->n_kv != q->n_tree * LLM_KV_PAGE)
+        || q->n_kv != q->n_tree * LLM_KV_PAGE || llm_seq_unscored(q))
     {
         return 0;
     }
@@ -216,7 +220,7 @@ llm_step_is_shared(const llm_sched_t *s, const llm_seq_t *q)
 static void
 llm_step_prefill(llm_sched_t *s)
 {
-    uint32_t    n, budget, n_decode;
+    uint32_t    n, budget, n_decode, scores;
     llm_seq_t  *q;
 
     n_decode = s->batch.n_tokens;
@@ -236,6 +240,19 @@ llm_step_prefill(llm_sched_t *s)
         if (n_decode) {
             n = llm_min(n, llm_max(llm_seq_known(q) / LLM_STEP_SHARE,
                                    2u * LLM_KV_PAGE));
+        }
+
+        if (llm_seq_unscored(q)) {
+            scores = s->conf.runner.max_out - s->conf.runner.max_seqs
+                     - s->n_scores;
+
+            if (scores == 0) {
+                q->waits = s->n_steps;
+                continue;
+            }
+
+            n = llm_min(n, scores);
+            s->n_scores += n;
         }
 
         llm_step_rows(s, q, n);
@@ -363,6 +380,17 @@ llm_step_token(llm_sched_t *s, llm_seq_t *q, const float *logits,
 
     r = q->req;
     msg = r->msg;
+
+    if (llm_sched_echo(q) != LLM_OK) {
+        llm_step_no_memory(s, r);
+        return;
+    }
+
+    if (q->max_gen == 0) {
+        llm_sched_end_seq(s, q, LLM_FINISH_LENGTH);
+        return;
+    }
+
     n_banned = (int32_t) q->n_gen < msg->min_tokens ? r->n_banned : 0;
 
     if (llm_sampler_sample(q->sampler, s->scratch, logits, r->banned,
@@ -437,12 +465,41 @@ llm_step_followers(llm_sched_t *s, llm_seq_t *leader, const float *logits,
 }
 
 
+/* one row of logits: of a token in the prompt, or the next token's */
+
+static void
+llm_step_row(llm_sched_t *s, llm_seq_t *q, uint32_t row, const float *logits,
+    uint64_t now)
+{
+    llm_err_t  err;
+
+    if (q->req->err.status) {
+        return;
+    }
+
+    if (s->pos[row] + 1 < llm_seq_known(q)) {
+
+        if (llm_sched_score(s, q, s->pos[row], logits, &err) != LLM_OK) {
+            llm_step_fail(s, q->req, &err);
+        }
+
+        return;
+    }
+
+    if (q->n_gen == 0) {
+        llm_step_followers(s, q, logits, now);
+    }
+
+    llm_step_token(s, q, logits, now);
+}
+
+
 /* the results of a forward pass */
 
 static void
 llm_step_take(llm_sched_t *s, uint64_t now)
 {
-    uint32_t      i, out;
+    uint32_t      i, row, out;
     llm_seq_t    *q;
     const float  *logits;
 
@@ -460,21 +517,12 @@ llm_step_take(llm_sched_t *s, uint64_t now)
         q->in_batch = 0;
         llm_sched_commit(s, q);
 
-        if (q->n_kv < llm_seq_known(q)) {
-            continue;
+        while (out < s->batch.n_out
+               && (row = s->out_rows[out]) < s->seq_rows[i + 1])
+        {
+            logits = s->conf.runner.logits(s->conf.runner.data, out++);
+            llm_step_row(s, q, row, logits, now);
         }
-
-        logits = s->conf.runner.logits(s->conf.runner.data, out++);
-
-        if (q->req->err.status) {
-            continue;
-        }
-
-        if (q->n_gen == 0) {
-            llm_step_followers(s, q, logits, now);
-        }
-
-        llm_step_token(s, q, logits, now);
     }
 }
 
@@ -496,6 +544,7 @@ llm_sched_step(llm_sched_t *s, llm_err_t *err)
     s->batch.n_seqs = 0;
     s->batch.n_out = 0;
     s->n_prefill = 0;
+    s->n_scores = 0;
     s->n_steps++;
 
     llm_step_decode(s);

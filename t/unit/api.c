@@ -45,7 +45,7 @@ static const case_t  cases[] = {
          " model=0 kind=1 flags=64 n=1 max=-1 min=0 priority=0 salt=0 "
          "temperature=1 top_p=1 min_p=0 typical_p=1 presence=0 frequency=0 "
          "repetition=1 top_k=0 logprobs=-1 seed=no0 stops=[] stop_ids=[] "
-         "bias=[] prompts= chat={'alias_reasoning':true,"
+         "bias=[] prompts= chat={'lenient':true,"
          "'messages':[{'role':'user','content':'hi'}],"
          "'add_generation_prompt':true,'continue_final_message':false,"
          "'chat_template_kwargs':{}} "),

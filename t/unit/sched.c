@@ -19,7 +19,7 @@
 
 /* the model */
 static int32_t    kv[MAX_PAGES][LLM_KV_PAGE];
-static float      rows[64][N_VOCAB];
+static float      rows[256][N_VOCAB];
 static uint32_t   n_copies;
 static uint64_t   n_rows;
 static uint32_t   max_rows_beside;      /* prompt rows beside decode rows */
@@ -47,6 +47,9 @@ typedef struct {
     uint32_t     n;
     int32_t      ids[8][MAX_GEN];
     uint32_t     n_ids[8];
+    uint32_t     scored[8];             /* tokens that came with rivals */
+    int          wrong;                 /* one of them was not as it is */
+    uint64_t     seen[8];               /* hash of those so far */
 } ask_t;
 
 static ask_t      asks[MAX_REQS];
@@ -79,6 +82,21 @@ static int32_t
 next_of(uint64_t h)
 {
     return (int32_t) ((h >> 13) % 256);
+}
+
+
+static void
+fill_row(float *row, uint64_t h)
+{
+    uint32_t  k;
+
+    memset(row, 0, N_VOCAB * sizeof(*row));
+
+    for (k = 0; k < 256; k++) {
+        row[k] = (float) (h >> k % 40 & 7) * 0.25f;
+    }
+
+    row[next_of(h)] = 20;
 }
 
 
@@ -118,27 +136,20 @@ forward(void *data, const llm_batch_t *b, llm_err_t *err)
 
     for (i = 0; i < b->n_seqs; i++) {
         pages = b->pages + (size_t) i * b->max_pages;
-        row = b->seq_rows[i + 1] - 1;
-
-        if (out == b->n_out || b->out_rows[out] != row) {
-            continue;
-        }
 
         for (k = 0, h = 0; k < b->kv_len[i]; k++) {
             h = hash_token(h, kv[pages[k / LLM_KV_PAGE]][k % LLM_KV_PAGE], k);
+            row = b->seq_rows[i + 1] - b->kv_len[i] + k;
+
+            if (k + b->seq_rows[i + 1] >= b->kv_len[i] + b->seq_rows[i]
+                && out < b->n_out && b->out_rows[out] == row)
+            {
+                fill_row(rows[out++], h);
+            }
         }
-
-        memset(rows[out], 0, sizeof(rows[out]));
-
-        for (k = 0; k < 256; k++) {
-            rows[out][k] = (float) (h >> k % 40 & 7) * 0.25f;
-        }
-
-        rows[out][next_of(h)] = 20;
-        out++;
     }
 
-    return LLM_OK;
+    return out == b->n_out ? LLM_OK : llm_fail(err, "rows out of order");
 }
 
 
@@ -205,6 +216,7 @@ open_all(uint32_t n_pages, uint32_t ctx, uint32_t max_seqs, uint32_t chunk,
     conf.runner.batch = max_seqs + llm_max(chunk, 16u);
     conf.runner.chunk = chunk;
     conf.runner.max_seqs = max_seqs;
+    conf.runner.max_out = max_seqs + 7;
     conf.runner.n_pages = n_pages;
     conf.runner.forward = forward;
     conf.runner.logits = logits;
@@ -227,6 +239,57 @@ close_all(void)
 {
     llm_sched_free(sched);
     munmap(mem, mem_size);
+}
+
+
+/* the prompt is to be echoed, a character a token, with probabilities */
+
+static void
+want_scores(llm_prompt_ids_t *p)
+{
+    uint32_t       i;
+    llm_sampled_t  first = { p->ids[0], 0, 0, NULL };
+
+    p->ends = malloc(p->n * sizeof(*p->ends));
+    p->n_scored = 1;
+    llm_buf_init(&p->echo, 0);
+    llm_buf_init(&p->probs, 0);
+
+    for (i = 0; i < p->n; i++) {
+        p->ends[i] = i + 1;
+        llm_buf_addc(&p->echo, 'x');
+    }
+
+    llm_emit_add_prob(&p->probs, &first, 0, 1);
+}
+
+
+/* tokens of the prompt and of the answer, each with the model's own choice */
+
+static void
+check_scores(ask_t *a, const llm_event_t *ev)
+{
+    uint32_t                    i, n, k;
+    const llm_top_logprob_t    *top;
+    const llm_token_logprob_t  *t;
+
+    k = ev->index;
+    t = llm_ref_data(ev, ev->u.text.logprobs);
+
+    for (i = 0; i < ev->u.text.logprobs.len; i++, t++) {
+        n = a->scored[k]++;
+        top = llm_ref_data(ev, t->top);
+
+        if ((n < a->n_prompt
+             && (t->id != a->prompt[n] || t->text_offset != n))
+            || (n && top[0].id != next_of(a->seen[k]))
+            || (n >= a->n_prompt && t->id != top[0].id))
+        {
+            a->wrong = 1;
+        }
+
+        a->seen[k] = hash_token(n ? a->seen[k] : 0, t->id, n);
+    }
 }
 
 
@@ -255,6 +318,7 @@ ask(uint32_t slot, const int32_t *ids, uint32_t n_ids, uint32_t n,
     msg->arrival_us = llm_now_us();
     llm_sampling_default(&msg->sampling);
     msg->sampling.temperature = 0;
+    msg->sampling.n_logprobs = flags & LLM_REQ_ECHO ? 1 : -1;
 
     r = llm_req_create(msg);
     r->to.port = &port;
@@ -277,8 +341,14 @@ ask(uint32_t slot, const int32_t *ids, uint32_t n_ids, uint32_t n,
         q->max_gen = max_gen;
         q->stop_id = -1;
         q->sampler = llm_sampler_create(&msg->sampling, i, NULL, 0, N_VOCAB);
+        q->echo_due = (flags & LLM_REQ_ECHO) != 0;
         llm_emit_init(&q->emit, tiny.vocab, &r->stops,
-                      LLM_EMIT_STREAM|LLM_EMIT_IDS, 0, 0);
+                      LLM_EMIT_STREAM|LLM_EMIT_IDS
+                      |(q->echo_due ? LLM_EMIT_PROBS : 0), 0, 0);
+    }
+
+    if (flags & LLM_REQ_ECHO) {
+        want_scores(&r->prompts[0]);
     }
 
     a->req = r;
@@ -324,6 +394,7 @@ read_events(void)
                 a->ids[ev->index][a->n_ids[ev->index]++] = ids[i];
             }
 
+            check_scores(a, ev);
             break;
 
         case LLM_EV_ERROR:
@@ -436,7 +507,7 @@ test_storm(uint32_t n_pages, uint32_t seats, uint32_t chunk, uint32_t flags)
     int        good, stuck;
     ask_t     *a;
     int32_t    ids[200];
-    uint32_t   i, k, n, gen[MAX_REQS], checked, added, steps;
+    uint32_t   i, k, n, gen[MAX_REQS], echo[MAX_REQS], checked, added, steps;
     uint64_t   preempted;
 
     open_all(n_pages, 300, seats, chunk, 1 << 17);
@@ -452,7 +523,10 @@ test_storm(uint32_t n_pages, uint32_t seats, uint32_t chunk, uint32_t flags)
         if (added < MAX_REQS && rnd(3) == 0) {
             n = random_prompt(ids, 180);
             gen[added] = 1 + rnd(100);
-            a = ask(added, ids, n, 1 + rnd(3), gen[added], flags);
+            echo[added] = flags & LLM_REQ_ECHO ? rnd(2) : 0;
+            gen[added] = echo[added] && rnd(4) == 0 ? 0 : gen[added];
+            a = ask(added, ids, n, 1 + rnd(3), gen[added],
+                    echo[added] ? flags : flags & ~LLM_REQ_ECHO);
             a->req->msg->priority = (int32_t) rnd(3);
             a->req->msg->tenant = rnd(3);
             add(a);
@@ -503,7 +577,9 @@ test_storm(uint32_t n_pages, uint32_t seats, uint32_t chunk, uint32_t flags)
 
     for (i = 0; i < MAX_REQS; i++) {
         for (k = 0; k < asks[i].n && !asks[i].cancelled; k++) {
-            good &= is_right(&asks[i], k, gen[i]);
+            good &= is_right(&asks[i], k, gen[i]) && !asks[i].wrong
+                    && asks[i].scored[k]
+                       == (echo[i] ? asks[i].n_prompt + gen[i] : 0);
             checked++;
         }
     }
@@ -923,6 +999,9 @@ main(void)
     test_storm(25, 6, 7, 0);
     test_storm(19, 3, 1, 0);
     test_storm(30, 6, 33, LLM_REQ_NO_CACHE);
+    test_storm(200, 8, 64, LLM_REQ_ECHO);
+    test_storm(25, 6, 7, LLM_REQ_ECHO);
+    test_storm(30, 6, 33, LLM_REQ_ECHO|LLM_REQ_NO_CACHE);
 
     tv_close(&tiny);
 

@@ -1,0 +1,70 @@
+/*
+ * Prompts in answers: the probabilities of a prompt's tokens, which a
+ * completion with echo and logprobs shows before its own.
+ *
+ * The row of a token gives the next one's, so all rows of the prompt give
+ * logits, as many a step as the device has room for.  What is known belongs
+ * to the prompt: its choices share it, and it outlives a preemption.
+ */
+
+#include "engine/sched/sched_internal.h"
+
+
+/* does this row of the prompt give a probability that is not known? */
+
+int
+llm_sched_wants(const llm_seq_t *q, uint32_t pos)
+{
+    return llm_seq_unscored(q) && pos + 1 >= q->prompt->n_scored
+           && pos + 1 < q->prompt->n;
+}
+
+
+int
+llm_sched_score(llm_sched_t *s, llm_seq_t *q, uint32_t pos,
+    const float *logits, llm_err_t *err)
+{
+    llm_sampled_t      token;
+    llm_prompt_ids_t  *p;
+
+    p = &q->req->prompts[q->index / q->req->msg->n];
+
+    if (pos + 1 != p->n_scored) {
+        return LLM_OK;                  /* another choice was here */
+    }
+
+    if (llm_sampler_score(q->sampler, s->scratch, logits, p->ids[pos + 1],
+                          &token, err)
+        != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    if (llm_emit_add_prob(&p->probs, &token, p->ends[pos], p->ends[pos + 1])
+        != LLM_OK)
+    {
+        return llm_fail(err, "no memory");
+    }
+
+    p->n_scored++;
+
+    return LLM_OK;
+}
+
+
+/* the prompt becomes the beginning of the answer, unless it is already */
+
+int
+llm_sched_echo(llm_seq_t *q)
+{
+    llm_str_t  text;
+
+    if (!q->echo_due) {
+        return LLM_OK;
+    }
+
+    q->echo_due = 0;
+    text = llm_req_echo(q->req, q->prompt);
+
+    return llm_emit_echo(&q->emit, text, &q->prompt->probs);
+}

@@ -1,0 +1,145 @@
+/*
+ * What sequences share: the pages of a beginning that others have computed,
+ * by the prefix tree; see pages.h and sched.h.
+ *
+ * A prompt whose tokens' probabilities are wanted takes only what lies
+ * before the first of them that is not known: a page from the tree has keys
+ * and values, but no logits.
+ */
+
+#include "engine/sched/sched_internal.h"
+
+
+static void
+llm_sched_block(const llm_seq_t *q, uint32_t i, int32_t *tokens)
+{
+    uint32_t  k;
+
+    for (k = 0; k < LLM_KV_PAGE; k++) {
+        tokens[k] = llm_seq_token(q, i * LLM_KV_PAGE + k);
+    }
+}
+
+
+/*
+ * Holds the pages of the longest prefix that is in the tree.  One token at
+ * least is left to compute: its logits are wanted.
+ */
+
+int
+llm_sched_lookup(llm_sched_t *s, llm_seq_t *q)
+{
+    int32_t   tokens[LLM_KV_PAGE];
+    uint32_t  i, n, page, parent;
+
+    if (q->req->msg->flags & LLM_REQ_NO_CACHE) {
+        return LLM_OK;
+    }
+
+    n = (llm_seq_known(q) - 1) / LLM_KV_PAGE;
+
+    if (llm_seq_unscored(q)) {
+        n = llm_min(n, (q->prompt->n_scored - 1) / LLM_KV_PAGE);
+    }
+
+    parent = LLM_PAGE_NONE;
+
+    for (i = 0; i < n; i++) {
+        llm_sched_block(q, i, tokens);
+
+        page = llm_pages_find(s->pages, parent, &q->req->salt, tokens);
+        if (page == LLM_PAGE_NONE) {
+            break;
+        }
+
+        llm_pages_hold(s->pages, page);
+
+        if (llm_sched_add_page(s, q, page) != LLM_OK) {
+            llm_pages_drop(s->pages, page);
+            return LLM_ERROR;
+        }
+
+        parent = page;
+    }
+
+    q->n_tree = i;
+    q->n_kv = i * LLM_KV_PAGE;
+
+    return LLM_OK;
+}
+
+
+/*
+ * What others have put into the tree since this sequence was seated is taken
+ * from there: prompts with the same beginning that come together compute it
+ * once.
+ */
+
+void
+llm_sched_extend(llm_sched_t *s, llm_seq_t *q)
+{
+    int32_t   tokens[LLM_KV_PAGE];
+    uint32_t  i, page;
+
+    if (q->req->msg->flags & LLM_REQ_NO_CACHE) {
+        return;
+    }
+
+    for ( ;; ) {
+        i = q->n_tree;
+
+        if (q->n_kv != i * LLM_KV_PAGE
+            || (i + 1) * LLM_KV_PAGE >= llm_seq_known(q)
+            || (llm_seq_unscored(q)
+                && (i + 1) * LLM_KV_PAGE >= q->prompt->n_scored))
+        {
+            return;
+        }
+
+        llm_sched_block(q, i, tokens);
+
+        page = llm_pages_find(s->pages, i ? q->pages[i - 1] : LLM_PAGE_NONE,
+                              &q->req->salt, tokens);
+        if (page == LLM_PAGE_NONE) {
+            return;
+        }
+
+        llm_pages_hold(s->pages, page);
+        llm_pages_drop(s->pages, q->pages[i]);
+
+        q->pages[i] = page;
+        q->n_tree++;
+        q->n_kv += LLM_KV_PAGE;
+
+        if (q->n_gen == 0) {
+            llm_zone_add(s->figures->prefix_hits, LLM_KV_PAGE);
+
+            if (q->index % q->req->msg->n == 0) {
+                q->req->cached_tokens += LLM_KV_PAGE;
+            }
+        }
+    }
+}
+
+
+/* full pages go into the tree as soon as they are computed */
+
+void
+llm_sched_commit(llm_sched_t *s, llm_seq_t *q)
+{
+    int32_t   tokens[LLM_KV_PAGE];
+    uint32_t  i, parent;
+
+    if (q->req->msg->flags & LLM_REQ_NO_CACHE) {
+        return;
+    }
+
+    while (q->n_tree < q->n_kv / LLM_KV_PAGE) {
+        i = q->n_tree++;
+        parent = i ? q->pages[i - 1] : LLM_PAGE_NONE;
+
+        llm_sched_block(q, i, tokens);
+        q->pages[i] = llm_pages_commit(s->pages, q->pages[i], parent,
+                                       &q->req->salt, tokens);
+    }
+}
