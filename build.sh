@@ -8,6 +8,13 @@ set -eu
 
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
+case $PWD in
+    *[[:space:]]*)
+        echo "build.sh: neither make nor nginx's configure works in a folder" \
+             "whose path has a space: $PWD" >&2
+        exit 1 ;;
+esac
+
 ROOT=$PWD
 OBJS=$ROOT/objs
 CC=${CC:-cc}

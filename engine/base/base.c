@@ -20,6 +20,8 @@ static void
 llm_vfail(llm_err_t *err, int status, const char *code, const char *param,
     const char *fmt, va_list args)
 {
+    char  *p;
+
     if (err == NULL) {
         return;
     }
@@ -28,6 +30,14 @@ llm_vfail(llm_err_t *err, int status, const char *code, const char *param,
     snprintf(err->code, sizeof(err->code), "%s", code ? code : "");
     snprintf(err->param, sizeof(err->param), "%s", param ? param : "");
     vsnprintf(err->msg, sizeof(err->msg), fmt, args);
+
+    /* what a client or a file wrote begins no new line in a log */
+
+    for (p = err->msg; *p; p++) {
+        if ((unsigned char) *p < 0x20 || *p == 0x7f) {
+            *p = ' ';
+        }
+    }
 }
 
 

@@ -27,6 +27,9 @@ test_errors(void)
     (void) llm_fail(&err, "%s", big);
     is_int(strlen(err.msg), sizeof(err.msg) - 1, "a long message is cut");
     is_int(err.status, 500, "our own fault is 500");
+
+    (void) llm_fail(&err, "no '%s'", "a\n2026 [alert] \033[1m\x7f");
+    is_str(err.msg, "no 'a 2026 [alert]  [1m '", "a message is one line");
 }
 
 

@@ -723,6 +723,8 @@ test_models(void)
     ok(rig_send(&rig, 0, &b, &err) == LLM_OK, "and for a broken model");
 
     ok(rig_engine(&rig), "the engine starts");
+    llm_zone_status(rig.zone, 0, &st);
+    ok(st.state != LLM_MODEL_IDLE, "and is known to load its models at once");
     is_int(rig_wait(&rig, 0, 0, 20000 * SLOW), LLM_OK, "the first is answered");
     is_int(rig.answers[0][0].status, 0, "well");
     is_int(rig_wait(&rig, 0, 1, 20000 * SLOW), LLM_OK, "the other one too");
