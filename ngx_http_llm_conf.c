@@ -154,11 +154,19 @@ ngx_http_llm_model_param(ngx_conf_t *cf, ngx_http_llm_model_t *model,
     };
 
     if (ngx_strcmp(value->data, "default") == 0) {
+        if (model->is_default) {
+            return "is told \"default\" twice";
+        }
+
         model->is_default = 1;
         return NGX_CONF_OK;
     }
 
     if (ngx_strcmp(value->data, "lazy") == 0) {
+        if (model->lazy) {
+            return "is told \"lazy\" twice";
+        }
+
         model->lazy = 1;
         return NGX_CONF_OK;
     }
@@ -700,6 +708,9 @@ ngx_http_llm_use(ngx_conf_t *cf, ngx_http_llm_loc_conf_t *llcf,
     llcf->line = cf->conf_file->line;
     llcf->file = cf->conf_file->file.name;
 
+    llcf->handler = handler;
+    llcf->core = clcf;
+
     clcf->handler = handler;
 
     return NGX_CONF_OK;
@@ -764,6 +775,16 @@ ngx_http_llm_check_use(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf,
     if (mcf->models.nelts == 0) {
         ngx_log_error(NGX_LOG_EMERG, cf->log, 0,
                       "\"%s\" without any \"llm_model\" in %V:%ui",
+                      llcf->directive, &llcf->file, llcf->line);
+        return NGX_CONF_ERROR;
+    }
+
+    /* whoever came later has put its own handler there in silence */
+
+    if (llcf->core->handler != llcf->handler) {
+        ngx_log_error(NGX_LOG_EMERG, cf->log, 0,
+                      "\"%s\" meets another content handler in its location "
+                      "in %V:%ui",
                       llcf->directive, &llcf->file, llcf->line);
         return NGX_CONF_ERROR;
     }

@@ -126,6 +126,8 @@ typedef struct {
     ngx_uint_t                   nnames;
     ngx_str_t                    fallback_name;
     const char                  *directive;     /* that needs a model */
+    ngx_http_handler_pt          handler;       /* its own ... */
+    ngx_http_core_loc_conf_t    *core;          /* ... of this location */
     ngx_str_t                    file;
     ngx_uint_t                   line;
 

@@ -104,6 +104,12 @@ check('llm_api twice', $model, 'location / { llm_api; llm_api; }',
 check('another handler', $model,
       'location / { proxy_pass http://127.0.0.1:1; llm_api; }',
       qr/another content handler/);
+check('another handler that comes later', $model,
+      "location / { llm_api;\nproxy_pass http://127.0.0.1:1; }",
+      qr/"llm_api" meets another content handler/);
+check('default twice', 'llm_model a /x default default;', '',
+      qr/"default" twice/);
+check('lazy twice', 'llm_model a /x lazy lazy;', '', qr/"lazy" twice/);
 check('llm_api in a server', $model, 'llm_api;',
       qr/"llm_api" directive is not allowed here/);
 
