@@ -196,6 +196,11 @@ llm_served_read(llm_served_t *m)
         return LLM_ERROR;
     }
 
+    if (llm_vocab_warning(m->vocab)) {
+        llm_engine_log(e, LLM_LOG_WARN, "model \"%s\": %s", m->conf.name,
+                       llm_vocab_warning(m->vocab));
+    }
+
     llm_served_template(m, llm_model_gguf(m->model));
 
     run = &m->runner;

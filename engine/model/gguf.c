@@ -187,6 +187,29 @@ llm_gguf_read_kv(llm_gguf_reader_t *r, llm_gguf_kv_t *kv)
 }
 
 
+/* types that files have and nothing here computes with, by their names */
+
+static int
+llm_gguf_bad_type(llm_gguf_reader_t *r, const char *field, uint32_t type)
+{
+    static const char *const  names[] = {
+        [9] = "Q8_1", [10] = "Q2_K", [11] = "Q3_K", [15] = "Q8_K",
+        [16] = "IQ2_XXS", [17] = "IQ2_XS", [18] = "IQ3_XXS", [19] = "IQ1_S",
+        [20] = "IQ4_NL", [21] = "IQ3_S", [22] = "IQ2_S", [23] = "IQ4_XS",
+        [24] = "I8", [25] = "I16", [26] = "I32", [27] = "I64", [28] = "F64",
+        [29] = "IQ1_M", [34] = "TQ1_0", [35] = "TQ2_0", [39] = "MXFP4"
+    };
+
+    if (type < llm_nelems(names) && names[type]) {
+        return llm_fail(r->err, "%s: %s: tensors of type %s are not "
+                        "supported", r->g->name, field, names[type]);
+    }
+
+    return llm_fail(r->err, "%s: %s: tensors of type %u are not supported",
+                    r->g->name, field, type);
+}
+
+
 /* the dimensions: none of them 0, their product and the bytes below 2^63 */
 
 static int
@@ -225,8 +248,7 @@ llm_gguf_shape(llm_gguf_reader_t *r, llm_gguf_tensor_t *t, const char *field)
     }
 
     if (llm_type_name(i) == NULL) {
-        return llm_fail(r->err, "%s: %s: tensors of type %u are not "
-                        "supported", r->g->name, field, i);
+        return llm_gguf_bad_type(r, field, i);
     }
 
     t->type = (llm_type_t) i;
