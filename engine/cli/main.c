@@ -294,6 +294,11 @@ main(int argc, char **argv)
 
     if (cmd == NULL) {
         llm_cli_usage(stderr);
+
+        if (argc > 1) {
+            fprintf(stderr, "\nllm: there is no command \"%s\"\n", argv[1]);
+        }
+
         return 1;
     }
 

@@ -75,7 +75,8 @@ is($status, 0, 'help');
 like($out, qr/llm tokenize FILE.*--special/, 'names commands and options');
 
 fails('no command', qr/^usage: llm/, '');
-fails('unknown command', qr/^usage: llm/, '', 'frobnicate');
+fails('unknown command', qr/^usage: llm.*no command "frobnicate"/s, '',
+      'frobnicate');
 fails('no file', qr/usage: llm info FILE/, '', 'info');
 fails('two files', qr/one file, not "b"/, '', 'info', 'a', 'b');
 fails('unknown option', qr/info has no option --x/, '', 'info', 'a', '--x');
