@@ -1,11 +1,12 @@
 /*
  * A parallel loop over a few threads; see pool.h.
  *
- * A job is published by storing the number of its items in `left`; a thread
- * claims an item by taking one from it, and only then reads fn, arg and n,
- * which stay as they are until the claimed item is counted in `done`.  So a
- * late helper can never run an item of another job, and the caller need not
- * know who helps.
+ * A job is published by storing each thread's share of the items, [next,
+ * end) in one word.  A thread claims the items of its own share in order,
+ * then those of other shares from their ends; only after a claim it reads
+ * fn, arg and n, which stay as they are until the claimed item is counted
+ * in `done`.  So a late helper can never run an item of another job, and
+ * the caller need not know who helps.
  */
 
 #define _GNU_SOURCE
@@ -32,11 +33,20 @@
 #define LLM_POOL_MAX         1024
 
 
+/* next and end of a share of the items */
+#define llm_pool_share(next, end)  ((uint64_t) (end) << 32 | (next))
+#define llm_pool_next(share)       ((uint32_t) (share))
+#define llm_pool_end(share)        ((uint32_t) ((share) >> 32))
+
+
 typedef struct {
-    llm_pool_t        *pool;
-    pthread_t          id;
-    uint32_t           index;
-} llm_pool_helper_t;
+    /* the caller stores (release), every thread claims (acquire) */
+    _Alignas(64) _Atomic uint64_t  share;
+
+    llm_pool_t                    *pool;
+    pthread_t                      id;
+    uint32_t                       index;
+} llm_pool_thread_t;
 
 
 struct llm_pool_s {
@@ -49,11 +59,9 @@ struct llm_pool_s {
     uint32_t           n_helpers;       /* that were started */
 
     /*
-     * left: the caller stores (release), every thread claims (acquire).
      * done: every thread adds (seq_cst), the caller reads (acquire); a
      * futex of the caller while `waiting` is set.
      */
-    _Alignas(64) _Atomic uint32_t  left;
     _Alignas(64) _Atomic uint32_t  done;
     _Atomic uint32_t               waiting;
 
@@ -67,7 +75,7 @@ struct llm_pool_s {
     _Atomic uint32_t               in_step;
     _Atomic uint32_t               stop;
 
-    llm_pool_helper_t              helpers[];
+    llm_pool_thread_t              threads[];   /* the caller's is 0 */
 };
 
 
@@ -85,27 +93,54 @@ llm_futex_wake(_Atomic uint32_t *word, int n)
 }
 
 
+/* claims an item of a share: its first if it is one's own, or its last */
+
+static int
+llm_pool_claim(_Atomic uint64_t *share, int own, uint32_t *item)
+{
+    uint64_t  s;
+    uint32_t  next, end;
+
+    s = atomic_load_explicit(share, memory_order_relaxed);
+
+    do {
+        next = llm_pool_next(s);
+        end = llm_pool_end(s);
+
+        if (next == end) {
+            return 0;
+        }
+
+        *item = own ? next++ : --end;
+
+    } while (!atomic_compare_exchange_weak_explicit(share, &s,
+                                                    llm_pool_share(next, end),
+                                                    memory_order_acquire,
+                                                    memory_order_relaxed));
+
+    return 1;
+}
+
+
 /* claims and runs items until none is left */
 
 static void
 llm_pool_work(llm_pool_t *pool, uint32_t thread)
 {
-    uint32_t  left, n;
+    uint32_t  i, n, item, victim;
 
-    for ( ;; ) {
-        left = atomic_load_explicit(&pool->left, memory_order_relaxed);
+    victim = thread;
 
-        do {
-            if (left == 0) {
-                return;
-            }
-        } while (!atomic_compare_exchange_weak_explicit(&pool->left, &left,
-                                                        left - 1,
-                                                        memory_order_acquire,
-                                                        memory_order_relaxed));
+    for (i = 0; i < pool->n_threads; /* void */) {
+
+        if (!llm_pool_claim(&pool->threads[victim].share, i == 0, &item)) {
+            victim = (victim + 1) % pool->n_threads;
+            i++;
+            continue;
+        }
 
         n = pool->n;
-        pool->fn(pool->arg, n - left, thread);
+        pool->fn(pool->arg, item, thread);
 
         /* the job may be gone as soon as its last item is counted */
         if (atomic_fetch_add(&pool->done, 1) + 1 == n
@@ -117,17 +152,10 @@ llm_pool_work(llm_pool_t *pool, uint32_t thread)
 }
 
 
-static int
-llm_pool_idle(llm_pool_t *pool)
-{
-    return atomic_load_explicit(&pool->left, memory_order_relaxed) == 0;
-}
-
-
-/* spins for a job within a step; nonzero when there may be one */
+/* spins for a job within a step; nonzero when there is a new one */
 
 static int
-llm_pool_spin(llm_pool_t *pool)
+llm_pool_spin(llm_pool_t *pool, uint32_t seq)
 {
     uint32_t  i;
     uint64_t  end;
@@ -137,7 +165,7 @@ llm_pool_spin(llm_pool_t *pool)
     for (i = 1; atomic_load_explicit(&pool->in_step, memory_order_relaxed);
          i++)
     {
-        if (!llm_pool_idle(pool)) {
+        if (atomic_load_explicit(&pool->seq, memory_order_relaxed) != seq) {
             return 1;
         }
 
@@ -162,28 +190,28 @@ llm_pool_thread(void *data)
 {
     uint32_t            seq;
     llm_pool_t         *pool;
-    llm_pool_helper_t  *h;
+    llm_pool_thread_t  *t;
 
-    h = data;
-    pool = h->pool;
+    t = data;
+    pool = t->pool;
 
     for ( ;; ) {
-        llm_pool_work(pool, h->index);
+        seq = atomic_load(&pool->seq);
 
-        if (llm_pool_spin(pool)) {
+        llm_pool_work(pool, t->index);
+
+        if (llm_pool_spin(pool, seq)) {
             continue;
         }
 
-        seq = atomic_load(&pool->seq);
         atomic_fetch_add(&pool->sleepers, 1);
 
         if (atomic_load(&pool->stop)) {
             return NULL;
         }
 
-        if (atomic_load(&pool->left) == 0) {
-            llm_futex_wait(&pool->seq, seq);
-        }
+        /* returns at once if seq is another by now */
+        llm_futex_wait(&pool->seq, seq);
 
         atomic_fetch_sub(&pool->sleepers, 1);
     }
@@ -210,7 +238,7 @@ llm_pool_create(uint32_t n_threads, llm_err_t *err)
     uint32_t            i;
     sigset_t            all, old;
     llm_pool_t         *pool;
-    llm_pool_helper_t  *h;
+    llm_pool_thread_t  *t;
 
     if (n_threads == 0) {
         cores = sysconf(_SC_NPROCESSORS_ONLN);
@@ -223,7 +251,7 @@ llm_pool_create(uint32_t n_threads, llm_err_t *err)
         return NULL;
     }
 
-    size = sizeof(llm_pool_t) + n_threads * sizeof(llm_pool_helper_t);
+    size = sizeof(llm_pool_t) + n_threads * sizeof(llm_pool_thread_t);
 
     pool = aligned_alloc(64, llm_align(size, 64));
     if (pool == NULL) {
@@ -239,11 +267,11 @@ llm_pool_create(uint32_t n_threads, llm_err_t *err)
     pthread_sigmask(SIG_SETMASK, &all, &old);
 
     for (i = 1, rc = 0; i < n_threads && rc == 0; i++) {
-        h = &pool->helpers[i];
-        h->pool = pool;
-        h->index = i;
+        t = &pool->threads[i];
+        t->pool = pool;
+        t->index = i;
 
-        rc = pthread_create(&h->id, NULL, llm_pool_thread, h);
+        rc = pthread_create(&t->id, NULL, llm_pool_thread, t);
         pool->n_helpers += (rc == 0);
     }
 
@@ -274,7 +302,7 @@ llm_pool_free(llm_pool_t *pool)
     llm_pool_wake(pool);
 
     for (i = 1; i <= pool->n_helpers; i++) {
-        pthread_join(pool->helpers[i].id, NULL);
+        pthread_join(pool->threads[i].id, NULL);
     }
 
     free(pool);
@@ -308,7 +336,7 @@ llm_pool_leave(llm_pool_t *pool)
 void
 llm_pool_run(llm_pool_t *pool, llm_pool_pt fn, void *arg, uint32_t n)
 {
-    uint32_t  i, done;
+    uint32_t  i, done, next, last;
     uint64_t  end;
 
     if (pool->n_helpers == 0 || n < 2) {
@@ -324,7 +352,14 @@ llm_pool_run(llm_pool_t *pool, llm_pool_pt fn, void *arg, uint32_t n)
     pool->n = n;
 
     atomic_store_explicit(&pool->done, 0, memory_order_relaxed);
-    atomic_store(&pool->left, n);
+
+    for (i = 0, next = 0; i < pool->n_threads; i++, next = last) {
+        last = (uint32_t) ((uint64_t) n * (i + 1) / pool->n_threads);
+        atomic_store_explicit(&pool->threads[i].share,
+                              llm_pool_share(next, last),
+                              memory_order_release);
+    }
+
     llm_pool_wake(pool);
 
     llm_pool_work(pool, 0);

@@ -4,8 +4,9 @@
  * The calling thread takes part.  Helpers spin between enter() and leave()
  * and sleep on a futex outside, so an idle server costs nothing.  A helper
  * that sleeps or lost its core is never waited for: only items that were
- * claimed are.  Which thread runs an item is not fixed; items must not
- * depend on it.
+ * claimed are.  A thread runs items that follow each other while it can, and
+ * the same ones of equal loops; but which thread runs an item is not fixed,
+ * and items must not depend on it.
  *
  * The pool owns its threads; one thread at a time drives it.
  */
