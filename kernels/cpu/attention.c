@@ -83,7 +83,7 @@ llm_cpu_attn_reserve(llm_cpu_t *cpu, const llm_kv_opts_t *o, llm_err_t *err)
         cpu->rot_cap = o->head_dim_k;
         cpu->rot_size = cpu->rot_cap * 2 * sizeof(float)
                         * cpu->opts.max_tokens;
-        cpu->rot = llm_cpu_alloc(cpu->rot_size);
+        cpu->rot = llm_cpu_alloc(cpu->rot_size, 1);
     }
 
     splits = (cpu->opts.max_pages * (size_t) LLM_KV_PAGE + LLM_ATTN_SPLIT - 1)
@@ -98,7 +98,7 @@ llm_cpu_attn_reserve(llm_cpu_t *cpu, const llm_kv_opts_t *o, llm_err_t *err)
                                    llm_attn_part_floats(dv));
         cpu->max_parts = llm_max(cpu->max_parts, (uint32_t) n);
         cpu->parts_size = cpu->max_parts * cpu->part_floats * sizeof(float);
-        cpu->parts = llm_cpu_alloc(cpu->parts_size);
+        cpu->parts = llm_cpu_alloc(cpu->parts_size, 1);
     }
 
     if (cpu->rot == NULL || cpu->parts == NULL) {

@@ -14,13 +14,10 @@
 #include "kernels/cpu/cpu.h"
 
 #include <stdio.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 /* work below so many nanoseconds is not worth waking a thread */
 #define LLM_RUN_ALONE    3000.0
-
-#define LLM_HUGE_PAGE    ((size_t) 2 << 20)
 
 /* rough rate of operations on rows: elements of one thread per nanosecond */
 #define LLM_RATE_ROWS    4.0
@@ -44,66 +41,6 @@ typedef struct {
 static void llm_cpu_close(llm_dev_t *dev);
 
 
-/* memory for weights: in huge pages where the system has them */
-
-void *
-llm_cpu_alloc(size_t size)
-{
-    char    *p, *start;
-    void    *m;
-    size_t   n;
-
-    if (size < LLM_HUGE_PAGE) {
-        n = llm_align(size ? size : 1, 64);
-        m = aligned_alloc(64, n);
-
-        return m ? memset(m, 0, n) : NULL;
-    }
-
-    if (size > SIZE_MAX - 2 * LLM_HUGE_PAGE) {
-        return NULL;
-    }
-
-    n = llm_align(size, 4096);
-
-    p = mmap(NULL, n + LLM_HUGE_PAGE, PROT_READ | PROT_WRITE,
-             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (p == MAP_FAILED) {
-        return NULL;
-    }
-
-    start = (char *) llm_align((uintptr_t) p, LLM_HUGE_PAGE);
-
-    if (start > p) {
-        munmap(p, (size_t) (start - p));
-    }
-
-    if (p + LLM_HUGE_PAGE > start) {
-        munmap(start + n, (size_t) (p + LLM_HUGE_PAGE - start));
-    }
-
-    madvise(start, n, MADV_HUGEPAGE);
-
-    return start;
-}
-
-
-void
-llm_cpu_free(void *p, size_t size)
-{
-    if (p == NULL) {
-        return;
-    }
-
-    if (size < LLM_HUGE_PAGE) {
-        free(p);
-
-    } else {
-        munmap(p, llm_align(size, 4096));
-    }
-}
-
-
 int
 llm_cpu_scratch_reserve(llm_cpu_t *cpu, size_t size, llm_err_t *err)
 {
@@ -123,7 +60,7 @@ llm_cpu_scratch_reserve(llm_cpu_t *cpu, size_t size, llm_err_t *err)
     cpu->scratch_size = 0;
 
     if (llm_mul_overflow(n, size, &total)
-        || (cpu->scratch = llm_cpu_alloc(total)) == NULL)
+        || (cpu->scratch = llm_cpu_alloc(total, 1)) == NULL)
     {
         return llm_fail(err, "cpu: no memory for scratch of %u threads", n);
     }
@@ -299,10 +236,8 @@ llm_cpu_memory_free(llm_dev_t *dev)
 static void
 llm_cpu_weight_free(llm_dev_t *dev, llm_weight_t *w)
 {
-    (void) dev;
-
     if (w) {
-        llm_cpu_free(w->data, w->size);
+        llm_cpu_slab_free((llm_cpu_t *) dev, w->slab);
         free(w);
     }
 }
@@ -415,7 +350,7 @@ llm_cpu_act_create(llm_dev_t *dev, uint32_t max_rows, uint32_t cols,
     {
         a->max_rows = max_rows;
         a->cols = cols;
-        a->data = llm_cpu_alloc(a->size);
+        a->data = llm_cpu_alloc(a->size, 0);
 
         if (a->data) {
             return a;
@@ -477,7 +412,7 @@ llm_cpu_kv_create(llm_dev_t *dev, const llm_kv_opts_t *o, llm_err_t *err)
         kv->dv_pad = llm_pad16(o->head_dim_v);
         kv->k_size = (size_t) o->head_dim_k * LLM_KV_PAGE;
         kv->page = llm_cpu_kv_page_elements(o);
-        kv->data = llm_cpu_alloc(kv->size);
+        kv->data = llm_cpu_alloc(kv->size, 0);
 
         if (kv->data) {
             return kv;

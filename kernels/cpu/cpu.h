@@ -36,8 +36,8 @@
 /* the most query heads x rows of one tile */
 #define LLM_ATTN_TILE    16
 
-/* products of at most so many rows read the packed weights as they are */
-#define LLM_GEMM_FEW     16
+/* products of at most so many rows wait for memory */
+#define LLM_GEMM_FEW     8
 
 /* floats of a row or a vector may be read and written in whole vectors */
 #define llm_pad16(n)     (((size_t) (n) + 15) & ~(size_t) 15)
@@ -78,6 +78,16 @@ typedef struct {
     uint16_t             scale_size;    /* of a block, or of 8 if is_k */
 } llm_cpu_format_t;
 
+/* memory that weights share, in the order in which they are made */
+typedef struct llm_cpu_slab_s  llm_cpu_slab_t;
+
+struct llm_cpu_slab_s {
+    uint8_t             *data;
+    size_t               size;
+    size_t               used;          /* bytes, from the start */
+    uint32_t             n_weights;
+};
+
 struct llm_weight_s {
     uint32_t             type;
     uint32_t             n_out;
@@ -86,6 +96,7 @@ struct llm_weight_s {
     const uint8_t       *src;           /* the caller's rows */
     size_t               row_size;
     uint8_t             *data;          /* panels, NULL if not LINEAR */
+    llm_cpu_slab_t      *slab;          /* that holds them */
     size_t               size;          /* bytes of all panels */
     size_t               panel_size;
     size_t               codes_size;    /* of a panel, scales follow */
@@ -222,6 +233,7 @@ typedef struct {
     llm_pool_t          *pool;
     llm_cpu_kernels_t    kernels;
     const llm_batch_t   *batch;         /* of the step */
+    llm_cpu_slab_t      *slab;          /* with room for weights, or NULL */
 
     /* x of the product that runs; sized by the widest weight */
     llm_cpu_stage_t      stage;
@@ -248,9 +260,16 @@ typedef struct {
 } llm_cpu_t;
 
 
-/* cpu.c */
-void *llm_cpu_alloc(size_t size);       /* zeroed, 64-byte aligned */
+/* memory.c */
+/* zeroed, 64-byte aligned; huge: in huge pages where the system has them */
+void *llm_cpu_alloc(size_t size, int huge);
 void llm_cpu_free(void *p, size_t size);
+/* size bytes at *data, given back with the slab's other weights */
+llm_cpu_slab_t *llm_cpu_slab_take(llm_cpu_t *cpu, size_t size,
+    uint8_t **data);
+void llm_cpu_slab_free(llm_cpu_t *cpu, llm_cpu_slab_t *slab);
+
+/* cpu.c */
 /* at least size bytes of scratch for each thread */
 int llm_cpu_scratch_reserve(llm_cpu_t *cpu, size_t size, llm_err_t *err);
 /* pool_run, or a loop where `work` (about nanoseconds) does not pay */

@@ -51,7 +51,7 @@ llm_cpu_stage_reserve(llm_cpu_t *cpu, uint32_t n_in, llm_err_t *err)
 
     cpu->stage_size = rows * (n * 6 + blocks * 4 * (2 + LLM_ZERO_N + 1))
                       + 64 * (6 + LLM_ZERO_N);
-    cpu->stage_memory = llm_cpu_alloc(cpu->stage_size);
+    cpu->stage_memory = llm_cpu_alloc(cpu->stage_size, 1);
 
     if (cpu->stage_memory == NULL) {
         return llm_fail(err, "cpu: no memory for %u rows of %u",

@@ -386,7 +386,7 @@ llm_cpu_pack(llm_cpu_t *cpu, llm_weight_t *w, llm_err_t *err)
     }
 
     if (llm_mul_overflow(w->panel_size, w->n_panels, &w->size)
-        || (w->data = llm_cpu_alloc(w->size)) == NULL)
+        || (w->slab = llm_cpu_slab_take(cpu, w->size, &w->data)) == NULL)
     {
         return llm_fail(err, "cpu: no memory for a matrix of %u x %u",
                         w->n_out, w->n_in);

@@ -1,0 +1,132 @@
+/*
+ * Memory of the CPU backend.
+ *
+ * Weights and scratch are used whole and lie in huge pages: a step reads
+ * all weights, and with small pages it would wait for the page table as
+ * well.  KV pages and activations come into use here and there: small
+ * pages, or a first step would clear hundreds of megabytes.
+ *
+ * Weights are too small to fill huge pages of their own.  They are cut from
+ * slabs, one behind another in the order in which they are made, which is
+ * also the order in which a step reads them.  A slab goes with its last
+ * weight.
+ */
+
+#define _GNU_SOURCE
+
+#include "kernels/cpu/cpu.h"
+
+#include <sys/mman.h>
+
+#define LLM_HUGE_PAGE    ((size_t) 2 << 20)
+#define LLM_CPU_SLAB     ((size_t) 64 << 20)
+
+
+void *
+llm_cpu_alloc(size_t size, int huge)
+{
+    char    *p, *start;
+    void    *m;
+    size_t   n;
+
+    if (size < LLM_HUGE_PAGE) {
+        n = llm_align(size ? size : 1, 64);
+        m = aligned_alloc(64, n);
+
+        return m ? memset(m, 0, n) : NULL;
+    }
+
+    if (size > SIZE_MAX - 2 * LLM_HUGE_PAGE) {
+        return NULL;
+    }
+
+    n = llm_align(size, 4096);
+
+    p = mmap(NULL, n + LLM_HUGE_PAGE, PROT_READ | PROT_WRITE,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p == MAP_FAILED) {
+        return NULL;
+    }
+
+    start = (char *) llm_align((uintptr_t) p, LLM_HUGE_PAGE);
+
+    if (start > p) {
+        munmap(p, (size_t) (start - p));
+    }
+
+    if (p + LLM_HUGE_PAGE > start) {
+        munmap(start + n, (size_t) (p + LLM_HUGE_PAGE - start));
+    }
+
+    if (huge) {
+        madvise(start, n, MADV_HUGEPAGE);
+    }
+
+    return start;
+}
+
+
+void
+llm_cpu_free(void *p, size_t size)
+{
+    if (p == NULL) {
+        return;
+    }
+
+    if (size < LLM_HUGE_PAGE) {
+        free(p);
+
+    } else {
+        munmap(p, llm_align(size, 4096));
+    }
+}
+
+
+llm_cpu_slab_t *
+llm_cpu_slab_take(llm_cpu_t *cpu, size_t size, uint8_t **data)
+{
+    llm_cpu_slab_t  *slab;
+
+    slab = cpu->slab;
+
+    if (slab == NULL || size > slab->size - slab->used) {
+
+        slab = calloc(1, sizeof(llm_cpu_slab_t));
+        if (slab == NULL) {
+            return NULL;
+        }
+
+        slab->size = llm_max(size, LLM_CPU_SLAB);
+        slab->data = llm_cpu_alloc(slab->size, 1);
+
+        if (slab->data == NULL) {
+            free(slab);
+            return NULL;
+        }
+
+        cpu->slab = slab;
+    }
+
+    *data = slab->data + slab->used;
+
+    slab->used += llm_min(llm_align(size, 64), slab->size - slab->used);
+    slab->n_weights++;
+
+    return slab;
+}
+
+
+void
+llm_cpu_slab_free(llm_cpu_t *cpu, llm_cpu_slab_t *slab)
+{
+    if (slab == NULL || --slab->n_weights) {
+        return;
+    }
+
+    if (cpu->slab == slab) {
+        cpu->slab = NULL;
+    }
+
+    llm_cpu_free(slab->data, slab->size);
+    free(slab);
+}
