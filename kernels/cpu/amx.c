@@ -32,6 +32,8 @@
 #include "kernels/cpu/bf16.h"
 
 #define AMX_ROWS    16                  /* of a tile */
+/* a tile takes as long for one row as for 16 */
+#define AMX_FEW     12
 #define AMX_CHUNK   32                  /* blocks of k that stay in L1 */
 /* rows whose sums wait in scratch from one chunk to the next */
 #define AMX_SPAN    256
@@ -420,7 +422,7 @@ amx_quant(const llm_cpu_gemm_t *g, uint32_t type)
 static void
 amx_gemm_quant(const llm_cpu_gemm_t *g)
 {
-    if (g->n_rows <= LLM_GEMM_FEW) {
+    if (g->n_rows <= AMX_FEW) {
         llm_avx512_gemm_quant(g);
         return;
     }

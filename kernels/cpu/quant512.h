@@ -6,7 +6,12 @@
  */
 
 #define QUANT_FEW_MM   8
+#define QUANT_FEW_NP   2
 #define QUANT_MANY_MM  6
+
+/* so many rows take the codes as they are, more unpack a panel for all */
+#define QUANT_FEW      8
+#define QUANT_FEW_FINE 4
 
 
 simd_inline void
@@ -145,136 +150,147 @@ quant_start(const llm_cpu_stage_t *x, uint32_t type, size_t at)
 }
 
 
-/* mm rows by one panel, whose codes are unpacked block by block */
+/* one block of one row: its dot products, scaled and added to acc */
+
+simd_inline __m512
+quant_block(const llm_cpu_stage_t *x, uint32_t type, const __m512i w[8],
+    const __m512 d[2], __m512 min, const int8_t *q, size_t at, size_t half,
+    __m512 acc, const int fine)
+{
+    __m512i  a0, a1;
+
+    a0 = _mm512_setzero_si512();
+    a1 = _mm512_setzero_si512();
+
+    if (fine) {
+        a0 = _mm512_slli_epi32(quant_half(a0, w, q), 7);
+        a1 = _mm512_slli_epi32(quant_half(a1, w + 4, q + 16), 7);
+        q += x->q_low - x->q;
+    }
+
+    if (type == LLM_TYPE_Q6_K) {
+        /* the two halves of a block have scales of their own */
+        a0 = _mm512_add_epi32(a0, quant_start(x, type, half));
+        a1 = _mm512_add_epi32(a1, quant_start(x, type, half + 16));
+        a0 = quant_half(a0, w, q);
+        a1 = quant_half(a1, w + 4, q + 16);
+
+        acc = quant_scale_add(a0, d[0], x->d[at], acc);
+
+        return quant_scale_add(a1, d[1], x->d[at], acc);
+    }
+
+    a0 = _mm512_add_epi32(a0, quant_start(x, type, at));
+    a0 = quant_half(a0, w, q);
+    a1 = quant_half(a1, w + 4, q + 16);
+
+    acc = quant_scale_add(_mm512_add_epi32(a0, a1), d[0], x->d[at], acc);
+
+    return quant_has_min(type)
+           ? _mm512_fmadd_ps(min, _mm512_set1_ps(x->sum[at]), acc) : acc;
+}
+
+
+/*
+ * mm rows by np panels, whose codes are unpacked block by block.  Two panels
+ * are two streams from memory, which one core reads faster than one.
+ */
 
 simd_inline void
 quant_few_tile(const llm_cpu_gemm_t *g, uint32_t type, uint32_t panel,
-    uint32_t row, const int mm, const int fine)
+    uint32_t row, const int mm, const int np, const int fine)
 {
-    int                     m;
-    size_t                  at, half, nb, low;
+    int                     m, p;
+    size_t                  at, half;
     size_t                  first[QUANT_FEW_MM], first2[QUANT_FEW_MM];
-    __m512                  acc[QUANT_FEW_MM], d[2], min;
-    __m512i                 w[8], a0, a1;
-    uint32_t                b;
-    const int8_t           *q[QUANT_FEW_MM], *p;
-    const uint8_t          *codes, *scales;
+    __m512                  acc[QUANT_FEW_MM][QUANT_FEW_NP], d[2], min;
+    __m512i                 w[8];
+    uint32_t                b, last;
+    const int8_t           *q[QUANT_FEW_MM];
+    const uint8_t          *codes[QUANT_FEW_NP], *scales[QUANT_FEW_NP];
     const llm_cpu_stage_t  *x;
 
-    /* the two halves of a block have scales of their own */
-    const int               halves = type == LLM_TYPE_Q6_K;
-
     x = g->x;
-    nb = x->n_blocks;
-    codes = g->w->data + panel * g->w->panel_size;
-    scales = codes + g->w->codes_size;
+    last = g->panel + g->n_panels - 1;
+    min = _mm512_setzero_ps();
 
-    /* from the high parts of x to the low ones */
-    low = fine ? (size_t) (x->q_low - x->q) : 0;
+    simd_unroll
+    for (p = 0; p < np; p++) {
+        /* the last panel stands for those behind it: they are not stored */
+        codes[p] = g->w->data + llm_min(panel + (uint32_t) p, last)
+                                * g->w->panel_size;
+        scales[p] = codes[p] + g->w->codes_size;
+    }
 
     simd_unroll
     for (m = 0; m < mm; m++) {
-        q[m] = x->q + (row + m) * x->stride;
-        first[m] = llm_stage_at(row + (uint32_t) m, nb);
-        first2[m] = llm_stage_at(row + (uint32_t) m, nb * 2);
-        acc[m] = _mm512_setzero_ps();
-    }
-
-    for (b = 0; b < nb; b++) {
-
-        quant_codes(type, codes + b * quant_code_size(type), w);
-        quant_scales(type, scales, b, d, &min);
+        q[m] = x->q + (row + (uint32_t) m) * x->stride;
+        first[m] = llm_stage_at(row + (uint32_t) m, x->n_blocks);
+        first2[m] = llm_stage_at(row + (uint32_t) m, x->n_blocks * 2);
 
         simd_unroll
-        for (m = 0; m < mm; m++) {
-            at = first[m] + (size_t) b * 16;
-            p = q[m] + b * LLM_BLOCK;
+        for (p = 0; p < np; p++) {
+            acc[m][p] = _mm512_setzero_ps();
+        }
+    }
 
-            a0 = _mm512_setzero_si512();
-            a1 = _mm512_setzero_si512();
+    for (b = 0; b < x->n_blocks; b++) {
+        simd_unroll
+        for (p = 0; p < np; p++) {
+            gemm_ahead(codes[p] + b * quant_code_size(type),
+                       quant_code_size(type));
+            quant_codes(type, codes[p] + b * quant_code_size(type), w);
+            quant_scales(type, scales[p], b, d, &min);
 
-            if (fine) {
-                a0 = _mm512_slli_epi32(quant_half(a0, w, p), 7);
-                a1 = _mm512_slli_epi32(quant_half(a1, w + 4, p + 16), 7);
-                p += low;
-            }
-
-            if (halves) {
+            simd_unroll
+            for (m = 0; m < mm; m++) {
+                at = first[m] + (size_t) b * 16;
                 half = first2[m] + (size_t) b * 32;
-                a0 = _mm512_add_epi32(a0, quant_start(x, type, half));
-                a1 = _mm512_add_epi32(a1, quant_start(x, type, half + 16));
-
-            } else {
-                a0 = _mm512_add_epi32(a0, quant_start(x, type, at));
-            }
-
-            a0 = quant_half(a0, w, p);
-            a1 = quant_half(a1, w + 4, p + 16);
-
-            if (halves) {
-                acc[m] = quant_scale_add(a0, d[0], x->d[at], acc[m]);
-                acc[m] = quant_scale_add(a1, d[1], x->d[at], acc[m]);
-
-            } else {
-                a0 = _mm512_add_epi32(a0, a1);
-                acc[m] = quant_scale_add(a0, d[0], x->d[at], acc[m]);
-            }
-
-            if (quant_has_min(type)) {
-                acc[m] = _mm512_fmadd_ps(min, _mm512_set1_ps(x->sum[at]),
-                                         acc[m]);
+                acc[m][p] = quant_block(x, type, w, d, min,
+                                        q[m] + b * LLM_BLOCK, at, half,
+                                        acc[m][p], fine);
             }
         }
     }
 
     simd_unroll
     for (m = 0; m < mm; m++) {
-        gemm_store(g, row + m, panel * LLM_PANEL, acc[m]);
+        simd_unroll
+        for (p = 0; p < np; p++) {
+            gemm_store(g, row + (uint32_t) m,
+                       (panel + (uint32_t) p) * LLM_PANEL, acc[m][p]);
+        }
     }
 }
 
+
+/* all rows by the panels, np at a time, mm rows while there are as many */
+
+#define quant_few_rows(mm, np, fine)                                         \
+    for ( /* void */ ; row + mm <= end; row += mm) {                         \
+        for (p = g->panel; p < g->panel + g->n_panels; p += np) {            \
+            quant_few_tile(g, type, p, row, mm, np, fine);                   \
+        }                                                                    \
+    }
 
 simd_inline void
 quant_few(const llm_cpu_gemm_t *g, uint32_t type)
 {
     uint32_t  p, row, end;
 
+    row = g->row;
     end = g->row + g->n_rows;
 
-    for (p = g->panel; p < g->panel + g->n_panels; p++) {
-
-        row = g->row;
-
-        if (g->x->fine) {
-            for ( /* void */ ; row + 4 <= end; row += 4) {
-                quant_few_tile(g, type, p, row, 4, 1);
-            }
-
-            for ( /* void */ ; row < end; row++) {
-                quant_few_tile(g, type, p, row, 1, 1);
-            }
-
-            continue;
-        }
-
-        for ( /* void */ ; row + 8 <= end; row += 8) {
-            quant_few_tile(g, type, p, row, 8, 0);
-        }
-
-        if (row + 4 <= end) {
-            quant_few_tile(g, type, p, row, 4, 0);
-            row += 4;
-        }
-
-        if (row + 2 <= end) {
-            quant_few_tile(g, type, p, row, 2, 0);
-            row += 2;
-        }
-
-        if (row < end) {
-            quant_few_tile(g, type, p, row, 1, 0);
-        }
+    if (g->x->fine) {
+        quant_few_rows(4, 2, 1)
+        quant_few_rows(1, 2, 1)
+        return;
     }
+
+    quant_few_rows(8, 1, 0)
+    quant_few_rows(4, 2, 0)
+    quant_few_rows(2, 2, 0)
+    quant_few_rows(1, 2, 0)
 }
 
 
@@ -472,7 +488,11 @@ quant_many_rows(const llm_cpu_gemm_t *g, uint32_t type,
             quant_many_tile(g, type, p, panel, row, QUANT_MANY_MM, 1);
         }
 
-        for ( /* void */ ; row < end; row++) {
+        for ( /* void */ ; row + 2 <= end; row += 2) {
+            quant_many_tile(g, type, p, panel, row, 2, 1);
+        }
+
+        if (row < end) {
             quant_many_tile(g, type, p, panel, row, 1, 1);
         }
 
@@ -483,8 +503,14 @@ quant_many_rows(const llm_cpu_gemm_t *g, uint32_t type,
         quant_many_tile(g, type, p, panel, row, QUANT_MANY_MM, 0);
     }
 
-    for ( /* void */ ; row + 2 <= end; row += 2) {
+    if (row + 4 <= end) {
+        quant_many_tile(g, type, p, panel, row, 4, 0);
+        row += 4;
+    }
+
+    if (row + 2 <= end) {
         quant_many_tile(g, type, p, panel, row, 2, 0);
+        row += 2;
     }
 
     if (row < end) {
@@ -594,7 +620,7 @@ quant_many(const llm_cpu_gemm_t *g)
 static void
 quant_gemm(const llm_cpu_gemm_t *g)
 {
-    if (g->n_rows > LLM_GEMM_FEW) {
+    if (g->n_rows > (g->x->fine ? QUANT_FEW_FINE : QUANT_FEW)) {
         quant_many(g);
         return;
     }
