@@ -15,7 +15,10 @@
 #define LLM_BENCH_PP       512
 #define LLM_BENCH_TG       128
 #define LLM_BENCH_REPS     5
-#define LLM_BENCH_BUFFER   ((size_t) 512 << 20)
+/* larger than any cache that a core has for itself or shares */
+#define LLM_BENCH_BUFFER   ((size_t) 1 << 30)
+/* vectors ahead of what is read: a core's own prefetching is not its most */
+#define LLM_BENCH_AHEAD    8
 #define LLM_BENCH_PASSES   6
 
 
@@ -26,6 +29,7 @@ typedef uint64_t  llm_bench_vec_t __attribute__((vector_size(64)));
 typedef struct {
     pthread_t               thread;
     int                     started;
+    int                     ahead;      /* with prefetches */
     const llm_bench_vec_t  *data;
     size_t                  n;
     uint64_t                sum;        /* so that nothing is optimised out */
@@ -43,6 +47,11 @@ llm_bench_read(void *arg)
     memset(&b, 0, sizeof(b));
 
     for (i = 0; i + 2 <= r->n; i += 2) {
+        if (r->ahead) {
+            __builtin_prefetch(r->data + i + LLM_BENCH_AHEAD);
+            __builtin_prefetch(r->data + i + LLM_BENCH_AHEAD + 1);
+        }
+
         a += r->data[i];
         b += r->data[i + 1];
     }
@@ -120,6 +129,10 @@ llm_bench_bandwidth(uint32_t n)
     best = 0;
 
     for (pass = 0; pass < LLM_BENCH_PASSES; pass++) {
+        for (i = 0; i < n; i++) {
+            r[i].ahead = pass % 2;
+        }
+
         seconds = llm_bench_pass(r, n);
         best = pass ? llm_min(best, seconds) : seconds;
     }
