@@ -293,22 +293,30 @@ llm_engine_prepared(llm_engine_t *e, llm_req_t *r)
 }
 
 
-/* nobody wants it any more: no event follows */
+/*
+ * Nobody wants it any more: no event follows.  One whose sequences are not
+ * made yet counts as one.
+ */
 
 void
 llm_engine_cancel(llm_engine_t *e, llm_req_t *r)
 {
-    llm_peer_t  *p;
+    llm_peer_t        *p;
+    _Atomic uint64_t  *cancelled;
 
     p = (llm_peer_t *) r->to.port;
+    cancelled = &e->zone->models[r->model].figures
+                 .finished[LLM_FINISH_CANCELLED];
 
     switch (r->state) {
 
     case LLM_REQ_NEW:
+        llm_zone_add(*cancelled, 1);
         llm_jobs_remove(&e->models[r->model].held, r);
         break;
 
     case LLM_REQ_PREPARING:
+        llm_zone_add(*cancelled, 1);
         atomic_store_explicit(&r->cancelled, 1, memory_order_relaxed);
         free(r->late);
         r->late = NULL;
@@ -316,8 +324,7 @@ llm_engine_cancel(llm_engine_t *e, llm_req_t *r)
         return;
 
     case LLM_REQ_SCHEDULED:
-        llm_zone_add(e->zone->models[r->model].figures
-                     .finished[LLM_FINISH_CANCELLED], r->n_seqs - r->n_ended);
+        llm_zone_add(*cancelled, r->n_seqs - r->n_ended);
         llm_sched_remove(e->models[r->model].sched, r);
         break;
 
