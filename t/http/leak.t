@@ -76,6 +76,8 @@ ok(LLM::Test::wait_for(5, sub { fds($worker) <= $fds }),
    "as many descriptors after $MORE requests more")
     or diag("$fds, then " . fds($worker));
 
+# what is freed stays in ASan's quarantine for a while
+
 cmp_ok(rss($worker), '<', $rss + 4096 * ($LLM::Test::SLOW > 1 ? 32 : 1),
        'no more memory, but for 4 MB of noise');
 
@@ -96,7 +98,9 @@ for my $round (1 .. 10) {
 ok(LLM::Test::wait_for(5, sub { fds($t->{pid}) <= $mfds }),
    'the master: as many descriptors after reloads')
     or diag("$mfds, then " . fds($t->{pid}));
-cmp_ok(rss($t->{pid}), '<', $mrss + 2048, 'the master: no more memory');
+cmp_ok(rss($t->{pid}), '<',
+       $mrss + 2048 * ($LLM::Test::SLOW > 1 ? 32 : 1),
+       'the master: no more memory, but for 2 MB of noise');
 
 is(zones($t->{pid}), $zones, 'the master: as many zones are mapped');
 

@@ -88,8 +88,13 @@ sub conf {
         location = /health { llm_health; }
 END
 
+    # a new binary (USR2) is given these variables only
+
+    my $preload = $ENV{LLM_SAN} ? 'env LD_PRELOAD; env ASAN_OPTIONS;' : '';
+
     return <<"END";
 load_module %%OBJS%%/ngx_http_llm_module.so;
+$preload
 daemon off;
 $user
 worker_processes $v{workers};
