@@ -1,0 +1,439 @@
+#!/usr/bin/perl
+
+# README.md as its reader meets it: its configurations run as they stand (but
+# for ports and places), its commands answer as they are shown to, and its
+# tables list what the sources have, neither less nor more.
+
+use strict;
+use warnings;
+
+use JSON::PP;
+use LLM::Test;
+use Test::More;
+
+my $readme = slurp('README.md');
+my %snippets = ('' => [], nginx => [], python => []);
+
+while ($readme =~ /^```(\w*)\n(.*?)^```\n/msg) {
+    push @{ $snippets{$1} }, $2;
+}
+
+is(scalar @{ $snippets{nginx} }, 4, 'configurations that are tried here');
+is(scalar @{ $snippets{python} }, 1, 'and Python');
+
+
+sub slurp {
+    my ($name) = @_;
+
+    open my $f, '<', "$LLM::Test::ROOT/$name" or die "$name: $!";
+    local $/;
+
+    return scalar <$f>;
+}
+
+
+# what a program says and its status
+
+sub run {
+    my (@command) = @_;
+
+    my $pid = open(my $out, '-|') // die "fork: $!";
+
+    if ($pid == 0) {
+        open STDERR, '>&', \*STDOUT;
+        exec @command or POSIX::_exit(127);
+    }
+
+    my $text = join '', <$out>;
+    close $out;
+
+    return ($text, $? >> 8);
+}
+
+
+# ---- configurations ----
+
+# What a snippet leaves to the reader: the module, a place for nginx's files,
+# a model where it names none.  Ports and files of the system become ours.
+
+sub configuration {
+    my ($text) = @_;
+
+    my $temp = join '', map { "${_}_temp_path temp/$_;\n" }
+               qw(client_body proxy fastcgi uwsgi scgi);
+    my $user = $> == 0 ? 'user root;' : '';
+
+    if ($text !~ /^http \{/m) {
+        my $model = $text =~ /^llm_model/m
+            ? '' : 'llm_model demo models/demo.gguf;';
+
+        $text = "load_module modules/ngx_http_llm_module.so;\n"
+              . "events {}\nhttp {\n$model\n$text\n}\n";
+    }
+
+    $text =~ s/^http \{/http {\n$temp/m;
+    $text =~ s/listen 8080/listen 127.0.0.1:%%PORT%%/;
+    $text =~ s/listen 443/listen 127.0.0.1:%%PORT%%/;
+    $text =~ s{/etc/ssl/}{%%DIR%%/}g;
+    $text =~ s{/etc/nginx/}{%%DIR%%/}g;
+
+    return "$user\npid logs/nginx.pid;\ndaemon off;\n$text";
+}
+
+
+sub server {
+    my ($text) = @_;
+
+    my $t = LLM::Test->new(conf => configuration($text));
+    my $dir = $t->dir;
+
+    # as "./build.sh run" has it: modules are looked for below the prefix
+    symlink $LLM::Test::OBJS, "$dir/modules" or die "modules: $!";
+    symlink "$LLM::Test::ROOT/models", "$dir/models" or die "models: $!";
+
+    return $t;
+}
+
+
+my ($whole, $own, $tls, $log) = @{ $snippets{nginx} };
+
+for my $snippet (@{ $snippets{nginx} }) {
+    my $t = server($snippet);
+    my ($name) = $snippet =~ /^(\w+)/;
+
+    certificate($t) if $snippet =~ /ssl_certificate/;
+
+    my ($status, $out) = $t->check;
+
+    is($status, 0, "the configuration that begins with $name") or diag($out);
+}
+
+
+sub certificate {
+    my ($t) = @_;
+
+    my $dir = $t->dir;
+
+    run('openssl', 'req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-days',
+        2, '-batch', '-subj', '/CN=localhost', '-keyout', "$dir/llm.key",
+        '-out', "$dir/llm.crt");
+}
+
+
+# ---- the first session: "$ command", and what it prints ----
+
+my $t = server("$whole")->start;
+my $port = $t->port;
+
+sub shape {
+    my ($v) = @_;
+
+    return { map { $_ => shape($v->{$_}) } keys %$v } if ref $v eq 'HASH';
+    return [ map { shape($_) } @$v ] if ref $v eq 'ARRAY';
+    return JSON::PP::is_bool($v) ? 'a boolean' : 'null'
+        if ref $v || !defined $v;
+    return $v =~ /^-?[\d.]+$/ ? 'a number' : 'a string';
+}
+
+
+my ($session) = grep { /^\$ curl/m } @{ $snippets{''} };
+my @steps = split /^\$ /m, $session;
+shift @steps;
+
+is(scalar @steps, 2, 'commands of the session');
+
+for my $step (@steps) {
+
+    # a command goes on behind a backslash and inside of quotes
+
+    my ($command, $want) = ('', '');
+
+    for my $line (split /(?<=\n)/, $step) {
+        if ($command eq '' || $command =~ /\\\n\z/
+            || ($command =~ tr/'//) % 2)
+        {
+            $command .= $line;
+        } else {
+            $want .= $line;
+        }
+    }
+
+    $command =~ s/127\.0\.0\.1:8080/127.0.0.1:$port/
+        or fail("its address: $command");
+
+    my ($out, $status) = run('sh', '-c', $command);
+    my ($got, $shown) = map { eval { decode_json($_) } } $out, $want;
+
+    is($status, 0, "$command");
+    is_deeply(shape($got), shape($shown), 'an answer as it is shown')
+        or diag($out);
+
+    if ($shown->{choices}) {
+        is_deeply($got->{choices}, $shown->{choices}, 'word for word');
+
+        $shown->{usage}{prompt_tokens_details}
+            = $got->{usage}{prompt_tokens_details};
+        is_deeply($got->{usage}, $shown->{usage}, 'with these figures');
+    }
+}
+
+# the line that "./build.sh run" prints
+
+{
+    my ($line) = slurp('build.sh') =~ /^(curl -N .*)$/m;
+    $line =~ s/\$port/$port/;
+
+    my ($out, $status) = run('sh', '-c', $line);
+
+    is($status, 0, $line);
+    is(join('', $out =~ /"delta":\{"content":"([^"]*)/g), '2 + 2 = 4.',
+       'streams the answer') or diag($out);
+    like($out, qr/^data: \[DONE\]$/m, 'to its end');
+}
+
+SKIP: {
+    my $python = "$LLM::Test::ROOT/.deps/venv/bin/python";
+
+    skip('no Python client, "./build.sh test" installs it', 2)
+        unless -x $python;
+
+    $t->write_file('readme.py',
+                   $snippets{python}[0] =~ s/:8080/:$port/r);
+
+    my ($out, $status) = run($python, $t->dir . '/readme.py');
+
+    is($status, 0, 'the Python client') or diag($out);
+    like($out, qr/2 \+ 2 = 4/, 'prints the answer');
+}
+
+# endpoints
+
+my %endpoints = ('GET models' => 0, 'GET models/ID' => 0,
+                 'POST chat/completions' => 0, 'POST completions' => 0);
+
+for my $row (rows('Endpoints', qr/endpoint/)) {
+    for my $endpoint ($row->[0] =~ /`(\w+ [^`]+)`/g) {
+        my ($method, $path) = split ' ', $endpoint;
+        my $known = exists $endpoints{$endpoint};
+
+        ok($known, "$endpoint is one that this test knows") or next;
+        $endpoints{$endpoint} = 1;
+        $path =~ s/ID/demo/;
+
+        my $res = $t->request(method => $method, path => "/v1/$path",
+                              $method eq 'POST' ? (body => {
+                                  prompt => 'a', max_tokens => 1,
+                                  messages => [ { role => 'user',
+                                                  content => 'Hi' } ] }) : ());
+
+        is($res->{status}, 200, "$endpoint answers");
+    }
+}
+
+is_deeply([ grep { !$endpoints{$_} } sort keys %endpoints ], [],
+          'all endpoints stand there');
+
+$t->stop(name => 'the first configuration');
+
+
+# ---- TLS, a password, limits ----
+
+SKIP: {
+    $t = server($tls =~ s{(?=\n    location /v1)}
+                         {\n    include %%ROOT%%/conf/llm_errors.conf;}r);
+    certificate($t);
+    skip('no certificate from openssl', 6) unless -e $t->dir . '/llm.crt';
+
+    $t->write_file('llm.htpasswd', "ann:{PLAIN}secret\n");
+    $t->start(cold => 1);
+
+    my @curl = ('curl', '-sk', '-w', "\n%{http_code}", '--max-time', 60,
+                '-H', 'Content-Type: application/json');
+    my $url = 'https://127.0.0.1:' . $t->port . '/v1';
+    my @ask = ('-d', '{"prompt": "a", "max_tokens": 1}',
+               "$url/completions");
+
+    my ($out) = run(@curl, @ask);
+    like($out, qr/invalid_api_key.*\n401\z/s, 'no password: a JSON error');
+
+    my $ready = LLM::Test::wait_for(60, sub {
+        ($out) = run(@curl, '-u', 'ann:secret', @ask);
+        return $out !~ /\n503\z/;
+    });
+
+    ok($ready, 'the model is loaded');
+    like($out, qr/text_completion.*\n200\z/s, 'with it: an answer');
+
+    # the first in ten that may come at once
+
+    for (1 .. 40) {
+        ($out) = run(@curl, '-u', 'ann:secret', "$url/models");
+        last if $out =~ /\n429\z/;
+    }
+
+    like($out, qr/rate_limit_exceeded.*\n429\z/s, 'too many: a JSON error');
+
+    $t->stop(name => 'the configuration with TLS');
+}
+
+
+# ---- the log format ----
+
+$t = server("$log\nserver { listen 8080; access_log logs/llm.log llm;\n"
+            . "location /v1 { llm_api; }\n"
+            . "location = /health { llm_health; } }\n")->start;
+
+$t->chat('Hi', max_tokens => 3, ignore_eos => \1);
+ok($t->wait_log(qr/ 200 demo in=\d+ cached=\d+ out=3 ttft=\d+\.\d{6} tpot=\d+\.\d{6}$/m,
+                'llm.log'), 'the log format') or diag($t->log('llm.log'));
+$t->stop(name => 'the log format');
+
+
+# ---- tables ----
+
+# rows of the table in a section whose head matches: [ cells ]
+
+sub rows {
+    my ($section, $head) = @_;
+
+    my ($text) = $readme =~ /^#+ \Q$section\E\n(.*?)(?=^#|\z)/ms;
+    my @rows;
+
+    while ($text =~ /^(\|.*\n)\|[-| ]+\n((?:\|.*\n)+)/mg) {
+        my ($names, $body) = ($1, $2);
+        next unless $names =~ $head;
+
+        for (split /\n/, $body) {
+            my @cells = split /(?<!\\)\|/;
+            push @rows, [ map { s/^\s+|\s+$//gr } @cells[1 .. $#cells] ];
+        }
+    }
+
+    ok(@rows > 0, "a table of $section");
+
+    return @rows;
+}
+
+
+sub same {
+    my ($name, $got, $want) = @_;
+
+    is(join("\n", sort @$got), join("\n", sort @$want), $name);
+}
+
+
+# directives and their contexts
+
+my $module = slurp('ngx_http_llm_module.c');
+my (@directives, @described);
+
+while ($module =~ /\{ ngx_string\("(llm_\w+)"\),\s*([A-Z_0-9|]+),/g) {
+    my ($name, $flags) = ($1, $2);
+    my @in = ($flags =~ /HTTP_MAIN/ ? 'http' : (),
+              $flags =~ /HTTP_SRV/ ? 'server' : (),
+              $flags =~ /HTTP_LOC/ ? 'location' : ());
+
+    push @directives, "$name: " . join ', ', @in;
+}
+
+for my $row (rows('Directives', qr/directive/)) {
+    push @described, "$1: $row->[1]" while $row->[0] =~ /`(llm_\w+)/g;
+}
+
+same('directives and where they may stand', \@described, \@directives);
+
+# parameters of llm_model
+
+my $conf = slurp('ngx_http_llm_conf.c');
+my ($params) = $conf =~ /ngx_http_llm_params\[\] = \{(.*?)^\};/ms;
+my ($texts) = $conf =~ /\} texts\[\] = \{(.*?)^    \};/ms;
+
+same('parameters of llm_model',
+     [ map { $_->[0] =~ /^`(\w+=?)/ } rows('Directives', qr/parameter/) ],
+     [ "$params$texts" =~ /ngx_string\("(\w+=)"\)/g,
+       $conf =~ /ngx_strcmp\(value->data, "(\w+)"\)/g ]);
+
+# defaults that are numbers
+
+my %defaults = map { $_->[0] =~ /^`(\w+)/ ? ($1 => $_->[1]) : () }
+               rows('Directives', qr/parameter/);
+
+is($defaults{parallel}, ($conf =~ /model->parallel = (\d+);/)[0],
+   'the default of parallel=');
+is($defaults{batch},
+   (slurp('engine/engine_load.c') =~ /LLM_DEFAULT_CHUNK (\d+)/)[0] // 'none found',
+   'the default of batch=');
+
+# variables
+
+my ($variables) = $readme =~ /^### Variables\n\n(.*?);/ms;
+
+same('variables', [ $variables =~ /`\$(llm_\w+)`/g ],
+     [ slurp('ngx_http_llm_variables.c') =~ /\{ ngx_string\("(llm_\w+)"\)/g ]);
+
+# parameters of the API; "guided_*" stands for all of these
+
+my $fields = slurp('engine/api/fields.c');
+my %fields;
+
+while ($fields =~ /\{ "(\w+)",\s+(CHAT|COMPL|BOTH),\s+(F_\w+),\s+(\w+)/g) {
+    my ($name, $where, $type, $to) = ($1, $2, $3, $4);
+
+    my $kind = $type eq 'F_REFUSED' ? 'refused by name'
+             : $to eq 'NOWHERE' ? 'checked, without effect'
+             : { CHAT => 'chat', COMPL => 'completions',
+                 BOTH => 'both' }->{$where};
+
+    $fields{$name} = $kind;
+}
+
+my %told;
+
+for my $row (rows('Endpoints', qr/parameters/)) {
+    my ($kind, $names) = @$row;
+
+    # explanations are no names
+
+    $names =~ s/\([^()]*\)//g unless $kind eq 'both';
+    $names =~ s/other than `?\w+`?//g;
+    $names =~ s/`(?:required|none|auto)`//g;
+
+    for ($names =~ /`([\w.*]+)`/g) {
+        my $name = s/\..*//r;
+
+        if ($name =~ s/\*$//) {
+            $told{$_} = $kind for grep { /^\Q$name\E/ } keys %fields;
+
+        } else {
+            $told{$name} = ($told{$name} // $kind) eq 'chat'
+                           && $kind eq 'completions' ? 'both'
+                         : $told{$name} // $kind;
+        }
+    }
+}
+
+# what is served in part stands where most of it is
+
+$fields{$_} = 'refused by name'
+    for qw(response_format best_of suffix modalities);
+$fields{metadata} = 'checked, without effect';
+
+is_deeply(\%told, \%fields, 'parameters of the API');
+
+# commands
+
+my ($help) = run("$LLM::Test::OBJS/llm", '--help');
+
+same('commands of objs/llm',
+     [ map { $_->[0] =~ /^`llm (\w+)/ } rows('Commands', qr/command/) ],
+     [ $help =~ /^  llm (\w+)/mg ]);
+
+my ($usage) = slurp('build.sh') =~ /^usage: .*?\n\n(.*?)\n\n/ms;
+my %said = map { $_ => 1 } $readme =~ /\.\/build\.sh (\w+)/g;
+
+$said{$_} = 1
+    for map { /`(\w+)`/g } $readme =~ /`\.\/build\.sh test[^`]*`(.*?)\./s;
+
+same('commands of build.sh', [ keys %said ], [ $usage =~ /^  (\w+)/mg ]);
+
+done_testing();
