@@ -558,7 +558,11 @@ ngx_http_llm_set_priority(ngx_http_llm_ctx_t *ctx, llm_request_t *msg)
 
     n *= sign;
 
-    msg->priority = msg->priority ? ngx_min(n, msg->priority) : n;
+    if (msg->flags & LLM_REQ_PRIORITY) {
+        n = ngx_min(n, msg->priority);
+    }
+
+    msg->priority = n;
 
     return NGX_OK;
 }

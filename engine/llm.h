@@ -87,6 +87,7 @@ typedef struct {
                                            client's word: it is cut to what
                                            the context leaves instead of
                                            being refused */
+#define LLM_REQ_PRIORITY   128          /* the client itself named one */
 
 typedef struct {
     llm_msg_t        head;

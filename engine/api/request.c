@@ -270,11 +270,11 @@ llm_api_limits(const llm_api_body_t *b, llm_api_endpoint_t ep,
 
 
 static int
-llm_api_priority(const llm_api_body_t *b, int32_t *priority, llm_err_t *err)
+llm_api_priority(const llm_api_body_t *b, llm_request_t *r, llm_err_t *err)
 {
     const llm_flat_t  *v;
 
-    *priority = 0;
+    r->priority = 0;
 
     if (b->priority) {
         if (llm_api_check_int(err, llm_api_top("priority"), b->priority,
@@ -284,7 +284,8 @@ llm_api_priority(const llm_api_body_t *b, int32_t *priority, llm_err_t *err)
             return LLM_ERROR;
         }
 
-        *priority = (int32_t) llm_flat_int(b->priority);
+        r->priority = (int32_t) llm_flat_int(b->priority);
+        r->flags |= LLM_REQ_PRIORITY;
 
         return LLM_OK;
     }
@@ -294,11 +295,16 @@ llm_api_priority(const llm_api_body_t *b, int32_t *priority, llm_err_t *err)
     v = llm_flat_get(b->metadata, "priority");
 
     if (llm_api_str_is(v, "low")) {
-        *priority = -10;
+        r->priority = -10;
 
     } else if (llm_api_str_is(v, "high")) {
-        *priority = 10;
+        r->priority = 10;
+
+    } else if (!llm_api_str_is(v, "normal")) {
+        return LLM_OK;
     }
+
+    r->flags |= LLM_REQ_PRIORITY;
 
     return LLM_OK;
 }
@@ -362,7 +368,7 @@ llm_api_write_request(const llm_api_body_t *b, llm_api_endpoint_t ep,
     if (llm_api_check_served(b, err) != LLM_OK
         || llm_api_sampling(b, ep, &r->sampling, err) != LLM_OK
         || llm_api_limits(b, ep, conf, r, err) != LLM_OK
-        || llm_api_priority(b, &r->priority, err) != LLM_OK)
+        || llm_api_priority(b, r, err) != LLM_OK)
     {
         return LLM_ERROR;
     }

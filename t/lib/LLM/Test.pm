@@ -430,6 +430,39 @@ sub open {
 }
 
 
+# a figure of /metrics, by its name with or without labels; those of several
+# labels are added up
+
+sub figure {
+    my ($self, $name) = @_;
+
+    my $res = $self->get('/metrics');
+    my ($sum, $found) = (0, 0);
+
+    for (split /\n/, $res->{body}) {
+        if (/^\Q$name\E(?:\{[^ ]*\})? (\S+)$/) {
+            $sum += $1;
+            $found = 1;
+        }
+    }
+
+    die "no figure $name" unless $found;
+
+    return $sum;
+}
+
+
+# waits until so many requests are in the queue
+
+sub wait_queued {
+    my ($self, $n) = @_;
+
+    return wait_for(60, sub {
+        $self->figure('vllm:num_requests_waiting') == $n;
+    });
+}
+
+
 sub chat {
     my ($self, $text, %fields) = @_;
 

@@ -1,0 +1,99 @@
+#!/usr/bin/perl
+
+# Who goes first: llm_priority, the request's own priority and that of its
+# metadata; equals in order of arrival.  One sequence runs at a time, so the
+# access log tells the order.
+
+use strict;
+use warnings;
+
+use LLM::Test;
+use Test::More;
+
+my $t = LLM::Test->new(
+    model => 'llm_model demo %%ROOT%%/models/demo.gguf threads=1 parallel=1;',
+    # a request is logged when it ends, not when its client closes
+    http => 'log_format order $http_x_name; lingering_close off;',
+    locations => <<'END')->start;
+        location /v1 { llm_api; llm_priority $http_x_priority;
+                       access_log logs/order.log order; }
+        location /free { llm_api; access_log logs/order.log order; }
+        location = /health { llm_health; access_log off; }
+        location = /metrics { llm_metrics; access_log off; }
+END
+
+# what llm_priority says (undef: there is none), what the request says, and
+# what becomes of it, in order of arrival
+my @asked = (
+    [ '',    {},                                   0   ],
+    [ 5,     {},                                   5   ],
+    [ 5,     { priority => 3 },                    3   ],
+    [ 5,     { priority => 50 },                   5   ],
+    [ 20,    { priority => 0 },                    0   ],
+    [ -5,    {},                                   -5  ],
+    [ -5,    { metadata => { priority => 'high' } }, -5 ],
+    [ 50,    { metadata => { priority => 'low' } },  -10 ],
+    [ undef, { priority => 7 },                    7   ],
+    [ 50,    { metadata => { priority => 'normal' } }, 0 ],
+    [ 50,    { metadata => { priority => 'high' } }, 10 ],
+    [ undef, { metadata => { priority => 'high' } }, 10 ],
+    [ undef, {},                                   0   ],
+    [ 50,    {},                                   50  ],
+    [ 'abc', {},                                   0   ],
+    [ -100,  {},                                   -100 ],
+    [ undef, { metadata => { priority => 'low' } }, -10 ],
+    [ 5,     {},                                   5   ],
+    [ undef, { priority => 100 },                  100 ],
+    [ undef, { metadata => { priority => 'soon' } }, 0 ],
+    [ undef, { priority => -100 },                 -100 ],
+);
+
+# holds the place until all are there, choice after choice
+my $running = $t->open('/free/completions', { prompt => 'a', n => 20,
+    max_tokens => 3900, ignore_eos => \1, stream => \1, priority => 100 },
+    light => 1);
+
+$running->event;
+
+my @clients;
+
+for my $i (0 .. $#asked) {
+    my ($given, $fields) = @{ $asked[$i] };
+
+    push @clients, $t->open(
+        (defined $given ? '/v1' : '/free') . '/completions',
+        { prompt => 'b', max_tokens => 2, %$fields },
+        headers => { 'X-Name' => "r$i",
+                     defined $given ? ('X-Priority' => $given) : () });
+
+    $t->wait_queued($i + 1) or BAIL_OUT('a request is not in the queue');
+}
+
+$running->close;
+
+is(scalar(grep { $_->response->{status} == 200 } @clients), scalar @asked,
+   'all are served');
+
+my @want = map { "r$_" }
+           sort { $asked[$b][2] <=> $asked[$a][2] || $a <=> $b } 0 .. $#asked;
+my @got;
+
+LLM::Test::wait_for(5, sub {
+    @got = grep { /^r/ } split /\n/, $t->log('order.log');
+    @got == @want;
+});
+
+for my $i (0 .. $#want) {
+    my ($given, $fields, $priority) = @{ $asked[$want[$i] =~ s/r//r] };
+
+    is($got[$i], $want[$i], "$i: llm_priority "
+       . (defined $given ? "\"$given\"" : 'unset') . ', request '
+       . join(" ", explain($fields)) =~ s{\s+}{ }gr . ": $priority");
+}
+
+ok($t->wait_log(qr/invalid priority "abc", 0 is taken/),
+   'a priority that is none is logged');
+
+$t->stop;
+
+done_testing();
