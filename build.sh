@@ -56,7 +56,8 @@ usage: ./build.sh COMMAND
   run      build, then serve the demo model on 127.0.0.1:8080 (LLM_PORT)
   build    objs/ngx_http_llm_module.so, objs/llm and the CUDA backend
   test     all tests; "test asan", "test tsan" under a sanitizer
-  bench    the engine's speed alone and over HTTP
+  bench    the engine's speed alone and over HTTP;
+           "bench streams": 10,000 streams at once on one worker
   install  the module into the system's nginx (DESTDIR is honoured)
   clean    remove what was built
 
@@ -362,13 +363,27 @@ run_tests() {
 
 bench() {
     build
-    test_build_bench
-    exec t/bench/run.sh
-}
-
-
-test_build_bench() {
     library "$OBJS" load
+
+    export LLM_OBJS=$OBJS
+
+    case $1 in
+        '')
+            exec t/bench/run.sh
+            ;;
+        streams)
+            # with the generator in the place of a model
+            export LLM_OBJS=$OBJS/synthetic
+
+            LLM_TEST=1 library "$LLM_OBJS" lib load
+            LLM_TEST=1 module "$LLM_OBJS"
+
+            exec perl -It/lib t/bench/streams.pl "${@:2}"
+            ;;
+        *)
+            die "unknown bench: $1"
+            ;;
+    esac
 }
 
 
@@ -406,7 +421,7 @@ case ${1:-} in
     run)     run ;;
     build)   build ;;
     test)    run_tests "${2:-}" ;;
-    bench)   bench ;;
+    bench)   bench "${2:-}" "${@:3}" ;;
     install) install_module ;;
     clean)   rm -rf objs .deps ;;
     *)       usage; [ "${1:-}" = help ] || exit 1 ;;

@@ -6,8 +6,9 @@
  * are measured with the very same program.
  *
  *   load [-u 127.0.0.1:8080] [-p PATH] [-c STREAMS] [-n REQUESTS]
- *        [-o TOKENS] [-b BODY-FILE] [-t SECONDS] [-H HEADER] [-j]
+ *        [-o TOKENS] [-b BODY-FILE] [-t SECONDS] [-r RATE] [-H HEADER] [-j]
  *
+ * With -r the first STREAMS are opened at RATE a second, not all at once.
  * The body file may hold %d, replaced by the request's number, and %o,
  * replaced by TOKENS.  A token is a `data:` frame with text in it; the
  * figure is checked against usage where the server sends it.  Traffic goes
@@ -78,6 +79,7 @@ typedef struct {
     uint32_t             n_requests;
     uint32_t             n_tokens;
     double               seconds;
+    double               rate;          /* opened a second, 0: at once */
     int                  json;
 
     int                  ep;
@@ -416,12 +418,35 @@ load_event(load_t *l, load_conn_t *c)
 }
 
 
+/* opens what is due of the first streams; how many were opened by now */
+
+static uint32_t
+load_ramp(load_t *l, load_conn_t *conns, uint32_t opened, uint64_t start)
+{
+    double    due;
+    uint32_t  max;
+
+    max = l->n_conns < l->n_requests ? l->n_conns : l->n_requests;
+    due = max;
+
+    if (l->rate > 0) {
+        due = l->rate * (double) (load_now() - start) / 1e9 + 1;
+    }
+
+    while (opened < max && opened < due && l->next < l->n_requests) {
+        load_open(l, &conns[opened++]);
+    }
+
+    return opened;
+}
+
+
 static void
 load_run(load_t *l)
 {
     int                 i, n;
-    uint32_t            k;
-    uint64_t            stop;
+    uint32_t            opened, max;
+    uint64_t            start, stop;
     load_conn_t        *conns;
     struct epoll_event  ev[LOAD_EVENTS];
 
@@ -432,14 +457,15 @@ load_run(load_t *l)
         load_die("set-up");
     }
 
-    stop = l->seconds > 0 ? load_now() + (uint64_t) (l->seconds * 1e9) : 0;
+    start = load_now();
+    stop = l->seconds > 0 ? start + (uint64_t) (l->seconds * 1e9) : 0;
+    max = l->n_conns < l->n_requests ? l->n_conns : l->n_requests;
+    opened = load_ramp(l, conns, 0, start);
 
-    for (k = 0; k < l->n_conns && l->next < l->n_requests; k++) {
-        load_open(l, &conns[k]);
-    }
-
-    while (l->ended < l->next) {
-        n = epoll_wait(l->ep, ev, LOAD_EVENTS, 1000);
+    while (l->ended < l->next
+           || (opened < max && l->next < l->n_requests))
+    {
+        n = epoll_wait(l->ep, ev, LOAD_EVENTS, opened < max ? 1 : 1000);
 
         for (i = 0; i < n; i++) {
             load_conn_t  *c = ev[i].data.ptr;
@@ -460,6 +486,8 @@ load_run(load_t *l)
         if (stop && load_now() > stop) {
             break;
         }
+
+        opened = load_ramp(l, conns, opened, start);
     }
 }
 
@@ -524,7 +552,7 @@ main(int argc, char **argv)
              "\"messages\":[{\"role\":\"user\",\"content\":"
              "\"Count up, please. Request %d.\"}]}";
 
-    while ((opt = getopt(argc, argv, "u:p:c:n:o:b:t:H:j")) != -1) {
+    while ((opt = getopt(argc, argv, "u:p:c:n:o:b:t:r:H:j")) != -1) {
         switch (opt) {
         case 'u': host = strdup(optarg); break;
         case 'p': l.path = optarg; break;
@@ -533,12 +561,13 @@ main(int argc, char **argv)
         case 'o': l.n_tokens = (uint32_t) atoi(optarg); break;
         case 'b': l.body = load_file(optarg); break;
         case 't': l.seconds = atof(optarg); break;
+        case 'r': l.rate = atof(optarg); break;
         case 'H': l.header = optarg; break;
         case 'j': l.json = 1; break;
         default:
             fprintf(stderr, "usage: load [-u HOST:PORT] [-p PATH] "
                     "[-c STREAMS] [-n REQUESTS] [-o TOKENS] [-b BODY-FILE] "
-                    "[-t SECONDS] [-H HEADER] [-j]\n");
+                    "[-t SECONDS] [-r RATE] [-H HEADER] [-j]\n");
             return 1;
         }
     }

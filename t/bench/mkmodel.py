@@ -2,6 +2,7 @@
 """Writes a GGUF file of a real model's shape with random weights.
 
 usage: mkmodel.py SHAPE TYPE OUT.gguf [--vocab FILE.gguf] [--layers N]
+                  [--ctx N]
 
 What such a file says makes no sense, but it takes the time and the memory
 that the real model would, and it can be served: the tokenizer is copied from
@@ -305,10 +306,13 @@ def main():
     p.add_argument("out")
     p.add_argument("--vocab", default=demo)
     p.add_argument("--layers", type=int)
+    p.add_argument("--ctx", type=int)
     args = p.parse_args()
     shape = dict(SHAPES[args.shape])
     if args.layers:
         shape["layers"] = args.layers
+    if args.ctx:
+        shape["ctx"] = args.ctx
     write(args.out, shape, f"{args.shape} {args.type} (random)", args.type,
           args.vocab)
 

@@ -38,8 +38,8 @@ $ENV{PATH} .= ':/usr/sbin';
 
 # Options: main, http, server, location (text at that level), model (the
 # llm_model lines), locations (instead of the standard ones), listen (more
-# parameters), workers, conf (the whole file; %%PORT%% and the like are
-# replaced in every text).
+# parameters), workers, connections, daemon (nginx is nobody's child), conf
+# (the whole file; %%PORT%% and the like are replaced in every text).
 
 sub new {
     my ($class, %opt) = @_;
@@ -81,11 +81,14 @@ sub conf {
              listen => '', model => default_model(), %$o);
 
     $v{workers} //= 1;
+    $v{connections} //= 1024;
+    my $daemon = $v{daemon} ? 'on' : 'off';
     my $user = $> == 0 ? 'user root;' : '';
 
     $v{locations} //= <<"END";
         location /v1 { llm_api; $v{location} }
         location = /health { llm_health; }
+        location = /figures { llm_metrics json; }
 END
 
     # a new binary (USR2) is given these variables only
@@ -95,13 +98,13 @@ END
     return <<"END";
 load_module %%OBJS%%/ngx_http_llm_module.so;
 $preload
-daemon off;
+daemon $daemon;
 $user
 worker_processes $v{workers};
 error_log logs/error.log info;
 pid logs/nginx.pid;
 $v{main}
-events { worker_connections 1024; }
+events { worker_connections $v{connections}; }
 http {
     client_body_temp_path temp/body;
     proxy_temp_path temp/proxy;
@@ -124,6 +127,25 @@ END
 sub default_model {
     return 'llm_model demo %%ROOT%%/models/demo.gguf alias=gpt-4o-mini,mini'
          . ' threads=2 parallel=8 default;';
+}
+
+
+# A file with random weights of the shape "tiny" (t/bench/mkmodel.py), kept
+# in the build folder: for a long context, or steps that take a while.
+
+sub random_model {
+    my ($layers, $ctx) = @_;
+
+    my $file = "$OBJS/random-$layers-$ctx.gguf";
+    my $make = "$ROOT/t/bench/mkmodel.py";
+
+    if (!-e $file || -M $file > -M $make) {
+        system('python3', $make, 'tiny', 'q8_0', "$file.$$", '--layers',
+               $layers, '--ctx', $ctx) == 0 or die "no $file";
+        rename "$file.$$", $file or die "$file: $!";
+    }
+
+    return $file;
 }
 
 
@@ -221,12 +243,20 @@ sub launch {
     if ($pid == 0) {
         my %env = sanitized();
         @ENV{keys %env} = values %env;
-        setpgrp;
+        setpgrp unless $self->{opt}{daemon};
         chdir $self->{dir};
         open STDIN, '<', '/dev/null';
         open STDOUT, '>>', "$self->{dir}/logs/stdout";
         open STDERR, '>>', "$self->{dir}/logs/stdout";
         exec $self->command or POSIX::_exit(127);
+    }
+
+    if ($self->{opt}{daemon}) {
+        waitpid $pid, 0;
+        die "nginx does not start:\n" . $self->log if $?;
+
+        wait_for(20, sub { ($pid) = $self->log('nginx.pid') =~ /^(\d+)/ })
+            or die "no pid in a file:\n" . $self->log;
     }
 
     $self->{pid} = $pid;
@@ -272,6 +302,10 @@ sub ended {
     my ($self) = @_;
 
     return 1 unless $self->{pid};
+
+    if ($self->{opt}{daemon}) {
+        return CORE::kill(0, $self->{pid}) ? undef : delete $self->{pid};
+    }
 
     if (waitpid($self->{pid}, WNOHANG) == $self->{pid}) {
         $self->{exit} = $?;
@@ -338,6 +372,42 @@ sub workers {
     @pids = sort { $a <=> $b } @pids;
 
     return @pids;
+}
+
+
+# where the engine's threads run
+
+sub engine_worker {
+    my ($self) = @_;
+
+    my %threads = map {
+        my @tasks = glob "/proc/$_/task/*";
+        $_ => scalar @tasks
+    } $self->workers;
+
+    my ($pid) = sort { $threads{$b} <=> $threads{$a} } keys %threads;
+
+    return $pid;
+}
+
+
+# what a process holds: descriptors, kB of memory, mapped zones
+
+sub holds {
+    my ($pid) = @_;
+
+    my @fds = glob "/proc/$pid/fd/*";
+    my %held = (fds => scalar @fds);
+
+    if (open my $f, '<', "/proc/$pid/status") {
+        ($held{kb}) = join('', <$f>) =~ /^VmRSS:\s+(\d+)/m;
+    }
+
+    if (open my $f, '<', "/proc/$pid/maps") {
+        $held{zones} = grep { m{^\S+ rw-s .*/dev/zero} } <$f>;
+    }
+
+    return \%held;
 }
 
 
@@ -410,6 +480,17 @@ sub post {
 
     return $self->request(method => 'POST', path => $path, body => $body,
                           %opt);
+}
+
+
+# llm_metrics json: the only model's figures, and the workers' as {workers}
+
+sub figures {
+    my ($self) = @_;
+
+    my $json = $self->get('/figures')->{json} or die 'no figures';
+
+    return { %{ $json->{models}[0] }, workers => $json->{workers} };
 }
 
 
