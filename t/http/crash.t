@@ -1,0 +1,194 @@
+#!/usr/bin/perl
+
+# kill -9: of a worker that only has clients (its places come free within a
+# second, nobody else notices), and of worker 0 with the engine (its own
+# clients are cut, the others get an error within a second, then 503 with
+# Retry-After until it serves again by itself).
+
+use strict;
+use warnings;
+
+use LLM::Test;
+use Test::More;
+use Time::HiRes qw(sleep time);
+
+# each worker has a listening socket of its own, so that all get clients
+
+my $t = LLM::Test->new(workers => 3, listen => 'reuseport',
+    model => 'llm_model demo ' . LLM::Test::random_model(2, 40960)
+           . ' threads=1 parallel=6;',
+    location => 'add_header X-Worker $pid always;')->start;
+
+my %long = (prompt => 'a', ignore_eos => \1, temperature => 0);
+my $text = $t->post('/v1/completions', { %long, max_tokens => 3000 })
+             ->{json}{choices}[0]{text};
+
+
+# a stream that the worker of this pid has accepted, or none of those listed
+
+sub stream_at {
+    my ($is, @is_not) = @_;
+
+    for (1 .. 300) {
+        my $s = $t->open_long(temperature => 0,
+                              max_tokens => $is ? 30_000 : 3000);
+
+        $s->event or die 'no event';
+
+        my $pid = $s->{headers}{'x-worker'};
+
+        return $s if $is ? $pid == $is : !grep { $pid == $_ } @is_not;
+
+        $s->close;
+    }
+
+    die 'no connection gets there';
+}
+
+
+# a connection whose worker is known without a request: by trial with HEAD
+# requests that keep it alive
+
+sub socket_not_at {
+    my ($pid) = @_;
+
+    for (1 .. 300) {
+        my $res = $t->get('/v1/models', keepalive => 1);
+
+        return $res->{socket} if $res->{headers}{'x-worker'} != $pid;
+
+        close $res->{socket};
+    }
+
+    die 'no connection gets elsewhere';
+}
+
+
+sub ask {
+    my ($pid, %fields) = @_;
+
+    return LLM::Client->open(socket => socket_not_at($pid), method => 'POST',
+        path => '/v1/completions', keepalive => 1,
+        body => { prompt => 'a', ignore_eos => \1, temperature => 0,
+                  max_tokens => 30_000, %fields });
+}
+
+
+# ---- a client worker
+
+for my $round (1 .. 3) {
+    my $name = "client worker $round";
+    my $engine = $t->engine_worker;
+    my ($victim) = grep { $_ != $engine } $t->workers;
+
+    my @cut = map { stream_at($victim) } 1 .. 4;
+    my @others = map { stream_at(undef, $victim) } 1 .. 2;
+
+    is($t->figures->{running}, 6, "$name: all places are taken");
+
+    # this one waits for a place
+
+    my $next = ask($victim, max_tokens => 1, stream => \1);
+
+    ok(LLM::Test::wait_for(10, sub { $t->figures->{waiting} == 1 }),
+       "$name: one waits");
+
+    my $begin = time;
+
+    $t->kill('KILL', $victim);
+    $next->event;
+    cmp_ok(time - $begin, '<', 1 * $LLM::Test::SLOW,
+           "$name: its places are free within a second");
+
+    for my $s (@cut) {
+        $s->events;
+        ok($s->{truncated}, "$name: its streams are cut");
+    }
+
+    for my $s (@others) {
+        my @events = $s->events;
+
+        is($events[-1]{data}, '[DONE]', "$name: another stream is whole");
+        ok($s->{text} eq $text, "$name: with its text");
+    }
+
+    ok(LLM::Test::wait_for(10, sub { $t->workers == 3 }),
+       "$name: it is there again");
+    is($t->engine_worker, $engine, "$name: the engine did not notice");
+}
+
+
+# ---- worker 0
+
+for my $round (1 .. 2) {
+    my $name = "worker 0, $round";
+    my $engine = $t->engine_worker;
+
+    my @own = map { stream_at($engine) } 1 .. 2;
+    my @others = map { stream_at(undef, $engine) } 1 .. 2;
+    my $whole = ask($engine);
+
+    ok(LLM::Test::wait_for(10, sub { $t->figures->{running} == 5 }),
+       "$name: five run");
+
+    my @more = (ask($engine), ask($engine), ask($engine, stream => \1));
+
+    ok(LLM::Test::wait_for(10, sub {
+        my $f = $t->figures;
+        $f->{running} == 6 && $f->{waiting} == 2
+    }), "$name: six run, two wait");
+
+    my $begin = time;
+
+    $t->kill('KILL', $engine);
+
+    for my $s (@others) {
+        my @events = $s->events;
+
+        ok(!$s->{truncated} && $events[-1]{json}{error},
+           "$name: another worker's stream ends with an error event")
+            or diag(explain($events[-1]));
+    }
+
+    for my $c ($whole, @more) {
+        my $res = $c->response;
+
+        is($res->{status}, 503, "$name: 503, if nothing was sent yet");
+        ok($res->{json} && $res->{json}{error}{message},
+           "$name: in JSON") or diag($res->{body});
+        like($res->{headers}{'retry-after'} // '', qr/^[1-9]\d*$/,
+             "$name: with Retry-After");
+    }
+
+    cmp_ok(time - $begin, '<', 1 * $LLM::Test::SLOW,
+           "$name: all within a second");
+
+    for my $s (@own) {
+        $s->events;
+        ok($s->{truncated}, "$name: its own streams are cut");
+    }
+
+    # nobody helps; meanwhile there is one answer only
+
+    my %seen;
+
+    ok(LLM::Test::wait_for(60, sub {
+        my $res = $t->post('/v1/completions', { %long, max_tokens => 1 });
+
+        $seen{$res->{status} == 503 && !$res->{headers}{'retry-after'}
+              ? '503 without Retry-After' : $res->{status}}++;
+        $res->{status} == 200;
+    }), "$name: it serves again");
+
+    is(join(' ', grep { $_ ne '200' && $_ ne '503' } keys %seen), '',
+       "$name: and says 503 with Retry-After until then");
+    isnt($t->engine_worker, $engine, "$name: in a new process");
+    ok($t->post('/v1/completions', { %long, max_tokens => 3000 })
+         ->{json}{choices}[0]{text} eq $text, "$name: the same text");
+    ok(LLM::Test::wait_for(10, sub { $t->workers == 3 }),
+       "$name: three workers");
+}
+
+$t->stop(allow => 'exited on signal 9');
+
+done_testing();
