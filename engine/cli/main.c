@@ -51,6 +51,7 @@ typedef enum {
     LLM_CLI_STR,
     LLM_CLI_UINT,                       /* 1 ... 2^31 - 1 */
     LLM_CLI_FLOAT,                      /* 0 ... 1e6 */
+    LLM_CLI_SHARE,                      /* 0 ... 1 */
     LLM_CLI_SEED
 } llm_cli_type_t;
 
@@ -94,10 +95,10 @@ static const llm_cli_opt_t  llm_cli_opts[] = {
     { "top-k", LLM_CLI_UINT, LLM_CLI_SAMPLE,
       offsetof(llm_cli_t, sampling.top_k), "of the k likeliest" },
 
-    { "top-p", LLM_CLI_FLOAT, LLM_CLI_SAMPLE,
+    { "top-p", LLM_CLI_SHARE, LLM_CLI_SAMPLE,
       offsetof(llm_cli_t, sampling.top_p), "of the likeliest p" },
 
-    { "min-p", LLM_CLI_FLOAT, LLM_CLI_SAMPLE,
+    { "min-p", LLM_CLI_SHARE, LLM_CLI_SAMPLE,
       offsetof(llm_cli_t, sampling.min_p), "at least p of the likeliest" },
 
     { "seed", LLM_CLI_SEED, LLM_CLI_SAMPLE,
@@ -143,7 +144,7 @@ llm_cli_set(llm_cli_t *c, const llm_cli_opt_t *o, const char *v,
     llm_err_t *err)
 {
     char               *end, *field;
-    double              d;
+    double              d, max;
     long long           n;
     unsigned long long  seed;
 
@@ -172,11 +173,13 @@ llm_cli_set(llm_cli_t *c, const llm_cli_opt_t *o, const char *v,
         return LLM_OK;
 
     case LLM_CLI_FLOAT:
+    case LLM_CLI_SHARE:
         d = strtod(v, &end);
+        max = (o->type == LLM_CLI_SHARE) ? 1 : 1e6;
 
-        if (end == v || *end || !(d >= 0 && d <= 1e6)) {
-            return llm_fail(err, "--%s: \"%s\" is not a number from 0 up",
-                            o->name, v);
+        if (end == v || *end || !(d >= 0 && d <= max)) {
+            return llm_fail(err, "--%s: \"%s\" is not a number from 0 to %.f",
+                            o->name, v, max);
         }
 
         *(float *) field = (float) d;
@@ -265,7 +268,29 @@ llm_cli_parse(llm_cli_t *c, const llm_cli_cmd_t *cmd, char **argv,
         return llm_fail(err, "usage: llm %s %s", cmd->name, cmd->usage);
     }
 
+    if (*c->file == '\0') {
+        return llm_fail(err, "%s: the name of the file is empty", cmd->name);
+    }
+
     return LLM_OK;
+}
+
+
+/* "llm --help", "llm help", "llm COMMAND --help" */
+
+static int
+llm_cli_wants_help(int argc, char **argv)
+{
+    const char  *last;
+
+    last = argv[argc - 1];
+
+    if (argc == 2 && strcmp(last, "help") == 0) {
+        return 1;
+    }
+
+    return (argc == 2 || argc == 3)
+           && (strcmp(last, "--help") == 0 || strcmp(last, "-h") == 0);
 }
 
 
@@ -277,9 +302,7 @@ main(int argc, char **argv)
     llm_err_t             err;
     const llm_cli_cmd_t  *cmd;
 
-    if (argc == 2 && (strcmp(argv[1], "--help") == 0
-                      || strcmp(argv[1], "-h") == 0))
-    {
+    if (argc > 1 && llm_cli_wants_help(argc, argv)) {
         llm_cli_usage(stdout);
         return 0;
     }

@@ -229,6 +229,19 @@ llm_cli_chat_gguf(const char *file, llm_err_t *err)
 }
 
 
+/* says where it was that something is wrong */
+
+static int
+llm_cli_fail_in(llm_err_t *err, const char *where)
+{
+    llm_err_t  what;
+
+    what = *err;
+
+    return llm_fail(err, "%s: %s", where, what.msg);
+}
+
+
 static llm_chat_t *
 llm_cli_chat(const char *file, llm_err_t *err)
 {
@@ -259,6 +272,10 @@ llm_cli_chat(const char *file, llm_err_t *err)
         src.data = b.data;
         src.len = b.len;
         chat = llm_chat_create(src, llm_str(""), llm_str(""), err);
+
+        if (chat == NULL) {
+            (void) llm_cli_fail_in(err, file);
+        }
     }
 
     llm_buf_free(&b);
@@ -284,6 +301,10 @@ llm_cli_render_request(const llm_chat_t *chat, llm_err_t *err)
 
     if (rc == LLM_OK) {
         rc = llm_json_to_flat(text.data, text.len, &flat, err);
+
+        if (rc != LLM_OK) {
+            rc = llm_cli_fail_in(err, "standard input");
+        }
     }
 
     if (rc == LLM_OK

@@ -74,6 +74,12 @@ my ($out, $err, $status) = llm('', '--help');
 is($status, 0, 'help');
 like($out, qr/llm tokenize FILE.*--special/, 'names commands and options');
 
+for my $args ([ 'help' ], [ '-h' ], [ 'info', '--help' ],
+              [ 'logits', '-h' ])
+{
+    is_deeply([ llm('', @$args) ], [ $out, '', 0 ], "llm @$args: the same");
+}
+
 fails('no command', qr/^usage: llm/, '');
 fails('unknown command', qr/^usage: llm.*no command "frobnicate"/s, '',
       'frobnicate');
@@ -90,6 +96,65 @@ fails('value for a flag', qr/--all takes no value/, '',
 for my $n ('0', '-1', 'x', '1x', '99999999999', '') {
     fails("--threads '$n'", qr/--threads: "\Q$n\E" is not a number/, '1',
           'logits', $demo, "--threads=$n");
+}
+
+# whatever the command, a file that is none is named, and why it is none
+
+mkdir "$dir/folder" or die $!;
+put('empty', '');
+put('start', substr(get($demo), 0, 100));
+
+for my $cmd (qw(info tokenize detokenize render logits complete bench
+                perplexity))
+{
+    fails("$cmd without a file", qr/usage: llm $cmd FILE/, '', $cmd);
+    fails("$cmd of two files", qr/$cmd takes one file, not "b"/, '',
+          $cmd, $demo, 'b');
+    fails("$cmd of a file without a name", qr/name of the file is empty/, '',
+          $cmd, '');
+    fails("$cmd of no file", qr{\Q$dir\E/none: .*No such file}, '',
+          $cmd, "$dir/none");
+    fails("$cmd of a folder",
+          qr{\Q$dir\E/folder: .*(?:not a regular file|Is a directory)}, '',
+          $cmd, "$dir/folder");
+    fails("$cmd of the start of a file", qr{\Q$dir\E/start: metadata count}, '',
+          $cmd, "$dir/start");
+    fails("$cmd with an option it has not", qr/$cmd has no option --colour/,
+          '', $cmd, $demo, '--colour=red');
+
+    next if $cmd eq 'render';           # an empty template is one
+
+    fails("$cmd of an empty file", qr{\Q$dir\E/empty: .*not a GGUF}, '',
+          $cmd, "$dir/empty");
+}
+
+for my $option ('--top-p', '--min-p') {
+    for my $n ('2', '-0.1', 'nan', 'inf', '0.5x', '') {
+        fails("$option '$n'", qr/$option: "\Q$n\E" is not a .* 0 to 1$/m, '1',
+              'complete', $demo, "$option=$n");
+    }
+}
+
+for my $n ('x', '-1', '1.5', '18446744073709551616', '') {
+    fails("--seed '$n'", qr/--seed: "\Q$n\E" is not a number/, '1',
+          'complete', $demo, "--seed=$n");
+}
+
+fails('a sequence that no memory holds', qr/ctx=2147483647 takes \d+ MiB/, '1',
+      'logits', $demo, '--ctx=2147483647');
+fails('instructions that do not exist', qr/instruction set "mmx"/, '1',
+      'logits', $demo, '--isa=mmx');
+
+# a full disk is no success
+
+SKIP: {
+    skip('no /dev/full', 2) unless -c '/dev/full';
+
+    my $status = system("echo 1 | $objs/llm logits $demo"
+                        . " > /dev/full 2> $dir/err") >> 8;
+
+    is($status, 1, 'a full disk: exit status');
+    like(get("$dir/err"), qr/standard output: No space left/, 'says why');
 }
 
 fails('--temp -1', qr/--temp: "-1" is not a number/, '1',
@@ -269,10 +334,12 @@ is($out, "<s>[user]Hi \xc3\xa9[assistant]", 'render');
 like($out, qr/<\|im_start\|>user\nHi<\|im_end\|>\n<\|im_start\|>assistant/,
      "the model's own template");
 
-fails('malformed JSON', qr/./, '{"messages": [', 'render', $template);
+fails('no request', qr/standard input: .*unexpected end/, '',
+      'render', $template);
+fails('malformed JSON', qr/standard input: .*line 1, column/, '{"messages": [', 'render', $template);
 fails('not an object', qr/not an object/, '[]', 'render', $template);
 fails('no messages', qr/messages/, '{}', 'render', $template);
-fails('a broken template', qr/./, $chat,
+fails('a broken template', qr{\Q$dir\E/bad.jinja: .*line 1}, $chat,
       'render', put('bad.jinja', '{% for %}'));
 fails('no template file', qr/none\.jinja: .*No such file/, $chat,
       'render', 'none.jinja');
