@@ -16,7 +16,8 @@ my $t = LLM::Test->new(
     locations => <<'END');
         location /v1 { llm_api; }
         location /short { llm_timeout 300ms; llm_api; }
-        location /beat { llm_heartbeat 50ms; llm_api; }
+        location /beat { llm_timeout 500ms; llm_heartbeat 50ms; llm_api; }
+        location = /metrics { llm_metrics; }
         location /buffer { llm_stream_buffer 8k; llm_api; }
         location /send { llm_stream_buffer 8k; send_timeout 500ms; llm_api; }
         location = /health { llm_health; }
@@ -50,6 +51,34 @@ SKIP: {
     ok($events[-1]{json}{error}, 'ends with an error event')
         or diag(explain($events[-1]));
 }
+
+
+# while it is queued: its time counts from its arrival
+
+my @busy = map { $t->open('/v1/completions',
+    { %long, n => 16, max_tokens => 3900 }) } 1 .. 2;
+
+ok(LLM::Test::wait_for(10, sub {
+    $t->figure('vllm:num_requests_running') == 2;
+}), 'two run');
+
+my $queued = $t->open('/beat/completions', { prompt => 'b', max_tokens => 1 });
+
+$s = $t->open('/beat/completions', { prompt => 'b', max_tokens => 1,
+                                     stream => \1 });
+$res = $queued->response;
+
+is($res->{status}, 504, 'llm_timeout in the queue: 504');
+is($res->{json}{error}{code}, 'timeout', 'with its code');
+
+@events = $s->events;
+
+is($s->{status}, 200, 'a stream that heartbeats have begun');
+ok($events[-1]{json}{error}, 'ends with an error event')
+    or diag(explain($events[-1]));
+is($events[-1]{json}{error}{code}, 'timeout', 'with the same code');
+
+$_->close for @busy;
 
 
 # a reader that sleeps: its stream is whole when it reads on, and nobody
