@@ -28,15 +28,33 @@ sub text {
 }
 
 
-my $t = LLM::Test->new(workers => 3, location => <<'END')->start;
-    llm_tenant $http_x_tenant;
+my $t = LLM::Test->new(workers => 3, locations => <<'END')->start;
+        location /v1 { llm_api; llm_tenant $http_x_tenant; }
+        location = /health { llm_health; }
+        location = /metrics { llm_metrics; }
 END
+
+
+# asks, and checks that usage says what was computed of the prompt
+
+sub ask {
+    my ($what, $body, %opt) = @_;
+    my $before = $t->figure('llm_prompt_tokens_computed_total');
+    my $res = $t->post('/v1/chat/completions', $body, %opt);
+    my $computed = $t->figure('llm_prompt_tokens_computed_total') - $before;
+
+    is($computed, $res->{json}{usage}{prompt_tokens} - cached($res),
+       "$what: " . cached($res) . " cached, $computed computed");
+
+    return $res;
+}
+
 
 my @turns = ({ role => 'system', content => $long },
              { role => 'user', content => 'What is 2 + 2?' });
 my %ask = (temperature => 0, max_tokens => 20);
 
-my $first = $t->post('/v1/chat/completions', { messages => \@turns, %ask });
+my $first = ask('first turn', { messages => \@turns, %ask });
 my $prompt = $first->{json}{usage}{prompt_tokens};
 
 is(cached($first), 0, 'the first turn finds nothing');
@@ -47,8 +65,7 @@ push @turns, { role => 'assistant', content => text($first) },
      { role => 'user', content => 'What is 3 + 4?' };
 
 for my $round (1 .. 8) {
-    my $res = $t->post('/v1/chat/completions',
-                       { messages => \@turns, %ask });
+    my $res = ask("round $round", { messages => \@turns, %ask });
 
     cmp_ok(cached($res), '>=', $prompt - 3 * $PAGE,
            "round $round: the first turn's prompt is not computed again");
@@ -56,29 +73,60 @@ for my $round (1 .. 8) {
 
 # ---- nobody else's
 
-my $other = $t->post('/v1/chat/completions', { messages => \@turns, %ask },
-                     headers => { 'X-Tenant' => 'other' });
+my $other = ask('another tenant', { messages => \@turns, %ask },
+                headers => { 'X-Tenant' => 'other' });
 
 is(cached($other), 0, 'another tenant finds nothing');
 
-my $salted = $t->post('/v1/chat/completions',
-                      { messages => \@turns, cache_salt => 's', %ask });
+my $salted = ask('another salt',
+                 { messages => \@turns, cache_salt => 's', %ask });
 
 is(cached($salted), 0, 'nor does another salt');
 
-my $same = $t->post('/v1/chat/completions',
-                    { messages => \@turns, cache_salt => 's', %ask });
+my $same = ask('the same salt',
+               { messages => \@turns, cache_salt => 's', %ask });
 
 cmp_ok(cached($same), '>', 0, 'the same salt does');
 is(text($other), text($same), 'the texts are the same');
 
+my $both = ask('the salt of another tenant',
+               { messages => \@turns, cache_salt => 's', %ask },
+               headers => { 'X-Tenant' => 'other' });
+
+is(cached($both), 0, 'a salt is its tenant\'s own');
+
+my $without = ask('without the cache',
+                  { messages => \@turns, cache_prompt => \0, %ask });
+
+is(cached($without), 0, 'nothing is taken from it by one that wants none');
+is(text($without), text($same), 'the text is the same');
+
 # ---- several choices share their prompt
 
-my $several = $t->post('/v1/chat/completions', {
+my %several = (
     messages => [ { role => 'user', content => "$long And now?" } ],
-    n => 4, seed => 3, temperature => 1, max_tokens => 8 });
+    seed => 3, temperature => 1, max_tokens => 40);
 
-is(scalar @{ $several->{json}{choices} }, 4, 'n = 4 gives four choices');
+my $four = ask('n = 4', { %several, n => 4 });
+
+is(scalar @{ $four->{json}{choices} }, 4, 'n = 4 gives four choices');
+is(cached($four), 0, 'their prompt was cold and computed once');
+
+# with more choices than places the later ones find all whole pages
+
+my $before = $t->figure('llm_prompt_tokens_computed_total');
+my $twelve = $t->post('/v1/chat/completions',
+                      { %several, n => 12, cache_salt => 'n' });
+my $computed = $t->figure('llm_prompt_tokens_computed_total') - $before;
+
+$prompt = $twelve->{json}{usage}{prompt_tokens};
+
+cmp_ok($computed, '<=', $prompt + 4 * $PAGE,
+       "n = 12 on eight places: $computed computed for $prompt");
+is_deeply([ map { $_->{message}{content} }
+            @{ $twelve->{json}{choices} }[0 .. 3] ],
+          [ map { $_->{message}{content} } @{ $four->{json}{choices} } ],
+          'the first four choices are those of n = 4');
 
 # ---- warm, cold, alone, among others
 
