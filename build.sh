@@ -208,33 +208,77 @@ module() {
 }
 
 
+# Where cuBLAS is: where CUBLAS_HOME says, or in the toolkit, or where the
+# tests' set-up put it.  Headers and shared objects may lie apart.
+
+cublas() {
+    local nvcc=$1 home lib places
+
+    if [ -n "${CUBLAS_HOME:-}" ]; then
+        places=$CUBLAS_HOME
+    else
+        places="$(nvcc_top "$nvcc") /usr $ROOT/.deps/cublas/nvidia/cu13"
+    fi
+
+    for home in $places; do
+        for lib in "$home"/{lib64,lib,lib/x86_64-linux-gnu}/libcublasLt.so.*
+        do
+            if [ -e "$lib" ] && [ -e "$home/include/cublasLt.h" ]; then
+                CUBLAS_INC=$(cd "$home/include" && pwd)
+                CUBLAS_LIB=$(cd "${lib%/*}" && pwd)/${lib##*/}
+                return 0
+            fi
+        done
+    done
+
+    return 1
+}
+
+
+nvcc_top() {
+    local top
+
+    top=$("$1" --dryrun -x cu /dev/null -o /dev/null 2>&1 |
+        sed -n 's/^#\$ TOP=//p')
+    (cd "${top:-/usr}" && pwd)
+}
+
+
+nvcc_path() {
+    if [ -n "${CUDA_HOME:-}" ]; then
+        command -v "$CUDA_HOME/bin/nvcc"
+    else
+        command -v nvcc || command -v /usr/local/cuda/bin/nvcc
+    fi
+}
+
+
 # The CUDA backend is a shared object of its own: without it the module is
 # the same, and runs on the CPU.  The emulator's twin needs no GPU.
 
 backends() {
-    local nvcc=${CUDA_HOME:+$CUDA_HOME/bin/}nvcc
+    local nvcc
 
     make --no-print-directory -s -j "$JOBS" -f kernels/cuda/Makefile \
         OBJS="$OBJS" emu
 
-    if ! command -v "$nvcc" > /dev/null; then
-        say "no nvcc (CUDA_HOME says where it is): building without CUDA"
+    if ! nvcc=$(nvcc_path); then
+        say "without CUDA: no nvcc ${CUDA_HOME:+in $CUDA_HOME/bin; }(it is" \
+            "in NVIDIA's CUDA Toolkit; CUDA_HOME says where that is)"
         return
     fi
 
-    if ! echo '#include <cublasLt.h>' |
-        "$nvcc" ${CUBLAS_HOME:+-I$CUBLAS_HOME/include} -x cu -E - \
-            > /dev/null 2>&1
-    then
-        say "nvcc finds no cublasLt.h (CUBLAS_HOME says where it is):" \
-            "building without CUDA"
+    if ! cublas "$nvcc"; then
+        say "without CUDA: no cuBLAS ${CUBLAS_HOME:+in $CUBLAS_HOME }(pip" \
+            "install --target DIR -r t/gpu/requirements.txt, then" \
+            "CUBLAS_HOME=DIR/nvidia/cu13)"
         return
     fi
 
     make --no-print-directory -s -j "$JOBS" -f kernels/cuda/Makefile \
-        OBJS="$OBJS" NVCC="$nvcc" cuda
+        OBJS="$OBJS" NVCC="$nvcc" CUBLAS_INC="$CUBLAS_INC" \
+        CUBLAS_LIB="$CUBLAS_LIB" cuda
 }
-
 
 build() {
     need "$BUILD_NEEDS"
@@ -308,6 +352,34 @@ test_tools() {
         (cd .deps/node.new && npm ci --silent --no-audit --no-fund)
         mv .deps/node.new .deps/node
     fi
+
+    test_cublas
+}
+
+
+# A toolkit without cuBLAS gets one, so that the CUDA backend is built and
+# linked wherever there is an nvcc.
+
+test_cublas() {
+    local nvcc
+
+    nvcc=$(nvcc_path) || return 0
+
+    cmp -s t/gpu/requirements.txt .deps/cublas/requirements.txt ||
+        rm -rf .deps/cublas
+
+    if [ -n "${CUBLAS_HOME:-}" ] || cublas "$nvcc"; then
+        return
+    fi
+
+    say "fetching cuBLAS (423 MB) into .deps/cublas"
+
+    rm -rf .deps/cublas.new
+    .deps/venv/bin/pip install -qq --disable-pip-version-check \
+        --no-cache-dir --no-deps --target .deps/cublas.new \
+        -r t/gpu/requirements.txt
+    cp t/gpu/requirements.txt .deps/cublas.new/
+    mv .deps/cublas.new .deps/cublas
 }
 
 
@@ -330,14 +402,16 @@ run_tests() {
 
     case $1 in
         '')
-            build
+            need "$BUILD_NEEDS"
             test_tools
+            build
             test_build "$OBJS"
             export LLM_OBJS=$OBJS
             ;;
         asan)
-            build
+            need "$BUILD_NEEDS"
             test_tools
+            build
             SAN=asan test_build "$OBJS/asan"
             export LLM_OBJS=$OBJS/asan LLM_SAN=asan
             ;;

@@ -728,6 +728,24 @@ llm_cuda_close(llm_dev_t *dev)
 }
 
 
+/* the runtime's own words for no driver at all are about versions */
+
+static int
+llm_cuda_no_device(cudaError_t e, llm_err_t *err)
+{
+    int  version = 0;
+
+    if (cudaDriverGetVersion(&version) == cudaSuccess && version == 0) {
+        return llm_fail(err, "CUDA: there is no NVIDIA driver on this "
+                        "machine");
+    }
+
+    return llm_fail(err, "CUDA: %s (the driver is for CUDA %d.%d)",
+                    cudaGetErrorString(e), version / 1000,
+                    version % 1000 / 10);
+}
+
+
 static int
 llm_cuda_select(llm_cuda_t *d, llm_err_t *err)
 {
@@ -739,7 +757,7 @@ llm_cuda_select(llm_cuda_t *d, llm_err_t *err)
     index = d->opts.index < 0 ? 0 : d->opts.index;
 
     if (e != cudaSuccess) {
-        return llm_fail(err, "CUDA: %s", cudaGetErrorString(e));
+        return llm_cuda_no_device(e, err);
     }
 
     if (index >= n) {

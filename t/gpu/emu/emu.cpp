@@ -562,6 +562,15 @@ emu_enqueue(cudaStream_t s, std::function<void()> work)
 /* ---- device ---- */
 
 cudaError_t
+cudaDriverGetVersion(int *version)
+{
+    *version = 13000;
+
+    return cudaSuccess;
+}
+
+
+cudaError_t
 cudaGetDeviceCount(int *n)
 {
     *n = 1;

@@ -389,6 +389,7 @@ struct cudaDeviceProp {
 #define cudaHostAllocDefault      0
 #define cudaHostAllocMapped       2
 
+cudaError_t cudaDriverGetVersion(int *version);
 cudaError_t cudaGetDeviceCount(int *n);
 cudaError_t cudaSetDevice(int n);
 cudaError_t cudaGetDevice(int *n);

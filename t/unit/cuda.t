@@ -1,0 +1,93 @@
+#!/usr/bin/perl
+
+# The shared objects as built: llm_cuda.so is there wherever there is an
+# nvcc, with machine code for each generation of GPUs that this nvcc knows
+# and PTX of the newest; the module and llm need no CUDA library, so that
+# nginx starts anywhere.
+
+use strict;
+use warnings;
+
+use FindBin;
+use Test::More;
+
+my $root = $ENV{LLM_ROOT} || "$FindBin::Bin/../..";
+my $objs = $ENV{LLM_OBJS} || "$root/objs";
+
+my ($nvcc) = grep { -x } $ENV{CUDA_HOME} ? "$ENV{CUDA_HOME}/bin/nvcc"
+    : map { "$_/nvcc" } split(/:/, $ENV{PATH}), '/usr/local/cuda/bin';
+
+
+# what a file names as needed, and where it is looked for
+
+sub dynamic {
+    my ($file) = @_;
+
+    return map { /\((NEEDED|RUNPATH|RPATH)\).*\[(.*)\]/ ? [$1, $2] : () }
+        qx(readelf -d "$file");
+}
+
+
+# "elf 80", "ptx 120": what the fat binaries of a shared object hold
+
+sub machine_code {
+    my ($file) = @_;
+    my %found;
+
+    open my $f, '<:raw', $file or die "$file: $!";
+    local $/;
+    my $all = <$f>;
+
+    while ($all =~ /\x50\xed\x55\xba\x01\0(..)(.{8})/sg) {
+        my $at = $-[0] + unpack('v', $1);
+        my $end = $at + unpack('Q<', $2);
+
+        while ($at + 64 <= $end && $end <= length $all) {
+            my ($kind, $head, $size, $arch)
+                = unpack 'v x2 V Q< x12 V', substr $all, $at, 64;
+
+            last if $head < 32;
+            $found{($kind == 1 ? 'ptx' : 'elf') . " $arch"}++;
+            $at += $head + $size;
+        }
+    }
+
+    return \%found;
+}
+
+
+for my $file ("$objs/ngx_http_llm_module.so", "$objs/llm") {
+    next unless -e $file;
+
+    my @needed = map { $_->[1] } dynamic($file);
+
+    ok(@needed, "$file needs some library");
+    is_deeply([grep { /cuda|cublas|nv/i } @needed], [],
+              "$file needs none of CUDA's");
+}
+
+SKIP: {
+    skip 'no nvcc here, so no llm_cuda.so', 1 unless $nvcc;
+
+    my $so = "$root/objs/llm_cuda.so";
+
+    ok(-e $so, 'there is an nvcc, and llm_cuda.so was built') or last;
+
+    my %known = map { /sm_(\d+)/ ? ($1 => 1) : () } qx($nvcc --list-gpu-code);
+    my @want = grep { $known{$_} } 80, 86, 89, 90, 100, 120;
+    my $code = machine_code($so);
+
+    ok($code->{"elf $_"}, "machine code for sm_$_") for @want;
+    ok($code->{"ptx $want[-1]"}, "PTX of compute_$want[-1]");
+
+    my @dynamic = dynamic($so);
+    my ($blas) = map { $_->[1] } grep { $_->[1] =~ /cublasLt/ } @dynamic;
+    my ($path) = map { $_->[1] } grep { $_->[0] =~ /PATH/ } @dynamic;
+
+    ok($blas, 'it needs cublasLt');
+    ok($path && -e "$path/$blas", 'which lies where it is looked for');
+    is_deeply([grep { /libcuda/ } map { $_->[1] } @dynamic], [],
+              'and no library of the driver');
+}
+
+done_testing();
