@@ -17,12 +17,14 @@ typedef struct {
     uint32_t        n;
     uint32_t        done;               /* positions in the cache */
     uint32_t        page;               /* its first page; pages follow in
-                                           strides of 3 */
+                                           strides of RUN_STRIDE */
     float          *logits;             /* [n][n_vocab] */
 } run_seq_t;
 
+#ifndef RUN_MAX_SEQS
 #define RUN_MAX_SEQS  8
 #define RUN_STRIDE    3
+#endif
 
 
 static inline void
