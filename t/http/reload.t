@@ -1,8 +1,8 @@
 #!/usr/bin/perl
 
 # Reload and graceful quit let every running stream end whole, with one
-# worker and with several; worker_shutdown_timeout cuts with an error event;
-# TERM ends at once.
+# worker and with several; TERM ends at once.  See also reload_load.t,
+# shutdown.t, swap.t.
 
 use strict;
 use warnings;
@@ -96,38 +96,6 @@ for my $workers (1, 3) {
        'a burst of reloads: two workers are left');
 
     $t->stop(name => 'a burst of reloads');
-}
-
-
-# worker_shutdown_timeout
-
-{
-    my $t = LLM::Test->new(main => 'worker_shutdown_timeout 500ms;',
-        server => 'send_timeout 60s;',
-        model => 'llm_model demo %%ROOT%%/models/demo.gguf threads=1'
-               . ' parallel=16;')->start;
-
-    my @streams = map { $t->open_long(max_tokens => 1900) } 1 .. 16;
-
-    $_->event for @streams;
-
-    my $begin = time;
-
-    $t->kill('QUIT');
-
-    my @last = map { my @e = $_->events; [ $_, $e[-1] ] } @streams;
-    my $time = time - $begin;
-
-    cmp_ok($time, '<', 2 * $LLM::Test::SLOW, 'cut on time');
-
-    my @cut = grep { $_->[1] && $_->[1]{json} && $_->[1]{json}{error} } @last;
-    my @done = grep { ($_->[1]{data} // '') eq '[DONE]' } @last;
-
-    is(@cut + @done, 16, 'each ended with an error event or whole')
-        or diag(explain([ map { $_->[1] } @last ]));
-    is(scalar(grep { $_->[0]{truncated} } @last), 0, 'none was torn');
-
-    $t->stop(signal => 'QUIT', name => 'shutdown timeout');
 }
 
 
