@@ -1,0 +1,111 @@
+#!/usr/bin/perl
+
+# device=: the CUDA backend's kernels, run by the emulator, give the CPU
+# backend's tokens, alone and for many streams at once; a GPU that is not
+# there is a 503 with the reason, and device=auto says why it took the CPU.
+
+use strict;
+use warnings;
+
+use LLM::Test;
+use Test::More;
+
+my $emu = -e "$LLM::Test::OBJS/llm_emu.so";
+my $gpu = -e '/dev/nvidiactl';
+
+# none of them has two next tokens that are about as likely: the backends
+# round in different places, and the larger of two equals is anybody's
+
+my @prompts = (
+    'Once upon a time', 'The capital of France is',
+    'What is 2 + 2?', 'The sky is', 'The capital of Spain is',
+    'A dog and a cat', 'nginx serves', '{"name": "Ann", "age":'
+);
+
+
+sub served {
+    my ($device) = @_;
+
+    return LLM::Test->new(model => 'llm_model demo %%ROOT%%/models/demo.gguf'
+        . " device=$device threads=2 parallel=8 ctx=256 default;");
+}
+
+
+sub ask {
+    my ($prompt, %more) = @_;
+
+    return { prompt => $prompt, max_tokens => 6, temperature => 0,
+             ignore_eos => \1, return_token_ids => \1, %more };
+}
+
+
+sub ids {
+    my ($res) = @_;
+
+    return $res->{json}{choices}[0]{token_ids} // $res->{body};
+}
+
+
+# no GPU: the reason in the answer, in /health and in the log
+
+SKIP: {
+    skip 'there is a GPU', 1 if $gpu;
+
+    my $t = served('cuda')->start(cold => 1);
+    my $why = -e "$LLM::Test::OBJS/llm_cuda.so"
+              ? qr/no NVIDIA driver|no CUDA-capable device|driver is for/
+              : qr/there is no \S*llm_cuda\.so/;
+
+    ok(LLM::Test::wait_for(20, sub { $t->get('/health')->{body} =~ $why }),
+       'cuda without a GPU: health says why') or diag($t->log);
+    is($t->get('/health')->{status}, 503, 'and is 503');
+
+    my $res = $t->post('/v1/completions', ask('The sky is'));
+
+    is($res->{status}, 503, 'a request: 503');
+    like($res->{json}{error}{message}, $why, 'with the reason');
+    like($t->log('error.log'), qr/\[error\].*model "demo": .*$why/,
+         'the log has it');
+    $t->stop(name => 'cuda');
+
+    $t = served('auto')->start;
+    like($t->log('error.log'), qr/\[notice\].*device auto: CPU: .*$why/,
+         'auto: the log says why it is not the GPU');
+    $t->stop(name => 'auto');
+}
+
+
+# what the CPU says is what the kernels of the GPU have to say
+
+my $t = served('cpu')->start;
+my @want = map { ids($t->post('/v1/completions', ask($_))) } @prompts;
+
+is(scalar(grep { ref && @$_ == 6 } @want), 8, 'the CPU gives six tokens each')
+    or diag(explain(\@want));
+$t->stop(name => 'cpu');
+
+SKIP: {
+    skip 'there is no llm_emu.so in this build', 1 unless $emu;
+
+    $t = served('emu')->start;
+
+    like($t->get('/health')->{json}{models}[0]{device}, qr/emulated/,
+         'health names the device');
+
+    is_deeply(ids($t->post('/v1/completions', ask($prompts[$_]))), $want[$_],
+              "emu, alone: $prompts[$_]") for 0 .. 1;
+
+    my @streams = map { $t->open('/v1/completions',
+                                 ask($_, stream => \1)) } @prompts;
+
+    for my $i (0 .. $#streams) {
+        my @ids = map { @{ $_->{json}{choices}[0]{token_ids} // [] } }
+                  grep { $_->{json} } $streams[$i]->events;
+
+        is_deeply(\@ids, $want[$i], "emu, one of eight: $prompts[$i]");
+    }
+
+    $t->stop(name => 'emu');
+}
+
+done_testing();
