@@ -19,6 +19,9 @@ my $t = LLM::Test->new(workers => 2,
 END
 
 
+my %type;
+
+
 # { 'name{labels}' => value }; dies of lines that are none
 
 sub scrape {
@@ -26,7 +29,9 @@ sub scrape {
 
     die $res->{status} if $res->{status} != 200;
 
-    my (%v, %type, %help);
+    my (%v, %help);
+
+    %type = ();
 
     for (split /\n/, $res->{body}) {
         if (/^# HELP (\S+) \S/) {
@@ -56,7 +61,32 @@ is($t->get('/metrics')->{headers}{'content-type'},
 my $m = '{model_name="de\"mo"}';
 my $before = scrape();
 
-ok(exists $before->{"vllm:num_requests_running$m"}, 'names and labels');
+# what dashboards and inference routers ask for
+
+ok(exists $before->{"vllm:$_$m"}, "vllm:$_")
+    for qw(num_requests_running num_requests_waiting kv_cache_usage_perc
+           prefix_cache_queries_total prefix_cache_hits_total
+           prompt_tokens_total generation_tokens_total
+           num_preemptions_total);
+
+for my $name (qw(time_to_first_token inter_token_latency e2e_request_latency
+                 request_queue_time request_prefill_time
+                 request_decode_time))
+{
+    my $h = "vllm:${name}_seconds";
+
+    is($type{$h}, 'histogram', $h);
+    ok(exists $before->{"${h}_$_$m"}, "its $_") for qw(sum count);
+    ok((grep { /^\Q${h}_bucket{model_name="de\"mo",le="\E/ } keys %$before),
+       'its buckets') or diag(join "\n", grep { /\Q$h/ } keys %$before);
+}
+
+ok(exists $before->{'vllm:request_success_total{model_name="de\"mo",'
+                    . "finished_reason=\"$_\"}"}, "finished_reason $_")
+    for qw(stop length abort);
+
+ok(exists $before->{"llm_worker_${_}_total{worker=\"1\"}"}, "llm_worker_$_")
+    for qw(token_events wakeups writes);
 
 my $prompt = join ' ', 1 .. 60;
 my $usage = $t->post('/v1/completions', { prompt => $prompt,
