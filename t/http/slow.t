@@ -1,0 +1,134 @@
+#!/usr/bin/perl
+
+# Clients that stop reading: their sequences are parked, what is kept for
+# them is bounded by llm_stream_buffer, others go on as if alone; when they
+# read on, every byte is there.  The kernel keeps little (sndbuf=16k), or it
+# would hide the backlog.
+
+use strict;
+use warnings;
+
+use LLM::Test;
+use Test::More;
+
+my $READERS = 3;
+
+my $t = LLM::Test->new(listen => 'sndbuf=16k',
+    model => 'llm_model demo ' . LLM::Test::random_model(2, 40960)
+           . ' threads=1 parallel=8;',
+    locations => <<'END')->start;
+        location /v1 { llm_api; }
+        location /small { llm_stream_buffer 16k; llm_api; }
+        location = /health { llm_health; }
+        location = /figures { llm_metrics json; }
+END
+
+my ($pid) = $t->workers;
+
+# rivals of each token make long events
+
+my %ask = (prompt => 'a', ignore_eos => \1, temperature => 0, logprobs => 5,
+           stream => \1);
+
+
+# bytes but for what differs in each answer
+
+sub bare {
+    my ($body) = @_;
+
+    $body =~ s/"id":"[^"]*"/"id":""/g;
+    $body =~ s/"created":\d+/"created":0/g;
+
+    return $body;
+}
+
+
+sub parked {
+    my ($n) = @_;
+
+    return LLM::Test::wait_for(60, sub {
+        my $f = $t->figures;
+        $f->{parked} == $n && $f->{running} == 0
+    });
+}
+
+
+for my $case ([ '/v1', 256, 5000 ], [ '/small', 16, 1000 ]) {
+    (my $path, my $kb, $ask{max_tokens}) = @$case;
+    my $name = "llm_stream_buffer ${kb}k";
+    my $want = bare($t->post("$path/completions", { %ask })->{body});
+
+    cmp_ok(length $want, '>', 6 * 1024 * $kb,
+           "$name: many times as much (" . length($want) . ' bytes)');
+
+    my $before = LLM::Test::holds($pid)->{kb};
+
+    my @slow = map { $t->open("$path/completions", { %ask }, rcvbuf => 4096) }
+               1 .. $READERS;
+
+    ok(parked($READERS), "$name: all are parked")
+        or diag(explain($t->figures));
+
+    # a buffer that gathers, one on its way, each with room to grow
+
+    cmp_ok(LLM::Test::holds($pid)->{kb} - $before, '<',
+           ($READERS * 3 * $kb + 1024) * $LLM::Test::SLOW,
+           "$name: bounded memory");
+
+    # another request has the steps of the engine for itself
+
+    my $had = $t->figures;
+    my $res = $t->post('/v1/completions', { prompt => 'b', max_tokens => 500,
+                                            ignore_eos => \1 });
+    my $has = $t->figures;
+
+    is($res->{json}{usage}{completion_tokens}, 500,
+       "$name: others are served");
+    is($has->{generation_tokens} - $had->{generation_tokens}, 500,
+       "$name: nothing else is computed meanwhile");
+    cmp_ok($has->{steps} - $had->{steps}, '<=', 502,
+           "$name: they are not slowed");
+
+    # one reads a little now and then
+
+    my $now_and_then = shift @slow;
+    my $body = '';
+
+    for (1 .. 3) {
+        my $end = length($body) + 1024 * $kb;
+
+        while (length $body < $end
+               && defined(my $piece = $now_and_then->piece))
+        {
+            $body .= $piece;
+        }
+
+        ok(parked(@slow + 1), "$name: parked again");
+    }
+
+    is(bare($body . $now_and_then->response->{body}), $want,
+       "$name: whole, read piece by piece");
+
+    for my $s (@slow) {
+        $res = $s->response;
+        ok(!$res->{truncated} && bare($res->{body}) eq $want,
+           "$name: whole, read at last");
+    }
+
+    # parked ones that go away
+
+    my @gone = map { $t->open("$path/completions", { %ask }, rcvbuf => 4096) }
+               1 .. $READERS;
+
+    ok(parked($READERS), "$name: parked once more");
+    $_->close for @gone;
+
+    ok(LLM::Test::wait_for(10, sub {
+        my $f = $t->figures;
+        $f->{parked} == 0 && $f->{kv_pages_used} == 0
+    }), "$name: parked clients that go away leave nothing behind");
+}
+
+$t->stop;
+
+done_testing();
