@@ -162,4 +162,69 @@ is($t->post('/metrics', {})->{status}, 405, 'GET only');
 
 $t->stop;
 
+
+# how much the figures have grown when the code is through; the last
+# counts may come after the last byte
+
+sub figures_of {
+    my ($code) = @_;
+    my %sum;
+
+    for my $sign (-1, 1) {
+        my $f;
+
+        LLM::Test::wait_for(5, sub {
+            $f = $t->figures;
+            $f->{running} == 0 && $f->{waiting} == 0
+        });
+
+        $sum{$_} += $sign * $f->{$_} for qw(generation_tokens steps);
+
+        for my $w (@{ $f->{workers} }) {
+            $sum{$_} += $sign * $w->{$_} for qw(token_events wakeups writes);
+        }
+
+        $code->() if $sign < 0;
+    }
+
+    return %sum;
+}
+
+
+# one write for each stream and step, one wake-up for each worker and step,
+# however many choices a stream has, or streams a worker
+
+for my $workers (1, 2) {
+    $t = LLM::Test->new(workers => $workers, listen => 'reuseport',
+        model => 'llm_model demo %%ROOT%%/models/demo.gguf threads=1'
+               . ' parallel=16;')->start;
+
+    for my $case ([ 'one stream of 12 choices', 1, 12 ],
+                  [ '12 streams', 12, 1 ], [ '3 streams of 4', 3, 4 ])
+    {
+        my ($name, $streams, $n) = @$case;
+
+        $name .= ", $workers worker(s)";
+
+        my %sum = figures_of(sub {
+            $_->events for map {
+                $t->open('/v1/completions', { prompt => 'a', n => $n,
+                    max_tokens => 100, ignore_eos => \1, stream => \1 })
+            } 1 .. $streams;
+        });
+
+        is($sum{generation_tokens}, 1200, "$name: tokens");
+        cmp_ok($sum{token_events}, '>', 900, "$name: and their events");
+
+        # beside the steps: that a request has begun, the last words
+
+        cmp_ok($sum{wakeups}, '<=', $workers * $sum{steps} + 2 * $streams,
+               "$name: wake-ups for $sum{steps} steps");
+        cmp_ok($sum{writes}, '<=', $streams * (100 + 4),
+               "$name: writes");
+    }
+
+    $t->stop(name => "$workers worker(s)");
+}
+
 done_testing();
