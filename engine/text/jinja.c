@@ -9,8 +9,8 @@
 #include <time.h>
 
 #define LLM_J_TEMPLATE_MEMORY  ((size_t) 256 << 20)
-#define LLM_J_STEPS            50000000
-#define LLM_J_MEMORY           ((size_t) 256 << 20)
+#define LLM_J_STEPS            30000000
+#define LLM_J_MEMORY           ((size_t) 128 << 20)
 #define LLM_J_OUTPUT           ((size_t) 64 << 20)
 
 #define LLM_J_BYTES_A_STEP     64
@@ -73,6 +73,16 @@ llm_jrt_charge(llm_jrt_t *rt, size_t work)
     rt->steps -= work;
 
     return LLM_OK;
+}
+
+
+/* memmem() compares up to 256 bytes at each place, and is linear beyond */
+
+int
+llm_jrt_charge_search(llm_jrt_t *rt, size_t len, const llm_js_t *sub)
+{
+    return llm_jrt_charge(rt, len * (LLM_J_DECODED
+                                     + llm_min(sub->len, 256) / 8));
 }
 
 

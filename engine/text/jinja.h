@@ -21,8 +21,8 @@
 typedef struct llm_jinja_s  llm_jinja_t;
 
 typedef struct {
-    uint64_t     max_steps;             /* 0: 50 million */
-    size_t       max_memory;            /* 0: 256 MiB, a rendering */
+    uint64_t     max_steps;             /* 0: 30 million */
+    size_t       max_memory;            /* 0: 128 MiB, a rendering */
     size_t       max_output;            /* 0: 64 MiB */
     int64_t      now;                   /* seconds since 1970 for
                                            strftime_now; 0: the clock */

@@ -114,7 +114,8 @@ llm_jacc_item(llm_jrt_t *rt, const llm_jv_t *obj, const llm_jv_t *index,
     }
 
     if (obj->type == LLM_J_STR
-        && llm_jrt_charge(rt, llm_js_counting(obj->u.s)) != LLM_OK)
+        && llm_jrt_charge(rt, llm_js_counting(obj->u.s)
+                              * LLM_J_DECODED) != LLM_OK)
     {
         return LLM_ERROR;
     }
@@ -141,7 +142,7 @@ llm_jacc_item(llm_jrt_t *rt, const llm_jv_t *obj, const llm_jv_t *index,
     end = start + 1;
 
     if (obj->u.s->chars != obj->u.s->len) {
-        if (llm_jrt_charge(rt, start) != LLM_OK) {
+        if (llm_jrt_charge(rt, start * LLM_J_DECODED) != LLM_OK) {
             return LLM_ERROR;
         }
 
@@ -250,7 +251,9 @@ llm_jacc_slice_str(llm_jrt_t *rt, llm_js_t *s, int64_t start, int64_t step,
     llm_jb_t     b;
     const char  *p, *end;
 
-    if (llm_jrt_charge(rt, s->len / 16 + (size_t) count) != LLM_OK) {
+    if (llm_jrt_charge(rt, s->len * LLM_J_DECODED + (size_t) count)
+        != LLM_OK)
+    {
         return LLM_ERROR;
     }
 
@@ -270,7 +273,7 @@ llm_jacc_slice_str(llm_jrt_t *rt, llm_js_t *s, int64_t start, int64_t step,
 
     n = llm_js_chars(s);
 
-    if (llm_jrt_charge(rt, n) != LLM_OK) {
+    if (llm_jrt_charge(rt, n * LLM_J_DECODED) != LLM_OK) {
         return LLM_ERROR;
     }
 
@@ -324,7 +327,8 @@ llm_jinja_slice(llm_jrt_t *rt, const llm_jv_t *obj, const llm_jv_t *start,
     }
 
     if (obj->type == LLM_J_STR
-        && llm_jrt_charge(rt, llm_js_counting(obj->u.s)) != LLM_OK)
+        && llm_jrt_charge(rt, llm_js_counting(obj->u.s)
+                              * LLM_J_DECODED) != LLM_OK)
     {
         return LLM_ERROR;
     }

@@ -157,8 +157,9 @@ typedef struct llm_jscope_s  llm_jscope_t;
 struct llm_jscope_s {
     llm_jscope_t  *up;
     llm_jslot_t   *v;
+    uint32_t      *index;           /* [cap * 2] slots by their names' hash */
     uint32_t       n;
-    uint32_t       cap;
+    uint32_t       cap;             /* a power of 2, or 0 */
 };
 
 /* the variables that a macro has without naming them as parameters */
@@ -209,6 +210,9 @@ typedef struct {
 
 #define LLM_J_MAX_NESTING  200
 #define LLM_J_MAX_HEIGHT   400
+
+/* parameters of a macro, arguments of a call */
+#define LLM_J_MAX_ARGS     1000
 
 int llm_jcomp_fail(llm_jcomp_t *c, uint32_t line, const char *fmt, ...)
     llm_printf_like(3, 4);

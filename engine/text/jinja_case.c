@@ -226,7 +226,7 @@ llm_jb_add_mapped(llm_jb_t *b, const llm_js_t *s, size_t start, size_t end,
     stop = base + end;
     first = 1;
 
-    if (llm_jrt_charge(b->rt, end - start) != LLM_OK) {
+    if (llm_jrt_charge(b->rt, (end - start) * LLM_J_CLASSIFIED) != LLM_OK) {
         return LLM_ERROR;
     }
 

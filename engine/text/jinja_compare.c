@@ -18,6 +18,10 @@ llm_jv_equal_lists(llm_jrt_t *rt, const llm_jlist_t *a, const llm_jlist_t *b)
     }
 
     for (i = 0; i < a->n; i++) {
+        if (llm_jrt_charge(rt, 1) != LLM_OK) {
+            return LLM_ERROR;
+        }
+
         rc = llm_jv_equal(rt, &a->v[i], &b->v[i]);
         if (rc != 1) {
             return rc;
@@ -40,7 +44,8 @@ llm_jv_equal_dicts(llm_jrt_t *rt, const llm_jdict_t *a, const llm_jdict_t *b)
     }
 
     for (i = 0; i < a->n; i++) {
-        if (llm_jdict_get(rt, b, &a->v[i].key, &v) != LLM_OK) {
+        if (llm_jrt_charge(rt, 1) != LLM_OK
+            || llm_jdict_get(rt, b, &a->v[i].key, &v) != LLM_OK) {
             return LLM_ERROR;
         }
 
@@ -217,7 +222,7 @@ llm_jv_contains(llm_jrt_t *rt, const llm_jv_t *seq, const llm_jv_t *item)
                                 "operand, not %s", llm_jv_type(item));
         }
 
-        if (llm_jrt_charge(rt, seq->u.s->len) != LLM_OK) {
+        if (llm_jrt_charge_search(rt, seq->u.s->len, item->u.s) != LLM_OK) {
             return LLM_ERROR;
         }
 

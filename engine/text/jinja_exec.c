@@ -393,6 +393,10 @@ llm_jmacro_bind(llm_jrt_t *rt, const llm_jnode_t *n, llm_jframe_t *f,
     }
 
     for (i = 0, p = n->a; p; p = p->next, i++) {
+        if (llm_jrt_charge(rt, 1 + kw.n * LLM_J_DECODED) != LLM_OK) {
+            return LLM_ERROR;
+        }
+
         f->slots[p->slot] = llm_jv_of(LLM_J_MISSING);
 
         if (i < args->n) {

@@ -337,7 +337,7 @@ llm_jf_wordcount(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
     const char  *p, *end;
 
     if (llm_jf_soft_str(rt, &args->v[0], &s) != LLM_OK
-        || llm_jrt_charge(rt, s.u.s->len) != LLM_OK)
+        || llm_jrt_charge(rt, s.u.s->len * LLM_J_CLASSIFIED) != LLM_OK)
     {
         return LLM_ERROR;
     }

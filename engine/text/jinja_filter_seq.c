@@ -91,7 +91,8 @@ llm_jf_length(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
     }
 
     if (args->v[0].type == LLM_J_STR
-        && llm_jrt_charge(rt, llm_js_counting(args->v[0].u.s)) != LLM_OK)
+        && llm_jrt_charge(rt, llm_js_counting(args->v[0].u.s)
+                              * LLM_J_DECODED) != LLM_OK)
     {
         return LLM_ERROR;
     }

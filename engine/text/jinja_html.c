@@ -114,27 +114,45 @@ llm_jf_forceescape(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
 }
 
 
-/* the end of a comment or tag that begins at i, or i */
+/*
+ * The end of a comment or tag that begins at i, or i.  *open has a bit for
+ * what has no end from here on: it is not looked for again.
+ */
+
+#define LLM_JHTML_NO_COMMENT  1
+#define LLM_JHTML_NO_TAG      2
 
 static size_t
-llm_jhtml_tag_end(const llm_js_t *s, size_t i)
+llm_jhtml_tag_end(const llm_js_t *s, size_t i, unsigned *open)
 {
     const char  *p, *end, *q;
 
     p = llm_js_data(s) + i;
     end = llm_js_data(s) + s->len;
 
-    if (end - p >= 4 && memcmp(p, "<!--", 4) == 0) {
+    if (!(*open & LLM_JHTML_NO_COMMENT) && end - p >= 4
+        && memcmp(p, "<!--", 4) == 0)
+    {
         q = memmem(p, (size_t) (end - p), "-->", 3);
 
         if (q) {
             return i + (size_t) (q - p) + 3;
         }
+
+        *open |= LLM_JHTML_NO_COMMENT;
     }
 
-    q = *p == '<' ? memchr(p, '>', (size_t) (end - p)) : NULL;
+    if (*p == '<' && !(*open & LLM_JHTML_NO_TAG)) {
+        q = memchr(p, '>', (size_t) (end - p));
 
-    return q ? i + (size_t) (q - p) + 1 : i;
+        if (q) {
+            return i + (size_t) (q - p) + 1;
+        }
+
+        *open |= LLM_JHTML_NO_TAG;
+    }
+
+    return i;
 }
 
 
@@ -172,6 +190,7 @@ llm_jf_striptags(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
 {
     int          space, some;
     size_t       i, len, end;
+    unsigned     open;
     llm_jb_t     b;
     llm_jv_t     v;
     llm_js_t    *s;
@@ -183,6 +202,7 @@ llm_jf_striptags(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
     s = v.u.s;
     space = 0;
     some = 0;
+    open = 0;
     llm_jb_init(&b, rt, 0);
 
     for (i = 0; i < s->len; i += len) {
@@ -190,7 +210,7 @@ llm_jf_striptags(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
             return LLM_ERROR;
         }
 
-        end = llm_jhtml_tag_end(s, i);
+        end = llm_jhtml_tag_end(s, i, &open);
         len = end - i;
 
         if (len) {
@@ -226,7 +246,10 @@ llm_jhtml_add_quoted(llm_jb_t *b, const llm_jv_t *v, int query)
     llm_jv_t      s;
     const char   *p;
 
-    if (llm_jv_tostr(b->rt, v, &s) != LLM_OK) {
+    if (llm_jv_tostr(b->rt, v, &s) != LLM_OK
+        || llm_jrt_charge(b->rt, s.u.s->len * 4 * LLM_J_CLASSIFIED)
+           != LLM_OK)
+    {
         return LLM_ERROR;
     }
 
@@ -251,7 +274,7 @@ llm_jhtml_add_quoted(llm_jb_t *b, const llm_jv_t *v, int query)
         }
     }
 
-    return llm_jrt_charge(b->rt, s.u.s->len);
+    return LLM_OK;
 }
 
 

@@ -100,6 +100,10 @@ llm_jjson_number(llm_jjson_t *j, const llm_jv_t *v)
         n = (size_t) snprintf(buf, sizeof(buf), "%lld", (long long) v->u.i);
 
     } else {
+        if (llm_jrt_charge(j->rt, LLM_J_FLOAT_TEXT) != LLM_OK) {
+            return LLM_ERROR;
+        }
+
         n = llm_jv_float_text(v->u.f, buf, 1);
     }
 

@@ -201,6 +201,10 @@ llm_jf_int(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
         rc = llm_jnum_truncate(rt, v.u.f, &i);
 
     } else if (v.type == LLM_J_STR) {
+        if (llm_jrt_charge(rt, v.u.s->len * LLM_J_CLASSIFIED) != LLM_OK) {
+            return LLM_ERROR;
+        }
+
         rc = llm_jnum_int(rt, v.u.s, base, &i);
 
         if (rc == 0 && llm_jnum_float(v.u.s, &f)) {
@@ -230,6 +234,12 @@ llm_jf_float(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
 
     if (v.type == LLM_J_UNDEF) {
         return llm_jv_undef_fail(rt, &v);
+    }
+
+    if (v.type == LLM_J_STR
+        && llm_jrt_charge(rt, v.u.s->len * LLM_J_CLASSIFIED) != LLM_OK)
+    {
+        return LLM_ERROR;
     }
 
     if (llm_jv_number(&v)) {
@@ -341,6 +351,10 @@ llm_jf_round(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
         || (llm_jv_given(&args->v[2])
             && llm_jarg_str(rt, &args->v[2], "round", &method) != LLM_OK))
     {
+        return LLM_ERROR;
+    }
+
+    if (llm_jrt_charge(rt, LLM_J_FLOAT_TEXT) != LLM_OK) {
         return LLM_ERROR;
     }
 

@@ -163,6 +163,7 @@ static int
 llm_jparse_signature(llm_jcomp_t *c, llm_jnode_t *n)
 {
     int           defaults;
+    uint32_t      count;
     llm_jnode_t  *p, **tail;
 
     if (llm_jparse_want_op(c, '(') != LLM_OK) {
@@ -170,6 +171,7 @@ llm_jparse_signature(llm_jcomp_t *c, llm_jnode_t *n)
     }
 
     defaults = 0;
+    count = 0;
     tail = &n->a;
 
     while (!llm_jparse_is_op(c, ')')) {
@@ -180,6 +182,11 @@ llm_jparse_signature(llm_jcomp_t *c, llm_jnode_t *n)
         p = llm_jcomp_node(c, LLM_JN_PARAM, llm_jparse_tok(c)->line);
         if (p == NULL || llm_jparse_want_name(c, &p->value) != LLM_OK) {
             return LLM_ERROR;
+        }
+
+        if (count++ == LLM_J_MAX_ARGS) {
+            return llm_jcomp_fail(c, p->line, "more than %d parameters",
+                                  LLM_J_MAX_ARGS);
         }
 
         if (llm_jparse_skip_op(c, '=')) {

@@ -365,6 +365,7 @@ static int
 llm_jparse_args(llm_jcomp_t *c, llm_jnode_t **list)
 {
     unsigned      seen;
+    uint32_t      count;
     llm_jnode_t  *arg, *other, **tail;
 
     if (llm_jparse_want_op(c, '(') != LLM_OK) {
@@ -372,6 +373,7 @@ llm_jparse_args(llm_jcomp_t *c, llm_jnode_t **list)
     }
 
     seen = 0;
+    count = 0;
     tail = list;
 
     while (!llm_jparse_is_op(c, ')')) {
@@ -388,6 +390,11 @@ llm_jparse_args(llm_jcomp_t *c, llm_jnode_t **list)
         arg = llm_jparse_arg(c, &seen);
         if (arg == NULL) {
             return LLM_ERROR;
+        }
+
+        if (count++ == LLM_J_MAX_ARGS) {
+            return llm_jcomp_fail(c, arg->line, "more than %d arguments",
+                                  LLM_J_MAX_ARGS);
         }
 
         for (other = *list; other && arg->kind == LLM_JN_KEYWORD;

@@ -6,6 +6,7 @@
 #include "engine/text/jinja_ast.h"
 #include "engine/text/jinja_case.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 
@@ -30,7 +31,12 @@ llm_jv_float_text(double f, char *out, int json)
                                 json ? "Infinity" : "inf");
     }
 
-    for (prec = 0; prec < 17; prec++) {
+    /* 15 digits tell all numbers apart that can be told with so few; only
+       those below the smallest normal one have less */
+
+    prec = fabs(f) < DBL_MIN ? 0 : 14;
+
+    for ( /* void */ ; prec < 17; prec++) {
         snprintf(buf, sizeof(buf), "%.*e", prec, fabs(f));
 
         if (strtod(buf, NULL) == fabs(f)) {
@@ -49,6 +55,11 @@ llm_jv_float_text(double f, char *out, int json)
     }
 
     digits = (int) strlen(buf);
+
+    while (digits > 1 && buf[digits - 1] == '0') {
+        buf[--digits] = '\0';
+    }
+
     o = out;
 
     if (signbit(f)) {
@@ -111,6 +122,11 @@ llm_jb_add_number(llm_jb_t *b, const llm_jv_t *v)
         n = (size_t) snprintf(buf, sizeof(buf), "%lld", (long long) v->u.i);
 
     } else {
+        if (llm_jrt_charge(b->rt, LLM_J_FLOAT_TEXT) != LLM_OK) {
+            b->failed = 1;
+            return LLM_ERROR;
+        }
+
         n = llm_jv_float_text(v->u.f, buf, 0);
     }
 

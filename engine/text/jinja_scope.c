@@ -37,25 +37,79 @@ llm_jscope_new(llm_jcomp_t *c, llm_jscope_t *up)
 }
 
 
-static uint32_t
-llm_jscope_find(const llm_jscope_t *s, const llm_js_t *name)
-{
-    uint32_t  i;
+/* the place of a name in the index: its slot's, or a free one */
 
-    for (i = 0; i < s->n; i++) {
-        if (llm_js_equal(s->v[i].name.u.s, name)) {
-            return i;
+static uint32_t *
+llm_jscope_place(const llm_jscope_t *s, llm_js_t *name)
+{
+    uint32_t  i, mask;
+
+    mask = s->cap * 2 - 1;
+
+    for (i = llm_js_hash(name) & mask; s->index[i] != LLM_J_NO_SLOT;
+         i = (i + 1) & mask)
+    {
+        if (llm_js_equal(s->v[s->index[i]].name.u.s, name)) {
+            break;
         }
     }
 
-    return LLM_J_NO_SLOT;
+    return &s->index[i];
+}
+
+
+static uint32_t
+llm_jscope_find(const llm_jscope_t *s, llm_js_t *name)
+{
+    return s->cap ? *llm_jscope_place(s, name) : LLM_J_NO_SLOT;
+}
+
+
+/* room for one more variable */
+
+static int
+llm_jscope_grow(llm_jcomp_t *c, llm_jscope_t *s)
+{
+    uint32_t      i, cap, *index;
+    llm_jslot_t  *v;
+
+    if (s->n < s->cap) {
+        return LLM_OK;
+    }
+
+    cap = s->cap ? s->cap * 2 : 8;
+
+    v = llm_jcomp_alloc(c, cap * sizeof(llm_jslot_t));
+    index = llm_jcomp_alloc(c, cap * 2 * sizeof(uint32_t));
+
+    if (v == NULL || index == NULL) {
+        return LLM_ERROR;
+    }
+
+    if (s->n) {
+        memcpy(v, s->v, s->n * sizeof(llm_jslot_t));
+    }
+
+    for (i = 0; i < cap * 2; i++) {
+        index[i] = LLM_J_NO_SLOT;
+    }
+
+    s->v = v;
+    s->index = index;
+    s->cap = cap;
+
+    for (i = 0; i < s->n; i++) {
+        *llm_jscope_place(s, v[i].name.u.s) = i;
+    }
+
+    return LLM_OK;
 }
 
 
 /* the variable as seen from s: 1 and where it is, or 0 */
 
 static int
-llm_jscope_lookup(const llm_jscope_t *s, const llm_js_t *name,
+llm_jscope_lookup(const llm_jscope_t *s, llm_js_t *name,
     uint32_t *hops, uint32_t *slot)
 {
     for (*hops = 0; s; s = s->up, (*hops)++) {
@@ -74,30 +128,20 @@ static int
 llm_jscope_add(llm_jcomp_t *c, llm_jscope_t *s, const llm_jv_t *name,
     llm_jslot_init_t init, uint32_t *res)
 {
-    uint32_t      cap, slot;
+    uint32_t      slot;
     llm_jslot_t  *v;
 
     slot = llm_jscope_find(s, name->u.s);
 
     if (slot == LLM_J_NO_SLOT) {
-        if (s->n == s->cap) {
-            cap = s->cap ? s->cap * 2 : 8;
-
-            v = llm_jcomp_alloc(c, cap * sizeof(llm_jslot_t));
-            if (v == NULL) {
-                return LLM_ERROR;
-            }
-
-            if (s->n) {
-                memcpy(v, s->v, s->n * sizeof(llm_jslot_t));
-            }
-
-            s->v = v;
-            s->cap = cap;
+        if (llm_jscope_grow(c, s) != LLM_OK) {
+            return LLM_ERROR;
         }
 
-        slot = s->n++;
-        v = &s->v[slot];
+        slot = s->n;
+        *llm_jscope_place(s, name->u.s) = slot;
+
+        v = &s->v[s->n++];
         memset(v, 0, sizeof(*v));
         v->name = *name;
         v->init = init;

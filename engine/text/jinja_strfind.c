@@ -42,7 +42,7 @@ llm_jm_range(llm_jrt_t *rt, llm_js_t *s, const llm_jv_t *v, const char *what,
     *start = llm_js_offset(s, (size_t) from);
     *end = llm_js_offset(s, (size_t) to);
 
-    return llm_jrt_charge(rt, s->len);
+    return llm_jrt_charge(rt, s->len * LLM_J_DECODED);
 }
 
 
@@ -70,6 +70,15 @@ llm_jm_chars_until(llm_js_t *s, size_t bytes)
 }
 
 
+/* the search from the end compares at each place */
+
+static int
+llm_jm_charge_rfind(llm_jrt_t *rt, size_t len, const llm_js_t *sub)
+{
+    return llm_jrt_charge(rt, len * (LLM_J_CLASSIFIED + sub->len));
+}
+
+
 static int
 llm_jm_search(llm_jrt_t *rt, llm_jargs_t *args, const char *what, int last,
     llm_jv_t *res)
@@ -88,9 +97,9 @@ llm_jm_search(llm_jrt_t *rt, llm_jargs_t *args, const char *what, int last,
     at = SIZE_MAX;
 
     if (end != SIZE_MAX) {
-        if (last
-            && llm_jrt_charge(rt, (end - start) * (sub->len / 16 + 1))
-               != LLM_OK)
+        if ((last ? llm_jm_charge_rfind(rt, end - start, sub)
+                  : llm_jrt_charge_search(rt, s->len - start, sub))
+            != LLM_OK)
         {
             return LLM_ERROR;
         }
@@ -162,9 +171,15 @@ llm_jm_m_count(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
     n = 0;
 
     if (end == SIZE_MAX) {
-        n = 0;
+        *res = llm_jv_int(0);
+        return LLM_OK;
+    }
 
-    } else if (sub->len == 0) {
+    if (llm_jrt_charge_search(rt, s->len - start, sub) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    if (sub->len == 0) {
         n = llm_jm_chars_until(s, end) - llm_jm_chars_until(s, start) + 1;
 
     } else {
@@ -221,15 +236,15 @@ llm_jm_affix(llm_jrt_t *rt, llm_jargs_t *args, const char *what, int suffix,
 
         p = v[i].u.s;
 
+        if (llm_jrt_charge(rt, llm_min(p->len, s->len) + 1) != LLM_OK) {
+            return LLM_ERROR;
+        }
+
         if (end == SIZE_MAX || p->len > end - start) {
             continue;
         }
 
         base = llm_js_data(s) + (suffix ? end - p->len : start);
-
-        if (llm_jrt_charge(rt, p->len) != LLM_OK) {
-            return LLM_ERROR;
-        }
 
         if (memcmp(base, llm_js_data(p), p->len) == 0) {
             *res = llm_jv_bool(1);
@@ -425,8 +440,9 @@ llm_jm_split(llm_jrt_t *rt, llm_jargs_t *args, int right, llm_jv_t *res)
         || (llm_jv_given(&args->v[2])
             && llm_jarg_int(rt, &args->v[2], "split", &max) != LLM_OK)
         || llm_jv_list(rt, LLM_J_LIST, 0, res) != LLM_OK
-        || llm_jrt_charge(rt, s->len * (sep && right ? sep->len / 16 + 1
-                                                     : 1)) != LLM_OK)
+        || (sep == NULL ? llm_jrt_charge(rt, s->len * LLM_J_DECODED)
+            : right ? llm_jm_charge_rfind(rt, s->len, sep)
+            : llm_jrt_charge_search(rt, s->len, sep)) != LLM_OK)
     {
         return LLM_ERROR;
     }
@@ -476,7 +492,8 @@ llm_jm_partition(llm_jrt_t *rt, llm_jargs_t *args, int right, llm_jv_t *res)
 
     if (llm_jarg_str(rt, &args->v[1], "partition", &sep) != LLM_OK
         || llm_jv_list(rt, LLM_J_TUPLE, 3, res) != LLM_OK
-        || llm_jrt_charge(rt, s->len * (sep->len / 16 + 1)) != LLM_OK)
+        || (right ? llm_jm_charge_rfind(rt, s->len, sep)
+                  : llm_jrt_charge_search(rt, s->len, sep)) != LLM_OK)
     {
         return LLM_ERROR;
     }
@@ -553,7 +570,7 @@ llm_jm_m_splitlines(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
     s = args->v[0].u.s;
     keep = llm_jv_truth(&args->v[1]);
 
-    if (llm_jrt_charge(rt, s->len) != LLM_OK
+    if (llm_jrt_charge(rt, s->len * LLM_J_DECODED) != LLM_OK
         || llm_jv_list(rt, LLM_J_LIST, 0, res) != LLM_OK)
     {
         return LLM_ERROR;
@@ -601,7 +618,7 @@ llm_jm_all(llm_jrt_t *rt, llm_jargs_t *args, int class, llm_jv_t *res)
 
     *res = llm_jv_bool(good);
 
-    return llm_jrt_charge(rt, args->v[0].u.s->len);
+    return llm_jrt_charge(rt, args->v[0].u.s->len * LLM_J_CLASSIFIED);
 }
 
 
@@ -648,7 +665,7 @@ llm_jm_cased(llm_jrt_t *rt, llm_jargs_t *args, llm_jc_class_t class,
 
     *res = llm_jv_bool(good && !bad);
 
-    return llm_jrt_charge(rt, args->v[0].u.s->len);
+    return llm_jrt_charge(rt, args->v[0].u.s->len * LLM_J_CLASSIFIED);
 }
 
 
@@ -699,7 +716,7 @@ llm_jm_m_istitle(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
 
     *res = llm_jv_bool(good && !bad);
 
-    return llm_jrt_charge(rt, args->v[0].u.s->len);
+    return llm_jrt_charge(rt, args->v[0].u.s->len * LLM_J_CLASSIFIED);
 }
 
 

@@ -43,7 +43,7 @@ llm_jm_strip(llm_jrt_t *rt, llm_js_t *s, const llm_js_t *chars, int sides,
     start = llm_js_data(s);
     p = start;
     end = start + s->len;
-    work = chars ? chars->len : 1;
+    work = chars ? chars->len * LLM_J_CLASSIFIED : 1;
 
     while ((sides & LLM_JM_LEFT) && p < end) {
         (void) llm_jc_decode(p, end, &len);
@@ -189,7 +189,7 @@ llm_jm_replace(llm_jrt_t *rt, llm_js_t *s, const llm_js_t *old,
     size_t    pos, at;
     llm_jb_t  b;
 
-    if (llm_jrt_charge(rt, s->len) != LLM_OK) {
+    if (llm_jrt_charge_search(rt, s->len, old) != LLM_OK) {
         return LLM_ERROR;
     }
 

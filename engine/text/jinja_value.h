@@ -261,8 +261,17 @@ int llm_jrt_fail(llm_jrt_t *rt, const char *fmt, ...) llm_printf_like(2, 3);
 /* the same for a limit that is reached */
 int llm_jrt_limit(llm_jrt_t *rt, const char *fmt, ...) llm_printf_like(2, 3);
 void *llm_jrt_alloc(llm_jrt_t *rt, size_t size);
-/* counts work; LLM_ERROR when the budget is used up */
+/*
+ * Counts work; LLM_ERROR when the budget is used up.  More than one is a
+ * number of bytes that are copied or compared; those that are decoded, or
+ * mapped and classified, take that many times as long.
+ */
 int llm_jrt_charge(llm_jrt_t *rt, size_t work);
+#define LLM_J_DECODED     8
+#define LLM_J_CLASSIFIED  32
+#define LLM_J_FLOAT_TEXT  16384         /* a float to digits or back */
+/* looking for sub in len bytes, whatever is in both */
+int llm_jrt_charge_search(llm_jrt_t *rt, size_t len, const llm_js_t *sub);
 /* deeper; LLM_ERROR at the limit; every enter that is OK wants a leave */
 int llm_jrt_enter(llm_jrt_t *rt);
 #define llm_jrt_leave(rt)  ((rt)->depth--)

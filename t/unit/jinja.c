@@ -233,6 +233,110 @@ is_limited(const char *name, const char *src, const llm_jinja_opts_t *opts)
 }
 
 
+/*
+ * Work that one step hides much of, under the limits as they are: text that
+ * is searched, decoded, mapped again and again.  Each took many seconds when
+ * such work counted as copying does.
+ */
+
+static void
+test_costs(void)
+{
+    size_t      i;
+    uint64_t    t, all;
+    char        src[400];
+
+    static const struct {
+        const char  *set;
+        const char  *use;
+    } costs[] = {
+        { "'a' * 1000000", "{{ s.find('a' * 200000 + 'b') }}" },
+        { "'a' * 1000000", "{{ s.rfind('b' + 'a' * 300) }}" },
+        { "'a' * 1000000", "{{ s.rfind('a' * 300 + 'b') }}" },
+        { "'a' * 1000000", "{{ s.rsplit('b') | length }}" },
+        { "'a' * 1000000", "{{ s.count('aa') }}" },
+        { "'a' * 1000000", "{{ 'a' * 100 + 'b' + 'a' * 100 in s }}" },
+        { "'\xc3\xa9' * 1000000", "{{ s[900000] }}" },
+        { "'\xc3\xa9' * 1000000", "{{ s.count('') }}" },
+        { "'\xc3\xa9' * 1000000", "{{ s.isalpha() }}{{ s.istitle() }}" },
+        { "'a ' * 1000000", "{{ s | wordcount }}" },
+        { "'a ' * 1000000", "{% set x = s.upper() %}" },
+        { "'<' * 1000000", "{% set x = s | striptags %}" },
+        { "'<!--' * 1000000", "{% set x = s | striptags %}" },
+        { "' ' * 1000000", "{% set x = s | int %}" },
+        { "' ' * 3000", "{% set x = s.strip('ab' * 30000 + ' ') %}" },
+        { "1.1e300", "{% set x = (s + a * 1e290) | string %}" },
+        { "1.1e300", "{% set x = s | round(29) %}" },
+        { "range(90000) | list", "{% set x = s == range(90000) | list %}" },
+        { "'\xc3\xa9' * 100000", "{% set x = s | urlencode %}" },
+        { "['a'] * 90000", "{{ 'x'.startswith(s | list | length | string) }}" }
+    };
+
+    t = llm_now_us();
+
+    for (i = 0; i < llm_nelems(costs); i++) {
+        snprintf(src, sizeof(src), "{%% set s = %s %%}"
+                 "{%% for a in range(90000) %%}{%% for b in range(9000) %%}"
+                 "%s{%% endfor %%}{%% endfor %%}",
+                 costs[i].set, costs[i].use);
+        is_limited(costs[i].use, src, NULL);
+    }
+
+    all = llm_now_us() - t;
+
+    /* a second each, on a machine ten times as slow as most */
+
+    ok(all < 10000000 * llm_nelems(costs), "all of them in %u.%u s",
+       (unsigned) (all / 1000000), (unsigned) (all / 100000 % 10));
+}
+
+
+/* what is written once for each of many names takes time for each once */
+
+static void
+test_many_names(void)
+{
+    int           i;
+    uint64_t      t;
+    llm_buf_t     b;
+    llm_err_t     err;
+    llm_prompt_t  p;
+
+    llm_buf_init(&b, 0);
+
+    for (i = 0; i < 100000; i++) {
+        (void) llm_buf_addf(&b, "{%% set v%d = %d %%}", i, i);
+    }
+
+    (void) llm_buf_adds(&b, "{{ v99999 }}");
+    t = llm_now_us();
+
+    is_int(render(b.data, "{}", NULL, &p, &err), LLM_OK,
+           "a hundred thousand variables");
+    is_str(p.text, "99999", "each is found");
+    ok(llm_now_us() - t < 10000000, "soon");
+
+    llm_prompt_free(&p);
+    b.len = 0;
+
+    (void) llm_buf_adds(&b, "{{ dict(");
+
+    for (i = 0; i < 50000; i++) {
+        (void) llm_buf_addf(&b, "%sa%d=1", i ? ", " : "", i);
+    }
+
+    (void) llm_buf_adds(&b, ") }}");
+    t = llm_now_us();
+
+    ok(render(b.data, "{}", NULL, &p, &err) != LLM_OK, "too many arguments");
+    is_str(err.msg, "chat template, line 1: more than 1000 arguments",
+           "are an error");
+    ok(llm_now_us() - t < 10000000, "soon");
+
+    llm_buf_free(&b);
+}
+
+
 static void
 test_limits(void)
 {
@@ -270,6 +374,8 @@ test_limits(void)
                "{% set n.s = n.s | replace('', s) %}{% endfor %}", &o);
     is_limited("recursive loops", "{% for x in [1] recursive %}"
                "{{ loop([x]) }}{% endfor %}", &o);
+
+    test_costs();
 
     memset(&o, 0, sizeof(o));
     o.max_output = 1000;
@@ -453,6 +559,7 @@ main(void)
     test_trust();
     test_errors();
     test_limits();
+    test_many_names();
     test_growth();
     test_threads();
     test_uses();
