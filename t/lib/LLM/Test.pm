@@ -391,7 +391,8 @@ sub engine_worker {
 }
 
 
-# what a process holds: descriptors, kB of memory, mapped zones
+# what a process holds: descriptors, kB of memory (of that its own: not
+# shared, not of files), mapped zones
 
 sub holds {
     my ($pid) = @_;
@@ -400,7 +401,10 @@ sub holds {
     my %held = (fds => scalar @fds);
 
     if (open my $f, '<', "/proc/$pid/status") {
-        ($held{kb}) = join('', <$f>) =~ /^VmRSS:\s+(\d+)/m;
+        my $status = join '', <$f>;
+
+        ($held{kb}) = $status =~ /^VmRSS:\s+(\d+)/m;
+        ($held{own}) = $status =~ /^RssAnon:\s+(\d+)/m;
     }
 
     if (open my $f, '<', "/proc/$pid/maps") {
