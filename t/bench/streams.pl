@@ -72,12 +72,12 @@ my $t = LLM::Test->new(
     listen => 'backlog=16384',
     model => "llm_model demo %%ROOT%%/models/demo.gguf ctx=512"
            . " parallel=$streams device=synthetic:$RATE default;"
-           . " llm_queue $streams; llm_shared_memory 64m;");
+           . " llm_queue $streams;");
 
 $t->start;
 
 my ($pid) = $t->workers;
-my $before = LLM::Test::holds($pid)->{kb};
+my $before = LLM::Test::holds($pid)->{own};
 
 # ---- open them all
 
@@ -111,7 +111,7 @@ while (time < $end) {
 }
 
 my $to = sample($t, $pid);
-my $kb = LLM::Test::holds($pid)->{kb} - $before;
+my $kb = LLM::Test::holds($pid)->{own} - $before;
 my %d = map { $_ => $to->{$_} - $from->{$_} } keys %$to;
 
 # ---- to the end
@@ -125,7 +125,7 @@ close $out;
 printf "streams running  %d of %d\n", $running, $streams;
 printf "errors           %d of %d requests\n", $json->{errors} // -1,
        $json->{requests} // 0;
-printf "memory           %.2f kB a stream (%.1f MB in all)\n",
+printf "memory           %.2f kB a stream (%.1f MB in all, beside the rings)\n",
        $kb / $streams, $kb / 1024;
 printf "token events     %.0f a second\n", $d{token_events} / $d{time};
 
