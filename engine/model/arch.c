@@ -71,12 +71,33 @@ llm_arch_key(llm_arch_key_t *key, const char *arch, const char *name)
 }
 
 
+/* a model in several files: all but the first say nothing but this */
+
+static int
+llm_desc_whole(const llm_gguf_t *g, llm_err_t *err)
+{
+    uint32_t  parts;
+
+    parts = 1;
+
+    if (llm_gguf_get_u32(g, "split.count", &parts, err) == LLM_ERROR) {
+        return LLM_ERROR;
+    }
+
+    if (parts > 1) {
+        return llm_fail(err, "%s: split.count: one of %u parts of a model; "
+                        "merge them into one file", llm_gguf_name(g), parts);
+    }
+
+    return LLM_OK;
+}
+
+
 static int
 llm_desc_arch(const llm_gguf_t *g, llm_desc_t *d, llm_err_t *err)
 {
     int        rc;
     size_t     i;
-    uint32_t   parts;
     llm_str_t  s;
 
     rc = llm_gguf_get_str(g, "general.architecture", &s, err);
@@ -101,17 +122,6 @@ llm_desc_arch(const llm_gguf_t *g, llm_desc_t *d, llm_err_t *err)
     }
 
     snprintf(d->hp.arch, sizeof(d->hp.arch), "%s", d->arch->name);
-
-    parts = 1;
-
-    if (llm_gguf_get_u32(g, "split.count", &parts, err) == LLM_ERROR) {
-        return LLM_ERROR;
-    }
-
-    if (parts > 1) {
-        return llm_fail(err, "%s: split.count: one of %u parts of a model; "
-                        "merge them into one file", llm_gguf_name(g), parts);
-    }
 
     return LLM_OK;
 }
@@ -344,7 +354,8 @@ llm_desc_read(const llm_gguf_t *g, llm_desc_t *d, llm_err_t *err)
 {
     memset(d, 0, sizeof(llm_desc_t));
 
-    if (llm_desc_arch(g, d, err) != LLM_OK
+    if (llm_desc_whole(g, err) != LLM_OK
+        || llm_desc_arch(g, d, err) != LLM_OK
         || llm_desc_sizes(g, d, err) != LLM_OK)
     {
         return LLM_ERROR;

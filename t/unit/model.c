@@ -312,6 +312,11 @@ test_fields(void)
     refused("llama", change(.str_key = "general.architecture",
                             .str = "mamba"),
             "general.architecture", "\"mamba\" is not supported");
+    refused("llama", change(.u32_key = "split.count", .u32 = 3),
+            "split.count", "one of 3 parts of a model");
+    refused("llama", change(.u32_key = "split.count", .u32 = 3,
+                            .drop_key = "general.architecture"),
+            "split.count", "one of 3 parts of a model");
     refused("llama", change(.str_key = "llama.rope.scaling.type",
                             .str = "longrope"),
             "llama.rope.scaling.type", "\"longrope\" is not supported");
