@@ -28,8 +28,11 @@ sub text {
 }
 
 
-my $t = LLM::Test->new(workers => 3, locations => <<'END')->start;
-        location /v1 { llm_api; llm_tenant $http_x_tenant; }
+my $t = LLM::Test->new(workers => 3, listen => 'reuseport',
+    http => 'log_format worker "$pid"; lingering_close off;',
+    locations => <<'END')->start;
+        location /v1 { llm_api; llm_tenant $http_x_tenant;
+                       access_log logs/worker.log worker; }
         location = /health { llm_health; }
         location = /metrics { llm_metrics; }
 END
@@ -59,17 +62,25 @@ my $prompt = $first->{json}{usage}{prompt_tokens};
 
 is(cached($first), 0, 'the first turn finds nothing');
 
-# each request opens a connection of its own: any of the workers takes it
+# whichever worker takes it: the kernel spreads connections over them
 
 push @turns, { role => 'assistant', content => text($first) },
      { role => 'user', content => 'What is 3 + 4?' };
 
-for my $round (1 .. 8) {
+my %workers;
+
+for my $round (1 .. 30) {
     my $res = ask("round $round", { messages => \@turns, %ask });
 
     cmp_ok(cached($res), '>=', $prompt - 3 * $PAGE,
            "round $round: the first turn's prompt is not computed again");
+
+    %workers = map { $_ => 1 } split /\n/, $t->log('worker.log');
+
+    last if $round >= 8 && keys %workers > 1;
 }
+
+cmp_ok(scalar keys %workers, '>', 1, 'several workers took part');
 
 # ---- nobody else's
 

@@ -130,6 +130,14 @@ check('weights of 3 and 1', { a => 3, b => 1 },
 check('weights of 0.5 and 2', { a => 0.5, b => 2 },
     served('4', [ 'a', 0.5, 20, 20, 20 ], [ 'b', 2, 20, 20, 20 ]));
 
+# a weight that is none counts as 1
+
+check('weights of "x" and 1', { a => 1, b => 1 },
+    served('5', [ 'a', 'x', 16, 20, 20 ], [ 'b', 1, 16, 20, 20 ]));
+
+ok($t->wait_log(qr/invalid weight "x" of tenant "a-5", 1 is taken/),
+   'and is logged');
+
 $t->stop;
 
 done_testing();

@@ -9,7 +9,6 @@ use warnings;
 use IO::Select;
 use LLM::Test;
 use Test::More;
-use Time::HiRes qw(time);
 
 
 # those of the clients whose answer has begun, once there are so many
@@ -29,7 +28,7 @@ sub answered {
 
 for my $workers (1, 3) {
     my $name = "$workers worker(s)";
-    my $t = LLM::Test->new(workers => $workers,
+    my $t = LLM::Test->new(workers => $workers, listen => 'reuseport',
         model => 'llm_model demo %%ROOT%%/models/demo.gguf threads=1'
                . ' parallel=2; llm_queue 4;',
         locations => <<'END')->start;
@@ -88,29 +87,44 @@ END
 }
 
 
-# queue timeout
+# queue timeout: before the header an answer with a status, after it an event
 
 {
-    my $t = LLM::Test->new(
+    my $t = LLM::Test->new(workers => 2, listen => 'reuseport',
         model => 'llm_model demo %%ROOT%%/models/demo.gguf threads=1'
-               . ' parallel=1; llm_queue 4 timeout=300ms;',
-        location => 'llm_heartbeat 100ms;',
-        )->start;
+               . ' parallel=1; llm_queue 8 timeout=300ms;',
+        locations => <<'END')->start;
+        location /v1 { llm_api; }
+        location /beat { llm_api; llm_heartbeat 50ms; }
+        location = /health { llm_health; }
+        location = /metrics { llm_metrics; }
+END
 
-    my $running = $t->open_long(max_tokens => 1900);
+    my $running = $t->open('/v1/completions',
+        { prompt => 'a', max_tokens => 3900, n => 16, ignore_eos => \1 });
 
-    $running->event;
+    ok(LLM::Test::wait_for(10, sub {
+        $t->figure('vllm:num_requests_running') == 1;
+    }), 'queue timeout: one runs');
 
-    my $begin = time;
-    my $waiting = $t->open('/v1/completions',
-                           { prompt => 'b', max_tokens => 1 });
-    my $stream = $t->open('/v1/completions',
-                          { prompt => 'b', max_tokens => 1, stream => \1 });
-    my $res = $waiting->response;
+    my %ask = (prompt => 'b', max_tokens => 1);
+    my $waiting = $t->open('/v1/completions', \%ask);
+    my $plain = $t->open('/v1/completions', { %ask, stream => \1 });
+    my $stream = $t->open('/beat/completions', { %ask, stream => \1 });
 
-    is($res->{status}, 503, 'queue timeout: 503');
-    ok($res->{headers}{'retry-after'}, 'queue timeout: Retry-After');
-    cmp_ok(time - $begin, '<', 1.5 * $LLM::Test::SLOW, 'queue timeout: on time');
+    for my $case ([ 'queue timeout', $waiting ],
+                  [ 'queue timeout of a stream without a header', $plain ])
+    {
+        my ($name, $client) = @$case;
+        my $res = $client->response;
+
+        is($res->{status}, 503, "$name: 503");
+        like($res->{headers}{'retry-after'}, qr/^[1-9]\d*$/,
+             "$name: Retry-After");
+        is($res->{json}{error}{code}, 'queue_timeout', "$name: code");
+        cmp_ok($res->{time}, '>=', 0.29, "$name: not too early");
+        cmp_ok($res->{time}, '<', 1.5 * $LLM::Test::SLOW, "$name: on time");
+    }
 
     $stream->read_header;
     is($stream->{status}, 200, 'a stream: heartbeats have begun it');
@@ -119,10 +133,15 @@ END
 
     cmp_ok(scalar(grep { defined $_->{comment} } @events), '>=', 1,
            'a stream: heartbeats while it is queued');
-    ok($events[-1]{json}{error}, 'a stream: an error event ends it')
-        or diag(explain(\@events));
+    is($events[-1]{json}{error}{code}, 'queue_timeout',
+       'a stream: an error event ends it') or diag(explain(\@events));
 
     $running->close;
+
+    ok(LLM::Test::wait_for(10, sub {
+        $t->post('/v1/completions', \%ask)->{status} == 200;
+    }), 'queue timeout: afterwards there is room again');
+
     $t->stop(name => 'queue timeout');
 }
 
