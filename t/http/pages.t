@@ -1,7 +1,8 @@
 #!/usr/bin/perl
 
-# Ten sequences that need three times the pages there are: preempted,
-# computed again, and all end whole, with the tokens that they have alone.
+# KV pages run out.  Ten sequences that need three times the pages there are:
+# preempted, computed again, and all end whole, with the tokens that they have
+# alone.  Prefixes are forgotten, the one used least lately first.
 
 use strict;
 use warnings;
@@ -61,7 +62,46 @@ END
                   . @{ $alone[$_]{ids} } . ' tokens among the others');
     }
 
+    ok(LLM::Test::wait_for(5, sub {
+        $t->figure('llm_kv_pages_used') == 0;
+    }), "$name: no page is held when all have ended");
+
     $t->stop(name => $name);
+}
+
+
+# prompts of 14 pages each, the last token's never shared
+
+{
+    my $t = LLM::Test->new(
+        model => 'llm_model demo %%ROOT%%/models/demo.gguf threads=1'
+               . ' parallel=10 ctx=640 kv_cache=4m;',
+        locations => <<'END')->start;
+        location /v1 { llm_api; }
+        location = /health { llm_health; }
+        location = /metrics { llm_metrics; }
+END
+    my $fit = int($t->figure('llm_kv_pages') / 14);
+    my $cached = sub {
+        my ($i) = @_;
+
+        return $t->post('/v1/completions', {
+            prompt => [ map { 100 + ($_ * 7919 + $i * 131) % 900 } 1 .. 220 ],
+            max_tokens => 1 })->{json}{usage}{prompt_tokens_details}
+                              {cached_tokens};
+    };
+
+    cmp_ok($fit, '>=', 3, "room for $fit prefixes");
+
+    is($cached->($_), 0, "prefix $_ is new") for 1 .. $fit;
+    is($cached->(1), 208, 'the first one is there when all are');
+    is($cached->($_), 0, "prefix $_ is new") for $fit + 1 .. 2 * $fit - 2;
+    is($cached->(1), 208, 'one used lately is still there');
+    is($cached->(2), 0, 'one that nobody used is not');
+    is($cached->(2 * $fit - 2), 208, 'the last one is');
+    is($t->figure('vllm:num_preemptions_total'), 0, 'nobody was preempted');
+
+    $t->stop(name => 'prefixes');
 }
 
 
