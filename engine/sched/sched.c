@@ -522,8 +522,11 @@ llm_sched_started(llm_sched_t *s, llm_seq_t *q)
         r->cached_tokens += q->n_kv;
     }
 
-    llm_zone_add(s->figures->prefix_queries, q->prompt->n);
-    llm_zone_add(s->figures->prefix_hits, q->n_kv);
+    if (!(r->msg->flags & LLM_REQ_NO_CACHE)) {
+        llm_zone_add(s->figures->prefix_queries, q->prompt->n);
+        llm_zone_add(s->figures->prefix_hits, q->n_kv);
+    }
+
     llm_queue_charge(r->tenant, q->prompt->n - q->n_kv);
 }
 

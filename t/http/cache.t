@@ -38,16 +38,27 @@ my $t = LLM::Test->new(workers => 3, listen => 'reuseport',
 END
 
 
+sub figures {
+    return map { $t->figure($_) } qw(llm_prompt_tokens_computed_total
+        vllm:prefix_cache_queries_total vllm:prefix_cache_hits_total);
+}
+
+
 # asks, and checks that usage says what was computed of the prompt
 
 sub ask {
     my ($what, $body, %opt) = @_;
-    my $before = $t->figure('llm_prompt_tokens_computed_total');
+    my @before = figures();
     my $res = $t->post('/v1/chat/completions', $body, %opt);
-    my $computed = $t->figure('llm_prompt_tokens_computed_total') - $before;
+    my $prompt = $res->{json}{usage}{prompt_tokens};
+    my @after = figures();
+    my ($computed, $queries, $hits) = map { $after[$_] - $before[$_] } 0 .. 2;
 
-    is($computed, $res->{json}{usage}{prompt_tokens} - cached($res),
+    is($computed, $prompt - cached($res),
        "$what: " . cached($res) . " cached, $computed computed");
+    is($queries, exists $body->{cache_prompt} ? 0 : $prompt,
+       "$what: tokens looked up");
+    is($hits, cached($res), "$what: hits");
 
     return $res;
 }

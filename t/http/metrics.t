@@ -147,6 +147,8 @@ $s->event;
 $after = scrape();
 is($after->{"vllm:num_requests_running$m"}, 1, 'one is running');
 cmp_ok($after->{"vllm:kv_cache_usage_perc$m"}, '>', 0, 'it holds pages');
+cmp_ok($after->{"vllm:kv_cache_usage_perc$m"}, '<', 0.25,
+       'a part of those for four');
 $s->close;
 
 # JSON

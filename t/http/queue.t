@@ -41,9 +41,10 @@ END
     # streamed, so whoever has an answer was refused
 
     for my $round (1 .. 3) {
+        my @sockets = map { LLM::Client::connect_to($t->port) } 1 .. 20;
         my @clients = map { $t->open('/v1/completions',
             { prompt => 'b', max_tokens => 3900, n => 16,
-              ignore_eos => \1 }) } 1 .. 20;
+              ignore_eos => \1 }, socket => $_) } @sockets;
 
         my @refused = answered(14, @clients);
 
