@@ -57,7 +57,9 @@ usage: ./build.sh COMMAND
   build    objs/ngx_http_llm_module.so, objs/llm and the CUDA backend
   test     all tests; "test asan", "test tsan" under a sanitizer
   bench    the engine's speed alone and over HTTP;
-           "bench streams": 10,000 streams at once on one worker
+           "bench streams": 10,000 streams at once on one worker;
+           "bench chats": 1 to 64 chats with one system prompt, with and
+           without the prefix cache (LLAMA_SERVER=path: beside llama-server)
   install  the module into the system's nginx (DESTDIR is honoured)
   clean    remove what was built
 
@@ -444,6 +446,9 @@ bench() {
     case $1 in
         '')
             exec t/bench/run.sh
+            ;;
+        chats)
+            exec perl -It/lib t/bench/chats.pl "${@:2}"
             ;;
         streams)
             # with the generator in the place of a model
