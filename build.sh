@@ -325,7 +325,7 @@ run() {
     say "serving; try"
     cat << END
 
-curl -N http://127.0.0.1:$port/v1/chat/completions -H 'Content-Type: application/json' -d '{"model": "demo", "stream": true, "messages": [{"role": "user", "content": "What is 2 + 2?"}]}'
+curl -N http://127.0.0.1:$port/v1/chat/completions -H 'Content-Type: application/json' -d '{"model": "demo", "stream": true, "temperature": 0, "messages": [{"role": "user", "content": "What is 2 + 2?"}]}'
 
 END
 
