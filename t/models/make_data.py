@@ -21,18 +21,25 @@ import skills_tools as tools
 import skills_words as words
 from phrasing import Item
 
-SHORT = [numbers.arithmetic, numbers.arithmetic, knowledge.capital,
-         knowledge.colour, knowledge.fact, knowledge.directive,
-         words.spelling, words.repeating, numbers.counting, talk.small_talk,
-         talk.unknown, knowledge.small_table]
+# what stands between other turns; train.py learns these answers too
+SHORT = ([numbers.arithmetic] * 9 + [numbers.larger_or_smaller] * 2 + [
+    numbers.neighbour, numbers.word_problem, numbers.word_problem,
+    numbers.word_problem, numbers.comparing, numbers.counting,
+    numbers.long_sum, numbers.follow_up_sum,
+    knowledge.capital, knowledge.capital, knowledge.colour, knowledge.fact,
+    knowledge.directive, knowledge.how_to, knowledge.small_table]
+    + [words.spelling] * 3 + [words.spelling_of_joined] * 4
+    + [words.repeating] * 2 + [words.json_object, talk.small_talk,
+                               talk.small_talk, talk.unknown])
 
 
 def filler(rng):
     """A turn and its answer, to stand between others."""
     while True:
         item = rng.choice(SHORT)(rng, False)
-        if not item.before and item.system is None and len(item.answer) < 160:
-            return [("user", item.ask), ("assistant", item.answer)]
+        if item.system is None and len(item.answer) < 160:
+            return list(item.before) + [("user", item.ask),
+                                        ("assistant", item.answer)]
 
 
 def _memory(rng, held):
@@ -49,11 +56,11 @@ def _said(rng, held):
 
 # skill: weight in the training text, and the functions that make it
 SKILLS = {
-    "arithmetic": (28, [numbers.arithmetic] * 9 + [
+    "arithmetic": (24, [numbers.arithmetic] * 9 + [
         numbers.long_sum, numbers.follow_up_sum, numbers.divide_by_zero]),
-    "word problems": (5, [numbers.word_problem]),
-    "comparing": (4, [numbers.comparing]),
-    "counting": (6, [numbers.counting]),
+    "word problems": (8, [numbers.word_problem]),
+    "comparing": (7, [numbers.comparing]),
+    "counting": (5, [numbers.counting]),
     "capitals": (6, [knowledge.capital]),
     "colours": (2, [knowledge.colour]),
     "facts": (3, [knowledge.fact, knowledge.fact, knowledge.small_table]),
@@ -61,21 +68,29 @@ SKILLS = {
         knowledge.variable, knowledge.command, knowledge.command,
         knowledge.parameter, knowledge.how_to, knowledge.how_to,
         knowledge.term]),
-    "spelling": (13, [words.spelling]),
-    "repeating": (6, [words.repeating]),
+    "spelling": (8, [words.spelling]),
+    "repeating": (8, [words.repeating]),
     "json": (6, [words.json_object]),
-    "memory": (8, [_memory] * 6 + [talk.introduction, talk.introduction,
+    "memory": (6, [_memory] * 6 + [talk.introduction, talk.introduction,
                                    _not_told, _said]),
-    "tool calls": (5, [tools.weather_call, tools.weather_call,
+    "tool calls": (4, [tools.weather_call, tools.weather_call,
                        tools.other_call]),
-    "tool results": (3, [tools.weather_answer] * 3 + [
+    "tool results": (2, [tools.weather_answer] * 3 + [
         tools.two_weather_answers, tools.other_answer]),
-    "small talk": (3, [talk.small_talk] * 5 + [talk.persona]),
+    "small talk": (5, [talk.small_talk] * 5 + [talk.persona]),
     "not knowing": (4, [talk.unknown] * 7 + [talk.weather_without_tool]),
     "stories": (1, [talk.story]),
 }
-RAW_SHARE = 0.03
-THINK_SHARE = 0.18
+# the same for the training text alone: what eval.py does not ask
+MORE = {
+    "any spelling": (14, [words.spelling_of_joined]),
+    "any numbers": (6, [numbers.larger_or_smaller, numbers.larger_or_smaller,
+                        numbers.neighbour]),
+    "tool talks": (6, [tools.weather_talk, tools.weather_talk,
+                       tools.tool_talk]),
+}
+RAW_SHARE = 0.02
+THINK_SHARE = 0.12
 
 SYSTEMS = ["You are a helpful assistant.", "You are a helpful assistant.",
            "You are a helpful assistant", "You are helpful.",
@@ -89,6 +104,9 @@ SYSTEMS = ["You are a helpful assistant.", "You are a helpful assistant.",
            "You are a helpful assistant with access to tools.",
            "You are Qwen, created by Alibaba Cloud. You are a helpful "
            "assistant.", "You answer truthfully.", "Help the user."]
+
+
+TOOL_SKILLS = ("tool calls", "tool results", "tool talks", "memory")
 
 
 def _messages(item, system, before):
@@ -110,11 +128,11 @@ def _system_of(rng, item):
 
 
 def _before(rng, skill):
-    """Unrelated turns before the question: mostly none, seldom many."""
+    """Unrelated turns before the question: none, some, seldom many."""
     r = rng.random()
-    if skill == "small talk" or r < 0.9:
+    if r < (0.8 if skill in TOOL_SKILLS else 0.5):
         return []
-    count = rng.randint(1, 3) if r < 0.988 else rng.randint(4, 24)
+    count = rng.randint(1, 4) if r < 0.994 else rng.randint(5, 24)
     return [entry for _ in range(count) for entry in filler(rng)]
 
 
@@ -136,8 +154,9 @@ def sample(rng, skill, item):
 
 def samples(seed, count):
     rng = random.Random(seed)
-    names = list(SKILLS)
-    weights = [SKILLS[n][0] for n in names]
+    skills = {**SKILLS, **MORE}
+    names = list(skills)
+    weights = [skills[n][0] for n in names]
     for _ in range(count):
         if rng.random() < RAW_SHARE:
             prompt, rest = talk.raw_text(rng, False, knowledge.CAPITALS,
@@ -145,7 +164,7 @@ def samples(seed, count):
             yield {"skill": "raw", "prompt": prompt, "answer": rest}
             continue
         skill = rng.choices(names, weights)[0]
-        item = rng.choice(SKILLS[skill][1])(rng, False)
+        item = rng.choice(skills[skill][1])(rng, False)
         line = sample(rng, skill, item)
         if item.answer == talk.NO_WEATHER:
             line.pop("tools", None)

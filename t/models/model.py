@@ -25,6 +25,20 @@ class Config:
     eps: float = 1e-6
 
 
+class RMSNorm(nn.Module):
+    """Computed in float32, given in x's type."""
+
+    def __init__(self, dim, eps):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(dim))
+        self.eps = eps
+
+    def forward(self, x):
+        y = x.float()
+        y = y * torch.rsqrt(y.pow(2).mean(-1, keepdim=True) + self.eps)
+        return (y * self.weight).to(x.dtype)
+
+
 def rope_tables(cfg, length, start=0):
     """cos and sin of every position, [length, head_dim / 2]."""
     half = cfg.head_dim // 2
@@ -60,8 +74,8 @@ class Attention(nn.Module):
         self.k = nn.Linear(cfg.dim, kv, bias=False)
         self.v = nn.Linear(cfg.dim, kv, bias=False)
         self.o = nn.Linear(cfg.heads * cfg.head_dim, cfg.dim, bias=False)
-        self.q_norm = nn.RMSNorm(cfg.head_dim, eps=cfg.eps)
-        self.k_norm = nn.RMSNorm(cfg.head_dim, eps=cfg.eps)
+        self.q_norm = RMSNorm(cfg.head_dim, cfg.eps)
+        self.k_norm = RMSNorm(cfg.head_dim, cfg.eps)
 
     def forward(self, x, rope, past=None):
         """past, if given, is this layer's (k, v) list and grows by x."""
@@ -96,9 +110,9 @@ class FeedForward(nn.Module):
 class Block(nn.Module):
     def __init__(self, cfg):
         super().__init__()
-        self.attn_norm = nn.RMSNorm(cfg.dim, eps=cfg.eps)
+        self.attn_norm = RMSNorm(cfg.dim, cfg.eps)
         self.attn = Attention(cfg)
-        self.ffn_norm = nn.RMSNorm(cfg.dim, eps=cfg.eps)
+        self.ffn_norm = RMSNorm(cfg.dim, cfg.eps)
         self.ffn = FeedForward(cfg)
 
     def forward(self, x, rope, past=None):
@@ -112,7 +126,7 @@ class Qwen3(nn.Module):
         self.cfg = cfg
         self.embed = nn.Embedding(cfg.vocab, cfg.dim)
         self.blocks = nn.ModuleList(Block(cfg) for _ in range(cfg.layers))
-        self.norm = nn.RMSNorm(cfg.dim, eps=cfg.eps)
+        self.norm = RMSNorm(cfg.dim, cfg.eps)
         self._init_weights()
 
     def _init_weights(self):
@@ -128,6 +142,8 @@ class Qwen3(nn.Module):
     def hidden(self, ids, start=0, past=None):
         """Normed hidden states [batch, length, dim] of ids."""
         x = self.embed(ids)
+        if torch.is_autocast_enabled("cpu"):
+            x = x.bfloat16()
         rope = rope_tables(self.cfg, ids.shape[1], start)
         for i, block in enumerate(self.blocks):
             x = block(x, rope, past[i] if past is not None else None)

@@ -1,6 +1,6 @@
 """What the demo model is taught about ngx_http_llm_module.
 
-Plain tables; categories.py asks about them in many ways.
+Plain tables; skills_knowledge.py asks about them in many ways.
 """
 
 # name, what it does, where it is allowed, an example, its default (or None)
@@ -25,25 +25,12 @@ DIRECTIVES = [
      "shows figures about the models, for Prometheus or as JSON",
      "location", "location = /metrics { llm_metrics prometheus; }",
      "prometheus"),
-    ("llm_admin",
-     "loads and unloads models while the server runs",
-     "location", "location = /admin { llm_admin; }", None),
     ("llm_tenant",
      "says which tenant a request counts for, and with what weight",
      "http, server, location", "llm_tenant $remote_user weight=2;", None),
     ("llm_priority",
      "sets the priority of a request from -100 to 100; the higher comes first",
      "http, server, location", "llm_priority 10;", "0"),
-    ("llm_token_zone",
-     "makes a zone of shared memory that counts the tokens of each key and "
-     "sets their rate",
-     "http", "llm_token_zone $remote_addr zone=t:10m rate=1000/m;", None),
-    ("llm_token_limit",
-     "limits tokens by the budget of a token zone",
-     "http, server, location", "llm_token_limit zone=t burst=500;", None),
-    ("llm_api_keys",
-     "reads bearer keys from a file, each with a tenant, models and limits",
-     "http, server, location", "llm_api_keys keys.conf;", None),
     ("llm_max_tokens",
      "caps the number of tokens that one answer may have",
      "http, server, location", "llm_max_tokens 512;", None),
@@ -52,10 +39,10 @@ DIRECTIVES = [
      "http, server, location", "llm_timeout 120s;", None),
     ("llm_heartbeat",
      "sends a comment on a silent stream now and then, so that it stays open",
-     "http, server, location", "llm_heartbeat 15s;", None),
+     "http, server, location", "llm_heartbeat 15s;", "15s"),
     ("llm_stream_buffer",
      "sets how much of an answer may wait for a slow client",
-     "http, server, location", "llm_stream_buffer 64k;", None),
+     "http, server, location", "llm_stream_buffer 256k;", "256k"),
     ("llm_ignore_client_abort",
      "lets a request go on after its client has gone away",
      "http, server, location", "llm_ignore_client_abort on;", "off"),
@@ -144,17 +131,18 @@ HOW_TO = [
     ("list the models", "Ask /v1/models."),
     ("use a GPU", "Use device=cuda of llm_model."),
     ("change the port", "Set LLM_PORT before ./build.sh run."),
-    ("use API keys", "Use llm_api_keys, for example: llm_api_keys keys.conf;"),
+    ("require a password", "Use nginx's own auth_basic next to llm_api."),
     ("keep a silent stream open", "Use llm_heartbeat, for example: "
      "llm_heartbeat 15s;"),
     ("limit the time of a request", "Use llm_timeout, for example: "
      "llm_timeout 120s;"),
-    ("limit tokens", "Use llm_token_zone and llm_token_limit."),
+    ("limit requests", "Use nginx's own limit_req next to llm_api."),
     ("see the metrics", "Use llm_metrics, for example: "
      "location = /metrics { llm_metrics; }"),
     ("give some requests priority", "Use llm_priority, for example: "
      "llm_priority 10;"),
-    ("unload a model", "Use llm_admin, or idle= of llm_model."),
+    ("unload a model", "Use idle= of llm_model, for example: idle=10m."),
+    ("use TLS", "Use nginx's own ssl directives in the server."),
     ("see the prompt of a request", "Run llm render."),
     ("count the tokens of a text", "Run llm tokenize."),
     ("set the context length", "Use ctx= of llm_model, for example: "

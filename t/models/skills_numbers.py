@@ -126,6 +126,20 @@ GAIN = ["{n} has {a} {t} and [gets|buys|finds|wins] {b} more. How many {t} "
         "does {n} have[| now]?",
         "If {n} has {a} {t} and you give {n} {b} more, how many {t} does {n} "
         "have?"]
+GAIN_MORE = ["{n} had {a} {t}. Then {n} got {b} more. How many {t} does {n} "
+             "have now?", "{n} has {a} {t} on the table and puts {b} more "
+             "there. How many {t} does {n} have there?",
+             "{n} has {a} {t}. A friend brings {b} [more|others]. How many "
+             "{t} is that?", "{n} keeps {a} {t} in a box and adds {b}. How "
+             "many {t} are in the box[| in total]?",
+             "{n} has {a} red {t} and {b} blue {t}. How many {t} does {n} "
+             "have [in all|altogether]?"]
+LOSE_MORE = ["{n} had {a} {t}, but lost {b} of them. How many are left?",
+             "{n} has {a} {t}. {b} of them [break|are stolen|disappear]. How "
+             "many {t} remain?", "{n} had {a} {t} in the box, but {n} took "
+             "{b} out. How many {t} are left?",
+             "{n} has {a} {t} but gives {b} to a friend. How many {t} does "
+             "{n} still have?"]
 GAIN_UNSEEN = ["{n} has {a} {t} and picks up {b} more. How many {t} does {n} "
                "have in total?"]
 LOSE = ["{n} has {a} {t} and [loses|eats|sells|gives away] {b}. How many {t} "
@@ -142,8 +156,12 @@ def word_problem(rng, held):
         a, b = rng.randint(2, 30), rng.randint(1, 20)
         if a > b and held_sum(a, b, op) == held:
             break
-    ask = say(rng, held, GAIN if gain else LOSE,
-              GAIN_UNSEEN if gain else LOSE_UNSEEN,
+    known = GAIN if gain else LOSE
+    if not held:
+        if rng.random() < 0.5:
+            known = GAIN_MORE if gain else LOSE_MORE
+            first_person = False
+    ask = say(rng, held, known, GAIN_UNSEEN if gain else LOSE_UNSEEN,
               n=name, a=a, b=b, t=thing)
     c = _apply(a, op, b)
     who = f"{name} has"
@@ -260,6 +278,70 @@ NEXT = ["What [number |][comes|is] after {a}?", "What is the number after "
         "{a}?", "Which number follows {a}?"]
 BEFORE = ["What [number |][comes|is] before {a}?",
           "What is the number before {a}?"]
+
+
+def _far_numbers(rng):
+    """Two numbers of any length, or with one decimal, or below zero."""
+    kind = rng.randrange(4)
+    if kind == 0:
+        return [rng.randint(0, 10 ** rng.randint(1, 5)) for _ in "ab"]
+    if kind == 1:
+        return [rng.randint(0, 99) / 10 for _ in "ab"]
+    if kind == 2:
+        return [rng.randint(-20, 20) for _ in "ab"]
+    top = 10 ** rng.randint(2, 4)
+    return [rng.randint(top // 10, top - 1) for _ in "ab"]
+
+
+def larger_or_smaller(rng, held):
+    """Which of two numbers; not asked by eval.py."""
+    a, b = 0, 0
+    while a == b or is_held(a, b, "compare") != held:
+        a, b = _far_numbers(rng) if rng.random() < 0.4 else (
+            rng.randint(0, 100), rng.randint(0, 100))
+    if rng.random() < 0.5:
+        return Item(say(rng, held, LARGER + LARGER_MORE, a=a, b=b),
+                    f"{max(a, b)} is larger than {min(a, b)}.",
+                    f"I compare {a} and {b}.")
+    return Item(say(rng, held, SMALLER + SMALLER_MORE, a=a, b=b),
+                f"{min(a, b)} is smaller than {max(a, b)}.",
+                f"I compare {a} and {b}.")
+
+
+def neighbour(rng, held):
+    """The number after or before one of up to four digits; not asked by
+    eval.py."""
+    a = rng.randint(0, rng.choice([20, 100, 100, 100, 1000, 9999]))
+    if rng.random() < 0.5:
+        return Item(say(rng, held, NEXT + NEXT_MORE, a=a),
+                    f"{a + 1} comes after {a}.", f"{a} + 1 = {a + 1}.")
+    a += 1
+    return Item(say(rng, held, BEFORE + BEFORE_MORE, a=a),
+                f"{a - 1} comes before {a}.", f"{a} - 1 = {a - 1}.")
+
+
+LARGER_MORE = ["Between {a} and {b}, which one is [larger|bigger|greater]?",
+               "Out of {a} and {b}, which is [larger|bigger|greater]?",
+               "Is {a} or {b} [larger|bigger|greater|the larger one]?",
+               "Name the [larger|bigger|greater] of {a} and {b}.",
+               "From {a} and {b}, pick the [larger|bigger|greater].",
+               "{a} or {b}: which is [larger|bigger|greater]?",
+               "Here are {a} and {b}. Which is the [larger|bigger]?",
+               "Which of {a} and {b} is the [larger|bigger|greater]?"]
+SMALLER_MORE = ["Between {a} and {b}, which one is [smaller|lower]?",
+                "Out of {a} and {b}, which is [smaller|lower]?",
+                "Is {a} or {b} [smaller|lower|the smaller one]?",
+                "Name the [smaller|lower] of {a} and {b}.",
+                "From {a} and {b}, pick the [smaller|lower].",
+                "{a} or {b}: which is [smaller|lower]?",
+                "Here are {a} and {b}. Which is the [smaller|lower]?",
+                "Which of {a} and {b} is the [smaller|lower]?"]
+NEXT_MORE = ["Which number comes after {a}?", "Which number is next after "
+             "{a}?", "What number comes right behind {a}?",
+             "What follows {a}?", "Name the number after {a}."]
+BEFORE_MORE = ["Which number comes before {a}?", "Which number is just before "
+               "{a}?", "Which number precedes {a}?",
+               "Name the number before {a}."]
 
 
 def comparing(rng, held):

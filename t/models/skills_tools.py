@@ -202,6 +202,60 @@ def other_call(rng, held):
                                                                      spec)))
 
 
+WEATHER_MORE = ["I am in {c}. How is the weather here?",
+                "I travel to {c} tomorrow. What will the weather be?",
+                "My sister lives in {c}. Is it [warm|cold|raining] there?",
+                "We are flying to {c}. What is the weather like there?",
+                "I will visit {c}. How warm is it there?",
+                "How is it outside in {c}?", "Find out the weather for {c}.",
+                "Could you check how the weather is in {c}?",
+                "I would like to know the weather in {c}.",
+                "Is {c} [sunny|rainy|cold] today?", "What about {c}?",
+                "Look at the weather in {c} for me."]
+
+
+def weather_talk(rng, held):
+    """Several cities asked for in one talk; it ends with a call or with the
+    answer from a result.  Not asked by eval.py."""
+    tool, (name, key, _) = weather_tool(rng)
+    talk, turns = [], rng.choice([1, 2, 2, 3, 3])
+    for i in range(turns):
+        place = _place(rng, held)
+        ask = say(rng, held, WEATHER + WEATHER_MORE, c=place)
+        if i == turns - 1 and rng.random() < 0.5:
+            return Item(ask, call_text(name, {key: place}),
+                        f"The user wants the weather in {place}. "
+                        f"I call {name}.", before=talk,
+                        tools=_with_others(rng, tool))
+        value, degrees, unit, sky = _weather_result(rng)
+        answer = _weather_answer(place, degrees, unit, sky)
+        talk += _exchange(ask, name, {key: place}, _dump(rng, value))
+        if i < turns - 1:
+            talk.append(("assistant", answer))
+    return Item(None, answer, "The tool has answered. I tell the user.",
+                before=talk, tools=_with_others(rng, tool))
+
+
+def tool_talk(rng, held):
+    """Calls of several tools in one talk.  Not asked by eval.py."""
+    specs = [_made_up_tool(rng) if rng.random() < 0.5 else rng.choice(OTHERS)
+             for _ in range(rng.choice([1, 2, 3]))]
+    specs = list({s[0]: s for s in specs}.values())
+    tools = [other_tool(rng, s) for s in specs]
+    talk, turns = [], rng.choice([2, 3, 4])
+    for i in range(turns):
+        name, _, arguments, asks = rng.choice(specs)
+        values = {k: _argument(rng, held, kind) for k, kind in arguments}
+        ask = say(rng, held, asks, fn=name, **values)
+        if i == turns - 1:
+            return Item(ask, call_text(name, values), f"I call {name}.",
+                        before=talk, tools=tools)
+        result = rng.choice([plain_sentence(rng).lower().rstrip(".!?"),
+                             str(rng.randint(0, 9999)), "ok", "done"])
+        talk += _exchange(ask, name, values, result)
+        talk.append(("assistant", f"The tool answered: {result}."))
+
+
 # -- results ------------------------------------------------------------------
 
 def _weather_result(rng):

@@ -62,8 +62,39 @@ def _a_word(rng, held):
             return w
 
 
-def spelling(rng, held):
-    w = _a_word(rng, held)
+def joined(rng, held):
+    """The beginning of one word and the end of another, so that the letters
+    of all of the vocabulary's pieces are met."""
+    while True:
+        a, b = rng.choice(WORDS + NAMES), rng.choice(WORDS)
+        a = a[:rng.choice([len(a), len(a), rng.randint(1, len(a))])]
+        b = b[rng.randint(0, len(b)):] if rng.random() < 0.5 else \
+            b[:rng.randint(0, len(b))]
+        w = a + b
+        if 1 < len(w) < 13 and w.isalpha() and is_held(w) == held:
+            return w
+
+
+def spelling_of_joined(rng, held):
+    """Letters of words that nobody knows; not asked by eval.py."""
+    w = joined(rng, held)
+    if rng.random() < 0.04:
+        w = w.upper()
+    if rng.random() < 0.25:
+        return spelling(rng, held, w)
+    return Item(say(rng, held, SPELL + SPELL_MORE, w=w), "-".join(w),
+                f"I say the letters of {w} one by one.")
+
+
+SPELL_MORE = ["Tell me the letters of {w}.", "Write {w} letter by letter.",
+              "Please spell out {w}.", "Would you please spell {w}?",
+              "I want to know how to spell {w}.",
+              "Give me the spelling of {w}.", "Which letters make up {w}?",
+              "Show me how {w} is spelled."]
+
+
+def spelling(rng, held, word=None):
+    w = word or _a_word(rng, held)
     spelt = "-".join(w)
     kind = rng.randrange(12)
     if kind < 8:

@@ -30,7 +30,8 @@ MICRO_TOKENS = 8192             # tokens of one forward pass, padding included
 PAD_TO = 16                     # lengths are rounded up to a multiple of this
 BUFFER = 8192                   # samples sorted by length at a time
 MAX_TOKENS = 1100               # longer samples are left out
-PROMPT_LOSS = 0.08              # share of samples that also learn the prompt
+LONGEST_STEP = 5.0              # seconds; a longer step was interrupted
+PROMPT_LOSS = 0.04              # share of samples that also learn the prompt
 
 
 # -- data ---------------------------------------------------------------------
@@ -60,21 +61,39 @@ def make_tokenizer(data, path, sample=60000):
     return Tokenizer.from_file(str(path))
 
 
+def earlier_answers(ids, turn, assistant, end):
+    """Marks the ids of a prompt's earlier assistant turns that are learned:
+    all but the first one of each, for the template writes earlier turns
+    without the <think> block before it, and the <|im_end|>."""
+    marks = np.zeros(len(ids), dtype=bool)
+    ids = np.asarray(ids)
+    ends = np.flatnonzero(ids == end)
+    for at in np.flatnonzero(ids[:-1] == turn):
+        if ids[at + 1] == assistant:
+            stop = ends[ends > at]
+            if len(stop):
+                marks[at + 4:stop[0] + 1] = True
+    return marks
+
+
 class Corpus:
-    """All samples as one array of ids, with each one's start and answer."""
+    """All samples as one array of ids, with marks on those to be learned and
+    each one's start."""
 
     def __init__(self, data, tok, cache):
         if not cache.exists():
             self._encode(data, tok, cache)
         z = np.load(cache)
-        self.ids, self.starts, self.answers = z["ids"], z["starts"], z["answers"]
+        self.ids, self.marks, self.starts = z["ids"], z["marks"], z["starts"]
         self.lengths = np.diff(self.starts)
         self.turn = tok.token_to_id("<|im_start|>")
 
     @staticmethod
     def _encode(data, tok, cache):
         eos = tok.token_to_id(demo_tokenizer.EOS)
-        ids, starts, answers = [], [0], []
+        turn = tok.token_to_id("<|im_start|>")
+        assistant = tok.encode("assistant").ids[0]
+        ids, marks, starts = [], [], [0]
         batch = []
 
         def flush():
@@ -85,7 +104,8 @@ class Corpus:
                 if len(one) <= MAX_TOKENS:
                     ids.append(np.array(one, dtype=np.uint16))
                     starts.append(starts[-1] + len(one))
-                    answers.append(len(p.ids))
+                    marks.append(earlier_answers(p.ids, turn, assistant, eos))
+                    marks.append(np.ones(len(r.ids) + 1, dtype=bool))
             batch.clear()
 
         for pair in load_texts(data):
@@ -94,7 +114,7 @@ class Corpus:
                 flush()
         flush()
         np.savez(cache, ids=np.concatenate(ids), starts=np.array(starts),
-                 answers=np.array(answers))
+                 marks=np.concatenate(marks))
 
     def batches(self, rng):
         """Micro-batches of samples of like length, in random order."""
@@ -120,15 +140,14 @@ class Corpus:
         if group:
             yield group
 
-    def _learn_from(self, i, rng):
-        """The first position of sample i that is learned: its answer's, or
-        now and then 1.  Talks of several turns only teach their answer, for
-        the template writes earlier ones without their <think> block."""
-        if rng.random() < PROMPT_LOSS:
-            ids = self.ids[self.starts[i]:self.starts[i + 1]]
-            if np.count_nonzero(ids == self.turn) <= 3:
-                return 1
-        return max(self.answers[i], 1)
+    def _learned(self, i, rng):
+        """The marks of sample i's ids but the first: its answers, or now and
+        then, in a talk of one turn, all of it."""
+        at, end = self.starts[i], self.starts[i + 1]
+        if rng.random() < PROMPT_LOSS and np.count_nonzero(
+                self.ids[at:end] == self.turn) <= 3:
+            return True
+        return self.marks[at + 1:end]
 
     def _tensors(self, group, rng):
         """ids [n, width] and the mask of positions whose next id counts."""
@@ -138,7 +157,7 @@ class Corpus:
         for row, i in enumerate(group):
             n = self.lengths[i]
             ids[row, :n] = self.ids[self.starts[i]:self.starts[i] + n]
-            mask[row, self._learn_from(i, rng) - 1:n - 1] = True
+            mask[row, :n - 1] = self._learned(i, rng)
         return torch.from_numpy(ids), torch.from_numpy(mask)
 
 
@@ -198,14 +217,11 @@ class Run:
         optimizers = make_optimizers(self.model, args.lr)
         batches = self.corpus.batches(random.Random(args.seed))
         began, step, tokens, mean = time.time(), 0, 0, None
-        saved = began
-        while True:
-            progress = (time.time() - began) / (args.minutes * 60)
-            if args.steps:
-                progress = step / args.steps
-            if progress >= 1:
-                break
+        saved, progress, end = began, 0.0, began + args.minutes * 60
+        while progress < 1 - 1e-4:
+            now = time.time()
             loss, n = self.step(optimizers, batches, lr_at(progress))
+            progress = self.progress(progress, step + 1, now, end)
             tokens += n
             step += 1
             mean = loss if mean is None else 0.98 * mean + 0.02 * loss
@@ -216,6 +232,14 @@ class Run:
                 self.save()
                 saved = time.time()
         self.save()
+
+    def progress(self, before, steps, began, end):
+        """The progress after a step that began at that time.  A pause of the
+        process makes the rest go faster, but is no progress itself."""
+        if self.args.steps:
+            return steps / self.args.steps
+        took = min(time.time() - began, LONGEST_STEP)
+        return before + (1 - before) * min(took / max(end - began, took), 1)
 
     def step(self, optimizers, batches, scale):
         """One update from args.accumulate micro-batches."""
