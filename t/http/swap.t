@@ -79,19 +79,55 @@ ok(LLM::Test::wait_for(10, sub { (answer() // $old) ne $old }),
 is(LLM::Client::text_of($stream->events), $whole,
    'a running stream ended with the old weights');
 
-# ---- broken
+# ---- broken: found out when the configuration is read, or when it is loaded
 
-put($t, substr $model, 0, 200_000);
-$t->reload;
+for my $case ([ 'no GGUF file', 'not a model at all' x 1000 ],
+              [ 'half a header', substr $model, 0, 40 ],
+              [ 'half a file', substr $model, 0, 200_000 ],
+              [ 'no file', undef ])
+{
+    my ($name, $text) = @$case;
 
-ok(LLM::Test::wait_for(10, sub {
-    my $res = $t->post('/v1/completions', \%ask);
+    put($t, $model);
+    $t->reload;
+    ok($t->wait_ready, "$name: a good file is there first");
+    ok(LLM::Test::wait_for(10, sub { (answer() // '') eq $old }),
+       "$name: and served");
 
-    $res->{status} == 200 || ($res->{status} == 503
-        && $res->{json}{error}{message} =~ /model\.gguf/);
-}), 'a broken file: an answer, or 503 with the reason');
+    my $running = $t->open_long(max_tokens => 1200, temperature => 0);
+    my $seen = length $t->log('error.log');
 
-ok($t->wait_log(qr{/model\.gguf: }), 'the log names the file');
+    $running->event;
+
+    if (defined $text) {
+        put($t, $text);
+    } else {
+        unlink $t->dir . '/model.gguf' or die $!;
+    }
+
+    $t->reload;
+
+    my %other;
+
+    ok(LLM::Test::wait_for(20, sub {
+        my $res = $t->post('/v1/completions', \%ask);
+
+        return 1 if $res->{status} == 503
+            && $res->{json}{error}{message} =~ m{/model\.gguf: \S};
+
+        # by the old workers, or while it is tried
+
+        $other{$res->{status}} = 1 if $res->{status} != 200
+            && !($res->{status} == 503 && $res->{headers}{'retry-after'});
+        return;
+    }), "$name: 503 with the reason");
+
+    is(join(' ', keys %other), '', "$name: and nothing else before");
+    like(substr($t->log('error.log'), $seen), qr{/model\.gguf: \S},
+         "$name: the log names the file");
+    is(LLM::Client::text_of($running->events), $whole,
+       "$name: a running stream ends with the old weights");
+}
 
 put($t, $model);
 $t->reload;
