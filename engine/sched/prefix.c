@@ -79,7 +79,7 @@ void
 llm_sched_extend(llm_sched_t *s, llm_seq_t *q)
 {
     int32_t   tokens[LLM_KV_PAGE];
-    uint32_t  i, page;
+    uint32_t  i, n, page;
 
     if (q->req->msg->flags & LLM_REQ_NO_CACHE) {
         return;
@@ -110,6 +110,10 @@ llm_sched_extend(llm_sched_t *s, llm_seq_t *q)
         q->pages[i] = page;
         q->n_tree++;
         q->n_kv += LLM_KV_PAGE;
+
+        n = llm_min(q->advance, (uint32_t) LLM_KV_PAGE);
+        q->advance -= n;
+        llm_queue_refund(q->req->tenant, n);
 
         if (q->n_gen == 0) {
             llm_zone_add(s->figures->prefix_hits, LLM_KV_PAGE);

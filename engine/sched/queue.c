@@ -238,3 +238,10 @@ llm_queue_charge(llm_tenant_t *t, uint64_t tokens)
 {
     t->time += tokens * 1000000 / t->weight;
 }
+
+
+void
+llm_queue_refund(llm_tenant_t *t, uint64_t tokens)
+{
+    t->time -= llm_min(t->time, tokens * 1000000 / t->weight);
+}

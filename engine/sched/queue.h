@@ -4,7 +4,9 @@
  *
  * Fair share is start-time fair queueing (Goyal, Vin, Cheng, 1997) over
  * tokens computed: each tenant has a virtual time that grows by tokens over
- * weight; of equal priority the tenant with the least goes first.  A tenant
+ * weight; of equal priority the tenant with the least goes first.  A prompt
+ * is charged when its sequence is seated, and what of it was not computed in
+ * the end (others did, or the client went away) is given back.  A tenant
  * that comes back starts at the least time of those that are there, or where
  * it was if that is later.
  *
@@ -54,8 +56,9 @@ void llm_queue_remove(llm_queue_t *q, llm_seq_t *s);
 /* who goes next, or NULL; stays in the queue */
 llm_seq_t *llm_queue_best(const llm_queue_t *q);
 
-/* tokens were computed for a tenant */
+/* tokens were computed for a tenant, or will be; some were not after all */
 void llm_queue_charge(llm_tenant_t *t, uint64_t tokens);
+void llm_queue_refund(llm_tenant_t *t, uint64_t tokens);
 
 /* like llm_seq_before(), with the tenants' shares between priority and
    arrival */

@@ -65,6 +65,8 @@ struct llm_seq_s {
     uint64_t             waits;         /* number of the step in which another
                                            one computes what it wants next */
     uint32_t             seated;        /* has run before */
+    uint32_t             advance;       /* tokens of the prompt that its tenant
+                                           was charged for already */
 
     llm_sampler_t       *sampler;
     llm_emit_t           emit;

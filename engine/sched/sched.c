@@ -527,7 +527,8 @@ llm_sched_started(llm_sched_t *s, llm_seq_t *q)
         llm_zone_add(s->figures->prefix_hits, q->n_kv);
     }
 
-    llm_queue_charge(r->tenant, q->prompt->n - q->n_kv);
+    q->advance = q->prompt->n - q->n_kv;
+    llm_queue_charge(r->tenant, q->advance);
 }
 
 
@@ -637,10 +638,22 @@ llm_sched_fork(llm_sched_t *s, llm_seq_t *leader, llm_seq_t *q)
 }
 
 
+/* at its end: what of the prompt was never computed for it */
+
+static void
+llm_sched_settle(llm_seq_t *q)
+{
+    llm_queue_refund(q->req->tenant, q->advance);
+    q->advance = 0;
+}
+
+
 void
 llm_sched_end_seq(llm_sched_t *s, llm_seq_t *q, llm_finish_t reason)
 {
     llm_err_t  err;
+
+    llm_sched_settle(q);
 
     if (q->state == LLM_SEQ_RUNNING) {
         llm_sched_unseat(s, q);
@@ -731,6 +744,7 @@ llm_sched_clear(llm_sched_t *s, llm_req_t *r)
             break;
         }
 
+        llm_sched_settle(q);
         llm_sched_drop(s, q);
         q->state = LLM_SEQ_ENDED;
     }

@@ -499,7 +499,7 @@ llm_step_row(llm_sched_t *s, llm_seq_t *q, uint32_t row, const float *logits,
 static void
 llm_step_take(llm_sched_t *s, uint64_t now)
 {
-    uint32_t      i, row, out;
+    uint32_t      i, n, row, out;
     llm_seq_t    *q;
     const float  *logits;
 
@@ -509,8 +509,9 @@ llm_step_take(llm_sched_t *s, uint64_t now)
         q = s->seqs[i];
 
         if (q->n_kv < q->prompt->n) {
-            llm_zone_add(s->figures->prompt_computed,
-                         llm_min(q->in_batch, q->prompt->n - q->n_kv));
+            n = llm_min(q->in_batch, q->prompt->n - q->n_kv);
+            q->advance -= llm_min(q->advance, n);
+            llm_zone_add(s->figures->prompt_computed, n);
         }
 
         q->n_kv += q->in_batch;

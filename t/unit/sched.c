@@ -713,6 +713,69 @@ test_fair(void)
 }
 
 
+/* a tenant pays for the rows that were computed, no more and no less */
+
+static void
+test_paid(void)
+{
+    int32_t        ids[600];
+    uint32_t       i;
+    uint64_t       paid;
+    llm_tenant_t  *t;
+
+    for (i = 0; i < 600; i++) {
+        ids[i] = (int32_t) rnd(256);
+    }
+
+    open_all(300, 700, 8, 48, 1 << 17);
+
+    for (i = 0; i < 8; i++) {
+        ids[210] = (int32_t) i;
+        add(ask(i, ids, 230, 1, 20, 0));
+    }
+
+    t = asks[0].req->tenant;
+    (void) run();
+
+    /* the last token of each is never computed */
+    is_int(t->time / 1000, n_rows + 8, "eight that begin alike pay for %u rows",
+           (unsigned) n_rows);
+
+    paid = t->time / 1000 - n_rows;
+
+    ids[0]++;
+    add(ask(0, ids, 600, 1, 20, LLM_REQ_NO_CACHE));
+    (void) step();
+    ok(t->time / 1000 - n_rows - paid > 400, "a prompt is paid in advance");
+    (void) step();
+    llm_sched_remove(sched, asks[0].req);
+    llm_req_free(asks[0].req);
+
+    is_int(t->time / 1000 - n_rows, paid, "who goes away pays for what was "
+           "computed");
+
+    close_all();
+
+    /* on few pages: preempted, and what is computed again is free */
+
+    open_all(24, 300, 3, 48, 1 << 17);
+
+    for (i = 0; i < 3; i++) {
+        ids[0] = (int32_t) i;
+        add(ask(i, ids, 100, 1, 100, 0));
+    }
+
+    t = asks[0].req->tenant;
+    (void) run();
+
+    ok(llm_zone_get(zone->models[0].figures.preemptions) > 0
+       && n_rows > 3 * 199, "some are preempted");
+    is_int(t->time / 1000, 3 * 200, "and pay once");
+
+    close_all();
+}
+
+
 static void
 test_prefix(void)
 {
@@ -990,6 +1053,7 @@ main(void)
     test_choices(2, 0);
     test_order();
     test_fair();
+    test_paid();
     test_chunks();
     test_parked();
     test_preempt();
