@@ -58,7 +58,9 @@ typedef struct {
     llm_sched_t         *sched;
     llm_jobs_t           held;          /* requests that wait for the load */
     uint32_t             n_reqs;
-    uint32_t             n_failed_steps;
+    uint32_t             n_failed_steps;    /* in a row, over rebuilds */
+    int                  rebuild;       /* state LOADING, but its requests
+                                           have to end before the load */
     int                  unsaid;        /* events wait for room */
     uint64_t             used_us;       /* when the last request ended */
     double               request_us;    /* how long requests take, about */
@@ -135,6 +137,10 @@ void llm_served_loaded(llm_served_t *m);
 void llm_served_unload(llm_served_t *m);
 /* the device is broken: all requests fail with load_err, state FAILED */
 void llm_served_break(llm_served_t *m);
+/* the device failed a step: all requests fail with err, then, once they are
+   gone, llm_served_rebuilt() loads the model again */
+void llm_served_rebuild(llm_served_t *m, const llm_err_t *err);
+void llm_served_rebuilt(llm_served_t *m);
 
 #ifdef LLM_TEST
 

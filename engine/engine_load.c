@@ -375,7 +375,6 @@ llm_served_loaded(llm_served_t *m)
                    m->runner.ctx, m->runner.max_seqs, m->runner.n_pages);
 
     m->state = LLM_MODEL_READY;
-    m->n_failed_steps = 0;
     m->used_us = llm_now_us();
 
     llm_zone_set(z->models[m->index].permille, 1000);
@@ -396,15 +395,38 @@ llm_served_loaded(llm_served_t *m)
 void
 llm_served_unload(llm_served_t *m)
 {
-    if (m->state == LLM_MODEL_LOADING) {
+    if (m->state == LLM_MODEL_LOADING && !m->rebuild) {
         __atomic_store_n(&m->cancel, 1, __ATOMIC_RELAXED);
         (void) pthread_join(m->loader, NULL);
     }
 
     llm_served_close(m);
 
+    m->rebuild = 0;
+    m->n_failed_steps = 0;
     m->state = LLM_MODEL_IDLE;
     llm_zone_set_state(m->engine->zone, m->index, LLM_MODEL_IDLE);
+}
+
+
+/* new ones wait in held already, or are refused */
+
+static void
+llm_served_fail_live(llm_served_t *m, const llm_err_t *err,
+    uint32_t retry_after)
+{
+    llm_req_t     *r, *next;
+    llm_engine_t  *e;
+
+    e = m->engine;
+
+    for (r = e->live; r; r = next) {
+        next = r->next;
+
+        if (r->model == m->index) {
+            llm_engine_fail(e, r, err, retry_after);
+        }
+    }
 }
 
 
@@ -412,7 +434,6 @@ void
 llm_served_break(llm_served_t *m)
 {
     llm_err_t      err;
-    llm_req_t     *r, *next;
     llm_engine_t  *e;
 
     e = m->engine;
@@ -425,11 +446,49 @@ llm_served_break(llm_served_t *m)
     llm_zone_set_text(e->zone, m->index, m->load_err.msg, NULL);
     llm_zone_set_state(e->zone, m->index, LLM_MODEL_FAILED);
 
-    for (r = e->live; r; r = next) {
-        next = r->next;
+    llm_served_fail_live(m, &err, 0);
+}
 
-        if (r->model == m->index) {
-            llm_engine_fail(e, r, &err, 0);
+
+void
+llm_served_rebuild(llm_served_t *m, const llm_err_t *err)
+{
+    llm_engine_t  *e;
+
+    e = m->engine;
+
+    llm_engine_log(e, LLM_LOG_WARN, "model \"%s\" is loaded again: its "
+                   "device failed", m->conf.name);
+
+    atomic_store(&m->loaded, 0);
+    m->rebuild = 1;
+    m->state = LLM_MODEL_LOADING;
+    llm_zone_set(e->zone->models[m->index].permille, 0);
+    llm_zone_set(e->zone->models[m->index].retry_after, 5);
+    llm_zone_set_state(e->zone, m->index, LLM_MODEL_LOADING);
+
+    llm_served_fail_live(m, err, 5);
+}
+
+
+/* those in preparation use the vocabulary, those that end the scheduler */
+
+void
+llm_served_rebuilt(llm_served_t *m)
+{
+    llm_req_t  *r;
+
+    for (r = m->engine->live; r; r = r->next) {
+        if (r->model == m->index && r->state != LLM_REQ_NEW) {
+            return;
         }
+    }
+
+    m->rebuild = 0;
+    llm_served_close(m);
+
+    if (llm_served_load(m) != LLM_OK) {
+        (void) llm_fail(&m->load_err, "no thread to load the model with");
+        llm_served_break(m);
     }
 }

@@ -324,6 +324,9 @@ llm_engine_step(llm_engine_t *e, llm_served_t *m)
     if (++m->n_failed_steps >= LLM_ENGINE_BAD_STEPS) {
         m->load_err = err;
         llm_served_break(m);
+
+    } else if (strcmp(err.code, LLM_DEVICE_ERROR) == 0) {
+        llm_served_rebuild(m, &err);
     }
 
     return 1;
@@ -371,6 +374,12 @@ llm_engine_round(llm_engine_t *e, int *unsaid)
     }
 
     *unsaid |= llm_engine_tell_doomed(e);
+
+    for (i = 0; i < e->n_models; i++) {
+        if (e->models[i].rebuild) {
+            llm_served_rebuilt(&e->models[i]);
+        }
+    }
 
     for (i = 0; i < e->n_peers; i++) {
         llm_port_show(&e->peers[i].port);

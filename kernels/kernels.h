@@ -29,6 +29,10 @@
 /* tokens of one KV page; pages of all layers share one number */
 #define LLM_KV_PAGE      16
 
+/* err.code of begin() and end() when the device has to be closed and opened
+   again, with all that is on it */
+#define LLM_DEVICE_ERROR "device_error"
+
 typedef struct llm_ops_s     llm_ops_t;
 typedef struct llm_act_s     llm_act_t;     /* rows of activations */
 typedef struct llm_weight_s  llm_weight_t;  /* a matrix as the device likes */
@@ -154,7 +158,7 @@ struct llm_ops_s {
     void        (*close)(llm_dev_t *dev);
     /* one line for people: "AVX-512 VNNI, 2 threads", "NVIDIA H200 ..." */
     void        (*describe)(llm_dev_t *dev, char *buf, size_t size);
-    /* bytes free for KV pages on the device */
+    /* bytes that KV pages may take of what is free on the device */
     size_t      (*memory_free)(llm_dev_t *dev);
 
     /*

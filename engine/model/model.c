@@ -248,7 +248,7 @@ llm_load_kv(llm_load_t *l)
         pages = bytes / page;
 
     } else {
-        bytes = m->ops->memory_free(m->dev) / 2;
+        bytes = m->ops->memory_free(m->dev);
         pages = llm_min(pages, bytes / page);
     }
 

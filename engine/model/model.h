@@ -49,8 +49,8 @@ typedef struct {
     uint32_t     max_out;               /* rows of a step that want logits, 0:
                                            batch */
     size_t       kv_bytes;              /* memory for pages, 0: max_seqs
-                                           sequences of ctx, but no more than
-                                           half of the free memory */
+                                           sequences of ctx, as far as the
+                                           device's memory goes */
     llm_log_pt   log;
     void        *log_data;
     /* progress of a load in thousandths; may be NULL */

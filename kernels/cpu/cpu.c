@@ -229,7 +229,8 @@ llm_cpu_memory_free(llm_dev_t *dev)
         n = llm_min(n, max > used ? max - used : 0);
     }
 
-    return (size_t) n;
+    /* the other half is for the file's pages and everybody else */
+    return (size_t) n / 2;
 }
 
 

@@ -138,7 +138,7 @@ llm_ref_memory_free(llm_dev_t *dev)
 
     fclose(f);
 
-    return (size_t) kb * 1024;
+    return (size_t) kb * 1024 / 2;
 }
 
 

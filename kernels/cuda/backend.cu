@@ -1,10 +1,13 @@
 /*
- * The CUDA device: opening, memory, buffers, and the road of a step through
- * begin() and end(): its arrays go up in one copy from pinned memory, decode
- * steps are captured once per bucket and replayed then.
+ * The CUDA device: opening, and the road of a step through begin() and
+ * end(): its arrays go up in one copy from pinned memory, decode steps are
+ * captured once per bucket and replayed then, logits come down with the end.
  *
  * A failed launch or copy is remembered and reported by end(); nothing is
- * asked of the device in between.
+ * asked of the device in between.  Most such failures cost the process its
+ * whole context: the device is lost then, and closing it resets the GPU, so
+ * that it can be opened again.  Other devices on that GPU see that the era
+ * has changed, refuse their next step, and are closed and opened likewise.
  */
 
 #include "kernels/cuda/blas.h"
@@ -13,6 +16,27 @@
 
 /* decode steps of up to this many rows are captured */
 #define LLM_CUDA_GRAPH_ROWS  512
+
+#define LLM_CUDA_MAX_GPUS    64
+
+/* what the KV cache leaves of a card: a share, but no more than so much, for
+   what the driver and cublasLt take later */
+#define LLM_CUDA_MARGIN      ((size_t) 1 << 30)
+#define LLM_CUDA_MARGIN_PART 20
+
+
+/* resets of each GPU in this process; loaders and schedulers read and write
+   it, any order will do */
+static uint32_t  llm_cuda_eras[LLM_CUDA_MAX_GPUS];
+
+
+int
+llm_cuda_alive(const llm_cuda_t *d)
+{
+    return !d->lost
+           && d->era == __atomic_load_n(&llm_cuda_eras[d->index],
+                                        __ATOMIC_RELAXED);
+}
 
 
 int
@@ -29,24 +53,6 @@ llm_cuda_check(llm_cuda_t *d, cudaError_t e, const char *what)
     }
 
     return 1;
-}
-
-
-int
-llm_cuda_alloc(void **p, size_t size, const char *what, llm_err_t *err)
-{
-    cudaError_t  e;
-
-    e = cudaMalloc((uint8_t **) p, llm_max(size, (size_t) 1));
-
-    if (e != cudaSuccess) {
-        *p = NULL;
-        (void) cudaGetLastError();      /* not for the next launch */
-        return llm_fail(err, "CUDA: %zu bytes for %s: %s", size, what,
-                        cudaGetErrorString(e));
-    }
-
-    return LLM_OK;
 }
 
 
@@ -196,7 +202,7 @@ llm_cuda_find_graph(llm_cuda_t *d)
 }
 
 
-static int
+int
 llm_cuda_report(llm_cuda_t *d, llm_err_t *err)
 {
     if (!d->failed) {
@@ -205,7 +211,12 @@ llm_cuda_report(llm_cuda_t *d, llm_err_t *err)
 
     d->failed = 0;
 
-    return llm_fail_with(err, 500, "device_error", NULL, "CUDA: %s", d->why);
+    /* errors of a kernel stay, and spoil every call */
+    d->lost |= cudaDeviceSynchronize() != cudaSuccess;
+    (void) cudaGetLastError();
+
+    return llm_fail_with(err, 500, LLM_DEVICE_ERROR, NULL, "CUDA: %s",
+                         d->why);
 }
 
 
@@ -221,6 +232,11 @@ llm_cuda_begin(llm_dev_t *dev, const llm_batch_t *b, llm_err_t *err)
     size_t             size;
     llm_cuda_t        *d = (llm_cuda_t *) dev;
     llm_cuda_graph_t  *g;
+
+    if (!llm_cuda_alive(d)) {
+        return llm_fail_with(err, 500, LLM_DEVICE_ERROR, NULL, "CUDA: the "
+                             "GPU was reset after an error");
+    }
 
     /* a model is loaded by one thread and driven by another */
 
@@ -312,356 +328,12 @@ llm_cuda_end(llm_dev_t *dev, llm_err_t *err)
         llm_cuda_end_capture(d);
     }
 
+    llm_cuda_read_logits(d);
+
     (void) llm_cuda_check(d, cudaGetLastError(), "a kernel's launch");
     (void) llm_cuda_check(d, cudaStreamSynchronize(d->stream), "a step");
 
     return llm_cuda_report(d, err);
-}
-
-
-/* ---- buffers ---- */
-
-static llm_vec_t *
-llm_cuda_vec_create(llm_dev_t *dev, const float *src, uint32_t n,
-    llm_err_t *err)
-{
-    llm_vec_t   *v;
-    llm_cuda_t  *d = (llm_cuda_t *) dev;
-
-    v = (llm_vec_t *) calloc(1, sizeof(llm_vec_t));
-    if (v == NULL) {
-        (void) llm_fail(err, "no memory for a vector");
-        return NULL;
-    }
-
-    v->n = n;
-
-    if (llm_cuda_alloc((void **) &v->data, n * sizeof(float), "a vector",
-                       err)
-        != LLM_OK)
-    {
-        free(v);
-        return NULL;
-    }
-
-    (void) llm_cuda_check(d, cudaMemcpy(v->data, src, n * sizeof(float),
-                                        cudaMemcpyHostToDevice),
-                          "upload of a vector");
-
-    return v;
-}
-
-
-static void
-llm_cuda_vec_free(llm_dev_t *dev, llm_vec_t *v)
-{
-    (void) dev;
-
-    if (v) {
-        (void) cudaFree(v->data);
-        free(v);
-    }
-}
-
-
-static llm_act_t *
-llm_cuda_act_create(llm_dev_t *dev, uint32_t max_rows, uint32_t cols,
-    llm_act_kind_t kind, llm_err_t *err)
-{
-    size_t      size;
-    llm_act_t  *a;
-
-    (void) dev;
-
-    a = (llm_act_t *) calloc(1, sizeof(llm_act_t));
-    if (a == NULL) {
-        (void) llm_fail(err, "no memory for activations");
-        return NULL;
-    }
-
-    a->max_rows = max_rows;
-    a->cols = cols;
-    a->kind = kind;
-    a->is16 = kind == LLM_ACT_VALUE;
-
-    size = (size_t) max_rows * cols * (a->is16 ? 2 : 4);
-
-    if (llm_cuda_alloc(&a->data, size, "activations", err) != LLM_OK) {
-        free(a);
-        return NULL;
-    }
-
-    /* rows of a bucket beyond the step's own are computed on, too */
-
-    if (cudaMemset(a->data, 0, size) != cudaSuccess) {
-        (void) cudaFree(a->data);
-        free(a);
-        (void) llm_fail(err, "CUDA: clearing of activations failed");
-        return NULL;
-    }
-
-    return a;
-}
-
-
-static void
-llm_cuda_act_free(llm_dev_t *dev, llm_act_t *a)
-{
-    (void) dev;
-
-    if (a) {
-        (void) cudaFree(a->data);
-        free(a);
-    }
-}
-
-
-static size_t
-llm_cuda_kv_page_size(llm_dev_t *dev, const llm_kv_opts_t *o)
-{
-    (void) dev;
-
-    return (size_t) o->n_layers * o->n_kv_heads * LLM_KV_PAGE
-           * (o->head_dim_k + o->head_dim_v) * sizeof(uint16_t);
-}
-
-
-static void
-llm_cuda_kv_free(llm_dev_t *dev, llm_kv_t *kv)
-{
-    (void) dev;
-
-    if (kv) {
-        (void) cudaFree(kv->k);
-        (void) cudaFree(kv->v);
-        free(kv);
-    }
-}
-
-
-/*
- * Partial results of split attention: enough for every page to lie in a
- * split of its own sequence; sequences that share pages may want more, and
- * those that find no room are not split.
- */
-
-static int
-llm_cuda_partial(llm_cuda_t *d, const llm_kv_opts_t *o, llm_err_t *err)
-{
-    uint32_t  n;
-
-    n = o->n_pages / (LLM_CUDA_KV_SPLIT / LLM_KV_PAGE) + d->opts.max_seqs;
-
-    if (llm_cuda_alloc((void **) &d->partial,
-                       (size_t) n * o->n_heads * (o->head_dim_v + 2)
-                       * sizeof(float), "split attention", err)
-        != LLM_OK)
-    {
-        return LLM_ERROR;
-    }
-
-    d->partial_cap = n;
-
-    return LLM_OK;
-}
-
-
-static llm_kv_t *
-llm_cuda_kv_create(llm_dev_t *dev, const llm_kv_opts_t *o, llm_err_t *err)
-{
-    size_t       k, v;
-    llm_kv_t    *kv;
-    llm_cuda_t  *d = (llm_cuda_t *) dev;
-
-    kv = (llm_kv_t *) calloc(1, sizeof(llm_kv_t));
-    if (kv == NULL) {
-        (void) llm_fail(err, "no memory for the KV cache");
-        return NULL;
-    }
-
-    kv->opts = *o;
-    if (o->head_dim_k > 256 || o->head_dim_v > 256) {
-        free(kv);
-        (void) llm_fail(err, "CUDA: heads of %u and %u dimensions, 256 is "
-                        "the most", o->head_dim_k, o->head_dim_v);
-        return NULL;
-    }
-
-    kv->k_page = (size_t) o->n_kv_heads * LLM_KV_PAGE * o->head_dim_k;
-    kv->v_page = (size_t) o->n_kv_heads * LLM_KV_PAGE * o->head_dim_v;
-
-    k = kv->k_page * o->n_pages * o->n_layers * sizeof(uint16_t);
-    v = kv->v_page * o->n_pages * o->n_layers * sizeof(uint16_t);
-
-    /* slots never written are masked, but NaN times zero is NaN */
-
-    if (llm_cuda_partial(d, o, err) != LLM_OK
-        || llm_cuda_alloc((void **) &kv->k, k, "the KV cache", err) != LLM_OK
-        || llm_cuda_alloc((void **) &kv->v, v, "the KV cache", err) != LLM_OK
-        || cudaMemset(kv->k, 0, k) != cudaSuccess
-        || cudaMemset(kv->v, 0, v) != cudaSuccess)
-    {
-        llm_cuda_kv_free(dev, kv);
-        return NULL;
-    }
-
-    return kv;
-}
-
-
-static void
-llm_cuda_kv_copy(llm_dev_t *dev, llm_kv_t *kv, uint32_t src, uint32_t dst)
-{
-    size_t       pitch, width;
-    llm_cuda_t  *d = (llm_cuda_t *) dev;
-
-    pitch = kv->k_page * kv->opts.n_pages * sizeof(uint16_t);
-    width = kv->k_page * sizeof(uint16_t);
-
-    (void) llm_cuda_check(d, cudaMemcpy2DAsync(kv->k + dst * kv->k_page,
-                              pitch, kv->k + src * kv->k_page, pitch, width,
-                              kv->opts.n_layers, cudaMemcpyDeviceToDevice,
-                              d->stream),
-                          "copy of a page");
-
-    pitch = kv->v_page * kv->opts.n_pages * sizeof(uint16_t);
-    width = kv->v_page * sizeof(uint16_t);
-
-    (void) llm_cuda_check(d, cudaMemcpy2DAsync(kv->v + dst * kv->v_page,
-                              pitch, kv->v + src * kv->v_page, pitch, width,
-                              kv->opts.n_layers, cudaMemcpyDeviceToDevice,
-                              d->stream),
-                          "copy of a page");
-}
-
-
-/* ---- rows to and from the host ---- */
-
-__global__ void
-llm_k_to_float(const uint16_t *x, float *y, size_t n, int bf16)
-{
-    size_t  i;
-
-    i = (size_t) blockIdx.x * blockDim.x + threadIdx.x;
-
-    if (i < n) {
-        y[i] = llm_load16(&x[i], bf16);
-    }
-}
-
-
-__global__ void
-llm_k_from_float(const float *x, uint16_t *y, size_t n, int bf16)
-{
-    size_t  i;
-
-    i = (size_t) blockIdx.x * blockDim.x + threadIdx.x;
-
-    if (i < n) {
-        y[i] = llm_store16(x[i], bf16);
-    }
-}
-
-
-static int
-llm_cuda_rows_room(llm_cuda_t *d, size_t size)
-{
-    if (size > d->host_rows_cap) {
-        (void) cudaFreeHost(d->host_rows);
-        d->host_rows = NULL;
-        d->host_rows_cap = 0;
-
-        if (llm_cuda_check(d, cudaMallocHost(&d->host_rows, size),
-                           "pinned memory"))
-        {
-            return LLM_ERROR;
-        }
-
-        d->host_rows_cap = size;
-    }
-
-    if (size > d->dev_rows_cap) {
-        (void) cudaFree(d->dev_rows);
-        d->dev_rows = NULL;
-        d->dev_rows_cap = 0;
-
-        if (llm_cuda_check(d, cudaMalloc(&d->dev_rows, size),
-                           "memory for rows"))
-        {
-            return LLM_ERROR;
-        }
-
-        d->dev_rows_cap = size;
-    }
-
-    return LLM_OK;
-}
-
-
-/* NULL when memory ends: llm_cuda_check() keeps why for the next end() */
-
-static const float *
-llm_cuda_map(llm_dev_t *dev, const llm_act_t *a, uint32_t row, uint32_t n)
-{
-    size_t        count;
-    const float  *src;
-    llm_cuda_t   *d = (llm_cuda_t *) dev;
-
-    count = (size_t) n * a->cols;
-
-    if (llm_cuda_rows_room(d, count * sizeof(float)) != LLM_OK) {
-        return NULL;
-    }
-
-    src = (const float *) a->data + (size_t) row * a->cols;
-
-    if (a->is16) {
-        llm_launch(llm_k_to_float, (unsigned) ((count + 255) / 256), 256, 0,
-                   d->stream,
-                   (const uint16_t *) a->data + (size_t) row * a->cols,
-                   d->dev_rows, count, d->bf16);
-        src = d->dev_rows;
-    }
-
-    (void) llm_cuda_check(d, cudaMemcpyAsync(d->host_rows, src,
-                                             count * sizeof(float),
-                                             cudaMemcpyDeviceToHost,
-                                             d->stream), "read of rows");
-    (void) llm_cuda_check(d, cudaStreamSynchronize(d->stream),
-                          "read of rows");
-
-    return d->host_rows;
-}
-
-
-static void
-llm_cuda_write(llm_dev_t *dev, llm_act_t *a, uint32_t row, uint32_t n,
-    const float *src)
-{
-    size_t       count;
-    float       *dst;
-    llm_cuda_t  *d = (llm_cuda_t *) dev;
-
-    count = (size_t) n * a->cols;
-
-    if (llm_cuda_rows_room(d, count * sizeof(float)) != LLM_OK) {
-        return;
-    }
-
-    dst = a->is16 ? d->dev_rows : (float *) a->data + (size_t) row * a->cols;
-
-    (void) llm_cuda_check(d, cudaMemcpy(dst, src, count * sizeof(float),
-                                        cudaMemcpyHostToDevice),
-                          "write of rows");
-
-    if (a->is16) {
-        llm_launch(llm_k_from_float, (unsigned) ((count + 255) / 256), 256,
-                   0, d->stream, (const float *) d->dev_rows,
-                   (uint16_t *) a->data + (size_t) row * a->cols, count,
-                   d->bf16);
-        (void) llm_cuda_check(d, cudaStreamSynchronize(d->stream),
-                              "write of rows");
-    }
 }
 
 
@@ -687,7 +359,25 @@ llm_cuda_memory_free(llm_dev_t *dev)
         return 0;
     }
 
-    return avail;
+    total = llm_min(total / LLM_CUDA_MARGIN_PART, LLM_CUDA_MARGIN);
+
+    return avail > total ? avail - total : 0;
+}
+
+
+/* takes all memory of the process on this GPU with it */
+
+static void
+llm_cuda_reset(llm_cuda_t *d)
+{
+    uint32_t  era = d->era;
+
+    if (__atomic_compare_exchange_n(&llm_cuda_eras[d->index], &era, era + 1,
+                                    0, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+    {
+        (void) cudaSetDevice(d->index);
+        (void) cudaDeviceReset();
+    }
 }
 
 
@@ -696,6 +386,15 @@ llm_cuda_close(llm_dev_t *dev)
 {
     uint32_t     i;
     llm_cuda_t  *d = (llm_cuda_t *) dev;
+
+    if (!llm_cuda_alive(d)) {
+        if (d->lost) {
+            llm_cuda_reset(d);
+        }
+
+        free(d);
+        return;
+    }
 
     for (i = 0; i < d->n_graphs; i++) {
         (void) cudaGraphExecDestroy(d->graphs[i].exec);
@@ -760,7 +459,7 @@ llm_cuda_select(llm_cuda_t *d, llm_err_t *err)
         return llm_cuda_no_device(e, err);
     }
 
-    if (index >= n) {
+    if (index >= llm_min(n, LLM_CUDA_MAX_GPUS)) {
         return llm_fail(err, "CUDA: there is no device %d, only %d", index,
                         n);
     }
@@ -779,6 +478,7 @@ llm_cuda_select(llm_cuda_t *d, llm_err_t *err)
 
     snprintf(d->name, sizeof(d->name), "%s", prop.name);
     d->index = index;
+    d->era = __atomic_load_n(&llm_cuda_eras[index], __ATOMIC_RELAXED);
     d->sm_count = prop.multiProcessorCount;
     d->major = prop.major;
 

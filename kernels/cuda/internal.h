@@ -82,6 +82,8 @@ typedef struct {
     int               capturing;
     int               failed;           /* a launch failed: see end() */
     char              why[256];
+    int               lost;             /* its context is of no use */
+    uint32_t          era;              /* of the GPU when it was opened */
 
     uint8_t          *step_dev;
     uint8_t          *step_host;        /* pinned, the same layout */
@@ -103,7 +105,9 @@ typedef struct {
     cudaEvent_t       staged[2];        /* a half is free again */
     float            *partial;          /* of split attention: see there */
     uint32_t          partial_cap;      /* splits of one sequence's row */
-    float            *host_rows;        /* map(): pinned */
+    const llm_act_t  *logits;           /* end() reads them; the caller's */
+    float            *host_logits;      /* pinned */
+    float            *host_rows;        /* map() of others: pinned */
     size_t            host_rows_cap;    /* bytes */
     float            *dev_rows;         /* map(): float32 of 16-bit rows */
     size_t            dev_rows_cap;     /* bytes */
@@ -150,8 +154,15 @@ struct llm_kv_s {
 /* remembers the first failure of a step; returns nonzero if e is one */
 int llm_cuda_check(llm_cuda_t *d, cudaError_t e, const char *what);
 
+/* LLM_ERROR if there was one, which is forgotten */
+int llm_cuda_report(llm_cuda_t *d, llm_err_t *err);
+
+/* is the device's memory still there?  See backend.cu */
+int llm_cuda_alive(const llm_cuda_t *d);
+
 /* makes *p hold at least size bytes; LLM_ERROR with a message */
 int llm_cuda_alloc(void **p, size_t size, const char *what, llm_err_t *err);
+void llm_cuda_free(const llm_cuda_t *d, void *p);
 
 /* rows of the bucket that an operation on these rows covers */
 static inline uint32_t
@@ -163,6 +174,26 @@ llm_cuda_rows(const llm_cuda_t *d, llm_rows_t rows)
 
 /* the table, under LLM_BACKEND_SYMBOL */
 extern "C" const llm_ops_t *llm_backend(void);
+
+/* memory.cu */
+llm_vec_t *llm_cuda_vec_create(llm_dev_t *dev, const float *src, uint32_t n,
+    llm_err_t *err);
+void llm_cuda_vec_free(llm_dev_t *dev, llm_vec_t *v);
+llm_act_t *llm_cuda_act_create(llm_dev_t *dev, uint32_t max_rows,
+    uint32_t cols, llm_act_kind_t kind, llm_err_t *err);
+void llm_cuda_act_free(llm_dev_t *dev, llm_act_t *a);
+llm_kv_t *llm_cuda_kv_create(llm_dev_t *dev, const llm_kv_opts_t *o,
+    llm_err_t *err);
+void llm_cuda_kv_free(llm_dev_t *dev, llm_kv_t *kv);
+size_t llm_cuda_kv_page_size(llm_dev_t *dev, const llm_kv_opts_t *o);
+void llm_cuda_kv_copy(llm_dev_t *dev, llm_kv_t *kv, uint32_t src,
+    uint32_t dst);
+const float *llm_cuda_map(llm_dev_t *dev, const llm_act_t *a, uint32_t row,
+    uint32_t n);
+void llm_cuda_write(llm_dev_t *dev, llm_act_t *a, uint32_t row, uint32_t n,
+    const float *src);
+/* enqueues the read of the step's logits, for map() */
+void llm_cuda_read_logits(llm_cuda_t *d);
 
 /* the operations, a file each */
 void llm_cuda_embed(llm_dev_t *dev, const llm_weight_t *w, llm_act_t *x);

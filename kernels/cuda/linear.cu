@@ -201,15 +201,14 @@ llm_cuda_make(llm_cuda_t *d, llm_weight_t *w, int usage, llm_err_t *err)
     (void) llm_cuda_check(d, cudaStreamSynchronize(d->stream),
                           "upload of a weight");
 
-    if (d->failed) {
-        d->failed = 0;
-        return llm_fail(err, "CUDA: %s", d->why);
+    if (llm_cuda_report(d, err) != LLM_OK) {
+        return LLM_ERROR;
     }
 
     /* many rows want the raw blocks, an embedding the raw rows */
 
     if (!q && !(usage & LLM_WEIGHT_EMBED)) {
-        (void) cudaFree(w->raw);
+        llm_cuda_free(d, w->raw);
         w->raw = NULL;
     }
 
@@ -258,12 +257,12 @@ llm_cuda_weight_create(llm_dev_t *dev, uint32_t type, uint32_t n_out,
 void
 llm_cuda_weight_free(llm_dev_t *dev, llm_weight_t *w)
 {
-    (void) dev;
+    llm_cuda_t  *d = (llm_cuda_t *) dev;
 
     if (w) {
-        (void) cudaFree(w->raw);
-        (void) cudaFree(w->w16);
-        (void) cudaFree(w->packed);
+        llm_cuda_free(d, w->raw);
+        llm_cuda_free(d, w->w16);
+        llm_cuda_free(d, w->packed);
         free(w);
     }
 }
@@ -274,14 +273,18 @@ llm_cuda_weight_free(llm_dev_t *dev, llm_weight_t *w)
 static int
 llm_cuda_grow(llm_cuda_t *d, void **p, size_t size, llm_err_t *err)
 {
-    (void) cudaFree(*p);
+    llm_cuda_free(d, *p);
+    *p = NULL;
 
     if (llm_cuda_alloc(p, size, "activations", err) != LLM_OK) {
         return LLM_ERROR;
     }
 
-    return llm_cuda_check(d, cudaMemset(*p, 0, size), "activations")
-           ? LLM_ERROR : LLM_OK;
+    if (cudaMemset(*p, 0, size) != cudaSuccess) {
+        return llm_fail(err, "CUDA: clearing of activations failed");
+    }
+
+    return LLM_OK;
 }
 
 

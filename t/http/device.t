@@ -24,10 +24,10 @@ my @prompts = (
 
 
 sub served {
-    my ($device) = @_;
+    my ($device, %opt) = @_;
 
     return LLM::Test->new(model => 'llm_model demo %%ROOT%%/models/demo.gguf'
-        . " device=$device threads=2 parallel=8 ctx=256 default;");
+        . " device=$device threads=2 parallel=8 ctx=256 default;", %opt);
 }
 
 
@@ -106,6 +106,58 @@ SKIP: {
     }
 
     $t->stop(name => 'emu');
+
+
+    # a kernel fails in mid-stream: all that runs gets an error, the engine
+    # is built again, and gives the same tokens
+
+    local $ENV{LLM_EMU_FAIL_LAUNCH} = 1500;
+    $t = served('emu', main => 'env LLM_EMU_FAIL_LAUNCH;')->start;
+
+    my $stream = $t->open('/v1/completions',
+        ask($prompts[0], stream => \1, max_tokens => 200));
+
+    $stream->event;
+
+    my $other = $t->open('/v1/completions',
+                         ask($prompts[1], max_tokens => 200));
+    my @events = $stream->events;
+    my $res = $other->response;
+
+    ok((grep { $_->{json} && $_->{json}{choices} } @events),
+       'a stream before the failure');
+    like($events[-1]{json}{error}{message} // '', qr/launch failure/,
+         'the stream ends with an error event');
+    is($res->{status}, 500, 'the other request: 500');
+    is($res->{json}{error}{code}, 'device_error', 'device_error');
+
+    ok($t->wait_ready, 'the engine is built again');
+    is_deeply(ids($t->post('/v1/completions', ask($prompts[0]))), $want[0],
+              'and gives the same tokens');
+    like($t->log('error.log'), qr/a step failed: CUDA: .*launch failure/,
+         'the log has the failure');
+    like($t->log('error.log'), qr/is loaded again: its device failed/,
+         'and the load');
+    $t->stop(name => 'a failed kernel');
+
+
+    # memory that is not there: a line in the log and 503
+
+    local $ENV{LLM_EMU_MEMORY} = 20_000_000;
+    $t = served('emu', main => 'env LLM_EMU_MEMORY;')->start(cold => 1);
+
+    ok(LLM::Test::wait_for(20, sub {
+        $t->get('/health')->{body} =~ /out of memory/
+    }), 'out of memory: health says it') or diag($t->log);
+
+    $res = $t->post('/v1/completions', ask('The sky is'));
+
+    is($res->{status}, 503, 'a request: 503');
+    like($res->{json}{error}{message}, qr/CUDA: \d+ bytes .*out of memory/,
+         'with the reason');
+    like($t->log('error.log'), qr/\[error\].*CUDA: \d+ bytes .*out of memory/,
+         'the log has it');
+    $t->stop(name => 'out of memory');
 }
 
 done_testing();

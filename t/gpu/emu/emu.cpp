@@ -1,6 +1,6 @@
 /*
- * The emulator behind emu.h: fibers, barriers, warp meetings, the queue of
- * work, streams, events, graphs and poisoned memory.
+ * The emulator behind emu.h: fibers, barriers, warp meetings, blocks and
+ * grids, the queue of work.  The runtime's functions are in runtime.cpp.
  *
  * One queue holds all work in the order it was issued, whatever stream it
  * was issued to: a legal order, since work only ever waits for work issued
@@ -10,14 +10,9 @@
  * thread at a time, several devices are kept apart by a lock.
  */
 
-#include "t/gpu/emu/emu.h"
+#include "t/gpu/emu/internal.h"
 
-#include <chrono>
-#include <deque>
-#include <map>
-#include <mutex>
 #include <sys/mman.h>
-#include <vector>
 
 #if !defined(__x86_64__)
 #include <ucontext.h>
@@ -25,21 +20,7 @@
 
 #define EMU_STACK       (128 * 1024)
 #define EMU_MAX_THREADS 1024
-#define EMU_SHARED_MAX  (227 * 1024)
 #define EMU_MEET_BYTES  64
-#define EMU_TOTAL       ((size_t) 4 << 30)
-
-struct EmuGraph {
-    std::vector<std::function<void()>>  work;
-};
-
-struct EmuStream {
-    EmuGraph  *capture;
-};
-
-struct EmuEvent {
-    std::chrono::steady_clock::time_point  when;
-};
 
 namespace emu {
 
@@ -76,7 +57,7 @@ struct Warp {
 Thread  *cur;
 Block    blk;
 
-static std::recursive_mutex                 lock;
+std::recursive_mutex                        lock;
 static Fiber                                fibers[EMU_MAX_THREADS];
 static Warp                                 warps[EMU_MAX_THREADS / 32];
 static unsigned                             n_threads;
@@ -87,10 +68,10 @@ static const std::function<void()>         *body;
 static const char                          *kernel;
 static uint8_t                             *shared_mem;
 static uint64_t                             rng;
-static std::deque<std::function<void()>>    queue;
-static std::map<void *, size_t>             mapped;
-static size_t                               in_use;
-static cudaError_t                          last_error;
+std::deque<std::function<void()>>           queue;
+cudaError_t                                 last_error;
+cudaError_t                                 broken;
+static unsigned long                        n_launches;
 static void                                *main_sp;
 
 
@@ -102,6 +83,17 @@ die(const char *what)
             cur ? cur->tid.x : 0, cur ? cur->tid.y : 0, cur ? cur->tid.z : 0,
             what);
     abort();
+}
+
+
+size_t
+setting(const char *name, size_t otherwise)
+{
+    const char  *value;
+
+    value = getenv(name);
+
+    return value ? strtoull(value, nullptr, 10) : otherwise;
 }
 
 
@@ -443,27 +435,6 @@ run_grid(const char *name, dim3 grid, dim3 block, size_t shared,
 }
 
 
-static uint8_t *
-guarded(size_t size)
-{
-    size_t    page, len;
-    uint8_t  *p;
-
-    page = 4096;
-    len = (size + page - 1) / page * page;
-    p = (uint8_t *) mmap(nullptr, len + page, PROT_READ|PROT_WRITE,
-                         MAP_PRIVATE|MAP_ANONYMOUS|MAP_NORESERVE, -1, 0);
-
-    if (p == MAP_FAILED) {
-        return nullptr;
-    }
-
-    mprotect(p + len, page, PROT_NONE);
-
-    return p + len - size;
-}
-
-
 static void
 start()
 {
@@ -492,7 +463,7 @@ start()
 }
 
 
-static void
+void
 enqueue(cudaStream_t s, std::function<void()> work)
 {
     std::lock_guard<std::recursive_mutex>  guard(lock);
@@ -506,12 +477,16 @@ enqueue(cudaStream_t s, std::function<void()> work)
 }
 
 
-static void
+void
 run_queue()
 {
     std::lock_guard<std::recursive_mutex>  guard(lock);
 
     start();
+
+    if (broken) {
+        queue.clear();
+    }
 
     while (!queue.empty()) {
         std::function<void()>  work = std::move(queue.front());
@@ -542,458 +517,15 @@ launch(void *stream, const char *name, dim3 grid, dim3 block, size_t shared,
     }
 
     enqueue((cudaStream_t) stream, [=]() {
+        if (++n_launches == setting("LLM_EMU_FAIL_LAUNCH", 0)) {
+            broken = cudaErrorLaunchFailure;
+            queue.clear();
+            return;
+        }
+
         run_grid(name, grid, block, shared, f);
     });
 }
 
+
 }  /* namespace emu */
-
-
-using namespace emu;
-
-
-void
-emu_enqueue(cudaStream_t s, std::function<void()> work)
-{
-    enqueue(s, std::move(work));
-}
-
-
-/* ---- device ---- */
-
-cudaError_t
-cudaDriverGetVersion(int *version)
-{
-    *version = 13000;
-
-    return cudaSuccess;
-}
-
-
-cudaError_t
-cudaGetDeviceCount(int *n)
-{
-    *n = 1;
-
-    return cudaSuccess;
-}
-
-
-cudaError_t
-cudaSetDevice(int n)
-{
-    return n == 0 ? cudaSuccess : cudaErrorInvalidValue;
-}
-
-
-cudaError_t
-cudaGetDevice(int *n)
-{
-    *n = 0;
-
-    return cudaSuccess;
-}
-
-
-cudaError_t
-cudaGetDeviceProperties(cudaDeviceProp *p, int n)
-{
-    if (n != 0) {
-        return cudaErrorInvalidValue;
-    }
-
-    memset(p, 0, sizeof(*p));
-    snprintf(p->name, sizeof(p->name), "emulated GPU");
-    p->totalGlobalMem = EMU_TOTAL;
-    p->sharedMemPerBlockOptin = EMU_SHARED_MAX;
-    p->major = 8;
-    p->minor = 0;
-    p->multiProcessorCount = 4;
-    p->l2CacheSize = 1 << 20;
-
-    return cudaSuccess;
-}
-
-
-cudaError_t
-cudaDeviceGetAttribute(int *v, cudaDeviceAttr a, int n)
-{
-    (void) n;
-    *v = a == cudaDevAttrMultiProcessorCount ? 4 : EMU_SHARED_MAX;
-
-    return cudaSuccess;
-}
-
-
-cudaError_t
-cudaDeviceSynchronize()
-{
-    run_queue();
-
-    return last_error;
-}
-
-
-cudaError_t
-cudaDeviceReset()
-{
-    return cudaSuccess;
-}
-
-
-cudaError_t
-cudaMemGetInfo(size_t *free_bytes, size_t *total)
-{
-    std::lock_guard<std::recursive_mutex>  guard(lock);
-
-    *free_bytes = EMU_TOTAL - in_use;
-    *total = EMU_TOTAL;
-
-    return cudaSuccess;
-}
-
-
-const char *
-cudaGetErrorString(cudaError_t e)
-{
-    switch (e) {
-    case cudaSuccess:               return "no error";
-    case cudaErrorInvalidValue:     return "invalid argument";
-    case cudaErrorMemoryAllocation: return "out of memory";
-    case cudaErrorNotReady:         return "not ready";
-    case cudaErrorNoDevice:         return "no device";
-    default:                        return "launch failure";
-    }
-}
-
-
-cudaError_t
-cudaGetLastError()
-{
-    cudaError_t  e = last_error;
-
-    last_error = cudaSuccess;
-
-    return e;
-}
-
-
-cudaError_t
-cudaPeekAtLastError()
-{
-    return last_error;
-}
-
-
-/* ---- memory ---- */
-
-cudaError_t
-cudaMalloc_(void **p, size_t size)
-{
-    std::lock_guard<std::recursive_mutex>  guard(lock);
-
-    /* cudaMalloc's own alignment */
-    size = (size + 255) / 256 * 256;
-
-    if (size > EMU_TOTAL - in_use) {
-        return cudaErrorMemoryAllocation;
-    }
-
-    *p = guarded(size ? size : 256);
-    if (*p == nullptr) {
-        return cudaErrorMemoryAllocation;
-    }
-
-    memset(*p, 0xff, size);
-    mapped[*p] = size;
-    in_use += size;
-
-    return cudaSuccess;
-}
-
-
-cudaError_t
-cudaFree(void *p)
-{
-    size_t  size, len;
-
-    std::lock_guard<std::recursive_mutex>  guard(lock);
-
-    if (p == nullptr) {
-        return cudaSuccess;
-    }
-
-    auto  it = mapped.find(p);
-
-    if (it == mapped.end()) {
-        return cudaErrorInvalidValue;
-    }
-
-    run_queue();
-    size = it->second;
-    len = ((size ? size : 256) + 4095) / 4096 * 4096;
-    munmap((uint8_t *) p + (size ? size : 256) - len, len + 4096);
-    in_use -= size;
-    mapped.erase(it);
-
-    return cudaSuccess;
-}
-
-
-cudaError_t
-cudaHostAlloc_(void **p, size_t size, unsigned flags)
-{
-    (void) flags;
-    *p = aligned_alloc(4096, (size + 4095) / 4096 * 4096);
-
-    return *p ? cudaSuccess : cudaErrorMemoryAllocation;
-}
-
-
-cudaError_t
-cudaFreeHost(void *p)
-{
-    run_queue();
-    free(p);
-
-    return cudaSuccess;
-}
-
-
-cudaError_t
-cudaMemcpyAsync(void *dst, const void *src, size_t size, cudaMemcpyKind kind,
-    cudaStream_t s)
-{
-    (void) kind;
-    enqueue(s, [=]() { memmove(dst, src, size); });
-
-    return cudaSuccess;
-}
-
-
-cudaError_t
-cudaMemcpy2DAsync(void *dst, size_t dpitch, const void *src, size_t spitch,
-    size_t width, size_t height, cudaMemcpyKind kind, cudaStream_t s)
-{
-    (void) kind;
-    enqueue(s, [=]() {
-        for (size_t i = 0; i < height; i++) {
-            memmove((uint8_t *) dst + i * dpitch,
-                    (const uint8_t *) src + i * spitch, width);
-        }
-    });
-
-    return cudaSuccess;
-}
-
-
-cudaError_t
-cudaMemcpy(void *dst, const void *src, size_t size, cudaMemcpyKind kind)
-{
-    (void) kind;
-    run_queue();
-    memmove(dst, src, size);
-
-    return cudaSuccess;
-}
-
-
-cudaError_t
-cudaMemset(void *p, int v, size_t size)
-{
-    run_queue();
-    memset(p, v, size);
-
-    return cudaSuccess;
-}
-
-
-cudaError_t
-cudaMemsetAsync(void *p, int v, size_t size, cudaStream_t s)
-{
-    enqueue(s, [=]() { memset(p, v, size); });
-
-    return cudaSuccess;
-}
-
-
-/* ---- streams, events, graphs ---- */
-
-cudaError_t
-cudaStreamCreateWithFlags(cudaStream_t *s, unsigned flags)
-{
-    (void) flags;
-    *s = new EmuStream { nullptr };
-
-    return cudaSuccess;
-}
-
-
-cudaError_t
-cudaStreamDestroy(cudaStream_t s)
-{
-    run_queue();
-    delete s;
-
-    return cudaSuccess;
-}
-
-
-cudaError_t
-cudaStreamSynchronize(cudaStream_t s)
-{
-    if (s && s->capture) {
-        return cudaErrorInvalidValue;
-    }
-
-    run_queue();
-
-    return last_error;
-}
-
-
-cudaError_t
-cudaStreamWaitEvent(cudaStream_t s, cudaEvent_t e, unsigned flags)
-{
-    (void) s;
-    (void) e;
-    (void) flags;
-
-    return cudaSuccess;                 /* the queue is in issue order */
-}
-
-
-cudaError_t
-cudaEventCreateWithFlags(cudaEvent_t *e, unsigned flags)
-{
-    (void) flags;
-    *e = new EmuEvent;
-
-    return cudaSuccess;
-}
-
-
-cudaError_t
-cudaEventCreate(cudaEvent_t *e)
-{
-    return cudaEventCreateWithFlags(e, 0);
-}
-
-
-cudaError_t
-cudaEventDestroy(cudaEvent_t e)
-{
-    run_queue();
-    delete e;
-
-    return cudaSuccess;
-}
-
-
-cudaError_t
-cudaEventRecord(cudaEvent_t e, cudaStream_t s)
-{
-    enqueue(s, [=]() { e->when = std::chrono::steady_clock::now(); });
-
-    return cudaSuccess;
-}
-
-
-cudaError_t
-cudaEventSynchronize(cudaEvent_t e)
-{
-    (void) e;
-    run_queue();
-
-    return last_error;
-}
-
-
-cudaError_t
-cudaEventQuery(cudaEvent_t e)
-{
-    (void) e;
-    run_queue();
-
-    return cudaSuccess;
-}
-
-
-cudaError_t
-cudaEventElapsedTime(float *ms, cudaEvent_t a, cudaEvent_t b)
-{
-    run_queue();
-    *ms = std::chrono::duration<float, std::milli>(b->when - a->when).count();
-
-    return cudaSuccess;
-}
-
-
-cudaError_t
-cudaStreamBeginCapture(cudaStream_t s, cudaStreamCaptureMode mode)
-{
-    (void) mode;
-
-    if (s == nullptr || s->capture) {
-        return cudaErrorInvalidValue;
-    }
-
-    s->capture = new EmuGraph;
-
-    return cudaSuccess;
-}
-
-
-cudaError_t
-cudaStreamEndCapture(cudaStream_t s, cudaGraph_t *g)
-{
-    if (s == nullptr || s->capture == nullptr) {
-        return cudaErrorInvalidValue;
-    }
-
-    *g = s->capture;
-    s->capture = nullptr;
-
-    return cudaSuccess;
-}
-
-
-cudaError_t
-cudaGraphInstantiate(cudaGraphExec_t *x, cudaGraph_t g,
-    unsigned long long flags)
-{
-    (void) flags;
-    *x = new EmuGraph(*g);
-
-    return cudaSuccess;
-}
-
-
-cudaError_t
-cudaGraphLaunch(cudaGraphExec_t x, cudaStream_t s)
-{
-    for (const auto &work : x->work) {
-        enqueue(s, work);
-    }
-
-    return cudaSuccess;
-}
-
-
-cudaError_t
-cudaGraphDestroy(cudaGraph_t g)
-{
-    delete g;
-
-    return cudaSuccess;
-}
-
-
-cudaError_t
-cudaGraphExecDestroy(cudaGraphExec_t x)
-{
-    run_queue();
-    delete x;
-
-    return cudaSuccess;
-}

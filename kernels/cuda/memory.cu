@@ -1,0 +1,439 @@
+/*
+ * The device's memory: vectors, activations, KV pages, and rows on their way
+ * to and from the host.
+ *
+ * What a device allocated before its context was reset is gone with it, and
+ * the addresses may be another's by now: all is freed through
+ * llm_cuda_free(), which knows.
+ */
+
+#include "kernels/cuda/internal.h"
+
+#include <stdio.h>
+
+
+int
+llm_cuda_alloc(void **p, size_t size, const char *what, llm_err_t *err)
+{
+    cudaError_t  e;
+
+    e = cudaMalloc((uint8_t **) p, llm_max(size, (size_t) 1));
+
+    if (e != cudaSuccess) {
+        *p = NULL;
+        (void) cudaGetLastError();      /* not for the next launch */
+        return llm_fail(err, "CUDA: %zu bytes for %s: %s", size, what,
+                        cudaGetErrorString(e));
+    }
+
+    return LLM_OK;
+}
+
+
+void
+llm_cuda_free(const llm_cuda_t *d, void *p)
+{
+    if (llm_cuda_alive(d)) {
+        (void) cudaFree(p);
+    }
+}
+
+
+/* ---- buffers ---- */
+
+llm_vec_t *
+llm_cuda_vec_create(llm_dev_t *dev, const float *src, uint32_t n,
+    llm_err_t *err)
+{
+    llm_vec_t  *v;
+
+    v = (llm_vec_t *) calloc(1, sizeof(llm_vec_t));
+    if (v == NULL) {
+        (void) llm_fail(err, "no memory for a vector");
+        return NULL;
+    }
+
+    v->n = n;
+
+    if (llm_cuda_alloc((void **) &v->data, n * sizeof(float), "a vector",
+                       err)
+        != LLM_OK)
+    {
+        free(v);
+        return NULL;
+    }
+
+    if (cudaMemcpy(v->data, src, n * sizeof(float), cudaMemcpyHostToDevice)
+        != cudaSuccess)
+    {
+        llm_cuda_vec_free(dev, v);
+        (void) llm_fail(err, "CUDA: the upload of a vector failed");
+        return NULL;
+    }
+
+    return v;
+}
+
+
+void
+llm_cuda_vec_free(llm_dev_t *dev, llm_vec_t *v)
+{
+    if (v) {
+        llm_cuda_free((llm_cuda_t *) dev, v->data);
+        free(v);
+    }
+}
+
+
+llm_act_t *
+llm_cuda_act_create(llm_dev_t *dev, uint32_t max_rows, uint32_t cols,
+    llm_act_kind_t kind, llm_err_t *err)
+{
+    size_t       size;
+    llm_act_t   *a;
+    llm_cuda_t  *d = (llm_cuda_t *) dev;
+
+    a = (llm_act_t *) calloc(1, sizeof(llm_act_t));
+    if (a == NULL) {
+        (void) llm_fail(err, "no memory for activations");
+        return NULL;
+    }
+
+    a->max_rows = max_rows;
+    a->cols = cols;
+    a->kind = kind;
+    a->is16 = kind == LLM_ACT_VALUE;
+
+    size = (size_t) max_rows * cols * (a->is16 ? 2 : 4);
+
+    if (llm_cuda_alloc(&a->data, size, "activations", err) != LLM_OK) {
+        free(a);
+        return NULL;
+    }
+
+    /* rows of a bucket beyond the step's own are computed on, too */
+
+    if (cudaMemset(a->data, 0, size) != cudaSuccess) {
+        llm_cuda_act_free(dev, a);
+        (void) llm_fail(err, "CUDA: clearing of activations failed");
+        return NULL;
+    }
+
+    if (kind == LLM_ACT_LOGITS && d->logits == NULL) {
+
+        if (cudaMallocHost(&d->host_logits, size) != cudaSuccess) {
+            d->host_logits = NULL;
+            llm_cuda_act_free(dev, a);
+            (void) llm_fail(err, "CUDA: %zu bytes of pinned memory for "
+                            "logits: out of memory", size);
+            return NULL;
+        }
+
+        d->logits = a;
+    }
+
+    return a;
+}
+
+
+void
+llm_cuda_act_free(llm_dev_t *dev, llm_act_t *a)
+{
+    llm_cuda_t  *d = (llm_cuda_t *) dev;
+
+    if (a == NULL) {
+        return;
+    }
+
+    if (a == d->logits) {
+        if (llm_cuda_alive(d)) {
+            (void) cudaFreeHost(d->host_logits);
+        }
+
+        d->logits = NULL;
+        d->host_logits = NULL;
+    }
+
+    llm_cuda_free(d, a->data);
+    free(a);
+}
+
+
+size_t
+llm_cuda_kv_page_size(llm_dev_t *dev, const llm_kv_opts_t *o)
+{
+    (void) dev;
+
+    return (size_t) o->n_layers * o->n_kv_heads * LLM_KV_PAGE
+           * (o->head_dim_k + o->head_dim_v) * sizeof(uint16_t);
+}
+
+
+void
+llm_cuda_kv_free(llm_dev_t *dev, llm_kv_t *kv)
+{
+    llm_cuda_t  *d = (llm_cuda_t *) dev;
+
+    if (kv) {
+        llm_cuda_free(d, kv->k);
+        llm_cuda_free(d, kv->v);
+        free(kv);
+    }
+}
+
+
+/*
+ * Partial results of split attention: enough for every page to lie in a
+ * split of its own sequence; sequences that share pages may want more, and
+ * those that find no room are not split.
+ */
+
+static int
+llm_cuda_partial(llm_cuda_t *d, const llm_kv_opts_t *o, llm_err_t *err)
+{
+    uint32_t  n;
+
+    n = o->n_pages / (LLM_CUDA_KV_SPLIT / LLM_KV_PAGE) + d->opts.max_seqs;
+
+    llm_cuda_free(d, d->partial);
+    d->partial = NULL;
+
+    if (llm_cuda_alloc((void **) &d->partial,
+                       (size_t) n * o->n_heads * (o->head_dim_v + 2)
+                       * sizeof(float), "split attention", err)
+        != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    d->partial_cap = n;
+
+    return LLM_OK;
+}
+
+
+llm_kv_t *
+llm_cuda_kv_create(llm_dev_t *dev, const llm_kv_opts_t *o, llm_err_t *err)
+{
+    size_t       k, v;
+    llm_kv_t    *kv;
+    llm_cuda_t  *d = (llm_cuda_t *) dev;
+
+    kv = (llm_kv_t *) calloc(1, sizeof(llm_kv_t));
+    if (kv == NULL) {
+        (void) llm_fail(err, "no memory for the KV cache");
+        return NULL;
+    }
+
+    kv->opts = *o;
+    if (o->head_dim_k > 256 || o->head_dim_v > 256) {
+        free(kv);
+        (void) llm_fail(err, "CUDA: heads of %u and %u dimensions, 256 is "
+                        "the most", o->head_dim_k, o->head_dim_v);
+        return NULL;
+    }
+
+    kv->k_page = (size_t) o->n_kv_heads * LLM_KV_PAGE * o->head_dim_k;
+    kv->v_page = (size_t) o->n_kv_heads * LLM_KV_PAGE * o->head_dim_v;
+
+    k = kv->k_page * o->n_pages * o->n_layers * sizeof(uint16_t);
+    v = kv->v_page * o->n_pages * o->n_layers * sizeof(uint16_t);
+
+    /* slots never written are masked, but NaN times zero is NaN */
+
+    if (llm_cuda_partial(d, o, err) != LLM_OK
+        || llm_cuda_alloc((void **) &kv->k, k, "the KV cache", err) != LLM_OK
+        || llm_cuda_alloc((void **) &kv->v, v, "the KV cache", err) != LLM_OK)
+    {
+        llm_cuda_kv_free(dev, kv);
+        return NULL;
+    }
+
+    if (cudaMemset(kv->k, 0, k) != cudaSuccess
+        || cudaMemset(kv->v, 0, v) != cudaSuccess)
+    {
+        llm_cuda_kv_free(dev, kv);
+        (void) llm_fail(err, "CUDA: clearing of the KV cache failed");
+        return NULL;
+    }
+
+    return kv;
+}
+
+
+void
+llm_cuda_kv_copy(llm_dev_t *dev, llm_kv_t *kv, uint32_t src, uint32_t dst)
+{
+    size_t       pitch, width;
+    llm_cuda_t  *d = (llm_cuda_t *) dev;
+
+    pitch = kv->k_page * kv->opts.n_pages * sizeof(uint16_t);
+    width = kv->k_page * sizeof(uint16_t);
+
+    (void) llm_cuda_check(d, cudaMemcpy2DAsync(kv->k + dst * kv->k_page,
+                              pitch, kv->k + src * kv->k_page, pitch, width,
+                              kv->opts.n_layers, cudaMemcpyDeviceToDevice,
+                              d->stream),
+                          "copy of a page");
+
+    pitch = kv->v_page * kv->opts.n_pages * sizeof(uint16_t);
+    width = kv->v_page * sizeof(uint16_t);
+
+    (void) llm_cuda_check(d, cudaMemcpy2DAsync(kv->v + dst * kv->v_page,
+                              pitch, kv->v + src * kv->v_page, pitch, width,
+                              kv->opts.n_layers, cudaMemcpyDeviceToDevice,
+                              d->stream),
+                          "copy of a page");
+}
+
+
+/* ---- rows to and from the host ---- */
+
+__global__ void
+llm_k_to_float(const uint16_t *x, float *y, size_t n, int bf16)
+{
+    size_t  i;
+
+    i = (size_t) blockIdx.x * blockDim.x + threadIdx.x;
+
+    if (i < n) {
+        y[i] = llm_load16(&x[i], bf16);
+    }
+}
+
+
+__global__ void
+llm_k_from_float(const float *x, uint16_t *y, size_t n, int bf16)
+{
+    size_t  i;
+
+    i = (size_t) blockIdx.x * blockDim.x + threadIdx.x;
+
+    if (i < n) {
+        y[i] = llm_store16(x[i], bf16);
+    }
+}
+
+
+static int
+llm_cuda_rows_room(llm_cuda_t *d, size_t size)
+{
+    if (size > d->host_rows_cap) {
+        (void) cudaFreeHost(d->host_rows);
+        d->host_rows = NULL;
+        d->host_rows_cap = 0;
+
+        if (llm_cuda_check(d, cudaMallocHost(&d->host_rows, size),
+                           "pinned memory"))
+        {
+            return LLM_ERROR;
+        }
+
+        d->host_rows_cap = size;
+    }
+
+    if (size > d->dev_rows_cap) {
+        llm_cuda_free(d, d->dev_rows);
+        d->dev_rows = NULL;
+        d->dev_rows_cap = 0;
+
+        if (llm_cuda_check(d, cudaMalloc(&d->dev_rows, size),
+                           "memory for rows"))
+        {
+            return LLM_ERROR;
+        }
+
+        d->dev_rows_cap = size;
+    }
+
+    return LLM_OK;
+}
+
+
+void
+llm_cuda_read_logits(llm_cuda_t *d)
+{
+    if (d->logits == NULL || d->n_out == 0) {
+        return;
+    }
+
+    (void) llm_cuda_check(d,
+        cudaMemcpyAsync(d->host_logits, d->logits->data,
+                        (size_t) d->n_out * d->logits->cols * sizeof(float),
+                        cudaMemcpyDeviceToHost, d->stream),
+        "read of the logits");
+}
+
+
+/*
+ * The logits came with end().  Other rows are for tests: NULL when memory
+ * ends, and llm_cuda_check() keeps why for the next end().
+ */
+
+const float *
+llm_cuda_map(llm_dev_t *dev, const llm_act_t *a, uint32_t row, uint32_t n)
+{
+    size_t        count;
+    const float  *src;
+    llm_cuda_t   *d = (llm_cuda_t *) dev;
+
+    if (a == d->logits && row + n <= d->n_out) {
+        return d->host_logits + (size_t) row * a->cols;
+    }
+
+    count = (size_t) n * a->cols;
+
+    if (llm_cuda_rows_room(d, count * sizeof(float)) != LLM_OK) {
+        return NULL;
+    }
+
+    src = (const float *) a->data + (size_t) row * a->cols;
+
+    if (a->is16) {
+        llm_launch(llm_k_to_float, (unsigned) ((count + 255) / 256), 256, 0,
+                   d->stream,
+                   (const uint16_t *) a->data + (size_t) row * a->cols,
+                   d->dev_rows, count, d->bf16);
+        src = d->dev_rows;
+    }
+
+    (void) llm_cuda_check(d, cudaMemcpyAsync(d->host_rows, src,
+                                             count * sizeof(float),
+                                             cudaMemcpyDeviceToHost,
+                                             d->stream), "read of rows");
+    (void) llm_cuda_check(d, cudaStreamSynchronize(d->stream),
+                          "read of rows");
+
+    return d->host_rows;
+}
+
+
+void
+llm_cuda_write(llm_dev_t *dev, llm_act_t *a, uint32_t row, uint32_t n,
+    const float *src)
+{
+    size_t       count;
+    float       *dst;
+    llm_cuda_t  *d = (llm_cuda_t *) dev;
+
+    count = (size_t) n * a->cols;
+
+    if (llm_cuda_rows_room(d, count * sizeof(float)) != LLM_OK) {
+        return;
+    }
+
+    dst = a->is16 ? d->dev_rows : (float *) a->data + (size_t) row * a->cols;
+
+    (void) llm_cuda_check(d, cudaMemcpy(dst, src, count * sizeof(float),
+                                        cudaMemcpyHostToDevice),
+                          "write of rows");
+
+    if (a->is16) {
+        llm_launch(llm_k_from_float, (unsigned) ((count + 255) / 256), 256,
+                   0, d->stream, (const float *) d->dev_rows,
+                   (uint16_t *) a->data + (size_t) row * a->cols, count,
+                   d->bf16);
+        (void) llm_cuda_check(d, cudaStreamSynchronize(d->stream),
+                              "write of rows");
+    }
+}

@@ -1,0 +1,49 @@
+/*
+ * What emu.cpp, which runs kernels, and runtime.cpp, which is the CUDA
+ * runtime to the backend, share.
+ */
+
+#ifndef LLM_EMU_INTERNAL_H
+#define LLM_EMU_INTERNAL_H
+
+#include "t/gpu/emu/emu.h"
+
+#include <chrono>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <vector>
+
+#define EMU_SHARED_MAX  (227 * 1024)
+
+struct EmuGraph {
+    std::vector<std::function<void()>>  work;
+};
+
+struct EmuStream {
+    EmuGraph  *capture;
+};
+
+struct EmuEvent {
+    std::chrono::steady_clock::time_point  when;
+};
+
+namespace emu {
+
+extern std::recursive_mutex               lock;         /* of all below */
+extern std::deque<std::function<void()>>  queue;
+extern cudaError_t                        last_error;
+extern cudaError_t                        broken;       /* until a reset */
+
+void enqueue(cudaStream_t s, std::function<void()> work);
+void run_queue();
+
+/* a number of the environment */
+size_t setting(const char *name, size_t otherwise);
+
+/* memory that ends at a guard page, nullptr when there is none */
+uint8_t *guarded(size_t size);
+
+}  /* namespace emu */
+
+#endif /* LLM_EMU_INTERNAL_H */
