@@ -47,6 +47,17 @@ sub chat {
 }
 
 
+# the engine's command: standard input to output
+
+sub llm {
+    my ($command, $input, @args) = @_;
+
+    $t->write_file('in', $input);
+
+    return scalar `$LLM::Test::OBJS/llm $command $LLM::Test::ROOT/models/demo.gguf @args < $t->{dir}/in`;
+}
+
+
 sub text {
     my ($res) = @_;
 
@@ -108,22 +119,30 @@ is($t->get('/health')->{status}, 200, '/health beside them');
 
 # ---- prefill: a trailing assistant message is continued ----
 
-my $prefill = [ @$hi, { role => 'assistant', content => '2 + 2 =' } ];
+my $prefill = [ @$hi, { role => 'assistant', content => 'Two and 2' } ];
+
+# what the model makes of the same tokens
+my $prompt = llm('render', JSON::PP->new->utf8->encode({
+    messages => $prefill, continue_final_message => \1,
+    add_generation_prompt => \0 }));
+my @prompt = map { $_ + 0 } split ' ', llm('tokenize', $prompt, '--special');
+
+like($prompt, qr/Two and 2\z/, 'the prompt ends within the turn');
+
+my $rest = $t->post('/completions', { prompt => \@prompt, %ask })
+             ->{json}{choices}[0]{text};
 
 $res = chat(messages => $prefill);
 
-is(text($res), ' 4.', 'goes on where it stands');
-is(text(chat(messages => $prefill, continue_final_message => \1)), ' 4.',
+is(text($res), $rest, 'goes on where it stands');
+is($res->{json}{usage}{prompt_tokens}, scalar @prompt, 'with these tokens');
+is(text(chat(messages => $prefill, continue_final_message => \1)), $rest,
    'the same when asked to');
-is(text(chat(messages => $prefill, add_generation_prompt => \0)), ' 4.',
+is(text(chat(messages => $prefill, add_generation_prompt => \0)), $rest,
    'or asked not to begin a turn');
-isnt(text(chat(messages => $prefill, add_generation_prompt => \1)), ' 4.',
+isnt(chat(messages => $prefill, add_generation_prompt => \1)
+         ->{json}{usage}{prompt_tokens}, scalar @prompt,
      'another turn when asked for');
-
-my $whole = chat()->{json}{usage}{prompt_tokens};
-
-is($res->{json}{usage}{prompt_tokens} > $whole, 1,
-   'the words are part of the prompt');
 
 $res = chat(messages => $prefill, continue_final_message => \1,
             add_generation_prompt => \1);
@@ -252,7 +271,7 @@ is(scalar(grep { !exists $_->{choices} } @chunks), 0,
 
 # ---- logit_bias: strings, numbers, pairs ----
 
-my ($id) = map { /^(\d+)/ } token_of(' red');
+my ($id) = llm('tokenize', ' red') =~ /^(\d+)/;
 my %biased = (prompt => 'The sky is', temperature => 0, max_tokens => 3,
               ignore_eos => \1);
 
@@ -262,15 +281,6 @@ for my $bias ({ $id => 100 }, [ [ $id + 0, 100 ] ], [ [ "$id", 100 ] ]) {
        'logit_bias: ' . (ref $bias eq 'HASH' ? 'an object' : 'pairs'))
         or diag($res->{body});
 }
-
-sub token_of {
-    my ($text) = @_;
-
-    $t->write_file('text', $text);
-
-    return `$LLM::Test::OBJS/llm tokenize $LLM::Test::ROOT/models/demo.gguf < $t->{dir}/text`;
-}
-
 
 # ---- where a well-known peer is weak ----
 
