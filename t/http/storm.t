@@ -169,6 +169,24 @@ for my $round (4 .. 6) {
     calm("storm $round, workers killed");
 }
 
+# the engine itself: what it had counted counts no more
+
+for my $round (7 .. 9) {
+    my @pids = map { storm(10 * $round + $_, 60) } 1 .. 3;
+
+    for (1 .. 2) {
+        sleep 0.2;
+        $t->kill('KILL', $t->engine_worker);
+    }
+
+    ended("storm $round", @pids);
+
+    ok($t->wait_ready, "storm $round: the engine is there again");
+    ok(LLM::Test::wait_for(20, sub { $t->workers == 3 }),
+       "storm $round: three workers");
+    calm("storm $round, the engine killed");
+}
+
 $t->stop(allow => 'exited on signal 9');
 
 done_testing();
