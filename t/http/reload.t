@@ -75,6 +75,43 @@ for my $workers (1, 3) {
 }
 
 
+# another number of workers, and of models
+
+{
+    my $t = LLM::Test->new(workers => 1)->start;
+    my $conf = $t->conf;
+    my %ask = (max_tokens => 1200, temperature => 0);
+    my $text = whole($t->open_long(%ask), 'another configuration');
+
+    for my $workers (4, 2, 1, 3) {
+        my $name = "reload to $workers worker(s)";
+        my @streams = map { $t->open_long(%ask) } 1 .. 4;
+
+        $_->event for @streams;
+
+        # the model of before is another one's neighbour now, or was
+
+        my $more = $workers % 2 ? '' : 'llm_model aa '
+            . LLM::Test::random_model(2, 40960) . ' threads=1 parallel=2;';
+
+        $t->write_conf($conf =~ s/^(worker_processes) .*/$1 $workers;/mr
+                            =~ s/^( +)(llm_model )/$1$more$2/mr);
+        $t->reload;
+
+        is(whole($_, $name), $text, "$name: the same text") for @streams;
+        ok(LLM::Test::wait_for(20, sub { $t->workers == $workers }),
+           "$name: there are as many");
+        ok($t->wait_ready, "$name: ready");
+        is(scalar @{ $t->get('/figures')->{json}{models} }, $more ? 2 : 1,
+           "$name: models");
+        is(whole($t->open_long(%ask), $name), $text,
+           "$name: the new ones have the same text");
+    }
+
+    $t->stop(name => 'another configuration');
+}
+
+
 # many reloads in a row
 
 {

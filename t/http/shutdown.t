@@ -16,7 +16,7 @@ use Time::HiRes qw(sleep time);
 my $TIMEOUT = 1;
 
 my $model = 'llm_model demo ' . LLM::Test::random_model(2, 40960)
-          . ' threads=1 parallel=7;';
+          . ' threads=1 parallel=8;';
 my %long = (prompt => 'a', ignore_eos => \1, max_tokens => 35_000);
 
 
@@ -24,7 +24,7 @@ sub server {
     my ($workers, %opt) = @_;
 
     return LLM::Test->new(workers => $workers, model => $model,
-        listen => 'reuseport',
+        listen => 'reuseport sndbuf=16k',
         main => "worker_shutdown_timeout ${TIMEOUT}s;",
         server => 'listen 127.0.0.1:%%PORT2%% http2 reuseport;', %opt)
         ->start;
@@ -42,10 +42,16 @@ for my $case ([ 'QUIT', 1 ], [ 'QUIT', 3 ], [ 'HUP', 1 ], [ 'HUP', 3 ]) {
     my $h2 = LLM::H2->new(port => $t->{port2});
     my $id = $h2->post('/v1/completions', { %long, stream => \1 });
 
+    # this one does not read: there is no way to tell it anything
+
+    my $stuck = $t->open('/v1/completions',
+                         { %long, stream => \1, logprobs => 5 },
+                         rcvbuf => 4096);
+
     $_->event for @streams;
     $h2->wait_event($id);
-    ok(LLM::Test::wait_for(10, sub { $t->figures->{running} == 7 }),
-       "$name: seven run");
+    ok(LLM::Test::wait_for(10, sub { $t->figures->{running} == 8 }),
+       "$name: eight run");
 
     my $queued = $t->open('/v1/completions', { %long });
 
@@ -80,6 +86,7 @@ for my $case ([ 'QUIT', 1 ], [ 'QUIT', 3 ], [ 'HUP', 1 ], [ 'HUP', 3 ]) {
 
     my $time = time - $begin;
 
+    $stuck->close;
     cmp_ok($time, '>', 0.7 * $TIMEOUT, "$name: not before its time");
     cmp_ok($time, '<', ($TIMEOUT + 1) * $LLM::Test::SLOW,
            "$name: not long after");
@@ -106,6 +113,7 @@ for my $workers (1, 3) {
     my @streams = map { $t->open_long(%ask) } 1 .. 4;
     my $whole = $t->open('/v1/completions',
                          { prompt => 'a', ignore_eos => \1, %ask });
+    my $slow = $t->open_long(%ask, max_tokens => 4000, rcvbuf => 4096);
     my $waits = $t->open('/v1/completions',
                          { prompt => 'a', ignore_eos => \1, n => 8, %ask,
                            max_tokens => 100 });
@@ -138,6 +146,12 @@ for my $workers (1, 3) {
     $res = $waits->response;
     is(scalar @{ $res->{json}{choices} || [] }, 8,
        "$name: and one that had to wait");
+
+    # one that has not read anything yet
+
+    $slow->events;
+    ok(index($slow->{text}, $text) == 0 && !$slow->{truncated},
+       "$name: a slow reader's stream, too");
 
     # no signal any more
 

@@ -61,6 +61,15 @@ for my $case ([ 'one worker', workers => 1 ], [ 'four workers', workers => 4 ],
            "$name: the running stream does not notice");
         is($t->post('/v1/completions', \%ask)->{json}{choices}[0]{text},
            $text, "$name: it serves on");
+
+        # without a master nginx does not drain
+
+        $s = $t->open_long(max_tokens => 3500);
+        $s->event;
+        $t->stop(name => $name, signal => 'QUIT');
+        ok((($s->events)[-1]{data} // '') =~ /^(?:\{"error"|\[DONE\])/,
+           "$name: a last word when it ends");
+        next;
     }
 
     $t->stop(name => $name);

@@ -571,7 +571,7 @@ sub open_long {
     my ($self, %fields) = @_;
 
     my %request = map { $_ => delete $fields{$_} }
-                  grep { exists $fields{$_} } qw(port headers http timeout);
+                  grep { exists $fields{$_} } qw(port headers http timeout rcvbuf);
 
     return $self->open('/v1/completions', {
         prompt => 'a', stream => \1, ignore_eos => \1, max_tokens => 1500,
