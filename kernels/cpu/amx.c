@@ -31,12 +31,20 @@
 #include "kernels/cpu/quant512_codes.h"
 #include "kernels/cpu/bf16.h"
 
-#define AMX_ROWS    16                  /* of a tile */
+#define AMX_ROWS        16              /* of a tile */
 /* a tile takes as long for one row as for 16 */
-#define AMX_FEW     12
-#define AMX_CHUNK   32                  /* blocks of k that stay in L1 */
+#define AMX_FEW         8
+/* blocks of k that stay in L1; a short rest goes with the chunk before it */
+#define AMX_CHUNK       32
+#define AMX_CHUNK_MAX   48
 /* rows whose sums wait in scratch from one chunk to the next */
-#define AMX_SPAN    256
+#define AMX_SPAN        256
+
+/* dots, sums, and a chunk: codes, scales of units, minima */
+#define AMX_SCRATCH                                                          \
+    (4 * 1024 + AMX_SPAN * 64 + AMX_CHUNK_MAX * (512 + 128 + 64))
+
+_Static_assert(AMX_SCRATCH <= LLM_GEMM_SCRATCH, "a chunk fits");
 
 
 /* the layout of tiles: 0-3 sums, 4-5 rows of x, 6-7 weights */
@@ -49,12 +57,12 @@ typedef struct {
     uint8_t              rows[16];
 } amx_config_t;
 
-/* a panel as units: signed codes, float32 scales and minima */
+/* a chunk of a panel as units: signed codes, float32 scales and minima */
 typedef struct {
     const llm_cpu_gemm_t  *g;
-    const int8_t          *codes;       /* [units][512 or 256] */
-    const float           *d;           /* [units][16] */
-    const float           *m;           /* [blocks][16] */
+    int8_t                *codes;       /* [units][512 or 256] */
+    float                 *d;           /* [units][16] */
+    float                 *m;           /* [blocks][16] */
     float                 *sums;        /* [AMX_SPAN][16] */
     int32_t               *dots;        /* [4][16][16] */
     uint32_t               panel;
@@ -149,7 +157,20 @@ typedef struct {
     const float           *dx;          /* of 16 rows and a block */
     const float           *sum;
     int32_t               *dots;
+    const uint8_t         *next;        /* the next panel, fetched meanwhile */
+    uint32_t               lines;       /* of 64 bytes a unit, 0: none */
 } amx_run_t;
+
+
+simd_inline void
+amx_ahead(const amx_run_t *t, size_t unit)
+{
+    uint32_t  i;
+
+    for (i = 0; i < t->lines; i++) {
+        __builtin_prefetch(t->next + (unit * t->lines + i) * 64, 0, 2);
+    }
+}
 
 
 simd_inline void
@@ -159,6 +180,7 @@ amx_scale_unit(__m512 acc[AMX_ROWS], const amx_run_t *t, const int32_t *dots,
     amx_scale(acc, dots, t->d + unit * 16,
               t->dx + unit / (size_t) halves * 16,
               t->m ? t->m + unit * 16 : NULL, t->sum + unit * 16, fine);
+    amx_ahead(t, unit);
 }
 
 
@@ -243,44 +265,57 @@ amx_run_fine(__m512 acc[AMX_ROWS], const amx_run_t *t, size_t u, size_t end,
 
 
 /*
- * 16 rows by the panel over the units from u to end.  sums: kept from the
- * chunk before unless u is 0, and for the next one.
+ * 16 rows by a chunk of the panel, n units from `from` on.  sums: kept from
+ * the chunk before unless that is 0, and for the next one.
  */
 
 simd_inline void
-amx_quant_tile(const amx_panel_t *p, uint32_t row, uint32_t u, uint32_t end,
+amx_quant_tile(const amx_panel_t *p, uint32_t row, uint32_t from, uint32_t n,
     float *sums, const int halves, const int min, const int fine)
 {
-    uint32_t                r, n;
+    uint32_t                r, n_rows;
     __m512                  acc[AMX_ROWS];
     amx_run_t               t;
+    const llm_weight_t     *w;
     const llm_cpu_stage_t  *x;
 
     x = p->g->x;
+    w = p->g->w;
 
-    t.q = x->q + row * x->stride;
+    t.q = x->q + row * x->stride + from * (LLM_BLOCK / (size_t) halves);
     t.codes = p->codes;
     t.low = (size_t) (x->q_low - x->q);
     t.stride = x->stride;
     t.d = p->d;
     t.m = min ? p->m : NULL;
-    t.dx = x->d + llm_stage_at(row, x->n_blocks);
-    t.sum = x->sum + llm_stage_at(row, x->n_blocks);
+    t.dx = x->d + llm_stage_at(row, x->n_blocks)
+           + from / (size_t) halves * 16;
+    t.sum = x->sum + llm_stage_at(row, x->n_blocks) + from * 16;
     t.dots = p->dots;
+    t.next = w->data;
+    t.lines = 0;
+
+    /* the first rows' products wait for no memory */
+
+    if (row == p->g->row && p->panel + 1 < w->n_panels) {
+        t.lines = (uint32_t) (w->panel_size
+                              / (64 * (size_t) halves * x->n_blocks)) + 1;
+        t.next += (p->panel + 1) * w->panel_size + from * t.lines * 64;
+    }
 
     simd_unroll
     for (r = 0; r < AMX_ROWS; r++) {
-        acc[r] = u ? _mm512_load_ps(sums + r * 16) : _mm512_setzero_ps();
+        acc[r] = from ? _mm512_load_ps(sums + r * 16) : _mm512_setzero_ps();
     }
 
     if (fine) {
-        amx_run_fine(acc, &t, u, end, halves);
+        amx_run_fine(acc, &t, 0, n, halves);
 
     } else {
-        amx_run(acc, &t, u, end, halves);
+        amx_run(acc, &t, 0, n, halves);
     }
 
-    if (end < x->n_blocks * (uint32_t) halves) {
+    if (from + n < x->n_blocks * (uint32_t) halves) {
         simd_unroll
         for (r = 0; r < AMX_ROWS; r++) {
             _mm512_store_ps(sums + r * 16, acc[r]);
@@ -289,41 +324,84 @@ amx_quant_tile(const amx_panel_t *p, uint32_t row, uint32_t u, uint32_t end,
         return;
     }
 
-    n = llm_min(p->g->row + p->g->n_rows - row, AMX_ROWS);
+    n_rows = llm_min(p->g->row + p->g->n_rows - row, AMX_ROWS);
 
     simd_unroll
     for (r = 0; r < AMX_ROWS; r++) {
-        if (r < n) {
+        if (r < n_rows) {
             gemm_store(p->g, row + r, p->panel * LLM_PANEL, acc[r]);
         }
     }
 }
 
 
+/* blocks of codes less what stands for 0, and their scales, into scratch */
+
+simd_inline void
+amx_unpack(const amx_panel_t *p, uint32_t type, uint32_t from, uint32_t n)
+{
+    int             i;
+    __m512          d[2], m;
+    __m512i         v[8], zero;
+    uint32_t        b;
+    const uint8_t  *src, *scales;
+
+    src = p->g->w->data + p->panel * p->g->w->panel_size;
+    scales = src + p->g->w->codes_size;
+    zero = _mm512_set1_epi8((char) p->g->w->format.zero);
+
+    for (b = 0; b < n; b++) {
+
+        quant_codes(type, src + (from + b) * quant_code_size(type), v);
+        quant_scales(type, scales, from + b, d, &m);
+
+        simd_unroll
+        for (i = 0; i < 8; i++) {
+            _mm512_store_si512(p->codes + b * 512 + i * 64,
+                               _mm512_sub_epi8(v[i], zero));
+        }
+
+        if (type == LLM_TYPE_Q6_K) {
+            _mm512_store_ps(p->d + b * 32, d[0]);
+            _mm512_store_ps(p->d + b * 32 + 16, d[1]);
+
+        } else {
+            _mm512_store_ps(p->d + b * 16, d[0]);
+        }
+
+        if (quant_has_min(type)) {
+            _mm512_store_ps(p->m + b * 16, m);
+        }
+    }
+
+    amx_written();
+}
+
+
 /* a panel by all rows, in spans of rows and chunks of k */
 
 simd_inline void
-amx_quant_panel(const amx_panel_t *p, const int halves, const int min,
-    const int fine)
+amx_quant_panel(const amx_panel_t *p, uint32_t type, const int fine)
 {
-    uint32_t  row, end, span, u, units, chunk;
+    uint32_t  row, end, span, b, n, blocks;
 
-    units = p->g->x->n_blocks * (uint32_t) halves;
-    chunk = AMX_CHUNK * (uint32_t) halves;
+    const int min = quant_has_min(type);
+    const int halves = type == LLM_TYPE_Q6_K ? 2 : 1;
 
-    /* a short rest goes with the chunk before it */
-    if (units < chunk + chunk / 2) {
-        chunk = units;
-    }
-
+    blocks = p->g->x->n_blocks;
     end = p->g->row + p->g->n_rows;
 
     for (span = p->g->row; span < end; span += AMX_SPAN) {
-        for (u = 0; u < units; u += chunk) {
+        for (b = 0; b < blocks; b += n) {
+
+            n = blocks - b < AMX_CHUNK_MAX ? blocks - b : AMX_CHUNK;
+            amx_unpack(p, type, b, n);
+
             for (row = span; row < llm_min(span + AMX_SPAN, end);
                  row += AMX_ROWS)
             {
-                amx_quant_tile(p, row, u, llm_min(u + chunk, units),
+                amx_quant_tile(p, row, b * (uint32_t) halves,
+                               n * (uint32_t) halves,
                                p->sums + (row - span) * 16, halves, min,
                                fine);
             }
@@ -332,86 +410,29 @@ amx_quant_panel(const amx_panel_t *p, const int halves, const int min,
 }
 
 
-/* codes less what stands for 0, and scales, into scratch */
-
-simd_inline void
-amx_unpack(const llm_weight_t *w, uint32_t type, uint32_t panel,
-    int8_t *codes, float *fd, float *fm)
-{
-    int             i;
-    __m512          d[2], m;
-    __m512i         v[8], zero;
-    uint32_t        b;
-    const uint8_t  *src, *scales;
-
-    src = w->data + panel * w->panel_size;
-    scales = src + w->codes_size;
-    zero = _mm512_set1_epi8((char) w->format.zero);
-
-    for (b = 0; b < w->n_in / LLM_BLOCK; b++) {
-
-        quant_codes(type, src + b * quant_code_size(type), v);
-        quant_scales(type, scales, b, d, &m);
-
-        simd_unroll
-        for (i = 0; i < 8; i++) {
-            _mm512_store_si512(codes + b * 512 + i * 64,
-                               _mm512_sub_epi8(v[i], zero));
-        }
-
-        if (type == LLM_TYPE_Q6_K) {
-            _mm512_store_ps(fd + b * 32, d[0]);
-            _mm512_store_ps(fd + b * 32 + 16, d[1]);
-
-        } else {
-            _mm512_store_ps(fd + b * 16, d[0]);
-        }
-
-        if (quant_has_min(type)) {
-            _mm512_store_ps(fm + b * 16, m);
-        }
-    }
-}
-
-
 simd_inline void
 amx_quant(const llm_cpu_gemm_t *g, uint32_t type)
 {
-    float        *fd, *fm;
-    int8_t       *codes;
-    size_t        n;
-    uint32_t      i;
-    amx_panel_t   p;
-
-    const int     halves = type == LLM_TYPE_Q6_K ? 2 : 1;
-    const int     min = quant_has_min(type);
-
-    n = g->w->n_in / LLM_BLOCK;
+    uint32_t     i;
+    amx_panel_t  p;
 
     p.g = g;
     p.dots = (int32_t *) (void *) g->scratch;
-    p.sums = (float *) (void *) (g->scratch + 4 * 1024);
-    codes = (int8_t *) (p.sums + AMX_SPAN * 16);
-    fd = (float *) (void *) (codes + n * 512);
-    fm = fd + n * 32;
+    p.sums = (float *) (void *) (p.dots + 4 * 256);
+    p.codes = (int8_t *) (p.sums + AMX_SPAN * 16);
+    p.d = (float *) (void *) (p.codes + AMX_CHUNK_MAX * 512);
+    p.m = p.d + AMX_CHUNK_MAX * 32;
 
-    p.codes = codes;
-    p.d = fd;
-    p.m = fm;
-
-    amx_configure(LLM_BLOCK / (uint32_t) halves);
+    amx_configure(type == LLM_TYPE_Q6_K ? LLM_BLOCK / 2 : LLM_BLOCK);
 
     for (i = g->panel; i < g->panel + g->n_panels; i++) {
-
-        amx_unpack(g->w, type, i, codes, fd, fm);
-        amx_written();
         p.panel = i;
 
         if (g->x->fine) {
-            amx_quant_panel(&p, halves, min, 1);
+            amx_quant_panel(&p, type, 1);
 
         } else {
-            amx_quant_panel(&p, halves, min, 0);
+            amx_quant_panel(&p, type, 0);
         }
     }
 

@@ -39,6 +39,9 @@
 /* products of at most so many rows wait for memory */
 #define LLM_GEMM_FEW     8
 
+/* bytes of a thread's scratch that do not depend on the width of a weight */
+#define LLM_GEMM_SCRATCH 65536
+
 /* floats of a row or a vector may be read and written in whole vectors */
 #define llm_pad16(n)     (((size_t) (n) + 15) & ~(size_t) 15)
 

@@ -404,7 +404,7 @@ llm_cpu_pack(llm_cpu_t *cpu, llm_weight_t *w, llm_err_t *err)
 
 /*
  * Two panels as codes of a byte with float32 scales and minima, or four of
- * floats; and what AMX keeps of sums.
+ * floats; and what AMX keeps of sums and of a chunk.
  */
 
 size_t
@@ -415,5 +415,5 @@ llm_cpu_pack_scratch(const llm_weight_t *w)
     n = llm_align(w->n_in, 32);
     n = w->format.bits ? 2 * n / LLM_BLOCK * (512 + 3 * 64) : 4 * n * 64;
 
-    return n + 32768;
+    return n + LLM_GEMM_SCRATCH;
 }
