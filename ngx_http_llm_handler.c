@@ -568,8 +568,6 @@ ngx_http_llm_set_priority(ngx_http_llm_ctx_t *ctx, llm_request_t *msg)
 }
 
 
-
-
 static void
 ngx_http_llm_set_deadlines(ngx_http_llm_ctx_t *ctx, llm_request_t *msg)
 {

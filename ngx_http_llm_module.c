@@ -318,9 +318,10 @@ ngx_http_llm_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
 
     clcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
 
-    if (clcf->noname && !conf->api && prev->api && clcf->handler == NULL) {
-        clcf->handler = ngx_http_llm_api_handler;
-        conf->api = 1;
+    if (clcf->noname && clcf->handler == NULL && prev->handler) {
+        clcf->handler = prev->handler;
+        conf->handler = prev->handler;
+        conf->metrics_json = prev->metrics_json;
         conf->allowed = prev->allowed;
         conf->fallback = prev->fallback;
         conf->prefix = prev->prefix;

@@ -3,7 +3,8 @@
  * worker, the state of a request.
  *
  *   ngx_http_llm_module.c      directives, contexts, the two modules
- *   ngx_http_llm_conf.c        llm_model, llm_api, llm_queue and their checks
+ *   ngx_http_llm_model.c       llm_model
+ *   ngx_http_llm_conf.c        llm_api, llm_queue and others, their checks
  *   ngx_http_llm_process.c     zone, eventfds, engine, worker start and end
  *   ngx_http_llm_handler.c     content handlers: routing, body, submission
  *   ngx_http_llm_stream.c      events to output, disconnects, timers
@@ -117,7 +118,6 @@ typedef struct {
 
 
 typedef struct {
-    ngx_flag_t                   api;
     uint64_t                     allowed;       /* bit for each model */
     ngx_int_t                    fallback;      /* index, -1: none */
     size_t                       prefix;        /* bytes of the URI that are
@@ -195,9 +195,18 @@ struct ngx_http_llm_ctx_s {
 };
 
 
-/* ngx_http_llm_conf.c */
+/* ngx_http_llm_model.c */
 
 char *ngx_http_llm_model(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
+/* index of the model with this name or alias, or -1 */
+ngx_int_t ngx_http_llm_find_model(ngx_http_llm_main_conf_t *mcf,
+    ngx_str_t *name);
+/* the models as the API shows them; broken files are named in the log */
+char *ngx_http_llm_check_models(ngx_conf_t *cf,
+    ngx_http_llm_main_conf_t *mcf);
+
+/* ngx_http_llm_conf.c */
+
 char *ngx_http_llm_api(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 char *ngx_http_llm_queue(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 char *ngx_http_llm_health(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
@@ -205,8 +214,6 @@ char *ngx_http_llm_metrics(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 char *ngx_http_llm_tenant(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 /* names to indices, once the whole configuration is read */
 char *ngx_http_llm_check_uses(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf);
-char *ngx_http_llm_check_models(ngx_conf_t *cf,
-    ngx_http_llm_main_conf_t *mcf);
 
 /* ngx_http_llm_process.c */
 

@@ -108,8 +108,15 @@ check('another handler that comes later', $model,
       "location / { llm_api;\nproxy_pass http://127.0.0.1:1; }",
       qr/"llm_api" meets another content handler/);
 check('default twice', 'llm_model a /x default default;', '',
-      qr/"default" twice/);
-check('lazy twice', 'llm_model a /x lazy lazy;', '', qr/"lazy" twice/);
+      qr/duplicate parameter "default" of model "a"/);
+check('lazy twice', 'llm_model a /x lazy lazy;', '',
+      qr/duplicate parameter "lazy" of model "a"/);
+check('a value for a flag', 'llm_model a /x lazy=1;', '',
+      qr/unknown parameter "lazy=1" of model "a"/);
+check('an option without its value', 'llm_model a /x ctx;', '',
+      qr/unknown parameter "ctx" of model "a"/);
+check('an empty value', 'llm_model a /x ctx=;', '',
+      qr/invalid value "ctx="/);
 check('llm_api in a server', $model, 'llm_api;',
       qr/"llm_api" directive is not allowed here/);
 

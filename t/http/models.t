@@ -26,7 +26,8 @@ my $t = LLM::Test->new(
         location /named { try_files /nothing @llm; }
         location @llm { llm_api two; }
         location /cond { llm_api; if ($arg_x) { set $y 1; } }
-        location = /health { llm_health; }
+        location = /health { llm_health; if ($arg_x) { set $y 1; } }
+        location = /metrics { llm_metrics json; if ($arg_x) { set $y 1; } }
         location /static { return 200 "plain"; }
 END
 
@@ -75,6 +76,8 @@ is($t->get($_)->{status}, $found{$_}, "GET $_ is $found{$_}")
     for sort keys %found;
 
 is($t->get('/static')->{body}, 'plain', 'other locations are left alone');
+is($t->get('/health?x=1')->{json}{status}, 'ok', 'llm_health around an if');
+ok($t->get('/metrics?x=1')->{json}{models}, 'llm_metrics around an if');
 
 $res = $t->get('/v1/nothing');
 ok($res->{json}{error}{message}, 'an unknown path answers in JSON');

@@ -344,14 +344,12 @@ same('directives and where they may stand', \@described, \@directives);
 
 # parameters of llm_model
 
-my $conf = slurp('ngx_http_llm_conf.c');
+my $conf = slurp('ngx_http_llm_model.c');
 my ($params) = $conf =~ /ngx_http_llm_params\[\] = \{(.*?)^\};/ms;
-my ($texts) = $conf =~ /\} texts\[\] = \{(.*?)^    \};/ms;
 
 same('parameters of llm_model',
      [ map { $_->[0] =~ /^`(\w+=?)/ } rows('Directives', qr/parameter/) ],
-     [ "$params$texts" =~ /ngx_string\("(\w+=)"\)/g,
-       $conf =~ /ngx_strcmp\(value->data, "(\w+)"\)/g ]);
+     [ $params =~ /ngx_string\("(\w+=?)"\)/g ]);
 
 # defaults that are numbers
 
