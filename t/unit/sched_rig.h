@@ -1,0 +1,504 @@
+/*
+ * The scheduler over a model that is a hash, for the tests: its KV pages hold
+ * the tokens themselves and the next token is a hash of all that a row can
+ * see through its page table.  A wrong page, a lost token, a wrong position
+ * and the text differs from what the same hash says without pages.
+ */
+
+#ifndef LLM_T_SCHED_RIG_H
+#define LLM_T_SCHED_RIG_H
+
+#include "engine/sched/sched_internal.h"
+
+#include <sys/mman.h>
+
+#include "t/unit/tap.h"
+#include "t/unit/tiny_vocab.h"
+
+#define N_VOCAB    257
+#define MAX_PAGES  512
+#define MAX_REQS   64
+#define MAX_GEN    200
+
+/* the model */
+static int32_t    kv[MAX_PAGES][LLM_KV_PAGE];
+static float      rows[256][N_VOCAB];
+static uint32_t   n_copies;
+static uint64_t   n_rows;
+static uint32_t   max_rows_beside;      /* prompt rows beside decode rows */
+static int        fail_at = -1;         /* which step fails */
+static uint32_t   n_steps;
+
+static tiny_vocab_t   tiny;
+static void          *mem;
+static size_t         mem_size;
+static llm_zone_t    *zone;
+static llm_port_t     port;
+static llm_ring_t     up;
+static llm_sched_t   *sched;
+
+typedef struct {
+    llm_req_t   *req;                   /* NULL once it has ended */
+    int          over;
+    int          cancelled;
+    uint32_t     status;
+    uint32_t     order;                 /* in which it ended */
+    uint32_t     started;
+    uint32_t     cached;
+    uint32_t     n_prompt;
+    int32_t      prompt[1024];
+    uint32_t     n;
+    int32_t      ids[8][MAX_GEN];
+    uint32_t     n_ids[8];
+    uint32_t     scored[8];             /* tokens that came with rivals */
+    int          wrong;                 /* one of them was not as it is */
+    uint64_t     seen[8];               /* hash of those so far */
+} ask_t;
+
+static ask_t      asks[MAX_REQS];
+static uint32_t   n_over;
+static uint32_t   n_started;
+static uint64_t   state = 1234567;
+
+
+static inline uint32_t
+rnd(uint32_t n)
+{
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+
+    return (uint32_t) ((state >> 20) % n);
+}
+
+
+static inline uint64_t
+hash_token(uint64_t h, int32_t id, uint32_t pos)
+{
+    h = (h ^ (uint32_t) id) * 0x9fb21c651e98df25ull;
+
+    return (h ^ h >> 32 ^ pos) * 0xff51afd7ed558ccdull;
+}
+
+
+static inline int32_t
+next_of(uint64_t h)
+{
+    return (int32_t) ((h >> 13) % 256);
+}
+
+
+static inline void
+fill_row(float *row, uint64_t h)
+{
+    uint32_t  k;
+
+    memset(row, 0, N_VOCAB * sizeof(*row));
+
+    for (k = 0; k < 256; k++) {
+        row[k] = (float) (h >> k % 40 & 7) * 0.25f;
+    }
+
+    row[next_of(h)] = 20;
+}
+
+
+static inline int
+forward(void *data, const llm_batch_t *b, llm_err_t *err)
+{
+    uint64_t         h;
+    uint32_t         i, k, row, out, decode;
+    const uint32_t  *pages;
+
+    (void) data;
+
+    if ((int) n_steps++ == fail_at) {
+        return llm_fail(err, "the device is on fire");
+    }
+
+    out = 0;
+    decode = 0;
+    n_rows += b->n_tokens;
+
+    /* all is written before anything is read, as on a real device */
+
+    for (i = 0; i < b->n_seqs; i++) {
+        pages = b->pages + (size_t) i * b->max_pages;
+
+        for (row = b->seq_rows[i]; row < b->seq_rows[i + 1]; row++) {
+            kv[pages[b->pos[row] / LLM_KV_PAGE]][b->pos[row] % LLM_KV_PAGE] =
+                b->tokens[row];
+        }
+
+        decode += b->seq_rows[i + 1] - b->seq_rows[i] == 1;
+    }
+
+    if (decode) {
+        max_rows_beside = llm_max(max_rows_beside, b->n_tokens - decode);
+    }
+
+    for (i = 0; i < b->n_seqs; i++) {
+        pages = b->pages + (size_t) i * b->max_pages;
+
+        for (k = 0, h = 0; k < b->kv_len[i]; k++) {
+            h = hash_token(h, kv[pages[k / LLM_KV_PAGE]][k % LLM_KV_PAGE], k);
+            row = b->seq_rows[i + 1] - b->kv_len[i] + k;
+
+            if (k + b->seq_rows[i + 1] >= b->kv_len[i] + b->seq_rows[i]
+                && out < b->n_out && b->out_rows[out] == row)
+            {
+                fill_row(rows[out++], h);
+            }
+        }
+    }
+
+    return out == b->n_out ? LLM_OK : llm_fail(err, "rows out of order");
+}
+
+
+static inline const float *
+logits(void *data, uint32_t i)
+{
+    (void) data;
+
+    return rows[i];
+}
+
+
+static inline void
+copy_page(void *data, uint32_t src, uint32_t dst)
+{
+    (void) data;
+
+    memcpy(kv[dst], kv[src], sizeof(kv[dst]));
+    n_copies++;
+}
+
+
+static inline void
+ended(void *data, llm_req_t *r)
+{
+    ask_t  *a = &asks[r->to.slot];
+
+    (void) data;
+
+    a->req = NULL;
+    a->over = 1;
+    a->order = ++n_over;
+    llm_req_free(r);
+}
+
+
+static inline void
+open_all(uint32_t n_pages, uint32_t ctx, uint32_t max_seqs, uint32_t chunk,
+    size_t ring)
+{
+    llm_err_t         err;
+    llm_zone_model_t  m = { max_seqs };
+    llm_sched_conf_t  conf;
+
+    memset(asks, 0, sizeof(asks));
+    memset(&conf, 0, sizeof(conf));
+    n_over = 0;
+    n_started = 0;
+    n_copies = 0;
+    n_rows = 0;
+    n_steps = 0;
+    max_rows_beside = 0;
+    fail_at = -1;
+
+    mem_size = llm_zone_size(1, 1, ring);
+    mem = mmap(NULL, mem_size, PROT_READ|PROT_WRITE,
+               MAP_SHARED|MAP_ANONYMOUS, -1, 0);
+    zone = llm_zone_init(mem, 1, &m, 1, ring, 1000);
+    llm_port_open(&port, zone, 0, -1);
+    llm_ring_consumer(&up, llm_zone_at(zone, port.worker->up));
+
+    conf.runner.n_vocab = N_VOCAB;
+    conf.runner.ctx = ctx;
+    conf.runner.batch = max_seqs + llm_max(chunk, 16u);
+    conf.runner.chunk = chunk;
+    conf.runner.max_seqs = max_seqs;
+    conf.runner.max_out = max_seqs + 7;
+    conf.runner.n_pages = n_pages;
+    conf.runner.forward = forward;
+    conf.runner.logits = logits;
+    conf.runner.copy_page = copy_page;
+    conf.vocab = tiny.vocab;
+    conf.zone = zone;
+    conf.ended = ended;
+
+    sched = llm_sched_create(&conf, &err);
+
+    if (sched == NULL) {
+        printf("Bail out! %s\n", err.msg);
+        exit(1);
+    }
+}
+
+
+static inline void
+close_all(void)
+{
+    llm_sched_free(sched);
+    munmap(mem, mem_size);
+}
+
+
+/* the prompt is to be echoed, a character a token, with probabilities */
+
+static inline void
+want_scores(llm_prompt_ids_t *p)
+{
+    uint32_t       i;
+    llm_sampled_t  first = { p->ids[0], 0, 0, NULL };
+
+    p->ends = malloc(p->n * sizeof(*p->ends));
+    p->n_scored = 1;
+    llm_buf_init(&p->echo, 0);
+    llm_buf_init(&p->probs, 0);
+
+    for (i = 0; i < p->n; i++) {
+        p->ends[i] = i + 1;
+        llm_buf_addc(&p->echo, 'x');
+    }
+
+    llm_emit_add_prob(&p->probs, &first, 0, 1);
+}
+
+
+/* tokens of the prompt and of the answer, each with the model's own choice */
+
+static inline void
+check_scores(ask_t *a, const llm_event_t *ev)
+{
+    uint32_t                    i, n, k;
+    const llm_top_logprob_t    *top;
+    const llm_token_logprob_t  *t;
+
+    k = ev->index;
+    t = llm_ref_data(ev, ev->u.text.logprobs);
+
+    for (i = 0; i < ev->u.text.logprobs.len; i++, t++) {
+        n = a->scored[k]++;
+        top = llm_ref_data(ev, t->top);
+
+        if ((n < a->n_prompt
+             && (t->id != a->prompt[n] || t->text_offset != n))
+            || (n && top[0].id != next_of(a->seen[k]))
+            || (n >= a->n_prompt && t->id != top[0].id))
+        {
+            a->wrong = 1;
+        }
+
+        a->seen[k] = hash_token(n ? a->seen[k] : 0, t->id, n);
+    }
+}
+
+
+/* what a preparation thread does, for a prompt of ids */
+
+static inline ask_t *
+ask(uint32_t slot, const int32_t *ids, uint32_t n_ids, uint32_t n,
+    uint32_t max_gen, uint32_t flags)
+{
+    ask_t          *a;
+    uint32_t        i;
+    llm_req_t      *r;
+    llm_seq_t      *q;
+    llm_request_t  *msg;
+
+    a = &asks[slot];
+    memset(a, 0, sizeof(*a));
+    a->n_prompt = n_ids;
+    a->n = n;
+    memcpy(a->prompt, ids, n_ids * sizeof(*ids));
+
+    msg = calloc(1, sizeof(*msg));
+    msg->head.size = sizeof(*msg);
+    msg->n = n;
+    msg->flags = flags | LLM_REQ_STREAM;
+    msg->arrival_us = llm_now_us();
+    llm_sampling_default(&msg->sampling);
+    msg->sampling.temperature = 0;
+    msg->sampling.n_logprobs = flags & LLM_REQ_ECHO ? 1 : -1;
+
+    r = llm_req_create(msg);
+    r->to.port = &port;
+    r->to.slot = slot;
+    r->to.ticket = slot + 1;
+    r->n_prompts = 1;
+    r->prompts = calloc(1, sizeof(*r->prompts));
+    r->prompts[0].ids = malloc(n_ids * sizeof(*ids));
+    memcpy(r->prompts[0].ids, ids, n_ids * sizeof(*ids));
+    r->prompts[0].n = n_ids;
+    r->prompt_tokens = n_ids;
+    r->seqs = calloc(n, sizeof(*r->seqs));
+    r->n_seqs = n;
+
+    for (i = 0; i < n; i++) {
+        q = &r->seqs[i];
+        q->req = r;
+        q->index = i;
+        q->prompt = &r->prompts[0];
+        q->max_gen = max_gen;
+        q->stop_id = -1;
+        q->sampler = llm_sampler_create(&msg->sampling, i, NULL, 0, N_VOCAB);
+        q->echo_due = (flags & LLM_REQ_ECHO) != 0;
+        llm_emit_init(&q->emit, tiny.vocab, &r->stops,
+                      LLM_EMIT_STREAM|LLM_EMIT_IDS
+                      |(q->echo_due ? LLM_EMIT_PROBS : 0), 0, 0);
+    }
+
+    if (flags & LLM_REQ_ECHO) {
+        want_scores(&r->prompts[0]);
+    }
+
+    a->req = r;
+
+    return a;
+}
+
+
+static inline void
+add(ask_t *a)
+{
+    static uint64_t  serial;
+
+    a->req->serial = ++serial;
+    llm_sched_add(sched, a->req);
+}
+
+
+static inline void
+read_events(void)
+{
+    ask_t              *a;
+    uint32_t            i;
+    const int32_t      *ids;
+    const llm_event_t  *ev;
+
+    (void) llm_ring_publish(&port.ring);
+
+    while ((ev = (const llm_event_t *) llm_ring_next(&up)) != NULL) {
+        a = &asks[ev->slot];
+
+        switch (ev->type) {
+
+        case LLM_EV_START:
+            a->started = ++n_started;
+            a->cached = ev->u.start.cached_tokens;
+            break;
+
+        case LLM_EV_TEXT:
+            ids = llm_ref_data(ev, ev->u.text.ids);
+
+            for (i = 0; i < ev->u.text.ids.len; i++) {
+                a->ids[ev->index][a->n_ids[ev->index]++] = ids[i];
+            }
+
+            check_scores(a, ev);
+            break;
+
+        case LLM_EV_ERROR:
+            a->status = ev->u.error.status;
+            break;
+
+        default:
+            break;
+        }
+    }
+
+    llm_ring_release(&up);
+}
+
+
+static inline int
+step(void)
+{
+    int        rc;
+    llm_err_t  err;
+
+    rc = llm_sched_step(sched, &err);
+    (void) llm_sched_tell(sched);
+
+    return rc;
+}
+
+
+/* steps until nothing lives; LLM_ERROR when that does not come to an end */
+
+static inline int
+run(void)
+{
+    uint32_t  i, idle;
+
+    idle = 0;
+
+    for (i = 0; i < 200000 && idle < 5; i++) {
+        idle = step() ? 0 : idle + 1;
+        read_events();
+    }
+
+    return idle >= 5 ? LLM_OK : LLM_ERROR;
+}
+
+
+/* the same hash without pages */
+
+static inline int
+is_right(const ask_t *a, uint32_t choice, uint32_t max_gen)
+{
+    int32_t   id;
+    uint64_t  h;
+    uint32_t  i;
+
+    h = 0;
+
+    for (i = 0; i < a->n_prompt; i++) {
+        h = hash_token(h, a->prompt[i], i);
+    }
+
+    if (a->n_ids[choice] != max_gen) {
+        return 0;
+    }
+
+    for (i = 0; i < max_gen; i++) {
+        id = next_of(h);
+
+        if (a->ids[choice][i] != id) {
+            return 0;
+        }
+
+        h = hash_token(h, id, a->n_prompt + i);
+    }
+
+    return 1;
+}
+
+
+/* prompts that share beginnings of random length */
+
+static inline uint32_t
+random_prompt(int32_t *ids, uint32_t max)
+{
+    uint32_t  i, n, same;
+
+    n = 1 + rnd(max);
+    same = rnd(max);
+
+    for (i = 0; i < n; i++) {
+        ids[i] = i < same ? (int32_t) (i * 7 % 250) : (int32_t) rnd(256);
+    }
+
+    return n;
+}
+
+
+static inline uint32_t
+free_pages(void)
+{
+    return llm_pages_available(sched->pages);
+}
+
+#endif /* LLM_T_SCHED_RIG_H */

@@ -1,0 +1,265 @@
+/*
+ * Who is served first and what is shared: priorities, fair shares between
+ * tenants, prefixes.
+ */
+
+#include "t/unit/sched_rig.h"
+
+
+static void
+test_order(void)
+{
+    int32_t   ids[4] = { 1, 2, 3, 4 };
+    uint32_t  i;
+    int32_t   priority[6] = { 0, 0, 5, -5, 5, 0 };
+    uint32_t  want[6] = { 3, 4, 1, 6, 2, 5 };
+
+    open_all(32, 64, 1, 16, 1 << 17);
+
+    for (i = 0; i < 6; i++) {
+        ids[0] = (int32_t) i;
+        (void) ask(i, ids, 4, 1, 5, 0);
+        asks[i].req->msg->priority = priority[i];
+        add(&asks[i]);
+    }
+
+    (void) run();
+
+    for (i = 0; i < 6; i++) {
+        is_int(asks[i].order, want[i], "priority %d, request %u", priority[i],
+               i);
+    }
+
+    close_all();
+}
+
+
+/* a tenant with many requests does not keep one with few waiting */
+
+static void
+test_fair(void)
+{
+    int32_t   ids[8];
+    uint32_t  i, last;
+
+    open_all(64, 64, 2, 16, 1 << 17);
+
+    for (i = 0; i < 40; i++) {
+        ids[0] = (int32_t) i;
+        memset(ids + 1, 0, sizeof(ids) - 4);
+        (void) ask(i, ids, 8, 1, 20, 0);
+        asks[i].req->msg->tenant = i < 30 ? 1 : 2;
+        add(&asks[i]);
+    }
+
+    (void) run();
+
+    for (last = 0, i = 30; i < 40; i++) {
+        last = llm_max(last, asks[i].order);
+    }
+
+    ok(last >= 18 && last <= 24, "10 of one tenant behind 30 of another end "
+       "among the first %u", last);
+
+    close_all();
+
+    /* three times the weight, three times the tokens */
+
+    open_all(64, 64, 2, 16, 1 << 17);
+
+    for (i = 0; i < 60; i++) {
+        ids[0] = (int32_t) i;
+        (void) ask(i, ids, 8, 1, 20, 0);
+        asks[i].req->msg->tenant = i < 30 ? 1 : 2;
+        asks[i].req->msg->weight = i < 30 ? 1000 : 3000;
+        add(&asks[i]);
+    }
+
+    (void) run();
+
+    for (last = 0, i = 30; i < 60; i++) {
+        last = llm_max(last, asks[i].order);
+    }
+
+    ok(last >= 37 && last <= 44, "30 of weight 3 against 30 of weight 1 end "
+       "among the first %u", last);
+
+    close_all();
+}
+
+
+/* a tenant pays for the rows that were computed, no more and no less */
+
+static void
+test_paid(void)
+{
+    int32_t        ids[600];
+    uint32_t       i;
+    uint64_t       paid;
+    llm_tenant_t  *t;
+
+    for (i = 0; i < 600; i++) {
+        ids[i] = (int32_t) rnd(256);
+    }
+
+    open_all(300, 700, 8, 48, 1 << 17);
+
+    for (i = 0; i < 8; i++) {
+        ids[210] = (int32_t) i;
+        add(ask(i, ids, 230, 1, 20, 0));
+    }
+
+    t = asks[0].req->tenant;
+    (void) run();
+
+    /* the last token of each is never computed */
+    is_int(t->time / 1000, n_rows + 8, "eight that begin alike pay for %u rows",
+           (unsigned) n_rows);
+
+    paid = t->time / 1000 - n_rows;
+
+    ids[0]++;
+    add(ask(0, ids, 600, 1, 20, LLM_REQ_NO_CACHE));
+    (void) step();
+    ok(t->time / 1000 - n_rows - paid > 400, "a prompt is paid in advance");
+    (void) step();
+    llm_sched_remove(sched, asks[0].req);
+    llm_req_free(asks[0].req);
+
+    is_int(t->time / 1000 - n_rows, paid, "who goes away pays for what was "
+           "computed");
+
+    close_all();
+
+    /* on few pages: preempted, and what is computed again is free */
+
+    open_all(24, 300, 3, 48, 1 << 17);
+
+    for (i = 0; i < 3; i++) {
+        ids[0] = (int32_t) i;
+        add(ask(i, ids, 100, 1, 100, 0));
+    }
+
+    t = asks[0].req->tenant;
+    (void) run();
+
+    ok(llm_zone_get(zone->models[0].figures.preemptions) > 0
+       && n_rows > 3 * 199, "some are preempted");
+    is_int(t->time / 1000, 3 * 200, "and pay once");
+
+    close_all();
+}
+
+
+static void
+test_prefix(void)
+{
+    int32_t   ids[200];
+    uint32_t  i;
+    uint64_t  before;
+
+    for (i = 0; i < 200; i++) {
+        ids[i] = (int32_t) (i % 250);
+    }
+
+    open_all(64, 300, 4, 64, 1 << 17);
+
+    add(ask(0, ids, 100, 1, 10, 0));
+    (void) run();
+    is_int(asks[0].cached, 0, "nothing is cached at first");
+    is_int(n_rows, 109, "a row for each token but the last");
+
+    before = n_rows;
+    add(ask(1, ids, 100, 1, 10, 0));
+    (void) run();
+    is_int(asks[1].cached, 96, "the whole pages of the prompt are");
+    is_int(n_rows - before, 13, "only the rest is computed");
+    ok(is_right(&asks[1], 0, 10), "the text is the same");
+
+    before = n_rows;
+    add(ask(2, ids, 96, 1, 1, 0));
+    (void) run();
+    is_int(asks[2].cached, 80, "never the last token");
+    is_int(n_rows - before, 16, "so that there are logits");
+    ok(is_right(&asks[2], 0, 1), "the text is right");
+
+    add(ask(3, ids, 100, 1, 10, LLM_REQ_NO_CACHE));
+    (void) run();
+    is_int(asks[3].cached, 0, "not when the request does not want it");
+    ok(is_right(&asks[3], 0, 10), "the text is the same");
+
+    (void) ask(4, ids, 100, 1, 10, 0);
+    asks[4].req->salt.tenant = 9;
+    add(&asks[4]);
+    (void) run();
+    is_int(asks[4].cached, 0, "not for another tenant");
+
+    /* a second turn: the answer is part of the prompt */
+
+    memcpy(ids + 100, asks[1].ids[0], 10 * sizeof(*ids));
+    add(ask(5, ids, 150, 1, 5, 0));
+    (void) run();
+    ok(asks[5].cached >= 96, "the second turn finds %u tokens",
+       asks[5].cached);
+    ok(is_right(&asks[5], 0, 5), "and is right");
+
+    close_all();
+}
+
+
+/* eight that come together and begin alike compute the beginning once */
+
+static void
+test_together(void)
+{
+    int       good;
+    int32_t   ids[300];
+    uint32_t  i;
+    uint64_t  n;
+
+    for (i = 0; i < 300; i++) {
+        ids[i] = (int32_t) rnd(256);
+    }
+
+    open_all(300, 400, 8, 48, 1 << 17);
+
+    for (i = 0; i < 8; i++) {
+        ids[210] = (int32_t) i;
+        add(ask(i, ids, 230, 1, 20, 0));
+    }
+
+    (void) run();
+
+    for (i = 0, good = 1; i < 8; i++) {
+        good &= is_right(&asks[i], 0, 20);
+    }
+
+    n = llm_zone_get(zone->models[0].figures.prompt_computed);
+
+    ok(good, "eight that begin alike are right");
+    is_int(n, 230 + 7 * (230 - 208), "the beginning was computed once");
+
+    close_all();
+}
+
+
+int
+main(void)
+{
+    llm_err_t  err;
+
+    if (tv_open(&tiny, NULL, NULL, 0, &err) != LLM_OK) {
+        printf("Bail out! %s\n", err.msg);
+        return 1;
+    }
+
+    test_prefix();
+    test_together();
+    test_order();
+    test_fair();
+    test_paid();
+
+    tv_close(&tiny);
+
+    return done_testing();
+}
