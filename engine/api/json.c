@@ -235,13 +235,44 @@ llm_json_integer(llm_json_number_t *num, const char *p, const char *end)
 }
 
 
+/* the number from start to j->p, for the walk */
+
+static int
+llm_json_note_number(llm_json_t *j, const char *start, int is_int)
+{
+    uint32_t            cap;
+    llm_json_number_t  *num;
+
+    if (j->n_numbers == j->cap_numbers) {
+        cap = j->cap_numbers ? j->cap_numbers * 2 : 64;
+
+        num = realloc(j->numbers, cap * sizeof(llm_json_number_t));
+        if (num == NULL) {
+            return llm_fail(j->err, "no memory for the request's numbers");
+        }
+
+        j->numbers = num;
+        j->cap_numbers = cap;
+    }
+
+    num = &j->numbers[j->n_numbers++];
+    num->value = 0;
+    num->offset = (uint32_t) (start - j->text);
+    num->is_int = 0;
+
+    if (is_int) {
+        llm_json_integer(num, start, j->p);
+    }
+
+    return LLM_OK;
+}
+
+
 static int
 llm_json_number(llm_json_t *j)
 {
-    int                 is_int;
-    uint32_t            cap;
-    const char         *start;
-    llm_json_number_t  *num;
+    int          is_int;
+    const char  *start;
 
     start = j->p;
     is_int = 1;
@@ -287,28 +318,7 @@ llm_json_number(llm_json_t *j)
         return llm_json_fail(j, start, "a number of too many digits");
     }
 
-    if (j->n_numbers == j->cap_numbers) {
-        cap = j->cap_numbers ? j->cap_numbers * 2 : 64;
-
-        num = realloc(j->numbers, cap * sizeof(llm_json_number_t));
-        if (num == NULL) {
-            return llm_fail(j->err, "no memory for the request's numbers");
-        }
-
-        j->numbers = num;
-        j->cap_numbers = cap;
-    }
-
-    num = &j->numbers[j->n_numbers++];
-    num->value = 0;
-    num->offset = (uint32_t) (start - j->text);
-    num->is_int = 0;
-
-    if (is_int) {
-        llm_json_integer(num, start, j->p);
-    }
-
-    return LLM_OK;
+    return llm_json_note_number(j, start, is_int);
 
 invalid:
 

@@ -8,20 +8,15 @@
 
 
 static int
-llm_api_write_ids(const llm_flat_t *list, const llm_api_at_t *at, llm_buf_t *msg,
-    llm_prompt_ref_t *p, llm_err_t *err)
+llm_api_write_ids(const llm_flat_t *list, const llm_api_at_t *at,
+    llm_buf_t *msg, llm_ref_t *ref, llm_err_t *err)
 {
     int32_t            id;
     uint32_t           i;
     const llm_flat_t  *v;
 
-    if (list->count == 0) {
-        return llm_api_empty(err, at);
-    }
-
-    p->is_ids = 1;
-    p->ref.off = (uint32_t) msg->len;
-    p->ref.len = list->count;
+    ref->off = (uint32_t) msg->len;
+    ref->len = list->count;
 
     v = llm_flat_first(list);
 
@@ -45,15 +40,18 @@ llm_api_write_ids(const llm_flat_t *list, const llm_api_at_t *at, llm_buf_t *msg
 
 
 static int
-llm_api_write_prompt(const llm_flat_t *v, const llm_api_at_t *at, llm_buf_t *msg,
-    llm_prompt_ref_t *p, llm_err_t *err)
+llm_api_write_prompt(const llm_flat_t *v, const llm_api_at_t *at,
+    llm_buf_t *msg, llm_prompt_ref_t *p, llm_err_t *err)
 {
     llm_str_t  s;
 
     memset(p, 0, sizeof(llm_prompt_ref_t));
 
     if (v->type == LLM_FLAT_ARRAY) {
-        return llm_api_write_ids(v, at, msg, p, err);
+        p->is_ids = 1;
+
+        return v->count ? llm_api_write_ids(v, at, msg, &p->ref, err)
+                        : llm_api_empty(err, at);
     }
 
     if (v->type != LLM_FLAT_STRING) {
@@ -205,9 +203,7 @@ int
 llm_api_write_stop_ids(const llm_api_body_t *b, llm_buf_t *msg,
     llm_ref_t *ref, llm_err_t *err)
 {
-    int32_t              id;
-    uint32_t             i;
-    const llm_flat_t    *v, *list;
+    const llm_flat_t    *list;
     const llm_api_at_t  *at;
 
     at = llm_api_top("stop_token_ids");
@@ -221,27 +217,7 @@ llm_api_write_stop_ids(const llm_api_body_t *b, llm_buf_t *msg,
         return llm_api_too_long(err, at, LLM_API_MAX_STOP_IDS, list);
     }
 
-    ref->off = (uint32_t) msg->len;
-    ref->len = list->count;
-
-    v = llm_flat_first(list);
-
-    for (i = 0; v; i++) {
-        if (llm_api_check_int(err, llm_api_idx(at, i), v, 0, INT32_MAX)
-            != LLM_OK)
-        {
-            return LLM_ERROR;
-        }
-
-        id = (int32_t) llm_flat_int(v);
-        (void) llm_buf_add(msg, &id, sizeof(int32_t));
-
-        v = llm_flat_next(list, v);
-    }
-
-    llm_api_pad(msg);
-
-    return LLM_OK;
+    return llm_api_write_ids(list, at, msg, ref, err);
 }
 
 
@@ -267,14 +243,38 @@ llm_api_bias_id(llm_str_t s)
 }
 
 
+static int
+llm_api_write_bias_of(const llm_flat_t *k, const llm_flat_t *value,
+    const llm_api_at_t *at, llm_buf_t *msg, llm_err_t *err)
+{
+    int64_t           id;
+    llm_logit_bias_t  bias;
+
+    id = (k->type == LLM_FLAT_STRING) ? llm_api_bias_id(llm_flat_str(k))
+         : (k->type == LLM_FLAT_INT) ? llm_flat_int(k) : -1;
+
+    if (id < 0 || id > INT32_MAX) {
+        return llm_api_bad_value(err, at, "Invalid key in 'logit_bias': "
+                                 "expected a token id.");
+    }
+
+    if (llm_api_check_number(err, at, value, -100, 100, 0) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    bias.id = (int32_t) id;
+    bias.bias = (float) llm_flat_double(value);
+    (void) llm_buf_add(msg, &bias, sizeof(llm_logit_bias_t));
+
+    return LLM_OK;
+}
+
+
 int
 llm_api_write_bias(const llm_api_body_t *b, llm_buf_t *msg, llm_ref_t *ref,
     llm_err_t *err)
 {
-    int64_t              id;
-    llm_str_t            s;
     const llm_flat_t    *list, *v, *k, *value;
-    llm_logit_bias_t     bias;
     const llm_api_at_t  *at;
 
     at = llm_api_top("logit_bias");
@@ -312,30 +312,9 @@ llm_api_write_bias(const llm_api_body_t *b, llm_buf_t *msg, llm_ref_t *ref,
             value = llm_flat_next(v, k);
         }
 
-        if (k->type == LLM_FLAT_STRING) {
-            s = llm_flat_str(k);
-            id = llm_api_bias_id(s);
-
-        } else if (k->type == LLM_FLAT_INT) {
-            id = llm_flat_int(k);
-
-        } else {
-            id = -1;
-        }
-
-        if (id < 0 || id > INT32_MAX) {
-            return llm_api_bad_value(err, at,
-                                     "Invalid key in 'logit_bias': expected "
-                                     "a token id.");
-        }
-
-        if (llm_api_check_number(err, at, value, -100, 100, 0) != LLM_OK) {
+        if (llm_api_write_bias_of(k, value, at, msg, err) != LLM_OK) {
             return LLM_ERROR;
         }
-
-        bias.id = (int32_t) id;
-        bias.bias = (float) llm_flat_double(value);
-        (void) llm_buf_add(msg, &bias, sizeof(llm_logit_bias_t));
     }
 
     llm_api_pad(msg);
