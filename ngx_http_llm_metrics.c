@@ -24,6 +24,9 @@ typedef struct {
 
 static void ngx_http_llm_prometheus(ngx_http_llm_main_conf_t *mcf,
     llm_model_stats_t *st, llm_buf_t *b);
+static void ngx_http_llm_prometheus_value(ngx_http_llm_main_conf_t *mcf,
+    llm_model_stats_t *st, const ngx_http_llm_metric_t *m, const char *type,
+    llm_buf_t *b);
 static void ngx_http_llm_prometheus_finished(ngx_http_llm_main_conf_t *mcf,
     llm_model_stats_t *st, llm_buf_t *b);
 static void ngx_http_llm_prometheus_hist(ngx_http_llm_main_conf_t *mcf,
@@ -36,6 +39,8 @@ static void ngx_http_llm_metrics_label(ngx_http_llm_main_conf_t *mcf,
     ngx_uint_t model, llm_buf_t *b);
 static void ngx_http_llm_metrics_json(ngx_http_llm_main_conf_t *mcf,
     llm_model_stats_t *st, llm_buf_t *b);
+static void ngx_http_llm_json_model(ngx_str_t *name, llm_model_stats_t *st,
+    llm_buf_t *b);
 static void ngx_http_llm_json_hist(const llm_hist_t *h, const char *name,
     llm_buf_t *b);
 static double ngx_http_llm_kv_usage(const llm_model_stats_t *st);
@@ -167,41 +172,22 @@ static void
 ngx_http_llm_prometheus(ngx_http_llm_main_conf_t *mcf, llm_model_stats_t *st,
     llm_buf_t *b)
 {
-    uint64_t                      v;
-    ngx_uint_t                    i, n, metric;
-    const ngx_http_llm_metric_t  *m;
+    ngx_uint_t  i;
 
-    n = mcf->models.nelts;
+    for (i = 0; i < llm_nelems(ngx_http_llm_gauges); i++) {
+        ngx_http_llm_prometheus_value(mcf, st, &ngx_http_llm_gauges[i],
+                                      "gauge", b);
+    }
 
-    for (metric = 0; metric < llm_nelems(ngx_http_llm_gauges)
-                              + llm_nelems(ngx_http_llm_counters); metric++)
-    {
-        i = metric - llm_nelems(ngx_http_llm_gauges);
-
-        if (metric < llm_nelems(ngx_http_llm_gauges)) {
-            m = &ngx_http_llm_gauges[metric];
-            ngx_http_llm_metrics_head(b, m->name, "gauge", m->help);
-
-        } else {
-            m = &ngx_http_llm_counters[i];
-            ngx_http_llm_metrics_head(b, m->name, "counter", m->help);
-        }
-
-        for (i = 0; i < n; i++) {
-            v = (metric < llm_nelems(ngx_http_llm_gauges))
-                ? *(uint32_t *) ((char *) &st[i] + m->offset)
-                : *(uint64_t *) ((char *) &st[i] + m->offset);
-
-            llm_buf_adds(b, m->name);
-            ngx_http_llm_metrics_label(mcf, i, b);
-            llm_buf_addf(b, "} %llu\n", (unsigned long long) v);
-        }
+    for (i = 0; i < llm_nelems(ngx_http_llm_counters); i++) {
+        ngx_http_llm_prometheus_value(mcf, st, &ngx_http_llm_counters[i],
+                                      "counter", b);
     }
 
     ngx_http_llm_metrics_head(b, "vllm:kv_cache_usage_perc", "gauge",
                               "Share of the KV cache in use, 1 is all.");
 
-    for (i = 0; i < n; i++) {
+    for (i = 0; i < mcf->models.nelts; i++) {
         llm_buf_adds(b, "vllm:kv_cache_usage_perc");
         ngx_http_llm_metrics_label(mcf, i, b);
         llm_buf_addf(b, "} %.6g\n", ngx_http_llm_kv_usage(&st[i]));
@@ -214,6 +200,30 @@ ngx_http_llm_prometheus(ngx_http_llm_main_conf_t *mcf, llm_model_stats_t *st,
     }
 
     ngx_http_llm_prometheus_workers(mcf, b);
+}
+
+
+/* gauges are uint32_t, counters uint64_t */
+
+static void
+ngx_http_llm_prometheus_value(ngx_http_llm_main_conf_t *mcf,
+    llm_model_stats_t *st, const ngx_http_llm_metric_t *m, const char *type,
+    llm_buf_t *b)
+{
+    char        *field;
+    uint64_t     v;
+    ngx_uint_t   i;
+
+    ngx_http_llm_metrics_head(b, m->name, type, m->help);
+
+    for (i = 0; i < mcf->models.nelts; i++) {
+        field = (char *) &st[i] + m->offset;
+        v = (*type == 'g') ? *(uint32_t *) field : *(uint64_t *) field;
+
+        llm_buf_adds(b, m->name);
+        ngx_http_llm_metrics_label(mcf, i, b);
+        llm_buf_addf(b, "} %llu\n", (unsigned long long) v);
+    }
 }
 
 
@@ -338,51 +348,20 @@ static void
 ngx_http_llm_metrics_json(ngx_http_llm_main_conf_t *mcf,
     llm_model_stats_t *st, llm_buf_t *b)
 {
-    uint32_t                      w;
-    ngx_uint_t                    i, n;
-    ngx_http_llm_model_t         *models;
-    const ngx_http_llm_metric_t  *m;
+    uint32_t               w;
+    ngx_uint_t             i, n;
+    ngx_http_llm_model_t  *models;
 
     models = mcf->models.elts;
 
     llm_buf_adds(b, "{\"models\":[");
 
     for (i = 0; i < mcf->models.nelts; i++) {
-        llm_buf_adds(b, i ? ",{\"name\":" : "{\"name\":");
-        llm_json_add_string(b, (char *) models[i].name.data,
-                            models[i].name.len);
-
-        for (n = 0; n < llm_nelems(ngx_http_llm_gauges); n++) {
-            m = &ngx_http_llm_gauges[n];
-            llm_buf_addf(b, ",\"%s\":%u", m->json,
-                         *(uint32_t *) ((char *) &st[i] + m->offset));
+        if (i) {
+            llm_buf_addc(b, ',');
         }
 
-        for (n = 0; n < llm_nelems(ngx_http_llm_counters); n++) {
-            m = &ngx_http_llm_counters[n];
-            llm_buf_addf(b, ",\"%s\":%llu", m->json, (unsigned long long)
-                         *(uint64_t *) ((char *) &st[i] + m->offset));
-        }
-
-        llm_buf_addf(b, ",\"kv_cache_usage\":%.6g,\"finished\":{",
-                     ngx_http_llm_kv_usage(&st[i]));
-
-        for (n = 1; n < llm_nelems(ngx_http_llm_reasons); n++) {
-            llm_buf_addf(b, "%s\"%s\":%llu", n > 1 ? "," : "",
-                         ngx_http_llm_reasons[n],
-                         (unsigned long long) st[i].finished[n]);
-        }
-
-        llm_buf_addc(b, '}');
-
-        for (n = 0; n < llm_nelems(ngx_http_llm_hists); n++) {
-            m = &ngx_http_llm_hists[n];
-            ngx_http_llm_json_hist((llm_hist_t *) ((char *) &st[i]
-                                                   + m->offset),
-                                   m->json, b);
-        }
-
-        llm_buf_addc(b, '}');
+        ngx_http_llm_json_model(&models[i].name, &st[i], b);
     }
 
     llm_buf_adds(b, "],\"workers\":[");
@@ -399,6 +378,48 @@ ngx_http_llm_metrics_json(ngx_http_llm_main_conf_t *mcf,
     }
 
     llm_buf_adds(b, "]}");
+}
+
+
+static void
+ngx_http_llm_json_model(ngx_str_t *name, llm_model_stats_t *st, llm_buf_t *b)
+{
+    ngx_uint_t                    n;
+    const ngx_http_llm_metric_t  *m;
+
+    llm_buf_adds(b, "{\"name\":");
+    llm_json_add_string(b, (char *) name->data, name->len);
+
+    for (n = 0; n < llm_nelems(ngx_http_llm_gauges); n++) {
+        m = &ngx_http_llm_gauges[n];
+        llm_buf_addf(b, ",\"%s\":%u", m->json,
+                     *(uint32_t *) ((char *) st + m->offset));
+    }
+
+    for (n = 0; n < llm_nelems(ngx_http_llm_counters); n++) {
+        m = &ngx_http_llm_counters[n];
+        llm_buf_addf(b, ",\"%s\":%llu", m->json, (unsigned long long)
+                     *(uint64_t *) ((char *) st + m->offset));
+    }
+
+    llm_buf_addf(b, ",\"kv_cache_usage\":%.6g,\"finished\":{",
+                 ngx_http_llm_kv_usage(st));
+
+    for (n = 1; n < llm_nelems(ngx_http_llm_reasons); n++) {
+        llm_buf_addf(b, "%s\"%s\":%llu", n > 1 ? "," : "",
+                     ngx_http_llm_reasons[n],
+                     (unsigned long long) st->finished[n]);
+    }
+
+    llm_buf_addc(b, '}');
+
+    for (n = 0; n < llm_nelems(ngx_http_llm_hists); n++) {
+        m = &ngx_http_llm_hists[n];
+        ngx_http_llm_json_hist((llm_hist_t *) ((char *) st + m->offset),
+                               m->json, b);
+    }
+
+    llm_buf_addc(b, '}');
 }
 
 
