@@ -138,6 +138,45 @@ test_preempt(void)
 }
 
 
+/* who is preempted: the last of those with the least priority */
+
+static void
+test_preempt_order(void)
+{
+    int       good;
+    int32_t   ids[60];
+    uint32_t  i;
+
+    /* room for two of the four that run */
+    open_all(24, 200, 4, 48, 1 << 17);
+
+    for (i = 0; i < 60; i++) {
+        ids[i] = (int32_t) rnd(256);
+    }
+
+    for (i = 0; i < 4; i++) {
+        ids[0] = (int32_t) i;
+        (void) ask(i, ids, 60, 1, 120, 0);
+        asks[i].req->msg->priority = i >= 2 ? 5 : 0;
+        add(&asks[i]);
+    }
+
+    (void) run();
+
+    for (i = 0, good = 1; i < 4; i++) {
+        good &= is_right(&asks[i], 0, 120);
+    }
+
+    ok(good && llm_zone_get(zone->models[0].figures.preemptions) > 0,
+       "four on the pages of two are whole");
+    is_int(asks[2].order, 1, "the first of the higher priority ends first");
+    is_int(asks[3].order, 2, "then the other one, though it came last");
+    is_int(asks[0].order, 3, "then the first of the lower");
+
+    close_all();
+}
+
+
 static void
 test_choices(uint32_t seats, uint32_t flags)
 {
@@ -322,6 +361,7 @@ main(void)
     test_chunks();
     test_parked();
     test_preempt();
+    test_preempt_order();
     test_failure();
     test_storm(200, 8, 64, 0);
     test_storm(40, 8, 64, 0);
