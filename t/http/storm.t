@@ -1,192 +1,195 @@
 #!/usr/bin/perl
 
-# Clients that come and go at random moments, over HTTP/1.1 and HTTP/2, while
-# workers are killed: afterwards no place, no page and no entry of the queue
-# is lost, and the texts are what they were.
+# Many clients at once on few pages: several workers, tenants, priorities,
+# salts and choices, with streams and without; some go away, some stop
+# reading for a while.  Whoever stays has what the request gives alone, and
+# nothing is left behind.
 
 use strict;
 use warnings;
 
-use LLM::H2;
+use IO::Select;
+use JSON::PP;
 use LLM::Test;
-use POSIX ();
-use Socket qw(SHUT_WR);
 use Test::More;
-use Time::HiRes qw(sleep);
+use Time::HiRes qw(time);
 
-my $seed = $ENV{LLM_SEED} // time;
+my $TOTAL = $ENV{LLM_SAN} ? 120 : 300;
+my $ATONCE = 24;
 
-diag("LLM_SEED=$seed");
+srand(my $seed = $ENV{LLM_SEED} // 1);
+note("LLM_SEED=$seed");
 
-my $t = LLM::Test->new(workers => 3, listen => 'reuseport',
-    server => 'listen 127.0.0.1:%%PORT2%% http2 reuseport;',
-    model => 'llm_model demo %%ROOT%%/models/demo.gguf threads=1 parallel=4'
-           . ' ctx=1024; llm_queue 16;')->start;
+my $t = LLM::Test->new(workers => 3, listen => 'reuseport sndbuf=16k',
+    model => 'llm_model demo %%ROOT%%/models/demo.gguf threads=2 parallel=6'
+           . ' ctx=640 kv_cache=4m batch=64; llm_queue 64 timeout=10m;',
+    locations => <<'END')->start;
+        location /v1 { llm_api; llm_priority $http_x_priority;
+                       llm_tenant $http_x_tenant weight=$http_x_weight;
+                       llm_stream_buffer 8k; llm_heartbeat 100ms; }
+        location = /health { llm_health; }
+        location = /metrics { llm_metrics; }
+END
 
-my %ask = (prompt => 'one two', temperature => 0, ignore_eos => \1,
-           max_tokens => 30);
-my $text = $t->post('/v1/completions', \%ask)->{json}{choices}[0]{text};
-my %long = (%ask, max_tokens => 900, stream => \1);
+my $long = join ' ', map { "item $_ is blue." } 1 .. 30;
+my @kinds = map { {
+    prompt => "$_ times " . substr($long, 0, 13 * $_ % 400) . " and $_",
+    seed => $_, temperature => $_ % 4 ? 1 : 0, n => $_ % 5 ? 1 : 3,
+    max_tokens => 20 + 37 * $_ % 250, ignore_eos => \1,
+    $_ % 3 ? () : (cache_prompt => \0),
+} } 1 .. 16;
 
 
-sub come_and_go {
-    my $s = $t->open_long(max_tokens => 900);
+# what was said: { choice => text }, or undef when the answer is not whole
 
-    eval { $s->event or last for 1 .. rand 5 };
+sub said {
+    my ($raw) = @_;
+    my ($head, $body) = split /\r\n\r\n/, $raw, 2;
+    my %said;
 
-    if (rand 3 < 1) {
-        shutdown $s->{socket}, SHUT_WR;
+    return if !defined $body || $head !~ m{^HTTP/1.1 200 };
+
+    if ($head =~ /chunked/i) {
+        my $text = '';
+
+        while ($body =~ s/^([0-9a-f]+)\r\n//i) {
+            my $n = hex $1;
+
+            return if length $body < $n + 2;
+            $text .= substr $body, 0, $n;
+            substr $body, 0, $n + 2, '';
+        }
+
+        $body = $text;
     }
 
-    $s->close(reset => rand 2 < 1);
-}
+    for (split /\n\n/, $head =~ /event-stream/ ? $body : "data: $body") {
+        next if /^:/ || $_ eq 'data: [DONE]';
+        s/^data: // or return;
 
-
-sub go_early {
-    my $s = $t->open('/v1/completions', { %long, n => 1 + int rand 3,
-                                          stream => rand 2 < 1 ? \1 : \0 });
-
-    sleep rand 0.01;
-    $s->close;
-}
-
-
-sub streams_of_one {
-    my $c = LLM::H2->new(port => $t->{port2});
-    my @ids = map { $c->post('/v1/completions', \%long) } 1 .. 1 + rand 5;
-
-    sleep rand 0.02;
-    $c->rst($_) for grep { rand 2 < 1 } @ids;
-
-    # the connection goes with what is left
-}
-
-
-# one that stays: what is said of it
-
-sub stay {
-    my $res = $t->post('/v1/completions', \%ask);
-
-    return if $res->{status} == 429 || $res->{status} == 503
-              || $res->{status} == 0;        # its worker was killed
-
-    die "status $res->{status}: $res->{body}\n" if $res->{status} != 200;
-    die "another text\n" if !$res->{truncated}
-                            && $res->{json}{choices}[0]{text} ne $text;
-}
-
-
-sub storm {
-    my ($n, $rounds) = @_;
-
-    my $pid = fork // die "fork: $!";
-
-    return $pid if $pid;
-
-    srand $seed + $n;
-
-    my @kinds = (\&come_and_go, \&go_early, \&streams_of_one, \&stay);
-
-    for (1 .. $rounds) {
-        next if eval { $kinds[rand @kinds]->(); 1 };
-        next if $@ =~ /^(?:connect|no answer)/;
-        print STDERR "# $@";
-        POSIX::_exit(1);
+        for my $c (@{ decode_json($_)->{choices} || return }) {
+            $said{$c->{index}} .= $c->{text};
+        }
     }
 
-    POSIX::_exit(0);
+    return if $head =~ /event-stream/ && $body !~ /data: \[DONE\]\n\n$/;
+    return \%said;
 }
 
 
-# ---- everything is given back
+sub ask {
+    my ($kind, $stream) = @_;
 
-sub calm {
-    my ($name) = @_;
-
-    my $f;
-
-    ok(LLM::Test::wait_for(20, sub {
-        $f = $t->figures;
-        !grep { $f->{$_} } qw(running waiting parked kv_pages_used)
-    }), "$name: nothing runs, waits, or holds a page") or diag(explain($f));
-
-    # four run, sixteen wait, one is too many
-
-    my @held = map { $t->open_long(max_tokens => 900) } 1 .. 4;
-
-    $_->event for @held;
-    push @held, map { $t->open_long(max_tokens => 900) } 1 .. 16;
-
-    ok(LLM::Test::wait_for(20, sub {
-        $f = $t->figures;
-        $f->{running} == 4 && $f->{waiting} == 16
-            && $t->post('/v1/completions', \%ask)->{status} == 429
-    }), "$name: all places and all of the queue are there")
-        or diag(explain($f));
-
-    $_->close for @held;
-
-    ok(LLM::Test::wait_for(20, sub {
-        my $res = $t->post('/v1/completions', \%ask);
-
-        $res->{status} == 200 && $res->{json}{choices}[0]{text} eq $text
-    }), "$name: the same text");
+    return $t->open('/v1/completions',
+        { %$kind, stream => $stream ? \1 : \0,
+          cache_salt => 'salt' . int rand 2 },
+        rcvbuf => 4096, headers => {
+            'X-Tenant' => 'tenant' . int rand 3,
+            'X-Weight' => 1 + int rand 3,
+            'X-Priority' => int(rand 5) - 2 });
 }
 
 
-sub ended {
-    my ($name, @pids) = @_;
+# reads what there is; true at the end
 
-    for (@pids) {
-        waitpid $_, 0;
-        is($?, 0, "$name: a client");
+sub reads {
+    my ($client) = @_;
+
+    my $n = sysread $client->{socket}, $client->{buffer}, 65536,
+                    length $client->{buffer};
+    return !$n;
+}
+
+
+my @alone;
+
+for my $kind (@kinds) {
+    my $client = ask($kind, 0);
+
+    1 until reads($client);
+    push @alone, said($client->{buffer});
+    $client->close;
+}
+
+is(scalar(grep { defined } @alone), 16, 'each request alone');
+
+my (%live, %bad, $started, $gone, $good);
+
+$started = $gone = $good = 0;
+
+my $end = time + 300 * $LLM::Test::SLOW;
+
+while (time < $end && ($started < $TOTAL || %live)) {
+    while ($started < $TOTAL && keys %live < $ATONCE) {
+        my $i = int rand @kinds;
+        my $client = ask($kinds[$i], rand() < 0.6);
+
+        $client->{kind} = $i;
+        $client->{leaves} = rand() < 0.3 ? int rand 6000 : undef;
+        $live{fileno $client->{socket}} = $client;
+        $started++;
+    }
+
+    # now and then somebody does not read for a while
+    my @ready = IO::Select->new(map { $_->{socket} }
+                                grep { !$_->{sleeps} || !$_->{sleeps}-- }
+                                values %live)->can_read(0.02);
+
+    for my $socket (@ready) {
+        my $fd = fileno $socket;
+        my $client = $live{$fd};
+        my $ended = reads($client);
+
+        $client->{sleeps} = int rand 40 if rand() < 0.05;
+
+        if ($ended) {
+            my $said = said($client->{buffer});
+            my $want = $alone[$client->{kind}];
+
+            if ($said && join("\0", %$want{sort keys %$want})
+                         eq join("\0", %$said{sort keys %$said}))
+            {
+                $good++;
+
+            } else {
+                $bad{$client->{kind}} = $client->{buffer};
+            }
+
+        } elsif (defined $client->{leaves}
+                 && length $client->{buffer} > $client->{leaves})
+        {
+            $gone++;
+
+        } else {
+            next;
+        }
+
+        $client->close(reset => rand() < 0.5);
+        delete $live{$fd};
     }
 }
 
+is(scalar keys %live, 0, 'all have ended');
+is_deeply([ sort keys %bad ], [], "$good stayed and have their text")
+    or diag((values %bad)[0]);
+is($good + $gone, $TOTAL, "$gone went away");
+cmp_ok($gone, '>', 0, 'some did');
+cmp_ok($t->figure('vllm:num_preemptions_total'), '>', 0,
+       $t->figure('vllm:num_preemptions_total') . ' times preempted');
 
-for my $round (1 .. 3) {
-    my @pids = map { storm(10 * $round + $_, 60) } 1 .. 3;
+ok(LLM::Test::wait_for(10, sub {
+    $t->figure('vllm:num_requests_running') == 0
+        && $t->figure('vllm:num_requests_waiting') == 0
+        && $t->figure('llm_requests_parked') == 0
+        && $t->figure('llm_kv_pages_used') == 0;
+}), 'no sequence and no page is left');
 
-    ended("storm $round", @pids);
-    calm("storm $round");
-}
+my $last = ask($kinds[0], 1);
 
-for my $round (4 .. 6) {
-    my $engine = $t->engine_worker;
-    my @pids = map { storm(10 * $round + $_, 60) } 1 .. 3;
+1 until reads($last);
+is_deeply(said($last->{buffer}), $alone[0], 'and the next one is served');
+$last->close;
 
-    for (1 .. 3) {
-        sleep 0.1;
-        my @clients = grep { $_ != $engine } $t->workers;
-        $t->kill('KILL', $clients[rand @clients]) if @clients;
-    }
-
-    ended("storm $round", @pids);
-
-    ok(LLM::Test::wait_for(20, sub { $t->workers == 3 }),
-       "storm $round: three workers");
-    is($t->engine_worker, $engine, "storm $round: the engine is the same");
-    calm("storm $round, workers killed");
-}
-
-# the engine itself: what it had counted counts no more
-
-for my $round (7 .. 9) {
-    my @pids = map { storm(10 * $round + $_, 60) } 1 .. 3;
-
-    for (1 .. 2) {
-        sleep 0.2;
-        $t->kill('KILL', $t->engine_worker);
-    }
-
-    ended("storm $round", @pids);
-
-    ok($t->wait_ready, "storm $round: the engine is there again");
-    ok(LLM::Test::wait_for(20, sub { $t->workers == 3 }),
-       "storm $round: three workers");
-    calm("storm $round, the engine killed");
-}
-
-$t->stop(allow => 'exited on signal 9');
+$t->stop;
 
 done_testing();
