@@ -91,8 +91,9 @@ for my $case ([ 'no GGUF file', 'not a model at all' x 1000 ],
     put($t, $model);
     $t->reload;
     ok($t->wait_ready, "$name: a good file is there first");
-    ok(LLM::Test::wait_for(10, sub { (answer() // '') eq $old }),
-       "$name: and served");
+    ok(LLM::Test::wait_for(20, sub { $t->workers == 1 }),
+       "$name: no old worker takes connections any more");
+    is(answer(), $old, "$name: and it is served");
 
     my $running = $t->open_long(max_tokens => 1200, temperature => 0);
     my $seen = length $t->log('error.log');
