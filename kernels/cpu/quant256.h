@@ -216,6 +216,36 @@ quant_products(uint32_t type, __m256i w, __m256i x)
 
 
 /*
+ * The panel that will be wanted next is fetched while the first rows of this
+ * one are computed: half of it with the outputs from lane 0, half with the
+ * others.
+ */
+
+typedef struct {
+    const uint8_t  *p;
+    size_t          step;               /* bytes a block, 0: nothing */
+} quant_ahead_t;
+
+simd_inline quant_ahead_t
+quant_ahead(const llm_cpu_gemm_t *g, uint32_t row, uint32_t out)
+{
+    uint32_t        panel;
+    quant_ahead_t   a = { g->w->data, 0 };
+
+    panel = out / LLM_PANEL + 1;
+
+    if (row == g->row && panel < g->w->n_panels) {
+        a.p += panel * g->w->panel_size
+               + (out % LLM_PANEL ? g->w->panel_size / 2 : 0);
+        a.step = (g->w->panel_size / 2 + g->x->n_blocks - 1)
+                 / g->x->n_blocks;
+    }
+
+    return a;
+}
+
+
+/*
  * mm rows by 8 outputs of a panel from `lane`; codes and scales are the
  * packed ones, or bytes and floats of the scratch where plain.
  */
@@ -233,6 +263,7 @@ quant_tile(const llm_cpu_gemm_t *g, uint32_t type, int plain,
     __m256i                 a[QUANT_MM], s[QUANT_MM], w, v, ones;
     size_t                  b, part;
     const float            *fd;
+    quant_ahead_t           ahead;
     const int8_t           *q[QUANT_MM];
     const uint8_t          *c;
     const llm_cpu_stage_t  *x;
@@ -250,6 +281,7 @@ quant_tile(const llm_cpu_gemm_t *g, uint32_t type, int plain,
     ones = _mm256_set1_epi16(1);
     fd = (const float *) (const void *) scales;
     min = _mm256_setzero_ps();
+    ahead = quant_ahead(g, row, out);
 
     /* from the high parts of x to the low ones */
     low = fine ? (size_t) (x->q_low - x->q) : 0;
@@ -263,6 +295,10 @@ quant_tile(const llm_cpu_gemm_t *g, uint32_t type, int plain,
     }
 
     for (b = 0; b < nb; b++) {
+
+        for (at = 0; at < ahead.step; at += 64) {
+            __builtin_prefetch(ahead.p + b * ahead.step + at, 0, 2);
+        }
 
         if (plain) {
             c = codes + b * 512;
