@@ -406,12 +406,9 @@ llm_cuda_close(llm_dev_t *dev)
         }
     }
 
-    llm_blas_free((llm_blas_t *) d->blas);
+    llm_blas_free(d->blas);
     (void) cudaFree(d->step_dev);
     (void) cudaFreeHost(d->step_host);
-    (void) cudaFree(d->q8);
-    (void) cudaFree(d->q8_scale);
-    (void) cudaFree(d->q8_sum);
     (void) cudaFree(d->padded);
     (void) cudaFree(d->piece);
     (void) cudaFreeHost(d->stage);

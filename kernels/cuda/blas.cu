@@ -2,11 +2,10 @@
  * The products of blas.h through cublasLt.
  *
  * For each shape of weight and bucket of rows the candidates that cublasLt's
- * heuristic names are timed when the weight is made, and the fastest is
- * kept; none of them may split K.  A shape that was never prepared, or one
- * met while a step is captured, takes the heuristic's first.
+ * heuristic names are run when the weight is made: of those that give the
+ * bits wanted, the fastest is kept.  A shape without a plan is refused.
  *
- * llm_blas_t owns its handle, its workspace and its table of choices.
+ * llm_blas_t owns its handle, its workspace and its table of plans.
  */
 
 #include "kernels/cuda/blas.h"
@@ -24,11 +23,11 @@ typedef struct {
     uint32_t             bucket;        /* of rows */
     uint32_t             n_out;
     uint32_t             n_in;
-    int                  y_is16;
 } llm_blas_key_t;
 
 typedef struct {
     llm_blas_key_t           key;
+    int                      none;      /* no candidate gives our bits */
     cublasLtMatmulAlgo_t     algo;
 } llm_blas_plan_t;
 
@@ -37,6 +36,7 @@ struct llm_blas_s {
     cudaStream_t             stream;
     cudaDataType_t           type;      /* of x and w */
     void                    *workspace;
+    uint32_t                *differ;    /* on the device */
     llm_blas_plan_t          plans[LLM_BLAS_MAX_PLANS];
     uint32_t                 n_plans;
 };
@@ -72,7 +72,9 @@ llm_blas_create(cudaStream_t stream, int bf16, llm_err_t *err)
     }
 
     if (llm_cuda_alloc(&b->workspace, LLM_BLAS_WORKSPACE,
-                       "cublasLt's workspace", err) != LLM_OK)
+                       "cublasLt's workspace", err) != LLM_OK
+        || llm_cuda_alloc((void **) &b->differ, sizeof(uint32_t),
+                          "a comparison", err) != LLM_OK)
     {
         llm_blas_free(b);
         return NULL;
@@ -94,6 +96,7 @@ llm_blas_free(llm_blas_t *b)
     }
 
     (void) cudaFree(b->workspace);
+    (void) cudaFree(b->differ);
     free(b);
 }
 
@@ -140,7 +143,7 @@ llm_blas_desc(llm_blas_t *b, const llm_blas_args_t *a, llm_blas_desc_t *d)
                   a->ldx)
                != CUBLAS_STATUS_SUCCESS
            || cublasLtMatrixLayoutCreate(&d->y,
-                  a->y_is16 ? b->type : CUDA_R_32F, a->n_out, a->rows,
+                  CUDA_R_32F, a->n_out, a->rows,
                   a->ldy)
                != CUBLAS_STATUS_SUCCESS;
 }
@@ -288,63 +291,104 @@ llm_blas_key(const llm_blas_args_t *a)
 
     key.n_out = a->n_out;
     key.n_in = a->n_in;
-    key.y_is16 = a->y_is16;
 
     return key;
 }
 
 
-/* chooses for a key; timed only where the caller's buffers may be written */
-
-static llm_blas_plan_t *
-llm_blas_choose(llm_blas_t *b, const llm_blas_args_t *a,
-    const llm_blas_desc_t *d, int timed)
+__global__ void
+llm_k_differ(const uint32_t *a, const uint32_t *b, size_t n,
+    uint32_t *differ)
 {
-    int                               i, n, best;
-    float                             ms, least;
-    llm_blas_plan_t                  *p;
-    cublasLtMatmulHeuristicResult_t   r[LLM_BLAS_CANDIDATES];
+    size_t  i;
+
+    i = (size_t) blockIdx.x * blockDim.x + threadIdx.x;
+
+    if (i < n && a[i] != b[i]) {
+        *differ = 1;
+    }
+}
+
+
+/* y holds the result of the candidate's last run */
+
+static int
+llm_blas_same(llm_blas_t *b, const llm_blas_args_t *a, const float *want)
+{
+    size_t    n;
+    uint32_t  differ;
+
+    n = (size_t) a->rows * a->ldy;
+    differ = 1;
+
+    if (cudaMemsetAsync(b->differ, 0, sizeof(differ), b->stream)
+        != cudaSuccess)
+    {
+        return 0;
+    }
+
+    llm_launch(llm_k_differ, (unsigned) ((n + 255) / 256), 256, 0, b->stream,
+               (const uint32_t *) a->y, (const uint32_t *) want, n,
+               b->differ);
+
+    return cudaMemcpyAsync(&differ, b->differ, sizeof(differ),
+                           cudaMemcpyDeviceToHost, b->stream) == cudaSuccess
+           && cudaStreamSynchronize(b->stream) == cudaSuccess && differ == 0;
+}
+
+
+int
+llm_blas_knows(llm_blas_t *b, const llm_blas_args_t *a)
+{
+    llm_blas_key_t  key;
+
+    key = llm_blas_key(a);
+
+    return llm_blas_find(b, &key) != NULL;
+}
+
+
+static void
+llm_blas_choose(llm_blas_t *b, const llm_blas_args_t *a,
+    const llm_blas_desc_t *d, const float *want, llm_blas_plan_t *p)
+{
+    int                              i, n;
+    float                            ms, least;
+    cublasLtMatmulHeuristicResult_t  r[LLM_BLAS_CANDIDATES];
 
     n = llm_blas_candidates(b, d, r);
-
-    if (n == 0 || b->n_plans == LLM_BLAS_MAX_PLANS) {
-        return NULL;
-    }
-
-    best = 0;
     least = -1;
 
-    for (i = 0; timed && i < n; i++) {
+    for (i = 0; i < n; i++) {
         ms = llm_blas_time(b, a, d, &r[i].algo);
 
-        if (ms >= 0 && (least < 0 || ms < least)) {
+        if (ms >= 0 && (least < 0 || ms < least)
+            && llm_blas_same(b, a, want))
+        {
             least = ms;
-            best = i;
+            p->algo = r[i].algo;
+            p->none = 0;
         }
     }
-
-    p = &b->plans[b->n_plans++];
-    p->key = llm_blas_key(a);
-    p->algo = r[best].algo;
-
-    return p;
 }
 
 
 void
-llm_blas_prepare(llm_blas_t *b, const llm_blas_args_t *a)
+llm_blas_prepare(llm_blas_t *b, const llm_blas_args_t *a, const float *want)
 {
-    llm_blas_key_t   key;
-    llm_blas_desc_t  d;
+    llm_blas_desc_t   d;
+    llm_blas_plan_t  *p;
 
-    key = llm_blas_key(a);
-
-    if (llm_blas_find(b, &key)) {
+    if (b->n_plans == LLM_BLAS_MAX_PLANS || llm_blas_knows(b, a)) {
         return;
     }
 
+    p = &b->plans[b->n_plans++];
+    p->key = llm_blas_key(a);
+    p->none = 1;
+
     if (llm_blas_desc(b, a, &d) == 0) {
-        (void) llm_blas_choose(b, a, &d, 1);
+        llm_blas_choose(b, a, &d, want, p);
     }
 
     llm_blas_desc_free(&d);
@@ -359,20 +403,15 @@ llm_blas_linear(llm_blas_t *b, const llm_blas_args_t *a)
     llm_blas_desc_t   d;
     llm_blas_plan_t  *p;
 
-    if (llm_blas_desc(b, a, &d)) {
-        llm_blas_desc_free(&d);
-        return 1;
-    }
-
     key = llm_blas_key(a);
     p = llm_blas_find(b, &key);
 
-    if (p == NULL) {
-        p = llm_blas_choose(b, a, &d, 0);
+    if (p == NULL || p->none) {
+        return 1;
     }
 
-    rc = llm_blas_run(b, a, &d, p ? &p->algo : NULL)
-         != CUBLAS_STATUS_SUCCESS;
+    rc = llm_blas_desc(b, a, &d)
+         || llm_blas_run(b, a, &d, &p->algo) != CUBLAS_STATUS_SUCCESS;
 
     llm_blas_desc_free(&d);
 

@@ -1,10 +1,11 @@
 /*
- * Matrix products of 16-bit rows through cublasLt; in the emulator through
- * the plain loop of t/gpu/emu/blas.cpp.
+ * Products of 16-bit weights with many rows through cublasLt; in the
+ * emulator through the plain loop of t/gpu/emu/blas.cpp.
  *
- * Invariant: the order of the sum over K depends on the weight's shape and
- * type, never on the number of rows: no algorithm that splits K is ever
- * chosen.
+ * Invariant: a product has the bits of llm_linear_16(), or is refused.  What
+ * cublasLt does not promise is looked at: when a weight is loaded, every
+ * candidate has to give the bits that our kernel gave.  One that splits K
+ * is not even tried.
  *
  * llm_blas_t is owned by its device; calls enqueue on the device's stream.
  */
@@ -22,24 +23,28 @@ typedef struct {
     uint32_t      n_in;
     const void   *x;                    /* [rows][ldx], 16-bit */
     const void   *w;                    /* [n_out][ldw], 16-bit */
-    void         *y;                    /* [rows][ldy] */
+    float        *y;                    /* [rows][ldy] */
     uint32_t      ldx;
     uint32_t      ldw;
     uint32_t      ldy;
-    int           y_is16;               /* else float32 */
     int           add;                  /* y += */
 } llm_blas_args_t;
 
 llm_blas_t *llm_blas_create(cudaStream_t stream, int bf16, llm_err_t *err);
 void llm_blas_free(llm_blas_t *b);
 
-/*
- * Times what cublasLt offers for such a product and keeps the fastest; x is
- * read and y overwritten.  Between steps only.
- */
-void llm_blas_prepare(llm_blas_t *b, const llm_blas_args_t *a);
+/* was llm_blas_prepare() there for products with this many rows? */
+int llm_blas_knows(llm_blas_t *b, const llm_blas_args_t *a);
 
-/* y = x w^T (+ y), sums in float32; nonzero when cublasLt refuses */
+/*
+ * Times what cublasLt offers for such a product and keeps the fastest that
+ * gives what lies at want [rows][ldy]; x is read, y overwritten.  Between
+ * steps only.
+ */
+void llm_blas_prepare(llm_blas_t *b, const llm_blas_args_t *a,
+    const float *want);
+
+/* y = x w^T (+ y), sums in float32; nonzero when there is no way */
 int llm_blas_linear(llm_blas_t *b, const llm_blas_args_t *a);
 
 #endif /* LLM_CUDA_BLAS_H */

@@ -67,8 +67,47 @@ uint16_t llm_f32_to_f16(float f);
 uint16_t llm_f32_to_bf16(float f);
 }
 
-static inline float llm_h2f(uint16_t h) { return llm_f16_to_f32(h); }
-static inline uint16_t llm_f2h(float f) { return llm_f32_to_f16(f); }
+/* most of the emulator's time goes here: finite numbers in line */
+
+static inline float
+llm_h2f(uint16_t h)
+{
+    float     f;
+    uint32_t  u;
+
+    if ((h & 0x7c00) == 0x7c00) {
+        return llm_f16_to_f32(h);
+    }
+
+    u = (uint32_t) (h & 0x7fff) << 13;
+    memcpy(&f, &u, 4);
+    f *= 0x1p112f;                      /* exact, denormals too */
+
+    return h & 0x8000 ? -f : f;
+}
+
+
+static inline uint16_t
+llm_f2h(float f)
+{
+    uint32_t  u, sign;
+
+    memcpy(&u, &f, 4);
+    sign = u >> 16 & 0x8000;
+    u &= 0x7fffffff;
+
+    if (u < 0x38800000 || u >= 0x477ff000) {
+        return llm_f32_to_f16(f);
+    }
+
+    /* to the nearest, ties to even; the exponent's bias changes by 112 */
+
+    u += 0xfff + (u >> 13 & 1) - (112u << 23);
+
+    return (uint16_t) (sign | u >> 13);
+}
+
+
 static inline uint16_t llm_f2b(float f) { return llm_f32_to_bf16(f); }
 
 #else
@@ -155,14 +194,6 @@ llm_cp_async_wait(void)
 
 #ifdef LLM_EMU
 
-/* what a lane brings to a meeting for mma */
-
-struct llm_mma_frag {
-    uint32_t  a[4];
-    uint32_t  b[2];
-};
-
-
 /*
  * Fragments of m16n8k16 with 16-bit elements: with g = lane / 4, t = lane % 4
  * a[0] holds A[g][2t, 2t+1], a[1] A[g+8][..], a[2] A[g][2t+8, ..],
@@ -170,40 +201,52 @@ struct llm_mma_frag {
  * d[0], d[1] are D[g][2t, 2t+1], d[2], d[3] D[g+8][..].
  */
 
+/* the same as floats: element j of register i is a[2 i + j] */
+
+struct llm_mma_floats {
+    float  a[8];
+    float  b[4];
+};
+
+
 template<float (*cvt)(uint16_t)> static inline void
 llm_mma_16_host(float d[4], const uint32_t a[4], const uint32_t b[2])
 {
-    int            i, k, row, col;
-    float          sum;
-    unsigned       g, t;
-    llm_mma_frag   mine;
+    int                    i, k, row;
+    float                  sum;
+    unsigned               g, t, p;
+    llm_mma_floats         mine;
+    const llm_mma_floats  *fa[4], *fb[2][4];
 
-    memcpy(mine.a, a, sizeof(mine.a));
-    memcpy(mine.b, b, sizeof(mine.b));
+    for (i = 0; i < 8; i++) {
+        mine.a[i] = cvt((uint16_t) (a[i / 2] >> 16 * (i & 1)));
+    }
+
+    for (i = 0; i < 4; i++) {
+        mine.b[i] = cvt((uint16_t) (b[i / 2] >> 16 * (i & 1)));
+    }
+
     emu::meet(LLM_FULL_WARP, &mine, sizeof(mine));
 
     g = emu::cur->lane / 4;
     t = emu::cur->lane % 4;
 
+    /* who holds row g of A (and g + 8), who columns 2t and 2t + 1 of B */
+
+    for (p = 0; p < 4; p++) {
+        fa[p] = (const llm_mma_floats *) emu::at(g * 4 + p);
+        fb[0][p] = (const llm_mma_floats *) emu::at(2 * t * 4 + p);
+        fb[1][p] = (const llm_mma_floats *) emu::at((2 * t + 1) * 4 + p);
+    }
+
     for (i = 0; i < 4; i++) {
-        row = (int) g + (i >= 2 ? 8 : 0);
-        col = (int) (2 * t) + (i & 1);
+        row = i / 2;
         sum = d[i];
 
         for (k = 0; k < 16; k++) {
-            const llm_mma_frag  *fa, *fb;
-            uint32_t             ra, rb;
-
-            fa = (const llm_mma_frag *)
-                     emu::at((unsigned) ((row % 8) * 4 + (k % 8) / 2));
-            fb = (const llm_mma_frag *)
-                     emu::at((unsigned) (col * 4 + (k % 8) / 2));
-
-            ra = fa->a[(row >= 8 ? 1 : 0) + (k >= 8 ? 2 : 0)];
-            rb = fb->b[k >= 8 ? 1 : 0];
-
-            sum += cvt((uint16_t) (k & 1 ? ra >> 16 : ra))
-                   * cvt((uint16_t) (k & 1 ? rb >> 16 : rb));
+            p = (unsigned) k % 8 / 2;
+            sum += fa[p]->a[2 * (row + 2 * (k / 8)) + (k & 1)]
+                   * fb[i & 1][p]->b[2 * (k / 8) + (k & 1)];
         }
 
         d[i] = sum;
@@ -239,59 +282,6 @@ llm_mma_bf16(float d[4], const uint32_t a[4], const uint32_t b[2])
                  "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
                  "{%0, %1, %2, %3};\n"
                  : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]),
-                   "r"(b[0]), "r"(b[1]));
-#endif
-}
-
-
-/*
- * Signed bytes, m16n8k32, exact in int32: with g = lane / 4, t = lane % 4
- * a[0] holds A[g][4t .. 4t+3], a[1] A[g+8][..], a[2] A[g][4t+16 ..],
- * a[3] A[g+8][4t+16 ..]; b[0] B[4t .. 4t+3][g], b[1] B[4t+16 ..][g];
- * d as for 16-bit elements.
- */
-
-static __device__ __forceinline__ void
-llm_mma_s8(int32_t d[4], const uint32_t a[4], const uint32_t b[2])
-{
-#ifdef LLM_EMU
-    int            i, k, row, col;
-    int32_t        sum;
-    unsigned       g, t;
-    llm_mma_frag   mine;
-
-    memcpy(mine.a, a, sizeof(mine.a));
-    memcpy(mine.b, b, sizeof(mine.b));
-    emu::meet(LLM_FULL_WARP, &mine, sizeof(mine));
-
-    g = emu::cur->lane / 4;
-    t = emu::cur->lane % 4;
-
-    for (i = 0; i < 4; i++) {
-        row = (int) g + (i >= 2 ? 8 : 0);
-        col = (int) (2 * t) + (i & 1);
-        sum = d[i];
-
-        for (k = 0; k < 32; k += 4) {
-            const llm_mma_frag  *fa, *fb;
-
-            fa = (const llm_mma_frag *)
-                     emu::at((unsigned) ((row % 8) * 4 + (k % 16) / 4));
-            fb = (const llm_mma_frag *)
-                     emu::at((unsigned) (col * 4 + (k % 16) / 4));
-
-            sum = __dp4a((int) fa->a[(row >= 8 ? 1 : 0) + (k >= 16 ? 2 : 0)],
-                         (int) fb->b[k >= 16 ? 1 : 0], sum);
-        }
-
-        d[i] = sum;
-    }
-#else
-    asm volatile("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 "
-                 "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
-                 "{%0, %1, %2, %3};\n"
-                 : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]),
                    "r"(b[0]), "r"(b[1]));
 #endif

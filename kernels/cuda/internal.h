@@ -92,15 +92,10 @@ typedef struct {
     llm_cuda_graph_t  graphs[LLM_CUDA_MAX_GRAPHS];
     uint32_t          n_graphs;
 
-    /* int8 activations of one linear(): q8 [rows][cols], scales and sums
-       per block of 32 */
-    int8_t           *q8;
-    float            *q8_scale;
-    float            *q8_sum;
-    size_t            q8_cap;           /* elements */
-    uint16_t         *padded;           /* rows of a multiple of 32 columns */
+    uint16_t         *padded;           /* x of one linear(): rows of a
+                                           multiple of 32 columns, or folded */
     size_t            padded_cap;       /* bytes */
-    uint16_t         *piece;            /* of a de-quantised weight */
+    uint16_t         *piece;            /* of an unpacked weight */
     uint8_t          *stage;            /* pinned, two halves for uploads */
     cudaEvent_t       staged[2];        /* a half is free again */
     float            *partial;          /* of split attention: see there */
@@ -111,7 +106,7 @@ typedef struct {
     size_t            host_rows_cap;    /* bytes */
     float            *dev_rows;         /* map(): float32 of 16-bit rows */
     size_t            dev_rows_cap;     /* bytes */
-    void             *blas;             /* llm_blas_t, blas.h */
+    struct llm_blas_s *blas;            /* blas.h */
 } llm_cuda_t;
 
 struct llm_act_s {
@@ -128,8 +123,7 @@ struct llm_vec_s {
 };
 
 /*
- * raw: rows in GGUF's layout, for embeddings and for products of quantised
- * weights with many rows; w16: padded 16-bit rows; packed: the layout of
+ * raw: rows in GGUF's layout, for embeddings; w16: padded 16-bit rows; packed: the layout of
  * linear_q.cu.  What is not wanted is NULL.
  */
 struct llm_weight_s {

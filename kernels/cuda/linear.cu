@@ -2,12 +2,16 @@
  * The linear operation and its weights: uploading through pinned memory,
  * the layouts that are kept, and which kernel takes a product.
  *
- *   few rows     linear_16.cu, or int8 activations and linear_q.cu
- *   many rows    cublasLt; quantised weights are de-quantised to 16 bits
- *                first, a piece of the matrix at a time
+ *                few rows          many rows
+ *   16-bit       linear_16.cu      cublasLt where it gives the same bits,
+ *                                  else linear_16.cu
+ *   quantised    linear_q.cu       unpacked to 16 bits, a piece of the
+ *                                  matrix at a time, then linear_16.cu
+ *
+ * Invariant: both columns give the same bits; see linear_16.cu.
  *
  * A weight owns its device memory.  Rows of 16-bit matrices are padded with
- * zeros to a multiple of 32 columns, the matrix to a multiple of 16 rows.
+ * zeros to a multiple of 32 columns.
  */
 
 #include "kernels/cuda/blas.h"
@@ -83,15 +87,11 @@ llm_cuda_make_16(llm_cuda_t *d, llm_weight_t *w, const uint8_t *raw,
     uint32_t  stride;
 
     stride = llm_cuda_stride(w->n_in);
-    size = llm_align((size_t) w->n_out, LLM_TILE_ROWS) * stride
-           * sizeof(uint16_t);
+    size = (size_t) w->n_out * stride * sizeof(uint16_t);
 
     if (llm_cuda_alloc((void **) &w->w16, size, "a weight", err) != LLM_OK) {
         return LLM_ERROR;
     }
-
-    (void) llm_cuda_check(d, cudaMemsetAsync(w->w16, 0, size, d->stream),
-                          "clearing of a weight");
 
     llm_launch(llm_k_to_16, w->n_out, 256, 0, d->stream, w->type, raw,
                w->row_size, w->n_in, stride, w->w16, d->bf16);
@@ -121,54 +121,80 @@ llm_cuda_make_packed(llm_cuda_t *d, llm_weight_t *w, const uint8_t *raw,
 }
 
 
-/* rows of a weight that cublasLt gets at a time */
+/* rows of activations that no two of a column add up to the same */
 
-static uint32_t
-llm_cuda_piece_rows(const llm_weight_t *w)
+__global__ void
+llm_k_noise(uint16_t *x, size_t n, int bf16)
 {
-    if (w->w16) {
-        return w->n_out;
-    }
+    size_t    i;
+    uint32_t  h;
 
-    return (uint32_t) llm_min((size_t) w->n_out,
-                              llm_max(LLM_PIECE / w->n_in, (size_t) 1));
+    i = (size_t) blockIdx.x * blockDim.x + threadIdx.x;
+
+    if (i < n) {
+        h = (uint32_t) i * 2654435761u;
+        h = (h ^ h >> 15) * 2246822519u;
+        x[i] = llm_store16((float) (int32_t) (h ^ h >> 13) * 0x1p-30f, bf16);
+    }
 }
 
 
-/* lets cublasLt choose for this shape; without memory it goes untimed */
+/*
+ * Lets cublasLt show what it can do for this shape, beside what our kernel
+ * makes of the same rows; without memory our kernel does it all.
+ */
 
 static void
 llm_cuda_prepare(llm_cuda_t *d, const llm_weight_t *w)
 {
+    size_t            size, n;
     float            *y;
-    uint32_t          rows;
+    uint32_t          rows, count;
+    llm_out_t         o;
     llm_blas_args_t   a;
 
-    if (d->opts.max_tokens <= LLM_FEW_ROWS) {
-        return;
-    }
-
     memset(&a, 0, sizeof(a));
-    a.n_out = llm_cuda_piece_rows(w);
-    a.n_in = w->w16 ? llm_cuda_stride(w->n_in) : w->n_in;
+    memset(&o, 0, sizeof(o));
+    a.n_out = w->n_out;
+    a.n_in = llm_cuda_stride(w->n_in);
     a.x = d->padded;
-    a.w = w->w16 ? w->w16 : d->piece;
+    a.w = w->w16;
     a.ldx = a.n_in;
     a.ldw = a.n_in;
     a.ldy = a.n_out;
+    a.rows = d->opts.max_tokens;
 
-    if (cudaMalloc(&y, (size_t) d->opts.max_tokens * a.n_out * sizeof(float))
-        != cudaSuccess)
-    {
+    if (a.rows <= LLM_FEW_ROWS || llm_blas_knows(d->blas, &a)) {
+        return;
+    }
+
+    n = (size_t) a.rows * a.n_in;
+    size = (size_t) a.rows * a.n_out;
+
+    if (cudaMalloc(&y, 2 * size * sizeof(float)) != cudaSuccess) {
         (void) cudaGetLastError();
         return;
     }
 
-    a.y = y;
+    llm_launch(llm_k_noise, (unsigned) ((n + 255) / 256), 256, 0, d->stream,
+               d->padded, n, d->bf16);
+
+    count = a.rows;
+    (void) llm_cuda_check(d, cudaMemcpy(d->step_dev, &count, sizeof(count),
+                                        cudaMemcpyHostToDevice), "a count");
+
+    o.count = (const uint32_t *) d->step_dev;
+    o.y = y;
+    o.n_out = a.n_out;
+    o.n_rows = a.n_out;
+    o.bf16 = d->bf16;
+    llm_linear_16(d, a.rows, d->padded, w->w16, a.n_in, &o);
+
+    a.y = y + size;
 
     for (rows = 128; rows < 2 * d->opts.max_tokens; rows *= 2) {
         a.rows = llm_min(rows, d->opts.max_tokens);
-        llm_blas_prepare((llm_blas_t *) d->blas, &a);
+        llm_blas_prepare(d->blas, &a, y);
     }
 
     (void) cudaFree(y);
@@ -193,7 +219,7 @@ llm_cuda_make(llm_cuda_t *d, llm_weight_t *w, int usage, llm_err_t *err)
         }
     }
 
-    if (usage & LLM_WEIGHT_LINEAR) {
+    if (w->w16) {
         llm_cuda_prepare(d, w);
     }
 
@@ -205,9 +231,7 @@ llm_cuda_make(llm_cuda_t *d, llm_weight_t *w, int usage, llm_err_t *err)
         return LLM_ERROR;
     }
 
-    /* many rows want the raw blocks, an embedding the raw rows */
-
-    if (!q && !(usage & LLM_WEIGHT_EMBED)) {
+    if (!(usage & LLM_WEIGHT_EMBED)) {
         llm_cuda_free(d, w->raw);
         w->raw = NULL;
     }
@@ -289,8 +313,8 @@ llm_cuda_grow(llm_cuda_t *d, void **p, size_t size, llm_err_t *err)
 
 
 /*
- * Scratch for products with n_in columns: int8 activations of the few rows
- * that the int8 kernels take, and padded 16-bit rows where n_in is odd.
+ * Scratch for products with n_in columns: rows padded where n_in is odd,
+ * folded for the few rows that linear_q.cu takes, and pieces of a weight.
  */
 
 int
@@ -298,28 +322,13 @@ llm_cuda_linear_room(llm_cuda_t *d, uint32_t n_in, llm_err_t *err)
 {
     size_t  n, rows;
 
-    n = (size_t) LLM_FEW_ROWS * llm_cuda_stride(n_in);
-
-    if (n > d->q8_cap) {
-        if (llm_cuda_grow(d, (void **) &d->q8, n, err) != LLM_OK
-            || llm_cuda_grow(d, (void **) &d->q8_scale,
-                             n / LLM_TILE_COLS * sizeof(float), err)
-               != LLM_OK
-            || llm_cuda_grow(d, (void **) &d->q8_sum,
-                             n / LLM_TILE_COLS * sizeof(float), err)
-               != LLM_OK)
-        {
-            return LLM_ERROR;
-        }
-
-        d->q8_cap = n;
-    }
-
     rows = llm_align(llm_max((size_t) d->opts.max_tokens,
                              (size_t) LLM_FEW_ROWS), LLM_FEW_ROWS);
     n = rows * llm_cuda_stride(n_in) * sizeof(uint16_t);
 
     if (n > d->padded_cap) {
+        d->padded_cap = 0;
+
         if (llm_cuda_grow(d, (void **) &d->padded, n, err) != LLM_OK) {
             return LLM_ERROR;
         }
@@ -330,7 +339,7 @@ llm_cuda_linear_room(llm_cuda_t *d, uint32_t n_in, llm_err_t *err)
     if (d->piece == NULL) {
         return llm_cuda_alloc((void **) &d->piece,
                               LLM_PIECE * sizeof(uint16_t),
-                              "de-quantised weights", err);
+                              "unpacked weights", err);
     }
 
     return LLM_OK;
@@ -338,44 +347,27 @@ llm_cuda_linear_room(llm_cuda_t *d, uint32_t n_in, llm_err_t *err)
 
 
 /*
- * A warp quantises a block of 32 columns.  The bytes lie as the lanes of an
- * instruction want them: columns 4t .. 4t+3 and 16+4t .. 16+4t+3 side by
- * side for t = 0 .. 3.
+ * For linear_q.cu: of each 32 columns, those that lane t = 0 .. 3 of a group
+ * of four brings to two instructions come to lie side by side.
  */
 
 __global__ void
-llm_k_q8(const uint32_t *count, const uint16_t *x, uint32_t n_in,
-    int8_t *q, float *scale, float *sum, int bf16)
+llm_k_fold(const uint32_t *count, const uint16_t *x, uint32_t n_in,
+    uint16_t *y)
 {
-    int       v;
-    float     f, top, s;
-    size_t    at;
-    uint32_t  row, block, lane, place;
+    size_t    row;
+    uint32_t  i, c;
 
-    block = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
-    row = blockIdx.y;
-    lane = threadIdx.x % 32;
-
-    if (row >= *count || block * 32 >= n_in) {
+    if (blockIdx.x >= *count) {
         return;
     }
 
-    at = (size_t) row * (n_in / 32) + block;
-    f = llm_load16(&x[(size_t) row * n_in + block * 32 + lane], bf16);
-    top = llm_warp_max(fabsf(f));
-    s = top / 127.0f;
+    row = (size_t) blockIdx.x * n_in;
 
-    v = top > 0 ? __float2int_rn(f * (127.0f / top)) : 0;
-    v = v > 127 ? 127 : v < -127 ? -127 : v;
-
-    place = lane % 16 / 4 * 8 + lane / 16 * 4 + lane % 4;
-    q[at * 32 + place] = (int8_t) v;
-
-    f = llm_warp_sum((float) v);
-
-    if (lane == 0) {
-        scale[at] = s;
-        sum[at] = s * f;
+    for (i = threadIdx.x; i < n_in; i += blockDim.x) {
+        /* lane t, instruction m, half h of a register, element j */
+        c = i % 32 / 8 * 2 + i % 8 / 4 * 16 + i % 4 / 2 * 8 + i % 2;
+        y[row + i] = x[row + i / 32 * 32 + c];
     }
 }
 
@@ -399,86 +391,81 @@ llm_k_pad(const uint32_t *count, const uint16_t *x, uint32_t n_in,
 
 /* ---- products ---- */
 
-/* rows [first, first + n) of a quantised weight to 16 bits */
-
-static void
-llm_cuda_piece(llm_cuda_t *d, const llm_weight_t *w, uint32_t first,
-    uint32_t n)
-{
-    llm_launch(llm_k_to_16, n, 256, 0, d->stream, w->type,
-               (const uint8_t *) w->raw + (size_t) first * w->row_size,
-               w->row_size, w->n_in, w->n_in, d->piece, d->bf16);
-}
-
-
 __global__ void
 llm_k_bias(const uint32_t *count, const float *bias, uint32_t n_out,
-    void *y, int y_is16, int bf16)
+    float *y)
 {
-    uint32_t   i;
-    size_t     at;
-    uint16_t  *y16;
+    uint32_t  i;
 
     if (blockIdx.x >= *count) {
         return;
     }
 
     for (i = threadIdx.x; i < n_out; i += blockDim.x) {
-        at = (size_t) blockIdx.x * n_out + i;
-
-        if (y_is16) {
-            y16 = (uint16_t *) y + at;
-            *y16 = llm_store16(llm_load16(y16, bf16) + bias[i], bf16);
-
-        } else {
-            ((float *) y)[at] += bias[i];
-        }
+        y[(size_t) blockIdx.x * n_out + i] += bias[i];
     }
 }
 
 
-/* many rows: cublasLt over the whole weight, or piece by piece */
+/* nonzero when cublasLt has no way that gives our bits */
 
-static void
-llm_cuda_many(llm_cuda_t *d, uint32_t rows, const uint16_t *x,
-    const llm_linear_t *l, const llm_out_t *o)
+static int
+llm_cuda_blas(llm_cuda_t *d, uint32_t rows, const uint16_t *x,
+    const llm_weight_t *w, const llm_out_t *o)
 {
-    uint32_t             at, n, step;
-    llm_blas_args_t      a;
-    const llm_weight_t  *w = l->w;
+    llm_blas_args_t  a;
+
+    if (o->y_is16) {
+        return 1;
+    }
 
     a.rows = rows;
-    a.n_in = w->w16 ? llm_cuda_stride(w->n_in) : w->n_in;
+    a.n_out = w->n_out;
+    a.n_in = llm_cuda_stride(w->n_in);
     a.x = x;
+    a.w = w->w16;
+    a.y = (float *) o->y;
     a.ldx = a.n_in;
     a.ldw = a.n_in;
     a.ldy = w->n_out;
-    a.y_is16 = o->y_is16;
     a.add = o->add;
 
-    step = llm_cuda_piece_rows(w);
-
-    for (at = 0; at < w->n_out; at += n) {
-        n = llm_min(w->n_out - at, step);
-
-        if (w->w16 == NULL) {
-            llm_cuda_piece(d, w, at, n);
-        }
-
-        a.n_out = n;
-        a.w = w->w16 ? w->w16 : d->piece;
-        a.y = o->y_is16 ? (void *) ((uint16_t *) o->y + at)
-                        : (void *) ((float *) o->y + at);
-
-        if (llm_blas_linear((llm_blas_t *) d->blas, &a)) {
-            (void) llm_cuda_check(d, cudaErrorInvalidValue,
-                                  "a product of cublasLt");
-        }
+    if (llm_blas_linear(d->blas, &a)) {
+        return 1;
     }
 
     if (o->bias) {
         llm_launch(llm_k_bias, rows, 256, 0, d->stream, o->count, o->bias,
-                   o->n_out, o->y, o->y_is16, o->bf16);
+                   o->n_out, (float *) o->y);
+    }
+
+    return 0;
+}
+
+
+/* many rows of x by a quantised weight, piece by piece */
+
+static void
+llm_cuda_pieces(llm_cuda_t *d, uint32_t rows, const uint16_t *x,
+    const llm_packed_t *p, const llm_out_t *out)
+{
+    size_t     step;
+    uint32_t   at, n, n_in;
+    llm_out_t  o = *out;
+
+    n_in = p->blocks * LLM_TILE_COLS;
+    step = llm_max(LLM_PIECE / n_in / LLM_TILE_ROWS, (size_t) 1)
+           * LLM_TILE_ROWS;
+
+    for (at = 0; at < p->n_out; at += n) {
+        n = (uint32_t) llm_min((size_t) p->n_out - at, step);
+
+        llm_unpack_rows(d, p, at, n, d->piece);
+
+        o.n_rows = n;
+        o.bias = out->bias ? out->bias + at : NULL;
+        o.y = (uint8_t *) out->y + (size_t) at * (o.y_is16 ? 2 : 4);
+        llm_linear_parts(d, rows, x, d->piece, n_in, &o);
     }
 }
 
@@ -492,7 +479,7 @@ llm_cuda_linear(llm_dev_t *dev, llm_rows_t which, const llm_act_t *x,
     llm_out_t        o;
     llm_cuda_t      *d = (llm_cuda_t *) dev;
     llm_packed_t     p;
-    const uint16_t  *x16;
+    const uint16_t  *x16, *folded;
     const uint32_t  *count;
 
     rows = llm_cuda_rows(d, which);
@@ -504,26 +491,24 @@ llm_cuda_linear(llm_dev_t *dev, llm_rows_t which, const llm_act_t *x,
     }
 
     x16 = (const uint16_t *) x->data;
+    folded = d->padded;
     stride = llm_cuda_stride(x->cols);
 
     for (quantised = 0, i = 0; i < n; i++) {
         quantised |= out[i].w->packed != NULL;
     }
 
-    /* few rows are read in whole groups: none may lie behind the buffer */
+    /* the blocks of a quantised weight are a multiple of 32 columns: no x is
+       both padded and folded */
 
-    if (stride != x->cols
-        || (rows <= LLM_FEW_ROWS && x->max_rows < LLM_FEW_ROWS))
-    {
+    if (stride != x->cols) {
         llm_launch(llm_k_pad, rows, 256, 0, d->stream, count, x16, x->cols,
                    stride, d->padded);
         x16 = d->padded;
-    }
 
-    if (quantised && rows <= LLM_FEW_ROWS) {
-        llm_launch(llm_k_q8, dim3((x->cols / 32 + 7) / 8, rows), 256, 0,
-                   d->stream, count, (const uint16_t *) x->data, x->cols,
-                   d->q8, d->q8_scale, d->q8_sum, d->bf16);
+    } else if (quantised && rows <= LLM_FEW_ROWS) {
+        llm_launch(llm_k_fold, rows, 256, 0, d->stream, count, x16, x->cols,
+                   d->padded);
     }
 
     for (i = 0; i < n; i++) {
@@ -531,19 +516,25 @@ llm_cuda_linear(llm_dev_t *dev, llm_rows_t which, const llm_act_t *x,
         o.bias = out[i].bias ? out[i].bias->data : NULL;
         o.y = out[i].y->data;
         o.n_out = out[i].w->n_out;
+        o.n_rows = o.n_out;
         o.y_is16 = out[i].y->is16;
         o.add = out[i].add;
         o.bf16 = d->bf16;
 
-        if (rows > LLM_FEW_ROWS) {
-            llm_cuda_many(d, rows, x16, &out[i], &o);
-
-        } else if (out[i].w->packed) {
+        if (out[i].w->packed) {
             llm_packed_view(&p, out[i].w->type, out[i].w->n_out,
                             out[i].w->n_in, out[i].w->packed);
-            llm_linear_q(d, rows, &p, &o);
 
-        } else {
+            if (rows > LLM_FEW_ROWS) {
+                llm_cuda_pieces(d, rows, x16, &p, &o);
+
+            } else {
+                llm_linear_q(d, rows, folded, &p, &o);
+            }
+
+        } else if (rows <= LLM_FEW_ROWS
+                   || llm_cuda_blas(d, rows, x16, out[i].w, &o))
+        {
             llm_linear_16(d, rows, x16, out[i].w->w16, stride, &o);
         }
     }

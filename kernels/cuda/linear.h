@@ -2,18 +2,23 @@
  * Between the files of the linear operation: layouts of packed weights and
  * what a launch works with.
  *
- * A packed weight is cut into tiles of 16 rows by 32 columns, the A operand
- * of one m16n8k32: the lanes' bytes lie side by side, so that a warp reads a
- * tile in one run.  Rows are padded with zeros to a multiple of 16.
+ * A packed weight is cut into tiles of 16 rows by 32 columns, the A operands
+ * of two m16n8k16: the lanes' quanta lie side by side, so that a warp reads a
+ * tile in one run, and rows are padded with zeros to a multiple of 16.  Of a
+ * lane's 16 quanta, 8 m + 2 r + j belongs to instruction m, register r, half
+ * j: row lane / 4 (+ 8 for odd r), column 16 m + 2 (lane % 4) + j (+ 8 for
+ * r >= 2).
  *
  *   class   types             bytes a lane           and a row's pair
- *   8       Q8_0              16: a[0..3]            scale, 0
+ *   8       Q8_0              16                     scale, 0
  *   4       Q4_0 Q4_1 Q4_K    8: nibbles             scale, minimum
  *   5       Q5_0 Q5_1 Q5_K    8, and 2: fifth bits   scale, minimum
  *   6       Q6_K              8, and 4: two bits     scales of both halves
  *
  * The three planes (bytes, further bits, pairs of f16) follow one another,
- * each indexed [row tile][column block].
+ * each indexed [row tile][column block].  A weight is what the pair makes of
+ * the quantum, rounded to the device's 16 bits: the same for few rows, which
+ * unpack in registers, and for many, which unpack to a piece in memory.
  */
 
 #ifndef LLM_CUDA_LINEAR_H
@@ -27,7 +32,9 @@
 /* the most rows of activations that the kernels for few rows take */
 #define LLM_FEW_ROWS       64
 
-#define LLM_LINEAR_WARPS   8            /* they share the sum over K */
+/* into how many parts the sum over K of a quantised weight is cut: a warp
+   each where there are few rows */
+#define LLM_K_PARTS        8
 
 typedef struct {
     int               cls;              /* 4, 5, 6, 8 */
@@ -44,7 +51,8 @@ typedef struct {
     const uint32_t   *count;            /* rows that there are */
     const float      *bias;             /* or NULL */
     void             *y;
-    uint32_t          n_out;            /* also y's stride */
+    uint32_t          n_out;            /* y's stride */
+    uint32_t          n_rows;           /* of the weight, or of its piece */
     int               y_is16;
     int               add;
     int               bf16;
@@ -59,11 +67,46 @@ void llm_packed_view(llm_packed_t *p, uint32_t type, uint32_t n_out,
 void llm_pack(llm_cuda_t *d, const llm_packed_t *p, uint32_t type,
     const uint8_t *raw, size_t row_size);
 
-/* y for few rows: int8 products of packed weights; 16-bit products */
-void llm_linear_q(llm_cuda_t *d, uint32_t rows, const llm_packed_t *p,
-    const llm_out_t *out);
+/* rows [first, first + n), first a multiple of 16, to 16 bits at y */
+void llm_unpack_rows(llm_cuda_t *d, const llm_packed_t *p, uint32_t first,
+    uint32_t n, uint16_t *y);
+
+/* few rows of x by a packed weight; x is as llm_k_fold left it */
+void llm_linear_q(llm_cuda_t *d, uint32_t rows, const uint16_t *x,
+    const llm_packed_t *p, const llm_out_t *out);
+/* x by 16-bit rows, n_in a multiple of 32; any number of rows */
 void llm_linear_16(llm_cuda_t *d, uint32_t rows, const uint16_t *x,
     const uint16_t *w, uint32_t n_in, const llm_out_t *out);
+/* the same in the order of llm_linear_q() */
+void llm_linear_parts(llm_cuda_t *d, uint32_t rows, const uint16_t *x,
+    const uint16_t *w, uint32_t n_in, const llm_out_t *out);
+
+
+/* where part i begins, in blocks of 32 columns */
+
+static __device__ __forceinline__ uint32_t
+llm_k_part(uint32_t blocks, uint32_t i)
+{
+    return (uint32_t) ((uint64_t) blocks * i / LLM_K_PARTS);
+}
+
+
+template<int MT, int NT> static __device__ __forceinline__ void
+llm_zero(float acc[MT][NT][4])
+{
+    int  m, n, i;
+
+#pragma unroll
+    for (m = 0; m < MT; m++) {
+#pragma unroll
+        for (n = 0; n < NT; n++) {
+#pragma unroll
+            for (i = 0; i < 4; i++) {
+                acc[m][n][i] = 0;
+            }
+        }
+    }
+}
 
 
 /* one element of the result, the last of a sum */
@@ -75,20 +118,21 @@ llm_put(const llm_out_t &o, uint32_t row, uint32_t col, float v)
     float     *y32;
     uint16_t  *y16;
 
-    if (row >= *o.count || col >= o.n_out) {
+    if (row >= *o.count || col >= o.n_rows) {
         return;
     }
 
     i = (size_t) row * o.n_out + col;
-    v += o.bias ? o.bias[col] : 0.0f;
 
     if (o.y_is16) {
         y16 = (uint16_t *) o.y + i;
-        *y16 = llm_store16(o.add ? llm_load16(y16, o.bf16) + v : v, o.bf16);
+        v = o.add ? llm_load16(y16, o.bf16) + v : v;
+        *y16 = llm_store16(o.bias ? v + o.bias[col] : v, o.bf16);
 
     } else {
         y32 = (float *) o.y + i;
-        *y32 = o.add ? *y32 + v : v;
+        v = o.add ? *y32 + v : v;
+        *y32 = o.bias ? v + o.bias[col] : v;
     }
 }
 
@@ -96,7 +140,7 @@ llm_put(const llm_out_t &o, uint32_t row, uint32_t col, float v)
 /*
  * The warps of a block hold sums over their own parts of K of the same 16
  * rows of weights by N rows of activations: added in the order of the warps.
- * s holds LLM_LINEAR_WARPS * 16 * N floats; acc[n-tile][4] is an mma's D.
+ * s holds LLM_K_PARTS * 16 * N floats; acc[n-tile][4] is an mma's D.
  */
 
 template<int NT> static __device__ __forceinline__ void
@@ -127,12 +171,12 @@ llm_put_tile(const llm_out_t &o, float *s, const float acc[NT][4],
     /* neighbours in a warp write neighbouring columns of the result */
 
     for (i = (int) threadIdx.x; i < LLM_TILE_ROWS * N;
-         i += LLM_LINEAR_WARPS * 32)
+         i += LLM_K_PARTS * 32)
     {
         r = (uint32_t) i % LLM_TILE_ROWS;
         c = (uint32_t) i / LLM_TILE_ROWS;
 
-        for (sum = 0, w = 0; w < LLM_LINEAR_WARPS; w++) {
+        for (sum = 0, w = 0; w < LLM_K_PARTS; w++) {
             sum += s[((uint32_t) w * LLM_TILE_ROWS + r) * N + c];
         }
 

@@ -1,135 +1,274 @@
 /*
- * Products of 16-bit weights with few rows, on tensor cores straight from
- * memory: a lane reads 16 bytes of two rows of the weight at a time.  The
- * columns that an instruction multiplies are not neighbours then, but the
- * same ones in both operands, and a sum does not mind.
+ * Products of 16-bit weights with any number of rows, on tensor cores:
+ * tiles of both operands stream through a ring in shared memory, in which
+ * the 16-byte chunks of a row lie turned so that eight rows of a column of
+ * chunks fall into different banks.
  *
- * Invariant: the sum over K is cut among the warps of a block by the
- * weight's shape alone and added in the order of the warps.
+ * Invariant: whatever the tile, an element of the result is one chain of
+ * instructions over K in its natural order, 16 columns each, as in a
+ * product of cublasLt that does not split K.  With `parts` K is cut into
+ * LLM_K_PARTS by the weight's shape, and the parts' sums are added in their
+ * order, as linear_q.cu does it.
  */
 
 #include "kernels/cuda/linear.h"
 
+/* columns of one stage are a template's parameter: 32 or 128 */
 
-/* two products of 16 columns out of 16 bytes a lane: acc += W X^T */
-
-template<int NT> static __device__ __forceinline__ void
-llm_step_16(const uint16_t *w0, const uint16_t *w1, const uint16_t *x,
-    uint32_t ldx, int bf16, float acc[NT][4])
+template<int KS> static __device__ __forceinline__ uint32_t
+llm_turned(uint32_t row, uint32_t chunk)
 {
-    int       n;
-    uint4     r0, r1, v;
-    uint32_t  a[4], b[2];
+    uint32_t  turn = KS >= 64 ? row & 7 : row >> 1 & 3;
 
-    r0 = *(const uint4 *) w0;
-    r1 = *(const uint4 *) w1;
+    return row * KS * 2 + (chunk ^ turn) * 16;
+}
+
+
+/* rows [row0, row0 + ROWS) and columns [col, col + KS) to a stage */
+
+template<int ROWS, int KS, int THREADS> static __device__ __forceinline__ void
+llm_fetch(uint8_t *stage, const uint16_t *m, uint32_t n_in, uint32_t row0,
+    uint32_t rows, uint32_t col)
+{
+    int       ok;
+    uint32_t  i, r, c;
+
+#pragma unroll
+    for (i = threadIdx.x; i < ROWS * (KS / 8); i += THREADS) {
+        r = i / (KS / 8);
+        c = i % (KS / 8);
+        ok = row0 + r < rows && col + c * 8 < n_in;
+
+        llm_cp_async16(stage + llm_turned<KS>(r, c),
+                       m + (ok ? (size_t) (row0 + r) * n_in + col + c * 8
+                               : 0), ok);
+    }
+}
+
+
+/* 32 columns, at chunk c of the stage: acc += W X^T */
+
+template<int MT, int NT, int KS> static __device__ __forceinline__ void
+llm_step_32(const uint8_t *w, const uint8_t *x, uint32_t w0, uint32_t x0,
+    uint32_t c, int bf16, float acc[MT][NT][4])
+{
+    int       k, m, n;
+    uint32_t  lane, a[MT][2][4], b[NT][4];
+
+    lane = threadIdx.x % 32;
+
+#pragma unroll
+    for (m = 0; m < MT; m++) {
+#pragma unroll
+        for (k = 0; k < 2; k++) {
+            llm_ldmatrix_x4<0>(a[m][k],
+                w + llm_turned<KS>(w0 + m * 16 + lane % 16,
+                                   c + k * 2 + lane / 16));
+        }
+    }
 
 #pragma unroll
     for (n = 0; n < NT; n++) {
-        v = *(const uint4 *) (x + (size_t) n * 8 * ldx);
+        llm_ldmatrix_x4<0>(b[n],
+            x + llm_turned<KS>(x0 + n * 8 + lane % 8, c + lane / 8));
+    }
 
-        a[0] = r0.x;
-        a[1] = r1.x;
-        a[2] = r0.y;
-        a[3] = r1.y;
-        b[0] = v.x;
-        b[1] = v.y;
+#pragma unroll
+    for (k = 0; k < 2; k++) {
+#pragma unroll
+        for (m = 0; m < MT; m++) {
+#pragma unroll
+            for (n = 0; n < NT; n++) {
+                if (bf16) {
+                    llm_mma_bf16(acc[m][n], a[m][k], b[n] + 2 * k);
 
-        if (bf16) {
-            llm_mma_bf16(acc[n], a, b);
-
-        } else {
-            llm_mma_f16(acc[n], a, b);
-        }
-
-        a[0] = r0.z;
-        a[1] = r1.z;
-        a[2] = r0.w;
-        a[3] = r1.w;
-        b[0] = v.z;
-        b[1] = v.w;
-
-        if (bf16) {
-            llm_mma_bf16(acc[n], a, b);
-
-        } else {
-            llm_mma_f16(acc[n], a, b);
+                } else {
+                    llm_mma_f16(acc[m][n], a[m][k], b[n] + 2 * k);
+                }
+            }
         }
     }
 }
 
 
-/* block (16 rows of the weight, NT * 8 rows); n_in a multiple of 32; the
-   weight has rows up to a multiple of 16, x up to one of LLM_FEW_ROWS */
+template<int MT, int NT> static __device__ __forceinline__ void
+llm_end_part(float acc[MT][NT][4], float total[MT][NT][4])
+{
+    int  m, n, i;
 
-template<int NT> __global__ void
-__launch_bounds__(LLM_LINEAR_WARPS * 32)
+#pragma unroll
+    for (m = 0; m < MT; m++) {
+#pragma unroll
+        for (n = 0; n < NT; n++) {
+#pragma unroll
+            for (i = 0; i < 4; i++) {
+                total[m][n][i] += acc[m][n][i];
+                acc[m][n][i] = 0;
+            }
+        }
+    }
+}
+
+
+/*
+ * A block of WM by WN warps makes WM * MT * 16 columns of the result for
+ * WN * NT * 8 rows.  n_in is a multiple of 32.
+ */
+
+template<int WM, int WN, int MT, int NT, int KS, int STAGES, int PARTS>
+__global__ void
+__launch_bounds__(WM * WN * 32)
 llm_k_linear_16(const uint16_t *w, const uint16_t *x, uint32_t n_in,
     llm_out_t o)
 {
-    int              i, n;
-    float            acc[NT][4];
-    uint32_t         lane, warp, blocks, first, end, k;
-    const uint16_t  *w0, *w1, *xr;
+    int        i, m, n;
+    float      acc[MT][NT][4], total[MT][NT][4];
+    uint8_t   *stage;
+    uint32_t   lane, warp, wm, wn, k, s, c, steps, part, end, rows, wcol, row;
+
+    enum {
+        WROWS = WM * MT * 16,
+        XROWS = WN * NT * 8,
+        THREADS = WM * WN * 32,
+        SIZE = (WROWS + XROWS) * KS * 2
+    };
 
     LLM_SHARED(mem);
 
-#pragma unroll
-    for (n = 0; n < NT; n++) {
-#pragma unroll
-        for (i = 0; i < 4; i++) {
-            acc[n][i] = 0;
-        }
+    rows = *o.count;
+
+    if (blockIdx.y * XROWS >= rows) {
+        return;                         /* of a bucket that is not full */
     }
 
     lane = threadIdx.x % 32;
     warp = threadIdx.x / 32;
-    blocks = n_in / 32;
-    first = (uint32_t) ((uint64_t) blocks * warp / LLM_LINEAR_WARPS);
-    end = (uint32_t) ((uint64_t) blocks * (warp + 1) / LLM_LINEAR_WARPS);
+    wm = warp / WN * MT * 16;
+    wn = warp % WN * NT * 8;
+    steps = (n_in + KS - 1) / KS;
 
-    w0 = w + (size_t) (blockIdx.x * LLM_TILE_ROWS + lane / 4) * n_in
-         + lane % 4 * 8;
-    w1 = w0 + (size_t) 8 * n_in;
-    xr = x + (size_t) (blockIdx.y * NT * 8 + lane / 4) * n_in + lane % 4 * 8;
+    llm_zero<MT, NT>(acc);
+    llm_zero<MT, NT>(total);
 
-#pragma unroll 4
-    for (k = first; k < end; k++) {
-        llm_step_16<NT>(w0 + k * 32, w1 + k * 32, xr + k * 32, n_in, o.bf16,
-                        acc);
+    for (s = 0; s < STAGES - 1; s++) {
+        if (s < steps) {
+            stage = mem + s * SIZE;
+            llm_fetch<WROWS, KS, THREADS>(stage, w, n_in, blockIdx.x * WROWS,
+                                          o.n_rows, s * KS);
+            llm_fetch<XROWS, KS, THREADS>(stage + WROWS * KS * 2, x, n_in,
+                                          blockIdx.y * XROWS, rows, s * KS);
+        }
+
+        llm_cp_async_commit();
     }
 
-    llm_put_tile<NT>(o, (float *) mem, acc, blockIdx.x);
+    part = 0;
+    end = llm_k_part(n_in / 32, 1);
+
+    for (k = 0; k < steps; k++) {
+        llm_cp_async_wait<STAGES - 2>();
+        __syncthreads();
+
+        s = k + STAGES - 1;
+
+        if (s < steps) {
+            stage = mem + s % STAGES * SIZE;
+            llm_fetch<WROWS, KS, THREADS>(stage, w, n_in, blockIdx.x * WROWS,
+                                          o.n_rows, s * KS);
+            llm_fetch<XROWS, KS, THREADS>(stage + WROWS * KS * 2, x, n_in,
+                                          blockIdx.y * XROWS, rows, s * KS);
+        }
+
+        llm_cp_async_commit();
+        stage = mem + k % STAGES * SIZE;
+
+#pragma unroll
+        for (c = 0; c < KS / 32; c++) {
+            if (KS > 32 && k * KS + c * 32 >= n_in) {
+                break;
+            }
+
+            while (PARTS && k * (KS / 32) + c == end) {
+                llm_end_part<MT, NT>(acc, total);
+                end = llm_k_part(n_in / 32, ++part + 1);
+            }
+
+            llm_step_32<MT, NT, KS>(stage, stage + WROWS * KS * 2, wm, wn,
+                                    c * 4, o.bf16, acc);
+        }
+    }
+
+    if (PARTS) {
+        llm_end_part<MT, NT>(acc, total);
+    }
+
+#pragma unroll
+    for (m = 0; m < MT; m++) {
+#pragma unroll
+        for (n = 0; n < NT; n++) {
+#pragma unroll
+            for (i = 0; i < 4; i++) {
+                wcol = blockIdx.x * WROWS + wm + m * 16 + lane / 4
+                       + (i & 2 ? 8 : 0);
+                row = blockIdx.y * XROWS + wn + n * 8 + lane % 4 * 2 + (i & 1);
+                llm_put(o, row, wcol, PARTS ? total[m][n][i] : acc[m][n][i]);
+            }
+        }
+    }
 }
 
 
-template<int NT> static void
+template<int WM, int WN, int MT, int NT, int KS, int STAGES, int PARTS>
+static void
 llm_linear_16_launch(llm_cuda_t *d, uint32_t rows, const uint16_t *x,
     const uint16_t *w, uint32_t n_in, const llm_out_t *o)
 {
-    size_t  shared;
+    size_t    shared;
+    uint32_t  wrows, xrows;
 
-    shared = (size_t) LLM_LINEAR_WARPS * LLM_TILE_ROWS * NT * 8
-             * sizeof(float);
+    wrows = WM * MT * 16;
+    xrows = WN * NT * 8;
+    shared = (size_t) (wrows + xrows) * KS * 2 * STAGES;
 
-    llm_launch((llm_k_linear_16<NT>),
-               dim3((o->n_out + LLM_TILE_ROWS - 1) / LLM_TILE_ROWS,
-                    (rows + NT * 8 - 1) / (NT * 8)),
-               LLM_LINEAR_WARPS * 32, shared, d->stream, w, x, n_in, *o);
+    (void) llm_cuda_check(d, cudaFuncSetAttribute(
+               llm_k_linear_16<WM, WN, MT, NT, KS, STAGES, PARTS>,
+               cudaFuncAttributeMaxDynamicSharedMemorySize, (int) shared),
+               "shared memory of a product");
+
+    llm_launch((llm_k_linear_16<WM, WN, MT, NT, KS, STAGES, PARTS>),
+               dim3((o->n_rows + wrows - 1) / wrows,
+                    (rows + xrows - 1) / xrows),
+               WM * WN * 32, shared, d->stream, w, x, n_in, *o);
 }
 
+
+/* few rows: many small blocks with much in flight; many rows: large tiles */
 
 void
 llm_linear_16(llm_cuda_t *d, uint32_t rows, const uint16_t *x,
     const uint16_t *w, uint32_t n_in, const llm_out_t *o)
 {
     if (rows <= 8) {
-        llm_linear_16_launch<1>(d, rows, x, w, n_in, o);
+        llm_linear_16_launch<1, 1, 1, 1, 128, 6, 0>(d, rows, x, w, n_in, o);
 
     } else if (rows <= 16) {
-        llm_linear_16_launch<2>(d, rows, x, w, n_in, o);
+        llm_linear_16_launch<1, 1, 1, 2, 128, 6, 0>(d, rows, x, w, n_in, o);
+
+    } else if (rows <= 32) {
+        llm_linear_16_launch<2, 1, 1, 4, 128, 4, 0>(d, rows, x, w, n_in, o);
+
+    } else if (rows <= 64) {
+        llm_linear_16_launch<2, 2, 1, 4, 128, 4, 0>(d, rows, x, w, n_in, o);
 
     } else {
-        llm_linear_16_launch<4>(d, rows, x, w, n_in, o);
+        llm_linear_16_launch<2, 4, 4, 4, 32, 4, 0>(d, rows, x, w, n_in, o);
     }
+}
+
+
+void
+llm_linear_parts(llm_cuda_t *d, uint32_t rows, const uint16_t *x,
+    const uint16_t *w, uint32_t n_in, const llm_out_t *o)
+{
+    llm_linear_16_launch<2, 4, 4, 4, 32, 4, 1>(d, rows, x, w, n_in, o);
 }

@@ -1,10 +1,10 @@
 /*
- * Products of quantised weights with few rows: the activations are int8 with
- * a scale for each block of 32, the products of a block are exact in int32
- * on tensor cores, blocks are summed in float32.
+ * Quantised weights: packing, unpacking, and products with few rows, which
+ * unpack in registers on the way to the tensor cores.
  *
  * Invariant: the sum over K is cut among the warps of a block by the
- * weight's shape alone and added in the order of the warps.
+ * weight's shape alone and added in the order of the warps; linear_16.cu
+ * repeats it for many rows.
  */
 
 #include "kernels/cuda/linear.h"
@@ -170,11 +170,7 @@ llm_quantum(uint32_t type, const uint8_t *row, uint32_t i, float *scale,
 }
 
 
-/*
- * A warp packs a tile.  Of the lane's 16 values, v[4 a + j] is byte j of the
- * operand's register a: row lane / 4 (+ 8 for odd a), column
- * 4 (lane % 4) + j (+ 16 for a >= 2).
- */
+/* a warp packs a tile: see linear.h; register a, byte j of it */
 
 __global__ void
 llm_k_pack(llm_packed_t p, uint32_t type, const uint8_t *raw,
@@ -189,11 +185,10 @@ llm_k_pack(llm_packed_t p, uint32_t type, const uint8_t *raw,
     lane = threadIdx.x;
 
     for (a = 0; a < 4; a++) {
-        row = blockIdx.y * LLM_TILE_ROWS + lane / 4 + (a & 1 ? 8 : 0);
-
         for (j = 0; j < 4; j++) {
-            col = blockIdx.x * LLM_TILE_COLS + lane % 4 * 4 + j
-                  + (a & 2 ? 16 : 0);
+            row = blockIdx.y * LLM_TILE_ROWS + lane / 4 + (j & 2 ? 8 : 0);
+            col = blockIdx.x * LLM_TILE_COLS + (a & 2 ? 16 : 0)
+                  + (a & 1 ? 8 : 0) + lane % 4 * 2 + (j & 1);
             v[4 * a + j] = row < p.n_out
                            ? llm_quantum(type, raw + row * row_size, col,
                                          &scale, &min)
@@ -284,12 +279,13 @@ llm_pack(llm_cuda_t *d, const llm_packed_t *p, uint32_t type,
 }
 
 
-/* ---- products ---- */
+/* ---- unpacking ---- */
 
-/* the A operand of tile `tile`, as the packing kernel left it */
+/* a lane's quanta of a tile, unsigned bytes: word i is registers 2 i % 4 and
+   the next of instruction i / 2 */
 
 template<int CLS> static __device__ __forceinline__ void
-llm_unpack(const llm_packed_t &p, size_t tile, uint32_t lane, uint32_t a[4])
+llm_quanta(const llm_packed_t &p, size_t tile, uint32_t lane, uint32_t a[4])
 {
     int       i;
     uint2     w;
@@ -298,10 +294,10 @@ llm_unpack(const llm_packed_t &p, size_t tile, uint32_t lane, uint32_t a[4])
 
     if (CLS == 8) {
         v = *(const uint4 *) (p.bytes + tile * 512 + lane * 16);
-        a[0] = v.x;
-        a[1] = v.y;
-        a[2] = v.z;
-        a[3] = v.w;
+        a[0] = v.x ^ 0x80808080u;
+        a[1] = v.y ^ 0x80808080u;
+        a[2] = v.z ^ 0x80808080u;
+        a[3] = v.w ^ 0x80808080u;
         return;
     }
 
@@ -325,98 +321,160 @@ llm_unpack(const llm_packed_t &p, size_t tile, uint32_t lane, uint32_t a[4])
     if (CLS == 6) {
         h = ((const uint32_t *) p.bits)[tile * 32 + lane];
 
-        /* two bits on top, then 32 is subtracted from each byte: bit 5 is
-           turned over and copied into the sign */
-
 #pragma unroll
         for (i = 0; i < 4; i++) {
             a[i] |= (h >> 2 * i & 0x03030303u) << 4;
-            a[i] ^= 0x20202020u;
-            a[i] |= (a[i] & 0x20202020u) * 6;
         }
     }
 }
 
 
-/* the activations of one linear operation, int8 */
-typedef struct {
-    const uint2      *q;                /* [rows][blocks][4 lanes] 8 bytes */
-    const float      *scale;            /* [rows][blocks] */
-    const float      *sum;              /* [rows][blocks] scale * sum of q */
-} llm_q8_t;
+/* byte i of w as a float: it is the low end of 2^23's mantissa */
 
+static __device__ __forceinline__ float
+llm_byte(uint32_t w, int i, float zero)
+{
+    return __uint_as_float((w >> 8 * i & 0xffu) | 0x4b000000u)
+           - (8388608.0f + zero);
+}
+
+
+/* the operands of a tile's two instructions, 16-bit */
+
+template<int CLS> static __device__ __forceinline__ void
+llm_unpack(const llm_packed_t &p, size_t tile, uint32_t lane, int bf16,
+    uint32_t a[2][4])
+{
+    int       i, h;
+    float     s, m, lo, hi;
+    uint32_t  q[4], pair[2];
+
+    const float  zero = CLS == 8 ? 128.0f : CLS == 6 ? 32.0f : 0.0f;
+
+    llm_quanta<CLS>(p, tile, lane, q);
+
+    /* of rows lane / 4 and lane / 4 + 8 */
+
+    pair[0] = p.pairs[tile * LLM_TILE_ROWS + lane / 4];
+    pair[1] = p.pairs[tile * LLM_TILE_ROWS + lane / 4 + 8];
+
+#pragma unroll
+    for (i = 0; i < 4; i++) {
+#pragma unroll
+        for (h = 0; h < 2; h++) {
+            s = llm_h2f((uint16_t) (CLS == 6 && i >= 2 ? pair[h] >> 16
+                                                       : pair[h]));
+            m = CLS == 8 || CLS == 6 ? 0.0f
+                                     : llm_h2f((uint16_t) (pair[h] >> 16));
+
+            lo = __fmaf_rn(s, llm_byte(q[i], 2 * h, zero), m);
+            hi = __fmaf_rn(s, llm_byte(q[i], 2 * h + 1, zero), m);
+            a[i / 2][2 * (i % 2) + h] = (uint32_t) llm_store16(lo, bf16)
+                                 | (uint32_t) llm_store16(hi, bf16) << 16;
+        }
+    }
+}
+
+
+/* a warp unpacks a tile to rows of blocks * 32 columns */
+
+template<int CLS> __global__ void
+llm_k_unpack(llm_packed_t p, uint32_t tile_row, uint16_t *y, int bf16)
+{
+    size_t     tile;
+    uint32_t   i, r, lane, row, col, a[2][4];
+
+    tile = (size_t) (tile_row + blockIdx.y) * p.blocks + blockIdx.x;
+    lane = threadIdx.x;
+    llm_unpack<CLS>(p, tile, lane, bf16, a);
+
+#pragma unroll
+    for (i = 0; i < 2; i++) {
+#pragma unroll
+        for (r = 0; r < 4; r++) {
+            row = blockIdx.y * LLM_TILE_ROWS + lane / 4 + (r & 1 ? 8 : 0);
+            col = blockIdx.x * LLM_TILE_COLS + 16 * i + lane % 4 * 2
+                  + (r & 2 ? 8 : 0);
+            *(uint32_t *) (y + (size_t) row * p.blocks * LLM_TILE_COLS + col)
+                = a[i][r];
+        }
+    }
+}
+
+
+void
+llm_unpack_rows(llm_cuda_t *d, const llm_packed_t *p, uint32_t first,
+    uint32_t n, uint16_t *y)
+{
+    dim3      grid;
+    uint32_t  tile;
+
+    tile = first / LLM_TILE_ROWS;
+    grid = dim3(p->blocks, (n + LLM_TILE_ROWS - 1) / LLM_TILE_ROWS);
+
+    switch (p->cls) {
+
+    case 4:
+        llm_launch(llm_k_unpack<4>, grid, 32, 0, d->stream, *p, tile, y,
+                   d->bf16);
+        break;
+
+    case 5:
+        llm_launch(llm_k_unpack<5>, grid, 32, 0, d->stream, *p, tile, y,
+                   d->bf16);
+        break;
+
+    case 6:
+        llm_launch(llm_k_unpack<6>, grid, 32, 0, d->stream, *p, tile, y,
+                   d->bf16);
+        break;
+
+    default:
+        llm_launch(llm_k_unpack<8>, grid, 32, 0, d->stream, *p, tile, y,
+                   d->bf16);
+        break;
+    }
+}
+
+
+/* ---- products ---- */
 
 /* acc += one block of 32 columns: a tile by NT * 8 rows of activations */
 
 template<int CLS, int NT> static __device__ __forceinline__ void
-llm_block_product(const llm_packed_t &p, const llm_q8_t &x, uint32_t tile_row,
-    uint32_t block, uint32_t row0, float acc[NT][4])
+llm_block_product(const llm_packed_t &p, const uint16_t *x, size_t tile,
+    uint32_t block, uint32_t row0, int bf16, float acc[1][NT][4])
 {
-    int        i, n;
-    float      s[2], m[2], xs, xm;
-    uint2      q;
-    size_t     tile, at;
-    int32_t    lo[4], hi[4];
-    uint32_t   lane, a[4], none[4], b[2], pair;
+    int       n;
+    uint4     v;
+    uint32_t  lane, a[2][4], b[2];
 
     lane = threadIdx.x % 32;
-    tile = (size_t) tile_row * p.blocks + block;
-    llm_unpack<CLS>(p, tile, lane, a);
-
-#pragma unroll
-    for (i = 0; i < 2; i++) {
-        pair = p.pairs[tile * LLM_TILE_ROWS + lane / 4 + 8 * i];
-        s[i] = llm_h2f((uint16_t) pair);
-        m[i] = CLS == 8 ? 0.0f : llm_h2f((uint16_t) (pair >> 16));
-    }
+    llm_unpack<CLS>(p, tile, lane, bf16, a);
 
 #pragma unroll
     for (n = 0; n < NT; n++) {
-        at = (size_t) (row0 + n * 8 + lane / 4) * p.blocks + block;
-        q = x.q[at * 4 + lane % 4];
-        b[0] = q.x;
-        b[1] = q.y;
+        v = *(const uint4 *) (x + ((size_t) (row0 + n * 8 + lane / 4)
+                                   * p.blocks + block) * LLM_TILE_COLS
+                              + lane % 4 * 8);
+        b[0] = v.x;
+        b[1] = v.y;
 
-#pragma unroll
-        for (i = 0; i < 4; i++) {
-            lo[i] = 0;
-            hi[i] = 0;
-        }
-
-        if (CLS == 6) {
-            /* two halves of 16 columns with a scale each */
-
-            none[0] = a[0];
-            none[1] = a[1];
-            none[2] = 0;
-            none[3] = 0;
-            llm_mma_s8(lo, none, b);
-            none[0] = 0;
-            none[1] = 0;
-            none[2] = a[2];
-            none[3] = a[3];
-            llm_mma_s8(hi, none, b);
+        if (bf16) {
+            llm_mma_bf16(acc[0][n], a[0], b);
 
         } else {
-            llm_mma_s8(lo, a, b);
+            llm_mma_f16(acc[0][n], a[0], b);
         }
 
-#pragma unroll
-        for (i = 0; i < 4; i++) {
-            at = (size_t) (row0 + n * 8 + lane % 4 * 2 + (i & 1)) * p.blocks
-                 + block;
-            xs = x.scale[at];
+        b[0] = v.z;
+        b[1] = v.w;
 
-            acc[n][i] = __fmaf_rn((float) lo[i], s[i / 2] * xs, acc[n][i]);
+        if (bf16) {
+            llm_mma_bf16(acc[0][n], a[1], b);
 
-            if (CLS == 6) {
-                acc[n][i] = __fmaf_rn((float) hi[i], m[i / 2] * xs,
-                                      acc[n][i]);
-
-            } else if (CLS != 8) {
-                xm = x.sum[at];
-                acc[n][i] = __fmaf_rn(m[i / 2], xm, acc[n][i]);
-            }
+        } else {
+            llm_mma_f16(acc[0][n], a[1], b);
         }
     }
 }
@@ -425,92 +483,78 @@ llm_block_product(const llm_packed_t &p, const llm_q8_t &x, uint32_t tile_row,
 /* block (row tile of the weight, tile of NT * 8 rows) */
 
 template<int CLS, int NT> __global__ void
-__launch_bounds__(LLM_LINEAR_WARPS * 32)
-llm_k_linear_q(llm_packed_t p, llm_q8_t x, llm_out_t o)
+__launch_bounds__(LLM_K_PARTS * 32)
+llm_k_linear_q(llm_packed_t p, const uint16_t *x, llm_out_t o)
 {
-    int        i, n;
-    float      acc[NT][4];
-    uint32_t   warp, first, end, b;
+    float     acc[1][NT][4];
+    uint32_t  warp, end, b;
 
     LLM_SHARED(mem);
 
-#pragma unroll
-    for (n = 0; n < NT; n++) {
-#pragma unroll
-        for (i = 0; i < 4; i++) {
-            acc[n][i] = 0;
-        }
-    }
-
+    llm_zero<1, NT>(acc);
     warp = threadIdx.x / 32;
-    first = (uint32_t) ((uint64_t) p.blocks * warp / LLM_LINEAR_WARPS);
-    end = (uint32_t) ((uint64_t) p.blocks * (warp + 1) / LLM_LINEAR_WARPS);
+    end = llm_k_part(p.blocks, warp + 1);
 
 #pragma unroll 4
-    for (b = first; b < end; b++) {
-        llm_block_product<CLS, NT>(p, x, blockIdx.x, b, blockIdx.y * NT * 8,
-                                   acc);
+    for (b = llm_k_part(p.blocks, warp); b < end; b++) {
+        llm_block_product<CLS, NT>(p, x, (size_t) blockIdx.x * p.blocks + b,
+                                   b, blockIdx.y * NT * 8, o.bf16, acc);
     }
 
-    llm_put_tile<NT>(o, (float *) mem, acc, blockIdx.x);
+    llm_put_tile<NT>(o, (float *) mem, acc[0], blockIdx.x);
 }
 
 
 template<int CLS, int NT> static void
-llm_linear_q_launch(llm_cuda_t *d, uint32_t rows, const llm_packed_t *p,
-    const llm_out_t *o)
+llm_linear_q_launch(llm_cuda_t *d, uint32_t rows, const uint16_t *x,
+    const llm_packed_t *p, const llm_out_t *o)
 {
-    size_t    shared;
-    llm_q8_t  x;
+    size_t  shared;
 
-    x.q = (const uint2 *) d->q8;
-    x.scale = d->q8_scale;
-    x.sum = d->q8_sum;
-    shared = (size_t) LLM_LINEAR_WARPS * LLM_TILE_ROWS * NT * 8
-             * sizeof(float);
+    shared = (size_t) LLM_K_PARTS * LLM_TILE_ROWS * NT * 8 * sizeof(float);
 
     llm_launch((llm_k_linear_q<CLS, NT>),
                dim3(p->row_tiles, (rows + NT * 8 - 1) / (NT * 8)),
-               LLM_LINEAR_WARPS * 32, shared, d->stream, *p, x, *o);
+               LLM_K_PARTS * 32, shared, d->stream, *p, x, *o);
 }
 
 
 template<int CLS> static void
-llm_linear_q_class(llm_cuda_t *d, uint32_t rows, const llm_packed_t *p,
-    const llm_out_t *o)
+llm_linear_q_class(llm_cuda_t *d, uint32_t rows, const uint16_t *x,
+    const llm_packed_t *p, const llm_out_t *o)
 {
     if (rows <= 8) {
-        llm_linear_q_launch<CLS, 1>(d, rows, p, o);
+        llm_linear_q_launch<CLS, 1>(d, rows, x, p, o);
 
     } else if (rows <= 16) {
-        llm_linear_q_launch<CLS, 2>(d, rows, p, o);
+        llm_linear_q_launch<CLS, 2>(d, rows, x, p, o);
 
     } else {
-        llm_linear_q_launch<CLS, 4>(d, rows, p, o);
+        llm_linear_q_launch<CLS, 4>(d, rows, x, p, o);
     }
 }
 
 
 void
-llm_linear_q(llm_cuda_t *d, uint32_t rows, const llm_packed_t *p,
-    const llm_out_t *o)
+llm_linear_q(llm_cuda_t *d, uint32_t rows, const uint16_t *x,
+    const llm_packed_t *p, const llm_out_t *o)
 {
     switch (p->cls) {
 
     case 4:
-        llm_linear_q_class<4>(d, rows, p, o);
+        llm_linear_q_class<4>(d, rows, x, p, o);
         break;
 
     case 5:
-        llm_linear_q_class<5>(d, rows, p, o);
+        llm_linear_q_class<5>(d, rows, x, p, o);
         break;
 
     case 6:
-        llm_linear_q_class<6>(d, rows, p, o);
+        llm_linear_q_class<6>(d, rows, x, p, o);
         break;
 
     default:
-        llm_linear_q_class<8>(d, rows, p, o);
+        llm_linear_q_class<8>(d, rows, x, p, o);
         break;
     }
 }

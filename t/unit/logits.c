@@ -4,9 +4,7 @@
  * the same bits for a whole prompt, in chunks, token by token and beside
  * other sequences.  The CUDA backend runs in the emulator, its threads and
  * blocks in random order (LLM_EMU_SEED), fresh and shared memory NaN: all
- * files, but not token by token, which takes minutes; for bits in steps of
- * at most 64 rows, for the bounds also in one step of all, which goes through
- * other kernels.
+ * files, but not token by token, which takes minutes.
  */
 
 #include "t/unit/tap.h"
@@ -180,8 +178,7 @@ check_model(llm_model_t *m, const fixture_t *f, double bound,
     s.n = f->n_ids;
     s.logits = whole;
 
-    if (!ok(run_chunks(m, &s, llm_min(f->n_ids, llm_model_batch(m)), 1, &err)
-            == LLM_OK,
+    if (!ok(run_chunks(m, &s, f->n_ids, 1, &err) == LLM_OK,
             "%s %s: runs", f->name, what))
     {
         printf("# %s\n", err.msg);
@@ -201,14 +198,7 @@ check_model(llm_model_t *m, const fixture_t *f, double bound,
            "%s %s: the same bits in chunks of %u", f->name, what, chunks[i]);
     }
 
-    if (n_chunks == 0) {
-        free(whole);
-        free(again);
-        return;
-    }
-
-    ok(run_chunks(m, &s, llm_min(f->n_ids, llm_model_batch(m)), 0, &err)
-           == LLM_OK
+    ok(run_chunks(m, &s, f->n_ids, 0, &err) == LLM_OK
        && memcmp(whole + n - n_vocab, again + n - n_vocab,
                  n_vocab * sizeof(float)) == 0,
        "%s %s: the same bits for the last position alone", f->name, what);
@@ -244,13 +234,11 @@ check_fixture(const char *dir, fixture_t *f)
         const char  *device;
         const char  *isa;
         double       bound;             /* 0: the type's */
-        uint32_t     n_chunks;          /* 0: the bound alone */
-        uint32_t     batch;
+        uint32_t     n_chunks;
     } devices[] = {
-        { "reference", NULL, 0.00001, 2, 0 },
-        { "cpu", "avx2", 0, 2, 0 }, { "cpu", "avx512", 0, 2, 0 },
-        { "cpu", "amx", 0, 2, 0 },
-        { "emu", NULL, 0, 1, 64 }, { "emu", NULL, 0, 0, 0 }
+        { "reference", NULL, 0.00001, 2 },
+        { "cpu", "avx2", 0, 2 }, { "cpu", "avx512", 0, 2 },
+        { "cpu", "amx", 0, 2 }, { "emu", NULL, 0, 1 }
     };
 
     if (!ok(load_fixture(dir, f), "%s: ids and logits", f->name)) {
@@ -264,7 +252,6 @@ check_fixture(const char *dir, fixture_t *f)
         o.device = devices[i].device;
         o.isa = devices[i].isa;
         o.backend_dir = backend_dir();
-        o.batch = devices[i].batch;
         o.threads = 2;
         o.ctx = 512;
         o.max_seqs = 4;

@@ -1,6 +1,7 @@
 /*
  * The products of kernels/cuda/blas.h for the emulator: a plain loop, sums
  * in float32 in the order of K, enqueued on the stream like a kernel.
+ * LLM_EMU_BLAS=0: it refuses, as cublasLt may.
  */
 
 #include "kernels/cuda/blas.h"
@@ -40,9 +41,8 @@ llm_blas_free(llm_blas_t *b)
 static void
 llm_blas_run(const llm_blas_args_t &a, int bf16)
 {
-    float      sum, *row, *y32;
+    float      sum, *row, *y;
     size_t     o, r, k;
-    uint16_t  *y16;
 
     row = (float *) malloc(a.n_in * sizeof(float));
 
@@ -58,16 +58,8 @@ llm_blas_run(const llm_blas_args_t &a, int bf16)
                 sum += row[k] * llm_load16(x + k, bf16);
             }
 
-            y32 = (float *) a.y + r * a.ldy + o;
-            y16 = (uint16_t *) a.y + r * a.ldy + o;
-
-            if (a.y_is16) {
-                sum += a.add ? llm_load16(y16, bf16) : 0;
-                *y16 = llm_store16(sum, bf16);
-
-            } else {
-                *y32 = sum + (a.add ? *y32 : 0);
-            }
+            y = a.y + r * a.ldy + o;
+            *y = a.add ? *y + sum : sum;
         }
     }
 
@@ -75,11 +67,22 @@ llm_blas_run(const llm_blas_args_t &a, int bf16)
 }
 
 
-void
-llm_blas_prepare(llm_blas_t *b, const llm_blas_args_t *a)
+int
+llm_blas_knows(llm_blas_t *b, const llm_blas_args_t *a)
 {
-    (void) b;                           /* there is one way only */
+    (void) b;
     (void) a;
+
+    return 1;                           /* there is one way only */
+}
+
+
+void
+llm_blas_prepare(llm_blas_t *b, const llm_blas_args_t *a, const float *want)
+{
+    (void) b;
+    (void) a;
+    (void) want;
 }
 
 
@@ -87,7 +90,14 @@ int
 llm_blas_linear(llm_blas_t *b, const llm_blas_args_t *a)
 {
     int              bf16 = b->bf16;
+    const char      *set;
     llm_blas_args_t  args = *a;
+
+    set = getenv("LLM_EMU_BLAS");
+
+    if (set && strcmp(set, "0") == 0) {
+        return 1;
+    }
 
     emu_enqueue(b->stream, [=]() { llm_blas_run(args, bf16); });
 

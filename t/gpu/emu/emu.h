@@ -255,18 +255,6 @@ static inline int __float2int_rn(float f) { return (int) rintf(f); }
 static inline unsigned __umulhi(unsigned a, unsigned b)
     { return (unsigned) ((uint64_t) a * b >> 32); }
 
-static inline int
-__dp4a(int a, int b, int c)
-{
-    int8_t  x[4], y[4];
-
-    memcpy(x, &a, 4);
-    memcpy(y, &b, 4);
-
-    return c + x[0] * y[0] + x[1] * y[1] + x[2] * y[2] + x[3] * y[3];
-}
-
-
 template<class T> static inline T
 __ldg(const T *p)
 {
