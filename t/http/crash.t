@@ -29,9 +29,15 @@ my $text = $t->post('/v1/completions', { %long, max_tokens => 3000 })
 sub stream_at {
     my ($is, @is_not) = @_;
 
+    return stream_of($is ? 30_000 : 3000, $is, @is_not);
+}
+
+
+sub stream_of {
+    my ($max_tokens, $is, @is_not) = @_;
+
     for (1 .. 300) {
-        my $s = $t->open_long(temperature => 0,
-                              max_tokens => $is ? 30_000 : 3000);
+        my $s = $t->open_long(temperature => 0, max_tokens => $max_tokens);
 
         $s->event or die 'no event';
 
@@ -187,6 +193,42 @@ for my $round (1 .. 2) {
          ->{json}{choices}[0]{text} eq $text, "$name: the same text");
     ok(LLM::Test::wait_for(10, sub { $t->workers == 3 }),
        "$name: three workers");
+}
+
+# ---- worker 0 of an old configuration, which nobody starts again
+
+{
+    my $name = 'worker 0, draining';
+    my $engine = $t->engine_worker;
+    my @others = map { stream_of(30_000, undef, $engine) } 1 .. 2;
+    my $whole = ask($engine);
+
+    ok(LLM::Test::wait_for(10, sub { $t->figures->{running} == 3 }),
+       "$name: three run");
+
+    my %old = map { $_ => 1 } $t->reload;
+
+    ok($t->wait_ready, "$name: the new one serves");
+
+    my $begin = time;
+
+    $t->kill('KILL', $engine);
+
+    for my $s (@others) {
+        my @events = $s->events;
+
+        ok(!$s->{truncated} && $events[-1]{json}{error},
+           "$name: a stream ends with an error event")
+            or diag(explain($events[-1]));
+    }
+
+    is($whole->response->{status}, 503, "$name: 503, if nothing was sent yet");
+    cmp_ok(time - $begin, '<', 1 * $LLM::Test::SLOW,
+           "$name: within a second");
+    ok(LLM::Test::wait_for(10, sub { !grep { $old{$_} } $t->workers }),
+       "$name: the old workers have ended");
+    is($t->post('/v1/completions', { %long, max_tokens => 1 })->{status}, 200,
+       "$name: the new ones did not notice");
 }
 
 $t->stop(allow => 'exited on signal 9');
