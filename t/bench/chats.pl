@@ -25,6 +25,7 @@ use strict;
 use warnings;
 
 use Cwd qw(abs_path);
+use File::Temp;
 use JSON::PP;
 use LLM::Test;
 use Time::HiRes qw(time);
@@ -48,7 +49,14 @@ if (!-e $file) {
 $file = abs_path($file) // die "no $file\n";
 
 my ($most) = sort { $b <=> $a } @chats;
-my $ctx = $ENV{LLM_BENCH_CTX} || 2048;
+my $system = join ' ', map {
+    "Rule $_: an answer about topic $_ is short, friendly and complete, and"
+    . " names its sources."
+} 1 .. $rules;
+
+# room for each chat and no more: there are many, and the memory is taken
+
+my $ctx = 256 * (int((count($system) + $tokens) / 256) + 2);
 
 my $peer = LLM::Test::free_port();
 
@@ -68,10 +76,20 @@ my $t = LLM::Test->new(
         }
 END
 
-my $system = join ' ', map {
-    "Rule $_: an answer about topic $_ is short, friendly and complete, and"
-    . " names its sources."
-} 1 .. $rules;
+# the tokens of a text
+
+sub count {
+    my ($text) = @_;
+
+    my $tmp = File::Temp->new;
+
+    print $tmp $text;
+    close $tmp;
+
+    my @ids = split ' ', `'$objs/llm' tokenize '$file' < '$tmp'`;
+
+    return scalar @ids || die "no tokens\n";
+}
 
 
 # ---- one run of the load generator; its figures
@@ -183,8 +201,9 @@ die $failed if $failed;
 
 (my $base = $file) =~ s{.*/}{};
 
-printf "== %s, %d tokens an answer, %d threads, median of %d rounds\n",
-       $base, $tokens, $threads, $reps;
+printf "== %s, a system prompt of %d tokens, %d tokens an answer,"
+     . " %d threads, median of %d rounds\n",
+       $base, count($system), $tokens, $threads, $reps;
 printf "%5s  %-12s  %9s  %12s  %12s  %s\n", 'chats', '', 'tokens/s',
        'TTFT p50 ms', 'TTFT p99 ms', 'errors';
 

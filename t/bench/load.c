@@ -279,6 +279,30 @@ load_end(load_t *l, load_conn_t *c)
 }
 
 
+/* where a frame's text begins: an answer's, a thought's or a completion's */
+
+static char *
+load_text(char *line)
+{
+    char    *p;
+    size_t   i;
+
+    static const char  *keys[] = {
+        "\"content\":\"", "\"reasoning_content\":\"", "\"text\":\""
+    };
+
+    for (i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+        p = strstr(line, keys[i]);
+
+        if (p) {
+            return p + strlen(keys[i]);
+        }
+    }
+
+    return NULL;
+}
+
+
 /* does the frame carry text, and at last the usage? */
 
 static void
@@ -307,14 +331,7 @@ load_frame(load_t *l, load_conn_t *c, char *line, uint64_t now)
         c->usage = (uint32_t) strtoul(p + 20, NULL, 10);
     }
 
-    p = strstr(line, "\"content\":\"");
-    if (p) {
-        p += 11;
-
-    } else {
-        p = strstr(line, "\"text\":\"");
-        p = p ? p + 8 : NULL;
-    }
+    p = load_text(line);
 
     if (p == NULL || *p == '"') {
         return;
