@@ -14,14 +14,14 @@ use LLM::Test;
 use Test::More;
 use Time::HiRes qw(time);
 
-my $TOTAL = $ENV{LLM_SAN} ? 120 : 300;
+my $TOTAL = $ENV{LLM_SAN} ? 60 : 200;
 my $ATONCE = 24;
 
 srand(my $seed = $ENV{LLM_SEED} // 1);
 note("LLM_SEED=$seed");
 
 my $t = LLM::Test->new(workers => 3, listen => 'reuseport sndbuf=16k',
-    model => 'llm_model demo %%ROOT%%/models/demo.gguf threads=2 parallel=6'
+    model => 'llm_model demo %%ROOT%%/models/demo.gguf threads=2 parallel=10'
            . ' ctx=640 kv_cache=4m batch=64; llm_queue 64 timeout=10m;',
     locations => <<'END')->start;
         location /v1 { llm_api; llm_priority $http_x_priority;
@@ -35,7 +35,7 @@ my $long = join ' ', map { "item $_ is blue." } 1 .. 30;
 my @kinds = map { {
     prompt => "$_ times " . substr($long, 0, 13 * $_ % 400) . " and $_",
     seed => $_, temperature => $_ % 4 ? 1 : 0, n => $_ % 5 ? 1 : 3,
-    max_tokens => 20 + 37 * $_ % 250, ignore_eos => \1,
+    max_tokens => 40 + 37 * $_ % 300, ignore_eos => \1,
     $_ % 3 ? () : (cache_prompt => \0),
 } } 1 .. 16;
 
