@@ -2,7 +2,8 @@
  * Every kernel of the CUDA backend, run by the emulator, against the
  * reference operations: one table of operations and shapes, all types, few
  * rows and many, mixed steps.  The order of threads and blocks is drawn at
- * random (LLM_EMU_SEED), fresh memory is NaN.
+ * random (LLM_EMU_SEED), fresh memory is NaN.  LLM_GPU_DEVICE=cuda: on a GPU
+ * instead (t/gpu/run.sh).
  *
  * Bounds: values are f16 (2^-11) or bf16 (2^-8) between operations, and
  * quantised weights are f16 when they are multiplied.  A row of a product
@@ -642,7 +643,7 @@ open_emu(uint32_t weight_type)
     char             dir[1024];
     llm_dev_t       *d;
     llm_err_t        err;
-    const char      *objs;
+    const char      *objs, *device;
     llm_dev_opts_t   o;
 
     memset(&o, 0, sizeof(o));
@@ -655,7 +656,11 @@ open_emu(uint32_t weight_type)
     objs = getenv("LLM_OBJS");
     snprintf(dir, sizeof(dir), "%s", objs ? objs : "objs");
 
-    if (llm_backend_open("emu", dir, &o, &d, &err) != LLM_OK) {
+    device = getenv("LLM_GPU_DEVICE");
+
+    if (llm_backend_open(device ? device : "emu", dir, &o, &d, &err)
+        != LLM_OK)
+    {
         printf("# %s\n", err.msg);
         return NULL;
     }
@@ -703,7 +708,12 @@ main(void)
     devs[1] = open_emu(LLM_TYPE_F16);
 
     if (devs[1] == NULL) {
-        skip("there is no llm_emu.so");
+        if (getenv("LLM_GPU_DEVICE")) {
+            ok(0, "the device that was asked for");
+        } else {
+            skip("there is no llm_emu.so");
+        }
+
         return done_testing();
     }
 

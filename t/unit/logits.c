@@ -4,7 +4,8 @@
  * the same bits for a whole prompt, in chunks, token by token and beside
  * other sequences.  The CUDA backend runs in the emulator, its threads and
  * blocks in random order (LLM_EMU_SEED), fresh and shared memory NaN: all
- * files, but not token by token, which takes minutes.
+ * files, but not token by token, which takes minutes.  LLM_GPU_DEVICE=cuda:
+ * on a GPU instead (t/gpu/run.sh).
  */
 
 #include "t/unit/tap.h"
@@ -250,6 +251,11 @@ check_fixture(const char *dir, fixture_t *f)
     for (i = 0; i < llm_nelems(devices); i++) {
         memset(&o, 0, sizeof(o));
         o.device = devices[i].device;
+
+        if (strcmp(o.device, "emu") == 0 && getenv("LLM_GPU_DEVICE")) {
+            o.device = getenv("LLM_GPU_DEVICE");
+        }
+
         o.isa = devices[i].isa;
         o.backend_dir = backend_dir();
         o.threads = 2;

@@ -1,0 +1,256 @@
+/*
+ * The engine's speed on a device without server and sampling, as JSON lines:
+ *
+ *   bench FILE DEVICE LIBDIR [STREAMS,... [PROMPT,...]]
+ *
+ * Decoding: a step of one token for each of so many streams, at 128 to 192
+ * cached positions, the median of 64 steps.  Prompts: one sequence of so many
+ * tokens in steps of at most 2048, the median of 5.
+ */
+
+#include "engine/model/model.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BATCH      2048
+#define MAX_SEQS   512
+#define CTX        8192
+#define FIRST      128                  /* positions cached before decoding */
+#define STEPS      64
+#define PROMPTS    5
+
+typedef struct {
+    llm_model_t  *model;
+    uint32_t      n_vocab;
+    uint32_t      max_pages;
+    int32_t       tokens[BATCH];
+    uint32_t      pos[BATCH];
+    uint32_t      out[MAX_SEQS];
+    uint32_t      seq_rows[MAX_SEQS + 1];
+    uint32_t      kv_len[MAX_SEQS];
+    uint32_t     *pages;                /* [MAX_SEQS][max_pages] */
+} bench_t;
+
+
+static void
+die(const char *what)
+{
+    fprintf(stderr, "bench: %s\n", what);
+    exit(1);
+}
+
+
+static int
+by_size(const void *a, const void *b)
+{
+    double  x = *(const double *) a, y = *(const double *) b;
+
+    return x < y ? -1 : x > y;
+}
+
+
+static double
+median(double *v, uint32_t n)
+{
+    qsort(v, n, sizeof(double), by_size);
+
+    return v[n / 2];
+}
+
+
+/* seqs sequences of `rows` rows each from pos on; seconds */
+
+static double
+step(bench_t *b, uint32_t seqs, uint32_t rows, uint32_t pos)
+{
+    uint32_t      i, k, row;
+    uint64_t      start;
+    llm_err_t     err;
+    llm_batch_t   s;
+
+    memset(&s, 0, sizeof(s));
+
+    for (i = 0, row = 0; i < seqs; i++) {
+        b->seq_rows[i] = row;
+        b->kv_len[i] = pos + rows;
+
+        for (k = 0; k < rows; k++, row++) {
+            b->tokens[row] = (int32_t) ((row * 31 + pos * 7 + k)
+                                        % b->n_vocab);
+            b->pos[row] = pos + k;
+        }
+
+        b->out[i] = row - 1;
+    }
+
+    b->seq_rows[seqs] = row;
+    s.n_tokens = row;
+    s.n_seqs = seqs;
+    s.n_out = seqs;
+    s.max_pages = b->max_pages;
+    s.tokens = b->tokens;
+    s.pos = b->pos;
+    s.seq_rows = b->seq_rows;
+    s.kv_len = b->kv_len;
+    s.pages = b->pages;
+    s.out_rows = b->out;
+
+    start = llm_now_us();
+
+    if (llm_model_forward(b->model, &s, &err) != LLM_OK) {
+        die(err.msg);
+    }
+
+    (void) llm_model_logits(b->model, 0);
+
+    return (double) (llm_now_us() - start) * 1e-6;
+}
+
+
+static void
+spread(bench_t *b, uint32_t seqs)
+{
+    uint32_t  i, k, per;
+
+    per = llm_min(b->max_pages, llm_model_n_pages(b->model) / seqs);
+
+    for (i = 0; i < seqs; i++) {
+        for (k = 0; k < b->max_pages; k++) {
+            b->pages[(size_t) i * b->max_pages + k] = i * per + k % per;
+        }
+    }
+}
+
+
+static void
+decode(bench_t *b, uint32_t seqs)
+{
+    double    t[STEPS], m;
+    uint32_t  i, at;
+
+    spread(b, seqs);
+
+    /* as many cached positions for all, a few rows of each at a time */
+
+    for (at = 0; at < FIRST; at += i) {
+        i = llm_min(llm_max(BATCH / seqs, 1u), FIRST - at);
+        (void) step(b, seqs, i, at);
+    }
+
+    (void) step(b, seqs, 1, FIRST);     /* captures the step */
+
+    for (i = 0; i < STEPS; i++) {
+        t[i] = step(b, seqs, 1, FIRST + i);
+    }
+
+    m = median(t, STEPS);
+    printf("{\"bench\": \"decode\", \"streams\": %u, \"step_ms\": %.4f, "
+           "\"tokens_per_s\": %.1f}\n", seqs, m * 1e3, seqs / m);
+    fflush(stdout);
+}
+
+
+static void
+prompt(bench_t *b, uint32_t n)
+{
+    double    t[PROMPTS];
+    uint32_t  i, at, k;
+
+    spread(b, 1);
+
+    for (i = 0; i < PROMPTS; i++) {
+        t[i] = 0;
+
+        for (at = 0; at < n; at += k) {
+            k = llm_min(n - at, (uint32_t) BATCH);
+            t[i] += step(b, 1, k, at);
+        }
+    }
+
+    printf("{\"bench\": \"prompt\", \"tokens\": %u, \"ms\": %.3f}\n", n,
+           median(t, PROMPTS) * 1e3);
+    fflush(stdout);
+}
+
+
+static void
+each(bench_t *b, const char *list, uint32_t most,
+    void (*run)(bench_t *b, uint32_t n))
+{
+    char  *end;
+    long   n;
+
+    for ( ;; ) {
+        n = strtol(list, &end, 10);
+
+        if (end == list || n < 1 || n > (long) most) {
+            die("a list of numbers is wrong");
+        }
+
+        run(b, (uint32_t) n);
+
+        if (*end != ',') {
+            return;
+        }
+
+        list = end + 1;
+    }
+}
+
+
+int
+main(int argc, char **argv)
+{
+    char               name[256];
+    bench_t           *b;
+    llm_err_t          err;
+    llm_model_opts_t   o;
+
+    if (argc < 4) {
+        die("usage: bench FILE DEVICE LIBDIR [STREAMS,... [PROMPT,...]]");
+    }
+
+    b = calloc(1, sizeof(bench_t));
+    if (b == NULL) {
+        die("no memory");
+    }
+
+    memset(&o, 0, sizeof(o));
+    o.device = argv[2];
+    o.backend_dir = argv[3];
+    o.ctx = CTX;
+    o.batch = BATCH;
+    o.max_seqs = MAX_SEQS;
+    o.max_out = MAX_SEQS;
+    o.kv_bytes = getenv("LLM_BENCH_KV") ? strtoull(getenv("LLM_BENCH_KV"),
+                                                   NULL, 10) : 0;
+
+    b->model = llm_model_load(argv[1], &o, &err);
+    if (b->model == NULL) {
+        die(err.msg);
+    }
+
+    b->n_vocab = llm_model_hparams(b->model)->n_vocab;
+    b->max_pages = (llm_model_ctx(b->model) + LLM_KV_PAGE - 1) / LLM_KV_PAGE;
+    b->pages = calloc((size_t) MAX_SEQS * b->max_pages, sizeof(uint32_t));
+    if (b->pages == NULL) {
+        die("no memory");
+    }
+
+    llm_model_device(b->model, name, sizeof(name));
+    printf("{\"file\": \"%s\", \"device\": \"%s\", \"weights_mib\": %.1f}\n",
+           argv[1], name,
+           (double) llm_model_hparams(b->model)->n_bytes / (1 << 20));
+
+    each(b, argc > 4 ? argv[4] : "1,8,64,256,512", MAX_SEQS, decode);
+    each(b, argc > 5 ? argv[5] : "128,2048,8192", llm_model_ctx(b->model),
+         prompt);
+
+    llm_model_free(b->model);
+    free(b->pages);
+    free(b);
+
+    return 0;
+}
