@@ -45,6 +45,13 @@ llm_runner_logits(void *data, uint32_t i)
 }
 
 
+static uint32_t
+llm_runner_best(void *data, uint32_t i)
+{
+    return llm_model_best(data, i);
+}
+
+
 static void
 llm_runner_copy(void *data, uint32_t src, uint32_t dst)
 {
@@ -215,6 +222,7 @@ llm_served_read(llm_served_t *m)
     run->ctx = llm_min(llm_model_ctx(m->model), run->n_pages * LLM_KV_PAGE);
     run->forward = llm_runner_forward;
     run->logits = llm_runner_logits;
+    run->best = llm_model_has_best(m->model) ? llm_runner_best : NULL;
     run->copy_page = llm_runner_copy;
 
     return LLM_OK;

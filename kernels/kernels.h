@@ -33,6 +33,8 @@
    again, with all that is on it */
 #define LLM_DEVICE_ERROR "device_error"
 
+#define LLM_NO_BEST      UINT32_MAX
+
 typedef struct llm_ops_s     llm_ops_t;
 typedef struct llm_act_s     llm_act_t;     /* rows of activations */
 typedef struct llm_weight_s  llm_weight_t;  /* a matrix as the device likes */
@@ -80,6 +82,8 @@ typedef struct {
                                            pages[p / LLM_KV_PAGE] at slot
                                            p % LLM_KV_PAGE */
     const uint32_t  *out_rows;          /* [n_out] ascending row numbers */
+    const uint8_t   *greedy;            /* [n_out] of these best() alone is
+                                           asked, not map(); or NULL */
 } llm_batch_t;
 
 /* which rows of the step an operation works on */
@@ -238,6 +242,13 @@ struct llm_ops_s {
                         uint32_t n);
     void        (*write)(llm_dev_t *dev, llm_act_t *a, uint32_t row,
                         uint32_t n, const float *src);
+
+    /*
+     * After end(), for each of n_out rows of logits: the lowest index of the
+     * largest, LLM_NO_BEST where one is NaN or plus infinity, or all are
+     * minus infinity.  NULL in the table: the device does not look.
+     */
+    const uint32_t  *(*best)(llm_dev_t *dev);
 };
 
 

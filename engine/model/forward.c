@@ -181,6 +181,22 @@ llm_model_logits(llm_model_t *m, uint32_t i)
 }
 
 
+int
+llm_model_has_best(const llm_model_t *m)
+{
+    return m->ops->best != NULL;
+}
+
+
+uint32_t
+llm_model_best(llm_model_t *m, uint32_t i)
+{
+    assert(i < m->n_out);
+
+    return m->ops->best(m->dev)[i];
+}
+
+
 void
 llm_model_copy_page(llm_model_t *m, uint32_t src, uint32_t dst)
 {

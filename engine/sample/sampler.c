@@ -591,6 +591,15 @@ llm_sampler_sample(llm_sampler_t *s, llm_sampler_scratch_t *scratch,
 
 
 int
+llm_sampler_is_greedy(const llm_sampler_t *s, uint32_t n_banned)
+{
+    return (s->params.temperature < LLM_GREEDY_BELOW || s->params.top_k == 1)
+           && s->params.n_logprobs < 0
+           && !llm_sampler_changes(s, n_banned, NULL);
+}
+
+
+int
 llm_sampler_score(llm_sampler_t *s, llm_sampler_scratch_t *scratch,
     const float *logits, int32_t id, llm_sampled_t *out, llm_err_t *err)
 {

@@ -72,6 +72,9 @@ int llm_sampler_sample(llm_sampler_t *s, llm_sampler_scratch_t *scratch,
     const float *logits, const int32_t *banned, uint32_t n_banned,
     const uint32_t *mask, llm_sampled_t *out, llm_err_t *err);
 
+/* is the largest logit of the unchanged row all that sample() would tell? */
+int llm_sampler_is_greedy(const llm_sampler_t *s, uint32_t n_banned);
+
 /* what the row says of a token that is known already: no draw; a token that
    the row does not have is impossible */
 int llm_sampler_score(llm_sampler_t *s, llm_sampler_scratch_t *scratch,

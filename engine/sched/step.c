@@ -17,6 +17,23 @@
 #define LLM_STEP_SHARE      24
 
 
+/* what a step tells of a row: its logits, or the id of the largest */
+typedef struct {
+    const float  *logits;
+    uint32_t      best;                 /* where logits is NULL */
+} llm_row_t;
+
+
+/* ids that are not to be drawn yet */
+
+static uint32_t
+llm_step_n_banned(const llm_seq_t *q)
+{
+    return (int32_t) q->n_gen < q->req->msg->min_tokens ? q->req->n_banned
+                                                        : 0;
+}
+
+
 /* rows [q->n_kv, q->n_kv + n) of a sequence */
 
 static void
@@ -33,6 +50,7 @@ llm_step_rows(llm_sched_t *s, llm_seq_t *q, uint32_t n)
         s->pos[row] = q->n_kv + i;
 
         if (llm_sched_wants(q, q->n_kv + i)) {
+            s->greedy[b->n_out] = 0;
             s->out_rows[b->n_out++] = row;
         }
     }
@@ -44,6 +62,8 @@ llm_step_rows(llm_sched_t *s, llm_seq_t *q, uint32_t n)
     q->in_batch = n;
 
     if (q->n_kv + n == llm_seq_known(q)) {
+        s->greedy[b->n_out] = (uint8_t)
+            llm_sampler_is_greedy(q->sampler, llm_step_n_banned(q));
         s->out_rows[b->n_out++] = row - 1;
     }
 }
@@ -365,14 +385,37 @@ llm_step_observe(llm_sched_t *s, llm_seq_t *q, uint64_t now)
 }
 
 
-/* draws the next token of a sequence and ends it where it ends */
+/* the next token: drawn from the logits, or what the device found best */
+
+static int
+llm_step_draw(llm_sched_t *s, llm_seq_t *q, const llm_row_t *row,
+    llm_sampled_t *token, llm_err_t *err)
+{
+    if (row->logits) {
+        return llm_sampler_sample(q->sampler, s->scratch, row->logits,
+                                  q->req->banned, llm_step_n_banned(q), NULL,
+                                  token, err);
+    }
+
+    if (row->best == LLM_NO_BEST) {
+        return llm_fail(err, "the model computed logits that are not "
+                        "finite");
+    }
+
+    memset(token, 0, sizeof(*token));
+    token->id = (int32_t) row->best;
+
+    return LLM_OK;
+}
+
+
+/* adds the next token to a sequence and ends it where it ends */
 
 static void
-llm_step_token(llm_sched_t *s, llm_seq_t *q, const float *logits,
+llm_step_token(llm_sched_t *s, llm_seq_t *q, const llm_row_t *row,
     uint64_t now)
 {
     int                   rc;
-    uint32_t              n_banned;
     llm_err_t             err;
     llm_req_t            *r;
     llm_sampled_t         token;
@@ -391,12 +434,7 @@ llm_step_token(llm_sched_t *s, llm_seq_t *q, const float *logits,
         return;
     }
 
-    n_banned = (int32_t) q->n_gen < msg->min_tokens ? r->n_banned : 0;
-
-    if (llm_sampler_sample(q->sampler, s->scratch, logits, r->banned,
-                           n_banned, NULL, &token, &err)
-        != LLM_OK)
-    {
+    if (llm_step_draw(s, q, row, &token, &err) != LLM_OK) {
         llm_step_fail(s, r, &err);
         return;
     }
@@ -444,7 +482,7 @@ llm_step_token(llm_sched_t *s, llm_seq_t *q, const float *logits,
 /* the choices that waited for this prompt go on from the same logits */
 
 static void
-llm_step_followers(llm_sched_t *s, llm_seq_t *leader, const float *logits,
+llm_step_followers(llm_sched_t *s, llm_seq_t *leader, const llm_row_t *row,
     uint64_t now)
 {
     uint32_t    i;
@@ -459,27 +497,39 @@ llm_step_followers(llm_sched_t *s, llm_seq_t *leader, const float *logits,
         if (q->leader == leader
             && llm_sched_fork(s, leader, q) == LLM_OK)
         {
-            llm_step_token(s, q, logits, now);
+            llm_step_token(s, q, row, now);
         }
     }
 }
 
 
-/* one row of logits: of a token in the prompt, or the next token's */
+/* row `out` of the results: of a token in the prompt, or the next token's */
 
 static void
-llm_step_row(llm_sched_t *s, llm_seq_t *q, uint32_t row, const float *logits,
-    uint64_t now)
+llm_step_row(llm_sched_t *s, llm_seq_t *q, uint32_t out, uint64_t now)
 {
+    llm_row_t  row;
     llm_err_t  err;
 
     if (q->req->err.status) {
         return;
     }
 
-    if (s->pos[row] + 1 < llm_seq_known(q)) {
+    row.logits = NULL;
+    row.best = LLM_NO_BEST;
 
-        if (llm_sched_score(s, q, s->pos[row], logits, &err) != LLM_OK) {
+    if (s->batch.greedy && s->greedy[out]) {
+        row.best = s->conf.runner.best(s->conf.runner.data, out);
+
+    } else {
+        row.logits = s->conf.runner.logits(s->conf.runner.data, out);
+    }
+
+    if (s->pos[s->out_rows[out]] + 1 < llm_seq_known(q)) {
+
+        if (llm_sched_score(s, q, s->pos[s->out_rows[out]], row.logits, &err)
+            != LLM_OK)
+        {
             llm_step_fail(s, q->req, &err);
         }
 
@@ -487,10 +537,10 @@ llm_step_row(llm_sched_t *s, llm_seq_t *q, uint32_t row, const float *logits,
     }
 
     if (q->n_gen == 0) {
-        llm_step_followers(s, q, logits, now);
+        llm_step_followers(s, q, &row, now);
     }
 
-    llm_step_token(s, q, logits, now);
+    llm_step_token(s, q, &row, now);
 }
 
 
@@ -499,9 +549,8 @@ llm_step_row(llm_sched_t *s, llm_seq_t *q, uint32_t row, const float *logits,
 static void
 llm_step_take(llm_sched_t *s, uint64_t now)
 {
-    uint32_t      i, n, row, out;
-    llm_seq_t    *q;
-    const float  *logits;
+    uint32_t    i, n, out;
+    llm_seq_t  *q;
 
     out = 0;
 
@@ -519,10 +568,9 @@ llm_step_take(llm_sched_t *s, uint64_t now)
         llm_sched_commit(s, q);
 
         while (out < s->batch.n_out
-               && (row = s->out_rows[out]) < s->seq_rows[i + 1])
+               && s->out_rows[out] < s->seq_rows[i + 1])
         {
-            logits = s->conf.runner.logits(s->conf.runner.data, out++);
-            llm_step_row(s, q, row, logits, now);
+            llm_step_row(s, q, out++, now);
         }
     }
 }

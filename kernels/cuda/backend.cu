@@ -181,6 +181,8 @@ llm_cuda_step_fill(llm_cuda_t *d, const llm_batch_t *b)
     d->n_tokens = b->n_tokens;
     d->n_seqs = b->n_seqs;
     d->n_out = b->n_out;
+    d->greedy = b->greedy;
+    d->replayed = 0;
     d->splits = llm_cuda_bucket((longest + LLM_CUDA_KV_SPLIT - 1)
                                 / LLM_CUDA_KV_SPLIT);
 }
@@ -274,6 +276,7 @@ llm_cuda_begin(llm_dev_t *dev, const llm_batch_t *b, llm_err_t *err)
     if (g) {
         (void) llm_cuda_check(d, cudaGraphLaunch(g->exec, d->stream),
                               "launch of a graph");
+        d->replayed = 1;
         return LLM_AGAIN;
     }
 
@@ -324,11 +327,15 @@ llm_cuda_end(llm_dev_t *dev, llm_err_t *err)
 {
     llm_cuda_t  *d = (llm_cuda_t *) dev;
 
+    if (!d->replayed) {
+        llm_cuda_pick(d);
+    }
+
     if (d->capturing) {
         llm_cuda_end_capture(d);
     }
 
-    llm_cuda_read_logits(d);
+    llm_cuda_pick_read(d);
 
     (void) llm_cuda_check(d, cudaGetLastError(), "a kernel's launch");
     (void) llm_cuda_check(d, cudaStreamSynchronize(d->stream), "a step");
@@ -575,7 +582,8 @@ static const llm_ops_t  llm_ops_cuda = {
     llm_cuda_glu,
     llm_cuda_gather,
     llm_cuda_map,
-    llm_cuda_write
+    llm_cuda_write,
+    llm_cuda_best
 };
 
 

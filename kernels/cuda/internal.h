@@ -80,6 +80,7 @@ typedef struct {
     uint32_t          splits;           /* KV splits of the longest, bucket */
     uint32_t          max_seq_rows;     /* rows of the largest sequence */
     int               capturing;
+    int               replayed;         /* the step is a captured one */
     int               failed;           /* a launch failed: see end() */
     char              why[256];
     int               lost;             /* its context is of no use */
@@ -102,6 +103,9 @@ typedef struct {
     uint32_t          partial_cap;      /* splits of one sequence's row */
     const llm_act_t  *logits;           /* end() reads them; the caller's */
     float            *host_logits;      /* pinned */
+    uint32_t         *best;             /* [max_out] indexes of the largest */
+    uint32_t         *host_best;        /* pinned */
+    const uint8_t    *greedy;           /* the batch's, until end() */
     float            *host_rows;        /* map() of others: pinned */
     size_t            host_rows_cap;    /* bytes */
     float            *dev_rows;         /* map(): float32 of 16-bit rows */
@@ -186,8 +190,14 @@ const float *llm_cuda_map(llm_dev_t *dev, const llm_act_t *a, uint32_t row,
     uint32_t n);
 void llm_cuda_write(llm_dev_t *dev, llm_act_t *a, uint32_t row, uint32_t n,
     const float *src);
-/* enqueues the read of the step's logits, for map() */
-void llm_cuda_read_logits(llm_cuda_t *d);
+
+/* pick.cu: room for the logits' results; the search, part of a captured step;
+   the read of what the batch asks for, for map() and best() */
+int llm_cuda_pick_room(llm_cuda_t *d, size_t logits, llm_err_t *err);
+void llm_cuda_pick_free(llm_cuda_t *d);
+void llm_cuda_pick(llm_cuda_t *d);
+void llm_cuda_pick_read(llm_cuda_t *d);
+const uint32_t *llm_cuda_best(llm_dev_t *dev);
 
 /* the operations, a file each */
 void llm_cuda_embed(llm_dev_t *dev, const llm_weight_t *w, llm_act_t *x);

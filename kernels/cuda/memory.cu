@@ -121,11 +121,8 @@ llm_cuda_act_create(llm_dev_t *dev, uint32_t max_rows, uint32_t cols,
 
     if (kind == LLM_ACT_LOGITS && d->logits == NULL) {
 
-        if (cudaMallocHost(&d->host_logits, size) != cudaSuccess) {
-            d->host_logits = NULL;
+        if (llm_cuda_pick_room(d, size, err) != LLM_OK) {
             llm_cuda_act_free(dev, a);
-            (void) llm_fail(err, "CUDA: %zu bytes of pinned memory for "
-                            "logits: out of memory", size);
             return NULL;
         }
 
@@ -146,12 +143,8 @@ llm_cuda_act_free(llm_dev_t *dev, llm_act_t *a)
     }
 
     if (a == d->logits) {
-        if (llm_cuda_alive(d)) {
-            (void) cudaFreeHost(d->host_logits);
-        }
-
+        llm_cuda_pick_free(d);
         d->logits = NULL;
-        d->host_logits = NULL;
     }
 
     llm_cuda_free(d, a->data);
@@ -347,21 +340,6 @@ llm_cuda_rows_room(llm_cuda_t *d, size_t size)
     }
 
     return LLM_OK;
-}
-
-
-void
-llm_cuda_read_logits(llm_cuda_t *d)
-{
-    if (d->logits == NULL || d->n_out == 0) {
-        return;
-    }
-
-    (void) llm_cuda_check(d,
-        cudaMemcpyAsync(d->host_logits, d->logits->data,
-                        (size_t) d->n_out * d->logits->cols * sizeof(float),
-                        cudaMemcpyDeviceToHost, d->stream),
-        "read of the logits");
 }
 
 

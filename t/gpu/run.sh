@@ -46,6 +46,8 @@ pack() {
         mkdir -p "$GPU/fixtures"
         cp -r "${LLM_FIXTURES:-$ROOT/../shared/fixtures}/logits" \
             "$GPU/fixtures/"
+        cp "${LLM_FIXTURES:-$ROOT/../shared/fixtures}/README.md" \
+            "$GPU/fixtures/"
     fi
 
     du -sh "$GPU"
