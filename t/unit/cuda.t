@@ -68,6 +68,7 @@ for my $file ("$objs/ngx_http_llm_module.so", "$objs/llm") {
 
 SKIP: {
     skip 'no nvcc here, so no llm_cuda.so', 1 unless $nvcc;
+    skip 'this build has none', 1 if ($ENV{LLM_SAN} // '') eq 'tsan';
 
     my $so = "$root/objs/llm_cuda.so";
 
