@@ -2,7 +2,7 @@
  * The command bench: prompt processing and generation in llama-bench's
  * terms (pp512, tg128), and beside them how fast this machine reads memory,
  * which is what generation on a CPU comes down to: every token reads every
- * weight once.
+ * weight once, and the keys and values of the tokens before it.
  */
 
 #include "engine/cli/cli.h"
@@ -144,15 +144,23 @@ llm_bench_bandwidth(uint32_t n)
 }
 
 
-/* what a step of one token reads of the weights */
+/*
+ * What a step of one token reads: the weights, and the keys and values (two
+ * bytes a number) of half the test's tokens, as there are on average.
+ */
 
 static double
-llm_bench_bytes(const llm_model_t *m)
+llm_bench_bytes(const llm_model_t *m, uint32_t n_tg)
 {
     double                    bytes;
+    const llm_hparams_t      *hp;
     const llm_gguf_tensor_t  *embd;
 
-    bytes = (double) llm_model_hparams(m)->n_bytes;
+    hp = llm_model_hparams(m);
+
+    bytes = (double) hp->n_bytes
+            + (double) hp->n_layers * hp->n_kv_heads
+              * (hp->head_dim_k + hp->head_dim_v) * 2 * (n_tg + 1) / 2;
 
     if (llm_gguf_find_tensor(llm_model_gguf(m), "output.weight")) {
         embd = llm_gguf_find_tensor(llm_model_gguf(m), "token_embd.weight");
@@ -241,7 +249,7 @@ llm_bench_row(const llm_model_t *m, const char *test, uint32_t n,
 static int
 llm_bench_run(const llm_cli_t *c, llm_cli_seq_t *s, llm_err_t *err)
 {
-    double    tg, spread, before, after, read;
+    double    tg, spread, before, after, bytes, read;
     int32_t  *ids;
     uint32_t  i, n, n_pp, n_tg, threads, n_vocab, x;
 
@@ -290,13 +298,13 @@ llm_bench_run(const llm_cli_t *c, llm_cli_seq_t *s, llm_err_t *err)
     /* another program may have been at the memory the one or other time */
 
     before = llm_max(before, after);
-    read = tg * llm_bench_bytes(s->model);
+    bytes = llm_bench_bytes(s->model, n_tg);
+    read = tg * bytes;
 
     printf("\nread bandwidth of this machine, %u threads: %.2f GB/s\n"
-           "tg%u reads %.3f GB of weights a token, %.2f GB/s: %.0f %% of "
-           "it\n", threads, before / 1e9, n_tg,
-           llm_bench_bytes(s->model) / 1e9, read / 1e9,
-           before > 0 ? 100 * read / before : 0);
+           "tg%u reads %.3f GB a token (weights and cache), %.2f GB/s: "
+           "%.0f %% of it\n", threads, before / 1e9, n_tg, bytes / 1e9,
+           read / 1e9, before > 0 ? 100 * read / before : 0);
 
     return LLM_OK;
 

@@ -1,27 +1,6 @@
 /*
- * How every product reads its weights and how it ends; included after
- * simd512.h or simd256.h.
+ * How every product ends; included after simd512.h or simd256.h.
  */
-
-/*
- * Products of few rows wait for memory.  The hardware's own prefetching
- * keeps some 3/4 of what one core can have under way; this the rest.  What
- * lies behind a weight is most likely the next one: see memory.c.
- */
-#define GEMM_AHEAD  512
-
-
-simd_inline void
-gemm_ahead(const uint8_t *p, size_t size)
-{
-    size_t  i;
-
-    simd_unroll
-    for (i = 0; i < size; i += 64) {
-        __builtin_prefetch(p + GEMM_AHEAD + i);
-    }
-}
-
 
 /* one vector of outputs into y: bias and y itself are added if wanted */
 

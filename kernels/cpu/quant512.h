@@ -192,6 +192,25 @@ quant_block(const llm_cpu_stage_t *x, uint32_t type, const __m512i w[8],
 
 
 /*
+ * Products of few rows wait for memory.  The hardware's own prefetching
+ * keeps some 3/4 of what one core can have under way; asking for the same
+ * place of the next panels does the rest.  What lies behind a weight is most
+ * likely the next one: see memory.c.
+ */
+
+simd_inline void
+quant_ahead(const uint8_t *p, size_t size)
+{
+    size_t  i;
+
+    simd_unroll
+    for (i = 0; i < size; i += 64) {
+        __builtin_prefetch(p + i, 0, 2);
+    }
+}
+
+
+/*
  * mm rows by np panels, whose codes are unpacked block by block.  Two panels
  * are two streams from memory, which one core reads faster than one.
  */
@@ -237,8 +256,9 @@ quant_few_tile(const llm_cpu_gemm_t *g, uint32_t type, uint32_t panel,
     for (b = 0; b < x->n_blocks; b++) {
         simd_unroll
         for (p = 0; p < np; p++) {
-            gemm_ahead(codes[p] + b * quant_code_size(type),
-                       quant_code_size(type));
+            quant_ahead(codes[p] + b * quant_code_size(type)
+                        + (size_t) np * g->w->panel_size,
+                        quant_code_size(type));
             quant_codes(type, codes[p] + b * quant_code_size(type), w);
             quant_scales(type, scales[p], b, d, &min);
 
