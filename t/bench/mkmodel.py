@@ -6,7 +6,8 @@ usage: mkmodel.py SHAPE TYPE OUT.gguf [--vocab FILE.gguf] [--layers N]
 
 What such a file says makes no sense, but it takes the time and the memory
 that the real model would, and it can be served: the tokenizer is copied from
---vocab (the demo model), padded with unused tokens to the real number.
+--vocab (the demo model), padded to the real number with words that no merge
+makes: random weights choose them, and every server shows them.
 
 Needs nothing but Python.  Weights are drawn from a pool of a mebibyte of
 random blocks, each tensor from another place, so 8 GB take seconds.
@@ -216,8 +217,8 @@ def tokenizer(path, n_vocab):
     n_vocab = n_vocab or n
     if n > n_vocab:
         raise SystemExit(f"{path}: {n} tokens, the shape has {n_vocab}")
-    pad = {"tokenizer.ggml.tokens": lambda i: b"<|unused_%d|>" % i,
-           "tokenizer.ggml.token_type": lambda i: 5,
+    pad = {"tokenizer.ggml.tokens": lambda i: b"\xc4\xa0word%d" % i,
+           "tokenizer.ggml.token_type": lambda i: 1,
            "tokenizer.ggml.scores": lambda i: 0.0}
     for key, fill in pad.items():
         if key in kv:
