@@ -413,7 +413,7 @@ test_queue(void)
 
     for (i = 0; i < 8; i++) {
         make(&b, i, i, 0);
-        rig_msg(&b)->max_tokens = i ? 20 : 1000;
+        rig_msg(&b)->max_tokens = i ? 20 : 1000 / SLOW;
 
         if (rig_send(&rig, 0, &b, &err) != LLM_OK) {
             refused += err.status == 429;
