@@ -226,6 +226,7 @@ llm_load_kv(llm_load_t *l)
 {
     size_t                page, bytes;
     uint64_t              pages;
+    llm_err_t             why;
     llm_model_t          *m;
     llm_kv_opts_t         o;
     const llm_hparams_t  *hp;
@@ -276,6 +277,13 @@ llm_load_kv(llm_load_t *l)
     o.n_pages = m->n_pages;
 
     m->kv = m->ops->kv_create(m->dev, &o, l->err);
+
+    if (m->kv == NULL && l->opts->kv_bytes) {
+        why = *l->err;
+        return llm_fail(l->err, "%s: kv_cache is %zu MiB, and %zu MiB are "
+                        "free: %.300s", llm_gguf_name(m->gguf), bytes >> 20,
+                        m->ops->memory_free(m->dev) >> 20, why.msg);
+    }
 
     return m->kv ? LLM_OK : LLM_ERROR;
 }

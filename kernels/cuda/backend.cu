@@ -399,6 +399,7 @@ llm_cuda_close(llm_dev_t *dev)
             llm_cuda_reset(d);
         }
 
+        llm_blas_free(d->blas, 0);
         free(d);
         return;
     }
@@ -413,7 +414,7 @@ llm_cuda_close(llm_dev_t *dev)
         }
     }
 
-    llm_blas_free(d->blas);
+    llm_blas_free(d->blas, 1);
     (void) cudaFree(d->step_dev);
     (void) cudaFreeHost(d->step_host);
     (void) cudaFree(d->padded);

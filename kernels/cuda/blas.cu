@@ -67,7 +67,7 @@ llm_blas_create(cudaStream_t stream, int bf16, llm_err_t *err)
     if (cublasLtCreate(&b->handle) != CUBLAS_STATUS_SUCCESS) {
         b->handle = NULL;
         (void) llm_fail(err, "cublasLt does not start on this device");
-        llm_blas_free(b);
+        llm_blas_free(b, 1);
         return NULL;
     }
 
@@ -76,7 +76,7 @@ llm_blas_create(cudaStream_t stream, int bf16, llm_err_t *err)
         || llm_cuda_alloc((void **) &b->differ, sizeof(uint32_t),
                           "a comparison", err) != LLM_OK)
     {
-        llm_blas_free(b);
+        llm_blas_free(b, 1);
         return NULL;
     }
 
@@ -85,18 +85,21 @@ llm_blas_create(cudaStream_t stream, int bf16, llm_err_t *err)
 
 
 void
-llm_blas_free(llm_blas_t *b)
+llm_blas_free(llm_blas_t *b, int alive)
 {
     if (b == NULL) {
         return;
     }
 
-    if (b->handle) {
-        (void) cublasLtDestroy(b->handle);
+    if (alive) {
+        if (b->handle) {
+            (void) cublasLtDestroy(b->handle);
+        }
+
+        (void) cudaFree(b->workspace);
+        (void) cudaFree(b->differ);
     }
 
-    (void) cudaFree(b->workspace);
-    (void) cudaFree(b->differ);
     free(b);
 }
 

@@ -31,7 +31,8 @@ typedef struct {
 } llm_blas_args_t;
 
 llm_blas_t *llm_blas_create(cudaStream_t stream, int bf16, llm_err_t *err);
-void llm_blas_free(llm_blas_t *b);
+/* alive: is what it has on the GPU still there?  See backend.cu */
+void llm_blas_free(llm_blas_t *b, int alive);
 
 /* was llm_blas_prepare() there for products with this many rows? */
 int llm_blas_knows(llm_blas_t *b, const llm_blas_args_t *a);

@@ -27,7 +27,8 @@ sub served {
     my ($device, %opt) = @_;
 
     return LLM::Test->new(model => 'llm_model demo %%ROOT%%/models/demo.gguf'
-        . " device=$device threads=2 parallel=8 ctx=256 default;", %opt);
+        . " device=$device threads=2 parallel=8 ctx=256"
+        . ($opt{more} ? " $opt{more}" : '') . ' default;', %opt);
 }
 
 
@@ -43,6 +44,25 @@ sub ids {
     my ($res) = @_;
 
     return $res->{json}{choices}[0]{token_ids} // $res->{body};
+}
+
+
+# a model that cannot be loaded: health, requests and the log say why
+
+sub refused {
+    my ($name, $why, %opt) = @_;
+
+    my $t = served('emu', %opt)->start(cold => 1);
+
+    ok(LLM::Test::wait_for(20, sub { $t->get('/health')->{body} =~ $why }),
+       "$name: health says it") or diag($t->log);
+
+    my $res = $t->post('/v1/completions', ask('The sky is'));
+
+    is($res->{status}, 503, 'a request: 503');
+    like($res->{json}{error}{message}, $why, 'with the reason');
+    like($t->log('error.log'), qr/\[error\].*$why/, 'the log has it');
+    $t->stop(name => $name);
 }
 
 
@@ -108,6 +128,33 @@ SKIP: {
     $t->stop(name => 'emu');
 
 
+    # a load on its way: health says how far it is
+
+    my $file = LLM::Test::random_model(24, 4096);
+
+    $t = LLM::Test->new(model => "llm_model big $file device=emu ctx=64"
+                        . ' parallel=1 default;')->start(cold => 1);
+
+    my (%seen, $health);
+
+    ok(LLM::Test::wait_for(60, sub {
+        for (1 .. 50) {
+            $health = $t->get('/health');
+            return 1 if $health->{status} == 200;
+            $seen{$health->{json}{models}[0]{progress} // 'none'}++;
+        }
+
+        return;
+    }), 'a larger model is loaded');
+
+    my @steps = grep { /^0\.\d+$/ && $_ > 0 } keys %seen;
+
+    cmp_ok(scalar @steps, '>', 1, 'health has shown how far the load was')
+        or diag(explain(\%seen));
+    ok(!defined $health->{json}{models}[0]{progress}, 'and no more after it');
+    $t->stop(name => 'progress');
+
+
     # a kernel fails in mid-stream: all that runs gets an error, the engine
     # is built again, and gives the same tokens
 
@@ -144,20 +191,24 @@ SKIP: {
     # memory that is not there: a line in the log and 503
 
     local $ENV{LLM_EMU_MEMORY} = 20_000_000;
-    $t = served('emu', main => 'env LLM_EMU_MEMORY;')->start(cold => 1);
+    refused('out of memory', qr/CUDA: \d+ bytes .*out of memory/,
+            main => 'env LLM_EMU_MEMORY;');
 
-    ok(LLM::Test::wait_for(20, sub {
-        $t->get('/health')->{body} =~ /out of memory/
-    }), 'out of memory: health says it') or diag($t->log);
 
-    $res = $t->post('/v1/completions', ask('The sky is'));
+    # an allocation that fails in the middle of a load
 
-    is($res->{status}, 503, 'a request: 503');
-    like($res->{json}{error}{message}, qr/CUDA: \d+ bytes .*out of memory/,
-         'with the reason');
-    like($t->log('error.log'), qr/\[error\].*CUDA: \d+ bytes .*out of memory/,
-         'the log has it');
-    $t->stop(name => 'out of memory');
+    delete local $ENV{LLM_EMU_MEMORY};
+    local $ENV{LLM_EMU_FAIL_ALLOC} = 60;
+    refused('in mid-load', qr/CUDA: \d+ bytes for \S.*: out of memory/,
+            main => 'env LLM_EMU_FAIL_ALLOC;');
+
+
+    # a KV cache that the card cannot hold
+
+    delete local $ENV{LLM_EMU_FAIL_ALLOC};
+    local $ENV{LLM_EMU_MEMORY} = 160_000_000;
+    refused('kv_cache too large', qr/kv_cache is 1024 MiB, and \d+ MiB are /,
+            main => 'env LLM_EMU_MEMORY;', more => 'kv_cache=1g');
 }
 
 done_testing();

@@ -12,6 +12,7 @@
 #define DEMO  "models/demo.gguf"
 
 static uint64_t  max_seqs = 2;
+static uint64_t  kv_bytes;
 
 
 static llm_model_t *
@@ -28,6 +29,7 @@ load(uint32_t ctx, llm_err_t *err)
     o.ctx = ctx;
     o.batch = 32;
     o.max_seqs = (uint32_t) max_seqs;
+    o.kv_bytes = kv_bytes;
 
     return llm_model_load(DEMO, &o, err);
 }
@@ -173,6 +175,45 @@ test_pages(void)
 }
 
 
+/* what was asked for by name is never made smaller */
+
+static void
+test_kv_cache(void)
+{
+    llm_err_t     err;
+    llm_model_t  *m;
+
+    max_seqs = 2;
+    set("LLM_EMU_MEMORY", 160 << 20);
+
+    kv_bytes = (uint64_t) 1 << 30;
+    m = load(64, &err);
+    ok(m == NULL && strstr(err.msg, "kv_cache is 1024 MiB, and ")
+       && strstr(err.msg, " MiB are free") && strstr(err.msg, DEMO),
+       "more than the card has: %s", m ? "loads" : err.msg);
+
+    /* so much that bytes of pages and layers are near their types' ends */
+
+    kv_bytes = UINT64_MAX / 2;
+    m = load(64, &err);
+    ok(m == NULL && strstr(err.msg, "kv_cache is "),
+       "far more: %s", m ? "loads" : err.msg);
+
+    kv_bytes = 8 << 20;
+    m = load(64, &err);
+    ok(m && llm_model_n_pages(m) > 2 * 64 / LLM_KV_PAGE,
+       "8 MiB: %s", m ? "loads" : err.msg);
+
+    if (m) {
+        ok(runs(m), "and runs");
+        llm_model_free(m);
+    }
+
+    (void) unsetenv("LLM_EMU_MEMORY");
+    kv_bytes = 0;
+}
+
+
 int
 main(void)
 {
@@ -203,6 +244,7 @@ main(void)
     }
 
     (void) unsetenv("LLM_EMU_MEMORY");
+    test_kv_cache();
     test_pages();
 
     return done_testing();

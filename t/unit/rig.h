@@ -66,6 +66,7 @@ typedef struct {
     rig_answer_t  *answers[RIG_WORKERS];      /* [RIG_SLOTS] */
     llm_engine_model_t  models[4];
     uint32_t       n_models;
+    const char    *backend_dir;         /* NULL: beside the program */
 } rig_t;
 
 
@@ -94,6 +95,7 @@ rig_engine(rig_t *r)
     conf.worker_fds = r->worker_fds;
     conf.n_workers = r->n_workers;
     conf.log = rig_log;
+    conf.backend_dir = r->backend_dir;
 
     r->engine = llm_engine_start(&conf, &err);
 

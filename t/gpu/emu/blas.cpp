@@ -32,8 +32,9 @@ llm_blas_create(cudaStream_t stream, int bf16, llm_err_t *err)
 
 
 void
-llm_blas_free(llm_blas_t *b)
+llm_blas_free(llm_blas_t *b, int alive)
 {
+    (void) alive;
     free(b);
 }
 

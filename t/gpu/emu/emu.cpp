@@ -71,7 +71,7 @@ static uint64_t                             rng;
 std::deque<std::function<void()>>           queue;
 cudaError_t                                 last_error;
 cudaError_t                                 broken;
-static unsigned long                        n_launches;
+static Fault                                launch_fault("LLM_EMU_FAIL_LAUNCH");
 static void                                *main_sp;
 
 
@@ -94,6 +94,24 @@ setting(const char *name, size_t otherwise)
     value = getenv(name);
 
     return value ? strtoull(value, nullptr, 10) : otherwise;
+}
+
+
+/* for the n-th call since the variable was set to n */
+
+bool
+Fault::now()
+{
+    size_t  n;
+
+    n = setting(name, 0);
+
+    if (n != at) {
+        at = n;
+        calls = 0;
+    }
+
+    return ++calls == at;
 }
 
 
@@ -517,7 +535,7 @@ launch(void *stream, const char *name, dim3 grid, dim3 block, size_t shared,
     }
 
     enqueue((cudaStream_t) stream, [=]() {
-        if (++n_launches == setting("LLM_EMU_FAIL_LAUNCH", 0)) {
+        if (launch_fault.now()) {
             broken = cudaErrorLaunchFailure;
             queue.clear();
             return;

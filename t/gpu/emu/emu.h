@@ -19,9 +19,11 @@
  * Faults, by the environment: LLM_EMU_MEMORY is the device's memory in
  * bytes; LLM_EMU_FAIL_ALLOC=n lets the n-th allocation, of the device's or of
  * pinned memory, fail, counted from when devices were counted last;
- * LLM_EMU_FAIL_LAUNCH=n lets the n-th kernel of the process fail, and as on
- * a GPU every call from then on, until the device is reset, which takes all
- * memory with it.
+ * LLM_EMU_FAIL_LAUNCH=n lets the n-th kernel fail, counted from when the
+ * variable was set to n, and as on a GPU every call from then on, until the
+ * device is reset, which takes all memory with it; LLM_EMU_FAIL_GRAPH=n,
+ * counted likewise, lets the n-th instantiation of a graph fail, as it does
+ * when memory ends, and nothing else.
  *
  * Not emulated: speed, the memory model's weak ordering, warps in lockstep.
  * The fibers' stacks and all queues belong to emu.cpp.

@@ -30,6 +30,20 @@ struct EmuEvent {
 
 namespace emu {
 
+/* a fault that the environment asks for */
+struct Fault {
+    const char  *name;
+    size_t       at;
+    size_t       calls;
+
+    explicit Fault(const char *variable)
+        : name(variable), at(0), calls(0)
+    {
+    }
+
+    bool now();
+};
+
 extern std::recursive_mutex               lock;         /* of all below */
 extern std::deque<std::function<void()>>  queue;
 extern cudaError_t                        last_error;

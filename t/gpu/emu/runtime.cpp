@@ -6,6 +6,7 @@
 
 #include "t/gpu/emu/internal.h"
 
+#include <set>
 #include <sys/mman.h>
 
 #define EMU_TOTAL       ((size_t) 4 << 30)   /* or LLM_EMU_MEMORY */
@@ -14,8 +15,12 @@ namespace emu {
 
 static std::map<void *, size_t>  mapped;
 static std::map<void *, size_t>  pinned;
+static std::set<EmuStream *>     streams;
+static std::set<EmuEvent *>      events;
+static std::set<EmuGraph *>      execs;
 static size_t                    in_use;
 static unsigned long             n_allocs;
+static Fault                     graph_fault("LLM_EMU_FAIL_GRAPH");
 
 
 uint8_t *
@@ -62,6 +67,41 @@ static bool
 alloc_fails(size_t size, size_t most)
 {
     return ++n_allocs == setting("LLM_EMU_FAIL_ALLOC", 0) || size > most;
+}
+
+
+/* what a reset takes with it */
+
+template<class T> static T *
+remember(std::set<T *> &of, T *one)
+{
+    std::lock_guard<std::recursive_mutex>  guard(lock);
+
+    of.insert(one);
+
+    return one;
+}
+
+
+template<class T> static void
+forget(std::set<T *> &of, T *one)
+{
+    std::lock_guard<std::recursive_mutex>  guard(lock);
+
+    if (of.erase(one)) {
+        delete one;
+    }
+}
+
+
+template<class T> static void
+forget_all(std::set<T *> &of)
+{
+    for (T *one : of) {
+        delete one;
+    }
+
+    of.clear();
 }
 
 
@@ -179,6 +219,9 @@ cudaDeviceReset()
 
     mapped.clear();
     pinned.clear();
+    forget_all(streams);
+    forget_all(events);
+    forget_all(execs);
     in_use = 0;
     broken = cudaSuccess;
     last_error = cudaSuccess;
@@ -403,7 +446,7 @@ cudaError_t
 cudaStreamCreateWithFlags(cudaStream_t *s, unsigned flags)
 {
     (void) flags;
-    *s = new EmuStream { nullptr };
+    *s = remember(streams, new EmuStream { nullptr });
 
     return cudaSuccess;
 }
@@ -413,7 +456,7 @@ cudaError_t
 cudaStreamDestroy(cudaStream_t s)
 {
     run_queue();
-    delete s;
+    forget(streams, s);
 
     return cudaSuccess;
 }
@@ -447,7 +490,7 @@ cudaError_t
 cudaEventCreateWithFlags(cudaEvent_t *e, unsigned flags)
 {
     (void) flags;
-    *e = new EmuEvent;
+    *e = remember(events, new EmuEvent);
 
     return cudaSuccess;
 }
@@ -464,7 +507,7 @@ cudaError_t
 cudaEventDestroy(cudaEvent_t e)
 {
     run_queue();
-    delete e;
+    forget(events, e);
 
     return cudaSuccess;
 }
@@ -543,7 +586,12 @@ cudaGraphInstantiate(cudaGraphExec_t *x, cudaGraph_t g,
     unsigned long long flags)
 {
     (void) flags;
-    *x = new EmuGraph(*g);
+
+    if (graph_fault.now()) {
+        return cudaErrorMemoryAllocation;
+    }
+
+    *x = remember(execs, new EmuGraph(*g));
 
     return cudaSuccess;
 }
@@ -573,7 +621,7 @@ cudaError_t
 cudaGraphExecDestroy(cudaGraphExec_t x)
 {
     run_queue();
-    delete x;
+    forget(execs, x);
 
     return cudaSuccess;
 }
