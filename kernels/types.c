@@ -479,3 +479,56 @@ llm_f32_to_bf16(float f)
 
     return (uint16_t) ((u + 0x7fff + ((u >> 16) & 1)) >> 16);
 }
+
+
+float
+llm_e4m3_to_f32(uint8_t e)
+{
+    uint32_t  sign, exp, mant;
+
+    sign = (uint32_t) (e & 0x80) << 24;
+    exp = (e >> 3) & 15;
+    mant = e & 7;
+
+    if ((e & 0x7f) == 0x7f) {
+        return llm_bits_to_f32(sign | 0x7fc00000);
+    }
+
+    if (exp == 0) {
+        /* a subnormal is mant * 2^-9 */
+        return llm_bits_to_f32(sign
+                               | llm_f32_to_bits((float) mant * 0x1p-9f));
+    }
+
+    return llm_bits_to_f32(sign | (exp + 120) << 23 | mant << 20);
+}
+
+
+uint8_t
+llm_f32_to_e4m3(float f)
+{
+    uint32_t  u, sign;
+
+    u = llm_f32_to_bits(f);
+    sign = (u >> 24) & 0x80;
+    u &= 0x7fffffff;
+
+    if (u > 0x7f800000) {
+        return (uint8_t) (sign | 0x7f);
+    }
+
+    if (u >= 0x43e00000) {
+        return (uint8_t) (sign | 0x7e);
+    }
+
+    if (u < 0x3c800000) {
+        /* a subnormal: adding 2^14 leaves multiples of 2^-9, rounded */
+        u = llm_f32_to_bits(llm_bits_to_f32(u) + 0x1p14f);
+        return (uint8_t) (sign | (u & 15));
+    }
+
+    u -= 120u << 23;
+    u += 0x7ffff + ((u >> 20) & 1);
+
+    return (uint8_t) (sign | u >> 20);
+}

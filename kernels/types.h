@@ -45,4 +45,14 @@ uint16_t llm_f32_to_f16(float f);       /* round to nearest even */
 float llm_bf16_to_f32(uint16_t h);
 uint16_t llm_f32_to_bf16(float f);
 
+/*
+ * FP8 E4M3 (OCP 8-bit floating point, revision 1.0): four bits of exponent,
+ * three of mantissa, no infinity, one NaN of each sign.  What is too large,
+ * infinity too, becomes the largest number.
+ */
+#define LLM_E4M3_MAX  448.0f
+
+float llm_e4m3_to_f32(uint8_t e);
+uint8_t llm_f32_to_e4m3(float f);       /* round to nearest even */
+
 #endif /* LLM_TYPES_H */

@@ -183,6 +183,61 @@ test_bf16(void)
 }
 
 
+/* sign, four bits of exponent with bias 7, three of mantissa */
+
+static float
+e4m3_value(uint32_t e)
+{
+    float  v;
+
+    v = (e >> 3 & 15) ? ldexpf(8.0f + (float) (e & 7), (int) (e >> 3 & 15)
+                                                       - 10)
+                      : ldexpf((float) (e & 7), -9);
+
+    return e & 128 ? -v : v;
+}
+
+
+static void
+test_e4m3(void)
+{
+    int       bad;
+    float     f, up, mid;
+    uint32_t  e;
+
+    bad = 0;
+
+    for (e = 0; e < 256; e++) {
+        f = llm_e4m3_to_f32((uint8_t) e);
+
+        if ((e & 127) == 127) {
+            bad += !isnan(f) || llm_f32_to_e4m3(f) != e;
+            continue;
+        }
+
+        bad += f != e4m3_value(e) || llm_f32_to_e4m3(f) != e;
+
+        if ((e & 127) == 126) {
+            continue;
+        }
+
+        /* between this one and the next: to the nearest, ties to even */
+
+        up = e4m3_value(e + 1);
+        mid = (f + up) / 2;
+        bad += llm_f32_to_e4m3(mid) != (e & 1 ? e + 1 : e);
+        bad += llm_f32_to_e4m3(nextafterf(mid, f)) != e;
+        bad += llm_f32_to_e4m3(nextafterf(mid, up)) != e + 1;
+    }
+
+    is_int(bad, 0, "e4m3: all codes, and what lies between them");
+    is_int(llm_f32_to_e4m3(448.0f), 0x7e, "e4m3: its largest");
+    is_int(llm_f32_to_e4m3(-465.0f), 0xfe, "e4m3: more is the largest");
+    is_int(llm_f32_to_e4m3(INFINITY), 0x7e, "e4m3: there is no infinity");
+    is_int(llm_f32_to_e4m3(-0.0f), 0x80, "e4m3: minus zero");
+}
+
+
 int
 main(void)
 {
@@ -190,6 +245,7 @@ main(void)
     test_blocks();
     test_half();
     test_bf16();
+    test_e4m3();
 
     return done_testing();
 }
