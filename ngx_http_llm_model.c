@@ -49,6 +49,12 @@ static char *ngx_http_llm_model_template(ngx_conf_t *cf,
 static char *ngx_http_llm_model_device(ngx_conf_t *cf,
     ngx_http_llm_model_t *model, ngx_http_llm_param_t *param,
     ngx_str_t *value);
+static char *ngx_http_llm_model_weights(ngx_conf_t *cf,
+    ngx_http_llm_model_t *model, ngx_http_llm_param_t *param,
+    ngx_str_t *value);
+static char *ngx_http_llm_model_kv(ngx_conf_t *cf,
+    ngx_http_llm_model_t *model, ngx_http_llm_param_t *param,
+    ngx_str_t *value);
 static char *ngx_http_llm_model_default(ngx_conf_t *cf,
     ngx_http_llm_model_t *model, ngx_http_llm_param_t *param,
     ngx_str_t *value);
@@ -73,6 +79,10 @@ static ngx_http_llm_param_t  ngx_http_llm_params[] = {
       offsetof(ngx_http_llm_model_t, threads), 1, 1024 },
 
     { ngx_string("device="), ngx_http_llm_model_device, 0, 0, 0 },
+
+    { ngx_string("weights="), ngx_http_llm_model_weights, 0, 0, 0 },
+
+    { ngx_string("kv="), ngx_http_llm_model_kv, 0, 0, 0 },
 
     { ngx_string("kv_cache="), ngx_http_llm_model_size,
       offsetof(ngx_http_llm_model_t, kv_cache), 65536, (int64_t) 1 << 46 },
@@ -408,6 +418,46 @@ ngx_http_llm_model_device(ngx_conf_t *cf, ngx_http_llm_model_t *model,
                        "\"emu\"", value, &model->name);
 
     return NGX_CONF_ERROR;
+}
+
+
+/* NGX_OK when it is "fp8", the only value that there is */
+
+static ngx_int_t
+ngx_http_llm_model_fp8(ngx_conf_t *cf, ngx_http_llm_model_t *model,
+    ngx_http_llm_param_t *param, ngx_str_t *value)
+{
+    if (value->len == 3 && ngx_memcmp(value->data, "fp8", 3) == 0) {
+        return NGX_OK;
+    }
+
+    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                       "invalid value \"%V%V\" of model \"%V\", it must be "
+                       "\"fp8\"", &param->name, value, &model->name);
+
+    return NGX_ERROR;
+}
+
+
+static char *
+ngx_http_llm_model_weights(ngx_conf_t *cf, ngx_http_llm_model_t *model,
+    ngx_http_llm_param_t *param, ngx_str_t *value)
+{
+    model->weights_fp8 = 1;
+
+    return ngx_http_llm_model_fp8(cf, model, param, value) == NGX_OK
+           ? NGX_CONF_OK : NGX_CONF_ERROR;
+}
+
+
+static char *
+ngx_http_llm_model_kv(ngx_conf_t *cf, ngx_http_llm_model_t *model,
+    ngx_http_llm_param_t *param, ngx_str_t *value)
+{
+    model->kv_fp8 = 1;
+
+    return ngx_http_llm_model_fp8(cf, model, param, value) == NGX_OK
+           ? NGX_CONF_OK : NGX_CONF_ERROR;
 }
 
 

@@ -49,6 +49,8 @@ typedef struct {
     size_t                       kv_cache;
     time_t                       idle;
 
+    unsigned                     weights_fp8:1;
+    unsigned                     kv_fp8:1;
     unsigned                     lazy:1;
     unsigned                     is_default:1;
 } ngx_http_llm_model_t;

@@ -456,6 +456,8 @@ ngx_http_llm_engine_models(ngx_http_llm_main_conf_t *mcf)
         em[i].threads = model[i].threads;
         em[i].batch = model[i].batch;
         em[i].kv_cache = model[i].kv_cache;
+        em[i].weights_fp8 = model[i].weights_fp8;
+        em[i].kv_fp8 = model[i].kv_fp8;
         em[i].idle_s = model[i].idle;
         em[i].lazy = model[i].lazy;
 

@@ -180,6 +180,8 @@ llm_served_read(llm_served_t *m)
     opts.ctx = m->conf.ctx;
     opts.max_seqs = m->conf.parallel;
     opts.kv_bytes = m->conf.kv_cache;
+    opts.weights_fp8 = m->conf.weights_fp8;
+    opts.kv_fp8 = m->conf.kv_fp8;
     opts.log = e->log;
     opts.log_data = e->log_data;
     opts.progress = llm_served_progress;

@@ -386,6 +386,8 @@ typedef struct {
     uint32_t     threads;
     uint32_t     batch;                 /* tokens a step, 0: default */
     size_t       kv_cache;              /* bytes, 0: default */
+    int          weights_fp8;           /* wider matrices to fp8 at load */
+    int          kv_fp8;                /* the KV cache in fp8 */
     uint32_t     idle_s;                /* unload after; 0: never */
     int          lazy;                  /* load at the first request */
 } llm_engine_model_t;

@@ -60,6 +60,12 @@ typedef struct {
     uint32_t     max_out;               /* rows that want logits */
     uint32_t     weight_type;           /* llm_type_t of most matrices: what
                                            16-bit type a GPU computes in */
+    int          weights_fp8;           /* matrices of F32, F16 and BF16 but
+                                           the head become e4m3, a scale a
+                                           row; where a device has none of
+                                           it, open() fails */
+    int          kv_fp8;                /* K and V are kept as e4m3, a scale
+                                           a token and head */
 } llm_dev_opts_t;
 
 /*
@@ -103,6 +109,8 @@ typedef enum {
 /* how a weight will be used (or-ed) */
 #define LLM_WEIGHT_LINEAR  1
 #define LLM_WEIGHT_EMBED   2
+#define LLM_WEIGHT_HEAD    4            /* LINEAR makes logits of it: kept as
+                                           exact as it came */
 
 typedef enum {
     LLM_GLU_SILU = 0,

@@ -16,7 +16,8 @@
 #include "engine/text/vocab.h"
 
 /* options that a command takes (or-ed in llm_cli_cmd_t) */
-#define LLM_CLI_RUN       1             /* --device --threads --isa --ctx */
+#define LLM_CLI_RUN       1             /* --device --threads --isa --ctx
+                                           --weights --kv */
 #define LLM_CLI_SPECIAL   2
 #define LLM_CLI_ALL       4
 #define LLM_CLI_BATCH     8
@@ -28,6 +29,8 @@ typedef struct {
     const char      *file;
     const char      *device;
     const char      *isa;
+    const char      *weights;           /* "fp8" or NULL */
+    const char      *kv;
     uint32_t         threads;
     uint32_t         ctx;
     uint32_t         batch;

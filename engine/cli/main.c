@@ -49,6 +49,7 @@ static const llm_cli_cmd_t  llm_cli_cmds[] = {
 typedef enum {
     LLM_CLI_FLAG = 0,
     LLM_CLI_STR,
+    LLM_CLI_FP8,                        /* "fp8" */
     LLM_CLI_UINT,                       /* 1 ... 2^31 - 1 */
     LLM_CLI_FLOAT,                      /* 0 ... 1e6 */
     LLM_CLI_SHARE,                      /* 0 ... 1 */
@@ -76,6 +77,12 @@ static const llm_cli_opt_t  llm_cli_opts[] = {
 
     { "ctx", LLM_CLI_UINT, LLM_CLI_RUN, offsetof(llm_cli_t, ctx),
       "longest sequence" },
+
+    { "weights", LLM_CLI_FP8, LLM_CLI_RUN, offsetof(llm_cli_t, weights),
+      "fp8: what is wider is made e4m3 (as in the file)" },
+
+    { "kv", LLM_CLI_FP8, LLM_CLI_RUN, offsetof(llm_cli_t, kv),
+      "fp8: the KV cache in e4m3 (16 bits)" },
 
     { "batch", LLM_CLI_UINT, LLM_CLI_BATCH, offsetof(llm_cli_t, batch),
       "tokens a step (512)" },
@@ -158,6 +165,15 @@ llm_cli_set(llm_cli_t *c, const llm_cli_opt_t *o, const char *v,
         return LLM_OK;
 
     case LLM_CLI_STR:
+        *(const char **) field = v;
+        return LLM_OK;
+
+    case LLM_CLI_FP8:
+        if (strcmp(v, "fp8") != 0) {
+            return llm_fail(err, "--%s: \"%s\" is unknown, fp8 is known",
+                            o->name, v);
+        }
+
         *(const char **) field = v;
         return LLM_OK;
 

@@ -31,6 +31,8 @@ llm_cli_seq_open(llm_cli_seq_t *s, const llm_cli_t *c, uint32_t ctx,
 
     o.device = c->device;
     o.isa = c->isa;
+    o.weights_fp8 = c->weights != NULL;
+    o.kv_fp8 = c->kv != NULL;
     o.threads = c->threads;
     o.ctx = ctx ? ctx : c->ctx;
     o.batch = batch;

@@ -124,9 +124,31 @@ llm_backend_load(const char *dir, const char *file,
 }
 
 
+/* fails if fp8 is asked for; not_cuda: why it is not a GPU, or NULL */
+
 static int
-llm_backend_cpu(const llm_dev_opts_t *opts, llm_dev_t **dev, llm_err_t *err)
+llm_backend_no_fp8(const llm_dev_opts_t *opts, const char *not_cuda,
+    llm_err_t *err)
 {
+    if (!opts->weights_fp8 && !opts->kv_fp8) {
+        return LLM_OK;
+    }
+
+    return llm_fail(err, "%s=fp8: the CPU has no fp8, it takes a GPU of "
+                    "compute capability 8.9 or later%s%s",
+                    opts->weights_fp8 ? "weights" : "kv",
+                    not_cuda ? "; " : "", not_cuda ? not_cuda : "");
+}
+
+
+static int
+llm_backend_cpu(const llm_dev_opts_t *opts, const char *not_cuda,
+    llm_dev_t **dev, llm_err_t *err)
+{
+    if (llm_backend_no_fp8(opts, not_cuda, err) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
     if (opts->isa && strcmp(opts->isa, "reference") == 0) {
         return llm_ops_reference.open(dev, opts, err);
     }
@@ -148,7 +170,7 @@ llm_backend_auto(const char *dir, const llm_dev_opts_t *opts,
         return LLM_OK;
     }
 
-    if (llm_backend_cpu(opts, dev, err) != LLM_OK) {
+    if (llm_backend_cpu(opts, why.msg, dev, err) != LLM_OK) {
         return LLM_ERROR;
     }
 
@@ -204,11 +226,12 @@ llm_backend_open(const char *device, const char *dir,
     }
 
     if (strcmp(device, "cpu") == 0) {
-        return llm_backend_cpu(&o, dev, err);
+        return llm_backend_cpu(&o, NULL, dev, err);
     }
 
     if (strcmp(device, "reference") == 0) {
-        return llm_ops_reference.open(dev, &o, err);
+        o.isa = "reference";
+        return llm_backend_cpu(&o, NULL, dev, err);
     }
 
     if (strcmp(device, "emu") == 0) {

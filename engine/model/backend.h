@@ -16,7 +16,7 @@
  * device: "auto" (or NULL), "cpu", "cuda", "cuda:N", "emu", "reference".
  * auto takes the GPU if there is one, else the CPU, and logs which and why.
  * dir is where the shared objects lie; NULL: beside this code's own file.
- * index in opts is set from the name.
+ * index in opts is set from the name.  fp8 in opts is refused by the CPU.
  */
 int llm_backend_open(const char *device, const char *dir,
     const llm_dev_opts_t *opts, llm_dev_t **dev, llm_err_t *err);

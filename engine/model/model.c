@@ -149,6 +149,8 @@ llm_load_device(llm_load_t *l)
     o.max_pages = m->max_pages;
     o.max_out = m->max_out;
     o.weight_type = llm_load_weight_type(m->gguf);
+    o.weights_fp8 = opts->weights_fp8;
+    o.kv_fp8 = opts->kv_fp8;
 
     if (llm_backend_open(opts->device, opts->backend_dir, &o, &m->dev,
                          l->err) != LLM_OK)

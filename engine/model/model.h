@@ -51,6 +51,8 @@ typedef struct {
     size_t       kv_bytes;              /* memory for pages, 0: max_seqs
                                            sequences of ctx, as far as the
                                            device's memory goes */
+    int          weights_fp8;           /* as in llm_dev_opts_t */
+    int          kv_fp8;
     llm_log_pt   log;
     void        *log_data;
     /* progress of a load in thousandths; may be NULL */

@@ -153,7 +153,7 @@ llm_load_globals(llm_load_t *l)
     usage = LLM_WEIGHT_EMBED;
 
     if (t[LLM_GT_OUTPUT] == NULL) {
-        usage |= LLM_WEIGHT_LINEAR;
+        usage |= LLM_WEIGHT_LINEAR | LLM_WEIGHT_HEAD;
     }
 
     m->token_embd = llm_load_weight(l, t[LLM_GT_TOKEN_EMBD], usage);
@@ -164,7 +164,8 @@ llm_load_globals(llm_load_t *l)
     m->output = m->token_embd;
 
     if (t[LLM_GT_OUTPUT]) {
-        m->output = llm_load_weight(l, t[LLM_GT_OUTPUT], LLM_WEIGHT_LINEAR);
+        m->output = llm_load_weight(l, t[LLM_GT_OUTPUT],
+                                    LLM_WEIGHT_LINEAR | LLM_WEIGHT_HEAD);
         if (m->output == NULL) {
             return LLM_ERROR;
         }

@@ -15,29 +15,9 @@
  * own sequence alone.
  */
 
-#include "kernels/cuda/internal.h"
+#include "kernels/cuda/attention.h"
 
-#define LLM_ATT_WARPS    4
-#define LLM_ATT_THREADS  (LLM_ATT_WARPS * 32)
-#define LLM_ATT_ROWS     16             /* of a warp */
-#define LLM_ATT_PAD      8              /* elements: rows miss each other's
-                                           banks */
-#define LLM_LOG2E        1.4426950408889634f
-
-typedef struct {
-    const float      *q;
-    const uint16_t   *kc;               /* the layer's pages */
-    const uint16_t   *vc;
-    uint16_t         *out;
-    float            *partial;          /* [split][n_heads][dv + 2] */
-    float             scale;            /* times log2(e) */
-    uint32_t          n_heads;
-    uint32_t          n_kv_heads;
-    uint32_t          group;
-    uint32_t          dk;
-    uint32_t          dv;
-    int               bf16;             /* type of out; K, V and P are f16 */
-} llm_att_args_t;
+#define LLM_LOG2E  1.4426950408889634f
 
 
 static __device__ __forceinline__ float
@@ -45,12 +25,6 @@ llm_exp2(float x)
 {
     return exp2f(x);
 }
-
-
-/* positions of one tile of the cache in shared memory */
-template<int DH> struct llm_att_tile {
-    enum { POSITIONS = DH > 128 ? 32 : 64, STRIDE = DH + LLM_ATT_PAD };
-};
 
 
 /* the state of a warp's 16 rows: lane holds rows lane / 4 and + 8 */
@@ -96,45 +70,6 @@ static __device__ __forceinline__ float
 llm_att_join(float a, float wa, float b, float wb)
 {
     return __fmaf_rn(b, wb, __fmul_rn(a, wa));
-}
-
-
-/* one tile of K or V: rows of positions, zeros beyond `end` and dim */
-
-template<int DH> static __device__ void
-llm_att_load(const llm_cuda_step_t st, uint16_t *s, const uint16_t *cache,
-    uint32_t seq, uint32_t kv_head, uint32_t n_kv_heads, uint32_t dim,
-    uint32_t first, uint32_t end)
-{
-    uint32_t         i, p, pos, c, page;
-    const uint16_t  *src;
-
-    enum { TILE = llm_att_tile<DH>::POSITIONS,
-           STRIDE = llm_att_tile<DH>::STRIDE,
-           CHUNKS = DH / 8 };
-
-    for (i = threadIdx.x; i < TILE * CHUNKS; i += LLM_ATT_THREADS) {
-        p = i / CHUNKS;
-        c = i % CHUNKS * 8;
-        pos = first + p;
-        src = cache;
-
-        if (pos < end && c < dim) {
-            page = st.pages[(size_t) seq * st.max_pages + pos / LLM_KV_PAGE];
-            src += (((size_t) page * n_kv_heads + kv_head) * LLM_KV_PAGE
-                    + pos % LLM_KV_PAGE) * dim + c;
-
-            if (dim % 8 == 0) {
-                llm_cp_async16(s + p * STRIDE + c, src, 1);
-                continue;
-            }
-        }
-
-        for (page = 0; page < 8; page++) {
-            s[p * STRIDE + c + page] = pos < end && c + page < dim
-                                       ? src[page] : (uint16_t) 0;
-        }
-    }
 }
 
 
@@ -303,50 +238,56 @@ llm_att_step(const llm_att_args_t &a, const uint16_t *ks, const uint16_t *vs,
 
 /* a whole split, tile by tile, the next tile on its way meanwhile */
 
-template<int DH> static __device__ void
+template<int DH, int FP8> static __device__ void
 llm_att_split(const llm_cuda_step_t &cs, const llm_att_args_t &a,
-    uint16_t *smem, uint32_t seq, uint32_t kv_head, uint32_t first,
+    uint8_t *smem, uint32_t seq, uint32_t kv_head, uint32_t first,
     uint32_t end, int active, const int pos[2],
     const uint32_t q[DH / 16][4], llm_att_state_t<DH> &st)
 {
-    int        stage;
     uint32_t   at;
+    uint8_t   *stage, *next, *turn;
     uint16_t  *ks, *vs;
 
     enum { TILE = llm_att_tile<DH>::POSITIONS,
-           SIZE = TILE * llm_att_tile<DH>::STRIDE };
+           SIZE = llm_att_tile<DH>::SIZE,
+           BYTES = llm_att_stage_t<DH, FP8>::BYTES };
 
     llm_att_clear<DH>(st);
-    stage = 0;
+    stage = smem;
+    next = smem + BYTES;
 
-    llm_att_load<DH>(cs, smem, a.kc, seq, kv_head, a.n_kv_heads, a.dk, first,
-                     end);
-    llm_att_load<DH>(cs, smem + SIZE, a.vc, seq, kv_head, a.n_kv_heads, a.dv,
-                     first, end);
+    llm_att_fetch<DH, FP8>(cs, a, stage, seq, kv_head, first, end);
     llm_cp_async_commit();
 
-    for (at = first; at < end; at += TILE, stage ^= 1) {
-        ks = smem + stage * 2 * SIZE;
-        vs = ks + SIZE;
+    for (at = first; at < end; at += TILE) {
 
         if (at + TILE < end) {
-            uint16_t  *next = smem + (stage ^ 1) * 2 * SIZE;
-
-            llm_att_load<DH>(cs, next, a.kc, seq, kv_head, a.n_kv_heads,
-                             a.dk, at + TILE, end);
-            llm_att_load<DH>(cs, next + SIZE, a.vc, seq, kv_head,
-                             a.n_kv_heads, a.dv, at + TILE, end);
+            llm_att_fetch<DH, FP8>(cs, a, next, seq, kv_head, at + TILE,
+                                   end);
         }
 
         llm_cp_async_commit();
         llm_cp_async_wait<1>();
         __syncthreads();
 
+        ks = (uint16_t *) (FP8 ? smem + 2 * BYTES : stage);
+        vs = ks + SIZE;
+
+        if (FP8) {
+            llm_att_widen<DH>(stage, ks);
+            llm_att_widen<DH>(stage + BYTES / 2, vs);
+            __syncthreads();
+        }
+
         if (active) {
             llm_att_step<DH>(a, ks, vs, at, pos, q, st);
         }
 
         __syncthreads();
+
+        turn = stage;
+        stage = next;
+        next = turn;
     }
 }
 
@@ -430,7 +371,7 @@ llm_att_store(const llm_att_args_t &a, const llm_att_state_t<DH> &st,
 
 /* block (tile of query rows, KV head and split, sequence) */
 
-template<int DH> __global__ void __launch_bounds__(LLM_ATT_THREADS)
+template<int DH, int FP8> __global__ void __launch_bounds__(LLM_ATT_THREADS)
 llm_k_attention(llm_cuda_step_t cs, llm_att_args_t a)
 {
     int                   i, active, pos[2];
@@ -481,9 +422,9 @@ llm_k_attention(llm_cuda_step_t cs, llm_att_args_t a)
         }
 
         s = (split + 1) * LLM_CUDA_KV_SPLIT;
-        llm_att_split<DH>(cs, a, (uint16_t *) mem, seq, kv_head,
-                          split * LLM_CUDA_KV_SPLIT, s < end ? s : end,
-                          active, pos, q, part);
+        llm_att_split<DH, FP8>(cs, a, mem, seq, kv_head,
+                               split * LLM_CUDA_KV_SPLIT, s < end ? s : end,
+                               active, pos, q, part);
 
         if (active) {
             llm_att_store<DH>(a, part, row0, kv_head, first, n_rows,
@@ -498,9 +439,10 @@ llm_k_attention(llm_cuda_step_t cs, llm_att_args_t a)
 
     for (s = 0; s < n_splits; s++) {
         index = (s + 1) * LLM_CUDA_KV_SPLIT;
-        llm_att_split<DH>(cs, a, (uint16_t *) mem, seq, kv_head,
-                          s * LLM_CUDA_KV_SPLIT, index < end ? index : end,
-                          active, pos, q, part);
+        llm_att_split<DH, FP8>(cs, a, mem, seq, kv_head,
+                               s * LLM_CUDA_KV_SPLIT,
+                               index < end ? index : end, active, pos, q,
+                               part);
         llm_att_merge<DH>(all, part);
     }
 
@@ -555,24 +497,35 @@ llm_k_attention_merge(llm_cuda_step_t cs, llm_att_args_t a)
 }
 
 
-template<int DH> static void
-llm_att_launch(llm_cuda_t *d, const llm_att_args_t &a)
+template<int DH, int FP8> static void
+llm_att_launch_as(llm_cuda_t *d, const llm_att_args_t &a)
 {
     size_t    shared;
     uint32_t  tiles;
 
-    shared = (size_t) 4 * llm_att_tile<DH>::POSITIONS
-             * llm_att_tile<DH>::STRIDE * sizeof(uint16_t);
+    shared = llm_att_stage_t<DH, FP8>::ALL;
     tiles = (d->max_seq_rows * a.group + LLM_ATT_WARPS * LLM_ATT_ROWS - 1)
             / (LLM_ATT_WARPS * LLM_ATT_ROWS);
 
-    (void) llm_cuda_check(d, cudaFuncSetAttribute(llm_k_attention<DH>,
+    (void) llm_cuda_check(d, cudaFuncSetAttribute(llm_k_attention<DH, FP8>,
                               cudaFuncAttributeMaxDynamicSharedMemorySize,
                               (int) shared), "shared memory of attention");
 
-    llm_launch((llm_k_attention<DH>),
+    llm_launch((llm_k_attention<DH, FP8>),
                dim3(tiles, a.n_kv_heads * d->splits, d->seqs),
                LLM_ATT_THREADS, shared, d->stream, d->step, a);
+}
+
+
+template<int DH> static void
+llm_att_launch(llm_cuda_t *d, const llm_att_args_t &a)
+{
+    if (d->opts.kv_fp8) {
+        llm_att_launch_as<DH, 1>(d, a);
+
+    } else {
+        llm_att_launch_as<DH, 0>(d, a);
+    }
 }
 
 

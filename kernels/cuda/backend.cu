@@ -351,7 +351,9 @@ llm_cuda_describe(llm_dev_t *dev, char *buf, size_t size)
 {
     llm_cuda_t  *d = (llm_cuda_t *) dev;
 
-    snprintf(buf, size, "%s, %s", d->name, d->bf16 ? "bf16" : "f16");
+    snprintf(buf, size, "%s, %s%s%s", d->name, d->bf16 ? "bf16" : "f16",
+             d->opts.weights_fp8 ? ", fp8 weights" : "",
+             d->opts.kv_fp8 ? ", fp8 KV" : "");
 }
 
 
@@ -479,6 +481,15 @@ llm_cuda_select(llm_cuda_t *d, llm_err_t *err)
         return llm_fail(err, "CUDA: %s has compute capability %d.%d, 8.0 "
                         "(Ampere) is the least", prop.name, prop.major,
                         prop.minor);
+    }
+
+    if ((d->opts.weights_fp8 || d->opts.kv_fp8)
+        && prop.major * 10 + prop.minor < 89)
+    {
+        return llm_fail(err, "%s=fp8: %s has compute capability %d.%d, 8.9 "
+                        "(Ada) is the least",
+                        d->opts.weights_fp8 ? "weights" : "kv", prop.name,
+                        prop.major, prop.minor);
     }
 
     snprintf(d->name, sizeof(d->name), "%s", prop.name);

@@ -128,8 +128,8 @@ typedef struct {
     float            *q;
     float            *k;
     const float      *v;
-    uint16_t         *kc;               /* the layer's pages */
-    uint16_t         *vc;
+    uint8_t          *kc;               /* the layer's pages */
+    uint8_t          *vc;
     const float      *q_norm;
     const float      *k_norm;
     const float      *inv_freq;
@@ -141,6 +141,7 @@ typedef struct {
     uint32_t          dv;
     uint32_t          n_dims;
     int               neox;
+    int               kv_fp8;
 } llm_rope_args_t;
 
 
@@ -193,14 +194,74 @@ llm_rope_head(const llm_rope_args_t a, float *s, const float *norm,
 }
 
 
+/* the exponent of the least power of two by which max is within e4m3 */
+
+static __device__ __forceinline__ int
+llm_kv_scale(float max)
+{
+    int       e;
+    uint32_t  u;
+
+    /* 448 is 1.75 * 2^8 */
+
+    u = __float_as_uint(max);
+    e = (int) (u >> 23) - 127 - 8 + ((u & 0x7fffff) > 0x600000);
+    e = e < LLM_KV_SCALE_MIN ? LLM_KV_SCALE_MIN : e;
+
+    return e > LLM_KV_SCALE_MAX ? LLM_KV_SCALE_MAX : e;
+}
+
+
+/* a warp writes one head of a token to slot of its block in the cache */
+
+static __device__ void
+llm_kv_write(uint8_t *block, uint32_t slot, uint32_t dim, const float *src,
+    int fp8)
+{
+    int        e;
+    float      max, scale;
+    uint8_t   *row8;
+    uint16_t  *row16;
+    uint32_t   i, lane;
+
+    lane = threadIdx.x % 32;
+
+    if (!fp8) {
+        row16 = (uint16_t *) block + (size_t) slot * dim;
+
+        for (i = lane; i < dim; i += 32) {
+            row16[i] = llm_store16(src[i], 0);
+        }
+
+        return;
+    }
+
+    for (max = 0, i = lane; i < dim; i += 32) {
+        max = fmaxf(max, fabsf(src[i]));
+    }
+
+    e = llm_kv_scale(llm_warp_max(max));
+    scale = __uint_as_float((uint32_t) (127 - e) << 23);
+    row8 = block + (size_t) slot * dim;
+
+    for (i = lane; i < dim; i += 32) {
+        /* no NaN comes into the cache, as with f16 */
+        row8[i] = llm_f2e(fminf(fmaxf(src[i] * scale, -448.0f), 448.0f));
+    }
+
+    if (lane == 0) {
+        block[(size_t) LLM_KV_PAGE * dim + slot] = (uint8_t) (e + 15);
+    }
+}
+
+
 /* block (row, head): a warp for each query head, key head, value head */
 
 __global__ void
 llm_k_rope_kv(llm_cuda_step_t st, llm_rope_args_t a)
 {
     float      *s, *p;
-    size_t      slot;
-    uint16_t   *cache;
+    size_t      block;
     uint32_t    i, row, head, pos, page, lane;
 
     LLM_SHARED(mem);
@@ -236,8 +297,7 @@ llm_k_rope_kv(llm_cuda_step_t st, llm_rope_args_t a)
     head -= a.n_heads;
     page = st.pages[(size_t) st.row_seq[row] * st.max_pages
                     + pos / LLM_KV_PAGE];
-    slot = ((size_t) page * a.n_kv_heads + head) * LLM_KV_PAGE
-           + pos % LLM_KV_PAGE;
+    block = (size_t) page * a.n_kv_heads + head;
 
     p = a.k + ((size_t) row * a.n_kv_heads + head) * a.dk;
 
@@ -247,18 +307,13 @@ llm_k_rope_kv(llm_cuda_step_t st, llm_rope_args_t a)
 
     __syncwarp();
     llm_rope_head(a, s, a.k_norm, pos);
-    cache = a.kc + slot * a.dk;
 
-    for (i = lane; i < a.dk; i += 32) {
-        cache[i] = llm_store16(s[i], 0);
-    }
-
-    cache = a.vc + slot * a.dv;
-
-    for (i = lane; i < a.dv; i += 32) {
-        cache[i] = llm_store16(a.v[((size_t) row * a.n_kv_heads + head)
-                                   * a.dv + i], 0);
-    }
+    llm_kv_write(a.kc + block * llm_kv_block(a.dk, a.kv_fp8),
+                 pos % LLM_KV_PAGE, a.dk, s, a.kv_fp8);
+    llm_kv_write(a.vc + block * llm_kv_block(a.dv, a.kv_fp8),
+                 pos % LLM_KV_PAGE, a.dv,
+                 a.v + ((size_t) row * a.n_kv_heads + head) * a.dv,
+                 a.kv_fp8);
 }
 
 
@@ -289,6 +344,7 @@ llm_cuda_rope_kv(llm_dev_t *dev, const llm_heads_t *h,
     a.dv = h->head_dim_v;
     a.n_dims = rope->n_dims;
     a.neox = rope->kind == LLM_ROPE_NEOX;
+    a.kv_fp8 = d->opts.kv_fp8;
 
     llm_launch(llm_k_rope_kv, dim3(d->rows, h->n_heads + h->n_kv_heads), 32,
                h->head_dim_k * sizeof(float), d->stream, d->step, a);

@@ -34,6 +34,7 @@ llm_launch_as(const char *name, K k, dim3 grid, dim3 block, size_t shared,
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+#include <cuda_fp8.h>
 #include <cuda_runtime.h>
 #include <stdint.h>
 
@@ -140,6 +141,86 @@ llm_b2f(uint16_t b)
 {
     return __uint_as_float((unsigned) b << 16);
 }
+
+
+/* ---- e4m3, stored as uint8_t; in f16 and in bf16 it is exact ---- */
+
+#ifdef LLM_EMU
+
+extern "C" {
+float llm_e4m3_to_f32(uint8_t e);
+uint8_t llm_f32_to_e4m3(float f);
+}
+
+static inline uint8_t llm_f2e(float f) { return llm_f32_to_e4m3(f); }
+
+
+/* two of them, the low one first, to two 16-bit floats */
+
+static inline uint32_t
+llm_e2x16(uint32_t two, int bf16)
+{
+    float  lo, hi;
+
+    lo = llm_e4m3_to_f32((uint8_t) two);
+    hi = llm_e4m3_to_f32((uint8_t) (two >> 8));
+
+    return bf16 ? (uint32_t) llm_f2b(lo) | (uint32_t) llm_f2b(hi) << 16
+                : (uint32_t) llm_f2h(lo) | (uint32_t) llm_f2h(hi) << 16;
+}
+
+
+/* products of two pairs of f16 */
+
+static inline uint32_t
+llm_mul_f16x2(uint32_t a, uint32_t b)
+{
+    return (uint32_t) llm_f2h(llm_h2f((uint16_t) a) * llm_h2f((uint16_t) b))
+           | (uint32_t) llm_f2h(llm_h2f((uint16_t) (a >> 16))
+                                * llm_h2f((uint16_t) (b >> 16))) << 16;
+}
+
+#else
+
+static __device__ __forceinline__ uint8_t
+llm_f2e(float f)
+{
+    return (uint8_t) __nv_cvt_float_to_fp8(f, __NV_SATFINITE, __NV_E4M3);
+}
+
+
+static __device__ __forceinline__ uint32_t
+llm_e2x16(uint32_t two, int bf16)
+{
+    float2       f;
+    __half2_raw  h;
+
+    h = __nv_cvt_fp8x2_to_halfraw2((__nv_fp8x2_storage_t) two, __NV_E4M3);
+
+    if (bf16) {
+        f = __half22float2(__half2(h));
+        return (uint32_t) llm_f2b(f.x) | (uint32_t) llm_f2b(f.y) << 16;
+    }
+
+    return (uint32_t) h.x | (uint32_t) h.y << 16;
+}
+
+
+static __device__ __forceinline__ uint32_t
+llm_mul_f16x2(uint32_t a, uint32_t b)
+{
+    __half2_raw  x, y, r;
+
+    x.x = (unsigned short) a;
+    x.y = (unsigned short) (a >> 16);
+    y.x = (unsigned short) b;
+    y.y = (unsigned short) (b >> 16);
+    r = __half2_raw(__hmul2(__half2(x), __half2(y)));
+
+    return (uint32_t) r.x | (uint32_t) r.y << 16;
+}
+
+#endif
 
 
 /* ---- asynchronous copies, global to shared (Ampere's cp.async) ---- */

@@ -127,8 +127,8 @@ struct llm_vec_s {
 };
 
 /*
- * raw: rows in GGUF's layout, for embeddings; w16: padded 16-bit rows; packed: the layout of
- * linear_q.cu.  What is not wanted is NULL.
+ * raw: rows in GGUF's layout, for embeddings; w16: padded 16-bit rows;
+ * packed: the layout of linear_q.cu.  What is not wanted is NULL.
  */
 struct llm_weight_s {
     uint32_t          type;             /* as the file has it */
@@ -138,16 +138,31 @@ struct llm_weight_s {
     uint8_t          *raw;
     uint16_t         *w16;
     uint8_t          *packed;
+    int               cls;              /* of packed: see linear.h */
 };
 
-/* k[layer][page][kv head][slot][head_dim_k], v likewise, f16 */
+/*
+ * k[layer][page][kv head] is a block of [slot][head_dim_k], v likewise: f16,
+ * or e4m3 with a byte for each slot behind it, its scale: the exponent of
+ * 2^(byte - 15).  A power of two costs a float format no precision, and what
+ * it makes of an e4m3 is exact in f16.
+ */
 struct llm_kv_s {
     llm_kv_opts_t     opts;
-    size_t            k_page;           /* elements of one page, one layer */
+    size_t            k_page;           /* bytes of one page, one layer */
     size_t            v_page;
-    uint16_t         *k;
-    uint16_t         *v;
+    uint8_t          *k;
+    uint8_t          *v;
 };
+
+#define LLM_KV_SCALE_MIN  (-14)
+#define LLM_KV_SCALE_MAX  7             /* 448 * 2^7 is below f16's largest */
+
+static __device__ __host__ __forceinline__ size_t
+llm_kv_block(uint32_t dim, int fp8)
+{
+    return (size_t) LLM_KV_PAGE * (fp8 ? dim + 1 : 2 * dim);
+}
 
 /* remembers the first failure of a step; returns nonzero if e is one */
 int llm_cuda_check(llm_cuda_t *d, cudaError_t e, const char *what);

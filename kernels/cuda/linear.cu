@@ -7,6 +7,7 @@
  *                                  else linear_16.cu
  *   quantised    linear_q.cu       unpacked to 16 bits, a piece of the
  *                                  matrix at a time, then linear_16.cu
+ *   fp8          linear_q.cu       linear_16.cu
  *
  * Invariant: both columns give the same bits; see linear_16.cu.
  *
@@ -107,15 +108,21 @@ llm_cuda_make_packed(llm_cuda_t *d, llm_weight_t *w, const uint8_t *raw,
     llm_packed_t  p;
 
     if (llm_cuda_alloc((void **) &w->packed,
-                       llm_packed_size(w->type, w->n_out, w->n_in),
+                       llm_packed_size(w->cls, w->n_out, w->n_in),
                        "a weight", err)
         != LLM_OK)
     {
         return LLM_ERROR;
     }
 
-    llm_packed_view(&p, w->type, w->n_out, w->n_in, w->packed);
-    llm_pack(d, &p, w->type, raw, w->row_size);
+    llm_packed_view(&p, w->cls, w->n_out, w->n_in, w->packed);
+
+    if (w->cls == LLM_CLASS_FP8) {
+        llm_pack_fp8(d, &p, w->type, w->n_in, raw, w->row_size);
+
+    } else {
+        llm_pack(d, &p, w->type, raw, w->row_size);
+    }
 
     return LLM_OK;
 }
@@ -204,12 +211,14 @@ llm_cuda_prepare(llm_cuda_t *d, const llm_weight_t *w)
 static int
 llm_cuda_make(llm_cuda_t *d, llm_weight_t *w, int usage, llm_err_t *err)
 {
-    int  q;
+    w->cls = llm_packed_class(w->type);
 
-    q = llm_packed_class(w->type) != 0;
+    if (w->cls == 0 && d->opts.weights_fp8 && !(usage & LLM_WEIGHT_HEAD)) {
+        w->cls = LLM_CLASS_FP8;
+    }
 
     if (usage & LLM_WEIGHT_LINEAR) {
-        if (q) {
+        if (w->cls) {
             if (llm_cuda_make_packed(d, w, w->raw, err) != LLM_OK) {
                 return LLM_ERROR;
             }
@@ -353,21 +362,20 @@ llm_cuda_linear_room(llm_cuda_t *d, uint32_t n_in, llm_err_t *err)
 
 __global__ void
 llm_k_fold(const uint32_t *count, const uint16_t *x, uint32_t n_in,
-    uint16_t *y)
+    uint32_t stride, uint16_t *y)
 {
-    size_t    row;
     uint32_t  i, c;
 
     if (blockIdx.x >= *count) {
         return;
     }
 
-    row = (size_t) blockIdx.x * n_in;
-
-    for (i = threadIdx.x; i < n_in; i += blockDim.x) {
+    for (i = threadIdx.x; i < stride; i += blockDim.x) {
         /* lane t, instruction m, half h of a register, element j */
-        c = i % 32 / 8 * 2 + i % 8 / 4 * 16 + i % 4 / 2 * 8 + i % 2;
-        y[row + i] = x[row + i / 32 * 32 + c];
+        c = i / 32 * 32
+            + i % 32 / 8 * 2 + i % 8 / 4 * 16 + i % 4 / 2 * 8 + i % 2;
+        y[(size_t) blockIdx.x * stride + i] = c < n_in
+            ? x[(size_t) blockIdx.x * n_in + c] : (uint16_t) 0;
     }
 }
 
@@ -474,7 +482,7 @@ void
 llm_cuda_linear(llm_dev_t *dev, llm_rows_t which, const llm_act_t *x,
     const llm_linear_t *out, uint32_t n)
 {
-    int              quantised;
+    int              packed;
     uint32_t         i, rows, stride;
     llm_out_t        o;
     llm_cuda_t      *d = (llm_cuda_t *) dev;
@@ -494,25 +502,26 @@ llm_cuda_linear(llm_dev_t *dev, llm_rows_t which, const llm_act_t *x,
     folded = d->padded;
     stride = llm_cuda_stride(x->cols);
 
-    for (quantised = 0, i = 0; i < n; i++) {
-        quantised |= out[i].w->packed != NULL;
+    for (packed = 0, i = 0; i < n; i++) {
+        packed |= out[i].w->packed != NULL;
     }
 
-    /* the blocks of a quantised weight are a multiple of 32 columns: no x is
-       both padded and folded */
+    /* no x has to be both folded and padded: where the columns are not a
+       multiple of 32, no weight is quantised, and all are fp8 or none */
 
-    if (stride != x->cols) {
+    if (packed && rows <= LLM_FEW_ROWS) {
+        llm_launch(llm_k_fold, rows, 256, 0, d->stream, count, x16, x->cols,
+                   stride, d->padded);
+
+    } else if (stride != x->cols) {
         llm_launch(llm_k_pad, rows, 256, 0, d->stream, count, x16, x->cols,
                    stride, d->padded);
         x16 = d->padded;
-
-    } else if (quantised && rows <= LLM_FEW_ROWS) {
-        llm_launch(llm_k_fold, rows, 256, 0, d->stream, count, x16, x->cols,
-                   d->padded);
     }
 
     for (i = 0; i < n; i++) {
         o.count = count;
+        o.scales = NULL;
         o.bias = out[i].bias ? out[i].bias->data : NULL;
         o.y = out[i].y->data;
         o.n_out = out[i].w->n_out;
@@ -522,14 +531,18 @@ llm_cuda_linear(llm_dev_t *dev, llm_rows_t which, const llm_act_t *x,
         o.bf16 = d->bf16;
 
         if (out[i].w->packed) {
-            llm_packed_view(&p, out[i].w->type, out[i].w->n_out,
+            llm_packed_view(&p, out[i].w->cls, out[i].w->n_out,
                             out[i].w->n_in, out[i].w->packed);
+            o.scales = p.scales;
 
-            if (rows > LLM_FEW_ROWS) {
-                llm_cuda_pieces(d, rows, x16, &p, &o);
+            if (rows <= LLM_FEW_ROWS) {
+                llm_linear_q(d, rows, folded, &p, &o);
+
+            } else if (p.cls == LLM_CLASS_FP8) {
+                llm_linear_parts_fp8(d, rows, x16, &p, &o);
 
             } else {
-                llm_linear_q(d, rows, folded, &p, &o);
+                llm_cuda_pieces(d, rows, x16, &p, &o);
             }
 
         } else if (rows <= LLM_FEW_ROWS

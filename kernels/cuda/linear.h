@@ -10,6 +10,7 @@
  * r >= 2).
  *
  *   class   types             bytes a lane           and a row's pair
+ *   1       e4m3, see below   16
  *   8       Q8_0              16                     scale, 0
  *   4       Q4_0 Q4_1 Q4_K    8: nibbles             scale, minimum
  *   5       Q5_0 Q5_1 Q5_K    8, and 2: fifth bits   scale, minimum
@@ -19,6 +20,11 @@
  * each indexed [row tile][column block].  A weight is what the pair makes of
  * the quantum, rounded to the device's 16 bits: the same for few rows, which
  * unpack in registers, and for many, which unpack to a piece in memory.
+ *
+ * Class 1 is what F32, F16 and BF16 become with weights_fp8: a row's largest
+ * is 448, and its scale, a float, follows the bytes.  In 16 bits an e4m3 is
+ * exact; the scale comes to the sum, in llm_put().  Rows of any number of
+ * columns are padded with zeros.
  */
 
 #ifndef LLM_CUDA_LINEAR_H
@@ -36,19 +42,23 @@
    each where there are few rows */
 #define LLM_K_PARTS        8
 
+#define LLM_CLASS_FP8      1
+
 typedef struct {
-    int               cls;              /* 4, 5, 6, 8 */
+    int               cls;              /* 1, 4, 5, 6, 8 */
     uint32_t          n_out;
     uint32_t          row_tiles;
     uint32_t          blocks;           /* of 32 columns */
     const uint8_t    *bytes;
     const uint8_t    *bits;
     const uint32_t   *pairs;            /* [tile][block][16] */
+    const float      *scales;           /* [tile][16], of class 1, or NULL */
 } llm_packed_t;
 
 /* where a product goes */
 typedef struct {
     const uint32_t   *count;            /* rows that there are */
+    const float      *scales;           /* of the weight's rows, or NULL */
     const float      *bias;             /* or NULL */
     void             *y;
     uint32_t          n_out;            /* y's stride */
@@ -58,14 +68,18 @@ typedef struct {
     int               bf16;
 } llm_out_t;
 
+/* of a quantised type, or 0 */
 int llm_packed_class(uint32_t type);
-size_t llm_packed_size(uint32_t type, uint32_t n_out, uint32_t n_in);
-void llm_packed_view(llm_packed_t *p, uint32_t type, uint32_t n_out,
-    uint32_t n_in, const uint8_t *base);
+size_t llm_packed_size(int cls, uint32_t n_out, uint32_t n_in);
+void llm_packed_view(llm_packed_t *p, int cls, uint32_t n_out, uint32_t n_in,
+    const uint8_t *base);
 
-/* enqueues the packing of rows in GGUF's layout */
+/* enqueues the packing of rows in GGUF's layout; class 1: linear_8.cu */
 void llm_pack(llm_cuda_t *d, const llm_packed_t *p, uint32_t type,
     const uint8_t *raw, size_t row_size);
+
+void llm_pack_fp8(llm_cuda_t *d, const llm_packed_t *p, uint32_t type,
+    uint32_t n_in, const uint8_t *raw, size_t row_size);
 
 /* rows [first, first + n), first a multiple of 16, to 16 bits at y */
 void llm_unpack_rows(llm_cuda_t *d, const llm_packed_t *p, uint32_t first,
@@ -80,6 +94,10 @@ void llm_linear_16(llm_cuda_t *d, uint32_t rows, const uint16_t *x,
 /* the same in the order of llm_linear_q() */
 void llm_linear_parts(llm_cuda_t *d, uint32_t rows, const uint16_t *x,
     const uint16_t *w, uint32_t n_in, const llm_out_t *out);
+/* and by a weight of class 1, whose tiles become 16 bits on their way from
+   shared memory */
+void llm_linear_parts_fp8(llm_cuda_t *d, uint32_t rows, const uint16_t *x,
+    const llm_packed_t *p, const llm_out_t *out);
 
 
 /* where part i begins, in blocks of 32 columns */
@@ -109,6 +127,26 @@ llm_zero(float acc[MT][NT][4])
 }
 
 
+/* a lane's 16 bytes of a tile of class 1: two A operands */
+
+static __device__ __forceinline__ void
+llm_fp8_operands(uint4 v, int bf16, uint32_t a[2][4])
+{
+    int       i;
+    uint32_t  w[4];
+
+    w[0] = v.x;
+    w[1] = v.y;
+    w[2] = v.z;
+    w[3] = v.w;
+
+#pragma unroll
+    for (i = 0; i < 8; i++) {
+        a[i / 4][i % 4] = llm_e2x16(w[i / 2] >> 16 * (i % 2) & 0xffff, bf16);
+    }
+}
+
+
 /* one element of the result, the last of a sum */
 
 static __device__ __forceinline__ void
@@ -123,6 +161,7 @@ llm_put(const llm_out_t &o, uint32_t row, uint32_t col, float v)
     }
 
     i = (size_t) row * o.n_out + col;
+    v = o.scales ? __fmul_rn(v, o.scales[col]) : v;
 
     if (o.y_is16) {
         y16 = (uint16_t *) o.y + i;

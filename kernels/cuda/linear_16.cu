@@ -24,6 +24,19 @@ llm_turned(uint32_t row, uint32_t chunk)
 }
 
 
+/* what a kernel's weight is: 16-bit rows, or tiles of packed e4m3 */
+template<int FP8> struct llm_w_t;
+
+template<> struct llm_w_t<0> {
+    const uint16_t   *rows;
+};
+
+template<> struct llm_w_t<1> {
+    const uint8_t    *tiles;            /* [row_tiles][n_in / 32][512] */
+    uint32_t          row_tiles;
+};
+
+
 /* rows [row0, row0 + ROWS) and columns [col, col + KS) to a stage */
 
 template<int ROWS, int KS, int THREADS> static __device__ __forceinline__ void
@@ -46,9 +59,45 @@ llm_fetch(uint8_t *stage, const uint16_t *m, uint32_t n_in, uint32_t row0,
 }
 
 
+template<int ROWS, int KS, int THREADS> static __device__ __forceinline__ void
+llm_fetch_w(uint8_t *stage, const llm_w_t<0> &w, uint32_t n_in,
+    uint32_t row0, uint32_t rows, uint32_t col)
+{
+    llm_fetch<ROWS, KS, THREADS>(stage, w.rows, n_in, row0, rows, col);
+}
+
+
+/* the tiles of a row of tiles lie together, 512 bytes each */
+
+template<int ROWS, int KS, int THREADS> static __device__ __forceinline__ void
+llm_fetch_w(uint8_t *stage, const llm_w_t<1> &w, uint32_t n_in,
+    uint32_t row0, uint32_t rows, uint32_t col)
+{
+    int       ok;
+    uint32_t  i, t, b;
+
+    (void) rows;
+
+#pragma unroll
+    for (i = threadIdx.x; i < ROWS / LLM_TILE_ROWS * (KS / 32) * 32;
+         i += THREADS)
+    {
+        t = row0 / LLM_TILE_ROWS + i / (KS / 32 * 32);
+        b = col / 32 + i / 32 % (KS / 32);
+        ok = t < w.row_tiles && b < n_in / 32;
+
+        llm_cp_async16(stage + i * 16,
+                       w.tiles + (ok ? ((size_t) t * (n_in / 32) + b) * 512
+                                       + i % 32 * 16
+                                     : 0), ok);
+    }
+}
+
+
 /* 32 columns, at chunk c of the stage: acc += W X^T */
 
-template<int MT, int NT, int KS> static __device__ __forceinline__ void
+template<int MT, int NT, int KS, int FP8> static __device__ __forceinline__
+void
 llm_step_32(const uint8_t *w, const uint8_t *x, uint32_t w0, uint32_t x0,
     uint32_t c, int bf16, float acc[MT][NT][4])
 {
@@ -59,11 +108,18 @@ llm_step_32(const uint8_t *w, const uint8_t *x, uint32_t w0, uint32_t x0,
 
 #pragma unroll
     for (m = 0; m < MT; m++) {
+        if (FP8) {
+            llm_fp8_operands(*(const uint4 *) (w
+                + ((w0 / LLM_TILE_ROWS + m) * (KS / 32) + c / 4) * 512
+                + lane * 16), bf16, a[m]);
+
+        } else {
 #pragma unroll
-        for (k = 0; k < 2; k++) {
-            llm_ldmatrix_x4<0>(a[m][k],
-                w + llm_turned<KS>(w0 + m * 16 + lane % 16,
-                                   c + k * 2 + lane / 16));
+            for (k = 0; k < 2; k++) {
+                llm_ldmatrix_x4<0>(a[m][k],
+                    w + llm_turned<KS>(w0 + m * 16 + lane % 16,
+                                       c + k * 2 + lane / 16));
+            }
         }
     }
 
@@ -115,10 +171,11 @@ llm_end_part(float acc[MT][NT][4], float total[MT][NT][4])
  * WN * NT * 8 rows.  n_in is a multiple of 32.
  */
 
-template<int WM, int WN, int MT, int NT, int KS, int STAGES, int PARTS>
+template<int WM, int WN, int MT, int NT, int KS, int STAGES, int PARTS,
+    int FP8>
 __global__ void
 __launch_bounds__(WM * WN * 32)
-llm_k_linear_16(const uint16_t *w, const uint16_t *x, uint32_t n_in,
+llm_k_linear_16(llm_w_t<FP8> w, const uint16_t *x, uint32_t n_in,
     llm_out_t o)
 {
     int        i, m, n;
@@ -130,7 +187,8 @@ llm_k_linear_16(const uint16_t *w, const uint16_t *x, uint32_t n_in,
         WROWS = WM * MT * 16,
         XROWS = WN * NT * 8,
         THREADS = WM * WN * 32,
-        SIZE = (WROWS + XROWS) * KS * 2
+        WSIZE = WROWS * KS * (FP8 ? 1 : 2),
+        SIZE = WSIZE + XROWS * KS * 2
     };
 
     LLM_SHARED(mem);
@@ -153,9 +211,10 @@ llm_k_linear_16(const uint16_t *w, const uint16_t *x, uint32_t n_in,
     for (s = 0; s < STAGES - 1; s++) {
         if (s < steps) {
             stage = mem + s * SIZE;
-            llm_fetch<WROWS, KS, THREADS>(stage, w, n_in, blockIdx.x * WROWS,
-                                          o.n_rows, s * KS);
-            llm_fetch<XROWS, KS, THREADS>(stage + WROWS * KS * 2, x, n_in,
+            llm_fetch_w<WROWS, KS, THREADS>(stage, w, n_in,
+                                            blockIdx.x * WROWS, o.n_rows,
+                                            s * KS);
+            llm_fetch<XROWS, KS, THREADS>(stage + WSIZE, x, n_in,
                                           blockIdx.y * XROWS, rows, s * KS);
         }
 
@@ -173,9 +232,10 @@ llm_k_linear_16(const uint16_t *w, const uint16_t *x, uint32_t n_in,
 
         if (s < steps) {
             stage = mem + s % STAGES * SIZE;
-            llm_fetch<WROWS, KS, THREADS>(stage, w, n_in, blockIdx.x * WROWS,
-                                          o.n_rows, s * KS);
-            llm_fetch<XROWS, KS, THREADS>(stage + WROWS * KS * 2, x, n_in,
+            llm_fetch_w<WROWS, KS, THREADS>(stage, w, n_in,
+                                            blockIdx.x * WROWS, o.n_rows,
+                                            s * KS);
+            llm_fetch<XROWS, KS, THREADS>(stage + WSIZE, x, n_in,
                                           blockIdx.y * XROWS, rows, s * KS);
         }
 
@@ -193,8 +253,8 @@ llm_k_linear_16(const uint16_t *w, const uint16_t *x, uint32_t n_in,
                 end = llm_k_part(n_in / 32, ++part + 1);
             }
 
-            llm_step_32<MT, NT, KS>(stage, stage + WROWS * KS * 2, wm, wn,
-                                    c * 4, o.bf16, acc);
+            llm_step_32<MT, NT, KS, FP8>(stage, stage + WSIZE, wm, wn, c * 4,
+                                         o.bf16, acc);
         }
     }
 
@@ -218,24 +278,25 @@ llm_k_linear_16(const uint16_t *w, const uint16_t *x, uint32_t n_in,
 }
 
 
-template<int WM, int WN, int MT, int NT, int KS, int STAGES, int PARTS>
+template<int WM, int WN, int MT, int NT, int KS, int STAGES, int PARTS,
+    int FP8>
 static void
 llm_linear_16_launch(llm_cuda_t *d, uint32_t rows, const uint16_t *x,
-    const uint16_t *w, uint32_t n_in, const llm_out_t *o)
+    const llm_w_t<FP8> &w, uint32_t n_in, const llm_out_t *o)
 {
     size_t    shared;
     uint32_t  wrows, xrows;
 
     wrows = WM * MT * 16;
     xrows = WN * NT * 8;
-    shared = (size_t) (wrows + xrows) * KS * 2 * STAGES;
+    shared = (size_t) (wrows * (FP8 ? 1 : 2) + xrows * 2) * KS * STAGES;
 
     (void) llm_cuda_check(d, cudaFuncSetAttribute(
-               llm_k_linear_16<WM, WN, MT, NT, KS, STAGES, PARTS>,
+               llm_k_linear_16<WM, WN, MT, NT, KS, STAGES, PARTS, FP8>,
                cudaFuncAttributeMaxDynamicSharedMemorySize, (int) shared),
                "shared memory of a product");
 
-    llm_launch((llm_k_linear_16<WM, WN, MT, NT, KS, STAGES, PARTS>),
+    llm_launch((llm_k_linear_16<WM, WN, MT, NT, KS, STAGES, PARTS, FP8>),
                dim3((o->n_rows + wrows - 1) / wrows,
                     (rows + xrows - 1) / xrows),
                WM * WN * 32, shared, d->stream, w, x, n_in, *o);
@@ -246,29 +307,50 @@ llm_linear_16_launch(llm_cuda_t *d, uint32_t rows, const uint16_t *x,
 
 void
 llm_linear_16(llm_cuda_t *d, uint32_t rows, const uint16_t *x,
-    const uint16_t *w, uint32_t n_in, const llm_out_t *o)
+    const uint16_t *rows16, uint32_t n_in, const llm_out_t *o)
 {
+    llm_w_t<0>  w = { rows16 };
+
     if (rows <= 8) {
-        llm_linear_16_launch<1, 1, 1, 1, 128, 6, 0>(d, rows, x, w, n_in, o);
+        llm_linear_16_launch<1, 1, 1, 1, 128, 6, 0, 0>(d, rows, x, w, n_in,
+                                                       o);
 
     } else if (rows <= 16) {
-        llm_linear_16_launch<1, 1, 1, 2, 128, 6, 0>(d, rows, x, w, n_in, o);
+        llm_linear_16_launch<1, 1, 1, 2, 128, 6, 0, 0>(d, rows, x, w, n_in,
+                                                       o);
 
     } else if (rows <= 32) {
-        llm_linear_16_launch<2, 1, 1, 4, 128, 4, 0>(d, rows, x, w, n_in, o);
+        llm_linear_16_launch<2, 1, 1, 4, 128, 4, 0, 0>(d, rows, x, w, n_in,
+                                                       o);
 
     } else if (rows <= 64) {
-        llm_linear_16_launch<2, 2, 1, 4, 128, 4, 0>(d, rows, x, w, n_in, o);
+        llm_linear_16_launch<2, 2, 1, 4, 128, 4, 0, 0>(d, rows, x, w, n_in,
+                                                       o);
 
     } else {
-        llm_linear_16_launch<2, 4, 4, 4, 32, 4, 0>(d, rows, x, w, n_in, o);
+        llm_linear_16_launch<2, 4, 4, 4, 32, 4, 0, 0>(d, rows, x, w, n_in,
+                                                      o);
     }
 }
 
 
 void
 llm_linear_parts(llm_cuda_t *d, uint32_t rows, const uint16_t *x,
-    const uint16_t *w, uint32_t n_in, const llm_out_t *o)
+    const uint16_t *rows16, uint32_t n_in, const llm_out_t *o)
 {
-    llm_linear_16_launch<2, 4, 4, 4, 32, 4, 1>(d, rows, x, w, n_in, o);
+    llm_w_t<0>  w = { rows16 };
+
+    llm_linear_16_launch<2, 4, 4, 4, 32, 4, 1, 0>(d, rows, x, w, n_in, o);
+}
+
+
+void
+llm_linear_parts_fp8(llm_cuda_t *d, uint32_t rows, const uint16_t *x,
+    const llm_packed_t *p, const llm_out_t *o)
+{
+    llm_w_t<1>  w = { p->bytes, p->row_tiles };
+
+    llm_linear_16_launch<2, 4, 4, 4, 32, 4, 1, 1>(d, rows, x, w,
+                                                  p->blocks * LLM_TILE_COLS,
+                                                  o);
 }

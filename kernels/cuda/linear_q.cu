@@ -42,7 +42,7 @@ llm_packed_class(uint32_t type)
 static size_t
 llm_packed_bytes(int cls)
 {
-    return cls == 8 ? 512 : 256;
+    return cls == 8 || cls == LLM_CLASS_FP8 ? 512 : 256;
 }
 
 
@@ -54,34 +54,37 @@ llm_packed_bits(int cls)
 
 
 void
-llm_packed_view(llm_packed_t *p, uint32_t type, uint32_t n_out,
-    uint32_t n_in, const uint8_t *base)
+llm_packed_view(llm_packed_t *p, int cls, uint32_t n_out, uint32_t n_in,
+    const uint8_t *base)
 {
     size_t  tiles;
 
-    p->cls = llm_packed_class(type);
+    p->cls = cls;
     p->n_out = n_out;
     p->row_tiles = (n_out + LLM_TILE_ROWS - 1) / LLM_TILE_ROWS;
-    p->blocks = n_in / LLM_TILE_COLS;
+    p->blocks = (n_in + LLM_TILE_COLS - 1) / LLM_TILE_COLS;
 
     tiles = (size_t) p->row_tiles * p->blocks;
     p->bytes = base;
     p->bits = base + tiles * llm_packed_bytes(p->cls);
     p->pairs = (const uint32_t *) (p->bits
                                    + tiles * llm_packed_bits(p->cls));
+    p->scales = cls == LLM_CLASS_FP8 ? (const float *) p->pairs : NULL;
 }
 
 
 size_t
-llm_packed_size(uint32_t type, uint32_t n_out, uint32_t n_in)
+llm_packed_size(int cls, uint32_t n_out, uint32_t n_in)
 {
+    size_t        rows;
     llm_packed_t  p;
 
-    llm_packed_view(&p, type, n_out, n_in, NULL);
+    llm_packed_view(&p, cls, n_out, n_in, NULL);
+    rows = (size_t) p.row_tiles * LLM_TILE_ROWS;
 
     return (size_t) ((const uint8_t *) p.pairs - (const uint8_t *) NULL)
-           + (size_t) p.row_tiles * p.blocks * LLM_TILE_ROWS
-             * sizeof(uint32_t);
+           + rows * (cls == LLM_CLASS_FP8 ? sizeof(float)
+                                          : p.blocks * sizeof(uint32_t));
 }
 
 
@@ -351,6 +354,12 @@ llm_unpack(const llm_packed_t &p, size_t tile, uint32_t lane, int bf16,
 
     const float  zero = CLS == 8 ? 128.0f : CLS == 6 ? 32.0f : 0.0f;
 
+    if (CLS == LLM_CLASS_FP8) {
+        llm_fp8_operands(*(const uint4 *) (p.bytes + tile * 512 + lane * 16),
+                         bf16, a);
+        return;
+    }
+
     llm_quanta<CLS>(p, tile, lane, q);
 
     /* of rows lane / 4 and lane / 4 + 8 */
@@ -540,6 +549,10 @@ llm_linear_q(llm_cuda_t *d, uint32_t rows, const uint16_t *x,
     const llm_packed_t *p, const llm_out_t *o)
 {
     switch (p->cls) {
+
+    case LLM_CLASS_FP8:
+        llm_linear_q_class<LLM_CLASS_FP8>(d, rows, x, p, o);
+        break;
 
     case 4:
         llm_linear_q_class<4>(d, rows, x, p, o);

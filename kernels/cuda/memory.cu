@@ -155,10 +155,11 @@ llm_cuda_act_free(llm_dev_t *dev, llm_act_t *a)
 size_t
 llm_cuda_kv_page_size(llm_dev_t *dev, const llm_kv_opts_t *o)
 {
-    (void) dev;
+    int  fp8 = ((llm_cuda_t *) dev)->opts.kv_fp8;
 
-    return (size_t) o->n_layers * o->n_kv_heads * LLM_KV_PAGE
-           * (o->head_dim_k + o->head_dim_v) * sizeof(uint16_t);
+    return (size_t) o->n_layers * o->n_kv_heads
+           * (llm_kv_block(o->head_dim_k, fp8)
+              + llm_kv_block(o->head_dim_v, fp8));
 }
 
 
@@ -226,11 +227,11 @@ llm_cuda_kv_create(llm_dev_t *dev, const llm_kv_opts_t *o, llm_err_t *err)
         return NULL;
     }
 
-    kv->k_page = (size_t) o->n_kv_heads * LLM_KV_PAGE * o->head_dim_k;
-    kv->v_page = (size_t) o->n_kv_heads * LLM_KV_PAGE * o->head_dim_v;
+    kv->k_page = o->n_kv_heads * llm_kv_block(o->head_dim_k, d->opts.kv_fp8);
+    kv->v_page = o->n_kv_heads * llm_kv_block(o->head_dim_v, d->opts.kv_fp8);
 
-    k = kv->k_page * o->n_pages * o->n_layers * sizeof(uint16_t);
-    v = kv->v_page * o->n_pages * o->n_layers * sizeof(uint16_t);
+    k = kv->k_page * o->n_pages * o->n_layers;
+    v = kv->v_page * o->n_pages * o->n_layers;
 
     /* slots never written are masked, but NaN times zero is NaN */
 
@@ -260,8 +261,8 @@ llm_cuda_kv_copy(llm_dev_t *dev, llm_kv_t *kv, uint32_t src, uint32_t dst)
     size_t       pitch, width;
     llm_cuda_t  *d = (llm_cuda_t *) dev;
 
-    pitch = kv->k_page * kv->opts.n_pages * sizeof(uint16_t);
-    width = kv->k_page * sizeof(uint16_t);
+    width = kv->k_page;
+    pitch = width * kv->opts.n_pages;
 
     (void) llm_cuda_check(d, cudaMemcpy2DAsync(kv->k + dst * kv->k_page,
                               pitch, kv->k + src * kv->k_page, pitch, width,
@@ -269,8 +270,8 @@ llm_cuda_kv_copy(llm_dev_t *dev, llm_kv_t *kv, uint32_t src, uint32_t dst)
                               d->stream),
                           "copy of a page");
 
-    pitch = kv->v_page * kv->opts.n_pages * sizeof(uint16_t);
-    width = kv->v_page * sizeof(uint16_t);
+    width = kv->v_page;
+    pitch = width * kv->opts.n_pages;
 
     (void) llm_cuda_check(d, cudaMemcpy2DAsync(kv->v + dst * kv->v_page,
                               pitch, kv->v + src * kv->v_page, pitch, width,

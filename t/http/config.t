@@ -45,6 +45,7 @@ check('standard', $model, $api, undef);
 check('no llm at all', '', 'location / { return 204; }', undef);
 check('every parameter', 'llm_model demo %%ROOT%%/models/demo.gguf alias=a,b'
       . ' ctx=512 parallel=2 threads=1 device=cpu kv_cache=16m batch=64'
+      . ' weights=fp8 kv=fp8'
       . ' max_tokens=9 idle=5m lazy default; llm_queue 3 timeout=5s;'
       . ' llm_shared_memory 2m;', $api, undef);
 check('every other directive', "$model llm_max_tokens 5; llm_timeout 5s;"
@@ -70,6 +71,14 @@ check('bad size', 'llm_model demo /x kv_cache=12q;', '',
       qr/invalid value "kv_cache=12q"/);
 check('bad time', 'llm_model demo /x idle=soon;', '', qr/"idle=soon"/);
 check('bad device', 'llm_model demo /x device=tpu;', '', qr/"device=tpu"/);
+check('bad weights', 'llm_model demo /x weights=int4;', '',
+      qr/invalid value "weights=int4" of model "demo", it must be "fp8"/);
+check('bad KV', 'llm_model demo /x kv=fp16;', '',
+      qr/invalid value "kv=fp16" of model "demo", it must be "fp8"/);
+check('KV without a value', 'llm_model demo /x kv=;', '',
+      qr/invalid value "kv="/);
+check('weights twice', 'llm_model demo /x weights=fp8 weights=fp8;', '',
+      qr/duplicate parameter "weights=fp8"/);
 check('bad device number', 'llm_model demo /x device=cuda:x;', '',
       qr/"device=cuda:x"/);
 check('empty alias', 'llm_model demo /x alias=a,,b;', '', qr/empty alias/);

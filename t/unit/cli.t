@@ -159,6 +159,12 @@ SKIP: {
 
 fails('--temp -1', qr/--temp: "-1" is not a number/, '1',
       'complete', $demo, '--temp=-1');
+fails('weights that do not exist', qr/--weights: "int4" is unknown/, '1',
+      'logits', $demo, '--weights', 'int4');
+fails('fp8 weights on the CPU', qr/weights=fp8: the CPU has no fp8/, '1',
+      'logits', $demo, '--device', 'cpu', '--weights', 'fp8');
+fails('fp8 KV on the CPU', qr/kv=fp8: the CPU has no fp8/, '1',
+      'bench', $demo, '--device', 'cpu', '--kv=fp8');
 fails('unknown device', qr/device "gpu" is unknown/, '1',
       'logits', $demo, '--device', 'gpu');
 

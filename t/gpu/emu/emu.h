@@ -17,7 +17,7 @@
  * for it, the target of an asynchronous copy is poisoned until the wait.
  *
  * Faults, by the environment: LLM_EMU_MEMORY is the device's memory in
- * bytes; LLM_EMU_FAIL_ALLOC=n lets the n-th allocation, of the device's or of
+ * bytes; LLM_EMU_CAPABILITY=80 makes it an Ampere (89, Ada, without); LLM_EMU_FAIL_ALLOC=n lets the n-th allocation, of the device's or of
  * pinned memory, fail, counted from when devices were counted last;
  * LLM_EMU_FAIL_LAUNCH=n lets the n-th kernel fail, counted from when the
  * variable was set to n, and as on a GPU every call from then on, until the

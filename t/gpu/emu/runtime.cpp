@@ -174,8 +174,8 @@ cudaGetDeviceProperties(cudaDeviceProp *p, int n)
     snprintf(p->name, sizeof(p->name), "emulated GPU");
     p->totalGlobalMem = total_memory();
     p->sharedMemPerBlockOptin = EMU_SHARED_MAX;
-    p->major = 8;
-    p->minor = 0;
+    p->major = (int) setting("LLM_EMU_CAPABILITY", 89) / 10;
+    p->minor = (int) setting("LLM_EMU_CAPABILITY", 89) % 10;
     p->multiProcessorCount = 4;
     p->l2CacheSize = 1 << 20;
 

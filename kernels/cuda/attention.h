@@ -1,0 +1,220 @@
+/*
+ * Attention's arguments, and tiles of the paged cache on their way to shared
+ * memory: f16 as it is computed on, or e4m3 as it lies in the cache, of
+ * which the block makes f16, exactly, before it works on a tile.
+ */
+
+#ifndef LLM_CUDA_ATTENTION_H
+#define LLM_CUDA_ATTENTION_H
+
+#include "kernels/cuda/internal.h"
+
+#define LLM_ATT_WARPS    4
+#define LLM_ATT_THREADS  (LLM_ATT_WARPS * 32)
+#define LLM_ATT_ROWS     16             /* of a warp */
+#define LLM_ATT_PAD      8              /* elements: rows miss each other's
+                                           banks */
+
+typedef struct {
+    const float      *q;
+    const uint8_t    *kc;               /* the layer's pages */
+    const uint8_t    *vc;
+    uint16_t         *out;
+    float            *partial;          /* [split][n_heads][dv + 2] */
+    float             scale;            /* times log2(e) */
+    uint32_t          n_heads;
+    uint32_t          n_kv_heads;
+    uint32_t          group;
+    uint32_t          dk;
+    uint32_t          dv;
+    int               bf16;             /* type of out; K, V and P are f16 */
+} llm_att_args_t;
+
+
+/* positions of one tile of the cache in shared memory */
+template<int DH> struct llm_att_tile {
+    enum { POSITIONS = DH > 128 ? 32 : 64, STRIDE = DH + LLM_ATT_PAD,
+           SIZE = POSITIONS * STRIDE,
+           RAW = POSITIONS * (DH + 1)   /* bytes: fp8, then scales */
+    };
+};
+
+
+/* the block of one KV head in the page that position pos lies in */
+
+static __device__ __forceinline__ const uint8_t *
+llm_att_block(const llm_cuda_step_t &st, const uint8_t *cache, uint32_t seq,
+    uint32_t kv_head, uint32_t n_kv_heads, uint32_t pos, size_t size)
+{
+    uint32_t  page;
+
+    page = st.pages[(size_t) seq * st.max_pages + pos / LLM_KV_PAGE];
+
+    return cache + ((size_t) page * n_kv_heads + kv_head) * size;
+}
+
+
+/* one tile of K or V: rows of positions, zeros beyond `end` and dim */
+
+template<int DH> static __device__ void
+llm_att_load(const llm_cuda_step_t st, uint16_t *s, const uint8_t *cache,
+    uint32_t seq, uint32_t kv_head, uint32_t n_kv_heads, uint32_t dim,
+    uint32_t first, uint32_t end)
+{
+    uint32_t         i, j, p, pos, c;
+    const uint16_t  *src;
+
+    enum { TILE = llm_att_tile<DH>::POSITIONS,
+           STRIDE = llm_att_tile<DH>::STRIDE,
+           CHUNKS = DH / 8 };
+
+    for (i = threadIdx.x; i < TILE * CHUNKS; i += LLM_ATT_THREADS) {
+        p = i / CHUNKS;
+        c = i % CHUNKS * 8;
+        pos = first + p;
+        src = NULL;
+
+        if (pos < end && c < dim) {
+            src = (const uint16_t *) llm_att_block(st, cache, seq, kv_head,
+                                                   n_kv_heads, pos,
+                                                   llm_kv_block(dim, 0))
+                  + pos % LLM_KV_PAGE * dim + c;
+
+            if (dim % 8 == 0) {
+                llm_cp_async16(s + p * STRIDE + c, src, 1);
+                continue;
+            }
+        }
+
+        for (j = 0; j < 8; j++) {
+            s[p * STRIDE + c + j] = src && c + j < dim ? src[j]
+                                                       : (uint16_t) 0;
+        }
+    }
+}
+
+
+/* the same as it lies in an fp8 cache: DH bytes a position, then scales;
+   first is a multiple of a page */
+
+template<int DH> static __device__ void
+llm_att_load_raw(const llm_cuda_step_t &st, uint8_t *s, const uint8_t *cache,
+    uint32_t seq, uint32_t kv_head, uint32_t n_kv_heads, uint32_t dim,
+    uint32_t first, uint32_t end)
+{
+    uint32_t        i, j, p, pos, c;
+    const uint8_t  *src;
+
+    enum { TILE = llm_att_tile<DH>::POSITIONS, CHUNKS = DH / 16 };
+
+    for (i = threadIdx.x; i < TILE * CHUNKS; i += LLM_ATT_THREADS) {
+        p = i / CHUNKS;
+        c = i % CHUNKS * 16;
+        pos = first + p;
+        src = NULL;
+
+        if (pos < end && c < dim) {
+            src = llm_att_block(st, cache, seq, kv_head, n_kv_heads, pos,
+                                llm_kv_block(dim, 1))
+                  + pos % LLM_KV_PAGE * dim + c;
+
+            if (dim % 16 == 0) {
+                llm_cp_async16(s + p * DH + c, src, 1);
+                continue;
+            }
+        }
+
+        for (j = 0; j < 16; j++) {
+            s[p * DH + c + j] = src && c + j < dim ? src[j] : (uint8_t) 0;
+        }
+    }
+
+    for (i = threadIdx.x; i < TILE / LLM_KV_PAGE; i += LLM_ATT_THREADS) {
+        pos = first + i * LLM_KV_PAGE;
+        src = cache;
+
+        if (pos < end) {
+            src = llm_att_block(st, cache, seq, kv_head, n_kv_heads, pos,
+                                llm_kv_block(dim, 1)) + LLM_KV_PAGE * dim;
+        }
+
+        llm_cp_async16(s + TILE * DH + i * LLM_KV_PAGE, src, pos < end);
+    }
+}
+
+
+/* and to f16; a scale's byte is the exponent of an f16 */
+
+template<int DH> static __device__ void
+llm_att_widen(const uint8_t *raw, uint16_t *s)
+{
+    int       j;
+    uint4     v;
+    uint32_t  i, p, c, scale, w[4], h[8];
+
+    enum { TILE = llm_att_tile<DH>::POSITIONS,
+           STRIDE = llm_att_tile<DH>::STRIDE,
+           CHUNKS = DH / 16 };
+
+    for (i = threadIdx.x; i < TILE * CHUNKS; i += LLM_ATT_THREADS) {
+        p = i / CHUNKS;
+        c = i % CHUNKS * 16;
+        v = *(const uint4 *) (raw + p * DH + c);
+        w[0] = v.x;
+        w[1] = v.y;
+        w[2] = v.z;
+        w[3] = v.w;
+        scale = (uint32_t) raw[TILE * DH + p] << 10;
+        scale |= scale << 16;
+
+#pragma unroll
+        for (j = 0; j < 8; j++) {
+            h[j] = llm_mul_f16x2(llm_e2x16(w[j / 2] >> 16 * (j % 2) & 0xffff,
+                                           0), scale);
+        }
+
+        *(uint4 *) (s + p * STRIDE + c) = make_uint4(h[0], h[1], h[2], h[3]);
+        *(uint4 *) (s + p * STRIDE + c + 8) = make_uint4(h[4], h[5], h[6],
+                                                         h[7]);
+    }
+}
+
+
+/*
+ * Shared memory: two stages of a tile of K and one of V, as they are
+ * computed on; or, of fp8, one such stage behind two of the cache's bytes.
+ */
+
+template<int DH, int FP8> struct llm_att_stage_t {
+    enum { BYTES = 2 * (FP8 ? (int) llm_att_tile<DH>::RAW
+                            : 2 * (int) llm_att_tile<DH>::SIZE),
+           ALL = 2 * BYTES + (FP8 ? 4 * (int) llm_att_tile<DH>::SIZE : 0) };
+};
+
+
+/* K and V of the positions from `first` on, on their way to a stage */
+
+template<int DH, int FP8> static __device__ __forceinline__ void
+llm_att_fetch(const llm_cuda_step_t &cs, const llm_att_args_t &a,
+    uint8_t *stage, uint32_t seq, uint32_t kv_head, uint32_t first,
+    uint32_t end)
+{
+    uint8_t  *v;
+
+    v = stage + llm_att_stage_t<DH, FP8>::BYTES / 2;
+
+    if (FP8) {
+        llm_att_load_raw<DH>(cs, stage, a.kc, seq, kv_head, a.n_kv_heads,
+                             a.dk, first, end);
+        llm_att_load_raw<DH>(cs, v, a.vc, seq, kv_head, a.n_kv_heads, a.dv,
+                             first, end);
+
+    } else {
+        llm_att_load<DH>(cs, (uint16_t *) stage, a.kc, seq, kv_head,
+                         a.n_kv_heads, a.dk, first, end);
+        llm_att_load<DH>(cs, (uint16_t *) v, a.vc, seq, kv_head,
+                         a.n_kv_heads, a.dv, first, end);
+    }
+}
+
+#endif /* LLM_CUDA_ATTENTION_H */
