@@ -6,6 +6,8 @@
  * Decoding: a step of one token for each of so many streams, at 128 to 192
  * cached positions, the median of 64 steps.  Prompts: one sequence of so many
  * tokens in steps of at most 2048, the median of 5.
+ *
+ * LLM_BENCH_FP8 in the environment: "weights", "kv" or "weights,kv" in fp8.
  */
 
 #include "engine/model/model.h"
@@ -206,6 +208,7 @@ main(int argc, char **argv)
     char               name[256];
     bench_t           *b;
     llm_err_t          err;
+    const char        *fp8;
     llm_model_opts_t   o;
 
     if (argc < 4) {
@@ -226,6 +229,9 @@ main(int argc, char **argv)
     o.max_out = MAX_SEQS;
     o.kv_bytes = getenv("LLM_BENCH_KV") ? strtoull(getenv("LLM_BENCH_KV"),
                                                    NULL, 10) : 0;
+    fp8 = getenv("LLM_BENCH_FP8") ? getenv("LLM_BENCH_FP8") : "";
+    o.weights_fp8 = strstr(fp8, "weights") != NULL;
+    o.kv_fp8 = strstr(fp8, "kv") != NULL;
 
     b->model = llm_model_load(argv[1], &o, &err);
     if (b->model == NULL) {
@@ -240,9 +246,9 @@ main(int argc, char **argv)
     }
 
     llm_model_device(b->model, name, sizeof(name));
-    printf("{\"file\": \"%s\", \"device\": \"%s\", \"weights_mib\": %.1f}\n",
-           argv[1], name,
-           (double) llm_model_hparams(b->model)->n_bytes / (1 << 20));
+    printf("{\"file\": \"%s\", \"device\": \"%s\", \"weights_mib\": %.1f, "
+           "\"fp8\": \"%s\"}\n", argv[1], name,
+           (double) llm_model_hparams(b->model)->n_bytes / (1 << 20), fp8);
 
     each(b, argc > 4 ? argv[4] : "1,8,64,256,512", MAX_SEQS, decode);
     each(b, argc > 5 ? argv[5] : "128,2048,8192", llm_model_ctx(b->model),
