@@ -1,55 +1,187 @@
 /*
- * What the GPU can do, as JSON lines: its name, and the bandwidth of copies
- * of 4 GiB within its memory (bytes read and written), the best of ten.
+ * What the GPU can do, as JSON lines: its name; the bandwidth of copies of
+ * 4 GiB within its memory (bytes read and written), the best of ten; and the
+ * rate of a product of two 8192 x 8192 bf16 matrices of random numbers by
+ * cublasLt, the mean of ten after three (zeros would be faster: the GPU's
+ * clock depends on the power that the numbers take).
  *
- *   nvcc -o peak t/gpu/peak.cu && ./peak
+ *   nvcc -o peak t/gpu/peak.cu -lcublasLt && ./peak
  */
 
+#include <cublasLt.h>
 #include <cuda_runtime.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 
-#define SIZE  ((size_t) 4 << 30)
+#define SIZE    ((size_t) 4 << 30)
+#define N       8192
+#define ROOM    ((size_t) 64 << 20)
+#define COPIES  10
+#define WARM    3
+#define RUNS    10
+
+static cudaEvent_t  from, to;
+
+
+static void
+die(const char *what)
+{
+    fprintf(stderr, "peak: %s: %s\n", what,
+            cudaGetErrorString(cudaGetLastError()));
+    exit(1);
+}
+
+
+static void
+check(cudaError_t e, const char *what)
+{
+    if (e != cudaSuccess) {
+        die(what);
+    }
+}
+
+
+/* milliseconds since from */
+
+static float
+elapsed(void)
+{
+    float  ms;
+
+    check(cudaEventRecord(to), "an event");
+    check(cudaEventSynchronize(to), "an event");
+    check(cudaEventElapsedTime(&ms, from, to), "an event");
+
+    return ms;
+}
+
+
+static double
+copy_gb_s(void)
+{
+    int    i;
+    void  *a, *b;
+    float  ms, best;
+
+    check(cudaMalloc(&a, SIZE), "memory");
+    check(cudaMalloc(&b, SIZE), "memory");
+    check(cudaMemset(a, 1, SIZE), "memory");
+
+    best = 1e9f;
+
+    for (i = 0; i < COPIES; i++) {
+        check(cudaEventRecord(from), "an event");
+        check(cudaMemcpyAsync(b, a, SIZE, cudaMemcpyDeviceToDevice),
+              "a copy");
+        ms = elapsed();
+        best = ms < best ? ms : best;
+    }
+
+    check(cudaFree(a), "memory");
+    check(cudaFree(b), "memory");
+
+    return 2.0 * SIZE / best * 1e-6;
+}
+
+
+/* bf16 from -1 to 1, of any n: the bits of a hash of the place */
+
+__global__ void
+fill(uint16_t *p, uint32_t n, uint32_t seed)
+{
+    uint32_t  i, h;
+
+    i = blockIdx.x * blockDim.x + threadIdx.x;
+
+    if (i < n) {
+        h = (i ^ seed) * 0x9e3779b1u;
+        h = (h ^ h >> 15) * 0x85ebca77u;
+        h = (h ^ h >> 13) * 0xc2b2ae3du;
+        h ^= h >> 16;
+
+        p[i] = (uint16_t) (__float_as_uint((float) (int32_t) h
+                                           * (1.0f / 2147483648.0f)) >> 16);
+    }
+}
+
+
+static double
+matrix_tflops(void)
+{
+    int                     i;
+    void                   *m[3], *room;
+    float                   one = 1, zero = 0, ms;
+    cublasLtHandle_t        lt;
+    cublasLtMatmulDesc_t    op;
+    cublasLtMatrixLayout_t  layout;
+    cublasOperation_t       turned = CUBLAS_OP_T;
+
+    for (i = 0; i < 3; i++) {
+        check(cudaMalloc(&m[i], (size_t) N * N * 2), "memory");
+        fill<<<(unsigned) N * N / 256, 256>>>((uint16_t *) m[i], N * N,
+                                              (uint32_t) i + 1);
+        check(cudaGetLastError(), "a kernel");
+    }
+
+    check(cudaMalloc(&room, ROOM), "memory");
+
+    if (cublasLtCreate(&lt) != CUBLAS_STATUS_SUCCESS
+        || cublasLtMatmulDescCreate(&op, CUBLAS_COMPUTE_32F, CUDA_R_32F)
+           != CUBLAS_STATUS_SUCCESS
+        || cublasLtMatmulDescSetAttribute(op, CUBLASLT_MATMUL_DESC_TRANSA,
+                                          &turned, sizeof(turned))
+           != CUBLAS_STATUS_SUCCESS
+        || cublasLtMatrixLayoutCreate(&layout, CUDA_R_16BF, N, N, N)
+           != CUBLAS_STATUS_SUCCESS)
+    {
+        die("cublasLt");
+    }
+
+    for (i = 0; i < WARM + RUNS; i++) {
+        if (i == WARM) {
+            check(cudaEventRecord(from), "an event");
+        }
+
+        if (cublasLtMatmul(lt, op, &one, m[0], layout, m[1], layout, &zero,
+                           m[2], layout, m[2], layout, NULL, room, ROOM, 0)
+            != CUBLAS_STATUS_SUCCESS)
+        {
+            die("a product");
+        }
+    }
+
+    ms = elapsed() / RUNS;
+
+    for (i = 0; i < 3; i++) {
+        check(cudaFree(m[i]), "memory");
+    }
+
+    check(cudaFree(room), "memory");
+    (void) cublasLtMatrixLayoutDestroy(layout);
+    (void) cublasLtMatmulDescDestroy(op);
+    (void) cublasLtDestroy(lt);
+
+    return 2.0 * N * N * N / ms * 1e-9;
+}
 
 
 int
 main(void)
 {
-    int             i;
-    void           *a, *b;
-    float           ms, best;
-    cudaEvent_t     from, to;
+    double          copy, matrix;
     cudaDeviceProp  prop;
 
-    if (cudaGetDeviceProperties(&prop, 0) != cudaSuccess
-        || cudaMalloc(&a, SIZE) != cudaSuccess
-        || cudaMalloc(&b, SIZE) != cudaSuccess
-        || cudaMemset(a, 1, SIZE) != cudaSuccess
-        || cudaEventCreate(&from) != cudaSuccess
-        || cudaEventCreate(&to) != cudaSuccess)
-    {
-        fprintf(stderr, "peak: %s\n", cudaGetErrorString(cudaGetLastError()));
-        return 1;
-    }
+    check(cudaGetDeviceProperties(&prop, 0), "a device");
+    check(cudaEventCreate(&from), "an event");
+    check(cudaEventCreate(&to), "an event");
 
-    best = 1e9f;
+    copy = copy_gb_s();
+    matrix = matrix_tflops();
 
-    for (i = 0; i < 10; i++) {
-        if (cudaEventRecord(from) != cudaSuccess
-            || cudaMemcpyAsync(b, a, SIZE, cudaMemcpyDeviceToDevice)
-               != cudaSuccess
-            || cudaEventRecord(to) != cudaSuccess
-            || cudaEventSynchronize(to) != cudaSuccess
-            || cudaEventElapsedTime(&ms, from, to) != cudaSuccess)
-        {
-            fprintf(stderr, "peak: a copy failed\n");
-            return 1;
-        }
-
-        best = ms < best ? ms : best;
-    }
-
-    printf("{\"device\": \"%s\", \"sms\": %d, \"copy_gb_s\": %.1f}\n",
-           prop.name, prop.multiProcessorCount, 2.0 * SIZE / best * 1e-6);
+    printf("{\"device\": \"%s\", \"sms\": %d, \"copy_gb_s\": %.1f, "
+           "\"matrix_tflops\": %.1f}\n", prop.name, prop.multiProcessorCount,
+           copy, matrix);
 
     return 0;
 }

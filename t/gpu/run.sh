@@ -4,8 +4,11 @@
 #
 #   t/gpu/run.sh pack      here: what the machine with the GPU may lack, to
 #                          objs/gpu (carry this folder with the tree)
-#   t/gpu/run.sh           there: build, parity, compute-sanitizer, figures;
+#   t/gpu/run.sh           there: build, parity, figures, compute-sanitizer;
 #                          results to $OUT, or to t/bench/results
+#
+# LLM_GPU_DEVICE=emu runs all of it on the emulator, with small numbers, where
+# there is no GPU: to try the script and what was packed.
 #
 # There nvcc, cuBLAS, gcc and make are taken as they are; Python with numpy,
 # PyTorch and transformers, compute-sanitizer and nsys where they are.  What
@@ -19,7 +22,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 ROOT=$PWD
 GPU=$ROOT/objs/gpu
 WORK=${TMPDIR:-/tmp}/llm-gpu
-NAME=gpu-$(date -u +%Y-%m-%d)
+DEVICE=${LLM_GPU_DEVICE:-cuda}
 BEGAN=$SECONDS
 LIMIT=${LLM_GPU_SECONDS:-570}
 
@@ -30,9 +33,29 @@ die() { printf 'run.sh: %s\n' "$*" >&2; exit 1; }
 
 # ---- here ----
 
+# nginx, and of its libraries those that are not the C library's
+
+pack_nginx() {
+    local nginx lib
+
+    nginx=$(PATH=$PATH:/usr/sbin command -v nginx) || die "no nginx here"
+    mkdir -p "$GPU/nginx/lib"
+    cp -L "$nginx" objs/ngx_http_llm_module.so "$GPU/nginx/"
+
+    for lib in $(ldd "$nginx" | sed -n 's/.* => \(\/[^ ]*\) .*/\1/p'); do
+        case ${lib##*/} in
+            libc.so.*|libm.so.*|libdl.so.*|libpthread.so.*) ;;
+            *) cp -L "$lib" "$GPU/nginx/lib/" ;;
+        esac
+    done
+}
+
+
 pack() {
     local lib
 
+    ./build.sh build || die "it does not build"
+    rm -rf "$GPU"
     mkdir -p "$GPU/deps/include/cjson" "$GPU/deps/lib"
     cp /usr/include/cjson/cJSON.h "$GPU/deps/include/cjson/"
     cp /usr/include/pcre2.h "$GPU/deps/include/"
@@ -41,6 +64,8 @@ pack() {
         cp -L "$(ldconfig -p | sed -n "s/.*\\b$lib .* => //p" | head -n 1)" \
             "$GPU/deps/lib/$lib"
     done
+
+    pack_nginx
 
     if [ -d "${LLM_FIXTURES:-$ROOT/../shared/fixtures}/logits" ]; then
         mkdir -p "$GPU/fixtures"
@@ -89,8 +114,34 @@ find_cublas() {
 }
 
 
+# what is the same for a GPU and for the emulator
+
 compile() {
-    local lib libs="-lcjson -lpcre2-8"
+    local libs="-lcjson -lpcre2-8" flags="-O2 -g"
+
+    if [ -d "$GPU/deps" ]; then
+        flags="$flags -I$GPU/deps/include"
+        libs="-L$GPU/deps/lib -l:libcjson.so.1 -l:libpcre2-8.so.0 -Wl,-rpath,$GPU/deps/lib"
+    fi
+
+    libs="$libs -lpthread -ldl -lm"
+
+    make -s -j "$(nproc)" -f engine/Makefile OBJS="$WORK" CFLAGS="$flags" \
+        LIBS="$libs" lib cli load "$WORK/t/emu" "$WORK/t/logits" &&
+    # shellcheck disable=SC2086
+    cc -std=gnu11 $flags -D_GNU_SOURCE= -I. -o "$WORK/bench" \
+        t/gpu/bench.c "$WORK/libllm.a" $libs || return 1
+
+    if [ "$DEVICE" = emu ]; then
+        make -s -j "$(nproc)" -f kernels/cuda/Makefile OBJS="$WORK" emu
+    else
+        compile_cuda
+    fi
+}
+
+
+compile_cuda() {
+    local lib arch
 
     NVCC=${CUDA_HOME:+$CUDA_HOME/bin/}nvcc
     command -v "$NVCC" > /dev/null || NVCC=/usr/local/cuda/bin/nvcc
@@ -103,26 +154,15 @@ compile() {
 
     [ -e "$lib" ] || die "no libcublasLt.so in $CUBLAS_HOME"
 
-    FLAGS="-O2 -g"
-
-    if [ -d "$GPU/deps" ]; then
-        FLAGS="$FLAGS -I$GPU/deps/include"
-        libs="-L$GPU/deps/lib -l:libcjson.so.1 -l:libpcre2-8.so.0 -Wl,-rpath,$GPU/deps/lib"
-    fi
-
-    LIBS="$libs -lpthread -ldl -lm"
-    ARCH=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader |
+    arch=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader |
         head -n 1 | tr -d .)
 
-    make -s -j "$(nproc)" -f engine/Makefile OBJS="$WORK" CFLAGS="$FLAGS" \
-        LIBS="$LIBS" lib cli "$WORK/t/emu" "$WORK/t/logits" &&
     make -s -j "$(nproc)" -f kernels/cuda/Makefile OBJS="$WORK" \
         NVCC="$NVCC" CUBLAS_INC="$CUBLAS_HOME/include" CUBLAS_LIB="$lib" \
-        CUDA_ARCH="$ARCH" cuda &&
-    # shellcheck disable=SC2086
-    cc -std=gnu11 $FLAGS -D_GNU_SOURCE= -I. -o "$WORK/bench" \
-        t/gpu/bench.c "$WORK/libllm.a" $LIBS &&
-    "$NVCC" -O2 -o "$WORK/peak" t/gpu/peak.cu
+        CUDA_ARCH="$arch" cuda &&
+    "$NVCC" -O2 -arch="sm_$arch" -I"$CUBLAS_HOME/include" -o "$WORK/peak" \
+        t/gpu/peak.cu -L"${lib%/*}" -l:"${lib##*/}" \
+        -Xlinker -rpath="${lib%/*}"
 }
 
 
@@ -131,7 +171,7 @@ compile() {
 parity() {
     local log=$RESULTS/$NAME-$1.tap
 
-    LLM_GPU_DEVICE=cuda LLM_OBJS=$WORK limited "$2" "$WORK/t/$1" \
+    LLM_GPU_DEVICE=$DEVICE LLM_OBJS=$WORK limited "$2" "$WORK/t/$1" \
         > "$log" 2>&1
     say "$1: $(grep -c '^ok' "$log") right, $(grep -c '^not ok' "$log")" \
         "wrong, $(tail -n 1 "$log")"
@@ -145,7 +185,7 @@ against_torch() {
         return
     fi
 
-    limited 120 python3 t/gpu/parity.py "$WORK" \
+    limited 120 python3 t/gpu/parity.py "$WORK" --device "$DEVICE" \
         > "$RESULTS/$NAME-torch.txt" 2>&1
     say "torch: exit status $?"
     cat "$RESULTS/$NAME-torch.txt"
@@ -155,6 +195,11 @@ against_torch() {
 sanitizer() {
     local tool log=$RESULTS/$NAME-sanitizer.txt
 
+    if [ "$DEVICE" = emu ]; then
+        say "compute-sanitizer: not for the emulator"
+        return
+    fi
+
     if ! command -v compute-sanitizer > /dev/null; then
         say "compute-sanitizer: not here"
         return
@@ -162,7 +207,7 @@ sanitizer() {
 
     for tool in memcheck racecheck; do
         echo 1 2 3 4 5 6 7 8 | limited 60 compute-sanitizer --tool "$tool" \
-            "$WORK/llm" logits models/demo.gguf --device cuda --ctx 64 \
+            "$WORK/llm" logits models/demo.gguf --device "$DEVICE" --ctx 64 \
             > "$WORK/out" 2> "$log.$tool"
         grep -a 'ERROR SUMMARY\|RACECHECK SUMMARY' "$WORK/out" \
             "$log.$tool" | sed 's/.*=========/==/'
@@ -172,51 +217,111 @@ sanitizer() {
 }
 
 
+# the engine alone on a file of this shape and type; its share of the rates
+
+alone() {
+    local shape=$1 type=$2 file=$3
+
+    limited 150 "$WORK/bench" "$file" "$DEVICE" "$WORK" $BENCH \
+        > "$WORK/bench.out"
+    python3 t/gpu/shares.py "$RESULTS/$NAME.jsonl" "$shape" "$type" \
+        < "$WORK/bench.out" > "$WORK/shares.out"
+    tee -a "$RESULTS/$NAME.jsonl" < "$WORK/shares.out"
+}
+
+
+over_http() {
+    local so=$GPU/nginx/ngx_http_llm_module.so
+
+    [ -e "$so" ] || so=objs/ngx_http_llm_module.so
+    [ -e "$so" ] || { say "HTTP: no module here; see pack"; return; }
+    cp "$so" "$WORK/"
+
+    say "HTTP"
+    limited 150 t/gpu/http.sh "$1" "$DEVICE" "$WORK" "$STREAMS" "$TOKENS" \
+        "$PROMPTS" | tee -a "$RESULTS/$NAME.jsonl"
+}
+
+
+by_kernel() {
+    if [ "$DEVICE" = emu ] || ! command -v nsys > /dev/null; then
+        say "time by kernel: no nsys here, or no GPU"
+        return
+    fi
+
+    limited 60 nsys profile -o "$WORK/prof" --force-overwrite true \
+        --cuda-graph-trace=node "$WORK/bench" "$1" "$DEVICE" "$WORK" \
+        1,64 2048 > /dev/null 2>&1
+    limited 30 nsys stats -r cuda_gpu_kern_sum "$WORK/prof.nsys-rep" \
+        > "$RESULTS/$NAME-kernels.txt" 2>&1
+    head -n 30 "$RESULTS/$NAME-kernels.txt"
+}
+
+
 figures() {
-    local type file
+    local shape=$1 type=$2 file=$WORK/$1-$2.gguf
 
-    for type in bf16 q4_k; do
-        file=$WORK/qwen3-8b-$type.gguf
-        limited 120 python3 t/bench/mkmodel.py qwen3-8b "$type" "$file" ||
-            continue
-        say "qwen3-8b $type"
-        limited 150 "$WORK/bench" "$file" cuda "$WORK" |
-            tee -a "$RESULTS/$NAME.jsonl"
+    limited 120 python3 t/bench/mkmodel.py "$shape" "$type" "$file" || return
+    say "$shape $type"
+    alone "$shape" "$type" "$file"
 
-        if command -v nsys > /dev/null && [ "$type" = bf16 ]; then
-            limited 60 nsys profile -o "$WORK/prof" --force-overwrite true \
-                --cuda-graph-trace=node "$WORK/bench" "$file" cuda "$WORK" \
-                1,64 2048 > /dev/null 2>&1
-            limited 30 nsys stats -r cuda_gpu_kern_sum "$WORK/prof.nsys-rep" \
-                > "$RESULTS/$NAME-kernels.txt" 2>&1
-            head -n 30 "$RESULTS/$NAME-kernels.txt"
-        fi
+    if [ "$type" = bf16 ]; then
+        over_http "$file"
+        by_kernel "$file"
+    fi
 
-        rm -f "$file"
-    done
+    rm -f "$file"
 }
 
 
 measure() {
-    RESULTS=${OUT:-$ROOT/t/bench/results}
-    mkdir -p "$RESULTS" "$WORK"
+    local device shape
 
-    command -v nvidia-smi > /dev/null || die "no NVIDIA driver here"
-    nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv
+    mkdir -p "$WORK"
+
+    if [ "$DEVICE" = emu ]; then
+        device=emulator
+        RESULTS=${OUT:-$WORK/results}
+        shape=tiny
+        PARITY=200
+        BENCH="1,2 8"
+        STREAMS="1 4" TOKENS=6 PROMPTS="16 48"
+        export PROMPT=16 LLM_GPU_KV=64m LLM_BENCH_KV=67108864
+
+    else
+        command -v nvidia-smi > /dev/null || die "no NVIDIA driver here"
+        nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv
+        device=$(nvidia-smi --query-gpu=name --format=csv,noheader |
+            head -n 1 | tr 'A-Z ' 'a-z-')
+        RESULTS=${OUT:-$ROOT/t/bench/results}
+        shape=qwen3-8b
+        PARITY=90
+        BENCH=""
+        STREAMS="1 8 64 256 512" TOKENS=128 PROMPTS="128 2048 8192"
+    fi
+
+    mkdir -p "$RESULTS"
+    NAME=$device-$(date -u +%Y-%m-%d)
 
     say "building"
     compile || die "it does not build"
 
-    say "peak"
-    "$WORK/peak" | tee "$RESULTS/$NAME.jsonl"
+    if [ "$DEVICE" = emu ]; then
+        say "peak: the emulator has none"
+        echo '{"device": "emulator"}' > "$RESULTS/$NAME.jsonl"
+    else
+        say "peak"
+        "$WORK/peak" | tee "$RESULTS/$NAME.jsonl"
+    fi
 
     [ ! -d "$GPU/fixtures" ] || export LLM_FIXTURES=$GPU/fixtures
-    parity emu 90
-    parity logits 90
+    parity emu "$PARITY"
+    parity logits "$PARITY"
     against_torch
+    figures "$shape" bf16
     sanitizer
-    figures
-    say "done"
+    figures "$shape" q4_k
+    say "done: $RESULTS/$NAME.jsonl and others"
 }
 
 

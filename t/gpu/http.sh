@@ -1,0 +1,167 @@
+#!/bin/bash
+#
+# The speed over HTTP, as JSON lines:
+#
+#   t/gpu/http.sh FILE.gguf DEVICE WORK STREAMS TOKENS PROMPTS
+#
+# WORK holds the module, the device's shared object beside it, and load
+# (t/bench/load.c).  nginx is that of objs/gpu (run.sh pack), with the
+# libraries carried beside it, or else the machine's own.
+#
+# For each number in STREAMS ("1 8 64"), so many requests at once, each a
+# prompt of 128 tokens (PROMPT) and TOKENS generated; for each in PROMPTS, the
+# first token of five prompts of so many, one after another.  No prompt begins
+# like another, so none is found in the cache.  LLM_GPU_KV is kv_cache=.
+
+set -u
+
+[ $# = 6 ] || { echo "usage: see the head of $0" >&2; exit 1; }
+
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+
+MODEL=$(realpath "$1")
+DEVICE=$2
+WORK=$(cd "$3" && pwd)
+STREAMS=$4
+TOKENS=$5
+PROMPTS=$6
+PROMPT=${PROMPT:-128}
+GPU=$PWD/objs/gpu/nginx
+SITE=$WORK/site
+NGINX_PID=
+
+die() { printf 'http.sh: %s\n' "$*" >&2; exit 1; }
+
+stop() {
+    if [ -n "$NGINX_PID" ]; then
+        kill "$NGINX_PID"
+        wait "$NGINX_PID"
+    fi 2> /dev/null
+}
+
+trap stop EXIT
+
+
+largest() { printf '%s\n' "$@" | sort -n | tail -n 1; }
+
+
+conf() {
+    cat << END
+daemon off;
+worker_processes 1;
+worker_rlimit_nofile 8192;
+error_log logs/error.log notice;
+pid logs/nginx.pid;
+load_module $WORK/ngx_http_llm_module.so;
+$([ "$(id -u)" != 0 ] || echo "user $(id -un);")
+events { worker_connections 4096; }
+http {
+    access_log off;
+    client_body_temp_path temp/body;
+    proxy_temp_path temp/proxy;
+    fastcgi_temp_path temp/fastcgi;
+    uwsgi_temp_path temp/uwsgi;
+    scgi_temp_path temp/scgi;
+    llm_model bench $MODEL ctx=$CTX parallel=$SEATS batch=2048
+        device=$DEVICE ${LLM_GPU_KV:+kv_cache=$LLM_GPU_KV} default;
+    llm_queue 1024;
+    server {
+        listen 127.0.0.1:$PORT;
+        location /v1 { llm_api; }
+        location = /health { llm_health; }
+    }
+}
+END
+}
+
+
+# the status of /health: bash alone, as curl may not be there
+
+health() {
+    local line=''
+
+    { exec 3<> "/dev/tcp/127.0.0.1/$PORT"; } 2> /dev/null || return 1
+    printf 'GET /health HTTP/1.0\r\n\r\n' >&3
+    read -r -t 5 line <&3
+    exec 3>&-
+
+    [[ $line == *" 200 "* ]]
+}
+
+
+serve() {
+    local nginx
+
+    PORT=$(python3 -c 'import socket; s = socket.socket()
+s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+    CTX=$(($(largest $PROMPTS $PROMPT) + TOKENS + 16))
+    SEATS=$(largest $STREAMS)
+
+    mkdir -p "$SITE/logs" "$SITE/temp"
+    conf > "$SITE/nginx.conf"
+    : > "$SITE/logs/error.log"
+
+    if [ -x "$GPU/nginx" ]; then
+        nginx=$GPU/nginx
+    else
+        nginx=$(PATH=$PATH:/usr/sbin command -v nginx) ||
+            die "no nginx here, and none in $GPU"
+    fi
+
+    LD_LIBRARY_PATH=$GPU/lib:$GPU/../deps/lib "$nginx" -p "$SITE/" \
+        -c "$SITE/nginx.conf" -e "$SITE/logs/error.log" &
+    NGINX_PID=$!
+
+    while ! health; do
+        if ! kill -0 "$NGINX_PID" 2> /dev/null ||
+            grep -q 'model "bench": ' <(grep '\[error\]' \
+                "$SITE/logs/error.log")
+        then
+            tail -n 5 "$SITE/logs/error.log" >&2
+            die "the model is not served"
+        fi
+
+        sleep 0.1
+    done
+}
+
+
+# a body with a prompt of $1 tokens: the run's number, the request's, others
+
+RUN=0
+
+body() {
+    RUN=$((RUN + 1))
+
+    awk -v n="$1" -v run="$RUN" 'BEGIN {
+        printf "{\"prompt\":[%d,%%d", run + 1000
+        for (i = 2; i < n; i++) printf ",%d", 100 + (i * 37 + run) % 1500
+        printf "],\"max_tokens\":%%o,\"stream\":true,\"temperature\":0,"
+        printf "\"ignore_eos\":true,"
+        printf "\"stream_options\":{\"include_usage\":true}}"
+    }' > "$SITE/body"
+}
+
+
+# load's line, with what was asked for in front
+
+load() {
+    local name=$1 prompt=$2
+
+    shift 2
+    body "$prompt"
+    "$WORK/load" -u "127.0.0.1:$PORT" -p /v1/completions -b "$SITE/body" \
+        -j "$@" | sed "s/^{/{\"bench\": \"$name\", \"prompt_tokens\": $prompt, /"
+}
+
+
+serve
+
+for n in $STREAMS; do
+    load warm "$PROMPT" -c "$n" -o 4 > /dev/null    # captures the steps
+    load http "$PROMPT" -c "$n" -o "$TOKENS"
+done
+
+for n in $PROMPTS; do
+    load http-prompt "$n" -c 1 -n 5 -o 2
+done

@@ -1,0 +1,85 @@
+#!/usr/bin/env python3
+"""Adds to a results file what share of the GPU's rates a step reached.
+
+usage: shares.py RESULTS.jsonl SHAPE TYPE [--weights fp8] < BENCH.jsonl
+
+Standard input is what t/gpu/bench.c printed for a model of t/bench/mkmodel.py;
+it is copied to standard output, each line with its share: decoding's of the
+copy bandwidth (of_copy), a prompt's of the matrix rate (of_matrix).  The rates
+are those of the first line of RESULTS.jsonl (t/gpu/peak.cu); without them
+nothing is added.
+
+A step of one token for each of n streams reads every matrix once, the
+embedding only if it is the head too, and the keys and values of all cached
+positions.  A prompt takes two operations for each weight and token, the head
+for the last token alone, and four for each dimension of a query and each
+position that it sees.
+"""
+
+import argparse
+import json
+import random
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "t" / "bench"))
+
+import mkmodel  # noqa: E402
+
+# bench.c: positions cached while it decodes, 128 to 192
+CACHED = 160
+KV_BYTES = 2
+
+
+def step_bytes(s, n_vocab, kind, streams, fp8=False):
+    _, elements, make = mkmodel.TYPES[kind]
+    block = len(make(random.Random(1)))
+    total = 0
+    for name, row, rows in mkmodel.tensors(s, n_vocab):
+        if name == "token_embd.weight" and not s["tied"]:
+            continue
+        if not rows:
+            total += row * 4
+        elif fp8 and name.startswith("blk."):
+            total += row * rows
+        else:
+            total += row * rows // elements * block
+    kv = s["layers"] * s["kv"] * 2 * s["head"] * KV_BYTES
+    return total + streams * CACHED * kv
+
+
+def prompt_flops(s, n_vocab, tokens):
+    layers = sum(row * rows for name, row, rows in mkmodel.tensors(s, n_vocab)
+                 if name.startswith("blk."))
+    pairs = tokens * (tokens + 1) // 2
+    return (2 * layers * tokens + 2 * s["embd"] * n_vocab
+            + 4 * s["layers"] * s["heads"] * s["head"] * pairs)
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    p.add_argument("results", type=Path)
+    p.add_argument("shape", choices=mkmodel.SHAPES)
+    p.add_argument("type", choices=mkmodel.TYPES)
+    p.add_argument("--weights", choices=("fp8",))
+    args = p.parse_args()
+    with open(args.results) as f:
+        peak = json.loads(f.readline() or "{}")
+    s = mkmodel.SHAPES[args.shape]
+    n_vocab = s["vocab"] or mkmodel.tokenizer(
+        ROOT / "models" / "demo.gguf", 0)[1]
+    for line in sys.stdin:
+        d = json.loads(line)
+        if d.get("bench") == "decode" and "copy_gb_s" in peak:
+            rate = step_bytes(s, n_vocab, args.type, d["streams"],
+                              args.weights == "fp8") / d["step_ms"] * 1e-6
+            d["of_copy"] = round(rate / peak["copy_gb_s"], 4)
+        if d.get("bench") == "prompt" and "matrix_tflops" in peak:
+            rate = prompt_flops(s, n_vocab, d["tokens"]) / d["ms"] * 1e-9
+            d["of_matrix"] = round(rate / peak["matrix_tflops"], 4)
+        print(json.dumps(d), flush=True)
+
+
+if __name__ == "__main__":
+    main()
