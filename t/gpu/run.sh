@@ -127,7 +127,8 @@ compile() {
     libs="$libs -lpthread -ldl -lm"
 
     make -s -j "$(nproc)" -f engine/Makefile OBJS="$WORK" CFLAGS="$flags" \
-        LIBS="$libs" lib cli load "$WORK/t/emu" "$WORK/t/logits" &&
+        LIBS="$libs" lib cli load "$WORK/t/emu" "$WORK/t/emu_fp8" \
+        "$WORK/t/logits" &&
     # shellcheck disable=SC2086
     cc -std=gnu11 $flags -D_GNU_SOURCE= -I. -o "$WORK/bench" \
         t/gpu/bench.c "$WORK/libllm.a" $libs || return 1
@@ -222,8 +223,8 @@ sanitizer() {
 alone() {
     local shape=$1 type=$2 file=$3
 
-    limited 150 "$WORK/bench" "$file" "$DEVICE" "$WORK" $BENCH \
-        > "$WORK/bench.out"
+    LLM_BENCH_FP8=${4:-} limited 150 "$WORK/bench" "$file" "$DEVICE" \
+        "$WORK" $BENCH > "$WORK/bench.out"
     python3 t/gpu/shares.py "$RESULTS/$NAME.jsonl" "$shape" "$type" \
         < "$WORK/bench.out" > "$WORK/shares.out"
     tee -a "$RESULTS/$NAME.jsonl" < "$WORK/shares.out"
@@ -268,6 +269,9 @@ figures() {
     if [ "$type" = bf16 ]; then
         over_http "$file"
         by_kernel "$file"
+        say "$shape, weights in fp8, then KV too"
+        alone "$shape" "$type" "$file" weights
+        alone "$shape" "$type" "$file" weights,kv
     fi
 
     rm -f "$file"
@@ -316,6 +320,7 @@ measure() {
 
     [ ! -d "$GPU/fixtures" ] || export LLM_FIXTURES=$GPU/fixtures
     parity emu "$PARITY"
+    parity emu_fp8 "$PARITY"
     parity logits "$PARITY"
     against_torch
     figures "$shape" bf16

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Adds to a results file what share of the GPU's rates a step reached.
 
-usage: shares.py RESULTS.jsonl SHAPE TYPE [--weights fp8] < BENCH.jsonl
+usage: shares.py RESULTS.jsonl SHAPE TYPE < BENCH.jsonl
 
 Standard input is what t/gpu/bench.c printed for a model of t/bench/mkmodel.py;
 it is copied to standard output, each line with its share: decoding's of the
@@ -11,7 +11,8 @@ nothing is added.
 
 A step of one token for each of n streams reads every matrix once, the
 embedding only if it is the head too, and the keys and values of all cached
-positions.  A prompt takes two operations for each weight and token, the head
+positions; the first line that bench.c printed says what of it is fp8, a byte
+an element and some for scales.  A prompt takes two operations for each weight and token, the head
 for the last token alone, and four for each dimension of a query and each
 position that it sees.
 """
@@ -29,10 +30,9 @@ import mkmodel  # noqa: E402
 
 # bench.c: positions cached while it decodes, 128 to 192
 CACHED = 160
-KV_BYTES = 2
 
 
-def step_bytes(s, n_vocab, kind, streams, fp8=False):
+def step_bytes(s, n_vocab, kind, streams, fp8):
     _, elements, make = mkmodel.TYPES[kind]
     block = len(make(random.Random(1)))
     total = 0
@@ -41,11 +41,12 @@ def step_bytes(s, n_vocab, kind, streams, fp8=False):
             continue
         if not rows:
             total += row * 4
-        elif fp8 and name.startswith("blk."):
-            total += row * rows
+        elif "weights" in fp8 and name.startswith("blk.") and elements == 1:
+            total += (row + 4) * rows
         else:
             total += row * rows // elements * block
-    kv = s["layers"] * s["kv"] * 2 * s["head"] * KV_BYTES
+    head = s["head"] + 1 if "kv" in fp8 else 2 * s["head"]
+    kv = s["layers"] * s["kv"] * 2 * head
     return total + streams * CACHED * kv
 
 
@@ -62,18 +63,19 @@ def main():
     p.add_argument("results", type=Path)
     p.add_argument("shape", choices=mkmodel.SHAPES)
     p.add_argument("type", choices=mkmodel.TYPES)
-    p.add_argument("--weights", choices=("fp8",))
     args = p.parse_args()
     with open(args.results) as f:
         peak = json.loads(f.readline() or "{}")
     s = mkmodel.SHAPES[args.shape]
     n_vocab = s["vocab"] or mkmodel.tokenizer(
         ROOT / "models" / "demo.gguf", 0)[1]
+    fp8 = ""
     for line in sys.stdin:
         d = json.loads(line)
+        fp8 = d.get("fp8", fp8)
         if d.get("bench") == "decode" and "copy_gb_s" in peak:
             rate = step_bytes(s, n_vocab, args.type, d["streams"],
-                              args.weights == "fp8") / d["step_ms"] * 1e-6
+                              fp8) / d["step_ms"] * 1e-6
             d["of_copy"] = round(rate / peak["copy_gb_s"], 4)
         if d.get("bench") == "prompt" and "matrix_tflops" in peak:
             rate = prompt_flops(s, n_vocab, d["tokens"]) / d["ms"] * 1e-9
