@@ -45,10 +45,10 @@ llm_runner_logits(void *data, uint32_t i)
 }
 
 
-static uint32_t
-llm_runner_best(void *data, uint32_t i)
+static void
+llm_runner_drawn(void *data, uint32_t i, llm_drawn_t *out)
 {
-    return llm_model_best(data, i);
+    llm_model_drawn(data, i, out);
 }
 
 
@@ -224,7 +224,7 @@ llm_served_read(llm_served_t *m)
     run->ctx = llm_min(llm_model_ctx(m->model), run->n_pages * LLM_KV_PAGE);
     run->forward = llm_runner_forward;
     run->logits = llm_runner_logits;
-    run->best = llm_model_has_best(m->model) ? llm_runner_best : NULL;
+    run->drawn = llm_model_draws(m->model) ? llm_runner_drawn : NULL;
     run->copy_page = llm_runner_copy;
 
     return LLM_OK;

@@ -33,7 +33,9 @@
    again, with all that is on it */
 #define LLM_DEVICE_ERROR "device_error"
 
-#define LLM_NO_BEST      UINT32_MAX
+/* the most that a device's draw takes; beyond that a row is the host's */
+#define LLM_DRAW_EDITS   4096           /* edits and bans of a row */
+#define LLM_DRAW_TOP     20             /* likely tokens told beside one */
 
 typedef struct llm_ops_s     llm_ops_t;
 typedef struct llm_act_s     llm_act_t;     /* rows of activations */
@@ -68,6 +70,71 @@ typedef struct {
                                            a token and head */
 } llm_dev_opts_t;
 
+/* ---- how the next token comes out of a row of logits ---- */
+
+/* a logit that changes: + bias; then, if the token was seen, the penalties */
+typedef struct {
+    int32_t      id;
+    float        bias;
+    uint32_t     seen;                  /* times generated, and ... */
+} llm_edit_t;
+
+#define LLM_EDIT_SEEN    0x80000000u    /* ... this in the prompt or there */
+
+typedef struct {
+    int32_t      id;
+    float        logprob;
+} llm_candidate_t;
+
+typedef enum {
+    LLM_DRAW_HOST = 0,                  /* the row is wanted, by map() */
+    LLM_DRAW_TOKEN                      /* drawn() is wanted, the row is not */
+} llm_draw_kind_t;
+
+/*
+ * A draw, in the order of its steps, which engine/sample/sampler.h describes:
+ * edits, mask and bans, min-p, top-k, top-p, and the token at u of the mass
+ * that is left, tokens in the order of their ids.  It is the host's sampler
+ * over again: weights have the same bits, their sums differ by rounding.
+ * Arrays are the caller's until begin() returns.
+ */
+typedef struct {
+    llm_draw_kind_t    kind;
+    float              scale;           /* 1 / temperature; 0: the largest */
+    float              min_gap;         /* what min-p leaves is at least the
+                                           largest + this; -INFINITY: all */
+    uint32_t           top_k;           /* 0: all */
+    float              top_p;           /* 1: all */
+    double             u;               /* 0 <= u < 1 */
+    float              repetition;      /* penalties of what was seen */
+    float              frequency;
+    float              presence;
+    int32_t            n_top;           /* -1: no probabilities; 0: of the
+                                           token; more: of the best, too */
+    uint32_t           n_edits;
+    uint32_t           n_banned;
+    const llm_edit_t  *edits;           /* an id once */
+    const int32_t     *banned;          /* ids, or beyond the vocabulary */
+    const uint32_t    *mask;            /* a bit for each allowed; or NULL */
+} llm_draw_t;
+
+typedef enum {
+    LLM_DRAWN_TOKEN = 0,
+    LLM_DRAWN_NOT_FINITE,               /* a logit is NaN or plus infinity */
+    LLM_DRAWN_NOTHING                   /* no token is allowed */
+} llm_drawn_status_t;
+
+typedef struct {
+    uint32_t                status;     /* llm_drawn_status_t */
+    int32_t                 id;
+    float                   logprob;    /* of the row before edits; 0 where
+                                           n_top is -1 */
+    uint32_t                n_top;
+    const llm_candidate_t  *top;        /* [n_top] best first, of the row
+                                           before edits; until begin() */
+} llm_drawn_t;
+
+
 /*
  * One step: rows of several sequences, the rows of a sequence together and
  * in order of position.  Arrays belong to the caller and stay until end().
@@ -87,9 +154,11 @@ typedef struct {
                                            position p lies in page
                                            pages[p / LLM_KV_PAGE] at slot
                                            p % LLM_KV_PAGE */
-    const uint32_t  *out_rows;          /* [n_out] ascending row numbers */
-    const uint8_t   *greedy;            /* [n_out] of these best() alone is
-                                           asked, not map(); or NULL */
+    const uint32_t  *out_rows;          /* [n_out] ascending row numbers; a
+                                           row may come several times */
+    const llm_draw_t  *draws;           /* [n_out] for drawn(), max_seqs of
+                                           them at most; NULL: all rows are
+                                           for map() */
 } llm_batch_t;
 
 /* which rows of the step an operation works on */
@@ -252,11 +321,11 @@ struct llm_ops_s {
                         uint32_t n, const float *src);
 
     /*
-     * After end(), for each of n_out rows of logits: the lowest index of the
-     * largest, LLM_NO_BEST where one is NaN or plus infinity, or all are
-     * minus infinity.  NULL in the table: the device does not look.
+     * After end(): what the draw of row i of the logits gave.  A row that is
+     * drawn from is spoiled for map().  NULL in the table: the device does
+     * not draw, batch.draws is NULL.
      */
-    const uint32_t  *(*best)(llm_dev_t *dev);
+    void        (*drawn)(llm_dev_t *dev, uint32_t i, llm_drawn_t *out);
 };
 
 

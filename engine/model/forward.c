@@ -182,18 +182,18 @@ llm_model_logits(llm_model_t *m, uint32_t i)
 
 
 int
-llm_model_has_best(const llm_model_t *m)
+llm_model_draws(const llm_model_t *m)
 {
-    return m->ops->best != NULL;
+    return m->ops->drawn != NULL;
 }
 
 
-uint32_t
-llm_model_best(llm_model_t *m, uint32_t i)
+void
+llm_model_drawn(llm_model_t *m, uint32_t i, llm_drawn_t *out)
 {
     assert(i < m->n_out);
 
-    return m->ops->best(m->dev)[i];
+    m->ops->drawn(m->dev, i, out);
 }
 
 

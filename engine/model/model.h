@@ -89,9 +89,10 @@ void llm_model_device(const llm_model_t *m, char *buf, size_t size);
 int llm_model_forward(llm_model_t *m, const llm_batch_t *b, llm_err_t *err);
 const float *llm_model_logits(llm_model_t *m, uint32_t i);
 
-/* rows that batch.greedy named: kernels.h, best(); does the device look? */
-int llm_model_has_best(const llm_model_t *m);
-uint32_t llm_model_best(llm_model_t *m, uint32_t i);
+/* does the device draw?  Then, of a row that batch.draws describes, what it
+   drew, valid until the next step: kernels.h */
+int llm_model_draws(const llm_model_t *m);
+void llm_model_drawn(llm_model_t *m, uint32_t i, llm_drawn_t *out);
 
 /* copies one KV page to another, all layers; between steps */
 void llm_model_copy_page(llm_model_t *m, uint32_t src, uint32_t dst);

@@ -29,9 +29,10 @@ llm_sampler_scratch_create(uint32_t n_vocab)
     s->block_sum = malloc(blocks * sizeof(double));
     s->picks = malloc(n * sizeof(llm_pick_t));
     s->blocks = malloc(blocks * sizeof(llm_pick_t));
+    s->chosen = calloc((n + 63) / 64, sizeof(uint64_t));
 
     if (s->row == NULL || s->block_max == NULL || s->block_sum == NULL
-        || s->picks == NULL || s->blocks == NULL)
+        || s->picks == NULL || s->blocks == NULL || s->chosen == NULL)
     {
         llm_sampler_scratch_free(s);
         return NULL;
@@ -53,6 +54,7 @@ llm_sampler_scratch_free(llm_sampler_scratch_t *s)
     free(s->block_sum);
     free(s->picks);
     free(s->blocks);
+    free(s->chosen);
     free(s);
 }
 
@@ -230,32 +232,40 @@ llm_pick_weigh(llm_pick_t *p, uint32_t n, float max, float scale)
 
 
 int32_t
-llm_pick_draw(const llm_pick_t *p, uint32_t n, double u)
+llm_pick_draw(llm_sampler_scratch_t *s, uint32_t n, const float *row,
+    float max, float scale, double u)
 {
+    float     w;
     double    total, sum;
-    uint32_t  i, last;
+    int32_t   id, last;
+    uint32_t  i, words;
+    uint64_t  bits;
 
     total = 0;
 
     for (i = 0; i < n; i++) {
-        total += p[i].weight;
+        total += s->picks[i].weight;
+        id = s->picks[i].id;
+        s->chosen[id / 64] |= (uint64_t) 1 << id % 64;
     }
 
     sum = 0;
-    last = 0;
+    last = s->picks[0].id;
+    words = (s->n_vocab + 63) / 64;
 
-    for (i = 0; i < n; i++) {
-        if (p[i].weight > 0) {
-            last = i;
-            sum += p[i].weight;
-
-            if (sum > u * total) {
-                break;
-            }
+    for (i = 0; i < words && sum <= u * total; i++) {
+        for (bits = s->chosen[i]; bits && sum <= u * total; bits &= bits - 1)
+        {
+            id = (int32_t) (i * 64) + __builtin_ctzll(bits);
+            w = llm_row_exp((row[id] - max) * scale);
+            sum += w;
+            last = w > 0 ? id : last;
         }
     }
 
-    return p[last].id;
+    memset(s->chosen, 0, words * sizeof(uint64_t));
+
+    return last;
 }
 
 

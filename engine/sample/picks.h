@@ -32,6 +32,8 @@ struct llm_sampler_scratch_s {
     double                  *block_sum;
     llm_pick_t              *picks;
     llm_pick_t              *blocks;    /* blocks as picks */
+    uint64_t                *chosen;    /* a bit for each id: clear between
+                                           draws */
 };
 
 /*
@@ -50,8 +52,12 @@ uint32_t llm_pick_gather(llm_sampler_scratch_t *s, const float *row,
 /* weights exp((key - max) * scale) of n picks; returns their sum */
 double llm_pick_weigh(llm_pick_t *p, uint32_t n, float max, float scale);
 
-/* the pick at u, 0 <= u < 1, of the picks' mass */
-int32_t llm_pick_draw(const llm_pick_t *p, uint32_t n, double u);
+/*
+ * The id at u, 0 <= u < 1, of the mass of n picks in the order of their ids;
+ * of row, max and scale are their weights.
+ */
+int32_t llm_pick_draw(llm_sampler_scratch_t *s, uint32_t n,
+    const float *row, float max, float scale, double u);
 
 /* the best first; for few */
 void llm_pick_sort(llm_pick_t *p, uint32_t n);

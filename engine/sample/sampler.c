@@ -18,8 +18,6 @@
 /* tokens that a share of the mass is first looked for among */
 #define LLM_FIRST_LOOK    64
 
-#define LLM_IN_PROMPT     0x80000000u   /* in llm_sampler_s.seen */
-
 
 struct llm_sampler_s {
     llm_sampling_t     params;
@@ -27,13 +25,12 @@ struct llm_sampler_s {
     uint32_t           n_vocab;
     uint64_t           n_generated;
 
-    llm_logit_bias_t  *bias;
-    uint32_t           n_bias;
-
-    /* only with penalties: times generated of each token, and the tokens */
-    uint32_t          *seen;
-    int32_t           *seen_ids;
-    uint32_t           n_seen;
+    /* the logits that change: those with a bias, and if there are penalties
+       those of tokens that were seen */
+    llm_edit_t        *edits;
+    uint32_t           n_edits;
+    uint32_t          *place;           /* of an id's edit, + 1; or NULL */
+    int                penalises;
 
     llm_candidate_t   *top;             /* n_logprobs + 1 */
 };
@@ -59,11 +56,35 @@ llm_sampler_penalises(const llm_sampling_t *p)
 }
 
 
+/* what changes a token's logit, or NULL where there is no such token */
+
+static llm_edit_t *
+llm_sampler_edit(llm_sampler_t *s, int32_t id)
+{
+    llm_edit_t  *e;
+
+    if (id < 0 || (uint32_t) id >= s->n_vocab) {
+        return NULL;
+    }
+
+    if (s->place[id] == 0) {
+        e = &s->edits[s->n_edits++];
+        e->id = id;
+        e->bias = 0;
+        e->seen = 0;
+        s->place[id] = s->n_edits;
+    }
+
+    return &s->edits[s->place[id] - 1];
+}
+
+
 llm_sampler_t *
 llm_sampler_create(const llm_sampling_t *params, uint32_t choice,
     const llm_logit_bias_t *bias, uint32_t n_bias, uint32_t n_vocab)
 {
     uint32_t        i;
+    llm_edit_t     *e;
     llm_sampler_t  *s;
 
     s = calloc(1, sizeof(llm_sampler_t));
@@ -75,31 +96,35 @@ llm_sampler_create(const llm_sampling_t *params, uint32_t choice,
     s->choice = choice;
     s->n_vocab = n_vocab;
 
+    s->penalises = llm_sampler_penalises(params);
+
     s->top = malloc((size_t) llm_max(params->n_logprobs + 1, 1)
                     * sizeof(llm_candidate_t));
-    s->bias = malloc(llm_max(n_bias, 1u) * sizeof(llm_logit_bias_t));
 
-    if (s->top == NULL || s->bias == NULL) {
+    if (s->top == NULL) {
+        llm_sampler_free(s);
+        return NULL;
+    }
+
+    if (n_bias == 0 && !s->penalises) {
+        return s;
+    }
+
+    /* pages that are never touched cost nothing */
+
+    s->edits = malloc(llm_max(n_vocab, 1u) * sizeof(llm_edit_t));
+    s->place = calloc(llm_max(n_vocab, 1u), sizeof(uint32_t));
+
+    if (s->edits == NULL || s->place == NULL) {
         llm_sampler_free(s);
         return NULL;
     }
 
     for (i = 0; i < n_bias; i++) {
-        if (bias[i].id >= 0 && (uint32_t) bias[i].id < n_vocab) {
-            s->bias[s->n_bias++] = bias[i];
-        }
-    }
+        e = llm_sampler_edit(s, bias[i].id);
 
-    if (llm_sampler_penalises(params)) {
-
-        /* pages that are never touched cost nothing */
-
-        s->seen = calloc(llm_max(n_vocab, 1u), sizeof(uint32_t));
-        s->seen_ids = malloc(llm_max(n_vocab, 1u) * sizeof(int32_t));
-
-        if (s->seen == NULL || s->seen_ids == NULL) {
-            llm_sampler_free(s);
-            return NULL;
+        if (e) {
+            e->bias += bias[i].bias;
         }
     }
 
@@ -114,40 +139,22 @@ llm_sampler_free(llm_sampler_t *s)
         return;
     }
 
-    free(s->bias);
     free(s->top);
-    free(s->seen);
-    free(s->seen_ids);
+    free(s->edits);
+    free(s->place);
     free(s);
-}
-
-
-/* the token's place among those seen, or NULL where nobody counts */
-
-static uint32_t *
-llm_sampler_mark(llm_sampler_t *s, int32_t id)
-{
-    if (s->seen == NULL || id < 0 || (uint32_t) id >= s->n_vocab) {
-        return NULL;
-    }
-
-    if (s->seen[id] == 0) {
-        s->seen_ids[s->n_seen++] = id;
-    }
-
-    return &s->seen[id];
 }
 
 
 void
 llm_sampler_see_prompt(llm_sampler_t *s, int32_t id)
 {
-    uint32_t  *seen;
+    llm_edit_t  *e;
 
-    seen = llm_sampler_mark(s, id);
+    e = s->penalises ? llm_sampler_edit(s, id) : NULL;
 
-    if (seen) {
-        *seen |= LLM_IN_PROMPT;
+    if (e) {
+        e->seen |= LLM_EDIT_SEEN;
     }
 }
 
@@ -155,13 +162,13 @@ llm_sampler_see_prompt(llm_sampler_t *s, int32_t id)
 void
 llm_sampler_accept(llm_sampler_t *s, int32_t id)
 {
-    uint32_t  *seen;
+    llm_edit_t  *e;
 
     s->n_generated++;
-    seen = llm_sampler_mark(s, id);
+    e = s->penalises ? llm_sampler_edit(s, id) : NULL;
 
-    if (seen) {
-        (*seen)++;
+    if (e) {
+        e->seen = (e->seen + 1) | LLM_EDIT_SEEN;
     }
 }
 
@@ -170,36 +177,37 @@ static int
 llm_sampler_changes(const llm_sampler_t *s, uint32_t n_banned,
     const uint32_t *mask)
 {
-    return s->n_bias || s->n_seen || n_banned || mask;
+    return s->n_edits || n_banned || mask;
 }
 
 
 static void
-llm_sampler_penalise(const llm_sampler_t *s, float *row)
+llm_sampler_apply(const llm_sampler_t *s, float *row)
 {
     float                  l;
-    int32_t                id;
     uint32_t               i, count;
+    const llm_edit_t      *e;
     const llm_sampling_t  *p;
 
     p = &s->params;
 
-    for (i = 0; i < s->n_seen; i++) {
-        id = s->seen_ids[i];
-        count = s->seen[id] & ~LLM_IN_PROMPT;
-        l = row[id];
+    for (i = 0; i < s->n_edits; i++) {
+        e = &s->edits[i];
+        l = row[e->id] + e->bias;
 
-        if (p->repetition_penalty != 1) {
+        if (e->seen && p->repetition_penalty != 1) {
             l = (l > 0) ? l / p->repetition_penalty
                         : l * p->repetition_penalty;
         }
+
+        count = e->seen & ~LLM_EDIT_SEEN;
 
         if (count) {
             l -= (float) count * p->frequency_penalty;
             l -= p->presence_penalty;
         }
 
-        row[id] = l;
+        row[e->id] = l;
     }
 }
 
@@ -237,11 +245,7 @@ llm_sampler_change(const llm_sampler_t *s, llm_sampler_scratch_t *scratch,
     row = scratch->row;
     memcpy(row, logits, s->n_vocab * sizeof(float));
 
-    for (i = 0; i < s->n_bias; i++) {
-        row[s->bias[i].id] += s->bias[i].bias;
-    }
-
-    llm_sampler_penalise(s, row);
+    llm_sampler_apply(s, row);
 
     if (mask) {
         llm_sampler_mask(mask, s->n_vocab, row);
@@ -320,6 +324,16 @@ llm_sampler_nucleus(const llm_sampling_t *params, llm_sampler_scratch_t *s,
 }
 
 
+/* how far below the largest logit a token may be */
+
+static float
+llm_sampler_min_gap(const llm_sampling_t *p, float scale)
+{
+    return p->min_p > 0 && scale > 0 ? (float) (log(p->min_p) / scale)
+                                     : -INFINITY;
+}
+
+
 /* the picks that the cuts leave, weighed; returns their number */
 
 static uint32_t
@@ -336,12 +350,8 @@ llm_sampler_cut(const llm_sampling_t *params, llm_sampler_scratch_t *s,
         return llm_sampler_nucleus(params, s, row, n, max, scale);
     }
 
-    bound = -FLT_MAX;
-
-    if (params->min_p > 0) {
-        bound = max + (float) (log(params->min_p) / scale);
-        bound = llm_max(llm_min(bound, max), -FLT_MAX);
-    }
+    bound = max + llm_sampler_min_gap(params, scale);
+    bound = llm_max(llm_min(bound, max), -FLT_MAX);
 
     if (k) {
         bound = llm_max(bound, llm_pick_bound(s, n, k));
@@ -417,6 +427,13 @@ llm_sampler_draw_all(llm_sampler_scratch_t *s, const float *row, uint32_t n,
 }
 
 
+static int
+llm_sampler_takes_best(const llm_sampling_t *p)
+{
+    return p->temperature < LLM_GREEDY_BELOW || p->top_k == 1;
+}
+
+
 static int32_t
 llm_sampler_choose(const llm_sampler_t *s, llm_sampler_scratch_t *scratch,
     const float *row, uint32_t best)
@@ -428,7 +445,7 @@ llm_sampler_choose(const llm_sampler_t *s, llm_sampler_scratch_t *scratch,
 
     p = &s->params;
 
-    if (p->temperature < LLM_GREEDY_BELOW || p->top_k == 1) {
+    if (llm_sampler_takes_best(p)) {
         return (int32_t) best;
     }
 
@@ -443,7 +460,7 @@ llm_sampler_choose(const llm_sampler_t *s, llm_sampler_scratch_t *scratch,
 
     count = llm_sampler_cut(p, scratch, row, s->n_vocab, max, scale);
 
-    return llm_pick_draw(scratch->picks, count, u);
+    return llm_pick_draw(scratch, count, row, max, scale, u);
 }
 
 
@@ -492,6 +509,20 @@ llm_sampler_top(llm_sampler_t *s, llm_sampler_scratch_t *scratch,
 }
 
 
+static int
+llm_sampler_not_finite(llm_err_t *err)
+{
+    return llm_fail(err, "the model computed logits that are not finite");
+}
+
+
+static int
+llm_sampler_nothing(llm_err_t *err)
+{
+    return llm_fail(err, "no token is allowed next");
+}
+
+
 /* the row is finite; its largest logit and the logarithm of its sum */
 
 static int
@@ -505,8 +536,7 @@ llm_sampler_look(llm_sampler_t *s, llm_sampler_scratch_t *scratch,
     *log_sum = 0;
 
     if (scratch->pass->scan(logits, s->n_vocab, scratch->block_max)) {
-        return llm_fail(err, "the model computed logits that are not "
-                        "finite");
+        return llm_sampler_not_finite(err);
     }
 
     if (s->params.n_logprobs < 0) {
@@ -525,17 +555,12 @@ llm_sampler_look(llm_sampler_t *s, llm_sampler_scratch_t *scratch,
 }
 
 
-/* the token itself, and behind the best ones where it is none of them */
+/* the token behind the best ones, where it is none of them */
 
 static void
-llm_sampler_tell(llm_sampler_t *s, const float *logits, float max,
-    double log_sum, llm_sampled_t *out)
+llm_sampler_list(llm_sampler_t *s, llm_sampled_t *out)
 {
     uint32_t  i;
-
-    out->logprob = (uint32_t) out->id < s->n_vocab
-                   ? llm_sampler_logprob(logits[out->id], max, log_sum)
-                   : -INFINITY;
 
     for (i = 0; i < out->n_top; i++) {
         if (s->top[i].id == out->id) {
@@ -543,9 +568,21 @@ llm_sampler_tell(llm_sampler_t *s, const float *logits, float max,
         }
     }
 
+    s->top[out->n_top].id = out->id;
+    s->top[out->n_top++].logprob = out->logprob;
+}
+
+
+static void
+llm_sampler_tell(llm_sampler_t *s, const float *logits, float max,
+    double log_sum, llm_sampled_t *out)
+{
+    out->logprob = (uint32_t) out->id < s->n_vocab
+                   ? llm_sampler_logprob(logits[out->id], max, log_sum)
+                   : -INFINITY;
+
     if (s->params.n_logprobs > 0) {
-        s->top[out->n_top].id = out->id;
-        s->top[out->n_top++].logprob = out->logprob;
+        llm_sampler_list(s, out);
     }
 }
 
@@ -577,7 +614,7 @@ llm_sampler_sample(llm_sampler_t *s, llm_sampler_scratch_t *scratch,
     best = llm_row_argmax(row, s->n_vocab, scratch->block_max);
 
     if (row[best] == -INFINITY) {
-        return llm_fail(err, "no token is allowed next");
+        return llm_sampler_nothing(err);
     }
 
     out->id = llm_sampler_choose(s, scratch, row, best);
@@ -591,11 +628,72 @@ llm_sampler_sample(llm_sampler_t *s, llm_sampler_scratch_t *scratch,
 
 
 int
-llm_sampler_is_greedy(const llm_sampler_t *s, uint32_t n_banned)
+llm_sampler_plan(const llm_sampler_t *s, const int32_t *banned,
+    uint32_t n_banned, const uint32_t *mask, llm_draw_t *draw)
 {
-    return (s->params.temperature < LLM_GREEDY_BELOW || s->params.top_k == 1)
-           && s->params.n_logprobs < 0
-           && !llm_sampler_changes(s, n_banned, NULL);
+    const llm_sampling_t  *p;
+
+    p = &s->params;
+    memset(draw, 0, sizeof(llm_draw_t));
+
+    if (p->n_logprobs > LLM_DRAW_TOP
+        || (uint64_t) s->n_edits + n_banned > LLM_DRAW_EDITS)
+    {
+        return 0;
+    }
+
+    if (!llm_sampler_takes_best(p)) {
+        if (p->typical_p < 1) {
+            return 0;
+        }
+
+        draw->scale = 1 / p->temperature;
+        draw->u = llm_random(p->seed, s->choice, s->n_generated);
+    }
+
+    draw->kind = LLM_DRAW_TOKEN;
+    draw->min_gap = llm_sampler_min_gap(p, draw->scale);
+    draw->top_k = (uint32_t) llm_max(p->top_k, 0);
+    draw->top_p = p->top_p;
+    draw->repetition = p->repetition_penalty;
+    draw->frequency = p->frequency_penalty;
+    draw->presence = p->presence_penalty;
+    draw->n_top = llm_max(p->n_logprobs, -1);
+    draw->n_edits = s->n_edits;
+    draw->edits = s->edits;
+    draw->n_banned = n_banned;
+    draw->banned = banned;
+    draw->mask = mask;
+
+    return 1;
+}
+
+
+int
+llm_sampler_drawn(llm_sampler_t *s, const llm_drawn_t *drawn,
+    llm_sampled_t *out, llm_err_t *err)
+{
+    memset(out, 0, sizeof(llm_sampled_t));
+
+    if (drawn->status == LLM_DRAWN_NOT_FINITE) {
+        return llm_sampler_not_finite(err);
+    }
+
+    if (drawn->status == LLM_DRAWN_NOTHING) {
+        return llm_sampler_nothing(err);
+    }
+
+    out->id = drawn->id;
+    out->logprob = drawn->logprob;
+    out->top = s->top;
+    out->n_top = drawn->n_top;
+
+    if (s->params.n_logprobs > 0) {
+        memcpy(s->top, drawn->top, drawn->n_top * sizeof(llm_candidate_t));
+        llm_sampler_list(s, out);
+    }
+
+    return LLM_OK;
 }
 
 

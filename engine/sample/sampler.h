@@ -3,8 +3,9 @@
  * repetition penalty (Keskar et al., 2019), frequency and presence penalty,
  * mask and bans, temperature, min-p, top-k, typical, top-p, and a draw.  Each
  * cut works on what the one before left, renormalised; equal logits are kept
- * by the lower id.  Below a temperature of 1e-5 the largest logit is taken,
- * the lowest id of equal ones.
+ * by the lower id; the draw goes through what is left in the order of ids.
+ * Below a temperature of 1e-5 the largest logit is taken, the lowest id of
+ * equal ones.
  *
  * Invariant: the token depends on the logits, the parameters, the seed, the
  * choice and the number of tokens generated so far, on nothing else: the
@@ -19,14 +20,10 @@
 #define LLM_SAMPLER_H
 
 #include "engine/llm.h"
+#include "kernels/kernels.h"
 
 typedef struct llm_sampler_s          llm_sampler_t;
 typedef struct llm_sampler_scratch_s  llm_sampler_scratch_t;
-
-typedef struct {
-    int32_t      id;
-    float        logprob;
-} llm_candidate_t;
 
 typedef struct {
     int32_t                 id;
@@ -48,9 +45,9 @@ void llm_sampler_scratch_free(llm_sampler_scratch_t *s);
 
 /*
  * choice is the index of the choice: each has its own random numbers.  bias
- * is copied; ids beyond the vocabulary are the caller's to refuse and do
- * nothing here.  With has_seed == 0 the caller puts a random seed first.
- * NULL: no memory.
+ * is copied, what it says of one id added up; ids beyond the vocabulary are
+ * the caller's to refuse and do nothing here.  With has_seed == 0 the caller
+ * puts a random seed first.  NULL: no memory.
  */
 llm_sampler_t *llm_sampler_create(const llm_sampling_t *params,
     uint32_t choice, const llm_logit_bias_t *bias, uint32_t n_bias,
@@ -72,8 +69,16 @@ int llm_sampler_sample(llm_sampler_t *s, llm_sampler_scratch_t *scratch,
     const float *logits, const int32_t *banned, uint32_t n_banned,
     const uint32_t *mask, llm_sampled_t *out, llm_err_t *err);
 
-/* is the largest logit of the unchanged row all that sample() would tell? */
-int llm_sampler_is_greedy(const llm_sampler_t *s, uint32_t n_banned);
+/*
+ * The same for a device that draws (kernels.h): plan() describes the draw,
+ * with pointers into the sampler that live until accept(), and returns 0, a
+ * plan that wants the row, where it is more than a device takes.  drawn()
+ * makes of what the device found what sample() would have told.
+ */
+int llm_sampler_plan(const llm_sampler_t *s, const int32_t *banned,
+    uint32_t n_banned, const uint32_t *mask, llm_draw_t *draw);
+int llm_sampler_drawn(llm_sampler_t *s, const llm_drawn_t *drawn,
+    llm_sampled_t *out, llm_err_t *err);
 
 /* what the row says of a token that is known already: no draw; a token that
    the row does not have is impossible */

@@ -22,12 +22,14 @@ llm_sched_arrays(llm_sched_t *s)
     s->seq_rows = calloc(seqs + 1, sizeof(*s->seq_rows));
     s->kv_len = calloc(seqs, sizeof(*s->kv_len));
     s->out_rows = calloc(s->conf.runner.max_out, sizeof(*s->out_rows));
-    s->greedy = calloc(s->conf.runner.max_out, sizeof(*s->greedy));
+    s->draws = calloc(s->conf.runner.max_out, sizeof(*s->draws));
+    s->out_seqs = calloc(s->conf.runner.max_out, sizeof(*s->out_seqs));
     s->table = malloc(seqs * s->max_pages * sizeof(*s->table));
 
     if (s->running == NULL || s->seqs == NULL || s->tokens == NULL
         || s->pos == NULL || s->seq_rows == NULL || s->kv_len == NULL
-        || s->out_rows == NULL || s->greedy == NULL || s->table == NULL)
+        || s->out_rows == NULL || s->draws == NULL || s->out_seqs == NULL
+        || s->table == NULL)
     {
         return LLM_ERROR;
     }
@@ -38,7 +40,7 @@ llm_sched_arrays(llm_sched_t *s)
     s->batch.kv_len = s->kv_len;
     s->batch.pages = s->table;
     s->batch.out_rows = s->out_rows;
-    s->batch.greedy = s->conf.runner.best ? s->greedy : NULL;
+    s->batch.draws = s->conf.runner.drawn ? s->draws : NULL;
 
     return LLM_OK;
 }
@@ -142,7 +144,8 @@ llm_sched_free(llm_sched_t *s)
     free(s->seq_rows);
     free(s->kv_len);
     free(s->out_rows);
-    free(s->greedy);
+    free(s->draws);
+    free(s->out_seqs);
     free(s->table);
     free(s->eog);
     free(s);

@@ -40,9 +40,9 @@ typedef struct {
     int                (*forward)(void *data, const llm_batch_t *b,
                             llm_err_t *err);
     const float       *(*logits)(void *data, uint32_t i);
-    /* in the place of logits() for a row that batch.greedy names: the id of
-       the largest, or LLM_NO_BEST; NULL: greedy is not heeded */
-    uint32_t           (*best)(void *data, uint32_t i);
+    /* in the place of logits() for a row that the device drew from
+       (kernels.h); NULL: it does not draw */
+    void               (*drawn)(void *data, uint32_t i, llm_drawn_t *out);
     void               (*copy_page)(void *data, uint32_t src, uint32_t dst);
 } llm_runner_t;
 

@@ -37,7 +37,8 @@ struct llm_sched_s {
     uint32_t            *kv_len;
     uint32_t            *table;         /* pages of the step's sequences */
     uint32_t            *out_rows;
-    uint8_t             *greedy;        /* of each of these: see kernels.h */
+    llm_draw_t          *draws;         /* of each of these */
+    llm_seq_t          **out_seqs;      /* and whose it is */
     llm_seq_t          **seqs;          /* of the step */
     uint64_t             n_steps;       /* its number */
     uint32_t             n_prefill;     /* rows of prompts in it */

@@ -17,13 +17,6 @@
 #define LLM_STEP_SHARE      24
 
 
-/* what a step tells of a row: its logits, or the id of the largest */
-typedef struct {
-    const float  *logits;
-    uint32_t      best;                 /* where logits is NULL */
-} llm_row_t;
-
-
 /* ids that are not to be drawn yet */
 
 static uint32_t
@@ -31,6 +24,59 @@ llm_step_n_banned(const llm_seq_t *q)
 {
     return (int32_t) q->n_gen < q->req->msg->min_tokens ? q->req->n_banned
                                                         : 0;
+}
+
+
+/* the step's next result is of this row: q's next token, or all logits */
+
+static void
+llm_step_out(llm_sched_t *s, llm_seq_t *q, uint32_t row, int draws)
+{
+    uint32_t  out;
+
+    out = s->batch.n_out++;
+
+    s->out_rows[out] = row;
+    s->out_seqs[out] = q;
+    s->draws[out].kind = LLM_DRAW_HOST;
+
+    if (draws && s->conf.runner.drawn) {
+        (void) llm_sampler_plan(q->sampler, q->req->banned,
+                                llm_step_n_banned(q), NULL, &s->draws[out]);
+    }
+}
+
+
+/*
+ * The row of the last token.  The choices that wait for this prompt draw
+ * from the same one: the device once for each of them, for their numbers
+ * differ, the host from one copy; they are first, for they take over what
+ * their leader has.
+ */
+
+static void
+llm_step_last(llm_sched_t *s, llm_seq_t *q, uint32_t row)
+{
+    uint32_t    i, out;
+    llm_req_t  *r;
+
+    r = q->req;
+    out = s->batch.n_out;
+    llm_step_out(s, q, row, 1);
+
+    if (s->draws[out].kind == LLM_DRAW_HOST || q->n_gen) {
+        return;
+    }
+
+    s->batch.n_out = out;
+
+    for (i = 0; i < r->n_seqs; i++) {
+        if (r->seqs[i].leader == q) {
+            llm_step_out(s, &r->seqs[i], row, 1);
+        }
+    }
+
+    llm_step_out(s, q, row, 1);
 }
 
 
@@ -50,8 +96,7 @@ llm_step_rows(llm_sched_t *s, llm_seq_t *q, uint32_t n)
         s->pos[row] = q->n_kv + i;
 
         if (llm_sched_wants(q, q->n_kv + i)) {
-            s->greedy[b->n_out] = 0;
-            s->out_rows[b->n_out++] = row;
+            llm_step_out(s, q, row, 0);
         }
     }
 
@@ -62,9 +107,7 @@ llm_step_rows(llm_sched_t *s, llm_seq_t *q, uint32_t n)
     q->in_batch = n;
 
     if (q->n_kv + n == llm_seq_known(q)) {
-        s->greedy[b->n_out] = (uint8_t)
-            llm_sampler_is_greedy(q->sampler, llm_step_n_banned(q));
-        s->out_rows[b->n_out++] = row - 1;
+        llm_step_last(s, q, row - 1);
     }
 }
 
@@ -385,35 +428,34 @@ llm_step_observe(llm_sched_t *s, llm_seq_t *q, uint64_t now)
 }
 
 
-/* the next token: drawn from the logits, or what the device found best */
+/* the next token, of result `out` of the step */
 
 static int
-llm_step_draw(llm_sched_t *s, llm_seq_t *q, const llm_row_t *row,
+llm_step_draw(llm_sched_t *s, llm_seq_t *q, uint32_t out,
     llm_sampled_t *token, llm_err_t *err)
 {
-    if (row->logits) {
-        return llm_sampler_sample(q->sampler, s->scratch, row->logits,
+    llm_drawn_t    drawn;
+    llm_runner_t  *run;
+
+    run = &s->conf.runner;
+
+    if (s->draws[out].kind == LLM_DRAW_HOST) {
+        return llm_sampler_sample(q->sampler, s->scratch,
+                                  run->logits(run->data, out),
                                   q->req->banned, llm_step_n_banned(q), NULL,
                                   token, err);
     }
 
-    if (row->best == LLM_NO_BEST) {
-        return llm_fail(err, "the model computed logits that are not "
-                        "finite");
-    }
+    run->drawn(run->data, out, &drawn);
 
-    memset(token, 0, sizeof(*token));
-    token->id = (int32_t) row->best;
-
-    return LLM_OK;
+    return llm_sampler_drawn(q->sampler, &drawn, token, err);
 }
 
 
 /* adds the next token to a sequence and ends it where it ends */
 
 static void
-llm_step_token(llm_sched_t *s, llm_seq_t *q, const llm_row_t *row,
-    uint64_t now)
+llm_step_token(llm_sched_t *s, llm_seq_t *q, uint32_t out, uint64_t now)
 {
     int                   rc;
     llm_err_t             err;
@@ -434,7 +476,7 @@ llm_step_token(llm_sched_t *s, llm_seq_t *q, const llm_row_t *row,
         return;
     }
 
-    if (llm_step_draw(s, q, row, &token, &err) != LLM_OK) {
+    if (llm_step_draw(s, q, out, &token, &err) != LLM_OK) {
         llm_step_fail(s, r, &err);
         return;
     }
@@ -482,7 +524,7 @@ llm_step_token(llm_sched_t *s, llm_seq_t *q, const llm_row_t *row,
 /* the choices that waited for this prompt go on from the same logits */
 
 static void
-llm_step_followers(llm_sched_t *s, llm_seq_t *leader, const llm_row_t *row,
+llm_step_followers(llm_sched_t *s, llm_seq_t *leader, uint32_t out,
     uint64_t now)
 {
     uint32_t    i;
@@ -497,50 +539,55 @@ llm_step_followers(llm_sched_t *s, llm_seq_t *leader, const llm_row_t *row,
         if (q->leader == leader
             && llm_sched_fork(s, leader, q) == LLM_OK)
         {
-            llm_step_token(s, q, row, now);
+            llm_step_token(s, q, out, now);
         }
     }
 }
 
 
-/* row `out` of the results: of a token in the prompt, or the next token's */
+/*
+ * Result `out`, of a row of `owner`: of a token in the prompt, or the next
+ * token's, its own or of a choice that waited for it.
+ */
 
 static void
-llm_step_row(llm_sched_t *s, llm_seq_t *q, uint32_t out, uint64_t now)
+llm_step_result(llm_sched_t *s, llm_seq_t *owner, uint32_t out, uint64_t now)
 {
-    llm_row_t  row;
-    llm_err_t  err;
+    uint32_t    pos;
+    llm_err_t   err;
+    llm_seq_t  *q;
+
+    q = s->out_seqs[out];
+    pos = s->pos[s->out_rows[out]];
 
     if (q->req->err.status) {
         return;
     }
 
-    row.logits = NULL;
-    row.best = LLM_NO_BEST;
+    if (q != owner) {
+        /* when pages ran out for others it lost its place */
 
-    if (s->batch.greedy && s->greedy[out]) {
-        row.best = s->conf.runner.best(s->conf.runner.data, out);
+        if (q->leader != owner || llm_sched_fork(s, owner, q) != LLM_OK) {
+            return;
+        }
 
-    } else {
-        row.logits = s->conf.runner.logits(s->conf.runner.data, out);
-    }
+    } else if (pos + 1 < llm_seq_known(q)) {
 
-    if (s->pos[s->out_rows[out]] + 1 < llm_seq_known(q)) {
-
-        if (llm_sched_score(s, q, s->pos[s->out_rows[out]], row.logits, &err)
+        if (llm_sched_score(s, q, pos,
+                            s->conf.runner.logits(s->conf.runner.data, out),
+                            &err)
             != LLM_OK)
         {
             llm_step_fail(s, q->req, &err);
         }
 
         return;
+
+    } else if (q->n_gen == 0 && s->draws[out].kind == LLM_DRAW_HOST) {
+        llm_step_followers(s, q, out, now);
     }
 
-    if (q->n_gen == 0) {
-        llm_step_followers(s, q, &row, now);
-    }
-
-    llm_step_token(s, q, &row, now);
+    llm_step_token(s, q, out, now);
 }
 
 
@@ -570,7 +617,7 @@ llm_step_take(llm_sched_t *s, uint64_t now)
         while (out < s->batch.n_out
                && s->out_rows[out] < s->seq_rows[i + 1])
         {
-            llm_step_row(s, q, out++, now);
+            llm_step_result(s, q, out++, now);
         }
     }
 }

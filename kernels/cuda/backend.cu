@@ -77,6 +77,7 @@ llm_cuda_step_layout(llm_cuda_t *d, uint8_t *base, llm_cuda_step_t *st)
     LLM_STEP_ARRAY(seq_rows, uint32_t, d->opts.max_seqs + 1);
     LLM_STEP_ARRAY(kv_len, uint32_t, d->opts.max_seqs);
     LLM_STEP_ARRAY(out_rows, uint32_t, d->opts.max_out);
+    LLM_STEP_ARRAY(draws, llm_cuda_draw_t, d->opts.max_out);
     LLM_STEP_ARRAY(split_base, uint32_t, d->opts.max_seqs);
     d->step_size = off;
     LLM_STEP_ARRAY(pages, uint32_t,
@@ -181,7 +182,7 @@ llm_cuda_step_fill(llm_cuda_t *d, const llm_batch_t *b)
     d->n_tokens = b->n_tokens;
     d->n_seqs = b->n_seqs;
     d->n_out = b->n_out;
-    d->greedy = b->greedy;
+    llm_cuda_pick_fill(d, b, (llm_cuda_draw_t *) h.draws);
     d->replayed = 0;
     d->splits = llm_cuda_bucket((longest + LLM_CUDA_KV_SPLIT - 1)
                                 / LLM_CUDA_KV_SPLIT);
@@ -267,6 +268,8 @@ llm_cuda_begin(llm_dev_t *dev, const llm_batch_t *b, llm_err_t *err)
         return llm_cuda_report(d, err);
     }
 
+    llm_cuda_pick_upload(d);
+
     if (!decode) {
         return LLM_OK;
     }
@@ -328,7 +331,7 @@ llm_cuda_end(llm_dev_t *dev, llm_err_t *err)
     llm_cuda_t  *d = (llm_cuda_t *) dev;
 
     if (!d->replayed) {
-        llm_cuda_pick(d);
+        llm_cuda_draw(d);
     }
 
     if (d->capturing) {
@@ -595,7 +598,7 @@ static const llm_ops_t  llm_ops_cuda = {
     llm_cuda_gather,
     llm_cuda_map,
     llm_cuda_write,
-    llm_cuda_best
+    llm_cuda_drawn
 };
 
 

@@ -35,6 +35,57 @@ extern "C" {
 #define LLM_N_OUT     2
 #define LLM_N_COUNTS  4
 
+/* llm_draw_t on the device: indexes in the place of pointers */
+typedef struct {
+    double            u;
+    uint32_t          kind;             /* llm_draw_kind_t */
+    float             scale;
+    float             min_gap;
+    uint32_t          top_k;
+    float             top_p;
+    float             repetition;
+    float             frequency;
+    float             presence;
+    int32_t           n_top;
+    uint32_t          edit;             /* the first of its edits; the bans
+                                           are behind them */
+    uint32_t          n_edits;
+    uint32_t          n_banned;
+    uint32_t          mask;             /* which mask, or LLM_CUDA_NO_MASK */
+} llm_cuda_draw_t;
+
+#define LLM_CUDA_NO_MASK  0xffffffffu
+
+typedef struct {
+    uint32_t          status;           /* llm_drawn_status_t */
+    int32_t           id;
+    float             logprob;
+    uint32_t          n_top;
+} llm_cuda_drawn_t;
+
+/* the arrays of all draws but the step's own; pinned ones have host_ */
+typedef struct {
+    llm_edit_t        *edits;           /* [max_seqs][LLM_DRAW_EDITS], as they
+                                           come: one behind the other */
+    llm_edit_t        *host_edits;
+    uint32_t           n_edits;         /* of this step */
+    float             *before;          /* logits as they were, of each edit */
+    uint32_t          *masks;           /* [max_seqs][mask_words] */
+    uint32_t          *host_masks;
+    uint32_t           n_masks;         /* of this step */
+    uint32_t           mask_words;
+    uint64_t          *parts;           /* [max_rows][n_parts] the best of each
+                                           part of a row */
+    uint32_t           n_parts;
+    llm_cuda_drawn_t  *drawn;           /* [max_out] */
+    llm_cuda_drawn_t  *host_drawn;
+    llm_candidate_t   *top;             /* [max_rows][LLM_DRAW_TOP] */
+    llm_candidate_t   *host_top;
+    uint32_t           n_top;           /* rows that tell some */
+    uint8_t           *host_wants;      /* [max_rows] is the row for map()? not
+                                           pinned */
+} llm_cuda_draws_t;
+
 /* a step's arrays on the device; kernels take it by value */
 typedef struct {
     const uint32_t   *counts;           /* [LLM_N_COUNTS] */
@@ -44,6 +95,7 @@ typedef struct {
     const uint32_t   *seq_rows;         /* [max_seqs + 1] */
     const uint32_t   *kv_len;           /* [max_seqs] */
     const uint32_t   *out_rows;         /* [max_out] */
+    const llm_cuda_draw_t  *draws;      /* [max_out] */
     const uint32_t   *split_base;       /* [max_seqs] first partial result of
                                            a sequence, or LLM_CUDA_NO_SPLIT */
     const uint32_t   *pages;            /* [max_seqs][max_pages] */
@@ -103,9 +155,7 @@ typedef struct {
     uint32_t          partial_cap;      /* splits of one sequence's row */
     const llm_act_t  *logits;           /* end() reads them; the caller's */
     float            *host_logits;      /* pinned */
-    uint32_t         *best;             /* [max_out] indexes of the largest */
-    uint32_t         *host_best;        /* pinned */
-    const uint8_t    *greedy;           /* the batch's, until end() */
+    llm_cuda_draws_t  draws;
     float            *host_rows;        /* map() of others: pinned */
     size_t            host_rows_cap;    /* bytes */
     float            *dev_rows;         /* map(): float32 of 16-bit rows */
@@ -206,13 +256,24 @@ const float *llm_cuda_map(llm_dev_t *dev, const llm_act_t *a, uint32_t row,
 void llm_cuda_write(llm_dev_t *dev, llm_act_t *a, uint32_t row, uint32_t n,
     const float *src);
 
-/* pick.cu: room for the logits' results; the search, part of a captured step;
-   the read of what the batch asks for, for map() and best() */
-int llm_cuda_pick_room(llm_cuda_t *d, size_t logits, llm_err_t *err);
+/*
+ * pick.cu: room for the results of max_rows rows of n logits; a step's draws, to
+ * pinned memory and from there to the device; the read of what the batch asks
+ * for, for map() and drawn().
+ */
+int llm_cuda_pick_room(llm_cuda_t *d, uint32_t max_rows, uint32_t n,
+    llm_err_t *err);
 void llm_cuda_pick_free(llm_cuda_t *d);
-void llm_cuda_pick(llm_cuda_t *d);
+void llm_cuda_pick_fill(llm_cuda_t *d, const llm_batch_t *b,
+    llm_cuda_draw_t *draws);
+void llm_cuda_pick_upload(llm_cuda_t *d);
 void llm_cuda_pick_read(llm_cuda_t *d);
-const uint32_t *llm_cuda_best(llm_dev_t *dev);
+void llm_cuda_drawn(llm_dev_t *dev, uint32_t i, llm_drawn_t *out);
+
+/* sample.cu: the draws themselves, part of a captured step */
+#define LLM_DRAW_PARTS  64              /* the most that a row is cut in */
+uint32_t llm_cuda_draw_parts(uint32_t n);
+void llm_cuda_draw(llm_cuda_t *d);
 
 /* the operations, a file each */
 void llm_cuda_embed(llm_dev_t *dev, const llm_weight_t *w, llm_act_t *x);

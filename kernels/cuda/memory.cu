@@ -121,7 +121,7 @@ llm_cuda_act_create(llm_dev_t *dev, uint32_t max_rows, uint32_t cols,
 
     if (kind == LLM_ACT_LOGITS && d->logits == NULL) {
 
-        if (llm_cuda_pick_room(d, size, err) != LLM_OK) {
+        if (llm_cuda_pick_room(d, max_rows, cols, err) != LLM_OK) {
             llm_cuda_act_free(dev, a);
             return NULL;
         }

@@ -1,35 +1,66 @@
 /*
- * What comes back of a step's logits: the index of each row's largest, and
- * the rows that somebody wants to look at.
+ * What goes down with a step to draw from its logits, and what comes back of
+ * them: the tokens drawn, the probabilities asked for, and the rows that the
+ * host wants.
  *
- * Invariant: the index is the lowest of the largest logits, as in
- * engine/sample: which thread looks at what does not matter.
+ * Invariant: addresses are fixed when the logits are made, so that draws are
+ * part of a captured step; every array has room for the most that a step may
+ * ask, so that what a row gets does not depend on its neighbours.
  */
 
 #include "kernels/cuda/internal.h"
 
-#define LLM_PICK_THREADS  256
 
+/* zeroed by calloc(): what fails in between is freed as far as it is there */
 
 int
-llm_cuda_pick_room(llm_cuda_t *d, size_t logits, llm_err_t *err)
+llm_cuda_pick_room(llm_cuda_t *d, uint32_t max_rows, uint32_t n,
+    llm_err_t *err)
 {
-    size_t  size;
+    size_t             rows, seqs, logits;
+    llm_cuda_draws_t  *w = &d->draws;
 
-    size = d->opts.max_out * sizeof(uint32_t);
+    rows = max_rows;
+    seqs = d->opts.max_seqs;
+    logits = rows * n * sizeof(float);
 
-    if (llm_cuda_alloc((void **) &d->best, size, "results", err) != LLM_OK) {
+    w->n_parts = llm_cuda_draw_parts(n);
+    w->mask_words = (n + 31) / 32;
+
+#define LLM_ROOM(field, count)                                               \
+    llm_cuda_alloc((void **) &w->field, (count) * sizeof(*w->field),         \
+                   "draws", err)
+#define LLM_PINNED(field, count)                                             \
+    cudaMallocHost(&w->field, (count) * sizeof(*w->field))
+
+    if (LLM_ROOM(edits, seqs * LLM_DRAW_EDITS) != LLM_OK
+        || LLM_ROOM(before, seqs * LLM_DRAW_EDITS) != LLM_OK
+        || LLM_ROOM(masks, seqs * w->mask_words) != LLM_OK
+        || LLM_ROOM(parts, rows * w->n_parts) != LLM_OK
+        || LLM_ROOM(drawn, rows) != LLM_OK
+        || LLM_ROOM(top, rows * LLM_DRAW_TOP) != LLM_OK)
+    {
+        llm_cuda_pick_free(d);
         return LLM_ERROR;
     }
 
-    if (cudaMallocHost(&d->host_logits, logits) != cudaSuccess
-        || cudaMallocHost(&d->host_best, size) != cudaSuccess)
+    w->host_wants = (uint8_t *) calloc(rows, 1);
+
+    if (w->host_wants == NULL
+        || cudaMallocHost(&d->host_logits, logits) != cudaSuccess
+        || LLM_PINNED(host_edits, seqs * LLM_DRAW_EDITS) != cudaSuccess
+        || LLM_PINNED(host_masks, seqs * w->mask_words) != cudaSuccess
+        || LLM_PINNED(host_drawn, rows) != cudaSuccess
+        || LLM_PINNED(host_top, rows * LLM_DRAW_TOP) != cudaSuccess)
     {
         (void) cudaGetLastError();
         llm_cuda_pick_free(d);
         return llm_fail(err, "CUDA: %zu bytes of pinned memory for logits: "
                         "out of memory", logits);
     }
+
+#undef LLM_ROOM
+#undef LLM_PINNED
 
     return LLM_OK;
 }
@@ -38,138 +69,200 @@ llm_cuda_pick_room(llm_cuda_t *d, size_t logits, llm_err_t *err)
 void
 llm_cuda_pick_free(llm_cuda_t *d)
 {
-    llm_cuda_free(d, d->best);
+    llm_cuda_draws_t  *w = &d->draws;
+
+    llm_cuda_free(d, w->edits);
+    llm_cuda_free(d, w->before);
+    llm_cuda_free(d, w->masks);
+    llm_cuda_free(d, w->parts);
+    llm_cuda_free(d, w->drawn);
+    llm_cuda_free(d, w->top);
+    free(w->host_wants);
 
     if (llm_cuda_alive(d)) {
         (void) cudaFreeHost(d->host_logits);
-        (void) cudaFreeHost(d->host_best);
+        (void) cudaFreeHost(w->host_edits);
+        (void) cudaFreeHost(w->host_masks);
+        (void) cudaFreeHost(w->host_drawn);
+        (void) cudaFreeHost(w->host_top);
     }
 
-    d->best = NULL;
+    memset(w, 0, sizeof(*w));
     d->host_logits = NULL;
-    d->host_best = NULL;
 }
 
 
-/* is (v, i) before (w, k)? */
+/* its edits, behind them its bans, and its mask */
 
-static __device__ __forceinline__ int
-llm_better(float v, uint32_t i, float w, uint32_t k)
+static void
+llm_cuda_pick_lists(llm_cuda_t *d, const llm_draw_t *from,
+    llm_cuda_draw_t *to)
 {
-    return v > w || (v == w && i < k);
-}
+    uint32_t           i;
+    llm_edit_t        *ban;
+    llm_cuda_draws_t  *w = &d->draws;
 
+    to->edit = w->n_edits;
 
-/* a block a row */
-
-__global__ void
-llm_k_best(const uint32_t *count, const float *logits, uint32_t n,
-    uint32_t *best)
-{
-    float        v, w, *values;
-    uint32_t     i, k, half, bad, *ids;
-    const float *row;
-
-    LLM_SHARED(mem);
-
-    if (blockIdx.x >= *count) {
-        return;
+    if (from->n_edits) {
+        memcpy(w->host_edits + w->n_edits, from->edits,
+               from->n_edits * sizeof(llm_edit_t));
+        w->n_edits += from->n_edits;
     }
 
-    values = (float *) mem;
-    ids = (uint32_t *) (values + LLM_PICK_THREADS);
-    row = logits + (size_t) blockIdx.x * n;
-    v = -INFINITY;
-    k = LLM_NO_BEST;
-    bad = 0;
-
-    for (i = threadIdx.x; i < n; i += LLM_PICK_THREADS) {
-        w = row[i];
-        bad |= !(w < INFINITY);
-
-        if (w > v) {
-            v = w;
-            k = i;
-        }
+    for (i = 0; i < from->n_banned; i++) {
+        ban = &w->host_edits[w->n_edits++];
+        ban->id = from->banned[i];
+        ban->bias = 0;
+        ban->seen = 0;
     }
 
-    /* one that is not finite outdoes all, and has no index */
-
-    values[threadIdx.x] = bad ? INFINITY : v;
-    ids[threadIdx.x] = bad ? LLM_NO_BEST : k;
-    __syncthreads();
-
-    for (half = LLM_PICK_THREADS / 2; half > 0; half /= 2) {
-        i = threadIdx.x + half;
-
-        if (threadIdx.x < half
-            && llm_better(values[i], ids[i], values[threadIdx.x],
-                          ids[threadIdx.x]))
-        {
-            values[threadIdx.x] = values[i];
-            ids[threadIdx.x] = ids[i];
-        }
-
-        __syncthreads();
-    }
-
-    if (threadIdx.x == 0) {
-        best[blockIdx.x] = ids[0];
+    if (from->mask) {
+        to->mask = w->n_masks++;
+        memcpy(w->host_masks + (size_t) to->mask * w->mask_words, from->mask,
+               w->mask_words * sizeof(uint32_t));
     }
 }
 
 
 void
-llm_cuda_pick(llm_cuda_t *d)
+llm_cuda_pick_fill(llm_cuda_t *d, const llm_batch_t *b,
+    llm_cuda_draw_t *draws)
 {
-    if (d->logits == NULL || d->out_rows == 0) {
+    uint32_t           i;
+    llm_cuda_draw_t   *to;
+    const llm_draw_t  *from;
+    llm_cuda_draws_t  *w = &d->draws;
+
+    w->n_edits = 0;
+    w->n_masks = 0;
+    w->n_top = 0;
+
+    if (d->logits == NULL) {
         return;
     }
 
-    llm_launch(llm_k_best, d->out_rows, LLM_PICK_THREADS,
-               LLM_PICK_THREADS * (sizeof(float) + sizeof(uint32_t)),
-               d->stream, d->step.counts + LLM_N_OUT,
-               (const float *) d->logits->data, d->logits->cols, d->best);
+    for (i = 0; i < b->n_out; i++) {
+        from = b->draws ? &b->draws[i] : NULL;
+        to = &draws[i];
+
+        memset(to, 0, sizeof(*to));
+        to->mask = LLM_CUDA_NO_MASK;
+        w->host_wants[i] = from == NULL || from->kind == LLM_DRAW_HOST;
+
+        if (w->host_wants[i]) {
+            to->kind = LLM_DRAW_HOST;
+            continue;
+        }
+
+        to->kind = from->kind;
+        to->u = from->u;
+        to->scale = from->scale;
+        to->min_gap = from->min_gap;
+        to->top_k = from->top_k;
+        to->top_p = from->top_p;
+        to->repetition = from->repetition;
+        to->frequency = from->frequency;
+        to->presence = from->presence;
+        to->n_top = from->n_top;
+        to->n_edits = from->n_edits;
+        to->n_banned = from->n_banned;
+
+        llm_cuda_pick_lists(d, from, to);
+
+        if (from->n_top > 0) {
+            w->n_top = i + 1;
+        }
+    }
+}
+
+
+void
+llm_cuda_pick_upload(llm_cuda_t *d)
+{
+    llm_cuda_draws_t  *w = &d->draws;
+
+    if (w->n_edits) {
+        (void) llm_cuda_check(d,
+            cudaMemcpyAsync(w->edits, w->host_edits,
+                            w->n_edits * sizeof(llm_edit_t),
+                            cudaMemcpyHostToDevice, d->stream),
+            "upload of edits");
+    }
+
+    if (w->n_masks) {
+        (void) llm_cuda_check(d,
+            cudaMemcpyAsync(w->masks, w->host_masks,
+                            (size_t) w->n_masks * w->mask_words
+                            * sizeof(uint32_t),
+                            cudaMemcpyHostToDevice, d->stream),
+            "upload of masks");
+    }
+}
+
+
+static void
+llm_cuda_pick_back(llm_cuda_t *d, void *host, const void *dev, size_t size,
+    const char *what)
+{
+    (void) llm_cuda_check(d,
+        cudaMemcpyAsync(host, dev, size, cudaMemcpyDeviceToHost, d->stream),
+        what);
 }
 
 
 void
 llm_cuda_pick_read(llm_cuda_t *d)
 {
-    size_t    cols;
-    uint32_t  i, end;
+    size_t             cols;
+    uint32_t           i, end, drawn;
+    llm_cuda_draws_t  *w = &d->draws;
 
-    if (d->logits == NULL || d->n_out == 0) {
+    if (d->logits == NULL) {
         return;
     }
 
     cols = d->logits->cols;
-
-    (void) llm_cuda_check(d,
-        cudaMemcpyAsync(d->host_best, d->best, d->n_out * sizeof(uint32_t),
-                        cudaMemcpyDeviceToHost, d->stream),
-        "read of the results");
+    drawn = 0;
 
     for (i = 0; i < d->n_out; i = end + 1) {
-        for (end = i; end < d->n_out && !(d->greedy && d->greedy[end]); end++)
-        {
+        for (end = i; end < d->n_out && w->host_wants[end]; end++) {
             /* void */
         }
 
         if (end > i) {
-            (void) llm_cuda_check(d,
-                cudaMemcpyAsync(d->host_logits + i * cols,
-                                (const float *) d->logits->data + i * cols,
-                                (end - i) * cols * sizeof(float),
-                                cudaMemcpyDeviceToHost, d->stream),
-                "read of the logits");
+            llm_cuda_pick_back(d, d->host_logits + i * cols,
+                               (const float *) d->logits->data + i * cols,
+                               (end - i) * cols * sizeof(float),
+                               "read of the logits");
         }
+
+        drawn |= end < d->n_out;
+    }
+
+    if (drawn) {
+        llm_cuda_pick_back(d, w->host_drawn, w->drawn,
+                           d->n_out * sizeof(*w->drawn),
+                           "read of the tokens");
+    }
+
+    if (w->n_top) {
+        llm_cuda_pick_back(d, w->host_top, w->top,
+                           (size_t) w->n_top * LLM_DRAW_TOP
+                           * sizeof(*w->top), "read of probabilities");
     }
 }
 
 
-const uint32_t *
-llm_cuda_best(llm_dev_t *dev)
+void
+llm_cuda_drawn(llm_dev_t *dev, uint32_t i, llm_drawn_t *out)
 {
-    return ((llm_cuda_t *) dev)->host_best;
+    llm_cuda_t              *d = (llm_cuda_t *) dev;
+    const llm_cuda_drawn_t  *from = &d->draws.host_drawn[i];
+
+    out->status = from->status;
+    out->id = from->id;
+    out->logprob = from->logprob;
+    out->n_top = from->n_top;
+    out->top = d->draws.host_top + (size_t) i * LLM_DRAW_TOP;
 }

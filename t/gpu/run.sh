@@ -128,6 +128,7 @@ compile() {
 
     make -s -j "$(nproc)" -f engine/Makefile OBJS="$WORK" CFLAGS="$flags" \
         LIBS="$libs" lib cli load "$WORK/t/emu" "$WORK/t/emu_fp8" \
+        "$WORK/t/emu_sample" \
         "$WORK/t/logits" &&
     # shellcheck disable=SC2086
     cc -std=gnu11 $flags -D_GNU_SOURCE= -I. -o "$WORK/bench" \
@@ -321,6 +322,7 @@ measure() {
     [ ! -d "$GPU/fixtures" ] || export LLM_FIXTURES=$GPU/fixtures
     parity emu "$PARITY"
     parity emu_fp8 "$PARITY"
+    parity emu_sample "$PARITY"
     parity logits "$PARITY"
     against_torch
     figures "$shape" bf16

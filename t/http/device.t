@@ -1,8 +1,9 @@
 #!/usr/bin/perl
 
 # device=: the CUDA backend's kernels, run by the emulator, give the CPU
-# backend's tokens, alone and for many streams at once; a GPU that is not
-# there is a 503 with the reason, and device=auto says why it took the CPU.
+# backend's tokens, greedy ones and drawn ones, alone and for many streams at
+# once; a GPU that is not there is a 503 with the reason, and device=auto says
+# why it took the CPU.
 
 use strict;
 use warnings;
@@ -21,6 +22,70 @@ my @prompts = (
     'What is 2 + 2?', 'The sky is', 'The capital of Spain is',
     'A dog and a cat', 'nginx serves', '{"name": "Ann", "age":'
 );
+
+# requests that draw; a low temperature where the CPU's text is compared, for
+# logits that differ in their last bits give other tokens now and then
+
+my %draw = (max_tokens => 6, ignore_eos => \1, return_token_ids => \1);
+my @draws = (
+    [ 'temperature', 1, temperature => 0.2, seed => 21 ],
+    [ 'top_p', 1, temperature => 0.3, top_p => 0.9, seed => 12 ],
+    [ 'top_k', 1, temperature => 0.3, top_k => 5, seed => 13 ],
+    [ 'min_p', 1, temperature => 0.3, min_p => 0.1, seed => 14 ],
+    [ 'penalties', 1, temperature => 0, repetition_penalty => 1.3,
+      presence_penalty => 0.5, frequency_penalty => 0.5 ],
+    [ 'min_tokens', 1, temperature => 0, min_tokens => 6,
+      ignore_eos => \0 ],
+    [ 'logprobs', 1, temperature => 0.2, seed => 15, logprobs => 5 ],
+    [ 'three choices', 1, temperature => 0.3, seed => 16, n => 3 ],
+    [ 'all of it, hot', 0, temperature => 1.4, seed => 17, top_p => 0.95,
+      top_k => 50, min_p => 0.001, repetition_penalty => 1.1,
+      presence_penalty => 0.2, logprobs => 3, n => 3 ],
+    [ 'hot', 0, temperature => 2, seed => 18, logprobs => 0 ],
+    [ 'typical_p, the host draws', 0, temperature => 1, seed => 19,
+      typical_p => 0.9, logprobs => 2 ]
+);
+
+
+sub draw {
+    my ($i) = @_;
+    my (undef, undef, %more) = @{ $draws[$i] };
+
+    return { prompt => $prompts[$i % @prompts], %draw, %more };
+}
+
+
+sub choices {
+    my ($res) = @_;
+
+    return $res->{json}{choices} // $res->{body};
+}
+
+
+sub all_ids {
+    my ($choices) = @_;
+
+    return ref $choices ? [ map { $_->{token_ids} } @$choices ] : $choices;
+}
+
+
+# the largest distance between the probabilities of two answers
+
+sub distance {
+    my ($one, $two) = @_;
+    my $worst = 0;
+
+    for my $c (0 .. $#$one) {
+        my ($a, $b) = map { $_->[$c]{logprobs}{token_logprobs} } $one, $two;
+
+        for my $i (0 .. $#$a) {
+            my $d = abs($a->[$i] - $b->[$i]);
+            $worst = $d if $d > $worst;
+        }
+    }
+
+    return $worst;
+}
 
 
 sub served {
@@ -102,6 +167,19 @@ my @want = map { ids($t->post('/v1/completions', ask($_))) } @prompts;
 
 is(scalar(grep { ref && @$_ == 6 } @want), 8, 'the CPU gives six tokens each')
     or diag(explain(\@want));
+
+# a bias against what it would have said
+
+push @draws, [ 'logit_bias', 1, temperature => 0,
+               logit_bias => { $want[@draws % @prompts][0] => -100 } ];
+
+my @drawn = map { choices($t->post('/v1/completions', draw($_))) }
+            0 .. $#draws;
+
+is(scalar(grep { !ref } @drawn), 0, 'the CPU draws')
+    or diag(explain(\@drawn));
+isnt($drawn[-1][0]{token_ids}[0], $want[$#draws % @prompts][0],
+     'a bias: another token');
 $t->stop(name => 'cpu');
 
 SKIP: {
@@ -123,6 +201,35 @@ SKIP: {
                   grep { $_->{json} } $streams[$i]->events;
 
         is_deeply(\@ids, $want[$i], "emu, one of eight: $prompts[$i]");
+    }
+
+    # tokens that the device draws, one request after another
+
+    my @alone;
+
+    for my $i (0 .. $#draws) {
+        my ($name, $same) = @{ $draws[$i] };
+
+        $alone[$i] = choices($t->post('/v1/completions', draw($i)));
+
+        next if !$same;
+
+        is_deeply(all_ids($alone[$i]), all_ids($drawn[$i]),
+                  "emu draws the CPU's tokens: $name");
+
+        if ($name eq 'logprobs') {
+            cmp_ok(distance($alone[$i], $drawn[$i]), '<', 0.05,
+                   'and gives their probabilities');
+        }
+    }
+
+    # and all at once: the same, to the last digit of the probabilities
+
+    my @at_once = map { $t->open('/v1/completions', draw($_)) } 0 .. $#draws;
+
+    for my $i (0 .. $#draws) {
+        is_deeply(choices($at_once[$i]->response), $alone[$i],
+                  "emu, one of many draws: $draws[$i][0]");
     }
 
     $t->stop(name => 'emu');

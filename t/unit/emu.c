@@ -290,75 +290,6 @@ test_embed(void)
 }
 
 
-/* ---- results ---- */
-
-static void
-test_best(void)
-{
-    int            i, k, rc;
-    float         *x;
-    const float   *row;
-    rows_t         r[3] = { { 3, 1, 0 }, { 4, 1, 1 }, { 5, 1, 2 } };
-    step_t        *s;
-    llm_dev_t     *d;
-    llm_act_t     *a;
-    llm_err_t      err;
-
-    /* cols, place, value: two equal ones, NaN, both infinities */
-    static const struct {
-        uint32_t   cols;
-        uint32_t   at[2];
-        float      value;
-        uint32_t   best;
-    } cases[] = {
-        { 1, { 0, 0 }, 9, 0 }, { 1000, { 700, 31 }, 9, 31 },
-        { 257, { 256, 256 }, 9, 256 }, { 1000, { 5, 5 }, NAN, LLM_NO_BEST },
-        { 1000, { 999, 1 }, INFINITY, LLM_NO_BEST },
-        { 300, { 0, 0 }, -INFINITY, 0 }
-    };
-
-    s = ops_alloc(sizeof(step_t));
-    step_fill(s, r, 3, 1);
-
-    for (i = 0; i < (int) llm_nelems(cases); i++) {
-        uint8_t  greedy[3] = { 1, 0, 1 };
-
-        d = open_emu(LLM_TYPE_F16, 0, 0);
-        x = ops_alloc(3 * cases[i].cols * sizeof(float));
-        ops_fill(x, 3 * cases[i].cols, 3);
-
-        for (k = 0; k < (int) cases[i].cols; k++) {
-            x[2 * cases[i].cols + k] = cases[i].value == -INFINITY
-                                       ? -INFINITY : x[k];
-        }
-
-        x[2 * cases[i].cols + cases[i].at[0]] = cases[i].value;
-        x[2 * cases[i].cols + cases[i].at[1]] = cases[i].value;
-        a = act(d, LLM_ACT_LOGITS, 3, cases[i].cols, x);
-        s->b.greedy = greedy;
-
-        for (k = 0; k < 2; k++) {
-            rc = d->ops->begin(d, &s->b, &err);
-            ok(rc == (k ? LLM_AGAIN : LLM_OK)
-               && d->ops->end(d, &err) == LLM_OK, "a step of logits");
-            is_int(d->ops->best(d)[2], cases[i].value == -INFINITY
-                                       ? LLM_NO_BEST : cases[i].best,
-                   "the best of %u", cases[i].cols);
-
-            row = d->ops->map(d, a, 1, 1);
-            ok(memcmp(row, x + cases[i].cols, cases[i].cols * sizeof(float))
-               == 0, "and the row that is wanted");
-        }
-
-        d->ops->act_free(d, a);
-        d->ops->close(d);
-        free(x);
-    }
-
-    free(s);
-}
-
-
 /* ---- attention ---- */
 
 static void
@@ -419,7 +350,6 @@ main(void)
     test_same_bits();
     test_rows();
     test_embed();
-    test_best();
     test_attention();
 
     devs[0]->ops->close(devs[0]);

@@ -354,23 +354,27 @@ main(void)
         return 1;
     }
 
-    test_choices(4, 0);
-    test_choices(4, LLM_REQ_NO_CACHE);
-    test_choices(1, 0);
-    test_choices(2, 0);
-    test_chunks();
-    test_parked();
-    test_preempt();
-    test_preempt_order();
-    test_failure();
-    test_storm(200, 8, 64, 0);
-    test_storm(40, 8, 64, 0);
-    test_storm(25, 6, 7, 0);
-    test_storm(19, 3, 1, 0);
-    test_storm(30, 6, 33, LLM_REQ_NO_CACHE);
-    test_storm(200, 8, 64, LLM_REQ_ECHO);
-    test_storm(25, 6, 7, LLM_REQ_ECHO);
-    test_storm(30, 6, 33, LLM_REQ_ECHO|LLM_REQ_NO_CACHE);
+    /* the host looks at the logits, then the device draws */
+
+    for (drawing = 0; drawing < 2; drawing++) {
+        test_choices(4, 0);
+        test_choices(4, LLM_REQ_NO_CACHE);
+        test_choices(1, 0);
+        test_choices(2, 0);
+        test_chunks();
+        test_parked();
+        test_preempt();
+        test_preempt_order();
+        test_failure();
+        test_storm(200, 8, 64, 0);
+        test_storm(40, 8, 64, 0);
+        test_storm(25, 6, 7, 0);
+        test_storm(19, 3, 1, 0);
+        test_storm(30, 6, 33, LLM_REQ_NO_CACHE);
+        test_storm(200, 8, 64, LLM_REQ_ECHO);
+        test_storm(25, 6, 7, LLM_REQ_ECHO);
+        test_storm(30, 6, 33, LLM_REQ_ECHO|LLM_REQ_NO_CACHE);
+    }
 
     tv_close(&tiny);
 

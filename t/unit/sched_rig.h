@@ -10,6 +10,7 @@
 
 #include "engine/sched/sched_internal.h"
 
+#include <math.h>
 #include <sys/mman.h>
 
 #include "t/unit/tap.h"
@@ -23,6 +24,8 @@
 /* the model */
 static int32_t    kv[MAX_PAGES][LLM_KV_PAGE];
 static float      rows[256][N_VOCAB];
+static int        drawing;              /* the device finds the largest */
+static llm_candidate_t  found[256];     /* what it drew, and not the row */
 static uint32_t   n_copies;
 static uint64_t   n_rows;
 static uint32_t   max_rows_beside;      /* prompt rows beside decode rows */
@@ -103,6 +106,44 @@ fill_row(float *row, uint64_t h)
 }
 
 
+/* a row that is drawn from is nobody's any more */
+
+static inline void
+draw_row(const llm_batch_t *b, uint32_t i)
+{
+    uint32_t  k;
+
+    if (b->draws == NULL || b->draws[i].kind == LLM_DRAW_HOST) {
+        return;
+    }
+
+    found[i].id = 0;
+    found[i].logprob = -0.5f;
+
+    for (k = 1; k < N_VOCAB; k++) {
+        found[i].id = rows[i][k] > rows[i][found[i].id] ? (int32_t) k
+                                                        : found[i].id;
+    }
+
+    for (k = 0; k < N_VOCAB; k++) {
+        rows[i][k] = NAN;
+    }
+}
+
+
+static inline void
+drawn(void *data, uint32_t i, llm_drawn_t *out)
+{
+    (void) data;
+
+    out->status = LLM_DRAWN_TOKEN;
+    out->id = found[i].id;
+    out->logprob = found[i].logprob;
+    out->n_top = 1;
+    out->top = &found[i];
+}
+
+
 static inline int
 forward(void *data, const llm_batch_t *b, llm_err_t *err)
 {
@@ -144,10 +185,11 @@ forward(void *data, const llm_batch_t *b, llm_err_t *err)
             h = hash_token(h, kv[pages[k / LLM_KV_PAGE]][k % LLM_KV_PAGE], k);
             row = b->seq_rows[i + 1] - b->kv_len[i] + k;
 
-            if (k + b->seq_rows[i + 1] >= b->kv_len[i] + b->seq_rows[i]
-                && out < b->n_out && b->out_rows[out] == row)
+            while (k + b->seq_rows[i + 1] >= b->kv_len[i] + b->seq_rows[i]
+                   && out < b->n_out && b->out_rows[out] == row)
             {
-                fill_row(rows[out++], h);
+                fill_row(rows[out], h);
+                draw_row(b, out++);
             }
         }
     }
@@ -223,6 +265,7 @@ open_all(uint32_t n_pages, uint32_t ctx, uint32_t max_seqs, uint32_t chunk,
     conf.runner.n_pages = n_pages;
     conf.runner.forward = forward;
     conf.runner.logits = logits;
+    conf.runner.drawn = drawing ? drawn : NULL;
     conf.runner.copy_page = copy_page;
     conf.vocab = tiny.vocab;
     conf.zone = zone;
