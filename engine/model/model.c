@@ -160,6 +160,12 @@ llm_load_device(llm_load_t *l)
 
     m->ops = m->dev->ops;
 
+    if (o.weights_fp8 && llm_type_block(o.weight_type) > 1) {
+        llm_load_log(l, LLM_LOG_WARN, "%s: weights=fp8: matrices of %s stay "
+                     "as they are, only wider ones become fp8",
+                     llm_gguf_name(m->gguf), llm_type_name(o.weight_type));
+    }
+
     return LLM_OK;
 }
 

@@ -175,7 +175,11 @@ SKIP: {
     my %pages;
 
     for my $kv ('', 'kv=fp8') {
-        my $t = served($demo, "device=emu kv_cache=4m $kv")->start;
+        my $t = served($demo, "device=emu weights=fp8 kv_cache=4m $kv")
+            ->start;
+
+        like($t->log('error.log'), qr/\[warn\].*weights=fp8: matrices of Q8_0/,
+             'what is quantised stays, and the log says so');
 
         $pages{$kv} = $t->get('/metrics')->{json}{models}[0]{kv_pages};
         $t->stop(name => "kv_cache, $kv");
