@@ -20,13 +20,15 @@
 #define SETTLED  2                      /* cycles until memory stays as it is */
 #define WAIT_MS  120000
 
+#define FAIL_LAUNCH  "LLM_EMU_FAIL_LAUNCH"
+#define FAIL_GRAPH   "LLM_EMU_FAIL_GRAPH"
+
 /* what the allocator may hold more after the last cycle than before: caches
    of threads, buffers that grew */
 #define SLACK    (64 << 10)
 
 static rig_t     rig;
 static int32_t   alone[N][SMALL];
-static unsigned  fault;                 /* a number not used before */
 
 
 /* request i: some with dice, two choices, logprobs, a chat */
@@ -112,25 +114,57 @@ as_alone(int first)
 }
 
 
-/*
- * All at once, and the fault at call `at` of its kind; returns how many ended
- * with an error that says so, or -1 if one ended in another way.
- */
+/* the variable is there from the start: its value alone changes under the
+   engine's eyes */
 
-static int
-fail_together(const char *name, unsigned at, const char *why)
+static void
+arm(const char *name, unsigned at)
 {
-    int            failed;
-    char           value[16];
-    uint32_t       i;
-    rig_answer_t  *a;
+    char  value[16];
 
     snprintf(value, sizeof(value), "%u", at);
-    (void) setenv(name, value, 1);      /* nothing runs now */
+    (void) setenv(name, value, 1);
+}
+
+
+static void
+send_all(int32_t max_tokens)
+{
+    uint32_t  i;
 
     for (i = 0; i < N; i++) {
-        send(i, 60);
+        send(i, max_tokens);
     }
+}
+
+
+/* the first has got two more tokens: the engine has seen all that was sent */
+
+static void
+wait_seen(void)
+{
+    uint32_t       from;
+    uint64_t       end;
+    rig_answer_t  *a = &rig.answers[0][0];
+
+    from = a->n_tokens[0];
+    end = llm_now_us() + (uint64_t) WAIT_MS * 1000;
+
+    while (!a->over && a->n_tokens[0] < from + 2 && llm_now_us() < end) {
+        rig_poll(&rig, 0, 20);
+    }
+}
+
+
+/* how many ended with an error that says why, or -1 if one ended in another
+   way than that or well */
+
+static int
+count_failed(const char *why)
+{
+    int            failed;
+    uint32_t       i;
+    rig_answer_t  *a;
 
     for (i = 0, failed = 0; i < N; i++) {
         if (rig_wait(&rig, 0, i, WAIT_MS) != LLM_OK) {
@@ -159,23 +193,33 @@ fail_together(const char *name, unsigned at, const char *why)
 static void
 one_cycle(uint32_t n)
 {
-    int   failed;
-
-    /* at another place of a step each time, prompts included */
+    int  failed;
 
     if (n % 3 == 2) {
-        failed = fail_together("LLM_EMU_FAIL_GRAPH", 1,
-                               "graph of a step: out of memory");
+
+        /* the first of more than one sequence, maybe not of all */
+
+        arm(FAIL_GRAPH, 1);
+        send_all(24);
+        failed = count_failed("graph of a step: out of memory");
+        ok(failed > 0, "failure %u: %d requests end with device_error, the "
+           "others well", n, failed);
+
     } else {
-        failed = fail_together("LLM_EMU_FAIL_LAUNCH", 40 + 97 * fault++,
-                               "launch failure");
+
+        /* at another place of a step each time */
+
+        send_all(60);
+        wait_seen();
+        arm(FAIL_LAUNCH, 1 + 37 * n);
+        failed = count_failed("launch failure");
+        is_int(failed, N, "failure %u: every request, running or waiting, "
+               "ends with device_error", n);
     }
 
-    is_int(failed, N, "failure %u: every request, running or waiting, ends "
-           "with device_error", n);
     ok(rig_ready(&rig, 0, WAIT_MS) == LLM_OK, "the model is loaded again");
-    (void) unsetenv("LLM_EMU_FAIL_GRAPH");
-    (void) unsetenv("LLM_EMU_FAIL_LAUNCH");
+    arm(FAIL_GRAPH, 0);
+    arm(FAIL_LAUNCH, 0);
     is_int(llm_engine_live(rig.engine), 0, "no request is left");
     ok(as_alone(0), "and gives the same tokens");
 }
@@ -206,6 +250,8 @@ main(void)
 
     /* a model that is not given back leaves no room for the next */
     (void) setenv("LLM_EMU_MEMORY", "100000000", 1);
+    arm(FAIL_GRAPH, 0);
+    arm(FAIL_LAUNCH, 0);
 
     rig_open(&rig, 1, 1 << 20, 16);
 
