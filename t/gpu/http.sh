@@ -6,7 +6,7 @@
 #
 # WORK holds the module, the device's shared object beside it, and load
 # (t/bench/load.c).  nginx is that of objs/gpu (run.sh pack), with the
-# libraries carried beside it, or else the machine's own.
+# libraries carried beside it.
 #
 # For each number in STREAMS ("1 8 64"), so many requests at once, each a
 # prompt of 128 tokens (PROMPT) and TOKENS generated; for each in PROMPTS, the
@@ -90,8 +90,6 @@ health() {
 
 
 serve() {
-    local nginx
-
     PORT=$(python3 -c 'import socket; s = socket.socket()
 s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
     CTX=$(($(largest $PROMPTS $PROMPT) + TOKENS + 16))
@@ -101,14 +99,7 @@ s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
     conf > "$SITE/nginx.conf"
     : > "$SITE/logs/error.log"
 
-    if [ -x "$GPU/nginx" ]; then
-        nginx=$GPU/nginx
-    else
-        nginx=$(PATH=$PATH:/usr/sbin command -v nginx) ||
-            die "no nginx here, and none in $GPU"
-    fi
-
-    LD_LIBRARY_PATH=$GPU/lib:$GPU/../deps/lib "$nginx" -p "$SITE/" \
+    LD_LIBRARY_PATH=$GPU/lib:$GPU/../deps/lib "$GPU/nginx" -p "$SITE/" \
         -c "$SITE/nginx.conf" -e "$SITE/logs/error.log" &
     NGINX_PID=$!
 

@@ -31,6 +31,15 @@ say() { printf '== %3d s  %s\n' $((SECONDS - BEGAN)) "$*"; }
 die() { printf 'run.sh: %s\n' "$*" >&2; exit 1; }
 
 
+# what the module and the backends agree on is in these
+
+sources() {
+    find engine kernels -name '*.[ch]' | LC_ALL=C sort | xargs cat | cksum
+}
+
+packed() { [ "$(cat "$GPU/nginx/sources" 2> /dev/null)" = "$(sources)" ]; }
+
+
 # ---- here ----
 
 # nginx, and of its libraries those that are not the C library's
@@ -41,6 +50,7 @@ pack_nginx() {
     nginx=$(PATH=$PATH:/usr/sbin command -v nginx) || die "no nginx here"
     mkdir -p "$GPU/nginx/lib"
     cp -L "$nginx" objs/ngx_http_llm_module.so "$GPU/nginx/"
+    sources > "$GPU/nginx/sources"
 
     for lib in $(ldd "$nginx" | sed -n 's/.* => \(\/[^ ]*\) .*/\1/p'); do
         case ${lib##*/} in
@@ -233,11 +243,8 @@ alone() {
 
 
 over_http() {
-    local so=$GPU/nginx/ngx_http_llm_module.so
-
-    [ -e "$so" ] || so=objs/ngx_http_llm_module.so
-    [ -e "$so" ] || { say "HTTP: no module here; see pack"; return; }
-    cp "$so" "$WORK/"
+    packed || { say "HTTP: no pack of these sources"; return; }
+    cp "$GPU/nginx/ngx_http_llm_module.so" "$WORK/"
 
     say "HTTP"
     limited 150 t/gpu/http.sh "$1" "$DEVICE" "$WORK" "$STREAMS" "$TOKENS" \
@@ -308,6 +315,7 @@ measure() {
     mkdir -p "$RESULTS"
     NAME=$device-$(date -u +%Y-%m-%d)
 
+    packed || say "objs/gpu is missing or of other sources: no HTTP figures"
     say "building"
     compile || die "it does not build"
 

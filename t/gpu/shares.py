@@ -12,9 +12,9 @@ nothing is added.
 A step of one token for each of n streams reads every matrix once, the
 embedding only if it is the head too, and the keys and values of all cached
 positions; the first line that bench.c printed says what of it is fp8, a byte
-an element and some for scales.  A prompt takes two operations for each weight and token, the head
-for the last token alone, and four for each dimension of a query and each
-position that it sees.
+an element and some for scales.  A prompt takes two operations for each weight
+and token, the head for the last token alone, and four for each dimension of a
+query and each position that it sees.
 """
 
 import argparse
