@@ -275,6 +275,9 @@ SKIP: {
 
     my $other = $t->open('/v1/completions',
                          ask($prompts[1], max_tokens => 200));
+    my @more = map { $t->open('/v1/completions',
+                              ask($prompts[$_], stream => \1,
+                                  max_tokens => 200)) } 2 .. 5;
     my @events = $stream->events;
     my $res = $other->response;
 
@@ -282,6 +285,16 @@ SKIP: {
        'a stream before the failure');
     like($events[-1]{json}{error}{message} // '', qr/launch failure/,
          'the stream ends with an error event');
+    is(scalar(grep { $_->{json} && $_->{json}{error} } @events), 1,
+       'which is said once');
+
+    for my $s (@more) {
+        my @e = $s->read_header->{status} == 200
+                ? $s->events : { json => $s->response->{json} };
+
+        is($e[-1]{json}{error}{code}, 'device_error', 'so does each other');
+    }
+
     is($res->{status}, 500, 'the other request: 500');
     is($res->{json}{error}{code}, 'device_error', 'device_error');
 
