@@ -318,9 +318,11 @@ rig_open(rig_t *r, uint32_t n)
         r->mask[i / 32] |= (uint32_t) (i % 3 != 1) << i % 32;
     }
 
-    r->banned[0] = (int32_t) (n > 3 ? n / 2 : n);
+    /* one that has a bias, which another thread of the block adds */
+
+    r->banned[0] = (int32_t) (n > 3 ? n - 1 : n);
     r->banned[1] = (int32_t) n + 5;
-    r->banned[2] = (int32_t) (n > 3 ? n - 1 : n);
+    r->banned[2] = (int32_t) (n > 3 ? n / 2 : n);
 
     return 1;
 }
