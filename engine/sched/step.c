@@ -564,14 +564,11 @@ llm_step_result(llm_sched_t *s, llm_seq_t *owner, uint32_t out, uint64_t now)
         return;
     }
 
-    if (q != owner) {
-        /* when pages ran out for others it lost its place */
+    if (q != owner && llm_sched_fork(s, owner, q) != LLM_OK) {
+        return;
+    }
 
-        if (q->leader != owner || llm_sched_fork(s, owner, q) != LLM_OK) {
-            return;
-        }
-
-    } else if (pos + 1 < llm_seq_known(q)) {
+    if (pos + 1 < llm_seq_known(q)) {
 
         if (llm_sched_score(s, q, pos,
                             s->conf.runner.logits(s->conf.runner.data, out),
@@ -582,8 +579,9 @@ llm_step_result(llm_sched_t *s, llm_seq_t *owner, uint32_t out, uint64_t now)
         }
 
         return;
+    }
 
-    } else if (q->n_gen == 0 && s->draws[out].kind == LLM_DRAW_HOST) {
+    if (q->n_gen == 0 && s->draws[out].kind == LLM_DRAW_HOST) {
         llm_step_followers(s, q, out, now);
     }
 
