@@ -7,7 +7,7 @@
  *                                  else linear_16.cu
  *   quantised    linear_q.cu       unpacked to 16 bits, a piece of the
  *                                  matrix at a time, then linear_16.cu
- *   fp8          linear_q.cu       linear_16.cu
+ *   fp8          linear_q.cu       linear_16.cu, from fewer rows on
  *
  * Invariant: both columns give the same bits; see linear_16.cu.
  *
@@ -478,11 +478,21 @@ llm_cuda_pieces(llm_cuda_t *d, uint32_t rows, const uint16_t *x,
 }
 
 
+/* does linear_q.cu take that many rows by this weight? */
+
+static int
+llm_cuda_few(const llm_weight_t *w, uint32_t rows)
+{
+    return w->packed && rows <= (w->cls == LLM_CLASS_FP8 ? LLM_FEW_ROWS_FP8
+                                                         : LLM_FEW_ROWS);
+}
+
+
 void
 llm_cuda_linear(llm_dev_t *dev, llm_rows_t which, const llm_act_t *x,
     const llm_linear_t *out, uint32_t n)
 {
-    int              packed;
+    int              fold;
     uint32_t         i, rows, stride;
     llm_out_t        o;
     llm_cuda_t      *d = (llm_cuda_t *) dev;
@@ -502,14 +512,14 @@ llm_cuda_linear(llm_dev_t *dev, llm_rows_t which, const llm_act_t *x,
     folded = d->padded;
     stride = llm_cuda_stride(x->cols);
 
-    for (packed = 0, i = 0; i < n; i++) {
-        packed |= out[i].w->packed != NULL;
+    for (fold = 0, i = 0; i < n; i++) {
+        fold |= llm_cuda_few(out[i].w, rows);
     }
 
     /* no x has to be both folded and padded: where the columns are not a
        multiple of 32, no weight is quantised, and all are fp8 or none */
 
-    if (packed && rows <= LLM_FEW_ROWS) {
+    if (fold) {
         llm_launch(llm_k_fold, rows, 256, 0, d->stream, count, x16, x->cols,
                    stride, d->padded);
 
@@ -535,7 +545,7 @@ llm_cuda_linear(llm_dev_t *dev, llm_rows_t which, const llm_act_t *x,
                             out[i].w->n_in, out[i].w->packed);
             o.scales = p.scales;
 
-            if (rows <= LLM_FEW_ROWS) {
+            if (llm_cuda_few(out[i].w, rows)) {
                 llm_linear_q(d, rows, folded, &p, &o);
 
             } else if (p.cls == LLM_CLASS_FP8) {

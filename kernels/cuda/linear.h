@@ -37,6 +37,7 @@
 
 /* the most rows of activations that the kernels for few rows take */
 #define LLM_FEW_ROWS       64
+#define LLM_FEW_ROWS_FP8   16           /* more share x in linear_16.cu */
 
 /* into how many parts the sum over K of a quantised weight is cut: a warp
    each where there are few rows */

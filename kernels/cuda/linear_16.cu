@@ -348,9 +348,22 @@ void
 llm_linear_parts_fp8(llm_cuda_t *d, uint32_t rows, const uint16_t *x,
     const llm_packed_t *p, const llm_out_t *o)
 {
+    uint32_t    n_in = p->blocks * LLM_TILE_COLS;
     llm_w_t<1>  w = { p->bytes, p->row_tiles };
 
-    llm_linear_16_launch<2, 4, 4, 4, 32, 4, 1, 1>(d, rows, x, w,
-                                                  p->blocks * LLM_TILE_COLS,
-                                                  o);
+    /* x comes once for 64 rows of the weight, which are half as many bytes
+       as those of 64 rows of x */
+
+    if (rows <= 32) {
+        llm_linear_16_launch<4, 1, 1, 4, 128, 4, 1, 1>(d, rows, x, w, n_in,
+                                                       o);
+
+    } else if (rows <= 64) {
+        llm_linear_16_launch<4, 2, 1, 4, 128, 4, 1, 1>(d, rows, x, w, n_in,
+                                                       o);
+
+    } else {
+        llm_linear_16_launch<2, 4, 4, 4, 32, 4, 1, 1>(d, rows, x, w, n_in,
+                                                      o);
+    }
 }

@@ -189,7 +189,7 @@ test_same_bits(llm_dev_t *d, const char *what)
     size_t    i, k;
     uint8_t  *m;
 
-    static const uint32_t  rows[] = { 1, 8, 9, 32, 64, 65, 150 };
+    static const uint32_t  rows[] = { 1, 8, 9, 16, 17, 32, 33, 64, 65, 150 };
     static const uint32_t  cols[] = { 301, 352 };
 
     enum { N_OUT = 150, MOST = 150, COLS = 352 };
