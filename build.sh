@@ -282,6 +282,7 @@ backends() {
         CUBLAS_LIB="$CUBLAS_LIB" cuda
 }
 
+
 build() {
     need "$BUILD_NEEDS"
 

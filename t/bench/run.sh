@@ -8,7 +8,8 @@
 # weights in objs/bench.  objs/llm bench gives the measured read bandwidth,
 # pp512 and tg128; then nginx serves the file on a free port, and objs/load
 # asks for LLM_BENCH_TOKENS tokens in 1, 4 and 16 streams at once, the median
-# of LLM_BENCH_REPS runs of each.
+# of LLM_BENCH_REPS runs of each.  LLAMA_BENCH=path puts llama.cpp's
+# llama-bench beside it.
 
 set -eu
 
@@ -22,13 +23,10 @@ REPS=${LLM_BENCH_REPS:-3}
 SHAPE=${2:-qwen3-0.6b}
 TYPE=${3:-q8_0}
 MODEL=${1:+$(realpath "$1")}
-NGINX_PID=
+
+. t/bench/site.sh
 
 mkdir -p "$WORK/logs" "$WORK/temp"
-
-stop() { [ -z "$NGINX_PID" ] || { kill "$NGINX_PID"; wait "$NGINX_PID"; } || true; }
-trap stop EXIT
-
 
 if [ -z "$MODEL" ]; then
     MODEL=$WORK/$SHAPE-$TYPE.gguf
@@ -37,6 +35,11 @@ fi
 
 echo "== $(basename "$MODEL"), the engine alone"
 "$OBJS/llm" bench "$MODEL"
+
+if [ -n "${LLAMA_BENCH:-}" ]; then
+    echo "== llama-bench"
+    "$LLAMA_BENCH" -m "$MODEL" -t "$(nproc)" -p 512 -n 128 -r "$REPS"
+fi
 
 
 free_port() {
@@ -48,29 +51,8 @@ free_port() {
 serve() {
     PORT=$(free_port)
 
-    cat > "$WORK/nginx.conf" << END
-daemon off;
-worker_processes 1;
-error_log logs/error.log notice;
-pid logs/nginx.pid;
-load_module $OBJS/ngx_http_llm_module.so;
-$([ "$(id -u)" != 0 ] || echo "user $(id -un);")
-events { worker_connections 4096; }
-http {
-    access_log off;
-    client_body_temp_path temp/body;
-    proxy_temp_path temp/proxy;
-    fastcgi_temp_path temp/fastcgi;
-    uwsgi_temp_path temp/uwsgi;
-    scgi_temp_path temp/scgi;
-    llm_model bench $MODEL ctx=4096 parallel=16 default;
-    server {
-        listen 127.0.0.1:$PORT;
-        location /v1 { llm_api; }
-        location = /health { llm_health; }
-    }
-}
-END
+    site_conf "$OBJS/ngx_http_llm_module.so" "$PORT" \
+        "$MODEL ctx=4096 parallel=16" > "$WORK/nginx.conf"
 
     PATH=$PATH:/usr/sbin nginx -p "$WORK/" -c "$WORK/nginx.conf" &
     NGINX_PID=$!

@@ -28,51 +28,12 @@ PROMPTS=$6
 PROMPT=${PROMPT:-128}
 GPU=$PWD/objs/gpu/nginx
 SITE=$WORK/site
-NGINX_PID=
+
+. t/bench/site.sh
 
 die() { printf 'http.sh: %s\n' "$*" >&2; exit 1; }
 
-stop() {
-    if [ -n "$NGINX_PID" ]; then
-        kill "$NGINX_PID"
-        wait "$NGINX_PID"
-    fi 2> /dev/null
-}
-
-trap stop EXIT
-
-
 largest() { printf '%s\n' "$@" | sort -n | tail -n 1; }
-
-
-conf() {
-    cat << END
-daemon off;
-worker_processes 1;
-worker_rlimit_nofile 8192;
-error_log logs/error.log notice;
-pid logs/nginx.pid;
-load_module $WORK/ngx_http_llm_module.so;
-$([ "$(id -u)" != 0 ] || echo "user $(id -un);")
-events { worker_connections 4096; }
-http {
-    access_log off;
-    client_body_temp_path temp/body;
-    proxy_temp_path temp/proxy;
-    fastcgi_temp_path temp/fastcgi;
-    uwsgi_temp_path temp/uwsgi;
-    scgi_temp_path temp/scgi;
-    llm_model bench $MODEL ctx=$CTX parallel=$SEATS batch=2048
-        device=$DEVICE ${LLM_GPU_KV:+kv_cache=$LLM_GPU_KV} default;
-    llm_queue 1024;
-    server {
-        listen 127.0.0.1:$PORT;
-        location /v1 { llm_api; }
-        location = /health { llm_health; }
-    }
-}
-END
-}
 
 
 # the status of /health: bash alone, as curl may not be there
@@ -96,7 +57,9 @@ s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
     SEATS=$(largest $STREAMS)
 
     mkdir -p "$SITE/logs" "$SITE/temp"
-    conf > "$SITE/nginx.conf"
+    site_conf "$WORK/ngx_http_llm_module.so" "$PORT" "$MODEL ctx=$CTX
+        parallel=$SEATS batch=2048 device=$DEVICE
+        ${LLM_GPU_KV:+kv_cache=$LLM_GPU_KV}" > "$SITE/nginx.conf"
     : > "$SITE/logs/error.log"
 
     LD_LIBRARY_PATH=$GPU/lib:$GPU/../deps/lib "$GPU/nginx" -p "$SITE/" \

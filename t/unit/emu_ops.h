@@ -7,7 +7,7 @@
 #ifndef LLM_TEST_EMU_OPS_H
 #define LLM_TEST_EMU_OPS_H
 
-#include "engine/model/backend.h"
+#include "t/unit/emu_dev.h"
 #include "t/unit/ops.h"
 
 #include <string.h>
@@ -370,16 +370,12 @@ attend(llm_dev_t *d, const attention_t *a,
 }
 
 
-/* the emulator, or the device of LLM_GPU_DEVICE; NULL without */
+/* the device under test, or NULL */
 
 static inline llm_dev_t *
 open_emu(uint32_t weight_type, int weights_fp8, int kv_fp8)
 {
-    char             dir[1024];
-    llm_dev_t       *d;
-    llm_err_t        err;
-    const char      *objs, *device;
-    llm_dev_opts_t   o;
+    llm_dev_opts_t  o;
 
     memset(&o, 0, sizeof(o));
     o.max_tokens = MAX_ROWS;
@@ -390,19 +386,7 @@ open_emu(uint32_t weight_type, int weights_fp8, int kv_fp8)
     o.weights_fp8 = weights_fp8;
     o.kv_fp8 = kv_fp8;
 
-    objs = getenv("LLM_OBJS");
-    snprintf(dir, sizeof(dir), "%s", objs ? objs : "objs");
-
-    device = getenv("LLM_GPU_DEVICE");
-
-    if (llm_backend_open(device ? device : "emu", dir, &o, &d, &err)
-        != LLM_OK)
-    {
-        printf("# %s\n", err.msg);
-        return NULL;
-    }
-
-    return d;
+    return open_tested(&o);
 }
 
 #endif /* LLM_TEST_EMU_OPS_H */

@@ -11,7 +11,7 @@
  * everywhere else there is one right token.
  */
 
-#include "engine/model/backend.h"
+#include "t/unit/emu_dev.h"
 #include "engine/sample/random.h"
 #include "engine/sample/sampler.h"
 #include "t/unit/ops.h"
@@ -254,11 +254,7 @@ reference_allows(rig_t *r, const llm_draw_t *d, int32_t id)
 static llm_dev_t *
 open_device(uint32_t max_out)
 {
-    char             dir[1024];
-    llm_dev_t       *d;
-    llm_err_t        err;
-    const char      *objs, *device;
-    llm_dev_opts_t   o;
+    llm_dev_opts_t  o;
 
     memset(&o, 0, sizeof(o));
     o.max_tokens = max_out;
@@ -267,18 +263,7 @@ open_device(uint32_t max_out)
     o.max_out = max_out;
     o.weight_type = LLM_TYPE_F16;
 
-    objs = getenv("LLM_OBJS");
-    snprintf(dir, sizeof(dir), "%s", objs ? objs : "objs");
-    device = getenv("LLM_GPU_DEVICE");
-
-    if (llm_backend_open(device ? device : "emu", dir, &o, &d, &err)
-        != LLM_OK)
-    {
-        printf("# %s\n", err.msg);
-        return NULL;
-    }
-
-    return d;
+    return open_tested(&o);
 }
 
 

@@ -1,0 +1,36 @@
+/*
+ * The device that tests of the CUDA backend's kernels run on.
+ */
+
+#ifndef LLM_TEST_EMU_DEV_H
+#define LLM_TEST_EMU_DEV_H
+
+#include "engine/model/backend.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+
+/* the emulator, or the device of LLM_GPU_DEVICE; NULL without */
+
+static inline llm_dev_t *
+open_tested(const llm_dev_opts_t *o)
+{
+    llm_dev_t   *d;
+    llm_err_t    err;
+    const char  *objs, *device;
+
+    objs = getenv("LLM_OBJS");
+    device = getenv("LLM_GPU_DEVICE");
+
+    if (llm_backend_open(device ? device : "emu", objs ? objs : "objs", o,
+                         &d, &err) != LLM_OK)
+    {
+        printf("# %s\n", err.msg);
+        return NULL;
+    }
+
+    return d;
+}
+
+#endif /* LLM_TEST_EMU_DEV_H */
