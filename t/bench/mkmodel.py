@@ -276,8 +276,8 @@ def write(path, shape, name, kind, vocab):
     tok, n_vocab = tokenizer(vocab, shape["vocab"])
     kv = config(shape, name, n_vocab) + tok
     table, off = [], 0
-    todo = list(tensors(shape, n_vocab))
-    for tensor, row, rows in todo:
+    plan = list(tensors(shape, n_vocab))
+    for tensor, row, rows in plan:
         dims = (row, rows) if rows else (row,)
         number = pool.number if rows else 0
         if rows and row % pool.elements:
@@ -290,7 +290,7 @@ def write(path, shape, name, kind, vocab):
         out.write(struct.pack("<4sIQQ", b"GGUF", 3, len(table), len(kv)))
         out.writelines(kv)
         out.writelines(table)
-        for _, row, rows in todo:
+        for _, row, rows in plan:
             out.write(bytes(align(out.tell()) - out.tell()))
             if rows:
                 pool.write(out, row * rows)
