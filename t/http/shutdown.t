@@ -62,6 +62,10 @@ for my $case ([ 'QUIT', 1 ], [ 'QUIT', 3 ], [ 'HUP', 1 ], [ 'HUP', 3 ]) {
 
     $t->kill($signal);
 
+    LLM::Client::read_all(@streams, $h2, $whole, $queued);
+
+    my $time = time - $begin;
+
     for my $s (@streams) {
         my @events = $s->events;
 
@@ -83,8 +87,6 @@ for my $case ([ 'QUIT', 1 ], [ 'QUIT', 3 ], [ 'HUP', 1 ], [ 'HUP', 3 ]) {
         is($res->{json}{error}{code}, 'server_shutdown', "$name: in JSON");
         ok($res->{headers}{'retry-after'}, "$name: with Retry-After");
     }
-
-    my $time = time - $begin;
 
     $stuck->close;
     cmp_ok($time, '>', 0.7 * $TIMEOUT, "$name: not before its time");

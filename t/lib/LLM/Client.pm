@@ -118,6 +118,24 @@ sub fill {
 }
 
 
+# Reads all of these (LLM::H2, too) at once until the server has closed each:
+# what is read one after the other fills the sockets of those that wait, and
+# then the server has no way to say a last word.
+
+sub read_all {
+    my %open = map { fileno $_->{socket} => $_ } @_;
+
+    while (%open) {
+        my @ready = IO::Select->new(map { $_->{socket} } values %open)
+            ->can_read(60) or die "no end within 60 seconds\n";
+
+        for (map { fileno $_ } @ready) {
+            delete $open{$_} unless $open{$_}->fill;
+        }
+    }
+}
+
+
 sub read_header {
     my ($self) = @_;
 

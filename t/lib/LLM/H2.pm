@@ -140,13 +140,22 @@ sub wait {
         die "no answer in time\n" if $left <= 0
             || !IO::Select->new($self->{socket})->can_read($left);
 
-        my $n = sysread $self->{socket}, $self->{buffer}, 65536,
-                        length $self->{buffer};
-
-        return 0 unless $n;
-
-        1 while $self->parse;
+        return $code->() unless $self->fill;
     }
+}
+
+
+# more frames; false at the end
+
+sub fill {
+    my ($self) = @_;
+
+    my $n = sysread $self->{socket}, $self->{buffer}, 65536,
+                    length $self->{buffer};
+
+    1 while $self->parse;
+
+    return $n;
 }
 
 
