@@ -80,6 +80,9 @@ static const ngx_http_llm_metric_t  ngx_http_llm_counters[] = {  /* uint64_t */
       "Prompt tokens that went through the model.", at(prompt_computed) },
     { "llm_steps_total", "steps",
       "Steps of the engine.", at(steps) },
+    { "llm_steps_behind_total", "steps_behind",
+      "Steps that a GPU had before the one in front had ended.",
+      at(steps_behind) },
     { "llm_request_errors_total", "errors",
       "Requests that ended in an error.", at(errors) },
 };

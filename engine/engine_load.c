@@ -32,9 +32,16 @@ llm_model_file_check(const char *path, llm_err_t *err)
 
 
 static int
-llm_runner_forward(void *data, const llm_batch_t *b, llm_err_t *err)
+llm_runner_submit(void *data, const llm_batch_t *b, llm_err_t *err)
 {
-    return llm_model_forward(data, b, err);
+    return llm_model_submit(data, b, err);
+}
+
+
+static int
+llm_runner_wait(void *data, llm_err_t *err)
+{
+    return llm_model_wait(data, err);
 }
 
 
@@ -222,7 +229,9 @@ llm_served_read(llm_served_t *m)
     run->max_out = llm_model_max_out(m->model);
     run->n_pages = llm_model_n_pages(m->model);
     run->ctx = llm_min(llm_model_ctx(m->model), run->n_pages * LLM_KV_PAGE);
-    run->forward = llm_runner_forward;
+    run->submit = llm_runner_submit;
+    run->wait = llm_runner_wait;
+    run->overlaps = llm_model_overlaps(m->model);
     run->logits = llm_runner_logits;
     run->drawn = llm_model_draws(m->model) ? llm_runner_drawn : NULL;
     run->copy_page = llm_runner_copy;

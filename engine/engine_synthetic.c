@@ -28,7 +28,7 @@ struct llm_synthetic_s {
 
 
 static int
-llm_synthetic_forward(void *data, const llm_batch_t *b, llm_err_t *err)
+llm_synthetic_submit(void *data, const llm_batch_t *b, llm_err_t *err)
 {
     llm_synthetic_t  *s = data;
 
@@ -36,6 +36,16 @@ llm_synthetic_forward(void *data, const llm_batch_t *b, llm_err_t *err)
     (void) err;
 
     s->n_steps++;
+
+    return LLM_OK;
+}
+
+
+static int
+llm_synthetic_wait(void *data, llm_err_t *err)
+{
+    (void) data;
+    (void) err;
 
     return LLM_OK;
 }
@@ -131,7 +141,8 @@ llm_synthetic_open(llm_served_t *m, llm_err_t *err)
     pages = (run->ctx + LLM_KV_PAGE - 1) / LLM_KV_PAGE;
     run->n_pages = llm_max(pages, (uint32_t) LLM_SYNTHETIC_PAGES);
 
-    run->forward = llm_synthetic_forward;
+    run->submit = llm_synthetic_submit;
+    run->wait = llm_synthetic_wait;
     run->logits = llm_synthetic_logits;
     run->copy_page = llm_synthetic_copy;
 

@@ -293,6 +293,7 @@ typedef struct {
     uint64_t     prefix_hits;           /* of these found */
     uint64_t     preemptions;
     uint64_t     steps;
+    uint64_t     steps_behind;          /* launched while another ran */
     uint64_t     finished[5];           /* choices, by llm_finish_t */
     uint64_t     errors;                /* requests that ended in an error */
 

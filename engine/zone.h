@@ -55,6 +55,7 @@ typedef struct {
     _Atomic uint64_t             prefix_hits;
     _Atomic uint64_t             preemptions;
     _Atomic uint64_t             steps;
+    _Atomic uint64_t             steps_behind;
     _Atomic uint64_t             finished[5];
     _Atomic uint64_t             errors;
     llm_zone_hist_t              hist[LLM_HIST_N];

@@ -116,6 +116,7 @@ llm_zone_model_stats(llm_zone_t *z, uint32_t model, llm_model_stats_t *st)
     st->prefix_hits = llm_zone_get(f->prefix_hits);
     st->preemptions = llm_zone_get(f->preemptions);
     st->steps = llm_zone_get(f->steps);
+    st->steps_behind = llm_zone_get(f->steps_behind);
     st->errors = llm_zone_get(f->errors);
 
     for (i = 0; i < llm_nelems(st->finished); i++) {

@@ -37,6 +37,8 @@
 #define LLM_DRAW_EDITS   4096           /* edits and bans of a row */
 #define LLM_DRAW_TOP     20             /* likely tokens told beside one */
 
+#define LLM_NO_DRAW      UINT32_MAX
+
 typedef struct llm_ops_s     llm_ops_t;
 typedef struct llm_act_s     llm_act_t;     /* rows of activations */
 typedef struct llm_weight_s  llm_weight_t;  /* a matrix as the device likes */
@@ -131,7 +133,8 @@ typedef struct {
                                            n_top is -1 */
     uint32_t                n_top;
     const llm_candidate_t  *top;        /* [n_top] best first, of the row
-                                           before edits; until begin() */
+                                           before edits; until begin() or
+                                           end() */
 } llm_drawn_t;
 
 
@@ -159,6 +162,13 @@ typedef struct {
     const llm_draw_t  *draws;           /* [n_out] for drawn(), max_seqs of
                                            them at most; NULL: all rows are
                                            for map() */
+    const uint32_t  *follows;           /* [n_tokens] the row's token is what
+                                           this draw of the step before gives,
+                                           and not tokens[row]; LLM_NO_DRAW:
+                                           it is.  NULL: of all rows.  The
+                                           row's own draw counts that token as
+                                           generated once more than its edits
+                                           say */
 } llm_batch_t;
 
 /* which rows of the step an operation works on */
@@ -262,17 +272,26 @@ struct llm_ops_s {
     /* bytes that one page of all layers takes with these options */
     size_t      (*kv_page_size)(llm_dev_t *dev, const llm_kv_opts_t *opts);
 
-    /* all layers of page src to page dst; between steps */
+    /* all layers of page src to page dst; between the steps submitted before
+       and those that begin later */
     void        (*kv_copy)(llm_dev_t *dev, llm_kv_t *kv, uint32_t src,
                         uint32_t dst);
 
     /*
      * begin() takes a step; LLM_AGAIN says that the device replayed a
-     * captured step and the caller goes straight to end().  end() waits for
-     * the results and reports device errors.
+     * captured step and the caller goes straight on to what comes behind
+     * the operations.  end() waits for the results and reports device errors.
+     *
+     * submit(), before end(), says that the step is whole; if it has no row
+     * for map(), the next one may then begin, and be submitted, before this
+     * one's end(): each end() is of the step that was submitted first, and
+     * its results stay until the next begin() or end().  Where begin() or
+     * end() fails, all steps under way are void.  NULL in the table: the
+     * device has one step at a time.
      */
     int         (*begin)(llm_dev_t *dev, const llm_batch_t *batch,
                         llm_err_t *err);
+    void        (*submit)(llm_dev_t *dev);
     int         (*end)(llm_dev_t *dev, llm_err_t *err);
 
     /* x[row] = w[tokens[row]] */
@@ -313,7 +332,8 @@ struct llm_ops_s {
     /*
      * After end(): n rows of a buffer as float32, [n][cols].  map() gives a
      * host pointer that stays valid until the next begin(), without a copy
-     * where the device can; write() is for tests.
+     * where the device can; write() is for tests.  Of other buffers than the
+     * logits only with no step under way.
      */
     const float  *(*map)(llm_dev_t *dev, const llm_act_t *a, uint32_t row,
                         uint32_t n);

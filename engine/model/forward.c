@@ -140,23 +140,26 @@ llm_forward_assert(const llm_model_t *m, const llm_batch_t *b)
 
     for (i = 0; i < b->n_tokens; i++) {
         assert((uint32_t) b->tokens[i] < m->desc.hp.n_vocab);
+        assert(b->follows == NULL || b->follows[i] == LLM_NO_DRAW
+               || (m->ops->submit && b->follows[i] < m->n_out));
     }
 }
 
 
 int
-llm_model_forward(llm_model_t *m, const llm_batch_t *b, llm_err_t *err)
+llm_model_submit(llm_model_t *m, const llm_batch_t *b, llm_err_t *err)
 {
     int  rc;
 
+    assert(m->n_under_way < (m->ops->submit ? 2 : 1));
     llm_forward_assert(m, b);
 
     m->n_out = b->n_out;
-    m->logits = NULL;
 
     rc = m->ops->begin(m->dev, b, err);
 
     if (rc == LLM_ERROR) {
+        m->n_under_way = 0;
         return LLM_ERROR;
     }
 
@@ -164,17 +167,61 @@ llm_model_forward(llm_model_t *m, const llm_batch_t *b, llm_err_t *err)
         llm_forward_step(m);
     }
 
-    return m->ops->end(m->dev, err);
+    if (m->ops->submit) {
+        m->ops->submit(m->dev);
+    }
+
+    m->under_way[m->n_under_way++] = b->n_out;
+
+    return LLM_OK;
+}
+
+
+int
+llm_model_wait(llm_model_t *m, llm_err_t *err)
+{
+    assert(m->n_under_way > 0);
+
+    m->n_results = m->under_way[0];
+    m->under_way[0] = m->under_way[1];
+    m->n_under_way--;
+    m->logits = NULL;
+
+    if (m->ops->end(m->dev, err) != LLM_OK) {
+        m->n_under_way = 0;
+        return LLM_ERROR;
+    }
+
+    return LLM_OK;
+}
+
+
+int
+llm_model_forward(llm_model_t *m, const llm_batch_t *b, llm_err_t *err)
+{
+    if (llm_model_submit(m, b, err) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    return llm_model_wait(m, err);
+}
+
+
+int
+llm_model_overlaps(const llm_model_t *m)
+{
+    return m->ops->submit != NULL && m->ops->drawn != NULL;
 }
 
 
 const float *
 llm_model_logits(llm_model_t *m, uint32_t i)
 {
-    assert(i < m->n_out);
+    assert(i < m->n_results);
 
     if (m->logits == NULL) {
-        m->logits = m->ops->map(m->dev, m->act[LLM_MA_LOGITS], 0, m->n_out);
+        m->logits = m->ops->map(m->dev, m->act[LLM_MA_LOGITS], 0,
+                                m->n_results);
     }
 
     return m->logits + (size_t) i * m->desc.hp.n_vocab;
@@ -191,7 +238,7 @@ llm_model_draws(const llm_model_t *m)
 void
 llm_model_drawn(llm_model_t *m, uint32_t i, llm_drawn_t *out)
 {
-    assert(i < m->n_out);
+    assert(i < m->n_results);
 
     m->ops->drawn(m->dev, i, out);
 }

@@ -89,12 +89,23 @@ void llm_model_device(const llm_model_t *m, char *buf, size_t size);
 int llm_model_forward(llm_model_t *m, const llm_batch_t *b, llm_err_t *err);
 const float *llm_model_logits(llm_model_t *m, uint32_t i);
 
+/*
+ * The same in two calls: wait() is for the step that was submitted first,
+ * whose results are valid until the next of any of these calls.  With
+ * overlaps(), a step whose draws are all the device's may be followed by
+ * another submit() before its wait(); batch.follows is for that.  After an
+ * error no step is under way.
+ */
+int llm_model_overlaps(const llm_model_t *m);
+int llm_model_submit(llm_model_t *m, const llm_batch_t *b, llm_err_t *err);
+int llm_model_wait(llm_model_t *m, llm_err_t *err);
+
 /* does the device draw?  Then, of a row that batch.draws describes, what it
    drew, valid until the next step: kernels.h */
 int llm_model_draws(const llm_model_t *m);
 void llm_model_drawn(llm_model_t *m, uint32_t i, llm_drawn_t *out);
 
-/* copies one KV page to another, all layers; between steps */
+/* copies one KV page to another, all layers; behind the steps submitted */
 void llm_model_copy_page(llm_model_t *m, uint32_t src, uint32_t dst);
 
 #endif /* LLM_MODEL_H */

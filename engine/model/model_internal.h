@@ -53,7 +53,11 @@ struct llm_model_s {
     uint32_t            max_pages;      /* of one sequence */
     uint32_t            n_pages;
 
-    uint32_t            n_out;          /* of the last step */
+    uint32_t            n_out;          /* of the step that began last */
+    uint32_t            under_way[2];   /* n_out of those submitted, the first
+                                           of them first */
+    uint32_t            n_under_way;
+    uint32_t            n_results;      /* n_out of the step that ended last */
     const float        *logits;         /* of it, once asked for */
 };
 

@@ -628,8 +628,9 @@ llm_sampler_sample(llm_sampler_t *s, llm_sampler_scratch_t *scratch,
 
 
 int
-llm_sampler_plan(const llm_sampler_t *s, const int32_t *banned,
-    uint32_t n_banned, const uint32_t *mask, llm_draw_t *draw)
+llm_sampler_plan(const llm_sampler_t *s, uint32_t ahead,
+    const int32_t *banned, uint32_t n_banned, const uint32_t *mask,
+    llm_draw_t *draw)
 {
     const llm_sampling_t  *p;
 
@@ -648,7 +649,7 @@ llm_sampler_plan(const llm_sampler_t *s, const int32_t *banned,
         }
 
         draw->scale = 1 / p->temperature;
-        draw->u = llm_random(p->seed, s->choice, s->n_generated);
+        draw->u = llm_random(p->seed, s->choice, s->n_generated + ahead);
     }
 
     draw->kind = LLM_DRAW_TOKEN;

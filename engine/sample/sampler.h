@@ -70,13 +70,15 @@ int llm_sampler_sample(llm_sampler_t *s, llm_sampler_scratch_t *scratch,
     const uint32_t *mask, llm_sampled_t *out, llm_err_t *err);
 
 /*
- * The same for a device that draws (kernels.h): plan() describes the draw,
- * with pointers into the sampler that live until accept(), and returns 0, a
- * plan that wants the row, where it is more than a device takes.  drawn()
- * makes of what the device found what sample() would have told.
+ * The same for a device that draws (kernels.h): plan() describes the draw
+ * behind `ahead` (0 or 1) tokens that are yet to be accepted, with pointers
+ * into the sampler that live until accept(), and returns 0, a plan that wants
+ * the row, where it is more than a device takes.  drawn() makes of what the
+ * device found what sample() would have told.
  */
-int llm_sampler_plan(const llm_sampler_t *s, const int32_t *banned,
-    uint32_t n_banned, const uint32_t *mask, llm_draw_t *draw);
+int llm_sampler_plan(const llm_sampler_t *s, uint32_t ahead,
+    const int32_t *banned, uint32_t n_banned, const uint32_t *mask,
+    llm_draw_t *draw);
 int llm_sampler_drawn(llm_sampler_t *s, const llm_drawn_t *drawn,
     llm_sampled_t *out, llm_err_t *err);
 

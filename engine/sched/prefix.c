@@ -126,10 +126,10 @@ llm_sched_extend(llm_sched_t *s, llm_seq_t *q)
 }
 
 
-/* full pages go into the tree as soon as they are computed */
+/* full pages go into the tree as soon as they are computed, up to n_kv */
 
 void
-llm_sched_commit(llm_sched_t *s, llm_seq_t *q)
+llm_sched_commit(llm_sched_t *s, llm_seq_t *q, uint32_t n_kv)
 {
     int32_t   tokens[LLM_KV_PAGE];
     uint32_t  i, parent;
@@ -138,7 +138,7 @@ llm_sched_commit(llm_sched_t *s, llm_seq_t *q)
         return;
     }
 
-    while (q->n_tree < q->n_kv / LLM_KV_PAGE) {
+    while (q->n_tree < n_kv / LLM_KV_PAGE) {
         i = q->n_tree++;
         parent = i ? q->pages[i - 1] : LLM_PAGE_NONE;
 

@@ -53,8 +53,12 @@ struct llm_seq_s {
     uint32_t             cap_gen;
     uint32_t             max_gen;
 
-    /* positions [0, n_kv) are in the cache */
+    /* positions [0, n_kv) are in the cache, or will be after the steps that
+       are under way */
     uint32_t             n_kv;
+    uint32_t             pending;       /* tokens that these draw for it, not
+                                           yet known */
+    uint32_t             draw;          /* which draw, of the last of them */
     uint32_t            *pages;
     uint32_t             n_pages;
     uint32_t             cap_pages;
@@ -144,6 +148,14 @@ static inline uint32_t
 llm_seq_known(const llm_seq_t *s)
 {
     return s->prompt->n + s->n_gen;
+}
+
+
+/* and those that are being drawn */
+static inline uint32_t
+llm_seq_due(const llm_seq_t *s)
+{
+    return llm_seq_known(s) + s->pending;
 }
 
 

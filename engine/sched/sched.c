@@ -10,37 +10,16 @@
 static int
 llm_sched_arrays(llm_sched_t *s)
 {
-    size_t  rows, seqs;
+    s->running = calloc(s->conf.runner.max_seqs, sizeof(*s->running));
+    s->next = &s->steps[0];
 
-    rows = s->conf.runner.batch;
-    seqs = s->conf.runner.max_seqs;
-
-    s->running = calloc(seqs, sizeof(*s->running));
-    s->seqs = calloc(seqs, sizeof(*s->seqs));
-    s->tokens = calloc(rows, sizeof(*s->tokens));
-    s->pos = calloc(rows, sizeof(*s->pos));
-    s->seq_rows = calloc(seqs + 1, sizeof(*s->seq_rows));
-    s->kv_len = calloc(seqs, sizeof(*s->kv_len));
-    s->out_rows = calloc(s->conf.runner.max_out, sizeof(*s->out_rows));
-    s->draws = calloc(s->conf.runner.max_out, sizeof(*s->draws));
-    s->out_seqs = calloc(s->conf.runner.max_out, sizeof(*s->out_seqs));
-    s->table = malloc(seqs * s->max_pages * sizeof(*s->table));
-
-    if (s->running == NULL || s->seqs == NULL || s->tokens == NULL
-        || s->pos == NULL || s->seq_rows == NULL || s->kv_len == NULL
-        || s->out_rows == NULL || s->draws == NULL || s->out_seqs == NULL
-        || s->table == NULL)
-    {
+    if (s->running == NULL || llm_step_create(s, &s->steps[0]) != LLM_OK) {
         return LLM_ERROR;
     }
 
-    s->batch.tokens = s->tokens;
-    s->batch.pos = s->pos;
-    s->batch.seq_rows = s->seq_rows;
-    s->batch.kv_len = s->kv_len;
-    s->batch.pages = s->table;
-    s->batch.out_rows = s->out_rows;
-    s->batch.draws = s->conf.runner.drawn ? s->draws : NULL;
+    if (s->conf.runner.overlaps) {
+        return llm_step_create(s, &s->steps[1]);
+    }
 
     return LLM_OK;
 }
@@ -125,8 +104,14 @@ llm_sched_create(const llm_sched_conf_t *conf, llm_err_t *err)
 void
 llm_sched_free(llm_sched_t *s)
 {
+    llm_err_t  err;
+
     if (s == NULL) {
         return;
+    }
+
+    if (s->under_way) {
+        (void) s->conf.runner.wait(s->conf.runner.data, &err);
     }
 
     llm_queue_free(&s->queue);
@@ -138,15 +123,8 @@ llm_sched_free(llm_sched_t *s)
 
     free(s->running);
     free(s->parked);
-    free(s->seqs);
-    free(s->tokens);
-    free(s->pos);
-    free(s->seq_rows);
-    free(s->kv_len);
-    free(s->out_rows);
-    free(s->draws);
-    free(s->out_seqs);
-    free(s->table);
+    llm_step_free(&s->steps[0]);
+    llm_step_free(&s->steps[1]);
     free(s->eog);
     free(s);
 }
@@ -175,11 +153,16 @@ llm_sched_eog(const llm_sched_t *s, uint32_t *n)
 }
 
 
-/* gives its pages back, the leaf of the tree first */
+/*
+ * Gives its pages back, the leaf of the tree first; what steps under way find
+ * out for it is nobody's.
+ */
 
 static void
 llm_sched_drop(llm_sched_t *s, llm_seq_t *q)
 {
+    llm_step_forget(s, q);
+
     while (q->n_pages) {
         llm_pages_drop(s->pages, q->pages[--q->n_pages]);
     }

@@ -16,6 +16,12 @@
  *   - Everything a request has to say is written by llm_sched_tell(); a
  *     sequence whose text finds no room gets no further rows.
  *
+ *   - With a device that draws, the next step is composed and launched while
+ *     one is under way: what a sequence has launched counts as computed
+ *     (n_kv), the token that is being drawn for it as there, unknown
+ *     (pending).  Whoever gives up its pages is forgotten by the steps under
+ *     way; its pages serve later launches only, which come after those.
+ *
  * One thread uses a scheduler.  It owns the requests added to it until
  * ended() is called for them.
  */
@@ -37,8 +43,10 @@ typedef struct {
                                            beyond that for the prompts whose
                                            probabilities are wanted */
     uint32_t             n_pages;
-    int                (*forward)(void *data, const llm_batch_t *b,
+    int                (*submit)(void *data, const llm_batch_t *b,
                             llm_err_t *err);
+    int                (*wait)(void *data, llm_err_t *err);
+    int                  overlaps;      /* llm_model_overlaps() */
     const float       *(*logits)(void *data, uint32_t i);
     /* in the place of logits() for a row that the device drew from
        (kernels.h); NULL: it does not draw */
@@ -71,8 +79,9 @@ void llm_sched_fail(llm_sched_t *s, llm_req_t *r, const llm_err_t *err,
     uint32_t retry_after);
 void llm_sched_pause(llm_sched_t *s, llm_req_t *r, int paused);
 
-/* one step; 0 when there was nothing to compute.  LLM_ERROR and err when
-   the device failed; the requests of the step have failed then */
+/* the results of one step, and with a device that overlaps the launch of the
+   next; 0 when there was nothing to compute.  LLM_ERROR and err when the
+   device failed; the requests of the steps under way have failed then */
 int llm_sched_step(llm_sched_t *s, llm_err_t *err);
 /* writes what the requests have to say; is something left for want of room? */
 int llm_sched_tell(llm_sched_t *s);

@@ -1,13 +1,32 @@
 /*
  * What the scheduler's files share: sched.c (who runs), prefix.c (what
- * they share), step.c (rows and tokens), echo.c (prompts in answers), tell.c
- * (events).
+ * they share), step.c (the rows of a step), take.c (its results), echo.c
+ * (prompts in answers), tell.c (events).
  */
 
 #ifndef LLM_SCHED_INTERNAL_H
 #define LLM_SCHED_INTERNAL_H
 
 #include "engine/sched/sched.h"
+
+/* the rows of a step; the batch's arrays are these */
+typedef struct {
+    llm_batch_t          batch;
+    int32_t             *tokens;
+    uint32_t            *follows;
+    uint32_t            *pos;
+    uint32_t            *seq_rows;
+    uint32_t            *kv_len;
+    uint32_t            *table;         /* pages of the step's sequences */
+    uint32_t            *out_rows;
+    llm_draw_t          *draws;         /* of each of these */
+    llm_seq_t          **out_seqs;      /* and whose it is; NULL: nobody's
+                                           any more */
+    llm_seq_t          **seqs;          /* of the step; NULL likewise */
+    uint32_t             n_prefill;     /* rows of prompts */
+    uint32_t             n_scores;      /* of these, for probabilities */
+    uint64_t             start_us;
+} llm_step_t;
 
 struct llm_sched_s {
     llm_sched_conf_t     conf;
@@ -29,21 +48,16 @@ struct llm_sched_s {
     int32_t             *eog;
     uint32_t             n_eog;
 
-    /* the step */
-    llm_batch_t          batch;
-    int32_t             *tokens;
-    uint32_t            *pos;
-    uint32_t            *seq_rows;
-    uint32_t            *kv_len;
-    uint32_t            *table;         /* pages of the step's sequences */
-    uint32_t            *out_rows;
-    llm_draw_t          *draws;         /* of each of these */
-    llm_seq_t          **out_seqs;      /* and whose it is */
-    llm_seq_t          **seqs;          /* of the step */
-    uint64_t             n_steps;       /* its number */
-    uint32_t             n_prefill;     /* rows of prompts in it */
-    uint32_t             n_scores;      /* of these, for probabilities */
-    int                  failed;        /* a request was marked in it */
+    llm_step_t           steps[2];
+    llm_step_t          *next;          /* to be composed */
+    llm_step_t          *under_way;     /* launched and not taken, or NULL;
+                                           where the next one is launched, too,
+                                           it is that from then on */
+    uint64_t             n_steps;       /* composed so far */
+    uint64_t             taken_us;      /* when the last step's results came */
+    int                  failed;        /* a request was marked */
+
+    double               row_us;        /* what a row of a prompt took */
 
     /* prompt rows that fit the time of a step: [0] alone, [1] beside
        sequences that generate; found by trying */
@@ -65,13 +79,24 @@ void llm_sched_gauges(llm_sched_t *s);
 /* prefix.c */
 int llm_sched_lookup(llm_sched_t *s, llm_seq_t *q);
 void llm_sched_extend(llm_sched_t *s, llm_seq_t *q);
-void llm_sched_commit(llm_sched_t *s, llm_seq_t *q);
+void llm_sched_commit(llm_sched_t *s, llm_seq_t *q, uint32_t n_kv);
 
 /* echo.c */
 int llm_sched_wants(const llm_seq_t *q, uint32_t pos);
 int llm_sched_score(llm_sched_t *s, llm_seq_t *q, uint32_t pos,
     const float *logits, llm_err_t *err);
 int llm_sched_echo(llm_seq_t *q);
+
+/* step.c */
+int llm_step_create(const llm_sched_t *s, llm_step_t *st);
+void llm_step_free(llm_step_t *st);
+void llm_step_forget(llm_sched_t *s, llm_seq_t *q);
+uint32_t llm_step_n_banned(const llm_seq_t *q);
+void llm_step_fail(llm_sched_t *s, llm_req_t *r, const llm_err_t *err);
+void llm_step_no_memory(llm_sched_t *s, llm_req_t *r);
+
+/* take.c */
+void llm_step_take(llm_sched_t *s, llm_step_t *st, uint64_t now);
 
 /* tell.c */
 void llm_sched_say(llm_sched_t *s, llm_req_t *r);

@@ -1,6 +1,6 @@
 /*
- * One step: its rows, the forward pass, a token for each sequence that got
- * to its end; see sched.h.
+ * The rows of a step, its launch, and the wait for it; see sched.h.  What
+ * comes of its results is take.c's.
  */
 
 #include "engine/sched/sched_internal.h"
@@ -16,14 +16,101 @@
 /* beside streams no step does more than this share of a prompt */
 #define LLM_STEP_SHARE      24
 
+/* what is launched behind a longer step would make a new request wait for
+   two, and the time between two such steps is nothing beside theirs */
+#define LLM_STEP_AHEAD_US   20000
+
+
+int
+llm_step_create(const llm_sched_t *s, llm_step_t *st)
+{
+    size_t               rows, seqs, outs;
+    const llm_runner_t  *run;
+
+    run = &s->conf.runner;
+    rows = run->batch;
+    seqs = run->max_seqs;
+    outs = run->max_out;
+
+    st->tokens = calloc(rows, sizeof(*st->tokens));
+    st->follows = calloc(rows, sizeof(*st->follows));
+    st->pos = calloc(rows, sizeof(*st->pos));
+    st->seq_rows = calloc(seqs + 1, sizeof(*st->seq_rows));
+    st->kv_len = calloc(seqs, sizeof(*st->kv_len));
+    st->table = malloc(seqs * s->max_pages * sizeof(*st->table));
+    st->out_rows = calloc(outs, sizeof(*st->out_rows));
+    st->draws = calloc(outs, sizeof(*st->draws));
+    st->out_seqs = calloc(outs, sizeof(*st->out_seqs));
+    st->seqs = calloc(seqs, sizeof(*st->seqs));
+
+    if (st->tokens == NULL || st->follows == NULL || st->pos == NULL
+        || st->seq_rows == NULL || st->kv_len == NULL || st->table == NULL
+        || st->out_rows == NULL || st->draws == NULL || st->out_seqs == NULL
+        || st->seqs == NULL)
+    {
+        return LLM_ERROR;
+    }
+
+    st->batch.tokens = st->tokens;
+    st->batch.follows = run->overlaps ? st->follows : NULL;
+    st->batch.pos = st->pos;
+    st->batch.seq_rows = st->seq_rows;
+    st->batch.kv_len = st->kv_len;
+    st->batch.pages = st->table;
+    st->batch.out_rows = st->out_rows;
+    st->batch.draws = run->drawn ? st->draws : NULL;
+
+    return LLM_OK;
+}
+
+
+void
+llm_step_free(llm_step_t *st)
+{
+    free(st->tokens);
+    free(st->follows);
+    free(st->pos);
+    free(st->seq_rows);
+    free(st->kv_len);
+    free(st->table);
+    free(st->out_rows);
+    free(st->draws);
+    free(st->out_seqs);
+    free(st->seqs);
+}
+
+
+/* the steps that were launched have nothing for this sequence any more */
+
+void
+llm_step_forget(llm_sched_t *s, llm_seq_t *q)
+{
+    uint32_t     i, k;
+    llm_step_t  *st;
+
+    q->pending = 0;
+
+    for (k = 0; k < 2; k++) {
+        st = &s->steps[k];
+
+        for (i = 0; i < st->batch.n_seqs; i++) {
+            st->seqs[i] = st->seqs[i] == q ? NULL : st->seqs[i];
+        }
+
+        for (i = 0; i < st->batch.n_out; i++) {
+            st->out_seqs[i] = st->out_seqs[i] == q ? NULL : st->out_seqs[i];
+        }
+    }
+}
+
 
 /* ids that are not to be drawn yet */
 
-static uint32_t
+uint32_t
 llm_step_n_banned(const llm_seq_t *q)
 {
-    return (int32_t) q->n_gen < q->req->msg->min_tokens ? q->req->n_banned
-                                                        : 0;
+    return (int32_t) (q->n_gen + q->pending) < q->req->msg->min_tokens
+           ? q->req->n_banned : 0;
 }
 
 
@@ -32,17 +119,19 @@ llm_step_n_banned(const llm_seq_t *q)
 static void
 llm_step_out(llm_sched_t *s, llm_seq_t *q, uint32_t row, int draws)
 {
-    uint32_t  out;
+    uint32_t     out;
+    llm_step_t  *st;
 
-    out = s->batch.n_out++;
+    st = s->next;
+    out = st->batch.n_out++;
 
-    s->out_rows[out] = row;
-    s->out_seqs[out] = q;
-    s->draws[out].kind = LLM_DRAW_HOST;
+    st->out_rows[out] = row;
+    st->out_seqs[out] = q;
+    st->draws[out].kind = LLM_DRAW_HOST;
 
     if (draws && s->conf.runner.drawn) {
-        (void) llm_sampler_plan(q->sampler, q->req->banned,
-                                llm_step_n_banned(q), NULL, &s->draws[out]);
+        (void) llm_sampler_plan(q->sampler, q->pending, q->req->banned,
+                                llm_step_n_banned(q), NULL, &st->draws[out]);
     }
 }
 
@@ -57,18 +146,20 @@ llm_step_out(llm_sched_t *s, llm_seq_t *q, uint32_t row, int draws)
 static void
 llm_step_last(llm_sched_t *s, llm_seq_t *q, uint32_t row)
 {
-    uint32_t    i, out;
-    llm_req_t  *r;
+    uint32_t     i, out;
+    llm_req_t   *r;
+    llm_step_t  *st;
 
     r = q->req;
-    out = s->batch.n_out;
+    st = s->next;
+    out = st->batch.n_out;
     llm_step_out(s, q, row, 1);
 
-    if (s->draws[out].kind == LLM_DRAW_HOST || q->n_gen) {
+    if (st->draws[out].kind == LLM_DRAW_HOST || q->n_gen + q->pending) {
         return;
     }
 
-    s->batch.n_out = out;
+    st->batch.n_out = out;
 
     for (i = 0; i < r->n_seqs; i++) {
         if (r->seqs[i].leader == q) {
@@ -85,28 +176,39 @@ llm_step_last(llm_sched_t *s, llm_seq_t *q, uint32_t row)
 static void
 llm_step_rows(llm_sched_t *s, llm_seq_t *q, uint32_t n)
 {
-    uint32_t      i, row;
+    uint32_t      i, pos, row;
+    llm_step_t   *st;
     llm_batch_t  *b;
 
-    b = &s->batch;
+    st = s->next;
+    b = &st->batch;
     row = b->n_tokens;
 
     for (i = 0; i < n; i++, row++) {
-        s->tokens[row] = llm_seq_token(q, q->n_kv + i);
-        s->pos[row] = q->n_kv + i;
+        pos = q->n_kv + i;
+        st->pos[row] = pos;
+        st->tokens[row] = 0;
+        st->follows[row] = LLM_NO_DRAW;
 
-        if (llm_sched_wants(q, q->n_kv + i)) {
+        if (pos < llm_seq_known(q)) {
+            st->tokens[row] = llm_seq_token(q, pos);
+
+        } else {
+            st->follows[row] = q->draw;
+        }
+
+        if (llm_sched_wants(q, pos)) {
             llm_step_out(s, q, row, 0);
         }
     }
 
-    s->seqs[b->n_seqs] = q;
-    s->kv_len[b->n_seqs] = q->n_kv + n;
-    s->seq_rows[++b->n_seqs] = row;
+    st->seqs[b->n_seqs] = q;
+    st->kv_len[b->n_seqs] = q->n_kv + n;
+    st->seq_rows[++b->n_seqs] = row;
     b->n_tokens = row;
     q->in_batch = n;
 
-    if (q->n_kv + n == llm_seq_known(q)) {
+    if (q->n_kv + n == llm_seq_due(q)) {
         llm_step_last(s, q, row - 1);
     }
 }
@@ -117,7 +219,7 @@ llm_step_rows(llm_sched_t *s, llm_seq_t *q, uint32_t n)
  * have rows already; sweep() ends those that are marked.
  */
 
-static void
+void
 llm_step_fail(llm_sched_t *s, llm_req_t *r, const llm_err_t *err)
 {
     llm_req_fail(r, err, 0);
@@ -125,7 +227,7 @@ llm_step_fail(llm_sched_t *s, llm_req_t *r, const llm_err_t *err)
 }
 
 
-static void
+void
 llm_step_no_memory(llm_sched_t *s, llm_req_t *r)
 {
     llm_err_t  err;
@@ -169,7 +271,9 @@ llm_step_decode(llm_sched_t *s)
     for (i = 0; i < s->n_running; /* void */ ) {
         q = s->running[i];
 
-        if (q->leader || llm_seq_known(q) - q->n_kv != 1) {
+        if (q->leader || llm_seq_due(q) - q->n_kv != 1
+            || (q->pending && q->n_gen + q->pending >= q->max_gen))
+        {
             i++;
             continue;
         }
@@ -179,7 +283,7 @@ llm_step_decode(llm_sched_t *s)
         if (q->n_gen
             && (q->req->paused || llm_emit_pending(&q->emit, 0)))
         {
-            if (llm_sched_park(s, q) != LLM_OK) {
+            if (q->pending || llm_sched_park(s, q) != LLM_OK) {
                 i++;
             }
 
@@ -216,7 +320,7 @@ llm_step_best_prompt(const llm_sched_t *s)
         q = s->running[i];
 
         if (q->in_batch == 0 && q->leader == NULL && q->waits != s->n_steps
-            && llm_seq_known(q) - q->n_kv > 1
+            && llm_seq_due(q) - q->n_kv > 1
             && (best == NULL || llm_queue_before(q, best)))
         {
             best = q;
@@ -228,13 +332,14 @@ llm_step_best_prompt(const llm_sched_t *s)
 
 
 /*
- * Does a sequence of this step compute the very page that q wants next?  It
- * does when both have the same page of the tree before it and the same
- * tokens in it; q waits a step then and finds it in the tree.
+ * Does a sequence of this step, or of the one under way, compute the very
+ * page that q wants next?  It does when both have the same page of the tree
+ * before it and the same tokens in it; q waits a step then and finds it in
+ * the tree.
  */
 
 static int
-llm_step_is_shared(const llm_sched_t *s, const llm_seq_t *q)
+llm_step_is_shared(const llm_step_t *st, const llm_seq_t *q)
 {
     uint32_t          i, k, from;
     const llm_seq_t  *other;
@@ -251,12 +356,13 @@ llm_step_is_shared(const llm_sched_t *s, const llm_seq_t *q)
         return 0;
     }
 
-    for (i = 0; i < s->batch.n_seqs; i++) {
-        other = s->seqs[i];
+    for (i = 0; i < st->batch.n_seqs; i++) {
+        other = st->seqs[i];
 
-        if ((other->req->msg->flags & LLM_REQ_NO_CACHE)
+        if (other == NULL || (other->req->msg->flags & LLM_REQ_NO_CACHE)
             || other->n_tree != q->n_tree
-            || other->n_kv + other->in_batch < from + LLM_KV_PAGE
+            || llm_min(other->n_kv + other->in_batch, llm_seq_known(other))
+               < from + LLM_KV_PAGE
             || other->req->salt.tenant != q->req->salt.tenant
             || other->req->salt.salt != q->req->salt.salt
             || (q->n_tree
@@ -283,17 +389,21 @@ llm_step_is_shared(const llm_sched_t *s, const llm_seq_t *q)
 static void
 llm_step_prefill(llm_sched_t *s)
 {
-    uint32_t    n, budget, n_decode, scores;
-    llm_seq_t  *q;
+    uint32_t     n, budget, n_decode, scores;
+    llm_seq_t   *q;
+    llm_step_t  *st;
 
-    n_decode = s->batch.n_tokens;
+    st = s->next;
+    n_decode = st->batch.n_tokens;
     budget = llm_min(s->rows[n_decode != 0],
                      s->conf.runner.batch - n_decode);
 
     while (budget && (q = llm_step_best_prompt(s)) != NULL) {
         llm_sched_extend(s, q);
 
-        if (llm_step_is_shared(s, q)) {
+        if (llm_step_is_shared(st, q)
+            || (s->under_way && llm_step_is_shared(s->under_way, q)))
+        {
             q->waits = s->n_steps;
             continue;
         }
@@ -307,7 +417,7 @@ llm_step_prefill(llm_sched_t *s)
 
         if (llm_seq_unscored(q)) {
             scores = s->conf.runner.max_out - s->conf.runner.max_seqs
-                     - s->n_scores;
+                     - st->n_scores;
 
             if (scores == 0) {
                 q->waits = s->n_steps;
@@ -315,11 +425,11 @@ llm_step_prefill(llm_sched_t *s)
             }
 
             n = llm_min(n, scores);
-            s->n_scores += n;
+            st->n_scores += n;
         }
 
         llm_step_rows(s, q, n);
-        s->n_prefill += n;
+        st->n_prefill += n;
         budget -= n;
     }
 }
@@ -328,40 +438,45 @@ llm_step_prefill(llm_sched_t *s)
 /* the page tables of the step, as wide as its longest sequence */
 
 static void
-llm_step_table(llm_sched_t *s)
+llm_step_table(llm_step_t *st)
 {
     uint32_t    i, width;
     llm_seq_t  *q;
 
     width = 1;
 
-    for (i = 0; i < s->batch.n_seqs; i++) {
-        width = llm_max(width, s->seqs[i]->n_pages);
+    for (i = 0; i < st->batch.n_seqs; i++) {
+        width = llm_max(width, st->seqs[i]->n_pages);
     }
 
-    for (i = 0; i < s->batch.n_seqs; i++) {
-        q = s->seqs[i];
-        memcpy(s->table + (size_t) i * width, q->pages,
+    for (i = 0; i < st->batch.n_seqs; i++) {
+        q = st->seqs[i];
+        memcpy(st->table + (size_t) i * width, q->pages,
                q->n_pages * sizeof(*q->pages));
-        memset(s->table + (size_t) i * width + q->n_pages, 0,
+        memset(st->table + (size_t) i * width + q->n_pages, 0,
                (width - q->n_pages) * sizeof(*q->pages));
     }
 
-    s->batch.max_pages = width;
+    st->batch.max_pages = width;
 }
 
 
 /* how many prompt rows the next step may have, from what this one took */
 
 static void
-llm_step_learn(llm_sched_t *s, uint64_t us)
+llm_step_learn(llm_sched_t *s, const llm_step_t *st, uint64_t us)
 {
     int       shared;
     double    target, f;
     uint32_t  n;
 
-    shared = s->n_prefill != s->batch.n_tokens;
-    n = s->n_prefill;
+    if (st->n_prefill == 0) {
+        return;
+    }
+
+    shared = st->n_prefill != st->batch.n_tokens;
+    n = st->n_prefill;
+    s->row_us = (double) us / n;
     target = shared ? LLM_STEP_SHARED_US : LLM_STEP_ALONE_US;
     f = 0.85 * target / (double) llm_max(us, (uint64_t) 1);
 
@@ -381,298 +496,210 @@ llm_step_learn(llm_sched_t *s, uint64_t us)
 }
 
 
-static int
-llm_step_is_stop(const llm_seq_t *q, int32_t id)
-{
-    uint32_t              i;
-    const int32_t        *ids;
-    const llm_request_t  *msg;
-
-    msg = q->req->msg;
-    ids = llm_ref_data(msg, msg->stop_ids);
-
-    for (i = 0; i < msg->stop_ids.len; i++) {
-        if (ids[i] == id) {
-            return 1;
-        }
-    }
-
-    return 0;
-}
-
-
-static void
-llm_step_observe(llm_sched_t *s, llm_seq_t *q, uint64_t now)
-{
-    llm_req_t  *r;
-
-    r = q->req;
-
-    if (r->first_us == 0) {
-        r->first_us = now;
-        llm_zone_observe(s->conf.zone, s->conf.model, LLM_HIST_TTFT,
-                         now - llm_min(now, r->msg->arrival_us));
-        llm_zone_observe(s->conf.zone, s->conf.model, LLM_HIST_PREFILL,
-                         now - r->start_us);
-    }
-
-    if (q->last_us) {
-        llm_zone_observe(s->conf.zone, s->conf.model, LLM_HIST_ITL,
-                         now - q->last_us);
-    }
-
-    q->last_us = now;
-    r->completion_tokens++;
-    llm_zone_add(s->figures->generation_tokens, 1);
-    llm_queue_charge(r->tenant, 1);
-}
-
-
-/* the next token, of result `out` of the step */
+/* the step's rows; 0 when there are none */
 
 static int
-llm_step_draw(llm_sched_t *s, llm_seq_t *q, uint32_t out,
-    llm_sampled_t *token, llm_err_t *err)
+llm_step_compose(llm_sched_t *s)
 {
-    llm_drawn_t    drawn;
-    llm_runner_t  *run;
+    llm_step_t  *st;
 
-    run = &s->conf.runner;
+    llm_sched_seat(s);
 
-    if (s->draws[out].kind == LLM_DRAW_HOST) {
-        return llm_sampler_sample(q->sampler, s->scratch,
-                                  run->logits(run->data, out),
-                                  q->req->banned, llm_step_n_banned(q), NULL,
-                                  token, err);
-    }
+    st = s->next;
+    st->batch.n_tokens = 0;
+    st->batch.n_seqs = 0;
+    st->batch.n_out = 0;
+    st->n_prefill = 0;
+    st->n_scores = 0;
+    s->n_steps++;
 
-    run->drawn(run->data, out, &drawn);
+    llm_step_decode(s);
+    llm_step_prefill(s);
+    llm_step_table(st);
 
-    return llm_sampler_drawn(q->sampler, &drawn, token, err);
+    return st->batch.n_tokens != 0;
 }
 
 
-/* adds the next token to a sequence and ends it where it ends */
+/* what was launched counts as computed, and its draws as known tokens */
 
 static void
-llm_step_token(llm_sched_t *s, llm_seq_t *q, uint32_t out, uint64_t now)
+llm_step_launched(llm_step_t *st)
 {
-    int                   rc;
-    llm_err_t             err;
-    llm_req_t            *r;
-    llm_sampled_t         token;
-    const llm_request_t  *msg;
-
-    r = q->req;
-    msg = r->msg;
-
-    if (llm_sched_echo(q) != LLM_OK) {
-        llm_step_no_memory(s, r);
-        return;
-    }
-
-    if (q->max_gen == 0) {
-        llm_sched_end_seq(s, q, LLM_FINISH_LENGTH);
-        return;
-    }
-
-    if (llm_step_draw(s, q, out, &token, &err) != LLM_OK) {
-        llm_step_fail(s, r, &err);
-        return;
-    }
-
-    llm_sampler_accept(q->sampler, token.id);
-
-    if (llm_seq_append(q, token.id) != LLM_OK) {
-        llm_step_no_memory(s, r);
-        return;
-    }
-
-    llm_step_observe(s, q, now);
-
-    if (llm_step_is_stop(q, token.id)) {
-        q->stop_id = token.id;
-        llm_sched_end_seq(s, q, LLM_FINISH_STOP);
-        return;
-    }
-
-    if (llm_vocab_is_eog(s->conf.vocab, token.id)
-        && !(msg->flags & LLM_REQ_IGNORE_EOS))
-    {
-        llm_sched_end_seq(s, q, LLM_FINISH_STOP);
-        return;
-    }
-
-    rc = llm_emit_push(&q->emit, &token,
-                       (int32_t) q->n_gen > msg->min_tokens);
-
-    if (rc == LLM_ERROR) {
-        llm_step_no_memory(s, r);
-
-    } else if (rc == LLM_AGAIN) {
-        llm_sched_end_seq(s, q, LLM_FINISH_STOP);
-
-    } else if (q->n_gen >= q->max_gen) {
-        llm_sched_end_seq(s, q, LLM_FINISH_LENGTH);
-
-    } else {
-        llm_sched_say(s, r);
-    }
-}
-
-
-/* the choices that waited for this prompt go on from the same logits */
-
-static void
-llm_step_followers(llm_sched_t *s, llm_seq_t *leader, uint32_t out,
-    uint64_t now)
-{
-    uint32_t    i;
-    llm_req_t  *r;
-    llm_seq_t  *q;
-
-    r = leader->req;
-
-    for (i = 0; i < r->n_seqs && r->err.status == 0; i++) {
-        q = &r->seqs[i];
-
-        if (q->leader == leader
-            && llm_sched_fork(s, leader, q) == LLM_OK)
-        {
-            llm_step_token(s, q, out, now);
-        }
-    }
-}
-
-
-/*
- * Result `out`, of a row of `owner`: of a token in the prompt, or the next
- * token's, its own or of a choice that waited for it.
- */
-
-static void
-llm_step_result(llm_sched_t *s, llm_seq_t *owner, uint32_t out, uint64_t now)
-{
-    uint32_t    pos;
-    llm_err_t   err;
-    llm_seq_t  *q;
-
-    q = s->out_seqs[out];
-    pos = s->pos[s->out_rows[out]];
-
-    if (q->req->err.status) {
-        return;
-    }
-
-    if (q != owner && llm_sched_fork(s, owner, q) != LLM_OK) {
-        return;
-    }
-
-    if (pos + 1 < llm_seq_known(q)) {
-
-        if (llm_sched_score(s, q, pos,
-                            s->conf.runner.logits(s->conf.runner.data, out),
-                            &err)
-            != LLM_OK)
-        {
-            llm_step_fail(s, q->req, &err);
-        }
-
-        return;
-    }
-
-    if (q->n_gen == 0 && s->draws[out].kind == LLM_DRAW_HOST) {
-        llm_step_followers(s, q, out, now);
-    }
-
-    llm_step_token(s, q, out, now);
-}
-
-
-/* the results of a forward pass */
-
-static void
-llm_step_take(llm_sched_t *s, uint64_t now)
-{
-    uint32_t    i, n, out;
+    uint32_t    i, out;
     llm_seq_t  *q;
 
     out = 0;
 
-    for (i = 0; i < s->batch.n_seqs; i++) {
-        q = s->seqs[i];
-
-        if (q->n_kv < q->prompt->n) {
-            n = llm_min(q->in_batch, q->prompt->n - q->n_kv);
-            q->advance -= llm_min(q->advance, n);
-            llm_zone_add(s->figures->prompt_computed, n);
-        }
-
+    for (i = 0; i < st->batch.n_seqs; i++) {
+        q = st->seqs[i];
         q->n_kv += q->in_batch;
         q->in_batch = 0;
-        llm_sched_commit(s, q);
 
-        while (out < s->batch.n_out
-               && s->out_rows[out] < s->seq_rows[i + 1])
+        for ( /* void */ ;
+             out < st->batch.n_out
+             && st->out_rows[out] < st->seq_rows[i + 1];
+             out++)
         {
-            llm_step_result(s, q, out++, now);
+            if (st->out_seqs[out] == q
+                && st->draws[out].kind == LLM_DRAW_TOKEN)
+            {
+                q->pending++;
+                q->draw = out;
+            }
         }
     }
+}
+
+
+/* the requests of a step fail with the device */
+
+static void
+llm_step_lost(llm_sched_t *s, llm_step_t *st, const llm_err_t *err)
+{
+    uint32_t  i;
+
+    for (i = 0; i < st->batch.n_seqs; i++) {
+        if (st->seqs[i]) {
+            st->seqs[i]->in_batch = 0;
+            llm_step_fail(s, st->seqs[i]->req, err);
+        }
+    }
+}
+
+
+/* composes the next step and launches it; 0 when it has no rows */
+
+static int
+llm_step_launch(llm_sched_t *s, llm_err_t *err)
+{
+    llm_step_t  *st;
+
+    if (!llm_step_compose(s)) {
+        return 0;
+    }
+
+    st = s->next;
+    st->start_us = llm_now_us();
+
+    if (s->conf.runner.submit(s->conf.runner.data, &st->batch, err)
+        != LLM_OK)
+    {
+        llm_step_lost(s, st, err);
+        return LLM_ERROR;
+    }
+
+    llm_step_launched(st);
+
+    if (s->under_way) {
+        llm_zone_add(s->figures->steps_behind, 1);
+    }
+
+    return 1;
+}
+
+
+/*
+ * May the next step be launched behind this one?  Its tokens must be what
+ * the device draws, and the first tokens of several choices decide who goes
+ * on from where.
+ */
+
+static int
+llm_step_leads(const llm_sched_t *s, const llm_step_t *st)
+{
+    uint32_t          i;
+    const llm_seq_t  *q;
+
+    if (!s->conf.runner.overlaps
+        || st->n_prefill * s->row_us > LLM_STEP_AHEAD_US)
+    {
+        return 0;
+    }
+
+    for (i = 0; i < st->batch.n_out; i++) {
+        q = st->out_seqs[i];
+
+        if (st->draws[i].kind != LLM_DRAW_TOKEN
+            || (q && q->n_gen == 0 && q->req->n_seqs > 1))
+        {
+            return 0;
+        }
+    }
+
+    return 1;
+}
+
+
+/* waits for the step under way; the next one, if launched, is that then */
+
+static int
+llm_step_wait(llm_sched_t *s, llm_step_t *st, int launched, llm_err_t *err)
+{
+    uint64_t  now;
+
+    if (s->conf.runner.wait(s->conf.runner.data, err) != LLM_OK) {
+        if (launched) {
+            llm_step_lost(s, s->next, err);
+        }
+
+        return LLM_ERROR;
+    }
+
+    now = llm_now_us();
+    llm_zone_add(s->figures->steps, 1);
+    llm_step_learn(s, st, now - llm_max(st->start_us, s->taken_us));
+    s->taken_us = now;
+
+    s->under_way = launched ? s->next : NULL;
+    s->next = launched ? st : s->next;
+
+    llm_step_take(s, st, now);
+    st->batch.n_seqs = 0;
+    st->batch.n_out = 0;
+
+    return LLM_OK;
 }
 
 
 int
 llm_sched_step(llm_sched_t *s, llm_err_t *err)
 {
-    int       rc;
-    uint32_t  i;
-    uint64_t  start, now;
+    int          rc, launched;
+    llm_step_t  *st;
 
-    if (s->n_running + s->n_parked + s->queue.n_waiting == 0) {
-        return 0;
-    }
+    if (s->under_way == NULL) {
 
-    llm_sched_seat(s);
-
-    s->batch.n_tokens = 0;
-    s->batch.n_seqs = 0;
-    s->batch.n_out = 0;
-    s->n_prefill = 0;
-    s->n_scores = 0;
-    s->n_steps++;
-
-    llm_step_decode(s);
-    llm_step_prefill(s);
-
-    if (s->batch.n_tokens == 0) {
-        llm_step_sweep(s);
-        llm_sched_gauges(s);
-        return 0;
-    }
-
-    llm_step_table(s);
-
-    start = llm_now_us();
-    rc = s->conf.runner.forward(s->conf.runner.data, &s->batch, err);
-    now = llm_now_us();
-
-    llm_zone_add(s->figures->steps, 1);
-
-    if (rc != LLM_OK) {
-        for (i = 0; i < s->batch.n_seqs; i++) {
-            s->seqs[i]->in_batch = 0;
-            llm_step_fail(s, s->seqs[i]->req, err);
+        if (s->n_running + s->n_parked + s->queue.n_waiting == 0) {
+            return 0;
         }
 
+        rc = llm_step_launch(s, err);
+
+        if (rc != 1) {
+            llm_step_sweep(s);
+            llm_sched_gauges(s);
+            return rc;
+        }
+
+        s->under_way = s->next;
+        s->next = s->next == &s->steps[0] && s->conf.runner.overlaps
+                  ? &s->steps[1] : &s->steps[0];
+    }
+
+    st = s->under_way;
+    launched = llm_step_leads(s, st) ? llm_step_launch(s, err) : 0;
+
+    if (launched == LLM_ERROR
+        || llm_step_wait(s, st, launched, err) != LLM_OK)
+    {
+        s->under_way = NULL;
+        llm_step_lost(s, st, err);
         llm_step_sweep(s);
+        llm_sched_gauges(s);
         return LLM_ERROR;
     }
 
-    if (s->n_prefill) {
-        llm_step_learn(s, now - start);
-    }
-
-    llm_step_take(s, now);
     llm_step_sweep(s);
     llm_sched_gauges(s);
 

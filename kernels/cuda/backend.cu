@@ -1,7 +1,10 @@
 /*
- * The CUDA device: opening, and the road of a step through begin() and
- * end(): its arrays go up in one copy from pinned memory, decode steps are
- * captured once per bucket and replayed then, logits come down with the end.
+ * The CUDA device: opening, and the road of a step through begin(), submit()
+ * and end(): its arrays go up in one copy from pinned memory, decode steps
+ * are captured once per bucket and replayed then, results come down behind
+ * it.  All is in the order of one stream, so that the next step may be
+ * enqueued while this one runs: only what the host writes and reads is there
+ * twice.
  *
  * A failed launch or copy is remembered and reported by end(); nothing is
  * asked of the device in between.  Most such failures cost the process its
@@ -12,6 +15,7 @@
 
 #include "kernels/cuda/blas.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 /* decode steps of up to this many rows are captured */
@@ -66,12 +70,13 @@ llm_cuda_step_layout(llm_cuda_t *d, uint8_t *base, llm_cuda_step_t *st)
     size_t  off;
 
 #define LLM_STEP_ARRAY(field, type, n)                                       \
-    st->field = (const type *) (base + off);                                 \
+    st->field = (type *) (base + off);                                       \
     off += llm_align((size_t) (n) * sizeof(type), 256)
 
     off = 0;
     LLM_STEP_ARRAY(counts, uint32_t, LLM_N_COUNTS);
     LLM_STEP_ARRAY(tokens, int32_t, d->opts.max_tokens);
+    LLM_STEP_ARRAY(follows, uint32_t, d->opts.max_tokens);
     LLM_STEP_ARRAY(pos, uint32_t, d->opts.max_tokens);
     LLM_STEP_ARRAY(row_seq, uint32_t, d->opts.max_tokens);
     LLM_STEP_ARRAY(seq_rows, uint32_t, d->opts.max_seqs + 1);
@@ -132,12 +137,13 @@ static void
 llm_cuda_step_fill(llm_cuda_t *d, const llm_batch_t *b)
 {
     uint32_t          i, s, used, longest, taken;
-    uint32_t         *counts, *row_seq, *pages, *split_base;
+    uint32_t         *counts, *follows, *row_seq, *pages, *split_base;
     llm_cuda_step_t   h;
 
-    (void) llm_cuda_step_layout(d, d->step_host, &h);
+    (void) llm_cuda_step_layout(d, d->slot->arrays, &h);
 
     counts = (uint32_t *) h.counts;
+    follows = (uint32_t *) h.follows;
     row_seq = (uint32_t *) h.row_seq;
     pages = (uint32_t *) h.pages;
     split_base = (uint32_t *) h.split_base;
@@ -147,7 +153,7 @@ llm_cuda_step_fill(llm_cuda_t *d, const llm_batch_t *b)
     counts[LLM_N_OUT] = b->n_out;
     counts[3] = 0;
 
-    memcpy((void *) h.tokens, b->tokens, b->n_tokens * sizeof(int32_t));
+    memcpy(h.tokens, b->tokens, b->n_tokens * sizeof(int32_t));
     memcpy((void *) h.pos, b->pos, b->n_tokens * sizeof(uint32_t));
     memcpy((void *) h.seq_rows, b->seq_rows,
            (b->n_seqs + 1) * sizeof(uint32_t));
@@ -156,6 +162,13 @@ llm_cuda_step_fill(llm_cuda_t *d, const llm_batch_t *b)
     if (b->n_out) {
         memcpy((void *) h.out_rows, b->out_rows,
                b->n_out * sizeof(uint32_t));
+    }
+
+    d->follows = 0;
+
+    for (i = 0; i < b->n_tokens; i++) {
+        follows[i] = b->follows ? b->follows[i] : LLM_NO_DRAW;
+        d->follows |= follows[i] != LLM_NO_DRAW;
     }
 
     longest = 0;
@@ -182,6 +195,7 @@ llm_cuda_step_fill(llm_cuda_t *d, const llm_batch_t *b)
     d->n_tokens = b->n_tokens;
     d->n_seqs = b->n_seqs;
     d->n_out = b->n_out;
+    d->slot->n_out = b->n_out;
     llm_cuda_pick_fill(d, b, (llm_cuda_draw_t *) h.draws);
     d->replayed = 0;
     d->splits = llm_cuda_bucket((longest + LLM_CUDA_KV_SPLIT - 1)
@@ -213,6 +227,9 @@ llm_cuda_report(llm_cuda_t *d, llm_err_t *err)
     }
 
     d->failed = 0;
+    d->n_submitted = d->n_begun;
+    d->n_ended = d->n_begun;
+    d->ended = NULL;
 
     /* errors of a kernel stay, and spoil every call */
     d->lost |= cudaDeviceSynchronize() != cudaSuccess;
@@ -247,6 +264,10 @@ llm_cuda_begin(llm_dev_t *dev, const llm_batch_t *b, llm_err_t *err)
         return llm_cuda_report(d, err);
     }
 
+    assert(d->n_submitted == d->n_begun && d->n_begun - d->n_ended < 2);
+
+    d->slot = &d->slots[d->n_begun++ % 2];
+    d->ended = NULL;
     llm_cuda_step_fill(d, b);
 
     decode = b->n_tokens == b->n_seqs && b->n_out == b->n_tokens
@@ -261,8 +282,9 @@ llm_cuda_begin(llm_dev_t *dev, const llm_batch_t *b, llm_err_t *err)
     size = d->step_size + (size_t) b->n_seqs * d->opts.max_pages
                           * sizeof(uint32_t);
 
-    if (llm_cuda_check(d, cudaMemcpyAsync(d->step_dev, d->step_host, size,
-                                          cudaMemcpyHostToDevice, d->stream),
+    if (llm_cuda_check(d, cudaMemcpyAsync(d->step_dev, d->slot->arrays,
+                                          size, cudaMemcpyHostToDevice,
+                                          d->stream),
                        "upload of a step"))
     {
         return llm_cuda_report(d, err);
@@ -271,6 +293,10 @@ llm_cuda_begin(llm_dev_t *dev, const llm_batch_t *b, llm_err_t *err)
     llm_cuda_pick_upload(d);
 
     if (!decode) {
+        if (d->follows) {
+            llm_cuda_follow(d);
+        }
+
         return LLM_OK;
     }
 
@@ -289,6 +315,8 @@ llm_cuda_begin(llm_dev_t *dev, const llm_batch_t *b, llm_err_t *err)
                                    cudaStreamCaptureModeThreadLocal),
             "capture of a step");
     }
+
+    llm_cuda_follow(d);
 
     return LLM_OK;
 }
@@ -325,8 +353,8 @@ llm_cuda_end_capture(llm_cuda_t *d)
 }
 
 
-static int
-llm_cuda_end(llm_dev_t *dev, llm_err_t *err)
+static void
+llm_cuda_submit(llm_dev_t *dev)
 {
     llm_cuda_t  *d = (llm_cuda_t *) dev;
 
@@ -341,7 +369,23 @@ llm_cuda_end(llm_dev_t *dev, llm_err_t *err)
     llm_cuda_pick_read(d);
 
     (void) llm_cuda_check(d, cudaGetLastError(), "a kernel's launch");
-    (void) llm_cuda_check(d, cudaStreamSynchronize(d->stream), "a step");
+    (void) llm_cuda_check(d, cudaEventRecord(d->slot->done, d->stream),
+                          "end of a step");
+    d->n_submitted++;
+}
+
+
+static int
+llm_cuda_end(llm_dev_t *dev, llm_err_t *err)
+{
+    llm_cuda_t  *d = (llm_cuda_t *) dev;
+
+    if (d->n_submitted < d->n_begun) {
+        llm_cuda_submit(dev);
+    }
+
+    d->ended = &d->slots[d->n_ended++ % 2];
+    (void) llm_cuda_check(d, cudaEventSynchronize(d->ended->done), "a step");
 
     return llm_cuda_report(d, err);
 }
@@ -417,11 +461,16 @@ llm_cuda_close(llm_dev_t *dev)
         if (d->staged[i]) {
             (void) cudaEventDestroy(d->staged[i]);
         }
+
+        if (d->slots[i].done) {
+            (void) cudaEventDestroy(d->slots[i].done);
+        }
+
+        (void) cudaFreeHost(d->slots[i].arrays);
     }
 
     llm_blas_free(d->blas, 1);
     (void) cudaFree(d->step_dev);
-    (void) cudaFreeHost(d->step_host);
     (void) cudaFree(d->padded);
     (void) cudaFree(d->piece);
     (void) cudaFreeHost(d->stage);
@@ -529,7 +578,12 @@ llm_cuda_open(llm_dev_t **dev, const llm_dev_opts_t *opts, llm_err_t *err)
 
     if (cudaStreamCreateWithFlags(&d->stream, cudaStreamNonBlocking)
         != cudaSuccess
-        || cudaMallocHost(&d->step_host, size) != cudaSuccess
+        || cudaMallocHost(&d->slots[0].arrays, size) != cudaSuccess
+        || cudaMallocHost(&d->slots[1].arrays, size) != cudaSuccess
+        || cudaEventCreateWithFlags(&d->slots[0].done,
+                                    cudaEventDisableTiming) != cudaSuccess
+        || cudaEventCreateWithFlags(&d->slots[1].done,
+                                    cudaEventDisableTiming) != cudaSuccess
         || cudaMallocHost(&d->stage, 2 * LLM_CUDA_STAGE) != cudaSuccess
         || cudaEventCreateWithFlags(&d->staged[0], cudaEventDisableTiming)
            != cudaSuccess
@@ -540,7 +594,8 @@ llm_cuda_open(llm_dev_t **dev, const llm_dev_opts_t *opts, llm_err_t *err)
         goto failed;
     }
 
-    memset(d->step_host, 0, size);
+    memset(d->slots[0].arrays, 0, size);
+    memset(d->slots[1].arrays, 0, size);
 
     if (llm_cuda_alloc((void **) &d->step_dev, size, "a step's arrays", err)
         != LLM_OK)
@@ -588,6 +643,7 @@ static const llm_ops_t  llm_ops_cuda = {
     llm_cuda_kv_page_size,
     llm_cuda_kv_copy,
     llm_cuda_begin,
+    llm_cuda_submit,
     llm_cuda_end,
     llm_cuda_embed,
     llm_cuda_norm,

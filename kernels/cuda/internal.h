@@ -63,33 +63,44 @@ typedef struct {
     uint32_t          n_top;
 } llm_cuda_drawn_t;
 
-/* the arrays of all draws but the step's own; pinned ones have host_ */
+/* the arrays of all draws but the step's own, on the device */
 typedef struct {
     llm_edit_t        *edits;           /* [max_seqs][LLM_DRAW_EDITS], as they
                                            come: one behind the other */
-    llm_edit_t        *host_edits;
-    uint32_t           n_edits;         /* of this step */
     float             *before;          /* logits as they were, of each edit */
     uint32_t          *masks;           /* [max_seqs][mask_words] */
-    uint32_t          *host_masks;
-    uint32_t           n_masks;         /* of this step */
     uint32_t           mask_words;
     uint64_t          *parts;           /* [max_rows][n_parts] the best of each
                                            part of a row */
     uint32_t           n_parts;
-    llm_cuda_drawn_t  *drawn;           /* [max_out] */
-    llm_cuda_drawn_t  *host_drawn;
+    llm_cuda_drawn_t  *drawn;           /* [max_rows] stays for the rows of
+                                           the next step that follow */
     llm_candidate_t   *top;             /* [max_rows][LLM_DRAW_TOP] */
-    llm_candidate_t   *host_top;
-    uint32_t           n_top;           /* rows that tell some */
-    uint8_t           *host_wants;      /* [max_rows] is the row for map()? not
-                                           pinned */
+    uint32_t           n_edits;         /* of the step that begins */
+    uint32_t           n_masks;
+    uint32_t           n_top;           /* rows of it that tell some */
 } llm_cuda_draws_t;
+
+/*
+ * What the host has of a step: the next one's is filled while the device
+ * reads this one's.  Pinned, but for wants.
+ */
+typedef struct {
+    uint8_t           *arrays;          /* as llm_cuda_step_t has them */
+    llm_edit_t        *edits;
+    uint32_t          *masks;
+    llm_cuda_drawn_t  *drawn;
+    llm_candidate_t   *top;
+    uint8_t           *wants;           /* [max_rows] is the row for map()? */
+    uint32_t           n_out;
+    cudaEvent_t        done;
+} llm_cuda_slot_t;
 
 /* a step's arrays on the device; kernels take it by value */
 typedef struct {
     const uint32_t   *counts;           /* [LLM_N_COUNTS] */
-    const int32_t    *tokens;           /* [max_tokens] */
+    int32_t          *tokens;           /* [max_tokens] */
+    const uint32_t   *follows;          /* [max_tokens] */
     const uint32_t   *pos;              /* [max_tokens] */
     const uint32_t   *row_seq;          /* [max_tokens] sequence of a row */
     const uint32_t   *seq_rows;         /* [max_seqs + 1] */
@@ -121,7 +132,15 @@ typedef struct {
     int               major;
     int               bf16;             /* VALUE is bf16, else f16 */
 
-    /* the step under way */
+    llm_cuda_slot_t   slots[2];
+    llm_cuda_slot_t  *slot;             /* of the step that began last */
+    llm_cuda_slot_t  *ended;            /* of the one that map() and drawn()
+                                           tell of */
+    uint32_t          n_begun;          /* steps */
+    uint32_t          n_submitted;
+    uint32_t          n_ended;
+
+    /* the step that began last */
     llm_cuda_step_t   step;
     uint32_t          n_tokens;
     uint32_t          n_seqs;
@@ -131,6 +150,7 @@ typedef struct {
     uint32_t          out_rows;         /* bucket of n_out */
     uint32_t          splits;           /* KV splits of the longest, bucket */
     uint32_t          max_seq_rows;     /* rows of the largest sequence */
+    int               follows;          /* rows of it follow a draw */
     int               capturing;
     int               replayed;         /* the step is a captured one */
     int               failed;           /* a launch failed: see end() */
@@ -139,7 +159,6 @@ typedef struct {
     uint32_t          era;              /* of the GPU when it was opened */
 
     uint8_t          *step_dev;
-    uint8_t          *step_host;        /* pinned, the same layout */
     size_t            step_size;        /* without pages */
 
     llm_cuda_graph_t  graphs[LLM_CUDA_MAX_GRAPHS];
@@ -269,6 +288,9 @@ void llm_cuda_pick_fill(llm_cuda_t *d, const llm_batch_t *b,
 void llm_cuda_pick_upload(llm_cuda_t *d);
 void llm_cuda_pick_read(llm_cuda_t *d);
 void llm_cuda_drawn(llm_dev_t *dev, uint32_t i, llm_drawn_t *out);
+
+/* the tokens of the rows that follow a draw of the step before */
+void llm_cuda_follow(llm_cuda_t *d);
 
 /* sample.cu: the draws themselves, part of a captured step */
 #define LLM_DRAW_PARTS  64              /* the most that a row is cut in */

@@ -356,7 +356,7 @@ llm_cuda_map(llm_dev_t *dev, const llm_act_t *a, uint32_t row, uint32_t n)
     const float  *src;
     llm_cuda_t   *d = (llm_cuda_t *) dev;
 
-    if (a == d->logits && row + n <= d->n_out) {
+    if (a == d->logits && d->ended && row + n <= d->ended->n_out) {
         return d->host_logits + (size_t) row * a->cols;
     }
 

@@ -17,9 +17,13 @@ int
 llm_cuda_pick_room(llm_cuda_t *d, uint32_t max_rows, uint32_t n,
     llm_err_t *err)
 {
+    int                failed;
     size_t             rows, seqs, logits;
+    uint32_t           i;
+    llm_cuda_slot_t   *slot;
     llm_cuda_draws_t  *w = &d->draws;
 
+    failed = 0;
     rows = max_rows;
     seqs = d->opts.max_seqs;
     logits = rows * n * sizeof(float);
@@ -31,7 +35,18 @@ llm_cuda_pick_room(llm_cuda_t *d, uint32_t max_rows, uint32_t n,
     llm_cuda_alloc((void **) &w->field, (count) * sizeof(*w->field),         \
                    "draws", err)
 #define LLM_PINNED(field, count)                                             \
-    cudaMallocHost(&w->field, (count) * sizeof(*w->field))
+    cudaMallocHost(&slot->field, (count) * sizeof(*slot->field))
+
+    for (i = 0; i < 2; i++) {
+        slot = &d->slots[i];
+        slot->wants = (uint8_t *) calloc(rows, 1);
+
+        failed |= slot->wants == NULL
+                  || LLM_PINNED(edits, seqs * LLM_DRAW_EDITS) != cudaSuccess
+                  || LLM_PINNED(masks, seqs * w->mask_words) != cudaSuccess
+                  || LLM_PINNED(drawn, rows) != cudaSuccess
+                  || LLM_PINNED(top, rows * LLM_DRAW_TOP) != cudaSuccess;
+    }
 
     if (LLM_ROOM(edits, seqs * LLM_DRAW_EDITS) != LLM_OK
         || LLM_ROOM(before, seqs * LLM_DRAW_EDITS) != LLM_OK
@@ -44,15 +59,7 @@ llm_cuda_pick_room(llm_cuda_t *d, uint32_t max_rows, uint32_t n,
         return LLM_ERROR;
     }
 
-    w->host_wants = (uint8_t *) calloc(rows, 1);
-
-    if (w->host_wants == NULL
-        || cudaMallocHost(&d->host_logits, logits) != cudaSuccess
-        || LLM_PINNED(host_edits, seqs * LLM_DRAW_EDITS) != cudaSuccess
-        || LLM_PINNED(host_masks, seqs * w->mask_words) != cudaSuccess
-        || LLM_PINNED(host_drawn, rows) != cudaSuccess
-        || LLM_PINNED(host_top, rows * LLM_DRAW_TOP) != cudaSuccess)
-    {
+    if (failed || cudaMallocHost(&d->host_logits, logits) != cudaSuccess) {
         (void) cudaGetLastError();
         llm_cuda_pick_free(d);
         return llm_fail(err, "CUDA: %zu bytes of pinned memory for logits: "
@@ -69,6 +76,8 @@ llm_cuda_pick_room(llm_cuda_t *d, uint32_t max_rows, uint32_t n,
 void
 llm_cuda_pick_free(llm_cuda_t *d)
 {
+    uint32_t           i;
+    llm_cuda_slot_t   *slot;
     llm_cuda_draws_t  *w = &d->draws;
 
     llm_cuda_free(d, w->edits);
@@ -77,17 +86,30 @@ llm_cuda_pick_free(llm_cuda_t *d)
     llm_cuda_free(d, w->parts);
     llm_cuda_free(d, w->drawn);
     llm_cuda_free(d, w->top);
-    free(w->host_wants);
+    memset(w, 0, sizeof(*w));
+
+    for (i = 0; i < 2; i++) {
+        slot = &d->slots[i];
+        free(slot->wants);
+
+        if (llm_cuda_alive(d)) {
+            (void) cudaFreeHost(slot->edits);
+            (void) cudaFreeHost(slot->masks);
+            (void) cudaFreeHost(slot->drawn);
+            (void) cudaFreeHost(slot->top);
+        }
+
+        slot->wants = NULL;
+        slot->edits = NULL;
+        slot->masks = NULL;
+        slot->drawn = NULL;
+        slot->top = NULL;
+    }
 
     if (llm_cuda_alive(d)) {
         (void) cudaFreeHost(d->host_logits);
-        (void) cudaFreeHost(w->host_edits);
-        (void) cudaFreeHost(w->host_masks);
-        (void) cudaFreeHost(w->host_drawn);
-        (void) cudaFreeHost(w->host_top);
     }
 
-    memset(w, 0, sizeof(*w));
     d->host_logits = NULL;
 }
 
@@ -105,13 +127,13 @@ llm_cuda_pick_lists(llm_cuda_t *d, const llm_draw_t *from,
     to->edit = w->n_edits;
 
     if (from->n_edits) {
-        memcpy(w->host_edits + w->n_edits, from->edits,
+        memcpy(d->slot->edits + w->n_edits, from->edits,
                from->n_edits * sizeof(llm_edit_t));
         w->n_edits += from->n_edits;
     }
 
     for (i = 0; i < from->n_banned; i++) {
-        ban = &w->host_edits[w->n_edits++];
+        ban = &d->slot->edits[w->n_edits++];
         ban->id = from->banned[i];
         ban->bias = 0;
         ban->seen = 0;
@@ -119,7 +141,7 @@ llm_cuda_pick_lists(llm_cuda_t *d, const llm_draw_t *from,
 
     if (from->mask) {
         to->mask = w->n_masks++;
-        memcpy(w->host_masks + (size_t) to->mask * w->mask_words, from->mask,
+        memcpy(d->slot->masks + (size_t) to->mask * w->mask_words, from->mask,
                w->mask_words * sizeof(uint32_t));
     }
 }
@@ -148,9 +170,9 @@ llm_cuda_pick_fill(llm_cuda_t *d, const llm_batch_t *b,
 
         memset(to, 0, sizeof(*to));
         to->mask = LLM_CUDA_NO_MASK;
-        w->host_wants[i] = from == NULL || from->kind == LLM_DRAW_HOST;
+        d->slot->wants[i] = from == NULL || from->kind == LLM_DRAW_HOST;
 
-        if (w->host_wants[i]) {
+        if (d->slot->wants[i]) {
             to->kind = LLM_DRAW_HOST;
             continue;
         }
@@ -184,7 +206,7 @@ llm_cuda_pick_upload(llm_cuda_t *d)
 
     if (w->n_edits) {
         (void) llm_cuda_check(d,
-            cudaMemcpyAsync(w->edits, w->host_edits,
+            cudaMemcpyAsync(w->edits, d->slot->edits,
                             w->n_edits * sizeof(llm_edit_t),
                             cudaMemcpyHostToDevice, d->stream),
             "upload of edits");
@@ -192,7 +214,7 @@ llm_cuda_pick_upload(llm_cuda_t *d)
 
     if (w->n_masks) {
         (void) llm_cuda_check(d,
-            cudaMemcpyAsync(w->masks, w->host_masks,
+            cudaMemcpyAsync(w->masks, d->slot->masks,
                             (size_t) w->n_masks * w->mask_words
                             * sizeof(uint32_t),
                             cudaMemcpyHostToDevice, d->stream),
@@ -226,7 +248,7 @@ llm_cuda_pick_read(llm_cuda_t *d)
     drawn = 0;
 
     for (i = 0; i < d->n_out; i = end + 1) {
-        for (end = i; end < d->n_out && w->host_wants[end]; end++) {
+        for (end = i; end < d->n_out && d->slot->wants[end]; end++) {
             /* void */
         }
 
@@ -241,13 +263,13 @@ llm_cuda_pick_read(llm_cuda_t *d)
     }
 
     if (drawn) {
-        llm_cuda_pick_back(d, w->host_drawn, w->drawn,
+        llm_cuda_pick_back(d, d->slot->drawn, w->drawn,
                            d->n_out * sizeof(*w->drawn),
                            "read of the tokens");
     }
 
     if (w->n_top) {
-        llm_cuda_pick_back(d, w->host_top, w->top,
+        llm_cuda_pick_back(d, d->slot->top, w->top,
                            (size_t) w->n_top * LLM_DRAW_TOP
                            * sizeof(*w->top), "read of probabilities");
     }
@@ -258,11 +280,11 @@ void
 llm_cuda_drawn(llm_dev_t *dev, uint32_t i, llm_drawn_t *out)
 {
     llm_cuda_t              *d = (llm_cuda_t *) dev;
-    const llm_cuda_drawn_t  *from = &d->draws.host_drawn[i];
+    const llm_cuda_drawn_t  *from = &d->ended->drawn[i];
 
     out->status = from->status;
     out->id = from->id;
     out->logprob = from->logprob;
     out->n_top = from->n_top;
-    out->top = d->draws.host_top + (size_t) i * LLM_DRAW_TOP;
+    out->top = d->ended->top + (size_t) i * LLM_DRAW_TOP;
 }

@@ -54,6 +54,8 @@ typedef struct {
     uint32_t           n_list;
     int32_t            id;
     float              raw;             /* its logit before edits */
+    int32_t            fresh;           /* edited, but not listed; or -1 */
+    float              fresh_raw;
 } llm_draw_shared_t;
 
 /* a row and what its weights are: exp((logit - max) * scale) */

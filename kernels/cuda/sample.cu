@@ -14,6 +14,9 @@
 
 typedef struct {
     const uint32_t         *counts;
+    const int32_t          *tokens;
+    const uint32_t         *follows;
+    const uint32_t         *out_rows;
     const llm_cuda_draw_t  *draws;
     const llm_edit_t       *edits;
     float                  *before;
@@ -77,33 +80,87 @@ llm_draw_top(llm_draw_shared_t *sh, const llm_draw_args_t *a,
 }
 
 
+/*
+ * The row's own token, if the host did not know it when it listed the edits
+ * and what was generated matters; else -1.
+ */
+
+static __device__ int32_t
+llm_draw_fresh(const llm_draw_args_t *a, const llm_cuda_draw_t *d)
+{
+    uint32_t  row;
+
+    row = a->out_rows[blockIdx.x];
+
+    if (a->follows[row] == LLM_NO_DRAW
+        || (d->repetition == 1 && d->frequency == 0 && d->presence == 0))
+    {
+        return -1;
+    }
+
+    return a->tokens[row];
+}
+
+
+static __device__ float
+llm_draw_edited(const llm_cuda_draw_t *d, float l, float bias, uint32_t seen)
+{
+    uint32_t  count;
+
+    l = __fadd_rn(l, bias);
+
+    if (seen && d->repetition != 1) {
+        l = l > 0 ? l / d->repetition : __fmul_rn(l, d->repetition);
+    }
+
+    count = seen & ~LLM_EDIT_SEEN;
+
+    if (count) {
+        l = __fadd_rn(l, -__fmul_rn((float) count, d->frequency));
+        l = __fadd_rn(l, -d->presence);
+    }
+
+    return l;
+}
+
+
 /* bias, penalties and bans; what was there stays for the probability */
 
 static __device__ void
-llm_draw_edit(const llm_draw_args_t *a, const llm_cuda_draw_t *d, float *row)
+llm_draw_edit(llm_draw_shared_t *sh, const llm_draw_args_t *a,
+    const llm_cuda_draw_t *d, float *row)
 {
-    float        l;
-    uint32_t     i, count;
+    int32_t      fresh;
+    uint32_t     i, seen;
     llm_edit_t   e;
+
+    fresh = llm_draw_fresh(a, d);
+
+    if (threadIdx.x == 0) {
+        sh->fresh = fresh;              /* until it is among the edits */
+        sh->fresh_raw = fresh < 0 ? 0 : row[fresh];
+    }
+
+    __syncthreads();
 
     for (i = threadIdx.x; i < d->n_edits; i += blockDim.x) {
         e = a->edits[d->edit + i];
-        l = row[e.id];
-        a->before[d->edit + i] = l;
-        l = __fadd_rn(l, e.bias);
+        seen = e.seen;
 
-        if (e.seen && d->repetition != 1) {
-            l = l > 0 ? l / d->repetition : __fmul_rn(l, d->repetition);
+        if (e.id == fresh) {
+            seen = (seen + 1) | LLM_EDIT_SEEN;
+            sh->fresh = -1;
         }
 
-        count = e.seen & ~LLM_EDIT_SEEN;
+        a->before[d->edit + i] = row[e.id];
+        row[e.id] = llm_draw_edited(d, row[e.id], e.bias, seen);
+    }
 
-        if (count) {
-            l = __fadd_rn(l, -__fmul_rn((float) count, d->frequency));
-            l = __fadd_rn(l, -d->presence);
-        }
+    __syncthreads();
 
-        row[e.id] = l;
+    if (threadIdx.x == 0 && sh->fresh >= 0) {
+        row[fresh] = llm_draw_edited(d, sh->fresh_raw, 0,
+                                     LLM_EDIT_SEEN | 1);
     }
 
     __syncthreads();
@@ -275,6 +332,10 @@ llm_draw_raw(llm_draw_shared_t *sh, const llm_draw_args_t *a,
         }
     }
 
+    if (threadIdx.x == 0 && sh->fresh == id) {
+        sh->raw = sh->fresh_raw;
+    }
+
     __syncthreads();
 
     return sh->raw;
@@ -282,6 +343,34 @@ llm_draw_raw(llm_draw_shared_t *sh, const llm_draw_args_t *a,
 
 
 /* ---- the kernels ---- */
+
+/* a draw that failed has no token: its request ends, any will do */
+
+__global__ void
+llm_k_follow(llm_cuda_step_t st, const llm_cuda_drawn_t *drawn)
+{
+    uint32_t  i, from;
+
+    i = blockIdx.x * blockDim.x + threadIdx.x;
+
+    if (i >= st.counts[LLM_N_TOKENS] || st.follows[i] == LLM_NO_DRAW) {
+        return;
+    }
+
+    from = st.follows[i];
+    st.tokens[i] = drawn[from].status == LLM_DRAWN_TOKEN ? drawn[from].id : 0;
+}
+
+
+void
+llm_cuda_follow(llm_cuda_t *d)
+{
+    if (d->draws.drawn) {
+        llm_launch(llm_k_follow, (d->rows + 255) / 256, 256, 0, d->stream,
+                   d->step, (const llm_cuda_drawn_t *) d->draws.drawn);
+    }
+}
+
 
 /* the best of each part of a row, or that something is not finite */
 
@@ -336,6 +425,10 @@ llm_draw_row(llm_draw_shared_t *sh, const llm_draw_args_t *a,
 
     best = 0;
 
+    if (threadIdx.x == 0) {
+        sh->fresh = -1;
+    }
+
     for (i = 0; i < a->n_parts; i++) {
         rank = a->parts[(size_t) blockIdx.x * a->n_parts + i];
         best = rank > best ? rank : best;
@@ -356,8 +449,10 @@ llm_draw_row(llm_draw_shared_t *sh, const llm_draw_args_t *a,
         log_sum = llm_draw_top(sh, a, &v, (uint32_t) d->n_top, &out) + v.max;
     }
 
-    if (d->n_edits || d->n_banned || d->mask != LLM_CUDA_NO_MASK) {
-        llm_draw_edit(a, d, row);
+    if (d->n_edits || d->n_banned || d->mask != LLM_CUDA_NO_MASK
+        || llm_draw_fresh(a, d) >= 0)
+    {
+        llm_draw_edit(sh, a, d, row);
         best = llm_draw_mask(sh, a, d, row);
         v.max = llm_key_value((uint32_t) (best >> 32));
     }
@@ -429,6 +524,9 @@ llm_cuda_draw(llm_cuda_t *d)
     }
 
     a.counts = d->step.counts;
+    a.tokens = d->step.tokens;
+    a.follows = d->step.follows;
+    a.out_rows = d->step.out_rows;
     a.draws = d->step.draws;
     a.edits = w->edits;
     a.before = w->before;

@@ -1,17 +1,21 @@
 /*
- * The engine's speed on a device without server and sampling, as JSON lines:
+ * The engine's speed on a device without a server, as JSON lines:
  *
  *   bench FILE DEVICE LIBDIR [STREAMS,... [PROMPT,...]]
  *
- * Decoding: a step of one token for each of so many streams, at 128 to 192
- * cached positions, the median of 64 steps.  Prompts: one sequence of so many
- * tokens in steps of at most 2048, the median of 5.
+ * Decoding: steps of one token for each of so many streams, at 128 to 192
+ * cached positions, as the scheduler has them: the device draws, and each
+ * step is launched behind the one whose tokens it goes on with; the median
+ * of 64 times from one step's results to the next one's.  Prompts: one
+ * sequence of so many tokens in steps of at most 2048, to its first token,
+ * the median of 5.
  *
  * LLM_BENCH_FP8 in the environment: "weights", "kv" or "weights,kv" in fp8.
  */
 
 #include "engine/model/model.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,15 +28,22 @@
 #define PROMPTS    5
 
 typedef struct {
-    llm_model_t  *model;
-    uint32_t      n_vocab;
-    uint32_t      max_pages;
+    llm_batch_t   batch;
     int32_t       tokens[BATCH];
+    uint32_t      follows[BATCH];
     uint32_t      pos[BATCH];
     uint32_t      out[MAX_SEQS];
     uint32_t      seq_rows[MAX_SEQS + 1];
     uint32_t      kv_len[MAX_SEQS];
+    llm_draw_t    draws[MAX_SEQS];
+} step_t;
+
+typedef struct {
+    llm_model_t  *model;
+    uint32_t      n_vocab;
+    uint32_t      max_pages;
     uint32_t     *pages;                /* [MAX_SEQS][max_pages] */
+    step_t        steps[2];
 } bench_t;
 
 
@@ -62,52 +73,76 @@ median(double *v, uint32_t n)
 }
 
 
-/* seqs sequences of `rows` rows each from pos on; seconds */
+/*
+ * seqs sequences of `rows` rows each from pos on, the last of which draw the
+ * largest; with `behind` the step's rows are what the one before has drawn.
+ */
 
-static double
-step(bench_t *b, uint32_t seqs, uint32_t rows, uint32_t pos)
+static void
+submit(bench_t *b, step_t *s, uint32_t seqs, uint32_t rows, uint32_t pos,
+    int behind)
 {
-    uint32_t      i, k, row;
-    uint64_t      start;
-    llm_err_t     err;
-    llm_batch_t   s;
+    uint32_t    i, k, row;
+    llm_err_t   err;
+    llm_draw_t  largest;
 
-    memset(&s, 0, sizeof(s));
+    memset(&largest, 0, sizeof(largest));
+    largest.kind = LLM_DRAW_TOKEN;
+    largest.min_gap = -INFINITY;
+    largest.top_p = 1;
+    largest.repetition = 1;
+    largest.n_top = -1;
 
     for (i = 0, row = 0; i < seqs; i++) {
-        b->seq_rows[i] = row;
-        b->kv_len[i] = pos + rows;
+        s->seq_rows[i] = row;
+        s->kv_len[i] = pos + rows;
 
         for (k = 0; k < rows; k++, row++) {
-            b->tokens[row] = (int32_t) ((row * 31 + pos * 7 + k)
+            s->tokens[row] = (int32_t) ((row * 31 + pos * 7 + k)
                                         % b->n_vocab);
-            b->pos[row] = pos + k;
+            s->follows[row] = behind ? i : LLM_NO_DRAW;
+            s->pos[row] = pos + k;
         }
 
-        b->out[i] = row - 1;
+        s->out[i] = row - 1;
+        s->draws[i] = largest;
     }
 
-    b->seq_rows[seqs] = row;
-    s.n_tokens = row;
-    s.n_seqs = seqs;
-    s.n_out = seqs;
-    s.max_pages = b->max_pages;
-    s.tokens = b->tokens;
-    s.pos = b->pos;
-    s.seq_rows = b->seq_rows;
-    s.kv_len = b->kv_len;
-    s.pages = b->pages;
-    s.out_rows = b->out;
+    s->seq_rows[seqs] = row;
+    s->batch.n_tokens = row;
+    s->batch.n_seqs = seqs;
+    s->batch.n_out = seqs;
+    s->batch.max_pages = b->max_pages;
+    s->batch.tokens = s->tokens;
+    s->batch.follows = s->follows;
+    s->batch.pos = s->pos;
+    s->batch.seq_rows = s->seq_rows;
+    s->batch.kv_len = s->kv_len;
+    s->batch.pages = b->pages;
+    s->batch.out_rows = s->out;
+    s->batch.draws = s->draws;
 
-    start = llm_now_us();
+    if (llm_model_submit(b->model, &s->batch, &err) != LLM_OK) {
+        die(err.msg);
+    }
+}
 
-    if (llm_model_forward(b->model, &s, &err) != LLM_OK) {
+
+static void
+wait_step(bench_t *b)
+{
+    llm_err_t    err;
+    llm_drawn_t  drawn;
+
+    if (llm_model_wait(b->model, &err) != LLM_OK) {
         die(err.msg);
     }
 
-    (void) llm_model_logits(b->model, 0);
+    llm_model_drawn(b->model, 0, &drawn);
 
-    return (double) (llm_now_us() - start) * 1e-6;
+    if (drawn.status != LLM_DRAWN_TOKEN) {
+        die("a draw found nothing");
+    }
 }
 
 
@@ -131,6 +166,7 @@ decode(bench_t *b, uint32_t seqs)
 {
     double    t[STEPS], m;
     uint32_t  i, at;
+    uint64_t  start, now;
 
     spread(b, seqs);
 
@@ -138,14 +174,30 @@ decode(bench_t *b, uint32_t seqs)
 
     for (at = 0; at < FIRST; at += i) {
         i = llm_min(llm_max(BATCH / seqs, 1u), FIRST - at);
-        (void) step(b, seqs, i, at);
+        submit(b, &b->steps[0], seqs, i, at, 0);
+        wait_step(b);
     }
 
-    (void) step(b, seqs, 1, FIRST);     /* captures the step */
+    /* the first is captured, the second begins the queue */
 
-    for (i = 0; i < STEPS; i++) {
-        t[i] = step(b, seqs, 1, FIRST + i);
+    submit(b, &b->steps[0], seqs, 1, FIRST, 0);
+    wait_step(b);
+    submit(b, &b->steps[0], seqs, 1, FIRST, 0);
+    start = 0;
+
+    for (i = 0; i <= STEPS; i++) {
+        submit(b, &b->steps[(i + 1) % 2], seqs, 1, FIRST + 1 + i, 1);
+        wait_step(b);
+        now = llm_now_us();
+
+        if (i) {
+            t[i - 1] = (double) (now - start) * 1e-6;
+        }
+
+        start = now;
     }
+
+    wait_step(b);
 
     m = median(t, STEPS);
     printf("{\"bench\": \"decode\", \"streams\": %u, \"step_ms\": %.4f, "
@@ -159,16 +211,20 @@ prompt(bench_t *b, uint32_t n)
 {
     double    t[PROMPTS];
     uint32_t  i, at, k;
+    uint64_t  start;
 
     spread(b, 1);
 
     for (i = 0; i < PROMPTS; i++) {
-        t[i] = 0;
+        start = llm_now_us();
 
         for (at = 0; at < n; at += k) {
             k = llm_min(n - at, (uint32_t) BATCH);
-            t[i] += step(b, 1, k, at);
+            submit(b, &b->steps[0], 1, k, at, 0);
+            wait_step(b);
         }
+
+        t[i] = (double) (llm_now_us() - start) * 1e-6;
     }
 
     printf("{\"bench\": \"prompt\", \"tokens\": %u, \"ms\": %.3f}\n", n,
@@ -236,6 +292,10 @@ main(int argc, char **argv)
     b->model = llm_model_load(argv[1], &o, &err);
     if (b->model == NULL) {
         die(err.msg);
+    }
+
+    if (!llm_model_overlaps(b->model)) {
+        die("this device does not draw and overlap steps");
     }
 
     b->n_vocab = llm_model_hparams(b->model)->n_vocab;

@@ -138,8 +138,7 @@ compile() {
 
     make -s -j "$(nproc)" -f engine/Makefile OBJS="$WORK" CFLAGS="$flags" \
         LIBS="$libs" lib cli load "$WORK/t/emu" "$WORK/t/emu_fp8" \
-        "$WORK/t/emu_sample" \
-        "$WORK/t/logits" &&
+        "$WORK/t/emu_sample" "$WORK/t/emu_ahead" "$WORK/t/logits" &&
     # shellcheck disable=SC2086
     cc -std=gnu11 $flags -D_GNU_SOURCE= -I. -o "$WORK/bench" \
         t/gpu/bench.c "$WORK/libllm.a" $libs || return 1
@@ -331,6 +330,7 @@ measure() {
     parity emu "$PARITY"
     parity emu_fp8 "$PARITY"
     parity emu_sample "$PARITY"
+    parity emu_ahead "$PARITY"
     parity logits "$PARITY"
     against_torch
     figures "$shape" bf16

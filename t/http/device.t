@@ -232,6 +232,11 @@ SKIP: {
                   "emu, one of many draws: $draws[$i][0]");
     }
 
+    my $f = $t->figures;
+
+    cmp_ok($f->{steps_behind}, '>', $f->{steps} / 2,
+           'the next step was launched while one ran');
+
     $t->stop(name => 'emu');
 
 

@@ -435,7 +435,7 @@ one_open(rig_t *r, one_t *o, const setup_t *s, uint64_t seed)
         llm_sampler_accept(o->sampler, (int32_t) (i * i * 17 % 101 % r->n));
     }
 
-    (void) llm_sampler_plan(o->sampler, r->banned, s->banned ? 3 : 0,
+    (void) llm_sampler_plan(o->sampler, 0, r->banned, s->banned ? 3 : 0,
                             s->masked ? r->mask : NULL, &o->draw);
 }
 
@@ -744,7 +744,7 @@ test_bounds(void)
 
     for (i = 0; o.draw.n_edits + 3 < LLM_DRAW_EDITS; i++) {
         llm_sampler_see_prompt(o.sampler, (int32_t) i);
-        (void) llm_sampler_plan(o.sampler, r.banned, 3, NULL, &o.draw);
+        (void) llm_sampler_plan(o.sampler, 0, r.banned, 3, NULL, &o.draw);
     }
 
     is_int(o.draw.kind, LLM_DRAW_TOKEN, "as many edits as it takes");
@@ -752,7 +752,7 @@ test_bounds(void)
     is_int(one_check(&r, &o), 0, "are done");
 
     llm_sampler_see_prompt(o.sampler, 4999);
-    is_int(llm_sampler_plan(o.sampler, r.banned, 3, NULL, &o.draw), 0,
+    is_int(llm_sampler_plan(o.sampler, 0, r.banned, 3, NULL, &o.draw), 0,
            "and one more");
     llm_sampler_free(o.sampler);
 

@@ -23,9 +23,22 @@
 
 /* the model */
 static int32_t    kv[MAX_PAGES][LLM_KV_PAGE];
-static float      rows[256][N_VOCAB];
 static int        drawing;              /* the device finds the largest */
-static llm_candidate_t  found[256];     /* what it drew, and not the row */
+static int        overlapping;          /* and takes a step behind another */
+
+/* the results of a step */
+typedef struct {
+    const llm_batch_t  *batch;
+    int                 done;           /* it was computed */
+    float               rows[256][N_VOCAB];
+    llm_candidate_t     found[256];     /* what it drew, and not the row */
+} results_t;
+
+static results_t   steps[3];             /* one that ended, two under way */
+static results_t  *results;             /* of the step that ended last */
+static uint32_t    n_submitted;
+static uint32_t    n_waited;
+static uint32_t    n_behind;            /* submitted behind another */
 static uint32_t   n_copies;
 static uint64_t   n_rows;
 static uint32_t   max_rows_beside;      /* prompt rows beside decode rows */
@@ -109,24 +122,29 @@ fill_row(float *row, uint64_t h)
 /* a row that is drawn from is nobody's any more */
 
 static inline void
-draw_row(const llm_batch_t *b, uint32_t i)
+draw_row(results_t *res, uint32_t i)
 {
-    uint32_t  k;
+    float            *row;
+    uint32_t          k;
+    llm_candidate_t  *c;
 
-    if (b->draws == NULL || b->draws[i].kind == LLM_DRAW_HOST) {
+    if (res->batch->draws == NULL
+        || res->batch->draws[i].kind == LLM_DRAW_HOST)
+    {
         return;
     }
 
-    found[i].id = 0;
-    found[i].logprob = -0.5f;
+    row = res->rows[i];
+    c = &res->found[i];
+    c->id = 0;
+    c->logprob = -0.5f;
 
     for (k = 1; k < N_VOCAB; k++) {
-        found[i].id = rows[i][k] > rows[i][found[i].id] ? (int32_t) k
-                                                        : found[i].id;
+        c->id = row[k] > row[c->id] ? (int32_t) k : c->id;
     }
 
     for (k = 0; k < N_VOCAB; k++) {
-        rows[i][k] = NAN;
+        row[k] = NAN;
     }
 }
 
@@ -137,21 +155,36 @@ drawn(void *data, uint32_t i, llm_drawn_t *out)
     (void) data;
 
     out->status = LLM_DRAWN_TOKEN;
-    out->id = found[i].id;
-    out->logprob = found[i].logprob;
+    out->id = results->found[i].id;
+    out->logprob = results->found[i].logprob;
     out->n_top = 1;
-    out->top = &found[i];
+    out->top = &results->found[i];
+}
+
+
+/* the row's own token, or what the step before has drawn */
+
+static inline int32_t
+token_of(const llm_batch_t *b, const results_t *before, uint32_t row)
+{
+    if (b->follows == NULL || b->follows[row] == LLM_NO_DRAW) {
+        return b->tokens[row];
+    }
+
+    return before->found[b->follows[row]].id;
 }
 
 
 static inline int
-forward(void *data, const llm_batch_t *b, llm_err_t *err)
+compute(results_t *res, const results_t *before, llm_err_t *err)
 {
-    uint64_t         h;
-    uint32_t         i, k, row, out, decode;
-    const uint32_t  *pages;
+    uint64_t            h;
+    uint32_t            i, k, row, out, decode;
+    const uint32_t     *pages;
+    const llm_batch_t  *b;
 
-    (void) data;
+    b = res->batch;
+    res->done = 1;
 
     if ((int) n_steps++ == fail_at) {
         return llm_fail(err, "the device is on fire");
@@ -168,7 +201,7 @@ forward(void *data, const llm_batch_t *b, llm_err_t *err)
 
         for (row = b->seq_rows[i]; row < b->seq_rows[i + 1]; row++) {
             kv[pages[b->pos[row] / LLM_KV_PAGE]][b->pos[row] % LLM_KV_PAGE] =
-                b->tokens[row];
+                token_of(b, before, row);
         }
 
         decode += b->seq_rows[i + 1] - b->seq_rows[i] == 1;
@@ -188,8 +221,8 @@ forward(void *data, const llm_batch_t *b, llm_err_t *err)
             while (k + b->seq_rows[i + 1] >= b->kv_len[i] + b->seq_rows[i]
                    && out < b->n_out && b->out_rows[out] == row)
             {
-                fill_row(rows[out], h);
-                draw_row(b, out++);
+                fill_row(res->rows[out], h);
+                draw_row(res, out++);
             }
         }
     }
@@ -198,19 +231,81 @@ forward(void *data, const llm_batch_t *b, llm_err_t *err)
 }
 
 
+/* steps are computed in their order, no later than somebody waits */
+
+static inline int
+compute_until(uint32_t n, llm_err_t *err)
+{
+    uint32_t    i;
+    results_t  *res;
+
+    for (i = n_waited; i < n; i++) {
+        res = &steps[i % 3];
+
+        if (!res->done && compute(res, &steps[(i + 2) % 3], err) != LLM_OK) {
+            n_waited = n_submitted;
+            return LLM_ERROR;
+        }
+    }
+
+    return LLM_OK;
+}
+
+
+static inline int
+submit(void *data, const llm_batch_t *b, llm_err_t *err)
+{
+    results_t  *res;
+
+    (void) data;
+
+    n_behind += n_submitted > n_waited;
+    res = &steps[n_submitted++ % 3];
+
+    memset(res->rows, 0xff, sizeof(res->rows));
+    memset(res->found, 0xff, sizeof(res->found));
+    res->batch = b;
+    res->done = 0;
+
+    return overlapping && rnd(2) ? compute_until(n_submitted, err) : LLM_OK;
+}
+
+
+static inline int
+wait_step(void *data, llm_err_t *err)
+{
+    (void) data;
+
+    if (n_waited == n_submitted || n_submitted - n_waited > 2) {
+        return llm_fail(err, "no step to wait for");
+    }
+
+    if (compute_until(n_waited + 1, err) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    results = &steps[n_waited++ % 3];
+
+    return LLM_OK;
+}
+
+
 static inline const float *
 logits(void *data, uint32_t i)
 {
     (void) data;
 
-    return rows[i];
+    return results->rows[i];
 }
 
 
 static inline void
 copy_page(void *data, uint32_t src, uint32_t dst)
 {
+    llm_err_t  err;
+
     (void) data;
+    (void) compute_until(n_submitted, &err);
 
     memcpy(kv[dst], kv[src], sizeof(kv[dst]));
     n_copies++;
@@ -246,6 +341,7 @@ open_all(uint32_t n_pages, uint32_t ctx, uint32_t max_seqs, uint32_t chunk,
     n_copies = 0;
     n_rows = 0;
     n_steps = 0;
+    n_behind = 0;
     max_rows_beside = 0;
     fail_at = -1;
 
@@ -263,7 +359,9 @@ open_all(uint32_t n_pages, uint32_t ctx, uint32_t max_seqs, uint32_t chunk,
     conf.runner.max_seqs = max_seqs;
     conf.runner.max_out = max_seqs + 7;
     conf.runner.n_pages = n_pages;
-    conf.runner.forward = forward;
+    conf.runner.submit = submit;
+    conf.runner.wait = wait_step;
+    conf.runner.overlaps = overlapping;
     conf.runner.logits = logits;
     conf.runner.drawn = drawing ? drawn : NULL;
     conf.runner.copy_page = copy_page;

@@ -253,11 +253,15 @@ main(void)
         return 1;
     }
 
-    test_prefix();
-    test_together();
-    test_order();
-    test_fair();
-    test_paid();
+    for (overlapping = 0; overlapping < 2; overlapping++) {
+        drawing = overlapping;
+
+        test_prefix();
+        test_together();
+        test_order();
+        test_fair();
+        test_paid();
+    }
 
     tv_close(&tiny);
 

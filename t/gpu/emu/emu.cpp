@@ -492,11 +492,17 @@ enqueue(cudaStream_t s, std::function<void()> work)
     }
 
     queue.push_back(std::move(work));
+
+    if (setting("LLM_EMU_EAGER", 0)) {
+        run_queue();
+    }
 }
 
 
+/* all of it, or until an event's last record */
+
 void
-run_queue()
+run_queue(const EmuEvent *until)
 {
     std::lock_guard<std::recursive_mutex>  guard(lock);
 
@@ -506,7 +512,7 @@ run_queue()
         queue.clear();
     }
 
-    while (!queue.empty()) {
+    while (!queue.empty() && (!until || until->done < until->issued)) {
         std::function<void()>  work = std::move(queue.front());
 
         queue.pop_front();

@@ -14,10 +14,12 @@
  * Invariant: what a program may not rely on is made to hurt.  Fresh device
  * memory and every block's shared memory are filled with 0xff (NaN), a
  * buffer ends at a guard page, work is done no sooner than somebody waits
- * for it, the target of an asynchronous copy is poisoned until the wait.
+ * for it (LLM_EMU_EAGER=1: at once, which is as allowed), the target of an
+ * asynchronous copy is poisoned until then.
  *
  * Faults, by the environment: LLM_EMU_MEMORY is the device's memory in
- * bytes; LLM_EMU_CAPABILITY=80 makes it an Ampere (89, Ada, without); LLM_EMU_FAIL_ALLOC=n lets the n-th allocation, of the device's or of
+ * bytes; LLM_EMU_CAPABILITY=80 makes it an Ampere (89, Ada, without);
+ * LLM_EMU_FAIL_ALLOC=n lets the n-th allocation, of the device's or of
  * pinned memory, fail, counted from when devices were counted last;
  * LLM_EMU_FAIL_LAUNCH=n lets the n-th kernel fail, counted from when the
  * variable was set to n, and as on a GPU every call from then on, until the

@@ -26,6 +26,8 @@ struct EmuStream {
 
 struct EmuEvent {
     std::chrono::steady_clock::time_point  when;
+    size_t                                 issued;      /* records asked for */
+    size_t                                 done;        /* and come by */
 };
 
 namespace emu {
@@ -50,7 +52,7 @@ extern cudaError_t                        last_error;
 extern cudaError_t                        broken;       /* until a reset */
 
 void enqueue(cudaStream_t s, std::function<void()> work);
-void run_queue();
+void run_queue(const EmuEvent *until = nullptr);
 
 /* a number of the environment */
 size_t setting(const char *name, size_t otherwise);

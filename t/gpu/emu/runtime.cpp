@@ -381,7 +381,10 @@ cudaError_t
 cudaMemcpyAsync(void *dst, const void *src, size_t size, cudaMemcpyKind kind,
     cudaStream_t s)
 {
-    (void) kind;
+    if (kind == cudaMemcpyDeviceToHost && s && !s->capture && !broken) {
+        memset(dst, 0xff, size);        /* nobody reads it before the wait */
+    }
+
     enqueue(s, [=]() { memmove(dst, src, size); });
 
     return broken;
@@ -490,7 +493,7 @@ cudaError_t
 cudaEventCreateWithFlags(cudaEvent_t *e, unsigned flags)
 {
     (void) flags;
-    *e = remember(events, new EmuEvent);
+    *e = remember(events, new EmuEvent());
 
     return cudaSuccess;
 }
@@ -516,7 +519,11 @@ cudaEventDestroy(cudaEvent_t e)
 cudaError_t
 cudaEventRecord(cudaEvent_t e, cudaStream_t s)
 {
-    enqueue(s, [=]() { e->when = std::chrono::steady_clock::now(); });
+    e->issued++;
+    enqueue(s, [=]() {
+        e->when = std::chrono::steady_clock::now();
+        e->done++;
+    });
 
     return cudaSuccess;
 }
@@ -525,8 +532,7 @@ cudaEventRecord(cudaEvent_t e, cudaStream_t s)
 cudaError_t
 cudaEventSynchronize(cudaEvent_t e)
 {
-    (void) e;
-    run_queue();
+    run_queue(e);
 
     return verdict();
 }
@@ -535,8 +541,7 @@ cudaEventSynchronize(cudaEvent_t e)
 cudaError_t
 cudaEventQuery(cudaEvent_t e)
 {
-    (void) e;
-    run_queue();
+    run_queue(e);
 
     return cudaSuccess;
 }

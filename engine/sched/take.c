@@ -1,0 +1,270 @@
+/*
+ * The results of a step: a token for each sequence that got to its end, what
+ * comes of it, probabilities of echoed prompts; see sched.h.
+ */
+
+#include "engine/sched/sched_internal.h"
+
+
+static int
+llm_step_is_stop(const llm_seq_t *q, int32_t id)
+{
+    uint32_t              i;
+    const int32_t        *ids;
+    const llm_request_t  *msg;
+
+    msg = q->req->msg;
+    ids = llm_ref_data(msg, msg->stop_ids);
+
+    for (i = 0; i < msg->stop_ids.len; i++) {
+        if (ids[i] == id) {
+            return 1;
+        }
+    }
+
+    return 0;
+}
+
+
+static void
+llm_step_observe(llm_sched_t *s, llm_seq_t *q, uint64_t now)
+{
+    llm_req_t  *r;
+
+    r = q->req;
+
+    if (r->first_us == 0) {
+        r->first_us = now;
+        llm_zone_observe(s->conf.zone, s->conf.model, LLM_HIST_TTFT,
+                         now - llm_min(now, r->msg->arrival_us));
+        llm_zone_observe(s->conf.zone, s->conf.model, LLM_HIST_PREFILL,
+                         now - r->start_us);
+    }
+
+    if (q->last_us) {
+        llm_zone_observe(s->conf.zone, s->conf.model, LLM_HIST_ITL,
+                         now - q->last_us);
+    }
+
+    q->last_us = now;
+    r->completion_tokens++;
+    llm_zone_add(s->figures->generation_tokens, 1);
+    llm_queue_charge(r->tenant, 1);
+}
+
+
+/* the next token, of result `out` of the step */
+
+static int
+llm_step_draw(llm_sched_t *s, const llm_step_t *st, llm_seq_t *q, uint32_t out,
+    llm_sampled_t *token, llm_err_t *err)
+{
+    llm_drawn_t    drawn;
+    llm_runner_t  *run;
+
+    run = &s->conf.runner;
+
+    if (st->draws[out].kind == LLM_DRAW_HOST) {
+        return llm_sampler_sample(q->sampler, s->scratch,
+                                  run->logits(run->data, out),
+                                  q->req->banned, llm_step_n_banned(q), NULL,
+                                  token, err);
+    }
+
+    run->drawn(run->data, out, &drawn);
+
+    return llm_sampler_drawn(q->sampler, &drawn, token, err);
+}
+
+
+/* adds the next token to a sequence and ends it where it ends */
+
+static void
+llm_step_token(llm_sched_t *s, const llm_step_t *st, llm_seq_t *q,
+    uint32_t out, uint64_t now)
+{
+    int                   rc;
+    llm_err_t             err;
+    llm_req_t            *r;
+    llm_sampled_t         token;
+    const llm_request_t  *msg;
+
+    r = q->req;
+    msg = r->msg;
+
+    if (llm_sched_echo(q) != LLM_OK) {
+        llm_step_no_memory(s, r);
+        return;
+    }
+
+    if (q->max_gen == 0) {
+        llm_sched_end_seq(s, q, LLM_FINISH_LENGTH);
+        return;
+    }
+
+    if (llm_step_draw(s, st, q, out, &token, &err) != LLM_OK) {
+        llm_step_fail(s, r, &err);
+        return;
+    }
+
+    llm_sampler_accept(q->sampler, token.id);
+
+    if (llm_seq_append(q, token.id) != LLM_OK) {
+        llm_step_no_memory(s, r);
+        return;
+    }
+
+    llm_step_observe(s, q, now);
+
+    if (llm_step_is_stop(q, token.id)) {
+        q->stop_id = token.id;
+        llm_sched_end_seq(s, q, LLM_FINISH_STOP);
+        return;
+    }
+
+    if (llm_vocab_is_eog(s->conf.vocab, token.id)
+        && !(msg->flags & LLM_REQ_IGNORE_EOS))
+    {
+        llm_sched_end_seq(s, q, LLM_FINISH_STOP);
+        return;
+    }
+
+    rc = llm_emit_push(&q->emit, &token,
+                       (int32_t) q->n_gen > msg->min_tokens);
+
+    if (rc == LLM_ERROR) {
+        llm_step_no_memory(s, r);
+
+    } else if (rc == LLM_AGAIN) {
+        llm_sched_end_seq(s, q, LLM_FINISH_STOP);
+
+    } else if (q->n_gen >= q->max_gen) {
+        llm_sched_end_seq(s, q, LLM_FINISH_LENGTH);
+
+    } else {
+        llm_sched_say(s, r);
+    }
+}
+
+
+/* the choices that waited for this prompt go on from the same logits */
+
+static void
+llm_step_followers(llm_sched_t *s, const llm_step_t *st, llm_seq_t *leader,
+    uint32_t out, uint64_t now)
+{
+    uint32_t    i;
+    llm_req_t  *r;
+    llm_seq_t  *q;
+
+    r = leader->req;
+
+    for (i = 0; i < r->n_seqs && r->err.status == 0; i++) {
+        q = &r->seqs[i];
+
+        if (q->leader == leader
+            && llm_sched_fork(s, leader, q) == LLM_OK)
+        {
+            llm_step_token(s, st, q, out, now);
+        }
+    }
+}
+
+
+/*
+ * Result `out`, of a row of `owner`: of a token in the prompt, or the next
+ * token's, its own or of a choice that waited for it.
+ */
+
+static void
+llm_step_result(llm_sched_t *s, const llm_step_t *st, llm_seq_t *owner,
+    uint32_t out, uint64_t now)
+{
+    uint32_t    pos;
+    llm_err_t   err;
+    llm_seq_t  *q;
+
+    q = st->out_seqs[out];
+
+    if (owner == NULL || q == NULL) {
+        return;                         /* forgotten */
+    }
+
+    pos = st->pos[st->out_rows[out]];
+
+    if (q == owner && st->draws[out].kind == LLM_DRAW_TOKEN) {
+        q->pending--;
+    }
+
+    if (q->req->err.status) {
+        return;
+    }
+
+    if (q != owner && llm_sched_fork(s, owner, q) != LLM_OK) {
+        return;
+    }
+
+    if (pos + 1 < llm_seq_known(q)) {
+
+        if (llm_sched_score(s, q, pos,
+                            s->conf.runner.logits(s->conf.runner.data, out),
+                            &err)
+            != LLM_OK)
+        {
+            llm_step_fail(s, q->req, &err);
+        }
+
+        return;
+    }
+
+    if (q->n_gen == 0 && st->draws[out].kind == LLM_DRAW_HOST) {
+        llm_step_followers(s, st, q, out, now);
+    }
+
+    llm_step_token(s, st, q, out, now);
+}
+
+
+/* what of a sequence's rows was its prompt, and which pages are full now */
+
+static void
+llm_step_computed(llm_sched_t *s, llm_seq_t *q, uint32_t from, uint32_t to)
+{
+    uint32_t  n;
+
+    if (from < q->prompt->n) {
+        n = llm_min(to, q->prompt->n) - from;
+        q->advance -= llm_min(q->advance, n);
+        llm_zone_add(s->figures->prompt_computed, n);
+    }
+
+    llm_sched_commit(s, q, to);
+}
+
+
+/* those of a step that has come to its end, at this time */
+
+void
+llm_step_take(llm_sched_t *s, llm_step_t *st, uint64_t now)
+{
+    uint32_t    i, n, out;
+    llm_seq_t  *q;
+
+    out = 0;
+
+    for (i = 0; i < st->batch.n_seqs; i++) {
+        q = st->seqs[i];
+
+        if (q) {
+            n = st->seq_rows[i + 1] - st->seq_rows[i];
+            llm_step_computed(s, q, st->kv_len[i] - n, st->kv_len[i]);
+        }
+
+        while (out < st->batch.n_out
+               && st->out_rows[out] < st->seq_rows[i + 1])
+        {
+            llm_step_result(s, st, q, out++, now);
+            q = st->seqs[i];            /* it may have ended with it */
+        }
+    }
+}

@@ -1,0 +1,332 @@
+/*
+ * A step launched behind the one before, whose draws are its tokens, gives
+ * what steps one after the other give: tokens, probabilities and rivals, to
+ * the bit, for every way to draw; with sequences in another order in each
+ * step, beside chunks of a prompt (not a captured step then) and alone (a
+ * captured one).  In the emulator the device is once as slow as may be, work
+ * done when somebody waits, and once as fast; LLM_GPU_DEVICE=cuda: on a GPU.
+ */
+
+#include "engine/model/model.h"
+#include "engine/sample/sampler.h"
+#include "t/unit/tap.h"
+
+#define MODEL     "models/demo.gguf"
+#define N         6                     /* sequences, a way to draw each */
+#define N_STEPS   24
+#define CTX       96
+#define N_PAGES   (CTX / LLM_KV_PAGE)
+#define CHUNK     5                     /* rows of the prompt beside them */
+#define N_TOP     3
+
+static const struct {
+    const char  *name;
+    float        temperature;
+    float        top_p;
+    int32_t      top_k;
+    float        repetition;
+    float        frequency;
+    float        presence;
+    int32_t      n_logprobs;
+    int          biased;
+    uint32_t     min_tokens;
+} ways[N] = {
+    { "the largest", 0, 1, 0, 1, 0, 0, -1, 0, 0 },
+    { "dice", 1.2f, 0.9f, 40, 1, 0, 0, 0, 0, 20 },
+    { "penalties", 0, 1, 0, 1.4f, 0.3f, 0.2f, N_TOP, 0, 0 },
+    /* these want to say the same again, which was just said and is on no
+       list yet */
+    { "rewards", 0, 1, 0, 1, -1.5f, -4, N_TOP, 0, 0 },
+    { "penalties of what is biased", 0.9f, 1, 0, 1.1f, 0.7f, 0, 0, 1, 0 },
+    { "dice and rewards", 0.8f, 0.95f, 0, 0.8f, 0, 0, 1, 1, 10 }
+};
+
+typedef struct {
+    int32_t          id;
+    float            logprob;
+    uint32_t         n_top;
+    llm_candidate_t  top[N_TOP + 1];
+} token_t;
+
+/* one step, as the model is given it */
+typedef struct {
+    llm_batch_t  batch;
+    int32_t      tokens[N + CHUNK];
+    uint32_t     follows[N + CHUNK];
+    uint32_t     pos[N + CHUNK];
+    uint32_t     seq_rows[N + 2];
+    uint32_t     kv_len[N + 1];
+    uint32_t     pages[N + 1][N_PAGES];
+    uint32_t     out_rows[N];
+    llm_draw_t   draws[N];
+    uint32_t     at[N];                 /* which draw is sequence i's */
+} step_t;
+
+static llm_model_t    *model;
+static llm_sampler_t  *samplers[N];
+static int32_t         banned[2];
+static token_t         want[N_STEPS][N];
+
+
+static void
+samplers_open(void)
+{
+    uint32_t          i;
+    llm_sampling_t    p;
+    llm_logit_bias_t  bias[40];
+
+    for (i = 0; i < llm_nelems(bias); i++) {
+        bias[i].id = (int32_t) (i * 7 + 3);
+        bias[i].bias = (float) (i % 5) * 0.7f;
+    }
+
+    for (i = 0; i < N; i++) {
+        llm_sampling_default(&p);
+        p.temperature = ways[i].temperature;
+        p.top_p = ways[i].top_p;
+        p.top_k = ways[i].top_k;
+        p.repetition_penalty = ways[i].repetition;
+        p.frequency_penalty = ways[i].frequency;
+        p.presence_penalty = ways[i].presence;
+        p.n_logprobs = ways[i].n_logprobs;
+        p.has_seed = 1;
+        p.seed = 11 + i;
+
+        samplers[i] = llm_sampler_create(&p, 0, bias, ways[i].biased
+                                         ? (uint32_t) llm_nelems(bias) : 0,
+                                         llm_model_hparams(model)->n_vocab);
+        llm_sampler_see_prompt(samplers[i], (int32_t) (20 + i));
+    }
+}
+
+
+static void
+samplers_close(void)
+{
+    uint32_t  i;
+
+    for (i = 0; i < N; i++) {
+        llm_sampler_free(samplers[i]);
+    }
+}
+
+
+/*
+ * Step t: each sequence's row, its token known (`last`) or drawn by the step
+ * `before`; every fourth step begins with rows of a prompt.
+ */
+
+static void
+fill(step_t *st, uint32_t t, const token_t *last, const step_t *before)
+{
+    uint32_t  i, k, s, row;
+
+    memset(st, 0, sizeof(*st));
+    row = 0;
+    s = 0;
+
+    if (t % 4 == 3) {
+        for ( /* void */ ; row < CHUNK; row++) {
+            st->tokens[row] = (int32_t) (60 + t + row);
+            st->follows[row] = LLM_NO_DRAW;
+            st->pos[row] = t / 4 * CHUNK + row;
+        }
+
+        st->kv_len[s] = st->pos[row - 1] + 1;
+        st->seq_rows[++s] = row;
+
+        for (k = 0; k < N_PAGES; k++) {
+            st->pages[0][k] = N * N_PAGES + k;
+        }
+    }
+
+    for (k = 0; k < N; k++, row++) {
+        i = t % 3 == 1 ? N - 1 - k : (k + t) % N;
+
+        st->tokens[row] = before ? 0
+                                 : last ? last[i].id : (int32_t) (40 + i);
+        st->follows[row] = before ? before->at[i] : LLM_NO_DRAW;
+        st->pos[row] = t;
+        st->kv_len[s] = t + 1;
+        st->out_rows[k] = row;
+        st->at[i] = k;
+
+        for (uint32_t j = 0; j < N_PAGES; j++) {
+            st->pages[s][j] = i * N_PAGES + j;
+        }
+
+        (void) llm_sampler_plan(samplers[i], before != NULL, banned,
+                                t < ways[i].min_tokens ? 2 : 0, NULL,
+                                &st->draws[k]);
+        st->seq_rows[++s] = row + 1;
+    }
+
+    st->batch.n_tokens = row;
+    st->batch.n_seqs = s;
+    st->batch.n_out = N;
+    st->batch.max_pages = N_PAGES;
+    st->batch.tokens = st->tokens;
+    st->batch.follows = st->follows;
+    st->batch.pos = st->pos;
+    st->batch.seq_rows = st->seq_rows;
+    st->batch.kv_len = st->kv_len;
+    st->batch.pages = st->pages[0];
+    st->batch.out_rows = st->out_rows;
+    st->batch.draws = st->draws;
+}
+
+
+static void
+must(int rc, const llm_err_t *err)
+{
+    if (rc != LLM_OK) {
+        printf("Bail out! %s\n", err->msg);
+        exit(1);
+    }
+}
+
+
+/* what the step that ended has drawn; its tokens are accepted */
+
+static void
+take(const step_t *st, token_t *out)
+{
+    uint32_t       i;
+    llm_err_t      err;
+    llm_drawn_t    drawn;
+    llm_sampled_t  token;
+
+    for (i = 0; i < N; i++) {
+        llm_model_drawn(model, st->at[i], &drawn);
+        must(llm_sampler_drawn(samplers[i], &drawn, &token, &err), &err);
+        llm_sampler_accept(samplers[i], token.id);
+
+        memset(&out[i], 0, sizeof(out[i]));
+        out[i].id = token.id;
+        out[i].logprob = token.logprob;
+        out[i].n_top = token.n_top;
+        memcpy(out[i].top, token.top, token.n_top * sizeof(*token.top));
+    }
+}
+
+
+static void
+one_by_one(void)
+{
+    uint32_t   t;
+    llm_err_t  err;
+
+    static step_t  st;
+
+    samplers_open();
+
+    for (t = 0; t < N_STEPS; t++) {
+        fill(&st, t, t ? want[t - 1] : NULL, NULL);
+        must(llm_model_forward(model, &st.batch, &err), &err);
+        take(&st, want[t]);
+    }
+
+    samplers_close();
+}
+
+
+static void
+check_ahead(const char *how)
+{
+    uint32_t   t, i, good[N];
+    token_t    got[N];
+    llm_err_t  err;
+
+    static step_t  steps[2];
+
+    memset(good, 0, sizeof(good));
+    samplers_open();
+
+    for (t = 0; t < N_STEPS; t++) {
+
+        if (t == 0) {
+            fill(&steps[0], 0, NULL, NULL);
+            must(llm_model_submit(model, &steps[0].batch, &err), &err);
+        }
+
+        if (t + 1 < N_STEPS) {
+            fill(&steps[(t + 1) % 2], t + 1, NULL, &steps[t % 2]);
+            must(llm_model_submit(model, &steps[(t + 1) % 2].batch, &err),
+                 &err);
+        }
+
+        must(llm_model_wait(model, &err), &err);
+        take(&steps[t % 2], got);
+
+        for (i = 0; i < N; i++) {
+            good[i] += memcmp(&got[i], &want[t][i], sizeof(got[i])) == 0;
+        }
+    }
+
+    for (i = 0; i < N; i++) {
+        is_int(good[i], N_STEPS, "%s: %s", how, ways[i].name);
+    }
+
+    samplers_close();
+}
+
+
+/* do rewards find tokens that were just drawn? */
+
+static void
+check_rewards(void)
+{
+    uint32_t  t, same;
+
+    for (t = 1, same = 0; t < N_STEPS; t++) {
+        same += want[t][3].id == want[t - 1][3].id;
+    }
+
+    ok(same > N_STEPS / 2, "rewards: %u times the same again", same);
+}
+
+
+int
+main(void)
+{
+    llm_err_t         err;
+    const char       *device, *objs;
+    llm_model_opts_t  o;
+
+    (void) setenv("LLM_EMU_SEED", "17", 0);
+
+    device = getenv("LLM_GPU_DEVICE");
+    objs = getenv("LLM_OBJS");
+
+    memset(&o, 0, sizeof(o));
+    o.device = device ? device : "emu";
+    o.backend_dir = objs ? objs : "objs";
+    o.ctx = CTX;
+    o.batch = 64;
+    o.max_seqs = N + 1;
+
+    model = llm_model_load(MODEL, &o, &err);
+
+    if (model == NULL) {
+        skip(err.msg);
+        return done_testing();
+    }
+
+    ok(llm_model_overlaps(model), "the device overlaps steps");
+    ok(llm_model_n_pages(model) >= (N + 1) * N_PAGES, "pages for all");
+
+    banned[0] = 5;
+    banned[1] = 9;
+
+    one_by_one();
+    check_rewards();
+
+    check_ahead("late");
+    (void) setenv("LLM_EMU_EAGER", "1", 1);
+    check_ahead("at once");
+    (void) unsetenv("LLM_EMU_EAGER");
+
+    llm_model_free(model);
+
+    return done_testing();
+}
