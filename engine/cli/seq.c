@@ -99,6 +99,7 @@ llm_cli_seq_step(llm_cli_seq_t *s, const int32_t *ids, uint32_t n,
     rows[1] = n;
     kv_len = s->len + n;
 
+    memset(&b, 0, sizeof(b));
     b.n_tokens = n;
     b.n_seqs = 1;
     b.n_out = n_out;

@@ -98,6 +98,7 @@ fuzz_run(llm_model_t *m)
         ids[i] = (int32_t) (i % llm_model_hparams(m)->n_vocab);
     }
 
+    memset(&b, 0, sizeof(b));
     b.n_tokens = FUZZ_IDS;
     b.n_seqs = 1;
     b.n_out = FUZZ_IDS;

@@ -254,7 +254,9 @@ SKIP: {
 
     my @want = unpack('f<*', get("$name.logits"));
 
-    for my $device ('reference', 'cpu') {
+    my @devices = ('reference', 'cpu', -e "$objs/llm_emu.so" ? 'emu' : ());
+
+    for my $device (@devices) {
         ($out) = llm(get("$name.ids"), 'logits', "$name.gguf", '--all',
                      '--device', $device);
         my @got = unpack('f<*', $out);
