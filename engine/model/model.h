@@ -101,7 +101,7 @@ int llm_model_submit(llm_model_t *m, const llm_batch_t *b, llm_err_t *err);
 int llm_model_wait(llm_model_t *m, llm_err_t *err);
 
 /* does the device draw?  Then, of a row that batch.draws describes, what it
-   drew, valid until the next step: kernels.h */
+   drew, valid until the next of the calls above: kernels.h */
 int llm_model_draws(const llm_model_t *m);
 void llm_model_drawn(llm_model_t *m, uint32_t i, llm_drawn_t *out);
 

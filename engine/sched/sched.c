@@ -81,6 +81,7 @@ llm_sched_create(const llm_sched_conf_t *conf, llm_err_t *err)
     s->max_pages = (conf->runner.ctx + LLM_KV_PAGE - 1) / LLM_KV_PAGE;
     s->rows[0] = llm_min(2u * LLM_KV_PAGE, conf->runner.chunk);
     s->rows[1] = s->rows[0];
+    s->row_us = 1e6;                    /* not known yet */
 
     llm_queue_init(&s->queue);
 

@@ -14,7 +14,8 @@
  *   - A sequence in running[] has the pages for all tokens it knows, unless
  *     it follows a leader that prefills the same prompt.
  *   - Everything a request has to say is written by llm_sched_tell(); a
- *     sequence whose text finds no room gets no further rows.
+ *     sequence whose text finds no room gets no further rows (a token that is
+ *     being drawn for it still comes).
  *
  *   - With a device that draws, the next step is composed and launched while
  *     one is under way: what a sequence has launched counts as computed

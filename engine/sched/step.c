@@ -5,6 +5,8 @@
 
 #include "engine/sched/sched_internal.h"
 
+#include <assert.h>
+
 /*
  * How long a step may take.  Beside running streams a chunk of a prompt must
  * not make them wait; alone it still has to end soon, for a cancel or a new
@@ -19,6 +21,12 @@
 /* what is launched behind a longer step would make a new request wait for
    two, and the time between two such steps is nothing beside theirs */
 #define LLM_STEP_AHEAD_US   20000
+
+/* fewer rows of a prompt say nothing about what one takes */
+#define LLM_STEP_ROWS       64
+
+/* a shorter wait found a step that had ended before */
+#define LLM_STEP_WAITED_US  50
 
 
 int
@@ -184,6 +192,8 @@ llm_step_rows(llm_sched_t *s, llm_seq_t *q, uint32_t n)
     b = &st->batch;
     row = b->n_tokens;
 
+    assert(q->n_kv + n <= llm_seq_due(q));
+
     for (i = 0; i < n; i++, row++) {
         pos = q->n_kv + i;
         st->pos[row] = pos;
@@ -216,7 +226,8 @@ llm_step_rows(llm_sched_t *s, llm_seq_t *q, uint32_t n)
 
 /*
  * Inside a step a request that fails is only marked, for its sequences may
- * have rows already; sweep() ends those that are marked.
+ * have rows already; sweep() ends those that are marked.  They run: what is
+ * parked or waits has no rows.
  */
 
 void
@@ -461,13 +472,16 @@ llm_step_table(llm_step_t *st)
 }
 
 
-/* how many prompt rows the next step may have, from what this one took */
+/*
+ * How many prompt rows the next step may have, from what this one took; not
+ * exact: at most so long.
+ */
 
 static void
-llm_step_learn(llm_sched_t *s, const llm_step_t *st, uint64_t us)
+llm_step_learn(llm_sched_t *s, const llm_step_t *st, uint64_t us, int exact)
 {
     int       shared;
-    double    target, f;
+    double    target, f, row_us;
     uint32_t  n;
 
     if (st->n_prefill == 0) {
@@ -476,11 +490,16 @@ llm_step_learn(llm_sched_t *s, const llm_step_t *st, uint64_t us)
 
     shared = st->n_prefill != st->batch.n_tokens;
     n = st->n_prefill;
-    s->row_us = (double) us / n;
+    row_us = (double) us / llm_max(n, (uint32_t) LLM_STEP_ROWS);
+    s->row_us = exact ? row_us : llm_min(row_us, s->row_us);
     target = shared ? LLM_STEP_SHARED_US : LLM_STEP_ALONE_US;
     f = 0.85 * target / (double) llm_max(us, (uint64_t) 1);
 
     if (f < 1.0) {
+        if (!exact) {
+            return;
+        }
+
         n = (uint32_t) (f * n);
 
     } else if (n >= s->rows[shared] / 2) {
@@ -561,8 +580,7 @@ llm_step_lost(llm_sched_t *s, llm_step_t *st, const llm_err_t *err)
 
     for (i = 0; i < st->batch.n_seqs; i++) {
         if (st->seqs[i]) {
-            st->seqs[i]->in_batch = 0;
-            llm_step_fail(s, st->seqs[i]->req, err);
+            llm_sched_fail(s, st->seqs[i]->req, err, 0);
         }
     }
 }
@@ -590,6 +608,7 @@ llm_step_launch(llm_sched_t *s, llm_err_t *err)
     }
 
     llm_step_launched(st);
+    llm_zone_add(s->figures->steps, 1);
 
     if (s->under_way) {
         llm_zone_add(s->figures->steps_behind, 1);
@@ -636,7 +655,9 @@ llm_step_leads(const llm_sched_t *s, const llm_step_t *st)
 static int
 llm_step_wait(llm_sched_t *s, llm_step_t *st, int launched, llm_err_t *err)
 {
-    uint64_t  now;
+    uint64_t  now, begin;
+
+    begin = llm_now_us();
 
     if (s->conf.runner.wait(s->conf.runner.data, err) != LLM_OK) {
         if (launched) {
@@ -647,8 +668,9 @@ llm_step_wait(llm_sched_t *s, llm_step_t *st, int launched, llm_err_t *err)
     }
 
     now = llm_now_us();
-    llm_zone_add(s->figures->steps, 1);
-    llm_step_learn(s, st, now - llm_max(st->start_us, s->taken_us));
+    llm_step_learn(s, st, now - llm_max(st->start_us, s->taken_us),
+                   !s->conf.runner.overlaps
+                   || now - begin > LLM_STEP_WAITED_US);
     s->taken_us = now;
 
     s->under_way = launched ? s->next : NULL;

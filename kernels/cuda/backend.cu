@@ -219,6 +219,17 @@ llm_cuda_find_graph(llm_cuda_t *d)
 }
 
 
+/* no step is under way any more, and none has results */
+
+static void
+llm_cuda_void(llm_cuda_t *d)
+{
+    d->n_submitted = d->n_begun;
+    d->n_ended = d->n_begun;
+    d->ended = NULL;
+}
+
+
 int
 llm_cuda_report(llm_cuda_t *d, llm_err_t *err)
 {
@@ -227,9 +238,7 @@ llm_cuda_report(llm_cuda_t *d, llm_err_t *err)
     }
 
     d->failed = 0;
-    d->n_submitted = d->n_begun;
-    d->n_ended = d->n_begun;
-    d->ended = NULL;
+    llm_cuda_void(d);
 
     /* errors of a kernel stay, and spoil every call */
     d->lost |= cudaDeviceSynchronize() != cudaSuccess;
@@ -237,6 +246,27 @@ llm_cuda_report(llm_cuda_t *d, llm_err_t *err)
 
     return llm_fail_with(err, 500, LLM_DEVICE_ERROR, NULL, "CUDA: %s",
                          d->why);
+}
+
+
+/*
+ * Before the device is driven: another one may have reset its GPU, this
+ * thread may have driven another GPU, and a model is loaded by one thread and
+ * driven by another.
+ */
+
+static int
+llm_cuda_enter(llm_cuda_t *d, llm_err_t *err)
+{
+    if (!llm_cuda_alive(d)) {
+        llm_cuda_void(d);
+        return llm_fail_with(err, 500, LLM_DEVICE_ERROR, NULL, "CUDA: the "
+                             "GPU was reset after an error");
+    }
+
+    (void) llm_cuda_check(d, cudaSetDevice(d->index), "device");
+
+    return llm_cuda_report(d, err);
 }
 
 
@@ -253,15 +283,8 @@ llm_cuda_begin(llm_dev_t *dev, const llm_batch_t *b, llm_err_t *err)
     llm_cuda_t        *d = (llm_cuda_t *) dev;
     llm_cuda_graph_t  *g;
 
-    if (!llm_cuda_alive(d)) {
-        return llm_fail_with(err, 500, LLM_DEVICE_ERROR, NULL, "CUDA: the "
-                             "GPU was reset after an error");
-    }
-
-    /* a model is loaded by one thread and driven by another */
-
-    if (llm_cuda_check(d, cudaSetDevice(d->index), "device")) {
-        return llm_cuda_report(d, err);
+    if (llm_cuda_enter(d, err) != LLM_OK) {
+        return LLM_ERROR;
     }
 
     assert(d->n_submitted == d->n_begun && d->n_begun - d->n_ended < 2);
@@ -382,6 +405,10 @@ llm_cuda_end(llm_dev_t *dev, llm_err_t *err)
 
     if (d->n_submitted < d->n_begun) {
         llm_cuda_submit(dev);
+    }
+
+    if (llm_cuda_enter(d, err) != LLM_OK) {
+        return LLM_ERROR;
     }
 
     d->ended = &d->slots[d->n_ended++ % 2];

@@ -62,6 +62,7 @@ typedef struct {
     uint32_t     at[N];                 /* which draw is sequence i's */
 } step_t;
 
+static llm_model_opts_t  opts;
 static llm_model_t    *model;
 static llm_sampler_t  *samplers[N];
 static int32_t         banned[2];
@@ -119,7 +120,7 @@ samplers_close(void)
 static void
 fill(step_t *st, uint32_t t, const token_t *last, const step_t *before)
 {
-    uint32_t  i, k, s, row;
+    uint32_t  i, j, k, s, row;
 
     memset(st, 0, sizeof(*st));
     row = 0;
@@ -151,7 +152,7 @@ fill(step_t *st, uint32_t t, const token_t *last, const step_t *before)
         st->out_rows[k] = row;
         st->at[i] = k;
 
-        for (uint32_t j = 0; j < N_PAGES; j++) {
+        for (j = 0; j < N_PAGES; j++) {
             st->pages[s][j] = i * N_PAGES + j;
         }
 
@@ -271,6 +272,91 @@ check_ahead(const char *how)
 }
 
 
+/*
+ * The last step's rows are for the host, though their tokens are drawn: the
+ * largest logit is what is drawn where that is all there is to it.
+ */
+
+static void
+check_host(void)
+{
+    uint32_t      i, k, best, n_vocab;
+    token_t       got[N];
+    llm_err_t     err;
+    const float  *row;
+
+    static step_t  steps[2];
+
+    n_vocab = llm_model_hparams(model)->n_vocab;
+    samplers_open();
+
+    fill(&steps[0], 0, NULL, NULL);
+    must(llm_model_submit(model, &steps[0].batch, &err), &err);
+    fill(&steps[1], 1, NULL, &steps[0]);
+
+    for (i = 0; i < N; i++) {
+        steps[1].draws[i].kind = LLM_DRAW_HOST;
+    }
+
+    must(llm_model_submit(model, &steps[1].batch, &err), &err);
+    must(llm_model_wait(model, &err), &err);
+    take(&steps[0], got);
+    must(llm_model_wait(model, &err), &err);
+
+    row = llm_model_logits(model, steps[1].at[0]);
+
+    for (k = 1, best = 0; k < n_vocab; k++) {
+        best = row[k] > row[best] ? k : best;
+    }
+
+    is_int(best, want[1][0].id, "rows of logits behind a draw");
+
+    samplers_close();
+}
+
+
+/*
+ * Another model's failure resets the GPU while this one has a step under
+ * way: that is void, too, and so is all that comes later.
+ */
+
+static void
+check_reset(void)
+{
+    llm_err_t     err;
+    llm_model_t  *other;
+
+    static step_t  st, more;
+
+    samplers_open();
+
+    fill(&st, 0, NULL, NULL);
+    must(llm_model_submit(model, &st.batch, &err), &err);
+
+    other = llm_model_load(MODEL, &opts, &err);
+
+    fill(&more, 0, NULL, NULL);
+    (void) setenv("LLM_EMU_FAIL_LAUNCH", "1", 1);
+    ok(other && llm_model_forward(other, &more.batch, &err) == LLM_ERROR,
+       "another model's step fails");
+    (void) unsetenv("LLM_EMU_FAIL_LAUNCH");
+    llm_model_free(other);
+
+    err.code[0] = '\0';
+    is_int(llm_model_wait(model, &err), LLM_ERROR,
+           "the GPU is reset under a step");
+    is_str(err.code, LLM_DEVICE_ERROR, "an error of the device");
+    is_int(llm_model_submit(model, &st.batch, &err), LLM_ERROR,
+           "nothing is taken any more");
+
+    llm_model_free(model);
+    samplers_close();
+
+    model = llm_model_load(MODEL, &opts, &err);
+    ok(model != NULL, "loaded again");
+}
+
+
 /* do rewards find tokens that were just drawn? */
 
 static void
@@ -289,23 +375,21 @@ check_rewards(void)
 int
 main(void)
 {
-    llm_err_t         err;
-    const char       *device, *objs;
-    llm_model_opts_t  o;
+    llm_err_t    err;
+    const char  *device, *objs;
 
     (void) setenv("LLM_EMU_SEED", "17", 0);
 
     device = getenv("LLM_GPU_DEVICE");
     objs = getenv("LLM_OBJS");
 
-    memset(&o, 0, sizeof(o));
-    o.device = device ? device : "emu";
-    o.backend_dir = objs ? objs : "objs";
-    o.ctx = CTX;
-    o.batch = 64;
-    o.max_seqs = N + 1;
+    opts.device = device ? device : "emu";
+    opts.backend_dir = objs ? objs : "objs";
+    opts.ctx = CTX;
+    opts.batch = 64;
+    opts.max_seqs = N + 1;
 
-    model = llm_model_load(MODEL, &o, &err);
+    model = llm_model_load(MODEL, &opts, &err);
 
     if (model == NULL) {
         skip(err.msg);
@@ -325,6 +409,13 @@ main(void)
     (void) setenv("LLM_EMU_EAGER", "1", 1);
     check_ahead("at once");
     (void) unsetenv("LLM_EMU_EAGER");
+
+    check_host();
+
+    if (device == NULL || strcmp(device, "emu") == 0) {
+        check_reset();
+        check_host();
+    }
 
     llm_model_free(model);
 

@@ -136,6 +136,11 @@ draw_row(results_t *res, uint32_t i)
 
     row = res->rows[i];
     c = &res->found[i];
+
+    for (k = 0; k < res->batch->draws[i].n_banned; k++) {
+        row[res->batch->draws[i].banned[k]] = -INFINITY;
+    }
+
     c->id = 0;
     c->logprob = -0.5f;
 
