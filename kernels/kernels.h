@@ -332,8 +332,8 @@ struct llm_ops_s {
     /*
      * After end(): n rows of a buffer as float32, [n][cols].  map() gives a
      * host pointer that stays valid until the next begin() or end(), without
-     * a copy where the device can; write() is for tests.  Of other buffers than the
-     * logits only with no step under way.
+     * a copy where the device can; write() is for tests.  Other buffers than
+     * the logits only with no step under way.
      */
     const float  *(*map)(llm_dev_t *dev, const llm_act_t *a, uint32_t row,
                         uint32_t n);

@@ -1,7 +1,7 @@
 /*
  * What the scheduler's files share: sched.c (who runs), prefix.c (what
- * they share), step.c (the rows of a step), take.c (its results), echo.c
- * (prompts in answers), tell.c (events).
+ * they share), step.c (the rows of a step), run.c (its launch), take.c (its
+ * results), echo.c (prompts in answers), tell.c (events).
  */
 
 #ifndef LLM_SCHED_INTERNAL_H
@@ -90,6 +90,7 @@ int llm_sched_echo(llm_seq_t *q);
 /* step.c */
 int llm_step_create(const llm_sched_t *s, llm_step_t *st);
 void llm_step_free(llm_step_t *st);
+int llm_step_compose(llm_sched_t *s);
 void llm_step_forget(llm_sched_t *s, llm_seq_t *q);
 uint32_t llm_step_n_banned(const llm_seq_t *q);
 void llm_step_fail(llm_sched_t *s, llm_req_t *r, const llm_err_t *err);

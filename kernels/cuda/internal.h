@@ -276,9 +276,9 @@ void llm_cuda_write(llm_dev_t *dev, llm_act_t *a, uint32_t row, uint32_t n,
     const float *src);
 
 /*
- * pick.cu: room for the results of max_rows rows of n logits; a step's draws, to
- * pinned memory and from there to the device; the read of what the batch asks
- * for, for map() and drawn().
+ * pick.cu: room for the results of max_rows rows of n logits; a step's draws,
+ * to pinned memory and from there to the device; the read of what the batch
+ * asks for, for map() and drawn().
  */
 int llm_cuda_pick_room(llm_cuda_t *d, uint32_t max_rows, uint32_t n,
     llm_err_t *err);

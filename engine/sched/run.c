@@ -1,0 +1,279 @@
+/*
+ * The launch of a step and the wait for it, one behind the other or, with a
+ * device that overlaps, the next one's launch before the wait; see sched.h.
+ * What comes of results is take.c's.
+ */
+
+#include "engine/sched/sched_internal.h"
+
+/*
+ * How long a step may take.  Beside running streams a chunk of a prompt must
+ * not make them wait; alone it still has to end soon, for a cancel or a new
+ * request takes effect between steps.
+ */
+#define LLM_STEP_ALONE_US   120000
+#define LLM_STEP_SHARED_US  70000
+
+/* what is launched behind a longer step would make a new request wait for
+   two, and the time between two such steps is nothing beside theirs */
+#define LLM_STEP_AHEAD_US   20000
+
+/* fewer rows of a prompt say nothing about what one takes */
+#define LLM_STEP_ROWS       64
+
+/* a shorter wait found a step that had ended before */
+#define LLM_STEP_WAITED_US  50
+
+
+static void
+llm_step_sweep(llm_sched_t *s)
+{
+    uint32_t    i;
+    llm_req_t  *r;
+
+    for (i = 0; s->failed && i < s->n_running; /* void */ ) {
+        r = s->running[i]->req;
+
+        if (r->err.status) {
+            llm_sched_fail(s, r, &r->err, 0);
+            i = 0;
+
+        } else {
+            i++;
+        }
+    }
+
+    s->failed = 0;
+}
+
+
+/*
+ * How many prompt rows the next step may have, from what this one took; not
+ * exact: at most so long.
+ */
+
+static void
+llm_step_learn(llm_sched_t *s, const llm_step_t *st, uint64_t us, int exact)
+{
+    int       shared;
+    double    target, f, row_us;
+    uint32_t  n;
+
+    if (st->n_prefill == 0) {
+        return;
+    }
+
+    shared = st->n_prefill != st->batch.n_tokens;
+    n = st->n_prefill;
+    row_us = (double) us / llm_max(n, (uint32_t) LLM_STEP_ROWS);
+    s->row_us = exact ? row_us : llm_min(row_us, s->row_us);
+    target = shared ? LLM_STEP_SHARED_US : LLM_STEP_ALONE_US;
+    f = 0.85 * target / (double) llm_max(us, (uint64_t) 1);
+
+    if (f < 1.0) {
+        if (!exact) {
+            return;
+        }
+
+        n = (uint32_t) (f * n);
+
+    } else if (n >= s->rows[shared] / 2) {
+        n = (uint32_t) (llm_min(f, 2.0) * n);
+        n = llm_max(n, s->rows[shared]);
+
+    } else {
+        return;
+    }
+
+    s->rows[shared] = llm_min(llm_max(n, (uint32_t) LLM_KV_PAGE),
+                              s->conf.runner.chunk);
+}
+
+
+/* what was launched counts as computed, and its draws as known tokens */
+
+static void
+llm_step_launched(llm_step_t *st)
+{
+    uint32_t    i, out;
+    llm_seq_t  *q;
+
+    out = 0;
+
+    for (i = 0; i < st->batch.n_seqs; i++) {
+        q = st->seqs[i];
+        q->n_kv += q->in_batch;
+        q->in_batch = 0;
+
+        for ( /* void */ ;
+             out < st->batch.n_out
+             && st->out_rows[out] < st->seq_rows[i + 1];
+             out++)
+        {
+            if (st->out_seqs[out] == q
+                && st->draws[out].kind == LLM_DRAW_TOKEN)
+            {
+                q->pending++;
+                q->draw = out;
+            }
+        }
+    }
+}
+
+
+/* the requests of a step fail with the device */
+
+static void
+llm_step_lost(llm_sched_t *s, llm_step_t *st, const llm_err_t *err)
+{
+    uint32_t  i;
+
+    for (i = 0; i < st->batch.n_seqs; i++) {
+        if (st->seqs[i]) {
+            llm_sched_fail(s, st->seqs[i]->req, err, 0);
+        }
+    }
+}
+
+
+/* composes the next step and launches it; 0 when it has no rows */
+
+static int
+llm_step_launch(llm_sched_t *s, llm_err_t *err)
+{
+    llm_step_t  *st;
+
+    if (!llm_step_compose(s)) {
+        return 0;
+    }
+
+    st = s->next;
+    st->start_us = llm_now_us();
+
+    if (s->conf.runner.submit(s->conf.runner.data, &st->batch, err)
+        != LLM_OK)
+    {
+        llm_step_lost(s, st, err);
+        return LLM_ERROR;
+    }
+
+    llm_step_launched(st);
+    llm_zone_add(s->figures->steps, 1);
+
+    if (s->under_way) {
+        llm_zone_add(s->figures->steps_behind, 1);
+    }
+
+    return 1;
+}
+
+
+/*
+ * May the next step be launched behind this one?  Its tokens must be what
+ * the device draws, and the first tokens of several choices decide who goes
+ * on from where.
+ */
+
+static int
+llm_step_leads(const llm_sched_t *s, const llm_step_t *st)
+{
+    uint32_t          i;
+    const llm_seq_t  *q;
+
+    if (!s->conf.runner.overlaps
+        || st->n_prefill * s->row_us > LLM_STEP_AHEAD_US)
+    {
+        return 0;
+    }
+
+    for (i = 0; i < st->batch.n_out; i++) {
+        q = st->out_seqs[i];
+
+        if (st->draws[i].kind != LLM_DRAW_TOKEN
+            || (q && q->n_gen == 0 && q->req->n_seqs > 1))
+        {
+            return 0;
+        }
+    }
+
+    return 1;
+}
+
+
+/* waits for the step under way; the next one, if launched, is that then */
+
+static int
+llm_step_wait(llm_sched_t *s, llm_step_t *st, int launched, llm_err_t *err)
+{
+    uint64_t  now, begin;
+
+    begin = llm_now_us();
+
+    if (s->conf.runner.wait(s->conf.runner.data, err) != LLM_OK) {
+        if (launched) {
+            llm_step_lost(s, s->next, err);
+        }
+
+        return LLM_ERROR;
+    }
+
+    now = llm_now_us();
+    llm_step_learn(s, st, now - llm_max(st->start_us, s->taken_us),
+                   !s->conf.runner.overlaps
+                   || now - begin > LLM_STEP_WAITED_US);
+    s->taken_us = now;
+
+    s->under_way = launched ? s->next : NULL;
+    s->next = launched ? st : s->next;
+
+    llm_step_take(s, st, now);
+    st->batch.n_seqs = 0;
+    st->batch.n_out = 0;
+
+    return LLM_OK;
+}
+
+
+int
+llm_sched_step(llm_sched_t *s, llm_err_t *err)
+{
+    int          rc, launched;
+    llm_step_t  *st;
+
+    if (s->under_way == NULL) {
+
+        if (s->n_running + s->n_parked + s->queue.n_waiting == 0) {
+            return 0;
+        }
+
+        rc = llm_step_launch(s, err);
+
+        if (rc != 1) {
+            llm_step_sweep(s);
+            llm_sched_gauges(s);
+            return rc;
+        }
+
+        s->under_way = s->next;
+        s->next = s->next == &s->steps[0] && s->conf.runner.overlaps
+                  ? &s->steps[1] : &s->steps[0];
+    }
+
+    st = s->under_way;
+    launched = llm_step_leads(s, st) ? llm_step_launch(s, err) : 0;
+
+    if (launched == LLM_ERROR
+        || llm_step_wait(s, st, launched, err) != LLM_OK)
+    {
+        s->under_way = NULL;
+        llm_step_lost(s, st, err);
+        llm_step_sweep(s);
+        llm_sched_gauges(s);
+        return LLM_ERROR;
+    }
+
+    llm_step_sweep(s);
+    llm_sched_gauges(s);
+
+    return 1;
+}
