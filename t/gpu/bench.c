@@ -14,8 +14,8 @@
  */
 
 #include "engine/model/model.h"
+#include "engine/sample/sampler.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,11 +39,12 @@ typedef struct {
 } step_t;
 
 typedef struct {
-    llm_model_t  *model;
-    uint32_t      n_vocab;
-    uint32_t      max_pages;
-    uint32_t     *pages;                /* [MAX_SEQS][max_pages] */
-    step_t        steps[2];
+    llm_model_t    *model;
+    llm_sampler_t  *largest;            /* all sequences draw so */
+    uint32_t        n_vocab;
+    uint32_t        max_pages;
+    uint32_t       *pages;              /* [MAX_SEQS][max_pages] */
+    step_t          steps[2];
 } bench_t;
 
 
@@ -82,16 +83,8 @@ static void
 submit(bench_t *b, step_t *s, uint32_t seqs, uint32_t rows, uint32_t pos,
     int behind)
 {
-    uint32_t    i, k, row;
-    llm_err_t   err;
-    llm_draw_t  largest;
-
-    memset(&largest, 0, sizeof(largest));
-    largest.kind = LLM_DRAW_TOKEN;
-    largest.min_gap = -INFINITY;
-    largest.top_p = 1;
-    largest.repetition = 1;
-    largest.n_top = -1;
+    uint32_t   i, k, row;
+    llm_err_t  err;
 
     for (i = 0, row = 0; i < seqs; i++) {
         s->seq_rows[i] = row;
@@ -105,7 +98,7 @@ submit(bench_t *b, step_t *s, uint32_t seqs, uint32_t rows, uint32_t pos,
         }
 
         s->out[i] = row - 1;
-        s->draws[i] = largest;
+        (void) llm_sampler_plan(b->largest, 0, NULL, 0, NULL, &s->draws[i]);
     }
 
     s->seq_rows[seqs] = row;
@@ -265,6 +258,7 @@ main(int argc, char **argv)
     bench_t           *b;
     llm_err_t          err;
     const char        *fp8;
+    llm_sampling_t     sampling;
     llm_model_opts_t   o;
 
     if (argc < 4) {
@@ -299,6 +293,14 @@ main(int argc, char **argv)
     }
 
     b->n_vocab = llm_model_hparams(b->model)->n_vocab;
+
+    llm_sampling_default(&sampling);
+    sampling.temperature = 0;
+    b->largest = llm_sampler_create(&sampling, 0, NULL, 0, b->n_vocab);
+    if (b->largest == NULL) {
+        die("no memory");
+    }
+
     b->max_pages = (llm_model_ctx(b->model) + LLM_KV_PAGE - 1) / LLM_KV_PAGE;
     b->pages = calloc((size_t) MAX_SEQS * b->max_pages, sizeof(uint32_t));
     if (b->pages == NULL) {
@@ -314,6 +316,7 @@ main(int argc, char **argv)
     each(b, argc > 5 ? argv[5] : "128,2048,8192", llm_model_ctx(b->model),
          prompt);
 
+    llm_sampler_free(b->largest);
     llm_model_free(b->model);
     free(b->pages);
     free(b);

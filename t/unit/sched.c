@@ -15,10 +15,12 @@ test_storm(uint32_t n_pages, uint32_t seats, uint32_t chunk, uint32_t flags)
     ask_t     *a;
     int32_t    ids[200];
     uint32_t   i, k, n, gen[MAX_REQS], echo[MAX_REQS], checked, added, steps;
+    uint32_t   cancelled;
     uint64_t   preempted;
 
     open_all(n_pages, 300, seats, chunk, 1 << 17);
     added = 0;
+    cancelled = 0;
     stuck = 0;
 
     for (steps = 0; n_over < MAX_REQS || added < MAX_REQS; steps++) {
@@ -46,7 +48,8 @@ test_storm(uint32_t n_pages, uint32_t seats, uint32_t chunk, uint32_t flags)
             switch (rnd(12)) {
 
             case 0:
-                if (rnd(4) == 0) {
+                if (rnd(4) == 0 && cancelled < MAX_REQS / 4) {
+                    cancelled++;
                     llm_sched_remove(sched, a->req);
                     llm_req_free(a->req);
                     a->req = NULL;
@@ -93,7 +96,7 @@ test_storm(uint32_t n_pages, uint32_t seats, uint32_t chunk, uint32_t flags)
 
     preempted = llm_zone_get(zone->models[0].figures.preemptions);
 
-    ok(good && !stuck && checked > 30,
+    ok(good && !stuck && checked > 60,
        "%u pages, %u seats, chunks of %u: %u choices as alone, %llu "
        "preemptions", n_pages, seats, chunk, checked,
        (unsigned long long) preempted);
