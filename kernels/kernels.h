@@ -324,8 +324,9 @@ struct llm_ops_s {
                         const llm_act_t *q, const llm_kv_t *kv,
                         llm_act_t *out);
     /* y = act(gate) * up */
-    void        (*glu)(llm_dev_t *dev, llm_glu_t act, const llm_act_t *gate,
-                        const llm_act_t *up, llm_act_t *y);
+    void        (*glu)(llm_dev_t *dev, llm_rows_t rows, llm_glu_t act,
+                        const llm_act_t *gate, const llm_act_t *up,
+                        llm_act_t *y);
     /* y[i] = x[out_rows[i]] */
     void        (*gather)(llm_dev_t *dev, const llm_act_t *x, llm_act_t *y);
 

@@ -83,8 +83,8 @@ llm_forward_ffn(llm_model_t *m, uint32_t layer, llm_rows_t rows,
     m->ops->norm(m->dev, rows, x, NULL, l->v[LLM_LT_FFN_NORM],
                  m->desc.hp.norm_eps, a[LLM_MA_H]);
     m->ops->linear(m->dev, rows, a[LLM_MA_H], gate_up, llm_nelems(gate_up));
-    m->ops->glu(m->dev, m->desc.arch->glu, a[LLM_MA_GATE], a[LLM_MA_UP],
-                a[LLM_MA_GLU]);
+    m->ops->glu(m->dev, rows, m->desc.arch->glu, a[LLM_MA_GATE],
+                a[LLM_MA_UP], a[LLM_MA_GLU]);
     m->ops->linear(m->dev, rows, a[LLM_MA_GLU], &down, 1);
 }
 

@@ -572,14 +572,14 @@ llm_cpu_glu_item(void *arg, uint32_t item, uint32_t thread)
 
 
 static void
-llm_cpu_glu(llm_dev_t *dev, llm_glu_t act, const llm_act_t *gate,
-    const llm_act_t *up, llm_act_t *y)
+llm_cpu_glu(llm_dev_t *dev, llm_rows_t rows, llm_glu_t act,
+    const llm_act_t *gate, const llm_act_t *up, llm_act_t *y)
 {
     llm_rows_job_t  job = { .cpu = (llm_cpu_t *) dev,
                             .x = (llm_act_t *) gate, .up = up, .y = y,
                             .act = act };
 
-    job.n_rows = job.cpu->batch->n_tokens;
+    job.n_rows = llm_cpu_rows(job.cpu, rows);
     llm_cpu_run_rows(&job, llm_cpu_glu_item, y->cols * 4);
 }
 

@@ -636,14 +636,14 @@ llm_ref_attention(llm_dev_t *dev, const llm_heads_t *h, const llm_act_t *q,
 
 
 static void
-llm_ref_glu(llm_dev_t *dev, llm_glu_t act, const llm_act_t *gate,
-    const llm_act_t *up, llm_act_t *y)
+llm_ref_glu(llm_dev_t *dev, llm_rows_t rows, llm_glu_t act,
+    const llm_act_t *gate, const llm_act_t *up, llm_act_t *y)
 {
     size_t         i, n;
     double         g;
     llm_refdev_t  *d = (llm_refdev_t *) dev;
 
-    n = (size_t) d->batch->n_tokens * y->cols;
+    n = (size_t) llm_ref_rows(d, rows) * y->cols;
 
     for (i = 0; i < n; i++) {
         g = gate->data[i];

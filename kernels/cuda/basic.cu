@@ -383,13 +383,13 @@ llm_k_glu(llm_glu_t act, const float *gate, const float *up,
 /* all rows of the bucket: the rows beyond the count are nobody's */
 
 void
-llm_cuda_glu(llm_dev_t *dev, llm_glu_t act, const llm_act_t *gate,
-    const llm_act_t *up, llm_act_t *y)
+llm_cuda_glu(llm_dev_t *dev, llm_rows_t rows, llm_glu_t act,
+    const llm_act_t *gate, const llm_act_t *up, llm_act_t *y)
 {
     size_t       n;
     llm_cuda_t  *d = (llm_cuda_t *) dev;
 
-    n = (size_t) d->rows * y->cols;
+    n = (size_t) llm_cuda_rows(d, rows) * y->cols;
 
     llm_launch(llm_k_glu, (unsigned) ((n + LLM_ROW_THREADS - 1)
                                       / LLM_ROW_THREADS),

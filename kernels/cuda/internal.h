@@ -304,8 +304,8 @@ void llm_cuda_norm(llm_dev_t *dev, llm_rows_t rows, llm_act_t *x,
 void llm_cuda_rope_kv(llm_dev_t *dev, const llm_heads_t *h,
     const llm_rope_t *rope, llm_act_t *q, llm_act_t *k, const llm_act_t *v,
     llm_kv_t *kv);
-void llm_cuda_glu(llm_dev_t *dev, llm_glu_t act, const llm_act_t *gate,
-    const llm_act_t *up, llm_act_t *y);
+void llm_cuda_glu(llm_dev_t *dev, llm_rows_t rows, llm_glu_t act,
+    const llm_act_t *gate, const llm_act_t *up, llm_act_t *y);
 void llm_cuda_gather(llm_dev_t *dev, const llm_act_t *x, llm_act_t *y);
 void llm_cuda_attention(llm_dev_t *dev, const llm_heads_t *h,
     const llm_act_t *q, const llm_kv_t *kv, llm_act_t *out);

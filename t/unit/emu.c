@@ -173,7 +173,7 @@ rows_of(llm_dev_t *d, uint32_t cols, const float *x, const float *w,
 
     (void) d->ops->begin(d, &s->b, &err);
     d->ops->norm(d, LLM_ROWS_ALL, ax, ag, v, 1e-5f, an);
-    d->ops->glu(d, LLM_GLU_SILU, ag, au, ay);
+    d->ops->glu(d, LLM_ROWS_ALL, LLM_GLU_SILU, ag, au, ay);
     d->ops->gather(d, ax, ao);
     ok(d->ops->end(d, &err) == LLM_OK, "a step of %u columns", cols);
 
@@ -182,7 +182,7 @@ rows_of(llm_dev_t *d, uint32_t cols, const float *x, const float *w,
     ops_read(d, ao, out[2], 2, cols);
 
     (void) d->ops->begin(d, &s->b, &err);
-    d->ops->glu(d, LLM_GLU_GELU, ag, au, ay);
+    d->ops->glu(d, LLM_ROWS_ALL, LLM_GLU_GELU, ag, au, ay);
     ok(d->ops->end(d, &err) == LLM_OK, "gelu of %u columns", cols);
     ops_read(d, ay, out[3], 6, cols);
 
@@ -232,6 +232,71 @@ test_rows(void)
         free(x);
         free(w);
     }
+}
+
+
+/* as many results as are wanted, whether the step has fewer rows or more */
+
+static void
+glu_of(llm_dev_t *d, uint32_t rows, uint32_t n_out, const float *x,
+    float *out)
+{
+    enum { COLS = 300 };
+
+    rows_t      r = { 0, rows, 0 };
+    step_t     *s;
+    uint32_t    i;
+    llm_act_t  *ag, *au, *ay;
+    llm_err_t   err;
+
+    s = ops_alloc(sizeof(step_t));
+    step_fill(s, &r, 1, 0);
+
+    for (i = 0; i < n_out; i++) {
+        s->out[i] = rows - 1;
+    }
+
+    s->b.n_out = n_out;
+
+    ag = act(d, LLM_ACT_PRODUCT, 40, COLS, x);
+    au = act(d, LLM_ACT_PRODUCT, 40, COLS, x + COLS);
+    ay = act(d, LLM_ACT_VALUE, 40, COLS, NULL);
+
+    (void) d->ops->begin(d, &s->b, &err);
+    d->ops->glu(d, LLM_ROWS_OUT, LLM_GLU_SILU, ag, au, ay);
+    ok(d->ops->end(d, &err) == LLM_OK, "%u results of %u rows", n_out, rows);
+    ops_read(d, ay, out, n_out, COLS);
+
+    d->ops->act_free(d, ag);
+    d->ops->act_free(d, au);
+    d->ops->act_free(d, ay);
+    free(s);
+}
+
+
+static void
+test_glu_rows(void)
+{
+    float   *x, *out[2];
+    size_t   i;
+
+    static const uint32_t  sizes[][2] = { { 2, 40 }, { 40, 2 }, { 9, 9 } };
+
+    x = ops_alloc(41 * 300 * sizeof(float));
+    ops_fill(x, 41 * 300, 7);
+
+    for (i = 0; i < llm_nelems(sizes); i++) {
+        for (int d = 0; d < 2; d++) {
+            out[d] = ops_alloc(40 * 300 * sizeof(float));
+            glu_of(devs[d], sizes[i][0], sizes[i][1], x, out[d]);
+        }
+
+        compare(out[1], out[0], sizes[i][1] * 300, 0.001, "their silu");
+        free(out[0]);
+        free(out[1]);
+    }
+
+    free(x);
 }
 
 
@@ -349,6 +414,7 @@ main(void)
     test_products();
     test_same_bits();
     test_rows();
+    test_glu_rows();
     test_embed();
     test_attention();
 

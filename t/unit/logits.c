@@ -374,6 +374,85 @@ check_fixture(const char *dir, fixture_t *f)
 }
 
 
+/*
+ * A prompt's end that several choices wait for comes several times among the
+ * results: more results than the step has rows, all the same.
+ */
+
+static void
+check_results(const char *device, const char *isa)
+{
+    enum { TOKENS = 3, RESULTS = 9 };
+
+    int                same;
+    float             *alone;
+    size_t             size;
+    uint32_t           i, kv_len, page;
+    uint32_t           out[RESULTS], seq_rows[2] = { 0, TOKENS };
+    llm_err_t          err;
+    llm_batch_t        b;
+    llm_model_t       *m;
+    llm_model_opts_t   o;
+
+    static const int32_t   tokens[TOKENS] = { 60, 61, 62 };
+    static const uint32_t  pos[TOKENS] = { 0, 1, 2 };
+
+    memset(&o, 0, sizeof(o));
+    o.device = device;
+    o.isa = isa;
+    o.backend_dir = backend_dir();
+    o.threads = 2;
+    o.ctx = 64;
+    o.max_seqs = RESULTS;
+
+    m = llm_model_load("models/demo.gguf", &o, &err);
+
+    if (m == NULL) {
+        skip(err.msg);
+        return;
+    }
+
+    memset(&b, 0, sizeof(b));
+    kv_len = TOKENS;
+    page = 0;
+    b.n_tokens = TOKENS;
+    b.n_seqs = 1;
+    b.n_out = 1;
+    b.max_pages = 1;
+    b.tokens = tokens;
+    b.pos = pos;
+    b.seq_rows = seq_rows;
+    b.kv_len = &kv_len;
+    b.pages = &page;
+    b.out_rows = out;
+
+    for (i = 0; i < RESULTS; i++) {
+        out[i] = TOKENS - 1;
+    }
+
+    size = llm_model_hparams(m)->n_vocab * sizeof(float);
+    alone = calloc(1, size);
+    same = llm_model_forward(m, &b, &err) == LLM_OK;
+
+    if (same) {
+        memcpy(alone, llm_model_logits(m, 0), size);
+    }
+
+    b.n_out = RESULTS;
+    same = same && llm_model_forward(m, &b, &err) == LLM_OK;
+
+    for (i = 0; same && i < RESULTS; i++) {
+        same = memcmp(alone, llm_model_logits(m, i), size) == 0;
+    }
+
+    ok(same, "%s%s%s: %d results of %d rows are the same", device,
+       isa ? " " : "", isa ? isa : "", RESULTS, TOKENS);
+
+    llm_model_free(m);
+    free(alone);
+}
+
+
 static int
 is_gguf(const struct dirent *e)
 {
@@ -394,6 +473,13 @@ main(void)
     struct dirent  **list;
 
     (void) setenv("LLM_EMU_SEED", "5", 0);
+
+    check_results("reference", NULL);
+    check_results("cpu", "avx2");
+    check_results("cpu", "avx512");
+    check_results("cpu", "amx");
+    check_results(getenv("LLM_GPU_DEVICE") ? getenv("LLM_GPU_DEVICE")
+                                           : "emu", NULL);
 
     if (tap_fixtures() == NULL) {
         skip("the shared fixtures are not here");

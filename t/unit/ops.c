@@ -440,8 +440,8 @@ run_rows(llm_dev_t *dev, const float *x, const float *add, const float *w,
         b.n_out = (n + 1) / 2;
         b.out_rows = order;
 
-        o->glu(dev, LLM_GLU_SILU, ax, aa, as);
-        o->glu(dev, LLM_GLU_GELU, ax, aa, ag);
+        o->glu(dev, LLM_ROWS_ALL, LLM_GLU_SILU, ax, aa, as);
+        o->glu(dev, LLM_ROWS_ALL, LLM_GLU_GELU, ax, aa, ag);
         o->norm(dev, LLM_ROWS_ALL, ax, aa, v, 1e-6f, an);
         o->gather(dev, ax, ay);
         o->end(dev, NULL);
@@ -531,6 +531,73 @@ test_rows(const char *isa, uint32_t cols, uint32_t rows)
 }
 
 
+/* as many results as are wanted, whether the step has fewer rows or more */
+
+static void
+test_glu_rows(const llm_ops_t *ops, const char *isa)
+{
+    enum { ROWS = 20, FEW = 3, COLS = 40 };
+
+    size_t        few, size;
+    float        *x, *u, *want, *y;
+    uint32_t      i, out[ROWS];
+    llm_act_t    *ax, *au, *ay;
+    llm_dev_t    *dev;
+    llm_batch_t   b;
+
+    size = ROWS * COLS * sizeof(float);
+    few = FEW * COLS * sizeof(float);
+    x = ops_alloc(size);
+    u = ops_alloc(size);
+    y = ops_alloc(size);
+    want = ops_alloc(size);
+    ops_fill(x, ROWS * COLS, 5);
+    ops_fill(u, ROWS * COLS, 6);
+
+    for (i = 0; i < ROWS; i++) {
+        out[i] = FEW - 1;
+    }
+
+    dev = ops_open(ops, isa, 2);
+    ax = ops_act(dev, x, ROWS, COLS);
+    au = ops_act(dev, u, ROWS, COLS);
+    ay = ops_act(dev, NULL, ROWS, COLS);
+
+    ops_begin_rows(dev, &b, ROWS);
+    dev->ops->glu(dev, LLM_ROWS_ALL, LLM_GLU_SILU, ax, au, ay);
+    dev->ops->end(dev, NULL);
+    ops_read(dev, ay, want, ROWS, COLS);
+
+    dev->ops->write(dev, ay, 0, ROWS, x);
+    ops_begin_rows(dev, &b, FEW);
+    b.n_out = ROWS;
+    b.out_rows = out;
+    dev->ops->glu(dev, LLM_ROWS_OUT, LLM_GLU_SILU, ax, au, ay);
+    dev->ops->end(dev, NULL);
+    ops_read(dev, ay, y, ROWS, COLS);
+    ok(memcmp(y, want, size) == 0, "%s: silu of more results than rows", isa);
+
+    dev->ops->write(dev, ay, 0, ROWS, x);
+    ops_begin_rows(dev, &b, ROWS);
+    b.n_out = FEW;
+    dev->ops->glu(dev, LLM_ROWS_OUT, LLM_GLU_SILU, ax, au, ay);
+    dev->ops->end(dev, NULL);
+    ops_read(dev, ay, y, ROWS, COLS);
+    ok(memcmp(y, want, few) == 0
+       && memcmp(y + FEW * COLS, x + FEW * COLS, size - few) == 0,
+       "%s: silu of fewer results than rows", isa);
+
+    dev->ops->act_free(dev, ax);
+    dev->ops->act_free(dev, au);
+    dev->ops->act_free(dev, ay);
+    dev->ops->close(dev);
+    free(x);
+    free(u);
+    free(y);
+    free(want);
+}
+
+
 static void
 test_embed(const char *isa, const ops_type_t *t)
 {
@@ -613,6 +680,7 @@ main(void)
     const char  *isa;
 
     test_open();
+    test_glu_rows(&llm_ops_reference, "reference");
 
     for (i = 0; i < llm_nelems(ops_isas); i++) {
 
@@ -635,6 +703,7 @@ main(void)
         }
 
         test_fused(isa);
+        test_glu_rows(&llm_ops_cpu, isa);
         test_rows(isa, 1, 2);
         test_rows(isa, 37, 4);
         test_rows(isa, 256, 18);

@@ -85,13 +85,13 @@ test_glu(void)
     y = act(4, NULL, 0);
 
     (void) ops->begin(dev, &batch, &err);
-    ops->glu(dev, LLM_GLU_SILU, gate, up, y);
+    ops->glu(dev, LLM_ROWS_ALL, LLM_GLU_SILU, gate, up, y);
     (void) ops->end(dev, &err);
     same(y, 0, silu, 4, "SiLU");
     same(y, 1, twice, 4, "SiLU times up");
 
     (void) ops->begin(dev, &batch, &err);
-    ops->glu(dev, LLM_GLU_GELU, gate, up, y);
+    ops->glu(dev, LLM_ROWS_ALL, LLM_GLU_GELU, gate, up, y);
     (void) ops->end(dev, &err);
     same(y, 0, gelu, 4, "GELU by tanh");
     same(y, 2, far, 4, "GELU far out");
