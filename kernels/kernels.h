@@ -122,7 +122,8 @@ typedef struct {
 
 typedef enum {
     LLM_DRAWN_TOKEN = 0,
-    LLM_DRAWN_NOT_FINITE,               /* a logit is NaN or plus infinity */
+    LLM_DRAWN_NOT_FINITE,               /* a logit is NaN or plus infinity,
+                                           as it came or once it is edited */
     LLM_DRAWN_NOTHING                   /* no token is allowed */
 } llm_drawn_status_t;
 

@@ -177,7 +177,19 @@ llm_draw_edit(llm_draw_shared_t *sh, const llm_draw_args_t *a,
 }
 
 
-/* the mask, and the best of what is left */
+/* the best that a token can be, unless its logit is none */
+
+static __device__ __forceinline__ uint64_t
+llm_draw_rank(float v, uint32_t id)
+{
+    return v < INFINITY ? llm_rank(v, id) : LLM_DRAW_BAD;
+}
+
+
+/*
+ * The mask, and the best of what is left: edits may have made infinities or
+ * NaN of finite logits.
+ */
 
 static __device__ uint64_t
 llm_draw_mask(llm_draw_shared_t *sh, const llm_draw_args_t *a,
@@ -197,7 +209,7 @@ llm_draw_mask(llm_draw_shared_t *sh, const llm_draw_args_t *a,
             row[i] = -INFINITY;
         }
 
-        rank = llm_rank(row[i], i);
+        rank = llm_draw_rank(row[i], i);
         best = rank > best ? rank : best;
     }
 
@@ -205,7 +217,10 @@ llm_draw_mask(llm_draw_shared_t *sh, const llm_draw_args_t *a,
 }
 
 
-/* min-p, top-k, top-p: the rank from which on tokens stay, and their mass */
+/*
+ * min-p, top-k, top-p: the rank from which on tokens stay, and their mass,
+ * which is 0 only where the scale makes no weight of the largest logit.
+ */
 
 static __device__ uint64_t
 llm_draw_cut(llm_draw_shared_t *sh, const llm_cuda_draw_t *d,
@@ -219,6 +234,11 @@ llm_draw_cut(llm_draw_shared_t *sh, const llm_cuda_draw_t *d,
     bound = fminf(__fadd_rn(v->max, d->min_gap), v->max);
     rank = llm_rank_of(fmaxf(bound, -FLT_MAX));
     t = llm_tally(sh, v, rank);
+    *mass = 0;
+
+    if (t.mass == 0) {
+        return rank;
+    }
 
     if (d->top_k && t.count > d->top_k) {
         rank = llm_reach(sh, v, rank, &t, d->top_k, 0);
@@ -236,7 +256,8 @@ llm_draw_cut(llm_draw_shared_t *sh, const llm_cuda_draw_t *d,
 
 
 /*
- * The token at u of the mass of those that stay, by id.  Each warp adds up
+ * The token at u of the mass of those that stay, which is more than 0, by id.
+ * Each warp adds up
  * its share of the row; then the block goes through that of the warp where
  * the mass is reached, a few tokens a thread.
  */
@@ -377,7 +398,6 @@ llm_cuda_follow(llm_cuda_t *d)
 __global__ void
 llm_k_draw_parts(llm_draw_args_t a)
 {
-    float        x;
     uint32_t     i, len, begin, end;
     uint64_t     rank, best;
     const float *row;
@@ -398,8 +418,7 @@ llm_k_draw_parts(llm_draw_args_t a)
 
 #pragma unroll 4
     for (i = begin + threadIdx.x; i < end; i += LLM_PART_THREADS) {
-        x = row[i];
-        rank = x < INFINITY ? llm_rank(x, i) : LLM_DRAW_BAD;
+        rank = llm_draw_rank(row[i], i);
         best = rank > best ? rank : best;
     }
 
@@ -454,6 +473,12 @@ llm_draw_row(llm_draw_shared_t *sh, const llm_draw_args_t *a,
     {
         llm_draw_edit(sh, a, d, row);
         best = llm_draw_mask(sh, a, d, row);
+
+        if (best == LLM_DRAW_BAD) {
+            out.status = LLM_DRAWN_NOT_FINITE;
+            return out;
+        }
+
         v.max = llm_key_value((uint32_t) (best >> 32));
     }
 
@@ -467,6 +492,12 @@ llm_draw_row(llm_draw_shared_t *sh, const llm_draw_args_t *a,
 
     if (d->scale > 0) {
         rank = llm_draw_cut(sh, d, &v, &mass);
+
+        if (mass == 0) {
+            out.status = LLM_DRAWN_NOT_FINITE;
+            return out;
+        }
+
         out.id = llm_draw_at(sh, &v, rank, mass, d->u);
     }
 

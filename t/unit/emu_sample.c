@@ -17,6 +17,7 @@
 #include "t/unit/ops.h"
 
 #include <float.h>
+#include <unistd.h>
 
 #define DELTA     2e-6
 #define MAX_OUT   32
@@ -721,6 +722,150 @@ test_errors(void)
 }
 
 
+/* ---- whatever a row is, its draw ends ---- */
+
+static float
+broken_logit(void)
+{
+    static const float  values[] = {
+        -INFINITY, FLT_MAX, -FLT_MAX, FLT_MIN, 1e-42f, -1e-42f, 0, -0.0f
+    };
+
+    return values[ops_random(&state) % llm_nelems(values)];
+}
+
+
+/* what the sampler's parameters allow, and what they never should */
+
+static void
+broken_draw(llm_draw_t *d, uint32_t which, llm_edit_t *edits)
+{
+    static const float  edges[] = {
+        1e-40f, 0, -0.0f, 1e38f, INFINITY, -INFINITY, NAN, -1e38f
+    };
+
+    float  edge = edges[which / 4 % llm_nelems(edges)];
+
+    switch (which % 4) {
+
+    case 0:
+        d->repetition = edge;
+        break;
+
+    case 1:
+        d->frequency = edge;
+        d->presence = -edge;
+        break;
+
+    case 2:
+        d->scale = d->scale > 0 ? fabsf(edge) : 0;
+        d->min_gap = -edge;
+        d->top_p = edge;
+        break;
+
+    default:
+        memcpy(edits, d->edits, d->n_edits * sizeof(llm_edit_t));
+        edits[d->n_edits / 2].bias = edge;
+        d->edits = edits;
+    }
+}
+
+
+/* the edited row as the device has it: 1 if it has a NaN or plus infinity */
+
+static int
+broken_row(rig_t *r, const llm_draw_t *d)
+{
+    uint32_t  i;
+
+    reference_edit(r, d);
+
+    for (i = 0; i < r->n; i++) {
+        if (!(r->row[i] < INFINITY) || !(r->changed[i] < INFINITY)) {
+            return 1;
+        }
+    }
+
+    return 0;
+}
+
+
+/* is it the draw's only right end? */
+
+static int
+broken_wrong(rig_t *r, one_t *o)
+{
+    int            bad;
+    llm_err_t      err;
+    llm_sampled_t  out;
+
+    bad = broken_row(r, &o->draw);
+
+    if (o->drawn.status == LLM_DRAWN_TOKEN) {
+        return bad || (uint32_t) o->drawn.id >= r->n
+               || r->changed[o->drawn.id] == -INFINITY;
+    }
+
+    /* a scale that is no number, or none, makes no weights */
+
+    return (bad && o->drawn.status != LLM_DRAWN_NOT_FINITE)
+           || llm_sampler_drawn(o->sampler, &o->drawn, &out, &err)
+              != LLM_ERROR;
+}
+
+
+static void
+test_broken(uint32_t n)
+{
+    enum { ROUNDS = 160 };
+
+    rig_t        r;
+    one_t        o[N_SETUPS];
+    uint32_t     i, k, round, wrong;
+    llm_edit_t   edits[N_SETUPS][64];
+
+    (void) rig_open(&r, n);
+    wrong = 0;
+
+    for (round = 0; round < ROUNDS; round++) {
+        fill_row(&r, round % N_KINDS);
+
+        for (i = 0; i < n && round % 4 == 1; i++) {
+            r.row[i] = broken_logit();
+        }
+
+        if (round % 16 == 5) {
+            r.row[ops_random(&state) % n] = NAN;
+            r.row[ops_random(&state) % n] = -NAN;
+            r.row[ops_random(&state) % n] = INFINITY;
+        }
+
+        for (i = 0; i < N_SETUPS; i++) {
+            one_open(&r, &o[i], &setups[i], round);
+            broken_draw(&o[i].draw, round, edits[i]);
+        }
+
+        (void) step(&r, o, N_SETUPS, 0);
+
+        for (i = 0; i < N_SETUPS; i++) {
+            k = o[i].draw.kind == LLM_DRAW_TOKEN && broken_wrong(&r, &o[i]);
+            wrong += k;
+
+            if (k) {
+                printf("# %s, round %u: status %u, token %d\n",
+                       setups[i].name, round, o[i].drawn.status,
+                       o[i].drawn.id);
+            }
+        }
+
+        close_all(o, N_SETUPS);
+    }
+
+    is_int(wrong, 0, "%u tokens: draws of broken rows end", n);
+    rig_close(&r);
+}
+
+
 /* what is more than a device takes is the host's */
 
 static void
@@ -796,6 +941,12 @@ main(void)
 
     test_numbers();
     test_errors();
+
+    alarm(600);                         /* for a draw that does not end */
+    test_broken(70);
+    test_broken(1500);
+    alarm(0);
+
     test_bounds();
 
     ok(n_near * 1000 <= n_draws, "%u of %u draws near a border", n_near,
