@@ -209,7 +209,6 @@ static int
 llm_prep_completion(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
 {
     int                      rc;
-    int32_t                  id;
     uint32_t                 i;
     llm_str_t                text;
     llm_prompt_ids_t        *p;
@@ -237,27 +236,43 @@ llm_prep_completion(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
         if (rc != LLM_OK) {
             return LLM_ERROR;
         }
-
-        if (p->n) {
-            continue;
-        }
-
-        /* from nothing: as at the beginning of a document */
-
-        id = llm_vocab_bos(m->vocab);
-        id = id >= 0 ? id : llm_vocab_eos(m->vocab);
-
-        if (id < 0) {
-            return llm_fail_with(err, 400, NULL, "prompt",
-                                 "the prompt is empty");
-        }
-
-        if (llm_prep_put_first(p, id, err) != LLM_OK) {
-            return LLM_ERROR;
-        }
     }
 
     return LLM_OK;
+}
+
+
+/*
+ * What is computed has a token to begin with.  A completion from nothing
+ * begins as a document does; a chat of which the template made nothing is
+ * refused.
+ */
+
+static int
+llm_prep_empty(const llm_served_t *m, const llm_req_t *r, llm_prompt_ids_t *p,
+    llm_err_t *err)
+{
+    int      chat;
+    int32_t  id;
+
+    if (p->n) {
+        return LLM_OK;
+    }
+
+    chat = r->msg->kind == LLM_KIND_CHAT;
+    id = -1;
+
+    if (!chat) {
+        id = llm_vocab_bos(m->vocab);
+        id = id >= 0 ? id : llm_vocab_eos(m->vocab);
+    }
+
+    if (id < 0) {
+        return llm_fail_with(err, 400, NULL, chat ? "messages" : "prompt",
+                             "the prompt is empty");
+    }
+
+    return llm_prep_put_first(p, id, err);
 }
 
 
@@ -611,6 +626,10 @@ llm_prep_request(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
     }
 
     for (i = 0; i < r->n_prompts; i++) {
+        if (llm_prep_empty(m, r, &r->prompts[i], err) != LLM_OK) {
+            return LLM_ERROR;
+        }
+
         r->prompt_tokens += r->prompts[i].n;
     }
 

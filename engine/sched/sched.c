@@ -4,6 +4,7 @@
 
 #include "engine/sched/sched_internal.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 
@@ -681,6 +682,7 @@ llm_sched_add(llm_sched_t *s, llm_req_t *r)
 
     for (i = 0; i < r->n_seqs; i++) {
         q = &r->seqs[i];
+        assert(q->prompt->n > 0);
 
         if (q->max_gen || llm_seq_unscored(q)) {
             llm_queue_add(&s->queue, q);

@@ -71,7 +71,8 @@ llm_sched_t *llm_sched_create(const llm_sched_conf_t *conf, llm_err_t *err);
 /* no request may be left */
 void llm_sched_free(llm_sched_t *s);
 
-/* a prepared request; one that cannot be taken is marked as failed */
+/* a prepared request, no prompt of it empty; one that cannot be taken is
+   marked as failed */
 void llm_sched_add(llm_sched_t *s, llm_req_t *r);
 /* ends it without a word; ended() is not called */
 void llm_sched_remove(llm_sched_t *s, llm_req_t *r);

@@ -107,6 +107,22 @@ $res = chat(messages => [ { role => 'assistant', content => undef,
 is($res->{status}, 200, 'null in a message') or diag($res->{body});
 
 
+# ---- a prompt without a token ----
+
+for my $cache (\1, \0) {
+    $res = chat(messages => [ { role => 'system', content => '' } ],
+                add_generation_prompt => \0, cache_prompt => $cache);
+
+    is($res->{status}, 400, 'a chat of which nothing is left')
+        or diag($res->{body});
+    is($res->{json}{error}{message}, 'the prompt is empty', 'says so');
+    is($res->{json}{error}{param}, 'messages', 'and where');
+}
+
+is($t->post('/v1/completions', { prompt => '', %ask })->{status}, 200,
+   'a completion begins from nothing');
+
+
 # ---- without /v1 ----
 
 is($t->get('/models')->{json}{data}[0]{id}, 'demo', '/models');

@@ -660,6 +660,24 @@ test_refused(void)
     send_or_die(0, &b);
     (void) rig_wait(&rig, 0, 5, 5000 * SLOW);
     is_int(a[5].status, 400, "too many choices");
+
+    for (i = 6; i < 8; i++) {
+        rig_req(&b, i);
+        rig_message(&b, "system", "", 0);
+        rig_msg(&b)->flags |= i == 7 ? LLM_REQ_NO_CACHE : 0;
+        send_or_die(0, &b);
+        (void) rig_wait(&rig, 0, i, 5000 * SLOW);
+        is_int(a[i].status, 400, "a chat that is nothing: 400");
+        is_str(a[i].msg, "the prompt is empty", "and why");
+    }
+
+    rig_req(&b, 8);
+    rig_text(&b, "");
+    rig_msg(&b)->max_tokens = 2;
+    send_or_die(0, &b);
+    (void) rig_wait(&rig, 0, 8, 5000 * SLOW);
+    is_int(a[8].status, 0, "a completion of nothing has a beginning");
+    is_int(a[8].prompt_tokens, 1, "of one token");
     is_int(llm_engine_live(rig.engine), 0, "none is left");
 
     rig_close(&rig);

@@ -435,8 +435,10 @@ rig_ids(llm_buf_t *b, const int32_t *ids, uint32_t n)
 }
 
 
+/* a chat of one message; answer: its answer is asked for */
+
 static inline void
-rig_chat(llm_buf_t *b, const char *text)
+rig_message(llm_buf_t *b, const char *role, const char *text, int answer)
 {
     size_t      o, m, a;
     llm_buf_t   f;
@@ -448,17 +450,26 @@ rig_chat(llm_buf_t *b, const char *text)
     a = llm_flat_open(&f, LLM_FLAT_ARRAY);
     m = llm_flat_open(&f, LLM_FLAT_OBJECT);
     llm_flat_add_str(&f, "role", 4);
-    llm_flat_add_str(&f, "user", 4);
+    llm_flat_add_str(&f, role, strlen(role));
     llm_flat_add_str(&f, "content", 7);
     llm_flat_add_str(&f, text, strlen(text));
     llm_flat_close(&f, m, 2);
     llm_flat_close(&f, a, 1);
-    llm_flat_close(&f, o, 1);
+    llm_flat_add_str(&f, "add_generation_prompt", 21);
+    llm_flat_add_bool(&f, answer);
+    llm_flat_close(&f, o, 2);
 
     ref = rig_put(b, f.data, f.len, (uint32_t) f.len);
     rig_msg(b)->chat = ref;
     rig_msg(b)->kind = LLM_KIND_CHAT;
     llm_buf_free(&f);
+}
+
+
+static inline void
+rig_chat(llm_buf_t *b, const char *text)
+{
+    rig_message(b, "user", text, 1);
 }
 
 
