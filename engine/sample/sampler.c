@@ -15,6 +15,10 @@
 /* below this temperature nothing but the largest logit has a chance */
 #define LLM_GREEDY_BELOW  1e-5f
 
+/* a share of the mass below this is the best token, as is this one, but it
+   need not be a number that only denormals are as small as */
+#define LLM_LEAST_SHARE   1e-6f
+
 /* tokens that a share of the mass is first looked for among */
 #define LLM_FIRST_LOOK    64
 
@@ -56,6 +60,17 @@ llm_sampler_penalises(const llm_sampling_t *p)
 }
 
 
+/* the same chain without numbers that are nearly nothing */
+
+static void
+llm_sampler_bound(llm_sampling_t *p)
+{
+    p->top_p = llm_max(p->top_p, LLM_LEAST_SHARE);
+    p->typical_p = llm_max(p->typical_p, LLM_LEAST_SHARE);
+    p->min_p = p->min_p < FLT_MIN ? 0 : p->min_p;
+}
+
+
 /* what changes a token's logit, or NULL where there is no such token */
 
 static llm_edit_t *
@@ -93,6 +108,7 @@ llm_sampler_create(const llm_sampling_t *params, uint32_t choice,
     }
 
     s->params = *params;
+    llm_sampler_bound(&s->params);
     s->choice = choice;
     s->n_vocab = n_vocab;
 
@@ -379,7 +395,8 @@ llm_sampler_cut(const llm_sampling_t *params, llm_sampler_scratch_t *s,
 }
 
 
-/* the same over the whole vocabulary, block by block */
+/* the same over the whole vocabulary, block by block; -1: the row, or its
+   scale, is not finite */
 
 static int32_t
 llm_sampler_draw_all(llm_sampler_scratch_t *s, const float *row, uint32_t n,
@@ -512,7 +529,8 @@ llm_sampler_top(llm_sampler_t *s, llm_sampler_scratch_t *scratch,
 static int
 llm_sampler_not_finite(llm_err_t *err)
 {
-    return llm_fail(err, "the model computed logits that are not finite");
+    return llm_fail(err, "the model's logits are not finite, or bias and "
+                    "penalties make them so");
 }
 
 
@@ -608,7 +626,10 @@ llm_sampler_sample(llm_sampler_t *s, llm_sampler_scratch_t *scratch,
     if (llm_sampler_changes(s, n_banned, mask)) {
         llm_sampler_change(s, scratch, logits, banned, n_banned, mask);
         row = scratch->row;
-        (void) scratch->pass->scan(row, s->n_vocab, scratch->block_max);
+
+        if (scratch->pass->scan(row, s->n_vocab, scratch->block_max)) {
+            return llm_sampler_not_finite(err);
+        }
     }
 
     best = llm_row_argmax(row, s->n_vocab, scratch->block_max);
@@ -619,12 +640,30 @@ llm_sampler_sample(llm_sampler_t *s, llm_sampler_scratch_t *scratch,
 
     out->id = llm_sampler_choose(s, scratch, row, best);
 
+    if (out->id < 0) {
+        return llm_sampler_not_finite(err);
+    }
+
     if (s->params.n_logprobs >= 0) {
         llm_sampler_tell(s, logits, max, log_sum, out);
     }
 
     return LLM_OK;
 }
+
+
+/*
+ * What of the parameters a device draws by: all but typical_p, and no more
+ * than LLM_DRAW_TOP of n_logprobs.  A new field is refused there, or handed
+ * on, before this line counts it.
+ */
+
+_Static_assert(sizeof(llm_sampling_t)
+               == 7 * sizeof(float)     /* temperature, top_p, min_p,
+                                           typical_p, three penalties */
+                  + 2 * sizeof(int32_t)     /* top_k, n_logprobs */
+                  + sizeof(uint32_t) + sizeof(uint64_t),    /* the seed */
+               "llm_sampler_plan() does not know a field of llm_sampling_t");
 
 
 int
@@ -676,12 +715,14 @@ llm_sampler_drawn(llm_sampler_t *s, const llm_drawn_t *drawn,
 {
     memset(out, 0, sizeof(llm_sampled_t));
 
-    if (drawn->status == LLM_DRAWN_NOT_FINITE) {
-        return llm_sampler_not_finite(err);
-    }
-
     if (drawn->status == LLM_DRAWN_NOTHING) {
         return llm_sampler_nothing(err);
+    }
+
+    if (drawn->status != LLM_DRAWN_TOKEN || drawn->id < 0
+        || (uint32_t) drawn->id >= s->n_vocab)
+    {
+        return llm_sampler_not_finite(err);
     }
 
     out->id = drawn->id;

@@ -63,7 +63,9 @@ void llm_sampler_accept(llm_sampler_t *s, int32_t id);
 /*
  * Draws from one row; logits are not changed.  banned ids (may be NULL) are
  * never drawn (EOS before min_tokens).  mask (may be NULL) is a bit for each
- * token that is allowed.  NaN or no allowed token: LLM_ERROR with a reason.
+ * token that is allowed.  Whatever the row is, out is a token of it or the
+ * end is LLM_ERROR with a reason: a logit that is NaN or plus infinity, also
+ * where bias and penalties make it so; no token that is allowed.
  */
 int llm_sampler_sample(llm_sampler_t *s, llm_sampler_scratch_t *scratch,
     const float *logits, const int32_t *banned, uint32_t n_banned,

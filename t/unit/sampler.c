@@ -1014,6 +1014,137 @@ test_greedy_and_errors(void)
 }
 
 
+/* the row of an edge: what a broken model or an attacker's bias leaves */
+
+static void
+edge_row(float *row, uint32_t n, uint32_t kind)
+{
+    static const float  fills[] = {
+        0, -INFINITY, INFINITY, NAN, 3.4e38f, -3.4e38f, 1e-45f, -700
+    };
+    uint32_t  i;
+
+    for (i = 0; i < n; i++) {
+        row[i] = kind < llm_nelems(fills) ? fills[kind] : noise(3);
+    }
+
+    switch (kind) {
+
+    case 9:
+        row[n - 1] = NAN;
+        break;
+
+    case 10:
+        row[n / 2] = INFINITY;
+        break;
+
+    case 11:
+        row[1] = 3.4e38f;
+        row[2] = -3.4e38f;
+        break;
+    }
+}
+
+
+/* is the end a token of the row that may be drawn, or an error that says why?
+   And does a device get numbers to draw by? */
+
+static int
+edge_holds(llm_sampler_t *s, llm_sampler_scratch_t *scratch, const float *row,
+    uint32_t n)
+{
+    int            rc;
+    llm_err_t      err;
+    llm_draw_t     draw;
+    llm_sampled_t  out;
+
+    memset(&err, 0, sizeof(err));
+
+    if (llm_sampler_plan(s, 0, NULL, 0, NULL, &draw)
+        && !(isfinite(draw.scale) && draw.min_gap <= 0 && draw.top_p >= 1e-6f
+             && draw.u >= 0 && draw.u < 1))
+    {
+        return 0;
+    }
+
+    rc = llm_sampler_sample(s, scratch, row, NULL, 0, NULL, &out, &err);
+
+    if (rc == LLM_OK) {
+        return out.id >= 0 && (uint32_t) out.id < n && row[out.id] > -INFINITY
+               && !isnan(out.logprob);
+    }
+
+    return rc == LLM_ERROR && err.msg[0];
+}
+
+
+static void
+test_edges(void)
+{
+    static const float      temperatures[] = { 0, 1e-40f, 1e-5f, 1, 2 };
+    static const float      shares[] = { 0, 1e-45f, 1e-20f, 0.5f, 1 };
+    static const float      penalties[] = { 1e-40f, 0.01f, 1, 100, 1e38f };
+    enum { EDGE = 300 };
+    float                   row[EDGE];
+    uint32_t                i, k, wrong, errors;
+    llm_err_t               err;
+    llm_drawn_t             drawn;
+    llm_sampled_t           out;
+    llm_sampler_t          *s;
+    llm_sampling_t          p;
+    llm_logit_bias_t        bias[2] = { { 1, 100 }, { 2, -100 } };
+    llm_sampler_scratch_t  *scratch;
+
+    scratch = llm_sampler_scratch_create(EDGE);
+    wrong = 0;
+    errors = 0;
+
+    for (i = 0; i < 60000; i++) {
+        k = i / 12;
+
+        llm_sampling_default(&p);
+        p.temperature = temperatures[k % 5];
+        p.top_p = shares[k / 5 % 5];
+        p.min_p = shares[k / 25 % 5];
+        p.typical_p = k / 125 % 8 < 4 ? 1 : shares[k / 125 % 4];
+        p.top_k = k / 1000 % 5 == 4 ? 7 : 0;
+        p.repetition_penalty = penalties[k / 1000 % 5];
+        p.frequency_penalty = k % 3 ? 0 : 2;
+        p.presence_penalty = k % 7 ? 0 : -2;
+        p.n_logprobs = k % 4 ? -1 : 2;
+        p.has_seed = 1;
+        p.seed = i;
+
+        s = llm_sampler_create(&p, 0, bias, k % 2 ? 2 : 0, EDGE);
+        llm_sampler_see_prompt(s, 1);
+        llm_sampler_see_prompt(s, 150);
+        llm_sampler_accept(s, 2);
+
+        edge_row(row, EDGE, i % 12);
+        wrong += !edge_holds(s, scratch, row, EDGE);
+        llm_sampler_free(s);
+    }
+
+    is_int(wrong, 0, "every row ends with a token or an error");
+
+    /* nor is a device believed that found none */
+
+    llm_sampling_default(&p);
+    s = llm_sampler_create(&p, 0, NULL, 0, EDGE);
+    memset(&drawn, 0, sizeof(drawn));
+
+    for (i = 0; i < 3; i++) {
+        drawn.status = i == 2 ? 77 : LLM_DRAWN_TOKEN;
+        drawn.id = i == 0 ? -1 : i == 1 ? EDGE : 5;
+        errors += llm_sampler_drawn(s, &drawn, &out, &err) == LLM_ERROR;
+    }
+
+    is_int(errors, 3, "a device's token is one of the vocabulary");
+    llm_sampler_free(s);
+    llm_sampler_scratch_free(scratch);
+}
+
+
 /* how long a draw takes, as a note */
 
 static void
@@ -1110,6 +1241,7 @@ main(void)
     test_repeatable();
     test_logprobs();
     test_greedy_and_errors();
+    test_edges();
     test_large();
 
     return done_testing();
