@@ -263,7 +263,11 @@ ngx_http_llm_postconfiguration(ngx_conf_t *cf)
 
     mcf->request_id = ngx_http_get_variable_index(cf, &name);
 
-    return (mcf->request_id == NGX_ERROR) ? NGX_ERROR : NGX_OK;
+    if (mcf->request_id == NGX_ERROR) {
+        return NGX_ERROR;
+    }
+
+    return mcf->models.nelts ? ngx_http_llm_add_phases(cf) : NGX_OK;
 }
 
 

@@ -64,11 +64,19 @@ typedef struct {
 } ngx_http_llm_slot_t;
 
 
-/* figures of a worker: it writes, any worker reads; a cache line each */
+/* what a worker tells the others: it writes, any worker reads, in any order;
+   a cache line each */
 
 typedef struct {
     ngx_atomic_t                 writes;        /* pieces of streams */
-    u_char                       unused[64 - sizeof(ngx_atomic_t)];
+    ngx_atomic_t                 pid;           /* 0: none; what follows is
+                                                   of a process that lives */
+    ngx_atomic_t                 open;          /* requests that came to a
+                                                   llm_api location */
+    ngx_atomic_t                 quitting;      /* it got QUIT ... */
+    ngx_atomic_t                 quit;          /* ... at ngx_current_msec;
+                                                   written before */
+    u_char                       unused[64 - 5 * sizeof(ngx_atomic_t)];
 } ngx_http_llm_counters_t;
 
 
@@ -224,6 +232,8 @@ char *ngx_http_llm_size_zone(ngx_cycle_t *cycle);
 ngx_int_t ngx_http_llm_init_module(ngx_cycle_t *cycle);
 ngx_int_t ngx_http_llm_init_process(ngx_cycle_t *cycle);
 void ngx_http_llm_exit_process(ngx_cycle_t *cycle);
+/* counts requests as soon as they have come to a llm_api location */
+ngx_int_t ngx_http_llm_add_phases(ngx_conf_t *cf);
 ngx_int_t ngx_http_llm_take_slot(ngx_http_llm_ctx_t *ctx);
 void ngx_http_llm_free_slot(ngx_http_llm_ctx_t *ctx);
 

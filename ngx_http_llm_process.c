@@ -8,7 +8,8 @@
  *   never runs a thread.
  * - The eventfd's connection is marked idle.  So nginx calls its handler at
  *   the start of a graceful shutdown, and worker 0 can hold itself alive
- *   with a timer as long as any worker has a request in the engine.  All
+ *   with a timer as long as any worker of its cycle has a request for the
+ *   engine, be it still uploading its body or delayed by limit_req.  All
  *   other workers live by the timers of their own requests.
  * - Without a master process a reload would build a new cycle in the process
  *   that serves, and unmap the zone under the engine's threads (nginx itself
@@ -30,6 +31,10 @@
 /* how often a draining worker 0 looks whether anything is live */
 #define NGX_HTTP_LLM_HOLD    50
 
+/* for how long a connection that a draining worker has accepted may still
+   come with its first request, and find the engine */
+#define NGX_HTTP_LLM_LATE    5000
+
 
 static ngx_int_t ngx_http_llm_init_zone(ngx_shm_zone_t *shm_zone, void *data);
 static ngx_int_t ngx_http_llm_open_fds(ngx_http_llm_main_conf_t *mcf);
@@ -49,6 +54,9 @@ static void ngx_http_llm_drain(ngx_http_llm_main_conf_t *mcf);
 static void ngx_http_llm_watch_handler(ngx_event_t *ev);
 static void ngx_http_llm_begin_shutdown(ngx_http_llm_main_conf_t *mcf);
 static void ngx_http_llm_hold_handler(ngx_event_t *ev);
+static ngx_uint_t ngx_http_llm_needed(ngx_http_llm_main_conf_t *mcf);
+static ngx_int_t ngx_http_llm_count_handler(ngx_http_request_t *r);
+static void ngx_http_llm_uncount(void *data);
 static void ngx_http_llm_cutoff_handler(ngx_event_t *ev);
 static void ngx_http_llm_end_requests(ngx_http_llm_worker_t *w);
 
@@ -294,6 +302,10 @@ ngx_http_llm_start(ngx_http_llm_main_conf_t *mcf, ngx_log_t *log)
 
     w->counters = &mcf->counters[n];
 
+    w->counters->open = 0;
+    w->counters->quitting = 0;
+    w->counters->pid = ngx_pid;
+
     mcf->worker = w;
     ngx_http_llm_current = mcf;
 
@@ -363,6 +375,8 @@ ngx_http_llm_stop(ngx_http_llm_main_conf_t *mcf)
     }
 
     ngx_free(w->slots);
+
+    w->counters->pid = 0;
 
     mcf->worker = NULL;
     ngx_http_llm_current = NULL;
@@ -620,7 +634,11 @@ ngx_http_llm_begin_shutdown(ngx_http_llm_main_conf_t *mcf)
 
     w = mcf->worker;
 
-    if (w->engine && llm_engine_live(w->engine)) {
+    w->counters->quit = ngx_current_msec;
+    ngx_memory_barrier();
+    w->counters->quitting = 1;
+
+    if (ngx_http_llm_needed(mcf)) {
         ngx_add_timer(&w->hold, NGX_HTTP_LLM_HOLD);
     }
 
@@ -647,9 +665,126 @@ ngx_http_llm_hold_handler(ngx_event_t *ev)
     c = ev->data;
     mcf = c->data;
 
-    if (llm_engine_live(mcf->worker->engine)) {
+    if (ngx_http_llm_needed(mcf)) {
         ngx_add_timer(ev, NGX_HTTP_LLM_HOLD);
     }
+}
+
+
+/*
+ * Will another worker of this cycle still come with a request?  One that has
+ * not got its QUIT yet may accept any; later those count that are open, and
+ * for a while the connections that it has accepted.
+ */
+
+static ngx_uint_t
+ngx_http_llm_needed(ngx_http_llm_main_conf_t *mcf)
+{
+    ngx_uint_t                i;
+    ngx_http_llm_worker_t    *w;
+    ngx_http_llm_counters_t  *c;
+
+    w = mcf->worker;
+
+    if (w->engine == NULL) {
+        return 0;
+    }
+
+    if (llm_engine_live(w->engine)) {
+        return 1;
+    }
+
+    for (i = 0; i < mcf->nworkers; i++) {
+        c = &mcf->counters[i];
+
+        if (c == w->counters || c->pid == 0
+            || (kill((ngx_pid_t) c->pid, 0) == -1 && ngx_errno == NGX_ESRCH))
+        {
+            continue;
+        }
+
+        if (c->open || !c->quitting
+            || ngx_current_msec - (ngx_msec_t) c->quit < NGX_HTTP_LLM_LATE)
+        {
+            return 1;
+        }
+    }
+
+    return 0;
+}
+
+
+/*
+ * In the rewrite phase the location is known, but for those of "if"; in the
+ * preaccess phase, where limit_req delays requests, it is known for sure.
+ * Handlers of modules that are loaded last are called first.
+ */
+
+ngx_int_t
+ngx_http_llm_add_phases(ngx_conf_t *cf)
+{
+    ngx_uint_t                  i;
+    ngx_http_handler_pt        *h;
+    ngx_http_core_main_conf_t  *cmcf;
+    static ngx_uint_t           phases[] = { NGX_HTTP_REWRITE_PHASE,
+                                             NGX_HTTP_PREACCESS_PHASE };
+
+    cmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_core_module);
+
+    for (i = 0; i < 2; i++) {
+        h = ngx_array_push(&cmcf->phases[phases[i]].handlers);
+        if (h == NULL) {
+            return NGX_ERROR;
+        }
+
+        *h = ngx_http_llm_count_handler;
+    }
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_llm_count_handler(ngx_http_request_t *r)
+{
+    ngx_http_cleanup_t        *cln;
+    ngx_http_core_loc_conf_t  *clcf;
+    ngx_http_llm_main_conf_t  *mcf;
+
+    clcf = ngx_http_get_module_loc_conf(r, ngx_http_core_module);
+
+    if (clcf->handler != ngx_http_llm_api_handler || r != r->main) {
+        return NGX_DECLINED;
+    }
+
+    for (cln = r->cleanup; cln; cln = cln->next) {
+        if (cln->handler == ngx_http_llm_uncount) {
+            return NGX_DECLINED;
+        }
+    }
+
+    cln = ngx_http_cleanup_add(r, 0);
+    if (cln == NULL) {
+        return NGX_ERROR;
+    }
+
+    mcf = ngx_http_get_module_main_conf(r, ngx_http_llm_module);
+
+    cln->handler = ngx_http_llm_uncount;
+    cln->data = mcf->worker->counters;
+
+    mcf->worker->counters->open++;
+
+    return NGX_DECLINED;
+}
+
+
+static void
+ngx_http_llm_uncount(void *data)
+{
+    ngx_http_llm_counters_t *counters = data;
+
+    counters->open--;
 }
 
 
