@@ -19,8 +19,6 @@ static void ngx_http_llm_api_conf(ngx_http_llm_ctx_t *ctx,
 static ngx_int_t ngx_http_llm_models_handler(ngx_http_llm_ctx_t *ctx,
     llm_str_t *id);
 static ngx_int_t ngx_http_llm_admit(ngx_http_llm_ctx_t *ctx, llm_err_t *err);
-static ngx_int_t ngx_http_llm_refuse(ngx_http_llm_ctx_t *ctx,
-    llm_err_t *err, uint32_t retry_after);
 static void ngx_http_llm_body_handler(ngx_http_request_t *r);
 static ngx_int_t ngx_http_llm_read_body(ngx_http_request_t *r,
     ngx_str_t *body);
@@ -63,7 +61,7 @@ ngx_http_llm_api_handler(ngx_http_request_t *r)
         llm_fail_with(&err, 404, "not_found", NULL,
                       "There is nothing at %.*s.",
                       (int) ngx_min(r->uri.len, 200), r->uri.data);
-        return ngx_http_llm_refuse(ctx, &err, 0);
+        return ngx_http_llm_send_error(r, &err, 0);
     }
 
     methods = llm_api_methods(ctx->endpoint);
@@ -75,7 +73,7 @@ ngx_http_llm_api_handler(ngx_http_request_t *r)
                       "%.*s is not allowed here, use %s.",
                       (int) ngx_min(r->method_name.len, 32),
                       r->method_name.data, methods);
-        return ngx_http_llm_refuse(ctx, &err, 0);
+        return ngx_http_llm_send_error(r, &err, 0);
     }
 
     if (rc != NGX_OK) {
@@ -87,7 +85,7 @@ ngx_http_llm_api_handler(ngx_http_request_t *r)
     }
 
     if (ngx_http_llm_admit(ctx, &err) != NGX_OK) {
-        return ngx_http_llm_refuse(ctx, &err, 1);
+        return ngx_http_llm_send_error(r, &err, 1);
     }
 
     rc = ngx_http_read_client_request_body(r, ngx_http_llm_body_handler);
@@ -242,11 +240,6 @@ ngx_http_llm_models_handler(ngx_http_llm_ctx_t *ctx, llm_str_t *id)
 
     r = ctx->request;
 
-    rc = ngx_http_discard_request_body(r);
-    if (rc != NGX_OK) {
-        return rc;
-    }
-
     ngx_http_llm_api_conf(ctx, &conf);
     llm_buf_init(&body, 0);
     llm_fail(&err, "No memory is left for this answer.");
@@ -261,6 +254,12 @@ ngx_http_llm_models_handler(ngx_http_llm_ctx_t *ctx, llm_str_t *id)
     if (rc != LLM_OK) {
         llm_buf_free(&body);
         return ngx_http_llm_send_error(r, &err, 0);
+    }
+
+    rc = ngx_http_discard_request_body(r);
+    if (rc != NGX_OK) {
+        llm_buf_free(&body);
+        return rc;
     }
 
     return ngx_http_llm_send_body(r, NGX_HTTP_OK, "application/json", &body);
@@ -287,31 +286,6 @@ ngx_http_llm_admit(ngx_http_llm_ctx_t *ctx, llm_err_t *err)
     }
 
     return NGX_ERROR;
-}
-
-
-/* an error while the body is still to come: no "100 Continue" for it */
-
-static ngx_int_t
-ngx_http_llm_refuse(ngx_http_llm_ctx_t *ctx, llm_err_t *err,
-    uint32_t retry_after)
-{
-    ngx_int_t            rc;
-    ngx_http_request_t  *r;
-
-    r = ctx->request;
-
-    if (r->headers_in.expect && !r->expect_tested) {
-        r->expect_tested = 1;
-        r->keepalive = 0;
-    }
-
-    rc = ngx_http_discard_request_body(r);
-    if (rc != NGX_OK) {
-        return rc;
-    }
-
-    return ngx_http_llm_send_error(r, err, retry_after);
 }
 
 
@@ -636,21 +610,22 @@ ngx_http_llm_health_handler(ngx_http_request_t *r)
 ngx_int_t
 ngx_http_llm_get_only(ngx_http_request_t *r)
 {
-    ngx_int_t  rc, allowed;
+    ngx_int_t  rc;
     llm_err_t  err;
 
-    allowed = ngx_http_llm_check_method(r, "GET, HEAD");
+    rc = ngx_http_llm_check_method(r, "GET, HEAD");
 
-    rc = ngx_http_discard_request_body(r);
-    if (rc != NGX_OK) {
-        return rc;
-    }
-
-    if (allowed != NGX_OK) {
+    if (rc == NGX_DECLINED) {
         llm_fail_with(&err, 405, "method_not_allowed", NULL,
                       "Use GET or HEAD here.");
         return ngx_http_llm_send_error(r, &err, 0);
     }
 
-    return NGX_DECLINED;
+    if (rc != NGX_OK) {
+        return rc;
+    }
+
+    rc = ngx_http_discard_request_body(r);
+
+    return rc == NGX_OK ? NGX_DECLINED : rc;
 }

@@ -1,5 +1,8 @@
 /*
  * Answers that go out in one piece: JSON bodies and errors.
+ *
+ * An error that error_page is to handle leaves the request's body alone,
+ * read or still to come: who answers there may want it.
  */
 
 #include "ngx_http_llm_module.h"
@@ -7,6 +10,7 @@
 
 static ngx_int_t ngx_http_llm_has_error_page(ngx_http_request_t *r,
     ngx_int_t status);
+static ngx_int_t ngx_http_llm_drop_body(ngx_http_request_t *r);
 static ngx_int_t ngx_http_llm_error_headers(ngx_http_request_t *r,
     uint32_t retry_after);
 
@@ -112,6 +116,7 @@ ngx_int_t
 ngx_http_llm_send_error(ngx_http_request_t *r, llm_err_t *err,
     uint32_t retry_after)
 {
+    ngx_int_t                 rc;
     llm_buf_t                 body;
     ngx_uint_t                level;
     ngx_http_llm_loc_conf_t  *llcf;
@@ -138,9 +143,18 @@ ngx_http_llm_send_error(ngx_http_request_t *r, llm_err_t *err,
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
+    rc = ngx_http_llm_drop_body(r);
+    if (rc != NGX_OK) {
+        llm_buf_free(&body);
+        return rc;
+    }
+
     return ngx_http_llm_send_body(r, err->status, "application/json", &body);
 }
 
+
+/* where the special response handler would look, and find one; a body that
+   is on its way to nowhere cannot be handed on */
 
 static ngx_int_t
 ngx_http_llm_has_error_page(ngx_http_request_t *r, ngx_int_t status)
@@ -151,7 +165,9 @@ ngx_http_llm_has_error_page(ngx_http_request_t *r, ngx_int_t status)
 
     clcf = ngx_http_get_module_loc_conf(r, ngx_http_core_module);
 
-    if (clcf->error_pages == NULL || r->error_page) {
+    if (clcf->error_pages == NULL || r->error_page || r->uri_changes == 0
+        || r->discard_body)
+    {
         return 0;
     }
 
@@ -164,6 +180,20 @@ ngx_http_llm_has_error_page(ngx_http_request_t *r, ngx_int_t status)
     }
 
     return 0;
+}
+
+
+/* a body that was not read: no "100 Continue" for it */
+
+static ngx_int_t
+ngx_http_llm_drop_body(ngx_http_request_t *r)
+{
+    if (r->headers_in.expect && !r->expect_tested) {
+        r->expect_tested = 1;
+        r->keepalive = 0;
+    }
+
+    return ngx_http_discard_request_body(r);
 }
 
 
