@@ -1,7 +1,7 @@
 /*
- * Content handlers.  llm_api: which endpoint, may it come in, the body, and
- * off to the engine; what comes back is ngx_http_llm_stream.c's.
- * llm_health: one answer.
+ * Content handlers.  llm_api: which endpoint, may it come in, and, once
+ * ngx_http_llm_body.c has parsed the body, off to the engine; what comes
+ * back is ngx_http_llm_stream.c's.  llm_health: one answer.
  */
 
 #include "ngx_http_llm_module.h"
@@ -14,16 +14,11 @@ static llm_api_endpoint_t ngx_http_llm_endpoint(ngx_http_request_t *r,
     ngx_http_llm_loc_conf_t *llcf, llm_str_t *rest);
 static ngx_int_t ngx_http_llm_check_method(ngx_http_request_t *r,
     const char *methods);
-static void ngx_http_llm_api_conf(ngx_http_llm_ctx_t *ctx,
-    llm_api_conf_t *conf);
 static ngx_int_t ngx_http_llm_models_handler(ngx_http_llm_ctx_t *ctx,
     llm_str_t *id);
 static ngx_int_t ngx_http_llm_admit(ngx_http_llm_ctx_t *ctx, llm_err_t *err);
-static void ngx_http_llm_body_handler(ngx_http_request_t *r);
-static ngx_int_t ngx_http_llm_read_body(ngx_http_request_t *r,
-    ngx_str_t *body);
-static ngx_int_t ngx_http_llm_submit(ngx_http_llm_ctx_t *ctx,
-    ngx_str_t *body, llm_err_t *err, uint32_t *retry_after);
+static ngx_int_t ngx_http_llm_submit(ngx_http_llm_body_t *body,
+    uint32_t *retry_after);
 static ngx_int_t ngx_http_llm_set_tenant(ngx_http_llm_ctx_t *ctx,
     llm_request_t *msg);
 static ngx_int_t ngx_http_llm_set_priority(ngx_http_llm_ctx_t *ctx,
@@ -215,7 +210,7 @@ ngx_http_llm_check_method(ngx_http_request_t *r, const char *methods)
 }
 
 
-static void
+void
 ngx_http_llm_api_conf(ngx_http_llm_ctx_t *ctx, llm_api_conf_t *conf)
 {
     conf->models = ctx->main->api_models;
@@ -289,27 +284,28 @@ ngx_http_llm_admit(ngx_http_llm_ctx_t *ctx, llm_err_t *err)
 }
 
 
-static void
-ngx_http_llm_body_handler(ngx_http_request_t *r)
+/* the body is a message for the engine now, or in error */
+
+void
+ngx_http_llm_parsed(ngx_http_llm_body_t *body)
 {
-    ngx_str_t            body;
-    llm_err_t            err;
     uint32_t             retry_after;
+    ngx_int_t            rc;
     ngx_http_llm_ctx_t  *ctx;
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_llm_module);
-
-    if (ngx_http_llm_read_body(r, &body) != NGX_OK) {
-        ngx_http_finalize_request(r, NGX_HTTP_INTERNAL_SERVER_ERROR);
-        return;
-    }
-
-    ngx_memzero(&err, sizeof(llm_err_t));
+    ctx = body->ctx;
+    ctx->api = body->api;
     retry_after = 0;
 
-    if (ngx_http_llm_submit(ctx, &body, &err, &retry_after) != NGX_OK) {
-        ngx_http_finalize_request(r,
-                            ngx_http_llm_send_error(r, &err, retry_after));
+    rc = ctx->api ? ngx_http_llm_submit(body, &retry_after) : NGX_ERROR;
+
+    llm_buf_free(&body->msg);
+
+    if (rc != NGX_OK) {
+        ngx_http_finalize_request(ctx->request,
+                                  ngx_http_llm_send_error(ctx->request,
+                                                          &body->err,
+                                                          retry_after));
         return;
     }
 
@@ -317,127 +313,41 @@ ngx_http_llm_body_handler(ngx_http_request_t *r)
 }
 
 
-/* one piece in memory, from as many buffers and files as nginx made of it */
-
 static ngx_int_t
-ngx_http_llm_read_body(ngx_http_request_t *r, ngx_str_t *body)
+ngx_http_llm_submit(ngx_http_llm_body_t *body, uint32_t *retry_after)
 {
-    off_t         size;
-    u_char       *p;
-    ssize_t       n;
-    ngx_buf_t    *b;
-    ngx_chain_t  *cl;
+    llm_request_t       *msg;
+    ngx_http_llm_ctx_t  *ctx;
 
-    body->len = 0;
-    body->data = (u_char *) "";
-
-    if (r->request_body == NULL || r->request_body->bufs == NULL) {
-        return NGX_OK;
-    }
-
-    size = 0;
-
-    for (cl = r->request_body->bufs; cl; cl = cl->next) {
-        size += ngx_buf_size(cl->buf);
-    }
-
-    b = r->request_body->bufs->buf;
-
-    if (r->request_body->bufs->next == NULL && ngx_buf_in_memory(b)) {
-        body->data = b->pos;
-        body->len = size;
-        return NGX_OK;
-    }
-
-    p = ngx_pnalloc(r->pool, size + 1);
-    if (p == NULL) {
-        return NGX_ERROR;
-    }
-
-    body->data = p;
-    body->len = size;
-
-    for (cl = r->request_body->bufs; cl; cl = cl->next) {
-        b = cl->buf;
-        size = ngx_buf_size(b);
-
-        if (ngx_buf_in_memory(b)) {
-            p = ngx_cpymem(p, b->pos, size);
-            continue;
-        }
-
-        if (!b->in_file) {
-            continue;
-        }
-
-        n = ngx_read_file(b->file, p, size, b->file_pos);
-        if (n != size) {
-            ngx_log_error(NGX_LOG_CRIT, r->connection->log, 0,
-                          ngx_read_file_n " of a request body in \"%V\" "
-                          "returned %z instead of %O",
-                          &b->file->name, n, size);
-            return NGX_ERROR;
-        }
-
-        p += n;
-    }
-
-    return NGX_OK;
-}
-
-
-static ngx_int_t
-ngx_http_llm_submit(ngx_http_llm_ctx_t *ctx, ngx_str_t *body, llm_err_t *err,
-    uint32_t *retry_after)
-{
-    ngx_int_t        rc;
-    llm_buf_t        buf;
-    llm_request_t   *msg;
-    llm_api_conf_t   conf;
-
-    ngx_http_llm_api_conf(ctx, &conf);
-    llm_buf_init(&buf, 0);
-
-    rc = NGX_ERROR;
-
-    ctx->api = llm_api_parse(ctx->endpoint, &conf, (char *) body->data,
-                             body->len, &buf, err);
-    if (ctx->api == NULL) {
-        goto done;
-    }
+    ctx = body->ctx;
+    msg = (llm_request_t *) body->msg.data;
 
     ctx->stream = llm_api_is_stream(ctx->api);
     ctx->model = llm_api_model(ctx->api);
-
-    msg = (llm_request_t *) buf.data;
 
     if (ngx_http_llm_set_tenant(ctx, msg) != NGX_OK
         || ngx_http_llm_set_priority(ctx, msg) != NGX_OK
         || ngx_http_llm_take_slot(ctx) != NGX_OK)
     {
-        llm_fail(err, "No memory is left for this request.");
-        goto done;
+        llm_fail(&body->err, "No memory is left for this request.");
+        return NGX_ERROR;
     }
 
     ngx_http_llm_set_deadlines(ctx, msg);
 
     msg->head.slot = ctx->slot;
 
-    if (llm_client_submit(ctx->main->worker->client, msg, retry_after, err)
+    if (llm_client_submit(ctx->main->worker->client, msg, retry_after,
+                          &body->err)
         != LLM_OK)
     {
         ngx_http_llm_free_slot(ctx);
-        goto done;
+        return NGX_ERROR;
     }
 
     ctx->ticket = msg->head.ticket;
-    rc = NGX_OK;
 
-done:
-
-    llm_buf_free(&buf);
-
-    return rc;
+    return NGX_OK;
 }
 
 

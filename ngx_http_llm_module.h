@@ -6,7 +6,8 @@
  *   ngx_http_llm_model.c       llm_model
  *   ngx_http_llm_conf.c        llm_api, llm_queue and others, their checks
  *   ngx_http_llm_process.c     zone, eventfds, engine, worker start and end
- *   ngx_http_llm_handler.c     content handlers: routing, body, submission
+ *   ngx_http_llm_handler.c     content handlers: routing, submission
+ *   ngx_http_llm_body.c        request bodies, parsed in threads
  *   ngx_http_llm_stream.c      events to output, disconnects, timers
  *   ngx_http_llm_response.c    whole answers and errors
  *   ngx_http_llm_metrics.c     llm_metrics
@@ -92,6 +93,9 @@ typedef struct {
     uint32_t                     nslots;
     uint32_t                     free;
 
+    ngx_queue_t                  bodies;        /* body->queue: they wait */
+    ngx_uint_t                   nparsing;      /* ... these do not */
+
     ngx_queue_t                  live;          /* ctx->live */
     ngx_queue_t                  dirty;         /* ctx->dirty */
     ngx_uint_t                   nlive;
@@ -112,6 +116,10 @@ typedef struct {
     size_t                       shared_memory;
 
     ngx_int_t                    request_id;    /* index of $request_id */
+
+#if (NGX_THREADS)
+    ngx_thread_pool_t           *thread_pool;   /* parses bodies */
+#endif
 
     ngx_cycle_t                 *cycle;
     ngx_shm_zone_t              *shm_zone;
@@ -205,6 +213,31 @@ struct ngx_http_llm_ctx_s {
 };
 
 
+/*
+ * A body on its way to a message.  It lies in r->pool.  The event loop fills
+ * it, then one thread has it: it reads ctx->endpoint, bufs, size and conf,
+ * and writes api, msg and err; once it is back the event loop reads those.
+ * queue, task and gone are the event loop's alone.
+ */
+
+typedef struct {
+    ngx_http_llm_ctx_t          *ctx;
+    ngx_chain_t                 *bufs;
+    size_t                       size;
+    llm_api_conf_t               conf;
+
+    llm_api_t                   *api;           /* NULL: see err */
+    llm_buf_t                    msg;
+    llm_err_t                    err;
+
+    ngx_queue_t                  queue;
+#if (NGX_THREADS)
+    ngx_thread_task_t           *task;          /* while it is to be parsed */
+#endif
+    unsigned                     gone:1;        /* terminated meanwhile */
+} ngx_http_llm_body_t;
+
+
 /* ngx_http_llm_model.c */
 
 char *ngx_http_llm_model(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
@@ -241,8 +274,17 @@ void ngx_http_llm_free_slot(ngx_http_llm_ctx_t *ctx);
 
 ngx_int_t ngx_http_llm_api_handler(ngx_http_request_t *r);
 ngx_int_t ngx_http_llm_health_handler(ngx_http_request_t *r);
+/* what the location serves, for the parser */
+void ngx_http_llm_api_conf(ngx_http_llm_ctx_t *ctx, llm_api_conf_t *conf);
+/* the body was parsed: submits the request, or answers why not */
+void ngx_http_llm_parsed(ngx_http_llm_body_t *body);
 /* NGX_DECLINED: a GET or HEAD, its body discarded; else the answer's code */
 ngx_int_t ngx_http_llm_get_only(ngx_http_request_t *r);
+
+/* ngx_http_llm_body.c */
+
+/* the body has been read: parses it, at once or in a thread */
+void ngx_http_llm_body_handler(ngx_http_request_t *r);
 
 /* ngx_http_llm_metrics.c */
 

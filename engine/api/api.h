@@ -1,6 +1,7 @@
 /*
  * Wire formats: OpenAI's requests in, answers, SSE frames and error bodies
- * out.  Runs in the worker's event loop: no tensor, no nginx, no blocking.
+ * out.  Runs in the worker's event loop: no tensor, no nginx, no blocking;
+ * llm_api_parse() shares nothing and runs in any thread.
  *
  * A llm_api_t is one request's side of the format: made by parse(), fed with
  * the engine's events, it writes bytes for the client.  It owns its memory

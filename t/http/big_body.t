@@ -1,0 +1,116 @@
+#!/usr/bin/perl
+
+# Large bodies are parsed beside the event loop: the worker answers others
+# meanwhile, in what order and state the bodies' clients ever go.
+
+use strict;
+use warnings;
+
+use IO::Select;
+use LLM::Test;
+use Test::More;
+use Time::HiRes qw(sleep);
+
+my $t = LLM::Test->new(
+    http => 'llm_shared_memory 512k; client_max_body_size 8m;
+             lingering_close off;',
+    locations => <<'END')->start;
+        location /v1 { llm_api; }
+        location /memory { llm_api; client_body_buffer_size 8m; }
+        location = /health { llm_health; access_log off; }
+        location = /figures { llm_metrics json; }
+END
+
+my $size = 7_000_000;
+
+my %bodies = (
+    'a long prompt' => '{"max_tokens":1,"prompt":"' . 'word ' x ($size / 5)
+                       . '"}',
+    'many values'   => '{"max_tokens":1,"prompt":["a"],"metadata":{"x":['
+                       . '1.5,' x 900_000 . '1]}}',
+    'deep arrays'   => '{"max_tokens":1,"prompt":"a","metadata":{"x":['
+                       . ('[' x 40 . ']' x 40 . ',') x 20_000 . '1]}}',
+    'many keys'     => '{"max_tokens":1,"prompt":"a","metadata":{'
+                       . join(',', map { qq("key$_":"$_") } 1 .. 250_000)
+                       . '}}',
+);
+
+my %status = ('a long prompt' => 413, 'many values' => 200,
+              'deep arrays' => 200, 'many keys' => 200);
+
+
+# all of a body but the last byte
+
+sub begin {
+    my ($body, $path) = @_;
+
+    return LLM::Client->open(port => $t->port, raw =>
+        "POST $path/completions HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+        . "Content-Length: " . length($body) . "\r\n\r\n"
+        . substr($body, 0, -1));
+}
+
+
+sub healthy { $t->get('/health')->{status} == 200 }
+
+for my $path ('/v1', '/memory') {
+    my @names = sort keys %bodies;
+    my @clients = map { begin($bodies{$_}, $path) } @names, @names;
+
+    # whatever was sent is read before the next answer but one
+
+    healthy() for 1 .. 20;
+
+    $_->write('}') for @clients;
+
+    # where bodies are parsed in the event loop, a round of it does nothing
+    # else once it has one: no more answers than bodies come meanwhile
+
+    my $sel = IO::Select->new(map { $_->{socket} } @clients);
+    my $between = 0;
+
+    while ((my @ready = $sel->can_read(0)) < @clients) {
+        healthy() or last;
+        $between++;
+    }
+
+    cmp_ok($between, '>', 3 * @clients,
+           "$path: $between others were answered meanwhile");
+
+    for my $i (0 .. $#clients) {
+        my $name = $names[$i % @names];
+        my $res = $clients[$i]->response;
+
+        is($res->{status}, $status{$name}, "$path: $name: $status{$name}")
+            or diag(substr $res->{body}, 0, 300);
+    }
+}
+
+# clients that do not wait for it
+
+my @gone = map { begin($bodies{'many keys'}, '/v1') } 1 .. 6;
+
+$_->write('}') for @gone;
+$_->close(reset => 1) for @gone;
+
+is($t->post('/v1/completions', $bodies{'many values'})->{status}, 200,
+   'after clients that left');
+
+# a worker that is to end finishes what it has
+
+my @last = map { begin($bodies{'many values'}, '/v1') } 1 .. 4;
+
+healthy() for 1 .. 20;
+$_->write('}') for @last;
+sleep 0.02;
+
+my @old = $t->reload;
+
+is($_->response->{status}, 200, 'a body that a reload found') for @last;
+
+ok(LLM::Test::wait_for(20, sub { !grep { kill 0, $_ } @old }),
+   'the old worker ends');
+
+$t->stop;
+
+done_testing();
