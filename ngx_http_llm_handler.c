@@ -21,6 +21,7 @@ static ngx_int_t ngx_http_llm_submit(ngx_http_llm_body_t *body,
     uint32_t *retry_after);
 static ngx_int_t ngx_http_llm_set_tenant(ngx_http_llm_ctx_t *ctx,
     llm_request_t *msg);
+static uint64_t ngx_http_llm_tenant_hash(ngx_http_llm_ctx_t *ctx);
 static ngx_int_t ngx_http_llm_set_priority(ngx_http_llm_ctx_t *ctx,
     llm_request_t *msg);
 static void ngx_http_llm_set_deadlines(ngx_http_llm_ctx_t *ctx,
@@ -356,31 +357,21 @@ ngx_http_llm_submit(ngx_http_llm_body_t *body, uint32_t *retry_after)
 static ngx_int_t
 ngx_http_llm_set_tenant(ngx_http_llm_ctx_t *ctx, llm_request_t *msg)
 {
-    u_char               digest[16];
     ngx_int_t            weight;
-    ngx_md5_t            md5;
     ngx_str_t            value;
     ngx_http_request_t  *r;
 
     r = ctx->request;
-    msg->tenant = 0;
     msg->weight = 1000;
 
-    if (ctx->conf->tenant == NULL) {
-        return NGX_OK;
-    }
-
-    if (ngx_http_complex_value(r, ctx->conf->tenant, &ctx->tenant) != NGX_OK)
+    if (ctx->conf->tenant
+        && ngx_http_complex_value(r, ctx->conf->tenant, &ctx->tenant)
+           != NGX_OK)
     {
         return NGX_ERROR;
     }
 
-    if (ctx->tenant.len) {
-        ngx_md5_init(&md5);
-        ngx_md5_update(&md5, ctx->tenant.data, ctx->tenant.len);
-        ngx_md5_final(digest, &md5);
-        ngx_memcpy(&msg->tenant, digest, sizeof(uint64_t));
-    }
+    msg->tenant = ngx_http_llm_tenant_hash(ctx);
 
     if (ctx->conf->weight == NULL) {
         return NGX_OK;
@@ -405,7 +396,51 @@ ngx_http_llm_set_tenant(ngx_http_llm_ctx_t *ctx, llm_request_t *msg)
 }
 
 
-/* a request may ask for less than llm_priority gives it, not for more */
+/*
+ * Who has no tenant is one by itself: a client's address and the name that
+ * auth_basic looked at.  Never the name alone: where nobody checked it, it
+ * is what the client likes to say.  A zero byte in front, which no value of
+ * llm_tenant from a header can have, keeps these apart from tenants.
+ */
+
+static uint64_t
+ngx_http_llm_tenant_hash(ngx_http_llm_ctx_t *ctx)
+{
+    u_char               digest[16];
+    uint64_t             hash;
+    ngx_md5_t            md5;
+    ngx_str_t           *addr;
+    ngx_http_request_t  *r;
+
+    r = ctx->request;
+
+    ngx_md5_init(&md5);
+
+    if (ctx->tenant.len) {
+        ngx_md5_update(&md5, ctx->tenant.data, ctx->tenant.len);
+
+    } else {
+        addr = &r->connection->addr_text;
+
+        ngx_md5_update(&md5, "", 1);
+        ngx_md5_update(&md5, addr->data, addr->len);
+        ngx_md5_update(&md5, "", 1);
+
+        if (r->headers_in.user.len) {
+            ngx_md5_update(&md5, r->headers_in.user.data,
+                           r->headers_in.user.len);
+        }
+    }
+
+    ngx_md5_final(digest, &md5);
+    ngx_memcpy(&hash, digest, sizeof(uint64_t));
+
+    return hash;
+}
+
+
+/* a request may ask for less than llm_priority gives it, not for more;
+   where there is none it gets 0 */
 
 static ngx_int_t
 ngx_http_llm_set_priority(ngx_http_llm_ctx_t *ctx, llm_request_t *msg)
@@ -414,12 +449,11 @@ ngx_http_llm_set_priority(ngx_http_llm_ctx_t *ctx, llm_request_t *msg)
     ngx_int_t   n, sign;
     ngx_str_t   value;
 
-    if (ctx->conf->priority == NULL) {
-        return NGX_OK;
-    }
+    ngx_str_null(&value);
 
-    if (ngx_http_complex_value(ctx->request, ctx->conf->priority, &value)
-        != NGX_OK)
+    if (ctx->conf->priority
+        && ngx_http_complex_value(ctx->request, ctx->conf->priority, &value)
+           != NGX_OK)
     {
         return NGX_ERROR;
     }

@@ -5,6 +5,9 @@
 
 #include "engine/api/api_internal.h"
 
+/* of a part that stands for a whole name: fewer are a slip, not a name */
+#define LLM_API_MIN_PART  3
+
 
 static int
 llm_api_str_eq(llm_str_t a, llm_str_t b)
@@ -143,7 +146,7 @@ llm_api_match_one(llm_str_t known, llm_str_t name, llm_api_match_t how)
         return known.len == name.len && llm_api_finds(known, name, 0);
     }
 
-    return known.len >= name.len
+    return name.len >= LLM_API_MIN_PART && known.len >= name.len
            && llm_api_finds(known, name, known.len - name.len);
 }
 

@@ -8,6 +8,7 @@ use strict;
 use warnings;
 
 use LLM::Test;
+use MIME::Base64;
 use Test::More;
 
 my $PAGE = 16;
@@ -29,13 +30,19 @@ sub text {
 
 
 my $t = LLM::Test->new(workers => 3, listen => 'reuseport',
-    http => 'log_format worker "$pid"; lingering_close off;',
-    locations => <<'END')->start;
+    http => 'log_format worker "$pid"; log_format none "<$llm_tenant>";
+             lingering_close off;',
+    locations => <<'END');
         location /v1 { llm_api; llm_tenant $http_x_tenant;
                        access_log logs/worker.log worker; }
+        location /none { llm_api; access_log logs/none.log none; }
+        location /user { llm_api; auth_basic x; auth_basic_user_file users; }
         location = /health { llm_health; }
         location = /metrics { llm_metrics; }
 END
+
+$t->write_file('users', "one:{PLAIN}1\ntwo:{PLAIN}2\n");
+$t->start;
 
 
 sub figures {
@@ -122,6 +129,33 @@ my $without = ask('without the cache',
 
 is(cached($without), 0, 'nothing is taken from it by one that wants none');
 is(text($without), text($same), 'the text is the same');
+
+# ---- without llm_tenant a client is a tenant, by address and checked name
+
+sub cached_for {
+    my ($path, $from, $user, @more) = @_;
+
+    return cached($t->post("$path/chat/completions", {
+        messages => [ { role => 'system', content => "Secret. $long" },
+                      { role => 'user', content => 'Hello' } ],
+        max_tokens => 1, @more }, from => $from,
+        $user ? (headers => { Authorization => 'Basic '
+                              . encode_base64($user, '') }) : ()));
+}
+
+is(cached_for('/none', '127.0.0.1'), 0, 'a client without a tenant');
+cmp_ok(cached_for('/none', '127.0.0.1'), '>', 0, 'finds its own prompt');
+is(cached_for('/none', '127.0.0.2'), 0, 'another address does not');
+cmp_ok(cached_for('/none', '127.0.0.2'), '>', 0, 'but its own');
+is(cached_for('/v1', '127.0.0.3'), 0, 'nor where llm_tenant is empty');
+cmp_ok(cached_for('/none', '127.0.0.3'), '>', 0,
+       'which is the same as no llm_tenant');
+is(cached_for('/user', '127.0.0.1', 'one:1'), 0, 'a user finds nothing');
+cmp_ok(cached_for('/user', '127.0.0.1', 'one:1'), '>', 0, 'but its own');
+is(cached_for('/user', '127.0.0.1', 'two:2'), 0, 'another user does not');
+is(cached_for('/none', '127.0.0.4', 'one:1'), 0,
+   'nor who only says that name');
+unlike($t->log('none.log'), qr/<[^-]/, '$llm_tenant stays empty');
 
 # ---- several choices share their prompt
 

@@ -27,7 +27,8 @@ my $LIGHT = qr/"text":"([^"\\]*)".*"finish_reason":null/;
 
 # Options: port, method, path, headers {}, body (a string or a structure),
 # http ("1.0"), socket (kept alive from before), timeout (seconds of
-# silence), rcvbuf, light, raw (bytes sent instead of a request).
+# silence), rcvbuf, light, raw (bytes sent instead of a request), from (an
+# address of this machine).
 
 sub open {
     my ($class, %o) = @_;
@@ -39,7 +40,7 @@ sub open {
     my $body = $o{body};
     $body = $JSON->encode($body) if ref $body;
 
-    $self->{socket} = $o{socket} || connect_to($o{port}, $o{rcvbuf});
+    $self->{socket} = $o{socket} || connect_to($o{port}, $o{rcvbuf}, $o{from});
     $self->{head} = ($o{method} // '') eq 'HEAD';
 
     my $text = $o{raw};
@@ -67,9 +68,10 @@ sub open {
 
 
 sub connect_to {
-    my ($port, $rcvbuf) = @_;
+    my ($port, $rcvbuf, $from) = @_;
 
-    my $s = IO::Socket::INET->new(Proto => 'tcp') or die "socket: $!";
+    my $s = IO::Socket::INET->new(Proto => 'tcp', LocalAddr => $from)
+        or die "socket: $!";
 
     setsockopt($s, SOL_SOCKET, SO_RCVBUF, pack('i', $rcvbuf)) if $rcvbuf;
 
