@@ -7,7 +7,6 @@
 #include "engine/engine_internal.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -111,65 +110,20 @@ llm_engine_wake(llm_engine_t *e)
 }
 
 
-typedef struct {
-    void      *(*main)(void *);
-    void        *arg;
-} llm_thread_t;
-
-
-static void *
-llm_engine_thread_main(void *data)
-{
-    size_t        i;
-    cpu_set_t     set;
-    llm_thread_t  t;
-
-    t = *(llm_thread_t *) data;
-    free(data);
-
-    /* a worker may be bound to one CPU; its engine should not be.  What the
-       cpuset forbids the kernel leaves out */
-
-    CPU_ZERO(&set);
-
-    for (i = 0; i < CPU_SETSIZE; i++) {
-        CPU_SET(i, &set);
-    }
-
-    (void) sched_setaffinity(0, sizeof(set), &set);
-
-    return t.main(t.arg);
-}
-
-
 int
 llm_engine_thread(pthread_t *t, void *(*main)(void *), void *arg)
 {
-    int            rc;
-    sigset_t       all, old;
-    llm_thread_t  *start;
-
-    start = malloc(sizeof(*start));
-    if (start == NULL) {
-        return LLM_ERROR;
-    }
-
-    start->main = main;
-    start->arg = arg;
+    int       rc;
+    sigset_t  all, old;
 
     sigfillset(&all);
     (void) pthread_sigmask(SIG_BLOCK, &all, &old);
 
-    rc = pthread_create(t, NULL, llm_engine_thread_main, start);
+    rc = pthread_create(t, NULL, main, arg);
 
     (void) pthread_sigmask(SIG_SETMASK, &old, NULL);
 
-    if (rc != 0) {
-        free(start);
-        return LLM_ERROR;
-    }
-
-    return LLM_OK;
+    return rc == 0 ? LLM_OK : LLM_ERROR;
 }
 
 

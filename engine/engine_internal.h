@@ -120,7 +120,7 @@ void llm_engine_log(llm_engine_t *e, int level, const char *fmt, ...)
     llm_printf_like(3, 4);
 /* wakes the scheduler if it sleeps; from any thread */
 void llm_engine_wake(llm_engine_t *e);
-/* a thread with signals blocked and free of the process's CPU affinity */
+/* a thread with signals blocked; it has the CPU affinity of who starts it */
 int llm_engine_thread(pthread_t *t, void *(*main)(void *), void *arg);
 
 /* ends the preparation threads */

@@ -51,7 +51,8 @@ typedef struct {
 } llm_dev_t;
 
 typedef struct {
-    uint32_t     threads;               /* CPU threads, 0: all online cores */
+    uint32_t     threads;               /* CPU threads, 0: all that it may
+                                           use, see cpu/cpus.h */
     int          index;                 /* which GPU; -1: any */
     const char  *isa;                   /* CPU: "avx2", "avx512", "amx",
                                            "reference"; NULL: the best */

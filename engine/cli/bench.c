@@ -6,11 +6,11 @@
  */
 
 #include "engine/cli/cli.h"
+#include "kernels/cpu/cpus.h"
 
 #include <pthread.h>
 #include <stdio.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #define LLM_BENCH_PP       512
 #define LLM_BENCH_TG       128
@@ -270,9 +270,7 @@ llm_bench_run(const llm_cli_t *c, llm_cli_seq_t *s, llm_err_t *err)
         ids[i] = (int32_t) ((x >> 8) % n_vocab);
     }
 
-    threads = c->threads ? c->threads
-                         : (uint32_t) llm_max(sysconf(_SC_NPROCESSORS_ONLN),
-                                              1);
+    threads = c->threads ? c->threads : llm_cpus();
 
     printf("| model | size | params | device | test | t/s |\n"
            "| --- | ---: | ---: | --- | --- | ---: |\n");

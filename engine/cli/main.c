@@ -70,7 +70,7 @@ static const llm_cli_opt_t  llm_cli_opts[] = {
       "auto, cpu, cuda, cuda:N, emu or reference" },
 
     { "threads", LLM_CLI_UINT, LLM_CLI_RUN, offsetof(llm_cli_t, threads),
-      "CPU threads (all cores)" },
+      "CPU threads (all that it may use)" },
 
     { "isa", LLM_CLI_STR, LLM_CLI_RUN, offsetof(llm_cli_t, isa),
       "CPU instructions: reference, avx2, avx512, amx (the best)" },

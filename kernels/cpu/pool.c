@@ -11,6 +11,7 @@
 
 #define _GNU_SOURCE
 
+#include "kernels/cpu/cpus.h"
 #include "kernels/cpu/pool.h"
 
 #include <linux/futex.h>
@@ -233,7 +234,6 @@ llm_pool_t *
 llm_pool_create(uint32_t n_threads, llm_err_t *err)
 {
     int                 rc;
-    long                cores;
     size_t              size;
     uint32_t            i;
     sigset_t            all, old;
@@ -241,8 +241,7 @@ llm_pool_create(uint32_t n_threads, llm_err_t *err)
     llm_pool_thread_t  *t;
 
     if (n_threads == 0) {
-        cores = sysconf(_SC_NPROCESSORS_ONLN);
-        n_threads = cores < 1 ? 1 : (uint32_t) llm_min(cores, LLM_POOL_MAX);
+        n_threads = llm_min(llm_cpus(), (uint32_t) LLM_POOL_MAX);
     }
 
     if (n_threads > LLM_POOL_MAX) {

@@ -21,7 +21,7 @@ typedef struct llm_pool_s  llm_pool_t;
 /* thread counts from 0, the caller's */
 typedef void (*llm_pool_pt)(void *arg, uint32_t item, uint32_t thread);
 
-/* n_threads includes the caller; 0: all online cores */
+/* n_threads includes the caller; 0: the CPUs that it may use */
 llm_pool_t *llm_pool_create(uint32_t n_threads, llm_err_t *err);
 void llm_pool_free(llm_pool_t *pool);
 uint32_t llm_pool_threads(const llm_pool_t *pool);
