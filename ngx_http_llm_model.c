@@ -338,7 +338,7 @@ static char *
 ngx_http_llm_model_template(ngx_conf_t *cf, ngx_http_llm_model_t *model,
     ngx_http_llm_param_t *param, ngx_str_t *value)
 {
-    ngx_fd_t  fd;
+    llm_err_t  err;
 
     if (value->len == 0) {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
@@ -353,18 +353,14 @@ ngx_http_llm_model_template(ngx_conf_t *cf, ngx_http_llm_model_t *model,
         return NGX_CONF_ERROR;
     }
 
-    fd = ngx_open_file(model->template_path.data, NGX_FILE_RDONLY,
-                       NGX_FILE_OPEN, 0);
-
-    if (fd == NGX_INVALID_FILE) {
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, ngx_errno,
-                           ngx_open_file_n " template \"%V\" of model "
-                           "\"%V\" failed",
-                           &model->template_path, &model->name);
+    if (llm_template_file_check((char *) model->template_path.data, &err)
+        != LLM_OK)
+    {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "template of model \"%V\": %s",
+                           &model->name, err.msg);
         return NGX_CONF_ERROR;
     }
-
-    (void) ngx_close_file(fd);
 
     return NGX_CONF_OK;
 }

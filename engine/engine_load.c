@@ -3,8 +3,8 @@
  */
 
 #include "engine/engine_internal.h"
+#include "engine/base/file.h"
 
-#include <errno.h>
 #include <stdio.h>
 
 #define LLM_TEMPLATE_MAX  (4u << 20)    /* bytes of a template file */
@@ -26,6 +26,20 @@ llm_model_file_check(const char *path, llm_err_t *err)
 
     rc = llm_model_check(g, &hp, err);
     llm_gguf_close(g);
+
+    return rc;
+}
+
+
+int
+llm_template_file_check(const char *path, llm_err_t *err)
+{
+    int        rc;
+    llm_buf_t  text;
+
+    llm_buf_init(&text, LLM_TEMPLATE_MAX);
+    rc = llm_file_read(path, &text, err);
+    llm_buf_free(&text);
 
     return rc;
 }
@@ -76,63 +90,28 @@ llm_served_progress(void *data, int permille)
 }
 
 
-static char *
-llm_read_template(const char *path, size_t *len, llm_err_t *err)
-{
-    FILE       *f;
-    char        buf[4096];
-    size_t      n;
-    llm_buf_t   b;
-
-    f = fopen(path, "re");
-    if (f == NULL) {
-        (void) llm_fail(err, "%s: %s", path, strerror(errno));
-        return NULL;
-    }
-
-    llm_buf_init(&b, LLM_TEMPLATE_MAX);
-    (void) llm_buf_add(&b, "", 0);
-
-    while ((n = fread(buf, 1, sizeof(buf), f)) > 0) {
-        if (llm_buf_add(&b, buf, n) != LLM_OK) {
-            break;
-        }
-    }
-
-    if (ferror(f) || b.failed) {
-        (void) llm_fail(err, "%s: %s", path, b.failed
-                        ? "too long for a template" : "cannot be read");
-        llm_buf_free(&b);
-    }
-
-    fclose(f);
-    *len = b.len;
-
-    return b.data;
-}
-
-
 /* without a template the model still completes text: chat_err says why */
 
 static void
 llm_served_template(llm_served_t *m, const llm_gguf_t *g)
 {
     int         rc;
-    char       *text;
-    size_t      len;
+    llm_buf_t   text;
     llm_str_t   src, bos, eos;
 
-    text = NULL;
+    llm_buf_init(&text, LLM_TEMPLATE_MAX);
     m->chat_err.status = 0;
 
     if (m->conf.template_path) {
-        text = llm_read_template(m->conf.template_path, &len, &m->chat_err);
-        if (text == NULL) {
+        if (llm_file_read(m->conf.template_path, &text, &m->chat_err)
+            != LLM_OK)
+        {
+            llm_buf_free(&text);
             return;
         }
 
-        src.data = text;
-        src.len = len;
+        src.data = text.data;
+        src.len = text.len;
 
     } else {
         rc = llm_gguf_get_str(g, "tokenizer.chat_template", &src,
@@ -153,7 +132,7 @@ llm_served_template(llm_served_t *m, const llm_gguf_t *g)
     eos = llm_vocab_bytes(m->vocab, llm_vocab_eos(m->vocab));
 
     m->chat = llm_chat_create(src, bos, eos, &m->chat_err);
-    free(text);
+    llm_buf_free(&text);
 }
 
 

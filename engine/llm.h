@@ -423,5 +423,7 @@ void llm_engine_stop(llm_engine_t *e);
  * that of a supported model.
  */
 int llm_model_file_check(const char *path, llm_err_t *err);
+/* the same for template=: it is a file that can be read, and not too long */
+int llm_template_file_check(const char *path, llm_err_t *err);
 
 #endif /* LLM_LLM_H */

@@ -5,10 +5,11 @@
 
 #include "engine/cli/cli.h"
 #include "engine/api/json.h"
+#include "engine/base/file.h"
 #include "engine/text/chat.h"
 
-#include <errno.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #define LLM_CLI_MAX_TEMPLATE  ((size_t) 16 << 20)
 
@@ -141,39 +142,23 @@ llm_cli_detokenize(const llm_cli_t *c, llm_err_t *err)
 }
 
 
-/* a template's text, from a file of its own */
+/* does the file begin as a GGUF file? */
 
 static int
-llm_cli_template(const char *file, llm_buf_t *b, llm_err_t *err)
+llm_cli_is_gguf(const char *file, int *yes, llm_err_t *err)
 {
-    FILE   *f;
-    char   *p;
-    size_t  n;
+    int   fd;
+    char  magic[4];
 
-    f = fopen(file, "rb");
-    if (f == NULL) {
-        return llm_fail(err, "%s: %s", file, strerror(errno));
+    fd = llm_file_open(file, err);
+    if (fd == -1) {
+        return LLM_ERROR;
     }
 
-    do {
-        p = llm_buf_reserve(b, 4096);
-        if (p == NULL) {
-            fclose(f);
-            return llm_fail(err, "%s: a template of more than %zu MiB", file,
-                            LLM_CLI_MAX_TEMPLATE >> 20);
-        }
+    *yes = read(fd, magic, sizeof(magic)) == sizeof(magic)
+           && memcmp(magic, "GGUF", 4) == 0;
 
-        n = fread(p, 1, 4096, f);
-        b->len += n;
-
-    } while (n);
-
-    if (ferror(f)) {
-        fclose(f);
-        return llm_fail(err, "%s: %s", file, strerror(errno));
-    }
-
-    fclose(f);
+    (void) close(fd);
 
     return LLM_OK;
 }
@@ -245,30 +230,23 @@ llm_cli_fail_in(llm_err_t *err, const char *where)
 static llm_chat_t *
 llm_cli_chat(const char *file, llm_err_t *err)
 {
-    FILE        *f;
-    char         magic[4];
-    size_t       n;
+    int          gguf;
     llm_buf_t    b;
     llm_str_t    src;
     llm_chat_t  *chat;
 
-    f = fopen(file, "rb");
-    if (f == NULL) {
-        (void) llm_fail(err, "%s: %s", file, strerror(errno));
+    if (llm_cli_is_gguf(file, &gguf, err) != LLM_OK) {
         return NULL;
     }
 
-    n = fread(magic, 1, sizeof(magic), f);
-    fclose(f);
-
-    if (n == sizeof(magic) && memcmp(magic, "GGUF", 4) == 0) {
+    if (gguf) {
         return llm_cli_chat_gguf(file, err);
     }
 
     llm_buf_init(&b, LLM_CLI_MAX_TEMPLATE);
     chat = NULL;
 
-    if (llm_cli_template(file, &b, err) == LLM_OK) {
+    if (llm_file_read(file, &b, err) == LLM_OK) {
         src.data = b.data;
         src.len = b.len;
         chat = llm_chat_create(src, llm_str(""), llm_str(""), err);

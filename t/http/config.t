@@ -7,6 +7,7 @@ use strict;
 use warnings;
 
 use LLM::Test;
+use POSIX qw(mkfifo);
 use Test::More;
 
 my $model = 'llm_model demo %%ROOT%%/models/demo.gguf default;';
@@ -83,7 +84,11 @@ check('bad device number', 'llm_model demo /x device=cuda:x;', '',
       qr/"device=cuda:x"/);
 check('empty alias', 'llm_model demo /x alias=a,,b;', '', qr/empty alias/);
 check('missing template', 'llm_model demo /x template=/no/such/file;', '',
-      qr{"/no/such/file".*No such file}s);
+      qr{template of model "demo": /no/such/file: No such file});
+check('a folder as template', 'llm_model demo /x template=/tmp;', '',
+      qr{template of model "demo": /tmp: a folder, not a regular file});
+check('a device as template', 'llm_model demo /x template=/dev/null;', '',
+      qr{/dev/null: a device, not a regular file});
 check('empty name', 'llm_model "" /x;', '', qr/empty name or path/);
 check('name twice', 'llm_model a /x; llm_model a /y;', '',
       qr/duplicate model name or alias "a"/);
@@ -164,6 +169,31 @@ check('a directive of another kind', "$model llm_colour red;", '',
     like($out, qr/model "gone" is not usable: .*gone\.gguf/, 'missing file');
     like($out, qr/model "junk" is not usable: .*junk\.gguf/, 'broken file');
     unlike($out, qr/model "ok"/, 'nothing about the good one');
+}
+
+# FIFOs, which nobody writes to, and other things that are no files
+
+{
+    my $t = LLM::Test->new(model => 'llm_model pipe %%DIR%%/pipe;'
+                           . ' llm_model folder %%DIR%%;');
+
+    mkfifo($t->dir . '/pipe', 0600) or die "FIFO: $!";
+
+    my ($status, $out) = $t->check;
+
+    is($status, 0, 'no files as models pass nginx -t');
+    like($out, qr{model "pipe" is not usable: .*/pipe: .*not a regular file},
+         'a FIFO as model');
+    like($out, qr{model "folder" is not usable: .*not a regular file},
+         'a folder as model');
+
+    $t = LLM::Test->new(model => 'llm_model m /x template=%%DIR%%/pipe;');
+    mkfifo($t->dir . '/pipe', 0600) or die "FIFO: $!";
+
+    ($status, $out) = $t->check;
+
+    ok($status != 0 && $out =~ m{/pipe: a FIFO, not a regular file},
+       'a FIFO as template') or diag($out);
 }
 
 # a relative path starts at the configuration's folder

@@ -3,8 +3,12 @@
  */
 
 #include "engine/base/base.h"
+#include "engine/base/file.h"
 #include "engine/base/flat.h"
 #include "t/unit/tap.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
 
 
 static void
@@ -241,9 +245,57 @@ test_deep_flat(void)
 }
 
 
+static void
+test_files(void)
+{
+    char       dir[] = "/tmp/llm-base-XXXXXX", path[128];
+    FILE      *f;
+    llm_buf_t  b;
+    llm_err_t  err;
+
+    if (mkdtemp(dir) == NULL) {
+        ok(0, "a folder for files");
+        return;
+    }
+
+    snprintf(path, sizeof(path), "%s/file", dir);
+
+    f = fopen(path, "w");
+    fprintf(f, "%*s", 10000, "end");
+    fclose(f);
+
+    llm_buf_init(&b, 100000);
+    is_int(llm_file_read(path, &b, &err), LLM_OK, "a file is read");
+    ok(b.len == 10000 && strcmp(b.data + 9997, "end") == 0, "all of it");
+    llm_buf_free(&b);
+
+    llm_buf_init(&b, 9000);
+    is_int(llm_file_read(path, &b, &err), LLM_ERROR, "a bound holds");
+    llm_buf_free(&b);
+    (void) remove(path);
+
+    llm_buf_init(&b, 0);
+    is_int(llm_file_read(path, &b, &err), LLM_ERROR, "a missing file");
+    ok(strstr(err.msg, "No such file") != NULL, "%s", err.msg);
+
+    (void) mkfifo(path, 0600);
+    is_int(llm_file_read(path, &b, &err), LLM_ERROR,
+           "a FIFO is not waited for");
+    ok(strstr(err.msg, "a FIFO, not a regular file") != NULL, "%s", err.msg);
+    (void) remove(path);
+
+    is_int(llm_file_read(dir, &b, &err), LLM_ERROR, "a folder");
+    is_int(llm_file_read("/dev/zero", &b, &err), LLM_ERROR, "a device");
+
+    llm_buf_free(&b);
+    (void) remove(dir);
+}
+
+
 int
 main(void)
 {
+    test_files();
     test_errors();
     test_arena();
     test_buf();

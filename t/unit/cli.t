@@ -6,6 +6,7 @@ use warnings;
 
 use File::Temp qw(tempdir);
 use FindBin;
+use POSIX ();
 use Test::More;
 
 my $root = $ENV{LLM_ROOT} || "$FindBin::Bin/../..";
@@ -349,6 +350,13 @@ fails('not an object', qr/not an object/, '[]', 'render', $template);
 fails('no messages', qr/messages/, '{}', 'render', $template);
 fails('a broken template', qr{\Q$dir\E/bad.jinja: .*line 1}, $chat,
       'render', put('bad.jinja', '{% for %}'));
+POSIX::mkfifo("$dir/pipe", 0600) or die "FIFO: $!";
+fails('a FIFO as template', qr{\Q$dir\E/pipe: a FIFO, not a regular file},
+      $chat, 'render', "$dir/pipe");
+fails('a FIFO as model', qr{\Q$dir\E/pipe: .*not a regular file}, '',
+      'info', "$dir/pipe");
+fails('a folder as template', qr{\Q$dir\E: a folder, not a regular file},
+      $chat, 'render', $dir);
 fails('no template file', qr/none\.jinja: .*No such file/, $chat,
       'render', 'none.jinja');
 
