@@ -4,6 +4,9 @@
  * that goes with the weights is pack.c's.
  */
 
+#include <math.h>
+
+
 simd_inline int
 quant_bits(uint32_t type)
 {
@@ -31,6 +34,22 @@ quant_zero(uint32_t type)
            : type == LLM_TYPE_Q6_K ? LLM_ZERO_32
            : type == LLM_TYPE_Q5_0 ? LLM_ZERO_16
            : type == LLM_TYPE_Q4_0 ? LLM_ZERO_8 : -1;
+}
+
+
+/*
+ * What a block's x is multiplied by to become codes, max being the largest
+ * |x|.  0 where that is next to nothing and its inverse may be infinite, and
+ * where it is no finite number: then the codes are 0, and the block's scale,
+ * which is not finite, makes NaN of whatever they are multiplied with.
+ */
+
+#define QUANT_TINY  0x1p-100f
+
+simd_inline float
+quant_inverse(float max, float steps)
+{
+    return max >= QUANT_TINY && max < INFINITY ? steps / max : 0;
 }
 
 

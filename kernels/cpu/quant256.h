@@ -26,13 +26,38 @@ quant_store_bytes(int8_t *q, const __m256i v[4])
 }
 
 
+/* the largest |x|, as bits: NaN is more than infinity */
+
+simd_inline float
+quant_max(const __m256 x[4])
+{
+    int      i;
+    __m128i  m;
+    __m256i  top;
+
+    top = _mm256_setzero_si256();
+
+    simd_unroll
+    for (i = 0; i < 4; i++) {
+        top = _mm256_max_epi32(top, _mm256_castps_si256(vf_abs(x[i])));
+    }
+
+    m = _mm_max_epi32(_mm256_castsi256_si128(top),
+                      _mm256_extracti128_si256(top, 1));
+    m = _mm_max_epi32(m, _mm_shuffle_epi32(m, 0x4e));
+    m = _mm_max_epi32(m, _mm_shuffle_epi32(m, 0xb1));
+
+    return _mm_cvtss_f32(_mm_castsi128_ps(m));
+}
+
+
 static void
 quant_stage_q8(const llm_cpu_stage_t *s, uint32_t row, int what)
 {
     int            i, sum[2];
     float          max, d, id, steps;
     size_t         at, to;
-    __m256         x[4], top, scale;
+    __m256         x[4], scale;
     __m256i        v[4], high[4];
     uint32_t       block;
     const float   *p;
@@ -42,18 +67,19 @@ quant_stage_q8(const llm_cpu_stage_t *s, uint32_t row, int what)
 
     for (block = 0; block < s->n_blocks; block++) {
 
-        top = _mm256_setzero_ps();
-
         simd_unroll
         for (i = 0; i < 4; i++) {
             x[i] = _mm256_loadu_ps(p + block * LLM_BLOCK + i * 8);
-            top = _mm256_max_ps(top, vf_abs(x[i]));
         }
 
-        max = vf_hmax(top);
+        max = quant_max(x);
         d = max / steps;
-        id = max > 0 ? steps / max : 0;
+        id = quant_inverse(max, steps);
         scale = _mm256_set1_ps(id);
+
+        if (!(max < INFINITY)) {
+            memset(x, 0, sizeof(x));
+        }
 
         simd_unroll
         for (i = 0; i < 4; i++) {

@@ -22,6 +22,21 @@ quant_store_bytes(int8_t *q, __m512i a, __m512i b)
 }
 
 
+/* the largest |x|, as bits: NaN is more than infinity */
+
+simd_inline float
+quant_max(__m512 x0, __m512 x1)
+{
+    int  bits;
+
+    bits = _mm512_reduce_max_epi32(
+               _mm512_max_epi32(_mm512_castps_si512(_mm512_abs_ps(x0)),
+                                _mm512_castps_si512(_mm512_abs_ps(x1))));
+
+    return _mm_cvtss_f32(_mm_castsi128_ps(_mm_cvtsi32_si128(bits)));
+}
+
+
 /* the nearest h to v / 128: what is left, v - 128 h, is a byte */
 
 simd_inline __m512i
@@ -50,10 +65,13 @@ quant_stage_q8(const llm_cpu_stage_t *s, uint32_t row, int what)
         x0 = _mm512_loadu_ps(x);
         x1 = _mm512_loadu_ps(x + 16);
 
-        max = _mm512_reduce_max_ps(_mm512_max_ps(_mm512_abs_ps(x0),
-                                                 _mm512_abs_ps(x1)));
+        max = quant_max(x0, x1);
         d = max / steps;
-        id = max > 0 ? steps / max : 0;
+        id = quant_inverse(max, steps);
+
+        if (!(max < INFINITY)) {
+            x0 = x1 = _mm512_setzero_ps();
+        }
 
         q0 = _mm512_cvtps_epi32(_mm512_mul_ps(x0, _mm512_set1_ps(id)));
         q1 = _mm512_cvtps_epi32(_mm512_mul_ps(x1, _mm512_set1_ps(id)));

@@ -241,6 +241,76 @@ worst(const ops_type_t *t, const uint8_t *m, const float *x, const float *y,
 }
 
 
+/*
+ * Activations that are no numbers, or whose inverse is none: what is made of
+ * their own rows is NaN or infinite, or next to nothing, and the others' bits
+ * are as ever.
+ */
+
+static void
+test_broken(const char *isa, const ops_type_t *t)
+{
+    enum { ROWS = 20, COLS = 512, OUTS = 40 };
+
+    int           k, good;
+    float        *x, *y, *want, v;
+    uint8_t      *m;
+    uint32_t      i, row;
+    llm_dev_t    *dev;
+    llm_rows_t    kind;
+
+    static const float  values[] = {
+        NAN, -NAN, INFINITY, -INFINITY, 1e-42f, 3e-38f
+    };
+
+    x = ops_alloc(ROWS * COLS * sizeof(float));
+    y = ops_alloc(ROWS * OUTS * sizeof(float));
+    want = ops_alloc(ROWS * OUTS * sizeof(float));
+    m = make_matrix(t, OUTS, COLS, 3);
+    good = 1;
+
+    for (k = 0; k < 2; k++) {
+        kind = k ? LLM_ROWS_OUT : LLM_ROWS_ALL;
+        ops_fill(x, ROWS * COLS, 9);
+
+        dev = ops_open(&llm_ops_cpu, isa, 2);
+        product(dev, kind, t->type, m, NULL, x, OUTS, COLS, ROWS, ROWS, want);
+
+        for (row = 1; row < ROWS; row += 2) {
+            v = values[row / 2 % llm_nelems(values)];
+
+            if (isfinite(v)) {
+                for (i = 0; i < COLS; i++) {
+                    x[row * COLS + i] = i % 2 ? v : -v;
+                }
+            }
+
+            x[row * COLS + row * 25] = v;
+        }
+
+        product(dev, kind, t->type, m, NULL, x, OUTS, COLS, ROWS, ROWS, y);
+        dev->ops->close(dev);
+
+        for (i = 0; i < ROWS * OUTS; i++) {
+            row = i / OUTS;
+            v = values[row / 2 % llm_nelems(values)];
+
+            good &= row % 2 == 0 ? memcmp(&y[i], &want[i], 4) == 0
+                    : isfinite(v) ? fabsf(y[i]) < 1e-30f
+                    : !isfinite(y[i]);
+        }
+    }
+
+    ok(good, "%s: %s of activations that are no numbers", isa,
+       llm_type_name(t->type));
+
+    free(x);
+    free(y);
+    free(want);
+    free(m);
+}
+
+
 static void
 test_product(const char *isa, const ops_type_t *t, size_t shape)
 {
@@ -699,6 +769,7 @@ main(void)
                 test_product(isa, &types[t], s);
             }
 
+            test_broken(isa, &types[t]);
             test_embed(isa, &types[t]);
         }
 
