@@ -3,7 +3,7 @@
  *
  *   scheduler     one: takes messages from the workers' rings, steps the
  *                 models, writes events; owns everything below unless said
- *   preparation   two: from a request's message to tokens and samplers
+ *   preparation   two: from a request's message to tokens
  *   loaders       one for each model that is loading
  *
  * Requests travel between scheduler and preparation by two lists under one

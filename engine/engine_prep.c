@@ -1,7 +1,7 @@
 /*
- * Preparation: from a request's message to tokens, samplers and stop
- * strings, in threads of their own, so that neither a long prompt nor a slow
- * template holds a step up.
+ * Preparation: from a request's message to tokens and stop strings, in
+ * threads of their own, so that neither a long prompt nor a slow template
+ * holds a step up.
  *
  * The message came through shared memory: every reference in it is checked
  * before it is followed.
@@ -413,31 +413,6 @@ llm_prep_echo(const llm_served_t *m, const llm_req_t *r, llm_prompt_ids_t *p)
 }
 
 
-static int
-llm_prep_sampler(const llm_served_t *m, const llm_req_t *r, llm_seq_t *q)
-{
-    uint32_t              i;
-    const llm_request_t  *msg;
-
-    msg = r->msg;
-
-    q->sampler = llm_sampler_create(&msg->sampling, q->index % msg->n,
-                                    llm_ref_data(msg, msg->logit_bias),
-                                    msg->logit_bias.len, m->runner.n_vocab);
-    if (q->sampler == NULL) {
-        return LLM_ERROR;
-    }
-
-    if (msg->sampling.repetition_penalty != 1.0f) {
-        for (i = 0; i < q->prompt->n; i++) {
-            llm_sampler_see_prompt(q->sampler, q->prompt->ids[i]);
-        }
-    }
-
-    return LLM_OK;
-}
-
-
 /* the last message is to be continued, not answered */
 
 static int
@@ -500,10 +475,6 @@ llm_prep_seqs(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
         llm_emit_init(&q->emit, m->vocab, &r->stops, flags,
                       (msg->flags & LLM_REQ_SPECIAL) != 0, strip);
         r->n_seqs++;
-
-        if (llm_prep_sampler(m, r, q) != LLM_OK) {
-            return llm_fail(err, "no memory for the request");
-        }
     }
 
     return LLM_OK;

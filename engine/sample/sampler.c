@@ -36,7 +36,8 @@ struct llm_sampler_s {
     uint32_t          *place;           /* of an id's edit, + 1; or NULL */
     int                penalises;
 
-    llm_candidate_t   *top;             /* n_logprobs + 1 */
+    llm_candidate_t   *top;             /* n_logprobs + 1, or more */
+    uint32_t           cap_top;
 };
 
 void
@@ -94,47 +95,65 @@ llm_sampler_edit(llm_sampler_t *s, int32_t id)
 }
 
 
-llm_sampler_t *
-llm_sampler_create(const llm_sampling_t *params, uint32_t choice,
-    const llm_logit_bias_t *bias, uint32_t n_bias, uint32_t n_vocab)
+/* what the parameters need; what is there already may be larger */
+
+static int
+llm_sampler_room(llm_sampler_t *s, int edits, uint32_t n_top)
 {
-    uint32_t        i;
-    llm_edit_t     *e;
-    llm_sampler_t  *s;
+    llm_candidate_t  *top;
 
-    s = calloc(1, sizeof(llm_sampler_t));
-    if (s == NULL) {
-        return NULL;
+    if (n_top > s->cap_top) {
+        top = realloc(s->top, n_top * sizeof(llm_candidate_t));
+        if (top == NULL) {
+            return LLM_ERROR;
+        }
+
+        s->top = top;
+        s->cap_top = n_top;
     }
 
-    s->params = *params;
-    llm_sampler_bound(&s->params);
-    s->choice = choice;
-    s->n_vocab = n_vocab;
-
-    s->penalises = llm_sampler_penalises(params);
-
-    s->top = malloc((size_t) llm_max(params->n_logprobs + 1, 1)
-                    * sizeof(llm_candidate_t));
-
-    if (s->top == NULL) {
-        llm_sampler_free(s);
-        return NULL;
-    }
-
-    if (n_bias == 0 && !s->penalises) {
-        return s;
+    if (!edits || s->place) {
+        return LLM_OK;
     }
 
     /* pages that are never touched cost nothing */
 
-    s->edits = malloc(llm_max(n_vocab, 1u) * sizeof(llm_edit_t));
-    s->place = calloc(llm_max(n_vocab, 1u), sizeof(uint32_t));
-
-    if (s->edits == NULL || s->place == NULL) {
-        llm_sampler_free(s);
-        return NULL;
+    free(s->edits);
+    s->edits = malloc(llm_max(s->n_vocab, 1u) * sizeof(llm_edit_t));
+    if (s->edits == NULL) {
+        return LLM_ERROR;
     }
+
+    s->place = calloc(llm_max(s->n_vocab, 1u), sizeof(uint32_t));
+
+    return s->place ? LLM_OK : LLM_ERROR;
+}
+
+
+int
+llm_sampler_restart(llm_sampler_t *s, const llm_sampling_t *params,
+    uint32_t choice, const llm_logit_bias_t *bias, uint32_t n_bias)
+{
+    uint32_t     i;
+    llm_edit_t  *e;
+
+    if (llm_sampler_room(s, n_bias || llm_sampler_penalises(params),
+                         (uint32_t) llm_max(params->n_logprobs + 1, 1))
+        != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    for (i = 0; i < s->n_edits; i++) {
+        s->place[s->edits[i].id] = 0;
+    }
+
+    s->n_edits = 0;
+    s->n_generated = 0;
+    s->choice = choice;
+    s->params = *params;
+    llm_sampler_bound(&s->params);
+    s->penalises = llm_sampler_penalises(params);
 
     for (i = 0; i < n_bias; i++) {
         e = llm_sampler_edit(s, bias[i].id);
@@ -142,6 +161,28 @@ llm_sampler_create(const llm_sampling_t *params, uint32_t choice,
         if (e) {
             e->bias += bias[i].bias;
         }
+    }
+
+    return LLM_OK;
+}
+
+
+llm_sampler_t *
+llm_sampler_create(const llm_sampling_t *params, uint32_t choice,
+    const llm_logit_bias_t *bias, uint32_t n_bias, uint32_t n_vocab)
+{
+    llm_sampler_t  *s;
+
+    s = calloc(1, sizeof(llm_sampler_t));
+    if (s == NULL) {
+        return NULL;
+    }
+
+    s->n_vocab = n_vocab;
+
+    if (llm_sampler_restart(s, params, choice, bias, n_bias) != LLM_OK) {
+        llm_sampler_free(s);
+        return NULL;
     }
 
     return s;

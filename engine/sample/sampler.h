@@ -12,8 +12,8 @@
  * random number is a hash of those (counter-based), so batches, restarts
  * and preemption do not change a text.
  *
- * A sampler belongs to one sequence; scratch may be shared by the sequences
- * that one thread samples.
+ * A sampler belongs to one sequence at a time; scratch may be shared by the
+ * sequences that one thread samples.
  */
 
 #ifndef LLM_SAMPLER_H
@@ -52,6 +52,10 @@ void llm_sampler_scratch_free(llm_sampler_scratch_t *s);
 llm_sampler_t *llm_sampler_create(const llm_sampling_t *params,
     uint32_t choice, const llm_logit_bias_t *bias, uint32_t n_bias,
     uint32_t n_vocab);
+/* as created anew, for another sequence; LLM_ERROR: no memory, nothing has
+   changed that matters */
+int llm_sampler_restart(llm_sampler_t *s, const llm_sampling_t *params,
+    uint32_t choice, const llm_logit_bias_t *bias, uint32_t n_bias);
 void llm_sampler_free(llm_sampler_t *s);
 
 /* a token of the prompt (repetition penalty counts those) */

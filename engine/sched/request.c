@@ -30,7 +30,6 @@ llm_seq_free(llm_seq_t *s)
 {
     free(s->gen);
     free(s->pages);
-    llm_sampler_free(s->sampler);
     llm_emit_free(&s->emit);
 }
 

@@ -72,7 +72,7 @@ struct llm_seq_s {
     uint32_t             advance;       /* tokens of the prompt that its tenant
                                            was charged for already */
 
-    llm_sampler_t       *sampler;
+    llm_sampler_t       *sampler;       /* the seat's, while RUNNING */
     llm_emit_t           emit;
 
     uint64_t             last_us;       /* when the last token came */

@@ -12,9 +12,12 @@ static int
 llm_sched_arrays(llm_sched_t *s)
 {
     s->running = calloc(s->conf.runner.max_seqs, sizeof(*s->running));
+    s->samplers = calloc(s->conf.runner.max_seqs, sizeof(*s->samplers));
     s->next = &s->steps[0];
 
-    if (s->running == NULL || llm_step_create(s, &s->steps[0]) != LLM_OK) {
+    if (s->running == NULL || s->samplers == NULL
+        || llm_step_create(s, &s->steps[0]) != LLM_OK)
+    {
         return LLM_ERROR;
     }
 
@@ -123,6 +126,7 @@ llm_sched_free(llm_sched_t *s)
         llm_sampler_scratch_free(s->scratch);
     }
 
+    llm_seat_free(s);
     free(s->running);
     free(s->parked);
     llm_step_free(&s->steps[0]);
@@ -174,7 +178,7 @@ llm_sched_drop(llm_sched_t *s, llm_seq_t *q)
 }
 
 
-/* takes a sequence out of running[] */
+/* takes a sequence out of running[]; its sampler is the next one's */
 
 void
 llm_sched_unseat(llm_sched_t *s, llm_seq_t *q)
@@ -186,6 +190,8 @@ llm_sched_unseat(llm_sched_t *s, llm_seq_t *q)
     s->n_running--;
     memmove(s->running + i, s->running + i + 1,
             (s->n_running - i) * sizeof(*s->running));
+
+    llm_seat_give(s, q);
 }
 
 
@@ -571,6 +577,12 @@ llm_sched_seat(llm_sched_t *s)
             if (rc == LLM_AGAIN) {
                 break;
             }
+        }
+
+        if (llm_seat_take(s, q) != LLM_OK) {
+            (void) llm_fail(&err, "no memory");
+            llm_sched_fail(s, q->req, &err, 0);
+            continue;
         }
 
         llm_queue_remove(&s->queue, q);

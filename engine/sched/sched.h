@@ -12,7 +12,8 @@
  *     last of it gives its pages back and goes to the queue again; the first
  *     is never preempted unless it is alone, and alone it fits, so all end.
  *   - A sequence in running[] has the pages for all tokens it knows, unless
- *     it follows a leader that prefills the same prompt.
+ *     it follows a leader that prefills the same prompt; and a sampler, which
+ *     nobody else has.
  *   - Everything a request has to say is written by llm_sched_tell(); a
  *     sequence whose text finds no room gets no further rows (a token that is
  *     being drawn for it still comes).

@@ -1,7 +1,8 @@
 /*
- * What the scheduler's files share: sched.c (who runs), prefix.c (what
- * they share), step.c (the rows of a step), run.c (its launch), take.c (its
- * results), echo.c (prompts in answers), tell.c (events).
+ * What the scheduler's files share: sched.c (who runs), seat.c (their
+ * samplers), prefix.c (what they share), step.c (the rows of a step), run.c
+ * (its launch), take.c (its results), echo.c (prompts in answers), tell.c
+ * (events).
  */
 
 #ifndef LLM_SCHED_INTERNAL_H
@@ -44,6 +45,8 @@ struct llm_sched_s {
 
     llm_req_t           *out;           /* has something to say */
 
+    llm_sampler_t      **samplers;      /* [max_seqs] without a sequence */
+    uint32_t             n_samplers;
     llm_sampler_scratch_t  *scratch;
     int32_t             *eog;
     uint32_t             n_eog;
@@ -75,6 +78,11 @@ int llm_sched_fork(llm_sched_t *s, llm_seq_t *leader, llm_seq_t *q);
 void llm_sched_end_seq(llm_sched_t *s, llm_seq_t *q, llm_finish_t reason);
 void llm_sched_clear(llm_sched_t *s, llm_req_t *r);
 void llm_sched_gauges(llm_sched_t *s);
+
+/* seat.c */
+int llm_seat_take(llm_sched_t *s, llm_seq_t *q);
+void llm_seat_give(llm_sched_t *s, llm_seq_t *q);
+void llm_seat_free(llm_sched_t *s);
 
 /* prefix.c */
 int llm_sched_lookup(llm_sched_t *s, llm_seq_t *q);

@@ -489,7 +489,6 @@ ask(uint32_t slot, const int32_t *ids, uint32_t n_ids, uint32_t n,
         q->prompt = &r->prompts[0];
         q->max_gen = max_gen;
         q->stop_id = -1;
-        q->sampler = llm_sampler_create(&msg->sampling, i, NULL, 0, N_VOCAB);
         q->echo_due = (flags & LLM_REQ_ECHO) != 0;
         llm_emit_init(&q->emit, tiny.vocab, &r->stops,
                       LLM_EMIT_STREAM|LLM_EMIT_IDS

@@ -1,0 +1,84 @@
+/*
+ * A seat's sampler: the tables of a running sequence, which have the size of
+ * the vocabulary.  A sequence has one while it runs and is given what the
+ * request, the prompt and its tokens make of it; who waits has none.  They
+ * are made when one is first wanted, max_seqs at most, and never given back
+ * before the scheduler ends.
+ */
+
+#include "engine/sched/sched_internal.h"
+
+
+static llm_sampler_t *
+llm_seat_sampler(llm_sched_t *s, const llm_request_t *msg, uint32_t choice)
+{
+    llm_sampler_t           *sampler;
+    const llm_logit_bias_t  *bias;
+
+    bias = llm_ref_data(msg, msg->logit_bias);
+
+    if (s->n_samplers == 0) {
+        return llm_sampler_create(&msg->sampling, choice, bias,
+                                  msg->logit_bias.len,
+                                  s->conf.runner.n_vocab);
+    }
+
+    sampler = s->samplers[s->n_samplers - 1];
+
+    if (llm_sampler_restart(sampler, &msg->sampling, choice, bias,
+                            msg->logit_bias.len)
+        != LLM_OK)
+    {
+        return NULL;
+    }
+
+    s->n_samplers--;
+
+    return sampler;
+}
+
+
+int
+llm_seat_take(llm_sched_t *s, llm_seq_t *q)
+{
+    uint32_t              i;
+    const llm_request_t  *msg;
+
+    msg = q->req->msg;
+
+    q->sampler = llm_seat_sampler(s, msg, q->index % msg->n);
+    if (q->sampler == NULL) {
+        return LLM_ERROR;
+    }
+
+    if (msg->sampling.repetition_penalty != 1.0f) {
+        for (i = 0; i < q->prompt->n; i++) {
+            llm_sampler_see_prompt(q->sampler, q->prompt->ids[i]);
+        }
+    }
+
+    for (i = 0; i < q->n_gen; i++) {
+        llm_sampler_accept(q->sampler, q->gen[i]);
+    }
+
+    return LLM_OK;
+}
+
+
+void
+llm_seat_give(llm_sched_t *s, llm_seq_t *q)
+{
+    s->samplers[s->n_samplers++] = q->sampler;
+    q->sampler = NULL;
+}
+
+
+void
+llm_seat_free(llm_sched_t *s)
+{
+    while (s->n_samplers) {
+        llm_sampler_free(s->samplers[--s->n_samplers]);
+    }
+
+    free(s->samplers);
+}
