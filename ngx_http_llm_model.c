@@ -39,7 +39,7 @@ static char *ngx_http_llm_model_time(ngx_conf_t *cf,
     ngx_str_t *value);
 static char *ngx_http_llm_model_range(ngx_conf_t *cf,
     ngx_http_llm_model_t *model, ngx_http_llm_param_t *param,
-    ngx_str_t *value, int64_t n);
+    ngx_str_t *value, int64_t n, const char *what, const char *unit);
 static char *ngx_http_llm_model_aliases(ngx_conf_t *cf,
     ngx_http_llm_model_t *model, ngx_http_llm_param_t *param,
     ngx_str_t *value);
@@ -114,6 +114,7 @@ ngx_http_llm_model(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     ngx_http_llm_main_conf_t *mcf = conf;
 
     char                  *rv;
+    llm_err_t              err;
     ngx_str_t             *value;
     ngx_uint_t             i, seen;
     ngx_http_llm_model_t  *model;
@@ -157,6 +158,15 @@ ngx_http_llm_model(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         if (rv != NGX_CONF_OK) {
             return rv;
         }
+    }
+
+    if (llm_kv_cache_check((char *) model->device.data, model->kv_cache,
+                           &err)
+        != LLM_OK)
+    {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "model \"%V\": %s",
+                           &model->name, err.msg);
+        return NGX_CONF_ERROR;
     }
 
     return ngx_http_llm_unique(cf, mcf, model);
@@ -223,7 +233,8 @@ ngx_http_llm_model_num(ngx_conf_t *cf, ngx_http_llm_model_t *model,
 
     *(ngx_int_t *) ((char *) model + param->offset) = n;
 
-    return ngx_http_llm_model_range(cf, model, param, value, n);
+    return ngx_http_llm_model_range(cf, model, param, value, n,
+                                    "a number", "");
 }
 
 
@@ -237,7 +248,8 @@ ngx_http_llm_model_size(ngx_conf_t *cf, ngx_http_llm_model_t *model,
 
     *(size_t *) ((char *) model + param->offset) = n;
 
-    return ngx_http_llm_model_range(cf, model, param, value, n);
+    return ngx_http_llm_model_range(cf, model, param, value, n,
+                                    "a size such as \"512m\" or \"8g\"", " bytes");
 }
 
 
@@ -251,7 +263,8 @@ ngx_http_llm_model_time(ngx_conf_t *cf, ngx_http_llm_model_t *model,
 
     *(time_t *) ((char *) model + param->offset) = n;
 
-    return ngx_http_llm_model_range(cf, model, param, value, n);
+    return ngx_http_llm_model_range(cf, model, param, value, n,
+                                    "a time such as \"90s\", \"5m\" or \"1h\"", " seconds");
 }
 
 
@@ -259,7 +272,8 @@ ngx_http_llm_model_time(ngx_conf_t *cf, ngx_http_llm_model_t *model,
 
 static char *
 ngx_http_llm_model_range(ngx_conf_t *cf, ngx_http_llm_model_t *model,
-    ngx_http_llm_param_t *param, ngx_str_t *value, int64_t n)
+    ngx_http_llm_param_t *param, ngx_str_t *value, int64_t n,
+    const char *what, const char *unit)
 {
     if (n >= param->min && n <= param->max) {
         return NGX_CONF_OK;
@@ -267,9 +281,9 @@ ngx_http_llm_model_range(ngx_conf_t *cf, ngx_http_llm_model_t *model,
 
     ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
                        "invalid value \"%V%V\" of model \"%V\", it must be "
-                       "between %L and %L",
-                       &param->name, value, &model->name, param->min,
-                       param->max);
+                       "%s, between %L and %L%s",
+                       &param->name, value, &model->name, what, param->min,
+                       param->max, unit);
 
     return NGX_CONF_ERROR;
 }
@@ -582,8 +596,9 @@ ngx_http_llm_check_models(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf)
 
         ngx_memzero(&err, sizeof(llm_err_t));
 
-        if (llm_model_file_check((char *) model[i].path.data, &err)
-            != LLM_OK)
+        if (llm_model_file_check((char *) model[i].path.data, &err) != LLM_OK
+            || llm_device_check((char *) model[i].device.data, &err)
+               != LLM_OK)
         {
             ngx_log_error(NGX_LOG_ERR, cf->log, 0,
                           "model \"%V\" is not usable: %s",

@@ -425,5 +425,9 @@ void llm_engine_stop(llm_engine_t *e);
 int llm_model_file_check(const char *path, llm_err_t *err);
 /* the same for template=: it is a file that can be read, and not too long */
 int llm_template_file_check(const char *path, llm_err_t *err);
+/* a CUDA device's backend is there; if not err says how to get it */
+int llm_device_check(const char *device, llm_err_t *err);
+/* where the device's memory is the machine's: it has so much, used or not */
+int llm_kv_cache_check(const char *device, size_t kv_cache, llm_err_t *err);
 
 #endif /* LLM_LLM_H */

@@ -6,7 +6,7 @@
  */
 
 #include "engine/cli/cli.h"
-#include "kernels/cpu/cpus.h"
+#include "kernels/cpu/machine.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -270,7 +270,7 @@ llm_bench_run(const llm_cli_t *c, llm_cli_seq_t *s, llm_err_t *err)
         ids[i] = (int32_t) ((x >> 8) % n_vocab);
     }
 
-    threads = c->threads ? c->threads : llm_cpus();
+    threads = c->threads ? c->threads : llm_machine_cpus();
 
     printf("| model | size | params | device | test | t/s |\n"
            "| --- | ---: | ---: | --- | --- | ---: |\n");

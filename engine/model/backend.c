@@ -77,16 +77,13 @@ llm_backend_own_dir(char *buf, size_t size)
 }
 
 
-/* opens a device of the backend in dir/file */
+/* where the backend dir/file is, if it is there */
 
 static int
-llm_backend_load(const char *dir, const char *file,
-    const llm_dev_opts_t *opts, llm_dev_t **dev, llm_err_t *err)
+llm_backend_find(const char *dir, const char *file, char *path, size_t size,
+    llm_err_t *err)
 {
-    void             *lib;
-    char              own[PATH_MAX], path[PATH_MAX + 64];
-    llm_backend_pt    backend;
-    const llm_ops_t  *ops;
+    char  own[PATH_MAX];
 
     if (dir == NULL) {
         if (llm_backend_own_dir(own, sizeof(own)) != LLM_OK) {
@@ -96,14 +93,31 @@ llm_backend_load(const char *dir, const char *file,
         dir = own;
     }
 
-    if ((size_t) snprintf(path, sizeof(path), "%s/%s", dir, file)
-        >= sizeof(path))
-    {
+    if ((size_t) snprintf(path, size, "%s/%s", dir, file) >= size) {
         return llm_fail(err, "%s: the name of its folder is too long", file);
     }
 
     if (access(path, F_OK) != 0) {
         return llm_fail(err, "there is no %s", path);
+    }
+
+    return LLM_OK;
+}
+
+
+/* opens a device of the backend in dir/file */
+
+static int
+llm_backend_load(const char *dir, const char *file,
+    const llm_dev_opts_t *opts, llm_dev_t **dev, llm_err_t *err)
+{
+    void             *lib;
+    char              path[PATH_MAX + 64];
+    llm_backend_pt    backend;
+    const llm_ops_t  *ops;
+
+    if (llm_backend_find(dir, file, path, sizeof(path), err) != LLM_OK) {
+        return LLM_ERROR;
     }
 
     lib = dlopen(path, RTLD_NOW | RTLD_LOCAL);
@@ -212,6 +226,48 @@ llm_backend_cuda_index(const char *device, int *index)
 }
 
 
+static int
+llm_backend_is_cuda(const char *device)
+{
+    return strncmp(device, "cuda", 4) == 0;
+}
+
+
+int
+llm_backend_check(const char *device, const char *dir, llm_err_t *err)
+{
+    char       path[PATH_MAX + 64];
+    llm_err_t  why;
+
+    if (!llm_backend_is_cuda(device)
+        || llm_backend_find(dir, "llm_cuda.so", path, sizeof(path), &why)
+           == LLM_OK)
+    {
+        return LLM_OK;
+    }
+
+    return llm_fail(err, "%.300s; \"./build.sh build\" makes it where it "
+                    "finds nvcc and cuBLAS, \"./build.sh install\" puts it "
+                    "beside the module", why.msg);
+}
+
+
+int
+llm_backend_is_cpu(const char *device, const char *dir)
+{
+    char       path[PATH_MAX + 64];
+    llm_err_t  why;
+
+    if (llm_backend_is_cuda(device)) {
+        return 0;
+    }
+
+    return strcmp(device, "auto") != 0
+           || llm_backend_find(dir, "llm_cuda.so", path, sizeof(path), &why)
+              != LLM_OK;
+}
+
+
 int
 llm_backend_open(const char *device, const char *dir,
     const llm_dev_opts_t *opts, llm_dev_t **dev, llm_err_t *err)
@@ -238,9 +294,13 @@ llm_backend_open(const char *device, const char *dir,
         return llm_backend_load(dir, "llm_emu.so", &o, dev, err);
     }
 
-    if (strncmp(device, "cuda", 4) == 0
+    if (llm_backend_is_cuda(device)
         && llm_backend_cuda_index(device, &o.index) == LLM_OK)
     {
+        if (llm_backend_check(device, dir, err) != LLM_OK) {
+            return LLM_ERROR;
+        }
+
         return llm_backend_load(dir, "llm_cuda.so", &o, dev, err);
     }
 

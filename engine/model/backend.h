@@ -21,4 +21,10 @@
 int llm_backend_open(const char *device, const char *dir,
     const llm_dev_opts_t *opts, llm_dev_t **dev, llm_err_t *err);
 
+/* is the shared object of a CUDA device there?  If not err says how to get
+   it; others are taken as they are */
+int llm_backend_check(const char *device, const char *dir, llm_err_t *err);
+/* is the model's memory the machine's, whatever GPU there may be? */
+int llm_backend_is_cpu(const char *device, const char *dir);
+
 #endif /* LLM_MODEL_BACKEND_H */

@@ -15,12 +15,15 @@
 #define _GNU_SOURCE
 
 #include "kernels/cpu/cpu.h"
+#include "kernels/cpu/machine.h"
 
 #include <sys/mman.h>
 
 #define LLM_HUGE_PAGE    ((size_t) 2 << 20)
 #define LLM_CPU_SLAB     ((size_t) 64 << 20)
 
+
+/* the kernel gives out more than there is, and kills who uses it */
 
 void *
 llm_cpu_alloc(size_t size, int huge)
@@ -36,7 +39,7 @@ llm_cpu_alloc(size_t size, int huge)
         return m ? memset(m, 0, n) : NULL;
     }
 
-    if (size > SIZE_MAX - 2 * LLM_HUGE_PAGE) {
+    if (size > SIZE_MAX - 2 * LLM_HUGE_PAGE || size > llm_machine_memory()) {
         return NULL;
     }
 

@@ -11,7 +11,7 @@
 
 #define _GNU_SOURCE
 
-#include "kernels/cpu/cpus.h"
+#include "kernels/cpu/machine.h"
 #include "kernels/cpu/pool.h"
 
 #include <linux/futex.h>
@@ -241,7 +241,7 @@ llm_pool_create(uint32_t n_threads, llm_err_t *err)
     llm_pool_thread_t  *t;
 
     if (n_threads == 0) {
-        n_threads = llm_min(llm_cpus(), (uint32_t) LLM_POOL_MAX);
+        n_threads = llm_min(llm_machine_cpus(), (uint32_t) LLM_POOL_MAX);
     }
 
     if (n_threads > LLM_POOL_MAX) {

@@ -69,8 +69,17 @@ check('number too small', 'llm_model demo /x parallel=0;', '',
 check('number that overflows', 'llm_model demo /x ctx=99999999999999999999;',
       '', qr/invalid value/);
 check('bad size', 'llm_model demo /x kv_cache=12q;', '',
-      qr/invalid value "kv_cache=12q"/);
-check('bad time', 'llm_model demo /x idle=soon;', '', qr/"idle=soon"/);
+      qr/invalid value "kv_cache=12q" of model "demo", it must be a size such as "512m" or "8g", between 65536 and \d+ bytes/);
+check('bad time', 'llm_model demo /x idle=5x;', '',
+      qr/invalid value "idle=5x" of model "demo", it must be a time such as "90s", "5m" or "1h", between 1 and \d+ seconds/);
+check('more memory than there is',
+      'llm_model demo /x kv_cache=60000g device=cpu;', '',
+      qr/model "demo": kv_cache is 61440000 MiB, and this machine has \d+ MiB of memory/);
+check('the same where there is no other device',
+      'llm_model demo /x kv_cache=60000g;', '', qr/kv_cache is 61440000 MiB/)
+    unless -e "$LLM::Test::OBJS/llm_cuda.so";
+check('a GPU may have as much', 'llm_model m /x kv_cache=900g device=cuda;',
+      '', undef);
 check('bad device', 'llm_model demo /x device=tpu;', '', qr/"device=tpu"/);
 check('bad weights', 'llm_model demo /x weights=int4;', '',
       qr/invalid value "weights=int4" of model "demo", it must be "fp8"/);
@@ -169,6 +178,41 @@ check('a directive of another kind', "$model llm_colour red;", '',
     like($out, qr/model "gone" is not usable: .*gone\.gguf/, 'missing file');
     like($out, qr/model "junk" is not usable: .*junk\.gguf/, 'broken file');
     unlike($out, qr/model "ok"/, 'nothing about the good one');
+}
+
+# a GPU's backend that is not there; where it is, the CPU's memory is no
+# bound until a model takes it
+
+{
+    my $here = "$LLM::Test::OBJS/ngx_http_llm_module.so";
+
+    my $t = LLM::Test->new(model => 'llm_model gpu %%ROOT%%/models/demo.gguf'
+                           . ' device=cuda;'
+                           . ' llm_model cpu %%ROOT%%/models/demo.gguf'
+                           . ' kv_cache=60000g;');
+    my $dir = $t->dir;
+    my $conf = $t->expand($t->conf) =~ s/\Q$here\E/$dir\/module.so/r;
+
+    $t->write_file('nginx.conf', $conf =~ s/ kv_cache=60000g//r);
+    system('cp', $here, "$dir/module.so") == 0 or die 'cp';
+
+    my ($status, $out) = $t->check;
+
+    is($status, 0, 'a GPU without its backend passes nginx -t');
+    like($out, qr{model "gpu" is not usable: there is no \Q$dir\E/llm_cuda\.so; "\./build\.sh build" makes it},
+         'which says how to get it');
+    unlike($out, qr/model "cpu" is not/, 'and nothing of the other model');
+
+    $t->write_file('llm_cuda.so', 'not really');
+    $t->write_conf($conf);
+    $t->start(cold => 1);
+
+    my $why = qr/kv_cache is 61440000 MiB, and \d+ MiB are free: cpu: no memory/;
+
+    ok(LLM::Test::wait_for(20, sub { $t->log =~ $why }),
+       'a model that takes more memory than the machine has fails')
+        or diag($t->log);
+    $t->stop(name => 'more memory than there is');
 }
 
 # FIFOs, which nobody writes to, and other things that are no files

@@ -1,5 +1,5 @@
 /*
- * How many CPUs this thread may use; see cpus.h.
+ * CPUs and memory of the machine; see machine.h.
  *
  * /proc/self/cgroup names our group in each hierarchy, as the kernel sees
  * it.  In a container the path may be one of the host's that is not there:
@@ -9,7 +9,7 @@
 
 #define _GNU_SOURCE
 
-#include "kernels/cpu/cpus.h"
+#include "kernels/cpu/machine.h"
 
 #include <limits.h>
 #include <sched.h>
@@ -19,13 +19,13 @@
 #include <unistd.h>
 
 /* more CPUs than a cpu_set_t has */
-#define LLM_CPUS_MASK  8192
+#define LLM_MACHINE_CPUS  8192
 
 
 /* one line of a small file; 0: there is none */
 
 static int
-llm_cpus_line(char *buf, size_t size, const char *dir, const char *name)
+llm_machine_line(char *buf, size_t size, const char *dir, const char *name)
 {
     int    n;
     char   path[PATH_MAX];
@@ -51,7 +51,7 @@ llm_cpus_line(char *buf, size_t size, const char *dir, const char *name)
 /* quota and period of one group in us; a quota below 1 is none */
 
 static uint32_t
-llm_cpus_of(long long quota, long long period)
+llm_machine_of(long long quota, long long period)
 {
     if (quota < 1 || period < 1 || (quota - 1) / period >= INT_MAX) {
         return 0;
@@ -62,42 +62,42 @@ llm_cpus_of(long long quota, long long period)
 
 
 static uint32_t
-llm_cpus_group_v2(const char *dir)
+llm_machine_group_v2(const char *dir)
 {
     char       line[128];
     long long  quota, period;
 
     /* "max 100000", or quota and period */
 
-    if (!llm_cpus_line(line, sizeof(line), dir, "cpu.max")
+    if (!llm_machine_line(line, sizeof(line), dir, "cpu.max")
         || sscanf(line, "%lld %lld", &quota, &period) != 2)
     {
         return 0;
     }
 
-    return llm_cpus_of(quota, period);
+    return llm_machine_of(quota, period);
 }
 
 
 static uint32_t
-llm_cpus_group_v1(const char *dir)
+llm_machine_group_v1(const char *dir)
 {
     char  quota[64], period[64];
 
-    if (!llm_cpus_line(quota, sizeof(quota), dir, "cpu.cfs_quota_us")
-        || !llm_cpus_line(period, sizeof(period), dir, "cpu.cfs_period_us"))
+    if (!llm_machine_line(quota, sizeof(quota), dir, "cpu.cfs_quota_us")
+        || !llm_machine_line(period, sizeof(period), dir, "cpu.cfs_period_us"))
     {
         return 0;
     }
 
-    return llm_cpus_of(atoll(quota), atoll(period));
+    return llm_machine_of(atoll(quota), atoll(period));
 }
 
 
 /* the least of a group and all around it, up to where it is mounted */
 
 static uint32_t
-llm_cpus_way_up(const char *root, const char *mount, const char *path,
+llm_machine_way_up(const char *root, const char *mount, const char *path,
     uint32_t (*group)(const char *dir))
 {
     int        n;
@@ -140,7 +140,7 @@ llm_cpus_way_up(const char *root, const char *mount, const char *path,
 
 
 static uint32_t
-llm_cpus_least(uint32_t a, uint32_t b)
+llm_machine_least(uint32_t a, uint32_t b)
 {
     return (a && (b == 0 || a < b)) ? a : b;
 }
@@ -149,7 +149,7 @@ llm_cpus_least(uint32_t a, uint32_t b)
 /* is "cpu" one of the controllers "a,b,c"? */
 
 static int
-llm_cpus_has(const char *list)
+llm_machine_has(const char *list)
 {
     size_t  n;
 
@@ -172,7 +172,7 @@ llm_cpus_has(const char *list)
 /* a line "ID:CONTROLLERS:PATH"; version 2 has no controllers */
 
 static uint32_t
-llm_cpus_hierarchy(const char *root, char *line)
+llm_machine_hierarchy(const char *root, char *line)
 {
     char      *list, *path, mount[256];
     uint32_t   c;
@@ -196,27 +196,27 @@ llm_cpus_hierarchy(const char *root, char *line)
     }
 
     if (*list == '\0') {
-        c = llm_cpus_way_up(root, "", path, llm_cpus_group_v2);
+        c = llm_machine_way_up(root, "", path, llm_machine_group_v2);
 
-        return llm_cpus_least(c, llm_cpus_way_up(root, "/unified", path,
-                                                 llm_cpus_group_v2));
+        return llm_machine_least(c, llm_machine_way_up(root, "/unified", path,
+                                                 llm_machine_group_v2));
     }
 
-    if (!llm_cpus_has(list)
+    if (!llm_machine_has(list)
         || snprintf(mount, sizeof(mount), "/%s", list) >= (int) sizeof(mount))
     {
         return 0;
     }
 
-    c = llm_cpus_way_up(root, "/cpu", path, llm_cpus_group_v1);
+    c = llm_machine_way_up(root, "/cpu", path, llm_machine_group_v1);
 
-    return llm_cpus_least(c, llm_cpus_way_up(root, mount, path,
-                                             llm_cpus_group_v1));
+    return llm_machine_least(c, llm_machine_way_up(root, mount, path,
+                                             llm_machine_group_v1));
 }
 
 
 uint32_t
-llm_cpus_quota(const char *root)
+llm_machine_quota(const char *root)
 {
     char      path[PATH_MAX], line[PATH_MAX];
     FILE     *f;
@@ -236,7 +236,7 @@ llm_cpus_quota(const char *root)
     least = 0;
 
     while (fgets(line, sizeof(line), f)) {
-        least = llm_cpus_least(least, llm_cpus_hierarchy(root, line));
+        least = llm_machine_least(least, llm_machine_hierarchy(root, line));
     }
 
     fclose(f);
@@ -246,11 +246,11 @@ llm_cpus_quota(const char *root)
 
 
 uint32_t
-llm_cpus(void)
+llm_machine_cpus(void)
 {
     long           n;
     uint32_t       quota;
-    unsigned long  mask[LLM_CPUS_MASK / CHAR_BIT / sizeof(unsigned long)];
+    unsigned long  mask[LLM_MACHINE_CPUS / CHAR_BIT / sizeof(unsigned long)];
 
     memset(mask, 0, sizeof(mask));
 
@@ -261,11 +261,30 @@ llm_cpus(void)
         n = sysconf(_SC_NPROCESSORS_ONLN);
     }
 
-    quota = llm_cpus_quota("");
+    quota = llm_machine_quota("");
 
     if (quota && (n < 1 || quota < (uint32_t) n)) {
         n = quota;
     }
 
     return n < 1 ? 1 : (uint32_t) n;
+}
+
+
+size_t
+llm_machine_memory(void)
+{
+    long    pages, size;
+    size_t  bytes;
+
+    pages = sysconf(_SC_PHYS_PAGES);
+    size = sysconf(_SC_PAGESIZE);
+
+    if (pages < 1 || size < 1
+        || __builtin_mul_overflow((size_t) pages, (size_t) size, &bytes))
+    {
+        return SIZE_MAX;
+    }
+
+    return bytes;
 }

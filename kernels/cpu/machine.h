@@ -1,20 +1,26 @@
 /*
+ * What there is of the machine.
+ *
  * How many CPUs this thread may use: its affinity (taskset, a cpuset, what
  * systemd's CPUAffinity= gave), and the share of time that its control group
  * and those around it allow (systemd's CPUQuota=, docker's --cpus).
  */
 
-#ifndef LLM_CPU_CPUS_H
-#define LLM_CPU_CPUS_H
+#ifndef LLM_CPU_MACHINE_H
+#define LLM_CPU_MACHINE_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 /* at least 1 */
-uint32_t llm_cpus(void);
+uint32_t llm_machine_cpus(void);
 /*
  * CPUs' worth of time that the control groups allow, rounded up; 0: as much
  * as there is.  root goes before "/proc" and "/sys": "", or a test's folder.
  */
-uint32_t llm_cpus_quota(const char *root);
+uint32_t llm_machine_quota(const char *root);
 
-#endif /* LLM_CPU_CPUS_H */
+/* bytes of memory, in use or not */
+size_t llm_machine_memory(void);
+
+#endif /* LLM_CPU_MACHINE_H */

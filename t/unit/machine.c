@@ -3,7 +3,7 @@
  * affinity that this thread gives itself.
  */
 
-#include "kernels/cpu/cpus.h"
+#include "kernels/cpu/machine.h"
 #include "kernels/cpu/pool.h"
 #include "t/unit/tap.h"
 
@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 
-static char  root[] = "/tmp/llm-cpus-XXXXXX";
+static char  root[] = "/tmp/llm-machine-XXXXXX";
 
 
 /* a file below root, with the folders on its way */
@@ -65,48 +65,48 @@ static void
 version_2(void)
 {
     clear();
-    is_int(llm_cpus_quota(root), 0, "no cgroups at all: no bound");
+    is_int(llm_machine_quota(root), 0, "no cgroups at all: no bound");
 
     put("proc/self/cgroup", "0::/system.slice/nginx.service\n");
-    is_int(llm_cpus_quota(root), 0, "v2: no cpu.max: no bound");
+    is_int(llm_machine_quota(root), 0, "v2: no cpu.max: no bound");
 
     put(CGROUP "/system.slice/nginx.service/cpu.max", "max 100000\n");
-    is_int(llm_cpus_quota(root), 0, "v2: max: no bound");
+    is_int(llm_machine_quota(root), 0, "v2: max: no bound");
 
     put(CGROUP "/system.slice/nginx.service/cpu.max", "400000 100000\n");
-    is_int(llm_cpus_quota(root), 4, "v2: four CPUs");
+    is_int(llm_machine_quota(root), 4, "v2: four CPUs");
 
     put(CGROUP "/system.slice/nginx.service/cpu.max", "350000 100000\n");
-    is_int(llm_cpus_quota(root), 4, "v2: three and a half are four");
+    is_int(llm_machine_quota(root), 4, "v2: three and a half are four");
 
     put(CGROUP "/system.slice/nginx.service/cpu.max", "20000 100000\n");
-    is_int(llm_cpus_quota(root), 1, "v2: a fifth is one");
+    is_int(llm_machine_quota(root), 1, "v2: a fifth is one");
 
     put(CGROUP "/system.slice/nginx.service/cpu.max", "800000 100000\n");
     put(CGROUP "/system.slice/cpu.max", "300000 100000\n");
-    is_int(llm_cpus_quota(root), 3, "v2: a slice around it has less");
+    is_int(llm_machine_quota(root), 3, "v2: a slice around it has less");
 
     put(CGROUP "/system.slice/cpu.max", "max 100000\n");
     put(CGROUP "/cpu.max", "200000 100000\n");
-    is_int(llm_cpus_quota(root), 2, "v2: and so has the root");
+    is_int(llm_machine_quota(root), 2, "v2: and so has the root");
 
     put("proc/self/cgroup", "0::/\n");
-    is_int(llm_cpus_quota(root), 2, "v2: a container's own root");
+    is_int(llm_machine_quota(root), 2, "v2: a container's own root");
 
     put("proc/self/cgroup", "0::/../../elsewhere\n");
-    is_int(llm_cpus_quota(root), 2, "v2: a path outside of the namespace");
+    is_int(llm_machine_quota(root), 2, "v2: a path outside of the namespace");
 
     put("proc/self/cgroup", "0::/docker/0123456789abcdef\n");
-    is_int(llm_cpus_quota(root), 2, "v2: the host's path in a container");
+    is_int(llm_machine_quota(root), 2, "v2: the host's path in a container");
 
     put(CGROUP "/cpu.max", "nonsense\n");
-    is_int(llm_cpus_quota(root), 0, "v2: nonsense: no bound");
+    is_int(llm_machine_quota(root), 0, "v2: nonsense: no bound");
 
     put(CGROUP "/cpu.max", "100000 0\n");
-    is_int(llm_cpus_quota(root), 0, "v2: a period of 0: no bound");
+    is_int(llm_machine_quota(root), 0, "v2: a period of 0: no bound");
 
     put("proc/self/cgroup", "nonsense\n\n:\n0::\n::::\n");
-    is_int(llm_cpus_quota(root), 0, "a file of nonsense: no bound");
+    is_int(llm_machine_quota(root), 0, "a file of nonsense: no bound");
 }
 
 
@@ -116,26 +116,26 @@ version_1(void)
     clear();
     put("proc/self/cgroup", "5:memory:/m\n4:cpuset:/s\n"
         "3:cpuacct,cpu:/docker/abc\n1:name=systemd:/x\n0::/\n");
-    is_int(llm_cpus_quota(root), 0, "v1: no files: no bound");
+    is_int(llm_machine_quota(root), 0, "v1: no files: no bound");
 
     put(CGROUP "/cpuset/s/cpu.cfs_quota_us", "100000\n");
     put(CGROUP "/cpuset/s/cpu.cfs_period_us", "100000\n");
-    is_int(llm_cpus_quota(root), 0, "v1: another controller: no bound");
+    is_int(llm_machine_quota(root), 0, "v1: another controller: no bound");
 
     put(CGROUP "/cpuacct,cpu/docker/abc/cpu.cfs_quota_us", "-1\n");
     put(CGROUP "/cpuacct,cpu/docker/abc/cpu.cfs_period_us", "100000\n");
-    is_int(llm_cpus_quota(root), 0, "v1: -1: no bound");
+    is_int(llm_machine_quota(root), 0, "v1: -1: no bound");
 
     put(CGROUP "/cpuacct,cpu/docker/abc/cpu.cfs_quota_us", "250000\n");
-    is_int(llm_cpus_quota(root), 3, "v1: two and a half are three");
+    is_int(llm_machine_quota(root), 3, "v1: two and a half are three");
 
     put(CGROUP "/cpuacct,cpu/cpu.cfs_quota_us", "100000\n");
     put(CGROUP "/cpuacct,cpu/cpu.cfs_period_us", "50000\n");
-    is_int(llm_cpus_quota(root), 2, "v1: the group around it has less");
+    is_int(llm_machine_quota(root), 2, "v1: the group around it has less");
 
     put(CGROUP "/cpu/docker/cpu.cfs_quota_us", "50000\n");
     put(CGROUP "/cpu/docker/cpu.cfs_period_us", "50000\n");
-    is_int(llm_cpus_quota(root), 1, "v1: mounted as cpu");
+    is_int(llm_machine_quota(root), 1, "v1: mounted as cpu");
 }
 
 
@@ -153,16 +153,16 @@ affinity(void)
     }
 
     all = CPU_COUNT(&old);
-    quota = llm_cpus_quota("");
+    quota = llm_machine_quota("");
 
-    is_int(llm_cpus(), quota && quota < all ? quota : all,
+    is_int(llm_machine_cpus(), quota && quota < all ? quota : all,
            "as many CPUs as this thread may use");
 
     CPU_ZERO(&one);
     CPU_SET(sched_getcpu(), &one);
     ok(sched_setaffinity(0, sizeof(one), &one) == 0, "bound to one");
 
-    is_int(llm_cpus(), 1, "one CPU");
+    is_int(llm_machine_cpus(), 1, "one CPU");
 
     pool = llm_pool_create(0, &err);
     is_int(llm_pool_threads(pool), 1, "a pool has one thread then");
