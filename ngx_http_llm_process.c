@@ -485,12 +485,20 @@ ngx_http_llm_engine_models(ngx_http_llm_main_conf_t *mcf)
 }
 
 
-/* called by engine threads, as nginx's own thread pools log */
+/*
+ * Called by engine threads, as nginx's own thread pools log.  The time of a
+ * line is that of the event loop's last turn, which may be long ago where
+ * nothing happens: it is updated here, as nginx allows several threads to.
+ */
 
 static void
 ngx_http_llm_log(void *data, int level, const char *msg)
 {
     ngx_log_t *log = data;
+
+    if (log->log_level >= (ngx_uint_t) level) {
+        ngx_time_update();
+    }
 
     ngx_log_error((ngx_uint_t) level, log, 0, "llm: %s", msg);
 }

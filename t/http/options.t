@@ -7,6 +7,7 @@ use strict;
 use warnings;
 
 use LLM::Test;
+use POSIX qw(mktime);
 use Test::More;
 
 my $demo = '%%ROOT%%/models/demo.gguf';
@@ -239,5 +240,23 @@ is(complete('demo', max_tokens => 1)->{status}, 200,
    'completions need no template');
 
 $t->stop(name => 'a broken template');
+
+# the engine's lines in the log have the time at which they were written, also
+# when nothing else happens in the worker
+
+$t = LLM::Test->new(model => "llm_model demo $demo threads=1 idle=3s;")->start;
+
+my $asked = time;
+
+is(complete('demo', max_tokens => 1)->{status}, 200, 'a request');
+ok($t->wait_log(qr/was idle for 3 s/), 'and then no more');
+
+my ($y, $m, $d, @hms)
+    = $t->log =~ m{^(\d+)/(\d+)/(\d+) (\d+):(\d+):(\d+) .* was idle for}m;
+
+cmp_ok(mktime($hms[2], $hms[1], $hms[0], $d, $m - 1, $y - 1900, 0, 0, -1),
+       '>=', $asked + 2, 'the line says when that was');
+
+$t->stop(name => 'the time of a line');
 
 done_testing();
