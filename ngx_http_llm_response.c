@@ -57,6 +57,9 @@ ngx_http_llm_send(ngx_http_request_t *r, ngx_uint_t status, const char *type,
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
+    /* conditions are for files: an answer is never a 304 or a 412 */
+    r->disable_not_modified = 1;
+
     r->headers_out.status = status;
     r->headers_out.content_length_n = len;
     r->headers_out.content_type.len = ngx_strlen(type);

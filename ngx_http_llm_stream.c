@@ -272,6 +272,9 @@ ngx_http_llm_start_stream(ngx_http_llm_ctx_t *ctx)
     r = ctx->request;
     c = r->connection;
 
+    /* conditions are for files: an answer is never a 304 or a 412 */
+    r->disable_not_modified = 1;
+
     r->headers_out.status = NGX_HTTP_OK;
     ngx_str_set(&r->headers_out.content_type, "text/event-stream");
     r->headers_out.content_type_len = r->headers_out.content_type.len;

@@ -351,6 +351,25 @@ for my $case ([ suffix => 'x', 400 ], [ best_of => 3, 400 ],
         if $status == 400;
 }
 
+# conditional requests are for files
+
+for my $header ([ 'If-None-Match' => '*' ], [ 'If-Match' => '"a"' ],
+                [ 'If-Modified-Since' => 'Sat, 01 Jan 2000 00:00:00 GMT' ],
+                [ 'If-Unmodified-Since' => 'Sat, 01 Jan 2000 00:00:00 GMT' ])
+{
+    for my $stream (\0, \1) {
+        $res = $t->post('/v1/completions',
+                        { prompt => 'a', max_tokens => 1,
+                          stream => $stream }, headers => { @$header });
+
+        is($res->{status}, 200,
+           "$header->[0]: 200" . ($$stream ? ', a stream' : ''));
+    }
+
+    is($t->get('/health', headers => { @$header })->{status}, 200,
+       "$header->[0]: /health");
+}
+
 $t->stop;
 
 done_testing();
