@@ -391,7 +391,7 @@ test_cublas() {
 test_build() {
     local objs=$1
 
-    library "$objs" lib cli unit load
+    library "$objs" lib cli unit load fuzz-http
 
     if [ "${SAN:-}" != tsan ]; then
         module "$objs"

@@ -1,0 +1,168 @@
+/*
+ * A fuzz target of whole requests over HTTP: table.c reads which parameters
+ * there are, values.c and body.c make bodies of them, script.c makes of a
+ * number what one connection sends and how it behaves, check.c judges the
+ * answers, main.c drives many connections.
+ *
+ * Invariant: a script depends on the seed, its number and the mask of left
+ * out parameters alone, so that whatever was sent can be sent again.
+ *
+ * Memory: buffers grow and are kept for the next script; no memory ends the
+ * program.
+ */
+
+#ifndef FZ_HTTP_H
+#define FZ_HTTP_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define FZ_MAX_FIELDS    256
+#define FZ_MAX_REQUESTS  4              /* of one script */
+
+/* of a mask: sent at once, in one piece, and read to the end */
+#define FZ_PLAIN         (1ull << 63)
+
+#define FZ_CHAT          1
+#define FZ_COMPL         2
+
+#define fz_nelems(a)     (sizeof(a) / sizeof((a)[0]))
+
+typedef struct {
+    char              *data;
+    size_t             len;
+    size_t             cap;
+} fz_buf_t;
+
+typedef struct {
+    uint64_t           state;
+} fz_rand_t;
+
+/* as in engine/api/fields.c */
+typedef enum {
+    FZ_BOOL,
+    FZ_INT,
+    FZ_NUMBER,
+    FZ_ABOVE,
+    FZ_STRING,
+    FZ_ARRAY,
+    FZ_OBJECT,
+    FZ_ANY,
+    FZ_REQUIRED,
+    FZ_REFUSED
+} fz_type_t;
+
+typedef struct {
+    char               name[64];
+    unsigned           endpoints;
+    fz_type_t          type;
+    double             min;
+    double             max;
+} fz_field_t;
+
+typedef struct {
+    fz_field_t         fields[FZ_MAX_FIELDS];
+    unsigned           n_fields;
+    unsigned           vocab;           /* tokens of the model */
+} fz_table_t;
+
+/* what has to be known of a request to judge its answer; -1: unknown */
+typedef struct {
+    int                endpoint;        /* FZ_CHAT, FZ_COMPL, 0: another */
+    int                head;            /* there is no body */
+    int                loose;           /* only the status is looked at */
+    int                n;               /* choices */
+    int                prompts;
+    int                stream;
+    int                usage;           /* asked for in the stream */
+    int                bad;             /* must be refused ... */
+    char               why[64];         /* ... for this parameter */
+} fz_want_t;
+
+typedef struct {
+    const fz_table_t  *table;
+    fz_rand_t          rand;
+    uint64_t           mask;            /* parameters to leave out */
+    unsigned           member;          /* parameters until now */
+    unsigned           broken;          /* not JSON any more */
+    fz_want_t          want;
+    fz_buf_t           body;
+} fz_gen_t;
+
+typedef struct {
+    uint64_t           number;
+    fz_buf_t           out;
+    unsigned           n_requests;
+    fz_want_t          want[FZ_MAX_REQUESTS];
+    int                loose;           /* nothing has to come */
+    int                close;           /* the connection ends with it */
+    size_t             piece;           /* bytes of a write, 0: all */
+    unsigned           pause;           /* ms between them */
+    size_t             leave_sent;      /* go after so many bytes sent ... */
+    size_t             leave_got;       /* ... or received; 0: stay */
+    int                reset;           /* by a reset */
+    int                half;            /* only the side that writes */
+    size_t             stall_at;        /* stop reading after so many */
+    unsigned           stall_ms;        /* for so long, 0: never stop */
+} fz_script_t;
+
+/* an answer as it comes */
+typedef struct {
+    int                state;
+    int                status;
+    int                chunked;
+    int                close;
+    int                stream;          /* text/event-stream */
+    int                json;
+    int                allow;           /* the header is there */
+    int                retry;
+    int                whole;
+    int64_t            length;          /* -1: until the end */
+    fz_buf_t           body;
+    fz_buf_t           line;
+} fz_answer_t;
+
+
+/* util.c */
+void fz_die(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void fz_add(fz_buf_t *b, const void *data, size_t len);
+void fz_adds(fz_buf_t *b, const char *s);
+void fz_addf(fz_buf_t *b, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+void fz_repeat(fz_buf_t *b, const char *s, size_t n);
+void fz_seed(fz_rand_t *r, uint64_t seed, uint64_t number);
+uint64_t fz_rand(fz_rand_t *r);
+unsigned fz_below(fz_rand_t *r, unsigned n);
+/* true in so many of a thousand cases */
+int fz_chance(fz_rand_t *r, unsigned permille);
+void fz_print(const char *data, size_t len, size_t max);
+
+/* table.c */
+void fz_table_read(fz_table_t *t, const char *file);
+
+/* values.c: a value of any kind, of a field's type, a string */
+void fz_any(fz_gen_t *g, int depth);
+void fz_value(fz_gen_t *g, const fz_field_t *f);
+void fz_string(fz_gen_t *g);
+void fz_edge(fz_gen_t *g, const fz_field_t *f);
+
+/* known.c: a value that is what the parameter is for; false: none known */
+int fz_known(fz_gen_t *g, const char *name);
+
+/* body.c */
+void fz_body(fz_gen_t *g, int endpoint);
+void fz_break(fz_gen_t *g);
+
+/* script.c */
+void fz_script(fz_script_t *s, const fz_table_t *t, uint64_t seed,
+    uint64_t number, uint64_t mask);
+
+/* check.c: how many bytes of data were the answer's; *err is NULL or why
+ * this is no answer; end: no more bytes will come */
+size_t fz_answer_read(fz_answer_t *a, const fz_want_t *w, const char *data,
+    size_t len, int end, const char **err);
+void fz_answer_reset(fz_answer_t *a);
+/* NULL or what is wrong with a whole answer */
+const char *fz_check(const fz_answer_t *a, const fz_want_t *w);
+
+#endif /* FZ_HTTP_H */
