@@ -193,7 +193,7 @@ if (!$good) {
     exit;
 }
 
-is($count->{health}{bad}, 0, '/health was always good');
+is($count->{health}{bad}, 0, '/health was always answered');
 
 # ---- nothing is left
 

@@ -263,8 +263,8 @@ fz_choices(fz_gen_t *g)
 {
     int  n;
 
-    n = fz_chance(&g->rand, 15) ? 128
-        : fz_chance(&g->rand, 300) ? 1 + (int) fz_below(&g->rand, 6) : 1;
+    n = fz_chance(&g->rand, 6) ? 128
+        : fz_chance(&g->rand, 200) ? 1 + (int) fz_below(&g->rand, 6) : 1;
 
     g->want.n = n;
     fz_addf(&g->body, "%d", n);

@@ -75,7 +75,8 @@ typedef struct {
     /* the thread's until it is joined, but for stop */
     int                 stop;           /* atomic; main writes */
     unsigned            n_health;
-    unsigned            bad_health;
+    unsigned            bad_health;     /* neither 200 nor 503 */
+    unsigned            not_ready;      /* 503 */
     float              *health;         /* ms */
 } fz_t;
 
@@ -95,10 +96,12 @@ fz_now(void)
 
 /* ---- /health beside it ---- */
 
+/* its status, 0 when there is none */
+
 static int
 fz_health_once(fz_t *f)
 {
-    int      fd, ok;
+    int      fd, status;
     char     buf[4096];
     ssize_t  n;
 
@@ -112,20 +115,26 @@ fz_health_once(fz_t *f)
 
     (void) setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv));
 
-    ok = connect(fd, (struct sockaddr *) &f->addr, sizeof(f->addr)) == 0
-         && write(fd, ask, sizeof(ask) - 1) > 0
-         && (n = read(fd, buf, sizeof(buf))) > 12
-         && memcmp(buf + 9, "200", 3) == 0;
+    status = 0;
+
+    if (connect(fd, (struct sockaddr *) &f->addr, sizeof(f->addr)) == 0
+        && write(fd, ask, sizeof(ask) - 1) > 0)
+    {
+        n = read(fd, buf, sizeof(buf) - 1);
+        buf[n < 0 ? 0 : n] = '\0';
+        status = n > 12 ? atoi(buf + 9) : 0;
+    }
 
     close(fd);
 
-    return ok;
+    return status;
 }
 
 
 static void *
 fz_health(void *data)
 {
+    int               status;
     fz_t             *f = data;
     struct timespec   a, b;
 
@@ -133,9 +142,11 @@ fz_health(void *data)
            && f->n_health < FZ_HEALTH)
     {
         clock_gettime(CLOCK_MONOTONIC, &a);
-        f->bad_health += !fz_health_once(f);
+        status = fz_health_once(f);
         clock_gettime(CLOCK_MONOTONIC, &b);
 
+        f->bad_health += status != 200 && status != 503;
+        f->not_ready += status == 503;
         f->health[f->n_health++] = (float) (b.tv_sec - a.tv_sec) * 1e3f
                                    + (float) (b.tv_nsec - a.tv_nsec) / 1e6f;
         usleep(20000);
@@ -625,8 +636,9 @@ fz_report(fz_t *f, double seconds)
         }
     }
 
-    printf("},\"health\":{\"n\":%u,\"bad\":%u,\"p50\":%.2f,\"p99\":%.2f,"
-           "\"max\":%.2f}}\n", n, f->bad_health,
+    printf("},\"health\":{\"n\":%u,\"bad\":%u,\"not_ready\":%u,"
+           "\"p50\":%.2f,\"p99\":%.2f,\"max\":%.2f}}\n",
+           n, f->bad_health, f->not_ready,
            n ? (double) f->health[n / 2] : 0.0,
            n ? (double) f->health[(unsigned) ((n - 1) * 0.99)] : 0.0,
            n ? (double) f->health[n - 1] : 0.0);

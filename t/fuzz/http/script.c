@@ -13,17 +13,20 @@ static const char *const  fz_places[] = {
 
 #define FZ_FALLBACK  5
 
-/* headers that change nothing, most of them */
-static const char *const  fz_headers[] = {
+static const char *const  fz_types[] = {
+    "Content-Type: application/json\r\n",
     "Content-Type: application/json\r\n",
     "Content-Type: text/plain\r\n",
     "Content-Type: application/json; charset=utf-16\r\n",
     "Content-Type:\r\n",
-    "Content-Type: application/json\r\nContent-Type: text/html\r\n",
+    ""
+};
+
+/* headers that change nothing, most of them; nginx refuses two of a kind */
+static const char *const  fz_headers[] = {
     "Accept: text/event-stream\r\n",
     "Accept-Encoding: gzip, br, *;q=0\r\n",
     "Authorization: Bearer \xc2\x9b\xff\x80\r\n",
-    "Authorization: Basic ====\r\n",
     "Range: bytes=0-1\r\n",
     "If-Modified-Since: Sat, 01 Jan 2000 00:00:00 GMT\r\n",
     "If-None-Match: *\r\n",
@@ -170,12 +173,11 @@ fz_some_headers(fz_rand_t *r, fz_buf_t *out)
 {
     unsigned  i, n;
 
+    fz_adds(out, fz_types[fz_below(r, fz_nelems(fz_types))]);
+
     if (fz_chance(r, 600)) {
-        fz_adds(out, fz_headers[0]);
         return;
     }
-
-    /* each once at most: nginx refuses two of some */
 
     for (i = 0; fz_chance(r, 700); /* void */ ) {
         i += fz_below(r, fz_nelems(fz_headers) / 2);

@@ -105,7 +105,7 @@ fz_string(fz_gen_t *g)
 }
 
 
-static void
+static fz_is_t
 fz_nest(fz_gen_t *g)
 {
     unsigned  n;
@@ -116,11 +116,14 @@ fz_nest(fz_gen_t *g)
         fz_repeat(&g->body, "[", n);
         fz_repeat(&g->body, "]", n);
 
-    } else {
-        fz_repeat(&g->body, "{\"a\":", n);
-        fz_adds(&g->body, "1");
-        fz_repeat(&g->body, "}", n);
+        return FZ_IS_ARRAY;
     }
+
+    fz_repeat(&g->body, "{\"a\":", n);
+    fz_adds(&g->body, "1");
+    fz_repeat(&g->body, "}", n);
+
+    return FZ_IS_OBJECT;
 }
 
 
@@ -204,9 +207,8 @@ fz_pick(fz_gen_t *g, int depth)
 
     case 13:
         if (fz_chance(&g->rand, 100)) {
-            fz_nest(g);
             g->broken = 1;              /* it may be too deep */
-            return FZ_IS_ARRAY;
+            return fz_nest(g);
         }
 
         return fz_list(g, depth, 1);
