@@ -7,6 +7,8 @@
 #include "ngx_http_llm_module.h"
 
 
+static char *ngx_http_llm_queue_param(ngx_conf_t *cf,
+    ngx_http_llm_main_conf_t *mcf, ngx_str_t *value);
 static char *ngx_http_llm_use(ngx_conf_t *cf, ngx_http_llm_loc_conf_t *llcf,
     ngx_http_handler_pt handler);
 static size_t ngx_http_llm_prefix(ngx_http_core_loc_conf_t *clcf);
@@ -14,14 +16,16 @@ static char *ngx_http_llm_check_use(ngx_conf_t *cf,
     ngx_http_llm_main_conf_t *mcf, ngx_http_llm_loc_conf_t *llcf);
 
 
-/* llm_queue N [timeout=TIME] */
+/* llm_queue N [timeout=TIME] [memory=SIZE] */
 
 char *
 ngx_http_llm_queue(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
     ngx_http_llm_main_conf_t *mcf = conf;
 
-    ngx_str_t  *value, s;
+    char       *rv;
+    ngx_str_t  *value;
+    ngx_uint_t  i;
 
     if (mcf->queue != NGX_CONF_UNSET) {
         return "is duplicate";
@@ -37,30 +41,63 @@ ngx_http_llm_queue(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         return NGX_CONF_ERROR;
     }
 
-    if (cf->args->nelts == 2) {
-        return NGX_CONF_OK;
-    }
+    for (i = 2; i < cf->args->nelts; i++) {
+        rv = ngx_http_llm_queue_param(cf, mcf, &value[i]);
 
-    if (ngx_strncmp(value[2].data, "timeout=", 8) != 0) {
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "unknown parameter \"%V\"", &value[2]);
-        return NGX_CONF_ERROR;
-    }
-
-    s.data = value[2].data + 8;
-    s.len = value[2].len - 8;
-
-    mcf->queue_timeout = ngx_parse_time(&s, 0);
-
-    if (mcf->queue_timeout == (ngx_msec_t) NGX_ERROR
-        || mcf->queue_timeout == 0)
-    {
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "invalid timeout \"%V\"", &value[2]);
-        return NGX_CONF_ERROR;
+        if (rv != NGX_CONF_OK) {
+            return rv;
+        }
     }
 
     return NGX_CONF_OK;
+}
+
+
+static char *
+ngx_http_llm_queue_param(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf,
+    ngx_str_t *value)
+{
+    ssize_t    size;
+    ngx_str_t  s;
+
+    if (ngx_strncmp(value->data, "timeout=", 8) == 0) {
+        s.data = value->data + 8;
+        s.len = value->len - 8;
+
+        mcf->queue_timeout = ngx_parse_time(&s, 0);
+
+        if (mcf->queue_timeout == (ngx_msec_t) NGX_ERROR
+            || mcf->queue_timeout == 0)
+        {
+            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                               "invalid timeout \"%V\"", value);
+            return NGX_CONF_ERROR;
+        }
+
+        return NGX_CONF_OK;
+    }
+
+    if (ngx_strncmp(value->data, "memory=", 7) == 0) {
+        s.data = value->data + 7;
+        s.len = value->len - 7;
+
+        size = ngx_parse_size(&s);
+
+        if (size < 1024 * 1024) {
+            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                               "invalid size \"%V\", 1m is the least", value);
+            return NGX_CONF_ERROR;
+        }
+
+        mcf->queue_memory = (size_t) size;
+
+        return NGX_CONF_OK;
+    }
+
+    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "unknown parameter \"%V\"",
+                       value);
+
+    return NGX_CONF_ERROR;
 }
 
 

@@ -26,7 +26,7 @@ static void ngx_http_llm_prometheus(ngx_http_llm_main_conf_t *mcf,
     llm_model_stats_t *st, llm_buf_t *b);
 static void ngx_http_llm_prometheus_value(ngx_http_llm_main_conf_t *mcf,
     llm_model_stats_t *st, const ngx_http_llm_metric_t *m, const char *type,
-    llm_buf_t *b);
+    ngx_uint_t wide, llm_buf_t *b);
 static void ngx_http_llm_prometheus_finished(ngx_http_llm_main_conf_t *mcf,
     llm_model_stats_t *st, llm_buf_t *b);
 static void ngx_http_llm_prometheus_hist(ngx_http_llm_main_conf_t *mcf,
@@ -63,6 +63,11 @@ static const ngx_http_llm_metric_t  ngx_http_llm_gauges[] = {    /* uint32_t */
       "Pages that sequences hold.", at(kv_used) },
     { "llm_kv_pages_cached", "kv_pages_cached",
       "Pages kept for prefixes alone.", at(kv_cached) },
+};
+
+static const ngx_http_llm_metric_t  ngx_http_llm_sizes[] = {     /* uint64_t */
+    { "llm_request_memory_bytes", "request_memory",
+      "Memory of the requests that wait and run.", at(request_memory) },
 };
 
 static const ngx_http_llm_metric_t  ngx_http_llm_counters[] = {  /* uint64_t */
@@ -179,12 +184,17 @@ ngx_http_llm_prometheus(ngx_http_llm_main_conf_t *mcf, llm_model_stats_t *st,
 
     for (i = 0; i < llm_nelems(ngx_http_llm_gauges); i++) {
         ngx_http_llm_prometheus_value(mcf, st, &ngx_http_llm_gauges[i],
-                                      "gauge", b);
+                                      "gauge", 0, b);
+    }
+
+    for (i = 0; i < llm_nelems(ngx_http_llm_sizes); i++) {
+        ngx_http_llm_prometheus_value(mcf, st, &ngx_http_llm_sizes[i],
+                                      "gauge", 1, b);
     }
 
     for (i = 0; i < llm_nelems(ngx_http_llm_counters); i++) {
         ngx_http_llm_prometheus_value(mcf, st, &ngx_http_llm_counters[i],
-                                      "counter", b);
+                                      "counter", 1, b);
     }
 
     ngx_http_llm_metrics_head(b, "vllm:kv_cache_usage_perc", "gauge",
@@ -206,12 +216,12 @@ ngx_http_llm_prometheus(ngx_http_llm_main_conf_t *mcf, llm_model_stats_t *st,
 }
 
 
-/* gauges are uint32_t, counters uint64_t */
+/* a uint64_t where it is wide, else a uint32_t */
 
 static void
 ngx_http_llm_prometheus_value(ngx_http_llm_main_conf_t *mcf,
     llm_model_stats_t *st, const ngx_http_llm_metric_t *m, const char *type,
-    llm_buf_t *b)
+    ngx_uint_t wide, llm_buf_t *b)
 {
     char        *field;
     uint64_t     v;
@@ -221,7 +231,7 @@ ngx_http_llm_prometheus_value(ngx_http_llm_main_conf_t *mcf,
 
     for (i = 0; i < mcf->models.nelts; i++) {
         field = (char *) &st[i] + m->offset;
-        v = (*type == 'g') ? *(uint32_t *) field : *(uint64_t *) field;
+        v = wide ? *(uint64_t *) field : *(uint32_t *) field;
 
         llm_buf_adds(b, m->name);
         ngx_http_llm_metrics_label(mcf, i, b);
@@ -397,6 +407,12 @@ ngx_http_llm_json_model(ngx_str_t *name, llm_model_stats_t *st, llm_buf_t *b)
         m = &ngx_http_llm_gauges[n];
         llm_buf_addf(b, ",\"%s\":%u", m->json,
                      *(uint32_t *) ((char *) st + m->offset));
+    }
+
+    for (n = 0; n < llm_nelems(ngx_http_llm_sizes); n++) {
+        m = &ngx_http_llm_sizes[n];
+        llm_buf_addf(b, ",\"%s\":%llu", m->json, (unsigned long long)
+                     *(uint64_t *) ((char *) st + m->offset));
     }
 
     for (n = 0; n < llm_nelems(ngx_http_llm_counters); n++) {

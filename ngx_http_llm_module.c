@@ -51,7 +51,7 @@ static ngx_command_t  ngx_http_llm_commands[] = {
       NULL },
 
     { ngx_string("llm_queue"),
-      NGX_HTTP_MAIN_CONF|NGX_CONF_TAKE12,
+      NGX_HTTP_MAIN_CONF|NGX_CONF_TAKE123,
       ngx_http_llm_queue,
       NGX_HTTP_MAIN_CONF_OFFSET,
       0,
@@ -222,6 +222,7 @@ ngx_http_llm_create_main_conf(ngx_conf_t *cf)
     mcf->cycle = cf->cycle;
     mcf->queue = NGX_CONF_UNSET;
     mcf->queue_timeout = NGX_CONF_UNSET_MSEC;
+    mcf->queue_memory = NGX_CONF_UNSET_SIZE;
     mcf->shared_memory = NGX_CONF_UNSET_SIZE;
 
     return mcf;
@@ -237,6 +238,7 @@ ngx_http_llm_init_main_conf(ngx_conf_t *cf, void *conf)
 
     ngx_conf_init_value(mcf->queue, 64);
     ngx_conf_init_msec_value(mcf->queue_timeout, 60000);
+    ngx_conf_init_size_value(mcf->queue_memory, 256 * 1024 * 1024);
     ngx_conf_init_size_value(mcf->shared_memory, 8 * 1024 * 1024);
 
     rv = ngx_http_llm_check_uses(cf, mcf);

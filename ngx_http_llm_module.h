@@ -113,6 +113,7 @@ typedef struct {
 
     ngx_int_t                    queue;
     ngx_msec_t                   queue_timeout;
+    size_t                       queue_memory;
     size_t                       shared_memory;
 
     ngx_int_t                    request_id;    /* index of $request_id */

@@ -415,6 +415,7 @@ ngx_http_llm_start_engine(ngx_http_llm_main_conf_t *mcf, ngx_log_t *log)
     conf.engine_fd = mcf->fds[mcf->nworkers];
     conf.worker_fds = mcf->fds;
     conf.n_workers = mcf->nworkers;
+    conf.max_bytes = mcf->queue_memory;
     conf.log = ngx_http_llm_log;
     conf.log_data = mcf->cycle->log;
 

@@ -216,6 +216,7 @@ llm_engine_create(const llm_engine_conf_t *conf)
     e->n_models = llm_min(conf->n_models, conf->zone->n_models);
     e->n_peers = llm_min(conf->n_workers, conf->zone->n_workers);
     e->backend_dir = conf->backend_dir;
+    e->max_bytes = conf->max_bytes ? conf->max_bytes : LLM_ENGINE_MAX_BYTES;
 
     llm_jobs_init(&e->to_prepare);
     llm_jobs_init(&e->prepared);
@@ -255,6 +256,7 @@ llm_engine_attach(llm_engine_t *e, const int *worker_fds)
         llm_zone_set(z->models[i].figures.running, 0);
         llm_zone_set(z->models[i].figures.parked, 0);
         llm_zone_set(z->models[i].figures.waiting, 0);
+        llm_zone_set(z->models[i].figures.request_memory, 0);
         llm_zone_set(z->models[i].figures.kv_used, 0);
         llm_zone_set(z->models[i].figures.kv_cached, 0);
         llm_zone_set(z->models[i].permille, 0);

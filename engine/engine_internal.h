@@ -22,8 +22,8 @@
 
 #define LLM_ENGINE_PREPARERS  2
 
-/* messages of requests that are in the engine, in bytes, all together */
-#define LLM_ENGINE_MAX_BYTES  ((size_t) 512 << 20)
+/* what all requests may take where the configuration does not say */
+#define LLM_ENGINE_MAX_BYTES  ((size_t) 256 << 20)
 
 /* a first-in, first-out list through llm_req_t.job_next */
 typedef struct {
@@ -58,6 +58,7 @@ typedef struct {
     llm_sched_t         *sched;
     llm_jobs_t           held;          /* requests that wait for the load */
     uint32_t             n_reqs;
+    size_t               n_bytes;       /* that these take */
     uint32_t             n_failed_steps;    /* in a row, over rebuilds */
     int                  rebuild;       /* state LOADING, but its requests
                                            have to end before the load */
@@ -66,10 +67,21 @@ typedef struct {
     double               request_us;    /* how long requests take, about */
 } llm_served_t;
 
+/* a request that did not get into the list of the living */
+typedef struct {
+    int                  pending;       /* its error found no room yet */
+    llm_to_t             to;
+    uint32_t             model;
+    uint32_t             retry_after;
+    llm_err_t            err;
+} llm_refusal_t;
+
 /* one worker */
 typedef struct {
     llm_port_t           port;          /* events, up */
     llm_ring_t           down;
+    llm_refusal_t        refusal;       /* nothing is taken from `down` while
+                                           it is pending */
     llm_req_t          **slots;         /* live requests */
     uint32_t             n_slots;
     uint32_t             n_live;
@@ -102,7 +114,8 @@ struct llm_engine_s {
 
     llm_req_t           *live;          /* all requests */
     uint32_t             n_live;
-    size_t               n_bytes;       /* of their messages */
+    size_t               n_bytes;       /* that they take, by the last count */
+    size_t               max_bytes;
     uint64_t             serial;
     llm_jobs_t           doomed;        /* errors that wait for room */
     uint64_t             check_us;      /* when to look at the clocks again */
@@ -162,6 +175,10 @@ void *llm_engine_main(void *engine);
 /* engine_reqs.c */
 void llm_engine_accept(llm_engine_t *e, llm_peer_t *p,
     const llm_request_t *msg);
+/* the error of a request that was refused; 1: it found no room again */
+int llm_engine_tell_refusal(llm_engine_t *e, llm_peer_t *p);
+/* counts anew what a request takes */
+void llm_engine_count(llm_engine_t *e, llm_req_t *r, size_t bytes);
 void llm_engine_prepare(llm_engine_t *e, llm_req_t *r);
 void llm_engine_prepared(llm_engine_t *e, llm_req_t *r);
 void llm_engine_ended(void *engine, llm_req_t *r);

@@ -128,7 +128,11 @@ llm_engine_messages(llm_engine_t *e)
     for (i = 0; i < e->n_peers; i++) {
         p = &e->peers[i];
 
-        for (n = 0; n < LLM_ENGINE_TAKE; n++) {
+        if (llm_engine_tell_refusal(e, p)) {
+            continue;
+        }
+
+        for (n = 0; n < LLM_ENGINE_TAKE && !p->refusal.pending; n++) {
             rec = llm_ring_next(&p->down);
             if (rec == NULL) {
                 break;
@@ -211,6 +215,10 @@ llm_engine_check_deadlines(llm_engine_t *e, uint64_t now)
         msg = r->msg;
         waiting[r->model] += r->start_us == 0;
 
+        if (r->state == LLM_REQ_SCHEDULED) {
+            llm_engine_count(e, r, llm_req_bytes(r));
+        }
+
         if (msg->deadline_us && now >= msg->deadline_us) {
             (void) llm_fail_with(&err, 504, "timeout", NULL,
                                  "the request took longer than allowed");
@@ -254,7 +262,9 @@ llm_engine_audit(llm_engine_t *e)
     for (i = 0; i < e->n_peers; i++) {
         w = e->peers[i].port.worker;
 
-        if (atomic_load(&w->intent) || !llm_ring_empty(&e->peers[i].down)) {
+        if (atomic_load(&w->intent) || !llm_ring_empty(&e->peers[i].down)
+            || e->peers[i].refusal.pending)
+        {
             return;
         }
     }
@@ -375,6 +385,10 @@ llm_engine_round(llm_engine_t *e, int *unsaid)
 
     *unsaid |= llm_engine_tell_doomed(e);
 
+    for (i = 0; i < e->n_peers; i++) {
+        *unsaid |= e->peers[i].refusal.pending;
+    }
+
     for (i = 0; i < e->n_models; i++) {
         if (e->models[i].rebuild) {
             llm_served_rebuilt(&e->models[i]);
@@ -402,7 +416,9 @@ llm_engine_has_work(llm_engine_t *e)
     }
 
     for (i = 0; i < e->n_peers; i++) {
-        if (!llm_ring_empty(&e->peers[i].down)) {
+        if (!e->peers[i].refusal.pending
+            && !llm_ring_empty(&e->peers[i].down))
+        {
             return 1;
         }
     }

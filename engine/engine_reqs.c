@@ -14,6 +14,22 @@
 #include <stdio.h>
 
 
+void
+llm_engine_count(llm_engine_t *e, llm_req_t *r, size_t bytes)
+{
+    llm_served_t  *m;
+
+    m = &e->models[r->model];
+
+    e->n_bytes += bytes - r->bytes;
+    m->n_bytes += bytes - r->bytes;
+    r->bytes = bytes;
+
+    llm_zone_set(e->zone->models[r->model].figures.request_memory,
+                 m->n_bytes);
+}
+
+
 static void
 llm_engine_forget(llm_engine_t *e, llm_req_t *r)
 {
@@ -36,7 +52,7 @@ llm_engine_forget(llm_engine_t *e, llm_req_t *r)
     }
 
     e->n_live--;
-    e->n_bytes -= r->msg->head.size;
+    llm_engine_count(e, r, 0);
     p->n_live--;
     m->n_reqs--;
     m->used_us = now;
@@ -54,6 +70,16 @@ llm_engine_forget(llm_engine_t *e, llm_req_t *r)
                  llm_engine_retry_after(m));
 
     llm_req_free(r);
+}
+
+
+static int
+llm_engine_full(const llm_engine_t *e, llm_err_t *err)
+{
+    return llm_fail_with(err, 429, "rate_limit_exceeded", NULL,
+                         "the requests that wait and run leave no memory for "
+                         "another one: %zu of %zu bytes (llm_queue memory=)",
+                         llm_min(e->n_bytes, e->max_bytes), e->max_bytes);
 }
 
 
@@ -196,42 +222,81 @@ llm_peer_slot(llm_peer_t *p, uint32_t slot)
 }
 
 
-/* a request that does not even get into the list of the living */
+int
+llm_engine_tell_refusal(llm_engine_t *e, llm_peer_t *p)
+{
+    llm_refusal_t  *f;
+
+    f = &p->refusal;
+
+    if (!f->pending) {
+        return 0;
+    }
+
+    if (llm_event_error(&f->to, &f->err, f->retry_after) != LLM_OK) {
+        return 1;
+    }
+
+    f->pending = 0;
+    llm_zone_add(e->zone->models[f->model].figures.errors, 1);
+    llm_zone_release(e->zone, f->model, e->epoch);
+
+    return 0;
+}
+
+
+/*
+ * A request that does not even get into the list of the living.  Its error
+ * needs no memory and is never lost: what the worker says next has to wait
+ * until it is told.
+ */
 
 static void
-llm_engine_refuse(llm_engine_t *e, llm_peer_t *p, const llm_request_t *msg)
+llm_engine_refuse(llm_engine_t *e, llm_peer_t *p, const llm_request_t *msg,
+    int full)
 {
-    llm_to_t   to;
-    llm_err_t  err;
+    llm_refusal_t  *f;
 
-    to.port = &p->port;
-    to.slot = msg->head.slot;
-    to.ticket = msg->head.ticket;
+    f = &p->refusal;
+    f->pending = 1;
+    f->to.port = &p->port;
+    f->to.slot = msg->head.slot;
+    f->to.ticket = msg->head.ticket;
+    f->model = msg->model;
+    f->retry_after = llm_engine_retry_after(&e->models[msg->model]);
 
-    (void) llm_fail_with(&err, 503, NULL, NULL,
-                         "no memory for another request");
+    if (full) {
+        (void) llm_engine_full(e, &f->err);
 
-    (void) llm_event_error(&to, &err, 1);
-    llm_zone_release(e->zone, msg->model, e->epoch);
+    } else {
+        (void) llm_fail_with(&f->err, 503, NULL, NULL,
+                             "no memory for another request");
+    }
+
+    (void) llm_engine_tell_refusal(e, p);
 }
 
 
 void
 llm_engine_accept(llm_engine_t *e, llm_peer_t *p, const llm_request_t *msg)
 {
+    size_t          bytes;
     llm_req_t      *r;
     llm_request_t  *copy;
 
-    if (llm_peer_slot(p, msg->head.slot) != LLM_OK
-        || e->n_bytes + msg->head.size > LLM_ENGINE_MAX_BYTES)
-    {
-        llm_engine_refuse(e, p, msg);
+    if (llm_peer_slot(p, msg->head.slot) != LLM_OK) {
+        llm_engine_refuse(e, p, msg, 0);
+        return;
+    }
+
+    if (e->n_bytes + msg->head.size > e->max_bytes) {
+        llm_engine_refuse(e, p, msg, 1);
         return;
     }
 
     copy = malloc(msg->head.size);
     if (copy == NULL) {
-        llm_engine_refuse(e, p, msg);
+        llm_engine_refuse(e, p, msg, 0);
         return;
     }
 
@@ -239,7 +304,15 @@ llm_engine_accept(llm_engine_t *e, llm_peer_t *p, const llm_request_t *msg)
 
     r = llm_req_create(copy);
     if (r == NULL) {
-        llm_engine_refuse(e, p, msg);
+        llm_engine_refuse(e, p, msg, 0);
+        return;
+    }
+
+    bytes = llm_req_bytes(r);
+
+    if (e->n_bytes + bytes > e->max_bytes) {
+        llm_engine_refuse(e, p, msg, 1);
+        llm_req_free(r);
         return;
     }
 
@@ -259,7 +332,7 @@ llm_engine_accept(llm_engine_t *e, llm_peer_t *p, const llm_request_t *msg)
 
     e->live = r;
     e->n_live++;
-    e->n_bytes += copy->head.size;
+    llm_engine_count(e, r, bytes);
 
     p->slots[msg->head.slot] = r;
     p->n_live++;
@@ -269,27 +342,42 @@ llm_engine_accept(llm_engine_t *e, llm_peer_t *p, const llm_request_t *msg)
 }
 
 
-/* it came back from a preparation thread */
+/*
+ * It came back from a preparation thread, larger than its message said; two
+ * of them at a time may make more of it than there is room for.
+ */
 
 void
 llm_engine_prepared(llm_engine_t *e, llm_req_t *r)
 {
     llm_err_t  err;
 
-    if (r->late) {
-        llm_engine_doom(e, r, r->late, r->retry_after);
-
-    } else if (atomic_load_explicit(&r->cancelled, memory_order_relaxed)) {
-        llm_engine_forget(e, r);
-
-    } else if (r->err.status) {
-        err = r->err;
-        llm_engine_doom(e, r, &err, 0);
-
-    } else {
-        r->state = LLM_REQ_SCHEDULED;
-        llm_sched_add(e->models[r->model].sched, r);
+    if (r->late.status) {
+        llm_engine_doom(e, r, &r->late, r->late_retry);
+        return;
     }
+
+    if (atomic_load_explicit(&r->cancelled, memory_order_relaxed)) {
+        llm_engine_forget(e, r);
+        return;
+    }
+
+    if (r->err.status) {
+        llm_engine_doom(e, r, &r->err, r->retry_after);
+        return;
+    }
+
+    r->state = LLM_REQ_SCHEDULED;
+    llm_engine_count(e, r, llm_req_bytes(r));
+
+    if (e->n_bytes > e->max_bytes) {
+        (void) llm_engine_full(e, &err);
+        llm_engine_doom(e, r, &err,
+                        llm_engine_retry_after(&e->models[r->model]));
+        return;
+    }
+
+    llm_sched_add(e->models[r->model].sched, r);
 }
 
 
@@ -318,8 +406,7 @@ llm_engine_cancel(llm_engine_t *e, llm_req_t *r)
     case LLM_REQ_PREPARING:
         llm_zone_add(*cancelled, 1);
         atomic_store_explicit(&r->cancelled, 1, memory_order_relaxed);
-        free(r->late);
-        r->late = NULL;
+        r->late.status = 0;
         p->slots[r->to.slot] = NULL;
         return;
 
@@ -351,20 +438,15 @@ llm_engine_fail(llm_engine_t *e, llm_req_t *r, const llm_err_t *err,
         return;
 
     case LLM_REQ_PREPARING:
-        if (r->late || atomic_load_explicit(&r->cancelled,
-                                            memory_order_relaxed))
+        if (r->late.status || atomic_load_explicit(&r->cancelled,
+                                                   memory_order_relaxed))
         {
             return;
         }
 
-        r->late = malloc(sizeof(*r->late));
-
-        if (r->late) {
-            *r->late = *err;
-            r->retry_after = retry_after;
-            atomic_store_explicit(&r->cancelled, 1, memory_order_relaxed);
-        }
-
+        r->late = *err;
+        r->late_retry = retry_after;
+        atomic_store_explicit(&r->cancelled, 1, memory_order_relaxed);
         return;
 
     case LLM_REQ_SCHEDULED:

@@ -285,6 +285,7 @@ typedef struct {
     uint32_t     kv_pages;
     uint32_t     kv_used;               /* pages held by sequences */
     uint32_t     kv_cached;             /* pages kept for prefixes alone */
+    uint64_t     request_memory;        /* bytes that live requests take */
 
     uint64_t     prompt_tokens;         /* counters */
     uint64_t     prompt_computed;       /* prompt tokens really computed */
@@ -400,6 +401,8 @@ typedef struct {
     int                        engine_fd;
     const int                 *worker_fds;
     uint32_t                   n_workers;
+    size_t                     max_bytes;  /* memory of all requests; 0: the
+                                              default */
     const char                *backend_dir;
     llm_log_pt                 log;
     void                      *log_data;

@@ -58,12 +58,61 @@ llm_req_free(llm_req_t *r)
     }
 
     llm_stops_free(&r->stops);
-    free(r->late);
     free(r->banned);
     free(r->seqs);
     free(r->prompts);
     free(r->msg);
     free(r);
+}
+
+
+static size_t
+llm_seq_bytes(const llm_seq_t *q)
+{
+    return q->cap_gen * sizeof(*q->gen) + q->cap_pages * sizeof(*q->pages)
+           + q->emit.text.cap + q->emit.probs.cap + q->emit.ids.cap
+           + q->emit.detok.cap;
+}
+
+
+size_t
+llm_req_bytes(const llm_req_t *r)
+{
+    size_t                   n;
+    uint64_t                 prompts, choices;
+    uint32_t                 i;
+    const llm_prompt_ids_t  *p;
+
+    /* nobody has checked these numbers yet */
+
+    prompts = r->msg->kind == LLM_KIND_COMPLETION ? r->msg->prompts.len : 1;
+    prompts = llm_min(prompts, (uint64_t) LLM_MAX_CHOICES);
+    choices = llm_min(prompts * r->msg->n, (uint64_t) LLM_MAX_CHOICES);
+
+    n = sizeof(*r) + r->msg->head.size + prompts * sizeof(*r->prompts)
+        + choices * sizeof(*r->seqs);
+
+    if (r->state == LLM_REQ_NEW || r->state == LLM_REQ_PREPARING) {
+        return n;
+    }
+
+    n += r->n_banned * sizeof(*r->banned);
+
+    for (i = 0; i < r->stops.n; i++) {
+        n += r->stops.stop[i].len * (sizeof(uint32_t) + 1);
+    }
+
+    for (i = 0; i < r->n_prompts; i++) {
+        p = &r->prompts[i];
+        n += p->n * sizeof(*p->ids) + p->echo.cap + p->probs.cap
+             + (p->ends ? p->n * sizeof(*p->ends) : 0);
+    }
+
+    for (i = 0; i < r->n_seqs; i++) {
+        n += llm_seq_bytes(&r->seqs[i]);
+    }
+
+    return n;
 }
 
 

@@ -104,10 +104,16 @@ struct llm_req_s {
     _Atomic uint32_t     cancelled;
     uint32_t             paused;
 
-    llm_err_t            err;           /* status != 0: it has failed */
+    /* status != 0: it has failed; of whoever has the request */
+    llm_err_t            err;
     uint32_t             retry_after;
-    llm_err_t           *late;          /* owned; the scheduler's verdict while
-                                           a preparation thread has it */
+
+    /* the same, the scheduler's verdict while a preparation thread has the
+       request: the scheduler alone writes and reads it */
+    llm_err_t            late;
+    uint32_t             late_retry;
+
+    size_t               bytes;         /* counted for it by the scheduler */
 
     llm_prompt_ids_t    *prompts;
     uint32_t             n_prompts;
@@ -139,6 +145,12 @@ struct llm_req_s {
 /* takes msg over; NULL: no memory (msg is then freed) */
 llm_req_t *llm_req_create(llm_request_t *msg);
 void llm_req_free(llm_req_t *r);
+
+/*
+ * The memory it takes now, the tables of its sequences' seats excepted.  Of
+ * one that is not prepared, what its message alone says.
+ */
+size_t llm_req_bytes(const llm_req_t *r);
 
 /* marks it failed, the first reason stays */
 void llm_req_fail(llm_req_t *r, const llm_err_t *err, uint32_t retry_after);

@@ -47,7 +47,7 @@ check('no llm at all', '', 'location / { return 204; }', undef);
 check('every parameter', 'llm_model demo %%ROOT%%/models/demo.gguf alias=a,b'
       . ' ctx=512 parallel=2 threads=1 device=cpu kv_cache=16m batch=64'
       . ' weights=fp8 kv=fp8'
-      . ' max_tokens=9 idle=5m lazy default; llm_queue 3 timeout=5s;'
+      . ' max_tokens=9 idle=5m lazy default; llm_queue 3 timeout=5s memory=32m;'
       . ' llm_shared_memory 2m;', $api, undef);
 check('every other directive', "$model llm_max_tokens 5; llm_timeout 5s;"
       . ' llm_heartbeat 1s; llm_stream_buffer 64k;'
@@ -147,6 +147,8 @@ check('queue of words', "$model llm_queue many;", '',
       qr/invalid number of requests "many"/);
 check('queue parameter', "$model llm_queue 4 wait=1s;", '',
       qr/unknown parameter "wait=1s"/);
+check('queue memory', "$model llm_queue 4 memory=9k;", '',
+      qr/invalid size "memory=9k", 1m is the least/);
 check('queue timeout', "$model llm_queue 4 timeout=0;", '',
       qr/invalid timeout/);
 check('small shared memory', "$model llm_shared_memory 4k;", '',

@@ -67,6 +67,7 @@ typedef struct {
     llm_engine_model_t  models[4];
     uint32_t       n_models;
     const char    *backend_dir;         /* NULL: beside the program */
+    size_t         max_bytes;           /* of all requests; 0: the default */
 } rig_t;
 
 
@@ -96,6 +97,7 @@ rig_engine(rig_t *r)
     conf.n_workers = r->n_workers;
     conf.log = rig_log;
     conf.backend_dir = r->backend_dir;
+    conf.max_bytes = r->max_bytes;
 
     r->engine = llm_engine_start(&conf, &err);
 

@@ -1,0 +1,291 @@
+/*
+ * What waits in the engine: its memory is counted and has a bound, whoever
+ * is refused is told so, and who has which verdict.
+ */
+
+#include "engine/engine_internal.h"
+#include "t/unit/rig.h"
+
+#include <malloc.h>
+
+#define MODEL  "models/demo.gguf"
+
+static rig_t  rig;
+
+
+static void
+open_rig(size_t ring, uint32_t queue, size_t max_bytes)
+{
+    memset(&rig, 0, sizeof(rig));
+    rig_model(&rig, MODEL, 1024, 1);
+    rig.max_bytes = max_bytes;
+    rig_open(&rig, 1, ring, queue);
+
+    if (!rig_engine(&rig) || rig_ready(&rig, 0, 30000) != LLM_OK) {
+        printf("Bail out! the engine does not start\n");
+        exit(1);
+    }
+}
+
+
+static uint64_t
+gauge(void)
+{
+    llm_model_stats_t  st;
+
+    llm_zone_model_stats(rig.zone, 0, &st);
+
+    return st.request_memory;
+}
+
+
+/* bytes that malloc() has given out; nothing under a sanitizer */
+
+static size_t
+allocated(void)
+{
+    struct mallinfo2  m;
+
+    m = mallinfo2();
+
+    return m.uordblks + m.hblkhd;
+}
+
+
+/* takes the only place for long */
+
+static void
+occupy(uint32_t slot)
+{
+    llm_err_t  err;
+    llm_buf_t  b;
+
+    rig_req(&b, slot);
+    rig_text(&b, "Count: one, two,");
+    rig_msg(&b)->max_tokens = 1000;
+    rig_msg(&b)->flags = LLM_REQ_IGNORE_EOS;
+    (void) rig_send(&rig, 0, &b, &err);
+}
+
+
+static int
+ask_many(uint32_t slot, uint32_t n)
+{
+    llm_err_t  err;
+    llm_buf_t  b;
+
+    rig_req(&b, slot);
+    rig_chat(&b, "What is 2 + 2?");
+    rig_msg(&b)->n = n;
+    rig_msg(&b)->max_tokens = 2;
+    rig_msg(&b)->sampling.repetition_penalty = 1.1f;
+
+    return rig_send(&rig, 0, &b, &err);
+}
+
+
+/* the answer to a request that is wrong comes from a preparation thread: then
+   all before it were prepared, but the ones that are in the other's hands */
+
+static void
+all_prepared(uint32_t slot)
+{
+    uint32_t   i;
+    int32_t    id;
+    llm_err_t  err;
+    llm_buf_t  b;
+
+    for (i = 0; i < 4; i++) {
+        id = 100000000;
+        rig_req(&b, slot);
+        rig_ids(&b, &id, 1);
+        (void) rig_send(&rig, 0, &b, &err);
+        (void) rig_wait(&rig, 0, slot, 20000);
+    }
+}
+
+
+static void
+test_memory(void)
+{
+    size_t     before, after, least;
+    uint32_t   i;
+    uint64_t   told;
+
+    open_rig(4 << 20, 100, 0);
+    is_int(gauge(), 0, "without requests there is no memory of theirs");
+
+    occupy(0);
+    all_prepared(100);
+    before = allocated();
+
+    for (i = 1; i <= 80; i++) {
+        (void) ask_many(i, 128);
+    }
+
+    all_prepared(100);
+    after = allocated();
+    told = gauge();
+    least = 80 * 128 * sizeof(llm_seq_t);
+
+    ok(told > least, "80 that wait, of 128 choices each: %llu bytes",
+       (unsigned long long) told);
+    ok(told < 2 * least, "not much more than their choices take");
+    ok(after <= before || after - before < told + (1 << 20),
+       "and malloc() knows of no more: %zu", after - before);
+
+    for (i = 0; i <= 80; i++) {
+        llm_client_tell(rig.clients[0], LLM_MSG_CANCEL, i,
+                        rig.answers[0][i].ticket);
+    }
+
+    for (i = 0; i < 3000 && gauge(); i++) {
+        usleep(10000);
+    }
+
+    is_int(gauge(), 0, "when they are gone, nothing is counted");
+
+    rig_close(&rig);
+}
+
+
+static void
+test_bound(void)
+{
+    uint32_t       i, refused, told, over;
+    rig_answer_t  *a;
+
+    /* five such have room, the others are refused at once */
+
+    open_rig(1 << 20, 100, 5 * 128 * sizeof(llm_seq_t) + 30000);
+
+    occupy(0);
+
+    for (i = 1; i <= 20; i++) {
+        (void) ask_many(i, 128);
+    }
+
+    for (i = 0; i < 3000; i++) {
+        for (a = &rig.answers[0][1], over = 0; a <= &rig.answers[0][20]; a++)
+        {
+            over += a->over;
+        }
+
+        if (over >= 14) {
+            break;
+        }
+
+        rig_poll(&rig, 0, 10);
+    }
+
+    refused = 0;
+    told = 0;
+
+    for (a = &rig.answers[0][1]; a <= &rig.answers[0][20]; a++) {
+        refused += a->over && a->status == 429 && a->retry_after > 0;
+        told += strstr(a->msg, "llm_queue memory=") != NULL;
+    }
+
+    ok(refused >= 14 && refused <= 16, "%u of 20 find no room: 429", refused);
+    is_int(told, refused, "and why: %s", rig.answers[0][20].msg);
+    ok(gauge() <= 5 * 128 * sizeof(llm_seq_t) + 30000,
+       "the bound holds");
+
+    rig_close(&rig);
+}
+
+
+/* sends n, as long as there is room on the way down */
+
+static uint32_t
+send_refused(uint32_t n, int cancel)
+{
+    uint32_t  i, sent;
+
+    sent = 0;
+
+    for (i = 0; i < 1000 && sent < n; i++) {
+
+        if (ask_many(sent, 1) != LLM_OK) {
+            usleep(1000);
+            continue;
+        }
+
+        if (cancel) {
+            llm_client_tell(rig.clients[0], LLM_MSG_CANCEL, sent,
+                            rig.answers[0][sent].ticket);
+        }
+
+        sent++;
+    }
+
+    return sent;
+}
+
+
+/* more refusals than the ring of events has room for, and nobody reads */
+
+static void
+test_refusals(void)
+{
+    uint32_t  i, sent, told;
+
+    open_rig(0, 1000, 1);
+
+    (void) send_refused(200, 1);
+    sent = send_refused(200, 0);
+
+    for (i = 0, told = 0; i < sent; i++) {
+        if (rig_wait(&rig, 0, i, 5000) != LLM_OK) {
+            break;                      /* it would be so for the others */
+        }
+
+        told += rig.answers[0][i].status == 429;
+    }
+
+    ok(sent > 30, "%u requests for which there is no memory", sent);
+    is_int(told, sent, "each is told so, however slowly the worker reads");
+    is_int(llm_engine_live(rig.engine), 0, "and none is counted any more");
+
+    rig_close(&rig);
+}
+
+
+/* the preparation's verdict and the scheduler's do not mix */
+
+static void
+test_verdicts(void)
+{
+    llm_err_t       bad, late;
+    llm_req_t      *r;
+    llm_request_t  *msg;
+
+    msg = calloc(1, sizeof(*msg));
+    msg->head.size = sizeof(*msg);
+    r = llm_req_create(msg);
+    r->state = LLM_REQ_PREPARING;
+
+    (void) llm_fail_with(&bad, 400, NULL, NULL, "wrong");
+    (void) llm_fail_with(&late, 503, "queue_timeout", NULL, "late");
+
+    llm_req_fail(r, &bad, 0);
+    llm_engine_fail(NULL, r, &late, 7);
+
+    is_int(r->err.status, 400, "the request is wrong");
+    is_int(r->retry_after, 0, "which trying again does not mend");
+    ok(atomic_load(&r->cancelled), "nobody needs to prepare what is late");
+
+    llm_req_free(r);
+}
+
+
+int
+main(void)
+{
+    test_memory();
+    test_bound();
+    test_refusals();
+    test_verdicts();
+
+    return done_testing();
+}
