@@ -119,9 +119,6 @@ ngx_http_llm_create_ctx(ngx_http_request_t *r)
     ctx->model = -1;
     ctx->arrival_us = llm_now_us();
 
-    llm_buf_init(&ctx->data[0], 0);
-    llm_buf_init(&ctx->data[1], 0);
-
     pcln->handler = ngx_http_llm_pool_cleanup;
     cln->handler = ngx_http_llm_cleanup;
     cln->data = ctx;
@@ -222,6 +219,7 @@ ngx_http_llm_api_conf(ngx_http_llm_ctx_t *ctx, llm_api_conf_t *conf)
     conf->id.len = ctx->id.len;
     conf->id.data = (char *) ctx->id.data;
     conf->now = ngx_time();
+    conf->max_answer = ctx->conf->stream_buffer * NGX_HTTP_LLM_MAX_ANSWER;
 }
 
 
@@ -335,6 +333,7 @@ ngx_http_llm_submit(ngx_http_llm_body_t *body, uint32_t *retry_after)
     }
 
     ngx_http_llm_set_deadlines(ctx, msg);
+    ngx_http_llm_set_window(ctx, msg);
 
     msg->head.slot = ctx->slot;
 

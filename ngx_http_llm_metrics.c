@@ -109,6 +109,9 @@ static const ngx_http_llm_metric_t  ngx_http_llm_hists[] = {
 
 #undef at
 
+/* the only gauge of the workers' */
+#define NGX_HTTP_LLM_UNSENT  4
+
 static const ngx_http_llm_worker_metric_t  ngx_http_llm_worker_metrics[] = {
     { "llm_worker_events_total", "events",
       "Events that the engine sent to a worker." },
@@ -118,6 +121,8 @@ static const ngx_http_llm_worker_metric_t  ngx_http_llm_worker_metrics[] = {
       "Times that the engine woke a worker up." },
     { "llm_worker_writes_total", "writes",
       "Pieces of streams that a worker handed to its clients." },
+    { "llm_worker_unsent_bytes", "unsent",
+      "Memory that a worker holds for what its clients have not read." },
 };
 
 /* llm_finish_t in vLLM's words; the same reason may come from two of ours */
@@ -306,7 +311,10 @@ ngx_http_llm_prometheus_workers(ngx_http_llm_main_conf_t *mcf, llm_buf_t *b)
 
     for (n = 0; n < llm_nelems(ngx_http_llm_worker_metrics); n++) {
         m = &ngx_http_llm_worker_metrics[n];
-        ngx_http_llm_metrics_head(b, m->name, "counter", m->help);
+        ngx_http_llm_metrics_head(b, m->name,
+                                  n == NGX_HTTP_LLM_UNSENT ? "gauge"
+                                                           : "counter",
+                                  m->help);
 
         for (w = 0; w < mcf->nworkers; w++) {
             llm_buf_addf(b, "%s{worker=\"%u\"} %llu\n", m->name, w,
@@ -487,7 +495,10 @@ ngx_http_llm_worker_figure(ngx_http_llm_main_conf_t *mcf, uint32_t worker,
     case 2:
         return st.wakeups;
 
-    default:
+    case 3:
         return mcf->counters[worker].writes;
+
+    default: /* NGX_HTTP_LLM_UNSENT */
+        return mcf->counters[worker].unsent;
     }
 }

@@ -9,6 +9,7 @@
  *   ngx_http_llm_handler.c     content handlers: routing, submission
  *   ngx_http_llm_body.c        request bodies, parsed in threads
  *   ngx_http_llm_stream.c      events to output, disconnects, timers
+ *   ngx_http_llm_output.c      bytes on their way to a client
  *   ngx_http_llm_response.c    whole answers and errors
  *   ngx_http_llm_metrics.c     llm_metrics
  *   ngx_http_llm_variables.c   $llm_...
@@ -31,6 +32,10 @@
 
 
 #define NGX_HTTP_LLM_NO_SLOT     ((uint32_t) -1)
+
+/* an answer that is not streamed is no larger than so many
+   llm_stream_buffer */
+#define NGX_HTTP_LLM_MAX_ANSWER  64
 
 
 /* a llm_model directive; memory is the cycle's pool */
@@ -58,6 +63,7 @@ typedef struct {
 
 
 typedef struct ngx_http_llm_ctx_s  ngx_http_llm_ctx_t;
+typedef struct ngx_http_llm_block_s  ngx_http_llm_block_t;
 
 typedef struct {
     ngx_http_llm_ctx_t          *ctx;           /* NULL: the slot is free */
@@ -70,6 +76,7 @@ typedef struct {
 
 typedef struct {
     ngx_atomic_t                 writes;        /* pieces of streams */
+    ngx_atomic_t                 unsent;        /* bytes held for clients */
     ngx_atomic_t                 pid;           /* 0: none; what follows is
                                                    of a process that lives */
     ngx_atomic_t                 open;          /* requests that came to a
@@ -77,7 +84,7 @@ typedef struct {
     ngx_atomic_t                 quitting;      /* it got QUIT ... */
     ngx_atomic_t                 quit;          /* ... at ngx_current_msec;
                                                    written before */
-    u_char                       unused[64 - 5 * sizeof(ngx_atomic_t)];
+    u_char                       unused[64 - 6 * sizeof(ngx_atomic_t)];
 } ngx_http_llm_counters_t;
 
 
@@ -99,6 +106,8 @@ typedef struct {
     ngx_queue_t                  live;          /* ctx->live */
     ngx_queue_t                  dirty;         /* ctx->dirty */
     ngx_uint_t                   nlive;
+
+    llm_buf_t                    scratch;       /* what one event says */
 
     ngx_event_t                  watch;         /* looks for a dead engine */
     ngx_event_t                  hold;          /* worker 0 while draining */
@@ -169,9 +178,6 @@ typedef struct {
  * Its API object and its place in the engine go with the request's cleanup,
  * that is as soon as the client is gone; the bytes it sends go with the
  * pool, because HTTP/2 frames may point to them until then.
- *
- * Output alternates between two buffers: data[cur] gathers what comes from
- * the engine, the other one is on its way to the client.
  */
 
 struct ngx_http_llm_ctx_s {
@@ -189,9 +195,12 @@ struct ngx_http_llm_ctx_s {
     ngx_queue_t                  live;
     ngx_queue_t                  dirty;
 
-    llm_buf_t                    data[2];
-    ngx_buf_t                    bufs[2];
-    ngx_uint_t                   cur;
+    ngx_http_llm_block_t        *blocks;        /* see ..._output.c */
+    ngx_http_llm_block_t        *gather;
+    ngx_http_llm_block_t        *newest;
+    ngx_chain_t                 *free;
+    size_t                       held;          /* bytes in blocks */
+    size_t                       largest;       /* of what events said */
 
     llm_err_t                   *err;           /* why it failed, if there
                                                    was memory to say it */
@@ -204,10 +213,15 @@ struct ngx_http_llm_ctx_s {
     ngx_str_t                    tenant;
     ngx_int_t                    model;         /* -1: not resolved yet */
     llm_api_usage_t              usage;         /* once api is freed */
+    uint64_t                     first_us;      /* the first token came */
+    uint64_t                     latest_us;     /* the latest one */
 
     unsigned                     stream:1;
     unsigned                     started:1;     /* START came */
     unsigned                     ended:1;       /* no event will come */
+    unsigned                     done:1;        /* the last one was DONE */
+    unsigned                     complete:1;    /* all is gathered */
+    unsigned                     broken:1;      /* no memory for a part */
     unsigned                     failed:1;      /* before its header went out */
     unsigned                     is_dirty:1;
     unsigned                     paused:1;
@@ -293,6 +307,8 @@ ngx_int_t ngx_http_llm_metrics_handler(ngx_http_request_t *r);
 
 /* ngx_http_llm_stream.c */
 
+/* how much of a stream may be under way unread */
+void ngx_http_llm_set_window(ngx_http_llm_ctx_t *ctx, llm_request_t *msg);
 /* the request is submitted: wait for events, watch the client */
 void ngx_http_llm_wait(ngx_http_llm_ctx_t *ctx);
 /* one event of the engine; only gathers, never finalizes */
@@ -304,6 +320,20 @@ void ngx_http_llm_fail(ngx_http_llm_ctx_t *ctx, int status,
     const char *code, const char *msg);
 void ngx_http_llm_cleanup(void *data);
 void ngx_http_llm_pool_cleanup(void *data);
+
+/* ngx_http_llm_output.c */
+
+/* NGX_ERROR: no memory, and a part may be there */
+ngx_int_t ngx_http_llm_gather(ngx_http_llm_ctx_t *ctx, const char *data,
+    size_t len);
+/* bytes that were gathered and not handed over */
+off_t ngx_http_llm_gathered(ngx_http_llm_ctx_t *ctx);
+/* all that was gathered goes to nginx, with last as the answer's end */
+ngx_int_t ngx_http_llm_hand_over(ngx_http_llm_ctx_t *ctx, ngx_uint_t last);
+/* gives back what nginx has passed on: after each output */
+void ngx_http_llm_free_sent(ngx_http_llm_ctx_t *ctx);
+/* all; nothing points to the bytes any more */
+void ngx_http_llm_free_blocks(ngx_http_llm_ctx_t *ctx);
 
 /* ngx_http_llm_response.c */
 

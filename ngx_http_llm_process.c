@@ -301,6 +301,9 @@ ngx_http_llm_start(ngx_http_llm_main_conf_t *mcf, ngx_log_t *log)
     }
 
     w->counters = &mcf->counters[n];
+    w->counters->unsent = 0;            /* a dead predecessor's */
+
+    llm_buf_init(&w->scratch, 0);
 
     w->counters->open = 0;
     w->counters->quitting = 0;
@@ -376,6 +379,7 @@ ngx_http_llm_stop(ngx_http_llm_main_conf_t *mcf)
     }
 
     ngx_free(w->slots);
+    llm_buf_free(&w->scratch);
 
     w->counters->pid = 0;
 

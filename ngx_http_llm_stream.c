@@ -2,12 +2,20 @@
  * From the engine's events to the client, and back: slow readers, clients
  * that go away, time.
  *
- * - Events only append bytes and mark their request dirty.  Once the ring is
- *   drained each dirty request is served once, whatever number of events it
- *   got: one write per request and step.
- * - While a buffer is on its way nothing else is sent; what comes meanwhile
- *   gathers in the other one.  Past llm_stream_buffer the engine is told to
- *   pause the request, below half of it to go on.
+ * - Events only append bytes (ngx_http_llm_output.c) and mark their request
+ *   dirty.  Once the ring is drained each dirty request is served once,
+ *   whatever number of events it got: one write per request and step.
+ * - While something is on its way nothing else is sent; what comes meanwhile
+ *   gathers.  An answer that is not streamed is written when it is complete,
+ *   a piece of llm_stream_buffer at a time: the next one is made when the
+ *   client has taken the last.
+ * - What a stream holds stays within llm_stream_buffer.  At half of it the
+ *   engine is told to pause, at a quarter to go on.  It is told while the
+ *   event is read, and the engine lets no more than a window (a sixteenth)
+ *   of events wait unread, so two windows may come after the pause: the one
+ *   that is in the ring, and one that the engine writes before it hears of
+ *   it.  An event is several times as long in JSON; if twice the longest one
+ *   so far is more than the other half the pause comes that much earlier.
  * - A request is finalized once, and never inside the drain.  It gives its
  *   place in the engine back with the last event, or in its cleanup.
  * - Each live request has a timer, never cancelable: it keeps a worker that
@@ -20,8 +28,8 @@
 /* past its deadline a request waits this long for the engine to say so */
 #define NGX_HTTP_LLM_GRACE_US  (3 * 1000000)
 
-/* a buffer larger than this is given back when its stream is idle */
-#define NGX_HTTP_LLM_KEEP      8192
+/* the worker's scratch is not kept if it is larger than this */
+#define NGX_HTTP_LLM_KEEP      65536
 
 
 static void ngx_http_llm_mark_dirty(ngx_http_llm_ctx_t *ctx);
@@ -30,17 +38,32 @@ static void ngx_http_llm_set_error(ngx_http_llm_ctx_t *ctx, llm_err_t *err,
 static void ngx_http_llm_cancel(ngx_http_llm_ctx_t *ctx);
 static void ngx_http_llm_serve(ngx_http_llm_ctx_t *ctx);
 static void ngx_http_llm_finalize(ngx_http_llm_ctx_t *ctx, ngx_int_t rc);
-static ngx_int_t ngx_http_llm_start_stream(ngx_http_llm_ctx_t *ctx);
+static ngx_int_t ngx_http_llm_start(ngx_http_llm_ctx_t *ctx);
+static ngx_int_t ngx_http_llm_stream_headers(ngx_http_llm_ctx_t *ctx);
+static void ngx_http_llm_take_scratch(ngx_http_llm_ctx_t *ctx);
+static void ngx_http_llm_fill(ngx_http_llm_ctx_t *ctx);
 static void ngx_http_llm_flush(ngx_http_llm_ctx_t *ctx,
     ngx_uint_t writable);
-static ngx_int_t ngx_http_llm_send_data(ngx_http_llm_ctx_t *ctx);
 static ngx_uint_t ngx_http_llm_is_busy(ngx_http_llm_ctx_t *ctx);
 static ngx_int_t ngx_http_llm_set_write_event(ngx_http_llm_ctx_t *ctx,
     ngx_uint_t progress);
+static size_t ngx_http_llm_high_water(ngx_http_llm_ctx_t *ctx);
 static void ngx_http_llm_set_pace(ngx_http_llm_ctx_t *ctx);
 static void ngx_http_llm_write_handler(ngx_http_request_t *r);
 static void ngx_http_llm_timer_handler(ngx_event_t *ev);
 static void ngx_http_llm_set_timer(ngx_http_llm_ctx_t *ctx);
+
+
+void
+ngx_http_llm_set_window(ngx_http_llm_ctx_t *ctx, llm_request_t *msg)
+{
+    msg->window = 0;
+
+    if (ctx->stream) {
+        msg->window = ngx_max(ngx_min(ctx->conf->stream_buffer / 16,
+                                      NGX_MAX_INT32_VALUE), 1);
+    }
+}
 
 
 void
@@ -101,10 +124,20 @@ ngx_http_llm_event(void *data, const llm_event_t *ev)
         ctx->started = 1;
     }
 
+    if (ev->type == LLM_EV_TEXT && ev->u.text.n_tokens) {
+        ctx->latest_us = llm_now_us();
+
+        if (ctx->first_us == 0) {
+            ctx->first_us = ctx->latest_us;
+        }
+    }
+
     retry_after = 0;
 
     if (ev->type == LLM_EV_DONE || ev->type == LLM_EV_ERROR) {
         ctx->ended = 1;
+        ctx->done = (ev->type == LLM_EV_DONE);
+        ctx->complete = ctx->stream;
         ngx_http_llm_free_slot(ctx);
 
         if (ev->type == LLM_EV_ERROR) {
@@ -112,14 +145,51 @@ ngx_http_llm_event(void *data, const llm_event_t *ev)
         }
     }
 
-    if (llm_api_event(ctx->api, ev, &ctx->data[ctx->cur], &err) != LLM_OK) {
+    if (llm_api_event(ctx->api, ev, &w->scratch, &err) == LLM_OK) {
+        ngx_http_llm_take_scratch(ctx);
+
+    } else {
+        w->scratch.len = 0;
+        w->scratch.failed = 0;
         ngx_http_llm_set_error(ctx, &err, retry_after);
     }
 
-    if (ctx->ended || ctx->data[ctx->cur].len
+    if (ctx->ended || ctx->gather || ctx->broken
         || (ctx->stream && ev->type == LLM_EV_START))
     {
         ngx_http_llm_mark_dirty(ctx);
+    }
+
+    /* before the event's room in the ring is given back */
+
+    if (!ctx->paused && ctx->slot != NGX_HTTP_LLM_NO_SLOT
+        && ctx->held > ngx_http_llm_high_water(ctx))
+    {
+        ctx->paused = 1;
+        llm_client_tell(w->client, LLM_MSG_PAUSE, ctx->slot, ctx->ticket);
+    }
+}
+
+
+/* what was written into the worker's scratch becomes the request's */
+
+static void
+ngx_http_llm_take_scratch(ngx_http_llm_ctx_t *ctx)
+{
+    llm_buf_t  *b;
+
+    b = &ctx->main->worker->scratch;
+
+    if (b->failed || ngx_http_llm_gather(ctx, b->data, b->len) != NGX_OK) {
+        ctx->broken = 1;
+    }
+
+    ctx->largest = ngx_max(ctx->largest, b->len);
+    b->len = 0;
+    b->failed = 0;
+
+    if (b->cap > NGX_HTTP_LLM_KEEP) {
+        llm_buf_free(b);
     }
 }
 
@@ -179,10 +249,18 @@ ngx_http_llm_set_error(ngx_http_llm_ctx_t *ctx, llm_err_t *err,
     ngx_http_llm_cancel(ctx);
 
     ctx->ended = 1;
+    ctx->done = 0;
+    ctx->complete = 1;
     ctx->retry_after = retry_after;
 
     if (ctx->request->header_sent) {
-        (void) llm_api_error_frame(err, &ctx->data[ctx->cur]);
+        if (!ctx->stream) {
+            ctx->broken = 1;            /* half a body, all one can do */
+            return;
+        }
+
+        (void) llm_api_error_frame(err, &ctx->main->worker->scratch);
+        ngx_http_llm_take_scratch(ctx);
         return;
     }
 
@@ -215,7 +293,6 @@ static void
 ngx_http_llm_serve(ngx_http_llm_ctx_t *ctx)
 {
     ngx_int_t            rc;
-    llm_buf_t           *body;
     ngx_http_request_t  *r;
 
     r = ctx->request;
@@ -227,16 +304,8 @@ ngx_http_llm_serve(ngx_http_llm_ctx_t *ctx)
         return;
     }
 
-    if (!ctx->stream) {
-        body = &ctx->data[ctx->cur];
-        rc = ngx_http_llm_send(r, NGX_HTTP_OK, "application/json",
-                               (u_char *) body->data, body->len);
-        ngx_http_llm_finalize(ctx, rc);
-        return;
-    }
-
     if (!r->header_sent) {
-        rc = ngx_http_llm_start_stream(ctx);
+        rc = ngx_http_llm_start(ctx);
 
         if (rc == NGX_ERROR || rc > NGX_OK) {
             ngx_http_llm_finalize(ctx, rc);
@@ -261,35 +330,51 @@ ngx_http_llm_finalize(ngx_http_llm_ctx_t *ctx, ngx_int_t rc)
 }
 
 
+/*
+ * The header: of a stream, or of a whole answer.  The latter has a length if
+ * it is complete in its first piece.
+ */
+
 static ngx_int_t
-ngx_http_llm_start_stream(ngx_http_llm_ctx_t *ctx)
+ngx_http_llm_start(ngx_http_llm_ctx_t *ctx)
 {
-    ngx_int_t                  rc;
-    ngx_connection_t          *c;
-    ngx_http_request_t        *r;
-    ngx_http_core_loc_conf_t  *clcf;
+    ngx_int_t            rc;
+    ngx_http_request_t  *r;
 
     r = ctx->request;
-    c = r->connection;
 
     /* conditions are for files: an answer is never a 304 or a 412 */
     r->disable_not_modified = 1;
 
-    r->headers_out.status = NGX_HTTP_OK;
-    ngx_str_set(&r->headers_out.content_type, "text/event-stream");
-    r->headers_out.content_type_len = r->headers_out.content_type.len;
-    r->headers_out.content_type_lowcase = NULL;
+    if (!ctx->stream) {
+        ngx_http_llm_fill(ctx);
+    }
 
-    if (ngx_http_llm_add_header(r, "x-request-id", (char *) ctx->id.data,
-                                ctx->id.len)
-        != NGX_OK
-        || ngx_http_llm_add_header(r, "Cache-Control", "no-cache", 8)
-           != NGX_OK
-        || ngx_http_llm_add_header(r, "X-Accel-Buffering", "no", 2)
+    if (ctx->broken
+        || ngx_http_llm_add_header(r, "x-request-id", (char *) ctx->id.data,
+                                   ctx->id.len)
            != NGX_OK)
     {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
+
+    r->headers_out.status = NGX_HTTP_OK;
+
+    if (ctx->stream) {
+        if (ngx_http_llm_stream_headers(ctx) != NGX_OK) {
+            return NGX_HTTP_INTERNAL_SERVER_ERROR;
+        }
+
+    } else {
+        ngx_str_set(&r->headers_out.content_type, "application/json");
+
+        if (ctx->complete) {
+            r->headers_out.content_length_n = ngx_http_llm_gathered(ctx);
+        }
+    }
+
+    r->headers_out.content_type_len = r->headers_out.content_type.len;
+    r->headers_out.content_type_lowcase = NULL;
 
     rc = ngx_http_send_header(r);
 
@@ -297,19 +382,55 @@ ngx_http_llm_start_stream(ngx_http_llm_ctx_t *ctx)
         return rc;
     }
 
-    clcf = ngx_http_get_module_loc_conf(r, ngx_http_core_module);
-
-    if (clcf->tcp_nodelay && ngx_tcp_nodelay(c) != NGX_OK) {
-        return NGX_ERROR;
-    }
-
-    if (ctx->ended || ctx->data[ctx->cur].len) {
+    if (!ctx->stream || ctx->complete || ctx->gather) {
         return NGX_OK;
     }
 
     /* the header is not to wait for the first token */
 
     return ngx_http_send_special(r, NGX_HTTP_FLUSH);
+}
+
+
+static ngx_int_t
+ngx_http_llm_stream_headers(ngx_http_llm_ctx_t *ctx)
+{
+    ngx_http_request_t        *r;
+    ngx_http_core_loc_conf_t  *clcf;
+
+    r = ctx->request;
+    clcf = ngx_http_get_module_loc_conf(r, ngx_http_core_module);
+
+    ngx_str_set(&r->headers_out.content_type, "text/event-stream");
+
+    if (ngx_http_llm_add_header(r, "Cache-Control", "no-cache", 8) != NGX_OK
+        || ngx_http_llm_add_header(r, "X-Accel-Buffering", "no", 2)
+           != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    if (clcf->tcp_nodelay && ngx_tcp_nodelay(r->connection) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    return NGX_OK;
+}
+
+
+/* the next piece of a whole answer */
+
+static void
+ngx_http_llm_fill(ngx_http_llm_ctx_t *ctx)
+{
+    int  rc;
+
+    rc = llm_api_body_next(ctx->api, ctx->conf->stream_buffer,
+                           &ctx->main->worker->scratch);
+
+    ctx->complete = (rc == LLM_OK);
+    ngx_http_llm_take_scratch(ctx);
+    ctx->broken |= (rc == LLM_ERROR);
 }
 
 
@@ -326,7 +447,9 @@ ngx_http_llm_flush(ngx_http_llm_ctx_t *ctx, ngx_uint_t writable)
 
     r = ctx->request;
 
-    if (writable && ngx_http_llm_is_busy(ctx)) {
+    /* what another one's output held back (an addition) is nobody's buf */
+
+    if (writable && (ngx_http_llm_is_busy(ctx) || r->postponed)) {
 
         if (ngx_http_output_filter(r, NULL) == NGX_ERROR) {
             ngx_http_llm_finalize(ctx, NGX_ERROR);
@@ -337,17 +460,33 @@ ngx_http_llm_flush(ngx_http_llm_ctx_t *ctx, ngx_uint_t writable)
     /* the end is handed over even to a busy connection: from then on
        nginx's own writer takes care of it */
 
-    while (ctx->ended || !ngx_http_llm_is_busy(ctx)) {
+    while (ctx->complete || !ngx_http_llm_is_busy(ctx)) {
 
-        if (!ctx->ended && ctx->data[ctx->cur].len == 0) {
+        if (!ctx->stream && !ctx->complete && ctx->gather == NULL) {
+            ngx_http_llm_fill(ctx);
+        }
+
+        if (ctx->broken) {
+            ngx_http_llm_finalize(ctx, NGX_ERROR);
+            return;
+        }
+
+        if (!ctx->complete && ctx->gather == NULL) {
             break;
         }
 
-        rc = ngx_http_llm_send_data(ctx);
+        rc = ngx_http_llm_hand_over(ctx, ctx->complete);
 
-        if (ctx->ended || rc == NGX_ERROR) {
+        if (ctx->complete || rc == NGX_ERROR) {
             ngx_http_llm_finalize(ctx, rc);
             return;
+        }
+
+        /* a piece of a whole answer at a time, and others in between */
+
+        if (!ctx->stream && !ngx_http_llm_is_busy(ctx)) {
+            ngx_post_event(r->connection->write, &ngx_posted_next_events);
+            break;
         }
     }
 
@@ -360,57 +499,12 @@ ngx_http_llm_flush(ngx_http_llm_ctx_t *ctx, ngx_uint_t writable)
 }
 
 
-/* the gathering buffer goes out, the other one gathers from now on */
-
-static ngx_int_t
-ngx_http_llm_send_data(ngx_http_llm_ctx_t *ctx)
-{
-    llm_buf_t    *data;
-    ngx_buf_t    *b;
-    ngx_chain_t   out;
-
-    data = &ctx->data[ctx->cur];
-    b = &ctx->bufs[ctx->cur];
-
-    if (data->failed) {
-        return NGX_ERROR;
-    }
-
-    ngx_memzero(b, sizeof(ngx_buf_t));
-
-    b->start = (u_char *) data->data;
-    b->pos = b->start;
-    b->last = b->start + data->len;
-    b->end = b->last;
-    b->memory = (data->len > 0);
-    b->flush = !ctx->ended;
-    b->last_buf = ctx->ended;
-    b->last_in_chain = ctx->ended;
-    b->tag = (ngx_buf_tag_t) &ngx_http_llm_module;
-
-    out.buf = b;
-    out.next = NULL;
-
-    ctx->last_output = ngx_current_msec;
-    ctx->main->worker->counters->writes++;
-
-    if (!ctx->ended) {
-        ctx->cur ^= 1;
-        ctx->data[ctx->cur].len = 0;
-    }
-
-    return ngx_http_output_filter(ctx->request, &out);
-}
-
-
 static ngx_uint_t
 ngx_http_llm_is_busy(ngx_http_llm_ctx_t *ctx)
 {
-    ngx_buf_t  *b;
+    ngx_http_llm_free_sent(ctx);
 
-    b = &ctx->bufs[ctx->cur ^ 1];
-
-    return b->pos != b->last || ctx->request->connection->buffered;
+    return ctx->blocks != ctx->gather || ctx->request->connection->buffered;
 }
 
 
@@ -451,31 +545,28 @@ ngx_http_llm_set_write_event(ngx_http_llm_ctx_t *ctx, ngx_uint_t progress)
 }
 
 
-/* a slow reader's sequence is parked, and its memory kept small */
+/* held bytes that pause a stream; see the head of this file */
+
+static size_t
+ngx_http_llm_high_water(ngx_http_llm_ctx_t *ctx)
+{
+    size_t  max, late;
+
+    max = ctx->conf->stream_buffer;
+    late = ngx_max(2 * ctx->largest, max / 2);
+
+    return (late < max) ? max - late : 0;
+}
+
+
+/* a slow reader's sequence is parked until it has caught up */
 
 static void
 ngx_http_llm_set_pace(ngx_http_llm_ctx_t *ctx)
 {
-    size_t      len;
-    llm_buf_t  *sent;
-
-    len = ctx->data[ctx->cur].len;
-    sent = &ctx->data[ctx->cur ^ 1];
-
-    if (!ngx_http_llm_is_busy(ctx) && sent->cap > NGX_HTTP_LLM_KEEP) {
-        llm_buf_free(sent);
-    }
-
-    if (ctx->slot == NGX_HTTP_LLM_NO_SLOT) {
-        return;
-    }
-
-    if (!ctx->paused && len > ctx->conf->stream_buffer) {
-        ctx->paused = 1;
-        llm_client_tell(ctx->main->worker->client, LLM_MSG_PAUSE, ctx->slot,
-                        ctx->ticket);
-
-    } else if (ctx->paused && len <= ctx->conf->stream_buffer / 2) {
+    if (ctx->paused && ctx->slot != NGX_HTTP_LLM_NO_SLOT
+        && ctx->held <= ngx_http_llm_high_water(ctx) / 2)
+    {
         ctx->paused = 0;
         llm_client_tell(ctx->main->worker->client, LLM_MSG_RESUME, ctx->slot,
                         ctx->ticket);
@@ -536,17 +627,20 @@ ngx_http_llm_timer_handler(ngx_event_t *ev)
 
     now = llm_now_us();
 
-    if (ctx->deadline_us && now > ctx->deadline_us + NGX_HTTP_LLM_GRACE_US) {
+    if (ctx->deadline_us && !ctx->ended
+        && now > ctx->deadline_us + NGX_HTTP_LLM_GRACE_US)
+    {
         ngx_http_llm_fail(ctx, 504, "timeout",
                           "The request took longer than the server allows.");
 
-    } else if (ctx->stream && ctx->conf->heartbeat
+    } else if (ctx->stream && ctx->conf->heartbeat && !ctx->ended
                && ngx_current_msec - ctx->last_output >= ctx->conf->heartbeat
                && !ngx_http_llm_is_busy(ctx))
     {
         ctx->last_output = ngx_current_msec;
 
-        (void) llm_buf_adds(&ctx->data[ctx->cur], ": heartbeat\n\n");
+        (void) llm_buf_adds(&ctx->main->worker->scratch, ": heartbeat\n\n");
+        ngx_http_llm_take_scratch(ctx);
         ngx_http_llm_mark_dirty(ctx);
     }
 
@@ -564,7 +658,7 @@ ngx_http_llm_set_timer(ngx_http_llm_ctx_t *ctx)
 
     timer = 60000;
 
-    if (ctx->deadline_us) {
+    if (ctx->deadline_us && !ctx->ended) {
         now = llm_now_us();
         left = ctx->deadline_us + NGX_HTTP_LLM_GRACE_US + 1000;
         left = (left > now) ? (left - now) / 1000 : 0;
@@ -608,13 +702,10 @@ ngx_http_llm_cleanup(void *data)
 }
 
 
-/* nothing points to the bytes any more */
-
 void
 ngx_http_llm_pool_cleanup(void *data)
 {
     ngx_http_llm_ctx_t *ctx = data;
 
-    llm_buf_free(&ctx->data[0]);
-    llm_buf_free(&ctx->data[1]);
+    ngx_http_llm_free_blocks(ctx);
 }

@@ -24,6 +24,7 @@ typedef enum {
 static ngx_int_t ngx_http_llm_variable(ngx_http_request_t *r,
     ngx_http_variable_value_t *v, uintptr_t data);
 static ngx_http_llm_ctx_t *ngx_http_llm_find_ctx(ngx_http_request_t *r);
+static const char *ngx_http_llm_finish_reason(ngx_http_llm_ctx_t *ctx);
 static u_char *ngx_http_llm_figure(ngx_http_llm_ctx_t *ctx, u_char *p,
     uintptr_t what);
 static u_char *ngx_http_llm_seconds(u_char *p, uint64_t us);
@@ -90,6 +91,7 @@ ngx_http_llm_variable(ngx_http_request_t *r, ngx_http_variable_value_t *v,
 {
     u_char                *p;
     ngx_str_t             *s;
+    const char            *reason;
     ngx_http_llm_ctx_t    *ctx;
     ngx_http_llm_model_t  *models;
 
@@ -125,8 +127,10 @@ ngx_http_llm_variable(ngx_http_request_t *r, ngx_http_variable_value_t *v,
         break;
 
     case NGX_HTTP_LLM_VAR_FINISH_REASON:
-        if (ctx->usage.finish_reason) {
-            v->data = (u_char *) ctx->usage.finish_reason;
+        reason = ngx_http_llm_finish_reason(ctx);
+
+        if (reason) {
+            v->data = (u_char *) reason;
             v->len = ngx_strlen(v->data);
             return NGX_OK;
         }
@@ -182,14 +186,38 @@ ngx_http_llm_find_ctx(ngx_http_request_t *r)
 }
 
 
-/* writes nothing where there is no figure yet */
+/* of the first choice; what began and did not come to its end was aborted */
+
+static const char *
+ngx_http_llm_finish_reason(ngx_http_llm_ctx_t *ctx)
+{
+    if (ctx->started && !ctx->done && (ctx->ended || ctx->api == NULL)) {
+        return "abort";
+    }
+
+    return ctx->usage.finish_reason;
+}
+
+
+/*
+ * Writes nothing where there is no figure yet.  The engine says the times of
+ * an answer with its end; of one that was cut there is what was seen here.
+ */
 
 static u_char *
 ngx_http_llm_figure(ngx_http_llm_ctx_t *ctx, u_char *p, uintptr_t what)
 {
+    uint64_t          ttft, total;
     llm_api_usage_t  *u;
 
     u = &ctx->usage;
+    ttft = u->ttft_us;
+    total = u->total_us;
+
+    if (!ctx->done && ctx->first_us) {
+        ttft = ctx->first_us - ctx->arrival_us;
+        total = ctx->latest_us - ctx->arrival_us;
+    }
 
     switch (what) {
 
@@ -206,15 +234,15 @@ ngx_http_llm_figure(ngx_http_llm_ctx_t *ctx, u_char *p, uintptr_t what)
         return ctx->started ? ngx_http_llm_seconds(p, u->queue_us) : p;
 
     case NGX_HTTP_LLM_VAR_TTFT:
-        return u->ttft_us ? ngx_http_llm_seconds(p, u->ttft_us) : p;
+        return ttft ? ngx_http_llm_seconds(p, ttft) : p;
 
     default: /* NGX_HTTP_LLM_VAR_TPOT */
 
-        if (u->completion_tokens < 2 || u->total_us < u->ttft_us) {
+        if (u->completion_tokens < 2 || total < ttft) {
             return p;
         }
 
-        return ngx_http_llm_seconds(p, (u->total_us - u->ttft_us)
+        return ngx_http_llm_seconds(p, (total - ttft)
                                        / (u->completion_tokens - 1));
     }
 }

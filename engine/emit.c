@@ -82,6 +82,7 @@ llm_emit_init(llm_emit_t *e, const llm_vocab_t *vocab,
     e->stops = stops;
     e->flags = flags;
     e->hit = -1;
+    e->max_text = LLM_EMIT_TEXT;
 
     llm_detok_init(&e->detok, vocab, special, strip);
     llm_buf_init(&e->text, 0);
@@ -219,14 +220,15 @@ llm_emit_push(llm_emit_t *e, const llm_sampled_t *token, int check)
 }
 
 
-int
-llm_emit_echo(llm_emit_t *e, llm_str_t text, const llm_buf_t *probs)
+void
+llm_emit_echo(llm_emit_t *e, llm_str_t text, const llm_buf_t *probs, int tell)
 {
-    if (llm_buf_add(&e->probs, probs->data, probs->len) != LLM_OK) {
-        return LLM_ERROR;
-    }
+    e->sent = (uint32_t) text.len;
 
-    return llm_emit_append(e, text, 0);
+    if (tell) {
+        e->echo = text;
+        e->echo_probs = probs;
+    }
 }
 
 

@@ -8,8 +8,8 @@
  * longest if two are complete at the same byte, so the result does not
  * depend on how the text falls into tokens.
  *
- * A llm_emit_t owns its buffers; stops and vocabulary are shared and outlive
- * it.  The text that waits is bounded by the caller: a choice that cannot
+ * A llm_emit_t owns its buffers; stops, vocabulary and the prompt's echo are
+ * shared and outlive it.  The text that waits is bounded by the caller: a choice that cannot
  * send gets no further tokens.
  */
 
@@ -51,11 +51,21 @@ typedef struct {
     llm_detok_t          detok;
     llm_buf_t            text;          /* not yet sent */
     size_t               ready;
-    uint32_t             sent;          /* bytes sent before text.data */
+    size_t               max_text;      /* of one event */
+    uint32_t             sent;          /* bytes sent before text.data, the
+                                           echo among them */
     uint32_t             n_tokens;      /* pushed since the last event */
+    uint32_t             told;          /* there was an event */
 
     llm_buf_t            probs;         /* llm_emit_prob_t, candidates */
     llm_buf_t            ids;           /* int32_t */
+
+    /* what of the prompt is to go out first: a place in bytes that belong to
+       the prompt and are whole, see llm_emit_echo() */
+    llm_str_t            echo;
+    const llm_buf_t     *echo_probs;    /* NULL: none */
+    size_t               echo_text;     /* bytes sent of echo */
+    size_t               echo_prob;     /* and of echo_probs */
 
     uint32_t             state[LLM_MAX_STOPS];  /* bytes matched */
 } llm_emit_t;
@@ -71,9 +81,14 @@ void llm_emit_free(llm_emit_t *e);
  * is over; LLM_ERROR: no memory.
  */
 int llm_emit_push(llm_emit_t *e, const llm_sampled_t *token, int check);
-/* the echo of a prompt, before the first token; probs, of llm_emit_add_prob(),
-   are those of its tokens, and may be empty */
-int llm_emit_echo(llm_emit_t *e, llm_str_t text, const llm_buf_t *probs);
+/*
+ * The echo of a prompt, before the first token; probs, of
+ * llm_emit_add_prob(), are those of its tokens, and may be empty.  Neither is
+ * copied: both are whole and outlive e.  Without tell another choice of the
+ * prompt says it, and the text of this one only begins behind it.
+ */
+void llm_emit_echo(llm_emit_t *e, llm_str_t text, const llm_buf_t *probs,
+    int tell);
 /* a token's place in the text of its choice, its probability and rivals */
 int llm_emit_add_prob(llm_buf_t *probs, const llm_sampled_t *token,
     uint32_t start, uint32_t end);
@@ -82,8 +97,9 @@ int llm_emit_end(llm_emit_t *e);
 
 /* is there anything an event could carry?  last: the choice has ended */
 int llm_emit_pending(const llm_emit_t *e, int last);
-/* writes TEXT events; LLM_AGAIN when the ring was full before the end */
-int llm_emit_write(llm_emit_t *e, const llm_to_t *to, uint32_t index,
+/* writes TEXT events; LLM_AGAIN when the ring was full before the end, or
+   the reader has its window full */
+int llm_emit_write(llm_emit_t *e, llm_to_t *to, uint32_t index,
     int last);
 
 #endif /* LLM_EMIT_H */

@@ -7,6 +7,9 @@
 
 #include "engine/emit.h"
 
+/* text of one event, at most */
+#define LLM_EMIT_TEXT    8192
+
 /* a token whose logprobs wait for its text; n_top candidates follow */
 typedef struct {
     int32_t              id;

@@ -92,6 +92,39 @@ llm_event_close(const llm_to_t *to, llm_event_t *ev)
 }
 
 
+static int
+llm_event_was_read(const llm_to_t *to)
+{
+    return atomic_load(&to->port->ring.mem->head) >= to->mark;
+}
+
+
+int
+llm_event_waits(llm_to_t *to, size_t size)
+{
+    if (to->window == 0 || to->unread == 0
+        || to->unread + size <= to->window)
+    {
+        return 0;
+    }
+
+    if (!llm_event_was_read(to)) {
+
+        /* asks to be woken, then looks again, as where the ring is full */
+
+        atomic_store(&to->port->worker->want_room, 1);
+
+        if (!llm_event_was_read(to)) {
+            return 1;
+        }
+    }
+
+    to->unread = 0;
+
+    return 0;
+}
+
+
 static char *
 llm_event_put(llm_event_t *ev, char *p, llm_ref_t *ref, const char *s)
 {
@@ -104,8 +137,8 @@ llm_event_put(llm_event_t *ev, char *p, llm_ref_t *ref, const char *s)
 
 
 int
-llm_event_error(const llm_to_t *to, const llm_err_t *err,
-    uint32_t retry_after)
+llm_event_failure(const llm_to_t *to, const llm_err_t *err,
+    uint32_t retry_after, uint32_t n_tokens)
 {
     char         *p;
     llm_event_t  *ev;
@@ -119,6 +152,7 @@ llm_event_error(const llm_to_t *to, const llm_err_t *err,
 
     ev->u.error.status = (uint32_t) err->status;
     ev->u.error.retry_after = retry_after;
+    ev->u.error.completion_tokens = n_tokens;
 
     p = llm_event_put(ev, (char *) (ev + 1), &ev->u.error.msg, err->msg);
     p = llm_event_put(ev, p, &ev->u.error.code, err->code);
@@ -127,4 +161,12 @@ llm_event_error(const llm_to_t *to, const llm_err_t *err,
     llm_event_close(to, ev);
 
     return LLM_OK;
+}
+
+
+int
+llm_event_error(const llm_to_t *to, const llm_err_t *err,
+    uint32_t retry_after)
+{
+    return llm_event_failure(to, err, retry_after, 0);
 }

@@ -100,6 +100,8 @@ typedef struct {
     int32_t          min_tokens;
     int32_t          priority;          /* the higher the first */
     uint32_t         weight;            /* tenant's share, 1..., in 1/1000 */
+    uint32_t         window;            /* bytes of TEXT events that may wait
+                                           to be read; 0: no bound */
     uint64_t         tenant;            /* hash; fairness and cache salt */
     uint64_t         salt;              /* of cache_salt, 0: none */
     uint64_t         arrival_us;        /* llm_now_us() */
@@ -167,6 +169,9 @@ typedef struct {
             uint32_t     part;          /* llm_part_t */
             uint32_t     call;          /* of the tool call, from 0 */
             uint32_t     n_tokens;      /* tokens that this event stands for */
+            uint32_t     echo;          /* the prompt's: without streaming it
+                                           comes once, with the prompt's first
+                                           choice, and is for all of them */
             llm_ref_t    text;          /* offsets from the event's start */
             llm_ref_t    logprobs;      /* llm_token_logprob_t[len] */
             llm_ref_t    ids;           /* int32_t[len]: the tokens, if they
@@ -194,6 +199,7 @@ typedef struct {
         struct {                        /* ERROR */
             uint32_t     status;
             uint32_t     retry_after;   /* seconds, 0: none */
+            uint32_t     completion_tokens;  /* until then, of all choices */
             llm_ref_t    msg;
             llm_ref_t    code;          /* may be empty */
             llm_ref_t    param;

@@ -1,20 +1,20 @@
 /*
- * One request's answer: the engine's events in, SSE frames out, or one body
- * through body.c.
+ * One request's answer: the engine's events in, SSE frames out, or kept for
+ * a body (body.c).
  *
  * A frame is the head, prepared once for the request, the choice's index,
  * the escaped text, and a constant tail: copies only.
  *
  * An llm_api_t is one block of memory; what a body gathers is beside it in
- * buffers that it owns.
+ * an arena that it owns.
  */
 
 #include "engine/api/api_internal.h"
 
 #include <stdio.h>
 
-/* what one choice of an answer may gather, of each kind */
-#define LLM_API_MAX_GATHER  (64 << 20)
+/* what an answer may gather where the configuration does not say */
+#define LLM_API_MAX_ANSWER  (16 << 20)
 
 #define INDEX_KEY           "{\"index\":"
 
@@ -83,10 +83,8 @@ llm_api_create(const llm_api_conf_t *conf, const llm_request_t *r,
 {
     char              *p;
     size_t             size;
-    uint32_t           i, j;
     llm_api_t         *a;
     llm_buf_t          head;
-    llm_api_choice_t  *c;
 
     llm_buf_init(&head, 0);
 
@@ -106,6 +104,7 @@ llm_api_create(const llm_api_conf_t *conf, const llm_request_t *r,
 
     a->is_chat = r->kind == LLM_KIND_CHAT;
     a->model = r->model;
+    a->n = llm_max(r->n, 1u);
     a->n_choices = n_choices;
     a->n_logprobs = r->sampling.n_logprobs;
     a->stream = (r->flags & LLM_REQ_STREAM) != 0;
@@ -113,17 +112,11 @@ llm_api_create(const llm_api_conf_t *conf, const llm_request_t *r,
     a->token_ids = (r->flags & LLM_REQ_TOKEN_IDS) != 0;
     a->choices = (llm_api_choice_t *) (a + 1);
 
-    for (i = 0; i < n_choices; i++) {
-        c = &a->choices[i];
-        llm_buf_init(&c->text, LLM_API_MAX_GATHER);
-        llm_buf_init(&c->reasoning, LLM_API_MAX_GATHER);
-        llm_buf_init(&c->calls, LLM_API_MAX_GATHER);
-        llm_buf_init(&c->ids, LLM_API_MAX_GATHER);
+    a->max_answer = conf->max_answer ? conf->max_answer : LLM_API_MAX_ANSWER;
 
-        for (j = 0; j < LLM_API_LOGPROB_ARRAYS; j++) {
-            llm_buf_init(&c->logprobs[j], LLM_API_MAX_GATHER);
-        }
-    }
+    /* a block of it may be larger than what is gathered in it */
+
+    llm_arena_init(&a->kept, a->max_answer * 2 + (4 << 20));
 
     p = (char *) (a->choices + n_choices);
 
@@ -145,25 +138,11 @@ llm_api_create(const llm_api_conf_t *conf, const llm_request_t *r,
 void
 llm_api_free(llm_api_t *a)
 {
-    uint32_t           i, j;
-    llm_api_choice_t  *c;
-
     if (a == NULL) {
         return;
     }
 
-    for (i = 0; i < a->n_choices; i++) {
-        c = &a->choices[i];
-        llm_buf_free(&c->text);
-        llm_buf_free(&c->reasoning);
-        llm_buf_free(&c->calls);
-        llm_buf_free(&c->ids);
-
-        for (j = 0; j < LLM_API_LOGPROB_ARRAYS; j++) {
-            llm_buf_free(&c->logprobs[j]);
-        }
-    }
-
+    llm_arena_free(&a->kept);
     free(a);
 }
 
@@ -292,9 +271,9 @@ llm_api_text_frame(llm_api_t *a, const llm_event_t *ev, llm_buf_t *out)
 
     } else {
         add_lit(out, ",\"logprobs\":");
-        llm_api_add_logprobs(out, a, c, ev);
+        llm_api_add_logprobs(out, a, &c->place, ev);
         add_lit(out, ",\"finish_reason\":null");
-        llm_api_count_text(c, ev);
+        llm_api_count_text(&c->place, ev);
     }
 
     if (ids) {
@@ -358,8 +337,12 @@ llm_api_done(llm_api_t *a, const llm_event_t *ev)
 static void
 llm_api_finish(llm_api_t *a, const llm_event_t *ev)
 {
-    a->choices[ev->index].finish = ev->u.finish.reason;
-    a->usage.completion_tokens += ev->u.finish.completion_tokens;
+    llm_api_choice_t  *c;
+
+    c = &a->choices[ev->index];
+    c->finish = ev->u.finish.reason;
+    a->usage.completion_tokens += ev->u.finish.completion_tokens - c->n_tokens;
+    c->n_tokens = ev->u.finish.completion_tokens;
 
     if (ev->index == 0) {
         a->usage.finish_reason = llm_api_finish_name(ev->u.finish.reason);
@@ -404,13 +387,14 @@ llm_api_event(llm_api_t *a, const llm_event_t *ev, llm_buf_t *out,
         break;
 
     case LLM_EV_TEXT:
-        if (a->stream) {
-            llm_api_text_frame(a, ev, out);
+        a->choices[ev->index].n_tokens += ev->u.text.n_tokens;
+        a->usage.completion_tokens += ev->u.text.n_tokens;
 
-        } else {
-            llm_api_gather(a, ev);
+        if (!a->stream) {
+            return llm_api_gather(a, ev, err);
         }
 
+        llm_api_text_frame(a, ev, out);
         break;
 
     case LLM_EV_FINISH:
@@ -427,14 +411,14 @@ llm_api_event(llm_api_t *a, const llm_event_t *ev, llm_buf_t *out,
 
         if (a->stream) {
             llm_api_last_frames(a, out);
-
-        } else if (llm_api_write_body(a, out) != LLM_OK) {
-            return llm_fail(err, "no memory for the answer");
         }
 
         break;
 
     default:
+        a->usage.completion_tokens = llm_max(a->usage.completion_tokens,
+                                             ev->u.error.completion_tokens);
+
         if (!a->stream || !a->started) {
             return llm_api_event_error(ev, err);
         }

@@ -45,6 +45,8 @@ typedef struct {
     int32_t                 cap;        /* llm_max_tokens; -1: none */
     llm_str_t               id;         /* of this request: letters, digits */
     int64_t                 now;        /* seconds since 1970 */
+    size_t                  max_answer; /* bytes that are kept of one that is
+                                           not streamed; 0: 16 MB */
 } llm_api_conf_t;
 
 typedef struct llm_api_s  llm_api_t;
@@ -91,8 +93,9 @@ int32_t llm_api_resolve(const llm_api_conf_t *conf, llm_str_t name,
 
 /*
  * Appends what the client gets for this event: SSE frames when streaming,
- * the whole JSON body with the last event otherwise, nothing where there is
- * nothing to say.  An ERROR event behind START in a stream becomes an error
+ * nothing where there is nothing to say.  Otherwise the event is kept for
+ * llm_api_body_next(), and an answer that becomes larger than max_answer is
+ * an error (400, answer_too_large).  An ERROR event behind START in a stream becomes an error
  * frame; before START, or when not streaming, it fills *err and returns
  * LLM_ERROR, so that the answer can still be a real error.  LLM_ERROR with
  * status 500 when memory ends.
@@ -104,7 +107,15 @@ int32_t llm_api_resolve(const llm_api_conf_t *conf, llm_str_t name,
 int llm_api_event(llm_api_t *a, const llm_event_t *ev, llm_buf_t *out,
     llm_err_t *err);
 
-/* figures for the variables, valid at any time */
+/*
+ * The body of an answer that is not streamed, once DONE has come: appends to
+ * out until it has max bytes, or little more.  LLM_OK: that was the end;
+ * LLM_AGAIN: call again; LLM_ERROR: no memory.
+ */
+int llm_api_body_next(llm_api_t *a, size_t max, llm_buf_t *out);
+
+/* figures for the variables, valid at any time: of tokens those that events
+   told of so far */
 typedef struct {
     uint32_t     prompt_tokens;
     uint32_t     cached_tokens;

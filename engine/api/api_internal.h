@@ -143,24 +143,58 @@ void llm_api_pad(llm_buf_t *msg);
 /* arrays of the "logprobs" member: chat has one, completions have four */
 #define LLM_API_LOGPROB_ARRAYS  4
 
-/* one choice of an answer; what is gathered is only so without streaming */
+/* how much text of a choice there was before an event */
+typedef struct {
+    size_t             bytes;
+    size_t             chars;
+} llm_api_place_t;
+
+/* an event that is kept; the memory is the arena's */
+typedef struct llm_api_piece_s  llm_api_piece_t;
+
+struct llm_api_piece_s {
+    llm_api_piece_t   *next;
+    llm_event_t        ev[];
+};
+
+typedef struct {
+    llm_api_piece_t   *first;
+    llm_api_piece_t   *last;
+} llm_api_list_t;
+
+/* one choice of an answer; events are kept without streaming only */
 
 typedef struct {
     uint32_t           finish;          /* llm_finish_t */
+    uint32_t           n_tokens;        /* that were told of */
     uint32_t           n_calls;         /* tool calls begun */
-    size_t             bytes;           /* of text so far */
-    size_t             chars;
-    llm_buf_t          text;
-    llm_buf_t          reasoning;
-    llm_buf_t          calls;           /* JSON; the last one left open */
-    llm_buf_t          ids;             /* JSON items */
-    llm_buf_t          logprobs[LLM_API_LOGPROB_ARRAYS];    /* items */
+    unsigned           has_content:1;
+    unsigned           has_reasoning:1;
+    llm_api_place_t    place;           /* in a stream */
+    llm_api_list_t     own;
+    llm_api_list_t     echo;            /* of the prompt; of the first choice
+                                           of each prompt only */
 } llm_api_choice_t;
+
+/* how far a body is written; see body.c */
+
+typedef struct {
+    uint32_t                choice;
+    uint32_t                member;
+    uint32_t                array;      /* of the logprobs */
+    uint32_t                at;         /* in the piece: a byte, or a token */
+    unsigned                opened:1;   /* the member has begun */
+    unsigned                some:1;     /* and has an item */
+    unsigned                in_echo:1;  /* the piece is the prompt's */
+    const llm_api_piece_t  *piece;      /* NULL: no more */
+    llm_api_place_t         place;      /* before it */
+} llm_api_cursor_t;
 
 struct llm_api_s {
     uint32_t           is_chat;
     uint32_t           model;
-    uint32_t           n_choices;
+    uint32_t           n;               /* choices of each prompt */
+    uint32_t           n_choices;       /* of all */
     int32_t            n_logprobs;      /* -1: none */
 
     unsigned           stream:1;
@@ -175,15 +209,19 @@ struct llm_api_s {
     llm_str_t          head;            /* of a frame or a body, up to the
                                            first choice's index */
     llm_api_choice_t  *choices;
+
+    llm_arena_t        kept;            /* events, without streaming */
+    size_t             gathered;        /* bytes of these */
+    size_t             max_answer;      /* and their bound */
+    llm_api_cursor_t   cursor;
 };
 
 /* answer.c; conf's bytes are copied; NULL: no memory */
 llm_api_t *llm_api_create(const llm_api_conf_t *conf, const llm_request_t *r,
     uint32_t n_choices, int include_usage);
 
-/* body.c: gathers an event; writes the body when all has come */
-void llm_api_gather(llm_api_t *a, const llm_event_t *ev);
-int llm_api_write_body(llm_api_t *a, llm_buf_t *out);
+/* body.c: keeps an event; LLM_ERROR: the answer is too large, or no memory */
+int llm_api_gather(llm_api_t *a, const llm_event_t *ev, llm_err_t *err);
 
 /* pieces.c: what frames and bodies have in common */
 const char *llm_api_finish_name(uint32_t finish);
@@ -199,18 +237,23 @@ void llm_api_add_ids(llm_buf_t *out, const llm_event_t *ev);
 void llm_api_add_event_text(llm_buf_t *out, const llm_event_t *ev);
 
 /*
- * logprobs.c: the items of an event of one of the arrays of the "logprobs"
- * member, comma-separated; chat has one array, completions have four.
- * c->bytes and c->chars are those before the event.
+ * logprobs.c: the "logprobs" member has arrays of items, an item a token;
+ * chat has one array, completions have four.  The place is that before the
+ * event.
  */
-void llm_api_add_logprob_items(llm_buf_t *out, const llm_api_t *a,
-    const llm_api_choice_t *c, const llm_event_t *ev, uint32_t array);
+void llm_api_add_logprob_item(llm_buf_t *out, const llm_api_t *a,
+    const llm_api_place_t *place, const llm_event_t *ev, uint32_t array,
+    uint32_t i);
 uint32_t llm_api_logprob_arrays(const llm_api_t *a);
-/* the value of the member: of the event, or of what c has gathered where ev
-   is NULL; null without any */
+/* what stands before the items of an array, and behind the last array's */
+void llm_api_open_logprobs(llm_buf_t *out, const llm_api_t *a,
+    uint32_t array);
+void llm_api_close_logprobs(llm_buf_t *out, const llm_api_t *a);
+/* the value of the member: of an event; null without any */
 void llm_api_add_logprobs(llm_buf_t *out, const llm_api_t *a,
-    const llm_api_choice_t *c, const llm_event_t *ev);
-/* counts the event's text for text_offset */
-void llm_api_count_text(llm_api_choice_t *c, const llm_event_t *ev);
+    const llm_api_place_t *place, const llm_event_t *ev);
+/* does the array need the place?  Then count the event's text behind it */
+int llm_api_counts_chars(const llm_api_t *a, uint32_t array);
+void llm_api_count_text(llm_api_place_t *place, const llm_event_t *ev);
 
 #endif /* LLM_API_INTERNAL_H */

@@ -220,73 +220,74 @@ llm_api_count_chars(const char *s, size_t len)
 }
 
 
-/* bytes to characters: the event's text begins at c->bytes, c->chars */
+/* bytes to characters: the event's text begins at the place */
 
 static uint64_t
-llm_api_char_offset(const llm_api_choice_t *c, const llm_event_t *ev,
+llm_api_char_offset(const llm_api_place_t *place, const llm_event_t *ev,
     uint32_t offset)
 {
     size_t  in;
 
-    if (offset < c->bytes) {
-        return c->chars;
+    if (offset < place->bytes) {
+        return place->chars;
     }
 
-    in = llm_min(offset - c->bytes, (size_t) ev->u.text.text.len);
+    in = llm_min(offset - place->bytes, (size_t) ev->u.text.text.len);
 
-    return c->chars
+    return place->chars
            + llm_api_count_chars(llm_ref_data(ev, ev->u.text.text), in);
 }
 
 
 void
-llm_api_count_text(llm_api_choice_t *c, const llm_event_t *ev)
+llm_api_count_text(llm_api_place_t *place, const llm_event_t *ev)
 {
-    c->bytes += ev->u.text.text.len;
-    c->chars += llm_api_count_chars(llm_ref_data(ev, ev->u.text.text),
-                                    ev->u.text.text.len);
+    place->bytes += ev->u.text.text.len;
+    place->chars += llm_api_count_chars(llm_ref_data(ev, ev->u.text.text),
+                                        ev->u.text.text.len);
+}
+
+
+int
+llm_api_counts_chars(const llm_api_t *a, uint32_t array)
+{
+    return !a->is_chat && array == TEXT_OFFSET;
 }
 
 
 void
-llm_api_add_logprob_items(llm_buf_t *out, const llm_api_t *a,
-    const llm_api_choice_t *c, const llm_event_t *ev, uint32_t array)
+llm_api_add_logprob_item(llm_buf_t *out, const llm_api_t *a,
+    const llm_api_place_t *place, const llm_event_t *ev, uint32_t array,
+    uint32_t i)
 {
-    uint32_t                    i;
     const llm_token_logprob_t  *t;
 
     t = llm_ref_data(ev, ev->u.text.logprobs);
+    t += i;
 
-    for (i = 0; i < ev->u.text.logprobs.len; i++, t++) {
-        if (i) {
-            (void) llm_buf_addc(out, ',');
-        }
+    if (a->is_chat) {
+        llm_api_add_chat_item(out, a, ev, t);
+        return;
+    }
 
-        if (a->is_chat) {
-            llm_api_add_chat_item(out, a, ev, t);
-            continue;
-        }
+    switch (array) {
 
-        switch (array) {
+    case TOKENS:
+        llm_api_add_token(out, a, llm_ref_data(ev, t->bytes), t->bytes.len);
+        break;
 
-        case TOKENS:
-            llm_api_add_token(out, a, llm_ref_data(ev, t->bytes),
-                              t->bytes.len);
-            break;
+    case TOKEN_LOGPROBS:
+        llm_api_add_logprob(out, t->logprob);
+        break;
 
-        case TOKEN_LOGPROBS:
-            llm_api_add_logprob(out, t->logprob);
-            break;
+    case TOP_LOGPROBS:
+        llm_api_add_top(out, a, ev, t);
+        break;
 
-        case TOP_LOGPROBS:
-            llm_api_add_top(out, a, ev, t);
-            break;
-
-        case TEXT_OFFSET:
-            llm_api_add_uint(out, llm_api_char_offset(c, ev,
-                                                      t->text_offset));
-            break;
-        }
+    case TEXT_OFFSET:
+        llm_api_add_uint(out, llm_api_char_offset(place, ev,
+                                                  t->text_offset));
+        break;
     }
 }
 
@@ -299,31 +300,46 @@ llm_api_logprob_arrays(const llm_api_t *a)
 
 
 void
-llm_api_add_logprobs(llm_buf_t *out, const llm_api_t *a,
-    const llm_api_choice_t *c, const llm_event_t *ev)
+llm_api_open_logprobs(llm_buf_t *out, const llm_api_t *a, uint32_t array)
 {
-    uint32_t  i;
-
     static const char *const  before[] = {
         "{\"tokens\":[", "],\"token_logprobs\":[", "],\"top_logprobs\":[",
         "],\"text_offset\":["
     };
 
-    if (a->n_logprobs < 0 || (ev && ev->u.text.logprobs.len == 0)) {
+    (void) llm_buf_adds(out, a->is_chat ? "{\"content\":[" : before[array]);
+}
+
+
+void
+llm_api_close_logprobs(llm_buf_t *out, const llm_api_t *a)
+{
+    (void) llm_buf_adds(out, a->is_chat ? "],\"refusal\":null}" : "]}");
+}
+
+
+void
+llm_api_add_logprobs(llm_buf_t *out, const llm_api_t *a,
+    const llm_api_place_t *place, const llm_event_t *ev)
+{
+    uint32_t  i, k;
+
+    if (a->n_logprobs < 0 || ev->u.text.logprobs.len == 0) {
         (void) llm_buf_adds(out, "null");
         return;
     }
 
-    for (i = 0; i < llm_api_logprob_arrays(a); i++) {
-        (void) llm_buf_adds(out, a->is_chat ? "{\"content\":[" : before[i]);
+    for (k = 0; k < llm_api_logprob_arrays(a); k++) {
+        llm_api_open_logprobs(out, a, k);
 
-        if (ev) {
-            llm_api_add_logprob_items(out, a, c, ev, i);
+        for (i = 0; i < ev->u.text.logprobs.len; i++) {
+            if (i) {
+                (void) llm_buf_addc(out, ',');
+            }
 
-        } else {
-            (void) llm_buf_add(out, c->logprobs[i].data, c->logprobs[i].len);
+            llm_api_add_logprob_item(out, a, place, ev, k, i);
         }
     }
 
-    (void) llm_buf_adds(out, a->is_chat ? "],\"refusal\":null}" : "]}");
+    llm_api_close_logprobs(out, a);
 }

@@ -52,19 +52,25 @@ llm_sched_score(llm_sched_t *s, llm_seq_t *q, uint32_t pos,
 }
 
 
-/* the prompt becomes the beginning of the answer, unless it is already */
+/*
+ * The prompt becomes the beginning of the answer, unless it is already.  An
+ * answer that is not streamed gets it once for all of the prompt's choices.
+ */
 
-int
+void
 llm_sched_echo(llm_seq_t *q)
 {
-    llm_str_t  text;
+    int                   tell;
+    const llm_request_t  *msg;
 
     if (!q->echo_due) {
-        return LLM_OK;
+        return;
     }
 
     q->echo_due = 0;
-    text = llm_req_echo(q->req, q->prompt);
+    msg = q->req->msg;
+    tell = (msg->flags & LLM_REQ_STREAM) || q->index % msg->n == 0;
 
-    return llm_emit_echo(&q->emit, text, &q->prompt->probs);
+    llm_emit_echo(&q->emit, llm_req_echo(q->req, q->prompt),
+                  &q->prompt->probs, tell);
 }

@@ -18,6 +18,7 @@ llm_req_create(llm_request_t *msg)
 
     r->msg = msg;
     r->model = msg->model;
+    r->to.window = msg->window;
     r->salt.tenant = msg->tenant;
     r->salt.salt = msg->salt;
 

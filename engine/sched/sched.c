@@ -701,10 +701,7 @@ llm_sched_add(llm_sched_t *s, llm_req_t *r)
             continue;
         }
 
-        if (llm_sched_echo(q) != LLM_OK) {
-            (void) llm_fail(&err, "no memory");
-            llm_req_fail(r, &err, 0);
-        }
+        llm_sched_echo(q);
 
         if (r->start_us == 0) {
             r->start_us = llm_now_us();

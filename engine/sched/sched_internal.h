@@ -93,7 +93,7 @@ void llm_sched_commit(llm_sched_t *s, llm_seq_t *q, uint32_t n_kv);
 int llm_sched_wants(const llm_seq_t *q, uint32_t pos);
 int llm_sched_score(llm_sched_t *s, llm_seq_t *q, uint32_t pos,
     const float *logits, llm_err_t *err);
-int llm_sched_echo(llm_seq_t *q);
+void llm_sched_echo(llm_seq_t *q);
 
 /* step.c */
 int llm_step_create(const llm_sched_t *s, llm_step_t *st);

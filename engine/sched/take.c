@@ -92,10 +92,7 @@ llm_step_token(llm_sched_t *s, const llm_step_t *st, llm_seq_t *q,
     r = q->req;
     msg = r->msg;
 
-    if (llm_sched_echo(q) != LLM_OK) {
-        llm_step_no_memory(s, r);
-        return;
-    }
+    llm_sched_echo(q);
 
     if (q->max_gen == 0) {
         llm_sched_end_seq(s, q, LLM_FINISH_LENGTH);

@@ -123,7 +123,8 @@ llm_tell_done(llm_sched_t *s, llm_req_t *r)
 }
 
 
-/* LLM_OK: all was said, *over when that was the last; LLM_AGAIN: no room */
+/* LLM_OK: all was said, *over when that was the last; LLM_AGAIN: no room, or
+   not now */
 
 static int
 llm_tell_request(llm_sched_t *s, llm_req_t *r, int *over)
@@ -137,7 +138,10 @@ llm_tell_request(llm_sched_t *s, llm_req_t *r, int *over)
     if (r->err.status) {
         llm_sched_clear(s, r);
 
-        if (llm_event_error(&r->to, &r->err, r->retry_after) != LLM_OK) {
+        if (llm_event_failure(&r->to, &r->err, r->retry_after,
+                              r->completion_tokens)
+            != LLM_OK)
+        {
             return LLM_AGAIN;
         }
 
@@ -148,6 +152,12 @@ llm_tell_request(llm_sched_t *s, llm_req_t *r, int *over)
     }
 
     if (!r->start_told && llm_tell_start(r) != LLM_OK) {
+        return LLM_AGAIN;
+    }
+
+    /* whose reader is slow says what it has when it has caught up */
+
+    if (r->paused) {
         return LLM_AGAIN;
     }
 
@@ -194,7 +204,7 @@ llm_sched_tell(llm_sched_t *s)
 
         if (llm_tell_request(s, r, &over) != LLM_OK) {
             llm_sched_say(s, r);
-            left = 1;
+            left |= !r->paused;
 
         } else if (over) {
             if (r->tenant) {

@@ -26,7 +26,7 @@ static const llm_api_model_t  models[] = {
 };
 
 static const llm_api_conf_t  conf = {
-    models, 2, 3, -1, 5000, { 4, "fuzz" }, 1750000000
+    models, 2, 3, -1, 5000, { 4, "fuzz" }, 1750000000, 0
 };
 
 
@@ -106,6 +106,7 @@ fuzz_answer(llm_api_t *a, const uint8_t *data, size_t size)
     llm_buf_init(&out, 0);
     memset(&e, 0, sizeof(e));
 
+    e.ev.size = sizeof(e);
     e.ev.type = LLM_EV_START;
     must(llm_api_event(a, &e.ev, &out, &err) == LLM_OK);
 
@@ -124,6 +125,10 @@ fuzz_answer(llm_api_t *a, const uint8_t *data, size_t size)
     must(llm_api_event(a, &e.ev, &out, &err) == LLM_OK);
 
     if (!llm_api_is_stream(a)) {
+        while (llm_api_body_next(a, out.len + 1, &out) == LLM_AGAIN) {
+            /* void */
+        }
+
         fuzz_json(out.data, out.len);
         llm_buf_free(&out);
         return;

@@ -76,7 +76,10 @@ $s->close;
 $v = logged();
 is($v->{model}, 'demo', 'a client that went away: model');
 like($v->{prompt}, qr/^\d+$/, 'a client that went away: prompt_tokens');
-is($v->{finish}, '-', 'a client that went away: no finish_reason');
+is($v->{finish}, 'abort', 'a client that went away: finish_reason');
+cmp_ok($v->{completion}, '>=', 5, 'a client that went away: tokens');
+like($v->{ttft}, qr/^\d+\.\d{6}$/, 'a client that went away: ttft');
+like($v->{tpot}, qr/^\d+\.\d{6}$/, 'a client that went away: tpot');
 
 $t->post('/v1/completions', { prompt => 'a', model => 'none' });
 $v = logged();

@@ -517,7 +517,7 @@ static const llm_api_model_t  models[] = {
 };
 
 static const llm_api_conf_t  conf = {
-    models, 4, 7, -1, -1, { 8, "deadbeef" }, 1750000000
+    models, 4, 7, -1, -1, { 8, "deadbeef" }, 1750000000, 0
 };
 
 

@@ -31,7 +31,7 @@ static const llm_api_model_t  model = {
 };
 
 static const llm_api_conf_t  conf = {
-    &model, 1, 1, -1, -1, { 8, "deadbeef" }, 1750000000
+    &model, 1, 1, -1, -1, { 8, "deadbeef" }, 1750000000, 0
 };
 
 
@@ -174,6 +174,30 @@ feed_finish(uint32_t index, llm_finish_t reason)
 }
 
 
+/* in pieces of this size, a body is the same as in one */
+
+static size_t  piece_size = 1 << 20;
+static size_t  largest;
+
+
+static int
+take_body(void)
+{
+    int        rc;
+    llm_buf_t  piece;
+
+    do {
+        llm_buf_init(&piece, 0);
+        rc = llm_api_body_next(a, piece_size, &piece);
+        largest = llm_max(largest, piece.len);
+        llm_buf_add(&out, piece.data, piece.len);
+        llm_buf_free(&piece);
+    } while (rc == LLM_AGAIN);
+
+    return rc;
+}
+
+
 static int
 feed_done(void)
 {
@@ -189,7 +213,11 @@ feed_done(void)
     e.ev.u.done.ttft_us = 2;
     e.ev.u.done.total_us = 3;
 
-    return feed(&e);
+    if (feed(&e) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    return llm_api_is_stream(a) ? LLM_OK : take_body();
 }
 
 
@@ -689,6 +717,166 @@ test_speed(void)
 }
 
 
+/* the prompt's echo, sent once, begins each of its choices */
+
+static void
+test_echo(void)
+{
+    event_t  e;
+
+    begin(LLM_API_COMPLETIONS, ",'logprobs':0,'echo':true,'n':2");
+    feed_start();
+
+    e = text_event(0, LLM_PART_CONTENT, 0, "a\xc3\xa9");
+    e.ev.u.text.echo = 1;
+    add_token(&e, 1, NAN, 0, "a\xc3\xa9");
+    feed(&e);
+
+    e = text_event(1, LLM_PART_CONTENT, 0, "c");
+    add_token(&e, 3, -1, 3, "c");
+    feed(&e);
+    e = text_event(0, LLM_PART_CONTENT, 0, "b");
+    add_token(&e, 2, -2, 3, "b");
+    feed(&e);
+    feed_finish(0, LLM_FINISH_STOP);
+    feed_finish(1, LLM_FINISH_STOP);
+    feed_finish(2, LLM_FINISH_STOP);
+    feed_finish(3, LLM_FINISH_STOP);
+    feed_done();
+    is_out(HEAD("cmpl-", "text_completion")
+           "{\"index\":0,\"text\":\"a\xc3\xa9" "b\",\"logprobs\":{"
+           "\"tokens\":[\"a\xc3\xa9\",\"b\"],"
+           "\"token_logprobs\":[null,-2.000000000],"
+           "\"top_logprobs\":[null,{\"b\":-2.000000000}],"
+           "\"text_offset\":[0,2]},\"finish_reason\":\"stop\"},"
+           "{\"index\":1,\"text\":\"a\xc3\xa9" "c\",\"logprobs\":{"
+           "\"tokens\":[\"a\xc3\xa9\",\"c\"],"
+           "\"token_logprobs\":[null,-1.000000000],"
+           "\"top_logprobs\":[null,{\"c\":-1.000000000}],"
+           "\"text_offset\":[0,2]},\"finish_reason\":\"stop\"},"
+           "{\"index\":2,\"text\":\"\",\"logprobs\":{\"tokens\":[],"
+           "\"token_logprobs\":[],\"top_logprobs\":[],\"text_offset\":[]},"
+           "\"finish_reason\":\"stop\"},"
+           "{\"index\":3,\"text\":\"\",\"logprobs\":{\"tokens\":[],"
+           "\"token_logprobs\":[],\"top_logprobs\":[],\"text_offset\":[]},"
+           "\"finish_reason\":\"stop\"}],\"usage\":" USAGE "}",
+           "an echo that came once is in both choices of its prompt");
+    end();
+}
+
+
+/* large bodies: pieces of about the size asked for, together the whole */
+
+static void
+test_pieces(void)
+{
+    char       text[300];
+    size_t     i, n, size;
+    event_t    e;
+    llm_buf_t  whole;
+
+    static const size_t  sizes[] = { 1 << 20, 1, 100, 4096 };
+
+    llm_buf_init(&whole, 0);
+
+    for (n = 0; n < llm_nelems(sizes); n++) {
+        piece_size = sizes[n];
+        largest = 0;
+
+        begin(LLM_API_COMPLETIONS, ",'logprobs':1,'return_token_ids':true");
+        feed_start();
+
+        for (i = 0; i < 2000; i++) {
+            size = i % (sizeof(text) - 1);
+            memset(text, 'a' + (int) (i % 26), size);
+            text[size] = '\0';
+            e = text_event(i % 2, LLM_PART_CONTENT, 0, text);
+            add_token(&e, 5, -0.5f, 0, "ab");
+            add_top(&e, 6, -0.25f, "a\"");
+            add_id(&e, (int32_t) i);
+            feed(&e);
+        }
+
+        feed_finish(0, LLM_FINISH_STOP);
+        feed_finish(1, LLM_FINISH_STOP);
+        is_int(feed_done(), LLM_OK, "a body in pieces of %zu", piece_size);
+
+        if (n == 0) {
+            llm_buf_add(&whole, out.data, out.len);
+            ok(whole.len > 400000, "a large body");
+
+        } else {
+            ok(out.len == whole.len
+               && memcmp(out.data, whole.data, out.len) == 0,
+               "the same bytes");
+            ok(largest < piece_size + 8192, "no piece is larger by much");
+        }
+
+        end();
+    }
+
+    llm_buf_free(&whole);
+    piece_size = 1 << 20;
+}
+
+
+/* all choices together are bounded, however they share what there is */
+
+static void
+test_bound(void)
+{
+    int      rc;
+    size_t   i;
+    event_t  e;
+
+    rc = LLM_OK;
+    begin(LLM_API_COMPLETIONS, ",'n':64,'logprobs':1");
+    feed_start();
+
+    for (i = 0; i < 1000000 && rc == LLM_OK; i++) {
+        e = text_event(i % 128, LLM_PART_CONTENT, 0, "x");
+        add_token(&e, 5, -0.5f, 0, "x");
+        rc = feed(&e);
+    }
+
+    is_int(rc, LLM_ERROR, "an answer without an end is refused");
+    is_int(err.status, 400, "with 400");
+    is_str(err.code, "answer_too_large", "and a code");
+    ok(strstr(err.msg, "stream") != NULL, "that says what helps");
+    ok(i * sizeof(e) > 15 << 20 && i * sizeof(e) <= 16 << 20,
+       "at 16 MB, all choices together");
+    end();
+}
+
+
+/* tokens are counted as they come: who is cut short has had these */
+
+static void
+test_counts(void)
+{
+    event_t          e;
+    llm_api_usage_t  u;
+
+    begin(LLM_API_COMPLETIONS, ",'stream':true");
+    feed_start();
+    feed_text("a");
+    feed_text("b");
+    llm_api_usage(a, &u);
+    is_int(u.completion_tokens, 2, "two tokens so far");
+
+    feed_finish(0, LLM_FINISH_STOP);
+    llm_api_usage(a, &u);
+    is_int(u.completion_tokens, 5, "the end of a choice says all of its");
+
+    e = text_event(1, LLM_PART_CONTENT, 0, "c");
+    e.ev.u.text.n_tokens = 3;
+    feed(&e);
+    llm_api_usage(a, &u);
+    is_int(u.completion_tokens, 8, "and those of another choice");
+    end();
+}
+
+
 int
 main(void)
 {
@@ -697,6 +885,10 @@ main(void)
     test_bodies();
     test_completion_stream();
     test_logprobs();
+    test_echo();
+    test_pieces();
+    test_bound();
+    test_counts();
     test_failures();
     test_reads_back();
     test_speed();
