@@ -390,7 +390,7 @@ ngx_http_llm_stop(ngx_http_llm_main_conf_t *mcf)
 
 /*
  * The engine's threads inherit what this thread has: all signals are blocked
- * in them, and worker_cpu_affinity does not hold for them.
+ * in them but SIGBUS, which the engine's mapped files raise, and worker_cpu_affinity does not hold for them.
  */
 
 static ngx_int_t
@@ -424,6 +424,7 @@ ngx_http_llm_start_engine(ngx_http_llm_main_conf_t *mcf, ngx_log_t *log)
     conf.log_data = mcf->cycle->log;
 
     sigfillset(&all);
+    sigdelset(&all, SIGBUS);
     (void) pthread_sigmask(SIG_BLOCK, &all, &old);
 
     affinity = mcf->affinity

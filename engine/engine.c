@@ -116,7 +116,10 @@ llm_engine_thread(pthread_t *t, void *(*main)(void *), void *arg)
     int       rc;
     sigset_t  all, old;
 
+    /* but for what a page of a mapped file raises: model/map.h */
+
     sigfillset(&all);
+    sigdelset(&all, SIGBUS);
     (void) pthread_sigmask(SIG_BLOCK, &all, &old);
 
     rc = pthread_create(t, NULL, main, arg);

@@ -19,7 +19,7 @@ llm_model_file_check(const char *path, llm_err_t *err)
     llm_gguf_t    *g;
     llm_hparams_t  hp;
 
-    g = llm_gguf_open(path, err);
+    g = llm_gguf_open_header(path, err);
     if (g == NULL) {
         return LLM_ERROR;
     }
@@ -227,6 +227,12 @@ llm_served_load_main(void *data)
     if (llm_served_read(m) != LLM_OK && m->load_err.status == 0) {
         (void) llm_fail(&m->load_err, "%s: could not be loaded",
                         m->conf.path);
+    }
+
+    /* the vocabulary, too, was read where the file is mapped */
+
+    if (m->model) {
+        (void) llm_gguf_intact(llm_model_gguf(m->model), &m->load_err);
     }
 
     atomic_store(&m->loaded, 1);
@@ -456,7 +462,8 @@ llm_served_rebuild(llm_served_t *m, const llm_err_t *err)
     e = m->engine;
 
     llm_engine_log(e, LLM_LOG_WARN, "model \"%s\" is loaded again: its "
-                   "device failed", m->conf.name);
+                   "%s failed", m->conf.name,
+                   strcmp(err->code, LLM_FILE_ERROR) ? "device" : "file");
 
     atomic_store(&m->loaded, 0);
     m->rebuild = 1;

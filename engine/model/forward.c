@@ -192,6 +192,13 @@ llm_model_wait(llm_model_t *m, llm_err_t *err)
         return LLM_ERROR;
     }
 
+    /* a device may read its weights where the file is mapped */
+
+    if (llm_gguf_intact(m->gguf, err) != LLM_OK) {
+        m->n_under_way = 0;
+        return LLM_ERROR;
+    }
+
     return LLM_OK;
 }
 

@@ -1,5 +1,5 @@
 /*
- * The GGUF reader; see gguf.h.
+ * The GGUF reader; see gguf.h.  How a file is opened: gguf_file.c.
  *
  * One pass with a cursor that can't leave the bytes: header, metadata,
  * table of tensors.  Counts are compared with the bytes that are left before
@@ -10,12 +10,7 @@
 
 #include "engine/model/gguf_internal.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #define LLM_GGUF_ALIGNMENT    32
 #define LLM_GGUF_MAX_ALIGN    (1u << 20)
@@ -28,8 +23,24 @@
 typedef struct {
     llm_gguf_t                *g;
     size_t                     pos;
+    int                        more;    /* bytes are wanted behind g->head */
     llm_err_t                 *err;
 } llm_gguf_reader_t;
+
+
+/* are n bytes, which the file has, in memory? */
+
+static int
+llm_gguf_here(llm_gguf_reader_t *r, size_t n)
+{
+    if (r->pos + n <= r->g->head) {
+        return LLM_OK;
+    }
+
+    r->more = 1;
+
+    return llm_fail(r->err, "%s: its header was not read whole", r->g->name);
+}
 
 
 static int
@@ -45,6 +56,10 @@ llm_gguf_read(llm_gguf_reader_t *r, void *out, size_t n, const char *field)
 {
     if (n > r->g->len - r->pos) {
         return llm_gguf_truncated(r, field);
+    }
+
+    if (llm_gguf_here(r, n) != LLM_OK) {
+        return LLM_ERROR;
     }
 
     memcpy(out, r->g->data + r->pos, n);
@@ -73,6 +88,11 @@ llm_gguf_read_str(llm_gguf_reader_t *r, llm_str_t *s, const char *field)
 
     s->len = (size_t) n;
     s->data = r->g->data + r->pos;
+
+    if (llm_gguf_here(r, s->len) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
     r->pos += s->len;
 
     return LLM_OK;
@@ -119,7 +139,13 @@ llm_gguf_read_array(llm_gguf_reader_t *r, llm_gguf_kv_t *kv,
     kv->data = r->g->data + r->pos;
 
     if (item != LLM_GGUF_STR) {
-        r->pos += size * (size_t) count;
+        size *= (size_t) count;
+
+        if (llm_gguf_here(r, size) != LLM_OK) {
+            return LLM_ERROR;
+        }
+
+        r->pos += size;
         return LLM_OK;
     }
 
@@ -179,6 +205,10 @@ llm_gguf_read_kv(llm_gguf_reader_t *r, llm_gguf_kv_t *kv)
 
     if (size > r->g->len - r->pos) {
         return llm_gguf_truncated(r, field);
+    }
+
+    if (llm_gguf_here(r, size) != LLM_OK) {
+        return LLM_ERROR;
     }
 
     r->pos += size;
@@ -343,7 +373,11 @@ llm_gguf_place_tensors(llm_gguf_reader_t *r, const uint64_t *offsets)
                             t->size, (unsigned long long) offsets[i], room);
         }
 
-        t->data = g->data + start + (size_t) offsets[i];
+        /* of a header alone there are no data */
+
+        if (g->owned == NULL) {
+            t->data = g->data + start + (size_t) offsets[i];
+        }
     }
 
     return LLM_OK;
@@ -551,44 +585,45 @@ llm_gguf_read_tensors(llm_gguf_reader_t *r)
 }
 
 
-static int
+int
 llm_gguf_parse(llm_gguf_t *g, llm_err_t *err)
 {
     llm_gguf_reader_t  r;
 
     r.g = g;
     r.pos = 0;
+    r.more = 0;
     r.err = err;
 
-    if (llm_gguf_read_header(&r) != LLM_OK
-        || llm_gguf_read_metadata(&r) != LLM_OK
-        || llm_gguf_read_alignment(g, err) != LLM_OK)
+    if (llm_gguf_read_header(&r) == LLM_OK
+        && llm_gguf_read_metadata(&r) == LLM_OK
+        && llm_gguf_read_alignment(g, err) == LLM_OK
+        && llm_gguf_read_tensors(&r) == LLM_OK)
     {
-        return LLM_ERROR;
+        return LLM_OK;
     }
 
-    return llm_gguf_read_tensors(&r);
+    return r.more ? LLM_AGAIN : LLM_ERROR;
 }
 
 
-static llm_gguf_t *
-llm_gguf_create(const void *data, size_t len, const char *name)
+llm_gguf_t *
+llm_gguf_create(const char *name, llm_err_t *err)
 {
     llm_gguf_t  *g;
 
     g = calloc(1, sizeof(llm_gguf_t));
-    if (g == NULL) {
-        return NULL;
+
+    if (g) {
+        g->name = strdup(name);
     }
 
-    g->name = strdup(name);
-    if (g->name == NULL) {
+    if (g == NULL || g->name == NULL) {
         free(g);
+        (void) llm_fail(err, "%s: no memory", name);
         return NULL;
     }
 
-    g->data = data;
-    g->len = len;
     g->alignment = LLM_GGUF_ALIGNMENT;
 
     return g;
@@ -601,84 +636,14 @@ llm_gguf_open_memory(const void *data, size_t len, const char *name,
 {
     llm_gguf_t  *g;
 
-    g = llm_gguf_create(data, len, name);
+    g = llm_gguf_create(name, err);
     if (g == NULL) {
-        (void) llm_fail(err, "%s: no memory", name);
         return NULL;
     }
 
-    if (llm_gguf_parse(g, err) != LLM_OK) {
-        llm_gguf_close(g);
-        return NULL;
-    }
-
-    return g;
-}
-
-
-/* maps a whole regular file; O_NONBLOCK: a FIFO must not hold us up */
-
-static void *
-llm_gguf_map(const char *path, size_t *len, llm_err_t *err)
-{
-    int           fd;
-    void         *p;
-    struct stat   st;
-
-    fd = open(path, O_RDONLY|O_CLOEXEC|O_NONBLOCK);
-    if (fd == -1) {
-        (void) llm_fail(err, "%s: open: %s", path, strerror(errno));
-        return NULL;
-    }
-
-    p = NULL;
-
-    if (fstat(fd, &st) == -1) {
-        (void) llm_fail(err, "%s: stat: %s", path, strerror(errno));
-
-    } else if (!S_ISREG(st.st_mode)) {
-        (void) llm_fail(err, "%s: open: not a regular file", path);
-
-    } else if (st.st_size < 4) {
-        (void) llm_fail(err, "%s: magic: this is not a GGUF file", path);
-
-    } else {
-        p = mmap(NULL, (size_t) st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-
-        if (p == MAP_FAILED) {
-            (void) llm_fail(err, "%s: mmap: %s", path, strerror(errno));
-            p = NULL;
-        }
-
-        *len = (size_t) st.st_size;
-    }
-
-    (void) close(fd);
-
-    return p;
-}
-
-
-llm_gguf_t *
-llm_gguf_open(const char *path, llm_err_t *err)
-{
-    void        *p;
-    size_t       len;
-    llm_gguf_t  *g;
-
-    p = llm_gguf_map(path, &len, err);
-    if (p == NULL) {
-        return NULL;
-    }
-
-    g = llm_gguf_create(p, len, path);
-    if (g == NULL) {
-        (void) munmap(p, len);
-        (void) llm_fail(err, "%s: no memory", path);
-        return NULL;
-    }
-
-    g->mapping = p;
+    g->data = data;
+    g->len = len;
+    g->head = len;
 
     if (llm_gguf_parse(g, err) != LLM_OK) {
         llm_gguf_close(g);
@@ -690,20 +655,35 @@ llm_gguf_open(const char *path, llm_err_t *err)
 
 
 void
+llm_gguf_forget(llm_gguf_t *g)
+{
+    free(g->kv);
+    free(g->kv_sorted);
+    free(g->tensors);
+    free(g->tensors_sorted);
+
+    g->kv = NULL;
+    g->kv_sorted = NULL;
+    g->tensors = NULL;
+    g->tensors_sorted = NULL;
+    g->alignment = LLM_GGUF_ALIGNMENT;
+}
+
+
+void
 llm_gguf_close(llm_gguf_t *g)
 {
     if (g == NULL) {
         return;
     }
 
+    llm_gguf_forget(g);
+
     if (g->mapping) {
-        (void) munmap(g->mapping, g->len);
+        llm_map_close(g->mapping);
     }
 
-    free(g->kv);
-    free(g->kv_sorted);
-    free(g->tensors);
-    free(g->tensors_sorted);
+    free(g->owned);
     free(g->name);
     free(g);
 }

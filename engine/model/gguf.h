@@ -52,12 +52,24 @@ typedef struct {
 
 typedef struct llm_gguf_s  llm_gguf_t;
 
-/* maps a file; NULL and *err on any fault */
+/* maps a file; NULL and *err on any fault.  See llm_gguf_intact() */
 llm_gguf_t *llm_gguf_open(const char *path, llm_err_t *err);
+/* reads the header alone, into memory: tensors have no data.  For processes
+   that a page which cannot be read must not harm */
+llm_gguf_t *llm_gguf_open_header(const char *path, llm_err_t *err);
 /* the same over bytes that the caller keeps alive; name is for messages */
 llm_gguf_t *llm_gguf_open_memory(const void *data, size_t len,
     const char *name, llm_err_t *err);
 void llm_gguf_close(llm_gguf_t *g);
+
+/*
+ * Could all pages of the mapping be read that were looked at?  Those of a
+ * file that was truncated, or whose disk failed, read as zeros, and from then
+ * on this is LLM_ERROR and *err, of status 503 and the code LLM_FILE_ERROR.
+ * From any thread.
+ */
+#define LLM_FILE_ERROR  "model_file_error"
+int llm_gguf_intact(const llm_gguf_t *g, llm_err_t *err);
 
 const char *llm_gguf_name(const llm_gguf_t *g);
 uint32_t llm_gguf_version(const llm_gguf_t *g);

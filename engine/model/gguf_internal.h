@@ -1,12 +1,13 @@
 /*
- * What gguf.c, which reads a file, and gguf_get.c, which answers questions
- * about it, share.
+ * What gguf.c, which reads the bytes of a file, gguf_file.c, which gets them,
+ * and gguf_get.c, which answers questions about them, share.
  */
 
 #ifndef LLM_GGUF_INTERNAL_H
 #define LLM_GGUF_INTERNAL_H
 
 #include "engine/model/gguf.h"
+#include "engine/model/map.h"
 
 #define LLM_GGUF_N_TYPES  (LLM_GGUF_F64 + 1)
 
@@ -14,8 +15,12 @@
 struct llm_gguf_s {
     char                      *name;    /* owned */
     const char                *data;
-    size_t                     len;
-    void                      *mapping; /* NULL: the bytes are a caller's */
+    size_t                     len;     /* of the file */
+    size_t                     head;    /* bytes at data: len, but for a
+                                           header alone */
+    llm_map_t                 *mapping; /* of data, or ... */
+    char                      *owned;   /* ... malloc(), or else the bytes
+                                           are a caller's */
 
     uint32_t                   version;
     uint32_t                   alignment;
@@ -33,6 +38,12 @@ typedef struct {
     char                       text[80];
 } llm_gguf_label_t;
 
+
+llm_gguf_t *llm_gguf_create(const char *name, llm_err_t *err);
+/* data, len and head are set; LLM_AGAIN: more than head bytes are needed */
+int llm_gguf_parse(llm_gguf_t *g, llm_err_t *err);
+/* what parse() has found: before it is called again */
+void llm_gguf_forget(llm_gguf_t *g);
 
 const char *llm_gguf_label(llm_gguf_label_t *l, llm_str_t s);
 

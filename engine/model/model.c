@@ -324,8 +324,15 @@ llm_model_load(const char *path, const llm_model_opts_t *opts,
         || llm_load_device(&l) != LLM_OK
         || llm_load_weights(&l) != LLM_OK
         || llm_load_acts(&l) != LLM_OK
-        || llm_load_kv(&l) != LLM_OK)
+        || llm_load_kv(&l) != LLM_OK
+        || llm_gguf_intact(m->gguf, err) != LLM_OK)
     {
+        /* pages that read as zeros may be why it failed */
+
+        if (m->gguf) {
+            (void) llm_gguf_intact(m->gguf, err);
+        }
+
         llm_model_free(m);
         return NULL;
     }

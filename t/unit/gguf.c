@@ -467,6 +467,121 @@ test_files(void)
 }
 
 
+/* headers longer than what is read at once; nothing of the file is mapped */
+
+static void
+test_header(void)
+{
+    int          fd, missing;
+    char        *big;
+    char         path[] = "/tmp/llm-gguf-XXXXXX";
+    uint64_t     ne[4] = { 8, 1, 1, 1 };
+    uint32_t     i;
+    llm_str_t    s;
+    llm_buf_t    b;
+    llm_err_t    err;
+    llm_gguf_t  *g;
+    size_t       len = 3 << 20;
+
+    fd = mkstemp(path);
+    big = malloc(len);
+    memset(big, 'x', len);
+
+    gguf_begin(&b, 3, 1, 3);
+    gguf_kv_u32(&b, "first", 7);
+    gguf_key(&b, "long", LLM_GGUF_STR);
+    gguf_str(&b, big, len);
+    gguf_kv_array(&b, "words", LLM_GGUF_STR, 200000);
+
+    for (i = 0; i < 200000; i++) {
+        gguf_str(&b, "word", 4);
+    }
+
+    gguf_tensor(&b, "t", 1, ne, 0, 0);
+    gguf_pad(&b, 32);
+    ok(write(fd, b.data, b.len) == (ssize_t) b.len
+       && ftruncate(fd, (off_t) b.len + 32) == 0, "a file is written");
+
+    g = llm_gguf_open_header(path, &err);
+    ok(g != NULL, "its header is read");
+    ok(g && llm_gguf_size(g) == b.len + 32, "with the file's size");
+    ok(g && llm_gguf_get_str(g, "long", &s, &err) == LLM_OK && s.len == len
+       && memcmp(s.data, big, len) == 0, "a long string");
+    ok(g && llm_gguf_find(g, "words")->count == 200000, "an array");
+    ok(g && llm_gguf_find_tensor(g, "t")->size == 32
+       && llm_gguf_find_tensor(g, "t")->data == NULL, "no data");
+    llm_gguf_close(g);
+
+    /* whatever is cut off is told, as it is of a mapped file */
+
+    for (i = 40, missing = 0; i-- > 0; ) {
+        missing += ftruncate(fd, (off_t) (b.len * (size_t) i / 40)) != 0;
+        err.msg[0] = '\0';
+        g = llm_gguf_open_header(path, &err);
+        missing += g != NULL || strncmp(err.msg, path, strlen(path)) != 0;
+        llm_gguf_close(g);
+    }
+
+    is_int(missing, 0, "a header that is cut off is refused");
+
+    close(fd);
+    unlink(path);
+    free(big);
+    llm_buf_free(&b);
+}
+
+
+/* a mapped file whose pages go away */
+
+static void
+test_lost_pages(void)
+{
+    int          fd;
+    char         path[] = "/tmp/llm-gguf-XXXXXX", msg[600];
+    uint64_t     ne[4] = { 1 << 18, 1, 1, 1 };
+    const char  *p;
+    llm_buf_t    b;
+    llm_err_t    err;
+    llm_gguf_t  *g, *other;
+
+    gguf_begin(&b, 3, 1, 0);
+    gguf_tensor(&b, "t", 1, ne, 0, 0);
+    gguf_pad(&b, 32);
+
+    fd = mkstemp(path);
+    ok(write(fd, b.data, b.len) == (ssize_t) b.len
+       && ftruncate(fd, (off_t) b.len + (1 << 20)) == 0, "a file is written");
+
+    other = llm_gguf_open("models/demo.gguf", &err);
+    g = llm_gguf_open(path, &err);
+    ok(g && llm_gguf_intact(g, &err) == LLM_OK, "it is intact");
+
+    ok(ftruncate(fd, 8192) == 0, "it is truncated");
+    p = llm_gguf_find_tensor(g, "t")->data;
+    is_int(p[(1 << 20) - 1], 0, "what is lost reads as zeros");
+    is_int(p[(1 << 20) - 2] + p[1 << 19], 0, "another page, too");
+    ok(llm_gguf_intact(g, &err) == LLM_ERROR, "and is known");
+    snprintf(msg, sizeof(msg), "%s: a page could not be read (the file was "
+             "truncated or its disk failed)", path);
+    is_str(err.msg, msg, "a message says it");
+    is_str(err.code, LLM_FILE_ERROR, "with its code");
+    ok(other && llm_gguf_intact(other, &err) == LLM_OK,
+       "another file is intact");
+
+    llm_gguf_close(g);
+    llm_gguf_close(other);
+
+    ok(ftruncate(fd, (off_t) b.len + (1 << 20)) == 0, "it is whole again");
+    g = llm_gguf_open(path, &err);
+    ok(g && llm_gguf_intact(g, &err) == LLM_OK, "and opened: intact");
+    llm_gguf_close(g);
+
+    close(fd);
+    unlink(path);
+    llm_buf_free(&b);
+}
+
+
 int
 main(void)
 {
@@ -480,6 +595,8 @@ main(void)
     test_bad_tensors();
     test_truncated();
     test_files();
+    test_header();
+    test_lost_pages();
 
     return done_testing();
 }

@@ -1,0 +1,28 @@
+/*
+ * Files mapped for reading, whose pages may turn out not to be readable.
+ *
+ * A page behind the end of a truncated file, or of a failing disk, raises
+ * SIGBUS in whoever reads it.  A handler, installed with the first mapping,
+ * puts a page of zeros there and marks the mapping, and the reader goes on;
+ * it has to ask llm_map_intact() before it relies on what it read.  Any other
+ * SIGBUS goes where it went before.  A thread that reads a mapping must not
+ * block the signal.
+ */
+
+#ifndef LLM_MAP_H
+#define LLM_MAP_H
+
+#include "engine/base/base.h"
+
+typedef struct llm_map_s  llm_map_t;
+
+/* name is for messages; the caller may close fd */
+llm_map_t *llm_map_open(int fd, size_t len, const char *name,
+    llm_err_t *err);
+void llm_map_close(llm_map_t *m);
+
+const char *llm_map_data(const llm_map_t *m);
+/* from any thread */
+int llm_map_intact(const llm_map_t *m);
+
+#endif /* LLM_MAP_H */
