@@ -11,7 +11,6 @@
 
 #include "engine/zone.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -51,14 +50,7 @@ struct llm_client_s {
 static void
 llm_client_wake(llm_client_t *c)
 {
-    ssize_t   n;
-    uint64_t  one = 1;
-
-    if (atomic_exchange(&c->zone->engine_armed, 0)) {
-        do {
-            n = write(c->engine_fd, &one, sizeof(one));
-        } while (n == -1 && errno == EINTR);
-    }
+    llm_zone_wake(c->zone, c->engine_fd);
 }
 
 

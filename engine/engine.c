@@ -99,14 +99,7 @@ llm_engine_log(llm_engine_t *e, int level, const char *fmt, ...)
 void
 llm_engine_wake(llm_engine_t *e)
 {
-    ssize_t   n;
-    uint64_t  one = 1;
-
-    if (atomic_exchange(&e->zone->engine_armed, 0)) {
-        do {
-            n = write(e->fd, &one, sizeof(one));
-        } while (n == -1 && errno == EINTR);
-    }
+    llm_zone_wake(e->zone, e->fd);
 }
 
 
@@ -276,6 +269,7 @@ llm_engine_attach(llm_engine_t *e, const int *worker_fds)
 
     atomic_store(&z->busy_since_us, 0);
     atomic_store(&z->engine_armed, 0);
+    atomic_store(&z->woken_us, 0);
 
     if (atomic_load(&z->attached)) {
         atomic_fetch_add(&z->epoch, 1);

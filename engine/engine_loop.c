@@ -575,6 +575,7 @@ llm_engine_main(void *data)
 
     while (!atomic_load(&e->stop)) {
         llm_zone_set(e->zone->busy_since_us, llm_now_us());
+        atomic_store(&e->zone->woken_us, 0);
 
         busy = llm_engine_round(e, &unsaid);
 

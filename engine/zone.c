@@ -117,16 +117,39 @@ llm_zone_engine_there(llm_zone_t *z)
 int
 llm_zone_alive(llm_zone_t *z)
 {
-    uint64_t  since, now;
+    uint64_t  since, now, max;
 
     if (!llm_zone_engine_there(z)) {
         return 0;
     }
 
-    since = atomic_load_explicit(&z->busy_since_us, memory_order_relaxed);
+    max = LLM_ZONE_STALL_US;
+    since = llm_zone_get(z->busy_since_us);
+
+    if (since == 0) {
+        max = LLM_ZONE_WAKE_US;
+        since = atomic_load(&z->woken_us);
+    }
+
     now = llm_now_us();
 
-    return since == 0 || now < since || now - since < LLM_ZONE_STALL_US;
+    return since == 0 || now < since || now - since < max;
+}
+
+
+void
+llm_zone_wake(llm_zone_t *z, int engine_fd)
+{
+    ssize_t   n;
+    uint64_t  one = 1;
+
+    if (atomic_exchange(&z->engine_armed, 0)) {
+        atomic_store(&z->woken_us, llm_now_us());
+
+        do {
+            n = write(engine_fd, &one, sizeof(one));
+        } while (n == -1 && errno == EINTR);
+    }
 }
 
 

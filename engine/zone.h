@@ -23,6 +23,9 @@
 /* a step that takes longer than this is a hanging engine */
 #define LLM_ZONE_STALL_US    15000000
 
+/* and one that was woken and has not come awake is stopped */
+#define LLM_ZONE_WAKE_US     3000000
+
 /* written by the engine's scheduler alone; read by anyone; all relaxed */
 typedef struct {
     _Atomic uint64_t             count;
@@ -122,6 +125,9 @@ struct llm_zone_s {
     _Atomic uint32_t             suspect;
     /* engine: when it last woke up to work; 0 while it sleeps */
     _Atomic uint64_t             busy_since_us;
+    /* who takes engine_armed: when, before it writes engine_fd; the engine
+       sets it to 0 once it is awake, which that write makes sure of */
+    _Atomic uint64_t             woken_us;
 
     /* engine sets it before it sleeps; workers take it and write engine_fd */
     _Alignas(64) _Atomic uint32_t  engine_armed;
@@ -155,6 +161,8 @@ int llm_zone_clear_counts(llm_zone_t *z, const uint64_t *seen);
 
 /* is there a live process behind the engine's pid? */
 int llm_zone_engine_there(llm_zone_t *z);
+/* wakes the engine if it sleeps; from any process and thread */
+void llm_zone_wake(llm_zone_t *z, int engine_fd);
 
 /* the engine's side of a model's status; NULL leaves a text as it is */
 void llm_zone_set_text(llm_zone_t *z, uint32_t model, const char *error,

@@ -59,6 +59,45 @@ like($t->log('error.log'), qr/bad\.gguf/, 'the log names the file');
 $t->stop;
 
 
+# worker 0 is stopped while it sleeps: what another worker sends it waits
+
+$t = LLM::Test->new(workers => 2, listen => 'reuseport',
+                    server => 'add_header X-Worker $pid always;')->start;
+
+sub socket_elsewhere {
+    for (1 .. 300) {
+        $res = $t->get('/v1/models', keepalive => 1);
+        return $res->{socket} if $res->{headers}{'x-worker'} != $_[0];
+        close $res->{socket};
+    }
+
+    die 'no connection gets elsewhere';
+}
+
+my $engine = $t->engine_worker;
+my ($here, $there) = map { socket_elsewhere($engine) } 1 .. 2;
+
+sub health {
+    $res = $t->get('/health', socket => $here, keepalive => 1);
+    return $res->{status};
+}
+
+is(health(), 200, 'a sleeping engine is healthy');
+$t->kill('STOP', $engine);
+
+my $ask = LLM::Client->open(socket => $there, method => 'POST',
+    path => '/v1/completions', body => { prompt => 'a', max_tokens => 1 });
+
+ok(LLM::Test::wait_for(30, sub { health() == 503 }),
+   'one that does not come awake is not');
+is($res->{json}{models}[0]{reason}, 'the engine does not answer', 'says it');
+
+$t->kill('CONT', $engine);
+is($ask->response->{status}, 200, 'it goes on: the request is served');
+ok(LLM::Test::wait_for(30, sub { health() == 200 }), 'and it is healthy');
+$t->stop;
+
+
 # a file that is not there at all
 
 $t = LLM::Test->new(model => 'llm_model demo %%DIR%%/none.gguf;');

@@ -368,6 +368,17 @@ test_dead_engine(void)
     ok(!llm_zone_alive(zone), "one that hangs in a step is not alive");
     llm_zone_set(zone->busy_since_us, 0);
 
+    atomic_store(&zone->engine_armed, 1);
+    llm_zone_wake(zone, engine_fd);
+    ok(llm_zone_alive(zone), "one that was woken just now is alive");
+    atomic_store(&zone->woken_us, llm_now_us() - 60000000);
+    llm_zone_wake(zone, engine_fd);
+    ok(!llm_zone_alive(zone), "one that did not come awake is not");
+    llm_zone_set(zone->busy_since_us, llm_now_us());
+    ok(llm_zone_alive(zone), "one that is awake is alive");
+    llm_zone_set(zone->busy_since_us, 0);
+    atomic_store(&zone->woken_us, 0);
+
     is_int(llm_client_drain(c, on_event, NULL, 0), 0, "no event");
 
     kill(pid, SIGKILL);
