@@ -384,8 +384,9 @@ ngx_http_llm_set_tenant(ngx_http_llm_ctx_t *ctx, llm_request_t *msg)
 
     if (weight < 1 || weight > 1000 * 1000) {
         ngx_log_error(NGX_LOG_WARN, r->connection->log, 0,
-                      "invalid weight \"%V\" of tenant \"%V\", 1 is taken",
-                      &value, &ctx->tenant);
+                      "invalid weight \"%s\" of tenant \"%s\", 1 is taken",
+                      ngx_http_llm_clean(r, &value),
+                      ngx_http_llm_clean(r, &ctx->tenant));
         return NGX_OK;
     }
 
@@ -469,7 +470,8 @@ ngx_http_llm_set_priority(ngx_http_llm_ctx_t *ctx, llm_request_t *msg)
 
     if (n == NGX_ERROR || n > 100) {
         ngx_log_error(NGX_LOG_WARN, ctx->request->connection->log, 0,
-                      "invalid priority \"%V\", 0 is taken", &value);
+                      "invalid priority \"%s\", 0 is taken",
+                      ngx_http_llm_clean(ctx->request, &value));
         n = 0;
     }
 

@@ -350,6 +350,9 @@ ngx_int_t ngx_http_llm_send_body(ngx_http_request_t *r, ngx_uint_t status,
 ngx_int_t ngx_http_llm_send_error(ngx_http_request_t *r, llm_err_t *err,
     uint32_t retry_after);
 
+/* what a client sent, for a log: its begin, escaped by llm_clean() */
+u_char *ngx_http_llm_clean(ngx_http_request_t *r, ngx_str_t *value);
+
 /* ngx_http_llm_variables.c */
 
 ngx_int_t ngx_http_llm_add_variables(ngx_conf_t *cf);

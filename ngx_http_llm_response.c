@@ -219,3 +219,22 @@ ngx_http_llm_error_headers(ngx_http_request_t *r, uint32_t retry_after)
 
     return ngx_http_llm_add_header(r, "Retry-After", (char *) p, len);
 }
+
+
+u_char *
+ngx_http_llm_clean(ngx_http_request_t *r, ngx_str_t *value)
+{
+    size_t   size;
+    u_char  *p;
+
+    size = 4 * ngx_min(value->len, 64) + 1;
+
+    p = ngx_pnalloc(r->pool, size);
+    if (p == NULL) {
+        return (u_char *) "";
+    }
+
+    (void) llm_clean((char *) p, size, (char *) value->data, value->len);
+
+    return p;
+}

@@ -5,6 +5,7 @@
 #include "engine/engine_internal.h"
 #include "engine/base/file.h"
 
+#include <limits.h>
 #include <stdio.h>
 
 #define LLM_TEMPLATE_MAX  (4u << 20)    /* bytes of a template file */
@@ -320,6 +321,22 @@ llm_served_ready(llm_served_t *m)
 }
 
 
+/* the log has the whole; clients are not told where files lie */
+
+static void
+llm_served_hide(llm_served_t *m, llm_err_t *err)
+{
+    char  lib[PATH_MAX + 1];
+
+    snprintf(lib, sizeof(lib), "%s/", m->engine->backend_dir
+                                      ? m->engine->backend_dir : "");
+
+    llm_hide_folder(err->msg, m->conf.path);
+    llm_hide_folder(err->msg, m->conf.template_path);
+    llm_hide_folder(err->msg, lib[1] ? lib : NULL);
+}
+
+
 static void
 llm_served_fail_held(llm_served_t *m)
 {
@@ -354,6 +371,7 @@ llm_served_loaded(llm_served_t *m)
         llm_engine_log(e, LLM_LOG_ERR, "model \"%s\": %s", m->conf.name,
                        m->load_err.msg);
         llm_served_close(m);
+        llm_served_hide(m, &m->load_err);
 
         m->state = LLM_MODEL_FAILED;
         llm_zone_set_text(z, m->index, m->load_err.msg, NULL);
@@ -372,6 +390,7 @@ llm_served_loaded(llm_served_t *m)
     if (m->chat == NULL) {
         llm_engine_log(e, LLM_LOG_WARN, "model \"%s\": no chat: %s",
                        m->conf.name, m->chat_err.msg);
+        llm_served_hide(m, &m->chat_err);
     }
 
     llm_engine_log(e, LLM_LOG_NOTICE, "model \"%s\" is ready: %s, context "
@@ -441,6 +460,8 @@ llm_served_break(llm_served_t *m)
     llm_engine_t  *e;
 
     e = m->engine;
+
+    llm_served_hide(m, &m->load_err);
 
     (void) llm_fail_with(&err, 503, "model_failed", NULL,
                          "the model's device failed: %.400s",

@@ -20,24 +20,24 @@ static void
 llm_vfail(llm_err_t *err, int status, const char *code, const char *param,
     const char *fmt, va_list args)
 {
-    char  *p;
+    int   n;
+    char  msg[2 * sizeof(err->msg)];
 
     if (err == NULL) {
         return;
     }
 
+    n = vsnprintf(msg, sizeof(msg), fmt, args);
+    n = llm_max(n, 0);
+
     err->status = status;
     snprintf(err->code, sizeof(err->code), "%s", code ? code : "");
     snprintf(err->param, sizeof(err->param), "%s", param ? param : "");
-    vsnprintf(err->msg, sizeof(err->msg), fmt, args);
 
-    /* what a client or a file wrote begins no new line in a log */
+    /* it may quote what a client or a file wrote */
 
-    for (p = err->msg; *p; p++) {
-        if ((unsigned char) *p < 0x20 || *p == 0x7f) {
-            *p = ' ';
-        }
-    }
+    (void) llm_clean(err->msg, sizeof(err->msg), msg,
+                     llm_min((size_t) n, sizeof(msg) - 1));
 }
 
 

@@ -59,6 +59,18 @@ int llm_fail_with(llm_err_t *err, int status, const char *code,
     const char *param, const char *fmt, ...) llm_printf_like(5, 6);
 
 
+/*
+ * Copies text that somebody else wrote so that it can stand in a message or
+ * a log: what is no UTF-8, control characters and those that turn or break
+ * lines become \xHH.  Writes less than size bytes and a NUL, whole
+ * characters; returns their number.  Messages of errors went through it.
+ */
+size_t llm_clean(char *out, size_t size, const char *s, size_t len);
+
+/* takes the folders of path away from wherever they stand in msg */
+void llm_hide_folder(char *msg, const char *path);
+
+
 /* log levels are nginx's: the smaller, the graver */
 #define LLM_LOG_ERR      4
 #define LLM_LOG_WARN     5

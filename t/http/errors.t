@@ -12,6 +12,8 @@ my $t = LLM::Test->new(
     model => 'llm_model demo %%ROOT%%/models/demo.gguf ctx=256 threads=2;',
     locations => <<'END');
         location /v1 { llm_api; }
+        location /named { llm_api; llm_tenant $arg_t weight=$http_x_weight;
+                          llm_priority $http_x_priority; }
         location = /health { llm_health; }
         location /pages {
             llm_api;
@@ -118,6 +120,44 @@ is($res->{status}, 405, 'no error_page for it');
 ok($res->{json}{error}, 'so it stays JSON');
 
 is($t->get('/sub')->{status}, 500, 'subrequests are refused');
+
+# what clients send stands in no message and no log as it came: control
+# characters, also of 0x80 to 0x9f, and those that turn lines or break them
+
+my $evil = "a\x1b[1m\x7f\x{9b}2J\x{85}\x{200e}\x{2028}\x{202e}\x{2066}b";
+my $raw = qr/[\x00-\x08\x0b-\x1f\x7f]|\xc2[\x80-\x9f]
+             |\xe2\x80[\x8e\x8f\xa8-\xae]|\xe2\x81[\xa6-\xa9]/x;
+
+for my $body ({ messages => $ask, model => $evil },
+              { messages => [ { role => $evil, content => '' } ] },
+              { messages => [ { role => 'user', content => [
+                  { type => $evil } ] } ] },
+              { messages => $ask, tools => [ { type => $evil } ] },
+              { messages => $ask, tool_choice => $evil })
+{
+    my $res = $t->post('/v1/chat/completions', $body);
+    my $text = $res->{json}{error}{message};
+
+    utf8::encode($text);
+    unlike($text, $raw, 'a message without control characters')
+        or diag($res->{body});
+    unlike($res->{body}, $raw, 'nor its JSON');
+}
+
+like($t->get('/v1/%1b%c2%9b%e2%80%aex')->{json}{error}{message},
+     qr/\\x1b\\xc2\\x9b\\xe2\\x80\\xaex/, 'they are escaped');
+
+$t->post('/named/completions?t=a', { prompt => 'a', max_tokens => 1 },
+         headers => { 'X-Weight' => "\xc2\x9b\x9b\xe2\x80\xae",
+                      'X-Priority' => "\x9b\xe2\x80\xa8" });
+
+ok($t->wait_log(qr/invalid weight "\\xc2\\x9b\\x9b\\xe2\\x80\\xae" of/),
+   'a header value in the log');
+ok($t->wait_log(qr/invalid priority "\\x9b\\xe2\\x80\\xa8"/), 'another one');
+
+unlike(join("\n", map { s/, client: .*//r }
+            grep { /llm|invalid/ } split /\n/, $t->log('error.log')),
+       $raw, 'no line of ours has any');
 
 # the connection goes on after an error
 

@@ -54,7 +54,10 @@ $res = $t->post('/v1/completions', { model => 'bad', prompt => 'a' });
 
 is($res->{status}, 503, 'the broken model answers 503');
 like($res->{json}{error}{message}, qr/bad\.gguf/, 'with the reason');
-like($t->log('error.log'), qr/bad\.gguf/, 'the log names the file');
+like($t->log('error.log'), qr{\Q@{[$t->dir]}\E/bad\.gguf},
+     'the log names the file');
+unlike($t->get('/health')->{body} . $res->{body}, qr{/},
+       'clients are not told where it lies');
 
 $t->stop;
 
@@ -111,6 +114,7 @@ $res = $t->chat('hello');
 
 is($res->{status}, 503, 'requests answer 503');
 like($res->{json}{error}{message}, qr/none\.gguf/, 'and say why');
+unlike($t->get('/health')->{body} . $res->{body}, qr{/}, 'but not where');
 
 $t->stop;
 

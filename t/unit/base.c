@@ -33,7 +33,7 @@ test_errors(void)
     is_int(err.status, 500, "our own fault is 500");
 
     (void) llm_fail(&err, "no '%s'", "a\n2026 [alert] \033[1m\x7f");
-    is_str(err.msg, "no 'a 2026 [alert]  [1m '", "a message is one line");
+    is_str(err.msg, "no 'a\\x0a2026 [alert] \\x1b[1m\\x7f'", "a message is one line");
 }
 
 
@@ -292,11 +292,71 @@ test_files(void)
 }
 
 
+static void
+test_clean(void)
+{
+    size_t     i, n;
+    char       out[64];
+    llm_err_t  err;
+
+    static const struct {
+        const char  *in;
+        const char  *want;
+    } rows[] = {
+        { "plain 'text' \"and\" \\", "plain 'text' \"and\" \\" },
+        { "na\xc3\xafve \xf0\x9f\x98\x80", "na\xc3\xafve \xf0\x9f\x98\x80" },
+        { "a\nb\tc\x1b[1m", "a\\x0ab\\x09c\\x1b[1m" },
+        { "\x7f", "\\x7f" },
+        { "\x9b" "2J", "\\x9b2J" },
+        { "\xc2\x9b", "\\xc2\\x9b" },
+        { "\xc2\xa0", "\xc2\xa0" },
+        { "\xe2\x80\xa8\xe2\x80\xae", "\\xe2\\x80\\xa8\\xe2\\x80\\xae" },
+        { "\xe2\x80\x8e", "\\xe2\\x80\\x8e" },
+        { "\xe2\x81\xa6", "\\xe2\\x81\\xa6" },
+        { "\xe2\x80\x93", "\xe2\x80\x93" },
+        { "\xe2\x80", "\\xe2\\x80" },
+        { "\xff", "\\xff" },
+    };
+
+    for (i = 0; i < llm_nelems(rows); i++) {
+        n = llm_clean(out, sizeof(out), rows[i].in, strlen(rows[i].in));
+
+        ok(n == strlen(rows[i].want) && strcmp(out, rows[i].want) == 0,
+           "clean: %s", rows[i].want);
+
+        (void) llm_fail(&err, "<%s>", rows[i].in);
+        ok(memcmp(err.msg + 1, rows[i].want, n) == 0 && err.msg[n + 1] == '>',
+           "in a message: %s", rows[i].want);
+    }
+
+    ok(llm_clean(out, 4, "ab\x01", 3) == 2 && strcmp(out, "ab") == 0,
+       "an escape is whole or not there");
+    ok(llm_clean(out, 4, "ab\xc3\xa4", 4) == 2 && strcmp(out, "ab") == 0,
+       "so is a character");
+}
+
+
+static void
+test_hide_folder(void)
+{
+    char  msg[] = "/srv/my models/a.gguf: no /srv/my models/b at /srv";
+
+    llm_hide_folder(msg, NULL);
+    llm_hide_folder(msg, "a.gguf");
+    llm_hide_folder(msg, "/srv/my models/a.gguf");
+
+    ok(strcmp(msg, "a.gguf: no b at /srv") == 0, "folders are hidden: %s",
+       msg);
+}
+
+
 int
 main(void)
 {
     test_files();
     test_errors();
+    test_clean();
+    test_hide_folder();
     test_arena();
     test_buf();
     test_flat();
