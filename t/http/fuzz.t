@@ -53,7 +53,7 @@ sub server {
         location /keep {
             llm_api demo fallback=demo; llm_ignore_client_abort on;
         }
-        location /fallback {
+        location /fallback/ {
             llm_api; llm_intercept_errors on;
             error_page 400 404 429 503 = @standby;
         }
