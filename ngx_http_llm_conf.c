@@ -6,6 +6,9 @@
 
 #include "ngx_http_llm_module.h"
 
+#include <grp.h>
+#include <sys/fsuid.h>
+
 
 static char *ngx_http_llm_queue_param(ngx_conf_t *cf,
     ngx_http_llm_main_conf_t *mcf, ngx_str_t *value);
@@ -14,6 +17,11 @@ static char *ngx_http_llm_use(ngx_conf_t *cf, ngx_http_llm_loc_conf_t *llcf,
 static size_t ngx_http_llm_prefix(ngx_http_core_loc_conf_t *clcf);
 static char *ngx_http_llm_check_use(ngx_conf_t *cf,
     ngx_http_llm_main_conf_t *mcf, ngx_http_llm_loc_conf_t *llcf);
+static void ngx_http_llm_check_files(ngx_cycle_t *cycle, char *user,
+    ngx_http_llm_main_conf_t *mcf);
+static void ngx_http_llm_check_file(ngx_cycle_t *cycle, char *user,
+    ngx_http_llm_model_t *model, ngx_str_t *path);
+static size_t ngx_http_llm_closed_folder(ngx_str_t *path);
 
 
 /* llm_queue N [timeout=TIME] [memory=SIZE] */
@@ -410,4 +418,150 @@ ngx_http_llm_check_use(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf,
     }
 
     return NGX_CONF_OK;
+}
+
+
+/*
+ * Worker 0 reads the models, and not as root: what this process can read may
+ * be hidden from it.  Linux has an identity for files alone, which takes the
+ * privileges of root with it; a child would do, but for the master's handler
+ * of SIGCHLD.  Where root may not change identities nothing is said.
+ */
+
+void
+ngx_http_llm_check_access(ngx_cycle_t *cycle)
+{
+    int                        n;
+    gid_t                     *groups;
+    ngx_core_conf_t           *ccf;
+    ngx_http_llm_main_conf_t  *mcf;
+
+    ccf = (ngx_core_conf_t *) ngx_get_conf(cycle->conf_ctx, ngx_core_module);
+    mcf = ngx_http_cycle_get_module_main_conf(cycle, ngx_http_llm_module);
+
+    if (mcf == NULL || mcf->models.nelts == 0 || ccf->username == NULL
+        || ccf->user == 0 || geteuid() != 0
+        || ngx_process == NGX_PROCESS_SIGNALLER)
+    {
+        return;
+    }
+
+    n = getgroups(0, NULL);
+    if (n == -1) {
+        return;
+    }
+
+    groups = ngx_palloc(cycle->pool, (n + 1) * sizeof(gid_t));
+    if (groups == NULL || getgroups(n, groups) != n) {
+        return;
+    }
+
+    if (initgroups(ccf->username, ccf->group) == -1) {
+        return;
+    }
+
+    (void) setfsgid(ccf->group);
+    (void) setfsuid(ccf->user);
+
+    ngx_http_llm_check_files(cycle, ccf->username, mcf);
+
+    (void) setfsuid(geteuid());
+    (void) setfsgid(getegid());
+
+    if (setgroups(n, groups) == -1) {
+        ngx_log_error(NGX_LOG_ALERT, cycle->log, ngx_errno,
+                      "setgroups() failed");
+    }
+}
+
+
+static void
+ngx_http_llm_check_files(ngx_cycle_t *cycle, char *user,
+    ngx_http_llm_main_conf_t *mcf)
+{
+    ngx_uint_t             i;
+    ngx_http_llm_model_t  *model;
+
+    model = mcf->models.elts;
+
+    for (i = 0; i < mcf->models.nelts; i++) {
+        ngx_http_llm_check_file(cycle, user, &model[i], &model[i].path);
+
+        if (model[i].template_path.len) {
+            ngx_http_llm_check_file(cycle, user, &model[i],
+                                    &model[i].template_path);
+        }
+    }
+}
+
+
+static void
+ngx_http_llm_check_file(ngx_cycle_t *cycle, char *user,
+    ngx_http_llm_model_t *model, ngx_str_t *path)
+{
+    size_t     len;
+    ngx_fd_t   fd;
+
+    fd = ngx_open_file(path->data, NGX_FILE_RDONLY|NGX_FILE_NONBLOCK,
+                       NGX_FILE_OPEN, 0);
+
+    if (fd != NGX_INVALID_FILE) {
+        (void) ngx_close_file(fd);
+        return;
+    }
+
+    if (ngx_errno != NGX_EACCES) {
+        return;
+    }
+
+    len = ngx_http_llm_closed_folder(path);
+
+    if (len) {
+        ngx_log_error(NGX_LOG_WARN, cycle->log, 0,
+                      "model \"%V\": user \"%s\", as which nginx's workers "
+                      "run, cannot read \"%V\": it may not enter \"%*s\"",
+                      &model->name, user, path, len, path->data);
+
+    } else {
+        ngx_log_error(NGX_LOG_WARN, cycle->log, 0,
+                      "model \"%V\": user \"%s\", as which nginx's workers "
+                      "run, cannot read \"%V\"",
+                      &model->name, user, path);
+    }
+}
+
+
+/* length of the first folder of the path that nothing is found in for want
+   of permission; 0: the way to the file is open */
+
+static size_t
+ngx_http_llm_closed_folder(ngx_str_t *path)
+{
+    int               rc;
+    u_char            c, *p, *last, *folder;
+    ngx_file_info_t   fi;
+
+    folder = path->data + 1;            /* "/" */
+    last = path->data + path->len;
+
+    for (p = path->data + 1; p <= last; p++) {
+
+        c = *p;
+
+        if (c != '/' && p < last) {
+            continue;
+        }
+
+        *p = '\0';
+        rc = ngx_file_info(path->data, &fi);
+        *p = c;
+
+        if (rc == NGX_FILE_ERROR && ngx_errno == NGX_EACCES) {
+            return folder - path->data;
+        }
+
+        folder = p;
+    }
+
+    return 0;
 }

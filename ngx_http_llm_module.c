@@ -356,5 +356,7 @@ ngx_http_llm_check_size(ngx_conf_t *cf, void *post, void *data)
 static char *
 ngx_llm_init_conf(ngx_cycle_t *cycle, void *conf)
 {
+    ngx_http_llm_check_access(cycle);
+
     return ngx_http_llm_size_zone(cycle);
 }

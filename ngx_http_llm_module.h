@@ -272,6 +272,8 @@ char *ngx_http_llm_metrics(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 char *ngx_http_llm_tenant(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 /* names to indices, once the whole configuration is read */
 char *ngx_http_llm_check_uses(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf);
+/* warns of files that the workers' user cannot read */
+void ngx_http_llm_check_access(ngx_cycle_t *cycle);
 
 /* ngx_http_llm_process.c */
 

@@ -217,6 +217,67 @@ check('a directive of another kind', "$model llm_colour red;", '',
     $t->stop(name => 'more memory than there is');
 }
 
+# files that root can read and the workers' user cannot
+
+SKIP: {
+    my ($user, $group) = ('nobody', getgrgid((getpwnam 'nobody')[3] // -1));
+
+    skip 'not root', 1 if $> != 0;
+    skip 'no user "nobody"', 1 if !defined $group;
+
+    my $t = LLM::Test->new(model => 'llm_model open %%DIR%%/open.gguf'
+                           . ' template=t.jinja;'
+                           . ' llm_model closed %%DIR%%/closed.gguf;'
+                           . ' llm_model hidden %%DIR%%/in/x.gguf;');
+    my $dir = $t->dir;
+
+    $t->write_file('nginx.conf',
+                   $t->expand($t->conf) =~ s/user root;/user $user $group;/r);
+
+    mkdir "$dir/in";
+    $t->write_file('t.jinja', '');
+
+    for my $name (qw(open.gguf closed.gguf in/x.gguf)) {
+        system('cp', "$LLM::Test::ROOT/models/demo.gguf", "$dir/$name") == 0
+            or die 'cp';
+    }
+
+    chmod 0644, "$dir/open.gguf";
+    chmod 0640, "$dir/closed.gguf", "$dir/t.jinja";
+    chmod 0700, "$dir/in";
+
+    my ($status, $out) = $t->check;
+    my $who = qr/user "$user", as which nginx's workers run, cannot read/;
+
+    is($status, 0, 'files hidden from the workers: nginx -t passes')
+        or diag($out);
+    like($out, qr{\[warn\].*model "closed": $who "$dir/closed\.gguf"$}m,
+         'and warns of a file');
+    like($out, qr{\[warn\].*model "hidden": $who "$dir/in/x\.gguf": it may not enter "$dir/in"$}m,
+         'of a folder on the way');
+    like($out, qr{\[warn\].*model "open": $who "$dir/t\.jinja"$}m,
+         'of a template');
+    unlike($out, qr{cannot read "$dir/open\.gguf"},
+           'and not of what can be read') or diag($out);
+
+    # the master stays what it was
+
+    my $groups = sub {
+        open my $f, '<', "/proc/$_[0]/status" or die "/proc: $!";
+        return join '', grep { /^(?:Uid|Gid|Groups|CapEff):/ } <$f>;
+    };
+
+    chmod 0644, "$dir/closed.gguf", "$dir/t.jinja";
+    chmod 0755, "$dir/in";
+
+    $t->start;
+    unlike($t->log, qr/cannot read/, 'nothing when all can be read');
+    $t->reload;
+    is($groups->($t->{pid}), $groups->('self'),
+       'the master has the identity that it had');
+    $t->stop(name => 'another user');
+}
+
 # FIFOs, which nobody writes to, and other things that are no files
 
 {
