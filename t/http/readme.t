@@ -76,6 +76,7 @@ sub configuration {
     $text =~ s/listen 443/listen 127.0.0.1:%%PORT%%/;
     $text =~ s{/etc/ssl/}{%%DIR%%/}g;
     $text =~ s{/etc/nginx/}{%%DIR%%/}g;
+    $text =~ s{/var/log/nginx/}{%%DIR%%/logs/}g;
 
     return "$user\npid logs/nginx.pid;\ndaemon off;\n$text";
 }
@@ -205,6 +206,14 @@ SKIP: {
     is($status, 0, 'the Python client') or diag($out);
     like($out, qr/2 \+ 2 = 4/, 'prints the answer');
 }
+
+# what is said of the log, and of long prompts
+
+ok($t->wait_log(qr/\[notice\].*model "demo" is ready: .*, context \d+, \d+ sequences/),
+   'the log says when a model is ready') or diag($t->log);
+
+$t->post('/v1/completions', { prompt => 'word ' x 100000, max_tokens => 1 });
+unlike($t->log, qr/temporary file/, 'a long prompt logs nothing');
 
 # endpoints
 
@@ -361,6 +370,80 @@ is($defaults{parallel}, ($conf =~ /model->parallel = (\d+);/)[0],
 is($defaults{batch},
    (slurp('engine/engine_load.c') =~ /LLM_DEFAULT_CHUNK (\d+)/)[0] // 'none found',
    'the default of batch=');
+
+# bounds of requests
+
+my %limits = map { $_->[0] => $_->[1] }
+             rows('Limits of a request', qr/at most/);
+my ($llm, $internal, $flat)
+    = map { slurp($_) } qw(engine/llm.h engine/api/api_internal.h
+                           engine/base/flat.h);
+my $table = slurp('engine/api/fields.c');
+
+sub bound {
+    my ($text, $name) = @_;
+
+    return ($text =~ /^#define \Q$name\E\s+(\d+)/m)[0] // "no $name";
+}
+
+sub told {
+    my ($what, $want) = @_;
+    my ($row) = grep { /\Q$what\E/ } keys %limits;
+
+    is($limits{$row // ''}, $want, "the bound of $what");
+}
+
+told('choices', bound($llm, 'LLM_MAX_CHOICES'));
+told('`stop`', bound($llm, 'LLM_MAX_STOPS') . ' strings of '
+     . bound($internal, 'LLM_API_MAX_STOP_LEN') . ' bytes');
+told('`stop_token_ids`', bound($internal, 'LLM_API_MAX_STOP_IDS'));
+told('`logit_bias`', bound($internal, 'LLM_API_MAX_BIAS')
+     . ' tokens, -100 to 100 each');
+told('nesting', bound($flat, 'LLM_FLAT_MAX_DEPTH') . ' deep');
+
+for my $name (qw(temperature presence_penalty frequency_penalty)) {
+    my ($low, $high) = $table =~ /"$name",.*?,\s+(-?\d+), (\d+) \}/s;
+
+    told("`$name`", "$low to $high");
+}
+
+told('`top_logprobs`',
+     ($table =~ /"top_logprobs",.*?,\s+0, (\d+) \}/)[0]);
+
+my ($most, $workers) = $readme =~ /has (\d+)\s+models and (\d+) workers at/;
+
+is($most, bound($llm, 'LLM_MAX_MODELS'), 'the bound of models');
+is($workers, bound($llm, 'LLM_MAX_WORKERS'), 'the bound of workers');
+
+# what nginx says when something does not work, as it stands there
+
+{
+    my $conf = "events {}\nhttp { llm_model demo models/demo.gguf; }\n";
+    my $load = "load_module modules/ngx_http_llm_module.so;\n";
+
+    my $says = sub {
+        my ($text, $what, %opt) = @_;
+
+        my $t = server('');
+
+        unlink $t->dir . '/modules' if $opt{unloadable};
+        $t->write_file('nginx.conf', $text);
+
+        my ($status, $out) = $t->check;
+        my $want = join '.*', map { quotemeta } split /…/, $what;
+
+        ok(index($readme, "`$what`") >= 0, "$what: it is explained");
+        ok($status != 0 && $out =~ /$want/, 'and what nginx says')
+            or diag($out);
+    };
+
+    $says->($conf, 'unknown directive "llm_model"');
+    $says->($load . $conf, 'dlopen() "…/ngx_http_llm_module.so" failed (…'
+            . ' cannot open shared object file: No such file or directory)',
+            unloadable => 1);
+    $says->($load . $load . $conf,
+            'module "ngx_http_llm_module" is already loaded');
+}
 
 # variables
 
