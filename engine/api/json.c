@@ -7,8 +7,9 @@
  * the order in which the walk meets them; so integers keep all their digits
  * although cJSON holds numbers as doubles.
  *
- * The tree and the notes live during one call and are owned by it.  cJSON
- * keeps its last error in a global: one thread of a process parses.
+ * The tree and the notes live during one call and are owned by it.  Several
+ * threads of a process may parse: cJSON says that it is safe as long as
+ * nobody asks for its last error, which nobody does, or changes its hooks.
  */
 
 #include "engine/api/json.h"
