@@ -25,7 +25,7 @@
 
 static size_t ngx_http_llm_body_size(ngx_http_request_t *r);
 static void ngx_http_llm_parse(void *data, ngx_log_t *log);
-static ngx_int_t ngx_http_llm_gather(ngx_http_llm_body_t *body, u_char *p,
+static ngx_int_t ngx_http_llm_join(ngx_http_llm_body_t *body, u_char *p,
     ngx_log_t *log);
 static ngx_int_t ngx_http_llm_read_part(ngx_buf_t *b, u_char *p,
     ngx_log_t *log);
@@ -117,7 +117,7 @@ ngx_http_llm_parse(void *data, ngx_log_t *log)
     } else {
         p = copy = ngx_alloc(body->size + 1, log);
 
-        if (p == NULL || ngx_http_llm_gather(body, p, log) != NGX_OK) {
+        if (p == NULL || ngx_http_llm_join(body, p, log) != NGX_OK) {
             llm_fail(&body->err, "The request's body could not be read.");
             goto done;
         }
@@ -135,7 +135,7 @@ done:
 
 
 static ngx_int_t
-ngx_http_llm_gather(ngx_http_llm_body_t *body, u_char *p, ngx_log_t *log)
+ngx_http_llm_join(ngx_http_llm_body_t *body, u_char *p, ngx_log_t *log)
 {
     size_t        size;
     ngx_buf_t    *b;
