@@ -74,35 +74,75 @@ llm_prep_check(const llm_request_t *msg, llm_err_t *err)
 }
 
 
-/* whole, so that prompt->ids is what the vocabulary made of the text */
+/* LLM_PREP_MORE: there are even more tokens than n */
+
+#define LLM_PREP_MORE  1
 
 static int
-llm_prep_tokenize(const llm_served_t *m, llm_str_t text,
+llm_prep_too_long(const llm_served_t *m, const llm_req_t *r, uint32_t n,
+    int flags, llm_err_t *err)
+{
+    const char  *param;
+
+    param = r->msg->kind == LLM_KIND_CHAT ? "messages" : "prompt";
+
+    return llm_fail_with(err, 400, "context_length_exceeded", param,
+                         "This model's maximum context length is %u tokens. "
+                         "However, your %s resulted in %s%u tokens. Please "
+                         "reduce the length of the %s.", m->runner.ctx, param,
+                         flags & LLM_PREP_MORE ? "more than " : "", n, param);
+}
+
+
+/* one that leaves no room for a token, where any is wanted */
+
+static int
+llm_prep_fits(const llm_served_t *m, const llm_req_t *r,
+    const llm_prompt_ids_t *p, llm_err_t *err)
+{
+    uint32_t  ctx;
+
+    ctx = m->runner.ctx;
+
+    return p->n >= ctx && !(p->n == ctx && r->msg->max_tokens == 0)
+           ? llm_prep_too_long(m, r, p->n, 0, err) : LLM_OK;
+}
+
+
+/*
+ * Whole, so that out->ids is what the vocabulary made of the text; but what
+ * has twice as many tokens as the context is not looked at further.
+ */
+
+static int
+llm_prep_tokenize(const llm_served_t *m, const llm_req_t *r, llm_str_t text,
     const llm_span_t *trusted, size_t n_trusted, int flags,
     llm_prompt_ids_t *out, llm_err_t *err)
 {
-    llm_ids_t  ids;
+    int32_t    *ids;
+    uint32_t    most;
+    llm_ids_t   all;
 
-    memset(&ids, 0, sizeof(ids));
+    memset(&all, 0, sizeof(all));
+    most = llm_min(m->runner.ctx, (uint32_t) INT32_MAX / 2) * 2;
 
     if (llm_vocab_tokenize(m->vocab, text.data, text.len, trusted, n_trusted,
-                           flags, 0, &ids, err)
+                           flags, most, &all, err)
         != LLM_OK)
     {
-        free(ids.data);
-        return LLM_ERROR;
+        free(all.data);
+
+        return strcmp(err->code, "context_length_exceeded") == 0
+               ? llm_prep_too_long(m, r, most, LLM_PREP_MORE, err)
+               : LLM_ERROR;
     }
 
-    if (ids.len > UINT32_MAX / 2) {
-        free(ids.data);
-        return llm_fail_with(err, 400, "context_length_exceeded", NULL,
-                             "the prompt is far too long");
-    }
+    ids = all.len ? realloc(all.data, all.len * sizeof(*ids)) : NULL;
 
-    out->ids = ids.data;
-    out->n = (uint32_t) ids.len;
+    out->ids = ids ? ids : all.data;
+    out->n = (uint32_t) all.len;
 
-    return LLM_OK;
+    return llm_prep_fits(m, r, out, err);
 }
 
 
@@ -155,7 +195,7 @@ llm_prep_chat(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
 
     p = &r->prompts[0];
 
-    rc = llm_prep_tokenize(m, (llm_str_t) { prompt.len, prompt.text },
+    rc = llm_prep_tokenize(m, r, (llm_str_t) { prompt.len, prompt.text },
                            prompt.trusted, prompt.n_trusted,
                            LLM_TOKENIZE_TRUSTED, p, err);
 
@@ -228,7 +268,7 @@ llm_prep_completion(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
         } else {
             p->is_text = 1;
             p->text = ref->ref;
-            rc = llm_prep_tokenize(m, text, NULL, 0,
+            rc = llm_prep_tokenize(m, r, text, NULL, 0,
                                    LLM_TOKENIZE_SPECIAL|LLM_TOKENIZE_ADD, p,
                                    err);
         }
@@ -294,12 +334,8 @@ llm_prep_room(const llm_served_t *m, const llm_req_t *r,
     chat = r->msg->kind == LLM_KIND_CHAT;
     param = chat ? "messages" : "prompt";
 
-    if (p->n >= ctx && !(p->n == ctx && r->msg->max_tokens == 0)) {
-        return llm_fail_with(err, 400, "context_length_exceeded", param,
-                             "This model's maximum context length is %u "
-                             "tokens. However, your %s resulted in %u "
-                             "tokens. Please reduce the length of the %s.",
-                             ctx, param, p->n, param);
+    if (llm_prep_fits(m, r, p, err) != LLM_OK) {
+        return LLM_ERROR;
     }
 
     if (r->msg->max_tokens < 0) {

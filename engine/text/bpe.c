@@ -487,30 +487,10 @@ llm_bpe_piece(llm_tok_t *t, const char *p, size_t n)
 int
 llm_bpe_tokenize(llm_tok_t *t, const char *p, size_t n)
 {
-    size_t    i, begin;
-    uint32_t  end;
-
-    if (t->vocab->escape_space) {
-        if (llm_tok_escape(t, &p, &n) != LLM_OK) {
-            return LLM_ERROR;
-        }
-    }
-
-    if (llm_pretok_split(t, p, n) != LLM_OK) {
+    if (t->vocab->escape_space && llm_tok_escape(t, &p, &n) != LLM_OK) {
         return LLM_ERROR;
     }
 
-    begin = 0;
-
-    for (i = 0; i < t->pieces.len; i += sizeof(end)) {
-        memcpy(&end, t->pieces.data + i, sizeof(end));
-
-        if (llm_bpe_piece(t, p + begin, end - begin) != LLM_OK) {
-            return LLM_ERROR;
-        }
-
-        begin = end;
-    }
-
-    return LLM_OK;
+    return llm_tok_fits(t, n) == LLM_OK
+           ? llm_pretok_split(t, p, n, llm_bpe_piece) : LLM_ERROR;
 }

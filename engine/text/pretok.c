@@ -1,10 +1,10 @@
 /*
  * Runs a pre-tokenizer; see pretok.h.
  *
- * A step keeps a list of the pieces' ends and writes the next one; a regular
- * expression sees one piece at a time, so that its look-arounds end where
- * the piece does.  Compiled code is shared by all threads, the match data
- * belong to one call.
+ * A step hands each piece to the next one before it looks for another, so
+ * that a text of which enough was seen costs no more.  A regular expression
+ * sees one piece at a time: its look-arounds end where the piece does.
+ * Compiled code is shared by all threads, the match data belong to one call.
  */
 
 #define PCRE2_CODE_UNIT_WIDTH  8
@@ -165,6 +165,7 @@ llm_pretok_next(llm_tok_t *t, size_t step, const char *p, size_t n,
 
     m = t->match;
     pt = t->vocab->pretok;
+    t->n_matches++;
 
     if (pt->jit[step]) {
         rc = pcre2_jit_match(pt->code[step], (PCRE2_SPTR) p, n, start, 0,
@@ -198,133 +199,89 @@ llm_pretok_next(llm_tok_t *t, size_t step, const char *p, size_t n,
 }
 
 
-static int
-llm_pretok_end(llm_tok_t *t, size_t end)
-{
-    uint32_t  e;
-
-    e = (uint32_t) end;
-
-    return llm_buf_add(&t->spare, &e, sizeof(e)) == LLM_OK
-           ? LLM_OK : llm_tok_no_memory(t);
-}
+static int llm_pretok_walk(llm_tok_t *t, size_t step, const char *p,
+    size_t n, llm_piece_pt piece);
 
 
-/* the ends of p[from..to) in threes of characters, counted from its end */
+/* the next step over a match in threes of characters, from its end on */
 
 static int
-llm_pretok_thirds(llm_tok_t *t, const char *p, size_t from, size_t to,
-    size_t base)
+llm_pretok_thirds(llm_tok_t *t, size_t step, const char *p, size_t n,
+    llm_piece_pt piece)
 {
-    size_t  i, left;
+    size_t  i, left, begin;
 
     left = 0;
 
-    for (i = from; i < to; i++) {
+    for (i = 0; i < n; i++) {
         left += ((unsigned char) p[i] & 0xc0) != 0x80;
     }
 
-    for (i = from; i < to; left--) {
+    begin = 0;
 
-        if (i > from && left % 3 == 0
-            && llm_pretok_end(t, base + i) != LLM_OK)
-        {
-            return LLM_ERROR;
-        }
+    for (i = 0; i < n; left--) {
 
-        i += llm_utf8_decode(p + i, to - i, NULL);
-    }
-
-    return llm_pretok_end(t, base + to);
-}
-
-
-/* one step over one piece, which lies at base of the text */
-
-static int
-llm_pretok_piece(llm_tok_t *t, size_t step, const char *p, size_t n,
-    size_t base)
-{
-    int     rc, thirds;
-    size_t  pos, done, from, to;
-
-    thirds = t->vocab->pretok->row->steps[step].thirds;
-    done = 0;
-    pos = 0;
-    from = 0;
-    to = 0;
-
-    while (pos < n) {
-        rc = llm_pretok_next(t, step, p, n, pos, &from, &to);
-
-        if (rc <= 0) {
-            if (rc < 0) {
-                return LLM_ERROR;
-            }
-
-            break;
-        }
-
-        if (from > done && llm_pretok_end(t, base + from) != LLM_OK) {
-            return LLM_ERROR;
-        }
-
-        rc = thirds ? llm_pretok_thirds(t, p, from, to, base)
-                    : llm_pretok_end(t, base + to);
-        if (rc != LLM_OK) {
-            return LLM_ERROR;
-        }
-
-        pos = done = to;
-    }
-
-    return done < n ? llm_pretok_end(t, base + n) : LLM_OK;
-}
-
-
-/* all steps over well-formed text at base; the ends are left in t->spare */
-
-static int
-llm_pretok_run(llm_tok_t *t, const char *p, size_t n, size_t base,
-    llm_buf_t *list)
-{
-    size_t      i, k, begin, kept;
-    uint32_t    end;
-    llm_buf_t   old;
-
-    /* what t->spare holds already belongs to text before base */
-
-    kept = t->spare.len;
-
-    if (llm_pretok_end(t, base + n) != LLM_OK) {
-        return LLM_ERROR;
-    }
-
-    for (i = 0; i < t->vocab->pretok->n; i++) {
-
-        list->len = 0;
-
-        if (llm_buf_add(list, t->spare.data + kept, t->spare.len - kept)
-            != LLM_OK)
-        {
-            return llm_tok_no_memory(t);
-        }
-
-        old = *list;
-        t->spare.len = kept;
-        begin = base;
-
-        for (k = 0; k < old.len; k += sizeof(end)) {
-            memcpy(&end, old.data + k, sizeof(end));
-
-            if (llm_pretok_piece(t, i, p + (begin - base), end - begin,
-                                 begin)
+        if (i > begin && left % 3 == 0) {
+            if (llm_pretok_walk(t, step, p + begin, i - begin, piece)
                 != LLM_OK)
             {
                 return LLM_ERROR;
             }
 
-            begin = end;
+            begin = i;
+        }
+
+        i += llm_utf8_decode(p + i, n - i, NULL);
+    }
+
+    return llm_pretok_walk(t, step, p + begin, n - begin, piece);
+}
+
+
+/* the steps from this one on over well-formed text */
+
+static int
+llm_pretok_walk(llm_tok_t *t, size_t step, const char *p, size_t n,
+    llm_piece_pt piece)
+{
+    int                  rc, thirds;
+    size_t               done, from, to;
+    const llm_pretok_t  *pt;
+
+    pt = t->vocab->pretok;
+
+    if (step == pt->n) {
+        return piece(t, p, n);
+    }
+
+    thirds = pt->row->steps[step].thirds;
+    from = 0;
+    to = 0;
+
+    for (done = 0; done < n; done = to) {
+        rc = llm_pretok_next(t, step, p, n, done, &from, &to);
+
+        if (rc < 0) {
+            return LLM_ERROR;
+        }
+
+        if (rc == 0) {
+            return llm_pretok_walk(t, step + 1, p + done, n - done, piece);
+        }
+
+        if (from > done
+            && llm_pretok_walk(t, step + 1, p + done, from - done, piece)
+               != LLM_OK)
+        {
+            return LLM_ERROR;
+        }
+
+        rc = thirds
+             ? llm_pretok_thirds(t, step + 1, p + from, to - from, piece)
+             : llm_pretok_walk(t, step + 1, p + from, to - from, piece);
+
+        if (rc != LLM_OK) {
+            return LLM_ERROR;
         }
     }
 
@@ -333,39 +290,28 @@ llm_pretok_run(llm_tok_t *t, const char *p, size_t n, size_t base,
 
 
 int
-llm_pretok_split(llm_tok_t *t, const char *p, size_t n)
+llm_pretok_split(llm_tok_t *t, const char *p, size_t n, llm_piece_pt piece)
 {
-    size_t      pos, len;
-    llm_buf_t   swap;
+    size_t  pos, len;
 
     if (llm_pretok_match(t) == NULL) {
         return llm_tok_no_memory(t);
     }
 
-    t->spare.len = 0;
-    pos = 0;
-
-    while (pos < n) {
+    for (pos = 0; pos < n; pos += len) {
         len = llm_utf8_valid(p + pos, n - pos);
 
-        if (len && llm_pretok_run(t, p + pos, len, pos, &t->pieces)
-                   != LLM_OK)
-        {
-            return LLM_ERROR;
-        }
+        if (len == 0) {
+            len = 1;                    /* a byte that is no UTF-8 */
 
-        pos += len;
+            if (piece(t, p + pos, len) != LLM_OK) {
+                return LLM_ERROR;
+            }
 
-        /* a byte that is no UTF-8 */
-
-        if (pos < n && llm_pretok_end(t, ++pos) != LLM_OK) {
+        } else if (llm_pretok_walk(t, 0, p + pos, len, piece) != LLM_OK) {
             return LLM_ERROR;
         }
     }
-
-    swap = t->pieces;
-    t->pieces = t->spare;
-    t->spare = swap;
 
     return LLM_OK;
 }

@@ -41,11 +41,13 @@ llm_pretok_t *llm_pretok_create(const llm_pretok_row_t *row,
 void llm_pretok_free(llm_pretok_t *pt);
 
 /*
- * Cuts p into pieces: t->pieces becomes the ends of all of them, uint32_t
- * each, in order.  Every byte is in a piece; bytes that are no UTF-8 are
- * pieces of their own.
+ * Cuts p into pieces and hands each on, in order, before it looks for the
+ * next; LLM_ERROR of piece() is the end.  Every byte is in a piece; bytes
+ * that are no UTF-8 are pieces of their own.
  */
-int llm_pretok_split(llm_tok_t *t, const char *p, size_t n);
+typedef int (*llm_piece_pt)(llm_tok_t *t, const char *p, size_t n);
+int llm_pretok_split(llm_tok_t *t, const char *p, size_t n,
+    llm_piece_pt piece);
 /* frees what split() left in t->match */
 void llm_pretok_done(llm_tok_t *t);
 

@@ -147,6 +147,10 @@ llm_spm_tokenize(llm_tok_t *t, const char *p, size_t n)
         return LLM_ERROR;
     }
 
+    if (llm_tok_fits(t, n) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
     for ( /* void */ ; n; p += len, n -= len) {
         len = llm_spm_word(t->vocab, p, n);
 

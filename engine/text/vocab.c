@@ -479,6 +479,8 @@ llm_vocab_mark_begins(const llm_vocab_t *v)
 static int
 llm_vocab_read(llm_vocab_t *v, const llm_gguf_t *g, llm_err_t *err)
 {
+    int  i;
+
     if (llm_vocab_set_kind(v, g, err) != LLM_OK
         || llm_vocab_set_flags(v, g, err) != LLM_OK
         || llm_vocab_set_texts(v, g, err) != LLM_OK
@@ -500,7 +502,15 @@ llm_vocab_read(llm_vocab_t *v, const llm_gguf_t *g, llm_err_t *err)
     }
 
     if (v->kind == LLM_VOCAB_BPE) {
-        return llm_bpe_load(v, g, err);
+        if (llm_bpe_load(v, g, err) != LLM_OK) {
+            return LLM_ERROR;
+        }
+
+        for (i = 0; i < 256; i++) {
+            v->leaves_out |= v->byte_id[i] == -1;
+        }
+
+        return LLM_OK;
     }
 
     v->mark_begins = llm_vocab_mark_begins(v);

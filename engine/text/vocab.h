@@ -75,7 +75,8 @@ const char *llm_vocab_warning(const llm_vocab_t *v);
  * bytes, nothing is lost where the vocabulary has all bytes.  trusted is read
  * with LLM_TOKENIZE_TRUSTED only.  Time is linear in len (a merge queue inside
  * one pre-token).  LLM_ERROR and *err when memory ends or more than max_ids
- * would come (0: no limit).
+ * would come (0: no limit), "context_length_exceeded": what lies behind them
+ * is not looked at.
  */
 int llm_vocab_tokenize(const llm_vocab_t *v, const char *text, size_t len,
     const llm_span_t *trusted, size_t n_trusted, int flags, size_t max_ids,

@@ -78,6 +78,7 @@ struct llm_vocab_s {
     int                  strip_accents;
     int                  mark_begins;   /* no token has U+2581 behind text */
     int32_t              byte_id[256];  /* the token of a lone byte, or -1 */
+    int                  leaves_out;    /* bytes that have no token */
 
     /* added tokens, sorted by text; those with first byte b lie within
      * first[b] and first[b + 1] */
@@ -104,11 +105,10 @@ typedef struct {
     size_t               max_ids;       /* of out->len, not 0 */
     llm_err_t           *err;
     llm_buf_t            text;          /* rewritten text */
-    llm_buf_t            pieces;        /* of pretok.c: uint32_t ends */
-    llm_buf_t            spare;
     llm_buf_t            nodes;         /* of bpe_merge.c */
     llm_buf_t            heap;
     void                *match;         /* pretok.c's state, or NULL */
+    size_t               n_matches;     /* that it looked for: its work */
 } llm_tok_t;
 
 int llm_tok_push(llm_tok_t *t, int32_t id);
@@ -119,6 +119,9 @@ int llm_tok_push(llm_tok_t *t, int32_t id);
  */
 int llm_tok_push_bytes(llm_tok_t *t, const char *p, size_t n);
 int llm_tok_no_memory(llm_tok_t *t);
+/* may n bytes of text, none of which is left out, have as few tokens as
+ * there is room for? */
+int llm_tok_fits(llm_tok_t *t, size_t n);
 /* *p becomes the text in t->text with U+2581 for spaces, and one before it
  * where the model has it so */
 int llm_tok_escape(llm_tok_t *t, const char **p, size_t *n);

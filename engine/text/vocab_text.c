@@ -32,6 +32,28 @@ llm_tok_no_memory(llm_tok_t *t)
 }
 
 
+static int
+llm_tok_too_many(llm_tok_t *t)
+{
+    return llm_fail_with(t->err, 400, "context_length_exceeded", NULL,
+                         "the text has more tokens than fit");
+}
+
+
+/* a token stands for max_len bytes at most, an unknown one for a character */
+
+int
+llm_tok_fits(llm_tok_t *t, size_t n)
+{
+    size_t  longest;
+
+    longest = llm_max(t->vocab->max_len, (size_t) LLM_UTF8_MAX);
+
+    return t->vocab->leaves_out || n / longest <= t->max_ids - t->out->len
+           ? LLM_OK : llm_tok_too_many(t);
+}
+
+
 int
 llm_tok_push(llm_tok_t *t, int32_t id)
 {
@@ -42,8 +64,7 @@ llm_tok_push(llm_tok_t *t, int32_t id)
     out = t->out;
 
     if (out->len >= t->max_ids) {
-        return llm_fail_with(t->err, 400, "context_length_exceeded", NULL,
-                             "the text has more tokens than fit");
+        return llm_tok_too_many(t);
     }
 
     if (out->len == out->cap) {
@@ -452,8 +473,6 @@ llm_vocab_tokenize(const llm_vocab_t *v, const char *text, size_t len,
     t.err = err;
 
     llm_buf_init(&t.text, 0);
-    llm_buf_init(&t.pieces, 0);
-    llm_buf_init(&t.spare, 0);
     llm_buf_init(&t.nodes, LLM_NODES_MAX);
     llm_buf_init(&t.heap, LLM_NODES_MAX);
 
@@ -478,8 +497,6 @@ llm_vocab_tokenize(const llm_vocab_t *v, const char *text, size_t len,
     }
 
     llm_buf_free(&t.text);
-    llm_buf_free(&t.pieces);
-    llm_buf_free(&t.spare);
     llm_buf_free(&t.nodes);
     llm_buf_free(&t.heap);
     llm_pretok_done(&t);

@@ -621,8 +621,18 @@ test_refused(void)
     (void) rig_wait(&rig, 0, 0, 5000 * SLOW);
     is_int(a[0].status, 400, "a prompt that is too long: 400");
     is_str(a[0].code, "context_length_exceeded", "with its code");
-    ok(strstr(a[0].msg, "256") != NULL, "and the numbers: %s", a[0].msg);
+    ok(strstr(a[0].msg, "256 tokens") != NULL
+       && strstr(a[0].msg, "more than 512 tokens") != NULL,
+       "and the numbers: %s", a[0].msg);
     ok(!a[0].started, "before any other event");
+
+    text[6 * 200] = '\0';
+    rig_req(&b, 0);
+    rig_text(&b, text);
+    send_or_die(0, &b);
+    (void) rig_wait(&rig, 0, 0, 5000 * SLOW);
+    ok(strstr(a[0].msg, "resulted in 4") != NULL, "not so long: %s",
+       a[0].msg);
 
     rig_req(&b, 1);
     rig_chat(&b, "hello");

@@ -3,6 +3,8 @@
  * hand, added tokens and trust, detokenising, what a file may have wrong.
  */
 
+#include "engine/text/bpe_merge.h"
+#include "engine/text/pretok.h"
 #include "t/unit/tap.h"
 #include "t/unit/vocab_build.h"
 
@@ -311,6 +313,75 @@ test_limits(void)
     free(text);
     free(ids.data);
     llm_vocab_free(v);
+}
+
+
+/* half a megabyte where there is room for 100 tokens: how much is looked at? */
+
+static void
+test_stops(void)
+{
+    char          *text;
+    size_t         n;
+    llm_err_t      err;
+    llm_ids_t      ids = { 0 };
+    llm_tok_t      t;
+    llm_vocab_t   *v;
+    tiny_vocab_t   c = { 0 };
+
+    text = malloc(LINEAR + 16);
+
+    for (n = 0; n < LINEAR; n += 6) {
+        memcpy(text + n, "hello ", 6);
+    }
+
+    c.pre = "deepseek-v3";
+    v = tiny_load(tiny_bpe, &c, &err);
+
+    if (!ok(v != NULL, "a vocabulary")) {
+        return;
+    }
+
+    memset(&t, 0, sizeof(t));
+    t.vocab = v;
+    t.out = &ids;
+    t.max_ids = 100;
+    t.err = &err;
+    llm_buf_init(&t.text, 0);
+    llm_buf_init(&t.nodes, 0);
+    llm_buf_init(&t.heap, 0);
+
+    v->leaves_out = 1;                  /* bytes say nothing then */
+    is_int(llm_bpe_tokenize(&t, text, n), LLM_ERROR, "too many tokens");
+    is_str(err.code, "context_length_exceeded", "says so");
+    ok(t.n_matches > 10 && t.n_matches < 1000,
+       "the pre-tokenizer looked for %zu pieces", t.n_matches);
+
+    t.n_matches = 0;
+    ids.len = 0;
+    v->leaves_out = 0;
+    is_int(llm_bpe_tokenize(&t, text, n), LLM_ERROR, "so many bytes");
+    is_int(t.n_matches, 0, "are too many at a glance");
+    llm_pretok_done(&t);
+    llm_vocab_free(v);
+
+    c.pre = NULL;
+    v = tiny_load(tiny_spm, &c, &err);
+    t.vocab = v;
+    ids.len = 0;
+    llm_buf_free(&t.nodes);
+    llm_buf_init(&t.nodes, 0);
+    memset(text, 'l', n);
+
+    is_int(llm_spm_tokenize(&t, text, n), LLM_ERROR, "SentencePiece, too");
+    is_int(t.nodes.cap, 0, "merges nothing");
+
+    llm_buf_free(&t.text);
+    llm_buf_free(&t.nodes);
+    llm_buf_free(&t.heap);
+    llm_vocab_free(v);
+    free(ids.data);
+    free(text);
 }
 
 
@@ -810,6 +881,7 @@ main(void)
     test_spm();
     test_wordpiece();
     test_limits();
+    test_stops();
     test_wrong();
     test_special();
     test_detok();
