@@ -298,7 +298,7 @@ llm_engine_quit(llm_engine_t *e)
     pthread_mutex_unlock(&e->lock);
 
     for (i = 0; i < e->n_preparers; i++) {
-        (void) pthread_join(e->preparers[i], NULL);
+        (void) pthread_join(e->preparers[i].thread, NULL);
     }
 }
 
@@ -306,8 +306,9 @@ llm_engine_quit(llm_engine_t *e)
 llm_engine_t *
 llm_engine_start(const llm_engine_conf_t *conf, llm_err_t *err)
 {
-    uint32_t       i;
-    llm_engine_t  *e;
+    uint32_t         i;
+    llm_engine_t    *e;
+    llm_preparer_t  *p;
 
     e = llm_engine_create(conf);
     if (e == NULL) {
@@ -318,7 +319,11 @@ llm_engine_start(const llm_engine_conf_t *conf, llm_err_t *err)
     llm_engine_attach(e, conf->worker_fds);
 
     for (i = 0; i < LLM_ENGINE_PREPARERS; i++) {
-        if (llm_engine_thread(&e->preparers[i], llm_engine_prepare_main, e)
+        p = &e->preparers[i];
+        p->engine = e;
+        p->small = i == 0;
+
+        if (llm_engine_thread(&p->thread, llm_engine_prepare_main, p)
             != LLM_OK)
         {
             goto failed;

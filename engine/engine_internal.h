@@ -3,7 +3,8 @@
  *
  *   scheduler     one: takes messages from the workers' rings, steps the
  *                 models, writes events; owns everything below unless said
- *   preparation   two: from a request's message to tokens
+ *   preparation   two: from a request's message to tokens, one of them for
+ *                 small messages only
  *   loaders       one for each model that is loading
  *
  * Requests travel between scheduler and preparation by two lists under one
@@ -21,6 +22,10 @@
 #include "engine/text/chat.h"
 
 #define LLM_ENGINE_PREPARERS  2
+
+/* the first of the preparers takes messages up to this size only: large ones,
+   however many, never hold up a small one */
+#define LLM_ENGINE_SMALL      ((size_t) 64 << 10)
 
 /* what all requests may take where the configuration does not say */
 #define LLM_ENGINE_MAX_BYTES  ((size_t) 256 << 20)
@@ -87,6 +92,13 @@ typedef struct {
     uint32_t             n_live;
 } llm_peer_t;
 
+/* a preparation thread */
+typedef struct {
+    llm_engine_t        *engine;
+    int                  small;         /* takes small messages only */
+    pthread_t            thread;
+} llm_preparer_t;
+
 struct llm_engine_s {
     llm_zone_t          *zone;
     uint32_t             epoch;
@@ -103,7 +115,7 @@ struct llm_engine_s {
     uint32_t             n_peers;
 
     pthread_t            scheduler;
-    pthread_t            preparers[LLM_ENGINE_PREPARERS];
+    llm_preparer_t       preparers[LLM_ENGINE_PREPARERS];
     uint32_t             n_preparers;
 
     pthread_mutex_t      lock;          /* of the next four */
@@ -140,7 +152,10 @@ int llm_engine_thread(pthread_t *t, void *(*main)(void *), void *arg);
 void llm_engine_quit(llm_engine_t *e);
 
 /* engine_prep.c */
-void *llm_engine_prepare_main(void *engine);
+void *llm_engine_prepare_main(void *preparer);
+/* the oldest job, or the oldest small one; NULL: there is none.  Under the
+   lock */
+llm_req_t *llm_prep_next(llm_engine_t *e, int small);
 
 /* engine_load.c */
 int llm_served_load(llm_served_t *m);

@@ -644,25 +644,44 @@ llm_prep_request(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
 }
 
 
+llm_req_t *
+llm_prep_next(llm_engine_t *e, int small)
+{
+    llm_req_t  *r;
+
+    r = e->to_prepare.first;
+
+    while (r && small && r->msg->head.size > LLM_ENGINE_SMALL) {
+        r = r->job_next;
+    }
+
+    if (r) {
+        llm_jobs_remove(&e->to_prepare, r);
+    }
+
+    return r;
+}
+
+
 void *
 llm_engine_prepare_main(void *data)
 {
-    llm_err_t      err;
-    llm_req_t     *r;
-    llm_engine_t  *e = data;
+    llm_err_t        err;
+    llm_req_t       *r;
+    llm_engine_t    *e;
+    llm_preparer_t  *p = data;
+
+    e = p->engine;
 
     pthread_mutex_lock(&e->lock);
 
-    for ( ;; ) {
-        while (!e->quit && e->to_prepare.first == NULL) {
+    while (!e->quit) {
+        r = llm_prep_next(e, p->small);
+
+        if (r == NULL) {
             pthread_cond_wait(&e->work, &e->lock);
+            continue;
         }
-
-        if (e->quit) {
-            break;
-        }
-
-        r = llm_jobs_take(&e->to_prepare);
 
         pthread_mutex_unlock(&e->lock);
 

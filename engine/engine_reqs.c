@@ -147,7 +147,7 @@ llm_engine_prepare(llm_engine_t *e, llm_req_t *r)
 
     pthread_mutex_lock(&e->lock);
     llm_jobs_add(&e->to_prepare, r);
-    pthread_cond_signal(&e->work);
+    pthread_cond_broadcast(&e->work);   /* one of them may not be for it */
     pthread_mutex_unlock(&e->lock);
 }
 
