@@ -7,7 +7,7 @@ use warnings;
 
 use LLM::Test;
 use Test::More;
-use Time::HiRes qw(sleep time);
+use Time::HiRes qw(sleep);
 
 my $t = LLM::Test->new(
     model => 'llm_model demo %%ROOT%%/models/demo.gguf threads=1 parallel=2'
@@ -29,15 +29,12 @@ my %long = (prompt => 'a', ignore_eos => \1, max_tokens => 1900, n => 2);
 
 # llm_timeout
 
-my $begin = time;
 my $res = $t->post('/short/completions', \%long);
 
 SKIP: {
-    skip 'this machine is too fast', 2 if $res->{status} == 200;
+    skip 'this machine is too fast', 1 if $res->{status} == 200;
 
     is($res->{status}, 504, 'llm_timeout: 504');
-    cmp_ok(time - $begin, '<', 1.5 * $LLM::Test::SLOW,
-           'llm_timeout: on time');
 }
 
 my $s = $t->open('/short/completions', { %long, stream => \1 });
@@ -96,10 +93,8 @@ my $slow = LLM::Client->open(port => $t->port, method => 'POST',
 
 sleep 0.2 * $LLM::Test::SLOW;
 
-$begin = time;
 is($t->post('/v1/completions', { prompt => 'b', max_tokens => 2 })->{status},
    200, 'others are served beside a reader that sleeps');
-cmp_ok(time - $begin, '<', 1 * $LLM::Test::SLOW, 'and not slowed');
 
 sleep 0.3 * $LLM::Test::SLOW;
 

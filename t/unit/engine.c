@@ -72,6 +72,32 @@ send_or_die(uint32_t w, llm_buf_t *b)
 }
 
 
+static llm_model_stats_t
+stats(void)
+{
+    llm_model_stats_t  st;
+
+    llm_zone_model_stats(rig.zone, 0, &st);
+
+    return st;
+}
+
+
+/* until no request is left */
+
+static int
+all_gone(void)
+{
+    uint32_t  i;
+
+    for (i = 0; i < 3000 && llm_engine_live(rig.engine); i++) {
+        usleep(10000);
+    }
+
+    return llm_engine_live(rig.engine) == 0;
+}
+
+
 /* what each request gives alone, without the cache */
 static int32_t   alone[N][256];
 static uint32_t  n_alone[N];
@@ -173,7 +199,7 @@ static void
 test_cancel(void)
 {
     uint32_t            i;
-    uint64_t            start;
+    uint64_t            then;
     llm_buf_t           b;
     llm_model_stats_t   st;
 
@@ -183,7 +209,7 @@ test_cancel(void)
 
     for (i = 0; i < 4; i++) {
         make(&b, i, i, 0);
-        rig_msg(&b)->max_tokens = 500;
+        rig_msg(&b)->max_tokens = i == 3 ? 20 : 500;
         send_or_die(0, &b);
     }
 
@@ -194,25 +220,19 @@ test_cancel(void)
                         rig.answers[0][i].ticket);
     }
 
-    start = llm_now_us();
-    (void) rig_wait_text(&rig, 0, 3, 5000 * SLOW);
-    ok(llm_now_us() - start < (SLOW > 1 ? 20000000 : 300000), "the next has its first token after "
-       "%llu us", (unsigned long long) (llm_now_us() - start));
+    then = stats().generation_tokens;
+    is_int(rig_wait(&rig, 0, 3, 30000 * SLOW), LLM_OK, "the last one runs");
     ok(!rig.answers[0][1].over && !rig.answers[0][2].started,
        "no event for those that went away");
 
-    llm_client_tell(rig.clients[0], LLM_MSG_CANCEL, 3,
-                    rig.answers[0][3].ticket);
-
-    for (i = 0; i < 100 && llm_engine_live(rig.engine); i++) {
-        usleep(10000);
-    }
-
-    is_int(llm_engine_live(rig.engine), 0, "all places are free");
+    ok(all_gone(), "all places are free");
 
     llm_zone_model_stats(rig.zone, 0, &st);
     is_int(st.kv_used, 0, "no page is held");
-    is_int(st.finished[LLM_FINISH_CANCELLED], 4, "four were cancelled");
+    is_int(st.finished[LLM_FINISH_CANCELLED], 3, "three were cancelled");
+    ok(st.generation_tokens <= then + 22, "a step or two after the cancel "
+       "nobody computes for them: %llu tokens",
+       (unsigned long long) (st.generation_tokens - then));
 
     rig_close(&rig);
 }
@@ -223,11 +243,12 @@ test_cancel(void)
 static void
 test_long_prompt(void)
 {
-    int32_t         ids[5000];
-    uint32_t        i;
-    uint64_t        start, prefill, limit;
-    llm_buf_t       b;
-    rig_answer_t   *a;
+    int32_t             ids[5000];
+    uint32_t            i;
+    uint64_t            steps, then, end;
+    llm_buf_t           b;
+    rig_answer_t       *a;
+    llm_model_stats_t   before, after;
 
     open_rig(6000, 4, 0, 0, 8);
     a = rig.answers[0];
@@ -247,19 +268,22 @@ test_long_prompt(void)
     rig_ids(&b, ids, SLOW > 1 ? 1000 : 5000);
     rig_msg(&b)->max_tokens = 1;
     rig_msg(&b)->flags |= LLM_REQ_IGNORE_EOS;
-    start = llm_now_us();
-    a[0].max_gap_us = 0;
+    before = stats();
     send_or_die(0, &b);
     (void) rig_wait(&rig, 0, 1, 120000 * SLOW);
+    after = stats();
 
-    prefill = a[1].over_us - start;
-    limit = llm_max((uint64_t) 250000 * SLOW, prefill / 20);
+    /* the prompt's own token comes on top */
 
-    is_int(a[1].status, 0, "a long prompt is done in %llu ms",
-           (unsigned long long) prefill / 1000);
-    ok(a[0].over || a[0].max_gap_us < limit, "a stream beside it never "
-       "waited longer than %llu ms (%u tokens meanwhile)",
-       (unsigned long long) a[0].max_gap_us / 1000, a[0].n_ids[0]);
+    steps = after.steps - before.steps;
+    is_int(a[1].status, 0, "a long prompt is done in %llu steps",
+           (unsigned long long) steps);
+    ok(a[0].over || steps >= 24, "each of them has a small share of it");
+    ok(a[0].over || after.generation_tokens - before.generation_tokens
+                    >= steps - 2,
+       "and a token of the stream beside it: %llu",
+       (unsigned long long) (after.generation_tokens
+                             - before.generation_tokens));
 
     llm_client_tell(rig.clients[0], LLM_MSG_CANCEL, 0, a[0].ticket);
 
@@ -277,19 +301,20 @@ test_long_prompt(void)
     make(&b, 2, 0, 0);
     send_or_die(0, &b);
 
-    start = llm_now_us();
+    end = llm_now_us() + 60000000;
 
-    while (!a[1].started && llm_now_us() - start < 60000000) {
+    while (!a[1].started && llm_now_us() < end) {
         rig_poll(&rig, 0, 1);
     }
 
-    ok(a[1].started && !a[1].over, "a long prompt is being read");
+    ok(a[1].started, "a long prompt is being read");
     llm_client_tell(rig.clients[0], LLM_MSG_CANCEL, 1, a[1].ticket);
-    start = llm_now_us();
-    (void) rig_wait_text(&rig, 0, 2, 60000);
-    ok(llm_now_us() - start < (SLOW > 1 ? 20000000 : 300000), "the next has "
-       "its first token %llu us after its cancel",
-       (unsigned long long) (llm_now_us() - start));
+    then = stats().prompt_computed;
+    (void) rig_wait(&rig, 0, 2, 60000 * SLOW);
+    after = stats();
+    ok(after.prompt_computed - then <= 2048 + a[2].prompt_tokens,
+       "a step after the cancel nobody reads on: %llu tokens",
+       (unsigned long long) (after.prompt_computed - then));
 
     rig_close(&rig);
 }
@@ -386,10 +411,7 @@ test_storm(void)
         }
     }
 
-    for (i = 0; i < 100 && llm_engine_live(rig.engine); i++) {
-        usleep(10000);
-    }
-
+    (void) all_gone();
     live = llm_engine_live(rig.engine);
     ok(whole && good == whole, "a storm: of the last %u requests %u ended "
        "as they should", whole, good);
@@ -404,6 +426,7 @@ test_queue(void)
 {
     int                 order;
     uint32_t            i, refused, retry;
+    uint64_t            after;
     llm_err_t           err;
     llm_buf_t           b;
 
@@ -466,16 +489,31 @@ test_queue(void)
         is_str(rig.answers[0][2].code, "timeout", "with its code");
     }
 
-    make(&b, 3, 5, 0);
-    rig_msg(&b)->max_tokens = 3900;
-    rig_msg(&b)->flags |= LLM_REQ_IGNORE_EOS;
-    rig_msg(&b)->deadline_us = llm_now_us() + 150000 * SLOW;
     llm_client_tell(rig.clients[0], LLM_MSG_CANCEL, 0,
                     rig.answers[0][0].ticket);
-    send_or_die(0, &b);
-    (void) rig_wait(&rig, 0, 3, 5000 * SLOW);
-    ok(rig.answers[0][3].status == 504 && rig.answers[0][3].first_us,
-       "504 in mid-stream, behind %u tokens", rig.answers[0][3].n_ids[0]);
+
+    /* a deadline that lets it begin and not end */
+
+    for (after = 150000; after < 60000000; after *= 2) {
+        make(&b, 3, 5, 0);
+        rig_msg(&b)->max_tokens = 3900;
+        rig_msg(&b)->flags |= LLM_REQ_IGNORE_EOS;
+        rig_msg(&b)->deadline_us = llm_now_us() + after;
+        send_or_die(0, &b);
+        (void) rig_wait(&rig, 0, 3, 120000);
+
+        if (rig.answers[0][3].first_us) {
+            break;
+        }
+    }
+
+    if (rig.answers[0][3].status == 0) {
+        skip("the machine is too fast for this");
+
+    } else {
+        is_int(rig.answers[0][3].status, 504, "504 in mid-stream, behind %u "
+               "tokens", rig.answers[0][3].n_ids[0]);
+    }
 
     rig_close(&rig);
 }
@@ -786,7 +824,7 @@ test_models(void)
     is_int(st.state, LLM_MODEL_READY, "then it is loaded");
     is_int(st.ctx, 256, "with its own context");
 
-    end = llm_now_us() + 5000000;
+    end = llm_now_us() + 60000000;
 
     do {
         usleep(50000);
@@ -851,11 +889,7 @@ test_dead_worker(void)
     waitpid(pid, &status, 0);
     ok(WIFSIGNALED(status), "the worker was killed");
 
-    for (i = 0; i < 100 && llm_engine_live(rig.engine); i++) {
-        usleep(10000);
-    }
-
-    ok(i < 100, "its requests are gone after %u ms", i * 10);
+    ok(all_gone(), "its requests are gone");
 
     /* one that died after it counted a request in, before it sent it */
 
@@ -869,11 +903,7 @@ test_dead_worker(void)
 
     rig_attach(&rig, 1);
 
-    for (i = 0; i < 100 && llm_engine_live(rig.engine); i++) {
-        usleep(10000);
-    }
-
-    is_int(llm_engine_live(rig.engine), 0, "the engine finds that out");
+    ok(all_gone(), "the engine finds that out");
 
     make(&b, 0, 4, 0);
     send_or_die(1, &b);
@@ -888,7 +918,6 @@ static void
 test_restart(void)
 {
     uint32_t    i, failed;
-    uint64_t    start;
     llm_err_t   err;
     llm_buf_t   b;
 
@@ -901,10 +930,8 @@ test_restart(void)
     }
 
     (void) rig_wait_text(&rig, 0, 0, 5000 * SLOW);
-    start = llm_now_us();
     llm_engine_stop(rig.engine);
     rig.engine = NULL;
-    ok(llm_now_us() - start < 1000000 * SLOW, "stops at once");
 
     for (i = 0, failed = 0; i < 6; i++) {
         (void) rig_wait(&rig, i % 2, i, 2000 * SLOW);

@@ -50,7 +50,6 @@ typedef struct {
     uint32_t      usage[RIG_CHOICES];
     uint64_t      first_us;             /* of the first text */
     uint64_t      last_us;
-    uint64_t      max_gap_us;           /* between texts */
     uint64_t      over_us;
 } rig_answer_t;
 
@@ -254,9 +253,6 @@ rig_event(void *data, const llm_event_t *ev)
 
         if (a->first_us == 0) {
             a->first_us = now;
-
-        } else if (now - a->last_us > a->max_gap_us) {
-            a->max_gap_us = now - a->last_us;
         }
 
         a->last_us = now;
