@@ -107,6 +107,26 @@ $res = chat(messages => [ { role => 'assistant', content => undef,
 is($res->{status}, 200, 'null in a message') or diag($res->{body});
 
 
+# ---- numbers that are next to nothing ----
+
+for my $tiny ('1e-40', '1e-310', '1e-7') {
+    for my $name (qw(temperature top_p min_p typical_p)) {
+        $res = $t->request(method => 'POST', path => '/v1/completions',
+            body => qq({"prompt":"a","max_tokens":3,"$name":$tiny,)
+                    . '"repetition_penalty":0.01,"presence_penalty":-2}');
+
+        is($res->{status}, 200, "$name $tiny") or diag($res->{body});
+    }
+
+    $res = $t->request(method => 'POST', path => '/v1/completions',
+        body => qq({"prompt":"a","repetition_penalty":$tiny}));
+
+    is($res->{status}, 400, "repetition_penalty $tiny");
+    like($res->{json}{error}{message}, qr/Expected a value >= 0\.01/,
+         'and its range');
+}
+
+
 # ---- a prompt without a token ----
 
 for my $cache (\1, \0) {

@@ -55,6 +55,8 @@ sub scrape {
     return \%v;
 }
 
+like($t->get('/metrics')->{body}, qr/^llm_request_memory_bytes\{/m,
+     'the memory of requests');
 is($t->get('/metrics')->{headers}{'content-type'},
    'text/plain; version=0.0.4', 'content type');
 
@@ -228,5 +230,19 @@ for my $workers (1, 2) {
 
     $t->stop(name => "$workers worker(s)");
 }
+
+# what requests take is shown while they are there
+
+$t = LLM::Test->new->start;
+
+my $many = $t->open('/v1/completions', { prompt => 'a', n => 100,
+    max_tokens => 500, ignore_eos => \1, stream => \1 });
+
+ok(LLM::Test::wait_for(20, sub { $t->figures->{request_memory} > 20_000 }),
+   'memory of a request');
+$many->close;
+ok(LLM::Test::wait_for(20, sub { $t->figures->{request_memory} == 0 }),
+   'none is left of it');
+$t->stop(name => 'memory');
 
 done_testing();

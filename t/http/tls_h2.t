@@ -7,7 +7,6 @@ use warnings;
 
 use LLM::Test;
 use Test::More;
-use Time::HiRes qw(sleep);
 
 plan skip_all => 'curl without HTTP/2'
     if `curl --version 2>/dev/null` !~ /HTTP2/;
