@@ -28,6 +28,11 @@ llm_engine_cancel_peer(llm_engine_t *e, llm_peer_t *p)
             llm_engine_cancel(e, p->slots[i]);
         }
     }
+
+    if (p->refusal.pending) {
+        p->refusal.pending = 0;         /* nobody is there to be told */
+        llm_zone_release(e->zone, p->refusal.model, e->epoch);
+    }
 }
 
 
@@ -179,7 +184,7 @@ llm_engine_check_peers(llm_engine_t *e)
 
         llm_engine_meet(e, p);
 
-        if (p->n_live == 0) {
+        if (p->n_live == 0 && !p->refusal.pending) {
             continue;
         }
 

@@ -251,6 +251,31 @@ test_refusals(void)
 }
 
 
+/* a worker that reads nothing more and dies: its refusal goes with it */
+
+static void
+test_dead_reader(void)
+{
+    uint32_t  i;
+
+    open_rig(0, 1000, 1);
+
+    (void) send_refused(200, 1);
+    (void) send_refused(200, 0);
+
+    llm_client_detach(rig.clients[0]);
+    rig.clients[0] = NULL;
+
+    for (i = 0; i < 3000 && llm_engine_live(rig.engine); i++) {
+        usleep(10000);
+    }
+
+    is_int(llm_engine_live(rig.engine), 0, "nobody waits for the dead");
+
+    rig_close(&rig);
+}
+
+
 /* the preparation's verdict and the scheduler's do not mix */
 
 static void
@@ -326,6 +351,7 @@ main(void)
     test_memory();
     test_bound();
     test_refusals();
+    test_dead_reader();
     test_verdicts();
 
     return done_testing();
