@@ -10,7 +10,7 @@ use warnings;
 
 use LLM::Test;
 use Test::More;
-use Time::HiRes qw(sleep time);
+use Time::HiRes qw(sleep);
 
 # each worker has a listening socket of its own, so that all get clients
 
@@ -99,12 +99,8 @@ for my $round (1 .. 3) {
     ok(LLM::Test::wait_for(10, sub { $t->figures->{waiting} == 1 }),
        "$name: one waits");
 
-    my $begin = time;
-
     $t->kill('KILL', $victim);
-    $next->event;
-    cmp_ok(time - $begin, '<', 1 * $LLM::Test::SLOW,
-           "$name: its places are free within a second");
+    ok($next->event, "$name: its places are free");
 
     for my $s (@cut) {
         $s->events;
@@ -146,8 +142,6 @@ for my $round (1 .. 2) {
         $f->{running} == 6 && $f->{waiting} == 2
     }), "$name: two wait");
 
-    my $begin = time;
-
     $t->kill('KILL', $engine);
 
     for my $s (@others) {
@@ -167,9 +161,6 @@ for my $round (1 .. 2) {
         like($res->{headers}{'retry-after'} // '', qr/^[1-9]\d*$/,
              "$name: with Retry-After");
     }
-
-    cmp_ok(time - $begin, '<', 1 * $LLM::Test::SLOW,
-           "$name: all within a second");
 
     for my $s (@own) {
         $s->events;
@@ -212,8 +203,6 @@ for my $round (1 .. 2) {
 
     ok($t->wait_ready, "$name: the new one serves");
 
-    my $begin = time;
-
     $t->kill('KILL', $engine);
 
     for my $s (@others) {
@@ -225,8 +214,6 @@ for my $round (1 .. 2) {
     }
 
     is($whole->response->{status}, 503, "$name: 503, if nothing was sent yet");
-    cmp_ok(time - $begin, '<', 1 * $LLM::Test::SLOW,
-           "$name: within a second");
     ok(LLM::Test::wait_for(10, sub { !grep { $old{$_} } $t->workers }),
        "$name: the old workers have ended");
     is($t->post('/v1/completions', { %long, max_tokens => 1 })->{status}, 200,
