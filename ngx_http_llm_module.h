@@ -112,6 +112,7 @@ typedef struct {
     ngx_event_t                  watch;         /* looks for a dead engine */
     ngx_event_t                  hold;          /* worker 0 while draining */
     ngx_event_t                  cutoff;        /* before the shutdown timer */
+    ngx_event_t                  lost;          /* before this process ends */
 } ngx_http_llm_worker_t;
 
 

@@ -35,6 +35,9 @@
    come with its first request, and find the engine */
 #define NGX_HTTP_LLM_LATE    5000
 
+/* what other workers have to read the last events of a worker 0 that ends */
+#define NGX_HTTP_LLM_LOST    200
+
 
 static ngx_int_t ngx_http_llm_init_zone(ngx_shm_zone_t *shm_zone, void *data);
 static ngx_int_t ngx_http_llm_open_fds(ngx_http_llm_main_conf_t *mcf);
@@ -58,6 +61,7 @@ static ngx_uint_t ngx_http_llm_needed(ngx_http_llm_main_conf_t *mcf);
 static ngx_int_t ngx_http_llm_count_handler(ngx_http_request_t *r);
 static void ngx_http_llm_uncount(void *data);
 static void ngx_http_llm_cutoff_handler(ngx_event_t *ev);
+static void ngx_http_llm_lost_handler(ngx_event_t *ev);
 static void ngx_http_llm_end_requests(ngx_http_llm_worker_t *w);
 
 
@@ -323,6 +327,8 @@ ngx_http_llm_start(ngx_http_llm_main_conf_t *mcf, ngx_log_t *log)
     w->hold.handler = ngx_http_llm_hold_handler;
     w->cutoff.handler = ngx_http_llm_cutoff_handler;
     w->cutoff.cancelable = 1;
+    w->lost.handler = ngx_http_llm_lost_handler;
+    w->lost.cancelable = 1;
 
     if (n == 0 && ngx_http_llm_start_engine(mcf, log) != NGX_OK) {
         return NGX_ERROR;
@@ -376,6 +382,10 @@ ngx_http_llm_stop(ngx_http_llm_main_conf_t *mcf)
 
     if (w->cutoff.timer_set) {
         ngx_del_timer(&w->cutoff);
+    }
+
+    if (w->lost.timer_set) {
+        ngx_del_timer(&w->lost);
     }
 
     ngx_free(w->slots);
@@ -550,6 +560,8 @@ ngx_http_llm_add_event(ngx_http_llm_main_conf_t *mcf, int fd, ngx_log_t *log)
     w->hold.log = log;
     w->cutoff.data = c;
     w->cutoff.log = log;
+    w->lost.data = c;
+    w->lost.log = log;
 
     if (ngx_add_conn && (ngx_event_flags & NGX_USE_EPOLL_EVENT) == 0) {
         rc = ngx_add_conn(c);
@@ -616,6 +628,35 @@ ngx_http_llm_drain(ngx_http_llm_main_conf_t *mcf)
         rev = w->conn->read;
         ngx_post_event(rev, &ngx_posted_next_events);
     }
+
+    if (w->engine && llm_engine_lost(w->engine)
+        && !w->lost.timer_set && !w->lost.timedout)
+    {
+        ngx_add_timer(&w->lost, NGX_HTTP_LLM_LOST);
+    }
+}
+
+
+/*
+ * Whose requests were lost with the GPU's context has been told by now, in
+ * other workers, too.  nginx's master starts another process, which has the
+ * GPU again.
+ */
+
+static void
+ngx_http_llm_lost_handler(ngx_event_t *ev)
+{
+    if (ngx_process == NGX_PROCESS_SINGLE) {
+        ngx_log_error(NGX_LOG_ERR, ev->log, 0,
+                      "the GPU's context is lost, and there is no master "
+                      "that starts this process again");
+        return;
+    }
+
+    ngx_log_error(NGX_LOG_ERR, ev->log, 0,
+                  "the GPU's context is lost, this worker is started again");
+
+    ngx_terminate = 1;
 }
 
 

@@ -350,6 +350,29 @@ failed:
 }
 
 
+int
+llm_engine_lost(llm_engine_t *e)
+{
+    return atomic_load(&e->lost);
+}
+
+
+void
+llm_engine_lose(llm_engine_t *e)
+{
+    ssize_t   n;
+    uint64_t  one = 1;
+
+    if (atomic_exchange(&e->lost, 1)) {
+        return;
+    }
+
+    do {
+        n = write(e->peers[0].port.fd, &one, sizeof(one));
+    } while (n == -1 && errno == EINTR);
+}
+
+
 uint32_t
 llm_engine_live(llm_engine_t *e)
 {

@@ -67,6 +67,8 @@ typedef struct {
     uint32_t             n_failed_steps;    /* in a row, over rebuilds */
     int                  rebuild;       /* state LOADING, but its requests
                                            have to end before the load */
+    int                  lost;          /* which only another process can do */
+    int                  on_gpu;        /* device=auto found one */
     int                  unsaid;        /* events wait for room */
     uint64_t             used_us;       /* when the last request ended */
     double               request_us;    /* how long requests take, about */
@@ -108,6 +110,9 @@ struct llm_engine_s {
     void                *log_data;
 
     _Atomic int          stop;          /* set by stop(), read by all */
+    _Atomic int          lost;          /* set by the scheduler, once the
+                                           errors of a model that is lost are
+                                           in the rings; read by worker 0 */
 
     llm_served_t        *models;
     uint32_t             n_models;
@@ -143,6 +148,8 @@ void llm_jobs_remove(llm_jobs_t *j, llm_req_t *r);
 /* engine.c */
 void llm_engine_log(llm_engine_t *e, int level, const char *fmt, ...)
     llm_printf_like(3, 4);
+/* the scheduler's: tells worker 0 that it has to end */
+void llm_engine_lose(llm_engine_t *e);
 /* wakes the scheduler if it sleeps; from any thread */
 void llm_engine_wake(llm_engine_t *e);
 /* a thread with signals blocked; it has the CPU affinity of who starts it */

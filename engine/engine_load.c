@@ -161,7 +161,8 @@ llm_served_read(llm_served_t *m)
 
     memset(&opts, 0, sizeof(opts));
 
-    opts.device = m->conf.device;
+    /* what was on a GPU does not become slow without a word */
+    opts.device = m->on_gpu ? "cuda" : m->conf.device;
     opts.backend_dir = e->backend_dir;
     opts.threads = m->conf.threads;
     opts.ctx = m->conf.ctx;
@@ -186,6 +187,10 @@ llm_served_read(llm_served_t *m)
     if (m->model == NULL) {
         return LLM_ERROR;
     }
+
+    m->on_gpu = (opts.device == NULL || strcmp(opts.device, "auto") == 0
+                 || m->on_gpu)
+                && llm_model_on_gpu(m->model);
 
     m->vocab = llm_vocab_load(llm_model_gguf(m->model), err);
     if (m->vocab == NULL) {
@@ -508,6 +513,11 @@ llm_served_rebuilt(llm_served_t *m)
         if (r->model == m->index && r->state != LLM_REQ_NEW) {
             return;
         }
+    }
+
+    if (m->lost) {
+        llm_engine_lose(m->engine);
+        return;
     }
 
     m->rebuild = 0;

@@ -336,7 +336,11 @@ llm_engine_step(llm_engine_t *e, llm_served_t *m)
     llm_engine_log(e, LLM_LOG_ERR, "model \"%s\": a step failed: %s",
                    m->conf.name, err.msg);
 
-    if (++m->n_failed_steps >= LLM_ENGINE_BAD_STEPS) {
+    if (strcmp(err.code, LLM_DEVICE_LOST) == 0) {
+        m->lost = 1;
+        llm_served_rebuild(m, &err);
+
+    } else if (++m->n_failed_steps >= LLM_ENGINE_BAD_STEPS) {
         m->load_err = err;
         llm_served_break(m);
 

@@ -424,6 +424,12 @@ llm_engine_t *llm_engine_start(const llm_engine_conf_t *conf,
     llm_err_t *err);
 /* requests live in any worker, waiting or running; from any thread */
 uint32_t llm_engine_live(llm_engine_t *e);
+/*
+ * A GPU's context is lost to this process, and those whose requests that cost
+ * were told: nothing on it is served before another process is worker 0.  Its
+ * eventfd is written then; from any thread.
+ */
+int llm_engine_lost(llm_engine_t *e);
 /* stops within one step; live requests get an error event; joins all */
 void llm_engine_stop(llm_engine_t *e);
 

@@ -30,8 +30,10 @@
 #define LLM_KV_PAGE      16
 
 /* err.code of begin() and end() when the device has to be closed and opened
-   again, with all that is on it */
+   again, with all that is on it; and when it cannot be opened again before
+   the process has ended: nothing that is on that GPU goes on */
 #define LLM_DEVICE_ERROR "device_error"
+#define LLM_DEVICE_LOST  "device_lost"
 
 /* the most that a device's draw takes; beyond that a row is the host's */
 #define LLM_DRAW_EDITS   4096           /* edits and bans of a row */
@@ -284,8 +286,9 @@ struct llm_ops_s {
      * captured step and the caller goes straight on to what comes behind
      * the operations.  end() waits for the results and reports device errors.
      *
-     * submit(), before end(), says that the step is whole; if it has no row
-     * for map(), the next one may then begin, and be submitted, before this
+     * submit(), before end(), says that the step is whole; LLM_AGAIN: the
+     * device could not keep the operations, the caller does them once more
+     * and submits again.  If the step has no row for map(), the next one may then begin, and be submitted, before this
      * one's end(): each end() is of the step that was submitted first, and
      * its results stay until the next begin() or end().  Where begin() or
      * end() fails, all steps under way are void.  NULL in the table: the
@@ -293,7 +296,7 @@ struct llm_ops_s {
      */
     int         (*begin)(llm_dev_t *dev, const llm_batch_t *batch,
                         llm_err_t *err);
-    void        (*submit)(llm_dev_t *dev);
+    int         (*submit)(llm_dev_t *dev);
     int         (*end)(llm_dev_t *dev, llm_err_t *err);
 
     /* x[row] = w[tokens[row]] */

@@ -167,8 +167,9 @@ llm_model_submit(llm_model_t *m, const llm_batch_t *b, llm_err_t *err)
         llm_forward_step(m);
     }
 
-    if (m->ops->submit) {
-        m->ops->submit(m->dev);
+    if (m->ops->submit && m->ops->submit(m->dev) == LLM_AGAIN) {
+        llm_forward_step(m);
+        (void) m->ops->submit(m->dev);
     }
 
     m->under_way[m->n_under_way++] = b->n_out;

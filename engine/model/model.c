@@ -475,6 +475,13 @@ llm_model_n_pages(const llm_model_t *m)
 }
 
 
+int
+llm_model_on_gpu(const llm_model_t *m)
+{
+    return m->ops != &llm_ops_cpu && m->ops != &llm_ops_reference;
+}
+
+
 void
 llm_model_device(const llm_model_t *m, char *buf, size_t size)
 {

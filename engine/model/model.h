@@ -80,6 +80,7 @@ uint32_t llm_model_max_out(const llm_model_t *m);
 uint32_t llm_model_n_pages(const llm_model_t *m);
 /* "AVX-512 VNNI, 2 threads": the device, for the log and for info */
 void llm_model_device(const llm_model_t *m, char *buf, size_t size);
+int llm_model_on_gpu(const llm_model_t *m);
 
 /*
  * One step (kernels.h).  n_tokens <= batch, n_seqs <= max_seqs, n_out <=

@@ -7,10 +7,13 @@
  * twice.
  *
  * A failed launch or copy is remembered and reported by end(); nothing is
- * asked of the device in between.  Most such failures cost the process its
- * whole context: the device is lost then, and closing it resets the GPU, so
- * that it can be opened again.  Other devices on that GPU see that the era
- * has changed, refuse their next step, and are closed and opened likewise.
+ * asked of the device in between.  Most such failures stay and spoil every
+ * call of the process on that GPU, a reset included: its context is lost to
+ * all devices on it, for as long as the process lives (LLM_DEVICE_LOST).
+ * After others the device is closed and opened again.
+ *
+ * A graph saves time and nothing else: where one fails, for instance because
+ * memory ends, the step is launched kernel by kernel.
  */
 
 #include "kernels/cuda/blas.h"
@@ -29,17 +32,15 @@
 #define LLM_CUDA_MARGIN_PART 20
 
 
-/* resets of each GPU in this process; loaders and schedulers read and write
-   it, any order will do */
-static uint32_t  llm_cuda_eras[LLM_CUDA_MAX_GPUS];
+/* GPUs whose context is lost; any thread reads and sets it, in any order,
+   and nobody takes it back */
+static int  llm_cuda_lost[LLM_CUDA_MAX_GPUS];
 
 
 int
 llm_cuda_alive(const llm_cuda_t *d)
 {
-    return !d->lost
-           && d->era == __atomic_load_n(&llm_cuda_eras[d->index],
-                                        __ATOMIC_RELAXED);
+    return !__atomic_load_n(&llm_cuda_lost[d->index], __ATOMIC_RELAXED);
 }
 
 
@@ -219,6 +220,70 @@ llm_cuda_find_graph(llm_cuda_t *d)
 }
 
 
+/*
+ * The step's graph, or a place for it; NULL where there is none.  *again: its
+ * kernels were launched before.
+ */
+
+static llm_cuda_graph_t *
+llm_cuda_graph_of(llm_cuda_t *d, int *again)
+{
+    llm_cuda_graph_t  *g;
+
+    g = llm_cuda_find_graph(d);
+    *again = g != NULL;
+
+    if (g == NULL && d->n_graphs < LLM_CUDA_MAX_GRAPHS) {
+        g = &d->graphs[d->n_graphs++];
+        g->rows = d->rows;
+        g->splits = d->splits;
+    }
+
+    return g;
+}
+
+
+/* graphs are done without from now on, but for those that are there */
+
+static void
+llm_cuda_no_graphs(llm_cuda_t *d, cudaError_t e)
+{
+    char  msg[256];
+
+    (void) cudaGetLastError();          /* not for the next launch */
+
+    if (d->opts.log && !d->no_graphs) {
+        snprintf(msg, sizeof(msg), "CUDA: graph of a step: %s; no more of "
+                 "them are made, steps are launched kernel by kernel",
+                 cudaGetErrorString(e));
+        d->opts.log(d->opts.log_data, LLM_LOG_WARN, msg);
+    }
+
+    d->no_graphs = 1;
+}
+
+
+/* nonzero if it is not launched, and gone */
+
+static int
+llm_cuda_graph_launch(llm_cuda_t *d, llm_cuda_graph_t *g)
+{
+    cudaError_t  e;
+
+    e = cudaGraphLaunch(g->exec, d->stream);
+
+    if (e == cudaSuccess) {
+        return 0;
+    }
+
+    (void) cudaGraphExecDestroy(g->exec);
+    g->exec = NULL;
+    llm_cuda_no_graphs(d, e);
+
+    return 1;
+}
+
+
 /* no step is under way any more, and none has results */
 
 static void
@@ -227,6 +292,26 @@ llm_cuda_void(llm_cuda_t *d)
     d->n_submitted = d->n_begun;
     d->n_ended = d->n_begun;
     d->ended = NULL;
+}
+
+
+static int
+llm_cuda_fail_lost(llm_err_t *err, const char *why)
+{
+    return llm_fail_with(err, 500, LLM_DEVICE_LOST, NULL, "CUDA: %s; the "
+                         "GPU's context is lost to this process", why);
+}
+
+
+/* does every call fail from now on? */
+
+static int
+llm_cuda_sticks(void)
+{
+    (void) cudaDeviceSynchronize();
+    (void) cudaGetLastError();
+
+    return cudaDeviceSynchronize() != cudaSuccess;
 }
 
 
@@ -240,9 +325,10 @@ llm_cuda_report(llm_cuda_t *d, llm_err_t *err)
     d->failed = 0;
     llm_cuda_void(d);
 
-    /* errors of a kernel stay, and spoil every call */
-    d->lost |= cudaDeviceSynchronize() != cudaSuccess;
-    (void) cudaGetLastError();
+    if (llm_cuda_sticks()) {
+        __atomic_store_n(&llm_cuda_lost[d->index], 1, __ATOMIC_RELAXED);
+        return llm_cuda_fail_lost(err, d->why);
+    }
 
     return llm_fail_with(err, 500, LLM_DEVICE_ERROR, NULL, "CUDA: %s",
                          d->why);
@@ -250,9 +336,9 @@ llm_cuda_report(llm_cuda_t *d, llm_err_t *err)
 
 
 /*
- * Before the device is driven: another one may have reset its GPU, this
- * thread may have driven another GPU, and a model is loaded by one thread and
- * driven by another.
+ * Before the device is driven: another one may have lost the GPU's context,
+ * this thread may have driven another GPU, and a model is loaded by one
+ * thread and driven by another.
  */
 
 static int
@@ -260,8 +346,7 @@ llm_cuda_enter(llm_cuda_t *d, llm_err_t *err)
 {
     if (!llm_cuda_alive(d)) {
         llm_cuda_void(d);
-        return llm_fail_with(err, 500, LLM_DEVICE_ERROR, NULL, "CUDA: the "
-                             "GPU was reset after an error");
+        return llm_cuda_fail_lost(err, "another model's error");
     }
 
     (void) llm_cuda_check(d, cudaSetDevice(d->index), "device");
@@ -278,9 +363,10 @@ llm_cuda_enter(llm_cuda_t *d, llm_err_t *err)
 static int
 llm_cuda_begin(llm_dev_t *dev, const llm_batch_t *b, llm_err_t *err)
 {
-    int                decode;
+    int                decode, again;
     size_t             size;
     llm_cuda_t        *d = (llm_cuda_t *) dev;
+    cudaError_t        e;
     llm_cuda_graph_t  *g;
 
     if (llm_cuda_enter(d, err) != LLM_OK) {
@@ -323,20 +409,23 @@ llm_cuda_begin(llm_dev_t *dev, const llm_batch_t *b, llm_err_t *err)
         return LLM_OK;
     }
 
-    g = llm_cuda_find_graph(d);
+    g = llm_cuda_graph_of(d, &again);
 
-    if (g) {
-        (void) llm_cuda_check(d, cudaGraphLaunch(g->exec, d->stream),
-                              "launch of a graph");
+    if (g && g->exec && llm_cuda_graph_launch(d, g) == 0) {
         d->replayed = 1;
         return LLM_AGAIN;
     }
 
-    if (d->n_graphs < LLM_CUDA_MAX_GRAPHS) {
-        d->capturing = !llm_cuda_check(d,
-            cudaStreamBeginCapture(d->stream,
-                                   cudaStreamCaptureModeThreadLocal),
-            "capture of a step");
+    if (g && again && !d->no_graphs) {
+        e = cudaStreamBeginCapture(d->stream,
+                                   cudaStreamCaptureModeThreadLocal);
+
+        if (e == cudaSuccess) {
+            d->capturing = g;
+
+        } else {
+            llm_cuda_no_graphs(d, e);
+        }
     }
 
     llm_cuda_follow(d);
@@ -345,38 +434,36 @@ llm_cuda_begin(llm_dev_t *dev, const llm_batch_t *b, llm_err_t *err)
 }
 
 
-static void
+/* nonzero if there is no graph, and nothing of the step was launched */
+
+static int
 llm_cuda_end_capture(llm_cuda_t *d)
 {
+    cudaError_t        e;
     cudaGraph_t        graph;
-    llm_cuda_graph_t  *g;
+    llm_cuda_graph_t  *g = d->capturing;
 
-    d->capturing = 0;
+    d->capturing = NULL;
+    graph = NULL;
 
-    if (llm_cuda_check(d, cudaStreamEndCapture(d->stream, &graph),
-                       "end of a capture"))
-    {
-        return;
+    e = cudaStreamEndCapture(d->stream, &graph);
+
+    if (e == cudaSuccess) {
+        e = cudaGraphInstantiate(&g->exec, graph, 0);
+        (void) cudaGraphDestroy(graph);
     }
 
-    g = &d->graphs[d->n_graphs];
-
-    if (!llm_cuda_check(d, cudaGraphInstantiate(&g->exec, graph, 0),
-                        "graph of a step"))
-    {
-        g->rows = d->rows;
-        g->splits = d->splits;
-        d->n_graphs++;
-
-        (void) llm_cuda_check(d, cudaGraphLaunch(g->exec, d->stream),
-                              "launch of a graph");
+    if (e != cudaSuccess) {
+        g->exec = NULL;
+        llm_cuda_no_graphs(d, e);
+        return 1;
     }
 
-    (void) cudaGraphDestroy(graph);
+    return llm_cuda_graph_launch(d, g);
 }
 
 
-static void
+static int
 llm_cuda_submit(llm_dev_t *dev)
 {
     llm_cuda_t  *d = (llm_cuda_t *) dev;
@@ -385,8 +472,9 @@ llm_cuda_submit(llm_dev_t *dev)
         llm_cuda_draw(d);
     }
 
-    if (d->capturing) {
-        llm_cuda_end_capture(d);
+    if (d->capturing && llm_cuda_end_capture(d)) {
+        llm_cuda_follow(d);
+        return LLM_AGAIN;
     }
 
     llm_cuda_pick_read(d);
@@ -395,6 +483,8 @@ llm_cuda_submit(llm_dev_t *dev)
     (void) llm_cuda_check(d, cudaEventRecord(d->slot->done, d->stream),
                           "end of a step");
     d->n_submitted++;
+
+    return LLM_OK;
 }
 
 
@@ -403,8 +493,9 @@ llm_cuda_end(llm_dev_t *dev, llm_err_t *err)
 {
     llm_cuda_t  *d = (llm_cuda_t *) dev;
 
-    if (d->n_submitted < d->n_begun) {
-        llm_cuda_submit(dev);
+    if (d->n_submitted < d->n_begun && llm_cuda_submit(dev) == LLM_AGAIN) {
+        llm_cuda_void(d);
+        return llm_fail(err, "CUDA: a step that is to be done again");
     }
 
     if (llm_cuda_enter(d, err) != LLM_OK) {
@@ -448,22 +539,6 @@ llm_cuda_memory_free(llm_dev_t *dev)
 }
 
 
-/* takes all memory of the process on this GPU with it */
-
-static void
-llm_cuda_reset(llm_cuda_t *d)
-{
-    uint32_t  era = d->era;
-
-    if (__atomic_compare_exchange_n(&llm_cuda_eras[d->index], &era, era + 1,
-                                    0, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-    {
-        (void) cudaSetDevice(d->index);
-        (void) cudaDeviceReset();
-    }
-}
-
-
 static void
 llm_cuda_close(llm_dev_t *dev)
 {
@@ -471,17 +546,15 @@ llm_cuda_close(llm_dev_t *dev)
     llm_cuda_t  *d = (llm_cuda_t *) dev;
 
     if (!llm_cuda_alive(d)) {
-        if (d->lost) {
-            llm_cuda_reset(d);
-        }
-
         llm_blas_free(d->blas, 0);
         free(d);
         return;
     }
 
     for (i = 0; i < d->n_graphs; i++) {
-        (void) cudaGraphExecDestroy(d->graphs[i].exec);
+        if (d->graphs[i].exec) {
+            (void) cudaGraphExecDestroy(d->graphs[i].exec);
+        }
     }
 
     for (i = 0; i < 2; i++) {
@@ -550,6 +623,12 @@ llm_cuda_select(llm_cuda_t *d, llm_err_t *err)
                         n);
     }
 
+    d->index = index;
+
+    if (!llm_cuda_alive(d)) {
+        return llm_cuda_fail_lost(err, "an error before");
+    }
+
     if (cudaSetDevice(index) != cudaSuccess
         || cudaGetDeviceProperties(&prop, index) != cudaSuccess)
     {
@@ -572,8 +651,6 @@ llm_cuda_select(llm_cuda_t *d, llm_err_t *err)
     }
 
     snprintf(d->name, sizeof(d->name), "%s", prop.name);
-    d->index = index;
-    d->era = __atomic_load_n(&llm_cuda_eras[index], __ATOMIC_RELAXED);
     d->sm_count = prop.multiProcessorCount;
     d->major = prop.major;
 

@@ -115,11 +115,15 @@ typedef struct {
 
 #define LLM_CUDA_MAX_GRAPHS  256
 
-/* a captured step: decode rows alone, padded to a bucket */
+/*
+ * A captured step: decode rows alone, padded to a bucket.  The first step of
+ * a bucket is launched, so that its kernels are loaded when the second is
+ * captured: a kernel is loaded by its first launch, which a capture forbids.
+ */
 typedef struct {
     uint32_t          rows;             /* bucket of rows */
     uint32_t          splits;           /* bucket of KV splits */
-    cudaGraphExec_t   exec;
+    cudaGraphExec_t   exec;             /* NULL: not captured yet */
 } llm_cuda_graph_t;
 
 typedef struct {
@@ -151,18 +155,17 @@ typedef struct {
     uint32_t          splits;           /* KV splits of the longest, bucket */
     uint32_t          max_seq_rows;     /* rows of the largest sequence */
     int               follows;          /* rows of it follow a draw */
-    int               capturing;
+    llm_cuda_graph_t *capturing;        /* NULL: the step is launched */
     int               replayed;         /* the step is a captured one */
     int               failed;           /* a launch failed: see end() */
     char              why[256];
-    int               lost;             /* its context is of no use */
-    uint32_t          era;              /* of the GPU when it was opened */
 
     uint8_t          *step_dev;
     size_t            step_size;        /* without pages */
 
     llm_cuda_graph_t  graphs[LLM_CUDA_MAX_GRAPHS];
     uint32_t          n_graphs;
+    int               no_graphs;        /* one failed: no more are made */
 
     uint16_t         *padded;           /* x of one linear(): rows of a
                                            multiple of 32 columns, or folded */
@@ -245,6 +248,12 @@ int llm_cuda_alive(const llm_cuda_t *d);
 /* makes *p hold at least size bytes; LLM_ERROR with a message */
 int llm_cuda_alloc(void **p, size_t size, const char *what, llm_err_t *err);
 void llm_cuda_free(const llm_cuda_t *d, void *p);
+
+/* from any memory of the host, or zeroes: there when these return */
+void llm_cuda_put(llm_cuda_t *d, void *dst, const void *src, size_t size,
+    const char *what);
+int llm_cuda_clear(llm_cuda_t *d, void *p, size_t size, const char *what,
+    llm_err_t *err);
 
 /* rows of the bucket that an operation on these rows covers */
 static inline uint32_t

@@ -187,8 +187,7 @@ llm_cuda_prepare(llm_cuda_t *d, const llm_weight_t *w)
                d->padded, n, d->bf16);
 
     count = a.rows;
-    (void) llm_cuda_check(d, cudaMemcpy(d->step_dev, &count, sizeof(count),
-                                        cudaMemcpyHostToDevice), "a count");
+    llm_cuda_put(d, d->step_dev, &count, sizeof(count), "a count");
 
     o.count = (const uint32_t *) d->step_dev;
     o.y = y;
@@ -313,11 +312,7 @@ llm_cuda_grow(llm_cuda_t *d, void **p, size_t size, llm_err_t *err)
         return LLM_ERROR;
     }
 
-    if (cudaMemset(*p, 0, size) != cudaSuccess) {
-        return llm_fail(err, "CUDA: clearing of activations failed");
-    }
-
-    return LLM_OK;
+    return llm_cuda_clear(d, *p, size, "clearing of activations", err);
 }
 
 

@@ -2,9 +2,12 @@
  * The device's memory: vectors, activations, KV pages, and rows on their way
  * to and from the host.
  *
- * What a device allocated before its context was reset is gone with it, and
- * the addresses may be another's by now: all is freed through
- * llm_cuda_free(), which knows.
+ * All is in the order of the device's stream: the legacy stream, that of
+ * cudaMemcpy() and cudaMemset(), does not wait for a non-blocking one, nor a
+ * non-blocking one for it.
+ *
+ * What was allocated in a context that is lost cannot be freed: all is freed
+ * through llm_cuda_free(), which knows.
  */
 
 #include "kernels/cuda/internal.h"
@@ -39,13 +42,36 @@ llm_cuda_free(const llm_cuda_t *d, void *p)
 }
 
 
+int
+llm_cuda_clear(llm_cuda_t *d, void *p, size_t size, const char *what,
+    llm_err_t *err)
+{
+    (void) llm_cuda_check(d, cudaMemsetAsync(p, 0, size, d->stream), what);
+    (void) llm_cuda_check(d, cudaStreamSynchronize(d->stream), what);
+
+    return llm_cuda_report(d, err);
+}
+
+
+void
+llm_cuda_put(llm_cuda_t *d, void *dst, const void *src, size_t size,
+    const char *what)
+{
+    (void) llm_cuda_check(d, cudaMemcpyAsync(dst, src, size,
+                                             cudaMemcpyHostToDevice,
+                                             d->stream), what);
+    (void) llm_cuda_check(d, cudaStreamSynchronize(d->stream), what);
+}
+
+
 /* ---- buffers ---- */
 
 llm_vec_t *
 llm_cuda_vec_create(llm_dev_t *dev, const float *src, uint32_t n,
     llm_err_t *err)
 {
-    llm_vec_t  *v;
+    llm_vec_t   *v;
+    llm_cuda_t  *d = (llm_cuda_t *) dev;
 
     v = (llm_vec_t *) calloc(1, sizeof(llm_vec_t));
     if (v == NULL) {
@@ -63,11 +89,10 @@ llm_cuda_vec_create(llm_dev_t *dev, const float *src, uint32_t n,
         return NULL;
     }
 
-    if (cudaMemcpy(v->data, src, n * sizeof(float), cudaMemcpyHostToDevice)
-        != cudaSuccess)
-    {
+    llm_cuda_put(d, v->data, src, n * sizeof(float), "upload of a vector");
+
+    if (llm_cuda_report(d, err) != LLM_OK) {
         llm_cuda_vec_free(dev, v);
-        (void) llm_fail(err, "CUDA: the upload of a vector failed");
         return NULL;
     }
 
@@ -113,9 +138,10 @@ llm_cuda_act_create(llm_dev_t *dev, uint32_t max_rows, uint32_t cols,
 
     /* rows of a bucket beyond the step's own are computed on, too */
 
-    if (cudaMemset(a->data, 0, size) != cudaSuccess) {
+    if (llm_cuda_clear(d, a->data, size, "clearing of activations", err)
+        != LLM_OK)
+    {
         llm_cuda_act_free(dev, a);
-        (void) llm_fail(err, "CUDA: clearing of activations failed");
         return NULL;
     }
 
@@ -243,11 +269,11 @@ llm_cuda_kv_create(llm_dev_t *dev, const llm_kv_opts_t *o, llm_err_t *err)
         return NULL;
     }
 
-    if (cudaMemset(kv->k, 0, k) != cudaSuccess
-        || cudaMemset(kv->v, 0, v) != cudaSuccess)
+    if (llm_cuda_clear(d, kv->k, k, "clearing of the KV cache", err) != LLM_OK
+        || llm_cuda_clear(d, kv->v, v, "clearing of the KV cache", err)
+           != LLM_OK)
     {
         llm_cuda_kv_free(dev, kv);
-        (void) llm_fail(err, "CUDA: clearing of the KV cache failed");
         return NULL;
     }
 
@@ -255,29 +281,53 @@ llm_cuda_kv_create(llm_dev_t *dev, const llm_kv_opts_t *o, llm_err_t *err)
 }
 
 
+/*
+ * One page of a layer a row of blocks; a page is a multiple of 16 bytes.  A
+ * copy by pitch has a limit, which a cache of some size is beyond.
+ */
+
+__global__ void
+llm_k_kv_copy(uint8_t *pages, size_t size, size_t n_pages, uint32_t src,
+    uint32_t dst)
+{
+    size_t        i, n;
+    uint4        *to;
+    const uint4  *from;
+
+    pages += blockIdx.y * n_pages * size;
+    from = (const uint4 *) (pages + src * size);
+    to = (uint4 *) (pages + dst * size);
+    n = size / sizeof(uint4);
+
+    for (i = (size_t) blockIdx.x * blockDim.x + threadIdx.x; i < n;
+         i += (size_t) gridDim.x * blockDim.x)
+    {
+        to[i] = from[i];
+    }
+}
+
+
+static void
+llm_cuda_kv_copy_pages(llm_cuda_t *d, const llm_kv_t *kv, uint8_t *pages,
+    size_t size, uint32_t src, uint32_t dst)
+{
+    unsigned  blocks;
+
+    blocks = (unsigned) llm_min((size / sizeof(uint4) + 255) / 256,
+                                (size_t) 64);
+
+    llm_launch(llm_k_kv_copy, dim3(blocks, kv->opts.n_layers), 256, 0,
+               d->stream, pages, size, (size_t) kv->opts.n_pages, src, dst);
+}
+
+
 void
 llm_cuda_kv_copy(llm_dev_t *dev, llm_kv_t *kv, uint32_t src, uint32_t dst)
 {
-    size_t       pitch, width;
     llm_cuda_t  *d = (llm_cuda_t *) dev;
 
-    width = kv->k_page;
-    pitch = width * kv->opts.n_pages;
-
-    (void) llm_cuda_check(d, cudaMemcpy2DAsync(kv->k + dst * kv->k_page,
-                              pitch, kv->k + src * kv->k_page, pitch, width,
-                              kv->opts.n_layers, cudaMemcpyDeviceToDevice,
-                              d->stream),
-                          "copy of a page");
-
-    width = kv->v_page;
-    pitch = width * kv->opts.n_pages;
-
-    (void) llm_cuda_check(d, cudaMemcpy2DAsync(kv->v + dst * kv->v_page,
-                              pitch, kv->v + src * kv->v_page, pitch, width,
-                              kv->opts.n_layers, cudaMemcpyDeviceToDevice,
-                              d->stream),
-                          "copy of a page");
+    llm_cuda_kv_copy_pages(d, kv, kv->k, kv->k_page, src, dst);
+    llm_cuda_kv_copy_pages(d, kv, kv->v, kv->v_page, src, dst);
 }
 
 
@@ -403,9 +453,7 @@ llm_cuda_write(llm_dev_t *dev, llm_act_t *a, uint32_t row, uint32_t n,
 
     dst = a->is16 ? d->dev_rows : (float *) a->data + (size_t) row * a->cols;
 
-    (void) llm_cuda_check(d, cudaMemcpy(dst, src, count * sizeof(float),
-                                        cudaMemcpyHostToDevice),
-                          "write of rows");
+    llm_cuda_put(d, dst, src, count * sizeof(float), "write of rows");
 
     if (a->is16) {
         llm_launch(llm_k_from_float, (unsigned) ((count + 255) / 256), 256,

@@ -313,6 +313,35 @@ SKIP: {
     $t->stop(name => 'a failed kernel');
 
 
+    # the same, but the error sticks: only another process has the GPU again
+
+    local $ENV{LLM_EMU_STICKY} = 1;
+    $t = served('emu',
+                main => 'env LLM_EMU_FAIL_LAUNCH; env LLM_EMU_STICKY;')
+         ->start;
+
+    my $first = $t->engine_worker;
+
+    $stream = $t->open('/v1/completions',
+                       ask($prompts[0], stream => \1, max_tokens => 200));
+    @events = $stream->events;
+    is($events[-1]{json}{error}{code}, 'device_lost',
+       'an error that sticks: the stream ends with an error event');
+
+    ok(LLM::Test::wait_for(60, sub {
+        ! grep { $_ == $first } $t->workers
+    }), 'worker 0 is gone');
+    ok($t->wait_ready, 'another one has the engine');
+    is_deeply(ids($t->post('/v1/completions', ask($prompts[0]))), $want[0],
+              'and gives the same tokens');
+    like($t->log('error.log'),
+         qr/\[error\] .*context is lost, this worker is started again/,
+         'the log says so');
+    unlike($t->log('error.log'), qr/\[alert\]|\[emerg\]/, 'in no alarm');
+    $t->stop(name => 'an error that sticks');
+    delete local $ENV{LLM_EMU_STICKY};
+
+
     # memory that is not there: a line in the log and 503
 
     local $ENV{LLM_EMU_MEMORY} = 20_000_000;

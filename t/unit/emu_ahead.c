@@ -315,23 +315,62 @@ check_host(void)
 }
 
 
-/*
- * Another model's failure resets the GPU while this one has a step under
- * way: that is void, too, and so is all that comes later.
- */
+/* what the device says of its graphs */
+
+static uint32_t  n_graph_logs;
 
 static void
-check_reset(void)
+count_log(void *data, int level, const char *msg)
+{
+    (void) data;
+    (void) level;
+
+    n_graph_logs += strstr(msg, "graph of a step: out of memory") != NULL;
+}
+
+
+/* a graph that finds no memory, when it is made or launched: its step is
+   launched, and so are those behind it */
+
+static void
+check_graphs(void)
+{
+    char       value[16], what[64];
+    uint32_t   i;
+    llm_err_t  err;
+
+    opts.log = count_log;
+
+    for (i = 1; i <= 2; i++) {
+        llm_model_free(model);
+        model = llm_model_load(MODEL, &opts, &err);
+        must(model ? LLM_OK : LLM_ERROR, &err);
+
+        n_graph_logs = 0;
+        snprintf(value, sizeof(value), "%u", i);
+        snprintf(what, sizeof(what), "graph call %u finds no memory", i);
+        (void) setenv("LLM_EMU_FAIL_GRAPH", value, 1);
+        check_ahead(what);
+        (void) unsetenv("LLM_EMU_FAIL_GRAPH");
+        is_int(n_graph_logs, 1, "and it is said once");
+    }
+
+    opts.log = NULL;
+}
+
+
+/* a step under way beside another model's, whose kernel fails */
+
+static llm_model_t *
+fail_beside(step_t *st)
 {
     llm_err_t     err;
     llm_model_t  *other;
 
-    static step_t  st, more;
+    static step_t  more;
 
-    samplers_open();
-
-    fill(&st, 0, NULL, NULL);
-    must(llm_model_submit(model, &st.batch, &err), &err);
+    fill(st, 0, NULL, NULL);
+    must(llm_model_submit(model, &st->batch, &err), &err);
 
     other = llm_model_load(MODEL, &opts, &err);
 
@@ -340,20 +379,50 @@ check_reset(void)
     ok(other && llm_model_forward(other, &more.batch, &err) == LLM_ERROR,
        "another model's step fails");
     (void) unsetenv("LLM_EMU_FAIL_LAUNCH");
+    is_str(err.code, getenv("LLM_EMU_STICKY") ? LLM_DEVICE_LOST
+                                              : LLM_DEVICE_ERROR, "its code");
+
+    return other;
+}
+
+
+/*
+ * An error that sticks costs all models on the GPU what they have there: the
+ * step under way, all that come later, and loads.
+ */
+
+static void
+check_lost(void)
+{
+    llm_err_t     err;
+    llm_model_t  *other;
+
+    static step_t  st;
+
+    samplers_open();
+
+    other = fail_beside(&st);
+    is_int(llm_model_wait(model, &err), LLM_OK, "this one goes on");
+    llm_model_free(other);
+
+    (void) setenv("LLM_EMU_STICKY", "1", 1);
+    other = fail_beside(&st);
     llm_model_free(other);
 
     err.code[0] = '\0';
     is_int(llm_model_wait(model, &err), LLM_ERROR,
-           "the GPU is reset under a step");
-    is_str(err.code, LLM_DEVICE_ERROR, "an error of the device");
+           "the context is lost under a step");
+    is_str(err.code, LLM_DEVICE_LOST, "and said to be");
     is_int(llm_model_submit(model, &st.batch, &err), LLM_ERROR,
            "nothing is taken any more");
 
     llm_model_free(model);
     samplers_close();
 
+    err.code[0] = '\0';
     model = llm_model_load(MODEL, &opts, &err);
-    ok(model != NULL, "loaded again");
+    ok(model == NULL, "nor loaded: %s", err.msg);
+    is_str(err.code, LLM_DEVICE_LOST, "as long as the process lives");
 }
 
 
@@ -413,8 +482,8 @@ main(void)
     check_host();
 
     if (device == NULL || strcmp(device, "emu") == 0) {
-        check_reset();
-        check_host();
+        check_graphs();
+        check_lost();
     }
 
     llm_model_free(model);

@@ -448,6 +448,20 @@ check_results(const char *device, const char *isa)
     ok(same, "%s%s%s: %d results of %d rows are the same", device,
        isa ? " " : "", isa ? isa : "", RESULTS, TOKENS);
 
+    /* the last row once more, behind a copy of those in front of it */
+
+    llm_model_copy_page(m, 0, 2);
+    page = 2;
+    b.n_tokens = seq_rows[1] = 1;
+    b.n_out = 1;
+    b.tokens = tokens + TOKENS - 1;
+    b.pos = pos + TOKENS - 1;
+    out[0] = 0;
+    same = llm_model_forward(m, &b, &err) == LLM_OK
+           && memcmp(alone, llm_model_logits(m, 0), size) == 0;
+    ok(same, "%s%s%s: and from a copy of the page", device,
+       isa ? " " : "", isa ? isa : "");
+
     llm_model_free(m);
     free(alone);
 }

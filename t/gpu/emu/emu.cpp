@@ -12,6 +12,7 @@
 
 #include "t/gpu/emu/internal.h"
 
+#include <set>
 #include <sys/mman.h>
 
 #if !defined(__x86_64__)
@@ -72,6 +73,7 @@ std::deque<std::function<void()>>           queue;
 cudaError_t                                 last_error;
 cudaError_t                                 broken;
 static Fault                                launch_fault("LLM_EMU_FAIL_LAUNCH");
+static std::set<const void *>               loaded;     /* kernels */
 static void                                *main_sp;
 
 
@@ -486,7 +488,13 @@ enqueue(cudaStream_t s, std::function<void()> work)
 {
     std::lock_guard<std::recursive_mutex>  guard(lock);
 
-    if (s && s->capture) {
+    if (s == nullptr) {
+        fprintf(stderr, "emu: work on the legacy stream\n");
+        broken = cudaErrorInvalidValue;
+        return;
+    }
+
+    if (s->capture) {
         s->capture->work.push_back(std::move(work));
         return;
     }
@@ -522,10 +530,22 @@ run_queue(const EmuEvent *until)
 
 
 void
-launch(void *stream, const char *name, dim3 grid, dim3 block, size_t shared,
-    std::function<void()> f)
+launch(void *stream, const char *name, const void *entry, dim3 grid,
+    dim3 block, size_t shared, std::function<void()> f)
 {
-    size_t  n;
+    size_t        n;
+    cudaStream_t  s = (cudaStream_t) stream;
+
+    std::lock_guard<std::recursive_mutex>  guard(lock);
+
+    if (s && s->capture == nullptr) {
+        loaded.insert(entry);
+
+    } else if (loaded.count(entry) == 0) {
+        fprintf(stderr, "emu: kernel %s is captured and was never launched\n",
+                name);
+        broken = cudaErrorInvalidValue;
+    }
 
     n = (size_t) block.x * block.y * block.z;
 
@@ -540,10 +560,15 @@ launch(void *stream, const char *name, dim3 grid, dim3 block, size_t shared,
         return;
     }
 
-    enqueue((cudaStream_t) stream, [=]() {
+    enqueue(s, [=]() {
         if (launch_fault.now()) {
-            broken = cudaErrorLaunchFailure;
-            queue.clear();
+            last_error = cudaErrorLaunchFailure;
+
+            if (setting("LLM_EMU_STICKY", 0)) {
+                broken = last_error;
+                queue.clear();
+            }
+
             return;
         }
 

@@ -15,17 +15,19 @@
  * memory and every block's shared memory are filled with 0xff (NaN), a
  * buffer ends at a guard page, work is done no sooner than somebody waits
  * for it (LLM_EMU_EAGER=1: at once, which is as allowed), the target of an
- * asynchronous copy is poisoned until then.
+ * asynchronous copy is poisoned until then.  Work on the legacy stream breaks
+ * the device, and so does the capture of a kernel that was never launched: it
+ * might not be loaded yet.
  *
  * Faults, by the environment: LLM_EMU_MEMORY is the device's memory in
  * bytes; LLM_EMU_CAPABILITY=80 makes it an Ampere (89, Ada, without);
  * LLM_EMU_FAIL_ALLOC=n lets the n-th allocation, of the device's or of
  * pinned memory, fail, counted from when devices were counted last;
  * LLM_EMU_FAIL_LAUNCH=n lets the n-th kernel fail, counted from when the
- * variable was set to n, and as on a GPU every call from then on, until the
- * device is reset, which takes all memory with it; LLM_EMU_FAIL_GRAPH=n,
- * counted likewise, lets the n-th instantiation of a graph fail, as it does
- * when memory ends, and nothing else.
+ * variable was set to n, with LLM_EMU_STICKY=1 as most errors of a GPU do:
+ * every call from then on fails, until the process ends;
+ * LLM_EMU_FAIL_GRAPH=n, counted likewise, lets the n-th instantiation or
+ * launch of a graph fail, as it does when memory ends, and nothing else.
  *
  * Not emulated: speed, the memory model's weak ordering, warps in lockstep.
  * The fibers' stacks and all queues belong to emu.cpp.
@@ -117,8 +119,9 @@ void copy_async(void *dst, const void *src, size_t size);
 void copy_commit();
 void copy_wait(unsigned groups_left);
 
-void launch(void *stream, const char *name, dim3 grid, dim3 block,
-    size_t shared, std::function<void()> body);
+/* entry is the kernel's address: what is captured was launched before */
+void launch(void *stream, const char *name, const void *entry, dim3 grid,
+    dim3 block, size_t shared, std::function<void()> body);
 
 template<class T> static inline T
 shuffle(unsigned mask, T v, unsigned from)
@@ -395,7 +398,6 @@ cudaError_t cudaGetDevice(int *n);
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int n);
 cudaError_t cudaDeviceGetAttribute(int *v, cudaDeviceAttr a, int n);
 cudaError_t cudaDeviceSynchronize();
-cudaError_t cudaDeviceReset();
 cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total);
 const char *cudaGetErrorString(cudaError_t e);
 cudaError_t cudaGetLastError();
@@ -427,16 +429,14 @@ cudaHostAlloc(T **p, size_t size, unsigned flags)
 }
 
 
-cudaError_t cudaMemcpy(void *dst, const void *src, size_t size,
-    cudaMemcpyKind kind);
+/*
+ * There is no cudaMemcpy() and no cudaMemset(): they are the legacy stream's,
+ * which does not wait for a non-blocking one.  Nor is there a copy of rows of
+ * some pitch, which is limited.
+ */
 cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t size,
-    cudaMemcpyKind kind, cudaStream_t s = nullptr);
-cudaError_t cudaMemcpy2DAsync(void *dst, size_t dpitch, const void *src,
-    size_t spitch, size_t width, size_t height, cudaMemcpyKind kind,
-    cudaStream_t s = nullptr);
-cudaError_t cudaMemset(void *p, int v, size_t size);
-cudaError_t cudaMemsetAsync(void *p, int v, size_t size,
-    cudaStream_t s = nullptr);
+    cudaMemcpyKind kind, cudaStream_t s);
+cudaError_t cudaMemsetAsync(void *p, int v, size_t size, cudaStream_t s);
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *s, unsigned flags);
 cudaError_t cudaStreamDestroy(cudaStream_t s);
@@ -446,7 +446,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t s, cudaEvent_t e,
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *e, unsigned flags);
 cudaError_t cudaEventCreate(cudaEvent_t *e);
 cudaError_t cudaEventDestroy(cudaEvent_t e);
-cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t s = nullptr);
+cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t s);
 cudaError_t cudaEventSynchronize(cudaEvent_t e);
 cudaError_t cudaEventQuery(cudaEvent_t e);
 cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t a, cudaEvent_t b);

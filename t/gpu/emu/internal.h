@@ -49,7 +49,7 @@ struct Fault {
 extern std::recursive_mutex               lock;         /* of all below */
 extern std::deque<std::function<void()>>  queue;
 extern cudaError_t                        last_error;
-extern cudaError_t                        broken;       /* until a reset */
+extern cudaError_t                        broken;       /* for ever */
 
 void enqueue(cudaStream_t s, std::function<void()> work);
 void run_queue(const EmuEvent *until = nullptr);

@@ -6,7 +6,6 @@
 
 #include "t/gpu/emu/internal.h"
 
-#include <set>
 #include <sys/mman.h>
 
 #define EMU_TOTAL       ((size_t) 4 << 30)   /* or LLM_EMU_MEMORY */
@@ -14,10 +13,6 @@
 namespace emu {
 
 static std::map<void *, size_t>  mapped;
-static std::map<void *, size_t>  pinned;
-static std::set<EmuStream *>     streams;
-static std::set<EmuEvent *>      events;
-static std::set<EmuGraph *>      execs;
 static size_t                    in_use;
 static unsigned long             n_allocs;
 static Fault                     graph_fault("LLM_EMU_FAIL_GRAPH");
@@ -67,41 +62,6 @@ static bool
 alloc_fails(size_t size, size_t most)
 {
     return ++n_allocs == setting("LLM_EMU_FAIL_ALLOC", 0) || size > most;
-}
-
-
-/* what a reset takes with it */
-
-template<class T> static T *
-remember(std::set<T *> &of, T *one)
-{
-    std::lock_guard<std::recursive_mutex>  guard(lock);
-
-    of.insert(one);
-
-    return one;
-}
-
-
-template<class T> static void
-forget(std::set<T *> &of, T *one)
-{
-    std::lock_guard<std::recursive_mutex>  guard(lock);
-
-    if (of.erase(one)) {
-        delete one;
-    }
-}
-
-
-template<class T> static void
-forget_all(std::set<T *> &of)
-{
-    for (T *one : of) {
-        delete one;
-    }
-
-    of.clear();
 }
 
 
@@ -199,34 +159,6 @@ cudaDeviceSynchronize()
     run_queue();
 
     return verdict();
-}
-
-
-cudaError_t
-cudaDeviceReset()
-{
-    std::lock_guard<std::recursive_mutex>  guard(lock);
-
-    queue.clear();
-
-    for (const auto &m : mapped) {
-        unmap(m.first, m.second);
-    }
-
-    for (const auto &m : pinned) {
-        free(m.first);
-    }
-
-    mapped.clear();
-    pinned.clear();
-    forget_all(streams);
-    forget_all(events);
-    forget_all(execs);
-    in_use = 0;
-    broken = cudaSuccess;
-    last_error = cudaSuccess;
-
-    return cudaSuccess;
 }
 
 
@@ -354,8 +286,6 @@ cudaHostAlloc_(void **p, size_t size, unsigned flags)
         return cudaErrorMemoryAllocation;
     }
 
-    pinned[*p] = size;
-
     return cudaSuccess;
 }
 
@@ -370,7 +300,6 @@ cudaFreeHost(void *p)
     }
 
     run_queue();
-    pinned.erase(p);
     free(p);
 
     return cudaSuccess;
@@ -392,49 +321,6 @@ cudaMemcpyAsync(void *dst, const void *src, size_t size, cudaMemcpyKind kind,
 
 
 cudaError_t
-cudaMemcpy2DAsync(void *dst, size_t dpitch, const void *src, size_t spitch,
-    size_t width, size_t height, cudaMemcpyKind kind, cudaStream_t s)
-{
-    (void) kind;
-    enqueue(s, [=]() {
-        for (size_t i = 0; i < height; i++) {
-            memmove((uint8_t *) dst + i * dpitch,
-                    (const uint8_t *) src + i * spitch, width);
-        }
-    });
-
-    return broken;
-}
-
-
-cudaError_t
-cudaMemcpy(void *dst, const void *src, size_t size, cudaMemcpyKind kind)
-{
-    (void) kind;
-    run_queue();
-
-    if (broken == cudaSuccess) {
-        memmove(dst, src, size);
-    }
-
-    return broken;
-}
-
-
-cudaError_t
-cudaMemset(void *p, int v, size_t size)
-{
-    run_queue();
-
-    if (broken == cudaSuccess) {
-        memset(p, v, size);
-    }
-
-    return broken;
-}
-
-
-cudaError_t
 cudaMemsetAsync(void *p, int v, size_t size, cudaStream_t s)
 {
     enqueue(s, [=]() { memset(p, v, size); });
@@ -449,7 +335,7 @@ cudaError_t
 cudaStreamCreateWithFlags(cudaStream_t *s, unsigned flags)
 {
     (void) flags;
-    *s = remember(streams, new EmuStream { nullptr });
+    *s = new EmuStream { nullptr };
 
     return cudaSuccess;
 }
@@ -459,7 +345,7 @@ cudaError_t
 cudaStreamDestroy(cudaStream_t s)
 {
     run_queue();
-    forget(streams, s);
+    delete s;
 
     return cudaSuccess;
 }
@@ -493,7 +379,7 @@ cudaError_t
 cudaEventCreateWithFlags(cudaEvent_t *e, unsigned flags)
 {
     (void) flags;
-    *e = remember(events, new EmuEvent());
+    *e = new EmuEvent();
 
     return cudaSuccess;
 }
@@ -510,7 +396,7 @@ cudaError_t
 cudaEventDestroy(cudaEvent_t e)
 {
     run_queue();
-    forget(events, e);
+    delete e;
 
     return cudaSuccess;
 }
@@ -596,7 +482,7 @@ cudaGraphInstantiate(cudaGraphExec_t *x, cudaGraph_t g,
         return cudaErrorMemoryAllocation;
     }
 
-    *x = remember(execs, new EmuGraph(*g));
+    *x = new EmuGraph(*g);
 
     return cudaSuccess;
 }
@@ -605,6 +491,10 @@ cudaGraphInstantiate(cudaGraphExec_t *x, cudaGraph_t g,
 cudaError_t
 cudaGraphLaunch(cudaGraphExec_t x, cudaStream_t s)
 {
+    if (graph_fault.now()) {
+        return cudaErrorMemoryAllocation;
+    }
+
     for (const auto &work : x->work) {
         enqueue(s, work);
     }
@@ -626,7 +516,7 @@ cudaError_t
 cudaGraphExecDestroy(cudaGraphExec_t x)
 {
     run_queue();
-    forget(execs, x);
+    delete x;
 
     return cudaSuccess;
 }
