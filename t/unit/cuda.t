@@ -66,6 +66,17 @@ for my $file ("$objs/ngx_http_llm_module.so", "$objs/llm") {
               "$file needs none of CUDA's");
 }
 
+# the legacy stream does not wait for a non-blocking one; the emulator, which
+# does not know blas.cu, has no such functions
+
+for my $file (glob "$root/kernels/cuda/*.cu") {
+    open my $f, '<', $file or die "$file: $!";
+    my @legacy = grep { /\bcuda(?:Memcpy|Memset)(?:2D)?\s*\(/ } <$f>;
+
+    is_deeply(\@legacy, [], "$file: all on a stream of its own");
+}
+
+
 SKIP: {
     skip 'no nvcc here, so no llm_cuda.so', 1 unless $nvcc;
     skip 'this build has none', 1 if ($ENV{LLM_SAN} // '') eq 'tsan';
