@@ -271,10 +271,10 @@ backends() {
     fi
 
     if ! cublas "$nvcc"; then
-        say "without CUDA: no cuBLAS ${CUBLAS_HOME:+in $CUBLAS_HOME }(pip" \
-            "install --target DIR -r t/gpu/requirements.txt, then" \
-            "CUBLAS_HOME=DIR/nvidia/cu13)"
-        return
+        say "CUDA without cuBLAS, with our own kernels alone: none" \
+            "${CUBLAS_HOME:+in $CUBLAS_HOME }(pip install --target DIR -r" \
+            "t/gpu/requirements.txt, then CUBLAS_HOME=DIR/nvidia/cu13)"
+        CUBLAS_INC='' CUBLAS_LIB=''
     fi
 
     make --no-print-directory -s -j "$JOBS" -f kernels/cuda/Makefile \

@@ -1,0 +1,64 @@
+/*
+ * The products of blas.h in a build without cuBLAS: there are none, our own
+ * kernels do them all.
+ */
+
+#include "kernels/cuda/blas.h"
+
+struct llm_blas_s {
+    int  none;
+};
+
+
+llm_blas_t *
+llm_blas_create(cudaStream_t stream, int bf16, llm_err_t *err)
+{
+    llm_blas_t  *b;
+
+    (void) stream;
+    (void) bf16;
+
+    b = (llm_blas_t *) calloc(1, sizeof(llm_blas_t));
+    if (b == NULL) {
+        (void) llm_fail(err, "no memory for the products");
+    }
+
+    return b;
+}
+
+
+void
+llm_blas_free(llm_blas_t *b, int alive)
+{
+    (void) alive;
+    free(b);
+}
+
+
+int
+llm_blas_knows(llm_blas_t *b, const llm_blas_args_t *a)
+{
+    (void) b;
+    (void) a;
+
+    return 1;
+}
+
+
+void
+llm_blas_prepare(llm_blas_t *b, const llm_blas_args_t *a, const float *want)
+{
+    (void) b;
+    (void) a;
+    (void) want;
+}
+
+
+int
+llm_blas_linear(llm_blas_t *b, const llm_blas_args_t *a)
+{
+    (void) b;
+    (void) a;
+
+    return 1;
+}
