@@ -351,7 +351,7 @@ llm_blas_knows(llm_blas_t *b, const llm_blas_args_t *a)
 }
 
 
-static void
+static float
 llm_blas_choose(llm_blas_t *b, const llm_blas_args_t *a,
     const llm_blas_desc_t *d, const float *want, llm_blas_plan_t *p)
 {
@@ -373,17 +373,22 @@ llm_blas_choose(llm_blas_t *b, const llm_blas_args_t *a,
             p->none = 0;
         }
     }
+
+    return least;
 }
 
 
-void
+float
 llm_blas_prepare(llm_blas_t *b, const llm_blas_args_t *a, const float *want)
 {
+    float             ms;
     llm_blas_desc_t   d;
     llm_blas_plan_t  *p;
 
+    ms = -1;
+
     if (b->n_plans == LLM_BLAS_MAX_PLANS || llm_blas_knows(b, a)) {
-        return;
+        return ms;
     }
 
     p = &b->plans[b->n_plans++];
@@ -391,10 +396,12 @@ llm_blas_prepare(llm_blas_t *b, const llm_blas_args_t *a, const float *want)
     p->none = 1;
 
     if (llm_blas_desc(b, a, &d) == 0) {
-        llm_blas_choose(b, a, &d, want, p);
+        ms = llm_blas_choose(b, a, &d, want, p);
     }
 
     llm_blas_desc_free(&d);
+
+    return ms;
 }
 
 

@@ -39,10 +39,10 @@ int llm_blas_knows(llm_blas_t *b, const llm_blas_args_t *a);
 
 /*
  * Times what cublasLt offers for such a product and keeps the fastest that
- * gives what lies at want [rows][ldy]; x is read, y overwritten.  Between
- * steps only.
+ * gives what lies at want [rows][ldy]; x is read, y overwritten.  Returns its
+ * milliseconds, or less than 0 where there is none.  Between steps only.
  */
-void llm_blas_prepare(llm_blas_t *b, const llm_blas_args_t *a,
+float llm_blas_prepare(llm_blas_t *b, const llm_blas_args_t *a,
     const float *want);
 
 /* y = x w^T (+ y), sums in float32; nonzero when there is no way */

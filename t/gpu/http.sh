@@ -12,6 +12,9 @@
 # prompt of 128 tokens (PROMPT) and TOKENS generated; for each in PROMPTS, the
 # first token of five prompts of so many, one after another.  No prompt begins
 # like another, so none is found in the cache.  LLM_GPU_KV is kv_cache=.
+#
+# LLM_GPU_BREAK=NAME: break.so in WORK breaks the GPU's context when that file
+# comes to be; then once more, when the model is served again.
 
 set -u
 
@@ -62,7 +65,8 @@ s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
         ${LLM_GPU_KV:+kv_cache=$LLM_GPU_KV}" > "$SITE/nginx.conf"
     : > "$SITE/logs/error.log"
 
-    LD_LIBRARY_PATH=$GPU/lib:$GPU/../deps/lib "$GPU/nginx" -p "$SITE/" \
+    LD_PRELOAD=${LLM_GPU_BREAK:+$WORK/break.so} \
+        LD_LIBRARY_PATH=$GPU/lib:$GPU/../deps/lib "$GPU/nginx" -p "$SITE/" \
         -c "$SITE/nginx.conf" -e "$SITE/logs/error.log" &
     NGINX_PID=$!
 
@@ -109,13 +113,34 @@ load() {
 }
 
 
+figures() {
+    for n in $STREAMS; do
+        load warm "$PROMPT" -c "$n" -o 4 > /dev/null    # captures the steps
+        load http "$PROMPT" -c "$n" -o "$TOKENS"
+    done
+
+    for n in $PROMPTS; do
+        load http-prompt "$n" -c 1 -n 5 -o 2
+    done
+}
+
+
 serve
+figures
 
-for n in $STREAMS; do
-    load warm "$PROMPT" -c "$n" -o 4 > /dev/null    # captures the steps
-    load http "$PROMPT" -c "$n" -o "$TOKENS"
-done
+if [ -n "${LLM_GPU_BREAK:-}" ]; then
+    : > "$LLM_GPU_BREAK"
+    load broken "$PROMPT" -c 1 -o 400
 
-for n in $PROMPTS; do
-    load http-prompt "$n" -c 1 -n 5 -o 2
-done
+    for ((i = 0; i < 600; i++)); do
+        ! grep -q 'started again' "$SITE/logs/error.log" || break
+        sleep 0.1
+    done
+
+    for ((i = 0; i < 600; i++)); do
+        ! health || break
+        sleep 0.1
+    done
+
+    figures
+fi

@@ -1,19 +1,37 @@
 #!/bin/bash
 #
-# All that a GPU has to show, in one call of at most ten minutes:
+# What a GPU has to show, in short calls, each below ten minutes and of use
+# alone: a machine with a GPU may be there for as long only.
 #
-#   t/gpu/run.sh pack      here: what the machine with the GPU may lack, to
-#                          objs/gpu (carry this folder with the tree)
-#   t/gpu/run.sh           there: build, parity, figures, compute-sanitizer;
-#                          results to $OUT, or to t/bench/results
+#   t/gpu/run.sh pack       here: what the machine with the GPU may lack, to
+#                           objs/gpu (carry this folder with the tree)
+#   t/gpu/run.sh build      there: all that the others take; each of them does
+#                           it where it was not done
+#   t/gpu/run.sh bandwidth  copies, and matrix products where cuBLAS is
+#   t/gpu/run.sh parity [S] the tables of t/unit side by side, and what they
+#                           have said after S seconds (30)
+#   t/gpu/run.sh torch      small models against PyTorch
+#   t/gpu/run.sh plans      what cublasLt offers: shape, rows, the same bits or
+#                           not, milliseconds, and ours
+#   t/gpu/run.sh speed [SHAPE TYPE [FP8]]
+#                           tokens a second at 1, 64 and 512 streams, first
+#                           tokens of 128, 2048 and 8192
+#   t/gpu/run.sh http [SHAPE TYPE]
+#                           the same, served by nginx
+#   t/gpu/run.sh kernels    time by kernel (nsys)
+#   t/gpu/run.sh twice      the same prompt twice, right after loading
+#   t/gpu/run.sh sanitize [TOOL]
+#                           compute-sanitizer: memcheck (racecheck, ...)
+#   t/gpu/run.sh sticky     an error that sticks, and the way back
+#   t/gpu/run.sh all        one after another; a failed one stops no other
 #
-# LLM_GPU_DEVICE=emu runs all of it on the emulator, with small numbers, where
-# there is no GPU: to try the script and what was packed.
+# Each writes a file of its own to $OUT, or to t/bench/results, as it goes, and
+# its exit status says whether it was done.  LLM_GPU_DEVICE=emu: on the
+# emulator, with small numbers, where there is no GPU.
 #
-# There nvcc, cuBLAS, gcc and make are taken as they are; Python with numpy,
-# PyTorch and transformers, compute-sanitizer and nsys where they are.  What
-# is left out for want of one of them says so.  README.md beside this file
-# tells what the results mean.
+# Without cuBLAS our own kernels do all products.  Python, PyTorch,
+# compute-sanitizer and nsys are taken where they are; what is left out for want
+# of one of them says so.  README.md beside this file tells what results mean.
 
 set -u
 
@@ -21,7 +39,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 ROOT=$PWD
 GPU=$ROOT/objs/gpu
-WORK=${TMPDIR:-/tmp}/llm-gpu
+WORK=${LLM_GPU_WORK:-$ROOT/objs/gpu-work}
 DEVICE=${LLM_GPU_DEVICE:-cuda}
 BEGAN=$SECONDS
 LIMIT=${LLM_GPU_SECONDS:-570}
@@ -120,7 +138,8 @@ find_cublas() {
         fi
     done
 
-    die "no cuBLAS: CUBLAS_HOME says where it is"
+    say "no cuBLAS (CUBLAS_HOME says where it is): our own kernels alone"
+    CUBLAS_HOME=
 }
 
 
@@ -152,196 +171,307 @@ compile() {
 
 
 compile_cuda() {
-    local lib arch
+    local lib='' arch blas
 
     NVCC=${CUDA_HOME:+$CUDA_HOME/bin/}nvcc
     command -v "$NVCC" > /dev/null || NVCC=/usr/local/cuda/bin/nvcc
     NVCC=$(command -v "$NVCC") || die "no nvcc"
     find_cublas
 
-    for lib in "$CUBLAS_HOME"/{lib64,lib}/libcublasLt.so.*; do
-        [ ! -e "$lib" ] || break
-    done
-
-    [ -e "$lib" ] || die "no libcublasLt.so in $CUBLAS_HOME"
+    if [ -n "$CUBLAS_HOME" ]; then
+        for lib in "$CUBLAS_HOME"/{lib64,lib}/libcublasLt.so.*; do
+            [ ! -e "$lib" ] || break
+        done
+    fi
 
     arch=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader |
         head -n 1 | tr -d .)
+    blas=(-DPEAK_COPY_ONLY)
+
+    if [ -e "$lib" ]; then
+        blas=("-I$CUBLAS_HOME/include" "-L${lib%/*}" "-l:${lib##*/}"
+            -Xlinker "-rpath=${lib%/*}")
+    else
+        lib=''
+    fi
 
     make -s -j "$(nproc)" -f kernels/cuda/Makefile OBJS="$WORK" \
-        NVCC="$NVCC" CUBLAS_INC="$CUBLAS_HOME/include" CUBLAS_LIB="$lib" \
-        CUDA_ARCH="$arch" cuda &&
-    "$NVCC" -O2 -arch="sm_$arch" -I"$CUBLAS_HOME/include" -o "$WORK/peak" \
-        t/gpu/peak.cu -L"${lib%/*}" -l:"${lib##*/}" \
-        -Xlinker -rpath="${lib%/*}"
+        NVCC="$NVCC" CUBLAS_INC="${lib:+$CUBLAS_HOME/include}" \
+        CUBLAS_LIB="$lib" CUDA_ARCH="$arch" cuda &&
+    "$NVCC" -O2 -arch="sm_$arch" -o "$WORK/peak" t/gpu/peak.cu "${blas[@]}" &&
+    "$NVCC" -O2 -arch="sm_$arch" -shared -Xcompiler -fPIC \
+        -o "$WORK/break.so" t/gpu/break.cu
 }
 
 
-# a test's TAP: how many, and which failed
+# ---- the calls ----
+
+# where a call's results go, and what it takes; LIMIT seconds are its own
+
+results() { printf '%s/%s-%s' "$RESULTS" "$NAME" "$1"; }
+
+
+begin() {
+    mkdir -p "$WORK"
+
+    if [ "$DEVICE" = emu ]; then
+        RESULTS=${OUT:-$WORK/results}
+        NAME=emulator
+        SHAPE=tiny TYPE=bf16 BENCH="1,2 8"
+        STREAMS="1 4" TOKENS=6 PROMPTS="16 48"
+        export PROMPT=16 LLM_GPU_KV=64m LLM_BENCH_KV=67108864
+    else
+        command -v nvidia-smi > /dev/null || die "no NVIDIA driver here"
+        NAME=$(nvidia-smi --query-gpu=name --format=csv,noheader |
+            head -n 1 | tr 'A-Z ' 'a-z-')
+        RESULTS=${OUT:-$ROOT/t/bench/results}
+        SHAPE=qwen3-8b TYPE=bf16 BENCH="1,64,512 128,2048,8192"
+        STREAMS="1 64 512" TOKENS=128 PROMPTS="128 2048 8192"
+    fi
+
+    NAME=$NAME-$(date -u +%Y-%m-%d)
+    mkdir -p "$RESULTS"
+    [ ! -d "$GPU/fixtures" ] || export LLM_FIXTURES=$GPU/fixtures
+}
+
+
+# what was built of these sources stays; another call goes on at once
+
+build() {
+    local all
+
+    all=$(find engine kernels t/unit t/gpu -type f | LC_ALL=C sort |
+        xargs cat | cksum)
+
+    [ "$(cat "$WORK/built" 2> /dev/null)" != "$all" ] || return 0
+
+    say "building"
+    compile > "$(results build.txt)" 2>&1 ||
+        { tail -n 20 "$(results build.txt)"; die "it does not build"; }
+    printf '%s' "$all" > "$WORK/built"
+    say "built"
+}
+
+
+bandwidth() {
+    if [ "$DEVICE" = emu ]; then
+        echo '{"device": "emulator"}' > "$(results peak.jsonl)"
+    else
+        limited 60 "$WORK/peak" > "$(results peak.jsonl)"
+    fi && cat "$(results peak.jsonl)"
+}
+
+
+# the tables at once, each with its TAP; the verdict when the time is over
 
 parity() {
-    local log=$RESULTS/$NAME-$1.tap
+    local seconds=${1:-30} name log pids=()
+    local names="emu emu_fp8 emu_sample emu_ahead logits"
 
-    LLM_GPU_DEVICE=$DEVICE LLM_OBJS=$WORK limited "$2" "$WORK/t/$1" \
-        > "$log" 2>&1
-    say "$1: $(grep -c '^ok' "$log") right, $(grep -c '^not ok' "$log")" \
-        "wrong, $(tail -n 1 "$log")"
-    grep '^not ok' "$log" | head -n 20
+    for name in $names; do
+        LLM_GPU_DEVICE=$DEVICE LLM_OBJS=$WORK timeout -k 5 "$seconds" \
+            "$WORK/t/$name" > "$(results "$name.tap")" 2>&1 &
+        pids+=($!)
+    done
+
+    wait "${pids[@]}"
+
+    for name in $names; do
+        log=$(results "$name.tap")
+        say "$name: $(grep -c '^ok' "$log") right, $(grep -c '^not ok' \
+            "$log") wrong, $(grep -q '^1\.\.' "$log" && echo all of it ||
+            echo cut after "$seconds" s)"
+        grep '^not ok' "$log" | head -n 20
+    done | tee "$(results parity.txt)"
+
+    ! grep -q '^not ok' "$(results parity.txt)"
 }
 
 
 against_torch() {
     if ! python3 -c 'import numpy, torch, transformers' 2> /dev/null; then
-        say "torch: no PyTorch or transformers here"
+        say "no PyTorch or transformers here"
         return
     fi
 
-    limited 120 python3 t/gpu/parity.py "$WORK" --device "$DEVICE" \
-        > "$RESULTS/$NAME-torch.txt" 2>&1
-    say "torch: exit status $?"
-    cat "$RESULTS/$NAME-torch.txt"
+    limited 300 python3 t/gpu/parity.py "$WORK" --device "$DEVICE" \
+        > "$(results torch.txt)" 2>&1
+    set -- $?
+    cat "$(results torch.txt)"
+
+    return "$1"
 }
 
 
-sanitizer() {
-    local tool log=$RESULTS/$NAME-sanitizer.txt
+# a model of this shape and type, made once
 
-    if [ "$DEVICE" = emu ]; then
-        say "compute-sanitizer: not for the emulator"
-        return
-    fi
-
-    if ! command -v compute-sanitizer > /dev/null; then
-        say "compute-sanitizer: not here"
-        return
-    fi
-
-    for tool in memcheck racecheck; do
-        echo 1 2 3 4 5 6 7 8 | limited 60 compute-sanitizer --tool "$tool" \
-            "$WORK/llm" logits models/demo.gguf --device "$DEVICE" --ctx 64 \
-            > "$WORK/out" 2> "$log.$tool"
-        grep -a 'ERROR SUMMARY\|RACECHECK SUMMARY' "$WORK/out" \
-            "$log.$tool" | sed 's/.*=========/==/'
-        cat "$log.$tool" >> "$log"
-        rm -f "$log.$tool"
-    done
+model() {
+    FILE=$WORK/$1-$2.gguf
+    [ -e "$FILE" ] || {
+        limited 200 python3 t/bench/mkmodel.py "$1" "$2" "$FILE.new" &&
+            mv "$FILE.new" "$FILE"
+    }
 }
 
 
-# the engine alone on a file of this shape and type; its share of the rates
+plans() {
+    model "$SHAPE" bf16 || return
+    rm -f "$(results plans.jsonl)"
+    LLM_BLAS_TABLE=$(results plans.jsonl) limited 300 "$WORK/bench" "$FILE" \
+        "$DEVICE" "$WORK" 1 8 > "$WORK/out" 2>&1 ||
+        { cat "$WORK/out"; return 1; }
 
-alone() {
-    local shape=$1 type=$2 file=$3
+    if [ -e "$(results plans.jsonl)" ]; then
+        cat "$(results plans.jsonl)"
+    else
+        say "no table: there is no cuBLAS in this build"
+    fi
+}
 
-    LLM_BENCH_FP8=${4:-} limited 150 "$WORK/bench" "$file" "$DEVICE" \
-        "$WORK" $BENCH > "$WORK/bench.out"
-    python3 t/gpu/shares.py "$RESULTS/$NAME.jsonl" "$shape" "$type" \
-        < "$WORK/bench.out" > "$WORK/shares.out"
-    tee -a "$RESULTS/$NAME.jsonl" < "$WORK/shares.out"
+
+speed() {
+    local shape=${1:-$SHAPE} type=${2:-$TYPE} fp8=${3:-} to
+
+    to=$(results "speed-$shape-$type${fp8:+-fp8-${fp8/,/-}}.jsonl")
+    model "$shape" "$type" || return
+
+    # shellcheck disable=SC2086
+    LLM_BENCH_FP8=$fp8 limited 400 "$WORK/bench" "$FILE" "$DEVICE" "$WORK" \
+        $BENCH > "$WORK/bench.out"
+    set -- $?
+
+    # what is there is kept, whatever became of the rest
+
+    [ -e "$(results peak.jsonl)" ] || bandwidth > "$WORK/out"
+    python3 t/gpu/shares.py "$(results peak.jsonl)" "$shape" "$type" \
+        < "$WORK/bench.out" > "$to" || cp "$WORK/bench.out" "$to"
+    cat "$to"
+
+    return "$1"
 }
 
 
 over_http() {
-    packed || { say "HTTP: no pack of these sources"; return; }
+    packed || { say "no pack of these sources"; return 1; }
     cp "$GPU/nginx/ngx_http_llm_module.so" "$WORK/"
+    model "${1:-$SHAPE}" "${2:-$TYPE}" || return
 
-    say "HTTP"
-    limited 150 t/gpu/http.sh "$1" "$DEVICE" "$WORK" "$STREAMS" "$TOKENS" \
-        "$PROMPTS" | tee -a "$RESULTS/$NAME.jsonl"
+    limited 400 t/gpu/http.sh "$FILE" "$DEVICE" "$WORK" "$STREAMS" \
+        "$TOKENS" "$PROMPTS" | tee "$(results http.jsonl)"
+    [ -s "$(results http.jsonl)" ]
 }
 
 
 by_kernel() {
     if [ "$DEVICE" = emu ] || ! command -v nsys > /dev/null; then
-        say "time by kernel: no nsys here, or no GPU"
+        say "no nsys here, or no GPU"
         return
     fi
 
-    limited 60 nsys profile -o "$WORK/prof" --force-overwrite true \
-        --cuda-graph-trace=node "$WORK/bench" "$1" "$DEVICE" "$WORK" \
+    model "$SHAPE" "$TYPE" || return
+    limited 200 nsys profile -o "$WORK/prof" --force-overwrite true \
+        --cuda-graph-trace=node "$WORK/bench" "$FILE" "$DEVICE" "$WORK" \
         1,64 2048 > /dev/null 2>&1
-    limited 30 nsys stats -r cuda_gpu_kern_sum "$WORK/prof.nsys-rep" \
-        > "$RESULTS/$NAME-kernels.txt" 2>&1
-    head -n 30 "$RESULTS/$NAME-kernels.txt"
+    limited 100 nsys stats -r cuda_gpu_kern_sum "$WORK/prof.nsys-rep" \
+        > "$(results kernels.txt)" 2>&1
+    head -n 30 "$(results kernels.txt)"
 }
 
 
-figures() {
-    local shape=$1 type=$2 file=$WORK/$1-$2.gguf
+# logits of the same prompt by two processes, each right after loading, and
+# twice in each: what is not ordered behind the load shows here
 
-    limited 120 python3 t/bench/mkmodel.py "$shape" "$type" "$file" || return
-    say "$shape $type"
-    alone "$shape" "$type" "$file"
+twice() {
+    local i
 
-    if [ "$type" = bf16 ]; then
-        over_http "$file"
-        by_kernel "$file"
-        say "$shape, weights in fp8, then KV too"
-        alone "$shape" "$type" "$file" weights
-        alone "$shape" "$type" "$file" weights,kv
-    fi
+    for i in 1 2 3 4; do
+        echo 11 12 13 14 15 16 17 18 | limited 60 "$WORK/llm" logits \
+            models/demo.gguf --device "$DEVICE" --ctx 64 > "$WORK/twice.$i" 2>&1 || { cat "$WORK/twice.$i"
+            return 1; }
+    done
 
-    rm -f "$file"
+    cksum "$WORK"/twice.[1-4] | tee "$(results twice.txt)"
+    [ "$(cksum < "$WORK/twice.1")" = "$(cksum < "$WORK/twice.2")" ] &&
+        cmp "$WORK/twice.2" "$WORK/twice.3" &&
+        cmp "$WORK/twice.3" "$WORK/twice.4"
 }
 
 
-measure() {
-    local device shape
+sanitize() {
+    local tool=${1:-memcheck} log
 
-    mkdir -p "$WORK"
+    log=$(results "sanitizer-$tool.txt")
 
-    if [ "$DEVICE" = emu ]; then
-        device=emulator
-        RESULTS=${OUT:-$WORK/results}
-        shape=tiny
-        PARITY=200
-        BENCH="1,2 8"
-        STREAMS="1 4" TOKENS=6 PROMPTS="16 48"
-        export PROMPT=16 LLM_GPU_KV=64m LLM_BENCH_KV=67108864
-
-    else
-        command -v nvidia-smi > /dev/null || die "no NVIDIA driver here"
-        nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv
-        device=$(nvidia-smi --query-gpu=name --format=csv,noheader |
-            head -n 1 | tr 'A-Z ' 'a-z-')
-        RESULTS=${OUT:-$ROOT/t/bench/results}
-        shape=qwen3-8b
-        PARITY=90
-        BENCH=""
-        STREAMS="1 8 64 256 512" TOKENS=128 PROMPTS="128 2048 8192"
+    if [ "$DEVICE" = emu ] || ! command -v compute-sanitizer > /dev/null; then
+        say "no compute-sanitizer here, or no GPU"
+        return
     fi
 
-    mkdir -p "$RESULTS"
-    NAME=$device-$(date -u +%Y-%m-%d)
+    echo 1 2 3 4 5 6 7 8 | limited 500 compute-sanitizer --tool "$tool" \
+        "$WORK/llm" logits models/demo.gguf --device "$DEVICE" --ctx 64 \
+        > "$WORK/out" 2> "$log"
+    grep -a 'SUMMARY' "$WORK/out" "$log" | sed 's/.*=========/==/'
+}
 
-    packed || say "objs/gpu is missing or of other sources: no HTTP figures"
-    say "building"
-    compile || die "it does not build"
 
+# break.so, loaded before nginx, makes a kernel of the worker's write where
+# there is nothing when the file LLM_GPU_BREAK comes to be
+
+sticky() {
     if [ "$DEVICE" = emu ]; then
-        say "peak: the emulator has none"
-        echo '{"device": "emulator"}' > "$RESULTS/$NAME.jsonl"
-    else
-        say "peak"
-        "$WORK/peak" | tee "$RESULTS/$NAME.jsonl"
+        say "the emulator's way back is t/http/device.t"
+        return
     fi
 
-    [ ! -d "$GPU/fixtures" ] || export LLM_FIXTURES=$GPU/fixtures
-    parity emu "$PARITY"
-    parity emu_fp8 "$PARITY"
-    parity emu_sample "$PARITY"
-    parity emu_ahead "$PARITY"
-    parity logits "$PARITY"
-    against_torch
-    figures "$shape" bf16
-    sanitizer
-    figures "$shape" q4_k
-    say "done: $RESULTS/$NAME.jsonl and others"
+    packed || { say "no pack of these sources"; return 1; }
+    cp "$GPU/nginx/ngx_http_llm_module.so" "$WORK/"
+
+    LLM_GPU_BREAK=$WORK/break limited 200 t/gpu/http.sh models/demo.gguf \
+        "$DEVICE" "$WORK" 1 8 "" 2>&1 | tee "$(results sticky.txt)"
+    grep 'context is lost\|is ready\|device_lost' \
+        "$WORK/site/logs/error.log" | tee -a "$(results sticky.txt)"
+    grep -q 'this worker is started again' "$(results sticky.txt)"
+}
+
+
+call() {
+    local rc
+
+    say "$*"
+    "$@"
+    rc=$?
+    say "$1: exit status $rc"
+
+    return "$rc"
+}
+
+
+every() {
+    local rc=0 one
+
+    for one in bandwidth parity twice plans speed against_torch over_http \
+        sanitize by_kernel sticky
+    do
+        call "$one" || rc=1
+    done
+
+    return "$rc"
 }
 
 
 case ${1:-} in
-    '')   measure ;;
-    pack) pack ;;
-    *)    die "unknown: $1 (nothing, or pack)" ;;
+    pack)      pack; exit ;;
+    build)     begin; build; exit ;;
+    bandwidth|parity|plans|speed|twice|sanitize|sticky)
+               one=$1 ;;
+    torch)     one=against_torch ;;
+    http)      one=over_http ;;
+    kernels)   one=by_kernel ;;
+    all)       one=every ;;
+    *)         die "usage: see the head of this file" ;;
 esac
+
+shift
+begin
+build
+call "$one" "$@"

@@ -1,0 +1,85 @@
+#!/usr/bin/perl
+
+# t/gpu/run.sh, the calls that are made where a GPU is, on the emulator: each
+# leaves its own results, and one that fails stops no other.  What was built
+# for the tests is taken for what the call itself would build.
+
+use strict;
+use warnings;
+
+use Cwd 'abs_path';
+use File::Temp 'tempdir';
+use FindBin;
+use Test::More;
+
+my $root = abs_path($ENV{LLM_ROOT} || "$FindBin::Bin/../..");
+my $objs = abs_path($ENV{LLM_OBJS} || "$root/objs");
+
+plan skip_all => 'no emulator in this build'
+    unless -e "$objs/llm_emu.so" && -e "$objs/llm" && !$ENV{LLM_SAN};
+
+my $out = tempdir(CLEANUP => 1);
+my $work = tempdir(CLEANUP => 1);
+
+sub call {
+    my ($what, %env) = @_;
+
+    local @ENV{keys %env} = values %env;
+    local @ENV{qw(LLM_GPU_DEVICE LLM_GPU_WORK OUT)} = ('emu', $work, $out);
+
+    my $said = qx(cd "$root" && t/gpu/run.sh $what 2>&1);
+
+    return ($? >> 8, $said);
+}
+
+
+sub results { map { s/.*emulator-[-\d]{10}-//r } sort glob "$out/*" }
+
+
+# so that nothing is compiled
+
+my $sum = qx(cd "$root" && find engine kernels t/unit t/gpu -type f \\
+             | LC_ALL=C sort | xargs cat | cksum);
+chomp $sum;
+
+open my $f, '>', "$work/built" or die;
+print $f $sum;
+close $f;
+
+symlink "$objs/$_", "$work/$_" for qw(llm llm_emu.so);
+mkdir "$work/t";
+
+for my $name (qw(emu emu_fp8 emu_sample emu_ahead logits)) {
+    open my $t, '>', "$work/t/$name" or die;
+    print $t "#!/bin/sh\necho ok 1 - $name\n",
+        $name eq 'emu_fp8' ? "sleep 100\n" : "echo 1..1\n";
+    close $t;
+    chmod 0755, "$work/t/$name";
+}
+
+my ($rc, $said) = call('bandwidth');
+is($rc, 0, 'bandwidth') or diag $said;
+is_deeply([results()], ['peak.jsonl'], 'and its results');
+
+($rc, $said) = call('parity 5');
+is($rc, 0, 'parity') or diag $said;
+like($said, qr/emu_sample: 1 right, 0 wrong, all of it/, 'a table that ended');
+like($said, qr/emu_fp8: 1 right, 0 wrong, cut after 5 s/, 'one that did not');
+
+($rc, $said) = call('twice');
+is($rc, 0, 'the same prompt twice') or diag $said;
+
+($rc, $said) = call('plans');
+isnt($rc, 0, 'a call that cannot be done says so');
+like($said, qr/exit status [1-9]/, 'in words, too');
+
+($rc, $said) = call($_) and is($rc, 0, "$_ is left out with a word")
+    for qw(sanitize kernels sticky);
+
+is_deeply([grep { !/tap$/ } results()],
+          ['parity.txt', 'peak.jsonl', 'twice.txt'], 'nothing is lost');
+
+($rc, $said) = call('gibberish');
+isnt($rc, 0, 'no such call');
+
+done_testing();
