@@ -183,7 +183,7 @@ static void
 llm_emit_choose(const llm_emit_t *e, const llm_emit_src_t *src, size_t max,
     llm_emit_lot_t *lot)
 {
-    size_t                  off, size, text;
+    size_t                  off, size, text, end, extra;
     const llm_emit_prob_t  *prob;
 
     memset(lot, 0, sizeof(*lot));
@@ -202,7 +202,7 @@ llm_emit_choose(const llm_emit_t *e, const llm_emit_src_t *src, size_t max,
         lot->ids = llm_min(e->ids.len, (size_t) 4096);
     }
 
-    lot->extra = lot->text + lot->ids;
+    lot->extra = lot->ids;
     text = 0;
 
     for (off = 0; off < src->probs_len; off += size) {
@@ -215,17 +215,20 @@ llm_emit_choose(const llm_emit_t *e, const llm_emit_src_t *src, size_t max,
             break;
         }
 
-        if (lot->n_probs
-            && lot->extra + llm_emit_prob_extra(e, prob) + sizeof(llm_event_t)
-               > max)
-        {
+        /* behind the last token all of the text goes */
+
+        end = (off + size == src->probs_len)
+              ? lot->text : llm_max(prob->end, src->sent) - src->sent;
+        extra = lot->extra + llm_emit_prob_extra(e, prob);
+
+        if (lot->n_probs && extra + end + sizeof(llm_event_t) > max) {
             break;
         }
 
-        lot->extra += llm_emit_prob_extra(e, prob);
+        lot->extra = extra;
         lot->probs = off + size;
         lot->n_probs++;
-        text = llm_max(prob->end, src->sent) - src->sent;
+        text = end;
     }
 
     /* the rest of the text waits for its token; no token is so long that
@@ -236,6 +239,8 @@ llm_emit_choose(const llm_emit_t *e, const llm_emit_src_t *src, size_t max,
     {
         lot->text = llm_min(lot->text, text);
     }
+
+    lot->extra += lot->text;
 }
 
 

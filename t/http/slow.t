@@ -19,6 +19,7 @@ my $t = LLM::Test->new(listen => 'sndbuf=16k',
     locations => <<'END')->start;
         location /v1 { llm_api; }
         location /small { llm_stream_buffer 16k; llm_api; }
+        location /tiny { llm_stream_buffer 4k; llm_api; }
         location = /health { llm_health; }
         location = /figures { llm_metrics json; }
 END
@@ -43,17 +44,27 @@ sub bare {
 }
 
 
+# parked for good: who only waits for the worker to catch up is not
+
 sub parked {
     my ($n) = @_;
+    my ($same, $last) = (0, -1);
 
     return LLM::Test::wait_for(60, sub {
         my $f = $t->figures;
-        $f->{parked} == $n && $f->{running} == 0
+        my $still = $f->{parked} == $n && $f->{running} == 0
+                    && $f->{generation_tokens} == $last;
+
+        $last = $f->{generation_tokens};
+        $same = $still ? $same + 1 : 0;
+        $same >= 10;
     });
 }
 
 
-for my $case ([ '/v1', 256, 5000 ], [ '/small', 16, 1000 ]) {
+for my $case ([ '/v1', 256, 5000 ], [ '/small', 16, 1000 ],
+              [ '/tiny', 4, 1000 ])
+{
     (my $path, my $kb, $ask{max_tokens}) = @$case;
     my $name = "llm_stream_buffer ${kb}k";
     my $want = bare($t->post("$path/completions", { %ask })->{body});
@@ -69,10 +80,13 @@ for my $case ([ '/v1', 256, 5000 ], [ '/small', 16, 1000 ]) {
     ok(parked($READERS), "$name: all are parked")
         or diag(explain($t->figures));
 
-    # a buffer that gathers, one on its way, each with room to grow
+    my $unsent = $t->figures->{workers}[0]{unsent};
 
+    cmp_ok($unsent, '<=', $READERS * 1.25 * 1024 * $kb,
+           "$name: no more is held, and a quarter");
+    cmp_ok($unsent, '>', $READERS * 1024 * $kb / 16, "$name: and not nothing");
     cmp_ok(LLM::Test::holds($pid)->{kb} - $before, '<',
-           ($READERS * 3 * $kb + 1024) * $LLM::Test::SLOW,
+           ($READERS * 1.25 * $kb + 1024) * $LLM::Test::SLOW,
            "$name: bounded memory");
 
     # another request has the steps of the engine for itself
@@ -84,9 +98,11 @@ for my $case ([ '/v1', 256, 5000 ], [ '/small', 16, 1000 ]) {
 
     is($res->{json}{usage}{completion_tokens}, 500,
        "$name: others are served");
-    is($has->{generation_tokens} - $had->{generation_tokens}, 500,
-       "$name: nothing else is computed meanwhile");
-    cmp_ok($has->{steps} - $had->{steps}, '<=', 502,
+    # the kernel may take a little more of a slow one at any time
+
+    cmp_ok($has->{generation_tokens} - $had->{generation_tokens}, '<=', 560,
+           "$name: nothing else is computed meanwhile");
+    cmp_ok($has->{steps} - $had->{steps}, '<=', 562,
            "$name: they are not slowed");
 
     # one reads a little now and then
@@ -126,6 +142,7 @@ for my $case ([ '/v1', 256, 5000 ], [ '/small', 16, 1000 ]) {
     ok(LLM::Test::wait_for(10, sub {
         my $f = $t->figures;
         $f->{parked} == 0 && $f->{kv_pages_used} == 0
+            && $f->{workers}[0]{unsent} == 0
     }), "$name: parked clients that go away leave nothing behind");
 }
 

@@ -462,6 +462,121 @@ test_full(void)
 }
 
 
+/* an echo is said from the prompt's own bytes, once or by each choice */
+
+static void
+test_echo(void)
+{
+    char             text[3000], *got;
+    uint32_t         i, k, n_tokens, n_probs, n_events;
+    llm_buf_t        probs;
+    llm_emit_t       e[2];
+    llm_stops_t      stops;
+    llm_sampled_t    t;
+
+    memset(&stops, 0, sizeof(stops));
+    memset(&t, 0, sizeof(t));
+    llm_buf_init(&probs, 0);
+
+    for (i = 0; i < sizeof(text); i++) {
+        text[i] = (char) ('a' + i % 26);
+        t.id = text[i];
+        llm_emit_add_prob(&probs, &t, i, i + 1);
+    }
+
+    for (k = 0; k < 2; k++) {
+        llm_emit_init(&e[k], vocab, &stops, LLM_EMIT_PROBS, 0, 0);
+        llm_emit_echo(&e[k], (llm_str_t) { sizeof(text), text }, &probs,
+                      k == 0);
+        is_int(llm_emit_pending(&e[k], 0), k == 0, "who tells has to tell");
+        is_int(e[k].text.len + e[k].probs.len, 0, "nothing is copied");
+
+        t.id = 'z';
+        (void) llm_emit_push(&e[k], &t, 1);
+        (void) llm_emit_end(&e[k]);
+
+        got = calloc(1, 8192);
+        n_tokens = 0;
+        n_probs = 0;
+        n_events = 0;
+
+        while (llm_emit_write(&e[k], &to, k, 1) == LLM_AGAIN) {
+            n_events += take(got, &n_tokens, &n_probs);
+        }
+
+        n_events += take(got, &n_tokens, &n_probs);
+
+        is_int(strlen(got), k == 0 ? sizeof(text) + 1 : 1, "its text");
+        ok(k || memcmp(got, text, sizeof(text)) == 0, "the prompt first");
+        is_int(n_probs, k == 0 ? sizeof(text) + 1 : 1, "its probabilities");
+        is_int(n_tokens, 1, "one token, the prompt's are not generated");
+        is_int(e[k].sent, sizeof(text) + 1, "it begins behind the prompt");
+
+        free(got);
+        llm_emit_free(&e[k]);
+    }
+
+    llm_buf_free(&probs);
+}
+
+
+/* no more than a window waits to be read, whatever room the ring has */
+
+static void
+test_window(void)
+{
+    char           *got;
+    size_t          most;
+    uint32_t        i, n, rounds, n_tokens, n_probs;
+    llm_emit_t      e;
+    llm_stops_t     stops;
+    llm_sampled_t   t;
+
+    static const uint32_t  windows[] = { 1, 256, 1000, 16384 };
+
+    memset(&stops, 0, sizeof(stops));
+    memset(&t, 0, sizeof(t));
+    t.logprob = -1;
+
+    for (n = 0; n < llm_nelems(windows); n++) {
+        llm_emit_init(&e, vocab, &stops, LLM_EMIT_STREAM|LLM_EMIT_PROBS, 0, 0);
+        to.window = windows[n];
+        to.unread = 0;
+        got = calloc(1, 8192);
+        n_tokens = 0;
+        n_probs = 0;
+        rounds = 0;
+        most = 0;
+
+        for (i = 0; i < 3000; i++) {
+            t.id = 'a' + (int32_t) (i % 26);
+            (void) llm_emit_push(&e, &t, 1);
+        }
+
+        (void) llm_emit_end(&e);
+
+        while (llm_emit_write(&e, &to, 0, 1) == LLM_AGAIN) {
+            most = llm_max(most, to.unread);
+            (void) take(got, &n_tokens, &n_probs);
+            rounds++;
+        }
+
+        (void) take(got, &n_tokens, &n_probs);
+
+        ok(most <= llm_max(windows[n], sizeof(llm_event_t) + 128),
+           "a window of %u: %zu bytes at most", windows[n], most);
+        ok(rounds > 3, "in %u rounds", rounds);
+        ok(strlen(got) == 3000 && n_probs == 3000 && n_tokens == 3000,
+           "and all comes");
+
+        free(got);
+        llm_emit_free(&e);
+    }
+
+    to.window = 0;
+}
+
+
 int
 main(void)
 {
@@ -474,6 +589,8 @@ main(void)
     test_unchecked();
     test_probs();
     test_full();
+    test_echo();
+    test_window();
     tv_close(&tiny);
 
     munmap(mem, llm_zone_size(1, 1, 1 << 17));
