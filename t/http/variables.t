@@ -9,7 +9,8 @@ use warnings;
 use LLM::Test;
 use Test::More;
 
-my $t = LLM::Test->new(http => <<'END', locations => <<'END2')->start;
+my $t = LLM::Test->new(main => 'worker_shutdown_timeout 1s;',
+    http => <<'END', locations => <<'END2')->start;
     log_format llm '$uri|$status|$llm_model|$llm_request_id|$llm_tenant|'
                    '$llm_prompt_tokens|$llm_cached_tokens|'
                    '$llm_completion_tokens|$llm_finish_reason|'
@@ -19,6 +20,8 @@ my $t = LLM::Test->new(http => <<'END', locations => <<'END2')->start;
 END
         location /v1 { llm_api; }
         location = /health { llm_health; access_log off; }
+        location /short { llm_timeout 700ms; llm_api; }
+        location = /figures { llm_metrics json; access_log off; }
         location /fall { llm_api; llm_intercept_errors on;
                          error_page 404 = @other; }
         location @other { return 200 "other"; }
@@ -81,6 +84,35 @@ cmp_ok($v->{completion}, '>=', 5, 'a client that went away: tokens');
 like($v->{ttft}, qr/^\d+\.\d{6}$/, 'a client that went away: ttft');
 like($v->{tpot}, qr/^\d+\.\d{6}$/, 'a client that went away: tpot');
 
+# what was cut is accounted for: not streamed, out of time, at a shutdown
+
+$s = $t->open('/v1/completions', { prompt => 'a', ignore_eos => \1,
+                                   max_tokens => 1500 });
+LLM::Test::wait_for(30, sub {
+    $t->figures->{generation_tokens} > 5 + 30 + 5 + 200;
+});
+$s->close;
+$v = logged();
+is($v->{finish}, 'abort', 'a body that nobody waited for: finish_reason');
+cmp_ok($v->{completion}, '>=', 100, 'a body that nobody waited for: tokens');
+like($v->{ttft}, qr/^\d+\.\d{6}$/, 'a body that nobody waited for: ttft');
+
+for my $stream (\0, \1) {
+    my $name = 'out of time, ' . ($$stream ? 'streamed' : 'whole');
+
+    $res = $t->post('/short/completions', { prompt => 'a', n => 8,
+        ignore_eos => \1, max_tokens => 1900, stream => $stream });
+    $v = logged();
+
+    SKIP: {
+        skip 'this machine is too fast', 3 if $v->{finish} eq 'length';
+
+        is($v->{finish}, 'abort', "$name: finish_reason");
+        cmp_ok($v->{completion}, '>', 0, "$name: tokens");
+        like($v->{ttft}, qr/^\d+\.\d{6}$/, "$name: ttft");
+    }
+}
+
 $t->post('/v1/completions', { prompt => 'a', model => 'none' });
 $v = logged();
 is($v->{status}, 404, 'an error');
@@ -102,6 +134,13 @@ $t->post('/v1/completions', { prompt => 'a', max_tokens => 1 },
 ok($t->wait_log(qr/invalid weight "heavy" of tenant "bob"/),
    'a wrong weight is logged');
 
-$t->stop;
+# at a shutdown
+
+$s = $t->open_long(max_tokens => 1900, n => 16);
+$s->event for 1 .. 5;
+$t->stop(signal => 'QUIT');
+
+ok(LLM::Test::wait_for(5, sub { $t->log('llm.log') =~ /\|abort\|[^\n]*\n\z/ }),
+   'a stream that a shutdown cut is accounted for');
 
 done_testing();
