@@ -18,7 +18,10 @@ plan skip_all => 'nginx has no addition module'
 
 my $late = LLM::Test::free_port();
 my $t = LLM::Test->new(
-    model => 'llm_model demo %%ROOT%%/models/demo.gguf threads=1 parallel=1;',
+    model => 'llm_model demo %%ROOT%%/models/demo.gguf threads=1 parallel=1'
+           . ' default;'
+           . ' llm_model long ' . LLM::Test::random_model(2, 40960)
+           . ' threads=1;',
     locations => <<"END")->start;
         location /v1 { llm_api; }
         location /framed {
@@ -26,7 +29,11 @@ my $t = LLM::Test->new(
             add_before_body /before; add_after_body /after;
             addition_types text/event-stream;
         }
-        location /before { proxy_pass http://127.0.0.1:$late; }
+        location /before {
+            proxy_pass http://127.0.0.1:$late;
+            proxy_pass_request_body off;
+            proxy_set_header Content-Length "";
+        }
         location /after { return 200 ": after\\n\\n"; }
         location = /health { llm_health; }
         location = /figures { llm_metrics json; }
@@ -61,19 +68,21 @@ my $body = $s->response->{body};
 like($body, qr/^: before\n\ndata: /, 'the addition comes first');
 like($body, qr/data: \[DONE\]\n\n: after\n\n$/, 'and another one last');
 
-# held back: the header's flush alone
+# held back: the header's flush alone, before the first token of a prompt
+# that takes a while
 
-$busy = $t->open_long(max_tokens => 1900);
-$busy->event;
-$s = $t->open('/framed/completions', { %ask });
+$s = $t->open('/framed/completions', { %ask, model => 'long',
+                                       prompt => 'word ' x 12000 });
 $peer = $server->accept;
 $peer->recv($request, 8192);
 $peer->send("HTTP/1.0 200 OK\r\n\r\n: before\n\n");
 $peer->close;
 $s->read_header;
-is($s->{status}, 200, 'the header does not wait for a token');
-like($s->piece, qr/^: before/, 'nor what was added');
-$busy->close;
+is($s->{status}, 200, 'the header is there');
+$body = $s->piece;
+like($body, qr/^: before\n\n/, 'what was added is there');
+is($t->get('/figures')->{json}{models}[1]{generation_tokens}, 0,
+   'and there is no token yet');
 $s->close;
 
 $t->stop;
