@@ -9,8 +9,8 @@
  * depend on how the text falls into tokens.
  *
  * A llm_emit_t owns its buffers; stops, vocabulary and the prompt's echo are
- * shared and outlive it.  The text that waits is bounded by the caller: a choice that cannot
- * send gets no further tokens.
+ * shared and outlive it.  The text that waits is bounded by the caller: a
+ * choice that cannot send gets no further tokens.
  */
 
 #ifndef LLM_EMIT_H

@@ -95,10 +95,10 @@ int32_t llm_api_resolve(const llm_api_conf_t *conf, llm_str_t name,
  * Appends what the client gets for this event: SSE frames when streaming,
  * nothing where there is nothing to say.  Otherwise the event is kept for
  * llm_api_body_next(), and an answer that becomes larger than max_answer is
- * an error (400, answer_too_large).  An ERROR event behind START in a stream becomes an error
- * frame; before START, or when not streaming, it fills *err and returns
- * LLM_ERROR, so that the answer can still be a real error.  LLM_ERROR with
- * status 500 when memory ends.
+ * an error (400, answer_too_large).  An ERROR event behind START in a stream
+ * becomes an error frame; before START, or when not streaming, it fills *err
+ * and returns LLM_ERROR, so that the answer can still be a real error.
+ * LLM_ERROR with status 500 when memory ends.
  *
  * A chat stream says the role of every choice at START.  Logprobs: NaN is
  * null (the first token of an echoed prompt); token_ids stand in the choice
