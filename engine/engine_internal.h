@@ -69,6 +69,10 @@ typedef struct {
                                            have to end before the load */
     int                  lost;          /* which only another process can do */
     int                  on_gpu;        /* device=auto found one */
+    uint64_t             retry_us;      /* FAILED: when it is loaded again */
+    uint32_t             retry_s;       /* the pause before that; 0: none
+                                           since the last step */
+    char                 told[512];     /* the reason that was logged last */
     int                  unsaid;        /* events wait for room */
     uint64_t             used_us;       /* when the last request ended */
     double               request_us;    /* how long requests take, about */
@@ -165,7 +169,11 @@ void *llm_engine_prepare_main(void *preparer);
 llm_req_t *llm_prep_next(llm_engine_t *e, int small);
 
 /* engine_load.c */
+/* state LOADING; LLM_ERROR: there is no thread for it, state FAILED */
 int llm_served_load(llm_served_t *m);
+/* loads a failed model again, if it is time; the zone shows it as failed
+   until it is ready */
+void llm_served_retry(llm_served_t *m, uint64_t now);
 /* takes the loader's result over: state READY or FAILED */
 void llm_served_loaded(llm_served_t *m);
 /* waits for the loader, if any; state IDLE */

@@ -11,6 +11,7 @@
 #define LLM_TEMPLATE_MAX  (4u << 20)    /* bytes of a template file */
 #define LLM_DEFAULT_CHUNK 512           /* prompt rows of a step */
 #define LLM_SCORE_ROWS    128           /* of these, rows that give logits */
+#define LLM_RETRY_MAX     60            /* seconds between tries of a load */
 
 
 int
@@ -248,26 +249,81 @@ llm_served_load_main(void *data)
 }
 
 
-int
-llm_served_load(llm_served_t *m)
+/* the log has the whole; clients are not told where files lie */
+
+static void
+llm_served_hide(llm_served_t *m, llm_err_t *err)
 {
-    llm_engine_t  *e;
+    char  lib[PATH_MAX + 1];
 
-    e = m->engine;
+    snprintf(lib, sizeof(lib), "%s/", m->engine->backend_dir
+                                      ? m->engine->backend_dir : "");
 
+    llm_hide_folder(err->msg, m->conf.path);
+    llm_hide_folder(err->msg, m->conf.template_path);
+    llm_hide_folder(err->msg, lib[1] ? lib : NULL);
+}
+
+
+/* why is in load_err; the log has each reason once */
+
+static void
+llm_served_failed(llm_served_t *m)
+{
+    llm_zone_t  *z;
+
+    z = m->engine->zone;
+
+    m->state = LLM_MODEL_FAILED;
+    m->retry_s = m->retry_s ? llm_min(m->retry_s * 2, LLM_RETRY_MAX) : 1;
+    m->retry_us = llm_now_us() + (uint64_t) m->retry_s * 1000000;
+
+    if (strcmp(m->told, m->load_err.msg) != 0) {
+        snprintf(m->told, sizeof(m->told), "%s", m->load_err.msg);
+        llm_engine_log(m->engine, LLM_LOG_ERR, "model \"%s\": %s",
+                       m->conf.name, m->load_err.msg);
+    }
+
+    llm_served_hide(m, &m->load_err);
+
+    llm_zone_set(z->models[m->index].retry_after, m->retry_s);
+    llm_zone_set_text(z, m->index, m->load_err.msg, NULL);
+    llm_zone_set_state(z, m->index, LLM_MODEL_FAILED);
+}
+
+
+static int
+llm_served_start(llm_served_t *m)
+{
     memset(&m->load_err, 0, sizeof(m->load_err));
     atomic_store(&m->loaded, 0);
+    llm_zone_set(m->engine->zone->models[m->index].permille, 0);
 
     if (llm_engine_thread(&m->loader, llm_served_load_main, m) != LLM_OK) {
-        llm_engine_log(e, LLM_LOG_ERR, "model \"%s\": no thread to load it "
-                       "with", m->conf.name);
+        (void) llm_fail(&m->load_err, "no thread to load the model with");
+        llm_served_failed(m);
         return LLM_ERROR;
     }
 
     m->state = LLM_MODEL_LOADING;
-    llm_zone_set(e->zone->models[m->index].permille, 0);
-    llm_zone_set(e->zone->models[m->index].retry_after, 5);
-    llm_zone_set_state(e->zone, m->index, LLM_MODEL_LOADING);
+
+    return LLM_OK;
+}
+
+
+int
+llm_served_load(llm_served_t *m)
+{
+    llm_zone_t  *z;
+
+    if (llm_served_start(m) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    z = m->engine->zone;
+
+    llm_zone_set(z->models[m->index].retry_after, 5);
+    llm_zone_set_state(z, m->index, LLM_MODEL_LOADING);
 
     return LLM_OK;
 }
@@ -326,22 +382,6 @@ llm_served_ready(llm_served_t *m)
 }
 
 
-/* the log has the whole; clients are not told where files lie */
-
-static void
-llm_served_hide(llm_served_t *m, llm_err_t *err)
-{
-    char  lib[PATH_MAX + 1];
-
-    snprintf(lib, sizeof(lib), "%s/", m->engine->backend_dir
-                                      ? m->engine->backend_dir : "");
-
-    llm_hide_folder(err->msg, m->conf.path);
-    llm_hide_folder(err->msg, m->conf.template_path);
-    llm_hide_folder(err->msg, lib[1] ? lib : NULL);
-}
-
-
 static void
 llm_served_fail_held(llm_served_t *m)
 {
@@ -373,14 +413,8 @@ llm_served_loaded(llm_served_t *m)
     (void) pthread_join(m->loader, NULL);
 
     if (m->load_err.status || llm_served_ready(m) != LLM_OK) {
-        llm_engine_log(e, LLM_LOG_ERR, "model \"%s\": %s", m->conf.name,
-                       m->load_err.msg);
         llm_served_close(m);
-        llm_served_hide(m, &m->load_err);
-
-        m->state = LLM_MODEL_FAILED;
-        llm_zone_set_text(z, m->index, m->load_err.msg, NULL);
-        llm_zone_set_state(z, m->index, LLM_MODEL_FAILED);
+        llm_served_failed(m);
         llm_served_fail_held(m);
         return;
     }
@@ -402,6 +436,7 @@ llm_served_loaded(llm_served_t *m)
                    "%u, %u sequences, %u pages", m->conf.name, device,
                    m->runner.ctx, m->runner.max_seqs, m->runner.n_pages);
 
+    m->told[0] = '\0';
     m->state = LLM_MODEL_READY;
     m->used_us = llm_now_us();
 
@@ -461,20 +496,13 @@ llm_served_fail_live(llm_served_t *m, const llm_err_t *err,
 void
 llm_served_break(llm_served_t *m)
 {
-    llm_err_t      err;
-    llm_engine_t  *e;
+    llm_err_t  err;
 
-    e = m->engine;
-
-    llm_served_hide(m, &m->load_err);
+    llm_served_failed(m);
 
     (void) llm_fail_with(&err, 503, "model_failed", NULL,
                          "the model's device failed: %.400s",
                          m->load_err.msg);
-
-    m->state = LLM_MODEL_FAILED;
-    llm_zone_set_text(e->zone, m->index, m->load_err.msg, NULL);
-    llm_zone_set_state(e->zone, m->index, LLM_MODEL_FAILED);
 
     llm_served_fail_live(m, &err, 0);
 }
@@ -504,15 +532,26 @@ llm_served_rebuild(llm_served_t *m, const llm_err_t *err)
 
 /* those in preparation use the vocabulary, those that end the scheduler */
 
-void
-llm_served_rebuilt(llm_served_t *m)
+static int
+llm_served_in_use(const llm_served_t *m)
 {
     llm_req_t  *r;
 
     for (r = m->engine->live; r; r = r->next) {
         if (r->model == m->index && r->state != LLM_REQ_NEW) {
-            return;
+            return 1;
         }
+    }
+
+    return 0;
+}
+
+
+void
+llm_served_rebuilt(llm_served_t *m)
+{
+    if (llm_served_in_use(m)) {
+        return;
     }
 
     if (m->lost) {
@@ -524,7 +563,22 @@ llm_served_rebuilt(llm_served_t *m)
     llm_served_close(m);
 
     if (llm_served_load(m) != LLM_OK) {
-        (void) llm_fail(&m->load_err, "no thread to load the model with");
-        llm_served_break(m);
+        llm_served_fail_held(m);
     }
+}
+
+
+void
+llm_served_retry(llm_served_t *m, uint64_t now)
+{
+    if (m->state != LLM_MODEL_FAILED || now < m->retry_us
+        || llm_served_in_use(m))
+    {
+        return;
+    }
+
+    m->n_failed_steps = 0;
+    llm_served_close(m);
+
+    (void) llm_served_start(m);
 }

@@ -302,6 +302,8 @@ llm_engine_check(llm_engine_t *e)
     for (i = 0; i < e->n_models; i++) {
         m = &e->models[i];
 
+        llm_served_retry(m, now);
+
         if (m->conf.idle_s && m->state == LLM_MODEL_READY && m->n_reqs == 0
             && now - m->used_us >= (uint64_t) m->conf.idle_s * 1000000)
         {
@@ -328,8 +330,13 @@ llm_engine_step(llm_engine_t *e, llm_served_t *m)
 
     rc = llm_sched_step(m->sched, &err);
 
+    if (rc == 0) {
+        return 0;
+    }
+
     if (rc != LLM_ERROR) {
-        m->n_failed_steps = rc ? 0 : m->n_failed_steps;
+        m->n_failed_steps = 0;
+        m->retry_s = 0;
         return rc;
     }
 
@@ -477,8 +484,9 @@ llm_engine_timeout(const llm_engine_t *e, int unsaid)
     }
 
     for (i = 0; i < e->n_models; i++) {
-        if (e->models[i].conf.idle_s
-            && e->models[i].state == LLM_MODEL_READY)
+        if (e->models[i].state == LLM_MODEL_FAILED
+            || (e->models[i].conf.idle_s
+                && e->models[i].state == LLM_MODEL_READY))
         {
             return 1000;
         }

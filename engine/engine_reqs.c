@@ -179,7 +179,7 @@ llm_engine_route(llm_engine_t *e, llm_req_t *r)
         if (llm_served_load(m) != LLM_OK) {
             (void) llm_fail_with(&err, 503, "model_loading", NULL,
                                  "no thread to load the model with");
-            llm_engine_doom(e, r, &err, 5);
+            llm_engine_doom(e, r, &err, 1);
             return;
         }
 

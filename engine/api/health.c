@@ -1,6 +1,7 @@
 /*
- * The body of /health: what each model of the location does, and whether all
- * of them can be served now.
+ * The body of /health: what each model of the location does, and whether they
+ * can be served now.  It is ready when none is being loaded and at least one
+ * serves: a failed one beside it is "degraded".
  */
 
 #include "engine/api/api_internal.h"
@@ -76,11 +77,12 @@ llm_api_health_body(llm_zone_t *z, const llm_api_conf_t *conf,
     llm_buf_t *out, int *ready)
 {
     uint32_t             i;
+    uint32_t             n_ok, n_error, n_loading;
     llm_buf_t            models;
     const char          *word, *all;
     llm_model_status_t   st;
 
-    all = "ok";
+    n_ok = n_error = n_loading = 0;
     llm_buf_init(&models, 0);
 
     for (i = 0; i < conf->n_models; i++) {
@@ -91,11 +93,9 @@ llm_api_health_body(llm_zone_t *z, const llm_api_conf_t *conf,
         llm_zone_status(z, i, &st);
         word = llm_api_health_word(z, &st);
 
-        /* an error outweighs loading, loading outweighs ok */
-
-        if (*word == 'e' || (*word == 'l' && *all == 'o')) {
-            all = word;
-        }
+        n_ok += *word == 'o';
+        n_error += *word == 'e';
+        n_loading += *word == 'l';
 
         if (models.len) {
             (void) llm_buf_addc(&models, ',');
@@ -104,7 +104,10 @@ llm_api_health_body(llm_zone_t *z, const llm_api_conf_t *conf,
         llm_api_add_health(&models, z, &conf->models[i], &st, word);
     }
 
-    *ready = *all == 'o';
+    all = n_loading ? "loading" : n_error == 0 ? "ok"
+          : n_ok ? "degraded" : "error";
+
+    *ready = n_loading == 0 && (n_ok || n_error == 0);
 
     (void) llm_buf_addf(out, "{\"status\":\"%s\",\"models\":[", all);
 

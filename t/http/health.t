@@ -46,9 +46,11 @@ ok(LLM::Test::wait_for(30, sub {
 
 $res = $t->get('/health');
 
-is($res->{status}, 503, 'a broken model is not healthy');
-like($res->{body}, qr/bad\.gguf|bad/, 'health names it') ;
-ok($res->{headers}{'retry-after'}, 'Retry-After');
+is($res->{status}, 200, 'a broken model beside it: healthy');
+is($res->{json}{status}, 'degraded', 'but degraded');
+is($res->{json}{models}[0]{status}, 'error', 'by the broken one');
+like($res->{json}{models}[0]{reason}, qr/bad\.gguf/, 'health says why');
+is($res->{json}{models}[1]{status}, 'ok', 'and names the good one');
 
 $res = $t->post('/v1/completions', { model => 'bad', prompt => 'a' });
 
@@ -115,6 +117,21 @@ $res = $t->chat('hello');
 is($res->{status}, 503, 'requests answer 503');
 like($res->{json}{error}{message}, qr/none\.gguf/, 'and say why');
 unlike($t->get('/health')->{body} . $res->{body}, qr{/}, 'but not where');
+
+
+# it is tried again: logged once, and served as soon as it is there
+
+sleep 4;
+
+my @lines = $t->log('error.log') =~ /llm: model "demo": .*none\.gguf/g;
+
+is(scalar @lines, 1, 'one line in the log for one reason');
+
+symlink "$LLM::Test::ROOT/models/demo.gguf", $t->dir . '/none.gguf'
+    or die "none.gguf: $!";
+
+ok($t->wait_ready, 'a file that comes later is served');
+is($t->chat('hello')->{status}, 200, 'requests are answered');
 
 $t->stop;
 

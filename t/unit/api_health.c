@@ -97,8 +97,14 @@ main(void)
     llm_zone_set_text(z, 1, "two.gguf: truncated", NULL);
     llm_zone_set_state(z, 1, LLM_MODEL_FAILED);
 
-    is_health(z, 3, 0,
-              "{\"status\":\"error\",\"models\":[{\"id\":\"one\",\"status\":"
+    is_health(z, 2, 0,
+              "{\"status\":\"error\",\"models\":[{\"id\":\"two\",\"status\":"
+              "\"error\",\"loaded\":false,\"reason\":"
+              "\"two.gguf: truncated\",\"device\":\"\",\"ctx\":0,"
+              "\"running\":0,\"waiting\":0}]}", "the only one has failed");
+
+    is_health(z, 3, 1,
+              "{\"status\":\"degraded\",\"models\":[{\"id\":\"one\",\"status\":"
               "\"ok\",\"loaded\":true,\"device\":\"CPU \\\"AVX2\\\"\","
               "\"ctx\":4096,\"running\":3,\"waiting\":0},{\"id\":\"two\","
               "\"status\":\"error\",\"loaded\":false,\"reason\":"
