@@ -113,6 +113,8 @@ typedef struct {
     ngx_event_t                  hold;          /* worker 0 while draining */
     ngx_event_t                  cutoff;        /* before the shutdown timer */
     ngx_event_t                  lost;          /* before this process ends */
+    ngx_event_t                  start;         /* the engine, again */
+    ngx_msec_t                   start_pause;
 } ngx_http_llm_worker_t;
 
 

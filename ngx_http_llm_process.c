@@ -38,6 +38,10 @@
 /* what other workers have to read the last events of a worker 0 that ends */
 #define NGX_HTTP_LLM_LOST    200
 
+/* pauses between tries to start an engine whose threads do not start */
+#define NGX_HTTP_LLM_START      1000
+#define NGX_HTTP_LLM_START_MAX  60000
+
 
 static ngx_int_t ngx_http_llm_init_zone(ngx_shm_zone_t *shm_zone, void *data);
 static ngx_int_t ngx_http_llm_open_fds(ngx_http_llm_main_conf_t *mcf);
@@ -47,6 +51,7 @@ static ngx_int_t ngx_http_llm_start(ngx_http_llm_main_conf_t *mcf,
 static void ngx_http_llm_stop(ngx_http_llm_main_conf_t *mcf);
 static ngx_int_t ngx_http_llm_start_engine(ngx_http_llm_main_conf_t *mcf,
     ngx_log_t *log);
+static void ngx_http_llm_start_handler(ngx_event_t *ev);
 static llm_engine_model_t *ngx_http_llm_engine_models(
     ngx_http_llm_main_conf_t *mcf);
 static void ngx_http_llm_log(void *data, int level, const char *msg);
@@ -329,10 +334,10 @@ ngx_http_llm_start(ngx_http_llm_main_conf_t *mcf, ngx_log_t *log)
     w->cutoff.cancelable = 1;
     w->lost.handler = ngx_http_llm_lost_handler;
     w->lost.cancelable = 1;
-
-    if (n == 0 && ngx_http_llm_start_engine(mcf, log) != NGX_OK) {
-        return NGX_ERROR;
-    }
+    w->start.handler = ngx_http_llm_start_handler;
+    w->start.cancelable = 1;
+    w->start.log = log;
+    w->start_pause = NGX_HTTP_LLM_START;
 
     conf.zone = mcf->zone;
     conf.worker = n;
@@ -343,7 +348,11 @@ ngx_http_llm_start(ngx_http_llm_main_conf_t *mcf, ngx_log_t *log)
         return NGX_ERROR;
     }
 
-    return ngx_http_llm_add_event(mcf, mcf->fds[n], log);
+    if (ngx_http_llm_add_event(mcf, mcf->fds[n], log) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    return n == 0 ? ngx_http_llm_start_engine(mcf, log) : NGX_OK;
 }
 
 
@@ -386,6 +395,10 @@ ngx_http_llm_stop(ngx_http_llm_main_conf_t *mcf)
 
     if (w->lost.timer_set) {
         ngx_del_timer(&w->lost);
+    }
+
+    if (w->start.timer_set) {
+        ngx_del_timer(&w->start);
     }
 
     ngx_free(w->slots);
@@ -454,10 +467,33 @@ ngx_http_llm_start_engine(ngx_http_llm_main_conf_t *mcf, ngx_log_t *log)
 
     if (w->engine == NULL) {
         ngx_log_error(NGX_LOG_ERR, log, 0,
-                      "the engine does not start: %s", err.msg);
+                      "the engine does not start: %s, trying again in %M ms",
+                      err.msg, w->start_pause);
+
+        ngx_add_timer(&w->start, w->start_pause);
+        w->start_pause = ngx_min(w->start_pause * 2, NGX_HTTP_LLM_START_MAX);
     }
 
     return NGX_OK;
+}
+
+
+static void
+ngx_http_llm_start_handler(ngx_event_t *ev)
+{
+    ngx_connection_t          *c;
+    ngx_http_llm_main_conf_t  *mcf;
+
+    c = ev->data;
+    mcf = c->data;
+
+    if (ngx_exiting) {
+        return;
+    }
+
+    if (ngx_http_llm_start_engine(mcf, ev->log) != NGX_OK) {
+        ngx_add_timer(ev, mcf->worker->start_pause);
+    }
 }
 
 
@@ -562,6 +598,7 @@ ngx_http_llm_add_event(ngx_http_llm_main_conf_t *mcf, int fd, ngx_log_t *log)
     w->cutoff.log = log;
     w->lost.data = c;
     w->lost.log = log;
+    w->start.data = c;
 
     if (ngx_add_conn && (ngx_event_flags & NGX_USE_EPOLL_EVENT) == 0) {
         rc = ngx_add_conn(c);
