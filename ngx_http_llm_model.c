@@ -4,7 +4,8 @@
  *
  * A wrong configuration fails here with file and line.  A model file that is
  * missing or broken is not one: it is logged, nginx serves on, and requests
- * for the model get 503 with the reason.
+ * for the model get 503 with the reason.  But a reload fails when the running
+ * configuration serves that very model from what the file was before.
  */
 
 #include "ngx_http_llm_module.h"
@@ -63,6 +64,8 @@ static char *ngx_http_llm_model_lazy(ngx_conf_t *cf,
     ngx_str_t *value);
 static char *ngx_http_llm_unique(ngx_conf_t *cf,
     ngx_http_llm_main_conf_t *mcf, ngx_http_llm_model_t *model);
+static ngx_uint_t ngx_http_llm_served_now(ngx_conf_t *cf,
+    ngx_http_llm_model_t *model);
 
 
 static ngx_http_llm_param_t  ngx_http_llm_params[] = {
@@ -600,6 +603,14 @@ ngx_http_llm_check_models(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf)
             || llm_device_check((char *) model[i].device.data, &err)
                != LLM_OK)
         {
+            if (ngx_http_llm_served_now(cf, &model[i])) {
+                ngx_log_error(NGX_LOG_EMERG, cf->log, 0,
+                              "model \"%V\" is not usable any more, the "
+                              "running configuration goes on with what it "
+                              "has loaded: %s", &model[i].name, err.msg);
+                return NGX_CONF_ERROR;
+            }
+
             ngx_log_error(NGX_LOG_ERR, cf->log, 0,
                           "model \"%V\" is not usable: %s",
                           &model[i].name, err.msg);
@@ -607,4 +618,55 @@ ngx_http_llm_check_models(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf)
     }
 
     return NGX_CONF_OK;
+}
+
+
+/* is the model ready in the configuration that a reload is to replace? */
+
+static ngx_uint_t
+ngx_http_llm_served_now(ngx_conf_t *cf, ngx_http_llm_model_t *model)
+{
+    ngx_cycle_t               *old;
+    ngx_uint_t                 i;
+    llm_model_status_t         st;
+    ngx_http_llm_model_t      *m;
+    ngx_http_llm_main_conf_t  *mcf;
+
+    old = cf->cycle->old_cycle;
+
+    if (ngx_is_init_cycle(old) || old->modules == NULL) {
+        return 0;
+    }
+
+    /* it may have had no such module */
+
+    for (i = 0; old->modules[i] != &ngx_http_llm_module; i++) {
+        if (old->modules[i] == NULL) {
+            return 0;
+        }
+    }
+
+    mcf = ngx_http_cycle_get_module_main_conf(old, ngx_http_llm_module);
+
+    if (mcf == NULL || mcf->zone == NULL || !llm_zone_alive(mcf->zone)) {
+        return 0;
+    }
+
+    m = mcf->models.elts;
+
+    for (i = 0; i < mcf->models.nelts; i++) {
+
+        if (m[i].name.len == model->name.len
+            && ngx_memcmp(m[i].name.data, model->name.data,
+                          model->name.len) == 0
+            && m[i].path.len == model->path.len
+            && ngx_memcmp(m[i].path.data, model->path.data,
+                          model->path.len) == 0)
+        {
+            llm_zone_status(mcf->zone, i, &st);
+            return st.state == LLM_MODEL_READY;
+        }
+    }
+
+    return 0;
 }

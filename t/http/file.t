@@ -48,12 +48,47 @@ is($res->{status}, 503, 'a request later: 503');
 is_deeply([ $t->workers ], \@workers, 'no worker has died');
 
 
-# under the master
+# a reload with a file that has never been served: it is one that failed
 
 $t->kill('HUP');
 ok($t->wait_log(qr/not usable.*model\.gguf/), 'a reload reads the file');
 ok(!$t->ended && $t->get('/health')->{status} == 503, 'the master lives');
 
 $t->stop(name => 'a file that was truncated', allow => qr/model\.gguf/);
+
+
+# put in the place of a file that is served: its weights are loaded
+
+$t = LLM::Test->new(workers => 2,
+    model => 'llm_model demo %%DIR%%/model.gguf threads=1;');
+$copy = $t->dir . '/model.gguf';
+copy($file, $copy) or die "$copy: $!";
+$t->start;
+@workers = $t->workers;
+
+$t->write_file('broken', "GGUF\3\0\0\0" . "\xff" x 64);
+rename $t->dir . '/broken', $copy or die "$copy: $!";
+
+my ($status, $said) = $t->check;
+
+like($said, qr/model "demo" is not usable: \S*model\.gguf/, 'nginx -t names it');
+
+$t->kill('HUP');
+
+ok($t->wait_log(qr/\[emerg\].*model "demo" is not usable any more.*gguf/),
+   'a reload with a broken file fails');
+sleep 1;
+is_deeply([ $t->workers ], \@workers, 'the workers of before go on');
+is($t->get('/health')->{json}{status}, 'ok', 'health: ok');
+is($t->post('/v1/completions', \%ask)->{json}{choices}[0]{text}, $text,
+   'the model of before answers');
+
+unlink $copy;
+symlink $file, $copy or die "$copy: $!";
+$t->reload;
+ok($t->wait_ready, 'a good file: the reload succeeds');
+is($t->post('/v1/completions', \%ask)->{json}{choices}[0]{text}, $text,
+   'and is served');
+$t->stop(name => 'a broken file', allow => qr/not usable any more/);
 
 done_testing();
