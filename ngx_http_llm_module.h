@@ -136,6 +136,7 @@ typedef struct {
 
     ngx_cycle_t                 *cycle;
     ngx_shm_zone_t              *shm_zone;
+    ngx_shm_zone_t              *engines;       /* data: llm_engines_t */
     llm_zone_t                  *zone;
     uint32_t                     nworkers;
     int                         *fds;           /* [nworkers + 1], the last

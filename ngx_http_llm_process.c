@@ -44,6 +44,8 @@
 
 
 static ngx_int_t ngx_http_llm_init_zone(ngx_shm_zone_t *shm_zone, void *data);
+static ngx_int_t ngx_http_llm_init_engines(ngx_shm_zone_t *shm_zone,
+    void *data);
 static ngx_int_t ngx_http_llm_open_fds(ngx_http_llm_main_conf_t *mcf);
 static void ngx_http_llm_close_fds(void *data);
 static ngx_int_t ngx_http_llm_start(ngx_http_llm_main_conf_t *mcf,
@@ -80,6 +82,7 @@ char *
 ngx_http_llm_add_zone(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf)
 {
     ngx_str_t  name = ngx_string("llm");
+    ngx_str_t  engines = ngx_string("llm_engines");
 
     mcf->shm_zone = ngx_shared_memory_add(cf, &name, 0, &ngx_http_llm_module);
     if (mcf->shm_zone == NULL) {
@@ -90,7 +93,38 @@ ngx_http_llm_add_zone(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf)
     mcf->shm_zone->data = mcf;
     mcf->shm_zone->noreuse = 1;
 
+    mcf->engines = ngx_shared_memory_add(cf, &engines,
+                                         ngx_align(llm_engines_size(),
+                                                   ngx_pagesize)
+                                         + 8 * ngx_pagesize,
+                                         &ngx_http_llm_module);
+    if (mcf->engines == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
+    mcf->engines->init = ngx_http_llm_init_engines;
+
     return NGX_CONF_OK;
+}
+
+
+/* this one stays over reloads */
+
+static ngx_int_t
+ngx_http_llm_init_engines(ngx_shm_zone_t *shm_zone, void *data)
+{
+    ngx_slab_pool_t  *shpool;
+
+    if (data) {
+        shm_zone->data = data;
+        return NGX_OK;
+    }
+
+    shpool = (ngx_slab_pool_t *) shm_zone->shm.addr;
+
+    shm_zone->data = ngx_slab_calloc(shpool, llm_engines_size());
+
+    return shm_zone->data ? NGX_OK : NGX_ERROR;
 }
 
 
@@ -413,7 +447,8 @@ ngx_http_llm_stop(ngx_http_llm_main_conf_t *mcf)
 
 /*
  * The engine's threads inherit what this thread has: all signals are blocked
- * in them but SIGBUS, which the engine's mapped files raise, and worker_cpu_affinity does not hold for them.
+ * in them but SIGBUS, which the engine's mapped files raise, and
+ * worker_cpu_affinity does not hold for them.
  */
 
 static ngx_int_t
@@ -437,6 +472,7 @@ ngx_http_llm_start_engine(ngx_http_llm_main_conf_t *mcf, ngx_log_t *log)
     ngx_memzero(&conf, sizeof(llm_engine_conf_t));
 
     conf.zone = mcf->zone;
+    conf.engines = mcf->engines->data;
     conf.models = models;
     conf.n_models = mcf->models.nelts;
     conf.engine_fd = mcf->fds[mcf->nworkers];

@@ -129,6 +129,8 @@ llm_engine_free(llm_engine_t *e)
     uint32_t       i;
     llm_served_t  *m;
 
+    llm_engines_leave(e->engines, e->place);
+
     for (i = 0; e->models && i < e->n_models; i++) {
         m = &e->models[i];
 
@@ -206,6 +208,8 @@ llm_engine_create(const llm_engine_conf_t *conf)
     pthread_cond_init(&e->work, NULL);
 
     e->zone = conf->zone;
+    e->engines = conf->engines;
+    e->place = UINT32_MAX;
     e->fd = conf->engine_fd;
     e->log = conf->log;
     e->log_data = conf->log_data;
@@ -314,6 +318,10 @@ llm_engine_start(const llm_engine_conf_t *conf, llm_err_t *err)
     if (e == NULL) {
         (void) llm_fail(err, "no memory for the engine");
         return NULL;
+    }
+
+    if (e->engines) {
+        e->place = llm_engines_enter(e->engines);
     }
 
     llm_engine_attach(e, conf->worker_fds);

@@ -17,6 +17,7 @@
 
 #include <pthread.h>
 
+#include "engine/engines.h"
 #include "engine/model/model.h"
 #include "engine/sched/sched.h"
 #include "engine/text/chat.h"
@@ -69,6 +70,9 @@ typedef struct {
                                            have to end before the load */
     int                  lost;          /* which only another process can do */
     int                  on_gpu;        /* device=auto found one */
+    uint32_t             n_older;       /* engines, when the load began */
+    int                  waits;         /* state LOADING, but there is no
+                                           loader until one of them has gone */
     uint64_t             retry_us;      /* FAILED: when it is loaded again */
     uint32_t             retry_s;       /* the pause before that; 0: none
                                            since the last step */
@@ -107,6 +111,8 @@ typedef struct {
 
 struct llm_engine_s {
     llm_zone_t          *zone;
+    llm_engines_t       *engines;
+    uint32_t             place;         /* among them */
     uint32_t             epoch;
     int                  fd;
     const char          *backend_dir;   /* owned */
@@ -172,7 +178,8 @@ llm_req_t *llm_prep_next(llm_engine_t *e, int small);
 /* state LOADING; LLM_ERROR: there is no thread for it, state FAILED */
 int llm_served_load(llm_served_t *m);
 /* loads a failed model again, if it is time; the zone shows it as failed
-   until it is ready */
+   until it is ready.  So with one that waits for an older engine's memory,
+   which the zone shows as loading */
 void llm_served_retry(llm_served_t *m, uint64_t now);
 /* takes the loader's result over: state READY or FAILED */
 void llm_served_loaded(llm_served_t *m);

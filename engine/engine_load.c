@@ -169,6 +169,7 @@ llm_served_read(llm_served_t *m)
     opts.ctx = m->conf.ctx;
     opts.max_seqs = m->conf.parallel;
     opts.kv_bytes = m->conf.kv_cache;
+    opts.whole = m->n_older != 0;
     opts.weights_fp8 = m->conf.weights_fp8;
     opts.kv_fp8 = m->conf.kv_fp8;
     opts.log = e->log;
@@ -265,6 +266,22 @@ llm_served_hide(llm_served_t *m, llm_err_t *err)
 }
 
 
+/* an older engine holds the memory: it is loaded when that has gone */
+
+static void
+llm_served_wait(llm_served_t *m)
+{
+    m->waits = 1;
+    atomic_store(&m->loaded, 0);
+
+    llm_engine_log(m->engine, LLM_LOG_WARN, "model \"%s\" waits for the "
+                   "engine of an older configuration to end: %s",
+                   m->conf.name, m->load_err.msg);
+
+    llm_zone_set_state(m->engine->zone, m->index, LLM_MODEL_LOADING);
+}
+
+
 /* why is in load_err; the log has each reason once */
 
 static void
@@ -297,6 +314,8 @@ llm_served_start(llm_served_t *m)
 {
     memset(&m->load_err, 0, sizeof(m->load_err));
     atomic_store(&m->loaded, 0);
+    m->n_older = llm_engines_older(m->engine->engines, m->engine->place);
+    m->waits = 0;
     llm_zone_set(m->engine->zone->models[m->index].permille, 0);
 
     if (llm_engine_thread(&m->loader, llm_served_load_main, m) != LLM_OK) {
@@ -414,6 +433,12 @@ llm_served_loaded(llm_served_t *m)
 
     if (m->load_err.status || llm_served_ready(m) != LLM_OK) {
         llm_served_close(m);
+
+        if (m->n_older && strcmp(m->load_err.code, LLM_MEMORY_ERROR) == 0) {
+            llm_served_wait(m);
+            return;
+        }
+
         llm_served_failed(m);
         llm_served_fail_held(m);
         return;
@@ -458,7 +483,7 @@ llm_served_loaded(llm_served_t *m)
 void
 llm_served_unload(llm_served_t *m)
 {
-    if (m->state == LLM_MODEL_LOADING && !m->rebuild) {
+    if (m->state == LLM_MODEL_LOADING && !m->rebuild && !m->waits) {
         __atomic_store_n(&m->cancel, 1, __ATOMIC_RELAXED);
         (void) pthread_join(m->loader, NULL);
     }
@@ -466,6 +491,7 @@ llm_served_unload(llm_served_t *m)
     llm_served_close(m);
 
     m->rebuild = 0;
+    m->waits = 0;
     m->n_failed_steps = 0;
     m->state = LLM_MODEL_IDLE;
     llm_zone_set_state(m->engine->zone, m->index, LLM_MODEL_IDLE);
@@ -571,6 +597,20 @@ llm_served_rebuilt(llm_served_t *m)
 void
 llm_served_retry(llm_served_t *m, uint64_t now)
 {
+    llm_engine_t  *e;
+
+    e = m->engine;
+
+    if (m->waits) {
+        if (llm_engines_older(e->engines, e->place) < m->n_older
+            && llm_served_start(m) != LLM_OK)
+        {
+            llm_served_fail_held(m);
+        }
+
+        return;
+    }
+
     if (m->state != LLM_MODEL_FAILED || now < m->retry_us
         || llm_served_in_use(m))
     {

@@ -484,6 +484,10 @@ llm_engine_timeout(const llm_engine_t *e, int unsaid)
     }
 
     for (i = 0; i < e->n_models; i++) {
+        if (e->models[i].waits) {
+            return LLM_ENGINE_CHECK_US / 1000;
+        }
+
         if (e->models[i].state == LLM_MODEL_FAILED
             || (e->models[i].conf.idle_s
                 && e->models[i].state == LLM_MODEL_READY))

@@ -400,8 +400,18 @@ typedef struct {
     int          lazy;                  /* load at the first request */
 } llm_engine_model_t;
 
+/*
+ * The engines of one nginx, over its reloads, in llm_engines_size() bytes of
+ * zeros that they share: a model for which an older one leaves no memory
+ * waits until that has ended.
+ */
+typedef struct llm_engines_s  llm_engines_t;
+
+size_t llm_engines_size(void);
+
 typedef struct {
     llm_zone_t                *zone;
+    llm_engines_t             *engines; /* NULL: there is no other */
     const llm_engine_model_t  *models;  /* copied */
     uint32_t                   n_models;
     int                        engine_fd;

@@ -159,6 +159,7 @@ llm_load_device(llm_load_t *l)
     }
 
     m->ops = m->dev->ops;
+    l->memory = 1;
 
     if (o.weights_fp8 && llm_type_block(o.weight_type) > 1) {
         llm_load_log(l, LLM_LOG_WARN, "%s: weights=fp8: matrices of %s stay "
@@ -264,7 +265,9 @@ llm_load_kv(llm_load_t *l)
     pages = llm_min(pages, UINT32_MAX / 2);
 
     if (pages < m->max_pages) {
-        if (l->opts->ctx || pages == 0) {
+        l->memory = l->opts->kv_bytes == 0;
+
+        if (l->opts->ctx || pages == 0 || (l->opts->whole && l->memory)) {
             return llm_fail(l->err, "%s: the KV cache for one sequence of "
                             "ctx=%u takes %zu MiB, and %zu MiB are there "
                             "for it", llm_gguf_name(m->gguf), m->ctx,
@@ -281,6 +284,7 @@ llm_load_kv(llm_load_t *l)
                      bytes >> 20);
     }
 
+    l->memory = 1;
     m->n_pages = (uint32_t) pages;
     o.n_pages = m->n_pages;
 
@@ -314,6 +318,7 @@ llm_model_load(const char *path, const llm_model_opts_t *opts,
     l.m = m;
     l.opts = opts;
     l.done = 0;
+    l.memory = 0;
     l.err = err;
 
     m->gguf = llm_gguf_open(path, err);
@@ -327,6 +332,10 @@ llm_model_load(const char *path, const llm_model_opts_t *opts,
         || llm_load_kv(&l) != LLM_OK
         || llm_gguf_intact(m->gguf, err) != LLM_OK)
     {
+        if (l.memory) {
+            snprintf(err->code, sizeof(err->code), "%s", LLM_MEMORY_ERROR);
+        }
+
         /* pages that read as zeros may be why it failed */
 
         if (m->gguf) {

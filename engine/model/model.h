@@ -48,6 +48,8 @@ typedef struct {
     uint32_t     max_seqs;              /* sequences of a step, 0: 16 */
     uint32_t     max_out;               /* rows of a step that want logits, 0:
                                            batch */
+    int          whole;                 /* fail for want of memory rather
+                                           than with a smaller ctx */
     size_t       kv_bytes;              /* memory for pages, 0: max_seqs
                                            sequences of ctx, as far as the
                                            device's memory goes */
@@ -66,6 +68,9 @@ typedef struct llm_model_s  llm_model_t;
 
 /* reads and checks the header alone: architecture, shapes, all tensors */
 int llm_model_check(const llm_gguf_t *g, llm_hparams_t *hp, llm_err_t *err);
+
+/* a load that failed for want of memory has this code in err */
+#define LLM_MEMORY_ERROR  "no_memory"
 
 llm_model_t *llm_model_load(const char *path, const llm_model_opts_t *opts,
     llm_err_t *err);

@@ -66,6 +66,8 @@ typedef struct {
     llm_model_t             *m;
     const llm_model_opts_t  *opts;
     uint64_t                 done;      /* bytes of tensors */
+    int                      memory;    /* what fails now fails for want of
+                                           memory */
     llm_err_t               *err;
 } llm_load_t;
 

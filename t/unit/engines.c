@@ -1,0 +1,224 @@
+/*
+ * The engines of one nginx over reloads: who is older, who has died; and a
+ * model for which an older engine leaves no memory: it waits, its requests
+ * with it, and is loaded as soon as that engine has gone.
+ */
+
+#include "engine/engines.h"
+#include "t/unit/rig.h"
+
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/wait.h>
+
+#define MODEL  "models/demo.gguf"
+
+static llm_engines_t  *engines;
+static const char     *objs;
+
+
+/* an engine in a process of its own, until it is killed */
+
+static pid_t
+older(void)
+{
+    int    fd[2];
+    char   c;
+    pid_t  pid;
+
+    if (pipe(fd) == -1) {
+        exit(1);
+    }
+
+    pid = fork();
+
+    if (pid == 0) {
+        c = llm_engines_enter(engines) == UINT32_MAX;
+        _exit(write(fd[1], &c, 1) == 1 ? pause() : 1);
+    }
+
+    ok(read(fd[0], &c, 1) == 1 && c == 0, "another engine enters");
+    close(fd[0]);
+    close(fd[1]);
+
+    return pid;
+}
+
+
+static void
+end(pid_t pid)
+{
+    int  status;
+
+    kill(pid, SIGKILL);
+    waitpid(pid, &status, 0);
+}
+
+
+static void
+test_table(void)
+{
+    pid_t     one, two;
+    uint32_t  i, mine, last;
+
+    one = older();
+    mine = llm_engines_enter(engines);
+    two = older();
+
+    is_int(llm_engines_older(engines, mine), 1, "one is older");
+    end(two);
+    is_int(llm_engines_older(engines, mine), 1, "still");
+    end(one);
+    is_int(llm_engines_older(engines, mine), 0, "it has died");
+
+    last = llm_engines_enter(engines);
+    is_int(llm_engines_older(engines, last), 1, "ours is older than the next");
+    llm_engines_leave(engines, mine);
+    is_int(llm_engines_older(engines, last), 0, "until it leaves");
+    is_int(llm_engines_older(NULL, UINT32_MAX), 0, "no table: nobody");
+    llm_engines_leave(engines, last);
+
+    for (i = 0; i < LLM_ENGINES_MAX * 3; i++) {
+        mine = llm_engines_enter(engines);
+
+        if (i % 3 == 2 && mine != UINT32_MAX) {
+            llm_engines_leave(engines, mine);
+        }
+    }
+
+    is_int(llm_engines_enter(engines), UINT32_MAX, "a full table");
+    memset(engines, 0, llm_engines_size());
+}
+
+
+static llm_model_state_t
+state(rig_t *r)
+{
+    llm_model_status_t  st;
+
+    llm_zone_status(r->zone, 0, &st);
+
+    return st.state;
+}
+
+
+/* LLM_OK: the model came into the state before long */
+
+static int
+reaches(rig_t *r, llm_model_state_t want)
+{
+    int  i;
+
+    for (i = 0; i < 6000 && state(r) != want; i++) {
+        usleep(10000);
+    }
+
+    return state(r) == want;
+}
+
+
+/* what the engine says of waiting */
+
+static _Atomic int  waits;
+
+static void
+on_log(void *data, int level, const char *msg)
+{
+    (void) data;
+
+    printf("# %d: %s\n", level, msg);
+
+    if (strstr(msg, "waits for the engine of an older configuration")) {
+        atomic_store(&waits, 1);
+    }
+}
+
+
+static int
+start(rig_t *r)
+{
+    llm_err_t          err;
+    llm_engine_conf_t  conf;
+
+    memset(&conf, 0, sizeof(conf));
+    conf.zone = r->zone;
+    conf.engines = engines;
+    conf.models = r->models;
+    conf.n_models = r->n_models;
+    conf.engine_fd = r->engine_fd;
+    conf.worker_fds = r->worker_fds;
+    conf.n_workers = r->n_workers;
+    conf.backend_dir = objs;
+    conf.log = on_log;
+
+    atomic_store(&waits, 0);
+    r->engine = llm_engine_start(&conf, &err);
+
+    return r->engine != NULL;
+}
+
+
+static void
+test_wait(const char *memory, uint32_t ctx, const char *name)
+{
+    pid_t               pid;
+    rig_t               rig;
+    llm_buf_t           b;
+    llm_err_t           err;
+    llm_model_status_t  st;
+
+    setenv("LLM_EMU_MEMORY", memory, 1);
+    pid = older();
+
+    memset(&rig, 0, sizeof(rig));
+    rig_model(&rig, MODEL, ctx, 1);
+    rig.models[0].device = "emu";
+    rig_open(&rig, 1, 1 << 20, 8);
+
+    ok(start(&rig), "%s: an engine starts", name);
+
+    rig_req(&b, 0);
+    rig_text(&b, "one two");
+    rig_msg(&b)->max_tokens = 1;
+    ok(rig_send(&rig, 0, &b, &err) == LLM_OK, "%s: a request comes", name);
+
+    while (state(&rig) == LLM_MODEL_LOADING && !atomic_load(&waits)) {
+        usleep(10000);
+    }
+
+    is_int(state(&rig), LLM_MODEL_LOADING, "%s: the model waits", name);
+    is_int(rig.answers[0][0].over, 0, "%s: the request with it", name);
+
+    unsetenv("LLM_EMU_MEMORY");
+    end(pid);
+
+    ok(reaches(&rig, LLM_MODEL_READY), "%s: then it is loaded", name);
+    llm_zone_status(rig.zone, 0, &st);
+    is_int(st.ctx, ctx ? ctx : 4096, "%s: with its whole context", name);
+    ok(rig_wait(&rig, 0, 0, 60000) == LLM_OK
+       && rig.answers[0][0].status == 0, "%s: the request is served", name);
+
+    rig_close(&rig);
+}
+
+
+int
+main(void)
+{
+    char  emu[4096];
+
+    engines = mmap(NULL, llm_engines_size(), PROT_READ|PROT_WRITE,
+                   MAP_SHARED|MAP_ANONYMOUS, -1, 0);
+
+    test_table();
+
+    objs = getenv("LLM_OBJS") ? getenv("LLM_OBJS") : "objs";
+    snprintf(emu, sizeof(emu), "%s/llm_emu.so", objs);
+
+    if (access(emu, R_OK) == 0) {
+        test_wait("20000000", 256, "no memory for weights");
+        test_wait("90000000", 0, "a smaller context");
+    }
+
+    return done_testing();
+}
