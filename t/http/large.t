@@ -15,6 +15,7 @@ use Test::More;
 my $READERS = 20;
 
 my $t = LLM::Test->new(listen => 'sndbuf=16k',
+    server => 'listen 127.0.0.1:%%PORT2%% http2;',
     model => 'llm_model demo ' . LLM::Test::random_model(2, 40960)
            . ' threads=1 parallel=8;',
     locations => <<'END')->start;
@@ -141,6 +142,18 @@ my $old = LLM::Client->open(port => $t->port, method => 'POST',
 is(scalar(grep { $_->{text} eq $want->{text} }
           @{ parsed($old)->{choices} }), 4, 'HTTP/1.0 has neither chunks nor '
    . 'a length');
+
+# frames of HTTP/2 point to the blocks
+
+$t->write_file('ask.json', encode_json({ %ask, n => 32 }));
+
+my $url = "http://127.0.0.1:$t->{port2}/v1/completions";
+my $out = `curl -s --http2-prior-knowledge -w '\\n%{http_version}' --data \@$t->{dir}/ask.json $url`;
+
+$out =~ s/\n([^\n]*)\z//;
+is($1, '2', 'HTTP/2');
+is(scalar(grep { $_->{text} eq $want->{text} }
+          @{ decode_json($out)->{choices} }), 32, 'each as before');
 
 $t->stop;
 
