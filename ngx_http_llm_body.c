@@ -13,6 +13,11 @@
 
 #include "ngx_http_llm_module.h"
 
+#include <malloc.h>
+
+
+/* a block of this size goes back to the system when it is freed */
+#define NGX_HTTP_LLM_MMAP        (1024 * 1024)
 
 /* parsed at once: takes about a millisecond */
 #define NGX_HTTP_LLM_SMALL_BODY  16384
@@ -37,6 +42,23 @@ static void ngx_http_llm_task_done(ngx_event_t *ev);
 static void ngx_http_llm_body_hold(ngx_event_t *ev);
 static void ngx_http_llm_body_gone(void *data);
 #endif
+
+
+/*
+ * Each thread of the pool has a heap of its own, and by default malloc()
+ * comes to keep blocks of up to 32 MB in it: megabytes of bodies would stay
+ * in each of them.
+ */
+
+void
+ngx_http_llm_init_bodies(ngx_http_llm_worker_t *w)
+{
+    ngx_queue_init(&w->bodies);
+
+#ifdef M_MMAP_THRESHOLD
+    (void) mallopt(M_MMAP_THRESHOLD, NGX_HTTP_LLM_MMAP);
+#endif
+}
 
 
 void

@@ -304,6 +304,7 @@ ngx_int_t ngx_http_llm_get_only(ngx_http_request_t *r);
 
 /* ngx_http_llm_body.c */
 
+void ngx_http_llm_init_bodies(ngx_http_llm_worker_t *w);
 /* the body has been read: parses it, at once or in a thread */
 void ngx_http_llm_body_handler(ngx_http_request_t *r);
 

@@ -355,7 +355,7 @@ ngx_http_llm_start(ngx_http_llm_main_conf_t *mcf, ngx_log_t *log)
     mcf->worker = w;
     ngx_http_llm_current = mcf;
 
-    ngx_queue_init(&w->bodies);
+    ngx_http_llm_init_bodies(w);
     ngx_queue_init(&w->live);
     ngx_queue_init(&w->dirty);
 

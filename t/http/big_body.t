@@ -51,7 +51,26 @@ sub begin {
 }
 
 
+# kB of the worker's own memory, now and at most
+
+sub memory {
+    my ($pid) = $t->workers;
+
+    open my $f, '<', "/proc/$pid/status" or die;
+
+    my $status = join '', <$f>;
+    my ($own) = $status =~ /^RssAnon:\s+(\d+)/m;
+    my ($most) = $status =~ /^VmHWM:\s+(\d+)/m;
+
+    return ($own, $most);
+}
+
+
 sub healthy { $t->get('/health')->{status} == 200 }
+
+$t->post('/v1/completions', { prompt => 'a', max_tokens => 1 });
+
+my ($own, $most) = memory();
 
 for my $path ('/v1', '/memory') {
     my @names = sort keys %bodies;
@@ -84,6 +103,21 @@ for my $path ('/v1', '/memory') {
         is($res->{status}, $status{$name}, "$path: $name: $status{$name}")
             or diag(substr $res->{body}, 0, 300);
     }
+}
+
+# the sanitizer keeps what is freed
+
+SKIP: {
+    skip 'memory under a sanitizer', 2 if $ENV{LLM_SAN};
+
+    my ($now, $peak) = memory();
+
+    # eight bodies are in memory, and what becomes of two of them
+
+    cmp_ok($peak - $most, '<', 8 * 7_000 + 120_000,
+           'memory of eight bodies at once: ' . ($peak - $most) . ' kB');
+    cmp_ok($now - $own, '<', 20_000,
+           'which comes back but for ' . ($now - $own) . ' kB');
 }
 
 # clients that do not wait for it
