@@ -8,7 +8,8 @@
  * - While a thread has the request it is `blocked`: its pool, its body and
  *   its configuration stay, whatever happens to the client.  The thread
  *   touches those and the ngx_http_llm_body_t, nothing else.
- * - What the body is copied to lives while it is parsed and no longer.
+ * - What the body is copied to lives while it is parsed and no longer; so
+ *   does nginx's own buffer of it, unless somebody else may want it.
  */
 
 #include "ngx_http_llm_module.h"
@@ -41,6 +42,7 @@ static void ngx_http_llm_parse_next(ngx_http_llm_main_conf_t *mcf);
 static void ngx_http_llm_task_done(ngx_event_t *ev);
 static void ngx_http_llm_body_hold(ngx_event_t *ev);
 static void ngx_http_llm_body_gone(void *data);
+static void ngx_http_llm_body_free(ngx_http_request_t *r);
 #endif
 
 
@@ -332,6 +334,7 @@ ngx_http_llm_task_done(ngx_event_t *ev)
                                      : NGX_HTTP_CLIENT_CLOSED_REQUEST);
 
     } else {
+        ngx_http_llm_body_free(r);
         ngx_http_llm_parsed(body);
     }
 
@@ -355,6 +358,32 @@ ngx_http_llm_body_gone(void *data)
 
     if (body->task) {
         body->gone = 1;
+    }
+}
+
+
+/*
+ * A stream may go on for minutes: it need not hold megabytes that nobody
+ * reads again.  Whoever answers an error does, and subrequests (mirror) have
+ * the same body.
+ */
+
+static void
+ngx_http_llm_body_free(ngx_http_request_t *r)
+{
+    ngx_http_request_body_t  *rb;
+
+    rb = r->request_body;
+
+    if (rb->temp_file || rb->buf == NULL || r->main->count != 1
+        || ngx_http_llm_may_hand_on(r))
+    {
+        return;
+    }
+
+    if (ngx_pfree(r->pool, rb->buf->start) == NGX_OK) {
+        rb->buf = NULL;
+        rb->bufs = NULL;
     }
 }
 

@@ -357,6 +357,8 @@ ngx_int_t ngx_http_llm_send_body(ngx_http_request_t *r, ngx_uint_t status,
 ngx_int_t ngx_http_llm_send_error(ngx_http_request_t *r, llm_err_t *err,
     uint32_t retry_after);
 
+/* may an error that is still to come go elsewhere, with the body? */
+ngx_uint_t ngx_http_llm_may_hand_on(ngx_http_request_t *r);
 /* what a client sent, for a log: its begin, escaped by llm_clean() */
 u_char *ngx_http_llm_clean(ngx_http_request_t *r, ngx_str_t *value);
 

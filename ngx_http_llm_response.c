@@ -8,7 +8,7 @@
 #include "ngx_http_llm_module.h"
 
 
-static ngx_int_t ngx_http_llm_has_error_page(ngx_http_request_t *r,
+static ngx_uint_t ngx_http_llm_has_error_page(ngx_http_request_t *r,
     ngx_int_t status);
 static ngx_int_t ngx_http_llm_drop_body(ngx_http_request_t *r);
 static ngx_int_t ngx_http_llm_error_headers(ngx_http_request_t *r,
@@ -132,6 +132,7 @@ ngx_http_llm_send_error(ngx_http_request_t *r, llm_err_t *err,
     llcf = ngx_http_get_module_loc_conf(r, ngx_http_llm_module);
 
     if (llcf->intercept_errors
+        && !r->discard_body     /* is nobody's any more */
         && ngx_http_llm_has_error_page(r, err->status))
     {
         return err->status;
@@ -156,10 +157,21 @@ ngx_http_llm_send_error(ngx_http_request_t *r, llm_err_t *err,
 }
 
 
-/* where the special response handler would look, and find one; a body that
-   is on its way to nowhere cannot be handed on */
+ngx_uint_t
+ngx_http_llm_may_hand_on(ngx_http_request_t *r)
+{
+    ngx_http_llm_loc_conf_t  *llcf;
 
-static ngx_int_t
+    llcf = ngx_http_get_module_loc_conf(r, ngx_http_llm_module);
+
+    return llcf->intercept_errors
+           || ngx_http_llm_has_error_page(r, NGX_HTTP_INTERNAL_SERVER_ERROR);
+}
+
+
+/* where the special response handler would look, and find one */
+
+static ngx_uint_t
 ngx_http_llm_has_error_page(ngx_http_request_t *r, ngx_int_t status)
 {
     ngx_uint_t                 i;
@@ -168,9 +180,7 @@ ngx_http_llm_has_error_page(ngx_http_request_t *r, ngx_int_t status)
 
     clcf = ngx_http_get_module_loc_conf(r, ngx_http_core_module);
 
-    if (clcf->error_pages == NULL || r->error_page || r->uri_changes == 0
-        || r->discard_body)
-    {
+    if (clcf->error_pages == NULL || r->error_page || r->uri_changes == 0) {
         return 0;
     }
 

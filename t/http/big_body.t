@@ -120,6 +120,28 @@ SKIP: {
            'which comes back but for ' . ($now - $own) . ' kB');
 }
 
+# nor do streams keep their bodies
+
+SKIP: {
+    skip 'memory under a sanitizer', 1 if $ENV{LLM_SAN};
+
+    my ($before) = memory();
+    my @streams = map {
+        $t->open('/memory/completions',
+                 '{"prompt":"a","max_tokens":1500,"ignore_eos":true,'
+                 . '"stream":true,"metadata":{"x":"' . 'x' x 7_000_000
+                 . '"}}')
+    } 1 .. 4;
+
+    $_->event for @streams;
+
+    my ($now) = memory();
+
+    cmp_ok($now - $before, '<', 14_000,
+           'four streams of large bodies: ' . ($now - $before) . ' kB');
+    $_->close for @streams;
+}
+
 # clients that do not wait for it
 
 my @gone = map { begin($bodies{'many keys'}, '/v1') } 1 .. 6;

@@ -33,7 +33,8 @@ END
         location /early/ { llm_api broken; error_page 503 = @standby; }
         location /body/ { llm_api; error_page 404 = @standby; }
         location /submit/ { llm_api demo broken; error_page 503 = @standby; }
-        location /engine/ { llm_api small; error_page 400 = @standby; }
+        location /engine/ { llm_api small; error_page 400 = @standby;
+                            client_body_buffer_size 1m; }
         location @standby {
             rewrite ^ /v1/completions break;
             proxy_request_buffering off;
