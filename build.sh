@@ -136,6 +136,10 @@ nginx_flags() {
     if [ -e "$NGINX_SRC/conf_flags" ]; then
         # shellcheck disable=SC1091
         . "$NGINX_SRC/conf_flags"
+
+    elif grep -qs 'define NGX_THREADS' "$NGINX_SRC/objs/ngx_auto_config.h"
+    then
+        NGX_CONF_FLAGS+=(--with-threads)
     fi
 
     NGX_CONF_FLAGS+=(
