@@ -20,6 +20,9 @@
 /* a block of this size goes back to the system when it is freed */
 #define NGX_HTTP_LLM_MMAP        (1024 * 1024)
 
+/* a larger body leaves megabytes of small free blocks */
+#define NGX_HTTP_LLM_TRIM        (256 * 1024)
+
 /* parsed at once: takes about a millisecond */
 #define NGX_HTTP_LLM_SMALL_BODY  16384
 
@@ -155,6 +158,16 @@ done:
     if (copy) {
         ngx_free(copy);
     }
+
+#ifdef __GLIBC__
+
+    /* those of a tree's nodes are of a kind that malloc() never joins */
+
+    if (body->size > NGX_HTTP_LLM_TRIM) {
+        (void) malloc_trim(0);
+    }
+
+#endif
 }
 
 

@@ -120,6 +120,23 @@ SKIP: {
            'which comes back but for ' . ($now - $own) . ' kB');
 }
 
+# one after the other, each in another thread
+
+SKIP: {
+    skip 'memory under a sanitizer', 1 if $ENV{LLM_SAN};
+
+    my $body = '{"prompt":"a","max_tokens":1,"metadata":{"x":['
+               . '{"a":"b"},' x 200_000 . '1]}}';
+    my ($before) = memory();
+
+    $t->post('/v1/completions', $body) for 1 .. 12;
+
+    my ($now) = memory();
+
+    cmp_ok($now - $before, '<', 60_000,
+           'memory after twelve bodies: ' . ($now - $before) . ' kB');
+}
+
 # nor do streams keep their bodies
 
 SKIP: {
