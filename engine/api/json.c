@@ -20,7 +20,7 @@
 #include <math.h>
 
 /* a tree takes about 100 bytes for each value */
-#define LLM_JSON_MAX_VALUES   (1 << 20)
+#define LLM_JSON_MAX_VALUES   (1 << 18)
 
 /* cJSON copies a number to a buffer of 64 */
 #define LLM_JSON_MAX_NUMBER   62

@@ -14,7 +14,7 @@
  * fraction and exponent that fit are integers, to the last digit; others
  * are doubles.  Of equal keys the last one stays.  Refused beside what is
  * not JSON: invalid UTF-8, half surrogate pairs, U+0000, more than
- * LLM_FLAT_MAX_DEPTH levels, a million values, a number of 63 characters.
+ * LLM_FLAT_MAX_DEPTH levels, 2^18 values, a number of 63 characters.
  */
 int llm_json_to_flat(const char *text, size_t len, llm_buf_t *out,
     llm_err_t *err);
