@@ -921,7 +921,7 @@ test_errors(void)
     out.len = 0;
     (void) llm_fail_with(&err, 400, NULL, NULL, "\xe2\x82\n");
     (void) llm_api_error_frame(&err, &out);
-    is_str(out.data, "data: {\"error\":{\"message\":\"\xef\xbf\xbd \","
+    is_str(out.data, "data: {\"error\":{\"message\":\"\\\\xe2\\\\x82\\\\x0a\","
            "\"type\":\"invalid_request_error\",\"param\":null,"
            "\"code\":null}}\n\n", "a frame, its text whole and in one line");
 
