@@ -232,6 +232,8 @@ llm_served_load_main(void *data)
 {
     llm_served_t  *m = data;
 
+    (void) pthread_setname_np(pthread_self(), "llm-load");
+
     if (llm_served_read(m) != LLM_OK && m->load_err.status == 0) {
         (void) llm_fail(&m->load_err, "%s: could not be loaded",
                         m->conf.path);

@@ -588,6 +588,8 @@ llm_engine_main(void *data)
     uint32_t       i;
     llm_engine_t  *e = data;
 
+    (void) pthread_setname_np(pthread_self(), "llm-schedule");
+
     for (i = 0; i < e->n_models; i++) {
         if (!e->models[i].conf.lazy) {
             (void) llm_served_load(&e->models[i]);

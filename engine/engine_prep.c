@@ -673,6 +673,8 @@ llm_engine_prepare_main(void *data)
 
     e = p->engine;
 
+    (void) pthread_setname_np(pthread_self(), "llm-prepare");
+
     pthread_mutex_lock(&e->lock);
 
     while (!e->quit) {

@@ -196,6 +196,8 @@ llm_pool_thread(void *data)
     t = data;
     pool = t->pool;
 
+    (void) pthread_setname_np(pthread_self(), "llm-compute");
+
     for ( ;; ) {
         seq = atomic_load(&pool->seq);
 

@@ -22,14 +22,16 @@ sub cpus {
 }
 
 
-# of all threads of the process but its first, each set once
+# of the engine's threads, each set once; nginx's own pool is the worker's
 
 sub engine_cpus {
     my ($pid) = @_;
     my %sets;
 
     for my $task (glob "/proc/$pid/task/*") {
-        next if $task =~ m{/\Q$pid\E$};
+        open my $f, '<', "$task/comm" or next;
+        next unless <$f> =~ /^llm-/;
+
         $sets{join ',', cpus("$task/status")} = 1;
     }
 

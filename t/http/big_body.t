@@ -30,7 +30,7 @@ my %bodies = (
     'many values'   => '{"max_tokens":1,"prompt":["a"],"metadata":{"x":['
                        . '1.5,' x 250_000 . "$pad]}}",
     'deep arrays'   => '{"max_tokens":1,"prompt":"a","metadata":{"x":['
-                       . ('[' x 40 . ']' x 40 . ',') x 20_000 . "$pad]}}",
+                       . ('[' x 40 . ']' x 40 . ',') x 6_000 . "$pad]}}",
     'many keys'     => '{"max_tokens":1,"prompt":"a","metadata":{'
                        . join(',', map { qq("key$_":"$_") } 1 .. 120_000)
                        . ",\"pad\":$pad}}",
