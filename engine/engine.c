@@ -260,6 +260,7 @@ llm_engine_attach(llm_engine_t *e, const int *worker_fds)
         llm_zone_set(z->models[i].figures.kv_used, 0);
         llm_zone_set(z->models[i].figures.kv_cached, 0);
         llm_zone_set(z->models[i].permille, 0);
+        llm_zone_set(z->models[i].wanted, 0);
         llm_zone_set_text(z, i, "", "");
         llm_zone_set_state(z, i, e->models[i].conf.lazy ? LLM_MODEL_IDLE
                                                         : LLM_MODEL_LOADING);

@@ -432,6 +432,7 @@ llm_served_loaded(llm_served_t *m)
     z = e->zone;
 
     (void) pthread_join(m->loader, NULL);
+    llm_zone_set(z->models[m->index].wanted, 0);
 
     if (m->load_err.status || llm_served_ready(m) != LLM_OK) {
         llm_served_close(m);

@@ -183,6 +183,7 @@ llm_engine_route(llm_engine_t *e, llm_req_t *r)
             return;
         }
 
+        llm_zone_set(e->zone->models[r->model].wanted, 1);
         break;
 
     case LLM_MODEL_LOADING:

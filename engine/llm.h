@@ -242,6 +242,8 @@ typedef enum {
 typedef struct {
     llm_model_state_t  state;
     uint32_t           permille;        /* of loading */
+    uint32_t           wanted;          /* loading, for it was idle and there
+                                           is a request */
     uint32_t           running;         /* sequences */
     uint32_t           waiting;         /* requests */
     uint32_t           ctx;             /* 0 until it is known */

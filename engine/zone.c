@@ -404,6 +404,7 @@ llm_zone_status(llm_zone_t *z, uint32_t model, llm_model_status_t *st)
 
     st->state = atomic_load_explicit(&m->state, memory_order_acquire);
     st->permille = llm_zone_get(m->permille);
+    st->wanted = llm_zone_get(m->wanted);
     st->running = llm_zone_get(m->figures.running);
     st->ctx = llm_zone_get(m->ctx);
 

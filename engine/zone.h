@@ -70,6 +70,8 @@ typedef struct {
     _Atomic uint32_t             state;      /* engine writes, release */
     _Atomic uint32_t             ctx;        /* engine writes */
     _Atomic uint32_t             permille;   /* engine writes, relaxed */
+    /* engine writes, relaxed: it was idle and is loaded for a request */
+    _Atomic uint32_t             wanted;
     _Atomic uint32_t             retry_after;  /* engine's guess, seconds */
 
     /* sequence lock over text: odd while the engine writes */

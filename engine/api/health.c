@@ -1,7 +1,8 @@
 /*
  * The body of /health: what each model of the location does, and whether they
  * can be served now.  It is ready when none is being loaded and at least one
- * serves: a failed one beside it is "degraded".
+ * serves: a failed one beside it is "degraded".  What was idle and is loaded
+ * for a request is no reason to send nobody: its requests wait.
  */
 
 #include "engine/api/api_internal.h"
@@ -93,9 +94,9 @@ llm_api_health_body(llm_zone_t *z, const llm_api_conf_t *conf,
         llm_zone_status(z, i, &st);
         word = llm_api_health_word(z, &st);
 
-        n_ok += *word == 'o';
+        n_ok += *word == 'o' || (*word == 'l' && st.wanted);
         n_error += *word == 'e';
-        n_loading += *word == 'l';
+        n_loading += *word == 'l' && !st.wanted;
 
         if (models.len) {
             (void) llm_buf_addc(&models, ',');

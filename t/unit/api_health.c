@@ -94,6 +94,17 @@ main(void)
               "\"ok\",\"loaded\":true,\"device\":\"CPU \\\"AVX2\\\"\","
               "\"ctx\":4096,\"running\":3,\"waiting\":0}]}", "ready");
 
+    llm_zone_set_state(z, 1, LLM_MODEL_LOADING);
+    llm_zone_set(z->models[1].wanted, 1);
+
+    is_health(z, 2, 1,
+              "{\"status\":\"ok\",\"models\":[{\"id\":\"two\",\"status\":"
+              "\"loading\",\"loaded\":false,\"progress\":0.000,"
+              "\"reason\":\"the model is being loaded\",\"device\":\"\","
+              "\"ctx\":0,\"running\":0,\"waiting\":0}]}",
+              "it was idle and is wanted: its requests wait");
+
+    llm_zone_set(z->models[1].wanted, 0);
     llm_zone_set_text(z, 1, "two.gguf: truncated", NULL);
     llm_zone_set_state(z, 1, LLM_MODEL_FAILED);
 
