@@ -2,7 +2,7 @@
  * A fuzz target of whole requests over HTTP: table.c reads which parameters
  * there are, values.c and body.c make bodies of them, script.c makes of a
  * number what one connection sends and how it behaves, check.c judges the
- * answers, main.c drives many connections.
+ * answers, main.c drives many connections, health.c asks for /health beside.
  *
  * Invariant: a script depends on the seed, its number and the mask of left
  * out parameters alone, so that whatever was sent can be sent again.
@@ -164,5 +164,10 @@ size_t fz_answer_read(fz_answer_t *a, const fz_want_t *w, const char *data,
 void fz_answer_reset(fz_answer_t *a);
 /* NULL or what is wrong with a whole answer */
 const char *fz_check(const fz_answer_t *a, const fz_want_t *w);
+
+/* health.c */
+struct sockaddr_in;
+void fz_health_start(const struct sockaddr_in *addr);
+void fz_health_stop(void);
 
 #endif /* FZ_HTTP_H */

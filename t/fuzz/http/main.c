@@ -19,7 +19,6 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,16 +70,7 @@ typedef struct {
     uint64_t            answers;
     uint64_t            streams;
     unsigned            errors;
-
-    /* the thread's until it is joined, but for stop */
-    int                 stop;           /* atomic; main writes */
-    unsigned            n_health;
-    unsigned            bad_health;     /* neither 200 nor 503 */
-    unsigned            not_ready;      /* 503 */
-    float              *health;         /* ms */
 } fz_t;
-
-#define FZ_HEALTH  1000000
 
 
 static uint64_t
@@ -91,77 +81,6 @@ fz_now(void)
     clock_gettime(CLOCK_MONOTONIC, &ts);
 
     return (uint64_t) ts.tv_sec * 1000 + (uint64_t) ts.tv_nsec / 1000000;
-}
-
-
-/* ---- /health beside it ---- */
-
-/* its status, 0 when there is none */
-
-static int
-fz_health_once(fz_t *f)
-{
-    int      fd, status;
-    char     buf[4096];
-    ssize_t  n;
-
-    static const char    ask[] = "GET /health HTTP/1.0\r\n\r\n";
-    const struct timeval  tv = { 60, 0 };
-
-    fd = socket(AF_INET, SOCK_STREAM, 0);
-    if (fd < 0) {
-        return 0;
-    }
-
-    (void) setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv));
-
-    status = 0;
-
-    if (connect(fd, (struct sockaddr *) &f->addr, sizeof(f->addr)) == 0
-        && write(fd, ask, sizeof(ask) - 1) > 0)
-    {
-        n = read(fd, buf, sizeof(buf) - 1);
-        buf[n < 0 ? 0 : n] = '\0';
-        status = n > 12 ? atoi(buf + 9) : 0;
-    }
-
-    close(fd);
-
-    return status;
-}
-
-
-static void *
-fz_health(void *data)
-{
-    int               status;
-    fz_t             *f = data;
-    struct timespec   a, b;
-
-    while (!__atomic_load_n(&f->stop, __ATOMIC_ACQUIRE)
-           && f->n_health < FZ_HEALTH)
-    {
-        clock_gettime(CLOCK_MONOTONIC, &a);
-        status = fz_health_once(f);
-        clock_gettime(CLOCK_MONOTONIC, &b);
-
-        f->bad_health += status != 200 && status != 503;
-        f->not_ready += status == 503;
-        f->health[f->n_health++] = (float) (b.tv_sec - a.tv_sec) * 1e3f
-                                   + (float) (b.tv_nsec - a.tv_nsec) / 1e6f;
-        usleep(20000);
-    }
-
-    return NULL;
-}
-
-
-static int
-fz_cmp(const void *a, const void *b)
-{
-    float  x = *(const float *) a, y = *(const float *) b;
-
-    return (x > y) - (x < y);
 }
 
 
@@ -614,11 +533,8 @@ fz_run(fz_t *f, uint64_t only)
 static void
 fz_report(fz_t *f, double seconds)
 {
-    unsigned      i, n;
-    const char   *comma;
-
-    n = f->n_health;
-    qsort(f->health, n, sizeof(float), fz_cmp);
+    unsigned     i;
+    const char  *comma;
 
     printf("{\"seed\":%llu,\"seconds\":%.1f,\"scripts\":%llu,"
            "\"requests\":%llu,\"streams\":%llu,\"left\":%llu,"
@@ -636,12 +552,9 @@ fz_report(fz_t *f, double seconds)
         }
     }
 
-    printf("},\"health\":{\"n\":%u,\"bad\":%u,\"not_ready\":%u,"
-           "\"p50\":%.2f,\"p99\":%.2f,\"max\":%.2f}}\n",
-           n, f->bad_health, f->not_ready,
-           n ? (double) f->health[n / 2] : 0.0,
-           n ? (double) f->health[(unsigned) ((n - 1) * 0.99)] : 0.0,
-           n ? (double) f->health[n - 1] : 0.0);
+    printf("},");
+    fz_health_stop();
+    printf("}\n");
 }
 
 
@@ -670,7 +583,6 @@ main(int argc, char **argv)
     int          opt, print;
     unsigned     i;
     uint64_t     start, only;
-    pthread_t    thread;
     const char  *table;
     static fz_t  f;
 
@@ -716,10 +628,9 @@ main(int argc, char **argv)
     fz_table_read(&f.table, table);
 
     f.conns = calloc(f.n_conns, sizeof(fz_conn_t));
-    f.health = calloc(FZ_HEALTH, sizeof(float));
     f.ep = epoll_create1(0);
 
-    if (f.conns == NULL || f.health == NULL || f.ep < 0) {
+    if (f.conns == NULL || f.ep < 0) {
         fz_die("set-up: %s", strerror(errno));
     }
 
@@ -734,15 +645,8 @@ main(int argc, char **argv)
         return 0;
     }
 
-    if (pthread_create(&thread, NULL, fz_health, &f) != 0) {
-        fz_die("no thread");
-    }
-
+    fz_health_start(&f.addr);
     fz_run(&f, only);
-
-    __atomic_store_n(&f.stop, 1, __ATOMIC_RELEASE);
-    pthread_join(thread, NULL);
-
     fz_report(&f, (double) (fz_now() - start) / 1000);
 
     return f.errors ? 1 : 0;
