@@ -1,8 +1,8 @@
 #!/usr/bin/perl
 
 # An engine whose threads cannot be started is tried again until they can: a
-# library that nginx is started with refuses threads as long as a file is
-# there.
+# library that nginx is started with refuses them as long as a file is there.
+# nginx's own pool gets its threads: without those no worker starts.
 
 use strict;
 use warnings;
@@ -39,10 +39,13 @@ int
 pthread_create(pthread_t *t, const pthread_attr_t *attr,
     void *(*start)(void *), void *arg)
 {
-    int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *),
-                void *);
+    Dl_info   who;
+    int     (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *),
+                    void *);
 
-    if (file && access(file, F_OK) == 0) {
+    if (file && access(file, F_OK) == 0 && dladdr((void *) start, &who)
+        && strstr(who.dli_fname, "ngx_http_llm_module"))
+    {
         return EAGAIN;
     }
 
