@@ -137,20 +137,25 @@ send_all(int32_t max_tokens)
 }
 
 
-/* the first has got two more tokens: the engine has seen all that was sent */
+/* the first has got tokens twice since: the engine has seen all that was
+   sent */
 
 static void
 wait_seen(void)
 {
-    uint32_t       from;
+    uint32_t       i, from;
     uint64_t       end;
     rig_answer_t  *a = &rig.answers[0][0];
 
-    from = a->n_tokens[0];
     end = llm_now_us() + (uint64_t) WAIT_MS * 1000;
+    rig_poll(&rig, 0, 0);
 
-    while (!a->over && a->n_tokens[0] < from + 2 && llm_now_us() < end) {
-        rig_poll(&rig, 0, 20);
+    for (i = 0; i < 2; i++) {
+        from = a->n_tokens[0];
+
+        while (!a->over && a->n_tokens[0] == from && llm_now_us() < end) {
+            rig_poll(&rig, 0, 20);
+        }
     }
 }
 
