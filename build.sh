@@ -58,6 +58,7 @@ usage: ./build.sh COMMAND
   test     all tests; "test asan", "test tsan" under a sanitizer
   bench    the engine's speed alone and over HTTP;
            "bench streams": 10,000 streams at once on one worker;
+           "bench bodies": /health beside clients that post large bodies;
            "bench chats": 1 to 64 chats with one system prompt, with and
            without the prefix cache (LLAMA_SERVER=path: beside llama-server)
   install  the module into the system's nginx (DESTDIR is honoured)
@@ -451,6 +452,9 @@ bench() {
     case $1 in
         '')
             exec t/bench/run.sh
+            ;;
+        bodies)
+            exec perl -It/lib t/bench/bodies.pl "${@:2}"
             ;;
         chats)
             exec perl -It/lib t/bench/chats.pl "${@:2}"
