@@ -3,8 +3,7 @@
  * message for the engine.
  *
  * - Parsing megabytes of JSON takes a while, so a body above a small size is
- *   read and parsed by a thread of nginx's "default" pool.  A worker has a
- *   few such tasks at a time; further requests wait in its queue, in order.
+ *   read and parsed by a thread (ngx_http_llm_task.c), in order.
  * - While a thread has the request it is `blocked`: its pool, its body and
  *   its configuration stay, whatever happens to the client.  The thread
  *   touches those and the ngx_http_llm_body_t, nothing else.
@@ -26,40 +25,30 @@
 /* parsed at once: takes about a millisecond */
 #define NGX_HTTP_LLM_SMALL_BODY  16384
 
-/* bodies of one worker that threads have at a time */
-#define NGX_HTTP_LLM_MAX_TASKS   2
-
 #define NGX_HTTP_LLM_BODY_HOLD   60000
 
 
 static size_t ngx_http_llm_body_size(ngx_http_request_t *r);
-static void ngx_http_llm_parse(void *data, ngx_log_t *log);
+static void ngx_http_llm_parse(void *data);
 static ngx_int_t ngx_http_llm_join(ngx_http_llm_body_t *body, u_char *p,
     ngx_log_t *log);
 static ngx_int_t ngx_http_llm_read_part(ngx_buf_t *b, u_char *p,
     ngx_log_t *log);
-
-#if (NGX_THREADS)
 static ngx_int_t ngx_http_llm_parse_later(ngx_http_llm_body_t *body);
-static void ngx_http_llm_parse_next(ngx_http_llm_main_conf_t *mcf);
-static void ngx_http_llm_task_done(ngx_event_t *ev);
+static void ngx_http_llm_parse_done(void *data);
 static void ngx_http_llm_body_hold(ngx_event_t *ev);
 static void ngx_http_llm_body_gone(void *data);
 static void ngx_http_llm_body_free(ngx_http_request_t *r);
-#endif
 
 
 /*
- * Each thread of the pool has a heap of its own, and by default malloc()
- * comes to keep blocks of up to 32 MB in it: megabytes of bodies would stay
- * in each of them.
+ * Each thread has a heap of its own, and by default malloc() comes to keep
+ * blocks of up to 32 MB in it: megabytes of bodies would stay in each.
  */
 
 void
-ngx_http_llm_init_bodies(ngx_http_llm_worker_t *w)
+ngx_http_llm_init_bodies(void)
 {
-    ngx_queue_init(&w->bodies);
-
 #ifdef M_MMAP_THRESHOLD
     (void) mallopt(M_MMAP_THRESHOLD, NGX_HTTP_LLM_MMAP);
 #endif
@@ -87,8 +76,6 @@ ngx_http_llm_body_handler(ngx_http_request_t *r)
     ngx_http_llm_api_conf(ctx, &body->conf);
     llm_buf_init(&body->msg, 0);
 
-#if (NGX_THREADS)
-
     if (body->size > NGX_HTTP_LLM_SMALL_BODY) {
         if (ngx_http_llm_parse_later(body) != NGX_OK) {
             ngx_http_finalize_request(r, NGX_HTTP_INTERNAL_SERVER_ERROR);
@@ -97,9 +84,7 @@ ngx_http_llm_body_handler(ngx_http_request_t *r)
         return;
     }
 
-#endif
-
-    ngx_http_llm_parse(body, r->connection->log);
+    ngx_http_llm_parse(body);
     ngx_http_llm_parsed(body);
 }
 
@@ -125,14 +110,16 @@ ngx_http_llm_body_size(ngx_http_request_t *r)
 /* runs in any thread */
 
 static void
-ngx_http_llm_parse(void *data, ngx_log_t *log)
+ngx_http_llm_parse(void *data)
 {
     ngx_http_llm_body_t *body = data;
 
     u_char     *p, *copy;
     ngx_buf_t  *b;
+    ngx_log_t  *log;
 
     copy = NULL;
+    log = body->ctx->main->cycle->log;
     b = body->bufs ? body->bufs->buf : NULL;
 
     if (b == NULL) {
@@ -224,39 +211,40 @@ ngx_http_llm_read_part(ngx_buf_t *b, u_char *p, ngx_log_t *log)
 }
 
 
-#if (NGX_THREADS)
-
 static ngx_int_t
 ngx_http_llm_parse_later(ngx_http_llm_body_t *body)
 {
-    ngx_connection_t       *c;
-    ngx_http_cleanup_t     *cln;
-    ngx_http_request_t     *r;
-    ngx_thread_task_t      *task;
-    ngx_http_llm_ctx_t     *ctx;
-    ngx_http_llm_worker_t  *w;
+    ngx_connection_t      *c;
+    ngx_http_cleanup_t    *cln;
+    ngx_http_request_t    *r;
+    ngx_http_llm_ctx_t    *ctx;
 
     ctx = body->ctx;
     r = ctx->request;
     c = r->connection;
-    w = ctx->main->worker;
 
     cln = ngx_http_cleanup_add(r, 0);
-    task = ngx_thread_task_alloc(r->pool, 0);
-
-    if (cln == NULL || task == NULL) {
+    if (cln == NULL) {
         return NGX_ERROR;
     }
 
     cln->handler = ngx_http_llm_body_gone;
     cln->data = body;
 
-    task->ctx = body;
-    task->handler = ngx_http_llm_parse;
-    task->event.data = body;
-    task->event.handler = ngx_http_llm_task_done;
+    body->task.run = ngx_http_llm_parse;
+    body->task.done = ngx_http_llm_parse_done;
+    body->task.data = body;
 
-    body->task = task;
+    if (ngx_http_llm_run_task(&ctx->main->worker->tasks, &body->task, c->log)
+        != NGX_OK)
+    {
+        llm_fail_with(&body->err, 503, NULL, NULL,
+                      "The server is too busy to read the request.");
+        ngx_http_llm_parsed(body);
+        return NGX_OK;
+    }
+
+    body->parsing = 1;
 
     /* a terminated request waits for the thread only if it has a handler */
 
@@ -273,58 +261,24 @@ ngx_http_llm_parse_later(ngx_http_llm_body_t *body)
     ctx->timer.log = c->log;
     ngx_add_timer(&ctx->timer, NGX_HTTP_LLM_BODY_HOLD);
 
-    ngx_queue_insert_tail(&w->bodies, &body->queue);
-
-    ngx_http_llm_parse_next(ctx->main);
-
     return NGX_OK;
-}
-
-
-static void
-ngx_http_llm_parse_next(ngx_http_llm_main_conf_t *mcf)
-{
-    ngx_queue_t            *q;
-    ngx_http_llm_body_t    *body;
-    ngx_http_llm_worker_t  *w;
-
-    w = mcf->worker;
-
-    while (w->nparsing < NGX_HTTP_LLM_MAX_TASKS
-           && !ngx_queue_empty(&w->bodies))
-    {
-        q = ngx_queue_head(&w->bodies);
-        ngx_queue_remove(q);
-
-        body = ngx_queue_data(q, ngx_http_llm_body_t, queue);
-        w->nparsing++;
-
-        if (ngx_thread_task_post(mcf->thread_pool, body->task) != NGX_OK) {
-            llm_fail_with(&body->err, 503, NULL, NULL,
-                          "The server is too busy to read the request.");
-            ngx_post_event(&body->task->event, &ngx_posted_events);
-        }
-    }
 }
 
 
 /* back in the event loop */
 
 static void
-ngx_http_llm_task_done(ngx_event_t *ev)
+ngx_http_llm_parse_done(void *data)
 {
-    ngx_connection_t     *c;
-    ngx_http_request_t   *r;
-    ngx_http_llm_ctx_t   *ctx;
-    ngx_http_llm_body_t  *body;
+    ngx_http_llm_body_t *body = data;
 
-    body = ev->data;
+    ngx_connection_t    *c;
+    ngx_http_request_t  *r;
+    ngx_http_llm_ctx_t  *ctx;
+
     ctx = body->ctx;
     r = ctx->request;
     c = r->connection;
-
-    ctx->main->worker->nparsing--;
-    ngx_http_llm_parse_next(ctx->main);
 
     ngx_http_set_log_request(c->log, r);
 
@@ -333,7 +287,7 @@ ngx_http_llm_task_done(ngx_event_t *ev)
     }
 
     r->main->blocked--;
-    body->task = NULL;
+    body->parsing = 0;
 
     if (body->gone || c->error) {
         llm_buf_free(&body->msg);
@@ -369,7 +323,7 @@ ngx_http_llm_body_gone(void *data)
 {
     ngx_http_llm_body_t *body = data;
 
-    if (body->task) {
+    if (body->parsing) {
         body->gone = 1;
     }
 }
@@ -399,5 +353,3 @@ ngx_http_llm_body_free(ngx_http_request_t *r)
         rb->bufs = NULL;
     }
 }
-
-#endif

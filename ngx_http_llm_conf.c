@@ -174,9 +174,6 @@ ngx_http_llm_api(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     ngx_str_t                 *value, *name;
     ngx_uint_t                 i;
     ngx_http_core_loc_conf_t  *clcf;
-#if (NGX_THREADS)
-    ngx_http_llm_main_conf_t  *mcf;
-#endif
 
     rv = ngx_http_llm_use(cf, llcf, ngx_http_llm_api_handler);
     if (rv != NGX_CONF_OK) {
@@ -214,17 +211,6 @@ ngx_http_llm_api(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     clcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
 
     llcf->prefix = ngx_http_llm_prefix(clcf);
-
-#if (NGX_THREADS)
-
-    mcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_llm_module);
-
-    mcf->thread_pool = ngx_thread_pool_add(cf, NULL);
-    if (mcf->thread_pool == NULL) {
-        return NGX_CONF_ERROR;
-    }
-
-#endif
 
     return NGX_CONF_OK;
 }

@@ -8,6 +8,7 @@
  *   ngx_http_llm_process.c     zone, eventfds, engine, worker start and end
  *   ngx_http_llm_handler.c     content handlers: routing, submission
  *   ngx_http_llm_body.c        request bodies, parsed in threads
+ *   ngx_http_llm_task.c        those threads
  *   ngx_http_llm_stream.c      events to output, disconnects, timers
  *   ngx_http_llm_output.c      bytes on their way to a client
  *   ngx_http_llm_response.c    whole answers and errors
@@ -26,6 +27,8 @@
 #include <ngx_core.h>
 #include <ngx_event.h>
 #include <ngx_http.h>
+
+#include <pthread.h>
 
 #include "engine/api/api.h"
 #include "engine/llm.h"
@@ -71,6 +74,37 @@ typedef struct {
 } ngx_http_llm_slot_t;
 
 
+/* what a thread does for the event loop, see ngx_http_llm_task.c */
+
+typedef struct {
+    ngx_queue_t                  queue;
+    void                       (*run)(void *data);  /* in a thread */
+    void                       (*done)(void *data); /* in the event loop */
+    void                        *data;
+} ngx_http_llm_task_t;
+
+
+#define NGX_HTTP_LLM_THREADS     2
+
+typedef struct {
+    pthread_mutex_t              lock;
+    pthread_cond_t               work;          /* waiting, or stop */
+
+    /* the event loop and the threads, under the lock */
+
+    ngx_queue_t                  waiting;       /* task->queue */
+    ngx_queue_t                  done;
+    ngx_uint_t                   nidle;         /* threads */
+    ngx_uint_t                   stop;
+
+    /* the event loop's alone; fd stays as it is */
+
+    int                          fd;            /* wakes the event loop */
+    ngx_uint_t                   nthreads;
+    pthread_t                    threads[NGX_HTTP_LLM_THREADS];
+} ngx_http_llm_tasks_t;
+
+
 /* what a worker tells the others: it writes, any worker reads, in any order;
    a cache line each */
 
@@ -100,8 +134,7 @@ typedef struct {
     uint32_t                     nslots;
     uint32_t                     free;
 
-    ngx_queue_t                  bodies;        /* body->queue: they wait */
-    ngx_uint_t                   nparsing;      /* ... these do not */
+    ngx_http_llm_tasks_t         tasks;         /* bodies to be parsed */
 
     ngx_queue_t                  live;          /* ctx->live */
     ngx_queue_t                  dirty;         /* ctx->dirty */
@@ -129,10 +162,6 @@ typedef struct {
     size_t                       shared_memory;
 
     ngx_int_t                    request_id;    /* index of $request_id */
-
-#if (NGX_THREADS)
-    ngx_thread_pool_t           *thread_pool;   /* parses bodies */
-#endif
 
     ngx_cycle_t                 *cycle;
     ngx_shm_zone_t              *shm_zone;
@@ -236,7 +265,7 @@ struct ngx_http_llm_ctx_s {
  * A body on its way to a message.  It lies in r->pool.  The event loop fills
  * it, then one thread has it: it reads ctx->endpoint, bufs, size and conf,
  * and writes api, msg and err; once it is back the event loop reads those.
- * queue, task and gone are the event loop's alone.
+ * parsing and gone are the event loop's alone.
  */
 
 typedef struct {
@@ -249,10 +278,8 @@ typedef struct {
     llm_buf_t                    msg;
     llm_err_t                    err;
 
-    ngx_queue_t                  queue;
-#if (NGX_THREADS)
-    ngx_thread_task_t           *task;          /* while it is to be parsed */
-#endif
+    ngx_http_llm_task_t          task;
+    unsigned                     parsing:1;     /* a thread has it */
     unsigned                     gone:1;        /* terminated meanwhile */
 } ngx_http_llm_body_t;
 
@@ -304,9 +331,18 @@ ngx_int_t ngx_http_llm_get_only(ngx_http_request_t *r);
 
 /* ngx_http_llm_body.c */
 
-void ngx_http_llm_init_bodies(ngx_http_llm_worker_t *w);
+void ngx_http_llm_init_bodies(void);
 /* the body has been read: parses it, at once or in a thread */
 void ngx_http_llm_body_handler(ngx_http_request_t *r);
+
+/* ngx_http_llm_task.c */
+
+ngx_int_t ngx_http_llm_init_tasks(ngx_http_llm_tasks_t *t, int fd,
+    ngx_log_t *log);
+ngx_int_t ngx_http_llm_run_task(ngx_http_llm_tasks_t *t,
+    ngx_http_llm_task_t *task, ngx_log_t *log);
+void ngx_http_llm_finish_tasks(ngx_http_llm_tasks_t *t);
+void ngx_http_llm_stop_tasks(ngx_http_llm_tasks_t *t);
 
 /* ngx_http_llm_metrics.c */
 

@@ -355,7 +355,7 @@ ngx_http_llm_start(ngx_http_llm_main_conf_t *mcf, ngx_log_t *log)
     mcf->worker = w;
     ngx_http_llm_current = mcf;
 
-    ngx_http_llm_init_bodies(w);
+    ngx_http_llm_init_bodies();
     ngx_queue_init(&w->live);
     ngx_queue_init(&w->dirty);
 
@@ -382,7 +382,9 @@ ngx_http_llm_start(ngx_http_llm_main_conf_t *mcf, ngx_log_t *log)
         return NGX_ERROR;
     }
 
-    if (ngx_http_llm_add_event(mcf, mcf->fds[n], log) != NGX_OK) {
+    if (ngx_http_llm_init_tasks(&w->tasks, mcf->fds[n], log) != NGX_OK
+        || ngx_http_llm_add_event(mcf, mcf->fds[n], log) != NGX_OK)
+    {
         return NGX_ERROR;
     }
 
@@ -400,6 +402,8 @@ ngx_http_llm_stop(ngx_http_llm_main_conf_t *mcf)
     /* requests are live here when nginx was told to end at once */
 
     ngx_http_llm_end_requests(w);
+
+    ngx_http_llm_stop_tasks(&w->tasks);
 
     if (w->engine) {
         llm_engine_stop(w->engine);
@@ -679,6 +683,7 @@ ngx_http_llm_event_handler(ngx_event_t *ev)
                       "read() of an eventfd failed");
     }
 
+    ngx_http_llm_finish_tasks(&mcf->worker->tasks);
     ngx_http_llm_drain(mcf);
 }
 

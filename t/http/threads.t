@@ -1,8 +1,8 @@
 #!/usr/bin/perl
 
-# An engine whose threads cannot be started is tried again until they can: a
-# library that nginx is started with refuses them as long as a file is there.
-# nginx's own pool gets its threads: without those no worker starts.
+# Threads that cannot be started: the engine is tried again until it can, a
+# large body is refused and the next one is not.  A library that nginx is
+# started with refuses threads as long as a file is there.
 
 use strict;
 use warnings;
@@ -39,13 +39,10 @@ int
 pthread_create(pthread_t *t, const pthread_attr_t *attr,
     void *(*start)(void *), void *arg)
 {
-    Dl_info   who;
     int     (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *),
                     void *);
 
-    if (file && access(file, F_OK) == 0 && dladdr((void *) start, &who)
-        && strstr(who.dli_fname, "ngx_http_llm_module"))
-    {
+    if (file && access(file, F_OK) == 0) {
         return EAGAIN;
     }
 
@@ -80,8 +77,48 @@ unlink "$dir/none" or die "none: $!";
 
 ok($t->wait_ready, 'the engine starts as soon as it can');
 is($t->chat('hello')->{status}, 200, 'and serves');
+
+
+my $large = 'is this long? ' x 3000;
+
+$t->write_file('none', '');
+
+my $r = $t->chat($large);
+
+is($r->{status}, 503, 'a large body, and no thread: 503');
+like($r->{body}, qr/too busy to read/, 'and it says why');
+like($t->log, qr/\[error\] .*no thread that parses large requests \(11: /,
+     'the log says it, too');
+is($t->chat('hello')->{status}, 200, 'a small one needs none');
+ok(!(grep { $_ eq 'llm-parse' } thread_names()),
+   'no thread of the parser is there');
+
+unlink "$dir/none" or die "none: $!";
+
+$r = $t->chat($large);
+
+is($r->{status}, 400, 'a large body is read now');
+like($r->{body}, qr/context/, 'and found too long for the model');
+is(scalar(grep { $_ eq 'llm-parse' } thread_names()), 1,
+   'by a thread that was started for it');
 ok($t->workers == 2 && $t->log !~ /exited/, 'no worker has ended');
 
 $t->stop;
+
+
+# of all workers
+
+sub thread_names {
+    my @names;
+
+    for my $file (map { glob "/proc/$_/task/*/comm" } $t->workers) {
+        open my $f, '<', $file or next;
+        chomp(my $name = <$f>);
+        push @names, $name;
+    }
+
+    return @names;
+}
+
 
 done_testing();
