@@ -54,7 +54,8 @@ usage() {
 usage: ./build.sh COMMAND
 
   run      build, then serve the demo model on 127.0.0.1:8080 (LLM_PORT)
-  build    objs/ngx_http_llm_module.so, objs/llm and the CUDA backend
+  build    objs/ngx_http_llm_module.so, objs/llm and the CUDA backend (which
+           "run" builds where there is a GPU)
   test     all tests; "test asan", "test tsan" under a sanitizer
   bench    the engine's speed alone and over HTTP;
            "bench streams": 10,000 streams at once on one worker;
@@ -288,14 +289,31 @@ backends() {
 }
 
 
-build() {
+module_and_command() {
     need "$BUILD_NEEDS"
 
     mkdir -p "$OBJS"
 
     library "$OBJS" lib cli
     module "$OBJS"
+}
+
+
+build() {
+    module_and_command
     backends
+}
+
+
+# The CUDA backend takes minutes to compile: who only wants to see an answer
+# waits for it where there is a GPU that will use it (/dev/dxg: under WSL).
+
+build_to_run() {
+    module_and_command
+
+    if [ -e /dev/nvidiactl ] || [ -e /dev/dxg ]; then
+        backends
+    fi
 }
 
 
@@ -312,7 +330,7 @@ run() {
         "libpcre2-dev, gcc, make), builds the module into objs/, and serves" \
         "models/demo.gguf on 127.0.0.1:$port until you press Ctrl-C"
 
-    build
+    build_to_run
 
     mkdir -p "$OBJS/run/logs" "$OBJS/run/temp"
     ln -sfn "$OBJS" "$OBJS/run/modules"

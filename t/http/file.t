@@ -91,4 +91,102 @@ is($t->post('/v1/completions', \%ask)->{json}{choices}[0]{text}, $text,
    'and is served');
 $t->stop(name => 'a broken file', allow => qr/not usable any more/);
 
+
+# a disk that fails under the master, which reads the file at a reload
+
+SKIP: {
+    skip 'the sanitizer is preloaded already', 8 if $ENV{LLM_SAN};
+
+    $t = LLM::Test->new(workers => 2,
+        model => 'llm_model demo %%DIR%%/model.gguf threads=1;');
+    $copy = $t->dir . '/model.gguf';
+    copy($file, $copy) or die "$copy: $!";
+
+    my $lib = $t->preload('broken_disk', <<'END');
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char *flag;
+
+static void __attribute__((constructor))
+init(void)
+{
+    flag = getenv("BROKEN_DISK");
+
+    if (flag) {
+        flag = strdup(flag);        /* nginx writes its title there */
+    }
+}
+
+static ssize_t
+broken_pread(const char *name, int fd, void *buf, size_t n, off_t at)
+{
+    char       link[64], path[4096];
+    ssize_t    len;
+    ssize_t  (*real)(int, void *, size_t, off_t);
+
+    snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+    len = readlink(link, path, sizeof(path));
+
+    if (flag && access(flag, F_OK) == 0 && len > 5
+        && memcmp(path + len - 5, ".gguf", 5) == 0)
+    {
+        errno = EIO;
+        return -1;
+    }
+
+    real = (ssize_t (*)(int, void *, size_t, off_t)) dlsym(RTLD_NEXT, name);
+
+    return real(fd, buf, n, at);
+}
+
+ssize_t
+pread(int fd, void *buf, size_t n, off_t at)
+{
+    return broken_pread("pread", fd, buf, n, at);
+}
+
+ssize_t
+pread64(int fd, void *buf, size_t n, off_t at)
+{
+    return broken_pread("pread64", fd, buf, n, at);
+}
+END
+
+    my $flag = $t->dir . '/broken';
+
+    {
+        local $ENV{LD_PRELOAD} = $lib;
+        local $ENV{BROKEN_DISK} = $flag;
+
+        $t->start;
+    }
+
+    @workers = $t->workers;
+
+    $t->write_file('broken', '');
+    $t->kill('HUP');
+
+    ok($t->wait_log(qr/\[emerg\].*"demo"\ is\ not\ usable\ any\ more.*
+                       model\.gguf:\ read:\ Input\/output\ error/x),
+       'a disk that fails: the reload fails, with the reason');
+    ok(!$t->ended, 'the master lives');
+    is_deeply([ $t->workers ], \@workers, 'the workers of before go on');
+    is($t->post('/v1/completions', \%ask)->{json}{choices}[0]{text}, $text,
+       'the model of before answers');
+
+    unlink $flag or die "$flag: $!";
+    $t->reload;
+
+    ok($t->wait_ready, 'a disk that works again: so does the reload');
+    is($t->post('/v1/completions', \%ask)->{json}{choices}[0]{text}, $text,
+       'and the model answers');
+    $t->stop(name => 'a disk that fails', allow => qr/not usable any more/);
+}
+
 done_testing();

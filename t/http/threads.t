@@ -14,7 +14,7 @@ plan skip_all => 'the sanitizer is preloaded already' if $ENV{LLM_SAN};
 
 my $t = LLM::Test->new(workers => 2);
 
-$t->write_file('refuse.c', <<'END');
+my $lib = $t->preload('refuse', <<'END');
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -56,13 +56,10 @@ END
 
 my $dir = $t->dir;
 
-system('cc', '-shared', '-fPIC', '-o', "$dir/refuse.so", "$dir/refuse.c",
-       '-ldl') == 0 or plan skip_all => 'no C compiler';
-
 $t->write_file('none', '');
 
 {
-    local $ENV{LD_PRELOAD} = "$dir/refuse.so";
+    local $ENV{LD_PRELOAD} = $lib;
     local $ENV{REFUSE_THREADS} = "$dir/none";
 
     $t->start(cold => 1);

@@ -198,6 +198,21 @@ sub sanitized {
 }
 
 
+# a library for LD_PRELOAD from C, in the server's folder
+
+sub preload {
+    my ($self, $name, $code) = @_;
+
+    my $lib = "$self->{dir}/$name.so";
+
+    $self->write_file("$name.c", $code);
+    system('cc', '-shared', '-fPIC', '-o', $lib, "$self->{dir}/$name.c",
+           '-ldl') == 0 or die "no $name.so";
+
+    return $lib;
+}
+
+
 # nginx -t, for tests of configurations: its exit status and what it said
 
 sub check {
