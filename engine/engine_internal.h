@@ -68,7 +68,7 @@ typedef struct {
     uint32_t             n_failed_steps;    /* in a row, over rebuilds */
     int                  rebuild;       /* state LOADING, but its requests
                                            have to end before the load */
-    int                  lost;          /* which only another process can do */
+    int                  lost;          /* only another process can load it */
     int                  on_gpu;        /* device=auto found one */
     uint32_t             n_older;       /* engines, when the load began */
     int                  waits;         /* state LOADING, but there is no

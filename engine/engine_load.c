@@ -284,17 +284,30 @@ llm_served_wait(llm_served_t *m)
 }
 
 
-/* why is in load_err; the log has each reason once */
+/*
+ * Why is in load_err; the log has each reason once.  Where the GPU's context
+ * was lost another process has to try again, which begins with no pause of
+ * its own: the zone knows how often that was.
+ */
 
 static void
 llm_served_failed(llm_served_t *m)
 {
+    uint32_t     n;
     llm_zone_t  *z;
 
     z = m->engine->zone;
 
     m->state = LLM_MODEL_FAILED;
     m->retry_s = m->retry_s ? llm_min(m->retry_s * 2, LLM_RETRY_MAX) : 1;
+    m->lost = strcmp(m->load_err.code, LLM_DEVICE_LOST) == 0;
+
+    if (m->lost) {
+        n = llm_min(llm_zone_get(z->models[m->index].losses), 6);
+        llm_zone_set(z->models[m->index].losses, n + 1);
+        m->retry_s = llm_min(1u << n, LLM_RETRY_MAX);
+    }
+
     m->retry_us = llm_now_us() + (uint64_t) m->retry_s * 1000000;
 
     if (strcmp(m->told, m->load_err.msg) != 0) {
@@ -471,6 +484,7 @@ llm_served_loaded(llm_served_t *m)
     llm_zone_set(z->models[m->index].permille, 1000);
     llm_zone_set(z->models[m->index].ctx, m->runner.ctx);
     llm_zone_set(z->models[m->index].retry_after, 1);
+    llm_zone_set(z->models[m->index].losses, 0);
     llm_zone_set_text(z, m->index, "", device);
     llm_zone_set_state(z, m->index, LLM_MODEL_READY);
 
@@ -617,6 +631,17 @@ llm_served_retry(llm_served_t *m, uint64_t now)
     if (m->state != LLM_MODEL_FAILED || now < m->retry_us
         || llm_served_in_use(m))
     {
+        return;
+    }
+
+    if (m->lost) {
+
+        /* this process ends: not before what other models do has ended */
+
+        if (e->live == NULL) {
+            llm_engine_lose(e);
+        }
+
         return;
     }
 

@@ -73,6 +73,9 @@ typedef struct {
     /* engine writes, relaxed: it was idle and is loaded for a request */
     _Atomic uint32_t             wanted;
     _Atomic uint32_t             retry_after;  /* engine's guess, seconds */
+    /* engines write, one after another: loads in a row that lost the GPU's
+       context, which ends their process */
+    _Atomic uint32_t             losses;
 
     /* sequence lock over text: odd while the engine writes */
     _Atomic uint32_t             text_seq;

@@ -339,6 +339,47 @@ SKIP: {
          'the log says so');
     unlike($t->log('error.log'), qr/\[alert\]|\[emerg\]/, 'in no alarm');
     $t->stop(name => 'an error that sticks');
+
+
+    # in a load, for it is of the first kernel now: the process ends, too, but
+    # not while it serves another model, and not at once each time
+
+    {
+        local $ENV{LLM_EMU_FAIL_LAUNCH} = 1;
+
+        $t = LLM::Test->new(
+            main => 'env LLM_EMU_FAIL_LAUNCH; env LLM_EMU_STICKY;',
+            model => 'llm_model demo %%ROOT%%/models/demo.gguf device=cpu'
+                     . ' threads=1 default;'
+                     . ' llm_model gpu %%ROOT%%/models/demo.gguf device=emu'
+                     . ' lazy;')->start;
+    }
+
+    $first = $t->engine_worker;
+    $stream = $t->open_long;
+
+    $res = $t->post('/v1/completions', ask($prompts[0], model => 'gpu'));
+    is($res->{status}, 503, 'a load that loses the context: 503');
+    like($res->{json}{error}{message}, qr/context is lost to this process/,
+         'with the reason');
+
+    sleep 2;
+    is($t->engine_worker, $first, 'the process stays for the other model');
+    $stream->close;
+
+    for my $again (1 .. 2) {
+        ok(LLM::Test::wait_for(60, sub {
+            my $now = eval { $t->engine_worker };
+            return $now && $now != $first;
+        }), "and ends when that is idle: $again");
+        ok($t->wait_ready, 'another process is there');
+        $first = $t->engine_worker;
+        is($t->post('/v1/completions', ask($prompts[0]))->{status}, 200,
+           'which serves the other model');
+        $t->post('/v1/completions', ask($prompts[0], model => 'gpu'));
+    }
+
+    $t->stop(name => 'a load that loses the context');
     delete local $ENV{LLM_EMU_STICKY};
 
 
