@@ -73,6 +73,8 @@ typedef struct {
     uint32_t             n_older;       /* engines, when the load began */
     int                  waits;         /* state LOADING, but there is no
                                            loader until one of them has gone */
+    int                  cramped;       /* state READY, with fewer pages than
+                                           wanted beside an older engine */
     uint64_t             retry_us;      /* FAILED: when it is loaded again */
     uint32_t             retry_s;       /* the pause before that; 0: none
                                            since the last step */

@@ -331,6 +331,7 @@ llm_served_start(llm_served_t *m)
     atomic_store(&m->loaded, 0);
     m->n_older = llm_engines_older(m->engine->engines, m->engine->place);
     m->waits = 0;
+    m->cramped = 0;
     llm_zone_set(m->engine->zone->models[m->index].permille, 0);
 
     if (llm_engine_thread(&m->loader, llm_served_load_main, m) != LLM_OK) {
@@ -477,6 +478,16 @@ llm_served_loaded(llm_served_t *m)
                    "%u, %u sequences, %u pages", m->conf.name, device,
                    m->runner.ctx, m->runner.max_seqs, m->runner.n_pages);
 
+    m->cramped = m->n_older && m->model && llm_model_short_kv(m->model);
+
+    if (m->cramped) {
+        llm_engine_log(e, LLM_LOG_WARN, "model \"%s\": the engine of an "
+                       "older configuration leaves memory for %u pages of "
+                       "its KV cache: it is loaded again when that has ended "
+                       "and no request is there", m->conf.name,
+                       m->runner.n_pages);
+    }
+
     m->told[0] = '\0';
     m->state = LLM_MODEL_READY;
     m->used_us = llm_now_us();
@@ -509,6 +520,7 @@ llm_served_unload(llm_served_t *m)
 
     m->rebuild = 0;
     m->waits = 0;
+    m->cramped = 0;
     m->n_failed_steps = 0;
     m->state = LLM_MODEL_IDLE;
     llm_zone_set_state(m->engine->zone, m->index, LLM_MODEL_IDLE);
@@ -623,6 +635,17 @@ llm_served_retry(llm_served_t *m, uint64_t now)
             && llm_served_start(m) != LLM_OK)
         {
             llm_served_fail_held(m);
+        }
+
+        return;
+    }
+
+    if (m->cramped) {
+        if (m->state == LLM_MODEL_READY && m->n_reqs == 0
+            && llm_engines_older(e->engines, e->place) == 0)
+        {
+            llm_served_close(m);
+            (void) llm_served_load(m);
         }
 
         return;

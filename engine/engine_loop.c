@@ -484,7 +484,7 @@ llm_engine_timeout(const llm_engine_t *e, int unsaid)
     }
 
     for (i = 0; i < e->n_models; i++) {
-        if (e->models[i].waits) {
+        if (e->models[i].waits || e->models[i].cramped) {
             return LLM_ENGINE_CHECK_US / 1000;
         }
 

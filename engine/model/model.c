@@ -259,6 +259,7 @@ llm_load_kv(llm_load_t *l)
 
     } else {
         bytes = m->ops->memory_free(m->dev);
+        m->short_kv = pages > bytes / page;
         pages = llm_min(pages, bytes / page);
     }
 
@@ -481,6 +482,13 @@ uint32_t
 llm_model_n_pages(const llm_model_t *m)
 {
     return m->n_pages;
+}
+
+
+int
+llm_model_short_kv(const llm_model_t *m)
+{
+    return m->short_kv;
 }
 
 

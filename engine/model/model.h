@@ -83,6 +83,8 @@ uint32_t llm_model_batch(const llm_model_t *m);
 uint32_t llm_model_max_seqs(const llm_model_t *m);
 uint32_t llm_model_max_out(const llm_model_t *m);
 uint32_t llm_model_n_pages(const llm_model_t *m);
+/* was there no memory for the pages of max_seqs sequences of ctx? */
+int llm_model_short_kv(const llm_model_t *m);
 /* "AVX-512 VNNI, 2 threads": the device, for the log and for info */
 void llm_model_device(const llm_model_t *m, char *buf, size_t size);
 int llm_model_on_gpu(const llm_model_t *m);

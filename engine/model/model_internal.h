@@ -52,6 +52,7 @@ struct llm_model_s {
     uint32_t            max_out;
     uint32_t            max_pages;      /* of one sequence */
     uint32_t            n_pages;
+    int                 short_kv;       /* memory left fewer than wanted */
 
     uint32_t            n_out;          /* of the step that began last */
     uint32_t            under_way[2];   /* n_out of those submitted, the first

@@ -5,6 +5,8 @@
  */
 
 #include "engine/engines.h"
+#include "engine/zone.h"
+#include "kernels/kernels.h"
 #include "t/unit/rig.h"
 
 #include <signal.h>
@@ -202,6 +204,59 @@ test_wait(const char *memory, uint32_t ctx, const char *name)
 }
 
 
+static uint32_t
+pages(rig_t *r)
+{
+    return atomic_load(&r->zone->models[0].figures.kv_pages);
+}
+
+
+/* a cache that an older engine has made small grows once that has gone */
+
+static void
+test_cramped(void)
+{
+    pid_t               pid;
+    rig_t               rig;
+    llm_buf_t           b;
+    llm_err_t           err;
+    llm_model_status_t  st;
+    uint32_t            small;
+
+    setenv("LLM_EMU_MEMORY", "104000000", 1);
+    pid = older();
+
+    memset(&rig, 0, sizeof(rig));
+    rig_model(&rig, MODEL, 4096, 2);
+    rig.models[0].device = "emu";
+    rig_open(&rig, 1, 1 << 20, 8);
+
+    ok(start(&rig) && reaches(&rig, LLM_MODEL_READY),
+       "a small cache: the model is ready");
+    small = pages(&rig);
+    ok(small >= 4096 / LLM_KV_PAGE && small < 2 * 4096 / LLM_KV_PAGE,
+       "with fewer pages than two sequences want: %u", small);
+
+    unsetenv("LLM_EMU_MEMORY");
+    end(pid);
+
+    ok(reaches(&rig, LLM_MODEL_LOADING), "it is loaded again");
+
+    rig_req(&b, 0);
+    rig_text(&b, "one two");
+    rig_msg(&b)->max_tokens = 1;
+    ok(rig_send(&rig, 0, &b, &err) == LLM_OK
+       && rig_wait(&rig, 0, 0, 60000) == LLM_OK
+       && rig.answers[0][0].status == 0, "a request meanwhile is served");
+
+    llm_zone_status(rig.zone, 0, &st);
+    is_int(st.state, LLM_MODEL_READY, "it is ready");
+    is_int(pages(&rig), 2 * 4096 / LLM_KV_PAGE, "with all its pages");
+
+    rig_close(&rig);
+}
+
+
 int
 main(void)
 {
@@ -218,6 +273,7 @@ main(void)
     if (access(emu, R_OK) == 0) {
         test_wait("20000000", 256, "no memory for weights");
         test_wait("90000000", 0, "a smaller context");
+        test_cramped();
     }
 
     return done_testing();
