@@ -331,19 +331,21 @@ ngx_http_llm_body_gone(void *data)
 
 /*
  * A stream may go on for minutes: it need not hold megabytes that nobody
- * reads again.  Whoever answers an error does, and subrequests (mirror) have
- * the same body.
+ * reads again.  Whoever answers an error does, a log that has $request_body,
+ * and subrequests (mirror), which have the same body.
  */
 
 static void
 ngx_http_llm_body_free(ngx_http_request_t *r)
 {
-    ngx_http_request_body_t  *rb;
+    ngx_http_request_body_t   *rb;
+    ngx_http_llm_main_conf_t  *mcf;
 
     rb = r->request_body;
+    mcf = ngx_http_get_module_main_conf(r, ngx_http_llm_module);
 
     if (rb->temp_file || rb->buf == NULL || r->main->count != 1
-        || ngx_http_llm_may_hand_on(r))
+        || ngx_http_llm_may_hand_on(r) || mcf->keep_bodies)
     {
         return;
     }

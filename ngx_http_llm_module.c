@@ -258,10 +258,24 @@ ngx_http_llm_init_main_conf(ngx_conf_t *cf, void *conf)
 static ngx_int_t
 ngx_http_llm_postconfiguration(ngx_conf_t *cf)
 {
-    ngx_str_t                  name = ngx_string("request_id");
-    ngx_http_llm_main_conf_t  *mcf;
+    ngx_str_t                   name = ngx_string("request_id");
+    ngx_uint_t                  i;
+    ngx_http_variable_t        *v;
+    ngx_http_llm_main_conf_t   *mcf;
+    ngx_http_core_main_conf_t  *cmcf;
 
     mcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_llm_module);
+    cmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_core_module);
+
+    v = cmcf->variables.elts;
+
+    for (i = 0; i < cmcf->variables.nelts; i++) {
+        if (v[i].name.len == 12
+            && ngx_strncmp(v[i].name.data, "request_body", 12) == 0)
+        {
+            mcf->keep_bodies = 1;
+        }
+    }
 
     mcf->request_id = ngx_http_get_variable_index(cf, &name);
 

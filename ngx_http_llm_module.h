@@ -162,6 +162,7 @@ typedef struct {
     size_t                       shared_memory;
 
     ngx_int_t                    request_id;    /* index of $request_id */
+    ngx_uint_t                   keep_bodies;   /* $request_body is used */
 
     ngx_cycle_t                 *cycle;
     ngx_shm_zone_t              *shm_zone;

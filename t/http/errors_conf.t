@@ -44,6 +44,23 @@ $res = $t->post('/v1/completions', '{');
 is($res->{status}, 400, "the API's own errors");
 is($res->{json}{error}{type}, 'invalid_request_error', 'are left alone');
 
+for my $bad (['a header without a colon', "GET /v1/models HTTP/1.1\r\n"
+              . "Host: x\r\nno colon\r\n\r\n"],
+             ['no host', "GET /v1/models HTTP/1.1\r\n\r\n"],
+             ['two lengths', "POST /v1/completions HTTP/1.1\r\nHost: x\r\n"
+              . "Content-Length: 1\r\nContent-Length: 2\r\n\r\nab"],
+             ['no request line', "\x16\x03\x01 hello\r\n\r\n"],
+             ['no path', "GET \r\n\r\n"]) {
+    my ($name, $text) = @$bad;
+
+    $res = LLM::Client->open(port => $t->port, raw => $text)->response;
+
+    is($res->{status}, 400, "not HTTP: $name");
+    is($res->{json}{error}{code}, 'bad_http', 'in JSON');
+}
+
+is($t->get('/llm_400')->{status}, 404, 'the page itself is nobody\'s');
+
 $t->stop;
 
 done_testing();

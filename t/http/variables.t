@@ -143,4 +143,20 @@ $t->stop(signal => 'QUIT');
 ok(LLM::Test::wait_for(5, sub { $t->log('llm.log') =~ /\|abort\|[^\n]*\n\z/ }),
    'a stream that a shutdown cut is accounted for');
 
+
+# a body that was parsed in a thread is still there for nginx's own variable
+
+$t = LLM::Test->new(http => <<'END')->start;
+    client_body_buffer_size 1m;
+    log_format body '$request_body';
+    access_log logs/body.log body;
+END
+
+$res = $t->post('/v1/completions', { prompt => 'a', max_tokens => 1,
+                                     metadata => { x => 'y' x 100_000 } });
+is($res->{status}, 200, 'a large body');
+ok(LLM::Test::wait_for(5, sub { $t->log('body.log') =~ /(?:y{1000}){100}/ }),
+   'is in a log that has $request_body');
+$t->stop(name => 'a log of bodies');
+
 done_testing();
