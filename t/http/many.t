@@ -9,7 +9,6 @@ use warnings;
 
 use LLM::Test;
 use Test::More;
-use Time::HiRes qw(time);
 
 my $STREAMS = 800;
 
@@ -49,14 +48,10 @@ ok(LLM::Test::wait_for(60, sub { $t->figures->{waiting} >= $STREAMS }),
 
 $_->event for @waiting;
 
-my @times = sort { $a <=> $b } map {
-    my $begin = time;
-    $t->get('/health')->{status} == 200 ? time - $begin : 1e9
-} 1 .. 100;
+# how fast that is, t/bench/streams.pl tells
 
-cmp_ok($times[98], '<', 0.25 * $LLM::Test::SLOW,
-       sprintf '/health answers: p50 %.1f ms, p99 %.1f ms',
-       1000 * $times[50], 1000 * $times[98]);
+is(scalar(grep { $t->get('/health')->{status} == 200 } 1 .. 100), 100,
+   '/health answers meanwhile');
 
 my $held = LLM::Test::holds($pid);
 my $each = ($held->{own} - $before->{own}) / $STREAMS;

@@ -9,7 +9,7 @@ use warnings;
 
 use LLM::Test;
 use Test::More;
-use Time::HiRes qw(sleep time);
+use Time::HiRes qw(sleep);
 
 
 sub whole {
@@ -218,20 +218,16 @@ for my $kind ([ 'uploads', '/v1/completions', -10 ],
 
 {
     my $t = LLM::Test->new(workers => 2)->start;
-    my @streams = map { $t->open_long(max_tokens => 1900) } 1 .. 4;
+    my @streams = map { $t->open_long(max_tokens => 3900) } 1 .. 4;
 
     $_->event for @streams;
-
-    my $begin = time;
-
     $t->stop(name => 'TERM');
-    cmp_ok(time - $begin, '<', 1.5 * $LLM::Test::SLOW, 'TERM ends at once');
 
     my @ends = map { my @e = $_->events; $e[-1] } @streams;
 
-    is(scalar(grep { $_->{json} && $_->{json}{error}
-                     || ($_->{data} // '') eq '[DONE]' } @ends), 4,
-       'with a last word to each client') or diag(explain(\@ends));
+    is(scalar(grep { $_->{json} && $_->{json}{error} } @ends), 4,
+       'TERM does not wait for streams, each client has a last word')
+        or diag(explain(\@ends));
 }
 
 done_testing();

@@ -92,8 +92,6 @@ for my $case ([ 'QUIT', 1 ], [ 'QUIT', 3 ], [ 'HUP', 1 ], [ 'HUP', 3 ]) {
 
     $stuck->close;
     cmp_ok($time, '>', 0.7 * $TIMEOUT, "$name: not before its time");
-    cmp_ok($time, '<', ($TIMEOUT + 1) * $LLM::Test::SLOW,
-           "$name: not long after");
 
     if ($signal eq 'HUP') {
         ok(LLM::Test::wait_for(20, sub {

@@ -6,6 +6,7 @@
 
 #include "engine/text/flat_json.h"
 #include "engine/text/jinja.h"
+#include "t/unit/cpu.h"
 #include "t/unit/tap.h"
 
 #include <pthread.h>
@@ -35,19 +36,6 @@ __asan_default_options(void)
 
 static const char *const  trusted_vars[] = { "bos", NULL };
 static const char *const  trusted_roles[] = { "user", "system", NULL };
-
-
-/* of this thread: other processes do not count */
-
-static uint64_t
-cpu_us(void)
-{
-    struct timespec  t;
-
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-
-    return (uint64_t) t.tv_sec * 1000000 + (uint64_t) t.tv_nsec / 1000;
-}
 
 
 /* renders with variables in JSON; the result is in p or err */
