@@ -196,7 +196,8 @@ sub figures_of {
 
 
 # one write for each stream and step, one wake-up for each worker and step,
-# however many choices a stream has, or streams a worker
+# however many choices a stream has, or streams a worker; a few more, where a
+# worker that is awake anyhow finds the first half of a step's events
 
 for my $workers (1, 2) {
     $t = LLM::Test->new(workers => $workers, listen => 'reuseport',
@@ -224,7 +225,7 @@ for my $workers (1, 2) {
 
         cmp_ok($sum{wakeups}, '<=', $workers * $sum{steps} + 2 * $streams,
                "$name: wake-ups for $sum{steps} steps");
-        cmp_ok($sum{writes}, '<=', $streams * (100 + 4),
+        cmp_ok($sum{writes}, '<=', $streams * (100 + 20),
                "$name: writes");
     }
 

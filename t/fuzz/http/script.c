@@ -50,61 +50,70 @@ static const char *const  fz_headers[] = {
     "x-lower: case\r\n"
 };
 
-/* whole requests that no server has to like */
-static const char *const  fz_wrong[] = {
-    "POST /v1/completions HTTP/1.1\r\nHost: a\r\nContent-Length: abc\r\n\r\n",
-    "POST /v1/completions HTTP/1.1\r\nHost: a\r\nContent-Length: -1\r\n\r\n",
-    "POST /v1/completions HTTP/1.1\r\nHost: a\r\n"
-        "Content-Length: 18446744073709551615\r\n\r\n{}",
-    "POST /v1/completions HTTP/1.1\r\nHost: a\r\n"
-        "Content-Length: 99999999999999999999\r\n\r\n{}",
-    "POST /v1/completions HTTP/1.1\r\nHost: a\r\n"
-        "Content-Length: 9223372036854775807\r\n\r\n{}",
-    "POST /v1/completions HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n"
-        "Content-Length: 3\r\n\r\n{} ",
-    "POST /v1/completions HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n"
-        "Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
-    "POST /v1/completions HTTP/1.1\r\nHost: a\r\n"
-        "Transfer-Encoding: gzip, chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
-    "POST /v1/completions HTTP/1.1\r\nHost: a\r\n"
-        "Transfer-Encoding: chunked\r\n\r\nzz\r\n{}\r\n0\r\n\r\n",
-    "POST /v1/completions HTTP/1.1\r\nHost: a\r\n"
-        "Transfer-Encoding: chunked\r\n\r\n-1\r\n{}\r\n0\r\n\r\n",
-    "POST /v1/completions HTTP/1.1\r\nHost: a\r\n"
-        "Transfer-Encoding: chunked\r\n\r\nffffffffffffffffff\r\n{}\r\n",
-    "POST /v1/completions HTTP/1.1\r\nHost: a\r\n"
-        "Transfer-Encoding: chunked\r\n\r\n7fffffffffffffff\r\n{}\r\n",
-    "POST /v1/completions HTTP/1.1\r\nHost: a\r\n"
-        "Transfer-Encoding: chunked\r\n\r\n2\r\n{}",
-    "POST /v1/completions HTTP/1.1\r\nHost: a\r\n\r\n",
-    "POST /v1/completions HTTP/1.0\r\n\r\n{}",
-    "POST /v1/completions HTTP/1.1\r\n\r\n",
-    "POST /v1/completions HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
-    "POST /v1/completions HTTP/3.0\r\nHost: a\r\n\r\n",
-    "POST /v1/completions HTTP/1.1\r\nHost: a\r\nX-\0Y: z\r\n\r\n",
-    "POST /v1/completions HTTP/1.1\nHost: a\nContent-Length: 2\n\n{}",
-    "POST http://other/v1/completions HTTP/1.1\r\nHost: a\r\n"
-        "Content-Length: 2\r\n\r\n{}",
-    "POST /v1/../v1/completions HTTP/1.1\r\nHost: a\r\n"
-        "Content-Length: 2\r\n\r\n{}",
-    "POST /v1/../../etc/passwd HTTP/1.1\r\nHost: a\r\n\r\n",
-    "POST /v1/chat%2fcompletions HTTP/1.1\r\nHost: a\r\n"
-        "Content-Length: 2\r\n\r\n{}",
-    "POST //v1//chat///completions HTTP/1.1\r\nHost: a\r\n"
-        "Content-Length: 2\r\n\r\n{}",
-    "GET /v1/models/%00 HTTP/1.1\r\nHost: a\r\n\r\n",
-    "GET /v1/models/%ff%fe%c2%9b HTTP/1.1\r\nHost: a\r\n\r\n",
-    "GET /v1/models/%e2%80%ae HTTP/1.1\r\nHost: a\r\n\r\n",
-    "GET /v1/models\r\n",
-    "GET /v1/models HTTP/0.9\r\n\r\n",
-    "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00",
-    "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
-    "BREW /v1/completions HTTP/1.1\r\nHost: a\r\n\r\n",
-    "post /v1/completions HTTP/1.1\r\nHost: a\r\n\r\n",
-    "CONNECT 127.0.0.1:22 HTTP/1.1\r\nHost: a\r\n\r\n",
-    "TRACE / HTTP/1.1\r\nHost: a\r\n\r\n",
-    "\r\n\r\n\r\n",
-    ""
+/* whole requests that no server has to like; one has a zero within */
+
+#define FZ_TEXT(text)  { text, sizeof(text) - 1 }
+
+static const struct {
+    const char  *text;
+    size_t       len;
+} fz_wrong[] = {
+    FZ_TEXT("POST /v1/completions HTTP/1.1\r\nHost: a\r\n"
+        "Content-Length: abc\r\n\r\n"),
+    FZ_TEXT("POST /v1/completions HTTP/1.1\r\nHost: a\r\n"
+        "Content-Length: -1\r\n\r\n"),
+    FZ_TEXT("POST /v1/completions HTTP/1.1\r\nHost: a\r\n"
+        "Content-Length: 18446744073709551615\r\n\r\n{}"),
+    FZ_TEXT("POST /v1/completions HTTP/1.1\r\nHost: a\r\n"
+        "Content-Length: 99999999999999999999\r\n\r\n{}"),
+    FZ_TEXT("POST /v1/completions HTTP/1.1\r\nHost: a\r\n"
+        "Content-Length: 9223372036854775807\r\n\r\n{}"),
+    FZ_TEXT("POST /v1/completions HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n"
+        "Content-Length: 3\r\n\r\n{} "),
+    FZ_TEXT("POST /v1/completions HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n"
+        "Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n"),
+    FZ_TEXT("POST /v1/completions HTTP/1.1\r\nHost: a\r\n"
+        "Transfer-Encoding: gzip, chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n"),
+    FZ_TEXT("POST /v1/completions HTTP/1.1\r\nHost: a\r\n"
+        "Transfer-Encoding: chunked\r\n\r\nzz\r\n{}\r\n0\r\n\r\n"),
+    FZ_TEXT("POST /v1/completions HTTP/1.1\r\nHost: a\r\n"
+        "Transfer-Encoding: chunked\r\n\r\n-1\r\n{}\r\n0\r\n\r\n"),
+    FZ_TEXT("POST /v1/completions HTTP/1.1\r\nHost: a\r\n"
+        "Transfer-Encoding: chunked\r\n\r\nffffffffffffffffff\r\n{}\r\n"),
+    FZ_TEXT("POST /v1/completions HTTP/1.1\r\nHost: a\r\n"
+        "Transfer-Encoding: chunked\r\n\r\n7fffffffffffffff\r\n{}\r\n"),
+    FZ_TEXT("POST /v1/completions HTTP/1.1\r\nHost: a\r\n"
+        "Transfer-Encoding: chunked\r\n\r\n2\r\n{}"),
+    FZ_TEXT("POST /v1/completions HTTP/1.1\r\nHost: a\r\n\r\n"),
+    FZ_TEXT("POST /v1/completions HTTP/1.0\r\n\r\n{}"),
+    FZ_TEXT("POST /v1/completions HTTP/1.1\r\n\r\n"),
+    FZ_TEXT("POST /v1/completions HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n"),
+    FZ_TEXT("POST /v1/completions HTTP/3.0\r\nHost: a\r\n\r\n"),
+    FZ_TEXT("POST /v1/completions HTTP/1.1\r\nHost: a\r\nX-\0Y: z\r\n\r\n"),
+    FZ_TEXT("POST /v1/completions HTTP/1.1\nHost: a\nContent-Length: 2\n\n{}"),
+    FZ_TEXT("POST http://other/v1/completions HTTP/1.1\r\nHost: a\r\n"
+        "Content-Length: 2\r\n\r\n{}"),
+    FZ_TEXT("POST /v1/../v1/completions HTTP/1.1\r\nHost: a\r\n"
+        "Content-Length: 2\r\n\r\n{}"),
+    FZ_TEXT("POST /v1/../../etc/passwd HTTP/1.1\r\nHost: a\r\n\r\n"),
+    FZ_TEXT("POST /v1/chat%2fcompletions HTTP/1.1\r\nHost: a\r\n"
+        "Content-Length: 2\r\n\r\n{}"),
+    FZ_TEXT("POST //v1//chat///completions HTTP/1.1\r\nHost: a\r\n"
+        "Content-Length: 2\r\n\r\n{}"),
+    FZ_TEXT("GET /v1/models/%00 HTTP/1.1\r\nHost: a\r\n\r\n"),
+    FZ_TEXT("GET /v1/models/%ff%fe%c2%9b HTTP/1.1\r\nHost: a\r\n\r\n"),
+    FZ_TEXT("GET /v1/models/%e2%80%ae HTTP/1.1\r\nHost: a\r\n\r\n"),
+    FZ_TEXT("GET /v1/models\r\n"),
+    FZ_TEXT("GET /v1/models HTTP/0.9\r\n\r\n"),
+    FZ_TEXT("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+        "\x00\x00\x00\x04\x00\x00\x00\x00\x00"),
+    FZ_TEXT("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"),
+    FZ_TEXT("BREW /v1/completions HTTP/1.1\r\nHost: a\r\n\r\n"),
+    FZ_TEXT("post /v1/completions HTTP/1.1\r\nHost: a\r\n\r\n"),
+    FZ_TEXT("CONNECT 127.0.0.1:22 HTTP/1.1\r\nHost: a\r\n\r\n"),
+    FZ_TEXT("TRACE / HTTP/1.1\r\nHost: a\r\n\r\n"),
+    FZ_TEXT("\r\n\r\n\r\n"),
+    FZ_TEXT("")
 };
 
 /* requests beside the two that matter */
@@ -290,19 +299,15 @@ fz_other(fz_script_t *s, fz_gen_t *g)
 static void
 fz_not_http(fz_script_t *s, fz_gen_t *g)
 {
-    unsigned     i, n;
-    size_t       len;
-    const char  *w;
+    size_t    len;
+    unsigned  i, n;
 
     s->loose = 1;
     s->close = 1;
 
     if (fz_chance(&g->rand, 500)) {
-        w = fz_wrong[fz_below(&g->rand, fz_nelems(fz_wrong))];
-
-        /* one has a zero within */
-        len = strstr(w, "X-") ? strlen(w) + 14 : strlen(w);
-        fz_add(&s->out, w, len);
+        i = fz_below(&g->rand, fz_nelems(fz_wrong));
+        fz_add(&s->out, fz_wrong[i].text, fz_wrong[i].len);
 
         if (fz_chance(&g->rand, 300)) {
             fz_adds(&s->out, "GET /v1/models HTTP/1.1\r\nHost: a\r\n\r\n");
