@@ -8,7 +8,7 @@
  * shared memory, is not known before the whole configuration is read.
  */
 
-#include "ngx_http_llm_module.h"
+#include "http/ngx_http_llm_module.h"
 
 
 static void *ngx_http_llm_create_main_conf(ngx_conf_t *cf);

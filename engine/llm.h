@@ -18,6 +18,7 @@
 
 #include "engine/base/base.h"
 #include "engine/base/flat.h"
+#include "engine/base/sampling.h"
 
 #define LLM_MAX_MODELS     32
 #define LLM_MAX_WORKERS    256
@@ -33,26 +34,6 @@ typedef struct {
     uint32_t     off;
     uint32_t     len;                   /* bytes, or items where said so */
 } llm_ref_t;
-
-typedef struct {
-    int32_t      id;
-    float        bias;
-} llm_logit_bias_t;
-
-/* the defaults stand in engine/sample/sampler.h: llm_sampling_default() */
-typedef struct {
-    float        temperature;           /* 0: greedy */
-    float        top_p;
-    float        min_p;
-    float        typical_p;
-    float        presence_penalty;
-    float        frequency_penalty;
-    float        repetition_penalty;
-    int32_t      top_k;                 /* 0: all */
-    int32_t      n_logprobs;            /* -1: none; 0: the token's own */
-    uint32_t     has_seed;
-    uint64_t     seed;
-} llm_sampling_t;
 
 typedef enum {
     LLM_MSG_REQUEST = 1,

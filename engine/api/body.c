@@ -11,7 +11,7 @@
  */
 
 #include "engine/api/api_internal.h"
-#include "engine/text/utf8.h"
+#include "engine/base/utf8.h"
 
 /* text that is written at once */
 #define LLM_API_SLICE  1024

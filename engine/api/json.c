@@ -14,7 +14,7 @@
 
 #include "engine/api/json.h"
 #include "engine/api/plain.h"
-#include "engine/text/utf8.h"
+#include "engine/base/utf8.h"
 
 #include <cjson/cJSON.h>
 #include <math.h>

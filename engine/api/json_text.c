@@ -5,7 +5,7 @@
 
 #include "engine/api/json.h"
 #include "engine/api/plain.h"
-#include "engine/text/utf8.h"
+#include "engine/base/utf8.h"
 
 
 static int

@@ -8,7 +8,7 @@
  */
 
 #include "engine/api/api_internal.h"
-#include "engine/text/utf8.h"
+#include "engine/base/utf8.h"
 
 #include <math.h>
 

@@ -5,7 +5,6 @@
  */
 
 #include "engine/api/api_internal.h"
-#include "engine/sample/sampler.h"
 
 /* of a completion that names none, as OpenAI's */
 #define LLM_API_COMPLETION_TOKENS  16

@@ -3,7 +3,7 @@
  */
 
 #include "engine/base/base.h"
-#include "engine/text/utf8.h"
+#include "engine/base/utf8.h"
 
 
 /* a control character, or one that breaks the line or turns its direction */

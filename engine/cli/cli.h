@@ -13,7 +13,7 @@
 
 #include "engine/model/model.h"
 #include "engine/sample/sampler.h"
-#include "engine/text/vocab.h"
+#include "engine/text/vocab/vocab.h"
 
 /* options that a command takes (or-ed in llm_cli_cmd_t) */
 #define LLM_CLI_RUN       1             /* --device --threads --isa --ctx

@@ -6,7 +6,7 @@
 #include "engine/cli/cli.h"
 #include "engine/api/json.h"
 #include "engine/base/file.h"
-#include "engine/text/chat.h"
+#include "engine/text/chat/chat.h"
 
 #include <stdio.h>
 #include <unistd.h>

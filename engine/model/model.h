@@ -13,7 +13,7 @@
 #ifndef LLM_MODEL_H
 #define LLM_MODEL_H
 
-#include "engine/model/gguf.h"
+#include "engine/gguf/gguf.h"
 #include "kernels/kernels.h"
 
 typedef struct {

@@ -8,7 +8,7 @@
 #ifndef LLM_MODEL_ROPE_H
 #define LLM_MODEL_ROPE_H
 
-#include "engine/model/gguf.h"
+#include "engine/gguf/gguf.h"
 
 typedef enum {
     LLM_ROPE_SCALE_NONE = 0,

@@ -40,18 +40,6 @@ struct llm_sampler_s {
     uint32_t           cap_top;
 };
 
-void
-llm_sampling_default(llm_sampling_t *s)
-{
-    memset(s, 0, sizeof(llm_sampling_t));
-
-    s->temperature = 1;
-    s->top_p = 1;
-    s->typical_p = 1;
-    s->repetition_penalty = 1;
-    s->n_logprobs = -1;
-}
-
 
 static int
 llm_sampler_penalises(const llm_sampling_t *p)

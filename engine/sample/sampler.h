@@ -19,7 +19,7 @@
 #ifndef LLM_SAMPLER_H
 #define LLM_SAMPLER_H
 
-#include "engine/llm.h"
+#include "engine/base/sampling.h"
 #include "kernels/kernels.h"
 
 typedef struct llm_sampler_s          llm_sampler_t;
@@ -36,9 +36,6 @@ typedef struct {
                                            none where n_logprobs is 0 */
     const llm_candidate_t  *top;        /* valid until the next call */
 } llm_sampled_t;
-
-/* temperature 1, top_p 1, everything else off, no seed */
-void llm_sampling_default(llm_sampling_t *s);
 
 llm_sampler_scratch_t *llm_sampler_scratch_create(uint32_t n_vocab);
 void llm_sampler_scratch_free(llm_sampler_scratch_t *s);

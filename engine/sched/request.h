@@ -10,7 +10,7 @@
 #ifndef LLM_REQUEST_H
 #define LLM_REQUEST_H
 
-#include "engine/emit.h"
+#include "engine/emit/emit.h"
 #include "engine/sched/pages.h"
 
 typedef struct llm_req_s     llm_req_t;

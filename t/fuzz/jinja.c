@@ -4,8 +4,8 @@
  * first NUL, if there is one, are read as JSON for flat_json.
  */
 
-#include "engine/text/chat.h"
-#include "engine/text/flat_json.h"
+#include "engine/text/chat/chat.h"
+#include "engine/text/chat/flat_json.h"
 
 #include <stdio.h>
 

@@ -11,7 +11,7 @@
 #define _GNU_SOURCE                     /* memmem() */
 #endif
 
-#include "engine/text/utf8.h"
+#include "engine/base/utf8.h"
 #include "t/unit/vocab_build.h"
 
 #define FUZZ_HEAD   6

@@ -353,7 +353,7 @@ same('directives and where they may stand', \@described, \@directives);
 
 # parameters of llm_model
 
-my $conf = slurp('ngx_http_llm_model.c');
+my $conf = slurp('http/ngx_http_llm_model.c');
 my ($params) = $conf =~ /ngx_http_llm_params\[\] = \{(.*?)^\};/ms;
 
 same('parameters of llm_model',
@@ -368,7 +368,7 @@ my %defaults = map { $_->[0] =~ /^`(\w+)/ ? ($1 => $_->[1]) : () }
 is($defaults{parallel}, ($conf =~ /model->parallel = (\d+);/)[0],
    'the default of parallel=');
 is($defaults{batch},
-   (slurp('engine/engine_load.c') =~ /LLM_DEFAULT_CHUNK (\d+)/)[0] // 'none found',
+   (slurp('engine/serve/load.c') =~ /LLM_DEFAULT_CHUNK (\d+)/)[0] // 'none found',
    'the default of batch=');
 
 # bounds of requests
@@ -450,7 +450,7 @@ is($workers, bound($llm, 'LLM_MAX_WORKERS'), 'the bound of workers');
 my ($variables) = $readme =~ /^### Variables\n\n(.*?);/ms;
 
 same('variables', [ $variables =~ /`\$(llm_\w+)`/g ],
-     [ slurp('ngx_http_llm_variables.c') =~ /\{ ngx_string\("(llm_\w+)"\)/g ]);
+     [ slurp('http/ngx_http_llm_variables.c') =~ /\{ ngx_string\("(llm_\w+)"\)/g ]);
 
 # parameters of the API; "guided_*" stands for all of these
 

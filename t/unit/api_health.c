@@ -3,7 +3,7 @@
  */
 
 #include "engine/api/api.h"
-#include "engine/zone.h"
+#include "engine/ipc/zone.h"
 #include "t/unit/tap.h"
 
 #include <unistd.h>

@@ -4,8 +4,8 @@
  * where a template takes a request as it is.
  */
 
-#include "engine/text/chat.h"
-#include "engine/text/flat_json.h"
+#include "engine/text/chat/chat.h"
+#include "engine/text/chat/flat_json.h"
 #include "t/unit/tap.h"
 
 #define USER  "{\"role\":\"user\",\"content\":\"Hi\"}"

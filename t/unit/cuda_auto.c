@@ -4,7 +4,7 @@
  * without a word.  The GPU is the emulator under llm_cuda.so's name.
  */
 
-#include "engine/zone.h"
+#include "engine/ipc/zone.h"
 #include "t/unit/rig.h"
 
 #include <limits.h>

@@ -6,7 +6,7 @@
  * that finds no memory costs nothing (LLM_EMU_FAIL_GRAPH).
  */
 
-#include "engine/zone.h"
+#include "engine/ipc/zone.h"
 #include "kernels/kernels.h"
 #include "t/unit/rig.h"
 

@@ -4,7 +4,7 @@
  * events when the ring is small.
  */
 
-#include "engine/emit_internal.h"
+#include "engine/emit/emit_internal.h"
 #include "engine/llm.h"
 
 #include <sys/mman.h>

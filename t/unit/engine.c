@@ -4,7 +4,7 @@
  * request can end gives its place back.
  */
 
-#include "engine/zone.h"
+#include "engine/ipc/zone.h"
 #include "t/unit/rig.h"
 
 #include <signal.h>

@@ -3,7 +3,7 @@
  * is refused is told so, and who has which verdict.
  */
 
-#include "engine/engine_internal.h"
+#include "engine/serve/engine.h"
 #include "t/unit/rig.h"
 
 #include <malloc.h>

@@ -4,8 +4,8 @@
  * with it, and is loaded as soon as that engine has gone.
  */
 
-#include "engine/engines.h"
-#include "engine/zone.h"
+#include "engine/ipc/engines.h"
+#include "engine/ipc/zone.h"
 #include "kernels/kernels.h"
 #include "t/unit/rig.h"
 

@@ -6,7 +6,7 @@
 #ifndef LLM_T_GGUF_BUILD_H
 #define LLM_T_GGUF_BUILD_H
 
-#include "engine/model/gguf.h"
+#include "engine/gguf/gguf.h"
 
 #include <stdio.h>
 

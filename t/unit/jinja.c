@@ -4,8 +4,8 @@
  * jinja_ref.c.
  */
 
-#include "engine/text/flat_json.h"
-#include "engine/text/jinja.h"
+#include "engine/text/chat/flat_json.h"
+#include "engine/text/jinja/jinja.h"
 #include "t/unit/cpu.h"
 #include "t/unit/tap.h"
 

@@ -8,8 +8,8 @@
  * two prompts differ is text of users, and must not count as the template's.
  */
 
-#include "engine/text/flat_json.h"
-#include "engine/text/jinja.h"
+#include "engine/text/chat/flat_json.h"
+#include "engine/text/jinja/jinja.h"
 #include "t/unit/tap.h"
 
 static int  n_cases;

@@ -4,7 +4,7 @@
  */
 
 #include "engine/api/json.h"
-#include "engine/text/utf8.h"
+#include "engine/base/utf8.h"
 #include "t/unit/api_dump.h"
 #include "t/unit/tap.h"
 

@@ -3,7 +3,7 @@
  * processes arrive whole and in order; nonsense in it does no harm.
  */
 
-#include "engine/ring.h"
+#include "engine/ipc/ring.h"
 
 #include <pthread.h>
 #include <sched.h>

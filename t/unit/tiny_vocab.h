@@ -6,7 +6,7 @@
 #ifndef LLM_TINY_VOCAB_H
 #define LLM_TINY_VOCAB_H
 
-#include "engine/text/vocab.h"
+#include "engine/text/vocab/vocab.h"
 
 typedef struct {
     llm_buf_t      file;

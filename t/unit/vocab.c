@@ -3,8 +3,8 @@
  * hand, added tokens and trust, detokenising, what a file may have wrong.
  */
 
-#include "engine/text/bpe_merge.h"
-#include "engine/text/pretok.h"
+#include "engine/text/vocab/bpe_merge.h"
+#include "engine/text/vocab/pretok.h"
 #include "t/unit/cpu.h"
 #include "t/unit/tap.h"
 #include "t/unit/vocab_build.h"

@@ -5,7 +5,7 @@
 #ifndef LLM_T_VOCAB_BUILD_H
 #define LLM_T_VOCAB_BUILD_H
 
-#include "engine/text/vocab.h"
+#include "engine/text/vocab/vocab.h"
 #include "t/unit/gguf_build.h"
 
 typedef struct {

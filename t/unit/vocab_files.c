@@ -4,7 +4,7 @@
  * the pieces of another engine of regular expressions (pretok_expected.h).
  */
 
-#include "engine/text/pretok.h"
+#include "engine/text/vocab/pretok.h"
 #include "t/unit/pretok_expected.h"
 #include "t/unit/tap.h"
 

@@ -4,7 +4,7 @@
  * client's side of a zone that has no engine, or a dead one.
  */
 
-#include "engine/zone.h"
+#include "engine/ipc/zone.h"
 
 #include <pthread.h>
 #include <sched.h>

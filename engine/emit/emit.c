@@ -1,0 +1,250 @@
+/*
+ * Text of a choice and its stop strings; see emit.h.  The events are written
+ * in emit_event.c.
+ */
+
+#include "engine/emit/emit_internal.h"
+
+
+int
+llm_stops_init(llm_stops_t *s, const llm_str_t *strings, uint32_t n)
+{
+    char        *data;
+    size_t       bytes;
+    uint32_t     i, j, k, *fail;
+    llm_stop_t  *stop;
+
+    memset(s, 0, sizeof(*s));
+
+    bytes = 0;
+
+    for (i = 0; i < n; i++) {
+        bytes += strings[i].len * (sizeof(uint32_t) + 1);
+    }
+
+    if (bytes == 0) {
+        return LLM_OK;
+    }
+
+    s->mem = malloc(bytes);
+    if (s->mem == NULL) {
+        return LLM_ERROR;
+    }
+
+    fail = s->mem;
+    data = (char *) s->mem + bytes / (sizeof(uint32_t) + 1) * sizeof(uint32_t);
+
+    for (i = 0; i < n && s->n < LLM_MAX_STOPS; i++) {
+        if (strings[i].len == 0) {
+            continue;
+        }
+
+        stop = &s->stop[s->n++];
+        stop->len = (uint32_t) strings[i].len;
+        stop->data = memcpy(data, strings[i].data, stop->len);
+        stop->fail = fail;
+
+        fail[0] = 0;
+
+        for (j = 1, k = 0; j < stop->len; j++) {
+            while (k && data[j] != data[k]) {
+                k = fail[k - 1];
+            }
+
+            k += data[j] == data[k];
+            fail[j] = k;
+        }
+
+        data += stop->len;
+        fail += stop->len;
+    }
+
+    return LLM_OK;
+}
+
+
+void
+llm_stops_free(llm_stops_t *s)
+{
+    free(s->mem);
+    s->mem = NULL;
+    s->n = 0;
+}
+
+
+void
+llm_emit_init(llm_emit_t *e, const llm_vocab_t *vocab,
+    const llm_stops_t *stops, uint32_t flags, int special, int strip)
+{
+    memset(e, 0, sizeof(*e));
+
+    e->vocab = vocab;
+    e->stops = stops;
+    e->flags = flags;
+    e->hit = -1;
+    e->max_text = LLM_EMIT_TEXT;
+
+    llm_detok_init(&e->detok, vocab, special, strip);
+    llm_buf_init(&e->text, 0);
+    llm_buf_init(&e->probs, 0);
+    llm_buf_init(&e->ids, 0);
+}
+
+
+void
+llm_emit_free(llm_emit_t *e)
+{
+    llm_detok_free(&e->detok);
+    llm_buf_free(&e->text);
+    llm_buf_free(&e->probs);
+    llm_buf_free(&e->ids);
+}
+
+
+/* moves the automata over one byte; the longest stop that ends here, or -1 */
+
+static int32_t
+llm_emit_step(llm_emit_t *e, char c)
+{
+    int32_t            hit;
+    uint32_t           i, k;
+    const llm_stop_t  *stop;
+
+    hit = -1;
+
+    for (i = 0; i < e->stops->n; i++) {
+        stop = &e->stops->stop[i];
+        k = e->state[i];
+
+        while (k && stop->data[k] != c) {
+            k = stop->fail[k - 1];
+        }
+
+        k += stop->data[k] == c;
+        e->state[i] = k;
+
+        if (k == stop->len
+            && (hit < 0 || stop->len > e->stops->stop[hit].len))
+        {
+            hit = (int32_t) i;
+        }
+    }
+
+    return hit;
+}
+
+
+static int
+llm_emit_append(llm_emit_t *e, llm_str_t s, int check)
+{
+    size_t    i, held;
+    uint32_t  k;
+
+    if (!check || e->stops->n == 0) {
+        if (llm_buf_add(&e->text, s.data, s.len) != LLM_OK) {
+            return LLM_ERROR;
+        }
+
+        e->ready = e->text.len;
+        return LLM_OK;
+    }
+
+    for (i = 0; i < s.len; i++) {
+        if (llm_buf_addc(&e->text, s.data[i]) != LLM_OK) {
+            return LLM_ERROR;
+        }
+
+        e->hit = llm_emit_step(e, s.data[i]);
+
+        if (e->hit >= 0) {
+            e->text.len -= e->stops->stop[e->hit].len;
+            e->ready = e->text.len;
+            return LLM_AGAIN;
+        }
+    }
+
+    held = 0;
+
+    for (k = 0; k < e->stops->n; k++) {
+        held = llm_max(held, (size_t) e->state[k]);
+    }
+
+    e->ready = e->text.len - held;
+
+    return LLM_OK;
+}
+
+
+int
+llm_emit_add_prob(llm_buf_t *probs, const llm_sampled_t *token,
+    uint32_t start, uint32_t end)
+{
+    llm_emit_prob_t  prob;
+
+    prob.id = token->id;
+    prob.logprob = token->logprob;
+    prob.start = start;
+    prob.end = end;
+    prob.n_top = token->n_top;
+
+    (void) llm_buf_add(probs, &prob, sizeof(prob));
+
+    return llm_buf_add(probs, token->top,
+                       token->n_top * sizeof(llm_candidate_t));
+}
+
+
+int
+llm_emit_push(llm_emit_t *e, const llm_sampled_t *token, int check)
+{
+    int        rc;
+    uint32_t   start;
+    llm_str_t  s;
+
+    start = e->sent + (uint32_t) e->text.len;
+    s = llm_detok_push(&e->detok, token->id);
+    e->n_tokens++;
+
+    rc = llm_emit_append(e, s, check);
+
+    if (e->flags & LLM_EMIT_PROBS) {
+        (void) llm_emit_add_prob(&e->probs, token, start,
+                                 e->sent + (uint32_t) e->text.len);
+    }
+
+    if (e->flags & LLM_EMIT_IDS) {
+        (void) llm_buf_add(&e->ids, &token->id, sizeof(token->id));
+    }
+
+    return e->probs.failed || e->ids.failed ? LLM_ERROR : rc;
+}
+
+
+void
+llm_emit_echo(llm_emit_t *e, llm_str_t text, const llm_buf_t *probs, int tell)
+{
+    e->sent = (uint32_t) text.len;
+
+    if (tell) {
+        e->echo = text;
+        e->echo_probs = probs;
+    }
+}
+
+
+int
+llm_emit_end(llm_emit_t *e)
+{
+    int        rc;
+    llm_str_t  s;
+
+    if (e->hit >= 0) {
+        return LLM_OK;
+    }
+
+    s = llm_detok_flush(&e->detok, 1);
+    rc = llm_emit_append(e, s, 0);
+    e->ready = e->text.len;
+
+    return rc;
+}

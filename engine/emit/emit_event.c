@@ -1,0 +1,428 @@
+/*
+ * TEXT events of a choice; see emit.h.  An event carries text and, where
+ * they are wanted, the logprobs of the very tokens that it is the text of.
+ */
+
+#include "engine/emit/emit_internal.h"
+
+/*
+ * Answers that are not streamed are sent in lots of about so many bytes or
+ * tokens, so that one that is cut is accounted for; the first token goes by
+ * itself, for its time.
+ */
+#define LLM_EMIT_LOT     2048
+#define LLM_EMIT_TOKENS  16
+
+/* however small the window: what one event may carry of text */
+#define LLM_EMIT_LEAST   256
+
+/* where an event is taken from: the choice's own text, or the prompt's */
+typedef struct {
+    const char          *text;
+    size_t               len;           /* bytes there are */
+    size_t               ready;         /* of these may go */
+    const char          *probs;
+    size_t               probs_len;
+    uint32_t             sent;          /* bytes of the answer before text */
+    int                  last;          /* nothing will follow */
+} llm_emit_src_t;
+
+/* what one event takes */
+typedef struct {
+    size_t               text;          /* bytes */
+    size_t               probs;         /* bytes of probabilities */
+    uint32_t             n_probs;
+    size_t               ids;           /* bytes of e->ids */
+    size_t               extra;         /* bytes of the event */
+} llm_emit_lot_t;
+
+
+static size_t
+llm_emit_prob_size(const llm_emit_prob_t *prob)
+{
+    return sizeof(*prob) + prob->n_top * sizeof(llm_candidate_t);
+}
+
+
+/* with probabilities, text goes with the token that it ends; is there one? */
+
+static int
+llm_emit_has_text(const llm_emit_t *e)
+{
+    size_t                  off;
+    const llm_emit_prob_t  *prob;
+
+    if (e->ready == 0 || e->ready > e->max_text) {
+        return e->ready != 0;
+    }
+
+    for (off = 0; off < e->probs.len; off += llm_emit_prob_size(prob)) {
+        prob = (const llm_emit_prob_t *) (e->probs.data + off);
+
+        if (prob->end > e->sent) {
+            return prob->end <= e->sent + e->ready;
+        }
+    }
+
+    return 1;
+}
+
+
+static int
+llm_emit_echoes(const llm_emit_t *e)
+{
+    return e->echo_text < e->echo.len
+           || (e->echo_probs && e->echo_prob < e->echo_probs->len);
+}
+
+
+int
+llm_emit_pending(const llm_emit_t *e, int last)
+{
+    if (llm_emit_echoes(e)) {
+        return 1;
+    }
+
+    if (last) {
+        return e->text.len || e->probs.len || e->ids.len || e->n_tokens;
+    }
+
+    if (!(e->flags & LLM_EMIT_STREAM)
+        && e->n_tokens < (e->told ? LLM_EMIT_TOKENS : 1)
+        && e->ready < LLM_EMIT_LOT
+        && e->probs.len + e->ids.len < 2 * LLM_EMIT_LOT)
+    {
+        return 0;
+    }
+
+    return llm_emit_has_text(e);
+}
+
+
+static size_t
+llm_emit_prob_extra(const llm_emit_t *e, const llm_emit_prob_t *prob)
+{
+    size_t                  n;
+    uint32_t                i;
+    const llm_candidate_t  *top;
+
+    top = (const llm_candidate_t *) (prob + 1);
+
+    n = sizeof(llm_token_logprob_t)
+        + prob->n_top * sizeof(llm_top_logprob_t)
+        + llm_vocab_bytes(e->vocab, prob->id).len;
+
+    for (i = 0; i < prob->n_top; i++) {
+        n += llm_vocab_bytes(e->vocab, top[i].id).len;
+    }
+
+    return n;
+}
+
+
+/* tokens that were cut off with a stop string are not told */
+
+static void
+llm_emit_drop_cut(llm_emit_t *e)
+{
+    size_t                  off, to, size;
+    const llm_emit_prob_t  *prob;
+
+    if (e->hit < 0 || e->probs.len == 0) {
+        return;
+    }
+
+    to = 0;
+
+    for (off = 0; off < e->probs.len; off += size) {
+        prob = (const llm_emit_prob_t *) (e->probs.data + off);
+        size = llm_emit_prob_size(prob);
+
+        if (prob->start < e->sent + e->text.len) {
+            memmove(e->probs.data + to, prob, size);
+            to += size;
+        }
+    }
+
+    e->probs.len = to;
+}
+
+
+static void
+llm_emit_source(const llm_emit_t *e, int last, llm_emit_src_t *src)
+{
+    if (!llm_emit_echoes(e)) {
+        src->text = e->text.data;
+        src->len = e->text.len;
+        src->ready = e->ready;
+        src->probs = e->probs.data;
+        src->probs_len = e->probs.len;
+        src->sent = e->sent;
+        src->last = last;
+        return;
+    }
+
+    src->text = e->echo.data + e->echo_text;
+    src->len = e->echo.len - e->echo_text;
+    src->ready = src->len;
+    src->probs = NULL;
+    src->probs_len = 0;
+    src->sent = (uint32_t) e->echo_text;
+    src->last = 1;
+
+    if (e->echo_probs && e->echo_probs->len) {
+        src->probs = e->echo_probs->data + e->echo_prob;
+        src->probs_len = e->echo_probs->len - e->echo_prob;
+    }
+}
+
+
+/* as much as goes into one event of max bytes, whole characters and tokens */
+
+static void
+llm_emit_choose(const llm_emit_t *e, const llm_emit_src_t *src, size_t max,
+    llm_emit_lot_t *lot)
+{
+    size_t                  off, size, text, end, extra;
+    const llm_emit_prob_t  *prob;
+
+    memset(lot, 0, sizeof(*lot));
+
+    lot->text = src->ready;
+
+    if (lot->text > e->max_text) {
+        lot->text = e->max_text;
+
+        while (lot->text && (src->text[lot->text] & 0xc0) == 0x80) {
+            lot->text--;
+        }
+    }
+
+    if (!llm_emit_echoes(e)) {
+        lot->ids = llm_min(e->ids.len, (size_t) 4096);
+    }
+
+    lot->extra = lot->ids;
+    text = 0;
+
+    for (off = 0; off < src->probs_len; off += size) {
+        prob = (const llm_emit_prob_t *) (src->probs + off);
+        size = llm_emit_prob_size(prob);
+
+        if (prob->end > src->sent + lot->text
+            && !(src->last && lot->text == src->len))
+        {
+            break;
+        }
+
+        /* behind the last token all of the text goes */
+
+        end = (off + size == src->probs_len)
+              ? lot->text : llm_max(prob->end, src->sent) - src->sent;
+        extra = lot->extra + llm_emit_prob_extra(e, prob);
+
+        if (lot->n_probs && extra + end + sizeof(llm_event_t) > max) {
+            break;
+        }
+
+        lot->extra = extra;
+        lot->probs = off + size;
+        lot->n_probs++;
+        text = end;
+    }
+
+    /* the rest of the text waits for its token; no token is so long that
+       it cannot be waited for, but a file may say anything */
+
+    if (off < src->probs_len
+        && (lot->n_probs || src->ready <= e->max_text))
+    {
+        lot->text = llm_min(lot->text, text);
+    }
+
+    lot->extra += lot->text;
+}
+
+
+static char *
+llm_emit_put(const llm_event_t *ev, char *p, llm_ref_t *ref, llm_str_t s)
+{
+    ref->off = (uint32_t) (p - (char *) ev);
+    ref->len = (uint32_t) s.len;
+
+    if (s.len) {
+        memcpy(p, s.data, s.len);
+    }
+
+    return p + s.len;
+}
+
+
+/* the tokens, then all their rivals, then bytes: the first two aligned */
+
+static char *
+llm_emit_put_probs(const llm_emit_t *e, const llm_emit_src_t *src,
+    const llm_emit_lot_t *lot, llm_event_t *ev, char *p, char *bytes)
+{
+    size_t                  off;
+    uint32_t                i;
+    llm_top_logprob_t      *top;
+    llm_token_logprob_t    *tok;
+    const llm_candidate_t  *cand;
+    const llm_emit_prob_t  *prob;
+
+    tok = (llm_token_logprob_t *) p;
+    top = (llm_top_logprob_t *) (tok + lot->n_probs);
+
+    ev->u.text.logprobs.off = (uint32_t) (p - (char *) ev);
+    ev->u.text.logprobs.len = lot->n_probs;
+
+    for (off = 0; off < lot->probs; tok++) {
+        prob = (const llm_emit_prob_t *) (src->probs + off);
+        cand = (const llm_candidate_t *) (prob + 1);
+        off += sizeof(*prob) + prob->n_top * sizeof(*cand);
+
+        tok->id = prob->id;
+        tok->logprob = prob->logprob;
+        tok->text_offset = prob->start;
+        bytes = llm_emit_put(ev, bytes, &tok->bytes,
+                             llm_vocab_bytes(e->vocab, prob->id));
+
+        tok->top.off = (uint32_t) ((char *) top - (char *) ev);
+        tok->top.len = prob->n_top;
+
+        for (i = 0; i < prob->n_top; i++, top++) {
+            top->id = cand[i].id;
+            top->logprob = cand[i].logprob;
+            bytes = llm_emit_put(ev, bytes, &top->bytes,
+                                 llm_vocab_bytes(e->vocab, cand[i].id));
+        }
+    }
+
+    return bytes;
+}
+
+
+static size_t
+llm_emit_n_top(const llm_emit_src_t *src, const llm_emit_lot_t *lot)
+{
+    size_t                  off, n;
+    const llm_emit_prob_t  *prob;
+
+    n = 0;
+
+    for (off = 0; off < lot->probs; /* void */ ) {
+        prob = (const llm_emit_prob_t *) (src->probs + off);
+        off += sizeof(*prob) + prob->n_top * sizeof(llm_candidate_t);
+        n += prob->n_top;
+    }
+
+    return n;
+}
+
+
+static void
+llm_emit_eat(llm_buf_t *b, size_t n)
+{
+    if (n) {
+        b->len -= n;
+        memmove(b->data, b->data + n, b->len);
+    }
+}
+
+
+static void
+llm_emit_fill(const llm_emit_t *e, const llm_emit_src_t *src,
+    const llm_emit_lot_t *lot, llm_event_t *ev)
+{
+    char  *p, *bytes;
+
+    p = (char *) (ev + 1);
+    bytes = p + lot->ids;
+
+    if (lot->ids) {
+        ev->u.text.ids.off = sizeof(*ev);
+        ev->u.text.ids.len = (uint32_t) (lot->ids / sizeof(int32_t));
+        memcpy(p, e->ids.data, lot->ids);
+    }
+
+    if (lot->n_probs) {
+        p = bytes;
+        bytes += lot->n_probs * sizeof(llm_token_logprob_t)
+                 + llm_emit_n_top(src, lot) * sizeof(llm_top_logprob_t);
+        bytes = llm_emit_put_probs(e, src, lot, ev, p, bytes);
+    }
+
+    (void) llm_emit_put(ev, bytes, &ev->u.text.text,
+                        (llm_str_t) { lot->text, src->text });
+}
+
+
+static int
+llm_emit_one(llm_emit_t *e, llm_to_t *to, uint32_t index, int last)
+{
+    size_t           max;
+    llm_event_t     *ev;
+    llm_emit_src_t   src;
+    llm_emit_lot_t   lot;
+
+    max = to->window ? llm_min(to->window, LLM_EVENT_MAX) : LLM_EVENT_MAX;
+
+    llm_emit_source(e, last, &src);
+    llm_emit_choose(e, &src, max, &lot);
+
+    if (llm_event_waits(to, sizeof(*ev) + lot.extra)) {
+        return LLM_AGAIN;
+    }
+
+    ev = llm_event_open(to, LLM_EV_TEXT, index, lot.extra);
+    if (ev == NULL) {
+        return LLM_AGAIN;
+    }
+
+    ev->u.text.part = LLM_PART_CONTENT;
+    llm_emit_fill(e, &src, &lot, ev);
+
+    if (llm_emit_echoes(e)) {
+        ev->u.text.echo = 1;
+        e->echo_text += lot.text;
+        e->echo_prob += lot.probs;
+
+    } else {
+        ev->u.text.n_tokens = e->n_tokens;
+
+        llm_emit_eat(&e->text, lot.text);
+        llm_emit_eat(&e->probs, lot.probs);
+        llm_emit_eat(&e->ids, lot.ids);
+        e->ready -= lot.text;
+        e->sent += (uint32_t) lot.text;
+        e->n_tokens = 0;
+        e->told = 1;
+    }
+
+    to->unread += ev->size;
+    llm_event_close(to, ev);
+    to->mark = to->port->ring.pos;
+
+    return LLM_OK;
+}
+
+
+int
+llm_emit_write(llm_emit_t *e, llm_to_t *to, uint32_t index, int last)
+{
+    if (to->window) {
+        e->max_text = llm_max(llm_min(to->window, LLM_EMIT_TEXT),
+                              LLM_EMIT_LEAST);
+    }
+
+    llm_emit_drop_cut(e);
+
+    while (llm_emit_pending(e, last)) {
+        if (llm_emit_one(e, to, index, last) != LLM_OK) {
+            return LLM_AGAIN;
+        }
+    }
+
+    return LLM_OK;
+}

@@ -1,0 +1,184 @@
+/*
+ * Opening a GGUF file: mapped whole, for an engine, or its header alone in
+ * memory of our own; see gguf.h.
+ */
+
+#include "engine/gguf/gguf_internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* what is read of a header first, doubled until it is there, and the most */
+#define LLM_GGUF_HEAD      ((size_t) 1 << 20)
+#define LLM_GGUF_HEAD_MAX  ((size_t) 256 << 20)
+
+
+/* a regular file; O_NONBLOCK: a FIFO must not hold us up */
+
+static int
+llm_gguf_open_file(const char *path, size_t *len, llm_err_t *err)
+{
+    int          fd;
+    struct stat  st;
+
+    fd = open(path, O_RDONLY|O_CLOEXEC|O_NONBLOCK);
+    if (fd == -1) {
+        (void) llm_fail(err, "%s: open: %s", path, strerror(errno));
+        return -1;
+    }
+
+    if (fstat(fd, &st) == -1) {
+        (void) llm_fail(err, "%s: stat: %s", path, strerror(errno));
+
+    } else if (!S_ISREG(st.st_mode)) {
+        (void) llm_fail(err, "%s: open: not a regular file", path);
+
+    } else if (st.st_size < 4) {
+        (void) llm_fail(err, "%s: magic: this is not a GGUF file", path);
+
+    } else {
+        *len = (size_t) st.st_size;
+        return fd;
+    }
+
+    (void) close(fd);
+
+    return -1;
+}
+
+
+llm_gguf_t *
+llm_gguf_open(const char *path, llm_err_t *err)
+{
+    int          fd, rc;
+    size_t       len;
+    llm_gguf_t  *g;
+
+    fd = llm_gguf_open_file(path, &len, err);
+    if (fd == -1) {
+        return NULL;
+    }
+
+    g = llm_gguf_create(path, err);
+
+    if (g) {
+        g->mapping = llm_map_open(fd, len, path, err);
+    }
+
+    (void) close(fd);
+
+    if (g == NULL || g->mapping == NULL) {
+        llm_gguf_close(g);
+        return NULL;
+    }
+
+    g->data = llm_map_data(g->mapping);
+    g->len = len;
+    g->head = len;
+
+    rc = llm_gguf_parse(g, err);
+
+    /* zeros may have been read; that is why, then */
+
+    if (llm_gguf_intact(g, err) != LLM_OK || rc != LLM_OK) {
+        llm_gguf_close(g);
+        return NULL;
+    }
+
+    return g;
+}
+
+
+/* has g->head bytes of the file in g->owned, and reads until it has n */
+
+static int
+llm_gguf_more(llm_gguf_t *g, int fd, size_t n, llm_err_t *err)
+{
+    char     *p;
+    ssize_t   got;
+
+    if (n > LLM_GGUF_HEAD_MAX) {
+        return llm_fail(err, "%s: its header is longer than %zu MiB", g->name,
+                        LLM_GGUF_HEAD_MAX >> 20);
+    }
+
+    p = realloc(g->owned, n);
+    if (p == NULL) {
+        return llm_fail(err, "%s: no memory for its header", g->name);
+    }
+
+    g->owned = p;
+    g->data = p;
+
+    while (g->head < n) {
+        got = pread(fd, p + g->head, n - g->head, (off_t) g->head);
+
+        if (got == -1 && errno == EINTR) {
+            continue;
+        }
+
+        if (got == -1) {
+            return llm_fail(err, "%s: read: %s", g->name, strerror(errno));
+        }
+
+        if (got == 0) {
+            return llm_fail(err, "%s: read: the file was truncated", g->name);
+        }
+
+        g->head += (size_t) got;
+    }
+
+    return LLM_OK;
+}
+
+
+llm_gguf_t *
+llm_gguf_open_header(const char *path, llm_err_t *err)
+{
+    int          fd, rc;
+    size_t       n, len;
+    llm_gguf_t  *g;
+
+    fd = llm_gguf_open_file(path, &len, err);
+    if (fd == -1) {
+        return NULL;
+    }
+
+    g = llm_gguf_create(path, err);
+    rc = g ? LLM_AGAIN : LLM_ERROR;
+
+    for (n = LLM_GGUF_HEAD; rc == LLM_AGAIN; n *= 2) {
+        llm_gguf_forget(g);
+        g->len = len;
+
+        rc = llm_gguf_more(g, fd, llm_min(n, len), err);
+
+        if (rc == LLM_OK) {
+            rc = llm_gguf_parse(g, err);
+        }
+    }
+
+    (void) close(fd);
+
+    if (rc != LLM_OK) {
+        llm_gguf_close(g);
+        return NULL;
+    }
+
+    return g;
+}
+
+
+int
+llm_gguf_intact(const llm_gguf_t *g, llm_err_t *err)
+{
+    if (g->mapping == NULL || llm_map_intact(g->mapping)) {
+        return LLM_OK;
+    }
+
+    return llm_fail_with(err, 503, LLM_FILE_ERROR, NULL, "%s: a page could "
+                         "not be read (the file was truncated or its disk "
+                         "failed)", g->name);
+}

@@ -1,0 +1,57 @@
+/*
+ * What gguf.c, which reads the bytes of a file, gguf_file.c, which gets them,
+ * and gguf_get.c, which answers questions about them, share.
+ */
+
+#ifndef LLM_GGUF_INTERNAL_H
+#define LLM_GGUF_INTERNAL_H
+
+#include "engine/gguf/gguf.h"
+#include "engine/gguf/map.h"
+
+#define LLM_GGUF_N_TYPES  (LLM_GGUF_F64 + 1)
+
+
+struct llm_gguf_s {
+    char                      *name;    /* owned */
+    const char                *data;
+    size_t                     len;     /* of the file */
+    size_t                     head;    /* bytes at data: len, but for a
+                                           header alone */
+    llm_map_t                 *mapping; /* of data, or ... */
+    char                      *owned;   /* ... malloc(), or else the bytes
+                                           are a caller's */
+
+    uint32_t                   version;
+    uint32_t                   alignment;
+    size_t                     n_kv;
+    size_t                     n_tensors;
+    llm_gguf_kv_t             *kv;      /* in the file's order */
+    llm_gguf_tensor_t         *tensors;
+    const llm_gguf_kv_t      **kv_sorted;
+    const llm_gguf_tensor_t  **tensors_sorted;
+};
+
+
+/* a name of the file, made fit for a message */
+typedef struct {
+    char                       text[80];
+} llm_gguf_label_t;
+
+
+llm_gguf_t *llm_gguf_create(const char *name, llm_err_t *err);
+/* data, len and head are set; LLM_AGAIN: more than head bytes are needed */
+int llm_gguf_parse(llm_gguf_t *g, llm_err_t *err);
+/* what parse() has found: before it is called again */
+void llm_gguf_forget(llm_gguf_t *g);
+
+const char *llm_gguf_label(llm_gguf_label_t *l, llm_str_t s);
+
+/* bytes of a value; 0 for strings and arrays; type is below N_TYPES */
+size_t llm_gguf_type_size(uint32_t type);
+
+/* the order of kv_sorted and tensors_sorted, for qsort() and bsearch() */
+int llm_gguf_kv_cmp(const void *one, const void *two);
+int llm_gguf_tensor_cmp(const void *one, const void *two);
+
+#endif /* LLM_GGUF_INTERNAL_H */

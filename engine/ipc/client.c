@@ -1,0 +1,626 @@
+/*
+ * A worker's side of the engine: sends requests down, hands events out.
+ *
+ * The table knows, for each slot, the ticket that is live there; an event
+ * for any other ticket is dropped.  Messages that must not get lost (CANCEL,
+ * PAUSE, RESUME) wait in `pending` while the ring is full; room there is
+ * made when a request is submitted, so telling never needs memory.
+ *
+ * The client owns its table; one thread uses it.
+ */
+
+#include "engine/ipc/zone.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+#define LLM_CLIENT_SEQ_BITS  40         /* of a ticket; above: generation */
+
+typedef struct {
+    uint64_t             ticket;        /* 0: the slot is free */
+    uint32_t             epoch;         /* it was sent under */
+    uint32_t             model;
+} llm_live_t;
+
+struct llm_client_s {
+    llm_zone_t          *zone;
+    llm_zone_worker_t   *worker;
+    int                  engine_fd;
+
+    llm_ring_t           down;          /* producer */
+    llm_ring_t           up;            /* consumer */
+
+    uint64_t             next_ticket;
+    uint32_t             epoch;         /* whose tickets were last swept */
+
+    llm_live_t          *live;          /* by slot */
+    uint32_t             n_slots;
+    uint32_t             n_live;
+
+    llm_msg_t           *pending;       /* in order */
+    uint32_t             n_pending;
+    uint32_t             cap_pending;
+
+    uint64_t             checked_us;    /* when the engine's pid was */
+    uint32_t             sweep;         /* slots below it have been seen */
+    int                  sweeping;
+};
+
+
+static void
+llm_client_wake(llm_client_t *c)
+{
+    llm_zone_wake(c->zone, c->engine_fd);
+}
+
+
+llm_client_t *
+llm_client_attach(const llm_client_conf_t *conf)
+{
+    uint32_t            generation, suspect;
+    llm_zone_t         *z;
+    llm_client_t       *c;
+    llm_zone_worker_t  *w;
+
+    z = conf->zone;
+
+    if (conf->worker >= z->n_workers) {
+        return NULL;
+    }
+
+    c = calloc(1, sizeof(*c));
+    if (c == NULL) {
+        return NULL;
+    }
+
+    w = llm_zone_worker(z, conf->worker);
+    generation = atomic_fetch_add(&z->generation, 1) + 1;
+
+    c->zone = z;
+    c->worker = w;
+    c->engine_fd = conf->engine_fd;
+    c->epoch = atomic_load(&z->epoch);
+    c->next_ticket = (uint64_t) generation << LLM_CLIENT_SEQ_BITS | 1;
+
+    llm_ring_producer(&c->down, llm_zone_at(z, w->down));
+    llm_ring_consumer(&c->up, llm_zone_at(z, w->up));
+
+    suspect = atomic_exchange(&w->intent, 0);
+
+    /* the first event wakes the worker, drained or not */
+
+    atomic_store(&w->armed, 1);
+
+    atomic_store(&w->pid, (uint32_t) getpid());
+    atomic_store(&w->generation, generation);
+
+    if (suspect) {
+        atomic_store(&z->suspect, 1);
+        llm_client_wake(c);
+    }
+
+    return c;
+}
+
+
+static int
+llm_client_flush(llm_client_t *c)
+{
+    void      *p;
+    uint32_t   i;
+
+    for (i = 0; i < c->n_pending; i++) {
+        p = llm_ring_reserve(&c->down, sizeof(llm_msg_t));
+        if (p == NULL) {
+            break;
+        }
+
+        memcpy(p, &c->pending[i], sizeof(llm_msg_t));
+        llm_ring_push(&c->down, p);
+    }
+
+    if (i) {
+        c->n_pending -= i;
+        memmove(c->pending, c->pending + i, c->n_pending * sizeof(llm_msg_t));
+
+        (void) llm_ring_publish(&c->down);
+        llm_client_wake(c);
+    }
+
+    return c->n_pending ? LLM_AGAIN : LLM_OK;
+}
+
+
+void
+llm_client_detach(llm_client_t *c)
+{
+    uint32_t  i;
+
+    for (i = 0; i < c->n_slots; i++) {
+        if (c->live[i].ticket) {
+            llm_client_tell(c, LLM_MSG_CANCEL, i, c->live[i].ticket);
+        }
+    }
+
+    (void) llm_client_flush(c);
+
+    /* the engine sees that nobody is there and cancels what is left */
+
+    atomic_store(&c->worker->pid, 0);
+    llm_client_wake(c);
+
+    free(c->live);
+    free(c->pending);
+    free(c);
+}
+
+
+/* slots and pending messages for one more request */
+
+static int
+llm_client_grow(llm_client_t *c, uint32_t slot)
+{
+    uint32_t     n;
+    llm_msg_t   *pending;
+    llm_live_t  *live;
+
+    if (slot >= c->n_slots) {
+        n = llm_max(llm_max(c->n_slots * 2, slot + 1), 64u);
+        n = llm_min(n, (uint32_t) LLM_MAX_SLOTS);
+
+        live = realloc(c->live, n * sizeof(*live));
+        if (live == NULL) {
+            return LLM_ERROR;
+        }
+
+        memset(live + c->n_slots, 0, (n - c->n_slots) * sizeof(*live));
+        c->live = live;
+        c->n_slots = n;
+    }
+
+    /* at most a CANCEL, or one of PAUSE and RESUME, of each ticket waits */
+
+    n = c->n_pending + 2 * (c->n_live + 1);
+
+    if (n > c->cap_pending) {
+        n = llm_max(n, c->cap_pending * 2);
+
+        pending = realloc(c->pending, n * sizeof(*pending));
+        if (pending == NULL) {
+            return LLM_ERROR;
+        }
+
+        c->pending = pending;
+        c->cap_pending = n;
+    }
+
+    return LLM_OK;
+}
+
+
+static int
+llm_client_usable(llm_client_t *c, uint32_t model, llm_err_t *err)
+{
+    llm_zone_t          *z;
+    llm_model_status_t   st;
+
+    z = c->zone;
+
+    if (model >= z->n_models) {
+        return llm_fail(err, "there is no model %u", model);
+    }
+
+    if (atomic_load(&z->attached) && !llm_zone_engine_there(z)) {
+        return llm_fail_with(err, 503, "engine_restarting", NULL,
+                             "the engine is restarting, try again soon");
+    }
+
+    if (atomic_load_explicit(&z->models[model].state, memory_order_acquire)
+        == LLM_MODEL_FAILED)
+    {
+        llm_zone_status(z, model, &st);
+
+        return llm_fail_with(err, 503, "model_failed", NULL,
+                             "the model could not be loaded: %.400s",
+                             st.error);
+    }
+
+    return LLM_OK;
+}
+
+
+static int
+llm_client_full(llm_client_t *c, uint32_t model, llm_err_t *err)
+{
+    if (atomic_load_explicit(&c->zone->models[model].state,
+                             memory_order_acquire)
+        != LLM_MODEL_READY)
+    {
+        return llm_fail_with(err, 503, "model_loading", NULL,
+                             "the model is loading and the queue is full");
+    }
+
+    return llm_fail_with(err, 429, "rate_limit_exceeded", NULL,
+                         "too many requests: %u wait already",
+                         c->zone->queue);
+}
+
+
+int
+llm_client_admits(llm_client_t *c, uint32_t model, llm_err_t *err)
+{
+    if (llm_client_usable(c, model, err) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    if (!llm_zone_has_room(c->zone, model)) {
+        return llm_client_full(c, model, err);
+    }
+
+    return LLM_OK;
+}
+
+
+/*
+ * Writes the request, counts it in and shows it, in this order: between
+ * counting and showing there are a few instructions only, and `intent` tells
+ * the engine of a worker that died just there.
+ */
+
+static int
+llm_client_send(llm_client_t *c, const llm_request_t *msg, llm_err_t *err)
+{
+    int             rc;
+    uint32_t        epoch;
+    llm_request_t  *p;
+
+    p = llm_ring_reserve(&c->down, msg->head.size);
+
+    if (p == NULL) {
+        return llm_fail_with(err, 503, "queue_full", NULL,
+                             "the ring to the engine is full");
+    }
+
+    memcpy(p, msg, msg->head.size);
+
+    atomic_store(&c->worker->intent, 1);
+
+    do {
+        epoch = atomic_load(&c->zone->epoch);
+        rc = llm_zone_admit(c->zone, msg->model, epoch);
+    } while (rc == LLM_AGAIN);
+
+    if (rc == LLM_OK) {
+        p->head.epoch = epoch;
+        llm_ring_push(&c->down, (llm_record_t *) p);
+        (void) llm_ring_publish(&c->down);
+    }
+
+    atomic_store(&c->worker->intent, 0);
+
+    if (rc != LLM_OK) {
+        return llm_client_full(c, msg->model, err);
+    }
+
+    c->live[msg->head.slot].epoch = epoch;
+    llm_client_wake(c);
+
+    return LLM_OK;
+}
+
+
+int
+llm_client_submit(llm_client_t *c, llm_request_t *msg, uint32_t *retry_after,
+    llm_err_t *err)
+{
+    uint32_t     slot;
+    llm_live_t  *live;
+
+    slot = msg->head.slot;
+    *retry_after = 0;
+
+    if (msg->head.size < sizeof(*msg) || msg->head.size % 8
+        || msg->head.type != LLM_MSG_REQUEST || slot >= LLM_MAX_SLOTS)
+    {
+        return llm_fail(err, "malformed request to the engine");
+    }
+
+    if (msg->head.size > llm_ring_max(&c->down)) {
+        return llm_fail_with(err, 413, "request_too_large", NULL,
+                             "the request takes %u bytes, more than the %u "
+                             "that the shared memory passes on",
+                             msg->head.size, llm_ring_max(&c->down));
+    }
+
+    if (llm_client_admits(c, msg->model, err) != LLM_OK) {
+        goto refused;
+    }
+
+    if (llm_client_grow(c, slot) != LLM_OK) {
+        (void) llm_fail_with(err, 503, NULL, NULL, "no memory");
+        goto refused;
+    }
+
+    live = &c->live[slot];
+
+    if (live->ticket) {
+        return llm_fail(err, "slot %u is in use", slot);
+    }
+
+    (void) llm_client_flush(c);
+
+    msg->head.ticket = c->next_ticket;
+
+    if (llm_client_send(c, msg, err) != LLM_OK) {
+        goto refused;
+    }
+
+    live->ticket = c->next_ticket++;
+    live->model = msg->model;
+    c->n_live++;
+
+    return LLM_OK;
+
+refused:
+
+    if (err->status == 429 || err->status == 503) {
+        *retry_after = msg->model < c->zone->n_models
+                       ? llm_zone_get(c->zone->models[msg->model].retry_after)
+                       : 1;
+    }
+
+    return LLM_ERROR;
+}
+
+
+static int
+llm_client_forget(llm_client_t *c, uint32_t slot, uint64_t ticket)
+{
+    if (slot >= c->n_slots || c->live[slot].ticket != ticket) {
+        return LLM_ERROR;
+    }
+
+    c->live[slot].ticket = 0;
+    c->n_live--;
+
+    return LLM_OK;
+}
+
+
+void
+llm_client_tell(llm_client_t *c, llm_msg_type_t type, uint32_t slot,
+    uint64_t ticket)
+{
+    uint32_t    i;
+    llm_msg_t  *m;
+
+    if (slot >= c->n_slots || ticket == 0 || c->live[slot].ticket != ticket) {
+        return;
+    }
+
+    if (type == LLM_MSG_CANCEL) {
+        (void) llm_client_forget(c, slot, ticket);
+    }
+
+    /* the last word is what counts */
+
+    for (i = 0; i < c->n_pending; i++) {
+        if (c->pending[i].ticket == ticket) {
+            c->pending[i].type = type;
+            (void) llm_client_flush(c);
+            return;
+        }
+    }
+
+    m = &c->pending[c->n_pending++];
+
+    memset(m, 0, sizeof(*m));
+    m->size = sizeof(*m);
+    m->type = type;
+    m->slot = slot;
+    m->epoch = atomic_load(&c->zone->epoch);
+    m->ticket = ticket;
+
+    (void) llm_client_flush(c);
+}
+
+
+/* a ticket whose engine is gone gets its last event from here */
+
+static void
+llm_client_fail(llm_client_t *c, uint32_t slot, llm_event_pt handler,
+    void *data)
+{
+    static const char  msg[] = "the engine has restarted, try again";
+    static const char  code[] = "engine_restarting";
+
+    uint64_t           buf[(sizeof(llm_event_t) + sizeof(msg) + sizeof(code)
+                            + 7) / 8];
+    llm_event_t       *ev = (llm_event_t *) buf;
+
+    memset(buf, 0, sizeof(buf));
+
+    ev->size = sizeof(buf);
+    ev->type = LLM_EV_ERROR;
+    ev->slot = slot;
+    ev->ticket = c->live[slot].ticket;
+    ev->u.error.status = 503;
+    ev->u.error.retry_after = llm_zone_get(
+                       c->zone->models[c->live[slot].model].retry_after);
+    ev->u.error.msg.off = sizeof(*ev);
+    ev->u.error.msg.len = sizeof(msg) - 1;
+    ev->u.error.code.off = sizeof(*ev) + sizeof(msg);
+    ev->u.error.code.len = sizeof(code) - 1;
+
+    memcpy(ev + 1, msg, sizeof(msg));
+    memcpy((char *) (ev + 1) + sizeof(msg), code, sizeof(code));
+
+    (void) llm_client_forget(c, slot, ev->ticket);
+
+    handler(data, ev);
+}
+
+
+/*
+ * Has the engine that these tickets were sent to gone?  Either there is a
+ * new epoch, or its process does not live; the latter costs a system call
+ * and is looked at no more than four times a second.
+ */
+
+static void
+llm_client_look(llm_client_t *c)
+{
+    uint32_t  epoch;
+    uint64_t  now;
+
+    epoch = atomic_load(&c->zone->epoch);
+
+    if (epoch != c->epoch) {
+        c->epoch = epoch;
+        c->sweep = 0;
+        c->sweeping = 1;
+    }
+
+    if (c->n_live == 0 || !atomic_load(&c->zone->attached)) {
+        return;
+    }
+
+    now = llm_now_us();
+
+    if (now - c->checked_us >= 250000) {
+        c->checked_us = now;
+
+        if (!llm_zone_engine_there(c->zone) && !c->sweeping) {
+            c->sweep = 0;
+            c->sweeping = 1;
+        }
+    }
+}
+
+
+static uint32_t
+llm_client_sweep(llm_client_t *c, llm_event_pt handler, void *data,
+    uint32_t max)
+{
+    int          dead;
+    uint32_t     n;
+    llm_live_t  *live;
+
+    dead = !llm_zone_engine_there(c->zone);
+
+    for (n = 0; c->sweep < c->n_slots && n < max; c->sweep++) {
+        live = &c->live[c->sweep];
+
+        if (live->ticket && (dead || live->epoch != c->epoch)) {
+            llm_client_fail(c, c->sweep, handler, data);
+            n++;
+        }
+    }
+
+    if (c->sweep >= c->n_slots) {
+        c->sweeping = 0;
+    }
+
+    return n;
+}
+
+
+/* takes what is in the ring; the room is given back in portions */
+
+static uint32_t
+llm_client_take(llm_client_t *c, llm_event_pt handler, void *data,
+    uint32_t max)
+{
+    uint32_t            n, taken;
+    const llm_event_t  *ev;
+
+    n = 0;
+    taken = 0;
+
+    while (n < max) {
+        ev = (const llm_event_t *) llm_ring_next(&c->up);
+        if (ev == NULL) {
+            break;
+        }
+
+        taken++;
+
+        if (ev->size >= sizeof(*ev) && ev->slot < c->n_slots
+            && c->live[ev->slot].ticket == ev->ticket)
+        {
+            if (ev->type == LLM_EV_DONE || ev->type == LLM_EV_ERROR) {
+                (void) llm_client_forget(c, ev->slot, ev->ticket);
+            }
+
+            handler(data, ev);
+            n++;
+        }
+
+        if (taken % 64 == 0) {
+            llm_ring_release(&c->up);
+        }
+    }
+
+    llm_ring_release(&c->up);
+
+    if (taken && atomic_load(&c->worker->want_room)
+        && atomic_exchange(&c->worker->want_room, 0))
+    {
+        llm_client_wake(c);
+    }
+
+    return n;
+}
+
+
+uint32_t
+llm_client_drain(llm_client_t *c, llm_event_pt handler, void *data,
+    uint32_t max)
+{
+    uint32_t  n;
+
+    if (max == 0) {
+        max = UINT32_MAX;
+    }
+
+    n = 0;
+    (void) llm_client_flush(c);
+
+    for ( ;; ) {
+        n += llm_client_take(c, handler, data, max - n);
+
+        if (n >= max) {
+            return n;
+        }
+
+        /* only then: a finished ticket's last event may be in the ring */
+
+        llm_client_look(c);
+
+        if (c->sweeping) {
+            n += llm_client_sweep(c, handler, data, max - n);
+
+            if (n >= max) {
+                return n;
+            }
+        }
+
+        /* armed first, then the look that finds what came in between */
+
+        atomic_store(&c->worker->armed, 1);
+
+        if (llm_ring_empty(&c->up) && atomic_load(&c->zone->epoch) == c->epoch)
+        {
+            return n;
+        }
+
+        (void) atomic_exchange(&c->worker->armed, 0);
+    }
+}
+
+
+void
+llm_client_count_write(llm_client_t *c)
+{
+    llm_zone_add(c->worker->writes, 1);
+}

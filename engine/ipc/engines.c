@@ -1,0 +1,143 @@
+/*
+ * The table of a nginx's engines; see engines.h.
+ */
+
+#include "engine/ipc/engines.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <unistd.h>
+
+/* the owner writes: takes pid (compare and exchange), then sets the others;
+   anyone reads */
+typedef struct {
+    _Atomic int32_t    pid;             /* 0: free */
+    _Atomic uint32_t   serial;          /* 0: not known yet */
+    _Atomic uint64_t   born;            /* of pid: pids are used again */
+} llm_engines_place_t;
+
+struct llm_engines_s {
+    _Atomic uint32_t     serial;        /* last one given */
+    llm_engines_place_t  places[LLM_ENGINES_MAX];
+};
+
+
+size_t
+llm_engines_size(void)
+{
+    return sizeof(llm_engines_t);
+}
+
+
+/* when a process started, in ticks; 0: not known */
+
+static uint64_t
+llm_engines_born(int32_t pid)
+{
+    int                  n;
+    char                 path[64], buf[1024], *p;
+    FILE                *f;
+    size_t               len;
+    unsigned long long   born;
+
+    snprintf(path, sizeof(path), "/proc/%d/stat", (int) pid);
+
+    f = fopen(path, "re");
+    if (f == NULL) {
+        return 0;
+    }
+
+    len = fread(buf, 1, sizeof(buf) - 1, f);
+    fclose(f);
+    buf[len] = '\0';
+
+    /* the name may have spaces; the start is the 20th field behind it */
+
+    p = strrchr(buf, ')');
+
+    for (n = 0; p && n < 20; n++) {
+        p = strchr(p + 1, ' ');
+    }
+
+    return p && sscanf(p, " %llu", &born) == 1 ? born : 0;
+}
+
+
+static int
+llm_engines_lives(const llm_engines_place_t *e, int32_t pid)
+{
+    uint64_t  born, now;
+
+    if (pid == 0 || (kill(pid, 0) == -1 && errno == ESRCH)) {
+        return 0;
+    }
+
+    born = atomic_load(&e->born);
+    now = born ? llm_engines_born(pid) : 0;
+
+    return born == 0 || now == 0 || born == now;
+}
+
+
+uint32_t
+llm_engines_enter(llm_engines_t *t)
+{
+    int32_t               pid;
+    uint32_t              i;
+    llm_engines_place_t  *e;
+
+    for (i = 0; i < LLM_ENGINES_MAX; i++) {
+        e = &t->places[i];
+        pid = atomic_load(&e->pid);
+
+        if (llm_engines_lives(e, pid)
+            || !atomic_compare_exchange_strong(&e->pid, &pid, getpid()))
+        {
+            continue;
+        }
+
+        atomic_store(&e->serial, 0);
+        atomic_store(&e->born, llm_engines_born(getpid()));
+        atomic_store(&e->serial, atomic_fetch_add(&t->serial, 1) + 1);
+
+        return i;
+    }
+
+    return UINT32_MAX;
+}
+
+
+void
+llm_engines_leave(llm_engines_t *t, uint32_t place)
+{
+    if (t && place != UINT32_MAX) {
+        atomic_store(&t->places[place].serial, 0);
+        atomic_store(&t->places[place].pid, 0);
+    }
+}
+
+
+uint32_t
+llm_engines_older(llm_engines_t *t, uint32_t place)
+{
+    uint32_t              i, n, mine, serial;
+    llm_engines_place_t  *e;
+
+    if (t == NULL || place == UINT32_MAX) {
+        return 0;
+    }
+
+    mine = atomic_load(&t->places[place].serial);
+
+    for (i = 0, n = 0; i < LLM_ENGINES_MAX; i++) {
+        e = &t->places[i];
+        serial = atomic_load(&e->serial);
+
+        n += i != place && serial && (int32_t) (mine - serial) > 0
+             && llm_engines_lives(e, atomic_load(&e->pid));
+    }
+
+    return n;
+}

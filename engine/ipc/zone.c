@@ -1,0 +1,419 @@
+/*
+ * The zone: formatting, admission, the models' states; see zone.h.  The
+ * figures are read in zone_stats.c.
+ */
+
+#include "engine/ipc/zone.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#define llm_count(v)     ((uint32_t) (v))
+#define llm_tag(v)       ((uint32_t) ((v) >> 32))
+#define llm_tagged(e, n) ((uint64_t) (e) << 32 | (n))
+
+
+/* both rings of a worker, each a multiple of a cache line */
+
+static size_t
+llm_zone_ring_bytes(size_t ring_size)
+{
+    size_t  half;
+
+    half = llm_max(ring_size / 2, (size_t) 65536);
+
+    return llm_align(half, 64);
+}
+
+
+static size_t
+llm_zone_head_bytes(uint32_t n_workers)
+{
+    return llm_align(sizeof(llm_zone_t), 64)
+           + llm_align(sizeof(llm_zone_worker_t), 64) * n_workers;
+}
+
+
+size_t
+llm_zone_size(uint32_t n_workers, uint32_t n_models, size_t ring_size)
+{
+    (void) n_models;                    /* room for all is in the header */
+
+    return llm_zone_head_bytes(n_workers)
+           + 2 * llm_zone_ring_bytes(ring_size) * n_workers;
+}
+
+
+llm_zone_t *
+llm_zone_init(void *mem, uint32_t n_workers, const llm_zone_model_t *models,
+    uint32_t n_models, size_t ring_size, uint32_t queue)
+{
+    size_t              off, bytes;
+    uint32_t            i;
+    llm_zone_t         *z = mem;
+    llm_zone_worker_t  *w;
+
+    if (n_workers == 0 || n_workers > LLM_MAX_WORKERS
+        || n_models > LLM_MAX_MODELS)
+    {
+        return NULL;
+    }
+
+    bytes = llm_zone_ring_bytes(ring_size);
+    off = llm_zone_head_bytes(n_workers);
+
+    memset(mem, 0, off);
+
+    z->size = llm_zone_size(n_workers, n_models, ring_size);
+    z->n_workers = n_workers;
+    z->n_models = n_models;
+    z->queue = queue;
+    z->workers = llm_align(sizeof(llm_zone_t), 64);
+    atomic_init(&z->epoch, 1);
+
+    for (i = 0; i < n_models; i++) {
+        z->models[i].parallel = llm_max(models[i].parallel, 1u);
+        atomic_init(&z->models[i].retry_after, 1);
+    }
+
+    for (i = 0; i < n_workers; i++) {
+        w = llm_zone_worker(z, i);
+
+        w->down = off;
+        llm_ring_format(llm_zone_at(z, off), bytes);
+        off += bytes;
+
+        w->up = off;
+        llm_ring_format(llm_zone_at(z, off), bytes);
+        off += bytes;
+    }
+
+    z->magic = LLM_ZONE_MAGIC;
+
+    return z;
+}
+
+
+uint32_t
+llm_zone_epoch(llm_zone_t *z)
+{
+    return atomic_load(&z->attached) ? atomic_load(&z->epoch) : 0;
+}
+
+
+int
+llm_zone_engine_there(llm_zone_t *z)
+{
+    int32_t  pid;
+
+    pid = atomic_load(&z->engine_pid);
+
+    return pid > 0 && (kill(pid, 0) == 0 || errno != ESRCH);
+}
+
+
+int
+llm_zone_alive(llm_zone_t *z)
+{
+    uint64_t  since, now, max;
+
+    if (!llm_zone_engine_there(z)) {
+        return 0;
+    }
+
+    max = LLM_ZONE_STALL_US;
+    since = llm_zone_get(z->busy_since_us);
+
+    if (since == 0) {
+        max = LLM_ZONE_WAKE_US;
+        since = atomic_load(&z->woken_us);
+    }
+
+    now = llm_now_us();
+
+    return since == 0 || now < since || now - since < max;
+}
+
+
+void
+llm_zone_wake(llm_zone_t *z, int engine_fd)
+{
+    ssize_t   n;
+    uint64_t  one = 1;
+
+    if (atomic_exchange(&z->engine_armed, 0)) {
+        atomic_store(&z->woken_us, llm_now_us());
+
+        do {
+            n = write(engine_fd, &one, sizeof(one));
+        } while (n == -1 && errno == EINTR);
+    }
+}
+
+
+/*
+ * Adds one to a tagged counter if its count is below limit.  LLM_AGAIN when
+ * it carries a newer epoch than ours: the caller's view is old.
+ */
+
+static int
+llm_count_in(_Atomic uint64_t *c, uint32_t epoch, uint32_t limit,
+    uint32_t *old)
+{
+    uint32_t  n;
+    uint64_t  v;
+
+    v = atomic_load(c);
+
+    do {
+        if ((int32_t) (llm_tag(v) - epoch) > 0) {
+            return LLM_AGAIN;
+        }
+
+        n = llm_tag(v) == epoch ? llm_count(v) : 0;
+
+        if (n >= limit) {
+            return LLM_ERROR;
+        }
+
+    } while (!atomic_compare_exchange_weak(c, &v, llm_tagged(epoch, n + 1)));
+
+    *old = n;
+
+    return LLM_OK;
+}
+
+
+static int
+llm_count_out(_Atomic uint64_t *c, uint32_t epoch, uint32_t *old)
+{
+    uint64_t  v;
+
+    v = atomic_load(c);
+
+    do {
+        if (llm_tag(v) != epoch || llm_count(v) == 0) {
+            return LLM_ERROR;
+        }
+
+    } while (!atomic_compare_exchange_weak(c, &v, v - 1));
+
+    *old = llm_count(v);
+
+    return LLM_OK;
+}
+
+
+/*
+ * Whoever takes inflight from n to n + 1 with n >= parallel holds a place in
+ * the queue; whoever takes it back over that border returns one.  The place
+ * is taken first, so `waiting` is never too small.
+ */
+
+int
+llm_zone_admit(llm_zone_t *z, uint32_t model, uint32_t epoch)
+{
+    int                      rc;
+    uint32_t                 old;
+    llm_zone_model_state_t  *m;
+
+    m = &z->models[model];
+
+    rc = llm_count_in(&m->inflight, epoch, m->parallel, &old);
+    if (rc != LLM_ERROR) {
+        return rc;
+    }
+
+    rc = llm_count_in(&z->waiting, epoch, z->queue, &old);
+    if (rc != LLM_OK) {
+        return rc;
+    }
+
+    rc = llm_count_in(&m->inflight, epoch, UINT32_MAX, &old);
+
+    if (rc != LLM_OK || old < m->parallel) {
+        (void) llm_count_out(&z->waiting, epoch, &old);
+    }
+
+    return rc;
+}
+
+
+void
+llm_zone_release(llm_zone_t *z, uint32_t model, uint32_t epoch)
+{
+    uint32_t                 old;
+    llm_zone_model_state_t  *m;
+
+    m = &z->models[model];
+
+    if (llm_count_out(&m->inflight, epoch, &old) == LLM_OK
+        && old > m->parallel)
+    {
+        (void) llm_count_out(&z->waiting, epoch, &old);
+    }
+}
+
+
+int
+llm_zone_has_room(llm_zone_t *z, uint32_t model)
+{
+    uint32_t  epoch;
+    uint64_t  n, w;
+
+    epoch = atomic_load(&z->epoch);
+    n = atomic_load(&z->models[model].inflight);
+    w = atomic_load(&z->waiting);
+
+    return llm_tag(n) != epoch || llm_count(n) < z->models[model].parallel
+           || llm_tag(w) != epoch || llm_count(w) < z->queue;
+}
+
+
+void
+llm_zone_counts(llm_zone_t *z, uint64_t *seen)
+{
+    uint32_t  i;
+
+    for (i = 0; i < z->n_models; i++) {
+        seen[i] = atomic_load(&z->models[i].inflight);
+    }
+
+    seen[i] = atomic_load(&z->waiting);
+}
+
+
+int
+llm_zone_clear_counts(llm_zone_t *z, const uint64_t *seen)
+{
+    uint32_t  i;
+    uint64_t  v;
+
+    for (i = 0; i < z->n_models; i++) {
+        v = seen[i];
+
+        if (!atomic_compare_exchange_strong(&z->models[i].inflight, &v,
+                                            llm_tagged(llm_tag(v), 0)))
+        {
+            return LLM_AGAIN;
+        }
+    }
+
+    v = seen[i];
+
+    return atomic_compare_exchange_strong(&z->waiting, &v,
+                                          llm_tagged(llm_tag(v), 0))
+           ? LLM_OK : LLM_AGAIN;
+}
+
+
+void
+llm_zone_set_state(llm_zone_t *z, uint32_t model, llm_model_state_t state)
+{
+    atomic_store_explicit(&z->models[model].state, state,
+                          memory_order_release);
+}
+
+
+/*
+ * A sequence lock without fences: words are stored with release and loaded
+ * with acquire, so a reader that saw a new word also sees the odd number
+ * that was stored before it.
+ */
+
+void
+llm_zone_set_text(llm_zone_t *z, uint32_t model, const char *error,
+    const char *device)
+{
+    char                     text[LLM_ZONE_TEXT_WORDS * 8];
+    size_t                   i;
+    uint32_t                 seq;
+    uint64_t                 word;
+    llm_zone_model_state_t  *m;
+
+    m = &z->models[model];
+
+    for (i = 0; i < LLM_ZONE_TEXT_WORDS; i++) {
+        word = atomic_load_explicit(&m->text[i], memory_order_relaxed);
+        memcpy(text + i * 8, &word, 8);
+    }
+
+    if (error) {
+        snprintf(text, 512, "%s", error);
+    }
+
+    if (device) {
+        snprintf(text + 512, 128, "%s", device);
+    }
+
+    seq = atomic_load_explicit(&m->text_seq, memory_order_relaxed) & ~1u;
+    atomic_store_explicit(&m->text_seq, seq + 1, memory_order_relaxed);
+
+    for (i = 0; i < LLM_ZONE_TEXT_WORDS; i++) {
+        memcpy(&word, text + i * 8, 8);
+        atomic_store_explicit(&m->text[i], word, memory_order_release);
+    }
+
+    atomic_store_explicit(&m->text_seq, seq + 2, memory_order_release);
+}
+
+
+/* gives up, with empty texts, when an engine died while it wrote them */
+
+static void
+llm_zone_get_text(llm_zone_model_state_t *m, char *text)
+{
+    int       tries;
+    size_t    i;
+    uint32_t  seq;
+    uint64_t  word;
+
+    for (tries = 0; tries < 1000; tries++) {
+        seq = atomic_load_explicit(&m->text_seq, memory_order_acquire);
+
+        if (seq & 1) {
+            continue;
+        }
+
+        for (i = 0; i < LLM_ZONE_TEXT_WORDS; i++) {
+            word = atomic_load_explicit(&m->text[i], memory_order_acquire);
+            memcpy(text + i * 8, &word, 8);
+        }
+
+        if (atomic_load_explicit(&m->text_seq, memory_order_relaxed) == seq) {
+            return;
+        }
+    }
+
+    memset(text, 0, LLM_ZONE_TEXT_WORDS * 8);
+}
+
+
+void
+llm_zone_status(llm_zone_t *z, uint32_t model, llm_model_status_t *st)
+{
+    char                     text[LLM_ZONE_TEXT_WORDS * 8];
+    uint64_t                 n;
+    llm_zone_model_state_t  *m;
+
+    m = &z->models[model];
+
+    memset(st, 0, sizeof(*st));
+
+    st->state = atomic_load_explicit(&m->state, memory_order_acquire);
+    st->permille = llm_zone_get(m->permille);
+    st->wanted = llm_zone_get(m->wanted);
+    st->running = llm_zone_get(m->figures.running);
+    st->ctx = llm_zone_get(m->ctx);
+
+    n = atomic_load(&m->inflight);
+    if (llm_tag(n) == atomic_load(&z->epoch) && llm_count(n) > m->parallel) {
+        st->waiting = llm_count(n) - m->parallel;
+    }
+
+    llm_zone_get_text(m, text);
+    memcpy(st->error, text, sizeof(st->error));
+    memcpy(st->device, text + sizeof(st->error), sizeof(st->device));
+}

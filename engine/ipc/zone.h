@@ -1,0 +1,189 @@
+/*
+ * The zone's layout: what workers and engine share beside the rings.
+ * Internal to engine/; llm.h is what others see.
+ *
+ * Invariant of admission: the number of requests that wait, summed over the
+ * models as max(0, inflight - parallel), never exceeds `queue`.  Workers
+ * count a request in before they send it, the engine counts it out when it
+ * ends.  Counters carry the engine's epoch in their upper half: what was
+ * counted under a dead engine counts as nothing.
+ *
+ * The memory is the caller's; places are kept as offsets from its start.
+ */
+
+#ifndef LLM_ZONE_H
+#define LLM_ZONE_H
+
+#include "engine/llm.h"
+#include "engine/ipc/ring.h"
+
+#define LLM_ZONE_MAGIC       0x314e5a4d4c4c0001ull
+#define LLM_ZONE_TEXT_WORDS  ((512 + 128) / 8)
+
+/* a step that takes longer than this is a hanging engine */
+#define LLM_ZONE_STALL_US    15000000
+
+/* and one that was woken and has not come awake is stopped */
+#define LLM_ZONE_WAKE_US     3000000
+
+/* written by the engine's scheduler alone; read by anyone; all relaxed */
+typedef struct {
+    _Atomic uint64_t             count;
+    _Atomic uint64_t             sum_us;
+    _Atomic uint64_t             buckets[LLM_HIST_MAX];
+} llm_zone_hist_t;
+
+typedef enum {
+    LLM_HIST_TTFT = 0,
+    LLM_HIST_ITL,
+    LLM_HIST_E2E,
+    LLM_HIST_QUEUE,
+    LLM_HIST_PREFILL,
+    LLM_HIST_DECODE,
+    LLM_HIST_N
+} llm_zone_hist_id_t;
+
+/* gauges and counters of a model; writers and order as above */
+typedef struct {
+    _Atomic uint32_t             running;
+    _Atomic uint32_t             parked;
+    _Atomic uint32_t             waiting;
+    _Atomic uint32_t             kv_pages;
+    _Atomic uint32_t             kv_used;
+    _Atomic uint32_t             kv_cached;
+    _Atomic uint64_t             request_memory;
+    _Atomic uint64_t             prompt_tokens;
+    _Atomic uint64_t             prompt_computed;
+    _Atomic uint64_t             generation_tokens;
+    _Atomic uint64_t             prefix_queries;
+    _Atomic uint64_t             prefix_hits;
+    _Atomic uint64_t             preemptions;
+    _Atomic uint64_t             steps;
+    _Atomic uint64_t             steps_behind;
+    _Atomic uint64_t             finished[5];
+    _Atomic uint64_t             errors;
+    llm_zone_hist_t              hist[LLM_HIST_N];
+} llm_zone_figures_t;
+
+typedef struct {
+    uint32_t                     parallel;   /* set once by init */
+    _Atomic uint32_t             state;      /* engine writes, release */
+    _Atomic uint32_t             ctx;        /* engine writes */
+    _Atomic uint32_t             permille;   /* engine writes, relaxed */
+    /* engine writes, relaxed: it was idle and is loaded for a request */
+    _Atomic uint32_t             wanted;
+    _Atomic uint32_t             retry_after;  /* engine's guess, seconds */
+    /* engines write, one after another: loads in a row that lost the GPU's
+       context, which ends their process */
+    _Atomic uint32_t             losses;
+
+    /* sequence lock over text: odd while the engine writes */
+    _Atomic uint32_t             text_seq;
+    _Atomic uint64_t             text[LLM_ZONE_TEXT_WORDS];
+
+    /* epoch << 32 | requests; workers add, the engine subtracts */
+    _Alignas(64) _Atomic uint64_t  inflight;
+
+    _Alignas(64) llm_zone_figures_t  figures;
+} llm_zone_model_state_t;
+
+typedef struct {
+    _Atomic uint32_t             pid;        /* worker; 0: detached */
+    _Atomic uint32_t             generation; /* worker, at attach; 0: none */
+    /* worker: nonzero between counting a request in and publishing it, so
+       that the engine knows whether its death may have left a count over */
+    _Atomic uint32_t             intent;
+    /* engine sets it when the event ring was full; the worker that has made
+       room takes it and wakes the engine */
+    _Atomic uint32_t             want_room;
+
+    uint64_t                     down;       /* offset of the request ring */
+    uint64_t                     up;         /* offset of the event ring */
+
+    /* worker sets it before it sleeps; the engine takes it and writes the
+       eventfd.  Both sequentially consistent, against the ring's tail */
+    _Alignas(64) _Atomic uint32_t  armed;
+
+    /* engine writes, relaxed */
+    _Alignas(64) _Atomic uint64_t  events;
+    _Atomic uint64_t             token_events;
+    _Atomic uint64_t             wakeups;
+
+    /* worker writes, relaxed */
+    _Alignas(64) _Atomic uint64_t  writes;
+} llm_zone_worker_t;
+
+struct llm_zone_s {
+    uint64_t                     magic;
+    uint64_t                     size;
+    uint32_t                     n_workers;
+    uint32_t                     n_models;
+    uint32_t                     queue;
+    uint64_t                     workers;    /* offset */
+
+    _Atomic uint32_t             generation; /* last given to a worker */
+    _Atomic uint32_t             epoch;      /* of the engine, from 1 */
+    _Atomic uint32_t             attached;   /* there was an engine once */
+    _Atomic int32_t              engine_pid; /* 0: none now */
+    /* a worker died between counting in and publishing: the counts may be
+       too large.  Who notices sets it, the engine's audit clears it */
+    _Atomic uint32_t             suspect;
+    /* engine: when it last woke up to work; 0 while it sleeps */
+    _Atomic uint64_t             busy_since_us;
+    /* who takes engine_armed: when, before it writes engine_fd; the engine
+       sets it to 0 once it is awake, which that write makes sure of */
+    _Atomic uint64_t             woken_us;
+
+    /* engine sets it before it sleeps; workers take it and write engine_fd */
+    _Alignas(64) _Atomic uint32_t  engine_armed;
+
+    /* epoch << 32 | requests that wait, over all models */
+    _Alignas(64) _Atomic uint64_t  waiting;
+
+    _Alignas(64) llm_zone_model_state_t  models[LLM_MAX_MODELS];
+};
+
+#define llm_zone_worker(z, i)                                                \
+    ((llm_zone_worker_t *) ((char *) (z) + (z)->workers) + (i))
+#define llm_zone_at(z, off)  ((void *) ((char *) (z) + (off)))
+
+/*
+ * Counts one request in.  LLM_OK; LLM_ERROR when it would have to wait and
+ * the queue is full; LLM_AGAIN when epoch is no longer the zone's.
+ */
+int llm_zone_admit(llm_zone_t *z, uint32_t model, uint32_t epoch);
+/* would llm_zone_admit() find room now? */
+int llm_zone_has_room(llm_zone_t *z, uint32_t model);
+/* counts one request of this epoch out */
+void llm_zone_release(llm_zone_t *z, uint32_t model, uint32_t epoch);
+/*
+ * All counts: inflight of each model, then waiting; [LLM_MAX_MODELS + 1].
+ * clear() sets them to nothing if they are still as seen, else LLM_AGAIN;
+ * for the engine, when no request is on its way.
+ */
+void llm_zone_counts(llm_zone_t *z, uint64_t *seen);
+int llm_zone_clear_counts(llm_zone_t *z, const uint64_t *seen);
+
+/* is there a live process behind the engine's pid? */
+int llm_zone_engine_there(llm_zone_t *z);
+/* wakes the engine if it sleeps; from any process and thread */
+void llm_zone_wake(llm_zone_t *z, int engine_fd);
+
+/* the engine's side of a model's status; NULL leaves a text as it is */
+void llm_zone_set_text(llm_zone_t *z, uint32_t model, const char *error,
+    const char *device);
+void llm_zone_set_state(llm_zone_t *z, uint32_t model,
+    llm_model_state_t state);
+
+void llm_zone_observe(llm_zone_t *z, uint32_t model, llm_zone_hist_id_t h,
+    uint64_t us);
+
+/* a counter or gauge that one thread writes */
+#define llm_zone_add(field, n)                                               \
+    atomic_fetch_add_explicit(&(field), (n), memory_order_relaxed)
+#define llm_zone_set(field, n)                                               \
+    atomic_store_explicit(&(field), (n), memory_order_relaxed)
+#define llm_zone_get(field)                                                  \
+    atomic_load_explicit(&(field), memory_order_relaxed)
+
+#endif /* LLM_ZONE_H */

@@ -1,0 +1,147 @@
+/*
+ * The figures in the zone: histograms and their readers; see llm.h.  One
+ * thread writes them, anyone reads them; a reader may see a count that is an
+ * observation ahead of its sum.
+ */
+
+#include "engine/ipc/zone.h"
+
+/* the bounds that vLLM's histograms have, so that dashboards fit */
+
+static const double  llm_bounds_ttft[] = {
+    0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1.0,
+    2.5, 5.0, 7.5, 10.0, 20.0, 40.0, 80.0, 160.0, 640.0, 2560.0
+};
+
+static const double  llm_bounds_itl[] = {
+    0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1.0, 2.5,
+    5.0, 7.5, 10.0, 20.0, 40.0, 80.0
+};
+
+static const double  llm_bounds_request[] = {
+    0.3, 0.5, 0.8, 1.0, 1.5, 2.0, 2.5, 5.0, 10.0, 15.0, 20.0, 30.0, 40.0,
+    50.0, 60.0, 120.0, 240.0, 480.0, 960.0, 1920.0, 7680.0
+};
+
+typedef struct {
+    const double  *bounds;
+    uint32_t       n;
+} llm_bounds_t;
+
+#define llm_bounds(b)  { (b), llm_nelems(b) }
+
+static const llm_bounds_t  llm_bounds_of[LLM_HIST_N] = {
+    [LLM_HIST_TTFT] = llm_bounds(llm_bounds_ttft),
+    [LLM_HIST_ITL] = llm_bounds(llm_bounds_itl),
+    [LLM_HIST_E2E] = llm_bounds(llm_bounds_request),
+    [LLM_HIST_QUEUE] = llm_bounds(llm_bounds_request),
+    [LLM_HIST_PREFILL] = llm_bounds(llm_bounds_request),
+    [LLM_HIST_DECODE] = llm_bounds(llm_bounds_request)
+};
+
+
+void
+llm_zone_observe(llm_zone_t *z, uint32_t model, llm_zone_hist_id_t h,
+    uint64_t us)
+{
+    double               s;
+    uint32_t             i;
+    llm_zone_hist_t     *hist;
+    const llm_bounds_t  *b;
+
+    hist = &z->models[model].figures.hist[h];
+    b = &llm_bounds_of[h];
+    s = (double) us * 1e-6;
+
+    for (i = 0; i < b->n && s > b->bounds[i]; i++) { /* void */ }
+
+    if (i < b->n) {
+        llm_zone_add(hist->buckets[i], 1);
+    }
+
+    llm_zone_add(hist->sum_us, us);
+    llm_zone_add(hist->count, 1);
+}
+
+
+static void
+llm_zone_hist(llm_zone_model_state_t *m, llm_zone_hist_id_t id,
+    llm_hist_t *out)
+{
+    uint32_t          i;
+    uint64_t          total;
+    llm_zone_hist_t  *h;
+
+    h = &m->figures.hist[id];
+    total = 0;
+
+    out->n = llm_bounds_of[id].n;
+    out->bounds = llm_bounds_of[id].bounds;
+    out->count = llm_zone_get(h->count);
+    out->sum = (double) llm_zone_get(h->sum_us) * 1e-6;
+
+    for (i = 0; i < out->n; i++) {
+        total += llm_zone_get(h->buckets[i]);
+        out->buckets[i] = total;
+    }
+
+    /* a bucket may have grown since the count was read */
+
+    out->count = llm_max(out->count, total);
+}
+
+
+void
+llm_zone_model_stats(llm_zone_t *z, uint32_t model, llm_model_stats_t *st)
+{
+    uint32_t                 i;
+    llm_zone_figures_t      *f;
+    llm_zone_model_state_t  *m;
+
+    m = &z->models[model];
+    f = &m->figures;
+
+    memset(st, 0, sizeof(*st));
+
+    st->running = llm_zone_get(f->running);
+    st->parked = llm_zone_get(f->parked);
+    st->waiting = llm_zone_get(f->waiting);
+    st->kv_pages = llm_zone_get(f->kv_pages);
+    st->kv_used = llm_zone_get(f->kv_used);
+    st->kv_cached = llm_zone_get(f->kv_cached);
+    st->request_memory = llm_zone_get(f->request_memory);
+    st->prompt_tokens = llm_zone_get(f->prompt_tokens);
+    st->prompt_computed = llm_zone_get(f->prompt_computed);
+    st->generation_tokens = llm_zone_get(f->generation_tokens);
+    st->prefix_queries = llm_zone_get(f->prefix_queries);
+    st->prefix_hits = llm_zone_get(f->prefix_hits);
+    st->preemptions = llm_zone_get(f->preemptions);
+    st->steps = llm_zone_get(f->steps);
+    st->steps_behind = llm_zone_get(f->steps_behind);
+    st->errors = llm_zone_get(f->errors);
+
+    for (i = 0; i < llm_nelems(st->finished); i++) {
+        st->finished[i] = llm_zone_get(f->finished[i]);
+    }
+
+    llm_zone_hist(m, LLM_HIST_TTFT, &st->ttft);
+    llm_zone_hist(m, LLM_HIST_ITL, &st->itl);
+    llm_zone_hist(m, LLM_HIST_E2E, &st->e2e);
+    llm_zone_hist(m, LLM_HIST_QUEUE, &st->queue);
+    llm_zone_hist(m, LLM_HIST_PREFILL, &st->prefill);
+    llm_zone_hist(m, LLM_HIST_DECODE, &st->decode);
+}
+
+
+void
+llm_zone_worker_stats(llm_zone_t *z, uint32_t worker, llm_worker_stats_t *st)
+{
+    llm_zone_worker_t  *w;
+
+    w = llm_zone_worker(z, worker);
+
+    st->events = llm_zone_get(w->events);
+    st->token_events = llm_zone_get(w->token_events);
+    st->wakeups = llm_zone_get(w->wakeups);
+    st->writes = llm_zone_get(w->writes);
+}

@@ -1,0 +1,421 @@
+/*
+ * Starting and stopping the engine; see llm.h and engine.h.
+ */
+
+#define _GNU_SOURCE
+
+#include "engine/serve/engine.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <unistd.h>
+
+
+void
+llm_jobs_init(llm_jobs_t *j)
+{
+    j->first = NULL;
+    j->last = &j->first;
+}
+
+
+void
+llm_jobs_add(llm_jobs_t *j, llm_req_t *r)
+{
+    r->job_next = NULL;
+    *j->last = r;
+    j->last = &r->job_next;
+}
+
+
+llm_req_t *
+llm_jobs_take(llm_jobs_t *j)
+{
+    llm_req_t  *r;
+
+    r = j->first;
+
+    if (r) {
+        j->first = r->job_next;
+
+        if (j->first == NULL) {
+            j->last = &j->first;
+        }
+    }
+
+    return r;
+}
+
+
+void
+llm_jobs_move(llm_jobs_t *to, llm_jobs_t *from)
+{
+    if (from->first) {
+        *to->last = from->first;
+        to->last = from->last;
+        llm_jobs_init(from);
+    }
+}
+
+
+void
+llm_jobs_remove(llm_jobs_t *j, llm_req_t *r)
+{
+    llm_req_t  **link;
+
+    for (link = &j->first; *link; link = &(*link)->job_next) {
+        if (*link == r) {
+            *link = r->job_next;
+
+            if (*link == NULL) {
+                j->last = link;
+            }
+
+            return;
+        }
+    }
+}
+
+
+void
+llm_engine_log(llm_engine_t *e, int level, const char *fmt, ...)
+{
+    char     msg[1024];
+    va_list  args;
+
+    if (e->log == NULL) {
+        return;
+    }
+
+    va_start(args, fmt);
+    vsnprintf(msg, sizeof(msg), fmt, args);
+    va_end(args);
+
+    e->log(e->log_data, level, msg);
+}
+
+
+void
+llm_engine_wake(llm_engine_t *e)
+{
+    llm_zone_wake(e->zone, e->fd);
+}
+
+
+int
+llm_engine_thread(pthread_t *t, void *(*main)(void *), void *arg)
+{
+    int       rc;
+    sigset_t  all, old;
+
+    /* but for what a page of a mapped file raises: model/map.h */
+
+    sigfillset(&all);
+    sigdelset(&all, SIGBUS);
+    (void) pthread_sigmask(SIG_BLOCK, &all, &old);
+
+    rc = pthread_create(t, NULL, main, arg);
+
+    (void) pthread_sigmask(SIG_SETMASK, &old, NULL);
+
+    return rc == 0 ? LLM_OK : LLM_ERROR;
+}
+
+
+static void
+llm_engine_free(llm_engine_t *e)
+{
+    uint32_t       i;
+    llm_served_t  *m;
+
+    llm_engines_leave(e->engines, e->place);
+
+    for (i = 0; e->models && i < e->n_models; i++) {
+        m = &e->models[i];
+
+        free((char *) m->conf.name);
+        free((char *) m->conf.path);
+        free((char *) m->conf.template_path);
+        free((char *) m->conf.device);
+    }
+
+    for (i = 0; e->peers && i < e->n_peers; i++) {
+        free(e->peers[i].slots);
+    }
+
+    pthread_mutex_destroy(&e->lock);
+    pthread_cond_destroy(&e->work);
+
+    free(e->models);
+    free(e->peers);
+    free((char *) e->backend_dir);
+    free(e);
+}
+
+
+static int
+llm_engine_dup(const char **s)
+{
+    if (*s) {
+        *s = strdup(*s);
+        return *s ? LLM_OK : LLM_ERROR;
+    }
+
+    return LLM_OK;
+}
+
+
+static int
+llm_engine_copy_models(llm_engine_t *e, const llm_engine_conf_t *conf)
+{
+    int            rc;
+    uint32_t       i;
+    llm_served_t  *m;
+
+    rc = LLM_OK;
+
+    for (i = 0; i < conf->n_models; i++) {
+        m = &e->models[i];
+
+        m->engine = e;
+        m->index = i;
+        m->conf = conf->models[i];
+        m->conf.parallel = llm_max(m->conf.parallel, 1u);
+        llm_jobs_init(&m->held);
+
+        rc |= llm_engine_dup(&m->conf.name);
+        rc |= llm_engine_dup(&m->conf.path);
+        rc |= llm_engine_dup(&m->conf.template_path);
+        rc |= llm_engine_dup(&m->conf.device);
+    }
+
+    return rc ? LLM_ERROR : LLM_OK;
+}
+
+
+static llm_engine_t *
+llm_engine_create(const llm_engine_conf_t *conf)
+{
+    llm_engine_t  *e;
+
+    e = calloc(1, sizeof(*e));
+    if (e == NULL) {
+        return NULL;
+    }
+
+    pthread_mutex_init(&e->lock, NULL);
+    pthread_cond_init(&e->work, NULL);
+
+    e->zone = conf->zone;
+    e->engines = conf->engines;
+    e->place = UINT32_MAX;
+    e->fd = conf->engine_fd;
+    e->log = conf->log;
+    e->log_data = conf->log_data;
+    e->n_models = llm_min(conf->n_models, conf->zone->n_models);
+    e->n_peers = llm_min(conf->n_workers, conf->zone->n_workers);
+    e->backend_dir = conf->backend_dir;
+    e->max_bytes = conf->max_bytes ? conf->max_bytes : LLM_ENGINE_MAX_BYTES;
+
+    llm_jobs_init(&e->to_prepare);
+    llm_jobs_init(&e->prepared);
+    llm_jobs_init(&e->doomed);
+
+    e->models = calloc(llm_max(e->n_models, 1u), sizeof(*e->models));
+    e->peers = calloc(llm_max(e->n_peers, 1u), sizeof(*e->peers));
+
+    if (llm_engine_dup(&e->backend_dir) != LLM_OK || e->models == NULL
+        || e->peers == NULL || llm_engine_copy_models(e, conf) != LLM_OK)
+    {
+        llm_engine_free(e);
+        return NULL;
+    }
+
+    return e;
+}
+
+
+/*
+ * A new epoch begins, except for the first engine, which takes over what
+ * was sent before there was any.
+ */
+
+static void
+llm_engine_attach(llm_engine_t *e, const int *worker_fds)
+{
+    ssize_t      n;
+    uint32_t     i;
+    uint64_t     one = 1;
+    llm_peer_t  *p;
+    llm_zone_t  *z;
+
+    z = e->zone;
+
+    for (i = 0; i < e->n_models; i++) {
+        llm_zone_set(z->models[i].figures.running, 0);
+        llm_zone_set(z->models[i].figures.parked, 0);
+        llm_zone_set(z->models[i].figures.waiting, 0);
+        llm_zone_set(z->models[i].figures.request_memory, 0);
+        llm_zone_set(z->models[i].figures.kv_used, 0);
+        llm_zone_set(z->models[i].figures.kv_cached, 0);
+        llm_zone_set(z->models[i].permille, 0);
+        llm_zone_set(z->models[i].wanted, 0);
+        llm_zone_set_text(z, i, "", "");
+        llm_zone_set_state(z, i, e->models[i].conf.lazy ? LLM_MODEL_IDLE
+                                                        : LLM_MODEL_LOADING);
+    }
+
+    for (i = 0; i < e->n_peers; i++) {
+        p = &e->peers[i];
+        llm_port_open(&p->port, z, i, worker_fds[i]);
+        llm_ring_consumer(&p->down, llm_zone_at(z, p->port.worker->down));
+    }
+
+    atomic_store(&z->busy_since_us, 0);
+    atomic_store(&z->engine_armed, 0);
+    atomic_store(&z->woken_us, 0);
+
+    if (atomic_load(&z->attached)) {
+        atomic_fetch_add(&z->epoch, 1);
+    }
+
+    e->epoch = atomic_load(&z->epoch);
+    atomic_store(&z->engine_pid, (int32_t) getpid());
+    atomic_store(&z->attached, 1);
+
+    for (i = 0; i < e->n_peers; i++) {
+        do {
+            n = write(worker_fds[i], &one, sizeof(one));
+        } while (n == -1 && errno == EINTR);
+    }
+}
+
+
+void
+llm_engine_quit(llm_engine_t *e)
+{
+    uint32_t  i;
+
+    pthread_mutex_lock(&e->lock);
+    e->quit = 1;
+    pthread_cond_broadcast(&e->work);
+    pthread_mutex_unlock(&e->lock);
+
+    for (i = 0; i < e->n_preparers; i++) {
+        (void) pthread_join(e->preparers[i].thread, NULL);
+    }
+}
+
+
+llm_engine_t *
+llm_engine_start(const llm_engine_conf_t *conf, llm_err_t *err)
+{
+    uint32_t         i;
+    llm_engine_t    *e;
+    llm_preparer_t  *p;
+
+    e = llm_engine_create(conf);
+    if (e == NULL) {
+        (void) llm_fail(err, "no memory for the engine");
+        return NULL;
+    }
+
+    if (e->engines) {
+        e->place = llm_engines_enter(e->engines);
+    }
+
+    llm_engine_attach(e, conf->worker_fds);
+
+    for (i = 0; i < LLM_ENGINE_PREPARERS; i++) {
+        p = &e->preparers[i];
+        p->engine = e;
+        p->small = i == 0;
+
+        if (llm_engine_thread(&p->thread, llm_engine_prepare_main, p)
+            != LLM_OK)
+        {
+            goto failed;
+        }
+
+        e->n_preparers++;
+    }
+
+    if (llm_engine_thread(&e->scheduler, llm_engine_main, e) != LLM_OK) {
+        goto failed;
+    }
+
+    return e;
+
+failed:
+
+    (void) llm_fail(err, "the engine's threads could not be started");
+
+    llm_engine_quit(e);
+    atomic_store(&e->zone->engine_pid, 0);
+    llm_engine_free(e);
+
+    return NULL;
+}
+
+
+int
+llm_engine_lost(llm_engine_t *e)
+{
+    return atomic_load(&e->lost);
+}
+
+
+void
+llm_engine_lose(llm_engine_t *e)
+{
+    ssize_t   n;
+    uint64_t  one = 1;
+
+    if (atomic_exchange(&e->lost, 1)) {
+        return;
+    }
+
+    do {
+        n = write(e->peers[0].port.fd, &one, sizeof(one));
+    } while (n == -1 && errno == EINTR);
+}
+
+
+uint32_t
+llm_engine_live(llm_engine_t *e)
+{
+    uint32_t  i, n;
+    uint64_t  v;
+
+    n = 0;
+
+    for (i = 0; i < e->n_models; i++) {
+        v = atomic_load(&e->zone->models[i].inflight);
+
+        if ((uint32_t) (v >> 32) == e->epoch) {
+            n += (uint32_t) v;
+        }
+    }
+
+    return n;
+}
+
+
+void
+llm_engine_stop(llm_engine_t *e)
+{
+    uint32_t  i;
+
+    atomic_store(&e->stop, 1);
+
+    for (i = 0; i < e->n_models; i++) {
+        __atomic_store_n(&e->models[i].cancel, 1, __ATOMIC_RELAXED);
+    }
+
+    llm_engine_wake(e);
+
+    (void) pthread_join(e->scheduler, NULL);
+
+    llm_engine_free(e);
+}

@@ -1,0 +1,675 @@
+/*
+ * Loading and unloading of a model; see engine.h.
+ */
+
+#include "engine/serve/engine.h"
+#include "engine/base/file.h"
+
+#include <limits.h>
+#include <stdio.h>
+
+#define LLM_TEMPLATE_MAX  (4u << 20)    /* bytes of a template file */
+#define LLM_DEFAULT_CHUNK 512           /* prompt rows of a step */
+#define LLM_SCORE_ROWS    128           /* of these, rows that give logits */
+#define LLM_RETRY_MAX     60            /* seconds between tries of a load */
+
+
+int
+llm_model_file_check(const char *path, llm_err_t *err)
+{
+    int            rc;
+    llm_gguf_t    *g;
+    llm_hparams_t  hp;
+
+    g = llm_gguf_open_header(path, err);
+    if (g == NULL) {
+        return LLM_ERROR;
+    }
+
+    rc = llm_model_check(g, &hp, err);
+    llm_gguf_close(g);
+
+    return rc;
+}
+
+
+int
+llm_template_file_check(const char *path, llm_err_t *err)
+{
+    int        rc;
+    llm_buf_t  text;
+
+    llm_buf_init(&text, LLM_TEMPLATE_MAX);
+    rc = llm_file_read(path, &text, err);
+    llm_buf_free(&text);
+
+    return rc;
+}
+
+
+static int
+llm_runner_submit(void *data, const llm_batch_t *b, llm_err_t *err)
+{
+    return llm_model_submit(data, b, err);
+}
+
+
+static int
+llm_runner_wait(void *data, llm_err_t *err)
+{
+    return llm_model_wait(data, err);
+}
+
+
+static const float *
+llm_runner_logits(void *data, uint32_t i)
+{
+    return llm_model_logits(data, i);
+}
+
+
+static void
+llm_runner_drawn(void *data, uint32_t i, llm_drawn_t *out)
+{
+    llm_model_drawn(data, i, out);
+}
+
+
+static void
+llm_runner_copy(void *data, uint32_t src, uint32_t dst)
+{
+    llm_model_copy_page(data, src, dst);
+}
+
+
+static void
+llm_served_progress(void *data, int permille)
+{
+    llm_served_t  *m = data;
+
+    llm_zone_set(m->engine->zone->models[m->index].permille,
+                 (uint32_t) permille);
+}
+
+
+/* without a template the model still completes text: chat_err says why */
+
+static void
+llm_served_template(llm_served_t *m, const llm_gguf_t *g)
+{
+    int         rc;
+    llm_buf_t   text;
+    llm_str_t   src, bos, eos;
+
+    llm_buf_init(&text, LLM_TEMPLATE_MAX);
+    m->chat_err.status = 0;
+
+    if (m->conf.template_path) {
+        if (llm_file_read(m->conf.template_path, &text, &m->chat_err)
+            != LLM_OK)
+        {
+            llm_buf_free(&text);
+            return;
+        }
+
+        src.data = text.data;
+        src.len = text.len;
+
+    } else {
+        rc = llm_gguf_get_str(g, "tokenizer.chat_template", &src,
+                              &m->chat_err);
+
+        if (rc == LLM_AGAIN) {
+            (void) llm_fail_with(&m->chat_err, 400, "no_chat_template",
+                                 "model", "this model has no chat template; "
+                                 "use completions");
+        }
+
+        if (rc != LLM_OK) {
+            return;
+        }
+    }
+
+    bos = llm_vocab_bytes(m->vocab, llm_vocab_bos(m->vocab));
+    eos = llm_vocab_bytes(m->vocab, llm_vocab_eos(m->vocab));
+
+    m->chat = llm_chat_create(src, bos, eos, &m->chat_err);
+    llm_buf_free(&text);
+}
+
+
+static int
+llm_served_read(llm_served_t *m)
+{
+    llm_err_t         *err;
+    llm_runner_t      *run;
+    llm_engine_t      *e;
+    llm_model_opts_t   opts;
+
+    e = m->engine;
+    err = &m->load_err;
+
+#ifdef LLM_TEST
+    if (llm_synthetic_is(m->conf.device)) {
+        if (llm_synthetic_open(m, err) != LLM_OK) {
+            return LLM_ERROR;
+        }
+
+        llm_served_template(m, llm_synthetic_gguf(m->synthetic));
+        return LLM_OK;
+    }
+#endif
+
+    memset(&opts, 0, sizeof(opts));
+
+    /* what was on a GPU does not become slow without a word */
+    opts.device = m->on_gpu ? "cuda" : m->conf.device;
+    opts.backend_dir = e->backend_dir;
+    opts.threads = m->conf.threads;
+    opts.ctx = m->conf.ctx;
+    opts.max_seqs = m->conf.parallel;
+    opts.kv_bytes = m->conf.kv_cache;
+    opts.whole = m->n_older != 0;
+    opts.weights_fp8 = m->conf.weights_fp8;
+    opts.kv_fp8 = m->conf.kv_fp8;
+    opts.log = e->log;
+    opts.log_data = e->log_data;
+    opts.progress = llm_served_progress;
+    opts.progress_data = m;
+    opts.cancel = &m->cancel;
+
+    /* all that generate and some of a prompt always fit in a step */
+
+    opts.batch = llm_max(m->conf.batch ? m->conf.batch : LLM_DEFAULT_CHUNK,
+                         m->conf.parallel + LLM_KV_PAGE);
+
+    opts.max_out = m->conf.parallel + LLM_SCORE_ROWS;
+
+    m->model = llm_model_load(m->conf.path, &opts, err);
+    if (m->model == NULL) {
+        return LLM_ERROR;
+    }
+
+    m->on_gpu = (opts.device == NULL || strcmp(opts.device, "auto") == 0
+                 || m->on_gpu)
+                && llm_model_on_gpu(m->model);
+
+    m->vocab = llm_vocab_load(llm_model_gguf(m->model), err);
+    if (m->vocab == NULL) {
+        return LLM_ERROR;
+    }
+
+    if (llm_vocab_warning(m->vocab)) {
+        llm_engine_log(e, LLM_LOG_WARN, "model \"%s\": %s", m->conf.name,
+                       llm_vocab_warning(m->vocab));
+    }
+
+    llm_served_template(m, llm_model_gguf(m->model));
+
+    run = &m->runner;
+    run->data = m->model;
+    run->n_vocab = llm_model_hparams(m->model)->n_vocab;
+    run->batch = llm_model_batch(m->model);
+    run->chunk = llm_min(m->conf.batch ? m->conf.batch : LLM_DEFAULT_CHUNK,
+                         run->batch);
+    run->max_seqs = llm_min(m->conf.parallel, llm_model_max_seqs(m->model));
+    run->max_out = llm_model_max_out(m->model);
+    run->n_pages = llm_model_n_pages(m->model);
+    run->ctx = llm_min(llm_model_ctx(m->model), run->n_pages * LLM_KV_PAGE);
+    run->submit = llm_runner_submit;
+    run->wait = llm_runner_wait;
+    run->overlaps = llm_model_overlaps(m->model);
+    run->logits = llm_runner_logits;
+    run->drawn = llm_model_draws(m->model) ? llm_runner_drawn : NULL;
+    run->copy_page = llm_runner_copy;
+
+    return LLM_OK;
+}
+
+
+static void *
+llm_served_load_main(void *data)
+{
+    llm_served_t  *m = data;
+
+    (void) pthread_setname_np(pthread_self(), "llm-load");
+
+    if (llm_served_read(m) != LLM_OK && m->load_err.status == 0) {
+        (void) llm_fail(&m->load_err, "%s: could not be loaded",
+                        m->conf.path);
+    }
+
+    /* the vocabulary, too, was read where the file is mapped */
+
+    if (m->model) {
+        (void) llm_gguf_intact(llm_model_gguf(m->model), &m->load_err);
+    }
+
+    atomic_store(&m->loaded, 1);
+    llm_engine_wake(m->engine);
+
+    return NULL;
+}
+
+
+/* the log has the whole; clients are not told where files lie */
+
+static void
+llm_served_hide(llm_served_t *m, llm_err_t *err)
+{
+    char  lib[PATH_MAX + 1];
+
+    snprintf(lib, sizeof(lib), "%s/", m->engine->backend_dir
+                                      ? m->engine->backend_dir : "");
+
+    llm_hide_folder(err->msg, m->conf.path);
+    llm_hide_folder(err->msg, m->conf.template_path);
+    llm_hide_folder(err->msg, lib[1] ? lib : NULL);
+}
+
+
+/* an older engine holds the memory: it is loaded when that has gone */
+
+static void
+llm_served_wait(llm_served_t *m)
+{
+    m->waits = 1;
+    atomic_store(&m->loaded, 0);
+
+    llm_engine_log(m->engine, LLM_LOG_WARN, "model \"%s\" waits for the "
+                   "engine of an older configuration to end: %s",
+                   m->conf.name, m->load_err.msg);
+
+    llm_zone_set_state(m->engine->zone, m->index, LLM_MODEL_LOADING);
+}
+
+
+/*
+ * Why is in load_err; the log has each reason once.  Where the GPU's context
+ * was lost another process has to try again, which begins with no pause of
+ * its own: the zone knows how often that was.
+ */
+
+static void
+llm_served_failed(llm_served_t *m)
+{
+    uint32_t     n;
+    llm_zone_t  *z;
+
+    z = m->engine->zone;
+
+    m->state = LLM_MODEL_FAILED;
+    m->retry_s = m->retry_s ? llm_min(m->retry_s * 2, LLM_RETRY_MAX) : 1;
+    m->lost = strcmp(m->load_err.code, LLM_DEVICE_LOST) == 0;
+
+    if (m->lost) {
+        n = llm_min(llm_zone_get(z->models[m->index].losses), 6);
+        llm_zone_set(z->models[m->index].losses, n + 1);
+        m->retry_s = llm_min(1u << n, LLM_RETRY_MAX);
+    }
+
+    m->retry_us = llm_now_us() + (uint64_t) m->retry_s * 1000000;
+
+    if (strcmp(m->told, m->load_err.msg) != 0) {
+        snprintf(m->told, sizeof(m->told), "%s", m->load_err.msg);
+        llm_engine_log(m->engine, LLM_LOG_ERR, "model \"%s\": %s",
+                       m->conf.name, m->load_err.msg);
+    }
+
+    llm_served_hide(m, &m->load_err);
+
+    llm_zone_set(z->models[m->index].retry_after, m->retry_s);
+    llm_zone_set_text(z, m->index, m->load_err.msg, NULL);
+    llm_zone_set_state(z, m->index, LLM_MODEL_FAILED);
+}
+
+
+static int
+llm_served_start(llm_served_t *m)
+{
+    memset(&m->load_err, 0, sizeof(m->load_err));
+    atomic_store(&m->loaded, 0);
+    m->n_older = llm_engines_older(m->engine->engines, m->engine->place);
+    m->waits = 0;
+    m->cramped = 0;
+    llm_zone_set(m->engine->zone->models[m->index].permille, 0);
+
+    if (llm_engine_thread(&m->loader, llm_served_load_main, m) != LLM_OK) {
+        (void) llm_fail(&m->load_err, "no thread to load the model with");
+        llm_served_failed(m);
+        return LLM_ERROR;
+    }
+
+    m->state = LLM_MODEL_LOADING;
+
+    return LLM_OK;
+}
+
+
+int
+llm_served_load(llm_served_t *m)
+{
+    llm_zone_t  *z;
+
+    if (llm_served_start(m) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    z = m->engine->zone;
+
+    llm_zone_set(z->models[m->index].retry_after, 5);
+    llm_zone_set_state(z, m->index, LLM_MODEL_LOADING);
+
+    return LLM_OK;
+}
+
+
+static void
+llm_served_close(llm_served_t *m)
+{
+    llm_sched_free(m->sched);
+    m->sched = NULL;
+
+    if (m->chat) {
+        llm_chat_free(m->chat);
+        m->chat = NULL;
+    }
+
+    if (m->vocab) {
+        llm_vocab_free(m->vocab);
+        m->vocab = NULL;
+    }
+
+    if (m->model) {
+        llm_model_free(m->model);
+        m->model = NULL;
+    }
+
+#ifdef LLM_TEST
+    if (m->synthetic) {
+        llm_synthetic_close(m->synthetic);
+        m->synthetic = NULL;
+    }
+#endif
+}
+
+
+static int
+llm_served_ready(llm_served_t *m)
+{
+    llm_engine_t      *e;
+    llm_sched_conf_t   conf;
+
+    e = m->engine;
+
+    memset(&conf, 0, sizeof(conf));
+
+    conf.runner = m->runner;
+    conf.vocab = m->vocab;
+    conf.zone = e->zone;
+    conf.model = m->index;
+    conf.ended = llm_engine_ended;
+    conf.data = e;
+
+    m->sched = llm_sched_create(&conf, &m->load_err);
+
+    return m->sched ? LLM_OK : LLM_ERROR;
+}
+
+
+static void
+llm_served_fail_held(llm_served_t *m)
+{
+    llm_err_t   err;
+    llm_req_t  *r;
+
+    (void) llm_fail_with(&err, 503, "model_failed", NULL,
+                         "the model could not be loaded: %.400s",
+                         m->load_err.msg);
+
+    while ((r = m->held.first) != NULL) {
+        llm_engine_fail(m->engine, r, &err, 0);
+    }
+}
+
+
+void
+llm_served_loaded(llm_served_t *m)
+{
+    char           device[128];
+    llm_jobs_t     held;
+    llm_req_t     *r;
+    llm_zone_t    *z;
+    llm_engine_t  *e;
+
+    e = m->engine;
+    z = e->zone;
+
+    (void) pthread_join(m->loader, NULL);
+    llm_zone_set(z->models[m->index].wanted, 0);
+
+    if (m->load_err.status || llm_served_ready(m) != LLM_OK) {
+        llm_served_close(m);
+
+        if (m->n_older && strcmp(m->load_err.code, LLM_MEMORY_ERROR) == 0) {
+            llm_served_wait(m);
+            return;
+        }
+
+        llm_served_failed(m);
+        llm_served_fail_held(m);
+        return;
+    }
+
+    if (m->model) {
+        llm_model_device(m->model, device, sizeof(device));
+
+    } else {
+        snprintf(device, sizeof(device), "%s", m->conf.device);
+    }
+
+    if (m->chat == NULL) {
+        llm_engine_log(e, LLM_LOG_WARN, "model \"%s\": no chat: %s",
+                       m->conf.name, m->chat_err.msg);
+        llm_served_hide(m, &m->chat_err);
+    }
+
+    llm_engine_log(e, LLM_LOG_NOTICE, "model \"%s\" is ready: %s, context "
+                   "%u, %u sequences, %u pages", m->conf.name, device,
+                   m->runner.ctx, m->runner.max_seqs, m->runner.n_pages);
+
+    m->cramped = m->n_older && m->model && llm_model_short_kv(m->model);
+
+    if (m->cramped) {
+        llm_engine_log(e, LLM_LOG_WARN, "model \"%s\": the engine of an "
+                       "older configuration leaves memory for %u pages of "
+                       "its KV cache: it is loaded again when that has ended "
+                       "and no request is there", m->conf.name,
+                       m->runner.n_pages);
+    }
+
+    m->told[0] = '\0';
+    m->state = LLM_MODEL_READY;
+    m->used_us = llm_now_us();
+
+    llm_zone_set(z->models[m->index].permille, 1000);
+    llm_zone_set(z->models[m->index].ctx, m->runner.ctx);
+    llm_zone_set(z->models[m->index].retry_after, 1);
+    llm_zone_set(z->models[m->index].losses, 0);
+    llm_zone_set_text(z, m->index, "", device);
+    llm_zone_set_state(z, m->index, LLM_MODEL_READY);
+
+    llm_jobs_init(&held);
+    llm_jobs_move(&held, &m->held);
+
+    while ((r = llm_jobs_take(&held)) != NULL) {
+        llm_engine_prepare(e, r);
+    }
+}
+
+
+void
+llm_served_unload(llm_served_t *m)
+{
+    if (m->state == LLM_MODEL_LOADING && !m->rebuild && !m->waits) {
+        __atomic_store_n(&m->cancel, 1, __ATOMIC_RELAXED);
+        (void) pthread_join(m->loader, NULL);
+    }
+
+    llm_served_close(m);
+
+    m->rebuild = 0;
+    m->waits = 0;
+    m->cramped = 0;
+    m->n_failed_steps = 0;
+    m->state = LLM_MODEL_IDLE;
+    llm_zone_set_state(m->engine->zone, m->index, LLM_MODEL_IDLE);
+}
+
+
+/* new ones wait in held already, or are refused */
+
+static void
+llm_served_fail_live(llm_served_t *m, const llm_err_t *err,
+    uint32_t retry_after)
+{
+    llm_req_t     *r, *next;
+    llm_engine_t  *e;
+
+    e = m->engine;
+
+    for (r = e->live; r; r = next) {
+        next = r->next;
+
+        if (r->model == m->index) {
+            llm_engine_fail(e, r, err, retry_after);
+        }
+    }
+}
+
+
+void
+llm_served_break(llm_served_t *m)
+{
+    llm_err_t  err;
+
+    llm_served_failed(m);
+
+    (void) llm_fail_with(&err, 503, "model_failed", NULL,
+                         "the model's device failed: %.400s",
+                         m->load_err.msg);
+
+    llm_served_fail_live(m, &err, 0);
+}
+
+
+void
+llm_served_rebuild(llm_served_t *m, const llm_err_t *err)
+{
+    llm_engine_t  *e;
+
+    e = m->engine;
+
+    llm_engine_log(e, LLM_LOG_WARN, "model \"%s\" is loaded again: its "
+                   "%s failed", m->conf.name,
+                   strcmp(err->code, LLM_FILE_ERROR) ? "device" : "file");
+
+    atomic_store(&m->loaded, 0);
+    m->rebuild = 1;
+    m->state = LLM_MODEL_LOADING;
+    llm_zone_set(e->zone->models[m->index].permille, 0);
+    llm_zone_set(e->zone->models[m->index].retry_after, 5);
+    llm_zone_set_state(e->zone, m->index, LLM_MODEL_LOADING);
+
+    llm_served_fail_live(m, err, 5);
+}
+
+
+/* those in preparation use the vocabulary, those that end the scheduler */
+
+static int
+llm_served_in_use(const llm_served_t *m)
+{
+    llm_req_t  *r;
+
+    for (r = m->engine->live; r; r = r->next) {
+        if (r->model == m->index && r->state != LLM_REQ_NEW) {
+            return 1;
+        }
+    }
+
+    return 0;
+}
+
+
+void
+llm_served_rebuilt(llm_served_t *m)
+{
+    if (llm_served_in_use(m)) {
+        return;
+    }
+
+    if (m->lost) {
+        llm_engine_lose(m->engine);
+        return;
+    }
+
+    m->rebuild = 0;
+    llm_served_close(m);
+
+    if (llm_served_load(m) != LLM_OK) {
+        llm_served_fail_held(m);
+    }
+}
+
+
+void
+llm_served_retry(llm_served_t *m, uint64_t now)
+{
+    llm_engine_t  *e;
+
+    e = m->engine;
+
+    if (m->waits) {
+        if (llm_engines_older(e->engines, e->place) < m->n_older
+            && llm_served_start(m) != LLM_OK)
+        {
+            llm_served_fail_held(m);
+        }
+
+        return;
+    }
+
+    if (m->cramped) {
+        if (m->state == LLM_MODEL_READY && m->n_reqs == 0
+            && llm_engines_older(e->engines, e->place) == 0)
+        {
+            llm_served_close(m);
+            (void) llm_served_load(m);
+        }
+
+        return;
+    }
+
+    if (m->state != LLM_MODEL_FAILED || now < m->retry_us
+        || llm_served_in_use(m))
+    {
+        return;
+    }
+
+    if (m->lost) {
+
+        /* this process ends: not before what other models do has ended */
+
+        if (e->live == NULL) {
+            llm_engine_lose(e);
+        }
+
+        return;
+    }
+
+    m->n_failed_steps = 0;
+    llm_served_close(m);
+
+    (void) llm_served_start(m);
+}

@@ -1,0 +1,613 @@
+/*
+ * The scheduler's thread: messages in, a step of each model, events out,
+ * and sleep when there is nothing to do.
+ */
+
+#include "engine/serve/engine.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#define LLM_ENGINE_CHECK_US   50000     /* between looks at the clocks */
+#define LLM_ENGINE_TAKE       256       /* messages of a worker at a time */
+#define LLM_ENGINE_BAD_STEPS  3         /* in a row: the device is broken */
+
+#define llm_generation(ticket)  ((uint32_t) ((ticket) >> 40))
+
+
+static void
+llm_engine_cancel_peer(llm_engine_t *e, llm_peer_t *p)
+{
+    uint32_t  i;
+
+    for (i = 0; i < p->n_slots && p->n_live; i++) {
+        if (p->slots[i]) {
+            llm_engine_cancel(e, p->slots[i]);
+        }
+    }
+
+    if (p->refusal.pending) {
+        p->refusal.pending = 0;         /* nobody is there to be told */
+        llm_zone_release(e->zone, p->refusal.model, e->epoch);
+    }
+}
+
+
+/* another client has taken the worker's place: the old one's are orphans */
+
+static void
+llm_engine_meet(llm_engine_t *e, llm_peer_t *p)
+{
+    uint32_t  generation;
+
+    generation = atomic_load(&p->port.worker->generation);
+
+    if (generation != p->port.generation) {
+        llm_engine_cancel_peer(e, p);
+        p->port.generation = generation;
+    }
+}
+
+
+/* CANCEL, PAUSE, RESUME */
+
+static void
+llm_engine_told(llm_engine_t *e, llm_peer_t *p, const llm_msg_t *msg)
+{
+    llm_req_t  *r;
+
+    if (msg->slot >= p->n_slots) {
+        return;
+    }
+
+    r = p->slots[msg->slot];
+
+    if (r == NULL || r->to.ticket != msg->ticket) {
+        return;
+    }
+
+    switch (msg->type) {
+
+    case LLM_MSG_CANCEL:
+        llm_engine_cancel(e, r);
+        break;
+
+    case LLM_MSG_PAUSE:
+        r->paused = 1;
+        break;
+
+    case LLM_MSG_RESUME:
+        r->paused = 0;
+        break;
+
+    default:
+        break;
+    }
+}
+
+
+static void
+llm_engine_message(llm_engine_t *e, llm_peer_t *p, const llm_msg_t *msg)
+{
+    const llm_request_t  *req = (const llm_request_t *) msg;
+
+    if (msg->size < sizeof(*msg)
+        || (msg->type == LLM_MSG_REQUEST
+            && (msg->size < sizeof(*req) || req->model >= e->n_models)))
+    {
+        return;
+    }
+
+    if (llm_generation(msg->ticket) != p->port.generation) {
+        llm_engine_meet(e, p);
+    }
+
+    if (msg->type != LLM_MSG_REQUEST) {
+        llm_engine_told(e, p, msg);
+        return;
+    }
+
+    if (msg->epoch != e->epoch) {
+        return;                         /* its client tells the failure */
+    }
+
+    if (llm_generation(msg->ticket) != p->port.generation) {
+        llm_zone_release(e->zone, req->model, e->epoch);
+        return;
+    }
+
+    llm_engine_accept(e, p, req);
+}
+
+
+static void
+llm_engine_messages(llm_engine_t *e)
+{
+    uint32_t             i, n;
+    llm_peer_t          *p;
+    const llm_record_t  *rec;
+
+    for (i = 0; i < e->n_peers; i++) {
+        p = &e->peers[i];
+
+        if (llm_engine_tell_refusal(e, p)) {
+            continue;
+        }
+
+        for (n = 0; n < LLM_ENGINE_TAKE && !p->refusal.pending; n++) {
+            rec = llm_ring_next(&p->down);
+            if (rec == NULL) {
+                break;
+            }
+
+            llm_engine_message(e, p, (const llm_msg_t *) rec);
+        }
+
+        llm_ring_release(&p->down);
+    }
+}
+
+
+static void
+llm_engine_take_prepared(llm_engine_t *e)
+{
+    llm_req_t   *r;
+    llm_jobs_t   jobs;
+
+    llm_jobs_init(&jobs);
+
+    pthread_mutex_lock(&e->lock);
+    llm_jobs_move(&jobs, &e->prepared);
+    pthread_mutex_unlock(&e->lock);
+
+    while ((r = llm_jobs_take(&jobs)) != NULL) {
+        llm_engine_prepared(e, r);
+    }
+}
+
+
+/* workers that died or changed, deadlines; now and then */
+
+static void
+llm_engine_check_peers(llm_engine_t *e)
+{
+    uint32_t            i, pid;
+    llm_peer_t         *p;
+    llm_zone_worker_t  *w;
+
+    for (i = 0; i < e->n_peers; i++) {
+        p = &e->peers[i];
+        w = p->port.worker;
+
+        llm_engine_meet(e, p);
+
+        if (p->n_live == 0 && !p->refusal.pending) {
+            continue;
+        }
+
+        pid = atomic_load(&w->pid);
+
+        if (pid && (kill((pid_t) pid, 0) == 0 || errno != ESRCH)) {
+            continue;
+        }
+
+        if (pid && atomic_exchange(&w->intent, 0)) {
+            atomic_store(&e->zone->suspect, 1);
+        }
+
+        llm_engine_log(e, LLM_LOG_INFO, "worker %u is gone: %u requests "
+                       "cancelled", i, p->n_live);
+        llm_engine_cancel_peer(e, p);
+    }
+}
+
+
+static void
+llm_engine_check_deadlines(llm_engine_t *e, uint64_t now)
+{
+    uint32_t              i, waiting[LLM_MAX_MODELS];
+    llm_err_t             err;
+    llm_req_t            *r, *next;
+    const llm_request_t  *msg;
+
+    memset(waiting, 0, sizeof(waiting));
+
+    for (r = e->live; r; r = next) {
+        next = r->next;
+        msg = r->msg;
+        waiting[r->model] += r->start_us == 0;
+
+        if (r->state == LLM_REQ_SCHEDULED) {
+            llm_engine_count(e, r, llm_req_bytes(r));
+        }
+
+        if (msg->deadline_us && now >= msg->deadline_us) {
+            (void) llm_fail_with(&err, 504, "timeout", NULL,
+                                 "the request took longer than allowed");
+            llm_engine_fail(e, r, &err, 0);
+
+        } else if (msg->queue_deadline_us && now >= msg->queue_deadline_us
+                   && r->start_us == 0)
+        {
+            (void) llm_fail_with(&err, 503, "queue_timeout", NULL,
+                                 "the request waited too long in the queue");
+            llm_engine_fail(e, r, &err,
+                            llm_engine_retry_after(&e->models[r->model]));
+        }
+    }
+
+    for (i = 0; i < e->n_models; i++) {
+        llm_zone_set(e->zone->models[i].figures.waiting, waiting[i]);
+    }
+}
+
+
+/*
+ * A worker that was killed between counting a request in and publishing it
+ * leaves a count behind.  When no request is in the engine, none in a ring
+ * and no worker in between, whatever the counts say is such a remainder.
+ */
+
+static void
+llm_engine_audit(llm_engine_t *e)
+{
+    uint32_t            i;
+    uint64_t            seen[LLM_MAX_MODELS + 1];
+    llm_zone_worker_t  *w;
+
+    if (e->n_live || !atomic_load(&e->zone->suspect)) {
+        return;
+    }
+
+    llm_zone_counts(e->zone, seen);
+
+    for (i = 0; i < e->n_peers; i++) {
+        w = e->peers[i].port.worker;
+
+        if (atomic_load(&w->intent) || !llm_ring_empty(&e->peers[i].down)
+            || e->peers[i].refusal.pending)
+        {
+            return;
+        }
+    }
+
+    if (llm_zone_clear_counts(e->zone, seen) == LLM_OK) {
+        atomic_store(&e->zone->suspect, 0);
+    }
+}
+
+
+static void
+llm_engine_check(llm_engine_t *e)
+{
+    uint64_t       now;
+    uint32_t       i;
+    llm_served_t  *m;
+
+    now = llm_now_us();
+
+    if (now < e->check_us) {
+        return;
+    }
+
+    e->check_us = now + LLM_ENGINE_CHECK_US;
+
+    llm_engine_check_peers(e);
+    llm_engine_check_deadlines(e, now);
+    llm_engine_audit(e);
+
+    for (i = 0; i < e->n_models; i++) {
+        m = &e->models[i];
+
+        llm_served_retry(m, now);
+
+        if (m->conf.idle_s && m->state == LLM_MODEL_READY && m->n_reqs == 0
+            && now - m->used_us >= (uint64_t) m->conf.idle_s * 1000000)
+        {
+            llm_engine_log(e, LLM_LOG_NOTICE, "model \"%s\" was idle for "
+                           "%u s and is unloaded", m->conf.name,
+                           m->conf.idle_s);
+            llm_served_unload(m);
+        }
+    }
+}
+
+
+static int
+llm_engine_step(llm_engine_t *e, llm_served_t *m)
+{
+    int        rc;
+    llm_err_t  err;
+
+#ifdef LLM_TEST
+    if (m->synthetic && !llm_synthetic_due(m->synthetic, llm_now_us())) {
+        return 0;
+    }
+#endif
+
+    rc = llm_sched_step(m->sched, &err);
+
+    if (rc == 0) {
+        return 0;
+    }
+
+    if (rc != LLM_ERROR) {
+        m->n_failed_steps = 0;
+        m->retry_s = 0;
+        return rc;
+    }
+
+    llm_engine_log(e, LLM_LOG_ERR, "model \"%s\": a step failed: %s",
+                   m->conf.name, err.msg);
+
+    if (strcmp(err.code, LLM_DEVICE_LOST) == 0) {
+        m->lost = 1;
+        llm_served_rebuild(m, &err);
+
+    } else if (++m->n_failed_steps >= LLM_ENGINE_BAD_STEPS) {
+        m->load_err = err;
+        llm_served_break(m);
+
+    } else if (strcmp(err.code, LLM_DEVICE_ERROR) == 0
+               || strcmp(err.code, LLM_FILE_ERROR) == 0)
+    {
+        llm_served_rebuild(m, &err);
+    }
+
+    return 1;
+}
+
+
+/* one round; was there anything to do? */
+
+static int
+llm_engine_round(llm_engine_t *e, int *unsaid)
+{
+    int            busy;
+    uint32_t       i;
+    llm_served_t  *m;
+
+    busy = 0;
+    *unsaid = 0;
+
+    llm_engine_messages(e);
+    llm_engine_take_prepared(e);
+    llm_engine_check(e);
+
+    for (i = 0; i < e->n_models; i++) {
+        m = &e->models[i];
+
+        if (m->state == LLM_MODEL_LOADING
+            && atomic_load_explicit(&m->loaded, memory_order_acquire))
+        {
+            llm_served_loaded(m);
+            busy = 1;
+        }
+
+        if (m->sched && m->unsaid) {
+            m->unsaid = llm_sched_tell(m->sched);
+        }
+
+        if (m->sched) {
+            busy |= llm_engine_step(e, m);
+        }
+
+        if (m->sched) {
+            m->unsaid = llm_sched_tell(m->sched);
+            *unsaid |= m->unsaid;
+        }
+    }
+
+    *unsaid |= llm_engine_tell_doomed(e);
+
+    for (i = 0; i < e->n_peers; i++) {
+        *unsaid |= e->peers[i].refusal.pending;
+    }
+
+    for (i = 0; i < e->n_models; i++) {
+        if (e->models[i].rebuild) {
+            llm_served_rebuilt(&e->models[i]);
+        }
+    }
+
+    for (i = 0; i < e->n_peers; i++) {
+        llm_port_show(&e->peers[i].port);
+    }
+
+    return busy;
+}
+
+
+/* looked at after engine_armed was set: did something come meanwhile? */
+
+static int
+llm_engine_has_work(llm_engine_t *e)
+{
+    int       found;
+    uint32_t  i;
+
+    if (atomic_load(&e->stop)) {
+        return 1;
+    }
+
+    for (i = 0; i < e->n_peers; i++) {
+        if (!e->peers[i].refusal.pending
+            && !llm_ring_empty(&e->peers[i].down))
+        {
+            return 1;
+        }
+    }
+
+    for (i = 0; i < e->n_models; i++) {
+        if (e->models[i].state == LLM_MODEL_LOADING
+            && atomic_load(&e->models[i].loaded))
+        {
+            return 1;
+        }
+    }
+
+    pthread_mutex_lock(&e->lock);
+    found = e->prepared.first != NULL;
+    pthread_mutex_unlock(&e->lock);
+
+    return found;
+}
+
+
+static int
+llm_engine_timeout(const llm_engine_t *e, int unsaid)
+{
+    uint32_t  i;
+
+#ifdef LLM_TEST
+    uint64_t  now, next;
+
+    now = llm_now_us();
+
+    for (i = 0; i < e->n_models && e->n_live; i++) {
+        if (e->models[i].synthetic) {
+            next = llm_synthetic_next(e->models[i].synthetic);
+            return next > now ? (int) ((next - now + 999) / 1000) : 0;
+        }
+    }
+#endif
+
+    if (unsaid) {
+        return 20;                      /* the reader wakes us, normally */
+    }
+
+    if (e->n_live || atomic_load(&e->zone->suspect)) {
+        return LLM_ENGINE_CHECK_US / 1000;
+    }
+
+    for (i = 0; i < e->n_models; i++) {
+        if (e->models[i].waits || e->models[i].cramped) {
+            return LLM_ENGINE_CHECK_US / 1000;
+        }
+
+        if (e->models[i].state == LLM_MODEL_FAILED
+            || (e->models[i].conf.idle_s
+                && e->models[i].state == LLM_MODEL_READY))
+        {
+            return 1000;
+        }
+    }
+
+    return -1;
+}
+
+
+static void
+llm_engine_sleep(llm_engine_t *e, int unsaid)
+{
+    uint64_t       n;
+    struct pollfd  fd;
+
+    atomic_store(&e->zone->engine_armed, 1);
+
+    if (!llm_engine_has_work(e)) {
+        llm_zone_set(e->zone->busy_since_us, 0);
+
+        fd.fd = e->fd;
+        fd.events = POLLIN;
+        fd.revents = 0;
+
+        if (poll(&fd, 1, llm_engine_timeout(e, unsaid)) > 0) {
+            (void) !read(e->fd, &n, sizeof(n));
+        }
+    }
+
+    atomic_store(&e->zone->engine_armed, 0);
+}
+
+
+/* ends what lives with an error, then all threads but this one */
+
+static void
+llm_engine_shutdown(llm_engine_t *e)
+{
+    uint32_t    i;
+    llm_err_t   err;
+    llm_req_t  *r, *next;
+
+    (void) llm_fail_with(&err, 503, "shutting_down", NULL,
+                         "the server is shutting down");
+
+    llm_engine_messages(e);
+
+    for (r = e->live; r; r = next) {
+        next = r->next;
+        llm_engine_fail(e, r, &err, 1);
+    }
+
+    for (i = 0; i < e->n_models; i++) {
+        if (e->models[i].sched) {
+            (void) llm_sched_tell(e->models[i].sched);
+        }
+    }
+
+    (void) llm_engine_tell_doomed(e);
+
+    for (i = 0; i < e->n_peers; i++) {
+        llm_port_show(&e->peers[i].port);
+    }
+
+    llm_engine_quit(e);
+    llm_engine_take_prepared(e);
+
+    while (e->to_prepare.first) {
+        llm_engine_prepared(e, llm_jobs_take(&e->to_prepare));
+    }
+
+    (void) llm_engine_tell_doomed(e);
+
+    while (e->live) {
+        llm_engine_cancel(e, e->live);
+    }
+
+    for (i = 0; i < e->n_peers; i++) {
+        llm_port_show(&e->peers[i].port);
+    }
+
+    for (i = 0; i < e->n_models; i++) {
+        llm_served_unload(&e->models[i]);
+    }
+
+    llm_zone_set(e->zone->busy_since_us, 0);
+    atomic_store(&e->zone->engine_pid, 0);
+}
+
+
+void *
+llm_engine_main(void *data)
+{
+    int            busy, unsaid;
+    uint32_t       i;
+    llm_engine_t  *e = data;
+
+    (void) pthread_setname_np(pthread_self(), "llm-schedule");
+
+    for (i = 0; i < e->n_models; i++) {
+        if (!e->models[i].conf.lazy) {
+            (void) llm_served_load(&e->models[i]);
+        }
+    }
+
+    while (!atomic_load(&e->stop)) {
+        llm_zone_set(e->zone->busy_since_us, llm_now_us());
+        atomic_store(&e->zone->woken_us, 0);
+
+        busy = llm_engine_round(e, &unsaid);
+
+        if (!busy && !atomic_load(&e->stop)) {
+            llm_engine_sleep(e, unsaid);
+        }
+    }
+
+    llm_engine_shutdown(e);
+
+    return NULL;
+}

@@ -1,0 +1,460 @@
+/*
+ * The life of a request in the engine: from a message in a worker's ring to
+ * its last event.  The scheduler's thread alone runs this.
+ *
+ *   NEW        its model is not loaded yet: in m->held
+ *   PREPARING  a preparation thread has it; it is not touched, only
+ *              `cancelled` and `late` are set
+ *   SCHEDULED  in its model's scheduler
+ *   DOOMED     in e->doomed, waits for room to tell its error
+ */
+
+#include "engine/serve/engine.h"
+
+#include <stdio.h>
+
+
+void
+llm_engine_count(llm_engine_t *e, llm_req_t *r, size_t bytes)
+{
+    llm_served_t  *m;
+
+    m = &e->models[r->model];
+
+    e->n_bytes += bytes - r->bytes;
+    m->n_bytes += bytes - r->bytes;
+    r->bytes = bytes;
+
+    llm_zone_set(e->zone->models[r->model].figures.request_memory,
+                 m->n_bytes);
+}
+
+
+static void
+llm_engine_forget(llm_engine_t *e, llm_req_t *r)
+{
+    uint64_t       now;
+    llm_peer_t    *p;
+    llm_served_t  *m;
+
+    p = (llm_peer_t *) r->to.port;
+    m = &e->models[r->model];
+    now = llm_now_us();
+
+    if (r->to.slot < p->n_slots && p->slots[r->to.slot] == r) {
+        p->slots[r->to.slot] = NULL;
+    }
+
+    *(r->prev ? &r->prev->next : &e->live) = r->next;
+
+    if (r->next) {
+        r->next->prev = r->prev;
+    }
+
+    e->n_live--;
+    llm_engine_count(e, r, 0);
+    p->n_live--;
+    m->n_reqs--;
+    m->used_us = now;
+
+    if (r->first_us) {
+        m->request_us += 0.1 * ((double) (now - r->start_us) - m->request_us);
+    }
+
+    if (m->n_reqs == 0) {
+        llm_zone_set(e->zone->models[r->model].figures.waiting, 0);
+    }
+
+    llm_zone_release(e->zone, r->model, e->epoch);
+    llm_zone_set(e->zone->models[r->model].retry_after,
+                 llm_engine_retry_after(m));
+
+    llm_req_free(r);
+}
+
+
+static int
+llm_engine_full(const llm_engine_t *e, llm_err_t *err)
+{
+    return llm_fail_with(err, 429, "rate_limit_exceeded", NULL,
+                         "the requests that wait and run leave no memory for "
+                         "another one: %zu of %zu bytes (llm_queue memory=)",
+                         llm_min(e->n_bytes, e->max_bytes), e->max_bytes);
+}
+
+
+/* how long until a place is free, in seconds, about */
+
+uint32_t
+llm_engine_retry_after(const llm_served_t *m)
+{
+    double  s;
+
+    if (m->state != LLM_MODEL_READY) {
+        return 5;
+    }
+
+    s = m->request_us * 1e-6 / m->conf.parallel + 0.5;
+
+    return (uint32_t) llm_max(llm_min(s, 60.0), 1.0);
+}
+
+
+void
+llm_engine_ended(void *data, llm_req_t *r)
+{
+    llm_engine_forget(data, r);
+}
+
+
+static void
+llm_engine_doom(llm_engine_t *e, llm_req_t *r, const llm_err_t *err,
+    uint32_t retry_after)
+{
+    llm_req_fail(r, err, retry_after);
+    r->state = LLM_REQ_DOOMED;
+    llm_jobs_add(&e->doomed, r);
+}
+
+
+int
+llm_engine_tell_doomed(llm_engine_t *e)
+{
+    llm_jobs_t   jobs;
+    llm_req_t   *r;
+
+    llm_jobs_init(&jobs);
+    llm_jobs_move(&jobs, &e->doomed);
+
+    while ((r = llm_jobs_take(&jobs)) != NULL) {
+        if (llm_event_error(&r->to, &r->err, r->retry_after) != LLM_OK) {
+            llm_jobs_add(&e->doomed, r);
+            continue;
+        }
+
+        llm_zone_add(e->zone->models[r->model].figures.errors, 1);
+        llm_engine_forget(e, r);
+    }
+
+    return e->doomed.first != NULL;
+}
+
+
+void
+llm_engine_prepare(llm_engine_t *e, llm_req_t *r)
+{
+    r->state = LLM_REQ_PREPARING;
+
+    pthread_mutex_lock(&e->lock);
+    llm_jobs_add(&e->to_prepare, r);
+    pthread_cond_broadcast(&e->work);   /* one of them may not be for it */
+    pthread_mutex_unlock(&e->lock);
+}
+
+
+/* gives a new request to whoever is next */
+
+static void
+llm_engine_route(llm_engine_t *e, llm_req_t *r)
+{
+    llm_err_t      err;
+    llm_served_t  *m;
+
+    m = &e->models[r->model];
+
+    switch (m->state) {
+
+    case LLM_MODEL_READY:
+        llm_engine_prepare(e, r);
+        return;
+
+    case LLM_MODEL_FAILED:
+        (void) llm_fail_with(&err, 503, "model_failed", NULL,
+                             "the model could not be loaded: %.400s",
+                             m->load_err.msg);
+        llm_engine_doom(e, r, &err, 0);
+        return;
+
+    case LLM_MODEL_IDLE:
+        if (llm_served_load(m) != LLM_OK) {
+            (void) llm_fail_with(&err, 503, "model_loading", NULL,
+                                 "no thread to load the model with");
+            llm_engine_doom(e, r, &err, 1);
+            return;
+        }
+
+        llm_zone_set(e->zone->models[r->model].wanted, 1);
+        break;
+
+    case LLM_MODEL_LOADING:
+        break;
+    }
+
+    llm_jobs_add(&m->held, r);
+}
+
+
+static int
+llm_peer_slot(llm_peer_t *p, uint32_t slot)
+{
+    uint32_t     n;
+    llm_req_t  **slots;
+
+    if (slot < p->n_slots) {
+        return LLM_OK;
+    }
+
+    if (slot >= LLM_MAX_SLOTS) {
+        return LLM_ERROR;
+    }
+
+    n = llm_max(llm_max(p->n_slots * 2, slot + 1), 64u);
+
+    slots = realloc(p->slots, n * sizeof(*slots));
+    if (slots == NULL) {
+        return LLM_ERROR;
+    }
+
+    memset(slots + p->n_slots, 0, (n - p->n_slots) * sizeof(*slots));
+    p->slots = slots;
+    p->n_slots = n;
+
+    return LLM_OK;
+}
+
+
+int
+llm_engine_tell_refusal(llm_engine_t *e, llm_peer_t *p)
+{
+    llm_refusal_t  *f;
+
+    f = &p->refusal;
+
+    if (!f->pending) {
+        return 0;
+    }
+
+    if (llm_event_error(&f->to, &f->err, f->retry_after) != LLM_OK) {
+        return 1;
+    }
+
+    f->pending = 0;
+    llm_zone_add(e->zone->models[f->model].figures.errors, 1);
+    llm_zone_release(e->zone, f->model, e->epoch);
+
+    return 0;
+}
+
+
+/*
+ * A request that does not even get into the list of the living.  Its error
+ * needs no memory and is never lost: what the worker says next has to wait
+ * until it is told.
+ */
+
+static void
+llm_engine_refuse(llm_engine_t *e, llm_peer_t *p, const llm_request_t *msg,
+    int full)
+{
+    llm_refusal_t  *f;
+
+    f = &p->refusal;
+    f->pending = 1;
+    f->to.port = &p->port;
+    f->to.slot = msg->head.slot;
+    f->to.ticket = msg->head.ticket;
+    f->model = msg->model;
+    f->retry_after = llm_engine_retry_after(&e->models[msg->model]);
+
+    if (full) {
+        (void) llm_engine_full(e, &f->err);
+
+    } else {
+        (void) llm_fail_with(&f->err, 503, NULL, NULL,
+                             "no memory for another request");
+    }
+
+    (void) llm_engine_tell_refusal(e, p);
+}
+
+
+void
+llm_engine_accept(llm_engine_t *e, llm_peer_t *p, const llm_request_t *msg)
+{
+    size_t          bytes;
+    llm_req_t      *r;
+    llm_request_t  *copy;
+
+    if (llm_peer_slot(p, msg->head.slot) != LLM_OK) {
+        llm_engine_refuse(e, p, msg, 0);
+        return;
+    }
+
+    if (e->n_bytes + msg->head.size > e->max_bytes) {
+        llm_engine_refuse(e, p, msg, 1);
+        return;
+    }
+
+    copy = malloc(msg->head.size);
+    if (copy == NULL) {
+        llm_engine_refuse(e, p, msg, 0);
+        return;
+    }
+
+    memcpy(copy, msg, msg->head.size);
+
+    r = llm_req_create(copy);
+    if (r == NULL) {
+        llm_engine_refuse(e, p, msg, 0);
+        return;
+    }
+
+    bytes = llm_req_bytes(r);
+
+    if (e->n_bytes + bytes > e->max_bytes) {
+        llm_engine_refuse(e, p, msg, 1);
+        llm_req_free(r);
+        return;
+    }
+
+    if (p->slots[msg->head.slot]) {
+        llm_engine_cancel(e, p->slots[msg->head.slot]);
+    }
+
+    r->to.port = &p->port;
+    r->to.slot = msg->head.slot;
+    r->to.ticket = msg->head.ticket;
+    r->serial = ++e->serial;
+
+    r->next = e->live;
+    if (e->live) {
+        e->live->prev = r;
+    }
+
+    e->live = r;
+    e->n_live++;
+    llm_engine_count(e, r, bytes);
+
+    p->slots[msg->head.slot] = r;
+    p->n_live++;
+    e->models[r->model].n_reqs++;
+
+    llm_engine_route(e, r);
+}
+
+
+/*
+ * It came back from a preparation thread, larger than its message said; two
+ * of them at a time may make more of it than there is room for.
+ */
+
+void
+llm_engine_prepared(llm_engine_t *e, llm_req_t *r)
+{
+    llm_err_t  err;
+
+    if (r->late.status) {
+        llm_engine_doom(e, r, &r->late, r->late_retry);
+        return;
+    }
+
+    if (atomic_load_explicit(&r->cancelled, memory_order_relaxed)) {
+        llm_engine_forget(e, r);
+        return;
+    }
+
+    if (r->err.status) {
+        llm_engine_doom(e, r, &r->err, r->retry_after);
+        return;
+    }
+
+    r->state = LLM_REQ_SCHEDULED;
+    llm_engine_count(e, r, llm_req_bytes(r));
+
+    if (e->n_bytes > e->max_bytes) {
+        (void) llm_engine_full(e, &err);
+        llm_engine_doom(e, r, &err,
+                        llm_engine_retry_after(&e->models[r->model]));
+        return;
+    }
+
+    llm_sched_add(e->models[r->model].sched, r);
+}
+
+
+/*
+ * Nobody wants it any more: no event follows.  One whose sequences are not
+ * made yet counts as one.
+ */
+
+void
+llm_engine_cancel(llm_engine_t *e, llm_req_t *r)
+{
+    llm_peer_t        *p;
+    _Atomic uint64_t  *cancelled;
+
+    p = (llm_peer_t *) r->to.port;
+    cancelled = &e->zone->models[r->model].figures
+                 .finished[LLM_FINISH_CANCELLED];
+
+    switch (r->state) {
+
+    case LLM_REQ_NEW:
+        llm_zone_add(*cancelled, 1);
+        llm_jobs_remove(&e->models[r->model].held, r);
+        break;
+
+    case LLM_REQ_PREPARING:
+        llm_zone_add(*cancelled, 1);
+        atomic_store_explicit(&r->cancelled, 1, memory_order_relaxed);
+        r->late.status = 0;
+        p->slots[r->to.slot] = NULL;
+        return;
+
+    case LLM_REQ_SCHEDULED:
+        llm_zone_add(*cancelled, r->n_seqs - r->n_ended);
+        llm_sched_remove(e->models[r->model].sched, r);
+        break;
+
+    case LLM_REQ_DOOMED:
+        llm_jobs_remove(&e->doomed, r);
+        break;
+    }
+
+    llm_engine_forget(e, r);
+}
+
+
+/* ends it with an ERROR event */
+
+void
+llm_engine_fail(llm_engine_t *e, llm_req_t *r, const llm_err_t *err,
+    uint32_t retry_after)
+{
+    switch (r->state) {
+
+    case LLM_REQ_NEW:
+        llm_jobs_remove(&e->models[r->model].held, r);
+        llm_engine_doom(e, r, err, retry_after);
+        return;
+
+    case LLM_REQ_PREPARING:
+        if (r->late.status || atomic_load_explicit(&r->cancelled,
+                                                   memory_order_relaxed))
+        {
+            return;
+        }
+
+        r->late = *err;
+        r->late_retry = retry_after;
+        atomic_store_explicit(&r->cancelled, 1, memory_order_relaxed);
+        return;
+
+    case LLM_REQ_SCHEDULED:
+        llm_sched_fail(e->models[r->model].sched, r, err, retry_after);
+        return;
+
+    case LLM_REQ_DOOMED:
+        return;
+    }
+}

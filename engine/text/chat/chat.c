@@ -1,0 +1,413 @@
+/*
+ * From a request to a prompt; see chat.h.
+ *
+ * A template gets what transformers would give it, evened out by what
+ * probe.c found out about it.  If it fails all the same, the request is
+ * tried again with more of it evened out: null contents as "", tool calls as
+ * text, and so on.  When nothing helps, the first error is the answer.
+ */
+
+#include "engine/text/chat/internal.h"
+
+#include <stdio.h>
+
+/* strings of the request that are as good as the template's own */
+static const char *const  llm_chat_trusted_vars[] = {
+    "bos_token", "eos_token", NULL
+};
+
+static const char *const  llm_chat_trusted_roles[] = {
+    "system", "developer", "user", "assistant", "tool", "function", "model",
+    "ipython", "observation", "document", "documents", "context",
+    "tool_response", NULL
+};
+
+/* what is tried, one on top of the other, when a template fails */
+static const unsigned  llm_chat_remedies[] = {
+    LLM_CN_NO_TOOLS, LLM_CN_NULL, LLM_CN_ARGS, LLM_CN_IDS, LLM_CN_JOIN,
+    LLM_CN_DEVELOPER, LLM_CN_TOOL_TEXT
+};
+
+
+/* variables */
+
+static void
+llm_chat_add(llm_buf_t *b, const char *key, const llm_flat_t *v,
+    uint32_t *count)
+{
+    llm_flat_add_str(b, key, strlen(key));
+    (*count)++;
+
+    if (v) {
+        llm_flat_add_node(b, v);
+
+    } else {
+        llm_flat_add_null(b);
+    }
+}
+
+
+static void
+llm_chat_add_token(llm_buf_t *b, const char *key, const llm_flat_t *v,
+    const char *own, uint32_t *count)
+{
+    if (v && v->type == LLM_FLAT_STRING) {
+        llm_chat_add(b, key, v, count);
+        return;
+    }
+
+    llm_flat_add_str(b, key, strlen(key));
+    llm_flat_add_str(b, own, strlen(own));
+    (*count)++;
+}
+
+
+/* may chat_template_kwargs set it? the rest is not theirs to say */
+
+static int
+llm_chat_is_free(const llm_flat_t *key)
+{
+    static const char *const  taken[] = {
+        "messages", "bos_token", "eos_token", "continue_final_message"
+    };
+
+    size_t  i;
+
+    for (i = 0; i < llm_nelems(taken); i++) {
+        if (llm_chat_is(key, taken[i])) {
+            return 0;
+        }
+    }
+
+    return 1;
+}
+
+
+static int
+llm_chat_flag(const llm_flat_t *request, const char *key)
+{
+    const llm_flat_t  *v;
+
+    v = llm_flat_get(request, key);
+
+    return v && v->type == LLM_FLAT_BOOL && llm_flat_int(v);
+}
+
+
+static int
+llm_chat_prompts(const llm_flat_t *request)
+{
+    const llm_flat_t  *v;
+
+    v = llm_flat_get(request, "add_generation_prompt");
+
+    if (v && v->type == LLM_FLAT_BOOL) {
+        return llm_flat_int(v) != 0;
+    }
+
+    return !llm_chat_flag(request, "continue_final_message");
+}
+
+
+static int
+llm_chat_vars(const llm_chat_t *c, const llm_flat_t *request, unsigned what,
+    llm_buf_t *b, llm_err_t *err)
+{
+    size_t             handle;
+    uint32_t           count;
+    const llm_flat_t  *kwargs, *k, *v;
+
+    count = 0;
+    handle = llm_flat_open(b, LLM_FLAT_OBJECT);
+
+    llm_flat_add_str(b, "messages", 8);
+    count++;
+
+    if (llm_chat_normalise(llm_flat_get(request, "messages"), what, b, err)
+        != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    v = llm_flat_get(request, "tools");
+
+    if ((what & LLM_CN_NO_TOOLS) && (v == NULL || v->type == LLM_FLAT_NULL)) {
+        llm_flat_add_str(b, "tools", 5);
+        llm_flat_close(b, llm_flat_open(b, LLM_FLAT_ARRAY), 0);
+        count++;
+
+    } else {
+        llm_chat_add(b, "tools", v, &count);
+    }
+
+    llm_chat_add(b, "documents", llm_flat_get(request, "documents"), &count);
+
+    llm_flat_add_str(b, "add_generation_prompt", 21);
+    llm_flat_add_bool(b, llm_chat_prompts(request));
+    count++;
+
+    llm_chat_add_token(b, "bos_token", llm_flat_get(request, "bos_token"),
+                       c->bos, &count);
+    llm_chat_add_token(b, "eos_token", llm_flat_get(request, "eos_token"),
+                       c->eos, &count);
+
+    kwargs = llm_flat_get(request, "chat_template_kwargs");
+
+    if (kwargs && kwargs->type == LLM_FLAT_OBJECT) {
+        for (k = llm_flat_first(kwargs); k; k = llm_flat_next(kwargs, v)) {
+            v = llm_flat_next(kwargs, k);
+
+            if (llm_chat_is_free(k)) {
+                llm_flat_add_node(b, k);
+                llm_flat_add_node(b, v);
+                count++;
+            }
+        }
+    }
+
+    llm_flat_close(b, handle, count);
+
+    return b->failed ? llm_fail(err, "the request is too large for a chat "
+                                "template") : LLM_OK;
+}
+
+
+int
+llm_chat_render_as(const llm_chat_t *c, const llm_flat_t *request,
+    unsigned what, const llm_jinja_opts_t *opts, llm_prompt_t *out,
+    llm_err_t *err)
+{
+    int               rc;
+    llm_buf_t         vars;
+    llm_jinja_opts_t  o;
+
+    memset(&o, 0, sizeof(o));
+
+    if (opts) {
+        o = *opts;
+    }
+
+    o.trusted_roles = llm_chat_trusted_roles;
+    llm_buf_init(&vars, 0);
+
+    rc = llm_chat_vars(c, request, what, &vars, err);
+
+    if (rc == LLM_OK) {
+        rc = llm_jinja_render(c->template, (const llm_flat_t *) vars.data,
+                              llm_chat_trusted_vars, &o, out, err);
+    }
+
+    llm_buf_free(&vars);
+
+    return rc;
+}
+
+
+/* a message that is left open */
+
+static void
+llm_chat_cut(llm_prompt_t *p, size_t len)
+{
+    size_t  i;
+
+    p->len = len;
+    p->text[len] = '\0';
+
+    for (i = 0; i < p->n_trusted && p->trusted[i].start < len; i++) {
+        p->trusted[i].end = llm_min(p->trusted[i].end, len);
+    }
+
+    p->n_trusted = i;
+}
+
+
+/*
+ * Cuts behind the content of the last message, where the tag stands.  As
+ * transformers does: where the template has trimmed the tag's own space, it
+ * would have trimmed the content's, so that goes too.
+ */
+
+static int
+llm_chat_continue(llm_prompt_t *p, llm_err_t *err)
+{
+    size_t      i, tag, stripped;
+
+    tag = sizeof(LLM_CHAT_TAG) - 1;
+    stripped = tag - 1;
+
+    for (i = p->len + 1; i-- > 0; /* void */ ) {
+        if (p->len - i >= stripped
+            && memcmp(p->text + i, LLM_CHAT_TAG, stripped) == 0)
+        {
+            break;
+        }
+    }
+
+    if (i == SIZE_MAX) {
+        llm_prompt_free(p);
+
+        return llm_fail_with(err, 400, NULL, "continue_final_message",
+                             "the chat template does not show the final "
+                             "message, which is to be continued");
+    }
+
+    if (p->len - i < tag || memcmp(p->text + i, LLM_CHAT_TAG, tag) != 0) {
+        while (i && p->text[i - 1] && strchr(" \t\n\r\f\v", p->text[i - 1])) {
+            i--;
+        }
+    }
+
+    llm_chat_cut(p, i);
+
+    return LLM_OK;
+}
+
+
+static int
+llm_chat_check(const llm_flat_t *request, int *continues, llm_err_t *err)
+{
+    const llm_flat_t  *messages, *msg, *last, *v;
+
+    messages = llm_flat_get(request, "messages");
+
+    if (messages == NULL || messages->type != LLM_FLAT_ARRAY) {
+        return llm_fail_with(err, 400, NULL, "messages", "'messages' must be "
+                             "an array");
+    }
+
+    *continues = llm_chat_flag(request, "continue_final_message");
+
+    if (!*continues) {
+        return LLM_OK;
+    }
+
+    if (llm_chat_flag(request, "add_generation_prompt")) {
+        return llm_fail_with(err, 400, NULL, "continue_final_message",
+                             "'continue_final_message' and "
+                             "'add_generation_prompt' cannot both be true");
+    }
+
+    last = NULL;
+
+    for (msg = llm_flat_first(messages); msg;
+         msg = llm_flat_next(messages, msg))
+    {
+        last = msg;
+    }
+
+    v = last ? llm_flat_get(last, "content") : NULL;
+
+    if (last == NULL || !llm_chat_is(llm_flat_get(last, "role"), "assistant")
+        || v == NULL
+        || (v->type != LLM_FLAT_STRING && v->type != LLM_FLAT_ARRAY))
+    {
+        return llm_fail_with(err, 400, NULL, "continue_final_message",
+                             "'continue_final_message' needs a final "
+                             "assistant message with content");
+    }
+
+    return LLM_OK;
+}
+
+
+int
+llm_chat_render(const llm_chat_t *c, const llm_flat_t *request,
+    const llm_jinja_opts_t *opts, llm_prompt_t *out, llm_err_t *err)
+{
+    int        rc, continues;
+    size_t     i;
+    unsigned   what;
+    llm_err_t  again;
+
+    memset(out, 0, sizeof(*out));
+    memset(&again, 0, sizeof(again));
+
+    if (llm_chat_check(request, &continues, err) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    what = c->norms | (continues ? LLM_CN_TAG : 0);
+    what |= llm_chat_flag(request, "lenient") ? c->lenient : 0;
+
+    rc = llm_chat_render_as(c, request, what, opts, out, &again);
+
+    if (rc != LLM_OK && err) {
+        *err = again;
+
+        if (err->status == 400 && err->param[0] == '\0') {
+            snprintf(err->param, sizeof(err->param), "messages");
+        }
+    }
+
+    for (i = 0; rc != LLM_OK && i < llm_nelems(llm_chat_remedies); i++) {
+        if (strcmp(again.code, LLM_JINJA_LIMIT) == 0) {
+            return LLM_ERROR;
+        }
+
+        if ((what | llm_chat_remedies[i]) == what) {
+            continue;
+        }
+
+        what |= llm_chat_remedies[i];
+        rc = llm_chat_render_as(c, request, what, opts, out, &again);
+    }
+
+    if (rc == LLM_OK && continues) {
+        rc = llm_chat_continue(out, err);
+    }
+
+    return rc;
+}
+
+
+llm_chat_t *
+llm_chat_create(llm_str_t src, llm_str_t bos, llm_str_t eos, llm_err_t *err)
+{
+    llm_chat_t  *c;
+
+    c = calloc(1, sizeof(llm_chat_t));
+    if (c == NULL) {
+        (void) llm_fail(err, "chat template: out of memory");
+        return NULL;
+    }
+
+    c->template = llm_jinja_compile(src.data, src.len, err);
+
+    if (c->template == NULL) {
+        llm_chat_free(c);
+        return NULL;
+    }
+
+    c->bos = calloc(1, bos.len + 1);
+    c->eos = calloc(1, eos.len + 1);
+
+    if (c->bos == NULL || c->eos == NULL) {
+        (void) llm_fail(err, "chat template: out of memory");
+        llm_chat_free(c);
+        return NULL;
+    }
+
+    if (bos.len) {
+        memcpy(c->bos, bos.data, bos.len);
+    }
+
+    if (eos.len) {
+        memcpy(c->eos, eos.data, eos.len);
+    }
+
+    llm_chat_probe(c);
+
+    return c;
+}
+
+
+void
+llm_chat_free(llm_chat_t *c)
+{
+    if (c) {
+        llm_jinja_free(c->template);
+        free(c->bos);
+        free(c->eos);
+        free(c);
+    }
+}

@@ -1,0 +1,46 @@
+/*
+ * From a chat request to a prompt: the request's messages, tools and
+ * template arguments (a flat object as engine/api leaves it) go through the
+ * model's chat template.  What templates differ in is evened out here:
+ * templates that take strings only, that know no tools, no system role, no
+ * thinking.
+ *
+ * An llm_chat_t is made once per model and read-only then; it owns the
+ * compiled template and what was found out about it by probing.
+ */
+
+#ifndef LLM_CHAT_H
+#define LLM_CHAT_H
+
+#include "engine/text/jinja/jinja.h"
+
+typedef struct llm_chat_s  llm_chat_t;
+
+/* src is the template's text; bos and eos are the tokens' texts ("" if none) */
+llm_chat_t *llm_chat_create(llm_str_t src, llm_str_t bos, llm_str_t eos,
+    llm_err_t *err);
+void llm_chat_free(llm_chat_t *c);
+
+/*
+ * request is a checked flat object with
+ *   messages                 array, required
+ *   tools, documents         arrays, optional
+ *   add_generation_prompt    bool, default true
+ *   continue_final_message   bool: the last message is an assistant's and is
+ *                            left open, without an end of turn
+ *   chat_template_kwargs     object, merged into the variables
+ *   bos_token, eos_token     strings, override the model's (for checks);
+ *                            trusted, so never a client's
+ *   lenient                  bool, default false: also even out what a
+ *                            template takes without failing, but not as
+ *                            meant: null content that it writes as "None",
+ *                            reasoning_content where it reads "thinking"
+ *                            (gpt-oss), tool results that it drops.  For
+ *                            requests of clients; without it the prompt is
+ *                            transformers' own wherever that gives one
+ * Errors of the request have status 400 and name the field in param.
+ */
+int llm_chat_render(const llm_chat_t *c, const llm_flat_t *request,
+    const llm_jinja_opts_t *opts, llm_prompt_t *out, llm_err_t *err);
+
+#endif /* LLM_CHAT_H */

@@ -1,0 +1,53 @@
+/*
+ * Messages made to fit a template: flat values in, flat values out.
+ * Internal to engine/text/chat/.
+ */
+
+#ifndef LLM_CHAT_NORM_H
+#define LLM_CHAT_NORM_H
+
+#include "engine/text/chat/chat.h"
+
+/* parts joined to a string, for messages of one role */
+#define LLM_CN_JOIN_SYSTEM     0x001
+#define LLM_CN_JOIN_USER       0x002
+#define LLM_CN_JOIN_ASSISTANT  0x004
+#define LLM_CN_JOIN_TOOL       0x008
+#define LLM_CN_JOIN            0x00f
+/* strings made parts, for a template that takes nothing else */
+#define LLM_CN_PARTS           0x010
+/* arguments of tool calls: JSON text made a value */
+#define LLM_CN_ARGS            0x020
+/* null or missing content made "" */
+#define LLM_CN_NULL            0x040
+/* ids of tool calls made nine letters or digits, as Mistral wants them */
+#define LLM_CN_IDS             0x080
+/* developer is system */
+#define LLM_CN_DEVELOPER       0x100
+/* tool calls and results told in the text of the messages */
+#define LLM_CN_TOOL_TEXT       0x200
+/* reasoning_content is also thinking */
+#define LLM_CN_THINKING        0x400
+/* LLM_CHAT_TAG behind the last message's content */
+#define LLM_CN_TAG             0x800
+/* no tools are an empty list of them (for llm_chat_render_as()) */
+#define LLM_CN_NO_TOOLS        0x1000
+
+/* where a message that is left open ends; what transformers uses */
+#define LLM_CHAT_TAG  "CONTINUE_FINAL_MESSAGE_TAG "
+
+/* appends the array of messages to out; what does not apply is copied */
+int llm_chat_normalise(const llm_flat_t *messages, unsigned what,
+    llm_buf_t *out, llm_err_t *err);
+
+/* the step for LLM_CN_TOOL_TEXT alone (tooltext.c) */
+int llm_chat_tools_as_text(const llm_flat_t *messages, llm_buf_t *out,
+    llm_err_t *err);
+
+/* appends the texts of parts with newlines between; a string as it is */
+int llm_chat_add_text(llm_buf_t *out, const llm_flat_t *content);
+
+/* is it a string, and this one? v may be NULL */
+int llm_chat_is(const llm_flat_t *v, const char *s);
+
+#endif /* LLM_CHAT_NORM_H */

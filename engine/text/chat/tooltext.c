@@ -1,0 +1,320 @@
+/*
+ * Tool calls and their results as text, for a template that knows neither:
+ * a call stands in the assistant's content, results in a user's message.
+ * Messages of one side that come to stand side by side by this are made one,
+ * for templates that want the sides to alternate.
+ */
+
+#include "engine/text/chat/norm.h"
+
+#include <stdio.h>
+
+/* a message in the making */
+typedef struct {
+    const llm_flat_t  *msg;             /* whose other keys it has; NULL: none
+                                           is open */
+    const char        *role;            /* NULL: the message's own */
+    llm_buf_t          text;
+    int                told;            /* the text is ours, not content */
+} llm_ctt_t;
+
+
+static int
+llm_ctt_add_json(llm_buf_t *out, const llm_flat_t *v)
+{
+    char               close, c[8];
+    size_t             i;
+    llm_str_t          s;
+    const llm_flat_t  *p;
+
+    switch (v->type) {
+
+    case LLM_FLAT_NULL:
+        return llm_buf_adds(out, "null");
+
+    case LLM_FLAT_BOOL:
+        return llm_buf_adds(out, llm_flat_int(v) ? "true" : "false");
+
+    case LLM_FLAT_INT:
+        return llm_buf_addf(out, "%lld", (long long) llm_flat_int(v));
+
+    case LLM_FLAT_DOUBLE:
+        return llm_buf_addf(out, "%.17g", llm_flat_double(v));
+
+    case LLM_FLAT_STRING:
+        s = llm_flat_str(v);
+        (void) llm_buf_addc(out, '"');
+
+        for (i = 0; i < s.len; i++) {
+            if (s.data[i] == '"' || s.data[i] == '\\') {
+                snprintf(c, sizeof(c), "\\%c", s.data[i]);
+
+            } else if ((unsigned char) s.data[i] < 0x20) {
+                snprintf(c, sizeof(c), "\\u%04x", s.data[i]);
+
+            } else {
+                snprintf(c, sizeof(c), "%c", s.data[i]);
+            }
+
+            (void) llm_buf_adds(out, c);
+        }
+
+        return llm_buf_addc(out, '"');
+    }
+
+    close = v->type == LLM_FLAT_ARRAY ? ']' : '}';
+    (void) llm_buf_addc(out, v->type == LLM_FLAT_ARRAY ? '[' : '{');
+
+    for (p = llm_flat_first(v), i = 0; p; p = llm_flat_next(v, p), i++) {
+        if (i) {
+            (void) llm_buf_adds(out, close == '}' && i % 2 ? ": " : ", ");
+        }
+
+        if (llm_ctt_add_json(out, p) != LLM_OK) {
+            return LLM_ERROR;
+        }
+    }
+
+    return llm_buf_addc(out, close);
+}
+
+
+static int
+llm_ctt_add_call(llm_buf_t *out, const llm_flat_t *call)
+{
+    llm_str_t          s;
+    const llm_flat_t  *f, *name, *args;
+
+    f = llm_flat_get(call, "function");
+    f = f ? f : call;
+    name = llm_flat_get(f, "name");
+    args = llm_flat_get(f, "arguments");
+
+    (void) llm_buf_adds(out, out->len ? "\n<tool_call>\n{\"name\": "
+                                      : "<tool_call>\n{\"name\": ");
+
+    if (name) {
+        (void) llm_ctt_add_json(out, name);
+
+    } else {
+        (void) llm_buf_adds(out, "null");
+    }
+
+    (void) llm_buf_adds(out, ", \"arguments\": ");
+
+    if (args && args->type == LLM_FLAT_STRING && args->count) {
+        s = llm_flat_str(args);
+        (void) llm_buf_add(out, s.data, s.len);
+
+    } else if (args && args->type == LLM_FLAT_OBJECT) {
+        (void) llm_ctt_add_json(out, args);
+
+    } else {
+        (void) llm_buf_adds(out, "{}");
+    }
+
+    return llm_buf_adds(out, "}\n</tool_call>");
+}
+
+
+static int
+llm_ctt_add_result(llm_buf_t *out, const llm_flat_t *content)
+{
+    (void) llm_buf_adds(out, out->len ? "\n<tool_response>\n"
+                                      : "<tool_response>\n");
+
+    if (content && content->type == LLM_FLAT_OBJECT) {
+        (void) llm_ctt_add_json(out, content);
+
+    } else {
+        (void) llm_chat_add_text(out, content);
+    }
+
+    return llm_buf_adds(out, "\n</tool_response>");
+}
+
+
+/* writes the open message, if there is one: 1 or 0 more */
+
+static uint32_t
+llm_ctt_flush(llm_ctt_t *t, llm_buf_t *out)
+{
+    size_t             handle;
+    uint32_t           count;
+    const llm_flat_t  *k, *v;
+
+    if (t->msg == NULL) {
+        return 0;
+    }
+
+    if (!t->told) {
+        llm_flat_add_node(out, t->msg);
+
+    } else {
+        handle = llm_flat_open(out, LLM_FLAT_OBJECT);
+        count = 2;
+
+        llm_flat_add_str(out, "role", 4);
+        llm_flat_add_str(out, t->role, strlen(t->role));
+        llm_flat_add_str(out, "content", 7);
+        llm_flat_add_str(out, t->text.len ? t->text.data : "", t->text.len);
+
+        for (k = llm_flat_first(t->msg); k; k = llm_flat_next(t->msg, v)) {
+            v = llm_flat_next(t->msg, k);
+
+            if (llm_chat_is(k, "role") || llm_chat_is(k, "content")
+                || llm_chat_is(k, "tool_calls")
+                || llm_chat_is(k, "tool_call_id") || llm_chat_is(k, "name"))
+            {
+                continue;
+            }
+
+            llm_flat_add_node(out, k);
+            llm_flat_add_node(out, v);
+            count++;
+        }
+
+        llm_flat_close(out, handle, count);
+    }
+
+    t->msg = NULL;
+    t->text.len = 0;
+
+    return 1;
+}
+
+
+/* which side a message is of once it is text; NULL: keep it as it is */
+
+static const char *
+llm_ctt_side(const llm_flat_t *msg)
+{
+    const llm_flat_t  *role;
+
+    role = llm_flat_get(msg, "role");
+
+    if (llm_chat_is(role, "assistant")) {
+        return "assistant";
+    }
+
+    return llm_chat_is(role, "user") || llm_chat_is(role, "tool") ? "user"
+                                                                  : NULL;
+}
+
+
+/* the message's text behind what is there already */
+
+static int
+llm_ctt_append(llm_ctt_t *t, const llm_flat_t *msg)
+{
+    size_t             before;
+    const llm_flat_t  *content, *calls, *call;
+
+    content = llm_flat_get(msg, "content");
+
+    if (llm_chat_is(llm_flat_get(msg, "role"), "tool")) {
+        t->told = 1;
+        return llm_ctt_add_result(&t->text, content);
+    }
+
+    before = t->text.len;
+
+    if (before) {
+        (void) llm_buf_addc(&t->text, '\n');
+    }
+
+    if (llm_chat_add_text(&t->text, content) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    if (before && t->text.len == before + 1) {
+        t->text.len = before;
+    }
+
+    calls = llm_flat_get(msg, "tool_calls");
+
+    if (calls == NULL || calls->type != LLM_FLAT_ARRAY) {
+        return LLM_OK;
+    }
+
+    for (call = llm_flat_first(calls); call;
+         call = llm_flat_next(calls, call))
+    {
+        t->told = 1;
+
+        if (llm_ctt_add_call(&t->text, call) != LLM_OK) {
+            return LLM_ERROR;
+        }
+    }
+
+    return LLM_OK;
+}
+
+
+static int
+llm_ctt_message(llm_ctt_t *t, const llm_flat_t *msg, llm_buf_t *out,
+    uint32_t *count)
+{
+    int          tool;
+    const char  *side;
+
+    side = msg->type == LLM_FLAT_OBJECT ? llm_ctt_side(msg) : NULL;
+
+    if (side == NULL) {
+        *count += llm_ctt_flush(t, out);
+        llm_flat_add_node(out, msg);
+        (*count)++;
+
+        return LLM_OK;
+    }
+
+    tool = llm_chat_is(llm_flat_get(msg, "role"), "tool");
+
+    if (t->msg && strcmp(t->role, side) == 0 && (t->told || tool)) {
+        t->told = 1;
+        return llm_ctt_append(t, msg);
+    }
+
+    *count += llm_ctt_flush(t, out);
+    t->msg = msg;
+    t->role = side;
+    t->told = 0;
+
+    return llm_ctt_append(t, msg);
+}
+
+
+int
+llm_chat_tools_as_text(const llm_flat_t *messages, llm_buf_t *out,
+    llm_err_t *err)
+{
+    int                rc;
+    size_t             handle;
+    uint32_t           count;
+    llm_ctt_t          t;
+    const llm_flat_t  *msg;
+
+    memset(&t, 0, sizeof(t));
+    llm_buf_init(&t.text, 0);
+
+    rc = LLM_OK;
+    count = 0;
+    handle = llm_flat_open(out, LLM_FLAT_ARRAY);
+
+    for (msg = llm_flat_first(messages); msg && rc == LLM_OK;
+         msg = llm_flat_next(messages, msg))
+    {
+        rc = llm_ctt_message(&t, msg, out, &count);
+    }
+
+    count += llm_ctt_flush(&t, out);
+    llm_flat_close(out, handle, count);
+
+    if (t.text.failed || out->failed) {
+        rc = LLM_ERROR;
+    }
+
+    llm_buf_free(&t.text);
+
+    return rc == LLM_OK ? LLM_OK : llm_fail(err, "the messages are too large");
+}

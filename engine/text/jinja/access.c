@@ -1,0 +1,399 @@
+/*
+ * Attributes, items and slices.
+ */
+
+#include "engine/text/jinja/ast.h"
+
+
+/*
+ * A method, or what else hangs on the object; MISSING if there is none.  A
+ * method that would change the object gives an undefined value, as the
+ * sandbox has it.
+ */
+
+static int
+llm_jacc_attribute(llm_jrt_t *rt, const llm_jv_t *obj, const llm_js_t *name,
+    llm_jv_t *res)
+{
+    llm_jv_t           *found;
+    const llm_jfunc_t  *f;
+
+    *res = llm_jv_of(LLM_J_MISSING);
+
+    if (obj->type == LLM_J_LOOP) {
+        if (llm_jloop_attr(rt, obj->u.loop, name, res) != LLM_OK) {
+            return LLM_ERROR;
+        }
+
+        if (llm_jv_given(res)) {
+            return LLM_OK;
+        }
+    }
+
+    if (obj->type == LLM_J_NS) {
+        found = llm_jdict_gets(obj->u.dict, name);
+        *res = found ? *found : *res;
+
+        return LLM_OK;
+    }
+
+    if (obj->type == LLM_J_TUPLE && obj->u.list->group
+        && (llm_js_is(name, "grouper") || llm_js_is(name, "list")))
+    {
+        *res = obj->u.list->v[llm_js_is(name, "list")];
+        return LLM_OK;
+    }
+
+    if (obj->type == LLM_J_MACRO && llm_js_is(name, "name")
+        && obj->u.macro->node->value.type == LLM_J_STR)
+    {
+        *res = obj->u.macro->node->value;
+        return LLM_OK;
+    }
+
+    if (obj->type == LLM_J_CYCLER && llm_js_is(name, "current")) {
+        *res = obj->u.cycle->items.v[obj->u.cycle->pos];
+        return LLM_OK;
+    }
+
+    f = llm_jinja_method(obj, name);
+
+    if (f == NULL) {
+        return LLM_OK;
+    }
+
+    if (f->forbidden & (1u << obj->type)) {
+        return llm_jv_undef(rt, "access to a method that changes a list or "
+                            "dict is unsafe", res);
+    }
+
+    *res = llm_jv_of(LLM_J_METHOD);
+    res->u.bound = llm_jrt_alloc(rt, sizeof(llm_jbound_t));
+
+    if (res->u.bound == NULL) {
+        return LLM_ERROR;
+    }
+
+    res->u.bound->func = f;
+    res->u.bound->self = *obj;
+
+    return LLM_OK;
+}
+
+
+/* obj[index] proper; MISSING if there is none */
+
+static int
+llm_jacc_item(llm_jrt_t *rt, const llm_jv_t *obj, const llm_jv_t *index,
+    llm_jv_t *res)
+{
+    int64_t    i, n;
+    size_t     start, end;
+    llm_jv_t  *found;
+
+    *res = llm_jv_of(LLM_J_MISSING);
+
+    if (obj->type == LLM_J_DICT) {
+        if (index->type == LLM_J_LIST || index->type == LLM_J_DICT) {
+            return LLM_OK;
+        }
+
+        if (llm_jdict_get(rt, obj->u.dict, index, &found) != LLM_OK) {
+            return LLM_ERROR;
+        }
+
+        *res = found ? *found : *res;
+
+        return LLM_OK;
+    }
+
+    if (!llm_jv_integral(index)
+        || !(llm_jv_sequence(obj) || obj->type == LLM_J_RANGE))
+    {
+        return LLM_OK;
+    }
+
+    if (obj->type == LLM_J_STR
+        && llm_jrt_charge(rt, llm_js_counting(obj->u.s)
+                              * LLM_J_DECODED) != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    i = index->u.i;
+    n = llm_jv_len(obj);
+    i += i < 0 ? n : 0;
+
+    if (i < 0 || i >= n) {
+        return LLM_OK;
+    }
+
+    if (obj->type == LLM_J_RANGE) {
+        *res = llm_jv_int(obj->u.range->start + i * obj->u.range->step);
+        return LLM_OK;
+    }
+
+    if (obj->type != LLM_J_STR) {
+        *res = obj->u.list->v[i];
+        return LLM_OK;
+    }
+
+    start = llm_js_offset(obj->u.s, (size_t) i);
+    end = start + 1;
+
+    if (obj->u.s->chars != obj->u.s->len) {
+        if (llm_jrt_charge(rt, start * LLM_J_DECODED) != LLM_OK) {
+            return LLM_ERROR;
+        }
+
+        (void) llm_jc_decode(llm_js_data(obj->u.s) + start,
+                             llm_js_data(obj->u.s) + obj->u.s->len, &end);
+        end += start;
+    }
+
+    return llm_js_slice(rt, obj->u.s, start, end, res);
+}
+
+
+/* obj.name: the attribute, else the item */
+
+int
+llm_jinja_getattr(llm_jrt_t *rt, const llm_jv_t *obj, const llm_jv_t *name,
+    llm_jv_t *res)
+{
+    if (obj->type == LLM_J_UNDEF) {
+        return llm_jv_undef_fail(rt, obj);
+    }
+
+    if (llm_jacc_attribute(rt, obj, name->u.s, res) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    if (llm_jv_given(res)) {
+        return LLM_OK;
+    }
+
+    if (llm_jacc_item(rt, obj, name, res) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    return llm_jv_given(res) ? LLM_OK : llm_jv_undef_of(rt, obj, name, res);
+}
+
+
+/* obj[index]: the item, else the attribute */
+
+int
+llm_jinja_getitem(llm_jrt_t *rt, const llm_jv_t *obj, const llm_jv_t *index,
+    llm_jv_t *res)
+{
+    if (obj->type == LLM_J_UNDEF) {
+        return llm_jv_undef_fail(rt, obj);
+    }
+
+    if (llm_jacc_item(rt, obj, index, res) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    if (llm_jv_given(res)) {
+        return LLM_OK;
+    }
+
+    if (index->type == LLM_J_STR
+        && llm_jacc_attribute(rt, obj, index->u.s, res) != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    return llm_jv_given(res) ? LLM_OK : llm_jv_undef_of(rt, obj, index, res);
+}
+
+
+/* slices */
+
+static int
+llm_jacc_bound(llm_jrt_t *rt, const llm_jv_t *v, int64_t *res)
+{
+    if (v->type == LLM_J_NONE) {
+        return LLM_OK;
+    }
+
+    if (!llm_jv_integral(v)) {
+        return llm_jrt_fail(rt, "slice indices must be integers or None");
+    }
+
+    *res = v->u.i;
+
+    return LLM_OK;
+}
+
+
+/* a bound as Python clamps it to a sequence of n */
+
+static int64_t
+llm_jacc_clamp(int64_t i, int64_t n, int64_t step)
+{
+    if (i < 0) {
+        i = i < -n ? -1 : i + n;
+
+        return i < 0 ? (step < 0 ? -1 : 0) : i;
+    }
+
+    return i >= n ? (step < 0 ? n - 1 : n) : i;
+}
+
+
+static int
+llm_jacc_slice_str(llm_jrt_t *rt, llm_js_t *s, int64_t start, int64_t step,
+    int64_t count, llm_jv_t *res)
+{
+    size_t       from, to, *at, i, n, len;
+    llm_jb_t     b;
+    const char  *p, *end;
+
+    if (llm_jrt_charge(rt, s->len * LLM_J_DECODED + (size_t) count)
+        != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    if (count == 0) {
+        return llm_js_slice(rt, s, 0, 0, res);
+    }
+
+    if (step == 1) {
+        from = llm_js_offset(s, (size_t) start);
+        to = s->chars == s->len ? from + (size_t) count
+             : llm_js_offset(s, (size_t) (start + count));
+
+        return llm_js_slice(rt, s, from, to, res);
+    }
+
+    /* where every character begins */
+
+    n = llm_js_chars(s);
+
+    if (llm_jrt_charge(rt, n * LLM_J_DECODED) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    at = llm_jrt_alloc(rt, (n + 1) * sizeof(size_t));
+    if (at == NULL) {
+        return LLM_ERROR;
+    }
+
+    p = llm_js_data(s);
+    end = p + s->len;
+
+    for (i = 0; p < end; i++, p += len) {
+        at[i] = (size_t) (p - llm_js_data(s));
+        (void) llm_jc_decode(p, end, &len);
+    }
+
+    at[i] = s->len;
+
+    llm_jb_init(&b, rt, 0);
+
+    for ( /* void */ ; count; count--, start += step) {
+        if (llm_jb_add_range(&b, s, at[start], at[start + 1]) != LLM_OK) {
+            return LLM_ERROR;
+        }
+    }
+
+    if (llm_jb_done(&b, res) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    res->u.s->markup = s->markup;
+
+    return LLM_OK;
+}
+
+
+int
+llm_jinja_slice(llm_jrt_t *rt, const llm_jv_t *obj, const llm_jv_t *start,
+    const llm_jv_t *stop, const llm_jv_t *step, llm_jv_t *res)
+{
+    int64_t       n, from, to, by, count, i;
+    llm_jrange_t *r;
+
+    if (obj->type == LLM_J_UNDEF) {
+        return llm_jv_undef_fail(rt, obj);
+    }
+
+    if (!llm_jv_sequence(obj) && obj->type != LLM_J_RANGE) {
+        return llm_jrt_fail(rt, "'%s' object cannot be sliced",
+                            llm_jv_type(obj));
+    }
+
+    if (obj->type == LLM_J_STR
+        && llm_jrt_charge(rt, llm_js_counting(obj->u.s)
+                              * LLM_J_DECODED) != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    n = llm_jv_len(obj);
+    by = 1;
+
+    if (llm_jacc_bound(rt, step, &by) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    if (by == 0) {
+        return llm_jrt_fail(rt, "slice step cannot be zero");
+    }
+
+    from = by < 0 ? INT64_MAX : 0;
+    to = by < 0 ? INT64_MIN : INT64_MAX;
+
+    if (llm_jacc_bound(rt, start, &from) != LLM_OK
+        || llm_jacc_bound(rt, stop, &to) != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    from = llm_jacc_clamp(from, n, by);
+    to = llm_jacc_clamp(to, n, by);
+    by = llm_max(llm_min(by, n + 1), -n - 1);
+    count = by > 0 ? (to - from + by - 1) / by : (from - to - by - 1) / -by;
+    count = (by > 0 ? to > from : from > to) ? count : 0;
+
+    if (obj->type == LLM_J_STR) {
+        return llm_jacc_slice_str(rt, obj->u.s, from, by, count, res);
+    }
+
+    if (obj->type == LLM_J_RANGE) {
+        *res = llm_jv_of(LLM_J_RANGE);
+        r = llm_jrt_alloc(rt, sizeof(llm_jrange_t));
+        if (r == NULL) {
+            return LLM_ERROR;
+        }
+
+        /* bounds that are never reached may wrap */
+
+        r->start = (int64_t) ((uint64_t) obj->u.range->start
+                   + (uint64_t) from * (uint64_t) obj->u.range->step);
+        r->stop = (int64_t) ((uint64_t) obj->u.range->start
+                  + (uint64_t) to * (uint64_t) obj->u.range->step);
+        r->step = (int64_t) ((uint64_t) obj->u.range->step * (uint64_t) by);
+        r->n = count;
+        res->u.range = r;
+
+        return LLM_OK;
+    }
+
+    if (llm_jrt_charge(rt, (size_t) count) != LLM_OK
+        || llm_jv_list(rt, obj->type, (size_t) count, res) != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    for (i = 0; i < count; i++) {
+        res->u.list->v[i] = obj->u.list->v[from + i * by];
+    }
+
+    res->u.list->n = (size_t) count;
+
+    return LLM_OK;
+}

@@ -1,0 +1,303 @@
+/*
+ * Dictionaries: pairs in the order of insertion, and an open-addressing
+ * index of them once there are many.  Nothing is ever taken out.
+ */
+
+#include "engine/text/jinja/value.h"
+
+#define LLM_J_LINEAR  8
+
+
+llm_jdict_t *
+llm_jdict_new(llm_jrt_t *rt)
+{
+    llm_jdict_t  *d;
+
+    d = llm_jrt_alloc(rt, sizeof(llm_jdict_t));
+    if (d) {
+        memset(d, 0, sizeof(*d));
+    }
+
+    return d;
+}
+
+
+int
+llm_jv_dict(llm_jrt_t *rt, llm_jtype_t type, llm_jv_t *res)
+{
+    *res = llm_jv_of(type);
+    res->u.dict = llm_jdict_new(rt);
+
+    return res->u.dict ? LLM_OK : LLM_ERROR;
+}
+
+
+uint32_t
+llm_js_hash(llm_js_t *s)
+{
+    size_t       i;
+    uint64_t     h;
+    const char  *p;
+
+    if (s->hash) {
+        return s->hash;
+    }
+
+    /* FNV-1a */
+
+    h = 0xcbf29ce484222325u;
+    p = llm_js_data(s);
+
+    for (i = 0; i < s->len; i++) {
+        h = (h ^ (unsigned char) p[i]) * 0x100000001b3u;
+    }
+
+    h ^= h >> 32;
+    s->hash = (uint32_t) h ? (uint32_t) h : 1;
+
+    return s->hash;
+}
+
+
+static int
+llm_jdict_hash(llm_jrt_t *rt, const llm_jv_t *v, uint32_t *res)
+{
+    size_t    i;
+    int64_t   n;
+    uint32_t  item;
+    uint64_t  h;
+
+    switch (v->type) {
+
+    case LLM_J_STR:
+        *res = llm_js_hash(v->u.s);
+        return llm_jrt_charge(rt, v->u.s->len);
+
+    case LLM_J_BOOL:
+    case LLM_J_INT:
+    case LLM_J_FLOAT:
+
+        /* equal numbers have equal hashes, whatever their types */
+
+        n = v->u.i;
+
+        if (v->type == LLM_J_FLOAT) {
+            n = (v->u.f > -9e18 && v->u.f < 9e18) ? (int64_t) v->u.f : 0;
+        }
+
+        h = (uint64_t) n * 0x9e3779b97f4a7c15u;
+        *res = (uint32_t) (h >> 32) | 1;
+
+        return LLM_OK;
+
+    case LLM_J_TUPLE:
+        h = 0xcbf29ce484222325u;
+
+        if (llm_jrt_enter(rt) != LLM_OK) {
+            return LLM_ERROR;
+        }
+
+        for (i = 0; i < v->u.list->n; i++) {
+            if (llm_jrt_charge(rt, 1) != LLM_OK
+                || llm_jdict_hash(rt, &v->u.list->v[i], &item) != LLM_OK)
+            {
+                return LLM_ERROR;
+            }
+
+            h = (h ^ item) * 0x100000001b3u;
+        }
+
+        llm_jrt_leave(rt);
+        *res = (uint32_t) (h >> 32) | 1;
+
+        return LLM_OK;
+
+    case LLM_J_LIST:
+    case LLM_J_DICT:
+    case LLM_J_VIEW:
+        return llm_jrt_fail(rt, "unhashable type: '%s'", llm_jv_type(v));
+
+    default:
+        *res = v->type;
+        return LLM_OK;
+    }
+}
+
+
+/* may values of these hashes be equal? fast, and exact for two strings */
+
+static int
+llm_jdict_match(llm_jrt_t *rt, const llm_jpair_t *p, const llm_jv_t *key,
+    uint32_t hash)
+{
+    if (p->hash != hash) {
+        return 0;
+    }
+
+    if (p->key.type == LLM_J_STR && key->type == LLM_J_STR) {
+        return llm_js_equal(p->key.u.s, key->u.s);
+    }
+
+    return rt ? llm_jv_equal(rt, &p->key, key) : 0;
+}
+
+
+/* rt may be NULL, for strings */
+
+static int
+llm_jdict_find(llm_jrt_t *rt, const llm_jdict_t *d, const llm_jv_t *key,
+    uint32_t hash, llm_jv_t **found)
+{
+    int           rc;
+    size_t        i, mask;
+    llm_jpair_t  *p;
+
+    *found = NULL;
+
+    if (d->index == NULL) {
+        for (i = 0; i < d->n; i++) {
+            rc = llm_jdict_match(rt, &d->v[i], key, hash);
+
+            if (rc) {
+                *found = rc > 0 ? &d->v[i].value : NULL;
+                return rc > 0 ? LLM_OK : LLM_ERROR;
+            }
+        }
+
+        return LLM_OK;
+    }
+
+    mask = d->index_cap - 1;
+
+    for (i = hash & mask; d->index[i]; i = (i + 1) & mask) {
+        p = &d->v[d->index[i] - 1];
+
+        if (rt && llm_jrt_charge(rt, 1) != LLM_OK) {
+            return LLM_ERROR;
+        }
+
+        rc = llm_jdict_match(rt, p, key, hash);
+
+        if (rc) {
+            *found = rc > 0 ? &p->value : NULL;
+            return rc > 0 ? LLM_OK : LLM_ERROR;
+        }
+    }
+
+    return LLM_OK;
+}
+
+
+int
+llm_jdict_get(llm_jrt_t *rt, const llm_jdict_t *d, const llm_jv_t *key,
+    llm_jv_t **found)
+{
+    uint32_t  hash;
+
+    if (llm_jdict_hash(rt, key, &hash) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    return llm_jdict_find(rt, d, key, hash, found);
+}
+
+
+llm_jv_t *
+llm_jdict_gets(const llm_jdict_t *d, const llm_js_t *key)
+{
+    llm_jv_t   v, *found;
+
+    v = llm_jv_str((llm_js_t *) key);
+    (void) llm_jdict_find(NULL, d, &v, llm_js_hash(v.u.s), &found);
+
+    return found;
+}
+
+
+static int
+llm_jdict_index(llm_jrt_t *rt, llm_jdict_t *d)
+{
+    size_t     i, k, cap;
+    uint32_t  *index;
+
+    if (d->n < LLM_J_LINEAR || d->n < d->index_cap / 2) {
+        return LLM_OK;
+    }
+
+    cap = d->index_cap ? d->index_cap * 2 : 32;
+
+    index = llm_jrt_alloc(rt, cap * sizeof(uint32_t));
+    if (index == NULL) {
+        return LLM_ERROR;
+    }
+
+    memset(index, 0, cap * sizeof(uint32_t));
+
+    for (i = 0; i < d->n; i++) {
+        for (k = d->v[i].hash & (cap - 1); index[k]; k = (k + 1) & (cap - 1))
+        { /* void */ }
+
+        index[k] = (uint32_t) i + 1;
+    }
+
+    d->index = index;
+    d->index_cap = cap;
+
+    return LLM_OK;
+}
+
+
+int
+llm_jdict_set(llm_jrt_t *rt, llm_jdict_t *d, const llm_jv_t *key,
+    const llm_jv_t *value)
+{
+    size_t        k, cap;
+    uint32_t      hash;
+    llm_jv_t     *found;
+    llm_jpair_t  *v;
+
+    if (llm_jdict_hash(rt, key, &hash) != LLM_OK
+        || llm_jdict_find(rt, d, key, hash, &found) != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    if (found) {
+        *found = *value;
+        return LLM_OK;
+    }
+
+    if (d->n == d->cap) {
+        cap = llm_max(d->cap * 2, 4);
+
+        v = llm_jrt_alloc(rt, cap * sizeof(llm_jpair_t));
+        if (v == NULL) {
+            return LLM_ERROR;
+        }
+
+        if (d->n) {
+            memcpy(v, d->v, d->n * sizeof(llm_jpair_t));
+        }
+
+        d->v = v;
+        d->cap = cap;
+    }
+
+    if (llm_jdict_index(rt, d) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    v = &d->v[d->n++];
+    v->key = *key;
+    v->value = *value;
+    v->hash = hash;
+
+    if (d->index) {
+        for (k = v->hash & (d->index_cap - 1); d->index[k];
+             k = (k + 1) & (d->index_cap - 1)) { /* void */ }
+
+        d->index[k] = (uint32_t) d->n;
+    }
+
+    return LLM_OK;
+}

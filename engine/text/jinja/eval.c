@@ -1,0 +1,600 @@
+/*
+ * Evaluation of expressions.  What a value is made of lives in the
+ * rendering's arena.
+ */
+
+#include "engine/text/jinja/ast.h"
+
+
+llm_jv_t *
+llm_jinja_slot(llm_jframe_t *f, uint32_t hops, uint32_t slot)
+{
+    while (hops--) {
+        f = f->up;
+    }
+
+    return &f->slots[slot];
+}
+
+
+static int
+llm_jeval_list(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *n,
+    llm_jv_t *res)
+{
+    size_t              count;
+    llm_jv_t            v;
+    const llm_jnode_t  *p;
+
+    for (count = 0, p = n->a; p; p = p->next) {
+        count++;
+    }
+
+    if (llm_jv_list(rt, n->kind == LLM_JN_LIST ? LLM_J_LIST : LLM_J_TUPLE,
+                    count, res) != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    for (p = n->a; p; p = p->next) {
+        if (llm_jinja_eval(rt, f, p, &v) != LLM_OK) {
+            return LLM_ERROR;
+        }
+
+        res->u.list->v[res->u.list->n++] = v;
+    }
+
+    return LLM_OK;
+}
+
+
+static int
+llm_jeval_dict(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *n,
+    llm_jv_t *res)
+{
+    llm_jv_t            key, value;
+    const llm_jnode_t  *p;
+
+    if (llm_jv_dict(rt, LLM_J_DICT, res) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    for (p = n->a; p; p = p->next->next) {
+        if (llm_jinja_eval(rt, f, p, &key) != LLM_OK
+            || llm_jinja_eval(rt, f, p->next, &value) != LLM_OK
+            || llm_jdict_set(rt, res->u.dict, &key, &value) != LLM_OK)
+        {
+            return LLM_ERROR;
+        }
+    }
+
+    return LLM_OK;
+}
+
+
+static int
+llm_jeval_concat(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *n,
+    llm_jv_t *res)
+{
+    llm_jv_t            v, s;
+    const llm_jnode_t  *p;
+
+    if (llm_jinja_eval(rt, f, n->a, &v) != LLM_OK
+        || llm_jv_tostr(rt, &v, res) != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    for (p = n->a->next; p; p = p->next) {
+        if (llm_jinja_eval(rt, f, p, &v) != LLM_OK
+            || llm_jv_tostr(rt, &v, &s) != LLM_OK
+            || llm_js_concat(rt, res->u.s, s.u.s, res) != LLM_OK)
+        {
+            return LLM_ERROR;
+        }
+    }
+
+    return LLM_OK;
+}
+
+
+/* 1, 0 or LLM_ERROR */
+
+int
+llm_jinja_relation(llm_jrt_t *rt, int op, const llm_jv_t *a,
+    const llm_jv_t *b)
+{
+    int   rc, cmp;
+    char  text[3] = { (char) (op & 0xff), (char) (op >> 8), '\0' };
+
+    switch (op) {
+
+    case LLM_JOP_EQ:
+        return llm_jv_equal(rt, a, b);
+
+    case LLM_JOP_NE:
+        rc = llm_jv_equal(rt, a, b);
+        return rc < 0 ? rc : !rc;
+
+    case LLM_JOP_IN:
+        return llm_jv_contains(rt, b, a);
+
+    case LLM_JOP_NOTIN:
+        rc = llm_jv_contains(rt, b, a);
+        return rc < 0 ? rc : !rc;
+    }
+
+    if (llm_jv_order(rt, a, b, text, &cmp) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    /* 2: a NaN is neither less nor greater */
+
+    if (cmp == 2 && llm_jv_number(a)) {
+        return 0;
+    }
+
+    return op == '<' ? cmp < 0 : op == '>' ? cmp > 0
+           : op == LLM_JOP_LE ? cmp <= 0 : cmp >= 0;
+}
+
+
+static int
+llm_jeval_compare(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *n,
+    llm_jv_t *res)
+{
+    int                 rc;
+    llm_jv_t            a, b;
+    const llm_jnode_t  *p;
+
+    if (llm_jinja_eval(rt, f, n->a, &a) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    for (p = n->b; p; p = p->next) {
+        if (llm_jinja_eval(rt, f, p->a, &b) != LLM_OK) {
+            return LLM_ERROR;
+        }
+
+        rt->line = p->line;
+        rc = llm_jinja_relation(rt, p->op, &a, &b);
+
+        if (rc < 0) {
+            return LLM_ERROR;
+        }
+
+        *res = llm_jv_bool(rc);
+
+        if (rc == 0) {
+            break;
+        }
+
+        a = b;
+    }
+
+    return LLM_OK;
+}
+
+
+static int
+llm_jeval_slice(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *n,
+    llm_jv_t *res)
+{
+    size_t              i;
+    llm_jv_t            obj, v[3];
+    const llm_jnode_t  *bounds[3] = { n->b, n->c, n->d };
+
+    if (llm_jinja_eval(rt, f, n->a, &obj) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    for (i = 0; i < 3; i++) {
+        v[i] = LLM_J_NONE_V;
+
+        if (bounds[i] && llm_jinja_eval(rt, f, bounds[i], &v[i]) != LLM_OK) {
+            return LLM_ERROR;
+        }
+    }
+
+    rt->line = n->line;
+
+    return llm_jinja_slice(rt, &obj, &v[0], &v[1], &v[2], res);
+}
+
+
+/* *args and **kwargs */
+
+static int
+llm_jeval_star(llm_jrt_t *rt, const llm_jv_t *v, llm_jlist_t *pos)
+{
+    int         rc;
+    llm_jv_t    item;
+    llm_jcur_t  cur;
+
+    if (llm_jcur_init(rt, &cur, v) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    while ((rc = llm_jcur_next(rt, &cur, &item)) == LLM_OK) {
+        if (llm_jlist_push(rt, pos, &item) != LLM_OK) {
+            return LLM_ERROR;
+        }
+    }
+
+    return rc == LLM_AGAIN ? LLM_OK : LLM_ERROR;
+}
+
+
+static int
+llm_jeval_starstar(llm_jrt_t *rt, const llm_jv_t *v, llm_jdict_t *kw)
+{
+    size_t     i;
+    llm_jv_t  *found;
+
+    if (v->type != LLM_J_DICT) {
+        return llm_jrt_fail(rt, "argument after ** must be a mapping, not %s",
+                            llm_jv_type(v));
+    }
+
+    for (i = 0; i < v->u.dict->n; i++) {
+        if (v->u.dict->v[i].key.type != LLM_J_STR) {
+            return llm_jrt_fail(rt, "keywords must be strings");
+        }
+
+        if (llm_jdict_get(rt, kw, &v->u.dict->v[i].key, &found) != LLM_OK) {
+            return LLM_ERROR;
+        }
+
+        if (found) {
+            return llm_jrt_fail(rt, "got multiple values for a keyword "
+                                "argument");
+        }
+
+        if (llm_jdict_set(rt, kw, &v->u.dict->v[i].key,
+                          &v->u.dict->v[i].value) != LLM_OK)
+        {
+            return LLM_ERROR;
+        }
+    }
+
+    return LLM_OK;
+}
+
+
+int
+llm_jinja_eval_args(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *list,
+    const llm_jmacro_t *caller, llm_jargs_t *args)
+{
+    int                 rc;
+    llm_jv_t            v, key;
+    llm_jlist_t         pos;
+    llm_jdict_t         kw;
+    const llm_jnode_t  *p;
+
+    memset(&pos, 0, sizeof(pos));
+    memset(&kw, 0, sizeof(kw));
+
+    for (p = list; p; p = p->next) {
+        if (llm_jinja_eval(rt, f, p->kind == LLM_JN_KEYWORD
+                           || p->kind == LLM_JN_STAR
+                           || p->kind == LLM_JN_STARSTAR ? p->a : p, &v)
+            != LLM_OK)
+        {
+            return LLM_ERROR;
+        }
+
+        switch (p->kind) {
+
+        case LLM_JN_KEYWORD:
+            rc = llm_jdict_set(rt, &kw, &p->value, &v);
+            break;
+
+        case LLM_JN_STAR:
+            rc = llm_jeval_star(rt, &v, &pos);
+            break;
+
+        case LLM_JN_STARSTAR:
+            rc = llm_jeval_starstar(rt, &v, &kw);
+            break;
+
+        default:
+            rc = llm_jlist_push(rt, &pos, &v);
+            break;
+        }
+
+        if (rc != LLM_OK) {
+            return LLM_ERROR;
+        }
+    }
+
+    if (caller) {
+        v = llm_jv_of(LLM_J_MACRO);
+        v.u.macro = (llm_jmacro_t *) caller;
+
+        if (llm_js_lit(rt, "caller", &key) != LLM_OK
+            || llm_jdict_set(rt, &kw, &key, &v) != LLM_OK)
+        {
+            return LLM_ERROR;
+        }
+    }
+
+    args->v = pos.v;
+    args->n = pos.n;
+    args->kw = kw.v;
+    args->n_kw = kw.n;
+
+    return LLM_OK;
+}
+
+
+static int
+llm_jeval_call(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *n,
+    llm_jv_t *res)
+{
+    llm_jv_t     callee;
+    llm_jargs_t  args;
+
+    if (llm_jinja_eval(rt, f, n->a, &callee) != LLM_OK
+        || llm_jinja_eval_args(rt, f, n->b, NULL, &args) != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    rt->line = n->line;
+
+    return llm_jinja_call(rt, &callee, &args, res);
+}
+
+
+/* a filter or a test, applied to a subject */
+
+int
+llm_jinja_eval_filter(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *n,
+    const llm_jv_t *subject, llm_jv_t *res)
+{
+    llm_jargs_t  args;
+
+    if (n->func == NULL) {
+        rt->line = n->line;
+
+        return llm_jrt_fail(rt, "No %s named '%.*s' found.",
+                            n->kind == LLM_JN_FILTER ? "filter" : "test",
+                            (int) llm_min(n->value.u.s->len, 40),
+                            llm_js_data(n->value.u.s));
+    }
+
+    if (llm_jinja_eval_args(rt, f, n->b, NULL, &args) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    rt->line = n->line;
+
+    return llm_jinja_call_func(rt, n->func, subject, &args, res);
+}
+
+
+int
+llm_jinja_eval_filter_chain(llm_jrt_t *rt, llm_jframe_t *f,
+    const llm_jnode_t *n, llm_jv_t *v)
+{
+    llm_jv_t  subject;
+
+    if (n->a && llm_jinja_eval_filter_chain(rt, f, n->a, v) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    subject = *v;
+
+    return llm_jinja_eval_filter(rt, f, n, &subject, v);
+}
+
+
+
+static int
+llm_jeval_filter(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *n,
+    llm_jv_t *res)
+{
+    llm_jv_t  subject;
+
+    if (llm_jinja_eval(rt, f, n->a, &subject) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    return llm_jinja_eval_filter(rt, f, n, &subject, res);
+}
+
+
+static int
+llm_jeval_access(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *n,
+    llm_jv_t *res)
+{
+    llm_jv_t  obj, index;
+
+    if (llm_jinja_eval(rt, f, n->a, &obj) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    if (n->kind == LLM_JN_GETATTR) {
+        rt->line = n->line;
+        return llm_jinja_getattr(rt, &obj, &n->value, res);
+    }
+
+    if (llm_jinja_eval(rt, f, n->b, &index) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    rt->line = n->line;
+
+    return llm_jinja_getitem(rt, &obj, &index, res);
+}
+
+
+static int
+llm_jeval_binary(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *n,
+    llm_jv_t *res)
+{
+    llm_jv_t  a, b;
+
+    if (llm_jinja_eval(rt, f, n->a, &a) != LLM_OK
+        || llm_jinja_eval(rt, f, n->b, &b) != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    rt->line = n->line;
+
+    return llm_jinja_binary(rt, n->op, &a, &b, res);
+}
+
+
+static int
+llm_jeval_unary(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *n,
+    llm_jv_t *res)
+{
+    llm_jv_t  a;
+
+    if (llm_jinja_eval(rt, f, n->a, &a) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    if (n->kind == LLM_JN_NOT) {
+        *res = llm_jv_bool(!llm_jv_truth(&a));
+        return LLM_OK;
+    }
+
+    rt->line = n->line;
+
+    return llm_jinja_unary(rt, n->op, &a, res);
+}
+
+
+static int
+llm_jeval_logic(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *n,
+    llm_jv_t *res)
+{
+    if (llm_jinja_eval(rt, f, n->a, res) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    if (llm_jv_truth(res) == (n->kind == LLM_JN_OR)) {
+        return LLM_OK;
+    }
+
+    return llm_jinja_eval(rt, f, n->b, res);
+}
+
+
+static int
+llm_jeval_cond(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *n,
+    llm_jv_t *res)
+{
+    llm_jv_t  test;
+
+    if (llm_jinja_eval(rt, f, n->a, &test) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    if (llm_jv_truth(&test)) {
+        return llm_jinja_eval(rt, f, n->b, res);
+    }
+
+    if (n->c) {
+        return llm_jinja_eval(rt, f, n->c, res);
+    }
+
+    return llm_jv_undef(rt, "the inline if-expression evaluated to false and "
+                        "no else section was defined.", res);
+}
+
+
+int
+llm_jinja_eval(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *n,
+    llm_jv_t *res)
+{
+    int  rc;
+
+    if (llm_jrt_charge(rt, 1) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    if (n->kind == LLM_JN_CONST) {
+        *res = n->value;
+        return LLM_OK;
+    }
+
+    if (n->kind == LLM_JN_NAME) {
+        *res = *llm_jinja_slot(f, n->hops, n->slot);
+
+        return llm_jv_given(res) ? LLM_OK
+               : llm_jv_undef_var(rt, &n->value, res);
+    }
+
+    rt->line = n->line;
+
+    if (llm_jrt_enter(rt) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    switch (n->kind) {
+
+    case LLM_JN_TUPLE:
+    case LLM_JN_LIST:
+        rc = llm_jeval_list(rt, f, n, res);
+        break;
+
+    case LLM_JN_DICT:
+        rc = llm_jeval_dict(rt, f, n, res);
+        break;
+
+    case LLM_JN_COND:
+        rc = llm_jeval_cond(rt, f, n, res);
+        break;
+
+    case LLM_JN_AND:
+    case LLM_JN_OR:
+        rc = llm_jeval_logic(rt, f, n, res);
+        break;
+
+    case LLM_JN_NOT:
+    case LLM_JN_UNARY:
+        rc = llm_jeval_unary(rt, f, n, res);
+        break;
+
+    case LLM_JN_BINARY:
+        rc = llm_jeval_binary(rt, f, n, res);
+        break;
+
+    case LLM_JN_CONCAT:
+        rc = llm_jeval_concat(rt, f, n, res);
+        break;
+
+    case LLM_JN_COMPARE:
+        rc = llm_jeval_compare(rt, f, n, res);
+        break;
+
+    case LLM_JN_GETATTR:
+    case LLM_JN_GETITEM:
+        rc = llm_jeval_access(rt, f, n, res);
+        break;
+
+    case LLM_JN_SLICE:
+        rc = llm_jeval_slice(rt, f, n, res);
+        break;
+
+    case LLM_JN_CALL:
+        rc = llm_jeval_call(rt, f, n, res);
+        break;
+
+    case LLM_JN_FILTER:
+    case LLM_JN_TEST:
+        rc = llm_jeval_filter(rt, f, n, res);
+        break;
+
+    default:
+        rc = llm_jrt_fail(rt, "internal error: this is no expression");
+        break;
+    }
+
+    llm_jrt_leave(rt);
+
+    return rc;
+}

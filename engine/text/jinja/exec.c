@@ -1,0 +1,634 @@
+/*
+ * Execution of statements, macros included (loops: loop.c).  Output
+ * goes to rt->out, which blocks that capture their output replace for a
+ * while.
+ */
+
+#include "engine/text/jinja/ast.h"
+
+
+llm_jframe_t *
+llm_jframe_new(llm_jrt_t *rt, const llm_jscope_t *s, llm_jframe_t *up)
+{
+    size_t         size;
+    llm_jframe_t  *f;
+
+    size = sizeof(llm_jframe_t) + s->n * sizeof(llm_jv_t);
+
+    f = llm_jrt_alloc(rt, size);
+    if (f == NULL) {
+        return NULL;
+    }
+
+    memset(f, 0, size);
+    f->up = up;
+
+    return f;
+}
+
+
+int
+llm_jframe_enter(llm_jrt_t *rt, const llm_jscope_t *s, llm_jframe_t *f)
+{
+    uint32_t            i;
+    llm_jv_t           *found;
+    const llm_jslot_t  *slot;
+
+    for (i = 0; i < s->n; i++) {
+        slot = &s->v[i];
+
+        switch (slot->init) {
+
+        case LLM_JS_PARAM:
+            break;
+
+        case LLM_JS_UNSET:
+            f->slots[i] = llm_jv_of(LLM_J_MISSING);
+            break;
+
+        case LLM_JS_ALIAS:
+            f->slots[i] = *llm_jinja_slot(f, slot->hops, slot->slot);
+            break;
+
+        case LLM_JS_RESOLVE:
+            found = llm_jdict_gets(rt->context, slot->name.u.s);
+            f->slots[i] = found ? *found : llm_jv_of(LLM_J_MISSING);
+            break;
+        }
+    }
+
+    return llm_jrt_charge(rt, s->n);
+}
+
+
+/* assignment */
+
+static int
+llm_jexec_assign_tuple(llm_jrt_t *rt, llm_jframe_t *f,
+    const llm_jnode_t *target, const llm_jv_t *v, int export)
+{
+    size_t              n;
+    llm_jlist_t         items;
+    const llm_jnode_t  *p;
+
+    if (llm_jv_items(rt, v, &items) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    for (n = 0, p = target->a; p; p = p->next) {
+        n++;
+    }
+
+    if (items.n != n) {
+        return llm_jrt_fail(rt, items.n > n
+                            ? "too many values to unpack (expected %zu)"
+                            : "not enough values to unpack (expected %zu, "
+                              "got %zu)", n, items.n);
+    }
+
+    for (n = 0, p = target->a; p; p = p->next, n++) {
+        if (llm_jinja_assign(rt, f, p, &items.v[n], export) != LLM_OK) {
+            return LLM_ERROR;
+        }
+    }
+
+    return LLM_OK;
+}
+
+
+int
+llm_jinja_assign(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *target,
+    const llm_jv_t *v, int export)
+{
+    llm_jv_t  *slot;
+
+    if (target->kind == LLM_JN_TUPLE) {
+        return llm_jexec_assign_tuple(rt, f, target, v, export);
+    }
+
+    slot = llm_jinja_slot(f, target->hops, target->slot);
+
+    if (target->kind == LLM_JN_NSREF) {
+        if (slot->type != LLM_J_NS) {
+            return llm_jrt_fail(rt, "cannot assign attribute on "
+                                "non-namespace object");
+        }
+
+        return llm_jinja_ns_set(rt, slot, &target->attr, v);
+    }
+
+    *slot = *v;
+
+    if (export) {
+        return llm_jdict_set(rt, rt->context, &target->value, v);
+    }
+
+    return LLM_OK;
+}
+
+
+/* a body whose output is kept: rt->out is a builder of our own meanwhile */
+
+static llm_jexit_t
+llm_jexec_capture(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *body,
+    llm_jv_t *res)
+{
+    llm_jb_t      b, *out;
+    llm_jexit_t   rc;
+
+    llm_jb_init(&b, rt, rt->max_output);
+
+    out = rt->out;
+    rt->out = &b;
+    rc = llm_jinja_exec(rt, f, body);
+    rt->out = out;
+
+    if (rc == LLM_JX_DONE && llm_jb_done(&b, res) != LLM_OK) {
+        return LLM_JX_ERROR;
+    }
+
+    return rc;
+}
+
+
+/* the frame of a block inside f, entered */
+
+static llm_jframe_t *
+llm_jexec_frame(llm_jrt_t *rt, llm_jframe_t *f, const llm_jscope_t *s)
+{
+    llm_jframe_t  *inner;
+
+    inner = llm_jframe_new(rt, s, f);
+
+    if (inner == NULL || llm_jframe_enter(rt, s, inner) != LLM_OK) {
+        return NULL;
+    }
+
+    return inner;
+}
+
+
+/* set and filter blocks */
+
+static llm_jexit_t
+llm_jexec_block(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *n)
+{
+    llm_jv_t       v;
+    llm_jexit_t    rc;
+    llm_jframe_t  *inner;
+
+    inner = llm_jexec_frame(rt, f, n->scope);
+    if (inner == NULL) {
+        return LLM_JX_ERROR;
+    }
+
+    rc = llm_jexec_capture(rt, inner, n->d, &v);
+    if (rc != LLM_JX_DONE) {
+        return rc;
+    }
+
+    if (n->b && llm_jinja_eval_filter_chain(rt, inner, n->b, &v) != LLM_OK) {
+        return LLM_JX_ERROR;
+    }
+
+    rt->line = n->line;
+
+    if (n->kind == LLM_JN_FILTERBLOCK) {
+        return llm_jb_add_value(rt->out, &v) == LLM_OK ? LLM_JX_DONE
+                                                       : LLM_JX_ERROR;
+    }
+
+    return llm_jinja_assign(rt, f, n->a, &v, n->op) == LLM_OK ? LLM_JX_DONE
+                                                              : LLM_JX_ERROR;
+}
+
+
+static llm_jexit_t
+llm_jexec_with(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *n)
+{
+    llm_jv_t            v;
+    llm_jframe_t       *inner;
+    const llm_jnode_t  *target, *value;
+
+    inner = llm_jexec_frame(rt, f, n->scope);
+    if (inner == NULL) {
+        return LLM_JX_ERROR;
+    }
+
+    for (target = n->a, value = n->b; target;
+         target = target->next, value = value->next)
+    {
+        if (llm_jinja_eval(rt, f, value, &v) != LLM_OK
+            || llm_jinja_assign(rt, inner, target, &v, 0) != LLM_OK)
+        {
+            return LLM_JX_ERROR;
+        }
+    }
+
+    return llm_jinja_exec(rt, inner, n->d);
+}
+
+
+static int
+llm_jexec_macro_value(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *n,
+    llm_jv_t *res)
+{
+    *res = llm_jv_of(LLM_J_MACRO);
+    res->u.macro = llm_jrt_alloc(rt, sizeof(llm_jmacro_t));
+
+    if (res->u.macro == NULL) {
+        return LLM_ERROR;
+    }
+
+    res->u.macro->node = n;
+    res->u.macro->frame = f;
+
+    return LLM_OK;
+}
+
+
+static int
+llm_jexec_macro(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *n)
+{
+    llm_jv_t  v;
+
+    if (llm_jexec_macro_value(rt, f, n, &v) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    *llm_jinja_slot(f, n->hops, n->slot) = v;
+
+    return n->op ? llm_jdict_set(rt, rt->context, &n->value, &v) : LLM_OK;
+}
+
+
+static int
+llm_jexec_callblock(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *n)
+{
+    llm_jv_t     macro, callee, v;
+    llm_jargs_t  args;
+
+    if (llm_jexec_macro_value(rt, f, n, &macro) != LLM_OK
+        || llm_jinja_eval(rt, f, n->b->a, &callee) != LLM_OK
+        || llm_jinja_eval_args(rt, f, n->b->b, macro.u.macro, &args)
+           != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    rt->line = n->line;
+
+    if (llm_jinja_call(rt, &callee, &args, &v) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    return llm_jb_add_value(rt->out, &v);
+}
+
+
+/* macros */
+
+/* takes the keyword out of the list: its value, or NULL */
+
+static const llm_jv_t *
+llm_jmacro_take(llm_jdict_t *kw, const char *name, size_t len)
+{
+    size_t           i;
+    const llm_js_t  *s;
+
+    for (i = 0; i < kw->n; i++) {
+        s = kw->v[i].key.u.s;
+
+        if (llm_jv_given(&kw->v[i].key) && s->len == len
+            && memcmp(llm_js_data(s), name, len) == 0)
+        {
+            kw->v[i].key = llm_jv_of(LLM_J_MISSING);
+            return &kw->v[i].value;
+        }
+    }
+
+    return NULL;
+}
+
+
+/* what no parameter took: varargs and kwargs, or an error */
+
+static int
+llm_jmacro_rest(llm_jrt_t *rt, const llm_jnode_t *n, llm_jframe_t *f,
+    const llm_jargs_t *args, size_t n_params, llm_jdict_t *kw)
+{
+    size_t           i;
+    llm_jv_t         v;
+    const llm_js_t  *name;
+
+    if (n->specials.kwargs != LLM_J_NO_SLOT) {
+        if (llm_jv_dict(rt, LLM_J_DICT, &v) != LLM_OK) {
+            return LLM_ERROR;
+        }
+
+        for (i = 0; i < kw->n; i++) {
+            if (llm_jv_given(&kw->v[i].key)
+                && llm_jdict_set(rt, v.u.dict, &kw->v[i].key,
+                                 &kw->v[i].value) != LLM_OK)
+            {
+                return LLM_ERROR;
+            }
+        }
+
+        f->slots[n->specials.kwargs] = v;
+
+    } else {
+        for (i = 0; i < kw->n; i++) {
+            if (llm_jv_given(&kw->v[i].key)) {
+                name = kw->v[i].key.u.s;
+
+                return llm_jrt_fail(rt, "macro takes no keyword argument "
+                                    "'%.*s'", (int) llm_min(name->len, 60),
+                                    llm_js_data(name));
+            }
+        }
+    }
+
+    if (n->specials.varargs != LLM_J_NO_SLOT) {
+        i = llm_min(n_params, args->n);
+
+        if (llm_jv_list(rt, LLM_J_TUPLE, args->n - i, &v) != LLM_OK) {
+            return LLM_ERROR;
+        }
+
+        for ( /* void */ ; i < args->n; i++) {
+            v.u.list->v[v.u.list->n++] = args->v[i];
+        }
+
+        f->slots[n->specials.varargs] = v;
+
+    } else if (args->n > n_params) {
+        return llm_jrt_fail(rt, "macro takes not more than %zu argument(s)",
+                            n_params);
+    }
+
+    return LLM_OK;
+}
+
+
+static int
+llm_jmacro_bind(llm_jrt_t *rt, const llm_jnode_t *n, llm_jframe_t *f,
+    const llm_jargs_t *args)
+{
+    size_t              i;
+    llm_jdict_t         kw;
+    const llm_jv_t     *v;
+    const llm_jnode_t  *p;
+
+    memset(&kw, 0, sizeof(kw));
+
+    if (args->n_kw) {
+        kw.n = args->n_kw;
+        kw.v = llm_jrt_alloc(rt, kw.n * sizeof(llm_jpair_t));
+        if (kw.v == NULL) {
+            return LLM_ERROR;
+        }
+
+        memcpy(kw.v, args->kw, kw.n * sizeof(llm_jpair_t));
+    }
+
+    for (i = 0, p = n->a; p; p = p->next, i++) {
+        if (llm_jrt_charge(rt, 1 + kw.n * LLM_J_DECODED) != LLM_OK) {
+            return LLM_ERROR;
+        }
+
+        f->slots[p->slot] = llm_jv_of(LLM_J_MISSING);
+
+        if (i < args->n) {
+            f->slots[p->slot] = args->v[i];
+            continue;
+        }
+
+        v = llm_jmacro_take(&kw, llm_js_data(p->value.u.s),
+                            p->value.u.s->len);
+        if (v) {
+            f->slots[p->slot] = *v;
+        }
+    }
+
+    if (n->specials.caller != LLM_J_NO_SLOT) {
+        v = llm_jmacro_take(&kw, "caller", 6);
+
+        if (v && v->type != LLM_J_NONE) {
+            f->slots[n->specials.caller] = *v;
+
+        } else if (llm_jv_undef(rt, "No caller defined",
+                                &f->slots[n->specials.caller]) != LLM_OK)
+        {
+            return LLM_ERROR;
+        }
+    }
+
+    return llm_jmacro_rest(rt, n, f, args, i, &kw);
+}
+
+
+static int
+llm_jmacro_defaults(llm_jrt_t *rt, const llm_jnode_t *n, llm_jframe_t *f)
+{
+    llm_jv_t           *slot;
+    const llm_jnode_t  *p;
+
+    for (p = n->a; p; p = p->next) {
+        slot = &f->slots[p->slot];
+
+        if (llm_jv_given(slot)) {
+            continue;
+        }
+
+        if (p->a == NULL) {
+            if (llm_jv_undef_param(rt, &p->value, slot) != LLM_OK) {
+                return LLM_ERROR;
+            }
+
+        } else if (llm_jinja_eval(rt, f, p->a, slot) != LLM_OK) {
+            return LLM_ERROR;
+        }
+    }
+
+    return LLM_OK;
+}
+
+
+int
+llm_jinja_call_macro(llm_jrt_t *rt, llm_jmacro_t *m, const llm_jargs_t *args,
+    llm_jv_t *res)
+{
+    llm_jexit_t         rc;
+    llm_jframe_t       *f;
+    const llm_jnode_t  *n;
+
+    n = m->node;
+
+    f = llm_jframe_new(rt, n->scope, m->frame);
+
+    if (f == NULL || llm_jmacro_bind(rt, n, f, args) != LLM_OK
+        || llm_jframe_enter(rt, n->scope, f) != LLM_OK
+        || llm_jmacro_defaults(rt, n, f) != LLM_OK
+        || llm_jrt_enter(rt) != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    rc = llm_jexec_capture(rt, f, n->d, res);
+    llm_jrt_leave(rt);
+
+    return rc == LLM_JX_DONE ? LLM_OK : LLM_ERROR;
+}
+
+
+static int
+llm_jexec_output(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *n)
+{
+    llm_jv_t  v;
+
+    if (llm_jinja_eval(rt, f, n->a, &v) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    rt->line = n->line;
+
+    return llm_jb_add_value(rt->out, &v);
+}
+
+
+static int
+llm_jexec_set(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *n)
+{
+    llm_jv_t  v;
+
+    if (llm_jinja_eval(rt, f, n->b, &v) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    rt->line = n->line;
+
+    return llm_jinja_assign(rt, f, n->a, &v, n->op);
+}
+
+
+/* the branch that is taken: *body, NULL if none */
+
+static int
+llm_jexec_if(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *n,
+    const llm_jnode_t **body)
+{
+    llm_jv_t  v;
+
+    for ( ;; ) {
+        if (llm_jinja_eval(rt, f, n->a, &v) != LLM_OK) {
+            return LLM_ERROR;
+        }
+
+        if (llm_jv_truth(&v)) {
+            *body = n->b;
+            return LLM_OK;
+        }
+
+        if (n->c == NULL || n->c->kind != LLM_JN_IF || n->c->next) {
+            *body = n->c;
+            return LLM_OK;
+        }
+
+        n = n->c;
+    }
+}
+
+
+static llm_jexit_t
+llm_jexec_node(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *n)
+{
+    int                 rc;
+    llm_jframe_t       *inner;
+    const llm_jnode_t  *body;
+
+    switch (n->kind) {
+
+    case LLM_JN_DATA:
+        rc = llm_jb_add_str(rt->out, n->value.u.s);
+        break;
+
+    case LLM_JN_OUTPUT:
+        rc = llm_jexec_output(rt, f, n);
+        break;
+
+    case LLM_JN_SET:
+        rc = llm_jexec_set(rt, f, n);
+        break;
+
+    case LLM_JN_IF:
+        if (llm_jexec_if(rt, f, n, &body) != LLM_OK) {
+            return LLM_JX_ERROR;
+        }
+
+        return llm_jinja_exec(rt, f, body);
+
+    case LLM_JN_FOR:
+        return llm_jinja_exec_for(rt, f, n);
+
+    case LLM_JN_SETBLOCK:
+    case LLM_JN_FILTERBLOCK:
+        return llm_jexec_block(rt, f, n);
+
+    case LLM_JN_MACRO:
+        rc = llm_jexec_macro(rt, f, n);
+        break;
+
+    case LLM_JN_CALLBLOCK:
+        rc = llm_jexec_callblock(rt, f, n);
+        break;
+
+    case LLM_JN_WITH:
+        return llm_jexec_with(rt, f, n);
+
+    case LLM_JN_SCOPE:
+        inner = llm_jexec_frame(rt, f, n->scope);
+
+        return inner ? llm_jinja_exec(rt, inner, n->d) : LLM_JX_ERROR;
+
+    case LLM_JN_BREAK:
+        return LLM_JX_BREAK;
+
+    case LLM_JN_CONTINUE:
+        return LLM_JX_CONTINUE;
+
+    default:
+        rc = llm_jrt_fail(rt, "internal error: this is no statement");
+        break;
+    }
+
+    return rc == LLM_OK ? LLM_JX_DONE : LLM_JX_ERROR;
+}
+
+
+llm_jexit_t
+llm_jinja_exec(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *body)
+{
+    llm_jexit_t  rc;
+
+    if (llm_jrt_enter(rt) != LLM_OK) {
+        return LLM_JX_ERROR;
+    }
+
+    rc = LLM_JX_DONE;
+
+    for ( /* void */ ; body && rc == LLM_JX_DONE; body = body->next) {
+        rt->line = body->line;
+
+        if (llm_jrt_charge(rt, 1) != LLM_OK) {
+            rc = LLM_JX_ERROR;
+            break;
+        }
+
+        rc = llm_jexec_node(rt, f, body);
+    }
+
+    llm_jrt_leave(rt);
+
+    return rc;
+}

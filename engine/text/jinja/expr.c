@@ -1,0 +1,434 @@
+/*
+ * Expressions: recursive descent with jinja2's precedences, lowest first:
+ * x if y else z, or, and, not, comparisons, + -, ~, * / // %, **, unary,
+ * postfix and filters (those: primary.c).
+ *
+ * Nodes belong to the template's arena.  Every function returns NULL after
+ * it has set the error.
+ */
+
+#include "engine/text/jinja/ast.h"
+
+
+static llm_jnode_t *
+llm_jparse_unary(llm_jcomp_t *c, int filters)
+{
+    llm_jnode_t  *n;
+
+    if (++c->depth > LLM_J_MAX_NESTING) {
+        (void) llm_jcomp_fail(c, llm_jparse_tok(c)->line,
+                              "nested too deeply");
+        return NULL;
+    }
+
+    if (llm_jparse_is_op(c, '-') || llm_jparse_is_op(c, '+')) {
+        n = llm_jparse_node(c, LLM_JN_UNARY, NULL, NULL);
+
+        if (n) {
+            n->op = llm_jparse_tok(c)->op;
+            llm_jparse_next(c);
+            n->a = llm_jparse_unary(c, 0);
+            n = n->a ? llm_jparse_seal(c, n) : NULL;
+        }
+
+    } else {
+        n = llm_jparse_primary(c, 0);
+    }
+
+    n = n ? llm_jparse_postfix(c, n) : NULL;
+
+    while (n && filters) {
+        if (llm_jparse_skip_op(c, '|')) {
+            n = llm_jparse_filter(c, n);
+
+        } else if (llm_jparse_is_name(c, "is")) {
+            n = llm_jparse_test(c, n);
+
+        } else if (llm_jparse_is_op(c, '(')) {
+            n = llm_jparse_call(c, n);
+
+        } else {
+            break;
+        }
+    }
+
+    c->depth--;
+
+    return n;
+}
+
+
+/* levels of left-associative operators, loosest first */
+
+static const int  llm_jparse_ops[3][5] = {
+    { '+', '-', 0 },
+    { '*', '/', LLM_JOP_FDIV, '%', 0 },
+    { LLM_JOP_POW, 0 }
+};
+
+static llm_jnode_t *llm_jparse_concat(llm_jcomp_t *c);
+
+
+static llm_jnode_t *
+llm_jparse_binary(llm_jcomp_t *c, int level)
+{
+    int           i, op;
+    llm_jnode_t  *n, *right;
+
+    n = NULL;
+
+    for ( ;; ) {
+        right = level == 0 ? llm_jparse_concat(c)
+                : level == 1 ? llm_jparse_binary(c, 2)
+                : llm_jparse_unary(c, 1);
+
+        if (right == NULL) {
+            return NULL;
+        }
+
+        if (n == NULL) {
+            n = right;
+
+        } else {
+            n->b = right;
+
+            if (llm_jparse_seal(c, n) == NULL) {
+                return NULL;
+            }
+        }
+
+        for (i = 0; (op = llm_jparse_ops[level][i]) != 0; i++) {
+            if (llm_jparse_is_op(c, op)) {
+                break;
+            }
+        }
+
+        if (op == 0) {
+            return n;
+        }
+
+        n = llm_jparse_node(c, LLM_JN_BINARY, n, NULL);
+        if (n == NULL) {
+            return NULL;
+        }
+
+        n->op = op;
+        llm_jparse_next(c);
+    }
+}
+
+
+static llm_jnode_t *
+llm_jparse_concat(llm_jcomp_t *c)
+{
+    llm_jnode_t  *first, *n, *last;
+
+    first = llm_jparse_binary(c, 1);
+
+    if (first == NULL || !llm_jparse_is_op(c, '~')) {
+        return first;
+    }
+
+    n = llm_jparse_node(c, LLM_JN_CONCAT, first, NULL);
+    if (n == NULL) {
+        return NULL;
+    }
+
+    for (last = first; llm_jparse_skip_op(c, '~'); last = last->next) {
+        last->next = llm_jparse_binary(c, 1);
+
+        if (last->next == NULL) {
+            return NULL;
+        }
+    }
+
+    return llm_jparse_seal(c, n);
+}
+
+
+/* the comparison operator at hand, eaten; 0 if there is none */
+
+static int
+llm_jparse_compare_op(llm_jcomp_t *c)
+{
+    size_t             i;
+    static const int   ops[] = { LLM_JOP_EQ, LLM_JOP_NE, LLM_JOP_LE,
+                                 LLM_JOP_GE, '<', '>' };
+
+    for (i = 0; i < llm_nelems(ops); i++) {
+        if (llm_jparse_skip_op(c, ops[i])) {
+            return ops[i];
+        }
+    }
+
+    if (llm_jparse_skip_name(c, "in")) {
+        return LLM_JOP_IN;
+    }
+
+    if (llm_jparse_is_name(c, "not")
+        && llm_jtok_is_name(llm_jparse_look(c), "in"))
+    {
+        c->pos += 2;
+        return LLM_JOP_NOTIN;
+    }
+
+    return 0;
+}
+
+
+static llm_jnode_t *
+llm_jparse_compare(llm_jcomp_t *c)
+{
+    int           op;
+    llm_jnode_t  *n, *first, *operand, **tail;
+
+    first = llm_jparse_binary(c, 0);
+    n = first;
+    tail = NULL;
+
+    while (n && (op = llm_jparse_compare_op(c)) != 0) {
+        if (tail == NULL) {
+            n = llm_jparse_node(c, LLM_JN_COMPARE, first, NULL);
+            if (n == NULL) {
+                return NULL;
+            }
+
+            tail = &n->b;
+        }
+
+        operand = llm_jparse_node(c, LLM_JN_OPERAND, NULL, NULL);
+        if (operand == NULL) {
+            return NULL;
+        }
+
+        operand->op = op;
+        operand->a = llm_jparse_binary(c, 0);
+
+        if (operand->a == NULL) {
+            return NULL;
+        }
+
+        if (llm_jparse_seal(c, operand) == NULL) {
+            return NULL;
+        }
+
+        *tail = operand;
+        tail = &operand->next;
+    }
+
+    return n && tail ? llm_jparse_seal(c, n) : n;
+}
+
+
+static llm_jnode_t *
+llm_jparse_not(llm_jcomp_t *c)
+{
+    size_t        nots;
+    llm_jnode_t  *n;
+
+    for (nots = 0; llm_jparse_skip_name(c, "not"); nots++) { /* void */ }
+
+    n = llm_jparse_compare(c);
+
+    /* an even number of them still makes a bool */
+
+    for (nots = nots > 2 ? 2 - nots % 2 : nots; n && nots; nots--) {
+        n = llm_jparse_node(c, LLM_JN_NOT, n, NULL);
+        n = n ? llm_jparse_seal(c, n) : NULL;
+    }
+
+    return n;
+}
+
+
+static llm_jnode_t *
+llm_jparse_and(llm_jcomp_t *c)
+{
+    llm_jnode_t  *n, *right;
+
+    n = llm_jparse_not(c);
+
+    while (n && llm_jparse_skip_name(c, "and")) {
+        right = llm_jparse_not(c);
+        n = right ? llm_jparse_node(c, LLM_JN_AND, n, right) : NULL;
+        n = n ? llm_jparse_seal(c, n) : NULL;
+    }
+
+    return n;
+}
+
+
+static llm_jnode_t *
+llm_jparse_or(llm_jcomp_t *c)
+{
+    llm_jnode_t  *n, *right;
+
+    n = llm_jparse_and(c);
+
+    while (n && llm_jparse_skip_name(c, "or")) {
+        right = llm_jparse_and(c);
+        n = right ? llm_jparse_node(c, LLM_JN_OR, n, right) : NULL;
+        n = n ? llm_jparse_seal(c, n) : NULL;
+    }
+
+    return n;
+}
+
+
+llm_jnode_t *
+llm_jparse_expr(llm_jcomp_t *c, int flags)
+{
+    llm_jnode_t  *n, *cond;
+
+    if (++c->depth > LLM_J_MAX_NESTING) {
+        (void) llm_jcomp_fail(c, llm_jparse_tok(c)->line,
+                              "nested too deeply");
+        return NULL;
+    }
+
+    n = llm_jparse_or(c);
+
+    while (n && !(flags & LLM_JP_NO_COND) && llm_jparse_skip_name(c, "if")) {
+        cond = llm_jparse_node(c, LLM_JN_COND, NULL, n);
+        if (cond == NULL) {
+            return NULL;
+        }
+
+        cond->a = llm_jparse_or(c);
+        if (cond->a == NULL) {
+            return NULL;
+        }
+
+        if (llm_jparse_skip_name(c, "else")) {
+            cond->c = llm_jparse_expr(c, 0);
+            if (cond->c == NULL) {
+                return NULL;
+            }
+        }
+
+        n = llm_jparse_seal(c, cond);
+    }
+
+    c->depth--;
+
+    return n;
+}
+
+
+/* expressions with commas between; end is the name that may follow */
+
+llm_jnode_t *
+llm_jparse_tuple(llm_jcomp_t *c, int flags, const char *end)
+{
+    int           comma;
+    llm_jtok_t   *tok;
+    llm_jnode_t  *tuple, *item, **tail;
+
+    tuple = llm_jparse_node(c, LLM_JN_TUPLE, NULL, NULL);
+    if (tuple == NULL) {
+        return NULL;
+    }
+
+    comma = 0;
+    tail = &tuple->a;
+
+    for ( ;; ) {
+        tok = llm_jparse_tok(c);
+
+        if (tok->type == LLM_JT_VAR_END || tok->type == LLM_JT_BLOCK_END
+            || llm_jparse_is_op(c, ')')
+            || (end && llm_jparse_is_name(c, end)))
+        {
+            break;
+        }
+
+        item = llm_jparse_expr(c, flags & LLM_JP_NO_COND);
+        if (item == NULL) {
+            return NULL;
+        }
+
+        *tail = item;
+        tail = &item->next;
+
+        if (!llm_jparse_skip_op(c, ',')) {
+            break;
+        }
+
+        comma = 1;
+    }
+
+    if (comma) {
+        return llm_jparse_seal(c, tuple);
+    }
+
+    if (tuple->a) {
+        return tuple->a;
+    }
+
+    if (flags & LLM_JP_PARENS) {
+        return tuple;
+    }
+
+    (void) llm_jparse_unexpected(c, "an expression");
+
+    return NULL;
+}
+
+
+static int
+llm_jparse_assignable(llm_jcomp_t *c, llm_jnode_t *n)
+{
+    llm_jnode_t  *item;
+
+    if (n->kind == LLM_JN_TUPLE) {
+        for (item = n->a; item; item = item->next) {
+            if (llm_jparse_assignable(c, item) != LLM_OK) {
+                return LLM_ERROR;
+            }
+        }
+
+        return LLM_OK;
+    }
+
+    if (n->kind == LLM_JN_NAME || n->kind == LLM_JN_NSREF) {
+        return LLM_OK;
+    }
+
+    return llm_jcomp_fail(c, n->line, "can't assign to this expression");
+}
+
+
+llm_jnode_t *
+llm_jparse_target(llm_jcomp_t *c, int with_ns, const char *end)
+{
+    int           comma;
+    llm_jnode_t  *tuple, *item, **tail;
+
+    tuple = llm_jparse_node(c, LLM_JN_TUPLE, NULL, NULL);
+    if (tuple == NULL) {
+        return NULL;
+    }
+
+    comma = 0;
+    tail = &tuple->a;
+
+    while (!(comma && (llm_jparse_is_name(c, end) || llm_jparse_is_op(c, '=')
+                       || llm_jparse_tok(c)->type == LLM_JT_BLOCK_END)))
+    {
+        item = llm_jparse_primary(c, with_ns);
+        if (item == NULL || llm_jparse_assignable(c, item) != LLM_OK) {
+            return NULL;
+        }
+
+        *tail = item;
+        tail = &item->next;
+
+        if (!llm_jparse_skip_op(c, ',')) {
+            break;
+        }
+
+        comma = 1;
+    }
+
+    return comma ? tuple : tuple->a;
+}

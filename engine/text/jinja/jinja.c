@@ -1,0 +1,387 @@
+/*
+ * Templates and renderings as a whole: their memory, limits and errors; see
+ * jinja.h.
+ */
+
+#include "engine/text/jinja/ast.h"
+
+#include <stdio.h>
+#include <time.h>
+
+#define LLM_J_TEMPLATE_MEMORY  ((size_t) 256 << 20)
+#define LLM_J_STEPS            30000000
+#define LLM_J_MEMORY           ((size_t) 128 << 20)
+#define LLM_J_OUTPUT           ((size_t) 64 << 20)
+
+#define LLM_J_BYTES_A_STEP     64
+
+
+int
+llm_jrt_fail(llm_jrt_t *rt, const char *fmt, ...)
+{
+    char     msg[400];
+    va_list  args;
+
+    va_start(args, fmt);
+    vsnprintf(msg, sizeof(msg), fmt, args);
+    va_end(args);
+
+    return llm_fail(rt->err, "chat template, line %u: %s", rt->line, msg);
+}
+
+
+int
+llm_jrt_limit(llm_jrt_t *rt, const char *fmt, ...)
+{
+    char     msg[400];
+    va_list  args;
+
+    va_start(args, fmt);
+    vsnprintf(msg, sizeof(msg), fmt, args);
+    va_end(args);
+
+    return llm_fail_with(rt->err, 500, LLM_JINJA_LIMIT, NULL,
+                         "chat template, line %u: %s", rt->line, msg);
+}
+
+
+void *
+llm_jrt_alloc(llm_jrt_t *rt, size_t size)
+{
+    void  *p;
+
+    p = llm_arena_alloc(&rt->arena, size);
+    if (p == NULL) {
+        (void) llm_jrt_limit(rt, "rendering needs more than %zu bytes of "
+                             "memory", rt->arena.limit);
+    }
+
+    return p;
+}
+
+
+int
+llm_jrt_charge(llm_jrt_t *rt, size_t work)
+{
+    work = work > 1 ? work / LLM_J_BYTES_A_STEP + 1 : work;
+
+    if (work > rt->steps) {
+        rt->steps = 0;
+        return llm_jrt_limit(rt, "rendering takes too many steps");
+    }
+
+    rt->steps -= work;
+
+    return LLM_OK;
+}
+
+
+/* memmem() compares up to 256 bytes at each place, and is linear beyond */
+
+int
+llm_jrt_charge_search(llm_jrt_t *rt, size_t len, const llm_js_t *sub)
+{
+    return llm_jrt_charge(rt, len * (LLM_J_DECODED
+                                     + llm_min(sub->len, 256) / 8));
+}
+
+
+int
+llm_jrt_enter(llm_jrt_t *rt)
+{
+    if (rt->depth >= LLM_J_MAX_DEPTH) {
+        return llm_jrt_limit(rt, "maximum recursion depth exceeded");
+    }
+
+    rt->depth++;
+
+    return LLM_OK;
+}
+
+
+int
+llm_jcomp_fail(llm_jcomp_t *c, uint32_t line, const char *fmt, ...)
+{
+    char     msg[400];
+    va_list  args;
+
+    va_start(args, fmt);
+    vsnprintf(msg, sizeof(msg), fmt, args);
+    va_end(args);
+
+    return llm_fail(c->err, "chat template, line %u: %s", line, msg);
+}
+
+
+void *
+llm_jcomp_alloc(llm_jcomp_t *c, size_t size)
+{
+    void  *p;
+
+    p = llm_arena_alloc(&c->t->arena, size);
+    if (p == NULL) {
+        (void) llm_fail(c->err, "chat template: out of memory");
+    }
+
+    return p;
+}
+
+
+llm_jnode_t *
+llm_jcomp_node(llm_jcomp_t *c, llm_jkind_t kind, uint32_t line)
+{
+    llm_jnode_t  *n;
+
+    n = llm_jcomp_alloc(c, sizeof(llm_jnode_t));
+    if (n) {
+        memset(n, 0, sizeof(*n));
+        n->kind = kind;
+        n->line = line;
+    }
+
+    return n;
+}
+
+
+/* what a string finds out about itself is found out here: it is shared */
+
+int
+llm_jcomp_str(llm_jcomp_t *c, llm_str_t s, llm_jv_t *res)
+{
+    llm_js_t  *js;
+
+    js = llm_js_wrap(&c->t->arena, s.data, s.len, 1);
+    if (js == NULL) {
+        return llm_fail(c->err, "chat template: out of memory");
+    }
+
+    (void) llm_js_chars(js);
+    (void) llm_js_hash(js);
+    *res = llm_jv_str(js);
+
+    return LLM_OK;
+}
+
+
+llm_jinja_t *
+llm_jinja_compile(const char *src, size_t len, llm_err_t *err)
+{
+    llm_jcomp_t  c;
+
+    memset(&c, 0, sizeof(c));
+    c.err = err;
+
+    c.t = calloc(1, sizeof(llm_jinja_t));
+    if (c.t == NULL) {
+        (void) llm_fail(err, "chat template: out of memory");
+        return NULL;
+    }
+
+    llm_arena_init(&c.t->arena, LLM_J_TEMPLATE_MEMORY);
+
+    if (llm_jinja_lex(&c, src, len) != LLM_OK
+        || llm_jinja_parse(&c) != LLM_OK
+        || llm_jinja_scopes(&c) != LLM_OK)
+    {
+        llm_jinja_free(c.t);
+        return NULL;
+    }
+
+    return c.t;
+}
+
+
+void
+llm_jinja_free(llm_jinja_t *t)
+{
+    if (t) {
+        llm_arena_free(&t->arena);
+        free(t);
+    }
+}
+
+
+int
+llm_jinja_uses(const llm_jinja_t *t, const char *name)
+{
+    size_t  i, len;
+
+    len = strlen(name);
+
+    for (i = 0; i < t->tokens.n; i++) {
+        if ((t->tokens.v[i].type == LLM_JT_NAME
+             || t->tokens.v[i].type == LLM_JT_STR)
+            && t->tokens.v[i].text.len == len
+            && memcmp(t->tokens.v[i].text.data, name, len) == 0)
+        {
+            return 1;
+        }
+    }
+
+    return 0;
+}
+
+
+/* the variables into the context, over the globals */
+
+static int
+llm_jinja_vars(llm_jrt_t *rt, const llm_flat_t *vars,
+    const char *const *trusted_vars)
+{
+    int                 trusted;
+    llm_jv_t            key, value;
+    const llm_flat_t   *k, *v;
+    const char *const  *p;
+
+    if (vars->type != LLM_FLAT_OBJECT) {
+        return llm_jrt_fail(rt, "the variables are no object");
+    }
+
+    for (k = llm_flat_first(vars); k; k = llm_flat_next(vars, v)) {
+        v = llm_flat_next(vars, k);
+
+        if (llm_jv_from_flat(rt, k, 1, &key) != LLM_OK) {
+            return LLM_ERROR;
+        }
+
+        trusted = 0;
+
+        for (p = trusted_vars; p && *p; p++) {
+            trusted |= llm_js_is(key.u.s, *p);
+        }
+
+        if (llm_jv_from_flat(rt, v, trusted, &value) != LLM_OK
+            || llm_jdict_set(rt, rt->context, &key, &value) != LLM_OK)
+        {
+            return LLM_ERROR;
+        }
+    }
+
+    return LLM_OK;
+}
+
+
+/* the runs of trusted bytes: between the places where trust changes */
+
+static int
+llm_jinja_spans(const llm_jbytes_t *b, llm_prompt_t *out)
+{
+    int     trusted;
+    size_t  i, start, end;
+
+    out->trusted = malloc((b->n_flips / 2 + 1) * sizeof(llm_span_t));
+    if (out->trusted == NULL) {
+        return LLM_ERROR;
+    }
+
+    trusted = b->trusted;
+
+    for (i = 0, start = 0; i <= b->n_flips; i++, start = end) {
+        end = i < b->n_flips ? b->flips[i] : b->used;
+
+        if (trusted && end > start) {
+            out->trusted[out->n_trusted].start = start;
+            out->trusted[out->n_trusted].end = end;
+            out->n_trusted++;
+        }
+
+        trusted = !trusted;
+    }
+
+    return LLM_OK;
+}
+
+
+static int
+llm_jinja_output(llm_jrt_t *rt, const llm_jbytes_t *b, llm_prompt_t *out)
+{
+    size_t  len;
+
+    len = b ? b->used : 0;
+
+    out->text = malloc(len + 1);
+
+    if (out->text == NULL || (b && llm_jinja_spans(b, out) != LLM_OK)) {
+        llm_prompt_free(out);
+        return llm_fail(rt->err, "chat template: out of memory");
+    }
+
+    if (len) {
+        memcpy(out->text, b->data, len);
+    }
+
+    out->text[len] = '\0';
+    out->len = len;
+
+    return LLM_OK;
+}
+
+
+static int
+llm_jinja_run(llm_jrt_t *rt, const llm_jinja_t *t, const llm_flat_t *vars,
+    const char *const *trusted_vars, llm_prompt_t *out)
+{
+    llm_jb_t       b;
+    llm_jframe_t  *f;
+
+    rt->context = llm_jdict_new(rt);
+
+    if (rt->context == NULL || llm_jinja_globals(rt, rt->context) != LLM_OK
+        || llm_jinja_vars(rt, vars, trusted_vars) != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    llm_jb_init(&b, rt, rt->max_output);
+    rt->out = &b;
+
+    f = llm_jframe_new(rt, t->scope, NULL);
+
+    if (f == NULL || llm_jframe_enter(rt, t->scope, f) != LLM_OK
+        || llm_jinja_exec(rt, f, t->body) != LLM_JX_DONE)
+    {
+        return LLM_ERROR;
+    }
+
+    return llm_jinja_output(rt, b.bytes, out);
+}
+
+
+int
+llm_jinja_render(const llm_jinja_t *t, const llm_flat_t *vars,
+    const char *const *trusted_vars, const llm_jinja_opts_t *opts,
+    llm_prompt_t *out, llm_err_t *err)
+{
+    int                      rc;
+    llm_jrt_t                rt;
+    static llm_jinja_opts_t  none;
+
+    memset(out, 0, sizeof(*out));
+    memset(&rt, 0, sizeof(rt));
+    opts = opts ? opts : &none;
+
+    rt.err = err;
+    rt.line = 1;
+    rt.steps = opts->max_steps ? opts->max_steps : LLM_J_STEPS;
+    rt.max_output = opts->max_output ? opts->max_output : LLM_J_OUTPUT;
+    rt.trusted_roles = opts->trusted_roles;
+    rt.now = opts->now ? opts->now : (int64_t) time(NULL);
+
+    llm_arena_init(&rt.arena,
+                   opts->max_memory ? opts->max_memory : LLM_J_MEMORY);
+
+    rc = llm_jinja_run(&rt, t, vars, trusted_vars, out);
+
+    llm_arena_free(&rt.arena);
+
+    return rc;
+}
+
+
+void
+llm_prompt_free(llm_prompt_t *p)
+{
+    free(p->text);
+    free(p->trusted);
+    memset(p, 0, sizeof(*p));
+}

@@ -1,0 +1,66 @@
+/*
+ * An interpreter of Jinja templates as chat templates use them, equal to
+ * Python's jinja2 set up as Hugging Face transformers does
+ * (ImmutableSandboxedEnvironment, trim_blocks, lstrip_blocks, loop controls,
+ * tojson without HTML escaping, raise_exception, strftime_now, generation
+ * blocks).
+ *
+ * Invariant: every string remembers, byte range by byte range, whether it
+ * came from the template (trusted) or from the variables; all operations on
+ * strings keep that.  A compiled template is read-only and may be rendered
+ * by any number of threads at once.  Steps, memory, depth and output of a
+ * rendering are bounded whatever the template does.
+ */
+
+#ifndef LLM_JINJA_H
+#define LLM_JINJA_H
+
+#include "engine/base/flat.h"
+#include "engine/text/vocab/vocab.h"
+
+typedef struct llm_jinja_s  llm_jinja_t;
+
+typedef struct {
+    uint64_t     max_steps;             /* 0: 30 million */
+    size_t       max_memory;            /* 0: 128 MiB, a rendering */
+    size_t       max_output;            /* 0: 64 MiB */
+    int64_t      now;                   /* seconds since 1970 for
+                                           strftime_now; 0: the clock */
+
+    /* NULL, or a NULL-terminated list: a string of the variables under the
+     * key "role" that equals one of these counts as the template's own, for
+     * templates that write '<|' + message.role + '|>' */
+    const char *const  *trusted_roles;
+} llm_jinja_opts_t;
+
+/* the code of an error that a limit of llm_jinja_opts_t has caused */
+#define LLM_JINJA_LIMIT  "chat_template_limit"
+
+/* the text and the runs of it that came from the template */
+typedef struct {
+    char        *text;                  /* NUL-terminated */
+    size_t       len;
+    llm_span_t  *trusted;
+    size_t       n_trusted;
+} llm_prompt_t;
+
+/* errors carry the line of the template and the reason */
+llm_jinja_t *llm_jinja_compile(const char *src, size_t len, llm_err_t *err);
+void llm_jinja_free(llm_jinja_t *t);
+
+/* does the source name this variable anywhere? (tools, enable_thinking) */
+int llm_jinja_uses(const llm_jinja_t *t, const char *name);
+
+/*
+ * vars is a checked flat object; its strings are untrusted, except those of
+ * the keys in the NULL-terminated list trusted_vars (bos_token, eos_token).
+ * raise_exception() in the template is an error with status 400 and the
+ * template's own message; everything else is status 500.
+ */
+int llm_jinja_render(const llm_jinja_t *t, const llm_flat_t *vars,
+    const char *const *trusted_vars, const llm_jinja_opts_t *opts,
+    llm_prompt_t *out, llm_err_t *err);
+
+void llm_prompt_free(llm_prompt_t *p);
+
+#endif /* LLM_JINJA_H */

@@ -1,0 +1,389 @@
+/*
+ * For loops: the variable "loop", the lazily evaluated condition, recursion.
+ */
+
+#include "engine/text/jinja/ast.h"
+
+
+static int
+llm_jloop_passes(llm_jrt_t *rt, llm_jloop_t *loop, const llm_jv_t *item)
+{
+    llm_jv_t            v;
+    const llm_jnode_t  *n;
+
+    n = loop->node;
+
+    if (loop->test == NULL) {
+        loop->test = llm_jframe_new(rt, n->test_scope, loop->outer);
+
+        if (loop->test == NULL
+            || llm_jframe_enter(rt, n->test_scope, loop->test) != LLM_OK)
+        {
+            return LLM_ERROR;
+        }
+    }
+
+    if (llm_jinja_assign(rt, loop->test, n->a, item, 0) != LLM_OK
+        || llm_jinja_eval(rt, loop->test, n->c, &v) != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    return llm_jv_truth(&v);
+}
+
+
+/* the next item that passes the loop's condition */
+
+static int
+llm_jloop_fetch(llm_jrt_t *rt, llm_jloop_t *loop, llm_jv_t *item)
+{
+    int  rc;
+
+    if (loop->rest) {
+        if (loop->rest_pos == loop->rest->n) {
+            return LLM_AGAIN;
+        }
+
+        *item = loop->rest->v[loop->rest_pos++];
+
+        return LLM_OK;
+    }
+
+    for ( ;; ) {
+        rc = llm_jcur_next(rt, &loop->cur, item);
+
+        if (rc != LLM_OK || loop->node->c == NULL) {
+            return rc;
+        }
+
+        rc = llm_jloop_passes(rt, loop, item);
+
+        if (rc) {
+            return rc > 0 ? LLM_OK : LLM_ERROR;
+        }
+    }
+}
+
+
+int
+llm_jloop_next(llm_jrt_t *rt, llm_jloop_t *loop, llm_jv_t *item)
+{
+    int  rc;
+
+    if (llm_jv_given(&loop->after)) {
+        *item = loop->after;
+        loop->after = llm_jv_of(LLM_J_MISSING);
+
+    } else {
+        rc = llm_jloop_fetch(rt, loop, item);
+        if (rc != LLM_OK) {
+            return rc;
+        }
+    }
+
+    loop->index0++;
+    loop->before = loop->current;
+    loop->current = *item;
+
+    return LLM_OK;
+}
+
+
+static int
+llm_jloop_peek(llm_jrt_t *rt, llm_jloop_t *loop)
+{
+    if (llm_jv_given(&loop->after)) {
+        return LLM_OK;
+    }
+
+    return llm_jloop_fetch(rt, loop, &loop->after);
+}
+
+
+static int
+llm_jloop_length(llm_jrt_t *rt, llm_jloop_t *loop)
+{
+    int           rc;
+    llm_jv_t      list, item;
+
+    if (loop->length >= 0) {
+        return LLM_OK;
+    }
+
+    if (loop->node->c == NULL) {
+        loop->length = llm_jv_len(&loop->cur.over);
+
+        if (loop->length >= 0) {
+            return LLM_OK;
+        }
+    }
+
+    /* no other way than to read on to the end */
+
+    if (llm_jv_list(rt, LLM_J_LIST, 0, &list) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    while ((rc = llm_jloop_fetch(rt, loop, &item)) == LLM_OK) {
+        if (llm_jlist_push(rt, list.u.list, &item) != LLM_OK) {
+            return LLM_ERROR;
+        }
+    }
+
+    if (rc != LLM_AGAIN) {
+        return LLM_ERROR;
+    }
+
+    loop->rest = list.u.list;
+    loop->rest_pos = 0;
+    loop->length = (int64_t) loop->rest->n + loop->index0 + 1
+                   + llm_jv_given(&loop->after);
+
+    return LLM_OK;
+}
+
+
+static int
+llm_jloop_neighbour(llm_jrt_t *rt, llm_jloop_t *loop, int next, llm_jv_t *res)
+{
+    int  rc;
+
+    if (!next) {
+        if (loop->index0 == 0) {
+            return llm_jv_undef(rt, "there is no previous item", res);
+        }
+
+        *res = loop->before;
+
+        return LLM_OK;
+    }
+
+    rc = llm_jloop_peek(rt, loop);
+
+    if (rc == LLM_AGAIN) {
+        return llm_jv_undef(rt, "there is no next item", res);
+    }
+
+    *res = loop->after;
+
+    return rc;
+}
+
+
+typedef enum {
+    LLM_JL_INDEX,
+    LLM_JL_INDEX0,
+    LLM_JL_FIRST,
+    LLM_JL_DEPTH,
+    LLM_JL_DEPTH0,
+    LLM_JL_LAST,
+    LLM_JL_PREV,
+    LLM_JL_NEXT,
+    LLM_JL_LENGTH,
+    LLM_JL_REVINDEX,
+    LLM_JL_REVINDEX0,
+    LLM_JL_NONE
+} llm_jloop_attr_t;
+
+static const char *const  llm_jloop_attrs[] = {
+    "index", "index0", "first", "depth", "depth0", "last", "previtem",
+    "nextitem", "length", "revindex", "revindex0"
+};
+
+
+int
+llm_jloop_attr(llm_jrt_t *rt, llm_jloop_t *loop, const llm_js_t *name,
+    llm_jv_t *res)
+{
+    int  rc, attr;
+
+    for (attr = 0; attr < LLM_JL_NONE; attr++) {
+        if (llm_js_is(name, llm_jloop_attrs[attr])) {
+            break;
+        }
+    }
+
+    switch (attr) {
+
+    case LLM_JL_INDEX:
+        *res = llm_jv_int(loop->index0 + 1);
+        return LLM_OK;
+
+    case LLM_JL_INDEX0:
+        *res = llm_jv_int(loop->index0);
+        return LLM_OK;
+
+    case LLM_JL_FIRST:
+        *res = llm_jv_bool(loop->index0 == 0);
+        return LLM_OK;
+
+    case LLM_JL_DEPTH:
+        *res = llm_jv_int(loop->depth0 + 1);
+        return LLM_OK;
+
+    case LLM_JL_DEPTH0:
+        *res = llm_jv_int(loop->depth0);
+        return LLM_OK;
+
+    case LLM_JL_LAST:
+        rc = llm_jloop_peek(rt, loop);
+        *res = llm_jv_bool(rc == LLM_AGAIN);
+        return rc == LLM_ERROR ? LLM_ERROR : LLM_OK;
+
+    case LLM_JL_PREV:
+    case LLM_JL_NEXT:
+        return llm_jloop_neighbour(rt, loop, attr == LLM_JL_NEXT, res);
+
+    case LLM_JL_LENGTH:
+    case LLM_JL_REVINDEX:
+    case LLM_JL_REVINDEX0:
+        if (llm_jloop_length(rt, loop) != LLM_OK) {
+            return LLM_ERROR;
+        }
+
+        *res = llm_jv_int(loop->length
+                          - (attr == LLM_JL_REVINDEX ? loop->index0
+                             : attr == LLM_JL_REVINDEX0 ? loop->index0 + 1
+                             : 0));
+        return LLM_OK;
+
+    default:
+        *res = llm_jv_of(LLM_J_MISSING);
+        return LLM_OK;
+    }
+}
+
+
+/* one run of the loop over an iterable; the output goes to rt->out */
+
+static llm_jexit_t
+llm_jloop_run(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *n,
+    const llm_jv_t *over, int64_t depth0)
+{
+    int            rc, done;
+    llm_jv_t       item, self;
+    llm_jexit_t    x;
+    llm_jloop_t   *loop;
+    llm_jframe_t  *inner;
+
+    loop = llm_jrt_alloc(rt, sizeof(llm_jloop_t));
+    inner = llm_jframe_new(rt, n->scope, f);
+
+    if (loop == NULL || inner == NULL) {
+        return LLM_JX_ERROR;
+    }
+
+    memset(loop, 0, sizeof(*loop));
+    loop->node = n;
+    loop->outer = f;
+    loop->index0 = -1;
+    loop->length = -1;
+    loop->depth0 = depth0;
+
+    self = llm_jv_of(LLM_J_LOOP);
+    self.u.loop = loop;
+
+    if (llm_jcur_init(rt, &loop->cur, over) != LLM_OK) {
+        return LLM_JX_ERROR;
+    }
+
+    /* an iteration that ends in break or continue does not count as done:
+     * so it is in jinja2, and "else" depends on it */
+
+    done = 0;
+
+    while ((rc = llm_jloop_next(rt, loop, &item)) == LLM_OK) {
+        if (llm_jinja_assign(rt, inner, n->a, &item, 0) != LLM_OK
+            || llm_jframe_enter(rt, n->scope, inner) != LLM_OK)
+        {
+            return LLM_JX_ERROR;
+        }
+
+        if (n->slot != LLM_J_NO_SLOT) {
+            inner->slots[n->slot] = self;
+        }
+
+        x = llm_jinja_exec(rt, inner, n->d);
+
+        if (x == LLM_JX_ERROR) {
+            return x;
+        }
+
+        if (x == LLM_JX_BREAK) {
+            rc = LLM_AGAIN;
+            break;
+        }
+
+        done |= x == LLM_JX_DONE;
+        rt->line = n->line;
+    }
+
+    if (rc != LLM_AGAIN) {
+        return LLM_JX_ERROR;
+    }
+
+    if (n->e == NULL || done) {
+        return LLM_JX_DONE;
+    }
+
+    inner = llm_jframe_new(rt, n->else_scope, f);
+
+    if (inner == NULL || llm_jframe_enter(rt, n->else_scope, inner) != LLM_OK)
+    {
+        return LLM_JX_ERROR;
+    }
+
+    return llm_jinja_exec(rt, inner, n->e);
+}
+
+
+llm_jexit_t
+llm_jinja_exec_for(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *n)
+{
+    llm_jv_t  over;
+
+    if (llm_jinja_eval(rt, f, n->b, &over) != LLM_OK) {
+        return LLM_JX_ERROR;
+    }
+
+    rt->line = n->line;
+
+    return llm_jloop_run(rt, f, n, &over, 0);
+}
+
+
+/* loop(items) in a recursive loop: the loop's output over them */
+
+int
+llm_jinja_call_loop(llm_jrt_t *rt, llm_jloop_t *loop, const llm_jargs_t *args,
+    llm_jv_t *res)
+{
+    llm_jb_t      b, *out;
+    llm_jexit_t   rc;
+
+    if (!loop->node->op) {
+        return llm_jrt_fail(rt, "The loop must have the 'recursive' marker "
+                            "to be called recursively.");
+    }
+
+    if (args->n != 1 || args->n_kw) {
+        return llm_jrt_fail(rt, "loop() takes one argument");
+    }
+
+    if (llm_jrt_enter(rt) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    llm_jb_init(&b, rt, rt->max_output);
+
+    out = rt->out;
+    rt->out = &b;
+    rc = llm_jloop_run(rt, loop->outer, loop->node, &args->v[0],
+                       loop->depth0 + 1);
+    rt->out = out;
+
+    llm_jrt_leave(rt);
+
+    return rc == LLM_JX_DONE ? llm_jb_done(&b, res) : LLM_ERROR;
+}

@@ -1,0 +1,410 @@
+/*
+ * Python's str() and repr() of values.  Strings keep their trust; quotes,
+ * brackets and commas count as the template's, numbers as theirs.
+ */
+
+#include "engine/text/jinja/ast.h"
+#include "engine/text/jinja/case.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+
+
+/*
+ * The shortest digits that read back as the same double, laid out as
+ * Python does: positional for exponents from -4 to 15.
+ */
+
+size_t
+llm_jv_float_text(double f, char *out, int json)
+{
+    int    prec, exp, digits, i;
+    char   buf[40], *e, *o;
+
+    if (isnan(f)) {
+        return (size_t) sprintf(out, "%s", json ? "NaN" : "nan");
+    }
+
+    if (isinf(f)) {
+        return (size_t) sprintf(out, "%s%s", f < 0 ? "-" : "",
+                                json ? "Infinity" : "inf");
+    }
+
+    /* 15 digits tell all numbers apart that can be told with so few; only
+       those below the smallest normal one have less */
+
+    prec = fabs(f) < DBL_MIN ? 0 : 14;
+
+    for ( /* void */ ; prec < 17; prec++) {
+        snprintf(buf, sizeof(buf), "%.*e", prec, fabs(f));
+
+        if (strtod(buf, NULL) == fabs(f)) {
+            break;
+        }
+    }
+
+    e = strchr(buf, 'e');
+    exp = atoi(e + 1);
+    *e = '\0';
+
+    /* "d.ddd" to "dddd" */
+
+    if (buf[1] == '.') {
+        memmove(buf + 1, buf + 2, strlen(buf + 2) + 1);
+    }
+
+    digits = (int) strlen(buf);
+
+    while (digits > 1 && buf[digits - 1] == '0') {
+        buf[--digits] = '\0';
+    }
+
+    o = out;
+
+    if (signbit(f)) {
+        *o++ = '-';
+    }
+
+    if (exp < -4 || exp >= 16) {
+        *o++ = buf[0];
+
+        if (digits > 1) {
+            o += sprintf(o, ".%s", buf + 1);
+        }
+
+        o += sprintf(o, "e%c%02d", exp < 0 ? '-' : '+', abs(exp));
+
+        return (size_t) (o - out);
+    }
+
+    if (exp < 0) {
+        o += sprintf(o, "0.");
+
+        for (i = -1; i > exp; i--) {
+            *o++ = '0';
+        }
+
+        o += sprintf(o, "%s", buf);
+
+        return (size_t) (o - out);
+    }
+
+    for (i = 0; i <= exp || i < digits; i++) {
+        if (i == exp + 1) {
+            *o++ = '.';
+        }
+
+        *o++ = i < digits ? buf[i] : '0';
+    }
+
+    if (digits <= exp + 1) {
+        o += sprintf(o, ".0");
+    }
+
+    *o = '\0';
+
+    return (size_t) (o - out);
+}
+
+
+static int
+llm_jb_add_number(llm_jb_t *b, const llm_jv_t *v)
+{
+    char    buf[48];
+    size_t  n;
+
+    if (v->type == LLM_J_BOOL) {
+        return llm_jb_adds(b, v->u.i ? "True" : "False", !v->tainted);
+    }
+
+    if (v->type == LLM_J_INT) {
+        n = (size_t) snprintf(buf, sizeof(buf), "%lld", (long long) v->u.i);
+
+    } else {
+        if (llm_jrt_charge(b->rt, LLM_J_FLOAT_TEXT) != LLM_OK) {
+            b->failed = 1;
+            return LLM_ERROR;
+        }
+
+        n = llm_jv_float_text(v->u.f, buf, 0);
+    }
+
+    return llm_jb_add(b, buf, n, !v->tainted);
+}
+
+
+static int
+llm_jb_add_quoted(llm_jb_t *b, const llm_js_t *s)
+{
+    char         quote, buf[16];
+    size_t       i, len, from;
+    uint32_t     c;
+    const char  *p;
+
+    p = llm_js_data(s);
+    quote = (memchr(p, '\'', s->len) && !memchr(p, '"', s->len)) ? '"' : '\'';
+
+    (void) llm_jb_add(b, &quote, 1, 1);
+
+    for (i = 0, from = 0; i < s->len; i += len) {
+        c = llm_jc_decode(p + i, p + s->len, &len);
+
+        if (c != (uint32_t) quote && c != '\\'
+            && !llm_jc_is(c, LLM_JC_HIDDEN))
+        {
+            continue;
+        }
+
+        (void) llm_jb_add_range(b, s, from, i);
+        from = i + len;
+
+        if (c == (uint32_t) quote || c == '\\') {
+            snprintf(buf, sizeof(buf), "\\%c", (char) c);
+
+        } else if (c == '\n' || c == '\r' || c == '\t') {
+            snprintf(buf, sizeof(buf), "\\%c",
+                     c == '\n' ? 'n' : c == '\r' ? 'r' : 't');
+
+        } else {
+            snprintf(buf, sizeof(buf), c < 0x100 ? "\\x%02x"
+                     : c < 0x10000 ? "\\u%04x" : "\\U%08x", c);
+        }
+
+        (void) llm_jb_adds(b, buf, llm_js_trusted_at(s, i));
+    }
+
+    (void) llm_jb_add_range(b, s, from, s->len);
+
+    return llm_jb_add(b, &quote, 1, 1);
+}
+
+
+static int
+llm_jb_add_items(llm_jb_t *b, const llm_jlist_t *list, const char *open,
+    const char *close)
+{
+    size_t  i;
+
+    (void) llm_jb_adds(b, open, 1);
+
+    for (i = 0; i < list->n; i++) {
+        if (i) {
+            (void) llm_jb_adds(b, ", ", 1);
+        }
+
+        if (llm_jb_add_repr(b, &list->v[i]) != LLM_OK) {
+            return LLM_ERROR;
+        }
+    }
+
+    return llm_jb_adds(b, close, 1);
+}
+
+
+static int
+llm_jb_add_pairs(llm_jb_t *b, const llm_jdict_t *d)
+{
+    size_t  i;
+
+    (void) llm_jb_adds(b, "{", 1);
+
+    for (i = 0; i < d->n; i++) {
+        if (i) {
+            (void) llm_jb_adds(b, ", ", 1);
+        }
+
+        if (llm_jb_add_repr(b, &d->v[i].key) != LLM_OK) {
+            return LLM_ERROR;
+        }
+
+        (void) llm_jb_adds(b, ": ", 1);
+
+        if (llm_jb_add_repr(b, &d->v[i].value) != LLM_OK) {
+            return LLM_ERROR;
+        }
+    }
+
+    return llm_jb_adds(b, "}", 1);
+}
+
+
+static int
+llm_jb_add_view(llm_jb_t *b, const llm_jv_t *v)
+{
+    llm_jlist_t  items;
+
+    if (llm_jv_items(b->rt, v, &items) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    (void) llm_jb_adds(b, llm_jv_type(v), 1);
+
+    return llm_jb_add_items(b, &items, "([", "])");
+}
+
+
+static int
+llm_jb_add_object(llm_jb_t *b, const llm_jv_t *v)
+{
+    char                 buf[96];
+    const llm_jrange_t  *r;
+
+    switch (v->type) {
+
+    case LLM_J_RANGE:
+        r = v->u.range;
+
+        if (r->step == 1) {
+            snprintf(buf, sizeof(buf), "range(%lld, %lld)",
+                     (long long) r->start, (long long) r->stop);
+
+        } else {
+            snprintf(buf, sizeof(buf), "range(%lld, %lld, %lld)",
+                     (long long) r->start, (long long) r->stop,
+                     (long long) r->step);
+        }
+
+        break;
+
+    case LLM_J_LOOP:
+        snprintf(buf, sizeof(buf), "<LoopContext %lld>",
+                 (long long) v->u.loop->index0 + 1);
+        break;
+
+    case LLM_J_MACRO:
+        if (v->u.macro->node->value.type != LLM_J_STR) {
+            return llm_jb_adds(b, "<Macro anonymous>", 1);
+        }
+
+        (void) llm_jb_adds(b, "<Macro ", 1);
+        (void) llm_jb_add_repr(b, &v->u.macro->node->value);
+
+        return llm_jb_adds(b, ">", 1);
+
+    case LLM_J_NS:
+        (void) llm_jb_adds(b, "<Namespace ", 1);
+        (void) llm_jb_add_pairs(b, v->u.dict);
+
+        return llm_jb_adds(b, ">", 1);
+
+    default:
+        snprintf(buf, sizeof(buf), "<%s>", llm_jv_type(v));
+        break;
+    }
+
+    return llm_jb_adds(b, buf, 1);
+}
+
+
+int
+llm_jb_add_repr(llm_jb_t *b, const llm_jv_t *v)
+{
+    int  rc;
+
+    if (llm_jrt_charge(b->rt, 1) != LLM_OK || llm_jrt_enter(b->rt) != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    switch (v->type) {
+
+    case LLM_J_MISSING:
+    case LLM_J_UNDEF:
+        rc = llm_jb_adds(b, "Undefined", 1);
+        break;
+
+    case LLM_J_NONE:
+        rc = llm_jb_adds(b, "None", 1);
+        break;
+
+    case LLM_J_BOOL:
+    case LLM_J_INT:
+    case LLM_J_FLOAT:
+        rc = llm_jb_add_number(b, v);
+        break;
+
+    case LLM_J_STR:
+        if (v->u.s->markup) {
+            (void) llm_jb_adds(b, "Markup(", 1);
+        }
+
+        rc = llm_jb_add_quoted(b, v->u.s);
+
+        if (v->u.s->markup) {
+            rc = llm_jb_adds(b, ")", 1);
+        }
+
+        break;
+
+    case LLM_J_LIST:
+        rc = llm_jb_add_items(b, v->u.list, "[", "]");
+        break;
+
+    case LLM_J_TUPLE:
+        rc = llm_jb_add_items(b, v->u.list, "(",
+                              v->u.list->n == 1 ? ",)" : ")");
+        break;
+
+    case LLM_J_DICT:
+        rc = llm_jb_add_pairs(b, v->u.dict);
+        break;
+
+    case LLM_J_VIEW:
+        rc = llm_jb_add_view(b, v);
+        break;
+
+    default:
+        rc = llm_jb_add_object(b, v);
+        break;
+    }
+
+    llm_jrt_leave(b->rt);
+
+    return rc;
+}
+
+
+int
+llm_jb_add_value(llm_jb_t *b, const llm_jv_t *v)
+{
+    if (v->type == LLM_J_STR) {
+        return llm_jb_add_str(b, v->u.s);
+    }
+
+    if (v->type == LLM_J_UNDEF || v->type == LLM_J_MISSING) {
+        return b->failed ? LLM_ERROR : LLM_OK;
+    }
+
+    return llm_jb_add_repr(b, v);
+}
+
+
+int
+llm_jv_tostr(llm_jrt_t *rt, const llm_jv_t *v, llm_jv_t *res)
+{
+    llm_jb_t  b;
+
+    if (v->type == LLM_J_STR && !v->u.s->markup) {
+        *res = *v;
+        return LLM_OK;
+    }
+
+    if (v->type == LLM_J_STR) {
+        if (llm_js_slice(rt, v->u.s, 0, v->u.s->len, res) != LLM_OK) {
+            return LLM_ERROR;
+        }
+
+        res->u.s->markup = 0;
+
+        return LLM_OK;
+    }
+
+    llm_jb_init(&b, rt, 0);
+
+    if (llm_jb_add_value(&b, v) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    return llm_jb_done(&b, res);
+}

@@ -1,0 +1,696 @@
+/*
+ * Names to slots, as jinja2's compiler does it.
+ *
+ * Every construct with a scope of its own (the template, a loop's body, its
+ * test and its else branch, macros, call, set and filter blocks, with,
+ * generation) has a table of the variables that live in it.  What a variable
+ * holds on entry follows from what the scope does to it first in the text:
+ *
+ *   a load          nothing if an outer scope has the name (then it is the
+ *                   outer variable), else a look-up in the context
+ *   a store         the outer variable's value if there is one, else unset
+ *   a store in if   the same, but a look-up in the context instead of unset
+ *
+ * A scope's table is complete before the scopes inside it are looked at.
+ */
+
+#include "engine/text/jinja/ast.h"
+
+static int llm_jscope_visit(llm_jcomp_t *c, llm_jscope_t *s, llm_jnode_t *n,
+    int in_if);
+static int llm_jscope_resolve(llm_jcomp_t *c, llm_jscope_t *s,
+    llm_jnode_t *n, int soft);
+
+
+static llm_jscope_t *
+llm_jscope_new(llm_jcomp_t *c, llm_jscope_t *up)
+{
+    llm_jscope_t  *s;
+
+    s = llm_jcomp_alloc(c, sizeof(llm_jscope_t));
+    if (s) {
+        memset(s, 0, sizeof(*s));
+        s->up = up;
+    }
+
+    return s;
+}
+
+
+/* the place of a name in the index: its slot's, or a free one */
+
+static uint32_t *
+llm_jscope_place(const llm_jscope_t *s, llm_js_t *name)
+{
+    uint32_t  i, mask;
+
+    mask = s->cap * 2 - 1;
+
+    for (i = llm_js_hash(name) & mask; s->index[i] != LLM_J_NO_SLOT;
+         i = (i + 1) & mask)
+    {
+        if (llm_js_equal(s->v[s->index[i]].name.u.s, name)) {
+            break;
+        }
+    }
+
+    return &s->index[i];
+}
+
+
+static uint32_t
+llm_jscope_find(const llm_jscope_t *s, llm_js_t *name)
+{
+    return s->cap ? *llm_jscope_place(s, name) : LLM_J_NO_SLOT;
+}
+
+
+/* room for one more variable */
+
+static int
+llm_jscope_grow(llm_jcomp_t *c, llm_jscope_t *s)
+{
+    uint32_t      i, cap, *index;
+    llm_jslot_t  *v;
+
+    if (s->n < s->cap) {
+        return LLM_OK;
+    }
+
+    cap = s->cap ? s->cap * 2 : 8;
+
+    v = llm_jcomp_alloc(c, cap * sizeof(llm_jslot_t));
+    index = llm_jcomp_alloc(c, cap * 2 * sizeof(uint32_t));
+
+    if (v == NULL || index == NULL) {
+        return LLM_ERROR;
+    }
+
+    if (s->n) {
+        memcpy(v, s->v, s->n * sizeof(llm_jslot_t));
+    }
+
+    for (i = 0; i < cap * 2; i++) {
+        index[i] = LLM_J_NO_SLOT;
+    }
+
+    s->v = v;
+    s->index = index;
+    s->cap = cap;
+
+    for (i = 0; i < s->n; i++) {
+        *llm_jscope_place(s, v[i].name.u.s) = i;
+    }
+
+    return LLM_OK;
+}
+
+
+/* the variable as seen from s: 1 and where it is, or 0 */
+
+static int
+llm_jscope_lookup(const llm_jscope_t *s, llm_js_t *name,
+    uint32_t *hops, uint32_t *slot)
+{
+    for (*hops = 0; s; s = s->up, (*hops)++) {
+        *slot = llm_jscope_find(s, name);
+
+        if (*slot != LLM_J_NO_SLOT) {
+            return 1;
+        }
+    }
+
+    return 0;
+}
+
+
+static int
+llm_jscope_add(llm_jcomp_t *c, llm_jscope_t *s, const llm_jv_t *name,
+    llm_jslot_init_t init, uint32_t *res)
+{
+    uint32_t      slot;
+    llm_jslot_t  *v;
+
+    slot = llm_jscope_find(s, name->u.s);
+
+    if (slot == LLM_J_NO_SLOT) {
+        if (llm_jscope_grow(c, s) != LLM_OK) {
+            return LLM_ERROR;
+        }
+
+        slot = s->n;
+        *llm_jscope_place(s, name->u.s) = slot;
+
+        v = &s->v[s->n++];
+        memset(v, 0, sizeof(*v));
+        v->name = *name;
+        v->init = init;
+
+        if (init == LLM_JS_ALIAS) {
+            (void) llm_jscope_lookup(s->up, name->u.s, &v->hops, &v->slot);
+            v->hops++;
+        }
+    }
+
+    if (res) {
+        *res = slot;
+    }
+
+    return LLM_OK;
+}
+
+
+static int
+llm_jscope_load(llm_jcomp_t *c, llm_jscope_t *s, const llm_jv_t *name)
+{
+    uint32_t  hops, slot;
+
+    if (llm_jscope_lookup(s, name->u.s, &hops, &slot)) {
+        return LLM_OK;
+    }
+
+    return llm_jscope_add(c, s, name, LLM_JS_RESOLVE, NULL);
+}
+
+
+static int
+llm_jscope_store(llm_jcomp_t *c, llm_jscope_t *s, const llm_jv_t *name,
+    int in_if)
+{
+    uint32_t          hops, slot;
+    llm_jslot_init_t  init;
+
+    if (llm_jscope_find(s, name->u.s) != LLM_J_NO_SLOT) {
+        return LLM_OK;
+    }
+
+    if (s->up && llm_jscope_lookup(s->up, name->u.s, &hops, &slot)) {
+        init = LLM_JS_ALIAS;
+
+    } else {
+        init = in_if ? LLM_JS_RESOLVE : LLM_JS_UNSET;
+    }
+
+    return llm_jscope_add(c, s, name, init, NULL);
+}
+
+
+static int
+llm_jscope_target(llm_jcomp_t *c, llm_jscope_t *s, llm_jnode_t *n,
+    int in_if)
+{
+    llm_jnode_t  *item;
+
+    if (n->kind == LLM_JN_NAME) {
+        return llm_jscope_store(c, s, &n->value, in_if);
+    }
+
+    if (n->kind == LLM_JN_NSREF) {
+        return llm_jscope_load(c, s, &n->value);
+    }
+
+    for (item = n->a; item; item = item->next) {
+        if (llm_jscope_target(c, s, item, in_if) != LLM_OK) {
+            return LLM_ERROR;
+        }
+    }
+
+    return LLM_OK;
+}
+
+
+/* targets of a loop or with: parameters of the scope */
+
+static int
+llm_jscope_params(llm_jcomp_t *c, llm_jscope_t *s, llm_jnode_t *n)
+{
+    llm_jnode_t  *item;
+
+    if (n->kind == LLM_JN_NAME) {
+        return llm_jscope_add(c, s, &n->value, LLM_JS_PARAM, NULL);
+    }
+
+    for (item = n->a; item; item = item->next) {
+        if (llm_jscope_params(c, s, item) != LLM_OK) {
+            return LLM_ERROR;
+        }
+    }
+
+    return LLM_OK;
+}
+
+
+static int
+llm_jscope_visit_list(llm_jcomp_t *c, llm_jscope_t *s, llm_jnode_t *n,
+    int in_if)
+{
+    for ( /* void */ ; n; n = n->next) {
+        if (llm_jscope_visit(c, s, n, in_if) != LLM_OK) {
+            return LLM_ERROR;
+        }
+    }
+
+    return LLM_OK;
+}
+
+
+/* notes what the node does to the names of s, inner scopes left out */
+
+static int
+llm_jscope_visit(llm_jcomp_t *c, llm_jscope_t *s, llm_jnode_t *n, int in_if)
+{
+    switch (n->kind) {
+
+    case LLM_JN_NAME:
+        return llm_jscope_load(c, s, &n->value);
+
+    case LLM_JN_IF:
+        for ( ;; ) {
+            if (llm_jscope_visit(c, s, n->a, in_if) != LLM_OK
+                || llm_jscope_visit_list(c, s, n->b, 1) != LLM_OK)
+            {
+                return LLM_ERROR;
+            }
+
+            if (n->c == NULL || n->c->kind != LLM_JN_IF || n->c->next) {
+                return llm_jscope_visit_list(c, s, n->c, 1);
+            }
+
+            n = n->c;
+        }
+
+    case LLM_JN_FOR:
+        return llm_jscope_visit(c, s, n->b, in_if);
+
+    case LLM_JN_SET:
+        if (llm_jscope_visit(c, s, n->b, in_if) != LLM_OK) {
+            return LLM_ERROR;
+        }
+
+        return llm_jscope_target(c, s, n->a, in_if);
+
+    case LLM_JN_SETBLOCK:
+        return llm_jscope_target(c, s, n->a, in_if);
+
+    case LLM_JN_MACRO:
+        return llm_jscope_store(c, s, &n->value, in_if);
+
+    case LLM_JN_CALLBLOCK:
+    case LLM_JN_FILTERBLOCK:
+        return llm_jscope_visit(c, s, n->b, in_if);
+
+    case LLM_JN_WITH:
+        return llm_jscope_visit_list(c, s, n->b, in_if);
+
+    case LLM_JN_SCOPE:
+        return LLM_OK;
+
+    default:
+        break;
+    }
+
+    if (llm_jscope_visit_list(c, s, n->a, in_if) != LLM_OK
+        || llm_jscope_visit_list(c, s, n->b, in_if) != LLM_OK
+        || llm_jscope_visit_list(c, s, n->c, in_if) != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    return llm_jscope_visit_list(c, s, n->d, in_if);
+}
+
+
+/*
+ * What comes first in the nodes, inner scopes included: a load of the name
+ * (1), a store (-1), or neither (0).
+ */
+
+static int
+llm_jscope_first_use(const llm_jnode_t *n, const char *name, int target)
+{
+    int                 rc;
+    const llm_jnode_t  *next;
+
+    for ( /* void */ ; n; n = next) {
+        next = n->next;
+
+        if (n->kind == LLM_JN_NAME) {
+            if (llm_js_is(n->value.u.s, name)) {
+                return target ? -1 : 1;
+            }
+
+            continue;
+        }
+
+        if (n->kind == LLM_JN_PARAM && llm_js_is(n->value.u.s, name)) {
+            return -1;
+        }
+
+        rc = llm_jscope_first_use(n->a, name, target
+                                  || n->kind == LLM_JN_SET
+                                  || n->kind == LLM_JN_SETBLOCK
+                                  || n->kind == LLM_JN_FOR
+                                  || n->kind == LLM_JN_WITH);
+
+        rc = rc ? rc : llm_jscope_first_use(n->b, name, 0);
+        rc = rc ? rc : llm_jscope_first_use(n->d, name, 0);
+        rc = rc ? rc : llm_jscope_first_use(n->e, name, 0);
+
+        /* a chain of elif is walked, not climbed into */
+
+        if (n->kind == LLM_JN_IF && next == NULL) {
+            next = n->c;
+
+        } else if (rc == 0) {
+            rc = llm_jscope_first_use(n->c, name, 0);
+        }
+
+        if (rc) {
+            return rc;
+        }
+    }
+
+    return 0;
+}
+
+
+static int
+llm_jscope_resolve_list(llm_jcomp_t *c, llm_jscope_t *s, llm_jnode_t *n,
+    int soft)
+{
+    for ( /* void */ ; n; n = n->next) {
+        if (llm_jscope_resolve(c, s, n, soft) != LLM_OK) {
+            return LLM_ERROR;
+        }
+    }
+
+    return LLM_OK;
+}
+
+
+static int
+llm_jscope_for(llm_jcomp_t *c, llm_jscope_t *s, llm_jnode_t *n)
+{
+    static const llm_str_t  loop = { 4, "loop" };
+
+    llm_jv_t  name;
+
+    n->scope = llm_jscope_new(c, s);
+    n->test_scope = llm_jscope_new(c, s);
+    n->else_scope = llm_jscope_new(c, s);
+    n->slot = LLM_J_NO_SLOT;
+
+    if (n->scope == NULL || n->test_scope == NULL || n->else_scope == NULL
+        || llm_jcomp_str(c, loop, &name) != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    if (llm_jscope_first_use(n->a, "loop", 1)) {
+        return llm_jcomp_fail(c, n->line, "can't assign to special loop "
+                              "variable in for-loop target");
+    }
+
+    /* the targets come first in both scopes, so that they share slots */
+
+    if (llm_jscope_params(c, n->scope, n->a) != LLM_OK
+        || llm_jscope_params(c, n->test_scope, n->a) != LLM_OK
+        || llm_jscope_resolve(c, n->scope, n->a, 0) != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    if ((n->op || llm_jscope_first_use(n->d, "loop", 0) == 1)
+        && llm_jscope_add(c, n->scope, &name, LLM_JS_PARAM, &n->slot)
+           != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    if (n->c
+        && (llm_jscope_visit(c, n->test_scope, n->c, 0) != LLM_OK
+            || llm_jscope_resolve(c, n->test_scope, n->c, 0) != LLM_OK))
+    {
+        return LLM_ERROR;
+    }
+
+    if (llm_jscope_visit_list(c, n->scope, n->d, 0) != LLM_OK
+        || llm_jscope_resolve_list(c, n->scope, n->d, 0) != LLM_OK
+        || llm_jscope_visit_list(c, n->else_scope, n->e, 0) != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    return llm_jscope_resolve_list(c, n->else_scope, n->e, 0);
+}
+
+
+/* a variable that the body of a macro has if it uses it undeclared */
+
+static int
+llm_jscope_special(llm_jcomp_t *c, llm_jnode_t *n, const char *name,
+    uint32_t *slot)
+{
+    llm_jv_t      v;
+    llm_str_t     s;
+    llm_jnode_t  *p;
+
+    *slot = LLM_J_NO_SLOT;
+
+    if (llm_jscope_first_use(n->d, name, 0) != 1) {
+        return LLM_OK;
+    }
+
+    for (p = n->a; p; p = p->next) {
+        if (llm_js_is(p->value.u.s, name)) {
+            if (p->a == NULL && strcmp(name, "caller") == 0) {
+                return llm_jcomp_fail(c, n->line, "the special \"caller\" "
+                                      "argument must be omitted or be given "
+                                      "a default");
+            }
+
+            return LLM_OK;
+        }
+    }
+
+    s.data = name;
+    s.len = strlen(name);
+
+    if (llm_jcomp_str(c, s, &v) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    return llm_jscope_add(c, n->scope, &v, LLM_JS_PARAM, slot);
+}
+
+
+static int
+llm_jscope_macro(llm_jcomp_t *c, llm_jscope_t *s, llm_jnode_t *n)
+{
+    llm_jnode_t  *p;
+
+    n->scope = llm_jscope_new(c, s);
+    if (n->scope == NULL) {
+        return LLM_ERROR;
+    }
+
+    for (p = n->a; p; p = p->next) {
+        if (llm_jscope_add(c, n->scope, &p->value, LLM_JS_PARAM, &p->slot)
+            != LLM_OK)
+        {
+            return LLM_ERROR;
+        }
+    }
+
+    if (llm_jscope_special(c, n, "caller", &n->specials.caller) != LLM_OK
+        || llm_jscope_special(c, n, "varargs", &n->specials.varargs)
+           != LLM_OK
+        || llm_jscope_special(c, n, "kwargs", &n->specials.kwargs) != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    for (p = n->a; p; p = p->next) {
+        if (p->a && llm_jscope_visit(c, n->scope, p->a, 0) != LLM_OK) {
+            return LLM_ERROR;
+        }
+    }
+
+    if (llm_jscope_visit_list(c, n->scope, n->d, 0) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    for (p = n->a; p; p = p->next) {
+        if (p->a && llm_jscope_resolve(c, n->scope, p->a, 0) != LLM_OK) {
+            return LLM_ERROR;
+        }
+    }
+
+    return llm_jscope_resolve_list(c, n->scope, n->d, 0);
+}
+
+
+/* set, filter and generation blocks, with: a filter (b) and a body inside */
+
+static int
+llm_jscope_block(llm_jcomp_t *c, llm_jscope_t *s, llm_jnode_t *n)
+{
+    llm_jnode_t  *p, *filter;
+
+    n->scope = llm_jscope_new(c, s);
+    if (n->scope == NULL) {
+        return LLM_ERROR;
+    }
+
+    filter = n->kind == LLM_JN_WITH ? NULL : n->b;
+
+    if (n->kind == LLM_JN_WITH) {
+        for (p = n->a; p; p = p->next) {
+            if (llm_jscope_params(c, n->scope, p) != LLM_OK
+                || llm_jscope_resolve(c, n->scope, p, 0) != LLM_OK)
+            {
+                return LLM_ERROR;
+            }
+        }
+    }
+
+    if (llm_jscope_visit_list(c, n->scope, filter, 0) != LLM_OK
+        || llm_jscope_visit_list(c, n->scope, n->d, 0) != LLM_OK
+        || llm_jscope_resolve_list(c, n->scope, filter, 0) != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    return llm_jscope_resolve_list(c, n->scope, n->d, 0);
+}
+
+
+static int
+llm_jscope_known(llm_jcomp_t *c, const llm_jnode_t *n, int soft)
+{
+    if (n->func || soft) {
+        return LLM_OK;
+    }
+
+    return llm_jcomp_fail(c, n->line, "No %s named '%.*s'.",
+                          n->kind == LLM_JN_FILTER ? "filter" : "test",
+                          (int) llm_min(n->value.u.s->len, 40),
+                          llm_js_data(n->value.u.s));
+}
+
+
+/*
+ * Finds the slots of the node's names and goes into the scopes inside.
+ * soft: within an if, where an unknown filter fails only when it is used.
+ */
+
+static int
+llm_jscope_resolve(llm_jcomp_t *c, llm_jscope_t *s, llm_jnode_t *n,
+    int soft)
+{
+    switch (n->kind) {
+
+    case LLM_JN_MACRO:
+    case LLM_JN_NAME:
+    case LLM_JN_NSREF:
+        (void) llm_jscope_lookup(s, n->value.u.s, &n->hops, &n->slot);
+
+        if (n->kind != LLM_JN_MACRO) {
+            return LLM_OK;
+        }
+
+        n->op = s->up == NULL;
+
+        return llm_jscope_macro(c, s, n);
+
+    case LLM_JN_FILTER:
+    case LLM_JN_TEST:
+        if (llm_jscope_known(c, n, soft) != LLM_OK) {
+            return LLM_ERROR;
+        }
+
+        break;
+
+    case LLM_JN_COND:
+        soft = 1;
+        break;
+
+    case LLM_JN_IF:
+        for ( ;; ) {
+            if (llm_jscope_resolve(c, s, n->a, 1) != LLM_OK
+                || llm_jscope_resolve_list(c, s, n->b, 1) != LLM_OK)
+            {
+                return LLM_ERROR;
+            }
+
+            if (n->c == NULL || n->c->kind != LLM_JN_IF || n->c->next) {
+                return llm_jscope_resolve_list(c, s, n->c, 1);
+            }
+
+            n = n->c;
+        }
+
+    case LLM_JN_FOR:
+        if (llm_jscope_resolve(c, s, n->b, soft) != LLM_OK) {
+            return LLM_ERROR;
+        }
+
+        return llm_jscope_for(c, s, n);
+
+    case LLM_JN_SET:
+    case LLM_JN_SETBLOCK:
+        n->op = s->up == NULL;
+
+        if (llm_jscope_resolve(c, s, n->a, soft) != LLM_OK) {
+            return LLM_ERROR;
+        }
+
+        return n->kind == LLM_JN_SET ? llm_jscope_resolve(c, s, n->b, soft)
+                                     : llm_jscope_block(c, s, n);
+
+    case LLM_JN_CALLBLOCK:
+        if (llm_jscope_resolve(c, s, n->b, soft) != LLM_OK) {
+            return LLM_ERROR;
+        }
+
+        return llm_jscope_macro(c, s, n);
+
+    case LLM_JN_WITH:
+        if (llm_jscope_resolve_list(c, s, n->b, soft) != LLM_OK) {
+            return LLM_ERROR;
+        }
+
+        return llm_jscope_block(c, s, n);
+
+    case LLM_JN_FILTERBLOCK:
+    case LLM_JN_SCOPE:
+        return llm_jscope_block(c, s, n);
+
+    default:
+        break;
+    }
+
+    if (llm_jscope_resolve_list(c, s, n->a, soft) != LLM_OK
+        || llm_jscope_resolve_list(c, s, n->b, soft) != LLM_OK
+        || llm_jscope_resolve_list(c, s, n->c, soft) != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    return llm_jscope_resolve_list(c, s, n->d, soft);
+}
+
+
+int
+llm_jinja_scopes(llm_jcomp_t *c)
+{
+    c->t->scope = llm_jscope_new(c, NULL);
+
+    if (c->t->scope == NULL
+        || llm_jscope_visit_list(c, c->t->scope, c->t->body, 0) != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    return llm_jscope_resolve_list(c, c->t->scope, c->t->body, 0);
+}

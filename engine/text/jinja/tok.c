@@ -1,0 +1,236 @@
+/*
+ * The parser's view of the tokens: what is at hand, what must come, and the
+ * nodes that are made of it.
+ */
+
+#include "engine/text/jinja/ast.h"
+
+#include <stdio.h>
+
+
+llm_jtok_t *
+llm_jparse_tok(llm_jcomp_t *c)
+{
+    return &c->t->tokens.v[c->pos];
+}
+
+
+llm_jtok_t *
+llm_jparse_look(llm_jcomp_t *c)
+{
+    llm_jtoks_t  *toks;
+
+    toks = &c->t->tokens;
+
+    return &toks->v[llm_min(c->pos + 1, toks->n - 1)];
+}
+
+
+void
+llm_jparse_next(llm_jcomp_t *c)
+{
+    if (c->pos + 1 < c->t->tokens.n) {
+        c->pos++;
+    }
+}
+
+
+int
+llm_jparse_is_op(llm_jcomp_t *c, int op)
+{
+    llm_jtok_t  *tok;
+
+    tok = llm_jparse_tok(c);
+
+    return tok->type == LLM_JT_OP && tok->op == op;
+}
+
+
+int
+llm_jtok_is_name(const llm_jtok_t *tok, const char *name)
+{
+    return tok->type == LLM_JT_NAME && tok->text.len == strlen(name)
+           && memcmp(tok->text.data, name, tok->text.len) == 0;
+}
+
+
+int
+llm_jparse_is_name(llm_jcomp_t *c, const char *name)
+{
+    return llm_jtok_is_name(llm_jparse_tok(c), name);
+}
+
+
+int
+llm_jparse_skip_op(llm_jcomp_t *c, int op)
+{
+    if (!llm_jparse_is_op(c, op)) {
+        return 0;
+    }
+
+    llm_jparse_next(c);
+
+    return 1;
+}
+
+
+int
+llm_jparse_skip_name(llm_jcomp_t *c, const char *name)
+{
+    if (!llm_jparse_is_name(c, name)) {
+        return 0;
+    }
+
+    llm_jparse_next(c);
+
+    return 1;
+}
+
+
+/* a token in words, for messages */
+
+static const char *
+llm_jtok_text(const llm_jtok_t *tok, char *buf, size_t size)
+{
+    switch (tok->type) {
+
+    case LLM_JT_EOF:
+        return "the end of the template";
+
+    case LLM_JT_DATA:
+        return "text";
+
+    case LLM_JT_VAR_BEGIN:
+        return "'{{'";
+
+    case LLM_JT_VAR_END:
+        return "'}}'";
+
+    case LLM_JT_BLOCK_BEGIN:
+        return "'{%'";
+
+    case LLM_JT_BLOCK_END:
+        return "'%}'";
+
+    case LLM_JT_NAME:
+        snprintf(buf, size, "'%.*s'", (int) llm_min(tok->text.len, 40),
+                 tok->text.data);
+        return buf;
+
+    case LLM_JT_STR:
+        return "a string";
+
+    case LLM_JT_INT:
+    case LLM_JT_FLOAT:
+        return "a number";
+
+    case LLM_JT_OP:
+        break;
+    }
+
+    snprintf(buf, size, "'%c%s'", tok->op & 0xff,
+             tok->op >> 8 == '=' ? "=" : tok->op >> 8 == '*' ? "*"
+             : tok->op >> 8 == '/' ? "/" : "");
+
+    return buf;
+}
+
+
+int
+llm_jparse_unexpected(llm_jcomp_t *c, const char *wanted)
+{
+    char         buf[64];
+    llm_jtok_t  *tok;
+
+    tok = llm_jparse_tok(c);
+
+    return llm_jcomp_fail(c, tok->line, "expected %s, got %s", wanted,
+                          llm_jtok_text(tok, buf, sizeof(buf)));
+}
+
+
+int
+llm_jparse_want_op(llm_jcomp_t *c, int op)
+{
+    char  wanted[8];
+
+    if (llm_jparse_skip_op(c, op)) {
+        return LLM_OK;
+    }
+
+    snprintf(wanted, sizeof(wanted), "'%c'", op & 0xff);
+
+    return llm_jparse_unexpected(c, wanted);
+}
+
+
+int
+llm_jparse_want_name(llm_jcomp_t *c, llm_jv_t *name)
+{
+    llm_jtok_t  *tok;
+
+    tok = llm_jparse_tok(c);
+
+    if (tok->type != LLM_JT_NAME) {
+        return llm_jparse_unexpected(c, "a name");
+    }
+
+    llm_jparse_next(c);
+
+    return llm_jcomp_str(c, tok->text, name);
+}
+
+
+int
+llm_jparse_want(llm_jcomp_t *c, llm_jtok_type_t type, const char *what)
+{
+    if (llm_jparse_tok(c)->type != type) {
+        return llm_jparse_unexpected(c, what);
+    }
+
+    llm_jparse_next(c);
+
+    return LLM_OK;
+}
+
+
+llm_jnode_t *
+llm_jparse_node(llm_jcomp_t *c, llm_jkind_t kind, llm_jnode_t *a,
+    llm_jnode_t *b)
+{
+    llm_jnode_t  *n;
+
+    n = llm_jcomp_node(c, kind, llm_jparse_tok(c)->line);
+    if (n) {
+        n->a = a;
+        n->b = b;
+    }
+
+    return n;
+}
+
+
+llm_jnode_t *
+llm_jparse_seal(llm_jcomp_t *c, llm_jnode_t *n)
+{
+    size_t        i;
+    uint32_t      height;
+    llm_jnode_t  *child[4] = { n->a, n->b, n->c, n->d }, *p;
+
+    height = 0;
+
+    for (i = 0; i < llm_nelems(child); i++) {
+        for (p = child[i]; p; p = p->next) {
+            height = llm_max(height, p->height);
+        }
+    }
+
+    n->height = height + 1;
+
+    if (n->height > LLM_J_MAX_HEIGHT) {
+        (void) llm_jcomp_fail(c, n->line, "nested too deeply");
+        return NULL;
+    }
+
+    return n;
+}

@@ -1,0 +1,518 @@
+/*
+ * The values that a template computes with, and the rendering they belong
+ * to.  Internal to engine/text/jinja/.
+ *
+ * Invariant: values are immutable, but for namespaces, loops, iterators,
+ * cyclers and joiners; all memory comes from the rendering's arena (or, for
+ * constants, from the template's, which is read-only by then) and dies with
+ * it.  A string is a window on bytes that may be shared by many strings;
+ * bytes grow at their end only, so that no window ever changes.
+ *
+ * Trust: llm_jbytes_t knows for every byte whether it came from the
+ * template.  A number remembers it in its flag "tainted".
+ */
+
+#ifndef LLM_JINJA_VALUE_H
+#define LLM_JINJA_VALUE_H
+
+#include "engine/text/jinja/jinja.h"
+
+typedef enum {
+    LLM_J_MISSING = 0,                  /* no value at all: an argument that
+                                           was not given, a slot not set */
+    LLM_J_UNDEF,
+    LLM_J_NONE,
+    LLM_J_BOOL,
+    LLM_J_INT,
+    LLM_J_FLOAT,
+    LLM_J_STR,
+    LLM_J_LIST,
+    LLM_J_TUPLE,
+    LLM_J_DICT,
+    LLM_J_VIEW,                         /* keys(), values(), items() */
+    LLM_J_RANGE,
+    LLM_J_ITER,                         /* what lazy filters return */
+    LLM_J_NS,
+    LLM_J_LOOP,
+    LLM_J_MACRO,
+    LLM_J_FUNC,
+    LLM_J_METHOD,
+    LLM_J_CYCLER,
+    LLM_J_JOINER
+} llm_jtype_t;
+
+typedef struct llm_jrt_s     llm_jrt_t;
+typedef struct llm_js_s      llm_js_t;
+typedef struct llm_jlist_s   llm_jlist_t;
+typedef struct llm_jdict_s   llm_jdict_t;
+typedef struct llm_jundef_s  llm_jundef_t;
+typedef struct llm_jview_s   llm_jview_t;
+typedef struct llm_jrange_s  llm_jrange_t;
+typedef struct llm_jiter_s   llm_jiter_t;
+typedef struct llm_jloop_s   llm_jloop_t;
+typedef struct llm_jmacro_s  llm_jmacro_t;
+typedef struct llm_jbound_s  llm_jbound_t;
+typedef struct llm_jfunc_s   llm_jfunc_t;
+typedef struct llm_jcycle_s  llm_jcycle_t;
+typedef struct llm_jframe_s  llm_jframe_t;
+typedef struct llm_jnode_s   llm_jnode_t;
+
+typedef struct {
+    uint8_t                type;        /* llm_jtype_t */
+    uint8_t                tainted;     /* a number out of the variables */
+
+    union {
+        int64_t            i;           /* BOOL, INT */
+        double             f;
+        llm_js_t          *s;
+        llm_jlist_t       *list;        /* LIST, TUPLE */
+        llm_jdict_t       *dict;        /* DICT, NS */
+        llm_jundef_t      *undef;
+        llm_jview_t       *view;
+        llm_jrange_t      *range;
+        llm_jiter_t       *iter;
+        llm_jloop_t       *loop;
+        llm_jmacro_t      *macro;
+        const llm_jfunc_t *func;
+        llm_jbound_t      *bound;
+        llm_jcycle_t      *cycle;       /* CYCLER, JOINER */
+    } u;
+} llm_jv_t;
+
+
+/* strings */
+
+typedef struct {
+    char        *data;
+    size_t       used;
+    size_t       cap;                   /* 0: not ours to grow */
+    size_t      *flips;                 /* ascending; where trust changes */
+    size_t       n_flips;
+    size_t       cap_flips;
+    int          trusted;               /* is byte 0? */
+} llm_jbytes_t;
+
+#define LLM_J_UNCOUNTED  SIZE_MAX
+
+struct llm_js_s {
+    llm_jbytes_t  *bytes;
+    size_t         start;
+    size_t         len;
+    size_t         chars;               /* or LLM_J_UNCOUNTED */
+    uint32_t       hash;                /* 0: not computed */
+    int            markup;              /* escaped HTML: the |safe of jinja */
+};
+
+/* a string in the making */
+typedef struct {
+    llm_jrt_t     *rt;
+    llm_jbytes_t  *bytes;
+    size_t         limit;               /* most bytes; 0: memory's limit */
+    int            failed;
+} llm_jb_t;
+
+
+/* the others */
+
+struct llm_jlist_s {
+    llm_jv_t    *v;
+    size_t       n;
+    size_t       cap;
+    int          group;                 /* a tuple with .grouper and .list */
+};
+
+typedef struct {
+    llm_jv_t     key;
+    llm_jv_t     value;
+    uint32_t     hash;
+} llm_jpair_t;
+
+struct llm_jdict_s {
+    llm_jpair_t  *v;                    /* in order of insertion */
+    size_t        n;
+    size_t        cap;
+    uint32_t     *index;                /* position + 1; NULL while small */
+    size_t        index_cap;            /* a power of two */
+};
+
+struct llm_jundef_s {
+    const char  *hint;                  /* the whole message, or NULL */
+    llm_jv_t     name;
+    llm_jv_t     object;                /* MISSING for a variable */
+};
+
+typedef enum {
+    LLM_J_KEYS,
+    LLM_J_VALUES,
+    LLM_J_ITEMS
+} llm_jview_kind_t;
+
+struct llm_jview_s {
+    llm_jdict_t      *dict;
+    llm_jview_kind_t  kind;
+};
+
+struct llm_jrange_s {
+    int64_t      start;
+    int64_t      stop;
+    int64_t      step;
+    int64_t      n;
+};
+
+struct llm_jiter_s {
+    llm_jlist_t  list;
+    size_t       pos;
+    const char  *type;                  /* "generator", for messages */
+};
+
+struct llm_jmacro_s {
+    const llm_jnode_t  *node;
+    llm_jframe_t       *frame;          /* where it was defined */
+};
+
+struct llm_jbound_s {
+    const llm_jfunc_t  *func;
+    llm_jv_t            self;
+};
+
+struct llm_jcycle_s {
+    llm_jlist_t         items;          /* of a joiner: the separator */
+    size_t              pos;
+};
+
+/* a pass over an iterable; the value's own position for LLM_J_ITER */
+typedef struct {
+    llm_jv_t            over;
+    size_t              pos;
+} llm_jcur_t;
+
+struct llm_jloop_s {
+    const llm_jnode_t  *node;
+    llm_jframe_t       *outer;          /* frame around the loop */
+    llm_jframe_t       *test;           /* the condition's, once needed */
+    llm_jcur_t          cur;
+    llm_jlist_t        *rest;           /* read ahead for loop.length */
+    size_t              rest_pos;
+    int64_t             index0;
+    int64_t             length;         /* -1: not known yet */
+    int64_t             depth0;
+    llm_jv_t            after;          /* peeked; MISSING: not peeked */
+    llm_jv_t            current;
+    llm_jv_t            before;
+    llm_jv_t            changed;        /* last arguments of changed() */
+};
+
+
+/* functions */
+
+typedef struct {
+    llm_jv_t           *v;              /* positional */
+    size_t              n;
+    llm_jpair_t        *kw;             /* keyword: key is a string */
+    size_t              n_kw;
+} llm_jargs_t;
+
+/*
+ * With params, args->v has one value for each of them (MISSING if absent and
+ * optional) and n_kw is 0; without (NULL), the arguments come as given.  The
+ * subject of a filter, a test or a method is v[0] and is not in params.
+ */
+typedef int (*llm_jfn_pt)(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res);
+
+struct llm_jfunc_s {
+    const char  *name;
+    llm_jfn_pt   fn;
+    const char  *params;                /* "a b? c?"; "/" first: no keywords */
+    unsigned     on;                    /* methods: types, as 1 << type */
+    unsigned     forbidden;             /* types that it would change */
+};
+
+#define LLM_J_MAX_PARAMS  8
+
+
+/* one rendering; of one thread */
+
+struct llm_jframe_s {
+    llm_jframe_t  *up;
+    llm_jv_t       slots[];
+};
+
+struct llm_jrt_s {
+    llm_arena_t         arena;
+    llm_err_t          *err;
+    uint64_t            steps;          /* left */
+    uint32_t            depth;          /* of nested evaluation */
+    uint32_t            line;
+    int64_t             now;
+    size_t              max_output;
+    const char *const  *trusted_roles;
+    llm_jdict_t        *context;        /* variables and globals */
+    llm_jb_t           *out;            /* where output goes just now */
+};
+
+#define LLM_J_MAX_DEPTH   1500
+#define LLM_J_MAX_RANGE   100000
+
+
+/* rendering: errors, limits, memory (jinja.c) */
+
+/* "line N: ..." with status 500; always LLM_ERROR */
+int llm_jrt_fail(llm_jrt_t *rt, const char *fmt, ...) llm_printf_like(2, 3);
+/* the same for a limit that is reached */
+int llm_jrt_limit(llm_jrt_t *rt, const char *fmt, ...) llm_printf_like(2, 3);
+void *llm_jrt_alloc(llm_jrt_t *rt, size_t size);
+/*
+ * Counts work; LLM_ERROR when the budget is used up.  More than one is a
+ * number of bytes that are copied or compared; those that are decoded, or
+ * mapped and classified, take that many times as long.
+ */
+int llm_jrt_charge(llm_jrt_t *rt, size_t work);
+#define LLM_J_DECODED     8
+#define LLM_J_CLASSIFIED  32
+#define LLM_J_FLOAT_TEXT  16384         /* a float to digits or back */
+/* looking for sub in len bytes, whatever is in both */
+int llm_jrt_charge_search(llm_jrt_t *rt, size_t len, const llm_js_t *sub);
+/* deeper; LLM_ERROR at the limit; every enter that is OK wants a leave */
+int llm_jrt_enter(llm_jrt_t *rt);
+#define llm_jrt_leave(rt)  ((rt)->depth--)
+
+
+/* strings (str.c) */
+
+static inline const char *
+llm_js_data(const llm_js_t *s)
+{
+    return s->bytes->data + s->start;
+}
+
+/* bytes that are not copied: data must outlive the rendering */
+llm_js_t *llm_js_wrap(llm_arena_t *a, const char *data, size_t len,
+    int trusted);
+int llm_js_make(llm_jrt_t *rt, const char *data, size_t len, int trusted,
+    llm_jv_t *res);
+/* a window; byte offsets relative to s */
+int llm_js_slice(llm_jrt_t *rt, const llm_js_t *s, size_t start, size_t end,
+    llm_jv_t *res);
+int llm_js_concat(llm_jrt_t *rt, const llm_js_t *a, const llm_js_t *b,
+    llm_jv_t *res);
+/* characters; counted once */
+size_t llm_js_chars(llm_js_t *s);
+/* byte offset of a character */
+size_t llm_js_offset(llm_js_t *s, size_t chars);
+/* what counting them now would cost */
+#define llm_js_counting(s)                                                   \
+    ((s)->chars == LLM_J_UNCOUNTED ? (s)->len : 0)
+int llm_js_equal(const llm_js_t *a, const llm_js_t *b);
+int llm_js_is(const llm_js_t *s, const char *literal);
+int llm_js_trusted_at(const llm_js_t *s, size_t pos);
+/* first occurrence at or after from, or SIZE_MAX */
+size_t llm_js_find(const llm_js_t *s, const llm_js_t *sub, size_t from);
+size_t llm_js_rfind(const llm_js_t *s, const llm_js_t *sub, size_t end);
+
+void llm_jb_init(llm_jb_t *b, llm_jrt_t *rt, size_t limit);
+int llm_jb_add(llm_jb_t *b, const char *data, size_t len, int trusted);
+int llm_jb_adds(llm_jb_t *b, const char *s, int trusted);
+int llm_jb_add_range(llm_jb_t *b, const llm_js_t *s, size_t start,
+    size_t end);
+int llm_jb_add_str(llm_jb_t *b, const llm_js_t *s);
+int llm_jb_fill(llm_jb_t *b, const char *data, size_t len, size_t times,
+    int trusted);
+int llm_jb_done(llm_jb_t *b, llm_jv_t *res);
+/* a literal of this source as a value */
+int llm_js_lit(llm_jrt_t *rt, const char *literal, llm_jv_t *res);
+
+/* one character; *len is how many bytes; invalid bytes are one each */
+uint32_t llm_jc_decode(const char *p, const char *end, size_t *len);
+size_t llm_jc_encode(uint32_t c, char *out);
+/* length of the space at p, 0 if it is none (Python's str.isspace) */
+size_t llm_jc_space(const char *p, const char *end);
+/* start of the character that ends before p */
+const char *llm_jc_prev(const char *start, const char *p);
+
+
+/* values (value.c) */
+
+static inline llm_jv_t
+llm_jv_of(llm_jtype_t type)
+{
+    llm_jv_t  v = { .type = type };
+
+    return v;
+}
+
+
+static inline llm_jv_t
+llm_jv_int(int64_t i)
+{
+    llm_jv_t  v = { .type = LLM_J_INT, .u.i = i };
+
+    return v;
+}
+
+
+static inline llm_jv_t
+llm_jv_bool(int b)
+{
+    llm_jv_t  v = { .type = LLM_J_BOOL, .u.i = b != 0 };
+
+    return v;
+}
+
+
+static inline llm_jv_t
+llm_jv_float(double f)
+{
+    llm_jv_t  v = { .type = LLM_J_FLOAT, .u.f = f };
+
+    return v;
+}
+
+
+static inline llm_jv_t
+llm_jv_str(llm_js_t *s)
+{
+    llm_jv_t  v = { .type = LLM_J_STR, .u.s = s };
+
+    return v;
+}
+
+#define LLM_J_NONE_V        llm_jv_of(LLM_J_NONE)
+#define llm_jv_given(v)     ((v)->type != LLM_J_MISSING)
+#define llm_jv_integral(v)  ((v)->type == LLM_J_INT || (v)->type == LLM_J_BOOL)
+#define llm_jv_number(v)    (llm_jv_integral(v) || (v)->type == LLM_J_FLOAT)
+#define llm_jv_sequence(v)                                                   \
+    ((v)->type == LLM_J_STR || (v)->type == LLM_J_LIST                       \
+     || (v)->type == LLM_J_TUPLE)
+#define llm_jv_as_double(v)                                                  \
+    ((v)->type == LLM_J_FLOAT ? (v)->u.f : (double) (v)->u.i)
+
+/* Python's name of the type */
+const char *llm_jv_type(const llm_jv_t *v);
+int llm_jv_truth(const llm_jv_t *v);
+int llm_jv_callable(const llm_jv_t *v);
+
+/* an undefined value; the message is made when someone trips over it */
+int llm_jv_undef(llm_jrt_t *rt, const char *hint, llm_jv_t *res);
+int llm_jv_undef_var(llm_jrt_t *rt, const llm_jv_t *name, llm_jv_t *res);
+int llm_jv_undef_of(llm_jrt_t *rt, const llm_jv_t *object,
+    const llm_jv_t *name, llm_jv_t *res);
+/* a macro's parameter that was not given */
+int llm_jv_undef_param(llm_jrt_t *rt, const llm_jv_t *name, llm_jv_t *res);
+/* the error of using it; always LLM_ERROR */
+int llm_jv_undef_fail(llm_jrt_t *rt, const llm_jv_t *v);
+
+int llm_jv_list(llm_jrt_t *rt, llm_jtype_t type, size_t cap, llm_jv_t *res);
+int llm_jlist_push(llm_jrt_t *rt, llm_jlist_t *list, const llm_jv_t *v);
+int llm_jv_pair(llm_jrt_t *rt, const llm_jv_t *a, const llm_jv_t *b,
+    llm_jv_t *res);
+/* an iterator over items that are known already; takes the list's items */
+int llm_jv_iter(llm_jrt_t *rt, const llm_jlist_t *list, const char *type,
+    llm_jv_t *res);
+
+int llm_jv_dict(llm_jrt_t *rt, llm_jtype_t type, llm_jv_t *res);
+llm_jdict_t *llm_jdict_new(llm_jrt_t *rt);
+/* *found is NULL if absent; an error if the key cannot be one */
+int llm_jdict_get(llm_jrt_t *rt, const llm_jdict_t *d, const llm_jv_t *key,
+    llm_jv_t **found);
+int llm_jdict_set(llm_jrt_t *rt, llm_jdict_t *d, const llm_jv_t *key,
+    const llm_jv_t *value);
+llm_jv_t *llm_jdict_gets(const llm_jdict_t *d, const llm_js_t *key);
+
+/* not 0; the string keeps it */
+uint32_t llm_js_hash(llm_js_t *s);
+/* 1, 0 or LLM_ERROR (too deep, out of steps) */
+int llm_jv_equal(llm_jrt_t *rt, const llm_jv_t *a, const llm_jv_t *b);
+/* *res is < 0, 0 or > 0; op ("<") is for the message */
+int llm_jv_order(llm_jrt_t *rt, const llm_jv_t *a, const llm_jv_t *b,
+    const char *op, int *res);
+/* Python's "item in seq": 1, 0 or LLM_ERROR */
+int llm_jv_contains(llm_jrt_t *rt, const llm_jv_t *seq,
+    const llm_jv_t *item);
+
+/* by key, stable, as Python's sorted() */
+int llm_jpairs_sort(llm_jrt_t *rt, llm_jpair_t *v, size_t n, int reverse);
+
+/* len(): -1 if it has none, without an error */
+int64_t llm_jv_len(const llm_jv_t *v);
+int llm_jv_iterable(const llm_jv_t *v);
+int llm_jcur_init(llm_jrt_t *rt, llm_jcur_t *c, const llm_jv_t *v);
+int llm_jcur_next(llm_jrt_t *rt, llm_jcur_t *c, llm_jv_t *item);
+/* all items of an iterable, as a new list */
+int llm_jv_items(llm_jrt_t *rt, const llm_jv_t *v, llm_jlist_t *list);
+
+/* from the request; strings point into the flat bytes */
+int llm_jv_from_flat(llm_jrt_t *rt, const llm_flat_t *f, int trusted,
+    llm_jv_t *res);
+
+
+/* text of values (repr.c, json.c) */
+
+/* room for 40 bytes; Python's repr of a float, or JSON's */
+size_t llm_jv_float_text(double f, char *out, int json);
+int llm_jb_add_value(llm_jb_t *b, const llm_jv_t *v);       /* str() */
+int llm_jb_add_repr(llm_jb_t *b, const llm_jv_t *v);        /* repr() */
+int llm_jv_tostr(llm_jrt_t *rt, const llm_jv_t *v, llm_jv_t *res);
+int llm_jinja_tojson(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res);
+
+
+/* operators (ops.c) */
+
+int llm_jinja_binary(llm_jrt_t *rt, int op, const llm_jv_t *a,
+    const llm_jv_t *b, llm_jv_t *res);
+/* op is a comparison: 1, 0 or LLM_ERROR */
+int llm_jinja_relation(llm_jrt_t *rt, int op, const llm_jv_t *a,
+    const llm_jv_t *b);
+/* str % value, where args are the value's items if it is a tuple */
+int llm_jinja_percent(llm_jrt_t *rt, const llm_jv_t *format,
+    const llm_jv_t *value, const llm_jargs_t *args, llm_jv_t *res);
+int llm_jinja_unary(llm_jrt_t *rt, int op, const llm_jv_t *a, llm_jv_t *res);
+int llm_jinja_getattr(llm_jrt_t *rt, const llm_jv_t *obj,
+    const llm_jv_t *name, llm_jv_t *res);
+int llm_jinja_getitem(llm_jrt_t *rt, const llm_jv_t *obj,
+    const llm_jv_t *index, llm_jv_t *res);
+/* a bound given as NONE counts as left out */
+int llm_jinja_slice(llm_jrt_t *rt, const llm_jv_t *obj,
+    const llm_jv_t *start, const llm_jv_t *stop, const llm_jv_t *step,
+    llm_jv_t *res);
+/* a followed by escaped b, as Markup does (html.c) */
+int llm_jinja_escape(llm_jrt_t *rt, const llm_jv_t *v, llm_jv_t *res);
+
+
+/* functions (call.c) and the tables of them */
+
+const llm_jfunc_t *llm_jinja_filter(const char *name, size_t len);
+const llm_jfunc_t *llm_jinja_test(const char *name, size_t len);
+/* the method of a type, or NULL */
+const llm_jfunc_t *llm_jinja_method(const llm_jv_t *obj,
+    const llm_js_t *name);
+/* calls with the subject (or NULL) in front; args may be NULL */
+int llm_jinja_call_func(llm_jrt_t *rt, const llm_jfunc_t *f,
+    const llm_jv_t *subject, const llm_jargs_t *args, llm_jv_t *res);
+/* calls anything callable */
+int llm_jinja_call(llm_jrt_t *rt, const llm_jv_t *callee,
+    const llm_jargs_t *args, llm_jv_t *res);
+int llm_jinja_globals(llm_jrt_t *rt, llm_jdict_t *context);
+
+/* arguments of builtins: an error names the function's parameter */
+int llm_jarg_int(llm_jrt_t *rt, const llm_jv_t *v, const char *what,
+    int64_t *res);
+int llm_jarg_str(llm_jrt_t *rt, const llm_jv_t *v, const char *what,
+    llm_js_t **res);
+
+
+/* statements that are called back (exec.c, loop.c) */
+
+/* sets an attribute; names that begin with "_" are refused */
+int llm_jinja_ns_set(llm_jrt_t *rt, const llm_jv_t *ns, const llm_jv_t *name,
+    const llm_jv_t *value);
+int llm_jinja_call_macro(llm_jrt_t *rt, llm_jmacro_t *m,
+    const llm_jargs_t *args, llm_jv_t *res);
+int llm_jinja_call_loop(llm_jrt_t *rt, llm_jloop_t *loop,
+    const llm_jargs_t *args, llm_jv_t *res);
+/* LLM_OK, LLM_AGAIN at the end, LLM_ERROR */
+int llm_jloop_next(llm_jrt_t *rt, llm_jloop_t *loop, llm_jv_t *item);
+/* loop.index and the like; *res is MISSING where there is no such one */
+int llm_jloop_attr(llm_jrt_t *rt, llm_jloop_t *loop, const llm_js_t *name,
+    llm_jv_t *res);
+
+#endif /* LLM_JINJA_VALUE_H */

@@ -1,0 +1,41 @@
+/*
+ * The merging that BPE and SentencePiece have in common: of all pairs of
+ * neighbours the one with the lowest rank becomes one symbol, the leftmost
+ * of equals first, until no pair has a rank.
+ *
+ * Short lists are searched, long ones keep a heap: n log n in any case.
+ */
+
+#ifndef LLM_BPE_MERGE_H
+#define LLM_BPE_MERGE_H
+
+#include "engine/text/vocab/vocab_internal.h"
+
+#define LLM_MERGE_END  UINT32_MAX
+
+typedef struct {
+    uint32_t            prev;
+    uint32_t            next;           /* LLM_MERGE_END behind the last */
+    uint32_t            start;          /* in the text */
+    uint32_t            end;
+    uint32_t            sym;            /* LLM_NO_SYM: merges with none */
+    uint32_t            rank;           /* of this and the next, or NO_RANK */
+    uint32_t            result;         /* what the two become */
+} llm_merge_node_t;
+
+/* the rank of two neighbours (LLM_NO_RANK: none) and what they become */
+typedef uint32_t (*llm_merge_rank_pt)(const llm_vocab_t *v, const char *text,
+    const llm_merge_node_t *left, const llm_merge_node_t *right,
+    uint32_t *result);
+
+/*
+ * room for n nodes in t->nodes, or NULL; the caller fills in start, end and
+ * sym of each
+ */
+llm_merge_node_t *llm_merge_nodes(llm_tok_t *t, size_t n);
+
+/* merges n > 0 nodes; what is left is linked from node 0 on */
+int llm_merge(llm_tok_t *t, const char *text, size_t n,
+    llm_merge_rank_pt rank);
+
+#endif /* LLM_BPE_MERGE_H */

@@ -1,0 +1,150 @@
+/*
+ * What the files that make up the tokenizer share: vocab.c loads a
+ * vocabulary and answers questions, vocab_text.c finds added tokens in a
+ * text and hands what lies between them to bpe.c, spm.c or wordpiece.c.
+ *
+ * All of it is written by llm_vocab_load() and read-only afterwards; what a
+ * call needs lives in an llm_tok_t on that call's stack.
+ */
+
+#ifndef LLM_VOCAB_INTERNAL_H
+#define LLM_VOCAB_INTERNAL_H
+
+#include "engine/text/vocab/strmap.h"
+#include "engine/text/vocab/vocab.h"
+
+#define LLM_SPACE_MARK       "\xe2\x96\x81"     /* U+2581, SentencePiece's */
+#define LLM_SPACE_MARK_LEN   3
+#define LLM_SPACE_MARK_CP    0x2581
+
+/* positions and counts inside one text are 32 bits */
+#define LLM_TEXT_MAX         ((size_t) 1 << 30)
+
+/* token flags */
+#define LLM_TOKEN_EOG        1          /* ends an answer */
+#define LLM_TOKEN_LSTRIP     2          /* eats white space before it */
+#define LLM_TOKEN_RSTRIP     4          /* and behind it */
+#define LLM_TOKEN_HARMLESS   8          /* added, but ordinary text */
+
+typedef enum {
+    LLM_VOCAB_BPE = 0,
+    LLM_VOCAB_SPM,
+    LLM_VOCAB_WORDPIECE
+} llm_vocab_kind_t;
+
+typedef struct llm_pretok_s  llm_pretok_t;
+
+/* what merges a pair of symbols: see bpe.c */
+typedef struct {
+    uint64_t             key;           /* left << 32 | right */
+    uint32_t             rank;          /* LLM_NO_RANK: the slot is free */
+    uint32_t             sym;           /* what they become */
+} llm_bpe_merge_t;
+
+/* an added token */
+typedef struct {
+    llm_str_t            text;
+    int32_t              id;
+} llm_added_t;
+
+#define LLM_NO_RANK          UINT32_MAX
+#define LLM_NO_SYM           UINT32_MAX
+
+struct llm_vocab_s {
+    llm_vocab_kind_t     kind;
+    uint64_t             seed;          /* of every hash */
+    uint32_t             n;             /* tokens */
+
+    /*
+     * Symbols: first the tokens' texts as the file writes them, then what
+     * only merges produce; map.str[id] is the text of a token.
+     */
+    llm_strmap_t         map;
+    llm_str_t           *bytes;         /* of each token */
+    float               *score;         /* SentencePiece's, else NULL */
+    uint8_t             *type;          /* llm_token_type_t */
+    uint8_t             *flags;
+    size_t               max_len;       /* of the longest token's text */
+    llm_arena_t          arena;         /* owns the bytes of all texts */
+
+    int32_t              bos;
+    int32_t              eos;
+    int32_t              unk;
+    int                  add_bos;
+    int                  add_eos;
+    int                  space_prefix;  /* a space before the text */
+    int                  escape_space;  /* " " becomes U+2581 */
+    int                  lowercase;     /* WordPiece */
+    int                  strip_accents;
+    int                  mark_begins;   /* no token has U+2581 behind text */
+    int32_t              byte_id[256];  /* the token of a lone byte, or -1 */
+    int                  leaves_out;    /* bytes that have no token */
+
+    /* added tokens, sorted by text; those with first byte b lie within
+     * first[b] and first[b + 1] */
+    llm_added_t         *added;
+    uint32_t             first[257];
+
+    /* BPE */
+    llm_pretok_t        *pretok;
+    int                  ignore_merges; /* whole pre-tokens first */
+    int                  byte_level;    /* else symbols are characters */
+    uint32_t             byte_sym[256];
+    llm_bpe_merge_t     *merges;
+    uint64_t             merge_mask;
+
+    char                 warning[160];  /* empty: none */
+};
+
+
+/* one call of llm_vocab_tokenize() */
+
+typedef struct {
+    const llm_vocab_t   *vocab;
+    llm_ids_t           *out;
+    size_t               max_ids;       /* of out->len, not 0 */
+    llm_err_t           *err;
+    llm_buf_t            text;          /* rewritten text */
+    llm_buf_t            nodes;         /* of bpe_merge.c */
+    llm_buf_t            heap;
+    void                *match;         /* pretok.c's state, or NULL */
+    size_t               n_matches;     /* that it looked for: its work */
+} llm_tok_t;
+
+int llm_tok_push(llm_tok_t *t, int32_t id);
+/*
+ * The ids of a character that is no token: byte tokens, else the unknown
+ * one.  BPE leaves out a byte that no token stands for, as its references
+ * do: a few vocabularies lack bytes that UTF-8 never has, or controls.
+ */
+int llm_tok_push_bytes(llm_tok_t *t, const char *p, size_t n);
+int llm_tok_no_memory(llm_tok_t *t);
+/* may n bytes of text, none of which is left out, have as few tokens as
+ * there is room for? */
+int llm_tok_fits(llm_tok_t *t, size_t n);
+/* *p becomes the text in t->text with U+2581 for spaces, and one before it
+ * where the model has it so */
+int llm_tok_escape(llm_tok_t *t, const char **p, size_t *n);
+
+/* may ordinary text become this token? */
+int llm_vocab_is_plain(const llm_vocab_t *v, uint32_t id);
+
+/* the ids of a text without added tokens */
+int llm_bpe_tokenize(llm_tok_t *t, const char *p, size_t n);
+int llm_spm_tokenize(llm_tok_t *t, const char *p, size_t n);
+int llm_wordpiece_tokenize(llm_tok_t *t, const char *p, size_t n);
+
+/* bpe.c: reads the merges; needs map, byte_level and the pre-tokenizer */
+int llm_bpe_load(llm_vocab_t *v, const llm_gguf_t *g, llm_err_t *err);
+/* the byte that a character of GPT-2's byte alphabet stands for, or -1 */
+int llm_bpe_byte(uint32_t cp);
+/* the other way: 1 or 2 bytes of UTF-8 to out */
+size_t llm_bpe_char(char *out, unsigned char byte);
+
+/* vocab_text.c: sorts the added tokens; needs type and flags */
+int llm_added_load(llm_vocab_t *v, llm_err_t *err);
+
+/* vocab_special.c: BOS, EOS, the tokens that end an answer, the flags */
+int llm_special_load(llm_vocab_t *v, const llm_gguf_t *g, llm_err_t *err);
+
+#endif /* LLM_VOCAB_INTERNAL_H */

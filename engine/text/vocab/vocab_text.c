@@ -1,0 +1,509 @@
+/*
+ * From text to ids: finds the added tokens (control and user-defined ones),
+ * the longest of those that begin at the leftmost place, and has what lies
+ * between them tokenised.
+ *
+ * The added tokens are sorted; while the text is read on, the range of those
+ * that still agree with it narrows.
+ */
+
+#include "engine/text/vocab/pretok.h"
+#include "engine/text/vocab/unicode.h"
+#include "engine/base/utf8.h"
+
+
+/* the most bytes that the merging of one piece may take */
+#define LLM_NODES_MAX  ((size_t) 8 << 30)
+
+
+/* one call's view of which added tokens may be matched */
+
+typedef struct {
+    int                 flags;
+    const llm_span_t   *span;           /* the next trusted one */
+    const llm_span_t   *last;
+} llm_added_scan_t;
+
+
+int
+llm_tok_no_memory(llm_tok_t *t)
+{
+    return llm_fail(t->err, "no memory to tokenize a text");
+}
+
+
+static int
+llm_tok_too_many(llm_tok_t *t)
+{
+    return llm_fail_with(t->err, 400, "context_length_exceeded", NULL,
+                         "the text has more tokens than fit");
+}
+
+
+/* a token stands for max_len bytes at most, an unknown one for a character */
+
+int
+llm_tok_fits(llm_tok_t *t, size_t n)
+{
+    size_t  longest;
+
+    longest = llm_max(t->vocab->max_len, (size_t) LLM_UTF8_MAX);
+
+    return t->vocab->leaves_out || n / longest <= t->max_ids - t->out->len
+           ? LLM_OK : llm_tok_too_many(t);
+}
+
+
+int
+llm_tok_push(llm_tok_t *t, int32_t id)
+{
+    size_t      cap;
+    int32_t    *data;
+    llm_ids_t  *out;
+
+    out = t->out;
+
+    if (out->len >= t->max_ids) {
+        return llm_tok_too_many(t);
+    }
+
+    if (out->len == out->cap) {
+        cap = llm_max(out->cap * 2, (size_t) 64);
+
+        data = realloc(out->data, cap * sizeof(int32_t));
+        if (data == NULL) {
+            return llm_tok_no_memory(t);
+        }
+
+        out->data = data;
+        out->cap = cap;
+    }
+
+    out->data[out->len++] = id;
+
+    return LLM_OK;
+}
+
+
+int
+llm_tok_push_bytes(llm_tok_t *t, const char *p, size_t n)
+{
+    size_t   i;
+    int32_t  id;
+
+    for (i = 0; i < n; i++) {
+        id = t->vocab->byte_id[(unsigned char) p[i]];
+
+        if (id != -1) {
+            if (llm_tok_push(t, id) != LLM_OK) {
+                return LLM_ERROR;
+            }
+
+            continue;
+        }
+
+        if (t->vocab->kind == LLM_VOCAB_BPE) {
+            continue;
+        }
+
+        /* without byte tokens the whole character is unknown */
+
+        if (t->vocab->unk == -1) {
+            return llm_fail_with(t->err, 400, NULL, NULL,
+                                 "the model has no token for the byte 0x%02x",
+                                 (unsigned char) p[i]);
+        }
+
+        return llm_tok_push(t, t->vocab->unk);
+    }
+
+    return LLM_OK;
+}
+
+
+int
+llm_tok_escape(llm_tok_t *t, const char **p, size_t *n)
+{
+    char    *out;
+    size_t   i, len, spaces;
+
+    spaces = t->vocab->space_prefix != 0;
+
+    for (i = 0; i < *n; i++) {
+        spaces += (*p)[i] == ' ';
+    }
+
+    t->text.len = 0;
+    len = 0;
+
+    out = llm_buf_reserve(&t->text, *n + spaces * LLM_SPACE_MARK_LEN);
+    if (out == NULL) {
+        return llm_tok_no_memory(t);
+    }
+
+    if (t->vocab->space_prefix) {
+        memcpy(out, LLM_SPACE_MARK, LLM_SPACE_MARK_LEN);
+        len = LLM_SPACE_MARK_LEN;
+    }
+
+    for (i = 0; i < *n; i++) {
+
+        if ((*p)[i] == ' ') {
+            memcpy(out + len, LLM_SPACE_MARK, LLM_SPACE_MARK_LEN);
+            len += LLM_SPACE_MARK_LEN;
+
+        } else {
+            out[len++] = (*p)[i];
+        }
+    }
+
+    *p = out;
+    *n = len;
+
+    return LLM_OK;
+}
+
+
+static int
+llm_added_is(const llm_vocab_t *v, uint32_t id)
+{
+    return v->map.str[id].len > 0
+           && (v->type[id] == LLM_TOKEN_CONTROL
+               || v->type[id] == LLM_TOKEN_UNKNOWN
+               || v->type[id] == LLM_TOKEN_USER_DEFINED);
+}
+
+
+/* by text, of equal ones the first token before the others */
+
+static int
+llm_added_cmp(const void *one, const void *two)
+{
+    int                 rc;
+    const llm_added_t  *a = one, *b = two;
+
+    rc = memcmp(a->text.data, b->text.data,
+                llm_min(a->text.len, b->text.len));
+    if (rc) {
+        return rc;
+    }
+
+    if (a->text.len != b->text.len) {
+        return a->text.len < b->text.len ? -1 : 1;
+    }
+
+    return a->id < b->id ? -1 : 1;
+}
+
+
+/*
+ * Some models add words of a language, runs of spaces, or letters that their
+ * merges lack.  An added token that is made of letters and white space, or
+ * is one character, can't pass for a special one.
+ */
+
+static int
+llm_added_is_harmless(llm_str_t s)
+{
+    size_t    i, len;
+    uint32_t  cp;
+
+    for (i = 0; i < s.len; i += len) {
+
+        len = llm_utf8_decode(s.data + i, s.len - i, &cp);
+
+        if (len == 0) {
+            return 0;
+        }
+
+        if (len < s.len && cp != LLM_SPACE_MARK_CP
+            && !llm_unicode_is_word(cp) && !llm_unicode_is_space(cp))
+        {
+            return 0;
+        }
+    }
+
+    return 1;
+}
+
+
+int
+llm_added_load(llm_vocab_t *v, llm_err_t *err)
+{
+    int        c;
+    uint32_t   i, n;
+    llm_str_t  s;
+
+    for (i = 0, n = 0; i < v->n; i++) {
+        n += llm_added_is(v, i) != 0;
+    }
+
+    v->added = calloc(n + 1, sizeof(llm_added_t));
+    if (v->added == NULL) {
+        return llm_fail(err, "no memory for the added tokens");
+    }
+
+    for (i = 0, n = 0; i < v->n; i++) {
+
+        if (!llm_added_is(v, i)) {
+            continue;
+        }
+
+        s = v->map.str[i];
+        v->added[n].text = s;
+        v->added[n++].id = (int32_t) i;
+
+        if (v->type[i] == LLM_TOKEN_USER_DEFINED
+            && llm_added_is_harmless(s))
+        {
+            v->flags[i] |= LLM_TOKEN_HARMLESS;
+        }
+    }
+
+    qsort(v->added, n, sizeof(llm_added_t), llm_added_cmp);
+
+    for (c = 0, i = 0; c < 256; c++) {
+        v->first[c] = i;
+
+        while (i < n && (unsigned char) v->added[i].text.data[0] == c) {
+            i++;
+        }
+    }
+
+    v->first[256] = n;
+
+    return LLM_OK;
+}
+
+
+/* the first of added[low..high) whose byte at depth is at least c */
+
+static uint32_t
+llm_added_bound(const llm_vocab_t *v, uint32_t low, uint32_t high,
+    size_t depth, int c)
+{
+    uint32_t  mid;
+
+    while (low < high) {
+        mid = low + (high - low) / 2;
+
+        if ((unsigned char) v->added[mid].text.data[depth] < c) {
+            low = mid + 1;
+
+        } else {
+            high = mid;
+        }
+    }
+
+    return low;
+}
+
+
+/* may this token be matched in text that goes on to end? */
+
+static int
+llm_added_allowed(const llm_vocab_t *v, const llm_added_scan_t *scan,
+    int32_t id, size_t end, size_t trusted_end)
+{
+    if (scan->flags & LLM_TOKENIZE_TRUSTED) {
+        return end <= trusted_end || (v->flags[id] & LLM_TOKEN_HARMLESS);
+    }
+
+    return (scan->flags & LLM_TOKENIZE_SPECIAL)
+           || v->type[id] == LLM_TOKEN_USER_DEFINED;
+}
+
+
+/* the longest added token at pos, or -1 */
+
+static int32_t
+llm_added_match(const llm_vocab_t *v, llm_added_scan_t *scan,
+    const char *text, size_t len, size_t pos)
+{
+    int        c;
+    size_t     depth, trusted_end;
+    int32_t    best;
+    uint32_t   low, high;
+
+    c = (unsigned char) text[pos];
+    low = v->first[c];
+    high = v->first[c + 1];
+
+    if (low == high) {
+        return -1;
+    }
+
+    while (scan->span < scan->last && scan->span->end <= pos) {
+        scan->span++;
+    }
+
+    trusted_end = scan->span < scan->last && scan->span->start <= pos
+                  ? scan->span->end : 0;
+    best = -1;
+
+    for (depth = 1; /* void */; depth++) {
+
+        /* of equal texts the first one counts */
+
+        if (v->added[low].text.len == depth
+            && llm_added_allowed(v, scan, v->added[low].id, pos + depth,
+                                 trusted_end))
+        {
+            best = v->added[low].id;
+        }
+
+        while (low < high && v->added[low].text.len == depth) {
+            low++;
+        }
+
+        if (low == high || pos + depth == len) {
+            return best;
+        }
+
+        c = (unsigned char) text[pos + depth];
+        low = llm_added_bound(v, low, high, depth, c);
+        high = llm_added_bound(v, low, high, depth, c + 1);
+
+        if (low == high) {
+            return best;
+        }
+    }
+}
+
+
+static int
+llm_tok_plain(llm_tok_t *t, const char *p, size_t n)
+{
+    if (n == 0) {
+        return LLM_OK;
+    }
+
+    switch (t->vocab->kind) {
+
+    case LLM_VOCAB_BPE:
+        return llm_bpe_tokenize(t, p, n);
+
+    case LLM_VOCAB_SPM:
+        return llm_spm_tokenize(t, p, n);
+
+    default:
+        return llm_wordpiece_tokenize(t, p, n);
+    }
+}
+
+
+static int
+llm_tok_is_space(char c)
+{
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+
+static int
+llm_tok_text(llm_tok_t *t, llm_added_scan_t *scan, const char *text,
+    size_t len)
+{
+    size_t               pos, done, end;
+    int32_t              id;
+    const llm_vocab_t   *v;
+
+    v = t->vocab;
+    done = 0;
+    pos = 0;
+
+    while (pos < len) {
+
+        id = llm_added_match(v, scan, text, len, pos);
+        if (id == -1) {
+            pos++;
+            continue;
+        }
+
+        end = pos;
+
+        if (v->flags[id] & LLM_TOKEN_LSTRIP) {
+            while (end > done && llm_tok_is_space(text[end - 1])) {
+                end--;
+            }
+        }
+
+        if (llm_tok_plain(t, text + done, end - done) != LLM_OK
+            || llm_tok_push(t, id) != LLM_OK)
+        {
+            return LLM_ERROR;
+        }
+
+        pos += v->map.str[id].len;
+
+        if (v->flags[id] & LLM_TOKEN_RSTRIP) {
+            while (pos < len && llm_tok_is_space(text[pos])) {
+                pos++;
+            }
+        }
+
+        done = pos;
+    }
+
+    return llm_tok_plain(t, text + done, len - done);
+}
+
+
+int
+llm_vocab_tokenize(const llm_vocab_t *v, const char *text, size_t len,
+    const llm_span_t *trusted, size_t n_trusted, int flags, size_t max_ids,
+    llm_ids_t *out, llm_err_t *err)
+{
+    int               rc;
+    size_t            before;
+    llm_tok_t         t;
+    llm_added_scan_t  scan;
+
+    if (len > LLM_TEXT_MAX) {
+        return llm_fail_with(err, 400, NULL, NULL, "a text of %zu bytes is "
+                             "too long, %zu are the most", len, LLM_TEXT_MAX);
+    }
+
+    before = out->len;
+
+    memset(&t, 0, sizeof(t));
+    t.vocab = v;
+    t.out = out;
+    t.max_ids = max_ids && max_ids < SIZE_MAX - before ? before + max_ids
+                                                       : SIZE_MAX;
+    t.err = err;
+
+    llm_buf_init(&t.text, 0);
+    llm_buf_init(&t.nodes, LLM_NODES_MAX);
+    llm_buf_init(&t.heap, LLM_NODES_MAX);
+
+    scan.flags = flags;
+    scan.span = trusted;
+    scan.last = flags & LLM_TOKENIZE_TRUSTED ? trusted + n_trusted : trusted;
+
+    rc = LLM_OK;
+
+    if ((flags & LLM_TOKENIZE_ADD) && v->add_bos && v->bos != -1) {
+        rc = llm_tok_push(&t, v->bos);
+    }
+
+    if (rc == LLM_OK) {
+        rc = llm_tok_text(&t, &scan, text, len);
+    }
+
+    if (rc == LLM_OK && (flags & LLM_TOKENIZE_ADD) && v->add_eos
+        && v->eos != -1)
+    {
+        rc = llm_tok_push(&t, v->eos);
+    }
+
+    llm_buf_free(&t.text);
+    llm_buf_free(&t.nodes);
+    llm_buf_free(&t.heap);
+    llm_pretok_done(&t);
+
+    if (rc != LLM_OK) {
+        out->len = before;
+    }
+
+    return rc;
+}

@@ -1,0 +1,357 @@
+/*
+ * From the request's body, in memory and files as nginx left it, to a
+ * message for the engine.
+ *
+ * - Parsing megabytes of JSON takes a while, so a body above a small size is
+ *   read and parsed by a thread (ngx_http_llm_task.c), in order.
+ * - While a thread has the request it is `blocked`: its pool, its body and
+ *   its configuration stay, whatever happens to the client.  The thread
+ *   touches those and the ngx_http_llm_body_t, nothing else.
+ * - What the body is copied to lives while it is parsed and no longer; so
+ *   does nginx's own buffer of it, unless somebody else may want it.
+ */
+
+#include "http/ngx_http_llm_module.h"
+
+#include <malloc.h>
+
+
+/* a block of this size goes back to the system when it is freed */
+#define NGX_HTTP_LLM_MMAP        (1024 * 1024)
+
+/* a larger body leaves megabytes of small free blocks */
+#define NGX_HTTP_LLM_TRIM        (256 * 1024)
+
+/* parsed at once: takes about a millisecond */
+#define NGX_HTTP_LLM_SMALL_BODY  16384
+
+#define NGX_HTTP_LLM_BODY_HOLD   60000
+
+
+static size_t ngx_http_llm_body_size(ngx_http_request_t *r);
+static void ngx_http_llm_parse(void *data);
+static ngx_int_t ngx_http_llm_join(ngx_http_llm_body_t *body, u_char *p,
+    ngx_log_t *log);
+static ngx_int_t ngx_http_llm_read_part(ngx_buf_t *b, u_char *p,
+    ngx_log_t *log);
+static ngx_int_t ngx_http_llm_parse_later(ngx_http_llm_body_t *body);
+static void ngx_http_llm_parse_done(void *data);
+static void ngx_http_llm_body_hold(ngx_event_t *ev);
+static void ngx_http_llm_body_gone(void *data);
+static void ngx_http_llm_body_free(ngx_http_request_t *r);
+
+
+/*
+ * Each thread has a heap of its own, and by default malloc() comes to keep
+ * blocks of up to 32 MB in it: megabytes of bodies would stay in each.
+ */
+
+void
+ngx_http_llm_init_bodies(void)
+{
+#ifdef M_MMAP_THRESHOLD
+    (void) mallopt(M_MMAP_THRESHOLD, NGX_HTTP_LLM_MMAP);
+#endif
+}
+
+
+void
+ngx_http_llm_body_handler(ngx_http_request_t *r)
+{
+    ngx_http_llm_ctx_t   *ctx;
+    ngx_http_llm_body_t  *body;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_llm_module);
+
+    body = ngx_pcalloc(r->pool, sizeof(ngx_http_llm_body_t));
+    if (body == NULL) {
+        ngx_http_finalize_request(r, NGX_HTTP_INTERNAL_SERVER_ERROR);
+        return;
+    }
+
+    body->ctx = ctx;
+    body->bufs = r->request_body ? r->request_body->bufs : NULL;
+    body->size = ngx_http_llm_body_size(r);
+
+    ngx_http_llm_api_conf(ctx, &body->conf);
+    llm_buf_init(&body->msg, 0);
+
+    if (body->size > NGX_HTTP_LLM_SMALL_BODY) {
+        if (ngx_http_llm_parse_later(body) != NGX_OK) {
+            ngx_http_finalize_request(r, NGX_HTTP_INTERNAL_SERVER_ERROR);
+        }
+
+        return;
+    }
+
+    ngx_http_llm_parse(body);
+    ngx_http_llm_parsed(body);
+}
+
+
+static size_t
+ngx_http_llm_body_size(ngx_http_request_t *r)
+{
+    size_t        size;
+    ngx_chain_t  *cl;
+
+    size = 0;
+
+    if (r->request_body) {
+        for (cl = r->request_body->bufs; cl; cl = cl->next) {
+            size += ngx_buf_size(cl->buf);
+        }
+    }
+
+    return size;
+}
+
+
+/* runs in any thread */
+
+static void
+ngx_http_llm_parse(void *data)
+{
+    ngx_http_llm_body_t *body = data;
+
+    u_char     *p, *copy;
+    ngx_buf_t  *b;
+    ngx_log_t  *log;
+
+    copy = NULL;
+    log = body->ctx->main->cycle->log;
+    b = body->bufs ? body->bufs->buf : NULL;
+
+    if (b == NULL) {
+        p = (u_char *) "";
+
+    } else if (body->bufs->next == NULL && ngx_buf_in_memory(b)) {
+        p = b->pos;
+
+    } else {
+        p = copy = ngx_alloc(body->size + 1, log);
+
+        if (p == NULL || ngx_http_llm_join(body, p, log) != NGX_OK) {
+            llm_fail(&body->err, "The request's body could not be read.");
+            goto done;
+        }
+    }
+
+    body->api = llm_api_parse(body->ctx->endpoint, &body->conf, (char *) p,
+                              body->size, &body->msg, &body->err);
+
+done:
+
+    if (copy) {
+        ngx_free(copy);
+    }
+
+#ifdef __GLIBC__
+
+    /* those of a tree's nodes are of a kind that malloc() never joins */
+
+    if (body->size > NGX_HTTP_LLM_TRIM) {
+        (void) malloc_trim(0);
+    }
+
+#endif
+}
+
+
+static ngx_int_t
+ngx_http_llm_join(ngx_http_llm_body_t *body, u_char *p, ngx_log_t *log)
+{
+    size_t        size;
+    ngx_buf_t    *b;
+    ngx_chain_t  *cl;
+
+    for (cl = body->bufs; cl; cl = cl->next) {
+        b = cl->buf;
+        size = ngx_buf_size(b);
+
+        if (ngx_buf_in_memory(b)) {
+            ngx_memcpy(p, b->pos, size);
+
+        } else if (size && ngx_http_llm_read_part(b, p, log) != NGX_OK) {
+            return NGX_ERROR;
+        }
+
+        p += size;
+    }
+
+    return NGX_OK;
+}
+
+
+/* not ngx_read_file(): it changes the file's state, which is not ours */
+
+static ngx_int_t
+ngx_http_llm_read_part(ngx_buf_t *b, u_char *p, ngx_log_t *log)
+{
+    off_t    at;
+    ssize_t  n;
+
+    for (at = b->file_pos; at < b->file_last; at += n) {
+        n = pread(b->file->fd, p, b->file_last - at, at);
+
+        if (n == -1 && ngx_errno == NGX_EINTR) {
+            n = 0;
+
+        } else if (n <= 0) {
+            ngx_log_error(NGX_LOG_CRIT, log, n ? ngx_errno : 0,
+                          "pread() of a request body in \"%V\" ended %O "
+                          "bytes early", &b->file->name, b->file_last - at);
+            return NGX_ERROR;
+        }
+
+        p += n;
+    }
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_llm_parse_later(ngx_http_llm_body_t *body)
+{
+    ngx_connection_t      *c;
+    ngx_http_cleanup_t    *cln;
+    ngx_http_request_t    *r;
+    ngx_http_llm_ctx_t    *ctx;
+
+    ctx = body->ctx;
+    r = ctx->request;
+    c = r->connection;
+
+    cln = ngx_http_cleanup_add(r, 0);
+    if (cln == NULL) {
+        return NGX_ERROR;
+    }
+
+    cln->handler = ngx_http_llm_body_gone;
+    cln->data = body;
+
+    body->task.run = ngx_http_llm_parse;
+    body->task.done = ngx_http_llm_parse_done;
+    body->task.data = body;
+
+    if (ngx_http_llm_run_task(&ctx->main->worker->tasks, &body->task, c->log)
+        != NGX_OK)
+    {
+        llm_fail_with(&body->err, 503, NULL, NULL,
+                      "The server is too busy to read the request.");
+        ngx_http_llm_parsed(body);
+        return NGX_OK;
+    }
+
+    body->parsing = 1;
+
+    /* a terminated request waits for the thread only if it has a handler */
+
+    r->read_event_handler = ngx_http_block_reading;
+    r->write_event_handler = ngx_http_request_empty_handler;
+    r->main->blocked++;
+
+    c->log->action = "parsing a request body";
+
+    /* a worker that shuts down stays as long as there is a timer */
+
+    ctx->timer.handler = ngx_http_llm_body_hold;
+    ctx->timer.data = ctx;
+    ctx->timer.log = c->log;
+    ngx_add_timer(&ctx->timer, NGX_HTTP_LLM_BODY_HOLD);
+
+    return NGX_OK;
+}
+
+
+/* back in the event loop */
+
+static void
+ngx_http_llm_parse_done(void *data)
+{
+    ngx_http_llm_body_t *body = data;
+
+    ngx_connection_t    *c;
+    ngx_http_request_t  *r;
+    ngx_http_llm_ctx_t  *ctx;
+
+    ctx = body->ctx;
+    r = ctx->request;
+    c = r->connection;
+
+    ngx_http_set_log_request(c->log, r);
+
+    if (ctx->timer.timer_set) {
+        ngx_del_timer(&ctx->timer);
+    }
+
+    r->main->blocked--;
+    body->parsing = 0;
+
+    if (body->gone || c->error) {
+        llm_buf_free(&body->msg);
+
+        if (body->api) {
+            llm_api_free(body->api);
+        }
+
+        ngx_http_finalize_request(r, body->gone
+                                     ? NGX_ERROR
+                                     : NGX_HTTP_CLIENT_CLOSED_REQUEST);
+
+    } else {
+        ngx_http_llm_body_free(r);
+        ngx_http_llm_parsed(body);
+    }
+
+    ngx_http_run_posted_requests(c);
+}
+
+
+static void
+ngx_http_llm_body_hold(ngx_event_t *ev)
+{
+    ngx_add_timer(ev, NGX_HTTP_LLM_BODY_HOLD);
+}
+
+
+/* the request was terminated, and waits for the thread */
+
+static void
+ngx_http_llm_body_gone(void *data)
+{
+    ngx_http_llm_body_t *body = data;
+
+    if (body->parsing) {
+        body->gone = 1;
+    }
+}
+
+
+/*
+ * A stream may go on for minutes: it need not hold megabytes that nobody
+ * reads again.  Whoever answers an error does, a log that has $request_body,
+ * and subrequests (mirror), which have the same body.
+ */
+
+static void
+ngx_http_llm_body_free(ngx_http_request_t *r)
+{
+    ngx_http_request_body_t   *rb;
+    ngx_http_llm_main_conf_t  *mcf;
+
+    rb = r->request_body;
+    mcf = ngx_http_get_module_main_conf(r, ngx_http_llm_module);
+
+    if (rb->temp_file || rb->buf == NULL || r->main->count != 1
+        || ngx_http_llm_may_hand_on(r) || mcf->keep_bodies)
+    {
+        return;
+    }
+
+    if (ngx_pfree(r->pool, rb->buf->start) == NGX_OK) {
+        rb->buf = NULL;
+        rb->bufs = NULL;
+    }
+}

@@ -1,0 +1,553 @@
+/*
+ * The directives with parameters of their own but llm_model: llm_queue,
+ * llm_tenant, those of locations, and the checks that need the whole
+ * configuration.  What is wrong fails here with file and line.
+ */
+
+#include "http/ngx_http_llm_module.h"
+
+#include <grp.h>
+#include <sys/fsuid.h>
+
+
+static char *ngx_http_llm_queue_param(ngx_conf_t *cf,
+    ngx_http_llm_main_conf_t *mcf, ngx_str_t *value);
+static char *ngx_http_llm_use(ngx_conf_t *cf, ngx_http_llm_loc_conf_t *llcf,
+    ngx_http_handler_pt handler);
+static size_t ngx_http_llm_prefix(ngx_http_core_loc_conf_t *clcf);
+static char *ngx_http_llm_check_use(ngx_conf_t *cf,
+    ngx_http_llm_main_conf_t *mcf, ngx_http_llm_loc_conf_t *llcf);
+static void ngx_http_llm_check_files(ngx_cycle_t *cycle, char *user,
+    ngx_http_llm_main_conf_t *mcf);
+static void ngx_http_llm_check_file(ngx_cycle_t *cycle, char *user,
+    ngx_http_llm_model_t *model, ngx_str_t *path);
+static size_t ngx_http_llm_closed_folder(ngx_str_t *path);
+
+
+/* llm_queue N [timeout=TIME] [memory=SIZE] */
+
+char *
+ngx_http_llm_queue(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    ngx_http_llm_main_conf_t *mcf = conf;
+
+    char       *rv;
+    ngx_str_t  *value;
+    ngx_uint_t  i;
+
+    if (mcf->queue != NGX_CONF_UNSET) {
+        return "is duplicate";
+    }
+
+    value = cf->args->elts;
+
+    mcf->queue = ngx_atoi(value[1].data, value[1].len);
+
+    if (mcf->queue == NGX_ERROR || mcf->queue > (1 << 20)) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "invalid number of requests \"%V\"", &value[1]);
+        return NGX_CONF_ERROR;
+    }
+
+    for (i = 2; i < cf->args->nelts; i++) {
+        rv = ngx_http_llm_queue_param(cf, mcf, &value[i]);
+
+        if (rv != NGX_CONF_OK) {
+            return rv;
+        }
+    }
+
+    return NGX_CONF_OK;
+}
+
+
+static char *
+ngx_http_llm_queue_param(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf,
+    ngx_str_t *value)
+{
+    ssize_t    size;
+    ngx_str_t  s;
+
+    if (ngx_strncmp(value->data, "timeout=", 8) == 0) {
+        s.data = value->data + 8;
+        s.len = value->len - 8;
+
+        mcf->queue_timeout = ngx_parse_time(&s, 0);
+
+        if (mcf->queue_timeout == (ngx_msec_t) NGX_ERROR
+            || mcf->queue_timeout == 0)
+        {
+            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                               "invalid timeout \"%V\"", value);
+            return NGX_CONF_ERROR;
+        }
+
+        return NGX_CONF_OK;
+    }
+
+    if (ngx_strncmp(value->data, "memory=", 7) == 0) {
+        s.data = value->data + 7;
+        s.len = value->len - 7;
+
+        size = ngx_parse_size(&s);
+
+        if (size < 1024 * 1024) {
+            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                               "invalid size \"%V\", 1m is the least", value);
+            return NGX_CONF_ERROR;
+        }
+
+        mcf->queue_memory = (size_t) size;
+
+        return NGX_CONF_OK;
+    }
+
+    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "unknown parameter \"%V\"",
+                       value);
+
+    return NGX_CONF_ERROR;
+}
+
+
+/* llm_tenant $value [weight=$value] */
+
+char *
+ngx_http_llm_tenant(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    ngx_http_llm_loc_conf_t *llcf = conf;
+
+    ngx_str_t                         *value, s;
+    ngx_uint_t                         i;
+    ngx_http_complex_value_t         **cv;
+    ngx_http_compile_complex_value_t   ccv;
+
+    if (llcf->tenant) {
+        return "is duplicate";
+    }
+
+    value = cf->args->elts;
+
+    for (i = 1; i < cf->args->nelts; i++) {
+        s = value[i];
+        cv = &llcf->tenant;
+
+        if (i == 2) {
+            if (ngx_strncmp(s.data, "weight=", 7) != 0) {
+                ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                                   "unknown parameter \"%V\"", &s);
+                return NGX_CONF_ERROR;
+            }
+
+            s.data += 7;
+            s.len -= 7;
+            cv = &llcf->weight;
+        }
+
+        *cv = ngx_palloc(cf->pool, sizeof(ngx_http_complex_value_t));
+        if (*cv == NULL) {
+            return NGX_CONF_ERROR;
+        }
+
+        ngx_memzero(&ccv, sizeof(ngx_http_compile_complex_value_t));
+
+        ccv.cf = cf;
+        ccv.value = &s;
+        ccv.complex_value = *cv;
+
+        if (ngx_http_compile_complex_value(&ccv) != NGX_OK) {
+            return NGX_CONF_ERROR;
+        }
+    }
+
+    return NGX_CONF_OK;
+}
+
+
+/* llm_api [MODEL ...] [fallback=MODEL] */
+
+char *
+ngx_http_llm_api(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    ngx_http_llm_loc_conf_t *llcf = conf;
+
+    char                      *rv;
+    ngx_str_t                 *value, *name;
+    ngx_uint_t                 i;
+    ngx_http_core_loc_conf_t  *clcf;
+
+    rv = ngx_http_llm_use(cf, llcf, ngx_http_llm_api_handler);
+    if (rv != NGX_CONF_OK) {
+        return rv;
+    }
+
+    name = ngx_palloc(cf->pool, cf->args->nelts * sizeof(ngx_str_t));
+    if (name == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
+    llcf->names = name;
+
+    value = cf->args->elts;
+
+    for (i = 1; i < cf->args->nelts; i++) {
+
+        if (ngx_strncmp(value[i].data, "fallback=", 9) != 0) {
+            name[llcf->nnames++] = value[i];
+            continue;
+        }
+
+        if (llcf->fallback_name.len) {
+            return "has two \"fallback=\" parameters";
+        }
+
+        llcf->fallback_name.data = value[i].data + 9;
+        llcf->fallback_name.len = value[i].len - 9;
+
+        if (llcf->fallback_name.len == 0) {
+            return "has an empty \"fallback=\" parameter";
+        }
+    }
+
+    clcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
+
+    llcf->prefix = ngx_http_llm_prefix(clcf);
+
+    return NGX_CONF_OK;
+}
+
+
+char *
+ngx_http_llm_health(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    return ngx_http_llm_use(cf, conf, ngx_http_llm_health_handler);
+}
+
+
+/* llm_metrics [prometheus | json] */
+
+char *
+ngx_http_llm_metrics(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    ngx_http_llm_loc_conf_t *llcf = conf;
+
+    ngx_str_t  *value;
+
+    value = cf->args->elts;
+
+    if (cf->args->nelts == 2) {
+
+        if (ngx_strcmp(value[1].data, "json") == 0) {
+            llcf->metrics_json = 1;
+
+        } else if (ngx_strcmp(value[1].data, "prometheus") != 0) {
+            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                               "unknown format \"%V\", it must be "
+                               "\"prometheus\" or \"json\"", &value[1]);
+            return NGX_CONF_ERROR;
+        }
+    }
+
+    return ngx_http_llm_use(cf, llcf, ngx_http_llm_metrics_handler);
+}
+
+
+/* a location that needs models; whether there are any is checked later */
+
+static char *
+ngx_http_llm_use(ngx_conf_t *cf, ngx_http_llm_loc_conf_t *llcf,
+    ngx_http_handler_pt handler)
+{
+    ngx_str_t                  *value;
+    ngx_http_core_loc_conf_t   *clcf;
+    ngx_http_llm_loc_conf_t   **use;
+    ngx_http_llm_main_conf_t   *mcf;
+
+    value = cf->args->elts;
+    clcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
+
+    if (clcf->handler == handler) {
+        return "is duplicate";
+    }
+
+    if (clcf->handler) {
+        return "meets another content handler in this location";
+    }
+
+    mcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_llm_module);
+
+    use = ngx_array_push(&mcf->uses);
+    if (use == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
+    *use = llcf;
+
+    llcf->directive = (char *) value[0].data;
+    llcf->line = cf->conf_file->line;
+    llcf->file = cf->conf_file->file.name;
+
+    llcf->handler = handler;
+    llcf->core = clcf;
+
+    clcf->handler = handler;
+
+    return NGX_CONF_OK;
+}
+
+
+/*
+ * Bytes of the URI in front of the API's path: the location's prefix, of
+ * which "/v1/chat" and the like only count up to the "/v1/".  0 for exact,
+ * regex and named locations: there the path is looked for in each URI.
+ */
+
+static size_t
+ngx_http_llm_prefix(ngx_http_core_loc_conf_t *clcf)
+{
+    u_char  *v1;
+
+#if (NGX_PCRE)
+    if (clcf->regex) {
+        return 0;
+    }
+#endif
+
+    if (clcf->exact_match || clcf->named || clcf->name.len == 0) {
+        return 0;
+    }
+
+    v1 = ngx_strnstr(clcf->name.data, "/v1/", clcf->name.len);
+
+    return v1 ? (size_t) (v1 + 4 - clcf->name.data) : clcf->name.len;
+}
+
+
+char *
+ngx_http_llm_check_uses(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf)
+{
+    char                      *rv;
+    ngx_uint_t                 i;
+    ngx_http_llm_loc_conf_t  **llcf;
+
+    llcf = mcf->uses.elts;
+
+    for (i = 0; i < mcf->uses.nelts; i++) {
+        rv = ngx_http_llm_check_use(cf, mcf, llcf[i]);
+        if (rv != NGX_CONF_OK) {
+            return rv;
+        }
+    }
+
+    return NGX_CONF_OK;
+}
+
+
+static char *
+ngx_http_llm_check_use(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf,
+    ngx_http_llm_loc_conf_t *llcf)
+{
+    ngx_int_t    model;
+    ngx_str_t   *name;
+    ngx_uint_t   i;
+
+    if (mcf->models.nelts == 0) {
+        ngx_log_error(NGX_LOG_EMERG, cf->log, 0,
+                      "\"%s\" without any \"llm_model\" in %V:%ui",
+                      llcf->directive, &llcf->file, llcf->line);
+        return NGX_CONF_ERROR;
+    }
+
+    /* whoever came later has put its own handler there in silence */
+
+    if (llcf->core->handler != llcf->handler) {
+        ngx_log_error(NGX_LOG_EMERG, cf->log, 0,
+                      "\"%s\" meets another content handler in its location "
+                      "in %V:%ui",
+                      llcf->directive, &llcf->file, llcf->line);
+        return NGX_CONF_ERROR;
+    }
+
+    llcf->fallback = -1;
+    llcf->allowed = ((uint64_t) 1 << mcf->models.nelts) - 1;
+
+    if (llcf->nnames) {
+        llcf->allowed = 0;
+    }
+
+    for (i = 0; i <= llcf->nnames; i++) {
+
+        if (i < llcf->nnames) {
+            name = &llcf->names[i];
+
+        } else if (llcf->fallback_name.len) {
+            name = &llcf->fallback_name;
+
+        } else {
+            break;
+        }
+
+        model = ngx_http_llm_find_model(mcf, name);
+
+        if (model < 0) {
+            ngx_log_error(NGX_LOG_EMERG, cf->log, 0,
+                          "\"llm_api\" names \"%V\", but there is no such "
+                          "\"llm_model\" in %V:%ui",
+                          name, &llcf->file, llcf->line);
+            return NGX_CONF_ERROR;
+        }
+
+        llcf->allowed |= (uint64_t) 1 << model;
+
+        if (i == llcf->nnames) {
+            llcf->fallback = model;
+        }
+    }
+
+    return NGX_CONF_OK;
+}
+
+
+/*
+ * Worker 0 reads the models, and not as root: what this process can read may
+ * be hidden from it.  Linux has an identity for files alone, which takes the
+ * privileges of root with it; a child would do, but for the master's handler
+ * of SIGCHLD.  Where root may not change identities nothing is said.
+ */
+
+void
+ngx_http_llm_check_access(ngx_cycle_t *cycle)
+{
+    int                        n;
+    gid_t                     *groups;
+    ngx_core_conf_t           *ccf;
+    ngx_http_llm_main_conf_t  *mcf;
+
+    ccf = (ngx_core_conf_t *) ngx_get_conf(cycle->conf_ctx, ngx_core_module);
+    mcf = ngx_http_cycle_get_module_main_conf(cycle, ngx_http_llm_module);
+
+    if (mcf == NULL || mcf->models.nelts == 0 || ccf->username == NULL
+        || ccf->user == 0 || geteuid() != 0
+        || ngx_process == NGX_PROCESS_SIGNALLER)
+    {
+        return;
+    }
+
+    n = getgroups(0, NULL);
+    if (n == -1) {
+        return;
+    }
+
+    groups = ngx_palloc(cycle->pool, (n + 1) * sizeof(gid_t));
+    if (groups == NULL || getgroups(n, groups) != n) {
+        return;
+    }
+
+    if (initgroups(ccf->username, ccf->group) == -1) {
+        return;
+    }
+
+    (void) setfsgid(ccf->group);
+    (void) setfsuid(ccf->user);
+
+    ngx_http_llm_check_files(cycle, ccf->username, mcf);
+
+    (void) setfsuid(geteuid());
+    (void) setfsgid(getegid());
+
+    if (setgroups(n, groups) == -1) {
+        ngx_log_error(NGX_LOG_ALERT, cycle->log, ngx_errno,
+                      "setgroups() failed");
+    }
+}
+
+
+static void
+ngx_http_llm_check_files(ngx_cycle_t *cycle, char *user,
+    ngx_http_llm_main_conf_t *mcf)
+{
+    ngx_uint_t             i;
+    ngx_http_llm_model_t  *model;
+
+    model = mcf->models.elts;
+
+    for (i = 0; i < mcf->models.nelts; i++) {
+        ngx_http_llm_check_file(cycle, user, &model[i], &model[i].path);
+
+        if (model[i].template_path.len) {
+            ngx_http_llm_check_file(cycle, user, &model[i],
+                                    &model[i].template_path);
+        }
+    }
+}
+
+
+static void
+ngx_http_llm_check_file(ngx_cycle_t *cycle, char *user,
+    ngx_http_llm_model_t *model, ngx_str_t *path)
+{
+    size_t     len;
+    ngx_fd_t   fd;
+
+    fd = ngx_open_file(path->data, NGX_FILE_RDONLY|NGX_FILE_NONBLOCK,
+                       NGX_FILE_OPEN, 0);
+
+    if (fd != NGX_INVALID_FILE) {
+        (void) ngx_close_file(fd);
+        return;
+    }
+
+    if (ngx_errno != NGX_EACCES) {
+        return;
+    }
+
+    len = ngx_http_llm_closed_folder(path);
+
+    if (len) {
+        ngx_log_error(NGX_LOG_WARN, cycle->log, 0,
+                      "model \"%V\": user \"%s\", as which nginx's workers "
+                      "run, cannot read \"%V\": it may not enter \"%*s\"",
+                      &model->name, user, path, len, path->data);
+
+    } else {
+        ngx_log_error(NGX_LOG_WARN, cycle->log, 0,
+                      "model \"%V\": user \"%s\", as which nginx's workers "
+                      "run, cannot read \"%V\"",
+                      &model->name, user, path);
+    }
+}
+
+
+/* length of the first folder of the path that nothing is found in for want
+   of permission; 0: the way to the file is open */
+
+static size_t
+ngx_http_llm_closed_folder(ngx_str_t *path)
+{
+    int               rc;
+    u_char            c, *p, *last, *folder;
+    ngx_file_info_t   fi;
+
+    folder = path->data + 1;            /* "/" */
+    last = path->data + path->len;
+
+    for (p = path->data + 1; p <= last; p++) {
+
+        c = *p;
+
+        if (c != '/' && p < last) {
+            continue;
+        }
+
+        *p = '\0';
+        rc = ngx_file_info(path->data, &fi);
+        *p = c;
+
+        if (rc == NGX_FILE_ERROR && ngx_errno == NGX_EACCES) {
+            return folder - path->data;
+        }
+
+        folder = p;
+    }
+
+    return 0;
+}

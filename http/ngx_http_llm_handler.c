@@ -1,0 +1,576 @@
+/*
+ * Content handlers.  llm_api: which endpoint, may it come in, and, once
+ * ngx_http_llm_body.c has parsed the body, off to the engine; what comes
+ * back is ngx_http_llm_stream.c's.  llm_health: one answer.
+ */
+
+#include "http/ngx_http_llm_module.h"
+
+#include <ngx_md5.h>
+
+
+static ngx_http_llm_ctx_t *ngx_http_llm_create_ctx(ngx_http_request_t *r);
+static llm_api_endpoint_t ngx_http_llm_endpoint(ngx_http_request_t *r,
+    ngx_http_llm_loc_conf_t *llcf, llm_str_t *rest);
+static ngx_int_t ngx_http_llm_check_method(ngx_http_request_t *r,
+    const char *methods);
+static ngx_int_t ngx_http_llm_models_handler(ngx_http_llm_ctx_t *ctx,
+    llm_str_t *id);
+static ngx_int_t ngx_http_llm_admit(ngx_http_llm_ctx_t *ctx, llm_err_t *err);
+static ngx_int_t ngx_http_llm_submit(ngx_http_llm_body_t *body,
+    uint32_t *retry_after);
+static ngx_int_t ngx_http_llm_set_tenant(ngx_http_llm_ctx_t *ctx,
+    llm_request_t *msg);
+static uint64_t ngx_http_llm_tenant_hash(ngx_http_llm_ctx_t *ctx);
+static ngx_int_t ngx_http_llm_set_priority(ngx_http_llm_ctx_t *ctx,
+    llm_request_t *msg);
+static void ngx_http_llm_set_deadlines(ngx_http_llm_ctx_t *ctx,
+    llm_request_t *msg);
+
+
+ngx_int_t
+ngx_http_llm_api_handler(ngx_http_request_t *r)
+{
+    ngx_int_t                 rc;
+    llm_err_t                 err;
+    llm_str_t                 rest;
+    const char               *methods;
+    ngx_http_llm_ctx_t       *ctx;
+    ngx_http_llm_loc_conf_t  *llcf;
+
+    if (r != r->main) {
+        ngx_log_error(NGX_LOG_ERR, r->connection->log, 0,
+                      "\"llm_api\" does not serve subrequests");
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    ctx = ngx_http_llm_create_ctx(r);
+    if (ctx == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    llcf = ngx_http_get_module_loc_conf(r, ngx_http_llm_module);
+
+    ctx->endpoint = ngx_http_llm_endpoint(r, llcf, &rest);
+
+    if (ctx->endpoint == LLM_API_UNKNOWN) {
+        llm_fail_with(&err, 404, "not_found", NULL,
+                      "There is nothing at %.*s.",
+                      (int) ngx_min(r->uri.len, 200), r->uri.data);
+        return ngx_http_llm_send_error(r, &err, 0);
+    }
+
+    methods = llm_api_methods(ctx->endpoint);
+
+    rc = ngx_http_llm_check_method(r, methods);
+
+    if (rc == NGX_DECLINED) {
+        llm_fail_with(&err, 405, "method_not_allowed", NULL,
+                      "%.*s is not allowed here, use %s.",
+                      (int) ngx_min(r->method_name.len, 32),
+                      r->method_name.data, methods);
+        return ngx_http_llm_send_error(r, &err, 0);
+    }
+
+    if (rc != NGX_OK) {
+        return rc;
+    }
+
+    if (ctx->endpoint == LLM_API_MODELS || ctx->endpoint == LLM_API_MODEL) {
+        return ngx_http_llm_models_handler(ctx, &rest);
+    }
+
+    if (ngx_http_llm_admit(ctx, &err) != NGX_OK) {
+        return ngx_http_llm_send_error(r, &err, 1);
+    }
+
+    rc = ngx_http_read_client_request_body(r, ngx_http_llm_body_handler);
+
+    if (rc >= NGX_HTTP_SPECIAL_RESPONSE) {
+        return rc;
+    }
+
+    return NGX_DONE;
+}
+
+
+static ngx_http_llm_ctx_t *
+ngx_http_llm_create_ctx(ngx_http_request_t *r)
+{
+    ngx_http_cleanup_t         *cln;
+    ngx_pool_cleanup_t         *pcln;
+    ngx_http_llm_ctx_t         *ctx;
+    ngx_http_variable_value_t  *id;
+
+    pcln = ngx_pool_cleanup_add(r->pool, sizeof(ngx_http_llm_ctx_t));
+    cln = ngx_http_cleanup_add(r, 0);
+
+    if (pcln == NULL || cln == NULL) {
+        return NULL;
+    }
+
+    ctx = pcln->data;
+    ngx_memzero(ctx, sizeof(ngx_http_llm_ctx_t));
+
+    ctx->request = r;
+    ctx->main = ngx_http_get_module_main_conf(r, ngx_http_llm_module);
+    ctx->conf = ngx_http_get_module_loc_conf(r, ngx_http_llm_module);
+    ctx->slot = NGX_HTTP_LLM_NO_SLOT;
+    ctx->model = -1;
+    ctx->arrival_us = llm_now_us();
+
+    pcln->handler = ngx_http_llm_pool_cleanup;
+    cln->handler = ngx_http_llm_cleanup;
+    cln->data = ctx;
+
+    ngx_http_set_ctx(r, ctx, ngx_http_llm_module);
+
+    /* the same as $request_id, so that all logs of a request agree */
+
+    id = ngx_http_get_indexed_variable(r, ctx->main->request_id);
+    if (id == NULL || id->not_found) {
+        return NULL;
+    }
+
+    ctx->id.len = id->len;
+    ctx->id.data = id->data;
+
+    return ctx;
+}
+
+
+/*
+ * The API's path is what follows the location's prefix.  In an exact, regex
+ * or named location, and after a rewrite to somewhere else, it is what
+ * follows "/v1/", or else the whole path.
+ */
+
+static llm_api_endpoint_t
+ngx_http_llm_endpoint(ngx_http_request_t *r, ngx_http_llm_loc_conf_t *llcf,
+    llm_str_t *rest)
+{
+    u_char                    *p, *last;
+    llm_str_t                  path;
+    ngx_http_core_loc_conf_t  *clcf;
+
+    clcf = ngx_http_get_module_loc_conf(r, ngx_http_core_module);
+
+    p = r->uri.data;
+    last = p + r->uri.len;
+
+    if (llcf->prefix && r->uri.len >= llcf->prefix
+        && ngx_memcmp(p, clcf->name.data, llcf->prefix) == 0)
+    {
+        p += llcf->prefix;
+
+        if (p < last && *p != '/' && p[-1] != '/') {
+            return LLM_API_UNKNOWN;
+        }
+
+    } else {
+        p = ngx_strnstr(r->uri.data, "/v1/", r->uri.len);
+        p = p ? p + 4 : r->uri.data;
+    }
+
+    while (p < last && *p == '/') {
+        p++;
+    }
+
+    path.data = (char *) p;
+    path.len = last - p;
+
+    return llm_api_endpoint(path, rest);
+}
+
+
+/* NGX_DECLINED: Allow is set */
+
+static ngx_int_t
+ngx_http_llm_check_method(ngx_http_request_t *r, const char *methods)
+{
+    if (strstr(methods, "POST") && (r->method & NGX_HTTP_POST)) {
+        return NGX_OK;
+    }
+
+    if (strstr(methods, "GET")
+        && (r->method & (NGX_HTTP_GET|NGX_HTTP_HEAD)))
+    {
+        return NGX_OK;
+    }
+
+    if (ngx_http_llm_add_header(r, "Allow", methods, ngx_strlen(methods))
+        != NGX_OK)
+    {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    return NGX_DECLINED;
+}
+
+
+void
+ngx_http_llm_api_conf(ngx_http_llm_ctx_t *ctx, llm_api_conf_t *conf)
+{
+    conf->models = ctx->main->api_models;
+    conf->n_models = ctx->main->models.nelts;
+    conf->allowed = ctx->conf->allowed;
+    conf->fallback = ctx->conf->fallback;
+    conf->cap = ctx->conf->max_tokens;
+    conf->id.len = ctx->id.len;
+    conf->id.data = (char *) ctx->id.data;
+    conf->now = ngx_time();
+    conf->max_answer = ctx->conf->stream_buffer * NGX_HTTP_LLM_MAX_ANSWER;
+}
+
+
+static ngx_int_t
+ngx_http_llm_models_handler(ngx_http_llm_ctx_t *ctx, llm_str_t *id)
+{
+    ngx_int_t            rc;
+    llm_buf_t            body;
+    llm_err_t            err;
+    llm_api_conf_t       conf;
+    ngx_http_request_t  *r;
+
+    r = ctx->request;
+
+    ngx_http_llm_api_conf(ctx, &conf);
+    llm_buf_init(&body, 0);
+    llm_fail(&err, "No memory is left for this answer.");
+
+    if (ctx->endpoint == LLM_API_MODELS) {
+        rc = llm_api_models_body(&conf, &body);
+
+    } else {
+        rc = llm_api_model_body(&conf, *id, &body, &err);
+    }
+
+    if (rc != LLM_OK) {
+        llm_buf_free(&body);
+        return ngx_http_llm_send_error(r, &err, 0);
+    }
+
+    rc = ngx_http_discard_request_body(r);
+    if (rc != NGX_OK) {
+        llm_buf_free(&body);
+        return rc;
+    }
+
+    return ngx_http_llm_send_body(r, NGX_HTTP_OK, "application/json", &body);
+}
+
+
+/* before the body is read: could any of the location's models take it? */
+
+static ngx_int_t
+ngx_http_llm_admit(ngx_http_llm_ctx_t *ctx, llm_err_t *err)
+{
+    ngx_uint_t              i;
+    ngx_http_llm_worker_t  *w;
+
+    w = ctx->main->worker;
+
+    for (i = 0; i < ctx->main->models.nelts; i++) {
+
+        if ((ctx->conf->allowed & ((uint64_t) 1 << i))
+            && llm_client_admits(w->client, i, err) == LLM_OK)
+        {
+            return NGX_OK;
+        }
+    }
+
+    return NGX_ERROR;
+}
+
+
+/* the body is a message for the engine now, or in error */
+
+void
+ngx_http_llm_parsed(ngx_http_llm_body_t *body)
+{
+    uint32_t             retry_after;
+    ngx_int_t            rc;
+    ngx_http_llm_ctx_t  *ctx;
+
+    ctx = body->ctx;
+    ctx->api = body->api;
+    retry_after = 0;
+
+    rc = ctx->api ? ngx_http_llm_submit(body, &retry_after) : NGX_ERROR;
+
+    llm_buf_free(&body->msg);
+
+    if (rc != NGX_OK) {
+        ngx_http_finalize_request(ctx->request,
+                                  ngx_http_llm_send_error(ctx->request,
+                                                          &body->err,
+                                                          retry_after));
+        return;
+    }
+
+    ngx_http_llm_wait(ctx);
+}
+
+
+static ngx_int_t
+ngx_http_llm_submit(ngx_http_llm_body_t *body, uint32_t *retry_after)
+{
+    llm_request_t       *msg;
+    ngx_http_llm_ctx_t  *ctx;
+
+    ctx = body->ctx;
+    msg = (llm_request_t *) body->msg.data;
+
+    ctx->stream = llm_api_is_stream(ctx->api);
+    ctx->model = llm_api_model(ctx->api);
+
+    if (ngx_http_llm_set_tenant(ctx, msg) != NGX_OK
+        || ngx_http_llm_set_priority(ctx, msg) != NGX_OK
+        || ngx_http_llm_take_slot(ctx) != NGX_OK)
+    {
+        llm_fail(&body->err, "No memory is left for this request.");
+        return NGX_ERROR;
+    }
+
+    ngx_http_llm_set_deadlines(ctx, msg);
+    ngx_http_llm_set_window(ctx, msg);
+
+    msg->head.slot = ctx->slot;
+
+    if (llm_client_submit(ctx->main->worker->client, msg, retry_after,
+                          &body->err)
+        != LLM_OK)
+    {
+        ngx_http_llm_free_slot(ctx);
+        return NGX_ERROR;
+    }
+
+    ctx->ticket = msg->head.ticket;
+
+    return NGX_OK;
+}
+
+
+/* whom it counts for, and how much of the machine is theirs */
+
+static ngx_int_t
+ngx_http_llm_set_tenant(ngx_http_llm_ctx_t *ctx, llm_request_t *msg)
+{
+    ngx_int_t            weight;
+    ngx_str_t            value;
+    ngx_http_request_t  *r;
+
+    r = ctx->request;
+    msg->weight = 1000;
+
+    if (ctx->conf->tenant
+        && ngx_http_complex_value(r, ctx->conf->tenant, &ctx->tenant)
+           != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    msg->tenant = ngx_http_llm_tenant_hash(ctx);
+
+    if (ctx->conf->weight == NULL) {
+        return NGX_OK;
+    }
+
+    if (ngx_http_complex_value(r, ctx->conf->weight, &value) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    weight = ngx_atofp(value.data, value.len, 3);
+
+    if (weight < 1 || weight > 1000 * 1000) {
+        ngx_log_error(NGX_LOG_WARN, r->connection->log, 0,
+                      "invalid weight \"%s\" of tenant \"%s\", 1 is taken",
+                      ngx_http_llm_clean(r, &value),
+                      ngx_http_llm_clean(r, &ctx->tenant));
+        return NGX_OK;
+    }
+
+    msg->weight = weight;
+
+    return NGX_OK;
+}
+
+
+/*
+ * Who has no tenant is one by itself: a client's address and the name that
+ * auth_basic looked at.  Never the name alone: where nobody checked it, it
+ * is what the client likes to say.  A zero byte in front, which no value of
+ * llm_tenant from a header can have, keeps these apart from tenants.
+ */
+
+static uint64_t
+ngx_http_llm_tenant_hash(ngx_http_llm_ctx_t *ctx)
+{
+    u_char               digest[16];
+    uint64_t             hash;
+    ngx_md5_t            md5;
+    ngx_str_t           *addr;
+    ngx_http_request_t  *r;
+
+    r = ctx->request;
+
+    ngx_md5_init(&md5);
+
+    if (ctx->tenant.len) {
+        ngx_md5_update(&md5, ctx->tenant.data, ctx->tenant.len);
+
+    } else {
+        addr = &r->connection->addr_text;
+
+        ngx_md5_update(&md5, "", 1);
+        ngx_md5_update(&md5, addr->data, addr->len);
+        ngx_md5_update(&md5, "", 1);
+
+        if (r->headers_in.user.len) {
+            ngx_md5_update(&md5, r->headers_in.user.data,
+                           r->headers_in.user.len);
+        }
+    }
+
+    ngx_md5_final(digest, &md5);
+    ngx_memcpy(&hash, digest, sizeof(uint64_t));
+
+    return hash;
+}
+
+
+/* a request may ask for less than llm_priority gives it, not for more;
+   where there is none it gets 0 */
+
+static ngx_int_t
+ngx_http_llm_set_priority(ngx_http_llm_ctx_t *ctx, llm_request_t *msg)
+{
+    u_char     *p;
+    ngx_int_t   n, sign;
+    ngx_str_t   value;
+
+    ngx_str_null(&value);
+
+    if (ctx->conf->priority
+        && ngx_http_complex_value(ctx->request, ctx->conf->priority, &value)
+           != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    p = value.data;
+    sign = 1;
+
+    if (value.len && *p == '-') {
+        sign = -1;
+        p++;
+    }
+
+    n = value.len ? ngx_atoi(p, value.data + value.len - p) : 0;
+
+    if (n == NGX_ERROR || n > 100) {
+        ngx_log_error(NGX_LOG_WARN, ctx->request->connection->log, 0,
+                      "invalid priority \"%s\", 0 is taken",
+                      ngx_http_llm_clean(ctx->request, &value));
+        n = 0;
+    }
+
+    n *= sign;
+
+    if (msg->flags & LLM_REQ_PRIORITY) {
+        n = ngx_min(n, msg->priority);
+    }
+
+    msg->priority = n;
+
+    return NGX_OK;
+}
+
+
+static void
+ngx_http_llm_set_deadlines(ngx_http_llm_ctx_t *ctx, llm_request_t *msg)
+{
+    msg->arrival_us = ctx->arrival_us;
+    msg->queue_deadline_us = ctx->arrival_us
+                             + (uint64_t) ctx->main->queue_timeout * 1000;
+    msg->deadline_us = 0;
+
+    if (ctx->conf->timeout) {
+        msg->deadline_us = ctx->arrival_us
+                           + (uint64_t) ctx->conf->timeout * 1000;
+    }
+
+    ctx->deadline_us = msg->deadline_us;
+}
+
+
+ngx_int_t
+ngx_http_llm_health_handler(ngx_http_request_t *r)
+{
+    int                        ready;
+    ngx_int_t                  rc;
+    llm_buf_t                  body;
+    llm_err_t                  err;
+    llm_api_conf_t             conf;
+    ngx_http_llm_main_conf_t  *mcf;
+
+    rc = ngx_http_llm_get_only(r);
+    if (rc != NGX_DECLINED) {
+        return rc;
+    }
+
+    mcf = ngx_http_get_module_main_conf(r, ngx_http_llm_module);
+
+    ngx_memzero(&conf, sizeof(llm_api_conf_t));
+
+    conf.models = mcf->api_models;
+    conf.n_models = mcf->models.nelts;
+    conf.allowed = ((uint64_t) 1 << mcf->models.nelts) - 1;
+    conf.fallback = -1;
+    conf.cap = -1;
+    conf.now = ngx_time();
+
+    llm_buf_init(&body, 0);
+    ready = 0;
+
+    if (llm_api_health_body(mcf->zone, &conf, &body, &ready) != LLM_OK) {
+        llm_buf_free(&body);
+        llm_fail(&err, "No memory is left for this answer.");
+        return ngx_http_llm_send_error(r, &err, 0);
+    }
+
+    if (!ready
+        && ngx_http_llm_add_header(r, "Retry-After", "1", 1) != NGX_OK)
+    {
+        llm_buf_free(&body);
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    return ngx_http_llm_send_body(r, ready ? NGX_HTTP_OK
+                                           : NGX_HTTP_SERVICE_UNAVAILABLE,
+                                  "application/json", &body);
+}
+
+
+ngx_int_t
+ngx_http_llm_get_only(ngx_http_request_t *r)
+{
+    ngx_int_t  rc;
+    llm_err_t  err;
+
+    rc = ngx_http_llm_check_method(r, "GET, HEAD");
+
+    if (rc == NGX_DECLINED) {
+        llm_fail_with(&err, 405, "method_not_allowed", NULL,
+                      "Use GET or HEAD here.");
+        return ngx_http_llm_send_error(r, &err, 0);
+    }
+
+    if (rc != NGX_OK) {
+        return rc;
+    }
+
+    rc = ngx_http_discard_request_body(r);
+
+    return rc == NGX_OK ? NGX_DECLINED : rc;
+}

@@ -1,0 +1,672 @@
+/*
+ * llm_model: a model and its parameters, and the models as the API shows
+ * them.
+ *
+ * A wrong configuration fails here with file and line.  A model file that is
+ * missing or broken is not one: it is logged, nginx serves on, and requests
+ * for the model get 503 with the reason.  But a reload fails when the running
+ * configuration serves that very model from what the file was before.
+ */
+
+#include "http/ngx_http_llm_module.h"
+
+
+typedef struct ngx_http_llm_param_s  ngx_http_llm_param_t;
+
+/* a parameter of llm_model: "name=value", or a flag */
+
+struct ngx_http_llm_param_s {
+    ngx_str_t                    name;          /* with its "=" */
+    char                      *(*set)(ngx_conf_t *cf,
+                                      ngx_http_llm_model_t *model,
+                                      ngx_http_llm_param_t *param,
+                                      ngx_str_t *value);
+    size_t                       offset;        /* of a number */
+    int64_t                      min;
+    int64_t                      max;
+};
+
+
+static char *ngx_http_llm_model_param(ngx_conf_t *cf,
+    ngx_http_llm_model_t *model, ngx_str_t *value, ngx_uint_t *seen);
+static char *ngx_http_llm_model_num(ngx_conf_t *cf,
+    ngx_http_llm_model_t *model, ngx_http_llm_param_t *param,
+    ngx_str_t *value);
+static char *ngx_http_llm_model_size(ngx_conf_t *cf,
+    ngx_http_llm_model_t *model, ngx_http_llm_param_t *param,
+    ngx_str_t *value);
+static char *ngx_http_llm_model_time(ngx_conf_t *cf,
+    ngx_http_llm_model_t *model, ngx_http_llm_param_t *param,
+    ngx_str_t *value);
+static char *ngx_http_llm_model_range(ngx_conf_t *cf,
+    ngx_http_llm_model_t *model, ngx_http_llm_param_t *param,
+    ngx_str_t *value, int64_t n, const char *what, const char *unit);
+static char *ngx_http_llm_model_aliases(ngx_conf_t *cf,
+    ngx_http_llm_model_t *model, ngx_http_llm_param_t *param,
+    ngx_str_t *value);
+static char *ngx_http_llm_model_template(ngx_conf_t *cf,
+    ngx_http_llm_model_t *model, ngx_http_llm_param_t *param,
+    ngx_str_t *value);
+static char *ngx_http_llm_model_device(ngx_conf_t *cf,
+    ngx_http_llm_model_t *model, ngx_http_llm_param_t *param,
+    ngx_str_t *value);
+static char *ngx_http_llm_model_weights(ngx_conf_t *cf,
+    ngx_http_llm_model_t *model, ngx_http_llm_param_t *param,
+    ngx_str_t *value);
+static char *ngx_http_llm_model_kv(ngx_conf_t *cf,
+    ngx_http_llm_model_t *model, ngx_http_llm_param_t *param,
+    ngx_str_t *value);
+static char *ngx_http_llm_model_default(ngx_conf_t *cf,
+    ngx_http_llm_model_t *model, ngx_http_llm_param_t *param,
+    ngx_str_t *value);
+static char *ngx_http_llm_model_lazy(ngx_conf_t *cf,
+    ngx_http_llm_model_t *model, ngx_http_llm_param_t *param,
+    ngx_str_t *value);
+static char *ngx_http_llm_unique(ngx_conf_t *cf,
+    ngx_http_llm_main_conf_t *mcf, ngx_http_llm_model_t *model);
+static ngx_uint_t ngx_http_llm_served_now(ngx_conf_t *cf,
+    ngx_http_llm_model_t *model);
+
+
+static ngx_http_llm_param_t  ngx_http_llm_params[] = {
+
+    { ngx_string("alias="), ngx_http_llm_model_aliases, 0, 0, 0 },
+
+    { ngx_string("ctx="), ngx_http_llm_model_num,
+      offsetof(ngx_http_llm_model_t, ctx), 1, 1 << 24 },
+
+    { ngx_string("parallel="), ngx_http_llm_model_num,
+      offsetof(ngx_http_llm_model_t, parallel), 1, 1 << 16 },
+
+    { ngx_string("threads="), ngx_http_llm_model_num,
+      offsetof(ngx_http_llm_model_t, threads), 1, 1024 },
+
+    { ngx_string("device="), ngx_http_llm_model_device, 0, 0, 0 },
+
+    { ngx_string("weights="), ngx_http_llm_model_weights, 0, 0, 0 },
+
+    { ngx_string("kv="), ngx_http_llm_model_kv, 0, 0, 0 },
+
+    { ngx_string("kv_cache="), ngx_http_llm_model_size,
+      offsetof(ngx_http_llm_model_t, kv_cache), 65536, (int64_t) 1 << 46 },
+
+    { ngx_string("batch="), ngx_http_llm_model_num,
+      offsetof(ngx_http_llm_model_t, batch), 1, 1 << 20 },
+
+    { ngx_string("max_tokens="), ngx_http_llm_model_num,
+      offsetof(ngx_http_llm_model_t, max_tokens), 1, 1 << 24 },
+
+    { ngx_string("template="), ngx_http_llm_model_template, 0, 0, 0 },
+
+    { ngx_string("idle="), ngx_http_llm_model_time,
+      offsetof(ngx_http_llm_model_t, idle), 1, 1 << 30 },
+
+    { ngx_string("lazy"), ngx_http_llm_model_lazy, 0, 0, 0 },
+
+    { ngx_string("default"), ngx_http_llm_model_default, 0, 0, 0 },
+
+    { ngx_null_string, NULL, 0, 0, 0 }
+};
+
+
+/* llm_model NAME PATH [name=value ...] [lazy] [default] */
+
+char *
+ngx_http_llm_model(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    ngx_http_llm_main_conf_t *mcf = conf;
+
+    char                  *rv;
+    llm_err_t              err;
+    ngx_str_t             *value;
+    ngx_uint_t             i, seen;
+    ngx_http_llm_model_t  *model;
+
+    if (mcf->models.nelts == LLM_MAX_MODELS) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "more than %d models", LLM_MAX_MODELS);
+        return NGX_CONF_ERROR;
+    }
+
+    model = ngx_array_push(&mcf->models);
+    if (model == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
+    ngx_memzero(model, sizeof(ngx_http_llm_model_t));
+
+    value = cf->args->elts;
+
+    if (value[1].len == 0 || value[2].len == 0) {
+        return "has an empty name or path";
+    }
+
+    model->name = value[1];
+    model->path = value[2];
+    model->parallel = 16;
+    model->max_tokens = -1;
+    ngx_str_set(&model->device, "auto");
+
+    if (ngx_conf_full_name(cf->cycle, &model->path, 1) != NGX_OK
+        || ngx_array_init(&model->aliases, cf->pool, 2, sizeof(ngx_str_t))
+           != NGX_OK)
+    {
+        return NGX_CONF_ERROR;
+    }
+
+    seen = 0;
+
+    for (i = 3; i < cf->args->nelts; i++) {
+        rv = ngx_http_llm_model_param(cf, model, &value[i], &seen);
+        if (rv != NGX_CONF_OK) {
+            return rv;
+        }
+    }
+
+    if (llm_kv_cache_check((char *) model->device.data, model->kv_cache,
+                           &err)
+        != LLM_OK)
+    {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "model \"%V\": %s",
+                           &model->name, err.msg);
+        return NGX_CONF_ERROR;
+    }
+
+    return ngx_http_llm_unique(cf, mcf, model);
+}
+
+
+/* seen has a bit for each parameter: none comes twice */
+
+static char *
+ngx_http_llm_model_param(ngx_conf_t *cf, ngx_http_llm_model_t *model,
+    ngx_str_t *value, ngx_uint_t *seen)
+{
+    ngx_str_t              v;
+    ngx_uint_t             bit;
+    ngx_http_llm_param_t  *param;
+
+    for (param = ngx_http_llm_params; param->name.len; param++) {
+
+        if (value->len < param->name.len
+            || ngx_memcmp(value->data, param->name.data, param->name.len)
+               != 0)
+        {
+            continue;
+        }
+
+        v.data = value->data + param->name.len;
+        v.len = value->len - param->name.len;
+
+        /* nothing follows a flag */
+
+        if (v.len && param->name.data[param->name.len - 1] != '=') {
+            continue;
+        }
+
+        bit = (ngx_uint_t) 1 << (param - ngx_http_llm_params);
+
+        if (*seen & bit) {
+            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                               "duplicate parameter \"%V\" of model \"%V\"",
+                               value, &model->name);
+            return NGX_CONF_ERROR;
+        }
+
+        *seen |= bit;
+
+        return param->set(cf, model, param, &v);
+    }
+
+    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                       "unknown parameter \"%V\" of model \"%V\"",
+                       value, &model->name);
+
+    return NGX_CONF_ERROR;
+}
+
+
+static char *
+ngx_http_llm_model_num(ngx_conf_t *cf, ngx_http_llm_model_t *model,
+    ngx_http_llm_param_t *param, ngx_str_t *value)
+{
+    ngx_int_t  n;
+
+    n = ngx_atoi(value->data, value->len);
+
+    *(ngx_int_t *) ((char *) model + param->offset) = n;
+
+    return ngx_http_llm_model_range(cf, model, param, value, n,
+                                    "a number", "");
+}
+
+
+static char *
+ngx_http_llm_model_size(ngx_conf_t *cf, ngx_http_llm_model_t *model,
+    ngx_http_llm_param_t *param, ngx_str_t *value)
+{
+    off_t  n;
+
+    n = ngx_parse_offset(value);
+
+    *(size_t *) ((char *) model + param->offset) = n;
+
+    return ngx_http_llm_model_range(cf, model, param, value, n,
+                                    "a size such as \"512m\" or \"8g\"", " bytes");
+}
+
+
+static char *
+ngx_http_llm_model_time(ngx_conf_t *cf, ngx_http_llm_model_t *model,
+    ngx_http_llm_param_t *param, ngx_str_t *value)
+{
+    ngx_int_t  n;
+
+    n = ngx_parse_time(value, 1);
+
+    *(time_t *) ((char *) model + param->offset) = n;
+
+    return ngx_http_llm_model_range(cf, model, param, value, n,
+                                    "a time such as \"90s\", \"5m\" or \"1h\"", " seconds");
+}
+
+
+/* what could not be parsed is NGX_ERROR, below every minimum */
+
+static char *
+ngx_http_llm_model_range(ngx_conf_t *cf, ngx_http_llm_model_t *model,
+    ngx_http_llm_param_t *param, ngx_str_t *value, int64_t n,
+    const char *what, const char *unit)
+{
+    if (n >= param->min && n <= param->max) {
+        return NGX_CONF_OK;
+    }
+
+    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                       "invalid value \"%V%V\" of model \"%V\", it must be "
+                       "%s, between %L and %L%s",
+                       &param->name, value, &model->name, what, param->min,
+                       param->max, unit);
+
+    return NGX_CONF_ERROR;
+}
+
+
+static char *
+ngx_http_llm_model_default(ngx_conf_t *cf, ngx_http_llm_model_t *model,
+    ngx_http_llm_param_t *param, ngx_str_t *value)
+{
+    model->is_default = 1;
+
+    return NGX_CONF_OK;
+}
+
+
+static char *
+ngx_http_llm_model_lazy(ngx_conf_t *cf, ngx_http_llm_model_t *model,
+    ngx_http_llm_param_t *param, ngx_str_t *value)
+{
+    model->lazy = 1;
+
+    return NGX_CONF_OK;
+}
+
+
+static char *
+ngx_http_llm_model_aliases(ngx_conf_t *cf, ngx_http_llm_model_t *model,
+    ngx_http_llm_param_t *param, ngx_str_t *value)
+{
+    u_char     *p, *last, *comma;
+    ngx_str_t  *alias;
+
+    p = value->data;
+    last = p + value->len;
+
+    for ( ;; ) {
+        comma = ngx_strlchr(p, last, ',');
+        if (comma == NULL) {
+            comma = last;
+        }
+
+        if (comma == p) {
+            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                               "empty alias of model \"%V\"", &model->name);
+            return NGX_CONF_ERROR;
+        }
+
+        alias = ngx_array_push(&model->aliases);
+        if (alias == NULL) {
+            return NGX_CONF_ERROR;
+        }
+
+        alias->data = p;
+        alias->len = comma - p;
+
+        if (comma == last) {
+            return NGX_CONF_OK;
+        }
+
+        p = comma + 1;
+    }
+}
+
+
+static char *
+ngx_http_llm_model_template(ngx_conf_t *cf, ngx_http_llm_model_t *model,
+    ngx_http_llm_param_t *param, ngx_str_t *value)
+{
+    llm_err_t  err;
+
+    if (value->len == 0) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "empty \"template=\" of model \"%V\"",
+                           &model->name);
+        return NGX_CONF_ERROR;
+    }
+
+    model->template_path = *value;
+
+    if (ngx_conf_full_name(cf->cycle, &model->template_path, 1) != NGX_OK) {
+        return NGX_CONF_ERROR;
+    }
+
+    if (llm_template_file_check((char *) model->template_path.data, &err)
+        != LLM_OK)
+    {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "template of model \"%V\": %s",
+                           &model->name, err.msg);
+        return NGX_CONF_ERROR;
+    }
+
+    return NGX_CONF_OK;
+}
+
+
+static char *
+ngx_http_llm_model_device(ngx_conf_t *cf, ngx_http_llm_model_t *model,
+    ngx_http_llm_param_t *param, ngx_str_t *value)
+{
+    ngx_uint_t  i;
+    ngx_str_t   rest;
+
+    static struct {
+        ngx_str_t   name;
+        ngx_uint_t  numbered;           /* a ":N" may follow */
+    } devices[] = {
+        { ngx_string("auto"), 0 },
+        { ngx_string("cpu"), 0 },
+        { ngx_string("cuda"), 1 },
+        { ngx_string("emu"), 0 },
+#ifdef LLM_TEST
+        { ngx_string("synthetic"), 1 },
+#endif
+        { ngx_null_string, 0 }
+    };
+
+    for (i = 0; devices[i].name.len; i++) {
+
+        if (ngx_strncmp(value->data, devices[i].name.data,
+                        devices[i].name.len)
+            != 0)
+        {
+            continue;
+        }
+
+        rest.data = value->data + devices[i].name.len;
+        rest.len = value->len - devices[i].name.len;
+
+        if (rest.len == 0
+            || (devices[i].numbered && rest.data[0] == ':'
+                && ngx_atoi(rest.data + 1, rest.len - 1) != NGX_ERROR))
+        {
+            model->device = *value;
+            return NGX_CONF_OK;
+        }
+    }
+
+    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                       "invalid value \"device=%V\" of model \"%V\", it must "
+                       "be \"auto\", \"cpu\", \"cuda\", \"cuda:N\" or "
+                       "\"emu\"", value, &model->name);
+
+    return NGX_CONF_ERROR;
+}
+
+
+/* NGX_OK when it is "fp8", the only value that there is */
+
+static ngx_int_t
+ngx_http_llm_model_fp8(ngx_conf_t *cf, ngx_http_llm_model_t *model,
+    ngx_http_llm_param_t *param, ngx_str_t *value)
+{
+    if (value->len == 3 && ngx_memcmp(value->data, "fp8", 3) == 0) {
+        return NGX_OK;
+    }
+
+    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                       "invalid value \"%V%V\" of model \"%V\", it must be "
+                       "\"fp8\"", &param->name, value, &model->name);
+
+    return NGX_ERROR;
+}
+
+
+static char *
+ngx_http_llm_model_weights(ngx_conf_t *cf, ngx_http_llm_model_t *model,
+    ngx_http_llm_param_t *param, ngx_str_t *value)
+{
+    model->weights_fp8 = 1;
+
+    return ngx_http_llm_model_fp8(cf, model, param, value) == NGX_OK
+           ? NGX_CONF_OK : NGX_CONF_ERROR;
+}
+
+
+static char *
+ngx_http_llm_model_kv(ngx_conf_t *cf, ngx_http_llm_model_t *model,
+    ngx_http_llm_param_t *param, ngx_str_t *value)
+{
+    model->kv_fp8 = 1;
+
+    return ngx_http_llm_model_fp8(cf, model, param, value) == NGX_OK
+           ? NGX_CONF_OK : NGX_CONF_ERROR;
+}
+
+
+/* neither a name nor an alias is taken twice; one default */
+
+static char *
+ngx_http_llm_unique(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf,
+    ngx_http_llm_model_t *model)
+{
+    ngx_str_t             *alias, *name;
+    ngx_int_t              owner;
+    ngx_uint_t             i, n;
+    ngx_http_llm_model_t  *models;
+
+    alias = model->aliases.elts;
+    models = mcf->models.elts;
+
+    /* find_model() looks into this one's aliases too, but for those behind
+       the alias in question */
+
+    n = model->aliases.nelts;
+    model->aliases.nelts = 0;
+
+    for (i = 0; i <= n; i++) {
+        name = (i == 0) ? &model->name : &alias[i - 1];
+        owner = ngx_http_llm_find_model(mcf, name);
+
+        if (owner >= 0 && !(i == 0 && &models[owner] == model)) {
+            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                               "duplicate model name or alias \"%V\"", name);
+            return NGX_CONF_ERROR;
+        }
+
+        model->aliases.nelts = i;
+    }
+
+    model->aliases.nelts = n;
+
+    for (i = 0; model->is_default && i < mcf->models.nelts - 1; i++) {
+        if (models[i].is_default) {
+            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                               "models \"%V\" and \"%V\" are both default",
+                               &models[i].name, &model->name);
+            return NGX_CONF_ERROR;
+        }
+    }
+
+    return NGX_CONF_OK;
+}
+
+
+/* index of the model with this name or alias, or -1 */
+
+ngx_int_t
+ngx_http_llm_find_model(ngx_http_llm_main_conf_t *mcf, ngx_str_t *name)
+{
+    ngx_str_t             *alias;
+    ngx_uint_t             i, j;
+    ngx_http_llm_model_t  *model;
+
+    model = mcf->models.elts;
+
+    for (i = 0; i < mcf->models.nelts; i++) {
+
+        if (model[i].name.len == name->len
+            && ngx_memcmp(model[i].name.data, name->data, name->len) == 0)
+        {
+            return i;
+        }
+
+        alias = model[i].aliases.elts;
+
+        for (j = 0; j < model[i].aliases.nelts; j++) {
+            if (alias[j].len == name->len
+                && ngx_memcmp(alias[j].data, name->data, name->len) == 0)
+            {
+                return i;
+            }
+        }
+    }
+
+    return -1;
+}
+
+
+/* the models as the API shows them; broken files are named in the log */
+
+char *
+ngx_http_llm_check_models(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf)
+{
+    llm_err_t              err;
+    ngx_uint_t             i;
+    llm_api_model_t       *api;
+    ngx_file_info_t        fi;
+    ngx_http_llm_model_t  *model;
+
+    api = ngx_pcalloc(cf->pool, mcf->models.nelts * sizeof(llm_api_model_t));
+    if (api == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
+    mcf->api_models = api;
+    model = mcf->models.elts;
+
+    for (i = 0; i < mcf->models.nelts; i++) {
+
+        /* ngx_str_t and llm_str_t differ in a sign only */
+
+        api[i].name.len = model[i].name.len;
+        api[i].name.data = (char *) model[i].name.data;
+        api[i].aliases = (llm_str_t *) model[i].aliases.elts;
+        api[i].n_aliases = model[i].aliases.nelts;
+        api[i].is_default = model[i].is_default;
+        api[i].max_tokens = model[i].max_tokens;
+        api[i].created = ngx_time();
+
+        if (ngx_process == NGX_PROCESS_SIGNALLER
+            || ngx_strncmp(model[i].device.data, "synthetic", 9) == 0)
+        {
+            continue;
+        }
+
+        if (ngx_file_info(model[i].path.data, &fi) != NGX_FILE_ERROR) {
+            api[i].created = ngx_file_mtime(&fi);
+        }
+
+        ngx_memzero(&err, sizeof(llm_err_t));
+
+        if (llm_model_file_check((char *) model[i].path.data, &err) != LLM_OK
+            || llm_device_check((char *) model[i].device.data, &err)
+               != LLM_OK)
+        {
+            if (ngx_http_llm_served_now(cf, &model[i])) {
+                ngx_log_error(NGX_LOG_EMERG, cf->log, 0,
+                              "model \"%V\" is not usable any more, the "
+                              "running configuration goes on with what it "
+                              "has loaded: %s", &model[i].name, err.msg);
+                return NGX_CONF_ERROR;
+            }
+
+            ngx_log_error(NGX_LOG_ERR, cf->log, 0,
+                          "model \"%V\" is not usable: %s",
+                          &model[i].name, err.msg);
+        }
+    }
+
+    return NGX_CONF_OK;
+}
+
+
+/* is the model ready in the configuration that a reload is to replace? */
+
+static ngx_uint_t
+ngx_http_llm_served_now(ngx_conf_t *cf, ngx_http_llm_model_t *model)
+{
+    ngx_cycle_t               *old;
+    ngx_uint_t                 i;
+    llm_model_status_t         st;
+    ngx_http_llm_model_t      *m;
+    ngx_http_llm_main_conf_t  *mcf;
+
+    old = cf->cycle->old_cycle;
+
+    if (ngx_is_init_cycle(old) || old->modules == NULL) {
+        return 0;
+    }
+
+    /* it may have had no such module */
+
+    for (i = 0; old->modules[i] != &ngx_http_llm_module; i++) {
+        if (old->modules[i] == NULL) {
+            return 0;
+        }
+    }
+
+    mcf = ngx_http_cycle_get_module_main_conf(old, ngx_http_llm_module);
+
+    if (mcf == NULL || mcf->zone == NULL || !llm_zone_alive(mcf->zone)) {
+        return 0;
+    }
+
+    m = mcf->models.elts;
+
+    for (i = 0; i < mcf->models.nelts; i++) {
+
+        if (m[i].name.len == model->name.len
+            && ngx_memcmp(m[i].name.data, model->name.data,
+                          model->name.len) == 0
+            && m[i].path.len == model->path.len
+            && ngx_memcmp(m[i].path.data, model->path.data,
+                          model->path.len) == 0)
+        {
+            llm_zone_status(mcf->zone, i, &st);
+            return st.state == LLM_MODEL_READY;
+        }
+    }
+
+    return 0;
+}

@@ -1,0 +1,250 @@
+/*
+ * Answers that go out in one piece: JSON bodies and errors.
+ *
+ * An error that error_page is to handle leaves the request's body alone,
+ * read or still to come: who answers there may want it.
+ */
+
+#include "http/ngx_http_llm_module.h"
+
+
+static ngx_uint_t ngx_http_llm_has_error_page(ngx_http_request_t *r,
+    ngx_int_t status);
+static ngx_int_t ngx_http_llm_drop_body(ngx_http_request_t *r);
+static ngx_int_t ngx_http_llm_error_headers(ngx_http_request_t *r,
+    uint32_t retry_after);
+
+
+ngx_int_t
+ngx_http_llm_add_header(ngx_http_request_t *r, const char *name,
+    const char *value, size_t len)
+{
+    ngx_table_elt_t  *h;
+
+    h = ngx_list_push(&r->headers_out.headers);
+    if (h == NULL) {
+        return NGX_ERROR;
+    }
+
+    h->hash = 1;
+    h->key.len = ngx_strlen(name);
+    h->key.data = (u_char *) name;
+    h->value.len = len;
+    h->value.data = (u_char *) value;
+#if (nginx_version >= 1023000)
+    h->next = NULL;
+#endif
+
+    return NGX_OK;
+}
+
+
+ngx_int_t
+ngx_http_llm_send(ngx_http_request_t *r, ngx_uint_t status, const char *type,
+    u_char *data, size_t len)
+{
+    ngx_int_t            rc;
+    ngx_buf_t           *b;
+    ngx_chain_t          out;
+    ngx_http_llm_ctx_t  *ctx;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_llm_module);
+
+    if (ctx && ngx_http_llm_add_header(r, "x-request-id",
+                                       (char *) ctx->id.data, ctx->id.len)
+               != NGX_OK)
+    {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    /* conditions are for files: an answer is never a 304 or a 412 */
+    r->disable_not_modified = 1;
+
+    r->headers_out.status = status;
+    r->headers_out.content_length_n = len;
+    r->headers_out.content_type.len = ngx_strlen(type);
+    r->headers_out.content_type.data = (u_char *) type;
+    r->headers_out.content_type_len = strcspn(type, ";");
+    r->headers_out.content_type_lowcase = NULL;
+
+    rc = ngx_http_send_header(r);
+
+    if (rc == NGX_ERROR || rc > NGX_OK || r->header_only) {
+        return rc;
+    }
+
+    b = ngx_calloc_buf(r->pool);
+    if (b == NULL) {
+        return NGX_ERROR;
+    }
+
+    b->pos = data;
+    b->last = data + len;
+    b->memory = (len > 0);
+    b->last_buf = (r == r->main);
+    b->last_in_chain = 1;
+
+    out.buf = b;
+    out.next = NULL;
+
+    return ngx_http_output_filter(r, &out);
+}
+
+
+ngx_int_t
+ngx_http_llm_send_body(ngx_http_request_t *r, ngx_uint_t status,
+    const char *type, llm_buf_t *body)
+{
+    size_t   len;
+    u_char  *data;
+
+    len = body->len;
+    data = ngx_pnalloc(r->pool, len + 1);
+
+    if (data) {
+        ngx_memcpy(data, body->data, len);
+    }
+
+    llm_buf_free(body);
+
+    if (data == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    return ngx_http_llm_send(r, status, type, data, len);
+}
+
+
+ngx_int_t
+ngx_http_llm_send_error(ngx_http_request_t *r, llm_err_t *err,
+    uint32_t retry_after)
+{
+    ngx_int_t                 rc;
+    llm_buf_t                 body;
+    ngx_uint_t                level;
+    ngx_http_llm_loc_conf_t  *llcf;
+
+    level = (err->status < 500) ? NGX_LOG_INFO : NGX_LOG_WARN;
+
+    ngx_log_error(level, r->connection->log, 0, "llm: %d: %s",
+                  err->status, err->msg);
+
+    llcf = ngx_http_get_module_loc_conf(r, ngx_http_llm_module);
+
+    if (llcf->intercept_errors
+        && !r->discard_body     /* is nobody's any more */
+        && ngx_http_llm_has_error_page(r, err->status))
+    {
+        return err->status;
+    }
+
+    llm_buf_init(&body, 0);
+
+    if (ngx_http_llm_error_headers(r, retry_after) != NGX_OK
+        || llm_api_error_body(err, &body) != LLM_OK)
+    {
+        llm_buf_free(&body);
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    rc = ngx_http_llm_drop_body(r);
+    if (rc != NGX_OK) {
+        llm_buf_free(&body);
+        return rc;
+    }
+
+    return ngx_http_llm_send_body(r, err->status, "application/json", &body);
+}
+
+
+ngx_uint_t
+ngx_http_llm_may_hand_on(ngx_http_request_t *r)
+{
+    ngx_http_llm_loc_conf_t  *llcf;
+
+    llcf = ngx_http_get_module_loc_conf(r, ngx_http_llm_module);
+
+    return llcf->intercept_errors
+           || ngx_http_llm_has_error_page(r, NGX_HTTP_INTERNAL_SERVER_ERROR);
+}
+
+
+/* where the special response handler would look, and find one */
+
+static ngx_uint_t
+ngx_http_llm_has_error_page(ngx_http_request_t *r, ngx_int_t status)
+{
+    ngx_uint_t                 i;
+    ngx_http_err_page_t       *page;
+    ngx_http_core_loc_conf_t  *clcf;
+
+    clcf = ngx_http_get_module_loc_conf(r, ngx_http_core_module);
+
+    if (clcf->error_pages == NULL || r->error_page || r->uri_changes == 0) {
+        return 0;
+    }
+
+    page = clcf->error_pages->elts;
+
+    for (i = 0; i < clcf->error_pages->nelts; i++) {
+        if (page[i].status == status) {
+            return 1;
+        }
+    }
+
+    return 0;
+}
+
+
+/* a body that was not read: no "100 Continue" for it */
+
+static ngx_int_t
+ngx_http_llm_drop_body(ngx_http_request_t *r)
+{
+    if (r->headers_in.expect && !r->expect_tested) {
+        r->expect_tested = 1;
+        r->keepalive = 0;
+    }
+
+    return ngx_http_discard_request_body(r);
+}
+
+
+static ngx_int_t
+ngx_http_llm_error_headers(ngx_http_request_t *r, uint32_t retry_after)
+{
+    size_t   len;
+    u_char  *p;
+
+    if (retry_after == 0) {
+        return NGX_OK;
+    }
+
+    p = ngx_pnalloc(r->pool, NGX_INT32_LEN);
+    if (p == NULL) {
+        return NGX_ERROR;
+    }
+
+    len = ngx_sprintf(p, "%uD", retry_after) - p;
+
+    return ngx_http_llm_add_header(r, "Retry-After", (char *) p, len);
+}
+
+
+u_char *
+ngx_http_llm_clean(ngx_http_request_t *r, ngx_str_t *value)
+{
+    size_t   size;
+    u_char  *p;
+
+    size = 4 * ngx_min(value->len, 64) + 1;
+
+    p = ngx_pnalloc(r->pool, size);
+    if (p == NULL) {
+        return (u_char *) "";
+    }
+
+    (void) llm_clean((char *) p, size, (char *) value->data, value->len);
+
+    return p;
+}

@@ -1,0 +1,255 @@
+/*
+ * The variables $llm_...: what a request was and what it cost.  While a
+ * request runs they are read from its API object, afterwards from the copy
+ * that the cleanup handler left in r->pool, so that the access log has them.
+ */
+
+#include "http/ngx_http_llm_module.h"
+
+
+typedef enum {
+    NGX_HTTP_LLM_VAR_MODEL = 0,
+    NGX_HTTP_LLM_VAR_REQUEST_ID,
+    NGX_HTTP_LLM_VAR_TENANT,
+    NGX_HTTP_LLM_VAR_PROMPT_TOKENS,
+    NGX_HTTP_LLM_VAR_CACHED_TOKENS,
+    NGX_HTTP_LLM_VAR_COMPLETION_TOKENS,
+    NGX_HTTP_LLM_VAR_FINISH_REASON,
+    NGX_HTTP_LLM_VAR_QUEUE_TIME,
+    NGX_HTTP_LLM_VAR_TTFT,
+    NGX_HTTP_LLM_VAR_TPOT
+} ngx_http_llm_var_e;
+
+
+static ngx_int_t ngx_http_llm_variable(ngx_http_request_t *r,
+    ngx_http_variable_value_t *v, uintptr_t data);
+static ngx_http_llm_ctx_t *ngx_http_llm_find_ctx(ngx_http_request_t *r);
+static const char *ngx_http_llm_finish_reason(ngx_http_llm_ctx_t *ctx);
+static u_char *ngx_http_llm_figure(ngx_http_llm_ctx_t *ctx, u_char *p,
+    uintptr_t what);
+static u_char *ngx_http_llm_seconds(u_char *p, uint64_t us);
+
+
+static ngx_http_variable_t  ngx_http_llm_vars[] = {
+
+    { ngx_string("llm_model"), NULL, ngx_http_llm_variable,
+      NGX_HTTP_LLM_VAR_MODEL, NGX_HTTP_VAR_NOCACHEABLE, 0 },
+
+    { ngx_string("llm_request_id"), NULL, ngx_http_llm_variable,
+      NGX_HTTP_LLM_VAR_REQUEST_ID, NGX_HTTP_VAR_NOCACHEABLE, 0 },
+
+    { ngx_string("llm_tenant"), NULL, ngx_http_llm_variable,
+      NGX_HTTP_LLM_VAR_TENANT, NGX_HTTP_VAR_NOCACHEABLE, 0 },
+
+    { ngx_string("llm_prompt_tokens"), NULL, ngx_http_llm_variable,
+      NGX_HTTP_LLM_VAR_PROMPT_TOKENS, NGX_HTTP_VAR_NOCACHEABLE, 0 },
+
+    { ngx_string("llm_cached_tokens"), NULL, ngx_http_llm_variable,
+      NGX_HTTP_LLM_VAR_CACHED_TOKENS, NGX_HTTP_VAR_NOCACHEABLE, 0 },
+
+    { ngx_string("llm_completion_tokens"), NULL, ngx_http_llm_variable,
+      NGX_HTTP_LLM_VAR_COMPLETION_TOKENS, NGX_HTTP_VAR_NOCACHEABLE, 0 },
+
+    { ngx_string("llm_finish_reason"), NULL, ngx_http_llm_variable,
+      NGX_HTTP_LLM_VAR_FINISH_REASON, NGX_HTTP_VAR_NOCACHEABLE, 0 },
+
+    { ngx_string("llm_queue_time"), NULL, ngx_http_llm_variable,
+      NGX_HTTP_LLM_VAR_QUEUE_TIME, NGX_HTTP_VAR_NOCACHEABLE, 0 },
+
+    { ngx_string("llm_ttft"), NULL, ngx_http_llm_variable,
+      NGX_HTTP_LLM_VAR_TTFT, NGX_HTTP_VAR_NOCACHEABLE, 0 },
+
+    { ngx_string("llm_tpot"), NULL, ngx_http_llm_variable,
+      NGX_HTTP_LLM_VAR_TPOT, NGX_HTTP_VAR_NOCACHEABLE, 0 },
+
+      ngx_http_null_variable
+};
+
+
+ngx_int_t
+ngx_http_llm_add_variables(ngx_conf_t *cf)
+{
+    ngx_http_variable_t  *var, *v;
+
+    for (v = ngx_http_llm_vars; v->name.len; v++) {
+        var = ngx_http_add_variable(cf, &v->name, v->flags);
+        if (var == NULL) {
+            return NGX_ERROR;
+        }
+
+        var->get_handler = v->get_handler;
+        var->data = v->data;
+    }
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_llm_variable(ngx_http_request_t *r, ngx_http_variable_value_t *v,
+    uintptr_t data)
+{
+    u_char                *p;
+    ngx_str_t             *s;
+    const char            *reason;
+    ngx_http_llm_ctx_t    *ctx;
+    ngx_http_llm_model_t  *models;
+
+    ctx = ngx_http_llm_find_ctx(r);
+    if (ctx == NULL) {
+        v->not_found = 1;
+        return NGX_OK;
+    }
+
+    if (ctx->api) {
+        llm_api_usage(ctx->api, &ctx->usage);
+    }
+
+    v->valid = 1;
+    v->no_cacheable = 0;
+    v->not_found = 0;
+
+    s = NULL;
+
+    switch (data) {
+
+    case NGX_HTTP_LLM_VAR_MODEL:
+        models = ctx->main->models.elts;
+        s = (ctx->model >= 0) ? &models[ctx->model].name : NULL;
+        break;
+
+    case NGX_HTTP_LLM_VAR_REQUEST_ID:
+        s = &ctx->id;
+        break;
+
+    case NGX_HTTP_LLM_VAR_TENANT:
+        s = ctx->tenant.len ? &ctx->tenant : NULL;
+        break;
+
+    case NGX_HTTP_LLM_VAR_FINISH_REASON:
+        reason = ngx_http_llm_finish_reason(ctx);
+
+        if (reason) {
+            v->data = (u_char *) reason;
+            v->len = ngx_strlen(v->data);
+            return NGX_OK;
+        }
+
+        break;
+
+    default:
+        p = ngx_pnalloc(r->pool, NGX_INT64_LEN + sizeof(".000000"));
+        if (p == NULL) {
+            return NGX_ERROR;
+        }
+
+        v->data = p;
+        v->len = ngx_http_llm_figure(ctx, p, data) - p;
+        v->not_found = (v->len == 0);
+
+        return NGX_OK;
+    }
+
+    if (s == NULL) {
+        v->not_found = 1;
+        return NGX_OK;
+    }
+
+    v->data = s->data;
+    v->len = s->len;
+
+    return NGX_OK;
+}
+
+
+/* an internal redirect clears the module's contexts, but not the pool */
+
+static ngx_http_llm_ctx_t *
+ngx_http_llm_find_ctx(ngx_http_request_t *r)
+{
+    ngx_pool_cleanup_t  *cln;
+    ngx_http_llm_ctx_t  *ctx;
+
+    ctx = ngx_http_get_module_ctx(r->main, ngx_http_llm_module);
+
+    if (ctx || !r->main->internal) {
+        return ctx;
+    }
+
+    for (cln = r->pool->cleanup; cln; cln = cln->next) {
+        if (cln->handler == ngx_http_llm_pool_cleanup) {
+            return cln->data;
+        }
+    }
+
+    return NULL;
+}
+
+
+/* of the first choice; what began and did not come to its end was aborted */
+
+static const char *
+ngx_http_llm_finish_reason(ngx_http_llm_ctx_t *ctx)
+{
+    if (ctx->started && !ctx->done && (ctx->ended || ctx->api == NULL)) {
+        return "abort";
+    }
+
+    return ctx->usage.finish_reason;
+}
+
+
+/*
+ * Writes nothing where there is no figure yet.  The engine says the times of
+ * an answer with its end; of one that was cut there is what was seen here.
+ */
+
+static u_char *
+ngx_http_llm_figure(ngx_http_llm_ctx_t *ctx, u_char *p, uintptr_t what)
+{
+    uint64_t          ttft, total;
+    llm_api_usage_t  *u;
+
+    u = &ctx->usage;
+    ttft = u->ttft_us;
+    total = u->total_us;
+
+    if (!ctx->done && ctx->first_us) {
+        ttft = ctx->first_us - ctx->arrival_us;
+        total = ctx->latest_us - ctx->arrival_us;
+    }
+
+    switch (what) {
+
+    case NGX_HTTP_LLM_VAR_PROMPT_TOKENS:
+        return ctx->started ? ngx_sprintf(p, "%uD", u->prompt_tokens) : p;
+
+    case NGX_HTTP_LLM_VAR_CACHED_TOKENS:
+        return ctx->started ? ngx_sprintf(p, "%uD", u->cached_tokens) : p;
+
+    case NGX_HTTP_LLM_VAR_COMPLETION_TOKENS:
+        return ctx->started ? ngx_sprintf(p, "%uD", u->completion_tokens) : p;
+
+    case NGX_HTTP_LLM_VAR_QUEUE_TIME:
+        return ctx->started ? ngx_http_llm_seconds(p, u->queue_us) : p;
+
+    case NGX_HTTP_LLM_VAR_TTFT:
+        return ttft ? ngx_http_llm_seconds(p, ttft) : p;
+
+    default: /* NGX_HTTP_LLM_VAR_TPOT */
+
+        if (u->completion_tokens < 2 || total < ttft) {
+            return p;
+        }
+
+        return ngx_http_llm_seconds(p, (total - ttft)
+                                       / (u->completion_tokens - 1));
+    }
+}
+
+
+static u_char *
+ngx_http_llm_seconds(u_char *p, uint64_t us)
+{
+    return ngx_sprintf(p, "%uL.%06uL", us / 1000000, us % 1000000);
+}

@@ -1,0 +1,133 @@
+#!/usr/bin/perl
+
+# The house's arrows go one way (engine/README.md, "Rooms"): a file includes
+# headers of its own folder and of those below it, so there is no circle
+# between folders; no header of nginx or CUDA comes into engine/ nor JSON
+# below engine/api; the glue sees engine/llm.h and engine/api/api.h alone.
+
+use strict;
+use warnings;
+
+use File::Find qw(find);
+use FindBin;
+use Test::More;
+
+my $root = $ENV{LLM_ROOT} || "$FindBin::Bin/../..";
+
+# from the ground up; what stands in one line does not see one another
+
+my @floors = (
+    [ 'engine/base' ],
+    [ 'kernels', 'engine/llm.h' ],
+    [ 'kernels/cpu', 'kernels/cuda', 'engine/gguf', 'engine/ipc' ],
+    [ 'engine/text/vocab', 'engine/sample', 'engine/model', 'engine/api' ],
+    [ 'engine/text/jinja', 'engine/emit' ],
+    [ 'engine/text/chat', 'engine/sched' ],
+    [ 'engine/serve' ],
+    [ 'engine/cli', 'http', '.' ],
+);
+
+my %floor = map { my $n = $_; map { $_ => $n } @{ $floors[$n] } } 0 .. $#floors;
+
+# what else a folder may name: the emulator stands in for CUDA's headers, the
+# glue has its own header and two of the engine's
+
+my %more = (
+    'kernels/cuda' => qr{^t/gpu/emu/emu\.h$},
+    map { $_ => qr{^(?:http/ngx_http_llm_module|engine/(?:llm|api/api))\.h$} }
+        'http', '.'
+);
+
+my %only = map { $_ => 1 } 'http', '.';
+
+# libraries and the folders they may come into
+
+my @libraries = (
+    [ qr{^ngx_},             'http', '.' ],
+    [ qr{^(?:cuda|cublas)},  'kernels/cuda' ],
+    [ qr{^cjson/},           'engine/api' ],
+    [ qr{^pcre2},            'engine/text/vocab' ],
+);
+
+
+sub room {
+    my ($file) = @_;
+
+    return $file if exists $floor{$file};
+
+    my ($dir) = $file =~ m{^(.*)/[^/]+$};
+
+    return $dir // '.';
+}
+
+
+# why the file must not include the header, or nothing
+
+sub wrong {
+    my ($file, $header, $quoted) = @_;
+    my $from = room($file);
+
+    if (!$quoted) {
+        for my $library (@libraries) {
+            my ($name, @rooms) = @$library;
+
+            return "$header belongs to @rooms"
+                if $header =~ $name && !grep { $_ eq $from } @rooms;
+        }
+
+        return;
+    }
+
+    return if $more{$from} && $header =~ $more{$from};
+
+    my $to = room($header);
+
+    return if $to eq $from && !$only{$from};
+    return 'the glue sees llm.h and api.h alone' if $only{$from};
+    return "$to is on no floor" unless exists $floor{$to};
+    return "$to is not below $from" unless $floor{$to} < $floor{$from};
+    return;
+}
+
+
+# what an include of each kind is said to be, so that nothing passes for want
+# of looking
+
+is(wrong('engine/base/base.c', 'engine/llm.h', 1),
+   'engine/llm.h is not below engine/base', 'an upward one is found');
+is(wrong('engine/model/model.c', 'engine/sample/sampler.h', 1),
+   'engine/sample is not below engine/model', 'one across is found');
+is(wrong('http/a.c', 'engine/sched/sched.h', 1),
+   'the glue sees llm.h and api.h alone', "the glue's are");
+is(wrong('engine/sched/run.c', 'cjson/cJSON.h', 0),
+   'cjson/cJSON.h belongs to engine/api', 'JSON is');
+is(wrong('engine/new/a.c', 'engine/gone/b.h', 1), 'engine/gone is on no floor',
+   'a new folder is');
+
+my (@files, @bad);
+
+find({ no_chdir => 1, wanted => sub {
+    push @files, substr $_, 1 + length $root if /\.(?:c|h|cu|cuh)$/;
+} }, map { "$root/$_" } qw(engine kernels http));
+
+push @files, 'ngx_http_llm_module.c';
+
+for my $file (@files) {
+    push @bad, "$file: its folder is on no floor"
+        unless exists $floor{room($file)};
+
+    open my $f, '<', "$root/$file" or die "$file: $!";
+
+    while (<$f>) {
+        next unless /^\s*#\s*include\s+([<"])([^>"]+)/;
+
+        my $why = wrong($file, $2, $1 eq '"');
+
+        push @bad, "$file:$.: includes $2: $why" if $why;
+    }
+}
+
+cmp_ok(scalar @files, '>', 200, 'files are looked at');
+is(join("\n", @bad), '', 'no arrow goes up');
+
+done_testing();
