@@ -137,7 +137,6 @@ int llm_api_write_bias(const llm_api_body_t *b, llm_buf_t *msg,
     llm_ref_t *ref, llm_err_t *err);
 
 /* keeps what is appended to a message at multiples of 8 bytes */
-void llm_api_pad(llm_buf_t *msg);
 
 
 /* arrays of the "logprobs" member: chat has one, completions have four */

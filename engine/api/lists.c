@@ -33,7 +33,7 @@ llm_api_write_ids(const llm_flat_t *list, const llm_api_at_t *at,
         v = llm_flat_next(list, v);
     }
 
-    llm_api_pad(msg);
+    (void) llm_buf_pad(msg);
 
     return LLM_OK;
 }
@@ -64,7 +64,7 @@ llm_api_write_prompt(const llm_flat_t *v, const llm_api_at_t *at,
     p->ref.len = (uint32_t) s.len;
 
     (void) llm_buf_add(msg, s.data, s.len);
-    llm_api_pad(msg);
+    (void) llm_buf_pad(msg);
 
     return LLM_OK;
 }
@@ -123,7 +123,7 @@ llm_api_write_prompts(const llm_api_body_t *b, llm_buf_t *msg,
     ref->len = n;
 
     (void) llm_buf_add(msg, prompts, n * sizeof(llm_prompt_ref_t));
-    llm_api_pad(msg);
+    (void) llm_buf_pad(msg);
 
     return LLM_OK;
 }
@@ -187,13 +187,13 @@ llm_api_write_stops(const llm_api_body_t *b, llm_buf_t *msg, llm_ref_t *ref,
         v = (v == list) ? NULL : llm_flat_next(list, v);
     }
 
-    llm_api_pad(msg);
+    (void) llm_buf_pad(msg);
 
     ref->off = (uint32_t) msg->len;
     ref->len = n;
 
     (void) llm_buf_add(msg, refs, n * sizeof(llm_ref_t));
-    llm_api_pad(msg);
+    (void) llm_buf_pad(msg);
 
     return LLM_OK;
 }
@@ -317,7 +317,7 @@ llm_api_write_bias(const llm_api_body_t *b, llm_buf_t *msg, llm_ref_t *ref,
         }
     }
 
-    llm_api_pad(msg);
+    (void) llm_buf_pad(msg);
 
     return LLM_OK;
 }

@@ -10,15 +10,6 @@
 #define LLM_API_COMPLETION_TOKENS  16
 
 
-void
-llm_api_pad(llm_buf_t *msg)
-{
-    static const char  zeros[8];
-
-    (void) llm_buf_add(msg, zeros, llm_align(msg->len, 8) - msg->len);
-}
-
-
 static void
 llm_api_defaults(llm_api_body_t *b)
 {
@@ -373,7 +364,7 @@ llm_api_write_request(const llm_api_body_t *b, llm_api_endpoint_t ep,
     }
 
     (void) llm_buf_add(msg, r, sizeof(llm_request_t));
-    llm_api_pad(msg);
+    (void) llm_buf_pad(msg);
     start = msg->len;
 
     if (ep == LLM_API_CHAT) {

@@ -234,6 +234,15 @@ llm_buf_add(llm_buf_t *b, const void *data, size_t len)
 
 
 int
+llm_buf_pad(llm_buf_t *b)
+{
+    static const char  zeros[8];
+
+    return llm_buf_add(b, zeros, llm_align(b->len, 8) - b->len);
+}
+
+
+int
 llm_buf_addc(llm_buf_t *b, char c)
 {
     return llm_buf_add(b, &c, 1);

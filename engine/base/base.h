@@ -117,6 +117,8 @@ int llm_buf_add(llm_buf_t *b, const void *data, size_t len);
 int llm_buf_addc(llm_buf_t *b, char c);
 int llm_buf_adds(llm_buf_t *b, const char *s);
 int llm_buf_addf(llm_buf_t *b, const char *fmt, ...) llm_printf_like(2, 3);
+/* zeros until the length is a multiple of 8, as flat values want it */
+int llm_buf_pad(llm_buf_t *b);
 /* room for len more bytes at b->data + b->len, or NULL */
 char *llm_buf_reserve(llm_buf_t *b, size_t len);
 void llm_buf_free(llm_buf_t *b);

@@ -93,6 +93,14 @@ int llm_gguf_get_bool(const llm_gguf_t *g, const char *key, int *out,
 int llm_gguf_get_str(const llm_gguf_t *g, const char *key, llm_str_t *out,
     llm_err_t *err);
 
+/* "ARCH.name": the key of what an architecture says of itself */
+typedef struct {
+    char  text[96];
+} llm_gguf_key_t;
+
+const char *llm_gguf_key(llm_gguf_key_t *key, const char *arch,
+    const char *name);
+
 /*
  * Walks an array of strings: *p starts at kv->data, is moved behind the
  * string that is returned; the caller counts to kv->count.

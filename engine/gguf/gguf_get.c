@@ -5,6 +5,8 @@
 
 #include "engine/gguf/gguf_internal.h"
 
+#include <stdio.h>
+
 #include <ctype.h>
 #include <math.h>
 
@@ -373,4 +375,13 @@ llm_gguf_find_tensor(const llm_gguf_t *g, const char *name)
                     llm_gguf_tensor_cmp);
 
     return found ? *found : NULL;
+}
+
+
+const char *
+llm_gguf_key(llm_gguf_key_t *key, const char *arch, const char *name)
+{
+    snprintf(key->text, sizeof(key->text), "%s.%s", arch, name);
+
+    return key->text;
 }

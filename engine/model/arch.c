@@ -62,15 +62,6 @@ static const struct {
 };
 
 
-const char *
-llm_arch_key(llm_arch_key_t *key, const char *arch, const char *name)
-{
-    snprintf(key->text, sizeof(key->text), "%s.%s", arch, name);
-
-    return key->text;
-}
-
-
 /* a model in several files: all but the first say nothing but this */
 
 static int
@@ -160,9 +151,9 @@ llm_desc_size(const llm_gguf_t *g, const llm_desc_t *d, const char *name,
     uint32_t max, uint32_t *v, llm_err_t *err)
 {
     int             rc;
-    llm_arch_key_t  key;
+    llm_gguf_key_t  key;
 
-    llm_arch_key(&key, d->arch->name, name);
+    llm_gguf_key(&key, d->arch->name, name);
 
     rc = llm_gguf_get_u32(g, key.text, v, err);
 
@@ -244,9 +235,9 @@ static int
 llm_desc_floats(const llm_gguf_t *g, llm_desc_t *d, llm_err_t *err)
 {
     int             rc;
-    llm_arch_key_t  key;
+    llm_gguf_key_t  key;
 
-    llm_arch_key(&key, d->hp.arch, "attention.layer_norm_rms_epsilon");
+    llm_gguf_key(&key, d->hp.arch, "attention.layer_norm_rms_epsilon");
     rc = llm_gguf_get_f32(g, key.text, &d->hp.norm_eps, err);
 
     if (rc != LLM_OK) {
@@ -258,7 +249,7 @@ llm_desc_floats(const llm_gguf_t *g, llm_desc_t *d, llm_err_t *err)
                         llm_gguf_name(g), key.text, d->hp.norm_eps);
     }
 
-    llm_arch_key(&key, d->hp.arch, "attention.scale");
+    llm_gguf_key(&key, d->hp.arch, "attention.scale");
     rc = llm_gguf_get_f32(g, key.text, &d->attn_scale, err);
 
     if (rc == LLM_ERROR) {
@@ -284,10 +275,10 @@ llm_desc_refuse(const llm_gguf_t *g, const llm_desc_t *d, llm_err_t *err)
     int             causal;
     size_t          i;
     float           v;
-    llm_arch_key_t  key;
+    llm_gguf_key_t  key;
 
     for (i = 0; i < llm_nelems(llm_refused); i++) {
-        llm_arch_key(&key, d->hp.arch, llm_refused[i].name);
+        llm_gguf_key(&key, d->hp.arch, llm_refused[i].name);
         v = 0;
 
         if (llm_gguf_get_f32(g, key.text, &v, err) == LLM_ERROR) {
@@ -301,7 +292,7 @@ llm_desc_refuse(const llm_gguf_t *g, const llm_desc_t *d, llm_err_t *err)
     }
 
     causal = 1;
-    llm_arch_key(&key, d->hp.arch, "attention.causal");
+    llm_gguf_key(&key, d->hp.arch, "attention.causal");
 
     if (llm_gguf_get_bool(g, key.text, &causal, err) == LLM_ERROR) {
         return LLM_ERROR;
@@ -320,7 +311,7 @@ static int
 llm_desc_sizes(const llm_gguf_t *g, llm_desc_t *d, llm_err_t *err)
 {
     llm_hparams_t  *hp;
-    llm_arch_key_t  key;
+    llm_gguf_key_t  key;
 
     hp = &d->hp;
 
@@ -339,7 +330,7 @@ llm_desc_sizes(const llm_gguf_t *g, llm_desc_t *d, llm_err_t *err)
         return LLM_ERROR;
     }
 
-    llm_arch_key(&key, hp->arch, "attention.sliding_window");
+    llm_gguf_key(&key, hp->arch, "attention.sliding_window");
 
     if (llm_gguf_get_u32(g, key.text, &hp->n_window, err) == LLM_ERROR) {
         return LLM_ERROR;

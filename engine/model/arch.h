@@ -73,10 +73,6 @@ typedef struct {
                                            NULL */
 } llm_desc_t;
 
-typedef struct {
-    char                       text[96];
-} llm_arch_key_t;
-
 /* on LLM_ERROR there is nothing to free */
 int llm_desc_read(const llm_gguf_t *g, llm_desc_t *d, llm_err_t *err);
 void llm_desc_free(llm_desc_t *d);
@@ -92,10 +88,6 @@ int llm_desc_tensors(const llm_gguf_t *g, llm_desc_t *d, llm_err_t *err);
 
 /* is the tensor a matrix for linear(), and not a vector? */
 int llm_layer_tensor_is_matrix(llm_layer_tensor_t t);
-
-/* "ARCH.name" */
-const char *llm_arch_key(llm_arch_key_t *key, const char *arch,
-    const char *name);
 
 static inline int
 llm_arch_is(llm_str_t s, const char *text)

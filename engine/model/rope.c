@@ -15,9 +15,9 @@ llm_rope_f32(const llm_gguf_t *g, const char *arch, const char *name,
     float *v, llm_err_t *err)
 {
     int             rc;
-    llm_arch_key_t  key;
+    llm_gguf_key_t  key;
 
-    rc = llm_gguf_get_f32(g, llm_arch_key(&key, arch, name), v, err);
+    rc = llm_gguf_get_f32(g, llm_gguf_key(&key, arch, name), v, err);
 
     if (rc == LLM_OK && !isfinite(*v)) {
         return llm_fail(err, "%s: %s: not a finite number",
@@ -34,12 +34,12 @@ llm_rope_scale_type(const llm_gguf_t *g, const char *arch,
 {
     int             rc;
     llm_str_t       s;
-    llm_arch_key_t  key;
+    llm_gguf_key_t  key;
 
     /* a factor without a type is a linear one */
     c->scale = LLM_ROPE_SCALE_LINEAR;
 
-    rc = llm_gguf_get_str(g, llm_arch_key(&key, arch, "rope.scaling.type"),
+    rc = llm_gguf_get_str(g, llm_gguf_key(&key, arch, "rope.scaling.type"),
                           &s, err);
     if (rc != LLM_OK) {
         return rc == LLM_AGAIN ? LLM_OK : rc;
@@ -84,14 +84,14 @@ llm_rope_read_yarn(const llm_gguf_t *g, const char *arch,
 {
     int             rc;
     float           v;
-    llm_arch_key_t  key;
+    llm_gguf_key_t  key;
 
     c->n_ctx_orig = n_ctx_train;
     c->ext_factor = 1;
     c->beta_fast = 32;
     c->beta_slow = 1;
 
-    llm_arch_key(&key, arch, "rope.scaling.original_context_length");
+    llm_gguf_key(&key, arch, "rope.scaling.original_context_length");
 
     if (llm_gguf_get_u32(g, key.text, &c->n_ctx_orig, err) == LLM_ERROR) {
         return LLM_ERROR;

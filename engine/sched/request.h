@@ -78,7 +78,7 @@ struct llm_seq_s {
     uint64_t             last_us;       /* when the last token came */
     llm_finish_t         reason;
     int32_t              stop_id;
-    uint32_t             told;          /* FINISH is written */
+    uint32_t             finish_sent;
     uint32_t             echo_due;      /* its prompt, before its tokens */
 
     llm_seq_t           *prev;          /* in its tenant's queue */
@@ -131,7 +131,7 @@ struct llm_req_s {
     uint32_t             completion_tokens;
     uint64_t             start_us;      /* first sequence began to run */
     uint64_t             first_us;      /* first token */
-    uint32_t             start_told;
+    uint32_t             start_sent;
 
     uint32_t             in_out;        /* in the list of those that have
                                            something to say */

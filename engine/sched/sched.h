@@ -14,7 +14,7 @@
  *   - A sequence in running[] has the pages for all tokens it knows, unless
  *     it follows a leader that prefills the same prompt; and a sampler, which
  *     nobody else has.
- *   - Everything a request has to say is written by llm_sched_tell(); a
+ *   - Everything a request has to say is written by llm_sched_send_events(); a
  *     sequence whose text finds no room gets no further rows (a token that is
  *     being drawn for it still comes).
  *
@@ -80,14 +80,14 @@ void llm_sched_remove(llm_sched_t *s, llm_req_t *r);
 /* ends it with an ERROR event */
 void llm_sched_fail(llm_sched_t *s, llm_req_t *r, const llm_err_t *err,
     uint32_t retry_after);
-void llm_sched_pause(llm_sched_t *s, llm_req_t *r, int paused);
 
 /* the results of one step, and with a device that overlaps the launch of the
    next; 0 when there was nothing to compute.  LLM_ERROR and err when the
    device failed; the requests of the steps under way have failed then */
 int llm_sched_step(llm_sched_t *s, llm_err_t *err);
-/* writes what the requests have to say; is something left for want of room? */
-int llm_sched_tell(llm_sched_t *s);
+/* sends the events of requests as far as there is room; is something
+   left? */
+int llm_sched_send_events(llm_sched_t *s);
 
 /* tokens that end an answer, for llm_req_t.banned */
 const int32_t *llm_sched_eog(const llm_sched_t *s, uint32_t *n);

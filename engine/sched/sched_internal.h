@@ -1,8 +1,9 @@
 /*
- * What the scheduler's files share: sched.c (who runs), seat.c (their
- * samplers), prefix.c (what they share), step.c (the rows of a step), run.c
- * (its launch), take.c (its results), echo.c (prompts in answers), tell.c
- * (events).
+ * What the scheduler's files share, from the ground up: hold.c (the pages of
+ * a sequence), seat.c (samplers), running.c (lists), outbox.c (who has
+ * events), rows.c (arrays of a step), prefix.c (what sequences share), echo.c
+ * (prompts in answers), end.c, admit.c (who runs), step.c (the rows of a
+ * step), take.c (its results), run.c (its launch), events.c, sched.c.
  */
 
 #ifndef LLM_SCHED_INTERNAL_H
@@ -68,16 +69,30 @@ struct llm_sched_s {
 };
 
 /* sched.c */
-void llm_sched_unseat(llm_sched_t *s, llm_seq_t *q);
-int llm_sched_add_page(llm_sched_t *s, llm_seq_t *q, uint32_t page);
+void llm_sched_gauges(llm_sched_t *s);
+
+/* running.c: to and from running[], which is in the queue's order; the sampler
+   of who leaves it is the next one's */
+void llm_sched_set_running(llm_sched_t *s, llm_seq_t *q);
+void llm_sched_clear_running(llm_sched_t *s, llm_seq_t *q);
+/* a sequence whose reader is slow leaves running[] and keeps its pages until
+   somebody needs them; LLM_ERROR: no memory, it stays where it is */
 int llm_sched_park(llm_sched_t *s, llm_seq_t *q);
-void llm_sched_requeue(llm_sched_t *s, llm_seq_t *q);
+void llm_sched_unpark(llm_sched_t *s, llm_seq_t *q);
+
+/* hold.c */
+int llm_sched_add_page(llm_sched_t *s, llm_seq_t *q, uint32_t page);
+void llm_sched_drop(llm_sched_t *s, llm_seq_t *q);
+
+/* admit.c */
+void llm_sched_admit(llm_sched_t *s);
+void llm_sched_preempt(llm_sched_t *s, llm_seq_t *q);
 int llm_sched_next_page(llm_sched_t *s, llm_seq_t *q);
-void llm_sched_seat(llm_sched_t *s);
 int llm_sched_fork(llm_sched_t *s, llm_seq_t *leader, llm_seq_t *q);
+
+/* end.c */
 void llm_sched_end_seq(llm_sched_t *s, llm_seq_t *q, llm_finish_t reason);
 void llm_sched_clear(llm_sched_t *s, llm_req_t *r);
-void llm_sched_gauges(llm_sched_t *s);
 
 /* seat.c */
 int llm_seat_take(llm_sched_t *s, llm_seq_t *q);
@@ -95,11 +110,13 @@ int llm_sched_score(llm_sched_t *s, llm_seq_t *q, uint32_t pos,
     const float *logits, llm_err_t *err);
 void llm_sched_echo(llm_seq_t *q);
 
-/* step.c */
+/* rows.c */
 int llm_step_create(const llm_sched_t *s, llm_step_t *st);
 void llm_step_free(llm_step_t *st);
-int llm_step_compose(llm_sched_t *s);
 void llm_step_forget(llm_sched_t *s, llm_seq_t *q);
+
+/* step.c */
+int llm_step_compose(llm_sched_t *s);
 uint32_t llm_step_n_banned(const llm_seq_t *q);
 void llm_step_fail(llm_sched_t *s, llm_req_t *r, const llm_err_t *err);
 void llm_step_no_memory(llm_sched_t *s, llm_req_t *r);
@@ -107,8 +124,8 @@ void llm_step_no_memory(llm_sched_t *s, llm_req_t *r);
 /* take.c */
 void llm_step_take(llm_sched_t *s, llm_step_t *st, uint64_t now);
 
-/* tell.c */
-void llm_sched_say(llm_sched_t *s, llm_req_t *r);
-void llm_sched_unsay(llm_sched_t *s, llm_req_t *r);
+/* outbox.c */
+void llm_sched_queue_events(llm_sched_t *s, llm_req_t *r);
+void llm_sched_unqueue_events(llm_sched_t *s, llm_req_t *r);
 
 #endif /* LLM_SCHED_INTERNAL_H */

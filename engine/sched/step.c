@@ -10,89 +10,6 @@
 #define LLM_STEP_SHARE      24
 
 
-int
-llm_step_create(const llm_sched_t *s, llm_step_t *st)
-{
-    size_t               rows, seqs, outs;
-    const llm_runner_t  *run;
-
-    run = &s->conf.runner;
-    rows = run->batch;
-    seqs = run->max_seqs;
-    outs = run->max_out;
-
-    st->tokens = calloc(rows, sizeof(*st->tokens));
-    st->follows = calloc(rows, sizeof(*st->follows));
-    st->pos = calloc(rows, sizeof(*st->pos));
-    st->seq_rows = calloc(seqs + 1, sizeof(*st->seq_rows));
-    st->kv_len = calloc(seqs, sizeof(*st->kv_len));
-    st->table = malloc(seqs * s->max_pages * sizeof(*st->table));
-    st->out_rows = calloc(outs, sizeof(*st->out_rows));
-    st->draws = calloc(outs, sizeof(*st->draws));
-    st->out_seqs = calloc(outs, sizeof(*st->out_seqs));
-    st->seqs = calloc(seqs, sizeof(*st->seqs));
-
-    if (st->tokens == NULL || st->follows == NULL || st->pos == NULL
-        || st->seq_rows == NULL || st->kv_len == NULL || st->table == NULL
-        || st->out_rows == NULL || st->draws == NULL || st->out_seqs == NULL
-        || st->seqs == NULL)
-    {
-        return LLM_ERROR;
-    }
-
-    st->batch.tokens = st->tokens;
-    st->batch.follows = run->overlaps ? st->follows : NULL;
-    st->batch.pos = st->pos;
-    st->batch.seq_rows = st->seq_rows;
-    st->batch.kv_len = st->kv_len;
-    st->batch.pages = st->table;
-    st->batch.out_rows = st->out_rows;
-    st->batch.draws = run->drawn ? st->draws : NULL;
-
-    return LLM_OK;
-}
-
-
-void
-llm_step_free(llm_step_t *st)
-{
-    free(st->tokens);
-    free(st->follows);
-    free(st->pos);
-    free(st->seq_rows);
-    free(st->kv_len);
-    free(st->table);
-    free(st->out_rows);
-    free(st->draws);
-    free(st->out_seqs);
-    free(st->seqs);
-}
-
-
-/* the steps that were launched have nothing for this sequence any more */
-
-void
-llm_step_forget(llm_sched_t *s, llm_seq_t *q)
-{
-    uint32_t     i, k;
-    llm_step_t  *st;
-
-    q->pending = 0;
-
-    for (k = 0; k < 2; k++) {
-        st = &s->steps[k];
-
-        for (i = 0; i < st->batch.n_seqs; i++) {
-            st->seqs[i] = st->seqs[i] == q ? NULL : st->seqs[i];
-        }
-
-        for (i = 0; i < st->batch.n_out; i++) {
-            st->out_seqs[i] = st->out_seqs[i] == q ? NULL : st->out_seqs[i];
-        }
-    }
-}
-
-
 /* ids that are not to be drawn yet */
 
 uint32_t
@@ -438,7 +355,7 @@ llm_step_compose(llm_sched_t *s)
 {
     llm_step_t  *st;
 
-    llm_sched_seat(s);
+    llm_sched_admit(s);
 
     st = s->next;
     st->batch.n_tokens = 0;

@@ -139,7 +139,7 @@ llm_step_token(llm_sched_t *s, const llm_step_t *st, llm_seq_t *q,
         llm_sched_end_seq(s, q, LLM_FINISH_LENGTH);
 
     } else {
-        llm_sched_say(s, r);
+        llm_sched_queue_events(s, r);
     }
 }
 

@@ -12,117 +12,6 @@
 #include <unistd.h>
 
 
-void
-llm_jobs_init(llm_jobs_t *j)
-{
-    j->first = NULL;
-    j->last = &j->first;
-}
-
-
-void
-llm_jobs_add(llm_jobs_t *j, llm_req_t *r)
-{
-    r->job_next = NULL;
-    *j->last = r;
-    j->last = &r->job_next;
-}
-
-
-llm_req_t *
-llm_jobs_take(llm_jobs_t *j)
-{
-    llm_req_t  *r;
-
-    r = j->first;
-
-    if (r) {
-        j->first = r->job_next;
-
-        if (j->first == NULL) {
-            j->last = &j->first;
-        }
-    }
-
-    return r;
-}
-
-
-void
-llm_jobs_move(llm_jobs_t *to, llm_jobs_t *from)
-{
-    if (from->first) {
-        *to->last = from->first;
-        to->last = from->last;
-        llm_jobs_init(from);
-    }
-}
-
-
-void
-llm_jobs_remove(llm_jobs_t *j, llm_req_t *r)
-{
-    llm_req_t  **link;
-
-    for (link = &j->first; *link; link = &(*link)->job_next) {
-        if (*link == r) {
-            *link = r->job_next;
-
-            if (*link == NULL) {
-                j->last = link;
-            }
-
-            return;
-        }
-    }
-}
-
-
-void
-llm_engine_log(llm_engine_t *e, int level, const char *fmt, ...)
-{
-    char     msg[1024];
-    va_list  args;
-
-    if (e->log == NULL) {
-        return;
-    }
-
-    va_start(args, fmt);
-    vsnprintf(msg, sizeof(msg), fmt, args);
-    va_end(args);
-
-    e->log(e->log_data, level, msg);
-}
-
-
-void
-llm_engine_wake(llm_engine_t *e)
-{
-    llm_zone_wake(e->zone, e->fd);
-}
-
-
-int
-llm_engine_thread(pthread_t *t, void *(*main)(void *), void *arg)
-{
-    int       rc;
-    sigset_t  all, old;
-
-    /* but for what a page of a mapped file raises: model/map.h */
-
-    sigfillset(&all);
-    sigdelset(&all, SIGBUS);
-    (void) pthread_sigmask(SIG_BLOCK, &all, &old);
-
-    rc = pthread_create(t, NULL, main, arg);
-
-    (void) pthread_sigmask(SIG_SETMASK, &old, NULL);
-
-    return rc == 0 ? LLM_OK : LLM_ERROR;
-}
-
-
 static void
 llm_engine_free(llm_engine_t *e)
 {
@@ -292,22 +181,6 @@ llm_engine_attach(llm_engine_t *e, const int *worker_fds)
 }
 
 
-void
-llm_engine_quit(llm_engine_t *e)
-{
-    uint32_t  i;
-
-    pthread_mutex_lock(&e->lock);
-    e->quit = 1;
-    pthread_cond_broadcast(&e->work);
-    pthread_mutex_unlock(&e->lock);
-
-    for (i = 0; i < e->n_preparers; i++) {
-        (void) pthread_join(e->preparers[i].thread, NULL);
-    }
-}
-
-
 llm_engine_t *
 llm_engine_start(const llm_engine_conf_t *conf, llm_err_t *err)
 {
@@ -356,29 +229,6 @@ failed:
     llm_engine_free(e);
 
     return NULL;
-}
-
-
-int
-llm_engine_lost(llm_engine_t *e)
-{
-    return atomic_load(&e->lost);
-}
-
-
-void
-llm_engine_lose(llm_engine_t *e)
-{
-    ssize_t   n;
-    uint64_t  one = 1;
-
-    if (atomic_exchange(&e->lost, 1)) {
-        return;
-    }
-
-    do {
-        n = write(e->peers[0].port.fd, &one, sizeof(one));
-    } while (n == -1 && errno == EINTR);
 }
 
 

@@ -37,7 +37,7 @@ typedef struct {
     llm_req_t          **last;
 } llm_jobs_t;
 
-/* engine_synthetic.c; never there without LLM_TEST */
+/* synthetic.c; never there without LLM_TEST */
 typedef struct llm_synthetic_s  llm_synthetic_t;
 
 /* one model of the configuration */
@@ -150,6 +150,7 @@ struct llm_engine_s {
     uint64_t             check_us;      /* when to look at the clocks again */
 };
 
+/* jobs.c */
 void llm_jobs_init(llm_jobs_t *j);
 void llm_jobs_add(llm_jobs_t *j, llm_req_t *r);
 llm_req_t *llm_jobs_take(llm_jobs_t *j);
@@ -157,7 +158,7 @@ llm_req_t *llm_jobs_take(llm_jobs_t *j);
 void llm_jobs_move(llm_jobs_t *to, llm_jobs_t *from);
 void llm_jobs_remove(llm_jobs_t *j, llm_req_t *r);
 
-/* engine.c */
+/* common.c */
 void llm_engine_log(llm_engine_t *e, int level, const char *fmt, ...)
     llm_printf_like(3, 4);
 /* the scheduler's: tells worker 0 that it has to end */
@@ -167,18 +168,28 @@ void llm_engine_wake(llm_engine_t *e);
 /* a thread with signals blocked; it has the CPU affinity of who starts it */
 int llm_engine_thread(pthread_t *t, void *(*main)(void *), void *arg);
 
-/* ends the preparation threads */
-void llm_engine_quit(llm_engine_t *e);
-
-/* engine_prep.c */
+/* prep.c */
 void *llm_engine_prepare_main(void *preparer);
 /* the oldest job, or the oldest small one; NULL: there is none.  Under the
    lock */
 llm_req_t *llm_prep_next(llm_engine_t *e, int small);
+/* ends the preparation threads */
+void llm_engine_quit(llm_engine_t *e);
 
-/* engine_load.c */
+/* load.c */
 /* state LOADING; LLM_ERROR: there is no thread for it, state FAILED */
 int llm_served_load(llm_served_t *m);
+/* the same, while the zone goes on to show the state of before */
+int llm_served_start(llm_served_t *m);
+/* an older engine holds the memory: it is loaded when that has gone */
+void llm_served_wait(llm_served_t *m);
+/* state FAILED, for load_err; when it is tried again */
+void llm_served_failed(llm_served_t *m);
+void llm_served_close(llm_served_t *m);
+/* takes names of folders out of a message */
+void llm_served_hide(llm_served_t *m, llm_err_t *err);
+
+/* models.c */
 /* loads a failed model again, if it is time; the zone shows it as failed
    until it is ready.  So with one that waits for an older engine's memory,
    which the zone shows as loading */
@@ -196,7 +207,7 @@ void llm_served_rebuilt(llm_served_t *m);
 
 #ifdef LLM_TEST
 
-/* engine_synthetic.c */
+/* synthetic.c */
 int llm_synthetic_is(const char *device);
 /* fills m->vocab and m->runner */
 int llm_synthetic_open(llm_served_t *m, llm_err_t *err);
@@ -208,10 +219,10 @@ uint64_t llm_synthetic_next(const llm_synthetic_t *s);
 
 #endif
 
-/* engine_loop.c */
+/* loop.c */
 void *llm_engine_main(void *engine);
 
-/* engine_reqs.c */
+/* reqs.c */
 void llm_engine_accept(llm_engine_t *e, llm_peer_t *p,
     const llm_request_t *msg);
 /* the error of a request that was refused; 1: it found no room again */

@@ -388,7 +388,7 @@ llm_engine_round(llm_engine_t *e, int *unsaid)
         }
 
         if (m->sched && m->unsaid) {
-            m->unsaid = llm_sched_tell(m->sched);
+            m->unsaid = llm_sched_send_events(m->sched);
         }
 
         if (m->sched) {
@@ -396,7 +396,7 @@ llm_engine_round(llm_engine_t *e, int *unsaid)
         }
 
         if (m->sched) {
-            m->unsaid = llm_sched_tell(m->sched);
+            m->unsaid = llm_sched_send_events(m->sched);
             *unsaid |= m->unsaid;
         }
     }
@@ -545,7 +545,7 @@ llm_engine_shutdown(llm_engine_t *e)
 
     for (i = 0; i < e->n_models; i++) {
         if (e->models[i].sched) {
-            (void) llm_sched_tell(e->models[i].sched);
+            (void) llm_sched_send_events(e->models[i].sched);
         }
     }
 

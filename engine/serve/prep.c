@@ -708,3 +708,19 @@ llm_engine_prepare_main(void *data)
 
     return NULL;
 }
+
+
+void
+llm_engine_quit(llm_engine_t *e)
+{
+    uint32_t  i;
+
+    pthread_mutex_lock(&e->lock);
+    e->quit = 1;
+    pthread_cond_broadcast(&e->work);
+    pthread_mutex_unlock(&e->lock);
+
+    for (i = 0; i < e->n_preparers; i++) {
+        (void) pthread_join(e->preparers[i].thread, NULL);
+    }
+}

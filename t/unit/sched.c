@@ -506,7 +506,7 @@ test_failure(void)
     add(ask(1, ids, 4, 1, 100, 0));
 
     while ((rc = llm_sched_step(sched, &err)) > 0) {
-        (void) llm_sched_tell(sched);
+        (void) llm_sched_send_events(sched);
     }
 
     is_int(rc, LLM_ERROR, "the step fails");

@@ -565,7 +565,7 @@ step(void)
     llm_err_t  err;
 
     rc = llm_sched_step(sched, &err);
-    (void) llm_sched_tell(sched);
+    (void) llm_sched_send_events(sched);
 
     return rc;
 }

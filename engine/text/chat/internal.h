@@ -1,5 +1,5 @@
 /*
- * What chat.c and probe.c share.
+ * What chat.c, probe.c and render.c share.
  */
 
 #ifndef LLM_CHAT_INTERNAL_H
@@ -16,13 +16,13 @@ struct llm_chat_s {
 };
 
 /*
- * One rendering of the request with its messages normalised so.
+ * render.c: one rendering of the request with its messages normalised so.
  */
 int llm_chat_render_as(const llm_chat_t *c, const llm_flat_t *request,
     unsigned what, const llm_jinja_opts_t *opts, llm_prompt_t *out,
     llm_err_t *err);
 
-/* finds out what the template needs: c->norms and c->lenient */
+/* probe.c: finds out what the template needs: c->norms and c->lenient */
 void llm_chat_probe(llm_chat_t *c);
 
 #endif /* LLM_CHAT_INTERNAL_H */

@@ -40,12 +40,17 @@
 int llm_chat_normalise(const llm_flat_t *messages, unsigned what,
     llm_buf_t *out, llm_err_t *err);
 
-/* the step for LLM_CN_TOOL_TEXT alone (tooltext.c) */
+/* tooltext.c: the step for LLM_CN_TOOL_TEXT alone */
 int llm_chat_tools_as_text(const llm_flat_t *messages, llm_buf_t *out,
     llm_err_t *err);
 
+/* content.c */
+
 /* appends the texts of parts with newlines between; a string as it is */
 int llm_chat_add_text(llm_buf_t *out, const llm_flat_t *content);
+
+/* has the object a member of this name that is true? */
+int llm_chat_flag(const llm_flat_t *request, const char *key);
 
 /* is it a string, and this one? v may be NULL */
 int llm_chat_is(const llm_flat_t *v, const char *s);

@@ -1,42 +1,13 @@
 /*
- * What the requests have to say: START, TEXT, FINISH, DONE, ERROR, in this
+ * The events that requests have to send: START, TEXT, FINISH, DONE, ERROR, in this
  * order, as far as there is room; see sched.h.
  */
 
 #include "engine/sched/sched_internal.h"
 
 
-/* the request has something to say */
-
-void
-llm_sched_say(llm_sched_t *s, llm_req_t *r)
-{
-    if (!r->in_out) {
-        r->in_out = 1;
-        r->out_next = s->out;
-        s->out = r;
-    }
-}
-
-
-void
-llm_sched_unsay(llm_sched_t *s, llm_req_t *r)
-{
-    llm_req_t  **link;
-
-    if (!r->in_out) {
-        return;
-    }
-
-    for (link = &s->out; *link != r; link = &(*link)->out_next) { /* void */ }
-
-    *link = r->out_next;
-    r->in_out = 0;
-}
-
-
 static int
-llm_tell_start(llm_req_t *r)
+llm_send_start(llm_req_t *r)
 {
     llm_event_t  *ev;
 
@@ -51,14 +22,14 @@ llm_tell_start(llm_req_t *r)
                            - llm_min(r->start_us, r->msg->arrival_us);
 
     llm_event_close(&r->to, ev);
-    r->start_told = 1;
+    r->start_sent = 1;
 
     return LLM_OK;
 }
 
 
 static int
-llm_tell_finish(llm_req_t *r, llm_seq_t *q)
+llm_send_finish(llm_req_t *r, llm_seq_t *q)
 {
     llm_event_t       *ev;
     const llm_stop_t  *stop;
@@ -82,14 +53,14 @@ llm_tell_finish(llm_req_t *r, llm_seq_t *q)
     }
 
     llm_event_close(&r->to, ev);
-    q->told = 1;
+    q->finish_sent = 1;
 
     return LLM_OK;
 }
 
 
 static int
-llm_tell_done(llm_sched_t *s, llm_req_t *r)
+llm_send_done(llm_sched_t *s, llm_req_t *r)
 {
     uint64_t      now, arrival;
     llm_event_t  *ev;
@@ -127,7 +98,7 @@ llm_tell_done(llm_sched_t *s, llm_req_t *r)
    not now */
 
 static int
-llm_tell_request(llm_sched_t *s, llm_req_t *r, int *over)
+llm_send_events_of(llm_sched_t *s, llm_req_t *r, int *over)
 {
     int         ended;
     uint32_t    i;
@@ -151,7 +122,7 @@ llm_tell_request(llm_sched_t *s, llm_req_t *r, int *over)
         return LLM_OK;
     }
 
-    if (!r->start_told && llm_tell_start(r) != LLM_OK) {
+    if (!r->start_sent && llm_send_start(r) != LLM_OK) {
         return LLM_AGAIN;
     }
 
@@ -164,7 +135,7 @@ llm_tell_request(llm_sched_t *s, llm_req_t *r, int *over)
     for (i = 0; i < r->n_seqs; i++) {
         q = &r->seqs[i];
 
-        if (q->told) {
+        if (q->finish_sent) {
             continue;
         }
 
@@ -174,14 +145,14 @@ llm_tell_request(llm_sched_t *s, llm_req_t *r, int *over)
             return LLM_AGAIN;
         }
 
-        if (ended && llm_tell_finish(r, q) != LLM_OK) {
+        if (ended && llm_send_finish(r, q) != LLM_OK) {
             return LLM_AGAIN;
         }
     }
 
     if (r->n_ended == r->n_seqs) {
         *over = 1;
-        return llm_tell_done(s, r);
+        return llm_send_done(s, r);
     }
 
     return LLM_OK;
@@ -189,7 +160,7 @@ llm_tell_request(llm_sched_t *s, llm_req_t *r, int *over)
 
 
 int
-llm_sched_tell(llm_sched_t *s)
+llm_sched_send_events(llm_sched_t *s)
 {
     int         over, left;
     llm_req_t  *r, *next;
@@ -202,8 +173,8 @@ llm_sched_tell(llm_sched_t *s)
         next = r->out_next;
         r->in_out = 0;
 
-        if (llm_tell_request(s, r, &over) != LLM_OK) {
-            llm_sched_say(s, r);
+        if (llm_send_events_of(s, r, &over) != LLM_OK) {
+            llm_sched_queue_events(s, r);
             left |= !r->paused;
 
         } else if (over) {

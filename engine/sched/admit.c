@@ -1,0 +1,366 @@
+/*
+ * Who runs: sequences are admitted from the queue as there are seats and
+ * pages, parked when their reader is slow, and preempted when somebody before
+ * them needs their pages.
+ */
+
+#include "engine/sched/sched_internal.h"
+
+
+/*
+ * Preemption: the sequence gives its pages back and goes to the queue with
+ * the tokens it has; those that wait for its prompt go with it.
+ */
+
+void
+llm_sched_preempt(llm_sched_t *s, llm_seq_t *q)
+{
+    uint32_t    i;
+    llm_seq_t  *other;
+
+    for (i = 0; i < q->req->n_seqs; i++) {
+        other = &q->req->seqs[i];
+
+        if (other->leader == q) {
+            other->leader = NULL;
+            llm_sched_clear_running(s, other);
+            llm_queue_add(&s->queue, other);
+        }
+    }
+
+    if (q->state == LLM_SEQ_RUNNING) {
+        llm_sched_clear_running(s, q);
+    }
+
+    llm_sched_drop(s, q);
+    q->leader = NULL;
+    llm_queue_add(&s->queue, q);
+}
+
+
+/*
+ * Frees the pages of somebody who computes nothing now: the last of the
+ * parked ones, which stay parked, and of those that wait for a seat again.
+ */
+
+static int
+llm_sched_reclaim(llm_sched_t *s, const llm_seq_t *but)
+{
+    uint32_t       i;
+    llm_seq_t     *q, *victim;
+    llm_tenant_t  *t;
+
+    victim = NULL;
+
+    for (i = 0; i < s->n_parked; i++) {
+        q = s->parked[i];
+
+        if (q->n_pages && (victim == NULL || llm_seq_before(victim, q))) {
+            victim = q;
+        }
+    }
+
+    for (t = s->queue.waiting; t && victim == NULL; t = t->next) {
+        for (q = t->last; q; q = q->prev) {
+            if (q->n_pages && q != but) {
+                victim = q;
+                break;
+            }
+        }
+    }
+
+    if (victim == NULL) {
+        return LLM_AGAIN;
+    }
+
+    llm_sched_drop(s, victim);
+    llm_zone_add(s->figures->preemptions, 1);
+
+    return LLM_OK;
+}
+
+
+static int
+llm_sched_new_page(llm_sched_t *s, llm_seq_t *q)
+{
+    uint32_t  page;
+
+    page = llm_pages_alloc(s->pages);
+
+    if (page == LLM_PAGE_NONE) {
+        return LLM_AGAIN;
+    }
+
+    if (llm_sched_add_page(s, q, page) != LLM_OK) {
+        llm_pages_drop(s->pages, page);
+        return LLM_ERROR;
+    }
+
+    return LLM_OK;
+}
+
+
+/*
+ * Makes sure of a page for the next token of a running sequence.  When there
+ * is none, the last of running[] is preempted, which may be this one:
+ * LLM_AGAIN.  LLM_ERROR: no memory.
+ */
+
+int
+llm_sched_next_page(llm_sched_t *s, llm_seq_t *q)
+{
+    int         rc;
+    uint32_t    i;
+    llm_seq_t  *victim;
+
+    while (q->n_kv / LLM_KV_PAGE >= q->n_pages) {
+        rc = llm_sched_new_page(s, q);
+
+        if (rc == LLM_OK) {
+            break;
+        }
+
+        if (rc == LLM_ERROR) {
+            return LLM_ERROR;
+        }
+
+        if (llm_sched_reclaim(s, NULL) == LLM_OK) {
+            continue;
+        }
+
+        for (i = s->n_running - 1; s->running[i]->n_pages == 0; i--) {
+            /* void */
+        }
+
+        victim = s->running[i];
+        llm_sched_preempt(s, victim);
+        llm_zone_add(s->figures->preemptions, 1);
+
+        if (victim == q) {
+            return LLM_AGAIN;
+        }
+    }
+
+    return LLM_OK;
+}
+
+
+/* pages for all that a sequence knows: of the tree, then new ones */
+
+static int
+llm_sched_fill(llm_sched_t *s, llm_seq_t *q)
+{
+    uint32_t  need, spare;
+
+    if (q->n_pages) {
+        return LLM_OK;                  /* was parked, kept them */
+    }
+
+    if (llm_sched_lookup(s, q) != LLM_OK) {
+        llm_sched_drop(s, q);
+        return LLM_ERROR;
+    }
+
+    need = (llm_seq_known(q) + LLM_KV_PAGE - 1) / LLM_KV_PAGE - q->n_pages;
+
+    /* those that run will want pages too: not to be preempted at once */
+
+    spare = llm_min(s->n_running, llm_pages_total(s->pages) / 16);
+
+    while (llm_pages_available(s->pages) < need + spare) {
+        if (llm_sched_reclaim(s, q) != LLM_OK) {
+            llm_sched_drop(s, q);
+            return LLM_AGAIN;
+        }
+    }
+
+    while (need--) {
+        if (llm_sched_new_page(s, q) != LLM_OK) {
+            llm_sched_drop(s, q);
+            return LLM_ERROR;
+        }
+    }
+
+    return LLM_OK;
+}
+
+
+/* a running choice of the same prompt that has not sampled yet */
+
+static llm_seq_t *
+llm_sched_leader(const llm_seq_t *q)
+{
+    uint32_t    i, n;
+    llm_seq_t  *other;
+
+    if (q->n_gen || q->n_pages) {
+        return NULL;
+    }
+
+    n = q->req->msg->n;
+
+    for (i = q->index / n * n; i < q->index; i++) {
+        other = &q->req->seqs[i];
+
+        if (other->state == LLM_SEQ_RUNNING && other->leader == NULL
+            && other->n_gen == 0)
+        {
+            return other;
+        }
+    }
+
+    return NULL;
+}
+
+
+/* the first time that a sequence runs */
+
+static void
+llm_sched_started(llm_sched_t *s, llm_seq_t *q)
+{
+    uint64_t    now;
+    llm_req_t  *r;
+
+    r = q->req;
+    q->seated = 1;
+
+    if (r->start_us == 0) {
+        now = llm_now_us();
+        r->start_us = now;
+        llm_zone_observe(s->conf.zone, s->conf.model, LLM_HIST_QUEUE,
+                         now - llm_min(now, r->msg->arrival_us));
+        llm_sched_queue_events(s, r);
+    }
+
+    if (q->index % r->msg->n == 0) {
+        llm_zone_add(s->figures->prompt_tokens, q->prompt->n);
+    }
+
+    if (q->leader) {
+        return;
+    }
+
+    if (q->index % r->msg->n == 0) {
+        r->cached_tokens += q->n_kv;
+    }
+
+    if (!(r->msg->flags & LLM_REQ_NO_CACHE)) {
+        llm_zone_add(s->figures->prefix_queries, q->prompt->n);
+        llm_zone_add(s->figures->prefix_hits, q->n_kv);
+    }
+
+    q->advance = q->prompt->n - q->n_kv;
+    llm_queue_charge(r->tenant, q->advance);
+}
+
+
+/* those whose reader has caught up want a seat again */
+
+static void
+llm_sched_return(llm_sched_t *s)
+{
+    uint32_t    i;
+    llm_seq_t  *q;
+
+    for (i = s->n_parked; i-- > 0; /* void */ ) {
+        q = s->parked[i];
+
+        if (!q->req->paused && !llm_emit_pending(&q->emit, 0)) {
+            s->parked[i] = s->parked[--s->n_parked];
+            llm_queue_add(&s->queue, q);
+        }
+    }
+}
+
+
+void
+llm_sched_admit(llm_sched_t *s)
+{
+    int         rc;
+    llm_err_t   err;
+    llm_seq_t  *q;
+
+    llm_sched_return(s);
+
+    while (s->n_running < s->conf.runner.max_seqs) {
+        q = llm_queue_best(&s->queue);
+        if (q == NULL) {
+            break;
+        }
+
+        q->leader = llm_sched_leader(q);
+
+        if (q->leader == NULL) {
+            rc = llm_sched_fill(s, q);
+
+            if (rc == LLM_ERROR) {
+                (void) llm_fail(&err, "no memory");
+                llm_sched_fail(s, q->req, &err, 0);
+                continue;
+            }
+
+            if (rc == LLM_AGAIN) {
+                break;
+            }
+        }
+
+        if (llm_seat_take(s, q) != LLM_OK) {
+            (void) llm_fail(&err, "no memory");
+            llm_sched_fail(s, q->req, &err, 0);
+            continue;
+        }
+
+        llm_queue_remove(&s->queue, q);
+        llm_sched_set_running(s, q);
+
+        if (!q->seated) {
+            llm_sched_started(s, q);
+        }
+    }
+}
+
+
+/*
+ * The leader has computed the whole prompt: a follower shares its full pages
+ * and gets a copy of the last one if that is not full.  LLM_AGAIN: no page
+ * for that, it went back to the queue.
+ */
+
+int
+llm_sched_fork(llm_sched_t *s, llm_seq_t *leader, llm_seq_t *q)
+{
+    int       rc;
+    uint32_t  i, full;
+
+    q->leader = NULL;
+    full = leader->n_kv / LLM_KV_PAGE;
+    rc = LLM_OK;
+
+    for (i = 0; i < full && rc == LLM_OK; i++) {
+        llm_pages_hold(s->pages, leader->pages[i]);
+
+        rc = llm_sched_add_page(s, q, leader->pages[i]);
+        if (rc != LLM_OK) {
+            llm_pages_drop(s->pages, leader->pages[i]);
+        }
+    }
+
+    if (rc == LLM_OK && leader->n_kv % LLM_KV_PAGE) {
+        rc = llm_sched_new_page(s, q);
+
+        if (rc == LLM_OK) {
+            s->conf.runner.copy_page(s->conf.runner.data,
+                                     leader->pages[full], q->pages[full]);
+        }
+    }
+
+    if (rc != LLM_OK) {
+        llm_sched_preempt(s, q);
+        return LLM_AGAIN;
+    }
+
+    q->n_kv = leader->n_kv;
+    q->n_tree = leader->n_tree;
+
+    return LLM_OK;
+}

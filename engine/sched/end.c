@@ -1,0 +1,95 @@
+/*
+ * The end of a sequence, and of all sequences of a request: the one place
+ * where what they hold is given back for good.
+ */
+
+#include "engine/sched/sched_internal.h"
+
+
+/* at its end: what of the prompt was never computed for it */
+
+static void
+llm_sched_settle(llm_seq_t *q)
+{
+    llm_queue_refund(q->req->tenant, q->advance);
+    q->advance = 0;
+}
+
+
+void
+llm_sched_end_seq(llm_sched_t *s, llm_seq_t *q, llm_finish_t reason)
+{
+    llm_err_t  err;
+
+    llm_sched_settle(q);
+
+    if (q->state == LLM_SEQ_RUNNING) {
+        llm_sched_clear_running(s, q);
+    }
+
+    llm_sched_drop(s, q);
+    q->state = LLM_SEQ_ENDED;
+    q->reason = reason;
+    q->req->n_ended++;
+
+    llm_zone_add(s->figures->finished[reason], 1);
+
+    if (llm_emit_end(&q->emit) != LLM_OK) {
+        (void) llm_fail(&err, "no memory");
+        llm_req_fail(q->req, &err, 0);
+    }
+
+    llm_sched_queue_events(s, q->req);
+}
+
+
+/* the sequences of a request give up all they hold */
+
+void
+llm_sched_clear(llm_sched_t *s, llm_req_t *r)
+{
+    uint32_t    i;
+    llm_seq_t  *q;
+
+    if (r->tenant == NULL) {
+        return;                         /* cleared before, or never added */
+    }
+
+    for (i = 0; i < r->n_seqs; i++) {
+        q = &r->seqs[i];
+
+        switch (q->state) {
+
+        case LLM_SEQ_WAITING:
+            llm_queue_remove(&s->queue, q);
+            break;
+
+        case LLM_SEQ_RUNNING:
+            llm_sched_clear_running(s, q);
+            break;
+
+        case LLM_SEQ_PARKED:
+            llm_sched_unpark(s, q);
+            break;
+
+        default:
+            break;
+        }
+
+        llm_sched_settle(q);
+        llm_sched_drop(s, q);
+        q->state = LLM_SEQ_ENDED;
+    }
+
+    llm_queue_leave(&s->queue, r);
+}
+
+
+void
+llm_sched_fail(llm_sched_t *s, llm_req_t *r, const llm_err_t *err,
+    uint32_t retry_after)
+{
+    llm_sched_clear(s, r);
+    llm_req_fail(r, err, retry_after);
+    llm_sched_queue_events(s, r);
+}

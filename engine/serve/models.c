@@ -1,0 +1,289 @@
+/*
+ * The states of a model and its requests in them: loaded, unloaded, failed,
+ * loaded again; load.c has the load itself.
+ */
+
+#include "engine/serve/engine.h"
+
+#include <stdio.h>
+
+
+static int
+llm_served_ready(llm_served_t *m)
+{
+    llm_engine_t      *e;
+    llm_sched_conf_t   conf;
+
+    e = m->engine;
+
+    memset(&conf, 0, sizeof(conf));
+
+    conf.runner = m->runner;
+    conf.vocab = m->vocab;
+    conf.zone = e->zone;
+    conf.model = m->index;
+    conf.ended = llm_engine_ended;
+    conf.data = e;
+
+    m->sched = llm_sched_create(&conf, &m->load_err);
+
+    return m->sched ? LLM_OK : LLM_ERROR;
+}
+
+
+static void
+llm_served_fail_held(llm_served_t *m)
+{
+    llm_err_t   err;
+    llm_req_t  *r;
+
+    (void) llm_fail_with(&err, 503, "model_failed", NULL,
+                         "the model could not be loaded: %.400s",
+                         m->load_err.msg);
+
+    while ((r = m->held.first) != NULL) {
+        llm_engine_fail(m->engine, r, &err, 0);
+    }
+}
+
+
+void
+llm_served_loaded(llm_served_t *m)
+{
+    char           device[128];
+    llm_jobs_t     held;
+    llm_req_t     *r;
+    llm_zone_t    *z;
+    llm_engine_t  *e;
+
+    e = m->engine;
+    z = e->zone;
+
+    (void) pthread_join(m->loader, NULL);
+    llm_zone_set(z->models[m->index].wanted, 0);
+
+    if (m->load_err.status || llm_served_ready(m) != LLM_OK) {
+        llm_served_close(m);
+
+        if (m->n_older && strcmp(m->load_err.code, LLM_MEMORY_ERROR) == 0) {
+            llm_served_wait(m);
+            return;
+        }
+
+        llm_served_failed(m);
+        llm_served_fail_held(m);
+        return;
+    }
+
+    if (m->model) {
+        llm_model_device(m->model, device, sizeof(device));
+
+    } else {
+        snprintf(device, sizeof(device), "%s", m->conf.device);
+    }
+
+    if (m->chat == NULL) {
+        llm_engine_log(e, LLM_LOG_WARN, "model \"%s\": no chat: %s",
+                       m->conf.name, m->chat_err.msg);
+        llm_served_hide(m, &m->chat_err);
+    }
+
+    llm_engine_log(e, LLM_LOG_NOTICE, "model \"%s\" is ready: %s, context "
+                   "%u, %u sequences, %u pages", m->conf.name, device,
+                   m->runner.ctx, m->runner.max_seqs, m->runner.n_pages);
+
+    m->cramped = m->n_older && m->model && llm_model_short_kv(m->model);
+
+    if (m->cramped) {
+        llm_engine_log(e, LLM_LOG_WARN, "model \"%s\": the engine of an "
+                       "older configuration leaves memory for %u pages of "
+                       "its KV cache: it is loaded again when that has ended "
+                       "and no request is there", m->conf.name,
+                       m->runner.n_pages);
+    }
+
+    m->told[0] = '\0';
+    m->state = LLM_MODEL_READY;
+    m->used_us = llm_now_us();
+
+    llm_zone_set(z->models[m->index].permille, 1000);
+    llm_zone_set(z->models[m->index].ctx, m->runner.ctx);
+    llm_zone_set(z->models[m->index].retry_after, 1);
+    llm_zone_set(z->models[m->index].losses, 0);
+    llm_zone_set_text(z, m->index, "", device);
+    llm_zone_set_state(z, m->index, LLM_MODEL_READY);
+
+    llm_jobs_init(&held);
+    llm_jobs_move(&held, &m->held);
+
+    while ((r = llm_jobs_take(&held)) != NULL) {
+        llm_engine_prepare(e, r);
+    }
+}
+
+
+void
+llm_served_unload(llm_served_t *m)
+{
+    if (m->state == LLM_MODEL_LOADING && !m->rebuild && !m->waits) {
+        __atomic_store_n(&m->cancel, 1, __ATOMIC_RELAXED);
+        (void) pthread_join(m->loader, NULL);
+    }
+
+    llm_served_close(m);
+
+    m->rebuild = 0;
+    m->waits = 0;
+    m->cramped = 0;
+    m->n_failed_steps = 0;
+    m->state = LLM_MODEL_IDLE;
+    llm_zone_set_state(m->engine->zone, m->index, LLM_MODEL_IDLE);
+}
+
+
+/* new ones wait in held already, or are refused */
+
+static void
+llm_served_fail_live(llm_served_t *m, const llm_err_t *err,
+    uint32_t retry_after)
+{
+    llm_req_t     *r, *next;
+    llm_engine_t  *e;
+
+    e = m->engine;
+
+    for (r = e->live; r; r = next) {
+        next = r->next;
+
+        if (r->model == m->index) {
+            llm_engine_fail(e, r, err, retry_after);
+        }
+    }
+}
+
+
+void
+llm_served_break(llm_served_t *m)
+{
+    llm_err_t  err;
+
+    llm_served_failed(m);
+
+    (void) llm_fail_with(&err, 503, "model_failed", NULL,
+                         "the model's device failed: %.400s",
+                         m->load_err.msg);
+
+    llm_served_fail_live(m, &err, 0);
+}
+
+
+void
+llm_served_rebuild(llm_served_t *m, const llm_err_t *err)
+{
+    llm_engine_t  *e;
+
+    e = m->engine;
+
+    llm_engine_log(e, LLM_LOG_WARN, "model \"%s\" is loaded again: its "
+                   "%s failed", m->conf.name,
+                   strcmp(err->code, LLM_FILE_ERROR) ? "device" : "file");
+
+    atomic_store(&m->loaded, 0);
+    m->rebuild = 1;
+    m->state = LLM_MODEL_LOADING;
+    llm_zone_set(e->zone->models[m->index].permille, 0);
+    llm_zone_set(e->zone->models[m->index].retry_after, 5);
+    llm_zone_set_state(e->zone, m->index, LLM_MODEL_LOADING);
+
+    llm_served_fail_live(m, err, 5);
+}
+
+
+/* those in preparation use the vocabulary, those that end the scheduler */
+
+static int
+llm_served_in_use(const llm_served_t *m)
+{
+    llm_req_t  *r;
+
+    for (r = m->engine->live; r; r = r->next) {
+        if (r->model == m->index && r->state != LLM_REQ_NEW) {
+            return 1;
+        }
+    }
+
+    return 0;
+}
+
+
+void
+llm_served_rebuilt(llm_served_t *m)
+{
+    if (llm_served_in_use(m)) {
+        return;
+    }
+
+    if (m->lost) {
+        llm_engine_lose(m->engine);
+        return;
+    }
+
+    m->rebuild = 0;
+    llm_served_close(m);
+
+    if (llm_served_load(m) != LLM_OK) {
+        llm_served_fail_held(m);
+    }
+}
+
+
+void
+llm_served_retry(llm_served_t *m, uint64_t now)
+{
+    llm_engine_t  *e;
+
+    e = m->engine;
+
+    if (m->waits) {
+        if (llm_engines_older(e->engines, e->place) < m->n_older
+            && llm_served_start(m) != LLM_OK)
+        {
+            llm_served_fail_held(m);
+        }
+
+        return;
+    }
+
+    if (m->cramped) {
+        if (m->state == LLM_MODEL_READY && m->n_reqs == 0
+            && llm_engines_older(e->engines, e->place) == 0)
+        {
+            llm_served_close(m);
+            (void) llm_served_load(m);
+        }
+
+        return;
+    }
+
+    if (m->state != LLM_MODEL_FAILED || now < m->retry_us
+        || llm_served_in_use(m))
+    {
+        return;
+    }
+
+    if (m->lost) {
+
+        /* this process ends: not before what other models do has ended */
+
+        if (e->live == NULL) {
+            llm_engine_lose(e);
+        }
+
+        return;
+    }
+
+    m->n_failed_steps = 0;
+    llm_served_close(m);
+
+    (void) llm_served_start(m);
+}
