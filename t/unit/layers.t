@@ -4,6 +4,8 @@
 # headers of its own folder and of those below it, so there is no circle
 # between folders; no header of nginx or CUDA comes into engine/ nor JSON
 # below engine/api; the glue sees engine/llm.h and engine/api/api.h alone.
+# Between the files of the engine there is no circle of calls either, but for
+# the Jinja interpreter, whose files evaluate what the others hold.
 
 use strict;
 use warnings;
@@ -129,5 +131,90 @@ for my $file (@files) {
 
 cmp_ok(scalar @files, '>', 200, 'files are looked at');
 is(join("\n", @bad), '', 'no arrow goes up');
+
+
+
+# who calls whom, by the symbols of the library's objects
+
+my $objs = $ENV{LLM_OBJS} || "$root/objs";
+my $list = "$objs/obj/files";
+
+SKIP: {
+    skip "there is no build in $objs", 2 unless -e $list;
+    skip 'there is no nm', 2 unless grep { -x "$_/nm" } split /:/, $ENV{PATH};
+
+    open my $f, '<', $list or die "$list: $!";
+    my @sources = grep { m{^engine/} && !m{^engine/text/jinja/} }
+                  split ' ', do { local $/; <$f> };
+    my (%defined, %wanted);
+
+    for my $source (@sources) {
+        my $object = "$objs/obj/" . $source =~ s/\.c$/.o/r;
+
+        for (qx(nm "$object")) {
+            $defined{$1} = $source if / [TDBRC] (\w+)$/;
+            $wanted{$source}{$1} = 1 if / U (\w+)$/;
+        }
+    }
+
+    my %calls = map {
+        my $source = $_;
+        my %to = map { $_ => 1 } grep { defined && $_ ne $source }
+                 map { $defined{$_} } keys %{ $wanted{$source} };
+        $source => [ sort keys %to ];
+    } @sources;
+
+    cmp_ok(scalar(grep { @{ $calls{$_} } } @sources), '>', 50,
+           'calls between files are found');
+    is(join("\n", circles(\%calls)), '', 'no circle between files');
+}
+
+is(join('; ', circles({ a => ['b'], b => ['c'], c => ['b', 'd'], d => [] })),
+   'b c', 'a circle is found');
+
+
+# Tarjan's strongly connected components that are more than one file
+
+sub circles {
+    my ($to) = @_;
+    my (%index, %low, %on, @stack, @found, $visit);
+    my $n = 0;
+
+    $visit = sub {
+        my ($v) = @_;
+
+        $index{$v} = $low{$v} = ++$n;
+        push @stack, $v;
+        $on{$v} = 1;
+
+        for my $w (@{ $to->{$v} }) {
+            if (!$index{$w}) {
+                $visit->($w);
+                $low{$v} = $low{$w} if $low{$w} < $low{$v};
+
+            } elsif ($on{$w} && $index{$w} < $low{$v}) {
+                $low{$v} = $index{$w};
+            }
+        }
+
+        return if $low{$v} != $index{$v};
+
+        my @circle;
+
+        do {
+            push @circle, pop @stack;
+            delete $on{$circle[-1]};
+        } until $circle[-1] eq $v;
+
+        push @found, join ' ', sort @circle if @circle > 1;
+    };
+
+    for (sort keys %$to) {
+        $visit->($_) unless $index{$_};
+    }
+
+    return @found;
+}
+
 
 done_testing();

@@ -9,7 +9,7 @@
 #ifndef LLM_BPE_MERGE_H
 #define LLM_BPE_MERGE_H
 
-#include "engine/text/vocab/vocab_internal.h"
+#include "engine/text/vocab/internal.h"
 
 #define LLM_MERGE_END  UINT32_MAX
 

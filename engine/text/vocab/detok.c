@@ -6,7 +6,7 @@
  */
 
 #include "engine/base/utf8.h"
-#include "engine/text/vocab/vocab_internal.h"
+#include "engine/text/vocab/internal.h"
 
 
 void

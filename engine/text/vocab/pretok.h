@@ -7,7 +7,7 @@
 #ifndef LLM_PRETOK_H
 #define LLM_PRETOK_H
 
-#include "engine/text/vocab/vocab_internal.h"
+#include "engine/text/vocab/internal.h"
 
 #define LLM_PRETOK_STEPS     6
 

@@ -14,7 +14,7 @@
 
 #include "engine/text/vocab/unicode.h"
 #include "engine/base/utf8.h"
-#include "engine/text/vocab/vocab_internal.h"
+#include "engine/text/vocab/internal.h"
 
 
 /* covers the word in t->text, which begins with U+2581, and empties it */

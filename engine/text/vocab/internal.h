@@ -1,7 +1,8 @@
 /*
- * What the files that make up the tokenizer share: vocab.c loads a
- * vocabulary and answers questions, vocab_text.c finds added tokens in a
- * text and hands what lies between them to bpe.c, spm.c or wordpiece.c.
+ * What the files that make up the tokenizer share: load.c loads a vocabulary,
+ * vocab.c answers questions about it, text.c finds added tokens in a text and
+ * hands what lies between them to bpe.c, spm.c or wordpiece.c, whose ids go
+ * through tokens.c.
  *
  * All of it is written by llm_vocab_load() and read-only afterwards; what a
  * call needs lives in an llm_tok_t on that call's stack.
@@ -111,6 +112,8 @@ typedef struct {
     size_t               n_matches;     /* that it looked for: its work */
 } llm_tok_t;
 
+/* tokens.c */
+
 int llm_tok_push(llm_tok_t *t, int32_t id);
 /*
  * The ids of a character that is no token: byte tokens, else the unknown
@@ -126,7 +129,7 @@ int llm_tok_fits(llm_tok_t *t, size_t n);
  * where the model has it so */
 int llm_tok_escape(llm_tok_t *t, const char **p, size_t *n);
 
-/* may ordinary text become this token? */
+/* vocab.c: may ordinary text become this token? */
 int llm_vocab_is_plain(const llm_vocab_t *v, uint32_t id);
 
 /* the ids of a text without added tokens */
@@ -141,10 +144,10 @@ int llm_bpe_byte(uint32_t cp);
 /* the other way: 1 or 2 bytes of UTF-8 to out */
 size_t llm_bpe_char(char *out, unsigned char byte);
 
-/* vocab_text.c: sorts the added tokens; needs type and flags */
+/* text.c: sorts the added tokens; needs type and flags */
 int llm_added_load(llm_vocab_t *v, llm_err_t *err);
 
-/* vocab_special.c: BOS, EOS, the tokens that end an answer, the flags */
+/* special.c: BOS, EOS, the tokens that end an answer, the flags */
 int llm_special_load(llm_vocab_t *v, const llm_gguf_t *g, llm_err_t *err);
 
 #endif /* LLM_VOCAB_INTERNAL_H */

@@ -6,7 +6,7 @@
  * their text; the lists here are those of published models.
  */
 
-#include "engine/text/vocab/vocab_internal.h"
+#include "engine/text/vocab/internal.h"
 
 #include <ctype.h>
 

@@ -1,0 +1,566 @@
+/*
+ * Loads a vocabulary from GGUF metadata; see vocab.h.
+ *
+ * The texts of all tokens are copied into one block; what a token stands
+ * for is decoded once, here, so that detokenising is a look-up.
+ */
+
+#include "engine/text/vocab/pretok.h"
+#include "engine/base/utf8.h"
+
+#include <math.h>
+#include <stdio.h>
+
+
+static int
+llm_vocab_no_memory(const llm_gguf_t *g, llm_err_t *err)
+{
+    return llm_fail(err, "%s: no memory for its vocabulary",
+                    llm_gguf_name(g));
+}
+
+
+static int
+llm_vocab_set_kind(llm_vocab_t *v, const llm_gguf_t *g, llm_err_t *err)
+{
+    int        rc;
+    llm_str_t  model;
+
+    rc = llm_gguf_get_str(g, "tokenizer.ggml.model", &model, err);
+
+    if (rc == LLM_AGAIN) {
+        return llm_fail(err, "%s: tokenizer.ggml.model: the file has no "
+                        "vocabulary", llm_gguf_name(g));
+    }
+
+    if (rc != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    if ((model.len == 4 && memcmp(model.data, "gpt2", 4) == 0)
+        || (model.len == 6 && memcmp(model.data, "gemma4", 6) == 0))
+    {
+        v->kind = LLM_VOCAB_BPE;
+        return LLM_OK;
+    }
+
+    if (model.len == 5 && memcmp(model.data, "llama", 5) == 0) {
+        v->kind = LLM_VOCAB_SPM;
+        v->space_prefix = 1;
+        v->escape_space = 1;
+        return LLM_OK;
+    }
+
+    if (model.len == 4 && memcmp(model.data, "bert", 4) == 0) {
+        v->kind = LLM_VOCAB_WORDPIECE;
+        v->lowercase = 1;
+        return LLM_OK;
+    }
+
+    return llm_fail(err, "%s: tokenizer.ggml.model: \"%.*s\" is not "
+                    "supported, gpt2, llama and bert are", llm_gguf_name(g),
+                    (int) llm_min(model.len, (size_t) 32), model.data);
+}
+
+
+/* the flags that only some kinds read */
+
+static int
+llm_vocab_set_flags(llm_vocab_t *v, const llm_gguf_t *g, llm_err_t *err)
+{
+    if (v->kind == LLM_VOCAB_SPM) {
+        return llm_gguf_get_bool(g, "tokenizer.ggml.add_space_prefix",
+                                 &v->space_prefix, err)
+               == LLM_ERROR ? LLM_ERROR : LLM_OK;
+    }
+
+    if (v->kind == LLM_VOCAB_WORDPIECE) {
+
+        if (llm_gguf_get_bool(g, "tokenizer.ggml.normalizer.lowercase",
+                              &v->lowercase, err)
+            == LLM_ERROR)
+        {
+            return LLM_ERROR;
+        }
+
+        v->strip_accents = v->lowercase;
+
+        return llm_gguf_get_bool(g, "tokenizer.ggml.normalizer.strip_accents",
+                                 &v->strip_accents, err)
+               == LLM_ERROR ? LLM_ERROR : LLM_OK;
+    }
+
+    return LLM_OK;
+}
+
+
+static int
+llm_vocab_set_pretok(llm_vocab_t *v, const llm_gguf_t *g, llm_err_t *err)
+{
+    int                      rc;
+    llm_str_t                model, name;
+    const llm_pretok_row_t  *row;
+
+    name = llm_str("default");
+
+    rc = llm_gguf_get_str(g, "tokenizer.ggml.pre", &name, err);
+    if (rc == LLM_ERROR) {
+        return LLM_ERROR;
+    }
+
+    if (llm_gguf_get_str(g, "tokenizer.ggml.model", &model, err) == LLM_OK
+        && model.len == 6 && memcmp(model.data, "gemma4", 6) == 0)
+    {
+        name = model;
+
+    } else if (rc == LLM_AGAIN) {
+        (void) snprintf(v->warning, sizeof(v->warning),
+                        "tokenizer.ggml.pre: the file names no "
+                        "pre-tokenizer, \"default\" is used");
+    }
+
+    row = llm_pretok_find(name);
+
+    if (row == NULL) {
+        (void) snprintf(v->warning, sizeof(v->warning),
+                        "tokenizer.ggml.pre: \"%.*s\" is not known, "
+                        "\"default\" is used",
+                        (int) llm_min(name.len, (size_t) 64), name.data);
+        row = llm_pretok_find(llm_str("default"));
+    }
+
+    v->ignore_merges = (row->flags & LLM_PRETOK_MERGES) != 0;
+    v->add_bos = (row->flags & LLM_PRETOK_BOS) != 0;
+    v->byte_level = (row->flags & LLM_PRETOK_RAW) == 0;
+    v->escape_space = !v->byte_level;
+
+    v->pretok = llm_pretok_create(row, err);
+
+    return v->pretok ? LLM_OK : LLM_ERROR;
+}
+
+
+static int
+llm_vocab_set_texts(llm_vocab_t *v, const llm_gguf_t *g, llm_err_t *err)
+{
+    char                 *copy;
+    size_t                size;
+    uint32_t              i;
+    llm_str_t             s;
+    const char           *p;
+    const llm_gguf_kv_t  *kv;
+
+    kv = llm_gguf_find(g, "tokenizer.ggml.tokens");
+
+    if (kv == NULL) {
+        return llm_fail(err, "%s: tokenizer.ggml.tokens: the file has none",
+                        llm_gguf_name(g));
+    }
+
+    if (kv->type != LLM_GGUF_ARRAY || kv->item != LLM_GGUF_STR
+        || kv->count == 0 || kv->count > INT32_MAX / 2)
+    {
+        return llm_fail(err, "%s: tokenizer.ggml.tokens: not an array of 1 "
+                        "to %d strings", llm_gguf_name(g), INT32_MAX / 2);
+    }
+
+    v->n = (uint32_t) kv->count;
+
+    for (i = 0, size = 0, p = kv->data; i < v->n; i++) {
+        size += llm_gguf_next_str(&p).len;
+    }
+
+    copy = llm_arena_alloc(&v->arena, size);
+
+    if (copy == NULL || llm_strmap_init(&v->map, v->n, v->seed) != LLM_OK) {
+        return llm_vocab_no_memory(g, err);
+    }
+
+    for (i = 0, p = kv->data; i < v->n; i++) {
+        s = llm_gguf_next_str(&p);
+        memcpy(copy, s.data, s.len);
+        s.data = copy;
+        copy += s.len;
+
+        if (llm_strmap_add(&v->map, s) == LLM_STRMAP_NONE) {
+            return llm_vocab_no_memory(g, err);
+        }
+    }
+
+    return LLM_OK;
+}
+
+
+/* the array of a key with a number for each token, or NULL in *kv */
+
+static int
+llm_vocab_array(llm_vocab_t *v, const llm_gguf_t *g, const char *key,
+    const llm_gguf_kv_t **kv, llm_err_t *err)
+{
+    *kv = llm_gguf_find(g, key);
+
+    if (*kv == NULL) {
+        return LLM_OK;
+    }
+
+    if ((*kv)->type != LLM_GGUF_ARRAY || (*kv)->item == LLM_GGUF_STR) {
+        return llm_fail(err, "%s: %s: not an array of numbers",
+                        llm_gguf_name(g), key);
+    }
+
+    if ((*kv)->count < v->n) {
+        return llm_fail(err, "%s: %s: %llu items for %u tokens",
+                        llm_gguf_name(g), key,
+                        (unsigned long long) (*kv)->count, v->n);
+    }
+
+    return LLM_OK;
+}
+
+
+static int
+llm_vocab_set_types(llm_vocab_t *v, const llm_gguf_t *g, llm_err_t *err)
+{
+    int64_t               type;
+    uint32_t              i;
+    const llm_gguf_kv_t  *kv;
+
+    v->type = calloc(v->n, 1);
+    v->flags = calloc(v->n, 1);
+
+    if (v->type == NULL || v->flags == NULL) {
+        return llm_vocab_no_memory(g, err);
+    }
+
+    if (llm_vocab_array(v, g, "tokenizer.ggml.token_type", &kv, err)
+        != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    for (i = 0; i < v->n; i++) {
+        type = kv ? llm_gguf_item_int(kv, i) : LLM_TOKEN_NORMAL;
+
+        v->type[i] = type >= LLM_TOKEN_NORMAL && type <= LLM_TOKEN_BYTE
+                     ? (uint8_t) type : LLM_TOKEN_NORMAL;
+    }
+
+    return LLM_OK;
+}
+
+
+static int
+llm_vocab_set_scores(llm_vocab_t *v, const llm_gguf_t *g, llm_err_t *err)
+{
+    double                d;
+    uint32_t              i;
+    const llm_gguf_kv_t  *kv;
+
+    if (llm_vocab_array(v, g, "tokenizer.ggml.scores", &kv, err) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    if (kv == NULL) {
+        return llm_fail(err, "%s: tokenizer.ggml.scores: the file has none",
+                        llm_gguf_name(g));
+    }
+
+    v->score = malloc(v->n * sizeof(float));
+    if (v->score == NULL) {
+        return llm_vocab_no_memory(g, err);
+    }
+
+    for (i = 0; i < v->n; i++) {
+        d = llm_gguf_item_double(kv, i);
+
+        if (isnan(d)) {
+            return llm_fail(err, "%s: tokenizer.ggml.scores: the score of "
+                            "token %u is no number", llm_gguf_name(g), i);
+        }
+
+        v->score[i] = (float) d;
+    }
+
+    return LLM_OK;
+}
+
+
+static int
+llm_vocab_hex(char c)
+{
+    if (c >= '0' && c <= '9') {
+        return c - '0';
+    }
+
+    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+
+/* the byte of a token "<0x0A>", or -1 */
+
+static int
+llm_vocab_byte(llm_str_t s)
+{
+    int  high, low;
+
+    if (s.len != 6 || memcmp(s.data, "<0x", 3) != 0 || s.data[5] != '>') {
+        return -1;
+    }
+
+    high = llm_vocab_hex(s.data[3]);
+    low = llm_vocab_hex(s.data[4]);
+
+    return high < 0 || low < 0 ? -1 : high << 4 | low;
+}
+
+
+/*
+ * What a text in GPT-2's alphabet stands for, to out; its length, or -1 when
+ * it is not in that alphabet
+ */
+
+static int64_t
+llm_vocab_unalphabet(llm_str_t s, char *out)
+{
+    int       byte;
+    size_t    i, len;
+    int64_t   n;
+    uint32_t  cp;
+
+    for (i = 0, n = 0; i < s.len; i += len, n++) {
+
+        len = llm_utf8_decode(s.data + i, s.len - i, &cp);
+        if (len == 0) {
+            return -1;
+        }
+
+        byte = llm_bpe_byte(cp);
+        if (byte == -1) {
+            return -1;
+        }
+
+        out[n] = (char) byte;
+    }
+
+    return n;
+}
+
+
+/* the text with spaces for U+2581, to out; its length */
+
+static size_t
+llm_vocab_unescape(llm_str_t s, char *out)
+{
+    size_t  i, n;
+
+    for (i = 0, n = 0; i < s.len; n++) {
+
+        if (s.len - i >= LLM_SPACE_MARK_LEN
+            && memcmp(s.data + i, LLM_SPACE_MARK, LLM_SPACE_MARK_LEN) == 0)
+        {
+            out[n] = ' ';
+            i += LLM_SPACE_MARK_LEN;
+
+        } else {
+            out[n] = s.data[i++];
+        }
+    }
+
+    return n;
+}
+
+
+/* decodes one token's text to out, which has room for it; the length */
+
+static size_t
+llm_vocab_decode(llm_vocab_t *v, uint32_t id, char *out)
+{
+    int        byte;
+    int64_t    n;
+    llm_str_t  s;
+
+    s = v->map.str[id];
+
+    if (v->type[id] != LLM_TOKEN_CONTROL && v->type[id] != LLM_TOKEN_UNKNOWN)
+    {
+        byte = v->byte_level || v->type[id] != LLM_TOKEN_BYTE
+               ? -1 : llm_vocab_byte(s);
+
+        if (byte != -1) {
+            v->byte_id[byte] = (int32_t) id;
+            out[0] = (char) byte;
+            return 1;
+        }
+
+        if (!v->byte_level) {
+            return llm_vocab_unescape(s, out);
+        }
+
+        if (v->type[id] != LLM_TOKEN_USER_DEFINED) {
+            n = llm_vocab_unalphabet(s, out);
+            if (n != -1) {
+                return (size_t) n;
+            }
+        }
+    }
+
+    memcpy(out, s.data, s.len);
+
+    return s.len;
+}
+
+
+static int
+llm_vocab_set_bytes(llm_vocab_t *v, const llm_gguf_t *g, llm_err_t *err)
+{
+    char      *out;
+    size_t     size;
+    uint32_t   i;
+
+    for (i = 0, size = 0; i < v->n; i++) {
+        size += v->map.str[i].len;
+        v->max_len = llm_max(v->max_len, v->map.str[i].len);
+    }
+
+    v->bytes = malloc(v->n * sizeof(llm_str_t));
+    out = llm_arena_alloc(&v->arena, size);
+
+    if (v->bytes == NULL || out == NULL) {
+        return llm_vocab_no_memory(g, err);
+    }
+
+    for (i = 0; i < v->n; i++) {
+        v->bytes[i].data = out;
+        v->bytes[i].len = llm_vocab_decode(v, i, out);
+        out += v->bytes[i].len;
+    }
+
+    return LLM_OK;
+}
+
+
+/* does any token have U+2581 behind other text? */
+
+static int
+llm_vocab_mark_begins(const llm_vocab_t *v)
+{
+    size_t     i, len;
+    uint32_t   id;
+    llm_str_t  s;
+
+    for (id = 0; id < v->n; id++) {
+
+        if (!llm_vocab_is_plain(v, id)) {
+            continue;
+        }
+
+        s = v->map.str[id];
+
+        for (i = 0; i < s.len; i += LLM_SPACE_MARK_LEN) {
+            if (s.len - i < LLM_SPACE_MARK_LEN
+                || memcmp(s.data + i, LLM_SPACE_MARK, LLM_SPACE_MARK_LEN))
+            {
+                break;
+            }
+        }
+
+        for (len = LLM_SPACE_MARK_LEN; i + len <= s.len; i++) {
+            if (memcmp(s.data + i, LLM_SPACE_MARK, len) == 0) {
+                return 0;
+            }
+        }
+    }
+
+    return 1;
+}
+
+
+static int
+llm_vocab_read(llm_vocab_t *v, const llm_gguf_t *g, llm_err_t *err)
+{
+    int  i;
+
+    if (llm_vocab_set_kind(v, g, err) != LLM_OK
+        || llm_vocab_set_flags(v, g, err) != LLM_OK
+        || llm_vocab_set_texts(v, g, err) != LLM_OK
+        || llm_vocab_set_types(v, g, err) != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    if (v->kind == LLM_VOCAB_BPE && llm_vocab_set_pretok(v, g, err) != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    if (llm_special_load(v, g, err) != LLM_OK
+        || llm_vocab_set_bytes(v, g, err) != LLM_OK
+        || llm_added_load(v, err) != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    if (v->kind == LLM_VOCAB_BPE) {
+        if (llm_bpe_load(v, g, err) != LLM_OK) {
+            return LLM_ERROR;
+        }
+
+        for (i = 0; i < 256; i++) {
+            v->leaves_out |= v->byte_id[i] == -1;
+        }
+
+        return LLM_OK;
+    }
+
+    v->mark_begins = llm_vocab_mark_begins(v);
+
+    return v->kind == LLM_VOCAB_SPM ? llm_vocab_set_scores(v, g, err)
+                                    : LLM_OK;
+}
+
+
+llm_vocab_t *
+llm_vocab_load(const llm_gguf_t *g, llm_err_t *err)
+{
+    llm_vocab_t  *v;
+
+    v = calloc(1, sizeof(llm_vocab_t));
+    if (v == NULL) {
+        (void) llm_vocab_no_memory(g, err);
+        return NULL;
+    }
+
+    /* a file written to make hashes collide can't know this */
+
+    v->seed = llm_now_us() ^ (uint64_t) (uintptr_t) v;
+
+    llm_arena_init(&v->arena, SIZE_MAX / 4);
+    memset(v->byte_id, 0xff, sizeof(v->byte_id));
+
+    if (llm_vocab_read(v, g, err) != LLM_OK) {
+        llm_vocab_free(v);
+        return NULL;
+    }
+
+    return v;
+}
+
+
+void
+llm_vocab_free(llm_vocab_t *v)
+{
+    if (v == NULL) {
+        return;
+    }
+
+    llm_pretok_free(v->pretok);
+    llm_strmap_free(&v->map);
+    llm_arena_free(&v->arena);
+    free(v->bytes);
+    free(v->score);
+    free(v->type);
+    free(v->flags);
+    free(v->added);
+    free(v->merges);
+    free(v);
+}
