@@ -5,7 +5,10 @@
  *   ngx_http_llm_module.c      directives, contexts, the two modules
  *   ngx_http_llm_model.c       llm_model
  *   ngx_http_llm_conf.c        llm_api, llm_queue and others, their checks
- *   ngx_http_llm_process.c     zone, eventfds, engine, worker start and end
+ *   ngx_http_llm_zone.c        the shared zone, eventfds
+ *   ngx_http_llm_process.c     engine and client, worker start and end
+ *   ngx_http_llm_shutdown.c    graceful ends
+ *   ngx_http_llm_slot.c        a worker's live requests
  *   ngx_http_llm_handler.c     content handlers: routing, submission
  *   ngx_http_llm_body.c        request bodies, parsed in threads
  *   ngx_http_llm_task.c        those threads
@@ -35,6 +38,9 @@
 
 
 #define NGX_HTTP_LLM_NO_SLOT     ((uint32_t) -1)
+
+/* how often a worker with live requests looks whether its engine lives */
+#define NGX_HTTP_LLM_WATCH       500
 
 /* an answer that is not streamed is no larger than so many
    llm_stream_buffer */
@@ -307,15 +313,31 @@ char *ngx_http_llm_check_uses(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf);
 /* warns of files that the workers' user cannot read */
 void ngx_http_llm_check_access(ngx_cycle_t *cycle);
 
-/* ngx_http_llm_process.c */
+/* ngx_http_llm_zone.c */
 
 char *ngx_http_llm_add_zone(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf);
 char *ngx_http_llm_size_zone(ngx_cycle_t *cycle);
+
+/* ngx_http_llm_process.c */
+
 ngx_int_t ngx_http_llm_init_module(ngx_cycle_t *cycle);
 ngx_int_t ngx_http_llm_init_process(ngx_cycle_t *cycle);
 void ngx_http_llm_exit_process(ngx_cycle_t *cycle);
+/* does an engine or a client run in this process? */
+ngx_uint_t ngx_http_llm_serves(void);
+
+/* ngx_http_llm_shutdown.c */
+
+void ngx_http_llm_init_shutdown(ngx_http_llm_worker_t *w);
+/* this worker got QUIT */
+void ngx_http_llm_begin_shutdown(ngx_http_llm_main_conf_t *mcf);
+/* what is live gets its last word, an error */
+void ngx_http_llm_end_requests(ngx_http_llm_worker_t *w);
 /* counts requests as soon as they have come to a llm_api location */
 ngx_int_t ngx_http_llm_add_phases(ngx_conf_t *cf);
+
+/* ngx_http_llm_slot.c */
+
 ngx_int_t ngx_http_llm_take_slot(ngx_http_llm_ctx_t *ctx);
 void ngx_http_llm_free_slot(ngx_http_llm_ctx_t *ctx);
 

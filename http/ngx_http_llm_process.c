@@ -1,39 +1,18 @@
 /*
- * Processes: the shared zone and the eventfds of a configuration cycle, the
- * engine in worker 0, the client that every worker is of it, and how both
- * end.
+ * Processes: the engine in worker 0, the client that every worker is of it,
+ * the eventfd by which both speak, and how they begin and end.
  *
- * - What can fail (zone, eventfds) is done while the configuration can
- *   still be rolled back: in init_conf and in the zone's init.  The master
- *   never runs a thread.
- * - The eventfd's connection is marked idle.  So nginx calls its handler at
- *   the start of a graceful shutdown, and worker 0 can hold itself alive
- *   with a timer as long as any worker of its cycle has a request for the
- *   engine, be it still uploading its body or delayed by limit_req.  All
- *   other workers live by the timers of their own requests.
- * - Without a master process a reload would build a new cycle in the process
- *   that serves, and unmap the zone under the engine's threads (nginx itself
- *   does not serve well after it): it is refused, the old cycle goes on.
+ * The eventfd's connection is marked idle.  So nginx calls its handler at the
+ * start of a graceful shutdown (ngx_http_llm_shutdown.c).
  */
 
 #include "http/ngx_http_llm_module.h"
 
 #include <sched.h>
-#include <sys/eventfd.h>
 
 
 /* events handed out before requests are served and the loop goes round */
 #define NGX_HTTP_LLM_EVENTS  2048
-
-/* how often a worker with live requests looks whether its engine lives */
-#define NGX_HTTP_LLM_WATCH   500
-
-/* how often a draining worker 0 looks whether anything is live */
-#define NGX_HTTP_LLM_HOLD    50
-
-/* for how long a connection that a draining worker has accepted may still
-   come with its first request, and find the engine */
-#define NGX_HTTP_LLM_LATE    5000
 
 /* what other workers have to read the last events of a worker 0 that ends */
 #define NGX_HTTP_LLM_LOST    200
@@ -43,11 +22,6 @@
 #define NGX_HTTP_LLM_START_MAX  60000
 
 
-static ngx_int_t ngx_http_llm_init_zone(ngx_shm_zone_t *shm_zone, void *data);
-static ngx_int_t ngx_http_llm_init_engines(ngx_shm_zone_t *shm_zone,
-    void *data);
-static ngx_int_t ngx_http_llm_open_fds(ngx_http_llm_main_conf_t *mcf);
-static void ngx_http_llm_close_fds(void *data);
 static ngx_int_t ngx_http_llm_start(ngx_http_llm_main_conf_t *mcf,
     ngx_log_t *log);
 static void ngx_http_llm_stop(ngx_http_llm_main_conf_t *mcf);
@@ -62,217 +36,17 @@ static ngx_int_t ngx_http_llm_add_event(ngx_http_llm_main_conf_t *mcf,
 static void ngx_http_llm_event_handler(ngx_event_t *ev);
 static void ngx_http_llm_drain(ngx_http_llm_main_conf_t *mcf);
 static void ngx_http_llm_watch_handler(ngx_event_t *ev);
-static void ngx_http_llm_begin_shutdown(ngx_http_llm_main_conf_t *mcf);
-static void ngx_http_llm_hold_handler(ngx_event_t *ev);
-static ngx_uint_t ngx_http_llm_needed(ngx_http_llm_main_conf_t *mcf);
-static ngx_int_t ngx_http_llm_count_handler(ngx_http_request_t *r);
-static void ngx_http_llm_uncount(void *data);
-static void ngx_http_llm_cutoff_handler(ngx_event_t *ev);
 static void ngx_http_llm_lost_handler(ngx_event_t *ev);
-static void ngx_http_llm_end_requests(ngx_http_llm_worker_t *w);
 
 
 /* the configuration whose engine or client runs in this process */
 static ngx_http_llm_main_conf_t  *ngx_http_llm_current;
 
 
-/* the zone, but for its size: see ngx_http_llm_size_zone() */
-
-char *
-ngx_http_llm_add_zone(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf)
+ngx_uint_t
+ngx_http_llm_serves(void)
 {
-    ngx_str_t  name = ngx_string("llm");
-    ngx_str_t  engines = ngx_string("llm_engines");
-
-    mcf->shm_zone = ngx_shared_memory_add(cf, &name, 0, &ngx_http_llm_module);
-    if (mcf->shm_zone == NULL) {
-        return NGX_CONF_ERROR;
-    }
-
-    mcf->shm_zone->init = ngx_http_llm_init_zone;
-    mcf->shm_zone->data = mcf;
-    mcf->shm_zone->noreuse = 1;
-
-    mcf->engines = ngx_shared_memory_add(cf, &engines,
-                                         ngx_align(llm_engines_size(),
-                                                   ngx_pagesize)
-                                         + 8 * ngx_pagesize,
-                                         &ngx_http_llm_module);
-    if (mcf->engines == NULL) {
-        return NGX_CONF_ERROR;
-    }
-
-    mcf->engines->init = ngx_http_llm_init_engines;
-
-    return NGX_CONF_OK;
-}
-
-
-/* this one stays over reloads */
-
-static ngx_int_t
-ngx_http_llm_init_engines(ngx_shm_zone_t *shm_zone, void *data)
-{
-    ngx_slab_pool_t  *shpool;
-
-    if (data) {
-        shm_zone->data = data;
-        return NGX_OK;
-    }
-
-    shpool = (ngx_slab_pool_t *) shm_zone->shm.addr;
-
-    shm_zone->data = ngx_slab_calloc(shpool, llm_engines_size());
-
-    return shm_zone->data ? NGX_OK : NGX_ERROR;
-}
-
-
-/* the number of workers is known now, and memory not allocated yet */
-
-char *
-ngx_http_llm_size_zone(ngx_cycle_t *cycle)
-{
-    size_t                     size;
-    ngx_core_conf_t           *ccf;
-    ngx_http_llm_main_conf_t  *mcf;
-
-    if (ngx_process == NGX_PROCESS_SINGLE && ngx_http_llm_current) {
-        ngx_log_error(NGX_LOG_ERR, cycle->log, 0,
-                      "\"llm_model\" cannot be reloaded without a master "
-                      "process: restart nginx to change its configuration");
-        return NGX_CONF_ERROR;
-    }
-
-    mcf = ngx_http_cycle_get_module_main_conf(cycle, ngx_http_llm_module);
-
-    if (mcf == NULL || mcf->shm_zone == NULL) {
-        return NGX_CONF_OK;
-    }
-
-    ccf = (ngx_core_conf_t *) ngx_get_conf(cycle->conf_ctx, ngx_core_module);
-
-    mcf->nworkers = ccf->master ? ccf->worker_processes : 1;
-
-    if (mcf->nworkers > LLM_MAX_WORKERS) {
-        ngx_log_error(NGX_LOG_EMERG, cycle->log, 0,
-                      "\"llm_model\" works with up to %d worker processes",
-                      LLM_MAX_WORKERS);
-        return NGX_CONF_ERROR;
-    }
-
-    size = llm_zone_size(mcf->nworkers, mcf->models.nelts,
-                         mcf->shared_memory);
-
-    /* the slab allocator's own needs: an entry a page, its header */
-
-    mcf->shm_zone->shm.size = ngx_align(size + size / 64 + 16 * ngx_pagesize,
-                                        ngx_pagesize);
-
-    return NGX_CONF_OK;
-}
-
-
-static ngx_int_t
-ngx_http_llm_init_zone(ngx_shm_zone_t *shm_zone, void *data)
-{
-    void                      *mem;
-    size_t                     size;
-    ngx_uint_t                 i;
-    ngx_slab_pool_t           *shpool;
-    llm_zone_model_t           zone_models[LLM_MAX_MODELS];
-    ngx_http_llm_model_t      *model;
-    ngx_http_llm_main_conf_t  *mcf;
-
-    mcf = shm_zone->data;
-    model = mcf->models.elts;
-
-    for (i = 0; i < mcf->models.nelts; i++) {
-        zone_models[i].parallel = model[i].parallel;
-    }
-
-    size = llm_zone_size(mcf->nworkers, mcf->models.nelts,
-                         mcf->shared_memory);
-
-    shpool = (ngx_slab_pool_t *) shm_zone->shm.addr;
-
-    mem = ngx_slab_alloc(shpool, size);
-    mcf->counters = ngx_slab_calloc(shpool, mcf->nworkers
-                                            * sizeof(ngx_http_llm_counters_t));
-
-    if (mem == NULL || mcf->counters == NULL) {
-        ngx_log_error(NGX_LOG_EMERG, shm_zone->shm.log, 0,
-                      "no %uz bytes of shared memory for \"llm_model\"", size);
-        return NGX_ERROR;
-    }
-
-    mcf->zone = llm_zone_init(mem, mcf->nworkers, zone_models,
-                              mcf->models.nelts, mcf->shared_memory,
-                              mcf->queue);
-    if (mcf->zone == NULL) {
-        ngx_log_error(NGX_LOG_EMERG, shm_zone->shm.log, 0,
-                      "\"llm_shared_memory\" is too small");
-        return NGX_ERROR;
-    }
-
-    return ngx_http_llm_open_fds(mcf);
-}
-
-
-/* made in the master, so that a worker born later has the same ones */
-
-static ngx_int_t
-ngx_http_llm_open_fds(ngx_http_llm_main_conf_t *mcf)
-{
-    ngx_uint_t           i;
-    ngx_pool_cleanup_t  *cln;
-
-    mcf->fds = ngx_palloc(mcf->cycle->pool,
-                          (mcf->nworkers + 1) * sizeof(int));
-    if (mcf->fds == NULL) {
-        return NGX_ERROR;
-    }
-
-    for (i = 0; i <= mcf->nworkers; i++) {
-        mcf->fds[i] = -1;
-    }
-
-    cln = ngx_pool_cleanup_add(mcf->cycle->pool, 0);
-    if (cln == NULL) {
-        return NGX_ERROR;
-    }
-
-    cln->handler = ngx_http_llm_close_fds;
-    cln->data = mcf;
-
-    for (i = 0; i <= mcf->nworkers; i++) {
-        mcf->fds[i] = eventfd(0, EFD_CLOEXEC|EFD_NONBLOCK);
-
-        if (mcf->fds[i] == -1) {
-            ngx_log_error(NGX_LOG_EMERG, mcf->cycle->log, ngx_errno,
-                          "eventfd() failed");
-            return NGX_ERROR;
-        }
-    }
-
-    return NGX_OK;
-}
-
-
-/* the cycle dies and its log is closed already */
-
-static void
-ngx_http_llm_close_fds(void *data)
-{
-    ngx_http_llm_main_conf_t *mcf = data;
-
-    ngx_uint_t  i;
-
-    for (i = 0; i <= mcf->nworkers; i++) {
-        if (mcf->fds[i] != -1) {
-            (void) close(mcf->fds[i]);
-        }
-    }
+    return ngx_http_llm_current != NULL;
 }
 
 
@@ -363,9 +137,7 @@ ngx_http_llm_start(ngx_http_llm_main_conf_t *mcf, ngx_log_t *log)
 
     w->watch.handler = ngx_http_llm_watch_handler;
     w->watch.cancelable = 1;
-    w->hold.handler = ngx_http_llm_hold_handler;
-    w->cutoff.handler = ngx_http_llm_cutoff_handler;
-    w->cutoff.cancelable = 1;
+    ngx_http_llm_init_shutdown(w);
     w->lost.handler = ngx_http_llm_lost_handler;
     w->lost.cancelable = 1;
     w->start.handler = ngx_http_llm_start_handler;
@@ -754,274 +526,4 @@ ngx_http_llm_watch_handler(ngx_event_t *ev)
     if (mcf->worker->nlive && !ev->timer_set) {
         ngx_add_timer(ev, NGX_HTTP_LLM_WATCH);
     }
-}
-
-
-/* this worker got QUIT; its requests go on until worker_shutdown_timeout */
-
-static void
-ngx_http_llm_begin_shutdown(ngx_http_llm_main_conf_t *mcf)
-{
-    ngx_msec_t              timeout;
-    ngx_core_conf_t        *ccf;
-    ngx_http_llm_worker_t  *w;
-
-    w = mcf->worker;
-
-    w->counters->quit = ngx_current_msec;
-    ngx_memory_barrier();
-    w->counters->quitting = 1;
-
-    if (ngx_http_llm_needed(mcf)) {
-        ngx_add_timer(&w->hold, NGX_HTTP_LLM_HOLD);
-    }
-
-    ccf = (ngx_core_conf_t *) ngx_get_conf(mcf->cycle->conf_ctx,
-                                           ngx_core_module);
-    timeout = ccf->shutdown_timeout;
-
-    if (timeout) {
-
-        /* nginx marks the connections as failed then, too late for a last
-           word; ours goes out shortly before */
-
-        ngx_add_timer(&w->cutoff, timeout - ngx_min(timeout / 4, 100));
-    }
-}
-
-
-static void
-ngx_http_llm_hold_handler(ngx_event_t *ev)
-{
-    ngx_connection_t          *c;
-    ngx_http_llm_main_conf_t  *mcf;
-
-    c = ev->data;
-    mcf = c->data;
-
-    if (ngx_http_llm_needed(mcf)) {
-        ngx_add_timer(ev, NGX_HTTP_LLM_HOLD);
-    }
-}
-
-
-/*
- * Will another worker of this cycle still come with a request?  One that has
- * not got its QUIT yet may accept any; later those count that are open, and
- * for a while the connections that it has accepted.
- */
-
-static ngx_uint_t
-ngx_http_llm_needed(ngx_http_llm_main_conf_t *mcf)
-{
-    ngx_uint_t                i;
-    ngx_http_llm_worker_t    *w;
-    ngx_http_llm_counters_t  *c;
-
-    w = mcf->worker;
-
-    if (w->engine == NULL) {
-        return 0;
-    }
-
-    if (llm_engine_live(w->engine)) {
-        return 1;
-    }
-
-    for (i = 0; i < mcf->nworkers; i++) {
-        c = &mcf->counters[i];
-
-        if (c == w->counters || c->pid == 0
-            || (kill((ngx_pid_t) c->pid, 0) == -1 && ngx_errno == NGX_ESRCH))
-        {
-            continue;
-        }
-
-        if (c->open || !c->quitting
-            || ngx_current_msec - (ngx_msec_t) c->quit < NGX_HTTP_LLM_LATE)
-        {
-            return 1;
-        }
-    }
-
-    return 0;
-}
-
-
-/*
- * In the rewrite phase the location is known, but for those of "if"; in the
- * preaccess phase, where limit_req delays requests, it is known for sure.
- * Handlers of modules that are loaded last are called first.
- */
-
-ngx_int_t
-ngx_http_llm_add_phases(ngx_conf_t *cf)
-{
-    ngx_uint_t                  i;
-    ngx_http_handler_pt        *h;
-    ngx_http_core_main_conf_t  *cmcf;
-    static ngx_uint_t           phases[] = { NGX_HTTP_REWRITE_PHASE,
-                                             NGX_HTTP_PREACCESS_PHASE };
-
-    cmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_core_module);
-
-    for (i = 0; i < 2; i++) {
-        h = ngx_array_push(&cmcf->phases[phases[i]].handlers);
-        if (h == NULL) {
-            return NGX_ERROR;
-        }
-
-        *h = ngx_http_llm_count_handler;
-    }
-
-    return NGX_OK;
-}
-
-
-static ngx_int_t
-ngx_http_llm_count_handler(ngx_http_request_t *r)
-{
-    ngx_http_cleanup_t        *cln;
-    ngx_http_core_loc_conf_t  *clcf;
-    ngx_http_llm_main_conf_t  *mcf;
-
-    clcf = ngx_http_get_module_loc_conf(r, ngx_http_core_module);
-
-    if (clcf->handler != ngx_http_llm_api_handler || r != r->main) {
-        return NGX_DECLINED;
-    }
-
-    for (cln = r->cleanup; cln; cln = cln->next) {
-        if (cln->handler == ngx_http_llm_uncount) {
-            return NGX_DECLINED;
-        }
-    }
-
-    cln = ngx_http_cleanup_add(r, 0);
-    if (cln == NULL) {
-        return NGX_ERROR;
-    }
-
-    mcf = ngx_http_get_module_main_conf(r, ngx_http_llm_module);
-
-    cln->handler = ngx_http_llm_uncount;
-    cln->data = mcf->worker->counters;
-
-    mcf->worker->counters->open++;
-
-    return NGX_DECLINED;
-}
-
-
-static void
-ngx_http_llm_uncount(void *data)
-{
-    ngx_http_llm_counters_t *counters = data;
-
-    counters->open--;
-}
-
-
-static void
-ngx_http_llm_cutoff_handler(ngx_event_t *ev)
-{
-    ngx_connection_t          *c;
-    ngx_http_llm_main_conf_t  *mcf;
-
-    c = ev->data;
-    mcf = c->data;
-
-    ngx_http_llm_end_requests(mcf->worker);
-}
-
-
-static void
-ngx_http_llm_end_requests(ngx_http_llm_worker_t *w)
-{
-    ngx_queue_t         *q;
-    ngx_http_llm_ctx_t  *ctx;
-
-    while (!ngx_queue_empty(&w->live)) {
-        q = ngx_queue_head(&w->live);
-        ctx = ngx_queue_data(q, ngx_http_llm_ctx_t, live);
-
-        ngx_http_llm_fail(ctx, 503, "server_shutdown",
-                          "The server is shutting down.");
-    }
-
-    ngx_http_llm_send_dirty(w);
-}
-
-
-/* the engine knows a request by its slot here and its ticket */
-
-ngx_int_t
-ngx_http_llm_take_slot(ngx_http_llm_ctx_t *ctx)
-{
-    uint32_t                i, n;
-    ngx_http_llm_slot_t    *slots;
-    ngx_http_llm_worker_t  *w;
-
-    w = ctx->main->worker;
-
-    if (w->free == NGX_HTTP_LLM_NO_SLOT) {
-
-        n = w->nslots ? w->nslots * 2 : 64;
-
-        if (n > LLM_MAX_SLOTS) {
-            return NGX_ERROR;
-        }
-
-        slots = ngx_alloc(n * sizeof(ngx_http_llm_slot_t),
-                          ctx->request->connection->log);
-        if (slots == NULL) {
-            return NGX_ERROR;
-        }
-
-        if (w->nslots) {
-            ngx_memcpy(slots, w->slots,
-                       w->nslots * sizeof(ngx_http_llm_slot_t));
-            ngx_free(w->slots);
-        }
-
-        for (i = n; i > w->nslots; i--) {
-            slots[i - 1].ctx = NULL;
-            slots[i - 1].next = w->free;
-            w->free = i - 1;
-        }
-
-        w->slots = slots;
-        w->nslots = n;
-    }
-
-    ctx->slot = w->free;
-    w->free = w->slots[ctx->slot].next;
-    w->slots[ctx->slot].ctx = ctx;
-
-    ngx_queue_insert_tail(&w->live, &ctx->live);
-    w->nlive++;
-
-    if (!w->watch.timer_set) {
-        ngx_add_timer(&w->watch, NGX_HTTP_LLM_WATCH);
-    }
-
-    return NGX_OK;
-}
-
-
-void
-ngx_http_llm_free_slot(ngx_http_llm_ctx_t *ctx)
-{
-    ngx_http_llm_worker_t  *w;
-
-    w = ctx->main->worker;
-
-    w->slots[ctx->slot].ctx = NULL;
-    w->slots[ctx->slot].next = w->free;
-    w->free = ctx->slot;
-
-    ctx->slot = NGX_HTTP_LLM_NO_SLOT;
-
-    ngx_queue_remove(&ctx->live);
-    w->nlive--;
 }

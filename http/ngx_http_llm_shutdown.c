@@ -1,0 +1,233 @@
+/*
+ * The end of a worker: how long worker 0, with the engine, stays for the
+ * others, and the last word to clients when worker_shutdown_timeout comes.
+ *
+ * Worker 0 holds itself alive with a timer as long as any worker of its cycle
+ * has a request for the engine, be it still uploading its body or delayed by
+ * limit_req: requests are counted as soon as they have come to a llm_api
+ * location.  All other workers live by the timers of their own requests.
+ */
+
+#include "http/ngx_http_llm_module.h"
+
+#include <signal.h>
+
+
+/* how often a draining worker 0 looks whether anything is live */
+#define NGX_HTTP_LLM_HOLD    50
+
+/* for how long a connection that a draining worker has accepted may still
+   come with its first request, and find the engine */
+#define NGX_HTTP_LLM_LATE    5000
+
+
+static void ngx_http_llm_hold_handler(ngx_event_t *ev);
+static ngx_uint_t ngx_http_llm_needed(ngx_http_llm_main_conf_t *mcf);
+static ngx_int_t ngx_http_llm_count_handler(ngx_http_request_t *r);
+static void ngx_http_llm_uncount(void *data);
+static void ngx_http_llm_cutoff_handler(ngx_event_t *ev);
+
+
+void
+ngx_http_llm_init_shutdown(ngx_http_llm_worker_t *w)
+{
+    w->hold.handler = ngx_http_llm_hold_handler;
+    w->cutoff.handler = ngx_http_llm_cutoff_handler;
+    w->cutoff.cancelable = 1;
+}
+
+
+/* this worker got QUIT; its requests go on until worker_shutdown_timeout */
+
+void
+ngx_http_llm_begin_shutdown(ngx_http_llm_main_conf_t *mcf)
+{
+    ngx_msec_t              timeout;
+    ngx_core_conf_t        *ccf;
+    ngx_http_llm_worker_t  *w;
+
+    w = mcf->worker;
+
+    w->counters->quit = ngx_current_msec;
+    ngx_memory_barrier();
+    w->counters->quitting = 1;
+
+    if (ngx_http_llm_needed(mcf)) {
+        ngx_add_timer(&w->hold, NGX_HTTP_LLM_HOLD);
+    }
+
+    ccf = (ngx_core_conf_t *) ngx_get_conf(mcf->cycle->conf_ctx,
+                                           ngx_core_module);
+    timeout = ccf->shutdown_timeout;
+
+    if (timeout) {
+
+        /* nginx marks the connections as failed then, too late for a last
+           word; ours goes out shortly before */
+
+        ngx_add_timer(&w->cutoff, timeout - ngx_min(timeout / 4, 100));
+    }
+}
+
+
+static void
+ngx_http_llm_hold_handler(ngx_event_t *ev)
+{
+    ngx_connection_t          *c;
+    ngx_http_llm_main_conf_t  *mcf;
+
+    c = ev->data;
+    mcf = c->data;
+
+    if (ngx_http_llm_needed(mcf)) {
+        ngx_add_timer(ev, NGX_HTTP_LLM_HOLD);
+    }
+}
+
+
+/*
+ * Will another worker of this cycle still come with a request?  One that has
+ * not got its QUIT yet may accept any; later those count that are open, and
+ * for a while the connections that it has accepted.
+ */
+
+static ngx_uint_t
+ngx_http_llm_needed(ngx_http_llm_main_conf_t *mcf)
+{
+    ngx_uint_t                i;
+    ngx_http_llm_worker_t    *w;
+    ngx_http_llm_counters_t  *c;
+
+    w = mcf->worker;
+
+    if (w->engine == NULL) {
+        return 0;
+    }
+
+    if (llm_engine_live(w->engine)) {
+        return 1;
+    }
+
+    for (i = 0; i < mcf->nworkers; i++) {
+        c = &mcf->counters[i];
+
+        if (c == w->counters || c->pid == 0
+            || (kill((ngx_pid_t) c->pid, 0) == -1 && ngx_errno == NGX_ESRCH))
+        {
+            continue;
+        }
+
+        if (c->open || !c->quitting
+            || ngx_current_msec - (ngx_msec_t) c->quit < NGX_HTTP_LLM_LATE)
+        {
+            return 1;
+        }
+    }
+
+    return 0;
+}
+
+
+/*
+ * In the rewrite phase the location is known, but for those of "if"; in the
+ * preaccess phase, where limit_req delays requests, it is known for sure.
+ * Handlers of modules that are loaded last are called first.
+ */
+
+ngx_int_t
+ngx_http_llm_add_phases(ngx_conf_t *cf)
+{
+    ngx_uint_t                  i;
+    ngx_http_handler_pt        *h;
+    ngx_http_core_main_conf_t  *cmcf;
+    static ngx_uint_t           phases[] = { NGX_HTTP_REWRITE_PHASE,
+                                             NGX_HTTP_PREACCESS_PHASE };
+
+    cmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_core_module);
+
+    for (i = 0; i < 2; i++) {
+        h = ngx_array_push(&cmcf->phases[phases[i]].handlers);
+        if (h == NULL) {
+            return NGX_ERROR;
+        }
+
+        *h = ngx_http_llm_count_handler;
+    }
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_llm_count_handler(ngx_http_request_t *r)
+{
+    ngx_http_cleanup_t        *cln;
+    ngx_http_core_loc_conf_t  *clcf;
+    ngx_http_llm_main_conf_t  *mcf;
+
+    clcf = ngx_http_get_module_loc_conf(r, ngx_http_core_module);
+
+    if (clcf->handler != ngx_http_llm_api_handler || r != r->main) {
+        return NGX_DECLINED;
+    }
+
+    for (cln = r->cleanup; cln; cln = cln->next) {
+        if (cln->handler == ngx_http_llm_uncount) {
+            return NGX_DECLINED;
+        }
+    }
+
+    cln = ngx_http_cleanup_add(r, 0);
+    if (cln == NULL) {
+        return NGX_ERROR;
+    }
+
+    mcf = ngx_http_get_module_main_conf(r, ngx_http_llm_module);
+
+    cln->handler = ngx_http_llm_uncount;
+    cln->data = mcf->worker->counters;
+
+    mcf->worker->counters->open++;
+
+    return NGX_DECLINED;
+}
+
+
+static void
+ngx_http_llm_uncount(void *data)
+{
+    ngx_http_llm_counters_t *counters = data;
+
+    counters->open--;
+}
+
+
+static void
+ngx_http_llm_cutoff_handler(ngx_event_t *ev)
+{
+    ngx_connection_t          *c;
+    ngx_http_llm_main_conf_t  *mcf;
+
+    c = ev->data;
+    mcf = c->data;
+
+    ngx_http_llm_end_requests(mcf->worker);
+}
+
+
+void
+ngx_http_llm_end_requests(ngx_http_llm_worker_t *w)
+{
+    ngx_queue_t         *q;
+    ngx_http_llm_ctx_t  *ctx;
+
+    while (!ngx_queue_empty(&w->live)) {
+        q = ngx_queue_head(&w->live);
+        ctx = ngx_queue_data(q, ngx_http_llm_ctx_t, live);
+
+        ngx_http_llm_fail(ctx, 503, "server_shutdown",
+                          "The server is shutting down.");
+    }
+
+    ngx_http_llm_send_dirty(w);
+}

@@ -1,0 +1,221 @@
+/*
+ * What a configuration cycle has before it has processes: the shared zone and
+ * the eventfds.
+ *
+ * - What can fail is done while the configuration can still be rolled back: in
+ *   init_conf and in the zone's init.  The master never runs a thread.
+ * - Without a master process a reload would build a new cycle in the process
+ *   that serves, and unmap the zone under the engine's threads (nginx itself
+ *   does not serve well after it): it is refused, the old cycle goes on.
+ */
+
+#include "http/ngx_http_llm_module.h"
+
+#include <sys/eventfd.h>
+
+
+static ngx_int_t ngx_http_llm_init_zone(ngx_shm_zone_t *shm_zone, void *data);
+static ngx_int_t ngx_http_llm_init_engines(ngx_shm_zone_t *shm_zone,
+    void *data);
+static ngx_int_t ngx_http_llm_open_fds(ngx_http_llm_main_conf_t *mcf);
+static void ngx_http_llm_close_fds(void *data);
+
+
+/* the zone, but for its size: see ngx_http_llm_size_zone() */
+
+char *
+ngx_http_llm_add_zone(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf)
+{
+    ngx_str_t  name = ngx_string("llm");
+    ngx_str_t  engines = ngx_string("llm_engines");
+
+    mcf->shm_zone = ngx_shared_memory_add(cf, &name, 0, &ngx_http_llm_module);
+    if (mcf->shm_zone == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
+    mcf->shm_zone->init = ngx_http_llm_init_zone;
+    mcf->shm_zone->data = mcf;
+    mcf->shm_zone->noreuse = 1;
+
+    mcf->engines = ngx_shared_memory_add(cf, &engines,
+                                         ngx_align(llm_engines_size(),
+                                                   ngx_pagesize)
+                                         + 8 * ngx_pagesize,
+                                         &ngx_http_llm_module);
+    if (mcf->engines == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
+    mcf->engines->init = ngx_http_llm_init_engines;
+
+    return NGX_CONF_OK;
+}
+
+
+/* this one stays over reloads */
+
+static ngx_int_t
+ngx_http_llm_init_engines(ngx_shm_zone_t *shm_zone, void *data)
+{
+    ngx_slab_pool_t  *shpool;
+
+    if (data) {
+        shm_zone->data = data;
+        return NGX_OK;
+    }
+
+    shpool = (ngx_slab_pool_t *) shm_zone->shm.addr;
+
+    shm_zone->data = ngx_slab_calloc(shpool, llm_engines_size());
+
+    return shm_zone->data ? NGX_OK : NGX_ERROR;
+}
+
+
+/* the number of workers is known now, and memory not allocated yet */
+
+char *
+ngx_http_llm_size_zone(ngx_cycle_t *cycle)
+{
+    size_t                     size;
+    ngx_core_conf_t           *ccf;
+    ngx_http_llm_main_conf_t  *mcf;
+
+    if (ngx_process == NGX_PROCESS_SINGLE && ngx_http_llm_serves()) {
+        ngx_log_error(NGX_LOG_ERR, cycle->log, 0,
+                      "\"llm_model\" cannot be reloaded without a master "
+                      "process: restart nginx to change its configuration");
+        return NGX_CONF_ERROR;
+    }
+
+    mcf = ngx_http_cycle_get_module_main_conf(cycle, ngx_http_llm_module);
+
+    if (mcf == NULL || mcf->shm_zone == NULL) {
+        return NGX_CONF_OK;
+    }
+
+    ccf = (ngx_core_conf_t *) ngx_get_conf(cycle->conf_ctx, ngx_core_module);
+
+    mcf->nworkers = ccf->master ? ccf->worker_processes : 1;
+
+    if (mcf->nworkers > LLM_MAX_WORKERS) {
+        ngx_log_error(NGX_LOG_EMERG, cycle->log, 0,
+                      "\"llm_model\" works with up to %d worker processes",
+                      LLM_MAX_WORKERS);
+        return NGX_CONF_ERROR;
+    }
+
+    size = llm_zone_size(mcf->nworkers, mcf->models.nelts,
+                         mcf->shared_memory);
+
+    /* the slab allocator's own needs: an entry a page, its header */
+
+    mcf->shm_zone->shm.size = ngx_align(size + size / 64 + 16 * ngx_pagesize,
+                                        ngx_pagesize);
+
+    return NGX_CONF_OK;
+}
+
+
+static ngx_int_t
+ngx_http_llm_init_zone(ngx_shm_zone_t *shm_zone, void *data)
+{
+    void                      *mem;
+    size_t                     size;
+    ngx_uint_t                 i;
+    ngx_slab_pool_t           *shpool;
+    llm_zone_model_t           zone_models[LLM_MAX_MODELS];
+    ngx_http_llm_model_t      *model;
+    ngx_http_llm_main_conf_t  *mcf;
+
+    mcf = shm_zone->data;
+    model = mcf->models.elts;
+
+    for (i = 0; i < mcf->models.nelts; i++) {
+        zone_models[i].parallel = model[i].parallel;
+    }
+
+    size = llm_zone_size(mcf->nworkers, mcf->models.nelts,
+                         mcf->shared_memory);
+
+    shpool = (ngx_slab_pool_t *) shm_zone->shm.addr;
+
+    mem = ngx_slab_alloc(shpool, size);
+    mcf->counters = ngx_slab_calloc(shpool, mcf->nworkers
+                                            * sizeof(ngx_http_llm_counters_t));
+
+    if (mem == NULL || mcf->counters == NULL) {
+        ngx_log_error(NGX_LOG_EMERG, shm_zone->shm.log, 0,
+                      "no %uz bytes of shared memory for \"llm_model\"", size);
+        return NGX_ERROR;
+    }
+
+    mcf->zone = llm_zone_init(mem, mcf->nworkers, zone_models,
+                              mcf->models.nelts, mcf->shared_memory,
+                              mcf->queue);
+    if (mcf->zone == NULL) {
+        ngx_log_error(NGX_LOG_EMERG, shm_zone->shm.log, 0,
+                      "\"llm_shared_memory\" is too small");
+        return NGX_ERROR;
+    }
+
+    return ngx_http_llm_open_fds(mcf);
+}
+
+
+/* made in the master, so that a worker born later has the same ones */
+
+static ngx_int_t
+ngx_http_llm_open_fds(ngx_http_llm_main_conf_t *mcf)
+{
+    ngx_uint_t           i;
+    ngx_pool_cleanup_t  *cln;
+
+    mcf->fds = ngx_palloc(mcf->cycle->pool,
+                          (mcf->nworkers + 1) * sizeof(int));
+    if (mcf->fds == NULL) {
+        return NGX_ERROR;
+    }
+
+    for (i = 0; i <= mcf->nworkers; i++) {
+        mcf->fds[i] = -1;
+    }
+
+    cln = ngx_pool_cleanup_add(mcf->cycle->pool, 0);
+    if (cln == NULL) {
+        return NGX_ERROR;
+    }
+
+    cln->handler = ngx_http_llm_close_fds;
+    cln->data = mcf;
+
+    for (i = 0; i <= mcf->nworkers; i++) {
+        mcf->fds[i] = eventfd(0, EFD_CLOEXEC|EFD_NONBLOCK);
+
+        if (mcf->fds[i] == -1) {
+            ngx_log_error(NGX_LOG_EMERG, mcf->cycle->log, ngx_errno,
+                          "eventfd() failed");
+            return NGX_ERROR;
+        }
+    }
+
+    return NGX_OK;
+}
+
+
+/* the cycle dies and its log is closed already */
+
+static void
+ngx_http_llm_close_fds(void *data)
+{
+    ngx_http_llm_main_conf_t *mcf = data;
+
+    ngx_uint_t  i;
+
+    for (i = 0; i <= mcf->nworkers; i++) {
+        if (mcf->fds[i] != -1) {
+            (void) close(mcf->fds[i]);
+        }
+    }
+}
