@@ -272,7 +272,7 @@ llm_cpu_slab_t *llm_cpu_slab_take(llm_cpu_t *cpu, size_t size,
     uint8_t **data);
 void llm_cpu_slab_free(llm_cpu_t *cpu, llm_cpu_slab_t *slab);
 
-/* cpu.c */
+/* work.c */
 /* at least size bytes of scratch for each thread */
 int llm_cpu_scratch_reserve(llm_cpu_t *cpu, size_t size, llm_err_t *err);
 /* pool_run, or a loop where `work` (about nanoseconds) does not pay */

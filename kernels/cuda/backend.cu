@@ -6,11 +6,8 @@
  * enqueued while this one runs: only what the host writes and reads is there
  * twice.
  *
- * A failed launch or copy is remembered and reported by end(); nothing is
- * asked of the device in between.  Most such failures stay and spoil every
- * call of the process on that GPU, a reset included: its context is lost to
- * all devices on it, for as long as the process lives (LLM_DEVICE_LOST).
- * After others the device is closed and opened again.
+ * A failed launch or copy is remembered (error.cu) and reported by end();
+ * nothing is asked of the device in between.
  *
  * A graph saves time and nothing else: where one fails, for instance because
  * memory ends, the step is launched kernel by kernel.
@@ -24,41 +21,10 @@
 /* decode steps of up to this many rows are captured */
 #define LLM_CUDA_GRAPH_ROWS  512
 
-#define LLM_CUDA_MAX_GPUS    64
-
 /* what the KV cache leaves of a card: a share, but no more than so much, for
    what the driver and cublasLt take later */
 #define LLM_CUDA_MARGIN      ((size_t) 1 << 30)
 #define LLM_CUDA_MARGIN_PART 20
-
-
-/* GPUs whose context is lost; any thread reads and sets it, in any order,
-   and nobody takes it back */
-static int  llm_cuda_lost[LLM_CUDA_MAX_GPUS];
-
-
-int
-llm_cuda_alive(const llm_cuda_t *d)
-{
-    return !__atomic_load_n(&llm_cuda_lost[d->index], __ATOMIC_RELAXED);
-}
-
-
-int
-llm_cuda_check(llm_cuda_t *d, cudaError_t e, const char *what)
-{
-    if (e == cudaSuccess) {
-        return 0;
-    }
-
-    if (!d->failed) {
-        d->failed = 1;
-        snprintf(d->why, sizeof(d->why), "%s: %s", what,
-                 cudaGetErrorString(e));
-    }
-
-    return 1;
-}
 
 
 /* ---- the step's arrays ---- */
@@ -281,57 +247,6 @@ llm_cuda_graph_launch(llm_cuda_t *d, llm_cuda_graph_t *g)
     llm_cuda_no_graphs(d, e);
 
     return 1;
-}
-
-
-/* no step is under way any more, and none has results */
-
-static void
-llm_cuda_void(llm_cuda_t *d)
-{
-    d->n_submitted = d->n_begun;
-    d->n_ended = d->n_begun;
-    d->ended = NULL;
-}
-
-
-static int
-llm_cuda_fail_lost(llm_err_t *err, const char *why)
-{
-    return llm_fail_with(err, 500, LLM_DEVICE_LOST, NULL, "CUDA: %s; the "
-                         "GPU's context is lost to this process", why);
-}
-
-
-/* does every call fail from now on? */
-
-static int
-llm_cuda_sticks(void)
-{
-    (void) cudaDeviceSynchronize();
-    (void) cudaGetLastError();
-
-    return cudaDeviceSynchronize() != cudaSuccess;
-}
-
-
-int
-llm_cuda_report(llm_cuda_t *d, llm_err_t *err)
-{
-    if (!d->failed) {
-        return LLM_OK;
-    }
-
-    d->failed = 0;
-    llm_cuda_void(d);
-
-    if (llm_cuda_sticks()) {
-        __atomic_store_n(&llm_cuda_lost[d->index], 1, __ATOMIC_RELAXED);
-        return llm_cuda_fail_lost(err, d->why);
-    }
-
-    return llm_fail_with(err, 500, LLM_DEVICE_ERROR, NULL, "CUDA: %s",
-                         d->why);
 }
 
 

@@ -20,6 +20,8 @@ extern "C" {
 #include "kernels/kernels.h"
 }
 
+#define LLM_CUDA_MAX_GPUS  64
+
 /* positions of one split of the KV cache in decode attention; results do not
    depend on the number of splits, only on this size */
 #define LLM_CUDA_KV_SPLIT  256
@@ -242,8 +244,12 @@ int llm_cuda_check(llm_cuda_t *d, cudaError_t e, const char *what);
 /* LLM_ERROR if there was one, which is forgotten */
 int llm_cuda_report(llm_cuda_t *d, llm_err_t *err);
 
-/* is the device's memory still there?  See backend.cu */
+/* is the device's memory still there?  See error.cu */
 int llm_cuda_alive(const llm_cuda_t *d);
+/* the error of a context that is lost */
+int llm_cuda_fail_lost(llm_err_t *err, const char *why);
+/* no step is under way any more, and none has results */
+void llm_cuda_void(llm_cuda_t *d);
 
 /* makes *p hold at least size bytes; LLM_ERROR with a message */
 int llm_cuda_alloc(void **p, size_t size, const char *what, llm_err_t *err);
@@ -266,13 +272,15 @@ llm_cuda_rows(const llm_cuda_t *d, llm_rows_t rows)
 /* the table, under LLM_BACKEND_SYMBOL */
 extern "C" const llm_ops_t *llm_backend(void);
 
+/* acts.cu */
+llm_act_t *llm_cuda_act_create(llm_dev_t *dev, uint32_t max_rows,
+    uint32_t cols, llm_act_kind_t kind, llm_err_t *err);
+void llm_cuda_act_free(llm_dev_t *dev, llm_act_t *a);
+
 /* memory.cu */
 llm_vec_t *llm_cuda_vec_create(llm_dev_t *dev, const float *src, uint32_t n,
     llm_err_t *err);
 void llm_cuda_vec_free(llm_dev_t *dev, llm_vec_t *v);
-llm_act_t *llm_cuda_act_create(llm_dev_t *dev, uint32_t max_rows,
-    uint32_t cols, llm_act_kind_t kind, llm_err_t *err);
-void llm_cuda_act_free(llm_dev_t *dev, llm_act_t *a);
 llm_kv_t *llm_cuda_kv_create(llm_dev_t *dev, const llm_kv_opts_t *o,
     llm_err_t *err);
 void llm_cuda_kv_free(llm_dev_t *dev, llm_kv_t *kv);

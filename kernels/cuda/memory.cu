@@ -1,6 +1,6 @@
 /*
- * The device's memory: vectors, activations, KV pages, and rows on their way
- * to and from the host.
+ * The device's memory: vectors, KV pages, and rows on their way to and from
+ * the host.
  *
  * All is in the order of the device's stream: the legacy stream, that of
  * cudaMemcpy() and cudaMemset(), does not wait for a non-blocking one, nor a
@@ -107,74 +107,6 @@ llm_cuda_vec_free(llm_dev_t *dev, llm_vec_t *v)
         llm_cuda_free((llm_cuda_t *) dev, v->data);
         free(v);
     }
-}
-
-
-llm_act_t *
-llm_cuda_act_create(llm_dev_t *dev, uint32_t max_rows, uint32_t cols,
-    llm_act_kind_t kind, llm_err_t *err)
-{
-    size_t       size;
-    llm_act_t   *a;
-    llm_cuda_t  *d = (llm_cuda_t *) dev;
-
-    a = (llm_act_t *) calloc(1, sizeof(llm_act_t));
-    if (a == NULL) {
-        (void) llm_fail(err, "no memory for activations");
-        return NULL;
-    }
-
-    a->max_rows = max_rows;
-    a->cols = cols;
-    a->kind = kind;
-    a->is16 = kind == LLM_ACT_VALUE;
-
-    size = (size_t) max_rows * cols * (a->is16 ? 2 : 4);
-
-    if (llm_cuda_alloc(&a->data, size, "activations", err) != LLM_OK) {
-        free(a);
-        return NULL;
-    }
-
-    /* rows of a bucket beyond the step's own are computed on, too */
-
-    if (llm_cuda_clear(d, a->data, size, "clearing of activations", err)
-        != LLM_OK)
-    {
-        llm_cuda_act_free(dev, a);
-        return NULL;
-    }
-
-    if (kind == LLM_ACT_LOGITS && d->logits == NULL) {
-
-        if (llm_cuda_pick_room(d, max_rows, cols, err) != LLM_OK) {
-            llm_cuda_act_free(dev, a);
-            return NULL;
-        }
-
-        d->logits = a;
-    }
-
-    return a;
-}
-
-
-void
-llm_cuda_act_free(llm_dev_t *dev, llm_act_t *a)
-{
-    llm_cuda_t  *d = (llm_cuda_t *) dev;
-
-    if (a == NULL) {
-        return;
-    }
-
-    if (a == d->logits) {
-        llm_cuda_pick_free(d);
-        d->logits = NULL;
-    }
-
-    llm_cuda_free(d, a->data);
-    free(a);
 }
 
 

@@ -4,8 +4,9 @@
 # headers of its own folder and of those below it, so there is no circle
 # between folders; no header of nginx or CUDA comes into engine/ nor JSON
 # below engine/api; the glue sees engine/llm.h and engine/api/api.h alone.
-# Between the files of the engine there is no circle of calls either, but for
-# the Jinja interpreter, whose files evaluate what the others hold.
+# Between the files of the engine and of the kernels there is no circle of
+# calls either, but for the Jinja interpreter, whose files evaluate what the
+# others hold.
 
 use strict;
 use warnings;
@@ -144,12 +145,21 @@ SKIP: {
     skip 'there is no nm', 2 unless grep { -x "$_/nm" } split /:/, $ENV{PATH};
 
     open my $f, '<', $list or die "$list: $!";
-    my @sources = grep { m{^engine/} && !m{^engine/text/jinja/} }
+    my @sources = grep { !m{^engine/text/jinja/} }
                   split ' ', do { local $/; <$f> };
     my (%defined, %wanted);
 
+    # the CUDA backend's own, as the emulator has them
+
+    push @sources, map { substr $_, 1 + length $root }
+                   grep { -e "$objs/emu/" . substr($_, 1 + length $root, -2)
+                             . 'o' } glob "$root/kernels/cuda/*.cu";
+
     for my $source (@sources) {
-        my $object = "$objs/obj/" . $source =~ s/\.c$/.o/r;
+        my $object = $source =~ /\.cu$/ ? "$objs/emu/$source"
+                                        : "$objs/obj/$source";
+
+        $object =~ s/\.\w+$/.o/;
 
         for (qx(nm "$object")) {
             $defined{$1} = $source if / [TDBRC] (\w+)$/;

@@ -1,0 +1,93 @@
+/*
+ * What fails on a GPU: the first failure of a step is remembered and reported
+ * once.
+ *
+ * Most failures stay and spoil every call of the process on that GPU, a reset
+ * included: its context is lost to all devices on it, for as long as the
+ * process lives (LLM_DEVICE_LOST).  After others the device is closed and
+ * opened again.
+ */
+
+#include "kernels/cuda/internal.h"
+
+#include <stdio.h>
+
+
+/* GPUs whose context is lost; any thread reads and sets it, in any order,
+   and nobody takes it back */
+static int  llm_cuda_lost[LLM_CUDA_MAX_GPUS];
+
+
+int
+llm_cuda_alive(const llm_cuda_t *d)
+{
+    return !__atomic_load_n(&llm_cuda_lost[d->index], __ATOMIC_RELAXED);
+}
+
+
+int
+llm_cuda_check(llm_cuda_t *d, cudaError_t e, const char *what)
+{
+    if (e == cudaSuccess) {
+        return 0;
+    }
+
+    if (!d->failed) {
+        d->failed = 1;
+        snprintf(d->why, sizeof(d->why), "%s: %s", what,
+                 cudaGetErrorString(e));
+    }
+
+    return 1;
+}
+
+
+/* no step is under way any more, and none has results */
+
+void
+llm_cuda_void(llm_cuda_t *d)
+{
+    d->n_submitted = d->n_begun;
+    d->n_ended = d->n_begun;
+    d->ended = NULL;
+}
+
+
+int
+llm_cuda_fail_lost(llm_err_t *err, const char *why)
+{
+    return llm_fail_with(err, 500, LLM_DEVICE_LOST, NULL, "CUDA: %s; the "
+                         "GPU's context is lost to this process", why);
+}
+
+
+/* does every call fail from now on? */
+
+static int
+llm_cuda_sticks(void)
+{
+    (void) cudaDeviceSynchronize();
+    (void) cudaGetLastError();
+
+    return cudaDeviceSynchronize() != cudaSuccess;
+}
+
+
+int
+llm_cuda_report(llm_cuda_t *d, llm_err_t *err)
+{
+    if (!d->failed) {
+        return LLM_OK;
+    }
+
+    d->failed = 0;
+    llm_cuda_void(d);
+
+    if (llm_cuda_sticks()) {
+        __atomic_store_n(&llm_cuda_lost[d->index], 1, __ATOMIC_RELAXED);
+        return llm_cuda_fail_lost(err, d->why);
+    }
+
+    return llm_fail_with(err, 500, LLM_DEVICE_ERROR, NULL, "CUDA: %s",
+                         d->why);
+}
