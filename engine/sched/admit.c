@@ -18,8 +18,8 @@ llm_sched_preempt(llm_sched_t *s, llm_seq_t *q)
     uint32_t    i;
     llm_seq_t  *other;
 
-    for (i = 0; i < q->req->n_seqs; i++) {
-        other = &q->req->seqs[i];
+    for (i = 0; i < q->req->run.n_seqs; i++) {
+        other = &q->req->run.seqs[i];
 
         if (other->leader == q) {
             other->leader = NULL;
@@ -200,7 +200,7 @@ llm_sched_leader(const llm_seq_t *q)
     n = q->req->msg->n;
 
     for (i = q->index / n * n; i < q->index; i++) {
-        other = &q->req->seqs[i];
+        other = &q->req->run.seqs[i];
 
         if (other->state == LLM_SEQ_RUNNING && other->leader == NULL
             && other->n_gen == 0)
@@ -224,9 +224,9 @@ llm_sched_started(llm_sched_t *s, llm_seq_t *q)
     r = q->req;
     q->seated = 1;
 
-    if (r->start_us == 0) {
+    if (r->run.start_us == 0) {
         now = llm_now_us();
-        r->start_us = now;
+        r->run.start_us = now;
         llm_zone_observe(s->conf.zone, s->conf.model, LLM_HIST_QUEUE,
                          now - llm_min(now, r->msg->arrival_us));
         llm_sched_queue_events(s, r);
@@ -241,7 +241,7 @@ llm_sched_started(llm_sched_t *s, llm_seq_t *q)
     }
 
     if (q->index % r->msg->n == 0) {
-        r->cached_tokens += q->n_kv;
+        r->out.cached_tokens += q->n_kv;
     }
 
     if (!(r->msg->flags & LLM_REQ_NO_CACHE)) {
@@ -250,7 +250,7 @@ llm_sched_started(llm_sched_t *s, llm_seq_t *q)
     }
 
     q->advance = q->prompt->n - q->n_kv;
-    llm_queue_charge(r->tenant, q->advance);
+    llm_queue_charge(r->run.tenant, q->advance);
 }
 
 
@@ -265,7 +265,7 @@ llm_sched_return(llm_sched_t *s)
     for (i = s->n_parked; i-- > 0; /* void */ ) {
         q = s->parked[i];
 
-        if (!q->req->paused && !llm_emit_pending(&q->emit, 0)) {
+        if (!q->req->out.paused && !llm_emit_pending(&q->emit, 0)) {
             s->parked[i] = s->parked[--s->n_parked];
             llm_queue_add(&s->queue, q);
         }

@@ -27,7 +27,7 @@ llm_sched_score(llm_sched_t *s, llm_seq_t *q, uint32_t pos,
     llm_sampled_t      token;
     llm_prompt_ids_t  *p;
 
-    p = &q->req->prompts[q->index / q->req->msg->n];
+    p = &q->req->prep.prompts[q->index / q->req->msg->n];
 
     if (pos + 1 != p->n_scored) {
         return LLM_OK;                  /* another choice was here */

@@ -11,7 +11,7 @@
 static void
 llm_sched_settle(llm_seq_t *q)
 {
-    llm_queue_refund(q->req->tenant, q->advance);
+    llm_queue_refund(q->req->run.tenant, q->advance);
     q->advance = 0;
 }
 
@@ -30,7 +30,7 @@ llm_sched_end_seq(llm_sched_t *s, llm_seq_t *q, llm_finish_t reason)
     llm_sched_drop(s, q);
     q->state = LLM_SEQ_ENDED;
     q->reason = reason;
-    q->req->n_ended++;
+    q->req->run.n_ended++;
 
     llm_zone_add(s->figures->finished[reason], 1);
 
@@ -51,12 +51,12 @@ llm_sched_clear(llm_sched_t *s, llm_req_t *r)
     uint32_t    i;
     llm_seq_t  *q;
 
-    if (r->tenant == NULL) {
+    if (r->run.tenant == NULL) {
         return;                         /* cleared before, or never added */
     }
 
-    for (i = 0; i < r->n_seqs; i++) {
-        q = &r->seqs[i];
+    for (i = 0; i < r->run.n_seqs; i++) {
+        q = &r->run.seqs[i];
 
         switch (q->state) {
 

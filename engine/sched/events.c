@@ -1,6 +1,6 @@
 /*
- * The events that requests have to send: START, TEXT, FINISH, DONE, ERROR, in this
- * order, as far as there is room; see sched.h.
+ * The events that requests have to send: START, TEXT, FINISH, DONE, ERROR, in
+ * this order, as far as there is room; see sched.h.
  */
 
 #include "engine/sched/sched_internal.h"
@@ -11,18 +11,18 @@ llm_send_start(llm_req_t *r)
 {
     llm_event_t  *ev;
 
-    ev = llm_event_open(&r->to, LLM_EV_START, 0, 0);
+    ev = llm_event_open(&r->out.to, LLM_EV_START, 0, 0);
     if (ev == NULL) {
         return LLM_AGAIN;
     }
 
-    ev->u.start.prompt_tokens = r->prompt_tokens;
-    ev->u.start.cached_tokens = r->cached_tokens;
-    ev->u.start.queue_us = r->start_us
-                           - llm_min(r->start_us, r->msg->arrival_us);
+    ev->u.start.prompt_tokens = r->prep.prompt_tokens;
+    ev->u.start.cached_tokens = r->out.cached_tokens;
+    ev->u.start.queue_us = r->run.start_us
+                           - llm_min(r->run.start_us, r->msg->arrival_us);
 
-    llm_event_close(&r->to, ev);
-    r->start_sent = 1;
+    llm_event_close(&r->out.to, ev);
+    r->out.start_sent = 1;
 
     return LLM_OK;
 }
@@ -34,9 +34,9 @@ llm_send_finish(llm_req_t *r, llm_seq_t *q)
     llm_event_t       *ev;
     const llm_stop_t  *stop;
 
-    stop = q->emit.hit >= 0 ? &r->stops.stop[q->emit.hit] : NULL;
+    stop = q->emit.hit >= 0 ? &r->prep.stops.stop[q->emit.hit] : NULL;
 
-    ev = llm_event_open(&r->to, LLM_EV_FINISH, q->index,
+    ev = llm_event_open(&r->out.to, LLM_EV_FINISH, q->index,
                         stop ? stop->len : 0);
     if (ev == NULL) {
         return LLM_AGAIN;
@@ -52,7 +52,7 @@ llm_send_finish(llm_req_t *r, llm_seq_t *q)
         memcpy(ev + 1, stop->data, stop->len);
     }
 
-    llm_event_close(&r->to, ev);
+    llm_event_close(&r->out.to, ev);
     q->finish_sent = 1;
 
     return LLM_OK;
@@ -65,29 +65,29 @@ llm_send_done(llm_sched_t *s, llm_req_t *r)
     uint64_t      now, arrival;
     llm_event_t  *ev;
 
-    ev = llm_event_open(&r->to, LLM_EV_DONE, 0, 0);
+    ev = llm_event_open(&r->out.to, LLM_EV_DONE, 0, 0);
     if (ev == NULL) {
         return LLM_AGAIN;
     }
 
     now = llm_now_us();
-    arrival = llm_min(r->msg->arrival_us, r->start_us);
+    arrival = llm_min(r->msg->arrival_us, r->run.start_us);
 
-    ev->u.done.prompt_tokens = r->prompt_tokens;
-    ev->u.done.cached_tokens = r->cached_tokens;
-    ev->u.done.completion_tokens = r->completion_tokens;
-    ev->u.done.queue_us = r->start_us - arrival;
-    ev->u.done.ttft_us = r->first_us ? r->first_us - arrival : 0;
+    ev->u.done.prompt_tokens = r->prep.prompt_tokens;
+    ev->u.done.cached_tokens = r->out.cached_tokens;
+    ev->u.done.completion_tokens = r->out.completion_tokens;
+    ev->u.done.queue_us = r->run.start_us - arrival;
+    ev->u.done.ttft_us = r->out.first_us ? r->out.first_us - arrival : 0;
     ev->u.done.total_us = now - arrival;
 
-    llm_event_close(&r->to, ev);
+    llm_event_close(&r->out.to, ev);
 
     llm_zone_observe(s->conf.zone, s->conf.model, LLM_HIST_E2E,
                      now - arrival);
 
-    if (r->first_us) {
+    if (r->out.first_us) {
         llm_zone_observe(s->conf.zone, s->conf.model, LLM_HIST_DECODE,
-                         now - r->first_us);
+                         now - r->out.first_us);
     }
 
     return LLM_OK;
@@ -109,8 +109,8 @@ llm_send_events_of(llm_sched_t *s, llm_req_t *r, int *over)
     if (r->err.status) {
         llm_sched_clear(s, r);
 
-        if (llm_event_failure(&r->to, &r->err, r->retry_after,
-                              r->completion_tokens)
+        if (llm_event_failure(&r->out.to, &r->err, r->retry_after,
+                              r->out.completion_tokens)
             != LLM_OK)
         {
             return LLM_AGAIN;
@@ -122,18 +122,18 @@ llm_send_events_of(llm_sched_t *s, llm_req_t *r, int *over)
         return LLM_OK;
     }
 
-    if (!r->start_sent && llm_send_start(r) != LLM_OK) {
+    if (!r->out.start_sent && llm_send_start(r) != LLM_OK) {
         return LLM_AGAIN;
     }
 
     /* whose reader is slow says what it has when it has caught up */
 
-    if (r->paused) {
+    if (r->out.paused) {
         return LLM_AGAIN;
     }
 
-    for (i = 0; i < r->n_seqs; i++) {
-        q = &r->seqs[i];
+    for (i = 0; i < r->run.n_seqs; i++) {
+        q = &r->run.seqs[i];
 
         if (q->finish_sent) {
             continue;
@@ -141,7 +141,7 @@ llm_send_events_of(llm_sched_t *s, llm_req_t *r, int *over)
 
         ended = q->state == LLM_SEQ_ENDED;
 
-        if (llm_emit_write(&q->emit, &r->to, q->index, ended) != LLM_OK) {
+        if (llm_emit_write(&q->emit, &r->out.to, q->index, ended) != LLM_OK) {
             return LLM_AGAIN;
         }
 
@@ -150,7 +150,7 @@ llm_send_events_of(llm_sched_t *s, llm_req_t *r, int *over)
         }
     }
 
-    if (r->n_ended == r->n_seqs) {
+    if (r->run.n_ended == r->run.n_seqs) {
         *over = 1;
         return llm_send_done(s, r);
     }
@@ -170,15 +170,15 @@ llm_sched_send_events(llm_sched_t *s)
     s->out = NULL;
 
     for ( /* void */ ; r; r = next) {
-        next = r->out_next;
-        r->in_out = 0;
+        next = r->out.next;
+        r->out.in_list = 0;
 
         if (llm_send_events_of(s, r, &over) != LLM_OK) {
             llm_sched_queue_events(s, r);
-            left |= !r->paused;
+            left |= !r->out.paused;
 
         } else if (over) {
-            if (r->tenant) {
+            if (r->run.tenant) {
                 llm_queue_leave(&s->queue, r);
             }
 

@@ -10,9 +10,9 @@
 void
 llm_sched_queue_events(llm_sched_t *s, llm_req_t *r)
 {
-    if (!r->in_out) {
-        r->in_out = 1;
-        r->out_next = s->out;
+    if (!r->out.in_list) {
+        r->out.in_list = 1;
+        r->out.next = s->out;
         s->out = r;
     }
 }
@@ -23,12 +23,12 @@ llm_sched_unqueue_events(llm_sched_t *s, llm_req_t *r)
 {
     llm_req_t  **link;
 
-    if (!r->in_out) {
+    if (!r->out.in_list) {
         return;
     }
 
-    for (link = &s->out; *link != r; link = &(*link)->out_next) { /* void */ }
+    for (link = &s->out; *link != r; link = &(*link)->out.next) { /* void */ }
 
-    *link = r->out_next;
-    r->in_out = 0;
+    *link = r->out.next;
+    r->out.in_list = 0;
 }

@@ -47,7 +47,7 @@ llm_sched_lookup(llm_sched_t *s, llm_seq_t *q)
     for (i = 0; i < n; i++) {
         llm_sched_block(q, i, tokens);
 
-        page = llm_pages_find(s->pages, parent, &q->req->salt, tokens);
+        page = llm_pages_find(s->pages, parent, &q->req->prep.salt, tokens);
         if (page == LLM_PAGE_NONE) {
             break;
         }
@@ -99,7 +99,7 @@ llm_sched_extend(llm_sched_t *s, llm_seq_t *q)
         llm_sched_block(q, i, tokens);
 
         page = llm_pages_find(s->pages, i ? q->pages[i - 1] : LLM_PAGE_NONE,
-                              &q->req->salt, tokens);
+                              &q->req->prep.salt, tokens);
         if (page == LLM_PAGE_NONE) {
             return;
         }
@@ -113,13 +113,13 @@ llm_sched_extend(llm_sched_t *s, llm_seq_t *q)
 
         n = llm_min(q->advance, (uint32_t) LLM_KV_PAGE);
         q->advance -= n;
-        llm_queue_refund(q->req->tenant, n);
+        llm_queue_refund(q->req->run.tenant, n);
 
         if (q->n_gen == 0) {
             llm_zone_add(s->figures->prefix_hits, LLM_KV_PAGE);
 
             if (q->index % q->req->msg->n == 0) {
-                q->req->cached_tokens += LLM_KV_PAGE;
+                q->req->out.cached_tokens += LLM_KV_PAGE;
             }
         }
     }
@@ -144,6 +144,6 @@ llm_sched_commit(llm_sched_t *s, llm_seq_t *q, uint32_t n_kv)
 
         llm_sched_block(q, i, tokens);
         q->pages[i] = llm_pages_commit(s->pages, q->pages[i], parent,
-                                       &q->req->salt, tokens);
+                                       &q->req->prep.salt, tokens);
     }
 }

@@ -122,7 +122,7 @@ llm_queue_enter(llm_queue_t *q, llm_req_t *r)
 
     t->weight = r->msg->weight ? r->msg->weight : 1000;
     t->n_reqs++;
-    r->tenant = t;
+    r->run.tenant = t;
 
     return LLM_OK;
 }
@@ -133,8 +133,8 @@ llm_queue_leave(llm_queue_t *q, llm_req_t *r)
 {
     llm_tenant_t  *t;
 
-    t = r->tenant;
-    r->tenant = NULL;
+    t = r->run.tenant;
+    r->run.tenant = NULL;
 
     if (--t->n_reqs == 0 && --q->n_active == 0) {
         q->time = llm_max(q->time, t->time);
@@ -148,7 +148,7 @@ llm_queue_add(llm_queue_t *q, llm_seq_t *s)
     llm_seq_t     *after;
     llm_tenant_t  *t;
 
-    t = s->req->tenant;
+    t = s->req->run.tenant;
 
     if (t->first == NULL) {
         t->prev = NULL;
@@ -184,7 +184,7 @@ llm_queue_remove(llm_queue_t *q, llm_seq_t *s)
 {
     llm_tenant_t  *t;
 
-    t = s->req->tenant;
+    t = s->req->run.tenant;
 
     *(s->prev ? &s->prev->next : &t->first) = s->next;
     *(s->next ? &s->next->prev : &t->last) = s->prev;
@@ -206,9 +206,9 @@ llm_queue_before(const llm_seq_t *a, const llm_seq_t *b)
     const llm_req_t  *ra = a->req, *rb = b->req;
 
     if (ra->msg->priority == rb->msg->priority
-        && ra->tenant->time != rb->tenant->time)
+        && ra->run.tenant->time != rb->run.tenant->time)
     {
-        return ra->tenant->time < rb->tenant->time;
+        return ra->run.tenant->time < rb->run.tenant->time;
     }
 
     return llm_seq_before(a, b);

@@ -18,9 +18,9 @@ llm_req_create(llm_request_t *msg)
 
     r->msg = msg;
     r->model = msg->model;
-    r->to.window = msg->window;
-    r->salt.tenant = msg->tenant;
-    r->salt.salt = msg->salt;
+    r->out.to.window = msg->window;
+    r->prep.salt.tenant = msg->tenant;
+    r->prep.salt.salt = msg->salt;
 
     return r;
 }
@@ -50,18 +50,18 @@ llm_req_free(llm_req_t *r)
 {
     uint32_t  i;
 
-    for (i = 0; i < r->n_seqs; i++) {
-        llm_seq_free(&r->seqs[i]);
+    for (i = 0; i < r->run.n_seqs; i++) {
+        llm_seq_free(&r->run.seqs[i]);
     }
 
-    for (i = 0; i < r->n_prompts; i++) {
-        llm_prompt_ids_free(&r->prompts[i]);
+    for (i = 0; i < r->prep.n_prompts; i++) {
+        llm_prompt_ids_free(&r->prep.prompts[i]);
     }
 
-    llm_stops_free(&r->stops);
-    free(r->banned);
-    free(r->seqs);
-    free(r->prompts);
+    llm_stops_free(&r->prep.stops);
+    free(r->prep.banned);
+    free(r->run.seqs);
+    free(r->prep.prompts);
     free(r->msg);
     free(r);
 }
@@ -90,27 +90,27 @@ llm_req_bytes(const llm_req_t *r)
     prompts = llm_min(prompts, (uint64_t) LLM_MAX_CHOICES);
     choices = llm_min(prompts * r->msg->n, (uint64_t) LLM_MAX_CHOICES);
 
-    n = sizeof(*r) + r->msg->head.size + prompts * sizeof(*r->prompts)
-        + choices * sizeof(*r->seqs);
+    n = sizeof(*r) + r->msg->head.size + prompts * sizeof(*r->prep.prompts)
+        + choices * sizeof(*r->run.seqs);
 
     if (r->state == LLM_REQ_NEW || r->state == LLM_REQ_PREPARING) {
         return n;
     }
 
-    n += r->n_banned * sizeof(*r->banned);
+    n += r->prep.n_banned * sizeof(*r->prep.banned);
 
-    for (i = 0; i < r->stops.n; i++) {
-        n += r->stops.stop[i].len * (sizeof(uint32_t) + 1);
+    for (i = 0; i < r->prep.stops.n; i++) {
+        n += r->prep.stops.stop[i].len * (sizeof(uint32_t) + 1);
     }
 
-    for (i = 0; i < r->n_prompts; i++) {
-        p = &r->prompts[i];
+    for (i = 0; i < r->prep.n_prompts; i++) {
+        p = &r->prep.prompts[i];
         n += p->n * sizeof(*p->ids) + p->echo.cap + p->probs.cap
              + (p->ends ? p->n * sizeof(*p->ends) : 0);
     }
 
-    for (i = 0; i < r->n_seqs; i++) {
-        n += llm_seq_bytes(&r->seqs[i]);
+    for (i = 0; i < r->run.n_seqs; i++) {
+        n += llm_seq_bytes(&r->run.seqs[i]);
     }
 
     return n;

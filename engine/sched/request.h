@@ -92,9 +92,41 @@ typedef enum {
     LLM_REQ_DOOMED                      /* waits to tell its error */
 } llm_req_state_t;
 
+/* what a preparation thread made of the message; it stays as it is, but for
+   what the scheduler has scored of the prompts */
+typedef struct {
+    llm_prompt_ids_t    *prompts;
+    uint32_t             n_prompts;
+    uint32_t             prompt_tokens;
+    llm_stops_t          stops;
+    int32_t             *banned;        /* never drawn before min_tokens */
+    uint32_t             n_banned;
+    llm_salt_t           salt;
+} llm_prepared_t;
+
+/* what the scheduler does with it */
+typedef struct {
+    llm_seq_t           *seqs;
+    uint32_t             n_seqs;
+    uint32_t             n_ended;
+    llm_tenant_t        *tenant;
+    uint64_t             start_us;      /* first sequence began to run */
+} llm_course_t;
+
+/* what goes out */
+typedef struct {
+    llm_to_t             to;
+    uint32_t             paused;        /* its reader is slow */
+    uint32_t             cached_tokens;
+    uint32_t             completion_tokens;
+    uint64_t             first_us;      /* first token */
+    uint32_t             start_sent;
+    uint32_t             in_list;       /* of those that have events */
+    llm_req_t           *next;          /* in it */
+} llm_outgoing_t;
+
 struct llm_req_s {
     llm_request_t       *msg;           /* owned */
-    llm_to_t             to;
     uint32_t             model;
     uint64_t             serial;        /* order of arrival in the engine */
     llm_req_state_t      state;
@@ -102,7 +134,6 @@ struct llm_req_s {
     /* set by the scheduler's thread, read by a preparation thread that may
        save itself the work; relaxed */
     _Atomic uint32_t     cancelled;
-    uint32_t             paused;
 
     /* status != 0: it has failed; of whoever has the request */
     llm_err_t            err;
@@ -115,27 +146,9 @@ struct llm_req_s {
 
     size_t               bytes;         /* counted for it by the scheduler */
 
-    llm_prompt_ids_t    *prompts;
-    uint32_t             n_prompts;
-    llm_seq_t           *seqs;
-    uint32_t             n_seqs;
-    uint32_t             n_ended;
-    llm_stops_t          stops;
-    int32_t             *banned;        /* never drawn before min_tokens */
-    uint32_t             n_banned;
-    llm_salt_t           salt;
-    llm_tenant_t        *tenant;
-
-    uint32_t             prompt_tokens;
-    uint32_t             cached_tokens;
-    uint32_t             completion_tokens;
-    uint64_t             start_us;      /* first sequence began to run */
-    uint64_t             first_us;      /* first token */
-    uint32_t             start_sent;
-
-    uint32_t             in_out;        /* in the list of those that have
-                                           something to say */
-    llm_req_t           *out_next;
+    llm_prepared_t       prep;
+    llm_course_t         run;
+    llm_outgoing_t       out;
 
     llm_req_t           *prev;          /* among all of the engine */
     llm_req_t           *next;

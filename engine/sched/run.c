@@ -190,7 +190,7 @@ llm_step_leads(const llm_sched_t *s, const llm_step_t *st)
         q = st->out_seqs[i];
 
         if (st->draws[i].kind != LLM_DRAW_TOKEN
-            || (q && q->n_gen == 0 && q->req->n_seqs > 1))
+            || (q && q->n_gen == 0 && q->req->run.n_seqs > 1))
         {
             return 0;
         }

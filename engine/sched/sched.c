@@ -173,8 +173,8 @@ llm_sched_add(llm_sched_t *s, llm_req_t *r)
         return;
     }
 
-    for (i = 0; i < r->n_seqs; i++) {
-        q = &r->seqs[i];
+    for (i = 0; i < r->run.n_seqs; i++) {
+        q = &r->run.seqs[i];
         assert(q->prompt->n > 0);
 
         if (q->max_gen || llm_seq_unscored(q)) {
@@ -184,8 +184,8 @@ llm_sched_add(llm_sched_t *s, llm_req_t *r)
 
         llm_sched_echo(q);
 
-        if (r->start_us == 0) {
-            r->start_us = llm_now_us();
+        if (r->run.start_us == 0) {
+            r->run.start_us = llm_now_us();
         }
 
         llm_sched_end_seq(s, q, LLM_FINISH_LENGTH);

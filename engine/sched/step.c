@@ -16,7 +16,7 @@ uint32_t
 llm_step_n_banned(const llm_seq_t *q)
 {
     return (int32_t) (q->n_gen + q->pending) < q->req->msg->min_tokens
-           ? q->req->n_banned : 0;
+           ? q->req->prep.n_banned : 0;
 }
 
 
@@ -36,7 +36,7 @@ llm_step_out(llm_sched_t *s, llm_seq_t *q, uint32_t row, int draws)
     st->draws[out].kind = LLM_DRAW_HOST;
 
     if (draws && s->conf.runner.drawn) {
-        (void) llm_sampler_plan(q->sampler, q->pending, q->req->banned,
+        (void) llm_sampler_plan(q->sampler, q->pending, q->req->prep.banned,
                                 llm_step_n_banned(q), NULL, &st->draws[out]);
     }
 }
@@ -67,9 +67,9 @@ llm_step_last(llm_sched_t *s, llm_seq_t *q, uint32_t row)
 
     st->batch.n_out = out;
 
-    for (i = 0; i < r->n_seqs; i++) {
-        if (r->seqs[i].leader == q) {
-            llm_step_out(s, &r->seqs[i], row, 1);
+    for (i = 0; i < r->run.n_seqs; i++) {
+        if (r->run.seqs[i].leader == q) {
+            llm_step_out(s, &r->run.seqs[i], row, 1);
         }
     }
 
@@ -168,7 +168,7 @@ llm_step_decode(llm_sched_t *s)
         /* not before the first token: others may follow this one */
 
         if (q->n_gen
-            && (q->req->paused || llm_emit_pending(&q->emit, 0)))
+            && (q->req->out.paused || llm_emit_pending(&q->emit, 0)))
         {
             if (q->pending || llm_sched_park(s, q) != LLM_OK) {
                 i++;
@@ -250,8 +250,8 @@ llm_step_is_shared(const llm_step_t *st, const llm_seq_t *q)
             || other->n_tree != q->n_tree
             || llm_min(other->n_kv + other->in_batch, llm_seq_known(other))
                < from + LLM_KV_PAGE
-            || other->req->salt.tenant != q->req->salt.tenant
-            || other->req->salt.salt != q->req->salt.salt
+            || other->req->prep.salt.tenant != q->req->prep.salt.tenant
+            || other->req->prep.salt.salt != q->req->prep.salt.salt
             || (q->n_tree
                 && other->pages[q->n_tree - 1] != q->pages[q->n_tree - 1]))
         {

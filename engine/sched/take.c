@@ -33,12 +33,12 @@ llm_step_observe(llm_sched_t *s, llm_seq_t *q, uint64_t now)
 
     r = q->req;
 
-    if (r->first_us == 0) {
-        r->first_us = now;
+    if (r->out.first_us == 0) {
+        r->out.first_us = now;
         llm_zone_observe(s->conf.zone, s->conf.model, LLM_HIST_TTFT,
                          now - llm_min(now, r->msg->arrival_us));
         llm_zone_observe(s->conf.zone, s->conf.model, LLM_HIST_PREFILL,
-                         now - r->start_us);
+                         now - r->run.start_us);
     }
 
     if (q->last_us) {
@@ -47,9 +47,9 @@ llm_step_observe(llm_sched_t *s, llm_seq_t *q, uint64_t now)
     }
 
     q->last_us = now;
-    r->completion_tokens++;
+    r->out.completion_tokens++;
     llm_zone_add(s->figures->generation_tokens, 1);
-    llm_queue_charge(r->tenant, 1);
+    llm_queue_charge(r->run.tenant, 1);
 }
 
 
@@ -67,8 +67,8 @@ llm_step_draw(llm_sched_t *s, const llm_step_t *st, llm_seq_t *q, uint32_t out,
     if (st->draws[out].kind == LLM_DRAW_HOST) {
         return llm_sampler_sample(q->sampler, s->scratch,
                                   run->logits(run->data, out),
-                                  q->req->banned, llm_step_n_banned(q), NULL,
-                                  token, err);
+                                  q->req->prep.banned, llm_step_n_banned(q),
+                                  NULL, token, err);
     }
 
     run->drawn(run->data, out, &drawn);
@@ -156,8 +156,8 @@ llm_step_followers(llm_sched_t *s, const llm_step_t *st, llm_seq_t *leader,
 
     r = leader->req;
 
-    for (i = 0; i < r->n_seqs && r->err.status == 0; i++) {
-        q = &r->seqs[i];
+    for (i = 0; i < r->run.n_seqs && r->err.status == 0; i++) {
+        q = &r->run.seqs[i];
 
         if (q->leader == leader
             && llm_sched_fork(s, leader, q) == LLM_OK)

@@ -65,7 +65,7 @@ llm_engine_told(llm_engine_t *e, llm_peer_t *p, const llm_msg_t *msg)
 
     r = p->slots[msg->slot];
 
-    if (r == NULL || r->to.ticket != msg->ticket) {
+    if (r == NULL || r->out.to.ticket != msg->ticket) {
         return;
     }
 
@@ -76,11 +76,11 @@ llm_engine_told(llm_engine_t *e, llm_peer_t *p, const llm_msg_t *msg)
         break;
 
     case LLM_MSG_PAUSE:
-        r->paused = 1;
+        r->out.paused = 1;
         break;
 
     case LLM_MSG_RESUME:
-        r->paused = 0;
+        r->out.paused = 0;
         break;
 
     default:
@@ -218,7 +218,7 @@ llm_engine_check_deadlines(llm_engine_t *e, uint64_t now)
     for (r = e->live; r; r = next) {
         next = r->next;
         msg = r->msg;
-        waiting[r->model] += r->start_us == 0;
+        waiting[r->model] += r->run.start_us == 0;
 
         if (r->state == LLM_REQ_SCHEDULED) {
             llm_engine_count(e, r, llm_req_bytes(r));
@@ -230,7 +230,7 @@ llm_engine_check_deadlines(llm_engine_t *e, uint64_t now)
             llm_engine_fail(e, r, &err, 0);
 
         } else if (msg->queue_deadline_us && now >= msg->queue_deadline_us
-                   && r->start_us == 0)
+                   && r->run.start_us == 0)
         {
             (void) llm_fail_with(&err, 503, "queue_timeout", NULL,
                                  "the request waited too long in the queue");

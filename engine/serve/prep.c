@@ -193,7 +193,7 @@ llm_prep_chat(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
         return LLM_ERROR;
     }
 
-    p = &r->prompts[0];
+    p = &r->prep.prompts[0];
 
     rc = llm_prep_tokenize(m, r, (llm_str_t) { prompt.len, prompt.text },
                            prompt.trusted, prompt.n_trusted,
@@ -256,8 +256,8 @@ llm_prep_completion(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
 
     ref = llm_ref_data(r->msg, r->msg->prompts);
 
-    for (i = 0; i < r->n_prompts; i++, ref++) {
-        p = &r->prompts[i];
+    for (i = 0; i < r->prep.n_prompts; i++, ref++) {
+        p = &r->prep.prompts[i];
         text.data = llm_ref_data(r->msg, ref->ref);
         text.len = ref->ref.len;
 
@@ -483,17 +483,17 @@ llm_prep_seqs(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
             | (msg->flags & LLM_REQ_TOKEN_IDS ? LLM_EMIT_IDS : 0)
             | (msg->sampling.n_logprobs >= 0 ? LLM_EMIT_PROBS : 0);
 
-    for (i = 0; i < r->n_prompts * msg->n; i++) {
-        q = &r->seqs[i];
+    for (i = 0; i < r->prep.n_prompts * msg->n; i++) {
+        q = &r->run.seqs[i];
 
         if (i % msg->n == 0
-            && llm_prep_room(m, r, &r->prompts[i / msg->n], &max_gen, err)
+            && llm_prep_room(m, r, &r->prep.prompts[i / msg->n], &max_gen, err)
                != LLM_OK)
         {
             return LLM_ERROR;
         }
 
-        p = &r->prompts[i / msg->n];
+        p = &r->prep.prompts[i / msg->n];
 
         if (i % msg->n == 0 && (msg->flags & LLM_REQ_ECHO)
             && llm_prep_echo(m, r, p) != LLM_OK)
@@ -508,9 +508,9 @@ llm_prep_seqs(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
         q->max_gen = max_gen;
         q->stop_id = -1;
 
-        llm_emit_init(&q->emit, m->vocab, &r->stops, flags,
+        llm_emit_init(&q->emit, m->vocab, &r->prep.stops, flags,
                       (msg->flags & LLM_REQ_SPECIAL) != 0, strip);
-        r->n_seqs++;
+        r->run.n_seqs++;
     }
 
     return LLM_OK;
@@ -534,7 +534,7 @@ llm_prep_stops(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
         strings[i].len = stops[i].len;
     }
 
-    if (llm_stops_init(&r->stops, strings, msg->stops.len) != LLM_OK) {
+    if (llm_stops_init(&r->prep.stops, strings, msg->stops.len) != LLM_OK) {
         return llm_fail(err, "no memory for the stop strings");
     }
 
@@ -543,15 +543,16 @@ llm_prep_stops(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
     }
 
     eog = llm_sched_eog(m->sched, &n_eog);
-    r->n_banned = n_eog + msg->stop_ids.len;
+    r->prep.n_banned = n_eog + msg->stop_ids.len;
 
-    r->banned = malloc(llm_max(r->n_banned, 1u) * sizeof(*r->banned));
-    if (r->banned == NULL) {
+    r->prep.banned = malloc(llm_max(r->prep.n_banned, 1u)
+                            * sizeof(*r->prep.banned));
+    if (r->prep.banned == NULL) {
         return llm_fail(err, "no memory for the stop tokens");
     }
 
-    memcpy(r->banned, eog, n_eog * sizeof(*eog));
-    memcpy(r->banned + n_eog, llm_ref_data(msg, msg->stop_ids),
+    memcpy(r->prep.banned, eog, n_eog * sizeof(*eog));
+    memcpy(r->prep.banned + n_eog, llm_ref_data(msg, msg->stop_ids),
            msg->stop_ids.len * sizeof(*eog));
 
     return LLM_OK;
@@ -593,28 +594,29 @@ llm_prep_request(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
         return LLM_ERROR;
     }
 
-    r->n_prompts = msg->kind == LLM_KIND_CHAT ? 1 : msg->prompts.len;
+    r->prep.n_prompts = msg->kind == LLM_KIND_CHAT ? 1 : msg->prompts.len;
 
     if (msg->n == 0 || msg->n > LLM_MAX_CHOICES
-        || r->n_prompts > LLM_MAX_CHOICES / msg->n)
+        || r->prep.n_prompts > LLM_MAX_CHOICES / msg->n)
     {
-        r->n_prompts = 0;
+        r->prep.n_prompts = 0;
         return llm_fail_with(err, 400, NULL, "n", "n times the number of "
                              "prompts must be from 1 to %d",
                              LLM_MAX_CHOICES);
     }
 
-    r->prompts = calloc(r->n_prompts, sizeof(*r->prompts));
-    r->seqs = calloc((size_t) r->n_prompts * msg->n, sizeof(*r->seqs));
+    r->prep.prompts = calloc(r->prep.n_prompts, sizeof(*r->prep.prompts));
+    r->run.seqs = calloc((size_t) r->prep.n_prompts * msg->n,
+                         sizeof(*r->run.seqs));
 
-    if (r->prompts == NULL || r->seqs == NULL) {
-        r->n_prompts = 0;
+    if (r->prep.prompts == NULL || r->run.seqs == NULL) {
+        r->prep.n_prompts = 0;
         return llm_fail(err, "no memory for the request");
     }
 
-    for (i = 0; i < r->n_prompts; i++) {
-        llm_buf_init(&r->prompts[i].echo, 0);
-        llm_buf_init(&r->prompts[i].probs, 0);
+    for (i = 0; i < r->prep.n_prompts; i++) {
+        llm_buf_init(&r->prep.prompts[i].echo, 0);
+        llm_buf_init(&r->prep.prompts[i].probs, 0);
     }
 
     if (!msg->sampling.has_seed
@@ -632,12 +634,12 @@ llm_prep_request(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
         return LLM_ERROR;
     }
 
-    for (i = 0; i < r->n_prompts; i++) {
-        if (llm_prep_empty(m, r, &r->prompts[i], err) != LLM_OK) {
+    for (i = 0; i < r->prep.n_prompts; i++) {
+        if (llm_prep_empty(m, r, &r->prep.prompts[i], err) != LLM_OK) {
             return LLM_ERROR;
         }
 
-        r->prompt_tokens += r->prompts[i].n;
+        r->prep.prompt_tokens += r->prep.prompts[i].n;
     }
 
     return llm_prep_seqs(m, r, err);

@@ -37,12 +37,12 @@ llm_engine_forget(llm_engine_t *e, llm_req_t *r)
     llm_peer_t    *p;
     llm_served_t  *m;
 
-    p = (llm_peer_t *) r->to.port;
+    p = (llm_peer_t *) r->out.to.port;
     m = &e->models[r->model];
     now = llm_now_us();
 
-    if (r->to.slot < p->n_slots && p->slots[r->to.slot] == r) {
-        p->slots[r->to.slot] = NULL;
+    if (r->out.to.slot < p->n_slots && p->slots[r->out.to.slot] == r) {
+        p->slots[r->out.to.slot] = NULL;
     }
 
     *(r->prev ? &r->prev->next : &e->live) = r->next;
@@ -57,8 +57,9 @@ llm_engine_forget(llm_engine_t *e, llm_req_t *r)
     m->n_reqs--;
     m->used_us = now;
 
-    if (r->first_us) {
-        m->request_us += 0.1 * ((double) (now - r->start_us) - m->request_us);
+    if (r->out.first_us) {
+        m->request_us += 0.1 * ((double) (now - r->run.start_us)
+                                - m->request_us);
     }
 
     if (m->n_reqs == 0) {
@@ -127,7 +128,7 @@ llm_engine_tell_doomed(llm_engine_t *e)
     llm_jobs_move(&jobs, &e->doomed);
 
     while ((r = llm_jobs_take(&jobs)) != NULL) {
-        if (llm_event_error(&r->to, &r->err, r->retry_after) != LLM_OK) {
+        if (llm_event_error(&r->out.to, &r->err, r->retry_after) != LLM_OK) {
             llm_jobs_add(&e->doomed, r);
             continue;
         }
@@ -321,9 +322,9 @@ llm_engine_accept(llm_engine_t *e, llm_peer_t *p, const llm_request_t *msg)
         llm_engine_cancel(e, p->slots[msg->head.slot]);
     }
 
-    r->to.port = &p->port;
-    r->to.slot = msg->head.slot;
-    r->to.ticket = msg->head.ticket;
+    r->out.to.port = &p->port;
+    r->out.to.slot = msg->head.slot;
+    r->out.to.ticket = msg->head.ticket;
     r->serial = ++e->serial;
 
     r->next = e->live;
@@ -393,7 +394,7 @@ llm_engine_cancel(llm_engine_t *e, llm_req_t *r)
     llm_peer_t        *p;
     _Atomic uint64_t  *cancelled;
 
-    p = (llm_peer_t *) r->to.port;
+    p = (llm_peer_t *) r->out.to.port;
     cancelled = &e->zone->models[r->model].figures
                  .finished[LLM_FINISH_CANCELLED];
 
@@ -408,11 +409,11 @@ llm_engine_cancel(llm_engine_t *e, llm_req_t *r)
         llm_zone_add(*cancelled, 1);
         atomic_store_explicit(&r->cancelled, 1, memory_order_relaxed);
         r->late.status = 0;
-        p->slots[r->to.slot] = NULL;
+        p->slots[r->out.to.slot] = NULL;
         return;
 
     case LLM_REQ_SCHEDULED:
-        llm_zone_add(*cancelled, r->n_seqs - r->n_ended);
+        llm_zone_add(*cancelled, r->run.n_seqs - r->run.n_ended);
         llm_sched_remove(e->models[r->model].sched, r);
         break;
 

@@ -60,11 +60,11 @@ test_storm(uint32_t n_pages, uint32_t seats, uint32_t chunk, uint32_t flags)
                 break;
 
             case 1:
-                a->req->paused = 1;
+                a->req->out.paused = 1;
                 break;
 
             default:
-                a->req->paused = 0;
+                a->req->out.paused = 0;
             }
         }
 
@@ -77,7 +77,7 @@ test_storm(uint32_t n_pages, uint32_t seats, uint32_t chunk, uint32_t flags)
 
     for (i = 0; i < MAX_REQS; i++) {
         if (asks[i].req) {
-            asks[i].req->paused = 0;
+            asks[i].req->out.paused = 0;
         }
     }
 
@@ -241,17 +241,17 @@ test_chunks(void)
     }
 
     add(ask(1, ids, 1000, 1, 5, 0));
-    got = asks[0].req->seqs[0].n_gen;
+    got = asks[0].req->run.seqs[0].n_gen;
 
     for (steps = 0;
-         asks[1].req->seqs[0].n_gen == 0 && steps < 1000;
+         asks[1].req->run.seqs[0].n_gen == 0 && steps < 1000;
          steps++)
     {
         (void) step();
         read_events();
     }
 
-    is_int(asks[0].req->seqs[0].n_gen - got, steps, "a token in each of the "
+    is_int(asks[0].req->run.seqs[0].n_gen - got, steps, "a token in each of the "
            "%u steps of a long prompt", steps);
     ok(steps >= 20, "the prompt took many steps");
     ok(max_rows_beside <= 1000 / 20, "no more than %u of its rows in one",
@@ -281,7 +281,7 @@ test_parked(void)
         read_events();
     }
 
-    asks[0].req->paused = 1;
+    asks[0].req->out.paused = 1;
     got = asks[0].n_ids[0];
     ids[0] = 5;
     add(ask(1, ids, 4, 1, 50, 0));
@@ -295,7 +295,7 @@ test_parked(void)
     ok(asks[1].over && is_right(&asks[1], 0, 50), "its seat went to another");
     is_int(llm_zone_get(zone->models[0].figures.parked), 1, "it is parked");
 
-    asks[0].req->paused = 0;
+    asks[0].req->out.paused = 0;
     (void) run();
     ok(is_right(&asks[0], 0, 100), "it goes on where it was");
 
@@ -385,9 +385,9 @@ test_banned(uint32_t n_banned)
 
     for (i = 0; i < 4; i++) {
         a = ask(i, ids, 5 + 4 * i, 1, 60, 0);
-        a->req->banned = malloc(n_banned * sizeof(*banned));
-        memcpy(a->req->banned, banned, n_banned * sizeof(*banned));
-        a->req->n_banned = n_banned;
+        a->req->prep.banned = malloc(n_banned * sizeof(*banned));
+        memcpy(a->req->prep.banned, banned, n_banned * sizeof(*banned));
+        a->req->prep.n_banned = n_banned;
         a->req->msg->min_tokens = (int32_t) (10 + 11 * i);
         add(a);
     }
@@ -439,14 +439,14 @@ test_parked_failure(void)
                 break;
             }
 
-            q = &asks[1].req->seqs[0];
+            q = &asks[1].req->run.seqs[0];
 
             if (sched->under_way && q->state == LLM_SEQ_RUNNING && q->n_gen
                 && q->pending == 0 && llm_seq_due(q) - q->n_kv == 1
                 && sched->under_way->n_prefill
                 && !steps[n_waited % 3].done)
             {
-                asks[1].req->paused = 1;
+                asks[1].req->out.paused = 1;
                 fail_at = (int) n_steps;
                 hits++;
             }
@@ -455,7 +455,7 @@ test_parked_failure(void)
         fail_at = -1;
 
         if (asks[1].req) {
-            asks[1].req->paused = 0;
+            asks[1].req->out.paused = 0;
         }
 
         if (run() != LLM_OK || !asks[0].over || !asks[1].over) {

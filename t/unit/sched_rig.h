@@ -320,7 +320,7 @@ copy_page(void *data, uint32_t src, uint32_t dst)
 static inline void
 ended(void *data, llm_req_t *r)
 {
-    ask_t  *a = &asks[r->to.slot];
+    ask_t  *a = &asks[r->out.to.slot];
 
     (void) data;
 
@@ -470,33 +470,33 @@ ask(uint32_t slot, const int32_t *ids, uint32_t n_ids, uint32_t n,
     msg->sampling.n_logprobs = flags & LLM_REQ_ECHO ? 1 : -1;
 
     r = llm_req_create(msg);
-    r->to.port = &port;
-    r->to.slot = slot;
-    r->to.ticket = slot + 1;
-    r->n_prompts = 1;
-    r->prompts = calloc(1, sizeof(*r->prompts));
-    r->prompts[0].ids = malloc(n_ids * sizeof(*ids));
-    memcpy(r->prompts[0].ids, ids, n_ids * sizeof(*ids));
-    r->prompts[0].n = n_ids;
-    r->prompt_tokens = n_ids;
-    r->seqs = calloc(n, sizeof(*r->seqs));
-    r->n_seqs = n;
+    r->out.to.port = &port;
+    r->out.to.slot = slot;
+    r->out.to.ticket = slot + 1;
+    r->prep.n_prompts = 1;
+    r->prep.prompts = calloc(1, sizeof(*r->prep.prompts));
+    r->prep.prompts[0].ids = malloc(n_ids * sizeof(*ids));
+    memcpy(r->prep.prompts[0].ids, ids, n_ids * sizeof(*ids));
+    r->prep.prompts[0].n = n_ids;
+    r->prep.prompt_tokens = n_ids;
+    r->run.seqs = calloc(n, sizeof(*r->run.seqs));
+    r->run.n_seqs = n;
 
     for (i = 0; i < n; i++) {
-        q = &r->seqs[i];
+        q = &r->run.seqs[i];
         q->req = r;
         q->index = i;
-        q->prompt = &r->prompts[0];
+        q->prompt = &r->prep.prompts[0];
         q->max_gen = max_gen;
         q->stop_id = -1;
         q->echo_due = (flags & LLM_REQ_ECHO) != 0;
-        llm_emit_init(&q->emit, tiny.vocab, &r->stops,
+        llm_emit_init(&q->emit, tiny.vocab, &r->prep.stops,
                       LLM_EMIT_STREAM|LLM_EMIT_IDS
                       |(q->echo_due ? LLM_EMIT_PROBS : 0), 0, 0);
     }
 
     if (flags & LLM_REQ_ECHO) {
-        want_scores(&r->prompts[0]);
+        want_scores(&r->prep.prompts[0]);
     }
 
     a->req = r;

@@ -52,7 +52,7 @@ misplaced(void)
 
     for (i = 0; i < N; i++) {
         for (k = 0; asks[i].req && k < CHOICES; k++) {
-            q = &asks[i].req->seqs[k];
+            q = &asks[i].req->run.seqs[k];
             n += (q->state == LLM_SEQ_RUNNING) != (q->sampler != NULL);
         }
     }
@@ -77,7 +77,7 @@ play(uint32_t n_pages, uint32_t seats, int pauses)
 
         for (i = 0; i < N; i++) {
             if (asks[i].req) {
-                asks[i].req->paused = pauses && steps / 7 % 4 == i % 4;
+                asks[i].req->out.paused = pauses && steps / 7 % 4 == i % 4;
             }
         }
 

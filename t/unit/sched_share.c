@@ -109,7 +109,7 @@ test_paid(void)
         add(ask(i, ids, 230, 1, 20, 0));
     }
 
-    t = asks[0].req->tenant;
+    t = asks[0].req->run.tenant;
     (void) run();
 
     /* the last token of each is never computed */
@@ -140,7 +140,7 @@ test_paid(void)
         add(ask(i, ids, 100, 1, 100, 0));
     }
 
-    t = asks[0].req->tenant;
+    t = asks[0].req->run.tenant;
     (void) run();
 
     ok(llm_zone_get(zone->models[0].figures.preemptions) > 0
@@ -189,7 +189,7 @@ test_prefix(void)
     ok(is_right(&asks[3], 0, 10), "the text is the same");
 
     (void) ask(4, ids, 100, 1, 10, 0);
-    asks[4].req->salt.tenant = 9;
+    asks[4].req->prep.salt.tenant = 9;
     add(&asks[4]);
     (void) run();
     is_int(asks[4].cached, 0, "not for another tenant");
