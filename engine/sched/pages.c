@@ -313,3 +313,46 @@ llm_pages_commit(llm_pages_t *p, uint32_t i, uint32_t parent,
 
     return i;
 }
+
+
+uint64_t
+llm_pages_assert(const llm_pages_t *p)
+{
+    uint32_t           i, n_free, n_lru, n_idle;
+    uint64_t           holds;
+    const llm_page_t  *page;
+
+    n_free = n_lru = n_idle = 0;
+    holds = 0;
+
+    for (i = p->free; i != LLM_PAGE_NONE; i = p->page[i].chain) {
+        assert(p->page[i].holders == 0 && !p->page[i].in_tree);
+        n_free++;
+    }
+
+    for (i = p->oldest; i != LLM_PAGE_NONE; i = p->page[i].newer) {
+        page = &p->page[i];
+
+        assert(page->holders == 0 && page->in_tree);
+        assert(page->newer == LLM_PAGE_NONE ? p->newest == i
+                                            : p->page[page->newer].older == i);
+        n_lru++;
+    }
+
+    for (i = 0; i < p->n; i++) {
+        page = &p->page[i];
+
+        holds += page->holders;
+        n_idle += page->holders == 0;
+
+        if (page->in_tree && page->parent != LLM_PAGE_NONE) {
+            assert(p->page[page->parent].in_tree);
+            assert(page->holders == 0 || p->page[page->parent].holders);
+        }
+    }
+
+    assert(n_free == p->n_free && n_lru == p->n_lru);
+    assert(n_idle == n_free + n_lru);
+
+    return holds;
+}

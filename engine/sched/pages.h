@@ -63,4 +63,7 @@ void llm_pages_drop(llm_pages_t *p, uint32_t page);
 uint32_t llm_pages_commit(llm_pages_t *p, uint32_t page, uint32_t parent,
     const llm_salt_t *salt, const int32_t *tokens);
 
+/* asserts the invariants above; returns the number of holds of all pages */
+uint64_t llm_pages_assert(const llm_pages_t *p);
+
 #endif /* LLM_PAGES_H */

@@ -91,6 +91,9 @@ int llm_sched_send_events(llm_sched_t *s);
 
 /* tokens that end an answer, for llm_req_t.banned */
 const int32_t *llm_sched_eog(const llm_sched_t *s, uint32_t *n);
+/* check.c: asserts what is always true between two calls; for tests */
+void llm_sched_assert(const llm_sched_t *s);
+
 uint32_t llm_sched_running(const llm_sched_t *s);
 uint32_t llm_sched_waiting(const llm_sched_t *s);
 

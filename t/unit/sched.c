@@ -51,6 +51,7 @@ test_storm(uint32_t n_pages, uint32_t seats, uint32_t chunk, uint32_t flags)
                 if (rnd(4) == 0 && cancelled < MAX_REQS / 4) {
                     cancelled++;
                     llm_sched_remove(sched, a->req);
+                    llm_sched_assert(sched);
                     llm_req_free(a->req);
                     a->req = NULL;
                     a->cancelled = 1;
@@ -509,6 +510,7 @@ test_failure(void)
         (void) llm_sched_send_events(sched);
     }
 
+    llm_sched_assert(sched);
     is_int(rc, LLM_ERROR, "the step fails");
     is_str(err.msg, "the device is on fire", "with the reason");
 

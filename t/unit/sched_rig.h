@@ -512,6 +512,7 @@ add(ask_t *a)
 
     a->req->serial = ++serial;
     llm_sched_add(sched, a->req);
+    llm_sched_assert(sched);
 }
 
 
@@ -565,7 +566,10 @@ step(void)
     llm_err_t  err;
 
     rc = llm_sched_step(sched, &err);
+    llm_sched_assert(sched);
+
     (void) llm_sched_send_events(sched);
+    llm_sched_assert(sched);
 
     return rc;
 }

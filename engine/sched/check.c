@@ -1,0 +1,112 @@
+/*
+ * What is always true of a scheduler between two of its calls; tests ask for
+ * it after each step.  It walks over everything: the engine itself does not.
+ */
+
+#include "engine/sched/sched_internal.h"
+
+#include <assert.h>
+
+
+/* how many pages it holds */
+
+static uint64_t
+llm_check_seq(const llm_sched_t *s, const llm_seq_t *q,
+    llm_seq_state_t state)
+{
+    assert(q->state == state);
+    assert(q->req->run.tenant != NULL);
+
+    assert(q->n_pages <= s->max_pages);
+    assert(q->n_tree <= q->n_pages);
+    assert(q->n_kv <= q->n_pages * LLM_KV_PAGE);
+    assert(q->n_kv <= llm_seq_due(q));
+    assert(q->n_gen <= q->max_gen);
+
+    /* the tables of a seat are those of who runs, and of nobody else */
+
+    assert((q->sampler != NULL) == (state == LLM_SEQ_RUNNING));
+    assert(q->pending == 0 || state == LLM_SEQ_RUNNING);
+
+    return q->n_pages;
+}
+
+
+static uint64_t
+llm_check_running(const llm_sched_t *s)
+{
+    uint32_t          i;
+    uint64_t          held;
+    const llm_seq_t  *q;
+
+    held = 0;
+
+    assert(s->n_running + s->n_samplers <= s->conf.runner.max_seqs);
+
+    for (i = 0; i < s->n_running; i++) {
+        q = s->running[i];
+
+        assert(i == 0 || llm_seq_before(s->running[i - 1], q));
+        held += llm_check_seq(s, q, LLM_SEQ_RUNNING);
+
+        if (q->leader) {
+            assert(q->leader->req == q->req && q->leader->leader == NULL);
+            assert(q->leader->state == LLM_SEQ_RUNNING);
+            assert(q->n_pages == 0 && q->n_gen == 0);
+        }
+    }
+
+    return held;
+}
+
+
+static uint64_t
+llm_check_waiting(const llm_sched_t *s)
+{
+    uint32_t             n;
+    uint64_t             held;
+    const llm_seq_t     *q;
+    const llm_tenant_t  *t;
+
+    n = 0;
+    held = 0;
+
+    for (t = s->queue.waiting; t; t = t->next) {
+        assert(t->first != NULL && t->n_reqs != 0);
+
+        for (q = t->first; q; q = q->next) {
+            assert(q->req->run.tenant == t);
+            assert(q->next == NULL ? t->last == q
+                                   : llm_seq_before(q, q->next));
+            held += llm_check_seq(s, q, LLM_SEQ_WAITING);
+            n++;
+        }
+    }
+
+    assert(n == s->queue.n_waiting);
+
+    return held;
+}
+
+
+void
+llm_sched_assert(const llm_sched_t *s)
+{
+    uint32_t          i;
+    uint64_t          held;
+    const llm_req_t  *r;
+
+    held = llm_check_running(s) + llm_check_waiting(s);
+
+    for (i = 0; i < s->n_parked; i++) {
+        held += llm_check_seq(s, s->parked[i], LLM_SEQ_PARKED);
+    }
+
+    /* every hold of a page is some sequence's: none is lost, none twice */
+
+    assert(held == llm_pages_assert(s->pages));
+
+    for (r = s->out; r; r = r->out.next) {
+        assert(r->out.in_list);
+    }
+}
