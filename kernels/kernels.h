@@ -282,11 +282,11 @@ struct llm_ops_s {
                         uint32_t dst);
 
     /*
-     * begin() takes a step; LLM_AGAIN says that the device replayed a
+     * begin() takes a step; LLM_REPLAYED says that the device replayed a
      * captured step and the caller goes straight on to what comes behind
      * the operations.  end() waits for the results and reports device errors.
      *
-     * submit(), before end(), says that the step is whole; LLM_AGAIN: the
+     * submit(), before end(), says that the step is whole; LLM_REDO: the
      * device could not keep the operations, the caller does them once more
      * and submits again.  If the step has no row for map(), the next one may then begin, and be submitted, before this
      * one's end(): each end() is of the step that was submitted first, and

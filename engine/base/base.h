@@ -17,8 +17,17 @@
 #include <string.h>
 
 #define LLM_OK           0
-#define LLM_ERROR       -1
-#define LLM_AGAIN       -2
+#define LLM_ERROR       -1              /* and an llm_err_t says why */
+
+/* neither: what else a function may say, as its header has it */
+#define LLM_AGAIN       -2              /* not yet: call again */
+#define LLM_ABSENT      -3              /* what was asked for is not there */
+#define LLM_FULL        -4              /* there is no room now */
+#define LLM_STALE       -5              /* what the caller saw has changed */
+#define LLM_STOPPED     -6              /* a stop string has matched */
+#define LLM_PREEMPTED   -7              /* the sequence is in the queue again */
+#define LLM_REPLAYED    -8              /* the device knows the step already */
+#define LLM_REDO        -9              /* the step has to be written again */
 
 #define llm_align(n, a)  (((n) + ((a) - 1)) & ~((size_t) (a) - 1))
 #define llm_min(a, b)    ((a) < (b) ? (a) : (b))

@@ -193,7 +193,7 @@ llm_cli_chat_gguf(const char *file, llm_err_t *err)
         v = llm_vocab_load(g, err);
         break;
 
-    case LLM_AGAIN:
+    case LLM_ABSENT:
         (void) llm_fail(err, "%s: tokenizer.chat_template: it is missing",
                         file);
         break;

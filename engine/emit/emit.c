@@ -159,7 +159,7 @@ llm_emit_append(llm_emit_t *e, llm_str_t s, int check)
         if (e->hit >= 0) {
             e->text.len -= e->stops->stop[e->hit].len;
             e->ready = e->text.len;
-            return LLM_AGAIN;
+            return LLM_STOPPED;
         }
     }
 

@@ -77,7 +77,7 @@ void llm_emit_free(llm_emit_t *e);
 
 /*
  * One more token; with check, stop strings are looked for in its text.
- * LLM_OK; LLM_AGAIN when a stop string has matched (e->hit) and the choice
+ * LLM_OK; LLM_STOPPED when a stop string has matched (e->hit) and the choice
  * is over; LLM_ERROR: no memory.
  */
 int llm_emit_push(llm_emit_t *e, const llm_sampled_t *token, int check);
@@ -97,7 +97,7 @@ int llm_emit_end(llm_emit_t *e);
 
 /* is there anything an event could carry?  last: the choice has ended */
 int llm_emit_pending(const llm_emit_t *e, int last);
-/* writes TEXT events; LLM_AGAIN when the ring was full before the end, or
+/* writes TEXT events; LLM_FULL when the ring was full before the end, or
    the reader has its window full */
 int llm_emit_write(llm_emit_t *e, llm_to_t *to, uint32_t index,
     int last);

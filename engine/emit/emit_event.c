@@ -372,12 +372,12 @@ llm_emit_one(llm_emit_t *e, llm_to_t *to, uint32_t index, int last)
     llm_emit_choose(e, &src, max, &lot);
 
     if (llm_event_waits(to, sizeof(*ev) + lot.extra)) {
-        return LLM_AGAIN;
+        return LLM_FULL;
     }
 
     ev = llm_event_open(to, LLM_EV_TEXT, index, lot.extra);
     if (ev == NULL) {
-        return LLM_AGAIN;
+        return LLM_FULL;
     }
 
     ev->u.text.part = LLM_PART_CONTENT;
@@ -420,7 +420,7 @@ llm_emit_write(llm_emit_t *e, llm_to_t *to, uint32_t index, int last)
 
     while (llm_emit_pending(e, last)) {
         if (llm_emit_one(e, to, index, last) != LLM_OK) {
-            return LLM_AGAIN;
+            return LLM_FULL;
         }
     }
 

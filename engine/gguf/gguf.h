@@ -80,7 +80,7 @@ const llm_gguf_kv_t *llm_gguf_kv(const llm_gguf_t *g, size_t i);
 const llm_gguf_kv_t *llm_gguf_find(const llm_gguf_t *g, const char *key);
 
 /*
- * Typed look-ups.  LLM_OK and *out; LLM_AGAIN when the key is absent (*out
+ * Typed look-ups.  LLM_OK and *out; LLM_ABSENT when the key is absent (*out
  * untouched); LLM_ERROR and *err when it has another type or does not fit.
  * Any integer type is accepted for an integer, any number for a float.
  */

@@ -176,7 +176,7 @@ llm_gguf_get_u32(const llm_gguf_t *g, const char *key, uint32_t *out,
 
     kv = llm_gguf_find(g, key);
     if (kv == NULL) {
-        return LLM_AGAIN;
+        return LLM_ABSENT;
     }
 
     if (!llm_gguf_is_int(kv->type)) {
@@ -205,7 +205,7 @@ llm_gguf_get_f32(const llm_gguf_t *g, const char *key, float *out,
 
     kv = llm_gguf_find(g, key);
     if (kv == NULL) {
-        return LLM_AGAIN;
+        return LLM_ABSENT;
     }
 
     if (!llm_gguf_is_int(kv->type) && !llm_gguf_is_float(kv->type)) {
@@ -233,7 +233,7 @@ llm_gguf_get_bool(const llm_gguf_t *g, const char *key, int *out,
 
     kv = llm_gguf_find(g, key);
     if (kv == NULL) {
-        return LLM_AGAIN;
+        return LLM_ABSENT;
     }
 
     if (kv->type != LLM_GGUF_BOOL) {
@@ -255,7 +255,7 @@ llm_gguf_get_str(const llm_gguf_t *g, const char *key, llm_str_t *out,
 
     kv = llm_gguf_find(g, key);
     if (kv == NULL) {
-        return LLM_AGAIN;
+        return LLM_ABSENT;
     }
 
     if (kv->type != LLM_GGUF_STR) {

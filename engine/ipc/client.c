@@ -127,7 +127,7 @@ llm_client_flush(llm_client_t *c)
         llm_client_wake(c);
     }
 
-    return c->n_pending ? LLM_AGAIN : LLM_OK;
+    return c->n_pending ? LLM_FULL : LLM_OK;
 }
 
 
@@ -288,7 +288,7 @@ llm_client_send(llm_client_t *c, const llm_request_t *msg, llm_err_t *err)
     do {
         epoch = atomic_load(&c->zone->epoch);
         rc = llm_zone_admit(c->zone, msg->model, epoch);
-    } while (rc == LLM_AGAIN);
+    } while (rc == LLM_STALE);
 
     if (rc == LLM_OK) {
         p->head.epoch = epoch;

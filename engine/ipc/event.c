@@ -147,7 +147,7 @@ llm_event_failure(const llm_to_t *to, const llm_err_t *err,
                         strlen(err->msg) + strlen(err->code)
                         + strlen(err->param));
     if (ev == NULL) {
-        return LLM_AGAIN;
+        return LLM_FULL;
     }
 
     ev->u.error.status = (uint32_t) err->status;

@@ -52,7 +52,7 @@ void llm_event_close(const llm_to_t *to, llm_event_t *ev);
    otherwise the reader wakes the engine when it has read */
 int llm_event_waits(llm_to_t *to, size_t size);
 
-/* LLM_AGAIN when the ring is full; n_tokens were generated until then */
+/* LLM_FULL when the ring is full; n_tokens were generated until then */
 int llm_event_failure(const llm_to_t *to, const llm_err_t *err,
     uint32_t retry_after, uint32_t n_tokens);
 /* of a request that has not generated any */

@@ -154,7 +154,7 @@ llm_zone_wake(llm_zone_t *z, int engine_fd)
 
 
 /*
- * Adds one to a tagged counter if its count is below limit.  LLM_AGAIN when
+ * Adds one to a tagged counter if its count is below limit.  LLM_STALE when
  * it carries a newer epoch than ours: the caller's view is old.
  */
 
@@ -169,7 +169,7 @@ llm_count_in(_Atomic uint64_t *c, uint32_t epoch, uint32_t limit,
 
     do {
         if ((int32_t) (llm_tag(v) - epoch) > 0) {
-            return LLM_AGAIN;
+            return LLM_STALE;
         }
 
         n = llm_tag(v) == epoch ? llm_count(v) : 0;
@@ -297,7 +297,7 @@ llm_zone_clear_counts(llm_zone_t *z, const uint64_t *seen)
         if (!atomic_compare_exchange_strong(&z->models[i].inflight, &v,
                                             llm_tagged(llm_tag(v), 0)))
         {
-            return LLM_AGAIN;
+            return LLM_STALE;
         }
     }
 
@@ -305,7 +305,7 @@ llm_zone_clear_counts(llm_zone_t *z, const uint64_t *seen)
 
     return atomic_compare_exchange_strong(&z->waiting, &v,
                                           llm_tagged(llm_tag(v), 0))
-           ? LLM_OK : LLM_AGAIN;
+           ? LLM_OK : LLM_STALE;
 }
 
 

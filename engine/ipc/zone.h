@@ -149,7 +149,7 @@ struct llm_zone_s {
 
 /*
  * Counts one request in.  LLM_OK; LLM_ERROR when it would have to wait and
- * the queue is full; LLM_AGAIN when epoch is no longer the zone's.
+ * the queue is full; LLM_STALE when epoch is no longer the zone's.
  */
 int llm_zone_admit(llm_zone_t *z, uint32_t model, uint32_t epoch);
 /* would llm_zone_admit() find room now? */
@@ -158,7 +158,7 @@ int llm_zone_has_room(llm_zone_t *z, uint32_t model);
 void llm_zone_release(llm_zone_t *z, uint32_t model, uint32_t epoch);
 /*
  * All counts: inflight of each model, then waiting; [LLM_MAX_MODELS + 1].
- * clear() sets them to nothing if they are still as seen, else LLM_AGAIN;
+ * clear() sets them to nothing if they are still as seen, else LLM_STALE;
  * for the engine, when no request is on its way.
  */
 void llm_zone_counts(llm_zone_t *z, uint64_t *seen);

@@ -161,7 +161,7 @@ llm_desc_size(const llm_gguf_t *g, const llm_desc_t *d, const char *name,
         return LLM_ERROR;
     }
 
-    if (rc == LLM_AGAIN && *v == 0) {
+    if (rc == LLM_ABSENT && *v == 0) {
         return llm_desc_no_field(g, key.text, err);
     }
 

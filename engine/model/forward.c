@@ -167,7 +167,7 @@ llm_model_submit(llm_model_t *m, const llm_batch_t *b, llm_err_t *err)
         llm_forward_step(m);
     }
 
-    if (m->ops->submit && m->ops->submit(m->dev) == LLM_AGAIN) {
+    if (m->ops->submit && m->ops->submit(m->dev) == LLM_REDO) {
         llm_forward_step(m);
         (void) m->ops->submit(m->dev);
     }

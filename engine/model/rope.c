@@ -42,7 +42,7 @@ llm_rope_scale_type(const llm_gguf_t *g, const char *arch,
     rc = llm_gguf_get_str(g, llm_gguf_key(&key, arch, "rope.scaling.type"),
                           &s, err);
     if (rc != LLM_OK) {
-        return rc == LLM_AGAIN ? LLM_OK : rc;
+        return rc == LLM_ABSENT ? LLM_OK : rc;
     }
 
     if (llm_arch_is(s, "none")) {
@@ -172,7 +172,7 @@ llm_rope_read(const llm_gguf_t *g, const char *arch, uint32_t n_ctx_train,
 
     rc = llm_rope_f32(g, arch, "rope.scaling.factor", &c->factor, err);
 
-    if (rc == LLM_AGAIN) {
+    if (rc == LLM_ABSENT) {
         /* the name that files before 2024 use */
         rc = llm_rope_f32(g, arch, "rope.scale_linear", &c->factor, err);
     }

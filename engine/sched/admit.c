@@ -70,7 +70,7 @@ llm_sched_reclaim(llm_sched_t *s, const llm_seq_t *but)
     }
 
     if (victim == NULL) {
-        return LLM_AGAIN;
+        return LLM_FULL;
     }
 
     llm_sched_drop(s, victim);
@@ -88,7 +88,7 @@ llm_sched_new_page(llm_sched_t *s, llm_seq_t *q)
     page = llm_pages_alloc(s->pages);
 
     if (page == LLM_PAGE_NONE) {
-        return LLM_AGAIN;
+        return LLM_FULL;
     }
 
     if (llm_sched_add_page(s, q, page) != LLM_OK) {
@@ -103,7 +103,7 @@ llm_sched_new_page(llm_sched_t *s, llm_seq_t *q)
 /*
  * Makes sure of a page for the next token of a running sequence.  When there
  * is none, the last of running[] is preempted, which may be this one:
- * LLM_AGAIN.  LLM_ERROR: no memory.
+ * LLM_PREEMPTED.  LLM_ERROR: no memory.
  */
 
 int
@@ -137,7 +137,7 @@ llm_sched_next_page(llm_sched_t *s, llm_seq_t *q)
         llm_zone_add(s->figures->preemptions, 1);
 
         if (victim == q) {
-            return LLM_AGAIN;
+            return LLM_PREEMPTED;
         }
     }
 
@@ -170,7 +170,7 @@ llm_sched_fill(llm_sched_t *s, llm_seq_t *q)
     while (llm_pages_available(s->pages) < need + spare) {
         if (llm_sched_reclaim(s, q) != LLM_OK) {
             llm_sched_drop(s, q);
-            return LLM_AGAIN;
+            return LLM_FULL;
         }
     }
 
@@ -299,7 +299,7 @@ llm_sched_admit(llm_sched_t *s)
                 continue;
             }
 
-            if (rc == LLM_AGAIN) {
+            if (rc == LLM_FULL) {
                 break;
             }
         }
@@ -322,8 +322,8 @@ llm_sched_admit(llm_sched_t *s)
 
 /*
  * The leader has computed the whole prompt: a follower shares its full pages
- * and gets a copy of the last one if that is not full.  LLM_AGAIN: no page
- * for that, it went back to the queue.
+ * and gets a copy of the last one if that is not full.  LLM_PREEMPTED: no
+ * page for that, it went back to the queue.
  */
 
 int
@@ -356,7 +356,7 @@ llm_sched_fork(llm_sched_t *s, llm_seq_t *leader, llm_seq_t *q)
 
     if (rc != LLM_OK) {
         llm_sched_preempt(s, q);
-        return LLM_AGAIN;
+        return LLM_PREEMPTED;
     }
 
     q->n_kv = leader->n_kv;

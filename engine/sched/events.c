@@ -13,7 +13,7 @@ llm_send_start(llm_req_t *r)
 
     ev = llm_event_open(&r->out.to, LLM_EV_START, 0, 0);
     if (ev == NULL) {
-        return LLM_AGAIN;
+        return LLM_FULL;
     }
 
     ev->u.start.prompt_tokens = r->prep.prompt_tokens;
@@ -39,7 +39,7 @@ llm_send_finish(llm_req_t *r, llm_seq_t *q)
     ev = llm_event_open(&r->out.to, LLM_EV_FINISH, q->index,
                         stop ? stop->len : 0);
     if (ev == NULL) {
-        return LLM_AGAIN;
+        return LLM_FULL;
     }
 
     ev->u.finish.reason = q->reason;
@@ -67,7 +67,7 @@ llm_send_done(llm_sched_t *s, llm_req_t *r)
 
     ev = llm_event_open(&r->out.to, LLM_EV_DONE, 0, 0);
     if (ev == NULL) {
-        return LLM_AGAIN;
+        return LLM_FULL;
     }
 
     now = llm_now_us();
@@ -94,7 +94,7 @@ llm_send_done(llm_sched_t *s, llm_req_t *r)
 }
 
 
-/* LLM_OK: all was said, *over when that was the last; LLM_AGAIN: no room, or
+/* LLM_OK: all was said, *over when that was the last; LLM_FULL: no room, or
    not now */
 
 static int
@@ -113,7 +113,7 @@ llm_send_events_of(llm_sched_t *s, llm_req_t *r, int *over)
                               r->out.completion_tokens)
             != LLM_OK)
         {
-            return LLM_AGAIN;
+            return LLM_FULL;
         }
 
         llm_zone_add(s->figures->errors, 1);
@@ -123,13 +123,13 @@ llm_send_events_of(llm_sched_t *s, llm_req_t *r, int *over)
     }
 
     if (!r->out.start_sent && llm_send_start(r) != LLM_OK) {
-        return LLM_AGAIN;
+        return LLM_FULL;
     }
 
     /* whose reader is slow says what it has when it has caught up */
 
     if (r->out.paused) {
-        return LLM_AGAIN;
+        return LLM_FULL;
     }
 
     for (i = 0; i < r->run.n_seqs; i++) {
@@ -142,11 +142,11 @@ llm_send_events_of(llm_sched_t *s, llm_req_t *r, int *over)
         ended = q->state == LLM_SEQ_ENDED;
 
         if (llm_emit_write(&q->emit, &r->out.to, q->index, ended) != LLM_OK) {
-            return LLM_AGAIN;
+            return LLM_FULL;
         }
 
         if (ended && llm_send_finish(r, q) != LLM_OK) {
-            return LLM_AGAIN;
+            return LLM_FULL;
         }
     }
 

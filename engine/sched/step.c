@@ -179,7 +179,7 @@ llm_step_decode(llm_sched_t *s)
 
         rc = llm_sched_next_page(s, q);
 
-        if (rc == LLM_AGAIN) {
+        if (rc == LLM_PREEMPTED) {
             continue;                   /* preempted, no longer here */
         }
 

@@ -132,7 +132,7 @@ llm_step_token(llm_sched_t *s, const llm_step_t *st, llm_seq_t *q,
     if (rc == LLM_ERROR) {
         llm_step_no_memory(s, r);
 
-    } else if (rc == LLM_AGAIN) {
+    } else if (rc == LLM_STOPPED) {
         llm_sched_end_seq(s, q, LLM_FINISH_STOP);
 
     } else if (q->n_gen >= q->max_gen) {

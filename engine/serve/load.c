@@ -119,7 +119,7 @@ llm_served_template(llm_served_t *m, const llm_gguf_t *g)
         rc = llm_gguf_get_str(g, "tokenizer.chat_template", &src,
                               &m->chat_err);
 
-        if (rc == LLM_AGAIN) {
+        if (rc == LLM_ABSENT) {
             (void) llm_fail_with(&m->chat_err, 400, "no_chat_template",
                                  "model", "this model has no chat template; "
                                  "use completions");

@@ -328,7 +328,7 @@ llm_cuda_begin(llm_dev_t *dev, const llm_batch_t *b, llm_err_t *err)
 
     if (g && g->exec && llm_cuda_graph_launch(d, g) == 0) {
         d->replayed = 1;
-        return LLM_AGAIN;
+        return LLM_REPLAYED;
     }
 
     if (g && again && !d->no_graphs) {
@@ -389,7 +389,7 @@ llm_cuda_submit(llm_dev_t *dev)
 
     if (d->capturing && llm_cuda_end_capture(d)) {
         llm_cuda_follow(d);
-        return LLM_AGAIN;
+        return LLM_REDO;
     }
 
     llm_cuda_pick_read(d);
@@ -408,7 +408,7 @@ llm_cuda_end(llm_dev_t *dev, llm_err_t *err)
 {
     llm_cuda_t  *d = (llm_cuda_t *) dev;
 
-    if (d->n_submitted < d->n_begun && llm_cuda_submit(dev) == LLM_AGAIN) {
+    if (d->n_submitted < d->n_begun && llm_cuda_submit(dev) == LLM_REDO) {
         llm_cuda_void(d);
         return llm_fail(err, "CUDA: a step that is to be done again");
     }

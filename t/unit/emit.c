@@ -390,7 +390,7 @@ test_probs(void)
     is_int(n_probs, 2, "and so are its logprobs");
 
     t.id = 'e';
-    is_int(llm_emit_push(&e, &t, 1), LLM_AGAIN, "the stop string is whole");
+    is_int(llm_emit_push(&e, &t, 1), LLM_STOPPED, "the stop string is whole");
     (void) llm_emit_end(&e);
     (void) llm_emit_write(&e, &to, 0, 1);
     (void) take(got, &n_tokens, &n_probs);
@@ -441,7 +441,7 @@ test_full(void)
     n_events = 0;
     again = 0;
 
-    while (llm_emit_write(&e, &to, 0, 1) == LLM_AGAIN) {
+    while (llm_emit_write(&e, &to, 0, 1) == LLM_FULL) {
         n_events += take(got, &n_tokens, &n_probs);
         again++;
     }
@@ -500,7 +500,7 @@ test_echo(void)
         n_probs = 0;
         n_events = 0;
 
-        while (llm_emit_write(&e[k], &to, k, 1) == LLM_AGAIN) {
+        while (llm_emit_write(&e[k], &to, k, 1) == LLM_FULL) {
             n_events += take(got, &n_tokens, &n_probs);
         }
 
@@ -555,7 +555,7 @@ test_window(void)
 
         (void) llm_emit_end(&e);
 
-        while (llm_emit_write(&e, &to, 0, 1) == LLM_AGAIN) {
+        while (llm_emit_write(&e, &to, 0, 1) == LLM_FULL) {
             most = llm_max(most, to.unread);
             (void) take(got, &n_tokens, &n_probs);
             rounds++;

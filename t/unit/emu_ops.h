@@ -332,7 +332,7 @@ attend(llm_dev_t *d, const attention_t *a,
         }
 
         ok(d->ops->end(d, &err) == LLM_OK, "step %zu%s", i,
-           rc == LLM_AGAIN ? ", replayed" : "");
+           rc == LLM_REPLAYED ? ", replayed" : "");
 
         if (i >= 2) {
             ops_read(d, aq, q_out + done * a->dk, (uint32_t) rows,

@@ -156,7 +156,7 @@ test_types(void)
     }
 
     u = 1;
-    is_int(llm_gguf_get_u32(g, "none", &u, &err), LLM_AGAIN, "no such key");
+    is_int(llm_gguf_get_u32(g, "none", &u, &err), LLM_ABSENT, "no such key");
     is_int(u, 1, "and the value is untouched");
     is_int(llm_gguf_get_u32(g, "u8", &u, &err), LLM_OK, "u8 as integer");
     is_int(u, 200, "its value");

@@ -220,7 +220,7 @@ test_coming(void)
     atomic_store(&zone->epoch, 2);
     ok(llm_zone_has_room(zone, 0), "a new epoch begins with room");
     is_int(llm_zone_admit(zone, 0, 2), LLM_OK, "and counts from nothing");
-    is_int(llm_zone_admit(zone, 0, 1), LLM_AGAIN, "the old one is refused");
+    is_int(llm_zone_admit(zone, 0, 1), LLM_STALE, "the old one is refused");
     llm_zone_release(zone, 1, 1);
     llm_zone_counts(zone, seen);
     is_int(seen[0], (uint64_t) 2 << 32 | 1, "what ends late changes nothing");

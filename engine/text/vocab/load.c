@@ -28,7 +28,7 @@ llm_vocab_set_kind(llm_vocab_t *v, const llm_gguf_t *g, llm_err_t *err)
 
     rc = llm_gguf_get_str(g, "tokenizer.ggml.model", &model, err);
 
-    if (rc == LLM_AGAIN) {
+    if (rc == LLM_ABSENT) {
         return llm_fail(err, "%s: tokenizer.ggml.model: the file has no "
                         "vocabulary", llm_gguf_name(g));
     }
@@ -113,7 +113,7 @@ llm_vocab_set_pretok(llm_vocab_t *v, const llm_gguf_t *g, llm_err_t *err)
     {
         name = model;
 
-    } else if (rc == LLM_AGAIN) {
+    } else if (rc == LLM_ABSENT) {
         (void) snprintf(v->warning, sizeof(v->warning),
                         "tokenizer.ggml.pre: the file names no "
                         "pre-tokenizer, \"default\" is used");

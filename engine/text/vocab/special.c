@@ -84,7 +84,7 @@ llm_special_id(const llm_vocab_t *v, const llm_gguf_t *g, const char *key,
 
     rc = llm_gguf_get_u32(g, key, &u, err);
     if (rc != LLM_OK) {
-        return rc == LLM_AGAIN ? LLM_OK : LLM_ERROR;
+        return rc == LLM_ABSENT ? LLM_OK : LLM_ERROR;
     }
 
     if (u == UINT32_MAX) {
