@@ -66,7 +66,9 @@ usage: ./build.sh COMMAND
   clean    remove what was built
 
 NGINX_SRC=dir builds against that nginx source tree, CC=clang with clang,
-CUDA_HOME and CUBLAS_HOME say where the CUDA toolkit is.
+CUDA_HOME and CUBLAS_HOME say where the CUDA toolkit is.  CPPFLAGS, CFLAGS,
+CXXFLAGS and LDFLAGS are used; outside of a clone no warning is an error
+unless WERROR=1.
 END
 }
 
@@ -129,7 +131,10 @@ library() {
 # Debian's flags for Debian's nginx; otherwise only what a module needs.
 
 nginx_flags() {
-    local san=''
+    local san='' flags
+
+    mapfile -t flags < <(make -s -f engine/flags.mk SAN="${SAN:-}" \
+        --eval='show: ; @printf "%s\n" "$(NGINX_CC)" "$(NGINX_LD)"' show)
 
     [ -z "${SAN:-}" ] || san="-fsanitize=address,undefined -fno-omit-frame-pointer"
 
@@ -146,8 +151,8 @@ nginx_flags() {
 
     NGX_CONF_FLAGS+=(
         --with-cc="$CC"
-        --with-cc-opt="-g -O2 -fPIC -fstack-protector-strong -Wformat -Werror=format-security -D_FORTIFY_SOURCE=2 $san${LLM_TEST:+ -DLLM_TEST}"
-        --with-ld-opt="-Wl,-z,relro -Wl,-z,now -fPIC $san"
+        --with-cc-opt="${flags[0]} $san${LLM_TEST:+ -DLLM_TEST}"
+        --with-ld-opt="${flags[1]} $san"
         --add-dynamic-module="$ROOT"
         --builddir="$1/nginx"
     )
@@ -186,7 +191,10 @@ configure() {
         entry=auto/configure
     fi
 
-    if ! (cd "$links" && LLM_OBJS=$objs $entry "${NGX_CONF_FLAGS[@]}") \
+    # nginx's would take these a second time
+
+    if ! (unset CPPFLAGS CFLAGS LDFLAGS
+          cd "$links" && LLM_OBJS=$objs $entry "${NGX_CONF_FLAGS[@]}") \
         > "$objs/configure.log" 2>&1
     then
         tail -n 20 "$objs/configure.log" >&2
@@ -207,8 +215,7 @@ module() {
     configure "$objs"
 
     make --no-print-directory -s -j "$JOBS" -C "$objs/nginx-src" \
-        -f "$objs/nginx/Makefile" modules \
-        SAN="${SAN:-}" LLM_TEST="${LLM_TEST:-}"
+        -f "$objs/nginx/Makefile" modules
 
     cmp -s "$objs/nginx/ngx_http_llm_module.so" \
            "$objs/ngx_http_llm_module.so" ||

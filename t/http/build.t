@@ -21,7 +21,8 @@ plan skip_all => 'nothing is built yet, and nothing may be installed here'
 my $root = $LLM::Test::ROOT;
 
 # the caller's flags and places are not those of the build
-delete @ENV{qw(CC CFLAGS SAN LLM_TEST NGINX_SRC DESTDIR LLM_PORT)};
+delete @ENV{qw(CC CPPFLAGS CFLAGS CXXFLAGS LDFLAGS WERROR SAN LLM_TEST
+               NGINX_SRC DESTDIR LLM_PORT)};
 
 
 sub build_sh {
@@ -91,6 +92,81 @@ like($out, qr{no nginx source in /no/such/tree}, 'is named');
 
 is($status, 1, 'a port that is no number');
 like($out, qr/LLM_PORT is not a number: 80x/, 'is named');
+
+
+# ---- flags ----
+
+# the commands that make would run, by the file that each one makes
+
+sub commands {
+    my ($dir, @args) = @_;
+    my $objs = tempdir(CLEANUP => 1);
+
+    # a library for what is linked with it
+    open my $f, '>', "$objs/libllm.a" or die "libllm.a: $!";
+    close $f;
+
+    my $text = `make -n -C $dir OBJS=$objs @args 2>&1`;
+
+    $text =~ s/\\\n//g;
+
+    return { map { /\s-o (\S+)/ ? ($1 =~ s{^\Q$objs\E/}{}r => $_) : () }
+             split /\n/, $text };
+}
+
+my %flags = (CPPFLAGS => '-DLLM_GIVEN_CPP', CFLAGS => '-O1', CXXFLAGS => '-O3',
+             LDFLAGS => '-Wl,--as-needed');
+my @flags = map { "$_=$flags{$_}" } sort keys %flags;
+
+my $c = commands($root, '-f engine/Makefile lib cli unit', @flags);
+my $cxx = commands($root, '-f kernels/cuda/Makefile emu', @flags);
+my $cuda = commands($root, '-f kernels/cuda/Makefile cuda NVCC=:', @flags);
+
+cmp_ok(scalar keys %$c, '>', 150, 'what make compiles');
+
+is(join(' ', grep { $c->{$_} !~ / -DLLM_GIVEN_CPP -O1 / } sort keys %$c), '',
+   'CPPFLAGS and CFLAGS reach all of C');
+is(join(' ', grep { $cxx->{$_} !~ / -DLLM_GIVEN_CPP -O3 / } sort keys %$cxx),
+   '', 'CPPFLAGS and CXXFLAGS reach all of the emulated GPU');
+is(join(' ', grep { !/\.so$/ && $cuda->{$_} !~
+                    / -Xcompiler -DLLM_GIVEN_CPP -Xcompiler -O3 / }
+             sort keys %$cuda), '', 'and nvcc\'s host compiler');
+
+is(join(' ', unlinked($c), unlinked($cxx), unlinked($cuda)), '',
+   'LDFLAGS and full RELRO reach all that is linked');
+
+sub unlinked {
+    my ($of) = @_;
+    my $wl = qr/(?:-Wl,|-Xlinker )/;
+
+    return grep {
+        /^(?:llm|t\/\w+|.*\.so)$/ && $of->{$_} !~
+            / ${wl}-z(?:,| -Xlinker )relro .* ${wl}--as-needed /
+    } sort keys %$of;
+}
+
+my ($vector, $other) = (qr/^obj\/kernels\/cpu\//, qr/^(?!obj\/kernels\/cpu\/)/);
+
+is(join(' ', grep { /$other/ && $c->{$_} !~ / -fstack-protector-strong / }
+             sort keys %$c), '', 'stack protector');
+is(join(' ', grep { /$vector/ && $c->{$_} =~ / -fstack-protector/ }
+             sort keys %$c), '', 'but not in the vector kernels');
+
+sub llm_command { commands(shift, '-f engine/Makefile cli', @_)->{llm} }
+
+like(llm_command($root, 'WERROR=1'), qr/ -D_FORTIFY_SOURCE=2 .* -Werror /,
+     'developers: -Werror');
+unlike(llm_command($root, 'WERROR=0'), qr/-Werror/, 'packagers: none');
+unlike(llm_command($root, 'CFLAGS="-O2 -O0"'), qr/_FORTIFY_SOURCE/,
+       'no _FORTIFY_SOURCE where nothing is optimised');
+unlike(llm_command($root, 'SAN=asan'), qr/_FORTIFY_SOURCE/,
+       'nor under a sanitizer');
+unlike(llm_command($root, 'CPPFLAGS=-D_FORTIFY_SOURCE=3'),
+       qr/_FORTIFY_SOURCE=2/, 'nor beside the caller\'s');
+
+my $elf = `readelf -dW $root/objs/ngx_http_llm_module.so`;
+
+like($elf, qr/BIND_NOW/, 'the module: no lazy binding');
 
 
 # ---- install ----
@@ -169,7 +245,7 @@ SKIP: {
     my $src = '/usr/share/nginx/src';
     my $dir = tempdir(CLEANUP => 1);
 
-    skip('the distribution\'s nginx source is not here', 5)
+    skip('the distribution\'s nginx source is not here', 7)
         unless -d "$src/src/core";
 
     make_path("$dir/nginx", "$dir/clone");
@@ -185,7 +261,11 @@ SKIP: {
 
     my $tree = files("$dir/nginx");
 
-    ($out, $status) = build_sh("$dir/clone", args => ['build'],
+    # without .git warnings are no errors; the objects are those of a clone
+
+    unlike(llm_command("$dir/clone"), qr/-Werror/, 'no clone: no -Werror');
+
+    ($out, $status) = build_sh("$dir/clone", args => ['build'], WERROR => 1,
                                NGINX_SRC => "$dir/nginx");
 
     is($status, 0, 'NGINX_SRC') or diag($out);
@@ -196,6 +276,17 @@ SKIP: {
     my $stamp = join '', map { "$_\n" } `cat $dir/clone/objs/nginx.stamp`;
 
     unlike($stamp, qr/--prefix=/, 'without the distribution\'s flags');
+
+    # nginx's own build, whose flags reach the library, too
+
+    system("cd $dir/nginx && ./configure --with-compat"
+           . " --add-dynamic-module=$dir/clone"
+           . " --with-cc-opt=-DLLM_GIVEN_CPP > configure.log 2>&1") == 0
+        or die 'configure';
+
+    like(`make -n -C $dir/nginx modules 2>&1`,
+         qr{ -DLLM_GIVEN_CPP .* engine/base/base\.c$}m,
+         'configure and make modules: the library, with configure\'s flags');
 
     ($out, $status) = build_sh("$dir/clone", args => ['clean']);
 

@@ -44,7 +44,12 @@ main(void)
     }
 
     snprintf(to, sizeof(to), "%s/llm_cuda.so", dir);
-    (void) symlink(from, to);
+
+    if (symlink(from, to) == -1) {
+        perror(to);
+        return 1;
+    }
+
     (void) setenv("LLM_EMU_FAIL_LAUNCH", "0", 1);
 
     rig_model(&rig, "models/demo.gguf", 256, 4);
