@@ -6,6 +6,10 @@
  * well.  KV pages and activations come into use here and there: small
  * pages, or a first step would clear hundreds of megabytes.
  *
+ * A core dump leaves these mappings out: gigabytes that the file has, too,
+ * and the KV pages of what users wrote.  What is smaller than a huge page
+ * comes from the heap, and is in it.
+ *
  * Weights are too small to fill huge pages of their own.  They are cut from
  * slabs, one behind another in the order in which they are made, which is
  * also the order in which a step reads them.  A slab goes with its last
@@ -61,8 +65,10 @@ llm_cpu_alloc(size_t size, int huge)
         munmap(start + n, (size_t) (p + LLM_HUGE_PAGE - start));
     }
 
+    (void) madvise(start, n, MADV_DONTDUMP);
+
     if (huge) {
-        madvise(start, n, MADV_HUGEPAGE);
+        (void) madvise(start, n, MADV_HUGEPAGE);
     }
 
     return start;
