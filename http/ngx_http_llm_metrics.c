@@ -24,6 +24,7 @@ typedef struct {
 
 static void ngx_http_llm_prometheus(ngx_http_llm_main_conf_t *mcf,
     llm_model_stats_t *st, llm_buf_t *b);
+static void ngx_http_llm_prometheus_build(llm_buf_t *b);
 static void ngx_http_llm_prometheus_value(ngx_http_llm_main_conf_t *mcf,
     llm_model_stats_t *st, const ngx_http_llm_metric_t *m, const char *type,
     ngx_uint_t wide, llm_buf_t *b);
@@ -187,6 +188,8 @@ ngx_http_llm_prometheus(ngx_http_llm_main_conf_t *mcf, llm_model_stats_t *st,
 {
     ngx_uint_t  i;
 
+    ngx_http_llm_prometheus_build(b);
+
     for (i = 0; i < llm_nelems(ngx_http_llm_gauges); i++) {
         ngx_http_llm_prometheus_value(mcf, st, &ngx_http_llm_gauges[i],
                                       "gauge", 0, b);
@@ -218,6 +221,18 @@ ngx_http_llm_prometheus(ngx_http_llm_main_conf_t *mcf, llm_model_stats_t *st,
     }
 
     ngx_http_llm_prometheus_workers(mcf, b);
+}
+
+
+/* always 1: what dashboards look at is the labels */
+
+static void
+ngx_http_llm_prometheus_build(llm_buf_t *b)
+{
+    ngx_http_llm_metrics_head(b, "llm_build_info", "gauge",
+                              "The versions of nginx-llm and of nginx.");
+    llm_buf_adds(b, "llm_build_info{version=\"" LLM_VERSION "\",nginx=\""
+                    NGINX_VERSION "\"} 1\n");
 }
 
 
@@ -375,7 +390,8 @@ ngx_http_llm_metrics_json(ngx_http_llm_main_conf_t *mcf,
 
     models = mcf->models.elts;
 
-    llm_buf_adds(b, "{\"models\":[");
+    llm_buf_adds(b, "{\"version\":\"" LLM_VERSION "\",\"nginx\":\""
+                    NGINX_VERSION "\",\"models\":[");
 
     for (i = 0; i < mcf->models.nelts; i++) {
         if (i) {

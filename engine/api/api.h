@@ -15,6 +15,7 @@
 #define LLM_API_H
 
 #include "engine/api/json.h"
+#include "engine/base/version.h"
 #include "engine/llm.h"
 
 typedef enum {

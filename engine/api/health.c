@@ -110,7 +110,8 @@ llm_api_health_body(llm_zone_t *z, const llm_api_conf_t *conf,
 
     *ready = n_loading == 0 && (n_ok || n_error == 0);
 
-    (void) llm_buf_addf(out, "{\"status\":\"%s\",\"models\":[", all);
+    (void) llm_buf_addf(out, "{\"status\":\"%s\",\"version\":\"%s\","
+                        "\"models\":[", all, LLM_VERSION);
 
     if (models.failed) {
         out->failed = 1;

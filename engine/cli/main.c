@@ -2,6 +2,7 @@
  * The table of commands and the command line of objs/llm; see cli.h.
  */
 
+#include "engine/base/version.h"
 #include "engine/cli/cli.h"
 
 #include <errno.h>
@@ -130,7 +131,8 @@ llm_cli_usage(FILE *f)
 {
     size_t  i;
 
-    fprintf(f, "usage: llm COMMAND FILE [OPTION...]\n\n");
+    fprintf(f, "usage: llm COMMAND FILE [OPTION...]\n"
+               "       llm --version\n\n");
 
     for (i = 0; i < llm_nelems(llm_cli_cmds); i++) {
         fprintf(f, "  llm %s %s\n      %s\n", llm_cli_cmds[i].name,
@@ -320,6 +322,11 @@ main(int argc, char **argv)
 
     if (argc > 1 && llm_cli_wants_help(argc, argv)) {
         llm_cli_usage(stdout);
+        return 0;
+    }
+
+    if (argc == 2 && strcmp(argv[1], "--version") == 0) {
+        printf("nginx-llm %s\n", LLM_VERSION);
         return 0;
     }
 

@@ -19,6 +19,16 @@ my $t = LLM::Test->new(workers => 2,
 END
 
 
+sub slurp {
+    my ($name) = @_;
+
+    open my $f, '<', "$LLM::Test::ROOT/$name" or die "$name: $!";
+    local $/;
+
+    return scalar <$f>;
+}
+
+
 my %type;
 
 
@@ -86,6 +96,12 @@ for my $name (qw(time_to_first_token inter_token_latency e2e_request_latency
 ok(exists $before->{'vllm:request_success_total{model_name="de\"mo",'
                     . "finished_reason=\"$_\"}"}, "finished_reason $_")
     for qw(stop length abort);
+
+my ($version) = slurp('engine/base/version.h') =~ /LLM_VERSION  "(.*)"/;
+my ($nginx) = `nginx -v 2>&1` =~ m{nginx/([\d.]+)};
+
+is($before->{qq(llm_build_info{version="$version",nginx="$nginx"})}, 1,
+   'what was built');
 
 ok(exists $before->{"llm_worker_${_}_total{worker=\"1\"}"}, "llm_worker_$_")
     for qw(token_events wakeups writes);
@@ -157,6 +173,7 @@ $s->close;
 
 my $json = $t->get('/metrics.json')->{json};
 
+is("$json->{version} $json->{nginx}", "$version $nginx", 'JSON: versions');
 is($json->{models}[0]{name}, 'de"mo', 'JSON: model');
 is($json->{models}[0]{prompt_tokens} >= 2 * $usage->{prompt_tokens}, 1,
    'JSON: prompt tokens');

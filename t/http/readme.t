@@ -445,6 +445,15 @@ is($workers, bound($llm, 'LLM_MAX_WORKERS'), 'the bound of workers');
             'module "ngx_http_llm_module" is already loaded');
 }
 
+# the version
+
+my ($version) = slurp('engine/base/version.h') =~ /LLM_VERSION  "(.*)"/;
+
+is((slurp('CHANGELOG.md') =~ /^## (\S+)/m)[0], $version,
+   'the newest version in CHANGELOG.md');
+is(($readme =~ /"version":"([^"]+)"/)[0], $version,
+   'the version that /health is shown with');
+
 # variables
 
 my ($variables) = $readme =~ /^### Variables\n\n(.*?);/ms;

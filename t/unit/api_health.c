@@ -8,6 +8,8 @@
 
 #include <unistd.h>
 
+#define HEAD(status)  "{\"status\":\"" status "\",\"version\":\""          \
+                      LLM_VERSION "\",\"models\":["
 
 static const llm_api_model_t  models[] = {
     { { 3, "one" }, NULL, 0, 1, -1, 0 },
@@ -55,7 +57,7 @@ main(void)
     z = llm_zone_init(mem, 1, sizes, 2, 65536, 8);
 
     is_health(z, 1, 0,
-              "{\"status\":\"loading\",\"models\":[{\"id\":\"one\","
+              HEAD("loading") "{\"id\":\"one\","
               "\"status\":\"loading\",\"loaded\":false,\"progress\":0.000,"
               "\"reason\":\"the engine is starting\",\"device\":\"\","
               "\"ctx\":0,\"running\":0,\"waiting\":0}]}",
@@ -70,7 +72,7 @@ main(void)
     llm_zone_set_state(z, 1, LLM_MODEL_IDLE);
 
     is_health(z, 3, 0,
-              "{\"status\":\"loading\",\"models\":[{\"id\":\"one\","
+              HEAD("loading") "{\"id\":\"one\","
               "\"status\":\"loading\",\"loaded\":false,\"progress\":0.250,"
               "\"reason\":\"the model is being loaded\",\"device\":\"\","
               "\"ctx\":0,\"running\":0,\"waiting\":0},{\"id\":\"two\","
@@ -79,7 +81,7 @@ main(void)
               "one loads, one waits to be asked for");
 
     is_health(z, 2, 1,
-              "{\"status\":\"ok\",\"models\":[{\"id\":\"two\",\"status\":"
+              HEAD("ok") "{\"id\":\"two\",\"status\":"
               "\"ok\",\"loaded\":false,\"device\":\"\",\"ctx\":0,"
               "\"running\":0,\"waiting\":0}]}",
               "a location that has only the second");
@@ -90,7 +92,7 @@ main(void)
     llm_zone_set(z->models[0].figures.running, 3);
 
     is_health(z, 1, 1,
-              "{\"status\":\"ok\",\"models\":[{\"id\":\"one\",\"status\":"
+              HEAD("ok") "{\"id\":\"one\",\"status\":"
               "\"ok\",\"loaded\":true,\"device\":\"CPU \\\"AVX2\\\"\","
               "\"ctx\":4096,\"running\":3,\"waiting\":0}]}", "ready");
 
@@ -98,7 +100,7 @@ main(void)
     llm_zone_set(z->models[1].wanted, 1);
 
     is_health(z, 2, 1,
-              "{\"status\":\"ok\",\"models\":[{\"id\":\"two\",\"status\":"
+              HEAD("ok") "{\"id\":\"two\",\"status\":"
               "\"loading\",\"loaded\":false,\"progress\":0.000,"
               "\"reason\":\"the model is being loaded\",\"device\":\"\","
               "\"ctx\":0,\"running\":0,\"waiting\":0}]}",
@@ -109,13 +111,13 @@ main(void)
     llm_zone_set_state(z, 1, LLM_MODEL_FAILED);
 
     is_health(z, 2, 0,
-              "{\"status\":\"error\",\"models\":[{\"id\":\"two\",\"status\":"
+              HEAD("error") "{\"id\":\"two\",\"status\":"
               "\"error\",\"loaded\":false,\"reason\":"
               "\"two.gguf: truncated\",\"device\":\"\",\"ctx\":0,"
               "\"running\":0,\"waiting\":0}]}", "the only one has failed");
 
     is_health(z, 3, 1,
-              "{\"status\":\"degraded\",\"models\":[{\"id\":\"one\",\"status\":"
+              HEAD("degraded") "{\"id\":\"one\",\"status\":"
               "\"ok\",\"loaded\":true,\"device\":\"CPU \\\"AVX2\\\"\","
               "\"ctx\":4096,\"running\":3,\"waiting\":0},{\"id\":\"two\","
               "\"status\":\"error\",\"loaded\":false,\"reason\":"
@@ -125,13 +127,13 @@ main(void)
     atomic_store(&z->engine_pid, 0);
 
     is_health(z, 1, 0,
-              "{\"status\":\"error\",\"models\":[{\"id\":\"one\",\"status\":"
+              HEAD("error") "{\"id\":\"one\",\"status\":"
               "\"error\",\"loaded\":false,\"reason\":"
               "\"the engine does not answer\",\"device\":"
               "\"CPU \\\"AVX2\\\"\",\"ctx\":4096,\"running\":3,"
               "\"waiting\":0}]}", "the engine has gone");
 
-    is_health(z, 0, 1, "{\"status\":\"ok\",\"models\":[]}", "no models");
+    is_health(z, 0, 1, HEAD("ok") "]}", "no models");
 
     free(mem);
 

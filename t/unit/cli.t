@@ -81,6 +81,12 @@ for my $args ([ 'help' ], [ '-h' ], [ 'info', '--help' ],
     is_deeply([ llm('', @$args) ], [ $out, '', 0 ], "llm @$args: the same");
 }
 
+my ($version) = get("$root/engine/base/version.h")
+                =~ /^#define LLM_VERSION  "(\d+\.\d+\.\d+)"$/m;
+
+is_deeply([ llm('', '--version') ], [ "nginx-llm $version\n", '', 0 ],
+          'version');
+
 fails('no command', qr/^usage: llm/, '');
 fails('unknown command', qr/^usage: llm.*no command "frobnicate"/s, '',
       'frobnicate');
