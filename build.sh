@@ -62,7 +62,8 @@ usage: ./build.sh COMMAND
            "bench bodies": /health beside clients that post large bodies;
            "bench chats": 1 to 64 chats with one system prompt, with and
            without the prefix cache (LLAMA_SERVER=path: beside llama-server)
-  install  the module into the system's nginx (DESTDIR is honoured)
+  install  the module into the system's nginx, objs/llm as nginx-llm
+           (DESTDIR is honoured)
   clean    remove what was built
 
 NGINX_SRC=dir builds against that nginx source tree, CC=clang with clang,
@@ -500,32 +501,56 @@ bench() {
 }
 
 
-install_module() {
-    local dest=${DESTDIR:-} modules
+# where the system's nginx has something: modules, conf
+
+nginx_place() {
+    PATH=$PATH:/usr/sbin nginx -V 2>&1 |
+        sed -n "s/.*--$1-path=\([^ ]*\).*/\1/p"
+}
+
+
+# "llm" is another tool's name: outside of the clone it is nginx-llm
+
+install_all() {
+    local dest=${DESTDIR:-} modules conf
 
     build
 
-    modules=$(PATH=$PATH:/usr/sbin nginx -V 2>&1 |
-        sed -n 's/.*--modules-path=\([^ ]*\).*/\1/p')
+    modules=$(nginx_place modules)
+    conf=$(nginx_place conf)
     [ -n "$modules" ] || die "this nginx has no folder for modules"
+    [ -n "$conf" ] || die "this nginx has no place for its nginx.conf"
+    conf=${conf%/*}
 
-    install -d "$dest$modules" "$dest/usr/local/bin"
-    install -m 644 "$OBJS"/ngx_http_llm_module.so "$dest$modules/"
+    install -d "$dest$modules" "$dest$conf" "$dest/usr/local/bin"
+    install -m 644 "$OBJS/ngx_http_llm_module.so" "$dest$modules/"
 
     if [ -e "$OBJS/llm_cuda.so" ]; then
         install -m 644 "$OBJS/llm_cuda.so" "$dest$modules/"
     fi
 
-    install -m 755 "$OBJS/llm" "$dest/usr/local/bin/llm"
+    install -m 755 "$OBJS/llm" "$dest/usr/local/bin/nginx-llm"
+    install_conf conf/llm_errors.conf "$dest$conf/llm_errors.conf"
 
-    if [ -d "$dest/etc/nginx/modules-enabled" ]; then
+    if [ -d "$dest$conf/modules-enabled" ]; then
         echo 'load_module modules/ngx_http_llm_module.so;' \
-            > "$dest/etc/nginx/modules-enabled/50-mod-http-llm.conf"
-        say "enabled in /etc/nginx/modules-enabled; now add an llm_model" \
+            > "$dest$conf/modules-enabled/50-mod-http-llm.conf"
+        say "enabled in $conf/modules-enabled; now add an llm_model" \
             "(README.md) and reload nginx"
     else
         say "installed; put 'load_module modules/ngx_http_llm_module.so;'" \
             "first in nginx.conf"
+    fi
+}
+
+
+# what somebody has changed stays
+
+install_conf() {
+    if [ ! -e "$2" ]; then
+        install -m 644 "$1" "$2"
+    elif ! cmp -s "$1" "$2"; then
+        say "$2 stays as it is; $1 is not the same"
     fi
 }
 
@@ -535,7 +560,7 @@ case ${1:-} in
     build)   build ;;
     test)    run_tests "${2:-}" ;;
     bench)   bench "${2:-}" "${@:3}" ;;
-    install) install_module ;;
+    install) install_all ;;
     clean)   rm -rf objs .deps ;;
     *)       usage; [ "${1:-}" = help ] || exit 1 ;;
 esac

@@ -131,12 +131,14 @@ llm_cli_usage(FILE *f)
 {
     size_t  i;
 
-    fprintf(f, "usage: llm COMMAND FILE [OPTION...]\n"
-               "       llm --version\n\n");
+    fprintf(f, "usage: %s COMMAND FILE [OPTION...]\n"
+               "       %s --version\n\n",
+            program_invocation_short_name, program_invocation_short_name);
 
     for (i = 0; i < llm_nelems(llm_cli_cmds); i++) {
-        fprintf(f, "  llm %s %s\n      %s\n", llm_cli_cmds[i].name,
-                llm_cli_cmds[i].usage, llm_cli_cmds[i].what);
+        fprintf(f, "  %s %s %s\n      %s\n", program_invocation_short_name,
+                llm_cli_cmds[i].name, llm_cli_cmds[i].usage,
+                llm_cli_cmds[i].what);
     }
 
     fprintf(f, "\noptions, where they make sense:\n");
@@ -283,7 +285,8 @@ llm_cli_parse(llm_cli_t *c, const llm_cli_cmd_t *cmd, char **argv,
     }
 
     if (c->file == NULL) {
-        return llm_fail(err, "usage: llm %s %s", cmd->name, cmd->usage);
+        return llm_fail(err, "usage: %s %s %s",
+                        program_invocation_short_name, cmd->name, cmd->usage);
     }
 
     if (*c->file == '\0') {
@@ -342,7 +345,8 @@ main(int argc, char **argv)
         llm_cli_usage(stderr);
 
         if (argc > 1) {
-            fprintf(stderr, "\nllm: there is no command \"%s\"\n", argv[1]);
+            fprintf(stderr, "\n%s: there is no command \"%s\"\n",
+                    program_invocation_short_name, argv[1]);
         }
 
         return 1;
@@ -358,7 +362,7 @@ main(int argc, char **argv)
         || cmd->run(&c, &err) != LLM_OK
         || llm_cli_flush(&err) != LLM_OK)
     {
-        fprintf(stderr, "llm: %s\n", err.msg);
+        fprintf(stderr, "%s: %s\n", program_invocation_short_name, err.msg);
         return 1;
     }
 

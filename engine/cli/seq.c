@@ -5,6 +5,7 @@
 
 #include "engine/cli/cli.h"
 
+#include <errno.h>
 #include <stdio.h>
 
 
@@ -14,7 +15,7 @@ llm_cli_log(void *data, int level, const char *msg)
     const llm_cli_t  *c = data;
 
     if (level <= LLM_LOG_WARN || c->verbose) {
-        fprintf(stderr, "llm: %s\n", msg);
+        fprintf(stderr, "%s: %s\n", program_invocation_short_name, msg);
     }
 }
 

@@ -8,6 +8,7 @@
 #include "engine/base/file.h"
 #include "engine/text/chat/chat.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -29,7 +30,8 @@ llm_cli_vocab(const char *file, llm_err_t *err)
     llm_gguf_close(g);
 
     if (v && llm_vocab_warning(v)) {
-        fprintf(stderr, "llm: %s: %s\n", file, llm_vocab_warning(v));
+        fprintf(stderr, "%s: %s: %s\n", program_invocation_short_name, file,
+                llm_vocab_warning(v));
     }
 
     return v;

@@ -181,13 +181,23 @@ like($out, qr/load_module modules\/ngx_http_llm_module\.so;/,
 
 my @installed = grep { !/llm_cuda\.so$/ } sort keys %{ files($dest) };
 
-is(scalar @installed, 2, 'two files') or diag("@installed");
-like($installed[0], qr{^/usr/.*/modules/ngx_http_llm_module\.so$},
+is(scalar @installed, 3, 'three files') or diag("@installed");
+is($installed[0], '/etc/nginx/llm_errors.conf', 'the errors to include');
+like($installed[1], qr{^/usr/.*/modules/ngx_http_llm_module\.so$},
      'the module among nginx\'s');
-is($installed[1], '/usr/local/bin/llm', 'the command');
+is($installed[2], '/usr/local/bin/nginx-llm', 'the command, by a name its own');
+like(`$dest$installed[2] 2>&1`, qr/^usage: nginx-llm .*^  nginx-llm info /ms,
+     'which it knows');
+is(-e "$root/objs/llm_cuda.so" ? 1 : 0,
+   scalar(grep { /\/modules\/llm_cuda\.so$/ } keys %{ files($dest) }),
+   'the CUDA backend beside the module if there is one');
 is_deeply(files("$root/objs"), $before, 'nothing else has changed');
 
 make_path("$dest/etc/nginx/modules-enabled");
+
+open my $changed, '>', "$dest/etc/nginx/llm_errors.conf" or die $!;
+print $changed "# mine\n";
+close $changed;
 
 ($out, $status) = build_sh($root, args => ['install'], DESTDIR => $dest);
 
@@ -196,6 +206,10 @@ open my $f, '<', "$dest/etc/nginx/modules-enabled/50-mod-http-llm.conf"
 is(scalar <$f>, "load_module modules/ngx_http_llm_module.so;\n",
    'enabled where Debian\'s nginx looks');
 close $f;
+
+is(-s "$dest/etc/nginx/llm_errors.conf", 7, 'a file that was changed stays');
+like($out, qr{\Q$dest\E/etc/nginx/llm_errors\.conf stays as it is},
+     'and that is said');
 
 
 # ---- run ----
@@ -284,7 +298,7 @@ SKIP: {
            . " --with-cc-opt=-DLLM_GIVEN_CPP > configure.log 2>&1") == 0
         or die 'configure';
 
-    like(`make -n -C $dir/nginx modules 2>&1`,
+    like(`make -n -C $dir/nginx -f objs/Makefile modules 2>&1`,
          qr{ -DLLM_GIVEN_CPP .* engine/base/base\.c$}m,
          'configure and make modules: the library, with configure\'s flags');
 
