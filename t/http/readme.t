@@ -103,6 +103,7 @@ for my $snippet (@{ $snippets{nginx} }) {
     my ($name) = $snippet =~ /^(\w+)/;
 
     certificate($t) if $snippet =~ /ssl_certificate/;
+    $t->write_file('llm_errors.conf', slurp('conf/llm_errors.conf'));
 
     my ($status, $out) = $t->check;
 
@@ -245,28 +246,28 @@ is_deeply([ grep { !$endpoints{$_} } sort keys %endpoints ], [],
 $t->stop(name => 'the first configuration');
 
 
-# ---- TLS, a password, limits ----
+# ---- TLS, keys, limits ----
 
 SKIP: {
-    $t = server($tls =~ s{(?=\n    location /v1)}
-                         {\n    include %%ROOT%%/conf/llm_errors.conf;}r);
+    $t = server($tls);
+    $t->write_file('llm_errors.conf', slurp('conf/llm_errors.conf'));
     certificate($t);
     skip('no certificate from openssl', 6) unless -e $t->dir . '/llm.crt';
 
-    $t->write_file('llm.htpasswd', "ann:{PLAIN}secret\n");
     $t->start(cold => 1);
 
     my @curl = ('curl', '-sk', '-w', "\n%{http_code}", '--max-time', 60,
                 '-H', 'Content-Type: application/json');
     my $url = 'https://127.0.0.1:' . $t->port . '/v1';
+    my @key = ('-H', 'Authorization: Bearer replace-this-by-anns-key');
     my @ask = ('-d', '{"prompt": "a", "max_tokens": 1}',
                "$url/completions");
 
     my ($out) = run(@curl, @ask);
-    like($out, qr/invalid_api_key.*\n401\z/s, 'no password: a JSON error');
+    like($out, qr/invalid_api_key.*\n401\z/s, 'no key: a JSON error');
 
     my $ready = LLM::Test::wait_for(60, sub {
-        ($out) = run(@curl, '-u', 'ann:secret', @ask);
+        ($out) = run(@curl, @key, @ask);
         return $out !~ /\n503\z/;
     });
 
@@ -276,7 +277,7 @@ SKIP: {
     # the first in ten that may come at once
 
     for (1 .. 40) {
-        ($out) = run(@curl, '-u', 'ann:secret', "$url/models");
+        ($out) = run(@curl, @key, "$url/models");
         last if $out =~ /\n429\z/;
     }
 

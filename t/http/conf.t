@@ -1,0 +1,304 @@
+#!/usr/bin/perl
+
+# The samples in conf/, as they stand but for ports and places: each is
+# included at http level and asked what it is for.
+
+use strict;
+use warnings;
+
+use File::Basename qw(basename);
+use File::Path qw(make_path);
+use JSON::PP;
+use LLM::Test;
+use Test::More;
+
+my %ask = (prompt => 'a', temperature => 0, max_tokens => 3);
+
+
+sub slurp {
+    my ($name) = @_;
+
+    open my $f, '<', "$LLM::Test::ROOT/$name" or die "$name: $!";
+    local $/;
+
+    return scalar <$f>;
+}
+
+
+# a text with our port and our folder for those of a system
+
+sub ours {
+    my ($t, $text) = @_;
+    my ($dir, $port) = ($t->dir, $t->port);
+
+    $text =~ s/^(\s*listen\s+)(?:8080|443)\b/${1}127.0.0.1:$port/mg;
+    $text =~ s{/etc/nginx/}{$dir/}g;
+    $text =~ s{/srv/models/}{$dir/models/}g;
+    $text =~ s{/var/log/nginx/}{$dir/logs/}g;
+
+    return $text;
+}
+
+
+# nginx with a sample; its models are all the demo
+
+sub sample {
+    my ($name, $text) = @_;
+
+    my $temp = join '', map { "${_}_temp_path temp/$_;\n" }
+               qw(client_body proxy fastcgi uwsgi scgi);
+    my $user = $> == 0 ? 'user root;' : '';
+
+    my $t = LLM::Test->new(conf => <<"END");
+load_module %%OBJS%%/ngx_http_llm_module.so;
+$user
+daemon off;
+error_log logs/error.log info;
+pid logs/nginx.pid;
+events {}
+http {
+$temp
+access_log off;
+include conf.d/*.conf;
+}
+END
+
+    my $dir = $t->dir;
+
+    $text = ours($t, $text // slurp("conf/$name"));
+    make_path("$dir/conf.d", "$dir/models");
+
+    for my $model ($text =~ m{^llm_model\s+\S+\s+(\S+)}mg) {
+        symlink "$LLM::Test::ROOT/models/demo.gguf", $model
+            or die "$model: $!";
+    }
+
+    $t->write_file('llm_errors.conf', slurp('conf/llm_errors.conf'));
+    $t->write_file("conf.d/$name", $text);
+
+    return $t;
+}
+
+
+# who has one of the keys in keys.conf and quotas.conf
+
+sub key { (headers => { Authorization => "Bearer $_[0]" }) }
+
+my @ann = key('replace-this-by-anns-key');
+my @bob = key('replace-this-by-bobs-key');
+
+
+# ---- TLS ----
+
+SKIP: {
+    my $t = sample('tls.conf');
+    my ($command) = slurp('conf/tls.conf') =~ /^#   (openssl .*?[^\\])\n/ms;
+
+    $command = ours($t, $command =~ s/\\\n#//gr);
+
+    skip('no openssl', 3) if system("$command 2> /dev/null");
+    skip('no curl', 3) if system('curl -V > /dev/null 2>&1');
+
+    $t->launch;
+    $t->wait_port;
+
+    my $url = 'https://localhost:' . $t->port;
+    my $curl = 'curl -s --max-time 60 --cacert ' . $t->dir . '/llm.crt'
+             . ' --resolve localhost:' . $t->port . ':127.0.0.1';
+
+    ok(LLM::Test::wait_for(60, sub {
+        `$curl $url/health` =~ /"status":"ok"/
+    }), 'tls.conf: the certificate that its comment makes');
+
+    $t->write_file('body', encode_json(\%ask));
+
+    my $answer = `$curl -w '\\n%{http_version}' -d \@$t->{dir}/body \\
+        -H 'Content-Type: application/json' $url/v1/completions`;
+    my ($json, $http) = $answer =~ /^(.*)\n(\S+)\z/s;
+
+    like($json, qr/"completion_tokens":3\b/, 'an answer');
+
+    SKIP: {
+        skip('curl without HTTP/2', 1) if `curl -V` !~ /HTTP2/;
+        is($http, 2, 'over HTTP/2');
+    }
+
+    $t->stop(name => 'tls.conf');
+}
+
+
+# ---- keys ----
+
+my $hex = '0123456789abcdef' x 4;       # what the comment's command makes
+my $t = sample('keys.conf', slurp('conf/keys.conf')
+               =~ s/replace-this-by-bobs-key/$hex/r)->start;
+my $res = $t->post('/v1/completions', \%ask);
+
+is($res->{status}, 401, 'keys.conf: no key');
+is($res->{json}{error}{code}, 'invalid_api_key', 'an error in JSON');
+
+for my $bad ('replace-this-by-anns-ke', 'replace-this-by-anns-key1', '') {
+    is($t->get('/v1/models', key($bad))->{status}, 401, "not '$bad'");
+}
+
+is($t->post('/v1/completions', \%ask, @ann)->{status}, 200, 'a key');
+is($t->get('/health')->{status}, 200, '/health needs none');
+
+# the prefix cache is each user's own
+
+sub cached {
+    my (@who) = @_;
+    my %long = (prompt => join(' ', 1 .. 60), max_tokens => 1);
+
+    return $t->post('/v1/completions', \%long, @who)
+             ->{json}{usage}{prompt_tokens_details}{cached_tokens};
+}
+
+is(cached(@ann), 0, 'a prompt of one user');
+is(cached(key($hex)), 0, 'is not there for another');
+cmp_ok(cached(@ann), '>', 0, 'but for the first');
+
+$t->stop(name => 'keys.conf');
+
+
+# ---- CORS ----
+
+$t = sample('cors.conf')->start;
+
+my $origin = 'https://chat.example.com';
+my @browser = (headers => { Origin => $origin });
+
+sub allowed { $_[0]{headers}{'access-control-allow-origin'} }
+
+$res = $t->request(method => 'OPTIONS', path => '/v1/chat/completions',
+    headers => { Origin => $origin, 'Access-Control-Request-Method' => 'POST',
+                 'Access-Control-Request-Headers'
+                     => 'authorization,x-stainless-os' });
+
+is($res->{status}, 204, 'cors.conf: a preflight');
+is(allowed($res), $origin, 'may come from there');
+like($res->{headers}{'access-control-allow-methods'}, qr/\bPOST\b/, 'by POST');
+is($res->{headers}{'access-control-allow-headers'},
+   'authorization,x-stainless-os', 'with these headers');
+
+my $stream = $t->open('/v1/completions', { %ask, stream => \1 }, @browser)
+               ->read_header;
+
+is(allowed($stream), $origin, 'a stream');
+like($stream->{headers}{'content-type'}, qr{^text/event-stream}, 'is one');
+$stream->events;
+
+for my $case ([ 'an answer', 200, \%ask ],
+              [ "the API's error", 404, { %ask, model => 'none' } ],
+              [ "nginx's error", 413, { prompt => 'a' x 9_000_000 } ])
+{
+    my ($name, $status, $body) = @$case;
+
+    $res = $t->post('/v1/completions', $body, @browser);
+
+    is($res->{status}, $status, $name);
+    is(allowed($res), $origin, 'has the header');
+    is($res->{headers}{vary}, 'Origin', 'and caches know why');
+}
+
+for my $from ('http://localhost:3000', 'https://evil.example.com',
+              'http://localhost.example.com')
+{
+    $res = $t->get('/v1/models', headers => { Origin => $from });
+
+    is(allowed($res), $from =~ /localhost:/ ? $from : undef, "from $from");
+}
+
+$t->stop(name => 'cors.conf');
+
+
+# ---- several models ----
+
+$t = sample('models.conf')->start;
+
+for my $case ([ '/v1', undef, 'small' ], [ '/v1', 'gpt-4o-mini', 'small' ],
+              [ '/v1', 'large', 'large' ], [ '/v1', 'gpt-4.1', 'large' ],
+              [ '/v1', 'unknown', 'small' ],
+              [ '/small/v1', 'small', 'small' ])
+{
+    my ($prefix, $model, $want) = @$case;
+
+    $res = $t->post("$prefix/completions",
+                    { %ask, $model ? (model => $model) : () });
+
+    is($res->{json}{model}, $want,
+       "models.conf: $prefix, " . ($model // 'no name')) or diag($res->{body});
+}
+
+is($t->post('/small/v1/completions', { %ask, model => 'large' })->{status},
+   404, '/small/v1 has no other');
+
+$t->stop(name => 'models.conf');
+
+
+# ---- quotas, with minutes for seconds: the test may be slow ----
+
+$t = sample('quotas.conf', slurp('conf/quotas.conf')
+            =~ s{rate=60r/m}{rate=1r/m}r)->start;
+
+is($t->get('/v1/models')->{status}, 401, 'quotas.conf: no key');
+
+my @running = map { $t->open_long(@ann) } 1 .. 4;
+
+$_->event for @running;
+
+$res = $t->post('/v1/completions', \%ask, @ann);
+
+is($res->{status}, 429, 'a fifth that runs');
+is($res->{json}{error}{code}, 'rate_limit_exceeded', 'an error in JSON');
+is($t->post('/v1/completions', \%ask, @bob)->{status}, 200,
+   'not for another key');
+
+$_->close for @running;
+
+is($t->post('/v1/completions', { prompt => 'a', max_tokens => 1500,
+                                 ignore_eos => \1 }, @bob)
+     ->{json}{usage}{completion_tokens}, 1000, 'no answer is longer');
+
+# of Ann's 21 that may come at once five have
+
+my @status = map { $t->get('/v1/models', @ann)->{status} } 1 .. 30;
+
+is($status[0], 200, 'there is room for more');
+is($status[-1], 429, 'but not for all');
+is($t->get('/v1/models', @bob)->{status}, 200, 'another key has its own');
+
+$t->stop(name => 'quotas.conf');
+
+
+# ---- logs ----
+
+$t = sample('log.conf')->start;
+$t->post('/v1/completions', { %ask, ignore_eos => \1 });
+$t->get('/v1/models');
+
+ok($t->wait_log(qr{"GET /v1/models .*\n}, 'llm.log'), 'log.conf: a log');
+
+my ($line, $other) = split /\n/, $t->log('llm.log');
+my $seconds = qr/\d+\.\d+/;
+
+like($line, qr{^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\S+\ 127\.0\.0\.1
+               \ "POST\ /v1/completions\ HTTP/1\.1"\ 200
+               \ id=\S{8,}\ tenant=\S+\ model=demo\ in=\d+\ cached=\d+\ out=3
+               \ finish=length\ time=$seconds\ queue=$seconds
+               \ ttft=$seconds\ tpot=$seconds$}x, 'a line');
+like($other, qr/ out=- .* ttft=- tpot=-$/, 'what is not there');
+unlike($t->log('llm.log'), qr{/health}, 'probes are left out');
+
+$t->stop(name => 'log.conf');
+
+
+# ---- all of them ----
+
+my $readme = slurp('README.md');
+
+for my $name (map { basename($_) } glob "$LLM::Test::ROOT/conf/*.conf") {
+    ok(index($readme, "| `conf/$name` |") >= 0, "conf/$name is in the README");
+}
+
+done_testing();
