@@ -455,6 +455,15 @@ is((slurp('CHANGELOG.md') =~ /^## (\S+)/m)[0], $version,
 is(($readme =~ /"version":"([^"]+)"/)[0], $version,
    'the version that /health is shown with');
 
+# what CONTRIBUTING.md sends its readers to
+
+my %files = map { $_ => 1 }
+    slurp('CONTRIBUTING.md') =~ m{(?<![\w/])((?:t|engine|http|kernels|conf|\.ci)/[\w./]*\w)}g;
+
+cmp_ok(scalar keys %files, '>', 10, 'files that CONTRIBUTING.md names');
+is(join(' ', grep { !-e "$LLM::Test::ROOT/$_" } sort keys %files), '',
+   'all are there');
+
 # variables
 
 my ($variables) = $readme =~ /^### Variables\n\n(.*?);/ms;
