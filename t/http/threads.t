@@ -75,6 +75,18 @@ unlink "$dir/none" or die "none: $!";
 ok($t->wait_ready, 'the engine starts as soon as it can');
 is($t->chat('hello')->{status}, 200, 'and serves');
 
+# each has a name, but for the workers' own; the one that loaded ends
+
+my $names;
+
+LLM::Test::wait_for(20, sub {
+    my %names = map { $_ => 1 } thread_names();
+    $names = join ' ', sort keys %names;
+    $names !~ /llm-load/;
+});
+
+is($names, 'llm-compute llm-prepare llm-schedule nginx', 'names of threads');
+
 
 my $large = 'is this long? ' x 3000;
 
