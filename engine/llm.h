@@ -42,6 +42,14 @@ typedef enum {
     LLM_MSG_RESUME
 } llm_msg_type_t;
 
+/* what a request wants of its model; none embeds or scores yet */
+typedef enum {
+    LLM_TASK_GENERATE = 0,
+    LLM_TASK_EMBED,
+    LLM_TASK_SCORE
+} llm_task_t;
+
+/* where its prompts are: in chat, or in prompts */
 typedef enum {
     LLM_KIND_CHAT = 1,
     LLM_KIND_COMPLETION
@@ -74,6 +82,7 @@ typedef struct {
     llm_msg_t        head;
 
     uint32_t         model;             /* index in the zone */
+    uint32_t         task;              /* llm_task_t */
     uint32_t         kind;              /* llm_kind_t */
     uint32_t         flags;             /* LLM_REQ_... */
     uint32_t         n;                 /* choices for each prompt */

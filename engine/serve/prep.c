@@ -580,6 +580,25 @@ llm_prep_bias(const llm_served_t *m, const llm_request_t *msg,
 }
 
 
+/* what no model here can do is the request's fault: clients do not retry it */
+
+static int
+llm_prep_task(const llm_request_t *msg, llm_err_t *err)
+{
+    if (msg->task == LLM_TASK_GENERATE) {
+        return LLM_OK;
+    }
+
+    if (msg->task > LLM_TASK_SCORE) {
+        return llm_fail(err, "malformed request to the engine");
+    }
+
+    return llm_fail_with(err, 400, "unsupported_model", "model",
+                         "This model does not %s.",
+                         msg->task == LLM_TASK_EMBED ? "embed" : "score");
+}
+
+
 static int
 llm_prep_request(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
 {
@@ -588,7 +607,8 @@ llm_prep_request(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
 
     msg = r->msg;
 
-    if (llm_prep_check(msg, err) != LLM_OK
+    if (llm_prep_task(msg, err) != LLM_OK
+        || llm_prep_check(msg, err) != LLM_OK
         || llm_prep_bias(m, msg, err) != LLM_OK)
     {
         return LLM_ERROR;

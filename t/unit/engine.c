@@ -728,6 +728,21 @@ test_refused(void)
     (void) rig_wait(&rig, 0, 8, 5000 * SLOW);
     is_int(a[8].status, 0, "a completion of nothing has a beginning");
     is_int(a[8].prompt_tokens, 1, "of one token");
+
+    for (i = LLM_TASK_EMBED; i <= LLM_TASK_SCORE; i++) {
+        rig_req(&b, 8 + i);
+        rig_text(&b, "x");
+        rig_msg(&b)->task = i;
+        send_or_die(0, &b);
+        (void) rig_wait(&rig, 0, 8 + i, 5000 * SLOW);
+        is_int(a[8 + i].status, 400, "a task that no model here has: 400");
+        is_str(a[8 + i].code, "unsupported_model", "with its code");
+        is_str(a[8 + i].msg, i == LLM_TASK_EMBED
+                             ? "This model does not embed."
+                             : "This model does not score.", "and why");
+        ok(!a[8 + i].started, "before any other event");
+    }
+
     is_int(llm_engine_live(rig.engine), 0, "none is left");
 
     rig_close(&rig);
