@@ -10,12 +10,12 @@
 
 
 static ngx_http_llm_ctx_t *ngx_http_llm_create_ctx(ngx_http_request_t *r);
-static llm_api_endpoint_t ngx_http_llm_endpoint(ngx_http_request_t *r,
-    ngx_http_llm_loc_conf_t *llcf, llm_str_t *rest);
-static ngx_int_t ngx_http_llm_check_method(ngx_http_request_t *r,
-    const char *methods);
-static ngx_int_t ngx_http_llm_models_handler(ngx_http_llm_ctx_t *ctx,
-    llm_str_t *id);
+static ngx_int_t ngx_http_llm_route(ngx_http_request_t *r,
+    ngx_http_llm_loc_conf_t *llcf, llm_api_route_t *to);
+static ngx_int_t ngx_http_llm_send_no_route(ngx_http_request_t *r,
+    const char *allow);
+static ngx_int_t ngx_http_llm_send_answer(ngx_http_llm_ctx_t *ctx,
+    llm_str_t rest);
 static ngx_int_t ngx_http_llm_admit(ngx_http_llm_ctx_t *ctx, llm_err_t *err);
 static ngx_int_t ngx_http_llm_submit(ngx_http_llm_body_t *body,
     uint32_t *retry_after);
@@ -33,8 +33,7 @@ ngx_http_llm_api_handler(ngx_http_request_t *r)
 {
     ngx_int_t                 rc;
     llm_err_t                 err;
-    llm_str_t                 rest;
-    const char               *methods;
+    llm_api_route_t           to;
     ngx_http_llm_ctx_t       *ctx;
     ngx_http_llm_loc_conf_t  *llcf;
 
@@ -51,33 +50,14 @@ ngx_http_llm_api_handler(ngx_http_request_t *r)
 
     llcf = ngx_http_get_module_loc_conf(r, ngx_http_llm_module);
 
-    ctx->endpoint = ngx_http_llm_endpoint(r, llcf, &rest);
-
-    if (ctx->endpoint == LLM_API_UNKNOWN) {
-        llm_fail_with(&err, 404, "not_found", NULL,
-                      "There is nothing at %.*s.",
-                      (int) ngx_min(r->uri.len, 200), r->uri.data);
-        return ngx_http_llm_send_error(r, &err, 0);
+    if (ngx_http_llm_route(r, llcf, &to) != NGX_OK) {
+        return ngx_http_llm_send_no_route(r, to.allow);
     }
 
-    methods = llm_api_methods(ctx->endpoint);
+    ctx->endpoint = to.endpoint;
 
-    rc = ngx_http_llm_check_method(r, methods);
-
-    if (rc == NGX_DECLINED) {
-        llm_fail_with(&err, 405, "method_not_allowed", NULL,
-                      "%.*s is not allowed here, use %s.",
-                      (int) ngx_min(r->method_name.len, 32),
-                      r->method_name.data, methods);
-        return ngx_http_llm_send_error(r, &err, 0);
-    }
-
-    if (rc != NGX_OK) {
-        return rc;
-    }
-
-    if (ctx->endpoint == LLM_API_MODELS || ctx->endpoint == LLM_API_MODEL) {
-        return ngx_http_llm_models_handler(ctx, &rest);
+    if (llm_api_answers(to.endpoint)) {
+        return ngx_http_llm_send_answer(ctx, to.rest);
     }
 
     if (ngx_http_llm_admit(ctx, &err) != NGX_OK) {
@@ -145,15 +125,17 @@ ngx_http_llm_create_ctx(ngx_http_request_t *r)
  * follows "/v1/", or else the whole path.
  */
 
-static llm_api_endpoint_t
-ngx_http_llm_endpoint(ngx_http_request_t *r, ngx_http_llm_loc_conf_t *llcf,
-    llm_str_t *rest)
+static ngx_int_t
+ngx_http_llm_route(ngx_http_request_t *r, ngx_http_llm_loc_conf_t *llcf,
+    llm_api_route_t *to)
 {
     u_char                    *p, *last;
-    llm_str_t                  path;
+    llm_str_t                  path, method;
     ngx_http_core_loc_conf_t  *clcf;
 
     clcf = ngx_http_get_module_loc_conf(r, ngx_http_core_module);
+
+    to->allow[0] = '\0';
 
     p = r->uri.data;
     last = p + r->uri.len;
@@ -164,7 +146,7 @@ ngx_http_llm_endpoint(ngx_http_request_t *r, ngx_http_llm_loc_conf_t *llcf,
         p += llcf->prefix;
 
         if (p < last && *p != '/' && p[-1] != '/') {
-            return LLM_API_UNKNOWN;
+            return NGX_DECLINED;
         }
 
     } else {
@@ -179,32 +161,52 @@ ngx_http_llm_endpoint(ngx_http_request_t *r, ngx_http_llm_loc_conf_t *llcf,
     path.data = (char *) p;
     path.len = last - p;
 
-    return llm_api_endpoint(path, rest);
+    method.data = (char *) r->method_name.data;
+    method.len = r->method_name.len;
+
+    return llm_api_route(path, method, to) == LLM_OK ? NGX_OK : NGX_DECLINED;
 }
 
 
-/* NGX_DECLINED: Allow is set */
+/* there is nothing, or something for other methods */
 
 static ngx_int_t
-ngx_http_llm_check_method(ngx_http_request_t *r, const char *methods)
+ngx_http_llm_send_no_route(ngx_http_request_t *r, const char *allow)
 {
-    if (strstr(methods, "POST") && (r->method & NGX_HTTP_POST)) {
-        return NGX_OK;
+    size_t      len;
+    u_char     *methods;
+    llm_err_t   err;
+
+    if (*allow == '\0') {
+        llm_fail_with(&err, 404, "not_found", NULL,
+                      "There is nothing at %.*s.",
+                      (int) ngx_min(r->uri.len, 200), r->uri.data);
+        return ngx_http_llm_send_error(r, &err, 0);
     }
 
-    if (strstr(methods, "GET")
-        && (r->method & (NGX_HTTP_GET|NGX_HTTP_HEAD)))
-    {
-        return NGX_OK;
+    /* the header may be sent later, by an error_page */
+
+    len = ngx_strlen(allow);
+    methods = ngx_pnalloc(r->pool, len);
+
+    if (methods == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    if (ngx_http_llm_add_header(r, "Allow", methods, ngx_strlen(methods))
+    ngx_memcpy(methods, allow, len);
+
+    if (ngx_http_llm_add_header(r, "Allow", (char *) methods, len)
         != NGX_OK)
     {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    return NGX_DECLINED;
+    llm_fail_with(&err, 405, "method_not_allowed", NULL,
+                  "%.*s is not allowed here, use %s.",
+                  (int) ngx_min(r->method_name.len, 32),
+                  r->method_name.data, allow);
+
+    return ngx_http_llm_send_error(r, &err, 0);
 }
 
 
@@ -223,8 +225,10 @@ ngx_http_llm_api_conf(ngx_http_llm_ctx_t *ctx, llm_api_conf_t *conf)
 }
 
 
+/* what needs neither a body nor the engine */
+
 static ngx_int_t
-ngx_http_llm_models_handler(ngx_http_llm_ctx_t *ctx, llm_str_t *id)
+ngx_http_llm_send_answer(ngx_http_llm_ctx_t *ctx, llm_str_t rest)
 {
     ngx_int_t            rc;
     llm_buf_t            body;
@@ -236,16 +240,8 @@ ngx_http_llm_models_handler(ngx_http_llm_ctx_t *ctx, llm_str_t *id)
 
     ngx_http_llm_api_conf(ctx, &conf);
     llm_buf_init(&body, 0);
-    llm_fail(&err, "No memory is left for this answer.");
 
-    if (ctx->endpoint == LLM_API_MODELS) {
-        rc = llm_api_models_body(&conf, &body);
-
-    } else {
-        rc = llm_api_model_body(&conf, *id, &body, &err);
-    }
-
-    if (rc != LLM_OK) {
+    if (llm_api_answer(ctx->endpoint, &conf, rest, &body, &err) != LLM_OK) {
         llm_buf_free(&body);
         return ngx_http_llm_send_error(r, &err, 0);
     }
@@ -558,16 +554,15 @@ ngx_http_llm_get_only(ngx_http_request_t *r)
     ngx_int_t  rc;
     llm_err_t  err;
 
-    rc = ngx_http_llm_check_method(r, "GET, HEAD");
+    if (!(r->method & (NGX_HTTP_GET|NGX_HTTP_HEAD))) {
 
-    if (rc == NGX_DECLINED) {
+        if (ngx_http_llm_add_header(r, "Allow", "GET, HEAD", 9) != NGX_OK) {
+            return NGX_HTTP_INTERNAL_SERVER_ERROR;
+        }
+
         llm_fail_with(&err, 405, "method_not_allowed", NULL,
                       "Use GET or HEAD here.");
         return ngx_http_llm_send_error(r, &err, 0);
-    }
-
-    if (rc != NGX_OK) {
-        return rc;
     }
 
     rc = ngx_http_discard_request_body(r);

@@ -226,7 +226,7 @@ struct ngx_http_llm_ctx_s {
     ngx_http_llm_loc_conf_t     *conf;
 
     llm_api_t                   *api;
-    llm_api_endpoint_t           endpoint;
+    const llm_api_endpoint_t    *endpoint;
     uint64_t                     arrival_us;
     uint64_t                     deadline_us;
 

@@ -18,13 +18,8 @@
 #include "engine/base/version.h"
 #include "engine/llm.h"
 
-typedef enum {
-    LLM_API_CHAT = 0,
-    LLM_API_COMPLETIONS,
-    LLM_API_MODELS,                     /* the list: GET */
-    LLM_API_MODEL,                      /* one: GET /models/ID */
-    LLM_API_UNKNOWN
-} llm_api_endpoint_t;
+/* one of the API's: see endpoint.h */
+typedef struct llm_api_endpoint_s  llm_api_endpoint_t;
 
 /* a model as users name it */
 typedef struct {
@@ -52,14 +47,27 @@ typedef struct {
 
 typedef struct llm_api_s  llm_api_t;
 
+/* where a request goes */
+typedef struct {
+    const llm_api_endpoint_t  *endpoint;
+    llm_str_t                  rest;    /* what follows the endpoint's path:
+                                           a model's id */
+    char                       allow[64];
+} llm_api_route_t;
+
 /*
  * The endpoint of a path behind the location's prefix ("chat/completions",
- * "v1/models/demo"); *rest is what follows (a model's id), URL-decoded
- * already by the caller.
+ * "v1/models/demo", URL-decoded already by the caller) and a method.
+ * LLM_ERROR: there is none (404), or, where allow is not empty, only for the
+ * methods named there (405).
  */
-llm_api_endpoint_t llm_api_endpoint(llm_str_t path, llm_str_t *rest);
-/* the methods it takes, for Allow: "POST", "GET, HEAD" */
-const char *llm_api_methods(llm_api_endpoint_t ep);
+int llm_api_route(llm_str_t path, llm_str_t method, llm_api_route_t *to);
+
+/* does it answer at once, without a body and without the engine?  If so: */
+int llm_api_answers(const llm_api_endpoint_t *ep);
+/* the body; LLM_ERROR and *err for what is unknown */
+int llm_api_answer(const llm_api_endpoint_t *ep, const llm_api_conf_t *conf,
+    llm_str_t rest, llm_buf_t *out, llm_err_t *err);
 
 /*
  * Parses a body to a flat request: *msg gets llm_request_t and its bytes;
@@ -80,8 +88,9 @@ const char *llm_api_methods(llm_api_endpoint_t ep);
  * reasoning_effort and enable_thinking go to chat_template_kwargs where
  * those do not name them; the effort "none" turns thinking off.
  */
-llm_api_t *llm_api_parse(llm_api_endpoint_t ep, const llm_api_conf_t *conf,
-    const char *body, size_t len, llm_buf_t *msg, llm_err_t *err);
+llm_api_t *llm_api_parse(const llm_api_endpoint_t *ep,
+    const llm_api_conf_t *conf, const char *body, size_t len, llm_buf_t *msg,
+    llm_err_t *err);
 void llm_api_free(llm_api_t *a);
 
 int llm_api_is_stream(const llm_api_t *a);
@@ -134,10 +143,6 @@ int llm_api_error_body(const llm_err_t *err, llm_buf_t *out);
 /* the same as an SSE frame */
 int llm_api_error_frame(const llm_err_t *err, llm_buf_t *out);
 
-/* bodies of GET /models and /models/ID; LLM_ERROR and *err for unknown */
-int llm_api_models_body(const llm_api_conf_t *conf, llm_buf_t *out);
-int llm_api_model_body(const llm_api_conf_t *conf, llm_str_t name,
-    llm_buf_t *out, llm_err_t *err);
 /* body of /health; *ready is set when every model that matters is */
 int llm_api_health_body(llm_zone_t *z, const llm_api_conf_t *conf,
     llm_buf_t *out, int *ready);

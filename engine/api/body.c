@@ -1,32 +1,20 @@
 /*
- * An answer that is not streamed.  Events are kept as they came, choice by
- * choice, the echo of a prompt once for all of its choices; when the request
- * has ended the JSON is written from them piece by piece, as the client
- * reads.
+ * An answer with choices that is not streamed.  Events are kept as they
+ * came, choice by choice, the echo of a prompt once for all of its choices;
+ * when the request has ended the JSON is written from them piece by piece, as the
+ * client reads.
  *
  * What is kept is bounded as a whole (llm_api_conf_t's max_answer).  The
- * place of the writer is a llm_api_cursor_t: a choice, a member of it, an
- * event and what of the event was written already, so no piece is much
- * larger than it was asked to be and the whole JSON never exists.
+ * place of the writer is a llm_api_cursor_t: a choice, a member of it (the
+ * endpoint has a table of them), an event and what of the event was written
+ * already, so no piece is much larger than it was asked to be and the whole
+ * JSON never exists.
  */
 
-#include "engine/api/api_internal.h"
-#include "engine/base/utf8.h"
+#include "engine/api/endpoint.h"
 
 /* text that is written at once */
 #define LLM_API_SLICE  1024
-
-/* members of a choice, in their order */
-enum {
-    BODY_INDEX = 0,
-    BODY_CONTENT,
-    BODY_REASONING,
-    BODY_CALLS,
-    BODY_LOGPROBS,
-    BODY_FINISH,
-    BODY_IDS,
-    BODY_END
-};
 
 
 int
@@ -103,7 +91,7 @@ llm_api_first_piece(const llm_api_t *a, llm_api_cursor_t *cur)
 }
 
 
-static void
+void
 llm_api_next_piece(const llm_api_t *a, llm_api_cursor_t *cur)
 {
     cur->at = 0;
@@ -116,9 +104,7 @@ llm_api_next_piece(const llm_api_t *a, llm_api_cursor_t *cur)
 }
 
 
-/* one slice of the text of this part; LLM_OK: that was all */
-
-static int
+int
 llm_api_write_text(const llm_api_t *a, llm_api_cursor_t *cur, uint32_t part,
     llm_buf_t *out)
 {
@@ -158,43 +144,40 @@ llm_api_write_text(const llm_api_t *a, llm_api_cursor_t *cur, uint32_t part,
 }
 
 
-/* one event of the tool calls; the last call is left open */
-
-static int
-llm_api_write_call(const llm_api_t *a, llm_api_cursor_t *cur, llm_buf_t *out)
+int
+llm_api_open_logprobs(const llm_api_t *a, const llm_api_logprobs_t *look,
+    llm_buf_t *out)
 {
-    const llm_event_t  *ev;
-
-    if (cur->piece == NULL) {
+    if (a->n_logprobs < 0) {
+        (void) llm_buf_adds(out, "null");
         return LLM_OK;
     }
 
-    ev = cur->piece->ev;
-
-    if (ev->u.text.part == LLM_PART_TOOL_NAME) {
-        (void) llm_buf_adds(out, cur->some ? "\"}},{" : "{");
-        llm_api_add_call(out, a, ev);
-        cur->some = 1;
-
-    } else if (ev->u.text.part == LLM_PART_TOOL_ARGS && cur->some) {
-        llm_api_add_event_text(out, ev);
-    }
-
-    llm_api_next_piece(a, cur);
+    (void) llm_buf_adds(out, look->before[0]);
 
     return LLM_AGAIN;
 }
 
 
-/* one token of one array */
+/* the arrays one after the other: one token of one of them */
 
-static int
-llm_api_write_logprob(const llm_api_t *a, llm_api_cursor_t *cur,
-    llm_buf_t *out)
+int
+llm_api_write_logprob(const llm_api_t *a, const llm_api_logprobs_t *look,
+    llm_api_cursor_t *cur, llm_buf_t *out)
 {
-    const llm_event_t  *ev;
+    const llm_event_t          *ev;
+    const llm_token_logprob_t  *t;
 
     if (cur->piece == NULL) {
+        if (++cur->array < look->n_arrays) {
+            llm_api_first_piece(a, cur);
+            (void) llm_buf_adds(out, look->before[cur->array]);
+            return LLM_AGAIN;
+        }
+
+        (void) llm_buf_adds(out, look->after);
+        cur->array = 0;
+
         return LLM_OK;
     }
 
@@ -205,14 +188,14 @@ llm_api_write_logprob(const llm_api_t *a, llm_api_cursor_t *cur,
             (void) llm_buf_addc(out, ',');
         }
 
-        llm_api_add_logprob_item(out, a, &cur->place, ev, cur->array,
-                                 cur->at++);
+        t = llm_ref_data(ev, ev->u.text.logprobs);
+        look->item(out, a, &cur->place, ev, cur->array, &t[cur->at++]);
         cur->some = 1;
 
         return LLM_AGAIN;
     }
 
-    if (llm_api_counts_chars(a, cur->array)) {
+    if ((int32_t) cur->array == look->offsets) {
         llm_api_count_text(&cur->place, ev);
     }
 
@@ -222,8 +205,36 @@ llm_api_write_logprob(const llm_api_t *a, llm_api_cursor_t *cur,
 }
 
 
-static int
-llm_api_write_ids(const llm_api_t *a, llm_api_cursor_t *cur, llm_buf_t *out)
+int
+llm_api_open_finish(const llm_api_t *a, llm_api_cursor_t *cur,
+    llm_buf_t *out)
+{
+    (void) llm_buf_adds(out, ",\"finish_reason\":\"");
+    (void) llm_buf_adds(out,
+                        llm_api_finish_name(a->choices[cur->choice].finish));
+    (void) llm_buf_addc(out, '"');
+
+    return LLM_OK;
+}
+
+
+int
+llm_api_open_ids(const llm_api_t *a, llm_api_cursor_t *cur, llm_buf_t *out)
+{
+    (void) cur;
+
+    if (!a->token_ids) {
+        return LLM_OK;
+    }
+
+    (void) llm_buf_adds(out, ",\"token_ids\":[");
+
+    return LLM_AGAIN;
+}
+
+
+int
+llm_api_write_id(const llm_api_t *a, llm_api_cursor_t *cur, llm_buf_t *out)
 {
     const llm_event_t  *ev;
 
@@ -248,184 +259,57 @@ llm_api_write_ids(const llm_api_t *a, llm_api_cursor_t *cur, llm_buf_t *out)
 }
 
 
-/* what stands before a member; LLM_AGAIN: its items follow, LLM_OK: none */
-
-static int
-llm_api_open_member(const llm_api_t *a, llm_api_cursor_t *cur, llm_buf_t *out)
-{
-    const llm_api_choice_t  *c;
-
-    c = &a->choices[cur->choice];
-    llm_api_first_piece(a, cur);
-
-    switch (cur->member) {
-
-    case BODY_INDEX:
-        if (cur->choice == 0) {
-            (void) llm_buf_add(out, a->head.data, a->head.len);
-
-        } else {
-            (void) llm_buf_adds(out, ",{\"index\":");
-        }
-
-        llm_api_add_uint(out, cur->choice);
-        return LLM_OK;
-
-    case BODY_CONTENT:
-        if (!a->is_chat) {
-            (void) llm_buf_adds(out, ",\"text\":\"");
-            return LLM_AGAIN;
-        }
-
-        (void) llm_buf_adds(out, ",\"message\":{\"role\":\"assistant\","
-                            "\"content\":");
-
-        if (!c->has_content && c->n_calls) {
-            (void) llm_buf_adds(out, "null,\"refusal\":null");
-            return LLM_OK;
-        }
-
-        (void) llm_buf_addc(out, '"');
-        return LLM_AGAIN;
-
-    case BODY_REASONING:
-        if (!a->is_chat || !c->has_reasoning) {
-            return LLM_OK;
-        }
-
-        (void) llm_buf_adds(out, ",\"reasoning_content\":\"");
-        return LLM_AGAIN;
-
-    case BODY_CALLS:
-        if (!a->is_chat || c->n_calls == 0) {
-            return LLM_OK;
-        }
-
-        (void) llm_buf_adds(out, ",\"tool_calls\":[");
-        return LLM_AGAIN;
-
-    case BODY_LOGPROBS:
-        if (cur->array == 0) {
-            (void) llm_buf_adds(out, a->is_chat ? "},\"logprobs\":"
-                                                : ",\"logprobs\":");
-        }
-
-        if (a->n_logprobs < 0) {
-            (void) llm_buf_adds(out, "null");
-            return LLM_OK;
-        }
-
-        llm_api_open_logprobs(out, a, cur->array);
-        return LLM_AGAIN;
-
-    case BODY_FINISH:
-        (void) llm_buf_adds(out, ",\"finish_reason\":\"");
-        (void) llm_buf_adds(out, llm_api_finish_name(c->finish));
-        (void) llm_buf_addc(out, '"');
-        return LLM_OK;
-
-    default: /* BODY_IDS */
-        if (!a->token_ids) {
-            return LLM_OK;
-        }
-
-        (void) llm_buf_adds(out, ",\"token_ids\":[");
-        return LLM_AGAIN;
-    }
-}
-
-
-static int
-llm_api_write_item(const llm_api_t *a, llm_api_cursor_t *cur, llm_buf_t *out)
-{
-    switch (cur->member) {
-
-    case BODY_CONTENT:
-        return llm_api_write_text(a, cur, LLM_PART_CONTENT, out);
-
-    case BODY_REASONING:
-        return llm_api_write_text(a, cur, LLM_PART_REASONING, out);
-
-    case BODY_CALLS:
-        return llm_api_write_call(a, cur, out);
-
-    case BODY_LOGPROBS:
-        return llm_api_write_logprob(a, cur, out);
-
-    default:
-        return llm_api_write_ids(a, cur, out);
-    }
-}
-
-
-/* what stands behind a member whose items are written */
+/* what a choice begins with */
 
 static void
-llm_api_close_member(const llm_api_t *a, llm_api_cursor_t *cur,
-    llm_buf_t *out)
+llm_api_open_choice(const llm_api_t *a, uint32_t choice, llm_buf_t *out)
 {
-    switch (cur->member) {
+    if (choice == 0) {
+        (void) llm_buf_add(out, a->head.data, a->head.len);
 
-    case BODY_CONTENT:
-        (void) llm_buf_adds(out, a->is_chat ? "\",\"refusal\":null" : "\"");
-        break;
-
-    case BODY_REASONING:
-        (void) llm_buf_addc(out, '"');
-        break;
-
-    case BODY_CALLS:
-        (void) llm_buf_adds(out, "\"}}]");
-        break;
-
-    case BODY_LOGPROBS:
-        if (cur->array + 1 < llm_api_logprob_arrays(a)) {
-            cur->array++;
-            cur->member--;              /* once more, with the next array */
-
-        } else {
-            llm_api_close_logprobs(out, a);
-            cur->array = 0;
-        }
-
-        break;
-
-    default:
-        (void) llm_buf_addc(out, ']');
+    } else {
+        (void) llm_buf_adds(out, ",{\"index\":");
     }
+
+    llm_api_add_uint(out, choice);
 }
 
 
-/* one small step of the cursor */
+/* one small step of the cursor through a choice */
 
 static void
-llm_api_write_step(const llm_api_t *a, llm_api_cursor_t *cur, llm_buf_t *out)
+llm_api_write_step(const llm_api_t *a, llm_api_cursor_t *cur,
+    const llm_api_member_t *m, llm_buf_t *out)
 {
     if (!cur->opened) {
-        if (llm_api_open_member(a, cur, out) == LLM_AGAIN) {
+
+        if (cur->member == 0) {
+            llm_api_open_choice(a, cur->choice, out);
+        }
+
+        llm_api_first_piece(a, cur);
+
+        if (m->open(a, cur, out) == LLM_AGAIN) {
             cur->opened = 1;
             return;
         }
 
     } else {
-        if (llm_api_write_item(a, cur, out) == LLM_AGAIN) {
+        if (m->item(a, cur, out) == LLM_AGAIN) {
             return;
         }
 
         cur->opened = 0;
-        llm_api_close_member(a, cur, out);
+        (void) llm_buf_adds(out, m->behind);
     }
 
-    if (++cur->member == BODY_END) {
-        (void) llm_buf_addc(out, '}');
-        cur->member = BODY_INDEX;
-        cur->choice++;
-    }
+    cur->member++;
 }
 
 
 int
-llm_api_body_next(llm_api_t *a, size_t max, llm_buf_t *out)
+llm_api_write_choices(llm_api_t *a, const llm_api_member_t *members,
+    uint32_t n_members, size_t max, llm_buf_t *out)
 {
     llm_api_cursor_t  *cur;
 
@@ -436,7 +320,13 @@ llm_api_body_next(llm_api_t *a, size_t max, llm_buf_t *out)
             return out->failed ? LLM_ERROR : LLM_AGAIN;
         }
 
-        llm_api_write_step(a, cur, out);
+        llm_api_write_step(a, cur, &members[cur->member], out);
+
+        if (cur->member == n_members) {
+            (void) llm_buf_addc(out, '}');
+            cur->member = 0;
+            cur->choice++;
+        }
 
         if (out->failed) {
             return LLM_ERROR;

@@ -1,6 +1,6 @@
 /*
  * A chat request's messages, tools and template arguments as the flat object
- * that llm_chat_render() takes; messages.c has checked them.
+ * that llm_chat_render() takes; chat_messages.c has checked them.
  *
  * What is evened out on the way: null and empty members of a message are
  * left away (clients send them, templates take "defined" for "there"), only
@@ -8,7 +8,7 @@
  * `reasoning_content`.
  */
 
-#include "engine/api/api_internal.h"
+#include "engine/api/chat.h"
 
 
 static void
@@ -143,7 +143,7 @@ llm_api_can_continue(const llm_flat_t *msg)
 /* a trailing assistant message is continued unless the request says not */
 
 static int
-llm_api_write_turn(const llm_api_body_t *b, const llm_flat_t *last,
+llm_api_write_turn(const llm_api_chat_t *b, const llm_flat_t *last,
     llm_buf_t *out, llm_err_t *err)
 {
     int                  prefill;
@@ -222,7 +222,7 @@ llm_api_copy_kwargs(const llm_flat_t *kwargs, llm_buf_t *out,
 
 
 static int
-llm_api_write_kwargs(const llm_api_body_t *b, llm_buf_t *out, llm_err_t *err)
+llm_api_write_kwargs(const llm_api_chat_t *b, llm_buf_t *out, llm_err_t *err)
 {
     int                thinking;
     size_t             handle;
@@ -270,7 +270,7 @@ llm_api_write_kwargs(const llm_api_body_t *b, llm_buf_t *out, llm_err_t *err)
 
 
 int
-llm_api_write_chat(const llm_api_body_t *b, llm_buf_t *msg, llm_err_t *err)
+llm_api_write_chat(const llm_api_chat_t *b, llm_buf_t *msg, llm_err_t *err)
 {
     size_t             handle;
     uint32_t           count;

@@ -1,13 +1,12 @@
 /*
- * The lists of a request, written to the message: a completion's prompts (a
- * string, strings, token ids, or lists of them), stop strings, stop tokens
- * and logit biases.
+ * Lists that endpoints share, written to the message: token ids, stop
+ * strings, stop tokens and logit biases.
  */
 
-#include "engine/api/api_internal.h"
+#include "engine/api/endpoint.h"
 
 
-static int
+int
 llm_api_write_ids(const llm_flat_t *list, const llm_api_at_t *at,
     llm_buf_t *msg, llm_ref_t *ref, llm_err_t *err)
 {
@@ -39,99 +38,9 @@ llm_api_write_ids(const llm_flat_t *list, const llm_api_at_t *at,
 }
 
 
-static int
-llm_api_write_prompt(const llm_flat_t *v, const llm_api_at_t *at,
-    llm_buf_t *msg, llm_prompt_ref_t *p, llm_err_t *err)
-{
-    llm_str_t  s;
-
-    memset(p, 0, sizeof(llm_prompt_ref_t));
-
-    if (v->type == LLM_FLAT_ARRAY) {
-        p->is_ids = 1;
-
-        return v->count ? llm_api_write_ids(v, at, msg, &p->ref, err)
-                        : llm_api_empty(err, at);
-    }
-
-    if (v->type != LLM_FLAT_STRING) {
-        return llm_api_bad_type(err, at, "a string or an array of token ids",
-                                v);
-    }
-
-    s = llm_flat_str(v);
-    p->ref.off = (uint32_t) msg->len;
-    p->ref.len = (uint32_t) s.len;
-
-    (void) llm_buf_add(msg, s.data, s.len);
-    (void) llm_buf_pad(msg);
-
-    return LLM_OK;
-}
-
-
-int
-llm_api_write_prompts(const llm_api_body_t *b, llm_buf_t *msg,
-    llm_ref_t *ref, llm_err_t *err)
-{
-    uint32_t             n;
-    const llm_flat_t    *v, *first;
-    llm_prompt_ref_t     prompts[LLM_MAX_CHOICES];
-    const llm_api_at_t  *at;
-
-    at = llm_api_top("prompt");
-    v = b->prompt;
-    first = (v->type == LLM_FLAT_ARRAY) ? llm_flat_first(v) : NULL;
-    n = 0;
-
-    if (v->type == LLM_FLAT_ARRAY && first == NULL) {
-        return llm_api_empty(err, at);
-    }
-
-    if (v->type != LLM_FLAT_ARRAY || first->type == LLM_FLAT_INT) {
-        if (llm_api_write_prompt(v, at, msg, &prompts[n++], err)
-            != LLM_OK)
-        {
-            return LLM_ERROR;
-        }
-
-    } else {
-        if (v->count > LLM_MAX_CHOICES) {
-            return llm_api_too_long(err, at, LLM_MAX_CHOICES, v);
-        }
-
-        for ( /* void */ ; first; first = llm_flat_next(v, first)) {
-            if (llm_api_write_prompt(first, llm_api_idx(at, n), msg,
-                                     &prompts[n], err)
-                != LLM_OK)
-            {
-                return LLM_ERROR;
-            }
-
-            n++;
-        }
-    }
-
-    if (n * (uint64_t) b->n > LLM_MAX_CHOICES) {
-        return llm_api_bad_value(err, llm_api_top("n"),
-                                 "Invalid 'n': %u prompts times n = %lld "
-                                 "are more than %d choices.", n,
-                                 (long long) b->n, LLM_MAX_CHOICES);
-    }
-
-    ref->off = (uint32_t) msg->len;
-    ref->len = n;
-
-    (void) llm_buf_add(msg, prompts, n * sizeof(llm_prompt_ref_t));
-    (void) llm_buf_pad(msg);
-
-    return LLM_OK;
-}
-
-
 /* empty strings stop nothing and are left away */
 
-int
+static int
 llm_api_write_stops(const llm_api_body_t *b, llm_buf_t *msg, llm_ref_t *ref,
     llm_err_t *err)
 {
@@ -199,7 +108,7 @@ llm_api_write_stops(const llm_api_body_t *b, llm_buf_t *msg, llm_ref_t *ref,
 }
 
 
-int
+static int
 llm_api_write_stop_ids(const llm_api_body_t *b, llm_buf_t *msg,
     llm_ref_t *ref, llm_err_t *err)
 {
@@ -270,7 +179,7 @@ llm_api_write_bias_of(const llm_flat_t *k, const llm_flat_t *value,
 }
 
 
-int
+static int
 llm_api_write_bias(const llm_api_body_t *b, llm_buf_t *msg, llm_ref_t *ref,
     llm_err_t *err)
 {
@@ -318,6 +227,25 @@ llm_api_write_bias(const llm_api_body_t *b, llm_buf_t *msg, llm_ref_t *ref,
     }
 
     (void) llm_buf_pad(msg);
+
+    return LLM_OK;
+}
+
+
+int
+llm_api_write_lists(llm_api_reader_t *rd, const llm_api_body_t *b,
+    llm_err_t *err)
+{
+    llm_request_t  *r;
+
+    r = &rd->r;
+
+    if (llm_api_write_stops(b, rd->msg, &r->stops, err) != LLM_OK
+        || llm_api_write_stop_ids(b, rd->msg, &r->stop_ids, err) != LLM_OK
+        || llm_api_write_bias(b, rd->msg, &r->logit_bias, err) != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
 
     return LLM_OK;
 }

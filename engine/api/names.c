@@ -1,6 +1,5 @@
 /*
- * Names: of endpoints, of models as clients write them, and the list of
- * models.
+ * Names of models, as clients write them.
  */
 
 #include "engine/api/api_internal.h"
@@ -13,85 +12,6 @@ static int
 llm_api_str_eq(llm_str_t a, llm_str_t b)
 {
     return a.len == b.len && memcmp(a.data, b.data, a.len) == 0;
-}
-
-
-static int
-llm_api_starts(llm_str_t s, llm_str_t prefix)
-{
-    return s.len >= prefix.len && memcmp(s.data, prefix.data, prefix.len) == 0;
-}
-
-
-static llm_str_t
-llm_api_skip(llm_str_t s, size_t n)
-{
-    s.data += n;
-    s.len -= n;
-
-    return s;
-}
-
-
-llm_api_endpoint_t
-llm_api_endpoint(llm_str_t path, llm_str_t *rest)
-{
-    size_t  i;
-
-    static const struct {
-        llm_str_t           name;
-        llm_api_endpoint_t  endpoint;
-    } endpoints[] = {
-        { { 16, "chat/completions" }, LLM_API_CHAT },
-        { { 11, "completions" }, LLM_API_COMPLETIONS },
-        { { 6, "models" }, LLM_API_MODELS }
-    };
-
-    if (path.len && path.data[0] == '/') {
-        path = llm_api_skip(path, 1);
-    }
-
-    if (llm_api_starts(path, llm_str("v1/"))) {
-        path = llm_api_skip(path, 3);
-    }
-
-    rest->len = 0;
-    rest->data = path.data;
-
-    for (i = 0; i < llm_nelems(endpoints); i++) {
-        if (llm_api_str_eq(path, endpoints[i].name)) {
-            return endpoints[i].endpoint;
-        }
-    }
-
-    /* a model's name may have slashes */
-
-    if (llm_api_starts(path, llm_str("models/"))) {
-        *rest = llm_api_skip(path, 7);
-
-        return rest->len ? LLM_API_MODEL : LLM_API_MODELS;
-    }
-
-    return LLM_API_UNKNOWN;
-}
-
-
-const char *
-llm_api_methods(llm_api_endpoint_t ep)
-{
-    switch (ep) {
-
-    case LLM_API_CHAT:
-    case LLM_API_COMPLETIONS:
-        return "POST";
-
-    case LLM_API_MODELS:
-    case LLM_API_MODEL:
-        return "GET, HEAD";
-
-    default:
-        return "";
-    }
 }
 
 
@@ -174,7 +94,7 @@ llm_api_match(const llm_api_model_t *m, llm_str_t name, llm_api_match_t how)
 }
 
 
-static int
+int
 llm_api_allowed(const llm_api_conf_t *conf, uint32_t i)
 {
     return (conf->allowed >> i) & 1;
@@ -257,78 +177,4 @@ llm_api_resolve(const llm_api_conf_t *conf, llm_str_t name, llm_err_t *err)
                          name.data);
 
     return -1;
-}
-
-
-static void
-llm_api_add_model(llm_buf_t *out, const llm_api_model_t *m)
-{
-    uint32_t  i;
-
-    (void) llm_buf_adds(out, "{\"id\":");
-    (void) llm_json_add_string(out, m->name.data, m->name.len);
-    (void) llm_buf_addf(out, ",\"object\":\"model\",\"created\":%lld,"
-                        "\"owned_by\":\"nginx\",\"aliases\":[",
-                        (long long) m->created);
-
-    for (i = 0; i < m->n_aliases; i++) {
-        if (i) {
-            (void) llm_buf_addc(out, ',');
-        }
-
-        (void) llm_json_add_string(out, m->aliases[i].data,
-                                   m->aliases[i].len);
-    }
-
-    (void) llm_buf_adds(out, "]}");
-}
-
-
-int
-llm_api_models_body(const llm_api_conf_t *conf, llm_buf_t *out)
-{
-    int       first;
-    uint32_t  i;
-
-    first = 1;
-
-    (void) llm_buf_adds(out, "{\"object\":\"list\",\"data\":[");
-
-    for (i = 0; i < conf->n_models; i++) {
-        if (!llm_api_allowed(conf, i)) {
-            continue;
-        }
-
-        if (!first) {
-            (void) llm_buf_addc(out, ',');
-        }
-
-        llm_api_add_model(out, &conf->models[i]);
-        first = 0;
-    }
-
-    return llm_buf_adds(out, "]}");
-}
-
-
-int
-llm_api_model_body(const llm_api_conf_t *conf, llm_str_t name,
-    llm_buf_t *out, llm_err_t *err)
-{
-    int32_t         i;
-    llm_api_conf_t  strict;
-
-    /* a look-up is not served by a stand-in */
-
-    strict = *conf;
-    strict.fallback = -1;
-
-    i = llm_api_resolve(&strict, name, err);
-    if (i < 0) {
-        return LLM_ERROR;
-    }
-
-    llm_api_add_model(out, &conf->models[i]);
-
-    return out->failed ? llm_fail(err, "no memory for the answer") : LLM_OK;
 }

@@ -2,7 +2,7 @@
  * Pieces of JSON that streamed frames and whole bodies have in common.
  */
 
-#include "engine/api/api_internal.h"
+#include "engine/api/endpoint.h"
 
 
 const char *
@@ -67,20 +67,6 @@ llm_api_add_event_text(llm_buf_t *out, const llm_event_t *ev)
 {
     (void) llm_json_add_text(out, llm_ref_data(ev, ev->u.text.text),
                              ev->u.text.text.len);
-}
-
-
-void
-llm_api_add_call(llm_buf_t *out, const llm_api_t *a, const llm_event_t *ev)
-{
-    /* its own id for each call of each choice, the same in every mode */
-
-    (void) llm_buf_adds(out, "\"id\":\"call_");
-    (void) llm_json_add_text(out, a->id.data, a->id.len);
-    (void) llm_buf_addf(out, "_%u_%u\",\"type\":\"function\",\"function\":"
-                        "{\"name\":\"", ev->index, ev->u.text.call);
-    llm_api_add_event_text(out, ev);
-    (void) llm_buf_adds(out, "\",\"arguments\":\"");
 }
 
 

@@ -4,7 +4,7 @@
  * sound message whose parts lie inside of it, and an answer to it is JSON.
  */
 
-#include "engine/api/api.h"
+#include "engine/api/endpoint.h"
 
 #include <cjson/cJSON.h>
 
@@ -152,7 +152,8 @@ fuzz_answer(llm_api_t *a, const uint8_t *data, size_t size)
 
 
 static void
-fuzz_endpoint(llm_api_endpoint_t ep, const uint8_t *data, size_t size)
+fuzz_endpoint(const llm_api_endpoint_t *ep, const uint8_t *data,
+    size_t size)
 {
     llm_api_t  *a;
     llm_buf_t   msg, out;
@@ -184,8 +185,8 @@ fuzz_endpoint(llm_api_endpoint_t ep, const uint8_t *data, size_t size)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    fuzz_endpoint(LLM_API_CHAT, data, size);
-    fuzz_endpoint(LLM_API_COMPLETIONS, data, size);
+    fuzz_endpoint(&llm_api_chat, data, size);
+    fuzz_endpoint(&llm_api_completions, data, size);
 
     return 0;
 }

@@ -70,11 +70,11 @@ my $answer = text(chat());
 
 # ---- null is absent, for every field of both endpoints ----
 
-my @fields = do {
-    open my $f, '<', "$LLM::Test::ROOT/engine/api/fields.c" or die $!;
+my @fields = map {
+    open my $f, '<', "$LLM::Test::ROOT/engine/api/$_.c" or die "$_: $!";
     local $/;
-    <$f> =~ /\{ "(\w+)",\s+(?:CHAT|COMPL|BOTH),/g;
-};
+    <$f> =~ /\{ "(\w+)", LLM_FIELD_/g;
+} qw(fields endpoint_chat endpoint_completions);
 
 cmp_ok(scalar @fields, '>', 50, 'fields of a request');
 

@@ -73,7 +73,7 @@ END
 sub fuzz {
     my ($t, @args) = @_;
 
-    open my $out, '-|', $FUZZ, '-T', "$ROOT/engine/api/fields.c",
+    open my $out, '-|', $FUZZ, '-T', "$ROOT/engine/api",
         '-u', '127.0.0.1:' . $t->port, '-s', $seed, '-v', $vocab, @args
         or die "$FUZZ: $!";
 

@@ -218,8 +218,15 @@ unlike($t->log, qr/temporary file/, 'a long prompt logs nothing');
 
 # endpoints
 
-my %endpoints = ('GET models' => 0, 'GET models/ID' => 0,
-                 'POST chat/completions' => 0, 'POST completions' => 0);
+# those of the table; of a row's methods the first is shown
+
+my %endpoints = map {
+    my ($path, $method) = /"(.*?)",\s+"(\w+)/;
+    $path .= 'ID' if $path =~ m{/$};
+    "$method $path" => 0;
+} slurp('engine/api/endpoints.c') =~ /\{ ("[^"]+",\s+"[^"]+)/g;
+
+is(scalar keys %endpoints, 4, 'endpoints of the table');
 
 for my $row (rows('Endpoints', qr/endpoint/)) {
     for my $endpoint ($row->[0] =~ /`(\w+ [^`]+)`/g) {
@@ -379,7 +386,9 @@ my %limits = map { $_->[0] => $_->[1] }
 my ($llm, $internal, $flat)
     = map { slurp($_) } qw(engine/llm.h engine/api/api_internal.h
                            engine/base/flat.h);
-my $table = slurp('engine/api/fields.c');
+my %tables = (both => slurp('engine/api/fields.c'),
+              chat => slurp('engine/api/endpoint_chat.c'),
+              completions => slurp('engine/api/endpoint_completions.c'));
 
 sub bound {
     my ($text, $name) = @_;
@@ -403,13 +412,13 @@ told('`logit_bias`', bound($internal, 'LLM_API_MAX_BIAS')
 told('nesting', bound($flat, 'LLM_FLAT_MAX_DEPTH') . ' deep');
 
 for my $name (qw(temperature presence_penalty frequency_penalty)) {
-    my ($low, $high) = $table =~ /"$name",.*?,\s+(-?\d+), (\d+) \}/s;
+    my ($low, $high) = $tables{both} =~ /"$name",.*?,\s+(-?\d+), (\d+) \}/s;
 
     told("`$name`", "$low to $high");
 }
 
 told('`top_logprobs`',
-     ($table =~ /"top_logprobs",.*?,\s+0, (\d+) \}/)[0]);
+     ($tables{chat} =~ /"top_logprobs",.*?,\s+0, (\d+) \}/)[0]);
 
 my ($most, $workers) = $readme =~ /has (\d+)\s+models and (\d+) workers at/;
 
@@ -473,18 +482,16 @@ same('variables', [ $variables =~ /`\$(llm_\w+)`/g ],
 
 # parameters of the API; "guided_*" stands for all of these
 
-my $fields = slurp('engine/api/fields.c');
 my %fields;
 
-while ($fields =~ /\{ "(\w+)",\s+(CHAT|COMPL|BOTH),\s+(F_\w+),\s+(\w+)/g) {
-    my ($name, $where, $type, $to) = ($1, $2, $3, $4);
+for my $where (keys %tables) {
+    while ($tables{$where} =~ /\{ "(\w+)", LLM_FIELD_(\w+),\s+(\w+)/g) {
+        my ($name, $type, $to) = ($1, $2, $3);
 
-    my $kind = $type eq 'F_REFUSED' ? 'refused by name'
-             : $to eq 'NOWHERE' ? 'checked, without effect'
-             : { CHAT => 'chat', COMPL => 'completions',
-                 BOTH => 'both' }->{$where};
-
-    $fields{$name} = $kind;
+        $fields{$name} = $type eq 'REFUSED' ? 'refused by name'
+                       : $to eq 'LLM_FIELD_NOWHERE' ? 'checked, without effect'
+                       : $where;
+    }
 }
 
 my %told;

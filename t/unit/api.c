@@ -6,14 +6,14 @@
  * In bodies ' stands for ".
  */
 
-#include "engine/api/api.h"
+#include "engine/api/endpoint.h"
 #include "t/unit/api_dump.h"
 #include "t/unit/tap.h"
 
 #include <cjson/cJSON.h>
 
-#define CHAT   LLM_API_CHAT
-#define COMPL  LLM_API_COMPLETIONS
+#define CHAT   (&llm_api_chat)
+#define COMPL  (&llm_api_completions)
 
 /* fields put into an otherwise good body */
 #define CHAT_WITH   1
@@ -565,12 +565,12 @@ body_of(const case_t *c)
 static void
 test_case(const case_t *c)
 {
-    char                *body, *copy;
-    size_t               len;
-    llm_api_t           *a;
-    llm_buf_t            msg, dump;
-    llm_err_t            err;
-    llm_api_endpoint_t   ep;
+    char                      *body, *copy;
+    size_t                     len;
+    llm_api_t                 *a;
+    llm_buf_t                  msg, dump;
+    llm_err_t                  err;
+    const llm_api_endpoint_t  *ep;
 
     ep = (c->how == CHAT_WITH || c->how == CHAT_BODY) ? CHAT : COMPL;
 
@@ -678,9 +678,9 @@ test_cap(void)
     llm_api_conf_t  c;
 
     static const struct {
-        llm_api_endpoint_t  ep;
-        const char         *body;
-        int32_t             cap, want;
+        const llm_api_endpoint_t  *ep;
+        const char                *body;
+        int32_t                    cap, want;
     } caps[] = {
         { CHAT, "{'messages':" HI "}", 100, 100 },
         { CHAT, "{'messages':" HI ",'max_tokens':99}", 100, 99 },
@@ -778,49 +778,88 @@ test_resolve(void)
 static void
 test_endpoints(void)
 {
-    size_t              i;
-    llm_str_t           path, rest;
-    llm_api_endpoint_t  ep;
+    size_t           i;
+    llm_str_t        path, method;
+    llm_api_route_t  to;
 
     static const struct {
-        const char          *path;
-        llm_api_endpoint_t   want;
-        const char          *rest;
+        const char                *method, *path;
+        const llm_api_endpoint_t  *want;
+        const char                *rest, *allow;
     } paths[] = {
-        { "chat/completions", LLM_API_CHAT, "" },
-        { "/chat/completions", LLM_API_CHAT, "" },
-        { "v1/chat/completions", LLM_API_CHAT, "" },
-        { "/v1/chat/completions", LLM_API_CHAT, "" },
-        { "completions", LLM_API_COMPLETIONS, "" },
-        { "v1/completions", LLM_API_COMPLETIONS, "" },
-        { "models", LLM_API_MODELS, "" },
-        { "models/", LLM_API_MODELS, "" },
-        { "v1/models/demo", LLM_API_MODEL, "demo" },
-        { "models/Qwen/Small", LLM_API_MODEL, "Qwen/Small" },
-        { "", LLM_API_UNKNOWN, "" },
-        { "v1/", LLM_API_UNKNOWN, "" },
-        { "v1/v1/models", LLM_API_UNKNOWN, "" },
-        { "chat", LLM_API_UNKNOWN, "" },
-        { "chat/completionsx", LLM_API_UNKNOWN, "" },
-        { "Models", LLM_API_UNKNOWN, "" },
+        { "POST", "chat/completions", CHAT, "", "" },
+        { "POST", "/chat/completions", CHAT, "", "" },
+        { "POST", "v1/chat/completions", CHAT, "", "" },
+        { "POST", "/v1/chat/completions", CHAT, "", "" },
+        { "POST", "completions", COMPL, "", "" },
+        { "POST", "v1/completions", COMPL, "", "" },
+        { "GET", "models", &llm_api_models, "", "" },
+        { "HEAD", "models", &llm_api_models, "", "" },
+        { "GET", "models/", &llm_api_models, "", "" },
+        { "GET", "v1/models/demo", &llm_api_models, "demo", "" },
+        { "GET", "models/Qwen/Small", &llm_api_models, "Qwen/Small", "" },
+        { "GET", "completions", NULL, "", "POST" },
+        { "post", "completions", NULL, "", "POST" },
+        { "POS", "completions", NULL, "", "POST" },
+        { "", "completions", NULL, "", "POST" },
+        { "DELETE", "models/demo", NULL, "", "GET, HEAD" },
+        { "GET,", "models", NULL, "", "GET, HEAD" },
+        { "POST", "", NULL, "", "" },
+        { "POST", "v1/", NULL, "", "" },
+        { "GET", "v1/v1/models", NULL, "", "" },
+        { "POST", "chat", NULL, "", "" },
+        { "POST", "chat/completionsx", NULL, "", "" },
+        { "POST", "chat/completions/", NULL, "", "" },
+        { "GET", "Models", NULL, "", "" },
     };
 
     for (i = 0; i < llm_nelems(paths); i++) {
         path.data = paths[i].path;
         path.len = strlen(paths[i].path);
+        method.data = paths[i].method;
+        method.len = strlen(paths[i].method);
 
-        ep = llm_api_endpoint(path, &rest);
-
-        ok(ep == paths[i].want
-           && (ep != LLM_API_MODEL
-               || (rest.len == strlen(paths[i].rest)
-                   && memcmp(rest.data, paths[i].rest, rest.len) == 0)),
-           "path '%s'", paths[i].path);
+        ok(llm_api_route(path, method, &to)
+           == (paths[i].want ? LLM_OK : LLM_ERROR)
+           && to.endpoint == paths[i].want
+           && to.rest.len == strlen(paths[i].rest)
+           && memcmp(to.rest.data ? to.rest.data : "", paths[i].rest,
+                     to.rest.len) == 0,
+           "%s '%s'", paths[i].method, paths[i].path);
+        is_str(paths[i].want ? "" : to.allow, paths[i].allow,
+               "and what may be used there");
     }
+}
 
-    is_str(llm_api_methods(LLM_API_CHAT), "POST", "methods of chat");
-    is_str(llm_api_methods(LLM_API_MODELS), "GET, HEAD",
-           "methods of models");
+
+/* fields are looked for by name, in rows that are sorted */
+
+static void
+test_tables(void)
+{
+    uint32_t                 i, k, n;
+    const llm_api_row_t     *row;
+    const llm_api_fields_t  *fields;
+
+    for (row = llm_api_endpoints; row->path; row++) {
+        for (k = 0, n = 0; k < 2; k++) {
+            fields = k ? row->endpoint->shared : row->endpoint->fields;
+
+            for (i = 1; fields && i < fields->n; i++) {
+                if (strcmp(fields->rows[i - 1].name, fields->rows[i].name)
+                    >= 0)
+                {
+                    ok(0, "%s is behind %s", fields->rows[i].name,
+                       fields->rows[i - 1].name);
+                }
+            }
+
+            n += fields ? fields->n : 0;
+        }
+
+        ok(llm_api_answers(row->endpoint) == (n == 0)
+           && n <= LLM_API_MAX_FIELDS, "%u fields of %s", n, row->path);
+    }
 }
 
 
@@ -833,7 +872,7 @@ test_models(void)
 
     llm_buf_init(&out, 0);
 
-    (void) llm_api_models_body(&conf, &out);
+    (void) llm_api_answer(&llm_api_models, &conf, llm_str(""), &out, &err);
     is_str(out.data,
            "{\"object\":\"list\",\"data\":["
            "{\"id\":\"demo\",\"object\":\"model\",\"created\":1700000000,"
@@ -846,8 +885,8 @@ test_models(void)
            "the models of a location");
 
     out.len = 0;
-    is_int(llm_api_model_body(&conf, llm_str("gpt-4o-mini"), &out, &err),
-           LLM_OK, "one model");
+    is_int(llm_api_answer(&llm_api_models, &conf, llm_str("gpt-4o-mini"),
+                          &out, &err), LLM_OK, "one model");
     is_str(out.data,
            "{\"id\":\"demo\",\"object\":\"model\",\"created\":1700000000,"
            "\"owned_by\":\"nginx\",\"aliases\":[\"gpt-4o-mini\","
@@ -855,12 +894,12 @@ test_models(void)
 
     c = conf;
     c.fallback = 0;
-    ok(llm_api_model_body(&c, llm_str("nope"), &out, &err) == LLM_ERROR
-       && err.status == 404, "an unknown one, fallback or not");
+    ok(llm_api_answer(&llm_api_models, &c, llm_str("nope"), &out, &err)
+       == LLM_ERROR && err.status == 404, "an unknown one, fallback or not");
 
     out.len = 0;
     c.allowed = 0;
-    (void) llm_api_models_body(&c, &out);
+    (void) llm_api_answer(&llm_api_models, &c, llm_str(""), &out, &err);
     is_str(out.data, "{\"object\":\"list\",\"data\":[]}", "no models");
 
     llm_buf_free(&out);
@@ -942,6 +981,7 @@ main(void)
     test_cap();
     test_resolve();
     test_endpoints();
+    test_tables();
     test_models();
     test_errors();
 

@@ -3,7 +3,7 @@
  * back with cJSON.
  */
 
-#include "engine/api/api.h"
+#include "engine/api/endpoint.h"
 #include "t/unit/tap.h"
 
 #include <cjson/cJSON.h>
@@ -238,13 +238,13 @@ feed_error(void)
 
 
 static void
-begin(llm_api_endpoint_t ep, const char *fields)
+begin(const llm_api_endpoint_t *ep, const char *fields)
 {
     char        body[512], *p;
     llm_buf_t   msg;
 
     snprintf(body, sizeof(body), "{%s%s}",
-             ep == LLM_API_CHAT
+             ep == &llm_api_chat
              ? "'messages':[{'role':'user','content':'hi'}]"
              : "'prompt':['a','b']", fields);
 
@@ -302,7 +302,7 @@ test_chat_stream(void)
 {
     llm_api_usage_t  u;
 
-    begin(LLM_API_CHAT, ",'stream':true");
+    begin(&llm_api_chat, ",'stream':true");
     ok(llm_api_is_stream(a), "it is a stream");
 
     feed_start();
@@ -332,7 +332,7 @@ test_chat_stream(void)
        "the figures");
     end();
 
-    begin(LLM_API_CHAT, ",'stream':true,'n':2,"
+    begin(&llm_api_chat, ",'stream':true,'n':2,"
           "'stream_options':{'include_usage':true}");
     feed_start();
     is_out(CHUNK "{\"index\":0,\"delta\":{\"role\":\"assistant\","
@@ -360,7 +360,7 @@ test_parts(void)
 {
     event_t  e;
 
-    begin(LLM_API_CHAT, ",'stream':true");
+    begin(&llm_api_chat, ",'stream':true");
 
     e = text_event(0, LLM_PART_REASONING, 0, "hm\t");
     feed(&e);
@@ -386,7 +386,7 @@ test_parts(void)
            "\"finish_reason\":\"tool_calls\"}]}\n\n", "it ends in calls");
     end();
 
-    begin(LLM_API_CHAT, "");
+    begin(&llm_api_chat, "");
     feed_start();
     e = text_event(0, LLM_PART_REASONING, 0, "hm");
     feed(&e);
@@ -419,7 +419,7 @@ test_bodies(void)
 {
     event_t  e;
 
-    begin(LLM_API_CHAT, ",'n':2");
+    begin(&llm_api_chat, ",'n':2");
     feed_start();
     feed_text("on");
     e = text_event(1, LLM_PART_CONTENT, 0, "tw\"o");
@@ -436,7 +436,7 @@ test_bodies(void)
            USAGE "}", "a chat body of two choices");
     end();
 
-    begin(LLM_API_CHAT, "");
+    begin(&llm_api_chat, "");
     feed_start();
     feed_finish(0, LLM_FINISH_STOP);
     feed_done();
@@ -446,7 +446,7 @@ test_bodies(void)
            "nothing said is an empty string");
     end();
 
-    begin(LLM_API_COMPLETIONS, ",'return_token_ids':true");
+    begin(&llm_api_completions, ",'return_token_ids':true");
     feed_start();
     e = text_event(0, LLM_PART_CONTENT, 0, "x");
     add_id(&e, 7);
@@ -473,7 +473,7 @@ test_completion_stream(void)
 {
     event_t  e;
 
-    begin(LLM_API_COMPLETIONS, ",'stream':true,'return_token_ids':true,"
+    begin(&llm_api_completions, ",'stream':true,'return_token_ids':true,"
           "'stream_options':{'include_usage':true}");
 
     feed_start();
@@ -536,7 +536,7 @@ test_logprobs(void)
 {
     event_t  e;
 
-    begin(LLM_API_CHAT, ",'stream':true,'logprobs':true,'top_logprobs':2");
+    begin(&llm_api_chat, ",'stream':true,'logprobs':true,'top_logprobs':2");
     e = logprob_event(1);
     feed(&e);
     is_out(CHUNK "{\"index\":0,\"delta\":{\"content\":\"\xc3\xa9h\"},"
@@ -552,7 +552,7 @@ test_logprobs(void)
            "text that has none");
     end();
 
-    begin(LLM_API_CHAT, ",'logprobs':true");
+    begin(&llm_api_chat, ",'logprobs':true");
     e = logprob_event(0);
     feed(&e);
     e = logprob_event(0);
@@ -568,7 +568,7 @@ test_logprobs(void)
            USAGE "}", "chat: gathered in a body");
     end();
 
-    begin(LLM_API_COMPLETIONS, ",'stream':true,'logprobs':2");
+    begin(&llm_api_completions, ",'stream':true,'logprobs':2");
     e = logprob_event(1);
     feed(&e);
     is_out(TEXT "{\"index\":0,\"text\":\"\xc3\xa9h\",\"logprobs\":{"
@@ -593,7 +593,7 @@ test_logprobs(void)
            "offsets go on from event to event");
     end();
 
-    begin(LLM_API_COMPLETIONS, ",'logprobs':0,'echo':true");
+    begin(&llm_api_completions, ",'logprobs':0,'echo':true");
     e = text_event(0, LLM_PART_CONTENT, 0, "ab");
     add_token(&e, 1, NAN, 0, "a");
     add_token(&e, 2, 0, 1, "b");
@@ -617,7 +617,7 @@ test_logprobs(void)
 static void
 test_failures(void)
 {
-    begin(LLM_API_CHAT, ",'stream':true");
+    begin(&llm_api_chat, ",'stream':true");
     ok(feed_error() == LLM_ERROR && err.status == 400 && out.len == 0
        && strcmp(err.code, "context_length_exceeded") == 0
        && strcmp(err.param, "messages") == 0
@@ -625,7 +625,7 @@ test_failures(void)
        "before a stream begins an error is a real one");
     end();
 
-    begin(LLM_API_CHAT, ",'stream':true");
+    begin(&llm_api_chat, ",'stream':true");
     feed_start();
     out.len = 0;
     is_int(feed_error(), LLM_OK, "in a stream");
@@ -634,14 +634,14 @@ test_failures(void)
            "\"context_length_exceeded\"}}\n\n", "it is a frame");
     end();
 
-    begin(LLM_API_CHAT, "");
+    begin(&llm_api_chat, "");
     feed_start();
     feed_text("x");
     ok(feed_error() == LLM_ERROR && err.status == 400 && out.len == 0,
        "not streaming, it is a real one at any time");
     end();
 
-    begin(LLM_API_CHAT, ",'stream':true");
+    begin(&llm_api_chat, ",'stream':true");
     llm_buf_free(&out);
     llm_buf_init(&out, 100);
     ok(feed_start() == LLM_ERROR && err.status == 500, "no room: 500");
@@ -659,7 +659,7 @@ test_reads_back(void)
     size_t    wrong;
     uint32_t  c;
 
-    begin(LLM_API_CHAT, ",'stream':true");
+    begin(&llm_api_chat, ",'stream':true");
     wrong = 0;
 
     for (c = 1; c < 0x80; c++) {
@@ -701,7 +701,7 @@ test_speed(void)
     uint64_t  start;
     event_t   e;
 
-    begin(LLM_API_CHAT, ",'stream':true");
+    begin(&llm_api_chat, ",'stream':true");
     e = text_event(0, LLM_PART_CONTENT, 0, " token");
     start = llm_now_us();
 
@@ -724,7 +724,7 @@ test_echo(void)
 {
     event_t  e;
 
-    begin(LLM_API_COMPLETIONS, ",'logprobs':0,'echo':true,'n':2");
+    begin(&llm_api_completions, ",'logprobs':0,'echo':true,'n':2");
     feed_start();
 
     e = text_event(0, LLM_PART_CONTENT, 0, "a\xc3\xa9");
@@ -783,7 +783,7 @@ test_pieces(void)
         piece_size = sizes[n];
         largest = 0;
 
-        begin(LLM_API_COMPLETIONS, ",'logprobs':1,'return_token_ids':true");
+        begin(&llm_api_completions, ",'logprobs':1,'return_token_ids':true");
         feed_start();
 
         for (i = 0; i < 2000; i++) {
@@ -830,7 +830,7 @@ test_bound(void)
     event_t  e;
 
     rc = LLM_OK;
-    begin(LLM_API_COMPLETIONS, ",'n':64,'logprobs':1");
+    begin(&llm_api_completions, ",'n':64,'logprobs':1");
     feed_start();
 
     for (i = 0; i < 1000000 && rc == LLM_OK; i++) {
@@ -857,7 +857,7 @@ test_counts(void)
     event_t          e;
     llm_api_usage_t  u;
 
-    begin(LLM_API_COMPLETIONS, ",'stream':true");
+    begin(&llm_api_completions, ",'stream':true");
     feed_start();
     feed_text("a");
     feed_text("b");

@@ -38,7 +38,7 @@ typedef struct {
     uint64_t           state;
 } fz_rand_t;
 
-/* as in engine/api/fields.c */
+/* as in engine/api/endpoint.h */
 typedef enum {
     FZ_BOOL,
     FZ_INT,
@@ -138,7 +138,7 @@ int fz_chance(fz_rand_t *r, unsigned permille);
 void fz_print(const char *data, size_t len, size_t max);
 
 /* table.c */
-void fz_table_read(fz_table_t *t, const char *file);
+void fz_table_read(fz_table_t *t, const char *folder);
 
 /* values.c: a value of any kind, of a field's type, a string */
 void fz_any(fz_gen_t *g, int depth);

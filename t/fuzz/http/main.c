@@ -1,7 +1,7 @@
 /*
  * A fuzz target of whole requests over HTTP, against a server that runs:
  *
- *   fuzz-http -T engine/api/fields.c [-u 127.0.0.1:8080] [-s SEED]
+ *   fuzz-http -T engine/api [-u 127.0.0.1:8080] [-s SEED]
  *             [-t SECONDS] [-n REQUESTS] [-c CONNECTIONS] [-i FIRST]
  *             [-w SECONDS] [-e ERRORS] [-v VOCABULARY]
  *   fuzz-http ... -1 NUMBER [-m MASK]    that script alone
@@ -592,7 +592,7 @@ main(int argc, char **argv)
     f.most = UINT64_MAX;
     f.most_errors = 1;
     f.table.vocab = 2048;
-    table = "engine/api/fields.c";
+    table = "engine/api";
     only = UINT64_MAX;
     print = 0;
     start = fz_now();

@@ -1,5 +1,5 @@
 /*
- * The parameters that there are, from the source of the API's own table: a
+ * The parameters that there are, from the sources of the API's own tables: a
  * new one is fuzzed without a line here.  A table that cannot be read any
  * more is an error, not an empty list.
  */
@@ -17,8 +17,9 @@
 
 
 static const char  *fz_types[] = {
-    "F_BOOL", "F_INT", "F_NUMBER", "F_ABOVE", "F_STRING", "F_ARRAY",
-    "F_OBJECT", "F_ANY", "F_REQUIRED", "F_REFUSED"
+    "LLM_FIELD_BOOL", "LLM_FIELD_INT", "LLM_FIELD_NUMBER", "LLM_FIELD_ABOVE",
+    "LLM_FIELD_STRING", "LLM_FIELD_ARRAY", "LLM_FIELD_OBJECT",
+    "LLM_FIELD_ANY", "LLM_FIELD_REQUIRED", "LLM_FIELD_REFUSED"
 };
 
 
@@ -45,32 +46,21 @@ fz_file(const char *name)
 }
 
 
-/* a number, or the name of one that the source defines */
+/* a number, or the one name that stands for one in the tables */
 
 static double
-fz_bound(const char *source, const char *word)
+fz_bound(const char *word)
 {
-    char        *end, what[96];
-    double       v;
-    const char  *p;
+    char    *end;
+    double   v;
+
+    if (strcmp(word, "INT32_MAX") == 0) {
+        return INT32_MAX;
+    }
 
     v = strtod(word, &end);
 
-    if (end != word) {
-        return v;
-    }
-
-    snprintf(what, sizeof(what), "#define %s ", word);
-
-    p = strstr(source, what);
-    if (p == NULL) {
-        return FZ_UNKNOWN;
-    }
-
-    p += strlen(what);
-    v = strtod(p, &end);
-
-    return end == p ? FZ_UNKNOWN : v;
+    return end == word ? FZ_UNKNOWN : v;
 }
 
 
@@ -104,7 +94,7 @@ fz_words(const char *p, const char *end, char words[8][64])
 
 
 static void
-fz_row(fz_table_t *t, const char *source, const char *p, const char *end)
+fz_row(fz_table_t *t, unsigned endpoints, const char *p, const char *end)
 {
     char         words[8][64];
     size_t       i;
@@ -113,7 +103,7 @@ fz_row(fz_table_t *t, const char *source, const char *p, const char *end)
 
     n = fz_words(p, end, words);
 
-    if (n < 6 || t->n_fields == FZ_MAX_FIELDS) {
+    if (n < 5 || t->n_fields == FZ_MAX_FIELDS) {
         fz_die("a row of the table is not understood: %.*s",
                (int) (end - p), p);
     }
@@ -121,23 +111,21 @@ fz_row(fz_table_t *t, const char *source, const char *p, const char *end)
     f = &t->fields[t->n_fields++];
     strcpy(f->name, words[0]);
 
-    f->endpoints = strcmp(words[1], "CHAT") == 0 ? FZ_CHAT
-                   : strcmp(words[1], "COMPL") == 0 ? FZ_COMPL
-                   : FZ_CHAT | FZ_COMPL;
+    f->endpoints = endpoints;
 
     for (i = 0; i < fz_nelems(fz_types); i++) {
-        if (strcmp(words[2], fz_types[i]) == 0) {
+        if (strcmp(words[1], fz_types[i]) == 0) {
             f->type = (fz_type_t) i;
             break;
         }
     }
 
     if (i == fz_nelems(fz_types)) {
-        fz_die("a type of the table is not known: %s", words[2]);
+        fz_die("a type of the table is not known: %s", words[1]);
     }
 
-    f->min = fz_bound(source, words[4]);
-    f->max = fz_bound(source, words[5]);
+    f->min = fz_bound(words[3]);
+    f->max = fz_bound(words[4]);
 
     if (f->min == FZ_UNKNOWN) {
         f->min = -FZ_UNKNOWN;
@@ -145,23 +133,23 @@ fz_row(fz_table_t *t, const char *source, const char *p, const char *end)
 }
 
 
-void
-fz_table_read(fz_table_t *t, const char *file)
+static void
+fz_table_add(fz_table_t *t, const char *file, unsigned endpoints)
 {
     char        *source;
     const char  *p, *q, *end;
 
     source = fz_file(file);
-    t->n_fields = 0;
 
-    p = source ? strstr(source, "llm_api_fields[] = {") : NULL;
+    p = source ? strstr(source, "static const llm_api_field_t  ") : NULL;
+    p = p ? strchr(p, '{') : NULL;
     end = p ? strstr(p, "\n};") : NULL;
 
     if (end == NULL) {
         fz_die("no table in %s", file);
     }
 
-    p = strchr(p, '{') + 1;
+    p++;
 
     while ((p = memchr(p, '{', (size_t) (end - p))) != NULL) {
         q = memchr(p, '}', (size_t) (end - p));
@@ -170,13 +158,39 @@ fz_table_read(fz_table_t *t, const char *file)
             fz_die("a row of the table has no end");
         }
 
-        fz_row(t, source, p + 1, q);
+        fz_row(t, endpoints, p + 1, q);
         p = q;
     }
 
-    if (t->n_fields < 30) {
-        fz_die("%u parameters in %s, which is too few", t->n_fields, file);
+    free(source);
+}
+
+
+/* the tables of this folder */
+
+void
+fz_table_read(fz_table_t *t, const char *folder)
+{
+    char    file[256];
+    size_t  i;
+
+    static const struct {
+        const char  *name;
+        unsigned     endpoints;
+    } files[] = {
+        { "fields.c", FZ_CHAT | FZ_COMPL },
+        { "endpoint_chat.c", FZ_CHAT },
+        { "endpoint_completions.c", FZ_COMPL }
+    };
+
+    t->n_fields = 0;
+
+    for (i = 0; i < fz_nelems(files); i++) {
+        snprintf(file, sizeof(file), "%s/%s", folder, files[i].name);
+        fz_table_add(t, file, files[i].endpoints);
     }
 
-    free(source);
+    if (t->n_fields < 60) {
+        fz_die("%u parameters in %s, which is too few", t->n_fields, folder);
+    }
 }

@@ -3,7 +3,7 @@
  * written by chat_object.c without a further look.
  */
 
-#include "engine/api/api_internal.h"
+#include "engine/api/chat.h"
 
 
 static int
@@ -278,7 +278,7 @@ llm_api_check_messages(const llm_flat_t *messages, llm_err_t *err)
  */
 
 int
-llm_api_check_tools(const llm_api_body_t *b, llm_err_t *err)
+llm_api_check_tools(const llm_api_chat_t *b, llm_err_t *err)
 {
     const llm_flat_t    *choice;
     const llm_api_at_t  *at;

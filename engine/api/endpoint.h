@@ -1,0 +1,357 @@
+/*
+ * What an endpoint is, and what endpoints share.
+ *
+ * An endpoint is one file, endpoint_NAME.c, with one llm_api_endpoint_t: the
+ * fields of its requests, a reader (body to message), an event writer (event
+ * to SSE frames) and a body writer (events to an answer that is not
+ * streamed).  A row of the table in endpoints.c says at which path and by
+ * which methods it is reached.  Nothing else knows it by name.
+ */
+
+#ifndef LLM_API_ENDPOINT_H
+#define LLM_API_ENDPOINT_H
+
+#include "engine/api/api_internal.h"
+
+/* rows of an endpoint, with those that it shares */
+#define LLM_API_MAX_FIELDS  128
+
+
+/* ---- the fields of a request's body ---- */
+
+/* the type of a field, and of the member that its value goes to */
+typedef enum {
+    LLM_FIELD_BOOL,                     /* int */
+    LLM_FIELD_INT,                      /* int64_t, min..max */
+    LLM_FIELD_NUMBER,                   /* double, min..max */
+    LLM_FIELD_ABOVE,                    /* double, above min, to max */
+    LLM_FIELD_STRING,                   /* llm_str_t */
+    LLM_FIELD_ARRAY,                    /* const llm_flat_t *, as all below */
+    LLM_FIELD_OBJECT,
+    LLM_FIELD_ANY,
+    LLM_FIELD_REQUIRED,                 /* any, but there and not null */
+    LLM_FIELD_REFUSED                   /* would change the answer's meaning */
+} llm_api_field_type_t;
+
+#define LLM_FIELD_NOWHERE   ((size_t) -1)   /* checked and left alone */
+
+typedef struct {
+    const char            *name;
+    llm_api_field_type_t   type;
+    size_t                 to;          /* offset in the endpoint's struct */
+    double                 min;
+    double                 max;
+} llm_api_field_t;
+
+typedef struct {
+    const llm_api_field_t  *rows;       /* sorted by name */
+    uint32_t                n;
+} llm_api_fields_t;
+
+/*
+ * What endpoints that generate text have in common: values where they were
+ * given, defaults elsewhere.  It begins the endpoint's own struct.  The
+ * pointers and strings are the flat body's.
+ */
+
+typedef struct {
+    llm_str_t          model;
+    llm_str_t          cache_salt;
+
+    const llm_flat_t  *metadata;
+    const llm_flat_t  *response_format;
+    const llm_flat_t  *stream_options;
+    const llm_flat_t  *stop;
+    const llm_flat_t  *stop_token_ids;
+    const llm_flat_t  *logit_bias;
+    const llm_flat_t  *logprobs;
+    const llm_flat_t  *seed;
+    const llm_flat_t  *priority;
+
+    double             temperature;
+    double             top_p;
+    double             min_p;
+    double             typical_p;
+    double             presence_penalty;
+    double             frequency_penalty;
+    double             repetition_penalty;
+
+    int64_t            n;
+    int64_t            max_tokens;              /* -1: not given */
+    int64_t            min_tokens;
+    int64_t            top_k;
+
+    int                stream;
+    int                ignore_eos;
+    int                return_token_ids;
+    int                skip_special_tokens;
+    int                cache_prompt;
+} llm_api_body_t;
+
+/* fields.c: the rows of llm_api_body_t */
+extern const llm_api_fields_t  llm_api_shared_fields;
+
+
+/* ---- an endpoint ---- */
+
+/* a body on its way to a message */
+
+typedef struct {
+    const llm_api_endpoint_t  *endpoint;
+    const llm_api_conf_t      *conf;
+    const llm_flat_t          *root;    /* the body, an object */
+
+    llm_request_t              r;       /* head and task are set already */
+    llm_buf_t                 *msg;     /* room for r, then its bytes */
+    llm_buf_t                  head;    /* of a frame or a body, see
+                                           llm_api_write_head() */
+    uint32_t                   n_choices;   /* of all prompts */
+    int                        include_usage;
+} llm_api_reader_t;
+
+struct llm_api_endpoint_s {
+    /* answers at once, without a body and the engine; then all that follows
+       is NULL.  rest is what stands behind a path that ends in a slash */
+    int                     (*answer)(const llm_api_conf_t *conf,
+                                      llm_str_t rest, llm_buf_t *out,
+                                      llm_err_t *err);
+
+    llm_task_t                task;
+    const llm_api_fields_t   *fields;   /* its own */
+    const llm_api_fields_t   *shared;   /* and others; may be NULL */
+
+    int                     (*read)(llm_api_reader_t *rd, llm_err_t *err);
+    /* a stream's frames for this event; errors are not its business */
+    void                    (*event)(llm_api_t *a, const llm_event_t *ev,
+                                     llm_buf_t *out);
+    /* as llm_api_body_next() */
+    int                     (*body)(llm_api_t *a, size_t max,
+                                    llm_buf_t *out);
+};
+
+typedef struct {
+    const char                *path;    /* one that ends in a slash takes all
+                                           that is behind it */
+    const char                *methods;     /* as in Allow: "GET, HEAD" */
+    const llm_api_endpoint_t  *endpoint;
+} llm_api_row_t;
+
+/* endpoints.c: the table; the last path is NULL */
+extern const llm_api_row_t  llm_api_endpoints[];
+
+extern const llm_api_endpoint_t  llm_api_chat;
+extern const llm_api_endpoint_t  llm_api_completions;
+extern const llm_api_endpoint_t  llm_api_models;
+
+
+/* ---- for readers ---- */
+
+/* fields.c: reads and checks a body by its endpoint's rows into to, which
+   holds the defaults */
+int llm_api_read_fields(const llm_api_reader_t *rd, void *to,
+    llm_err_t *err);
+
+/* request.c: the steps of a reader, in the order in which what is wrong is
+   looked for; b is the struct of the endpoint's fields */
+void llm_api_defaults(llm_api_body_t *b);
+/* the fields, the model, what the request says of its answer */
+int llm_api_read_body(llm_api_reader_t *rd, llm_api_body_t *b,
+    llm_err_t *err);
+int llm_api_read_sampling(llm_api_reader_t *rd, const llm_api_body_t *b,
+    llm_err_t *err);
+/* max is what the request names as param, or -1; usual the endpoint's own
+   default where the model has none, or -1 */
+int llm_api_read_limits(llm_api_reader_t *rd, const llm_api_body_t *b,
+    const char *param, int64_t max, int64_t usual, llm_err_t *err);
+int llm_api_read_priority(llm_api_reader_t *rd, const llm_api_body_t *b,
+    llm_err_t *err);
+
+/* lists.c: stops, stop_token_ids and logit_bias, appended to the message */
+int llm_api_write_lists(llm_api_reader_t *rd, const llm_api_body_t *b,
+    llm_err_t *err);
+/* the same for a list of token ids */
+int llm_api_write_ids(const llm_flat_t *list, const llm_api_at_t *at,
+    llm_buf_t *msg, llm_ref_t *ref, llm_err_t *err);
+
+/* frames.c: {"id":"PREFIX...","object":... up to the first choice's index,
+   to rd->head; chunk is the object of a stream */
+void llm_api_write_head(llm_api_reader_t *rd, const char *prefix,
+    const char *object, const char *chunk);
+
+
+/* ---- an answer ---- */
+
+/* how much text of a choice there was before an event */
+typedef struct {
+    size_t             bytes;
+    size_t             chars;
+} llm_api_place_t;
+
+/* an event that is kept; the memory is the arena's */
+typedef struct llm_api_piece_s  llm_api_piece_t;
+
+struct llm_api_piece_s {
+    llm_api_piece_t   *next;
+    llm_event_t        ev[];
+};
+
+typedef struct {
+    llm_api_piece_t   *first;
+    llm_api_piece_t   *last;
+} llm_api_list_t;
+
+/* one choice of an answer; events are kept without streaming only */
+
+typedef struct {
+    uint32_t           finish;          /* llm_finish_t */
+    uint32_t           n_tokens;        /* that were told of */
+    uint32_t           n_calls;         /* tool calls begun */
+    unsigned           has_content:1;
+    unsigned           has_reasoning:1;
+    llm_api_place_t    place;           /* in a stream */
+    llm_api_list_t     own;
+    llm_api_list_t     echo;            /* of the prompt; of the first choice
+                                           of each prompt only */
+} llm_api_choice_t;
+
+/* how far a body is written; see body.c */
+
+typedef struct {
+    uint32_t                choice;
+    uint32_t                member;
+    uint32_t                array;      /* of the logprobs */
+    uint32_t                at;         /* in the piece: a byte, or a token */
+    unsigned                opened:1;   /* the member has begun */
+    unsigned                some:1;     /* and has an item */
+    unsigned                in_echo:1;  /* the piece is the prompt's */
+    const llm_api_piece_t  *piece;      /* NULL: no more */
+    llm_api_place_t         place;      /* before it */
+} llm_api_cursor_t;
+
+struct llm_api_s {
+    const llm_api_endpoint_t  *endpoint;
+
+    uint32_t           model;
+    uint32_t           n;               /* choices of each prompt */
+    uint32_t           n_choices;       /* of all */
+    int32_t            n_logprobs;      /* -1: none */
+
+    unsigned           stream:1;
+    unsigned           include_usage:1;
+    unsigned           token_ids:1;
+    unsigned           started:1;       /* START was seen */
+
+    uint32_t           reasoning_tokens;
+    llm_api_usage_t    usage;
+
+    llm_str_t          id;              /* of the request, without prefix */
+    llm_str_t          head;            /* see llm_api_write_head() */
+    llm_api_choice_t  *choices;
+
+    llm_arena_t        kept;            /* events, without streaming */
+    size_t             gathered;        /* bytes of these */
+    size_t             max_answer;      /* and their bound */
+    llm_api_cursor_t   cursor;
+};
+
+/* answer.c; bytes of rd and its conf are copied; NULL: no memory */
+llm_api_t *llm_api_create(const llm_api_reader_t *rd);
+
+/* body.c: keeps an event; LLM_ERROR: the answer is too large, or no memory */
+int llm_api_gather(llm_api_t *a, const llm_event_t *ev, llm_err_t *err);
+
+
+/* ---- for event writers and bodies ---- */
+
+/* pieces.c */
+const char *llm_api_finish_name(uint32_t finish);
+void llm_api_add_uint(llm_buf_t *out, uint64_t v);
+/* {"prompt_tokens": ...} */
+void llm_api_add_usage(llm_buf_t *out, const llm_api_t *a);
+/* the event's token ids, comma-separated */
+void llm_api_add_ids(llm_buf_t *out, const llm_event_t *ev);
+void llm_api_add_event_text(llm_buf_t *out, const llm_event_t *ev);
+
+/*
+ * logprobs.c.  The "logprobs" member of a choice has one array or several of
+ * items, an item a token; the endpoint says how they look.
+ */
+
+typedef struct {
+    uint32_t            n_arrays;
+    int32_t             offsets;        /* the array whose items need the
+                                           place, or -1 */
+    const char *const  *before;         /* of each array, what stands before
+                                           its items */
+    const char         *after;          /* behind the last one's */
+
+    /* the place is that before the event */
+    void              (*item)(llm_buf_t *out, const llm_api_t *a,
+                              const llm_api_place_t *place,
+                              const llm_event_t *ev, uint32_t array,
+                              const llm_token_logprob_t *t);
+} llm_api_logprobs_t;
+
+/* the value of the member: of an event; null without any */
+void llm_api_add_logprobs(llm_buf_t *out, const llm_api_t *a,
+    const llm_api_logprobs_t *look, const llm_api_place_t *place,
+    const llm_event_t *ev);
+void llm_api_add_logprob(llm_buf_t *out, float logprob);
+/* characters that begin in s */
+size_t llm_api_count_chars(const char *s, size_t len);
+/* the place is behind the event's text now */
+void llm_api_count_text(llm_api_place_t *place, const llm_event_t *ev);
+
+/* frames.c: a frame is the head, the choice's index, what the endpoint puts
+   there, and an end */
+void llm_api_open_frame(const llm_api_t *a, uint32_t index, llm_buf_t *out);
+void llm_api_close_frame(const llm_api_t *a, llm_buf_t *out);
+/* is there anything to say of a TEXT event? */
+int llm_api_says(const llm_api_t *a, const llm_event_t *ev);
+/* what stands behind the text, and the frame's end */
+void llm_api_close_text(llm_api_t *a, const llm_event_t *ev,
+    const llm_api_logprobs_t *look, llm_buf_t *out);
+/* a choice has ended; text stands where others have theirs */
+void llm_api_finish_frame(const llm_api_t *a, const llm_event_t *ev,
+    const char *text, llm_buf_t *out);
+/* usage where it was asked for, and [DONE] */
+void llm_api_last_frames(const llm_api_t *a, llm_buf_t *out);
+
+/*
+ * body.c: a choice of a body is a row of members, each in three parts.
+ * open() writes what stands before the items: LLM_AGAIN when these follow,
+ * LLM_OK when that was all of the member.  item() writes a little and returns
+ * LLM_AGAIN, or LLM_OK when there are no more; then comes what is behind.
+ */
+
+typedef struct {
+    int         (*open)(const llm_api_t *a, llm_api_cursor_t *cur,
+                        llm_buf_t *out);
+    int         (*item)(const llm_api_t *a, llm_api_cursor_t *cur,
+                        llm_buf_t *out);
+    const char   *behind;
+} llm_api_member_t;
+
+/* the body of an endpoint with choices, as llm_api_body_next() */
+int llm_api_write_choices(llm_api_t *a, const llm_api_member_t *members,
+    uint32_t n_members, size_t max, llm_buf_t *out);
+/* the piece behind the cursor's */
+void llm_api_next_piece(const llm_api_t *a, llm_api_cursor_t *cur);
+
+/* members that look the same everywhere */
+int llm_api_open_finish(const llm_api_t *a, llm_api_cursor_t *cur,
+    llm_buf_t *out);
+int llm_api_open_ids(const llm_api_t *a, llm_api_cursor_t *cur,
+    llm_buf_t *out);
+int llm_api_write_id(const llm_api_t *a, llm_api_cursor_t *cur,
+    llm_buf_t *out);
+/* parts of an open() and of an item() */
+int llm_api_open_logprobs(const llm_api_t *a, const llm_api_logprobs_t *look,
+    llm_buf_t *out);
+int llm_api_write_logprob(const llm_api_t *a, const llm_api_logprobs_t *look,
+    llm_api_cursor_t *cur, llm_buf_t *out);
+/* one slice of the text of this part */
+int llm_api_write_text(const llm_api_t *a, llm_api_cursor_t *cur,
+    uint32_t part, llm_buf_t *out);
+
+#endif /* LLM_API_ENDPOINT_H */

@@ -1,0 +1,444 @@
+/*
+ * POST /completions: prompts in (a string, strings, token ids, or lists of
+ * them), the text that goes on from each out.
+ */
+
+#include "engine/api/endpoint.h"
+#include "engine/base/utf8.h"
+
+#include <math.h>
+
+#define AT(f)  offsetof(llm_api_completion_t, f)
+
+/* of a request that names none, as OpenAI's */
+#define LLM_API_COMPLETION_TOKENS  16
+
+typedef struct {
+    llm_api_body_t     body;
+
+    llm_str_t          suffix;
+    const llm_flat_t  *prompt;
+    int64_t            best_of;         /* 0: not given */
+    int                echo;
+} llm_api_completion_t;
+
+
+static const llm_api_field_t  llm_api_completion_rows[] = {
+    { "best_of", LLM_FIELD_INT, AT(best_of), 1, 128 },
+    { "echo", LLM_FIELD_BOOL, AT(echo), 0, 0 },
+    { "prompt", LLM_FIELD_REQUIRED, AT(prompt), 0, 0 },
+    { "suffix", LLM_FIELD_STRING, AT(suffix), 0, 0 },
+};
+
+static const llm_api_fields_t  llm_api_completion_fields = {
+    llm_api_completion_rows, llm_nelems(llm_api_completion_rows)
+};
+
+
+/* ---- the reader ---- */
+
+/* what is well formed but cannot be served; never ignored in silence */
+
+static int
+llm_api_completion_served(const llm_api_completion_t *b, llm_err_t *err)
+{
+    if (b->suffix.len) {
+        return llm_api_unsupported(err, llm_api_top("suffix"),
+                                   "text cannot be inserted, only continued");
+    }
+
+    if (b->best_of && b->best_of != b->body.n) {
+        return llm_api_unsupported(err, llm_api_top("best_of"),
+                                   "it can only be equal to n");
+    }
+
+    return LLM_OK;
+}
+
+
+static int
+llm_api_completion_n_logprobs(const llm_api_completion_t *b, int32_t *n,
+    llm_err_t *err)
+{
+    const llm_flat_t  *v;
+
+    v = b->body.logprobs;
+    *n = -1;
+
+    if (v == NULL) {
+        return LLM_OK;
+    }
+
+    if (llm_api_check_int(err, llm_api_top("logprobs"), v, 0, 5) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    *n = (int32_t) llm_flat_int(v);
+
+    return LLM_OK;
+}
+
+
+static int
+llm_api_write_prompt(const llm_flat_t *v, const llm_api_at_t *at,
+    llm_buf_t *msg, llm_prompt_ref_t *p, llm_err_t *err)
+{
+    llm_str_t  s;
+
+    memset(p, 0, sizeof(llm_prompt_ref_t));
+
+    if (v->type == LLM_FLAT_ARRAY) {
+        p->is_ids = 1;
+
+        return v->count ? llm_api_write_ids(v, at, msg, &p->ref, err)
+                        : llm_api_empty(err, at);
+    }
+
+    if (v->type != LLM_FLAT_STRING) {
+        return llm_api_bad_type(err, at, "a string or an array of token ids",
+                                v);
+    }
+
+    s = llm_flat_str(v);
+    p->ref.off = (uint32_t) msg->len;
+    p->ref.len = (uint32_t) s.len;
+
+    (void) llm_buf_add(msg, s.data, s.len);
+    (void) llm_buf_pad(msg);
+
+    return LLM_OK;
+}
+
+
+static int
+llm_api_write_prompts(const llm_api_completion_t *b, llm_buf_t *msg,
+    llm_ref_t *ref, llm_err_t *err)
+{
+    uint32_t             n;
+    const llm_flat_t    *v, *first;
+    llm_prompt_ref_t     prompts[LLM_MAX_CHOICES];
+    const llm_api_at_t  *at;
+
+    at = llm_api_top("prompt");
+    v = b->prompt;
+    first = (v->type == LLM_FLAT_ARRAY) ? llm_flat_first(v) : NULL;
+    n = 0;
+
+    if (v->type == LLM_FLAT_ARRAY && first == NULL) {
+        return llm_api_empty(err, at);
+    }
+
+    if (v->type != LLM_FLAT_ARRAY || first->type == LLM_FLAT_INT) {
+        if (llm_api_write_prompt(v, at, msg, &prompts[n++], err)
+            != LLM_OK)
+        {
+            return LLM_ERROR;
+        }
+
+    } else {
+        if (v->count > LLM_MAX_CHOICES) {
+            return llm_api_too_long(err, at, LLM_MAX_CHOICES, v);
+        }
+
+        for ( /* void */ ; first; first = llm_flat_next(v, first)) {
+            if (llm_api_write_prompt(first, llm_api_idx(at, n), msg,
+                                     &prompts[n], err)
+                != LLM_OK)
+            {
+                return LLM_ERROR;
+            }
+
+            n++;
+        }
+    }
+
+    if (n * (uint64_t) b->body.n > LLM_MAX_CHOICES) {
+        return llm_api_bad_value(err, llm_api_top("n"),
+                                 "Invalid 'n': %u prompts times n = %lld "
+                                 "are more than %d choices.", n,
+                                 (long long) b->body.n, LLM_MAX_CHOICES);
+    }
+
+    ref->off = (uint32_t) msg->len;
+    ref->len = n;
+
+    (void) llm_buf_add(msg, prompts, n * sizeof(llm_prompt_ref_t));
+    (void) llm_buf_pad(msg);
+
+    return LLM_OK;
+}
+
+
+static int
+llm_api_completion_read(llm_api_reader_t *rd, llm_err_t *err)
+{
+    llm_api_completion_t  b;
+
+    memset(&b, 0, sizeof(llm_api_completion_t));
+    llm_api_defaults(&b.body);
+
+    rd->r.kind = LLM_KIND_COMPLETION;
+
+    if (llm_api_read_body(rd, &b.body, err) != LLM_OK
+        || llm_api_completion_served(&b, err) != LLM_OK
+        || llm_api_read_sampling(rd, &b.body, err) != LLM_OK
+        || llm_api_completion_n_logprobs(&b, &rd->r.sampling.n_logprobs, err)
+           != LLM_OK
+        || llm_api_read_limits(rd, &b.body, "max_tokens", b.body.max_tokens,
+                               LLM_API_COMPLETION_TOKENS, err)
+           != LLM_OK
+        || llm_api_read_priority(rd, &b.body, err) != LLM_OK
+        || llm_api_write_prompts(&b, rd->msg, &rd->r.prompts, err) != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    rd->r.flags |= b.echo ? LLM_REQ_ECHO : 0;
+    rd->n_choices = rd->r.n * rd->r.prompts.len;
+
+    llm_api_write_head(rd, "cmpl-", "text_completion", "text_completion");
+
+    return llm_api_write_lists(rd, &b.body, err);
+}
+
+
+/*
+ * ---- logprobs: the arrays tokens, token_logprobs, top_logprobs (an object
+ * for each token) and text_offset, in characters ----
+ */
+
+enum {
+    TOKENS = 0,
+    TOKEN_LOGPROBS,
+    TOP_LOGPROBS,
+    TEXT_OFFSET
+};
+
+
+/* one that is not whole characters is told apart by its bytes, as OpenAI
+   does: "bytes:\xe2\x80" */
+
+static void
+llm_api_add_text_token(llm_buf_t *out, const char *s, size_t len)
+{
+    size_t  i;
+
+    if (llm_utf8_valid(s, len) == len) {
+        (void) llm_json_add_string(out, s, len);
+        return;
+    }
+
+    (void) llm_buf_adds(out, "\"bytes:");
+
+    for (i = 0; i < len; i++) {
+        (void) llm_buf_addf(out, "\\\\x%02x", (unsigned char) s[i]);
+    }
+
+    (void) llm_buf_addc(out, '"');
+}
+
+
+/* {"token": logprob}, with the sampled token always there */
+
+static void
+llm_api_add_top(llm_buf_t *out, const llm_event_t *ev,
+    const llm_token_logprob_t *t)
+{
+    int                        seen;
+    uint32_t                   i;
+    const llm_top_logprob_t   *top;
+
+    /* the first token of an echoed prompt has no probability */
+
+    if (isnan(t->logprob)) {
+        (void) llm_buf_adds(out, "null");
+        return;
+    }
+
+    top = llm_ref_data(ev, t->top);
+    seen = 0;
+
+    (void) llm_buf_addc(out, '{');
+
+    for (i = 0; i < t->top.len; i++) {
+        if (i) {
+            (void) llm_buf_addc(out, ',');
+        }
+
+        llm_api_add_text_token(out, llm_ref_data(ev, top[i].bytes),
+                               top[i].bytes.len);
+        (void) llm_buf_addc(out, ':');
+        llm_api_add_logprob(out, top[i].logprob);
+
+        seen |= top[i].id == t->id;
+    }
+
+    if (!seen) {
+        if (i) {
+            (void) llm_buf_addc(out, ',');
+        }
+
+        llm_api_add_text_token(out, llm_ref_data(ev, t->bytes), t->bytes.len);
+        (void) llm_buf_addc(out, ':');
+        llm_api_add_logprob(out, t->logprob);
+    }
+
+    (void) llm_buf_addc(out, '}');
+}
+
+
+/* bytes to characters: the event's text begins at the place */
+
+static uint64_t
+llm_api_char_offset(const llm_api_place_t *place, const llm_event_t *ev,
+    uint32_t offset)
+{
+    size_t  in;
+
+    if (offset < place->bytes) {
+        return place->chars;
+    }
+
+    in = llm_min(offset - place->bytes, (size_t) ev->u.text.text.len);
+
+    return place->chars
+           + llm_api_count_chars(llm_ref_data(ev, ev->u.text.text), in);
+}
+
+
+static void
+llm_api_completion_item(llm_buf_t *out, const llm_api_t *a,
+    const llm_api_place_t *place, const llm_event_t *ev, uint32_t array,
+    const llm_token_logprob_t *t)
+{
+    (void) a;
+
+    switch (array) {
+
+    case TOKENS:
+        llm_api_add_text_token(out, llm_ref_data(ev, t->bytes),
+                               t->bytes.len);
+        break;
+
+    case TOKEN_LOGPROBS:
+        llm_api_add_logprob(out, t->logprob);
+        break;
+
+    case TOP_LOGPROBS:
+        llm_api_add_top(out, ev, t);
+        break;
+
+    case TEXT_OFFSET:
+        llm_api_add_uint(out, llm_api_char_offset(place, ev,
+                                                  t->text_offset));
+        break;
+    }
+}
+
+
+static const char *const  llm_api_completion_arrays[] = {
+    "{\"tokens\":[", "],\"token_logprobs\":[", "],\"top_logprobs\":[",
+    "],\"text_offset\":["
+};
+
+static const llm_api_logprobs_t  llm_api_completion_logprobs = {
+    llm_nelems(llm_api_completion_arrays), TEXT_OFFSET,
+    llm_api_completion_arrays, "]}", llm_api_completion_item
+};
+
+
+/* ---- the event writer ---- */
+
+static void
+llm_api_completion_event(llm_api_t *a, const llm_event_t *ev, llm_buf_t *out)
+{
+    switch (ev->type) {
+
+    case LLM_EV_TEXT:
+        if (llm_api_says(a, ev)) {
+            llm_api_open_frame(a, ev->index, out);
+            (void) llm_buf_adds(out, ",\"text\":\"");
+            llm_api_add_event_text(out, ev);
+            (void) llm_buf_addc(out, '"');
+            llm_api_close_text(a, ev, &llm_api_completion_logprobs, out);
+        }
+
+        break;
+
+    case LLM_EV_FINISH:
+        llm_api_finish_frame(a, ev, ",\"text\":\"\"", out);
+        break;
+
+    case LLM_EV_DONE:
+        llm_api_last_frames(a, out);
+        break;
+    }
+}
+
+
+/* ---- the body ---- */
+
+static int
+llm_api_completion_open_text(const llm_api_t *a, llm_api_cursor_t *cur,
+    llm_buf_t *out)
+{
+    (void) a;
+    (void) cur;
+    (void) llm_buf_adds(out, ",\"text\":\"");
+
+    return LLM_AGAIN;
+}
+
+
+static int
+llm_api_completion_text(const llm_api_t *a, llm_api_cursor_t *cur,
+    llm_buf_t *out)
+{
+    return llm_api_write_text(a, cur, LLM_PART_CONTENT, out);
+}
+
+
+static int
+llm_api_completion_open_logprobs(const llm_api_t *a, llm_api_cursor_t *cur,
+    llm_buf_t *out)
+{
+    (void) cur;
+    (void) llm_buf_adds(out, ",\"logprobs\":");
+
+    return llm_api_open_logprobs(a, &llm_api_completion_logprobs, out);
+}
+
+
+static int
+llm_api_completion_logprob(const llm_api_t *a, llm_api_cursor_t *cur,
+    llm_buf_t *out)
+{
+    return llm_api_write_logprob(a, &llm_api_completion_logprobs, cur, out);
+}
+
+
+static const llm_api_member_t  llm_api_completion_members[] = {
+    { llm_api_completion_open_text,     llm_api_completion_text,    "\"" },
+    { llm_api_completion_open_logprobs, llm_api_completion_logprob, "" },
+    { llm_api_open_finish,              NULL,                       NULL },
+    { llm_api_open_ids,                 llm_api_write_id,           "]" }
+};
+
+
+static int
+llm_api_completion_body(llm_api_t *a, size_t max, llm_buf_t *out)
+{
+    return llm_api_write_choices(a, llm_api_completion_members,
+                                 llm_nelems(llm_api_completion_members), max,
+                                 out);
+}
+
+
+const llm_api_endpoint_t  llm_api_completions = {
+    .task = LLM_TASK_GENERATE,
+    .fields = &llm_api_completion_fields,
+    .shared = &llm_api_shared_fields,
+    .read = llm_api_completion_read,
+    .event = llm_api_completion_event,
+    .body = llm_api_completion_body
+};

@@ -1,0 +1,91 @@
+/*
+ * GET /models and /models/ID: the models of a location, and one of them.
+ */
+
+#include "engine/api/endpoint.h"
+
+
+static void
+llm_api_add_model(llm_buf_t *out, const llm_api_model_t *m)
+{
+    uint32_t  i;
+
+    (void) llm_buf_adds(out, "{\"id\":");
+    (void) llm_json_add_string(out, m->name.data, m->name.len);
+    (void) llm_buf_addf(out, ",\"object\":\"model\",\"created\":%lld,"
+                        "\"owned_by\":\"nginx\",\"aliases\":[",
+                        (long long) m->created);
+
+    for (i = 0; i < m->n_aliases; i++) {
+        if (i) {
+            (void) llm_buf_addc(out, ',');
+        }
+
+        (void) llm_json_add_string(out, m->aliases[i].data,
+                                   m->aliases[i].len);
+    }
+
+    (void) llm_buf_adds(out, "]}");
+}
+
+
+static void
+llm_api_add_models(llm_buf_t *out, const llm_api_conf_t *conf)
+{
+    int       first;
+    uint32_t  i;
+
+    first = 1;
+
+    (void) llm_buf_adds(out, "{\"object\":\"list\",\"data\":[");
+
+    for (i = 0; i < conf->n_models; i++) {
+        if (!llm_api_allowed(conf, i)) {
+            continue;
+        }
+
+        if (!first) {
+            (void) llm_buf_addc(out, ',');
+        }
+
+        llm_api_add_model(out, &conf->models[i]);
+        first = 0;
+    }
+
+    (void) llm_buf_adds(out, "]}");
+}
+
+
+static int
+llm_api_models_answer(const llm_api_conf_t *conf, llm_str_t name,
+    llm_buf_t *out, llm_err_t *err)
+{
+    int32_t         i;
+    llm_api_conf_t  strict;
+
+    if (name.len == 0) {
+        llm_api_add_models(out, conf);
+
+    } else {
+
+        /* a look-up is not served by a stand-in */
+
+        strict = *conf;
+        strict.fallback = -1;
+
+        i = llm_api_resolve(&strict, name, err);
+        if (i < 0) {
+            return LLM_ERROR;
+        }
+
+        llm_api_add_model(out, &conf->models[i]);
+    }
+
+    return out->failed ? llm_fail(err, "No memory is left for this answer.")
+                       : LLM_OK;
+}
+
+
+const llm_api_endpoint_t  llm_api_models = {
+    .answer = llm_api_models_answer
+};

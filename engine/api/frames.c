@@ -1,0 +1,152 @@
+/*
+ * SSE frames of endpoints that stream choices.
+ *
+ * A frame is the head, prepared once for the request, the choice's index,
+ * what the endpoint puts there, and a constant tail: copies only.
+ */
+
+#include "engine/api/endpoint.h"
+
+#define INDEX_KEY           "{\"index\":"
+
+#define add_lit(out, lit)   (void) llm_buf_add(out, lit, sizeof(lit) - 1)
+
+
+/*
+ * The same model file served again has the same fingerprint, another one
+ * has not: FNV-1a over what there is to know of it here.
+ */
+
+static uint64_t
+llm_api_fingerprint(const llm_api_model_t *m)
+{
+    size_t    i;
+    uint64_t  h;
+
+    h = 0xcbf29ce484222325ull;
+
+    for (i = 0; i < m->name.len; i++) {
+        h = (h ^ (unsigned char) m->name.data[i]) * 0x100000001b3ull;
+    }
+
+    for (i = 0; i < 64; i += 8) {
+        h = (h ^ (((uint64_t) m->created >> i) & 0xff)) * 0x100000001b3ull;
+    }
+
+    return h & 0xffffffffffull;
+}
+
+
+void
+llm_api_write_head(llm_api_reader_t *rd, const char *prefix,
+    const char *object, const char *chunk)
+{
+    int                     stream;
+    llm_buf_t              *out;
+    const llm_api_conf_t   *conf;
+    const llm_api_model_t  *m;
+
+    out = &rd->head;
+    conf = rd->conf;
+    m = &conf->models[rd->r.model];
+    stream = (rd->r.flags & LLM_REQ_STREAM) != 0;
+
+    if (stream) {
+        add_lit(out, "data: ");
+    }
+
+    (void) llm_buf_addf(out, "{\"id\":\"%s", prefix);
+    (void) llm_json_add_text(out, conf->id.data, conf->id.len);
+    (void) llm_buf_addf(out, "\",\"object\":\"%s\",\"created\":%lld,"
+                        "\"model\":", stream ? chunk : object,
+                        (long long) conf->now);
+    (void) llm_json_add_string(out, m->name.data, m->name.len);
+    (void) llm_buf_addf(out, ",\"system_fingerprint\":\"fp_%010llx\","
+                        "\"choices\":[" INDEX_KEY,
+                        (unsigned long long) llm_api_fingerprint(m));
+}
+
+
+void
+llm_api_open_frame(const llm_api_t *a, uint32_t index, llm_buf_t *out)
+{
+    (void) llm_buf_add(out, a->head.data, a->head.len);
+    llm_api_add_uint(out, index);
+}
+
+
+void
+llm_api_close_frame(const llm_api_t *a, llm_buf_t *out)
+{
+    if (a->include_usage) {
+        add_lit(out, "}],\"usage\":null}\n\n");
+
+    } else {
+        add_lit(out, "}]}\n\n");
+    }
+}
+
+
+int
+llm_api_says(const llm_api_t *a, const llm_event_t *ev)
+{
+    return ev->u.text.text.len
+           || (a->token_ids && ev->u.text.ids.len)
+           || (a->n_logprobs >= 0 && ev->u.text.logprobs.len);
+}
+
+
+void
+llm_api_close_text(llm_api_t *a, const llm_event_t *ev,
+    const llm_api_logprobs_t *look, llm_buf_t *out)
+{
+    llm_api_choice_t  *c;
+
+    if (a->n_logprobs < 0) {
+        add_lit(out, ",\"logprobs\":null,\"finish_reason\":null");
+
+    } else {
+        c = &a->choices[ev->index];
+
+        add_lit(out, ",\"logprobs\":");
+        llm_api_add_logprobs(out, a, look, &c->place, ev);
+        add_lit(out, ",\"finish_reason\":null");
+        llm_api_count_text(&c->place, ev);
+    }
+
+    if (a->token_ids && ev->u.text.ids.len) {
+        add_lit(out, ",\"token_ids\":[");
+        llm_api_add_ids(out, ev);
+        add_lit(out, "]");
+    }
+
+    llm_api_close_frame(a, out);
+}
+
+
+void
+llm_api_finish_frame(const llm_api_t *a, const llm_event_t *ev,
+    const char *text, llm_buf_t *out)
+{
+    llm_api_open_frame(a, ev->index, out);
+    (void) llm_buf_adds(out, text);
+    add_lit(out, ",\"logprobs\":null,\"finish_reason\":\"");
+    (void) llm_buf_adds(out, llm_api_finish_name(ev->u.finish.reason));
+    add_lit(out, "\"");
+    llm_api_close_frame(a, out);
+}
+
+
+void
+llm_api_last_frames(const llm_api_t *a, llm_buf_t *out)
+{
+    if (a->include_usage) {
+        (void) llm_buf_add(out, a->head.data,
+                           a->head.len - (sizeof(INDEX_KEY) - 1));
+        add_lit(out, "],\"usage\":");
+        llm_api_add_usage(out, a);
+        add_lit(out, "}\n\n");
+    }
+
+    add_lit(out, "data: [DONE]\n\n");
+}

@@ -1,0 +1,125 @@
+/*
+ * From a path and a method to an endpoint, by the table in endpoints.c.
+ */
+
+#include "engine/api/endpoint.h"
+
+#include <stdio.h>
+
+
+static int
+llm_api_starts(llm_str_t s, const char *prefix, size_t len)
+{
+    return s.len >= len && memcmp(s.data, prefix, len) == 0;
+}
+
+
+static llm_str_t
+llm_api_skip(llm_str_t s, size_t n)
+{
+    s.data += n;
+    s.len -= n;
+
+    return s;
+}
+
+
+/* *rest is what is behind a path that takes more: a model's name may have
+   slashes */
+
+static int
+llm_api_is_at(const llm_api_row_t *row, llm_str_t path, llm_str_t *rest)
+{
+    size_t  len;
+
+    len = strlen(row->path);
+
+    if (!llm_api_starts(path, row->path, len)) {
+        return 0;
+    }
+
+    *rest = llm_api_skip(path, len);
+
+    return rest->len == 0 || row->path[len - 1] == '/';
+}
+
+
+/* is the method one of "GET, HEAD"? */
+
+static int
+llm_api_takes(const char *methods, llm_str_t method)
+{
+    size_t       len;
+    const char  *p;
+
+    for (p = methods; *p; p += strspn(p, ", ")) {
+        len = strcspn(p, ", ");
+
+        if (len == method.len && memcmp(p, method.data, len) == 0) {
+            return 1;
+        }
+
+        p += len;
+    }
+
+    return 0;
+}
+
+
+int
+llm_api_route(llm_str_t path, llm_str_t method, llm_api_route_t *to)
+{
+    size_t                len;
+    llm_str_t             rest;
+    const llm_api_row_t  *row, *first;
+
+    memset(to, 0, sizeof(llm_api_route_t));
+
+    if (llm_api_starts(path, "/", 1)) {
+        path = llm_api_skip(path, 1);
+    }
+
+    if (llm_api_starts(path, "v1/", 3)) {
+        path = llm_api_skip(path, 3);
+    }
+
+    first = NULL;
+
+    for (row = llm_api_endpoints; row->path; row++) {
+
+        if (first ? strcmp(row->path, first->path) != 0
+                  : !llm_api_is_at(row, path, &rest))
+        {
+            continue;
+        }
+
+        first = first ? first : row;
+
+        if (llm_api_takes(row->methods, method)) {
+            to->endpoint = row->endpoint;
+            to->rest = rest;
+            return LLM_OK;
+        }
+
+        len = strlen(to->allow);
+        snprintf(to->allow + len, sizeof(to->allow) - len, "%s%s",
+                 len ? ", " : "", row->methods);
+    }
+
+    return LLM_ERROR;
+}
+
+
+int
+llm_api_answers(const llm_api_endpoint_t *ep)
+{
+    return ep->answer != NULL;
+}
+
+
+int
+llm_api_answer(const llm_api_endpoint_t *ep, const llm_api_conf_t *conf,
+    llm_str_t rest, llm_buf_t *out, llm_err_t *err)
+{
+    return ep->answer(conf, rest, out, err);
+}
