@@ -3,131 +3,238 @@
  * (text format 0.0.4) or as JSON.  Names that dashboards and inference
  * routers scrape from other servers have the prefix "vllm:", what only this
  * one has "llm_".  Any worker answers for all: the figures lie in the zone.
+ *
+ * A metric is a row of one of the tables, with a kind that knows how both
+ * formats look.
  */
 
 #include "http/ngx_http_llm_module.h"
 
 
-typedef struct {
-    const char  *name;                  /* as in Prometheus */
-    const char  *json;
-    const char  *help;
-    size_t       offset;                /* in llm_model_stats_t */
-} ngx_http_llm_metric_t;
+typedef struct ngx_http_llm_metric_s  ngx_http_llm_metric_t;
 
 typedef struct {
-    const char  *name;
-    const char  *json;
-    const char  *help;
-} ngx_http_llm_worker_metric_t;
+    const char                  *type;          /* as in Prometheus */
+
+    /* lines with this label; its brace is not closed */
+    void                       (*prometheus)(const ngx_http_llm_metric_t *m,
+                                             const void *figures,
+                                             const char *label,
+                                             llm_buf_t *b);
+    /* a value */
+    void                       (*json)(const ngx_http_llm_metric_t *m,
+                                       const void *figures, llm_buf_t *b);
+} ngx_http_llm_metric_kind_t;
+
+struct ngx_http_llm_metric_s {
+    const char                        *name;    /* as in Prometheus */
+    const char                        *json;
+    const ngx_http_llm_metric_kind_t  *kind;
+    size_t                             offset;  /* in the figures */
+    size_t                             whole;   /* of a share: of the whole */
+    const char                        *help;
+};
+
+typedef struct {
+    const ngx_http_llm_metric_t       *rows;
+    ngx_uint_t                         n;
+} ngx_http_llm_metrics_t;
+
+/* a model or a worker */
+
+typedef struct {
+    const char                        *label;
+    const void                        *figures;
+} ngx_http_llm_subject_t;
+
+typedef struct {
+    llm_worker_stats_t                 engine;
+    ngx_http_llm_counters_t            own;
+} ngx_http_llm_worker_figures_t;
 
 
-static void ngx_http_llm_prometheus(ngx_http_llm_main_conf_t *mcf,
-    llm_model_stats_t *st, llm_buf_t *b);
-static void ngx_http_llm_prometheus_build(llm_buf_t *b);
-static void ngx_http_llm_prometheus_value(ngx_http_llm_main_conf_t *mcf,
-    llm_model_stats_t *st, const ngx_http_llm_metric_t *m, const char *type,
-    ngx_uint_t wide, llm_buf_t *b);
-static void ngx_http_llm_prometheus_finished(ngx_http_llm_main_conf_t *mcf,
-    llm_model_stats_t *st, llm_buf_t *b);
-static void ngx_http_llm_prometheus_hist(ngx_http_llm_main_conf_t *mcf,
-    llm_model_stats_t *st, const ngx_http_llm_metric_t *m, llm_buf_t *b);
-static void ngx_http_llm_prometheus_workers(ngx_http_llm_main_conf_t *mcf,
-    llm_buf_t *b);
-static void ngx_http_llm_metrics_head(llm_buf_t *b, const char *name,
-    const char *type, const char *help);
-static void ngx_http_llm_metrics_label(ngx_http_llm_main_conf_t *mcf,
-    ngx_uint_t model, llm_buf_t *b);
+static ngx_http_llm_subject_t *ngx_http_llm_model_subjects(
+    ngx_http_request_t *r, ngx_http_llm_main_conf_t *mcf);
+static ngx_http_llm_subject_t *ngx_http_llm_worker_subjects(
+    ngx_http_request_t *r, ngx_http_llm_main_conf_t *mcf);
+static const char *ngx_http_llm_model_label(ngx_pool_t *pool,
+    ngx_str_t *name);
+static void ngx_http_llm_metrics_build(llm_buf_t *b);
+static void ngx_http_llm_metrics_prometheus(
+    const ngx_http_llm_metrics_t *metrics, ngx_http_llm_subject_t *subjects,
+    ngx_uint_t n, llm_buf_t *b);
 static void ngx_http_llm_metrics_json(ngx_http_llm_main_conf_t *mcf,
-    llm_model_stats_t *st, llm_buf_t *b);
-static void ngx_http_llm_json_model(ngx_str_t *name, llm_model_stats_t *st,
+    ngx_http_llm_subject_t *models, ngx_http_llm_subject_t *workers,
     llm_buf_t *b);
-static void ngx_http_llm_json_hist(const llm_hist_t *h, const char *name,
-    llm_buf_t *b);
-static double ngx_http_llm_kv_usage(const llm_model_stats_t *st);
-static uint64_t ngx_http_llm_worker_figure(ngx_http_llm_main_conf_t *mcf,
-    uint32_t worker, ngx_uint_t n);
+static void ngx_http_llm_metrics_members(
+    const ngx_http_llm_metrics_t *metrics, const void *figures,
+    const char *before, llm_buf_t *b);
+static void ngx_http_llm_small_prometheus(const ngx_http_llm_metric_t *m,
+    const void *figures, const char *label, llm_buf_t *b);
+static void ngx_http_llm_small_json(const ngx_http_llm_metric_t *m,
+    const void *figures, llm_buf_t *b);
+static void ngx_http_llm_count_prometheus(const ngx_http_llm_metric_t *m,
+    const void *figures, const char *label, llm_buf_t *b);
+static void ngx_http_llm_count_json(const ngx_http_llm_metric_t *m,
+    const void *figures, llm_buf_t *b);
+static void ngx_http_llm_share_prometheus(const ngx_http_llm_metric_t *m,
+    const void *figures, const char *label, llm_buf_t *b);
+static void ngx_http_llm_share_json(const ngx_http_llm_metric_t *m,
+    const void *figures, llm_buf_t *b);
+static void ngx_http_llm_reasons_prometheus(const ngx_http_llm_metric_t *m,
+    const void *figures, const char *label, llm_buf_t *b);
+static void ngx_http_llm_reasons_json(const ngx_http_llm_metric_t *m,
+    const void *figures, llm_buf_t *b);
+static void ngx_http_llm_hist_prometheus(const ngx_http_llm_metric_t *m,
+    const void *figures, const char *label, llm_buf_t *b);
+static void ngx_http_llm_hist_json(const ngx_http_llm_metric_t *m,
+    const void *figures, llm_buf_t *b);
+
+
+/* a uint32_t */
+static const ngx_http_llm_metric_kind_t  ngx_http_llm_gauge = {
+    "gauge", ngx_http_llm_small_prometheus, ngx_http_llm_small_json
+};
+
+/* a uint64_t that grows and shrinks */
+static const ngx_http_llm_metric_kind_t  ngx_http_llm_size = {
+    "gauge", ngx_http_llm_count_prometheus, ngx_http_llm_count_json
+};
+
+/* a uint64_t that grows */
+static const ngx_http_llm_metric_kind_t  ngx_http_llm_counter = {
+    "counter", ngx_http_llm_count_prometheus, ngx_http_llm_count_json
+};
+
+/* two uint32_t, one a part of the other */
+static const ngx_http_llm_metric_kind_t  ngx_http_llm_share = {
+    "gauge", ngx_http_llm_share_prometheus, ngx_http_llm_share_json
+};
+
+/* a uint64_t for each llm_finish_t */
+static const ngx_http_llm_metric_kind_t  ngx_http_llm_reasons = {
+    "counter", ngx_http_llm_reasons_prometheus, ngx_http_llm_reasons_json
+};
+
+/* a llm_hist_t */
+static const ngx_http_llm_metric_kind_t  ngx_http_llm_hist = {
+    "histogram", ngx_http_llm_hist_prometheus, ngx_http_llm_hist_json
+};
 
 
 #define at(field)  offsetof(llm_model_stats_t, field)
 
-static const ngx_http_llm_metric_t  ngx_http_llm_gauges[] = {    /* uint32_t */
+static const ngx_http_llm_metric_t  ngx_http_llm_model_rows[] = {
     { "vllm:num_requests_running", "running",
-      "Sequences that are being computed.", at(running) },
+      &ngx_http_llm_gauge, at(running), 0,
+      "Sequences that are being computed." },
     { "vllm:num_requests_waiting", "waiting",
-      "Requests that wait for a place.", at(waiting) },
+      &ngx_http_llm_gauge, at(waiting), 0,
+      "Requests that wait for a place." },
     { "llm_requests_parked", "parked",
-      "Sequences that wait for a slow reader.", at(parked) },
+      &ngx_http_llm_gauge, at(parked), 0,
+      "Sequences that wait for a slow reader." },
     { "llm_kv_pages", "kv_pages",
-      "Pages of the KV cache.", at(kv_pages) },
+      &ngx_http_llm_gauge, at(kv_pages), 0,
+      "Pages of the KV cache." },
     { "llm_kv_pages_used", "kv_pages_used",
-      "Pages that sequences hold.", at(kv_used) },
+      &ngx_http_llm_gauge, at(kv_used), 0,
+      "Pages that sequences hold." },
     { "llm_kv_pages_cached", "kv_pages_cached",
-      "Pages kept for prefixes alone.", at(kv_cached) },
-};
-
-static const ngx_http_llm_metric_t  ngx_http_llm_sizes[] = {     /* uint64_t */
+      &ngx_http_llm_gauge, at(kv_cached), 0,
+      "Pages kept for prefixes alone." },
     { "llm_request_memory_bytes", "request_memory",
-      "Memory of the requests that wait and run.", at(request_memory) },
-};
-
-static const ngx_http_llm_metric_t  ngx_http_llm_counters[] = {  /* uint64_t */
+      &ngx_http_llm_size, at(request_memory), 0,
+      "Memory of the requests that wait and run." },
     { "vllm:prompt_tokens_total", "prompt_tokens",
-      "Tokens of prompts.", at(prompt_tokens) },
+      &ngx_http_llm_counter, at(prompt_tokens), 0,
+      "Tokens of prompts." },
     { "vllm:generation_tokens_total", "generation_tokens",
-      "Tokens generated.", at(generation_tokens) },
+      &ngx_http_llm_counter, at(generation_tokens), 0,
+      "Tokens generated." },
     { "vllm:prefix_cache_queries_total", "prefix_cache_queries",
-      "Prompt tokens looked up in the prefix cache.", at(prefix_queries) },
+      &ngx_http_llm_counter, at(prefix_queries), 0,
+      "Prompt tokens looked up in the prefix cache." },
     { "vllm:prefix_cache_hits_total", "prefix_cache_hits",
-      "Prompt tokens found in the prefix cache.", at(prefix_hits) },
+      &ngx_http_llm_counter, at(prefix_hits), 0,
+      "Prompt tokens found in the prefix cache." },
     { "vllm:num_preemptions_total", "preemptions",
-      "Sequences that were put back into the queue.", at(preemptions) },
+      &ngx_http_llm_counter, at(preemptions), 0,
+      "Sequences that were put back into the queue." },
     { "llm_prompt_tokens_computed_total", "prompt_tokens_computed",
-      "Prompt tokens that went through the model.", at(prompt_computed) },
+      &ngx_http_llm_counter, at(prompt_computed), 0,
+      "Prompt tokens that went through the model." },
     { "llm_steps_total", "steps",
-      "Steps of the engine.", at(steps) },
+      &ngx_http_llm_counter, at(steps), 0,
+      "Steps of the engine." },
     { "llm_steps_behind_total", "steps_behind",
-      "Steps that a GPU had before the one in front had ended.",
-      at(steps_behind) },
+      &ngx_http_llm_counter, at(steps_behind), 0,
+      "Steps that a GPU had before the one in front had ended." },
     { "llm_request_errors_total", "errors",
-      "Requests that ended in an error.", at(errors) },
-};
-
-static const ngx_http_llm_metric_t  ngx_http_llm_hists[] = {
+      &ngx_http_llm_counter, at(errors), 0,
+      "Requests that ended in an error." },
+    { "vllm:kv_cache_usage_perc", "kv_cache_usage",
+      &ngx_http_llm_share, at(kv_used), at(kv_pages),
+      "Share of the KV cache in use, 1 is all." },
+    { "vllm:request_success_total", "finished",
+      &ngx_http_llm_reasons, at(finished), 0,
+      "Choices by the reason that ended them." },
     { "vllm:time_to_first_token_seconds", "time_to_first_token",
-      "From arrival to the first token.", at(ttft) },
+      &ngx_http_llm_hist, at(ttft), 0,
+      "From arrival to the first token." },
     { "vllm:inter_token_latency_seconds", "inter_token_latency",
-      "Between two tokens of a sequence.", at(itl) },
+      &ngx_http_llm_hist, at(itl), 0,
+      "Between two tokens of a sequence." },
     { "vllm:e2e_request_latency_seconds", "e2e_request_latency",
-      "From arrival to the end.", at(e2e) },
+      &ngx_http_llm_hist, at(e2e), 0,
+      "From arrival to the end." },
     { "vllm:request_queue_time_seconds", "queue_time",
-      "From arrival to a place.", at(queue) },
+      &ngx_http_llm_hist, at(queue), 0,
+      "From arrival to a place." },
     { "vllm:request_prefill_time_seconds", "prefill_time",
-      "From a place to the first token.", at(prefill) },
+      &ngx_http_llm_hist, at(prefill), 0,
+      "From a place to the first token." },
     { "vllm:request_decode_time_seconds", "decode_time",
-      "From the first token to the last.", at(decode) },
+      &ngx_http_llm_hist, at(decode), 0,
+      "From the first token to the last." },
 };
 
 #undef at
 
-/* the only gauge of the workers' */
-#define NGX_HTTP_LLM_UNSENT  4
+static const ngx_http_llm_metrics_t  ngx_http_llm_model_metrics = {
+    ngx_http_llm_model_rows, llm_nelems(ngx_http_llm_model_rows)
+};
 
-static const ngx_http_llm_worker_metric_t  ngx_http_llm_worker_metrics[] = {
+
+#define at(field)  offsetof(ngx_http_llm_worker_figures_t, field)
+
+static const ngx_http_llm_metric_t  ngx_http_llm_worker_rows[] = {
     { "llm_worker_events_total", "events",
+      &ngx_http_llm_counter, at(engine.events), 0,
       "Events that the engine sent to a worker." },
     { "llm_worker_token_events_total", "token_events",
+      &ngx_http_llm_counter, at(engine.token_events), 0,
       "Events with text." },
     { "llm_worker_wakeups_total", "wakeups",
+      &ngx_http_llm_counter, at(engine.wakeups), 0,
       "Times that the engine woke a worker up." },
     { "llm_worker_writes_total", "writes",
+      &ngx_http_llm_counter, at(own.writes), 0,
       "Pieces of streams that a worker handed to its clients." },
     { "llm_worker_unsent_bytes", "unsent",
+      &ngx_http_llm_size, at(own.unsent), 0,
       "Memory that a worker holds for what its clients have not read." },
 };
 
+#undef at
+
+static const ngx_http_llm_metrics_t  ngx_http_llm_worker_metrics = {
+    ngx_http_llm_worker_rows, llm_nelems(ngx_http_llm_worker_rows)
+};
+
+
 /* llm_finish_t in vLLM's words; the same reason may come from two of ours */
-static const char *const  ngx_http_llm_reasons[] = {
+static const char *const  ngx_http_llm_reason_names[] = {
     NULL, "stop", "length", "tool_calls", "abort"
 };
 
@@ -138,8 +245,7 @@ ngx_http_llm_metrics_handler(ngx_http_request_t *r)
     ngx_int_t                  rc;
     llm_buf_t                  body;
     llm_err_t                  err;
-    ngx_uint_t                 i;
-    llm_model_stats_t         *st;
+    ngx_http_llm_subject_t    *models, *workers;
     ngx_http_llm_loc_conf_t   *llcf;
     ngx_http_llm_main_conf_t  *mcf;
 
@@ -151,22 +257,24 @@ ngx_http_llm_metrics_handler(ngx_http_request_t *r)
     mcf = ngx_http_get_module_main_conf(r, ngx_http_llm_module);
     llcf = ngx_http_get_module_loc_conf(r, ngx_http_llm_module);
 
-    st = ngx_palloc(r->pool, mcf->models.nelts * sizeof(llm_model_stats_t));
-    if (st == NULL) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
+    models = ngx_http_llm_model_subjects(r, mcf);
+    workers = ngx_http_llm_worker_subjects(r, mcf);
 
-    for (i = 0; i < mcf->models.nelts; i++) {
-        llm_zone_model_stats(mcf->zone, i, &st[i]);
+    if (models == NULL || workers == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
     llm_buf_init(&body, 0);
 
     if (llcf->metrics_json) {
-        ngx_http_llm_metrics_json(mcf, st, &body);
+        ngx_http_llm_metrics_json(mcf, models, workers, &body);
 
     } else {
-        ngx_http_llm_prometheus(mcf, st, &body);
+        ngx_http_llm_metrics_build(&body);
+        ngx_http_llm_metrics_prometheus(&ngx_http_llm_model_metrics, models,
+                                        mcf->models.nelts, &body);
+        ngx_http_llm_metrics_prometheus(&ngx_http_llm_worker_metrics, workers,
+                                        mcf->nworkers, &body);
     }
 
     if (body.failed) {
@@ -182,235 +290,172 @@ ngx_http_llm_metrics_handler(ngx_http_request_t *r)
 }
 
 
-static void
-ngx_http_llm_prometheus(ngx_http_llm_main_conf_t *mcf, llm_model_stats_t *st,
-    llm_buf_t *b)
+static ngx_http_llm_subject_t *
+ngx_http_llm_model_subjects(ngx_http_request_t *r,
+    ngx_http_llm_main_conf_t *mcf)
 {
-    ngx_uint_t  i;
+    ngx_uint_t               i;
+    llm_model_stats_t       *figures;
+    ngx_http_llm_model_t    *models;
+    ngx_http_llm_subject_t  *subjects;
 
-    ngx_http_llm_prometheus_build(b);
+    subjects = ngx_palloc(r->pool, mcf->models.nelts
+                                   * sizeof(ngx_http_llm_subject_t));
+    figures = ngx_palloc(r->pool, mcf->models.nelts
+                                  * sizeof(llm_model_stats_t));
 
-    for (i = 0; i < llm_nelems(ngx_http_llm_gauges); i++) {
-        ngx_http_llm_prometheus_value(mcf, st, &ngx_http_llm_gauges[i],
-                                      "gauge", 0, b);
+    if (subjects == NULL || figures == NULL) {
+        return NULL;
     }
 
-    for (i = 0; i < llm_nelems(ngx_http_llm_sizes); i++) {
-        ngx_http_llm_prometheus_value(mcf, st, &ngx_http_llm_sizes[i],
-                                      "gauge", 1, b);
-    }
-
-    for (i = 0; i < llm_nelems(ngx_http_llm_counters); i++) {
-        ngx_http_llm_prometheus_value(mcf, st, &ngx_http_llm_counters[i],
-                                      "counter", 1, b);
-    }
-
-    ngx_http_llm_metrics_head(b, "vllm:kv_cache_usage_perc", "gauge",
-                              "Share of the KV cache in use, 1 is all.");
+    models = mcf->models.elts;
 
     for (i = 0; i < mcf->models.nelts; i++) {
-        llm_buf_adds(b, "vllm:kv_cache_usage_perc");
-        ngx_http_llm_metrics_label(mcf, i, b);
-        llm_buf_addf(b, "} %.6g\n", ngx_http_llm_kv_usage(&st[i]));
+        llm_zone_model_stats(mcf->zone, i, &figures[i]);
+
+        subjects[i].figures = &figures[i];
+        subjects[i].label = ngx_http_llm_model_label(r->pool,
+                                                     &models[i].name);
+        if (subjects[i].label == NULL) {
+            return NULL;
+        }
     }
 
-    ngx_http_llm_prometheus_finished(mcf, st, b);
+    return subjects;
+}
 
-    for (i = 0; i < llm_nelems(ngx_http_llm_hists); i++) {
-        ngx_http_llm_prometheus_hist(mcf, st, &ngx_http_llm_hists[i], b);
+
+static ngx_http_llm_subject_t *
+ngx_http_llm_worker_subjects(ngx_http_request_t *r,
+    ngx_http_llm_main_conf_t *mcf)
+{
+    u_char                         *label;
+    uint32_t                        w;
+    ngx_http_llm_subject_t         *subjects;
+    ngx_http_llm_worker_figures_t  *figures;
+
+    subjects = ngx_palloc(r->pool,
+                          mcf->nworkers * sizeof(ngx_http_llm_subject_t));
+    figures = ngx_palloc(r->pool, mcf->nworkers
+                                  * sizeof(ngx_http_llm_worker_figures_t));
+
+    if (subjects == NULL || figures == NULL) {
+        return NULL;
     }
 
-    ngx_http_llm_prometheus_workers(mcf, b);
+    for (w = 0; w < mcf->nworkers; w++) {
+        label = ngx_pnalloc(r->pool, sizeof("worker=\"\"") + NGX_INT32_LEN);
+        if (label == NULL) {
+            return NULL;
+        }
+
+        ngx_sprintf(label, "worker=\"%uD\"%Z", w);
+
+        llm_zone_worker_stats(mcf->zone, w, &figures[w].engine);
+        figures[w].own = mcf->counters[w];
+
+        subjects[w].figures = &figures[w];
+        subjects[w].label = (char *) label;
+    }
+
+    return subjects;
+}
+
+
+static const char *
+ngx_http_llm_model_label(ngx_pool_t *pool, ngx_str_t *name)
+{
+    u_char      *p, *label;
+    ngx_uint_t   i;
+
+    label = ngx_pnalloc(pool, sizeof("model_name=\"\"") + 2 * name->len);
+    if (label == NULL) {
+        return NULL;
+    }
+
+    p = ngx_cpymem(label, "model_name=\"", sizeof("model_name=\"") - 1);
+
+    for (i = 0; i < name->len; i++) {
+        if (name->data[i] == '\n') {
+            *p++ = '\\';
+            *p++ = 'n';
+            continue;
+        }
+
+        if (name->data[i] == '"' || name->data[i] == '\\') {
+            *p++ = '\\';
+        }
+
+        *p++ = name->data[i];
+    }
+
+    *p++ = '"';
+    *p = '\0';
+
+    return (char *) label;
 }
 
 
 /* always 1: what dashboards look at is the labels */
 
 static void
-ngx_http_llm_prometheus_build(llm_buf_t *b)
+ngx_http_llm_metrics_build(llm_buf_t *b)
 {
-    ngx_http_llm_metrics_head(b, "llm_build_info", "gauge",
-                              "The versions of nginx-llm and of nginx.");
-    llm_buf_adds(b, "llm_build_info{version=\"" LLM_VERSION "\",nginx=\""
+    llm_buf_adds(b, "# HELP llm_build_info The versions of nginx-llm and of "
+                    "nginx.\n# TYPE llm_build_info gauge\n"
+                    "llm_build_info{version=\"" LLM_VERSION "\",nginx=\""
                     NGINX_VERSION "\"} 1\n");
 }
 
 
-/* a uint64_t where it is wide, else a uint32_t */
-
 static void
-ngx_http_llm_prometheus_value(ngx_http_llm_main_conf_t *mcf,
-    llm_model_stats_t *st, const ngx_http_llm_metric_t *m, const char *type,
-    ngx_uint_t wide, llm_buf_t *b)
+ngx_http_llm_metrics_prometheus(const ngx_http_llm_metrics_t *metrics,
+    ngx_http_llm_subject_t *subjects, ngx_uint_t n, llm_buf_t *b)
 {
-    char        *field;
-    uint64_t     v;
-    ngx_uint_t   i;
+    ngx_uint_t                    i, k;
+    const ngx_http_llm_metric_t  *m;
 
-    ngx_http_llm_metrics_head(b, m->name, type, m->help);
+    for (k = 0; k < metrics->n; k++) {
+        m = &metrics->rows[k];
 
-    for (i = 0; i < mcf->models.nelts; i++) {
-        field = (char *) &st[i] + m->offset;
-        v = wide ? *(uint64_t *) field : *(uint32_t *) field;
+        llm_buf_addf(b, "# HELP %s %s\n# TYPE %s %s\n", m->name, m->help,
+                     m->name, m->kind->type);
 
-        llm_buf_adds(b, m->name);
-        ngx_http_llm_metrics_label(mcf, i, b);
-        llm_buf_addf(b, "} %llu\n", (unsigned long long) v);
-    }
-}
-
-
-static void
-ngx_http_llm_prometheus_finished(ngx_http_llm_main_conf_t *mcf,
-    llm_model_stats_t *st, llm_buf_t *b)
-{
-    ngx_uint_t  i, reason;
-
-    ngx_http_llm_metrics_head(b, "vllm:request_success_total", "counter",
-                              "Choices by the reason that ended them.");
-
-    for (i = 0; i < mcf->models.nelts; i++) {
-        for (reason = 1; reason < llm_nelems(ngx_http_llm_reasons); reason++)
-        {
-            llm_buf_adds(b, "vllm:request_success_total");
-            ngx_http_llm_metrics_label(mcf, i, b);
-            llm_buf_addf(b, ",finished_reason=\"%s\"} %llu\n",
-                         ngx_http_llm_reasons[reason],
-                         (unsigned long long) st[i].finished[reason]);
+        for (i = 0; i < n; i++) {
+            m->kind->prometheus(m, subjects[i].figures, subjects[i].label, b);
         }
     }
-}
-
-
-static void
-ngx_http_llm_prometheus_hist(ngx_http_llm_main_conf_t *mcf,
-    llm_model_stats_t *st, const ngx_http_llm_metric_t *m, llm_buf_t *b)
-{
-    uint32_t           j;
-    ngx_uint_t         i;
-    const llm_hist_t  *h;
-
-    ngx_http_llm_metrics_head(b, m->name, "histogram", m->help);
-
-    for (i = 0; i < mcf->models.nelts; i++) {
-        h = (llm_hist_t *) ((char *) &st[i] + m->offset);
-
-        for (j = 0; j < h->n; j++) {
-            llm_buf_addf(b, "%s_bucket", m->name);
-            ngx_http_llm_metrics_label(mcf, i, b);
-            llm_buf_addf(b, ",le=\"%g\"} %llu\n", h->bounds[j],
-                         (unsigned long long) h->buckets[j]);
-        }
-
-        llm_buf_addf(b, "%s_bucket", m->name);
-        ngx_http_llm_metrics_label(mcf, i, b);
-        llm_buf_addf(b, ",le=\"+Inf\"} %llu\n", (unsigned long long) h->count);
-
-        llm_buf_addf(b, "%s_sum", m->name);
-        ngx_http_llm_metrics_label(mcf, i, b);
-        llm_buf_addf(b, "} %.6f\n", h->sum);
-
-        llm_buf_addf(b, "%s_count", m->name);
-        ngx_http_llm_metrics_label(mcf, i, b);
-        llm_buf_addf(b, "} %llu\n", (unsigned long long) h->count);
-    }
-}
-
-
-static void
-ngx_http_llm_prometheus_workers(ngx_http_llm_main_conf_t *mcf, llm_buf_t *b)
-{
-    uint32_t                             w;
-    ngx_uint_t                           n;
-    const ngx_http_llm_worker_metric_t  *m;
-
-    for (n = 0; n < llm_nelems(ngx_http_llm_worker_metrics); n++) {
-        m = &ngx_http_llm_worker_metrics[n];
-        ngx_http_llm_metrics_head(b, m->name,
-                                  n == NGX_HTTP_LLM_UNSENT ? "gauge"
-                                                           : "counter",
-                                  m->help);
-
-        for (w = 0; w < mcf->nworkers; w++) {
-            llm_buf_addf(b, "%s{worker=\"%u\"} %llu\n", m->name, w,
-                         (unsigned long long)
-                             ngx_http_llm_worker_figure(mcf, w, n));
-        }
-    }
-}
-
-
-static void
-ngx_http_llm_metrics_head(llm_buf_t *b, const char *name, const char *type,
-    const char *help)
-{
-    llm_buf_addf(b, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
-}
-
-
-/* {model_name="...", the brace is left open */
-
-static void
-ngx_http_llm_metrics_label(ngx_http_llm_main_conf_t *mcf, ngx_uint_t model,
-    llm_buf_t *b)
-{
-    ngx_str_t             *name;
-    ngx_uint_t             i;
-    ngx_http_llm_model_t  *models;
-
-    models = mcf->models.elts;
-    name = &models[model].name;
-
-    llm_buf_adds(b, "{model_name=\"");
-
-    for (i = 0; i < name->len; i++) {
-        if (name->data[i] == '\n') {
-            llm_buf_adds(b, "\\n");
-            continue;
-        }
-
-        if (name->data[i] == '"' || name->data[i] == '\\') {
-            llm_buf_addc(b, '\\');
-        }
-
-        llm_buf_addc(b, name->data[i]);
-    }
-
-    llm_buf_addc(b, '"');
 }
 
 
 static void
 ngx_http_llm_metrics_json(ngx_http_llm_main_conf_t *mcf,
-    llm_model_stats_t *st, llm_buf_t *b)
+    ngx_http_llm_subject_t *models, ngx_http_llm_subject_t *workers,
+    llm_buf_t *b)
 {
     uint32_t               w;
-    ngx_uint_t             i, n;
-    ngx_http_llm_model_t  *models;
+    ngx_uint_t             i;
+    ngx_http_llm_model_t  *model;
 
-    models = mcf->models.elts;
+    model = mcf->models.elts;
 
     llm_buf_adds(b, "{\"version\":\"" LLM_VERSION "\",\"nginx\":\""
                     NGINX_VERSION "\",\"models\":[");
 
     for (i = 0; i < mcf->models.nelts; i++) {
-        if (i) {
-            llm_buf_addc(b, ',');
-        }
-
-        ngx_http_llm_json_model(&models[i].name, &st[i], b);
+        llm_buf_adds(b, i ? ",{\"name\":" : "{\"name\":");
+        llm_json_add_string(b, (char *) model[i].name.data,
+                            model[i].name.len);
+        ngx_http_llm_metrics_members(&ngx_http_llm_model_metrics,
+                                     models[i].figures, ",", b);
+        llm_buf_addc(b, '}');
     }
 
     llm_buf_adds(b, "],\"workers\":[");
 
     for (w = 0; w < mcf->nworkers; w++) {
-        for (n = 0; n < llm_nelems(ngx_http_llm_worker_metrics); n++) {
-            llm_buf_addf(b, "%s\"%s\":%llu", n ? "," : w ? ",{" : "{",
-                         ngx_http_llm_worker_metrics[n].json,
-                         (unsigned long long)
-                             ngx_http_llm_worker_figure(mcf, w, n));
-        }
-
+        ngx_http_llm_metrics_members(&ngx_http_llm_worker_metrics,
+                                     workers[w].figures, w ? ",{" : "{", b);
         llm_buf_addc(b, '}');
     }
 
@@ -419,47 +464,117 @@ ngx_http_llm_metrics_json(ngx_http_llm_main_conf_t *mcf,
 
 
 static void
-ngx_http_llm_json_model(ngx_str_t *name, llm_model_stats_t *st, llm_buf_t *b)
+ngx_http_llm_metrics_members(const ngx_http_llm_metrics_t *metrics,
+    const void *figures, const char *before, llm_buf_t *b)
 {
-    ngx_uint_t                    n;
+    ngx_uint_t                    k;
     const ngx_http_llm_metric_t  *m;
 
-    llm_buf_adds(b, "{\"name\":");
-    llm_json_add_string(b, (char *) name->data, name->len);
+    for (k = 0; k < metrics->n; k++) {
+        m = &metrics->rows[k];
 
-    for (n = 0; n < llm_nelems(ngx_http_llm_gauges); n++) {
-        m = &ngx_http_llm_gauges[n];
-        llm_buf_addf(b, ",\"%s\":%u", m->json,
-                     *(uint32_t *) ((char *) st + m->offset));
+        llm_buf_addf(b, "%s\"%s\":", k ? "," : before, m->json);
+        m->kind->json(m, figures, b);
     }
+}
 
-    for (n = 0; n < llm_nelems(ngx_http_llm_sizes); n++) {
-        m = &ngx_http_llm_sizes[n];
-        llm_buf_addf(b, ",\"%s\":%llu", m->json, (unsigned long long)
-                     *(uint64_t *) ((char *) st + m->offset));
+
+/* ---- kinds ---- */
+
+#define figure(type, m)  (*(const type *) ((const char *) figures             \
+                                           + (m)->offset))
+
+static void
+ngx_http_llm_small_prometheus(const ngx_http_llm_metric_t *m,
+    const void *figures, const char *label, llm_buf_t *b)
+{
+    llm_buf_addf(b, "%s{%s} %u\n", m->name, label, figure(uint32_t, m));
+}
+
+
+static void
+ngx_http_llm_small_json(const ngx_http_llm_metric_t *m, const void *figures,
+    llm_buf_t *b)
+{
+    llm_buf_addf(b, "%u", figure(uint32_t, m));
+}
+
+
+static void
+ngx_http_llm_count_prometheus(const ngx_http_llm_metric_t *m,
+    const void *figures, const char *label, llm_buf_t *b)
+{
+    llm_buf_addf(b, "%s{%s} %llu\n", m->name, label,
+                 (unsigned long long) figure(uint64_t, m));
+}
+
+
+static void
+ngx_http_llm_count_json(const ngx_http_llm_metric_t *m, const void *figures,
+    llm_buf_t *b)
+{
+    llm_buf_addf(b, "%llu", (unsigned long long) figure(uint64_t, m));
+}
+
+
+static double
+ngx_http_llm_share_of(const ngx_http_llm_metric_t *m, const void *figures)
+{
+    uint32_t  whole;
+
+    whole = *(const uint32_t *) ((const char *) figures + m->whole);
+
+    return whole ? (double) figure(uint32_t, m) / whole : 0;
+}
+
+
+static void
+ngx_http_llm_share_prometheus(const ngx_http_llm_metric_t *m,
+    const void *figures, const char *label, llm_buf_t *b)
+{
+    llm_buf_addf(b, "%s{%s} %.6g\n", m->name, label,
+                 ngx_http_llm_share_of(m, figures));
+}
+
+
+static void
+ngx_http_llm_share_json(const ngx_http_llm_metric_t *m, const void *figures,
+    llm_buf_t *b)
+{
+    llm_buf_addf(b, "%.6g", ngx_http_llm_share_of(m, figures));
+}
+
+
+static void
+ngx_http_llm_reasons_prometheus(const ngx_http_llm_metric_t *m,
+    const void *figures, const char *label, llm_buf_t *b)
+{
+    ngx_uint_t       i;
+    const uint64_t  *n;
+
+    n = &figure(uint64_t, m);
+
+    for (i = 1; i < llm_nelems(ngx_http_llm_reason_names); i++) {
+        llm_buf_addf(b, "%s{%s,finished_reason=\"%s\"} %llu\n", m->name,
+                     label, ngx_http_llm_reason_names[i],
+                     (unsigned long long) n[i]);
     }
+}
 
-    for (n = 0; n < llm_nelems(ngx_http_llm_counters); n++) {
-        m = &ngx_http_llm_counters[n];
-        llm_buf_addf(b, ",\"%s\":%llu", m->json, (unsigned long long)
-                     *(uint64_t *) ((char *) st + m->offset));
-    }
 
-    llm_buf_addf(b, ",\"kv_cache_usage\":%.6g,\"finished\":{",
-                 ngx_http_llm_kv_usage(st));
+static void
+ngx_http_llm_reasons_json(const ngx_http_llm_metric_t *m, const void *figures,
+    llm_buf_t *b)
+{
+    ngx_uint_t       i;
+    const uint64_t  *n;
 
-    for (n = 1; n < llm_nelems(ngx_http_llm_reasons); n++) {
-        llm_buf_addf(b, "%s\"%s\":%llu", n > 1 ? "," : "",
-                     ngx_http_llm_reasons[n],
-                     (unsigned long long) st->finished[n]);
-    }
+    n = &figure(uint64_t, m);
 
-    llm_buf_addc(b, '}');
-
-    for (n = 0; n < llm_nelems(ngx_http_llm_hists); n++) {
-        m = &ngx_http_llm_hists[n];
-        ngx_http_llm_json_hist((llm_hist_t *) ((char *) st + m->offset),
-                               m->json, b);
+    for (i = 1; i < llm_nelems(ngx_http_llm_reason_names); i++) {
+        llm_buf_addf(b, "%s\"%s\":%llu", i > 1 ? "," : "{",
+                     ngx_http_llm_reason_names[i],
+                     (unsigned long long) n[i]);
     }
 
     llm_buf_addc(b, '}');
@@ -467,12 +582,38 @@ ngx_http_llm_json_model(ngx_str_t *name, llm_model_stats_t *st, llm_buf_t *b)
 
 
 static void
-ngx_http_llm_json_hist(const llm_hist_t *h, const char *name, llm_buf_t *b)
+ngx_http_llm_hist_prometheus(const ngx_http_llm_metric_t *m,
+    const void *figures, const char *label, llm_buf_t *b)
 {
-    uint32_t  j;
+    uint32_t           j;
+    const llm_hist_t  *h;
 
-    llm_buf_addf(b, ",\"%s\":{\"count\":%llu,\"sum\":%.6f,\"buckets\":[",
-                 name, (unsigned long long) h->count, h->sum);
+    h = &figure(llm_hist_t, m);
+
+    for (j = 0; j < h->n; j++) {
+        llm_buf_addf(b, "%s_bucket{%s,le=\"%g\"} %llu\n", m->name, label,
+                     h->bounds[j], (unsigned long long) h->buckets[j]);
+    }
+
+    llm_buf_addf(b, "%s_bucket{%s,le=\"+Inf\"} %llu\n"
+                 "%s_sum{%s} %.6f\n%s_count{%s} %llu\n",
+                 m->name, label, (unsigned long long) h->count,
+                 m->name, label, h->sum,
+                 m->name, label, (unsigned long long) h->count);
+}
+
+
+static void
+ngx_http_llm_hist_json(const ngx_http_llm_metric_t *m, const void *figures,
+    llm_buf_t *b)
+{
+    uint32_t           j;
+    const llm_hist_t  *h;
+
+    h = &figure(llm_hist_t, m);
+
+    llm_buf_addf(b, "{\"count\":%llu,\"sum\":%.6f,\"buckets\":[",
+                 (unsigned long long) h->count, h->sum);
 
     for (j = 0; j < h->n; j++) {
         llm_buf_addf(b, "%s[%g,%llu]", j ? "," : "", h->bounds[j],
@@ -480,41 +621,4 @@ ngx_http_llm_json_hist(const llm_hist_t *h, const char *name, llm_buf_t *b)
     }
 
     llm_buf_adds(b, "]}");
-}
-
-
-static double
-ngx_http_llm_kv_usage(const llm_model_stats_t *st)
-{
-    return st->kv_pages ? (double) st->kv_used / st->kv_pages : 0;
-}
-
-
-/* the n-th of ngx_http_llm_worker_metrics */
-
-static uint64_t
-ngx_http_llm_worker_figure(ngx_http_llm_main_conf_t *mcf, uint32_t worker,
-    ngx_uint_t n)
-{
-    llm_worker_stats_t  st;
-
-    llm_zone_worker_stats(mcf->zone, worker, &st);
-
-    switch (n) {
-
-    case 0:
-        return st.events;
-
-    case 1:
-        return st.token_events;
-
-    case 2:
-        return st.wakeups;
-
-    case 3:
-        return mcf->counters[worker].writes;
-
-    default: /* NGX_HTTP_LLM_UNSENT */
-        return mcf->counters[worker].unsent;
-    }
 }
