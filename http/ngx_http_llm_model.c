@@ -21,7 +21,7 @@ struct ngx_http_llm_param_s {
                                       ngx_http_llm_model_t *model,
                                       ngx_http_llm_param_t *param,
                                       ngx_str_t *value);
-    size_t                       offset;        /* of a number */
+    size_t                       offset;        /* in ngx_http_llm_model_t */
     int64_t                      min;
     int64_t                      max;
 };
@@ -50,16 +50,10 @@ static char *ngx_http_llm_model_template(ngx_conf_t *cf,
 static char *ngx_http_llm_model_device(ngx_conf_t *cf,
     ngx_http_llm_model_t *model, ngx_http_llm_param_t *param,
     ngx_str_t *value);
-static char *ngx_http_llm_model_weights(ngx_conf_t *cf,
+static char *ngx_http_llm_model_fp8(ngx_conf_t *cf,
     ngx_http_llm_model_t *model, ngx_http_llm_param_t *param,
     ngx_str_t *value);
-static char *ngx_http_llm_model_kv(ngx_conf_t *cf,
-    ngx_http_llm_model_t *model, ngx_http_llm_param_t *param,
-    ngx_str_t *value);
-static char *ngx_http_llm_model_default(ngx_conf_t *cf,
-    ngx_http_llm_model_t *model, ngx_http_llm_param_t *param,
-    ngx_str_t *value);
-static char *ngx_http_llm_model_lazy(ngx_conf_t *cf,
+static char *ngx_http_llm_model_flag(ngx_conf_t *cf,
     ngx_http_llm_model_t *model, ngx_http_llm_param_t *param,
     ngx_str_t *value);
 static char *ngx_http_llm_unique(ngx_conf_t *cf,
@@ -68,45 +62,58 @@ static ngx_uint_t ngx_http_llm_served_now(ngx_conf_t *cf,
     ngx_http_llm_model_t *model);
 
 
+/*
+ * One row is all of a parameter whose kind there is: what is below "engine"
+ * goes to the engine as it stands.
+ */
+
+#define at(field)  offsetof(ngx_http_llm_model_t, field)
+
 static ngx_http_llm_param_t  ngx_http_llm_params[] = {
 
     { ngx_string("alias="), ngx_http_llm_model_aliases, 0, 0, 0 },
 
     { ngx_string("ctx="), ngx_http_llm_model_num,
-      offsetof(ngx_http_llm_model_t, ctx), 1, 1 << 24 },
+      at(engine.ctx), 1, 1 << 24 },
 
     { ngx_string("parallel="), ngx_http_llm_model_num,
-      offsetof(ngx_http_llm_model_t, parallel), 1, 1 << 16 },
+      at(engine.parallel), 1, 1 << 16 },
 
     { ngx_string("threads="), ngx_http_llm_model_num,
-      offsetof(ngx_http_llm_model_t, threads), 1, 1024 },
+      at(engine.threads), 1, 1024 },
 
     { ngx_string("device="), ngx_http_llm_model_device, 0, 0, 0 },
 
-    { ngx_string("weights="), ngx_http_llm_model_weights, 0, 0, 0 },
+    { ngx_string("weights="), ngx_http_llm_model_fp8,
+      at(engine.weights_fp8), 0, 0 },
 
-    { ngx_string("kv="), ngx_http_llm_model_kv, 0, 0, 0 },
+    { ngx_string("kv="), ngx_http_llm_model_fp8,
+      at(engine.kv_fp8), 0, 0 },
 
     { ngx_string("kv_cache="), ngx_http_llm_model_size,
-      offsetof(ngx_http_llm_model_t, kv_cache), 65536, (int64_t) 1 << 46 },
+      at(engine.kv_cache), 65536, (int64_t) 1 << 46 },
 
     { ngx_string("batch="), ngx_http_llm_model_num,
-      offsetof(ngx_http_llm_model_t, batch), 1, 1 << 20 },
+      at(engine.batch), 1, 1 << 20 },
 
     { ngx_string("max_tokens="), ngx_http_llm_model_num,
-      offsetof(ngx_http_llm_model_t, max_tokens), 1, 1 << 24 },
+      at(max_tokens), 1, 1 << 24 },
 
     { ngx_string("template="), ngx_http_llm_model_template, 0, 0, 0 },
 
     { ngx_string("idle="), ngx_http_llm_model_time,
-      offsetof(ngx_http_llm_model_t, idle), 1, 1 << 30 },
+      at(engine.idle_s), 1, 1 << 30 },
 
-    { ngx_string("lazy"), ngx_http_llm_model_lazy, 0, 0, 0 },
+    { ngx_string("lazy"), ngx_http_llm_model_flag,
+      at(engine.lazy), 0, 0 },
 
-    { ngx_string("default"), ngx_http_llm_model_default, 0, 0, 0 },
+    { ngx_string("default"), ngx_http_llm_model_flag,
+      at(is_default), 0, 0 },
 
     { ngx_null_string, NULL, 0, 0, 0 }
 };
+
+#undef at
 
 
 /* llm_model NAME PATH [name=value ...] [lazy] [default] */
@@ -143,9 +150,7 @@ ngx_http_llm_model(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 
     model->name = value[1];
     model->path = value[2];
-    model->parallel = 16;
     model->max_tokens = -1;
-    ngx_str_set(&model->device, "auto");
 
     if (ngx_conf_full_name(cf->cycle, &model->path, 1) != NGX_OK
         || ngx_array_init(&model->aliases, cf->pool, 2, sizeof(ngx_str_t))
@@ -153,6 +158,11 @@ ngx_http_llm_model(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     {
         return NGX_CONF_ERROR;
     }
+
+    model->engine.name = (char *) model->name.data;
+    model->engine.path = (char *) model->path.data;
+    model->engine.device = "auto";
+    model->engine.parallel = 16;
 
     seen = 0;
 
@@ -163,8 +173,7 @@ ngx_http_llm_model(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         }
     }
 
-    if (llm_kv_cache_check((char *) model->device.data, model->kv_cache,
-                           &err)
+    if (llm_kv_cache_check(model->engine.device, model->engine.kv_cache, &err)
         != LLM_OK)
     {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "model \"%V\": %s",
@@ -226,6 +235,8 @@ ngx_http_llm_model_param(ngx_conf_t *cf, ngx_http_llm_model_t *model,
 }
 
 
+/* a uint32_t, or an int32_t */
+
 static char *
 ngx_http_llm_model_num(ngx_conf_t *cf, ngx_http_llm_model_t *model,
     ngx_http_llm_param_t *param, ngx_str_t *value)
@@ -234,12 +245,14 @@ ngx_http_llm_model_num(ngx_conf_t *cf, ngx_http_llm_model_t *model,
 
     n = ngx_atoi(value->data, value->len);
 
-    *(ngx_int_t *) ((char *) model + param->offset) = n;
+    *(uint32_t *) ((char *) model + param->offset) = n;
 
     return ngx_http_llm_model_range(cf, model, param, value, n,
                                     "a number", "");
 }
 
+
+/* a size_t */
 
 static char *
 ngx_http_llm_model_size(ngx_conf_t *cf, ngx_http_llm_model_t *model,
@@ -252,9 +265,12 @@ ngx_http_llm_model_size(ngx_conf_t *cf, ngx_http_llm_model_t *model,
     *(size_t *) ((char *) model + param->offset) = n;
 
     return ngx_http_llm_model_range(cf, model, param, value, n,
-                                    "a size such as \"512m\" or \"8g\"", " bytes");
+                                    "a size such as \"512m\" or \"8g\"",
+                                    " bytes");
 }
 
+
+/* seconds, a uint32_t */
 
 static char *
 ngx_http_llm_model_time(ngx_conf_t *cf, ngx_http_llm_model_t *model,
@@ -264,10 +280,11 @@ ngx_http_llm_model_time(ngx_conf_t *cf, ngx_http_llm_model_t *model,
 
     n = ngx_parse_time(value, 1);
 
-    *(time_t *) ((char *) model + param->offset) = n;
+    *(uint32_t *) ((char *) model + param->offset) = n;
 
     return ngx_http_llm_model_range(cf, model, param, value, n,
-                                    "a time such as \"90s\", \"5m\" or \"1h\"", " seconds");
+                                    "a time such as \"90s\", \"5m\" or "
+                                    "\"1h\"", " seconds");
 }
 
 
@@ -292,23 +309,34 @@ ngx_http_llm_model_range(ngx_conf_t *cf, ngx_http_llm_model_t *model,
 }
 
 
+/* an int */
+
 static char *
-ngx_http_llm_model_default(ngx_conf_t *cf, ngx_http_llm_model_t *model,
+ngx_http_llm_model_flag(ngx_conf_t *cf, ngx_http_llm_model_t *model,
     ngx_http_llm_param_t *param, ngx_str_t *value)
 {
-    model->is_default = 1;
+    *(int *) ((char *) model + param->offset) = 1;
 
     return NGX_CONF_OK;
 }
 
 
+/* an int, set by the only value that there is */
+
 static char *
-ngx_http_llm_model_lazy(ngx_conf_t *cf, ngx_http_llm_model_t *model,
+ngx_http_llm_model_fp8(ngx_conf_t *cf, ngx_http_llm_model_t *model,
     ngx_http_llm_param_t *param, ngx_str_t *value)
 {
-    model->lazy = 1;
+    if (value->len == 3 && ngx_memcmp(value->data, "fp8", 3) == 0) {
+        *(int *) ((char *) model + param->offset) = 1;
+        return NGX_CONF_OK;
+    }
 
-    return NGX_CONF_OK;
+    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                       "invalid value \"%V%V\" of model \"%V\", it must be "
+                       "\"fp8\"", &param->name, value, &model->name);
+
+    return NGX_CONF_ERROR;
 }
 
 
@@ -379,6 +407,8 @@ ngx_http_llm_model_template(ngx_conf_t *cf, ngx_http_llm_model_t *model,
         return NGX_CONF_ERROR;
     }
 
+    model->engine.template_path = (char *) model->template_path.data;
+
     return NGX_CONF_OK;
 }
 
@@ -420,7 +450,7 @@ ngx_http_llm_model_device(ngx_conf_t *cf, ngx_http_llm_model_t *model,
             || (devices[i].numbered && rest.data[0] == ':'
                 && ngx_atoi(rest.data + 1, rest.len - 1) != NGX_ERROR))
         {
-            model->device = *value;
+            model->engine.device = (char *) value->data;
             return NGX_CONF_OK;
         }
     }
@@ -431,46 +461,6 @@ ngx_http_llm_model_device(ngx_conf_t *cf, ngx_http_llm_model_t *model,
                        "\"emu\"", value, &model->name);
 
     return NGX_CONF_ERROR;
-}
-
-
-/* NGX_OK when it is "fp8", the only value that there is */
-
-static ngx_int_t
-ngx_http_llm_model_fp8(ngx_conf_t *cf, ngx_http_llm_model_t *model,
-    ngx_http_llm_param_t *param, ngx_str_t *value)
-{
-    if (value->len == 3 && ngx_memcmp(value->data, "fp8", 3) == 0) {
-        return NGX_OK;
-    }
-
-    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                       "invalid value \"%V%V\" of model \"%V\", it must be "
-                       "\"fp8\"", &param->name, value, &model->name);
-
-    return NGX_ERROR;
-}
-
-
-static char *
-ngx_http_llm_model_weights(ngx_conf_t *cf, ngx_http_llm_model_t *model,
-    ngx_http_llm_param_t *param, ngx_str_t *value)
-{
-    model->weights_fp8 = 1;
-
-    return ngx_http_llm_model_fp8(cf, model, param, value) == NGX_OK
-           ? NGX_CONF_OK : NGX_CONF_ERROR;
-}
-
-
-static char *
-ngx_http_llm_model_kv(ngx_conf_t *cf, ngx_http_llm_model_t *model,
-    ngx_http_llm_param_t *param, ngx_str_t *value)
-{
-    model->kv_fp8 = 1;
-
-    return ngx_http_llm_model_fp8(cf, model, param, value) == NGX_OK
-           ? NGX_CONF_OK : NGX_CONF_ERROR;
 }
 
 
@@ -588,7 +578,7 @@ ngx_http_llm_check_models(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf)
         api[i].created = ngx_time();
 
         if (ngx_process == NGX_PROCESS_SIGNALLER
-            || ngx_strncmp(model[i].device.data, "synthetic", 9) == 0)
+            || ngx_strncmp(model[i].engine.device, "synthetic", 9) == 0)
         {
             continue;
         }
@@ -599,9 +589,8 @@ ngx_http_llm_check_models(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf)
 
         ngx_memzero(&err, sizeof(llm_err_t));
 
-        if (llm_model_file_check((char *) model[i].path.data, &err) != LLM_OK
-            || llm_device_check((char *) model[i].device.data, &err)
-               != LLM_OK)
+        if (llm_model_file_check(model[i].engine.path, &err) != LLM_OK
+            || llm_device_check(model[i].engine.device, &err) != LLM_OK)
         {
             if (ngx_http_llm_served_now(cf, &model[i])) {
                 ngx_log_error(NGX_LOG_EMERG, cf->log, 0,

@@ -53,21 +53,12 @@ typedef struct {
     ngx_str_t                    name;
     ngx_str_t                    path;          /* full, NUL-terminated */
     ngx_str_t                    template_path; /* the same, may be empty */
-    ngx_str_t                    device;        /* NUL-terminated */
     ngx_array_t                  aliases;       /* ngx_str_t */
 
-    ngx_int_t                    ctx;
-    ngx_int_t                    parallel;
-    ngx_int_t                    threads;
-    ngx_int_t                    batch;
-    ngx_int_t                    max_tokens;
-    size_t                       kv_cache;
-    time_t                       idle;
+    int32_t                      max_tokens;    /* -1: what is left */
+    int                          is_default;
 
-    unsigned                     weights_fp8:1;
-    unsigned                     kv_fp8:1;
-    unsigned                     lazy:1;
-    unsigned                     is_default:1;
+    llm_engine_model_t           engine;        /* what the engine gets */
 } ngx_http_llm_model_t;
 
 

@@ -327,22 +327,7 @@ ngx_http_llm_engine_models(ngx_http_llm_main_conf_t *mcf)
     model = mcf->models.elts;
 
     for (i = 0; i < mcf->models.nelts; i++) {
-        em[i].name = (char *) model[i].name.data;
-        em[i].path = (char *) model[i].path.data;
-        em[i].device = (char *) model[i].device.data;
-        em[i].ctx = model[i].ctx;
-        em[i].parallel = model[i].parallel;
-        em[i].threads = model[i].threads;
-        em[i].batch = model[i].batch;
-        em[i].kv_cache = model[i].kv_cache;
-        em[i].weights_fp8 = model[i].weights_fp8;
-        em[i].kv_fp8 = model[i].kv_fp8;
-        em[i].idle_s = model[i].idle;
-        em[i].lazy = model[i].lazy;
-
-        if (model[i].template_path.len) {
-            em[i].template_path = (char *) model[i].template_path.data;
-        }
+        em[i] = model[i].engine;
     }
 
     return em;

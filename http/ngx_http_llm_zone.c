@@ -133,7 +133,7 @@ ngx_http_llm_init_zone(ngx_shm_zone_t *shm_zone, void *data)
     model = mcf->models.elts;
 
     for (i = 0; i < mcf->models.nelts; i++) {
-        zone_models[i].parallel = model[i].parallel;
+        zone_models[i].parallel = model[i].engine.parallel;
     }
 
     size = llm_zone_size(mcf->nworkers, mcf->models.nelts,

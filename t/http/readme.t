@@ -373,7 +373,7 @@ same('parameters of llm_model',
 my %defaults = map { $_->[0] =~ /^`(\w+)/ ? ($1 => $_->[1]) : () }
                rows('Directives', qr/parameter/);
 
-is($defaults{parallel}, ($conf =~ /model->parallel = (\d+);/)[0],
+is($defaults{parallel}, ($conf =~ /model->engine\.parallel = (\d+);/)[0],
    'the default of parallel=');
 is($defaults{batch},
    (slurp('engine/serve/load.c') =~ /LLM_DEFAULT_CHUNK (\d+)/)[0] // 'none found',
