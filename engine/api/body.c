@@ -1,8 +1,8 @@
 /*
  * An answer with choices that is not streamed.  Events are kept as they
  * came, choice by choice, the echo of a prompt once for all of its choices;
- * when the request has ended the JSON is written from them piece by piece, as the
- * client reads.
+ * when the request has ended the JSON is written from them piece by piece,
+ * as the client reads.
  *
  * What is kept is bounded as a whole (llm_api_conf_t's max_answer).  The
  * place of the writer is a llm_api_cursor_t: a choice, a member of it (the
@@ -145,7 +145,7 @@ llm_api_write_text(const llm_api_t *a, llm_api_cursor_t *cur, uint32_t part,
 
 
 int
-llm_api_open_logprobs(const llm_api_t *a, const llm_api_logprobs_t *look,
+llm_api_open_logprobs(const llm_api_t *a, const llm_api_logprobs_t *format,
     llm_buf_t *out)
 {
     if (a->n_logprobs < 0) {
@@ -153,7 +153,7 @@ llm_api_open_logprobs(const llm_api_t *a, const llm_api_logprobs_t *look,
         return LLM_OK;
     }
 
-    (void) llm_buf_adds(out, look->before[0]);
+    (void) llm_buf_adds(out, format->before[0]);
 
     return LLM_AGAIN;
 }
@@ -162,20 +162,20 @@ llm_api_open_logprobs(const llm_api_t *a, const llm_api_logprobs_t *look,
 /* the arrays one after the other: one token of one of them */
 
 int
-llm_api_write_logprob(const llm_api_t *a, const llm_api_logprobs_t *look,
+llm_api_write_logprob(const llm_api_t *a, const llm_api_logprobs_t *format,
     llm_api_cursor_t *cur, llm_buf_t *out)
 {
     const llm_event_t          *ev;
     const llm_token_logprob_t  *t;
 
     if (cur->piece == NULL) {
-        if (++cur->array < look->n_arrays) {
+        if (++cur->array < format->n_arrays) {
             llm_api_first_piece(a, cur);
-            (void) llm_buf_adds(out, look->before[cur->array]);
+            (void) llm_buf_adds(out, format->before[cur->array]);
             return LLM_AGAIN;
         }
 
-        (void) llm_buf_adds(out, look->after);
+        (void) llm_buf_adds(out, format->after);
         cur->array = 0;
 
         return LLM_OK;
@@ -189,13 +189,13 @@ llm_api_write_logprob(const llm_api_t *a, const llm_api_logprobs_t *look,
         }
 
         t = llm_ref_data(ev, ev->u.text.logprobs);
-        look->item(out, a, &cur->place, ev, cur->array, &t[cur->at++]);
+        format->item(out, a, &cur->place, ev, cur->array, &t[cur->at++]);
         cur->some = 1;
 
         return LLM_AGAIN;
     }
 
-    if ((int32_t) cur->array == look->offsets) {
+    if ((int32_t) cur->array == format->offsets) {
         llm_api_count_text(&cur->place, ev);
     }
 

@@ -294,7 +294,7 @@ typedef struct {
 
 /* the value of the member: of an event; null without any */
 void llm_api_add_logprobs(llm_buf_t *out, const llm_api_t *a,
-    const llm_api_logprobs_t *look, const llm_api_place_t *place,
+    const llm_api_logprobs_t *format, const llm_api_place_t *place,
     const llm_event_t *ev);
 void llm_api_add_logprob(llm_buf_t *out, float logprob);
 /* characters that begin in s */
@@ -310,7 +310,7 @@ void llm_api_close_frame(const llm_api_t *a, llm_buf_t *out);
 int llm_api_says(const llm_api_t *a, const llm_event_t *ev);
 /* what stands behind the text, and the frame's end */
 void llm_api_close_text(llm_api_t *a, const llm_event_t *ev,
-    const llm_api_logprobs_t *look, llm_buf_t *out);
+    const llm_api_logprobs_t *format, llm_buf_t *out);
 /* a choice has ended; text stands where others have theirs */
 void llm_api_finish_frame(const llm_api_t *a, const llm_event_t *ev,
     const char *text, llm_buf_t *out);
@@ -346,9 +346,9 @@ int llm_api_open_ids(const llm_api_t *a, llm_api_cursor_t *cur,
 int llm_api_write_id(const llm_api_t *a, llm_api_cursor_t *cur,
     llm_buf_t *out);
 /* parts of an open() and of an item() */
-int llm_api_open_logprobs(const llm_api_t *a, const llm_api_logprobs_t *look,
+int llm_api_open_logprobs(const llm_api_t *a, const llm_api_logprobs_t *format,
     llm_buf_t *out);
-int llm_api_write_logprob(const llm_api_t *a, const llm_api_logprobs_t *look,
+int llm_api_write_logprob(const llm_api_t *a, const llm_api_logprobs_t *format,
     llm_api_cursor_t *cur, llm_buf_t *out);
 /* one slice of the text of this part */
 int llm_api_write_text(const llm_api_t *a, llm_api_cursor_t *cur,

@@ -98,7 +98,7 @@ llm_api_says(const llm_api_t *a, const llm_event_t *ev)
 
 void
 llm_api_close_text(llm_api_t *a, const llm_event_t *ev,
-    const llm_api_logprobs_t *look, llm_buf_t *out)
+    const llm_api_logprobs_t *format, llm_buf_t *out)
 {
     llm_api_choice_t  *c;
 
@@ -109,7 +109,7 @@ llm_api_close_text(llm_api_t *a, const llm_event_t *ev,
         c = &a->choices[ev->index];
 
         add_lit(out, ",\"logprobs\":");
-        llm_api_add_logprobs(out, a, look, &c->place, ev);
+        llm_api_add_logprobs(out, a, format, &c->place, ev);
         add_lit(out, ",\"finish_reason\":null");
         llm_api_count_text(&c->place, ev);
     }

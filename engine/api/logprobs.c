@@ -75,7 +75,7 @@ llm_api_count_text(llm_api_place_t *place, const llm_event_t *ev)
 
 void
 llm_api_add_logprobs(llm_buf_t *out, const llm_api_t *a,
-    const llm_api_logprobs_t *look, const llm_api_place_t *place,
+    const llm_api_logprobs_t *format, const llm_api_place_t *place,
     const llm_event_t *ev)
 {
     uint32_t                    i, k;
@@ -88,17 +88,17 @@ llm_api_add_logprobs(llm_buf_t *out, const llm_api_t *a,
 
     t = llm_ref_data(ev, ev->u.text.logprobs);
 
-    for (k = 0; k < look->n_arrays; k++) {
-        (void) llm_buf_adds(out, look->before[k]);
+    for (k = 0; k < format->n_arrays; k++) {
+        (void) llm_buf_adds(out, format->before[k]);
 
         for (i = 0; i < ev->u.text.logprobs.len; i++) {
             if (i) {
                 (void) llm_buf_addc(out, ',');
             }
 
-            look->item(out, a, place, ev, k, &t[i]);
+            format->item(out, a, place, ev, k, &t[i]);
         }
     }
 
-    (void) llm_buf_adds(out, look->after);
+    (void) llm_buf_adds(out, format->after);
 }
