@@ -293,7 +293,7 @@ SKIP: {
 
     # nginx's own build, whose flags reach the library, too
 
-    system("cd $dir/nginx && ./configure --with-compat"
+    system("cd $dir/nginx && env -u LLM_OBJS ./configure --with-compat"
            . " --add-dynamic-module=$dir/clone"
            . " --with-cc-opt=-DLLM_GIVEN_CPP > configure.log 2>&1") == 0
         or die 'configure';

@@ -11,6 +11,7 @@
 #define HEAD(status)  "{\"status\":\"" status "\",\"version\":\""          \
                       LLM_VERSION "\",\"models\":["
 
+
 static const llm_api_model_t  models[] = {
     { { 3, "one" }, NULL, 0, 1, -1, 0 },
     { { 3, "two" }, NULL, 0, 0, -1, 0 }
