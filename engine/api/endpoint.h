@@ -23,8 +23,9 @@
 typedef enum {
     LLM_FIELD_BOOL,                     /* int */
     LLM_FIELD_INT,                      /* int64_t, min..max */
-    LLM_FIELD_NUMBER,                   /* double, min..max */
-    LLM_FIELD_ABOVE,                    /* double, above min, to max */
+    LLM_FIELD_PARAM_INT,                /* int32_t, min..max */
+    LLM_FIELD_PARAM_NUMBER,             /* float, min..max */
+    LLM_FIELD_PARAM_ABOVE,              /* float, above min, to max */
     LLM_FIELD_STRING,                   /* llm_str_t */
     LLM_FIELD_ARRAY,                    /* const llm_flat_t *, as all below */
     LLM_FIELD_OBJECT,
@@ -68,18 +69,11 @@ typedef struct {
     const llm_flat_t  *seed;
     const llm_flat_t  *priority;
 
-    double             temperature;
-    double             top_p;
-    double             min_p;
-    double             typical_p;
-    double             presence_penalty;
-    double             frequency_penalty;
-    double             repetition_penalty;
+    llm_sampling_t     sampling;        /* the parameters of stages alone */
 
     int64_t            n;
     int64_t            max_tokens;              /* -1: not given */
     int64_t            min_tokens;
-    int64_t            top_k;
 
     int                stream;
     int                ignore_eos;

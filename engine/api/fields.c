@@ -1,7 +1,8 @@
 /*
  * The fields of a request's body, by tables: name, type, range, and where the
  * value goes.  Here are those that endpoints share; what only one endpoint
- * takes is in its file.  What is in neither is ignored; what is there is
+ * takes is in its file, and those of sampling come from their own table,
+ * engine/base/sampling.def.  What is in none is ignored; what is there is
  * checked, and complaints are worded as OpenAI's are.
  */
 
@@ -15,7 +16,6 @@ static const llm_api_field_t  llm_api_shared_rows[] = {
     { "bad_words", LLM_FIELD_REFUSED, LLM_FIELD_NOWHERE, 0, 0 },
     { "cache_prompt", LLM_FIELD_BOOL, AT(cache_prompt), 0, 0 },
     { "cache_salt", LLM_FIELD_STRING, AT(cache_salt), 0, 0 },
-    { "frequency_penalty", LLM_FIELD_NUMBER, AT(frequency_penalty), -2, 2 },
     { "grammar", LLM_FIELD_REFUSED, LLM_FIELD_NOWHERE, 0, 0 },
     { "guided_choice", LLM_FIELD_REFUSED, LLM_FIELD_NOWHERE, 0, 0 },
     { "guided_grammar", LLM_FIELD_REFUSED, LLM_FIELD_NOWHERE, 0, 0 },
@@ -27,17 +27,12 @@ static const llm_api_field_t  llm_api_shared_rows[] = {
     { "logprobs", LLM_FIELD_ANY, AT(logprobs), 0, 0 },
     { "max_tokens", LLM_FIELD_INT, AT(max_tokens), 0, INT32_MAX },
     { "metadata", LLM_FIELD_OBJECT, AT(metadata), 0, 0 },
-    { "min_p", LLM_FIELD_NUMBER, AT(min_p), 0, 1 },
     { "min_tokens", LLM_FIELD_INT, AT(min_tokens), 0, INT32_MAX },
     { "model", LLM_FIELD_STRING, AT(model), 0, 0 },
     { "n", LLM_FIELD_INT, AT(n), 1, 128 },
-    { "presence_penalty", LLM_FIELD_NUMBER, AT(presence_penalty), -2, 2 },
     { "priority", LLM_FIELD_ANY, AT(priority), 0, 0 },
     { "prompt_cache_key", LLM_FIELD_STRING, LLM_FIELD_NOWHERE, 0, 0 },
     { "prompt_logprobs", LLM_FIELD_REFUSED, LLM_FIELD_NOWHERE, 0, 0 },
-    { "repeat_penalty", LLM_FIELD_NUMBER, AT(repetition_penalty), 0.01, 100 },
-    { "repetition_penalty", LLM_FIELD_NUMBER, AT(repetition_penalty),
-      0.01, 100 },
     { "response_format", LLM_FIELD_OBJECT, AT(response_format), 0, 0 },
     { "return_token_ids", LLM_FIELD_BOOL, AT(return_token_ids), 0, 0 },
     { "safety_identifier", LLM_FIELD_STRING, LLM_FIELD_NOWHERE, 0, 0 },
@@ -50,17 +45,23 @@ static const llm_api_field_t  llm_api_shared_rows[] = {
     { "stream", LLM_FIELD_BOOL, AT(stream), 0, 0 },
     { "stream_options", LLM_FIELD_OBJECT, AT(stream_options), 0, 0 },
     { "structured_outputs", LLM_FIELD_REFUSED, LLM_FIELD_NOWHERE, 0, 0 },
-    { "temperature", LLM_FIELD_NUMBER, AT(temperature), 0, 2 },
-    { "top_k", LLM_FIELD_INT, AT(top_k), -1, INT32_MAX },
-    { "top_p", LLM_FIELD_ABOVE, AT(top_p), 0, 1 },
     { "truncate_prompt_tokens", LLM_FIELD_REFUSED, LLM_FIELD_NOWHERE, 0, 0 },
-    { "typical_p", LLM_FIELD_ABOVE, AT(typical_p), 0, 1 },
     { "use_beam_search", LLM_FIELD_REFUSED, LLM_FIELD_NOWHERE, 0, 0 },
     { "user", LLM_FIELD_STRING, LLM_FIELD_NOWHERE, 0, 0 },
 };
 
 const llm_api_fields_t  llm_api_shared_fields = {
     llm_api_shared_rows, llm_nelems(llm_api_shared_rows)
+};
+
+/* the parameters of sampling, in the order of the chain */
+
+static const llm_api_field_t  llm_api_params[] = {
+#define LLM_PARAM(name, type, otherwise, least, most)                        \
+    { #name, LLM_FIELD_PARAM_##type, AT(sampling.name), least, most },
+#define LLM_ALIAS(name, of, type, least, most)                               \
+    { #name, LLM_FIELD_PARAM_##type, AT(sampling.of), least, most },
+#include "engine/base/sampling.def"
 };
 
 
@@ -123,18 +124,28 @@ llm_api_read_field(const llm_api_field_t *f, const llm_flat_t *v,
         *(int64_t *) to = llm_flat_int(v);
         return LLM_OK;
 
-    case LLM_FIELD_ABOVE:
+    case LLM_FIELD_PARAM_INT:
+        if (llm_api_check_int(err, at, v, (int64_t) f->min, (int64_t) f->max)
+            != LLM_OK)
+        {
+            return LLM_ERROR;
+        }
+
+        *(int32_t *) to = (int32_t) llm_flat_int(v);
+        return LLM_OK;
+
+    case LLM_FIELD_PARAM_ABOVE:
         above = 1;
         /* fall through */
 
-    case LLM_FIELD_NUMBER:
+    case LLM_FIELD_PARAM_NUMBER:
         if (llm_api_check_number(err, at, v, f->min, f->max, above)
             != LLM_OK)
         {
             return LLM_ERROR;
         }
 
-        *(double *) to = llm_flat_double(v);
+        *(float *) to = (float) llm_flat_double(v);
         return LLM_OK;
 
     case LLM_FIELD_STRING:
@@ -174,6 +185,35 @@ llm_api_read_field(const llm_api_field_t *f, const llm_flat_t *v,
 }
 
 
+/* puts the parameters of sampling to where they stand by name */
+
+static uint32_t
+llm_api_merge_params(const llm_api_field_t *rows[LLM_API_MAX_FIELDS],
+    uint32_t n)
+{
+    size_t    i;
+    uint32_t  k;
+
+    if (n + llm_nelems(llm_api_params) > LLM_API_MAX_FIELDS) {
+        return 0;
+    }
+
+    for (i = 0; i < llm_nelems(llm_api_params); i++) {
+
+        for (k = n++;
+             k > 0 && strcmp(rows[k - 1]->name, llm_api_params[i].name) > 0;
+             k--)
+        {
+            rows[k] = rows[k - 1];
+        }
+
+        rows[k] = &llm_api_params[i];
+    }
+
+    return n;
+}
+
+
 /*
  * All rows of an endpoint, sorted by name, so that a name is found quickly
  * and of several wrong fields the same one is complained of.  Of equal names
@@ -208,7 +248,8 @@ llm_api_merge_rows(const llm_api_endpoint_t *ep,
         shared += (rc >= 0);
     }
 
-    return n;
+    return ep->shared == &llm_api_shared_fields ? llm_api_merge_params(rows, n)
+                                                : n;
 }
 
 

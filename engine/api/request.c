@@ -9,19 +9,8 @@
 void
 llm_api_defaults(llm_api_body_t *b)
 {
-    llm_sampling_t  s;
-
-    llm_sampling_default(&s);
     memset(b, 0, sizeof(llm_api_body_t));
-
-    b->temperature = s.temperature;
-    b->top_p = s.top_p;
-    b->min_p = s.min_p;
-    b->typical_p = s.typical_p;
-    b->presence_penalty = s.presence_penalty;
-    b->frequency_penalty = s.frequency_penalty;
-    b->repetition_penalty = s.repetition_penalty;
-    b->top_k = s.top_k;
+    llm_sampling_default(&b->sampling);
 
     b->n = 1;
     b->max_tokens = -1;
@@ -167,16 +156,8 @@ llm_api_read_sampling(llm_api_reader_t *rd, const llm_api_body_t *b,
 
     s = &rd->r.sampling;
 
-    llm_sampling_default(s);
-
-    s->temperature = (float) b->temperature;
-    s->top_p = (float) b->top_p;
-    s->min_p = (float) b->min_p;
-    s->typical_p = (float) b->typical_p;
-    s->presence_penalty = (float) b->presence_penalty;
-    s->frequency_penalty = (float) b->frequency_penalty;
-    s->repetition_penalty = (float) b->repetition_penalty;
-    s->top_k = (int32_t) llm_max(b->top_k, 0);
+    *s = b->sampling;
+    s->top_k = llm_max(s->top_k, 0);
 
     if (b->seed == NULL) {
         return LLM_OK;

@@ -12,9 +12,8 @@ llm_sampling_default(llm_sampling_t *s)
 {
     memset(s, 0, sizeof(llm_sampling_t));
 
-    s->temperature = 1;
-    s->top_p = 1;
-    s->typical_p = 1;
-    s->repetition_penalty = 1;
+#define LLM_PARAM(name, type, otherwise, least, most)  s->name = otherwise;
+#include "engine/base/sampling.def"
+
     s->n_logprobs = -1;
 }

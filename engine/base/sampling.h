@@ -14,14 +14,20 @@ typedef struct {
 } llm_logit_bias_t;
 
 typedef struct {
-    float        temperature;           /* 0: greedy */
-    float        top_p;
-    float        min_p;
-    float        typical_p;
-    float        presence_penalty;
-    float        frequency_penalty;
-    float        repetition_penalty;
-    int32_t      top_k;                 /* 0: all */
+
+    /* the parameters of the stages, by their names */
+
+#define LLM_PARAM_NUMBER  float
+#define LLM_PARAM_ABOVE   float
+#define LLM_PARAM_INT     int32_t
+
+#define LLM_PARAM(name, type, otherwise, least, most)  LLM_PARAM_##type name;
+#include "engine/base/sampling.def"
+
+#undef LLM_PARAM_NUMBER
+#undef LLM_PARAM_ABOVE
+#undef LLM_PARAM_INT
+
     int32_t      n_logprobs;            /* -1: none; 0: the token's own */
     uint32_t     has_seed;
     uint64_t     seed;

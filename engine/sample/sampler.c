@@ -1,30 +1,26 @@
 /*
- * The chain from a row of logits to a token; see sampler.h.  picks.c finds
- * the best tokens, rows.c passes over whole rows.
+ * A sampler: what it remembers of its sequence, and the way from a row of
+ * logits to a token and its probability; see sampler.h.  chain.c runs the
+ * stages, picks.c finds the best tokens, rows.c passes over whole rows.
  *
  * A sampler owns its lists; sampling allocates nothing.
  */
 
 #include "engine/sample/sampler.h"
-#include "engine/sample/picks.h"
+#include "engine/sample/chain.h"
 #include "engine/sample/random.h"
 
 #include <float.h>
 #include <math.h>
 
-/* below this temperature nothing but the largest logit has a chance */
-#define LLM_GREEDY_BELOW  1e-5f
-
 /* a share of the mass below this is the best token, as is this one, but it
    need not be a number that only denormals are as small as */
 #define LLM_LEAST_SHARE   1e-6f
 
-/* tokens that a share of the mass is first looked for among */
-#define LLM_FIRST_LOOK    64
-
 
 struct llm_sampler_s {
     llm_sampling_t     params;
+    uint32_t           on;              /* stages, as llm_chain_on() says */
     uint32_t           choice;
     uint32_t           n_vocab;
     uint64_t           n_generated;
@@ -39,14 +35,6 @@ struct llm_sampler_s {
     llm_candidate_t   *top;             /* n_logprobs + 1, or more */
     uint32_t           cap_top;
 };
-
-
-static int
-llm_sampler_penalises(const llm_sampling_t *p)
-{
-    return p->repetition_penalty != 1 || p->presence_penalty != 0
-           || p->frequency_penalty != 0;
-}
 
 
 /* the same chain without numbers that are nearly nothing */
@@ -122,10 +110,13 @@ int
 llm_sampler_restart(llm_sampler_t *s, const llm_sampling_t *params,
     uint32_t choice, const llm_logit_bias_t *bias, uint32_t n_bias)
 {
+    int          penalises;
     uint32_t     i;
     llm_edit_t  *e;
 
-    if (llm_sampler_room(s, n_bias || llm_sampler_penalises(params),
+    penalises = llm_chain_penalises(llm_chain_on(params));
+
+    if (llm_sampler_room(s, n_bias || penalises,
                          (uint32_t) llm_max(params->n_logprobs + 1, 1))
         != LLM_OK)
     {
@@ -141,7 +132,8 @@ llm_sampler_restart(llm_sampler_t *s, const llm_sampling_t *params,
     s->choice = choice;
     s->params = *params;
     llm_sampler_bound(&s->params);
-    s->penalises = llm_sampler_penalises(params);
+    s->on = llm_chain_on(&s->params);
+    s->penalises = penalises;
 
     for (i = 0; i < n_bias; i++) {
         e = llm_sampler_edit(s, bias[i].id);
@@ -226,34 +218,21 @@ llm_sampler_changes(const llm_sampler_t *s, uint32_t n_banned,
 }
 
 
+/* a row, its blocks' maxima in the scratch, before the chain */
+
 static void
-llm_sampler_apply(const llm_sampler_t *s, float *row)
+llm_sampler_chain(const llm_sampler_t *s, llm_sampler_scratch_t *scratch,
+    const float *row, llm_chain_t *c)
 {
-    float                  l;
-    uint32_t               i, count;
-    const llm_edit_t      *e;
-    const llm_sampling_t  *p;
+    memset(c, 0, sizeof(llm_chain_t));
 
-    p = &s->params;
-
-    for (i = 0; i < s->n_edits; i++) {
-        e = &s->edits[i];
-        l = row[e->id] + e->bias;
-
-        if (e->seen && p->repetition_penalty != 1) {
-            l = (l > 0) ? l / p->repetition_penalty
-                        : l * p->repetition_penalty;
-        }
-
-        count = e->seen & ~LLM_EDIT_SEEN;
-
-        if (count) {
-            l -= (float) count * p->frequency_penalty;
-            l -= p->presence_penalty;
-        }
-
-        row[e->id] = l;
-    }
+    c->params = &s->params;
+    c->on = s->on;
+    c->edits = s->edits;
+    c->n_edits = s->n_edits;
+    c->scratch = scratch;
+    c->row = row;
+    c->n = s->n_vocab;
 }
 
 
@@ -284,13 +263,15 @@ llm_sampler_change(const llm_sampler_t *s, llm_sampler_scratch_t *scratch,
     const float *logits, const int32_t *banned, uint32_t n_banned,
     const uint32_t *mask)
 {
-    float     *row;
-    uint32_t   i;
+    float        *row;
+    uint32_t      i;
+    llm_chain_t   c;
 
     row = scratch->row;
     memcpy(row, logits, s->n_vocab * sizeof(float));
 
-    llm_sampler_apply(s, row);
+    llm_sampler_chain(s, scratch, row, &c);
+    llm_chain_edit(&c);
 
     if (mask) {
         llm_sampler_mask(mask, s->n_vocab, row);
@@ -304,209 +285,22 @@ llm_sampler_change(const llm_sampler_t *s, llm_sampler_scratch_t *scratch,
 }
 
 
-/*
- * Locally typical sampling (Meister, Pimentel, Wiher, Cotterell, 2022):
- * the tokens whose surprise is nearest to the entropy, a share of the mass.
- */
-
-static uint32_t
-llm_sampler_typical(const llm_sampling_t *params, llm_pick_t *p, uint32_t n,
-    double total, const float *row, float max, float scale)
-{
-    double    entropy, log_total;
-    uint32_t  i, kept;
-
-    log_total = log(total);
-    entropy = 0;
-
-    /* the key becomes the logarithm of the probability */
-
-    for (i = 0; i < n; i++) {
-        p[i].key = (float) ((p[i].key - max) * scale - log_total);
-
-        if (p[i].weight > 0) {
-            entropy -= p[i].weight / total * p[i].key;
-        }
-    }
-
-    for (i = 0; i < n; i++) {
-        p[i].key = (p[i].weight > 0) ? (float) -fabs(p[i].key + entropy)
-                                     : -INFINITY;
-    }
-
-    kept = llm_pick_cut(p, n, params->typical_p * total, 0);
-
-    for (i = 0; i < kept; i++) {
-        p[i].key = row[p[i].id];
-    }
-
-    return kept;
-}
-
-
-/* a share of the whole vocabulary's mass, looked for among the best first */
-
-static uint32_t
-llm_sampler_nucleus(const llm_sampling_t *params, llm_sampler_scratch_t *s,
-    const float *row, uint32_t n, float max, float scale)
-{
-    float     bound;
-    double    need;
-    uint32_t  k, count;
-
-    need = params->top_p * s->pass->sum_exp(row, n, max, scale, NULL);
-
-    for (k = LLM_FIRST_LOOK; /* void */ ; k *= 8) {
-        bound = llm_pick_bound(s, n, k);
-        count = llm_pick_gather(s, row, n, bound);
-
-        if (llm_pick_weigh(s->picks, count, max, scale) >= need
-            || bound == -FLT_MAX)
-        {
-            return llm_pick_cut(s->picks, count, need, 0);
-        }
-    }
-}
-
-
-/* how far below the largest logit a token may be */
-
-static float
-llm_sampler_min_gap(const llm_sampling_t *p, float scale)
-{
-    return p->min_p > 0 && scale > 0 ? (float) (log(p->min_p) / scale)
-                                     : -INFINITY;
-}
-
-
-/* the picks that the cuts leave, weighed; returns their number */
-
-static uint32_t
-llm_sampler_cut(const llm_sampling_t *params, llm_sampler_scratch_t *s,
-    const float *row, uint32_t n, float max, float scale)
-{
-    float     bound;
-    double    total;
-    uint32_t  count, k;
-
-    k = (params->top_k > 0) ? llm_min((uint32_t) params->top_k, n) : 0;
-
-    if (k == 0 && params->min_p <= 0 && params->typical_p >= 1) {
-        return llm_sampler_nucleus(params, s, row, n, max, scale);
-    }
-
-    bound = max + llm_sampler_min_gap(params, scale);
-    bound = llm_max(llm_min(bound, max), -FLT_MAX);
-
-    if (k) {
-        bound = llm_max(bound, llm_pick_bound(s, n, k));
-    }
-
-    count = llm_pick_gather(s, row, n, bound);
-
-    if (k && count > k) {
-        count = llm_pick_cut(s->picks, count, k, 1);
-    }
-
-    total = llm_pick_weigh(s->picks, count, max, scale);
-
-    if (params->typical_p < 1) {
-        count = llm_sampler_typical(params, s->picks, count, total, row,
-                                    max, scale);
-        total = llm_pick_weigh(s->picks, count, max, scale);
-    }
-
-    if (params->top_p < 1) {
-        count = llm_pick_cut(s->picks, count, params->top_p * total, 0);
-    }
-
-    return count;
-}
-
-
-/* the same over the whole vocabulary, block by block; -1: the row, or its
-   scale, is not finite */
-
-static int32_t
-llm_sampler_draw_all(llm_sampler_scratch_t *s, const float *row, uint32_t n,
-    float max, float scale, double u)
-{
-    float     w;
-    double    at, sum;
-    int32_t   last;
-    uint32_t  b, last_block, i, end;
-
-    at = u * s->pass->sum_exp(row, n, max, scale, s->block_sum);
-    sum = 0;
-    last_block = 0;
-
-    for (b = 0; b < llm_row_blocks(n); b++) {
-        if (s->block_sum[b] > 0) {
-            last_block = b;
-
-            if (sum + s->block_sum[b] > at) {
-                break;
-            }
-
-            sum += s->block_sum[b];
-        }
-    }
-
-    i = last_block * LLM_ROW_BLOCK;
-    end = llm_min(i + LLM_ROW_BLOCK, n);
-    last = -1;
-
-    for ( /* void */ ; i < end; i++) {
-        w = llm_row_exp((row[i] - max) * scale);
-
-        if (w > 0) {
-            last = (int32_t) i;
-            sum += w;
-
-            if (sum > at) {
-                break;
-            }
-        }
-    }
-
-    return last;
-}
-
-
-static int
-llm_sampler_takes_best(const llm_sampling_t *p)
-{
-    return p->temperature < LLM_GREEDY_BELOW || p->top_k == 1;
-}
-
-
 static int32_t
 llm_sampler_choose(const llm_sampler_t *s, llm_sampler_scratch_t *scratch,
     const float *row, uint32_t best)
 {
-    float                  scale, max;
-    double                 u;
-    uint32_t               count;
-    const llm_sampling_t  *p;
+    llm_chain_t  c;
 
-    p = &s->params;
-
-    if (llm_sampler_takes_best(p)) {
+    if (llm_chain_takes_best(&s->params)) {
         return (int32_t) best;
     }
 
-    max = row[best];
-    scale = 1 / p->temperature;
-    u = llm_random(p->seed, s->choice, s->n_generated);
+    llm_sampler_chain(s, scratch, row, &c);
+    c.max = row[best];
+    c.scale = 1;
 
-    if (p->top_k <= 0 && p->top_p >= 1 && p->typical_p >= 1 && p->min_p <= 0)
-    {
-        return llm_sampler_draw_all(scratch, row, s->n_vocab, max, scale, u);
-    }
-
-    count = llm_sampler_cut(p, scratch, row, s->n_vocab, max, scale);
-
-    return llm_pick_draw(scratch, count, row, max, scale, u);
+    return llm_chain_draw(&c, llm_random(s->params.seed, s->choice,
+                                         s->n_generated));
 }
 
 
@@ -681,47 +475,32 @@ llm_sampler_sample(llm_sampler_t *s, llm_sampler_scratch_t *scratch,
 }
 
 
-/*
- * What of the parameters a device draws by: all but typical_p, and no more
- * than LLM_DRAW_TOP of n_logprobs.  A new field is refused there, or handed
- * on, before this line counts it.
- */
-
-_Static_assert(sizeof(llm_sampling_t)
-               == 7 * sizeof(float)     /* temperature, top_p, min_p,
-                                           typical_p, three penalties */
-                  + 2 * sizeof(int32_t)     /* top_k, n_logprobs */
-                  + sizeof(uint32_t) + sizeof(uint64_t),    /* the seed */
-               "llm_sampler_plan() does not know a field of llm_sampling_t");
-
-
 int
 llm_sampler_plan(const llm_sampler_t *s, uint32_t ahead,
     const int32_t *banned, uint32_t n_banned, const uint32_t *mask,
     llm_draw_t *draw)
 {
+    int                    best;
     const llm_sampling_t  *p;
 
     p = &s->params;
+    best = llm_chain_takes_best(p);
     memset(draw, 0, sizeof(llm_draw_t));
 
     if (p->n_logprobs > LLM_DRAW_TOP
-        || (uint64_t) s->n_edits + n_banned > LLM_DRAW_EDITS)
+        || (uint64_t) s->n_edits + n_banned > LLM_DRAW_EDITS
+        || !llm_chain_on_device(s->on, best))
     {
         return 0;
     }
 
-    if (!llm_sampler_takes_best(p)) {
-        if (p->typical_p < 1) {
-            return 0;
-        }
-
+    if (!best) {
         draw->scale = 1 / p->temperature;
         draw->u = llm_random(p->seed, s->choice, s->n_generated + ahead);
     }
 
     draw->kind = LLM_DRAW_TOKEN;
-    draw->min_gap = llm_sampler_min_gap(p, draw->scale);
+    draw->min_gap = llm_stage_min_gap(p, draw->scale);
     draw->top_k = (uint32_t) llm_max(p->top_k, 0);
     draw->top_p = p->top_p;
     draw->repetition = p->repetition_penalty;

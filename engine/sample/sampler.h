@@ -1,11 +1,11 @@
 /*
  * From a row of logits to a token.  The chain, in vLLM's order: bias,
  * repetition penalty (Keskar et al., 2019), frequency and presence penalty,
- * mask and bans, temperature, min-p, top-k, typical, top-p, and a draw.  Each
- * cut works on what the one before left, renormalised; equal logits are kept
- * by the lower id; the draw goes through what is left in the order of ids.
- * Below a temperature of 1e-5 the largest logit is taken, the lowest id of
- * equal ones.
+ * mask and bans, temperature, min-p, top-k, typical, top-p, and a draw; the
+ * stages are the rows of engine/base/sampling.def.  Each cut works on what
+ * the one before left, renormalised; equal logits are kept by the lower id;
+ * the draw goes through what is left in the order of ids.  Below a temperature
+ * of 1e-5 the largest logit is taken, the lowest id of equal ones.
  *
  * Invariant: the token depends on the logits, the parameters, the seed, the
  * choice and the number of tokens generated so far, on nothing else: the

@@ -412,7 +412,8 @@ told('`logit_bias`', bound($internal, 'LLM_API_MAX_BIAS')
 told('nesting', bound($flat, 'LLM_FLAT_MAX_DEPTH') . ' deep');
 
 for my $name (qw(temperature presence_penalty frequency_penalty)) {
-    my ($low, $high) = $tables{both} =~ /"$name",.*?,\s+(-?\d+), (\d+) \}/s;
+    my ($low, $high) = slurp('engine/base/sampling.def')
+        =~ /LLM_PARAM\($name, \w+, [^,]+, (-?\d+), (\d+)\)/;
 
     told("`$name`", "$low to $high");
 }
@@ -493,6 +494,9 @@ for my $where (keys %tables) {
                        : $where;
     }
 }
+
+$fields{$_} = 'both'
+    for slurp('engine/base/sampling.def') =~ /^\s+LLM_(?:PARAM|ALIAS)\((\w+)/mg;
 
 my %told;
 

@@ -110,7 +110,7 @@ is(wrong('engine/new/a.c', 'engine/gone/b.h', 1), 'engine/gone is on no floor',
 my (@files, @bad);
 
 find({ no_chdir => 1, wanted => sub {
-    push @files, substr $_, 1 + length $root if /\.(?:c|h|cu|cuh)$/;
+    push @files, substr $_, 1 + length $root if /\.(?:c|h|cu|cuh|def)$/;
 } }, map { "$root/$_" } qw(engine kernels http));
 
 push @files, 'ngx_http_llm_module.c';

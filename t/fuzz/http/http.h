@@ -38,7 +38,7 @@ typedef struct {
     uint64_t           state;
 } fz_rand_t;
 
-/* as in engine/api/endpoint.h */
+/* as in engine/api/endpoint.h and engine/base/sampling.def */
 typedef enum {
     FZ_BOOL,
     FZ_INT,

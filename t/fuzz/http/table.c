@@ -1,6 +1,6 @@
 /*
- * The parameters that there are, from the sources of the API's own tables: a
- * new one is fuzzed without a line here.  A table that cannot be read any
+ * The parameters that there are, from the sources of the API's own tables and
+ * from that of sampling: a new one is fuzzed without a line here.  A table that cannot be read any
  * more is an error, not an empty list.
  */
 
@@ -16,10 +16,23 @@
 #define FZ_UNKNOWN  HUGE_VAL
 
 
-static const char  *fz_types[] = {
-    "LLM_FIELD_BOOL", "LLM_FIELD_INT", "LLM_FIELD_NUMBER", "LLM_FIELD_ABOVE",
-    "LLM_FIELD_STRING", "LLM_FIELD_ARRAY", "LLM_FIELD_OBJECT",
-    "LLM_FIELD_ANY", "LLM_FIELD_REQUIRED", "LLM_FIELD_REFUSED"
+static const char *const  fz_types[] = {
+    [FZ_BOOL] = "LLM_FIELD_BOOL",
+    [FZ_INT] = "LLM_FIELD_INT",
+    [FZ_STRING] = "LLM_FIELD_STRING",
+    [FZ_ARRAY] = "LLM_FIELD_ARRAY",
+    [FZ_OBJECT] = "LLM_FIELD_OBJECT",
+    [FZ_ANY] = "LLM_FIELD_ANY",
+    [FZ_REQUIRED] = "LLM_FIELD_REQUIRED",
+    [FZ_REFUSED] = "LLM_FIELD_REFUSED"
+};
+
+static const fz_field_t  fz_params[] = {
+#define LLM_PARAM(name, type, otherwise, least, most)                        \
+    { #name, FZ_CHAT | FZ_COMPL, FZ_##type, least, most },
+#define LLM_ALIAS(name, of, type, least, most)                               \
+    { #name, FZ_CHAT | FZ_COMPL, FZ_##type, least, most },
+#include "engine/base/sampling.def"
 };
 
 
@@ -114,7 +127,7 @@ fz_row(fz_table_t *t, unsigned endpoints, const char *p, const char *end)
     f->endpoints = endpoints;
 
     for (i = 0; i < fz_nelems(fz_types); i++) {
-        if (strcmp(words[1], fz_types[i]) == 0) {
+        if (fz_types[i] && strcmp(words[1], fz_types[i]) == 0) {
             f->type = (fz_type_t) i;
             break;
         }
@@ -190,7 +203,14 @@ fz_table_read(fz_table_t *t, const char *folder)
         fz_table_add(t, file, files[i].endpoints);
     }
 
-    if (t->n_fields < 60) {
+    if (t->n_fields < 55) {
         fz_die("%u parameters in %s, which is too few", t->n_fields, folder);
     }
+
+    if (t->n_fields + fz_nelems(fz_params) > FZ_MAX_FIELDS) {
+        fz_die("more than %u parameters", FZ_MAX_FIELDS);
+    }
+
+    memcpy(t->fields + t->n_fields, fz_params, sizeof(fz_params));
+    t->n_fields += (unsigned) fz_nelems(fz_params);
 }

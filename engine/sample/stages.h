@@ -1,0 +1,63 @@
+/*
+ * What the stages of the chain work on, and what a stage may call.  The rows
+ * of engine/base/sampling.def name the stages; edits.c has those that change
+ * logits, cuts.c those that leave fewer tokens, chain.c runs them.
+ *
+ * A stage that edits writes scratch->row, which c->row then is.  A stage that
+ * cuts takes what the one before left; as long as a bound says which tokens
+ * those are, they are not gathered.
+ */
+
+#ifndef LLM_SAMPLE_STAGES_H
+#define LLM_SAMPLE_STAGES_H
+
+#include "engine/sample/picks.h"
+
+typedef enum {
+    LLM_LEFT_ALL = 0,                   /* every token of the row */
+    LLM_LEFT_BOUND,                     /* those whose logits reach a bound */
+    LLM_LEFT_PICKS                      /* those that are gathered */
+} llm_left_t;
+
+/* a row of logits on its way through the chain */
+typedef struct {
+    const llm_sampling_t   *params;
+    uint32_t                on;         /* bits of llm_stage_t */
+    const llm_edit_t       *edits;
+    uint32_t                n_edits;
+    llm_sampler_scratch_t  *scratch;    /* block_max is the row's */
+    const float            *row;
+    uint32_t                n;          /* logits of the row */
+
+    /* for cuts */
+
+    float                   max;        /* the largest logit */
+    float                   scale;      /* 1 / temperature */
+    llm_left_t              left;
+    float                   bound;
+    uint32_t                count;      /* of scratch->picks */
+    int                     weighed;    /* the picks have their weights */
+} llm_chain_t;
+
+/* the stages by their places in the chain */
+typedef enum {
+#define LLM_STAGE(name, kind, when, where, parameters)  LLM_STAGE_##name,
+#include "engine/base/sampling.def"
+    LLM_STAGE_N
+} llm_stage_t;
+
+_Static_assert(LLM_STAGE_N <= 32, "a chain's stages are bits of 32");
+
+#define LLM_STAGE(name, kind, when, where, parameters)                       \
+    void llm_stage_##name(llm_chain_t *c);
+#include "engine/base/sampling.def"
+
+/* what is left becomes picks, their keys the logits */
+void llm_chain_gather(llm_chain_t *c);
+/* and gets weights, the best of the row 1; returns their sum */
+double llm_chain_weigh(llm_chain_t *c);
+
+/* how far below the largest logit min-p lets a token be */
+float llm_stage_min_gap(const llm_sampling_t *p, float scale);
+
+#endif /* LLM_SAMPLE_STAGES_H */
