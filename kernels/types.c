@@ -29,21 +29,21 @@ llm_load_f16(const uint8_t *p)
 }
 
 
-static void
+void
 llm_block_f32(const uint8_t *b, float *dst)
 {
     memcpy(dst, b, sizeof(float));
 }
 
 
-static void
+void
 llm_block_f16(const uint8_t *b, float *dst)
 {
     *dst = llm_load_f16(b);
 }
 
 
-static void
+void
 llm_block_bf16(const uint8_t *b, float *dst)
 {
     uint16_t  h;
@@ -55,7 +55,7 @@ llm_block_bf16(const uint8_t *b, float *dst)
 
 /* d f16, 16 bytes of two nibbles: the low ones are the first half */
 
-static void
+void
 llm_block_q4_0(const uint8_t *b, float *dst)
 {
     int             i;
@@ -74,7 +74,7 @@ llm_block_q4_0(const uint8_t *b, float *dst)
 
 /* d f16, m f16, nibbles */
 
-static void
+void
 llm_block_q4_1(const uint8_t *b, float *dst)
 {
     int             i;
@@ -103,7 +103,7 @@ llm_fifth(const uint8_t *h, int i)
 
 /* d f16, 32 high bits, nibbles */
 
-static void
+void
 llm_block_q5_0(const uint8_t *b, float *dst)
 {
     int             i;
@@ -123,7 +123,7 @@ llm_block_q5_0(const uint8_t *b, float *dst)
 
 /* d f16, m f16, 32 high bits, nibbles */
 
-static void
+void
 llm_block_q5_1(const uint8_t *b, float *dst)
 {
     int             i;
@@ -144,7 +144,7 @@ llm_block_q5_1(const uint8_t *b, float *dst)
 
 /* d f16, 32 signed bytes */
 
-static void
+void
 llm_block_q8_0(const uint8_t *b, float *dst)
 {
     int    i;
@@ -184,7 +184,7 @@ llm_k_scale(const uint8_t *s, int i, int *scale, int *min)
  * are two sub-blocks, low nibbles first
  */
 
-static void
+void
 llm_block_q4_k(const uint8_t *b, float *dst)
 {
     int             i, j, scale, min;
@@ -212,7 +212,7 @@ llm_block_q4_k(const uint8_t *b, float *dst)
  * byte j belongs to element j of sub-block i
  */
 
-static void
+void
 llm_block_q5_k(const uint8_t *b, float *dst)
 {
     int             i, j, v, scale, min;
@@ -244,7 +244,7 @@ llm_block_q5_k(const uint8_t *b, float *dst)
  * bits 2r and 2r+1 of the half's 32 high bytes.
  */
 
-static void
+void
 llm_block_q6_k(const uint8_t *b, float *dst)
 {
     int             half, r, j, v, scale;
@@ -271,27 +271,17 @@ llm_block_q6_k(const uint8_t *b, float *dst)
 }
 
 
-static const llm_type_row_t  llm_types[] = {
-    [LLM_TYPE_F32]  = { "F32", 1, 4, llm_block_f32 },
-    [LLM_TYPE_F16]  = { "F16", 1, 2, llm_block_f16 },
-    [LLM_TYPE_Q4_0] = { "Q4_0", 32, 18, llm_block_q4_0 },
-    [LLM_TYPE_Q4_1] = { "Q4_1", 32, 20, llm_block_q4_1 },
-    [LLM_TYPE_Q5_0] = { "Q5_0", 32, 22, llm_block_q5_0 },
-    [LLM_TYPE_Q5_1] = { "Q5_1", 32, 24, llm_block_q5_1 },
-    [LLM_TYPE_Q8_0] = { "Q8_0", 32, 34, llm_block_q8_0 },
-    [LLM_TYPE_Q4_K] = { "Q4_K", 256, 144, llm_block_q4_k },
-    [LLM_TYPE_Q5_K] = { "Q5_K", 256, 176, llm_block_q5_k },
-    [LLM_TYPE_Q6_K] = { "Q6_K", 256, 210, llm_block_q6_k },
-    [LLM_TYPE_BF16] = { "BF16", 1, 2, llm_block_bf16 }
+static const llm_type_row_t  llm_types[LLM_TYPE_END] = {
+#define LLM_TYPE(NAME, name, number, block, bytes)                           \
+    [number] = { #NAME, block, bytes, llm_block_##name },
+#include "kernels/types.def"
 };
 
 
 static const llm_type_row_t *
 llm_type_row(uint32_t type)
 {
-    if (type >= sizeof(llm_types) / sizeof(llm_types[0])
-        || llm_types[type].name == NULL)
-    {
+    if (type >= LLM_TYPE_END || llm_types[type].name == NULL) {
         return NULL;
     }
 

@@ -1,7 +1,7 @@
 /*
- * The element types of weights, with GGUF's numbers, and what a block of
- * each is: ggml's block formats (github.com/ggml-org/ggml,
- * src/ggml-common.h gives the byte layout).
+ * The element types of weights, the rows of types.def, with GGUF's numbers,
+ * and what a block of each is: ggml's block formats
+ * (github.com/ggml-org/ggml, src/ggml-common.h gives the byte layout).
  *
  * Plain facts without state; shared by the engine and every backend.
  */
@@ -13,18 +13,16 @@
 #include <stdint.h>
 
 typedef enum {
-    LLM_TYPE_F32 = 0,
-    LLM_TYPE_F16 = 1,
-    LLM_TYPE_Q4_0 = 2,
-    LLM_TYPE_Q4_1 = 3,
-    LLM_TYPE_Q5_0 = 6,
-    LLM_TYPE_Q5_1 = 7,
-    LLM_TYPE_Q8_0 = 8,
-    LLM_TYPE_Q4_K = 12,
-    LLM_TYPE_Q5_K = 13,
-    LLM_TYPE_Q6_K = 14,
-    LLM_TYPE_BF16 = 30
+#define LLM_TYPE(NAME, name, number, block, bytes)  LLM_TYPE_##NAME = number,
+#include "kernels/types.def"
+    LLM_TYPE_END                        /* behind the highest number */
 } llm_type_t;
+
+/* bytes of a block */
+enum {
+#define LLM_TYPE(NAME, name, number, block, bytes)  LLM_BYTES_##NAME = bytes,
+#include "kernels/types.def"
+};
 
 /* "Q4_K", or NULL for a type that is not supported */
 const char *llm_type_name(uint32_t type);
@@ -39,6 +37,11 @@ size_t llm_type_row_size(uint32_t type, size_t n);
  * n must be a multiple of the block.  The reference for every kernel.
  */
 void llm_dequantize(uint32_t type, const void *src, float *dst, size_t n);
+
+/* one block of each type */
+#define LLM_TYPE(NAME, name, number, block, bytes)                           \
+    void llm_block_##name(const uint8_t *b, float *dst);
+#include "kernels/types.def"
 
 float llm_f16_to_f32(uint16_t h);
 uint16_t llm_f32_to_f16(float f);       /* round to nearest even */

@@ -113,7 +113,7 @@ llm_cli_add_types(llm_buf_t *b, const llm_gguf_t *g)
 
     (void) llm_buf_adds(b, "types       ");
 
-    for (type = 0; type <= LLM_TYPE_BF16; type++) {
+    for (type = 0; type < LLM_TYPE_END; type++) {
         for (i = 0, n = 0; i < llm_gguf_n_tensors(g); i++) {
             n += llm_gguf_tensor(g, i)->type == type;
         }

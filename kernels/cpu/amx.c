@@ -338,7 +338,7 @@ amx_quant_tile(const amx_panel_t *p, uint32_t row, uint32_t from, uint32_t n,
 /* blocks of codes less what stands for 0, and their scales, into scratch */
 
 simd_inline void
-amx_unpack(const amx_panel_t *p, uint32_t type, uint32_t from, uint32_t n)
+amx_unpack(const amx_panel_t *p, uint32_t pack, uint32_t from, uint32_t n)
 {
     int             i;
     __m512          d[2], m;
@@ -352,8 +352,8 @@ amx_unpack(const amx_panel_t *p, uint32_t type, uint32_t from, uint32_t n)
 
     for (b = 0; b < n; b++) {
 
-        quant_codes(type, src + (from + b) * quant_code_size(type), v);
-        quant_scales(type, scales, from + b, d, &m);
+        quant_codes(pack, src + (from + b) * quant_code_size(pack), v);
+        quant_scales(pack, scales, from + b, d, &m);
 
         simd_unroll
         for (i = 0; i < 8; i++) {
@@ -361,7 +361,7 @@ amx_unpack(const amx_panel_t *p, uint32_t type, uint32_t from, uint32_t n)
                                _mm512_sub_epi8(v[i], zero));
         }
 
-        if (type == LLM_TYPE_Q6_K) {
+        if (pack == LLM_PACK_Q6_K) {
             _mm512_store_ps(p->d + b * 32, d[0]);
             _mm512_store_ps(p->d + b * 32 + 16, d[1]);
 
@@ -369,7 +369,7 @@ amx_unpack(const amx_panel_t *p, uint32_t type, uint32_t from, uint32_t n)
             _mm512_store_ps(p->d + b * 16, d[0]);
         }
 
-        if (quant_has_min(type)) {
+        if (quant_has_min(pack)) {
             _mm512_store_ps(p->m + b * 16, m);
         }
     }
@@ -381,12 +381,12 @@ amx_unpack(const amx_panel_t *p, uint32_t type, uint32_t from, uint32_t n)
 /* a panel by all rows, in spans of rows and chunks of k */
 
 simd_inline void
-amx_quant_panel(const amx_panel_t *p, uint32_t type, const int fine)
+amx_quant_panel(const amx_panel_t *p, uint32_t pack, const int fine)
 {
     uint32_t  row, end, span, b, n, blocks;
 
-    const int min = quant_has_min(type);
-    const int halves = type == LLM_TYPE_Q6_K ? 2 : 1;
+    const int min = quant_has_min(pack);
+    const int halves = pack == LLM_PACK_Q6_K ? 2 : 1;
 
     blocks = p->g->x->n_blocks;
     end = p->g->row + p->g->n_rows;
@@ -395,7 +395,7 @@ amx_quant_panel(const amx_panel_t *p, uint32_t type, const int fine)
         for (b = 0; b < blocks; b += n) {
 
             n = blocks - b < AMX_CHUNK_MAX ? blocks - b : AMX_CHUNK;
-            amx_unpack(p, type, b, n);
+            amx_unpack(p, pack, b, n);
 
             for (row = span; row < llm_min(span + AMX_SPAN, end);
                  row += AMX_ROWS)
@@ -411,7 +411,7 @@ amx_quant_panel(const amx_panel_t *p, uint32_t type, const int fine)
 
 
 simd_inline void
-amx_quant(const llm_cpu_gemm_t *g, uint32_t type)
+amx_quant(const llm_cpu_gemm_t *g, uint32_t pack)
 {
     uint32_t     i;
     amx_panel_t  p;
@@ -423,16 +423,16 @@ amx_quant(const llm_cpu_gemm_t *g, uint32_t type)
     p.d = (float *) (void *) (p.codes + AMX_CHUNK_MAX * 512);
     p.m = p.d + AMX_CHUNK_MAX * 32;
 
-    amx_configure(type == LLM_TYPE_Q6_K ? LLM_BLOCK / 2 : LLM_BLOCK);
+    amx_configure(pack == LLM_PACK_Q6_K ? LLM_BLOCK / 2 : LLM_BLOCK);
 
     for (i = g->panel; i < g->panel + g->n_panels; i++) {
         p.panel = i;
 
         if (g->x->fine) {
-            amx_quant_panel(&p, type, 1);
+            amx_quant_panel(&p, pack, 1);
 
         } else {
-            amx_quant_panel(&p, type, 0);
+            amx_quant_panel(&p, pack, 0);
         }
     }
 
@@ -448,38 +448,38 @@ amx_gemm_quant(const llm_cpu_gemm_t *g)
         return;
     }
 
-    switch (g->w->type) {
+    switch (g->w->format.pack) {
 
-    case LLM_TYPE_Q8_0:
-        amx_quant(g, LLM_TYPE_Q8_0);
+    case LLM_PACK_Q8_0:
+        amx_quant(g, LLM_PACK_Q8_0);
         break;
 
-    case LLM_TYPE_Q4_0:
-        amx_quant(g, LLM_TYPE_Q4_0);
+    case LLM_PACK_Q4_0:
+        amx_quant(g, LLM_PACK_Q4_0);
         break;
 
-    case LLM_TYPE_Q4_1:
-        amx_quant(g, LLM_TYPE_Q4_1);
+    case LLM_PACK_Q4_1:
+        amx_quant(g, LLM_PACK_Q4_1);
         break;
 
-    case LLM_TYPE_Q5_0:
-        amx_quant(g, LLM_TYPE_Q5_0);
+    case LLM_PACK_Q5_0:
+        amx_quant(g, LLM_PACK_Q5_0);
         break;
 
-    case LLM_TYPE_Q5_1:
-        amx_quant(g, LLM_TYPE_Q5_1);
+    case LLM_PACK_Q5_1:
+        amx_quant(g, LLM_PACK_Q5_1);
         break;
 
-    case LLM_TYPE_Q4_K:
-        amx_quant(g, LLM_TYPE_Q4_K);
+    case LLM_PACK_Q4_K:
+        amx_quant(g, LLM_PACK_Q4_K);
         break;
 
-    case LLM_TYPE_Q5_K:
-        amx_quant(g, LLM_TYPE_Q5_K);
+    case LLM_PACK_Q5_K:
+        amx_quant(g, LLM_PACK_Q5_K);
         break;
 
     default:
-        amx_quant(g, LLM_TYPE_Q6_K);
+        amx_quant(g, LLM_PACK_Q6_K);
     }
 }
 

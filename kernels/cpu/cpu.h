@@ -71,8 +71,25 @@ struct llm_kv_s {
     uint16_t            *data;          /* [layer][head][page] */
 };
 
-/* how the codes of a quantised type are laid out, and what scales them */
+/*
+ * The ways to pack a quantised type, which the kernels are expanded for, by
+ * the first type that is packed so; kernels/types.def has each type's.
+ */
+typedef enum {
+    LLM_PACK_NONE = 0,                  /* floats */
+    LLM_PACK_Q4_0,
+    LLM_PACK_Q4_1,
+    LLM_PACK_Q5_0,
+    LLM_PACK_Q5_1,
+    LLM_PACK_Q8_0,
+    LLM_PACK_Q4_K,
+    LLM_PACK_Q5_K,
+    LLM_PACK_Q6_K
+} llm_pack_t;
+
+/* how its codes are laid out, and what scales them; zeros: floats */
 typedef struct {
+    llm_pack_t           pack;
     uint8_t              bits;          /* of a code: 8, or 4 and more */
     uint8_t              has_min;       /* a minimum for each block */
     uint8_t              is_k;          /* scales in two levels */
@@ -104,7 +121,7 @@ struct llm_weight_s {
     size_t               panel_size;
     size_t               codes_size;    /* of a panel, scales follow */
     uint32_t             n_panels;
-    llm_cpu_format_t     format;        /* of a quantised type */
+    llm_cpu_format_t     format;
 };
 
 /*
@@ -281,7 +298,6 @@ void llm_cpu_run(llm_cpu_t *cpu, llm_pool_pt fn, void *arg, uint32_t n,
 uint32_t llm_cpu_rows(const llm_cpu_t *cpu, llm_rows_t rows);
 
 /* pack.c */
-int llm_cpu_format(uint32_t type, llm_cpu_format_t *f);
 int llm_cpu_pack(llm_cpu_t *cpu, llm_weight_t *w, llm_err_t *err);
 /* bytes of scratch that a kernel may use for this weight */
 size_t llm_cpu_pack_scratch(const llm_weight_t *w);

@@ -1,5 +1,6 @@
 /*
- * The layouts of weights, and packing GGUF's rows into them.
+ * The layouts of weights, and packing GGUF's rows into them, whose blocks
+ * blocks.c reads.
  *
  * A panel is LLM_PANEL rows.  F32 and F16 are [n_in][16]; BF16 is
  * [n_in / 2][16][2], n_in filled up to a multiple of 32.
@@ -16,20 +17,10 @@
  * as in the file.  Those of the K types come for eight blocks at once:
  * d[16], dmin[16] if there is a minimum, then for each block two bytes a
  * row: [16] scales and [16] minima, or the scales of its halves (Q6_K).
- *
- * Blocks of the file: github.com/ggml-org/ggml, src/ggml-common.h.
  */
 
-#include "kernels/cpu/cpu.h"
+#include "kernels/cpu/blocks.h"
 
-
-typedef struct {
-    uint8_t              q[LLM_BLOCK];
-    uint16_t             d;
-    uint16_t             m;
-    uint8_t              s0;
-    uint8_t              s1;
-} llm_pack_block_t;
 
 typedef struct {
     llm_weight_t        *w;
@@ -37,186 +28,29 @@ typedef struct {
 } llm_pack_job_t;
 
 
-static uint16_t
-llm_pack_u16(const uint8_t *p)
-{
-    return (uint16_t) (p[0] | p[1] << 8);
-}
+/* a quantised type: how it is packed, and what reads its blocks */
 
+typedef struct {
+    llm_pack_t           pack;
+    llm_pack_read_pt     read;
+} llm_pack_type_t;
 
-int
-llm_cpu_format(uint32_t type, llm_cpu_format_t *f)
-{
-    static const struct {
-        uint32_t          type;
-        llm_cpu_format_t  format;
-    } formats[] = {
-        { LLM_TYPE_Q8_0, { 8, 0, 0, 128, 512,  32 } },
-        { LLM_TYPE_Q4_0, { 4, 0, 0,   8, 256,  32 } },
-        { LLM_TYPE_Q4_1, { 4, 1, 0,   0, 256,  64 } },
-        { LLM_TYPE_Q5_0, { 5, 0, 0,  16, 320,  32 } },
-        { LLM_TYPE_Q5_1, { 5, 1, 0,   0, 320,  64 } },
-        { LLM_TYPE_Q4_K, { 4, 1, 1,   0, 256, 320 } },
-        { LLM_TYPE_Q5_K, { 5, 1, 1,   0, 320, 320 } },
-        { LLM_TYPE_Q6_K, { 6, 0, 1,  32, 384, 288 } },
-    };
+static const llm_pack_type_t  llm_pack_types[LLM_TYPE_END] = {
+#define LLM_QUANT(NAME, name, number, block, bytes, packed, class)           \
+    [LLM_TYPE_##NAME] = { LLM_PACK_##packed, llm_pack_##name },
+#include "kernels/types.def"
+};
 
-    size_t  i;
-
-    for (i = 0; i < llm_nelems(formats); i++) {
-        if (formats[i].type == type) {
-            *f = formats[i].format;
-            return LLM_OK;
-        }
-    }
-
-    memset(f, 0, sizeof(llm_cpu_format_t));
-
-    return LLM_ERROR;
-}
-
-
-/* nibbles of 16 bytes: low ones, then high ones */
-
-static void
-llm_pack_nibbles(const uint8_t *src, uint8_t *q, uint32_t half)
-{
-    uint32_t  i;
-
-    for (i = 0; i < half; i++) {
-        q[i] = src[i] & 15;
-        q[i + half] = src[i] >> 4;
-    }
-}
-
-
-static void
-llm_pack_fifth(const uint8_t *qh, uint8_t *q)
-{
-    uint32_t  i;
-
-    for (i = 0; i < LLM_BLOCK; i++) {
-        q[i] |= (uint8_t) ((qh[i / 8] >> i % 8 & 1) << 4);
-    }
-}
-
-
-/* block i of the 8 six-bit scales and minima of Q4_K and Q5_K */
-
-static void
-llm_pack_k4_scales(const uint8_t *s, uint32_t i, llm_pack_block_t *b)
-{
-    if (i < 4) {
-        b->s0 = s[i] & 63;
-        b->s1 = s[i + 4] & 63;
-
-    } else {
-        b->s0 = (uint8_t) ((s[i + 4] & 15) | s[i - 4] >> 6 << 4);
-        b->s1 = (uint8_t) (s[i + 4] >> 4 | s[i] >> 6 << 4);
-    }
-}
-
-
-static void
-llm_pack_q45_k(const uint8_t *p, uint32_t i, int fifth, llm_pack_block_t *b)
-{
-    uint32_t        l, shift;
-    const uint8_t  *qh, *qs;
-
-    b->d = llm_pack_u16(p);
-    b->m = llm_pack_u16(p + 2);
-    llm_pack_k4_scales(p + 4, i, b);
-
-    qh = p + 16;
-    qs = p + 16 + (fifth ? 32 : 0) + i / 2 * 32;
-    shift = i % 2 * 4;
-
-    for (l = 0; l < LLM_BLOCK; l++) {
-        b->q[l] = qs[l] >> shift & 15;
-
-        if (fifth) {
-            b->q[l] |= (uint8_t) ((qh[l] >> i & 1) << 4);
-        }
-    }
-}
-
-
-static void
-llm_pack_q6_k(const uint8_t *p, uint32_t i, llm_pack_block_t *b)
-{
-    uint32_t        l, part;
-    const uint8_t  *ql, *qh, *sc;
-
-    /* halves of 128; four parts of 32 in each */
-    part = i % 4;
-    ql = p + i / 4 * 64 + part % 2 * 32;
-    qh = p + 128 + i / 4 * 32;
-    sc = p + 192 + i * 2;
-
-    b->d = llm_pack_u16(p + 208);
-    b->m = 0;
-    b->s0 = sc[0];
-    b->s1 = sc[1];
-
-    for (l = 0; l < LLM_BLOCK; l++) {
-        b->q[l] = (uint8_t) ((ql[l] >> part / 2 * 4 & 15)
-                             | (qh[l] >> part * 2 & 3) << 4);
-    }
-}
-
-
-/* block i of 32 elements of a row */
-
-static void
-llm_pack_read(uint32_t type, const uint8_t *row, uint32_t i,
-    llm_pack_block_t *b)
-{
-    uint32_t        l, k;
-    const uint8_t  *p;
-
-    k = llm_type_block(type) / LLM_BLOCK;
-    p = row + i / k * llm_type_block_size(type);
-
-    switch (type) {
-
-    case LLM_TYPE_Q4_K:
-    case LLM_TYPE_Q5_K:
-        llm_pack_q45_k(p, i % k, type == LLM_TYPE_Q5_K, b);
-        return;
-
-    case LLM_TYPE_Q6_K:
-        llm_pack_q6_k(p, i % k, b);
-        return;
-    }
-
-    b->d = llm_pack_u16(p);
-    b->m = 0;
-    p += 2;
-
-    if (type == LLM_TYPE_Q4_1 || type == LLM_TYPE_Q5_1) {
-        b->m = llm_pack_u16(p);
-        p += 2;
-    }
-
-    switch (type) {
-
-    case LLM_TYPE_Q8_0:
-        for (l = 0; l < LLM_BLOCK; l++) {
-            b->q[l] = p[l] ^ 0x80;
-        }
-
-        break;
-
-    case LLM_TYPE_Q5_0:
-    case LLM_TYPE_Q5_1:
-        llm_pack_nibbles(p + 4, b->q, 16);
-        llm_pack_fifth(p, b->q);
-        break;
-
-    default:  /* Q4_0, Q4_1 */
-        llm_pack_nibbles(p, b->q, 16);
-    }
-}
+static const llm_cpu_format_t  llm_pack_formats[] = {
+    [LLM_PACK_Q8_0] = { LLM_PACK_Q8_0, 8, 0, 0, 128, 512,  32 },
+    [LLM_PACK_Q4_0] = { LLM_PACK_Q4_0, 4, 0, 0,   8, 256,  32 },
+    [LLM_PACK_Q4_1] = { LLM_PACK_Q4_1, 4, 1, 0,   0, 256,  64 },
+    [LLM_PACK_Q5_0] = { LLM_PACK_Q5_0, 5, 0, 0,  16, 320,  32 },
+    [LLM_PACK_Q5_1] = { LLM_PACK_Q5_1, 5, 1, 0,   0, 320,  64 },
+    [LLM_PACK_Q4_K] = { LLM_PACK_Q4_K, 4, 1, 1,   0, 256, 320 },
+    [LLM_PACK_Q5_K] = { LLM_PACK_Q5_K, 5, 1, 1,   0, 320, 320 },
+    [LLM_PACK_Q6_K] = { LLM_PACK_Q6_K, 6, 0, 1,  32, 384, 288 }
+};
 
 
 /* row r's codes into a zeroed block of a panel */
@@ -288,11 +122,17 @@ static void
 llm_pack_quant(const llm_weight_t *w, uint8_t *dst, const uint8_t *row,
     uint32_t r)
 {
-    uint32_t          b;
+    size_t            size;
+    uint32_t          b, k;
     llm_pack_block_t  block;
+    llm_pack_read_pt  read;
+
+    k = llm_type_block(w->type) / LLM_BLOCK;
+    size = llm_type_block_size(w->type);
+    read = llm_pack_types[w->type].read;
 
     for (b = 0; b < w->n_in / LLM_BLOCK; b++) {
-        llm_pack_read(w->type, row, b, &block);
+        read(row + b / k * size, b % k, &block);
         llm_pack_codes(dst + b * w->format.code_size, w->format.bits, r,
                        block.q);
         llm_pack_scales(w, dst + w->codes_size, b, r, &block);
@@ -371,7 +211,9 @@ llm_cpu_pack(llm_cpu_t *cpu, llm_weight_t *w, llm_err_t *err)
 
     w->n_panels = w->n_out / LLM_PANEL + (w->n_out % LLM_PANEL != 0);
 
-    if (llm_cpu_format(w->type, &w->format) == LLM_OK) {
+    w->format = llm_pack_formats[llm_pack_types[w->type].pack];
+
+    if (w->format.bits) {
         size = w->n_in / LLM_BLOCK;
         w->codes_size = size * w->format.code_size;
         size = (w->format.is_k ? size / 8 : size) * w->format.scale_size;

@@ -1,39 +1,39 @@
 /*
- * The facts of the quantised types as constants, for kernels that are
- * expanded once per type; included after simd512.h or simd256.h.  The table
- * that goes with the weights is pack.c's.
+ * The facts of the packings as constants, for kernels that are expanded once
+ * for each; included after simd512.h or simd256.h.  The table that goes with
+ * the weights is pack.c's.
  */
 
 #include <math.h>
 
 
 simd_inline int
-quant_bits(uint32_t type)
+quant_bits(uint32_t pack)
 {
-    return type == LLM_TYPE_Q8_0 ? 8
-           : type == LLM_TYPE_Q6_K ? 6
-           : type == LLM_TYPE_Q5_0 || type == LLM_TYPE_Q5_1
-             || type == LLM_TYPE_Q5_K ? 5 : 4;
+    return pack == LLM_PACK_Q8_0 ? 8
+           : pack == LLM_PACK_Q6_K ? 6
+           : pack == LLM_PACK_Q5_0 || pack == LLM_PACK_Q5_1
+             || pack == LLM_PACK_Q5_K ? 5 : 4;
 }
 
 
 simd_inline int
-quant_has_min(uint32_t type)
+quant_has_min(uint32_t pack)
 {
-    return type == LLM_TYPE_Q4_1 || type == LLM_TYPE_Q5_1
-           || type == LLM_TYPE_Q4_K || type == LLM_TYPE_Q5_K;
+    return pack == LLM_PACK_Q4_1 || pack == LLM_PACK_Q5_1
+           || pack == LLM_PACK_Q4_K || pack == LLM_PACK_Q5_K;
 }
 
 
-/* which zero[] a type starts from, or -1 */
+/* which zero[] a packing starts from, or -1 */
 
 simd_inline int
-quant_zero(uint32_t type)
+quant_zero(uint32_t pack)
 {
-    return type == LLM_TYPE_Q8_0 ? LLM_ZERO_128
-           : type == LLM_TYPE_Q6_K ? LLM_ZERO_32
-           : type == LLM_TYPE_Q5_0 ? LLM_ZERO_16
-           : type == LLM_TYPE_Q4_0 ? LLM_ZERO_8 : -1;
+    return pack == LLM_PACK_Q8_0 ? LLM_ZERO_128
+           : pack == LLM_PACK_Q6_K ? LLM_ZERO_32
+           : pack == LLM_PACK_Q5_0 ? LLM_ZERO_16
+           : pack == LLM_PACK_Q4_0 ? LLM_ZERO_8 : -1;
 }
 
 
@@ -54,8 +54,8 @@ quant_inverse(float max, float steps)
 
 
 simd_inline uint32_t
-quant_code_size(uint32_t type)
+quant_code_size(uint32_t pack)
 {
-    return quant_bits(type) == 8 ? 512 : quant_bits(type) == 6 ? 384
-           : quant_bits(type) == 5 ? 320 : 256;
+    return quant_bits(pack) == 8 ? 512 : quant_bits(pack) == 6 ? 384
+           : quant_bits(pack) == 5 ? 320 : 256;
 }

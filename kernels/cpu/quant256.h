@@ -134,12 +134,12 @@ quant_stage_q8(const llm_cpu_stage_t *s, uint32_t row, int what)
 /* 8 rows of group i of a packed block's codes, a byte each */
 
 simd_inline __m256i
-quant_group(uint32_t type, const uint8_t *c, int i)
+quant_group(uint32_t pack, const uint8_t *c, int i)
 {
     int      shift;
     __m256i  v, h, low;
 
-    if (quant_bits(type) == 8) {
+    if (quant_bits(pack) == 8) {
         return _mm256_load_si256((const __m256i *) (c + i * 64));
     }
 
@@ -148,11 +148,11 @@ quant_group(uint32_t type, const uint8_t *c, int i)
     v = _mm256_load_si256((const __m256i *) (c + i / 2 * 64));
     v = _mm256_and_si256(i % 2 ? _mm256_srli_epi16(v, 4) : v, low);
 
-    if (quant_bits(type) == 4) {
+    if (quant_bits(pack) == 4) {
         return v;
     }
 
-    if (quant_bits(type) == 5) {
+    if (quant_bits(pack) == 5) {
         h = _mm256_load_si256((const __m256i *) (c + 256));
         shift = 4 - i;
         low = _mm256_set1_epi8(0x10);
@@ -176,7 +176,7 @@ quant_group(uint32_t type, const uint8_t *c, int i)
  */
 
 simd_inline void
-quant_scales(uint32_t type, const uint8_t *s, uint32_t b, uint32_t lane,
+quant_scales(uint32_t pack, const uint8_t *s, uint32_t b, uint32_t lane,
     __m256 d[2], __m256 *m)
 {
     __m256          x;
@@ -191,21 +191,21 @@ quant_scales(uint32_t type, const uint8_t *s, uint32_t b, uint32_t lane,
     _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(                                 \
                        _mm_loadl_epi64((const __m128i *) ((p) + lane))))
 
-    switch (type) {
+    switch (pack) {
 
-    case LLM_TYPE_Q8_0:
-    case LLM_TYPE_Q4_0:
-    case LLM_TYPE_Q5_0:
+    case LLM_PACK_Q8_0:
+    case LLM_PACK_Q4_0:
+    case LLM_PACK_Q5_0:
         d[0] = quant_f16(s + b * 32);
         return;
 
-    case LLM_TYPE_Q4_1:
-    case LLM_TYPE_Q5_1:
+    case LLM_PACK_Q4_1:
+    case LLM_PACK_Q5_1:
         d[0] = quant_f16(s + b * 64);
         *m = quant_f16(s + b * 64 + 32);
         return;
 
-    case LLM_TYPE_Q6_K:
+    case LLM_PACK_Q6_K:
         p = s + b / 8 * 288;
         x = quant_f16(p);
         p += 32 + b % 8 * 32;
@@ -229,9 +229,9 @@ quant_scales(uint32_t type, const uint8_t *s, uint32_t b, uint32_t lane,
 /* one product of a group into 16-bit sums, one or more groups */
 
 simd_inline __m256i
-quant_products(uint32_t type, __m256i w, __m256i x)
+quant_products(uint32_t pack, __m256i w, __m256i x)
 {
-    if (quant_bits(type) == 8) {
+    if (quant_bits(pack) == 8) {
         w = _mm256_xor_si256(w, _mm256_set1_epi8((char) 0x80));
         x = _mm256_sign_epi8(x, w);
         w = _mm256_abs_epi8(w);
@@ -277,7 +277,7 @@ quant_ahead(const llm_cpu_gemm_t *g, uint32_t row, uint32_t out)
  */
 
 simd_inline void
-quant_tile(const llm_cpu_gemm_t *g, uint32_t type, int plain,
+quant_tile(const llm_cpu_gemm_t *g, uint32_t pack, int plain,
     const uint8_t *codes, const uint8_t *scales, uint32_t out, uint32_t lane,
     uint32_t row, const int mm, const int fine)
 {
@@ -294,16 +294,16 @@ quant_tile(const llm_cpu_gemm_t *g, uint32_t type, int plain,
     const uint8_t          *c;
     const llm_cpu_stage_t  *x;
 
-    const size_t            halves = type == LLM_TYPE_Q6_K ? 2 : 1;
-    const int               groups = type == LLM_TYPE_Q6_K ? 4 : 8;
+    const size_t            halves = pack == LLM_PACK_Q6_K ? 2 : 1;
+    const int               groups = pack == LLM_PACK_Q6_K ? 4 : 8;
     /* groups that 16 bits can hold */
-    const int               narrow = quant_bits(type) == 8 ? 1
-                                     : quant_bits(type) == 6 ? 2
-                                     : quant_bits(type) == 5 ? 4 : 8;
+    const int               narrow = quant_bits(pack) == 8 ? 1
+                                     : quant_bits(pack) == 6 ? 2
+                                     : quant_bits(pack) == 5 ? 4 : 8;
 
     x = g->x;
     nb = x->n_blocks;
-    zero = quant_bits(type) == 8 ? -1 : quant_zero(type);
+    zero = quant_bits(pack) == 8 ? -1 : quant_zero(pack);
     ones = _mm256_set1_epi16(1);
     fd = (const float *) (const void *) scales;
     min = _mm256_setzero_ps();
@@ -335,13 +335,13 @@ quant_tile(const llm_cpu_gemm_t *g, uint32_t type, int plain,
                                          + lane);
             }
 
-            if (quant_has_min(type)) {
+            if (quant_has_min(pack)) {
                 min = _mm256_load_ps(fd + (nb * 2 + b) * 16 + lane);
             }
 
         } else {
-            c = codes + b * quant_code_size(type);
-            quant_scales(type, scales, b, lane, d, &min);
+            c = codes + b * quant_code_size(pack);
+            quant_scales(pack, scales, b, lane, d, &min);
         }
 
         c += lane * 4;
@@ -363,14 +363,14 @@ quant_tile(const llm_cpu_gemm_t *g, uint32_t type, int plain,
 
                 simd_unroll
                 for (i = 0; i < groups; i++) {
-                    w = quant_group(plain ? (uint32_t) LLM_TYPE_Q8_0 : type,
+                    w = quant_group(plain ? (uint32_t) LLM_PACK_Q8_0 : pack,
                                     c, (int) part * groups + i);
 
                     simd_unroll
                     for (m = 0; m < mm; m++) {
                         memcpy(&x4, q[m] + (plane ? low : 0) + b * LLM_BLOCK
                                     + ((int) part * groups + i) * 4, 4);
-                        v = quant_products(type, w, _mm256_set1_epi32(x4));
+                        v = quant_products(pack, w, _mm256_set1_epi32(x4));
 
                         s[m] = i % narrow ? _mm256_add_epi16(s[m], v) : v;
 
@@ -403,7 +403,7 @@ quant_tile(const llm_cpu_gemm_t *g, uint32_t type, int plain,
             }
         }
 
-        if (quant_has_min(type)) {
+        if (quant_has_min(pack)) {
             simd_unroll
             for (m = 0; m < mm; m++) {
                 f = _mm256_set1_ps(x->sum[first[m] + (size_t) b * 16]);
@@ -422,7 +422,7 @@ quant_tile(const llm_cpu_gemm_t *g, uint32_t type, int plain,
 /* codes of a panel as bytes, then its scales and minima as float32 */
 
 simd_inline void
-quant_unpack(const llm_weight_t *w, uint32_t type, const uint8_t *codes,
+quant_unpack(const llm_weight_t *w, uint32_t pack, const uint8_t *codes,
     uint8_t *scratch)
 {
     int             i;
@@ -438,9 +438,9 @@ quant_unpack(const llm_weight_t *w, uint32_t type, const uint8_t *codes,
     for (b = 0; b < n; b++) {
         for (lane = 0; lane < LLM_PANEL; lane += 8) {
 
-            quant_scales(type, scales, b, lane, d, &m);
+            quant_scales(pack, scales, b, lane, d, &m);
 
-            if (type == LLM_TYPE_Q6_K) {
+            if (pack == LLM_PACK_Q6_K) {
                 _mm256_store_ps(fd + b * 32 + lane, d[0]);
                 _mm256_store_ps(fd + b * 32 + 16 + lane, d[1]);
 
@@ -448,7 +448,7 @@ quant_unpack(const llm_weight_t *w, uint32_t type, const uint8_t *codes,
                 _mm256_store_ps(fd + b * 16 + lane, d[0]);
             }
 
-            if (quant_has_min(type)) {
+            if (quant_has_min(pack)) {
                 _mm256_store_ps(fd + (n * 2 + b) * 16 + lane, m);
             }
 
@@ -456,8 +456,8 @@ quant_unpack(const llm_weight_t *w, uint32_t type, const uint8_t *codes,
             for (i = 0; i < 8; i++) {
                 _mm256_store_si256((__m256i *) (scratch + b * 512 + i * 64
                                                 + lane * 4),
-                                   quant_group(type, codes
-                                               + b * quant_code_size(type)
+                                   quant_group(pack, codes
+                                               + b * quant_code_size(pack)
                                                + lane * 4, i));
             }
         }
@@ -466,7 +466,7 @@ quant_unpack(const llm_weight_t *w, uint32_t type, const uint8_t *codes,
 
 
 simd_inline void
-quant_rows(const llm_cpu_gemm_t *g, uint32_t type, int plain,
+quant_rows(const llm_cpu_gemm_t *g, uint32_t pack, int plain,
     const uint8_t *codes, const uint8_t *scales, uint32_t panel)
 {
     uint32_t  row, end, lane, out;
@@ -480,7 +480,7 @@ quant_rows(const llm_cpu_gemm_t *g, uint32_t type, int plain,
 
         if (g->x->fine) {
             for ( /* void */ ; row < end; row++) {
-                quant_tile(g, type, plain, codes, scales, out, lane, row, 1,
+                quant_tile(g, pack, plain, codes, scales, out, lane, row, 1,
                            1);
             }
 
@@ -488,18 +488,18 @@ quant_rows(const llm_cpu_gemm_t *g, uint32_t type, int plain,
         }
 
         for ( /* void */ ; row + 4 <= end; row += 4) {
-            quant_tile(g, type, plain, codes, scales, out, lane, row, 4, 0);
+            quant_tile(g, pack, plain, codes, scales, out, lane, row, 4, 0);
         }
 
         for ( /* void */ ; row < end; row++) {
-            quant_tile(g, type, plain, codes, scales, out, lane, row, 1, 0);
+            quant_tile(g, pack, plain, codes, scales, out, lane, row, 1, 0);
         }
     }
 }
 
 
 simd_inline void
-quant_panels(const llm_cpu_gemm_t *g, uint32_t type)
+quant_panels(const llm_cpu_gemm_t *g, uint32_t pack)
 {
     size_t          nb;
     uint32_t        p;
@@ -511,12 +511,12 @@ quant_panels(const llm_cpu_gemm_t *g, uint32_t type)
         codes = g->w->data + p * g->w->panel_size;
 
         if (g->n_rows <= 4) {
-            quant_rows(g, type, 0, codes, codes + g->w->codes_size, p);
+            quant_rows(g, pack, 0, codes, codes + g->w->codes_size, p);
             continue;
         }
 
-        quant_unpack(g->w, type, codes, g->scratch);
-        quant_rows(g, type, 1, g->scratch, g->scratch + nb * 512, p);
+        quant_unpack(g->w, pack, codes, g->scratch);
+        quant_rows(g, pack, 1, g->scratch, g->scratch + nb * 512, p);
     }
 }
 
@@ -524,37 +524,37 @@ quant_panels(const llm_cpu_gemm_t *g, uint32_t type)
 static void
 quant_gemm(const llm_cpu_gemm_t *g)
 {
-    switch (g->w->type) {
+    switch (g->w->format.pack) {
 
-    case LLM_TYPE_Q8_0:
-        quant_panels(g, LLM_TYPE_Q8_0);
+    case LLM_PACK_Q8_0:
+        quant_panels(g, LLM_PACK_Q8_0);
         break;
 
-    case LLM_TYPE_Q4_0:
-        quant_panels(g, LLM_TYPE_Q4_0);
+    case LLM_PACK_Q4_0:
+        quant_panels(g, LLM_PACK_Q4_0);
         break;
 
-    case LLM_TYPE_Q4_1:
-        quant_panels(g, LLM_TYPE_Q4_1);
+    case LLM_PACK_Q4_1:
+        quant_panels(g, LLM_PACK_Q4_1);
         break;
 
-    case LLM_TYPE_Q5_0:
-        quant_panels(g, LLM_TYPE_Q5_0);
+    case LLM_PACK_Q5_0:
+        quant_panels(g, LLM_PACK_Q5_0);
         break;
 
-    case LLM_TYPE_Q5_1:
-        quant_panels(g, LLM_TYPE_Q5_1);
+    case LLM_PACK_Q5_1:
+        quant_panels(g, LLM_PACK_Q5_1);
         break;
 
-    case LLM_TYPE_Q4_K:
-        quant_panels(g, LLM_TYPE_Q4_K);
+    case LLM_PACK_Q4_K:
+        quant_panels(g, LLM_PACK_Q4_K);
         break;
 
-    case LLM_TYPE_Q5_K:
-        quant_panels(g, LLM_TYPE_Q5_K);
+    case LLM_PACK_Q5_K:
+        quant_panels(g, LLM_PACK_Q5_K);
         break;
 
     default:
-        quant_panels(g, LLM_TYPE_Q6_K);
+        quant_panels(g, LLM_PACK_Q6_K);
     }
 }

@@ -160,10 +160,10 @@ quant_scale_add(__m512i dot, __m512 d, float x, __m512 acc)
 /* what the dot products at this place of zero[] start from */
 
 simd_inline __m512i
-quant_start(const llm_cpu_stage_t *x, uint32_t type, size_t at)
+quant_start(const llm_cpu_stage_t *x, uint32_t pack, size_t at)
 {
-    return quant_zero(type) >= 0
-           ? _mm512_set1_epi32(x->zero[quant_zero(type)][at])
+    return quant_zero(pack) >= 0
+           ? _mm512_set1_epi32(x->zero[quant_zero(pack)][at])
            : _mm512_setzero_si512();
 }
 
@@ -171,7 +171,7 @@ quant_start(const llm_cpu_stage_t *x, uint32_t type, size_t at)
 /* one block of one row: its dot products, scaled and added to acc */
 
 simd_inline __m512
-quant_block(const llm_cpu_stage_t *x, uint32_t type, const __m512i w[8],
+quant_block(const llm_cpu_stage_t *x, uint32_t pack, const __m512i w[8],
     const __m512 d[2], __m512 min, const int8_t *q, size_t at, size_t half,
     __m512 acc, const int fine)
 {
@@ -186,10 +186,10 @@ quant_block(const llm_cpu_stage_t *x, uint32_t type, const __m512i w[8],
         q += x->q_low - x->q;
     }
 
-    if (type == LLM_TYPE_Q6_K) {
+    if (pack == LLM_PACK_Q6_K) {
         /* the two halves of a block have scales of their own */
-        a0 = _mm512_add_epi32(a0, quant_start(x, type, half));
-        a1 = _mm512_add_epi32(a1, quant_start(x, type, half + 16));
+        a0 = _mm512_add_epi32(a0, quant_start(x, pack, half));
+        a1 = _mm512_add_epi32(a1, quant_start(x, pack, half + 16));
         a0 = quant_half(a0, w, q);
         a1 = quant_half(a1, w + 4, q + 16);
 
@@ -198,13 +198,13 @@ quant_block(const llm_cpu_stage_t *x, uint32_t type, const __m512i w[8],
         return quant_scale_add(a1, d[1], x->d[at], acc);
     }
 
-    a0 = _mm512_add_epi32(a0, quant_start(x, type, at));
+    a0 = _mm512_add_epi32(a0, quant_start(x, pack, at));
     a0 = quant_half(a0, w, q);
     a1 = quant_half(a1, w + 4, q + 16);
 
     acc = quant_scale_add(_mm512_add_epi32(a0, a1), d[0], x->d[at], acc);
 
-    return quant_has_min(type)
+    return quant_has_min(pack)
            ? _mm512_fmadd_ps(min, _mm512_set1_ps(x->sum[at]), acc) : acc;
 }
 
@@ -234,7 +234,7 @@ quant_ahead(const uint8_t *p, size_t size)
  */
 
 simd_inline void
-quant_few_tile(const llm_cpu_gemm_t *g, uint32_t type, uint32_t panel,
+quant_few_tile(const llm_cpu_gemm_t *g, uint32_t pack, uint32_t panel,
     uint32_t row, const int mm, const int np, const int fine)
 {
     int                     m, p;
@@ -274,17 +274,17 @@ quant_few_tile(const llm_cpu_gemm_t *g, uint32_t type, uint32_t panel,
     for (b = 0; b < x->n_blocks; b++) {
         simd_unroll
         for (p = 0; p < np; p++) {
-            quant_ahead(codes[p] + b * quant_code_size(type)
+            quant_ahead(codes[p] + b * quant_code_size(pack)
                         + (size_t) np * g->w->panel_size,
-                        quant_code_size(type));
-            quant_codes(type, codes[p] + b * quant_code_size(type), w);
-            quant_scales(type, scales[p], b, d, &min);
+                        quant_code_size(pack));
+            quant_codes(pack, codes[p] + b * quant_code_size(pack), w);
+            quant_scales(pack, scales[p], b, d, &min);
 
             simd_unroll
             for (m = 0; m < mm; m++) {
                 at = first[m] + (size_t) b * 16;
                 half = first2[m] + (size_t) b * 32;
-                acc[m][p] = quant_block(x, type, w, d, min,
+                acc[m][p] = quant_block(x, pack, w, d, min,
                                         q[m] + b * LLM_BLOCK, at, half,
                                         acc[m][p], fine);
             }
@@ -307,12 +307,12 @@ quant_few_tile(const llm_cpu_gemm_t *g, uint32_t type, uint32_t panel,
 #define quant_few_rows(mm, np, fine)                                         \
     for ( /* void */ ; row + mm <= end; row += mm) {                         \
         for (p = g->panel; p < g->panel + g->n_panels; p += np) {            \
-            quant_few_tile(g, type, p, row, mm, np, fine);                   \
+            quant_few_tile(g, pack, p, row, mm, np, fine);                   \
         }                                                                    \
     }
 
 simd_inline void
-quant_few(const llm_cpu_gemm_t *g, uint32_t type)
+quant_few(const llm_cpu_gemm_t *g, uint32_t pack)
 {
     uint32_t  p, row, end;
 
@@ -345,7 +345,7 @@ typedef struct {
 
 
 simd_inline void
-quant_unpack(const llm_weight_t *w, uint32_t type, uint32_t panel,
+quant_unpack(const llm_weight_t *w, uint32_t pack, uint32_t panel,
     uint8_t *scratch, quant_panel_t *p)
 {
     float          *fd, *fm;
@@ -361,15 +361,15 @@ quant_unpack(const llm_weight_t *w, uint32_t type, uint32_t panel,
     fd = (float *) (void *) (scratch + n * 512);
     fm = fd + n * 32;
 
-    p->codes = type == LLM_TYPE_Q8_0 ? codes : scratch;
+    p->codes = pack == LLM_PACK_Q8_0 ? codes : scratch;
     p->d = fd;
     p->m = fm;
 
     for (b = 0; b < n; b++) {
 
-        quant_scales(type, scales, b, d, &m);
+        quant_scales(pack, scales, b, d, &m);
 
-        if (type == LLM_TYPE_Q6_K) {
+        if (pack == LLM_PACK_Q6_K) {
             _mm512_store_ps(fd + b * 32, d[0]);
             _mm512_store_ps(fd + b * 32 + 16, d[1]);
 
@@ -377,12 +377,12 @@ quant_unpack(const llm_weight_t *w, uint32_t type, uint32_t panel,
             _mm512_store_ps(fd + b * 16, d[0]);
         }
 
-        if (quant_has_min(type)) {
+        if (quant_has_min(pack)) {
             _mm512_store_ps(fm + b * 16, m);
         }
 
-        if (type != LLM_TYPE_Q8_0) {
-            quant_codes(type, codes + b * quant_code_size(type), v);
+        if (pack != LLM_PACK_Q8_0) {
+            quant_codes(pack, codes + b * quant_code_size(pack), v);
 
             simd_unroll
             for (i = 0; i < 8; i++) {
@@ -423,7 +423,7 @@ quant_pair(__m512i (*a)[2], const uint8_t *c0, const uint8_t *c1,
 /* mm rows by two panels */
 
 simd_inline void
-quant_many_tile(const llm_cpu_gemm_t *g, uint32_t type,
+quant_many_tile(const llm_cpu_gemm_t *g, uint32_t pack,
     const quant_panel_t *p, uint32_t panel, uint32_t row, const int mm,
     const int fine)
 {
@@ -436,7 +436,7 @@ quant_many_tile(const llm_cpu_gemm_t *g, uint32_t type,
     const llm_cpu_stage_t  *x;
 
     /* what has a scale of its own: a block, or half of one */
-    const size_t            halves = type == LLM_TYPE_Q6_K ? 2 : 1;
+    const size_t            halves = pack == LLM_PACK_Q6_K ? 2 : 1;
     const size_t            groups = 8 / halves;
 
     x = g->x;
@@ -459,7 +459,7 @@ quant_many_tile(const llm_cpu_gemm_t *g, uint32_t type,
         simd_unroll
         for (m = 0; m < mm; m++) {
             v = fine ? _mm512_setzero_si512()
-                     : quant_start(x, type, start[m] + at * 16);
+                     : quant_start(x, pack, start[m] + at * 16);
             a[m][0] = a[m][1] = v;
         }
 
@@ -469,7 +469,7 @@ quant_many_tile(const llm_cpu_gemm_t *g, uint32_t type,
         if (fine) {
             simd_unroll
             for (m = 0; m < mm; m++) {
-                v = quant_start(x, type, start[m] + at * 16);
+                v = quant_start(x, pack, start[m] + at * 16);
                 a[m][0] = _mm512_add_epi32(_mm512_slli_epi32(a[m][0], 7), v);
                 a[m][1] = _mm512_add_epi32(_mm512_slli_epi32(a[m][1], 7), v);
             }
@@ -490,7 +490,7 @@ quant_many_tile(const llm_cpu_gemm_t *g, uint32_t type,
                                         _mm512_mul_ps(d1, f), acc[m][1]);
         }
 
-        if (quant_has_min(type)) {
+        if (quant_has_min(pack)) {
             d0 = _mm512_load_ps(p[0].m + at * 16);
             d1 = _mm512_load_ps(p[1].m + at * 16);
 
@@ -512,7 +512,7 @@ quant_many_tile(const llm_cpu_gemm_t *g, uint32_t type,
 
 
 simd_inline void
-quant_many_rows(const llm_cpu_gemm_t *g, uint32_t type,
+quant_many_rows(const llm_cpu_gemm_t *g, uint32_t pack,
     const quant_panel_t *p, uint32_t panel)
 {
     uint32_t  row, end;
@@ -523,42 +523,42 @@ quant_many_rows(const llm_cpu_gemm_t *g, uint32_t type,
     if (g->x->fine) {
         for ( /* void */ ; row + QUANT_MANY_MM <= end; row += QUANT_MANY_MM)
         {
-            quant_many_tile(g, type, p, panel, row, QUANT_MANY_MM, 1);
+            quant_many_tile(g, pack, p, panel, row, QUANT_MANY_MM, 1);
         }
 
         for ( /* void */ ; row + 2 <= end; row += 2) {
-            quant_many_tile(g, type, p, panel, row, 2, 1);
+            quant_many_tile(g, pack, p, panel, row, 2, 1);
         }
 
         if (row < end) {
-            quant_many_tile(g, type, p, panel, row, 1, 1);
+            quant_many_tile(g, pack, p, panel, row, 1, 1);
         }
 
         return;
     }
 
     for ( /* void */ ; row + QUANT_MANY_MM <= end; row += QUANT_MANY_MM) {
-        quant_many_tile(g, type, p, panel, row, QUANT_MANY_MM, 0);
+        quant_many_tile(g, pack, p, panel, row, QUANT_MANY_MM, 0);
     }
 
     if (row + 4 <= end) {
-        quant_many_tile(g, type, p, panel, row, 4, 0);
+        quant_many_tile(g, pack, p, panel, row, 4, 0);
         row += 4;
     }
 
     if (row + 2 <= end) {
-        quant_many_tile(g, type, p, panel, row, 2, 0);
+        quant_many_tile(g, pack, p, panel, row, 2, 0);
         row += 2;
     }
 
     if (row < end) {
-        quant_many_tile(g, type, p, panel, row, 1, 0);
+        quant_many_tile(g, pack, p, panel, row, 1, 0);
     }
 }
 
 
 /*
- * Only zero, minimum and halves differ between types once they are
+ * Only zero, minimum and halves differ between packings once they are
  * unpacked: one expansion for each kind.
  */
 
@@ -566,26 +566,26 @@ static void
 quant_many_any(const llm_cpu_gemm_t *g, const quant_panel_t *p,
     uint32_t panel)
 {
-    switch (g->w->type) {
+    switch (g->w->format.pack) {
 
-    case LLM_TYPE_Q8_0:
-        quant_many_rows(g, LLM_TYPE_Q8_0, p, panel);
+    case LLM_PACK_Q8_0:
+        quant_many_rows(g, LLM_PACK_Q8_0, p, panel);
         break;
 
-    case LLM_TYPE_Q4_0:
-        quant_many_rows(g, LLM_TYPE_Q4_0, p, panel);
+    case LLM_PACK_Q4_0:
+        quant_many_rows(g, LLM_PACK_Q4_0, p, panel);
         break;
 
-    case LLM_TYPE_Q5_0:
-        quant_many_rows(g, LLM_TYPE_Q5_0, p, panel);
+    case LLM_PACK_Q5_0:
+        quant_many_rows(g, LLM_PACK_Q5_0, p, panel);
         break;
 
-    case LLM_TYPE_Q6_K:
-        quant_many_rows(g, LLM_TYPE_Q6_K, p, panel);
+    case LLM_PACK_Q6_K:
+        quant_many_rows(g, LLM_PACK_Q6_K, p, panel);
         break;
 
     default:  /* a minimum and no zero: Q4_1, Q5_1, Q4_K, Q5_K */
-        quant_many_rows(g, LLM_TYPE_Q4_1, p, panel);
+        quant_many_rows(g, LLM_PACK_Q4_1, p, panel);
     }
 }
 
@@ -594,38 +594,38 @@ static void
 quant_unpack_any(const llm_weight_t *w, uint32_t panel, uint8_t *scratch,
     quant_panel_t *p)
 {
-    switch (w->type) {
+    switch (w->format.pack) {
 
-    case LLM_TYPE_Q8_0:
-        quant_unpack(w, LLM_TYPE_Q8_0, panel, scratch, p);
+    case LLM_PACK_Q8_0:
+        quant_unpack(w, LLM_PACK_Q8_0, panel, scratch, p);
         break;
 
-    case LLM_TYPE_Q4_0:
-        quant_unpack(w, LLM_TYPE_Q4_0, panel, scratch, p);
+    case LLM_PACK_Q4_0:
+        quant_unpack(w, LLM_PACK_Q4_0, panel, scratch, p);
         break;
 
-    case LLM_TYPE_Q4_1:
-        quant_unpack(w, LLM_TYPE_Q4_1, panel, scratch, p);
+    case LLM_PACK_Q4_1:
+        quant_unpack(w, LLM_PACK_Q4_1, panel, scratch, p);
         break;
 
-    case LLM_TYPE_Q5_0:
-        quant_unpack(w, LLM_TYPE_Q5_0, panel, scratch, p);
+    case LLM_PACK_Q5_0:
+        quant_unpack(w, LLM_PACK_Q5_0, panel, scratch, p);
         break;
 
-    case LLM_TYPE_Q5_1:
-        quant_unpack(w, LLM_TYPE_Q5_1, panel, scratch, p);
+    case LLM_PACK_Q5_1:
+        quant_unpack(w, LLM_PACK_Q5_1, panel, scratch, p);
         break;
 
-    case LLM_TYPE_Q4_K:
-        quant_unpack(w, LLM_TYPE_Q4_K, panel, scratch, p);
+    case LLM_PACK_Q4_K:
+        quant_unpack(w, LLM_PACK_Q4_K, panel, scratch, p);
         break;
 
-    case LLM_TYPE_Q5_K:
-        quant_unpack(w, LLM_TYPE_Q5_K, panel, scratch, p);
+    case LLM_PACK_Q5_K:
+        quant_unpack(w, LLM_PACK_Q5_K, panel, scratch, p);
         break;
 
     default:
-        quant_unpack(w, LLM_TYPE_Q6_K, panel, scratch, p);
+        quant_unpack(w, LLM_PACK_Q6_K, panel, scratch, p);
     }
 }
 
@@ -663,37 +663,37 @@ quant_gemm(const llm_cpu_gemm_t *g)
         return;
     }
 
-    switch (g->w->type) {
+    switch (g->w->format.pack) {
 
-    case LLM_TYPE_Q8_0:
-        quant_few(g, LLM_TYPE_Q8_0);
+    case LLM_PACK_Q8_0:
+        quant_few(g, LLM_PACK_Q8_0);
         break;
 
-    case LLM_TYPE_Q4_0:
-        quant_few(g, LLM_TYPE_Q4_0);
+    case LLM_PACK_Q4_0:
+        quant_few(g, LLM_PACK_Q4_0);
         break;
 
-    case LLM_TYPE_Q4_1:
-        quant_few(g, LLM_TYPE_Q4_1);
+    case LLM_PACK_Q4_1:
+        quant_few(g, LLM_PACK_Q4_1);
         break;
 
-    case LLM_TYPE_Q5_0:
-        quant_few(g, LLM_TYPE_Q5_0);
+    case LLM_PACK_Q5_0:
+        quant_few(g, LLM_PACK_Q5_0);
         break;
 
-    case LLM_TYPE_Q5_1:
-        quant_few(g, LLM_TYPE_Q5_1);
+    case LLM_PACK_Q5_1:
+        quant_few(g, LLM_PACK_Q5_1);
         break;
 
-    case LLM_TYPE_Q4_K:
-        quant_few(g, LLM_TYPE_Q4_K);
+    case LLM_PACK_Q4_K:
+        quant_few(g, LLM_PACK_Q4_K);
         break;
 
-    case LLM_TYPE_Q5_K:
-        quant_few(g, LLM_TYPE_Q5_K);
+    case LLM_PACK_Q5_K:
+        quant_few(g, LLM_PACK_Q5_K);
         break;
 
     default:
-        quant_few(g, LLM_TYPE_Q6_K);
+        quant_few(g, LLM_PACK_Q6_K);
     }
 }

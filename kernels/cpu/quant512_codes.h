@@ -6,12 +6,12 @@
 /* the eight groups of a block's codes, a byte each */
 
 simd_inline void
-quant_codes(uint32_t type, const uint8_t *c, __m512i w[8])
+quant_codes(uint32_t pack, const uint8_t *c, __m512i w[8])
 {
     int      i, shift;
     __m512i  v, h, low, bits;
 
-    if (quant_bits(type) == 8) {
+    if (quant_bits(pack) == 8) {
         simd_unroll
         for (i = 0; i < 8; i++) {
             w[i] = _mm512_load_si512(c + i * 64);
@@ -29,15 +29,15 @@ quant_codes(uint32_t type, const uint8_t *c, __m512i w[8])
         w[2 * i + 1] = _mm512_and_si512(_mm512_srli_epi16(v, 4), low);
     }
 
-    if (quant_bits(type) == 4) {
+    if (quant_bits(pack) == 4) {
         return;
     }
 
-    bits = _mm512_set1_epi8(quant_bits(type) == 5 ? 0x10 : 0x30);
+    bits = _mm512_set1_epi8(quant_bits(pack) == 5 ? 0x10 : 0x30);
 
     simd_unroll
     for (i = 0; i < 8; i++) {
-        if (quant_bits(type) == 5) {
+        if (quant_bits(pack) == 5) {
             h = _mm512_load_si512(c + 256);
             shift = 4 - i;
 
@@ -61,7 +61,7 @@ quant_codes(uint32_t type, const uint8_t *c, __m512i w[8])
  */
 
 simd_inline void
-quant_scales(uint32_t type, const uint8_t *s, uint32_t b, __m512 d[2],
+quant_scales(uint32_t pack, const uint8_t *s, uint32_t b, __m512 d[2],
     __m512 *m)
 {
     __m512          x;
@@ -75,21 +75,21 @@ quant_scales(uint32_t type, const uint8_t *s, uint32_t b, __m512 d[2],
     _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(                                 \
                        _mm_loadu_si128((const __m128i *) (p))))
 
-    switch (type) {
+    switch (pack) {
 
-    case LLM_TYPE_Q8_0:
-    case LLM_TYPE_Q4_0:
-    case LLM_TYPE_Q5_0:
+    case LLM_PACK_Q8_0:
+    case LLM_PACK_Q4_0:
+    case LLM_PACK_Q5_0:
         d[0] = quant_f16(s + b * 32);
         return;
 
-    case LLM_TYPE_Q4_1:
-    case LLM_TYPE_Q5_1:
+    case LLM_PACK_Q4_1:
+    case LLM_PACK_Q5_1:
         d[0] = quant_f16(s + b * 64);
         *m = quant_f16(s + b * 64 + 32);
         return;
 
-    case LLM_TYPE_Q6_K:
+    case LLM_PACK_Q6_K:
         p = s + b / 8 * 288;
         x = quant_f16(p);
         p += 32 + b % 8 * 32;

@@ -15,21 +15,10 @@ llm_packed_class(uint32_t type)
 {
     switch (type) {
 
-    case LLM_TYPE_Q8_0:
-        return 8;
-
-    case LLM_TYPE_Q4_0:
-    case LLM_TYPE_Q4_1:
-    case LLM_TYPE_Q4_K:
-        return 4;
-
-    case LLM_TYPE_Q5_0:
-    case LLM_TYPE_Q5_1:
-    case LLM_TYPE_Q5_K:
-        return 5;
-
-    case LLM_TYPE_Q6_K:
-        return 6;
+#define LLM_QUANT(NAME, name, number, block, bytes, pack, cls)               \
+    case LLM_TYPE_##NAME:                                                    \
+        return cls;
+#include "kernels/types.def"
 
     default:
         return 0;
@@ -108,13 +97,13 @@ llm_quantum(uint32_t type, const uint8_t *row, uint32_t i, float *scale,
     switch (type) {
 
     case LLM_TYPE_Q8_0:
-        b = row + i / 32 * 34;
+        b = row + i / 32 * LLM_BYTES_Q8_0;
         *scale = llm_h2f(llm_load_u16(b));
         *min = 0;
         return b[2 + i % 32];
 
     case LLM_TYPE_Q6_K:
-        b = row + i / 256 * 210;
+        b = row + i / 256 * LLM_BYTES_Q6_K;
         r = i % 256;
         s = r % 128 / 32;
         q = b[r / 128 * 64 + (s & 1) * 32 + r % 32];
@@ -127,7 +116,8 @@ llm_quantum(uint32_t type, const uint8_t *row, uint32_t i, float *scale,
 
     case LLM_TYPE_Q4_K:
     case LLM_TYPE_Q5_K:
-        b = row + i / 256 * (type == LLM_TYPE_Q4_K ? 144 : 176);
+        b = row + i / 256 * (type == LLM_TYPE_Q4_K ? LLM_BYTES_Q4_K
+                                                   : LLM_BYTES_Q5_K);
         r = i % 256;
         llm_k_scale(b + 4, r / 32, &s, &m);
         *scale = llm_h2f(llm_load_u16(b)) * (float) s;
@@ -149,9 +139,10 @@ llm_quantum(uint32_t type, const uint8_t *row, uint32_t i, float *scale,
     /* blocks of 32: Q4_0, Q4_1, Q5_0, Q5_1 */
 
     zero = 0;
-    b = row + i / 32 * (type == LLM_TYPE_Q4_0 ? 18
-                        : type == LLM_TYPE_Q4_1 ? 20
-                        : type == LLM_TYPE_Q5_0 ? 22 : 24);
+    b = row + i / 32 * (type == LLM_TYPE_Q4_0 ? LLM_BYTES_Q4_0
+                        : type == LLM_TYPE_Q4_1 ? LLM_BYTES_Q4_1
+                        : type == LLM_TYPE_Q5_0 ? LLM_BYTES_Q5_0
+                        : LLM_BYTES_Q5_1);
     one = llm_h2f(llm_load_u16(b));
 
     switch (type) {

@@ -48,25 +48,25 @@ llm_deq_32(uint32_t type, const uint8_t *row, uint32_t i)
     switch (type) {
 
     case LLM_TYPE_Q8_0:
-        b = row + i / 32 * 34;
+        b = row + i / 32 * LLM_BYTES_Q8_0;
         return llm_h2f(llm_load_u16(b)) * (float) (int8_t) b[2 + i % 32];
 
     case LLM_TYPE_Q4_0:
-        b = row + i / 32 * 18;
+        b = row + i / 32 * LLM_BYTES_Q4_0;
         d = llm_h2f(llm_load_u16(b));
         m = -8.0f * d;
         b += 2;
         break;
 
     case LLM_TYPE_Q4_1:
-        b = row + i / 32 * 20;
+        b = row + i / 32 * LLM_BYTES_Q4_1;
         d = llm_h2f(llm_load_u16(b));
         m = llm_h2f(llm_load_u16(b + 2));
         b += 4;
         break;
 
     case LLM_TYPE_Q5_0:
-        b = row + i / 32 * 22;
+        b = row + i / 32 * LLM_BYTES_Q5_0;
         d = llm_h2f(llm_load_u16(b));
         m = -16.0f * d;
         high = (uint32_t) b[2 + i % 32 / 8] >> i % 8 & 1;
@@ -74,7 +74,7 @@ llm_deq_32(uint32_t type, const uint8_t *row, uint32_t i)
         break;
 
     default: /* LLM_TYPE_Q5_1 */
-        b = row + i / 32 * 24;
+        b = row + i / 32 * LLM_BYTES_Q5_1;
         d = llm_h2f(llm_load_u16(b));
         m = llm_h2f(llm_load_u16(b + 2));
         high = (uint32_t) b[4 + i % 32 / 8] >> i % 8 & 1;
@@ -101,7 +101,7 @@ llm_deq_k(uint32_t type, const uint8_t *row, uint32_t i)
     r = i % 256;
 
     if (type == LLM_TYPE_Q6_K) {
-        b = row + i / 256 * 210;
+        b = row + i / 256 * LLM_BYTES_Q6_K;
         d = llm_h2f(llm_load_u16(b + 208));
 
         /* halves of 128: four quarters of 32 share 64 low and 32 high bytes */
@@ -116,7 +116,8 @@ llm_deq_k(uint32_t type, const uint8_t *row, uint32_t i)
         return d * (float) v * (float) ((int) q - 32);
     }
 
-    b = row + i / 256 * (type == LLM_TYPE_Q4_K ? 144 : 176);
+    b = row + i / 256 * (type == LLM_TYPE_Q4_K ? LLM_BYTES_Q4_K
+                                               : LLM_BYTES_Q5_K);
     d = llm_h2f(llm_load_u16(b));
     min = llm_h2f(llm_load_u16(b + 2));
     j = r / 32;

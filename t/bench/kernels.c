@@ -265,7 +265,7 @@ main(int argc, char **argv)
 
     dev = open_device(isa);
 
-    for (type = 0; type <= LLM_TYPE_BF16; type++) {
+    for (type = 0; type < LLM_TYPE_END; type++) {
         if (llm_type_name(type) == NULL
             || (only && strcasecmp(only, llm_type_name(type))))
         {

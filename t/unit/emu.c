@@ -24,6 +24,12 @@ static const uint32_t  types[] = {
     LLM_TYPE_Q5_K, LLM_TYPE_Q6_K
 };
 
+#define LLM_TYPE(NAME, name, number, block, bytes)  + 1
+
+_Static_assert(llm_nelems(types) == 0
+#include "kernels/types.def"
+               , "every row of types.def is tested");
+
 /* outputs, blocks, columns where a block is one element, rows */
 static const struct {
     uint32_t      n_out;

@@ -34,6 +34,12 @@ static const ops_type_t  types[] = {
     { LLM_TYPE_Q6_K, { 208, 0 }, 1 },
 };
 
+#define LLM_TYPE(NAME, name, number, block, bytes)  + 1
+
+_Static_assert(llm_nelems(types) == 0
+#include "kernels/types.def"
+               , "every row of types.def is tested");
+
 /* outputs, blocks of the type (elements where a block is one), rows */
 static const struct {
     uint32_t      n_out;

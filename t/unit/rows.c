@@ -7,9 +7,13 @@
 #include "engine/api/api.h"
 #include "engine/sample/sampler.h"
 #include "engine/sample/stages.h"
+#include "kernels/cpu/blocks.h"
+#include "t/unit/model_run.h"
 #include "t/unit/tap.h"
+#include "t/unit/tiny_expected.h"
 
 #include <math.h>
+#include <unistd.h>
 
 #define N_VOCAB  300
 
@@ -236,11 +240,238 @@ test_penalty(void)
 }
 
 
+/* ---- models ---- */
+
+static char  path[] = "/tmp/llm-rows-XXXXXX";
+
+
+static const tiny_t *
+tiny_named(const char *name)
+{
+    size_t  i;
+
+    for (i = 0; i < llm_nelems(tinies); i++) {
+        if (strcmp(tinies[i].name, name) == 0) {
+            return &tinies[i];
+        }
+    }
+
+    abort();
+}
+
+
+static int
+write_file(const llm_buf_t *b)
+{
+    int    rc;
+    FILE  *f;
+
+    f = fopen(path, "wb");
+    rc = f && fwrite(b->data, 1, b->len, f) == b->len;
+
+    if (f) {
+        fclose(f);
+    }
+
+    return rc;
+}
+
+
+/* the file's logits behind each of TINY_IDS; 0: the message is err's */
+
+static int
+run_file(const llm_buf_t *b, const char *device, const char *isa,
+    float *logits, llm_err_t *err)
+{
+    int               rc;
+    int32_t           ids[TINY_IDS];
+    uint32_t          i;
+    run_seq_t         s;
+    llm_model_t      *m;
+    llm_model_opts_t  o;
+
+    memset(&o, 0, sizeof(o));
+    o.device = device;
+    o.isa = isa;
+    o.threads = 2;
+    o.max_seqs = 2;
+    o.batch = 16;
+
+    memset(err, 0, sizeof(llm_err_t));
+    m = write_file(b) ? llm_model_load(path, &o, err) : NULL;
+
+    if (m == NULL) {
+        return 0;
+    }
+
+    for (i = 0; i < TINY_IDS; i++) {
+        ids[i] = tiny_id(i);
+    }
+
+    memset(&s, 0, sizeof(s));
+    s.ids = ids;
+    s.n = TINY_IDS;
+    s.logits = logits;
+
+    rc = run_chunks(m, &s, 4, 1, err) == LLM_OK;
+    llm_model_free(m);
+
+    return rc;
+}
+
+
+/* ---- types ---- */
+
+static void
+turned(const uint8_t *from, uint8_t *to)
+{
+    uint32_t  i;
+
+    for (i = 0; i < LLM_BYTES_R4_0; i++) {
+        to[i] = from[LLM_BYTES_R4_0 - 1 - i];
+    }
+}
+
+
+void
+llm_block_r4_0(const uint8_t *b, float *dst)
+{
+    uint8_t  block[LLM_BYTES_Q4_0];
+
+    turned(b, block);
+    llm_block_q4_0(block, dst);
+}
+
+
+void
+llm_pack_r4_0(const uint8_t *p, uint32_t i, llm_pack_block_t *b)
+{
+    uint8_t  block[LLM_BYTES_Q4_0];
+
+    turned(p, block);
+    llm_pack_q4_0(block, i, b);
+}
+
+
+/* a model in Q4_0, and the same values in the other type */
+
+static void
+make_pair(const tiny_t *t, llm_buf_t *plain, llm_buf_t *other)
+{
+    char                     *from, *to, *first;
+    tiny_t                    u;
+    size_t                    i, k, at;
+    llm_err_t                 err;
+    llm_gguf_t               *g;
+    const llm_gguf_tensor_t  *w;
+
+    u = *t;
+    u.type = LLM_TYPE_R4_0;
+    llm_buf_init(plain, 0);
+    llm_buf_init(other, 0);
+    (void) tiny_gguf(t, NULL, plain);
+    (void) tiny_gguf(&u, NULL, other);
+
+    if (!write_file(plain) || (g = llm_gguf_open(path, &err)) == NULL) {
+        return;
+    }
+
+    w = llm_gguf_tensor(g, llm_gguf_n_tensors(g) - 1);
+    first = (char *) llm_gguf_tensor(g, 0)->data;
+    at = plain->len
+         - llm_align((size_t) ((char *) w->data - first) + w->size, 32);
+
+    for (i = 0; i < llm_gguf_n_tensors(g); i++) {
+        w = llm_gguf_tensor(g, i);
+
+        if (w->type != LLM_TYPE_Q4_0) {
+            continue;
+        }
+
+        from = plain->data + at + ((char *) w->data - first);
+        to = other->data + (from - plain->data);
+
+        for (k = 0; k < w->size; k += LLM_BYTES_R4_0) {
+            turned((uint8_t *) from + k, (uint8_t *) to + k);
+        }
+    }
+
+    llm_gguf_close(g);
+}
+
+
+static void
+test_type(void)
+{
+    float          want[TINY_IDS * TINY_VOCAB], got[TINY_IDS * TINY_VOCAB];
+    size_t         i;
+    llm_buf_t      plain, other;
+    llm_err_t      err;
+    const tiny_t  *t;
+
+    static const struct {
+        const char  *device;
+        const char  *isa;
+    } on[] = {
+        { "reference", NULL }, { "cpu", "avx2" }, { "cpu", "avx512" },
+        { "cpu", "amx" }
+    };
+
+    is_str(llm_type_name(200), "R4_0", "a type has its name");
+    is_int(llm_type_row_size(200, 96), 54, "and its size");
+    ok(llm_type_name(199) == NULL && llm_type_name(201) == NULL,
+       "the numbers beside it have none");
+
+    t = tiny_named("qwen3 Q4_0");
+    make_pair(t, &plain, &other);
+
+    ok(plain.len == other.len && memcmp(plain.data, other.data, plain.len),
+       "two files of the same model");
+
+    for (i = 0; i < llm_nelems(on); i++) {
+        memset(got, 0, sizeof(got));
+
+        if (!run_file(&plain, on[i].device, on[i].isa, want, &err)) {
+            printf("ok %d # skip %s\n", ++tap_count, err.msg);
+            continue;
+        }
+
+        if (!ok(run_file(&other, on[i].device, on[i].isa, got, &err)
+                && memcmp(got, want, sizeof(got)) == 0,
+                "have the same logits, %s %s", on[i].device,
+                on[i].isa ? on[i].isa : ""))
+        {
+            printf("# %s\n", err.msg);
+        }
+
+        ok(run_distance(want + (TINY_IDS - 1) * TINY_VOCAB, t->logits,
+                        TINY_VOCAB) < 0.03, "which are right");
+    }
+
+    llm_buf_free(&plain);
+    llm_buf_free(&other);
+}
+
+
 int
 main(void)
 {
+    int  fd;
+
+    fd = mkstemp(path);
+
+    if (fd < 0) {
+        printf("Bail out! no file in /tmp\n");
+        return 1;
+    }
+
+    close(fd);
+
     test_cut();
     test_penalty();
+    test_type();
+
+    unlink(path);
 
     return done_testing();
 }

@@ -1,0 +1,177 @@
+/*
+ * The blocks of GGUF's quantised types as codes and scales; see blocks.h.
+ *
+ * Their layout: github.com/ggml-org/ggml, src/ggml-common.h.
+ */
+
+#include "kernels/cpu/blocks.h"
+
+
+static uint16_t
+llm_pack_u16(const uint8_t *p)
+{
+    return (uint16_t) (p[0] | p[1] << 8);
+}
+
+
+/* nibbles of 16 bytes: low ones, then high ones */
+
+static void
+llm_pack_nibbles(const uint8_t *src, uint8_t *q, uint32_t half)
+{
+    uint32_t  i;
+
+    for (i = 0; i < half; i++) {
+        q[i] = src[i] & 15;
+        q[i + half] = src[i] >> 4;
+    }
+}
+
+
+static void
+llm_pack_fifth(const uint8_t *qh, uint8_t *q)
+{
+    uint32_t  i;
+
+    for (i = 0; i < LLM_BLOCK; i++) {
+        q[i] |= (uint8_t) ((qh[i / 8] >> i % 8 & 1) << 4);
+    }
+}
+
+
+/* block i of the 8 six-bit scales and minima of Q4_K and Q5_K */
+
+static void
+llm_pack_k4_scales(const uint8_t *s, uint32_t i, llm_pack_block_t *b)
+{
+    if (i < 4) {
+        b->s0 = s[i] & 63;
+        b->s1 = s[i + 4] & 63;
+
+    } else {
+        b->s0 = (uint8_t) ((s[i + 4] & 15) | s[i - 4] >> 6 << 4);
+        b->s1 = (uint8_t) (s[i + 4] >> 4 | s[i] >> 6 << 4);
+    }
+}
+
+
+static void
+llm_pack_q45_k(const uint8_t *p, uint32_t i, int fifth, llm_pack_block_t *b)
+{
+    uint32_t        l, shift;
+    const uint8_t  *qh, *qs;
+
+    b->d = llm_pack_u16(p);
+    b->m = llm_pack_u16(p + 2);
+    llm_pack_k4_scales(p + 4, i, b);
+
+    qh = p + 16;
+    qs = p + 16 + (fifth ? 32 : 0) + i / 2 * 32;
+    shift = i % 2 * 4;
+
+    for (l = 0; l < LLM_BLOCK; l++) {
+        b->q[l] = qs[l] >> shift & 15;
+
+        if (fifth) {
+            b->q[l] |= (uint8_t) ((qh[l] >> i & 1) << 4);
+        }
+    }
+}
+
+
+void
+llm_pack_q4_k(const uint8_t *p, uint32_t i, llm_pack_block_t *b)
+{
+    llm_pack_q45_k(p, i, 0, b);
+}
+
+
+void
+llm_pack_q5_k(const uint8_t *p, uint32_t i, llm_pack_block_t *b)
+{
+    llm_pack_q45_k(p, i, 1, b);
+}
+
+
+void
+llm_pack_q6_k(const uint8_t *p, uint32_t i, llm_pack_block_t *b)
+{
+    uint32_t        l, part;
+    const uint8_t  *ql, *qh, *sc;
+
+    /* halves of 128; four parts of 32 in each */
+    part = i % 4;
+    ql = p + i / 4 * 64 + part % 2 * 32;
+    qh = p + 128 + i / 4 * 32;
+    sc = p + 192 + i * 2;
+
+    b->d = llm_pack_u16(p + 208);
+    b->m = 0;
+    b->s0 = sc[0];
+    b->s1 = sc[1];
+
+    for (l = 0; l < LLM_BLOCK; l++) {
+        b->q[l] = (uint8_t) ((ql[l] >> part / 2 * 4 & 15)
+                             | (qh[l] >> part * 2 & 3) << 4);
+    }
+}
+
+
+void
+llm_pack_q8_0(const uint8_t *p, uint32_t i, llm_pack_block_t *b)
+{
+    (void) i;
+
+    b->d = llm_pack_u16(p);
+    b->m = 0;
+
+    for (i = 0; i < LLM_BLOCK; i++) {
+        b->q[i] = p[2 + i] ^ 0x80;
+    }
+}
+
+
+void
+llm_pack_q4_0(const uint8_t *p, uint32_t i, llm_pack_block_t *b)
+{
+    (void) i;
+
+    b->d = llm_pack_u16(p);
+    b->m = 0;
+    llm_pack_nibbles(p + 2, b->q, 16);
+}
+
+
+void
+llm_pack_q4_1(const uint8_t *p, uint32_t i, llm_pack_block_t *b)
+{
+    (void) i;
+
+    b->d = llm_pack_u16(p);
+    b->m = llm_pack_u16(p + 2);
+    llm_pack_nibbles(p + 4, b->q, 16);
+}
+
+
+void
+llm_pack_q5_0(const uint8_t *p, uint32_t i, llm_pack_block_t *b)
+{
+    (void) i;
+
+    b->d = llm_pack_u16(p);
+    b->m = 0;
+    llm_pack_nibbles(p + 6, b->q, 16);
+    llm_pack_fifth(p + 2, b->q);
+}
+
+
+void
+llm_pack_q5_1(const uint8_t *p, uint32_t i, llm_pack_block_t *b)
+{
+    (void) i;
+
+    b->d = llm_pack_u16(p);
+    b->m = llm_pack_u16(p + 2);
+    llm_pack_nibbles(p + 8, b->q, 16);
+    llm_pack_fifth(p + 4, b->q);
+}
