@@ -1,12 +1,11 @@
 /*
- * The table of architectures, and the sizes that a file's metadata names;
- * see arch.h.  A new architecture of this family is a new row in
- * llm_archs[].
+ * The architectures, which are the rows of archs.def, and the sizes that a
+ * file's metadata names; see arch.h.
  *
  * Names of the fields: github.com/ggml-org/ggml, docs/gguf.md.
  */
 
-#include "engine/model/arch.h"
+#include "engine/model/blocks.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -16,28 +15,13 @@
 #define LLM_MAX_HEAD_DIM  1024
 #define LLM_MAX_CTX       (1u << 28)
 
-#define LLM_DECODER                                                          \
-    (llm_arch_bit(LLM_LT_ATTN_NORM) | llm_arch_bit(LLM_LT_Q)                 \
-     | llm_arch_bit(LLM_LT_K) | llm_arch_bit(LLM_LT_V)                       \
-     | llm_arch_bit(LLM_LT_ATTN_OUT) | llm_arch_bit(LLM_LT_FFN_NORM)         \
-     | llm_arch_bit(LLM_LT_GATE) | llm_arch_bit(LLM_LT_UP)                   \
-     | llm_arch_bit(LLM_LT_DOWN))
-
-#define LLM_QK_NORM                                                          \
-    (llm_arch_bit(LLM_LT_Q_NORM) | llm_arch_bit(LLM_LT_K_NORM))
-
-#define LLM_BIASES                                                           \
-    (llm_arch_bit(LLM_LT_Q_BIAS) | llm_arch_bit(LLM_LT_K_BIAS)               \
-     | llm_arch_bit(LLM_LT_V_BIAS) | llm_arch_bit(LLM_LT_ATTN_OUT_BIAS)      \
-     | llm_arch_bit(LLM_LT_GATE_BIAS) | llm_arch_bit(LLM_LT_UP_BIAS)         \
-     | llm_arch_bit(LLM_LT_DOWN_BIAS))
-
 
 static const llm_arch_t  llm_archs[] = {
-    { "llama", LLM_ROPE_NORM, LLM_GLU_SILU, LLM_DECODER, LLM_BIASES },
-    { "qwen2", LLM_ROPE_NEOX, LLM_GLU_SILU, LLM_DECODER, LLM_BIASES },
-    { "qwen3", LLM_ROPE_NEOX, LLM_GLU_SILU, LLM_DECODER | LLM_QK_NORM,
-      LLM_BIASES }
+#define LLM_BLOCK(NAME)  &llm_block_##NAME,
+#define LLM_ARCH(name, rope, glu, tensors, blocks)                           \
+    { #name, LLM_ROPE_##rope, LLM_GLU_##glu, tensors, { blocks NULL } },
+#include "engine/model/archs.def"
+#undef LLM_BLOCK
 };
 
 
@@ -84,10 +68,31 @@ llm_desc_whole(const llm_gguf_t *g, llm_err_t *err)
 }
 
 
+/* "llama, qwen2 and qwen3" */
+
+static void
+llm_arch_names(char *buf, size_t size)
+{
+    int     n;
+    size_t  i, len;
+
+    len = 0;
+
+    for (i = 0; i < llm_nelems(llm_archs) && len < size; i++) {
+        n = snprintf(buf + len, size - len, "%s%s",
+                     i == 0 ? "" : i + 1 < llm_nelems(llm_archs) ? ", "
+                                                                 : " and ",
+                     llm_archs[i].name);
+        len += (size_t) llm_max(n, 0);
+    }
+}
+
+
 static int
 llm_desc_arch(const llm_gguf_t *g, llm_desc_t *d, llm_err_t *err)
 {
     int        rc;
+    char       names[256];
     size_t     i;
     llm_str_t  s;
 
@@ -107,9 +112,11 @@ llm_desc_arch(const llm_gguf_t *g, llm_desc_t *d, llm_err_t *err)
     }
 
     if (d->arch == NULL) {
+        llm_arch_names(names, sizeof(names));
+
         return llm_fail(err, "%s: general.architecture: \"%.*s\" is not "
-                        "supported (llama, qwen2 and qwen3 are)",
-                        llm_gguf_name(g), (int) llm_min(s.len, 40), s.data);
+                        "supported (%s are)", llm_gguf_name(g),
+                        (int) llm_min(s.len, 40), s.data, names);
     }
 
     snprintf(d->hp.arch, sizeof(d->hp.arch), "%s", d->arch->name);

@@ -20,28 +20,14 @@
 
 #define llm_arch_bit(t)   (1u << (t))
 
-/* tensors of one layer */
+/* tensors of one layer, the rows of tensors.def */
 typedef enum {
-    LLM_LT_ATTN_NORM = 0,
-    LLM_LT_Q,
-    LLM_LT_K,
-    LLM_LT_V,
-    LLM_LT_ATTN_OUT,
-    LLM_LT_Q_NORM,
-    LLM_LT_K_NORM,
-    LLM_LT_Q_BIAS,
-    LLM_LT_K_BIAS,
-    LLM_LT_V_BIAS,
-    LLM_LT_ATTN_OUT_BIAS,
-    LLM_LT_FFN_NORM,
-    LLM_LT_GATE,
-    LLM_LT_UP,
-    LLM_LT_DOWN,
-    LLM_LT_GATE_BIAS,
-    LLM_LT_UP_BIAS,
-    LLM_LT_DOWN_BIAS,
+#define LLM_TENSOR(ID, name, in, out)  LLM_LT_##ID,
+#include "engine/model/tensors.def"
     LLM_LT_N
 } llm_layer_tensor_t;
+
+_Static_assert(LLM_LT_N <= 32, "a layer's tensors are bits of 32");
 
 /* tensors of the whole model */
 typedef enum {
@@ -52,13 +38,18 @@ typedef enum {
     LLM_GT_N
 } llm_global_tensor_t;
 
-/* an architecture */
+#define LLM_MAX_BLOCKS    8             /* of a layer */
+
+typedef struct llm_block_s  llm_block_t;    /* blocks.h */
+
+/* an architecture, a row of archs.def */
 typedef struct {
-    const char       *name;             /* general.architecture */
-    llm_rope_kind_t   rope;
-    llm_glu_t         glu;
-    uint32_t          required;         /* llm_arch_bit()s */
-    uint32_t          optional;
+    const char         *name;           /* general.architecture */
+    llm_rope_kind_t     rope;
+    llm_glu_t           glu;
+    uint32_t            tensors;        /* llm_arch_bit()s, of a layer, beside
+                                           those of its blocks */
+    const llm_block_t  *blocks[LLM_MAX_BLOCKS + 1];     /* NULL ends them */
 } llm_arch_t;
 
 typedef struct {

@@ -6,7 +6,7 @@
  * Names of the tensors: github.com/ggml-org/ggml, docs/gguf.md.
  */
 
-#include "engine/model/arch.h"
+#include "engine/model/blocks.h"
 
 #include <stdio.h>
 
@@ -28,25 +28,8 @@ static const struct {
     llm_dim_t    in;
     llm_dim_t    out;
 } llm_layer_facts[LLM_LT_N] = {
-    [LLM_LT_ATTN_NORM]     = { "attn_norm.weight", LLM_DIM_EMBD, 0 },
-    [LLM_LT_Q]             = { "attn_q.weight", LLM_DIM_EMBD, LLM_DIM_Q },
-    [LLM_LT_K]             = { "attn_k.weight", LLM_DIM_EMBD, LLM_DIM_K },
-    [LLM_LT_V]             = { "attn_v.weight", LLM_DIM_EMBD, LLM_DIM_V },
-    [LLM_LT_ATTN_OUT]      = { "attn_output.weight", LLM_DIM_HEADS,
-                               LLM_DIM_EMBD },
-    [LLM_LT_Q_NORM]        = { "attn_q_norm.weight", LLM_DIM_HEAD_K, 0 },
-    [LLM_LT_K_NORM]        = { "attn_k_norm.weight", LLM_DIM_HEAD_K, 0 },
-    [LLM_LT_Q_BIAS]        = { "attn_q.bias", LLM_DIM_Q, 0 },
-    [LLM_LT_K_BIAS]        = { "attn_k.bias", LLM_DIM_K, 0 },
-    [LLM_LT_V_BIAS]        = { "attn_v.bias", LLM_DIM_V, 0 },
-    [LLM_LT_ATTN_OUT_BIAS] = { "attn_output.bias", LLM_DIM_EMBD, 0 },
-    [LLM_LT_FFN_NORM]      = { "ffn_norm.weight", LLM_DIM_EMBD, 0 },
-    [LLM_LT_GATE]          = { "ffn_gate.weight", LLM_DIM_EMBD, LLM_DIM_FF },
-    [LLM_LT_UP]            = { "ffn_up.weight", LLM_DIM_EMBD, LLM_DIM_FF },
-    [LLM_LT_DOWN]          = { "ffn_down.weight", LLM_DIM_FF, LLM_DIM_EMBD },
-    [LLM_LT_GATE_BIAS]     = { "ffn_gate.bias", LLM_DIM_FF, 0 },
-    [LLM_LT_UP_BIAS]       = { "ffn_up.bias", LLM_DIM_FF, 0 },
-    [LLM_LT_DOWN_BIAS]     = { "ffn_down.bias", LLM_DIM_EMBD, 0 }
+#define LLM_TENSOR(ID, name, in, out)  { name, LLM_DIM_##in, LLM_DIM_##out },
+#include "engine/model/tensors.def"
 };
 
 
@@ -145,16 +128,51 @@ llm_desc_no_tensor(const llm_gguf_t *g, const char *name, llm_err_t *err)
 }
 
 
+/* what a layer must have, and what it may have */
+
+static uint32_t
+llm_arch_required(const llm_arch_t *a)
+{
+    uint32_t  i, bits;
+
+    bits = a->tensors;
+
+    for (i = 0; a->blocks[i]; i++) {
+        bits |= a->blocks[i]->required;
+    }
+
+    return bits;
+}
+
+
+static uint32_t
+llm_arch_optional(const llm_arch_t *a)
+{
+    uint32_t  i, bits;
+
+    bits = 0;
+
+    for (i = 0; a->blocks[i]; i++) {
+        bits |= a->blocks[i]->optional;
+    }
+
+    return bits;
+}
+
+
 static int
 llm_desc_layer(const llm_gguf_t *g, llm_desc_t *d, uint32_t layer,
     llm_err_t *err)
 {
     char                      name[64];
-    uint32_t                  i;
+    uint32_t                  i, required, optional;
     const llm_gguf_tensor_t  *t;
 
+    required = llm_arch_required(d->arch);
+    optional = llm_arch_optional(d->arch);
+
     for (i = 0; i < LLM_LT_N; i++) {
-        if (!((d->arch->required | d->arch->optional) & llm_arch_bit(i))) {
+        if (!((required | optional) & llm_arch_bit(i))) {
             continue;
         }
 
@@ -163,7 +181,7 @@ llm_desc_layer(const llm_gguf_t *g, llm_desc_t *d, uint32_t layer,
         t = llm_gguf_find_tensor(g, name);
 
         if (t == NULL) {
-            if (d->arch->required & llm_arch_bit(i)) {
+            if (required & llm_arch_bit(i)) {
                 return llm_desc_no_tensor(g, name, err);
             }
 

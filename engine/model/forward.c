@@ -1,120 +1,68 @@
 /*
- * The forward pass of one step: a decoder of pre-norm layers with grouped
- * attention over paged keys and values and a gated feed-forward network.
- * It is written once, against the table of operations; what architectures
- * differ in comes from the description and from the tensors that are there.
+ * The forward pass of one step: the layers, each the chain of blocks that the
+ * architecture's row names, between the embedding and the head.  Blocks are
+ * written against the table of operations; what architectures differ in
+ * comes from the description and from the tensors that are there.
  *
- * In the last layer only the rows that want logits go on behind attention:
- * the others have left their keys and values, which is all they were for.
+ * In the last layer only the rows that want logits go on behind the last
+ * block whose rows need one another, which is attention: the others have left
+ * their keys and values, which is all they were for.
  */
 
-#include "engine/model/model_internal.h"
+#include "engine/model/blocks.h"
 
 #include <assert.h>
 
 
-static void
-llm_forward_attention(llm_model_t *m, uint32_t layer, int last)
+/* the last block of the chain whose rows need one another */
+
+static uint32_t
+llm_forward_last_mix(const llm_arch_t *arch)
 {
-    llm_act_t                *const *a = m->act;
-    const llm_hparams_t      *hp = &m->desc.hp;
-    const llm_model_layer_t  *l = &m->layers[layer];
+    uint32_t  i, last;
 
-    llm_linear_t  qkv[] = {
-        { l->w[LLM_LT_Q], l->v[LLM_LT_Q_BIAS], a[LLM_MA_Q], 0 },
-        { l->w[LLM_LT_K], l->v[LLM_LT_K_BIAS], a[LLM_MA_K], 0 },
-        { l->w[LLM_LT_V], l->v[LLM_LT_V_BIAS], a[LLM_MA_V], 0 }
-    };
+    last = 0;
 
-    llm_linear_t  out = {
-        l->w[LLM_LT_ATTN_OUT], l->v[LLM_LT_ATTN_OUT_BIAS], a[LLM_MA_X], 1
-    };
-
-    llm_heads_t  heads = {
-        .layer = layer,
-        .n_heads = hp->n_heads,
-        .n_kv_heads = hp->n_kv_heads,
-        .head_dim_k = hp->head_dim_k,
-        .head_dim_v = hp->head_dim_v,
-        .scale = m->desc.attn_scale,
-        .q_norm = l->v[LLM_LT_Q_NORM],
-        .k_norm = l->v[LLM_LT_K_NORM],
-        .norm_eps = hp->norm_eps
-    };
-
-    llm_rope_t  rope = {
-        .kind = m->desc.arch->rope,
-        .n_dims = hp->n_rot,
-        .inv_freq = m->inv_freq,
-        .mscale = m->desc.rope.mscale
-    };
-
-    m->ops->norm(m->dev, LLM_ROWS_ALL, a[LLM_MA_X], NULL,
-                 l->v[LLM_LT_ATTN_NORM], hp->norm_eps, a[LLM_MA_H]);
-    m->ops->linear(m->dev, LLM_ROWS_ALL, a[LLM_MA_H], qkv, llm_nelems(qkv));
-    m->ops->rope_kv(m->dev, &heads, &rope, a[LLM_MA_Q], a[LLM_MA_K],
-                    a[LLM_MA_V], m->kv);
-
-    if (last && m->n_out == 0) {
-        return;
+    for (i = 0; arch->blocks[i]; i++) {
+        last = arch->blocks[i]->mixes ? i : last;
     }
 
-    m->ops->attention(m->dev, &heads, a[LLM_MA_Q], m->kv, a[LLM_MA_ATTN]);
-    m->ops->linear(m->dev, LLM_ROWS_ALL, a[LLM_MA_ATTN], &out, 1);
-}
-
-
-static void
-llm_forward_ffn(llm_model_t *m, uint32_t layer, llm_rows_t rows,
-    llm_act_t *x)
-{
-    llm_act_t                *const *a = m->act;
-    const llm_model_layer_t  *l = &m->layers[layer];
-
-    llm_linear_t  gate_up[] = {
-        { l->w[LLM_LT_GATE], l->v[LLM_LT_GATE_BIAS], a[LLM_MA_GATE], 0 },
-        { l->w[LLM_LT_UP], l->v[LLM_LT_UP_BIAS], a[LLM_MA_UP], 0 }
-    };
-
-    llm_linear_t  down = {
-        l->w[LLM_LT_DOWN], l->v[LLM_LT_DOWN_BIAS], x, 1
-    };
-
-    m->ops->norm(m->dev, rows, x, NULL, l->v[LLM_LT_FFN_NORM],
-                 m->desc.hp.norm_eps, a[LLM_MA_H]);
-    m->ops->linear(m->dev, rows, a[LLM_MA_H], gate_up, llm_nelems(gate_up));
-    m->ops->glu(m->dev, rows, m->desc.arch->glu, a[LLM_MA_GATE],
-                a[LLM_MA_UP], a[LLM_MA_GLU]);
-    m->ops->linear(m->dev, rows, a[LLM_MA_GLU], &down, 1);
+    return last;
 }
 
 
 static void
 llm_forward_step(llm_model_t *m)
 {
-    int           last;
-    uint32_t      i;
-    llm_act_t    *const *a = m->act;
-    llm_linear_t  head = { m->output, NULL, a[LLM_MA_LOGITS], 0 };
+    int                       narrows;
+    uint32_t                  i, last_mix;
+    llm_act_t                *const *a = m->act;
+    llm_pass_t                p = { m, 0, LLM_ROWS_ALL, a[LLM_MA_X], 0 };
+    llm_linear_t              head = { m->output, NULL, a[LLM_MA_LOGITS], 0 };
+    const llm_block_t *const *blocks = m->desc.arch->blocks;
 
-    m->ops->embed(m->dev, m->token_embd, a[LLM_MA_X]);
+    last_mix = llm_forward_last_mix(m->desc.arch);
+    m->ops->embed(m->dev, m->token_embd, p.x);
 
-    for (i = 0; i < m->desc.hp.n_layers; i++) {
-        last = (i == m->desc.hp.n_layers - 1);
+    for ( /* void */ ; p.layer < m->desc.hp.n_layers; p.layer++) {
+        for (i = 0; blocks[i]; i++) {
+            narrows = (p.layer == m->desc.hp.n_layers - 1 && i == last_mix);
+            p.ends = (narrows && m->n_out == 0);
 
-        llm_forward_attention(m, i, last);
+            blocks[i]->forward(&p);
 
-        if (!last) {
-            llm_forward_ffn(m, i, LLM_ROWS_ALL, a[LLM_MA_X]);
+            if (p.ends) {
+                return;
+            }
+
+            if (narrows) {
+                m->ops->gather(m->dev, a[LLM_MA_X], a[LLM_MA_X_OUT]);
+                p.rows = LLM_ROWS_OUT;
+                p.x = a[LLM_MA_X_OUT];
+            }
         }
     }
 
-    if (m->n_out == 0) {
-        return;
-    }
-
-    m->ops->gather(m->dev, a[LLM_MA_X], a[LLM_MA_X_OUT]);
-    llm_forward_ffn(m, i - 1, LLM_ROWS_OUT, a[LLM_MA_X_OUT]);
     m->ops->norm(m->dev, LLM_ROWS_OUT, a[LLM_MA_X_OUT], NULL, m->output_norm,
                  m->desc.hp.norm_eps, a[LLM_MA_H]);
     m->ops->linear(m->dev, LLM_ROWS_OUT, a[LLM_MA_H], &head, 1);

@@ -5,6 +5,7 @@
  */
 
 #include "engine/api/api.h"
+#include "engine/model/blocks.h"
 #include "engine/sample/sampler.h"
 #include "engine/sample/stages.h"
 #include "kernels/cpu/blocks.h"
@@ -277,7 +278,8 @@ write_file(const llm_buf_t *b)
 }
 
 
-/* the file's logits behind each of TINY_IDS; 0: the message is err's */
+/* the file's logits behind the last of each four tokens, zeros elsewhere; 0:
+   the message is err's */
 
 static int
 run_file(const llm_buf_t *b, const char *device, const char *isa,
@@ -298,6 +300,7 @@ run_file(const llm_buf_t *b, const char *device, const char *isa,
     o.batch = 16;
 
     memset(err, 0, sizeof(llm_err_t));
+    memset(logits, 0, TINY_IDS * TINY_VOCAB * sizeof(float));
     m = write_file(b) ? llm_model_load(path, &o, err) : NULL;
 
     if (m == NULL) {
@@ -313,7 +316,7 @@ run_file(const llm_buf_t *b, const char *device, const char *isa,
     s.n = TINY_IDS;
     s.logits = logits;
 
-    rc = run_chunks(m, &s, 4, 1, err) == LLM_OK;
+    rc = run_chunks(m, &s, 4, 0, err) == LLM_OK;
     llm_model_free(m);
 
     return rc;
@@ -353,12 +356,30 @@ llm_pack_r4_0(const uint8_t *p, uint32_t i, llm_pack_block_t *b)
 }
 
 
+/* where the tensor's data lie in the bytes that b's file was written from */
+
+static size_t
+place_of(const llm_gguf_t *g, const llm_buf_t *b,
+    const llm_gguf_tensor_t *t)
+{
+    size_t                    all;
+    const char               *first;
+    const llm_gguf_tensor_t  *last;
+
+    first = llm_gguf_tensor(g, 0)->data;
+    last = llm_gguf_tensor(g, llm_gguf_n_tensors(g) - 1);
+    all = (size_t) ((const char *) last->data - first) + last->size;
+
+    return b->len - llm_align(all, 32)
+           + (size_t) ((const char *) t->data - first);
+}
+
+
 /* a model in Q4_0, and the same values in the other type */
 
 static void
 make_pair(const tiny_t *t, llm_buf_t *plain, llm_buf_t *other)
 {
-    char                     *from, *to, *first;
     tiny_t                    u;
     size_t                    i, k, at;
     llm_err_t                 err;
@@ -376,11 +397,6 @@ make_pair(const tiny_t *t, llm_buf_t *plain, llm_buf_t *other)
         return;
     }
 
-    w = llm_gguf_tensor(g, llm_gguf_n_tensors(g) - 1);
-    first = (char *) llm_gguf_tensor(g, 0)->data;
-    at = plain->len
-         - llm_align((size_t) ((char *) w->data - first) + w->size, 32);
-
     for (i = 0; i < llm_gguf_n_tensors(g); i++) {
         w = llm_gguf_tensor(g, i);
 
@@ -388,11 +404,10 @@ make_pair(const tiny_t *t, llm_buf_t *plain, llm_buf_t *other)
             continue;
         }
 
-        from = plain->data + at + ((char *) w->data - first);
-        to = other->data + (from - plain->data);
+        at = place_of(g, plain, w);
 
-        for (k = 0; k < w->size; k += LLM_BYTES_R4_0) {
-            turned((uint8_t *) from + k, (uint8_t *) to + k);
+        for (k = at; k < at + w->size; k += LLM_BYTES_R4_0) {
+            turned((uint8_t *) plain->data + k, (uint8_t *) other->data + k);
         }
     }
 
@@ -429,8 +444,6 @@ test_type(void)
        "two files of the same model");
 
     for (i = 0; i < llm_nelems(on); i++) {
-        memset(got, 0, sizeof(got));
-
         if (!run_file(&plain, on[i].device, on[i].isa, want, &err)) {
             printf("ok %d # skip %s\n", ++tap_count, err.msg);
             continue;
@@ -453,6 +466,146 @@ test_type(void)
 }
 
 
+/* ---- architectures ---- */
+
+/* x += W norm(x) */
+
+static void
+block_swap(const llm_pass_t *p)
+{
+    llm_model_t              *m = p->m;
+    const llm_model_layer_t  *l = &m->layers[p->layer];
+
+    llm_linear_t  out = { l->w[LLM_LT_SWAP], NULL, p->x, 1 };
+
+    m->ops->norm(m->dev, p->rows, p->x, NULL, l->v[LLM_LT_SWAP_NORM],
+                 m->desc.hp.norm_eps, m->act[LLM_MA_H]);
+    m->ops->linear(m->dev, p->rows, m->act[LLM_MA_H], &out, 1);
+}
+
+
+const llm_block_t  llm_block_swap = {
+    .forward = block_swap,
+    .required = llm_arch_bit(LLM_LT_SWAP_NORM) | llm_arch_bit(LLM_LT_SWAP)
+};
+
+
+/* data of a tensor become those of another of its shape, or 0 */
+
+static void
+set_tensor(llm_buf_t *b, const char *name, const char *from)
+{
+    char                     *to;
+    llm_err_t                 err;
+    llm_gguf_t               *g;
+    const llm_gguf_tensor_t  *t;
+
+    g = write_file(b) ? llm_gguf_open(path, &err) : NULL;
+    t = g ? llm_gguf_find_tensor(g, name) : NULL;
+
+    if (t == NULL) {
+        printf("Bail out! no tensor %s\n", name);
+        exit(1);
+    }
+
+    to = b->data + place_of(g, b, t);
+
+    if (from) {
+        memcpy(to, b->data + place_of(g, b, llm_gguf_find_tensor(g, from)),
+               t->size);
+    } else {
+        memset(to, 0, t->size);
+    }
+
+    llm_gguf_close(g);
+}
+
+
+/*
+ * Two layers of llama, A F A F, and of the other architecture, F A F A, are
+ * the same A F A where the last F and the first F do nothing.
+ */
+
+static void
+make_swapped(llm_buf_t *plain, llm_buf_t *other)
+{
+    size_t  i;
+    char    to[64], from[64];
+    tiny_t  t, u;
+
+    static const char  *const ffn[] = {
+        "ffn_norm", "ffn_gate", "ffn_up", "ffn_down"
+    };
+
+    t = *tiny_named("llama, odd sizes F16");
+    t.type = LLM_TYPE_F32;
+    t.layers = 2;
+
+    u = t;
+    u.arch = "swap";
+    u.swap = 1;
+
+    llm_buf_init(plain, 0);
+    llm_buf_init(other, 0);
+    (void) tiny_gguf(&t, NULL, plain);
+    (void) tiny_gguf(&u, NULL, other);
+
+    for (i = 0; i < llm_nelems(ffn); i++) {
+        snprintf(to, sizeof(to), "blk.1.%s.weight", ffn[i]);
+        snprintf(from, sizeof(from), "blk.0.%s.weight", ffn[i]);
+        set_tensor(other, to, from);
+    }
+
+    set_tensor(plain, "blk.1.ffn_down.weight", NULL);
+    set_tensor(other, "blk.0.ffn_down.weight", NULL);
+}
+
+
+static void
+test_arch(void)
+{
+    float      want[TINY_IDS * TINY_VOCAB], got[TINY_IDS * TINY_VOCAB];
+    tiny_t     t;
+    llm_buf_t  plain, other;
+    llm_err_t  err;
+
+    make_swapped(&plain, &other);
+
+    ok(run_file(&plain, "reference", NULL, want, &err)
+       && run_file(&other, "reference", NULL, got, &err),
+       "an architecture loads and runs");
+    ok(run_distance(got, want, TINY_IDS * TINY_VOCAB) > 0.1,
+       "its own block counts");
+
+    set_tensor(&other, "blk.0.swap.weight", NULL);
+    set_tensor(&other, "blk.1.swap.weight", NULL);
+
+    ok(run_file(&other, "reference", NULL, got, &err)
+       && run_distance(got, want, TINY_IDS * TINY_VOCAB) == 0,
+       "and the others run in the order of its chain");
+
+    llm_buf_free(&plain);
+    llm_buf_free(&other);
+
+    t = *tiny_named("llama, odd sizes F16");
+    t.arch = "swap";
+    llm_buf_init(&other, 0);
+    (void) tiny_gguf(&t, NULL, &other);
+    ok(!run_file(&other, "reference", NULL, got, &err)
+       && strstr(err.msg, "blk.0.swap_norm.weight: the tensor is missing"),
+       "a layer must have what its blocks need: %s", err.msg);
+    llm_buf_free(&other);
+
+    t.arch = "swop";
+    llm_buf_init(&other, 0);
+    (void) tiny_gguf(&t, NULL, &other);
+    ok(!run_file(&other, "reference", NULL, got, &err)
+       && strstr(err.msg, "(llama, qwen2, qwen3 and swap are)"),
+       "whoever asks for another is told of it: %s", err.msg);
+    llm_buf_free(&other);
+}
+
+
 int
 main(void)
 {
@@ -470,6 +623,7 @@ main(void)
     test_cut();
     test_penalty();
     test_type();
+    test_arch();
 
     unlink(path);
 

@@ -33,6 +33,7 @@ typedef struct {
     int          qkv_bias;
     int          all_bias;              /* of every matrix of a layer */
     int          freqs;                 /* rope_freqs.weight */
+    int          swap;                  /* the tensors of rows/tensors.def */
     float        attn_scale;
     const char  *scaling;
     float        factor;
@@ -377,7 +378,9 @@ tiny_layer(tiny_file_t *f, const tiny_t *t, uint32_t layer)
         { "ffn_down.weight", t->ff, t->embd, 1 },
         { "ffn_gate.bias", t->ff, 0, t->all_bias },
         { "ffn_up.bias", t->ff, 0, t->all_bias },
-        { "ffn_down.bias", t->embd, 0, t->all_bias }
+        { "ffn_down.bias", t->embd, 0, t->all_bias },
+        { "swap_norm.weight", t->embd, 0, t->swap },
+        { "swap.weight", t->embd, t->embd, t->swap }
     };
 
     for (i = 0; i < llm_nelems(all); i++) {
