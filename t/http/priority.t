@@ -18,6 +18,8 @@ my $t = LLM::Test->new(
         location /v1 { llm_api; llm_priority $http_x_priority;
                        access_log logs/order.log order; }
         location /free { llm_api; access_log logs/order.log order; }
+        location /hold { llm_api; llm_priority 100; llm_stream_buffer 64m;
+                         access_log logs/order.log order; }
         location = /health { llm_health; access_log off; }
         location = /metrics { llm_metrics; access_log off; }
 END
@@ -48,10 +50,10 @@ my @asked = (
     [ undef, { priority => -100 },                 -100 ],
 );
 
-# holds the place until all are there, choice after choice
-my $running = $t->open('/free/completions', { prompt => 'a', n => 20,
-    max_tokens => 3900, ignore_eos => \1, stream => \1, priority => 100 },
-    light => 1);
+# holds the place until all are there, choice after choice: before all others,
+# and never parked though nobody reads it
+my $running = $t->open('/hold/completions', { prompt => 'a', n => 20,
+    max_tokens => 3900, ignore_eos => \1, stream => \1 }, light => 1);
 
 $running->event;
 
