@@ -36,8 +36,6 @@ for ([ 5000, 'threads=2' ], [ 8000, 'threads=1 batch=8000' ]) {
         location = /figures { llm_metrics json; }
 END
 
-    # one is read here, the others keep the machine busy
-
     my @streams = map { $t->open_long(max_tokens => 8900,
                                       temperature => 0) } 1 .. 3;
 
@@ -47,14 +45,14 @@ END
     my $long = $t->open('/v1/completions', \%ask);
     my $select = IO::Select->new($long->{socket});
 
-    1 until $select->can_read(0) || !$streams[0]->event;
+    1 until $select->can_read(0) || grep { !$_->event } @streams;
 
-    my $res = $long->response;
     my $has = $t->figures;
+    my $res = $long->response;
 
     is($res->{status}, 200, 'it is answered');
     is($res->{json}{usage}{prompt_tokens}, $size, "$size tokens");
-    ok($streams[0]->event && $has->{running} == 3, 'the streams go on');
+    ok(!(grep { !$_->event } @streams), 'the streams go on');
 
     $_->close for @streams;
 
