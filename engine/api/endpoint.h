@@ -45,7 +45,7 @@ typedef struct {
 } llm_api_field_t;
 
 typedef struct {
-    const llm_api_field_t  *rows;       /* sorted by name */
+    const llm_api_field_t  *rows;
     uint32_t                n;
 } llm_api_fields_t;
 

@@ -185,105 +185,61 @@ llm_api_read_field(const llm_api_field_t *f, const llm_flat_t *v,
 }
 
 
-/* puts the parameters of sampling to where they stand by name */
-
-static uint32_t
-llm_api_merge_params(const llm_api_field_t *rows[LLM_API_MAX_FIELDS],
-    uint32_t n)
-{
-    size_t    i;
-    uint32_t  k;
-
-    if (n + llm_nelems(llm_api_params) > LLM_API_MAX_FIELDS) {
-        return 0;
-    }
-
-    for (i = 0; i < llm_nelems(llm_api_params); i++) {
-
-        for (k = n++;
-             k > 0 && strcmp(rows[k - 1]->name, llm_api_params[i].name) > 0;
-             k--)
-        {
-            rows[k] = rows[k - 1];
-        }
-
-        rows[k] = &llm_api_params[i];
-    }
-
-    return n;
-}
-
-
 /*
- * All rows of an endpoint, sorted by name, so that a name is found quickly
- * and of several wrong fields the same one is complained of.  Of equal names
- * the endpoint's own is taken.  Returns their number, 0: too many.
+ * The tables of an endpoint: its own, which comes first where a name is in
+ * two, those that it shares, and the parameters of sampling.  Of several wrong
+ * fields the first in this order is complained of, however the client orders
+ * them.
  */
 
-static uint32_t
-llm_api_merge_rows(const llm_api_endpoint_t *ep,
-    const llm_api_field_t *rows[LLM_API_MAX_FIELDS])
+typedef struct {
+    llm_api_fields_t   of[3];
+    uint32_t           n;
+} llm_api_tables_t;
+
+
+static llm_api_tables_t
+llm_api_tables(const llm_api_endpoint_t *ep)
 {
-    int                     rc;
-    uint32_t                n;
-    const llm_api_field_t  *own, *own_end, *shared, *shared_end;
+    llm_api_tables_t  t = { .n = 0 };
 
-    own = ep->fields->rows;
-    own_end = own + ep->fields->n;
-    shared = ep->shared ? ep->shared->rows : NULL;
-    shared_end = ep->shared ? shared + ep->shared->n : NULL;
+    t.of[t.n++] = *ep->fields;
 
-    for (n = 0; own < own_end || shared < shared_end; n++) {
-
-        if (n == LLM_API_MAX_FIELDS) {
-            return 0;
-        }
-
-        rc = (own == own_end) ? 1
-             : (shared == shared_end) ? -1
-             : strcmp(own->name, shared->name);
-
-        rows[n] = (rc <= 0) ? own : shared;
-        own += (rc <= 0);
-        shared += (rc >= 0);
+    if (ep->shared) {
+        t.of[t.n++] = *ep->shared;
     }
 
-    return ep->shared == &llm_api_shared_fields ? llm_api_merge_params(rows, n)
-                                                : n;
+    if (ep->shared == &llm_api_shared_fields) {
+        t.of[t.n++] = (llm_api_fields_t) {
+            llm_api_params, llm_nelems(llm_api_params)
+        };
+    }
+
+    return t;
 }
 
 
-/* the row of a name, or -1 */
+/* the place of a name among the rows of all tables, or -1 */
 
 static int
-llm_api_find_row(const llm_api_field_t *const *rows, uint32_t n,
-    llm_str_t name)
+llm_api_find_row(const llm_api_tables_t *t, llm_str_t name)
 {
-    int     lo, hi, mid, rc;
-    size_t  len;
+    int                     place;
+    uint32_t                i, k;
+    const llm_api_field_t  *f;
 
-    lo = 0;
-    hi = (int) n - 1;
+    place = 0;
 
-    while (lo <= hi) {
-        mid = (lo + hi) / 2;
-        len = strlen(rows[mid]->name);
+    for (i = 0; i < t->n; i++) {
+        f = t->of[i].rows;
 
-        rc = memcmp(name.data, rows[mid]->name, llm_min(len, name.len));
+        for (k = 0; k < t->of[i].n; k++, place++) {
 
-        if (rc == 0) {
-            rc = (name.len > len) - (name.len < len);
-        }
-
-        if (rc == 0) {
-            return mid;
-        }
-
-        if (rc < 0) {
-            hi = mid - 1;
-
-        } else {
-            lo = mid + 1;
+            if (strlen(f[k].name) == name.len
+                && memcmp(f[k].name, name.data, name.len) == 0)
+            {
+                return place;
+            }
         }
     }
 
@@ -294,15 +250,20 @@ llm_api_find_row(const llm_api_field_t *const *rows, uint32_t n,
 int
 llm_api_read_fields(const llm_api_reader_t *rd, void *to, llm_err_t *err)
 {
-    int                     row;
-    uint32_t                i, n;
+    int                     place;
+    uint32_t                i, k;
+    llm_api_tables_t        t;
     const llm_flat_t       *key, *v;
     const llm_api_field_t  *f;
     const llm_flat_t       *given[LLM_API_MAX_FIELDS] = { NULL };
-    const llm_api_field_t  *rows[LLM_API_MAX_FIELDS];
 
-    n = llm_api_merge_rows(rd->endpoint, rows);
-    if (n == 0) {
+    t = llm_api_tables(rd->endpoint);
+
+    for (i = 0, k = 0; i < t.n; i++) {
+        k += t.of[i].n;
+    }
+
+    if (k > LLM_API_MAX_FIELDS) {
         return llm_fail(err, "the endpoint has too many fields");
     }
 
@@ -310,29 +271,32 @@ llm_api_read_fields(const llm_api_reader_t *rd, void *to, llm_err_t *err)
          key = llm_flat_next(rd->root, v))
     {
         v = llm_flat_next(rd->root, key);
-        row = llm_api_find_row(rows, n, llm_flat_str(key));
+        place = llm_api_find_row(&t, llm_flat_str(key));
 
-        if (row >= 0) {
-            given[row] = v;
+        if (place >= 0) {
+            given[place] = v;
         }
     }
 
-    for (i = 0; i < n; i++) {
-        f = rows[i];
-        v = given[i];
+    for (i = 0, place = 0; i < t.n; i++) {
 
-        if (v == NULL && f->type == LLM_FIELD_REQUIRED) {
-            return llm_api_missing(err, llm_api_top(f->name));
-        }
+        for (k = 0; k < t.of[i].n; k++, place++) {
+            f = &t.of[i].rows[k];
+            v = given[place];
 
-        if (v == NULL
-            || (v->type == LLM_FLAT_NULL && f->type != LLM_FIELD_REQUIRED))
-        {
-            continue;
-        }
+            if (v == NULL && f->type == LLM_FIELD_REQUIRED) {
+                return llm_api_missing(err, llm_api_top(f->name));
+            }
 
-        if (llm_api_read_field(f, v, to, err) != LLM_OK) {
-            return LLM_ERROR;
+            if (v == NULL
+                || (v->type == LLM_FLAT_NULL && f->type != LLM_FIELD_REQUIRED))
+            {
+                continue;
+            }
+
+            if (llm_api_read_field(f, v, to, err) != LLM_OK) {
+                return LLM_ERROR;
+            }
         }
     }
 
