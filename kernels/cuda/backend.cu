@@ -1,7 +1,7 @@
 /*
  * The CUDA device: opening, and the road of a step through begin(), submit()
  * and end(): its arrays go up in one copy from pinned memory, decode steps
- * are captured once per bucket and replayed then, results come down behind
+ * are captured once per bucket and replayed from then on, results come down behind
  * it.  All is in the order of one stream, so that the next step may be
  * enqueued while this one runs: only what the host writes and reads is there
  * twice.
@@ -18,8 +18,10 @@
 #include <assert.h>
 #include <stdio.h>
 
-/* decode steps of up to this many rows are captured */
-#define LLM_CUDA_GRAPH_ROWS  512
+/* decode steps of up to this many rows are captured, of a sequence so many:
+   one, or those of a draft that is verified */
+#define LLM_CUDA_GRAPH_ROWS      512
+#define LLM_CUDA_GRAPH_SEQ_ROWS  8
 
 /* what the KV cache leaves of a card: a share, but no more than so much, for
    what the driver and cublasLt take later */
@@ -176,7 +178,9 @@ llm_cuda_find_graph(llm_cuda_t *d)
     uint32_t  i;
 
     for (i = 0; i < d->n_graphs; i++) {
-        if (d->graphs[i].rows == d->rows && d->graphs[i].splits == d->splits)
+        if (d->graphs[i].rows == d->rows
+            && d->graphs[i].seq_rows == d->max_seq_rows
+            && d->graphs[i].splits == d->splits)
         {
             return &d->graphs[i];
         }
@@ -202,6 +206,7 @@ llm_cuda_graph_of(llm_cuda_t *d, int *again)
     if (g == NULL && d->n_graphs < LLM_CUDA_MAX_GRAPHS) {
         g = &d->graphs[d->n_graphs++];
         g->rows = d->rows;
+        g->seq_rows = d->max_seq_rows;
         g->splits = d->splits;
     }
 
@@ -271,8 +276,8 @@ llm_cuda_enter(llm_cuda_t *d, llm_err_t *err)
 
 
 /*
- * A step of one row per sequence, all of which want logits, is a decode
- * step: padded to its bucket it is captured, or replayed.
+ * A step of one row per sequence, or a few, all of which want logits, is a
+ * decode step: padded to its bucket it is captured, or replayed.
  */
 
 static int
@@ -294,8 +299,12 @@ llm_cuda_begin(llm_dev_t *dev, const llm_batch_t *b, llm_err_t *err)
     d->ended = NULL;
     llm_cuda_step_fill(d, b);
 
-    decode = b->n_tokens == b->n_seqs && b->n_out == b->n_tokens
-             && b->n_tokens <= LLM_CUDA_GRAPH_ROWS;
+    decode = b->n_out == b->n_tokens && b->n_tokens <= LLM_CUDA_GRAPH_ROWS
+             && d->max_seq_rows <= LLM_CUDA_GRAPH_SEQ_ROWS;
+
+    if (decode) {
+        d->max_seq_rows = llm_cuda_bucket(d->max_seq_rows);
+    }
 
     d->rows = decode ? llm_min(llm_cuda_bucket(b->n_tokens),
                                d->opts.max_tokens)

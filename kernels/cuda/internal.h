@@ -124,6 +124,7 @@ typedef struct {
  */
 typedef struct {
     uint32_t          rows;             /* bucket of rows */
+    uint32_t          seq_rows;         /* and of the largest sequence's */
     uint32_t          splits;           /* bucket of KV splits */
     cudaGraphExec_t   exec;             /* NULL: not captured yet */
 } llm_cuda_graph_t;
@@ -155,7 +156,8 @@ typedef struct {
     uint32_t          seqs;             /* bucket of n_seqs */
     uint32_t          out_rows;         /* bucket of n_out */
     uint32_t          splits;           /* KV splits of the longest, bucket */
-    uint32_t          max_seq_rows;     /* rows of the largest sequence */
+    uint32_t          max_seq_rows;     /* rows of the largest sequence, of
+                                           a decode step their bucket */
     int               follows;          /* rows of it follow a draw */
     llm_cuda_graph_t *capturing;        /* NULL: the step is launched */
     int               replayed;         /* the step is a captured one */

@@ -383,7 +383,10 @@ test_attention(void)
         /* a graph belongs to one model: a device of its own */
         devs[1]->ops->close(devs[1]);
         devs[1] = open_emu(LLM_TYPE_F16, 0, 0);
+        attend_replayed = 0;
         (void) attend(devs[1], a, NULL, q[1], out[1]);
+        is_int(attend_replayed, 1, "a step of several rows a sequence is a "
+               "captured one");
 
         snprintf(what, sizeof(what), "%u heads of %u and %u, %u of KV",
                  a->heads, a->dk, a->dv, a->kv_heads);

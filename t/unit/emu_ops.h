@@ -222,23 +222,30 @@ static const attention_t  attentions[] __attribute__((unused)) = {
 };
 
 
-/* steps of a mixed life: prompts, then decode rows beside a prompt's rest */
+/* steps of a mixed life: prompts, then decode rows beside a prompt's rest,
+   then decode steps of one row a sequence and of several */
 
 static const rows_t  life[][3] = {
     { { 0, 600, 0 }, { 0, 0, 0 }, { 0, 0, 0 } },
     { { 0, 33, 1 }, { 0, 0, 0 }, { 0, 0, 0 } },
     { { 600, 1, 0 }, { 33, 70, 1 }, { 0, 5, 2 } },
     { { 601, 1, 0 }, { 103, 1, 1 }, { 5, 1, 2 } },
-    { { 602, 1, 0 }, { 104, 1, 1 }, { 6, 1, 2 } }
+    { { 602, 1, 0 }, { 104, 1, 1 }, { 6, 1, 2 } },
+    { { 603, 3, 0 }, { 105, 1, 1 }, { 7, 4, 2 } },
+    { { 606, 1, 0 }, { 106, 4, 1 }, { 11, 2, 2 } },
+    { { 607, 2, 0 }, { 110, 3, 1 }, { 13, 3, 2 } }
 };
 
 
-/* rows of the last three steps, by the most heads */
-#define ATTEND_HEADS  ((size_t) 90 * 20)
+/* rows of the steps from the third on, by the most heads */
+#define ATTEND_HEADS  ((size_t) 110 * 20)
+
+/* steps of them that were captured ones */
+static uint32_t  attend_replayed;
 
 
 /*
- * q of the last three steps, and the results: as many heads.  With `cook`
+ * q of the steps from the third on, and the results: as many heads.  With `cook`
  * no head is rotated or normed: what it made of the heads of K and V, n of
  * dim elements, is what comes to the cache.
  */
@@ -325,6 +332,7 @@ attend(llm_dev_t *d, const attention_t *a,
         d->ops->write(d, av, 0, (uint32_t) rows, v);
 
         rc = d->ops->begin(d, &s->b, &err);
+        attend_replayed += rc == LLM_REPLAYED;
 
         if (rc == LLM_OK) {
             d->ops->rope_kv(d, &h, &rope, aq, ak, av, kv);
