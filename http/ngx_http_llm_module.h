@@ -311,6 +311,8 @@ char *ngx_http_llm_size_zone(ngx_cycle_t *cycle);
 
 /* ngx_http_llm_process.c */
 
+/* whose event this is: that of the worker's connection, or of a timer */
+ngx_http_llm_main_conf_t *ngx_http_llm_event_conf(ngx_event_t *ev);
 ngx_int_t ngx_http_llm_init_module(ngx_cycle_t *cycle);
 ngx_int_t ngx_http_llm_init_process(ngx_cycle_t *cycle);
 void ngx_http_llm_exit_process(ngx_cycle_t *cycle);

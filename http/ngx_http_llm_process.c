@@ -293,11 +293,9 @@ ngx_http_llm_start_engine(ngx_http_llm_main_conf_t *mcf, ngx_log_t *log)
 static void
 ngx_http_llm_start_handler(ngx_event_t *ev)
 {
-    ngx_connection_t          *c;
     ngx_http_llm_main_conf_t  *mcf;
 
-    c = ev->data;
-    mcf = c->data;
+    mcf = ngx_http_llm_event_conf(ev);
 
     if (ngx_exiting) {
         return;
@@ -358,6 +356,15 @@ ngx_http_llm_log(void *data, int level, const char *msg)
  * again: "channel" spares it the sweep at shutdown, "idle" lets nginx call
  * us when a graceful shutdown begins.
  */
+
+ngx_http_llm_main_conf_t *
+ngx_http_llm_event_conf(ngx_event_t *ev)
+{
+    ngx_connection_t *c = ev->data;
+
+    return c->data;
+}
+
 
 static ngx_int_t
 ngx_http_llm_add_event(ngx_http_llm_main_conf_t *mcf, int fd, ngx_log_t *log)
@@ -500,11 +507,9 @@ ngx_http_llm_lost_handler(ngx_event_t *ev)
 static void
 ngx_http_llm_watch_handler(ngx_event_t *ev)
 {
-    ngx_connection_t          *c;
     ngx_http_llm_main_conf_t  *mcf;
 
-    c = ev->data;
-    mcf = c->data;
+    mcf = ngx_http_llm_event_conf(ev);
 
     ngx_http_llm_drain(mcf);
 

@@ -73,11 +73,9 @@ ngx_http_llm_begin_shutdown(ngx_http_llm_main_conf_t *mcf)
 static void
 ngx_http_llm_hold_handler(ngx_event_t *ev)
 {
-    ngx_connection_t          *c;
     ngx_http_llm_main_conf_t  *mcf;
 
-    c = ev->data;
-    mcf = c->data;
+    mcf = ngx_http_llm_event_conf(ev);
 
     if (ngx_http_llm_needed(mcf)) {
         ngx_add_timer(ev, NGX_HTTP_LLM_HOLD);
@@ -205,11 +203,9 @@ ngx_http_llm_uncount(void *data)
 static void
 ngx_http_llm_cutoff_handler(ngx_event_t *ev)
 {
-    ngx_connection_t          *c;
     ngx_http_llm_main_conf_t  *mcf;
 
-    c = ev->data;
-    mcf = c->data;
+    mcf = ngx_http_llm_event_conf(ev);
 
     ngx_http_llm_end_requests(mcf->worker);
 }
