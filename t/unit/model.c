@@ -142,21 +142,6 @@ test_expected(void)
 }
 
 
-static const tiny_t *
-tiny_named(const char *name)
-{
-    size_t  i;
-
-    for (i = 0; i < llm_nelems(tinies); i++) {
-        if (strcmp(tinies[i].name, name) == 0) {
-            return &tinies[i];
-        }
-    }
-
-    abort();
-}
-
-
 /* a changed model is refused, and the message says what and why */
 
 static void

@@ -246,21 +246,6 @@ test_penalty(void)
 static char  path[] = "/tmp/llm-rows-XXXXXX";
 
 
-static const tiny_t *
-tiny_named(const char *name)
-{
-    size_t  i;
-
-    for (i = 0; i < llm_nelems(tinies); i++) {
-        if (strcmp(tinies[i].name, name) == 0) {
-            return &tinies[i];
-        }
-    }
-
-    abort();
-}
-
-
 static int
 write_file(const llm_buf_t *b)
 {

@@ -511,3 +511,18 @@ static const tiny_t  tinies[] = {
         6.2454278f, -1.1732888f, 2.1351594f, 3.5242163f, 1.106494f,
         4.7732323f, 3.2882511f } },
 };
+
+
+static inline const tiny_t *
+tiny_named(const char *name)
+{
+    size_t  i;
+
+    for (i = 0; i < llm_nelems(tinies); i++) {
+        if (strcmp(tinies[i].name, name) == 0) {
+            return &tinies[i];
+        }
+    }
+
+    abort();
+}

@@ -228,6 +228,24 @@ def wrap(items, indent):
     return ("\n" + indent).join(lines)
 
 
+NAMED = """
+
+static inline const tiny_t *
+tiny_named(const char *name)
+{
+    size_t  i;
+
+    for (i = 0; i < llm_nelems(tinies); i++) {
+        if (strcmp(tinies[i].name, name) == 0) {
+            return &tinies[i];
+        }
+    }
+
+    abort();
+}
+"""
+
+
 def main():
     print("/*\n * Made by tiny_expected.py: do not edit.\n */\n\n"
           '#include "t/unit/tiny.h"\n\nstatic const tiny_t  tinies[] = {')
@@ -238,6 +256,7 @@ def main():
         print(f'    {{ .name = "{name}",\n      {wrap(fields, " " * 6)},\n'
               f"      .logits = {{\n        {wrap(want, ' ' * 8)} }} }},")
     print("};")
+    print(NAMED, end="")
 
 
 if __name__ == "__main__":
