@@ -87,8 +87,8 @@ range is callable, text is callable, missing is callable, dict is callable
 1 is sameas 1, none is sameas none, list is sameas list, 1 is sameas true
 "x" | safe is escaped, "x" is escaped
 text | upper, text | lower, text | title, text | capitalize, "hello wORLD-foo (bar) x_y" | title
-uni | upper, uni | lower, uni | title, uni | capitalize, "ΑΣ ΑΣΒ Σ" | lower, "ǆ ŉ ﬁ" | upper
-uni.upper(), "ǆx ŉ ﬁx" | capitalize, "they're bill's" | title, "they're".title(), "ǆx".title(), "aBc".swapcase()
+uni | upper, uni | lower, uni | title, uni | capitalize, "ÀÉÎÕÜ ÿ µ × ÷ ø" | lower, "àéîõüÿµ×÷ø" | upper, "ΑΒΓΔ Ωώ ς" | upper, "АБВ Ёё Ї" | lower, "абв ёї ґ" | upper, "Őő Žž Łł Įį" | upper, "Őő Žž Łł Įį" | lower
+uni.upper(), "ßx" | capitalize, "they're bill's" | title, "they're".title(), "élan été".title()
 blank | trim | length, "xxaxx" | trim("x"), blank.strip() | length, "xyaxy".lstrip("xy"), "abcx".rstrip("cx")
 text | replace("l", "L"), text | replace("l", "L", 1), text.replace("o", ""), "aaa" | replace("", "-"), 12 | replace(1, 2)
 text | length, list | length, d | count, empty | length, missing | length, "" | length
@@ -109,34 +109,25 @@ words | select("in", ["apple"]) | list, [1, 0, none, "x", ""] | select | list, [
 [1, 0, none, "x"] | reject | list, [1, 2, 3] | reject("odd") | list, people | selectattr("r") | map(attribute="n") | list
 people | selectattr("a", "equalto", 3) | map(attribute="n") | list, people | rejectattr("a", "eq", 3) | map(attribute="n") | list, people | selectattr("r.k", "defined") | list | length
 people | rejectattr("r") | list | length, none | map("upper") | list, empty | select | list, missing | map("x") | list
-people | groupby("a"), people | groupby("a") | map(attribute="grouper") | list, people | groupby("n") | map("first") | list
 [1, 2, 3, 4, 5] | batch(2) | list, [1, 2, 3] | batch(2, "x") | list, [1, 2, 3, 4, 5] | slice(2) | list, [1, 2, 3, 4, 5] | slice(3, "f") | list, [1, 2, 3, 4] | slice(2, 0) | list
 num | int, fl | int, bad | int, bad | int(7), "0x1f" | int(0, 16), "11" | int(base=2), " 12 " | int, "1_000" | int, 3.9 | int, -3.9 | int, true | int, none | int, "" | int, "-5" | int, "+5" | int, "1e3" | int
 num | float, fl | float, bad | float, bad | float(1.5), 3 | float, none | float, " 1.5 " | float, "1e3" | float, "-.5" | float, "1_0.5" | float, "0x1" | float
 2.5 | round, 3.5 | round, 2.567 | round(2), 2.567 | round(1, "ceil"), 2.567 | round(1, "floor"), 7 | round, 1234 | round(-2), 1250 | round(-2), -2.5 | round, 2.675 | round(2), 5 | round(1), 0.5 | round, -0.4 | round
 -5 | abs, 5.5 | abs, neg | abs, true | abs
 missing | default, missing | d("x"), "" | default("x"), "" | default("x", true), none | default("x"), none | d("x", boolean=true), zero | default(5, true)
-text | center(20), text | center(5), "ab" | center(5) ~ "|", "abc".center(10, "*"), "ab".ljust(5) ~ "|", "ab".rjust(5, "-"), "abc".zfill(6), "-5".zfill(4), "+5".zfill(1)
+text | center(20), text | center(5), "ab" | center(5) ~ "|", "abc".center(10, "*"), "ab".ljust(5) ~ "|", "ab".rjust(5, "-")
 lines | indent, lines | indent(2), lines | indent(2, true), lines | indent(2, true, true), lines | indent(width=1, blank=true), "x" | indent("> ", true), "" | indent(2, true), "a\n" | indent, "a\n\nb" | indent(1), "a\r\nb\rc" | indent(2)
 long | truncate(20), long | truncate(20, true), long | truncate(20, false, "!"), text | truncate(5, leeway=0), text | truncate(12), text | truncate(7, true, "", 0), uni | truncate(5, true, "", 0)
 text | wordcount, "" | wordcount, uni | wordcount, "a_b c-d 1.5" | wordcount
-html | escape, html | e, html | forceescape, html | safe, html | safe | upper, ("<" | safe) + ">", ">" + ("<" | safe), "<" ~ ("<" | safe), (html | e) | e, (html | e) | forceescape
-("<%s|%d|%r>" | safe) % (html, 5, "q'"), ("{}<{}" | safe).format(html, html | safe), ("<" | safe).join([html, 1, "x" | safe]), ("a<b" | safe).replace("a", "<"), ("<" | safe) * 2, "<" in ("<" | safe), (("<a>" | safe).split("a")) , ("<" | safe).zfill(3) + "<", ("<" | safe).upper() ~ "<", [("<" | safe)[0] + "<"], ("<a" | safe) | list | first + "<", ("\\t<" | safe).expandtabs(2) + "<"
-html | striptags, "<p>a <!-- x --> b</p>  c &amp; d" | striptags, "a < b > c" | striptags
-"a b/ü&=" | urlencode, {"a b": "c&d", "x": 1} | urlencode, [["k", "v/w"]] | urlencode, 5 | urlencode
-{"class": "a b", "id": none, "x": 1, "y": "<"} | xmlattr, {"a": 1} | xmlattr(false)
-"%s is %d and %5.2f|%-5s|%05d|%x|%X|%o|%e|%g|%%|%c|%r|%+d|% d|%#x" | format("x", 42, 3.14159, "ab", 42, 255, 255, 8, 12345.678, 0.0001, "z", "q", 5, 5, 255)
-"%(a)s-%(b)d" | format(a="x", b=3), "%s" % "x", "%s %s" % (1, "b"), "%d%%" % 5, "%s" % [1], "%5s|%-5s|" % ("a", "b"), "%.2f" % 1, "%03d" % -5, "%*d" % (5, 42), "%.3s" % "abcdef", "%i" % 3.9, "%(k)s" % {"k": 1}
-"%g %g %g" % (1e10, 1e-5, 100000), "%e" % 0, "%G" % 1e-10, "%s" % none, "%a" % "x", "%s" % {"a": 1}, "%.0f" % 2.5, "%5d|%-5d|%05d" % (-3, -3, -3), "%#o" % 8
-"{} {}".format(1, "x"), "{1} {0}".format(1, 2), "{a} {b[0]} {b[1]}".format(a=1, b=[2, 3]), "{:>5}|{:<5}|{:^5}|{:*^7}".format("a", "b", "c", "d"), "{:05d} {:x} {:,} {:.2f} {:+d} {:%}".format(42, 255, 1234567, 3.14159, 5, 0.25)
-"{!r} {!s}".format("x", "y"), "{{}} {}".format(1), "{:{w}}|".format("x", w=4), "{0.name}".format(user), "{:e} {:g} {}".format(1234.5, 0.5, 1.0), "{:b} {:o} {:#x} {:c}".format(5, 8, 255, "x") if no else "skip", "{:_} {:,.1f}".format(1000000, 12345.67), "{:>+6}".format(5), "{:=+6}".format(-5), "{} {}".format(true, none)
+html | escape, html | e, html | safe, html | safe | upper, ("<" | safe) + ">", ">" + ("<" | safe), "<" ~ ("<" | safe), (html | e) | e
+("<" | safe).join([html, 1, "x" | safe]), ("a<b" | safe).replace("a", "<"), ("<" | safe) * 2, "<" in ("<" | safe), (("<a>" | safe).split("a")) , ("<" | safe).upper() ~ "<", [("<" | safe)[0] + "<"], ("<a" | safe) | list | first + "<"
 "a,b,,c".split(","), "a b  c ".split(), "a,b,c".split(",", 1), "a b c".split(none, 1), "abc".split("x"), "".split(","), "".split(), "a--b--c".split("--"), " x y ".split(" ")
 "a,b,c".rsplit(",", 1), "a b  c ".rsplit(), " a b c ".rsplit(none, 1), "a,b,c".rsplit(","), " a  b c ".split(none, 1), "abc".rsplit("b", 5)
 "a\nb\r\nc\rd\x0be\u2028f\n".splitlines(), "a\n\nb".splitlines(true), "".splitlines(), "\n".splitlines(), lines.splitlines() | length
 text.startswith("Hell"), text.startswith(("x", "He")), text.endswith("ld"), text.endswith(("x",)), text.startswith(""), text.startswith("l", 2), text.endswith("lo", 0, 5), text.startswith("x", 50)
 text.find("o"), text.find("o", 5), text.find("zz"), text.rfind("o"), text.index("W"), text.count("l"), text.count(""), uni.find("本"), uni.rfind("e"), text.find("l", -3), text.rfind("l", 0, 5), text.count("l", 3, 5), "aaa".count("aa"), text.find("")
-"abc".isalpha(), "ab1".isalpha(), "12".isdigit(), "½".isnumeric(), "²".isdigit(), "ab1".isalnum(), " \t".isspace(), "".isspace(), "Ab".isupper(), "AB1".isupper(), "ab".islower(), "Ab Cd".istitle(), "日本".isalpha(), "٣".isdecimal()
-"abc".removeprefix("a"), "abc".removesuffix("c"), "abc".removeprefix("x"), "a=b=c".partition("="), "a=b=c".rpartition("="), "abc".partition("="), "abc".rpartition("="), "a\tb".expandtabs(4), "ab\tc\td".expandtabs()
+"abc".isalpha(), "ab1".isalpha(), "12".isdigit(), "½".isdigit(), "²".isdigit(), "ab1".isalnum(), "½é".isalnum(), " \t".isspace(), "".isspace(), "Ab".isupper(), "AB1".isupper(), "ab".islower(), "日本".isalpha(), "٣".isdigit(), "éß".islower(), "É1".isupper(), "a b".isalpha()
+"abc".removeprefix("a"), "abc".removesuffix("c"), "abc".removeprefix("x"), "a=b=c".partition("="), "a=b=c".rpartition("="), "abc".partition("="), "abc".rpartition("=")
 ", ".join(["a", "b"]), "".join([]), "-".join("abc"), " ".join(words | map("upper")), "x".join({"a": 1, "b": 2})
 list.index(2), list.count(1), (1, 2, 1).count(1), (1, 2).index(2), list.copy(), d.copy() == d
 d | tojson, user | tojson, list | tojson, text | tojson, quote | tojson, uni | tojson, none | tojson, half | tojson, big | tojson, [1.0, 1e-7, -0.0, 100000000000000000.0] | tojson, empty | tojson, {} | tojson, (1, 2) | tojson, {1: 2, none: 3, true: 4, 1.5: 5} | tojson
@@ -277,11 +268,6 @@ STATEMENTS = r'''
 {{ "a".join([1]) }}
 {{ "a".index("b") }}
 {{ list.index(9) }}
-{{ "%d" % "x" }}
-{{ "%s %s" % "x" }}
-{{ "%s" % (1, 2) }}
-{{ "{} {}".format(1) }}
-{{ "{x}".format(1) }}
 {{ list | sort(attribute="x") }}{{ ["a", 1] | sort }}
 {{ missing | tojson }}
 {{ [missing] | tojson }}

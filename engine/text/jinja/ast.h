@@ -199,13 +199,21 @@ struct llm_jinja_s {
 };
 
 
-/* one compilation */
+/*
+ * One compilation.  The first error is remembered; then the tokens are at
+ * their end and nothing more is looked for, so that the parser need not ask
+ * after each step whether all is well.  What could not be allocated is one of
+ * the spare things.
+ */
 typedef struct {
     llm_jinja_t  *t;
     llm_err_t    *err;
+    int           failed;
     uint32_t      depth;                /* of nested expressions and tags */
     uint32_t      loops;                /* around, in this function */
     size_t        pos;                  /* of the parser in the tokens */
+    llm_jnode_t   spare_node;
+    llm_jscope_t  spare_scope;
 } llm_jcomp_t;
 
 #define LLM_J_MAX_NESTING  200
@@ -214,17 +222,19 @@ typedef struct {
 /* parameters of a macro, arguments of a call */
 #define LLM_J_MAX_ARGS     1000
 
+/* line 0: none; always LLM_ERROR */
 int llm_jcomp_fail(llm_jcomp_t *c, uint32_t line, const char *fmt, ...)
     llm_printf_like(3, 4);
+/* NULL is an error that is remembered */
 void *llm_jcomp_alloc(llm_jcomp_t *c, size_t size);
 llm_jnode_t *llm_jcomp_node(llm_jcomp_t *c, llm_jkind_t kind, uint32_t line);
 /* a constant string; data must live as long as the template */
-int llm_jcomp_str(llm_jcomp_t *c, llm_str_t s, llm_jv_t *res);
+llm_jv_t llm_jcomp_str(llm_jcomp_t *c, llm_str_t s);
 
 /* lex.c */
 int llm_jinja_lex(llm_jcomp_t *c, const char *src, size_t len);
 
-/* tok.c: the tokens at hand */
+/* parse_tok.c: the tokens at hand */
 int llm_jtok_is_name(const llm_jtok_t *tok, const char *name);
 llm_jtok_t *llm_jparse_tok(llm_jcomp_t *c);
 llm_jtok_t *llm_jparse_look(llm_jcomp_t *c);
@@ -233,10 +243,12 @@ int llm_jparse_is_op(llm_jcomp_t *c, int op);
 int llm_jparse_is_name(llm_jcomp_t *c, const char *name);
 int llm_jparse_skip_op(llm_jcomp_t *c, int op);
 int llm_jparse_skip_name(llm_jcomp_t *c, const char *name);
-int llm_jparse_want_op(llm_jcomp_t *c, int op);
-int llm_jparse_want_name(llm_jcomp_t *c, llm_jv_t *name);
-int llm_jparse_want(llm_jcomp_t *c, llm_jtok_type_t type, const char *what);
-int llm_jparse_unexpected(llm_jcomp_t *c, const char *wanted);
+void llm_jparse_want_op(llm_jcomp_t *c, int op);
+llm_jv_t llm_jparse_want_name(llm_jcomp_t *c);
+void llm_jparse_want(llm_jcomp_t *c, llm_jtok_type_t type, const char *what);
+void llm_jparse_unexpected(llm_jcomp_t *c, const char *wanted);
+/* one more level of nesting, which c->depth-- ends */
+void llm_jparse_deeper(llm_jcomp_t *c);
 
 /* a node of the current line, with a and b */
 llm_jnode_t *llm_jparse_node(llm_jcomp_t *c, llm_jkind_t kind,
@@ -244,7 +256,7 @@ llm_jnode_t *llm_jparse_node(llm_jcomp_t *c, llm_jkind_t kind,
 /* a node whose children are all there: bounds how deep evaluation goes */
 llm_jnode_t *llm_jparse_seal(llm_jcomp_t *c, llm_jnode_t *n);
 
-/* primary.c, expr.c: expressions; NULL and an error */
+/* parse_primary.c, parse_expr.c */
 #define LLM_JP_NO_COND  1               /* no "x if y" at this level */
 #define LLM_JP_PARENS   2               /* () is an empty tuple */
 llm_jnode_t *llm_jparse_expr(llm_jcomp_t *c, int flags);

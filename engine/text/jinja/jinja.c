@@ -105,11 +105,20 @@ llm_jcomp_fail(llm_jcomp_t *c, uint32_t line, const char *fmt, ...)
     char     msg[400];
     va_list  args;
 
-    va_start(args, fmt);
-    vsnprintf(msg, sizeof(msg), fmt, args);
-    va_end(args);
+    if (!c->failed) {
+        va_start(args, fmt);
+        vsnprintf(msg, sizeof(msg), fmt, args);
+        va_end(args);
 
-    return llm_fail(c->err, "chat template, line %u: %s", line, msg);
+        (void) (line ? llm_fail(c->err, "chat template, line %u: %s", line,
+                                msg)
+                     : llm_fail(c->err, "chat template: %s", msg));
+    }
+
+    c->failed = 1;
+    c->pos = c->t->tokens.n ? c->t->tokens.n - 1 : 0;
+
+    return LLM_ERROR;
 }
 
 
@@ -120,7 +129,7 @@ llm_jcomp_alloc(llm_jcomp_t *c, size_t size)
 
     p = llm_arena_alloc(&c->t->arena, size);
     if (p == NULL) {
-        (void) llm_fail(c->err, "chat template: out of memory");
+        (void) llm_jcomp_fail(c, 0, "out of memory");
     }
 
     return p;
@@ -133,11 +142,11 @@ llm_jcomp_node(llm_jcomp_t *c, llm_jkind_t kind, uint32_t line)
     llm_jnode_t  *n;
 
     n = llm_jcomp_alloc(c, sizeof(llm_jnode_t));
-    if (n) {
-        memset(n, 0, sizeof(*n));
-        n->kind = kind;
-        n->line = line;
-    }
+    n = n ? n : &c->spare_node;
+
+    memset(n, 0, sizeof(*n));
+    n->kind = kind;
+    n->line = line;
 
     return n;
 }
@@ -145,21 +154,24 @@ llm_jcomp_node(llm_jcomp_t *c, llm_jkind_t kind, uint32_t line)
 
 /* what a string finds out about itself is found out here: it is shared */
 
-int
-llm_jcomp_str(llm_jcomp_t *c, llm_str_t s, llm_jv_t *res)
+llm_jv_t
+llm_jcomp_str(llm_jcomp_t *c, llm_str_t s)
 {
-    llm_js_t  *js;
+    llm_js_t             *js;
+    static llm_jbytes_t   no_bytes = { .data = "" };
+    static llm_js_t       empty = { .bytes = &no_bytes, .hash = 1 };
 
     js = llm_js_wrap(&c->t->arena, s.data, s.len, 1);
+
     if (js == NULL) {
-        return llm_fail(c->err, "chat template: out of memory");
+        (void) llm_jcomp_fail(c, 0, "out of memory");
+        return llm_jv_str(&empty);
     }
 
     (void) llm_js_chars(js);
     (void) llm_js_hash(js);
-    *res = llm_jv_str(js);
 
-    return LLM_OK;
+    return llm_jv_str(js);
 }
 
 

@@ -22,6 +22,7 @@ typedef struct {
                                            nothing was before */
     char          open[LLM_J_MAX_NESTING];
     uint32_t      n_open;
+    llm_jtok_t    spare;                /* for want of memory */
 } llm_jlex_t;
 
 
@@ -39,7 +40,7 @@ llm_jlex_add(llm_jlex_t *lx, llm_jtok_type_t type)
 
         v = llm_jcomp_alloc(lx->c, cap * sizeof(llm_jtok_t));
         if (v == NULL) {
-            return NULL;
+            return &lx->spare;
         }
 
         if (toks->n) {
@@ -98,7 +99,7 @@ llm_jlex_at(const llm_jlex_t *lx, const char *p, const char *s)
 
 /* text up to q, which is where a tag with this sign begins (0: none) */
 
-static int
+static void
 llm_jlex_data(llm_jlex_t *lx, const char *q, char sign, int lstrip)
 {
     size_t       n;
@@ -131,17 +132,11 @@ llm_jlex_data(llm_jlex_t *lx, const char *q, char sign, int lstrip)
 
     if (end > lx->p) {
         tok = llm_jlex_add(lx, LLM_JT_DATA);
-        if (tok == NULL) {
-            return LLM_ERROR;
-        }
-
         tok->text.data = lx->p;
         tok->text.len = (size_t) (end - lx->p);
     }
 
     llm_jlex_skip(lx, q);
-
-    return LLM_OK;
 }
 
 
@@ -185,7 +180,7 @@ llm_jlex_end_tag(llm_jlex_t *lx, size_t len)
 }
 
 
-static int
+static void
 llm_jlex_comment(llm_jlex_t *lx)
 {
     size_t       n;
@@ -197,11 +192,11 @@ llm_jlex_comment(llm_jlex_t *lx)
         if (n) {
             llm_jlex_skip(lx, q);
             llm_jlex_end_tag(lx, n);
-            return LLM_OK;
+            return;
         }
     }
 
-    return llm_jcomp_fail(lx->c, lx->line, "missing end of comment tag");
+    (void) llm_jcomp_fail(lx->c, lx->line, "missing end of comment tag");
 }
 
 
@@ -226,7 +221,7 @@ llm_jlex_raw(llm_jlex_t *lx, const char *p)
 }
 
 
-static int
+static void
 llm_jlex_raw_body(llm_jlex_t *lx)
 {
     char         sign;
@@ -250,50 +245,33 @@ llm_jlex_raw_body(llm_jlex_t *lx)
         n = llm_jlex_tag_end(lx, p, "%}");
 
         if (n) {
-            if (llm_jlex_data(lx, q, sign, 1) != LLM_OK) {
-                return LLM_ERROR;
-            }
-
+            llm_jlex_data(lx, q, sign, 1);
             llm_jlex_skip(lx, p);
             llm_jlex_end_tag(lx, n);
 
-            return LLM_OK;
+            return;
         }
     }
 
-    return llm_jcomp_fail(lx->c, lx->line, "missing end of raw directive");
+    (void) llm_jcomp_fail(lx->c, lx->line, "missing end of raw directive");
 }
 
 
 static int
 llm_jlex_hex(const char *p, const char *end, size_t digits, uint32_t *res)
 {
-    size_t    i;
-    uint32_t  v, d;
+    char  buf[16];
 
     if ((size_t) (end - p) < digits) {
         return LLM_ERROR;
     }
 
-    v = 0;
+    memcpy(buf, p, digits);
+    buf[digits] = '\0';
+    *res = (uint32_t) strtoul(buf, NULL, 16);
 
-    for (i = 0; i < digits; i++) {
-        if (p[i] >= '0' && p[i] <= '9') {
-            d = (uint32_t) (p[i] - '0');
-
-        } else if ((p[i] | 0x20) >= 'a' && (p[i] | 0x20) <= 'f') {
-            d = (uint32_t) ((p[i] | 0x20) - 'a' + 10);
-
-        } else {
-            return LLM_ERROR;
-        }
-
-        v = v << 4 | d;
-    }
-
-    *res = v;
-
-    return LLM_OK;
+    return strspn(buf, "0123456789abcdefABCDEF") == digits ? LLM_OK
+                                                           : LLM_ERROR;
 }
 
 
@@ -353,7 +331,7 @@ llm_jlex_escape(const char *p, const char *end, char **out)
 }
 
 
-static int
+static void
 llm_jlex_string(llm_jlex_t *lx)
 {
     char         quote, *out, *o;
@@ -369,16 +347,13 @@ llm_jlex_string(llm_jlex_t *lx)
     }
 
     if (p >= lx->end) {
-        return llm_jcomp_fail(lx->c, lx->line, "unexpected char %s",
+        (void) llm_jcomp_fail(lx->c, lx->line, "unexpected char %s",
                               quote == '"' ? "'\"'" : "\"'\"");
+        return;
     }
 
     line = lx->line;
-
     tok = llm_jlex_add(lx, LLM_JT_STR);
-    if (tok == NULL) {
-        return LLM_ERROR;
-    }
 
     end = p;
     p = lx->p + 1;
@@ -388,14 +363,14 @@ llm_jlex_string(llm_jlex_t *lx)
     tok->text.len = (size_t) (end - p);
 
     if (memchr(p, '\\', tok->text.len) == NULL) {
-        return LLM_OK;
+        return;
     }
 
     /* "\12" is the only escape that could grow: \200 to \777, 4 to 2 */
 
     out = llm_jcomp_alloc(lx->c, tok->text.len + 8);
     if (out == NULL) {
-        return LLM_ERROR;
+        return;
     }
 
     for (o = out; p < end; /* void */ ) {
@@ -406,15 +381,14 @@ llm_jlex_string(llm_jlex_t *lx)
 
         p = llm_jlex_escape(p + 1, end, &o);
         if (p == NULL) {
-            return llm_jcomp_fail(lx->c, line,
+            (void) llm_jcomp_fail(lx->c, line,
                                   "an escape in a string is malformed");
+            return;
         }
     }
 
     tok->text.data = out;
     tok->text.len = (size_t) (o - out);
-
-    return LLM_OK;
 }
 
 
@@ -470,7 +444,7 @@ llm_jlex_float_end(const llm_jlex_t *lx, const char *p)
 }
 
 
-static int
+static void
 llm_jlex_number(llm_jlex_t *lx)
 {
     int          base;
@@ -480,10 +454,6 @@ llm_jlex_number(llm_jlex_t *lx)
     llm_jtok_t  *tok;
 
     tok = llm_jlex_add(lx, LLM_JT_INT);
-    if (tok == NULL) {
-        return LLM_ERROR;
-    }
-
     base = 10;
     p = lx->p;
     end = llm_jlex_float_end(lx, p);
@@ -494,20 +464,13 @@ llm_jlex_number(llm_jlex_t *lx)
     } else if (*p == '0' && p + 2 < lx->end && strchr("xXoObB", p[1])) {
         base = (p[1] | 0x20) == 'x' ? 16 : (p[1] | 0x20) == 'o' ? 8 : 2;
 
-        for (end = p + 2; end < lx->end; end++) {
-            if (!((*end >= '0' && *end <= '9') || *end == '_'
-                  || (base == 16 && (*end | 0x20) >= 'a'
-                      && (*end | 0x20) <= 'f')))
-            {
-                break;
-            }
-        }
-
+        end = p + 2;
+        end += strspn(end, base == 16 ? "0123456789_abcdefABCDEF"
+                                      : "0123456789_");
         p += 2;
 
     } else if (*p == '0') {
-        for (end = p + 1; end < lx->end && (*end == '0' || *end == '_');
-             end++) { /* void */ }
+        end = p + strspn(p, "0_");
 
     } else {
         end = llm_jlex_digits(p, lx->end);
@@ -531,13 +494,11 @@ llm_jlex_number(llm_jlex_t *lx)
     }
 
     if (p < end || n == 0 || *stop || errno) {
-        return llm_jcomp_fail(lx->c, lx->line,
+        (void) llm_jcomp_fail(lx->c, lx->line,
                               "number is malformed or too large");
     }
 
     llm_jlex_skip(lx, end);
-
-    return LLM_OK;
 }
 
 
@@ -554,7 +515,7 @@ llm_jlex_is_name(const llm_jlex_t *lx, const char *p)
 }
 
 
-static int
+static void
 llm_jlex_operator(llm_jlex_t *lx)
 {
     char         ch, want;
@@ -566,40 +527,39 @@ llm_jlex_operator(llm_jlex_t *lx)
     if (*p == '\0' || strchr("+-/*%~[](){}=<>.:|,;!", *p) == NULL
         || (*p == '!' && !llm_jlex_at(lx, p, "!=")))
     {
-        return llm_jcomp_fail(lx->c, lx->line,
+        (void) llm_jcomp_fail(lx->c, lx->line,
                               (*p >= 0x20 && *p < 0x7f)
                               ? "unexpected char '%c'"
                               : "unexpected char 0x%02x",
                               (unsigned char) *p);
+        return;
     }
 
     ch = *p;
 
     if (ch == '(' || ch == '[' || ch == '{') {
         if (lx->n_open == LLM_J_MAX_NESTING) {
-            return llm_jcomp_fail(lx->c, lx->line, "nested too deeply");
+            (void) llm_jcomp_fail(lx->c, lx->line, "nested too deeply");
+            return;
         }
 
         lx->open[lx->n_open++] = ch == '(' ? ')' : ch == '[' ? ']' : '}';
 
     } else if (ch == ')' || ch == ']' || ch == '}') {
         if (lx->n_open == 0) {
-            return llm_jcomp_fail(lx->c, lx->line, "unexpected '%c'", ch);
+            (void) llm_jcomp_fail(lx->c, lx->line, "unexpected '%c'", ch);
+            return;
         }
 
         want = lx->open[--lx->n_open];
 
         if (want != ch) {
-            return llm_jcomp_fail(lx->c, lx->line,
+            (void) llm_jcomp_fail(lx->c, lx->line,
                                   "unexpected '%c', expected '%c'", ch, want);
         }
     }
 
     tok = llm_jlex_add(lx, LLM_JT_OP);
-    if (tok == NULL) {
-        return LLM_ERROR;
-    }
-
     tok->op = ch;
 
     if (llm_jlex_at(lx, p, "**") || llm_jlex_at(lx, p, "//")
@@ -611,41 +571,35 @@ llm_jlex_operator(llm_jlex_t *lx)
     }
 
     llm_jlex_skip(lx, p + 1);
-
-    return LLM_OK;
 }
 
 
 /* the inside of {% %} or {{ }}, the end included */
 
-static int
+static void
 llm_jlex_inside(llm_jlex_t *lx, const char *mark)
 {
-    int          rc;
     size_t       n;
     const char  *p;
     llm_jtok_t  *tok;
 
     lx->n_open = 0;
 
-    while (lx->p < lx->end) {
+    while (lx->p < lx->end && !lx->c->failed) {
         n = lx->n_open ? 0 : llm_jlex_tag_end(lx, lx->p, mark);
 
         if (n) {
-            tok = llm_jlex_add(lx, mark[0] == '%' ? LLM_JT_BLOCK_END
-                                                  : LLM_JT_VAR_END);
+            (void) llm_jlex_add(lx, mark[0] == '%' ? LLM_JT_BLOCK_END
+                                                   : LLM_JT_VAR_END);
             llm_jlex_end_tag(lx, n);
-
-            return tok ? LLM_OK : LLM_ERROR;
+            return;
         }
 
         if (llm_jc_space(lx->p, lx->end)) {
             llm_jlex_skip(lx, llm_jlex_spaces(lx, lx->p));
-            continue;
-        }
 
-        if (*lx->p >= '0' && *lx->p <= '9') {
-            rc = llm_jlex_number(lx);
+        } else if (*lx->p >= '0' && *lx->p <= '9') {
+            llm_jlex_number(lx);
 
         } else if (llm_jlex_is_name(lx, lx->p)) {
             for (p = lx->p; p < lx->end && llm_jlex_is_name(lx, p); p++) {
@@ -653,68 +607,52 @@ llm_jlex_inside(llm_jlex_t *lx, const char *mark)
             }
 
             tok = llm_jlex_add(lx, LLM_JT_NAME);
-            if (tok == NULL) {
-                return LLM_ERROR;
-            }
-
             tok->text.data = lx->p;
             tok->text.len = (size_t) (p - lx->p);
             lx->p = p;
-            rc = LLM_OK;
 
         } else if (*lx->p == '\'' || *lx->p == '"') {
-            rc = llm_jlex_string(lx);
+            llm_jlex_string(lx);
 
         } else {
-            rc = llm_jlex_operator(lx);
-        }
-
-        if (rc != LLM_OK) {
-            return rc;
+            llm_jlex_operator(lx);
         }
     }
-
-    return LLM_OK;
 }
 
 
-/* a tag at lx->p */
+/* a tag at q, and the text before it */
 
-static int
+static void
 llm_jlex_tag(llm_jlex_t *lx, const char *q)
 {
     char         sign;
     const char  *p, *raw;
-    llm_jtok_t  *tok;
 
     p = q + 2;
     sign = (p < lx->end && (*p == '-' || *p == '+')) ? *p++ : 0;
 
-    if (llm_jlex_data(lx, q, sign, q[1] != '{') != LLM_OK) {
-        return LLM_ERROR;
-    }
+    llm_jlex_data(lx, q, sign, q[1] != '{');
 
     raw = q[1] == '%' ? llm_jlex_raw(lx, p) : NULL;
 
     if (raw) {
         llm_jlex_skip(lx, raw);
         lx->line_start = raw[-1] == '\n';
-        return llm_jlex_raw_body(lx);
+        llm_jlex_raw_body(lx);
+        return;
     }
 
     llm_jlex_skip(lx, p);
 
     if (q[1] == '#') {
-        return llm_jlex_comment(lx);
+        llm_jlex_comment(lx);
+        return;
     }
 
-    tok = llm_jlex_add(lx, q[1] == '%' ? LLM_JT_BLOCK_BEGIN
-                                       : LLM_JT_VAR_BEGIN);
-    if (tok == NULL) {
-        return LLM_ERROR;
-    }
-
-    return llm_jlex_inside(lx, q[1] == '%' ? "%}" : "}}");
+    (void) llm_jlex_add(lx, q[1] == '%' ? LLM_JT_BLOCK_BEGIN
+                                        : LLM_JT_VAR_BEGIN);
+    llm_jlex_inside(lx, q[1] == '%' ? "%}" : "}}");
 }
 
 
@@ -772,7 +710,7 @@ llm_jinja_lex(llm_jcomp_t *c, const char *src, size_t len)
         return LLM_ERROR;
     }
 
-    while (lx.p < lx.end) {
+    while (lx.p < lx.end && !c->failed) {
         for (q = lx.p; q < lx.end; q++) {
             if (*q == '{' && q + 1 < lx.end
                 && (q[1] == '{' || q[1] == '%' || q[1] == '#'))
@@ -782,14 +720,14 @@ llm_jinja_lex(llm_jcomp_t *c, const char *src, size_t len)
         }
 
         if (q == lx.end) {
-            if (llm_jlex_data(&lx, q, '+', 0) != LLM_OK) {
-                return LLM_ERROR;
-            }
+            llm_jlex_data(&lx, q, '+', 0);
 
-        } else if (llm_jlex_tag(&lx, q) != LLM_OK) {
-            return LLM_ERROR;
+        } else {
+            llm_jlex_tag(&lx, q);
         }
     }
 
-    return llm_jlex_add(&lx, LLM_JT_EOF) ? LLM_OK : LLM_ERROR;
+    (void) llm_jlex_add(&lx, LLM_JT_EOF);
+
+    return c->failed ? LLM_ERROR : LLM_OK;
 }

@@ -3,201 +3,167 @@
  * controls and transformers' generation block.  Tags that want other
  * templates (include, import, extends) are refused by name.
  *
- * Nodes belong to the template's arena.
+ * Nodes belong to the template's arena.  An error is remembered (see
+ * llm_jcomp_t), and the tokens are at their end from then on.
  */
 
 #include "engine/text/jinja/ast.h"
 
 #include <stdio.h>
 
-static int llm_jparse_body(llm_jcomp_t *c, llm_jnode_t **body,
-    const char *const *ends);
+static llm_jnode_t *llm_jparse_body(llm_jcomp_t *c, const char *const *ends);
 
 
 /* from behind a tag's name to the body's end; the end tag's name is eaten,
  * and *which is its place in ends */
 
-static int
-llm_jparse_block(llm_jcomp_t *c, llm_jnode_t **body, const char *const *ends,
-    int *which)
+static llm_jnode_t *
+llm_jparse_block(llm_jcomp_t *c, const char *const *ends, int *which)
 {
-    char         want[96];
-    int          i;
-    llm_jtok_t  *tok;
+    char          want[96];
+    int           i;
+    llm_jnode_t  *body;
 
     (void) llm_jparse_skip_op(c, ':');
 
-    if (llm_jparse_want(c, LLM_JT_BLOCK_END, "'%}'") != LLM_OK
-        || llm_jparse_body(c, body, ends) != LLM_OK)
-    {
-        return LLM_ERROR;
-    }
-
-    tok = llm_jparse_tok(c);
+    llm_jparse_want(c, LLM_JT_BLOCK_END, "'%}'");
+    body = llm_jparse_body(c, ends);
 
     for (i = 0; ends[i]; i++) {
-        if (tok->type == LLM_JT_NAME && llm_jparse_skip_name(c, ends[i])) {
+        if (llm_jparse_skip_name(c, ends[i])) {
             *which = i;
-            return LLM_OK;
+            return body;
         }
     }
 
+    *which = i - 1;
     snprintf(want, sizeof(want), "'%s'", ends[i - 1]);
+    llm_jparse_unexpected(c, want);
 
-    return llm_jparse_unexpected(c, want);
+    return body;
 }
 
 
-static int
+/* the same with one end, which all but "for" and "if" have */
+
+static void
+llm_jparse_until(llm_jcomp_t *c, llm_jnode_t *n, const char *end)
+{
+    int          which;
+    const char  *ends[] = { end, NULL };
+
+    n->d = llm_jparse_block(c, ends, &which);
+}
+
+
+static void
 llm_jparse_for(llm_jcomp_t *c, llm_jnode_t *n)
 {
-    int                        which;
-    static const char *const   ends[] = { "else", "endfor", NULL };
-    static const char *const   end[] = { "endfor", NULL };
+    int                       which;
+    static const char *const  ends[] = { "else", "endfor", NULL };
 
     n->a = llm_jparse_target(c, 0, "in");
-    if (n->a == NULL) {
-        return LLM_ERROR;
-    }
 
     if (!llm_jparse_skip_name(c, "in")) {
-        return llm_jparse_unexpected(c, "'in'");
+        llm_jparse_unexpected(c, "'in'");
     }
 
     n->b = llm_jparse_tuple(c, LLM_JP_NO_COND, "recursive");
-    if (n->b == NULL) {
-        return LLM_ERROR;
-    }
 
     if (llm_jparse_skip_name(c, "if")) {
         n->c = llm_jparse_expr(c, 0);
-        if (n->c == NULL) {
-            return LLM_ERROR;
-        }
     }
 
     n->op = llm_jparse_skip_name(c, "recursive");
 
     c->loops++;
-
-    if (llm_jparse_block(c, &n->d, ends, &which) != LLM_OK) {
-        return LLM_ERROR;
-    }
-
+    n->d = llm_jparse_block(c, ends, &which);
     c->loops--;
 
     if (which == 0) {
-        return llm_jparse_block(c, &n->e, end, &which);
+        n->e = llm_jparse_block(c, ends + 1, &which);
     }
-
-    return LLM_OK;
 }
 
 
-static int
+static void
 llm_jparse_if(llm_jcomp_t *c, llm_jnode_t *n)
 {
-    int                        which;
-    static const char *const   ends[] = { "elif", "else", "endif", NULL };
-    static const char *const   end[] = { "endif", NULL };
+    int                       which;
+    static const char *const  ends[] = { "elif", "else", "endif", NULL };
 
     for ( ;; ) {
         n->a = llm_jparse_tuple(c, LLM_JP_NO_COND, NULL);
+        n->b = llm_jparse_block(c, ends, &which);
 
-        if (n->a == NULL
-            || llm_jparse_block(c, &n->b, ends, &which) != LLM_OK)
-        {
-            return LLM_ERROR;
+        if (which == 1) {
+            n->c = llm_jparse_block(c, ends + 2, &which);
+            return;
         }
 
         if (which == 2) {
-            return LLM_OK;
+            return;
         }
 
-        if (which == 1) {
-            return llm_jparse_block(c, &n->c, end, &which);
-        }
-
-        n->c = llm_jcomp_node(c, LLM_JN_IF, llm_jparse_tok(c)->line);
-        if (n->c == NULL) {
-            return LLM_ERROR;
-        }
-
+        n->c = llm_jparse_node(c, LLM_JN_IF, NULL, NULL);
         n = n->c;
     }
 }
 
 
-static int
+static void
 llm_jparse_set(llm_jcomp_t *c, llm_jnode_t *n)
 {
-    int                        which;
-    static const char *const   end[] = { "endset", NULL };
-
     n->a = llm_jparse_target(c, 1, "");
-    if (n->a == NULL) {
-        return LLM_ERROR;
-    }
 
     if (llm_jparse_skip_op(c, '=')) {
         n->b = llm_jparse_tuple(c, 0, NULL);
-        return n->b ? LLM_OK : LLM_ERROR;
+        return;
     }
 
     n->kind = LLM_JN_SETBLOCK;
 
     if (llm_jparse_skip_op(c, '|')) {
         n->b = llm_jparse_filter(c, NULL);
-        if (n->b == NULL) {
-            return LLM_ERROR;
-        }
     }
 
-    return llm_jparse_block(c, &n->d, end, &which);
+    llm_jparse_until(c, n, "endset");
 }
 
 
 /* "(a, b=1)" */
 
-static int
+static void
 llm_jparse_signature(llm_jcomp_t *c, llm_jnode_t *n)
 {
     int           defaults;
     uint32_t      count;
     llm_jnode_t  *p, **tail;
 
-    if (llm_jparse_want_op(c, '(') != LLM_OK) {
-        return LLM_ERROR;
-    }
+    llm_jparse_want_op(c, '(');
 
     defaults = 0;
-    count = 0;
     tail = &n->a;
 
-    while (!llm_jparse_is_op(c, ')')) {
-        if (n->a && llm_jparse_want_op(c, ',') != LLM_OK) {
-            return LLM_ERROR;
+    for (count = 0; !c->failed && !llm_jparse_is_op(c, ')'); count++) {
+        if (n->a) {
+            llm_jparse_want_op(c, ',');
         }
 
-        p = llm_jcomp_node(c, LLM_JN_PARAM, llm_jparse_tok(c)->line);
-        if (p == NULL || llm_jparse_want_name(c, &p->value) != LLM_OK) {
-            return LLM_ERROR;
-        }
+        p = llm_jparse_node(c, LLM_JN_PARAM, NULL, NULL);
+        p->value = llm_jparse_want_name(c);
 
-        if (count++ == LLM_J_MAX_ARGS) {
-            return llm_jcomp_fail(c, p->line, "more than %d parameters",
+        if (count == LLM_J_MAX_ARGS) {
+            (void) llm_jcomp_fail(c, p->line, "more than %d parameters",
                                   LLM_J_MAX_ARGS);
         }
 
         if (llm_jparse_skip_op(c, '=')) {
             defaults = 1;
             p->a = llm_jparse_expr(c, 0);
-            if (p->a == NULL) {
-                return LLM_ERROR;
-            }
 
         } else if (defaults) {
-            return llm_jcomp_fail(c, p->line, "non-default argument follows "
+            (void) llm_jcomp_fail(c, p->line, "non-default argument follows "
                                   "default argument");
         }
 
@@ -206,159 +172,110 @@ llm_jparse_signature(llm_jcomp_t *c, llm_jnode_t *n)
     }
 
     llm_jparse_next(c);
-
-    return LLM_OK;
 }
 
 
 /* the body of what becomes a function: loops outside are out of reach */
 
-static int
-llm_jparse_function(llm_jcomp_t *c, llm_jnode_t *n, const char *const *end)
+static void
+llm_jparse_function(llm_jcomp_t *c, llm_jnode_t *n, const char *end)
 {
-    int       which;
     uint32_t  loops;
 
     loops = c->loops;
     c->loops = 0;
-
-    if (llm_jparse_block(c, &n->d, end, &which) != LLM_OK) {
-        return LLM_ERROR;
-    }
-
+    llm_jparse_until(c, n, end);
     c->loops = loops;
-
-    return LLM_OK;
 }
 
 
-static int
+static void
 llm_jparse_macro(llm_jcomp_t *c, llm_jnode_t *n)
 {
-    static const char *const  end[] = { "endmacro", NULL };
-
-    if (llm_jparse_want_name(c, &n->value) != LLM_OK
-        || llm_jparse_signature(c, n) != LLM_OK)
-    {
-        return LLM_ERROR;
-    }
-
-    return llm_jparse_function(c, n, end);
+    n->value = llm_jparse_want_name(c);
+    llm_jparse_signature(c, n);
+    llm_jparse_function(c, n, "endmacro");
 }
 
 
-static int
+static void
 llm_jparse_callblock(llm_jcomp_t *c, llm_jnode_t *n)
 {
-    static const char *const  end[] = { "endcall", NULL };
-
-    if (llm_jparse_is_op(c, '(') && llm_jparse_signature(c, n) != LLM_OK) {
-        return LLM_ERROR;
+    if (llm_jparse_is_op(c, '(')) {
+        llm_jparse_signature(c, n);
     }
 
     n->b = llm_jparse_expr(c, 0);
-    if (n->b == NULL) {
-        return LLM_ERROR;
-    }
 
     if (n->b->kind != LLM_JN_CALL) {
-        return llm_jcomp_fail(c, n->line, "expected a call");
+        (void) llm_jcomp_fail(c, n->line, "expected a call");
     }
 
-    return llm_jparse_function(c, n, end);
+    llm_jparse_function(c, n, "endcall");
 }
 
 
-static int
+static void
 llm_jparse_filterblock(llm_jcomp_t *c, llm_jnode_t *n)
 {
-    int                        which;
-    static const char *const   end[] = { "endfilter", NULL };
-
     n->b = llm_jparse_filter(c, NULL);
-    if (n->b == NULL) {
-        return LLM_ERROR;
-    }
-
-    return llm_jparse_block(c, &n->d, end, &which);
+    llm_jparse_until(c, n, "endfilter");
 }
 
 
-static int
+static void
 llm_jparse_with(llm_jcomp_t *c, llm_jnode_t *n)
 {
-    int                        which;
-    llm_jnode_t              **target, **value;
-    static const char *const   end[] = { "endwith", NULL };
+    llm_jnode_t  **target, **value;
 
     target = &n->a;
     value = &n->b;
 
-    while (llm_jparse_tok(c)->type != LLM_JT_BLOCK_END) {
-        if (n->a && llm_jparse_want_op(c, ',') != LLM_OK) {
-            return LLM_ERROR;
+    while (!c->failed && llm_jparse_tok(c)->type != LLM_JT_BLOCK_END) {
+        if (n->a) {
+            llm_jparse_want_op(c, ',');
         }
 
         *target = llm_jparse_target(c, 0, "");
-        if (*target == NULL || llm_jparse_want_op(c, '=') != LLM_OK) {
-            return LLM_ERROR;
-        }
-
+        llm_jparse_want_op(c, '=');
         *value = llm_jparse_expr(c, 0);
-        if (*value == NULL) {
-            return LLM_ERROR;
-        }
 
         target = &(*target)->next;
         value = &(*value)->next;
     }
 
-    return llm_jparse_block(c, &n->d, end, &which);
+    llm_jparse_until(c, n, "endwith");
 }
 
 
-static int
+static void
 llm_jparse_generation(llm_jcomp_t *c, llm_jnode_t *n)
 {
-    static const char *const  end[] = { "endgeneration", NULL };
-
-    return llm_jparse_function(c, n, end);
+    llm_jparse_function(c, n, "endgeneration");
 }
 
 
-static int
+static void
 llm_jparse_loop_control(llm_jcomp_t *c, llm_jnode_t *n)
 {
     if (c->loops == 0) {
-        return llm_jcomp_fail(c, n->line, "'%s' outside of a loop",
+        (void) llm_jcomp_fail(c, n->line, "'%s' outside of a loop",
                               n->kind == LLM_JN_BREAK ? "break" : "continue");
     }
-
-    return LLM_OK;
 }
 
 
 /* {% print a, b %}: an OUTPUT for each, chained */
 
-static int
+static void
 llm_jparse_print(llm_jcomp_t *c, llm_jnode_t *n)
 {
-    for ( ;; ) {
-        n->a = llm_jparse_expr(c, 0);
-        if (n->a == NULL) {
-            return LLM_ERROR;
-        }
+    n->a = llm_jparse_expr(c, 0);
 
-        if (!llm_jparse_skip_op(c, ',')) {
-            return LLM_OK;
-        }
-
+    while (llm_jparse_skip_op(c, ',')) {
         n->next = llm_jcomp_node(c, LLM_JN_OUTPUT, n->line);
-        if (n->next == NULL) {
-            return LLM_ERROR;
-        }
-
         n = n->next;
+        n->a = llm_jparse_expr(c, 0);
     }
 }
 
@@ -366,7 +283,7 @@ llm_jparse_print(llm_jcomp_t *c, llm_jnode_t *n)
 typedef struct {
     const char   *name;
     llm_jkind_t   kind;
-    int         (*parse)(llm_jcomp_t *c, llm_jnode_t *n);
+    void        (*parse)(llm_jcomp_t *c, llm_jnode_t *n);
 } llm_jtag_t;
 
 static const llm_jtag_t  llm_jparse_tags[] = {
@@ -388,45 +305,45 @@ static const char *const  llm_jparse_refused[] = {
 };
 
 
-static int
-llm_jparse_statement(llm_jcomp_t *c, llm_jnode_t **res)
+static llm_jnode_t *
+llm_jparse_statement(llm_jcomp_t *c)
 {
     size_t             i;
     llm_jtok_t        *tok;
+    llm_jnode_t       *n;
     const llm_jtag_t  *tag;
 
     tok = llm_jparse_tok(c);
-
-    if (tok->type != LLM_JT_NAME) {
-        return llm_jparse_unexpected(c, "a tag's name");
-    }
+    n = llm_jparse_node(c, LLM_JN_DATA, NULL, NULL);
 
     for (i = 0; i < llm_nelems(llm_jparse_tags); i++) {
         tag = &llm_jparse_tags[i];
 
-        if (!llm_jparse_skip_name(c, tag->name)) {
-            continue;
+        if (llm_jparse_skip_name(c, tag->name)) {
+            n->kind = tag->kind;
+            tag->parse(c, n);
+            llm_jparse_want(c, LLM_JT_BLOCK_END, "'%}'");
+
+            return n;
         }
-
-        *res = llm_jcomp_node(c, tag->kind, tok->line);
-
-        if (*res == NULL || tag->parse(c, *res) != LLM_OK) {
-            return LLM_ERROR;
-        }
-
-        return llm_jparse_want(c, LLM_JT_BLOCK_END, "'%}'");
     }
 
     for (i = 0; i < llm_nelems(llm_jparse_refused); i++) {
         if (llm_jparse_is_name(c, llm_jparse_refused[i])) {
-            return llm_jcomp_fail(c, tok->line, "the tag '%s' has no place "
+            (void) llm_jcomp_fail(c, tok->line, "the tag '%s' has no place "
                                   "in a chat template",
                                   llm_jparse_refused[i]);
         }
     }
 
-    return llm_jcomp_fail(c, tok->line, "encountered unknown tag '%.*s'",
+    if (tok->type != LLM_JT_NAME) {
+        llm_jparse_unexpected(c, "a tag's name");
+    }
+
+    (void) llm_jcomp_fail(c, tok->line, "encountered unknown tag '%.*s'",
                           (int) llm_min(tok->text.len, 40), tok->text.data);
+
+    return n;
 }
 
 
@@ -445,76 +362,52 @@ llm_jparse_at_end(llm_jcomp_t *c, const char *const *ends)
 
 /* up to one of the end tags, whose "{%" is eaten; or to the template's end */
 
-static int
-llm_jparse_body(llm_jcomp_t *c, llm_jnode_t **body, const char *const *ends)
+static llm_jnode_t *
+llm_jparse_body(llm_jcomp_t *c, const char *const *ends)
 {
     llm_jtok_t   *tok;
-    llm_jnode_t  *n;
+    llm_jnode_t  *n, *body, **tail;
 
-    if (++c->depth > LLM_J_MAX_NESTING) {
-        return llm_jcomp_fail(c, llm_jparse_tok(c)->line,
-                              "nested too deeply");
-    }
+    llm_jparse_deeper(c);
+    body = NULL;
+    tail = &body;
 
-    for ( ;; ) {
-        tok = llm_jparse_tok(c);
-
-        if (tok->type == LLM_JT_EOF) {
-            break;
-        }
-
-        n = NULL;
+    while ((tok = llm_jparse_tok(c))->type != LLM_JT_EOF) {
         llm_jparse_next(c);
 
         if (tok->type == LLM_JT_DATA) {
             n = llm_jcomp_node(c, LLM_JN_DATA, tok->line);
-
-            if (n == NULL || llm_jcomp_str(c, tok->text, &n->value) != LLM_OK)
-            {
-                return LLM_ERROR;
-            }
+            n->value = llm_jcomp_str(c, tok->text);
 
         } else if (tok->type == LLM_JT_VAR_BEGIN) {
             n = llm_jcomp_node(c, LLM_JN_OUTPUT, tok->line);
-            if (n == NULL) {
-                return LLM_ERROR;
-            }
-
             n->a = llm_jparse_tuple(c, 0, NULL);
+            llm_jparse_want(c, LLM_JT_VAR_END, "'}}'");
 
-            if (n->a == NULL
-                || llm_jparse_want(c, LLM_JT_VAR_END, "'}}'") != LLM_OK)
-            {
-                return LLM_ERROR;
-            }
+        } else if (llm_jparse_at_end(c, ends)) {
+            break;
 
         } else {
-            if (llm_jparse_at_end(c, ends)) {
-                break;
-            }
-
-            if (llm_jparse_statement(c, &n) != LLM_OK) {
-                return LLM_ERROR;
-            }
+            n = llm_jparse_statement(c);
         }
 
-        *body = n;
+        *tail = n;
 
-        while (n->next) {
-            n = n->next;
+        while (*tail && !c->failed) {
+            tail = &(*tail)->next;
         }
-
-        body = &n->next;
     }
 
     c->depth--;
 
-    return LLM_OK;
+    return body;
 }
 
 
 int
 llm_jinja_parse(llm_jcomp_t *c)
 {
-    return llm_jparse_body(c, &c->t->body, NULL);
+    c->t->body = llm_jparse_body(c, NULL);
+
+    return c->failed ? LLM_ERROR : LLM_OK;
 }

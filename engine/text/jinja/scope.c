@@ -16,9 +16,9 @@
 
 #include "engine/text/jinja/ast.h"
 
-static int llm_jscope_visit(llm_jcomp_t *c, llm_jscope_t *s, llm_jnode_t *n,
+static void llm_jscope_visit(llm_jcomp_t *c, llm_jscope_t *s, llm_jnode_t *n,
     int in_if);
-static int llm_jscope_resolve(llm_jcomp_t *c, llm_jscope_t *s,
+static void llm_jscope_resolve(llm_jcomp_t *c, llm_jscope_t *s,
     llm_jnode_t *n, int soft);
 
 
@@ -28,10 +28,10 @@ llm_jscope_new(llm_jcomp_t *c, llm_jscope_t *up)
     llm_jscope_t  *s;
 
     s = llm_jcomp_alloc(c, sizeof(llm_jscope_t));
-    if (s) {
-        memset(s, 0, sizeof(*s));
-        s->up = up;
-    }
+    s = s ? s : &c->spare_scope;
+
+    memset(s, 0, sizeof(*s));
+    s->up = up;
 
     return s;
 }
@@ -124,199 +124,181 @@ llm_jscope_lookup(const llm_jscope_t *s, llm_js_t *name,
 }
 
 
-static int
+/* the slot of a name that lives in s, a new one if need be */
+
+static uint32_t
 llm_jscope_add(llm_jcomp_t *c, llm_jscope_t *s, const llm_jv_t *name,
-    llm_jslot_init_t init, uint32_t *res)
+    llm_jslot_init_t init)
 {
     uint32_t      slot;
     llm_jslot_t  *v;
 
     slot = llm_jscope_find(s, name->u.s);
 
-    if (slot == LLM_J_NO_SLOT) {
-        if (llm_jscope_grow(c, s) != LLM_OK) {
-            return LLM_ERROR;
-        }
-
-        slot = s->n;
-        *llm_jscope_place(s, name->u.s) = slot;
-
-        v = &s->v[s->n++];
-        memset(v, 0, sizeof(*v));
-        v->name = *name;
-        v->init = init;
-
-        if (init == LLM_JS_ALIAS) {
-            (void) llm_jscope_lookup(s->up, name->u.s, &v->hops, &v->slot);
-            v->hops++;
-        }
+    if (slot != LLM_J_NO_SLOT || llm_jscope_grow(c, s) != LLM_OK) {
+        return slot;
     }
 
-    if (res) {
-        *res = slot;
+    slot = s->n;
+    *llm_jscope_place(s, name->u.s) = slot;
+
+    v = &s->v[s->n++];
+    memset(v, 0, sizeof(*v));
+    v->name = *name;
+    v->init = init;
+
+    if (init == LLM_JS_ALIAS) {
+        (void) llm_jscope_lookup(s->up, name->u.s, &v->hops, &v->slot);
+        v->hops++;
     }
 
-    return LLM_OK;
+    return slot;
 }
 
 
-static int
+static void
 llm_jscope_load(llm_jcomp_t *c, llm_jscope_t *s, const llm_jv_t *name)
 {
     uint32_t  hops, slot;
 
-    if (llm_jscope_lookup(s, name->u.s, &hops, &slot)) {
-        return LLM_OK;
+    if (!llm_jscope_lookup(s, name->u.s, &hops, &slot)) {
+        (void) llm_jscope_add(c, s, name, LLM_JS_RESOLVE);
     }
-
-    return llm_jscope_add(c, s, name, LLM_JS_RESOLVE, NULL);
 }
 
 
-static int
+static void
 llm_jscope_store(llm_jcomp_t *c, llm_jscope_t *s, const llm_jv_t *name,
     int in_if)
 {
     uint32_t          hops, slot;
     llm_jslot_init_t  init;
 
-    if (llm_jscope_find(s, name->u.s) != LLM_J_NO_SLOT) {
-        return LLM_OK;
-    }
+    init = in_if ? LLM_JS_RESOLVE : LLM_JS_UNSET;
 
-    if (s->up && llm_jscope_lookup(s->up, name->u.s, &hops, &slot)) {
+    if (llm_jscope_lookup(s->up, name->u.s, &hops, &slot)) {
         init = LLM_JS_ALIAS;
-
-    } else {
-        init = in_if ? LLM_JS_RESOLVE : LLM_JS_UNSET;
     }
 
-    return llm_jscope_add(c, s, name, init, NULL);
+    (void) llm_jscope_add(c, s, name, init);
 }
 
 
-static int
+static void
 llm_jscope_target(llm_jcomp_t *c, llm_jscope_t *s, llm_jnode_t *n,
     int in_if)
 {
     llm_jnode_t  *item;
 
     if (n->kind == LLM_JN_NAME) {
-        return llm_jscope_store(c, s, &n->value, in_if);
-    }
+        llm_jscope_store(c, s, &n->value, in_if);
 
-    if (n->kind == LLM_JN_NSREF) {
-        return llm_jscope_load(c, s, &n->value);
-    }
+    } else if (n->kind == LLM_JN_NSREF) {
+        llm_jscope_load(c, s, &n->value);
 
-    for (item = n->a; item; item = item->next) {
-        if (llm_jscope_target(c, s, item, in_if) != LLM_OK) {
-            return LLM_ERROR;
+    } else {
+        for (item = n->a; item; item = item->next) {
+            llm_jscope_target(c, s, item, in_if);
         }
     }
-
-    return LLM_OK;
 }
 
 
 /* targets of a loop or with: parameters of the scope */
 
-static int
+static void
 llm_jscope_params(llm_jcomp_t *c, llm_jscope_t *s, llm_jnode_t *n)
 {
     llm_jnode_t  *item;
 
     if (n->kind == LLM_JN_NAME) {
-        return llm_jscope_add(c, s, &n->value, LLM_JS_PARAM, NULL);
+        (void) llm_jscope_add(c, s, &n->value, LLM_JS_PARAM);
+        return;
     }
 
     for (item = n->a; item; item = item->next) {
-        if (llm_jscope_params(c, s, item) != LLM_OK) {
-            return LLM_ERROR;
-        }
+        llm_jscope_params(c, s, item);
     }
-
-    return LLM_OK;
 }
 
 
-static int
+static void
 llm_jscope_visit_list(llm_jcomp_t *c, llm_jscope_t *s, llm_jnode_t *n,
     int in_if)
 {
     for ( /* void */ ; n; n = n->next) {
-        if (llm_jscope_visit(c, s, n, in_if) != LLM_OK) {
-            return LLM_ERROR;
-        }
+        llm_jscope_visit(c, s, n, in_if);
     }
+}
 
-    return LLM_OK;
+
+/* an "elif" is an IF alone in the c of another */
+
+static llm_jnode_t *
+llm_jscope_elif(const llm_jnode_t *n)
+{
+    return n->c && n->c->kind == LLM_JN_IF && !n->c->next ? n->c : NULL;
 }
 
 
 /* notes what the node does to the names of s, inner scopes left out */
 
-static int
+static void
 llm_jscope_visit(llm_jcomp_t *c, llm_jscope_t *s, llm_jnode_t *n, int in_if)
 {
     switch (n->kind) {
 
     case LLM_JN_NAME:
-        return llm_jscope_load(c, s, &n->value);
+        llm_jscope_load(c, s, &n->value);
+        return;
 
     case LLM_JN_IF:
         for ( ;; ) {
-            if (llm_jscope_visit(c, s, n->a, in_if) != LLM_OK
-                || llm_jscope_visit_list(c, s, n->b, 1) != LLM_OK)
-            {
-                return LLM_ERROR;
-            }
+            llm_jscope_visit(c, s, n->a, in_if);
+            llm_jscope_visit_list(c, s, n->b, 1);
 
-            if (n->c == NULL || n->c->kind != LLM_JN_IF || n->c->next) {
-                return llm_jscope_visit_list(c, s, n->c, 1);
+            if (llm_jscope_elif(n) == NULL) {
+                llm_jscope_visit_list(c, s, n->c, 1);
+                return;
             }
 
             n = n->c;
         }
 
     case LLM_JN_FOR:
-        return llm_jscope_visit(c, s, n->b, in_if);
-
-    case LLM_JN_SET:
-        if (llm_jscope_visit(c, s, n->b, in_if) != LLM_OK) {
-            return LLM_ERROR;
-        }
-
-        return llm_jscope_target(c, s, n->a, in_if);
-
-    case LLM_JN_SETBLOCK:
-        return llm_jscope_target(c, s, n->a, in_if);
-
-    case LLM_JN_MACRO:
-        return llm_jscope_store(c, s, &n->value, in_if);
-
     case LLM_JN_CALLBLOCK:
     case LLM_JN_FILTERBLOCK:
-        return llm_jscope_visit(c, s, n->b, in_if);
+        llm_jscope_visit(c, s, n->b, in_if);
+        return;
+
+    case LLM_JN_SET:
+        llm_jscope_visit(c, s, n->b, in_if);
+        llm_jscope_target(c, s, n->a, in_if);
+        return;
+
+    case LLM_JN_SETBLOCK:
+        llm_jscope_target(c, s, n->a, in_if);
+        return;
+
+    case LLM_JN_MACRO:
+        llm_jscope_store(c, s, &n->value, in_if);
+        return;
 
     case LLM_JN_WITH:
-        return llm_jscope_visit_list(c, s, n->b, in_if);
+        llm_jscope_visit_list(c, s, n->b, in_if);
+        return;
 
     case LLM_JN_SCOPE:
-        return LLM_OK;
+        return;
 
     default:
         break;
     }
 
-    if (llm_jscope_visit_list(c, s, n->a, in_if) != LLM_OK
-        || llm_jscope_visit_list(c, s, n->b, in_if) != LLM_OK
-        || llm_jscope_visit_list(c, s, n->c, in_if) != LLM_OK)
-    {
-        return LLM_ERROR;
-    }
-
-    return llm_jscope_visit_list(c, s, n->d, in_if);
+    llm_jscope_visit_list(c, s, n->a, in_if);
+    llm_jscope_visit_list(c, s, n->b, in_if);
+    llm_jscope_visit_list(c, s, n->c, in_if);
+    llm_jscope_visit_list(c, s, n->d, in_if);
 }
 
 
@@ -374,25 +356,29 @@ llm_jscope_first_use(const llm_jnode_t *n, const char *name, int target)
 }
 
 
-static int
+static void
 llm_jscope_resolve_list(llm_jcomp_t *c, llm_jscope_t *s, llm_jnode_t *n,
     int soft)
 {
-    for ( /* void */ ; n; n = n->next) {
-        if (llm_jscope_resolve(c, s, n, soft) != LLM_OK) {
-            return LLM_ERROR;
-        }
+    for ( /* void */ ; n && !c->failed; n = n->next) {
+        llm_jscope_resolve(c, s, n, soft);
     }
-
-    return LLM_OK;
 }
 
 
-static int
+/* a body in the scope s: what it does to names, then where they are */
+
+static void
+llm_jscope_inside(llm_jcomp_t *c, llm_jscope_t *s, llm_jnode_t *body)
+{
+    llm_jscope_visit_list(c, s, body, 0);
+    llm_jscope_resolve_list(c, s, body, 0);
+}
+
+
+static void
 llm_jscope_for(llm_jcomp_t *c, llm_jscope_t *s, llm_jnode_t *n)
 {
-    static const llm_str_t  loop = { 4, "loop" };
-
     llm_jv_t  name;
 
     n->scope = llm_jscope_new(c, s);
@@ -400,182 +386,109 @@ llm_jscope_for(llm_jcomp_t *c, llm_jscope_t *s, llm_jnode_t *n)
     n->else_scope = llm_jscope_new(c, s);
     n->slot = LLM_J_NO_SLOT;
 
-    if (n->scope == NULL || n->test_scope == NULL || n->else_scope == NULL
-        || llm_jcomp_str(c, loop, &name) != LLM_OK)
-    {
-        return LLM_ERROR;
-    }
-
     if (llm_jscope_first_use(n->a, "loop", 1)) {
-        return llm_jcomp_fail(c, n->line, "can't assign to special loop "
+        (void) llm_jcomp_fail(c, n->line, "can't assign to special loop "
                               "variable in for-loop target");
+        return;
     }
 
     /* the targets come first in both scopes, so that they share slots */
 
-    if (llm_jscope_params(c, n->scope, n->a) != LLM_OK
-        || llm_jscope_params(c, n->test_scope, n->a) != LLM_OK
-        || llm_jscope_resolve(c, n->scope, n->a, 0) != LLM_OK)
-    {
-        return LLM_ERROR;
+    llm_jscope_params(c, n->scope, n->a);
+    llm_jscope_params(c, n->test_scope, n->a);
+    llm_jscope_resolve(c, n->scope, n->a, 0);
+
+    if (n->op || llm_jscope_first_use(n->d, "loop", 0) == 1) {
+        name = llm_jcomp_str(c, llm_str("loop"));
+        n->slot = llm_jscope_add(c, n->scope, &name, LLM_JS_PARAM);
     }
 
-    if ((n->op || llm_jscope_first_use(n->d, "loop", 0) == 1)
-        && llm_jscope_add(c, n->scope, &name, LLM_JS_PARAM, &n->slot)
-           != LLM_OK)
-    {
-        return LLM_ERROR;
-    }
-
-    if (n->c
-        && (llm_jscope_visit(c, n->test_scope, n->c, 0) != LLM_OK
-            || llm_jscope_resolve(c, n->test_scope, n->c, 0) != LLM_OK))
-    {
-        return LLM_ERROR;
-    }
-
-    if (llm_jscope_visit_list(c, n->scope, n->d, 0) != LLM_OK
-        || llm_jscope_resolve_list(c, n->scope, n->d, 0) != LLM_OK
-        || llm_jscope_visit_list(c, n->else_scope, n->e, 0) != LLM_OK)
-    {
-        return LLM_ERROR;
-    }
-
-    return llm_jscope_resolve_list(c, n->else_scope, n->e, 0);
+    llm_jscope_inside(c, n->test_scope, n->c);
+    llm_jscope_inside(c, n->scope, n->d);
+    llm_jscope_inside(c, n->else_scope, n->e);
 }
 
 
-/* a variable that the body of a macro has if it uses it undeclared */
+/* the slot of a variable that a macro has if its body uses it undeclared */
 
-static int
-llm_jscope_special(llm_jcomp_t *c, llm_jnode_t *n, const char *name,
-    uint32_t *slot)
+static uint32_t
+llm_jscope_special(llm_jcomp_t *c, llm_jnode_t *n, const char *name)
 {
     llm_jv_t      v;
-    llm_str_t     s;
     llm_jnode_t  *p;
 
-    *slot = LLM_J_NO_SLOT;
-
     if (llm_jscope_first_use(n->d, name, 0) != 1) {
-        return LLM_OK;
+        return LLM_J_NO_SLOT;
     }
 
     for (p = n->a; p; p = p->next) {
-        if (llm_js_is(p->value.u.s, name)) {
-            if (p->a == NULL && strcmp(name, "caller") == 0) {
-                return llm_jcomp_fail(c, n->line, "the special \"caller\" "
-                                      "argument must be omitted or be given "
-                                      "a default");
-            }
-
-            return LLM_OK;
+        if (!llm_js_is(p->value.u.s, name)) {
+            continue;
         }
+
+        if (p->a == NULL && strcmp(name, "caller") == 0) {
+            (void) llm_jcomp_fail(c, n->line, "the special \"caller\" "
+                                  "argument must be omitted or be given "
+                                  "a default");
+        }
+
+        return LLM_J_NO_SLOT;
     }
 
-    s.data = name;
-    s.len = strlen(name);
+    v = llm_jcomp_str(c, (llm_str_t) { strlen(name), name });
 
-    if (llm_jcomp_str(c, s, &v) != LLM_OK) {
-        return LLM_ERROR;
-    }
-
-    return llm_jscope_add(c, n->scope, &v, LLM_JS_PARAM, slot);
+    return llm_jscope_add(c, n->scope, &v, LLM_JS_PARAM);
 }
 
 
-static int
+static void
 llm_jscope_macro(llm_jcomp_t *c, llm_jscope_t *s, llm_jnode_t *n)
 {
     llm_jnode_t  *p;
 
     n->scope = llm_jscope_new(c, s);
-    if (n->scope == NULL) {
-        return LLM_ERROR;
-    }
 
     for (p = n->a; p; p = p->next) {
-        if (llm_jscope_add(c, n->scope, &p->value, LLM_JS_PARAM, &p->slot)
-            != LLM_OK)
-        {
-            return LLM_ERROR;
-        }
+        p->slot = llm_jscope_add(c, n->scope, &p->value, LLM_JS_PARAM);
     }
 
-    if (llm_jscope_special(c, n, "caller", &n->specials.caller) != LLM_OK
-        || llm_jscope_special(c, n, "varargs", &n->specials.varargs)
-           != LLM_OK
-        || llm_jscope_special(c, n, "kwargs", &n->specials.kwargs) != LLM_OK)
-    {
-        return LLM_ERROR;
-    }
+    n->specials.caller = llm_jscope_special(c, n, "caller");
+    n->specials.varargs = llm_jscope_special(c, n, "varargs");
+    n->specials.kwargs = llm_jscope_special(c, n, "kwargs");
 
     for (p = n->a; p; p = p->next) {
-        if (p->a && llm_jscope_visit(c, n->scope, p->a, 0) != LLM_OK) {
-            return LLM_ERROR;
-        }
+        llm_jscope_visit_list(c, n->scope, p->a, 0);
     }
 
-    if (llm_jscope_visit_list(c, n->scope, n->d, 0) != LLM_OK) {
-        return LLM_ERROR;
-    }
+    llm_jscope_visit_list(c, n->scope, n->d, 0);
 
     for (p = n->a; p; p = p->next) {
-        if (p->a && llm_jscope_resolve(c, n->scope, p->a, 0) != LLM_OK) {
-            return LLM_ERROR;
-        }
+        llm_jscope_resolve_list(c, n->scope, p->a, 0);
     }
 
-    return llm_jscope_resolve_list(c, n->scope, n->d, 0);
+    llm_jscope_resolve_list(c, n->scope, n->d, 0);
 }
 
 
 /* set, filter and generation blocks, with: a filter (b) and a body inside */
 
-static int
+static void
 llm_jscope_block(llm_jcomp_t *c, llm_jscope_t *s, llm_jnode_t *n)
 {
     llm_jnode_t  *p, *filter;
 
     n->scope = llm_jscope_new(c, s);
-    if (n->scope == NULL) {
-        return LLM_ERROR;
-    }
-
     filter = n->kind == LLM_JN_WITH ? NULL : n->b;
 
-    if (n->kind == LLM_JN_WITH) {
-        for (p = n->a; p; p = p->next) {
-            if (llm_jscope_params(c, n->scope, p) != LLM_OK
-                || llm_jscope_resolve(c, n->scope, p, 0) != LLM_OK)
-            {
-                return LLM_ERROR;
-            }
-        }
+    for (p = n->kind == LLM_JN_WITH ? n->a : NULL; p; p = p->next) {
+        llm_jscope_params(c, n->scope, p);
+        llm_jscope_resolve(c, n->scope, p, 0);
     }
 
-    if (llm_jscope_visit_list(c, n->scope, filter, 0) != LLM_OK
-        || llm_jscope_visit_list(c, n->scope, n->d, 0) != LLM_OK
-        || llm_jscope_resolve_list(c, n->scope, filter, 0) != LLM_OK)
-    {
-        return LLM_ERROR;
-    }
-
-    return llm_jscope_resolve_list(c, n->scope, n->d, 0);
-}
-
-
-static int
-llm_jscope_known(llm_jcomp_t *c, const llm_jnode_t *n, int soft)
-{
-    if (n->func || soft) {
-        return LLM_OK;
-    }
-
-    return llm_jcomp_fail(c, n->line, "No %s named '%.*s'.",
-                          n->kind == LLM_JN_FILTER ? "filter" : "test",
-                          (int) llm_min(n->value.u.s->len, 40),
-                          llm_js_data(n->value.u.s));
+    llm_jscope_visit_list(c, n->scope, filter, 0);
+    llm_jscope_visit_list(c, n->scope, n->d, 0);
+    llm_jscope_resolve_list(c, n->scope, filter, 0);
+    llm_jscope_resolve_list(c, n->scope, n->d, 0);
 }
 
 
@@ -584,7 +497,7 @@ llm_jscope_known(llm_jcomp_t *c, const llm_jnode_t *n, int soft)
  * soft: within an if, where an unknown filter fails only when it is used.
  */
 
-static int
+static void
 llm_jscope_resolve(llm_jcomp_t *c, llm_jscope_t *s, llm_jnode_t *n,
     int soft)
 {
@@ -595,18 +508,21 @@ llm_jscope_resolve(llm_jcomp_t *c, llm_jscope_t *s, llm_jnode_t *n,
     case LLM_JN_NSREF:
         (void) llm_jscope_lookup(s, n->value.u.s, &n->hops, &n->slot);
 
-        if (n->kind != LLM_JN_MACRO) {
-            return LLM_OK;
+        if (n->kind == LLM_JN_MACRO) {
+            n->op = s->up == NULL;
+            llm_jscope_macro(c, s, n);
         }
 
-        n->op = s->up == NULL;
-
-        return llm_jscope_macro(c, s, n);
+        return;
 
     case LLM_JN_FILTER:
     case LLM_JN_TEST:
-        if (llm_jscope_known(c, n, soft) != LLM_OK) {
-            return LLM_ERROR;
+        if (n->func == NULL && !soft) {
+            (void) llm_jcomp_fail(c, n->line, "No %s named '%.*s'.",
+                                  n->kind == LLM_JN_FILTER ? "filter"
+                                                           : "test",
+                                  (int) llm_min(n->value.u.s->len, 40),
+                                  llm_js_data(n->value.u.s));
         }
 
         break;
@@ -617,67 +533,59 @@ llm_jscope_resolve(llm_jcomp_t *c, llm_jscope_t *s, llm_jnode_t *n,
 
     case LLM_JN_IF:
         for ( ;; ) {
-            if (llm_jscope_resolve(c, s, n->a, 1) != LLM_OK
-                || llm_jscope_resolve_list(c, s, n->b, 1) != LLM_OK)
-            {
-                return LLM_ERROR;
-            }
+            llm_jscope_resolve(c, s, n->a, 1);
+            llm_jscope_resolve_list(c, s, n->b, 1);
 
-            if (n->c == NULL || n->c->kind != LLM_JN_IF || n->c->next) {
-                return llm_jscope_resolve_list(c, s, n->c, 1);
+            if (llm_jscope_elif(n) == NULL) {
+                llm_jscope_resolve_list(c, s, n->c, 1);
+                return;
             }
 
             n = n->c;
         }
 
     case LLM_JN_FOR:
-        if (llm_jscope_resolve(c, s, n->b, soft) != LLM_OK) {
-            return LLM_ERROR;
-        }
-
-        return llm_jscope_for(c, s, n);
+        llm_jscope_resolve(c, s, n->b, soft);
+        llm_jscope_for(c, s, n);
+        return;
 
     case LLM_JN_SET:
     case LLM_JN_SETBLOCK:
         n->op = s->up == NULL;
+        llm_jscope_resolve(c, s, n->a, soft);
 
-        if (llm_jscope_resolve(c, s, n->a, soft) != LLM_OK) {
-            return LLM_ERROR;
+        if (n->kind == LLM_JN_SET) {
+            llm_jscope_resolve(c, s, n->b, soft);
+
+        } else {
+            llm_jscope_block(c, s, n);
         }
 
-        return n->kind == LLM_JN_SET ? llm_jscope_resolve(c, s, n->b, soft)
-                                     : llm_jscope_block(c, s, n);
+        return;
 
     case LLM_JN_CALLBLOCK:
-        if (llm_jscope_resolve(c, s, n->b, soft) != LLM_OK) {
-            return LLM_ERROR;
-        }
-
-        return llm_jscope_macro(c, s, n);
+        llm_jscope_resolve(c, s, n->b, soft);
+        llm_jscope_macro(c, s, n);
+        return;
 
     case LLM_JN_WITH:
-        if (llm_jscope_resolve_list(c, s, n->b, soft) != LLM_OK) {
-            return LLM_ERROR;
-        }
-
-        return llm_jscope_block(c, s, n);
+        llm_jscope_resolve_list(c, s, n->b, soft);
+        llm_jscope_block(c, s, n);
+        return;
 
     case LLM_JN_FILTERBLOCK:
     case LLM_JN_SCOPE:
-        return llm_jscope_block(c, s, n);
+        llm_jscope_block(c, s, n);
+        return;
 
     default:
         break;
     }
 
-    if (llm_jscope_resolve_list(c, s, n->a, soft) != LLM_OK
-        || llm_jscope_resolve_list(c, s, n->b, soft) != LLM_OK
-        || llm_jscope_resolve_list(c, s, n->c, soft) != LLM_OK)
-    {
-        return LLM_ERROR;
-    }
-
-    return llm_jscope_resolve_list(c, s, n->d, soft);
+    llm_jscope_resolve_list(c, s, n->a, soft);
+    llm_jscope_resolve_list(c, s, n->b, soft);
+    llm_jscope_resolve_list(c, s, n->c, soft);
+    llm_jscope_resolve_list(c, s, n->d, soft);
 }
 
 
@@ -685,12 +593,7 @@ int
 llm_jinja_scopes(llm_jcomp_t *c)
 {
     c->t->scope = llm_jscope_new(c, NULL);
+    llm_jscope_inside(c, c->t->scope, c->t->body);
 
-    if (c->t->scope == NULL
-        || llm_jscope_visit_list(c, c->t->scope, c->t->body, 0) != LLM_OK)
-    {
-        return LLM_ERROR;
-    }
-
-    return llm_jscope_resolve_list(c, c->t->scope, c->t->body, 0);
+    return c->failed ? LLM_ERROR : LLM_OK;
 }

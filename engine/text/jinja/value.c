@@ -207,7 +207,6 @@ llm_jv_list(llm_jrt_t *rt, llm_jtype_t type, size_t cap, llm_jv_t *res)
 
     list->n = 0;
     list->cap = cap;
-    list->group = 0;
     list->v = cap ? llm_jrt_alloc(rt, size) : NULL;
 
     if (cap && list->v == NULL) {
@@ -246,6 +245,20 @@ llm_jlist_push(llm_jrt_t *rt, llm_jlist_t *list, const llm_jv_t *v)
     list->v[list->n++] = *v;
 
     return LLM_OK;
+}
+
+
+void
+llm_jlist_reverse(llm_jlist_t *list)
+{
+    size_t    i;
+    llm_jv_t  v;
+
+    for (i = 0; i < list->n / 2; i++) {
+        v = list->v[i];
+        list->v[i] = list->v[list->n - 1 - i];
+        list->v[list->n - 1 - i] = v;
+    }
 }
 
 

@@ -118,7 +118,6 @@ struct llm_jlist_s {
     llm_jv_t    *v;
     size_t       n;
     size_t       cap;
-    int          group;                 /* a tuple with .grouper and .list */
 };
 
 typedef struct {
@@ -210,22 +209,32 @@ typedef struct {
     size_t              n;
     llm_jpair_t        *kw;             /* keyword: key is a string */
     size_t              n_kw;
+    const llm_jfunc_t  *f;              /* the builtin that is called */
 } llm_jargs_t;
 
-/*
- * With params, args->v has one value for each of them (MISSING if absent and
- * optional) and n_kw is 0; without (NULL), the arguments come as given.  The
- * subject of a filter, a test or a method is v[0] and is not in params.
- */
-typedef int (*llm_jfn_pt)(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res);
+typedef int llm_jfn_t(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res);
 
+/*
+ * A builtin.  With params, args->v has one value for each of them (MISSING if
+ * absent and optional) and n_kw is 0; without (NULL), the arguments come as
+ * given.  The subject of a filter, a test or a method is v[0] and is not in
+ * params.
+ *
+ * "a:i b:S?" are two parameters; "?" means optional, "/" in front of all that
+ * none may be given by keyword.  Types: i an integer, s a string, I and S the
+ * same or None, which counts as absent, t anything, made text.
+ */
 struct llm_jfunc_s {
     const char  *name;
-    llm_jfn_pt   fn;
-    const char  *params;                /* "a b? c?"; "/" first: no keywords */
-    unsigned     on;                    /* methods: types, as 1 << type */
-    unsigned     forbidden;             /* types that it would change */
+    llm_jfn_t   *fn;                    /* NULL: the sandbox refuses it */
+    const char  *params;
+    unsigned     on;                    /* types of subjects, as 1 << type */
+    int          how;                   /* what fn is to do: its own matter */
 };
+
+/* on, for filters and tests: the subject is made text, markup kept or not */
+#define LLM_J_TEXT   (1u << 30)
+#define LLM_J_PLAIN  (1u << 31)
 
 #define LLM_J_MAX_PARAMS  8
 
@@ -277,7 +286,7 @@ int llm_jrt_enter(llm_jrt_t *rt);
 #define llm_jrt_leave(rt)  ((rt)->depth--)
 
 
-/* strings (str.c) */
+/* strings (value_str.c) */
 
 static inline const char *
 llm_js_data(const llm_js_t *s)
@@ -318,6 +327,8 @@ int llm_jb_add_str(llm_jb_t *b, const llm_js_t *s);
 int llm_jb_fill(llm_jb_t *b, const char *data, size_t len, size_t times,
     int trusted);
 int llm_jb_done(llm_jb_t *b, llm_jv_t *res);
+/* what was made of s is markup if s is */
+int llm_jb_done_as(llm_jb_t *b, const llm_js_t *s, llm_jv_t *res);
 /* a literal of this source as a value */
 int llm_js_lit(llm_jrt_t *rt, const char *literal, llm_jv_t *res);
 
@@ -403,6 +414,7 @@ int llm_jv_undef_fail(llm_jrt_t *rt, const llm_jv_t *v);
 
 int llm_jv_list(llm_jrt_t *rt, llm_jtype_t type, size_t cap, llm_jv_t *res);
 int llm_jlist_push(llm_jrt_t *rt, llm_jlist_t *list, const llm_jv_t *v);
+void llm_jlist_reverse(llm_jlist_t *list);
 int llm_jv_pair(llm_jrt_t *rt, const llm_jv_t *a, const llm_jv_t *b,
     llm_jv_t *res);
 /* an iterator over items that are known already; takes the list's items */
@@ -445,26 +457,22 @@ int llm_jv_from_flat(llm_jrt_t *rt, const llm_flat_t *f, int trusted,
     llm_jv_t *res);
 
 
-/* text of values (repr.c, json.c) */
+/* text of values (value_text.c) */
 
 /* room for 40 bytes; Python's repr of a float, or JSON's */
 size_t llm_jv_float_text(double f, char *out, int json);
 int llm_jb_add_value(llm_jb_t *b, const llm_jv_t *v);       /* str() */
 int llm_jb_add_repr(llm_jb_t *b, const llm_jv_t *v);        /* repr() */
 int llm_jv_tostr(llm_jrt_t *rt, const llm_jv_t *v, llm_jv_t *res);
-int llm_jinja_tojson(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res);
 
 
-/* operators (ops.c) */
+/* operators (eval_ops.c, eval_access.c) */
 
 int llm_jinja_binary(llm_jrt_t *rt, int op, const llm_jv_t *a,
     const llm_jv_t *b, llm_jv_t *res);
 /* op is a comparison: 1, 0 or LLM_ERROR */
 int llm_jinja_relation(llm_jrt_t *rt, int op, const llm_jv_t *a,
     const llm_jv_t *b);
-/* str % value, where args are the value's items if it is a tuple */
-int llm_jinja_percent(llm_jrt_t *rt, const llm_jv_t *format,
-    const llm_jv_t *value, const llm_jargs_t *args, llm_jv_t *res);
 int llm_jinja_unary(llm_jrt_t *rt, int op, const llm_jv_t *a, llm_jv_t *res);
 int llm_jinja_getattr(llm_jrt_t *rt, const llm_jv_t *obj,
     const llm_jv_t *name, llm_jv_t *res);
@@ -474,18 +482,18 @@ int llm_jinja_getitem(llm_jrt_t *rt, const llm_jv_t *obj,
 int llm_jinja_slice(llm_jrt_t *rt, const llm_jv_t *obj,
     const llm_jv_t *start, const llm_jv_t *stop, const llm_jv_t *step,
     llm_jv_t *res);
-/* a followed by escaped b, as Markup does (html.c) */
+/* as markup, which v may be already (builtin_str.c) */
 int llm_jinja_escape(llm_jrt_t *rt, const llm_jv_t *v, llm_jv_t *res);
 
 
-/* functions (call.c) and the tables of them */
+/* functions (eval_call.c) and the tables of them (builtin.c) */
 
-const llm_jfunc_t *llm_jinja_filter(const char *name, size_t len);
-const llm_jfunc_t *llm_jinja_test(const char *name, size_t len);
+const llm_jfunc_t *llm_jinja_filter(const llm_js_t *name);
+const llm_jfunc_t *llm_jinja_test(const llm_js_t *name);
 /* the method of a type, or NULL */
 const llm_jfunc_t *llm_jinja_method(const llm_jv_t *obj,
     const llm_js_t *name);
-/* calls with the subject (or NULL) in front; args may be NULL */
+/* calls with the subject (or NULL) in front */
 int llm_jinja_call_func(llm_jrt_t *rt, const llm_jfunc_t *f,
     const llm_jv_t *subject, const llm_jargs_t *args, llm_jv_t *res);
 /* calls anything callable */
@@ -493,14 +501,8 @@ int llm_jinja_call(llm_jrt_t *rt, const llm_jv_t *callee,
     const llm_jargs_t *args, llm_jv_t *res);
 int llm_jinja_globals(llm_jrt_t *rt, llm_jdict_t *context);
 
-/* arguments of builtins: an error names the function's parameter */
-int llm_jarg_int(llm_jrt_t *rt, const llm_jv_t *v, const char *what,
-    int64_t *res);
-int llm_jarg_str(llm_jrt_t *rt, const llm_jv_t *v, const char *what,
-    llm_js_t **res);
 
-
-/* statements that are called back (exec.c, loop.c) */
+/* statements that are called back (eval_stmt.c, eval_loop.c) */
 
 /* sets an attribute; names that begin with "_" are refused */
 int llm_jinja_ns_set(llm_jrt_t *rt, const llm_jv_t *ns, const llm_jv_t *name,

@@ -4,36 +4,23 @@
  * strftime_now.
  */
 
-#include "engine/text/jinja/value.h"
+#include "engine/text/jinja/builtin.h"
 
 #include <time.h>
 
 
-static int
-llm_jglobal_range(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
+int
+llm_jfn_range(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
 {
-    int64_t        v[3] = { 0, 0, 1 }, span;
+    int64_t        start, stop, step, span;
     llm_jrange_t  *r;
 
-    if (llm_jarg_int(rt, &args->v[0], "range", &v[1]) != LLM_OK) {
-        return LLM_ERROR;
-    }
+    start = args->v[0].u.i;
+    stop = llm_jarg_int(args, 1, start);
+    start = llm_jv_given(&args->v[1]) ? start : 0;
+    step = llm_jarg_int(args, 2, 1);
 
-    if (llm_jv_given(&args->v[1])) {
-        v[0] = v[1];
-
-        if (llm_jarg_int(rt, &args->v[1], "range", &v[1]) != LLM_OK) {
-            return LLM_ERROR;
-        }
-    }
-
-    if (llm_jv_given(&args->v[2])
-        && llm_jarg_int(rt, &args->v[2], "range", &v[2]) != LLM_OK)
-    {
-        return LLM_ERROR;
-    }
-
-    if (v[2] == 0) {
+    if (step == 0) {
         return llm_jrt_fail(rt, "range() arg 3 must not be zero");
     }
 
@@ -42,14 +29,14 @@ llm_jglobal_range(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
         return LLM_ERROR;
     }
 
-    r->start = v[0];
-    r->stop = v[1];
-    r->step = v[2];
+    r->start = start;
+    r->stop = stop;
+    r->step = step;
     r->n = 0;
 
-    if (v[2] > 0 ? v[1] > v[0] : v[0] > v[1]) {
-        if (__builtin_sub_overflow(v[1], v[0], &span) || v[2] == INT64_MIN
-            || (span = v[2] > 0 ? (span - 1) / v[2] : (span + 1) / v[2])
+    if (step > 0 ? stop > start : start > stop) {
+        if (__builtin_sub_overflow(stop, start, &span) || step == INT64_MIN
+            || (span = step > 0 ? (span - 1) / step : (span + 1) / step)
                >= LLM_J_MAX_RANGE)
         {
             return llm_jrt_fail(rt, "Range too big. The sandbox blocks "
@@ -66,60 +53,29 @@ llm_jglobal_range(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
 }
 
 
-/* dict(mapping or pairs, **more) into d */
+/* pairs, as a list of lists of two, into d */
 
 static int
-llm_jglobal_fill(llm_jrt_t *rt, llm_jargs_t *args, llm_jdict_t *d)
+llm_jglobal_pairs(llm_jrt_t *rt, const llm_jv_t *pairs, llm_jdict_t *d)
 {
-    int           rc;
-    size_t        i;
-    llm_jv_t      item;
-    llm_jcur_t    cur;
-    llm_jlist_t   pair;
+    size_t       i;
+    llm_jlist_t  l, pair;
 
-    if (args->n > 1) {
-        return llm_jrt_fail(rt, "dict expected at most 1 argument, got %zu",
-                            args->n);
+    if (llm_jv_items(rt, pairs, &l) != LLM_OK) {
+        return LLM_ERROR;
     }
 
-    if (args->n && args->v[0].type == LLM_J_DICT) {
-        for (i = 0; i < args->v[0].u.dict->n; i++) {
-            if (llm_jdict_set(rt, d, &args->v[0].u.dict->v[i].key,
-                              &args->v[0].u.dict->v[i].value) != LLM_OK)
-            {
-                return LLM_ERROR;
-            }
-        }
-
-    } else if (args->n) {
-        if (llm_jcur_init(rt, &cur, &args->v[0]) != LLM_OK) {
+    for (i = 0; i < l.n; i++) {
+        if (llm_jv_items(rt, &l.v[i], &pair) != LLM_OK) {
             return LLM_ERROR;
         }
 
-        while ((rc = llm_jcur_next(rt, &cur, &item)) == LLM_OK) {
-            if (llm_jv_items(rt, &item, &pair) != LLM_OK) {
-                return LLM_ERROR;
-            }
-
-            if (pair.n != 2) {
-                return llm_jrt_fail(rt, "dictionary update sequence element "
-                                    "has length %zu; 2 is required", pair.n);
-            }
-
-            if (llm_jdict_set(rt, d, &pair.v[0], &pair.v[1]) != LLM_OK) {
-                return LLM_ERROR;
-            }
+        if (pair.n != 2) {
+            return llm_jrt_fail(rt, "dictionary update sequence element "
+                                "has length %zu; 2 is required", pair.n);
         }
 
-        if (rc != LLM_AGAIN) {
-            return LLM_ERROR;
-        }
-    }
-
-    for (i = 0; i < args->n_kw; i++) {
-        if (llm_jdict_set(rt, d, &args->kw[i].key, &args->kw[i].value)
-            != LLM_OK)
-        {
+        if (llm_jdict_set(rt, d, &pair.v[0], &pair.v[1]) != LLM_OK) {
             return LLM_ERROR;
         }
     }
@@ -129,13 +85,50 @@ llm_jglobal_fill(llm_jrt_t *rt, llm_jargs_t *args, llm_jdict_t *d)
 
 
 static int
-llm_jglobal_dict(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
+llm_jglobal_update(llm_jrt_t *rt, const llm_jpair_t *v, size_t n,
+    llm_jdict_t *d)
 {
+    size_t  i;
+
+    for (i = 0; i < n; i++) {
+        if (llm_jdict_set(rt, d, &v[i].key, &v[i].value) != LLM_OK) {
+            return LLM_ERROR;
+        }
+    }
+
+    return LLM_OK;
+}
+
+
+/* dict(mapping or pairs, **more) */
+
+int
+llm_jfn_dict(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
+{
+    int           rc;
+    llm_jdict_t  *from;
+
     if (llm_jv_dict(rt, LLM_J_DICT, res) != LLM_OK) {
         return LLM_ERROR;
     }
 
-    return llm_jglobal_fill(rt, args, res->u.dict);
+    if (args->n > 1) {
+        return llm_jrt_fail(rt, "dict expected at most 1 argument, got %zu",
+                            args->n);
+    }
+
+    rc = LLM_OK;
+
+    if (args->n && args->v[0].type == LLM_J_DICT) {
+        from = args->v[0].u.dict;
+        rc = llm_jglobal_update(rt, from->v, from->n, res->u.dict);
+
+    } else if (args->n) {
+        rc = llm_jglobal_pairs(rt, &args->v[0], res->u.dict);
+    }
+
+    return rc == LLM_OK ? llm_jglobal_update(rt, args->kw, args->n_kw,
+                                             res->u.dict) : LLM_ERROR;
 }
 
 
@@ -154,14 +147,14 @@ llm_jinja_ns_set(llm_jrt_t *rt, const llm_jv_t *ns, const llm_jv_t *name,
 }
 
 
-static int
-llm_jglobal_namespace(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
+int
+llm_jfn_namespace(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
 {
     size_t    i;
     llm_jv_t  all;
 
     if (llm_jv_dict(rt, LLM_J_NS, res) != LLM_OK
-        || llm_jglobal_dict(rt, args, &all) != LLM_OK)
+        || llm_jfn_dict(rt, args, &all) != LLM_OK)
     {
         return LLM_ERROR;
     }
@@ -182,7 +175,6 @@ static int
 llm_jglobal_cycle(llm_jrt_t *rt, llm_jtype_t type, const llm_jv_t *v,
     size_t n, llm_jv_t *res)
 {
-    size_t         i;
     llm_jcycle_t  *c;
 
     c = llm_jrt_alloc(rt, sizeof(llm_jcycle_t));
@@ -191,12 +183,14 @@ llm_jglobal_cycle(llm_jrt_t *rt, llm_jtype_t type, const llm_jv_t *v,
     }
 
     memset(c, 0, sizeof(*c));
+    c->items.n = n;
+    c->items.v = llm_jrt_alloc(rt, n * sizeof(llm_jv_t));
 
-    for (i = 0; i < n; i++) {
-        if (llm_jlist_push(rt, &c->items, &v[i]) != LLM_OK) {
-            return LLM_ERROR;
-        }
+    if (c->items.v == NULL) {
+        return LLM_ERROR;
     }
+
+    memcpy(c->items.v, v, n * sizeof(llm_jv_t));
 
     *res = llm_jv_of(type);
     res->u.cycle = c;
@@ -205,8 +199,8 @@ llm_jglobal_cycle(llm_jrt_t *rt, llm_jtype_t type, const llm_jv_t *v,
 }
 
 
-static int
-llm_jglobal_cycler(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
+int
+llm_jfn_cycler(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
 {
     if (args->n == 0 || args->n_kw) {
         return llm_jrt_fail(rt, "cycler: at least one item has to be "
@@ -217,8 +211,8 @@ llm_jglobal_cycler(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
 }
 
 
-static int
-llm_jglobal_joiner(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
+int
+llm_jfn_joiner(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
 {
     llm_jv_t  sep;
 
@@ -234,12 +228,10 @@ llm_jglobal_joiner(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
 
 /* the template's own words go to the client */
 
-static int
-llm_jglobal_raise(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
+int
+llm_jfn_raise(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
 {
-    if (llm_jv_tostr(rt, &args->v[0], res) != LLM_OK) {
-        return LLM_ERROR;
-    }
+    *res = args->v[0];
 
     return llm_fail_with(rt->err, 400, NULL, NULL, "%.*s",
                          (int) llm_min(res->u.s->len, 4096),
@@ -271,8 +263,8 @@ llm_jglobal_time_part(llm_jb_t *b, const char *spec, const struct tm *tm)
 }
 
 
-static int
-llm_jglobal_strftime(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
+int
+llm_jfn_strftime(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
 {
     char        spec[8];
     size_t      i, n;
@@ -282,10 +274,7 @@ llm_jglobal_strftime(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
     struct tm   tm;
     const char *p;
 
-    if (llm_jarg_str(rt, &args->v[0], "strftime_now", &s) != LLM_OK) {
-        return LLM_ERROR;
-    }
-
+    s = args->v[0].u.s;
     now = (time_t) rt->now;
 
     if (localtime_r(&now, &tm) == NULL) {
@@ -330,36 +319,4 @@ llm_jglobal_strftime(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
     }
 
     return llm_jb_done(&b, res);
-}
-
-
-static const llm_jfunc_t  llm_jglobals[] = {
-    { "range", llm_jglobal_range, "/start stop? step?", 0, 0 },
-    { "dict", llm_jglobal_dict, NULL, 0, 0 },
-    { "namespace", llm_jglobal_namespace, NULL, 0, 0 },
-    { "cycler", llm_jglobal_cycler, NULL, 0, 0 },
-    { "joiner", llm_jglobal_joiner, "sep?", 0, 0 },
-    { "raise_exception", llm_jglobal_raise, "message", 0, 0 },
-    { "strftime_now", llm_jglobal_strftime, "format", 0, 0 }
-};
-
-
-int
-llm_jinja_globals(llm_jrt_t *rt, llm_jdict_t *context)
-{
-    size_t    i;
-    llm_jv_t  name, v;
-
-    for (i = 0; i < llm_nelems(llm_jglobals); i++) {
-        v = llm_jv_of(LLM_J_FUNC);
-        v.u.func = &llm_jglobals[i];
-
-        if (llm_js_lit(rt, llm_jglobals[i].name, &name) != LLM_OK
-            || llm_jdict_set(rt, context, &name, &v) != LLM_OK)
-        {
-            return LLM_ERROR;
-        }
-    }
-
-    return LLM_OK;
 }

@@ -1,10 +1,10 @@
 /*
  * Expressions: recursive descent with jinja2's precedences, lowest first:
  * x if y else z, or, and, not, comparisons, + -, ~, * / // %, **, unary,
- * postfix and filters (those: primary.c).
+ * postfix and filters (those: parse_primary.c).
  *
- * Nodes belong to the template's arena.  Every function returns NULL after
- * it has set the error.
+ * Nodes belong to the template's arena.  An error is remembered (see
+ * llm_jcomp_t); every function returns a node even so.
  */
 
 #include "engine/text/jinja/ast.h"
@@ -15,29 +15,22 @@ llm_jparse_unary(llm_jcomp_t *c, int filters)
 {
     llm_jnode_t  *n;
 
-    if (++c->depth > LLM_J_MAX_NESTING) {
-        (void) llm_jcomp_fail(c, llm_jparse_tok(c)->line,
-                              "nested too deeply");
-        return NULL;
-    }
+    llm_jparse_deeper(c);
 
     if (llm_jparse_is_op(c, '-') || llm_jparse_is_op(c, '+')) {
         n = llm_jparse_node(c, LLM_JN_UNARY, NULL, NULL);
-
-        if (n) {
-            n->op = llm_jparse_tok(c)->op;
-            llm_jparse_next(c);
-            n->a = llm_jparse_unary(c, 0);
-            n = n->a ? llm_jparse_seal(c, n) : NULL;
-        }
+        n->op = llm_jparse_tok(c)->op;
+        llm_jparse_next(c);
+        n->a = llm_jparse_unary(c, 0);
+        n = llm_jparse_seal(c, n);
 
     } else {
         n = llm_jparse_primary(c, 0);
     }
 
-    n = n ? llm_jparse_postfix(c, n) : NULL;
+    n = llm_jparse_postfix(c, n);
 
-    while (n && filters) {
+    while (filters) {
         if (llm_jparse_skip_op(c, '|')) {
             n = llm_jparse_filter(c, n);
 
@@ -70,33 +63,21 @@ static llm_jnode_t *llm_jparse_concat(llm_jcomp_t *c);
 
 
 static llm_jnode_t *
+llm_jparse_operand(llm_jcomp_t *c, int level)
+{
+    return level == 0 ? llm_jparse_concat(c) : llm_jparse_unary(c, 1);
+}
+
+
+static llm_jnode_t *
 llm_jparse_binary(llm_jcomp_t *c, int level)
 {
     int           i, op;
-    llm_jnode_t  *n, *right;
+    llm_jnode_t  *n;
 
-    n = NULL;
+    n = level == 1 ? llm_jparse_binary(c, 2) : llm_jparse_operand(c, level);
 
     for ( ;; ) {
-        right = level == 0 ? llm_jparse_concat(c)
-                : level == 1 ? llm_jparse_binary(c, 2)
-                : llm_jparse_unary(c, 1);
-
-        if (right == NULL) {
-            return NULL;
-        }
-
-        if (n == NULL) {
-            n = right;
-
-        } else {
-            n->b = right;
-
-            if (llm_jparse_seal(c, n) == NULL) {
-                return NULL;
-            }
-        }
-
         for (i = 0; (op = llm_jparse_ops[level][i]) != 0; i++) {
             if (llm_jparse_is_op(c, op)) {
                 break;
@@ -108,12 +89,11 @@ llm_jparse_binary(llm_jcomp_t *c, int level)
         }
 
         n = llm_jparse_node(c, LLM_JN_BINARY, n, NULL);
-        if (n == NULL) {
-            return NULL;
-        }
-
         n->op = op;
         llm_jparse_next(c);
+        n->b = level == 1 ? llm_jparse_binary(c, 2)
+                          : llm_jparse_operand(c, level);
+        n = llm_jparse_seal(c, n);
     }
 }
 
@@ -125,21 +105,14 @@ llm_jparse_concat(llm_jcomp_t *c)
 
     first = llm_jparse_binary(c, 1);
 
-    if (first == NULL || !llm_jparse_is_op(c, '~')) {
+    if (!llm_jparse_is_op(c, '~')) {
         return first;
     }
 
     n = llm_jparse_node(c, LLM_JN_CONCAT, first, NULL);
-    if (n == NULL) {
-        return NULL;
-    }
 
     for (last = first; llm_jparse_skip_op(c, '~'); last = last->next) {
         last->next = llm_jparse_binary(c, 1);
-
-        if (last->next == NULL) {
-            return NULL;
-        }
     }
 
     return llm_jparse_seal(c, n);
@@ -168,7 +141,8 @@ llm_jparse_compare_op(llm_jcomp_t *c)
     if (llm_jparse_is_name(c, "not")
         && llm_jtok_is_name(llm_jparse_look(c), "in"))
     {
-        c->pos += 2;
+        llm_jparse_next(c);
+        llm_jparse_next(c);
         return LLM_JOP_NOTIN;
     }
 
@@ -180,43 +154,26 @@ static llm_jnode_t *
 llm_jparse_compare(llm_jcomp_t *c)
 {
     int           op;
-    llm_jnode_t  *n, *first, *operand, **tail;
+    llm_jnode_t  *n, *operand, **tail;
 
-    first = llm_jparse_binary(c, 0);
-    n = first;
+    n = llm_jparse_binary(c, 0);
     tail = NULL;
 
-    while (n && (op = llm_jparse_compare_op(c)) != 0) {
+    while ((op = llm_jparse_compare_op(c)) != 0) {
         if (tail == NULL) {
-            n = llm_jparse_node(c, LLM_JN_COMPARE, first, NULL);
-            if (n == NULL) {
-                return NULL;
-            }
-
+            n = llm_jparse_node(c, LLM_JN_COMPARE, n, NULL);
             tail = &n->b;
         }
 
         operand = llm_jparse_node(c, LLM_JN_OPERAND, NULL, NULL);
-        if (operand == NULL) {
-            return NULL;
-        }
-
         operand->op = op;
         operand->a = llm_jparse_binary(c, 0);
 
-        if (operand->a == NULL) {
-            return NULL;
-        }
-
-        if (llm_jparse_seal(c, operand) == NULL) {
-            return NULL;
-        }
-
-        *tail = operand;
+        *tail = llm_jparse_seal(c, operand);
         tail = &operand->next;
     }
 
-    return n && tail ? llm_jparse_seal(c, n) : n;
+    return tail ? llm_jparse_seal(c, n) : n;
 }
 
 
@@ -232,9 +189,8 @@ llm_jparse_not(llm_jcomp_t *c)
 
     /* an even number of them still makes a bool */
 
-    for (nots = nots > 2 ? 2 - nots % 2 : nots; n && nots; nots--) {
-        n = llm_jparse_node(c, LLM_JN_NOT, n, NULL);
-        n = n ? llm_jparse_seal(c, n) : NULL;
+    for (nots = nots > 2 ? 2 - nots % 2 : nots; nots; nots--) {
+        n = llm_jparse_seal(c, llm_jparse_node(c, LLM_JN_NOT, n, NULL));
     }
 
     return n;
@@ -248,10 +204,9 @@ llm_jparse_and(llm_jcomp_t *c)
 
     n = llm_jparse_not(c);
 
-    while (n && llm_jparse_skip_name(c, "and")) {
+    while (llm_jparse_skip_name(c, "and")) {
         right = llm_jparse_not(c);
-        n = right ? llm_jparse_node(c, LLM_JN_AND, n, right) : NULL;
-        n = n ? llm_jparse_seal(c, n) : NULL;
+        n = llm_jparse_seal(c, llm_jparse_node(c, LLM_JN_AND, n, right));
     }
 
     return n;
@@ -265,10 +220,9 @@ llm_jparse_or(llm_jcomp_t *c)
 
     n = llm_jparse_and(c);
 
-    while (n && llm_jparse_skip_name(c, "or")) {
+    while (llm_jparse_skip_name(c, "or")) {
         right = llm_jparse_and(c);
-        n = right ? llm_jparse_node(c, LLM_JN_OR, n, right) : NULL;
-        n = n ? llm_jparse_seal(c, n) : NULL;
+        n = llm_jparse_seal(c, llm_jparse_node(c, LLM_JN_OR, n, right));
     }
 
     return n;
@@ -278,35 +232,21 @@ llm_jparse_or(llm_jcomp_t *c)
 llm_jnode_t *
 llm_jparse_expr(llm_jcomp_t *c, int flags)
 {
-    llm_jnode_t  *n, *cond;
+    llm_jnode_t  *n;
 
-    if (++c->depth > LLM_J_MAX_NESTING) {
-        (void) llm_jcomp_fail(c, llm_jparse_tok(c)->line,
-                              "nested too deeply");
-        return NULL;
-    }
+    llm_jparse_deeper(c);
 
     n = llm_jparse_or(c);
 
-    while (n && !(flags & LLM_JP_NO_COND) && llm_jparse_skip_name(c, "if")) {
-        cond = llm_jparse_node(c, LLM_JN_COND, NULL, n);
-        if (cond == NULL) {
-            return NULL;
-        }
-
-        cond->a = llm_jparse_or(c);
-        if (cond->a == NULL) {
-            return NULL;
-        }
+    while (!(flags & LLM_JP_NO_COND) && llm_jparse_skip_name(c, "if")) {
+        n = llm_jparse_node(c, LLM_JN_COND, NULL, n);
+        n->a = llm_jparse_or(c);
 
         if (llm_jparse_skip_name(c, "else")) {
-            cond->c = llm_jparse_expr(c, 0);
-            if (cond->c == NULL) {
-                return NULL;
-            }
+            n->c = llm_jparse_expr(c, 0);
         }
 
-        n = llm_jparse_seal(c, cond);
+        n = llm_jparse_seal(c, n);
     }
 
     c->depth--;
@@ -322,17 +262,12 @@ llm_jparse_tuple(llm_jcomp_t *c, int flags, const char *end)
 {
     int           comma;
     llm_jtok_t   *tok;
-    llm_jnode_t  *tuple, *item, **tail;
+    llm_jnode_t  *tuple, **tail;
 
     tuple = llm_jparse_node(c, LLM_JN_TUPLE, NULL, NULL);
-    if (tuple == NULL) {
-        return NULL;
-    }
-
-    comma = 0;
     tail = &tuple->a;
 
-    for ( ;; ) {
+    for (comma = 0; !c->failed; comma = 1) {
         tok = llm_jparse_tok(c);
 
         if (tok->type == LLM_JT_VAR_END || tok->type == LLM_JT_BLOCK_END
@@ -342,59 +277,39 @@ llm_jparse_tuple(llm_jcomp_t *c, int flags, const char *end)
             break;
         }
 
-        item = llm_jparse_expr(c, flags & LLM_JP_NO_COND);
-        if (item == NULL) {
-            return NULL;
-        }
-
-        *tail = item;
-        tail = &item->next;
+        *tail = llm_jparse_expr(c, flags & LLM_JP_NO_COND);
+        tail = &(*tail)->next;
 
         if (!llm_jparse_skip_op(c, ',')) {
             break;
         }
-
-        comma = 1;
     }
 
     if (comma) {
         return llm_jparse_seal(c, tuple);
     }
 
-    if (tuple->a) {
-        return tuple->a;
+    if (tuple->a == NULL && !(flags & LLM_JP_PARENS)) {
+        llm_jparse_unexpected(c, "an expression");
     }
 
-    if (flags & LLM_JP_PARENS) {
-        return tuple;
-    }
-
-    (void) llm_jparse_unexpected(c, "an expression");
-
-    return NULL;
+    return tuple->a ? tuple->a : tuple;
 }
 
 
-static int
+static void
 llm_jparse_assignable(llm_jcomp_t *c, llm_jnode_t *n)
 {
     llm_jnode_t  *item;
 
     if (n->kind == LLM_JN_TUPLE) {
-        for (item = n->a; item; item = item->next) {
-            if (llm_jparse_assignable(c, item) != LLM_OK) {
-                return LLM_ERROR;
-            }
+        for (item = n->a; item && !c->failed; item = item->next) {
+            llm_jparse_assignable(c, item);
         }
 
-        return LLM_OK;
+    } else if (n->kind != LLM_JN_NAME && n->kind != LLM_JN_NSREF) {
+        (void) llm_jcomp_fail(c, n->line, "can't assign to this expression");
     }
-
-    if (n->kind == LLM_JN_NAME || n->kind == LLM_JN_NSREF) {
-        return LLM_OK;
-    }
-
-    return llm_jcomp_fail(c, n->line, "can't assign to this expression");
 }
 
 
@@ -402,33 +317,26 @@ llm_jnode_t *
 llm_jparse_target(llm_jcomp_t *c, int with_ns, const char *end)
 {
     int           comma;
-    llm_jnode_t  *tuple, *item, **tail;
+    llm_jnode_t  *tuple, **tail;
 
     tuple = llm_jparse_node(c, LLM_JN_TUPLE, NULL, NULL);
-    if (tuple == NULL) {
-        return NULL;
-    }
-
-    comma = 0;
     tail = &tuple->a;
 
-    while (!(comma && (llm_jparse_is_name(c, end) || llm_jparse_is_op(c, '=')
-                       || llm_jparse_tok(c)->type == LLM_JT_BLOCK_END)))
-    {
-        item = llm_jparse_primary(c, with_ns);
-        if (item == NULL || llm_jparse_assignable(c, item) != LLM_OK) {
-            return NULL;
+    for (comma = 0; !c->failed; comma = 1) {
+        if (comma && (llm_jparse_is_name(c, end) || llm_jparse_is_op(c, '=')
+                      || llm_jparse_tok(c)->type == LLM_JT_BLOCK_END))
+        {
+            break;
         }
 
-        *tail = item;
-        tail = &item->next;
+        *tail = llm_jparse_primary(c, with_ns);
+        llm_jparse_assignable(c, *tail);
+        tail = &(*tail)->next;
 
         if (!llm_jparse_skip_op(c, ',')) {
             break;
         }
-
-        comma = 1;
     }
 
-    return comma ? tuple : tuple->a;
+    return comma || tuple->a == NULL ? tuple : tuple->a;
 }

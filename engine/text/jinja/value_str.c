@@ -647,3 +647,16 @@ llm_jb_done(llm_jb_t *b, llm_jv_t *res)
 
     return llm_js_new(b->rt, bytes, 0, bytes->used, res);
 }
+
+
+int
+llm_jb_done_as(llm_jb_t *b, const llm_js_t *s, llm_jv_t *res)
+{
+    if (llm_jb_done(b, res) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    res->u.s->markup = s->markup;
+
+    return LLM_OK;
+}

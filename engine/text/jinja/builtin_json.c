@@ -7,7 +7,7 @@
  * from the template.
  */
 
-#include "engine/text/jinja/value.h"
+#include "engine/text/jinja/builtin.h"
 
 #include <stdio.h>
 
@@ -352,7 +352,7 @@ llm_jjson_separators(llm_jjson_t *j, const llm_jv_t *v)
 /* value; ensure_ascii, indent, separators, sort_keys */
 
 int
-llm_jinja_tojson(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
+llm_jfn_tojson(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
 {
     llm_jjson_t  j;
 

@@ -3,7 +3,7 @@
  * Python's int() and float() do.
  */
 
-#include "engine/text/jinja/filter.h"
+#include "engine/text/jinja/builtin.h"
 
 #include <errno.h>
 #include <math.h>
@@ -166,8 +166,8 @@ llm_jnum_truncate(llm_jrt_t *rt, double f, int64_t *res)
 }
 
 
-static int
-llm_jf_int(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
+int
+llm_jfn_int(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
 {
     int       rc;
     double    f;
@@ -175,15 +175,9 @@ llm_jf_int(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
     llm_jv_t  v;
 
     v = args->v[0];
-    base = 10;
+    base = llm_jarg_int(args, 2, 10);
     i = 0;
     rc = 0;
-
-    if (llm_jv_given(&args->v[2])
-        && llm_jarg_int(rt, &args->v[2], "int", &base) != LLM_OK)
-    {
-        return LLM_ERROR;
-    }
 
     if (base != 0 && (base < 2 || base > 36)) {
         base = 10;
@@ -224,8 +218,8 @@ llm_jf_int(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
 }
 
 
-static int
-llm_jf_float(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
+int
+llm_jfn_float(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
 {
     double    f;
     llm_jv_t  v;
@@ -259,14 +253,14 @@ llm_jf_float(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
 }
 
 
-static int
-llm_jf_abs(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
+int
+llm_jfn_abs(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
 {
     llm_jv_t  *v;
 
     v = &args->v[0];
 
-    if (v->type == LLM_J_UNDEF || !llm_jv_number(v)) {
+    if (!llm_jv_number(v)) {
         return llm_jrt_fail(rt, "bad operand type for abs(): '%s'",
                             llm_jv_type(v));
     }
@@ -305,7 +299,7 @@ llm_jnum_round(double f, int64_t digits)
 
 
 static int
-llm_jf_round_int(llm_jrt_t *rt, int64_t i, int64_t digits, llm_jv_t *res)
+llm_jnum_round_int(llm_jrt_t *rt, int64_t i, int64_t digits, llm_jv_t *res)
 {
     int64_t  scale, r;
 
@@ -334,8 +328,8 @@ llm_jf_round_int(llm_jrt_t *rt, int64_t i, int64_t digits, llm_jv_t *res)
 }
 
 
-static int
-llm_jf_round(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
+int
+llm_jfn_round(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
 {
     double     f, scale;
     int64_t    digits;
@@ -343,22 +337,14 @@ llm_jf_round(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
     llm_js_t  *method;
 
     v = args->v[0];
-    digits = 0;
-    method = NULL;
-
-    if ((llm_jv_given(&args->v[1])
-         && llm_jarg_int(rt, &args->v[1], "round", &digits) != LLM_OK)
-        || (llm_jv_given(&args->v[2])
-            && llm_jarg_str(rt, &args->v[2], "round", &method) != LLM_OK))
-    {
-        return LLM_ERROR;
-    }
+    digits = llm_jarg_int(args, 1, 0);
+    method = llm_jarg_str(args, 2);
 
     if (llm_jrt_charge(rt, LLM_J_FLOAT_TEXT) != LLM_OK) {
         return LLM_ERROR;
     }
 
-    if (v.type == LLM_J_UNDEF || !llm_jv_number(&v)) {
+    if (!llm_jv_number(&v)) {
         return llm_jrt_fail(rt, "type %s doesn't define __round__ method",
                             llm_jv_type(&v));
     }
@@ -381,7 +367,7 @@ llm_jf_round(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
     } else if (v.type == LLM_J_FLOAT) {
         *res = llm_jv_float(llm_jnum_round(v.u.f, digits));
 
-    } else if (llm_jf_round_int(rt, v.u.i, digits, res) != LLM_OK) {
+    } else if (llm_jnum_round_int(rt, v.u.i, digits, res) != LLM_OK) {
         return LLM_ERROR;
     }
 
@@ -389,15 +375,3 @@ llm_jf_round(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
 
     return LLM_OK;
 }
-
-
-static const llm_jfunc_t  llm_jf_number_table[] = {
-    { "int", llm_jf_int, "default? base?", 0, 0 },
-    { "float", llm_jf_float, "default?", 0, 0 },
-    { "abs", llm_jf_abs, "/", 0, 0 },
-    { "round", llm_jf_round, "precision? method?", 0, 0 }
-};
-
-const llm_jfilters_t  llm_jf_number = {
-    llm_jf_number_table, llm_nelems(llm_jf_number_table)
-};

@@ -4,7 +4,6 @@
  */
 
 #include "engine/text/jinja/ast.h"
-#include "engine/text/jinja/case.h"
 
 #include <float.h>
 #include <math.h>
@@ -134,6 +133,31 @@ llm_jb_add_number(llm_jb_t *b, const llm_jv_t *v)
 }
 
 
+/* what repr() escapes; of what has no meaning in Unicode yet, little */
+
+static int
+llm_jtext_hidden(uint32_t c)
+{
+    size_t                 i;
+    static const uint32_t  hidden[][2] = {
+        { 0, 0x1f }, { 0x7f, 0xa0 }, { 0xad, 0xad }, { 0x600, 0x605 },
+        { 0x61c, 0x61c }, { 0x6dd, 0x6dd }, { 0x70f, 0x70f },
+        { 0x1680, 0x1680 }, { 0x180e, 0x180e }, { 0x2000, 0x200f },
+        { 0x2028, 0x202f }, { 0x205f, 0x206f }, { 0x3000, 0x3000 },
+        { 0xd800, 0xf8ff }, { 0xfeff, 0xfeff }, { 0xfff0, 0xfffb },
+        { 0xfffe, 0xffff }, { 0xe0000, 0xe00ff }, { 0xe01f0, 0x10ffff }
+    };
+
+    for (i = 0; i < llm_nelems(hidden) && c >= hidden[i][0]; i++) {
+        if (c <= hidden[i][1]) {
+            return 1;
+        }
+    }
+
+    return 0;
+}
+
+
 static int
 llm_jb_add_quoted(llm_jb_t *b, const llm_js_t *s)
 {
@@ -151,7 +175,7 @@ llm_jb_add_quoted(llm_jb_t *b, const llm_js_t *s)
         c = llm_jc_decode(p + i, p + s->len, &len);
 
         if (c != (uint32_t) quote && c != '\\'
-            && !llm_jc_is(c, LLM_JC_HIDDEN))
+            && !llm_jtext_hidden(c))
         {
             continue;
         }

@@ -37,13 +37,6 @@ llm_jacc_attribute(llm_jrt_t *rt, const llm_jv_t *obj, const llm_js_t *name,
         return LLM_OK;
     }
 
-    if (obj->type == LLM_J_TUPLE && obj->u.list->group
-        && (llm_js_is(name, "grouper") || llm_js_is(name, "list")))
-    {
-        *res = obj->u.list->v[llm_js_is(name, "list")];
-        return LLM_OK;
-    }
-
     if (obj->type == LLM_J_MACRO && llm_js_is(name, "name")
         && obj->u.macro->node->value.type == LLM_J_STR)
     {
@@ -62,7 +55,7 @@ llm_jacc_attribute(llm_jrt_t *rt, const llm_jv_t *obj, const llm_js_t *name,
         return LLM_OK;
     }
 
-    if (f->forbidden & (1u << obj->type)) {
+    if (f->fn == NULL) {
         return llm_jv_undef(rt, "access to a method that changes a list or "
                             "dict is unsafe", res);
     }
@@ -300,13 +293,7 @@ llm_jacc_slice_str(llm_jrt_t *rt, llm_js_t *s, int64_t start, int64_t step,
         }
     }
 
-    if (llm_jb_done(&b, res) != LLM_OK) {
-        return LLM_ERROR;
-    }
-
-    res->u.s->markup = s->markup;
-
-    return LLM_OK;
+    return llm_jb_done_as(&b, s, res);
 }
 
 

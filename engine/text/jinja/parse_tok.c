@@ -136,7 +136,7 @@ llm_jtok_text(const llm_jtok_t *tok, char *buf, size_t size)
 }
 
 
-int
+void
 llm_jparse_unexpected(llm_jcomp_t *c, const char *wanted)
 {
     char         buf[64];
@@ -144,53 +144,58 @@ llm_jparse_unexpected(llm_jcomp_t *c, const char *wanted)
 
     tok = llm_jparse_tok(c);
 
-    return llm_jcomp_fail(c, tok->line, "expected %s, got %s", wanted,
+    (void) llm_jcomp_fail(c, tok->line, "expected %s, got %s", wanted,
                           llm_jtok_text(tok, buf, sizeof(buf)));
 }
 
 
-int
+void
 llm_jparse_want_op(llm_jcomp_t *c, int op)
 {
     char  wanted[8];
 
-    if (llm_jparse_skip_op(c, op)) {
-        return LLM_OK;
+    if (!llm_jparse_skip_op(c, op)) {
+        snprintf(wanted, sizeof(wanted), "'%c'", op & 0xff);
+        llm_jparse_unexpected(c, wanted);
     }
-
-    snprintf(wanted, sizeof(wanted), "'%c'", op & 0xff);
-
-    return llm_jparse_unexpected(c, wanted);
 }
 
 
-int
-llm_jparse_want_name(llm_jcomp_t *c, llm_jv_t *name)
+llm_jv_t
+llm_jparse_want_name(llm_jcomp_t *c)
 {
     llm_jtok_t  *tok;
 
     tok = llm_jparse_tok(c);
 
     if (tok->type != LLM_JT_NAME) {
-        return llm_jparse_unexpected(c, "a name");
+        llm_jparse_unexpected(c, "a name");
     }
 
     llm_jparse_next(c);
 
-    return llm_jcomp_str(c, tok->text, name);
+    return llm_jcomp_str(c, tok->text);
 }
 
 
-int
+void
 llm_jparse_want(llm_jcomp_t *c, llm_jtok_type_t type, const char *what)
 {
     if (llm_jparse_tok(c)->type != type) {
-        return llm_jparse_unexpected(c, what);
+        llm_jparse_unexpected(c, what);
     }
 
     llm_jparse_next(c);
+}
 
-    return LLM_OK;
+
+void
+llm_jparse_deeper(llm_jcomp_t *c)
+{
+    if (++c->depth > LLM_J_MAX_NESTING) {
+        (void) llm_jcomp_fail(c, llm_jparse_tok(c)->line,
+                              "nested too deeply");
+    }
 }
 
 
@@ -201,10 +206,8 @@ llm_jparse_node(llm_jcomp_t *c, llm_jkind_t kind, llm_jnode_t *a,
     llm_jnode_t  *n;
 
     n = llm_jcomp_node(c, kind, llm_jparse_tok(c)->line);
-    if (n) {
-        n->a = a;
-        n->b = b;
-    }
+    n->a = a;
+    n->b = b;
 
     return n;
 }
@@ -214,22 +217,18 @@ llm_jnode_t *
 llm_jparse_seal(llm_jcomp_t *c, llm_jnode_t *n)
 {
     size_t        i;
-    uint32_t      height;
     llm_jnode_t  *child[4] = { n->a, n->b, n->c, n->d }, *p;
 
-    height = 0;
+    n->height = 1;
 
     for (i = 0; i < llm_nelems(child); i++) {
-        for (p = child[i]; p; p = p->next) {
-            height = llm_max(height, p->height);
+        for (p = child[i]; p && !c->failed; p = p->next) {
+            n->height = llm_max(n->height, p->height + 1);
         }
     }
 
-    n->height = height + 1;
-
     if (n->height > LLM_J_MAX_HEIGHT) {
         (void) llm_jcomp_fail(c, n->line, "nested too deeply");
-        return NULL;
     }
 
     return n;

@@ -226,13 +226,7 @@ llm_jop_repeat(llm_jrt_t *rt, const llm_jv_t *seq, int64_t times,
             }
         }
 
-        if (llm_jb_done(&b, res) != LLM_OK) {
-            return LLM_ERROR;
-        }
-
-        res->u.s->markup = seq->u.s->markup;
-
-        return LLM_OK;
+        return llm_jb_done_as(&b, seq->u.s, res);
     }
 
     l = seq->u.list;
@@ -318,8 +312,7 @@ int
 llm_jinja_binary(llm_jrt_t *rt, int op, const llm_jv_t *a, const llm_jv_t *b,
     llm_jv_t *res)
 {
-    int          rc;
-    llm_jargs_t  args;
+    int  rc;
 
     if (llm_jv_number(a) && llm_jv_number(b)) {
         if (a->type == LLM_J_FLOAT || b->type == LLM_J_FLOAT) {
@@ -333,19 +326,6 @@ llm_jinja_binary(llm_jrt_t *rt, int op, const llm_jv_t *a, const llm_jv_t *b,
         res->tainted = a->tainted || b->tainted;
 
         return rc;
-    }
-
-    if (op == '%' && a->type == LLM_J_STR) {
-        memset(&args, 0, sizeof(args));
-        args.v = (llm_jv_t *) b;
-        args.n = 1;
-
-        if (b->type == LLM_J_TUPLE) {
-            args.v = b->u.list->v;
-            args.n = b->u.list->n;
-        }
-
-        return llm_jinja_percent(rt, a, b, &args, res);
     }
 
     if (a->type == LLM_J_UNDEF || b->type == LLM_J_UNDEF) {

@@ -1,0 +1,110 @@
+/*
+ * The builtins of templates: filters, tests, methods and globals.  Their
+ * tables are in builtin.c, their functions in builtin_*.c.  Internal to
+ * engine/text/jinja/.
+ */
+
+#ifndef LLM_JINJA_BUILTIN_H
+#define LLM_JINJA_BUILTIN_H
+
+#include "engine/text/jinja/value.h"
+
+/*
+ * A function may be behind several names.  What it is to do under one of
+ * them is in args->f->how:
+ */
+
+/* strip, partition, find, split: which end, or both */
+#define LLM_JF_LEFT      1
+#define LLM_JF_RIGHT     2
+
+/* find: it is an error if there is none */
+#define LLM_JF_MUST      4
+
+/* select: the first argument is an attribute; the test's opposite */
+#define LLM_JF_ATTR      1
+#define LLM_JF_REJECT    2
+
+/* case: what to make of letters */
+#define LLM_JF_UPPER     1
+#define LLM_JF_LOWER     2
+#define LLM_JF_CAPITAL   3              /* the first upper, the rest lower */
+#define LLM_JF_TITLE     4              /* every word so */
+
+typedef struct {
+    const llm_jfunc_t  *v;
+    size_t              n;
+} llm_jfuncs_t;
+
+extern const llm_jfuncs_t  llm_jinja_filters;
+extern const llm_jfuncs_t  llm_jinja_tests;
+extern const llm_jfuncs_t  llm_jinja_methods;
+extern const llm_jfuncs_t  llm_jinja_functions;
+
+/* what an argument is, or else def, NULL, if it was not given */
+#define llm_jarg_int(args, k, def)                                           \
+    (llm_jv_given(&(args)->v[k]) ? (args)->v[k].u.i : (int64_t) (def))
+#define llm_jarg_str(args, k)                                                \
+    (llm_jv_given(&(args)->v[k]) ? (args)->v[k].u.s : NULL)
+
+/* Python's [start, end) of n items, given as arguments i and i + 1 */
+void llm_jarg_range(const llm_jargs_t *args, size_t i, int64_t n,
+    int64_t *start, int64_t *end);
+
+/* the line of s that begins at pos: its end, *next where the next begins */
+size_t llm_js_line(const llm_js_t *s, size_t pos, size_t *next);
+
+/* letters as str.upper() and its kin see them (builtin_case.c) */
+int llm_jb_add_case(llm_jb_t *b, const llm_js_t *s, size_t start, size_t end,
+    int how);
+int llm_js_lower(llm_jrt_t *rt, const llm_js_t *s, llm_jv_t *res);
+
+/* builtin_case.c */
+llm_jfn_t  llm_jfn_case, llm_jfn_title, llm_jfn_isalpha, llm_jfn_isalnum,
+    llm_jfn_isdigit, llm_jfn_isspace, llm_jfn_iscase, llm_jfn_wordcount;
+
+/* builtin_str.c */
+llm_jfn_t  llm_jfn_strip, llm_jfn_replace, llm_jfn_join_str, llm_jfn_pad,
+    llm_jfn_remove, llm_jfn_self, llm_jfn_safe, llm_jfn_escape,
+    llm_jfn_indent, llm_jfn_truncate;
+
+/* builtin_find.c */
+llm_jfn_t  llm_jfn_find, llm_jfn_count_str, llm_jfn_affix, llm_jfn_split,
+    llm_jfn_partition, llm_jfn_splitlines;
+
+/* builtin_number.c */
+llm_jfn_t  llm_jfn_int, llm_jfn_float, llm_jfn_abs, llm_jfn_round;
+
+/* builtin_seq.c */
+llm_jfn_t  llm_jfn_length, llm_jfn_first, llm_jfn_last, llm_jfn_join,
+    llm_jfn_list, llm_jfn_reverse, llm_jfn_items, llm_jfn_dictsort,
+    llm_jfn_sort, llm_jfn_batch, llm_jfn_slice, llm_jfn_unique;
+
+/* builtin_pick.c */
+llm_jfn_t  llm_jfn_map, llm_jfn_select, llm_jfn_extreme, llm_jfn_sum,
+    llm_jfn_default, llm_jfn_attr;
+
+/* builtin_json.c */
+llm_jfn_t  llm_jfn_tojson;
+
+/* builtin_test.c */
+llm_jfn_t  llm_jfn_is_type, llm_jfn_is_bool, llm_jfn_iterable,
+    llm_jfn_callable, llm_jfn_escaped, llm_jfn_remainder, llm_jfn_relation,
+    llm_jfn_sameas, llm_jfn_is_filter, llm_jfn_is_test;
+
+/* builtin_method.c: of dictionaries, lists, loops, cyclers */
+llm_jfn_t  llm_jfn_get, llm_jfn_view, llm_jfn_index, llm_jfn_count,
+    llm_jfn_cycle, llm_jfn_changed, llm_jfn_next, llm_jfn_reset;
+
+/* builtin_global.c */
+llm_jfn_t  llm_jfn_range, llm_jfn_dict, llm_jfn_namespace, llm_jfn_cycler,
+    llm_jfn_joiner, llm_jfn_raise, llm_jfn_strftime;
+
+/* item.attribute, where attribute is an index or a "dotted.path" */
+int llm_jf_attribute(llm_jrt_t *rt, const llm_jv_t *item,
+    const llm_jv_t *attribute, llm_jv_t *res);
+/* the same or, without an attribute, the item; lower case if fold */
+int llm_jf_key(llm_jrt_t *rt, const llm_jv_t *item,
+    const llm_jv_t *attribute, int fold, llm_jv_t *res);
+
+#endif /* LLM_JINJA_BUILTIN_H */

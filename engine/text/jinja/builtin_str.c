@@ -1,0 +1,524 @@
+/*
+ * Filters and methods that make strings from strings: strip, replace, join,
+ * pad, indent, truncate, escape.  (Letters: builtin_case.c; those that look
+ * into strings: builtin_find.c.)  Bytes carry their trust along; what pads is
+ * the template's.
+ */
+
+#include "engine/text/jinja/builtin.h"
+
+
+/* is the character at p, len bytes long, to be stripped? set NULL: space */
+
+static int
+llm_jstr_strips(const llm_js_t *set, const char *p, size_t len)
+{
+    size_t       n;
+    const char  *q, *end;
+
+    if (set == NULL) {
+        return llm_jc_space(p, p + len) != 0;
+    }
+
+    q = llm_js_data(set);
+
+    for (end = q + set->len; q < end; q += n) {
+        (void) llm_jc_decode(q, end, &n);
+
+        if (n == len && memcmp(p, q, n) == 0) {
+            return 1;
+        }
+    }
+
+    return 0;
+}
+
+
+int
+llm_jfn_strip(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
+{
+    size_t       len, work;
+    llm_js_t    *s, *chars;
+    const char  *start, *p, *end, *q;
+
+    s = args->v[0].u.s;
+    chars = llm_jarg_str(args, 1);
+    start = llm_js_data(s);
+    p = start;
+    end = start + s->len;
+    work = chars ? chars->len * LLM_J_CLASSIFIED : 1;
+
+    while ((args->f->how & LLM_JF_LEFT) && p < end) {
+        (void) llm_jc_decode(p, end, &len);
+
+        if (!llm_jstr_strips(chars, p, len)) {
+            break;
+        }
+
+        p += len;
+
+        if (llm_jrt_charge(rt, work) != LLM_OK) {
+            return LLM_ERROR;
+        }
+    }
+
+    while ((args->f->how & LLM_JF_RIGHT) && end > p) {
+        q = llm_jc_prev(p, end);
+
+        if (!llm_jstr_strips(chars, q, (size_t) (end - q))) {
+            break;
+        }
+
+        end = q;
+
+        if (llm_jrt_charge(rt, work) != LLM_OK) {
+            return LLM_ERROR;
+        }
+    }
+
+    return llm_js_slice(rt, s, (size_t) (p - start), (size_t) (end - start),
+                        res);
+}
+
+
+/* old is empty: new goes before every character and behind the last */
+
+static int
+llm_jstr_interleave(llm_jb_t *b, llm_js_t *s, const llm_js_t *new,
+    int64_t count)
+{
+    size_t       i, len;
+    const char  *p;
+
+    p = llm_js_data(s);
+
+    for (i = 0; i < s->len && count != 0; i += len, count--) {
+        (void) llm_jc_decode(p + i, p + s->len, &len);
+
+        if (llm_jb_add_str(b, new) != LLM_OK
+            || llm_jb_add_range(b, s, i, i + len) != LLM_OK)
+        {
+            return LLM_ERROR;
+        }
+    }
+
+    if (i < s->len) {
+        return llm_jb_add_range(b, s, i, s->len);
+    }
+
+    return count ? llm_jb_add_str(b, new) : LLM_OK;
+}
+
+
+int
+llm_jfn_replace(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
+{
+    size_t      pos, at;
+    int64_t     count;
+    llm_jb_t    b;
+    llm_jv_t    new;
+    llm_js_t   *s, *old;
+
+    s = args->v[0].u.s;
+    old = args->v[1].u.s;
+    new = args->v[2];
+    count = llm_jarg_int(args, 3, -1);
+
+    if (s->markup && llm_jinja_escape(rt, &args->v[2], &new) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    if (new.type != LLM_J_STR) {
+        return llm_jrt_fail(rt, "replace: expected a string, not %s",
+                            llm_jv_type(&new));
+    }
+
+    if (llm_jrt_charge_search(rt, s->len, old) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    llm_jb_init(&b, rt, 0);
+
+    if (old->len == 0) {
+        if (llm_jstr_interleave(&b, s, new.u.s, count) != LLM_OK) {
+            return LLM_ERROR;
+        }
+
+        return llm_jb_done_as(&b, s, res);
+    }
+
+    for (pos = 0; count != 0; pos = at + old->len, count--) {
+        at = llm_js_find(s, old, pos);
+
+        if (at == SIZE_MAX) {
+            break;
+        }
+
+        if (llm_jb_add_range(&b, s, pos, at) != LLM_OK
+            || llm_jb_add_str(&b, new.u.s) != LLM_OK)
+        {
+            return LLM_ERROR;
+        }
+    }
+
+    if (pos == 0) {
+        return llm_js_slice(rt, s, 0, s->len, res);
+    }
+
+    (void) llm_jb_add_range(&b, s, pos, s->len);
+
+    return llm_jb_done_as(&b, s, res);
+}
+
+
+/* the method: items must be strings */
+
+int
+llm_jfn_join_str(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
+{
+    size_t        i;
+    llm_jb_t      b;
+    llm_jv_t      item;
+    llm_js_t     *sep;
+    llm_jlist_t   l;
+
+    if (llm_jv_items(rt, &args->v[1], &l) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    sep = args->v[0].u.s;
+    llm_jb_init(&b, rt, 0);
+
+    for (i = 0; i < l.n; i++) {
+        item = l.v[i];
+
+        if (sep->markup && llm_jinja_escape(rt, &l.v[i], &item) != LLM_OK) {
+            return LLM_ERROR;
+        }
+
+        if (item.type != LLM_J_STR) {
+            return llm_jrt_fail(rt, "sequence item %zu: expected str "
+                                "instance, %s found", i, llm_jv_type(&item));
+        }
+
+        if ((i && llm_jb_add_str(&b, sep) != LLM_OK)
+            || llm_jb_add_str(&b, item.u.s) != LLM_OK)
+        {
+            return LLM_ERROR;
+        }
+    }
+
+    return llm_jb_done_as(&b, sep, res);
+}
+
+
+/* center, ljust, rjust: how is where the padding goes */
+
+int
+llm_jfn_pad(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
+{
+    int         trusted;
+    int64_t     width, pad, left;
+    llm_jb_t    b;
+    llm_jv_t    fill;
+    llm_js_t   *s;
+
+    s = args->v[0].u.s;
+    width = llm_jarg_int(args, 1, 80);
+    pad = width - (int64_t) llm_js_chars(s);
+
+    if (llm_js_lit(rt, " ", &fill) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    if (args->n > 2 && llm_jv_given(&args->v[2])) {
+        fill = args->v[2];
+    }
+
+    if (llm_js_chars(fill.u.s) != 1) {
+        return llm_jrt_fail(rt, "%s: the fill character must be exactly one "
+                            "character long", args->f->name);
+    }
+
+    if (pad <= 0) {
+        return llm_js_slice(rt, s, 0, s->len, res);
+    }
+
+    left = args->f->how == LLM_JF_LEFT ? pad
+           : args->f->how == LLM_JF_RIGHT ? 0
+           : pad / 2 + (pad & width & 1);
+    trusted = llm_js_trusted_at(fill.u.s, 0);
+
+    llm_jb_init(&b, rt, 0);
+
+    (void) llm_jb_fill(&b, llm_js_data(fill.u.s), fill.u.s->len,
+                       (size_t) left, trusted);
+    (void) llm_jb_add_str(&b, s);
+    (void) llm_jb_fill(&b, llm_js_data(fill.u.s), fill.u.s->len,
+                       (size_t) (pad - left), trusted);
+
+    return llm_jb_done_as(&b, s, res);
+}
+
+
+/* removeprefix, removesuffix */
+
+int
+llm_jfn_remove(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
+{
+    size_t     at, left;
+    llm_js_t  *s, *affix;
+
+    s = args->v[0].u.s;
+    affix = args->v[1].u.s;
+
+    if (affix->len > s->len) {
+        return llm_js_slice(rt, s, 0, s->len, res);
+    }
+
+    left = args->f->how == LLM_JF_LEFT ? affix->len : 0;
+    at = left ? 0 : s->len - affix->len;
+
+    if (memcmp(llm_js_data(s) + at, llm_js_data(affix), affix->len) != 0) {
+        return llm_js_slice(rt, s, 0, s->len, res);
+    }
+
+    return llm_js_slice(rt, s, left, left ? s->len : at, res);
+}
+
+
+/* the subject as it is: string, of what call.c made text; copy, of what
+ * nothing can change */
+
+int
+llm_jfn_self(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
+{
+    (void) rt;
+    *res = args->v[0];
+
+    return LLM_OK;
+}
+
+
+/* what a line is indented by: a string, or that many spaces */
+
+static int
+llm_jstr_indention(llm_jrt_t *rt, const llm_jv_t *v, llm_jv_t *res)
+{
+    llm_jb_t  b;
+
+    if (v->type == LLM_J_STR) {
+        *res = *v;
+        return LLM_OK;
+    }
+
+    if (v->type == LLM_J_UNDEF) {
+        return llm_jv_undef_fail(rt, v);
+    }
+
+    if (llm_jv_given(v) && !llm_jv_integral(v)) {
+        return llm_jrt_fail(rt, "indent: '%s' object cannot be interpreted "
+                            "as an integer", llm_jv_type(v));
+    }
+
+    llm_jb_init(&b, rt, 0);
+
+    (void) llm_jb_fill(&b, " ", 1, !llm_jv_given(v) ? 4 : v->u.i < 0 ? 0
+                       : (size_t) v->u.i, 1);
+
+    return llm_jb_done(&b, res);
+}
+
+
+int
+llm_jfn_indent(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
+{
+    int        first, blank;
+    size_t     pos, end, next, lines;
+    llm_jb_t   b;
+    llm_jv_t   by;
+    llm_js_t  *s;
+
+    if (args->v[0].type == LLM_J_UNDEF) {
+        return llm_jv_undef_fail(rt, &args->v[0]);
+    }
+
+    if (args->v[0].type != LLM_J_STR) {
+        return llm_jrt_fail(rt, "indent: expected a string, not %s",
+                            llm_jv_type(&args->v[0]));
+    }
+
+    if (llm_jstr_indention(rt, &args->v[1], &by) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    s = args->v[0].u.s;
+    first = llm_jv_truth(&args->v[2]);
+    blank = llm_jv_truth(&args->v[3]);
+    llm_jb_init(&b, rt, 0);
+
+    if (first) {
+        (void) llm_jb_add_str(&b, by.u.s);
+    }
+
+    /* the filter adds a newline and splits: a last line may be empty */
+
+    for (pos = 0, lines = 0; pos < s->len || lines == 0; pos = next, lines++)
+    {
+        end = llm_js_line(s, pos, &next);
+
+        if (lines) {
+            (void) llm_jb_adds(&b, "\n", 1);
+        }
+
+        if (lines && (blank || end > pos)) {
+            (void) llm_jb_add_str(&b, by.u.s);
+        }
+
+        if (llm_jb_add_range(&b, s, pos, end) != LLM_OK) {
+            return LLM_ERROR;
+        }
+
+        /* "\r" at the end and the newline added are one line break */
+
+        if (next == s->len && next > end
+            && llm_js_data(s)[s->len - 1] != '\r')
+        {
+            (void) llm_jb_adds(&b, "\n", 1);
+
+            if (blank) {
+                (void) llm_jb_add_str(&b, by.u.s);
+            }
+        }
+    }
+
+    return llm_jb_done_as(&b, s, res);
+}
+
+
+int
+llm_jfn_truncate(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
+{
+    size_t     cut, at;
+    int64_t    length, leeway, room;
+    llm_jv_t   end, space, head;
+    llm_js_t  *s;
+
+    length = llm_jarg_int(args, 1, 255);
+    leeway = llm_jarg_int(args, 4, 5);
+    end = args->v[3];
+
+    if ((!llm_jv_given(&end) && llm_js_lit(rt, "...", &end) != LLM_OK)
+        || llm_js_lit(rt, " ", &space) != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    room = length - (int64_t) llm_js_chars(end.u.s);
+
+    if (leeway < 0 || room < 0) {
+        return llm_jrt_fail(rt, "truncate: length or leeway is too small");
+    }
+
+    /* anything with a length will do, as long as it is short */
+
+    if (llm_jv_len(&args->v[0]) >= 0
+        && llm_jv_len(&args->v[0]) - leeway <= length)
+    {
+        *res = args->v[0];
+        return LLM_OK;
+    }
+
+    if (args->v[0].type != LLM_J_STR) {
+        return llm_jrt_fail(rt, "truncate: expected a string, not %s",
+                            llm_jv_type(&args->v[0]));
+    }
+
+    s = args->v[0].u.s;
+    cut = llm_js_offset(s, (size_t) room);
+
+    if (!llm_jv_truth(&args->v[2])) {
+        at = llm_js_rfind(s, space.u.s, cut);
+        cut = at == SIZE_MAX ? cut : at;
+    }
+
+    if (llm_js_slice(rt, s, 0, cut, &head) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    return llm_js_concat(rt, head.u.s, end.u.s, res);
+}
+
+
+/*
+ * Markup.  Chat templates do not escape by themselves; safe only marks text
+ * so that joining it to other text escapes that.
+ */
+
+int
+llm_jfn_safe(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
+{
+    if (llm_js_slice(rt, args->v[0].u.s, 0, args->v[0].u.s->len, res)
+        != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    res->u.s->markup = 1;
+
+    return LLM_OK;
+}
+
+
+int
+llm_jinja_escape(llm_jrt_t *rt, const llm_jv_t *v, llm_jv_t *res)
+{
+    size_t                     i, from;
+    llm_jb_t                   b;
+    llm_jv_t                   text;
+    const char                *p, *q;
+    static const char          chars[] = "&<>'\"";
+    static const char *const   to[] = {
+        "&amp;", "&lt;", "&gt;", "&#39;", "&#34;"
+    };
+
+    if (v->type == LLM_J_STR && v->u.s->markup) {
+        *res = *v;
+        return LLM_OK;
+    }
+
+    if (llm_jv_tostr(rt, v, &text) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    p = llm_js_data(text.u.s);
+    llm_jb_init(&b, rt, 0);
+
+    for (i = 0, from = 0; i < text.u.s->len; i++) {
+        q = p[i] ? strchr(chars, p[i]) : NULL;
+
+        if (q) {
+            (void) llm_jb_add_range(&b, text.u.s, from, i);
+            (void) llm_jb_adds(&b, to[q - chars],
+                               llm_js_trusted_at(text.u.s, i));
+            from = i + 1;
+        }
+    }
+
+    (void) llm_jb_add_range(&b, text.u.s, from, i);
+
+    if (llm_jb_done(&b, res) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    res->u.s->markup = 1;
+
+    return LLM_OK;
+}
+
+
+int
+llm_jfn_escape(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
+{
+    return llm_jinja_escape(rt, &args->v[0], res);
+}
