@@ -250,11 +250,8 @@ llm_jinja_globals(llm_jrt_t *rt, llm_jdict_t *context)
         v = llm_jv_of(LLM_J_FUNC);
         v.u.func = &llm_jinja_functions.v[i];
 
-        if (llm_js_lit(rt, v.u.func->name, &name) != LLM_OK
-            || llm_jdict_set(rt, context, &name, &v) != LLM_OK)
-        {
-            return LLM_ERROR;
-        }
+        llm_jtry(llm_js_lit(rt, v.u.func->name, &name));
+        llm_jtry(llm_jdict_set(rt, context, &name, &v));
     }
 
     return LLM_OK;

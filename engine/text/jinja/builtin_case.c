@@ -168,9 +168,7 @@ llm_jb_add_case(llm_jb_t *b, const llm_js_t *s, size_t start, size_t end,
     p = llm_js_data(s);
     first = 1;
 
-    if (llm_jrt_charge(b->rt, (end - start) * LLM_J_CLASSIFIED) != LLM_OK) {
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_jrt_charge(b->rt, (end - start) * LLM_J_CLASSIFIED));
 
     for (i = start; i < end; i += len) {
         c = llm_jc_decode(p + i, p + end, &len);
@@ -190,9 +188,7 @@ llm_jb_add_case(llm_jb_t *b, const llm_js_t *s, size_t start, size_t end,
             memcpy(buf, p + i, len);
         }
 
-        if (llm_jb_add(b, buf, size, llm_js_trusted_at(s, i)) != LLM_OK) {
-            return LLM_ERROR;
-        }
+        llm_jtry(llm_jb_add(b, buf, size, llm_js_trusted_at(s, i)));
     }
 
     return LLM_OK;
@@ -206,9 +202,7 @@ llm_js_case(llm_jrt_t *rt, const llm_js_t *s, int how, llm_jv_t *res)
 
     llm_jb_init(&b, rt, 0);
 
-    if (llm_jb_add_case(&b, s, 0, s->len, how) != LLM_OK) {
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_jb_add_case(&b, s, 0, s->len, how));
 
     return llm_jb_done_as(&b, s, res);
 }
@@ -248,9 +242,7 @@ llm_jfn_title(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
         (void) llm_jc_decode(p + i, p + s->len, &len);
         space = llm_jc_space(p + i, p + s->len);
 
-        if (llm_jb_add_case(&b, s, i, i + len, how) != LLM_OK) {
-            return LLM_ERROR;
-        }
+        llm_jtry(llm_jb_add_case(&b, s, i, i + len, how));
 
         how = space || (p[i] && strchr("-({[<", p[i])) ? LLM_JF_UPPER
                                                        : LLM_JF_LOWER;
@@ -356,10 +348,7 @@ llm_jfn_wordcount(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
     p = llm_js_data(args->v[0].u.s);
     end = p + args->v[0].u.s->len;
 
-    if (llm_jrt_charge(rt, args->v[0].u.s->len * LLM_J_CLASSIFIED) != LLM_OK)
-    {
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_jrt_charge(rt, args->v[0].u.s->len * LLM_J_CLASSIFIED));
 
     for (n = 0, inside = 0; p < end; p += len) {
         c = llm_jc_decode(p, end, &len);

@@ -81,11 +81,8 @@ llm_jfn_find(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
     s = args->v[0].u.s;
     sub = args->v[1].u.s;
 
-    if (llm_jfind_range(rt, args, &start, &end) != LLM_OK
-        || llm_jfind_charge(rt, how, s->len, sub) != LLM_OK)
-    {
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_jfind_range(rt, args, &start, &end));
+    llm_jtry(llm_jfind_charge(rt, how, s->len, sub));
 
     at = end == SIZE_MAX ? SIZE_MAX
          : how & LLM_JF_RIGHT ? llm_js_rfind(s, sub, end)
@@ -115,11 +112,8 @@ llm_jfn_count_str(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
     s = args->v[0].u.s;
     sub = args->v[1].u.s;
 
-    if (llm_jfind_range(rt, args, &start, &end) != LLM_OK
-        || llm_jrt_charge_search(rt, s->len, sub) != LLM_OK)
-    {
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_jfind_range(rt, args, &start, &end));
+    llm_jtry(llm_jrt_charge_search(rt, s->len, sub));
 
     n = 0;
 
@@ -166,11 +160,8 @@ llm_jfn_affix(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
     start = 0;
     end = s->len;
 
-    if ((llm_jv_given(&args->v[2]) || llm_jv_given(&args->v[3]))
-        && llm_jfind_range(rt, args, &start, &end) != LLM_OK)
-    {
-        return LLM_ERROR;
-    }
+    llm_jtry((llm_jv_given(&args->v[2]) || llm_jv_given(&args->v[3]))
+             && llm_jfind_range(rt, args, &start, &end));
 
     *res = llm_jv_bool(0);
 
@@ -183,9 +174,7 @@ llm_jfn_affix(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
 
         p = v[i].u.s;
 
-        if (llm_jrt_charge(rt, llm_min(p->len, s->len) + 1) != LLM_OK) {
-            return LLM_ERROR;
-        }
+        llm_jtry(llm_jrt_charge(rt, llm_min(p->len, s->len) + 1));
 
         if (end == SIZE_MAX || p->len > end - start) {
             continue;
@@ -211,9 +200,7 @@ llm_jfind_push(llm_jrt_t *rt, llm_js_t *s, size_t start, size_t end,
 {
     llm_jv_t  v;
 
-    if (llm_js_slice(rt, s, start, end, &v) != LLM_OK) {
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_js_slice(rt, s, start, end, &v));
 
     return llm_jlist_push(rt, list, &v);
 }
@@ -290,11 +277,9 @@ llm_jfind_rsplit_space(llm_jrt_t *rt, llm_js_t *s, int64_t max, llm_jlist_t *l)
             p = q;
         }
 
-        if (llm_jfind_push(rt, s, (size_t) (p - base), (size_t) (word - base), l)
-            != LLM_OK)
-        {
-            return LLM_ERROR;
-        }
+        llm_jtry(llm_jfind_push(rt, s, (size_t) (p - base), (size_t) (word
+                                                                      - base),
+                                l));
     }
 }
 
@@ -312,9 +297,7 @@ llm_jfind_split_sep(llm_jrt_t *rt, llm_js_t *s, const llm_js_t *sep, int64_t max
             break;
         }
 
-        if (llm_jfind_push(rt, s, pos, at, l) != LLM_OK) {
-            return LLM_ERROR;
-        }
+        llm_jtry(llm_jfind_push(rt, s, pos, at, l));
     }
 
     return llm_jfind_push(rt, s, pos, s->len, l);
@@ -334,9 +317,7 @@ llm_jfind_rsplit_sep(llm_jrt_t *rt, llm_js_t *s, const llm_js_t *sep,
             break;
         }
 
-        if (llm_jfind_push(rt, s, at + sep->len, end, l) != LLM_OK) {
-            return LLM_ERROR;
-        }
+        llm_jtry(llm_jfind_push(rt, s, at + sep->len, end, l));
     }
 
     return llm_jfind_push(rt, s, 0, end, l);
@@ -356,12 +337,9 @@ llm_jfn_split(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
     max = llm_max(llm_jarg_int(args, 2, -1), -1);
     right = args->f->how == LLM_JF_RIGHT;
 
-    if (llm_jv_list(rt, LLM_J_LIST, 0, res) != LLM_OK
-        || (sep ? llm_jfind_charge(rt, args->f->how, s->len, sep)
-                : llm_jrt_charge(rt, s->len * LLM_J_DECODED)) != LLM_OK)
-    {
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_jv_list(rt, LLM_J_LIST, 0, res));
+    llm_jtry(sep ? llm_jfind_charge(rt, args->f->how, s->len, sep)
+             : llm_jrt_charge(rt, s->len * LLM_J_DECODED));
 
     if (sep && sep->len == 0) {
         return llm_jrt_fail(rt, "empty separator");
@@ -393,11 +371,8 @@ llm_jfn_partition(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
     sep = args->v[1].u.s;
     right = args->f->how == LLM_JF_RIGHT;
 
-    if (llm_jv_list(rt, LLM_J_TUPLE, 3, res) != LLM_OK
-        || llm_jfind_charge(rt, args->f->how, s->len, sep) != LLM_OK)
-    {
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_jv_list(rt, LLM_J_TUPLE, 3, res));
+    llm_jtry(llm_jfind_charge(rt, args->f->how, s->len, sep));
 
     if (sep->len == 0) {
         return llm_jrt_fail(rt, "empty separator");
@@ -411,10 +386,7 @@ llm_jfn_partition(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
     cut[3] = s->len;
 
     for (i = 0; i < 3; i++) {
-        if (llm_jfind_push(rt, s, cut[i], cut[i + 1], res->u.list) != LLM_OK)
-        {
-            return LLM_ERROR;
-        }
+        llm_jtry(llm_jfind_push(rt, s, cut[i], cut[i + 1], res->u.list));
     }
 
     return LLM_OK;
@@ -458,20 +430,13 @@ llm_jfn_splitlines(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
     s = args->v[0].u.s;
     keep = llm_jv_truth(&args->v[1]);
 
-    if (llm_jrt_charge(rt, s->len * LLM_J_DECODED) != LLM_OK
-        || llm_jv_list(rt, LLM_J_LIST, 0, res) != LLM_OK)
-    {
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_jrt_charge(rt, s->len * LLM_J_DECODED));
+    llm_jtry(llm_jv_list(rt, LLM_J_LIST, 0, res));
 
     for (pos = 0; pos < s->len; pos = next) {
         end = llm_js_line(s, pos, &next);
 
-        if (llm_jfind_push(rt, s, pos, keep ? next : end, res->u.list)
-            != LLM_OK)
-        {
-            return LLM_ERROR;
-        }
+        llm_jtry(llm_jfind_push(rt, s, pos, keep ? next : end, res->u.list));
     }
 
     return LLM_OK;

@@ -24,10 +24,7 @@ llm_jfn_range(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
         return llm_jrt_fail(rt, "range() arg 3 must not be zero");
     }
 
-    r = llm_jrt_alloc(rt, sizeof(llm_jrange_t));
-    if (r == NULL) {
-        return LLM_ERROR;
-    }
+    llm_jnew(rt, r, sizeof(llm_jrange_t));
 
     r->start = start;
     r->stop = stop;
@@ -61,23 +58,17 @@ llm_jglobal_pairs(llm_jrt_t *rt, const llm_jv_t *pairs, llm_jdict_t *d)
     size_t       i;
     llm_jlist_t  l, pair;
 
-    if (llm_jv_items(rt, pairs, &l) != LLM_OK) {
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_jv_items(rt, pairs, &l));
 
     for (i = 0; i < l.n; i++) {
-        if (llm_jv_items(rt, &l.v[i], &pair) != LLM_OK) {
-            return LLM_ERROR;
-        }
+        llm_jtry(llm_jv_items(rt, &l.v[i], &pair));
 
         if (pair.n != 2) {
             return llm_jrt_fail(rt, "dictionary update sequence element "
                                 "has length %zu; 2 is required", pair.n);
         }
 
-        if (llm_jdict_set(rt, d, &pair.v[0], &pair.v[1]) != LLM_OK) {
-            return LLM_ERROR;
-        }
+        llm_jtry(llm_jdict_set(rt, d, &pair.v[0], &pair.v[1]));
     }
 
     return LLM_OK;
@@ -91,9 +82,7 @@ llm_jglobal_update(llm_jrt_t *rt, const llm_jpair_t *v, size_t n,
     size_t  i;
 
     for (i = 0; i < n; i++) {
-        if (llm_jdict_set(rt, d, &v[i].key, &v[i].value) != LLM_OK) {
-            return LLM_ERROR;
-        }
+        llm_jtry(llm_jdict_set(rt, d, &v[i].key, &v[i].value));
     }
 
     return LLM_OK;
@@ -108,9 +97,7 @@ llm_jfn_dict(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
     int           rc;
     llm_jdict_t  *from;
 
-    if (llm_jv_dict(rt, LLM_J_DICT, res) != LLM_OK) {
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_jv_dict(rt, LLM_J_DICT, res));
 
     if (args->n > 1) {
         return llm_jrt_fail(rt, "dict expected at most 1 argument, got %zu",
@@ -153,18 +140,12 @@ llm_jfn_namespace(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
     size_t    i;
     llm_jv_t  all;
 
-    if (llm_jv_dict(rt, LLM_J_NS, res) != LLM_OK
-        || llm_jfn_dict(rt, args, &all) != LLM_OK)
-    {
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_jv_dict(rt, LLM_J_NS, res));
+    llm_jtry(llm_jfn_dict(rt, args, &all));
 
     for (i = 0; i < all.u.dict->n; i++) {
-        if (llm_jinja_ns_set(rt, res, &all.u.dict->v[i].key,
-                             &all.u.dict->v[i].value) != LLM_OK)
-        {
-            return LLM_ERROR;
-        }
+        llm_jtry(llm_jinja_ns_set(rt, res, &all.u.dict->v[i].key,
+                                  &all.u.dict->v[i].value));
     }
 
     return LLM_OK;
@@ -177,18 +158,11 @@ llm_jglobal_cycle(llm_jrt_t *rt, llm_jtype_t type, const llm_jv_t *v,
 {
     llm_jcycle_t  *c;
 
-    c = llm_jrt_alloc(rt, sizeof(llm_jcycle_t));
-    if (c == NULL) {
-        return LLM_ERROR;
-    }
+    llm_jnew(rt, c, sizeof(llm_jcycle_t));
 
     memset(c, 0, sizeof(*c));
     c->items.n = n;
-    c->items.v = llm_jrt_alloc(rt, n * sizeof(llm_jv_t));
-
-    if (c->items.v == NULL) {
-        return LLM_ERROR;
-    }
+    llm_jnew(rt, c->items.v, n * sizeof(llm_jv_t));
 
     memcpy(c->items.v, v, n * sizeof(llm_jv_t));
 
@@ -218,9 +192,7 @@ llm_jfn_joiner(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
 
     sep = args->v[0];
 
-    if (!llm_jv_given(&sep) && llm_js_lit(rt, ", ", &sep) != LLM_OK) {
-        return LLM_ERROR;
-    }
+    llm_jtry(!llm_jv_given(&sep) && llm_js_lit(rt, ", ", &sep));
 
     return llm_jglobal_cycle(rt, LLM_J_JOINER, &sep, 1, res);
 }
@@ -288,9 +260,7 @@ llm_jfn_strftime(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
         n = 1;
 
         if (p[i] != '%') {
-            if (llm_jb_add_range(&b, s, i, i + 1) != LLM_OK) {
-                return LLM_ERROR;
-            }
+            llm_jtry(llm_jb_add_range(&b, s, i, i + 1));
 
             continue;
         }
@@ -313,9 +283,7 @@ llm_jfn_strftime(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
         memcpy(spec, p + i, n);
         spec[n] = '\0';
 
-        if (llm_jglobal_time_part(&b, spec, &tm) != LLM_OK) {
-            return LLM_ERROR;
-        }
+        llm_jtry(llm_jglobal_time_part(&b, spec, &tm));
     }
 
     return llm_jb_done(&b, res);

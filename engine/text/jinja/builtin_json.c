@@ -100,9 +100,7 @@ llm_jjson_number(llm_jjson_t *j, const llm_jv_t *v)
         n = (size_t) snprintf(buf, sizeof(buf), "%lld", (long long) v->u.i);
 
     } else {
-        if (llm_jrt_charge(j->rt, LLM_J_FLOAT_TEXT) != LLM_OK) {
-            return LLM_ERROR;
-        }
+        llm_jtry(llm_jrt_charge(j->rt, LLM_J_FLOAT_TEXT));
 
         n = llm_jv_float_text(v->u.f, buf, 1);
     }
@@ -121,9 +119,7 @@ llm_jjson_newline(llm_jjson_t *j, size_t level)
     (void) llm_jb_adds(&j->b, "\n", 0);
 
     while (level--) {
-        if (llm_jb_add_str(&j->b, j->indent) != LLM_OK) {
-            return LLM_ERROR;
-        }
+        llm_jtry(llm_jb_add_str(&j->b, j->indent));
     }
 
     return LLM_OK;
@@ -146,11 +142,8 @@ llm_jjson_array(llm_jjson_t *j, const llm_jlist_t *list, size_t level)
             (void) llm_jb_add_str(&j->b, j->item_sep);
         }
 
-        if (llm_jjson_newline(j, level + 1) != LLM_OK
-            || llm_jjson_value(j, &list->v[i], level + 1) != LLM_OK)
-        {
-            return LLM_ERROR;
-        }
+        llm_jtry(llm_jjson_newline(j, level + 1));
+        llm_jtry(llm_jjson_value(j, &list->v[i], level + 1));
     }
 
     (void) llm_jjson_newline(j, level);
@@ -198,16 +191,11 @@ llm_jjson_object(llm_jjson_t *j, const llm_jdict_t *d, size_t level)
     v = d->v;
 
     if (j->sort) {
-        v = llm_jrt_alloc(j->rt, d->n * sizeof(llm_jpair_t));
-        if (v == NULL) {
-            return LLM_ERROR;
-        }
+        llm_jnew(j->rt, v, d->n * sizeof(llm_jpair_t));
 
         memcpy(v, d->v, d->n * sizeof(llm_jpair_t));
 
-        if (llm_jpairs_sort(j->rt, v, d->n, 0) != LLM_OK) {
-            return LLM_ERROR;
-        }
+        llm_jtry(llm_jpairs_sort(j->rt, v, d->n, 0));
     }
 
     (void) llm_jb_adds(&j->b, "{", 0);
@@ -217,13 +205,10 @@ llm_jjson_object(llm_jjson_t *j, const llm_jdict_t *d, size_t level)
             (void) llm_jb_add_str(&j->b, j->item_sep);
         }
 
-        if (llm_jjson_newline(j, level + 1) != LLM_OK
-            || llm_jjson_key(j, &v[i].key) != LLM_OK
-            || llm_jb_add_str(&j->b, j->key_sep) != LLM_OK
-            || llm_jjson_value(j, &v[i].value, level + 1) != LLM_OK)
-        {
-            return LLM_ERROR;
-        }
+        llm_jtry(llm_jjson_newline(j, level + 1));
+        llm_jtry(llm_jjson_key(j, &v[i].key));
+        llm_jtry(llm_jb_add_str(&j->b, j->key_sep));
+        llm_jtry(llm_jjson_value(j, &v[i].value, level + 1));
     }
 
     (void) llm_jjson_newline(j, level);
@@ -237,10 +222,8 @@ llm_jjson_value(llm_jjson_t *j, const llm_jv_t *v, size_t level)
 {
     int  rc;
 
-    if (llm_jrt_charge(j->rt, 1) != LLM_OK || llm_jrt_enter(j->rt) != LLM_OK)
-    {
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_jrt_charge(j->rt, 1));
+    llm_jtry(llm_jrt_enter(j->rt));
 
     switch (v->type) {
 
@@ -305,11 +288,8 @@ llm_jjson_indent(llm_jjson_t *j, const llm_jv_t *v)
 
     llm_jb_init(&b, j->rt, 0);
 
-    if (llm_jb_fill(&b, " ", 1, v->u.i > 0 ? (size_t) v->u.i : 0, 0) != LLM_OK
-        || llm_jb_done(&b, &s) != LLM_OK)
-    {
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_jb_fill(&b, " ", 1, v->u.i > 0 ? (size_t) v->u.i : 0, 0));
+    llm_jtry(llm_jb_done(&b, &s));
 
     j->indent = s.u.s;
 
@@ -362,12 +342,9 @@ llm_jfn_tojson(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
     j.sort = llm_jv_truth(&args->v[4]);
     llm_jb_init(&j.b, rt, 0);
 
-    if (llm_jjson_indent(&j, &args->v[2]) != LLM_OK
-        || llm_jjson_separators(&j, &args->v[3]) != LLM_OK
-        || llm_jjson_value(&j, &args->v[0], 0) != LLM_OK)
-    {
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_jjson_indent(&j, &args->v[2]));
+    llm_jtry(llm_jjson_separators(&j, &args->v[3]));
+    llm_jtry(llm_jjson_value(&j, &args->v[0], 0));
 
     return llm_jb_done(&j.b, res);
 }

@@ -11,9 +11,7 @@ llm_jfn_get(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
 {
     llm_jv_t  *found;
 
-    if (llm_jdict_get(rt, args->v[0].u.dict, &args->v[1], &found) != LLM_OK) {
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_jdict_get(rt, args->v[0].u.dict, &args->v[1], &found));
 
     *res = found ? *found
            : llm_jv_given(&args->v[2]) ? args->v[2] : LLM_J_NONE_V;
@@ -28,11 +26,7 @@ int
 llm_jfn_view(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
 {
     *res = llm_jv_of(LLM_J_VIEW);
-    res->u.view = llm_jrt_alloc(rt, sizeof(llm_jview_t));
-
-    if (res->u.view == NULL) {
-        return LLM_ERROR;
-    }
+    llm_jnew(rt, res->u.view, sizeof(llm_jview_t));
 
     res->u.view->dict = args->v[0].u.dict;
     res->u.view->kind = (llm_jview_kind_t) args->f->how;
@@ -114,9 +108,7 @@ llm_jfn_changed(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
 
     loop = args->v[0].u.loop;
 
-    if (llm_jv_list(rt, LLM_J_TUPLE, args->n, &now) != LLM_OK) {
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_jv_list(rt, LLM_J_TUPLE, args->n, &now));
 
     now.u.list->n = args->n - 1;
     memcpy(now.u.list->v, args->v + 1, now.u.list->n * sizeof(llm_jv_t));

@@ -195,9 +195,7 @@ llm_jfn_int(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
         rc = llm_jnum_truncate(rt, v.u.f, &i);
 
     } else if (v.type == LLM_J_STR) {
-        if (llm_jrt_charge(rt, v.u.s->len * LLM_J_CLASSIFIED) != LLM_OK) {
-            return LLM_ERROR;
-        }
+        llm_jtry(llm_jrt_charge(rt, v.u.s->len * LLM_J_CLASSIFIED));
 
         rc = llm_jnum_int(rt, v.u.s, base, &i);
 
@@ -230,11 +228,8 @@ llm_jfn_float(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
         return llm_jv_undef_fail(rt, &v);
     }
 
-    if (v.type == LLM_J_STR
-        && llm_jrt_charge(rt, v.u.s->len * LLM_J_CLASSIFIED) != LLM_OK)
-    {
-        return LLM_ERROR;
-    }
+    llm_jtry(v.type == LLM_J_STR && llm_jrt_charge(rt, v.u.s->len
+                                                   * LLM_J_CLASSIFIED));
 
     if (llm_jv_number(&v)) {
         *res = llm_jv_float(llm_jv_as_double(&v));
@@ -340,9 +335,7 @@ llm_jfn_round(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
     digits = llm_jarg_int(args, 1, 0);
     method = llm_jarg_str(args, 2);
 
-    if (llm_jrt_charge(rt, LLM_J_FLOAT_TEXT) != LLM_OK) {
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_jrt_charge(rt, LLM_J_FLOAT_TEXT));
 
     if (!llm_jv_number(&v)) {
         return llm_jrt_fail(rt, "type %s doesn't define __round__ method",

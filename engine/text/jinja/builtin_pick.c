@@ -22,17 +22,13 @@ llm_jf_attribute(llm_jrt_t *rt, const llm_jv_t *item,
     s = attribute->u.s;
     obj = *item;
 
-    if (llm_js_lit(rt, ".", &dot) != LLM_OK) {
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_js_lit(rt, ".", &dot));
 
     for (pos = 0; pos <= s->len; pos = end + 1) {
         end = llm_js_find(s, dot.u.s, pos);
         end = end == SIZE_MAX ? s->len : end;
 
-        if (llm_js_slice(rt, s, pos, end, &part) != LLM_OK) {
-            return LLM_ERROR;
-        }
+        llm_jtry(llm_js_slice(rt, s, pos, end, &part));
 
         /* a number is an index */
 
@@ -46,9 +42,7 @@ llm_jf_attribute(llm_jrt_t *rt, const llm_jv_t *item,
             part = llm_jv_int(n);
         }
 
-        if (llm_jinja_getitem(rt, &obj, &part, res) != LLM_OK) {
-            return LLM_ERROR;
-        }
+        llm_jtry(llm_jinja_getitem(rt, &obj, &part, res));
 
         obj = *res;
     }
@@ -63,10 +57,8 @@ llm_jf_key(llm_jrt_t *rt, const llm_jv_t *item, const llm_jv_t *attribute,
 {
     *res = *item;
 
-    if (llm_jv_given(attribute) && attribute->type != LLM_J_NONE
-        && llm_jf_attribute(rt, item, attribute, res) != LLM_OK)
-    {
-        return LLM_ERROR;
+    if (llm_jv_given(attribute) && attribute->type != LLM_J_NONE) {
+        llm_jtry(llm_jf_attribute(rt, item, attribute, res));
     }
 
     if (fold && res->type == LLM_J_STR) {
@@ -101,9 +93,7 @@ llm_jf_map_attribute(llm_jrt_t *rt, const llm_jargs_t *args,
     llm_jv_t         v;
     const llm_jv_t  *def;
 
-    if (llm_jf_attribute(rt, item, attribute, &v) != LLM_OK) {
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_jf_attribute(rt, item, attribute, &v));
 
     def = llm_jf_keyword(args, "default");
 
@@ -177,19 +167,13 @@ llm_jfn_map(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
         rest.n -= 2;
     }
 
-    if (llm_jv_items(rt, &args->v[0], &l) != LLM_OK) {
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_jv_items(rt, &args->v[0], &l));
 
     for (i = 0; i < l.n; i++) {
         v = l.v[i];
 
-        if ((f ? llm_jinja_call_func(rt, f, &v, &rest, &l.v[i])
-               : llm_jf_map_attribute(rt, args, attribute, &l.v[i]))
-            != LLM_OK)
-        {
-            return LLM_ERROR;
-        }
+        llm_jtry(f ? llm_jinja_call_func(rt, f, &v, &rest, &l.v[i])
+                 : llm_jf_map_attribute(rt, args, attribute, &l.v[i]));
     }
 
     return llm_jv_iter(rt, &l, "generator", res);
@@ -238,25 +222,16 @@ llm_jfn_select(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
     rest.v += n;
     rest.n -= n;
 
-    if (llm_jv_items(rt, &args->v[0], &l) != LLM_OK) {
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_jv_items(rt, &args->v[0], &l));
 
     for (i = 0, n = 0; i < l.n; i++) {
         v = l.v[i];
 
-        if (attr
-            && llm_jf_attribute(rt, &l.v[i], &args->v[1], &v) != LLM_OK)
-        {
-            return LLM_ERROR;
-        }
+        llm_jtry(attr && llm_jf_attribute(rt, &l.v[i], &args->v[1], &v));
 
         good = v;
 
-        if (test && llm_jinja_call_func(rt, test, &v, &rest, &good) != LLM_OK)
-        {
-            return LLM_ERROR;
-        }
+        llm_jtry(test && llm_jinja_call_func(rt, test, &v, &rest, &good));
 
         if (llm_jv_truth(&good) == want) {
             l.v[n++] = l.v[i];
@@ -281,9 +256,7 @@ llm_jfn_extreme(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
 
     sign = args->f->how;
 
-    if (llm_jv_items(rt, &args->v[0], &l) != LLM_OK) {
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_jv_items(rt, &args->v[0], &l));
 
     if (l.n == 0) {
         return llm_jv_undef(rt, "No aggregated item, sequence was empty.",
@@ -293,12 +266,12 @@ llm_jfn_extreme(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
     for (i = 0; i < l.n; i++) {
         cmp = sign;
 
-        if (llm_jf_key(rt, &l.v[i], &args->v[2], !llm_jv_truth(&args->v[1]),
-                       &key) != LLM_OK
-            || (i && llm_jv_order(rt, &key, &best, sign < 0 ? "<" : ">", &cmp)
-                     != LLM_OK))
-        {
-            return LLM_ERROR;
+        llm_jtry(llm_jf_key(rt, &l.v[i], &args->v[2],
+                            !llm_jv_truth(&args->v[1]), &key));
+
+        if (i) {
+            llm_jtry(llm_jv_order(rt, &key, &best, sign < 0 ? "<" : ">",
+                                  &cmp));
         }
 
         if (i == 0 || cmp * sign > 0) {
@@ -325,18 +298,13 @@ llm_jfn_sum(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
                             "instead]");
     }
 
-    if (llm_jv_items(rt, &args->v[0], &l) != LLM_OK) {
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_jv_items(rt, &args->v[0], &l));
 
     for (i = 0; i < l.n; i++) {
         sum = *res;
 
-        if (llm_jf_key(rt, &l.v[i], &args->v[1], 0, &item) != LLM_OK
-            || llm_jinja_binary(rt, '+', &sum, &item, res) != LLM_OK)
-        {
-            return LLM_ERROR;
-        }
+        llm_jtry(llm_jf_key(rt, &l.v[i], &args->v[1], 0, &item));
+        llm_jtry(llm_jinja_binary(rt, '+', &sum, &item, res));
     }
 
     return LLM_OK;

@@ -12,9 +12,7 @@ llm_jfn_length(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
     llm_jv_t  name;
 
     if (args->v[0].type == LLM_J_LOOP) {
-        if (llm_js_lit(rt, "length", &name) != LLM_OK) {
-            return LLM_ERROR;
-        }
+        llm_jtry(llm_js_lit(rt, "length", &name));
 
         return llm_jloop_attr(rt, args->v[0].u.loop, name.u.s, res);
     }
@@ -45,9 +43,7 @@ llm_jfn_first(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
     int         rc;
     llm_jcur_t  cur;
 
-    if (llm_jcur_init(rt, &cur, &args->v[0]) != LLM_OK) {
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_jcur_init(rt, &cur, &args->v[0]));
 
     rc = llm_jcur_next(rt, &cur, res);
 
@@ -75,9 +71,7 @@ llm_jfn_last(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
 
     last = llm_jv_int(-1);
 
-    if (llm_jf_reversible(rt, &args->v[0]) != LLM_OK) {
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_jf_reversible(rt, &args->v[0]));
 
     if (args->v[0].type != LLM_J_DICT && args->v[0].type != LLM_J_VIEW) {
         if (llm_jv_len(&args->v[0])) {
@@ -85,9 +79,7 @@ llm_jfn_last(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
         }
 
     } else {
-        if (llm_jv_items(rt, &args->v[0], &l) != LLM_OK) {
-            return LLM_ERROR;
-        }
+        llm_jtry(llm_jv_items(rt, &args->v[0], &l));
 
         if (l.n) {
             *res = l.v[l.n - 1];
@@ -110,19 +102,18 @@ llm_jfn_join(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
 
     sep = llm_jarg_str(args, 1);
 
-    if (llm_jv_items(rt, &args->v[0], &l) != LLM_OK) {
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_jv_items(rt, &args->v[0], &l));
 
     llm_jb_init(&b, rt, 0);
 
     for (i = 0; i < l.n; i++) {
-        if (llm_jf_key(rt, &l.v[i], &args->v[2], 0, &item) != LLM_OK
-            || (i && sep && llm_jb_add_str(&b, sep) != LLM_OK)
-            || llm_jb_add_value(&b, &item) != LLM_OK)
-        {
-            return LLM_ERROR;
+        llm_jtry(llm_jf_key(rt, &l.v[i], &args->v[2], 0, &item));
+
+        if (i && sep) {
+            llm_jtry(llm_jb_add_str(&b, sep));
         }
+
+        llm_jtry(llm_jb_add_value(&b, &item));
     }
 
     return llm_jb_done(&b, res);
@@ -132,9 +123,7 @@ llm_jfn_join(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
 int
 llm_jfn_list(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
 {
-    if (llm_jv_list(rt, LLM_J_LIST, 0, res) != LLM_OK) {
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_jv_list(rt, LLM_J_LIST, 0, res));
 
     return llm_jv_items(rt, &args->v[0], res->u.list);
 }
@@ -153,9 +142,7 @@ llm_jfn_reverse(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
         return llm_jinja_slice(rt, &args->v[0], &none, &none, &step, res);
     }
 
-    if (llm_jv_items(rt, &args->v[0], &l) != LLM_OK) {
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_jv_items(rt, &args->v[0], &l));
 
     llm_jlist_reverse(&l);
 
@@ -163,9 +150,7 @@ llm_jfn_reverse(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
         return llm_jv_iter(rt, &l, "reversed", res);
     }
 
-    if (llm_jv_list(rt, LLM_J_LIST, 0, res) != LLM_OK) {
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_jv_list(rt, LLM_J_LIST, 0, res));
 
     *res->u.list = l;
 
@@ -193,9 +178,7 @@ llm_jfn_items(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
         v = llm_jv_of(LLM_J_VIEW);
         v.u.view = &view;
 
-        if (llm_jv_items(rt, &v, &l) != LLM_OK) {
-            return LLM_ERROR;
-        }
+        llm_jtry(llm_jv_items(rt, &v, &l));
     }
 
     return llm_jv_iter(rt, &l, "generator", res);
@@ -211,10 +194,7 @@ llm_jf_sort_items(llm_jrt_t *rt, llm_jlist_t *l, const llm_jv_t *keys,
     size_t        i;
     llm_jpair_t  *v;
 
-    v = llm_jrt_alloc(rt, (l->n + 1) * sizeof(llm_jpair_t));
-    if (v == NULL) {
-        return LLM_ERROR;
-    }
+    llm_jnew(rt, v, (l->n + 1) * sizeof(llm_jpair_t));
 
     for (i = 0; i < l->n; i++) {
         v[i].key = keys[i];
@@ -222,9 +202,7 @@ llm_jf_sort_items(llm_jrt_t *rt, llm_jlist_t *l, const llm_jv_t *keys,
         v[i].hash = 0;
     }
 
-    if (llm_jpairs_sort(rt, v, l->n, reverse) != LLM_OK) {
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_jpairs_sort(rt, v, l->n, reverse));
 
     for (i = 0; i < l->n; i++) {
         l->v[i] = v[i].value;
@@ -262,26 +240,18 @@ llm_jfn_dictsort(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
                             llm_jv_type(&args->v[0]));
     }
 
-    if (llm_jv_list(rt, LLM_J_LIST, args->v[0].u.dict->n, res) != LLM_OK) {
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_jv_list(rt, LLM_J_LIST, args->v[0].u.dict->n, res));
 
     l = res->u.list;
 
-    keys = llm_jrt_alloc(rt, (l->cap + 1) * sizeof(llm_jv_t));
-    if (keys == NULL) {
-        return LLM_ERROR;
-    }
+    llm_jnew(rt, keys, (l->cap + 1) * sizeof(llm_jv_t));
 
     for (i = 0; i < l->cap; i++, l->n++) {
         p = &args->v[0].u.dict->v[i];
 
-        if (llm_jv_pair(rt, &p->key, &p->value, &l->v[i]) != LLM_OK
-            || llm_jf_key(rt, value ? &p->value : &p->key, &none,
-                          !llm_jv_truth(&args->v[1]), &keys[i]) != LLM_OK)
-        {
-            return LLM_ERROR;
-        }
+        llm_jtry(llm_jv_pair(rt, &p->key, &p->value, &l->v[i]));
+        llm_jtry(llm_jf_key(rt, value ? &p->value : &p->key, &none,
+                            !llm_jv_truth(&args->v[1]), &keys[i]));
     }
 
     return llm_jf_sort_items(rt, l, keys, llm_jv_truth(&args->v[3]));
@@ -307,22 +277,16 @@ llm_jf_sort_key(llm_jrt_t *rt, const llm_jv_t *item, const llm_jv_t *attribute,
 
     s = attribute->u.s;
 
-    if (llm_jv_list(rt, LLM_J_LIST, 0, res) != LLM_OK
-        || llm_js_lit(rt, ",", &comma) != LLM_OK)
-    {
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_jv_list(rt, LLM_J_LIST, 0, res));
+    llm_jtry(llm_js_lit(rt, ",", &comma));
 
     for (pos = 0; pos <= s->len; pos = end + 1) {
         end = llm_js_find(s, comma.u.s, pos);
         end = end == SIZE_MAX ? s->len : end;
 
-        if (llm_js_slice(rt, s, pos, end, &part) != LLM_OK
-            || llm_jf_key(rt, item, &part, fold, &key) != LLM_OK
-            || llm_jlist_push(rt, res->u.list, &key) != LLM_OK)
-        {
-            return LLM_ERROR;
-        }
+        llm_jtry(llm_js_slice(rt, s, pos, end, &part));
+        llm_jtry(llm_jf_key(rt, item, &part, fold, &key));
+        llm_jtry(llm_jlist_push(rt, res->u.list, &key));
     }
 
     return LLM_OK;
@@ -339,23 +303,14 @@ llm_jfn_sort(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
 
     fold = !llm_jv_truth(&args->v[2]);
 
-    if (llm_jfn_list(rt, args, res) != LLM_OK) {
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_jfn_list(rt, args, res));
 
     l = res->u.list;
 
-    keys = llm_jrt_alloc(rt, (l->n + 1) * sizeof(llm_jv_t));
-    if (keys == NULL) {
-        return LLM_ERROR;
-    }
+    llm_jnew(rt, keys, (l->n + 1) * sizeof(llm_jv_t));
 
     for (i = 0; i < l->n; i++) {
-        if (llm_jf_sort_key(rt, &l->v[i], &args->v[3], fold, &keys[i])
-            != LLM_OK)
-        {
-            return LLM_ERROR;
-        }
+        llm_jtry(llm_jf_sort_key(rt, &l->v[i], &args->v[3], fold, &keys[i]));
     }
 
     return llm_jf_sort_items(rt, l, keys, llm_jv_truth(&args->v[1]));
@@ -370,11 +325,8 @@ llm_jf_piece(llm_jrt_t *rt, const llm_jlist_t *l, size_t from, size_t end,
 {
     llm_jv_t  piece;
 
-    if (llm_jrt_charge(rt, end - from + fill) != LLM_OK
-        || llm_jv_list(rt, LLM_J_LIST, end - from + fill, &piece) != LLM_OK)
-    {
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_jrt_charge(rt, end - from + fill));
+    llm_jtry(llm_jv_list(rt, LLM_J_LIST, end - from + fill, &piece));
 
     for ( /* void */ ; from < end; from++) {
         piece.u.list->v[piece.u.list->n++] = l->v[from];
@@ -398,9 +350,7 @@ llm_jfn_batch(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
 
     memset(&out, 0, sizeof(out));
 
-    if (llm_jv_items(rt, &args->v[0], &l) != LLM_OK) {
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_jv_items(rt, &args->v[0], &l));
 
     n = args->v[1].u.i;
     fills = llm_jv_given(&args->v[2]) && args->v[2].type != LLM_J_NONE;
@@ -408,11 +358,7 @@ llm_jfn_batch(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
     /* a size that is never reached again, and for 0 an empty batch first */
 
     if (n < 1) {
-        if (n == 0 && l.n
-            && llm_jf_piece(rt, &l, 0, 0, 0, NULL, &out) != LLM_OK)
-        {
-            return LLM_ERROR;
-        }
+        llm_jtry(n == 0 && l.n && llm_jf_piece(rt, &l, 0, 0, 0, NULL, &out));
 
         fills = 0;
         n = INT64_MAX;
@@ -421,11 +367,8 @@ llm_jfn_batch(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
     for (i = 0; i < l.n; i = end) {
         end = l.n - i > (uint64_t) n ? i + (size_t) n : l.n;
 
-        if (llm_jf_piece(rt, &l, i, end, fills ? (size_t) n - (end - i) : 0,
-                         &args->v[2], &out) != LLM_OK)
-        {
-            return LLM_ERROR;
-        }
+        llm_jtry(llm_jf_piece(rt, &l, i, end, fills ? (size_t) n - (end - i)
+                              : 0, &args->v[2], &out));
     }
 
     return llm_jv_iter(rt, &out, "generator", res);
@@ -442,9 +385,7 @@ llm_jfn_slice(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
 
     memset(&out, 0, sizeof(out));
 
-    if (llm_jv_items(rt, &args->v[0], &l) != LLM_OK) {
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_jv_items(rt, &args->v[0], &l));
 
     n = args->v[1].u.i;
 
@@ -458,11 +399,8 @@ llm_jfn_slice(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
         extra = i < l.n % (size_t) n;
         end = from + l.n / (size_t) n + extra;
 
-        if (llm_jf_piece(rt, &l, from, end, fills && !extra, &args->v[2],
-                         &out) != LLM_OK)
-        {
-            return LLM_ERROR;
-        }
+        llm_jtry(llm_jf_piece(rt, &l, from, end, fills && !extra, &args->v[2],
+                              &out));
     }
 
     return llm_jv_iter(rt, &out, "generator", res);
@@ -484,17 +422,12 @@ llm_jfn_unique(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
     }
 
     for (i = 0, n = 0; i < l.n; i++) {
-        if (llm_jf_key(rt, &l.v[i], &args->v[2], !llm_jv_truth(&args->v[1]),
-                       &key) != LLM_OK
-            || llm_jdict_get(rt, seen, &key, &found) != LLM_OK)
-        {
-            return LLM_ERROR;
-        }
+        llm_jtry(llm_jf_key(rt, &l.v[i], &args->v[2],
+                            !llm_jv_truth(&args->v[1]), &key));
+        llm_jtry(llm_jdict_get(rt, seen, &key, &found));
 
         if (found == NULL) {
-            if (llm_jdict_set(rt, seen, &key, &key) != LLM_OK) {
-                return LLM_ERROR;
-            }
+            llm_jtry(llm_jdict_set(rt, seen, &key, &key));
 
             l.v[n++] = l.v[i];
         }

@@ -57,9 +57,7 @@ llm_jfn_strip(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
 
         p += len;
 
-        if (llm_jrt_charge(rt, work) != LLM_OK) {
-            return LLM_ERROR;
-        }
+        llm_jtry(llm_jrt_charge(rt, work));
     }
 
     while ((args->f->how & LLM_JF_RIGHT) && end > p) {
@@ -71,9 +69,7 @@ llm_jfn_strip(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
 
         end = q;
 
-        if (llm_jrt_charge(rt, work) != LLM_OK) {
-            return LLM_ERROR;
-        }
+        llm_jtry(llm_jrt_charge(rt, work));
     }
 
     return llm_js_slice(rt, s, (size_t) (p - start), (size_t) (end - start),
@@ -95,11 +91,8 @@ llm_jstr_interleave(llm_jb_t *b, llm_js_t *s, const llm_js_t *new,
     for (i = 0; i < s->len && count != 0; i += len, count--) {
         (void) llm_jc_decode(p + i, p + s->len, &len);
 
-        if (llm_jb_add_str(b, new) != LLM_OK
-            || llm_jb_add_range(b, s, i, i + len) != LLM_OK)
-        {
-            return LLM_ERROR;
-        }
+        llm_jtry(llm_jb_add_str(b, new));
+        llm_jtry(llm_jb_add_range(b, s, i, i + len));
     }
 
     if (i < s->len) {
@@ -124,25 +117,19 @@ llm_jfn_replace(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
     new = args->v[2];
     count = llm_jarg_int(args, 3, -1);
 
-    if (s->markup && llm_jinja_escape(rt, &args->v[2], &new) != LLM_OK) {
-        return LLM_ERROR;
-    }
+    llm_jtry(s->markup && llm_jinja_escape(rt, &args->v[2], &new));
 
     if (new.type != LLM_J_STR) {
         return llm_jrt_fail(rt, "replace: expected a string, not %s",
                             llm_jv_type(&new));
     }
 
-    if (llm_jrt_charge_search(rt, s->len, old) != LLM_OK) {
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_jrt_charge_search(rt, s->len, old));
 
     llm_jb_init(&b, rt, 0);
 
     if (old->len == 0) {
-        if (llm_jstr_interleave(&b, s, new.u.s, count) != LLM_OK) {
-            return LLM_ERROR;
-        }
+        llm_jtry(llm_jstr_interleave(&b, s, new.u.s, count));
 
         return llm_jb_done_as(&b, s, res);
     }
@@ -154,11 +141,8 @@ llm_jfn_replace(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
             break;
         }
 
-        if (llm_jb_add_range(&b, s, pos, at) != LLM_OK
-            || llm_jb_add_str(&b, new.u.s) != LLM_OK)
-        {
-            return LLM_ERROR;
-        }
+        llm_jtry(llm_jb_add_range(&b, s, pos, at));
+        llm_jtry(llm_jb_add_str(&b, new.u.s));
     }
 
     if (pos == 0) {
@@ -182,9 +166,7 @@ llm_jfn_join_str(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
     llm_js_t     *sep;
     llm_jlist_t   l;
 
-    if (llm_jv_items(rt, &args->v[1], &l) != LLM_OK) {
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_jv_items(rt, &args->v[1], &l));
 
     sep = args->v[0].u.s;
     llm_jb_init(&b, rt, 0);
@@ -192,20 +174,18 @@ llm_jfn_join_str(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
     for (i = 0; i < l.n; i++) {
         item = l.v[i];
 
-        if (sep->markup && llm_jinja_escape(rt, &l.v[i], &item) != LLM_OK) {
-            return LLM_ERROR;
-        }
+        llm_jtry(sep->markup && llm_jinja_escape(rt, &l.v[i], &item));
 
         if (item.type != LLM_J_STR) {
             return llm_jrt_fail(rt, "sequence item %zu: expected str "
                                 "instance, %s found", i, llm_jv_type(&item));
         }
 
-        if ((i && llm_jb_add_str(&b, sep) != LLM_OK)
-            || llm_jb_add_str(&b, item.u.s) != LLM_OK)
-        {
-            return LLM_ERROR;
+        if (i) {
+            llm_jtry(llm_jb_add_str(&b, sep));
         }
+
+        llm_jtry(llm_jb_add_str(&b, item.u.s));
     }
 
     return llm_jb_done_as(&b, sep, res);
@@ -227,9 +207,7 @@ llm_jfn_pad(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
     width = llm_jarg_int(args, 1, 80);
     pad = width - (int64_t) llm_js_chars(s);
 
-    if (llm_js_lit(rt, " ", &fill) != LLM_OK) {
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_js_lit(rt, " ", &fill));
 
     if (args->n > 2 && llm_jv_given(&args->v[2])) {
         fill = args->v[2];
@@ -348,9 +326,7 @@ llm_jfn_indent(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
                             llm_jv_type(&args->v[0]));
     }
 
-    if (llm_jstr_indention(rt, &args->v[1], &by) != LLM_OK) {
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_jstr_indention(rt, &args->v[1], &by));
 
     s = args->v[0].u.s;
     first = llm_jv_truth(&args->v[2]);
@@ -375,9 +351,7 @@ llm_jfn_indent(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
             (void) llm_jb_add_str(&b, by.u.s);
         }
 
-        if (llm_jb_add_range(&b, s, pos, end) != LLM_OK) {
-            return LLM_ERROR;
-        }
+        llm_jtry(llm_jb_add_range(&b, s, pos, end));
 
         /* "\r" at the end and the newline added are one line break */
 
@@ -408,11 +382,11 @@ llm_jfn_truncate(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
     leeway = llm_jarg_int(args, 4, 5);
     end = args->v[3];
 
-    if ((!llm_jv_given(&end) && llm_js_lit(rt, "...", &end) != LLM_OK)
-        || llm_js_lit(rt, " ", &space) != LLM_OK)
-    {
-        return LLM_ERROR;
+    if (!llm_jv_given(&end)) {
+        llm_jtry(llm_js_lit(rt, "...", &end));
     }
+
+    llm_jtry(llm_js_lit(rt, " ", &space));
 
     room = length - (int64_t) llm_js_chars(end.u.s);
 
@@ -442,9 +416,7 @@ llm_jfn_truncate(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
         cut = at == SIZE_MAX ? cut : at;
     }
 
-    if (llm_js_slice(rt, s, 0, cut, &head) != LLM_OK) {
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_js_slice(rt, s, 0, cut, &head));
 
     return llm_js_concat(rt, head.u.s, end.u.s, res);
 }
@@ -458,11 +430,7 @@ llm_jfn_truncate(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
 int
 llm_jfn_safe(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
 {
-    if (llm_js_slice(rt, args->v[0].u.s, 0, args->v[0].u.s->len, res)
-        != LLM_OK)
-    {
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_js_slice(rt, args->v[0].u.s, 0, args->v[0].u.s->len, res));
 
     res->u.s->markup = 1;
 
@@ -487,9 +455,7 @@ llm_jinja_escape(llm_jrt_t *rt, const llm_jv_t *v, llm_jv_t *res)
         return LLM_OK;
     }
 
-    if (llm_jv_tostr(rt, v, &text) != LLM_OK) {
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_jv_tostr(rt, v, &text));
 
     p = llm_js_data(text.u.s);
     llm_jb_init(&b, rt, 0);
@@ -507,9 +473,7 @@ llm_jinja_escape(llm_jrt_t *rt, const llm_jv_t *v, llm_jv_t *res)
 
     (void) llm_jb_add_range(&b, text.u.s, from, i);
 
-    if (llm_jb_done(&b, res) != LLM_OK) {
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_jb_done(&b, res));
 
     res->u.s->markup = 1;
 

@@ -70,9 +70,7 @@ llm_jfn_remainder(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
     by = args->n > 1 ? args->v[1] : llm_jv_int(2);
     want = llm_jv_int(args->f->how);
 
-    if (llm_jinja_binary(rt, '%', &args->v[0], &by, &r) != LLM_OK) {
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_jinja_binary(rt, '%', &args->v[0], &by, &r));
 
     rc = llm_jv_equal(rt, &r, &want);
     *res = llm_jv_bool(rc);

@@ -29,16 +29,11 @@ llm_jeval_list(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *n,
         count++;
     }
 
-    if (llm_jv_list(rt, n->kind == LLM_JN_LIST ? LLM_J_LIST : LLM_J_TUPLE,
-                    count, res) != LLM_OK)
-    {
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_jv_list(rt, n->kind == LLM_JN_LIST ? LLM_J_LIST : LLM_J_TUPLE,
+                         count, res));
 
     for (p = n->a; p; p = p->next) {
-        if (llm_jinja_eval(rt, f, p, &v) != LLM_OK) {
-            return LLM_ERROR;
-        }
+        llm_jtry(llm_jinja_eval(rt, f, p, &v));
 
         res->u.list->v[res->u.list->n++] = v;
     }
@@ -54,17 +49,12 @@ llm_jeval_dict(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *n,
     llm_jv_t            key, value;
     const llm_jnode_t  *p;
 
-    if (llm_jv_dict(rt, LLM_J_DICT, res) != LLM_OK) {
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_jv_dict(rt, LLM_J_DICT, res));
 
     for (p = n->a; p; p = p->next->next) {
-        if (llm_jinja_eval(rt, f, p, &key) != LLM_OK
-            || llm_jinja_eval(rt, f, p->next, &value) != LLM_OK
-            || llm_jdict_set(rt, res->u.dict, &key, &value) != LLM_OK)
-        {
-            return LLM_ERROR;
-        }
+        llm_jtry(llm_jinja_eval(rt, f, p, &key));
+        llm_jtry(llm_jinja_eval(rt, f, p->next, &value));
+        llm_jtry(llm_jdict_set(rt, res->u.dict, &key, &value));
     }
 
     return LLM_OK;
@@ -78,19 +68,13 @@ llm_jeval_concat(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *n,
     llm_jv_t            v, s;
     const llm_jnode_t  *p;
 
-    if (llm_jinja_eval(rt, f, n->a, &v) != LLM_OK
-        || llm_jv_tostr(rt, &v, res) != LLM_OK)
-    {
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_jinja_eval(rt, f, n->a, &v));
+    llm_jtry(llm_jv_tostr(rt, &v, res));
 
     for (p = n->a->next; p; p = p->next) {
-        if (llm_jinja_eval(rt, f, p, &v) != LLM_OK
-            || llm_jv_tostr(rt, &v, &s) != LLM_OK
-            || llm_js_concat(rt, res->u.s, s.u.s, res) != LLM_OK)
-        {
-            return LLM_ERROR;
-        }
+        llm_jtry(llm_jinja_eval(rt, f, p, &v));
+        llm_jtry(llm_jv_tostr(rt, &v, &s));
+        llm_jtry(llm_js_concat(rt, res->u.s, s.u.s, res));
     }
 
     return LLM_OK;
@@ -123,9 +107,7 @@ llm_jinja_relation(llm_jrt_t *rt, int op, const llm_jv_t *a,
         return rc < 0 ? rc : !rc;
     }
 
-    if (llm_jv_order(rt, a, b, text, &cmp) != LLM_OK) {
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_jv_order(rt, a, b, text, &cmp));
 
     /* 2: a NaN is neither less nor greater */
 
@@ -146,14 +128,10 @@ llm_jeval_compare(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *n,
     llm_jv_t            a, b;
     const llm_jnode_t  *p;
 
-    if (llm_jinja_eval(rt, f, n->a, &a) != LLM_OK) {
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_jinja_eval(rt, f, n->a, &a));
 
     for (p = n->b; p; p = p->next) {
-        if (llm_jinja_eval(rt, f, p->a, &b) != LLM_OK) {
-            return LLM_ERROR;
-        }
+        llm_jtry(llm_jinja_eval(rt, f, p->a, &b));
 
         rt->line = p->line;
         rc = llm_jinja_relation(rt, p->op, &a, &b);
@@ -183,16 +161,12 @@ llm_jeval_slice(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *n,
     llm_jv_t            obj, v[3];
     const llm_jnode_t  *bounds[3] = { n->b, n->c, n->d };
 
-    if (llm_jinja_eval(rt, f, n->a, &obj) != LLM_OK) {
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_jinja_eval(rt, f, n->a, &obj));
 
     for (i = 0; i < 3; i++) {
         v[i] = LLM_J_NONE_V;
 
-        if (bounds[i] && llm_jinja_eval(rt, f, bounds[i], &v[i]) != LLM_OK) {
-            return LLM_ERROR;
-        }
+        llm_jtry(bounds[i] && llm_jinja_eval(rt, f, bounds[i], &v[i]));
     }
 
     rt->line = n->line;
@@ -210,14 +184,10 @@ llm_jeval_star(llm_jrt_t *rt, const llm_jv_t *v, llm_jlist_t *pos)
     llm_jv_t    item;
     llm_jcur_t  cur;
 
-    if (llm_jcur_init(rt, &cur, v) != LLM_OK) {
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_jcur_init(rt, &cur, v));
 
     while ((rc = llm_jcur_next(rt, &cur, &item)) == LLM_OK) {
-        if (llm_jlist_push(rt, pos, &item) != LLM_OK) {
-            return LLM_ERROR;
-        }
+        llm_jtry(llm_jlist_push(rt, pos, &item));
     }
 
     return rc == LLM_AGAIN ? LLM_OK : LLM_ERROR;
@@ -240,20 +210,15 @@ llm_jeval_starstar(llm_jrt_t *rt, const llm_jv_t *v, llm_jdict_t *kw)
             return llm_jrt_fail(rt, "keywords must be strings");
         }
 
-        if (llm_jdict_get(rt, kw, &v->u.dict->v[i].key, &found) != LLM_OK) {
-            return LLM_ERROR;
-        }
+        llm_jtry(llm_jdict_get(rt, kw, &v->u.dict->v[i].key, &found));
 
         if (found) {
             return llm_jrt_fail(rt, "got multiple values for a keyword "
                                 "argument");
         }
 
-        if (llm_jdict_set(rt, kw, &v->u.dict->v[i].key,
-                          &v->u.dict->v[i].value) != LLM_OK)
-        {
-            return LLM_ERROR;
-        }
+        llm_jtry(llm_jdict_set(rt, kw, &v->u.dict->v[i].key,
+                               &v->u.dict->v[i].value));
     }
 
     return LLM_OK;
@@ -274,13 +239,9 @@ llm_jinja_eval_args(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *list,
     memset(&kw, 0, sizeof(kw));
 
     for (p = list; p; p = p->next) {
-        if (llm_jinja_eval(rt, f, p->kind == LLM_JN_KEYWORD
-                           || p->kind == LLM_JN_STAR
-                           || p->kind == LLM_JN_STARSTAR ? p->a : p, &v)
-            != LLM_OK)
-        {
-            return LLM_ERROR;
-        }
+        llm_jtry(llm_jinja_eval(rt, f, p->kind == LLM_JN_KEYWORD
+                                || p->kind == LLM_JN_STAR
+                                || p->kind == LLM_JN_STARSTAR ? p->a : p, &v));
 
         switch (p->kind) {
 
@@ -301,20 +262,15 @@ llm_jinja_eval_args(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *list,
             break;
         }
 
-        if (rc != LLM_OK) {
-            return LLM_ERROR;
-        }
+        llm_jtry(rc);
     }
 
     if (caller) {
         v = llm_jv_of(LLM_J_MACRO);
         v.u.macro = (llm_jmacro_t *) caller;
 
-        if (llm_js_lit(rt, "caller", &key) != LLM_OK
-            || llm_jdict_set(rt, &kw, &key, &v) != LLM_OK)
-        {
-            return LLM_ERROR;
-        }
+        llm_jtry(llm_js_lit(rt, "caller", &key));
+        llm_jtry(llm_jdict_set(rt, &kw, &key, &v));
     }
 
     args->v = pos.v;
@@ -333,11 +289,8 @@ llm_jeval_call(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *n,
     llm_jv_t     callee;
     llm_jargs_t  args;
 
-    if (llm_jinja_eval(rt, f, n->a, &callee) != LLM_OK
-        || llm_jinja_eval_args(rt, f, n->b, NULL, &args) != LLM_OK)
-    {
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_jinja_eval(rt, f, n->a, &callee));
+    llm_jtry(llm_jinja_eval_args(rt, f, n->b, NULL, &args));
 
     rt->line = n->line;
 
@@ -362,9 +315,7 @@ llm_jinja_eval_filter(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *n,
                             llm_js_data(n->value.u.s));
     }
 
-    if (llm_jinja_eval_args(rt, f, n->b, NULL, &args) != LLM_OK) {
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_jinja_eval_args(rt, f, n->b, NULL, &args));
 
     rt->line = n->line;
 
@@ -378,9 +329,7 @@ llm_jinja_eval_filter_chain(llm_jrt_t *rt, llm_jframe_t *f,
 {
     llm_jv_t  subject;
 
-    if (n->a && llm_jinja_eval_filter_chain(rt, f, n->a, v) != LLM_OK) {
-        return LLM_ERROR;
-    }
+    llm_jtry(n->a && llm_jinja_eval_filter_chain(rt, f, n->a, v));
 
     subject = *v;
 
@@ -395,9 +344,7 @@ llm_jeval_filter(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *n,
 {
     llm_jv_t  subject;
 
-    if (llm_jinja_eval(rt, f, n->a, &subject) != LLM_OK) {
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_jinja_eval(rt, f, n->a, &subject));
 
     return llm_jinja_eval_filter(rt, f, n, &subject, res);
 }
@@ -409,18 +356,14 @@ llm_jeval_access(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *n,
 {
     llm_jv_t  obj, index;
 
-    if (llm_jinja_eval(rt, f, n->a, &obj) != LLM_OK) {
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_jinja_eval(rt, f, n->a, &obj));
 
     if (n->kind == LLM_JN_GETATTR) {
         rt->line = n->line;
         return llm_jinja_getattr(rt, &obj, &n->value, res);
     }
 
-    if (llm_jinja_eval(rt, f, n->b, &index) != LLM_OK) {
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_jinja_eval(rt, f, n->b, &index));
 
     rt->line = n->line;
 
@@ -434,11 +377,8 @@ llm_jeval_binary(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *n,
 {
     llm_jv_t  a, b;
 
-    if (llm_jinja_eval(rt, f, n->a, &a) != LLM_OK
-        || llm_jinja_eval(rt, f, n->b, &b) != LLM_OK)
-    {
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_jinja_eval(rt, f, n->a, &a));
+    llm_jtry(llm_jinja_eval(rt, f, n->b, &b));
 
     rt->line = n->line;
 
@@ -452,9 +392,7 @@ llm_jeval_unary(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *n,
 {
     llm_jv_t  a;
 
-    if (llm_jinja_eval(rt, f, n->a, &a) != LLM_OK) {
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_jinja_eval(rt, f, n->a, &a));
 
     if (n->kind == LLM_JN_NOT) {
         *res = llm_jv_bool(!llm_jv_truth(&a));
@@ -471,9 +409,7 @@ static int
 llm_jeval_logic(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *n,
     llm_jv_t *res)
 {
-    if (llm_jinja_eval(rt, f, n->a, res) != LLM_OK) {
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_jinja_eval(rt, f, n->a, res));
 
     if (llm_jv_truth(res) == (n->kind == LLM_JN_OR)) {
         return LLM_OK;
@@ -489,9 +425,7 @@ llm_jeval_cond(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *n,
 {
     llm_jv_t  test;
 
-    if (llm_jinja_eval(rt, f, n->a, &test) != LLM_OK) {
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_jinja_eval(rt, f, n->a, &test));
 
     if (llm_jv_truth(&test)) {
         return llm_jinja_eval(rt, f, n->b, res);
@@ -512,9 +446,7 @@ llm_jinja_eval(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *n,
 {
     int  rc;
 
-    if (llm_jrt_charge(rt, 1) != LLM_OK) {
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_jrt_charge(rt, 1));
 
     if (n->kind == LLM_JN_CONST) {
         *res = n->value;
@@ -530,9 +462,7 @@ llm_jinja_eval(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *n,
 
     rt->line = n->line;
 
-    if (llm_jrt_enter(rt) != LLM_OK) {
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_jrt_enter(rt));
 
     switch (n->kind) {
 

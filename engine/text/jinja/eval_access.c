@@ -21,9 +21,7 @@ llm_jacc_attribute(llm_jrt_t *rt, const llm_jv_t *obj, const llm_js_t *name,
     *res = llm_jv_of(LLM_J_MISSING);
 
     if (obj->type == LLM_J_LOOP) {
-        if (llm_jloop_attr(rt, obj->u.loop, name, res) != LLM_OK) {
-            return LLM_ERROR;
-        }
+        llm_jtry(llm_jloop_attr(rt, obj->u.loop, name, res));
 
         if (llm_jv_given(res)) {
             return LLM_OK;
@@ -61,11 +59,7 @@ llm_jacc_attribute(llm_jrt_t *rt, const llm_jv_t *obj, const llm_js_t *name,
     }
 
     *res = llm_jv_of(LLM_J_METHOD);
-    res->u.bound = llm_jrt_alloc(rt, sizeof(llm_jbound_t));
-
-    if (res->u.bound == NULL) {
-        return LLM_ERROR;
-    }
+    llm_jnew(rt, res->u.bound, sizeof(llm_jbound_t));
 
     res->u.bound->func = f;
     res->u.bound->self = *obj;
@@ -91,9 +85,7 @@ llm_jacc_item(llm_jrt_t *rt, const llm_jv_t *obj, const llm_jv_t *index,
             return LLM_OK;
         }
 
-        if (llm_jdict_get(rt, obj->u.dict, index, &found) != LLM_OK) {
-            return LLM_ERROR;
-        }
+        llm_jtry(llm_jdict_get(rt, obj->u.dict, index, &found));
 
         *res = found ? *found : *res;
 
@@ -106,12 +98,9 @@ llm_jacc_item(llm_jrt_t *rt, const llm_jv_t *obj, const llm_jv_t *index,
         return LLM_OK;
     }
 
-    if (obj->type == LLM_J_STR
-        && llm_jrt_charge(rt, llm_js_counting(obj->u.s)
-                              * LLM_J_DECODED) != LLM_OK)
-    {
-        return LLM_ERROR;
-    }
+    llm_jtry(obj->type == LLM_J_STR && llm_jrt_charge(rt,
+                                                      llm_js_counting(obj->u.s)
+                                                      * LLM_J_DECODED));
 
     i = index->u.i;
     n = llm_jv_len(obj);
@@ -135,9 +124,7 @@ llm_jacc_item(llm_jrt_t *rt, const llm_jv_t *obj, const llm_jv_t *index,
     end = start + 1;
 
     if (obj->u.s->chars != obj->u.s->len) {
-        if (llm_jrt_charge(rt, start * LLM_J_DECODED) != LLM_OK) {
-            return LLM_ERROR;
-        }
+        llm_jtry(llm_jrt_charge(rt, start * LLM_J_DECODED));
 
         (void) llm_jc_decode(llm_js_data(obj->u.s) + start,
                              llm_js_data(obj->u.s) + obj->u.s->len, &end);
@@ -158,17 +145,13 @@ llm_jinja_getattr(llm_jrt_t *rt, const llm_jv_t *obj, const llm_jv_t *name,
         return llm_jv_undef_fail(rt, obj);
     }
 
-    if (llm_jacc_attribute(rt, obj, name->u.s, res) != LLM_OK) {
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_jacc_attribute(rt, obj, name->u.s, res));
 
     if (llm_jv_given(res)) {
         return LLM_OK;
     }
 
-    if (llm_jacc_item(rt, obj, name, res) != LLM_OK) {
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_jacc_item(rt, obj, name, res));
 
     return llm_jv_given(res) ? LLM_OK : llm_jv_undef_of(rt, obj, name, res);
 }
@@ -184,19 +167,14 @@ llm_jinja_getitem(llm_jrt_t *rt, const llm_jv_t *obj, const llm_jv_t *index,
         return llm_jv_undef_fail(rt, obj);
     }
 
-    if (llm_jacc_item(rt, obj, index, res) != LLM_OK) {
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_jacc_item(rt, obj, index, res));
 
     if (llm_jv_given(res)) {
         return LLM_OK;
     }
 
-    if (index->type == LLM_J_STR
-        && llm_jacc_attribute(rt, obj, index->u.s, res) != LLM_OK)
-    {
-        return LLM_ERROR;
-    }
+    llm_jtry(index->type == LLM_J_STR && llm_jacc_attribute(rt, obj,
+                                                            index->u.s, res));
 
     return llm_jv_given(res) ? LLM_OK : llm_jv_undef_of(rt, obj, index, res);
 }
@@ -244,11 +222,7 @@ llm_jacc_slice_str(llm_jrt_t *rt, llm_js_t *s, int64_t start, int64_t step,
     llm_jb_t     b;
     const char  *p, *end;
 
-    if (llm_jrt_charge(rt, s->len * LLM_J_DECODED + (size_t) count)
-        != LLM_OK)
-    {
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_jrt_charge(rt, s->len * LLM_J_DECODED + (size_t) count));
 
     if (count == 0) {
         return llm_js_slice(rt, s, 0, 0, res);
@@ -266,14 +240,8 @@ llm_jacc_slice_str(llm_jrt_t *rt, llm_js_t *s, int64_t start, int64_t step,
 
     n = llm_js_chars(s);
 
-    if (llm_jrt_charge(rt, n * LLM_J_DECODED) != LLM_OK) {
-        return LLM_ERROR;
-    }
-
-    at = llm_jrt_alloc(rt, (n + 1) * sizeof(size_t));
-    if (at == NULL) {
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_jrt_charge(rt, n * LLM_J_DECODED));
+    llm_jnew(rt, at, (n + 1) * sizeof(size_t));
 
     p = llm_js_data(s);
     end = p + s->len;
@@ -288,9 +256,7 @@ llm_jacc_slice_str(llm_jrt_t *rt, llm_js_t *s, int64_t start, int64_t step,
     llm_jb_init(&b, rt, 0);
 
     for ( /* void */ ; count; count--, start += step) {
-        if (llm_jb_add_range(&b, s, at[start], at[start + 1]) != LLM_OK) {
-            return LLM_ERROR;
-        }
+        llm_jtry(llm_jb_add_range(&b, s, at[start], at[start + 1]));
     }
 
     return llm_jb_done_as(&b, s, res);
@@ -313,19 +279,14 @@ llm_jinja_slice(llm_jrt_t *rt, const llm_jv_t *obj, const llm_jv_t *start,
                             llm_jv_type(obj));
     }
 
-    if (obj->type == LLM_J_STR
-        && llm_jrt_charge(rt, llm_js_counting(obj->u.s)
-                              * LLM_J_DECODED) != LLM_OK)
-    {
-        return LLM_ERROR;
-    }
+    llm_jtry(obj->type == LLM_J_STR && llm_jrt_charge(rt,
+                                                      llm_js_counting(obj->u.s)
+                                                      * LLM_J_DECODED));
 
     n = llm_jv_len(obj);
     by = 1;
 
-    if (llm_jacc_bound(rt, step, &by) != LLM_OK) {
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_jacc_bound(rt, step, &by));
 
     if (by == 0) {
         return llm_jrt_fail(rt, "slice step cannot be zero");
@@ -334,11 +295,8 @@ llm_jinja_slice(llm_jrt_t *rt, const llm_jv_t *obj, const llm_jv_t *start,
     from = by < 0 ? INT64_MAX : 0;
     to = by < 0 ? INT64_MIN : INT64_MAX;
 
-    if (llm_jacc_bound(rt, start, &from) != LLM_OK
-        || llm_jacc_bound(rt, stop, &to) != LLM_OK)
-    {
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_jacc_bound(rt, start, &from));
+    llm_jtry(llm_jacc_bound(rt, stop, &to));
 
     from = llm_jacc_clamp(from, n, by);
     to = llm_jacc_clamp(to, n, by);
@@ -352,10 +310,7 @@ llm_jinja_slice(llm_jrt_t *rt, const llm_jv_t *obj, const llm_jv_t *start,
 
     if (obj->type == LLM_J_RANGE) {
         *res = llm_jv_of(LLM_J_RANGE);
-        r = llm_jrt_alloc(rt, sizeof(llm_jrange_t));
-        if (r == NULL) {
-            return LLM_ERROR;
-        }
+        llm_jnew(rt, r, sizeof(llm_jrange_t));
 
         /* bounds that are never reached may wrap */
 
@@ -370,11 +325,8 @@ llm_jinja_slice(llm_jrt_t *rt, const llm_jv_t *obj, const llm_jv_t *start,
         return LLM_OK;
     }
 
-    if (llm_jrt_charge(rt, (size_t) count) != LLM_OK
-        || llm_jv_list(rt, obj->type, (size_t) count, res) != LLM_OK)
-    {
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_jrt_charge(rt, (size_t) count));
+    llm_jtry(llm_jv_list(rt, obj->type, (size_t) count, res));
 
     for (i = 0; i < count; i++) {
         res->u.list->v[i] = obj->u.list->v[from + i * by];

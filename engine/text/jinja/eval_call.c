@@ -147,9 +147,7 @@ llm_jcall_bind(llm_jrt_t *rt, const llm_jfunc_t *f, const llm_jargs_t *args,
                             "given)", f->name, i, args->n);
     }
 
-    if (llm_jcall_keywords(rt, f, args, v) != LLM_OK) {
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_jcall_keywords(rt, f, args, v));
 
     for (i = 0, list = params; llm_jcall_param(&list, &p); i++) {
         if (!p.optional && !llm_jv_given(&v[i])) {
@@ -157,9 +155,7 @@ llm_jcall_bind(llm_jrt_t *rt, const llm_jfunc_t *f, const llm_jargs_t *args,
                                 f->name, (int) p.len, p.name);
         }
 
-        if (llm_jcall_convert(rt, f, p.type, &v[i]) != LLM_OK) {
-            return LLM_ERROR;
-        }
+        llm_jtry(llm_jcall_convert(rt, f, p.type, &v[i]));
     }
 
     return LLM_OK;
@@ -174,9 +170,7 @@ llm_jinja_call_func(llm_jrt_t *rt, const llm_jfunc_t *f,
     llm_jv_t     v[LLM_J_MAX_PARAMS];
     llm_jargs_t  bound;
 
-    if (llm_jrt_charge(rt, 1) != LLM_OK) {
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_jrt_charge(rt, 1));
 
     memset(&bound, 0, sizeof(bound));
     bound.f = f;
@@ -186,11 +180,7 @@ llm_jinja_call_func(llm_jrt_t *rt, const llm_jfunc_t *f,
     if (f->params == NULL) {
         bound = *args;
         bound.f = f;
-        bound.v = llm_jrt_alloc(rt, (args->n + 1) * sizeof(llm_jv_t));
-
-        if (bound.v == NULL) {
-            return LLM_ERROR;
-        }
+        llm_jnew(rt, bound.v, (args->n + 1) * sizeof(llm_jv_t));
 
         if (args->n) {
             memcpy(bound.v + n, args->v, args->n * sizeof(llm_jv_t));
@@ -205,12 +195,9 @@ llm_jinja_call_func(llm_jrt_t *rt, const llm_jfunc_t *f,
     if (subject) {
         bound.v[0] = *subject;
 
-        if ((f->on == LLM_J_PLAIN
-             || (f->on == LLM_J_TEXT && subject->type != LLM_J_STR))
-            && llm_jv_tostr(rt, subject, &bound.v[0]) != LLM_OK)
-        {
-            return LLM_ERROR;
-        }
+        llm_jtry((f->on == LLM_J_PLAIN || (f->on == LLM_J_TEXT
+                                           && subject->type != LLM_J_STR))
+                 && llm_jv_tostr(rt, subject, &bound.v[0]));
     }
 
     return f->fn(rt, &bound, res);

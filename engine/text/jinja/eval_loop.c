@@ -23,11 +23,8 @@ llm_jloop_passes(llm_jrt_t *rt, llm_jloop_t *loop, const llm_jv_t *item)
         }
     }
 
-    if (llm_jinja_assign(rt, loop->test, n->a, item, 0) != LLM_OK
-        || llm_jinja_eval(rt, loop->test, n->c, &v) != LLM_OK)
-    {
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_jinja_assign(rt, loop->test, n->a, item, 0));
+    llm_jtry(llm_jinja_eval(rt, loop->test, n->c, &v));
 
     return llm_jv_truth(&v);
 }
@@ -121,14 +118,10 @@ llm_jloop_length(llm_jrt_t *rt, llm_jloop_t *loop)
 
     /* no other way than to read on to the end */
 
-    if (llm_jv_list(rt, LLM_J_LIST, 0, &list) != LLM_OK) {
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_jv_list(rt, LLM_J_LIST, 0, &list));
 
     while ((rc = llm_jloop_fetch(rt, loop, &item)) == LLM_OK) {
-        if (llm_jlist_push(rt, list.u.list, &item) != LLM_OK) {
-            return LLM_ERROR;
-        }
+        llm_jtry(llm_jlist_push(rt, list.u.list, &item));
     }
 
     if (rc != LLM_AGAIN) {
@@ -238,9 +231,7 @@ llm_jloop_attr(llm_jrt_t *rt, llm_jloop_t *loop, const llm_js_t *name,
     case LLM_JL_LENGTH:
     case LLM_JL_REVINDEX:
     case LLM_JL_REVINDEX0:
-        if (llm_jloop_length(rt, loop) != LLM_OK) {
-            return LLM_ERROR;
-        }
+        llm_jtry(llm_jloop_length(rt, loop));
 
         *res = llm_jv_int(loop->length
                           - (attr == LLM_JL_REVINDEX ? loop->index0
@@ -371,9 +362,7 @@ llm_jinja_call_loop(llm_jrt_t *rt, llm_jloop_t *loop, const llm_jargs_t *args,
         return llm_jrt_fail(rt, "loop() takes one argument");
     }
 
-    if (llm_jrt_enter(rt) != LLM_OK) {
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_jrt_enter(rt));
 
     llm_jb_init(&b, rt, rt->max_output);
 

@@ -219,11 +219,8 @@ llm_jop_repeat(llm_jrt_t *rt, const llm_jv_t *seq, int64_t times,
         }
 
         while (times--) {
-            if (llm_jrt_charge(rt, 1) != LLM_OK
-                || llm_jb_add_str(&b, seq->u.s) != LLM_OK)
-            {
-                return LLM_ERROR;
-            }
+            llm_jtry(llm_jrt_charge(rt, 1));
+            llm_jtry(llm_jb_add_str(&b, seq->u.s));
         }
 
         return llm_jb_done_as(&b, seq->u.s, res);
@@ -235,11 +232,8 @@ llm_jop_repeat(llm_jrt_t *rt, const llm_jv_t *seq, int64_t times,
         return llm_jrt_limit(rt, "out of memory");
     }
 
-    if (llm_jrt_charge(rt, all) != LLM_OK
-        || llm_jv_list(rt, seq->type, all, res) != LLM_OK)
-    {
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_jrt_charge(rt, all));
+    llm_jtry(llm_jv_list(rt, seq->type, all, res));
 
     for (n = 0; n < all; n += l->n) {
         for (i = 0; i < l->n; i++) {
@@ -267,16 +261,12 @@ llm_jop_add(llm_jrt_t *rt, const llm_jv_t *a, const llm_jv_t *b,
 
         /* Markup takes in other text escaped, from either side */
 
-        if (a->u.s->markup != b->u.s->markup
-            && llm_jinja_escape(rt, a->u.s->markup ? b : a,
-                                a->u.s->markup ? &y : &x) != LLM_OK)
-        {
-            return LLM_ERROR;
+        if (a->u.s->markup != b->u.s->markup) {
+            llm_jtry(llm_jinja_escape(rt, a->u.s->markup ? b : a,
+                                      a->u.s->markup ? &y : &x));
         }
 
-        if (llm_js_concat(rt, x.u.s, y.u.s, res) != LLM_OK) {
-            return LLM_ERROR;
-        }
+        llm_jtry(llm_js_concat(rt, x.u.s, y.u.s, res));
 
         res->u.s->markup = a->u.s->markup || b->u.s->markup;
 
@@ -285,11 +275,8 @@ llm_jop_add(llm_jrt_t *rt, const llm_jv_t *a, const llm_jv_t *b,
 
     n = a->u.list->n + b->u.list->n;
 
-    if (llm_jrt_charge(rt, n) != LLM_OK
-        || llm_jv_list(rt, a->type, n, res) != LLM_OK)
-    {
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_jrt_charge(rt, n));
+    llm_jtry(llm_jv_list(rt, a->type, n, res));
 
     l = res->u.list;
 

@@ -71,9 +71,7 @@ llm_jexec_assign_tuple(llm_jrt_t *rt, llm_jframe_t *f,
     llm_jlist_t         items;
     const llm_jnode_t  *p;
 
-    if (llm_jv_items(rt, v, &items) != LLM_OK) {
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_jv_items(rt, v, &items));
 
     for (n = 0, p = target->a; p; p = p->next) {
         n++;
@@ -87,9 +85,7 @@ llm_jexec_assign_tuple(llm_jrt_t *rt, llm_jframe_t *f,
     }
 
     for (n = 0, p = target->a; p; p = p->next, n++) {
-        if (llm_jinja_assign(rt, f, p, &items.v[n], export) != LLM_OK) {
-            return LLM_ERROR;
-        }
+        llm_jtry(llm_jinja_assign(rt, f, p, &items.v[n], export));
     }
 
     return LLM_OK;
@@ -234,11 +230,7 @@ llm_jexec_macro_value(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *n,
     llm_jv_t *res)
 {
     *res = llm_jv_of(LLM_J_MACRO);
-    res->u.macro = llm_jrt_alloc(rt, sizeof(llm_jmacro_t));
-
-    if (res->u.macro == NULL) {
-        return LLM_ERROR;
-    }
+    llm_jnew(rt, res->u.macro, sizeof(llm_jmacro_t));
 
     res->u.macro->node = n;
     res->u.macro->frame = f;
@@ -252,9 +244,7 @@ llm_jexec_macro(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *n)
 {
     llm_jv_t  v;
 
-    if (llm_jexec_macro_value(rt, f, n, &v) != LLM_OK) {
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_jexec_macro_value(rt, f, n, &v));
 
     *llm_jinja_slot(f, n->hops, n->slot) = v;
 
@@ -268,19 +258,13 @@ llm_jexec_callblock(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *n)
     llm_jv_t     macro, callee, v;
     llm_jargs_t  args;
 
-    if (llm_jexec_macro_value(rt, f, n, &macro) != LLM_OK
-        || llm_jinja_eval(rt, f, n->b->a, &callee) != LLM_OK
-        || llm_jinja_eval_args(rt, f, n->b->b, macro.u.macro, &args)
-           != LLM_OK)
-    {
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_jexec_macro_value(rt, f, n, &macro));
+    llm_jtry(llm_jinja_eval(rt, f, n->b->a, &callee));
+    llm_jtry(llm_jinja_eval_args(rt, f, n->b->b, macro.u.macro, &args));
 
     rt->line = n->line;
 
-    if (llm_jinja_call(rt, &callee, &args, &v) != LLM_OK) {
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_jinja_call(rt, &callee, &args, &v));
 
     return llm_jb_add_value(rt->out, &v);
 }
@@ -322,9 +306,7 @@ llm_jmacro_rest(llm_jrt_t *rt, const llm_jnode_t *n, llm_jframe_t *f,
     const llm_js_t  *name;
 
     if (n->specials.kwargs != LLM_J_NO_SLOT) {
-        if (llm_jv_dict(rt, LLM_J_DICT, &v) != LLM_OK) {
-            return LLM_ERROR;
-        }
+        llm_jtry(llm_jv_dict(rt, LLM_J_DICT, &v));
 
         for (i = 0; i < kw->n; i++) {
             if (llm_jv_given(&kw->v[i].key)
@@ -352,9 +334,7 @@ llm_jmacro_rest(llm_jrt_t *rt, const llm_jnode_t *n, llm_jframe_t *f,
     if (n->specials.varargs != LLM_J_NO_SLOT) {
         i = llm_min(n_params, args->n);
 
-        if (llm_jv_list(rt, LLM_J_TUPLE, args->n - i, &v) != LLM_OK) {
-            return LLM_ERROR;
-        }
+        llm_jtry(llm_jv_list(rt, LLM_J_TUPLE, args->n - i, &v));
 
         for ( /* void */ ; i < args->n; i++) {
             v.u.list->v[v.u.list->n++] = args->v[i];
@@ -384,18 +364,13 @@ llm_jmacro_bind(llm_jrt_t *rt, const llm_jnode_t *n, llm_jframe_t *f,
 
     if (args->n_kw) {
         kw.n = args->n_kw;
-        kw.v = llm_jrt_alloc(rt, kw.n * sizeof(llm_jpair_t));
-        if (kw.v == NULL) {
-            return LLM_ERROR;
-        }
+        llm_jnew(rt, kw.v, kw.n * sizeof(llm_jpair_t));
 
         memcpy(kw.v, args->kw, kw.n * sizeof(llm_jpair_t));
     }
 
     for (i = 0, p = n->a; p; p = p->next, i++) {
-        if (llm_jrt_charge(rt, 1 + kw.n * LLM_J_DECODED) != LLM_OK) {
-            return LLM_ERROR;
-        }
+        llm_jtry(llm_jrt_charge(rt, 1 + kw.n * LLM_J_DECODED));
 
         f->slots[p->slot] = llm_jv_of(LLM_J_MISSING);
 
@@ -442,9 +417,7 @@ llm_jmacro_defaults(llm_jrt_t *rt, const llm_jnode_t *n, llm_jframe_t *f)
         }
 
         if (p->a == NULL) {
-            if (llm_jv_undef_param(rt, &p->value, slot) != LLM_OK) {
-                return LLM_ERROR;
-            }
+            llm_jtry(llm_jv_undef_param(rt, &p->value, slot));
 
         } else if (llm_jinja_eval(rt, f, p->a, slot) != LLM_OK) {
             return LLM_ERROR;
@@ -487,9 +460,7 @@ llm_jexec_output(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *n)
 {
     llm_jv_t  v;
 
-    if (llm_jinja_eval(rt, f, n->a, &v) != LLM_OK) {
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_jinja_eval(rt, f, n->a, &v));
 
     rt->line = n->line;
 
@@ -502,9 +473,7 @@ llm_jexec_set(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *n)
 {
     llm_jv_t  v;
 
-    if (llm_jinja_eval(rt, f, n->b, &v) != LLM_OK) {
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_jinja_eval(rt, f, n->b, &v));
 
     rt->line = n->line;
 
@@ -521,9 +490,7 @@ llm_jexec_if(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *n,
     llm_jv_t  v;
 
     for ( ;; ) {
-        if (llm_jinja_eval(rt, f, n->a, &v) != LLM_OK) {
-            return LLM_ERROR;
-        }
+        llm_jtry(llm_jinja_eval(rt, f, n->a, &v));
 
         if (llm_jv_truth(&v)) {
             *body = n->b;

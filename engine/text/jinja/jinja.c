@@ -252,9 +252,7 @@ llm_jinja_vars(llm_jrt_t *rt, const llm_flat_t *vars,
     for (k = llm_flat_first(vars); k; k = llm_flat_next(vars, v)) {
         v = llm_flat_next(vars, k);
 
-        if (llm_jv_from_flat(rt, k, 1, &key) != LLM_OK) {
-            return LLM_ERROR;
-        }
+        llm_jtry(llm_jv_from_flat(rt, k, 1, &key));
 
         trusted = 0;
 
@@ -262,11 +260,8 @@ llm_jinja_vars(llm_jrt_t *rt, const llm_flat_t *vars,
             trusted |= llm_js_is(key.u.s, *p);
         }
 
-        if (llm_jv_from_flat(rt, v, trusted, &value) != LLM_OK
-            || llm_jdict_set(rt, rt->context, &key, &value) != LLM_OK)
-        {
-            return LLM_ERROR;
-        }
+        llm_jtry(llm_jv_from_flat(rt, v, trusted, &value));
+        llm_jtry(llm_jdict_set(rt, rt->context, &key, &value));
     }
 
     return LLM_OK;

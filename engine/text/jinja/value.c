@@ -89,10 +89,7 @@ llm_jv_undef_new(llm_jrt_t *rt, const char *hint, const llm_jv_t *name,
 {
     llm_jundef_t  *u;
 
-    u = llm_jrt_alloc(rt, sizeof(llm_jundef_t));
-    if (u == NULL) {
-        return LLM_ERROR;
-    }
+    llm_jnew(rt, u, sizeof(llm_jundef_t));
 
     u->hint = hint;
     u->name = name ? *name : llm_jv_of(LLM_J_MISSING);
@@ -135,10 +132,7 @@ llm_jv_undef_param(llm_jrt_t *rt, const llm_jv_t *name, llm_jv_t *res)
 
     size = name->u.s->len + 40;
 
-    hint = llm_jrt_alloc(rt, size);
-    if (hint == NULL) {
-        return LLM_ERROR;
-    }
+    llm_jnew(rt, hint, size);
 
     snprintf(hint, size, "parameter '%.*s' was not provided",
              (int) name->u.s->len, llm_js_data(name->u.s));
@@ -163,11 +157,8 @@ llm_jv_undef_fail(llm_jrt_t *rt, const llm_jv_t *v)
 
     llm_jb_init(&b, rt, 0);
 
-    if (llm_jb_add_repr(&b, &u->name) != LLM_OK
-        || llm_jb_done(&b, &name) != LLM_OK)
-    {
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_jb_add_repr(&b, &u->name));
+    llm_jtry(llm_jb_done(&b, &name));
 
     text = llm_js_data(name.u.s);
 
@@ -200,10 +191,7 @@ llm_jv_list(llm_jrt_t *rt, llm_jtype_t type, size_t cap, llm_jv_t *res)
         return llm_jrt_limit(rt, "out of memory");
     }
 
-    list = llm_jrt_alloc(rt, sizeof(llm_jlist_t));
-    if (list == NULL) {
-        return LLM_ERROR;
-    }
+    llm_jnew(rt, list, sizeof(llm_jlist_t));
 
     list->n = 0;
     list->cap = cap;
@@ -229,10 +217,7 @@ llm_jlist_push(llm_jrt_t *rt, llm_jlist_t *list, const llm_jv_t *v)
     if (list->n == list->cap) {
         cap = llm_max(list->cap * 2, 8);
 
-        p = llm_jrt_alloc(rt, cap * sizeof(llm_jv_t));
-        if (p == NULL) {
-            return LLM_ERROR;
-        }
+        llm_jnew(rt, p, cap * sizeof(llm_jv_t));
 
         if (list->n) {
             memcpy(p, list->v, list->n * sizeof(llm_jv_t));
@@ -266,9 +251,7 @@ int
 llm_jv_pair(llm_jrt_t *rt, const llm_jv_t *a, const llm_jv_t *b,
     llm_jv_t *res)
 {
-    if (llm_jv_list(rt, LLM_J_TUPLE, 2, res) != LLM_OK) {
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_jv_list(rt, LLM_J_TUPLE, 2, res));
 
     res->u.list->v[0] = *a;
     res->u.list->v[1] = *b;
@@ -284,10 +267,7 @@ llm_jv_iter(llm_jrt_t *rt, const llm_jlist_t *list, const char *type,
 {
     llm_jiter_t  *it;
 
-    it = llm_jrt_alloc(rt, sizeof(llm_jiter_t));
-    if (it == NULL) {
-        return LLM_ERROR;
-    }
+    llm_jnew(rt, it, sizeof(llm_jiter_t));
 
     it->list = *list;
     it->pos = 0;
@@ -372,9 +352,7 @@ llm_jcur_next_char(llm_jrt_t *rt, llm_jcur_t *c, llm_jv_t *item)
     (void) llm_jc_decode(p + c->pos, p + s->len, &len);
     c->pos += len;
 
-    if (llm_js_slice(rt, s, c->pos - len, c->pos, item) != LLM_OK) {
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_js_slice(rt, s, c->pos - len, c->pos, item));
 
     item->u.s->markup = 0;
 
@@ -410,9 +388,7 @@ llm_jcur_next(llm_jrt_t *rt, llm_jcur_t *c, llm_jv_t *item)
     size_t       *pos;
     llm_jlist_t  *list;
 
-    if (llm_jrt_charge(rt, 1) != LLM_OK) {
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_jrt_charge(rt, 1));
 
     switch (c->over.type) {
 
@@ -474,14 +450,10 @@ llm_jv_items(llm_jrt_t *rt, const llm_jv_t *v, llm_jlist_t *list)
 
     memset(list, 0, sizeof(*list));
 
-    if (llm_jcur_init(rt, &cur, v) != LLM_OK) {
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_jcur_init(rt, &cur, v));
 
     while ((rc = llm_jcur_next(rt, &cur, &item)) == LLM_OK) {
-        if (llm_jlist_push(rt, list, &item) != LLM_OK) {
-            return LLM_ERROR;
-        }
+        llm_jtry(llm_jlist_push(rt, list, &item));
     }
 
     return rc == LLM_AGAIN ? LLM_OK : LLM_ERROR;
@@ -497,16 +469,11 @@ llm_jv_from_array(llm_jrt_t *rt, const llm_flat_t *f, int trusted,
     llm_jv_t           v;
     const llm_flat_t  *p;
 
-    if (llm_jv_list(rt, LLM_J_LIST, f->count, res) != LLM_OK) {
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_jv_list(rt, LLM_J_LIST, f->count, res));
 
     for (p = llm_flat_first(f); p; p = llm_flat_next(f, p)) {
-        if (llm_jv_from_flat(rt, p, trusted, &v) != LLM_OK
-            || llm_jlist_push(rt, res->u.list, &v) != LLM_OK)
-        {
-            return LLM_ERROR;
-        }
+        llm_jtry(llm_jv_from_flat(rt, p, trusted, &v));
+        llm_jtry(llm_jlist_push(rt, res->u.list, &v));
     }
 
     return LLM_OK;
@@ -544,20 +511,16 @@ llm_jv_from_object(llm_jrt_t *rt, const llm_flat_t *f, int trusted,
     llm_jv_t           key, value;
     const llm_flat_t  *k, *v;
 
-    if (llm_jv_dict(rt, LLM_J_DICT, res) != LLM_OK) {
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_jv_dict(rt, LLM_J_DICT, res));
 
     for (k = llm_flat_first(f); k; k = llm_flat_next(f, v)) {
         v = llm_flat_next(f, k);
 
-        if (llm_jv_from_flat(rt, k, trusted, &key) != LLM_OK
-            || llm_jv_from_flat(rt, v, trusted || llm_jv_is_role(rt, &key, v),
-                                &value) != LLM_OK
-            || llm_jdict_set(rt, res->u.dict, &key, &value) != LLM_OK)
-        {
-            return LLM_ERROR;
-        }
+        llm_jtry(llm_jv_from_flat(rt, k, trusted, &key));
+        llm_jtry(llm_jv_from_flat(rt, v, trusted || llm_jv_is_role(rt, &key,
+                                                                   v),
+                                  &value));
+        llm_jtry(llm_jdict_set(rt, res->u.dict, &key, &value));
     }
 
     return LLM_OK;

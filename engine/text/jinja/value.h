@@ -270,6 +270,28 @@ int llm_jrt_fail(llm_jrt_t *rt, const char *fmt, ...) llm_printf_like(2, 3);
 /* the same for a limit that is reached */
 int llm_jrt_limit(llm_jrt_t *rt, const char *fmt, ...) llm_printf_like(2, 3);
 void *llm_jrt_alloc(llm_jrt_t *rt, size_t size);
+
+/*
+ * Nearly every step may fail, and an error ends the rendering: these return
+ * LLM_ERROR from the function they stand in if x is not LLM_OK, or if there
+ * is no memory for p.  All memory is the arena's, so nothing is left behind.
+ */
+#define llm_jtry(x)                                                          \
+    do {                                                                     \
+        if ((x) != LLM_OK) {                                                 \
+            return LLM_ERROR;                                                \
+        }                                                                    \
+    } while (0)
+
+#define llm_jnew(rt, p, size)                                                \
+    do {                                                                     \
+        (p) = llm_jrt_alloc(rt, size);                                       \
+                                                                             \
+        if ((p) == NULL) {                                                   \
+            return LLM_ERROR;                                                \
+        }                                                                    \
+    } while (0)
+
 /*
  * Counts work; LLM_ERROR when the budget is used up.  More than one is a
  * number of bytes that are copied or compared; those that are decoded, or
@@ -343,49 +365,11 @@ const char *llm_jc_prev(const char *start, const char *p);
 
 /* values (value.c) */
 
-static inline llm_jv_t
-llm_jv_of(llm_jtype_t type)
-{
-    llm_jv_t  v = { .type = type };
-
-    return v;
-}
-
-
-static inline llm_jv_t
-llm_jv_int(int64_t i)
-{
-    llm_jv_t  v = { .type = LLM_J_INT, .u.i = i };
-
-    return v;
-}
-
-
-static inline llm_jv_t
-llm_jv_bool(int b)
-{
-    llm_jv_t  v = { .type = LLM_J_BOOL, .u.i = b != 0 };
-
-    return v;
-}
-
-
-static inline llm_jv_t
-llm_jv_float(double f)
-{
-    llm_jv_t  v = { .type = LLM_J_FLOAT, .u.f = f };
-
-    return v;
-}
-
-
-static inline llm_jv_t
-llm_jv_str(llm_js_t *s)
-{
-    llm_jv_t  v = { .type = LLM_J_STR, .u.s = s };
-
-    return v;
-}
+#define llm_jv_of(t)     ((llm_jv_t) { .type = (t) })
+#define llm_jv_int(n)    ((llm_jv_t) { .type = LLM_J_INT, .u.i = (n) })
+#define llm_jv_bool(b)   ((llm_jv_t) { .type = LLM_J_BOOL, .u.i = (b) != 0 })
+#define llm_jv_float(x)  ((llm_jv_t) { .type = LLM_J_FLOAT, .u.f = (x) })
+#define llm_jv_str(p)    ((llm_jv_t) { .type = LLM_J_STR, .u.s = (p) })
 
 #define LLM_J_NONE_V        llm_jv_of(LLM_J_NONE)
 #define llm_jv_given(v)     ((v)->type != LLM_J_MISSING)

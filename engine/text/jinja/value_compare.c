@@ -18,9 +18,7 @@ llm_jv_equal_lists(llm_jrt_t *rt, const llm_jlist_t *a, const llm_jlist_t *b)
     }
 
     for (i = 0; i < a->n; i++) {
-        if (llm_jrt_charge(rt, 1) != LLM_OK) {
-            return LLM_ERROR;
-        }
+        llm_jtry(llm_jrt_charge(rt, 1));
 
         rc = llm_jv_equal(rt, &a->v[i], &b->v[i]);
         if (rc != 1) {
@@ -44,10 +42,8 @@ llm_jv_equal_dicts(llm_jrt_t *rt, const llm_jdict_t *a, const llm_jdict_t *b)
     }
 
     for (i = 0; i < a->n; i++) {
-        if (llm_jrt_charge(rt, 1) != LLM_OK
-            || llm_jdict_get(rt, b, &a->v[i].key, &v) != LLM_OK) {
-            return LLM_ERROR;
-        }
+        llm_jtry(llm_jrt_charge(rt, 1));
+        llm_jtry(llm_jdict_get(rt, b, &a->v[i].key, &v));
 
         rc = v ? llm_jv_equal(rt, &a->v[i].value, v) : 0;
         if (rc != 1) {
@@ -98,11 +94,8 @@ llm_jv_equal(llm_jrt_t *rt, const llm_jv_t *a, const llm_jv_t *b)
         return 1;
 
     case LLM_J_STR:
-        if (a->u.s->len == b->u.s->len
-            && llm_jrt_charge(rt, a->u.s->len) != LLM_OK)
-        {
-            return LLM_ERROR;
-        }
+        llm_jtry(a->u.s->len == b->u.s->len && llm_jrt_charge(rt,
+                                                              a->u.s->len));
 
         return llm_js_equal(a->u.s, b->u.s);
 
@@ -113,9 +106,8 @@ llm_jv_equal(llm_jrt_t *rt, const llm_jv_t *a, const llm_jv_t *b)
             return 1;
         }
 
-        if (llm_jrt_charge(rt, 1) != LLM_OK || llm_jrt_enter(rt) != LLM_OK) {
-            return LLM_ERROR;
-        }
+        llm_jtry(llm_jrt_charge(rt, 1));
+        llm_jtry(llm_jrt_enter(rt));
 
         rc = a->type == LLM_J_DICT
              ? llm_jv_equal_dicts(rt, a->u.dict, b->u.dict)
@@ -160,9 +152,7 @@ llm_jv_order(llm_jrt_t *rt, const llm_jv_t *a, const llm_jv_t *b,
     if (a->type == LLM_J_STR && b->type == LLM_J_STR) {
         n = llm_min(a->u.s->len, b->u.s->len);
 
-        if (llm_jrt_charge(rt, n) != LLM_OK) {
-            return LLM_ERROR;
-        }
+        llm_jtry(llm_jrt_charge(rt, n));
 
         *res = memcmp(llm_js_data(a->u.s), llm_js_data(b->u.s), n);
 
@@ -189,9 +179,7 @@ llm_jv_order(llm_jrt_t *rt, const llm_jv_t *a, const llm_jv_t *b,
                 continue;
             }
 
-            if (llm_jrt_enter(rt) != LLM_OK) {
-                return LLM_ERROR;
-            }
+            llm_jtry(llm_jrt_enter(rt));
 
             rc = llm_jv_order(rt, &a->u.list->v[i], &b->u.list->v[i], op, res);
             llm_jrt_leave(rt);
@@ -222,9 +210,7 @@ llm_jv_contains(llm_jrt_t *rt, const llm_jv_t *seq, const llm_jv_t *item)
                                 "operand, not %s", llm_jv_type(item));
         }
 
-        if (llm_jrt_charge_search(rt, seq->u.s->len, item->u.s) != LLM_OK) {
-            return LLM_ERROR;
-        }
+        llm_jtry(llm_jrt_charge_search(rt, seq->u.s->len, item->u.s));
 
         return llm_js_find(seq->u.s, item->u.s, 0) != SIZE_MAX;
     }
@@ -232,11 +218,8 @@ llm_jv_contains(llm_jrt_t *rt, const llm_jv_t *seq, const llm_jv_t *item)
     if (seq->type == LLM_J_DICT
         || (seq->type == LLM_J_VIEW && seq->u.view->kind == LLM_J_KEYS))
     {
-        if (llm_jdict_get(rt, seq->type == LLM_J_DICT ? seq->u.dict
-                              : seq->u.view->dict, item, &found) != LLM_OK)
-        {
-            return LLM_ERROR;
-        }
+        llm_jtry(llm_jdict_get(rt, seq->type == LLM_J_DICT ? seq->u.dict
+                               : seq->u.view->dict, item, &found));
 
         return found != NULL;
     }
@@ -246,9 +229,7 @@ llm_jv_contains(llm_jrt_t *rt, const llm_jv_t *seq, const llm_jv_t *item)
                             llm_jv_type(seq));
     }
 
-    if (llm_jcur_init(rt, &cur, seq) != LLM_OK) {
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_jcur_init(rt, &cur, seq));
 
     while ((rc = llm_jcur_next(rt, &cur, &v)) == LLM_OK) {
         rc = llm_jv_equal(rt, &v, item);

@@ -93,16 +93,11 @@ llm_jdict_hash(llm_jrt_t *rt, const llm_jv_t *v, uint32_t *res)
     case LLM_J_TUPLE:
         h = 0xcbf29ce484222325u;
 
-        if (llm_jrt_enter(rt) != LLM_OK) {
-            return LLM_ERROR;
-        }
+        llm_jtry(llm_jrt_enter(rt));
 
         for (i = 0; i < v->u.list->n; i++) {
-            if (llm_jrt_charge(rt, 1) != LLM_OK
-                || llm_jdict_hash(rt, &v->u.list->v[i], &item) != LLM_OK)
-            {
-                return LLM_ERROR;
-            }
+            llm_jtry(llm_jrt_charge(rt, 1));
+            llm_jtry(llm_jdict_hash(rt, &v->u.list->v[i], &item));
 
             h = (h ^ item) * 0x100000001b3u;
         }
@@ -172,9 +167,7 @@ llm_jdict_find(llm_jrt_t *rt, const llm_jdict_t *d, const llm_jv_t *key,
     for (i = hash & mask; d->index[i]; i = (i + 1) & mask) {
         p = &d->v[d->index[i] - 1];
 
-        if (rt && llm_jrt_charge(rt, 1) != LLM_OK) {
-            return LLM_ERROR;
-        }
+        llm_jtry(rt && llm_jrt_charge(rt, 1));
 
         rc = llm_jdict_match(rt, p, key, hash);
 
@@ -194,9 +187,7 @@ llm_jdict_get(llm_jrt_t *rt, const llm_jdict_t *d, const llm_jv_t *key,
 {
     uint32_t  hash;
 
-    if (llm_jdict_hash(rt, key, &hash) != LLM_OK) {
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_jdict_hash(rt, key, &hash));
 
     return llm_jdict_find(rt, d, key, hash, found);
 }
@@ -226,10 +217,7 @@ llm_jdict_index(llm_jrt_t *rt, llm_jdict_t *d)
 
     cap = d->index_cap ? d->index_cap * 2 : 32;
 
-    index = llm_jrt_alloc(rt, cap * sizeof(uint32_t));
-    if (index == NULL) {
-        return LLM_ERROR;
-    }
+    llm_jnew(rt, index, cap * sizeof(uint32_t));
 
     memset(index, 0, cap * sizeof(uint32_t));
 
@@ -256,11 +244,8 @@ llm_jdict_set(llm_jrt_t *rt, llm_jdict_t *d, const llm_jv_t *key,
     llm_jv_t     *found;
     llm_jpair_t  *v;
 
-    if (llm_jdict_hash(rt, key, &hash) != LLM_OK
-        || llm_jdict_find(rt, d, key, hash, &found) != LLM_OK)
-    {
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_jdict_hash(rt, key, &hash));
+    llm_jtry(llm_jdict_find(rt, d, key, hash, &found));
 
     if (found) {
         *found = *value;
@@ -270,10 +255,7 @@ llm_jdict_set(llm_jrt_t *rt, llm_jdict_t *d, const llm_jv_t *key,
     if (d->n == d->cap) {
         cap = llm_max(d->cap * 2, 4);
 
-        v = llm_jrt_alloc(rt, cap * sizeof(llm_jpair_t));
-        if (v == NULL) {
-            return LLM_ERROR;
-        }
+        llm_jnew(rt, v, cap * sizeof(llm_jpair_t));
 
         if (d->n) {
             memcpy(v, d->v, d->n * sizeof(llm_jpair_t));
@@ -283,9 +265,7 @@ llm_jdict_set(llm_jrt_t *rt, llm_jdict_t *d, const llm_jv_t *key,
         d->cap = cap;
     }
 
-    if (llm_jdict_index(rt, d) != LLM_OK) {
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_jdict_index(rt, d));
 
     v = &d->v[d->n++];
     v->key = *key;

@@ -150,10 +150,7 @@ llm_jbytes_mark(llm_jrt_t *rt, llm_jbytes_t *b, int trusted)
     if (b->n_flips == b->cap_flips) {
         cap = b->cap_flips ? b->cap_flips * 2 : 8;
 
-        flips = llm_jrt_alloc(rt, cap * sizeof(size_t));
-        if (flips == NULL) {
-            return LLM_ERROR;
-        }
+        llm_jnew(rt, flips, cap * sizeof(size_t));
 
         if (b->n_flips) {
             memcpy(flips, b->flips, b->n_flips * sizeof(size_t));
@@ -185,9 +182,7 @@ llm_jbytes_append(llm_jrt_t *rt, llm_jbytes_t *b, const llm_jbytes_t *from,
     while (start < end) {
         stop = i < n ? llm_min(from->flips[i], end) : end;
 
-        if (llm_jbytes_mark(rt, b, trusted) != LLM_OK) {
-            return LLM_ERROR;
-        }
+        llm_jtry(llm_jbytes_mark(rt, b, trusted));
 
         memcpy(b->data + b->used, from->data + start, stop - start);
         b->used += stop - start;
@@ -230,10 +225,7 @@ llm_js_new(llm_jrt_t *rt, llm_jbytes_t *bytes, size_t start, size_t len,
 {
     llm_js_t  *s;
 
-    s = llm_jrt_alloc(rt, sizeof(llm_js_t));
-    if (s == NULL) {
-        return LLM_ERROR;
-    }
+    llm_jnew(rt, s, sizeof(llm_js_t));
 
     s->bytes = bytes;
     s->start = start;
@@ -314,11 +306,7 @@ int
 llm_js_slice(llm_jrt_t *rt, const llm_js_t *s, size_t start, size_t end,
     llm_jv_t *res)
 {
-    if (llm_js_new(rt, s->bytes, s->start + start, end - start, res)
-        != LLM_OK)
-    {
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_js_new(rt, s->bytes, s->start + start, end - start, res));
 
     res->u.s->markup = s->markup;
 
@@ -341,16 +329,12 @@ llm_js_concat(llm_jrt_t *rt, const llm_js_t *a, const llm_js_t *b,
     start = a->start;
     len = a->len + b->len;
 
-    if (llm_jrt_charge(rt, b->len) != LLM_OK) {
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_jrt_charge(rt, b->len));
 
     if (bytes->cap == 0 || start + a->len != bytes->used
         || bytes->cap - bytes->used < b->len)
     {
-        if (llm_jrt_charge(rt, a->len) != LLM_OK) {
-            return LLM_ERROR;
-        }
+        llm_jtry(llm_jrt_charge(rt, a->len));
 
         bytes = llm_jbytes_new(rt, len + len / 2 + 32);
         start = 0;
@@ -363,12 +347,9 @@ llm_js_concat(llm_jrt_t *rt, const llm_js_t *a, const llm_js_t *b,
         }
     }
 
-    if (llm_jbytes_append(rt, bytes, b->bytes, b->start, b->start + b->len)
-        != LLM_OK
-        || llm_js_new(rt, bytes, start, len, res) != LLM_OK)
-    {
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_jbytes_append(rt, bytes, b->bytes, b->start, b->start
+                               + b->len));
+    llm_jtry(llm_js_new(rt, bytes, start, len, res));
 
     if (a->chars != LLM_J_UNCOUNTED && b->chars != LLM_J_UNCOUNTED) {
         res->u.s->chars = a->chars + b->chars;
@@ -624,9 +605,7 @@ llm_jb_fill(llm_jb_t *b, const char *data, size_t len, size_t times,
     }
 
     for ( /* void */ ; times; times--) {
-        if (llm_jb_add(b, data, len, trusted) != LLM_OK) {
-            return LLM_ERROR;
-        }
+        llm_jtry(llm_jb_add(b, data, len, trusted));
     }
 
     return LLM_OK;
@@ -652,9 +631,7 @@ llm_jb_done(llm_jb_t *b, llm_jv_t *res)
 int
 llm_jb_done_as(llm_jb_t *b, const llm_js_t *s, llm_jv_t *res)
 {
-    if (llm_jb_done(b, res) != LLM_OK) {
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_jb_done(b, res));
 
     res->u.s->markup = s->markup;
 

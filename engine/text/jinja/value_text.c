@@ -217,9 +217,7 @@ llm_jb_add_items(llm_jb_t *b, const llm_jlist_t *list, const char *open,
             (void) llm_jb_adds(b, ", ", 1);
         }
 
-        if (llm_jb_add_repr(b, &list->v[i]) != LLM_OK) {
-            return LLM_ERROR;
-        }
+        llm_jtry(llm_jb_add_repr(b, &list->v[i]));
     }
 
     return llm_jb_adds(b, close, 1);
@@ -238,15 +236,11 @@ llm_jb_add_pairs(llm_jb_t *b, const llm_jdict_t *d)
             (void) llm_jb_adds(b, ", ", 1);
         }
 
-        if (llm_jb_add_repr(b, &d->v[i].key) != LLM_OK) {
-            return LLM_ERROR;
-        }
+        llm_jtry(llm_jb_add_repr(b, &d->v[i].key));
 
         (void) llm_jb_adds(b, ": ", 1);
 
-        if (llm_jb_add_repr(b, &d->v[i].value) != LLM_OK) {
-            return LLM_ERROR;
-        }
+        llm_jtry(llm_jb_add_repr(b, &d->v[i].value));
     }
 
     return llm_jb_adds(b, "}", 1);
@@ -258,9 +252,7 @@ llm_jb_add_view(llm_jb_t *b, const llm_jv_t *v)
 {
     llm_jlist_t  items;
 
-    if (llm_jv_items(b->rt, v, &items) != LLM_OK) {
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_jv_items(b->rt, v, &items));
 
     (void) llm_jb_adds(b, llm_jv_type(v), 1);
 
@@ -326,10 +318,8 @@ llm_jb_add_repr(llm_jb_t *b, const llm_jv_t *v)
 {
     int  rc;
 
-    if (llm_jrt_charge(b->rt, 1) != LLM_OK || llm_jrt_enter(b->rt) != LLM_OK)
-    {
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_jrt_charge(b->rt, 1));
+    llm_jtry(llm_jrt_enter(b->rt));
 
     switch (v->type) {
 
@@ -415,9 +405,7 @@ llm_jv_tostr(llm_jrt_t *rt, const llm_jv_t *v, llm_jv_t *res)
     }
 
     if (v->type == LLM_J_STR) {
-        if (llm_js_slice(rt, v->u.s, 0, v->u.s->len, res) != LLM_OK) {
-            return LLM_ERROR;
-        }
+        llm_jtry(llm_js_slice(rt, v->u.s, 0, v->u.s->len, res));
 
         res->u.s->markup = 0;
 
@@ -426,9 +414,7 @@ llm_jv_tostr(llm_jrt_t *rt, const llm_jv_t *v, llm_jv_t *res)
 
     llm_jb_init(&b, rt, 0);
 
-    if (llm_jb_add_value(&b, v) != LLM_OK) {
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_jb_add_value(&b, v));
 
     return llm_jb_done(&b, res);
 }
