@@ -259,22 +259,16 @@ int llm_jinja_eval_filter_chain(llm_jrt_t *rt, llm_jframe_t *f,
     const llm_jnode_t *n, llm_jv_t *v);
 llm_jv_t *llm_jinja_slot(llm_jframe_t *f, uint32_t hops, uint32_t slot);
 
-/* exec.c: what a body ended with */
-typedef enum {
-    LLM_JX_DONE = 0,
-    LLM_JX_BREAK,
-    LLM_JX_CONTINUE,
-    LLM_JX_ERROR
-} llm_jexit_t;
-
-llm_jexit_t llm_jinja_exec(llm_jrt_t *rt, llm_jframe_t *f,
-    const llm_jnode_t *body);
+/* eval_stmt.c: LLM_OK, LLM_ERROR, or how the body was left */
+#define LLM_JX_BREAK     1
+#define LLM_JX_CONTINUE  2
+int llm_jinja_exec(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *body);
 /* a target: a name, ns.attr, or a tuple of them; export: top-level names go
  * into the context too */
 int llm_jinja_assign(llm_jrt_t *rt, llm_jframe_t *f,
     const llm_jnode_t *target, const llm_jv_t *v, int export);
-llm_jexit_t llm_jinja_exec_for(llm_jrt_t *rt, llm_jframe_t *f,
-    const llm_jnode_t *n);
+/* eval_loop.c */
+int llm_jinja_exec_for(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *n);
 llm_jframe_t *llm_jframe_new(llm_jrt_t *rt, const llm_jscope_t *s,
     llm_jframe_t *up);
 /* (re)sets the slots as on entry, parameters aside */

@@ -180,17 +180,16 @@ llm_jeval_slice(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *n,
 static int
 llm_jeval_star(llm_jrt_t *rt, const llm_jv_t *v, llm_jlist_t *pos)
 {
-    int         rc;
-    llm_jv_t    item;
-    llm_jcur_t  cur;
+    size_t       i;
+    llm_jlist_t  items;
 
-    llm_jtry(llm_jcur_init(rt, &cur, v));
+    llm_jtry(llm_jv_items(rt, v, &items));
 
-    while ((rc = llm_jcur_next(rt, &cur, &item)) == LLM_OK) {
-        llm_jtry(llm_jlist_push(rt, pos, &item));
+    for (i = 0; i < items.n; i++) {
+        llm_jtry(llm_jlist_push(rt, pos, &items.v[i]));
     }
 
-    return rc == LLM_AGAIN ? LLM_OK : LLM_ERROR;
+    return LLM_OK;
 }
 
 
@@ -440,6 +439,30 @@ llm_jeval_cond(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *n,
 }
 
 
+typedef int (*llm_jeval_pt)(llm_jrt_t *rt, llm_jframe_t *f,
+    const llm_jnode_t *n, llm_jv_t *res);
+
+static const llm_jeval_pt  llm_jevals[LLM_J_N_KINDS] = {
+    [LLM_JN_TUPLE] = llm_jeval_list,
+    [LLM_JN_LIST] = llm_jeval_list,
+    [LLM_JN_DICT] = llm_jeval_dict,
+    [LLM_JN_COND] = llm_jeval_cond,
+    [LLM_JN_AND] = llm_jeval_logic,
+    [LLM_JN_OR] = llm_jeval_logic,
+    [LLM_JN_NOT] = llm_jeval_unary,
+    [LLM_JN_UNARY] = llm_jeval_unary,
+    [LLM_JN_BINARY] = llm_jeval_binary,
+    [LLM_JN_CONCAT] = llm_jeval_concat,
+    [LLM_JN_COMPARE] = llm_jeval_compare,
+    [LLM_JN_GETATTR] = llm_jeval_access,
+    [LLM_JN_GETITEM] = llm_jeval_access,
+    [LLM_JN_SLICE] = llm_jeval_slice,
+    [LLM_JN_CALL] = llm_jeval_call,
+    [LLM_JN_FILTER] = llm_jeval_filter,
+    [LLM_JN_TEST] = llm_jeval_filter
+};
+
+
 int
 llm_jinja_eval(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *n,
     llm_jv_t *res)
@@ -457,73 +480,12 @@ llm_jinja_eval(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *n,
         *res = *llm_jinja_slot(f, n->hops, n->slot);
 
         return llm_jv_given(res) ? LLM_OK
-               : llm_jv_undef_var(rt, &n->value, res);
+               : llm_jv_undef_of(rt, NULL, &n->value, res);
     }
 
     rt->line = n->line;
-
     llm_jtry(llm_jrt_enter(rt));
-
-    switch (n->kind) {
-
-    case LLM_JN_TUPLE:
-    case LLM_JN_LIST:
-        rc = llm_jeval_list(rt, f, n, res);
-        break;
-
-    case LLM_JN_DICT:
-        rc = llm_jeval_dict(rt, f, n, res);
-        break;
-
-    case LLM_JN_COND:
-        rc = llm_jeval_cond(rt, f, n, res);
-        break;
-
-    case LLM_JN_AND:
-    case LLM_JN_OR:
-        rc = llm_jeval_logic(rt, f, n, res);
-        break;
-
-    case LLM_JN_NOT:
-    case LLM_JN_UNARY:
-        rc = llm_jeval_unary(rt, f, n, res);
-        break;
-
-    case LLM_JN_BINARY:
-        rc = llm_jeval_binary(rt, f, n, res);
-        break;
-
-    case LLM_JN_CONCAT:
-        rc = llm_jeval_concat(rt, f, n, res);
-        break;
-
-    case LLM_JN_COMPARE:
-        rc = llm_jeval_compare(rt, f, n, res);
-        break;
-
-    case LLM_JN_GETATTR:
-    case LLM_JN_GETITEM:
-        rc = llm_jeval_access(rt, f, n, res);
-        break;
-
-    case LLM_JN_SLICE:
-        rc = llm_jeval_slice(rt, f, n, res);
-        break;
-
-    case LLM_JN_CALL:
-        rc = llm_jeval_call(rt, f, n, res);
-        break;
-
-    case LLM_JN_FILTER:
-    case LLM_JN_TEST:
-        rc = llm_jeval_filter(rt, f, n, res);
-        break;
-
-    default:
-        rc = llm_jrt_fail(rt, "internal error: this is no expression");
-        break;
-    }
-
+    rc = llm_jevals[n->kind](rt, f, n, res);
     llm_jrt_leave(rt);
 
     return rc;

@@ -142,141 +142,98 @@ llm_jloop_neighbour(llm_jrt_t *rt, llm_jloop_t *loop, int next, llm_jv_t *res)
 {
     int  rc;
 
-    if (!next) {
-        if (loop->index0 == 0) {
-            return llm_jv_undef(rt, "there is no previous item", res);
-        }
-
-        *res = loop->before;
-
-        return LLM_OK;
-    }
-
-    rc = llm_jloop_peek(rt, loop);
+    rc = next ? llm_jloop_peek(rt, loop)
+         : loop->index0 == 0 ? LLM_AGAIN : LLM_OK;
 
     if (rc == LLM_AGAIN) {
-        return llm_jv_undef(rt, "there is no next item", res);
+        return llm_jv_undef(rt, next ? "there is no next item"
+                                     : "there is no previous item", res);
     }
 
-    *res = loop->after;
+    *res = next ? loop->after : loop->before;
 
     return rc;
 }
-
-
-typedef enum {
-    LLM_JL_INDEX,
-    LLM_JL_INDEX0,
-    LLM_JL_FIRST,
-    LLM_JL_DEPTH,
-    LLM_JL_DEPTH0,
-    LLM_JL_LAST,
-    LLM_JL_PREV,
-    LLM_JL_NEXT,
-    LLM_JL_LENGTH,
-    LLM_JL_REVINDEX,
-    LLM_JL_REVINDEX0,
-    LLM_JL_NONE
-} llm_jloop_attr_t;
-
-static const char *const  llm_jloop_attrs[] = {
-    "index", "index0", "first", "depth", "depth0", "last", "previtem",
-    "nextitem", "length", "revindex", "revindex0"
-};
 
 
 int
 llm_jloop_attr(llm_jrt_t *rt, llm_jloop_t *loop, const llm_js_t *name,
     llm_jv_t *res)
 {
-    int  rc, attr;
+    int                       rc;
+    size_t                    i;
+    int64_t                   v[7];
+    static const char *const  numbers[] = {
+        "index", "index0", "depth", "depth0", "length", "revindex",
+        "revindex0"
+    };
 
-    for (attr = 0; attr < LLM_JL_NONE; attr++) {
-        if (llm_js_is(name, llm_jloop_attrs[attr])) {
-            break;
-        }
-    }
+    *res = llm_jv_of(LLM_J_MISSING);
 
-    switch (attr) {
-
-    case LLM_JL_INDEX:
-        *res = llm_jv_int(loop->index0 + 1);
-        return LLM_OK;
-
-    case LLM_JL_INDEX0:
-        *res = llm_jv_int(loop->index0);
-        return LLM_OK;
-
-    case LLM_JL_FIRST:
+    if (llm_js_is(name, "first")) {
         *res = llm_jv_bool(loop->index0 == 0);
         return LLM_OK;
+    }
 
-    case LLM_JL_DEPTH:
-        *res = llm_jv_int(loop->depth0 + 1);
-        return LLM_OK;
-
-    case LLM_JL_DEPTH0:
-        *res = llm_jv_int(loop->depth0);
-        return LLM_OK;
-
-    case LLM_JL_LAST:
+    if (llm_js_is(name, "last")) {
         rc = llm_jloop_peek(rt, loop);
         *res = llm_jv_bool(rc == LLM_AGAIN);
         return rc == LLM_ERROR ? LLM_ERROR : LLM_OK;
-
-    case LLM_JL_PREV:
-    case LLM_JL_NEXT:
-        return llm_jloop_neighbour(rt, loop, attr == LLM_JL_NEXT, res);
-
-    case LLM_JL_LENGTH:
-    case LLM_JL_REVINDEX:
-    case LLM_JL_REVINDEX0:
-        llm_jtry(llm_jloop_length(rt, loop));
-
-        *res = llm_jv_int(loop->length
-                          - (attr == LLM_JL_REVINDEX ? loop->index0
-                             : attr == LLM_JL_REVINDEX0 ? loop->index0 + 1
-                             : 0));
-        return LLM_OK;
-
-    default:
-        *res = llm_jv_of(LLM_J_MISSING);
-        return LLM_OK;
     }
+
+    if (llm_js_is(name, "previtem") || llm_js_is(name, "nextitem")) {
+        return llm_jloop_neighbour(rt, loop, llm_js_is(name, "nextitem"),
+                                   res);
+    }
+
+    for (i = 0; i < llm_nelems(numbers); i++) {
+        if (!llm_js_is(name, numbers[i])) {
+            continue;
+        }
+
+        if (i >= 4) {
+            llm_jtry(llm_jloop_length(rt, loop));
+        }
+
+        v[0] = loop->index0 + 1;
+        v[1] = loop->index0;
+        v[2] = loop->depth0 + 1;
+        v[3] = loop->depth0;
+        v[4] = loop->length;
+        v[5] = loop->length - loop->index0;
+        v[6] = loop->length - loop->index0 - 1;
+
+        *res = llm_jv_int(v[i]);
+    }
+
+    return LLM_OK;
 }
 
 
 /* one run of the loop over an iterable; the output goes to rt->out */
 
-static llm_jexit_t
+static int
 llm_jloop_run(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *n,
     const llm_jv_t *over, int64_t depth0)
 {
-    int            rc, done;
+    int            rc, x, done;
     llm_jv_t       item, self;
-    llm_jexit_t    x;
-    llm_jloop_t   *loop;
     llm_jframe_t  *inner;
 
-    loop = llm_jrt_alloc(rt, sizeof(llm_jloop_t));
-    inner = llm_jframe_new(rt, n->scope, f);
-
-    if (loop == NULL || inner == NULL) {
-        return LLM_JX_ERROR;
-    }
-
-    memset(loop, 0, sizeof(*loop));
-    loop->node = n;
-    loop->outer = f;
-    loop->index0 = -1;
-    loop->length = -1;
-    loop->depth0 = depth0;
-
     self = llm_jv_of(LLM_J_LOOP);
-    self.u.loop = loop;
+    llm_jnew(rt, self.u.loop, sizeof(llm_jloop_t));
 
-    if (llm_jcur_init(rt, &loop->cur, over) != LLM_OK) {
-        return LLM_JX_ERROR;
+    memset(self.u.loop, 0, sizeof(llm_jloop_t));
+    self.u.loop->node = n;
+    self.u.loop->outer = f;
+    self.u.loop->index0 = -1;
+    self.u.loop->length = -1;
+    self.u.loop->depth0 = depth0;
+    llm_jtry(llm_jcur_init(rt, &self.u.loop->cur, over));
+
+    inner = llm_jframe_new(rt, n->scope, f);
+    if (inner == NULL) {
+        return LLM_ERROR;
     }
 
     /* an iteration that ends in break or continue does not count as done:
@@ -284,12 +241,9 @@ llm_jloop_run(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *n,
 
     done = 0;
 
-    while ((rc = llm_jloop_next(rt, loop, &item)) == LLM_OK) {
-        if (llm_jinja_assign(rt, inner, n->a, &item, 0) != LLM_OK
-            || llm_jframe_enter(rt, n->scope, inner) != LLM_OK)
-        {
-            return LLM_JX_ERROR;
-        }
+    while ((rc = llm_jloop_next(rt, self.u.loop, &item)) == LLM_OK) {
+        llm_jtry(llm_jinja_assign(rt, inner, n->a, &item, 0));
+        llm_jtry(llm_jframe_enter(rt, n->scope, inner));
 
         if (n->slot != LLM_J_NO_SLOT) {
             inner->slots[n->slot] = self;
@@ -297,7 +251,7 @@ llm_jloop_run(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *n,
 
         x = llm_jinja_exec(rt, inner, n->d);
 
-        if (x == LLM_JX_ERROR) {
+        if (x == LLM_ERROR) {
             return x;
         }
 
@@ -306,37 +260,35 @@ llm_jloop_run(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *n,
             break;
         }
 
-        done |= x == LLM_JX_DONE;
+        done |= x == LLM_OK;
         rt->line = n->line;
     }
 
     if (rc != LLM_AGAIN) {
-        return LLM_JX_ERROR;
+        return LLM_ERROR;
     }
 
     if (n->e == NULL || done) {
-        return LLM_JX_DONE;
+        return LLM_OK;
     }
 
     inner = llm_jframe_new(rt, n->else_scope, f);
-
-    if (inner == NULL || llm_jframe_enter(rt, n->else_scope, inner) != LLM_OK)
-    {
-        return LLM_JX_ERROR;
+    if (inner == NULL) {
+        return LLM_ERROR;
     }
+
+    llm_jtry(llm_jframe_enter(rt, n->else_scope, inner));
 
     return llm_jinja_exec(rt, inner, n->e);
 }
 
 
-llm_jexit_t
+int
 llm_jinja_exec_for(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *n)
 {
     llm_jv_t  over;
 
-    if (llm_jinja_eval(rt, f, n->b, &over) != LLM_OK) {
-        return LLM_JX_ERROR;
-    }
+    llm_jtry(llm_jinja_eval(rt, f, n->b, &over));
 
     rt->line = n->line;
 
@@ -350,8 +302,8 @@ int
 llm_jinja_call_loop(llm_jrt_t *rt, llm_jloop_t *loop, const llm_jargs_t *args,
     llm_jv_t *res)
 {
-    llm_jb_t      b, *out;
-    llm_jexit_t   rc;
+    int       rc;
+    llm_jb_t  b, *out;
 
     if (!loop->node->op) {
         return llm_jrt_fail(rt, "The loop must have the 'recursive' marker "
@@ -363,7 +315,6 @@ llm_jinja_call_loop(llm_jrt_t *rt, llm_jloop_t *loop, const llm_jargs_t *args,
     }
 
     llm_jtry(llm_jrt_enter(rt));
-
     llm_jb_init(&b, rt, rt->max_output);
 
     out = rt->out;
@@ -374,5 +325,5 @@ llm_jinja_call_loop(llm_jrt_t *rt, llm_jloop_t *loop, const llm_jargs_t *args,
 
     llm_jrt_leave(rt);
 
-    return rc == LLM_JX_DONE ? llm_jb_done(&b, res) : LLM_ERROR;
+    return rc == LLM_OK ? llm_jb_done(&b, res) : rc;
 }

@@ -125,12 +125,12 @@ llm_jinja_assign(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *target,
 
 /* a body whose output is kept: rt->out is a builder of our own meanwhile */
 
-static llm_jexit_t
+static int
 llm_jexec_capture(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *body,
     llm_jv_t *res)
 {
-    llm_jb_t      b, *out;
-    llm_jexit_t   rc;
+    int       rc;
+    llm_jb_t  b, *out;
 
     llm_jb_init(&b, rt, rt->max_output);
 
@@ -139,87 +139,74 @@ llm_jexec_capture(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *body,
     rc = llm_jinja_exec(rt, f, body);
     rt->out = out;
 
-    if (rc == LLM_JX_DONE && llm_jb_done(&b, res) != LLM_OK) {
-        return LLM_JX_ERROR;
-    }
-
-    return rc;
+    return rc == LLM_OK ? llm_jb_done(&b, res) : rc;
 }
 
 
 /* the frame of a block inside f, entered */
 
-static llm_jframe_t *
-llm_jexec_frame(llm_jrt_t *rt, llm_jframe_t *f, const llm_jscope_t *s)
+static int
+llm_jexec_frame(llm_jrt_t *rt, llm_jframe_t *f, const llm_jscope_t *s,
+    llm_jframe_t **inner)
 {
-    llm_jframe_t  *inner;
+    *inner = llm_jframe_new(rt, s, f);
 
-    inner = llm_jframe_new(rt, s, f);
-
-    if (inner == NULL || llm_jframe_enter(rt, s, inner) != LLM_OK) {
-        return NULL;
-    }
-
-    return inner;
+    return *inner ? llm_jframe_enter(rt, s, *inner) : LLM_ERROR;
 }
 
 
 /* set and filter blocks */
 
-static llm_jexit_t
+static int
 llm_jexec_block(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *n)
 {
+    int            rc;
     llm_jv_t       v;
-    llm_jexit_t    rc;
     llm_jframe_t  *inner;
 
-    inner = llm_jexec_frame(rt, f, n->scope);
-    if (inner == NULL) {
-        return LLM_JX_ERROR;
-    }
+    llm_jtry(llm_jexec_frame(rt, f, n->scope, &inner));
 
     rc = llm_jexec_capture(rt, inner, n->d, &v);
-    if (rc != LLM_JX_DONE) {
+    if (rc != LLM_OK) {
         return rc;
     }
 
-    if (n->b && llm_jinja_eval_filter_chain(rt, inner, n->b, &v) != LLM_OK) {
-        return LLM_JX_ERROR;
-    }
+    llm_jtry(n->b && llm_jinja_eval_filter_chain(rt, inner, n->b, &v));
 
     rt->line = n->line;
 
-    if (n->kind == LLM_JN_FILTERBLOCK) {
-        return llm_jb_add_value(rt->out, &v) == LLM_OK ? LLM_JX_DONE
-                                                       : LLM_JX_ERROR;
-    }
-
-    return llm_jinja_assign(rt, f, n->a, &v, n->op) == LLM_OK ? LLM_JX_DONE
-                                                              : LLM_JX_ERROR;
+    return n->kind == LLM_JN_FILTERBLOCK
+           ? llm_jb_add_value(rt->out, &v)
+           : llm_jinja_assign(rt, f, n->a, &v, n->op);
 }
 
 
-static llm_jexit_t
+static int
 llm_jexec_with(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *n)
 {
     llm_jv_t            v;
     llm_jframe_t       *inner;
     const llm_jnode_t  *target, *value;
 
-    inner = llm_jexec_frame(rt, f, n->scope);
-    if (inner == NULL) {
-        return LLM_JX_ERROR;
-    }
+    llm_jtry(llm_jexec_frame(rt, f, n->scope, &inner));
 
     for (target = n->a, value = n->b; target;
          target = target->next, value = value->next)
     {
-        if (llm_jinja_eval(rt, f, value, &v) != LLM_OK
-            || llm_jinja_assign(rt, inner, target, &v, 0) != LLM_OK)
-        {
-            return LLM_JX_ERROR;
-        }
+        llm_jtry(llm_jinja_eval(rt, f, value, &v));
+        llm_jtry(llm_jinja_assign(rt, inner, target, &v, 0));
     }
+
+    return llm_jinja_exec(rt, inner, n->d);
+}
+
+
+static int
+llm_jexec_scope(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *n)
+{
+    llm_jframe_t  *inner;
+
+    llm_jtry(llm_jexec_frame(rt, f, n->scope, &inner));
 
     return llm_jinja_exec(rt, inner, n->d);
 }
@@ -263,7 +250,6 @@ llm_jexec_callblock(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *n)
     llm_jtry(llm_jinja_eval_args(rt, f, n->b->b, macro.u.macro, &args));
 
     rt->line = n->line;
-
     llm_jtry(llm_jinja_call(rt, &callee, &args, &v));
 
     return llm_jb_add_value(rt->out, &v);
@@ -432,26 +418,35 @@ int
 llm_jinja_call_macro(llm_jrt_t *rt, llm_jmacro_t *m, const llm_jargs_t *args,
     llm_jv_t *res)
 {
-    llm_jexit_t         rc;
+    int                 rc;
     llm_jframe_t       *f;
     const llm_jnode_t  *n;
 
     n = m->node;
-
     f = llm_jframe_new(rt, n->scope, m->frame);
 
-    if (f == NULL || llm_jmacro_bind(rt, n, f, args) != LLM_OK
-        || llm_jframe_enter(rt, n->scope, f) != LLM_OK
-        || llm_jmacro_defaults(rt, n, f) != LLM_OK
-        || llm_jrt_enter(rt) != LLM_OK)
-    {
+    if (f == NULL) {
         return LLM_ERROR;
     }
+
+    llm_jtry(llm_jmacro_bind(rt, n, f, args));
+    llm_jtry(llm_jframe_enter(rt, n->scope, f));
+    llm_jtry(llm_jmacro_defaults(rt, n, f));
+    llm_jtry(llm_jrt_enter(rt));
 
     rc = llm_jexec_capture(rt, f, n->d, res);
     llm_jrt_leave(rt);
 
-    return rc == LLM_JX_DONE ? LLM_OK : LLM_ERROR;
+    return rc;
+}
+
+
+static int
+llm_jexec_data(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *n)
+{
+    (void) f;
+
+    return llm_jb_add_str(rt->out, n->value.u.s);
 }
 
 
@@ -481,11 +476,8 @@ llm_jexec_set(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *n)
 }
 
 
-/* the branch that is taken: *body, NULL if none */
-
 static int
-llm_jexec_if(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *n,
-    const llm_jnode_t **body)
+llm_jexec_if(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *n)
 {
     llm_jv_t  v;
 
@@ -493,13 +485,11 @@ llm_jexec_if(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *n,
         llm_jtry(llm_jinja_eval(rt, f, n->a, &v));
 
         if (llm_jv_truth(&v)) {
-            *body = n->b;
-            return LLM_OK;
+            return llm_jinja_exec(rt, f, n->b);
         }
 
         if (n->c == NULL || n->c->kind != LLM_JN_IF || n->c->next) {
-            *body = n->c;
-            return LLM_OK;
+            return llm_jinja_exec(rt, f, n->c);
         }
 
         n = n->c;
@@ -507,92 +497,49 @@ llm_jexec_if(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *n,
 }
 
 
-static llm_jexit_t
-llm_jexec_node(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *n)
+static int
+llm_jexec_control(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *n)
 {
-    int                 rc;
-    llm_jframe_t       *inner;
-    const llm_jnode_t  *body;
+    (void) rt;
+    (void) f;
 
-    switch (n->kind) {
-
-    case LLM_JN_DATA:
-        rc = llm_jb_add_str(rt->out, n->value.u.s);
-        break;
-
-    case LLM_JN_OUTPUT:
-        rc = llm_jexec_output(rt, f, n);
-        break;
-
-    case LLM_JN_SET:
-        rc = llm_jexec_set(rt, f, n);
-        break;
-
-    case LLM_JN_IF:
-        if (llm_jexec_if(rt, f, n, &body) != LLM_OK) {
-            return LLM_JX_ERROR;
-        }
-
-        return llm_jinja_exec(rt, f, body);
-
-    case LLM_JN_FOR:
-        return llm_jinja_exec_for(rt, f, n);
-
-    case LLM_JN_SETBLOCK:
-    case LLM_JN_FILTERBLOCK:
-        return llm_jexec_block(rt, f, n);
-
-    case LLM_JN_MACRO:
-        rc = llm_jexec_macro(rt, f, n);
-        break;
-
-    case LLM_JN_CALLBLOCK:
-        rc = llm_jexec_callblock(rt, f, n);
-        break;
-
-    case LLM_JN_WITH:
-        return llm_jexec_with(rt, f, n);
-
-    case LLM_JN_SCOPE:
-        inner = llm_jexec_frame(rt, f, n->scope);
-
-        return inner ? llm_jinja_exec(rt, inner, n->d) : LLM_JX_ERROR;
-
-    case LLM_JN_BREAK:
-        return LLM_JX_BREAK;
-
-    case LLM_JN_CONTINUE:
-        return LLM_JX_CONTINUE;
-
-    default:
-        rc = llm_jrt_fail(rt, "internal error: this is no statement");
-        break;
-    }
-
-    return rc == LLM_OK ? LLM_JX_DONE : LLM_JX_ERROR;
+    return n->kind == LLM_JN_BREAK ? LLM_JX_BREAK : LLM_JX_CONTINUE;
 }
 
 
-llm_jexit_t
+typedef int (*llm_jexec_pt)(llm_jrt_t *rt, llm_jframe_t *f,
+    const llm_jnode_t *n);
+
+static const llm_jexec_pt  llm_jexecs[LLM_J_N_KINDS] = {
+    [LLM_JN_DATA] = llm_jexec_data,
+    [LLM_JN_OUTPUT] = llm_jexec_output,
+    [LLM_JN_FOR] = llm_jinja_exec_for,
+    [LLM_JN_IF] = llm_jexec_if,
+    [LLM_JN_SET] = llm_jexec_set,
+    [LLM_JN_SETBLOCK] = llm_jexec_block,
+    [LLM_JN_MACRO] = llm_jexec_macro,
+    [LLM_JN_CALLBLOCK] = llm_jexec_callblock,
+    [LLM_JN_FILTERBLOCK] = llm_jexec_block,
+    [LLM_JN_WITH] = llm_jexec_with,
+    [LLM_JN_SCOPE] = llm_jexec_scope,
+    [LLM_JN_BREAK] = llm_jexec_control,
+    [LLM_JN_CONTINUE] = llm_jexec_control
+};
+
+
+int
 llm_jinja_exec(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *body)
 {
-    llm_jexit_t  rc;
+    int  rc;
 
-    if (llm_jrt_enter(rt) != LLM_OK) {
-        return LLM_JX_ERROR;
-    }
+    llm_jtry(llm_jrt_enter(rt));
 
-    rc = LLM_JX_DONE;
+    rc = LLM_OK;
 
-    for ( /* void */ ; body && rc == LLM_JX_DONE; body = body->next) {
+    for ( /* void */ ; body && rc == LLM_OK; body = body->next) {
         rt->line = body->line;
-
-        if (llm_jrt_charge(rt, 1) != LLM_OK) {
-            rc = LLM_JX_ERROR;
-            break;
-        }
-
-        rc = llm_jexec_node(rt, f, body);
+        llm_jtry(llm_jrt_charge(rt, 1));
+        rc = llm_jexecs[body->kind](rt, f, body);
     }
 
     llm_jrt_leave(rt);

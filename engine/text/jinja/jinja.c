@@ -344,11 +344,12 @@ llm_jinja_run(llm_jrt_t *rt, const llm_jinja_t *t, const llm_flat_t *vars,
 
     f = llm_jframe_new(rt, t->scope, NULL);
 
-    if (f == NULL || llm_jframe_enter(rt, t->scope, f) != LLM_OK
-        || llm_jinja_exec(rt, f, t->body) != LLM_JX_DONE)
-    {
+    if (f == NULL) {
         return LLM_ERROR;
     }
+
+    llm_jtry(llm_jframe_enter(rt, t->scope, f));
+    llm_jtry(llm_jinja_exec(rt, f, t->body));
 
     return llm_jinja_output(rt, b.bytes, out);
 }

@@ -83,36 +83,16 @@ llm_jv_callable(const llm_jv_t *v)
 
 /* undefined */
 
-static int
-llm_jv_undef_new(llm_jrt_t *rt, const char *hint, const llm_jv_t *name,
-    const llm_jv_t *object, llm_jv_t *res)
-{
-    llm_jundef_t  *u;
-
-    llm_jnew(rt, u, sizeof(llm_jundef_t));
-
-    u->hint = hint;
-    u->name = name ? *name : llm_jv_of(LLM_J_MISSING);
-    u->object = object ? *object : llm_jv_of(LLM_J_MISSING);
-
-    *res = llm_jv_of(LLM_J_UNDEF);
-    res->u.undef = u;
-
-    return LLM_OK;
-}
-
-
 int
 llm_jv_undef(llm_jrt_t *rt, const char *hint, llm_jv_t *res)
 {
-    return llm_jv_undef_new(rt, hint, NULL, NULL, res);
-}
+    *res = llm_jv_of(LLM_J_UNDEF);
+    llm_jnew(rt, res->u.undef, sizeof(llm_jundef_t));
 
+    memset(res->u.undef, 0, sizeof(llm_jundef_t));
+    res->u.undef->hint = hint;
 
-int
-llm_jv_undef_var(llm_jrt_t *rt, const llm_jv_t *name, llm_jv_t *res)
-{
-    return llm_jv_undef_new(rt, NULL, name, NULL, res);
+    return LLM_OK;
 }
 
 
@@ -120,7 +100,15 @@ int
 llm_jv_undef_of(llm_jrt_t *rt, const llm_jv_t *object, const llm_jv_t *name,
     llm_jv_t *res)
 {
-    return llm_jv_undef_new(rt, NULL, name, object, res);
+    llm_jv_t  v;
+
+    llm_jtry(llm_jv_undef(rt, NULL, &v));
+
+    v.u.undef->name = *name;
+    v.u.undef->object = object ? *object : llm_jv_of(LLM_J_MISSING);
+    *res = v;
+
+    return LLM_OK;
 }
 
 
@@ -131,13 +119,12 @@ llm_jv_undef_param(llm_jrt_t *rt, const llm_jv_t *name, llm_jv_t *res)
     size_t   size;
 
     size = name->u.s->len + 40;
-
     llm_jnew(rt, hint, size);
 
     snprintf(hint, size, "parameter '%.*s' was not provided",
              (int) name->u.s->len, llm_js_data(name->u.s));
 
-    return llm_jv_undef_new(rt, hint, name, NULL, res);
+    return llm_jv_undef(rt, hint, res);
 }
 
 

@@ -388,7 +388,7 @@ int llm_jv_callable(const llm_jv_t *v);
 
 /* an undefined value; the message is made when someone trips over it */
 int llm_jv_undef(llm_jrt_t *rt, const char *hint, llm_jv_t *res);
-int llm_jv_undef_var(llm_jrt_t *rt, const llm_jv_t *name, llm_jv_t *res);
+/* object: NULL for a variable */
 int llm_jv_undef_of(llm_jrt_t *rt, const llm_jv_t *object,
     const llm_jv_t *name, llm_jv_t *res);
 /* a macro's parameter that was not given */
