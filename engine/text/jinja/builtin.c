@@ -12,7 +12,6 @@
 #define LIST    (1u << LLM_J_LIST)
 #define TUPLE   (1u << LLM_J_TUPLE)
 #define LOOP    (1u << LLM_J_LOOP)
-#define CYCLER  (1u << LLM_J_CYCLER)
 #define NUMBER  (1u << LLM_J_INT | 1u << LLM_J_FLOAT | 1u << LLM_J_BOOL)
 
 #define BOTH    (LLM_JF_LEFT | LLM_JF_RIGHT)
@@ -29,7 +28,6 @@ static const llm_jfunc_t  llm_jtable_filters[] = {
     { "safe", llm_jfn_safe, "", LLM_J_PLAIN, 0 },
     { "escape", llm_jfn_escape, "", 0, 0 },
     { "e", llm_jfn_escape, "", 0, 0 },
-    { "center", llm_jfn_pad, "width:i?", LLM_J_TEXT, BOTH },
     { "indent", llm_jfn_indent, "width? first? blank?", 0, 0 },
     { "truncate", llm_jfn_truncate,
       "length:i? killwords? end:s? leeway:I?", 0, 0 },
@@ -56,8 +54,6 @@ static const llm_jfunc_t  llm_jtable_filters[] = {
     { "items", llm_jfn_items, "", 0, 0 },
     { "dictsort", llm_jfn_dictsort, "case_sensitive? by:s? reverse?", 0, 0 },
     { "sort", llm_jfn_sort, "reverse? case_sensitive? attribute?", 0, 0 },
-    { "batch", llm_jfn_batch, "linecount:i fill_with?", 0, 0 },
-    { "slice", llm_jfn_slice, "slices:i fill_with?", 0, 0 },
     { "unique", llm_jfn_unique, "case_sensitive? attribute?", 0, 0 },
 
     { "map", llm_jfn_map, NULL, 0, 0 },
@@ -128,9 +124,6 @@ static const llm_jfunc_t  llm_jtable_methods[] = {
     { "title", llm_jfn_case, "", STR, LLM_JF_TITLE },
     { "replace", llm_jfn_replace, "/old:s new count:i?", STR, 0 },
     { "join", llm_jfn_join_str, "/iterable", STR, 0 },
-    { "center", llm_jfn_pad, "/width:i fill:s?", STR, BOTH },
-    { "ljust", llm_jfn_pad, "/width:i fill:s?", STR, LLM_JF_RIGHT },
-    { "rjust", llm_jfn_pad, "/width:i fill:s?", STR, LLM_JF_LEFT },
     { "removeprefix", llm_jfn_remove, "/prefix:s", STR, LLM_JF_LEFT },
     { "removesuffix", llm_jfn_remove, "/suffix:s", STR, LLM_JF_RIGHT },
 
@@ -163,11 +156,7 @@ static const llm_jfunc_t  llm_jtable_methods[] = {
     { "items", llm_jfn_view, "", DICT, LLM_J_ITEMS },
     { "copy", llm_jfn_self, "", DICT | LIST, 0 },
     { "index", llm_jfn_index, "/value start:i? stop:i?", LIST | TUPLE, 0 },
-    { "count", llm_jfn_count, "/value", LIST | TUPLE, 0 },
     { "cycle", llm_jfn_cycle, NULL, LOOP, 0 },
-    { "changed", llm_jfn_changed, NULL, LOOP, 0 },
-    { "next", llm_jfn_next, "", CYCLER, 0 },
-    { "reset", llm_jfn_reset, "", CYCLER, 0 },
 
     { "clear", NULL, NULL, DICT | LIST, 0 },
     { "pop", NULL, NULL, DICT | LIST, 0 },
@@ -187,7 +176,6 @@ static const llm_jfunc_t  llm_jtable_functions[] = {
     { "range", llm_jfn_range, "/start:i stop:i? step:i?", 0, 0 },
     { "dict", llm_jfn_dict, NULL, 0, 0 },
     { "namespace", llm_jfn_namespace, NULL, 0, 0 },
-    { "cycler", llm_jfn_cycler, NULL, 0, 0 },
     { "joiner", llm_jfn_joiner, "sep?", 0, 0 },
     { "raise_exception", llm_jfn_raise, "message:t", 0, 0 },
     { "strftime_now", llm_jfn_strftime, "format:s", 0, 0 }

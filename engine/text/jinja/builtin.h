@@ -64,7 +64,7 @@ llm_jfn_t  llm_jfn_case, llm_jfn_title, llm_jfn_isalpha, llm_jfn_isalnum,
     llm_jfn_isdigit, llm_jfn_isspace, llm_jfn_iscase, llm_jfn_wordcount;
 
 /* builtin_str.c */
-llm_jfn_t  llm_jfn_strip, llm_jfn_replace, llm_jfn_join_str, llm_jfn_pad,
+llm_jfn_t  llm_jfn_strip, llm_jfn_replace, llm_jfn_join_str,
     llm_jfn_remove, llm_jfn_self, llm_jfn_safe, llm_jfn_escape,
     llm_jfn_indent, llm_jfn_truncate;
 
@@ -78,7 +78,7 @@ llm_jfn_t  llm_jfn_int, llm_jfn_float, llm_jfn_abs, llm_jfn_round;
 /* builtin_seq.c */
 llm_jfn_t  llm_jfn_length, llm_jfn_first, llm_jfn_last, llm_jfn_join,
     llm_jfn_list, llm_jfn_reverse, llm_jfn_items, llm_jfn_dictsort,
-    llm_jfn_sort, llm_jfn_batch, llm_jfn_slice, llm_jfn_unique;
+    llm_jfn_sort, llm_jfn_unique;
 
 /* builtin_pick.c */
 llm_jfn_t  llm_jfn_map, llm_jfn_select, llm_jfn_extreme, llm_jfn_sum,
@@ -92,12 +92,11 @@ llm_jfn_t  llm_jfn_is_type, llm_jfn_is_bool, llm_jfn_iterable,
     llm_jfn_callable, llm_jfn_escaped, llm_jfn_remainder, llm_jfn_relation,
     llm_jfn_sameas, llm_jfn_is_filter, llm_jfn_is_test;
 
-/* builtin_method.c: of dictionaries, lists, loops, cyclers */
-llm_jfn_t  llm_jfn_get, llm_jfn_view, llm_jfn_index, llm_jfn_count,
-    llm_jfn_cycle, llm_jfn_changed, llm_jfn_next, llm_jfn_reset;
+/* builtin_method.c: of dictionaries, lists, loops */
+llm_jfn_t  llm_jfn_get, llm_jfn_view, llm_jfn_index, llm_jfn_cycle;
 
 /* builtin_global.c */
-llm_jfn_t  llm_jfn_range, llm_jfn_dict, llm_jfn_namespace, llm_jfn_cycler,
+llm_jfn_t  llm_jfn_range, llm_jfn_dict, llm_jfn_namespace,
     llm_jfn_joiner, llm_jfn_raise, llm_jfn_strftime;
 
 /* item.attribute, where attribute is an index or a "dotted.path" */

@@ -240,50 +240,6 @@ llm_jfind_split_space(llm_jrt_t *rt, llm_js_t *s, int64_t max, llm_jlist_t *l)
 }
 
 
-/* from the right; the pieces come in reverse */
-
-static int
-llm_jfind_rsplit_space(llm_jrt_t *rt, llm_js_t *s, int64_t max, llm_jlist_t *l)
-{
-    const char  *base, *p, *q, *word;
-
-    base = llm_js_data(s);
-    p = base + s->len;
-
-    for ( ;; max--) {
-        while (p > base) {
-            q = llm_jc_prev(base, p);
-
-            if (!llm_jc_space(q, p)) {
-                break;
-            }
-
-            p = q;
-        }
-
-        if (p == base) {
-            return LLM_OK;
-        }
-
-        word = p;
-
-        while (p > base) {
-            q = llm_jc_prev(base, p);
-
-            if (max != 0 && llm_jc_space(q, p)) {
-                break;
-            }
-
-            p = q;
-        }
-
-        llm_jtry(llm_jfind_push(rt, s, (size_t) (p - base), (size_t) (word
-                                                                      - base),
-                                l));
-    }
-}
-
-
 static int
 llm_jfind_split_sep(llm_jrt_t *rt, llm_js_t *s, const llm_js_t *sep, int64_t max,
     llm_jlist_t *l)
@@ -303,6 +259,8 @@ llm_jfind_split_sep(llm_jrt_t *rt, llm_js_t *s, const llm_js_t *sep, int64_t max
     return llm_jfind_push(rt, s, pos, s->len, l);
 }
 
+
+/* from the right; the pieces come in reverse */
 
 static int
 llm_jfind_rsplit_sep(llm_jrt_t *rt, llm_js_t *s, const llm_js_t *sep,
@@ -352,8 +310,11 @@ llm_jfn_split(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
                    : llm_jfind_split_space(rt, s, max, l);
     }
 
-    rc = sep ? llm_jfind_rsplit_sep(rt, s, sep, max, l)
-             : llm_jfind_rsplit_space(rt, s, max, l);
+    if (sep == NULL) {
+        return llm_jrt_fail(rt, "rsplit: a separator is needed");
+    }
+
+    rc = llm_jfind_rsplit_sep(rt, s, sep, max, l);
     llm_jlist_reverse(l);
 
     return rc;

@@ -152,49 +152,17 @@ llm_jfn_namespace(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
 }
 
 
-static int
-llm_jglobal_cycle(llm_jrt_t *rt, llm_jtype_t type, const llm_jv_t *v,
-    size_t n, llm_jv_t *res)
-{
-    llm_jcycle_t  *c;
-
-    llm_jnew(rt, c, sizeof(llm_jcycle_t));
-
-    memset(c, 0, sizeof(*c));
-    c->items.n = n;
-    llm_jnew(rt, c->items.v, n * sizeof(llm_jv_t));
-
-    memcpy(c->items.v, v, n * sizeof(llm_jv_t));
-
-    *res = llm_jv_of(type);
-    res->u.cycle = c;
-
-    return LLM_OK;
-}
-
-
-int
-llm_jfn_cycler(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
-{
-    if (args->n == 0 || args->n_kw) {
-        return llm_jrt_fail(rt, "cycler: at least one item has to be "
-                            "provided");
-    }
-
-    return llm_jglobal_cycle(rt, LLM_J_CYCLER, args->v, args->n, res);
-}
-
-
 int
 llm_jfn_joiner(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
 {
-    llm_jv_t  sep;
+    *res = llm_jv_of(LLM_J_JOINER);
+    llm_jnew(rt, res->u.joiner, sizeof(llm_jjoiner_t));
 
-    sep = args->v[0];
+    res->u.joiner->used = 0;
+    res->u.joiner->sep = args->v[0];
 
-    llm_jtry(!llm_jv_given(&sep) && llm_js_lit(rt, ", ", &sep));
-
-    return llm_jglobal_cycle(rt, LLM_J_JOINER, &sep, 1, res);
+    return llm_jv_given(&args->v[0])
+           ? LLM_OK : llm_js_lit(rt, ", ", &res->u.joiner->sep);
 }
 
 

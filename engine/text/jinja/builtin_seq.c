@@ -158,38 +158,47 @@ llm_jfn_reverse(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
 }
 
 
+/* the (key, value) pairs of a dictionary */
+
+static int
+llm_jf_pairs(llm_jrt_t *rt, const llm_jv_t *dict, llm_jlist_t *l)
+{
+    llm_jv_t     v;
+    llm_jview_t  view;
+
+    view.dict = dict->u.dict;
+    view.kind = LLM_J_ITEMS;
+    v = llm_jv_of(LLM_J_VIEW);
+    v.u.view = &view;
+
+    return llm_jv_items(rt, &v, l);
+}
+
+
 int
 llm_jfn_items(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
 {
-    llm_jv_t     v;
     llm_jlist_t  l;
-    llm_jview_t  view;
 
     memset(&l, 0, sizeof(l));
 
-    if (args->v[0].type != LLM_J_UNDEF) {
-        if (args->v[0].type != LLM_J_DICT) {
-            return llm_jrt_fail(rt, "Can only get item pairs from a "
-                                "mapping.");
-        }
+    if (args->v[0].type != LLM_J_UNDEF && args->v[0].type != LLM_J_DICT) {
+        return llm_jrt_fail(rt, "Can only get item pairs from a mapping.");
+    }
 
-        view.dict = args->v[0].u.dict;
-        view.kind = LLM_J_ITEMS;
-        v = llm_jv_of(LLM_J_VIEW);
-        v.u.view = &view;
-
-        llm_jtry(llm_jv_items(rt, &v, &l));
+    if (args->v[0].type == LLM_J_DICT) {
+        llm_jtry(llm_jf_pairs(rt, &args->v[0], &l));
     }
 
     return llm_jv_iter(rt, &l, "generator", res);
 }
 
 
-/* sorts the items of a list by their keys */
+/* sorts a list by its items or their attribute */
 
 static int
-llm_jf_sort_items(llm_jrt_t *rt, llm_jlist_t *l, const llm_jv_t *keys,
-    int reverse)
+llm_jf_sort_by(llm_jrt_t *rt, llm_jlist_t *l, const llm_jv_t *attribute,
+    int fold, int reverse)
 {
     size_t        i;
     llm_jpair_t  *v;
@@ -197,7 +206,7 @@ llm_jf_sort_items(llm_jrt_t *rt, llm_jlist_t *l, const llm_jv_t *keys,
     llm_jnew(rt, v, (l->n + 1) * sizeof(llm_jpair_t));
 
     for (i = 0; i < l->n; i++) {
-        v[i].key = keys[i];
+        llm_jtry(llm_jf_key(rt, &l->v[i], attribute, fold, &v[i].key));
         v[i].value = l->v[i];
         v[i].hash = 0;
     }
@@ -215,18 +224,13 @@ llm_jf_sort_items(llm_jrt_t *rt, llm_jlist_t *l, const llm_jv_t *keys,
 int
 llm_jfn_dictsort(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
 {
-    int           value;
-    size_t        i;
-    llm_jv_t      none, *keys;
-    llm_js_t     *by;
-    llm_jlist_t  *l;
-    llm_jpair_t  *p;
+    llm_jv_t   which;
+    llm_js_t  *by;
 
     by = llm_jarg_str(args, 2);
-    value = by && llm_js_is(by, "value");
-    none = LLM_J_NONE_V;
+    which = llm_jv_int(by && llm_js_is(by, "value"));
 
-    if (by && !value && !llm_js_is(by, "key")) {
+    if (by && which.u.i == 0 && !llm_js_is(by, "key")) {
         return llm_jrt_fail(rt, "You can only sort by either \"key\" or "
                             "\"value\"");
     }
@@ -240,170 +244,32 @@ llm_jfn_dictsort(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
                             llm_jv_type(&args->v[0]));
     }
 
-    llm_jtry(llm_jv_list(rt, LLM_J_LIST, args->v[0].u.dict->n, res));
-
-    l = res->u.list;
-
-    llm_jnew(rt, keys, (l->cap + 1) * sizeof(llm_jv_t));
-
-    for (i = 0; i < l->cap; i++, l->n++) {
-        p = &args->v[0].u.dict->v[i];
-
-        llm_jtry(llm_jv_pair(rt, &p->key, &p->value, &l->v[i]));
-        llm_jtry(llm_jf_key(rt, value ? &p->value : &p->key, &none,
-                            !llm_jv_truth(&args->v[1]), &keys[i]));
-    }
-
-    return llm_jf_sort_items(rt, l, keys, llm_jv_truth(&args->v[3]));
-}
-
-
-/* one key, or a list of them for "a,b" */
-
-static int
-llm_jf_sort_key(llm_jrt_t *rt, const llm_jv_t *item, const llm_jv_t *attribute,
-    int fold, llm_jv_t *res)
-{
-    size_t     pos, end;
-    llm_jv_t   comma, part, key;
-    llm_js_t  *s;
-
-    if (attribute->type != LLM_J_STR
-        || memchr(llm_js_data(attribute->u.s), ',', attribute->u.s->len)
-           == NULL)
-    {
-        return llm_jf_key(rt, item, attribute, fold, res);
-    }
-
-    s = attribute->u.s;
-
     llm_jtry(llm_jv_list(rt, LLM_J_LIST, 0, res));
-    llm_jtry(llm_js_lit(rt, ",", &comma));
+    llm_jtry(llm_jf_pairs(rt, &args->v[0], res->u.list));
 
-    for (pos = 0; pos <= s->len; pos = end + 1) {
-        end = llm_js_find(s, comma.u.s, pos);
-        end = end == SIZE_MAX ? s->len : end;
-
-        llm_jtry(llm_js_slice(rt, s, pos, end, &part));
-        llm_jtry(llm_jf_key(rt, item, &part, fold, &key));
-        llm_jtry(llm_jlist_push(rt, res->u.list, &key));
-    }
-
-    return LLM_OK;
+    return llm_jf_sort_by(rt, res->u.list, &which,
+                          !llm_jv_truth(&args->v[1]),
+                          llm_jv_truth(&args->v[3]));
 }
 
 
 int
 llm_jfn_sort(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
 {
-    int           fold;
-    size_t        i;
-    llm_jv_t     *keys;
-    llm_jlist_t  *l;
+    const llm_jv_t  *by;
 
-    fold = !llm_jv_truth(&args->v[2]);
+    by = &args->v[3];
+
+    if (by->type == LLM_J_STR
+        && memchr(llm_js_data(by->u.s), ',', by->u.s->len))
+    {
+        return llm_jrt_fail(rt, "sort: only one attribute is supported");
+    }
 
     llm_jtry(llm_jfn_list(rt, args, res));
 
-    l = res->u.list;
-
-    llm_jnew(rt, keys, (l->n + 1) * sizeof(llm_jv_t));
-
-    for (i = 0; i < l->n; i++) {
-        llm_jtry(llm_jf_sort_key(rt, &l->v[i], &args->v[3], fold, &keys[i]));
-    }
-
-    return llm_jf_sort_items(rt, l, keys, llm_jv_truth(&args->v[1]));
-}
-
-
-/* items from to end, filled up with one more value, as a list in out */
-
-static int
-llm_jf_piece(llm_jrt_t *rt, const llm_jlist_t *l, size_t from, size_t end,
-    size_t fill, const llm_jv_t *with, llm_jlist_t *out)
-{
-    llm_jv_t  piece;
-
-    llm_jtry(llm_jrt_charge(rt, end - from + fill));
-    llm_jtry(llm_jv_list(rt, LLM_J_LIST, end - from + fill, &piece));
-
-    for ( /* void */ ; from < end; from++) {
-        piece.u.list->v[piece.u.list->n++] = l->v[from];
-    }
-
-    for ( /* void */ ; fill; fill--) {
-        piece.u.list->v[piece.u.list->n++] = *with;
-    }
-
-    return llm_jlist_push(rt, out, &piece);
-}
-
-
-int
-llm_jfn_batch(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
-{
-    int          fills;
-    size_t       i, end;
-    int64_t      n;
-    llm_jlist_t  l, out;
-
-    memset(&out, 0, sizeof(out));
-
-    llm_jtry(llm_jv_items(rt, &args->v[0], &l));
-
-    n = args->v[1].u.i;
-    fills = llm_jv_given(&args->v[2]) && args->v[2].type != LLM_J_NONE;
-
-    /* a size that is never reached again, and for 0 an empty batch first */
-
-    if (n < 1) {
-        llm_jtry(n == 0 && l.n && llm_jf_piece(rt, &l, 0, 0, 0, NULL, &out));
-
-        fills = 0;
-        n = INT64_MAX;
-    }
-
-    for (i = 0; i < l.n; i = end) {
-        end = l.n - i > (uint64_t) n ? i + (size_t) n : l.n;
-
-        llm_jtry(llm_jf_piece(rt, &l, i, end, fills ? (size_t) n - (end - i)
-                              : 0, &args->v[2], &out));
-    }
-
-    return llm_jv_iter(rt, &out, "generator", res);
-}
-
-
-int
-llm_jfn_slice(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
-{
-    int          fills;
-    size_t       i, from, end, extra;
-    int64_t      n;
-    llm_jlist_t  l, out;
-
-    memset(&out, 0, sizeof(out));
-
-    llm_jtry(llm_jv_items(rt, &args->v[0], &l));
-
-    n = args->v[1].u.i;
-
-    if (n == 0) {
-        return llm_jrt_fail(rt, "integer division or modulo by zero");
-    }
-
-    fills = llm_jv_given(&args->v[2]) && args->v[2].type != LLM_J_NONE;
-
-    for (i = 0, from = 0; (int64_t) i < n; i++, from = end) {
-        extra = i < l.n % (size_t) n;
-        end = from + l.n / (size_t) n + extra;
-
-        llm_jtry(llm_jf_piece(rt, &l, from, end, fills && !extra, &args->v[2],
-                              &out));
-    }
-
-    return llm_jv_iter(rt, &out, "generator", res);
+    return llm_jf_sort_by(rt, res->u.list, by, !llm_jv_truth(&args->v[2]),
+                          llm_jv_truth(&args->v[1]));
 }
 
 

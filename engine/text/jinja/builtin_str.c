@@ -1,8 +1,8 @@
 /*
  * Filters and methods that make strings from strings: strip, replace, join,
- * pad, indent, truncate, escape.  (Letters: builtin_case.c; those that look
- * into strings: builtin_find.c.)  Bytes carry their trust along; what pads is
- * the template's.
+ * indent, truncate, escape.  (Letters: builtin_case.c; those that look
+ * into strings: builtin_find.c.)  Bytes carry their trust along; what
+ * indents is the template's.
  */
 
 #include "engine/text/jinja/builtin.h"
@@ -189,53 +189,6 @@ llm_jfn_join_str(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
     }
 
     return llm_jb_done_as(&b, sep, res);
-}
-
-
-/* center, ljust, rjust: how is where the padding goes */
-
-int
-llm_jfn_pad(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
-{
-    int         trusted;
-    int64_t     width, pad, left;
-    llm_jb_t    b;
-    llm_jv_t    fill;
-    llm_js_t   *s;
-
-    s = args->v[0].u.s;
-    width = llm_jarg_int(args, 1, 80);
-    pad = width - (int64_t) llm_js_chars(s);
-
-    llm_jtry(llm_js_lit(rt, " ", &fill));
-
-    if (args->n > 2 && llm_jv_given(&args->v[2])) {
-        fill = args->v[2];
-    }
-
-    if (llm_js_chars(fill.u.s) != 1) {
-        return llm_jrt_fail(rt, "%s: the fill character must be exactly one "
-                            "character long", args->f->name);
-    }
-
-    if (pad <= 0) {
-        return llm_js_slice(rt, s, 0, s->len, res);
-    }
-
-    left = args->f->how == LLM_JF_LEFT ? pad
-           : args->f->how == LLM_JF_RIGHT ? 0
-           : pad / 2 + (pad & width & 1);
-    trusted = llm_js_trusted_at(fill.u.s, 0);
-
-    llm_jb_init(&b, rt, 0);
-
-    (void) llm_jb_fill(&b, llm_js_data(fill.u.s), fill.u.s->len,
-                       (size_t) left, trusted);
-    (void) llm_jb_add_str(&b, s);
-    (void) llm_jb_fill(&b, llm_js_data(fill.u.s), fill.u.s->len,
-                       (size_t) (pad - left), trusted);
-
-    return llm_jb_done_as(&b, s, res);
 }
 
 

@@ -42,11 +42,6 @@ llm_jacc_attribute(llm_jrt_t *rt, const llm_jv_t *obj, const llm_js_t *name,
         return LLM_OK;
     }
 
-    if (obj->type == LLM_J_CYCLER && llm_js_is(name, "current")) {
-        *res = obj->u.cycle->items.v[obj->u.cycle->pos];
-        return LLM_OK;
-    }
-
     f = llm_jinja_method(obj, name);
 
     if (f == NULL) {
@@ -267,14 +262,13 @@ int
 llm_jinja_slice(llm_jrt_t *rt, const llm_jv_t *obj, const llm_jv_t *start,
     const llm_jv_t *stop, const llm_jv_t *step, llm_jv_t *res)
 {
-    int64_t       n, from, to, by, count, i;
-    llm_jrange_t *r;
+    int64_t  n, from, to, by, count, i;
 
     if (obj->type == LLM_J_UNDEF) {
         return llm_jv_undef_fail(rt, obj);
     }
 
-    if (!llm_jv_sequence(obj) && obj->type != LLM_J_RANGE) {
+    if (!llm_jv_sequence(obj)) {
         return llm_jrt_fail(rt, "'%s' object cannot be sliced",
                             llm_jv_type(obj));
     }
@@ -306,23 +300,6 @@ llm_jinja_slice(llm_jrt_t *rt, const llm_jv_t *obj, const llm_jv_t *start,
 
     if (obj->type == LLM_J_STR) {
         return llm_jacc_slice_str(rt, obj->u.s, from, by, count, res);
-    }
-
-    if (obj->type == LLM_J_RANGE) {
-        *res = llm_jv_of(LLM_J_RANGE);
-        llm_jnew(rt, r, sizeof(llm_jrange_t));
-
-        /* bounds that are never reached may wrap */
-
-        r->start = (int64_t) ((uint64_t) obj->u.range->start
-                   + (uint64_t) from * (uint64_t) obj->u.range->step);
-        r->stop = (int64_t) ((uint64_t) obj->u.range->start
-                  + (uint64_t) to * (uint64_t) obj->u.range->step);
-        r->step = (int64_t) ((uint64_t) obj->u.range->step * (uint64_t) by);
-        r->n = count;
-        res->u.range = r;
-
-        return LLM_OK;
     }
 
     llm_jtry(llm_jrt_charge(rt, (size_t) count));

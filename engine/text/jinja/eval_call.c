@@ -208,8 +208,6 @@ int
 llm_jinja_call(llm_jrt_t *rt, const llm_jv_t *callee, const llm_jargs_t *args,
     llm_jv_t *res)
 {
-    llm_jcycle_t  *j;
-
     switch (callee->type) {
 
     case LLM_J_MACRO:
@@ -226,12 +224,12 @@ llm_jinja_call(llm_jrt_t *rt, const llm_jv_t *callee, const llm_jargs_t *args,
         return llm_jinja_call_loop(rt, callee->u.loop, args, res);
 
     case LLM_J_JOINER:
-        j = callee->u.cycle;
-
-        if (j->pos++) {
-            *res = j->items.v[0];
+        if (callee->u.joiner->used) {
+            *res = callee->u.joiner->sep;
             return LLM_OK;
         }
+
+        callee->u.joiner->used = 1;
 
         return llm_js_lit(rt, "", res);
 

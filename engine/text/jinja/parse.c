@@ -265,21 +265,6 @@ llm_jparse_loop_control(llm_jcomp_t *c, llm_jnode_t *n)
 }
 
 
-/* {% print a, b %}: an OUTPUT for each, chained */
-
-static void
-llm_jparse_print(llm_jcomp_t *c, llm_jnode_t *n)
-{
-    n->a = llm_jparse_expr(c, 0);
-
-    while (llm_jparse_skip_op(c, ',')) {
-        n->next = llm_jcomp_node(c, LLM_JN_OUTPUT, n->line);
-        n = n->next;
-        n->a = llm_jparse_expr(c, 0);
-    }
-}
-
-
 typedef struct {
     const char   *name;
     llm_jkind_t   kind;
@@ -296,8 +281,7 @@ static const llm_jtag_t  llm_jparse_tags[] = {
     { "with", LLM_JN_WITH, llm_jparse_with },
     { "generation", LLM_JN_SCOPE, llm_jparse_generation },
     { "break", LLM_JN_BREAK, llm_jparse_loop_control },
-    { "continue", LLM_JN_CONTINUE, llm_jparse_loop_control },
-    { "print", LLM_JN_OUTPUT, llm_jparse_print }
+    { "continue", LLM_JN_CONTINUE, llm_jparse_loop_control }
 };
 
 static const char *const  llm_jparse_refused[] = {
@@ -392,10 +376,7 @@ llm_jparse_body(llm_jcomp_t *c, const char *const *ends)
         }
 
         *tail = n;
-
-        while (*tail && !c->failed) {
-            tail = &(*tail)->next;
-        }
+        tail = &n->next;
     }
 
     c->depth--;

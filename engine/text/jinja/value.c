@@ -14,7 +14,7 @@ llm_jv_type(const llm_jv_t *v)
     static const char *const  names[] = {
         "missing", "Undefined", "NoneType", "bool", "int", "float", "str",
         "list", "tuple", "dict", "dict_items", "range", "generator",
-        "Namespace", "LoopContext", "Macro", "function", "method", "Cycler",
+        "Namespace", "LoopContext", "Macro", "function", "method",
         "Joiner"
     };
     static const char *const  views[] = {

@@ -2,8 +2,8 @@
  * The values that a template computes with, and the rendering they belong
  * to.  Internal to engine/text/jinja/.
  *
- * Invariant: values are immutable, but for namespaces, loops, iterators,
- * cyclers and joiners; all memory comes from the rendering's arena (or, for
+ * Invariant: values are immutable, but for namespaces, loops, iterators
+ * and joiners; all memory comes from the rendering's arena (or, for
  * constants, from the template's, which is read-only by then) and dies with
  * it.  A string is a window on bytes that may be shared by many strings;
  * bytes grow at their end only, so that no window ever changes.
@@ -37,7 +37,6 @@ typedef enum {
     LLM_J_MACRO,
     LLM_J_FUNC,
     LLM_J_METHOD,
-    LLM_J_CYCLER,
     LLM_J_JOINER
 } llm_jtype_t;
 
@@ -53,7 +52,7 @@ typedef struct llm_jloop_s   llm_jloop_t;
 typedef struct llm_jmacro_s  llm_jmacro_t;
 typedef struct llm_jbound_s  llm_jbound_t;
 typedef struct llm_jfunc_s   llm_jfunc_t;
-typedef struct llm_jcycle_s  llm_jcycle_t;
+typedef struct llm_jjoiner_s llm_jjoiner_t;
 typedef struct llm_jframe_s  llm_jframe_t;
 typedef struct llm_jnode_s   llm_jnode_t;
 
@@ -75,7 +74,7 @@ typedef struct {
         llm_jmacro_t      *macro;
         const llm_jfunc_t *func;
         llm_jbound_t      *bound;
-        llm_jcycle_t      *cycle;       /* CYCLER, JOINER */
+        llm_jjoiner_t     *joiner;
     } u;
 } llm_jv_t;
 
@@ -174,9 +173,9 @@ struct llm_jbound_s {
     llm_jv_t            self;
 };
 
-struct llm_jcycle_s {
-    llm_jlist_t         items;          /* of a joiner: the separator */
-    size_t              pos;
+struct llm_jjoiner_s {
+    llm_jv_t            sep;
+    int                 used;           /* it joins from the second call on */
 };
 
 /* a pass over an iterable; the value's own position for LLM_J_ITER */
@@ -198,7 +197,6 @@ struct llm_jloop_s {
     llm_jv_t            after;          /* peeked; MISSING: not peeked */
     llm_jv_t            current;
     llm_jv_t            before;
-    llm_jv_t            changed;        /* last arguments of changed() */
 };
 
 
@@ -319,8 +317,6 @@ llm_js_data(const llm_js_t *s)
 /* bytes that are not copied: data must outlive the rendering */
 llm_js_t *llm_js_wrap(llm_arena_t *a, const char *data, size_t len,
     int trusted);
-int llm_js_make(llm_jrt_t *rt, const char *data, size_t len, int trusted,
-    llm_jv_t *res);
 /* a window; byte offsets relative to s */
 int llm_js_slice(llm_jrt_t *rt, const llm_js_t *s, size_t start, size_t end,
     llm_jv_t *res);

@@ -265,28 +265,6 @@ llm_js_wrap(llm_arena_t *a, const char *data, size_t len, int trusted)
 
 
 int
-llm_js_make(llm_jrt_t *rt, const char *data, size_t len, int trusted,
-    llm_jv_t *res)
-{
-    llm_jbytes_t  *b;
-
-    b = llm_jbytes_new(rt, len);
-    if (b == NULL) {
-        return LLM_ERROR;
-    }
-
-    if (len) {
-        memcpy(b->data, data, len);
-    }
-
-    b->used = len;
-    b->trusted = trusted;
-
-    return llm_js_new(rt, b, 0, len, res);
-}
-
-
-int
 llm_js_lit(llm_jrt_t *rt, const char *literal, llm_jv_t *res)
 {
     llm_js_t  *s;
