@@ -48,7 +48,7 @@ EXPRESSIONS = r'''
 7 // 2, -7 // 2, 7 // -2, 7 % 3, -7 % 3, 7 % -3, 7.5 // 2, -7.5 % 2
 2 ** 10, 2 ** -1, 2 ** 3 ** 2, -2 ** 2, 2.0 ** 0.5
 10 / 4, 10 / 5, 1 / 3, 1e3, 1.5e-7, 1e22, 1e16, 123456789.123, 0.1 + 0.2
-1_000, 0x1F, 0o17, 0b101, 1_0.5_0
+1_000, 1_0.5_0, 0, 00
 half, big, tiny, neg, -neg, +neg, zero, -half
 "a" "b" 'c'
 "a\tb\n\x41\u00e9\U0001F600\101\"\'\\\q"
@@ -109,7 +109,7 @@ words | select("in", ["apple"]) | list, [1, 0, none, "x", ""] | select | list, [
 [1, 0, none, "x"] | reject | list, [1, 2, 3] | reject("odd") | list, people | selectattr("r") | map(attribute="n") | list
 people | selectattr("a", "equalto", 3) | map(attribute="n") | list, people | rejectattr("a", "eq", 3) | map(attribute="n") | list, people | selectattr("r.k", "defined") | list | length
 people | rejectattr("r") | list | length, none | map("upper") | list, empty | select | list, missing | map("x") | list
-num | int, fl | int, bad | int, bad | int(7), "0x1f" | int(0, 16), "11" | int(base=2), " 12 " | int, "1_000" | int, 3.9 | int, -3.9 | int, true | int, none | int, "" | int, "-5" | int, "+5" | int, "1e3" | int
+num | int, fl | int, bad | int, bad | int(7), "0x1f" | int(0, 16), "0b11" | int(0, 2), "-0o17" | int(0, 8), "ff" | int(base=16), "11" | int(base=2), " 12 " | int, "1_000" | int, 3.9 | int, -3.9 | int, true | int, none | int, "" | int, "-5" | int, "+5" | int, "1e3" | int
 num | float, fl | float, bad | float, bad | float(1.5), 3 | float, none | float, " 1.5 " | float, "1e3" | float, "-.5" | float, "1_0.5" | float, "0x1" | float
 2.5 | round, 3.5 | round, 2.567 | round(2), 2.567 | round(1, "ceil"), 2.567 | round(1, "floor"), 7 | round, 1234 | round(-2), 1250 | round(-2), -2.5 | round, 2.675 | round(2), 5 | round(1), 0.5 | round, -0.4 | round
 -5 | abs, 5.5 | abs, neg | abs, true | abs

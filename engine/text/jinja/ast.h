@@ -179,7 +179,7 @@ struct llm_jinja_s {
 typedef struct {
     llm_jinja_t  *t;
     llm_err_t    *err;
-    int           failed;
+    int           failed;               /* LLM_ERROR once err is set */
     uint32_t      depth;                /* of nested expressions and tags */
     uint32_t      loops;                /* around, in this function */
     size_t        pos;                  /* of the parser in the tokens */

@@ -172,6 +172,7 @@ int
 llm_jfn_raise(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
 {
     *res = args->v[0];
+    rt->failed = LLM_ERROR;
 
     return llm_fail_with(rt->err, 400, NULL, NULL, "%.*s",
                          (int) llm_min(res->u.s->len, 4096),

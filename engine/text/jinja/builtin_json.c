@@ -288,7 +288,7 @@ llm_jjson_indent(llm_jjson_t *j, const llm_jv_t *v)
 
     llm_jb_init(&b, j->rt, 0);
 
-    llm_jtry(llm_jb_fill(&b, " ", 1, v->u.i > 0 ? (size_t) v->u.i : 0, 0));
+    llm_jtry(llm_jb_spaces(&b, v->u.i > 0 ? (size_t) v->u.i : 0, 0));
     llm_jtry(llm_jb_done(&b, &s));
 
     j->indent = s.u.s;

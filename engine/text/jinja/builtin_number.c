@@ -81,22 +81,12 @@ llm_jnum_int(llm_jrt_t *rt, const llm_js_t *s, int64_t base, int64_t *res)
     negative = *p == '-';
     p += *p == '-' || *p == '+';
 
-    if (p[0] == '0' && p[1]) {
-        if ((base == 16 || base == 0) && (p[1] | 0x20) == 'x') {
-            base = 16;
-            p += 2;
-
-        } else if ((base == 8 || base == 0) && (p[1] | 0x20) == 'o') {
-            base = 8;
-            p += 2;
-
-        } else if ((base == 2 || base == 0) && (p[1] | 0x20) == 'b') {
-            base = 2;
-            p += 2;
-        }
+    if (p[0] == '0' && p[1] && ((base == 16 && (p[1] | 0x20) == 'x')
+                                || (base == 8 && (p[1] | 0x20) == 'o')
+                                || (base == 2 && (p[1] | 0x20) == 'b')))
+    {
+        p += 2;
     }
-
-    base = base ? base : 10;
 
     if (*p == '\0' || strspn(p, "0123456789abcdefghijklmnopqrstuvwxyz"
                                 "ABCDEFGHIJKLMNOPQRSTUVWXYZ") != strlen(p))
@@ -179,7 +169,7 @@ llm_jfn_int(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
     i = 0;
     rc = 0;
 
-    if (base != 0 && (base < 2 || base > 36)) {
+    if (base < 2 || base > 36) {
         base = 10;
     }
 

@@ -17,14 +17,7 @@ llm_jfn_length(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
         return llm_jloop_attr(rt, args->v[0].u.loop, name.u.s, res);
     }
 
-    if (args->v[0].type == LLM_J_STR
-        && llm_jrt_charge(rt, llm_js_counting(args->v[0].u.s)
-                              * LLM_J_DECODED) != LLM_OK)
-    {
-        return LLM_ERROR;
-    }
-
-    n = llm_jv_len(&args->v[0]);
+    llm_jtry(llm_jv_count(rt, &args->v[0], &n));
 
     if (n < 0) {
         return llm_jrt_fail(rt, "object of type '%s' has no len()",

@@ -254,8 +254,8 @@ llm_jstr_indention(llm_jrt_t *rt, const llm_jv_t *v, llm_jv_t *res)
 
     llm_jb_init(&b, rt, 0);
 
-    (void) llm_jb_fill(&b, " ", 1, !llm_jv_given(v) ? 4 : v->u.i < 0 ? 0
-                       : (size_t) v->u.i, 1);
+    (void) llm_jb_spaces(&b, !llm_jv_given(v) ? 4 : v->u.i < 0 ? 0
+                         : (size_t) v->u.i, 1);
 
     return llm_jb_done(&b, res);
 }

@@ -93,12 +93,8 @@ llm_jacc_item(llm_jrt_t *rt, const llm_jv_t *obj, const llm_jv_t *index,
         return LLM_OK;
     }
 
-    llm_jtry(obj->type == LLM_J_STR && llm_jrt_charge(rt,
-                                                      llm_js_counting(obj->u.s)
-                                                      * LLM_J_DECODED));
-
+    llm_jtry(llm_jv_count(rt, obj, &n));
     i = index->u.i;
-    n = llm_jv_len(obj);
     i += i < 0 ? n : 0;
 
     if (i < 0 || i >= n) {
@@ -210,48 +206,29 @@ llm_jacc_clamp(int64_t i, int64_t n, int64_t step)
 
 
 static int
-llm_jacc_slice_str(llm_jrt_t *rt, llm_js_t *s, int64_t start, int64_t step,
-    int64_t count, llm_jv_t *res)
+llm_jacc_slice_str(llm_jrt_t *rt, const llm_jv_t *v, int64_t start,
+    int64_t step, int64_t count, llm_jv_t *res)
 {
-    size_t       from, to, *at, i, n, len;
-    llm_jb_t     b;
-    const char  *p, *end;
+    size_t        from, to;
+    llm_jb_t      b;
+    llm_js_t     *s;
+    llm_jlist_t   chars;
 
+    s = v->u.s;
     llm_jtry(llm_jrt_charge(rt, s->len * LLM_J_DECODED + (size_t) count));
 
-    if (count == 0) {
-        return llm_js_slice(rt, s, 0, 0, res);
-    }
-
-    if (step == 1) {
-        from = llm_js_offset(s, (size_t) start);
-        to = s->chars == s->len ? from + (size_t) count
-             : llm_js_offset(s, (size_t) (start + count));
+    if (count == 0 || step == 1) {
+        from = count ? llm_js_offset(s, (size_t) start) : 0;
+        to = count ? llm_js_offset(s, (size_t) (start + count)) : 0;
 
         return llm_js_slice(rt, s, from, to, res);
     }
 
-    /* where every character begins */
-
-    n = llm_js_chars(s);
-
-    llm_jtry(llm_jrt_charge(rt, n * LLM_J_DECODED));
-    llm_jnew(rt, at, (n + 1) * sizeof(size_t));
-
-    p = llm_js_data(s);
-    end = p + s->len;
-
-    for (i = 0; p < end; i++, p += len) {
-        at[i] = (size_t) (p - llm_js_data(s));
-        (void) llm_jc_decode(p, end, &len);
-    }
-
-    at[i] = s->len;
-
+    llm_jtry(llm_jv_items(rt, v, &chars));
     llm_jb_init(&b, rt, 0);
 
     for ( /* void */ ; count; count--, start += step) {
-        llm_jtry(llm_jb_add_range(&b, s, at[start], at[start + 1]));
+        llm_jtry(llm_jb_add_str(&b, chars.v[start].u.s));
     }
 
     return llm_jb_done_as(&b, s, res);
@@ -273,13 +250,8 @@ llm_jinja_slice(llm_jrt_t *rt, const llm_jv_t *obj, const llm_jv_t *start,
                             llm_jv_type(obj));
     }
 
-    llm_jtry(obj->type == LLM_J_STR && llm_jrt_charge(rt,
-                                                      llm_js_counting(obj->u.s)
-                                                      * LLM_J_DECODED));
-
-    n = llm_jv_len(obj);
     by = 1;
-
+    llm_jtry(llm_jv_count(rt, obj, &n));
     llm_jtry(llm_jacc_bound(rt, step, &by));
 
     if (by == 0) {
@@ -299,7 +271,7 @@ llm_jinja_slice(llm_jrt_t *rt, const llm_jv_t *obj, const llm_jv_t *start,
     count = (by > 0 ? to > from : from > to) ? count : 0;
 
     if (obj->type == LLM_J_STR) {
-        return llm_jacc_slice_str(rt, obj->u.s, from, by, count, res);
+        return llm_jacc_slice_str(rt, obj, from, by, count, res);
     }
 
     llm_jtry(llm_jrt_charge(rt, (size_t) count));

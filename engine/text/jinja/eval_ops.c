@@ -27,32 +27,23 @@ llm_jop_overflow(llm_jrt_t *rt)
 
 /* numbers */
 
+static int llm_jop_float(llm_jrt_t *rt, int op, double a, double b,
+    llm_jv_t *res);
+
+
 static int
 llm_jop_int_pow(llm_jrt_t *rt, int64_t a, int64_t n, llm_jv_t *res)
 {
     int64_t  r;
 
     if (n < 0) {
-        if (a == 0) {
-            return llm_jrt_fail(rt, "0.0 cannot be raised to a negative "
-                                "power");
-        }
-
-        *res = llm_jv_float(pow((double) a, (double) n));
-        return LLM_OK;
+        return llm_jop_float(rt, LLM_JOP_POW, (double) a, (double) n, res);
     }
 
-    r = 1;
-
-    /* other bases overflow within 63 rounds */
-
-    if (a == 0 || a == 1 || a == -1) {
-        r = n == 0 ? 1 : (a == -1 && n % 2 == 0) ? 1 : a;
-        n = 0;
-    }
-
-    for ( /* void */ ; n; n--) {
-        if (__builtin_mul_overflow(r, a, &r)) {
+    for (r = 1; n; n >>= 1) {
+        if (((n & 1) && __builtin_mul_overflow(r, a, &r))
+            || (n > 1 && __builtin_mul_overflow(a, a, &a)))
+        {
             return llm_jop_overflow(rt);
         }
     }

@@ -16,32 +16,50 @@
 #define LLM_J_BYTES_A_STEP     64
 
 
+/* the first error of a compilation or rendering; line 0: none */
+
+static void
+llm_jinja_fail(llm_err_t *err, int *failed, uint32_t line, const char *code,
+    const char *fmt, va_list args)
+{
+    char  msg[400], where[32];
+
+    if (!*failed) {
+        vsnprintf(msg, sizeof(msg), fmt, args);
+        snprintf(where, sizeof(where), line ? ", line %u" : "", line);
+
+        (void) llm_fail_with(err, 500, code, NULL, "chat template%s: %s",
+                             where, msg);
+    }
+
+    *failed = LLM_ERROR;
+}
+
+
 int
 llm_jrt_fail(llm_jrt_t *rt, const char *fmt, ...)
 {
-    char     msg[400];
     va_list  args;
 
     va_start(args, fmt);
-    vsnprintf(msg, sizeof(msg), fmt, args);
+    llm_jinja_fail(rt->err, &rt->failed, rt->line, NULL, fmt, args);
     va_end(args);
 
-    return llm_fail(rt->err, "chat template, line %u: %s", rt->line, msg);
+    return LLM_ERROR;
 }
 
 
 int
 llm_jrt_limit(llm_jrt_t *rt, const char *fmt, ...)
 {
-    char     msg[400];
     va_list  args;
 
     va_start(args, fmt);
-    vsnprintf(msg, sizeof(msg), fmt, args);
+    llm_jinja_fail(rt->err, &rt->failed, rt->line, LLM_JINJA_LIMIT,
+                   fmt, args);
     va_end(args);
 
-    return llm_fail_with(rt->err, 500, LLM_JINJA_LIMIT, NULL,
-                         "chat template, line %u: %s", rt->line, msg);
+    return LLM_ERROR;
 }
 
 
@@ -102,20 +120,12 @@ llm_jrt_enter(llm_jrt_t *rt)
 int
 llm_jcomp_fail(llm_jcomp_t *c, uint32_t line, const char *fmt, ...)
 {
-    char     msg[400];
     va_list  args;
 
-    if (!c->failed) {
-        va_start(args, fmt);
-        vsnprintf(msg, sizeof(msg), fmt, args);
-        va_end(args);
+    va_start(args, fmt);
+    llm_jinja_fail(c->err, &c->failed, line, NULL, fmt, args);
+    va_end(args);
 
-        (void) (line ? llm_fail(c->err, "chat template, line %u: %s", line,
-                                msg)
-                     : llm_fail(c->err, "chat template: %s", msg));
-    }
-
-    c->failed = 1;
     c->pos = c->t->tokens.n ? c->t->tokens.n - 1 : 0;
 
     return LLM_ERROR;
@@ -234,40 +244,6 @@ llm_jinja_uses(const llm_jinja_t *t, const char *name)
 }
 
 
-/* the variables into the context, over the globals */
-
-static int
-llm_jinja_vars(llm_jrt_t *rt, const llm_flat_t *vars,
-    const char *const *trusted_vars)
-{
-    int                 trusted;
-    llm_jv_t            key, value;
-    const llm_flat_t   *k, *v;
-    const char *const  *p;
-
-    if (vars->type != LLM_FLAT_OBJECT) {
-        return llm_jrt_fail(rt, "the variables are no object");
-    }
-
-    for (k = llm_flat_first(vars); k; k = llm_flat_next(vars, v)) {
-        v = llm_flat_next(vars, k);
-
-        llm_jtry(llm_jv_from_flat(rt, k, 1, &key));
-
-        trusted = 0;
-
-        for (p = trusted_vars; p && *p; p++) {
-            trusted |= llm_js_is(key.u.s, *p);
-        }
-
-        llm_jtry(llm_jv_from_flat(rt, v, trusted, &value));
-        llm_jtry(llm_jdict_set(rt, rt->context, &key, &value));
-    }
-
-    return LLM_OK;
-}
-
-
 /* the runs of trusted bytes: between the places where trust changes */
 
 static int
@@ -331,13 +307,23 @@ llm_jinja_run(llm_jrt_t *rt, const llm_jinja_t *t, const llm_flat_t *vars,
     llm_jb_t       b;
     llm_jframe_t  *f;
 
-    rt->context = llm_jdict_new(rt);
+    static const char *const  none[] = { NULL };
 
-    if (rt->context == NULL || llm_jinja_globals(rt, rt->context) != LLM_OK
-        || llm_jinja_vars(rt, vars, trusted_vars) != LLM_OK)
-    {
+    rt->context = llm_jdict_new(rt);
+    if (rt->context == NULL) {
         return LLM_ERROR;
     }
+
+    if (vars->type != LLM_FLAT_OBJECT) {
+        return llm_jrt_fail(rt, "the variables are no object");
+    }
+
+    /* the variables lie over the globals */
+
+    llm_jtry(llm_jinja_globals(rt, rt->context));
+    llm_jtry(llm_jv_from_pairs(rt, vars, 0,
+                               trusted_vars ? trusted_vars : none,
+                               rt->context));
 
     llm_jb_init(&b, rt, rt->max_output);
     rt->out = &b;

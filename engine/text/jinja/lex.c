@@ -447,27 +447,17 @@ llm_jlex_float_end(const llm_jlex_t *lx, const char *p)
 static void
 llm_jlex_number(llm_jlex_t *lx)
 {
-    int          base;
     char         buf[128], *stop;
     size_t       n;
     const char  *p, *end;
     llm_jtok_t  *tok;
 
     tok = llm_jlex_add(lx, LLM_JT_INT);
-    base = 10;
     p = lx->p;
     end = llm_jlex_float_end(lx, p);
 
     if (end) {
         tok->type = LLM_JT_FLOAT;
-
-    } else if (*p == '0' && p + 2 < lx->end && strchr("xXoObB", p[1])) {
-        base = (p[1] | 0x20) == 'x' ? 16 : (p[1] | 0x20) == 'o' ? 8 : 2;
-
-        end = p + 2;
-        end += strspn(end, base == 16 ? "0123456789_abcdefABCDEF"
-                                      : "0123456789_");
-        p += 2;
 
     } else if (*p == '0') {
         end = p + strspn(p, "0_");
@@ -490,7 +480,7 @@ llm_jlex_number(llm_jlex_t *lx)
         errno = 0;
 
     } else {
-        tok->i = strtoll(buf, &stop, base);
+        tok->i = strtoll(buf, &stop, 10);
     }
 
     if (p < end || n == 0 || *stop || errno) {
@@ -729,5 +719,5 @@ llm_jinja_lex(llm_jcomp_t *c, const char *src, size_t len)
 
     (void) llm_jlex_add(&lx, LLM_JT_EOF);
 
-    return c->failed ? LLM_ERROR : LLM_OK;
+    return c->failed;
 }

@@ -390,5 +390,5 @@ llm_jinja_parse(llm_jcomp_t *c)
 {
     c->t->body = llm_jparse_body(c, NULL);
 
-    return c->failed ? LLM_ERROR : LLM_OK;
+    return c->failed;
 }

@@ -92,45 +92,31 @@ llm_jparse_skip_name(llm_jcomp_t *c, const char *name)
 static const char *
 llm_jtok_text(const llm_jtok_t *tok, char *buf, size_t size)
 {
-    switch (tok->type) {
+    static const char *const  words[] = {
+        [LLM_JT_EOF] = "the end of the template",
+        [LLM_JT_DATA] = "text",
+        [LLM_JT_VAR_BEGIN] = "'{{'",
+        [LLM_JT_VAR_END] = "'}}'",
+        [LLM_JT_BLOCK_BEGIN] = "'{%'",
+        [LLM_JT_BLOCK_END] = "'%}'",
+        [LLM_JT_STR] = "a string",
+        [LLM_JT_INT] = "a number",
+        [LLM_JT_FLOAT] = "a number",
+        [LLM_JT_OP] = NULL
+    };
 
-    case LLM_JT_EOF:
-        return "the end of the template";
-
-    case LLM_JT_DATA:
-        return "text";
-
-    case LLM_JT_VAR_BEGIN:
-        return "'{{'";
-
-    case LLM_JT_VAR_END:
-        return "'}}'";
-
-    case LLM_JT_BLOCK_BEGIN:
-        return "'{%'";
-
-    case LLM_JT_BLOCK_END:
-        return "'%}'";
-
-    case LLM_JT_NAME:
-        snprintf(buf, size, "'%.*s'", (int) llm_min(tok->text.len, 40),
-                 tok->text.data);
-        return buf;
-
-    case LLM_JT_STR:
-        return "a string";
-
-    case LLM_JT_INT:
-    case LLM_JT_FLOAT:
-        return "a number";
-
-    case LLM_JT_OP:
-        break;
+    if (words[tok->type]) {
+        return words[tok->type];
     }
 
-    snprintf(buf, size, "'%c%s'", tok->op & 0xff,
-             tok->op >> 8 == '=' ? "=" : tok->op >> 8 == '*' ? "*"
-             : tok->op >> 8 == '/' ? "/" : "");
+    if (tok->type == LLM_JT_NAME) {
+        snprintf(buf, size, "'%.*s'", (int) llm_min(tok->text.len, 40),
+                 tok->text.data);
+
+    } else {
+        snprintf(buf, size, tok->op >> 8 ? "'%c%c'" : "'%c'", tok->op & 0xff,
+                 tok->op >> 8);
+    }
 
     return buf;
 }

@@ -241,64 +241,63 @@ llm_jscope_elif(const llm_jnode_t *n)
 }
 
 
+/*
+ * Which children of a node are in the scope that the node is in, lists of
+ * nodes each; of the other kinds, all are.
+ */
+
+#define LLM_JS_INSIDE  1                /* none: the rest is a scope inside */
+#define LLM_JS_B       2                /* b alone */
+
+static const uint8_t  llm_jscope_here[LLM_J_N_KINDS] = {
+    [LLM_JN_FOR] = LLM_JS_B,
+    [LLM_JN_SET] = LLM_JS_B,
+    [LLM_JN_CALLBLOCK] = LLM_JS_B,
+    [LLM_JN_FILTERBLOCK] = LLM_JS_B,
+    [LLM_JN_WITH] = LLM_JS_B,
+    [LLM_JN_SETBLOCK] = LLM_JS_INSIDE,
+    [LLM_JN_MACRO] = LLM_JS_INSIDE,
+    [LLM_JN_SCOPE] = LLM_JS_INSIDE
+};
+
+
 /* notes what the node does to the names of s, inner scopes left out */
 
 static void
 llm_jscope_visit(llm_jcomp_t *c, llm_jscope_t *s, llm_jnode_t *n, int in_if)
 {
-    switch (n->kind) {
+    while (n->kind == LLM_JN_IF) {
+        llm_jscope_visit(c, s, n->a, in_if);
+        llm_jscope_visit_list(c, s, n->b, 1);
 
-    case LLM_JN_NAME:
-        llm_jscope_load(c, s, &n->value);
-        return;
-
-    case LLM_JN_IF:
-        for ( ;; ) {
-            llm_jscope_visit(c, s, n->a, in_if);
-            llm_jscope_visit_list(c, s, n->b, 1);
-
-            if (llm_jscope_elif(n) == NULL) {
-                llm_jscope_visit_list(c, s, n->c, 1);
-                return;
-            }
-
-            n = n->c;
+        if (llm_jscope_elif(n) == NULL) {
+            llm_jscope_visit_list(c, s, n->c, 1);
+            return;
         }
 
-    case LLM_JN_FOR:
-    case LLM_JN_CALLBLOCK:
-    case LLM_JN_FILTERBLOCK:
-        llm_jscope_visit(c, s, n->b, in_if);
-        return;
-
-    case LLM_JN_SET:
-        llm_jscope_visit(c, s, n->b, in_if);
-        llm_jscope_target(c, s, n->a, in_if);
-        return;
-
-    case LLM_JN_SETBLOCK:
-        llm_jscope_target(c, s, n->a, in_if);
-        return;
-
-    case LLM_JN_MACRO:
-        llm_jscope_store(c, s, &n->value, in_if);
-        return;
-
-    case LLM_JN_WITH:
-        llm_jscope_visit_list(c, s, n->b, in_if);
-        return;
-
-    case LLM_JN_SCOPE:
-        return;
-
-    default:
-        break;
+        n = n->c;
     }
 
-    llm_jscope_visit_list(c, s, n->a, in_if);
-    llm_jscope_visit_list(c, s, n->b, in_if);
-    llm_jscope_visit_list(c, s, n->c, in_if);
-    llm_jscope_visit_list(c, s, n->d, in_if);
+    if (n->kind == LLM_JN_NAME) {
+        llm_jscope_load(c, s, &n->value);
+    }
+
+    if (llm_jscope_here[n->kind] != LLM_JS_INSIDE) {
+        llm_jscope_visit_list(c, s, n->b, in_if);
+    }
+
+    if (llm_jscope_here[n->kind] == 0) {
+        llm_jscope_visit_list(c, s, n->a, in_if);
+        llm_jscope_visit_list(c, s, n->c, in_if);
+        llm_jscope_visit_list(c, s, n->d, in_if);
+    }
+
+    if (n->kind == LLM_JN_SET || n->kind == LLM_JN_SETBLOCK) {
+        llm_jscope_target(c, s, n->a, in_if);
+
+    } else if (n->kind == LLM_JN_MACRO) {
+        llm_jscope_store(c, s, &n->value, in_if);
+    }
 }
 
 
@@ -595,5 +594,5 @@ llm_jinja_scopes(llm_jcomp_t *c)
     c->t->scope = llm_jscope_new(c, NULL);
     llm_jscope_inside(c, c->t->scope, c->t->body);
 
-    return c->failed ? LLM_ERROR : LLM_OK;
+    return c->failed;
 }

@@ -39,7 +39,6 @@ llm_jv_truth(const llm_jv_t *v)
     switch (v->type) {
 
     case LLM_J_MISSING:
-    case LLM_J_UNDEF:
     case LLM_J_NONE:
         return 0;
 
@@ -50,24 +49,11 @@ llm_jv_truth(const llm_jv_t *v)
     case LLM_J_FLOAT:
         return v->u.f != 0;
 
-    case LLM_J_LOOP:
-
-        /* a loop has a length, and runs only where that is not 0 */
-
-        return 1;
-
     case LLM_J_STR:
         return v->u.s->len != 0;
 
-    case LLM_J_LIST:
-    case LLM_J_TUPLE:
-    case LLM_J_DICT:
-    case LLM_J_VIEW:
-    case LLM_J_RANGE:
-        return llm_jv_len(v) != 0;
-
     default:
-        return 1;
+        return llm_jv_len(v) != 0;
     }
 }
 
@@ -300,6 +286,19 @@ llm_jv_len(const llm_jv_t *v)
 
 
 int
+llm_jv_count(llm_jrt_t *rt, const llm_jv_t *v, int64_t *n)
+{
+    if (v->type == LLM_J_STR && v->u.s->chars == LLM_J_UNCOUNTED) {
+        llm_jtry(llm_jrt_charge(rt, v->u.s->len * LLM_J_DECODED));
+    }
+
+    *n = llm_jv_len(v);
+
+    return LLM_OK;
+}
+
+
+int
 llm_jv_iterable(const llm_jv_t *v)
 {
     return llm_jv_len(v) >= 0 || v->type == LLM_J_ITER
@@ -467,21 +466,12 @@ llm_jv_from_array(llm_jrt_t *rt, const llm_flat_t *f, int trusted,
 }
 
 
-/* a role that is told by name: see llm_jinja_opts_t */
+/* is the text one of a NULL-terminated list, which may be NULL? */
 
 static int
-llm_jv_is_role(const llm_jrt_t *rt, const llm_jv_t *key, const llm_flat_t *v)
+llm_jv_listed(llm_str_t s, const char *const *p)
 {
-    llm_str_t           s;
-    const char *const  *p;
-
-    if (v->type != LLM_FLAT_STRING || !llm_js_is(key->u.s, "role")) {
-        return 0;
-    }
-
-    s = llm_flat_str(v);
-
-    for (p = rt->trusted_roles; p && *p; p++) {
+    for ( /* void */ ; p && *p; p++) {
         if (s.len == strlen(*p) && memcmp(s.data, *p, s.len) == 0) {
             return 1;
         }
@@ -491,23 +481,27 @@ llm_jv_is_role(const llm_jrt_t *rt, const llm_jv_t *key, const llm_flat_t *v)
 }
 
 
-static int
-llm_jv_from_object(llm_jrt_t *rt, const llm_flat_t *f, int trusted,
-    llm_jv_t *res)
+int
+llm_jv_from_pairs(llm_jrt_t *rt, const llm_flat_t *f, int trusted,
+    const char *const *trusted_keys, llm_jdict_t *d)
 {
+    int                good;
     llm_jv_t           key, value;
     const llm_flat_t  *k, *v;
 
-    llm_jtry(llm_jv_dict(rt, LLM_J_DICT, res));
-
     for (k = llm_flat_first(f); k; k = llm_flat_next(f, v)) {
         v = llm_flat_next(f, k);
+        llm_jtry(llm_jv_from_flat(rt, k, trusted || trusted_keys, &key));
 
-        llm_jtry(llm_jv_from_flat(rt, k, trusted, &key));
-        llm_jtry(llm_jv_from_flat(rt, v, trusted || llm_jv_is_role(rt, &key,
-                                                                   v),
-                                  &value));
-        llm_jtry(llm_jdict_set(rt, res->u.dict, &key, &value));
+        /* a role that is told by name: see llm_jinja_opts_t */
+
+        good = trusted || llm_jv_listed(llm_flat_str(k), trusted_keys)
+               || (!trusted_keys && v->type == LLM_FLAT_STRING
+                   && llm_js_is(key.u.s, "role")
+                   && llm_jv_listed(llm_flat_str(v), rt->trusted_roles));
+
+        llm_jtry(llm_jv_from_flat(rt, v, good, &value));
+        llm_jtry(llm_jdict_set(rt, d, &key, &value));
     }
 
     return LLM_OK;
@@ -548,7 +542,8 @@ llm_jv_from_flat(llm_jrt_t *rt, const llm_flat_t *f, int trusted,
         return llm_jv_from_array(rt, f, trusted, res);
 
     default:
-        return llm_jv_from_object(rt, f, trusted, res);
+        llm_jtry(llm_jv_dict(rt, LLM_J_DICT, res));
+        return llm_jv_from_pairs(rt, f, trusted, NULL, res->u.dict);
     }
 
     res->tainted = !trusted;

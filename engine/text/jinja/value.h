@@ -107,7 +107,6 @@ typedef struct {
     llm_jrt_t     *rt;
     llm_jbytes_t  *bytes;
     size_t         limit;               /* most bytes; 0: memory's limit */
-    int            failed;
 } llm_jb_t;
 
 
@@ -247,6 +246,7 @@ struct llm_jframe_s {
 struct llm_jrt_s {
     llm_arena_t         arena;
     llm_err_t          *err;
+    int                 failed;         /* LLM_ERROR once err is set */
     uint64_t            steps;          /* left */
     uint32_t            depth;          /* of nested evaluation */
     uint32_t            line;
@@ -326,9 +326,6 @@ int llm_js_concat(llm_jrt_t *rt, const llm_js_t *a, const llm_js_t *b,
 size_t llm_js_chars(llm_js_t *s);
 /* byte offset of a character */
 size_t llm_js_offset(llm_js_t *s, size_t chars);
-/* what counting them now would cost */
-#define llm_js_counting(s)                                                   \
-    ((s)->chars == LLM_J_UNCOUNTED ? (s)->len : 0)
 int llm_js_equal(const llm_js_t *a, const llm_js_t *b);
 int llm_js_is(const llm_js_t *s, const char *literal);
 int llm_js_trusted_at(const llm_js_t *s, size_t pos);
@@ -336,14 +333,14 @@ int llm_js_trusted_at(const llm_js_t *s, size_t pos);
 size_t llm_js_find(const llm_js_t *s, const llm_js_t *sub, size_t from);
 size_t llm_js_rfind(const llm_js_t *s, const llm_js_t *sub, size_t end);
 
+/* they do nothing but return LLM_ERROR once the rendering has failed */
 void llm_jb_init(llm_jb_t *b, llm_jrt_t *rt, size_t limit);
 int llm_jb_add(llm_jb_t *b, const char *data, size_t len, int trusted);
 int llm_jb_adds(llm_jb_t *b, const char *s, int trusted);
 int llm_jb_add_range(llm_jb_t *b, const llm_js_t *s, size_t start,
     size_t end);
 int llm_jb_add_str(llm_jb_t *b, const llm_js_t *s);
-int llm_jb_fill(llm_jb_t *b, const char *data, size_t len, size_t times,
-    int trusted);
+int llm_jb_spaces(llm_jb_t *b, size_t n, int trusted);
 int llm_jb_done(llm_jb_t *b, llm_jv_t *res);
 /* what was made of s is markup if s is */
 int llm_jb_done_as(llm_jb_t *b, const llm_js_t *s, llm_jv_t *res);
@@ -432,7 +429,12 @@ int llm_jcur_next(llm_jrt_t *rt, llm_jcur_t *c, llm_jv_t *item);
 /* all items of an iterable, as a new list */
 int llm_jv_items(llm_jrt_t *rt, const llm_jv_t *v, llm_jlist_t *list);
 
+/* the same, counting characters if need be */
+int llm_jv_count(llm_jrt_t *rt, const llm_jv_t *v, int64_t *n);
+
 /* from the request; strings point into the flat bytes */
+int llm_jv_from_pairs(llm_jrt_t *rt, const llm_flat_t *f, int trusted,
+    const char *const *trusted_keys, llm_jdict_t *d);
 int llm_jv_from_flat(llm_jrt_t *rt, const llm_flat_t *f, int trusted,
     llm_jv_t *res);
 

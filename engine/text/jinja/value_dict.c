@@ -148,26 +148,15 @@ llm_jdict_find(llm_jrt_t *rt, const llm_jdict_t *d, const llm_jv_t *key,
     llm_jpair_t  *p;
 
     *found = NULL;
+    mask = d->index ? d->index_cap - 1 : SIZE_MAX;
 
-    if (d->index == NULL) {
-        for (i = 0; i < d->n; i++) {
-            rc = llm_jdict_match(rt, &d->v[i], key, hash);
+    for (i = d->index ? hash & mask : 0;
+         d->index ? d->index[i] != 0 : i < d->n;
+         i = (i + 1) & mask)
+    {
+        p = &d->v[d->index ? d->index[i] - 1 : i];
 
-            if (rc) {
-                *found = rc > 0 ? &d->v[i].value : NULL;
-                return rc > 0 ? LLM_OK : LLM_ERROR;
-            }
-        }
-
-        return LLM_OK;
-    }
-
-    mask = d->index_cap - 1;
-
-    for (i = hash & mask; d->index[i]; i = (i + 1) & mask) {
-        p = &d->v[d->index[i] - 1];
-
-        llm_jtry(rt && llm_jrt_charge(rt, 1));
+        llm_jtry(rt && d->index && llm_jrt_charge(rt, 1));
 
         rc = llm_jdict_match(rt, p, key, hash);
 

@@ -456,7 +456,6 @@ llm_jb_init(llm_jb_t *b, llm_jrt_t *rt, size_t limit)
     b->rt = rt;
     b->bytes = NULL;
     b->limit = limit;
-    b->failed = 0;
 }
 
 
@@ -465,45 +464,32 @@ llm_jb_init(llm_jb_t *b, llm_jrt_t *rt, size_t limit)
 static int
 llm_jb_reserve(llm_jb_t *b, size_t len)
 {
-    char          *data;
-    size_t         cap, used;
-    llm_jbytes_t  *bytes;
+    char    *data;
+    size_t   cap, used;
 
-    if (b->failed) {
-        return LLM_ERROR;
-    }
-
-    bytes = b->bytes;
-    used = bytes ? bytes->used : 0;
+    used = b->bytes ? b->bytes->used : 0;
+    llm_jtry(b->rt->failed);
 
     if (b->limit && (len > b->limit || used > b->limit - len)) {
-        b->failed = 1;
         return llm_jrt_limit(b->rt, "output exceeds %zu bytes", b->limit);
     }
 
-    if (bytes && bytes->cap - used >= len) {
+    if (b->bytes && b->bytes->cap - used >= len) {
         return LLM_OK;
     }
 
     cap = llm_max(used * 2, used + len);
     cap = llm_max(cap, 64);
 
-    if (bytes == NULL) {
+    if (b->bytes == NULL) {
         b->bytes = llm_jbytes_new(b->rt, cap);
-        b->failed = b->bytes == NULL;
-
-        return b->failed ? LLM_ERROR : LLM_OK;
+        return b->bytes ? LLM_OK : LLM_ERROR;
     }
 
-    data = llm_jrt_alloc(b->rt, cap);
-    if (data == NULL) {
-        b->failed = 1;
-        return LLM_ERROR;
-    }
-
-    memcpy(data, bytes->data, used);
-    bytes->data = data;
-    bytes->cap = cap;
+    llm_jnew(b->rt, data, cap);
+    memcpy(data, b->bytes->data, used);
+    b->bytes->data = data;
+    b->bytes->cap = cap;
 
     return LLM_OK;
 }
@@ -513,15 +499,11 @@ int
 llm_jb_add(llm_jb_t *b, const char *data, size_t len, int trusted)
 {
     if (len == 0) {
-        return b->failed ? LLM_ERROR : LLM_OK;
+        return b->rt->failed;
     }
 
-    if (llm_jb_reserve(b, len) != LLM_OK
-        || llm_jbytes_mark(b->rt, b->bytes, trusted) != LLM_OK)
-    {
-        b->failed = 1;
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_jb_reserve(b, len));
+    llm_jtry(llm_jbytes_mark(b->rt, b->bytes, trusted));
 
     memcpy(b->bytes->data + b->bytes->used, data, len);
     b->bytes->used += len;
@@ -541,19 +523,14 @@ int
 llm_jb_add_range(llm_jb_t *b, const llm_js_t *s, size_t start, size_t end)
 {
     if (start >= end) {
-        return b->failed ? LLM_ERROR : LLM_OK;
+        return b->rt->failed;
     }
 
-    if (llm_jb_reserve(b, end - start) != LLM_OK
-        || llm_jrt_charge(b->rt, end - start) != LLM_OK
-        || llm_jbytes_append(b->rt, b->bytes, s->bytes, s->start + start,
-                             s->start + end) != LLM_OK)
-    {
-        b->failed = 1;
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_jb_reserve(b, end - start));
+    llm_jtry(llm_jrt_charge(b->rt, end - start));
 
-    return LLM_OK;
+    return llm_jbytes_append(b->rt, b->bytes, s->bytes, s->start + start,
+                             s->start + end);
 }
 
 
@@ -565,25 +542,13 @@ llm_jb_add_str(llm_jb_t *b, const llm_js_t *s)
 
 
 int
-llm_jb_fill(llm_jb_t *b, const char *data, size_t len, size_t times,
-    int trusted)
+llm_jb_spaces(llm_jb_t *b, size_t n, int trusted)
 {
-    size_t  all;
+    llm_jtry(llm_jrt_charge(b->rt, n));
+    llm_jtry(llm_jb_reserve(b, n));
 
-    if (llm_mul_overflow(len, times, &all)) {
-        b->failed = 1;
-        return llm_jrt_limit(b->rt, "out of memory");
-    }
-
-    if (llm_jrt_charge(b->rt, all) != LLM_OK
-        || llm_jb_reserve(b, all) != LLM_OK)
-    {
-        b->failed = 1;
-        return LLM_ERROR;
-    }
-
-    for ( /* void */ ; times; times--) {
-        llm_jtry(llm_jb_add(b, data, len, trusted));
+    for ( /* void */ ; n; n--) {
+        llm_jtry(llm_jb_add(b, " ", 1, trusted));
     }
 
     return LLM_OK;
@@ -595,9 +560,7 @@ llm_jb_done(llm_jb_t *b, llm_jv_t *res)
 {
     llm_jbytes_t  *bytes;
 
-    if (b->failed || llm_jb_reserve(b, 0) != LLM_OK) {
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_jb_reserve(b, 0));
 
     bytes = b->bytes;
     b->bytes = NULL;

@@ -121,11 +121,7 @@ llm_jb_add_number(llm_jb_t *b, const llm_jv_t *v)
         n = (size_t) snprintf(buf, sizeof(buf), "%lld", (long long) v->u.i);
 
     } else {
-        if (llm_jrt_charge(b->rt, LLM_J_FLOAT_TEXT) != LLM_OK) {
-            b->failed = 1;
-            return LLM_ERROR;
-        }
-
+        llm_jtry(llm_jrt_charge(b->rt, LLM_J_FLOAT_TEXT));
         n = llm_jv_float_text(v->u.f, buf, 0);
     }
 
@@ -387,7 +383,7 @@ llm_jb_add_value(llm_jb_t *b, const llm_jv_t *v)
     }
 
     if (v->type == LLM_J_UNDEF || v->type == LLM_J_MISSING) {
-        return b->failed ? LLM_ERROR : LLM_OK;
+        return b->rt->failed;
     }
 
     return llm_jb_add_repr(b, v);
