@@ -269,8 +269,8 @@ int llm_jinja_assign(llm_jrt_t *rt, llm_jframe_t *f,
     const llm_jnode_t *target, const llm_jv_t *v, int export);
 /* eval_loop.c */
 int llm_jinja_exec_for(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *n);
-llm_jframe_t *llm_jframe_new(llm_jrt_t *rt, const llm_jscope_t *s,
-    llm_jframe_t *up);
+int llm_jframe_new(llm_jrt_t *rt, const llm_jscope_t *s, llm_jframe_t *up,
+    llm_jframe_t **f);
 /* (re)sets the slots as on entry, parameters aside */
 int llm_jframe_enter(llm_jrt_t *rt, const llm_jscope_t *s, llm_jframe_t *f);
 

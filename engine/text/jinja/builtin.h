@@ -31,6 +31,9 @@
 #define LLM_JF_CAPITAL   3              /* the first upper, the rest lower */
 #define LLM_JF_TITLE     4              /* every word so */
 
+/* isclass */
+enum { LLM_JF_ALPHA, LLM_JF_ALNUM, LLM_JF_DIGIT, LLM_JF_SPACE };
+
 typedef struct {
     const llm_jfunc_t  *v;
     size_t              n;
@@ -47,10 +50,6 @@ extern const llm_jfuncs_t  llm_jinja_functions;
 #define llm_jarg_str(args, k)                                                \
     (llm_jv_given(&(args)->v[k]) ? (args)->v[k].u.s : NULL)
 
-/* Python's [start, end) of n items, given as arguments i and i + 1 */
-void llm_jarg_range(const llm_jargs_t *args, size_t i, int64_t n,
-    int64_t *start, int64_t *end);
-
 /* the line of s that begins at pos: its end, *next where the next begins */
 size_t llm_js_line(const llm_js_t *s, size_t pos, size_t *next);
 
@@ -60,8 +59,8 @@ int llm_jb_add_case(llm_jb_t *b, const llm_js_t *s, size_t start, size_t end,
 int llm_js_lower(llm_jrt_t *rt, const llm_js_t *s, llm_jv_t *res);
 
 /* builtin_case.c */
-llm_jfn_t  llm_jfn_case, llm_jfn_title, llm_jfn_isalpha, llm_jfn_isalnum,
-    llm_jfn_isdigit, llm_jfn_isspace, llm_jfn_iscase, llm_jfn_wordcount;
+llm_jfn_t  llm_jfn_case, llm_jfn_title, llm_jfn_isclass, llm_jfn_iscase,
+    llm_jfn_wordcount;
 
 /* builtin_str.c */
 llm_jfn_t  llm_jfn_strip, llm_jfn_replace, llm_jfn_join_str,

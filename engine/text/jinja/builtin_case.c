@@ -252,52 +252,8 @@ llm_jfn_title(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
 }
 
 
-/* is...(): every character of a class, and there are some */
-
 static int
-llm_jc_all(llm_jrt_t *rt, llm_jargs_t *args, int (*is)(uint32_t c),
-    llm_jv_t *res)
-{
-    int          good;
-    size_t       len;
-    const char  *p, *end;
-
-    p = llm_js_data(args->v[0].u.s);
-    end = p + args->v[0].u.s->len;
-
-    for (good = p < end; p < end && good; p += len) {
-        good = is(llm_jc_decode(p, end, &len));
-    }
-
-    *res = llm_jv_bool(good);
-
-    return llm_jrt_charge(rt, args->v[0].u.s->len * LLM_J_CLASSIFIED);
-}
-
-
-int
-llm_jfn_isalpha(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
-{
-    return llm_jc_all(rt, args, llm_jc_alpha, res);
-}
-
-
-int
-llm_jfn_isalnum(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
-{
-    return llm_jc_all(rt, args, llm_jc_alnum, res);
-}
-
-
-int
-llm_jfn_isdigit(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
-{
-    return llm_jc_all(rt, args, llm_jc_digit, res);
-}
-
-
-static int
-llm_jc_is_space(uint32_t c)
+llm_jc_space_char(uint32_t c)
 {
     char  buf[8];
 
@@ -305,10 +261,32 @@ llm_jc_is_space(uint32_t c)
 }
 
 
+/* is...(): every character of a class, and there are some */
+
 int
-llm_jfn_isspace(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
+llm_jfn_isclass(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
 {
-    return llm_jc_all(rt, args, llm_jc_is_space, res);
+    int          good;
+    size_t       len;
+    const char  *p, *end;
+
+    static int (*const  is[])(uint32_t c) = {
+        [LLM_JF_ALPHA] = llm_jc_alpha,
+        [LLM_JF_ALNUM] = llm_jc_alnum,
+        [LLM_JF_DIGIT] = llm_jc_digit,
+        [LLM_JF_SPACE] = llm_jc_space_char
+    };
+
+    p = llm_js_data(args->v[0].u.s);
+    end = p + args->v[0].u.s->len;
+
+    for (good = p < end; p < end && good; p += len) {
+        good = is[args->f->how](llm_jc_decode(p, end, &len));
+    }
+
+    *res = llm_jv_bool(good);
+
+    return llm_jrt_charge(rt, args->v[0].u.s->len * LLM_J_CLASSIFIED);
 }
 
 

@@ -6,31 +6,22 @@
 #include "engine/text/jinja/builtin.h"
 
 
-void
-llm_jarg_range(const llm_jargs_t *args, size_t i, int64_t n, int64_t *start,
-    int64_t *end)
-{
-    int64_t  from, to;
-
-    from = llm_jarg_int(args, i, 0);
-    to = llm_jarg_int(args, i + 1, n);
-
-    *start = from < -n ? 0 : from < 0 ? from + n : from;
-    *end = to < -n ? 0 : to < 0 ? to + n : llm_min(to, n);
-}
-
-
 /* the arguments start and end in bytes; *end is SIZE_MAX: nothing */
 
 static int
 llm_jfind_range(llm_jrt_t *rt, const llm_jargs_t *args, size_t *start,
     size_t *end)
 {
-    int64_t    from, to;
+    int64_t    n, from, to;
     llm_js_t  *s;
 
     s = args->v[0].u.s;
-    llm_jarg_range(args, 2, (int64_t) llm_js_chars(s), &from, &to);
+    n = (int64_t) llm_js_chars(s);
+    from = llm_jarg_int(args, 2, 0);
+    to = llm_jarg_int(args, 3, n);
+
+    from = from < -n ? 0 : from < 0 ? from + n : from;
+    to = to < -n ? 0 : to < 0 ? to + n : llm_min(to, n);
 
     *start = from > to ? 0 : llm_js_offset(s, (size_t) from);
     *end = from > to ? SIZE_MAX : llm_js_offset(s, (size_t) to);
@@ -105,34 +96,26 @@ llm_jfn_find(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
 int
 llm_jfn_count_str(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
 {
-    size_t     start, end, at;
-    int64_t    n;
+    size_t     at;
     llm_js_t  *s, *sub;
 
     s = args->v[0].u.s;
     sub = args->v[1].u.s;
-
-    llm_jtry(llm_jfind_range(rt, args, &start, &end));
     llm_jtry(llm_jrt_charge_search(rt, s->len, sub));
 
-    n = 0;
-
-    if (end == SIZE_MAX) {
-        /* nothing */
-
-    } else if (sub->len == 0) {
-        n = llm_jfind_chars(s, end) - llm_jfind_chars(s, start) + 1;
-
-    } else {
-        for (at = llm_js_find(s, sub, start);
-             at != SIZE_MAX && at + sub->len <= end;
-             at = llm_js_find(s, sub, at + sub->len))
-        {
-            n++;
-        }
+    if (sub->len == 0) {
+        llm_jtry(llm_jv_count(rt, &args->v[0], &res->u.i));
+        *res = llm_jv_int(res->u.i + 1);
+        return LLM_OK;
     }
 
-    *res = llm_jv_int(n);
+    *res = llm_jv_int(0);
+
+    for (at = llm_js_find(s, sub, 0); at != SIZE_MAX;
+         at = llm_js_find(s, sub, at + sub->len))
+    {
+        res->u.i++;
+    }
 
     return LLM_OK;
 }

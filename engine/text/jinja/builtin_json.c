@@ -87,29 +87,6 @@ llm_jjson_string(llm_jjson_t *j, const llm_js_t *s)
 
 
 static int
-llm_jjson_number(llm_jjson_t *j, const llm_jv_t *v)
-{
-    char    buf[48];
-    size_t  n;
-
-    if (v->type == LLM_J_BOOL) {
-        return llm_jb_adds(&j->b, v->u.i ? "true" : "false", 0);
-    }
-
-    if (v->type == LLM_J_INT) {
-        n = (size_t) snprintf(buf, sizeof(buf), "%lld", (long long) v->u.i);
-
-    } else {
-        llm_jtry(llm_jrt_charge(j->rt, LLM_J_FLOAT_TEXT));
-
-        n = llm_jv_float_text(v->u.f, buf, 1);
-    }
-
-    return llm_jb_add(&j->b, buf, n, 0);
-}
-
-
-static int
 llm_jjson_newline(llm_jjson_t *j, size_t level)
 {
     if (!j->lines) {
@@ -167,7 +144,7 @@ llm_jjson_key(llm_jjson_t *j, const llm_jv_t *key)
     case LLM_J_INT:
     case LLM_J_FLOAT:
         (void) llm_jb_adds(&j->b, "\"", 0);
-        (void) llm_jjson_number(j, key);
+        (void) llm_jb_add_number(&j->b, key, 0, 1);
 
         return llm_jb_adds(&j->b, "\"", 0);
 
@@ -234,7 +211,7 @@ llm_jjson_value(llm_jjson_t *j, const llm_jv_t *v, size_t level)
     case LLM_J_BOOL:
     case LLM_J_INT:
     case LLM_J_FLOAT:
-        rc = llm_jjson_number(j, v);
+        rc = llm_jb_add_number(&j->b, v, 0, 1);
         break;
 
     case LLM_J_STR:

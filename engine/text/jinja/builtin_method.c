@@ -39,22 +39,18 @@ int
 llm_jfn_index(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
 {
     int           rc;
-    int64_t       i, to;
+    size_t        i;
     llm_jlist_t  *l;
 
     l = args->v[0].u.list;
-    llm_jarg_range(args, 2, (int64_t) l->n, &i, &to);
 
-    for ( /* void */ ; i < to; i++) {
+    for (i = 0; i < l->n; i++) {
         rc = llm_jv_equal(rt, &l->v[i], &args->v[1]);
-
-        if (rc < 0 || llm_jrt_charge(rt, 1) != LLM_OK) {
-            return LLM_ERROR;
-        }
+        llm_jtry(llm_jrt_charge(rt, 1));
 
         if (rc) {
-            *res = llm_jv_int(i);
-            return LLM_OK;
+            *res = llm_jv_int((int64_t) i);
+            return rc < 0 ? LLM_ERROR : LLM_OK;
         }
     }
 

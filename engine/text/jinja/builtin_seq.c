@@ -269,25 +269,20 @@ llm_jfn_sort(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
 int
 llm_jfn_unique(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
 {
-    size_t        i, n;
-    llm_jv_t      key, *found;
-    llm_jlist_t   l;
-    llm_jdict_t  *seen;
+    size_t       i, n;
+    llm_jv_t     key, seen, *found;
+    llm_jlist_t  l;
 
-    seen = llm_jdict_new(rt);
-
-    if (seen == NULL || llm_jv_items(rt, &args->v[0], &l) != LLM_OK) {
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_jv_dict(rt, LLM_J_DICT, &seen));
+    llm_jtry(llm_jv_items(rt, &args->v[0], &l));
 
     for (i = 0, n = 0; i < l.n; i++) {
         llm_jtry(llm_jf_key(rt, &l.v[i], &args->v[2],
                             !llm_jv_truth(&args->v[1]), &key));
-        llm_jtry(llm_jdict_get(rt, seen, &key, &found));
+        llm_jtry(llm_jdict_get(rt, seen.u.dict, &key, &found));
 
         if (found == NULL) {
-            llm_jtry(llm_jdict_set(rt, seen, &key, &key));
-
+            llm_jtry(llm_jdict_set(rt, seen.u.dict, &key, &key));
             l.v[n++] = l.v[i];
         }
     }

@@ -90,21 +90,14 @@ llm_jinja_relation(llm_jrt_t *rt, int op, const llm_jv_t *a,
     int   rc, cmp;
     char  text[3] = { (char) (op & 0xff), (char) (op >> 8), '\0' };
 
-    switch (op) {
-
-    case LLM_JOP_EQ:
-        return llm_jv_equal(rt, a, b);
-
-    case LLM_JOP_NE:
+    if (op == LLM_JOP_EQ || op == LLM_JOP_NE) {
         rc = llm_jv_equal(rt, a, b);
-        return rc < 0 ? rc : !rc;
+        return rc < 0 ? rc : rc == (op == LLM_JOP_EQ);
+    }
 
-    case LLM_JOP_IN:
-        return llm_jv_contains(rt, b, a);
-
-    case LLM_JOP_NOTIN:
+    if (op == LLM_JOP_IN || op == LLM_JOP_NOTIN) {
         rc = llm_jv_contains(rt, b, a);
-        return rc < 0 ? rc : !rc;
+        return rc < 0 ? rc : rc == (op == LLM_JOP_IN);
     }
 
     llm_jtry(llm_jv_order(rt, a, b, text, &cmp));
@@ -196,28 +189,26 @@ llm_jeval_star(llm_jrt_t *rt, const llm_jv_t *v, llm_jlist_t *pos)
 static int
 llm_jeval_starstar(llm_jrt_t *rt, const llm_jv_t *v, llm_jdict_t *kw)
 {
-    size_t     i;
-    llm_jv_t  *found;
+    size_t        n;
+    llm_jpair_t  *p;
 
     if (v->type != LLM_J_DICT) {
         return llm_jrt_fail(rt, "argument after ** must be a mapping, not %s",
                             llm_jv_type(v));
     }
 
-    for (i = 0; i < v->u.dict->n; i++) {
-        if (v->u.dict->v[i].key.type != LLM_J_STR) {
+    for (p = v->u.dict->v; p < v->u.dict->v + v->u.dict->n; p++) {
+        if (p->key.type != LLM_J_STR) {
             return llm_jrt_fail(rt, "keywords must be strings");
         }
 
-        llm_jtry(llm_jdict_get(rt, kw, &v->u.dict->v[i].key, &found));
+        n = kw->n;
+        llm_jtry(llm_jdict_set(rt, kw, &p->key, &p->value));
 
-        if (found) {
+        if (kw->n == n) {
             return llm_jrt_fail(rt, "got multiple values for a keyword "
                                 "argument");
         }
-
-        llm_jtry(llm_jdict_set(rt, kw, &v->u.dict->v[i].key,
-                               &v->u.dict->v[i].value));
     }
 
     return LLM_OK;
@@ -334,7 +325,6 @@ llm_jinja_eval_filter_chain(llm_jrt_t *rt, llm_jframe_t *f,
 
     return llm_jinja_eval_filter(rt, f, n, &subject, v);
 }
-
 
 
 static int

@@ -14,13 +14,9 @@ llm_jloop_passes(llm_jrt_t *rt, llm_jloop_t *loop, const llm_jv_t *item)
     n = loop->node;
 
     if (loop->test == NULL) {
-        loop->test = llm_jframe_new(rt, n->test_scope, loop->outer);
-
-        if (loop->test == NULL
-            || llm_jframe_enter(rt, n->test_scope, loop->test) != LLM_OK)
-        {
-            return LLM_ERROR;
-        }
+        llm_jtry(llm_jframe_new(rt, n->test_scope, loop->outer,
+                                &loop->test));
+        llm_jtry(llm_jframe_enter(rt, n->test_scope, loop->test));
     }
 
     llm_jtry(llm_jinja_assign(rt, loop->test, n->a, item, 0));
@@ -231,10 +227,7 @@ llm_jloop_run(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *n,
     self.u.loop->depth0 = depth0;
     llm_jtry(llm_jcur_init(rt, &self.u.loop->cur, over));
 
-    inner = llm_jframe_new(rt, n->scope, f);
-    if (inner == NULL) {
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_jframe_new(rt, n->scope, f, &inner));
 
     /* an iteration that ends in break or continue does not count as done:
      * so it is in jinja2, and "else" depends on it */
@@ -272,11 +265,7 @@ llm_jloop_run(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *n,
         return LLM_OK;
     }
 
-    inner = llm_jframe_new(rt, n->else_scope, f);
-    if (inner == NULL) {
-        return LLM_ERROR;
-    }
-
+    llm_jtry(llm_jframe_new(rt, n->else_scope, f, &inner));
     llm_jtry(llm_jframe_enter(rt, n->else_scope, inner));
 
     return llm_jinja_exec(rt, inner, n->e);

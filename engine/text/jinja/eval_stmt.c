@@ -7,23 +7,19 @@
 #include "engine/text/jinja/ast.h"
 
 
-llm_jframe_t *
-llm_jframe_new(llm_jrt_t *rt, const llm_jscope_t *s, llm_jframe_t *up)
+int
+llm_jframe_new(llm_jrt_t *rt, const llm_jscope_t *s, llm_jframe_t *up,
+    llm_jframe_t **f)
 {
-    size_t         size;
-    llm_jframe_t  *f;
+    size_t  size;
 
     size = sizeof(llm_jframe_t) + s->n * sizeof(llm_jv_t);
+    llm_jnew(rt, *f, size);
 
-    f = llm_jrt_alloc(rt, size);
-    if (f == NULL) {
-        return NULL;
-    }
+    memset(*f, 0, size);
+    (*f)->up = up;
 
-    memset(f, 0, size);
-    f->up = up;
-
-    return f;
+    return LLM_OK;
 }
 
 
@@ -149,9 +145,9 @@ static int
 llm_jexec_frame(llm_jrt_t *rt, llm_jframe_t *f, const llm_jscope_t *s,
     llm_jframe_t **inner)
 {
-    *inner = llm_jframe_new(rt, s, f);
+    llm_jtry(llm_jframe_new(rt, s, f, inner));
 
-    return *inner ? llm_jframe_enter(rt, s, *inner) : LLM_ERROR;
+    return llm_jframe_enter(rt, s, *inner);
 }
 
 
@@ -258,9 +254,9 @@ llm_jexec_callblock(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *n)
 
 /* macros */
 
-/* takes the keyword out of the list: its value, or NULL */
+/* takes the keyword out of the list: its value, MISSING if there is none */
 
-static const llm_jv_t *
+static llm_jv_t
 llm_jmacro_take(llm_jdict_t *kw, const char *name, size_t len)
 {
     size_t           i;
@@ -273,11 +269,11 @@ llm_jmacro_take(llm_jdict_t *kw, const char *name, size_t len)
             && memcmp(llm_js_data(s), name, len) == 0)
         {
             kw->v[i].key = llm_jv_of(LLM_J_MISSING);
-            return &kw->v[i].value;
+            return kw->v[i].value;
         }
     }
 
-    return NULL;
+    return llm_jv_of(LLM_J_MISSING);
 }
 
 
@@ -287,34 +283,28 @@ static int
 llm_jmacro_rest(llm_jrt_t *rt, const llm_jnode_t *n, llm_jframe_t *f,
     const llm_jargs_t *args, size_t n_params, llm_jdict_t *kw)
 {
-    size_t           i;
-    llm_jv_t         v;
-    const llm_js_t  *name;
+    size_t        i;
+    llm_jv_t      v;
+    llm_jpair_t  *p;
+
+    llm_jtry(llm_jv_dict(rt, LLM_J_DICT, &v));
+
+    for (p = kw->v; p < kw->v + kw->n; p++) {
+        if (!llm_jv_given(&p->key)) {
+            continue;
+        }
+
+        if (n->specials.kwargs == LLM_J_NO_SLOT) {
+            return llm_jrt_fail(rt, "macro takes no keyword argument '%.*s'",
+                                (int) llm_min(p->key.u.s->len, 60),
+                                llm_js_data(p->key.u.s));
+        }
+
+        llm_jtry(llm_jdict_set(rt, v.u.dict, &p->key, &p->value));
+    }
 
     if (n->specials.kwargs != LLM_J_NO_SLOT) {
-        llm_jtry(llm_jv_dict(rt, LLM_J_DICT, &v));
-
-        for (i = 0; i < kw->n; i++) {
-            if (llm_jv_given(&kw->v[i].key)
-                && llm_jdict_set(rt, v.u.dict, &kw->v[i].key,
-                                 &kw->v[i].value) != LLM_OK)
-            {
-                return LLM_ERROR;
-            }
-        }
-
         f->slots[n->specials.kwargs] = v;
-
-    } else {
-        for (i = 0; i < kw->n; i++) {
-            if (llm_jv_given(&kw->v[i].key)) {
-                name = kw->v[i].key.u.s;
-
-                return llm_jrt_fail(rt, "macro takes no keyword argument "
-                                    "'%.*s'", (int) llm_min(name->len, 60),
-                                    llm_js_data(name));
-            }
-        }
     }
 
     if (n->specials.varargs != LLM_J_NO_SLOT) {
@@ -342,8 +332,8 @@ llm_jmacro_bind(llm_jrt_t *rt, const llm_jnode_t *n, llm_jframe_t *f,
     const llm_jargs_t *args)
 {
     size_t              i;
+    llm_jv_t           *slot;
     llm_jdict_t         kw;
-    const llm_jv_t     *v;
     const llm_jnode_t  *p;
 
     memset(&kw, 0, sizeof(kw));
@@ -351,38 +341,24 @@ llm_jmacro_bind(llm_jrt_t *rt, const llm_jnode_t *n, llm_jframe_t *f,
     if (args->n_kw) {
         kw.n = args->n_kw;
         llm_jnew(rt, kw.v, kw.n * sizeof(llm_jpair_t));
-
         memcpy(kw.v, args->kw, kw.n * sizeof(llm_jpair_t));
     }
 
     for (i = 0, p = n->a; p; p = p->next, i++) {
         llm_jtry(llm_jrt_charge(rt, 1 + kw.n * LLM_J_DECODED));
 
-        f->slots[p->slot] = llm_jv_of(LLM_J_MISSING);
-
-        if (i < args->n) {
-            f->slots[p->slot] = args->v[i];
-            continue;
-        }
-
-        v = llm_jmacro_take(&kw, llm_js_data(p->value.u.s),
-                            p->value.u.s->len);
-        if (v) {
-            f->slots[p->slot] = *v;
-        }
+        f->slots[p->slot] = i < args->n ? args->v[i]
+                            : llm_jmacro_take(&kw,
+                                              llm_js_data(p->value.u.s),
+                                              p->value.u.s->len);
     }
 
     if (n->specials.caller != LLM_J_NO_SLOT) {
-        v = llm_jmacro_take(&kw, "caller", 6);
+        slot = &f->slots[n->specials.caller];
+        *slot = llm_jmacro_take(&kw, "caller", 6);
 
-        if (v && v->type != LLM_J_NONE) {
-            f->slots[n->specials.caller] = *v;
-
-        } else if (llm_jv_undef(rt, "No caller defined",
-                                &f->slots[n->specials.caller]) != LLM_OK)
-        {
-            return LLM_ERROR;
-        }
+        llm_jtry((!llm_jv_given(slot) || slot->type == LLM_J_NONE)
+                 && llm_jv_undef(rt, "No caller defined", slot));
     }
 
     return llm_jmacro_rest(rt, n, f, args, i, &kw);
@@ -423,12 +399,7 @@ llm_jinja_call_macro(llm_jrt_t *rt, llm_jmacro_t *m, const llm_jargs_t *args,
     const llm_jnode_t  *n;
 
     n = m->node;
-    f = llm_jframe_new(rt, n->scope, m->frame);
-
-    if (f == NULL) {
-        return LLM_ERROR;
-    }
-
+    llm_jtry(llm_jframe_new(rt, n->scope, m->frame, &f));
     llm_jtry(llm_jmacro_bind(rt, n, f, args));
     llm_jtry(llm_jframe_enter(rt, n->scope, f));
     llm_jtry(llm_jmacro_defaults(rt, n, f));

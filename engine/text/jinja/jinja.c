@@ -304,15 +304,13 @@ static int
 llm_jinja_run(llm_jrt_t *rt, const llm_jinja_t *t, const llm_flat_t *vars,
     const char *const *trusted_vars, llm_prompt_t *out)
 {
-    llm_jb_t       b;
-    llm_jframe_t  *f;
+    llm_jb_t                   b;
+    llm_jv_t                   context;
+    llm_jframe_t              *f;
+    static const char *const   none[] = { NULL };
 
-    static const char *const  none[] = { NULL };
-
-    rt->context = llm_jdict_new(rt);
-    if (rt->context == NULL) {
-        return LLM_ERROR;
-    }
+    llm_jtry(llm_jv_dict(rt, LLM_J_DICT, &context));
+    rt->context = context.u.dict;
 
     if (vars->type != LLM_FLAT_OBJECT) {
         return llm_jrt_fail(rt, "the variables are no object");
@@ -328,12 +326,7 @@ llm_jinja_run(llm_jrt_t *rt, const llm_jinja_t *t, const llm_flat_t *vars,
     llm_jb_init(&b, rt, rt->max_output);
     rt->out = &b;
 
-    f = llm_jframe_new(rt, t->scope, NULL);
-
-    if (f == NULL) {
-        return LLM_ERROR;
-    }
-
+    llm_jtry(llm_jframe_new(rt, t->scope, NULL, &f));
     llm_jtry(llm_jframe_enter(rt, t->scope, f));
     llm_jtry(llm_jinja_exec(rt, f, t->body));
 

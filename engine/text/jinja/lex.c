@@ -280,7 +280,7 @@ llm_jlex_hex(const char *p, const char *end, size_t digits, uint32_t *res)
 static const char *
 llm_jlex_escape(const char *p, const char *end, char **out)
 {
-    size_t              digits, i;
+    size_t              digits;
     uint32_t            c;
     const char         *q;
     static const char   from[] = "\\'\"abfnrtv";
@@ -297,18 +297,6 @@ llm_jlex_escape(const char *p, const char *end, char **out)
         return p + 1;
     }
 
-    if (*p >= '0' && *p <= '7') {
-        c = 0;
-
-        for (i = 0; i < 3 && p < end && *p >= '0' && *p <= '7'; i++) {
-            c = c * 8 + (uint32_t) (*p++ - '0');
-        }
-
-        *out += llm_jc_encode(c, *out);
-
-        return p;
-    }
-
     digits = *p == 'x' ? 2 : *p == 'u' ? 4 : *p == 'U' ? 8 : 0;
 
     if (digits) {
@@ -321,7 +309,9 @@ llm_jlex_escape(const char *p, const char *end, char **out)
         return p + 1 + digits;
     }
 
-    if (*p == 'N') {
+    /* by name or in octal: nobody writes so */
+
+    if (*p == 'N' || (*p >= '0' && *p <= '7')) {
         return NULL;
     }
 
@@ -366,9 +356,7 @@ llm_jlex_string(llm_jlex_t *lx)
         return;
     }
 
-    /* "\12" is the only escape that could grow: \200 to \777, 4 to 2 */
-
-    out = llm_jcomp_alloc(lx->c, tok->text.len + 8);
+    out = llm_jcomp_alloc(lx->c, tok->text.len);
     if (out == NULL) {
         return;
     }

@@ -375,32 +375,6 @@ llm_jparse_postfix(llm_jcomp_t *c, llm_jnode_t *n)
 }
 
 
-/* the name of a filter or test; one with dots in it is known to nobody */
-
-static llm_jv_t
-llm_jparse_dotted(llm_jcomp_t *c)
-{
-    llm_str_t  s;
-    llm_jv_t   name, part;
-
-    name = llm_jparse_want_name(c);
-
-    while (llm_jparse_skip_op(c, '.')) {
-        part = llm_jparse_want_name(c);
-
-        if (c->failed) {
-            break;
-        }
-
-        s.data = llm_js_data(name.u.s);
-        s.len = (size_t) (llm_js_data(part.u.s) + part.u.s->len - s.data);
-        name = llm_jcomp_str(c, s);
-    }
-
-    return name;
-}
-
-
 llm_jnode_t *
 llm_jparse_filter(llm_jcomp_t *c, llm_jnode_t *subject)
 {
@@ -408,7 +382,7 @@ llm_jparse_filter(llm_jcomp_t *c, llm_jnode_t *subject)
 
     do {
         n = llm_jparse_node(c, LLM_JN_FILTER, subject, NULL);
-        n->value = llm_jparse_dotted(c);
+        n->value = llm_jparse_want_name(c);
 
         if (llm_jparse_is_op(c, '(')) {
             n->b = llm_jparse_args(c);
@@ -456,7 +430,7 @@ llm_jparse_test(llm_jcomp_t *c, llm_jnode_t *subject)
     negated = llm_jparse_skip_name(c, "not");
 
     n = llm_jparse_node(c, LLM_JN_TEST, subject, NULL);
-    n->value = llm_jparse_dotted(c);
+    n->value = llm_jparse_want_name(c);
     n->func = llm_jinja_test(n->value.u.s);
 
     if (llm_jparse_is_op(c, '(')) {

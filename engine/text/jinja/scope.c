@@ -500,91 +500,64 @@ static void
 llm_jscope_resolve(llm_jcomp_t *c, llm_jscope_t *s, llm_jnode_t *n,
     int soft)
 {
-    switch (n->kind) {
+    while (n->kind == LLM_JN_IF) {
+        llm_jscope_resolve(c, s, n->a, 1);
+        llm_jscope_resolve_list(c, s, n->b, 1);
 
-    case LLM_JN_MACRO:
-    case LLM_JN_NAME:
-    case LLM_JN_NSREF:
-        (void) llm_jscope_lookup(s, n->value.u.s, &n->hops, &n->slot);
-
-        if (n->kind == LLM_JN_MACRO) {
-            n->op = s->up == NULL;
-            llm_jscope_macro(c, s, n);
+        if (llm_jscope_elif(n) == NULL) {
+            llm_jscope_resolve_list(c, s, n->c, 1);
+            return;
         }
 
-        return;
-
-    case LLM_JN_FILTER:
-    case LLM_JN_TEST:
-        if (n->func == NULL && !soft) {
-            (void) llm_jcomp_fail(c, n->line, "No %s named '%.*s'.",
-                                  n->kind == LLM_JN_FILTER ? "filter"
-                                                           : "test",
-                                  (int) llm_min(n->value.u.s->len, 40),
-                                  llm_js_data(n->value.u.s));
-        }
-
-        break;
-
-    case LLM_JN_COND:
-        soft = 1;
-        break;
-
-    case LLM_JN_IF:
-        for ( ;; ) {
-            llm_jscope_resolve(c, s, n->a, 1);
-            llm_jscope_resolve_list(c, s, n->b, 1);
-
-            if (llm_jscope_elif(n) == NULL) {
-                llm_jscope_resolve_list(c, s, n->c, 1);
-                return;
-            }
-
-            n = n->c;
-        }
-
-    case LLM_JN_FOR:
-        llm_jscope_resolve(c, s, n->b, soft);
-        llm_jscope_for(c, s, n);
-        return;
-
-    case LLM_JN_SET:
-    case LLM_JN_SETBLOCK:
-        n->op = s->up == NULL;
-        llm_jscope_resolve(c, s, n->a, soft);
-
-        if (n->kind == LLM_JN_SET) {
-            llm_jscope_resolve(c, s, n->b, soft);
-
-        } else {
-            llm_jscope_block(c, s, n);
-        }
-
-        return;
-
-    case LLM_JN_CALLBLOCK:
-        llm_jscope_resolve(c, s, n->b, soft);
-        llm_jscope_macro(c, s, n);
-        return;
-
-    case LLM_JN_WITH:
-        llm_jscope_resolve_list(c, s, n->b, soft);
-        llm_jscope_block(c, s, n);
-        return;
-
-    case LLM_JN_FILTERBLOCK:
-    case LLM_JN_SCOPE:
-        llm_jscope_block(c, s, n);
-        return;
-
-    default:
-        break;
+        n = n->c;
     }
 
-    llm_jscope_resolve_list(c, s, n->a, soft);
-    llm_jscope_resolve_list(c, s, n->b, soft);
-    llm_jscope_resolve_list(c, s, n->c, soft);
-    llm_jscope_resolve_list(c, s, n->d, soft);
+    if (n->kind == LLM_JN_NAME || n->kind == LLM_JN_NSREF
+        || n->kind == LLM_JN_MACRO)
+    {
+        (void) llm_jscope_lookup(s, n->value.u.s, &n->hops, &n->slot);
+    }
+
+    if ((n->kind == LLM_JN_FILTER || n->kind == LLM_JN_TEST)
+        && n->func == NULL && !soft)
+    {
+        (void) llm_jcomp_fail(c, n->line, "No %s named '%.*s'.",
+                              n->kind == LLM_JN_FILTER ? "filter" : "test",
+                              (int) llm_min(n->value.u.s->len, 40),
+                              llm_js_data(n->value.u.s));
+    }
+
+    if (n->kind == LLM_JN_SET || n->kind == LLM_JN_SETBLOCK
+        || n->kind == LLM_JN_MACRO)
+    {
+        n->op = s->up == NULL;
+    }
+
+    if (n->kind == LLM_JN_SET || n->kind == LLM_JN_SETBLOCK) {
+        llm_jscope_resolve(c, s, n->a, soft);
+    }
+
+    soft |= n->kind == LLM_JN_COND;
+
+    if (llm_jscope_here[n->kind] != LLM_JS_INSIDE) {
+        llm_jscope_resolve_list(c, s, n->b, soft);
+    }
+
+    if (llm_jscope_here[n->kind] == 0) {
+        llm_jscope_resolve_list(c, s, n->a, soft);
+        llm_jscope_resolve_list(c, s, n->c, soft);
+        llm_jscope_resolve_list(c, s, n->d, soft);
+    }
+
+    if (n->kind == LLM_JN_FOR) {
+        llm_jscope_for(c, s, n);
+
+    } else if (n->kind == LLM_JN_MACRO || n->kind == LLM_JN_CALLBLOCK) {
+        llm_jscope_macro(c, s, n);
+
+    } else if (llm_jscope_here[n->kind] && n->kind != LLM_JN_SET) {
+        llm_jscope_block(c, s, n);
+    }
 }
 
 

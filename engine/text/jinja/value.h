@@ -399,7 +399,6 @@ int llm_jv_iter(llm_jrt_t *rt, const llm_jlist_t *list, const char *type,
     llm_jv_t *res);
 
 int llm_jv_dict(llm_jrt_t *rt, llm_jtype_t type, llm_jv_t *res);
-llm_jdict_t *llm_jdict_new(llm_jrt_t *rt);
 /* *found is NULL if absent; an error if the key cannot be one */
 int llm_jdict_get(llm_jrt_t *rt, const llm_jdict_t *d, const llm_jv_t *key,
     llm_jv_t **found);
@@ -441,8 +440,8 @@ int llm_jv_from_flat(llm_jrt_t *rt, const llm_flat_t *f, int trusted,
 
 /* text of values (value_text.c) */
 
-/* room for 40 bytes; Python's repr of a float, or JSON's */
-size_t llm_jv_float_text(double f, char *out, int json);
+/* as Python's repr() has it, or JSON */
+int llm_jb_add_number(llm_jb_t *b, const llm_jv_t *v, int trusted, int json);
 int llm_jb_add_value(llm_jb_t *b, const llm_jv_t *v);       /* str() */
 int llm_jb_add_repr(llm_jb_t *b, const llm_jv_t *v);        /* repr() */
 int llm_jv_tostr(llm_jrt_t *rt, const llm_jv_t *v, llm_jv_t *res);

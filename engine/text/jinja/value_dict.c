@@ -8,27 +8,14 @@
 #define LLM_J_LINEAR  8
 
 
-llm_jdict_t *
-llm_jdict_new(llm_jrt_t *rt)
-{
-    llm_jdict_t  *d;
-
-    d = llm_jrt_alloc(rt, sizeof(llm_jdict_t));
-    if (d) {
-        memset(d, 0, sizeof(*d));
-    }
-
-    return d;
-}
-
-
 int
 llm_jv_dict(llm_jrt_t *rt, llm_jtype_t type, llm_jv_t *res)
 {
     *res = llm_jv_of(type);
-    res->u.dict = llm_jdict_new(rt);
+    llm_jnew(rt, res->u.dict, sizeof(llm_jdict_t));
+    memset(res->u.dict, 0, sizeof(llm_jdict_t));
 
-    return res->u.dict ? LLM_OK : LLM_ERROR;
+    return LLM_OK;
 }
 
 

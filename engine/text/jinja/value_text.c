@@ -12,14 +12,15 @@
 
 /*
  * The shortest digits that read back as the same double, laid out as
- * Python does: positional for exponents from -4 to 15.
+ * Python does: positional for exponents from -4 to 15.  out has room for 40
+ * bytes.
  */
 
-size_t
-llm_jv_float_text(double f, char *out, int json)
+static size_t
+llm_jtext_float(double f, char *out, int json)
 {
-    int    prec, exp, digits, i;
-    char   buf[40], *e, *o;
+    int    exp, digits;
+    char   buf[40], *e;
 
     if (isnan(f)) {
         return (size_t) sprintf(out, "%s", json ? "NaN" : "nan");
@@ -33,99 +34,48 @@ llm_jv_float_text(double f, char *out, int json)
     /* 15 digits tell all numbers apart that can be told with so few; only
        those below the smallest normal one have less */
 
-    prec = fabs(f) < DBL_MIN ? 0 : 14;
+    for (digits = fabs(f) < DBL_MIN ? 0 : 14; /* void */ ; digits++) {
+        snprintf(buf, sizeof(buf), "%.*e", digits, f);
 
-    for ( /* void */ ; prec < 17; prec++) {
-        snprintf(buf, sizeof(buf), "%.*e", prec, fabs(f));
-
-        if (strtod(buf, NULL) == fabs(f)) {
+        if (digits == 16 || strtod(buf, NULL) == f) {
             break;
         }
     }
 
     e = strchr(buf, 'e');
     exp = atoi(e + 1);
-    *e = '\0';
 
-    /* "d.ddd" to "dddd" */
-
-    if (buf[1] == '.') {
-        memmove(buf + 1, buf + 2, strlen(buf + 2) + 1);
-    }
-
-    digits = (int) strlen(buf);
-
-    while (digits > 1 && buf[digits - 1] == '0') {
-        buf[--digits] = '\0';
-    }
-
-    o = out;
-
-    if (signbit(f)) {
-        *o++ = '-';
+    while (digits && *--e == '0') {
+        digits--;
     }
 
     if (exp < -4 || exp >= 16) {
-        *o++ = buf[0];
-
-        if (digits > 1) {
-            o += sprintf(o, ".%s", buf + 1);
-        }
-
-        o += sprintf(o, "e%c%02d", exp < 0 ? '-' : '+', abs(exp));
-
-        return (size_t) (o - out);
+        return (size_t) sprintf(out, "%.*e", digits, f);
     }
 
-    if (exp < 0) {
-        o += sprintf(o, "0.");
-
-        for (i = -1; i > exp; i--) {
-            *o++ = '0';
-        }
-
-        o += sprintf(o, "%s", buf);
-
-        return (size_t) (o - out);
-    }
-
-    for (i = 0; i <= exp || i < digits; i++) {
-        if (i == exp + 1) {
-            *o++ = '.';
-        }
-
-        *o++ = i < digits ? buf[i] : '0';
-    }
-
-    if (digits <= exp + 1) {
-        o += sprintf(o, ".0");
-    }
-
-    *o = '\0';
-
-    return (size_t) (o - out);
+    return (size_t) sprintf(out, "%.*f", llm_max(digits - exp, 1), f);
 }
 
 
-static int
-llm_jb_add_number(llm_jb_t *b, const llm_jv_t *v)
+int
+llm_jb_add_number(llm_jb_t *b, const llm_jv_t *v, int trusted, int json)
 {
     char    buf[48];
     size_t  n;
 
     if (v->type == LLM_J_BOOL) {
-        return llm_jb_adds(b, v->u.i ? "True" : "False", !v->tainted);
-    }
+        n = (size_t) sprintf(buf, "%s", v->u.i ? "True" : "False");
+        buf[0] |= json ? 0x20 : 0;
 
-    if (v->type == LLM_J_INT) {
-        n = (size_t) snprintf(buf, sizeof(buf), "%lld", (long long) v->u.i);
+    } else if (v->type == LLM_J_INT) {
+        n = (size_t) sprintf(buf, "%lld", (long long) v->u.i);
 
     } else {
         llm_jtry(llm_jrt_charge(b->rt, LLM_J_FLOAT_TEXT));
-        n = llm_jv_float_text(v->u.f, buf, 0);
+        n = llm_jtext_float(v->u.f, buf, json);
     }
 
-    return llm_jb_add(b, buf, n, !v->tainted);
+    return llm_jb_add(b, buf, n, trusted);
 }
 
 
@@ -331,7 +281,7 @@ llm_jb_add_repr(llm_jb_t *b, const llm_jv_t *v)
     case LLM_J_BOOL:
     case LLM_J_INT:
     case LLM_J_FLOAT:
-        rc = llm_jb_add_number(b, v);
+        rc = llm_jb_add_number(b, v, !v->tainted, 0);
         break;
 
     case LLM_J_STR:
