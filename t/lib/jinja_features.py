@@ -127,7 +127,7 @@ text.find("o"), text.find("o", 5), text.find("zz"), text.rfind("o"), text.index(
 "abc".isalpha(), "ab1".isalpha(), "12".isdigit(), "½".isdigit(), "²".isdigit(), "ab1".isalnum(), "½é".isalnum(), " \t".isspace(), "".isspace(), "Ab".isupper(), "AB1".isupper(), "ab".islower(), "日本".isalpha(), "٣".isdigit(), "éß".islower(), "É1".isupper(), "a b".isalpha()
 "abc".removeprefix("a"), "abc".removesuffix("c"), "abc".removeprefix("x"), "a=b=c".partition("="), "a=b=c".rpartition("="), "abc".partition("="), "abc".rpartition("=")
 ", ".join(["a", "b"]), "".join([]), "-".join("abc"), " ".join(words | map("upper")), "x".join({"a": 1, "b": 2})
-list.index(2), (1, 2).index(2), list.copy(), d.copy() == d
+list.index(2), list.count(1), (1, 2, 1).count(1), (1, 2).index(2), list.copy(), d.copy() == d
 d | tojson, user | tojson, list | tojson, text | tojson, quote | tojson, uni | tojson, none | tojson, half | tojson, big | tojson, [1.0, 1e-7, -0.0, 100000000000000000.0] | tojson, empty | tojson, {} | tojson, (1, 2) | tojson, {1: 2, none: 3, true: 4, 1.5: 5} | tojson
 d | tojson(indent=2), d | tojson(indent=0), nested | tojson(indent=4), d | tojson(separators=(",", ":")), {"b": 1, "a": {"d": 1, "c": 2}} | tojson(sort_keys=true), uni | tojson(ensure_ascii=true), [] | tojson(indent=2), {"a": []} | tojson(indent="\t"), d | tojson(indent=1, separators=("; ", " = ")), quote | tojson(true)
 text | string, 5 | string, [1] | string, missing | string, none | string, 1.0 | string, true | string

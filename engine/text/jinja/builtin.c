@@ -155,7 +155,8 @@ static const llm_jfunc_t  llm_jtable_methods[] = {
     { "values", llm_jfn_view, "", DICT, LLM_J_VALUES },
     { "items", llm_jfn_view, "", DICT, LLM_J_ITEMS },
     { "copy", llm_jfn_self, "", DICT | LIST, 0 },
-    { "index", llm_jfn_index, "/value", LIST | TUPLE, 0 },
+    { "index", llm_jfn_index, "/value", LIST | TUPLE, LLM_JF_MUST },
+    { "count", llm_jfn_index, "/value", LIST | TUPLE, 0 },
     { "cycle", llm_jfn_cycle, NULL, LOOP, 0 },
 
     { "clear", NULL, NULL, DICT | LIST, 0 },

@@ -18,7 +18,7 @@
 #define LLM_JF_LEFT      1
 #define LLM_JF_RIGHT     2
 
-/* find: it is an error if there is none */
+/* find, index: it is an error if there is none */
 #define LLM_JF_MUST      4
 
 /* select: the first argument is an attribute; the test's opposite */

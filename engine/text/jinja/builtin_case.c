@@ -222,7 +222,7 @@ llm_jfn_case(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
 }
 
 
-/* the filter: words begin behind spaces and - ( { [ <, unlike in str.title() */
+/* the filter: words begin behind spaces and - ( { [ <, unlike str.title()'s */
 
 int
 llm_jfn_title(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)

@@ -214,18 +214,15 @@ llm_jfind_split_space(llm_jrt_t *rt, llm_js_t *s, int64_t max, llm_jlist_t *l)
             p += len;
         }
 
-        if (llm_jfind_push(rt, s, (size_t) (word - base), (size_t) (p - base), l)
-            != LLM_OK)
-        {
-            return LLM_ERROR;
-        }
+        llm_jtry(llm_jfind_push(rt, s, (size_t) (word - base),
+                                (size_t) (p - base), l));
     }
 }
 
 
 static int
-llm_jfind_split_sep(llm_jrt_t *rt, llm_js_t *s, const llm_js_t *sep, int64_t max,
-    llm_jlist_t *l)
+llm_jfind_split_sep(llm_jrt_t *rt, llm_js_t *s, const llm_js_t *sep,
+    int64_t max, llm_jlist_t *l)
 {
     size_t  pos, at;
 

@@ -35,6 +35,8 @@ llm_jfn_view(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
 }
 
 
+/* the place of a value, or how often it is there */
+
 int
 llm_jfn_index(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
 {
@@ -43,18 +45,22 @@ llm_jfn_index(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
     llm_jlist_t  *l;
 
     l = args->v[0].u.list;
+    *res = llm_jv_int(0);
 
     for (i = 0; i < l->n; i++) {
         rc = llm_jv_equal(rt, &l->v[i], &args->v[1]);
-        llm_jtry(llm_jrt_charge(rt, 1));
+        llm_jtry(rc < 0 || llm_jrt_charge(rt, 1) != LLM_OK);
 
-        if (rc) {
+        if (rc && args->f->how == LLM_JF_MUST) {
             *res = llm_jv_int((int64_t) i);
-            return rc < 0 ? LLM_ERROR : LLM_OK;
+            return LLM_OK;
         }
+
+        res->u.i += rc;
     }
 
-    return llm_jrt_fail(rt, "the item is not in the list");
+    return args->f->how == LLM_JF_MUST
+           ? llm_jrt_fail(rt, "the item is not in the list") : LLM_OK;
 }
 
 
