@@ -227,6 +227,21 @@ test_errors(void)
           "access to a method that changes a list or dict is unsafe");
     fails("{{ 'a' + 1 }}", "{}", 500, "chat template, line 1: can only "
           "concatenate str (not \"int\") to str");
+
+    /* what Jinja has and no chat template uses */
+
+    fails("{{ '%s' % 1 }}", "{}", 500, "chat template, line 1: unsupported "
+          "operand type(s) for %: 'str' and 'int'");
+    fails("{{ '{}'.format(1) }}", "{}", 500,
+          "chat template, line 1: 'str object' has no attribute 'format'");
+    fails("{{ [] | groupby('a') }}", "{}", 500,
+          "chat template, line 1: No filter named 'groupby'.");
+    fails("{{ cycler(1) }}", "{}", 500,
+          "chat template, line 1: 'cycler' is undefined");
+    fails("{{ [1] | sort(attribute='a,b') }}", "{}", 500,
+          "chat template, line 1: sort: only one attribute is supported");
+    fails("{{ 'a b'.rsplit() }}", "{}", 500,
+          "chat template, line 1: rsplit: a separator is needed");
 }
 
 
