@@ -252,9 +252,7 @@ int llm_jinja_eval(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *n,
     llm_jv_t *res);
 int llm_jinja_eval_args(llm_jrt_t *rt, llm_jframe_t *f,
     const llm_jnode_t *list, const llm_jmacro_t *caller, llm_jargs_t *args);
-int llm_jinja_eval_filter(llm_jrt_t *rt, llm_jframe_t *f,
-    const llm_jnode_t *n, const llm_jv_t *subject, llm_jv_t *res);
-/* the same for filters without a subject of their own: *v goes through */
+/* filters without a subject of their own: *v goes through */
 int llm_jinja_eval_filter_chain(llm_jrt_t *rt, llm_jframe_t *f,
     const llm_jnode_t *n, llm_jv_t *v);
 llm_jv_t *llm_jinja_slot(llm_jframe_t *f, uint32_t hops, uint32_t slot);

@@ -53,9 +53,6 @@ extern const llm_jfuncs_t  llm_jinja_functions;
 /* the line of s that begins at pos: its end, *next where the next begins */
 size_t llm_js_line(const llm_js_t *s, size_t pos, size_t *next);
 
-/* letters as str.upper() and its kin see them (builtin_case.c) */
-int llm_jb_add_case(llm_jb_t *b, const llm_js_t *s, size_t start, size_t end,
-    int how);
 int llm_js_lower(llm_jrt_t *rt, const llm_js_t *s, llm_jv_t *res);
 
 /* builtin_case.c */
@@ -98,10 +95,8 @@ llm_jfn_t  llm_jfn_get, llm_jfn_view, llm_jfn_index, llm_jfn_cycle;
 llm_jfn_t  llm_jfn_range, llm_jfn_dict, llm_jfn_namespace,
     llm_jfn_joiner, llm_jfn_raise, llm_jfn_strftime;
 
-/* item.attribute, where attribute is an index or a "dotted.path" */
-int llm_jf_attribute(llm_jrt_t *rt, const llm_jv_t *item,
-    const llm_jv_t *attribute, llm_jv_t *res);
-/* the same or, without an attribute, the item; lower case if fold */
+/* item.attribute, where attribute is an index or a "dotted.path", or the item
+ * if there is none; lower case if fold */
 int llm_jf_key(llm_jrt_t *rt, const llm_jv_t *item,
     const llm_jv_t *attribute, int fold, llm_jv_t *res);
 

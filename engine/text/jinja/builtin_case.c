@@ -155,7 +155,7 @@ llm_jc_alnum(uint32_t c)
 
 /* case */
 
-int
+static int
 llm_jb_add_case(llm_jb_t *b, const llm_js_t *s, size_t start, size_t end,
     int how)
 {

@@ -6,7 +6,9 @@
 #include "engine/text/jinja/builtin.h"
 
 
-int
+/* item.attribute, where attribute is an index or a "dotted.path" */
+
+static int
 llm_jf_attribute(llm_jrt_t *rt, const llm_jv_t *item,
     const llm_jv_t *attribute, llm_jv_t *res)
 {

@@ -290,8 +290,8 @@ llm_jeval_call(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *n,
 
 /* a filter or a test, applied to a subject */
 
-int
-llm_jinja_eval_filter(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *n,
+static int
+llm_jeval_apply(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *n,
     const llm_jv_t *subject, llm_jv_t *res)
 {
     llm_jargs_t  args;
@@ -323,7 +323,7 @@ llm_jinja_eval_filter_chain(llm_jrt_t *rt, llm_jframe_t *f,
 
     subject = *v;
 
-    return llm_jinja_eval_filter(rt, f, n, &subject, v);
+    return llm_jeval_apply(rt, f, n, &subject, v);
 }
 
 
@@ -335,7 +335,7 @@ llm_jeval_filter(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *n,
 
     llm_jtry(llm_jinja_eval(rt, f, n->a, &subject));
 
-    return llm_jinja_eval_filter(rt, f, n, &subject, res);
+    return llm_jeval_apply(rt, f, n, &subject, res);
 }
 
 

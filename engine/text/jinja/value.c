@@ -220,7 +220,7 @@ llm_jlist_reverse(llm_jlist_t *list)
 }
 
 
-int
+static int
 llm_jv_pair(llm_jrt_t *rt, const llm_jv_t *a, const llm_jv_t *b,
     llm_jv_t *res)
 {
@@ -448,6 +448,10 @@ llm_jv_items(llm_jrt_t *rt, const llm_jv_t *v, llm_jlist_t *list)
 
 /* from the request */
 
+static int llm_jv_from_flat(llm_jrt_t *rt, const llm_flat_t *f, int trusted,
+    llm_jv_t *res);
+
+
 static int
 llm_jv_from_array(llm_jrt_t *rt, const llm_flat_t *f, int trusted,
     llm_jv_t *res)
@@ -508,7 +512,7 @@ llm_jv_from_pairs(llm_jrt_t *rt, const llm_flat_t *f, int trusted,
 }
 
 
-int
+static int
 llm_jv_from_flat(llm_jrt_t *rt, const llm_flat_t *f, int trusted,
     llm_jv_t *res)
 {

@@ -392,8 +392,6 @@ int llm_jv_undef_fail(llm_jrt_t *rt, const llm_jv_t *v);
 int llm_jv_list(llm_jrt_t *rt, llm_jtype_t type, size_t cap, llm_jv_t *res);
 int llm_jlist_push(llm_jrt_t *rt, llm_jlist_t *list, const llm_jv_t *v);
 void llm_jlist_reverse(llm_jlist_t *list);
-int llm_jv_pair(llm_jrt_t *rt, const llm_jv_t *a, const llm_jv_t *b,
-    llm_jv_t *res);
 /* an iterator over items that are known already; takes the list's items */
 int llm_jv_iter(llm_jrt_t *rt, const llm_jlist_t *list, const char *type,
     llm_jv_t *res);
@@ -434,8 +432,6 @@ int llm_jv_count(llm_jrt_t *rt, const llm_jv_t *v, int64_t *n);
 /* from the request; strings point into the flat bytes */
 int llm_jv_from_pairs(llm_jrt_t *rt, const llm_flat_t *f, int trusted,
     const char *const *trusted_keys, llm_jdict_t *d);
-int llm_jv_from_flat(llm_jrt_t *rt, const llm_flat_t *f, int trusted,
-    llm_jv_t *res);
 
 
 /* text of values (value_text.c) */
