@@ -26,7 +26,11 @@ llm_jinja_fail(llm_err_t *err, int *failed, uint32_t line, const char *code,
 
     if (!*failed) {
         vsnprintf(msg, sizeof(msg), fmt, args);
-        snprintf(where, sizeof(where), line ? ", line %u" : "", line);
+        where[0] = '\0';
+
+        if (line) {
+            snprintf(where, sizeof(where), ", line %u", line);
+        }
 
         (void) llm_fail_with(err, 500, code, NULL, "chat template%s: %s",
                              where, msg);
