@@ -55,6 +55,7 @@ llm_jlex_add(llm_jlex_t *lx, llm_jtok_type_t type)
     memset(v, 0, sizeof(*v));
     v->type = type;
     v->line = lx->line;
+    v->text = llm_str("");
 
     return v;
 }
