@@ -189,7 +189,7 @@ llm_jeval_star(llm_jrt_t *rt, const llm_jv_t *v, llm_jlist_t *pos)
 static int
 llm_jeval_starstar(llm_jrt_t *rt, const llm_jv_t *v, llm_jdict_t *kw)
 {
-    size_t        n;
+    size_t        i, n;
     llm_jpair_t  *p;
 
     if (v->type != LLM_J_DICT) {
@@ -197,7 +197,9 @@ llm_jeval_starstar(llm_jrt_t *rt, const llm_jv_t *v, llm_jdict_t *kw)
                             llm_jv_type(v));
     }
 
-    for (p = v->u.dict->v; p < v->u.dict->v + v->u.dict->n; p++) {
+    for (i = 0; i < v->u.dict->n; i++) {
+        p = &v->u.dict->v[i];
+
         if (p->key.type != LLM_J_STR) {
             return llm_jrt_fail(rt, "keywords must be strings");
         }

@@ -289,7 +289,9 @@ llm_jmacro_rest(llm_jrt_t *rt, const llm_jnode_t *n, llm_jframe_t *f,
 
     llm_jtry(llm_jv_dict(rt, LLM_J_DICT, &v));
 
-    for (p = kw->v; p < kw->v + kw->n; p++) {
+    for (i = 0; i < kw->n; i++) {
+        p = &kw->v[i];
+
         if (!llm_jv_given(&p->key)) {
             continue;
         }
