@@ -28,6 +28,7 @@
 #define LLM_PREEMPTED   -7              /* the sequence is in the queue again */
 #define LLM_REPLAYED    -8              /* the device knows the step already */
 #define LLM_REDO        -9              /* the step has to be written again */
+#define LLM_END         -10             /* there are no more items */
 
 #define llm_align(n, a)  (((n) + ((a) - 1)) & ~((size_t) (a) - 1))
 #define llm_min(a, b)    ((a) < (b) ? (a) : (b))

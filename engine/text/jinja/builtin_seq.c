@@ -40,7 +40,7 @@ llm_jfn_first(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
 
     rc = llm_jcur_next(rt, &cur, res);
 
-    return rc == LLM_AGAIN
+    return rc == LLM_END
            ? llm_jv_undef(rt, "No first item, sequence was empty.", res) : rc;
 }
 

@@ -35,7 +35,7 @@ llm_jloop_fetch(llm_jrt_t *rt, llm_jloop_t *loop, llm_jv_t *item)
 
     if (loop->rest) {
         if (loop->rest_pos == loop->rest->n) {
-            return LLM_AGAIN;
+            return LLM_END;
         }
 
         *item = loop->rest->v[loop->rest_pos++];
@@ -120,7 +120,7 @@ llm_jloop_length(llm_jrt_t *rt, llm_jloop_t *loop)
         llm_jtry(llm_jlist_push(rt, list.u.list, &item));
     }
 
-    if (rc != LLM_AGAIN) {
+    if (rc != LLM_END) {
         return LLM_ERROR;
     }
 
@@ -139,9 +139,9 @@ llm_jloop_neighbour(llm_jrt_t *rt, llm_jloop_t *loop, int next, llm_jv_t *res)
     int  rc;
 
     rc = next ? llm_jloop_peek(rt, loop)
-         : loop->index0 == 0 ? LLM_AGAIN : LLM_OK;
+         : loop->index0 == 0 ? LLM_END : LLM_OK;
 
-    if (rc == LLM_AGAIN) {
+    if (rc == LLM_END) {
         return llm_jv_undef(rt, next ? "there is no next item"
                                      : "there is no previous item", res);
     }
@@ -173,7 +173,7 @@ llm_jloop_attr(llm_jrt_t *rt, llm_jloop_t *loop, const llm_js_t *name,
 
     if (llm_js_is(name, "last")) {
         rc = llm_jloop_peek(rt, loop);
-        *res = llm_jv_bool(rc == LLM_AGAIN);
+        *res = llm_jv_bool(rc == LLM_END);
         return rc == LLM_ERROR ? LLM_ERROR : LLM_OK;
     }
 
@@ -249,7 +249,7 @@ llm_jloop_run(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *n,
         }
 
         if (x == LLM_JX_BREAK) {
-            rc = LLM_AGAIN;
+            rc = LLM_END;
             break;
         }
 
@@ -257,7 +257,7 @@ llm_jloop_run(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *n,
         rt->line = n->line;
     }
 
-    if (rc != LLM_AGAIN) {
+    if (rc != LLM_END) {
         return LLM_ERROR;
     }
 

@@ -331,7 +331,7 @@ llm_jcur_next_char(llm_jrt_t *rt, llm_jcur_t *c, llm_jv_t *item)
     s = c->over.u.s;
 
     if (c->pos >= s->len) {
-        return LLM_AGAIN;
+        return LLM_END;
     }
 
     p = llm_js_data(s);
@@ -353,7 +353,7 @@ llm_jcur_next_pair(llm_jrt_t *rt, llm_jcur_t *c, const llm_jdict_t *d,
     llm_jpair_t  *p;
 
     if (c->pos >= d->n) {
-        return LLM_AGAIN;
+        return LLM_END;
     }
 
     p = &d->v[c->pos++];
@@ -390,7 +390,7 @@ llm_jcur_next(llm_jrt_t *rt, llm_jcur_t *c, llm_jv_t *item)
 
     case LLM_J_RANGE:
         if ((int64_t) c->pos >= c->over.u.range->n) {
-            return LLM_AGAIN;
+            return LLM_END;
         }
 
         *item = llm_jv_int(c->over.u.range->start
@@ -414,11 +414,11 @@ llm_jcur_next(llm_jrt_t *rt, llm_jcur_t *c, llm_jv_t *item)
         return llm_jloop_next(rt, c->over.u.loop, item);
 
     default:
-        return LLM_AGAIN;
+        return LLM_END;
     }
 
     if (*pos >= list->n) {
-        return LLM_AGAIN;
+        return LLM_END;
     }
 
     *item = list->v[(*pos)++];
@@ -442,7 +442,7 @@ llm_jv_items(llm_jrt_t *rt, const llm_jv_t *v, llm_jlist_t *list)
         llm_jtry(llm_jlist_push(rt, list, &item));
     }
 
-    return rc == LLM_AGAIN ? LLM_OK : LLM_ERROR;
+    return rc == LLM_END ? LLM_OK : LLM_ERROR;
 }
 
 

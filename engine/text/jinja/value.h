@@ -488,7 +488,7 @@ int llm_jinja_call_macro(llm_jrt_t *rt, llm_jmacro_t *m,
     const llm_jargs_t *args, llm_jv_t *res);
 int llm_jinja_call_loop(llm_jrt_t *rt, llm_jloop_t *loop,
     const llm_jargs_t *args, llm_jv_t *res);
-/* LLM_OK, LLM_AGAIN at the end, LLM_ERROR */
+/* LLM_OK, LLM_END at the end, LLM_ERROR */
 int llm_jloop_next(llm_jrt_t *rt, llm_jloop_t *loop, llm_jv_t *item);
 /* loop.index and the like; *res is MISSING where there is no such one */
 int llm_jloop_attr(llm_jrt_t *rt, llm_jloop_t *loop, const llm_js_t *name,

@@ -238,7 +238,7 @@ llm_jv_contains(llm_jrt_t *rt, const llm_jv_t *seq, const llm_jv_t *item)
         }
     }
 
-    return rc == LLM_AGAIN ? 0 : LLM_ERROR;
+    return rc == LLM_END ? 0 : LLM_ERROR;
 }
 
 
