@@ -450,19 +450,32 @@ sub reload {
 }
 
 
-# Ends nginx and checks what it left behind.  By default the master quits and
-# the workers are terminated: a master that is terminated itself kills workers
-# that take more than 1.5 s to end, which a busy machine may well make them.
+# The master is terminated.  It would kill workers that take more than 1.5 s to
+# end, which a busy machine may well make them: it stands still until they have
+# ended.
+
+sub terminate {
+    my ($self) = @_;
+
+    $self->kill('STOP');
+    $self->kill('TERM', $_) for $self->workers;
+
+    wait_for(15, sub { !$self->workers });
+
+    $self->kill('TERM');
+    $self->kill('CONT');
+}
+
+
+# ends nginx (TERM, or the signal named) and checks what it left behind
 
 sub stop {
     my ($self, %opt) = @_;
 
     my $name = $opt{name} // 'server';
-    my @workers = $self->workers;
 
     if (!$self->ended) {
-        $self->kill($opt{signal} // 'QUIT');
-        $self->kill('TERM', $_) for $opt{signal} ? () : @workers;
+        $opt{signal} ? $self->kill($opt{signal}) : $self->terminate;
     }
 
     my $down = wait_for($opt{seconds} // 15, sub { $self->ended });
