@@ -168,7 +168,25 @@ void llm_engine_wake(llm_engine_t *e);
 /* a thread with signals blocked; it has the CPU affinity of who starts it */
 int llm_engine_thread(pthread_t *t, void *(*main)(void *), void *arg);
 
+/* prompt.c */
+/* the only prompt of a chat; all prompts of a completion */
+int llm_prep_chat(const llm_served_t *m, llm_req_t *r, llm_err_t *err);
+int llm_prep_completion(const llm_served_t *m, llm_req_t *r, llm_err_t *err);
+/* a prompt without a token gets one, or is refused */
+int llm_prep_empty(const llm_served_t *m, const llm_req_t *r,
+    llm_prompt_ids_t *p, llm_err_t *err);
+/* how many tokens may be generated behind the prompt */
+int llm_prep_room(const llm_served_t *m, const llm_req_t *r,
+    const llm_prompt_ids_t *p, uint32_t *max_gen, llm_err_t *err);
+/* LLM_ERROR: no memory */
+int llm_prep_echo(const llm_served_t *m, const llm_req_t *r,
+    llm_prompt_ids_t *p);
+
 /* prep.c */
+/* all that the scheduler needs of a request; in any thread */
+int llm_prep_request(const llm_served_t *m, llm_req_t *r, llm_err_t *err);
+
+/* preparers.c */
 void *llm_engine_prepare_main(void *preparer);
 /* the oldest job, or the oldest small one; NULL: there is none.  Under the
    lock */

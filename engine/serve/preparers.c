@@ -1,0 +1,89 @@
+/*
+ * The threads that prepare requests: each takes a job from one list and puts
+ * the request into another, both under the engine's lock.  How a request is
+ * prepared: prep.c.
+ */
+
+#include "engine/serve/engine.h"
+
+
+llm_req_t *
+llm_prep_next(llm_engine_t *e, int small)
+{
+    llm_req_t  *r;
+
+    r = e->to_prepare.first;
+
+    while (r && small && r->msg->head.size > LLM_ENGINE_SMALL) {
+        r = r->job_next;
+    }
+
+    if (r) {
+        llm_jobs_remove(&e->to_prepare, r);
+    }
+
+    return r;
+}
+
+
+void *
+llm_engine_prepare_main(void *data)
+{
+    llm_err_t        err;
+    llm_req_t       *r;
+    llm_engine_t    *e;
+    llm_preparer_t  *p = data;
+
+    e = p->engine;
+
+    (void) pthread_setname_np(pthread_self(), "llm-prepare");
+
+    pthread_mutex_lock(&e->lock);
+
+    while (!e->quit) {
+        r = llm_prep_next(e, p->small);
+
+        if (r == NULL) {
+            pthread_cond_wait(&e->work, &e->lock);
+            continue;
+        }
+
+        pthread_mutex_unlock(&e->lock);
+
+        memset(&err, 0, sizeof(err));
+
+        if (!atomic_load_explicit(&r->cancelled, memory_order_relaxed)
+            && llm_prep_request(&e->models[r->model], r, &err) != LLM_OK)
+        {
+            llm_req_fail(r, &err, 0);
+        }
+
+        pthread_mutex_lock(&e->lock);
+        llm_jobs_add(&e->prepared, r);
+        pthread_mutex_unlock(&e->lock);
+
+        llm_engine_wake(e);
+
+        pthread_mutex_lock(&e->lock);
+    }
+
+    pthread_mutex_unlock(&e->lock);
+
+    return NULL;
+}
+
+
+void
+llm_engine_quit(llm_engine_t *e)
+{
+    uint32_t  i;
+
+    pthread_mutex_lock(&e->lock);
+    e->quit = 1;
+    pthread_cond_broadcast(&e->work);
+    pthread_mutex_unlock(&e->lock);
+
+    for (i = 0; i < e->n_preparers; i++) {
+        (void) pthread_join(e->preparers[i].thread, NULL);
+    }
+}

@@ -1,0 +1,386 @@
+/*
+ * A request's prompts: their tokens, the room they leave in the model's
+ * context, and the text of those that the answer is to begin with.
+ *
+ * What lies in an llm_prompt_ids_t is freed with its request, whether the
+ * functions here fail or not.
+ */
+
+#include "engine/serve/engine.h"
+
+#include <math.h>
+
+
+/* LLM_PREP_MORE: there are even more tokens than n */
+
+#define LLM_PREP_MORE  1
+
+static int
+llm_prep_too_long(const llm_served_t *m, const llm_req_t *r, uint32_t n,
+    int flags, llm_err_t *err)
+{
+    const char  *param;
+
+    param = r->msg->kind == LLM_KIND_CHAT ? "messages" : "prompt";
+
+    return llm_fail_with(err, 400, "context_length_exceeded", param,
+                         "This model's maximum context length is %u tokens. "
+                         "However, your %s resulted in %s%u tokens. Please "
+                         "reduce the length of the %s.", m->runner.ctx, param,
+                         flags & LLM_PREP_MORE ? "more than " : "", n, param);
+}
+
+
+/* one that leaves no room for a token, where any is wanted */
+
+static int
+llm_prep_fits(const llm_served_t *m, const llm_req_t *r,
+    const llm_prompt_ids_t *p, llm_err_t *err)
+{
+    uint32_t  ctx;
+
+    ctx = m->runner.ctx;
+
+    return p->n >= ctx && !(p->n == ctx && r->msg->max_tokens == 0)
+           ? llm_prep_too_long(m, r, p->n, 0, err) : LLM_OK;
+}
+
+
+/*
+ * Whole, so that out->ids is what the vocabulary made of the text; but what
+ * has twice as many tokens as the context is not looked at further.
+ */
+
+static int
+llm_prep_tokenize(const llm_served_t *m, const llm_req_t *r, llm_str_t text,
+    const llm_span_t *trusted, size_t n_trusted, int flags,
+    llm_prompt_ids_t *out, llm_err_t *err)
+{
+    int32_t    *ids;
+    uint32_t    most;
+    llm_ids_t   all;
+
+    memset(&all, 0, sizeof(all));
+    most = llm_min(m->runner.ctx, (uint32_t) INT32_MAX / 2) * 2;
+
+    if (llm_vocab_tokenize(m->vocab, text.data, text.len, trusted, n_trusted,
+                           flags, most, &all, err)
+        != LLM_OK)
+    {
+        free(all.data);
+
+        return strcmp(err->code, "context_length_exceeded") == 0
+               ? llm_prep_too_long(m, r, most, LLM_PREP_MORE, err)
+               : LLM_ERROR;
+    }
+
+    ids = all.len ? realloc(all.data, all.len * sizeof(*ids)) : NULL;
+
+    out->ids = ids ? ids : all.data;
+    out->n = (uint32_t) all.len;
+
+    return llm_prep_fits(m, r, out, err);
+}
+
+
+static int
+llm_prep_put_first(llm_prompt_ids_t *p, int32_t id, llm_err_t *err)
+{
+    int32_t  *ids;
+
+    ids = realloc(p->ids, (p->n + 1) * sizeof(*ids));
+    if (ids == NULL) {
+        return llm_fail(err, "no memory for a prompt of %u tokens", p->n);
+    }
+
+    memmove(ids + 1, ids, p->n * sizeof(*ids));
+    ids[0] = id;
+    p->ids = ids;
+    p->n++;
+
+    return LLM_OK;
+}
+
+
+int
+llm_prep_chat(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
+{
+    int                rc;
+    int32_t            bos;
+    llm_prompt_t       prompt;
+    llm_jinja_opts_t   opts;
+    llm_prompt_ids_t  *p;
+    const llm_flat_t  *flat;
+
+    flat = llm_ref_data(r->msg, r->msg->chat);
+
+    if (llm_flat_check(flat, r->msg->chat.len) != LLM_OK) {
+        return llm_fail(err, "malformed request to the engine");
+    }
+
+    if (m->chat == NULL) {
+        *err = m->chat_err;
+        return LLM_ERROR;
+    }
+
+    memset(&opts, 0, sizeof(opts));
+    memset(&prompt, 0, sizeof(prompt));
+
+    if (llm_chat_render(m->chat, flat, &opts, &prompt, err) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    p = &r->prep.prompts[0];
+
+    rc = llm_prep_tokenize(m, r, (llm_str_t) { prompt.len, prompt.text },
+                           prompt.trusted, prompt.n_trusted,
+                           LLM_TOKENIZE_TRUSTED, p, err);
+
+    llm_prompt_free(&prompt);
+
+    if (rc != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    /* most templates write it, some leave it to the tokenizer */
+
+    bos = llm_vocab_bos(m->vocab);
+
+    if (bos >= 0 && llm_vocab_add_bos(m->vocab)
+        && (p->n == 0 || p->ids[0] != bos))
+    {
+        return llm_prep_put_first(p, bos, err);
+    }
+
+    return LLM_OK;
+}
+
+
+static int
+llm_prep_ids(const llm_served_t *m, const int32_t *ids, uint32_t n,
+    llm_prompt_ids_t *out, llm_err_t *err)
+{
+    uint32_t  i;
+
+    for (i = 0; i < n; i++) {
+        if (ids[i] < 0 || (uint32_t) ids[i] >= m->runner.n_vocab) {
+            return llm_fail_with(err, 400, NULL, "prompt", "token id %d is "
+                                 "not in the model's vocabulary of %u",
+                                 ids[i], m->runner.n_vocab);
+        }
+    }
+
+    out->ids = malloc(llm_max(n, 1u) * sizeof(*ids));
+    if (out->ids == NULL) {
+        return llm_fail(err, "no memory for a prompt of %u tokens", n);
+    }
+
+    memcpy(out->ids, ids, n * sizeof(*ids));
+    out->n = n;
+
+    return LLM_OK;
+}
+
+
+int
+llm_prep_completion(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
+{
+    int                      rc;
+    uint32_t                 i;
+    llm_str_t                text;
+    llm_prompt_ids_t        *p;
+    const llm_prompt_ref_t  *ref;
+
+    ref = llm_ref_data(r->msg, r->msg->prompts);
+
+    for (i = 0; i < r->prep.n_prompts; i++, ref++) {
+        p = &r->prep.prompts[i];
+        text.data = llm_ref_data(r->msg, ref->ref);
+        text.len = ref->ref.len;
+
+        if (ref->is_ids) {
+            rc = llm_prep_ids(m, (const int32_t *) text.data, ref->ref.len, p,
+                              err);
+
+        } else {
+            p->is_text = 1;
+            p->text = ref->ref;
+            rc = llm_prep_tokenize(m, r, text, NULL, 0,
+                                   LLM_TOKENIZE_SPECIAL|LLM_TOKENIZE_ADD, p,
+                                   err);
+        }
+
+        if (rc != LLM_OK) {
+            return LLM_ERROR;
+        }
+    }
+
+    return LLM_OK;
+}
+
+
+/*
+ * What is computed has a token to begin with.  A completion from nothing
+ * begins as a document does; a chat of which the template made nothing is
+ * refused.
+ */
+
+int
+llm_prep_empty(const llm_served_t *m, const llm_req_t *r, llm_prompt_ids_t *p,
+    llm_err_t *err)
+{
+    int      chat;
+    int32_t  id;
+
+    if (p->n) {
+        return LLM_OK;
+    }
+
+    chat = r->msg->kind == LLM_KIND_CHAT;
+    id = -1;
+
+    if (!chat) {
+        id = llm_vocab_bos(m->vocab);
+        id = id >= 0 ? id : llm_vocab_eos(m->vocab);
+    }
+
+    if (id < 0) {
+        return llm_fail_with(err, 400, NULL, chat ? "messages" : "prompt",
+                             "the prompt is empty");
+    }
+
+    return llm_prep_put_first(p, id, err);
+}
+
+
+/*
+ * A prompt that leaves no room for a token is refused, and so is a limit
+ * that the client named and that does not fit behind the prompt; a limit
+ * that nobody named is cut to the room there is.
+ */
+
+int
+llm_prep_room(const llm_served_t *m, const llm_req_t *r,
+    const llm_prompt_ids_t *p, uint32_t *max_gen, llm_err_t *err)
+{
+    int          chat;
+    uint32_t     ctx;
+    const char  *param;
+
+    ctx = m->runner.ctx;
+    chat = r->msg->kind == LLM_KIND_CHAT;
+    param = chat ? "messages" : "prompt";
+
+    if (llm_prep_fits(m, r, p, err) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    if (r->msg->max_tokens < 0) {
+        *max_gen = ctx - p->n;
+        return LLM_OK;
+    }
+
+    *max_gen = (uint32_t) r->msg->max_tokens;
+
+    if (*max_gen <= ctx - p->n) {
+        return LLM_OK;
+    }
+
+    if (r->msg->flags & LLM_REQ_MAX_SOFT) {
+        *max_gen = ctx - p->n;
+        return LLM_OK;
+    }
+
+    return llm_fail_with(err, 400, "context_length_exceeded", param,
+                         "This model's maximum context length is %u tokens. "
+                         "However, you requested %llu tokens (%u in the %s, "
+                         "%u in the completion). Please reduce the length of "
+                         "the %s or completion.", ctx,
+                         (unsigned long long) p->n + *max_gen, p->n, param,
+                         *max_gen, param);
+}
+
+
+/*
+ * Where the text of each token ends in the prompt's own text.  BOS, which
+ * nobody wrote, has none, nor has what a tokenizer changed on its way.
+ */
+
+static int
+llm_prep_ends(const llm_served_t *m, const llm_req_t *r, llm_prompt_ids_t *p)
+{
+    size_t         at;
+    uint32_t       i;
+    llm_str_t      s, text;
+    llm_detok_t    d;
+    llm_sampled_t  first;
+
+    p->ends = malloc(p->n * sizeof(*p->ends));
+    if (p->ends == NULL) {
+        return LLM_ERROR;
+    }
+
+    text = llm_req_echo(r, p);
+    at = 0;
+
+    llm_detok_init(&d, m->vocab, 1, 1);
+
+    for (i = 0; i < p->n; i++) {
+        s = llm_detok_push(&d, p->ids[i]);
+
+        if (s.len <= text.len - at
+            && memcmp(text.data + at, s.data, s.len) == 0)
+        {
+            at += s.len;
+
+        } else if (i == 0) {
+            d.started = 0;
+        }
+
+        p->ends[i] = (uint32_t) at;
+    }
+
+    llm_detok_free(&d);
+
+    if (d.failed) {
+        return LLM_ERROR;
+    }
+
+    memset(&first, 0, sizeof(first));
+    first.id = p->ids[0];
+    first.logprob = NAN;
+    p->n_scored = 1;
+
+    return llm_emit_add_prob(&p->probs, &first, 0, p->ends[0]);
+}
+
+
+/* a prompt that is to be echoed: its text, and where tokens lie in it */
+
+int
+llm_prep_echo(const llm_served_t *m, const llm_req_t *r, llm_prompt_ids_t *p)
+{
+    uint32_t     i;
+    llm_str_t    s;
+    llm_detok_t  d;
+
+    if (!p->is_text) {
+        llm_detok_init(&d, m->vocab, 1, 1);
+
+        for (i = 0; i < p->n; i++) {
+            s = llm_detok_push(&d, p->ids[i]);
+            (void) llm_buf_add(&p->echo, s.data, s.len);
+        }
+
+        s = llm_detok_flush(&d, 1);
+        (void) llm_buf_add(&p->echo, s.data, s.len);
+
+        llm_detok_free(&d);
+
+        if (p->echo.failed || d.failed) {
+            return LLM_ERROR;
+        }
+    }
+
+    return r->msg->sampling.n_logprobs >= 0 ? llm_prep_ends(m, r, p) : LLM_OK;
+}
