@@ -1,16 +1,15 @@
 /*
- * The GGUF reader; see gguf.h.  How a file is opened: gguf_file.c.
+ * The GGUF reader; see gguf.h.  How a file is opened: gguf_file.c; the table
+ * of tensors: gguf_tensors.c.
  *
- * One pass with a cursor that can't leave the bytes: header, metadata,
- * table of tensors.  Counts are compared with the bytes that are left before
- * anything is allocated for them, so memory is bounded by the file's size.
- * Keys and names are then sorted, which finds the double ones and serves
- * look-ups.
+ * One pass with a cursor (gguf_reader.c) that can't leave the bytes: header,
+ * metadata, table of tensors.  Counts are compared with the bytes that are
+ * left before anything is allocated for them, so memory is bounded by the
+ * file's size.  Keys and names are then sorted, which finds the double ones
+ * and serves look-ups.
  */
 
 #include "engine/gguf/gguf_internal.h"
-
-#include <stdio.h>
 
 #define LLM_GGUF_ALIGNMENT    32
 #define LLM_GGUF_MAX_ALIGN    (1u << 20)
@@ -18,85 +17,6 @@
 /* the fewest bytes that a key with its value or a tensor's entry takes */
 #define LLM_GGUF_KV_MIN       (8 + 1 + 4 + 1)
 #define LLM_GGUF_TENSOR_MIN   (8 + 1 + 4 + 4 + 8)
-
-
-typedef struct {
-    llm_gguf_t                *g;
-    size_t                     pos;
-    int                        more;    /* bytes are wanted behind g->head */
-    llm_err_t                 *err;
-} llm_gguf_reader_t;
-
-
-/* are n bytes, which the file has, in memory? */
-
-static int
-llm_gguf_here(llm_gguf_reader_t *r, size_t n)
-{
-    if (r->pos + n <= r->g->head) {
-        return LLM_OK;
-    }
-
-    r->more = 1;
-
-    return llm_fail(r->err, "%s: its header was not read whole", r->g->name);
-}
-
-
-static int
-llm_gguf_truncated(llm_gguf_reader_t *r, const char *field)
-{
-    return llm_fail(r->err, "%s: %s: the file ends at byte %zu, inside it",
-                    r->g->name, field, r->g->len);
-}
-
-
-static int
-llm_gguf_read(llm_gguf_reader_t *r, void *out, size_t n, const char *field)
-{
-    if (n > r->g->len - r->pos) {
-        return llm_gguf_truncated(r, field);
-    }
-
-    if (llm_gguf_here(r, n) != LLM_OK) {
-        return LLM_ERROR;
-    }
-
-    memcpy(out, r->g->data + r->pos, n);
-    r->pos += n;
-
-    return LLM_OK;
-}
-
-
-static int
-llm_gguf_read_str(llm_gguf_reader_t *r, llm_str_t *s, const char *field)
-{
-    uint64_t  n;
-
-    n = 0;
-
-    if (llm_gguf_read(r, &n, sizeof(n), field) != LLM_OK) {
-        return LLM_ERROR;
-    }
-
-    if (n > r->g->len - r->pos) {
-        return llm_fail(r->err, "%s: %s: a string of %llu bytes, and only "
-                        "%zu bytes are left", r->g->name, field,
-                        (unsigned long long) n, r->g->len - r->pos);
-    }
-
-    s->len = (size_t) n;
-    s->data = r->g->data + r->pos;
-
-    if (llm_gguf_here(r, s->len) != LLM_OK) {
-        return LLM_ERROR;
-    }
-
-    r->pos += s->len;
-
-    return LLM_OK;
-}
 
 
 static int
@@ -217,173 +137,6 @@ llm_gguf_read_kv(llm_gguf_reader_t *r, llm_gguf_kv_t *kv)
 }
 
 
-/* types that files have and nothing here computes with, by their names */
-
-static int
-llm_gguf_bad_type(llm_gguf_reader_t *r, const char *field, uint32_t type)
-{
-    static const char *const  names[] = {
-        [9] = "Q8_1", [10] = "Q2_K", [11] = "Q3_K", [15] = "Q8_K",
-        [16] = "IQ2_XXS", [17] = "IQ2_XS", [18] = "IQ3_XXS", [19] = "IQ1_S",
-        [20] = "IQ4_NL", [21] = "IQ3_S", [22] = "IQ2_S", [23] = "IQ4_XS",
-        [24] = "I8", [25] = "I16", [26] = "I32", [27] = "I64", [28] = "F64",
-        [29] = "IQ1_M", [34] = "TQ1_0", [35] = "TQ2_0", [39] = "MXFP4"
-    };
-
-    if (type < llm_nelems(names) && names[type]) {
-        return llm_fail(r->err, "%s: %s: tensors of type %s are not "
-                        "supported", r->g->name, field, names[type]);
-    }
-
-    return llm_fail(r->err, "%s: %s: tensors of type %u are not supported",
-                    r->g->name, field, type);
-}
-
-
-/* the dimensions: none of them 0, their product and the bytes below 2^63 */
-
-static int
-llm_gguf_shape(llm_gguf_reader_t *r, llm_gguf_tensor_t *t, const char *field)
-{
-    size_t    blocks, block;
-    int64_t   n;
-    uint32_t  i;
-
-    n = 1;
-
-    for (i = 0; i < 4; i++) {
-        t->ne[i] = 1;
-
-        if (i < t->n_dims
-            && llm_gguf_read(r, &t->ne[i], sizeof(t->ne[i]), field) != LLM_OK)
-        {
-            return LLM_ERROR;
-        }
-
-        if (t->ne[i] == 0) {
-            return llm_fail(r->err, "%s: %s: dimension %u is 0", r->g->name,
-                            field, i);
-        }
-
-        if (t->ne[i] > INT64_MAX
-            || __builtin_mul_overflow(n, (int64_t) t->ne[i], &n))
-        {
-            return llm_fail(r->err, "%s: %s: its dimensions overflow",
-                            r->g->name, field);
-        }
-    }
-
-    if (llm_gguf_read(r, &i, sizeof(i), field) != LLM_OK) {
-        return LLM_ERROR;
-    }
-
-    if (llm_type_name(i) == NULL) {
-        return llm_gguf_bad_type(r, field, i);
-    }
-
-    t->type = (llm_type_t) i;
-    block = llm_type_block(i);
-
-    if (t->ne[0] % block) {
-        return llm_fail(r->err, "%s: %s: a row of %llu elements is no whole "
-                        "number of %s blocks of %zu", r->g->name, field,
-                        (unsigned long long) t->ne[0], llm_type_name(i),
-                        block);
-    }
-
-    blocks = (size_t) n / block;
-
-    if (llm_mul_overflow(blocks, llm_type_block_size(i), &t->size)) {
-        return llm_fail(r->err, "%s: %s: its dimensions overflow",
-                        r->g->name, field);
-    }
-
-    return LLM_OK;
-}
-
-
-/* leaves the tensor's offset in *offset: where the data begin is not known */
-
-static int
-llm_gguf_read_tensor(llm_gguf_reader_t *r, llm_gguf_tensor_t *t,
-    uint64_t *offset)
-{
-    const char        *field;
-    llm_gguf_label_t   label;
-
-    if (llm_gguf_read_str(r, &t->name, "a tensor's name") != LLM_OK) {
-        return LLM_ERROR;
-    }
-
-    if (t->name.len == 0) {
-        return llm_fail(r->err, "%s: a tensor's name: it is empty",
-                        r->g->name);
-    }
-
-    field = llm_gguf_label(&label, t->name);
-
-    if (llm_gguf_read(r, &t->n_dims, sizeof(t->n_dims), field) != LLM_OK) {
-        return LLM_ERROR;
-    }
-
-    if (t->n_dims > 4) {
-        return llm_fail(r->err, "%s: %s: %u dimensions, 4 are the most",
-                        r->g->name, field, t->n_dims);
-    }
-
-    if (llm_gguf_shape(r, t, field) != LLM_OK) {
-        return LLM_ERROR;
-    }
-
-    if (llm_gguf_read(r, offset, sizeof(*offset), field) != LLM_OK) {
-        return LLM_ERROR;
-    }
-
-    if (*offset % r->g->alignment) {
-        return llm_fail(r->err, "%s: %s: its offset %llu is no multiple of "
-                        "the alignment %u", r->g->name, field,
-                        (unsigned long long) *offset, r->g->alignment);
-    }
-
-    return LLM_OK;
-}
-
-
-/* the data begin at the first aligned byte behind the table */
-
-static int
-llm_gguf_place_tensors(llm_gguf_reader_t *r, const uint64_t *offsets)
-{
-    size_t              i, start, room;
-    llm_gguf_t         *g;
-    llm_gguf_label_t    label;
-    llm_gguf_tensor_t  *t;
-
-    g = r->g;
-    start = llm_align(r->pos, g->alignment);
-    room = start < g->len ? g->len - start : 0;
-
-    for (i = 0; i < g->n_tensors; i++) {
-        t = &g->tensors[i];
-
-        if (offsets[i] > room || t->size > room - (size_t) offsets[i]) {
-            return llm_fail(r->err, "%s: %s: %zu bytes at offset %llu, and "
-                            "the file has only %zu bytes of tensor data",
-                            g->name, llm_gguf_label(&label, t->name),
-                            t->size, (unsigned long long) offsets[i], room);
-        }
-
-        /* of a header alone there are no data */
-
-        if (g->owned == NULL) {
-            t->data = g->data + start + (size_t) offsets[i];
-        }
-    }
-
-    return LLM_OK;
-}
-
-
 static int
 llm_gguf_sort_kv(llm_gguf_t *g, llm_err_t *err)
 {
@@ -405,37 +158,6 @@ llm_gguf_sort_kv(llm_gguf_t *g, llm_err_t *err)
         if (llm_gguf_kv_cmp(&g->kv_sorted[i - 1], &g->kv_sorted[i]) == 0) {
             return llm_fail(err, "%s: %s: the key is there twice", g->name,
                             llm_gguf_label(&label, g->kv_sorted[i]->key));
-        }
-    }
-
-    return LLM_OK;
-}
-
-
-static int
-llm_gguf_sort_tensors(llm_gguf_t *g, llm_err_t *err)
-{
-    size_t                     i, n;
-    llm_gguf_label_t           label;
-    const llm_gguf_tensor_t  **t;
-
-    n = g->n_tensors;
-
-    g->tensors_sorted = t = calloc(n + 1, sizeof(*t));
-    if (t == NULL) {
-        return llm_fail(err, "%s: no memory for its tensors", g->name);
-    }
-
-    for (i = 0; i < n; i++) {
-        t[i] = &g->tensors[i];
-    }
-
-    qsort(t, n, sizeof(*t), llm_gguf_tensor_cmp);
-
-    for (i = 1; i < n; i++) {
-        if (llm_gguf_tensor_cmp(&t[i - 1], &t[i]) == 0) {
-            return llm_fail(err, "%s: %s: the tensor is there twice",
-                            g->name, llm_gguf_label(&label, t[i]->name));
         }
     }
 
@@ -544,44 +266,6 @@ llm_gguf_read_metadata(llm_gguf_reader_t *r)
     }
 
     return llm_gguf_sort_kv(g, r->err);
-}
-
-
-static int
-llm_gguf_read_tensors(llm_gguf_reader_t *r)
-{
-    int          rc;
-    size_t       i;
-    uint64_t    *offsets;
-    llm_gguf_t  *g;
-
-    g = r->g;
-
-    g->tensors = calloc(g->n_tensors + 1, sizeof(llm_gguf_tensor_t));
-    offsets = calloc(g->n_tensors + 1, sizeof(uint64_t));
-
-    if (g->tensors == NULL || offsets == NULL) {
-        free(offsets);
-        return llm_fail(r->err, "%s: no memory for its tensors", g->name);
-    }
-
-    rc = LLM_OK;
-
-    for (i = 0; i < g->n_tensors && rc == LLM_OK; i++) {
-        rc = llm_gguf_read_tensor(r, &g->tensors[i], &offsets[i]);
-    }
-
-    if (rc == LLM_OK) {
-        rc = llm_gguf_place_tensors(r, offsets);
-    }
-
-    free(offsets);
-
-    if (rc != LLM_OK) {
-        return LLM_ERROR;
-    }
-
-    return llm_gguf_sort_tensors(g, r->err);
 }
 
 

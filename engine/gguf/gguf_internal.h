@@ -1,6 +1,7 @@
 /*
- * What gguf.c, which reads the bytes of a file, gguf_file.c, which gets them,
- * and gguf_get.c, which answers questions about them, share.
+ * What gguf.c, gguf_reader.c and gguf_tensors.c, which read the bytes of a
+ * file, gguf_file.c, which gets them, and gguf_get.c, which answers questions
+ * about them, share.
  */
 
 #ifndef LLM_GGUF_INTERNAL_H
@@ -37,6 +38,27 @@ struct llm_gguf_s {
 typedef struct {
     char                       text[80];
 } llm_gguf_label_t;
+
+
+typedef struct {
+    llm_gguf_t                *g;
+    size_t                     pos;
+    int                        more;    /* bytes are wanted behind g->head */
+    llm_err_t                 *err;
+} llm_gguf_reader_t;
+
+/* gguf_reader.c; field is a name for messages */
+
+/* are n bytes, which the file has, in memory? */
+int llm_gguf_here(llm_gguf_reader_t *r, size_t n);
+/* the error of a field that the file's end cuts off */
+int llm_gguf_truncated(llm_gguf_reader_t *r, const char *field);
+int llm_gguf_read(llm_gguf_reader_t *r, void *out, size_t n,
+    const char *field);
+int llm_gguf_read_str(llm_gguf_reader_t *r, llm_str_t *s, const char *field);
+
+/* gguf_tensors.c: g->tensors and their order; the cursor is at the table */
+int llm_gguf_read_tensors(llm_gguf_reader_t *r);
 
 
 llm_gguf_t *llm_gguf_create(const char *name, llm_err_t *err);

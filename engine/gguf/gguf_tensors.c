@@ -1,0 +1,242 @@
+/*
+ * The table of tensors of a GGUF file: names, shapes, types, and where their
+ * data lie.  What it fills, llm_gguf_forget() frees, after a failure too.
+ */
+
+#include "engine/gguf/gguf_internal.h"
+
+
+/* types that files have and nothing here computes with, by their names */
+
+static int
+llm_gguf_bad_type(llm_gguf_reader_t *r, const char *field, uint32_t type)
+{
+    static const char *const  names[] = {
+        [9] = "Q8_1", [10] = "Q2_K", [11] = "Q3_K", [15] = "Q8_K",
+        [16] = "IQ2_XXS", [17] = "IQ2_XS", [18] = "IQ3_XXS", [19] = "IQ1_S",
+        [20] = "IQ4_NL", [21] = "IQ3_S", [22] = "IQ2_S", [23] = "IQ4_XS",
+        [24] = "I8", [25] = "I16", [26] = "I32", [27] = "I64", [28] = "F64",
+        [29] = "IQ1_M", [34] = "TQ1_0", [35] = "TQ2_0", [39] = "MXFP4"
+    };
+
+    if (type < llm_nelems(names) && names[type]) {
+        return llm_fail(r->err, "%s: %s: tensors of type %s are not "
+                        "supported", r->g->name, field, names[type]);
+    }
+
+    return llm_fail(r->err, "%s: %s: tensors of type %u are not supported",
+                    r->g->name, field, type);
+}
+
+
+/* the dimensions: none of them 0, their product and the bytes below 2^63 */
+
+static int
+llm_gguf_shape(llm_gguf_reader_t *r, llm_gguf_tensor_t *t, const char *field)
+{
+    size_t    blocks, block;
+    int64_t   n;
+    uint32_t  i;
+
+    n = 1;
+
+    for (i = 0; i < 4; i++) {
+        t->ne[i] = 1;
+
+        if (i < t->n_dims
+            && llm_gguf_read(r, &t->ne[i], sizeof(t->ne[i]), field) != LLM_OK)
+        {
+            return LLM_ERROR;
+        }
+
+        if (t->ne[i] == 0) {
+            return llm_fail(r->err, "%s: %s: dimension %u is 0", r->g->name,
+                            field, i);
+        }
+
+        if (t->ne[i] > INT64_MAX
+            || __builtin_mul_overflow(n, (int64_t) t->ne[i], &n))
+        {
+            return llm_fail(r->err, "%s: %s: its dimensions overflow",
+                            r->g->name, field);
+        }
+    }
+
+    if (llm_gguf_read(r, &i, sizeof(i), field) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    if (llm_type_name(i) == NULL) {
+        return llm_gguf_bad_type(r, field, i);
+    }
+
+    t->type = (llm_type_t) i;
+    block = llm_type_block(i);
+
+    if (t->ne[0] % block) {
+        return llm_fail(r->err, "%s: %s: a row of %llu elements is no whole "
+                        "number of %s blocks of %zu", r->g->name, field,
+                        (unsigned long long) t->ne[0], llm_type_name(i),
+                        block);
+    }
+
+    blocks = (size_t) n / block;
+
+    if (llm_mul_overflow(blocks, llm_type_block_size(i), &t->size)) {
+        return llm_fail(r->err, "%s: %s: its dimensions overflow",
+                        r->g->name, field);
+    }
+
+    return LLM_OK;
+}
+
+
+/* leaves the tensor's offset in *offset: where the data begin is not known */
+
+static int
+llm_gguf_read_tensor(llm_gguf_reader_t *r, llm_gguf_tensor_t *t,
+    uint64_t *offset)
+{
+    const char        *field;
+    llm_gguf_label_t   label;
+
+    if (llm_gguf_read_str(r, &t->name, "a tensor's name") != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    if (t->name.len == 0) {
+        return llm_fail(r->err, "%s: a tensor's name: it is empty",
+                        r->g->name);
+    }
+
+    field = llm_gguf_label(&label, t->name);
+
+    if (llm_gguf_read(r, &t->n_dims, sizeof(t->n_dims), field) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    if (t->n_dims > 4) {
+        return llm_fail(r->err, "%s: %s: %u dimensions, 4 are the most",
+                        r->g->name, field, t->n_dims);
+    }
+
+    if (llm_gguf_shape(r, t, field) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    if (llm_gguf_read(r, offset, sizeof(*offset), field) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    if (*offset % r->g->alignment) {
+        return llm_fail(r->err, "%s: %s: its offset %llu is no multiple of "
+                        "the alignment %u", r->g->name, field,
+                        (unsigned long long) *offset, r->g->alignment);
+    }
+
+    return LLM_OK;
+}
+
+
+/* the data begin at the first aligned byte behind the table */
+
+static int
+llm_gguf_place_tensors(llm_gguf_reader_t *r, const uint64_t *offsets)
+{
+    size_t              i, start, room;
+    llm_gguf_t         *g;
+    llm_gguf_label_t    label;
+    llm_gguf_tensor_t  *t;
+
+    g = r->g;
+    start = llm_align(r->pos, g->alignment);
+    room = start < g->len ? g->len - start : 0;
+
+    for (i = 0; i < g->n_tensors; i++) {
+        t = &g->tensors[i];
+
+        if (offsets[i] > room || t->size > room - (size_t) offsets[i]) {
+            return llm_fail(r->err, "%s: %s: %zu bytes at offset %llu, and "
+                            "the file has only %zu bytes of tensor data",
+                            g->name, llm_gguf_label(&label, t->name),
+                            t->size, (unsigned long long) offsets[i], room);
+        }
+
+        /* of a header alone there are no data */
+
+        if (g->owned == NULL) {
+            t->data = g->data + start + (size_t) offsets[i];
+        }
+    }
+
+    return LLM_OK;
+}
+
+
+static int
+llm_gguf_sort_tensors(llm_gguf_t *g, llm_err_t *err)
+{
+    size_t                     i, n;
+    llm_gguf_label_t           label;
+    const llm_gguf_tensor_t  **t;
+
+    n = g->n_tensors;
+
+    g->tensors_sorted = t = calloc(n + 1, sizeof(*t));
+    if (t == NULL) {
+        return llm_fail(err, "%s: no memory for its tensors", g->name);
+    }
+
+    for (i = 0; i < n; i++) {
+        t[i] = &g->tensors[i];
+    }
+
+    qsort(t, n, sizeof(*t), llm_gguf_tensor_cmp);
+
+    for (i = 1; i < n; i++) {
+        if (llm_gguf_tensor_cmp(&t[i - 1], &t[i]) == 0) {
+            return llm_fail(err, "%s: %s: the tensor is there twice",
+                            g->name, llm_gguf_label(&label, t[i]->name));
+        }
+    }
+
+    return LLM_OK;
+}
+
+
+int
+llm_gguf_read_tensors(llm_gguf_reader_t *r)
+{
+    int          rc;
+    size_t       i;
+    uint64_t    *offsets;
+    llm_gguf_t  *g;
+
+    g = r->g;
+
+    g->tensors = calloc(g->n_tensors + 1, sizeof(llm_gguf_tensor_t));
+    offsets = calloc(g->n_tensors + 1, sizeof(uint64_t));
+
+    if (g->tensors == NULL || offsets == NULL) {
+        free(offsets);
+        return llm_fail(r->err, "%s: no memory for its tensors", g->name);
+    }
+
+    rc = LLM_OK;
+
+    for (i = 0; i < g->n_tensors && rc == LLM_OK; i++) {
+        rc = llm_gguf_read_tensor(r, &g->tensors[i], &offsets[i]);
+    }
+
+    if (rc == LLM_OK) {
+        rc = llm_gguf_place_tensors(r, offsets);
+    }
+
+    free(offsets);
+
+    if (rc != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    return llm_gguf_sort_tensors(g, r->err);
+}
