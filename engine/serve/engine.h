@@ -237,6 +237,14 @@ uint64_t llm_synthetic_next(const llm_synthetic_t *s);
 
 #endif
 
+/* peers.c */
+/* takes what the workers sent */
+void llm_engine_messages(llm_engine_t *e);
+/* cancels the requests of workers that are gone */
+void llm_engine_check_peers(llm_engine_t *e);
+/* clears counts of admission that nobody will take back */
+void llm_engine_audit(llm_engine_t *e);
+
 /* loop.c */
 void *llm_engine_main(void *engine);
 

@@ -5,150 +5,12 @@
 
 #include "engine/serve/engine.h"
 
-#include <errno.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
 
 #define LLM_ENGINE_CHECK_US   50000     /* between looks at the clocks */
-#define LLM_ENGINE_TAKE       256       /* messages of a worker at a time */
 #define LLM_ENGINE_BAD_STEPS  3         /* in a row: the device is broken */
-
-#define llm_generation(ticket)  ((uint32_t) ((ticket) >> 40))
-
-
-static void
-llm_engine_cancel_peer(llm_engine_t *e, llm_peer_t *p)
-{
-    uint32_t  i;
-
-    for (i = 0; i < p->n_slots && p->n_live; i++) {
-        if (p->slots[i]) {
-            llm_engine_cancel(e, p->slots[i]);
-        }
-    }
-
-    if (p->refusal.pending) {
-        p->refusal.pending = 0;         /* nobody is there to be told */
-        llm_zone_release(e->zone, p->refusal.model, e->epoch);
-    }
-}
-
-
-/* another client has taken the worker's place: the old one's are orphans */
-
-static void
-llm_engine_meet(llm_engine_t *e, llm_peer_t *p)
-{
-    uint32_t  generation;
-
-    generation = atomic_load(&p->port.worker->generation);
-
-    if (generation != p->port.generation) {
-        llm_engine_cancel_peer(e, p);
-        p->port.generation = generation;
-    }
-}
-
-
-/* CANCEL, PAUSE, RESUME */
-
-static void
-llm_engine_told(llm_engine_t *e, llm_peer_t *p, const llm_msg_t *msg)
-{
-    llm_req_t  *r;
-
-    if (msg->slot >= p->n_slots) {
-        return;
-    }
-
-    r = p->slots[msg->slot];
-
-    if (r == NULL || r->out.to.ticket != msg->ticket) {
-        return;
-    }
-
-    switch (msg->type) {
-
-    case LLM_MSG_CANCEL:
-        llm_engine_cancel(e, r);
-        break;
-
-    case LLM_MSG_PAUSE:
-        r->out.paused = 1;
-        break;
-
-    case LLM_MSG_RESUME:
-        r->out.paused = 0;
-        break;
-
-    default:
-        break;
-    }
-}
-
-
-static void
-llm_engine_message(llm_engine_t *e, llm_peer_t *p, const llm_msg_t *msg)
-{
-    const llm_request_t  *req = (const llm_request_t *) msg;
-
-    if (msg->size < sizeof(*msg)
-        || (msg->type == LLM_MSG_REQUEST
-            && (msg->size < sizeof(*req) || req->model >= e->n_models)))
-    {
-        return;
-    }
-
-    if (llm_generation(msg->ticket) != p->port.generation) {
-        llm_engine_meet(e, p);
-    }
-
-    if (msg->type != LLM_MSG_REQUEST) {
-        llm_engine_told(e, p, msg);
-        return;
-    }
-
-    if (msg->epoch != e->epoch) {
-        return;                         /* its client tells the failure */
-    }
-
-    if (llm_generation(msg->ticket) != p->port.generation) {
-        llm_zone_release(e->zone, req->model, e->epoch);
-        return;
-    }
-
-    llm_engine_accept(e, p, req);
-}
-
-
-static void
-llm_engine_messages(llm_engine_t *e)
-{
-    uint32_t             i, n;
-    llm_peer_t          *p;
-    const llm_record_t  *rec;
-
-    for (i = 0; i < e->n_peers; i++) {
-        p = &e->peers[i];
-
-        if (llm_engine_tell_refusal(e, p)) {
-            continue;
-        }
-
-        for (n = 0; n < LLM_ENGINE_TAKE && !p->refusal.pending; n++) {
-            rec = llm_ring_next(&p->down);
-            if (rec == NULL) {
-                break;
-            }
-
-            llm_engine_message(e, p, (const llm_msg_t *) rec);
-        }
-
-        llm_ring_release(&p->down);
-    }
-}
 
 
 static void
@@ -165,42 +27,6 @@ llm_engine_take_prepared(llm_engine_t *e)
 
     while ((r = llm_jobs_take(&jobs)) != NULL) {
         llm_engine_prepared(e, r);
-    }
-}
-
-
-/* workers that died or changed, deadlines; now and then */
-
-static void
-llm_engine_check_peers(llm_engine_t *e)
-{
-    uint32_t            i, pid;
-    llm_peer_t         *p;
-    llm_zone_worker_t  *w;
-
-    for (i = 0; i < e->n_peers; i++) {
-        p = &e->peers[i];
-        w = p->port.worker;
-
-        llm_engine_meet(e, p);
-
-        if (p->n_live == 0 && !p->refusal.pending) {
-            continue;
-        }
-
-        pid = atomic_load(&w->pid);
-
-        if (pid && (kill((pid_t) pid, 0) == 0 || errno != ESRCH)) {
-            continue;
-        }
-
-        if (pid && atomic_exchange(&w->intent, 0)) {
-            atomic_store(&e->zone->suspect, 1);
-        }
-
-        llm_engine_log(e, LLM_LOG_INFO, "worker %u is gone: %u requests "
-                       "cancelled", i, p->n_live);
-        llm_engine_cancel_peer(e, p);
     }
 }
 
@@ -241,41 +67,6 @@ llm_engine_check_deadlines(llm_engine_t *e, uint64_t now)
 
     for (i = 0; i < e->n_models; i++) {
         llm_zone_set(e->zone->models[i].figures.waiting, waiting[i]);
-    }
-}
-
-
-/*
- * A worker that was killed between counting a request in and publishing it
- * leaves a count behind.  When no request is in the engine, none in a ring
- * and no worker in between, whatever the counts say is such a remainder.
- */
-
-static void
-llm_engine_audit(llm_engine_t *e)
-{
-    uint32_t            i;
-    uint64_t            seen[LLM_MAX_MODELS + 1];
-    llm_zone_worker_t  *w;
-
-    if (e->n_live || !atomic_load(&e->zone->suspect)) {
-        return;
-    }
-
-    llm_zone_counts(e->zone, seen);
-
-    for (i = 0; i < e->n_peers; i++) {
-        w = e->peers[i].port.worker;
-
-        if (atomic_load(&w->intent) || !llm_ring_empty(&e->peers[i].down)
-            || e->peers[i].refusal.pending)
-        {
-            return;
-        }
-    }
-
-    if (llm_zone_clear_counts(e->zone, seen) == LLM_OK) {
-        atomic_store(&e->zone->suspect, 0);
     }
 }
 
