@@ -1,7 +1,7 @@
 /*
  * Content handlers.  llm_api: which endpoint, may it come in, and, once
  * ngx_http_llm_body.c has parsed the body, off to the engine; what comes
- * back is ngx_http_llm_stream.c's.  llm_health: one answer.
+ * back is ngx_http_llm_event.c's.  llm_health: one answer.
  */
 
 #include "http/ngx_http_llm_module.h"

@@ -12,7 +12,8 @@
  *   ngx_http_llm_handler.c     content handlers: routing, submission
  *   ngx_http_llm_body.c        request bodies, parsed in threads
  *   ngx_http_llm_task.c        those threads
- *   ngx_http_llm_stream.c      events to output, disconnects, timers
+ *   ngx_http_llm_event.c       the engine's events, errors, the pace
+ *   ngx_http_llm_stream.c      answers on their way, disconnects, timers
  *   ngx_http_llm_output.c      bytes on their way to a client
  *   ngx_http_llm_response.c    whole answers and errors
  *   ngx_http_llm_metrics.c     llm_metrics
@@ -364,21 +365,30 @@ void ngx_http_llm_stop_tasks(ngx_http_llm_tasks_t *t);
 
 ngx_int_t ngx_http_llm_metrics_handler(ngx_http_request_t *r);
 
-/* ngx_http_llm_stream.c */
+/* ngx_http_llm_event.c */
 
 /* how much of a stream may be under way unread */
 void ngx_http_llm_set_window(ngx_http_llm_ctx_t *ctx, llm_request_t *msg);
-/* the request is submitted: wait for events, watch the client */
-void ngx_http_llm_wait(ngx_http_llm_ctx_t *ctx);
 /* one event of the engine; only gathers, never finalizes */
 void ngx_http_llm_event(void *data, const llm_event_t *ev);
-/* sends what events have left for each dirty request */
-void ngx_http_llm_send_dirty(ngx_http_llm_worker_t *w);
+/* gathers what was written into the worker's scratch */
+void ngx_http_llm_take_scratch(ngx_http_llm_ctx_t *ctx);
+/* the request has something to send, or ends */
+void ngx_http_llm_mark_dirty(ngx_http_llm_ctx_t *ctx);
 /* ends the request with an error of our own; it is marked dirty */
 void ngx_http_llm_fail(ngx_http_llm_ctx_t *ctx, int status,
     const char *code, const char *msg);
+/* after each output: a paused sequence goes on if its client caught up */
+void ngx_http_llm_set_pace(ngx_http_llm_ctx_t *ctx);
 void ngx_http_llm_cleanup(void *data);
 void ngx_http_llm_pool_cleanup(void *data);
+
+/* ngx_http_llm_stream.c */
+
+/* the request is submitted: wait for events, watch the client */
+void ngx_http_llm_wait(ngx_http_llm_ctx_t *ctx);
+/* sends what events have left for each dirty request */
+void ngx_http_llm_send_dirty(ngx_http_llm_worker_t *w);
 
 /* ngx_http_llm_output.c */
 

@@ -1,23 +1,12 @@
 /*
- * From the engine's events to the client, and back: slow readers, clients
- * that go away, time.
+ * From what events have left (ngx_http_llm_event.c) to the client: headers,
+ * slow readers, clients that go away, time.
  *
- * - Events only append bytes (ngx_http_llm_output.c) and mark their request
- *   dirty.  Once the ring is drained each dirty request is served once,
- *   whatever number of events it got: one write per request and step.
  * - While something is on its way nothing else is sent; what comes meanwhile
  *   gathers.  An answer that is not streamed is written when it is complete,
  *   a piece of llm_stream_buffer at a time: the next one is made when the
  *   client has taken the last.
- * - What a stream holds stays within llm_stream_buffer.  At half of it the
- *   engine is told to pause, at a quarter to go on.  It is told while the
- *   event is read, and the engine lets no more than a window (a sixteenth)
- *   of events wait unread, so two windows may come after the pause: the one
- *   that is in the ring, and one that the engine writes before it hears of
- *   it.  An event is several times as long in JSON; if twice the longest one
- *   so far is more than the other half the pause comes that much earlier.
- * - A request is finalized once, and never inside the drain.  It gives its
- *   place in the engine back with the last event, or in its cleanup.
+ * - A request is finalized once, and never inside the drain.
  * - Each live request has a timer, never cancelable: it keeps a worker that
  *   shuts down alive, sends heartbeats, and ends what the engine forgot.
  */
@@ -28,42 +17,20 @@
 /* past its deadline a request waits this long for the engine to say so */
 #define NGX_HTTP_LLM_GRACE_US  (3 * 1000000)
 
-/* the worker's scratch is not kept if it is larger than this */
-#define NGX_HTTP_LLM_KEEP      65536
 
-
-static void ngx_http_llm_mark_dirty(ngx_http_llm_ctx_t *ctx);
-static void ngx_http_llm_set_error(ngx_http_llm_ctx_t *ctx, llm_err_t *err,
-    uint32_t retry_after);
-static void ngx_http_llm_cancel(ngx_http_llm_ctx_t *ctx);
 static void ngx_http_llm_serve(ngx_http_llm_ctx_t *ctx);
 static void ngx_http_llm_finalize(ngx_http_llm_ctx_t *ctx, ngx_int_t rc);
 static ngx_int_t ngx_http_llm_start(ngx_http_llm_ctx_t *ctx);
 static ngx_int_t ngx_http_llm_stream_headers(ngx_http_llm_ctx_t *ctx);
-static void ngx_http_llm_take_scratch(ngx_http_llm_ctx_t *ctx);
 static void ngx_http_llm_fill(ngx_http_llm_ctx_t *ctx);
 static void ngx_http_llm_flush(ngx_http_llm_ctx_t *ctx,
     ngx_uint_t writable);
 static ngx_uint_t ngx_http_llm_is_busy(ngx_http_llm_ctx_t *ctx);
 static ngx_int_t ngx_http_llm_set_write_event(ngx_http_llm_ctx_t *ctx,
     ngx_uint_t progress);
-static size_t ngx_http_llm_high_water(ngx_http_llm_ctx_t *ctx);
-static void ngx_http_llm_set_pace(ngx_http_llm_ctx_t *ctx);
 static void ngx_http_llm_write_handler(ngx_http_request_t *r);
 static void ngx_http_llm_timer_handler(ngx_event_t *ev);
 static void ngx_http_llm_set_timer(ngx_http_llm_ctx_t *ctx);
-
-
-void
-ngx_http_llm_set_window(ngx_http_llm_ctx_t *ctx, llm_request_t *msg)
-{
-    msg->window = 0;
-
-    if (ctx->stream) {
-        msg->window = ngx_max(ngx_min(ctx->conf->stream_buffer / 16,
-                                      NGX_MAX_INT32_VALUE), 1);
-    }
-}
 
 
 void
@@ -101,109 +68,6 @@ ngx_http_llm_wait(ngx_http_llm_ctx_t *ctx)
 }
 
 
-/* called by llm_client_drain(); data is ours, not the event's request */
-
-void
-ngx_http_llm_event(void *data, const llm_event_t *ev)
-{
-    ngx_http_llm_main_conf_t *mcf = data;
-
-    llm_err_t               err;
-    uint32_t                retry_after;
-    ngx_http_llm_ctx_t     *ctx;
-    ngx_http_llm_worker_t  *w;
-
-    w = mcf->worker;
-    ctx = (ev->slot < w->nslots) ? w->slots[ev->slot].ctx : NULL;
-
-    if (ctx == NULL || ctx->ticket != ev->ticket) {
-        return;
-    }
-
-    if (ev->type == LLM_EV_START) {
-        ctx->started = 1;
-    }
-
-    if (ev->type == LLM_EV_TEXT && ev->u.text.n_tokens) {
-        ctx->latest_us = llm_now_us();
-
-        if (ctx->first_us == 0) {
-            ctx->first_us = ctx->latest_us;
-        }
-    }
-
-    retry_after = 0;
-
-    if (ev->type == LLM_EV_DONE || ev->type == LLM_EV_ERROR) {
-        ctx->ended = 1;
-        ctx->done = (ev->type == LLM_EV_DONE);
-        ctx->complete = ctx->stream;
-        ngx_http_llm_free_slot(ctx);
-
-        if (ev->type == LLM_EV_ERROR) {
-            retry_after = ev->u.error.retry_after;
-        }
-    }
-
-    if (llm_api_event(ctx->api, ev, &w->scratch, &err) == LLM_OK) {
-        ngx_http_llm_take_scratch(ctx);
-
-    } else {
-        w->scratch.len = 0;
-        w->scratch.failed = 0;
-        ngx_http_llm_set_error(ctx, &err, retry_after);
-    }
-
-    if (ctx->ended || ctx->gather || ctx->broken
-        || (ctx->stream && ev->type == LLM_EV_START))
-    {
-        ngx_http_llm_mark_dirty(ctx);
-    }
-
-    /* before the event's room in the ring is given back */
-
-    if (!ctx->paused && ctx->slot != NGX_HTTP_LLM_NO_SLOT
-        && ctx->held > ngx_http_llm_high_water(ctx))
-    {
-        ctx->paused = 1;
-        llm_client_tell(w->client, LLM_MSG_PAUSE, ctx->slot, ctx->ticket);
-    }
-}
-
-
-/* what was written into the worker's scratch becomes the request's */
-
-static void
-ngx_http_llm_take_scratch(ngx_http_llm_ctx_t *ctx)
-{
-    llm_buf_t  *b;
-
-    b = &ctx->main->worker->scratch;
-
-    if (b->failed || ngx_http_llm_gather(ctx, b->data, b->len) != NGX_OK) {
-        ctx->broken = 1;
-    }
-
-    ctx->largest = ngx_max(ctx->largest, b->len);
-    b->len = 0;
-    b->failed = 0;
-
-    if (b->cap > NGX_HTTP_LLM_KEEP) {
-        llm_buf_free(b);
-    }
-}
-
-
-static void
-ngx_http_llm_mark_dirty(ngx_http_llm_ctx_t *ctx)
-{
-    if (!ctx->is_dirty) {
-        ctx->is_dirty = 1;
-        ngx_queue_insert_tail(&ctx->main->worker->dirty, &ctx->dirty);
-    }
-}
-
-
 void
 ngx_http_llm_send_dirty(ngx_http_llm_worker_t *w)
 {
@@ -224,66 +88,6 @@ ngx_http_llm_send_dirty(ngx_http_llm_worker_t *w)
         ngx_http_llm_serve(ctx);
         ngx_http_run_posted_requests(c);
     }
-}
-
-
-void
-ngx_http_llm_fail(ngx_http_llm_ctx_t *ctx, int status, const char *code,
-    const char *msg)
-{
-    llm_err_t  err;
-
-    llm_fail_with(&err, status, code, NULL, "%s", msg);
-
-    ngx_http_llm_set_error(ctx, &err, status == 503 ? 1 : 0);
-    ngx_http_llm_mark_dirty(ctx);
-}
-
-
-/* the request is over; a stream that has begun gets an error event */
-
-static void
-ngx_http_llm_set_error(ngx_http_llm_ctx_t *ctx, llm_err_t *err,
-    uint32_t retry_after)
-{
-    ngx_http_llm_cancel(ctx);
-
-    ctx->ended = 1;
-    ctx->done = 0;
-    ctx->complete = 1;
-    ctx->retry_after = retry_after;
-
-    if (ctx->request->header_sent) {
-        if (!ctx->stream) {
-            ctx->broken = 1;            /* half a body, all one can do */
-            return;
-        }
-
-        (void) llm_api_error_frame(err, &ctx->main->worker->scratch);
-        ngx_http_llm_take_scratch(ctx);
-        return;
-    }
-
-    ctx->err = ngx_palloc(ctx->request->pool, sizeof(llm_err_t));
-    if (ctx->err) {
-        *ctx->err = *err;
-    }
-
-    ctx->failed = 1;
-}
-
-
-static void
-ngx_http_llm_cancel(ngx_http_llm_ctx_t *ctx)
-{
-    if (ctx->slot == NGX_HTTP_LLM_NO_SLOT) {
-        return;
-    }
-
-    llm_client_tell(ctx->main->worker->client, LLM_MSG_CANCEL, ctx->slot,
-                    ctx->ticket);
-
-    ngx_http_llm_free_slot(ctx);
 }
 
 
@@ -545,35 +349,6 @@ ngx_http_llm_set_write_event(ngx_http_llm_ctx_t *ctx, ngx_uint_t progress)
 }
 
 
-/* held bytes that pause a stream; see the head of this file */
-
-static size_t
-ngx_http_llm_high_water(ngx_http_llm_ctx_t *ctx)
-{
-    size_t  max, late;
-
-    max = ctx->conf->stream_buffer;
-    late = ngx_max(2 * ctx->largest, max / 2);
-
-    return (late < max) ? max - late : 0;
-}
-
-
-/* a slow reader's sequence is parked until it has caught up */
-
-static void
-ngx_http_llm_set_pace(ngx_http_llm_ctx_t *ctx)
-{
-    if (ctx->paused && ctx->slot != NGX_HTTP_LLM_NO_SLOT
-        && ctx->held <= ngx_http_llm_high_water(ctx) / 2)
-    {
-        ctx->paused = 0;
-        llm_client_tell(ctx->main->worker->client, LLM_MSG_RESUME, ctx->slot,
-                        ctx->ticket);
-    }
-}
-
-
 static void
 ngx_http_llm_write_handler(ngx_http_request_t *r)
 {
@@ -673,39 +448,4 @@ ngx_http_llm_set_timer(ngx_http_llm_ctx_t *ctx)
     }
 
     ngx_add_timer(&ctx->timer, timer);
-}
-
-
-/* the client has all, or is gone */
-
-void
-ngx_http_llm_cleanup(void *data)
-{
-    ngx_http_llm_ctx_t *ctx = data;
-
-    ngx_http_llm_cancel(ctx);
-
-    if (ctx->is_dirty) {
-        ngx_queue_remove(&ctx->dirty);
-        ctx->is_dirty = 0;
-    }
-
-    if (ctx->timer.timer_set) {
-        ngx_del_timer(&ctx->timer);
-    }
-
-    if (ctx->api) {
-        llm_api_usage(ctx->api, &ctx->usage);
-        llm_api_free(ctx->api);
-        ctx->api = NULL;
-    }
-}
-
-
-void
-ngx_http_llm_pool_cleanup(void *data)
-{
-    ngx_http_llm_ctx_t *ctx = data;
-
-    ngx_http_llm_free_blocks(ctx);
 }
