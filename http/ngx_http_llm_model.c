@@ -1,11 +1,6 @@
 /*
- * llm_model: a model and its parameters, and the models as the API shows
- * them.
- *
- * A wrong configuration fails here with file and line.  A model file that is
- * missing or broken is not one: it is logged, nginx serves on, and requests
- * for the model get 503 with the reason.  But a reload fails when the running
- * configuration serves that very model from what the file was before.
+ * llm_model: a model and its parameters.  A wrong one fails here with file
+ * and line; what is wrong with a model's file: ngx_http_llm_models.c.
  */
 
 #include "http/ngx_http_llm_module.h"
@@ -58,8 +53,6 @@ static char *ngx_http_llm_model_flag(ngx_conf_t *cf,
     ngx_str_t *value);
 static char *ngx_http_llm_unique(ngx_conf_t *cf,
     ngx_http_llm_main_conf_t *mcf, ngx_http_llm_model_t *model);
-static ngx_uint_t ngx_http_llm_served_now(ngx_conf_t *cf,
-    ngx_http_llm_model_t *model);
 
 
 /*
@@ -509,153 +502,4 @@ ngx_http_llm_unique(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf,
     }
 
     return NGX_CONF_OK;
-}
-
-
-/* index of the model with this name or alias, or -1 */
-
-ngx_int_t
-ngx_http_llm_find_model(ngx_http_llm_main_conf_t *mcf, ngx_str_t *name)
-{
-    ngx_str_t             *alias;
-    ngx_uint_t             i, j;
-    ngx_http_llm_model_t  *model;
-
-    model = mcf->models.elts;
-
-    for (i = 0; i < mcf->models.nelts; i++) {
-
-        if (model[i].name.len == name->len
-            && ngx_memcmp(model[i].name.data, name->data, name->len) == 0)
-        {
-            return i;
-        }
-
-        alias = model[i].aliases.elts;
-
-        for (j = 0; j < model[i].aliases.nelts; j++) {
-            if (alias[j].len == name->len
-                && ngx_memcmp(alias[j].data, name->data, name->len) == 0)
-            {
-                return i;
-            }
-        }
-    }
-
-    return -1;
-}
-
-
-/* the models as the API shows them; broken files are named in the log */
-
-char *
-ngx_http_llm_check_models(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf)
-{
-    llm_err_t              err;
-    ngx_uint_t             i;
-    llm_api_model_t       *api;
-    ngx_file_info_t        fi;
-    ngx_http_llm_model_t  *model;
-
-    api = ngx_pcalloc(cf->pool, mcf->models.nelts * sizeof(llm_api_model_t));
-    if (api == NULL) {
-        return NGX_CONF_ERROR;
-    }
-
-    mcf->api_models = api;
-    model = mcf->models.elts;
-
-    for (i = 0; i < mcf->models.nelts; i++) {
-
-        /* ngx_str_t and llm_str_t differ in a sign only */
-
-        api[i].name.len = model[i].name.len;
-        api[i].name.data = (char *) model[i].name.data;
-        api[i].aliases = (llm_str_t *) model[i].aliases.elts;
-        api[i].n_aliases = model[i].aliases.nelts;
-        api[i].is_default = model[i].is_default;
-        api[i].max_tokens = model[i].max_tokens;
-        api[i].created = ngx_time();
-
-        if (ngx_process == NGX_PROCESS_SIGNALLER
-            || ngx_strncmp(model[i].engine.device, "synthetic", 9) == 0)
-        {
-            continue;
-        }
-
-        if (ngx_file_info(model[i].path.data, &fi) != NGX_FILE_ERROR) {
-            api[i].created = ngx_file_mtime(&fi);
-        }
-
-        ngx_memzero(&err, sizeof(llm_err_t));
-
-        if (llm_model_file_check(model[i].engine.path, &err) != LLM_OK
-            || llm_device_check(model[i].engine.device, &err) != LLM_OK)
-        {
-            if (ngx_http_llm_served_now(cf, &model[i])) {
-                ngx_log_error(NGX_LOG_EMERG, cf->log, 0,
-                              "model \"%V\" is not usable any more, the "
-                              "running configuration goes on with what it "
-                              "has loaded: %s", &model[i].name, err.msg);
-                return NGX_CONF_ERROR;
-            }
-
-            ngx_log_error(NGX_LOG_ERR, cf->log, 0,
-                          "model \"%V\" is not usable: %s",
-                          &model[i].name, err.msg);
-        }
-    }
-
-    return NGX_CONF_OK;
-}
-
-
-/* is the model ready in the configuration that a reload is to replace? */
-
-static ngx_uint_t
-ngx_http_llm_served_now(ngx_conf_t *cf, ngx_http_llm_model_t *model)
-{
-    ngx_cycle_t               *old;
-    ngx_uint_t                 i;
-    llm_model_status_t         st;
-    ngx_http_llm_model_t      *m;
-    ngx_http_llm_main_conf_t  *mcf;
-
-    old = cf->cycle->old_cycle;
-
-    if (ngx_is_init_cycle(old) || old->modules == NULL) {
-        return 0;
-    }
-
-    /* it may have had no such module */
-
-    for (i = 0; old->modules[i] != &ngx_http_llm_module; i++) {
-        if (old->modules[i] == NULL) {
-            return 0;
-        }
-    }
-
-    mcf = ngx_http_cycle_get_module_main_conf(old, ngx_http_llm_module);
-
-    if (mcf == NULL || mcf->zone == NULL || !llm_zone_alive(mcf->zone)) {
-        return 0;
-    }
-
-    m = mcf->models.elts;
-
-    for (i = 0; i < mcf->models.nelts; i++) {
-
-        if (m[i].name.len == model->name.len
-            && ngx_memcmp(m[i].name.data, model->name.data,
-                          model->name.len) == 0
-            && m[i].path.len == model->path.len
-            && ngx_memcmp(m[i].path.data, model->path.data,
-                          model->path.len) == 0)
-        {
-            llm_zone_status(mcf->zone, i, &st);
-            return st.state == LLM_MODEL_READY;
-        }
-    }
-
-    return 0;
 }

@@ -4,6 +4,7 @@
  *
  *   ngx_http_llm_module.c      directives, contexts, the two modules
  *   ngx_http_llm_model.c       llm_model
+ *   ngx_http_llm_models.c      the models by name, their files checked
  *   ngx_http_llm_conf.c        llm_api, llm_queue and others, their checks
  *   ngx_http_llm_zone.c        the shared zone, eventfds
  *   ngx_http_llm_process.c     engine and client, worker start and end
@@ -286,6 +287,9 @@ typedef struct {
 /* ngx_http_llm_model.c */
 
 char *ngx_http_llm_model(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
+
+/* ngx_http_llm_models.c */
+
 /* index of the model with this name or alias, or -1 */
 ngx_int_t ngx_http_llm_find_model(ngx_http_llm_main_conf_t *mcf,
     ngx_str_t *name);
