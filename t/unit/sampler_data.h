@@ -1,0 +1,67 @@
+/*
+ * Data for the tests of the sampler: rows of logits from a generator that is
+ * nothing of the sampler's, and tokens in the order that it has to find.
+ */
+
+#ifndef LLM_SAMPLER_DATA_H
+#define LLM_SAMPLER_DATA_H
+
+#include "t/unit/tap.h"
+
+#include <math.h>
+
+
+/* a generator of test data: nothing of the sampler's */
+
+static uint64_t  state = 88172645463325252ull;
+
+static inline double
+uniform(void)
+{
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+
+    return (double) (state >> 11) * 0x1p-53;
+}
+
+
+/* about normal */
+
+static inline float
+noise(float sigma)
+{
+    int     i;
+    double  sum;
+
+    for (sum = 0, i = 0; i < 12; i++) {
+        sum += uniform();
+    }
+
+    return (float) ((sum - 6) * sigma);
+}
+
+
+typedef struct {
+    double   logit;
+    double   p;
+    double   rank;                      /* what typical sorts by */
+    int32_t  id;
+    int      kept;
+} token_t;
+
+
+static inline int
+by_logit(const void *one, const void *two)
+{
+    const token_t  *a = one, *b = two;
+
+    if (a->logit != b->logit) {
+        return a->logit < b->logit ? 1 : -1;
+    }
+
+    return a->id - b->id;
+}
+
+
+#endif /* LLM_SAMPLER_DATA_H */
