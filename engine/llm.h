@@ -72,11 +72,7 @@ typedef struct {
 #define LLM_REQ_NO_CACHE    16          /* neither read nor fill the prefix
                                            cache (for checks) */
 #define LLM_REQ_SPECIAL     32          /* control tokens are shown as text */
-#define LLM_REQ_MAX_SOFT    64          /* max_tokens is a default, not the
-                                           client's word: it is cut to what
-                                           the context leaves instead of
-                                           being refused */
-#define LLM_REQ_PRIORITY   128          /* the client itself named one */
+#define LLM_REQ_PRIORITY    64          /* the client itself named one */
 
 typedef struct {
     llm_msg_t        head;
@@ -86,7 +82,8 @@ typedef struct {
     uint32_t         kind;              /* llm_kind_t */
     uint32_t         flags;             /* LLM_REQ_... */
     uint32_t         n;                 /* choices for each prompt */
-    int32_t          max_tokens;        /* of a choice; -1: what is left */
+    int32_t          max_tokens;        /* of a choice; what the context
+                                           leaves is the most, and -1 */
     int32_t          min_tokens;
     int32_t          priority;          /* the higher the first */
     uint32_t         weight;            /* tenant's share, 1..., in 1/1000 */

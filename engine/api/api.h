@@ -79,10 +79,9 @@ int llm_api_answer(const llm_api_endpoint_t *ep, const llm_api_conf_t *conf,
  * Unknown fields are ignored, null is absent, of equal keys the last one
  * counts.  Fields that are known and cannot be served are refused unless
  * they say nothing (null, false, empty).  max_completion_tokens goes before
- * max_tokens; 0 is refused by chat and generates nothing in completions,
- * whose default is 16 where the model has none.  A limit that the request
- * did not name has LLM_REQ_MAX_SOFT.  Empty stop strings are left out; up to
- * LLM_MAX_STOPS are taken.  tool_choice "none" keeps the tools from the
+ * max_tokens; -1 is what the context leaves; 0 is refused by chat and
+ * generates nothing in completions, whose default is 16 where the model has
+ * none.  Empty stop strings are left out; up to LLM_MAX_STOPS are taken.  tool_choice "none" keeps the tools from the
  * prompt.  A trailing assistant message with text and without tool calls is
  * continued unless continue_final_message or add_generation_prompt say not.
  * reasoning_effort and enable_thinking go to chat_template_kwargs where

@@ -21,7 +21,7 @@ typedef struct {
     const llm_flat_t  *chat_template_kwargs;
     const llm_flat_t  *modalities;
 
-    int64_t            max_completion_tokens;   /* -1: not given */
+    int64_t            max_completion_tokens;   /* as max_tokens */
     int64_t            top_logprobs;            /* -1: not given */
 
     int                enable_thinking;         /* -1: not given */

@@ -49,6 +49,9 @@ typedef struct {
     uint32_t                n;
 } llm_api_fields_t;
 
+/* max_tokens, where the request names none */
+#define LLM_API_UNSET  INT64_MIN
+
 /*
  * What endpoints that generate text have in common: values where they were
  * given, defaults elsewhere.  It begins the endpoint's own struct.  The
@@ -72,7 +75,7 @@ typedef struct {
     llm_sampling_t     sampling;        /* the parameters of stages alone */
 
     int64_t            n;
-    int64_t            max_tokens;              /* -1: not given */
+    int64_t            max_tokens;      /* -1: what is left; or _UNSET */
     int64_t            min_tokens;
 
     int                stream;

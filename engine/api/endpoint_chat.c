@@ -26,7 +26,7 @@ static const llm_api_field_t  llm_api_chat_rows[] = {
     { "function_call", LLM_FIELD_REFUSED, LLM_FIELD_NOWHERE, 0, 0 },
     { "functions", LLM_FIELD_REFUSED, LLM_FIELD_NOWHERE, 0, 0 },
     { "max_completion_tokens", LLM_FIELD_INT, AT(max_completion_tokens),
-      1, INT32_MAX },
+      -1, INT32_MAX },
     { "messages", LLM_FIELD_REQUIRED, AT(messages), 0, 0 },
     { "modalities", LLM_FIELD_ARRAY, AT(modalities), 0, 0 },
     { "parallel_tool_calls", LLM_FIELD_BOOL, LLM_FIELD_NOWHERE, 0, 0 },
@@ -111,7 +111,7 @@ llm_api_chat_limits(llm_api_reader_t *rd, const llm_api_chat_t *b,
     param = "max_tokens";
     max = b->body.max_tokens;
 
-    if (b->max_completion_tokens != -1) {
+    if (b->max_completion_tokens != LLM_API_UNSET) {
         param = "max_completion_tokens";
         max = b->max_completion_tokens;
     }
@@ -136,7 +136,7 @@ llm_api_chat_read(llm_api_reader_t *rd, llm_err_t *err)
     memset(&b, 0, sizeof(llm_api_chat_t));
     llm_api_defaults(&b.body);
 
-    b.max_completion_tokens = -1;
+    b.max_completion_tokens = LLM_API_UNSET;
     b.top_logprobs = -1;
     b.enable_thinking = -1;
     b.add_generation_prompt = -1;

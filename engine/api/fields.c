@@ -25,7 +25,7 @@ static const llm_api_field_t  llm_api_shared_rows[] = {
     { "json_schema", LLM_FIELD_REFUSED, LLM_FIELD_NOWHERE, 0, 0 },
     { "logit_bias", LLM_FIELD_ANY, AT(logit_bias), 0, 0 },
     { "logprobs", LLM_FIELD_ANY, AT(logprobs), 0, 0 },
-    { "max_tokens", LLM_FIELD_INT, AT(max_tokens), 0, INT32_MAX },
+    { "max_tokens", LLM_FIELD_INT, AT(max_tokens), -1, INT32_MAX },
     { "metadata", LLM_FIELD_OBJECT, AT(metadata), 0, 0 },
     { "min_tokens", LLM_FIELD_INT, AT(min_tokens), 0, INT32_MAX },
     { "model", LLM_FIELD_STRING, AT(model), 0, 0 },

@@ -13,7 +13,7 @@ llm_api_defaults(llm_api_body_t *b)
     llm_sampling_default(&b->sampling);
 
     b->n = 1;
-    b->max_tokens = -1;
+    b->max_tokens = LLM_API_UNSET;
     b->skip_special_tokens = 1;
     b->cache_prompt = 1;
 }
@@ -187,7 +187,7 @@ llm_api_read_limits(llm_api_reader_t *rd, const llm_api_body_t *b,
 
     r = &rd->r;
 
-    if (max != -1 && b->min_tokens > max) {
+    if (max >= 0 && b->min_tokens > max) {
         return llm_api_bad_value(err, llm_api_top("min_tokens"),
                                  "Invalid 'min_tokens': %lld is more than "
                                  "'%s', which is %lld.",
@@ -195,8 +195,7 @@ llm_api_read_limits(llm_api_reader_t *rd, const llm_api_body_t *b,
                                  (long long) max);
     }
 
-    if (max == -1) {
-        r->flags |= LLM_REQ_MAX_SOFT;
+    if (max == LLM_API_UNSET) {
         max = rd->conf->models[r->model].max_tokens;
 
         if (max == -1) {

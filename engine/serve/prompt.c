@@ -254,50 +254,25 @@ llm_prep_empty(const llm_served_t *m, const llm_req_t *r, llm_prompt_ids_t *p,
 
 
 /*
- * A prompt that leaves no room for a token is refused, and so is a limit
- * that the client named and that does not fit behind the prompt; a limit
- * that nobody named is cut to the room there is.
+ * A prompt that leaves no room for a token is refused; a limit beyond the
+ * room is cut to it, for agents ask for what the largest models can write.
  */
 
 int
 llm_prep_room(const llm_served_t *m, const llm_req_t *r,
     const llm_prompt_ids_t *p, uint32_t *max_gen, llm_err_t *err)
 {
-    int          chat;
-    uint32_t     ctx;
-    const char  *param;
-
-    ctx = m->runner.ctx;
-    chat = r->msg->kind == LLM_KIND_CHAT;
-    param = chat ? "messages" : "prompt";
-
     if (llm_prep_fits(m, r, p, err) != LLM_OK) {
         return LLM_ERROR;
     }
 
-    if (r->msg->max_tokens < 0) {
-        *max_gen = ctx - p->n;
-        return LLM_OK;
+    *max_gen = m->runner.ctx - p->n;
+
+    if (r->msg->max_tokens >= 0) {
+        *max_gen = llm_min(*max_gen, (uint32_t) r->msg->max_tokens);
     }
 
-    *max_gen = (uint32_t) r->msg->max_tokens;
-
-    if (*max_gen <= ctx - p->n) {
-        return LLM_OK;
-    }
-
-    if (r->msg->flags & LLM_REQ_MAX_SOFT) {
-        *max_gen = ctx - p->n;
-        return LLM_OK;
-    }
-
-    return llm_fail_with(err, 400, "context_length_exceeded", param,
-                         "This model's maximum context length is %u tokens. "
-                         "However, you requested %llu tokens (%u in the %s, "
-                         "%u in the completion). Please reduce the length of "
-                         "the %s or completion.", ctx,
-                         (unsigned long long) p->n + *max_gen, p->n, param,
-                         *max_gen, param);
+    return LLM_OK;
 }
 
 

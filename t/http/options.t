@@ -103,9 +103,16 @@ like(health('short')->{device}, qr/\b1 thread\b/, 'threads=1');
 
 is(health('short')->{ctx}, 96, 'ctx=96');
 
-$res = complete('short', max_tokens => 500);
+for my $max (500, -1) {
+    $res = complete('short', max_tokens => $max, ignore_eos => \1);
 
-is($res->{status}, 400, 'more than it can hold is refused');
+    is($res->{json}{usage}{total_tokens}, 96, "max_tokens $max: cut to ctx");
+    is($res->{json}{choices}[0]{finish_reason}, 'length', 'and it says so');
+}
+
+$res = complete('short', prompt => 'word ' x 200);
+
+is($res->{status}, 400, 'a prompt that it cannot hold is refused');
 is($res->{json}{error}{code}, 'context_length_exceeded', 'by name');
 
 $res = $t->chat('Hi', model => 'short', ignore_eos => \1);

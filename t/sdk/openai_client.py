@@ -170,7 +170,7 @@ def check_errors(c):
     expect(c, openai.BadRequestError, "temperature", temperature=3)
     expect(c, openai.BadRequestError, "messages", messages=[])
     expect(c, openai.BadRequestError, "top_p", top_p="high")
-    expect(c, openai.BadRequestError, "max_tokens", max_tokens=-1)
+    expect(c, openai.BadRequestError, "max_tokens", max_tokens=-2)
     try:
         c.chat.completions.create(model="demo",
                                   messages=ask("word " * 20000))

@@ -37,26 +37,26 @@ static const case_t  cases[] = {
     /* what is not given */
 
     GOOD(CHAT_WITH, "",
-         " model=0 kind=1 flags=64 n=1 max=-1 min=0 priority=0 salt=0 "
+         " model=0 kind=1 flags=0 n=1 max=-1 min=0 priority=0 salt=0 "
          "temperature=1 top_p=1 min_p=0 typical_p=1 presence=0 frequency=0 "
          "repetition=1 top_k=0 logprobs=-1 seed=no0 stops=[] stop_ids=[] "
          "bias=[] prompts= chat={'lenient':true,"
          "'messages':[{'role':'user','content':'hi'}],"
          "'add_generation_prompt':true,'continue_final_message':false,"
          "'chat_template_kwargs':{}} "),
-    GOOD(COMPL_WITH, "", " model=0 kind=2 flags=64 n=1 max=16 min=0 "),
+    GOOD(COMPL_WITH, "", " model=0 kind=2 flags=0 n=1 max=16 min=0 "),
     GOOD(CHAT_WITH, ",'model':null,'tools':null,'tool_choice':null,"
          "'stream':null,'stream_options':null,'max_tokens':null,'n':null,"
          "'max_completion_tokens':null,'temperature':null,'top_p':null,"
          "'seed':null,'stop':null,'logprobs':null,'top_logprobs':null,"
          "'logit_bias':null,'response_format':null,'metadata':null,"
          "'functions':null,'audio':null,'user':null,'priority':null",
-         " kind=1 flags=64 n=1 max=-1 "),
+         " kind=1 flags=0 n=1 max=-1 "),
     GOOD(COMPL_WITH, ",'suffix':null,'best_of':null,'echo':null,"
          "'logprobs':null,'stop':null,'max_tokens':null", " max=16 "),
     GOOD(CHAT_WITH, ",'no_such_field':{'a':[1]},'echo':3,'prompt':7",
-         " flags=64 "),
-    GOOD(COMPL_WITH, ",'messages':7,'tools':7", " flags=64 "),
+         " flags=0 "),
+    GOOD(COMPL_WITH, ",'messages':7,'tools':7", " flags=0 "),
 
     /* the body as a whole */
 
@@ -159,7 +159,7 @@ static const case_t  cases[] = {
     GOOD(CHAT_WITH, ",'max_tokens':7,'max_completion_tokens':8", " max=8 "),
     GOOD(CHAT_WITH, ",'max_tokens':7,'max_completion_tokens':null",
          " max=7 "),
-    GOOD(CHAT_WITH, ",'model':'llm7'", " flags=64 n=1 max=200 "),
+    GOOD(CHAT_WITH, ",'model':'llm7'", " flags=0 n=1 max=200 "),
     GOOD(CHAT_WITH, ",'model':'llm7','max_tokens':300", " max=300 "),
     GOOD(COMPL_WITH, ",'max_tokens':0", " flags=0 n=1 max=0 "),
     GOOD(COMPL_WITH, ",'max_completion_tokens':3", " max=16 "),
@@ -167,9 +167,13 @@ static const case_t  cases[] = {
         "integer_below_min_value", ">= 1, but got 0"),
     BAD(CHAT_WITH, ",'max_completion_tokens':0", "max_completion_tokens",
         "integer_below_min_value", ""),
-    BAD(CHAT_WITH, ",'max_tokens':-1", "max_tokens",
-        "integer_below_min_value", ""),
-    BAD(COMPL_WITH, ",'max_tokens':-1", "max_tokens",
+    GOOD(CHAT_WITH, ",'max_tokens':-1", " max=-1 "),
+    GOOD(CHAT_WITH, ",'model':'llm7','max_tokens':-1", " max=-1 "),
+    GOOD(CHAT_WITH, ",'max_completion_tokens':-1", " max=-1 "),
+    GOOD(COMPL_WITH, ",'max_tokens':-1,'min_tokens':3", " max=-1 min=3 "),
+    BAD(CHAT_WITH, ",'max_tokens':-2", "max_tokens",
+        "integer_below_min_value", ">= -1, but got -2"),
+    BAD(COMPL_WITH, ",'max_tokens':-2", "max_tokens",
         "integer_below_min_value", ""),
     BAD(CHAT_WITH, ",'max_tokens':10.5", "max_tokens", "invalid_type", ""),
     BAD(CHAT_WITH, ",'max_tokens':99999999999", "max_tokens",
@@ -202,7 +206,7 @@ static const case_t  cases[] = {
         "integer_below_min_value", ""),
     BAD(CHAT_WITH, ",'stop_token_ids':3", "stop_token_ids", "invalid_type",
         ""),
-    GOOD(CHAT_WITH, ",'ignore_eos':true", " flags=68 "),
+    GOOD(CHAT_WITH, ",'ignore_eos':true", " flags=4 "),
 
     /* biases */
 
@@ -250,11 +254,11 @@ static const case_t  cases[] = {
 
     /* streams, and how they are asked for */
 
-    GOOD(CHAT_WITH, ",'stream':true", " flags=65 "),
+    GOOD(CHAT_WITH, ",'stream':true", " flags=1 "),
     GOOD(CHAT_WITH, ",'stream':true,'stream_options':{'include_usage':true}",
-         " flags=65 "),
+         " flags=1 "),
     GOOD(CHAT_WITH, ",'stream':true,'stream_options':{'include_usage':null,"
-         "'x':1}", " flags=65 "),
+         "'x':1}", " flags=1 "),
     BAD(CHAT_WITH, ",'stream':'true'", "stream", "invalid_type",
         "expected a boolean, but got a string"),
     BAD(CHAT_WITH, ",'stream':1", "stream", "invalid_type", ""),
@@ -267,23 +271,23 @@ static const case_t  cases[] = {
 
     /* other switches */
 
-    GOOD(CHAT_WITH, ",'return_token_ids':true", " flags=72 "),
-    GOOD(CHAT_WITH, ",'cache_prompt':false", " flags=80 "),
-    GOOD(CHAT_WITH, ",'skip_special_tokens':false", " flags=96 "),
+    GOOD(CHAT_WITH, ",'return_token_ids':true", " flags=8 "),
+    GOOD(CHAT_WITH, ",'cache_prompt':false", " flags=16 "),
+    GOOD(CHAT_WITH, ",'skip_special_tokens':false", " flags=32 "),
     /* 128 says that the client named one, be it 0 */
     GOOD(CHAT_WITH, ",'priority':-100",
-         " flags=192 n=1 max=-1 min=0 priority=-100 "),
+         " flags=64 n=1 max=-1 min=0 priority=-100 "),
     GOOD(CHAT_WITH, ",'priority':0",
-         " flags=192 n=1 max=-1 min=0 priority=0 "),
+         " flags=64 n=1 max=-1 min=0 priority=0 "),
     GOOD(CHAT_WITH, ",'metadata':{'priority':'low'}",
-         " flags=192 n=1 max=-1 min=0 priority=-10 "),
+         " flags=64 n=1 max=-1 min=0 priority=-10 "),
     GOOD(CHAT_WITH, ",'metadata':{'priority':'high'}", " priority=10 "),
     GOOD(CHAT_WITH, ",'metadata':{'priority':'normal','a':'b'}",
-         " flags=192 n=1 max=-1 min=0 priority=0 "),
+         " flags=64 n=1 max=-1 min=0 priority=0 "),
     GOOD(CHAT_WITH, ",'metadata':{'priority':'low'},'priority':7",
          " priority=7 "),
     GOOD(CHAT_WITH, ",'metadata':{'priority':'urgent'}",
-         " flags=64 n=1 max=-1 min=0 priority=0 "),
+         " flags=0 n=1 max=-1 min=0 priority=0 "),
     BAD(CHAT_WITH, ",'priority':101", "priority", "integer_above_max_value",
         ""),
     BAD(CHAT_WITH, ",'metadata':'x'", "metadata", "invalid_type", ""),
@@ -292,14 +296,14 @@ static const case_t  cases[] = {
     GOOD(CHAT_WITH, ",'user':'u','store':true,'service_tier':'auto',"
          "'verbosity':'low','prediction':{'type':'content','content':''},"
          "'parallel_tool_calls':false,'safety_identifier':'s',"
-         "'prompt_cache_key':'k'", " flags=64 "),
+         "'prompt_cache_key':'k'", " flags=0 "),
     BAD(CHAT_WITH, ",'user':1", "user", "invalid_type", ""),
     BAD(CHAT_WITH, ",'parallel_tool_calls':'no'", "parallel_tool_calls",
         "invalid_type", ""),
 
     /* what cannot be served is not ignored */
 
-    GOOD(CHAT_WITH, ",'response_format':{'type':'text'}", " flags=64 "),
+    GOOD(CHAT_WITH, ",'response_format':{'type':'text'}", " flags=0 "),
     BAD(CHAT_WITH, ",'response_format':{'type':'json_object'}",
         "response_format", "unsupported_parameter", "'text'"),
     BAD(CHAT_WITH, ",'response_format':{'type':'json_schema',"
@@ -313,12 +317,12 @@ static const case_t  cases[] = {
     BAD(CHAT_WITH, ",'guided_json':{'type':'object'}", "guided_json",
         "unsupported_parameter", ""),
     GOOD(CHAT_WITH, ",'guided_json':{},'functions':[],'use_beam_search':"
-         "false,'bad_words':[]", " flags=64 "),
+         "false,'bad_words':[]", " flags=0 "),
     BAD(CHAT_WITH, ",'functions':[{'name':'f'}]", "functions",
         "unsupported_parameter", ""),
     BAD(CHAT_WITH, ",'function_call':'auto'", "function_call",
         "unsupported_parameter", ""),
-    GOOD(CHAT_WITH, ",'modalities':['text']", " flags=64 "),
+    GOOD(CHAT_WITH, ",'modalities':['text']", " flags=0 "),
     BAD(CHAT_WITH, ",'modalities':['text','audio']", "modalities",
         "unsupported_parameter", ""),
     BAD(CHAT_WITH, ",'audio':{'voice':'x'}", "audio",
@@ -329,7 +333,7 @@ static const case_t  cases[] = {
         "unsupported_parameter", ""),
     BAD(COMPL_WITH, ",'suffix':'end'", "suffix", "unsupported_parameter",
         ""),
-    GOOD(COMPL_WITH, ",'suffix':''", " flags=64 "),
+    GOOD(COMPL_WITH, ",'suffix':''", " flags=0 "),
     GOOD(COMPL_WITH, ",'n':2,'best_of':2", " n=2 "),
     BAD(COMPL_WITH, ",'n':1,'best_of':3", "best_of",
         "unsupported_parameter", "equal to n"),
@@ -341,7 +345,7 @@ static const case_t  cases[] = {
     GOOD(COMPL_BODY, "{'prompt':['a','b']}", " prompts='a''b' "),
     GOOD(COMPL_BODY, "{'prompt':[1,2,3]}", " prompts=[1,2,3] "),
     GOOD(COMPL_BODY, "{'prompt':[[1],[2,3]]}", " prompts=[1][2,3] "),
-    GOOD(COMPL_BODY, "{'prompt':'x','echo':true}", " flags=66 "),
+    GOOD(COMPL_BODY, "{'prompt':'x','echo':true}", " flags=2 "),
     GOOD(COMPL_BODY, "{'prompt':['a','b'],'n':64}", " n=64 "),
     BAD(COMPL_BODY, "{'prompt':['a','b'],'n':65}", "n", "invalid_value",
         "more than 128"),

@@ -303,7 +303,7 @@ fz_max_tokens(fz_gen_t *g)
         fz_adds(&g->body, "2147483647");
 
     } else {
-        fz_addf(&g->body, "%u", fz_below(&g->rand, 6));
+        fz_addf(&g->body, "%d", (int) fz_below(&g->rand, 7) - 1);
     }
 }
 
