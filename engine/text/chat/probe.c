@@ -5,7 +5,6 @@
  */
 
 #include "engine/text/chat/internal.h"
-#include "engine/text/chat/flat_json.h"
 
 #define LLM_CP_STEPS   2000000
 #define LLM_CP_MEMORY  ((size_t) 16 << 20)
@@ -23,15 +22,155 @@ typedef enum {
 } llm_cp_t;
 
 
-/* the word in what the request renders to */
+/* messages in the making */
+typedef struct {
+    llm_buf_t   b;
+    uint32_t    count;
+} llm_cp_talk_t;
+
+/* a conversation; it comes in two forms */
+typedef void (*llm_cp_write_t)(llm_cp_talk_t *t, int form);
+
+
+static void
+llm_cp_str(llm_buf_t *b, const char *s)
+{
+    llm_flat_add_str(b, s, strlen(s));
+}
+
+
+static void
+llm_cp_pair(llm_buf_t *b, const char *key, const char *value)
+{
+    llm_cp_str(b, key);
+    llm_cp_str(b, value);
+}
+
+
+/* content: null, a string, or that as a list of one part */
+
+static void
+llm_cp_add_content(llm_buf_t *b, const char *text, int parts)
+{
+    size_t  array, part;
+
+    llm_cp_str(b, "content");
+
+    if (text == NULL) {
+        llm_flat_add_null(b);
+        return;
+    }
+
+    if (!parts) {
+        llm_cp_str(b, text);
+        return;
+    }
+
+    array = llm_flat_open(b, LLM_FLAT_ARRAY);
+    part = llm_flat_open(b, LLM_FLAT_OBJECT);
+    llm_cp_pair(b, "type", "text");
+    llm_cp_pair(b, "text", text);
+    llm_flat_close(b, part, 2);
+    llm_flat_close(b, array, 1);
+}
+
+
+static void
+llm_cp_say(llm_cp_talk_t *t, const char *role, const char *text, int parts)
+{
+    size_t  msg;
+
+    msg = llm_flat_open(&t->b, LLM_FLAT_OBJECT);
+    llm_cp_pair(&t->b, "role", role);
+    llm_cp_add_content(&t->b, text, parts);
+    llm_flat_close(&t->b, msg, 2);
+    t->count++;
+}
+
+
+/* arguments as text, or as a mapping of this key; none: an empty one */
+
+static void
+llm_cp_add_arguments(llm_buf_t *b, const char *text, const char *key)
+{
+    size_t  mapping;
+
+    llm_cp_str(b, "arguments");
+
+    if (text) {
+        llm_cp_str(b, text);
+        return;
+    }
+
+    mapping = llm_flat_open(b, LLM_FLAT_OBJECT);
+
+    if (key) {
+        llm_cp_pair(b, key, "v");
+    }
+
+    llm_flat_close(b, mapping, key != NULL);
+}
+
+
+/* the assistant calls a tool */
+
+static void
+llm_cp_call(llm_cp_talk_t *t, const char *content, const char *text,
+    const char *key)
+{
+    size_t      msg, calls, call, function;
+    llm_buf_t  *b;
+
+    b = &t->b;
+
+    msg = llm_flat_open(b, LLM_FLAT_OBJECT);
+    llm_cp_pair(b, "role", "assistant");
+    llm_cp_add_content(b, content, 0);
+    llm_cp_str(b, "tool_calls");
+
+    calls = llm_flat_open(b, LLM_FLAT_ARRAY);
+    call = llm_flat_open(b, LLM_FLAT_OBJECT);
+    llm_cp_pair(b, "id", "abcdefghi");
+    llm_cp_pair(b, "type", "function");
+    llm_cp_str(b, "function");
+
+    function = llm_flat_open(b, LLM_FLAT_OBJECT);
+    llm_cp_pair(b, "name", "f");
+    llm_cp_add_arguments(b, text, key);
+    llm_flat_close(b, function, 2);
+
+    llm_flat_close(b, call, 3);
+    llm_flat_close(b, calls, 1);
+    llm_flat_close(b, msg, 3);
+    t->count++;
+}
+
+
+/* and the tool answers */
+
+static void
+llm_cp_result(llm_cp_talk_t *t, const char *text, int parts)
+{
+    size_t  msg;
+
+    msg = llm_flat_open(&t->b, LLM_FLAT_OBJECT);
+    llm_cp_pair(&t->b, "role", "tool");
+    llm_cp_pair(&t->b, "name", "f");
+    llm_cp_pair(&t->b, "tool_call_id", "abcdefghi");
+    llm_cp_add_content(&t->b, text, parts);
+    llm_flat_close(&t->b, msg, 4);
+    t->count++;
+}
+
+
+/* the word in what the conversation renders to */
 
 static llm_cp_t
-llm_cp_look(const llm_chat_t *c, const char *request, const char *word,
+llm_cp_find(const llm_chat_t *c, const llm_flat_t *request, const char *word,
     unsigned what)
 {
     char             *at;
     llm_cp_t          res;
-    llm_buf_t         b;
     llm_err_t         err;
     llm_prompt_t      p;
     llm_jinja_opts_t  opts;
@@ -42,72 +181,91 @@ llm_cp_look(const llm_chat_t *c, const char *request, const char *word,
     opts.max_memory = LLM_CP_MEMORY;
     opts.now = LLM_CP_NOW;
 
-    llm_buf_init(&b, 0);
-    res = LLM_CP_FAILED;
-
-    if (llm_flat_add_json(&b, request, strlen(request), LLM_FLAT_MAX_DEPTH)
-        == LLM_OK
-        && llm_chat_render_as(c, (const llm_flat_t *) b.data, what, &opts,
-                              &p, &err) == LLM_OK)
-    {
-        at = strstr(p.text, word);
-        res = at == NULL ? LLM_CP_LOST
-              : at > p.text && strchr("'\"", at[-1]) ? LLM_CP_QUOTED
-              : LLM_CP_PLAIN;
-
-        llm_prompt_free(&p);
+    if (llm_chat_render_as(c, request, what, &opts, &p, &err) != LLM_OK) {
+        return LLM_CP_FAILED;
     }
 
-    llm_buf_free(&b);
+    at = strstr(p.text, word);
+    res = at == NULL ? LLM_CP_LOST
+          : at > p.text && strchr("'\"", at[-1]) ? LLM_CP_QUOTED
+          : LLM_CP_PLAIN;
+
+    llm_prompt_free(&p);
 
     return res;
 }
 
 
-/* a call of a tool, and its result */
-#define LLM_CP_HISTORY(content, result)                                      \
-    "{\"messages\":[{\"role\":\"user\",\"content\":\"Hi\"},"                 \
-    "{\"role\":\"assistant\",\"content\":" content ",\"tool_calls\":["       \
-    "{\"id\":\"abcdefghi\",\"type\":\"function\",\"function\":"              \
-    "{\"name\":\"f\",\"arguments\":{}}}]},"                                  \
-    "{\"role\":\"tool\",\"name\":\"f\",\"tool_call_id\":\"abcdefghi\","      \
-    "\"content\":" result "}]}"
+static llm_cp_t
+llm_cp_look(const llm_chat_t *c, llm_cp_write_t write, int form,
+    const char *word, unsigned what)
+{
+    size_t         request, messages;
+    llm_cp_t       res;
+    llm_cp_talk_t  t;
+
+    t.count = 0;
+    llm_buf_init(&t.b, 0);
+
+    request = llm_flat_open(&t.b, LLM_FLAT_OBJECT);
+    llm_cp_str(&t.b, "messages");
+    messages = llm_flat_open(&t.b, LLM_FLAT_ARRAY);
+    write(&t, form);
+    llm_flat_close(&t.b, messages, t.count);
+    llm_flat_close(&t.b, request, 1);
+
+    res = t.b.failed ? LLM_CP_FAILED
+          : llm_cp_find(c, (const llm_flat_t *) t.b.data, word, what);
+
+    llm_buf_free(&t.b);
+
+    return res;
+}
 
 
 /* for every role, a conversation with its content as a string, as parts */
 
+static void
+llm_cp_user(llm_cp_talk_t *t, int parts)
+{
+    llm_cp_say(t, "user", LLM_CP_WORD, parts);
+}
+
+
+static void
+llm_cp_system(llm_cp_talk_t *t, int parts)
+{
+    llm_cp_say(t, "system", LLM_CP_WORD, parts);
+    llm_cp_say(t, "user", "Hi", 0);
+}
+
+
+static void
+llm_cp_assistant(llm_cp_talk_t *t, int parts)
+{
+    llm_cp_say(t, "user", "Hi", 0);
+    llm_cp_say(t, "assistant", LLM_CP_WORD, parts);
+    llm_cp_say(t, "user", "Hi", 0);
+}
+
+
+static void
+llm_cp_tool(llm_cp_talk_t *t, int parts)
+{
+    llm_cp_say(t, "user", "Hi", 0);
+    llm_cp_call(t, "", NULL, NULL);
+    llm_cp_result(t, LLM_CP_WORD, parts);
+}
+
+
 static const struct {
-    unsigned     join;
-    const char  *string;
-    const char  *parts;
+    unsigned         join;
+    llm_cp_write_t   write;
 } llm_cp_contents[] = {
-#define LLM_CP_TEXT   "\"" LLM_CP_WORD "\""
-#define LLM_CP_PARTS  "[{\"type\":\"text\",\"text\":\"" LLM_CP_WORD "\"}]"
-
-    { LLM_CN_JOIN_USER,
-#define LLM_CP_USER(content)                                                 \
-      "{\"messages\":[{\"role\":\"user\",\"content\":" content "}]}"
-
-      LLM_CP_USER(LLM_CP_TEXT), LLM_CP_USER(LLM_CP_PARTS) },
-
-    { LLM_CN_JOIN_SYSTEM,
-#define LLM_CP_SYSTEM(content)                                               \
-      "{\"messages\":[{\"role\":\"system\",\"content\":" content "},"        \
-      "{\"role\":\"user\",\"content\":\"Hi\"}]}"
-
-      LLM_CP_SYSTEM(LLM_CP_TEXT), LLM_CP_SYSTEM(LLM_CP_PARTS) },
-
-    { LLM_CN_JOIN_ASSISTANT,
-#define LLM_CP_ASSISTANT(content)                                            \
-      "{\"messages\":[{\"role\":\"user\",\"content\":\"Hi\"},"               \
-      "{\"role\":\"assistant\",\"content\":" content "},"                    \
-      "{\"role\":\"user\",\"content\":\"Hi\"}]}"
-
-      LLM_CP_ASSISTANT(LLM_CP_TEXT), LLM_CP_ASSISTANT(LLM_CP_PARTS) },
-
-    { LLM_CN_JOIN_TOOL,
-      LLM_CP_HISTORY("\"\"", LLM_CP_TEXT),
-      LLM_CP_HISTORY("\"\"", LLM_CP_PARTS) }
+    { LLM_CN_JOIN_USER, llm_cp_user },
+    { LLM_CN_JOIN_SYSTEM, llm_cp_system },
+    { LLM_CN_JOIN_ASSISTANT, llm_cp_assistant },
+    { LLM_CN_JOIN_TOOL, llm_cp_tool }
 };
 
 
@@ -118,9 +276,9 @@ llm_cp_content(llm_chat_t *c)
     llm_cp_t  string, parts;
 
     for (i = 0; i < llm_nelems(llm_cp_contents); i++) {
-        string = llm_cp_look(c, llm_cp_contents[i].string, LLM_CP_WORD,
+        string = llm_cp_look(c, llm_cp_contents[i].write, 0, LLM_CP_WORD,
                              c->norms & LLM_CN_NO_TOOLS);
-        parts = llm_cp_look(c, llm_cp_contents[i].parts, LLM_CP_WORD,
+        parts = llm_cp_look(c, llm_cp_contents[i].write, 1, LLM_CP_WORD,
                             c->norms & LLM_CN_NO_TOOLS);
 
         if (string > LLM_CP_LOST && parts < string) {
@@ -141,27 +299,25 @@ llm_cp_content(llm_chat_t *c)
  * backslash stands before the quote of the key.
  */
 
-#define LLM_CP_CALL(arguments)                                               \
-    "{\"messages\":[{\"role\":\"user\",\"content\":\"Hi\"},"                 \
-    "{\"role\":\"assistant\",\"content\":\"\",\"tool_calls\":["              \
-    "{\"id\":\"abcdefghi\",\"type\":\"function\",\"function\":"              \
-    "{\"name\":\"f\",\"arguments\":" arguments "}}]},"                       \
-    "{\"role\":\"tool\",\"name\":\"f\",\"tool_call_id\":\"abcdefghi\","      \
-    "\"content\":\"ok\"}]}"
+static void
+llm_cp_arguments_as(llm_cp_talk_t *t, int mapping)
+{
+    llm_cp_say(t, "user", "Hi", 0);
+    llm_cp_call(t, "", mapping ? NULL : "{\"" LLM_CP_KEY "\": \"v\"}",
+                LLM_CP_KEY);
+    llm_cp_result(t, "ok", 0);
+}
 
 
 static void
 llm_cp_arguments(llm_chat_t *c)
 {
-    llm_cp_t                  text, value, escaped;
-    static const char *const  as_text =
-        LLM_CP_CALL("\"{\\\"" LLM_CP_KEY "\\\": \\\"v\\\"}\"");
-    static const char *const  as_value =
-        LLM_CP_CALL("{\"" LLM_CP_KEY "\": \"v\"}");
+    llm_cp_t  text, value, escaped;
 
-    text = llm_cp_look(c, as_text, LLM_CP_KEY, c->norms);
-    value = llm_cp_look(c, as_value, LLM_CP_KEY, c->norms);
-    escaped = llm_cp_look(c, as_text, "\\\"" LLM_CP_KEY, c->norms);
+    text = llm_cp_look(c, llm_cp_arguments_as, 0, LLM_CP_KEY, c->norms);
+    value = llm_cp_look(c, llm_cp_arguments_as, 1, LLM_CP_KEY, c->norms);
+    escaped = llm_cp_look(c, llm_cp_arguments_as, 0, "\\\"" LLM_CP_KEY,
+                          c->norms);
 
     if (value > LLM_CP_LOST
         && (text <= LLM_CP_LOST || escaped > LLM_CP_LOST))
@@ -176,12 +332,9 @@ llm_cp_arguments(llm_chat_t *c)
 static void
 llm_cp_tools(llm_chat_t *c)
 {
-    const char  *user;
-
-    user = llm_cp_contents[0].string;
-
-    if (llm_cp_look(c, user, LLM_CP_WORD, 0) == LLM_CP_FAILED
-        && llm_cp_look(c, user, LLM_CP_WORD, LLM_CN_NO_TOOLS) > LLM_CP_LOST)
+    if (llm_cp_look(c, llm_cp_user, 0, LLM_CP_WORD, 0) == LLM_CP_FAILED
+        && llm_cp_look(c, llm_cp_user, 0, LLM_CP_WORD, LLM_CN_NO_TOOLS)
+           > LLM_CP_LOST)
     {
         c->norms |= LLM_CN_NO_TOOLS;
     }
@@ -191,14 +344,19 @@ llm_cp_tools(llm_chat_t *c)
 /* a developer's message that disappears is shown as the system's */
 
 static void
+llm_cp_developer_says(llm_cp_talk_t *t, int parts)
+{
+    llm_cp_say(t, "developer", LLM_CP_WORD, parts);
+    llm_cp_say(t, "user", "Hi", 0);
+}
+
+
+static void
 llm_cp_developer(llm_chat_t *c)
 {
-    static const char *const  developer =
-        "{\"messages\":[{\"role\":\"developer\",\"content\":\"" LLM_CP_WORD
-        "\"},{\"role\":\"user\",\"content\":\"Hi\"}]}";
-
-    if (llm_cp_look(c, developer, LLM_CP_WORD, c->norms) == LLM_CP_LOST
-        && llm_cp_look(c, developer, LLM_CP_WORD,
+    if (llm_cp_look(c, llm_cp_developer_says, 0, LLM_CP_WORD, c->norms)
+        == LLM_CP_LOST
+        && llm_cp_look(c, llm_cp_developer_says, 0, LLM_CP_WORD,
                        c->norms | LLM_CN_DEVELOPER) > LLM_CP_LOST)
     {
         c->norms |= LLM_CN_DEVELOPER;
@@ -212,22 +370,29 @@ llm_cp_developer(llm_chat_t *c)
  */
 
 static void
+llm_cp_call_of(llm_cp_talk_t *t, int null)
+{
+    llm_cp_say(t, "user", "Hi", 0);
+    llm_cp_call(t, null ? NULL : "", NULL, NULL);
+    llm_cp_result(t, LLM_CP_WORD, 0);
+}
+
+
+static void
 llm_cp_history(llm_chat_t *c)
 {
-    llm_cp_t                  null, empty;
-    static const char *const  with_null =
-        LLM_CP_HISTORY("null", "\"" LLM_CP_WORD "\"");
-    static const char *const  with_empty =
-        LLM_CP_HISTORY("\"\"", "\"" LLM_CP_WORD "\"");
+    llm_cp_t  null, empty;
 
-    null = llm_cp_look(c, with_null, "None", c->norms);
-    empty = llm_cp_look(c, with_empty, "None", c->norms);
+    null = llm_cp_look(c, llm_cp_call_of, 1, "None", c->norms);
+    empty = llm_cp_look(c, llm_cp_call_of, 0, "None", c->norms);
 
     if (null > LLM_CP_LOST && empty == LLM_CP_LOST) {
         c->lenient |= LLM_CN_NULL;
     }
 
-    if (llm_cp_look(c, with_empty, LLM_CP_WORD, c->norms) == LLM_CP_LOST) {
+    if (llm_cp_look(c, llm_cp_call_of, 0, LLM_CP_WORD, c->norms)
+        == LLM_CP_LOST)
+    {
         c->lenient |= LLM_CN_TOOL_TEXT;
     }
 }
