@@ -19,9 +19,6 @@
 #include <cjson/cJSON.h>
 #include <math.h>
 
-/* a tree takes about 100 bytes for each value */
-#define LLM_JSON_MAX_VALUES   (1 << 18)
-
 /* cJSON copies a number to a buffer of 64 */
 #define LLM_JSON_MAX_NUMBER   62
 
@@ -40,11 +37,11 @@ typedef struct {
     const char         *p;
     const char         *end;
     llm_err_t          *err;
+    llm_json_limits_t  *limits;
 
     uint32_t            depth;
     char                open[LLM_FLAT_MAX_DEPTH];   /* '{' or '[' */
 
-    uint32_t            values;
     uint32_t            n_numbers;
     uint32_t            cap_numbers;
     uint32_t            next_number;    /* of the walk */
@@ -352,7 +349,7 @@ llm_json_bracket(llm_json_t *j)
     c = *j->p;
 
     if (c == '{' || c == '[') {
-        if (j->depth == LLM_FLAT_MAX_DEPTH) {
+        if (j->depth == llm_min(j->limits->depth, LLM_FLAT_MAX_DEPTH)) {
             return llm_json_fail(j, j->p, "too deep nesting");
         }
 
@@ -368,6 +365,19 @@ llm_json_bracket(llm_json_t *j)
     }
 
     j->p++;
+
+    return LLM_OK;
+}
+
+
+static int
+llm_json_count(llm_json_t *j)
+{
+    if (j->limits->values == 0) {
+        return llm_json_fail(j, j->p, "too many values");
+    }
+
+    j->limits->values--;
 
     return LLM_OK;
 }
@@ -400,21 +410,19 @@ llm_json_scan(llm_json_t *j)
             continue;
 
         case ',':
+            rc = llm_json_count(j);
             j->p++;
-
-            if (++j->values > LLM_JSON_MAX_VALUES) {
-                return llm_json_fail(j, j->p, "too many values");
-            }
-
-            continue;
+            break;
 
         case '{':
         case '[':
-            if (++j->values > LLM_JSON_MAX_VALUES) {
-                return llm_json_fail(j, j->p, "too many values");
+            rc = llm_json_count(j);
+
+            if (rc == LLM_OK) {
+                rc = llm_json_bracket(j);
             }
 
-            /* fall through */
+            break;
 
         case '}':
         case ']':
@@ -611,19 +619,24 @@ llm_json_walk(llm_json_t *j, cJSON *item, llm_buf_t *out)
 
 
 int
-llm_json_to_flat(const char *text, size_t len, llm_buf_t *out,
-    llm_err_t *err)
+llm_json_to_flat(const char *text, size_t len, llm_json_limits_t *limits,
+    llm_buf_t *out, llm_err_t *err)
 {
-    int          rc;
-    cJSON       *root;
-    llm_json_t   j;
-    const char  *stop;
+    int                 rc;
+    cJSON              *root;
+    llm_json_t          j;
+    const char         *stop;
+    llm_json_limits_t   usual;
+
+    usual.depth = LLM_FLAT_MAX_DEPTH;
+    usual.values = LLM_JSON_MAX_VALUES;
 
     memset(&j, 0, sizeof(llm_json_t));
     j.text = text;
     j.p = text;
     j.end = text + len;
     j.err = err;
+    j.limits = limits ? limits : &usual;
 
     if (len > INT32_MAX) {
         return llm_fail_with(err, 413, NULL, NULL,

@@ -8,16 +8,27 @@
 
 #include "engine/base/flat.h"
 
+/* a tree takes about 100 bytes for each value */
+#define LLM_JSON_MAX_VALUES  (1 << 18)
+
+/* what a text may hold; one struct can be the bound of several texts */
+typedef struct {
+    uint32_t     depth;                 /* levels of brackets */
+    uint32_t     values;                /* left: reading counts it down */
+} llm_json_limits_t;
+
 /*
  * Appends one flat value at out's end, which is a multiple of 8.  Errors are
  * status 400 with the place; out is then not to be used.  Numbers without
  * fraction and exponent that fit are integers, to the last digit; others
  * are doubles.  Of equal keys the last one stays.  Refused beside what is
- * not JSON: invalid UTF-8, half surrogate pairs, U+0000, more than
- * LLM_FLAT_MAX_DEPTH levels, 2^18 values, a number of 63 characters.
+ * not JSON: invalid UTF-8, half surrogate pairs, U+0000, a number of
+ * 63 characters, and what is beyond the limits; limits may be NULL for
+ * LLM_FLAT_MAX_DEPTH levels, which are the most in any case, and
+ * LLM_JSON_MAX_VALUES.
  */
-int llm_json_to_flat(const char *text, size_t len, llm_buf_t *out,
-    llm_err_t *err);
+int llm_json_to_flat(const char *text, size_t len, llm_json_limits_t *limits,
+    llm_buf_t *out, llm_err_t *err);
 
 /* a JSON string literal, quotes included; what is not UTF-8 is U+FFFD */
 int llm_json_add_string(llm_buf_t *b, const char *s, size_t len);

@@ -310,7 +310,7 @@ llm_api_parse(const llm_api_endpoint_t *ep, const llm_api_conf_t *conf,
     llm_buf_init(&flat, 0);
     llm_buf_init(&rd.head, 0);
 
-    if (llm_json_to_flat(body, len, &flat, err) != LLM_OK) {
+    if (llm_json_to_flat(body, len, NULL, &flat, err) != LLM_OK) {
         goto done;
     }
 

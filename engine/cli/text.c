@@ -280,7 +280,7 @@ llm_cli_render_request(const llm_chat_t *chat, llm_err_t *err)
     rc = llm_cli_read(&text, err);
 
     if (rc == LLM_OK) {
-        rc = llm_json_to_flat(text.data, text.len, &flat, err);
+        rc = llm_json_to_flat(text.data, text.len, NULL, &flat, err);
 
         if (rc != LLM_OK) {
             rc = llm_cli_fail_in(err, "standard input");

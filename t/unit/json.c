@@ -145,7 +145,7 @@ test_good(void)
 
         err.msg[0] = '\0';
 
-        ok(llm_json_to_flat(copy, len, &flat, &err) == LLM_OK
+        ok(llm_json_to_flat(copy, len, NULL, &flat, &err) == LLM_OK
            && llm_flat_check(flat.data, flat.len) == LLM_OK,
            "taken: %s (%s)", good[i].want, err.msg);
 
@@ -180,7 +180,7 @@ test_bad(void)
         err.msg[0] = '\0';
         err.status = 0;
 
-        ok(llm_json_to_flat(copy, len, &flat, &err) == LLM_ERROR
+        ok(llm_json_to_flat(copy, len, NULL, &flat, &err) == LLM_ERROR
            && err.status == 400 && strstr(err.msg, bad[i].want),
            "refused, case %zu: %s", i, bad[i].want);
 
@@ -212,16 +212,17 @@ test_bounds(void)
 
     for (i = 0; i < sizeof(doc) - 1; i++) {
         flat.len = 0;
-        taken += llm_json_to_flat(doc, i, &flat, &err) == LLM_OK;
+        taken += llm_json_to_flat(doc, i, NULL, &flat, &err) == LLM_OK;
     }
 
     is_int(taken, 0, "no beginning of a document is one");
 
     flat.len = 0;
-    is_int(llm_json_to_flat(doc, i, &flat, &err), LLM_OK, "the whole one is");
+    is_int(llm_json_to_flat(doc, i, NULL, &flat, &err), LLM_OK,
+           "the whole one is");
 
     flat.len = 0;
-    is_int(llm_json_to_flat("[1]\0", 4, &flat, &err), LLM_ERROR,
+    is_int(llm_json_to_flat("[1]\0", 4, NULL, &flat, &err), LLM_ERROR,
            "a NUL behind the value is refused");
 
     for (n = LLM_FLAT_MAX_DEPTH; n <= LLM_FLAT_MAX_DEPTH + 1; n++) {
@@ -231,7 +232,7 @@ test_bounds(void)
         }
 
         flat.len = 0;
-        i = llm_json_to_flat(nest, 2 * n, &flat, &err) == LLM_OK;
+        i = llm_json_to_flat(nest, 2 * n, NULL, &flat, &err) == LLM_OK;
 
         if (n == LLM_FLAT_MAX_DEPTH) {
             ok(i && llm_flat_check(flat.data, flat.len) == LLM_OK,
@@ -253,14 +254,14 @@ test_bounds(void)
     }
 
     flat.len = 0;
-    ok(llm_json_to_flat(text, 2 * n + 1, &flat, &err) == LLM_ERROR
+    ok(llm_json_to_flat(text, 2 * n + 1, NULL, &flat, &err) == LLM_ERROR
        && strstr(err.msg, "too many values"), "1,100,000 values");
 
     free(text);
     llm_buf_free(&flat);
 
     llm_buf_init(&flat, 64);
-    is_int(llm_json_to_flat("[1,2,3,4,5,6]", 13, &flat, &err), LLM_ERROR,
+    is_int(llm_json_to_flat("[1,2,3,4,5,6]", 13, NULL, &flat, &err), LLM_ERROR,
            "a value larger than its buffer may be");
     llm_buf_free(&flat);
 }
@@ -351,6 +352,39 @@ reads_back(const char *s, size_t len)
 }
 
 
+/* one struct for several texts: its values are counted down over them */
+
+static void
+test_limits(void)
+{
+    llm_buf_t          flat;
+    llm_err_t          err;
+    llm_json_limits_t  limits = { 3, 10 };
+
+    llm_buf_init(&flat, 0);
+
+    is_int(llm_json_to_flat("[[[1]]]", 7, &limits, &flat, &err), LLM_OK,
+           "as deep as may be");
+    is_int(limits.values, 7, "each list counts");
+    ok(llm_json_to_flat("[[[[]]]]", 8, &limits, &flat, &err) == LLM_ERROR
+       && strstr(err.msg, "too deep"), "one deeper");
+    is_int(limits.values, 3, "what is refused counts, too");
+
+    flat.len = 0;
+    is_int(llm_json_to_flat("[1,2,3]", 7, &limits, &flat, &err), LLM_OK,
+           "the last values");
+    is_int(limits.values, 0, "none are left");
+
+    flat.len = 0;
+    is_int(llm_json_to_flat("7", 1, &limits, &flat, &err), LLM_OK,
+           "a number alone is no matter");
+    ok(llm_json_to_flat("[]", 2, &limits, &flat, &err) == LLM_ERROR
+       && strstr(err.msg, "too many values"), "a list is");
+
+    llm_buf_free(&flat);
+}
+
+
 static void
 test_text(void)
 {
@@ -415,6 +449,7 @@ main(void)
     test_good();
     test_bad();
     test_bounds();
+    test_limits();
     test_utf8();
     test_text();
 
