@@ -104,6 +104,13 @@ typedef struct {
     llm_ref_t        logit_bias;        /* llm_logit_bias_t[len] */
 } llm_request_t;
 
+/*
+ * In a message's tool call, or in the function of one: the object that the
+ * JSON text of "arguments" says, beside that text.  Only engine/api writes
+ * this key, which no client can set, and no template sees it.
+ */
+#define LLM_CHAT_ARGS  "arguments, read"
+
 /* one prompt of a completion: text, or token ids */
 typedef struct {
     uint32_t         is_ids;

@@ -34,8 +34,8 @@ int llm_api_check_messages(const llm_flat_t *messages, llm_err_t *err);
 int llm_api_check_tools(const llm_api_chat_t *b, llm_err_t *err);
 
 /* chat_object.c: the flat object for llm_chat_render(), of what was checked
-   already, appended to msg */
-int llm_api_write_chat(const llm_api_chat_t *b, llm_buf_t *msg,
+   already, appended to the message */
+int llm_api_write_chat(llm_api_reader_t *rd, const llm_api_chat_t *b,
     llm_err_t *err);
 
 #endif /* LLM_API_CHAT_H */

@@ -5,9 +5,10 @@
  * What is evened out on the way: null and empty members of a message are
  * left away (clients send them, templates take "defined" for "there"), only
  * content may be null; refusal parts become text parts; `reasoning` is also
- * `reasoning_content`.
+ * `reasoning_content`.  The arguments of calls are read: arguments.c.
  */
 
+#include "engine/api/arguments.h"
 #include "engine/api/chat.h"
 
 
@@ -48,13 +49,16 @@ llm_api_write_parts(const llm_flat_t *parts, llm_buf_t *out)
 }
 
 
-static void
-llm_api_write_message(const llm_flat_t *msg, llm_buf_t *out)
+static int
+llm_api_write_message(llm_api_reader_t *rd, const llm_flat_t *msg,
+    llm_err_t *err)
 {
     size_t             handle;
     uint32_t           count;
+    llm_buf_t         *out;
     const llm_flat_t  *k, *v, *content;
 
+    out = rd->msg;
     content = llm_flat_get(msg, "content");
     handle = llm_flat_open(out, LLM_FLAT_OBJECT);
     count = 0;
@@ -74,6 +78,11 @@ llm_api_write_message(const llm_flat_t *msg, llm_buf_t *out)
 
         if (v == content && v->type == LLM_FLAT_ARRAY) {
             llm_api_write_parts(v, out);
+
+        } else if (llm_api_str_is(k, "tool_calls")) {
+            if (llm_args_add_calls(v, &rd->limits, out, err) != LLM_OK) {
+                return LLM_ERROR;
+            }
 
         } else {
             llm_flat_add_node(out, v);
@@ -95,30 +104,36 @@ llm_api_write_message(const llm_flat_t *msg, llm_buf_t *out)
     }
 
     llm_flat_close(out, handle, count);
+
+    return LLM_OK;
 }
 
 
-/* returns the last message */
+/* returns the last message; NULL: *err says what is wrong */
 
 static const llm_flat_t *
-llm_api_write_messages(const llm_flat_t *messages, llm_buf_t *out)
+llm_api_write_messages(llm_api_reader_t *rd, const llm_flat_t *messages,
+    llm_err_t *err)
 {
     size_t             handle;
     const llm_flat_t  *msg, *last;
 
     last = NULL;
 
-    llm_api_add_key(out, "messages");
-    handle = llm_flat_open(out, LLM_FLAT_ARRAY);
+    llm_api_add_key(rd->msg, "messages");
+    handle = llm_flat_open(rd->msg, LLM_FLAT_ARRAY);
 
     for (msg = llm_flat_first(messages); msg;
          msg = llm_flat_next(messages, msg))
     {
-        llm_api_write_message(msg, out);
+        if (llm_api_write_message(rd, msg, err) != LLM_OK) {
+            return NULL;
+        }
+
         last = msg;
     }
 
-    llm_flat_close(out, handle, messages->count);
+    llm_flat_close(rd->msg, handle, messages->count);
 
     return last;
 }
@@ -270,12 +285,15 @@ llm_api_write_kwargs(const llm_api_chat_t *b, llm_buf_t *out, llm_err_t *err)
 
 
 int
-llm_api_write_chat(const llm_api_chat_t *b, llm_buf_t *msg, llm_err_t *err)
+llm_api_write_chat(llm_api_reader_t *rd, const llm_api_chat_t *b,
+    llm_err_t *err)
 {
     size_t             handle;
     uint32_t           count;
+    llm_buf_t         *msg;
     const llm_flat_t  *last;
 
+    msg = rd->msg;
     handle = llm_flat_open(msg, LLM_FLAT_OBJECT);
 
     /* what was said, called and thought reaches any template */
@@ -283,9 +301,9 @@ llm_api_write_chat(const llm_api_chat_t *b, llm_buf_t *msg, llm_err_t *err)
     llm_api_add_key(msg, "lenient");
     llm_flat_add_bool(msg, 1);
 
-    last = llm_api_write_messages(b->messages, msg);
+    last = llm_api_write_messages(rd, b->messages, err);
 
-    if (llm_api_write_turn(b, last, msg, err) != LLM_OK
+    if (last == NULL || llm_api_write_turn(b, last, msg, err) != LLM_OK
         || llm_api_write_kwargs(b, msg, err) != LLM_OK)
     {
         return LLM_ERROR;

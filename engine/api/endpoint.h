@@ -97,6 +97,7 @@ typedef struct {
     const llm_api_endpoint_t  *endpoint;
     const llm_api_conf_t      *conf;
     const llm_flat_t          *root;    /* the body, an object */
+    llm_json_limits_t          limits;  /* what may be read beside it */
 
     llm_request_t              r;       /* head and task are set already */
     llm_buf_t                 *msg;     /* room for r, then its bytes */

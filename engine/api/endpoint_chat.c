@@ -154,7 +154,7 @@ llm_api_chat_read(llm_api_reader_t *rd, llm_err_t *err)
         || llm_api_read_priority(rd, &b.body, err) != LLM_OK
         || llm_api_check_messages(b.messages, err) != LLM_OK
         || llm_api_check_tools(&b, err) != LLM_OK
-        || llm_api_write_chat(&b, rd->msg, err) != LLM_OK)
+        || llm_api_write_chat(rd, &b, err) != LLM_OK)
     {
         return LLM_ERROR;
     }

@@ -310,7 +310,10 @@ llm_api_parse(const llm_api_endpoint_t *ep, const llm_api_conf_t *conf,
     llm_buf_init(&flat, 0);
     llm_buf_init(&rd.head, 0);
 
-    if (llm_json_to_flat(body, len, NULL, &flat, err) != LLM_OK) {
+    rd.limits.depth = LLM_FLAT_MAX_DEPTH;
+    rd.limits.values = LLM_JSON_MAX_VALUES;
+
+    if (llm_json_to_flat(body, len, &rd.limits, &flat, err) != LLM_OK) {
         goto done;
     }
 

@@ -4,7 +4,7 @@
  */
 
 #include "engine/cli/cli.h"
-#include "engine/api/json.h"
+#include "engine/api/arguments.h"
 #include "engine/base/file.h"
 #include "engine/text/chat/chat.h"
 
@@ -264,6 +264,35 @@ llm_cli_chat(const char *file, llm_err_t *err)
 }
 
 
+/* JSON text to what llm_chat_render() takes */
+
+static int
+llm_cli_request(const llm_buf_t *text, llm_buf_t *out, llm_err_t *err)
+{
+    int                 rc;
+    llm_buf_t           flat;
+    const llm_flat_t   *request;
+    llm_json_limits_t   limits = { LLM_FLAT_MAX_DEPTH, LLM_JSON_MAX_VALUES };
+
+    llm_buf_init(&flat, 0);
+
+    rc = llm_json_to_flat(text->data, text->len, &limits, &flat, err);
+    request = (const llm_flat_t *) flat.data;
+
+    if (rc == LLM_OK && request->type != LLM_FLAT_OBJECT) {
+        rc = llm_fail(err, "the request is not an object");
+    }
+
+    if (rc == LLM_OK) {
+        rc = llm_args_add_request(request, &limits, out, err);
+    }
+
+    llm_buf_free(&flat);
+
+    return rc == LLM_OK ? LLM_OK : llm_cli_fail_in(err, "standard input");
+}
+
+
 static int
 llm_cli_render_request(const llm_chat_t *chat, llm_err_t *err)
 {
@@ -280,17 +309,7 @@ llm_cli_render_request(const llm_chat_t *chat, llm_err_t *err)
     rc = llm_cli_read(&text, err);
 
     if (rc == LLM_OK) {
-        rc = llm_json_to_flat(text.data, text.len, NULL, &flat, err);
-
-        if (rc != LLM_OK) {
-            rc = llm_cli_fail_in(err, "standard input");
-        }
-    }
-
-    if (rc == LLM_OK
-        && ((const llm_flat_t *) flat.data)->type != LLM_FLAT_OBJECT)
-    {
-        rc = llm_fail(err, "standard input: the request is not an object");
+        rc = llm_cli_request(&text, &flat, err);
     }
 
     if (rc == LLM_OK) {

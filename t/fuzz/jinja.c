@@ -1,11 +1,10 @@
 /*
  * Any bytes as a chat template, with a fixed conversation and small limits:
- * it compiles or not, renders or not, but does no harm.  Bytes behind the
- * first NUL, if there is one, are read as JSON for flat_json.
+ * it compiles or not, renders or not, but does no harm.
  */
 
+#include "engine/api/arguments.h"
 #include "engine/text/chat/chat.h"
-#include "engine/text/chat/flat_json.h"
 
 #include <stdio.h>
 
@@ -24,6 +23,29 @@ static const char  request[] =
     "\"chat_template_kwargs\":{\"x\":3,\"y\":0.5,\"s\":\"a,b c\"}}";
 
 
+/* the conversation as engine/api leaves it */
+
+static void
+fuzz_request(llm_buf_t *b)
+{
+    llm_buf_t          flat;
+    llm_err_t          err;
+    llm_json_limits_t  limits = { LLM_FLAT_MAX_DEPTH, LLM_JSON_MAX_VALUES };
+
+    llm_buf_init(&flat, 0);
+
+    if (llm_json_to_flat(request, sizeof(request) - 1, &limits, &flat, &err)
+        != LLM_OK
+        || llm_args_add_request((llm_flat_t *) flat.data, &limits, b, &err)
+           != LLM_OK)
+    {
+        abort();
+    }
+
+    llm_buf_free(&flat);
+}
+
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -32,7 +54,6 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     llm_err_t          err;
     llm_chat_t        *c;
     llm_prompt_t       p;
-    const uint8_t     *nul;
     llm_jinja_opts_t   opts;
 
     memset(&opts, 0, sizeof(opts));
@@ -41,22 +62,6 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     opts.max_output = 1 << 20;
     opts.now = 1700000000;
 
-    nul = size ? memchr(data, '\0', size) : NULL;
-
-    if (nul) {
-        llm_buf_init(&b, 1 << 20);
-
-        if (llm_flat_add_json(&b, (const char *) nul + 1,
-                              size - (size_t) (nul + 1 - data), 20) == LLM_OK
-            && llm_flat_check(b.data, b.len) != LLM_OK)
-        {
-            abort();
-        }
-
-        llm_buf_free(&b);
-        size = (size_t) (nul - data);
-    }
-
     c = llm_chat_create((llm_str_t) { size, (const char *) data },
                         llm_str("<s>"), llm_str("</s>"), &err);
     if (c == NULL) {
@@ -64,10 +69,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
 
     llm_buf_init(&b, 0);
-
-    if (llm_flat_add_json(&b, request, sizeof(request) - 1, 100) != LLM_OK) {
-        abort();
-    }
+    fuzz_request(&b);
 
     if (llm_chat_render(c, (llm_flat_t *) b.data, &opts, &p, &err) == LLM_OK)
     {

@@ -422,7 +422,8 @@ static const case_t  cases[] = {
          "'arguments':'{}'}}]},{'role':'tool','tool_call_id':'c',"
          "'content':'r'}]}",
          "{'role':'assistant','content':null,'tool_calls':[{'id':'c',"
-         "'type':'function','function':{'name':'f','arguments':'{}'}}]},"
+         "'type':'function','function':{'name':'f','arguments':'{}',"
+         "'" LLM_CHAT_ARGS "':{}}}]},"
          "{'role':'tool','tool_call_id':'c','content':'r'}],"
          "'add_generation_prompt':true,'continue_final_message':false,"),
     GOOD(CHAT_BODY, "{'messages':[{'role':'user','content':'q'},"

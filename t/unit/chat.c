@@ -4,8 +4,9 @@
  * where a template takes a request as it is.
  */
 
+#include "engine/api/arguments.h"
+#include "engine/llm.h"
 #include "engine/text/chat/chat.h"
-#include "engine/text/chat/flat_json.h"
 #include "t/unit/tap.h"
 
 #define USER  "{\"role\":\"user\",\"content\":\"Hi\"}"
@@ -49,6 +50,34 @@ chat(const char *src, size_t len)
 }
 
 
+/* as engine/api leaves a request: the arguments of calls are read */
+
+static int
+render_flat(const llm_chat_t *c, const llm_flat_t *request,
+    const llm_jinja_opts_t *opts, llm_prompt_t *p, llm_err_t *err)
+{
+    int                rc;
+    llm_buf_t          b;
+    llm_json_limits_t  limits = { LLM_FLAT_MAX_DEPTH, LLM_JSON_MAX_VALUES };
+
+    llm_buf_init(&b, 0);
+
+    rc = llm_args_add_request(request, &limits, &b, err);
+
+    if (rc == LLM_OK && llm_flat_check(b.data, b.len) != LLM_OK) {
+        rc = llm_fail(err, "the test's request is no flat value");
+    }
+
+    if (rc == LLM_OK) {
+        rc = llm_chat_render(c, (llm_flat_t *) b.data, opts, p, err);
+    }
+
+    llm_buf_free(&b);
+
+    return rc;
+}
+
+
 static int
 render(const char *src, const char *request, llm_prompt_t *p, llm_err_t *err)
 {
@@ -66,11 +95,10 @@ render(const char *src, const char *request, llm_prompt_t *p, llm_err_t *err)
 
     llm_buf_init(&b, 0);
 
-    if (llm_flat_add_json(&b, request, strlen(request), 100) != LLM_OK) {
-        rc = llm_fail(err, "the test's request is no JSON");
+    rc = llm_json_to_flat(request, strlen(request), NULL, &b, err);
 
-    } else {
-        rc = llm_chat_render(c, (llm_flat_t *) b.data, NULL, p, err);
+    if (rc == LLM_OK) {
+        rc = render_flat(c, (llm_flat_t *) b.data, NULL, p, err);
     }
 
     llm_buf_free(&b);
@@ -243,6 +271,56 @@ test_calls(void)
     gives("ids that may be anything",
           "{% for m in messages %}{{ m.tool_call_id }}{% endfor %}",
           "{\"messages\":[" RESULT "]}", "call_1");
+}
+
+
+/* what engine/api has read is there instead of the text, or not at all */
+
+static void
+test_arguments_key(void)
+{
+#define KEYS(of)  CALLS("{% for k in " of " %}{{ k }},{% endfor %}")
+#define FORGED                                                               \
+    "{\"messages\":[{\"role\":\"assistant\",\"content\":\"\","             \
+    "\"tool_calls\":[{\"" LLM_CHAT_ARGS "\":{\"b\":2},\"function\":"       \
+    "{\"name\":\"f\",\"" LLM_CHAT_ARGS "\":{\"b\":2},"                     \
+    "\"arguments\":\"{\\\"a\\\":1}\"}}]}]}"
+
+    static const char  text[] =
+        "{\"messages\":[" CALL("\"{\\\"a\\\": 1}\"") "]}";
+
+    static const char  own[] =
+        "{\"messages\":[{\"role\":\"assistant\",\"tool_calls\":[{\"id\":"
+        "\"c\",\"arguments\":\"{\\\"a\\\": 1}\",\"function\":{\"name\":"
+        "\"f\"}}]}]}";
+
+    gives("the keys of a function with its text", KEYS("c.function"), text,
+          "<f:name,arguments,>");
+    gives("the keys of a function with its object",
+          CALLS("{% for k, v in c.function | items %}{{ k }},{% endfor %}"
+                "{{ c.function.arguments.a + 1 }}"), text,
+          "<f:name,arguments,2>");
+    gives("a whole call", CALLS("{{ c | tojson }}"), text,
+          "<f:{\"id\": \"call_1\", \"type\": \"function\", \"function\": "
+          "{\"name\": \"f\", \"arguments\": {\"a\": 1}}}>");
+    gives("the keys of a call with arguments of its own", KEYS("c"), own,
+          "<f:id,arguments,function,>");
+    gives("a call's own arguments as an object",
+          CALLS("{{ c.arguments.a + 1 }}"), own, "<f:2>");
+    gives("a call as text", ALTERNATING,
+          "{\"messages\":[" USER "," CALL("\"{\\\"a\\\": 1}\"") ",{\"role\":"
+          "\"tool\",\"content\":\"20\"},{\"role\":\"tool\",\"content\":"
+          "\"30\"}]}",
+          "[user|Hi][assistant|<tool_call>\n{\"name\": \"f\", "
+          "\"arguments\": {\"a\": 1}}\n</tool_call>][user|<tool_response>\n"
+          "20\n</tool_response>\n<tool_response>\n30\n</tool_response>]");
+    gives("a client that sends the key",
+          KEYS("c.function"), FORGED, "<f:name,arguments,>");
+    gives("and its object", CALLS("{{ c.function.arguments | tojson }}"),
+          FORGED, "<f:{\"a\": 1}>");
+    gives("arguments that are a list in text",
+          CALLS("{{ c.function.arguments | tojson }}"),
+          "{\"messages\":[" CALL("\"[1]\"") "]}", "<f:\"[1]\">");
 }
 
 
@@ -439,7 +517,7 @@ is_as_reference(const llm_flat_t *c)
         return 0;
     }
 
-    good = llm_chat_render(chat_, llm_flat_get(c, "request"), &opts, &p, &err)
+    good = render_flat(chat_, llm_flat_get(c, "request"), &opts, &p, &err)
            == LLM_OK;
 
     if (good && (p.len != out.len || memcmp(p.text, out.data, out.len) != 0))
@@ -470,6 +548,7 @@ test_reference(void)
     size_t       cap;
     ssize_t      len;
     llm_buf_t    b;
+    llm_err_t    err;
     const char  *dir;
 
     dir = tap_fixtures();
@@ -493,7 +572,7 @@ test_reference(void)
         llm_buf_init(&b, 0);
         cases++;
 
-        if (llm_flat_add_json(&b, line, (size_t) len, 100) != LLM_OK
+        if (llm_json_to_flat(line, (size_t) len, NULL, &b, &err) != LLM_OK
             || !is_as_reference((llm_flat_t *) b.data))
         {
             bad++;
@@ -521,6 +600,7 @@ main(void)
     test_variables();
     test_content();
     test_calls();
+    test_arguments_key();
     test_lenient();
     test_continue();
     test_errors();

@@ -4,7 +4,7 @@
  * jinja_ref.c.
  */
 
-#include "engine/text/chat/flat_json.h"
+#include "engine/api/json.h"
 #include "engine/text/jinja/jinja.h"
 #include "t/unit/cpu.h"
 #include "t/unit/tap.h"
@@ -58,9 +58,9 @@ render(const char *src, const char *vars, const llm_jinja_opts_t *opts,
 
     llm_buf_init(&b, 0);
 
-    if (llm_flat_add_json(&b, vars, strlen(vars), 100) != LLM_OK) {
+    if (llm_json_to_flat(vars, strlen(vars), NULL, &b, err) != LLM_OK) {
         llm_jinja_free(t);
-        return llm_fail(err, "the test's variables are no JSON");
+        return LLM_ERROR;
     }
 
     rc = llm_jinja_render(t, (const llm_flat_t *) b.data, trusted_vars, opts,
@@ -485,7 +485,7 @@ render_often(void *arg)
     for (i = 0; i < 200; i++) {
         llm_buf_init(&b, 0);
 
-        if (llm_flat_add_json(&b, vars, strlen(vars), 10) != LLM_OK
+        if (llm_json_to_flat(vars, strlen(vars), NULL, &b, &err) != LLM_OK
             || llm_jinja_render(arg, (llm_flat_t *) b.data, NULL, NULL, &p,
                                 &err) != LLM_OK)
         {
@@ -557,43 +557,6 @@ test_uses(void)
 }
 
 
-static void
-test_flat_json(void)
-{
-    size_t              i;
-    llm_buf_t           b;
-    const llm_flat_t   *v;
-    static const char  *bad[] = {
-        "", "{", "[1,]", "{\"a\":}", "{\"a\" 1}", "{a: 1}", "01", "1.", "-",
-        "1e", "+1", "\"\\x\"", "\"\\u12\"", "\"a", "tru", "nul", "[1 2]",
-        "{} {}", "\"\n\"", "\"\xff\"", "'a'", "[[[[[[[[[[[1]]]]]]]]]]]",
-        "{\"a\":1,}", ",", "]", "NaN", "\"\\"
-    };
-
-    for (i = 0; i < llm_nelems(bad); i++) {
-        llm_buf_init(&b, 0);
-        ok(llm_flat_add_json(&b, bad[i], strlen(bad[i]), 10) == LLM_ERROR
-           && b.len == 0, "not JSON: %s", one_line(bad[i]));
-        llm_buf_free(&b);
-    }
-
-    llm_buf_init(&b, 0);
-    static const char  good[] =
-        " {\"a\": [1, -2.5e3, true, false, null, 12345678901234567890],"
-        " \"b\": \"\\u00e9\\ud83d\\ude00\\n\\ud800\", \"a\": {}} ";
-
-    is_int(llm_flat_add_json(&b, good, sizeof(good) - 1, 10), LLM_OK, "JSON");
-    v = (const llm_flat_t *) b.data;
-    is_int(llm_flat_check(v, b.len), LLM_OK, "is a good flat value");
-    is_int(v->count, 3, "pairs");
-    is_int(llm_flat_get(v, "a")->type, LLM_FLAT_OBJECT, "the last one wins");
-    is_int(llm_flat_str(llm_flat_get(v, "b")).len, 10, "escapes");
-    ok(memcmp(llm_flat_str(llm_flat_get(v, "b")).data,
-              "\xc3\xa9\xf0\x9f\x98\x80\n\xef\xbf\xbd", 10) == 0, "decoded");
-    llm_buf_free(&b);
-}
-
-
 int
 main(void)
 {
@@ -604,7 +567,6 @@ main(void)
     test_growth();
     test_threads();
     test_uses();
-    test_flat_json();
 
     return done_testing();
 }

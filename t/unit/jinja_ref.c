@@ -8,7 +8,7 @@
  * two prompts differ is text of users, and must not count as the template's.
  */
 
-#include "engine/text/chat/flat_json.h"
+#include "engine/api/json.h"
 #include "engine/text/jinja/jinja.h"
 #include "t/unit/tap.h"
 
@@ -284,6 +284,7 @@ run(const char *args)
     ssize_t     len;
     char        cmd[2048];
     llm_buf_t   b;
+    llm_err_t   err;
 
     snprintf(cmd, sizeof(cmd), "p=.deps/venv/bin/python3; [ -x $p ] || "
              "p=python3; $p t/lib/jinja_ref.py %s", args);
@@ -302,8 +303,8 @@ run(const char *args)
     while ((len = getline(&line, &cap, f)) > 0) {
         llm_buf_init(&b, 0);
 
-        if (llm_flat_add_json(&b, line, (size_t) len, 100) != LLM_OK) {
-            printf("# not JSON: %.200s\n", line);
+        if (llm_json_to_flat(line, (size_t) len, NULL, &b, &err) != LLM_OK) {
+            printf("# %s: %.200s\n", err.msg, line);
             n_bad++;
 
         } else {

@@ -23,7 +23,9 @@ void llm_chat_free(llm_chat_t *c);
 
 /*
  * request is a checked flat object with
- *   messages                 array, required
+ *   messages                 array, required; in tool calls, arguments are
+ *                            text, with LLM_CHAT_ARGS (engine/llm.h) where
+ *                            a template may have an object instead
  *   tools, documents         arrays, optional
  *   add_generation_prompt    bool, default true
  *   continue_final_message   bool: the last message is an assistant's and is

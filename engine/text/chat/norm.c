@@ -3,12 +3,7 @@
  */
 
 #include "engine/text/chat/norm.h"
-#include "engine/text/chat/flat_json.h"
-
-#include <stdio.h>
-
-/* how deep arguments may be: messages, calls and so on are around them */
-#define LLM_CN_ARGS_DEPTH  (LLM_FLAT_MAX_DEPTH - 16)
+#include "engine/llm.h"
 
 #define LLM_CN_ID_LEN      9
 
@@ -230,62 +225,39 @@ llm_cn_id(const llm_flat_t *v, unsigned what, llm_buf_t *out)
 }
 
 
-/* text that is a JSON object becomes one; no text at all an empty one */
-
-static void
-llm_cn_arguments(const llm_flat_t *v, llm_buf_t *out)
-{
-    size_t             before;
-    llm_str_t          s;
-    const llm_flat_t  *made;
-
-    if (v->type != LLM_FLAT_STRING) {
-        llm_flat_add_node(out, v);
-        return;
-    }
-
-    s = llm_flat_str(v);
-    before = out->len;
-
-    if (s.len == 0) {
-        s = llm_str("{}");
-    }
-
-    if (llm_flat_add_json(out, s.data, s.len, LLM_CN_ARGS_DEPTH) == LLM_OK) {
-        made = (const llm_flat_t *) (out->data + before);
-
-        if (made->type == LLM_FLAT_OBJECT) {
-            return;
-        }
-
-        out->len = before;
-    }
-
-    llm_flat_add_node(out, v);
-}
-
-
-/* a call, or the function in it: both may hold arguments */
+/*
+ * A call, or the function in it: both may hold arguments, and the object that
+ * engine/api read from them, which takes their place where it is wanted.
+ */
 
 static void
 llm_cn_call(const llm_flat_t *call, unsigned what, int depth, llm_buf_t *out)
 {
     size_t             handle;
-    const llm_flat_t  *k, *v;
+    uint32_t           count;
+    const llm_flat_t  *k, *v, *args;
 
     if (call->type != LLM_FLAT_OBJECT) {
         llm_flat_add_node(out, call);
         return;
     }
 
+    args = (what & LLM_CN_ARGS) ? llm_flat_get(call, LLM_CHAT_ARGS) : NULL;
+    count = 0;
     handle = llm_flat_open(out, LLM_FLAT_OBJECT);
 
     for (k = llm_flat_first(call); k; k = llm_flat_next(call, v)) {
         v = llm_flat_next(call, k);
-        llm_flat_add_node(out, k);
 
-        if (llm_chat_is(k, "arguments") && (what & LLM_CN_ARGS)) {
-            llm_cn_arguments(v, out);
+        if (llm_chat_is(k, LLM_CHAT_ARGS)) {
+            continue;
+        }
+
+        llm_flat_add_node(out, k);
+        count++;
+
+        if (llm_chat_is(k, "arguments") && args) {
+            llm_flat_add_node(out, args);
 
         } else if (llm_chat_is(k, "id") && depth == 0) {
             llm_cn_id(v, what, out);
@@ -298,7 +270,7 @@ llm_cn_call(const llm_flat_t *call, unsigned what, int depth, llm_buf_t *out)
         }
     }
 
-    llm_flat_close(out, handle, call->count);
+    llm_flat_close(out, handle, count);
 }
 
 

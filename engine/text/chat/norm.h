@@ -16,7 +16,7 @@
 #define LLM_CN_JOIN            0x00f
 /* strings made parts, for a template that takes nothing else */
 #define LLM_CN_PARTS           0x010
-/* arguments of tool calls: JSON text made a value */
+/* arguments of tool calls: the object that their JSON text says */
 #define LLM_CN_ARGS            0x020
 /* null or missing content made "" */
 #define LLM_CN_NULL            0x040
