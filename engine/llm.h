@@ -312,7 +312,6 @@ typedef struct {
     uint64_t     events;                /* all that were sent up */
     uint64_t     token_events;          /* of these with text */
     uint64_t     wakeups;               /* writes to its eventfd */
-    uint64_t     writes;                /* pieces of streams it sent on */
 } llm_worker_stats_t;
 
 void llm_zone_model_stats(llm_zone_t *z, uint32_t model,
@@ -373,8 +372,6 @@ void llm_client_tell(llm_client_t *c, llm_msg_type_t type, uint32_t slot,
 typedef void (*llm_event_pt)(void *data, const llm_event_t *ev);
 uint32_t llm_client_drain(llm_client_t *c, llm_event_pt handler, void *data,
     uint32_t max);
-/* counts one piece of a stream that went out to its reader */
-void llm_client_count_write(llm_client_t *c);
 
 
 /* ---- the engine ---- */

@@ -617,10 +617,3 @@ llm_client_drain(llm_client_t *c, llm_event_pt handler, void *data,
         (void) atomic_exchange(&c->worker->armed, 0);
     }
 }
-
-
-void
-llm_client_count_write(llm_client_t *c)
-{
-    llm_zone_add(c->worker->writes, 1);
-}

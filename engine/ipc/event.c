@@ -63,7 +63,6 @@ llm_event_open(const llm_to_t *to, llm_event_type_t type, uint32_t index,
 
         ev = llm_ring_reserve(&port->ring, size);
         if (ev == NULL) {
-            port->full = 1;
             return NULL;
         }
     }

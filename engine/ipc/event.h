@@ -19,7 +19,6 @@ typedef struct {
     llm_zone_worker_t   *worker;
     int                  fd;            /* eventfd of the worker */
     uint32_t             generation;    /* of the client that is served */
-    int                  full;          /* an event found no room */
 } llm_port_t;
 
 void llm_port_open(llm_port_t *p, llm_zone_t *z, uint32_t worker, int fd);

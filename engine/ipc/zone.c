@@ -90,8 +90,6 @@ llm_zone_init(void *mem, uint32_t n_workers, const llm_zone_model_t *models,
         off += bytes;
     }
 
-    z->magic = LLM_ZONE_MAGIC;
-
     return z;
 }
 

@@ -17,7 +17,6 @@
 #include "engine/llm.h"
 #include "engine/ipc/ring.h"
 
-#define LLM_ZONE_MAGIC       0x314e5a4d4c4c0001ull
 #define LLM_ZONE_TEXT_WORDS  ((512 + 128) / 8)
 
 /* a step that takes longer than this is a hanging engine */
@@ -108,13 +107,9 @@ typedef struct {
     _Alignas(64) _Atomic uint64_t  events;
     _Atomic uint64_t             token_events;
     _Atomic uint64_t             wakeups;
-
-    /* worker writes, relaxed */
-    _Alignas(64) _Atomic uint64_t  writes;
 } llm_zone_worker_t;
 
 struct llm_zone_s {
-    uint64_t                     magic;
     uint64_t                     size;
     uint32_t                     n_workers;
     uint32_t                     n_models;

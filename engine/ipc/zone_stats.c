@@ -143,5 +143,4 @@ llm_zone_worker_stats(llm_zone_t *z, uint32_t worker, llm_worker_stats_t *st)
     st->events = llm_zone_get(w->events);
     st->token_events = llm_zone_get(w->token_events);
     st->wakeups = llm_zone_get(w->wakeups);
-    st->writes = llm_zone_get(w->writes);
 }
