@@ -12,7 +12,7 @@
  * the tokens it has; those that wait for its prompt go with it.
  */
 
-void
+static void
 llm_sched_preempt(llm_sched_t *s, llm_seq_t *q)
 {
     uint32_t    i;

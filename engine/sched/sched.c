@@ -136,20 +136,6 @@ llm_sched_free(llm_sched_t *s)
 }
 
 
-uint32_t
-llm_sched_running(const llm_sched_t *s)
-{
-    return s->n_running;
-}
-
-
-uint32_t
-llm_sched_waiting(const llm_sched_t *s)
-{
-    return s->queue.n_waiting;
-}
-
-
 const int32_t *
 llm_sched_eog(const llm_sched_t *s, uint32_t *n)
 {

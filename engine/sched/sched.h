@@ -94,7 +94,4 @@ const int32_t *llm_sched_eog(const llm_sched_t *s, uint32_t *n);
 /* check.c: asserts what is always true between two calls; for tests */
 void llm_sched_assert(const llm_sched_t *s);
 
-uint32_t llm_sched_running(const llm_sched_t *s);
-uint32_t llm_sched_waiting(const llm_sched_t *s);
-
 #endif /* LLM_SCHED_H */

@@ -86,7 +86,6 @@ void llm_sched_drop(llm_sched_t *s, llm_seq_t *q);
 
 /* admit.c */
 void llm_sched_admit(llm_sched_t *s);
-void llm_sched_preempt(llm_sched_t *s, llm_seq_t *q);
 int llm_sched_next_page(llm_sched_t *s, llm_seq_t *q);
 int llm_sched_fork(llm_sched_t *s, llm_seq_t *leader, llm_seq_t *q);
 
