@@ -412,10 +412,7 @@ void ngx_http_llm_free_blocks(ngx_http_llm_ctx_t *ctx);
 
 ngx_int_t ngx_http_llm_add_header(ngx_http_request_t *r, const char *name,
     const char *value, size_t len);
-/* a whole answer from bytes that outlive the request's output */
-ngx_int_t ngx_http_llm_send(ngx_http_request_t *r, ngx_uint_t status,
-    const char *type, u_char *data, size_t len);
-/* the same; frees body, r->pool gets a copy */
+/* a whole answer; frees body, r->pool gets a copy */
 ngx_int_t ngx_http_llm_send_body(ngx_http_request_t *r, ngx_uint_t status,
     const char *type, llm_buf_t *body);
 /* an error in OpenAI's shape, or the error_page of its status; the result

@@ -8,6 +8,8 @@
 #include "http/ngx_http_llm_module.h"
 
 
+static ngx_int_t ngx_http_llm_send(ngx_http_request_t *r, ngx_uint_t status,
+    const char *type, u_char *data, size_t len);
 static ngx_uint_t ngx_http_llm_has_error_page(ngx_http_request_t *r,
     ngx_int_t status);
 static ngx_int_t ngx_http_llm_drop_body(ngx_http_request_t *r);
@@ -39,7 +41,7 @@ ngx_http_llm_add_header(ngx_http_request_t *r, const char *name,
 }
 
 
-ngx_int_t
+static ngx_int_t
 ngx_http_llm_send(ngx_http_request_t *r, ngx_uint_t status, const char *type,
     u_char *data, size_t len)
 {
