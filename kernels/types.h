@@ -53,8 +53,6 @@ uint16_t llm_f32_to_bf16(float f);
  * three of mantissa, no infinity, one NaN of each sign.  What is too large,
  * infinity too, becomes the largest number.
  */
-#define LLM_E4M3_MAX  448.0f
-
 float llm_e4m3_to_f32(uint8_t e);
 uint8_t llm_f32_to_e4m3(float f);       /* round to nearest even */
 

@@ -86,7 +86,6 @@ void llm_hide_folder(char *msg, const char *path);
 #define LLM_LOG_WARN     5
 #define LLM_LOG_NOTICE   6
 #define LLM_LOG_INFO     7
-#define LLM_LOG_DEBUG    8
 
 /* called from any thread; the callee must not keep msg */
 typedef void (*llm_log_pt)(void *data, int level, const char *msg);
