@@ -302,13 +302,9 @@ struct llm_ops_s {
     /* x[row] = w[tokens[row]] */
     void        (*embed)(llm_dev_t *dev, const llm_weight_t *w,
                         llm_act_t *x);
-    /*
-     * If add is not NULL, x += add; then y = x / rms(x) * w, where
-     * rms(x) = sqrt(mean(x^2) + eps).
-     */
-    void        (*norm)(llm_dev_t *dev, llm_rows_t rows, llm_act_t *x,
-                        const llm_act_t *add, const llm_vec_t *w, float eps,
-                        llm_act_t *y);
+    /* y = x / rms(x) * w, where rms(x) = sqrt(mean(x^2) + eps) */
+    void        (*norm)(llm_dev_t *dev, llm_rows_t rows, const llm_act_t *x,
+                        const llm_vec_t *w, float eps, llm_act_t *y);
     /* n products of the same x; the outputs are different buffers */
     void        (*linear)(llm_dev_t *dev, llm_rows_t rows,
                         const llm_act_t *x, const llm_linear_t *out,

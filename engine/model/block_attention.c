@@ -45,7 +45,7 @@ llm_block_attend(const llm_pass_t *p)
         .mscale = m->desc.rope.mscale
     };
 
-    m->ops->norm(m->dev, p->rows, p->x, NULL, l->v[LLM_LT_ATTN_NORM],
+    m->ops->norm(m->dev, p->rows, p->x, l->v[LLM_LT_ATTN_NORM],
                  hp->norm_eps, a[LLM_MA_H]);
     m->ops->linear(m->dev, p->rows, a[LLM_MA_H], qkv, llm_nelems(qkv));
     m->ops->rope_kv(m->dev, &heads, &rope, a[LLM_MA_Q], a[LLM_MA_K],

@@ -21,7 +21,7 @@ llm_block_feed(const llm_pass_t *p)
         l->w[LLM_LT_DOWN], l->v[LLM_LT_DOWN_BIAS], p->x, 1
     };
 
-    m->ops->norm(m->dev, p->rows, p->x, NULL, l->v[LLM_LT_FFN_NORM],
+    m->ops->norm(m->dev, p->rows, p->x, l->v[LLM_LT_FFN_NORM],
                  m->desc.hp.norm_eps, a[LLM_MA_H]);
     m->ops->linear(m->dev, p->rows, a[LLM_MA_H], gate_up,
                    llm_nelems(gate_up));

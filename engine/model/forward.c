@@ -63,7 +63,7 @@ llm_forward_step(llm_model_t *m)
         }
     }
 
-    m->ops->norm(m->dev, LLM_ROWS_OUT, a[LLM_MA_X_OUT], NULL, m->output_norm,
+    m->ops->norm(m->dev, LLM_ROWS_OUT, a[LLM_MA_X_OUT], m->output_norm,
                  m->desc.hp.norm_eps, a[LLM_MA_H]);
     m->ops->linear(m->dev, LLM_ROWS_OUT, a[LLM_MA_H], &head, 1);
 }

@@ -40,7 +40,6 @@ typedef struct {
     uint32_t             heads;         /* query heads of a tile */
     uint32_t             chunks;        /* tiles of a KV head's heads */
     uint32_t             rows;          /* rows of a tile */
-    uint32_t             n_tiles;
     uint32_t             n_splits;      /* of the longest sequence */
 } llm_attn_job_t;
 
@@ -500,7 +499,6 @@ llm_cpu_attention(llm_dev_t *dev, const llm_heads_t *h, const llm_act_t *q,
         work += (double) rows * b->kv_len[i];
     }
 
-    job.n_tiles = n;
     job.n_splits = llm_attn_splits(longest);
 
     work *= (double) h->n_heads * (h->head_dim_k + h->head_dim_v)

@@ -24,8 +24,7 @@
 typedef struct {
     llm_cpu_t           *cpu;
     const llm_weight_t  *w;
-    llm_act_t           *x;
-    const llm_act_t     *add;
+    const llm_act_t     *x;
     const llm_act_t     *up;
     llm_act_t           *y;
     const llm_vec_t     *v;
@@ -291,7 +290,6 @@ llm_cpu_act_create(llm_dev_t *dev, uint32_t max_rows, uint32_t cols,
     if (a && !llm_mul_overflow(max_rows, cols, &n)
         && !llm_mul_overflow(n, sizeof(float), &a->size))
     {
-        a->max_rows = max_rows;
         a->cols = cols;
         a->data = llm_cpu_alloc(a->size, 0);
 
@@ -477,20 +475,18 @@ llm_cpu_norm_item(void *arg, uint32_t item, uint32_t thread)
          row++)
     {
         at = (size_t) row * job->x->cols;
-        job->cpu->kernels.norm(job->x->data + at,
-                               job->add ? job->add->data + at : NULL,
-                               job->v->data, job->eps, job->y->data + at,
-                               job->x->cols);
+        job->cpu->kernels.norm(job->x->data + at, job->v->data, job->eps,
+                               job->y->data + at, job->x->cols);
     }
 }
 
 
 static void
-llm_cpu_norm(llm_dev_t *dev, llm_rows_t rows, llm_act_t *x,
-    const llm_act_t *add, const llm_vec_t *w, float eps, llm_act_t *y)
+llm_cpu_norm(llm_dev_t *dev, llm_rows_t rows, const llm_act_t *x,
+    const llm_vec_t *w, float eps, llm_act_t *y)
 {
-    llm_rows_job_t  job = { .cpu = (llm_cpu_t *) dev, .x = x, .add = add,
-                            .v = w, .eps = eps, .y = y };
+    llm_rows_job_t  job = { .cpu = (llm_cpu_t *) dev, .x = x, .v = w,
+                            .eps = eps, .y = y };
 
     job.n_rows = llm_cpu_rows(job.cpu, rows);
     llm_cpu_run_rows(&job, llm_cpu_norm_item, x->cols);

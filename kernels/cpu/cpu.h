@@ -47,10 +47,9 @@
 
 
 struct llm_act_s {
-    uint32_t             max_rows;
     uint32_t             cols;
     size_t               size;          /* bytes */
-    float               *data;          /* [max_rows][cols] */
+    float               *data;          /* [rows][cols] */
 };
 
 struct llm_vec_s {
@@ -226,9 +225,9 @@ typedef struct {
     void       (*gemm_float)(const llm_cpu_gemm_t *g);  /* F32, F16 */
     void       (*gemm_bf16)(const llm_cpu_gemm_t *g);
 
-    /* rows; x += add first if not NULL */
-    void       (*norm)(float *x, const float *add, const float *w, float eps,
-                    float *y, uint32_t n);
+    /* one row */
+    void       (*norm)(const float *x, const float *w, float eps, float *y,
+                    uint32_t n);
     void       (*glu)(llm_glu_t act, const float *gate, const float *up,
                     float *y, size_t n);
     /* one head: RMS norm with w if not NULL, then the rotation */

@@ -30,9 +30,8 @@ typedef struct {
 } llm_refdev_t;
 
 struct llm_act_s {
-    uint32_t            max_rows;
     uint32_t            cols;
-    float              *data;           /* [max_rows][cols] */
+    float              *data;           /* [rows][cols] */
 };
 
 struct llm_weight_s {
@@ -231,7 +230,6 @@ llm_ref_act_create(llm_dev_t *dev, uint32_t max_rows, uint32_t cols,
         return NULL;
     }
 
-    a->max_rows = max_rows;
     a->cols = cols;
     a->data = calloc((size_t) max_rows * cols, sizeof(float));
 
@@ -423,18 +421,14 @@ llm_ref_rms(const float *x, const float *w, float eps, uint32_t n, float *y)
 
 
 static void
-llm_ref_norm(llm_dev_t *dev, llm_rows_t rows, llm_act_t *x,
-    const llm_act_t *add, const llm_vec_t *w, float eps, llm_act_t *y)
+llm_ref_norm(llm_dev_t *dev, llm_rows_t rows, const llm_act_t *x,
+    const llm_vec_t *w, float eps, llm_act_t *y)
 {
-    size_t         i, n;
+    size_t         n;
     uint32_t       r;
     llm_refdev_t  *d = (llm_refdev_t *) dev;
 
     n = llm_ref_rows(d, rows);
-
-    for (i = 0; add && i < n * x->cols; i++) {
-        x->data[i] += add->data[i];
-    }
 
     for (r = 0; r < n; r++) {
         llm_ref_rms(x->data + (size_t) r * x->cols, w->data, eps, x->cols,

@@ -77,22 +77,10 @@ simd_rms(const float *x, uint32_t n, float eps)
 
 
 static void
-simd_norm(float *x, const float *add, const float *w, float eps, float *y,
-    uint32_t n)
+simd_norm(const float *x, const float *w, float eps, float *y, uint32_t n)
 {
     vf_t      f;
     uint32_t  i;
-
-    if (add) {
-        for (i = 0; i + VL <= n; i += VL) {
-            vf_store(x + i, vf_add(vf_load(x + i), vf_load(add + i)));
-        }
-
-        if (i < n) {
-            vf_store_n(x + i, vf_add(vf_load_n(x + i, n - i),
-                                     vf_load_n(add + i, n - i)), n - i);
-        }
-    }
 
     f = vf_set1(simd_rms(x, n, eps));
 

@@ -19,7 +19,6 @@ llm_cuda_act_create(llm_dev_t *dev, uint32_t max_rows, uint32_t cols,
         return NULL;
     }
 
-    a->max_rows = max_rows;
     a->cols = cols;
     a->kind = kind;
     a->is16 = kind == LLM_ACT_VALUE;

@@ -575,7 +575,6 @@ llm_cuda_select(llm_cuda_t *d, llm_err_t *err)
     }
 
     snprintf(d->name, sizeof(d->name), "%s", prop.name);
-    d->sm_count = prop.multiProcessorCount;
     d->major = prop.major;
 
     return LLM_OK;

@@ -68,8 +68,8 @@ llm_block_sum(float v, float *s)
 
 
 __global__ void
-llm_k_norm(const uint32_t *count, float *x, const float *add,
-    const float *w, float eps, uint32_t cols, uint16_t *y, int bf16)
+llm_k_norm(const uint32_t *count, const float *x, const float *w, float eps,
+    uint32_t cols, uint16_t *y, int bf16)
 {
     float      v, sum, scale;
     size_t     base;
@@ -86,12 +86,6 @@ llm_k_norm(const uint32_t *count, float *x, const float *add,
 
     for (i = threadIdx.x; i < cols; i += blockDim.x) {
         v = x[base + i];
-
-        if (add) {
-            v += add[base + i];
-            x[base + i] = v;
-        }
-
         sum += v * v;
     }
 
@@ -105,8 +99,8 @@ llm_k_norm(const uint32_t *count, float *x, const float *add,
 
 
 void
-llm_cuda_norm(llm_dev_t *dev, llm_rows_t rows, llm_act_t *x,
-    const llm_act_t *add, const llm_vec_t *w, float eps, llm_act_t *y)
+llm_cuda_norm(llm_dev_t *dev, llm_rows_t rows, const llm_act_t *x,
+    const llm_vec_t *w, float eps, llm_act_t *y)
 {
     llm_cuda_t      *d = (llm_cuda_t *) dev;
     const uint32_t  *count;
@@ -116,10 +110,8 @@ llm_cuda_norm(llm_dev_t *dev, llm_rows_t rows, llm_act_t *x,
 
     llm_launch(llm_k_norm, llm_cuda_rows(d, rows), LLM_ROW_THREADS,
                LLM_ROW_THREADS / 32 * sizeof(float), d->stream, count,
-               (float *) x->data,
-               add ? (const float *) add->data : (const float *) NULL,
-               (const float *) w->data, eps, x->cols, (uint16_t *) y->data,
-               d->bf16);
+               (const float *) x->data, (const float *) w->data, eps,
+               x->cols, (uint16_t *) y->data, d->bf16);
 }
 
 

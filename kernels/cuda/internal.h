@@ -135,7 +135,6 @@ typedef struct {
     cudaStream_t      stream;
     char              name[256];
     int               index;
-    int               sm_count;
     int               major;
     int               bf16;             /* VALUE is bf16, else f16 */
 
@@ -190,7 +189,6 @@ typedef struct {
 } llm_cuda_t;
 
 struct llm_act_s {
-    uint32_t          max_rows;
     uint32_t          cols;
     llm_act_kind_t    kind;
     int               is16;             /* VALUE: f16 or bf16, else float */
@@ -318,8 +316,8 @@ void llm_cuda_draw(llm_cuda_t *d);
 
 /* the operations, a file each */
 void llm_cuda_embed(llm_dev_t *dev, const llm_weight_t *w, llm_act_t *x);
-void llm_cuda_norm(llm_dev_t *dev, llm_rows_t rows, llm_act_t *x,
-    const llm_act_t *add, const llm_vec_t *w, float eps, llm_act_t *y);
+void llm_cuda_norm(llm_dev_t *dev, llm_rows_t rows, const llm_act_t *x,
+    const llm_vec_t *w, float eps, llm_act_t *y);
 void llm_cuda_rope_kv(llm_dev_t *dev, const llm_heads_t *h,
     const llm_rope_t *rope, llm_act_t *q, llm_act_t *k, const llm_act_t *v,
     llm_kv_t *kv);
@@ -333,8 +331,6 @@ void llm_cuda_linear(llm_dev_t *dev, llm_rows_t rows, const llm_act_t *x,
 llm_weight_t *llm_cuda_weight_create(llm_dev_t *dev, uint32_t type,
     uint32_t n_out, uint32_t n_in, const void *src, int usage,
     llm_err_t *err);
-/* scratch for products of rows of n_in columns */
-int llm_cuda_linear_room(llm_cuda_t *d, uint32_t n_in, llm_err_t *err);
 void llm_cuda_weight_free(llm_dev_t *dev, llm_weight_t *w);
 
 /* a row of 16-bit values <-> float, on the device */

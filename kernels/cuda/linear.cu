@@ -24,6 +24,9 @@
 #define LLM_PIECE  ((size_t) 32 << 20)
 
 
+static int llm_cuda_linear_room(llm_cuda_t *d, uint32_t n_in, llm_err_t *err);
+
+
 /* ---- weights ---- */
 
 static void
@@ -394,7 +397,7 @@ llm_cuda_grow(llm_cuda_t *d, void **p, size_t size, llm_err_t *err)
  * folded for the few rows that linear_q.cu takes, and pieces of a weight.
  */
 
-int
+static int
 llm_cuda_linear_room(llm_cuda_t *d, uint32_t n_in, llm_err_t *err)
 {
     size_t  n, rows;

@@ -463,7 +463,7 @@ block_swap(const llm_pass_t *p)
 
     llm_linear_t  out = { l->w[LLM_LT_SWAP], NULL, p->x, 1 };
 
-    m->ops->norm(m->dev, p->rows, p->x, NULL, l->v[LLM_LT_SWAP_NORM],
+    m->ops->norm(m->dev, p->rows, p->x, l->v[LLM_LT_SWAP_NORM],
                  m->desc.hp.norm_eps, m->act[LLM_MA_H]);
     m->ops->linear(m->dev, p->rows, m->act[LLM_MA_H], &out, 1);
 }
