@@ -1,7 +1,7 @@
 /*
- * What every file of the engine stands on: return codes, errors that carry
- * a message for a person, strings with a length, an arena with a bound, and
- * a growing byte buffer with a bound.
+ * What every file of the engine uses: return codes, errors with a message for
+ * people, strings with a length, an arena and a growing byte buffer, both
+ * with a bound.
  *
  * Nothing here knows nginx, JSON, tensors or threads.  An arena owns all
  * that was allocated from it; a buffer owns its bytes.
@@ -19,16 +19,21 @@
 #define LLM_OK           0
 #define LLM_ERROR       -1              /* and an llm_err_t says why */
 
-/* neither: what else a function may say, as its header has it */
-#define LLM_AGAIN       -2              /* not yet: call again */
-#define LLM_ABSENT      -3              /* what was asked for is not there */
+/* other results of some functions, as their headers say */
+#define LLM_END         -2              /* there are no more items */
+#define LLM_ABSENT      -3              /* what was looked for is not there */
 #define LLM_FULL        -4              /* there is no room now */
-#define LLM_STALE       -5              /* what the caller saw has changed */
+#define LLM_STALE       -5              /* what the caller saw has changed
+                                           since */
 #define LLM_STOPPED     -6              /* a stop string has matched */
 #define LLM_PREEMPTED   -7              /* the sequence is in the queue again */
-#define LLM_REPLAYED    -8              /* the device knows the step already */
-#define LLM_REDO        -9              /* the step has to be written again */
-#define LLM_END         -10             /* there are no more items */
+#define LLM_REPLAYED    -8              /* the device has replayed a captured
+                                           step */
+#define LLM_REDO        -9              /* the operations of the step must be
+                                           repeated */
+#define LLM_MORE       -10              /* there is more to write */
+#define LLM_AGAIN      -12              /* not yet: call again */
+#define LLM_SHORT      -11              /* more bytes of the file are needed */
 
 #define llm_align(n, a)  (((n) + ((a) - 1)) & ~((size_t) (a) - 1))
 #define llm_min(a, b)    ((a) < (b) ? (a) : (b))
@@ -36,7 +41,7 @@
 #define llm_nelems(x)    (sizeof(x) / sizeof((x)[0]))
 #define llm_printf_like(f, a)  __attribute__((format(printf, f, a)))
 
-/* what the module exports to nginx and the backends to dlopen is marked */
+/* marks what the module exports to nginx, and backends to dlopen() */
 #define LLM_EXPORT       __attribute__((visibility("default")))
 
 
@@ -49,9 +54,9 @@ typedef struct {
 
 
 /*
- * An error on its way up.  status is the HTTP status that the API would
- * answer (400 the client's fault, 500 ours, 503 not now); param and code
- * are OpenAI's, empty strings where there is none.
+ * An error.  status is the HTTP status for the client (400 its fault, 500
+ * ours, 503 not now); param and code are OpenAI's, empty strings if there is
+ * none.
  */
 
 typedef struct {
@@ -70,18 +75,19 @@ int llm_fail_with(llm_err_t *err, int status, const char *code,
 
 
 /*
- * Copies text that somebody else wrote so that it can stand in a message or
- * a log: what is no UTF-8, control characters and those that turn or break
- * lines become \xHH.  Writes less than size bytes and a NUL, whole
- * characters; returns their number.  Messages of errors went through it.
+ * Copies text from outside so that it is safe in a message or a log: bytes
+ * that are not UTF-8, control characters and those that break lines or change
+ * their direction become \xHH.  Writes less than size bytes, whole
+ * characters, and a NUL; returns their number.  All error messages go through
+ * it.
  */
 size_t llm_clean(char *out, size_t size, const char *s, size_t len);
 
-/* takes the folders of path away from wherever they stand in msg */
+/* removes the folders of path wherever they are in msg */
 void llm_hide_folder(char *msg, const char *path);
 
 
-/* log levels are nginx's: the smaller, the graver */
+/* log levels are nginx's: smaller is more severe */
 #define LLM_LOG_ERR      4
 #define LLM_LOG_WARN     5
 #define LLM_LOG_NOTICE   6
@@ -91,7 +97,7 @@ void llm_hide_folder(char *msg, const char *path);
 typedef void (*llm_log_pt)(void *data, int level, const char *msg);
 
 
-/* a bump allocator; not thread-safe; everything dies with it */
+/* a bump allocator; not thread-safe; all memory is freed with it */
 
 typedef struct llm_arena_block_s  llm_arena_block_t;
 
@@ -102,7 +108,7 @@ typedef struct {
 } llm_arena_t;
 
 void llm_arena_init(llm_arena_t *a, size_t limit);
-/* 16-byte aligned; NULL when the limit or malloc says no */
+/* 16-byte aligned; NULL beyond the limit or if malloc fails */
 void *llm_arena_alloc(llm_arena_t *a, size_t size);
 void *llm_arena_calloc(llm_arena_t *a, size_t size);
 /* a NUL-terminated copy */
@@ -117,7 +123,8 @@ typedef struct {
     size_t       len;
     size_t       cap;
     size_t       limit;                 /* most bytes; 0 = 1 GiB */
-    int          failed;                /* sticky: limit or malloc said no */
+    int          failed;                /* beyond the limit, or malloc failed;
+                                           it stays set */
 } llm_buf_t;
 
 void llm_buf_init(llm_buf_t *b, size_t limit);
@@ -126,7 +133,7 @@ int llm_buf_add(llm_buf_t *b, const void *data, size_t len);
 int llm_buf_addc(llm_buf_t *b, char c);
 int llm_buf_adds(llm_buf_t *b, const char *s);
 int llm_buf_addf(llm_buf_t *b, const char *fmt, ...) llm_printf_like(2, 3);
-/* zeros until the length is a multiple of 8, as flat values want it */
+/* adds zeros until the length is a multiple of 8, as flat values need it */
 int llm_buf_pad(llm_buf_t *b);
 /* room for len more bytes at b->data + b->len, or NULL */
 char *llm_buf_reserve(llm_buf_t *b, size_t len);

@@ -1,12 +1,12 @@
 /*
- * Text from outside on its way to people: into messages and logs.
+ * Makes text from outside safe for messages and logs.
  */
 
 #include "engine/base/base.h"
 #include "engine/base/utf8.h"
 
 
-/* a control character, or one that breaks the line or turns its direction */
+/* a control character, or one that breaks the line or changes its direction */
 
 static int
 llm_is_control(uint32_t c)

@@ -34,7 +34,7 @@ llm_file_open(const char *path, llm_err_t *err)
 
     if (fd == -1) {
 
-        /* a socket, whose errno says nothing to anybody */
+        /* a socket: its errno would not explain it */
 
         if (errno == ENXIO) {
             return llm_fail(err, "%s: a socket or a device, not a regular "

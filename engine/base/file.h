@@ -1,7 +1,7 @@
 /*
- * Files that a configuration or a command line names.  Only regular ones are
- * opened: to open a FIFO would wait for somebody who writes to it, and a
- * device or a socket is never what was meant.
+ * Files that a configuration or a command line names.  Only regular files are
+ * opened: opening a FIFO would wait for a writer, and a device or a socket is
+ * always a mistake.
  */
 
 #ifndef LLM_FILE_H
@@ -11,7 +11,8 @@
 
 /* a descriptor for reading, or -1 */
 int llm_file_open(const char *path, llm_err_t *err);
-/* adds the file's bytes to b, whose limit is the file's, too */
+/* adds the file's bytes to b, whose limit is also the limit of the file's
+   size */
 int llm_file_read(const char *path, llm_buf_t *b, llm_err_t *err);
 
 #endif /* LLM_FILE_H */

@@ -41,10 +41,10 @@ void llm_flat_add_bool(llm_buf_t *b, int v);
 void llm_flat_add_int(llm_buf_t *b, int64_t v);
 void llm_flat_add_double(llm_buf_t *b, double v);
 void llm_flat_add_str(llm_buf_t *b, const char *data, size_t len);
-/* open returns the handle that close wants; count is items or pairs */
+/* open() returns the handle for close(); count is items or pairs */
 size_t llm_flat_open(llm_buf_t *b, llm_flat_type_t type);
 void llm_flat_close(llm_buf_t *b, size_t handle, uint32_t count);
-/* a copy of another value, whole */
+/* adds a copy of another value */
 void llm_flat_add_node(llm_buf_t *b, const llm_flat_t *v);
 
 /*
@@ -57,7 +57,7 @@ int llm_flat_check(const void *data, size_t len);
 int64_t llm_flat_int(const llm_flat_t *v);
 double llm_flat_double(const llm_flat_t *v);    /* of INT and BOOL too */
 llm_str_t llm_flat_str(const llm_flat_t *v);
-/* first child, or NULL; then the node behind, or NULL at parent's end */
+/* the first child, or NULL; the next node, or NULL at the parent's end */
 const llm_flat_t *llm_flat_first(const llm_flat_t *parent);
 const llm_flat_t *llm_flat_next(const llm_flat_t *parent,
     const llm_flat_t *child);

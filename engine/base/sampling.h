@@ -1,6 +1,6 @@
 /*
- * How a request wants its tokens drawn, as it travels in a message: what the
- * API reads and the sampler (engine/sample) does.
+ * The sampling parameters of a request, as they are in its message: the API
+ * reads them, the sampler (engine/sample) uses them.
  */
 
 #ifndef LLM_SAMPLING_H
@@ -33,7 +33,7 @@ typedef struct {
     uint64_t     seed;
 } llm_sampling_t;
 
-/* those of a request that says nothing: temperature 1, all else off */
+/* the defaults: temperature 1, all else off */
 void llm_sampling_default(llm_sampling_t *s);
 
 #endif /* LLM_SAMPLING_H */

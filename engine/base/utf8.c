@@ -6,9 +6,9 @@
 
 
 /*
- * How long a character is that begins with c, 0 when none does, and the
- * range of the second byte: it is what excludes overlong forms, surrogates
- * and values above U+10FFFF.
+ * The length of a character that begins with c, 0 if none does, and the range
+ * of its second byte, which excludes overlong forms, surrogates and values
+ * above U+10FFFF.
  */
 
 static size_t
@@ -43,8 +43,8 @@ llm_utf8_lead(unsigned char c, unsigned char *low, unsigned char *high)
 
 
 /*
- * Bytes from p on that fit together, *want of them make a character; 0 when
- * the first one begins none
+ * How many bytes from p on belong to the same character, which has *want
+ * bytes; 0 if the first byte begins none
  */
 
 static size_t

@@ -12,16 +12,16 @@
 #define LLM_UTF8_REPLACEMENT  "\xef\xbf\xbd"    /* U+FFFD */
 
 /*
- * The character at p, n bytes long at most: its length, 1 to 4, and *cp
- * (may be NULL); 0 when the bytes begin no whole character.
+ * The character at p, where n bytes are: its length, 1 to 4, and *cp (may be
+ * NULL); 0 if the bytes do not begin with a whole character.
  */
 size_t llm_utf8_decode(const char *p, size_t n, uint32_t *cp);
 
 /*
- * Where decode() gives 0 and n > 0: how many bytes form the longest start
- * of a character, at least 1.  This is what one U+FFFD stands for.  *partial
- * (may be NULL) is set when all n bytes are such a start, so that more bytes
- * may make it whole.
+ * If decode() gives 0 and n > 0: how many bytes are the longest beginning of
+ * a character, at least 1; one U+FFFD replaces them.  *partial (may be NULL)
+ * is set if all n bytes are such a beginning, so that more bytes may complete
+ * it.
  */
 size_t llm_utf8_bad(const char *p, size_t n, int *partial);
 
