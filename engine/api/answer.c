@@ -1,7 +1,7 @@
 /*
- * One request's answer: what every endpoint does with the engine's events.
- * Frames are the endpoint's event writer's; what is not streamed is kept for
- * its body writer (body.c).
+ * The answer of one request: what all endpoints do with the engine's events.
+ * In a stream the endpoint's event writer makes frames of them; otherwise
+ * they are kept for its body writer (body.c).
  *
  * An llm_api_t is one block of memory; what a body gathers is beside it in
  * an arena that it owns.
@@ -11,7 +11,7 @@
 
 #include <stdio.h>
 
-/* what an answer may gather where the configuration does not say */
+/* most bytes of an answer, if the configuration sets none */
 #define LLM_API_MAX_ANSWER  (16 << 20)
 
 
@@ -49,7 +49,7 @@ llm_api_create(const llm_api_reader_t *rd)
 
     a->max_answer = conf->max_answer ? conf->max_answer : LLM_API_MAX_ANSWER;
 
-    /* a block of it may be larger than what is gathered in it */
+    /* a block of the arena may be larger than the events in it */
 
     llm_arena_init(&a->kept, a->max_answer * 2 + (4 << 20));
 
@@ -149,7 +149,8 @@ llm_api_event_error(const llm_event_t *ev, llm_err_t *err)
 }
 
 
-/* the request has failed: an answer that has not begun can still say so */
+/* the request has failed: an answer that has not begun becomes an error, a
+   stream gets an error frame */
 
 static int
 llm_api_fail(llm_api_t *a, const llm_event_t *ev, llm_buf_t *out,

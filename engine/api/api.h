@@ -3,9 +3,9 @@
  * out.  Runs in the worker's event loop: no tensor, no nginx, no blocking;
  * llm_api_parse() shares nothing and runs in any thread.
  *
- * A llm_api_t is one request's side of the format: made by parse(), fed with
- * the engine's events, it writes bytes for the client.  It owns its memory
- * (one block) and what it gathers for an answer that is not streamed.
+ * A llm_api_t is one request: parse() makes it, and from the engine's events
+ * it writes bytes for the client.  It owns its memory (one block) and what it
+ * gathers for an answer that is not streamed.
  *
  * Invariant: frames are built from prepared pieces, without a JSON tree;
  * every error body has message, type, param and code.
@@ -32,7 +32,7 @@ typedef struct {
     int64_t            created;         /* seconds since 1970 */
 } llm_api_model_t;
 
-/* what a location serves */
+/* what a location may use */
 typedef struct {
     const llm_api_model_t  *models;
     uint32_t                n_models;
@@ -41,8 +41,8 @@ typedef struct {
     int32_t                 cap;        /* llm_max_tokens; -1: none */
     llm_str_t               id;         /* of this request: letters, digits */
     int64_t                 now;        /* seconds since 1970 */
-    size_t                  max_answer; /* bytes that are kept of one that is
-                                           not streamed; 0: 16 MB */
+    size_t                  max_answer; /* most bytes of an answer that is not
+                                           streamed; 0: 16 MB */
 } llm_api_conf_t;
 
 typedef struct llm_api_s  llm_api_t;
@@ -56,36 +56,37 @@ typedef struct {
 } llm_api_route_t;
 
 /*
- * The endpoint of a path behind the location's prefix ("chat/completions",
- * "v1/models/demo", URL-decoded already by the caller) and a method.
- * LLM_ERROR: there is none (404), or, where allow is not empty, only for the
- * methods named there (405).
+ * Finds the endpoint of a path behind the location's prefix
+ * ("chat/completions", "v1/models/demo", already URL-decoded) and of a
+ * method.  LLM_ERROR: there is none (404), or, if allow is not empty, only
+ * for the methods named there (405).
  */
 int llm_api_route(llm_str_t path, llm_str_t method, llm_api_route_t *to);
 
-/* does it answer at once, without a body and without the engine?  If so: */
+/* does the endpoint answer at once, without a body and without the engine? */
 int llm_api_answers(const llm_api_endpoint_t *ep);
-/* the body; LLM_ERROR and *err for what is unknown */
+/* if so, the body of its answer; LLM_ERROR and *err if there is none */
 int llm_api_answer(const llm_api_endpoint_t *ep, const llm_api_conf_t *conf,
     llm_str_t rest, llm_buf_t *out, llm_err_t *err);
 
 /*
- * Parses a body to a flat request: *msg gets llm_request_t and its bytes;
- * head.slot, tenant, salt of the tenant, priority and deadlines are left to
- * the caller to set (priority and salt hold what the body asked, 0 where it
- * asked nothing).  NULL: *err says all that the error body needs (400, 404
- * for the model, 413 when *msg's limit is too small, 500 for no memory).
+ * Parses a body to a flat request: *msg gets llm_request_t and its bytes; the
+ * caller sets head.slot, tenant, the tenant's salt, priority and deadlines
+ * (priority and salt have what the body asked for, 0 without).  NULL: *err
+ * has all that the error body needs (400, 404 for the model, 413 when *msg's
+ * limit is too small, 500 for no memory).
  *
- * Unknown fields are ignored, null is absent, of equal keys the last one
- * counts.  Fields that are known and cannot be served are refused unless
- * they say nothing (null, false, empty).  max_completion_tokens goes before
- * max_tokens; -1 is what the context leaves; 0 is refused by chat and
- * generates nothing in completions, whose default is 16 where the model has
- * none.  Empty stop strings are left out; up to LLM_MAX_STOPS are taken.  tool_choice "none" keeps the tools from the
- * prompt.  A trailing assistant message with text and without tool calls is
- * continued unless continue_final_message or add_generation_prompt say not.
- * reasoning_effort and enable_thinking go to chat_template_kwargs where
- * those do not name them; the effort "none" turns thinking off.
+ * Unknown fields are ignored, null counts as absent, of equal keys the last
+ * one counts.  Known fields that cannot be served are refused unless they are
+ * null, false or empty.  max_completion_tokens precedes max_tokens; -1 is what
+ * the context leaves; 0 is refused in chats and generates nothing in
+ * completions, whose default is 16 if the model has none.  Empty stop strings
+ * are left out; there may be LLM_MAX_STOPS others.  With tool_choice "none"
+ * the prompt has no tools.  A trailing assistant message with text and without
+ * tool calls is continued unless continue_final_message or
+ * add_generation_prompt forbid it.  reasoning_effort and enable_thinking are
+ * added to chat_template_kwargs if those do not name them; the effort "none"
+ * turns thinking off.
  */
 llm_api_t *llm_api_parse(const llm_api_endpoint_t *ep,
     const llm_api_conf_t *conf, const char *body, size_t len, llm_buf_t *msg,
@@ -95,23 +96,26 @@ void llm_api_free(llm_api_t *a);
 int llm_api_is_stream(const llm_api_t *a);
 uint32_t llm_api_model(const llm_api_t *a);
 
-/* exact, alias, case-insensitive, unique substring, fallback; name empty:
-   the default.  -1 and *err (404 model_not_found) */
+/*
+ * The index of a model: by exact name, alias, ignoring case, unique part of a
+ * name, fallback; an empty name means the default.  -1 and *err (404
+ * model_not_found) if there is none.
+ */
 int32_t llm_api_resolve(const llm_api_conf_t *conf, llm_str_t name,
     llm_err_t *err);
 
 /*
- * Appends what the client gets for this event: SSE frames when streaming,
- * nothing where there is nothing to say.  Otherwise the event is kept for
- * llm_api_body_next(), and an answer that becomes larger than max_answer is
- * an error (400, answer_too_large).  An ERROR event behind START in a stream
- * becomes an error frame; before START, or when not streaming, it fills *err
- * and returns LLM_ERROR, so that the answer can still be a real error.
- * LLM_ERROR with status 500 when memory ends.
+ * In a stream, appends the SSE frames of this event, if it has any.
+ * Otherwise the event is kept for llm_api_body_next(), and an answer that
+ * becomes larger than max_answer is an error (400, answer_too_large).  An
+ * ERROR event after START in a stream becomes an error frame; before START,
+ * or without streaming, it fills *err and returns LLM_ERROR, so that the
+ * answer can have an error status.  LLM_ERROR with status 500 if there is no
+ * memory.
  *
- * A chat stream says the role of every choice at START.  Logprobs: NaN is
- * null (the first token of an echoed prompt); token_ids stand in the choice
- * where they were asked for.
+ * A chat stream begins with the role of every choice, at START.  Logprobs:
+ * NaN becomes null (the first token of an echoed prompt); token_ids are in
+ * the choice if they were asked for.
  */
 int llm_api_event(llm_api_t *a, const llm_event_t *ev, llm_buf_t *out,
     llm_err_t *err);
@@ -119,12 +123,12 @@ int llm_api_event(llm_api_t *a, const llm_event_t *ev, llm_buf_t *out,
 /*
  * The body of an answer that is not streamed, once DONE has come: appends to
  * out until it has max bytes, or little more.  LLM_OK: that was the end;
- * LLM_AGAIN: call again; LLM_ERROR: no memory.
+ * LLM_MORE: there is more, call again; LLM_ERROR: no memory.
  */
 int llm_api_body_next(llm_api_t *a, size_t max, llm_buf_t *out);
 
-/* figures for the variables, valid at any time: of tokens those that events
-   told of so far */
+/* figures for nginx's variables, valid at any time: tokens are those of the
+   events so far */
 typedef struct {
     uint32_t     prompt_tokens;
     uint32_t     cached_tokens;

@@ -1,6 +1,6 @@
 /*
- * What the files of the wire format share: where in a body something stands,
- * and what is said of it when it is not as it should be.
+ * What the files of the wire format share: the place of a value in the body,
+ * and the errors that name it.
  */
 
 #ifndef LLM_API_INTERNAL_H
@@ -14,8 +14,8 @@
 
 
 /*
- * Where in a body a value stands, as a chain from it to the root; it is put
- * into words ("messages[2].content") only when there is something to say.
+ * The place of a value in a body, as a chain from it to the root; its name
+ * ("messages[2].content") is written only for an error.
  */
 
 typedef struct llm_api_at_s  llm_api_at_t;
@@ -42,7 +42,7 @@ int llm_api_too_long(llm_err_t *err, const llm_api_at_t *at, size_t max,
 int llm_api_unsupported(llm_err_t *err, const llm_api_at_t *at,
     const char *why);
 
-/* complaints.c: LLM_OK when v is of the type and within the bounds */
+/* complaints.c: LLM_OK if v has the type and is within the bounds */
 int llm_api_check_type(llm_err_t *err, const llm_api_at_t *at,
     const llm_flat_t *v, llm_flat_type_t type);
 int llm_api_check_int(llm_err_t *err, const llm_api_at_t *at,
@@ -50,11 +50,12 @@ int llm_api_check_int(llm_err_t *err, const llm_api_at_t *at,
 int llm_api_check_number(llm_err_t *err, const llm_api_at_t *at,
     const llm_flat_t *v, double min, double max, int above_min);
 
-/* is it a string of these characters?  v may be NULL */
+/* is it this string?  v may be NULL */
 int llm_api_str_is(const llm_flat_t *v, const char *text);
-/* the value of a key, NULL also for null; object may be NULL */
+/* the value of a key, NULL if it is absent or null; object may be NULL */
 const llm_flat_t *llm_api_member(const llm_flat_t *object, const char *key);
-/* a required member of that type at object's place, or NULL and *err */
+/* a required member of this type; at is the object's place; NULL and *err if
+   it is missing */
 const llm_flat_t *llm_api_need(llm_err_t *err, const llm_api_at_t *at,
     const llm_flat_t *object, const char *key, llm_flat_type_t type);
 

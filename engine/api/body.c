@@ -1,14 +1,13 @@
 /*
- * An answer with choices that is not streamed.  Events are kept as they
- * came, choice by choice, the echo of a prompt once for all of its choices;
- * when the request has ended the JSON is written from them piece by piece,
- * as the client reads.
+ * The body of an answer with choices that is not streamed.  Events are kept
+ * as they came, for each choice, the echo of a prompt once for all of its
+ * choices; when the request has ended the JSON is written from them piece by
+ * piece, as the client reads.
  *
- * What is kept is bounded as a whole (llm_api_conf_t's max_answer).  The
- * place of the writer is a llm_api_cursor_t: a choice, a member of it (the
- * endpoint has a table of them), an event and what of the event was written
- * already, so no piece is much larger than it was asked to be and the whole
- * JSON never exists.
+ * The sum of what is kept is bounded (max_answer of llm_api_conf_t).  How far
+ * the body is written is a llm_api_cursor_t: a choice, a member of it (the
+ * endpoint has a table of them), an event and a position in the event.  So no
+ * piece is much larger than asked for, and the whole JSON never exists.
  */
 
 #include "engine/api/endpoint.h"
@@ -132,7 +131,7 @@ llm_api_write_text(const llm_api_t *a, llm_api_cursor_t *cur, uint32_t part,
             (void) llm_json_add_text(out, s, len);
             cur->at += (uint32_t) len;
 
-            return LLM_AGAIN;
+            return LLM_MORE;
         }
 
         (void) llm_json_add_text(out, s, len);
@@ -140,7 +139,7 @@ llm_api_write_text(const llm_api_t *a, llm_api_cursor_t *cur, uint32_t part,
 
     llm_api_next_piece(a, cur);
 
-    return LLM_AGAIN;
+    return LLM_MORE;
 }
 
 
@@ -155,11 +154,11 @@ llm_api_open_logprobs(const llm_api_t *a, const llm_api_logprobs_t *format,
 
     (void) llm_buf_adds(out, format->before[0]);
 
-    return LLM_AGAIN;
+    return LLM_MORE;
 }
 
 
-/* the arrays one after the other: one token of one of them */
+/* writes one token of one array; the arrays follow one another */
 
 int
 llm_api_write_logprob(const llm_api_t *a, const llm_api_logprobs_t *format,
@@ -172,7 +171,7 @@ llm_api_write_logprob(const llm_api_t *a, const llm_api_logprobs_t *format,
         if (++cur->array < format->n_arrays) {
             llm_api_first_piece(a, cur);
             (void) llm_buf_adds(out, format->before[cur->array]);
-            return LLM_AGAIN;
+            return LLM_MORE;
         }
 
         (void) llm_buf_adds(out, format->after);
@@ -192,7 +191,7 @@ llm_api_write_logprob(const llm_api_t *a, const llm_api_logprobs_t *format,
         format->item(out, a, &cur->place, ev, cur->array, &t[cur->at++]);
         cur->some = 1;
 
-        return LLM_AGAIN;
+        return LLM_MORE;
     }
 
     if ((int32_t) cur->array == format->offsets) {
@@ -201,7 +200,7 @@ llm_api_write_logprob(const llm_api_t *a, const llm_api_logprobs_t *format,
 
     llm_api_next_piece(a, cur);
 
-    return LLM_AGAIN;
+    return LLM_MORE;
 }
 
 
@@ -229,7 +228,7 @@ llm_api_open_ids(const llm_api_t *a, llm_api_cursor_t *cur, llm_buf_t *out)
 
     (void) llm_buf_adds(out, ",\"token_ids\":[");
 
-    return LLM_AGAIN;
+    return LLM_MORE;
 }
 
 
@@ -255,11 +254,11 @@ llm_api_write_id(const llm_api_t *a, llm_api_cursor_t *cur, llm_buf_t *out)
 
     llm_api_next_piece(a, cur);
 
-    return LLM_AGAIN;
+    return LLM_MORE;
 }
 
 
-/* what a choice begins with */
+/* the beginning of a choice */
 
 static void
 llm_api_open_choice(const llm_api_t *a, uint32_t choice, llm_buf_t *out)
@@ -275,7 +274,7 @@ llm_api_open_choice(const llm_api_t *a, uint32_t choice, llm_buf_t *out)
 }
 
 
-/* one small step of the cursor through a choice */
+/* moves the cursor one small step through a choice */
 
 static void
 llm_api_write_step(const llm_api_t *a, llm_api_cursor_t *cur,
@@ -289,13 +288,13 @@ llm_api_write_step(const llm_api_t *a, llm_api_cursor_t *cur,
 
         llm_api_first_piece(a, cur);
 
-        if (m->open(a, cur, out) == LLM_AGAIN) {
+        if (m->open(a, cur, out) == LLM_MORE) {
             cur->opened = 1;
             return;
         }
 
     } else {
-        if (m->item(a, cur, out) == LLM_AGAIN) {
+        if (m->item(a, cur, out) == LLM_MORE) {
             return;
         }
 
@@ -317,7 +316,7 @@ llm_api_write_choices(llm_api_t *a, const llm_api_member_t *members,
 
     while (cur->choice < a->n_choices) {
         if (out->len >= max) {
-            return out->failed ? LLM_ERROR : LLM_AGAIN;
+            return out->failed ? LLM_ERROR : LLM_MORE;
         }
 
         llm_api_write_step(a, cur, &members[cur->member], out);

@@ -33,8 +33,8 @@ typedef struct {
 int llm_api_check_messages(const llm_flat_t *messages, llm_err_t *err);
 int llm_api_check_tools(const llm_api_chat_t *b, llm_err_t *err);
 
-/* chat_object.c: the flat object for llm_chat_render(), of what was checked
-   already, appended to the message */
+/* chat_object.c: appends the flat object for llm_chat_render() to the
+   message; its fields have been checked */
 int llm_api_write_chat(llm_api_reader_t *rd, const llm_api_chat_t *b,
     llm_err_t *err);
 

@@ -1,6 +1,6 @@
 /*
- * Checks of a chat request's messages and tools.  What passes here is
- * written by chat_object.c without a further look.
+ * Checks a chat request's messages and tools.  chat_object.c then writes them
+ * without checking again.
  */
 
 #include "engine/api/chat.h"
@@ -86,7 +86,7 @@ llm_api_check_content(const llm_flat_t *msg, const llm_api_at_t *at,
 
     if (content == NULL || content->type == LLM_FLAT_NULL) {
 
-        /* an assistant may have made calls only */
+        /* an assistant's message may consist of calls only */
 
         if (llm_api_str_is(llm_flat_get(msg, "role"), "assistant")) {
             return LLM_OK;
@@ -120,7 +120,7 @@ llm_api_check_content(const llm_flat_t *msg, const llm_api_at_t *at,
 }
 
 
-/* {type: "function", function: {name, ...}}: a tool, or a call of one */
+/* a tool, or a call of one: {type: "function", function: {name, ...}} */
 
 static int
 llm_api_check_function(const llm_flat_t *v, const llm_api_at_t *at,
@@ -273,8 +273,8 @@ llm_api_check_messages(const llm_flat_t *messages, llm_err_t *err)
 
 
 /*
- * Nothing masks tokens yet, so only the model's own choice can be served:
- * a call cannot be forced.
+ * Tokens cannot be masked yet, so a call cannot be forced: only the model
+ * itself decides about calls.
  */
 
 int

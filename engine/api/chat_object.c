@@ -1,11 +1,11 @@
 /*
- * A chat request's messages, tools and template arguments as the flat object
- * that llm_chat_render() takes; chat_messages.c has checked them.
+ * Writes a chat request's messages, tools and template arguments as the flat
+ * object for llm_chat_render(); chat_messages.c has checked them.
  *
- * What is evened out on the way: null and empty members of a message are
- * left away (clients send them, templates take "defined" for "there"), only
- * content may be null; refusal parts become text parts; `reasoning` is also
- * `reasoning_content`.  The arguments of calls are read: arguments.c.
+ * On the way, null and empty members of a message are left out (clients send
+ * them, and templates test for "defined" only), except that content may be
+ * null; refusal parts become text parts; `reasoning` is copied to
+ * `reasoning_content`; the arguments of calls are read (arguments.c).
  */
 
 #include "engine/api/arguments.h"
@@ -19,7 +19,7 @@ llm_api_add_key(llm_buf_t *out, const char *key)
 }
 
 
-/* parts as templates know them */
+/* content parts in the form that templates know */
 
 static void
 llm_api_write_parts(const llm_flat_t *parts, llm_buf_t *out)
@@ -139,7 +139,7 @@ llm_api_write_messages(llm_api_reader_t *rd, const llm_flat_t *messages,
 }
 
 
-/* is there text, and no call that waits for its result? */
+/* is it an assistant's message with text and without tool calls? */
 
 static int
 llm_api_can_continue(const llm_flat_t *msg)
@@ -155,7 +155,7 @@ llm_api_can_continue(const llm_flat_t *msg)
 }
 
 
-/* a trailing assistant message is continued unless the request says not */
+/* a trailing assistant message is continued unless the request forbids it */
 
 static int
 llm_api_write_turn(const llm_api_chat_t *b, const llm_flat_t *last,
@@ -197,7 +197,7 @@ llm_api_write_turn(const llm_api_chat_t *b, const llm_flat_t *last,
 }
 
 
-/* the template's arguments; what the server sets is not for the client */
+/* the template's arguments; clients may not set those that the server sets */
 
 static int
 llm_api_copy_kwargs(const llm_flat_t *kwargs, llm_buf_t *out,
@@ -296,7 +296,7 @@ llm_api_write_chat(llm_api_reader_t *rd, const llm_api_chat_t *b,
     msg = rd->msg;
     handle = llm_flat_open(msg, LLM_FLAT_OBJECT);
 
-    /* what was said, called and thought reaches any template */
+    /* contents, calls and reasoning are to reach templates of any kind */
 
     llm_api_add_key(msg, "lenient");
     llm_flat_add_bool(msg, 1);
@@ -311,7 +311,7 @@ llm_api_write_chat(llm_api_reader_t *rd, const llm_api_chat_t *b,
 
     count = 5;
 
-    /* "none": the model is not told that there are any */
+    /* with "none" the prompt does not mention the tools */
 
     if (b->tools && b->tools->count
         && !llm_api_str_is(b->tool_choice, "none"))

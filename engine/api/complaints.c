@@ -1,6 +1,6 @@
 /*
- * What is said about a field that is not as it should be, in OpenAI's words
- * and with its codes, and the checks that say it.
+ * Errors about fields of a body, in OpenAI's words and with its codes, and
+ * checks that report them.
  */
 
 #include "engine/api/api_internal.h"

@@ -13,13 +13,13 @@
 
 #include "engine/api/api_internal.h"
 
-/* rows of an endpoint, with those that it shares */
+/* most fields of an endpoint, shared ones included */
 #define LLM_API_MAX_FIELDS  128
 
 
 /* ---- the fields of a request's body ---- */
 
-/* the type of a field, and of the member that its value goes to */
+/* the type of a field, and of the struct's member for its value */
 typedef enum {
     LLM_FIELD_BOOL,                     /* int */
     LLM_FIELD_INT,                      /* int64_t, min..max */
@@ -30,11 +30,12 @@ typedef enum {
     LLM_FIELD_ARRAY,                    /* const llm_flat_t *, as all below */
     LLM_FIELD_OBJECT,
     LLM_FIELD_ANY,
-    LLM_FIELD_REQUIRED,                 /* any, but there and not null */
-    LLM_FIELD_REFUSED                   /* would change the answer's meaning */
+    LLM_FIELD_REQUIRED,                 /* any type, but not absent or null */
+    LLM_FIELD_REFUSED                   /* not supported, and cannot be
+                                           ignored */
 } llm_api_field_type_t;
 
-#define LLM_FIELD_NOWHERE   ((size_t) -1)   /* checked and left alone */
+#define LLM_FIELD_NOWHERE   ((size_t) -1)   /* checked, not stored */
 
 typedef struct {
     const char            *name;
@@ -53,9 +54,9 @@ typedef struct {
 #define LLM_API_UNSET  INT64_MIN
 
 /*
- * What endpoints that generate text have in common: values where they were
- * given, defaults elsewhere.  It begins the endpoint's own struct.  The
- * pointers and strings are the flat body's.
+ * The fields that all endpoints which generate text have: given values, or
+ * defaults.  An endpoint's own struct begins with it.  Pointers and strings
+ * point into the flat body.
  */
 
 typedef struct {
@@ -72,7 +73,8 @@ typedef struct {
     const llm_flat_t  *seed;
     const llm_flat_t  *priority;
 
-    llm_sampling_t     sampling;        /* the parameters of stages alone */
+    llm_sampling_t     sampling;        /* only the parameters of stages are
+                                           set */
 
     int64_t            n;
     int64_t            max_tokens;      /* -1: what is left; or _UNSET */
@@ -99,27 +101,27 @@ typedef struct {
     const llm_flat_t          *root;    /* the body, an object */
     llm_json_limits_t          limits;  /* what may be read beside it */
 
-    llm_request_t              r;       /* head and task are set already */
-    llm_buf_t                 *msg;     /* room for r, then its bytes */
-    llm_buf_t                  head;    /* of a frame or a body, see
+    llm_request_t              r;       /* head and task are already set */
+    llm_buf_t                 *msg;     /* room for r, followed by its bytes */
+    llm_buf_t                  head;    /* beginning of a frame or a body: see
                                            llm_api_write_head() */
     uint32_t                   n_choices;   /* of all prompts */
     int                        include_usage;
 } llm_api_reader_t;
 
 struct llm_api_endpoint_s {
-    /* answers at once, without a body and the engine; then all that follows
-       is NULL.  rest is what stands behind a path that ends in a slash */
+    /* answers at once, without a body and the engine; if set, all that follows
+       is NULL.  rest is what follows a path that ends in a slash */
     int                     (*answer)(const llm_api_conf_t *conf,
                                       llm_str_t rest, llm_buf_t *out,
                                       llm_err_t *err);
 
     llm_task_t                task;
-    const llm_api_fields_t   *fields;   /* its own */
-    const llm_api_fields_t   *shared;   /* and others; may be NULL */
+    const llm_api_fields_t   *fields;   /* the endpoint's own */
+    const llm_api_fields_t   *shared;   /* shared ones; may be NULL */
 
     int                     (*read)(llm_api_reader_t *rd, llm_err_t *err);
-    /* a stream's frames for this event; errors are not its business */
+    /* writes a stream's frames for this event; it never gets ERROR */
     void                    (*event)(llm_api_t *a, const llm_event_t *ev,
                                      llm_buf_t *out);
     /* as llm_api_body_next() */
@@ -128,8 +130,8 @@ struct llm_api_endpoint_s {
 };
 
 typedef struct {
-    const char                *path;    /* one that ends in a slash takes all
-                                           that is behind it */
+    const char                *path;    /* if it ends in a slash, also all
+                                           paths that begin with it */
     const char                *methods;     /* as in Allow: "GET, HEAD" */
     const llm_api_endpoint_t  *endpoint;
 } llm_api_row_t;
@@ -144,27 +146,27 @@ extern const llm_api_endpoint_t  llm_api_models;
 
 /* ---- for readers ---- */
 
-/* fields.c: reads and checks a body by its endpoint's rows into to, which
-   holds the defaults */
+/* fields.c: reads and checks the fields of a body, by its endpoint's rows,
+   into to, which has the defaults */
 int llm_api_read_fields(const llm_api_reader_t *rd, void *to,
     llm_err_t *err);
 
-/* request.c: the steps of a reader, in the order in which what is wrong is
-   looked for; b is the struct of the endpoint's fields */
+/* request.c: the steps of a reader, in the order in which errors are looked
+   for; b is the struct of the endpoint's fields */
 void llm_api_defaults(llm_api_body_t *b);
-/* the fields, the model, what the request says of its answer */
+/* reads the fields, the model, and how the answer is wanted */
 int llm_api_read_body(llm_api_reader_t *rd, llm_api_body_t *b,
     llm_err_t *err);
 int llm_api_read_sampling(llm_api_reader_t *rd, const llm_api_body_t *b,
     llm_err_t *err);
-/* max is what the request names as param, or -1; usual the endpoint's own
-   default where the model has none, or -1 */
+/* max is the limit that the request names as param, or -1; usual is the
+   endpoint's default if the model has none, or -1 */
 int llm_api_read_limits(llm_api_reader_t *rd, const llm_api_body_t *b,
     const char *param, int64_t max, int64_t usual, llm_err_t *err);
 int llm_api_read_priority(llm_api_reader_t *rd, const llm_api_body_t *b,
     llm_err_t *err);
 
-/* lists.c: stops, stop_token_ids and logit_bias, appended to the message */
+/* lists.c: appends stops, stop_token_ids and logit_bias to the message */
 int llm_api_write_lists(llm_api_reader_t *rd, const llm_api_body_t *b,
     llm_err_t *err);
 /* the same for a list of token ids */
@@ -179,13 +181,13 @@ void llm_api_write_head(llm_api_reader_t *rd, const char *prefix,
 
 /* ---- an answer ---- */
 
-/* how much text of a choice there was before an event */
+/* length of a choice's text before an event */
 typedef struct {
     size_t             bytes;
     size_t             chars;
 } llm_api_place_t;
 
-/* an event that is kept; the memory is the arena's */
+/* a kept event; its memory is the arena's */
 typedef struct llm_api_piece_s  llm_api_piece_t;
 
 struct llm_api_piece_s {
@@ -202,26 +204,27 @@ typedef struct {
 
 typedef struct {
     uint32_t           finish;          /* llm_finish_t */
-    uint32_t           n_tokens;        /* that were told of */
+    uint32_t           n_tokens;        /* of the events so far */
     uint32_t           n_calls;         /* tool calls begun */
     unsigned           has_content:1;
     unsigned           has_reasoning:1;
     llm_api_place_t    place;           /* in a stream */
     llm_api_list_t     own;
-    llm_api_list_t     echo;            /* of the prompt; of the first choice
-                                           of each prompt only */
+    llm_api_list_t     echo;            /* events of the prompt's echo; in the
+                                           first choice of each prompt only */
 } llm_api_choice_t;
 
-/* how far a body is written; see body.c */
+/* how far a body has been written; see body.c */
 
 typedef struct {
     uint32_t                choice;
     uint32_t                member;
     uint32_t                array;      /* of the logprobs */
-    uint32_t                at;         /* in the piece: a byte, or a token */
+    uint32_t                at;         /* position in the piece: a byte, or a
+                                           token */
     unsigned                opened:1;   /* the member has begun */
     unsigned                some:1;     /* and has an item */
-    unsigned                in_echo:1;  /* the piece is the prompt's */
+    unsigned                in_echo:1;  /* the piece is of the echo */
     const llm_api_piece_t  *piece;      /* NULL: no more */
     llm_api_place_t         place;      /* before it */
 } llm_api_cursor_t;
@@ -237,7 +240,7 @@ struct llm_api_s {
     unsigned           stream:1;
     unsigned           include_usage:1;
     unsigned           token_ids:1;
-    unsigned           started:1;       /* START was seen */
+    unsigned           started:1;       /* START has come */
 
     uint32_t           reasoning_tokens;
     llm_api_usage_t    usage;
@@ -247,8 +250,8 @@ struct llm_api_s {
     llm_api_choice_t  *choices;
 
     llm_arena_t        kept;            /* events, without streaming */
-    size_t             gathered;        /* bytes of these */
-    size_t             max_answer;      /* and their bound */
+    size_t             gathered;        /* bytes of these events */
+    size_t             max_answer;      /* their bound */
     llm_api_cursor_t   cursor;
 };
 
@@ -259,7 +262,7 @@ llm_api_t *llm_api_create(const llm_api_reader_t *rd);
 int llm_api_gather(llm_api_t *a, const llm_event_t *ev, llm_err_t *err);
 
 
-/* ---- for event writers and bodies ---- */
+/* ---- for event writers and body writers ---- */
 
 /* pieces.c */
 const char *llm_api_finish_name(uint32_t finish);
@@ -271,55 +274,56 @@ void llm_api_add_ids(llm_buf_t *out, const llm_event_t *ev);
 void llm_api_add_event_text(llm_buf_t *out, const llm_event_t *ev);
 
 /*
- * logprobs.c.  The "logprobs" member of a choice has one array or several of
- * items, an item a token; the endpoint says how they look.
+ * logprobs.c.  The "logprobs" member of a choice has one or several arrays
+ * with an item for each token; the endpoint defines what they look like.
  */
 
 typedef struct {
     uint32_t            n_arrays;
-    int32_t             offsets;        /* the array whose items need the
+    int32_t             offsets;        /* the array whose items depend on the
                                            place, or -1 */
-    const char *const  *before;         /* of each array, what stands before
-                                           its items */
-    const char         *after;          /* behind the last one's */
+    const char *const  *before;         /* text before the items of each
+                                           array */
+    const char         *after;          /* text after the last array's items */
 
-    /* the place is that before the event */
+    /* place: before the event */
     void              (*item)(llm_buf_t *out, const llm_api_t *a,
                               const llm_api_place_t *place,
                               const llm_event_t *ev, uint32_t array,
                               const llm_token_logprob_t *t);
 } llm_api_logprobs_t;
 
-/* the value of the member: of an event; null without any */
+/* the value of the member for one event; null if it has no logprobs */
 void llm_api_add_logprobs(llm_buf_t *out, const llm_api_t *a,
     const llm_api_logprobs_t *format, const llm_api_place_t *place,
     const llm_event_t *ev);
 void llm_api_add_logprob(llm_buf_t *out, float logprob);
 /* characters that begin in s */
 size_t llm_api_count_chars(const char *s, size_t len);
-/* the place is behind the event's text now */
+/* moves the place behind the event's text */
 void llm_api_count_text(llm_api_place_t *place, const llm_event_t *ev);
 
-/* frames.c: a frame is the head, the choice's index, what the endpoint puts
-   there, and an end */
+/* frames.c: a frame is the head, the choice's index, what the endpoint adds,
+   and an end */
 void llm_api_open_frame(const llm_api_t *a, uint32_t index, llm_buf_t *out);
 void llm_api_close_frame(const llm_api_t *a, llm_buf_t *out);
-/* is there anything to say of a TEXT event? */
-int llm_api_says(const llm_api_t *a, const llm_event_t *ev);
-/* what stands behind the text, and the frame's end */
+/* does a TEXT event make a frame? */
+int llm_api_has_frame(const llm_api_t *a, const llm_event_t *ev);
+/* what follows the text, and the frame's end */
 void llm_api_close_text(llm_api_t *a, const llm_event_t *ev,
     const llm_api_logprobs_t *format, llm_buf_t *out);
-/* a choice has ended; text stands where others have theirs */
+/* the frame of a choice's end; text is what it has in the place of text */
 void llm_api_finish_frame(const llm_api_t *a, const llm_event_t *ev,
     const char *text, llm_buf_t *out);
-/* usage where it was asked for, and [DONE] */
+/* usage, if it was asked for, and [DONE] */
 void llm_api_last_frames(const llm_api_t *a, llm_buf_t *out);
 
 /*
  * body.c: a choice of a body is a row of members, each in three parts.
- * open() writes what stands before the items: LLM_AGAIN when these follow,
- * LLM_OK when that was all of the member.  item() writes a little and returns
- * LLM_AGAIN, or LLM_OK when there are no more; then comes what is behind.
+ * open() writes what comes before the items: LLM_MORE if items follow, LLM_OK
+ * if that was all of the member.  item() writes a little and returns
+ * LLM_MORE, or LLM_OK when there are no more; then `behind`
+ * is written.
  */
 
 typedef struct {
@@ -330,10 +334,10 @@ typedef struct {
     const char   *behind;
 } llm_api_member_t;
 
-/* the body of an endpoint with choices, as llm_api_body_next() */
+/* writes the body of an endpoint with choices, like llm_api_body_next() */
 int llm_api_write_choices(llm_api_t *a, const llm_api_member_t *members,
     uint32_t n_members, size_t max, llm_buf_t *out);
-/* the piece behind the cursor's */
+/* moves the cursor to the next piece */
 void llm_api_next_piece(const llm_api_t *a, llm_api_cursor_t *cur);
 
 /* members that look the same everywhere */
@@ -348,7 +352,7 @@ int llm_api_open_logprobs(const llm_api_t *a, const llm_api_logprobs_t *format,
     llm_buf_t *out);
 int llm_api_write_logprob(const llm_api_t *a, const llm_api_logprobs_t *format,
     llm_api_cursor_t *cur, llm_buf_t *out);
-/* one slice of the text of this part */
+/* writes one slice of the text of this part */
 int llm_api_write_text(const llm_api_t *a, llm_api_cursor_t *cur,
     uint32_t part, llm_buf_t *out);
 

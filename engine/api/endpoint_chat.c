@@ -1,7 +1,7 @@
 /*
- * POST /chat/completions: messages in, a message for each choice out.  Its
- * messages and tools are checked in chat_messages.c, and put into the
- * template's words in chat_object.c.
+ * POST /chat/completions: messages in, a message for each choice out.
+ * chat_messages.c checks messages and tools, chat_object.c writes them for
+ * the template.
  */
 
 #include "engine/api/chat.h"
@@ -85,7 +85,7 @@ llm_api_chat_n_logprobs(const llm_api_chat_t *b, int32_t *n, llm_err_t *err)
 
     on = v && llm_flat_int(v);
 
-    /* none at all is what some clients send without logprobs */
+    /* some clients send "top_logprobs": 0 without logprobs */
 
     if (!on && b->top_logprobs > 0) {
         return llm_api_bad_value(err, llm_api_top("top_logprobs"),
@@ -172,7 +172,7 @@ llm_api_chat_read(llm_api_reader_t *rd, llm_err_t *err)
 
 /* ---- logprobs: objects {token, logprob, bytes, top_logprobs} ---- */
 
-/* what is not a whole character is told apart by its bytes: "\xe2\x80" */
+/* text that is not valid UTF-8 is shown by its bytes: "\xe2\x80" */
 
 static void
 llm_api_add_chat_token(llm_buf_t *out, const char *s, size_t len)
@@ -228,8 +228,8 @@ llm_api_add_entry(llm_buf_t *out, float logprob, const char *s, size_t len)
 
 
 /*
- * The engine sends the n most likely and, behind them, the sampled token
- * where it is not one of them.  Chat lists n, the sampled one among them.
+ * The engine sends the n most likely tokens, followed by the sampled one if
+ * it is not among them.  A chat lists n, the sampled one included.
  */
 
 static void
@@ -284,7 +284,8 @@ static const llm_api_logprobs_t  llm_api_chat_logprobs = {
 static void
 llm_api_add_call(llm_buf_t *out, const llm_api_t *a, const llm_event_t *ev)
 {
-    /* its own id for each call of each choice, the same in every mode */
+    /* the id of a call: from the request's id, the choice and the call, the
+       same with and without streaming */
 
     (void) llm_buf_adds(out, "\"id\":\"call_");
     (void) llm_json_add_text(out, a->id.data, a->id.len);
@@ -295,7 +296,7 @@ llm_api_add_call(llm_buf_t *out, const llm_api_t *a, const llm_event_t *ev)
 }
 
 
-/* the role of every choice, as soon as the request is known to be good */
+/* the role of every choice, as soon as the request is known to be valid */
 
 static void
 llm_api_role_frames(const llm_api_t *a, llm_buf_t *out)
@@ -357,7 +358,7 @@ llm_api_chat_event(llm_api_t *a, const llm_event_t *ev, llm_buf_t *out)
         break;
 
     case LLM_EV_TEXT:
-        if (llm_api_says(a, ev)) {
+        if (llm_api_has_frame(a, ev)) {
             llm_api_open_frame(a, ev->index, out);
             llm_api_delta(a, ev, out);
             llm_api_close_text(a, ev, &llm_api_chat_logprobs, out);
@@ -396,7 +397,7 @@ llm_api_chat_open_content(const llm_api_t *a, llm_api_cursor_t *cur,
 
     (void) llm_buf_addc(out, '"');
 
-    return LLM_AGAIN;
+    return LLM_MORE;
 }
 
 
@@ -418,7 +419,7 @@ llm_api_chat_open_reasoning(const llm_api_t *a, llm_api_cursor_t *cur,
 
     (void) llm_buf_adds(out, ",\"reasoning_content\":\"");
 
-    return LLM_AGAIN;
+    return LLM_MORE;
 }
 
 
@@ -440,11 +441,11 @@ llm_api_chat_open_calls(const llm_api_t *a, llm_api_cursor_t *cur,
 
     (void) llm_buf_adds(out, ",\"tool_calls\":[");
 
-    return LLM_AGAIN;
+    return LLM_MORE;
 }
 
 
-/* one event of the tool calls; the last call is left open */
+/* writes one event of the tool calls; the last call is left open */
 
 static int
 llm_api_chat_call(const llm_api_t *a, llm_api_cursor_t *cur, llm_buf_t *out)
@@ -468,7 +469,7 @@ llm_api_chat_call(const llm_api_t *a, llm_api_cursor_t *cur, llm_buf_t *out)
 
     llm_api_next_piece(a, cur);
 
-    return LLM_AGAIN;
+    return LLM_MORE;
 }
 
 

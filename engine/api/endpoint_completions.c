@@ -10,7 +10,7 @@
 
 #define AT(f)  offsetof(llm_api_completion_t, f)
 
-/* of a request that names none, as OpenAI's */
+/* max_tokens of a request that names none, as OpenAI's */
 #define LLM_API_COMPLETION_TOKENS  16
 
 typedef struct {
@@ -37,7 +37,8 @@ static const llm_api_fields_t  llm_api_completion_fields = {
 
 /* ---- the reader ---- */
 
-/* what is well formed but cannot be served; never ignored in silence */
+/* refuses what is well-formed but cannot be served: ignoring it would change
+   the answer */
 
 static int
 llm_api_completion_served(const llm_api_completion_t *b, llm_err_t *err)
@@ -215,8 +216,8 @@ enum {
 };
 
 
-/* one that is not whole characters is told apart by its bytes, as OpenAI
-   does: "bytes:\xe2\x80" */
+/* a token that is not valid UTF-8 is shown by its bytes, as OpenAI does:
+   "bytes:\xe2\x80" */
 
 static void
 llm_api_add_text_token(llm_buf_t *out, const char *s, size_t len)
@@ -238,7 +239,7 @@ llm_api_add_text_token(llm_buf_t *out, const char *s, size_t len)
 }
 
 
-/* {"token": logprob}, with the sampled token always there */
+/* {"token": logprob}, always with the sampled token */
 
 static void
 llm_api_add_top(llm_buf_t *out, const llm_event_t *ev,
@@ -287,7 +288,8 @@ llm_api_add_top(llm_buf_t *out, const llm_event_t *ev,
 }
 
 
-/* bytes to characters: the event's text begins at the place */
+/* from an offset in bytes to one in characters; the event's text begins at
+   place */
 
 static uint64_t
 llm_api_char_offset(const llm_api_place_t *place, const llm_event_t *ev,
@@ -355,7 +357,7 @@ llm_api_completion_event(llm_api_t *a, const llm_event_t *ev, llm_buf_t *out)
     switch (ev->type) {
 
     case LLM_EV_TEXT:
-        if (llm_api_says(a, ev)) {
+        if (llm_api_has_frame(a, ev)) {
             llm_api_open_frame(a, ev->index, out);
             (void) llm_buf_adds(out, ",\"text\":\"");
             llm_api_add_event_text(out, ev);
@@ -386,7 +388,7 @@ llm_api_completion_open_text(const llm_api_t *a, llm_api_cursor_t *cur,
     (void) cur;
     (void) llm_buf_adds(out, ",\"text\":\"");
 
-    return LLM_AGAIN;
+    return LLM_MORE;
 }
 
 

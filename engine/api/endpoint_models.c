@@ -68,7 +68,7 @@ llm_api_models_answer(const llm_api_conf_t *conf, llm_str_t name,
 
     } else {
 
-        /* a look-up is not served by a stand-in */
+        /* no fallback model when a model is looked up by its name */
 
         strict = *conf;
         strict.fallback = -1;

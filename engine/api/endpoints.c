@@ -1,5 +1,5 @@
 /*
- * The API's endpoints: where they are reached, and what serves them.
+ * The API's endpoints: their paths and methods.
  */
 
 #include "engine/api/endpoint.h"

@@ -1,9 +1,9 @@
 /*
- * The fields of a request's body, by tables: name, type, range, and where the
- * value goes.  Here are those that endpoints share; what only one endpoint
- * takes is in its file, and those of sampling come from their own table,
- * engine/base/sampling.def.  What is in none is ignored; what is there is
- * checked, and complaints are worded as OpenAI's are.
+ * Reads the fields of a request's body by tables: name, type, range, and
+ * where the value is stored.  The fields that endpoints share are here, those
+ * of a single endpoint in its file, and those of sampling in
+ * engine/base/sampling.def.  Fields in no table are ignored; others are
+ * checked, with errors in OpenAI's words.
  */
 
 #include "engine/api/endpoint.h"
@@ -54,7 +54,7 @@ const llm_api_fields_t  llm_api_shared_fields = {
     llm_api_shared_rows, llm_nelems(llm_api_shared_rows)
 };
 
-/* the parameters of sampling, in the order of the chain */
+/* the sampling parameters, in the order of the chain */
 
 static const llm_api_field_t  llm_api_params[] = {
 #define LLM_PARAM(name, type, otherwise, least, most)                        \
@@ -65,7 +65,7 @@ static const llm_api_field_t  llm_api_params[] = {
 };
 
 
-/* what says nothing is no reason to refuse */
+/* null, false and empty values of an unsupported field are accepted */
 
 static int
 llm_api_is_nothing(const llm_flat_t *v)
@@ -99,7 +99,8 @@ llm_api_read_field(const llm_api_field_t *f, const llm_flat_t *v,
 
     at = llm_api_top(f->name);
 
-    /* a place for what is only checked; large enough for any type */
+    /* fields that are only checked are stored here; large enough for any
+       type */
     to = (f->to == LLM_FIELD_NOWHERE) ? (void *) &unused
                                       : (char *) body + f->to;
     above = 0;
@@ -186,10 +187,9 @@ llm_api_read_field(const llm_api_field_t *f, const llm_flat_t *v,
 
 
 /*
- * The tables of an endpoint: its own, which comes first where a name is in
- * two, those that it shares, and the parameters of sampling.  Of several wrong
- * fields the first in this order is complained of, however the client orders
- * them.
+ * The tables of an endpoint: its own, which wins if a name is in two, the
+ * shared one, and that of sampling.  If several fields are wrong, the error
+ * is about the first in this order, whatever the order in the body.
  */
 
 typedef struct {
@@ -219,7 +219,7 @@ llm_api_tables(const llm_api_endpoint_t *ep)
 }
 
 
-/* the place of a name among the rows of all tables, or -1 */
+/* the index of a name among the rows of all tables, or -1 */
 
 static int
 llm_api_find_row(const llm_api_tables_t *t, llm_str_t name)

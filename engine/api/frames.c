@@ -2,7 +2,7 @@
  * SSE frames of endpoints that stream choices.
  *
  * A frame is the head, prepared once for the request, the choice's index,
- * what the endpoint puts there, and a constant tail: copies only.
+ * what the endpoint adds, and a constant tail: all are copies.
  */
 
 #include "engine/api/endpoint.h"
@@ -13,8 +13,8 @@
 
 
 /*
- * The same model file served again has the same fingerprint, another one
- * has not: FNV-1a over what there is to know of it here.
+ * system_fingerprint: the same for the same model file, different for another
+ * one; FNV-1a over what is known here of the model.
  */
 
 static uint64_t
@@ -88,7 +88,7 @@ llm_api_close_frame(const llm_api_t *a, llm_buf_t *out)
 
 
 int
-llm_api_says(const llm_api_t *a, const llm_event_t *ev)
+llm_api_has_frame(const llm_api_t *a, const llm_event_t *ev)
 {
     return ev->u.text.text.len
            || (a->token_ids && ev->u.text.ids.len)

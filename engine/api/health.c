@@ -1,14 +1,15 @@
 /*
- * The body of /health: what each model of the location does, and whether they
- * can be served now.  It is ready when none is being loaded and at least one
- * serves: a failed one beside it is "degraded".  What was idle and is loaded
- * for a request is no reason to send nobody: its requests wait.
+ * The body of /health: the state of each model of the location, and whether
+ * requests can be served.  It is ready when no model is being loaded and at
+ * least one can serve; if another one has failed, the status is "degraded".
+ * A model that was idle and is being loaded for a request does not count as
+ * loading: its requests wait.
  */
 
 #include "engine/api/api_internal.h"
 
 
-/* what a model's state means to who waits for it */
+/* a model's state in a word */
 
 static const char *
 llm_api_health_word(llm_zone_t *z, const llm_model_status_t *st)
@@ -30,7 +31,7 @@ llm_api_health_word(llm_zone_t *z, const llm_model_status_t *st)
         return "loading";
 
     default:
-        /* idle: loaded when it is asked for */
+        /* idle: the next request loads it */
         return "ok";
     }
 }

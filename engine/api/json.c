@@ -3,13 +3,13 @@
  * strict where cJSON is not, cJSON for the grammar and the tree, and a walk
  * that writes the tree as flat nodes.
  *
- * Invariant: the scan notes the numbers in the order of the text, which is
- * the order in which the walk meets them; so integers keep all their digits
- * although cJSON holds numbers as doubles.
+ * Invariant: the scan records the numbers in the order of the text, in which
+ * the walk comes to them, too; so integers keep all their digits although
+ * cJSON has numbers as doubles.
  *
- * The tree and the notes live during one call and are owned by it.  Several
- * threads of a process may parse: cJSON says that it is safe as long as
- * nobody asks for its last error, which nobody does, or changes its hooks.
+ * The tree and the recorded numbers exist during one call only.  Several
+ * threads may parse: cJSON is thread-safe as long as nobody asks for its last
+ * error or changes its hooks, which nobody does.
  */
 
 #include "engine/api/json.h"
@@ -22,7 +22,7 @@
 /* cJSON copies a number to a buffer of 64 */
 #define LLM_JSON_MAX_NUMBER   62
 
-/* beside cJSON's own flags: the same key comes again later */
+/* beside cJSON's own flags: the same key follows later */
 #define LLM_JSON_AGAIN        (1 << 16)
 
 
@@ -44,11 +44,11 @@ typedef struct {
 
     uint32_t            n_numbers;
     uint32_t            cap_numbers;
-    uint32_t            next_number;    /* of the walk */
+    uint32_t            next_number;    /* the walk's next number */
     llm_json_number_t  *numbers;
 } llm_json_t;
 
-/* a pair of an object while it looks for keys that come again */
+/* a pair of an object, for the search for repeated keys */
 typedef struct {
     cJSON              *item;
     uint32_t            pos;
@@ -158,7 +158,7 @@ llm_json_escape(llm_json_t *j)
 }
 
 
-/* all of the text is known to be UTF-8 */
+/* the text has been checked to be UTF-8 */
 
 static int
 llm_json_string(llm_json_t *j)
@@ -233,7 +233,7 @@ llm_json_integer(llm_json_number_t *num, const char *p, const char *end)
 }
 
 
-/* the number from start to j->p, for the walk */
+/* records the number from start to j->p for the walk */
 
 static int
 llm_json_note_number(llm_json_t *j, const char *start, int is_int)
@@ -383,7 +383,7 @@ llm_json_count(llm_json_t *j)
 }
 
 
-/* tokens only: their order is for cJSON to judge */
+/* checks tokens only: cJSON checks their order */
 
 static int
 llm_json_scan(llm_json_t *j)
@@ -577,7 +577,7 @@ llm_json_walk_list(llm_json_t *j, cJSON *item, llm_buf_t *out)
         }
 
         if (child->type & LLM_JSON_AGAIN) {
-            /* walked for the count of numbers only */
+            /* left out, but walked to skip its numbers */
             out->len = out->failed ? out->len : pos;
             continue;
         }

@@ -1,6 +1,6 @@
 /*
- * JSON (cJSON) to flat values, with what cJSON leaves open made strict:
- * invalid UTF-8, trailing bytes, depth, duplicate or huge numbers.
+ * JSON (by cJSON) to flat values, with strict checks where cJSON has none:
+ * invalid UTF-8, trailing bytes, depth, repeated keys, huge numbers.
  */
 
 #ifndef LLM_JSON_H
@@ -30,7 +30,8 @@ typedef struct {
 int llm_json_to_flat(const char *text, size_t len, llm_json_limits_t *limits,
     llm_buf_t *out, llm_err_t *err);
 
-/* a JSON string literal, quotes included; what is not UTF-8 is U+FFFD */
+/* adds a JSON string literal with its quotes; what is not UTF-8 becomes
+   U+FFFD */
 int llm_json_add_string(llm_buf_t *b, const char *s, size_t len);
 /* the same without the quotes */
 int llm_json_add_text(llm_buf_t *b, const char *s, size_t len);

@@ -1,6 +1,6 @@
 /*
- * Text as a JSON string literal.  Whatever bytes come in, what goes out is
- * valid UTF-8 and valid JSON: what is not UTF-8 becomes U+FFFD.
+ * Text as a JSON string literal.  The result is valid UTF-8 and valid JSON
+ * for any bytes: what is not UTF-8 becomes U+FFFD.
  */
 
 #include "engine/api/json.h"
@@ -56,7 +56,7 @@ llm_json_add_text(llm_buf_t *b, const char *s, size_t len)
     while (i < len) {
         run = i;
 
-        /* plain bytes and whole characters go in one copy */
+        /* runs of plain bytes and whole characters are copied at once */
 
         for ( ;; ) {
             i += llm_api_plain_run(s + i, len - i, 0);

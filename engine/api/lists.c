@@ -38,7 +38,7 @@ llm_api_write_ids(const llm_flat_t *list, const llm_api_at_t *at,
 }
 
 
-/* empty strings stop nothing and are left away */
+/* empty strings would never match and are left out */
 
 static int
 llm_api_write_stops(const llm_api_body_t *b, llm_buf_t *msg, llm_ref_t *ref,

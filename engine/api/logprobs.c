@@ -1,13 +1,13 @@
 /*
- * Log probabilities as JSON: what endpoints share.  How an item looks, and
- * the arrays that the items stand in, is the endpoint's.
+ * Log probabilities as JSON: what endpoints share.  The form of an item and
+ * of the arrays is the endpoint's.
  */
 
 #include "engine/api/endpoint.h"
 
 #include <math.h>
 
-/* what OpenAI says for a probability of 0 */
+/* what OpenAI sends for a probability of 0 */
 #define LLM_API_NEVER  -9999.0
 
 

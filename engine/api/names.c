@@ -4,7 +4,8 @@
 
 #include "engine/api/api_internal.h"
 
-/* of a part that stands for a whole name: fewer are a slip, not a name */
+/* characters of a part that may stand for a whole name: fewer are more likely
+   a mistake */
 #define LLM_API_MIN_PART  3
 
 
@@ -22,7 +23,7 @@ llm_api_lower(int c)
 }
 
 
-/* is part found in s at a place up to last, whatever the case? */
+/* does part occur in s at an offset up to last, ignoring case? */
 
 static int
 llm_api_finds(llm_str_t s, llm_str_t part, size_t last)
@@ -45,7 +46,7 @@ llm_api_finds(llm_str_t s, llm_str_t part, size_t last)
 }
 
 
-/* from the strictest way to compare names to the loosest */
+/* ways to compare names, the strictest first */
 
 typedef enum {
     BY_NAME,
@@ -101,7 +102,7 @@ llm_api_allowed(const llm_api_conf_t *conf, uint32_t i)
 }
 
 
-/* the one marked, or the only one; -1 */
+/* the model marked as default, or the only one; else -1 */
 
 static int32_t
 llm_api_default_model(const llm_api_conf_t *conf)

@@ -1,6 +1,5 @@
 /*
- * The scan that reading and writing JSON strings share: how far do plain
- * bytes go?
+ * The scan for plain bytes, which reading and writing JSON strings share.
  */
 
 #ifndef LLM_API_PLAIN_H
@@ -10,9 +9,9 @@
 #include <stdint.h>
 
 /*
- * Bytes from s on that stand in a JSON string as they are: no control
- * character, quote or backslash, and ASCII only unless any is set.  Eight
- * at a time; any is a constant.
+ * The number of bytes from s on that need no escape in a JSON string: no
+ * control character, quote or backslash, and ASCII only unless any is set.
+ * Eight at a time; any is a constant.
  */
 static inline size_t
 llm_api_plain_run(const char *s, size_t len, int any)
@@ -27,7 +26,7 @@ llm_api_plain_run(const char *s, size_t len, int any)
     for (i = 0; i + 8 <= len; i += 8) {
         __builtin_memcpy(&w, s + i, 8);
 
-        /* a byte with its top bit set is at or after the first bad one */
+        /* bytes whose top bit gets set are the first bad one or follow it */
 
         q = w ^ (one * '"');
         b = w ^ (one * '\\');

@@ -1,6 +1,6 @@
 /*
- * From a body to a flat request: the steps of a reader that endpoints share.
- * fields.c reads the fields, lists.c writes what is a list.
+ * From a body to a flat request: the steps that the endpoints' readers
+ * share.  fields.c reads the fields, lists.c writes lists.
  */
 
 #include "engine/api/endpoint.h"
@@ -177,7 +177,8 @@ llm_api_read_sampling(llm_api_reader_t *rd, const llm_api_body_t *b,
 }
 
 
-/* the request's word, the model's, or the endpoint's; never above the cap */
+/* the request's limit, or the model's, or the endpoint's; never above the
+   cap */
 
 int
 llm_api_read_limits(llm_api_reader_t *rd, const llm_api_body_t *b,
@@ -239,7 +240,7 @@ llm_api_read_priority(llm_api_reader_t *rd, const llm_api_body_t *b,
         return LLM_OK;
     }
 
-    /* metadata is the client's own; only these words mean something */
+    /* metadata is the client's own; only these values have a meaning */
 
     v = llm_flat_get(b->metadata, "priority");
 
@@ -259,7 +260,7 @@ llm_api_read_priority(llm_api_reader_t *rd, const llm_api_body_t *b,
 }
 
 
-/* the body is an object: to a message */
+/* reads the body, an object, into a message */
 
 static int
 llm_api_read(llm_api_reader_t *rd, llm_err_t *err)

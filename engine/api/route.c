@@ -24,8 +24,8 @@ llm_api_skip(llm_str_t s, size_t n)
 }
 
 
-/* *rest is what is behind a path that takes more: a model's name may have
-   slashes */
+/* *rest is what follows a path that ends in a slash: a model's name may have
+   slashes itself */
 
 static int
 llm_api_is_at(const llm_api_row_t *row, llm_str_t path, llm_str_t *rest)
@@ -44,7 +44,7 @@ llm_api_is_at(const llm_api_row_t *row, llm_str_t path, llm_str_t *rest)
 }
 
 
-/* is the method one of "GET, HEAD"? */
+/* is the method in a list like "GET, HEAD"? */
 
 static int
 llm_api_takes(const char *methods, llm_str_t method)

@@ -125,7 +125,7 @@ fuzz_answer(llm_api_t *a, const uint8_t *data, size_t size)
     must(llm_api_event(a, &e.ev, &out, &err) == LLM_OK);
 
     if (!llm_api_is_stream(a)) {
-        while (llm_api_body_next(a, out.len + 1, &out) == LLM_AGAIN) {
+        while (llm_api_body_next(a, out.len + 1, &out) == LLM_MORE) {
             /* void */
         }
 

@@ -192,7 +192,7 @@ take_body(void)
         largest = llm_max(largest, piece.len);
         llm_buf_add(&out, piece.data, piece.len);
         llm_buf_free(&piece);
-    } while (rc == LLM_AGAIN);
+    } while (rc == LLM_MORE);
 
     return rc;
 }
