@@ -2,11 +2,10 @@
  * The GGUF reader; see gguf.h.  How a file is opened: gguf_file.c; the table
  * of tensors: gguf_tensors.c.
  *
- * One pass with a cursor (gguf_reader.c) that can't leave the bytes: header,
- * metadata, table of tensors.  Counts are compared with the bytes that are
- * left before anything is allocated for them, so memory is bounded by the
- * file's size.  Keys and names are then sorted, which finds the double ones
- * and serves look-ups.
+ * One pass with a cursor (gguf_reader.c) that cannot leave the bytes: header,
+ * metadata, table of tensors.  Before anything is allocated, counts are
+ * compared with the number of bytes left, so memory is bounded by the file's
+ * size.  Then keys and names are sorted, to find duplicates and for look-ups.
  */
 
 #include "engine/gguf/gguf_internal.h"
@@ -287,7 +286,7 @@ llm_gguf_parse(llm_gguf_t *g, llm_err_t *err)
         return LLM_OK;
     }
 
-    return r.more ? LLM_AGAIN : LLM_ERROR;
+    return r.more ? LLM_SHORT : LLM_ERROR;
 }
 
 

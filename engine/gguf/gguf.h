@@ -2,10 +2,10 @@
  * GGUF v2 and v3: a file mapped read-only, its metadata and its table of
  * tensors.  The format: github.com/ggml-org/ggml, docs/gguf.md.
  *
- * Invariant: whatever an opened file says was checked: every string, array
- * and tensor lies inside the mapping, products of sizes do not overflow,
- * tensor types are known and rows hold whole blocks.  Errors name the file,
- * the field and the reason.
+ * Invariant: the contents of an opened file have been checked: every string,
+ * array and tensor lies inside the mapping, products of sizes do not
+ * overflow, tensor types are known and rows are whole blocks.  Errors name
+ * the file, the field and the reason.
  *
  * llm_gguf_t owns the mapping and its index; names, values and tensor data
  * point into the mapping and live until llm_gguf_close().
@@ -54,8 +54,8 @@ typedef struct llm_gguf_s  llm_gguf_t;
 
 /* maps a file; NULL and *err on any fault.  See llm_gguf_intact() */
 llm_gguf_t *llm_gguf_open(const char *path, llm_err_t *err);
-/* reads the header alone, into memory: tensors have no data.  For processes
-   that a page which cannot be read must not harm */
+/* reads only the header, into memory: tensors have no data.  For processes
+   that must not get SIGBUS from an unreadable page */
 llm_gguf_t *llm_gguf_open_header(const char *path, llm_err_t *err);
 /* the same over bytes that the caller keeps alive; name is for messages */
 llm_gguf_t *llm_gguf_open_memory(const void *data, size_t len,
@@ -63,10 +63,9 @@ llm_gguf_t *llm_gguf_open_memory(const void *data, size_t len,
 void llm_gguf_close(llm_gguf_t *g);
 
 /*
- * Could all pages of the mapping be read that were looked at?  Those of a
- * file that was truncated, or whose disk failed, read as zeros, and from then
- * on this is LLM_ERROR and *err, of status 503 and the code LLM_FILE_ERROR.
- * From any thread.
+ * Have all pages been readable so far?  Pages of a file that was truncated,
+ * or whose disk failed, read as zeros; from then on this returns LLM_ERROR
+ * and *err with status 503 and the code LLM_FILE_ERROR.  From any thread.
  */
 #define LLM_FILE_ERROR  "model_file_error"
 int llm_gguf_intact(const llm_gguf_t *g, llm_err_t *err);
@@ -93,7 +92,7 @@ int llm_gguf_get_bool(const llm_gguf_t *g, const char *key, int *out,
 int llm_gguf_get_str(const llm_gguf_t *g, const char *key, llm_str_t *out,
     llm_err_t *err);
 
-/* "ARCH.name": the key of what an architecture says of itself */
+/* "ARCH.name": the key of an architecture's own field */
 typedef struct {
     char  text[96];
 } llm_gguf_key_t;
@@ -102,8 +101,8 @@ const char *llm_gguf_key(llm_gguf_key_t *key, const char *arch,
     const char *name);
 
 /*
- * Walks an array of strings: *p starts at kv->data, is moved behind the
- * string that is returned; the caller counts to kv->count.
+ * Walks an array of strings: *p begins at kv->data and is moved behind the
+ * string that is returned; the caller counts up to kv->count.
  */
 llm_str_t llm_gguf_next_str(const char **p);
 /* item i of an array of numbers (or the scalar itself when i is 0) */

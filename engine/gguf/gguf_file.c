@@ -1,6 +1,6 @@
 /*
- * Opening a GGUF file: mapped whole, for an engine, or its header alone in
- * memory of our own; see gguf.h.
+ * Opening a GGUF file: mapped as a whole, for an engine, or only its header,
+ * read into memory; see gguf.h.
  */
 
 #include "engine/gguf/gguf_internal.h"
@@ -10,12 +10,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* what is read of a header first, doubled until it is there, and the most */
+/* bytes of a header that are read first, doubled until they are enough, and
+   the most */
 #define LLM_GGUF_HEAD      ((size_t) 1 << 20)
 #define LLM_GGUF_HEAD_MAX  ((size_t) 256 << 20)
 
 
-/* a regular file; O_NONBLOCK: a FIFO must not hold us up */
+/* a regular file; O_NONBLOCK: opening a FIFO must not wait */
 
 static int
 llm_gguf_open_file(const char *path, size_t *len, llm_err_t *err)
@@ -80,7 +81,7 @@ llm_gguf_open(const char *path, llm_err_t *err)
 
     rc = llm_gguf_parse(g, err);
 
-    /* zeros may have been read; that is why, then */
+    /* if pages were unreadable, that is the reason */
 
     if (llm_gguf_intact(g, err) != LLM_OK || rc != LLM_OK) {
         llm_gguf_close(g);
@@ -91,7 +92,7 @@ llm_gguf_open(const char *path, llm_err_t *err)
 }
 
 
-/* has g->head bytes of the file in g->owned, and reads until it has n */
+/* g->owned has g->head bytes of the file: reads until it has n */
 
 static int
 llm_gguf_more(llm_gguf_t *g, int fd, size_t n, llm_err_t *err)
@@ -147,9 +148,9 @@ llm_gguf_open_header(const char *path, llm_err_t *err)
     }
 
     g = llm_gguf_create(path, err);
-    rc = g ? LLM_AGAIN : LLM_ERROR;
+    rc = g ? LLM_SHORT : LLM_ERROR;
 
-    for (n = LLM_GGUF_HEAD; rc == LLM_AGAIN; n *= 2) {
+    for (n = LLM_GGUF_HEAD; rc == LLM_SHORT; n *= 2) {
         llm_gguf_forget(g);
         g->len = len;
 

@@ -1,6 +1,6 @@
 /*
  * Look-ups in an opened GGUF file: keys and tensors by name, values by type;
- * see gguf.h.  All that is read here was checked when the file was opened.
+ * see gguf.h.  All values were checked when the file was opened.
  */
 
 #include "engine/gguf/gguf_internal.h"
@@ -13,7 +13,7 @@
 
 static const struct {
     const char                *name;
-    size_t                     size;    /* 0: not of a fixed size */
+    size_t                     size;    /* 0: the size is not fixed */
 } llm_gguf_types[] = {
     [LLM_GGUF_U8]    = { "u8", 1 },
     [LLM_GGUF_I8]    = { "i8", 1 },
@@ -285,7 +285,7 @@ llm_gguf_next_str(const char **p)
 }
 
 
-/* u64 beyond int64_t comes out as INT64_MAX: it fits nowhere either way */
+/* a u64 above INT64_MAX becomes INT64_MAX: it is too large for every use */
 
 int64_t
 llm_gguf_item_int(const llm_gguf_kv_t *kv, uint64_t i)

@@ -17,11 +17,11 @@ struct llm_gguf_s {
     char                      *name;    /* owned */
     const char                *data;
     size_t                     len;     /* of the file */
-    size_t                     head;    /* bytes at data: len, but for a
-                                           header alone */
+    size_t                     head;    /* bytes at data: len, less if only the
+                                           header is read */
     llm_map_t                 *mapping; /* of data, or ... */
-    char                      *owned;   /* ... malloc(), or else the bytes
-                                           are a caller's */
+    char                      *owned;   /* ... malloc()ed; if both are NULL the
+                                           bytes are the caller's */
 
     uint32_t                   version;
     uint32_t                   alignment;
@@ -34,7 +34,7 @@ struct llm_gguf_s {
 };
 
 
-/* a name of the file, made fit for a message */
+/* a name of the file, safe for a message */
 typedef struct {
     char                       text[80];
 } llm_gguf_label_t;
@@ -43,13 +43,13 @@ typedef struct {
 typedef struct {
     llm_gguf_t                *g;
     size_t                     pos;
-    int                        more;    /* bytes are wanted behind g->head */
+    int                        more;    /* bytes beyond g->head are needed */
     llm_err_t                 *err;
 } llm_gguf_reader_t;
 
 /* gguf_reader.c; field is a name for messages */
 
-/* are n bytes, which the file has, in memory? */
+/* are the next n bytes in memory? */
 int llm_gguf_here(llm_gguf_reader_t *r, size_t n);
 /* the error of a field that the file's end cuts off */
 int llm_gguf_truncated(llm_gguf_reader_t *r, const char *field);
@@ -62,9 +62,9 @@ int llm_gguf_read_tensors(llm_gguf_reader_t *r);
 
 
 llm_gguf_t *llm_gguf_create(const char *name, llm_err_t *err);
-/* data, len and head are set; LLM_AGAIN: more than head bytes are needed */
+/* data, len and head are set; LLM_SHORT: more than head bytes are needed */
 int llm_gguf_parse(llm_gguf_t *g, llm_err_t *err);
-/* what parse() has found: before it is called again */
+/* frees what parse() has found, before it is called again */
 void llm_gguf_forget(llm_gguf_t *g);
 
 const char *llm_gguf_label(llm_gguf_label_t *l, llm_str_t s);

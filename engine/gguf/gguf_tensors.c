@@ -6,7 +6,7 @@
 #include "engine/gguf/gguf_internal.h"
 
 
-/* types that files have and nothing here computes with, by their names */
+/* an error that names the type: files may have types that are not supported */
 
 static int
 llm_gguf_bad_type(llm_gguf_reader_t *r, const char *field, uint32_t type)
@@ -91,7 +91,8 @@ llm_gguf_shape(llm_gguf_reader_t *r, llm_gguf_tensor_t *t, const char *field)
 }
 
 
-/* leaves the tensor's offset in *offset: where the data begin is not known */
+/* leaves the tensor's offset in *offset: the beginning of the data is not
+   known yet */
 
 static int
 llm_gguf_read_tensor(llm_gguf_reader_t *r, llm_gguf_tensor_t *t,
@@ -162,7 +163,7 @@ llm_gguf_place_tensors(llm_gguf_reader_t *r, const uint64_t *offsets)
                             t->size, (unsigned long long) offsets[i], room);
         }
 
-        /* of a header alone there are no data */
+        /* if only the header was read there are no data */
 
         if (g->owned == NULL) {
             t->data = g->data + start + (size_t) offsets[i];

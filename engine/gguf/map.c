@@ -2,8 +2,8 @@
  * Mapped files and the handler of SIGBUS; see map.h.
  *
  * The handler may run in any thread at any time, so it takes no lock: it
- * looks into a fixed table.  The entry of the mapping that is being read does
- * not change meanwhile; another one may, so its start is read twice.
+ * searches a fixed table.  The entry of the mapping that is being read does
+ * not change meanwhile; other entries may, so their start is read twice.
  */
 
 #define _GNU_SOURCE
@@ -99,7 +99,8 @@ llm_map_handler(int signo, siginfo_t *info, void *context)
         return;
     }
 
-    /* a fault comes again, and finds nobody; what was sent is sent again */
+    /* a fault happens again without a handler; a signal that was sent is sent
+       again */
 
     (void) signal(signo, SIG_DFL);
 
@@ -137,7 +138,7 @@ llm_map_install(void)
 }
 
 
-/* an entry without a mapping */
+/* a free entry */
 
 static llm_map_t *
 llm_map_take(void)

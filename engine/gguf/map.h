@@ -1,12 +1,12 @@
 /*
  * Files mapped for reading, whose pages may turn out not to be readable.
  *
- * A page behind the end of a truncated file, or of a failing disk, raises
- * SIGBUS in whoever reads it.  A handler, installed with the first mapping,
- * puts a page of zeros there and marks the mapping, and the reader goes on;
- * it has to ask llm_map_intact() before it relies on what it read.  Any other
- * SIGBUS goes where it went before.  A thread that reads a mapping must not
- * block the signal.
+ * Reading a page behind the end of a truncated file, or of a failing disk,
+ * raises SIGBUS.  A handler, installed with the first mapping, puts a page of
+ * zeros there and marks the mapping, and the reader goes on; it has to call
+ * llm_map_intact() before it relies on what it read.  Any other SIGBUS is
+ * handled as before.  A thread that reads a mapping must not block the
+ * signal.
  */
 
 #ifndef LLM_MAP_H
