@@ -1,15 +1,15 @@
 /*
- * Who runs: sequences are admitted from the queue as there are seats and
- * pages, parked when their reader is slow, and preempted when somebody before
- * them needs their pages.
+ * Who runs: sequences are admitted from the queue while seats and pages are
+ * free, parked when their client reads slowly, and preempted when a sequence
+ * that goes before them needs their pages.
  */
 
 #include "engine/sched/sched_internal.h"
 
 
 /*
- * Preemption: the sequence gives its pages back and goes to the queue with
- * the tokens it has; those that wait for its prompt go with it.
+ * Preemption: the sequence frees its pages and returns to the queue with the
+ * tokens it has; sequences for which it computes the prompt return with it.
  */
 
 static void
@@ -39,8 +39,9 @@ llm_sched_preempt(llm_sched_t *s, llm_seq_t *q)
 
 
 /*
- * Frees the pages of somebody who computes nothing now: the last of the
- * parked ones, which stay parked, and of those that wait for a seat again.
+ * Frees the pages of one sequence that is not running: the last in order of
+ * those that are parked, which stays parked; if no parked one has pages, one
+ * in the queue that was parked before.
  */
 
 static int
@@ -145,7 +146,8 @@ llm_sched_next_page(llm_sched_t *s, llm_seq_t *q)
 }
 
 
-/* pages for all that a sequence knows: of the tree, then new ones */
+/* pages for all tokens of a sequence: those in the prefix tree, then new
+   ones */
 
 static int
 llm_sched_fill(llm_sched_t *s, llm_seq_t *q)
@@ -153,7 +155,7 @@ llm_sched_fill(llm_sched_t *s, llm_seq_t *q)
     uint32_t  need, spare;
 
     if (q->n_pages) {
-        return LLM_OK;                  /* was parked, kept them */
+        return LLM_OK;                  /* it was parked and kept its pages */
     }
 
     if (llm_sched_lookup(s, q) != LLM_OK) {
@@ -163,7 +165,8 @@ llm_sched_fill(llm_sched_t *s, llm_seq_t *q)
 
     need = (llm_seq_known(q) + LLM_KV_PAGE - 1) / LLM_KV_PAGE - q->n_pages;
 
-    /* those that run will want pages too: not to be preempted at once */
+    /* running sequences will need more pages, too: leave some, or this one is
+       preempted at once */
 
     spare = llm_min(s->n_running, llm_pages_total(s->pages) / 16);
 
@@ -222,7 +225,7 @@ llm_sched_started(llm_sched_t *s, llm_seq_t *q)
     llm_req_t  *r;
 
     r = q->req;
-    q->seated = 1;
+    q->admitted = 1;
 
     if (r->run.start_us == 0) {
         now = llm_now_us();
@@ -254,7 +257,7 @@ llm_sched_started(llm_sched_t *s, llm_seq_t *q)
 }
 
 
-/* those whose reader has caught up want a seat again */
+/* parked sequences whose client has caught up return to the queue */
 
 static void
 llm_sched_return(llm_sched_t *s)
@@ -313,7 +316,7 @@ llm_sched_admit(llm_sched_t *s)
         llm_queue_remove(&s->queue, q);
         llm_sched_set_running(s, q);
 
-        if (!q->seated) {
+        if (!q->admitted) {
             llm_sched_started(s, q);
         }
     }
@@ -322,8 +325,8 @@ llm_sched_admit(llm_sched_t *s)
 
 /*
  * The leader has computed the whole prompt: a follower shares its full pages
- * and gets a copy of the last one if that is not full.  LLM_PREEMPTED: no
- * page for that, it went back to the queue.
+ * and gets a copy of the last one if that is not full.  LLM_PREEMPTED: there
+ * was no page for the copy, the follower is in the queue again.
  */
 
 int

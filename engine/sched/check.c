@@ -1,6 +1,7 @@
 /*
- * What is always true of a scheduler between two of its calls; tests ask for
- * it after each step.  It walks over everything: the engine itself does not.
+ * What is always true of a scheduler between two calls; tests check it after
+ * each step.  It walks over all sequences and pages, so the engine itself
+ * does not call it.
  */
 
 #include "engine/sched/sched_internal.h"
@@ -8,7 +9,7 @@
 #include <assert.h>
 
 
-/* how many pages it holds */
+/* checks one sequence; returns how many pages it holds */
 
 static uint64_t
 llm_check_seq(const llm_sched_t *s, const llm_seq_t *q,
@@ -23,7 +24,7 @@ llm_check_seq(const llm_sched_t *s, const llm_seq_t *q,
     assert(q->n_kv <= llm_seq_due(q));
     assert(q->n_gen <= q->max_gen);
 
-    /* the tables of a seat are those of who runs, and of nobody else */
+    /* running sequences have a sampler, others have none */
 
     assert((q->sampler != NULL) == (state == LLM_SEQ_RUNNING));
     assert(q->pending == 0 || state == LLM_SEQ_RUNNING);
@@ -102,7 +103,7 @@ llm_sched_assert(const llm_sched_t *s)
         held += llm_check_seq(s, s->parked[i], LLM_SEQ_PARKED);
     }
 
-    /* every hold of a page is some sequence's: none is lost, none twice */
+    /* each page has as many holders as sequences that list it */
 
     assert(held == llm_pages_assert(s->pages));
 

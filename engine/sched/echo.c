@@ -1,19 +1,20 @@
 /*
- * Prompts in answers: the probabilities of a prompt's tokens, which a
- * completion with echo and logprobs shows before its own.
+ * Echoed prompts: a completion with echo and logprobs begins with the
+ * probabilities of the prompt's tokens.
  *
- * The row of a token gives the next one's, so all rows of the prompt give
- * logits, as many a step as the device has room for.  What is known belongs
- * to the prompt: its choices share it, and it outlives a preemption.
+ * The logits of a token's row give the probability of the next token, so all
+ * rows of the prompt need logits, as many in a step as the device has room
+ * for.  The probabilities are kept with the prompt: its choices share them,
+ * and a preemption does not lose them.
  */
 
 #include "engine/sched/sched_internal.h"
 
 
-/* does this row of the prompt give a probability that is not known? */
+/* does the row at pos give a token's probability that is still unknown? */
 
 int
-llm_sched_wants(const llm_seq_t *q, uint32_t pos)
+llm_sched_wants_score(const llm_seq_t *q, uint32_t pos)
 {
     return llm_seq_unscored(q) && pos + 1 >= q->prompt->n_scored
            && pos + 1 < q->prompt->n;
@@ -30,7 +31,7 @@ llm_sched_score(llm_sched_t *s, llm_seq_t *q, uint32_t pos,
     p = &q->req->prep.prompts[q->index / q->req->msg->n];
 
     if (pos + 1 != p->n_scored) {
-        return LLM_OK;                  /* another choice was here */
+        return LLM_OK;                  /* another choice has scored it */
     }
 
     if (llm_sampler_score(q->sampler, s->scratch, logits, p->ids[pos + 1],
@@ -60,7 +61,7 @@ llm_sched_score(llm_sched_t *s, llm_seq_t *q, uint32_t pos,
 void
 llm_sched_echo(llm_seq_t *q)
 {
-    int                   tell;
+    int                   send;
     const llm_request_t  *msg;
 
     if (!q->echo_due) {
@@ -69,8 +70,8 @@ llm_sched_echo(llm_seq_t *q)
 
     q->echo_due = 0;
     msg = q->req->msg;
-    tell = (msg->flags & LLM_REQ_STREAM) || q->index % msg->n == 0;
+    send = (msg->flags & LLM_REQ_STREAM) || q->index % msg->n == 0;
 
     llm_emit_echo(&q->emit, llm_req_echo(q->req, q->prompt),
-                  &q->prompt->probs, tell);
+                  &q->prompt->probs, send);
 }

@@ -1,12 +1,12 @@
 /*
- * The end of a sequence, and of all sequences of a request: the one place
- * where what they hold is given back for good.
+ * The end of a sequence, and of all sequences of a request: the only place
+ * that frees what they hold.
  */
 
 #include "engine/sched/sched_internal.h"
 
 
-/* at its end: what of the prompt was never computed for it */
+/* refunds the tenant for prompt tokens that were charged but not computed */
 
 static void
 llm_sched_settle(llm_seq_t *q)
@@ -43,7 +43,7 @@ llm_sched_end_seq(llm_sched_t *s, llm_seq_t *q, llm_finish_t reason)
 }
 
 
-/* the sequences of a request give up all they hold */
+/* frees all that the sequences of a request hold */
 
 void
 llm_sched_clear(llm_sched_t *s, llm_req_t *r)

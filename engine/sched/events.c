@@ -94,8 +94,8 @@ llm_send_done(llm_sched_t *s, llm_req_t *r)
 }
 
 
-/* LLM_OK: all was said, *over when that was the last; LLM_FULL: no room, or
-   not now */
+/* LLM_OK: all events were sent, *over if the last one was among them;
+   LLM_FULL: there is no room, or the client's stream is paused */
 
 static int
 llm_send_events_of(llm_sched_t *s, llm_req_t *r, int *over)
@@ -126,7 +126,7 @@ llm_send_events_of(llm_sched_t *s, llm_req_t *r, int *over)
         return LLM_FULL;
     }
 
-    /* whose reader is slow says what it has when it has caught up */
+    /* a client that reads slowly gets the rest when it has caught up */
 
     if (r->out.paused) {
         return LLM_FULL;

@@ -6,8 +6,8 @@
 
 
 /*
- * Gives its pages back, the leaf of the tree first; what steps under way find
- * out for it is nobody's.
+ * Frees the pages of a sequence, the last one first, as the prefix tree needs
+ * it; results of steps in flight for it are dropped.
  */
 
 void

@@ -5,7 +5,7 @@
 #include "engine/sched/sched_internal.h"
 
 
-/* the request has something to say */
+/* the request has events to send */
 
 void
 llm_sched_queue_events(llm_sched_t *s, llm_req_t *r)

@@ -1,7 +1,7 @@
 /*
- * KV pages and the prefix tree; see pages.h.  A tree node is a page: its
- * fields stand in an array indexed by the page's number, and a hash table
- * over (parent, salt, tokens) finds children.
+ * KV pages and the prefix tree; see pages.h.  A node of the tree is a page;
+ * nodes are an array indexed by page number, and a hash table over (parent,
+ * salt, tokens) finds children.
  */
 
 #include "engine/sched/pages.h"
@@ -13,8 +13,8 @@ typedef struct {
     uint32_t         in_tree;
 
     uint32_t         parent;            /* of a tree page */
-    uint32_t         chain;             /* next of its bucket; of a free page
-                                           the next free one */
+    uint32_t         chain;             /* next page in the hash bucket; for a
+                                           free page the next free one */
     uint32_t         newer;             /* in the LRU list */
     uint32_t         older;
 

@@ -7,16 +7,16 @@
  * page of the block before; a path from the root spells a prompt.
  *
  * Invariants
- *   - Who holds a page of the tree holds all its ancestors, so that a page
- *     without holders has no held descendants.
- *   - Pages of the tree without holders stand in an LRU list, children
- *     before their parents: hold() goes from the root down, drop() must go
- *     from the leaf up.  Eviction takes the list's head, always a leaf.
+ *   - A sequence that holds a page of the tree holds all its ancestors, so a
+ *     page without holders has no descendants with holders.
+ *   - Pages of the tree without holders are in an LRU list, children before
+ *     their parents: callers hold() from the root down and drop() from the
+ *     leaf up.  Eviction takes the list's head, which is always a leaf.
  *   - A block is found by parent, salt and all its tokens, compared one by
  *     one, never by hash alone.
  *
- * Everything is allocated by create(); one thread uses it.  The contents of
- * the pages are not its business.
+ * Everything is allocated by create(); one thread uses it.  It knows page
+ * numbers only, not the keys and values in the pages.
  */
 
 #ifndef LLM_PAGES_H
@@ -27,7 +27,7 @@
 
 #define LLM_PAGE_NONE    UINT32_MAX
 
-/* who may share: prompts of different salts never meet */
+/* who may share pages: only prompts with the same salt */
 typedef struct {
     uint64_t         tenant;
     uint64_t         salt;
@@ -38,7 +38,8 @@ typedef struct llm_pages_s  llm_pages_t;
 llm_pages_t *llm_pages_create(uint32_t n);
 void llm_pages_free(llm_pages_t *p);
 
-/* pages in all, that alloc() could give now, and kept for the tree alone */
+/* all pages; those that alloc() could give now; those that only the tree
+   keeps */
 uint32_t llm_pages_total(const llm_pages_t *p);
 uint32_t llm_pages_available(const llm_pages_t *p);
 uint32_t llm_pages_cached(const llm_pages_t *p);
@@ -50,7 +51,7 @@ uint32_t llm_pages_alloc(llm_pages_t *p);
 uint32_t llm_pages_find(const llm_pages_t *p, uint32_t parent,
     const llm_salt_t *salt, const int32_t *tokens);
 
-/* one more holder, one less; a private page without holders is free */
+/* adds a holder; removes one: a private page without holders is free */
 void llm_pages_hold(llm_pages_t *p, uint32_t page);
 void llm_pages_drop(llm_pages_t *p, uint32_t page);
 

@@ -1,10 +1,10 @@
 /*
- * What sequences share: the pages of a beginning that others have computed,
- * by the prefix tree; see pages.h and sched.h.
+ * The prefix cache: sequences that begin with the same tokens share the pages
+ * of these tokens, which they find in the prefix tree; see pages.h.
  *
- * A prompt whose tokens' probabilities are wanted takes only what lies
- * before the first of them that is not known: a page from the tree has keys
- * and values, but no logits.
+ * Pages of the tree have keys and values, but no logits.  So a prompt whose
+ * tokens' probabilities are wanted shares only pages before the first token
+ * whose probability is still unknown.
  */
 
 #include "engine/sched/sched_internal.h"
@@ -22,8 +22,8 @@ llm_sched_block(const llm_seq_t *q, uint32_t i, int32_t *tokens)
 
 
 /*
- * Holds the pages of the longest prefix that is in the tree.  One token at
- * least is left to compute: its logits are wanted.
+ * Takes the pages of the longest prefix that is in the tree.  At least one
+ * token is left to compute, because its logits are needed.
  */
 
 int
@@ -70,9 +70,9 @@ llm_sched_lookup(llm_sched_t *s, llm_seq_t *q)
 
 
 /*
- * What others have put into the tree since this sequence was seated is taken
- * from there: prompts with the same beginning that come together compute it
- * once.
+ * Takes pages that other sequences have put into the tree since this one was
+ * admitted: of prompts with the same beginning that arrive together only one
+ * computes it.
  */
 
 void
@@ -126,7 +126,8 @@ llm_sched_extend(llm_sched_t *s, llm_seq_t *q)
 }
 
 
-/* full pages go into the tree as soon as they are computed, up to n_kv */
+/* puts the full pages below position n_kv, which are computed, into the
+   tree */
 
 void
 llm_sched_commit(llm_sched_t *s, llm_seq_t *q, uint32_t n_kv)

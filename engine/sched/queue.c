@@ -29,8 +29,8 @@ llm_queue_free(llm_queue_t *q)
 }
 
 
-/* the least virtual time of those that have requests; if nobody has, where
-   the last one stopped */
+/* the least virtual time of tenants that have requests; if none has, the time
+   at which the last one stopped */
 
 static uint64_t
 llm_queue_time(const llm_queue_t *q)
@@ -58,9 +58,9 @@ llm_queue_time(const llm_queue_t *q)
 
 
 /*
- * Forgets tenants without requests whose time is not ahead of the others':
- * they would start there again anyway.  When there are too many, all of
- * those without requests.
+ * Forgets tenants without requests whose virtual time is not ahead of now, at
+ * which they would start again anyway.  If there are still too many, forgets
+ * all tenants without requests.
  */
 
 static void
@@ -161,7 +161,7 @@ llm_queue_add(llm_queue_t *q, llm_seq_t *s)
         q->waiting = t;
     }
 
-    /* nearly always the last */
+    /* its place is nearly always the end */
 
     for (after = t->last;
          after && llm_seq_before(s, after);

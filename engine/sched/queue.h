@@ -3,12 +3,12 @@
  * tenants, then by arrival.
  *
  * Fair share is start-time fair queueing (Goyal, Vin, Cheng, 1997) over
- * tokens computed: each tenant has a virtual time that grows by tokens over
- * weight; of equal priority the tenant with the least goes first.  A prompt
- * is charged when its sequence is seated, and what of it was not computed in
- * the end (others did, or the client went away) is given back.  A tenant
- * that comes back starts at the least time of those that are there, or where
- * it was if that is later.
+ * tokens computed: each tenant has a virtual time that grows by tokens
+ * divided by its weight; at equal priority the tenant with the least time
+ * goes first.  A prompt is charged when its sequence is admitted; tokens that
+ * were not computed in the end (other sequences did, or the client went away)
+ * are refunded.  A tenant that comes back starts at the least time of the
+ * tenants with requests, or at its own time if that is later.
  *
  * The queue owns the tenants, not the sequences.  One thread uses it.
  */
@@ -27,36 +27,40 @@ struct llm_tenant_s {
     llm_seq_t           *first;         /* waiting, llm_seq_before() order */
     llm_seq_t           *last;
 
-    llm_tenant_t        *chain;         /* of its bucket */
-    llm_tenant_t        *prev;          /* among those with waiting ones */
+    llm_tenant_t        *chain;         /* next in the hash bucket */
+    llm_tenant_t        *prev;          /* among tenants with waiting
+                                           sequences */
     llm_tenant_t        *next;
 };
 
 #define LLM_QUEUE_BUCKETS  1024
-#define LLM_QUEUE_TENANTS  4096         /* remembered when they are gone */
+#define LLM_QUEUE_TENANTS  4096         /* beyond, none is kept without
+                                           requests */
 
 typedef struct {
     llm_tenant_t        *buckets[LLM_QUEUE_BUCKETS];
     llm_tenant_t        *waiting;
     uint32_t             n_tenants;
     uint32_t             n_active;      /* tenants with requests */
-    uint64_t             time;          /* virtual, when nobody had any */
+    uint64_t             time;          /* virtual, while there are no
+                                           requests */
     uint32_t             n_waiting;     /* sequences */
 } llm_queue_t;
 
 void llm_queue_init(llm_queue_t *q);
 void llm_queue_free(llm_queue_t *q);
 
-/* a request begins and ends to count; LLM_ERROR: no memory */
+/* a request counts for its tenant between these two; LLM_ERROR: no memory */
 int llm_queue_enter(llm_queue_t *q, llm_req_t *r);
 void llm_queue_leave(llm_queue_t *q, llm_req_t *r);
 
 void llm_queue_add(llm_queue_t *q, llm_seq_t *s);
 void llm_queue_remove(llm_queue_t *q, llm_seq_t *s);
-/* who goes next, or NULL; stays in the queue */
+/* the sequence to run next, or NULL; it stays in the queue */
 llm_seq_t *llm_queue_best(const llm_queue_t *q);
 
-/* tokens were computed for a tenant, or will be; some were not after all */
+/* charges a tenant for tokens, computed or about to be; refunds those that
+   were not computed after all */
 void llm_queue_charge(llm_tenant_t *t, uint64_t tokens);
 void llm_queue_refund(llm_tenant_t *t, uint64_t tokens);
 

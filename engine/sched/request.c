@@ -84,7 +84,7 @@ llm_req_bytes(const llm_req_t *r)
     uint32_t                 i;
     const llm_prompt_ids_t  *p;
 
-    /* nobody has checked these numbers yet */
+    /* the message's numbers have not been checked yet */
 
     prompts = r->msg->kind == LLM_KIND_COMPLETION ? r->msg->prompts.len : 1;
     prompts = llm_min(prompts, (uint64_t) LLM_MAX_CHOICES);

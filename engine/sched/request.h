@@ -1,5 +1,5 @@
 /*
- * A request inside the engine and its sequences, one for each choice.
+ * A request inside the engine, and its sequences, one for each choice.
  *
  * Ownership: a request owns its message, prompts, sequences and all that
  * hangs on them.  It is touched by one thread at a time: the scheduler's,
@@ -21,7 +21,7 @@ typedef enum {
     LLM_SEQ_NEW = 0,
     LLM_SEQ_WAITING,                    /* in the queue */
     LLM_SEQ_RUNNING,                    /* takes part in steps */
-    LLM_SEQ_PARKED,                     /* its reader is slow */
+    LLM_SEQ_PARKED,                     /* its client reads slowly */
     LLM_SEQ_ENDED
 } llm_seq_state_t;
 
@@ -30,16 +30,17 @@ typedef struct {
     int32_t             *ids;           /* owned */
     uint32_t             n;
     uint32_t             is_text;
-    llm_ref_t            text;          /* in the message, where it is text */
-    llm_buf_t            echo;          /* the same where it was ids, if it
-                                           is wanted */
+    llm_ref_t            text;          /* in the message, if it came as
+                                           text */
+    llm_buf_t            echo;          /* the text, if it came as ids and is
+                                           to be echoed */
 
-    /* only where the echo comes with the probabilities of its tokens */
-    uint32_t            *ends;          /* [n] owned; of each token's text in
-                                           the echo */
+    /* only for an echo with the probabilities of its tokens */
+    uint32_t            *ends;          /* [n] owned; where each token's text
+                                           ends in the echo */
     uint32_t             n_scored;      /* tokens whose probability is known;
                                            the first one has none */
-    llm_buf_t            probs;         /* of these, as in llm_emit_t */
+    llm_buf_t            probs;         /* of these tokens, as in llm_emit_t */
 } llm_prompt_ids_t;
 
 struct llm_seq_s {
@@ -53,33 +54,37 @@ struct llm_seq_s {
     uint32_t             cap_gen;
     uint32_t             max_gen;
 
-    /* positions [0, n_kv) are in the cache, or will be after the steps that
-       are under way */
+    /* positions [0, n_kv) are in the cache, or will be after the steps in
+       flight */
     uint32_t             n_kv;
-    uint32_t             pending;       /* tokens that these draw for it, not
-                                           yet known */
-    uint32_t             draw;          /* which draw, of the last of them */
+    uint32_t             pending;       /* tokens that the steps in flight draw
+                                           for it, not yet known */
+    uint32_t             draw;          /* number of the draw in the last of
+                                           these steps */
     uint32_t            *pages;
     uint32_t             n_pages;
     uint32_t             cap_pages;
-    uint32_t             n_tree;        /* of these in the prefix tree */
+    uint32_t             n_tree;        /* pages that are in the prefix tree */
 
-    llm_seq_t           *leader;        /* prefills the prompt for this one */
-    uint32_t             in_batch;      /* rows of this step */
+    llm_seq_t           *leader;        /* computes the prompt for this one,
+                                           too */
+    uint32_t             in_batch;      /* its rows in this step */
     uint64_t             waits;         /* number of the step in which another
-                                           one computes what it wants next */
-    uint32_t             seated;        /* has run before */
-    uint32_t             advance;       /* tokens of the prompt that its tenant
-                                           was charged for already */
+                                           sequence computes the page that it
+                                           needs next */
+    uint32_t             admitted;      /* has run before */
+    uint32_t             advance;       /* prompt tokens that its tenant was
+                                           charged for and that are not
+                                           computed yet */
 
-    llm_sampler_t       *sampler;       /* the seat's, while RUNNING */
+    llm_sampler_t       *sampler;       /* while RUNNING */
     llm_emit_t           emit;
 
     uint64_t             last_us;       /* when the last token came */
     llm_finish_t         reason;
     int32_t              stop_id;
     uint32_t             finish_sent;
-    uint32_t             echo_due;      /* its prompt, before its tokens */
+    uint32_t             echo_due;      /* the prompt is still to be echoed */
 
     llm_seq_t           *prev;          /* in its tenant's queue */
     llm_seq_t           *next;
@@ -89,17 +94,19 @@ typedef enum {
     LLM_REQ_NEW = 0,                    /* waits for its model */
     LLM_REQ_PREPARING,                  /* a preparation thread has it */
     LLM_REQ_SCHEDULED,                  /* its model's scheduler has it */
-    LLM_REQ_DOOMED                      /* waits to tell its error */
+    LLM_REQ_DOOMED                      /* its error waits for room in the
+                                           ring */
 } llm_req_state_t;
 
-/* what a preparation thread made of the message; it stays as it is, but for
-   what the scheduler has scored of the prompts */
+/* what a preparation thread made of the message; afterwards only the prompts'
+   probabilities change, which the scheduler adds */
 typedef struct {
     llm_prompt_ids_t    *prompts;
     uint32_t             n_prompts;
     uint32_t             prompt_tokens;
     llm_stops_t          stops;
-    int32_t             *banned;        /* never drawn before min_tokens */
+    int32_t             *banned;        /* ids not to be drawn before
+                                           min_tokens */
     uint32_t             n_banned;
     llm_salt_t           salt;
 } llm_prepared_t;
@@ -110,18 +117,20 @@ typedef struct {
     uint32_t             n_seqs;
     uint32_t             n_ended;
     llm_tenant_t        *tenant;
-    uint64_t             start_us;      /* first sequence began to run */
+    uint64_t             start_us;      /* when the first sequence began to
+                                           run */
 } llm_course_t;
 
 /* what goes out */
 typedef struct {
     llm_to_t             to;
-    uint32_t             paused;        /* its reader is slow */
+    uint32_t             paused;        /* its client reads slowly */
     uint32_t             cached_tokens;
     uint32_t             completion_tokens;
-    uint64_t             first_us;      /* first token */
+    uint64_t             first_us;      /* when the first token came */
     uint32_t             start_sent;
-    uint32_t             in_list;       /* of those that have events */
+    uint32_t             in_list;       /* it is in the scheduler's list of
+                                           requests with events */
     llm_req_t           *next;          /* in it */
 } llm_outgoing_t;
 
@@ -131,20 +140,20 @@ struct llm_req_s {
     uint64_t             serial;        /* order of arrival in the engine */
     llm_req_state_t      state;
 
-    /* set by the scheduler's thread, read by a preparation thread that may
-       save itself the work; relaxed */
+    /* set by the scheduler's thread; a preparation thread reads it to skip
+       work that nobody needs; relaxed */
     _Atomic uint32_t     cancelled;
 
-    /* status != 0: it has failed; of whoever has the request */
+    /* status != 0: it has failed; the thread that has the request uses it */
     llm_err_t            err;
     uint32_t             retry_after;
 
-    /* the same, the scheduler's verdict while a preparation thread has the
-       request: the scheduler alone writes and reads it */
+    /* the same, for the scheduler while a preparation thread has the request:
+       only the scheduler writes and reads it */
     llm_err_t            late;
     uint32_t             late_retry;
 
-    size_t               bytes;         /* counted for it by the scheduler */
+    size_t               bytes;         /* as last counted by the scheduler */
 
     llm_prepared_t       prep;
     llm_course_t         run;
@@ -160,8 +169,8 @@ llm_req_t *llm_req_create(llm_request_t *msg);
 void llm_req_free(llm_req_t *r);
 
 /*
- * The memory it takes now, the tables of its sequences' seats excepted.  Of
- * one that is not prepared, what its message alone says.
+ * The memory that a request takes now, without the samplers of its
+ * sequences.  For one that is not prepared yet: an estimate from its message.
  */
 size_t llm_req_bytes(const llm_req_t *r);
 
@@ -176,7 +185,7 @@ llm_seq_known(const llm_seq_t *s)
 }
 
 
-/* and those that are being drawn */
+/* and those that steps in flight draw */
 static inline uint32_t
 llm_seq_due(const llm_seq_t *s)
 {
@@ -191,7 +200,7 @@ llm_seq_token(const llm_seq_t *s, uint32_t i)
 }
 
 
-/* are there tokens of its prompt whose probability is still to come? */
+/* are there tokens of its prompt whose probability is wanted and unknown? */
 static inline int
 llm_seq_unscored(const llm_seq_t *s)
 {

@@ -1,5 +1,5 @@
 /*
- * The arrays of a step, made once; see sched_internal.h.
+ * The arrays of a step, allocated once; see sched_internal.h.
  */
 
 #include "engine/sched/sched_internal.h"
@@ -64,7 +64,7 @@ llm_step_free(llm_step_t *st)
 }
 
 
-/* the steps that were launched have nothing for this sequence any more */
+/* drops what the steps in flight compute for this sequence */
 
 void
 llm_step_forget(llm_sched_t *s, llm_seq_t *q)

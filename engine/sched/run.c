@@ -1,27 +1,27 @@
 /*
- * The launch of a step and the wait for it, one behind the other or, with a
- * device that overlaps, the next one's launch before the wait; see sched.h.
- * What comes of results is take.c's.
+ * Launching a step and waiting for it; with a device that overlaps, the next
+ * step is launched before the wait.  See sched.h; take.c handles the results.
  */
 
 #include "engine/sched/sched_internal.h"
 
 /*
- * How long a step may take.  Beside running streams a chunk of a prompt must
- * not make them wait; alone it still has to end soon, for a cancel or a new
- * request takes effect between steps.
+ * How long a step may take.  A chunk of a prompt must not make running
+ * streams wait; without any it still has to end soon, because cancels and new
+ * requests take effect between steps.
  */
 #define LLM_STEP_ALONE_US   120000
 #define LLM_STEP_SHARED_US  70000
 
-/* what is launched behind a longer step would make a new request wait for
-   two, and the time between two such steps is nothing beside theirs */
+/* behind a step that takes longer none is launched ahead: a new request would
+   wait for both, and the gap that is saved is small beside such a step */
 #define LLM_STEP_AHEAD_US   20000
 
-/* fewer rows of a prompt say nothing about what one takes */
+/* from fewer prompt rows the time of a row cannot be estimated */
 #define LLM_STEP_ROWS       64
 
-/* a shorter wait found a step that had ended before */
+/* a shorter wait found the step already complete, so the time is only a
+   bound */
 #define LLM_STEP_WAITED_US  50
 
 
@@ -48,8 +48,8 @@ llm_step_sweep(llm_sched_t *s)
 
 
 /*
- * How many prompt rows the next step may have, from what this one took; not
- * exact: at most so long.
+ * Adapts the number of prompt rows of the next step to the time that this one
+ * took.  If exact is 0, it took no longer than that, maybe less.
  */
 
 static void
@@ -121,7 +121,7 @@ llm_step_launched(llm_step_t *st)
 }
 
 
-/* the requests of a step fail with the device */
+/* fails the requests of a step because the device failed */
 
 static void
 llm_step_lost(llm_sched_t *s, llm_step_t *st, const llm_err_t *err)
@@ -160,7 +160,7 @@ llm_step_launch(llm_sched_t *s, llm_err_t *err)
     llm_step_launched(st);
     llm_zone_add(s->figures->steps, 1);
 
-    if (s->under_way) {
+    if (s->in_flight) {
         llm_zone_add(s->figures->steps_behind, 1);
     }
 
@@ -169,13 +169,13 @@ llm_step_launch(llm_sched_t *s, llm_err_t *err)
 
 
 /*
- * May the next step be launched behind this one?  Its tokens must be what
- * the device draws, and the first tokens of several choices decide who goes
- * on from where.
+ * May the next step be launched before this one has ended?  Only if the
+ * device draws all its tokens, and not if it computes the first tokens of
+ * several choices: their pages are shared when its results are known.
  */
 
 static int
-llm_step_leads(const llm_sched_t *s, const llm_step_t *st)
+llm_step_may_overlap(const llm_sched_t *s, const llm_step_t *st)
 {
     uint32_t          i;
     const llm_seq_t  *q;
@@ -200,7 +200,8 @@ llm_step_leads(const llm_sched_t *s, const llm_step_t *st)
 }
 
 
-/* waits for the step under way; the next one, if launched, is that then */
+/* waits for the step in flight; after that the next one, if launched, is the
+   one in flight */
 
 static int
 llm_step_wait(llm_sched_t *s, llm_step_t *st, int launched, llm_err_t *err)
@@ -223,7 +224,7 @@ llm_step_wait(llm_sched_t *s, llm_step_t *st, int launched, llm_err_t *err)
                    || now - begin > LLM_STEP_WAITED_US);
     s->taken_us = now;
 
-    s->under_way = launched ? s->next : NULL;
+    s->in_flight = launched ? s->next : NULL;
     s->next = launched ? st : s->next;
 
     llm_step_take(s, st, now);
@@ -240,7 +241,7 @@ llm_sched_step(llm_sched_t *s, llm_err_t *err)
     int          rc, launched;
     llm_step_t  *st;
 
-    if (s->under_way == NULL) {
+    if (s->in_flight == NULL) {
 
         if (s->n_running + s->n_parked + s->queue.n_waiting == 0) {
             return 0;
@@ -254,18 +255,18 @@ llm_sched_step(llm_sched_t *s, llm_err_t *err)
             return rc;
         }
 
-        s->under_way = s->next;
+        s->in_flight = s->next;
         s->next = s->next == &s->steps[0] && s->conf.runner.overlaps
                   ? &s->steps[1] : &s->steps[0];
     }
 
-    st = s->under_way;
-    launched = llm_step_leads(s, st) ? llm_step_launch(s, err) : 0;
+    st = s->in_flight;
+    launched = llm_step_may_overlap(s, st) ? llm_step_launch(s, err) : 0;
 
     if (launched == LLM_ERROR
         || llm_step_wait(s, st, launched, err) != LLM_OK)
     {
-        s->under_way = NULL;
+        s->in_flight = NULL;
         llm_step_lost(s, st, err);
         llm_step_sweep(s);
         llm_sched_gauges(s);

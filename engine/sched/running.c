@@ -1,11 +1,11 @@
 /*
- * The lists of those that run and of those that are parked.
+ * The lists of running and of parked sequences.
  */
 
 #include "engine/sched/sched_internal.h"
 
 
-/* takes a sequence out of running[]; its sampler is the next one's */
+/* takes a sequence out of running[] and frees its sampler for others */
 
 void
 llm_sched_clear_running(llm_sched_t *s, llm_seq_t *q)
@@ -54,8 +54,8 @@ llm_sched_unpark(llm_sched_t *s, llm_seq_t *q)
 
 
 /*
- * A sequence whose reader is slow leaves running[] and keeps its pages until
- * somebody needs them.  LLM_ERROR: no memory, it stays where it is.
+ * A sequence whose client reads slowly leaves running[] and keeps its pages
+ * until another one needs them.  LLM_ERROR: no memory, it goes on running.
  */
 
 int

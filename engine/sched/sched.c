@@ -1,5 +1,5 @@
 /*
- * Who runs and who holds pages; see sched.h.
+ * Creating a scheduler and giving it requests; see sched.h.
  */
 
 #include "engine/sched/sched_internal.h"
@@ -115,7 +115,7 @@ llm_sched_free(llm_sched_t *s)
         return;
     }
 
-    if (s->under_way) {
+    if (s->in_flight) {
         (void) s->conf.runner.wait(s->conf.runner.data, &err);
     }
 

@@ -3,26 +3,28 @@
  * who holds which KV pages.
  *
  * A step (Yu et al., Orca, 2022; Agrawal et al., Sarathi-Serve, 2024): one
- * row for each running sequence whose last token alone is not yet computed,
- * then chunks of prompts, as many as the time of a step allows.  Whatever
- * the mix, a sequence's tokens are the same: the kernels see to that.
+ * row for each running sequence of which only the last token is not computed
+ * yet, then chunks of prompts, as many as the time of a step allows.  A
+ * sequence's tokens do not depend on this mix: the kernels guarantee it.
  *
  * Invariants
- *   - running[] is in the order of llm_seq_before().  When pages run out the
- *     last of it gives its pages back and goes to the queue again; the first
- *     is never preempted unless it is alone, and alone it fits, so all end.
- *   - A sequence in running[] has the pages for all tokens it knows, unless
- *     it follows a leader that prefills the same prompt; and a sampler, which
- *     nobody else has.
- *   - Everything a request has to say is written by llm_sched_send_events(); a
- *     sequence whose text finds no room gets no further rows (a token that is
- *     being drawn for it still comes).
+ *   - running[] is in the order of llm_seq_before().  When pages run out, the
+ *     last sequence in it frees its pages and returns to the queue.  The
+ *     first one is preempted only if it runs alone; alone it fits, so every
+ *     sequence comes to its end.
+ *   - A sequence in running[] has pages for all its tokens, unless it waits
+ *     for a leader that computes the same prompt; and it has a sampler of its
+ *     own.
+ *   - All events of a request are written by llm_sched_send_events(); a
+ *     sequence whose text finds no room there gets no further rows (a token
+ *     that a step in flight draws still comes).
  *
  *   - With a device that draws, the next step is composed and launched while
- *     one is under way: what a sequence has launched counts as computed
- *     (n_kv), the token that is being drawn for it as there, unknown
- *     (pending).  Whoever gives up its pages is forgotten by the steps under
- *     way; its pages serve later launches only, which come after those.
+ *     one is in flight: rows in flight count as computed (n_kv), and tokens
+ *     that are being drawn as present but unknown (pending).  When a sequence
+ *     frees its pages, the results of the steps in flight for it are dropped;
+ *     the device runs steps in order, so the pages are used again only after
+ *     those steps.
  *
  * One thread uses a scheduler.  It owns the requests added to it until
  * ended() is called for them.
@@ -41,8 +43,8 @@ typedef struct {
     uint32_t             batch;         /* rows; > max_seqs */
     uint32_t             chunk;         /* most prompt rows of a step */
     uint32_t             max_seqs;
-    uint32_t             max_out;       /* rows that give logits; > max_seqs,
-                                           beyond that for the prompts whose
+    uint32_t             max_out;       /* rows that give logits; > max_seqs:
+                                           the others are for prompts whose
                                            probabilities are wanted */
     uint32_t             n_pages;
     int                (*submit)(void *data, const llm_batch_t *b,
@@ -50,8 +52,8 @@ typedef struct {
     int                (*wait)(void *data, llm_err_t *err);
     int                  overlaps;      /* llm_model_overlaps() */
     const float       *(*logits)(void *data, uint32_t i);
-    /* in the place of logits() for a row that the device drew from
-       (kernels.h); NULL: it does not draw */
+    /* instead of logits(), for a row that the device drew from (kernels.h);
+       NULL: it does not draw */
     void               (*drawn)(void *data, uint32_t i, llm_drawn_t *out);
     void               (*copy_page)(void *data, uint32_t src, uint32_t dst);
 } llm_runner_t;
@@ -75,18 +77,20 @@ void llm_sched_free(llm_sched_t *s);
 /* a prepared request, no prompt of it empty; one that cannot be taken is
    marked as failed */
 void llm_sched_add(llm_sched_t *s, llm_req_t *r);
-/* ends it without a word; ended() is not called */
+/* ends it without any event; ended() is not called */
 void llm_sched_remove(llm_sched_t *s, llm_req_t *r);
 /* ends it with an ERROR event */
 void llm_sched_fail(llm_sched_t *s, llm_req_t *r, const llm_err_t *err,
     uint32_t retry_after);
 
-/* the results of one step, and with a device that overlaps the launch of the
-   next; 0 when there was nothing to compute.  LLM_ERROR and err when the
-   device failed; the requests of the steps under way have failed then */
+/*
+ * Takes the results of one step, after launching the next one if the device
+ * overlaps; 0 when there was nothing to compute.  LLM_ERROR and err when the
+ * device failed: then the requests of the steps in flight have failed.
+ */
 int llm_sched_step(llm_sched_t *s, llm_err_t *err);
-/* sends the events of requests as far as there is room; is something
-   left? */
+/* sends the events of requests as far as there is room; nonzero if some are
+   left */
 int llm_sched_send_events(llm_sched_t *s);
 
 /* tokens that end an answer, for llm_req_t.banned */

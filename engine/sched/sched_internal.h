@@ -1,9 +1,9 @@
 /*
  * What the scheduler's files share, from the ground up: hold.c (the pages of
- * a sequence), seat.c (samplers), running.c (lists), outbox.c (who has
- * events), rows.c (arrays of a step), prefix.c (what sequences share), echo.c
- * (prompts in answers), end.c, admit.c (who runs), step.c (the rows of a
- * step), take.c (its results), run.c (its launch), events.c, sched.c.
+ * a sequence), seat.c (samplers), running.c (lists), outbox.c (requests with
+ * events), rows.c (arrays of a step), prefix.c (prefix cache), echo.c (echoed
+ * prompts), end.c, admit.c (who runs), step.c (composing a step), take.c (its
+ * results), run.c (its launch), events.c, sched.c.
  */
 
 #ifndef LLM_SCHED_INTERNAL_H
@@ -21,12 +21,13 @@ typedef struct {
     uint32_t            *kv_len;
     uint32_t            *table;         /* pages of the step's sequences */
     uint32_t            *out_rows;
-    llm_draw_t          *draws;         /* of each of these */
-    llm_seq_t          **out_seqs;      /* and whose it is; NULL: nobody's
-                                           any more */
-    llm_seq_t          **seqs;          /* of the step; NULL likewise */
+    llm_draw_t          *draws;         /* of each row in out_rows */
+    llm_seq_t          **out_seqs;      /* its sequence; NULL: results are
+                                           dropped */
+    llm_seq_t          **seqs;          /* of the step; NULL: likewise */
     uint32_t             n_prefill;     /* rows of prompts */
-    uint32_t             n_scores;      /* of these, for probabilities */
+    uint32_t             n_scores;      /* of these, rows that score the
+                                           prompt */
     uint64_t             start_us;
 } llm_step_t;
 
@@ -40,13 +41,13 @@ struct llm_sched_s {
 
     llm_seq_t          **running;       /* [max_seqs] */
     uint32_t             n_running;
-    llm_seq_t          **parked;        /* grown as needed */
+    llm_seq_t          **parked;        /* grows as needed */
     uint32_t             n_parked;
     uint32_t             cap_parked;
 
-    llm_req_t           *out;           /* has something to say */
+    llm_req_t           *out;           /* requests with events to send */
 
-    llm_sampler_t      **samplers;      /* [max_seqs] without a sequence */
+    llm_sampler_t      **samplers;      /* [max_seqs] not in use */
     uint32_t             n_samplers;
     llm_sampler_scratch_t  *scratch;
     int32_t             *eog;
@@ -54,29 +55,29 @@ struct llm_sched_s {
 
     llm_step_t           steps[2];
     llm_step_t          *next;          /* to be composed */
-    llm_step_t          *under_way;     /* launched and not taken, or NULL;
-                                           where the next one is launched, too,
-                                           it is that from then on */
+    llm_step_t          *in_flight;     /* launched, its results not taken, or
+                                           NULL; once the next step is
+                                           launched, too, that one */
     uint64_t             n_steps;       /* composed so far */
     uint64_t             taken_us;      /* when the last step's results came */
-    int                  failed;        /* a request was marked */
+    int                  failed;        /* a request was marked as failed */
 
-    double               row_us;        /* what a row of a prompt took */
+    double               row_us;        /* time of one prompt row */
 
-    /* prompt rows that fit the time of a step: [0] alone, [1] beside
-       sequences that generate; found by trying */
+    /* prompt rows that fit the time of a step, found by trying: [0] without,
+       [1] with sequences that generate */
     uint32_t             rows[2];
 };
 
 /* sched.c */
 void llm_sched_gauges(llm_sched_t *s);
 
-/* running.c: to and from running[], which is in the queue's order; the sampler
-   of who leaves it is the next one's */
+/* running.c: into and out of running[], which is in the queue's order; a
+   sequence that leaves it gives its sampler back */
 void llm_sched_set_running(llm_sched_t *s, llm_seq_t *q);
 void llm_sched_clear_running(llm_sched_t *s, llm_seq_t *q);
-/* a sequence whose reader is slow leaves running[] and keeps its pages until
-   somebody needs them; LLM_ERROR: no memory, it stays where it is */
+/* a sequence whose client reads slowly leaves running[] and keeps its pages
+   until another one needs them; LLM_ERROR: no memory, it goes on running */
 int llm_sched_park(llm_sched_t *s, llm_seq_t *q);
 void llm_sched_unpark(llm_sched_t *s, llm_seq_t *q);
 
@@ -104,7 +105,7 @@ void llm_sched_extend(llm_sched_t *s, llm_seq_t *q);
 void llm_sched_commit(llm_sched_t *s, llm_seq_t *q, uint32_t n_kv);
 
 /* echo.c */
-int llm_sched_wants(const llm_seq_t *q, uint32_t pos);
+int llm_sched_wants_score(const llm_seq_t *q, uint32_t pos);
 int llm_sched_score(llm_sched_t *s, llm_seq_t *q, uint32_t pos,
     const float *logits, llm_err_t *err);
 void llm_sched_echo(llm_seq_t *q);

@@ -1,9 +1,9 @@
 /*
- * A seat's sampler: the tables of a running sequence, which have the size of
- * the vocabulary.  A sequence has one while it runs and is given what the
- * request, the prompt and its tokens make of it; who waits has none.  They
- * are made when one is first wanted, max_seqs at most, and never given back
- * before the scheduler ends.
+ * Samplers of running sequences.  Their tables have the size of the
+ * vocabulary, so only running sequences have one: when a sequence is
+ * admitted, a free sampler is set up with its parameters, its prompt and its
+ * tokens.  They are created when first needed, max_seqs at most, and freed
+ * with the scheduler.
  */
 
 #include "engine/sched/sched_internal.h"

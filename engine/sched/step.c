@@ -1,16 +1,17 @@
 /*
- * The rows of a step; see sched.h.  run.c launches it.
+ * Composing a step: which rows it has; see sched.h.  run.c launches it.
  */
 
 #include "engine/sched/sched_internal.h"
 
 #include <assert.h>
 
-/* beside streams no step does more than this share of a prompt */
+/* while streams run, a step computes at most this share of a prompt, or two
+   pages */
 #define LLM_STEP_SHARE      24
 
 
-/* ids that are not to be drawn yet */
+/* how many ids are banned: end tokens, before min_tokens */
 
 uint32_t
 llm_step_n_banned(const llm_seq_t *q)
@@ -20,7 +21,7 @@ llm_step_n_banned(const llm_seq_t *q)
 }
 
 
-/* the step's next result is of this row: q's next token, or all logits */
+/* adds a result of this row to the step: q's next token, or all logits */
 
 static void
 llm_step_out(llm_sched_t *s, llm_seq_t *q, uint32_t row, int draws)
@@ -43,10 +44,10 @@ llm_step_out(llm_sched_t *s, llm_seq_t *q, uint32_t row, int draws)
 
 
 /*
- * The row of the last token.  The choices that wait for this prompt draw
- * from the same one: the device once for each of them, for their numbers
- * differ, the host from one copy; they are first, for they take over what
- * their leader has.
+ * The row of the last token.  The choices that wait for this prompt draw from
+ * the same row: the device once for each of them, because their random
+ * numbers differ, the host from one copy.  They come first, because they take
+ * over their leader's pages before it goes on.
  */
 
 static void
@@ -105,7 +106,7 @@ llm_step_rows(llm_sched_t *s, llm_seq_t *q, uint32_t n)
             st->follows[row] = q->draw;
         }
 
-        if (llm_sched_wants(q, pos)) {
+        if (llm_sched_wants_score(q, pos)) {
             llm_step_out(s, q, row, 0);
         }
     }
@@ -123,9 +124,9 @@ llm_step_rows(llm_sched_t *s, llm_seq_t *q, uint32_t n)
 
 
 /*
- * Inside a step a request that fails is only marked, for its sequences may
- * have rows already; sweep() ends those that are marked.  They run: what is
- * parked or waits has no rows.
+ * A request that fails while a step is composed or taken is only marked,
+ * because its sequences may have rows in it; sweep() ends the marked ones.
+ * It looks at running sequences only, as others have no rows.
  */
 
 void
@@ -165,7 +166,7 @@ llm_step_decode(llm_sched_t *s)
             continue;
         }
 
-        /* not before the first token: others may follow this one */
+        /* not before its first token: other choices may wait for it */
 
         if (q->n_gen
             && (q->req->out.paused || llm_emit_pending(&q->emit, 0)))
@@ -180,7 +181,7 @@ llm_step_decode(llm_sched_t *s)
         rc = llm_sched_next_page(s, q);
 
         if (rc == LLM_PREEMPTED) {
-            continue;                   /* preempted, no longer here */
+            continue;                   /* preempted: no longer in running[] */
         }
 
         if (rc == LLM_OK) {
@@ -219,10 +220,10 @@ llm_step_best_prompt(const llm_sched_t *s)
 
 
 /*
- * Does a sequence of this step, or of the one under way, compute the very
- * page that q wants next?  It does when both have the same page of the tree
- * before it and the same tokens in it; q waits a step then and finds it in
- * the tree.
+ * Does a sequence of this step, or of the one in flight, compute the page
+ * that q needs next?  That is so if both have the same page of the tree
+ * before it and the same tokens in it; then q waits for a step and finds the
+ * page in the tree.
  */
 
 static int
@@ -289,7 +290,7 @@ llm_step_prefill(llm_sched_t *s)
         llm_sched_extend(s, q);
 
         if (llm_step_is_shared(st, q)
-            || (s->under_way && llm_step_is_shared(s->under_way, q)))
+            || (s->in_flight && llm_step_is_shared(s->in_flight, q)))
         {
             q->waits = s->n_steps;
             continue;
@@ -348,7 +349,7 @@ llm_step_table(llm_step_t *st)
 }
 
 
-/* the step's rows; 0 when there are none */
+/* composes the next step; 0 when there are no rows */
 
 int
 llm_step_compose(llm_sched_t *s)

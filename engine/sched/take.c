@@ -1,6 +1,7 @@
 /*
- * The results of a step: a token for each sequence that got to its end, what
- * comes of it, probabilities of echoed prompts; see sched.h.
+ * Taking the results of a step: the next token of each sequence whose last
+ * row was in it, the end of sequences, probabilities of echoed prompts; see
+ * sched.h.
  */
 
 #include "engine/sched/sched_internal.h"
@@ -53,7 +54,7 @@ llm_step_observe(llm_sched_t *s, llm_seq_t *q, uint64_t now)
 }
 
 
-/* the next token, of result `out` of the step */
+/* draws the next token from result `out` of the step */
 
 static int
 llm_step_draw(llm_sched_t *s, const llm_step_t *st, llm_seq_t *q, uint32_t out,
@@ -77,7 +78,8 @@ llm_step_draw(llm_sched_t *s, const llm_step_t *st, llm_seq_t *q, uint32_t out,
 }
 
 
-/* adds the next token to a sequence and ends it where it ends */
+/* adds the next token to a sequence, and ends the sequence if it is the
+   last */
 
 static void
 llm_step_token(llm_sched_t *s, const llm_step_t *st, llm_seq_t *q,
@@ -144,7 +146,7 @@ llm_step_token(llm_sched_t *s, const llm_step_t *st, llm_seq_t *q,
 }
 
 
-/* the choices that waited for this prompt go on from the same logits */
+/* the choices that waited for this prompt draw from the same logits */
 
 static void
 llm_step_followers(llm_sched_t *s, const llm_step_t *st, llm_seq_t *leader,
@@ -169,8 +171,9 @@ llm_step_followers(llm_sched_t *s, const llm_step_t *st, llm_seq_t *leader,
 
 
 /*
- * Result `out`, of a row of `owner`: of a token in the prompt, or the next
- * token's, its own or of a choice that waited for it.
+ * Takes result `out`, which is of a row of `owner`: the probability of a
+ * prompt token, or the next token, either of `owner` or of a choice that
+ * waited for it.
  */
 
 static void
@@ -184,7 +187,7 @@ llm_step_result(llm_sched_t *s, const llm_step_t *st, llm_seq_t *owner,
     q = st->out_seqs[out];
 
     if (owner == NULL || q == NULL) {
-        return;                         /* forgotten */
+        return;                         /* dropped: see llm_step_forget() */
     }
 
     pos = st->pos[st->out_rows[out]];
@@ -222,7 +225,8 @@ llm_step_result(llm_sched_t *s, const llm_step_t *st, llm_seq_t *owner,
 }
 
 
-/* what of a sequence's rows was its prompt, and which pages are full now */
+/* positions [from, to) are computed: counts prompt tokens, shares full
+   pages */
 
 static void
 llm_step_computed(llm_sched_t *s, llm_seq_t *q, uint32_t from, uint32_t to)
@@ -239,7 +243,7 @@ llm_step_computed(llm_sched_t *s, llm_seq_t *q, uint32_t from, uint32_t to)
 }
 
 
-/* those of a step that has come to its end, at this time */
+/* takes all results of a step that has ended; now is when */
 
 void
 llm_step_take(llm_sched_t *s, llm_step_t *st, uint64_t now)
@@ -261,7 +265,7 @@ llm_step_take(llm_sched_t *s, llm_step_t *st, uint64_t now)
                && st->out_rows[out] < st->seq_rows[i + 1])
         {
             llm_step_result(s, st, q, out++, now);
-            q = st->seqs[i];            /* it may have ended with it */
+            q = st->seqs[i];            /* NULL if this result ended it */
         }
     }
 }

@@ -442,9 +442,9 @@ test_parked_failure(void)
 
             q = &asks[1].req->run.seqs[0];
 
-            if (sched->under_way && q->state == LLM_SEQ_RUNNING && q->n_gen
+            if (sched->in_flight && q->state == LLM_SEQ_RUNNING && q->n_gen
                 && q->pending == 0 && llm_seq_due(q) - q->n_kv == 1
-                && sched->under_way->n_prefill
+                && sched->in_flight->n_prefill
                 && !steps[n_waited % 3].done)
             {
                 asks[1].req->out.paused = 1;
