@@ -1,11 +1,12 @@
 /*
- * All that the nginx module sees of the engine: the zone of shared memory
- * that joins workers and engine, the client's side of it, the engine's
- * threads, and the flat messages that travel both ways.
+ * The engine's interface for the nginx module: the zone of shared memory
+ * between workers and engine, the client in each worker, the engine's
+ * threads, and the flat messages in both directions.
  *
- * Messages carry offsets, never pointers: the same bytes travel inside one
- * process and through shared memory.  Down go llm_msg_t (requests, cancels),
- * up come llm_event_t; each worker has a ring for each way.
+ * Messages have offsets, never pointers, so the same bytes work inside one
+ * process and through shared memory.  Workers send llm_msg_t (requests,
+ * cancels), the engine sends llm_event_t; each worker has a ring for each
+ * direction.
  *
  * Ownership: the caller owns the zone's memory and the eventfds.  One engine
  * per zone at a time, one client per worker; a client is used by its
@@ -32,30 +33,30 @@
 /* a run of bytes inside a message, from the message's first byte */
 typedef struct {
     uint32_t     off;
-    uint32_t     len;                   /* bytes, or items where said so */
+    uint32_t     len;                   /* bytes, or items where noted */
 } llm_ref_t;
 
 typedef enum {
     LLM_MSG_REQUEST = 1,
-    LLM_MSG_CANCEL,                     /* the client went away */
-    LLM_MSG_PAUSE,                      /* its reader is slow: park it */
+    LLM_MSG_CANCEL,                     /* the client has gone */
+    LLM_MSG_PAUSE,                      /* the client reads slowly: park it */
     LLM_MSG_RESUME
 } llm_msg_type_t;
 
-/* what a request wants of its model; none embeds or scores yet */
+/* what the model is to do; none embeds or scores yet */
 typedef enum {
     LLM_TASK_GENERATE = 0,
     LLM_TASK_EMBED,
     LLM_TASK_SCORE
 } llm_task_t;
 
-/* where its prompts are: in chat, or in prompts */
+/* where the prompts of a request are: in chat, or in prompts */
 typedef enum {
     LLM_KIND_CHAT = 1,
     LLM_KIND_COMPLETION
 } llm_kind_t;
 
-/* every message down begins so */
+/* the head of every message to the engine */
 typedef struct {
     uint32_t     size;                  /* of the whole message, 8-aligned */
     uint32_t     type;                  /* llm_msg_type_t */
@@ -65,8 +66,10 @@ typedef struct {
     uint64_t     ticket;                /* never used twice in a zone */
 } llm_msg_t;
 
-#define LLM_REQ_STREAM       1          /* text is wanted as it comes */
-#define LLM_REQ_ECHO         2          /* completions: the prompt first */
+#define LLM_REQ_STREAM       1          /* send text as soon as there is
+                                           some */
+#define LLM_REQ_ECHO         2          /* completions: the answer begins with
+                                           the prompt */
 #define LLM_REQ_IGNORE_EOS   4
 #define LLM_REQ_TOKEN_IDS    8          /* events carry token ids */
 #define LLM_REQ_NO_CACHE    16          /* neither read nor fill the prefix
@@ -85,15 +88,16 @@ typedef struct {
     int32_t          max_tokens;        /* of a choice; what the context
                                            leaves is the most, and -1 */
     int32_t          min_tokens;
-    int32_t          priority;          /* the higher the first */
-    uint32_t         weight;            /* tenant's share, 1..., in 1/1000 */
-    uint32_t         window;            /* bytes of TEXT events that may wait
-                                           to be read; 0: no bound */
-    uint64_t         tenant;            /* hash; fairness and cache salt */
-    uint64_t         salt;              /* of cache_salt, 0: none */
+    int32_t          priority;          /* higher is served first */
+    uint32_t         weight;            /* tenant's share in 1/1000, from 1 */
+    uint32_t         window;            /* bytes of TEXT events that may be
+                                           unread; 0: no bound */
+    uint64_t         tenant;            /* hash; for fair shares and the prefix
+                                           cache */
+    uint64_t         salt;              /* hash of cache_salt, 0: none */
     uint64_t         arrival_us;        /* llm_now_us() */
-    uint64_t         queue_deadline_us; /* 0: none; must be running by then */
-    uint64_t         deadline_us;       /* 0: none; must be done by then */
+    uint64_t         queue_deadline_us; /* must run by then; 0: none */
+    uint64_t         deadline_us;       /* must be done by then; 0: none */
 
     llm_sampling_t   sampling;
 
@@ -114,19 +118,20 @@ typedef struct {
 /* one prompt of a completion: text, or token ids */
 typedef struct {
     uint32_t         is_ids;
-    llm_ref_t        ref;               /* bytes; ids: count of int32_t */
+    llm_ref_t        ref;               /* bytes of the text; for ids the count
+                                           of int32_t */
 } llm_prompt_ref_t;
 
 
-/* ---- what comes back ---- */
+/* ---- events: what the engine sends ---- */
 
 typedef enum {
-    LLM_EV_START = 1,   /* admitted and prepared: the request is valid; its
-                           counts are known; nothing was generated yet */
+    LLM_EV_START = 1,   /* the request is valid and begins to run; its counts
+                           are known; nothing was generated yet */
     LLM_EV_TEXT,        /* text of a choice, in whole UTF-8 characters */
     LLM_EV_FINISH,      /* a choice has ended */
     LLM_EV_DONE,        /* the request has ended; last event of its ticket */
-    LLM_EV_ERROR        /* it failed; last event of its ticket */
+    LLM_EV_ERROR        /* the request failed; last event of its ticket */
 } llm_event_type_t;
 
 typedef enum {
@@ -137,7 +142,7 @@ typedef enum {
     LLM_FINISH_CANCELLED
 } llm_finish_t;
 
-/* where text belongs in a chat answer */
+/* the part of a chat answer that text belongs to */
 typedef enum {
     LLM_PART_CONTENT = 0,
     LLM_PART_REASONING,
@@ -162,10 +167,11 @@ typedef struct {
         struct {                        /* TEXT */
             uint32_t     part;          /* llm_part_t */
             uint32_t     call;          /* of the tool call, from 0 */
-            uint32_t     n_tokens;      /* tokens that this event stands for */
-            uint32_t     echo;          /* the prompt's: without streaming it
-                                           comes once, with the prompt's first
-                                           choice, and is for all of them */
+            uint32_t     n_tokens;      /* tokens of this event */
+            uint32_t     echo;          /* the text is the prompt's: without
+                                           streaming it comes once, for the
+                                           first choice of a prompt, and is
+                                           part of all of them */
             llm_ref_t    text;          /* offsets from the event's start */
             llm_ref_t    logprobs;      /* llm_token_logprob_t[len] */
             llm_ref_t    ids;           /* int32_t[len]: the tokens, if they
@@ -193,7 +199,8 @@ typedef struct {
         struct {                        /* ERROR */
             uint32_t     status;
             uint32_t     retry_after;   /* seconds, 0: none */
-            uint32_t     completion_tokens;  /* until then, of all choices */
+            uint32_t     completion_tokens;  /* generated until then, in all
+                                                choices */
             llm_ref_t    msg;
             llm_ref_t    code;          /* may be empty */
             llm_ref_t    param;
@@ -201,7 +208,8 @@ typedef struct {
     } u;
 } llm_event_t;
 
-/* one token and its rivals; in TEXT events when logprobs were asked for */
+/* a token and the most likely ones; in TEXT events if logprobs were asked
+   for */
 typedef struct {
     int32_t      id;
     float        logprob;
@@ -226,7 +234,8 @@ typedef struct {
 typedef struct llm_zone_s  llm_zone_t;
 
 typedef enum {
-    LLM_MODEL_IDLE = 0,                 /* lazy, or no engine yet */
+    LLM_MODEL_IDLE = 0,                 /* lazy or unloaded, or no engine
+                                           yet */
     LLM_MODEL_LOADING,
     LLM_MODEL_READY,
     LLM_MODEL_FAILED
@@ -235,22 +244,22 @@ typedef enum {
 /* a snapshot for /health and /v1/models */
 typedef struct {
     llm_model_state_t  state;
-    uint32_t           permille;        /* of loading */
-    uint32_t           wanted;          /* loading, for it was idle and there
-                                           is a request */
+    uint32_t           permille;        /* progress of loading */
+    uint32_t           wanted;          /* loading because of a request; it was
+                                           idle */
     uint32_t           running;         /* sequences */
     uint32_t           waiting;         /* requests */
     uint32_t           ctx;             /* 0 until it is known */
-    char               error[512];      /* why it failed */
+    char               error[512];      /* why it has failed */
     char               device[128];
 } llm_model_status_t;
 
-/* a model as the zone has to know it before there is an engine */
+/* what the zone needs to know of a model before there is an engine */
 typedef struct {
     uint32_t     parallel;              /* sequences that run at once */
 } llm_zone_model_t;
 
-/* bytes that a zone takes; ring_size is both rings of one worker */
+/* the size of a zone in bytes; ring_size is for both rings of one worker */
 size_t llm_zone_size(uint32_t n_workers, uint32_t n_models,
     size_t ring_size);
 /*
@@ -262,7 +271,7 @@ llm_zone_t *llm_zone_init(void *mem, uint32_t n_workers,
     const llm_zone_model_t *models, uint32_t n_models, size_t ring_size,
     uint32_t queue);
 void llm_zone_status(llm_zone_t *z, uint32_t model, llm_model_status_t *st);
-/* changes whenever an engine attaches; 0: none was there yet */
+/* changes whenever an engine attaches; 0: there has been none yet */
 uint32_t llm_zone_epoch(llm_zone_t *z);
 
 /*
@@ -286,14 +295,15 @@ typedef struct {
     uint32_t     waiting;               /* requests */
     uint32_t     kv_pages;
     uint32_t     kv_used;               /* pages held by sequences */
-    uint32_t     kv_cached;             /* pages kept for prefixes alone */
+    uint32_t     kv_cached;             /* pages kept for the prefix cache
+                                           only */
     uint64_t     request_memory;        /* bytes that live requests take */
 
     uint64_t     prompt_tokens;         /* counters */
-    uint64_t     prompt_computed;       /* prompt tokens really computed */
+    uint64_t     prompt_computed;       /* prompt tokens computed */
     uint64_t     generation_tokens;
     uint64_t     prefix_queries;        /* prompt tokens looked up */
-    uint64_t     prefix_hits;           /* of these found */
+    uint64_t     prefix_hits;           /* of these, found */
     uint64_t     preemptions;
     uint64_t     steps;
     uint64_t     steps_behind;          /* launched while another ran */
@@ -309,8 +319,8 @@ typedef struct {
 } llm_model_stats_t;
 
 typedef struct {
-    uint64_t     events;                /* all that were sent up */
-    uint64_t     token_events;          /* of these with text */
+    uint64_t     events;                /* events sent to the worker */
+    uint64_t     token_events;          /* of these, with text */
     uint64_t     wakeups;               /* writes to its eventfd */
 } llm_worker_stats_t;
 
@@ -319,7 +329,8 @@ void llm_zone_model_stats(llm_zone_t *z, uint32_t model,
 void llm_zone_worker_stats(llm_zone_t *z, uint32_t worker,
     llm_worker_stats_t *st);
 
-/* is an engine alive and making progress (its pid lives, no step hangs)? */
+/* is the engine alive and making progress (its process exists, no step
+   hangs)? */
 int llm_zone_alive(llm_zone_t *z);
 
 
@@ -334,7 +345,7 @@ typedef struct {
 } llm_client_conf_t;
 
 /*
- * Takes the worker's rings over, whatever a dead predecessor left in them.
+ * Takes over the worker's rings, whatever a dead predecessor left in them.
  * The engine cancels the predecessor's requests.  NULL: no memory.
  */
 llm_client_t *llm_client_attach(const llm_client_conf_t *conf);
@@ -342,32 +353,32 @@ llm_client_t *llm_client_attach(const llm_client_conf_t *conf);
 void llm_client_detach(llm_client_t *c);
 
 /*
- * Is there room for one more request of this model?  Before a body is read;
- * submit() decides.  LLM_OK, or LLM_ERROR with err as submit().
+ * Is there room for one more request of this model?  A check before a body is
+ * read; submit() decides.  LLM_OK, or LLM_ERROR with err as in submit().
  */
 int llm_client_admits(llm_client_t *c, uint32_t model, llm_err_t *err);
 
 /*
- * Sends a request; msg is llm_request_t with its bytes behind it; head.size,
- * slot and type are the caller's, head.ticket is set here.  LLM_ERROR and
- * err: 429 queue full, 503 model failed, loading with a full queue or ring
- * full, 413 larger than the ring takes.  No event comes then.  *retry_after
- * in seconds goes with 429 and 503.
+ * Sends a request; msg is llm_request_t followed by its bytes; the caller
+ * sets head.size, slot and type, head.ticket is set here.  LLM_ERROR and err:
+ * 429 queue full, 503 model failed, loading with a full queue or ring full,
+ * 413 too large for the ring.  Then no event comes.  *retry_after, in
+ * seconds, is for 429 and 503.
  */
 int llm_client_submit(llm_client_t *c, llm_request_t *msg,
     uint32_t *retry_after, llm_err_t *err);
-/* CANCEL, PAUSE, RESUME; never fails (kept and re-sent if the ring is full);
-   after CANCEL no event of the ticket is handed out any more */
+/* sends CANCEL, PAUSE or RESUME; never fails (if the ring is full it is sent
+   later); after CANCEL no event of the ticket is handed out any more */
 void llm_client_tell(llm_client_t *c, llm_msg_type_t type, uint32_t slot,
     uint64_t ticket);
 
 /*
- * Hands out the events that are there, at most max (0: all); the event is
- * valid during the call only.  The caller has read its eventfd before.
- * Returns the number handed out.  When it returns less than max the client
+ * Calls the handler for each event in the ring, at most max (0: all); an
+ * event is valid during the call only.  The caller has read its eventfd
+ * before.  Returns the number of events.  If it is less than max the client
  * is armed: the engine will write to the worker's eventfd for the next
- * event.  If max was reached call again.  Also notices a new engine epoch:
- * live tickets of the old one get an LLM_EV_ERROR (503).
+ * event.  If max was reached call again.  Also notices a new engine: live
+ * tickets of the old one get an LLM_EV_ERROR (503).
  */
 typedef void (*llm_event_pt)(void *data, const llm_event_t *ev);
 uint32_t llm_client_drain(llm_client_t *c, llm_event_pt handler, void *data,
@@ -385,18 +396,19 @@ typedef struct {
     uint32_t     ctx;                   /* 0: the model's */
     uint32_t     parallel;
     uint32_t     threads;
-    uint32_t     batch;                 /* tokens a step, 0: default */
+    uint32_t     batch;                 /* tokens in a step, 0: default */
     size_t       kv_cache;              /* bytes, 0: default */
-    int          weights_fp8;           /* wider matrices to fp8 at load */
+    int          weights_fp8;           /* convert wider matrices to fp8 */
     int          kv_fp8;                /* the KV cache in fp8 */
-    uint32_t     idle_s;                /* unload after; 0: never */
+    uint32_t     idle_s;                /* unload after this idle time; 0:
+                                           never */
     int          lazy;                  /* load at the first request */
 } llm_engine_model_t;
 
 /*
- * The engines of one nginx, over its reloads, in llm_engines_size() bytes of
- * zeros that they share: a model for which an older one leaves no memory
- * waits until that has ended.
+ * The table of the engines of one nginx, over its reloads, in
+ * llm_engines_size() bytes of shared memory, zeros at first: a model for
+ * which an older engine leaves no memory waits until that has ended.
  */
 typedef struct llm_engines_s  llm_engines_t;
 
@@ -404,7 +416,7 @@ size_t llm_engines_size(void);
 
 typedef struct {
     llm_zone_t                *zone;
-    llm_engines_t             *engines; /* NULL: there is no other */
+    llm_engines_t             *engines; /* NULL: there are no others */
     const llm_engine_model_t  *models;  /* copied */
     uint32_t                   n_models;
     int                        engine_fd;
@@ -420,32 +432,32 @@ typedef struct {
 typedef struct llm_engine_s  llm_engine_t;
 
 /*
- * Starts the threads and returns at once; models load in the background.
- * It fails only for want of memory or threads.
+ * Starts the threads and returns at once; models load in the background.  It
+ * fails only for lack of memory or threads.
  */
 llm_engine_t *llm_engine_start(const llm_engine_conf_t *conf,
     llm_err_t *err);
-/* requests live in any worker, waiting or running; from any thread */
+/* number of requests of all workers, waiting or running; from any thread */
 uint32_t llm_engine_live(llm_engine_t *e);
 /*
- * A GPU's context is lost to this process, and those whose requests that cost
- * were told: nothing on it is served before another process is worker 0.  Its
- * eventfd is written then; from any thread.
+ * Has this process lost a GPU's context?  Then the errors of the requests on
+ * it are in the rings, worker 0's eventfd was written, and that GPU serves
+ * nothing before another process is worker 0.  From any thread.
  */
 int llm_engine_lost(llm_engine_t *e);
 /* stops within one step; live requests get an error event; joins all */
 void llm_engine_stop(llm_engine_t *e);
 
 /*
- * Cheap check of a model file for `nginx -t`: it opens and its header is
- * that of a supported model.
+ * A cheap check of a model file for `nginx -t`: it can be opened, and its
+ * header is that of a supported model.
  */
 int llm_model_file_check(const char *path, llm_err_t *err);
-/* the same for template=: it is a file that can be read, and not too long */
+/* the same for template=: the file can be read and is not too long */
 int llm_template_file_check(const char *path, llm_err_t *err);
-/* a CUDA device's backend is there; if not err says how to get it */
+/* is a CUDA device's backend there?  If not, err says how to get it */
 int llm_device_check(const char *device, llm_err_t *err);
-/* where the device's memory is the machine's: it has so much, used or not */
+/* for devices that use the machine's memory: has it so much in all? */
 int llm_kv_cache_check(const char *device, size_t kv_cache, llm_err_t *err);
 
 #endif /* LLM_LLM_H */

@@ -1,10 +1,11 @@
 /*
- * A worker's side of the engine: sends requests down, hands events out.
+ * The worker's end of the connection to the engine: sends requests, hands out
+ * events.
  *
- * The table knows, for each slot, the ticket that is live there; an event
- * for any other ticket is dropped.  Messages that must not get lost (CANCEL,
- * PAUSE, RESUME) wait in `pending` while the ring is full; room there is
- * made when a request is submitted, so telling never needs memory.
+ * The table has, for each slot, the ticket that is live there; events for any
+ * other ticket are dropped.  Messages that must not get lost (CANCEL, PAUSE,
+ * RESUME) wait in `pending` while the ring is full; its memory is allocated
+ * when a request is submitted, so sending one never fails.
  *
  * The client owns its table; one thread uses it.
  */
@@ -18,7 +19,7 @@
 
 typedef struct {
     uint64_t             ticket;        /* 0: the slot is free */
-    uint32_t             epoch;         /* it was sent under */
+    uint32_t             epoch;         /* under which it was sent */
     uint32_t             model;
 } llm_live_t;
 
@@ -31,7 +32,7 @@ struct llm_client_s {
     llm_ring_t           up;            /* consumer */
 
     uint64_t             next_ticket;
-    uint32_t             epoch;         /* whose tickets were last swept */
+    uint32_t             epoch;         /* of the last sweep */
 
     llm_live_t          *live;          /* by slot */
     uint32_t             n_slots;
@@ -41,8 +42,8 @@ struct llm_client_s {
     uint32_t             n_pending;
     uint32_t             cap_pending;
 
-    uint64_t             checked_us;    /* when the engine's pid was */
-    uint32_t             sweep;         /* slots below it have been seen */
+    uint64_t             checked_us;    /* when the engine's pid was checked */
+    uint32_t             sweep;         /* slots below it have been swept */
     int                  sweeping;
 };
 
@@ -87,7 +88,7 @@ llm_client_attach(const llm_client_conf_t *conf)
 
     suspect = atomic_exchange(&w->intent, 0);
 
-    /* the first event wakes the worker, drained or not */
+    /* armed from the start: the first event wakes the worker */
 
     atomic_store(&w->armed, 1);
 
@@ -144,7 +145,7 @@ llm_client_detach(llm_client_t *c)
 
     (void) llm_client_flush(c);
 
-    /* the engine sees that nobody is there and cancels what is left */
+    /* the engine sees that the worker is gone and cancels its requests */
 
     atomic_store(&c->worker->pid, 0);
     llm_client_wake(c);
@@ -155,7 +156,7 @@ llm_client_detach(llm_client_t *c)
 }
 
 
-/* slots and pending messages for one more request */
+/* makes room in both tables for one more request */
 
 static int
 llm_client_grow(llm_client_t *c, uint32_t slot)
@@ -210,7 +211,7 @@ llm_client_usable(llm_client_t *c, uint32_t model, llm_err_t *err)
         return llm_fail(err, "there is no model %u", model);
     }
 
-    if (atomic_load(&z->attached) && !llm_zone_engine_there(z)) {
+    if (atomic_load(&z->attached) && !llm_zone_engine_lives(z)) {
         return llm_fail_with(err, 503, "engine_restarting", NULL,
                              "the engine is restarting, try again soon");
     }
@@ -262,9 +263,9 @@ llm_client_admits(llm_client_t *c, uint32_t model, llm_err_t *err)
 
 
 /*
- * Writes the request, counts it in and shows it, in this order: between
- * counting and showing there are a few instructions only, and `intent` tells
- * the engine of a worker that died just there.
+ * Writes the request, counts it and publishes it, in this order: there are
+ * only a few instructions between counting and publishing, and `intent` shows
+ * the engine that a worker died in between.
  */
 
 static int
@@ -402,7 +403,7 @@ llm_client_tell(llm_client_t *c, llm_msg_type_t type, uint32_t slot,
         (void) llm_client_forget(c, slot, ticket);
     }
 
-    /* the last word is what counts */
+    /* only the last message of a ticket counts */
 
     for (i = 0; i < c->n_pending; i++) {
         if (c->pending[i].ticket == ticket) {
@@ -425,7 +426,7 @@ llm_client_tell(llm_client_t *c, llm_msg_type_t type, uint32_t slot,
 }
 
 
-/* a ticket whose engine is gone gets its last event from here */
+/* the engine of this ticket is gone: makes its last event here */
 
 static void
 llm_client_fail(llm_client_t *c, uint32_t slot, llm_event_pt handler,
@@ -462,13 +463,13 @@ llm_client_fail(llm_client_t *c, uint32_t slot, llm_event_pt handler,
 
 
 /*
- * Has the engine that these tickets were sent to gone?  Either there is a
- * new epoch, or its process does not live; the latter costs a system call
- * and is looked at no more than four times a second.
+ * Is the engine gone that these tickets were sent to?  Then there is a new
+ * epoch, or its process is dead; the latter costs a system call and is
+ * checked no more than four times a second.
  */
 
 static void
-llm_client_look(llm_client_t *c)
+llm_client_check_engine(llm_client_t *c)
 {
     uint32_t  epoch;
     uint64_t  now;
@@ -490,7 +491,7 @@ llm_client_look(llm_client_t *c)
     if (now - c->checked_us >= 250000) {
         c->checked_us = now;
 
-        if (!llm_zone_engine_there(c->zone) && !c->sweeping) {
+        if (!llm_zone_engine_lives(c->zone) && !c->sweeping) {
             c->sweep = 0;
             c->sweeping = 1;
         }
@@ -506,7 +507,7 @@ llm_client_sweep(llm_client_t *c, llm_event_pt handler, void *data,
     uint32_t     n;
     llm_live_t  *live;
 
-    dead = !llm_zone_engine_there(c->zone);
+    dead = !llm_zone_engine_lives(c->zone);
 
     for (n = 0; c->sweep < c->n_slots && n < max; c->sweep++) {
         live = &c->live[c->sweep];
@@ -525,7 +526,7 @@ llm_client_sweep(llm_client_t *c, llm_event_pt handler, void *data,
 }
 
 
-/* takes what is in the ring; the room is given back in portions */
+/* reads the events in the ring; their room is released in portions */
 
 static uint32_t
 llm_client_take(llm_client_t *c, llm_event_pt handler, void *data,
@@ -593,9 +594,10 @@ llm_client_drain(llm_client_t *c, llm_event_pt handler, void *data,
             return n;
         }
 
-        /* only then: a finished ticket's last event may be in the ring */
+        /* only now: the last event of a finished ticket may have been in the
+           ring */
 
-        llm_client_look(c);
+        llm_client_check_engine(c);
 
         if (c->sweeping) {
             n += llm_client_sweep(c, handler, data, max - n);
@@ -605,7 +607,8 @@ llm_client_drain(llm_client_t *c, llm_event_pt handler, void *data,
             }
         }
 
-        /* armed first, then the look that finds what came in between */
+        /* first armed, then checked again, so that no event is missed in
+           between */
 
         atomic_store(&c->worker->armed, 1);
 

@@ -1,5 +1,5 @@
 /*
- * The table of a nginx's engines; see engines.h.
+ * The table of the engines of one nginx; see engines.h.
  */
 
 #include "engine/ipc/engines.h"
@@ -10,8 +10,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
-/* the owner writes: takes pid (compare and exchange), then sets the others;
-   anyone reads */
+/* an engine takes an entry by setting pid (compare and exchange), then sets
+   the others; any process reads */
 typedef struct {
     _Atomic int32_t    pid;             /* 0: free */
     _Atomic uint32_t   serial;          /* 0: not known yet */
@@ -19,7 +19,7 @@ typedef struct {
 } llm_engines_place_t;
 
 struct llm_engines_s {
-    _Atomic uint32_t     serial;        /* last one given */
+    _Atomic uint32_t     serial;        /* the last one given out */
     llm_engines_place_t  places[LLM_ENGINES_MAX];
 };
 

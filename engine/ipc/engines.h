@@ -1,10 +1,10 @@
 /*
- * The engines of one nginx, over its reloads: who of them lives and is older
- * than another, and so holds memory that will come free.
+ * The engines of one nginx, over its reloads: which of them are alive and
+ * older than another one, and so hold memory that will become free.
  *
- * The table is in shared memory that stays when a configuration goes.  An
- * engine enters itself before it loads anything and leaves at its end; what a
- * process that died has left is nobody's.
+ * The table is in shared memory that outlives configurations.  An engine adds
+ * an entry before it loads anything and removes it at its end; entries of
+ * dead processes are ignored and used again.
  */
 
 #ifndef LLM_ENGINES_H
@@ -14,7 +14,8 @@
 
 #define LLM_ENGINES_MAX  64
 
-/* any process; UINT32_MAX: no place, the engine is nobody's elder */
+/* from any process; UINT32_MAX: the table is full, other engines do not see
+   this one */
 uint32_t llm_engines_enter(llm_engines_t *t);
 void llm_engines_leave(llm_engines_t *t, uint32_t place);
 /* how many engines live that entered before this one; t may be NULL */

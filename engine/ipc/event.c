@@ -1,5 +1,5 @@
 /*
- * Events on their way up; see event.h.
+ * Events on their way to a worker; see event.h.
  */
 
 #include "engine/ipc/event.h"
@@ -56,7 +56,7 @@ llm_event_open(const llm_to_t *to, llm_event_type_t type, uint32_t index,
 
     if (ev == NULL) {
 
-        /* asks to be woken, then looks again: the reader looks at want_room
+        /* asks to be woken, then tries again: the reader checks want_room
            after it has made room */
 
         atomic_store(&port->worker->want_room, 1);
@@ -109,7 +109,7 @@ llm_event_waits(llm_to_t *to, size_t size)
 
     if (!llm_event_was_read(to)) {
 
-        /* asks to be woken, then looks again, as where the ring is full */
+        /* asks to be woken, then checks again, as with a full ring */
 
         atomic_store(&to->port->worker->want_room, 1);
 

@@ -72,7 +72,7 @@ llm_ring_reserve(llm_ring_t *r, size_t size)
 
     if (skip) {
         marker = (llm_record_t *) (r->data + off);
-        marker->size = 0;               /* the data's end says how far */
+        marker->size = 0;               /* it reaches to the end of the data */
         marker->type = LLM_RING_SKIP;
         r->pos += skip;
         off = 0;
@@ -92,7 +92,7 @@ llm_ring_push(llm_ring_t *r, const llm_record_t *rec)
 int
 llm_ring_publish(llm_ring_t *r)
 {
-    /* this side alone writes the tail */
+    /* only this side writes the tail */
 
     if (r->pos == atomic_load_explicit(&r->mem->tail, memory_order_relaxed)) {
         return 0;
@@ -148,7 +148,7 @@ llm_ring_next(llm_ring_t *r)
         return rec;
     }
 
-    /* not what a producer of ours writes */
+    /* our producers do not write such a record */
 
     r->pos = r->limit;
 

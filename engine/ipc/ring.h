@@ -8,10 +8,10 @@
  * before the end of the data is preceded by a marker that says "skip".
  *
  * Invariant: positions only grow; bytes between head and tail are whole
- * records.  The producer writes a record first and moves the tail after, so
- * a producer that is killed in the middle of a record leaves nothing behind,
- * and a new producer goes on from the tail that stands there.  The same
- * holds for consumers and the head.
+ * records.  The producer writes a record and moves the tail afterwards, so a
+ * producer that is killed in the middle of a record leaves nothing behind,
+ * and a new producer continues from the tail.  The same holds for consumers
+ * and the head.
  *
  * The memory is the caller's.  A handle (llm_ring_t) is private to one side.
  */
@@ -31,7 +31,7 @@ typedef struct {
     uint32_t                   type;    /* not LLM_RING_SKIP */
 } llm_record_t;
 
-/* what lies in shared memory; the data follows */
+/* the ring in shared memory; the data follows */
 typedef struct {
     /* first byte not yet consumed: the consumer stores, the producer loads */
     _Alignas(64) _Atomic uint64_t  head;
@@ -41,7 +41,7 @@ typedef struct {
     _Alignas(64) uint64_t          size;
 } llm_ring_mem_t;
 
-/* one side's view */
+/* one side's handle */
 typedef struct {
     llm_ring_mem_t            *mem;
     char                      *data;
@@ -53,7 +53,7 @@ typedef struct {
 /* formats bytes (64-byte aligned memory, the header included) as empty */
 void llm_ring_format(void *mem, size_t bytes);
 
-/* a view that goes on where the side's predecessor has published */
+/* a handle that continues where the side's predecessor stopped */
 void llm_ring_producer(llm_ring_t *r, llm_ring_mem_t *mem);
 void llm_ring_consumer(llm_ring_t *r, llm_ring_mem_t *mem);
 
@@ -64,15 +64,16 @@ uint32_t llm_ring_max(const llm_ring_t *r);
 void *llm_ring_reserve(llm_ring_t *r, size_t size);
 /* the reserved record is complete; the consumer does not see it yet */
 void llm_ring_push(llm_ring_t *r, const llm_record_t *rec);
-/* shows all pushed records (sequentially consistent); were there any? */
+/* makes all pushed records visible (sequentially consistent); were there
+   any? */
 int llm_ring_publish(llm_ring_t *r);
 
 /*
  * Consumer: the next record or NULL.  It stays valid until release().  Sizes
- * are checked; nonsense in the ring drops all that is in it.
+ * are checked; if one is invalid all that is in the ring is dropped.
  */
 const llm_record_t *llm_ring_next(llm_ring_t *r);
-/* gives the room of all records taken so far back to the producer */
+/* releases the room of all records taken so far to the producer */
 void llm_ring_release(llm_ring_t *r);
 /* is nothing left to take?  A sequentially consistent look at the tail */
 int llm_ring_empty(llm_ring_t *r);

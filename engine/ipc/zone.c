@@ -39,7 +39,8 @@ llm_zone_head_bytes(uint32_t n_workers)
 size_t
 llm_zone_size(uint32_t n_workers, uint32_t n_models, size_t ring_size)
 {
-    (void) n_models;                    /* room for all is in the header */
+    (void) n_models;                    /* the header has room for all
+                                           models */
 
     return llm_zone_head_bytes(n_workers)
            + 2 * llm_zone_ring_bytes(ring_size) * n_workers;
@@ -102,7 +103,7 @@ llm_zone_epoch(llm_zone_t *z)
 
 
 int
-llm_zone_engine_there(llm_zone_t *z)
+llm_zone_engine_lives(llm_zone_t *z)
 {
     int32_t  pid;
 
@@ -117,7 +118,7 @@ llm_zone_alive(llm_zone_t *z)
 {
     uint64_t  since, now, max;
 
-    if (!llm_zone_engine_there(z)) {
+    if (!llm_zone_engine_lives(z)) {
         return 0;
     }
 
@@ -152,8 +153,8 @@ llm_zone_wake(llm_zone_t *z, int engine_fd)
 
 
 /*
- * Adds one to a tagged counter if its count is below limit.  LLM_STALE when
- * it carries a newer epoch than ours: the caller's view is old.
+ * Adds one to a counter with an epoch if it is below limit.  LLM_STALE if its
+ * epoch is newer than the caller's.
  */
 
 static int
@@ -205,9 +206,9 @@ llm_count_out(_Atomic uint64_t *c, uint32_t epoch, uint32_t *old)
 
 
 /*
- * Whoever takes inflight from n to n + 1 with n >= parallel holds a place in
- * the queue; whoever takes it back over that border returns one.  The place
- * is taken first, so `waiting` is never too small.
+ * A call that raises inflight from n to n + 1 with n >= parallel takes a
+ * place in the queue; one that lowers it across that border returns a place.
+ * The place is taken first, so `waiting` is never too small.
  */
 
 int
@@ -317,7 +318,7 @@ llm_zone_set_state(llm_zone_t *z, uint32_t model, llm_model_state_t state)
 
 /*
  * A sequence lock without fences: words are stored with release and loaded
- * with acquire, so a reader that saw a new word also sees the odd number
+ * with acquire, so a reader that sees a new word also sees the odd number
  * that was stored before it.
  */
 
@@ -358,7 +359,7 @@ llm_zone_set_text(llm_zone_t *z, uint32_t model, const char *error,
 }
 
 
-/* gives up, with empty texts, when an engine died while it wrote them */
+/* gives up, with empty texts, if an engine died while it wrote them */
 
 static void
 llm_zone_get_text(llm_zone_model_state_t *m, char *text)

@@ -1,12 +1,12 @@
 /*
- * The zone's layout: what workers and engine share beside the rings.
- * Internal to engine/; llm.h is what others see.
+ * The layout of the zone: what workers and engine share in addition to the
+ * rings.  Internal to engine/; others use llm.h.
  *
  * Invariant of admission: the number of requests that wait, summed over the
  * models as max(0, inflight - parallel), never exceeds `queue`.  Workers
- * count a request in before they send it, the engine counts it out when it
- * ends.  Counters carry the engine's epoch in their upper half: what was
- * counted under a dead engine counts as nothing.
+ * count a request before they send it, the engine removes it from the count
+ * when it ends.  Counters have the engine's epoch in their upper half, so
+ * that requests counted under a dead engine do not count.
  *
  * The memory is the caller's; places are kept as offsets from its start.
  */
@@ -22,10 +22,10 @@
 /* a step that takes longer than this is a hanging engine */
 #define LLM_ZONE_STALL_US    15000000
 
-/* and one that was woken and has not come awake is stopped */
+/* an engine that was woken and does not run after this time is stopped */
 #define LLM_ZONE_WAKE_US     3000000
 
-/* written by the engine's scheduler alone; read by anyone; all relaxed */
+/* written by the engine's scheduler only; any process reads; all relaxed */
 typedef struct {
     _Atomic uint64_t             count;
     _Atomic uint64_t             sum_us;
@@ -69,11 +69,11 @@ typedef struct {
     _Atomic uint32_t             state;      /* engine writes, release */
     _Atomic uint32_t             ctx;        /* engine writes */
     _Atomic uint32_t             permille;   /* engine writes, relaxed */
-    /* engine writes, relaxed: it was idle and is loaded for a request */
+    /* engine writes, relaxed: it was idle and a request waits for its load */
     _Atomic uint32_t             wanted;
     _Atomic uint32_t             retry_after;  /* engine's guess, seconds */
-    /* engines write, one after another: loads in a row that lost the GPU's
-       context, which ends their process */
+    /* engines write, one after another: how many loads in a row have lost the
+       GPU's context, which ends their process */
     _Atomic uint32_t             losses;
 
     /* sequence lock over text: odd while the engine writes */
@@ -89,8 +89,8 @@ typedef struct {
 typedef struct {
     _Atomic uint32_t             pid;        /* worker; 0: detached */
     _Atomic uint32_t             generation; /* worker, at attach; 0: none */
-    /* worker: nonzero between counting a request in and publishing it, so
-       that the engine knows whether its death may have left a count over */
+    /* worker: nonzero between counting a request and publishing it, so that
+       the engine knows whether a dead worker may have left a count behind */
     _Atomic uint32_t             intent;
     /* engine sets it when the event ring was full; the worker that has made
        room takes it and wakes the engine */
@@ -116,17 +116,20 @@ struct llm_zone_s {
     uint32_t                     queue;
     uint64_t                     workers;    /* offset */
 
-    _Atomic uint32_t             generation; /* last given to a worker */
+    _Atomic uint32_t             generation; /* last one given out */
     _Atomic uint32_t             epoch;      /* of the engine, from 1 */
-    _Atomic uint32_t             attached;   /* there was an engine once */
+    _Atomic uint32_t             attached;   /* there has been an engine */
     _Atomic int32_t              engine_pid; /* 0: none now */
-    /* a worker died between counting in and publishing: the counts may be
-       too large.  Who notices sets it, the engine's audit clears it */
+    /* a worker died between counting and publishing: the counts may be too
+       large.  Whoever notices sets it, the engine's audit clears it */
     _Atomic uint32_t             suspect;
     /* engine: when it last woke up to work; 0 while it sleeps */
     _Atomic uint64_t             busy_since_us;
-    /* who takes engine_armed: when, before it writes engine_fd; the engine
-       sets it to 0 once it is awake, which that write makes sure of */
+    /*
+     * When the engine was last woken: set by the process that clears
+     * engine_armed, before it writes engine_fd; the engine sets it to 0 once
+     * it is awake.
+     */
     _Atomic uint64_t             woken_us;
 
     /* engine sets it before it sleeps; workers take it and write engine_fd */
@@ -143,24 +146,24 @@ struct llm_zone_s {
 #define llm_zone_at(z, off)  ((void *) ((char *) (z) + (off)))
 
 /*
- * Counts one request in.  LLM_OK; LLM_ERROR when it would have to wait and
- * the queue is full; LLM_STALE when epoch is no longer the zone's.
+ * Counts one request.  LLM_OK; LLM_ERROR when it would have to wait and the
+ * queue is full; LLM_STALE when epoch is no longer the zone's.
  */
 int llm_zone_admit(llm_zone_t *z, uint32_t model, uint32_t epoch);
 /* would llm_zone_admit() find room now? */
 int llm_zone_has_room(llm_zone_t *z, uint32_t model);
-/* counts one request of this epoch out */
+/* removes one request of this epoch from the counts */
 void llm_zone_release(llm_zone_t *z, uint32_t model, uint32_t epoch);
 /*
  * All counts: inflight of each model, then waiting; [LLM_MAX_MODELS + 1].
- * clear() sets them to nothing if they are still as seen, else LLM_STALE;
- * for the engine, when no request is on its way.
+ * clear() sets them to 0 if they are still as seen, else LLM_STALE; for the
+ * engine, when no request is on its way.
  */
 void llm_zone_counts(llm_zone_t *z, uint64_t *seen);
 int llm_zone_clear_counts(llm_zone_t *z, const uint64_t *seen);
 
 /* is there a live process behind the engine's pid? */
-int llm_zone_engine_there(llm_zone_t *z);
+int llm_zone_engine_lives(llm_zone_t *z);
 /* wakes the engine if it sleeps; from any process and thread */
 void llm_zone_wake(llm_zone_t *z, int engine_fd);
 

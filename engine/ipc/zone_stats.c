@@ -1,12 +1,12 @@
 /*
- * The figures in the zone: histograms and their readers; see llm.h.  One
- * thread writes them, anyone reads them; a reader may see a count that is an
- * observation ahead of its sum.
+ * The figures in the zone: histograms and reading of all figures; see llm.h.
+ * One thread writes them, any process reads them; a reader may see a count
+ * that is one observation ahead of its sum.
  */
 
 #include "engine/ipc/zone.h"
 
-/* the bounds that vLLM's histograms have, so that dashboards fit */
+/* the bounds of vLLM's histograms, so that its dashboards work */
 
 static const double  llm_bounds_ttft[] = {
     0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1.0,
