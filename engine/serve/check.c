@@ -1,6 +1,6 @@
 /*
- * What a configuration asks for, held against the machine before an engine
- * runs.  A process that must not touch a GPU calls these, too.
+ * Checks of a configuration against the machine, before an engine runs.  They
+ * do not touch a GPU, so that nginx's master may call them.
  */
 
 #include "engine/llm.h"

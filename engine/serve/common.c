@@ -1,6 +1,6 @@
 /*
  * What all files of the engine call: its log, its wake-ups, its threads, and
- * how it says that the process has to end.
+ * the notice that the process has to end.
  */
 
 #include "engine/serve/engine.h"
@@ -43,7 +43,7 @@ llm_engine_thread(pthread_t *t, void *(*main)(void *), void *arg)
     int       rc;
     sigset_t  all, old;
 
-    /* but for what a page of a mapped file raises: model/map.h */
+    /* except SIGBUS, which pages of a mapped file may raise: gguf/map.h */
 
     sigfillset(&all);
     sigdelset(&all, SIGBUS);

@@ -126,8 +126,8 @@ llm_engine_create(const llm_engine_conf_t *conf)
 
 
 /*
- * A new epoch begins, except for the first engine, which takes over what
- * was sent before there was any.
+ * Begins a new epoch, except for the first engine, which serves the requests
+ * that were sent before it was there.
  */
 
 static void

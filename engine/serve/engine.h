@@ -7,9 +7,9 @@
  *                 small messages only
  *   loaders       one for each model that is loading
  *
- * Requests travel between scheduler and preparation by two lists under one
- * mutex.  A loader fills its llm_served_t and says `loaded`; nobody else
- * touches those fields meanwhile.
+ * Requests travel between scheduler and preparation in two lists under one
+ * mutex.  A loader fills its llm_served_t and then sets `loaded`; no other
+ * thread touches those fields meanwhile.
  */
 
 #ifndef LLM_ENGINE_INTERNAL_H
@@ -24,11 +24,11 @@
 
 #define LLM_ENGINE_PREPARERS  2
 
-/* the first of the preparers takes messages up to this size only: large ones,
-   however many, never hold up a small one */
+/* the first preparation thread takes messages up to this size only, so that
+   large ones, however many, never delay a small one */
 #define LLM_ENGINE_SMALL      ((size_t) 64 << 10)
 
-/* what all requests may take where the configuration does not say */
+/* memory of all requests, if the configuration sets none */
 #define LLM_ENGINE_MAX_BYTES  ((size_t) 256 << 20)
 
 /* a first-in, first-out list through llm_req_t.job_next */
@@ -48,13 +48,13 @@ typedef struct {
     llm_model_state_t    state;
 
     pthread_t            loader;
-    /* loader sets it with release when all below is there */
+    /* the loader sets it, with release, when all below is filled in */
     _Atomic int          loaded;
     int                  cancel;        /* atomic: scheduler sets, loader and
                                            llm_model_load() read; relaxed */
 
     llm_model_t         *model;
-    llm_synthetic_t     *synthetic;     /* in the place of a model */
+    llm_synthetic_t     *synthetic;     /* instead of a model */
     llm_vocab_t         *vocab;
     llm_chat_t          *chat;          /* NULL: see chat_err */
     llm_err_t            chat_err;
@@ -64,29 +64,33 @@ typedef struct {
     llm_sched_t         *sched;
     llm_jobs_t           held;          /* requests that wait for the load */
     uint32_t             n_reqs;
-    size_t               n_bytes;       /* that these take */
+    size_t               n_bytes;       /* memory that these take */
     uint32_t             n_failed_steps;    /* in a row, over rebuilds */
-    int                  rebuild;       /* state LOADING, but its requests
-                                           have to end before the load */
-    int                  lost;          /* only another process can load it */
+    int                  rebuild;       /* state LOADING, but it is loaded only
+                                           after its requests have ended */
+    int                  lost;          /* its GPU is lost: only another
+                                           process can load it */
     int                  on_gpu;        /* device=auto found one */
-    uint32_t             n_older;       /* engines, when the load began */
-    int                  waits;         /* state LOADING, but there is no
-                                           loader until one of them has gone */
+    uint32_t             n_older;       /* older engines, when the load
+                                           began */
+    int                  waits;         /* state LOADING, but it is loaded only
+                                           after an older engine has ended */
     int                  cramped;       /* state READY, with fewer pages than
-                                           wanted beside an older engine */
+                                           configured because of an older
+                                           engine */
     uint64_t             retry_us;      /* FAILED: when it is loaded again */
-    uint32_t             retry_s;       /* the pause before that; 0: none
+    uint32_t             retry_s;       /* the pause before that; 0: no failure
                                            since the last step */
-    char                 told[512];     /* the reason that was logged last */
+    char                 logged[512];   /* the reason that was logged last */
     int                  unsaid;        /* events wait for room */
     uint64_t             used_us;       /* when the last request ended */
-    double               request_us;    /* how long requests take, about */
+    double               request_us;    /* average time of a request, about */
 } llm_served_t;
 
-/* a request that did not get into the list of the living */
+/* a request that was refused before it was in e->live */
 typedef struct {
-    int                  pending;       /* its error found no room yet */
+    int                  pending;       /* its error waits for room in the
+                                           ring */
     llm_to_t             to;
     uint32_t             model;
     uint32_t             retry_after;
@@ -95,10 +99,10 @@ typedef struct {
 
 /* one worker */
 typedef struct {
-    llm_port_t           port;          /* events, up */
+    llm_port_t           port;          /* events to the worker */
     llm_ring_t           down;
-    llm_refusal_t        refusal;       /* nothing is taken from `down` while
-                                           it is pending */
+    llm_refusal_t        refusal;       /* while it is pending nothing is read
+                                           from `down` */
     llm_req_t          **slots;         /* live requests */
     uint32_t             n_slots;
     uint32_t             n_live;
@@ -107,14 +111,14 @@ typedef struct {
 /* a preparation thread */
 typedef struct {
     llm_engine_t        *engine;
-    int                  small;         /* takes small messages only */
+    int                  small;         /* it takes small messages only */
     pthread_t            thread;
 } llm_preparer_t;
 
 struct llm_engine_s {
     llm_zone_t          *zone;
     llm_engines_t       *engines;
-    uint32_t             place;         /* among them */
+    uint32_t             place;         /* in that table */
     uint32_t             epoch;
     int                  fd;
     const char          *backend_dir;   /* owned */
@@ -122,9 +126,10 @@ struct llm_engine_s {
     void                *log_data;
 
     _Atomic int          stop;          /* set by stop(), read by all */
-    _Atomic int          lost;          /* set by the scheduler, once the
-                                           errors of a model that is lost are
-                                           in the rings; read by worker 0 */
+    _Atomic int          lost;          /* a GPU is lost, and the errors of its
+                                           requests are in the rings: the
+                                           scheduler sets it, worker 0 reads
+                                           it */
 
     llm_served_t        *models;
     uint32_t             n_models;
@@ -135,7 +140,7 @@ struct llm_engine_s {
     llm_preparer_t       preparers[LLM_ENGINE_PREPARERS];
     uint32_t             n_preparers;
 
-    pthread_mutex_t      lock;          /* of the next four */
+    pthread_mutex_t      lock;          /* guards the next four */
     pthread_cond_t       work;
     llm_jobs_t           to_prepare;
     llm_jobs_t           prepared;
@@ -143,29 +148,33 @@ struct llm_engine_s {
 
     llm_req_t           *live;          /* all requests */
     uint32_t             n_live;
-    size_t               n_bytes;       /* that they take, by the last count */
+    size_t               n_bytes;       /* memory that they take, as last
+                                           counted */
     size_t               max_bytes;
     uint64_t             serial;
-    llm_jobs_t           doomed;        /* errors that wait for room */
-    uint64_t             check_us;      /* when to look at the clocks again */
+    llm_jobs_t           doomed;        /* requests whose errors wait for room
+                                           in the rings */
+    uint64_t             check_us;      /* when to check deadlines and workers
+                                           next */
 };
 
 /* jobs.c */
 void llm_jobs_init(llm_jobs_t *j);
 void llm_jobs_add(llm_jobs_t *j, llm_req_t *r);
 llm_req_t *llm_jobs_take(llm_jobs_t *j);
-/* all of from goes behind to */
+/* appends all of from to to */
 void llm_jobs_move(llm_jobs_t *to, llm_jobs_t *from);
 void llm_jobs_remove(llm_jobs_t *j, llm_req_t *r);
 
 /* common.c */
 void llm_engine_log(llm_engine_t *e, int level, const char *fmt, ...)
     llm_printf_like(3, 4);
-/* the scheduler's: tells worker 0 that it has to end */
+/* for the scheduler: makes worker 0 end */
 void llm_engine_lose(llm_engine_t *e);
 /* wakes the scheduler if it sleeps; from any thread */
 void llm_engine_wake(llm_engine_t *e);
-/* a thread with signals blocked; it has the CPU affinity of who starts it */
+/* a thread with signals blocked; it inherits the CPU affinity of its
+   creator */
 int llm_engine_thread(pthread_t *t, void *(*main)(void *), void *arg);
 
 /* prompt.c */
@@ -188,33 +197,36 @@ int llm_prep_request(const llm_served_t *m, llm_req_t *r, llm_err_t *err);
 
 /* preparers.c */
 void *llm_engine_prepare_main(void *preparer);
-/* the oldest job, or the oldest small one; NULL: there is none.  Under the
-   lock */
+/* the oldest job, or the oldest small one; NULL: there is none.  The caller
+   has the lock */
 llm_req_t *llm_prep_next(llm_engine_t *e, int small);
 /* ends the preparation threads */
 void llm_engine_quit(llm_engine_t *e);
 
 /* load.c */
-/* state LOADING; LLM_ERROR: there is no thread for it, state FAILED */
+/* begins the load, state LOADING; LLM_ERROR: no thread could be started, state
+   FAILED */
 int llm_served_load(llm_served_t *m);
-/* the same, while the zone goes on to show the state of before */
+/* the same, but the zone goes on showing the previous state */
 int llm_served_start(llm_served_t *m);
-/* an older engine holds the memory: it is loaded when that has gone */
+/* an older engine holds the memory: the load begins when that has ended */
 void llm_served_wait(llm_served_t *m);
-/* state FAILED, for load_err; when it is tried again */
+/* state FAILED, because of load_err; sets when the load is tried again */
 void llm_served_failed(llm_served_t *m);
 void llm_served_close(llm_served_t *m);
-/* takes names of folders out of a message */
+/* removes names of folders from a message */
 void llm_served_hide(llm_served_t *m, llm_err_t *err);
 
 /* models.c */
-/* loads a failed model again, if it is time; the zone shows it as failed
-   until it is ready.  So with one that waits for an older engine's memory,
-   which the zone shows as loading */
+/*
+ * Loads a failed model again, if it is time; the zone shows it as failed
+ * until it is ready.  It also loads one that waited for an older engine's
+ * memory; the zone shows that as loading.
+ */
 void llm_served_retry(llm_served_t *m, uint64_t now);
-/* takes the loader's result over: state READY or FAILED */
+/* takes over the loader's result: state READY or FAILED */
 void llm_served_loaded(llm_served_t *m);
-/* waits for the loader, if any; state IDLE */
+/* waits for the loader, if any, and frees the model; state IDLE */
 void llm_served_unload(llm_served_t *m);
 /* the device is broken: all requests fail with load_err, state FAILED */
 void llm_served_break(llm_served_t *m);
@@ -251,9 +263,9 @@ void *llm_engine_main(void *engine);
 /* reqs.c */
 void llm_engine_accept(llm_engine_t *e, llm_peer_t *p,
     const llm_request_t *msg);
-/* the error of a request that was refused; 1: it found no room again */
+/* sends the error of a refused request; 1: there is still no room for it */
 int llm_engine_tell_refusal(llm_engine_t *e, llm_peer_t *p);
-/* counts anew what a request takes */
+/* replaces the memory that is counted for a request */
 void llm_engine_count(llm_engine_t *e, llm_req_t *r, size_t bytes);
 void llm_engine_prepare(llm_engine_t *e, llm_req_t *r);
 void llm_engine_prepared(llm_engine_t *e, llm_req_t *r);

@@ -1,5 +1,6 @@
 /*
- * Lists of requests, linked through them: one is in a list at most.
+ * Lists of requests, linked through job_next: a request is in at most one of
+ * them.
  */
 
 #include "engine/serve/engine.h"

@@ -10,7 +10,8 @@
 
 #define LLM_TEMPLATE_MAX  (4u << 20)    /* bytes of a template file */
 #define LLM_DEFAULT_CHUNK 512           /* prompt rows of a step */
-#define LLM_SCORE_ROWS    128           /* of these, rows that give logits */
+#define LLM_SCORE_ROWS    128           /* rows of a step that score echoed
+                                           prompts */
 #define LLM_RETRY_MAX     60            /* seconds between tries of a load */
 
 
@@ -92,7 +93,8 @@ llm_served_progress(void *data, int permille)
 }
 
 
-/* without a template the model still completes text: chat_err says why */
+/* without a template the model still completes text; chat_err says why there
+   is none */
 
 static void
 llm_served_template(llm_served_t *m, const llm_gguf_t *g)
@@ -162,7 +164,8 @@ llm_served_read(llm_served_t *m)
 
     memset(&opts, 0, sizeof(opts));
 
-    /* what was on a GPU does not become slow without a word */
+    /* device=auto: a model that was on a GPU must not silently move to the
+       CPU */
     opts.device = m->on_gpu ? "cuda" : m->conf.device;
     opts.backend_dir = e->backend_dir;
     opts.threads = m->conf.threads;
@@ -178,7 +181,8 @@ llm_served_read(llm_served_t *m)
     opts.progress_data = m;
     opts.cancel = &m->cancel;
 
-    /* all that generate and some of a prompt always fit in a step */
+    /* a step always has room for all generating sequences and some rows of a
+       prompt */
 
     opts.batch = llm_max(m->conf.batch ? m->conf.batch : LLM_DEFAULT_CHUNK,
                          m->conf.parallel + LLM_KV_PAGE);
@@ -239,7 +243,8 @@ llm_served_load_main(void *data)
                         m->conf.path);
     }
 
-    /* the vocabulary, too, was read where the file is mapped */
+    /* the vocabulary, too, was read from the mapped file, so check that once
+       more */
 
     if (m->model) {
         (void) llm_gguf_intact(llm_model_gguf(m->model), &m->load_err);
@@ -252,7 +257,7 @@ llm_served_load_main(void *data)
 }
 
 
-/* the log has the whole; clients are not told where files lie */
+/* the log gets the whole message; clients must not see where files are */
 
 void
 llm_served_hide(llm_served_t *m, llm_err_t *err)
@@ -268,7 +273,7 @@ llm_served_hide(llm_served_t *m, llm_err_t *err)
 }
 
 
-/* an older engine holds the memory: it is loaded when that has gone */
+/* an older engine holds the memory: the load begins when that has ended */
 
 void
 llm_served_wait(llm_served_t *m)
@@ -285,9 +290,9 @@ llm_served_wait(llm_served_t *m)
 
 
 /*
- * Why is in load_err; the log has each reason once.  Where the GPU's context
- * was lost another process has to try again, which begins with no pause of
- * its own: the zone knows how often that was.
+ * The reason is in load_err; each reason is logged once.  If the GPU's
+ * context was lost, only another process can try again.  That process knows
+ * of no failure before, so the zone counts how often this happened.
  */
 
 void
@@ -310,8 +315,8 @@ llm_served_failed(llm_served_t *m)
 
     m->retry_us = llm_now_us() + (uint64_t) m->retry_s * 1000000;
 
-    if (strcmp(m->told, m->load_err.msg) != 0) {
-        snprintf(m->told, sizeof(m->told), "%s", m->load_err.msg);
+    if (strcmp(m->logged, m->load_err.msg) != 0) {
+        snprintf(m->logged, sizeof(m->logged), "%s", m->load_err.msg);
         llm_engine_log(m->engine, LLM_LOG_ERR, "model \"%s\": %s",
                        m->conf.name, m->load_err.msg);
     }

@@ -1,6 +1,6 @@
 /*
- * The scheduler's thread: messages in, a step of each model, events out,
- * and sleep when there is nothing to do.
+ * The scheduler's thread: it reads messages, runs a step of each model, sends
+ * events, and sleeps when there is nothing to do.
  */
 
 #include "engine/serve/engine.h"
@@ -212,7 +212,7 @@ llm_engine_round(llm_engine_t *e, int *unsaid)
 }
 
 
-/* looked at after engine_armed was set: did something come meanwhile? */
+/* checked after engine_armed was set: did something arrive in between? */
 
 static int
 llm_engine_has_work(llm_engine_t *e)
@@ -267,7 +267,8 @@ llm_engine_timeout(const llm_engine_t *e, int unsaid)
 #endif
 
     if (unsaid) {
-        return 20;                      /* the reader wakes us, normally */
+        return 20;                      /* normally the reader wakes the
+                                           engine */
     }
 
     if (e->n_live || atomic_load(&e->zone->suspect)) {
@@ -315,7 +316,7 @@ llm_engine_sleep(llm_engine_t *e, int unsaid)
 }
 
 
-/* ends what lives with an error, then all threads but this one */
+/* ends live requests with an error, then all threads but this one */
 
 static void
 llm_engine_shutdown(llm_engine_t *e)

@@ -1,6 +1,6 @@
 /*
- * The states of a model and its requests in them: loaded, unloaded, failed,
- * loaded again; load.c has the load itself.
+ * The states of a model (loaded, unloaded, failed, loaded again) and what
+ * they mean for its requests; load.c has the load itself.
  */
 
 #include "engine/serve/engine.h"
@@ -96,13 +96,14 @@ llm_served_loaded(llm_served_t *m)
 
     if (m->cramped) {
         llm_engine_log(e, LLM_LOG_WARN, "model \"%s\": the engine of an "
-                       "older configuration leaves memory for %u pages of "
-                       "its KV cache: it is loaded again when that has ended "
-                       "and no request is there", m->conf.name,
+                       "older configuration leaves memory for only %u pages "
+                       "of the KV cache; the model is loaded again, with all "
+                       "of them, when that engine has ended and no request "
+                       "is live", m->conf.name,
                        m->runner.n_pages);
     }
 
-    m->told[0] = '\0';
+    m->logged[0] = '\0';
     m->state = LLM_MODEL_READY;
     m->used_us = llm_now_us();
 
@@ -141,7 +142,7 @@ llm_served_unload(llm_served_t *m)
 }
 
 
-/* new ones wait in held already, or are refused */
+/* fails the requests that are live; new ones wait in held or are refused */
 
 static void
 llm_served_fail_live(llm_served_t *m, const llm_err_t *err,
@@ -199,7 +200,7 @@ llm_served_rebuild(llm_served_t *m, const llm_err_t *err)
 }
 
 
-/* those in preparation use the vocabulary, those that end the scheduler */
+/* requests in preparation use the vocabulary, ending requests the scheduler */
 
 static int
 llm_served_in_use(const llm_served_t *m)
@@ -273,7 +274,8 @@ llm_served_retry(llm_served_t *m, uint64_t now)
 
     if (m->lost) {
 
-        /* this process ends: not before what other models do has ended */
+        /* this process will end: not before the requests of other models have
+           ended */
 
         if (e->live == NULL) {
             llm_engine_lose(e);

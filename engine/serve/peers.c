@@ -25,13 +25,14 @@ llm_engine_cancel_peer(llm_engine_t *e, llm_peer_t *p)
     }
 
     if (p->refusal.pending) {
-        p->refusal.pending = 0;         /* nobody is there to be told */
+        p->refusal.pending = 0;         /* the client is gone */
         llm_zone_release(e->zone, p->refusal.model, e->epoch);
     }
 }
 
 
-/* another client has taken the worker's place: the old one's are orphans */
+/* another client has taken the worker's place: the old one's requests are
+   cancelled */
 
 static void
 llm_engine_meet(llm_engine_t *e, llm_peer_t *p)
@@ -106,7 +107,8 @@ llm_engine_message(llm_engine_t *e, llm_peer_t *p, const llm_msg_t *msg)
     }
 
     if (msg->epoch != e->epoch) {
-        return;                         /* its client tells the failure */
+        return;                         /* the client itself reports the
+                                           failure */
     }
 
     if (llm_generation(msg->ticket) != p->port.generation) {
@@ -146,7 +148,7 @@ llm_engine_messages(llm_engine_t *e)
 }
 
 
-/* workers that died or changed, deadlines; now and then */
+/* from time to time: workers that died or were replaced, deadlines */
 
 void
 llm_engine_check_peers(llm_engine_t *e)
@@ -183,9 +185,10 @@ llm_engine_check_peers(llm_engine_t *e)
 
 
 /*
- * A worker that was killed between counting a request in and publishing it
- * leaves a count behind.  When no request is in the engine, none in a ring
- * and no worker in between, whatever the counts say is such a remainder.
+ * A worker that was killed between counting a request and publishing it
+ * leaves a count behind.  When no request is in the engine or in a ring, and
+ * no worker is about to publish one, all counts are such leftovers and are
+ * cleared.
  */
 
 void

@@ -12,7 +12,7 @@
 #include <sys/random.h>
 
 
-/* does the message hold what the reference says? */
+/* are the bytes of the reference inside the message? */
 
 static int
 llm_prep_ref(const llm_request_t *msg, const llm_ref_t *ref, size_t item,
@@ -73,7 +73,7 @@ llm_prep_check(const llm_request_t *msg, llm_err_t *err)
 }
 
 
-/* the last message is to be continued, not answered */
+/* is the last message to be continued, not answered? */
 
 static int
 llm_prep_continues(const llm_request_t *msg)
@@ -204,7 +204,8 @@ llm_prep_bias(const llm_served_t *m, const llm_request_t *msg,
 }
 
 
-/* what no model here can do is the request's fault: clients do not retry it */
+/* a task that no model here can do is a client's error, which clients do not
+   retry */
 
 static int
 llm_prep_task(const llm_request_t *msg, llm_err_t *err)

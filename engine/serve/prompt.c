@@ -31,7 +31,7 @@ llm_prep_too_long(const llm_served_t *m, const llm_req_t *r, uint32_t n,
 }
 
 
-/* one that leaves no room for a token, where any is wanted */
+/* refuses a prompt that leaves no room for a token, if any is wanted */
 
 static int
 llm_prep_fits(const llm_served_t *m, const llm_req_t *r,
@@ -47,8 +47,8 @@ llm_prep_fits(const llm_served_t *m, const llm_req_t *r,
 
 
 /*
- * Whole, so that out->ids is what the vocabulary made of the text; but what
- * has twice as many tokens as the context is not looked at further.
+ * Tokenizes the whole text, never a part of it, but gives up at twice as many
+ * tokens as the context has.
  */
 
 static int
@@ -142,7 +142,7 @@ llm_prep_chat(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
         return LLM_ERROR;
     }
 
-    /* most templates write it, some leave it to the tokenizer */
+    /* most templates write BOS, some leave it to the tokenizer */
 
     bos = llm_vocab_bos(m->vocab);
 
@@ -220,8 +220,8 @@ llm_prep_completion(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
 
 
 /*
- * What is computed has a token to begin with.  A completion from nothing
- * begins as a document does; a chat of which the template made nothing is
+ * At least one token has to be computed.  A completion of an empty prompt
+ * begins like a document, with BOS; a chat whose template wrote nothing is
  * refused.
  */
 
@@ -277,8 +277,9 @@ llm_prep_room(const llm_served_t *m, const llm_req_t *r,
 
 
 /*
- * Where the text of each token ends in the prompt's own text.  BOS, which
- * nobody wrote, has none, nor has what a tokenizer changed on its way.
+ * Where the text of each token ends in the prompt's own text.  BOS, which is
+ * not in the text, has an empty text, and so has a token whose text the
+ * tokenizer changed.
  */
 
 static int
@@ -330,7 +331,7 @@ llm_prep_ends(const llm_served_t *m, const llm_req_t *r, llm_prompt_ids_t *p)
 }
 
 
-/* a prompt that is to be echoed: its text, and where tokens lie in it */
+/* a prompt that is to be echoed: its text, and where each token ends in it */
 
 int
 llm_prep_echo(const llm_served_t *m, const llm_req_t *r, llm_prompt_ids_t *p)

@@ -6,7 +6,7 @@
  *   PREPARING  a preparation thread has it; it is not touched, only
  *              `cancelled` and `late` are set
  *   SCHEDULED  in its model's scheduler
- *   DOOMED     in e->doomed, waits for room to tell its error
+ *   DOOMED     in e->doomed, its error waits for room in the ring
  */
 
 #include "engine/serve/engine.h"
@@ -78,13 +78,14 @@ static int
 llm_engine_full(const llm_engine_t *e, llm_err_t *err)
 {
     return llm_fail_with(err, 429, "rate_limit_exceeded", NULL,
-                         "the requests that wait and run leave no memory for "
-                         "another one: %zu of %zu bytes (llm_queue memory=)",
+                         "no memory is left for another request: those that "
+                         "wait and run take %zu of %zu bytes (llm_queue "
+                         "memory=)",
                          llm_min(e->n_bytes, e->max_bytes), e->max_bytes);
 }
 
 
-/* how long until a place is free, in seconds, about */
+/* a guess how long it takes until a place is free, in seconds */
 
 uint32_t
 llm_engine_retry_after(const llm_served_t *m)
@@ -148,12 +149,14 @@ llm_engine_prepare(llm_engine_t *e, llm_req_t *r)
 
     pthread_mutex_lock(&e->lock);
     llm_jobs_add(&e->to_prepare, r);
-    pthread_cond_broadcast(&e->work);   /* one of them may not be for it */
+    pthread_cond_broadcast(&e->work);   /* all: the first thread takes small
+                                           messages only */
     pthread_mutex_unlock(&e->lock);
 }
 
 
-/* gives a new request to whoever is next */
+/* hands a new request on: to preparation, or to the list that waits for its
+   model */
 
 static void
 llm_engine_route(llm_engine_t *e, llm_req_t *r)
@@ -248,9 +251,8 @@ llm_engine_tell_refusal(llm_engine_t *e, llm_peer_t *p)
 
 
 /*
- * A request that does not even get into the list of the living.  Its error
- * needs no memory and is never lost: what the worker says next has to wait
- * until it is told.
+ * Refuses a request before it is in e->live.  Its error needs no memory and
+ * is never lost: further messages of the worker wait until it was sent.
  */
 
 static void
@@ -345,8 +347,8 @@ llm_engine_accept(llm_engine_t *e, llm_peer_t *p, const llm_request_t *msg)
 
 
 /*
- * It came back from a preparation thread, larger than its message said; two
- * of them at a time may make more of it than there is room for.
+ * A request comes back from a preparation thread.  It may be larger than was
+ * counted for its message, so the bound on memory is checked again.
  */
 
 void
@@ -384,8 +386,8 @@ llm_engine_prepared(llm_engine_t *e, llm_req_t *r)
 
 
 /*
- * Nobody wants it any more: no event follows.  One whose sequences are not
- * made yet counts as one.
+ * Cancels a request: no further event is sent.  If it has no sequences yet,
+ * it is counted as one cancelled choice.
  */
 
 void

@@ -1,9 +1,8 @@
 /*
- * device=synthetic[:N], in builds with LLM_TEST only: a generator of N
- * tokens a second and stream (20 where none is named) instead of a model, to
- * measure all that lies around the model with thousands of streams.
- * Vocabulary and template are the file's; the tokens are its first printable
- * ones in turn.
+ * device=synthetic[:N], in builds with LLM_TEST only: instead of a model a
+ * generator of N tokens per second and stream (20 by default), to measure
+ * everything around the model with thousands of streams.  Vocabulary and
+ * template are the file's; the tokens are its first printable ones in turn.
  *
  * The pages are numbers without memory behind them.
  */
