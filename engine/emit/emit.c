@@ -1,6 +1,6 @@
 /*
- * Text of a choice and its stop strings; see emit.h.  The events are written
- * in emit_event.c.
+ * The text of a choice and its stop strings; see emit.h.  emit_event.c writes
+ * the events.
  */
 
 #include "engine/emit/emit_internal.h"
@@ -101,7 +101,8 @@ llm_emit_free(llm_emit_t *e)
 }
 
 
-/* moves the automata over one byte; the longest stop that ends here, or -1 */
+/* moves all automata on by one byte; returns the longest stop string that ends
+   here, or -1 */
 
 static int32_t
 llm_emit_step(llm_emit_t *e, char c)
@@ -221,11 +222,11 @@ llm_emit_push(llm_emit_t *e, const llm_sampled_t *token, int check)
 
 
 void
-llm_emit_echo(llm_emit_t *e, llm_str_t text, const llm_buf_t *probs, int tell)
+llm_emit_echo(llm_emit_t *e, llm_str_t text, const llm_buf_t *probs, int send)
 {
     e->sent = (uint32_t) text.len;
 
-    if (tell) {
+    if (send) {
         e->echo = text;
         e->echo_probs = probs;
     }

@@ -1,30 +1,30 @@
 /*
- * TEXT events of a choice; see emit.h.  An event carries text and, where
- * they are wanted, the logprobs of the very tokens that it is the text of.
+ * TEXT events of a choice; see emit.h.  An event carries text and, if they
+ * are wanted, the logprobs of the tokens that make up this text.
  */
 
 #include "engine/emit/emit_internal.h"
 
 /*
  * Answers that are not streamed are sent in lots of about so many bytes or
- * tokens, so that one that is cut is accounted for; the first token goes by
- * itself, for its time.
+ * tokens, so that the usage of one that is cut short is known; the first
+ * token is sent alone, for the time to the first token.
  */
 #define LLM_EMIT_LOT     2048
 #define LLM_EMIT_TOKENS  16
 
-/* however small the window: what one event may carry of text */
+/* text that an event may carry however small the window is */
 #define LLM_EMIT_LEAST   256
 
-/* where an event is taken from: the choice's own text, or the prompt's */
+/* what events are made from: the choice's own text, or the prompt's */
 typedef struct {
     const char          *text;
-    size_t               len;           /* bytes there are */
-    size_t               ready;         /* of these may go */
+    size_t               len;           /* bytes in all */
+    size_t               ready;         /* bytes that may be sent */
     const char          *probs;
     size_t               probs_len;
     uint32_t             sent;          /* bytes of the answer before text */
-    int                  last;          /* nothing will follow */
+    int                  last;          /* no text will follow */
 } llm_emit_src_t;
 
 /* what one event takes */
@@ -44,7 +44,8 @@ llm_emit_prob_size(const llm_emit_prob_t *prob)
 }
 
 
-/* with probabilities, text goes with the token that it ends; is there one? */
+/* is there text to send?  With probabilities only once its token is
+   complete */
 
 static int
 llm_emit_has_text(const llm_emit_t *e)
@@ -88,7 +89,7 @@ llm_emit_pending(const llm_emit_t *e, int last)
     }
 
     if (!(e->flags & LLM_EMIT_STREAM)
-        && e->n_tokens < (e->told ? LLM_EMIT_TOKENS : 1)
+        && e->n_tokens < (e->has_sent ? LLM_EMIT_TOKENS : 1)
         && e->ready < LLM_EMIT_LOT
         && e->probs.len + e->ids.len < 2 * LLM_EMIT_LOT)
     {
@@ -120,7 +121,7 @@ llm_emit_prob_extra(const llm_emit_t *e, const llm_emit_prob_t *prob)
 }
 
 
-/* tokens that were cut off with a stop string are not told */
+/* drops the probabilities of tokens that a stop string has cut off */
 
 static void
 llm_emit_drop_cut(llm_emit_t *e)
@@ -177,7 +178,8 @@ llm_emit_source(const llm_emit_t *e, int last, llm_emit_src_t *src)
 }
 
 
-/* as much as goes into one event of max bytes, whole characters and tokens */
+/* chooses what goes into one event of max bytes: whole characters and
+   tokens */
 
 static void
 llm_emit_choose(const llm_emit_t *e, const llm_emit_src_t *src, size_t max,
@@ -215,7 +217,7 @@ llm_emit_choose(const llm_emit_t *e, const llm_emit_src_t *src, size_t max,
             break;
         }
 
-        /* behind the last token all of the text goes */
+        /* with the last token all of the text is sent */
 
         end = (off + size == src->probs_len)
               ? lot->text : llm_max(prob->end, src->sent) - src->sent;
@@ -231,8 +233,8 @@ llm_emit_choose(const llm_emit_t *e, const llm_emit_src_t *src, size_t max,
         text = end;
     }
 
-    /* the rest of the text waits for its token; no token is so long that
-       it cannot be waited for, but a file may say anything */
+    /* the rest of the text waits until its token is complete, unless a token
+       is longer than an event, which only a strange file has */
 
     if (off < src->probs_len
         && (lot->n_probs || src->ready <= e->max_text))
@@ -258,7 +260,8 @@ llm_emit_put(const llm_event_t *ev, char *p, llm_ref_t *ref, llm_str_t s)
 }
 
 
-/* the tokens, then all their rivals, then bytes: the first two aligned */
+/* the tokens, then the most likely tokens of each, then bytes: the first two
+   aligned */
 
 static char *
 llm_emit_put_probs(const llm_emit_t *e, const llm_emit_src_t *src,
@@ -397,7 +400,7 @@ llm_emit_one(llm_emit_t *e, llm_to_t *to, uint32_t index, int last)
         e->ready -= lot.text;
         e->sent += (uint32_t) lot.text;
         e->n_tokens = 0;
-        e->told = 1;
+        e->has_sent = 1;
     }
 
     to->unread += ev->size;

@@ -7,14 +7,15 @@
 
 #include "engine/emit/emit.h"
 
-/* text of one event, at most */
+/* most text of one event */
 #define LLM_EMIT_TEXT    8192
 
-/* a token whose logprobs wait for its text; n_top candidates follow */
+/* a token whose probability is not sent yet; n_top candidates follow */
 typedef struct {
     int32_t              id;
     float                logprob;
-    uint32_t             start;         /* of its text in the choice's */
+    uint32_t             start;         /* where its text begins in the
+                                           choice's */
     uint32_t             end;
     uint32_t             n_top;
 } llm_emit_prob_t;
