@@ -26,12 +26,12 @@ static const llm_arch_t  llm_archs[] = {
 
 
 /*
- * Fields that would change the result and that no row applies: they may be
- * there with a value that changes nothing.
+ * Fields that would change the result and that no architecture here applies:
+ * a file may have them only with a value that changes nothing.
  */
 static const struct {
     const char  *name;                  /* behind "ARCH." */
-    float        neutral;               /* 0 is neutral too */
+    float        neutral;               /* 0 is neutral, too */
     const char  *what;
 } llm_refused[] = {
     { "expert_count", 0, "mixtures of experts are not supported" },
@@ -46,7 +46,7 @@ static const struct {
 };
 
 
-/* a model in several files: all but the first say nothing but this */
+/* refuses a model that is split into several files */
 
 static int
 llm_desc_whole(const llm_gguf_t *g, llm_err_t *err)
@@ -125,7 +125,7 @@ llm_desc_arch(const llm_gguf_t *g, llm_desc_t *d, llm_err_t *err)
 }
 
 
-/* what goes by the file's name where it gives itself none */
+/* the model's name: general.name, or else the name of the file */
 
 static void
 llm_desc_name(const llm_gguf_t *g, llm_hparams_t *hp)
@@ -151,7 +151,8 @@ llm_desc_no_field(const llm_gguf_t *g, const char *key, llm_err_t *err)
 }
 
 
-/* an absent key takes *v as it stands; 0 there makes the key required */
+/* if the key is absent *v keeps its default; a default of 0: the key is
+   required */
 
 static int
 llm_desc_size(const llm_gguf_t *g, const llm_desc_t *d, const char *name,

@@ -2,9 +2,9 @@
  * What a file says of its model, read and checked: the architecture's row
  * of facts, the sizes, the RoPE, and where each tensor lies.
  *
- * Invariant: after llm_desc_read() every tensor that the forward pass will
- * use is there with the shape the sizes ask for, and the file has no tensor
- * and no field of the known kind that the forward pass would leave out.
+ * Invariant: after llm_desc_read() every tensor that the forward pass uses is
+ * there with the right shape, and the file has no tensor and no known field
+ * that changes the result but is not used.
  *
  * A description owns its table; the tensors are the GGUF's, which must
  * outlive it.
@@ -47,8 +47,9 @@ typedef struct {
     const char         *name;           /* general.architecture */
     llm_rope_kind_t     rope;
     llm_glu_t           glu;
-    uint32_t            tensors;        /* llm_arch_bit()s, of a layer, beside
-                                           those of its blocks */
+    uint32_t            tensors;        /* llm_arch_bit()s of tensors that a
+                                           layer needs beside those of its
+                                           blocks */
     const llm_block_t  *blocks[LLM_MAX_BLOCKS + 1];     /* NULL ends them */
 } llm_arch_t;
 
@@ -59,9 +60,8 @@ typedef struct {
     float                      attn_scale;
     const llm_gguf_tensor_t   *global[LLM_GT_N];
     const llm_gguf_tensor_t  **layers;  /* [n_layers][LLM_LT_N] */
-    const llm_gguf_tensor_t   *unused;  /* the first tensor that is not part
-                                           of any layer and not known; or
-                                           NULL */
+    const llm_gguf_tensor_t   *unused;  /* the first unknown tensor outside the
+                                           layers, or NULL */
 } llm_desc_t;
 
 /* on LLM_ERROR there is nothing to free */

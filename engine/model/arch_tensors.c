@@ -1,7 +1,7 @@
 /*
- * A file's tensors checked against the row of its architecture: all that
- * are needed are there, in the shapes that the sizes ask for, and none is
- * there that the forward pass would leave out.
+ * Checks a file's tensors against the row of its architecture: all that are
+ * needed are there with the right shapes, and there is none that the forward
+ * pass would not use.
  *
  * Names of the tensors: github.com/ggml-org/ggml, docs/gguf.md.
  */
@@ -11,9 +11,9 @@
 #include <stdio.h>
 
 
-/* the sizes that shapes are made of */
+/* the dimensions of shapes */
 typedef enum {
-    LLM_DIM_NONE = 0,                   /* a vector has no second one */
+    LLM_DIM_NONE = 0,                   /* a vector has no second dimension */
     LLM_DIM_EMBD,
     LLM_DIM_FF,
     LLM_DIM_Q,                          /* all heads of Q */
@@ -82,7 +82,7 @@ llm_desc_dim(const llm_hparams_t *hp, llm_dim_t dim)
 }
 
 
-/* rows is 1 for a vector, 0 for any number */
+/* checks a shape; rows is 1 for a vector, 0 for any number */
 
 static int
 llm_desc_shape(const llm_gguf_t *g, const llm_gguf_tensor_t *t, uint32_t row,
@@ -128,7 +128,7 @@ llm_desc_no_tensor(const llm_gguf_t *g, const char *name, llm_err_t *err)
 }
 
 
-/* what a layer must have, and what it may have */
+/* the tensors that a layer must have, and those that it may have */
 
 static uint32_t
 llm_arch_required(const llm_arch_t *a)
@@ -303,9 +303,8 @@ llm_desc_uses(const llm_desc_t *d, const llm_gguf_tensor_t *t)
 
 
 /*
- * A tensor that the forward pass would leave out gives wrong answers, so it
- * is refused; one whose name does not say that it is a weight of such a
- * model is left to the log.
+ * An unknown tensor whose name is like that of a weight is refused: answers
+ * without it would be wrong.  Other unknown tensors are only logged.
  */
 
 static int

@@ -50,7 +50,8 @@ llm_backend_own_dir(char *buf, size_t size)
         || info.dli_fname == NULL
         || strchr(info.dli_fname, '/') == NULL)
     {
-        /* a program found through PATH knows only its own name */
+        /* dladdr() gives only the name of a program that was found through
+           PATH */
         n = readlink("/proc/self/exe", buf, size - 1);
         if (n <= 0) {
             return LLM_ERROR;
@@ -77,7 +78,7 @@ llm_backend_own_dir(char *buf, size_t size)
 }
 
 
-/* where the backend dir/file is, if it is there */
+/* makes the path of the backend dir/file; an error if there is no such file */
 
 static int
 llm_backend_find(const char *dir, const char *file, char *path, size_t size,
@@ -125,7 +126,7 @@ llm_backend_load(const char *dir, const char *file,
         return llm_fail(err, "%s", dlerror());
     }
 
-    /* POSIX lets a pointer to an object hold one to a function */
+    /* POSIX allows a function's address in an object pointer */
     *(void **) &backend = dlsym(lib, LLM_BACKEND_SYMBOL);
     if (backend == NULL) {
         (void) dlclose(lib);
@@ -138,7 +139,7 @@ llm_backend_load(const char *dir, const char *file,
 }
 
 
-/* fails if fp8 is asked for; not_cuda: why it is not a GPU, or NULL */
+/* fails if fp8 is asked for; not_cuda: why no GPU is used, or NULL */
 
 static int
 llm_backend_no_fp8(const llm_dev_opts_t *opts, const char *not_cuda,

@@ -1,7 +1,7 @@
 /*
- * From a device's name to an open device: the CPU's operations are linked
- * in, CUDA's and the emulator's are shared objects that are looked for when
- * they are asked for, so that one engine runs with and without a GPU.
+ * Opens a device by its name: the CPU's operations are linked in, CUDA's and
+ * the emulator's are shared objects that are loaded when needed, so that one
+ * engine runs with and without a GPU.
  *
  * A shared object stays loaded until the process ends; the device is the
  * caller's to close.
@@ -15,16 +15,17 @@
 /*
  * device: "auto" (or NULL), "cpu", "cuda", "cuda:N", "emu", "reference".
  * auto takes the GPU if there is one, else the CPU, and logs which and why.
- * dir is where the shared objects lie; NULL: beside this code's own file.
- * index in opts is set from the name.  fp8 in opts is refused by the CPU.
+ * dir is the folder of the shared objects; NULL: that of this code's own
+ * file.  index in opts is set from the name.  The CPU refuses fp8 in opts.
  */
 int llm_backend_open(const char *device, const char *dir,
     const llm_dev_opts_t *opts, llm_dev_t **dev, llm_err_t *err);
 
-/* is the shared object of a CUDA device there?  If not err says how to get
-   it; others are taken as they are */
+/* is the shared object of a CUDA device there?  If not, err says how to get
+   it; other devices are not checked */
 int llm_backend_check(const char *device, const char *dir, llm_err_t *err);
-/* is the model's memory the machine's, whatever GPU there may be? */
+/* does a model on this device use the machine's own memory, whatever GPU there
+   may be? */
 int llm_backend_is_cpu(const char *device, const char *dir);
 
 #endif /* LLM_MODEL_BACKEND_H */

@@ -1,8 +1,8 @@
 /*
  * A block: pre-norm grouped attention over paged keys and values.
  *
- * rope_kv() and attention() work on all rows of a step, so this one stands
- * before any that works on few.
+ * rope_kv() and attention() work on all rows of a step, so this block comes
+ * before blocks that work on some of them.
  */
 
 #include "engine/model/blocks.h"

@@ -8,20 +8,20 @@
 
 #include "engine/model/model_internal.h"
 
-/* where the forward pass stands */
+/* the state of the forward pass */
 typedef struct {
     llm_model_t   *m;
     uint32_t       layer;
-    llm_rows_t     rows;                /* of the step that go on */
-    llm_act_t     *x;                   /* their residual stream */
-    int            ends;                /* no row goes on behind this block:
-                                           what it keeps is all it is for */
+    llm_rows_t     rows;                /* the rows that are still computed */
+    llm_act_t     *x;                   /* residual stream of these rows */
+    int            ends;                /* no row is needed after this block:
+                                           only its keys and values are */
 } llm_pass_t;
 
 struct llm_block_s {
     void         (*forward)(const llm_pass_t *p);
-    int            mixes;               /* a row looks at others, or leaves
-                                           something for those to come */
+    int            mixes;               /* rows depend on each other, or leave
+                                           keys and values for later ones */
     uint32_t       required;            /* llm_arch_bit()s */
     uint32_t       optional;
 };

@@ -1,12 +1,12 @@
 /*
- * The forward pass of one step: the layers, each the chain of blocks that the
- * architecture's row names, between the embedding and the head.  Blocks are
- * written against the table of operations; what architectures differ in
- * comes from the description and from the tensors that are there.
+ * The forward pass of one step: the embedding, the layers, each a chain of
+ * blocks that the architecture's row names, and the head.  Blocks call the
+ * table of operations; differences between architectures come from the
+ * description and from the tensors that the file has.
  *
- * In the last layer only the rows that want logits go on behind the last
- * block whose rows need one another, which is attention: the others have left
- * their keys and values, which is all they were for.
+ * In the last layer, after the last block whose rows depend on each other,
+ * which is attention, only the rows that need logits are computed: the others
+ * have left their keys and values.
  */
 
 #include "engine/model/blocks.h"
@@ -14,7 +14,7 @@
 #include <assert.h>
 
 
-/* the last block of the chain whose rows need one another */
+/* the last block of the chain whose rows depend on each other */
 
 static uint32_t
 llm_forward_last_mix(const llm_arch_t *arch)
@@ -99,7 +99,7 @@ llm_model_submit(llm_model_t *m, const llm_batch_t *b, llm_err_t *err)
 {
     int  rc;
 
-    assert(m->n_under_way < (m->ops->submit ? 2 : 1));
+    assert(m->n_in_flight < (m->ops->submit ? 2 : 1));
     llm_forward_assert(m, b);
 
     m->n_out = b->n_out;
@@ -107,7 +107,7 @@ llm_model_submit(llm_model_t *m, const llm_batch_t *b, llm_err_t *err)
     rc = m->ops->begin(m->dev, b, err);
 
     if (rc == LLM_ERROR) {
-        m->n_under_way = 0;
+        m->n_in_flight = 0;
         return LLM_ERROR;
     }
 
@@ -120,7 +120,7 @@ llm_model_submit(llm_model_t *m, const llm_batch_t *b, llm_err_t *err)
         (void) m->ops->submit(m->dev);
     }
 
-    m->under_way[m->n_under_way++] = b->n_out;
+    m->in_flight[m->n_in_flight++] = b->n_out;
 
     return LLM_OK;
 }
@@ -129,22 +129,22 @@ llm_model_submit(llm_model_t *m, const llm_batch_t *b, llm_err_t *err)
 int
 llm_model_wait(llm_model_t *m, llm_err_t *err)
 {
-    assert(m->n_under_way > 0);
+    assert(m->n_in_flight > 0);
 
-    m->n_results = m->under_way[0];
-    m->under_way[0] = m->under_way[1];
-    m->n_under_way--;
+    m->n_results = m->in_flight[0];
+    m->in_flight[0] = m->in_flight[1];
+    m->n_in_flight--;
     m->logits = NULL;
 
     if (m->ops->end(m->dev, err) != LLM_OK) {
-        m->n_under_way = 0;
+        m->n_in_flight = 0;
         return LLM_ERROR;
     }
 
-    /* a device may read its weights where the file is mapped */
+    /* a device may read its weights from the mapped file */
 
     if (llm_gguf_intact(m->gguf, err) != LLM_OK) {
-        m->n_under_way = 0;
+        m->n_in_flight = 0;
         return LLM_ERROR;
     }
 

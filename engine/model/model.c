@@ -1,7 +1,7 @@
 /*
- * Loading a model: the file is checked, a device opened, the weights given
- * to it, buffers and KV pages made; see model.h.  All memory that a step
- * needs is taken here.
+ * Loading a model: checks the file, opens a device, gives it the weights,
+ * creates buffers and KV pages; see model.h.  All memory that a step needs is
+ * allocated here.
  */
 
 #include "engine/model/backend.h"
@@ -16,7 +16,7 @@
 /* what each buffer of activations is for; its columns: llm_model_cols() */
 static const struct {
     llm_act_kind_t  kind;
-    int             out;                /* max_out rows, not batch */
+    int             out;                /* it has max_out rows, not batch */
 } llm_model_acts[LLM_MA_N] = {
     [LLM_MA_X]      = { LLM_ACT_RESIDUAL, 0 },
     [LLM_MA_H]      = { LLM_ACT_VALUE, 0 },
@@ -70,7 +70,8 @@ llm_model_check(const llm_gguf_t *g, llm_hparams_t *hp, llm_err_t *err)
 }
 
 
-/* the longest sequence: as asked for, or as trained, and what is possible */
+/* the longest sequence: as configured, or as trained, within what is
+   possible */
 
 static int
 llm_load_ctx(llm_load_t *l)
@@ -112,7 +113,7 @@ llm_load_ctx(llm_load_t *l)
 }
 
 
-/* the type of the largest matrices: all layers have a way down */
+/* the type of most matrices: that of the first layer's FFN down projection */
 
 static uint32_t
 llm_load_weight_type(const llm_gguf_t *g)
@@ -226,8 +227,8 @@ llm_load_acts(llm_load_t *l)
 
 
 /*
- * Pages for max_seqs sequences of ctx, as far as the memory goes; at least
- * one such sequence must fit.  A ctx that nobody asked for gives way.
+ * Pages for max_seqs sequences of ctx, or as many as there is memory for; at
+ * least one such sequence must fit.  If ctx was not configured it is reduced.
  */
 
 static int
@@ -337,7 +338,8 @@ llm_model_load(const char *path, const llm_model_opts_t *opts,
             snprintf(err->code, sizeof(err->code), "%s", LLM_MEMORY_ERROR);
         }
 
-        /* pages that read as zeros may be why it failed */
+        /* unreadable pages of the file, which read as zeros, may be the
+           reason */
 
         if (m->gguf) {
             (void) llm_gguf_intact(m->gguf, err);

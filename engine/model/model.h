@@ -2,9 +2,8 @@
  * A model: a GGUF file's weights on a device, and the forward pass of one
  * step over them.
  *
- * An architecture is a row of facts (engine/model/arch.c): names of tensors,
- * biases, QK-norm, kind of RoPE, activation.  The forward pass reads the row
- * and never the name.
+ * An architecture is a row of archs.def: kind of RoPE, activation, tensors,
+ * chain of blocks.  The forward pass reads the row and never the name.
  *
  * A model owns its device, weights, KV pages and the mapping of its file.
  * One thread at a time drives it.
@@ -29,27 +28,28 @@ typedef struct {
     uint32_t     n_vocab;
     uint32_t     n_ctx_train;
     uint32_t     n_rot;
-    uint32_t     n_window;              /* positions that attention sees, 0:
-                                           all; no sequence may be longer */
+    uint32_t     n_window;              /* attention's sliding window, 0: none;
+                                           no sequence may be longer */
     float        norm_eps;
     uint64_t     n_params;
-    uint64_t     n_bytes;               /* of all tensors */
+    uint64_t     n_bytes;               /* bytes of all tensors */
 } llm_hparams_t;
 
 typedef struct {
     const char  *device;                /* "auto", "cpu", "cuda", "cuda:1",
                                            "emu", "reference"; NULL: auto */
     const char  *isa;                   /* as in llm_dev_opts_t */
-    const char  *backend_dir;           /* where llm_cuda.so, llm_emu.so lie;
-                                           NULL: beside this library */
+    const char  *backend_dir;           /* folder of llm_cuda.so and
+                                           llm_emu.so; NULL: that of this
+                                           library */
     uint32_t     threads;
     uint32_t     ctx;                   /* longest sequence, 0: trained */
     uint32_t     batch;                 /* rows of a step, 0: 512 */
     uint32_t     max_seqs;              /* sequences of a step, 0: 16 */
-    uint32_t     max_out;               /* rows of a step that want logits, 0:
+    uint32_t     max_out;               /* rows of a step that need logits, 0:
                                            batch */
-    int          whole;                 /* fail for want of memory rather
-                                           than with a smaller ctx */
+    int          whole;                 /* if memory is short, fail rather than
+                                           use a smaller ctx */
     size_t       kv_bytes;              /* memory for pages, 0: max_seqs
                                            sequences of ctx, as far as the
                                            device's memory goes */
@@ -60,7 +60,7 @@ typedef struct {
     /* progress of a load in thousandths; may be NULL */
     void       (*progress)(void *data, int permille);
     void        *progress_data;
-    const int   *cancel;                /* load gives up when *cancel != 0;
+    const int   *cancel;                /* the load ends when *cancel != 0;
                                            atomic, may be NULL */
 } llm_model_opts_t;
 
@@ -69,7 +69,7 @@ typedef struct llm_model_s  llm_model_t;
 /* reads and checks the header alone: architecture, shapes, all tensors */
 int llm_model_check(const llm_gguf_t *g, llm_hparams_t *hp, llm_err_t *err);
 
-/* a load that failed for want of memory has this code in err */
+/* err.code of a load that failed because memory was short */
 #define LLM_MEMORY_ERROR  "no_memory"
 
 llm_model_t *llm_model_load(const char *path, const llm_model_opts_t *opts,
@@ -83,7 +83,7 @@ uint32_t llm_model_batch(const llm_model_t *m);
 uint32_t llm_model_max_seqs(const llm_model_t *m);
 uint32_t llm_model_max_out(const llm_model_t *m);
 uint32_t llm_model_n_pages(const llm_model_t *m);
-/* was there no memory for the pages of max_seqs sequences of ctx? */
+/* was there too little memory for the pages of max_seqs sequences of ctx? */
 int llm_model_short_kv(const llm_model_t *m);
 /* "AVX-512 VNNI, 2 threads": the device, for the log and for info */
 void llm_model_device(const llm_model_t *m, char *buf, size_t size);
@@ -98,22 +98,23 @@ int llm_model_forward(llm_model_t *m, const llm_batch_t *b, llm_err_t *err);
 const float *llm_model_logits(llm_model_t *m, uint32_t i);
 
 /*
- * The same in two calls: wait() is for the step that was submitted first,
- * whose results are valid until the next of any of these calls.  With
- * overlaps(), a step whose draws are all the device's may be followed by
- * another submit() before its wait(); batch.follows is for that.  After an
- * error no step is under way.
+ * The same in two calls: wait() waits for the step that was submitted first;
+ * its results are valid until the next of any of these calls.  With
+ * overlaps(), a step whose tokens are all drawn by the device may be followed
+ * by another submit() before its wait(); batch.follows is for that.  After an
+ * error no step is in flight.
  */
 int llm_model_overlaps(const llm_model_t *m);
 int llm_model_submit(llm_model_t *m, const llm_batch_t *b, llm_err_t *err);
 int llm_model_wait(llm_model_t *m, llm_err_t *err);
 
-/* does the device draw?  Then, of a row that batch.draws describes, what it
-   drew, valid until the next of the calls above: kernels.h */
+/* does the device draw?  If so, drawn() gives what it drew from a row that
+   batch.draws describes, valid until the next of the calls above: kernels.h */
 int llm_model_draws(const llm_model_t *m);
 void llm_model_drawn(llm_model_t *m, uint32_t i, llm_drawn_t *out);
 
-/* copies one KV page to another, all layers; behind the steps submitted */
+/* copies one KV page to another in all layers, after the steps submitted so
+   far */
 void llm_model_copy_page(llm_model_t *m, uint32_t src, uint32_t dst);
 
 #endif /* LLM_MODEL_H */

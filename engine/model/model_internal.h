@@ -11,7 +11,7 @@
 /* buffers of activations; rows are tokens */
 typedef enum {
     LLM_MA_X = 0,                       /* residual stream */
-    LLM_MA_H,                           /* normed */
+    LLM_MA_H,                           /* after a norm */
     LLM_MA_Q,
     LLM_MA_K,
     LLM_MA_V,
@@ -19,12 +19,14 @@ typedef enum {
     LLM_MA_GATE,
     LLM_MA_UP,
     LLM_MA_GLU,
-    LLM_MA_X_OUT,                       /* residual of the rows in out_rows */
+    LLM_MA_X_OUT,                       /* residual stream of the rows in
+                                           out_rows */
     LLM_MA_LOGITS,
     LLM_MA_N
 } llm_model_act_t;
 
-/* a matrix has w, a vector has v, what the file does not have neither */
+/* w for a matrix, v for a vector; both are NULL if the file does not have
+   it */
 typedef struct {
     llm_weight_t      *w[LLM_LT_N];
     llm_vec_t         *v[LLM_LT_N];
@@ -38,7 +40,7 @@ struct llm_model_s {
     const llm_ops_t    *ops;
 
     llm_weight_t       *token_embd;
-    llm_weight_t       *output;         /* token_embd itself if it is tied */
+    llm_weight_t       *output;         /* token_embd, if it is tied */
     llm_vec_t          *output_norm;
     llm_vec_t          *inv_freq;
     llm_model_layer_t  *layers;
@@ -52,27 +54,28 @@ struct llm_model_s {
     uint32_t            max_out;
     uint32_t            max_pages;      /* of one sequence */
     uint32_t            n_pages;
-    int                 short_kv;       /* memory left fewer than wanted */
+    int                 short_kv;       /* there was memory for fewer than
+                                           configured */
 
     uint32_t            n_out;          /* of the step that began last */
-    uint32_t            under_way[2];   /* n_out of those submitted, the first
-                                           of them first */
-    uint32_t            n_under_way;
+    uint32_t            in_flight[2];   /* n_out of the steps submitted, oldest
+                                           first */
+    uint32_t            n_in_flight;
     uint32_t            n_results;      /* n_out of the step that ended last */
-    const float        *logits;         /* of it, once asked for */
+    const float        *logits;         /* of that step, once asked for */
 };
 
 /* the state of one load */
 typedef struct {
     llm_model_t             *m;
     const llm_model_opts_t  *opts;
-    uint64_t                 done;      /* bytes of tensors */
-    int                      memory;    /* what fails now fails for want of
+    uint64_t                 done;      /* bytes of tensors loaded */
+    int                      memory;    /* a failure now is for lack of
                                            memory */
     llm_err_t               *err;
 } llm_load_t;
 
-/* weights.c: all that the description lists, to the device */
+/* weights.c: gives all tensors of the description to the device */
 int llm_load_weights(llm_load_t *l);
 
 #endif /* LLM_MODEL_INTERNAL_H */

@@ -8,7 +8,7 @@
 #include <math.h>
 
 
-/* a key that may be absent: *v keeps its default then */
+/* if the key is absent *v keeps its default */
 
 static int
 llm_rope_f32(const llm_gguf_t *g, const char *arch, const char *name,
@@ -36,7 +36,7 @@ llm_rope_scale_type(const llm_gguf_t *g, const char *arch,
     llm_str_t       s;
     llm_gguf_key_t  key;
 
-    /* a factor without a type is a linear one */
+    /* a factor without a type is linear scaling */
     c->scale = LLM_ROPE_SCALE_LINEAR;
 
     rc = llm_gguf_get_str(g, llm_gguf_key(&key, arch, "rope.scaling.type"),
@@ -117,7 +117,7 @@ llm_rope_read_yarn(const llm_gguf_t *g, const char *arch,
                         llm_gguf_name(g), arch);
     }
 
-    /* llama.cpp's way to say "the default" */
+    /* llama.cpp's value for "the default" */
     if (c->ext_factor < 0) {
         c->ext_factor = 1;
     }
@@ -173,7 +173,7 @@ llm_rope_read(const llm_gguf_t *g, const char *arch, uint32_t n_ctx_train,
     rc = llm_rope_f32(g, arch, "rope.scaling.factor", &c->factor, err);
 
     if (rc == LLM_ABSENT) {
-        /* the name that files before 2024 use */
+        /* the key's name in files before 2024 */
         rc = llm_rope_f32(g, arch, "rope.scale_linear", &c->factor, err);
     }
 
@@ -181,7 +181,7 @@ llm_rope_read(const llm_gguf_t *g, const char *arch, uint32_t n_ctx_train,
         return LLM_ERROR;
     }
 
-    /* 0 stands for "none" in files */
+    /* files have 0 for "none" */
     if (c->factor == 0) {
         c->factor = 1;
     }
@@ -212,7 +212,7 @@ llm_rope_read(const llm_gguf_t *g, const char *arch, uint32_t n_ctx_train,
 }
 
 
-/* the pair that turns n times within the original context */
+/* the index of the pair that turns n times within the original context */
 
 static double
 llm_rope_yarn_pair(const llm_rope_conf_t *c, uint32_t n_dims, double n)
@@ -247,7 +247,7 @@ llm_rope_inv_freq(const llm_rope_conf_t *c, uint32_t n_dims,
         }
 
         if (c->scale == LLM_ROPE_SCALE_YARN) {
-            /* 1: as it was trained, 0: stretched by the factor */
+            /* 1: frequency as trained, 0: divided by the factor */
             ramp = (i - low) / llm_max(high - low, 0.001);
             ramp = 1 - llm_min(llm_max(ramp, 0), 1);
             ramp *= c->ext_factor;

@@ -19,22 +19,24 @@ typedef enum {
 typedef struct {
     llm_rope_scale_t  scale;
     float             base;             /* theta */
-    float             factor;           /* of the context's length */
-    uint32_t          n_ctx_orig;       /* YaRN: before it was stretched */
+    float             factor;           /* by which the context is stretched */
+    uint32_t          n_ctx_orig;       /* YaRN: context before it was
+                                           stretched */
     float             ext_factor;       /* YaRN: share of extrapolation */
     float             beta_fast;        /* YaRN: turns within n_ctx_orig that
                                            are not scaled at all */
-    float             beta_slow;        /* YaRN: turns that are scaled whole */
+    float             beta_slow;        /* YaRN: turns that are scaled fully */
     float             mscale;           /* on cos and sin */
 } llm_rope_conf_t;
 
-/* reads ARCH.rope.*; n_ctx_train is the context when YaRN names no other */
+/* reads ARCH.rope.*; n_ctx_train is YaRN's original context if no key names
+   it */
 int llm_rope_read(const llm_gguf_t *g, const char *arch,
     uint32_t n_ctx_train, llm_rope_conf_t *c, llm_err_t *err);
 
 /*
- * inv_freq[n_dims / 2], the angle of a pair at position 1; factors, one a
- * pair or NULL, divide it.
+ * Fills inv_freq[n_dims / 2], the angle of each pair at position 1, divided
+ * by factors (one for each pair, or NULL).
  */
 void llm_rope_inv_freq(const llm_rope_conf_t *c, uint32_t n_dims,
     const float *factors, float *inv_freq);

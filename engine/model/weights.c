@@ -1,5 +1,5 @@
 /*
- * The weights of a model, tensor by tensor, from the mapped file to the
+ * Gives the weights of a model, tensor by tensor, from the mapped file to the
  * device; part of a load (model.c).
  */
 
@@ -232,7 +232,8 @@ llm_load_weights(llm_load_t *l)
         }
     }
 
-    /* behind the layers: what a step reads last lies last */
+    /* after the layers: the head, which a step reads last, is last in
+       memory */
 
     return llm_load_globals(l);
 }
