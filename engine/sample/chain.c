@@ -1,11 +1,11 @@
 /*
- * The chain; see chain.h.  Nothing here names a stage but the two ways to ask
- * for the most likely token.
+ * The chain; see chain.h.  No stage is named here, except for the two that
+ * can make sampling take the most likely token.
  */
 
 #include "engine/sample/chain.h"
 
-/* below this temperature nothing but the largest logit has a chance */
+/* below this temperature the largest logit is taken */
 #define LLM_GREEDY_BELOW  1e-5f
 
 
@@ -109,7 +109,7 @@ llm_chain_edit(llm_chain_t *c)
 }
 
 
-/* of the whole vocabulary, block by block */
+/* draws from the whole vocabulary, block by block */
 
 static int32_t
 llm_chain_draw_all(llm_chain_t *c, double u)

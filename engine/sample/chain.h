@@ -8,23 +8,24 @@
 
 #include "engine/sample/stages.h"
 
-/* the stages that the parameters ask for: bits of llm_stage_t */
+/* the stages that the parameters turn on: bits of llm_stage_t */
 uint32_t llm_chain_on(const llm_sampling_t *p);
 
-/* does one of these look at the tokens that were there before? */
+/* does one of these depend on the tokens so far? */
 int llm_chain_penalises(uint32_t on);
 
-/* is the largest logit taken, whatever cuts there are? */
+/* is always the largest logit taken? */
 int llm_chain_takes_best(const llm_sampling_t *p);
 
-/* can a device's draw do all of them?  best: the largest logit is taken */
+/* can a device draw with all of these stages?  best: the largest logit is
+   taken */
 int llm_chain_on_device(uint32_t on, int best);
 
 /* the stages that change logits; c->row is scratch->row */
 void llm_chain_edit(llm_chain_t *c);
 
-/* the cuts, and the id at u, 0 <= u < 1, of the mass that they leave; -1: the
-   row, or its scale, is not finite */
+/* cuts, and returns the id at the share u, 0 <= u < 1, of the remaining mass;
+   -1: the row, or its scale, is not finite */
 int32_t llm_chain_draw(llm_chain_t *c, double u);
 
 #endif /* LLM_SAMPLE_CHAIN_H */

@@ -1,5 +1,5 @@
 /*
- * The stages that leave fewer tokens of a row; see stages.h.
+ * The stages that reduce the tokens of a row; see stages.h.
  */
 
 #include "engine/sample/stages.h"
@@ -7,7 +7,7 @@
 #include <float.h>
 #include <math.h>
 
-/* tokens that a share of the mass is first looked for among */
+/* the best tokens among which top-p first looks for its share */
 #define LLM_FIRST_LOOK    64
 
 
@@ -51,7 +51,7 @@ llm_stage_min_gap(const llm_sampling_t *p, float scale)
 }
 
 
-/* comes before all that gathers, so a bound is enough */
+/* comes before all stages that gather, so it only raises the bound */
 
 void
 llm_stage_min_p(llm_chain_t *c)
@@ -86,8 +86,9 @@ llm_stage_top_k(llm_chain_t *c)
 
 
 /*
- * Locally typical sampling (Meister, Pimentel, Wiher, Cotterell, 2022):
- * the tokens whose surprise is nearest to the entropy, a share of the mass.
+ * Locally typical sampling (Meister, Pimentel, Wiher, Cotterell, 2022): keeps
+ * the tokens whose surprise is nearest to the entropy, up to a share of the
+ * mass.
  */
 
 void
@@ -125,7 +126,7 @@ llm_stage_typical_p(llm_chain_t *c)
 }
 
 
-/* a share of the whole vocabulary's mass, looked for among the best first */
+/* top-p of the whole vocabulary, looked for among the best tokens first */
 
 static void
 llm_stage_nucleus(llm_chain_t *c)

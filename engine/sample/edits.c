@@ -1,6 +1,6 @@
 /*
- * The stages that change logits of a row; see stages.h.  Each goes over all
- * edits, so a logit is changed in the order of the chain.
+ * The stages that change logits of a row; see stages.h.  Each stage goes over
+ * all edits, so each logit is changed in the order of the chain.
  */
 
 #include "engine/sample/stages.h"

@@ -59,7 +59,7 @@ llm_sampler_scratch_free(llm_sampler_scratch_t *s)
 }
 
 
-/* no two are equal: of equal keys the lower id is the better */
+/* no two picks are equal: of equal keys the lower id is better */
 
 static inline int
 llm_pick_better(const llm_pick_t *a, const llm_pick_t *b)
@@ -79,7 +79,8 @@ llm_pick_swap(llm_pick_t *a, llm_pick_t *b)
 }
 
 
-/* moves what is better than a pivot to the front; returns the pivot's place */
+/* moves all that are better than a pivot to the front; returns the pivot's
+   place */
 
 static uint32_t
 llm_pick_partition(llm_pick_t *p, uint32_t lo, uint32_t hi)

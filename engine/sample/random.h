@@ -35,7 +35,8 @@ llm_philox(const uint32_t key[2], uint32_t c[4])
 }
 
 
-/* of a seed, a choice and a place in its text: 53 bits, 0 <= u < 1 */
+/* the random number of a seed, a choice and a position in its text: 53 bits, 0
+   <= u < 1 */
 static inline double
 llm_random(uint64_t seed, uint32_t choice, uint64_t n)
 {

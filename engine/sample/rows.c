@@ -26,7 +26,8 @@
 
 /*
  * exp(x) = 2^n exp(r), n = round(x / ln 2), |r| <= ln 2 / 2, and the series
- * of exp(r) to its seventh power.  One text for a float and for a vector.
+ * of exp(r) up to the seventh power.  The same source for a float and for a
+ * vector.
  */
 
 #define llm_exp_body(x, n, r, p)                                             \

@@ -1,8 +1,8 @@
 /*
  * Passes over a row of logits, in plain C with the compiler's vectors.
  *
- * A row is looked at in blocks of LLM_ROW_BLOCK; the maximum of each block
- * is kept, for it tells which blocks can be skipped later.
+ * A row is processed in blocks of LLM_ROW_BLOCK; the maximum of each block is
+ * kept, because it shows which blocks can be skipped later.
  *
  * Invariant: sums are kept in LLM_ROW_LANES lanes whatever the machine's
  * vectors are, so results are the same to the bit everywhere.
@@ -18,7 +18,7 @@
 #define llm_row_blocks(n)    (((n) + LLM_ROW_BLOCK - 1) / LLM_ROW_BLOCK)
 
 typedef struct {
-    uint32_t   width;                   /* floats of a vector */
+    uint32_t   width;                   /* floats in a vector */
 
     /*
      * Fills block_max[llm_row_blocks(n)].  Returns 1 when a logit is NaN or
@@ -34,7 +34,7 @@ typedef struct {
         double *block_sum);
 } llm_row_passes_t;
 
-/* the i-th of those that this machine runs, the fastest first, or NULL */
+/* the i-th fastest that this machine can run, from 0, or NULL */
 const llm_row_passes_t *llm_row_passes(uint32_t i);
 
 /* the lowest index of the largest element, given the blocks' maxima */

@@ -26,7 +26,7 @@ P(llm_exp)(const P(llm_f) *px, P(llm_f) *out)
     P(llm_f)  x, n, r, p;
     P(llm_i)  keep;
 
-    /* what is too small is computed at the limit and then made 0 */
+    /* what is too small is computed at the limit and then set to 0 */
 
     keep = *px >= LOWEST;
     x = (P(llm_f)) { 0 } + LOWEST;
@@ -115,7 +115,7 @@ P(llm_sum)(const float *row, uint32_t n, float max, float scale,
             }
         }
 
-        /* half onto half, then the last four one by one */
+        /* adds one half to the other, the last four one by one */
 
         memcpy(four, acc, sizeof(four));
         four[0] = (four[0] + four[2]) + (four[1] + four[3]);

@@ -1,7 +1,7 @@
 /*
- * A sampler: what it remembers of its sequence, and the way from a row of
- * logits to a token and its probability; see sampler.h.  chain.c runs the
- * stages, picks.c finds the best tokens, rows.c passes over whole rows.
+ * A sampler: its state for one sequence, and sampling a token and its
+ * probability from a row of logits; see sampler.h.  chain.c runs the stages,
+ * picks.c finds the best tokens, rows.c passes over whole rows.
  *
  * A sampler owns its lists; sampling allocates nothing.
  */
@@ -13,23 +13,25 @@
 #include <float.h>
 #include <math.h>
 
-/* a share of the mass below this is the best token, as is this one, but it
-   need not be a number that only denormals are as small as */
+/* a smaller share of the mass is raised to this one: both leave only the best
+   token, but smaller numbers would need denormals */
 #define LLM_LEAST_SHARE   1e-6f
 
 
 struct llm_sampler_s {
     llm_sampling_t     params;
-    uint32_t           on;              /* stages, as llm_chain_on() says */
+    uint32_t           on;              /* stages that are on:
+                                           llm_chain_on() */
     uint32_t           choice;
     uint32_t           n_vocab;
     uint64_t           n_generated;
 
-    /* the logits that change: those with a bias, and if there are penalties
-       those of tokens that were seen */
+    /* the logits that change: those with a bias and, with penalties, those of
+       tokens seen so far */
     llm_edit_t        *edits;
     uint32_t           n_edits;
-    uint32_t          *place;           /* of an id's edit, + 1; or NULL */
+    uint32_t          *place;           /* index of an id's edit, + 1; or
+                                           NULL */
     int                penalises;
 
     llm_candidate_t   *top;             /* n_logprobs + 1, or more */
@@ -37,7 +39,7 @@ struct llm_sampler_s {
 };
 
 
-/* the same chain without numbers that are nearly nothing */
+/* replaces parameters that are too close to 0 */
 
 static void
 llm_sampler_bound(llm_sampling_t *p)
@@ -48,7 +50,8 @@ llm_sampler_bound(llm_sampling_t *p)
 }
 
 
-/* what changes a token's logit, or NULL where there is no such token */
+/* the edit of a token's logit, added if need be; NULL if there is no such
+   token */
 
 static llm_edit_t *
 llm_sampler_edit(llm_sampler_t *s, int32_t id)
@@ -71,7 +74,7 @@ llm_sampler_edit(llm_sampler_t *s, int32_t id)
 }
 
 
-/* what the parameters need; what is there already may be larger */
+/* allocates what the parameters need; what a former sequence needed is kept */
 
 static int
 llm_sampler_room(llm_sampler_t *s, int edits, uint32_t n_top)
@@ -92,7 +95,7 @@ llm_sampler_room(llm_sampler_t *s, int edits, uint32_t n_top)
         return LLM_OK;
     }
 
-    /* pages that are never touched cost nothing */
+    /* memory that is never touched costs nothing */
 
     free(s->edits);
     s->edits = malloc(llm_max(s->n_vocab, 1u) * sizeof(llm_edit_t));
@@ -218,7 +221,7 @@ llm_sampler_changes(const llm_sampler_t *s, uint32_t n_banned,
 }
 
 
-/* a row, its blocks' maxima in the scratch, before the chain */
+/* starts the chain with a row; its blocks' maxima are in the scratch */
 
 static void
 llm_sampler_chain(const llm_sampler_t *s, llm_sampler_scratch_t *scratch,
@@ -256,7 +259,7 @@ llm_sampler_mask(const uint32_t *mask, uint32_t n, float *row)
 }
 
 
-/* the row as bias, penalties, bans and mask leave it, in the scratch */
+/* copies the row to the scratch and applies bias, penalties, bans and mask */
 
 static void
 llm_sampler_change(const llm_sampler_t *s, llm_sampler_scratch_t *scratch,
@@ -315,7 +318,8 @@ llm_sampler_logprob(float logit, float max, double log_sum)
 }
 
 
-/* the most likely of the model's own row, best first; returns their number */
+/* the most likely tokens of the unchanged row, best first; returns their
+   number */
 
 static uint32_t
 llm_sampler_top(llm_sampler_t *s, llm_sampler_scratch_t *scratch,
@@ -364,10 +368,11 @@ llm_sampler_nothing(llm_err_t *err)
 }
 
 
-/* the row is finite; its largest logit and the logarithm of its sum */
+/* checks that the row is finite; if probabilities are wanted, finds its
+   largest logit, the logarithm of its sum and the most likely tokens */
 
 static int
-llm_sampler_look(llm_sampler_t *s, llm_sampler_scratch_t *scratch,
+llm_sampler_scan(llm_sampler_t *s, llm_sampler_scratch_t *scratch,
     const float *logits, llm_sampled_t *out, float *max, double *log_sum,
     llm_err_t *err)
 {
@@ -396,7 +401,7 @@ llm_sampler_look(llm_sampler_t *s, llm_sampler_scratch_t *scratch,
 }
 
 
-/* the token behind the best ones, where it is none of them */
+/* adds the sampled token to the most likely ones if it is not among them */
 
 static void
 llm_sampler_list(llm_sampler_t *s, llm_sampled_t *out)
@@ -415,7 +420,7 @@ llm_sampler_list(llm_sampler_t *s, llm_sampled_t *out)
 
 
 static void
-llm_sampler_tell(llm_sampler_t *s, const float *logits, float max,
+llm_sampler_add_logprob(llm_sampler_t *s, const float *logits, float max,
     double log_sum, llm_sampled_t *out)
 {
     out->logprob = (uint32_t) out->id < s->n_vocab
@@ -440,7 +445,7 @@ llm_sampler_sample(llm_sampler_t *s, llm_sampler_scratch_t *scratch,
 
     row = logits;
 
-    if (llm_sampler_look(s, scratch, logits, out, &max, &log_sum, err)
+    if (llm_sampler_scan(s, scratch, logits, out, &max, &log_sum, err)
         != LLM_OK)
     {
         return LLM_ERROR;
@@ -468,7 +473,7 @@ llm_sampler_sample(llm_sampler_t *s, llm_sampler_scratch_t *scratch,
     }
 
     if (s->params.n_logprobs >= 0) {
-        llm_sampler_tell(s, logits, max, log_sum, out);
+        llm_sampler_add_logprob(s, logits, max, log_sum, out);
     }
 
     return LLM_OK;
@@ -554,14 +559,14 @@ llm_sampler_score(llm_sampler_t *s, llm_sampler_scratch_t *scratch,
     float   max;
     double  log_sum;
 
-    if (llm_sampler_look(s, scratch, logits, out, &max, &log_sum, err)
+    if (llm_sampler_scan(s, scratch, logits, out, &max, &log_sum, err)
         != LLM_OK)
     {
         return LLM_ERROR;
     }
 
     out->id = id;
-    llm_sampler_tell(s, logits, max, log_sum, out);
+    llm_sampler_add_logprob(s, logits, max, log_sum, out);
 
     return LLM_OK;
 }

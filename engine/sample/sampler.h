@@ -2,10 +2,11 @@
  * From a row of logits to a token.  The chain, in vLLM's order: bias,
  * repetition penalty (Keskar et al., 2019), frequency and presence penalty,
  * mask and bans, temperature, min-p, top-k, typical, top-p, and a draw; the
- * stages are the rows of engine/base/sampling.def.  Each cut works on what
- * the one before left, renormalised; equal logits are kept by the lower id;
- * the draw goes through what is left in the order of ids.  Below a temperature
- * of 1e-5 the largest logit is taken, the lowest id of equal ones.
+ * stages are the rows of engine/base/sampling.def.  Each cut works on the
+ * tokens that the one before left, renormalised; of equal logits the lower id
+ * is kept first; the draw goes through the rest in the order of ids.  Below a
+ * temperature of 1e-5 the largest logit is taken, the lowest id of equal
+ * ones.
  *
  * Invariant: the token depends on the logits, the parameters, the seed, the
  * choice and the number of tokens generated so far, on nothing else: the
@@ -27,13 +28,13 @@ typedef struct llm_sampler_scratch_s  llm_sampler_scratch_t;
 
 typedef struct {
     int32_t                 id;
-    float                   logprob;    /* of the model's own row: before
-                                           bias, penalties, temperature and
-                                           cuts; 0 where none was asked for */
+    float                   logprob;    /* in the unchanged row: before bias,
+                                           penalties, temperature and cuts; 0
+                                           if not asked for */
     uint32_t                n_top;      /* the n_logprobs most likely, best
-                                           first, and behind them the sampled
-                                           token where it is not among them;
-                                           none where n_logprobs is 0 */
+                                           first, then the sampled token if it
+                                           is not among them; none if
+                                           n_logprobs is 0 */
     const llm_candidate_t  *top;        /* valid until the next call */
 } llm_sampled_t;
 
@@ -42,31 +43,30 @@ void llm_sampler_scratch_free(llm_sampler_scratch_t *s);
 
 /*
  * choice is the index of the choice: each has its own random numbers.  bias
- * is copied, what it says of one id added up; ids beyond the vocabulary are
- * the caller's to refuse and do nothing here.  With has_seed == 0 the caller
- * puts a random seed first.  NULL: no memory.
+ * is copied, entries of the same id are added up; ids beyond the vocabulary
+ * have no effect, the caller may refuse them.  If has_seed is 0 the caller
+ * sets a random seed first.  NULL: no memory.
  */
 llm_sampler_t *llm_sampler_create(const llm_sampling_t *params,
     uint32_t choice, const llm_logit_bias_t *bias, uint32_t n_bias,
     uint32_t n_vocab);
-/* as created anew, for another sequence; LLM_ERROR: no memory, nothing has
-   changed that matters */
+/* makes it like new, for another sequence; LLM_ERROR: no memory, and it can be
+   restarted again */
 int llm_sampler_restart(llm_sampler_t *s, const llm_sampling_t *params,
     uint32_t choice, const llm_logit_bias_t *bias, uint32_t n_bias);
 void llm_sampler_free(llm_sampler_t *s);
 
-/* a token of the prompt (repetition penalty counts those) */
+/* adds a token of the prompt (for the repetition penalty) */
 void llm_sampler_see_prompt(llm_sampler_t *s, int32_t id);
-/* a token generated: counts for penalties and moves the random numbers on;
-   replayed after preemption */
+/* adds a generated token: counts it for penalties and moves the random numbers
+   on; repeated for all tokens after a preemption */
 void llm_sampler_accept(llm_sampler_t *s, int32_t id);
 
 /*
  * Draws from one row; logits are not changed.  banned ids (may be NULL) are
  * never drawn (EOS before min_tokens).  mask (may be NULL) is a bit for each
- * token that is allowed.  Whatever the row is, out is a token of it or the
- * end is LLM_ERROR with a reason: a logit that is NaN or plus infinity, also
- * where bias and penalties make it so; no token that is allowed.
+ * token that is allowed.  LLM_ERROR with a reason: a logit is NaN or plus
+ * infinity, also if bias and penalties make it so; or no token is allowed.
  */
 int llm_sampler_sample(llm_sampler_t *s, llm_sampler_scratch_t *scratch,
     const float *logits, const int32_t *banned, uint32_t n_banned,
@@ -74,10 +74,10 @@ int llm_sampler_sample(llm_sampler_t *s, llm_sampler_scratch_t *scratch,
 
 /*
  * The same for a device that draws (kernels.h): plan() describes the draw
- * behind `ahead` (0 or 1) tokens that are yet to be accepted, with pointers
- * into the sampler that live until accept(), and returns 0, a plan that wants
- * the row, where it is more than a device takes.  drawn() makes of what the
- * device found what sample() would have told.
+ * that follows `ahead` (0 or 1) tokens which are not accepted yet, with
+ * pointers into the sampler that are valid until accept().  It returns 0, and
+ * a plan that asks for the row, if a device cannot do this draw.  drawn()
+ * turns the device's result into what sample() would have returned.
  */
 int llm_sampler_plan(const llm_sampler_t *s, uint32_t ahead,
     const int32_t *banned, uint32_t n_banned, const uint32_t *mask,
@@ -85,8 +85,8 @@ int llm_sampler_plan(const llm_sampler_t *s, uint32_t ahead,
 int llm_sampler_drawn(llm_sampler_t *s, const llm_drawn_t *drawn,
     llm_sampled_t *out, llm_err_t *err);
 
-/* what the row says of a token that is known already: no draw; a token that
-   the row does not have is impossible */
+/* the probability of a known token, without a draw; a token beyond the row has
+   probability 0 */
 int llm_sampler_score(llm_sampler_t *s, llm_sampler_scratch_t *scratch,
     const float *logits, int32_t id, llm_sampled_t *out, llm_err_t *err);
 

@@ -1,11 +1,11 @@
 /*
  * What the stages of the chain work on, and what a stage may call.  The rows
  * of engine/base/sampling.def name the stages; edits.c has those that change
- * logits, cuts.c those that leave fewer tokens, chain.c runs them.
+ * logits, cuts.c those that reduce the tokens, chain.c runs them.
  *
- * A stage that edits writes scratch->row, which c->row then is.  A stage that
- * cuts takes what the one before left; as long as a bound says which tokens
- * those are, they are not gathered.
+ * A stage that edits writes scratch->row, to which c->row points then.  A
+ * stage that cuts works on the tokens that the one before left; they are not
+ * gathered as long as a bound describes them.
  */
 
 #ifndef LLM_SAMPLE_STAGES_H
@@ -16,7 +16,7 @@
 typedef enum {
     LLM_LEFT_ALL = 0,                   /* every token of the row */
     LLM_LEFT_BOUND,                     /* those whose logits reach a bound */
-    LLM_LEFT_PICKS                      /* those that are gathered */
+    LLM_LEFT_PICKS                      /* those in scratch->picks */
 } llm_left_t;
 
 /* a row of logits on its way through the chain */
@@ -35,7 +35,7 @@ typedef struct {
     float                   scale;      /* 1 / temperature */
     llm_left_t              left;
     float                   bound;
-    uint32_t                count;      /* of scratch->picks */
+    uint32_t                count;      /* number of scratch->picks */
     int                     weighed;    /* the picks have their weights */
 } llm_chain_t;
 
@@ -52,12 +52,12 @@ _Static_assert(LLM_STAGE_N <= 32, "a chain's stages are bits of 32");
     void llm_stage_##name(llm_chain_t *c);
 #include "engine/base/sampling.def"
 
-/* what is left becomes picks, their keys the logits */
+/* gathers the remaining tokens into picks, with logits as keys */
 void llm_chain_gather(llm_chain_t *c);
-/* and gets weights, the best of the row 1; returns their sum */
+/* and sets their weights, 1 for the best of the row; returns their sum */
 double llm_chain_weigh(llm_chain_t *c);
 
-/* how far below the largest logit min-p lets a token be */
+/* how far below the largest logit a token may be for min-p */
 float llm_stage_min_gap(const llm_sampling_t *p, float scale);
 
 #endif /* LLM_SAMPLE_STAGES_H */
