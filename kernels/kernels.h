@@ -29,25 +29,29 @@
 /* tokens of one KV page; pages of all layers share one number */
 #define LLM_KV_PAGE      16
 
-/* err.code of begin() and end() when the device has to be closed and opened
-   again, with all that is on it; and when it cannot be opened again before
-   the process has ended: nothing that is on that GPU goes on */
+/*
+ * Err.code of begin() and end(): the device, with all that is on it, must be
+ * closed and opened again; or the GPU is lost to this process, and only
+ * another process can use it again.
+ */
 #define LLM_DEVICE_ERROR "device_error"
 #define LLM_DEVICE_LOST  "device_lost"
 
-/* the most that a device's draw takes; beyond that a row is the host's */
+/* the limits of a device's draw; beyond them the host draws */
 #define LLM_DRAW_EDITS   4096           /* edits and bans of a row */
-#define LLM_DRAW_TOP     20             /* likely tokens told beside one */
+#define LLM_DRAW_TOP     20             /* likely tokens beside the one
+                                           drawn */
 
 #define LLM_NO_DRAW      UINT32_MAX
 
 typedef struct llm_ops_s     llm_ops_t;
 typedef struct llm_act_s     llm_act_t;     /* rows of activations */
-typedef struct llm_weight_s  llm_weight_t;  /* a matrix as the device likes */
+typedef struct llm_weight_s  llm_weight_t;  /* a matrix in the device's
+                                               layout */
 typedef struct llm_vec_s     llm_vec_t;     /* a float32 vector: norm, bias */
 typedef struct llm_kv_s      llm_kv_t;      /* the pages of all layers */
 
-/* a backend's device begins with this */
+/* the beginning of every backend's device */
 typedef struct {
     const llm_ops_t  *ops;
 } llm_dev_t;
@@ -60,31 +64,35 @@ typedef struct {
                                            "reference"; NULL: the best */
     llm_log_pt   log;                   /* may be NULL */
     void        *log_data;
-    /* the most a step will ever hold; scratch is sized by them */
+    /* the most of any step; scratch memory is sized by these */
     uint32_t     max_tokens;            /* rows of a step */
     uint32_t     max_seqs;
     uint32_t     max_pages;             /* pages of one sequence */
-    uint32_t     max_out;               /* rows that want logits */
-    uint32_t     weight_type;           /* llm_type_t of most matrices: what
-                                           16-bit type a GPU computes in */
-    int          weights_fp8;           /* matrices of F32, F16 and BF16 but
-                                           the head become e4m3, a scale a
-                                           row; where a device has none of
-                                           it, open() fails */
-    int          kv_fp8;                /* K and V are kept as e4m3, a scale
-                                           a token and head */
+    uint32_t     max_out;               /* rows that need logits */
+    uint32_t     weight_type;           /* llm_type_t of most matrices, by
+                                           which a GPU chooses its 16-bit
+                                           type */
+    int          weights_fp8;           /* matrices of F32, F16 and BF16,
+                                           except the head, become e4m3 with a
+                                           scale for each row; open() fails if
+                                           the device has no fp8 */
+    int          kv_fp8;                /* K and V are kept as e4m3, with a
+                                           scale for each token and head */
 } llm_dev_opts_t;
 
-/* ---- how the next token comes out of a row of logits ---- */
+/* ---- drawing the next token from a row of logits ---- */
 
-/* a logit that changes: + bias; then, if the token was seen, the penalties */
+/* a change of a logit: the bias is added; then, if the token was seen, the
+   penalties */
 typedef struct {
     int32_t      id;
     float        bias;
-    uint32_t     seen;                  /* times generated, and ... */
+    uint32_t     seen;                  /* how often it was generated, and
+                                           ... */
 } llm_edit_t;
 
-#define LLM_EDIT_SEEN    0x80000000u    /* ... this in the prompt or there */
+#define LLM_EDIT_SEEN    0x80000000u    /* ... this flag if it was, or is in
+                                           the prompt */
 
 typedef struct {
     int32_t      id;
@@ -92,87 +100,92 @@ typedef struct {
 } llm_candidate_t;
 
 typedef enum {
-    LLM_DRAW_HOST = 0,                  /* the row is wanted, by map() */
-    LLM_DRAW_TOKEN                      /* drawn() is wanted, the row is not */
+    LLM_DRAW_HOST = 0,                  /* map() will read the row */
+    LLM_DRAW_TOKEN                      /* drawn() will get a token */
 } llm_draw_kind_t;
 
 /*
  * A draw, in the order of its steps, which engine/sample/sampler.h describes:
- * edits, mask and bans, min-p, top-k, top-p, and the token at u of the mass
- * that is left, tokens in the order of their ids.  It is the host's sampler
- * over again: weights have the same bits, their sums differ by rounding.
- * Arrays are the caller's until begin() returns.
+ * edits, mask and bans, min-p, top-k, top-p, and the token at the share u of
+ * the remaining mass, tokens in the order of their ids.  It does what the
+ * host's sampler does: weights have the same bits, their sums differ by
+ * rounding.  Arrays are the caller's and must stay until begin() returns.
  */
 typedef struct {
     llm_draw_kind_t    kind;
     float              scale;           /* 1 / temperature; 0: the largest */
-    float              min_gap;         /* what min-p leaves is at least the
+    float              min_gap;         /* min-p keeps logits of at least the
                                            largest + this; -INFINITY: all */
     uint32_t           top_k;           /* 0: all */
     float              top_p;           /* 1: all */
     double             u;               /* 0 <= u < 1 */
-    float              repetition;      /* penalties of what was seen */
+    float              repetition;      /* penalties of tokens that were
+                                           seen */
     float              frequency;
     float              presence;
-    int32_t            n_top;           /* -1: no probabilities; 0: of the
-                                           token; more: of the best, too */
+    int32_t            n_top;           /* probabilities: -1: none; 0: the
+                                           token's; more: also those of the
+                                           most likely */
     uint32_t           n_edits;
     uint32_t           n_banned;
-    const llm_edit_t  *edits;           /* an id once */
-    const int32_t     *banned;          /* ids, or beyond the vocabulary */
-    const uint32_t    *mask;            /* a bit for each allowed; or NULL */
+    const llm_edit_t  *edits;           /* each id once */
+    const int32_t     *banned;          /* ids; those beyond the vocabulary are
+                                           ignored */
+    const uint32_t    *mask;            /* a bit for each id that is allowed;
+                                           or NULL */
 } llm_draw_t;
 
 typedef enum {
     LLM_DRAWN_TOKEN = 0,
     LLM_DRAWN_NOT_FINITE,               /* a logit is NaN or plus infinity,
-                                           as it came or once it is edited */
+                                           before or after the edits */
     LLM_DRAWN_NOTHING                   /* no token is allowed */
 } llm_drawn_status_t;
 
 typedef struct {
     uint32_t                status;     /* llm_drawn_status_t */
     int32_t                 id;
-    float                   logprob;    /* of the row before edits; 0 where
-                                           n_top is -1 */
+    float                   logprob;    /* in the row before edits; 0 if n_top
+                                           is -1 */
     uint32_t                n_top;
-    const llm_candidate_t  *top;        /* [n_top] best first, of the row
-                                           before edits; until begin() or
+    const llm_candidate_t  *top;        /* [n_top] best first, in the row
+                                           before edits; valid until begin() or
                                            end() */
 } llm_drawn_t;
 
 
 /*
- * One step: rows of several sequences, the rows of a sequence together and
- * in order of position.  Arrays belong to the caller and stay until end().
+ * One step: rows of several sequences, those of a sequence together and in
+ * the order of their positions.  Arrays are the caller's and must stay until
+ * end().
  */
 typedef struct {
     uint32_t         n_tokens;          /* rows */
     uint32_t         n_seqs;
-    uint32_t         n_out;             /* rows that want logits */
+    uint32_t         n_out;             /* rows that need logits */
     uint32_t         max_pages;         /* stride of pages */
     const int32_t   *tokens;            /* [n_tokens] */
     const uint32_t  *pos;               /* [n_tokens] position in sequence */
     const uint32_t  *seq_rows;          /* [n_seqs + 1] first row of each */
-    const uint32_t  *kv_len;            /* [n_seqs] positions cached once this
-                                           step is written: pos of its last
-                                           row + 1 */
+    const uint32_t  *kv_len;            /* [n_seqs] positions in the cache
+                                           after this step: pos of the last row
+                                           + 1 */
     const uint32_t  *pages;             /* [n_seqs][max_pages] page numbers;
                                            position p lies in page
                                            pages[p / LLM_KV_PAGE] at slot
                                            p % LLM_KV_PAGE */
-    const uint32_t  *out_rows;          /* [n_out] ascending row numbers; a
-                                           row may come several times */
-    const llm_draw_t  *draws;           /* [n_out] for drawn(), max_seqs of
-                                           them at most; NULL: all rows are
-                                           for map() */
-    const uint32_t  *follows;           /* [n_tokens] the row's token is what
-                                           this draw of the step before gives,
-                                           and not tokens[row]; LLM_NO_DRAW:
-                                           it is.  NULL: of all rows.  The
-                                           row's own draw counts that token as
-                                           generated once more than its edits
-                                           say */
+    const uint32_t  *out_rows;          /* [n_out] row numbers, ascending; a
+                                           row may be there several times */
+    const llm_draw_t  *draws;           /* [n_out] at most max_seqs of them are
+                                           for drawn(); NULL: all rows are for
+                                           map() */
+    const uint32_t  *follows;           /* [n_tokens] the row's token is not
+                                           tokens[row] but what this draw of
+                                           the step before gives; LLM_NO_DRAW:
+                                           it is tokens[row]; NULL: so for all
+                                           rows.  The row's own draw counts
+                                           that token as generated once more
+                                           than its edits say */
 } llm_batch_t;
 
 /* which rows of the step an operation works on */
@@ -184,16 +197,16 @@ typedef enum {
 /* what an activation buffer is for; a backend picks the element type */
 typedef enum {
     LLM_ACT_RESIDUAL = 0,               /* summed over layers: float32 */
-    LLM_ACT_VALUE,                      /* goes into linear() */
-    LLM_ACT_PRODUCT,                    /* comes out of linear() */
+    LLM_ACT_VALUE,                      /* input of linear() */
+    LLM_ACT_PRODUCT,                    /* output of linear() */
     LLM_ACT_LOGITS                      /* float32 */
 } llm_act_kind_t;
 
 /* how a weight will be used (or-ed) */
 #define LLM_WEIGHT_LINEAR  1
 #define LLM_WEIGHT_EMBED   2
-#define LLM_WEIGHT_HEAD    4            /* LINEAR makes logits of it: kept as
-                                           exact as it came */
+#define LLM_WEIGHT_HEAD    4            /* a LINEAR that gives logits: it keeps
+                                           its precision */
 
 typedef enum {
     LLM_GLU_SILU = 0,
@@ -251,14 +264,16 @@ struct llm_ops_s {
     int         (*open)(llm_dev_t **dev, const llm_dev_opts_t *opts,
                         llm_err_t *err);
     void        (*close)(llm_dev_t *dev);
-    /* one line for people: "AVX-512 VNNI, 2 threads", "NVIDIA H200 ..." */
+    /* a description in one line: "AVX-512 VNNI, 2 threads", "NVIDIA H200
+       ..." */
     void        (*describe)(llm_dev_t *dev, char *buf, size_t size);
-    /* bytes that KV pages may take of what is free on the device */
+    /* bytes of the device's free memory that KV pages may take */
     size_t      (*memory_free)(llm_dev_t *dev);
 
     /*
-     * src holds rows of `type` in GGUF's layout, n_out rows of n_in; it may
-     * be unaligned.  The device may keep it or make a layout of its own.
+     * src has n_out rows of n_in elements of `type`, in GGUF's layout; it may
+     * be unaligned.  The device may use it as it is or make a layout of its
+     * own.
      */
     llm_weight_t  *(*weight_create)(llm_dev_t *dev, uint32_t type,
                         uint32_t n_out, uint32_t n_in, const void *src,
@@ -273,26 +288,26 @@ struct llm_ops_s {
     llm_kv_t   *(*kv_create)(llm_dev_t *dev, const llm_kv_opts_t *opts,
                         llm_err_t *err);
     void        (*kv_free)(llm_dev_t *dev, llm_kv_t *kv);
-    /* bytes that one page of all layers takes with these options */
+    /* bytes of one page, all layers, with these options */
     size_t      (*kv_page_size)(llm_dev_t *dev, const llm_kv_opts_t *opts);
 
-    /* all layers of page src to page dst; between the steps submitted before
-       and those that begin later */
+    /* copies all layers of page src to page dst; after the steps submitted
+       before and before those that begin later */
     void        (*kv_copy)(llm_dev_t *dev, llm_kv_t *kv, uint32_t src,
                         uint32_t dst);
 
     /*
-     * begin() takes a step; LLM_REPLAYED says that the device replayed a
-     * captured step and the caller goes straight on to what comes behind
-     * the operations.  end() waits for the results and reports device errors.
+     * begin() starts a step.  LLM_REPLAYED: the device has replayed a
+     * captured step, and the caller must not call the operations.  end()
+     * waits for the results and reports device errors.
      *
-     * submit(), before end(), says that the step is whole; LLM_REDO: the
-     * device could not keep the operations, the caller does them once more
-     * and submits again.  If the step has no row for map(), the next one may then begin, and be submitted, before this
-     * one's end(): each end() is of the step that was submitted first, and
-     * its results stay until the next begin() or end().  Where begin() or
-     * end() fails, all steps under way are void.  NULL in the table: the
-     * device has one step at a time.
+     * submit(), before end(), tells the device that all operations were
+     * called; LLM_REDO: it could not keep them, the caller calls them once
+     * more and submits again.  If the step has no row for map(), the next one
+     * may then begin, and be submitted, before this one's end(): each end()
+     * is for the step that was submitted first, and its results stay until
+     * the next begin() or end().  If begin() or end() fails, all steps in
+     * flight are void.  NULL in the table: the device has one step at a time.
      */
     int         (*begin)(llm_dev_t *dev, const llm_batch_t *batch,
                         llm_err_t *err);
@@ -310,8 +325,8 @@ struct llm_ops_s {
                         const llm_act_t *x, const llm_linear_t *out,
                         uint32_t n);
     /*
-     * q [rows, n_heads * head_dim_k] and k get their RMS norm per head (if
-     * any) and are rotated in place by pos; then k and v are written to
+     * Applies the RMS norm per head, if any, to q [rows, n_heads *
+     * head_dim_k] and k, rotates both in place by pos, and writes k and v to
      * the cache.
      */
     void        (*rope_kv)(llm_dev_t *dev, const llm_heads_t *h,
@@ -333,9 +348,9 @@ struct llm_ops_s {
 
     /*
      * After end(): n rows of a buffer as float32, [n][cols].  map() gives a
-     * host pointer that stays valid until the next begin() or end(), without
-     * a copy where the device can; write() is for tests.  Other buffers than
-     * the logits only with no step under way.
+     * host pointer that is valid until the next begin() or end(), without a
+     * copy if the device can; write() is for tests.  Buffers other than the
+     * logits only with no step in flight.
      */
     const float  *(*map)(llm_dev_t *dev, const llm_act_t *a, uint32_t row,
                         uint32_t n);
@@ -343,9 +358,9 @@ struct llm_ops_s {
                         uint32_t n, const float *src);
 
     /*
-     * After end(): what the draw of row i of the logits gave.  A row that is
-     * drawn from is spoiled for map().  NULL in the table: the device does
-     * not draw, batch.draws is NULL.
+     * After end(): the result of the draw from row i of the logits.  map()
+     * must not read a row that was drawn from.  NULL in the table: the device
+     * does not draw, batch.draws is NULL.
      */
     void        (*drawn)(llm_dev_t *dev, uint32_t i, llm_drawn_t *out);
 };

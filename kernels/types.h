@@ -1,7 +1,7 @@
 /*
- * The element types of weights, the rows of types.def, with GGUF's numbers,
- * and what a block of each is: ggml's block formats
- * (github.com/ggml-org/ggml, src/ggml-common.h gives the byte layout).
+ * The element types of weights, the rows of types.def, with GGUF's numbers
+ * and the block of each: ggml's block formats (github.com/ggml-org/ggml,
+ * src/ggml-common.h gives the byte layout).
  *
  * Plain facts without state; shared by the engine and every backend.
  */
@@ -33,8 +33,8 @@ size_t llm_type_block_size(uint32_t type);
 size_t llm_type_row_size(uint32_t type, size_t n);
 
 /*
- * n elements of a row to float32, exactly as the format defines them;
- * n must be a multiple of the block.  The reference for every kernel.
+ * Converts n elements of a row to float32, exactly as the format defines
+ * them; n must be a multiple of the block.  The reference for every kernel.
  */
 void llm_dequantize(uint32_t type, const void *src, float *dst, size_t n);
 
@@ -50,8 +50,8 @@ uint16_t llm_f32_to_bf16(float f);
 
 /*
  * FP8 E4M3 (OCP 8-bit floating point, revision 1.0): four bits of exponent,
- * three of mantissa, no infinity, one NaN of each sign.  What is too large,
- * infinity too, becomes the largest number.
+ * three of mantissa, no infinity, one NaN of each sign.  Values that are too
+ * large, and infinity, become the largest number.
  */
 float llm_e4m3_to_f32(uint8_t e);
 uint8_t llm_f32_to_e4m3(float f);       /* round to nearest even */

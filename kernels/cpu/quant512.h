@@ -211,7 +211,7 @@ quant_block(const llm_cpu_stage_t *x, uint32_t pack, const __m512i w[8],
 
 /*
  * Products of few rows wait for memory.  The hardware's own prefetching
- * keeps some 3/4 of what one core can have under way; asking for the same
+ * keeps some 3/4 of what one core can have in flight; asking for the same
  * place of the next panels does the rest.  What lies behind a weight is most
  * likely the next one: see memory.c.
  */

@@ -1,5 +1,5 @@
 /*
- * Activations.  The rows of logits come with room for what is drawn of them.
+ * Buffers of activations.  One for logits comes with memory for draws.
  */
 
 #include "kernels/cuda/internal.h"
@@ -30,7 +30,7 @@ llm_cuda_act_create(llm_dev_t *dev, uint32_t max_rows, uint32_t cols,
         return NULL;
     }
 
-    /* rows of a bucket beyond the step's own are computed on, too */
+    /* operations also compute the rows of a bucket beyond the step's own */
 
     if (llm_cuda_clear(d, a->data, size, "clearing of activations", err)
         != LLM_OK)

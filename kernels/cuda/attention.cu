@@ -3,16 +3,16 @@
  * prompt rows and decode rows (online softmax, arXiv:2205.14135; split over
  * the cache, arXiv:2307.08691).
  *
- * The query rows of one sequence and one KV head, tokens times heads of the
- * group, are numbered through; a warp takes 16 of them, a block four times
- * that.  The cache is walked in splits of LLM_CUDA_KV_SPLIT positions: within
- * a split softmax is online, splits are merged in order.  A sequence with a
- * single row spreads its splits over blocks and a second kernel merges them;
- * a longer one merges as it goes.
+ * The query rows of one sequence and one KV head (tokens times heads of the
+ * group) have consecutive numbers; a warp takes 16 of them, a block four
+ * times as many.  The cache is walked in splits of LLM_CUDA_KV_SPLIT
+ * positions: within a split softmax is online, splits are merged in order.  A
+ * sequence with a single row spreads its splits over blocks and a second
+ * kernel merges them; a longer one merges as it goes.
  *
- * Invariant: both roads do the same arithmetic in the same order for a row,
+ * Invariant: both ways do the same arithmetic in the same order for a row,
  * whatever the other rows of its tile are, so a row's result depends on its
- * own sequence alone.
+ * own sequence only.
  */
 
 #include "kernels/cuda/attention.h"
@@ -55,7 +55,7 @@ llm_att_clear(llm_att_state_t<DH> &s)
 }
 
 
-/* how much each of two parts counts once they share a maximum */
+/* the weights of two partial results, given their common maximum */
 
 static __device__ __forceinline__ void
 llm_att_weights(float m0, float m1, float *m, float *w0, float *w1)
@@ -80,7 +80,7 @@ llm_att_pack(float a, float b)
 }
 
 
-/* A fragments of a warp's 16 query rows, straight from memory */
+/* loads the A fragments of a warp's 16 query rows from memory */
 
 template<int DH> static __device__ __forceinline__ void
 llm_att_queries(const llm_att_args_t &a, uint32_t row0, uint32_t kv_head,
@@ -159,7 +159,7 @@ llm_att_values(const uint16_t *vs, int kt, const uint32_t p[4],
 
 /*
  * One tile of the cache for one warp: scores, mask, online softmax, values.
- * pos[i] is the position of the lane's row i, -1 for a row that is none.
+ * pos[i] is the position of the lane's row i, -1 if there is no such row.
  */
 
 template<int DH> static __device__ __forceinline__ void
@@ -236,7 +236,7 @@ llm_att_step(const llm_att_args_t &a, const uint16_t *ks, const uint16_t *vs,
 }
 
 
-/* a whole split, tile by tile, the next tile on its way meanwhile */
+/* a whole split, tile by tile, while the next tile is being copied */
 
 template<int DH, int FP8> static __device__ void
 llm_att_split(const llm_cuda_step_t &cs, const llm_att_args_t &a,
@@ -315,7 +315,7 @@ llm_att_merge(llm_att_state_t<DH> &all, const llm_att_state_t<DH> &part)
 }
 
 
-/* a warp's rows to the output, or as a partial result of a split */
+/* writes a warp's rows to the output, or as a partial result of a split */
 
 template<int DH> static __device__ __forceinline__ void
 llm_att_store(const llm_att_args_t &a, const llm_att_state_t<DH> &st,
@@ -399,7 +399,7 @@ llm_k_attention(llm_cuda_step_t cs, llm_att_args_t a)
         return;
     }
 
-    /* the furthest position that a row of this block sees */
+    /* the last position that a row of this block sees */
 
     last = first + LLM_ATT_WARPS * LLM_ATT_ROWS - 1;
     last = last < n_rows ? last : n_rows - 1;

@@ -1,7 +1,7 @@
 /*
- * Attention's arguments, and tiles of the paged cache on their way to shared
- * memory: f16 as it is computed on, or e4m3 as it lies in the cache, of
- * which the block makes f16, exactly, before it works on a tile.
+ * Attention's arguments, and copying tiles of the paged cache to shared
+ * memory: f16, or e4m3 as it is in the cache, which the block converts to
+ * f16, exactly, before it works on a tile.
  */
 
 #ifndef LLM_CUDA_ATTENTION_H
@@ -12,8 +12,8 @@
 #define LLM_ATT_WARPS    4
 #define LLM_ATT_THREADS  (LLM_ATT_WARPS * 32)
 #define LLM_ATT_ROWS     16             /* of a warp */
-#define LLM_ATT_PAD      8              /* elements: rows miss each other's
-                                           banks */
+#define LLM_ATT_PAD      8              /* elements, so that rows are in
+                                           different banks */
 
 typedef struct {
     const float      *q;
@@ -31,7 +31,7 @@ typedef struct {
 } llm_att_args_t;
 
 
-/* positions of one tile of the cache in shared memory */
+/* one tile of the cache in shared memory */
 template<int DH> struct llm_att_tile {
     enum { POSITIONS = DH > 128 ? 32 : 64, STRIDE = DH + LLM_ATT_PAD,
            SIZE = POSITIONS * STRIDE,
@@ -54,7 +54,8 @@ llm_att_block(const llm_cuda_step_t &st, const uint8_t *cache, uint32_t seq,
 }
 
 
-/* one tile of K or V: rows of positions, zeros beyond `end` and dim */
+/* copies one tile of K or V: a row for each position, zeros beyond `end` and
+   dim */
 
 template<int DH> static __device__ void
 llm_att_load(const llm_cuda_step_t st, uint16_t *s, const uint8_t *cache,
@@ -94,8 +95,8 @@ llm_att_load(const llm_cuda_step_t st, uint16_t *s, const uint8_t *cache,
 }
 
 
-/* the same as it lies in an fp8 cache: DH bytes a position, then scales;
-   first is a multiple of a page */
+/* the same for an fp8 cache, not converted: DH bytes for each position, then
+   scales; first is a multiple of a page */
 
 template<int DH> static __device__ void
 llm_att_load_raw(const llm_cuda_step_t &st, uint8_t *s, const uint8_t *cache,
@@ -143,7 +144,7 @@ llm_att_load_raw(const llm_cuda_step_t &st, uint8_t *s, const uint8_t *cache,
 }
 
 
-/* and to f16; a scale's byte is the exponent of an f16 */
+/* converts it to f16; a scale's byte is the exponent of an f16 */
 
 template<int DH> static __device__ void
 llm_att_widen(const uint8_t *raw, uint16_t *s)
@@ -181,8 +182,8 @@ llm_att_widen(const uint8_t *raw, uint16_t *s)
 
 
 /*
- * Shared memory: two stages of a tile of K and one of V, as they are
- * computed on; or, of fp8, one such stage behind two of the cache's bytes.
+ * Shared memory: two stages, each with a tile of K and one of V in f16; or,
+ * for fp8, one such stage behind two stages of the cache's bytes.
  */
 
 template<int DH, int FP8> struct llm_att_stage_t {
@@ -192,7 +193,7 @@ template<int DH, int FP8> struct llm_att_stage_t {
 };
 
 
-/* K and V of the positions from `first` on, on their way to a stage */
+/* starts copying K and V of the positions from `first` on to a stage */
 
 template<int DH, int FP8> static __device__ __forceinline__ void
 llm_att_fetch(const llm_cuda_step_t &cs, const llm_att_args_t &a,

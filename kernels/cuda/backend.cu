@@ -1,16 +1,16 @@
 /*
- * The CUDA device: opening, and the road of a step through begin(), submit()
- * and end(): its arrays go up in one copy from pinned memory, decode steps
- * are captured once per bucket and replayed from then on, results come down behind
- * it.  All is in the order of one stream, so that the next step may be
- * enqueued while this one runs: only what the host writes and reads is there
- * twice.
+ * The CUDA device: opening it, and a step's begin(), submit() and end(): the
+ * step's arrays are copied to the GPU in one piece from pinned memory, decode
+ * steps are captured once for each bucket and replayed from then on, then the
+ * results are copied back.  All of this is in the order of one stream, so the
+ * next step may be enqueued while this one runs: only the host's buffers
+ * exist twice.
  *
- * A failed launch or copy is remembered (error.cu) and reported by end();
- * nothing is asked of the device in between.
+ * A failed launch or copy is remembered (error.cu) and reported by end(); in
+ * between nothing waits for the device.
  *
- * A graph saves time and nothing else: where one fails, for instance because
- * memory ends, the step is launched kernel by kernel.
+ * Graphs only save time: if one fails, for instance for lack of memory, the
+ * step is launched kernel by kernel.
  */
 
 #include "kernels/cuda/blas.h"
@@ -18,20 +18,20 @@
 #include <assert.h>
 #include <stdio.h>
 
-/* decode steps of up to this many rows are captured, of a sequence so many:
-   one, or those of a draft that is verified */
+/* decode steps with up to so many rows are captured, and with so many rows of
+   a sequence: one, or those of a draft to be verified */
 #define LLM_CUDA_GRAPH_ROWS      512
 #define LLM_CUDA_GRAPH_SEQ_ROWS  8
 
-/* what the KV cache leaves of a card: a share, but no more than so much, for
-   what the driver and cublasLt take later */
+/* what the KV cache leaves free on a GPU for the driver and cublasLt: a share,
+   but no more than so much */
 #define LLM_CUDA_MARGIN      ((size_t) 1 << 30)
 #define LLM_CUDA_MARGIN_PART 20
 
 
 /* ---- the step's arrays ---- */
 
-/* one after another in one piece, 256-byte aligned, pages last */
+/* the arrays follow one another in one piece, 256-byte aligned, pages last */
 
 static size_t
 llm_cuda_step_layout(llm_cuda_t *d, uint8_t *base, llm_cuda_step_t *st)
@@ -100,7 +100,8 @@ llm_cuda_split(llm_cuda_t *d, uint32_t *base, uint32_t kv_len, uint32_t rows,
 }
 
 
-/* the host's copy of the arrays; rows of pages keep the device's stride */
+/* fills the host's copy of the arrays; rows of pages have the device's
+   stride */
 
 static void
 llm_cuda_step_fill(llm_cuda_t *d, const llm_batch_t *b)
@@ -191,8 +192,8 @@ llm_cuda_find_graph(llm_cuda_t *d)
 
 
 /*
- * The step's graph, or a place for it; NULL where there is none.  *again: its
- * kernels were launched before.
+ * The step's graph, or a place for a new one; NULL if there is no place.
+ * *again: its kernels were launched before.
  */
 
 static llm_cuda_graph_t *
@@ -214,14 +215,15 @@ llm_cuda_graph_of(llm_cuda_t *d, int *again)
 }
 
 
-/* graphs are done without from now on, but for those that are there */
+/* no new graphs are made from now on; existing ones are still used */
 
 static void
 llm_cuda_no_graphs(llm_cuda_t *d, cudaError_t e)
 {
     char  msg[256];
 
-    (void) cudaGetLastError();          /* not for the next launch */
+    (void) cudaGetLastError();          /* or the next launch would report
+                                           it */
 
     if (d->opts.log && !d->no_graphs) {
         snprintf(msg, sizeof(msg), "CUDA: graph of a step: %s; no more of "
@@ -234,7 +236,7 @@ llm_cuda_no_graphs(llm_cuda_t *d, cudaError_t e)
 }
 
 
-/* nonzero if it is not launched, and gone */
+/* nonzero if the launch failed: then the graph is freed */
 
 static int
 llm_cuda_graph_launch(llm_cuda_t *d, llm_cuda_graph_t *g)
@@ -256,9 +258,9 @@ llm_cuda_graph_launch(llm_cuda_t *d, llm_cuda_graph_t *g)
 
 
 /*
- * Before the device is driven: another one may have lost the GPU's context,
- * this thread may have driven another GPU, and a model is loaded by one
- * thread and driven by another.
+ * Called before the device is used: another device may have lost the GPU's
+ * context, this thread may have used another GPU, and one thread loads a
+ * model that another one runs.
  */
 
 static int
@@ -276,8 +278,8 @@ llm_cuda_enter(llm_cuda_t *d, llm_err_t *err)
 
 
 /*
- * A step of one row per sequence, or a few, all of which want logits, is a
- * decode step: padded to its bucket it is captured, or replayed.
+ * A step with one row, or a few, for each sequence, all of which need logits,
+ * is a decode step: padded to its bucket it is captured, or replayed.
  */
 
 static int
@@ -358,7 +360,7 @@ llm_cuda_begin(llm_dev_t *dev, const llm_batch_t *b, llm_err_t *err)
 }
 
 
-/* nonzero if there is no graph, and nothing of the step was launched */
+/* nonzero if no graph was made; then nothing of the step has been launched */
 
 static int
 llm_cuda_end_capture(llm_cuda_t *d)
@@ -510,7 +512,7 @@ llm_cuda_close(llm_dev_t *dev)
 }
 
 
-/* the runtime's own words for no driver at all are about versions */
+/* without any driver the runtime's message would be about versions */
 
 static int
 llm_cuda_no_device(cudaError_t e, llm_err_t *err)

@@ -1,9 +1,9 @@
 /*
- * The operations that move or scale rows: embedding, norm, rotary embedding
- * with the write to the KV cache, gated activation, gathering of rows.
+ * The operations on single rows: embedding, norm, rotary embedding with the
+ * write to the KV cache, gated activation, gathering of rows.
  *
- * Invariant: one block works on one row, with sums in an order fixed by the
- * row's length.  Rows beyond the step's count are left alone.
+ * Invariant: a block works on one row, and sums have an order that only
+ * depends on the row's length.  Rows beyond the step's count are not touched.
  */
 
 #include "kernels/cuda/quants.h"
@@ -43,7 +43,8 @@ llm_cuda_embed(llm_dev_t *dev, const llm_weight_t *w, llm_act_t *x)
 }
 
 
-/* the sum over a block of LLM_ROW_THREADS threads; s holds a float a warp */
+/* the sum over a block of LLM_ROW_THREADS threads; s has a float for each
+   warp */
 
 static __device__ __forceinline__ float
 llm_block_sum(float v, float *s)
@@ -115,7 +116,7 @@ llm_cuda_norm(llm_dev_t *dev, llm_rows_t rows, const llm_act_t *x,
 }
 
 
-/* what one launch of llm_k_rope_kv works with */
+/* arguments of llm_k_rope_kv() */
 typedef struct {
     float            *q;
     float            *k;
@@ -137,7 +138,7 @@ typedef struct {
 } llm_rope_args_t;
 
 
-/* one warp: norm and rotation of one head, in shared memory */
+/* norm and rotation of one head, in shared memory, by one warp */
 
 static __device__ void
 llm_rope_head(const llm_rope_args_t a, float *s, const float *norm,
@@ -169,7 +170,7 @@ llm_rope_head(const llm_rope_args_t a, float *s, const float *norm,
         i0 = a.neox ? i : 2 * i;
         i1 = a.neox ? i + half : 2 * i + 1;
 
-        /* far positions want more than a float's digits before the turn */
+        /* at far positions the angle needs more digits than a float has */
 
         angle = (double) pos * (double) a.inv_freq[i];
         angle -= floor(angle * 0.15915494309189535) * 6.283185307179586;
@@ -186,7 +187,7 @@ llm_rope_head(const llm_rope_args_t a, float *s, const float *norm,
 }
 
 
-/* the exponent of the least power of two by which max is within e4m3 */
+/* the least exponent e for which max / 2^e is in the range of e4m3 */
 
 static __device__ __forceinline__ int
 llm_kv_scale(float max)
@@ -204,7 +205,7 @@ llm_kv_scale(float max)
 }
 
 
-/* a warp writes one head of a token to slot of its block in the cache */
+/* a warp writes one head of a token to `slot` of its block in the cache */
 
 static __device__ void
 llm_kv_write(uint8_t *block, uint32_t slot, uint32_t dim, const float *src,
@@ -237,7 +238,7 @@ llm_kv_write(uint8_t *block, uint32_t slot, uint32_t dim, const float *src,
     row8 = block + (size_t) slot * dim;
 
     for (i = lane; i < dim; i += 32) {
-        /* no NaN comes into the cache, as with f16 */
+        /* NaN becomes a number in the cache, as with f16 */
         row8[i] = llm_f2e(fminf(fmaxf(src[i] * scale, -448.0f), 448.0f));
     }
 
@@ -372,7 +373,7 @@ llm_k_glu(llm_glu_t act, const float *gate, const float *up,
 }
 
 
-/* all rows of the bucket: the rows beyond the count are nobody's */
+/* on all rows of the bucket: those beyond the count are not used */
 
 void
 llm_cuda_glu(llm_dev_t *dev, llm_rows_t rows, llm_glu_t act,
@@ -409,7 +410,7 @@ llm_k_gather(llm_cuda_step_t st, const uint32_t *x, uint32_t *y,
 }
 
 
-/* residual rows, float32 */
+/* rows of the residual stream, float32 */
 
 void
 llm_cuda_gather(llm_dev_t *dev, const llm_act_t *x, llm_act_t *y)

@@ -1,9 +1,9 @@
 /*
  * The products of blas.h through cublasLt.
  *
- * For each shape of weight and bucket of rows the candidates that cublasLt's
- * heuristic names are run when the weight is made: of those that give the
- * bits wanted, the fastest is kept.  A shape without a plan is refused.
+ * When a weight is created, the candidates of cublasLt's heuristic are run
+ * for its shape and each bucket of rows: of those that give the right bits,
+ * the fastest becomes the plan.  Products without a plan are refused.
  *
  * llm_blas_t owns its handle, its workspace and its table of plans.
  */
@@ -18,7 +18,7 @@
 #define LLM_BLAS_MAX_PLANS   512
 #define LLM_BLAS_TIMINGS     3
 
-/* what a choice depends on */
+/* what a plan depends on */
 typedef struct {
     uint32_t             bucket;        /* of rows */
     uint32_t             n_out;
@@ -27,7 +27,7 @@ typedef struct {
 
 typedef struct {
     llm_blas_key_t           key;
-    int                      none;      /* no candidate gives our bits */
+    int                      none;      /* no candidate gives the right bits */
     cublasLtMatmulAlgo_t     algo;
 } llm_blas_plan_t;
 
@@ -41,7 +41,7 @@ struct llm_blas_s {
     uint32_t                 n_plans;
 };
 
-/* the descriptors of one product, made for a call */
+/* the descriptors of one product, made for one call */
 typedef struct {
     cublasLtMatmulDesc_t     op;
     cublasLtMatrixLayout_t   w;
@@ -214,7 +214,7 @@ llm_blas_run(llm_blas_t *b, const llm_blas_args_t *a,
 }
 
 
-/* milliseconds of the best of a few runs, negative when it fails */
+/* milliseconds of the fastest of a few runs, negative if it fails */
 
 static float
 llm_blas_time(llm_blas_t *b, const llm_blas_args_t *a,
@@ -313,7 +313,7 @@ llm_k_differ(const uint32_t *a, const uint32_t *b, size_t n,
 }
 
 
-/* y holds the result of the candidate's last run */
+/* does y, the result of the candidate's last run, have the right bits? */
 
 static int
 llm_blas_same(llm_blas_t *b, const llm_blas_args_t *a, const float *want)
@@ -341,7 +341,7 @@ llm_blas_same(llm_blas_t *b, const llm_blas_args_t *a, const float *want)
 
 
 int
-llm_blas_knows(llm_blas_t *b, const llm_blas_args_t *a)
+llm_blas_is_prepared(llm_blas_t *b, const llm_blas_args_t *a)
 {
     llm_blas_key_t  key;
 
@@ -387,7 +387,7 @@ llm_blas_prepare(llm_blas_t *b, const llm_blas_args_t *a, const float *want)
 
     ms = -1;
 
-    if (b->n_plans == LLM_BLAS_MAX_PLANS || llm_blas_knows(b, a)) {
+    if (b->n_plans == LLM_BLAS_MAX_PLANS || llm_blas_is_prepared(b, a)) {
         return ms;
     }
 

@@ -2,10 +2,10 @@
  * Products of 16-bit weights with many rows through cublasLt; in the
  * emulator through the plain loop of t/gpu/emu/blas.cpp.
  *
- * Invariant: a product has the bits of llm_linear_16(), or is refused.  What
- * cublasLt does not promise is looked at: when a weight is loaded, every
- * candidate has to give the bits that our kernel gave.  One that splits K
- * is not even tried.
+ * Invariant: a product has the bits of llm_linear_16(), or is refused.
+ * cublasLt does not promise that, so it is tested: when a weight is loaded, a
+ * candidate must give the bits of our kernel.  Candidates that split K are
+ * not even tried.
  *
  * llm_blas_t is owned by its device; calls enqueue on the device's stream.
  */
@@ -31,21 +31,21 @@ typedef struct {
 } llm_blas_args_t;
 
 llm_blas_t *llm_blas_create(cudaStream_t stream, int bf16, llm_err_t *err);
-/* alive: is what it has on the GPU still there?  See backend.cu */
+/* alive: does its memory on the GPU still exist?  See error.cu */
 void llm_blas_free(llm_blas_t *b, int alive);
 
-/* was llm_blas_prepare() there for products with this many rows? */
-int llm_blas_knows(llm_blas_t *b, const llm_blas_args_t *a);
+/* has llm_blas_prepare() been called for products with this many rows? */
+int llm_blas_is_prepared(llm_blas_t *b, const llm_blas_args_t *a);
 
 /*
- * Times what cublasLt offers for such a product and keeps the fastest that
- * gives what lies at want [rows][ldy]; x is read, y overwritten.  Returns its
- * milliseconds, or less than 0 where there is none.  Between steps only.
+ * Times cublasLt's candidates for such a product and keeps the fastest that
+ * gives the values at want [rows][ldy]; x is read, y overwritten.  Returns
+ * its milliseconds, or less than 0 if there is none.  Between steps only.
  */
 float llm_blas_prepare(llm_blas_t *b, const llm_blas_args_t *a,
     const float *want);
 
-/* y = x w^T (+ y), sums in float32; nonzero when there is no way */
+/* y = x w^T (+ y), sums in float32; nonzero if there is no plan for it */
 int llm_blas_linear(llm_blas_t *b, const llm_blas_args_t *a);
 
 #endif /* LLM_CUDA_BLAS_H */

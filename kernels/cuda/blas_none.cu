@@ -1,6 +1,6 @@
 /*
- * The products of blas.h in a build without cuBLAS: there are none, our own
- * kernels do them all.
+ * blas.h in a build without cuBLAS: it has no products, our own kernels
+ * compute all.
  */
 
 #include "kernels/cuda/blas.h"
@@ -36,7 +36,7 @@ llm_blas_free(llm_blas_t *b, int alive)
 
 
 int
-llm_blas_knows(llm_blas_t *b, const llm_blas_args_t *a)
+llm_blas_is_prepared(llm_blas_t *b, const llm_blas_args_t *a)
 {
     (void) b;
     (void) a;

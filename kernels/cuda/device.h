@@ -50,7 +50,7 @@ llm_launch_as(K k, dim3 grid, dim3 block, size_t shared, cudaStream_t s,
     k<<<grid, block, shared, s>>>(a...);
 }
 
-/* a template's commas want parentheses around k: llm_launch((k<1, 2>), ... */
+/* a template with commas needs parentheses: llm_launch((k<1, 2>), ... */
 #define llm_launch(k, grid, block, shared, stream, ...)                      \
     llm_launch_as(k, grid, block, shared, stream, __VA_ARGS__)
 
@@ -69,7 +69,8 @@ uint16_t llm_f32_to_f16(float f);
 uint16_t llm_f32_to_bf16(float f);
 }
 
-/* most of the emulator's time goes here: finite numbers in line */
+/* the emulator spends most of its time here, so finite numbers are converted
+   inline */
 
 static inline float
 llm_h2f(uint16_t h)
@@ -156,7 +157,7 @@ uint8_t llm_f32_to_e4m3(float f);
 static inline uint8_t llm_f2e(float f) { return llm_f32_to_e4m3(f); }
 
 
-/* two of them, the low one first, to two 16-bit floats */
+/* converts two of them, the low one first, to two 16-bit floats */
 
 static inline uint32_t
 llm_e2x16(uint32_t two, int bf16)
@@ -259,7 +260,7 @@ llm_cp_async_commit(void)
 }
 
 
-/* waits until at most n of this thread's groups are under way */
+/* waits until at most n of this thread's groups are in flight */
 
 template<int n> static __device__ __forceinline__ void
 llm_cp_async_wait(void)
@@ -313,7 +314,8 @@ llm_mma_16_host(float d[4], const uint32_t a[4], const uint32_t b[2])
     g = emu::cur->lane / 4;
     t = emu::cur->lane % 4;
 
-    /* who holds row g of A (and g + 8), who columns 2t and 2t + 1 of B */
+    /* which lanes have row g of A (and g + 8), and which columns 2t and 2t + 1
+       of B */
 
     for (p = 0; p < 4; p++) {
         fa[p] = (const llm_mma_floats *) emu::at(g * 4 + p);

@@ -1,11 +1,10 @@
 /*
- * What fails on a GPU: the first failure of a step is remembered and reported
- * once.
+ * Errors of a GPU: the first one of a step is remembered and reported once.
  *
- * Most failures stay and spoil every call of the process on that GPU, a reset
- * included: its context is lost to all devices on it, for as long as the
- * process lives (LLM_DEVICE_LOST).  After others the device is closed and
- * opened again.
+ * Most errors are sticky: from then on every call of the process on that GPU
+ * fails, even a reset, so its context is lost to all devices on it until the
+ * process ends (LLM_DEVICE_LOST).  After other errors the device is closed
+ * and opened again.
  */
 
 #include "kernels/cuda/internal.h"
@@ -13,8 +12,8 @@
 #include <stdio.h>
 
 
-/* GPUs whose context is lost; any thread reads and sets it, in any order,
-   and nobody takes it back */
+/* GPUs whose context is lost; any thread reads and sets it, and it is never
+   cleared */
 static int  llm_cuda_lost[LLM_CUDA_MAX_GPUS];
 
 
@@ -42,7 +41,7 @@ llm_cuda_check(llm_cuda_t *d, cudaError_t e, const char *what)
 }
 
 
-/* no step is under way any more, and none has results */
+/* no step is in flight any more, and none has results */
 
 void
 llm_cuda_void(llm_cuda_t *d)
@@ -61,7 +60,7 @@ llm_cuda_fail_lost(llm_err_t *err, const char *why)
 }
 
 
-/* does every call fail from now on? */
+/* is the error sticky: does every call fail from now on? */
 
 static int
 llm_cuda_sticks(void)

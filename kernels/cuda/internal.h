@@ -1,11 +1,11 @@
 /*
- * The CUDA device, its buffers and one step's arrays; shared by the sources
- * of kernels/cuda.
+ * The CUDA device, its buffers and the arrays of a step; shared by the
+ * sources of kernels/cuda.
  *
- * Invariant: every address that a kernel is given is fixed when the device
- * and the model's buffers are made, and grids depend on the step's bucket
- * alone, so that a captured step can be replayed with other contents.  What
- * a step really holds is read on the device from counts[].
+ * Invariant: all addresses that kernels get are fixed when the device and the
+ * model's buffers are created, and grids depend on the step's bucket only, so
+ * that a captured step can be replayed with other contents.  Kernels read the
+ * step's real sizes from counts[].
  *
  * The device owns its stream, its pinned memory and its scratch; buffers are
  * freed by their own *_free().  One thread drives a device.
@@ -37,7 +37,7 @@ extern "C" {
 #define LLM_N_OUT     2
 #define LLM_N_COUNTS  4
 
-/* llm_draw_t on the device: indexes in the place of pointers */
+/* llm_draw_t on the device, with indexes instead of pointers */
 typedef struct {
     double            u;
     uint32_t          kind;             /* llm_draw_kind_t */
@@ -49,11 +49,12 @@ typedef struct {
     float             frequency;
     float             presence;
     int32_t           n_top;
-    uint32_t          edit;             /* the first of its edits; the bans
-                                           are behind them */
+    uint32_t          edit;             /* index of its first edit; the bans
+                                           follow the edits */
     uint32_t          n_edits;
     uint32_t          n_banned;
-    uint32_t          mask;             /* which mask, or LLM_CUDA_NO_MASK */
+    uint32_t          mask;             /* index of the mask, or
+                                           LLM_CUDA_NO_MASK */
 } llm_cuda_draw_t;
 
 #define LLM_CUDA_NO_MASK  0xffffffffu
@@ -65,27 +66,28 @@ typedef struct {
     uint32_t          n_top;
 } llm_cuda_drawn_t;
 
-/* the arrays of all draws but the step's own, on the device */
+/* the arrays of draws on the device that do not belong to a step */
 typedef struct {
-    llm_edit_t        *edits;           /* [max_seqs][LLM_DRAW_EDITS], as they
-                                           come: one behind the other */
-    float             *before;          /* logits as they were, of each edit */
+    llm_edit_t        *edits;           /* [max_seqs][LLM_DRAW_EDITS], those of
+                                           all draws one after the other */
+    float             *before;          /* the logit before each edit */
     uint32_t          *masks;           /* [max_seqs][mask_words] */
     uint32_t           mask_words;
     uint64_t          *parts;           /* [max_rows][n_parts] the best of each
                                            part of a row */
     uint32_t           n_parts;
-    llm_cuda_drawn_t  *drawn;           /* [max_rows] stays for the rows of
-                                           the next step that follow */
+    llm_cuda_drawn_t  *drawn;           /* [max_rows] kept for rows of the next
+                                           step that follow a draw */
     llm_candidate_t   *top;             /* [max_rows][LLM_DRAW_TOP] */
-    uint32_t           n_edits;         /* of the step that begins */
+    uint32_t           n_edits;         /* of the current step */
     uint32_t           n_masks;
-    uint32_t           n_top;           /* rows of it that tell some */
+    uint32_t           n_top;           /* rows of it with probabilities of
+                                           likely tokens */
 } llm_cuda_draws_t;
 
 /*
- * What the host has of a step: the next one's is filled while the device
- * reads this one's.  Pinned, but for wants.
+ * The host's buffers of a step: those of the next step are filled while the
+ * device reads this one's.  Pinned, except wants.
  */
 typedef struct {
     uint8_t           *arrays;          /* as llm_cuda_step_t has them */
@@ -93,12 +95,13 @@ typedef struct {
     uint32_t          *masks;
     llm_cuda_drawn_t  *drawn;
     llm_candidate_t   *top;
-    uint8_t           *wants;           /* [max_rows] is the row for map()? */
+    uint8_t           *wants;           /* [max_rows] will map() read the
+                                           row? */
     uint32_t           n_out;
     cudaEvent_t        done;
 } llm_cuda_slot_t;
 
-/* a step's arrays on the device; kernels take it by value */
+/* a step's arrays on the device; passed to kernels by value */
 typedef struct {
     const uint32_t   *counts;           /* [LLM_N_COUNTS] */
     int32_t          *tokens;           /* [max_tokens] */
@@ -118,13 +121,14 @@ typedef struct {
 #define LLM_CUDA_MAX_GRAPHS  256
 
 /*
- * A captured step: decode rows alone, padded to a bucket.  The first step of
- * a bucket is launched, so that its kernels are loaded when the second is
- * captured: a kernel is loaded by its first launch, which a capture forbids.
+ * A captured step: only decode rows, padded to a bucket.  The first step of a
+ * bucket is launched normally and the second one captured, because the first
+ * launch of a kernel loads it, which is not allowed in a capture.
  */
 typedef struct {
     uint32_t          rows;             /* bucket of rows */
-    uint32_t          seq_rows;         /* and of the largest sequence's */
+    uint32_t          seq_rows;         /* bucket of the rows of the largest
+                                           sequence */
     uint32_t          splits;           /* bucket of KV splits */
     cudaGraphExec_t   exec;             /* NULL: not captured yet */
 } llm_cuda_graph_t;
@@ -140,8 +144,8 @@ typedef struct {
 
     llm_cuda_slot_t   slots[2];
     llm_cuda_slot_t  *slot;             /* of the step that began last */
-    llm_cuda_slot_t  *ended;            /* of the one that map() and drawn()
-                                           tell of */
+    llm_cuda_slot_t  *ended;            /* of the step whose results map() and
+                                           drawn() give */
     uint32_t          n_begun;          /* steps */
     uint32_t          n_submitted;
     uint32_t          n_ended;
@@ -151,15 +155,16 @@ typedef struct {
     uint32_t          n_tokens;
     uint32_t          n_seqs;
     uint32_t          n_out;
-    uint32_t          rows;             /* bucket of n_tokens: grids */
+    uint32_t          rows;             /* bucket of n_tokens, for grids */
     uint32_t          seqs;             /* bucket of n_seqs */
     uint32_t          out_rows;         /* bucket of n_out */
-    uint32_t          splits;           /* KV splits of the longest, bucket */
-    uint32_t          max_seq_rows;     /* rows of the largest sequence, of
-                                           a decode step their bucket */
-    int               follows;          /* rows of it follow a draw */
+    uint32_t          splits;           /* bucket of the KV splits of the
+                                           longest sequence */
+    uint32_t          max_seq_rows;     /* rows of the largest sequence; in a
+                                           decode step their bucket */
+    int               follows;          /* it has rows that follow a draw */
     llm_cuda_graph_t *capturing;        /* NULL: the step is launched */
-    int               replayed;         /* the step is a captured one */
+    int               replayed;         /* the step is replayed */
     int               failed;           /* a launch failed: see end() */
     char              why[256];
 
@@ -168,22 +173,23 @@ typedef struct {
 
     llm_cuda_graph_t  graphs[LLM_CUDA_MAX_GRAPHS];
     uint32_t          n_graphs;
-    int               no_graphs;        /* one failed: no more are made */
+    int               no_graphs;        /* a graph failed: no more are made */
 
     uint16_t         *padded;           /* x of one linear(): rows of a
                                            multiple of 32 columns, or folded */
     size_t            padded_cap;       /* bytes */
     uint16_t         *piece;            /* of an unpacked weight */
     uint8_t          *stage;            /* pinned, two halves for uploads */
-    cudaEvent_t       staged[2];        /* a half is free again */
-    float            *partial;          /* of split attention: see there */
+    cudaEvent_t       staged[2];        /* each half is free again */
+    float            *partial;          /* results of split attention */
     uint32_t          partial_cap;      /* splits of one sequence's row */
-    const llm_act_t  *logits;           /* end() reads them; the caller's */
+    const llm_act_t  *logits;           /* the model's; end() copies them */
     float            *host_logits;      /* pinned */
     llm_cuda_draws_t  draws;
-    float            *host_rows;        /* map() of others: pinned */
+    float            *host_rows;        /* for map() of other buffers:
+                                           pinned */
     size_t            host_rows_cap;    /* bytes */
-    float            *dev_rows;         /* map(): float32 of 16-bit rows */
+    float            *dev_rows;         /* for map(): 16-bit rows as float32 */
     size_t            dev_rows_cap;     /* bytes */
     struct llm_blas_s *blas;            /* blas.h */
 } llm_cuda_t;
@@ -202,7 +208,7 @@ struct llm_vec_s {
 
 /*
  * raw: rows in GGUF's layout, for embeddings; w16: padded 16-bit rows;
- * packed: the layout of linear_q.cu.  What is not wanted is NULL.
+ * packed: the layout of linear.h.  Those that are not needed are NULL.
  */
 struct llm_weight_s {
     uint32_t          type;             /* as the file has it */
@@ -212,14 +218,14 @@ struct llm_weight_s {
     uint8_t          *raw;
     uint16_t         *w16;
     uint8_t          *packed;
-    int               cls;              /* of packed: see linear.h */
+    int               cls;              /* class of packed: see linear.h */
 };
 
 /*
  * k[layer][page][kv head] is a block of [slot][head_dim_k], v likewise: f16,
- * or e4m3 with a byte for each slot behind it, its scale: the exponent of
- * 2^(byte - 15).  A power of two costs a float format no precision, and what
- * it makes of an e4m3 is exact in f16.
+ * or e4m3 followed by a byte for each slot, the exponent of its scale 2^(byte
+ * - 15).  Scaling by a power of two loses no precision, and an e4m3 scaled by
+ * it is exact in f16.
  */
 struct llm_kv_s {
     llm_kv_opts_t     opts;
@@ -238,30 +244,30 @@ llm_kv_block(uint32_t dim, int fp8)
     return (size_t) LLM_KV_PAGE * (fp8 ? dim + 1 : 2 * dim);
 }
 
-/* remembers the first failure of a step; returns nonzero if e is one */
+/* remembers the first error of a step; returns nonzero if e is an error */
 int llm_cuda_check(llm_cuda_t *d, cudaError_t e, const char *what);
 
-/* LLM_ERROR if there was one, which is forgotten */
+/* LLM_ERROR if there was an error, and clears it */
 int llm_cuda_report(llm_cuda_t *d, llm_err_t *err);
 
-/* is the device's memory still there?  See error.cu */
+/* does the device's memory still exist?  See error.cu */
 int llm_cuda_alive(const llm_cuda_t *d);
 /* the error of a context that is lost */
 int llm_cuda_fail_lost(llm_err_t *err, const char *why);
-/* no step is under way any more, and none has results */
+/* no step is in flight any more, and none has results */
 void llm_cuda_void(llm_cuda_t *d);
 
 /* makes *p hold at least size bytes; LLM_ERROR with a message */
 int llm_cuda_alloc(void **p, size_t size, const char *what, llm_err_t *err);
 void llm_cuda_free(const llm_cuda_t *d, void *p);
 
-/* from any memory of the host, or zeroes: there when these return */
+/* copies from any host memory, or writes zeros; done when they return */
 void llm_cuda_put(llm_cuda_t *d, void *dst, const void *src, size_t size,
     const char *what);
 int llm_cuda_clear(llm_cuda_t *d, void *p, size_t size, const char *what,
     llm_err_t *err);
 
-/* rows of the bucket that an operation on these rows covers */
+/* rows of the bucket for an operation on these rows */
 static inline uint32_t
 llm_cuda_rows(const llm_cuda_t *d, llm_rows_t rows)
 {
@@ -293,9 +299,9 @@ void llm_cuda_write(llm_dev_t *dev, llm_act_t *a, uint32_t row, uint32_t n,
     const float *src);
 
 /*
- * pick.cu: room for the results of max_rows rows of n logits; a step's draws,
- * to pinned memory and from there to the device; the read of what the batch
- * asks for, for map() and drawn().
+ * pick.cu: memory for draws of max_rows rows of n logits; copying a step's
+ * draws to pinned memory and from there to the device; copying results back
+ * for map() and drawn().
  */
 int llm_cuda_pick_room(llm_cuda_t *d, uint32_t max_rows, uint32_t n,
     llm_err_t *err);
@@ -306,11 +312,11 @@ void llm_cuda_pick_upload(llm_cuda_t *d);
 void llm_cuda_pick_read(llm_cuda_t *d);
 void llm_cuda_drawn(llm_dev_t *dev, uint32_t i, llm_drawn_t *out);
 
-/* the tokens of the rows that follow a draw of the step before */
+/* fills in the tokens of rows that follow a draw of the step before */
 void llm_cuda_follow(llm_cuda_t *d);
 
 /* sample.cu: the draws themselves, part of a captured step */
-#define LLM_DRAW_PARTS  64              /* the most that a row is cut in */
+#define LLM_DRAW_PARTS  64              /* most parts of a row */
 uint32_t llm_cuda_draw_parts(uint32_t n);
 void llm_cuda_draw(llm_cuda_t *d);
 

@@ -1,6 +1,6 @@
 /*
- * The linear operation and its weights: uploading through pinned memory,
- * the layouts that are kept, and which kernel takes a product.
+ * The linear operation and its weights: uploading through pinned memory, the
+ * layouts of weights, and which kernel computes a product.
  *
  *                few rows          many rows
  *   16-bit       linear_16.cu      cublasLt where it gives the same bits,
@@ -20,7 +20,7 @@
 
 #include <stdio.h>
 
-/* elements of a de-quantised piece */
+/* elements of an unpacked piece of a weight */
 #define LLM_PIECE  ((size_t) 32 << 20)
 
 
@@ -35,7 +35,8 @@ llm_cuda_upload(llm_cuda_t *d, uint8_t *dst, const uint8_t *src, size_t size)
     int     i;
     size_t  n;
 
-    /* while one half of the pinned memory is on its way the other is filled */
+    /* while one half of the pinned memory is being copied the other is
+       filled */
 
     for (i = 0; size > 0 && !d->failed; i ^= 1) {
         n = llm_min(size, (size_t) LLM_CUDA_STAGE);
@@ -83,7 +84,7 @@ llm_cuda_stride(uint32_t n)
 }
 
 
-/* *out gets the 16-bit form of the raw rows that lie on the device */
+/* converts raw rows on the device to 16 bits, in *out */
 
 static int
 llm_cuda_make_16(llm_cuda_t *d, llm_weight_t *w, const uint8_t *raw,
@@ -133,7 +134,8 @@ llm_cuda_make_packed(llm_cuda_t *d, llm_weight_t *w, const uint8_t *raw,
 }
 
 
-/* rows of activations that no two of a column add up to the same */
+/* fills rows of activations with noise, so that each order of a sum gives
+   other bits */
 
 __global__ void
 llm_k_noise(uint16_t *x, size_t n, int bf16)
@@ -151,7 +153,7 @@ llm_k_noise(uint16_t *x, size_t n, int bf16)
 }
 
 
-/* milliseconds of our kernel, the best of three behind one that warms up */
+/* milliseconds of our kernel, the best of three runs after a first one */
 
 static float
 llm_cuda_time_ours(llm_cuda_t *d, const llm_blas_args_t *a,
@@ -193,13 +195,13 @@ llm_cuda_time_ours(llm_cuda_t *d, const llm_blas_args_t *a,
 
 
 /*
- * A line of what cublasLt offers beside our kernel goes to the file that
+ * Writes a line that compares cublasLt with our kernel to the file that
  * LLM_BLAS_TABLE names (t/gpu/run.sh plans).
  */
 
 static void
-llm_cuda_tell(llm_cuda_t *d, const llm_blas_args_t *a, const llm_weight_t *w,
-    const llm_out_t *o, float ms)
+llm_cuda_log_plan(llm_cuda_t *d, const llm_blas_args_t *a,
+    const llm_weight_t *w, const llm_out_t *o, float ms)
 {
     FILE        *f;
     float        ours;
@@ -222,8 +224,8 @@ llm_cuda_tell(llm_cuda_t *d, const llm_blas_args_t *a, const llm_weight_t *w,
 
 
 /*
- * Lets cublasLt show what it can do for this shape, beside what our kernel
- * makes of the same rows; without memory our kernel does it all.
+ * Lets cublasLt look for plans for this shape, compared with our kernel on
+ * the same rows; if there is no memory for that, our kernel computes all.
  */
 
 static void
@@ -246,7 +248,7 @@ llm_cuda_prepare(llm_cuda_t *d, const llm_weight_t *w)
     a.ldy = a.n_out;
     a.rows = d->opts.max_tokens;
 
-    if (a.rows <= LLM_FEW_ROWS || llm_blas_knows(d->blas, &a)) {
+    if (a.rows <= LLM_FEW_ROWS || llm_blas_is_prepared(d->blas, &a)) {
         return;
     }
 
@@ -276,7 +278,7 @@ llm_cuda_prepare(llm_cuda_t *d, const llm_weight_t *w)
     for (rows = 128; rows < 2 * d->opts.max_tokens; rows *= 2) {
         a.rows = llm_min(rows, d->opts.max_tokens);
         ms = llm_blas_prepare(d->blas, &a, y);
-        llm_cuda_tell(d, &a, w, &o, ms);
+        llm_cuda_log_plan(d, &a, w, &o, ms);
     }
 
     (void) cudaFree(y);
@@ -393,8 +395,8 @@ llm_cuda_grow(llm_cuda_t *d, void **p, size_t size, llm_err_t *err)
 
 
 /*
- * Scratch for products with n_in columns: rows padded where n_in is odd,
- * folded for the few rows that linear_q.cu takes, and pieces of a weight.
+ * Allocates scratch for products with n_in columns: padded rows if n_in is
+ * odd, folded ones for linear_q.cu's few rows, and pieces of a weight.
  */
 
 static int
@@ -427,8 +429,8 @@ llm_cuda_linear_room(llm_cuda_t *d, uint32_t n_in, llm_err_t *err)
 
 
 /*
- * For linear_q.cu: of each 32 columns, those that lane t = 0 .. 3 of a group
- * of four brings to two instructions come to lie side by side.
+ * For linear_q.cu: in each 32 columns, those that lane t = 0 .. 3 of a group
+ * of four passes to two instructions are put side by side.
  */
 
 __global__ void
@@ -486,7 +488,7 @@ llm_k_bias(const uint32_t *count, const float *bias, uint32_t n_out,
 }
 
 
-/* nonzero when cublasLt has no way that gives our bits */
+/* nonzero if cublasLt has no plan for it */
 
 static int
 llm_cuda_blas(llm_cuda_t *d, uint32_t rows, const uint16_t *x,
@@ -549,7 +551,7 @@ llm_cuda_pieces(llm_cuda_t *d, uint32_t rows, const uint16_t *x,
 }
 
 
-/* does linear_q.cu take that many rows by this weight? */
+/* does linear_q.cu compute that many rows with this weight? */
 
 static int
 llm_cuda_few(const llm_weight_t *w, uint32_t rows)
@@ -587,8 +589,8 @@ llm_cuda_linear(llm_dev_t *dev, llm_rows_t which, const llm_act_t *x,
         fold |= llm_cuda_few(out[i].w, rows);
     }
 
-    /* no x has to be both folded and padded: where the columns are not a
-       multiple of 32, no weight is quantised, and all are fp8 or none */
+    /* x is never both folded and padded: if the columns are not a multiple of
+       32, no weight is quantised, and all are fp8 or none */
 
     if (fold) {
         llm_launch(llm_k_fold, rows, 256, 0, d->stream, count, x16, x->cols,

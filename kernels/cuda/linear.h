@@ -1,13 +1,13 @@
 /*
- * Between the files of the linear operation: layouts of packed weights and
- * what a launch works with.
+ * Shared by the files of the linear operation: layouts of packed weights and
+ * arguments of launches.
  *
  * A packed weight is cut into tiles of 16 rows by 32 columns, the A operands
- * of two m16n8k16: the lanes' quanta lie side by side, so that a warp reads a
- * tile in one run, and rows are padded with zeros to a multiple of 16.  Of a
+ * of two m16n8k16: the quanta of each lane are together, so that a warp reads
+ * a tile as one run, and rows are padded with zeros to a multiple of 16. Of a
  * lane's 16 quanta, 8 m + 2 r + j belongs to instruction m, register r, half
- * j: row lane / 4 (+ 8 for odd r), column 16 m + 2 (lane % 4) + j (+ 8 for
- * r >= 2).
+ * j: row lane / 4 (+ 8 for odd r), column 16 m + 2 (lane % 4) + j (+ 8 for r
+ * >= 2).
  *
  *   class   types             bytes a lane           and a row's pair
  *   1       e4m3, see below   16
@@ -17,14 +17,15 @@
  *   6       Q6_K              8, and 4: two bits     scales of both halves
  *
  * The three planes (bytes, further bits, pairs of f16) follow one another,
- * each indexed [row tile][column block].  A weight is what the pair makes of
- * the quantum, rounded to the device's 16 bits: the same for few rows, which
- * unpack in registers, and for many, which unpack to a piece in memory.
+ * each indexed [row tile][column block].  A weight is computed from the
+ * quantum and the pair and rounded to the device's 16 bits: the same for few
+ * rows, which unpack in registers, and for many, which unpack to a piece in
+ * memory.
  *
- * Class 1 is what F32, F16 and BF16 become with weights_fp8: a row's largest
- * is 448, and its scale, a float, follows the bytes.  In 16 bits an e4m3 is
- * exact; the scale comes to the sum, in llm_put().  Rows of any number of
- * columns are padded with zeros.
+ * F32, F16 and BF16 become class 1 with weights_fp8: the largest element of a
+ * row becomes 448, and the row's scale, a float, follows the bytes.  An e4m3
+ * is exact in 16 bits; llm_put() multiplies the sum by the scale.  Rows of
+ * any number of columns are padded with zeros.
  */
 
 #ifndef LLM_CUDA_LINEAR_H
@@ -35,12 +36,12 @@
 #define LLM_TILE_ROWS      16
 #define LLM_TILE_COLS      32
 
-/* the most rows of activations that the kernels for few rows take */
+/* most rows of activations for the kernels for few rows */
 #define LLM_FEW_ROWS       64
-#define LLM_FEW_ROWS_FP8   16           /* more share x in linear_16.cu */
+#define LLM_FEW_ROWS_FP8   16           /* with more, linear_16.cu shares x */
 
-/* into how many parts the sum over K of a quantised weight is cut: a warp
-   each where there are few rows */
+/* parts into which the sum over K of a quantised weight is cut: with few rows
+   a warp for each */
 #define LLM_K_PARTS        8
 
 #define LLM_CLASS_FP8      1
@@ -56,20 +57,21 @@ typedef struct {
     const float      *scales;           /* [tile][16], of class 1, or NULL */
 } llm_packed_t;
 
-/* where a product goes */
+/* the result of a product */
 typedef struct {
-    const uint32_t   *count;            /* rows that there are */
+    const uint32_t   *count;            /* number of rows */
     const float      *scales;           /* of the weight's rows, or NULL */
     const float      *bias;             /* or NULL */
     void             *y;
     uint32_t          n_out;            /* y's stride */
-    uint32_t          n_rows;           /* of the weight, or of its piece */
+    uint32_t          n_rows;           /* rows of the weight, or of its
+                                           piece */
     int               y_is16;
     int               add;
     int               bf16;
 } llm_out_t;
 
-/* of a quantised type, or 0 */
+/* the class of a quantised type, or 0 */
 int llm_packed_class(uint32_t type);
 size_t llm_packed_size(int cls, uint32_t n_out, uint32_t n_in);
 void llm_packed_view(llm_packed_t *p, int cls, uint32_t n_out, uint32_t n_in,
@@ -82,11 +84,11 @@ void llm_pack(llm_cuda_t *d, const llm_packed_t *p, uint32_t type,
 void llm_pack_fp8(llm_cuda_t *d, const llm_packed_t *p, uint32_t type,
     uint32_t n_in, const uint8_t *raw, size_t row_size);
 
-/* rows [first, first + n), first a multiple of 16, to 16 bits at y */
+/* unpacks rows [first, first + n), first a multiple of 16, to 16 bits at y */
 void llm_unpack_rows(llm_cuda_t *d, const llm_packed_t *p, uint32_t first,
     uint32_t n, uint16_t *y);
 
-/* few rows of x by a packed weight; x is as llm_k_fold left it */
+/* few rows of x by a packed weight; llm_k_fold() has folded x */
 void llm_linear_q(llm_cuda_t *d, uint32_t rows, const uint16_t *x,
     const llm_packed_t *p, const llm_out_t *out);
 /* x by 16-bit rows, n_in a multiple of 32; any number of rows */
@@ -95,13 +97,13 @@ void llm_linear_16(llm_cuda_t *d, uint32_t rows, const uint16_t *x,
 /* the same in the order of llm_linear_q() */
 void llm_linear_parts(llm_cuda_t *d, uint32_t rows, const uint16_t *x,
     const uint16_t *w, uint32_t n_in, const llm_out_t *out);
-/* and by a weight of class 1, whose tiles become 16 bits on their way from
-   shared memory */
+/* the same with a weight of class 1, whose tiles are converted to 16 bits when
+   they are read from shared memory */
 void llm_linear_parts_fp8(llm_cuda_t *d, uint32_t rows, const uint16_t *x,
     const llm_packed_t *p, const llm_out_t *out);
 
 
-/* where part i begins, in blocks of 32 columns */
+/* the beginning of part i, in blocks of 32 columns */
 
 static __device__ __forceinline__ uint32_t
 llm_k_part(uint32_t blocks, uint32_t i)
@@ -148,7 +150,7 @@ llm_fp8_operands(uint4 v, int bf16, uint32_t a[2][4])
 }
 
 
-/* one element of the result, the last of a sum */
+/* writes one element of the result, once its sum is complete */
 
 static __device__ __forceinline__ void
 llm_put(const llm_out_t &o, uint32_t row, uint32_t col, float v)
@@ -178,9 +180,9 @@ llm_put(const llm_out_t &o, uint32_t row, uint32_t col, float v)
 
 
 /*
- * The warps of a block hold sums over their own parts of K of the same 16
- * rows of weights by N rows of activations: added in the order of the warps.
- * s holds LLM_K_PARTS * 16 * N floats; acc[n-tile][4] is an mma's D.
+ * Each warp of a block has sums over its own part of K, for the same 16 rows
+ * of weights and N rows of activations: adds them in the order of the warps.
+ * s has LLM_K_PARTS * 16 * N floats; acc[n-tile][4] is an mma's D.
  */
 
 template<int NT> static __device__ __forceinline__ void
@@ -208,7 +210,7 @@ llm_put_tile(const llm_out_t &o, float *s, const float acc[NT][4],
 
     __syncthreads();
 
-    /* neighbours in a warp write neighbouring columns of the result */
+    /* neighbouring threads write neighbouring columns of the result */
 
     for (i = (int) threadIdx.x; i < LLM_TILE_ROWS * N;
          i += LLM_K_PARTS * 32)

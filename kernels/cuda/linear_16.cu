@@ -1,19 +1,19 @@
 /*
- * Products of 16-bit weights with any number of rows, on tensor cores:
- * tiles of both operands stream through a ring in shared memory, in which
- * the 16-byte chunks of a row lie turned so that eight rows of a column of
- * chunks fall into different banks.
+ * Products of 16-bit weights with any number of rows, on tensor cores: tiles
+ * of both operands go through a ring in shared memory, in which the 16-byte
+ * chunks of each row are rotated so that eight rows of a column of chunks are
+ * in different banks.
  *
- * Invariant: whatever the tile, an element of the result is one chain of
- * instructions over K in its natural order, 16 columns each, as in a
- * product of cublasLt that does not split K.  With `parts` K is cut into
- * LLM_K_PARTS by the weight's shape, and the parts' sums are added in their
- * order, as linear_q.cu does it.
+ * Invariant: with any tile, an element of the result is one chain of
+ * instructions over K in its natural order, 16 columns each, as in a product
+ * of cublasLt that does not split K.  With `parts` K is cut into LLM_K_PARTS,
+ * depending on the weight's shape only, and the sums of the parts are added
+ * in their order, as in linear_q.cu.
  */
 
 #include "kernels/cuda/linear.h"
 
-/* columns of one stage are a template's parameter: 32 or 128 */
+/* KS is the number of columns of a stage: 32 or 128 */
 
 template<int KS> static __device__ __forceinline__ uint32_t
 llm_turned(uint32_t row, uint32_t chunk)
@@ -24,7 +24,7 @@ llm_turned(uint32_t row, uint32_t chunk)
 }
 
 
-/* what a kernel's weight is: 16-bit rows, or tiles of packed e4m3 */
+/* a kernel's weight: 16-bit rows, or tiles of packed e4m3 */
 template<int FP8> struct llm_w_t;
 
 template<> struct llm_w_t<0> {
@@ -37,7 +37,7 @@ template<> struct llm_w_t<1> {
 };
 
 
-/* rows [row0, row0 + ROWS) and columns [col, col + KS) to a stage */
+/* copies rows [row0, row0 + ROWS) and columns [col, col + KS) to a stage */
 
 template<int ROWS, int KS, int THREADS> static __device__ __forceinline__ void
 llm_fetch(uint8_t *stage, const uint16_t *m, uint32_t n_in, uint32_t row0,
@@ -67,7 +67,8 @@ llm_fetch_w(uint8_t *stage, const llm_w_t<0> &w, uint32_t n_in,
 }
 
 
-/* the tiles of a row of tiles lie together, 512 bytes each */
+/* the same for packed tiles: those of a row of tiles follow one another, 512
+   bytes each */
 
 template<int ROWS, int KS, int THREADS> static __device__ __forceinline__ void
 llm_fetch_w(uint8_t *stage, const llm_w_t<1> &w, uint32_t n_in,
@@ -167,7 +168,7 @@ llm_end_part(float acc[MT][NT][4], float total[MT][NT][4])
 
 
 /*
- * A block of WM by WN warps makes WM * MT * 16 columns of the result for
+ * A block of WM by WN warps computes WM * MT * 16 columns of the result for
  * WN * NT * 8 rows.  n_in is a multiple of 32.
  */
 
@@ -196,7 +197,7 @@ llm_k_linear_16(llm_w_t<FP8> w, const uint16_t *x, uint32_t n_in,
     rows = *o.count;
 
     if (blockIdx.y * XROWS >= rows) {
-        return;                         /* of a bucket that is not full */
+        return;                         /* rows of a bucket that is not full */
     }
 
     lane = threadIdx.x % 32;
@@ -351,8 +352,8 @@ llm_linear_parts_fp8(llm_cuda_t *d, uint32_t rows, const uint16_t *x,
     uint32_t    n_in = p->blocks * LLM_TILE_COLS;
     llm_w_t<1>  w = { p->bytes, p->row_tiles };
 
-    /* x comes once for 64 rows of the weight, which are half as many bytes
-       as those of 64 rows of x */
+    /* x is read once for 64 rows of the weight, which have half as many bytes
+       as 64 rows of x */
 
     if (rows <= 32) {
         llm_linear_16_launch<4, 1, 1, 4, 128, 4, 1, 1>(d, rows, x, w, n_in,

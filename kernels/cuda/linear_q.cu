@@ -2,9 +2,9 @@
  * Quantised weights: packing, unpacking, and products with few rows, which
  * unpack in registers on the way to the tensor cores.
  *
- * Invariant: the sum over K is cut among the warps of a block by the
- * weight's shape alone and added in the order of the warps; linear_16.cu
- * repeats it for many rows.
+ * Invariant: how the sum over K is cut among the warps of a block depends on
+ * the weight's shape only, and the warps' sums are added in order;
+ * linear_16.cu does the same for many rows.
  */
 
 #include "kernels/cuda/linear.h"
@@ -79,7 +79,7 @@ llm_packed_size(int cls, uint32_t n_out, uint32_t n_in)
 
 /* ---- packing ---- */
 
-/* the quantum of element i (unsigned, but Q8_0's), its scale and minimum */
+/* the quantum of element i (unsigned, except Q8_0's), its scale and minimum */
 
 static __device__ uint32_t
 llm_quantum(uint32_t type, const uint8_t *row, uint32_t i, float *scale,
@@ -88,8 +88,8 @@ llm_quantum(uint32_t type, const uint8_t *row, uint32_t i, float *scale,
     float     zero, one;
     uint32_t  q;
 
-    /* the value is scale * q + min; both are values of the block at hand,
-       found by asking what the block's format would make of them */
+    /* the value is scale * q + min; both are found by evaluating the block's
+       format for given quanta */
 
     const uint8_t  *b;
     uint32_t        s, m, r;
@@ -255,7 +255,7 @@ llm_pack(llm_cuda_t *d, const llm_packed_t *p, uint32_t type,
     uint32_t      at, n;
     llm_packed_t  part;
 
-    /* a grid's second dimension ends at 65535 */
+    /* 65535 is the most of a grid's second dimension */
 
     for (at = 0; at < p->row_tiles; at += n) {
         n = llm_min(p->row_tiles - at, 65535u);
@@ -304,7 +304,7 @@ llm_quanta(const llm_packed_t &p, size_t tile, uint32_t lane, uint32_t a[4])
     if (CLS == 5) {
         h = ((const uint16_t *) p.bits)[tile * 32 + lane];
 
-        /* four bits to the fifth bit of four bytes */
+        /* spreads four bits to the fifth bit of four bytes */
 
 #pragma unroll
         for (i = 0; i < 4; i++) {
@@ -323,7 +323,7 @@ llm_quanta(const llm_packed_t &p, size_t tile, uint32_t lane, uint32_t a[4])
 }
 
 
-/* byte i of w as a float: it is the low end of 2^23's mantissa */
+/* byte i of w as a float: as the low end of the mantissa of 2^23 */
 
 static __device__ __forceinline__ float
 llm_byte(uint32_t w, int i, float zero)
@@ -353,7 +353,7 @@ llm_unpack(const llm_packed_t &p, size_t tile, uint32_t lane, int bf16,
 
     llm_quanta<CLS>(p, tile, lane, q);
 
-    /* of rows lane / 4 and lane / 4 + 8 */
+    /* pairs of rows lane / 4 and lane / 4 + 8 */
 
     pair[0] = p.pairs[tile * LLM_TILE_ROWS + lane / 4];
     pair[1] = p.pairs[tile * LLM_TILE_ROWS + lane / 4 + 8];

@@ -1,13 +1,13 @@
 /*
- * The device's memory: vectors, KV pages, and rows on their way to and from
- * the host.
+ * The device's memory: vectors, KV pages, and copies of rows to and from the
+ * host.
  *
- * All is in the order of the device's stream: the legacy stream, that of
- * cudaMemcpy() and cudaMemset(), does not wait for a non-blocking one, nor a
- * non-blocking one for it.
+ * All copies are in the device's stream: the legacy stream, which
+ * cudaMemcpy() and cudaMemset() use, does not wait for a non-blocking stream,
+ * nor the other way round.
  *
- * What was allocated in a context that is lost cannot be freed: all is freed
- * through llm_cuda_free(), which knows.
+ * Memory of a lost context cannot be freed: llm_cuda_free(), through which
+ * all is freed, checks that.
  */
 
 #include "kernels/cuda/internal.h"
@@ -24,7 +24,8 @@ llm_cuda_alloc(void **p, size_t size, const char *what, llm_err_t *err)
 
     if (e != cudaSuccess) {
         *p = NULL;
-        (void) cudaGetLastError();      /* not for the next launch */
+        (void) cudaGetLastError();      /* or the next launch would report
+                                           it */
         return llm_fail(err, "CUDA: %zu bytes for %s: %s", size, what,
                         cudaGetErrorString(e));
     }
@@ -135,9 +136,9 @@ llm_cuda_kv_free(llm_dev_t *dev, llm_kv_t *kv)
 
 
 /*
- * Partial results of split attention: enough for every page to lie in a
- * split of its own sequence; sequences that share pages may want more, and
- * those that find no room are not split.
+ * Partial results of split attention: enough for every page to be in a split
+ * of one sequence; sequences that share pages may need more, and those that
+ * find no room are not split.
  */
 
 static int
@@ -191,7 +192,8 @@ llm_cuda_kv_create(llm_dev_t *dev, const llm_kv_opts_t *o, llm_err_t *err)
     k = kv->k_page * o->n_pages * o->n_layers;
     v = kv->v_page * o->n_pages * o->n_layers;
 
-    /* slots never written are masked, but NaN times zero is NaN */
+    /* slots that were never written are masked, but NaN times zero is NaN:
+       clear them */
 
     if (llm_cuda_partial(d, o, err) != LLM_OK
         || llm_cuda_alloc((void **) &kv->k, k, "the KV cache", err) != LLM_OK
@@ -214,8 +216,8 @@ llm_cuda_kv_create(llm_dev_t *dev, const llm_kv_opts_t *o, llm_err_t *err)
 
 
 /*
- * One page of a layer a row of blocks; a page is a multiple of 16 bytes.  A
- * copy by pitch has a limit, which a cache of some size is beyond.
+ * A row of blocks copies one page of a layer, which is a multiple of 16
+ * bytes.  cudaMemcpy2D() has a limit on the pitch that larger caches exceed.
  */
 
 __global__ void
@@ -327,8 +329,8 @@ llm_cuda_rows_room(llm_cuda_t *d, size_t size)
 
 
 /*
- * The logits came with end().  Other rows are for tests: NULL when memory
- * ends, and llm_cuda_check() keeps why for the next end().
+ * end() has copied the logits.  Other rows are for tests: NULL if there is no
+ * memory, and llm_cuda_check() keeps the reason for the next end().
  */
 
 const float *

@@ -1,17 +1,17 @@
 /*
- * What goes down with a step to draw from its logits, and what comes back of
- * them: the tokens drawn, the probabilities asked for, and the rows that the
- * host wants.
+ * Data of draws: what a step takes to the GPU for drawing from its logits,
+ * and what comes back: the tokens drawn, the probabilities asked for, and the
+ * rows that the host needs.
  *
- * Invariant: addresses are fixed when the logits are made, so that draws are
- * part of a captured step; every array has room for the most that a step may
- * ask, so that what a row gets does not depend on its neighbours.
+ * Invariant: addresses are fixed when the logits are created, so that draws
+ * are part of a captured step; every array has room for the most that a step
+ * may need, so that a row's result does not depend on its neighbours.
  */
 
 #include "kernels/cuda/internal.h"
 
 
-/* zeroed by calloc(): what fails in between is freed as far as it is there */
+/* d was zeroed: after a failure here what was allocated is freed with it */
 
 int
 llm_cuda_pick_room(llm_cuda_t *d, uint32_t max_rows, uint32_t n,
@@ -114,7 +114,7 @@ llm_cuda_pick_free(llm_cuda_t *d)
 }
 
 
-/* its edits, behind them its bans, and its mask */
+/* a draw's edits, behind them its bans, and its mask */
 
 static void
 llm_cuda_pick_lists(llm_cuda_t *d, const llm_draw_t *from,

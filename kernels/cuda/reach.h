@@ -1,18 +1,18 @@
 /*
- * The tokens of a row that are not worse than some worst one: in one order,
- * the larger logit first, of equal ones the lower id, which is what every cut
- * of the sampler's chain keeps.
+ * Finding the cut in a row.  Every cut of the sampler's chain keeps the best
+ * tokens of the row, in one order: the larger logit first, of equal ones the
+ * lower id.
  *
- * A token's place in that order is one number, its rank: the logit as an
- * integer that grows with it, and behind it the id's complement.  So a cut is
- * a search for the highest rank that as many tokens, or as much of the mass,
- * reach as is needed; it halves an interval of ranks by passes over the row
- * until what is undecided fits in shared memory.
+ * A token's place in that order is a number, its rank: in the upper half the
+ * logit as an integer that grows with it, in the lower half the id's
+ * complement.  So a cut is a search for the highest rank that enough tokens,
+ * or enough of the mass, reach.  It halves an interval of ranks by passes
+ * over the row until the undecided tokens fit in shared memory.
  *
- * Invariant: weights are the host's to the bit (no product is fused with a
- * sum) and are added as integers, multiples of 2^-44 of the largest; so which
- * thread adds what does not matter, and neither do the batch, the number of
- * threads or the order of blocks.
+ * Invariant: weights have the same bits as on the host (no product is fused
+ * with a sum) and are added as integers, multiples of 2^-44 of the largest;
+ * so the result does not depend on which thread adds what, the batch, the
+ * number of threads or the order of blocks.
  *
  * All threads of a block call these together, with the same arguments, and
  * all get the result.
@@ -28,16 +28,16 @@
 /* undecided tokens that are compared with each other */
 #define LLM_DRAW_LIST     1024
 
-/* values are halved so often before it is the ranks' turn */
+/* so often values are halved before ranks are */
 #define LLM_DRAW_SMOOTH   24
 
 #define LLM_DRAW_BAD      (~(uint64_t) 0)
 
 #define LLM_MASS_ONE      17592186044416.0f         /* 2^44 */
 
-typedef unsigned long long  llm_u64;    /* what atomics take */
+typedef unsigned long long  llm_u64;    /* the type for atomics */
 
-/* of the tokens of some rank or better */
+/* number and mass of the tokens of some rank or better */
 typedef struct {
     uint64_t           mass;
     uint32_t           count;
@@ -45,20 +45,21 @@ typedef struct {
 
 /* in a block's shared memory */
 typedef struct {
-    uint64_t           best[32];        /* of each warp; first */
+    uint64_t           best[32];        /* of each warp; must be first */
     llm_tally_t        tally[32];
-    llm_tally_t        at;              /* what a search found */
+    llm_tally_t        at;              /* the result of a search */
     llm_u64            rank;
     uint64_t           list[LLM_DRAW_LIST];
     uint64_t           mass[LLM_DRAW_LIST];
     uint32_t           n_list;
     int32_t            id;
-    float              raw;             /* its logit before edits */
-    int32_t            fresh;           /* edited, but not listed; or -1 */
+    float              raw;             /* the token's logit before edits */
+    int32_t            fresh;           /* a token that was edited but is not
+                                           in the list of edits; or -1 */
     float              fresh_raw;
 } llm_draw_shared_t;
 
-/* a row and what its weights are: exp((logit - max) * scale) */
+/* a row; its weights are exp((logit - max) * scale) */
 typedef struct {
     const float            *row;
     uint32_t                n;
@@ -94,7 +95,7 @@ llm_rank(float v, uint32_t id)
 }
 
 
-/* the rank that all tokens of a value reach */
+/* the lowest rank of tokens with this value */
 
 static __device__ __forceinline__ uint64_t
 llm_rank_of(float v)
@@ -146,7 +147,7 @@ llm_mass(const llm_row_t *v, float logit)
 }
 
 
-/* ---- what a block knows together; every thread gets the result ---- */
+/* ---- results of a block's threads together; every thread gets them ---- */
 
 static __device__ uint64_t
 llm_block_best(llm_draw_shared_t *sh, uint64_t best)
@@ -205,7 +206,8 @@ llm_block_tally(llm_draw_shared_t *sh, llm_tally_t t)
 }
 
 
-/* of the tokens from a rank on; masses where the row has a scale */
+/* number and mass of the tokens from a rank on; the mass only if the row has a
+   scale */
 
 static __device__ llm_tally_t
 llm_tally(llm_draw_shared_t *sh, const llm_row_t *v, uint64_t rank)
@@ -228,7 +230,7 @@ llm_tally(llm_draw_shared_t *sh, const llm_row_t *v, uint64_t rank)
 }
 
 
-/* the ranks in [lo, hi) come into the list, in any order */
+/* puts the ranks in [lo, hi) into the list, in any order */
 
 static __device__ void
 llm_list(llm_draw_shared_t *sh, const llm_row_t *v, uint64_t lo, uint64_t hi)
@@ -269,9 +271,10 @@ llm_amount(llm_tally_t t, int by_mass)
 
 
 /*
- * Where to look next between two ranks: first away from the largest in
- * strides that double, for what is looked for is near it; then half way
- * between the values, and at last between the ranks, which always ends.
+ * The next rank to try between two ranks: first from the largest on in
+ * strides that double, because the cut is usually near it; then half way
+ * between the values, and at last between the ranks, so that the search
+ * always ends.
  */
 
 static __device__ uint64_t
@@ -303,8 +306,9 @@ llm_halfway(const llm_row_t *v, uint64_t lo, uint64_t hi, uint32_t turn,
 
 
 /*
- * The highest rank from which on there is at least so much, and *at is what
- * there is; `lo` is reached by that much, as *at says.
+ * The highest rank for which the tokens from it on have at least so much; *at
+ * becomes their tally.  On entry `lo` is a rank that has enough, with the
+ * tally *at.
  */
 
 static __device__ uint64_t
@@ -343,7 +347,7 @@ llm_reach(llm_draw_shared_t *sh, const llm_row_t *v, uint64_t lo,
 
     __syncthreads();
 
-    /* each of the undecided against all */
+    /* compares each of the undecided with all */
 
     mid = lo;
 
@@ -370,7 +374,7 @@ llm_reach(llm_draw_shared_t *sh, const llm_row_t *v, uint64_t lo,
     __syncthreads();
 
     if (mid > lo && mid == sh->rank) {
-        sh->at = *at;                   /* one thread's alone */
+        sh->at = *at;                   /* ranks differ: only one thread */
     }
 
     __syncthreads();

@@ -1,8 +1,9 @@
 /*
- * From rows of logits to tokens: engine/sample's chain, a block a row.
+ * From rows of logits to tokens: the chain of engine/sample, with a block for
+ * each row.
  *
- * First many blocks look for the largest logit of each part of a row; then
- * one block for each row does the rest: probabilities of the row as it came,
+ * First many blocks find the largest logit of each part of a row; then one
+ * block for each row does the rest: probabilities of the unchanged row,
  * edits, cuts (reach.h), the draw.
  */
 
@@ -32,7 +33,7 @@ typedef struct {
 
 /* ---- the steps of a draw ---- */
 
-/* the probabilities of the row as it came; returns the log of its sum */
+/* the probabilities of the unchanged row; returns the logarithm of its sum */
 
 static __device__ double
 llm_draw_top(llm_draw_shared_t *sh, const llm_draw_args_t *a,
@@ -81,8 +82,8 @@ llm_draw_top(llm_draw_shared_t *sh, const llm_draw_args_t *a,
 
 
 /*
- * The row's own token, if the host did not know it when it listed the edits
- * and what was generated matters; else -1.
+ * The row's input token, if the step before drew it, so that the host did not
+ * know it for the edits, and if generated tokens matter; else -1.
  */
 
 static __device__ int32_t
@@ -124,7 +125,7 @@ llm_draw_edited(const llm_cuda_draw_t *d, float l, float bias, uint32_t seen)
 }
 
 
-/* bias, penalties and bans; what was there stays for the probability */
+/* bias, penalties and bans; the logits before are kept for the probability */
 
 static __device__ void
 llm_draw_edit(llm_draw_shared_t *sh, const llm_draw_args_t *a,
@@ -137,7 +138,8 @@ llm_draw_edit(llm_draw_shared_t *sh, const llm_draw_args_t *a,
     fresh = llm_draw_fresh(a, d);
 
     if (threadIdx.x == 0) {
-        sh->fresh = fresh;              /* until it is among the edits */
+        sh->fresh = fresh;              /* unless it turns out to be among the
+                                           edits */
         sh->fresh_raw = fresh < 0 ? 0 : row[fresh];
     }
 
@@ -177,7 +179,8 @@ llm_draw_edit(llm_draw_shared_t *sh, const llm_draw_args_t *a,
 }
 
 
-/* the best that a token can be, unless its logit is none */
+/* a token's rank; LLM_DRAW_BAD, the highest, if its logit is NaN or plus
+   infinity */
 
 static __device__ __forceinline__ uint64_t
 llm_draw_rank(float v, uint32_t id)
@@ -187,8 +190,8 @@ llm_draw_rank(float v, uint32_t id)
 
 
 /*
- * The mask, and the best of what is left: edits may have made infinities or
- * NaN of finite logits.
+ * Applies the mask and finds the best token left; edits may have turned
+ * finite logits into infinities or NaN.
  */
 
 static __device__ uint64_t
@@ -218,8 +221,9 @@ llm_draw_mask(llm_draw_shared_t *sh, const llm_draw_args_t *a,
 
 
 /*
- * min-p, top-k, top-p: the rank from which on tokens stay, and their mass,
- * which is 0 only where the scale makes no weight of the largest logit.
+ * min-p, top-k, top-p: the lowest rank of the tokens that stay, and their
+ * mass, which is 0 only if the scale leaves the largest logit without a
+ * weight.
  */
 
 static __device__ uint64_t
@@ -256,10 +260,10 @@ llm_draw_cut(llm_draw_shared_t *sh, const llm_cuda_draw_t *d,
 
 
 /*
- * The token at u of the mass of those that stay, which is more than 0, by id.
- * Each warp adds up
- * its share of the row; then the block goes through that of the warp where
- * the mass is reached, a few tokens a thread.
+ * The token at the share u of the mass of those that stay, which is more than
+ * 0, in the order of ids.  Each warp adds up its part of the row; then the
+ * block goes through the part in which the mass is reached, a few tokens for
+ * each thread.
  */
 
 static __device__ int32_t
@@ -301,7 +305,7 @@ llm_draw_at(llm_draw_shared_t *sh, const llm_row_t *v, uint64_t rank,
         own += llm_rank(v->row[i], i) >= rank ? llm_mass(v, v->row[i]) : 0;
     }
 
-    /* what is in front of this thread's tokens */
+    /* the mass in front of this thread's tokens */
 
     for (sum = own, i = 1; i < 32; i *= 2) {
         other = __shfl_up_sync(LLM_FULL_WARP, sum, i);
@@ -333,7 +337,7 @@ llm_draw_at(llm_draw_shared_t *sh, const llm_row_t *v, uint64_t rank,
 }
 
 
-/* the token's logit in the row as it came */
+/* the token's logit in the unchanged row */
 
 static __device__ float
 llm_draw_raw(llm_draw_shared_t *sh, const llm_draw_args_t *a,
@@ -365,7 +369,7 @@ llm_draw_raw(llm_draw_shared_t *sh, const llm_draw_args_t *a,
 
 /* ---- the kernels ---- */
 
-/* a draw that failed has no token: its request ends, any will do */
+/* a failed draw has no token: its request ends, so any will do */
 
 __global__ void
 llm_k_follow(llm_cuda_step_t st, const llm_cuda_drawn_t *drawn)
@@ -430,7 +434,7 @@ llm_k_draw_parts(llm_draw_args_t a)
 }
 
 
-/* the whole of it; returns what thread 0 writes down */
+/* the whole draw; returns what thread 0 writes down */
 
 static __device__ llm_cuda_drawn_t
 llm_draw_row(llm_draw_shared_t *sh, const llm_draw_args_t *a,
@@ -570,7 +574,7 @@ llm_cuda_draw(llm_cuda_t *d)
     a.drawn = w->drawn;
     a.top = w->top;
 
-    /* small vocabularies have little for many threads */
+    /* small vocabularies have no work for many threads */
 
     threads = llm_align(a.n / 64, 32);
     threads = llm_min(llm_max(threads, 64u), 1024u);

@@ -69,7 +69,7 @@ llm_blas_run(const llm_blas_args_t &a, int bf16)
 
 
 int
-llm_blas_knows(llm_blas_t *b, const llm_blas_args_t *a)
+llm_blas_is_prepared(llm_blas_t *b, const llm_blas_args_t *a)
 {
     (void) b;
     (void) a;

@@ -51,7 +51,6 @@
 #define __forceinline__  inline __attribute__((always_inline))
 #define __launch_bounds__(...)
 #define __align__(n)     alignas(n)
-#define __grid_constant__
 
 
 /* ---- vector types ---- */
@@ -140,7 +139,6 @@ shuffle(unsigned mask, T v, unsigned from)
 #define blockIdx   (emu::blk.bid)
 #define blockDim   (emu::blk.block)
 #define gridDim    (emu::blk.grid)
-#define warpSize   32
 
 static inline void __syncthreads() { emu::sync_block(); }
 static inline void __threadfence() { }
@@ -251,8 +249,6 @@ static inline float __int_as_float(int u)
 static inline int __float_as_int(float f)
     { int u; memcpy(&u, &f, 4); return u; }
 static inline float rsqrtf(float x) { return 1.0f / sqrtf(x); }
-#define __expf(x)  expf(x)              /* glibc has the names already */
-#define __logf(x)  logf(x)
 static inline float __fdividef(float a, float b) { return a / b; }
 static inline float __fmaf_rn(float a, float b, float c)
     { return fmaf(a, b, c); }
@@ -388,8 +384,6 @@ struct cudaDeviceProp {
 
 #define cudaStreamNonBlocking     1
 #define cudaEventDisableTiming    2
-#define cudaHostAllocDefault      0
-#define cudaHostAllocMapped       2
 
 cudaError_t cudaDriverGetVersion(int *version);
 cudaError_t cudaGetDeviceCount(int *n);
