@@ -1,8 +1,8 @@
 /*
- * The command bench: prompt processing and generation in llama-bench's
- * terms (pp512, tg128), and beside them how fast this machine reads memory,
- * which is what generation on a CPU comes down to: every token reads every
- * weight once, and the keys and values of the tokens before it.
+ * The command bench: prompt processing and generation in llama-bench's terms
+ * (pp512, tg128), and the read bandwidth of this machine's memory, which
+ * bounds generation on a CPU: every token reads every weight once, and the
+ * keys and values of the tokens before it.
  */
 
 #include "engine/cli/cli.h"
@@ -15,9 +15,10 @@
 #define LLM_BENCH_PP       512
 #define LLM_BENCH_TG       128
 #define LLM_BENCH_REPS     5
-/* larger than any cache that a core has for itself or shares */
+/* larger than any cache */
 #define LLM_BENCH_BUFFER   ((size_t) 1 << 30)
-/* vectors ahead of what is read: a core's own prefetching is not its most */
+/* vectors that are prefetched ahead: the hardware's own prefetching is not
+   enough for the full bandwidth */
 #define LLM_BENCH_AHEAD    8
 #define LLM_BENCH_PASSES   6
 
@@ -64,8 +65,8 @@ llm_bench_read(void *arg)
 
 
 /*
- * All slices once, in seconds: the first by this thread, and those that no
- * thread could be had for.
+ * The time to read all slices once, in seconds: this thread reads the first
+ * one, and those for which no thread could be started.
  */
 
 static double
@@ -97,7 +98,8 @@ llm_bench_pass(llm_bench_reader_t *r, uint32_t n)
 }
 
 
-/* bytes a second that n threads read together, at best; 0: no memory */
+/* bytes per second that n threads read together, the best of some tries; 0: no
+   memory */
 
 static double
 llm_bench_bandwidth(uint32_t n)
@@ -145,8 +147,9 @@ llm_bench_bandwidth(uint32_t n)
 
 
 /*
- * What a step of one token reads: the weights, and the keys and values (two
- * bytes a number) of half the test's tokens, as there are on average.
+ * The bytes that a step of one token reads: the weights, and the keys and
+ * values (two bytes a number) of half the test's tokens, which is the
+ * average.
  */
 
 static double
@@ -181,8 +184,8 @@ llm_bench_cmp(const void *one, const void *two)
 
 
 /*
- * Tokens a second of n tokens in steps of batch: the median of the
- * repetitions, the first of which is not counted.
+ * Tokens per second for n tokens in steps of batch: the median of the
+ * repetitions, without the first one.
  */
 
 static int
@@ -263,7 +266,7 @@ llm_bench_run(const llm_cli_t *c, llm_cli_seq_t *s, llm_err_t *err)
         return llm_fail(err, "no memory for %u ids", n);
     }
 
-    /* any tokens do, but not the same one all the time */
+    /* any tokens will do, but not always the same one */
 
     for (i = 0, x = 1; i < n; i++) {
         x = x * 1664525 + 1013904223;
@@ -293,7 +296,7 @@ llm_bench_run(const llm_cli_t *c, llm_cli_seq_t *s, llm_err_t *err)
     after = llm_bench_bandwidth(threads);
     free(ids);
 
-    /* another program may have been at the memory the one or other time */
+    /* other programs may have used the memory during one of the two */
 
     before = llm_max(before, after);
     bytes = llm_bench_bytes(s->model, n_tg);

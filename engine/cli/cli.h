@@ -4,8 +4,8 @@
  * they share.  Results go to standard output, everything else to standard
  * error; the exit status is 0 or 1.
  *
- * One thread, one model, one process: what a command allocates it frees,
- * and nothing here is part of the library.
+ * One thread, one model, one process: a command frees what it allocates, and
+ * nothing here is part of the library.
  */
 
 #ifndef LLM_CLI_H
@@ -46,7 +46,7 @@ typedef struct {
 
 typedef struct {
     const char  *name;
-    const char  *usage;                 /* behind the name */
+    const char  *usage;                 /* what follows the name */
     const char  *what;
     unsigned     options;
     /* LLM_OK, or LLM_ERROR with the reason in err */
@@ -71,7 +71,7 @@ int llm_cli_bench(const llm_cli_t *c, llm_err_t *err);
 
 /* all of standard input */
 int llm_cli_read(llm_buf_t *b, llm_err_t *err);
-/* the ids on standard input, each below n_vocab, apart by white space */
+/* the ids on standard input, each below n_vocab, separated by white space */
 int llm_cli_read_ids(uint32_t n_vocab, llm_ids_t *ids, llm_err_t *err);
 int llm_cli_write(const void *data, size_t len, llm_err_t *err);
 int llm_cli_flush(llm_err_t *err);
@@ -96,7 +96,7 @@ int llm_cli_seq_open(llm_cli_seq_t *s, const llm_cli_t *c, uint32_t ctx,
     uint32_t batch, uint32_t max_out, llm_err_t *err);
 void llm_cli_seq_close(llm_cli_seq_t *s);
 
-/* one step of n ids; logits for the last n_out rows of them */
+/* one step of n ids; logits for the last n_out of its rows */
 int llm_cli_seq_step(llm_cli_seq_t *s, const int32_t *ids, uint32_t n,
     uint32_t n_out, llm_err_t *err);
 /* as many steps as it takes; logits for the last row */

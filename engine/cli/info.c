@@ -11,7 +11,7 @@
 #define LLM_CLI_MAX_ITEMS  6            /* items of an array */
 
 
-/* control bytes and what follows the first of them in a line are hidden */
+/* the beginning of a string, in quotes, without control characters */
 
 static void
 llm_cli_add_text(llm_buf_t *b, llm_str_t s)

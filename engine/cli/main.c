@@ -13,15 +13,15 @@
 static const llm_cli_cmd_t  llm_cli_cmds[] = {
 
     { "info", "FILE [--all]",
-      "what a GGUF file holds, and whether it runs",
+      "what a GGUF file contains, and whether the engine can run it",
       LLM_CLI_ALL, llm_cli_info },
 
     { "tokenize", "FILE [--special] < TEXT",
-      "the ids of a text, on one line",
+      "the token ids of a text, on one line",
       LLM_CLI_SPECIAL, llm_cli_tokenize },
 
     { "detokenize", "FILE < IDS",
-      "the text of ids",
+      "the text of token ids",
       0, llm_cli_detokenize },
 
     { "render", "FILE-or-TEMPLATE.jinja < REQUEST.json",
@@ -29,20 +29,20 @@ static const llm_cli_cmd_t  llm_cli_cmds[] = {
       0, llm_cli_render },
 
     { "logits", "FILE [--all] [--batch N] < IDS",
-      "float32, little-endian, behind the last id or behind each",
+      "the logits after the last id, or after each: float32, little-endian",
       LLM_CLI_RUN | LLM_CLI_ALL | LLM_CLI_BATCH, llm_cli_logits },
 
     { "complete", "FILE [--max-tokens N] [--temp T] [--seed N] < PROMPT",
-      "what the model makes of a text",
+      "the text that the model generates after a prompt",
       LLM_CLI_RUN | LLM_CLI_BATCH | LLM_CLI_SPECIAL | LLM_CLI_SAMPLE,
       llm_cli_complete },
 
     { "bench", "FILE [--pp N] [--tg N] [--reps N]",
-      "tokens a second, and the machine's read bandwidth",
+      "tokens per second, and the machine's read bandwidth",
       LLM_CLI_RUN | LLM_CLI_BENCH, llm_cli_bench },
 
     { "perplexity", "FILE < TEXT",
-      "how well the model tells the text",
+      "how well the model predicts a text",
       LLM_CLI_RUN | LLM_CLI_BATCH, llm_cli_perplexity }
 };
 
@@ -60,7 +60,7 @@ typedef enum {
 typedef struct {
     const char      *name;
     llm_cli_type_t   type;
-    unsigned         options;           /* of the commands that take it */
+    unsigned         options;           /* the commands that take it */
     size_t           offset;            /* in llm_cli_t */
     const char      *what;
 } llm_cli_opt_t;
@@ -71,46 +71,49 @@ static const llm_cli_opt_t  llm_cli_opts[] = {
       "auto, cpu, cuda, cuda:N, emu or reference" },
 
     { "threads", LLM_CLI_UINT, LLM_CLI_RUN, offsetof(llm_cli_t, threads),
-      "CPU threads (all that it may use)" },
+      "CPU threads (as many as it may use)" },
 
     { "isa", LLM_CLI_STR, LLM_CLI_RUN, offsetof(llm_cli_t, isa),
       "CPU instructions: reference, avx2, avx512, amx (the best)" },
 
     { "ctx", LLM_CLI_UINT, LLM_CLI_RUN, offsetof(llm_cli_t, ctx),
-      "longest sequence" },
+      "longest sequence (the model's)" },
 
     { "weights", LLM_CLI_FP8, LLM_CLI_RUN, offsetof(llm_cli_t, weights),
-      "fp8: what is wider is made e4m3 (as in the file)" },
+      "fp8: convert wider matrices to e4m3 (as in the file)" },
 
     { "kv", LLM_CLI_FP8, LLM_CLI_RUN, offsetof(llm_cli_t, kv),
-      "fp8: the KV cache in e4m3 (16 bits)" },
+      "fp8: keep the KV cache in e4m3 (16 bits)" },
 
     { "batch", LLM_CLI_UINT, LLM_CLI_BATCH, offsetof(llm_cli_t, batch),
-      "tokens a step (512)" },
+      "tokens in a step (512)" },
 
     { "all", LLM_CLI_FLAG, LLM_CLI_ALL, offsetof(llm_cli_t, all),
-      "every position; every tensor" },
+      "logits of all positions; info on all tensors" },
 
     { "special", LLM_CLI_FLAG, LLM_CLI_SPECIAL, offsetof(llm_cli_t, special),
-      "special tokens in the text are tokens" },
+      "read special tokens in the text as such" },
 
     { "max-tokens", LLM_CLI_UINT, LLM_CLI_SAMPLE,
-      offsetof(llm_cli_t, max_tokens), "most tokens to make (what fits)" },
+      offsetof(llm_cli_t, max_tokens), "most tokens to generate (what fits)" },
 
     { "temp", LLM_CLI_FLOAT, LLM_CLI_SAMPLE,
       offsetof(llm_cli_t, sampling.temperature), "temperature (0: greedy)" },
 
     { "top-k", LLM_CLI_UINT, LLM_CLI_SAMPLE,
-      offsetof(llm_cli_t, sampling.top_k), "of the k likeliest" },
+      offsetof(llm_cli_t, sampling.top_k),
+      "draw from the k likeliest tokens" },
 
     { "top-p", LLM_CLI_SHARE, LLM_CLI_SAMPLE,
-      offsetof(llm_cli_t, sampling.top_p), "of the likeliest p" },
+      offsetof(llm_cli_t, sampling.top_p),
+      "draw from the likeliest tokens, in all of probability p" },
 
     { "min-p", LLM_CLI_SHARE, LLM_CLI_SAMPLE,
-      offsetof(llm_cli_t, sampling.min_p), "at least p of the likeliest" },
+      offsetof(llm_cli_t, sampling.min_p),
+      "draw from tokens at least p times as likely as the best" },
 
     { "seed", LLM_CLI_SEED, LLM_CLI_SAMPLE,
-      offsetof(llm_cli_t, sampling.seed), "of the random numbers" },
+      offsetof(llm_cli_t, sampling.seed), "seed of the random numbers" },
 
     { "pp", LLM_CLI_UINT, LLM_CLI_BENCH, offsetof(llm_cli_t, pp),
       "tokens of the prompt (512)" },
@@ -122,7 +125,7 @@ static const llm_cli_opt_t  llm_cli_opts[] = {
       "repetitions (5)" },
 
     { "verbose", LLM_CLI_FLAG, LLM_CLI_RUN, offsetof(llm_cli_t, verbose),
-      "say which device was chosen, and why" }
+      "show which device was chosen, and why" }
 };
 
 
@@ -141,7 +144,8 @@ llm_cli_usage(FILE *f)
                 llm_cli_cmds[i].what);
     }
 
-    fprintf(f, "\noptions, where they make sense:\n");
+    fprintf(f, "\noptions, not all for each command (defaults in "
+               "parentheses):\n");
 
     for (i = 0; i < llm_nelems(llm_cli_opts); i++) {
         fprintf(f, "  --%-12s %s\n", llm_cli_opts[i].name,
@@ -222,7 +226,7 @@ llm_cli_set(llm_cli_t *c, const llm_cli_opt_t *o, const char *v,
 }
 
 
-/* one option, its value behind "=" or in the next argument */
+/* one option, its value after "=" or in the next argument */
 
 static int
 llm_cli_option(llm_cli_t *c, const llm_cli_cmd_t *cmd, char **argv, int *i,

@@ -13,7 +13,7 @@
 #define LLM_CLI_WINDOW       512
 
 
-/* the number of tokens that a file's model knows, before it is loaded */
+/* the vocabulary's size, before the model is loaded */
 
 static int
 llm_cli_n_vocab(const char *file, uint32_t *n_vocab, llm_err_t *err)
@@ -123,7 +123,7 @@ llm_cli_logits(const llm_cli_t *c, llm_err_t *err)
 }
 
 
-/* what a completion holds; closed whole by llm_cli_complete_free() */
+/* what a completion uses; llm_cli_complete_free() frees all of it */
 typedef struct {
     llm_cli_seq_t           seq;
     llm_vocab_t            *vocab;
@@ -341,8 +341,8 @@ llm_cli_surprise(const float *logits, uint32_t n, int32_t id)
 
 
 /*
- * One window: every token behind the first `skip` is told from those before
- * it in the window.
+ * One window: every token after the first `skip` is predicted from those
+ * before it in the window.
  */
 
 static int
@@ -377,8 +377,8 @@ llm_cli_window(llm_cli_seq_t *s, const int32_t *ids, uint32_t n,
 
 
 /*
- * The text in windows of ctx tokens; of each window behind the first the
- * first half is the second half of the one before, and only told from.
+ * The text in windows of ctx tokens; each window after the first begins with
+ * the second half of the one before, which is context only.
  */
 
 int

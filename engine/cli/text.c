@@ -100,7 +100,8 @@ llm_cli_tokenize(const llm_cli_t *c, llm_err_t *err)
 }
 
 
-/* special tokens are text here: what was tokenised comes back whole */
+/* special tokens become their text, so that text which was tokenized comes
+   back unchanged */
 
 int
 llm_cli_detokenize(const llm_cli_t *c, llm_err_t *err)
@@ -144,7 +145,7 @@ llm_cli_detokenize(const llm_cli_t *c, llm_err_t *err)
 }
 
 
-/* does the file begin as a GGUF file? */
+/* does the file begin with GGUF's magic? */
 
 static int
 llm_cli_is_gguf(const char *file, int *yes, llm_err_t *err)
@@ -216,7 +217,7 @@ llm_cli_chat_gguf(const char *file, llm_err_t *err)
 }
 
 
-/* says where it was that something is wrong */
+/* puts the place of an error before its message */
 
 static int
 llm_cli_fail_in(llm_err_t *err, const char *where)
