@@ -1,7 +1,7 @@
 /*
- * nginx serves large language models: the module's directives, contexts and
- * lifecycle.  What they do stands in the ngx_http_llm_*.c files beside this
- * one; see ngx_http_llm_module.h.
+ * The nginx module that serves large language models: its directives,
+ * contexts and life cycle.  What they do is in the files of http/; see
+ * http/ngx_http_llm_module.h.
  *
  * There are two modules in the shared object.  ngx_llm_module is of the
  * core type only because the number of workers, and with it the size of the
@@ -334,7 +334,7 @@ ngx_http_llm_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
         conf->weight = prev->weight;
     }
 
-    /* "if" and "limit_except" blocks serve what is around them */
+    /* "if" and "limit_except" blocks inherit the handler of their location */
 
     clcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
 

@@ -1,14 +1,14 @@
 /*
- * From the request's body, in memory and files as nginx left it, to a
- * message for the engine.
+ * Makes a message for the engine from the request's body, which nginx has
+ * left in memory and files.
  *
- * - Parsing megabytes of JSON takes a while, so a body above a small size is
- *   read and parsed by a thread (ngx_http_llm_task.c), in order.
+ * - Parsing megabytes of JSON takes a while, so bodies above a small size are
+ *   read and parsed by threads (ngx_http_llm_task.c), in order.
  * - While a thread has the request it is `blocked`: its pool, its body and
- *   its configuration stay, whatever happens to the client.  The thread
- *   touches those and the ngx_http_llm_body_t, nothing else.
- * - What the body is copied to lives while it is parsed and no longer; so
- *   does nginx's own buffer of it, unless somebody else may want it.
+ *   its configuration stay, whatever happens to the client.  The thread uses
+ *   only those and the ngx_http_llm_body_t.
+ * - The copy of the body is freed as soon as it is parsed; so is nginx's own
+ *   buffer of it, unless something else may need it.
  */
 
 #include "http/ngx_http_llm_module.h"
@@ -16,13 +16,13 @@
 #include <malloc.h>
 
 
-/* a block of this size goes back to the system when it is freed */
+/* blocks of this size go back to the system when they are freed */
 #define NGX_HTTP_LLM_MMAP        (1024 * 1024)
 
-/* a larger body leaves megabytes of small free blocks */
+/* parsing a larger body leaves megabytes of small free blocks */
 #define NGX_HTTP_LLM_TRIM        (256 * 1024)
 
-/* parsed at once: takes about a millisecond */
+/* parsed at once, in about a millisecond */
 #define NGX_HTTP_LLM_SMALL_BODY  16384
 
 #define NGX_HTTP_LLM_BODY_HOLD   60000
@@ -42,8 +42,8 @@ static void ngx_http_llm_body_free(ngx_http_request_t *r);
 
 
 /*
- * Each thread has a heap of its own, and by default malloc() comes to keep
- * blocks of up to 32 MB in it: megabytes of bodies would stay in each.
+ * Each thread has a heap of its own, in which malloc() by default may keep
+ * freed blocks of up to 32 MB: megabytes of bodies would stay in each.
  */
 
 void
@@ -148,7 +148,7 @@ done:
 
 #ifdef __GLIBC__
 
-    /* those of a tree's nodes are of a kind that malloc() never joins */
+    /* blocks as small as a tree's nodes are never merged by malloc() itself */
 
     if (body->size > NGX_HTTP_LLM_TRIM) {
         (void) malloc_trim(0);
@@ -183,7 +183,7 @@ ngx_http_llm_join(ngx_http_llm_body_t *body, u_char *p, ngx_log_t *log)
 }
 
 
-/* not ngx_read_file(): it changes the file's state, which is not ours */
+/* not ngx_read_file(): it would change the file's state */
 
 static ngx_int_t
 ngx_http_llm_read_part(ngx_buf_t *b, u_char *p, ngx_log_t *log)
@@ -246,7 +246,7 @@ ngx_http_llm_parse_later(ngx_http_llm_body_t *body)
 
     body->parsing = 1;
 
-    /* a terminated request waits for the thread only if it has a handler */
+    /* with this handler a terminated request waits for the thread */
 
     r->read_event_handler = ngx_http_block_reading;
     r->write_event_handler = ngx_http_request_empty_handler;
@@ -254,7 +254,7 @@ ngx_http_llm_parse_later(ngx_http_llm_body_t *body)
 
     c->log->action = "parsing a request body";
 
-    /* a worker that shuts down stays as long as there is a timer */
+    /* a worker that shuts down waits for timers */
 
     ctx->timer.handler = ngx_http_llm_body_hold;
     ctx->timer.data = ctx;
@@ -316,7 +316,7 @@ ngx_http_llm_body_hold(ngx_event_t *ev)
 }
 
 
-/* the request was terminated, and waits for the thread */
+/* the request was terminated while a thread has it, and waits for that */
 
 static void
 ngx_http_llm_body_gone(void *data)
@@ -330,9 +330,9 @@ ngx_http_llm_body_gone(void *data)
 
 
 /*
- * A stream may go on for minutes: it need not hold megabytes that nobody
- * reads again.  Whoever answers an error does, a log that has $request_body,
- * and subrequests (mirror), which have the same body.
+ * A stream may go on for minutes: it need not keep megabytes that are not
+ * read again.  They are kept for an error_page, a log with $request_body, and
+ * subrequests (mirror), which have the same body.
  */
 
 static void

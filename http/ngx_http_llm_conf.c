@@ -1,7 +1,7 @@
 /*
- * The directives with parameters of their own but llm_model: llm_queue,
- * llm_tenant, those of locations, and the checks that need the whole
- * configuration.  What is wrong fails here with file and line.
+ * The directives with parameters, except llm_model: llm_queue, llm_tenant,
+ * those of locations; and the checks that need the whole configuration.
+ * Errors are reported with file and line.
  */
 
 #include "http/ngx_http_llm_module.h"
@@ -93,7 +93,8 @@ ngx_http_llm_queue_param(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf,
 
         if (size < 1024 * 1024) {
             ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                               "invalid size \"%V\", 1m is the least", value);
+                               "invalid size \"%V\", it must be at least 1m",
+                               value);
             return NGX_CONF_ERROR;
         }
 
@@ -251,7 +252,8 @@ ngx_http_llm_metrics(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 }
 
 
-/* a location that needs models; whether there are any is checked later */
+/* registers a location that needs models; check_uses() looks whether there are
+   any */
 
 static char *
 ngx_http_llm_use(ngx_conf_t *cf, ngx_http_llm_loc_conf_t *llcf,
@@ -270,7 +272,7 @@ ngx_http_llm_use(ngx_conf_t *cf, ngx_http_llm_loc_conf_t *llcf,
     }
 
     if (clcf->handler) {
-        return "meets another content handler in this location";
+        return "conflicts with another content handler in this location";
     }
 
     mcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_llm_module);
@@ -296,9 +298,9 @@ ngx_http_llm_use(ngx_conf_t *cf, ngx_http_llm_loc_conf_t *llcf,
 
 
 /*
- * Bytes of the URI in front of the API's path: the location's prefix, of
- * which "/v1/chat" and the like only count up to the "/v1/".  0 for exact,
- * regex and named locations: there the path is looked for in each URI.
+ * Bytes of the URI in front of the API's path: the location's prefix, or its
+ * part up to "/v1/" if it has that, as in "/v1/chat".  0 for exact, regex and
+ * named locations: there the path is looked for in each URI.
  */
 
 static size_t
@@ -357,12 +359,12 @@ ngx_http_llm_check_use(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf,
         return NGX_CONF_ERROR;
     }
 
-    /* whoever came later has put its own handler there in silence */
+    /* a later directive may have replaced the handler without an error */
 
     if (llcf->core->handler != llcf->handler) {
         ngx_log_error(NGX_LOG_EMERG, cf->log, 0,
-                      "\"%s\" meets another content handler in its location "
-                      "in %V:%ui",
+                      "\"%s\" conflicts with another content handler in its "
+                      "location in %V:%ui",
                       llcf->directive, &llcf->file, llcf->line);
         return NGX_CONF_ERROR;
     }
@@ -408,10 +410,11 @@ ngx_http_llm_check_use(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf,
 
 
 /*
- * Worker 0 reads the models, and not as root: what this process can read may
- * be hidden from it.  Linux has an identity for files alone, which takes the
- * privileges of root with it; a child would do, but for the master's handler
- * of SIGCHLD.  Where root may not change identities nothing is said.
+ * Worker 0 reads the models, and not as root: it may be unable to read what
+ * this process can.  So this process checks with the worker's identity for
+ * files (setfsuid), without root's privileges.  A child process could do it,
+ * too, but for the master's handler of SIGCHLD.  If root may not change
+ * identities nothing is checked.
  */
 
 void
@@ -504,21 +507,21 @@ ngx_http_llm_check_file(ngx_cycle_t *cycle, char *user,
 
     if (len) {
         ngx_log_error(NGX_LOG_WARN, cycle->log, 0,
-                      "model \"%V\": user \"%s\", as which nginx's workers "
-                      "run, cannot read \"%V\": it may not enter \"%*s\"",
+                      "model \"%V\": nginx's workers run as user \"%s\", "
+                      "which cannot read \"%V\": it may not enter \"%*s\"",
                       &model->name, user, path, len, path->data);
 
     } else {
         ngx_log_error(NGX_LOG_WARN, cycle->log, 0,
-                      "model \"%V\": user \"%s\", as which nginx's workers "
-                      "run, cannot read \"%V\"",
+                      "model \"%V\": nginx's workers run as user \"%s\", "
+                      "which cannot read \"%V\"",
                       &model->name, user, path);
     }
 }
 
 
-/* length of the first folder of the path that nothing is found in for want
-   of permission; 0: the way to the file is open */
+/* the length of the first folder of the path that may not be searched; 0: all
+   folders may be */
 
 static size_t
 ngx_http_llm_closed_folder(ngx_str_t *path)

@@ -7,12 +7,12 @@
  *   dirty.  Once the ring is drained each dirty request is served once,
  *   whatever number of events it got: one write per request and step.
  * - What a stream holds stays within llm_stream_buffer.  At half of it the
- *   engine is told to pause, at a quarter to go on.  It is told while the
- *   event is read, and the engine lets no more than a window (a sixteenth)
- *   of events wait unread, so two windows may come after the pause: the one
- *   that is in the ring, and one that the engine writes before it hears of
- *   it.  An event is several times as long in JSON; if twice the longest one
- *   so far is more than the other half the pause comes that much earlier.
+ *   engine gets a PAUSE, at a quarter a RESUME.  The PAUSE is sent while the
+ *   event is read, and the engine leaves no more than a window (a sixteenth)
+ *   of events unread, so two windows may come after it: the one in the ring,
+ *   and one that the engine writes before it reads the PAUSE.  An event is
+ *   several times as long in JSON; if twice the longest one so far is more
+ *   than the other half, the PAUSE is sent that much earlier.
  * - A request gives its place in the engine back with the last event, or in
  *   its cleanup.
  */
@@ -20,7 +20,7 @@
 #include "http/ngx_http_llm_module.h"
 
 
-/* the worker's scratch is not kept if it is larger than this */
+/* a larger scratch buffer of the worker is freed */
 #define NGX_HTTP_LLM_KEEP      65536
 
 
@@ -42,7 +42,7 @@ ngx_http_llm_set_window(ngx_http_llm_ctx_t *ctx, llm_request_t *msg)
 }
 
 
-/* called by llm_client_drain(); data is ours, not the event's request */
+/* called by llm_client_drain(); data is the configuration, not the request */
 
 void
 ngx_http_llm_event(void *data, const llm_event_t *ev)
@@ -101,7 +101,7 @@ ngx_http_llm_event(void *data, const llm_event_t *ev)
         ngx_http_llm_mark_dirty(ctx);
     }
 
-    /* before the event's room in the ring is given back */
+    /* before the event's room in the ring is released */
 
     if (!ctx->paused && ctx->slot != NGX_HTTP_LLM_NO_SLOT
         && ctx->held > ngx_http_llm_high_water(ctx))
@@ -112,7 +112,7 @@ ngx_http_llm_event(void *data, const llm_event_t *ev)
 }
 
 
-/* what was written into the worker's scratch becomes the request's */
+/* moves the contents of the worker's scratch buffer to the request */
 
 void
 ngx_http_llm_take_scratch(ngx_http_llm_ctx_t *ctx)
@@ -173,7 +173,7 @@ ngx_http_llm_set_error(ngx_http_llm_ctx_t *ctx, llm_err_t *err,
 
     if (ctx->request->header_sent) {
         if (!ctx->stream) {
-            ctx->broken = 1;            /* half a body, all one can do */
+            ctx->broken = 1;            /* half a body: all that can be done */
             return;
         }
 
@@ -219,7 +219,7 @@ ngx_http_llm_high_water(ngx_http_llm_ctx_t *ctx)
 }
 
 
-/* a slow reader's sequence is parked until it has caught up */
+/* the sequence of a slow client is parked until the client has caught up */
 
 void
 ngx_http_llm_set_pace(ngx_http_llm_ctx_t *ctx)
@@ -234,7 +234,7 @@ ngx_http_llm_set_pace(ngx_http_llm_ctx_t *ctx)
 }
 
 
-/* the client has all, or is gone */
+/* the client has everything, or is gone */
 
 void
 ngx_http_llm_cleanup(void *data)

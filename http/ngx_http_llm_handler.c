@@ -168,7 +168,7 @@ ngx_http_llm_route(ngx_http_request_t *r, ngx_http_llm_loc_conf_t *llcf,
 }
 
 
-/* there is nothing, or something for other methods */
+/* there is no such endpoint, or it has other methods */
 
 static ngx_int_t
 ngx_http_llm_send_no_route(ngx_http_request_t *r, const char *allow)
@@ -184,7 +184,7 @@ ngx_http_llm_send_no_route(ngx_http_request_t *r, const char *allow)
         return ngx_http_llm_send_error(r, &err, 0);
     }
 
-    /* the header may be sent later, by an error_page */
+    /* kept in the pool: an error_page may send the header later */
 
     len = ngx_strlen(allow);
     methods = ngx_pnalloc(r->pool, len);
@@ -225,7 +225,7 @@ ngx_http_llm_api_conf(ngx_http_llm_ctx_t *ctx, llm_api_conf_t *conf)
 }
 
 
-/* what needs neither a body nor the engine */
+/* an endpoint that needs neither a body nor the engine */
 
 static ngx_int_t
 ngx_http_llm_send_answer(ngx_http_llm_ctx_t *ctx, llm_str_t rest)
@@ -256,7 +256,7 @@ ngx_http_llm_send_answer(ngx_http_llm_ctx_t *ctx, llm_str_t rest)
 }
 
 
-/* before the body is read: could any of the location's models take it? */
+/* before the body is read: has any of the location's models room for it? */
 
 static ngx_int_t
 ngx_http_llm_admit(ngx_http_llm_ctx_t *ctx, llm_err_t *err)
@@ -279,7 +279,7 @@ ngx_http_llm_admit(ngx_http_llm_ctx_t *ctx, llm_err_t *err)
 }
 
 
-/* the body is a message for the engine now, or in error */
+/* the body has become a message for the engine, or has an error */
 
 void
 ngx_http_llm_parsed(ngx_http_llm_body_t *body)
@@ -347,7 +347,7 @@ ngx_http_llm_submit(ngx_http_llm_body_t *body, uint32_t *retry_after)
 }
 
 
-/* whom it counts for, and how much of the machine is theirs */
+/* the tenant that the request counts for, and the tenant's weight */
 
 static ngx_int_t
 ngx_http_llm_set_tenant(ngx_http_llm_ctx_t *ctx, llm_request_t *msg)
@@ -380,7 +380,7 @@ ngx_http_llm_set_tenant(ngx_http_llm_ctx_t *ctx, llm_request_t *msg)
 
     if (weight < 1 || weight > 1000 * 1000) {
         ngx_log_error(NGX_LOG_WARN, r->connection->log, 0,
-                      "invalid weight \"%s\" of tenant \"%s\", 1 is taken",
+                      "invalid weight \"%s\" of tenant \"%s\", using 1",
                       ngx_http_llm_clean(r, &value),
                       ngx_http_llm_clean(r, &ctx->tenant));
         return NGX_OK;
@@ -393,10 +393,10 @@ ngx_http_llm_set_tenant(ngx_http_llm_ctx_t *ctx, llm_request_t *msg)
 
 
 /*
- * Who has no tenant is one by itself: a client's address and the name that
- * auth_basic looked at.  Never the name alone: where nobody checked it, it
- * is what the client likes to say.  A zero byte in front, which no value of
- * llm_tenant from a header can have, keeps these apart from tenants.
+ * A request without a tenant counts for its client: the address together with
+ * the user name of auth_basic.  Not the name alone: if nothing has checked
+ * it, a client may send any name.  A zero byte in front, which no value of
+ * llm_tenant from a header can have, keeps clients apart from tenants.
  */
 
 static uint64_t
@@ -435,8 +435,8 @@ ngx_http_llm_tenant_hash(ngx_http_llm_ctx_t *ctx)
 }
 
 
-/* a request may ask for less than llm_priority gives it, not for more;
-   where there is none it gets 0 */
+/* a request may ask for a lower priority than llm_priority's (0 without the
+   directive), not for a higher one */
 
 static ngx_int_t
 ngx_http_llm_set_priority(ngx_http_llm_ctx_t *ctx, llm_request_t *msg)
@@ -466,7 +466,7 @@ ngx_http_llm_set_priority(ngx_http_llm_ctx_t *ctx, llm_request_t *msg)
 
     if (n == NGX_ERROR || n > 100) {
         ngx_log_error(NGX_LOG_WARN, ctx->request->connection->log, 0,
-                      "invalid priority \"%s\", 0 is taken",
+                      "invalid priority \"%s\", using 0",
                       ngx_http_llm_clean(ctx->request, &value));
         n = 0;
     }

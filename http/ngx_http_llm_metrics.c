@@ -1,11 +1,10 @@
 /*
- * llm_metrics: the figures of engine and workers, as Prometheus reads them
- * (text format 0.0.4) or as JSON.  Names that dashboards and inference
- * routers scrape from other servers have the prefix "vllm:", what only this
- * one has "llm_".  Any worker answers for all: the figures lie in the zone.
+ * llm_metrics: figures of the engine and the workers in Prometheus's text
+ * format 0.0.4 or as JSON.  Metrics that dashboards and inference routers
+ * know from vLLM have its names, with the prefix "vllm:"; others have
+ * "llm_".  Any worker answers for all, as the figures are in the shared zone.
  *
- * A metric is a row of one of the tables, with a kind that knows how both
- * formats look.
+ * A metric is a row of one of the tables; its kind writes it in both formats.
  */
 
 #include "http/ngx_http_llm_module.h"
@@ -16,12 +15,12 @@ typedef struct ngx_http_llm_metric_s  ngx_http_llm_metric_t;
 typedef struct {
     const char                  *type;          /* as in Prometheus */
 
-    /* lines with this label; its brace is not closed */
+    /* writes the metric's lines with this label */
     void                       (*prometheus)(const ngx_http_llm_metric_t *m,
                                              const void *figures,
                                              const char *label,
                                              llm_buf_t *b);
-    /* a value */
+    /* writes the metric's value */
     void                       (*json)(const ngx_http_llm_metric_t *m,
                                        const void *figures, llm_buf_t *b);
 } ngx_http_llm_metric_kind_t;
@@ -31,7 +30,8 @@ struct ngx_http_llm_metric_s {
     const char                        *json;
     const ngx_http_llm_metric_kind_t  *kind;
     size_t                             offset;  /* in the figures */
-    size_t                             whole;   /* of a share: of the whole */
+    size_t                             whole;   /* of a share: the whole, in
+                                                   the figures */
     const char                        *help;
 };
 
@@ -106,7 +106,7 @@ static const ngx_http_llm_metric_kind_t  ngx_http_llm_counter = {
     "counter", ngx_http_llm_count_prometheus, ngx_http_llm_count_json
 };
 
-/* two uint32_t, one a part of the other */
+/* two uint32_t, the first a part of the second */
 static const ngx_http_llm_metric_kind_t  ngx_http_llm_share = {
     "gauge", ngx_http_llm_share_prometheus, ngx_http_llm_share_json
 };
@@ -127,28 +127,28 @@ static const ngx_http_llm_metric_kind_t  ngx_http_llm_hist = {
 static const ngx_http_llm_metric_t  ngx_http_llm_model_rows[] = {
     { "vllm:num_requests_running", "running",
       &ngx_http_llm_gauge, at(running), 0,
-      "Sequences that are being computed." },
+      "Sequences that take part in the engine's steps." },
     { "vllm:num_requests_waiting", "waiting",
       &ngx_http_llm_gauge, at(waiting), 0,
-      "Requests that wait for a place." },
+      "Requests that wait in the queue." },
     { "llm_requests_parked", "parked",
       &ngx_http_llm_gauge, at(parked), 0,
-      "Sequences that wait for a slow reader." },
+      "Sequences paused until their clients have read more." },
     { "llm_kv_pages", "kv_pages",
       &ngx_http_llm_gauge, at(kv_pages), 0,
-      "Pages of the KV cache." },
+      "Pages of the KV cache, in all." },
     { "llm_kv_pages_used", "kv_pages_used",
       &ngx_http_llm_gauge, at(kv_used), 0,
-      "Pages that sequences hold." },
+      "Pages of the KV cache that sequences hold." },
     { "llm_kv_pages_cached", "kv_pages_cached",
       &ngx_http_llm_gauge, at(kv_cached), 0,
-      "Pages kept for prefixes alone." },
+      "Pages of the KV cache kept for the prefix cache only." },
     { "llm_request_memory_bytes", "request_memory",
       &ngx_http_llm_size, at(request_memory), 0,
-      "Memory of the requests that wait and run." },
+      "Memory of all waiting and running requests." },
     { "vllm:prompt_tokens_total", "prompt_tokens",
       &ngx_http_llm_counter, at(prompt_tokens), 0,
-      "Tokens of prompts." },
+      "Prompt tokens, cached ones included." },
     { "vllm:generation_tokens_total", "generation_tokens",
       &ngx_http_llm_counter, at(generation_tokens), 0,
       "Tokens generated." },
@@ -160,43 +160,43 @@ static const ngx_http_llm_metric_t  ngx_http_llm_model_rows[] = {
       "Prompt tokens found in the prefix cache." },
     { "vllm:num_preemptions_total", "preemptions",
       &ngx_http_llm_counter, at(preemptions), 0,
-      "Sequences that were put back into the queue." },
+      "Times that a sequence lost its pages to another one." },
     { "llm_prompt_tokens_computed_total", "prompt_tokens_computed",
       &ngx_http_llm_counter, at(prompt_computed), 0,
-      "Prompt tokens that went through the model." },
+      "Prompt tokens computed, not found in the prefix cache." },
     { "llm_steps_total", "steps",
       &ngx_http_llm_counter, at(steps), 0,
-      "Steps of the engine." },
+      "Steps of the engine, each of one batch." },
     { "llm_steps_behind_total", "steps_behind",
       &ngx_http_llm_counter, at(steps_behind), 0,
-      "Steps that a GPU had before the one in front had ended." },
+      "Steps launched before the previous one had ended." },
     { "llm_request_errors_total", "errors",
       &ngx_http_llm_counter, at(errors), 0,
-      "Requests that ended in an error." },
+      "Requests that ended with an error." },
     { "vllm:kv_cache_usage_perc", "kv_cache_usage",
       &ngx_http_llm_share, at(kv_used), at(kv_pages),
-      "Share of the KV cache in use, 1 is all." },
+      "Share of the KV cache's pages in use, from 0 to 1." },
     { "vllm:request_success_total", "finished",
       &ngx_http_llm_reasons, at(finished), 0,
-      "Choices by the reason that ended them." },
+      "Finished choices, by finish reason." },
     { "vllm:time_to_first_token_seconds", "time_to_first_token",
       &ngx_http_llm_hist, at(ttft), 0,
-      "From arrival to the first token." },
+      "Time from a request's arrival to its first token." },
     { "vllm:inter_token_latency_seconds", "inter_token_latency",
       &ngx_http_llm_hist, at(itl), 0,
-      "Between two tokens of a sequence." },
+      "Time between two tokens of a sequence." },
     { "vllm:e2e_request_latency_seconds", "e2e_request_latency",
       &ngx_http_llm_hist, at(e2e), 0,
-      "From arrival to the end." },
+      "Time from a request's arrival to its end." },
     { "vllm:request_queue_time_seconds", "queue_time",
       &ngx_http_llm_hist, at(queue), 0,
-      "From arrival to a place." },
+      "Time from a request's arrival until it runs." },
     { "vllm:request_prefill_time_seconds", "prefill_time",
       &ngx_http_llm_hist, at(prefill), 0,
-      "From a place to the first token." },
+      "Time from when a request runs to its first token." },
     { "vllm:request_decode_time_seconds", "decode_time",
       &ngx_http_llm_hist, at(decode), 0,
-      "From the first token to the last." },
+      "Time from a request's first token to its end." },
 };
 
 #undef at
@@ -214,16 +214,16 @@ static const ngx_http_llm_metric_t  ngx_http_llm_worker_rows[] = {
       "Events that the engine sent to a worker." },
     { "llm_worker_token_events_total", "token_events",
       &ngx_http_llm_counter, at(engine.token_events), 0,
-      "Events with text." },
+      "Events with text that the engine sent to a worker." },
     { "llm_worker_wakeups_total", "wakeups",
       &ngx_http_llm_counter, at(engine.wakeups), 0,
-      "Times that the engine woke a worker up." },
+      "Times that the engine woke a worker." },
     { "llm_worker_writes_total", "writes",
       &ngx_http_llm_counter, at(own.writes), 0,
-      "Pieces of streams that a worker handed to its clients." },
+      "Pieces of answers that a worker sent to its clients." },
     { "llm_worker_unsent_bytes", "unsent",
       &ngx_http_llm_size, at(own.unsent), 0,
-      "Memory that a worker holds for what its clients have not read." },
+      "Memory of a worker for output not yet read by clients." },
 };
 
 #undef at
@@ -233,7 +233,7 @@ static const ngx_http_llm_metrics_t  ngx_http_llm_worker_metrics = {
 };
 
 
-/* llm_finish_t in vLLM's words; the same reason may come from two of ours */
+/* vLLM's names of llm_finish_t; two of these may have the same name */
 static const char *const  ngx_http_llm_reason_names[] = {
     NULL, "stop", "length", "tool_calls", "abort"
 };
@@ -396,7 +396,7 @@ ngx_http_llm_model_label(ngx_pool_t *pool, ngx_str_t *name)
 }
 
 
-/* always 1: what dashboards look at is the labels */
+/* the value is always 1: the labels have the versions */
 
 static void
 ngx_http_llm_metrics_build(llm_buf_t *b)

@@ -56,8 +56,8 @@ static char *ngx_http_llm_unique(ngx_conf_t *cf,
 
 
 /*
- * One row is all of a parameter whose kind there is: what is below "engine"
- * goes to the engine as it stands.
+ * A parameter of an existing kind needs only a row here; members of `engine`
+ * are passed to the engine as they are.
  */
 
 #define at(field)  offsetof(ngx_http_llm_model_t, field)
@@ -178,7 +178,7 @@ ngx_http_llm_model(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 }
 
 
-/* seen has a bit for each parameter: none comes twice */
+/* seen has a bit for each parameter: each may be there only once */
 
 static char *
 ngx_http_llm_model_param(ngx_conf_t *cf, ngx_http_llm_model_t *model,
@@ -281,7 +281,7 @@ ngx_http_llm_model_time(ngx_conf_t *cf, ngx_http_llm_model_t *model,
 }
 
 
-/* what could not be parsed is NGX_ERROR, below every minimum */
+/* a value that could not be parsed is NGX_ERROR, below every minimum */
 
 static char *
 ngx_http_llm_model_range(ngx_conf_t *cf, ngx_http_llm_model_t *model,
@@ -314,7 +314,7 @@ ngx_http_llm_model_flag(ngx_conf_t *cf, ngx_http_llm_model_t *model,
 }
 
 
-/* an int, set by the only value that there is */
+/* an int; "fp8" is the only value */
 
 static char *
 ngx_http_llm_model_fp8(ngx_conf_t *cf, ngx_http_llm_model_t *model,
@@ -457,7 +457,7 @@ ngx_http_llm_model_device(ngx_conf_t *cf, ngx_http_llm_model_t *model,
 }
 
 
-/* neither a name nor an alias is taken twice; one default */
+/* names and aliases must be unique, and one model the default */
 
 static char *
 ngx_http_llm_unique(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf,
@@ -471,8 +471,8 @@ ngx_http_llm_unique(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf,
     alias = model->aliases.elts;
     models = mcf->models.elts;
 
-    /* find_model() looks into this one's aliases too, but for those behind
-       the alias in question */
+    /* find_model() must search this model's aliases, too, but only those
+       before the alias in question */
 
     n = model->aliases.nelts;
     model->aliases.nelts = 0;

@@ -49,7 +49,7 @@ ngx_http_llm_find_model(ngx_http_llm_main_conf_t *mcf, ngx_str_t *name)
 }
 
 
-/* the models as the API shows them; broken files are named in the log */
+/* fills mcf->api_models; broken files are named in the log */
 
 char *
 ngx_http_llm_check_models(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf)
@@ -70,7 +70,7 @@ ngx_http_llm_check_models(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf)
 
     for (i = 0; i < mcf->models.nelts; i++) {
 
-        /* ngx_str_t and llm_str_t differ in a sign only */
+        /* ngx_str_t and llm_str_t differ only in the sign of char */
 
         api[i].name.len = model[i].name.len;
         api[i].name.data = (char *) model[i].name.data;
@@ -98,8 +98,8 @@ ngx_http_llm_check_models(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf)
             if (ngx_http_llm_served_now(cf, &model[i])) {
                 ngx_log_error(NGX_LOG_EMERG, cf->log, 0,
                               "model \"%V\" is not usable any more, the "
-                              "running configuration goes on with what it "
-                              "has loaded: %s", &model[i].name, err.msg);
+                              "running configuration continues with the "
+                              "loaded one: %s", &model[i].name, err.msg);
                 return NGX_CONF_ERROR;
             }
 
@@ -113,7 +113,7 @@ ngx_http_llm_check_models(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf)
 }
 
 
-/* is the model ready in the configuration that a reload is to replace? */
+/* is the model ready in the configuration that a reload would replace? */
 
 static ngx_uint_t
 ngx_http_llm_served_now(ngx_conf_t *cf, ngx_http_llm_model_t *model)
@@ -130,7 +130,7 @@ ngx_http_llm_served_now(ngx_conf_t *cf, ngx_http_llm_model_t *model)
         return 0;
     }
 
-    /* it may have had no such module */
+    /* that configuration may not have had this module */
 
     for (i = 0; old->modules[i] != &ngx_http_llm_module; i++) {
         if (old->modules[i] == NULL) {

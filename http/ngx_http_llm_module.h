@@ -20,8 +20,8 @@
  *   ngx_http_llm_metrics.c     llm_metrics
  *   ngx_http_llm_variables.c   $llm_...
  *
- * Nothing here knows a tensor or JSON: the glue moves bytes between nginx
- * and engine/llm.h, engine/api/api.h.
+ * Nothing here deals with tensors or JSON: these files move bytes between
+ * nginx and engine/llm.h, engine/api/api.h.
  */
 
 #ifndef NGX_HTTP_LLM_MODULE_H
@@ -41,11 +41,10 @@
 
 #define NGX_HTTP_LLM_NO_SLOT     ((uint32_t) -1)
 
-/* how often a worker with live requests looks whether its engine lives */
+/* how often a worker with live requests checks that its engine is alive */
 #define NGX_HTTP_LLM_WATCH       500
 
-/* an answer that is not streamed is no larger than so many
-   llm_stream_buffer */
+/* the most of an answer that is not streamed, in units of llm_stream_buffer */
 #define NGX_HTTP_LLM_MAX_ANSWER  64
 
 
@@ -54,7 +53,7 @@
 typedef struct {
     ngx_str_t                    name;
     ngx_str_t                    path;          /* full, NUL-terminated */
-    ngx_str_t                    template_path; /* the same, may be empty */
+    ngx_str_t                    template_path; /* likewise, may be empty */
     ngx_array_t                  aliases;       /* ngx_str_t */
 
     int32_t                      max_tokens;    /* -1: what is left */
@@ -69,11 +68,11 @@ typedef struct ngx_http_llm_block_s  ngx_http_llm_block_t;
 
 typedef struct {
     ngx_http_llm_ctx_t          *ctx;           /* NULL: the slot is free */
-    uint32_t                     next;          /* of the free list */
+    uint32_t                     next;          /* next in the free list */
 } ngx_http_llm_slot_t;
 
 
-/* what a thread does for the event loop, see ngx_http_llm_task.c */
+/* work that a thread does for the event loop, see ngx_http_llm_task.c */
 
 typedef struct {
     ngx_queue_t                  queue;
@@ -89,14 +88,14 @@ typedef struct {
     pthread_mutex_t              lock;
     pthread_cond_t               work;          /* waiting, or stop */
 
-    /* the event loop and the threads, under the lock */
+    /* used by the event loop and the threads, under the lock */
 
     ngx_queue_t                  waiting;       /* task->queue */
     ngx_queue_t                  done;
     ngx_uint_t                   nidle;         /* threads */
     ngx_uint_t                   stop;
 
-    /* the event loop's alone; fd stays as it is */
+    /* used by the event loop only; fd does not change */
 
     int                          fd;            /* wakes the event loop */
     ngx_uint_t                   nthreads;
@@ -104,14 +103,15 @@ typedef struct {
 } ngx_http_llm_tasks_t;
 
 
-/* what a worker tells the others: it writes, any worker reads, in any order;
-   a cache line each */
+/* what workers know of each other: each writes its own, any worker reads, in
+   any order; a cache line for each */
 
 typedef struct {
-    ngx_atomic_t                 writes;        /* pieces of streams */
-    ngx_atomic_t                 unsent;        /* bytes held for clients */
-    ngx_atomic_t                 pid;           /* 0: none; what follows is
-                                                   of a process that lives */
+    ngx_atomic_t                 writes;        /* pieces of streams written */
+    ngx_atomic_t                 unsent;        /* bytes kept for clients */
+    ngx_atomic_t                 pid;           /* 0: no process; else it is
+                                                   alive and the rest is its
+                                                   own */
     ngx_atomic_t                 open;          /* requests that came to a
                                                    llm_api location */
     ngx_atomic_t                 quitting;      /* it got QUIT ... */
@@ -139,13 +139,13 @@ typedef struct {
     ngx_queue_t                  dirty;         /* ctx->dirty */
     ngx_uint_t                   nlive;
 
-    llm_buf_t                    scratch;       /* what one event says */
+    llm_buf_t                    scratch;       /* output of one event */
 
-    ngx_event_t                  watch;         /* looks for a dead engine */
+    ngx_event_t                  watch;         /* checks for a dead engine */
     ngx_event_t                  hold;          /* worker 0 while draining */
     ngx_event_t                  cutoff;        /* before the shutdown timer */
     ngx_event_t                  lost;          /* before this process ends */
-    ngx_event_t                  start;         /* the engine, again */
+    ngx_event_t                  start;         /* starts the engine again */
     ngx_msec_t                   start_pause;
 } ngx_http_llm_worker_t;
 
@@ -181,12 +181,13 @@ typedef struct {
 typedef struct {
     uint64_t                     allowed;       /* bit for each model */
     ngx_int_t                    fallback;      /* index, -1: none */
-    size_t                       prefix;        /* bytes of the URI that are
-                                                   not the API's path */
+    size_t                       prefix;        /* bytes of the URI in front of
+                                                   the API's path */
     ngx_str_t                   *names;         /* as written, until checked */
     ngx_uint_t                   nnames;
     ngx_str_t                    fallback_name;
-    const char                  *directive;     /* that needs a model */
+    const char                  *directive;     /* the one that needs a
+                                                   model */
     ngx_http_handler_pt          handler;       /* its own ... */
     ngx_http_core_loc_conf_t    *core;          /* ... of this location */
     ngx_str_t                    file;
@@ -207,10 +208,11 @@ typedef struct {
 
 
 /*
- * A request.  It lies in r->pool, so that the log phase finds the figures.
- * Its API object and its place in the engine go with the request's cleanup,
- * that is as soon as the client is gone; the bytes it sends go with the
- * pool, because HTTP/2 frames may point to them until then.
+ * A request.  It is allocated from r->pool, so that the log phase has its
+ * figures.  Its API object and its place in the engine are freed in the
+ * request's cleanup, that is, as soon as the client is gone; the bytes that
+ * it sends are freed with the pool, because HTTP/2 frames may point to them
+ * until then.
  */
 
 struct ngx_http_llm_ctx_s {
@@ -233,10 +235,11 @@ struct ngx_http_llm_ctx_s {
     ngx_http_llm_block_t        *newest;
     ngx_chain_t                 *free;
     size_t                       held;          /* bytes in blocks */
-    size_t                       largest;       /* of what events said */
+    size_t                       largest;       /* most output of one event so
+                                                   far */
 
-    llm_err_t                   *err;           /* why it failed, if there
-                                                   was memory to say it */
+    llm_err_t                   *err;           /* why it failed, if there was
+                                                   memory for it */
     uint32_t                     retry_after;
 
     ngx_event_t                  timer;
@@ -250,11 +253,12 @@ struct ngx_http_llm_ctx_s {
     uint64_t                     latest_us;     /* the latest one */
 
     unsigned                     stream:1;
-    unsigned                     started:1;     /* START came */
+    unsigned                     started:1;     /* START has come */
     unsigned                     ended:1;       /* no event will come */
     unsigned                     done:1;        /* the last one was DONE */
-    unsigned                     complete:1;    /* all is gathered */
-    unsigned                     broken:1;      /* no memory for a part */
+    unsigned                     complete:1;    /* all output is gathered */
+    unsigned                     broken:1;      /* a part is missing for lack
+                                                   of memory */
     unsigned                     failed:1;      /* before its header went out */
     unsigned                     is_dirty:1;
     unsigned                     paused:1;
@@ -262,10 +266,10 @@ struct ngx_http_llm_ctx_s {
 
 
 /*
- * A body on its way to a message.  It lies in r->pool.  The event loop fills
- * it, then one thread has it: it reads ctx->endpoint, bufs, size and conf,
- * and writes api, msg and err; once it is back the event loop reads those.
- * parsing and gone are the event loop's alone.
+ * A body that is being parsed to a message, in r->pool.  The event loop fills
+ * it, then a thread reads ctx->endpoint, bufs, size and conf, and writes api,
+ * msg and err, which the event loop reads afterwards.  Only the event loop
+ * uses parsing and gone.
  */
 
 typedef struct {
@@ -293,7 +297,7 @@ char *ngx_http_llm_model(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 /* index of the model with this name or alias, or -1 */
 ngx_int_t ngx_http_llm_find_model(ngx_http_llm_main_conf_t *mcf,
     ngx_str_t *name);
-/* the models as the API shows them; broken files are named in the log */
+/* fills mcf->api_models; broken files are named in the log */
 char *ngx_http_llm_check_models(ngx_conf_t *cf,
     ngx_http_llm_main_conf_t *mcf);
 
@@ -316,7 +320,7 @@ char *ngx_http_llm_size_zone(ngx_cycle_t *cycle);
 
 /* ngx_http_llm_process.c */
 
-/* whose event this is: that of the worker's connection, or of a timer */
+/* the configuration of an event: of the worker's connection, or of a timer */
 ngx_http_llm_main_conf_t *ngx_http_llm_event_conf(ngx_event_t *ev);
 ngx_int_t ngx_http_llm_init_module(ngx_cycle_t *cycle);
 ngx_int_t ngx_http_llm_init_process(ngx_cycle_t *cycle);
@@ -329,9 +333,10 @@ ngx_uint_t ngx_http_llm_serves(void);
 void ngx_http_llm_init_shutdown(ngx_http_llm_worker_t *w);
 /* this worker got QUIT */
 void ngx_http_llm_begin_shutdown(ngx_http_llm_main_conf_t *mcf);
-/* what is live gets its last word, an error */
+/* live requests get an error and end */
 void ngx_http_llm_end_requests(ngx_http_llm_worker_t *w);
-/* counts requests as soon as they have come to a llm_api location */
+/* adds a phase handler that counts requests as soon as they are in a llm_api
+   location */
 ngx_int_t ngx_http_llm_add_phases(ngx_conf_t *cf);
 
 /* ngx_http_llm_slot.c */
@@ -343,11 +348,12 @@ void ngx_http_llm_free_slot(ngx_http_llm_ctx_t *ctx);
 
 ngx_int_t ngx_http_llm_api_handler(ngx_http_request_t *r);
 ngx_int_t ngx_http_llm_health_handler(ngx_http_request_t *r);
-/* what the location serves, for the parser */
+/* fills conf with what the location may use, for the parser */
 void ngx_http_llm_api_conf(ngx_http_llm_ctx_t *ctx, llm_api_conf_t *conf);
 /* the body was parsed: submits the request, or answers why not */
 void ngx_http_llm_parsed(ngx_http_llm_body_t *body);
-/* NGX_DECLINED: a GET or HEAD, its body discarded; else the answer's code */
+/* NGX_DECLINED: it is a GET or HEAD, its body was discarded; else the answer's
+   code */
 ngx_int_t ngx_http_llm_get_only(ngx_http_request_t *r);
 
 /* ngx_http_llm_body.c */
@@ -371,9 +377,9 @@ ngx_int_t ngx_http_llm_metrics_handler(ngx_http_request_t *r);
 
 /* ngx_http_llm_event.c */
 
-/* how much of a stream may be under way unread */
+/* sets how many bytes of a stream may be unread in the ring */
 void ngx_http_llm_set_window(ngx_http_llm_ctx_t *ctx, llm_request_t *msg);
-/* one event of the engine; only gathers, never finalizes */
+/* takes an event of the engine; it only gathers output and never finalizes */
 void ngx_http_llm_event(void *data, const llm_event_t *ev);
 /* gathers what was written into the worker's scratch */
 void ngx_http_llm_take_scratch(ngx_http_llm_ctx_t *ctx);
@@ -391,21 +397,21 @@ void ngx_http_llm_pool_cleanup(void *data);
 
 /* the request is submitted: wait for events, watch the client */
 void ngx_http_llm_wait(ngx_http_llm_ctx_t *ctx);
-/* sends what events have left for each dirty request */
+/* sends the output that events have left in each dirty request */
 void ngx_http_llm_send_dirty(ngx_http_llm_worker_t *w);
 
 /* ngx_http_llm_output.c */
 
-/* NGX_ERROR: no memory, and a part may be there */
+/* adds output; NGX_ERROR: no memory, a part may have been added */
 ngx_int_t ngx_http_llm_gather(ngx_http_llm_ctx_t *ctx, const char *data,
     size_t len);
-/* bytes that were gathered and not handed over */
+/* bytes gathered and not handed over yet */
 off_t ngx_http_llm_gathered(ngx_http_llm_ctx_t *ctx);
-/* all that was gathered goes to nginx, with last as the answer's end */
+/* passes all that was gathered to nginx; last: it is the answer's end */
 ngx_int_t ngx_http_llm_hand_over(ngx_http_llm_ctx_t *ctx, ngx_uint_t last);
-/* gives back what nginx has passed on: after each output */
+/* frees what nginx has sent; called after each output */
 void ngx_http_llm_free_sent(ngx_http_llm_ctx_t *ctx);
-/* all; nothing points to the bytes any more */
+/* frees all blocks, when nothing points to the bytes any more */
 void ngx_http_llm_free_blocks(ngx_http_llm_ctx_t *ctx);
 
 /* ngx_http_llm_response.c */
@@ -420,9 +426,9 @@ ngx_int_t ngx_http_llm_send_body(ngx_http_request_t *r, ngx_uint_t status,
 ngx_int_t ngx_http_llm_send_error(ngx_http_request_t *r, llm_err_t *err,
     uint32_t retry_after);
 
-/* may an error that is still to come go elsewhere, with the body? */
+/* may a later error be handled by an error_page, which needs the body? */
 ngx_uint_t ngx_http_llm_may_hand_on(ngx_http_request_t *r);
-/* what a client sent, for a log: its begin, escaped by llm_clean() */
+/* the beginning of a client's text for a log, escaped by llm_clean() */
 u_char *ngx_http_llm_clean(ngx_http_request_t *r, ngx_str_t *value);
 
 /* ngx_http_llm_variables.c */

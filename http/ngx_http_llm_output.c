@@ -1,17 +1,16 @@
 /*
- * Bytes on their way to a client: what events have left is gathered in
- * blocks, all blocks that are there are handed to nginx at once, and each is
- * freed as soon as nginx has passed its bytes on.
+ * Output to a client: bytes are gathered in blocks, all blocks are handed to
+ * nginx at once, and each is freed as soon as nginx has sent its bytes.
  *
- * - ctx->blocks is the oldest block.  Up to ctx->gather they were handed
+ * - ctx->blocks is the oldest block.  Blocks before ctx->gather were handed
  *   over, from there on they gather.
- * - A block is malloc()'s.  A filter or an HTTP/2 frame points to its bytes
- *   until its buf is empty, so no earlier is it freed; what nobody emptied
- *   goes with r->pool.  The bufs are the pool's and used again: a filter may
- *   look at one once more when it is empty.
- * - A block is no larger than 8 KB, nor than an eighth of what is held or
- *   the bytes it is made for, but 1 KB at least: what is held is the bytes
- *   and little more.
+ * - A block is malloc()ed.  A filter or an HTTP/2 frame may point to its
+ *   bytes until its buf is empty, so it is not freed before; blocks that are
+ *   never emptied are freed with r->pool.  The bufs are the pool's and used
+ *   again, because a filter may look at one after it is empty.
+ * - A block is no larger than 8 KB, or an eighth of what is held, or the
+ *   bytes it is made for, but at least 1 KB: so little more memory is held
+ *   than bytes.
  */
 
 #include "http/ngx_http_llm_module.h"
@@ -24,7 +23,7 @@
 struct ngx_http_llm_block_s {
     ngx_http_llm_block_t  *next;
     ngx_chain_t           *link;        /* with its buf, r->pool's */
-    size_t                 size;        /* of all this */
+    size_t                 size;        /* of the whole block */
     u_char                 data[];
 };
 

@@ -1,9 +1,9 @@
 /*
- * Processes: the engine in worker 0, the client that every worker is of it,
- * the eventfd by which both speak, and how they begin and end.
+ * Processes: the engine in worker 0, its client in every worker, the eventfds
+ * by which they wake each other, and how they begin and end.
  *
- * The eventfd's connection is marked idle.  So nginx calls its handler at the
- * start of a graceful shutdown (ngx_http_llm_shutdown.c).
+ * The eventfd's connection is marked idle, so nginx calls its handler when a
+ * graceful shutdown begins (ngx_http_llm_shutdown.c).
  */
 
 #include "http/ngx_http_llm_module.h"
@@ -11,13 +11,13 @@
 #include <sched.h>
 
 
-/* events handed out before requests are served and the loop goes round */
+/* most events handed out before output is sent and the event loop goes on */
 #define NGX_HTTP_LLM_EVENTS  2048
 
-/* what other workers have to read the last events of a worker 0 that ends */
+/* time for other workers to read the last events when worker 0 ends */
 #define NGX_HTTP_LLM_LOST    200
 
-/* pauses between tries to start an engine whose threads do not start */
+/* pauses between tries to start the engine if its threads cannot be started */
 #define NGX_HTTP_LLM_START      1000
 #define NGX_HTTP_LLM_START_MAX  60000
 
@@ -100,8 +100,8 @@ ngx_http_llm_exit_process(ngx_cycle_t *cycle)
 }
 
 
-/* only want of memory fails here: nginx does not start a worker again that
-   failed in its init_process */
+/* fails only for lack of memory: nginx does not restart a worker that failed
+   in init_process */
 
 static ngx_int_t
 ngx_http_llm_start(ngx_http_llm_main_conf_t *mcf, ngx_log_t *log)
@@ -118,7 +118,7 @@ ngx_http_llm_start(ngx_http_llm_main_conf_t *mcf, ngx_log_t *log)
     }
 
     w->counters = &mcf->counters[n];
-    w->counters->unsent = 0;            /* a dead predecessor's */
+    w->counters->unsent = 0;            /* left by a dead predecessor */
 
     llm_buf_init(&w->scratch, 0);
 
@@ -171,7 +171,7 @@ ngx_http_llm_stop(ngx_http_llm_main_conf_t *mcf)
 
     w = mcf->worker;
 
-    /* requests are live here when nginx was told to end at once */
+    /* there are live requests if nginx was told to end at once */
 
     ngx_http_llm_end_requests(w);
 
@@ -222,9 +222,9 @@ ngx_http_llm_stop(ngx_http_llm_main_conf_t *mcf)
 
 
 /*
- * The engine's threads inherit what this thread has: all signals are blocked
- * in them but SIGBUS, which the engine's mapped files raise, and
- * worker_cpu_affinity does not hold for them.
+ * The engine's threads inherit this thread's settings: all signals are
+ * blocked except SIGBUS, which mapped files may raise, and
+ * worker_cpu_affinity does not apply to them.
  */
 
 static ngx_int_t
@@ -333,9 +333,9 @@ ngx_http_llm_engine_models(ngx_http_llm_main_conf_t *mcf)
 
 
 /*
- * Called by engine threads, as nginx's own thread pools log.  The time of a
- * line is that of the event loop's last turn, which may be long ago where
- * nothing happens: it is updated here, as nginx allows several threads to.
+ * Called by the engine's threads, as nginx's thread pools log, too.  The time
+ * of a line is that of the event loop's last turn, which may be long ago: it
+ * is updated here, which nginx allows in any thread.
  */
 
 static void
@@ -352,9 +352,9 @@ ngx_http_llm_log(void *data, int level, const char *msg)
 
 
 /*
- * As ngx_add_channel_event() does it, whose connection could not be found
- * again: "channel" spares it the sweep at shutdown, "idle" lets nginx call
- * us when a graceful shutdown begins.
+ * Like ngx_add_channel_event(), which does not return its connection:
+ * "channel" exempts it from the sweep at shutdown, with "idle" nginx calls
+ * its handler when a graceful shutdown begins.
  */
 
 ngx_http_llm_main_conf_t *
@@ -392,7 +392,7 @@ ngx_http_llm_add_event(ngx_http_llm_main_conf_t *mcf, int fd, ngx_log_t *log)
 
     w->conn = c;
 
-    /* timers show their connection in the debug log */
+    /* the debug log shows the connection of timers */
 
     w->watch.data = c;
     w->watch.log = log;
@@ -438,7 +438,7 @@ ngx_http_llm_event_handler(ngx_event_t *ev)
         ngx_http_llm_begin_shutdown(mcf);
     }
 
-    /* EAGAIN: posted for the rest of a large drain */
+    /* EAGAIN: the handler was posted, for the rest of a large drain */
 
     n = ngx_read_fd(c->fd, &count, sizeof(uint64_t));
 
@@ -480,9 +480,9 @@ ngx_http_llm_drain(ngx_http_llm_main_conf_t *mcf)
 
 
 /*
- * Whose requests were lost with the GPU's context has been told by now, in
- * other workers, too.  nginx's master starts another process, which has the
- * GPU again.
+ * The GPU's context is lost, and by now other workers, too, have read the
+ * errors of the requests that were on it.  nginx's master starts another
+ * process, which can use the GPU again.
  */
 
 static void
@@ -491,7 +491,7 @@ ngx_http_llm_lost_handler(ngx_event_t *ev)
     if (ngx_process == NGX_PROCESS_SINGLE) {
         ngx_log_error(NGX_LOG_ERR, ev->log, 0,
                       "the GPU's context is lost, and there is no master "
-                      "that starts this process again");
+                      "process to restart this one");
         return;
     }
 
@@ -502,7 +502,7 @@ ngx_http_llm_lost_handler(ngx_event_t *ev)
 }
 
 
-/* a dead engine writes no eventfd; a new one is noticed by drain() */
+/* a dead engine does not write the eventfd; drain() notices a new one */
 
 static void
 ngx_http_llm_watch_handler(ngx_event_t *ev)

@@ -1,8 +1,8 @@
 /*
  * Answers that go out in one piece: JSON bodies and errors.
  *
- * An error that error_page is to handle leaves the request's body alone,
- * read or still to come: who answers there may want it.
+ * If an error_page is to handle an error, the request's body is kept, read or
+ * not: the error_page's handler may need it.
  */
 
 #include "http/ngx_http_llm_module.h"
@@ -59,7 +59,7 @@ ngx_http_llm_send(ngx_http_request_t *r, ngx_uint_t status, const char *type,
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    /* conditions are for files: an answer is never a 304 or a 412 */
+    /* conditional requests are for files: an answer is never a 304 or a 412 */
     r->disable_not_modified = 1;
 
     r->headers_out.status = status;
@@ -134,7 +134,7 @@ ngx_http_llm_send_error(ngx_http_request_t *r, llm_err_t *err,
     llcf = ngx_http_get_module_loc_conf(r, ngx_http_llm_module);
 
     if (llcf->intercept_errors
-        && !r->discard_body     /* is nobody's any more */
+        && !r->discard_body     /* the body is being discarded */
         && ngx_http_llm_has_error_page(r, err->status))
     {
         return err->status;
@@ -171,7 +171,7 @@ ngx_http_llm_may_hand_on(ngx_http_request_t *r)
 }
 
 
-/* where the special response handler would look, and find one */
+/* would the special response handler find an error_page for this status? */
 
 static ngx_uint_t
 ngx_http_llm_has_error_page(ngx_http_request_t *r, ngx_int_t status)
@@ -198,7 +198,7 @@ ngx_http_llm_has_error_page(ngx_http_request_t *r, ngx_int_t status)
 }
 
 
-/* a body that was not read: no "100 Continue" for it */
+/* discards a body that was not read, without a "100 Continue" */
 
 static ngx_int_t
 ngx_http_llm_drop_body(ngx_http_request_t *r)

@@ -1,11 +1,11 @@
 /*
- * The end of a worker: how long worker 0, with the engine, stays for the
- * others, and the last word to clients when worker_shutdown_timeout comes.
+ * The end of a worker: how long worker 0, which has the engine, waits for the
+ * others, and the last error to clients at worker_shutdown_timeout.
  *
- * Worker 0 holds itself alive with a timer as long as any worker of its cycle
- * has a request for the engine, be it still uploading its body or delayed by
- * limit_req: requests are counted as soon as they have come to a llm_api
- * location.  All other workers live by the timers of their own requests.
+ * Worker 0 stays alive by a timer as long as any worker of its cycle has a
+ * request for the engine, even one that is still sending its body or is
+ * delayed by limit_req: requests are counted as soon as they are in a llm_api
+ * location.  Other workers stay alive by the timers of their own requests.
  */
 
 #include "http/ngx_http_llm_module.h"
@@ -13,11 +13,11 @@
 #include <signal.h>
 
 
-/* how often a draining worker 0 looks whether anything is live */
+/* how often worker 0, while draining, checks for live requests */
 #define NGX_HTTP_LLM_HOLD    50
 
-/* for how long a connection that a draining worker has accepted may still
-   come with its first request, and find the engine */
+/* how long a connection that was accepted before the shutdown may wait with
+   its first request and still find the engine */
 #define NGX_HTTP_LLM_LATE    5000
 
 
@@ -62,8 +62,8 @@ ngx_http_llm_begin_shutdown(ngx_http_llm_main_conf_t *mcf)
 
     if (timeout) {
 
-        /* nginx marks the connections as failed then, too late for a last
-           word; ours goes out shortly before */
+        /* at the timeout nginx marks connections as failed; the last error is
+           sent shortly before */
 
         ngx_add_timer(&w->cutoff, timeout - ngx_min(timeout / 4, 100));
     }
@@ -84,9 +84,9 @@ ngx_http_llm_hold_handler(ngx_event_t *ev)
 
 
 /*
- * Will another worker of this cycle still come with a request?  One that has
- * not got its QUIT yet may accept any; later those count that are open, and
- * for a while the connections that it has accepted.
+ * May another worker of this cycle still have a request for the engine?  A
+ * worker that has not got its QUIT yet may accept new ones; after that its
+ * open requests count, and for a while the connections that it has accepted.
  */
 
 static ngx_uint_t
@@ -127,9 +127,9 @@ ngx_http_llm_needed(ngx_http_llm_main_conf_t *mcf)
 
 
 /*
- * In the rewrite phase the location is known, but for those of "if"; in the
- * preaccess phase, where limit_req delays requests, it is known for sure.
- * Handlers of modules that are loaded last are called first.
+ * In the rewrite phase the location is known, except for "if" blocks; in the
+ * preaccess phase, where limit_req delays requests, it is final.  Handlers of
+ * modules that are loaded last are called first.
  */
 
 ngx_int_t

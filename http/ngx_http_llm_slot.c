@@ -1,6 +1,6 @@
 /*
- * A worker's table of live requests: the engine knows a request by its slot
- * here and its ticket.
+ * A worker's table of live requests: messages and events name a request by
+ * its slot here and its ticket.
  */
 
 #include "http/ngx_http_llm_module.h"

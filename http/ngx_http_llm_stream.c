@@ -14,7 +14,7 @@
 #include "http/ngx_http_llm_module.h"
 
 
-/* past its deadline a request waits this long for the engine to say so */
+/* after its deadline a request waits this long for the engine's error */
 #define NGX_HTTP_LLM_GRACE_US  (3 * 1000000)
 
 
@@ -50,7 +50,7 @@ ngx_http_llm_wait(ngx_http_llm_ctx_t *ctx)
     } else {
         r->read_event_handler = ngx_http_test_reading;
 
-        /* a FIN may have come before anybody looked for it */
+        /* a FIN may have come before the handler was set */
 
         if (c->read->ready) {
             ngx_post_event(c->read, &ngx_posted_events);
@@ -91,7 +91,7 @@ ngx_http_llm_send_dirty(ngx_http_llm_worker_t *w)
 }
 
 
-/* there is something new for this client */
+/* sends new output to this client */
 
 static void
 ngx_http_llm_serve(ngx_http_llm_ctx_t *ctx)
@@ -135,8 +135,8 @@ ngx_http_llm_finalize(ngx_http_llm_ctx_t *ctx, ngx_int_t rc)
 
 
 /*
- * The header: of a stream, or of a whole answer.  The latter has a length if
- * it is complete in its first piece.
+ * Sends the header of a stream, or of a whole answer; the latter has a length
+ * if it is complete in its first piece.
  */
 
 static ngx_int_t
@@ -147,7 +147,7 @@ ngx_http_llm_start(ngx_http_llm_ctx_t *ctx)
 
     r = ctx->request;
 
-    /* conditions are for files: an answer is never a 304 or a 412 */
+    /* conditional requests are for files: an answer is never a 304 or a 412 */
     r->disable_not_modified = 1;
 
     if (!ctx->stream) {
@@ -190,7 +190,7 @@ ngx_http_llm_start(ngx_http_llm_ctx_t *ctx)
         return NGX_OK;
     }
 
-    /* the header is not to wait for the first token */
+    /* the header must not wait for the first token */
 
     return ngx_http_send_special(r, NGX_HTTP_FLUSH);
 }
@@ -222,7 +222,7 @@ ngx_http_llm_stream_headers(ngx_http_llm_ctx_t *ctx)
 }
 
 
-/* the next piece of a whole answer */
+/* makes the next piece of a whole answer */
 
 static void
 ngx_http_llm_fill(ngx_http_llm_ctx_t *ctx)
@@ -239,8 +239,8 @@ ngx_http_llm_fill(ngx_http_llm_ctx_t *ctx)
 
 
 /*
- * Sends what is there.  writable: the socket says that it takes more, so
- * what was held back is tried again.  May finalize the request.
+ * Sends the gathered output.  writable: the socket can take more, so output
+ * that was held back is tried again.  May finalize the request.
  */
 
 static void
@@ -251,7 +251,8 @@ ngx_http_llm_flush(ngx_http_llm_ctx_t *ctx, ngx_uint_t writable)
 
     r = ctx->request;
 
-    /* what another one's output held back (an addition) is nobody's buf */
+    /* output held back behind another request's (an addition) is in no buf of
+       ours */
 
     if (writable && (ngx_http_llm_is_busy(ctx) || r->postponed)) {
 
@@ -261,8 +262,8 @@ ngx_http_llm_flush(ngx_http_llm_ctx_t *ctx, ngx_uint_t writable)
         }
     }
 
-    /* the end is handed over even to a busy connection: from then on
-       nginx's own writer takes care of it */
+    /* the end is handed over even if the connection is busy: then nginx's own
+       writer sends it */
 
     while (ctx->complete || !ngx_http_llm_is_busy(ctx)) {
 
@@ -286,7 +287,8 @@ ngx_http_llm_flush(ngx_http_llm_ctx_t *ctx, ngx_uint_t writable)
             return;
         }
 
-        /* a piece of a whole answer at a time, and others in between */
+        /* one piece of a whole answer at a time, so that other requests are
+           served in between */
 
         if (!ctx->stream && !ngx_http_llm_is_busy(ctx)) {
             ngx_post_event(r->connection->write, &ngx_posted_next_events);
@@ -312,7 +314,7 @@ ngx_http_llm_is_busy(ngx_http_llm_ctx_t *ctx)
 }
 
 
-/* send_timeout runs from the last time that the client took something */
+/* send_timeout runs from the last time that the client received something */
 
 static ngx_int_t
 ngx_http_llm_set_write_event(ngx_http_llm_ctx_t *ctx, ngx_uint_t progress)

@@ -1,15 +1,15 @@
 /*
- * Threads of a worker, for what would hold up its event loop: megabytes of
- * JSON.  Two of them, each started when there is work that the others have
- * no time for, so a worker that gets no large request has none.
+ * Threads of a worker, for work that would block its event loop: megabytes of
+ * JSON.  There are up to two, each started when there is work and the others
+ * are busy, so a worker without large requests has none.
  *
- * - They are not a pool of nginx's: that starts all its threads with the
- *   worker (32 by default), and a worker whose pool cannot start is not
- *   started again.  Here the one request fails that wanted the thread.
- * - A task is its owner's memory, and the threads' from ..._run_task() until
- *   its done() was called by the event loop.  Tasks begin in order.
- * - A thread says that it is done by the worker's eventfd, as the engine
- *   says that there are events.
+ * - They are not one of nginx's thread pools: those start all their threads
+ *   with the worker (32 by default), and a worker whose pool cannot start is
+ *   not restarted.  Here only the request fails that needed the thread.
+ * - A task is in its owner's memory; the threads use it from ..._run_task()
+ *   until the event loop has called its done().  Tasks begin in order.
+ * - A thread that is done writes the worker's eventfd, as the engine does
+ *   when there are events.
  */
 
 #include "http/ngx_http_llm_module.h"
@@ -39,7 +39,8 @@ ngx_http_llm_init_tasks(ngx_http_llm_tasks_t *t, int fd, ngx_log_t *log)
     }
 
     if (err) {
-        ngx_log_error(NGX_LOG_EMERG, log, err, "no lock for threads");
+        ngx_log_error(NGX_LOG_EMERG, log, err,
+                      "cannot create the lock of the parsing threads");
         return NGX_ERROR;
     }
 
@@ -47,7 +48,8 @@ ngx_http_llm_init_tasks(ngx_http_llm_tasks_t *t, int fd, ngx_log_t *log)
 }
 
 
-/* NGX_ERROR: there is no thread, and none can be started; log says why */
+/* NGX_ERROR: there is no thread, and none can be started; the reason is
+   logged */
 
 ngx_int_t
 ngx_http_llm_run_task(ngx_http_llm_tasks_t *t, ngx_http_llm_task_t *task,
@@ -91,7 +93,7 @@ ngx_http_llm_start_thread(ngx_http_llm_tasks_t *t, ngx_log_t *log)
 
     if (err) {
         ngx_log_error(NGX_LOG_ERR, log, err,
-                      "no thread that parses large requests");
+                      "cannot start a thread to parse large requests");
         return NGX_ERROR;
     }
 
@@ -134,7 +136,7 @@ ngx_http_llm_thread(void *data)
 
         ngx_queue_insert_tail(&t->done, &task->queue);
 
-        /* it fails only when a wake-up of 2^64 - 2 others is pending */
+        /* it fails only when 2^64 - 2 wake-ups are pending */
 
         (void) eventfd_write(t->fd, 1);
     }
@@ -145,7 +147,7 @@ ngx_http_llm_thread(void *data)
 }
 
 
-/* in the event loop, woken by a thread or something else */
+/* called in the event loop, whatever woke it */
 
 void
 ngx_http_llm_finish_tasks(ngx_http_llm_tasks_t *t)
@@ -174,7 +176,7 @@ ngx_http_llm_finish_tasks(ngx_http_llm_tasks_t *t)
 }
 
 
-/* the process ends: what a thread has is ended, what waits is not begun */
+/* the process ends: running tasks are completed, waiting ones not begun */
 
 void
 ngx_http_llm_stop_tasks(ngx_http_llm_tasks_t *t)

@@ -1,7 +1,7 @@
 /*
- * The variables $llm_...: what a request was and what it cost.  While a
- * request runs they are read from its API object, afterwards from the copy
- * that the cleanup handler left in r->pool, so that the access log has them.
+ * The variables $llm_...: figures of a request.  While it runs they are read
+ * from its API object, afterwards from the copy that the cleanup handler left
+ * in r->pool, so that the access log has them.
  */
 
 #include "http/ngx_http_llm_module.h"
@@ -186,7 +186,7 @@ ngx_http_llm_find_ctx(ngx_http_request_t *r)
 }
 
 
-/* of the first choice; what began and did not come to its end was aborted */
+/* of the first choice; a request that began and did not end was aborted */
 
 static const char *
 ngx_http_llm_finish_reason(ngx_http_llm_ctx_t *ctx)
@@ -200,8 +200,8 @@ ngx_http_llm_finish_reason(ngx_http_llm_ctx_t *ctx)
 
 
 /*
- * Writes nothing where there is no figure yet.  The engine says the times of
- * an answer with its end; of one that was cut there is what was seen here.
+ * Writes nothing if there is no figure yet.  The engine sends the times of an
+ * answer with its end; for one that was cut short they are measured here.
  */
 
 static u_char *

@@ -1,12 +1,13 @@
 /*
- * What a configuration cycle has before it has processes: the shared zone and
- * the eventfds.
+ * What a configuration cycle creates before it has processes: the shared zone
+ * and the eventfds.
  *
- * - What can fail is done while the configuration can still be rolled back: in
- *   init_conf and in the zone's init.  The master never runs a thread.
+ * - All that can fail is done while the configuration can still be rolled
+ *   back: in init_conf and in the zone's init.  The master never starts a
+ *   thread.
  * - Without a master process a reload would build a new cycle in the process
- *   that serves, and unmap the zone under the engine's threads (nginx itself
- *   does not serve well after it): it is refused, the old cycle goes on.
+ *   that serves, and unmap the zone that the engine's threads use (nginx
+ *   itself does not support it well): it is refused, the old cycle goes on.
  */
 
 #include "http/ngx_http_llm_module.h"
@@ -53,7 +54,7 @@ ngx_http_llm_add_zone(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf)
 }
 
 
-/* this one stays over reloads */
+/* this zone is kept over reloads */
 
 static ngx_int_t
 ngx_http_llm_init_engines(ngx_shm_zone_t *shm_zone, void *data)
@@ -73,7 +74,7 @@ ngx_http_llm_init_engines(ngx_shm_zone_t *shm_zone, void *data)
 }
 
 
-/* the number of workers is known now, and memory not allocated yet */
+/* now the number of workers is known, and the memory is not allocated yet */
 
 char *
 ngx_http_llm_size_zone(ngx_cycle_t *cycle)
@@ -109,7 +110,7 @@ ngx_http_llm_size_zone(ngx_cycle_t *cycle)
     size = llm_zone_size(mcf->nworkers, mcf->models.nelts,
                          mcf->shared_memory);
 
-    /* the slab allocator's own needs: an entry a page, its header */
+    /* for the slab allocator itself: an entry for each page, and its header */
 
     mcf->shm_zone->shm.size = ngx_align(size + size / 64 + 16 * ngx_pagesize,
                                         ngx_pagesize);
@@ -164,7 +165,7 @@ ngx_http_llm_init_zone(ngx_shm_zone_t *shm_zone, void *data)
 }
 
 
-/* made in the master, so that a worker born later has the same ones */
+/* created in the master, so that workers started later have the same ones */
 
 static ngx_int_t
 ngx_http_llm_open_fds(ngx_http_llm_main_conf_t *mcf)
@@ -204,7 +205,7 @@ ngx_http_llm_open_fds(ngx_http_llm_main_conf_t *mcf)
 }
 
 
-/* the cycle dies and its log is closed already */
+/* the cycle is freed, its log is already closed */
 
 static void
 ngx_http_llm_close_fds(void *data)

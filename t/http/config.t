@@ -129,7 +129,7 @@ check('another handler', $model,
       qr/another content handler/);
 check('another handler that comes later', $model,
       "location / { llm_api;\nproxy_pass http://127.0.0.1:1; }",
-      qr/"llm_api" meets another content handler/);
+      qr/"llm_api" conflicts with another content handler/);
 check('default twice', 'llm_model a /x default default;', '',
       qr/duplicate parameter "default" of model "a"/);
 check('lazy twice', 'llm_model a /x lazy lazy;', '',
@@ -148,7 +148,7 @@ check('queue of words', "$model llm_queue many;", '',
 check('queue parameter', "$model llm_queue 4 wait=1s;", '',
       qr/unknown parameter "wait=1s"/);
 check('queue memory', "$model llm_queue 4 memory=9k;", '',
-      qr/invalid size "memory=9k", 1m is the least/);
+      qr/invalid size "memory=9k", it must be at least 1m/);
 check('queue timeout', "$model llm_queue 4 timeout=0;", '',
       qr/invalid timeout/);
 check('small shared memory', "$model llm_shared_memory 4k;", '',
@@ -247,7 +247,7 @@ SKIP: {
     chmod 0700, "$dir/in";
 
     my ($status, $out) = $t->check;
-    my $who = qr/user "$user", as which nginx's workers run, cannot read/;
+    my $who = qr/nginx's workers run as user "$user", which cannot read/;
 
     is($status, 0, 'files hidden from the workers: nginx -t passes')
         or diag($out);

@@ -93,7 +93,7 @@ for my $i (0 .. $#want) {
        . join(" ", explain($fields)) =~ s{\s+}{ }gr . ": $priority");
 }
 
-ok($t->wait_log(qr/invalid priority "abc", 0 is taken/),
+ok($t->wait_log(qr/invalid priority "abc", using 0/),
    'a priority that is none is logged');
 
 $t->stop;

@@ -96,7 +96,7 @@ my $r = $t->chat($large);
 
 is($r->{status}, 503, 'a large body, and no thread: 503');
 like($r->{body}, qr/too busy to read/, 'and it says why');
-like($t->log, qr/\[error\] .*no thread that parses large requests \(11: /,
+like($t->log, qr/\[error\] .*cannot start a thread to parse large requests \(11: /,
      'the log says it, too');
 is($t->chat('hello')->{status}, 200, 'a small one needs none');
 ok(!(grep { $_ eq 'llm-parse' } thread_names()),
