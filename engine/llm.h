@@ -72,10 +72,10 @@ typedef struct {
                                            the prompt */
 #define LLM_REQ_IGNORE_EOS   4
 #define LLM_REQ_TOKEN_IDS    8          /* events carry token ids */
-#define LLM_REQ_NO_CACHE    16          /* neither read nor fill the prefix
-                                           cache (for checks) */
-#define LLM_REQ_SPECIAL     32          /* control tokens are shown as text */
-#define LLM_REQ_PRIORITY    64          /* the client itself named one */
+#define LLM_REQ_NO_CACHE    16          /* do not read or fill the prefix cache
+                                           (for tests) */
+#define LLM_REQ_SPECIAL     32          /* show control tokens as text */
+#define LLM_REQ_PRIORITY    64          /* the client set a priority */
 
 typedef struct {
     llm_msg_t        head;

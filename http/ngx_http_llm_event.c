@@ -1,11 +1,11 @@
 /*
- * The engine's events: what each of them makes of its request, and what the
- * engine is told in return (pause, resume, cancel).  How the request's client
- * gets what they left: ngx_http_llm_stream.c.
+ * The engine's events: what each adds to the output of its request, and what
+ * the engine is sent in return (pause, resume, cancel).  How the output gets
+ * to the client: ngx_http_llm_stream.c.
  *
  * - Events only append bytes (ngx_http_llm_output.c) and mark their request
  *   dirty.  Once the ring is drained each dirty request is served once,
- *   whatever number of events it got: one write per request and step.
+ *   however many events it got: one write for each request and step.
  * - What a stream holds stays within llm_stream_buffer.  At half of it the
  *   engine gets a PAUSE, at a quarter a RESUME.  The PAUSE is sent while the
  *   event is read, and the engine leaves no more than a window (a sixteenth)

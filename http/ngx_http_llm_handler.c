@@ -1,7 +1,8 @@
 /*
- * Content handlers.  llm_api: which endpoint, may it come in, and, once
- * ngx_http_llm_body.c has parsed the body, off to the engine; what comes
- * back is ngx_http_llm_event.c's.  llm_health: one answer.
+ * Content handlers.  llm_api: finds the endpoint, checks whether there is
+ * room for the request, and submits it to the engine once ngx_http_llm_body.c
+ * has parsed the body; ngx_http_llm_event.c handles the events.  llm_health:
+ * one answer.
  */
 
 #include "http/ngx_http_llm_module.h"

@@ -1,11 +1,11 @@
 /*
- * The models of a configuration: found by name, checked once all of it is
- * read, and as the API shows them.
+ * The models of a configuration: finding them by name, checking them once the
+ * whole configuration is read, and what the API shows of them.
  *
- * A model file that is missing or broken is no wrong configuration: it is
- * logged, nginx serves on, and requests for the model get 503 with the
- * reason.  But a reload fails when the running configuration serves that very
- * model from what the file was before.
+ * A model file that is missing or broken is not an error of the
+ * configuration: it is logged, nginx goes on without it, and requests for the
+ * model get 503 with the reason.  But a reload fails if the running
+ * configuration is serving this model.
  */
 
 #include "http/ngx_http_llm_module.h"

@@ -1,11 +1,11 @@
 /*
- * From what events have left (ngx_http_llm_event.c) to the client: headers,
- * slow readers, clients that go away, time.
+ * Sends to the client what events have added (ngx_http_llm_event.c): headers,
+ * slow clients, clients that go away, timeouts.
  *
- * - While something is on its way nothing else is sent; what comes meanwhile
- *   gathers.  An answer that is not streamed is written when it is complete,
- *   a piece of llm_stream_buffer at a time: the next one is made when the
- *   client has taken the last.
+ * - While earlier output is not sent completely, new output gathers.  An
+ *   answer that is not streamed is written when it is complete, a piece of
+ *   llm_stream_buffer at a time: the next one is made when the client has
+ *   taken the last.
  * - A request is finalized once, and never inside the drain.
  * - Each live request has a timer, never cancelable: it keeps a worker that
  *   shuts down alive, sends heartbeats, and ends what the engine forgot.

@@ -32,7 +32,6 @@
 #define LLM_REDO        -9              /* the operations of the step must be
                                            repeated */
 #define LLM_MORE       -10              /* there is more to write */
-#define LLM_AGAIN      -12              /* not yet: call again */
 #define LLM_SHORT      -11              /* more bytes of the file are needed */
 
 #define llm_align(n, a)  (((n) + ((a) - 1)) & ~((size_t) (a) - 1))

@@ -9,7 +9,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#define LLM_ENGINE_CHECK_US   50000     /* between looks at the clocks */
+#define LLM_ENGINE_CHECK_US   50000     /* between checks of deadlines and
+                                           workers */
 #define LLM_ENGINE_BAD_STEPS  3         /* in a row: the device is broken */
 
 

@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <signal.h>
 
-#define LLM_ENGINE_TAKE       256       /* messages of a worker at a time */
+#define LLM_ENGINE_TAKE       256       /* messages of a worker in one round */
 
 #define llm_generation(ticket)  ((uint32_t) ((ticket) >> 40))
 
