@@ -107,7 +107,7 @@ ngx_http_llm_event(void *data, const llm_event_t *ev)
         && ctx->held > ngx_http_llm_high_water(ctx))
     {
         ctx->paused = 1;
-        llm_client_tell(w->client, LLM_MSG_PAUSE, ctx->slot, ctx->ticket);
+        llm_client_signal(w->client, LLM_MSG_PAUSE, ctx->slot, ctx->ticket);
     }
 }
 
@@ -198,7 +198,7 @@ ngx_http_llm_cancel(ngx_http_llm_ctx_t *ctx)
         return;
     }
 
-    llm_client_tell(ctx->main->worker->client, LLM_MSG_CANCEL, ctx->slot,
+    llm_client_signal(ctx->main->worker->client, LLM_MSG_CANCEL, ctx->slot,
                     ctx->ticket);
 
     ngx_http_llm_free_slot(ctx);
@@ -228,7 +228,7 @@ ngx_http_llm_set_pace(ngx_http_llm_ctx_t *ctx)
         && ctx->held <= ngx_http_llm_high_water(ctx) / 2)
     {
         ctx->paused = 0;
-        llm_client_tell(ctx->main->worker->client, LLM_MSG_RESUME, ctx->slot,
+        llm_client_signal(ctx->main->worker->client, LLM_MSG_RESUME, ctx->slot,
                         ctx->ticket);
     }
 }

@@ -139,7 +139,7 @@ llm_client_detach(llm_client_t *c)
 
     for (i = 0; i < c->n_slots; i++) {
         if (c->live[i].ticket) {
-            llm_client_tell(c, LLM_MSG_CANCEL, i, c->live[i].ticket);
+            llm_client_signal(c, LLM_MSG_CANCEL, i, c->live[i].ticket);
         }
     }
 
@@ -389,7 +389,7 @@ llm_client_forget(llm_client_t *c, uint32_t slot, uint64_t ticket)
 
 
 void
-llm_client_tell(llm_client_t *c, llm_msg_type_t type, uint32_t slot,
+llm_client_signal(llm_client_t *c, llm_msg_type_t type, uint32_t slot,
     uint64_t ticket)
 {
     uint32_t    i;

@@ -82,7 +82,7 @@ typedef struct {
     uint32_t             retry_s;       /* the pause before that; 0: no failure
                                            since the last step */
     char                 logged[512];   /* the reason that was logged last */
-    int                  unsaid;        /* events wait for room */
+    int                  unsent;        /* events wait for room */
     uint64_t             used_us;       /* when the last request ended */
     double               request_us;    /* average time of a request, about */
 } llm_served_t;
@@ -264,7 +264,7 @@ void *llm_engine_main(void *engine);
 void llm_engine_accept(llm_engine_t *e, llm_peer_t *p,
     const llm_request_t *msg);
 /* sends the error of a refused request; 1: there is still no room for it */
-int llm_engine_tell_refusal(llm_engine_t *e, llm_peer_t *p);
+int llm_engine_send_refusal(llm_engine_t *e, llm_peer_t *p);
 /* replaces the memory that is counted for a request */
 void llm_engine_count(llm_engine_t *e, llm_req_t *r, size_t bytes);
 void llm_engine_prepare(llm_engine_t *e, llm_req_t *r);
@@ -273,7 +273,7 @@ void llm_engine_ended(void *engine, llm_req_t *r);
 void llm_engine_cancel(llm_engine_t *e, llm_req_t *r);
 void llm_engine_fail(llm_engine_t *e, llm_req_t *r, const llm_err_t *err,
     uint32_t retry_after);
-int llm_engine_tell_doomed(llm_engine_t *e);
+int llm_engine_send_errors(llm_engine_t *e);
 uint32_t llm_engine_retry_after(const llm_served_t *m);
 
 #endif /* LLM_ENGINE_INTERNAL_H */

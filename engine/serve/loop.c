@@ -156,14 +156,14 @@ llm_engine_step(llm_engine_t *e, llm_served_t *m)
 /* one round; was there anything to do? */
 
 static int
-llm_engine_round(llm_engine_t *e, int *unsaid)
+llm_engine_round(llm_engine_t *e, int *unsent)
 {
     int            busy;
     uint32_t       i;
     llm_served_t  *m;
 
     busy = 0;
-    *unsaid = 0;
+    *unsent = 0;
 
     llm_engine_messages(e);
     llm_engine_take_prepared(e);
@@ -179,8 +179,8 @@ llm_engine_round(llm_engine_t *e, int *unsaid)
             busy = 1;
         }
 
-        if (m->sched && m->unsaid) {
-            m->unsaid = llm_sched_send_events(m->sched);
+        if (m->sched && m->unsent) {
+            m->unsent = llm_sched_send_events(m->sched);
         }
 
         if (m->sched) {
@@ -188,15 +188,15 @@ llm_engine_round(llm_engine_t *e, int *unsaid)
         }
 
         if (m->sched) {
-            m->unsaid = llm_sched_send_events(m->sched);
-            *unsaid |= m->unsaid;
+            m->unsent = llm_sched_send_events(m->sched);
+            *unsent |= m->unsent;
         }
     }
 
-    *unsaid |= llm_engine_tell_doomed(e);
+    *unsent |= llm_engine_send_errors(e);
 
     for (i = 0; i < e->n_peers; i++) {
-        *unsaid |= e->peers[i].refusal.pending;
+        *unsent |= e->peers[i].refusal.pending;
     }
 
     for (i = 0; i < e->n_models; i++) {
@@ -250,7 +250,7 @@ llm_engine_has_work(llm_engine_t *e)
 
 
 static int
-llm_engine_timeout(const llm_engine_t *e, int unsaid)
+llm_engine_timeout(const llm_engine_t *e, int unsent)
 {
     uint32_t  i;
 
@@ -267,7 +267,7 @@ llm_engine_timeout(const llm_engine_t *e, int unsaid)
     }
 #endif
 
-    if (unsaid) {
+    if (unsent) {
         return 20;                      /* normally the reader wakes the
                                            engine */
     }
@@ -294,7 +294,7 @@ llm_engine_timeout(const llm_engine_t *e, int unsaid)
 
 
 static void
-llm_engine_sleep(llm_engine_t *e, int unsaid)
+llm_engine_sleep(llm_engine_t *e, int unsent)
 {
     uint64_t       n;
     struct pollfd  fd;
@@ -308,7 +308,7 @@ llm_engine_sleep(llm_engine_t *e, int unsaid)
         fd.events = POLLIN;
         fd.revents = 0;
 
-        if (poll(&fd, 1, llm_engine_timeout(e, unsaid)) > 0) {
+        if (poll(&fd, 1, llm_engine_timeout(e, unsent)) > 0) {
             (void) !read(e->fd, &n, sizeof(n));
         }
     }
@@ -342,7 +342,7 @@ llm_engine_shutdown(llm_engine_t *e)
         }
     }
 
-    (void) llm_engine_tell_doomed(e);
+    (void) llm_engine_send_errors(e);
 
     for (i = 0; i < e->n_peers; i++) {
         llm_port_show(&e->peers[i].port);
@@ -355,7 +355,7 @@ llm_engine_shutdown(llm_engine_t *e)
         llm_engine_prepared(e, llm_jobs_take(&e->to_prepare));
     }
 
-    (void) llm_engine_tell_doomed(e);
+    (void) llm_engine_send_errors(e);
 
     while (e->live) {
         llm_engine_cancel(e, e->live);
@@ -377,7 +377,7 @@ llm_engine_shutdown(llm_engine_t *e)
 void *
 llm_engine_main(void *data)
 {
-    int            busy, unsaid;
+    int            busy, unsent;
     uint32_t       i;
     llm_engine_t  *e = data;
 
@@ -393,10 +393,10 @@ llm_engine_main(void *data)
         llm_zone_set(e->zone->busy_since_us, llm_now_us());
         atomic_store(&e->zone->woken_us, 0);
 
-        busy = llm_engine_round(e, &unsaid);
+        busy = llm_engine_round(e, &unsent);
 
         if (!busy && !atomic_load(&e->stop)) {
-            llm_engine_sleep(e, unsaid);
+            llm_engine_sleep(e, unsent);
         }
     }
 

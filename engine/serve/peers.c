@@ -35,7 +35,7 @@ llm_engine_cancel_peer(llm_engine_t *e, llm_peer_t *p)
    cancelled */
 
 static void
-llm_engine_meet(llm_engine_t *e, llm_peer_t *p)
+llm_engine_new_client(llm_engine_t *e, llm_peer_t *p)
 {
     uint32_t  generation;
 
@@ -51,7 +51,7 @@ llm_engine_meet(llm_engine_t *e, llm_peer_t *p)
 /* CANCEL, PAUSE, RESUME */
 
 static void
-llm_engine_told(llm_engine_t *e, llm_peer_t *p, const llm_msg_t *msg)
+llm_engine_control(llm_engine_t *e, llm_peer_t *p, const llm_msg_t *msg)
 {
     llm_req_t  *r;
 
@@ -98,11 +98,11 @@ llm_engine_message(llm_engine_t *e, llm_peer_t *p, const llm_msg_t *msg)
     }
 
     if (llm_generation(msg->ticket) != p->port.generation) {
-        llm_engine_meet(e, p);
+        llm_engine_new_client(e, p);
     }
 
     if (msg->type != LLM_MSG_REQUEST) {
-        llm_engine_told(e, p, msg);
+        llm_engine_control(e, p, msg);
         return;
     }
 
@@ -130,7 +130,7 @@ llm_engine_messages(llm_engine_t *e)
     for (i = 0; i < e->n_peers; i++) {
         p = &e->peers[i];
 
-        if (llm_engine_tell_refusal(e, p)) {
+        if (llm_engine_send_refusal(e, p)) {
             continue;
         }
 
@@ -161,7 +161,7 @@ llm_engine_check_peers(llm_engine_t *e)
         p = &e->peers[i];
         w = p->port.worker;
 
-        llm_engine_meet(e, p);
+        llm_engine_new_client(e, p);
 
         if (p->n_live == 0 && !p->refusal.pending) {
             continue;

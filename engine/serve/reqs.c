@@ -120,7 +120,7 @@ llm_engine_doom(llm_engine_t *e, llm_req_t *r, const llm_err_t *err,
 
 
 int
-llm_engine_tell_doomed(llm_engine_t *e)
+llm_engine_send_errors(llm_engine_t *e)
 {
     llm_jobs_t   jobs;
     llm_req_t   *r;
@@ -228,7 +228,7 @@ llm_peer_slot(llm_peer_t *p, uint32_t slot)
 
 
 int
-llm_engine_tell_refusal(llm_engine_t *e, llm_peer_t *p)
+llm_engine_send_refusal(llm_engine_t *e, llm_peer_t *p)
 {
     llm_refusal_t  *f;
 
@@ -277,7 +277,7 @@ llm_engine_refuse(llm_engine_t *e, llm_peer_t *p, const llm_request_t *msg,
                              "no memory for another request");
     }
 
-    (void) llm_engine_tell_refusal(e, p);
+    (void) llm_engine_send_refusal(e, p);
 }
 
 

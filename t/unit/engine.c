@@ -126,7 +126,7 @@ test_storm(void)
 
         case 2:
             if (a->ticket && !a->over && (x >> 12) % 5 == 0) {
-                llm_client_tell(rig.clients[w], LLM_MSG_CANCEL, slot,
+                llm_client_signal(rig.clients[w], LLM_MSG_CANCEL, slot,
                                 a->ticket);
                 a->over = 1;
                 a->status = 499;
@@ -135,12 +135,12 @@ test_storm(void)
             break;
 
         case 3:
-            llm_client_tell(rig.clients[w], LLM_MSG_PAUSE, slot, a->ticket);
+            llm_client_signal(rig.clients[w], LLM_MSG_PAUSE, slot, a->ticket);
             break;
 
         case 4:
         case 5:
-            llm_client_tell(rig.clients[w], LLM_MSG_RESUME, slot, a->ticket);
+            llm_client_signal(rig.clients[w], LLM_MSG_RESUME, slot, a->ticket);
             break;
 
         default:
@@ -161,7 +161,7 @@ test_storm(void)
             a = &rig.answers[w][slot];
 
             if (a->ticket) {
-                llm_client_tell(rig.clients[w], LLM_MSG_RESUME, slot,
+                llm_client_signal(rig.clients[w], LLM_MSG_RESUME, slot,
                                 a->ticket);
             }
         }
@@ -205,7 +205,7 @@ test_pause(void)
     make(&b, 0, 1, 0);
     send_or_die(0, &b);
     (void) rig_wait_text(&rig, 0, 0, 5000 * SLOW);
-    llm_client_tell(rig.clients[0], LLM_MSG_PAUSE, 0, a[0].ticket);
+    llm_client_signal(rig.clients[0], LLM_MSG_PAUSE, 0, a[0].ticket);
 
     for (i = 0; i < 10; i++) {
         rig_poll(&rig, 0, 20);
@@ -218,7 +218,7 @@ test_pause(void)
     ok(is_alone(2, &a[1]), "another one runs meanwhile");
     ok(a[0].over || a[0].n_ids[0] == n, "a paused one gets no tokens");
 
-    llm_client_tell(rig.clients[0], LLM_MSG_RESUME, 0, a[0].ticket);
+    llm_client_signal(rig.clients[0], LLM_MSG_RESUME, 0, a[0].ticket);
     (void) rig_wait(&rig, 0, 0, 10000 * SLOW);
     ok(is_alone(1, &a[0]), "and goes on with what it would have said");
 

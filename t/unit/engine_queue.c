@@ -135,7 +135,7 @@ test_memory(void)
        "and malloc() knows of no more: %zu", after - before);
 
     for (i = 0; i <= 80; i++) {
-        llm_client_tell(rig.clients[0], LLM_MSG_CANCEL, i,
+        llm_client_signal(rig.clients[0], LLM_MSG_CANCEL, i,
                         rig.answers[0][i].ticket);
     }
 
@@ -212,7 +212,7 @@ send_refused(uint32_t n, int cancel)
         }
 
         if (cancel) {
-            llm_client_tell(rig.clients[0], LLM_MSG_CANCEL, sent,
+            llm_client_signal(rig.clients[0], LLM_MSG_CANCEL, sent,
                             rig.answers[0][sent].ticket);
         }
 

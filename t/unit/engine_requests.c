@@ -39,7 +39,7 @@ test_cancel(void)
     (void) rig_wait_text(&rig, 0, 0, 5000 * SLOW);
 
     for (i = 0; i < 3; i++) {
-        llm_client_tell(rig.clients[0], LLM_MSG_CANCEL, i,
+        llm_client_signal(rig.clients[0], LLM_MSG_CANCEL, i,
                         rig.answers[0][i].ticket);
     }
 
@@ -108,7 +108,7 @@ test_long_prompt(void)
        (unsigned long long) (after.generation_tokens
                              - before.generation_tokens));
 
-    llm_client_tell(rig.clients[0], LLM_MSG_CANCEL, 0, a[0].ticket);
+    llm_client_signal(rig.clients[0], LLM_MSG_CANCEL, 0, a[0].ticket);
 
     rig_close(&rig);
 
@@ -131,7 +131,7 @@ test_long_prompt(void)
     }
 
     ok(a[1].started, "a long prompt is being read");
-    llm_client_tell(rig.clients[0], LLM_MSG_CANCEL, 1, a[1].ticket);
+    llm_client_signal(rig.clients[0], LLM_MSG_CANCEL, 1, a[1].ticket);
     then = stats().prompt_computed;
     (void) rig_wait(&rig, 0, 2, 60000 * SLOW);
     after = stats();
@@ -217,7 +217,7 @@ test_queue(void)
         is_str(rig.answers[0][2].code, "timeout", "with its code");
     }
 
-    llm_client_tell(rig.clients[0], LLM_MSG_CANCEL, 0,
+    llm_client_signal(rig.clients[0], LLM_MSG_CANCEL, 0,
                     rig.answers[0][0].ticket);
 
     /* a deadline that lets it begin and not end */

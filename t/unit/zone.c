@@ -434,11 +434,11 @@ test_client(void)
     n = i;
 
     for (i = 0; i < n; i++) {
-        llm_client_tell(c, LLM_MSG_PAUSE, i, q.head.ticket - n + i);
-        llm_client_tell(c, LLM_MSG_RESUME, i, q.head.ticket - n + i);
+        llm_client_signal(c, LLM_MSG_PAUSE, i, q.head.ticket - n + i);
+        llm_client_signal(c, LLM_MSG_RESUME, i, q.head.ticket - n + i);
 
         if (i % 2) {
-            llm_client_tell(c, LLM_MSG_CANCEL, i, q.head.ticket - n + i);
+            llm_client_signal(c, LLM_MSG_CANCEL, i, q.head.ticket - n + i);
         }
     }
 
