@@ -300,6 +300,9 @@ sub parked {
 
 # ---- reload ----
 
+# nginx's old and new workers read from one UDP socket, and drop each other's
+# packets: with a port of their own the old ones lose none.
+
 {
     my $ask = { %ask, max_tokens => 1500 };
     my $want = $t->post('/v1/completions', $ask)->{json}{choices}[0]{text};
@@ -307,6 +310,9 @@ sub parked {
               1 .. 3;
 
     $c->wait_event($_) for @ids;
+
+    $t->{port2} = LLM::Test::free_port();
+    $t->write_conf($t->conf);
 
     my @old = $t->reload;
 
