@@ -23,6 +23,9 @@ $ENV{TSAN_OPTIONS} //= 'halt_on_error=1 second_deadlock_stack=1';
 @names = map { s/\.c$//r } map { basename($_) } glob 't/unit/*.c'
     unless @names;
 
+# seconds, for what hangs: a busy machine may take long, a sanitizer longer
+my $PATIENCE = $ENV{LLM_SAN} ? 7200 : 1800;
+
 plan tests => scalar @names;
 
 for my $name (@names) {
@@ -37,7 +40,7 @@ sub run {
 
     if ($pid == 0) {
         open STDERR, '>&', \*STDOUT;
-        alarm 600;
+        alarm $PATIENCE;
         exec $program or exit 127;
     }
 
