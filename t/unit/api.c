@@ -513,23 +513,6 @@ static const case_t  cases[] = {
 };
 
 
-/* the quotes of a case */
-
-static char *
-quoted(const char *s)
-{
-    char  *copy, *p;
-
-    copy = strdup(s);
-
-    for (p = copy; *p; p++) {
-        *p = (*p == '\'') ? '"' : *p;
-    }
-
-    return copy;
-}
-
-
 static char *
 body_of(const case_t *c)
 {

@@ -140,4 +140,21 @@ dump_request(const llm_request_t *r, llm_buf_t *out)
     llm_buf_addc(out, ' ');
 }
 
+
+/* a copy with the quotes of JSON for single ones; the caller frees it */
+
+static inline char *
+quoted(const char *s)
+{
+    char  *copy, *p;
+
+    copy = strdup(s);
+
+    for (p = copy; *p; p++) {
+        *p = (*p == '\'') ? '"' : *p;
+    }
+
+    return copy;
+}
+
 #endif /* LLM_API_DUMP_H */

@@ -82,23 +82,6 @@ static const llm_api_conf_t  conf = {
 };
 
 
-/* with the quotes of JSON */
-
-static char *
-quoted(const char *s)
-{
-    char  *copy, *p;
-
-    copy = strdup(s);
-
-    for (p = copy; *p; p++) {
-        *p = (*p == '\'') ? '"' : *p;
-    }
-
-    return copy;
-}
-
-
 static int
 read_request(const char *json, llm_json_limits_t *limits, llm_buf_t *out,
     llm_err_t *err)

@@ -255,24 +255,9 @@ test_bounds(void)
 int
 main(void)
 {
-    llm_dev_t  *d;
-
-    (void) setenv("LLM_EMU_SEED", "7", 0);
-
-    d = open_device(1);
-
-    if (d == NULL) {
-        if (getenv("LLM_GPU_DEVICE")) {
-            ok(0, "the device that was asked for");
-
-        } else {
-            skip("there is no llm_emu.so");
-        }
-
+    if (!device_is_there()) {
         return done_testing();
     }
-
-    d->ops->close(d);
 
     test_errors();
 

@@ -113,8 +113,7 @@ test_numbers(void)
 int
 main(void)
 {
-    uint32_t    i;
-    llm_dev_t  *d;
+    uint32_t  i;
 
     static const struct {
         uint32_t  n, rounds;
@@ -123,22 +122,9 @@ main(void)
         { 1025, 35 }, { 4099, 21 }, { 33000, 7 }, { 151936, 7 }
     };
 
-    (void) setenv("LLM_EMU_SEED", "7", 0);
-
-    d = open_device(1);
-
-    if (d == NULL) {
-        if (getenv("LLM_GPU_DEVICE")) {
-            ok(0, "the device that was asked for");
-
-        } else {
-            skip("there is no llm_emu.so");
-        }
-
+    if (!device_is_there()) {
         return done_testing();
     }
-
-    d->ops->close(d);
 
     for (i = 0; i < llm_nelems(sizes); i++) {
         test_draws(sizes[i].n, sizes[i].rounds);

@@ -558,5 +558,30 @@ close_all(one_t *o, uint32_t n)
     }
 }
 
+/* is there a device to test?  If not, that was said already */
+
+static inline int
+device_is_there(void)
+{
+    llm_dev_t  *d;
+
+    (void) setenv("LLM_EMU_SEED", "7", 0);
+
+    d = open_device(1);
+
+    if (d) {
+        d->ops->close(d);
+        return 1;
+    }
+
+    if (getenv("LLM_GPU_DEVICE")) {
+        ok(0, "the device that was asked for");
+
+    } else {
+        skip("there is no llm_emu.so");
+    }
+
+    return 0;
+}
 
 #endif /* LLM_EMU_SAMPLE_H */

@@ -197,32 +197,20 @@ llm_jparse_not(llm_jcomp_t *c)
 }
 
 
+/* operands with "and" or "or" between them, left-associative */
+
 static llm_jnode_t *
-llm_jparse_and(llm_jcomp_t *c)
+llm_jparse_logic(llm_jcomp_t *c, llm_jkind_t kind)
 {
     llm_jnode_t  *n, *right;
 
-    n = llm_jparse_not(c);
+    n = kind == LLM_JN_OR ? llm_jparse_logic(c, LLM_JN_AND)
+                          : llm_jparse_not(c);
 
-    while (llm_jparse_skip_name(c, "and")) {
-        right = llm_jparse_not(c);
-        n = llm_jparse_seal(c, llm_jparse_node(c, LLM_JN_AND, n, right));
-    }
-
-    return n;
-}
-
-
-static llm_jnode_t *
-llm_jparse_or(llm_jcomp_t *c)
-{
-    llm_jnode_t  *n, *right;
-
-    n = llm_jparse_and(c);
-
-    while (llm_jparse_skip_name(c, "or")) {
-        right = llm_jparse_and(c);
-        n = llm_jparse_seal(c, llm_jparse_node(c, LLM_JN_OR, n, right));
+    while (llm_jparse_skip_name(c, kind == LLM_JN_OR ? "or" : "and")) {
+        right = kind == LLM_JN_OR ? llm_jparse_logic(c, LLM_JN_AND)
+                                  : llm_jparse_not(c);
+        n = llm_jparse_seal(c, llm_jparse_node(c, kind, n, right));
     }
 
     return n;
@@ -236,11 +224,11 @@ llm_jparse_expr(llm_jcomp_t *c, int flags)
 
     llm_jparse_deeper(c);
 
-    n = llm_jparse_or(c);
+    n = llm_jparse_logic(c, LLM_JN_OR);
 
     while (!(flags & LLM_JP_NO_COND) && llm_jparse_skip_name(c, "if")) {
         n = llm_jparse_node(c, LLM_JN_COND, NULL, n);
-        n->a = llm_jparse_or(c);
+        n->a = llm_jparse_logic(c, LLM_JN_OR);
 
         if (llm_jparse_skip_name(c, "else")) {
             n->c = llm_jparse_expr(c, 0);
