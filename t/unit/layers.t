@@ -24,7 +24,7 @@ my @floors = (
     [ 'kernels', 'engine/llm.h' ],
     [ 'kernels/cpu', 'kernels/cuda', 'engine/gguf', 'engine/ipc' ],
     [ 'engine/text/vocab', 'engine/sample', 'engine/model', 'engine/api' ],
-    [ 'engine/text/jinja', 'engine/emit' ],
+    [ 'engine/text/jinja', 'engine/emit', 'engine/grammar' ],
     [ 'engine/text/chat', 'engine/sched' ],
     [ 'engine/serve' ],
     [ 'engine/cli', 'http', '.' ],

@@ -1,0 +1,159 @@
+/*
+ * What an answer may look like, and which tokens may come next.
+ *
+ * A grammar is a graph of nodes: texts, regular expressions, strings of JSON,
+ * sequences, alternatives, repetitions, objects and arrays of JSON, and
+ * references, by which it may be recursive.  The readers (schema.c, gbnf.c,
+ * and the functions below for regexes and choices) build it; machine.c runs
+ * it byte by byte; mask.c runs all tokens of a vocabulary through it at once.
+ *
+ * Invariant: after each byte that was allowed there is a way to the end, and
+ * a byte is allowed only if there is one.
+ *
+ * Ownership: a builder is taken over by llm_gram_finish(); a grammar may be
+ * used by several matchers in several threads (it has a lock: what is
+ * computed for one is there for all) and is freed after them.  Texts are
+ * copied.
+ */
+
+#ifndef LLM_GRAMMAR_H
+#define LLM_GRAMMAR_H
+
+#include "engine/base/flat.h"
+#include "engine/grammar/regex.h"
+#include "engine/text/vocab/vocab.h"
+
+/* ---- building ---- */
+
+typedef struct llm_gram_build_s  llm_gram_build_t;
+
+typedef uint32_t  llm_gn_t;             /* a node */
+
+#define LLM_GN_NONE   0                 /* matches nothing */
+#define LLM_GN_EMPTY  1                 /* matches the empty text */
+
+#define LLM_GN_NO_MAX  UINT32_MAX
+
+/* a named property, in the order in which it must come */
+typedef struct {
+    llm_str_t        key;               /* as it is, not as JSON writes it */
+    llm_gn_t         value;
+    int              required;
+} llm_gn_property_t;
+
+/* properties whose keys match; an object's kinds must not overlap, nor match
+   the key of a named one, forbidden ones included */
+typedef struct {
+    llm_rx_t         key;
+    llm_gn_t         value;
+} llm_gn_others_t;
+
+/*
+ * Objects and arrays may have white space where people and models put it, and
+ * no more: behind { [ and , and before } and ] nothing, one space, or a line
+ * feed and up to 32 spaces or tabs; behind : nothing or one space.
+ *
+ * Named properties come first, in their order; keys are never repeated.
+ */
+typedef struct {
+    const llm_gn_property_t  *named;
+    uint32_t                  n_named;
+    const llm_gn_others_t    *others;
+    uint32_t                  n_others;
+    uint32_t                  min;      /* properties */
+    uint32_t                  max;
+} llm_gn_object_t;
+
+typedef struct {
+    const llm_gn_t  *prefix;
+    uint32_t         n_prefix;
+    llm_gn_t         items;             /* of those behind the prefix */
+    uint32_t         min;
+    uint32_t         max;
+    int              unique;            /* no two items are the same value */
+    llm_gn_t         contains;          /* LLM_GN_NONE: nothing asked for;
+                                           else items that match both it and
+                                           their own node, as one node */
+    uint32_t         min_contains;
+} llm_gn_array_t;
+
+llm_gram_build_t *llm_gram_build(void);
+void llm_gram_build_free(llm_gram_build_t *b);
+/* for the expressions of this grammar */
+llm_rx_pool_t *llm_gram_pool(llm_gram_build_t *b);
+
+llm_gn_t llm_gn_text(llm_gram_build_t *b, const char *text, size_t len);
+/* these bytes, as they are */
+llm_gn_t llm_gn_regex(llm_gram_build_t *b, llm_rx_t rx);
+/* a string of JSON, in quotes, whose text (escapes read) matches */
+llm_gn_t llm_gn_string(llm_gram_build_t *b, llm_rx_t rx);
+llm_gn_t llm_gn_seq(llm_gram_build_t *b, const llm_gn_t *nodes, uint32_t n);
+llm_gn_t llm_gn_alt(llm_gram_build_t *b, const llm_gn_t *nodes, uint32_t n);
+llm_gn_t llm_gn_repeat(llm_gram_build_t *b, llm_gn_t node, uint32_t min,
+    uint32_t max);
+llm_gn_t llm_gn_object(llm_gram_build_t *b, const llm_gn_object_t *o);
+llm_gn_t llm_gn_array(llm_gram_build_t *b, const llm_gn_array_t *a);
+/* a node that is defined later, and may stand for itself inside */
+llm_gn_t llm_gn_ref(llm_gram_build_t *b);
+void llm_gn_define(llm_gram_build_t *b, llm_gn_t ref, llm_gn_t node);
+
+
+/* ---- a vocabulary's tokens as a tree of their bytes ---- */
+
+typedef struct llm_toktree_s  llm_toktree_t;
+
+/* made once for a model; read-only, for any number of threads */
+llm_toktree_t *llm_toktree_create(const llm_vocab_t *v, llm_err_t *err);
+void llm_toktree_free(llm_toktree_t *t);
+
+
+/* ---- a grammar ---- */
+
+typedef struct llm_gram_s  llm_gram_t;
+
+/*
+ * Takes the builder over, also when it fails.  Nodes that have no way to an
+ * end are cut out; LLM_ERROR's reasons: nothing is left, left recursion, too
+ * large.
+ */
+llm_gram_t *llm_gram_finish(llm_gram_build_t *b, llm_gn_t root,
+    const llm_toktree_t *tree, llm_err_t *err);
+void llm_gram_free(llm_gram_t *g);
+
+/* schema.c: err->param is the path of the keyword that is not supported */
+llm_gram_t *llm_gram_schema(const llm_flat_t *schema,
+    const llm_toktree_t *tree, llm_err_t *err);
+/* any object of JSON */
+llm_gram_t *llm_gram_json_object(const llm_toktree_t *tree, llm_err_t *err);
+/* gbnf.c: llama.cpp's grammars; the rule "root" */
+llm_gram_t *llm_gram_gbnf(const char *text, size_t len,
+    const llm_toktree_t *tree, llm_err_t *err);
+llm_gram_t *llm_gram_regex(const char *pattern, size_t len,
+    const llm_toktree_t *tree, llm_err_t *err);
+llm_gram_t *llm_gram_choice(const llm_str_t *texts, uint32_t n,
+    const llm_toktree_t *tree, llm_err_t *err);
+
+
+/* ---- one text ---- */
+
+typedef struct llm_matcher_s  llm_matcher_t;
+
+llm_matcher_t *llm_matcher_create(llm_gram_t *g, llm_err_t *err);
+void llm_matcher_free(llm_matcher_t *m);
+/* back to the beginning */
+void llm_matcher_restart(llm_matcher_t *m);
+
+/*
+ * Fills a bit for each token, llm_vocab_size() / 32 rounded up words: those
+ * that are allowed next, the tokens that end an answer where the text may end
+ * here.  Control tokens are never allowed otherwise.  LLM_ERROR: out of
+ * memory or too ambiguous.
+ */
+int llm_matcher_mask(llm_matcher_t *m, uint32_t *mask, llm_err_t *err);
+/* LLM_ERROR: the token was not allowed, and the matcher is as before */
+int llm_matcher_accept(llm_matcher_t *m, int32_t token, llm_err_t *err);
+int llm_matcher_may_end(llm_matcher_t *m);
+/* may only the end follow? */
+int llm_matcher_must_end(llm_matcher_t *m);
+
+#endif /* LLM_GRAMMAR_H */
