@@ -463,7 +463,9 @@ run_tests() {
     export LLM_ROOT=$ROOT
     export PATH=$PATH:/usr/sbin
 
-    prove -It/lib "${tests[@]}"
+    # the HTTP tests one after another, all others beside them
+
+    prove -It/lib -j2 --rules 'seq=t/http/**' --rules 'par=**' "${tests[@]}"
 }
 
 
