@@ -465,7 +465,7 @@ run_tests() {
 
     # the HTTP tests one after another, all others beside them
 
-    prove -It/lib -j2 --rules 'seq=t/http/**' --rules 'par=**' "${tests[@]}"
+    prove -It/lib --timer -j2 --rules 'seq=t/http/**' --rules 'par=**' "${tests[@]}"
 }
 
 

@@ -116,6 +116,8 @@ http {
     uwsgi_temp_path temp/uwsgi;
     scgi_temp_path temp/scgi;
     access_log logs/access.log;
+    # a reader that a test leaves for long, on a slow machine longer
+    send_timeout 30m;
     $v{model}
     $v{http}
     server {
