@@ -56,6 +56,17 @@ typedef enum {
     LLM_KIND_COMPLETION
 } llm_kind_t;
 
+/* how an answer's constraint is written; base of the reference in brackets */
+typedef enum {
+    LLM_RULE_NONE = 0,
+    LLM_RULE_OBJECT,                    /* any object of JSON [nothing] */
+    LLM_RULE_SCHEMA,                    /* JSON Schema [a flat value] */
+    LLM_RULE_GBNF,                      /* [text] */
+    LLM_RULE_REGEX,                     /* [text] */
+    LLM_RULE_CHOICE                     /* one of these [a flat array of
+                                           strings] */
+} llm_rule_t;
+
 /* the head of every message to the engine */
 typedef struct {
     uint32_t     size;                  /* of the whole message, 8-aligned */
@@ -106,6 +117,11 @@ typedef struct {
     llm_ref_t        stops;             /* llm_ref_t[len]: stop strings */
     llm_ref_t        stop_ids;          /* int32_t[len] */
     llm_ref_t        logit_bias;        /* llm_logit_bias_t[len] */
+
+    uint32_t         rule_kind;         /* llm_rule_t: what each choice must
+                                           look like */
+    llm_ref_t        rule;              /* as its kind says; bytes */
+    llm_ref_t        rule_name;         /* text: the field that it came in */
 } llm_request_t;
 
 /*

@@ -64,7 +64,6 @@ typedef struct {
     llm_str_t          cache_salt;
 
     const llm_flat_t  *metadata;
-    const llm_flat_t  *response_format;
     const llm_flat_t  *stream_options;
     const llm_flat_t  *stop;
     const llm_flat_t  *stop_token_ids;
@@ -72,6 +71,16 @@ typedef struct {
     const llm_flat_t  *logprobs;
     const llm_flat_t  *seed;
     const llm_flat_t  *priority;
+
+    /* what the answer must look like; see rule.c */
+    const llm_flat_t  *response_format;
+    const llm_flat_t  *structured_outputs;
+    const llm_flat_t  *json_schema;
+    const llm_flat_t  *guided_json;
+    const llm_flat_t  *guided_choice;
+    llm_str_t          guided_regex;
+    llm_str_t          guided_grammar;
+    llm_str_t          grammar;
 
     llm_sampling_t     sampling;        /* only the parameters of stages are
                                            set */
@@ -169,7 +178,10 @@ int llm_api_read_priority(llm_api_reader_t *rd, const llm_api_body_t *b,
 /* lists.c: appends stops, stop_token_ids and logit_bias to the message */
 int llm_api_write_lists(llm_api_reader_t *rd, const llm_api_body_t *b,
     llm_err_t *err);
-/* the same for a list of token ids */
+/* rule.c: appends what the answer must look like to the message */
+int llm_api_write_rule(llm_api_reader_t *rd, const llm_api_body_t *b,
+    llm_err_t *err);
+/* lists.c: appends a list of token ids */
 int llm_api_write_ids(const llm_flat_t *list, const llm_api_at_t *at,
     llm_buf_t *msg, llm_ref_t *ref, llm_err_t *err);
 

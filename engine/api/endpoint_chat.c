@@ -166,7 +166,8 @@ llm_api_chat_read(llm_api_reader_t *rd, llm_err_t *err)
     llm_api_write_head(rd, "chatcmpl-", "chat.completion",
                        "chat.completion.chunk");
 
-    return llm_api_write_lists(rd, &b.body, err);
+    return llm_api_write_lists(rd, &b.body, err) == LLM_OK
+           ? llm_api_write_rule(rd, &b.body, err) : LLM_ERROR;
 }
 
 

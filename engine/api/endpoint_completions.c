@@ -199,7 +199,8 @@ llm_api_completion_read(llm_api_reader_t *rd, llm_err_t *err)
 
     llm_api_write_head(rd, "cmpl-", "text_completion", "text_completion");
 
-    return llm_api_write_lists(rd, &b.body, err);
+    return llm_api_write_lists(rd, &b.body, err) == LLM_OK
+           ? llm_api_write_rule(rd, &b.body, err) : LLM_ERROR;
 }
 
 

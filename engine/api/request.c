@@ -20,32 +20,6 @@ llm_api_defaults(llm_api_body_t *b)
 
 
 static int
-llm_api_check_format(const llm_api_body_t *b, llm_err_t *err)
-{
-    const llm_flat_t    *v;
-    const llm_api_at_t  *at;
-
-    if (b->response_format == NULL) {
-        return LLM_OK;
-    }
-
-    at = llm_api_top("response_format");
-
-    v = llm_api_need(err, at, b->response_format, "type", LLM_FLAT_STRING);
-    if (v == NULL) {
-        return LLM_ERROR;
-    }
-
-    if (!llm_api_str_is(v, "text")) {
-        return llm_api_unsupported(err, at,
-                                   "only the type 'text' can be served");
-    }
-
-    return LLM_OK;
-}
-
-
-static int
 llm_api_stream_options(llm_api_reader_t *rd, const llm_api_body_t *b,
     llm_err_t *err)
 {
@@ -144,7 +118,7 @@ llm_api_read_body(llm_api_reader_t *rd, llm_api_body_t *b, llm_err_t *err)
     r->n = (uint32_t) b->n;
     r->salt = llm_api_salt(b->cache_salt);
 
-    return llm_api_check_format(b, err);
+    return LLM_OK;
 }
 
 

@@ -60,7 +60,7 @@ typedef struct {
 
 typedef struct {
     int          status;
-    char         param[64];
+    char         param[192];
     char         code[48];
     char         msg[512];
 } llm_err_t;

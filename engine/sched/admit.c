@@ -307,8 +307,7 @@ llm_sched_admit(llm_sched_t *s)
             }
         }
 
-        if (llm_seat_take(s, q) != LLM_OK) {
-            (void) llm_fail(&err, "no memory");
+        if (llm_seat_take(s, q, &err) != LLM_OK) {
             llm_sched_fail(s, q->req, &err, 0);
             continue;
         }

@@ -59,6 +59,7 @@ llm_req_free(llm_req_t *r)
     }
 
     llm_stops_free(&r->prep.stops);
+    llm_gram_release(r->prep.gram);
     free(r->prep.banned);
     free(r->run.seqs);
     free(r->prep.prompts);

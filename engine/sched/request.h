@@ -11,6 +11,7 @@
 #define LLM_REQUEST_H
 
 #include "engine/emit/emit.h"
+#include "engine/grammar/cache.h"
 #include "engine/sched/pages.h"
 
 typedef struct llm_req_s     llm_req_t;
@@ -78,6 +79,9 @@ struct llm_seq_s {
                                            computed yet */
 
     llm_sampler_t       *sampler;       /* while RUNNING */
+    llm_matcher_t       *matcher;       /* likewise; NULL: not constrained */
+    uint32_t            *mask;          /* of the tokens that it may draw */
+    uint32_t             masked;        /* n_gen + 1 where that is known */
     llm_emit_t           emit;
 
     uint64_t             last_us;       /* when the last token came */
@@ -108,6 +112,8 @@ typedef struct {
     int32_t             *banned;        /* ids not to be drawn before
                                            min_tokens */
     uint32_t             n_banned;
+    llm_gram_ref_t      *gram;          /* what choices must look like, or
+                                           NULL */
     llm_salt_t           salt;
 } llm_prepared_t;
 

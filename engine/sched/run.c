@@ -208,6 +208,8 @@ llm_step_wait(llm_sched_t *s, llm_step_t *st, int launched, llm_err_t *err)
 {
     uint64_t  now, begin;
 
+    llm_rule_prepare(st);
+
     begin = llm_now_us();
 
     if (s->conf.runner.wait(s->conf.runner.data, err) != LLM_OK) {

@@ -1,6 +1,7 @@
 /*
  * What the scheduler's files share, from the ground up: hold.c (the pages of
- * a sequence), seat.c (samplers), running.c (lists), outbox.c (requests with
+ * a sequence), seat.c (samplers), rule.c (masks),
+ * running.c (lists), outbox.c (requests with
  * events), rows.c (arrays of a step), prefix.c (prefix cache), echo.c (echoed
  * prompts), end.c, admit.c (who runs), step.c (composing a step), take.c (its
  * results), run.c (its launch), events.c, sched.c.
@@ -95,9 +96,19 @@ void llm_sched_end_seq(llm_sched_t *s, llm_seq_t *q, llm_finish_t reason);
 void llm_sched_clear(llm_sched_t *s, llm_req_t *r);
 
 /* seat.c */
-int llm_seat_take(llm_sched_t *s, llm_seq_t *q);
+int llm_seat_take(llm_sched_t *s, llm_seq_t *q, llm_err_t *err);
 void llm_seat_give(llm_sched_t *s, llm_seq_t *q);
 void llm_seat_free(llm_sched_t *s);
+
+/* rule.c; LLM_ERROR: no memory, or the grammar has become too large */
+int llm_rule_take(llm_sched_t *s, llm_seq_t *q, llm_err_t *err);
+void llm_rule_give(llm_seq_t *q);
+/* NULL in *mask: any token */
+int llm_rule_mask(llm_seq_t *q, const uint32_t **mask, llm_err_t *err);
+void llm_rule_prepare(llm_step_t *st);
+int llm_rule_accept(llm_seq_t *q, int32_t id, llm_err_t *err);
+/* is the text complete, so that nothing can follow? */
+int llm_rule_ends(const llm_seq_t *q);
 
 /* prefix.c */
 int llm_sched_lookup(llm_sched_t *s, llm_seq_t *q);

@@ -1,5 +1,5 @@
 /*
- * Samplers of running sequences.  Their tables have the size of the
+ * Samplers of running sequences, and what rule.c needs.  Their tables have the size of the
  * vocabulary, so only running sequences have one: when a sequence is
  * admitted, a free sampler is set up with its parameters, its prompt and its
  * tokens.  They are created when first needed, max_seqs at most, and freed
@@ -39,7 +39,7 @@ llm_seat_sampler(llm_sched_t *s, const llm_request_t *msg, uint32_t choice)
 
 
 int
-llm_seat_take(llm_sched_t *s, llm_seq_t *q)
+llm_seat_take(llm_sched_t *s, llm_seq_t *q, llm_err_t *err)
 {
     uint32_t              i;
     const llm_request_t  *msg;
@@ -48,6 +48,11 @@ llm_seat_take(llm_sched_t *s, llm_seq_t *q)
 
     q->sampler = llm_seat_sampler(s, msg, q->index % msg->n);
     if (q->sampler == NULL) {
+        return llm_fail(err, "no memory");
+    }
+
+    if (llm_rule_take(s, q, err) != LLM_OK) {
+        llm_seat_give(s, q);
         return LLM_ERROR;
     }
 
@@ -68,6 +73,7 @@ llm_seat_take(llm_sched_t *s, llm_seq_t *q)
 void
 llm_seat_give(llm_sched_t *s, llm_seq_t *q)
 {
+    llm_rule_give(q);
     s->samplers[s->n_samplers++] = q->sampler;
     q->sampler = NULL;
 }

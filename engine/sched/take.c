@@ -60,16 +60,21 @@ static int
 llm_step_draw(llm_sched_t *s, const llm_step_t *st, llm_seq_t *q, uint32_t out,
     llm_sampled_t *token, llm_err_t *err)
 {
-    llm_drawn_t    drawn;
-    llm_runner_t  *run;
+    llm_drawn_t      drawn;
+    llm_runner_t    *run;
+    const uint32_t  *mask;
 
     run = &s->conf.runner;
 
     if (st->draws[out].kind == LLM_DRAW_HOST) {
+        if (llm_rule_mask(q, &mask, err) != LLM_OK) {
+            return LLM_ERROR;
+        }
+
         return llm_sampler_sample(q->sampler, s->scratch,
                                   run->logits(run->data, out),
                                   q->req->prep.banned, llm_step_n_banned(q),
-                                  NULL, token, err);
+                                  mask, token, err);
     }
 
     run->drawn(run->data, out, &drawn);
@@ -121,10 +126,17 @@ llm_step_token(llm_sched_t *s, const llm_step_t *st, llm_seq_t *q,
         return;
     }
 
+    /* a constrained text is complete where the end is allowed */
+
     if (llm_vocab_is_eog(s->conf.vocab, token.id)
-        && !(msg->flags & LLM_REQ_IGNORE_EOS))
+        && (q->matcher || !(msg->flags & LLM_REQ_IGNORE_EOS)))
     {
         llm_sched_end_seq(s, q, LLM_FINISH_STOP);
+        return;
+    }
+
+    if (llm_rule_accept(q, token.id, &err) != LLM_OK) {
+        llm_step_fail(s, r, &err);
         return;
     }
 
@@ -134,7 +146,7 @@ llm_step_token(llm_sched_t *s, const llm_step_t *st, llm_seq_t *q,
     if (rc == LLM_ERROR) {
         llm_step_no_memory(s, r);
 
-    } else if (rc == LLM_STOPPED) {
+    } else if (rc == LLM_STOPPED || llm_rule_ends(q)) {
         llm_sched_end_seq(s, q, LLM_FINISH_STOP);
 
     } else if (q->n_gen >= q->max_gen) {

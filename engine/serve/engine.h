@@ -56,6 +56,7 @@ typedef struct {
     llm_model_t         *model;
     llm_synthetic_t     *synthetic;     /* instead of a model */
     llm_vocab_t         *vocab;
+    llm_gram_cache_t    *grams;
     llm_chat_t          *chat;          /* NULL: see chat_err */
     llm_err_t            chat_err;
     llm_err_t            load_err;      /* status 0: it is loaded */

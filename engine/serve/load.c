@@ -380,6 +380,9 @@ llm_served_close(llm_served_t *m)
         m->chat = NULL;
     }
 
+    llm_gram_cache_free(m->grams);
+    m->grams = NULL;
+
     if (m->vocab) {
         llm_vocab_free(m->vocab);
         m->vocab = NULL;

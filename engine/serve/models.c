@@ -25,6 +25,12 @@ llm_served_ready(llm_served_t *m)
     conf.ended = llm_engine_ended;
     conf.data = e;
 
+    m->grams = llm_gram_cache_create(m->vocab);
+
+    if (m->grams == NULL) {
+        return llm_fail(&m->load_err, "no memory for the model");
+    }
+
     m->sched = llm_sched_create(&conf, &m->load_err);
 
     return m->sched ? LLM_OK : LLM_ERROR;

@@ -44,6 +44,8 @@ llm_prep_check(const llm_request_t *msg, llm_err_t *err)
     rc |= llm_prep_ref(msg, &msg->stops, sizeof(llm_ref_t), 4);
     rc |= llm_prep_ref(msg, &msg->stop_ids, sizeof(int32_t), 4);
     rc |= llm_prep_ref(msg, &msg->logit_bias, sizeof(llm_logit_bias_t), 4);
+    rc |= llm_prep_ref(msg, &msg->rule, 1, 8);
+    rc |= llm_prep_ref(msg, &msg->rule_name, 1, 1);
 
     if (rc == LLM_OK) {
         stops = llm_ref_data(msg, msg->stops);
@@ -204,6 +206,30 @@ llm_prep_bias(const llm_served_t *m, const llm_request_t *msg,
 }
 
 
+static int
+llm_prep_rule(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
+{
+    llm_str_t             rule, name;
+    const llm_request_t  *msg;
+
+    msg = r->msg;
+
+    if (msg->rule_kind == LLM_RULE_NONE) {
+        return LLM_OK;
+    }
+
+    rule.data = llm_ref_data(msg, msg->rule);
+    rule.len = msg->rule.len;
+    name.data = llm_ref_data(msg, msg->rule_name);
+    name.len = msg->rule_name.len;
+
+    r->prep.gram = llm_gram_cache_get(m->grams, msg->rule_kind, rule, name,
+                                      err);
+
+    return r->prep.gram ? LLM_OK : LLM_ERROR;
+}
+
+
 /* a task that no model here can do is a client's error, which clients do not
    retry */
 
@@ -234,7 +260,8 @@ llm_prep_request(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
 
     if (llm_prep_task(msg, err) != LLM_OK
         || llm_prep_check(msg, err) != LLM_OK
-        || llm_prep_bias(m, msg, err) != LLM_OK)
+        || llm_prep_bias(m, msg, err) != LLM_OK
+        || llm_prep_rule(m, r, err) != LLM_OK)
     {
         return LLM_ERROR;
     }

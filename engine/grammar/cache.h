@@ -1,0 +1,38 @@
+/*
+ * The grammars of a model's requests.  Clients send the same schema again and
+ * again, so a compiled one is kept for the next request, with all that
+ * matchers have computed in it.
+ *
+ * Ownership: a request holds a reference (llm_gram_ref_t) and gives it back
+ * when it ends; the cache outlives them.  It keeps at most
+ * LLM_GRAM_CACHE entries that nobody holds, the latest.  Any thread may call
+ * these functions; a grammar is compiled outside the lock.
+ */
+
+#ifndef LLM_GRAMMAR_CACHE_H
+#define LLM_GRAMMAR_CACHE_H
+
+#include "engine/grammar/grammar.h"
+#include "engine/llm.h"
+
+#define LLM_GRAM_CACHE  32
+
+typedef struct llm_gram_cache_s  llm_gram_cache_t;
+typedef struct llm_gram_ref_s    llm_gram_ref_t;
+
+/* v outlives it; NULL: no memory */
+llm_gram_cache_t *llm_gram_cache_create(const llm_vocab_t *v);
+void llm_gram_cache_free(llm_gram_cache_t *c);
+
+/*
+ * The grammar of a rule, whose bytes have been checked to be inside their
+ * message.  NULL and *err, a client's error (400) with the path below `name`
+ * as its param, if it is not supported.
+ */
+llm_gram_ref_t *llm_gram_cache_get(llm_gram_cache_t *c, llm_rule_t kind,
+    llm_str_t rule, llm_str_t name, llm_err_t *err);
+llm_gram_t *llm_gram_of(const llm_gram_ref_t *ref);
+/* gives it back; NULL is nothing */
+void llm_gram_release(llm_gram_ref_t *ref);
+
+#endif /* LLM_GRAMMAR_CACHE_H */
