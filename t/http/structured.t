@@ -1,0 +1,236 @@
+#!/usr/bin/perl
+
+# Answers that must look like something: every field in which a client says
+# so, on both endpoints, at any temperature; what cannot be kept to is refused
+# by its path.
+
+use strict;
+use warnings;
+
+use JSON::PP;
+use LLM::Test;
+use Test::More;
+
+my $demo = '%%ROOT%%/models/demo.gguf';
+my $emu = -e "$LLM::Test::OBJS/llm_emu.so";
+
+my $t = LLM::Test->new(
+    model => "llm_model demo $demo threads=2 parallel=8 default;"
+           . "llm_model tight $demo threads=1 parallel=4 ctx=1024"
+           . " kv_cache=1m;"
+           . ($emu ? "llm_model device $demo device=emu parallel=4;" : ''),
+    locations => <<'END')->start;
+        location /v1 { llm_api; }
+        location = /health { llm_health; }
+        location = /figures { llm_metrics json; }
+END
+
+my $hi = [ { role => 'user', content => 'Who is the tallest of them?' } ];
+
+my $person = {
+    type => 'object',
+    properties => {
+        name => { type => 'string', maxLength => 12 },
+        age => { type => 'integer', minimum => 0, maximum => 150 },
+        mood => { enum => [ 'good', 'bad', undef ] },
+        tags => { type => 'array', maxItems => 2,
+                  items => { enum => [ 'a "quoted" one', 'b' ] } },
+    },
+    required => [ 'name', 'age', 'mood', 'tags' ],
+    additionalProperties => JSON::PP::false,
+};
+
+
+sub chat {
+    my (%fields) = @_;
+
+    return $t->post('/v1/chat/completions',
+                    { messages => $hi, max_tokens => 400, %fields });
+}
+
+
+sub text_of {
+    my ($res) = @_;
+
+    return $res->{json}{choices}[0]{message}{content}
+           // $res->{json}{choices}[0]{text};
+}
+
+
+sub is_person {
+    my ($text) = @_;
+    my $p = eval { decode_json($text) } or return 0;
+
+    return 0 if join(',', sort keys %$p) ne 'age,mood,name,tags';
+    return 0 if length $p->{name} > 12 || $p->{age} !~ /^(?:\d+)$/
+                || $p->{age} > 150 || @{ $p->{tags} } > 2;
+    return 0 if defined $p->{mood} && $p->{mood} !~ /^(?:good|bad)$/;
+
+    return !grep { $_ ne 'b' && $_ ne 'a "quoted" one' } @{ $p->{tags} };
+}
+
+
+sub format_of {
+    my ($schema) = @_;
+
+    return { type => 'json_schema',
+             json_schema => { name => 'x', schema => $schema } };
+}
+
+
+# ---- a schema, by any draw ----
+
+for my $seed (1 .. 12) {
+    my %ask = (response_format => format_of($person), seed => $seed,
+               temperature => $seed / 6);
+    my $res = chat(%ask);
+
+    is($res->{json}{choices}[0]{finish_reason}, 'stop', "seed $seed: ends")
+        or diag($res->{body});
+    ok(is_person(text_of($res)), "seed $seed: fits")
+        or diag(text_of($res));
+
+    next if $seed > 3;
+
+    my $stream = $t->open('/v1/chat/completions',
+                          { messages => $hi, max_tokens => 400, %ask,
+                            stream => \1 });
+
+    is(LLM::Client::text_of($stream->events), text_of($res),
+       "seed $seed: the same as a stream");
+}
+
+my $many = chat(n => 4, response_format => format_of($person), seed => 5);
+is(scalar(grep { is_person($_->{message}{content}) }
+          @{ $many->{json}{choices} }), 4, 'each of several choices');
+
+for my $model ('tight', $emu ? 'device' : ()) {
+    my @open = map { $t->open('/v1/chat/completions',
+        { model => $model, messages => $hi, seed => $_, max_tokens => 400,
+          response_format => format_of($person) }) } 1 .. 4;
+
+    is(scalar(grep { is_person($_->{json}{choices}[0]{message}{content}) }
+              map { $_->response } @open), 4, "several at once: $model");
+}
+
+
+# ---- every way to say it ----
+
+my $json = encode_json($person);
+
+for my $case (
+    [ 'json_schema', $person ],
+    [ 'guided_json', $person ],
+    [ 'guided_json', $json ],
+    [ 'structured_outputs', { json => $person } ],
+    [ 'structured_outputs', { json => $json } ],
+    [ 'response_format', { type => 'json_object', schema => $person } ])
+{
+    my ($field, $value) = @$case;
+    my $how = $field . (ref $value ? '' : ', as text');
+
+    for my $path ('chat/completions', 'completions') {
+        my $res = $t->post("/v1/$path", { $field => $value, seed => 3,
+            max_tokens => 400,
+            $path eq 'completions' ? (prompt => 'a') : (messages => $hi) });
+
+        ok(is_person(text_of($res)), "$how: $path") or diag($res->{body});
+    }
+}
+
+for my $case (
+    [ grammar => 'root ::= ("ab" | "cd"){2} [0-9]+ "."', '(?:ab|cd){2}\d+\.' ],
+    [ guided_grammar => 'root ::= "x" | "y"', '[xy]' ],
+    [ structured_outputs => { grammar => 'root ::= "x" | "y"' }, '[xy]' ],
+    [ guided_regex => '[a-f]{3}-\d{2,4}', '[a-f]{3}-\d{2,4}' ],
+    [ structured_outputs => { regex => '(foo|bar)+!' }, '(?:foo|bar)+!' ],
+    [ guided_choice => [ 'the first', 'the second', 'a "third"' ],
+      'the first|the second|a "third"' ],
+    [ structured_outputs => { choice => [ 'yes', 'no' ] }, 'yes|no' ])
+{
+    my ($field, $value, $want) = @$case;
+
+    for my $seed (1 .. 3) {
+        my $res = chat($field => $value, seed => $seed);
+        my ($c) = @{ $res->{json}{choices} // [] };
+
+        # a text that has no end of its own may be cut
+
+        ok($c && ($c->{finish_reason} eq 'length'
+                  || $c->{message}{content} =~ /^(?:$want)$/),
+           "$field: $want") or diag($res->{body});
+    }
+}
+
+for my $seed (1 .. 3) {
+    my $res = chat(response_format => { type => 'json_object' },
+                   seed => $seed, max_tokens => 900);
+    my $text = text_of($res);
+
+    like($text, qr/^\{/, 'json_object: an object from the first byte');
+    ok($res->{json}{choices}[0]{finish_reason} eq 'length'
+       || ref(eval { decode_json($text) }) eq 'HASH',
+       'json_object: an object') or diag($text);
+}
+
+is(text_of(chat(response_format => { type => 'text' }, seed => 1)),
+   text_of(chat(seed => 1)), 'response_format text changes nothing');
+
+
+# ---- limits ----
+
+my $res = chat(response_format => format_of($person), max_tokens => 3);
+is($res->{json}{choices}[0]{finish_reason}, 'length', 'cut: length');
+
+$res = chat(guided_choice => [ 'yes' ], min_tokens => 50, ignore_eos => \1);
+is(text_of($res), 'yes', 'complete: it ends, whatever min_tokens says')
+    or diag($res->{body});
+is($res->{json}{choices}[0]{finish_reason}, 'stop', 'complete: stop');
+
+$res = chat(guided_choice => [ 'yes', 'no' ], logprobs => \1,
+            top_logprobs => 2);
+is(join('', map { $_->{token} }
+        @{ $res->{json}{choices}[0]{logprobs}{content} }), text_of($res),
+   'with logprobs');
+
+
+# ---- what is refused ----
+
+for my $case (
+    [ { grammar => 'root ::= "x"', guided_regex => 'x' }, 'grammar',
+      'only one constraint' ],
+    [ { grammar => 'root ::= a' }, 'grammar', '' ],
+    [ { grammar => 'root ::= root "a" | "b"' }, 'grammar', '' ],
+    [ { guided_regex => '(a' }, 'guided_regex', '' ],
+    [ { guided_choice => [] }, 'guided_choice', 'empty' ],
+    [ { guided_choice => [ 1 ] }, 'guided_choice[0]', 'string' ],
+    [ { guided_json => '{"type":' }, 'guided_json', 'JSON' ],
+    [ { guided_json => 5 }, 'guided_json', 'schema' ],
+    [ { structured_outputs => { structural_tag => 'x' } },
+      'structured_outputs.structural_tag', '' ],
+    [ { structured_outputs => { regex => 5 } }, 'structured_outputs.regex',
+      'string' ],
+    [ { response_format => { type => 'xml' } }, 'response_format', 'types' ],
+    [ { response_format => { type => 'json_schema' } },
+      'response_format.json_schema', '' ],
+    [ { response_format => { type => 'json_schema', json_schema => {} } },
+      'response_format.json_schema.schema', '' ],
+    [ { response_format => format_of({ type => 'string', minLength => 5,
+                                       maxLength => 2 }) },
+      'response_format.json_schema.schema', '' ],
+    [ { response_format => format_of({ properties => { a => {
+        '$ref' => 'http://127.0.0.1/other.json' } } }) },
+      'response_format.json_schema.schema.properties.a.$ref', '' ])
+{
+    my ($fields, $param, $why) = @$case;
+    $res = chat(%$fields);
+
+    is($res->{status}, 400, "refused: $param") or diag($res->{body});
+    is($res->{json}{error}{param}, $param, "refused: $param: named");
+    like($res->{json}{error}{message}, qr/\Q$why/, "refused: $param: why");
+}
+
+is($t->get('/figures')->{json}{models}[0]{running}, 0, 'nothing is left');
+
+$t->stop;
+done_testing();
