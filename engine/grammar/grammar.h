@@ -71,10 +71,11 @@ typedef struct {
     uint32_t         min;
     uint32_t         max;
     int              unique;            /* no two items are the same value */
-    llm_gn_t         contains;          /* LLM_GN_NONE: nothing asked for;
-                                           else items that match both it and
-                                           their own node, as one node */
-    uint32_t         min_contains;
+    llm_gn_t         contains;          /* items behind the prefix that match
+                                           both it and their own node, as one
+                                           node */
+    uint32_t         min_contains;      /* so many of them; 0: contains is not
+                                           looked at */
 } llm_gn_array_t;
 
 llm_gram_build_t *llm_gram_build(void);

@@ -41,7 +41,20 @@ void llm_rx_free(llm_rx_pool_t *p);
 /* has the bound been reached, or memory ended? */
 int llm_rx_failed(const llm_rx_pool_t *p);
 
+/* what there is now, and back to it: later nodes are gone, and with them a
+   failure; LLM_ERROR: memory ended */
+typedef struct {
+    uint32_t     nodes;
+    uint32_t     arcs;
+    uint32_t     kids;
+} llm_rx_mark_t;
+
+void llm_rx_mark(const llm_rx_pool_t *p, llm_rx_mark_t *m);
+int llm_rx_reset(llm_rx_pool_t *p, const llm_rx_mark_t *m);
+
 llm_rx_t llm_rx_literal(llm_rx_pool_t *p, const char *text, size_t len);
+/* any one of n texts */
+llm_rx_t llm_rx_literals(llm_rx_pool_t *p, const llm_str_t *texts, size_t n);
 /* one character of the ranges, which may be in any order and overlap */
 llm_rx_t llm_rx_class(llm_rx_pool_t *p, const llm_rx_range_t *ranges,
     size_t n);

@@ -1,0 +1,548 @@
+/*
+ * From a builder to a grammar that can run: nodes that have no way to an end
+ * are found (a fixed point: a reference into itself alone has none), left
+ * recursion and what is too large is refused, objects and arrays get the
+ * counts by which the machine knows what may still come.
+ */
+
+#include "engine/grammar/finish.h"
+#include "engine/grammar/values.h"
+
+
+/* ---- what has a way to its end ---- */
+
+static int
+llm_finish_live_object(llm_gram_build_t *b, llm_object_t *o)
+{
+    uint32_t          i, required, live;
+    llm_named_t      *n;
+    llm_gn_others_t  *other;
+
+    required = 0;
+    live = 0;
+
+    for (i = 0; i < o->n_named; i++) {
+        n = &b->named.data[o->named + i];
+        n->live = b->nodes.data[n->value].live;
+
+        if (n->required && !n->live) {
+            return 0;
+        }
+
+        required += n->required;
+        live += n->live;
+    }
+
+    if (required > o->max) {
+        return 0;
+    }
+
+    o->n_keys = 0;
+
+    for (i = 0; i < o->n_others && o->n_keys < o->min; i++) {
+        other = &b->others.data[o->others + i];
+
+        if (b->nodes.data[other->value].live) {
+            o->n_keys += llm_value_texts(b->pool, other->key,
+                                         o->min - o->n_keys);
+        }
+    }
+
+    return live + o->n_keys >= o->min;
+}
+
+
+/* appends the scalars that a node stands for to the kids; LLM_ERROR: it may
+   be something else */
+
+static int
+llm_finish_scalars(llm_gram_build_t *b, llm_gn_t node, uint32_t depth)
+{
+    uint32_t    i;
+    llm_node_t  x;
+
+    x = b->nodes.data[node];
+
+    if (depth > 100) {
+        return LLM_ERROR;
+    }
+
+    switch (x.kind) {
+
+    case LLM_NODE_NONE:
+        return LLM_OK;
+
+    case LLM_NODE_REF:
+        return llm_finish_scalars(b, x.a, depth + 1);
+
+    case LLM_NODE_ALT:
+        for (i = 0; i < x.b; i++) {
+            if (llm_finish_scalars(b, b->kids.data[x.a + i], depth + 1)
+                != LLM_OK)
+            {
+                return LLM_ERROR;
+            }
+        }
+
+        return LLM_OK;
+
+    case LLM_NODE_TEXT:
+    case LLM_NODE_STRING:
+    case LLM_NODE_REGEX:
+        if (llm_vec_more(&b->kids, 1) != LLM_OK) {
+            b->failed = 1;
+            return LLM_ERROR;
+        }
+
+        b->kids.data[b->kids.n++] = node;
+        return LLM_OK;
+
+    default:
+        return LLM_ERROR;
+    }
+}
+
+
+static int
+llm_finish_live_array(llm_gram_build_t *b, llm_array_t *a)
+{
+    uint32_t  n, max;
+
+    for (n = 0; n < a->n_prefix; n++) {
+        if (!b->nodes.data[b->kids.data[a->prefix + n]].live) {
+            break;
+        }
+    }
+
+    max = n < a->n_prefix || (!b->nodes.data[a->items].live
+                              && (a->min_contains == 0
+                                  || !b->nodes.data[a->contains].live))
+          ? llm_min(n, a->max) : a->max;
+
+    if (a->min > max) {
+        return 0;
+    }
+
+    if (a->min_contains > 0
+        && (!b->nodes.data[a->contains].live || max < a->n_prefix
+            || max - a->n_prefix < a->min_contains))
+    {
+        return 0;
+    }
+
+    return !a->unique || a->min < 2
+           || llm_value_count(b, b->kids.data + a->scalars, a->n_scalars,
+                              a->min) >= a->min;
+}
+
+
+static int
+llm_finish_live(llm_gram_build_t *b, llm_node_t *x)
+{
+    uint32_t  i;
+
+    switch (x->kind) {
+
+    case LLM_NODE_EMPTY:
+    case LLM_NODE_TEXT:
+        return 1;
+
+    case LLM_NODE_REGEX:
+    case LLM_NODE_STRING:
+        return llm_rx_alive(b->pool, x->a);
+
+    case LLM_NODE_SEQ:
+    case LLM_NODE_ALT:
+        for (i = 0; i < x->b; i++) {
+            if (b->nodes.data[b->kids.data[x->a + i]].live
+                != (x->kind == LLM_NODE_SEQ))
+            {
+                return x->kind == LLM_NODE_ALT;
+            }
+        }
+
+        return x->kind == LLM_NODE_SEQ;
+
+    case LLM_NODE_REPEAT:
+        return x->b == 0 || b->nodes.data[x->a].live;
+
+    case LLM_NODE_OBJECT:
+        return llm_finish_live_object(b, &b->objects.data[x->a]);
+
+    case LLM_NODE_ARRAY:
+        return llm_finish_live_array(b, &b->arrays.data[x->a]);
+
+    case LLM_NODE_REF:
+        return b->nodes.data[x->a].live;
+
+    default:
+        return 0;
+    }
+}
+
+
+static int
+llm_finish_nullable(llm_gram_build_t *b, llm_node_t *x)
+{
+    uint32_t  i;
+
+    switch (x->kind) {
+
+    case LLM_NODE_EMPTY:
+        return 1;
+
+    case LLM_NODE_REGEX:
+        return llm_rx_nullable(b->pool, x->a);
+
+    case LLM_NODE_SEQ:
+    case LLM_NODE_ALT:
+        for (i = 0; i < x->b; i++) {
+            if (b->nodes.data[b->kids.data[x->a + i]].nullable
+                != (x->kind == LLM_NODE_SEQ))
+            {
+                return x->kind == LLM_NODE_ALT;
+            }
+        }
+
+        return x->kind == LLM_NODE_SEQ;
+
+    case LLM_NODE_REPEAT:
+        return x->b == 0 || b->nodes.data[x->a].nullable;
+
+    case LLM_NODE_REF:
+        return b->nodes.data[x->a].nullable;
+
+    default:
+        return 0;
+    }
+}
+
+
+/* until nothing changes; what a node refers to was mostly made before it */
+
+static void
+llm_finish_fix(llm_gram_build_t *b)
+{
+    int          changed;
+    uint32_t     i;
+    llm_node_t  *x;
+
+    do {
+        changed = 0;
+
+        for (i = 0; i < b->nodes.n; i++) {
+            x = &b->nodes.data[i];
+
+            if (!x->live && llm_finish_live(b, x)) {
+                x->live = 1;
+                changed = 1;
+            }
+
+            if (!x->nullable && llm_finish_nullable(b, x)) {
+                x->nullable = 1;
+                changed = 1;
+            }
+        }
+
+    } while (changed);
+}
+
+
+/* ---- left recursion ---- */
+
+/* the i-th node that may begin where node begins; UINT32_MAX: no more */
+
+static uint32_t
+llm_finish_edge(llm_gram_build_t *b, llm_gn_t node, uint32_t i)
+{
+    llm_node_t  *x;
+
+    x = &b->nodes.data[node];
+
+    switch (x->kind) {
+
+    case LLM_NODE_ALT:
+        return i < x->b ? b->kids.data[x->a + i] : UINT32_MAX;
+
+    case LLM_NODE_SEQ:
+        if (i >= x->b
+            || (i > 0 && !b->nodes.data[b->kids.data[x->a + i - 1]].nullable))
+        {
+            return UINT32_MAX;
+        }
+
+        return b->kids.data[x->a + i];
+
+    case LLM_NODE_REPEAT:
+    case LLM_NODE_REF:
+        return i == 0 ? x->a : UINT32_MAX;
+
+    default:
+        return UINT32_MAX;
+    }
+}
+
+
+/* a place in a walk in depth */
+typedef struct {
+    llm_gn_t     node;
+    uint32_t     edge;
+} llm_finish_step_t;
+
+
+/* may a node that root may begin with begin with itself?  A node is marked 1
+   while the walk is inside it, then 2 */
+
+static int
+llm_finish_cycle(llm_gram_build_t *b, llm_gn_t root, llm_finish_step_t *stack)
+{
+    uint32_t            n, next;
+    llm_finish_step_t  *s;
+
+    stack[0].node = root;
+    stack[0].edge = 0;
+    b->nodes.data[root].mark = 1;
+
+    for (n = 1; n > 0; ) {
+        s = &stack[n - 1];
+        next = llm_finish_edge(b, s->node, s->edge++);
+
+        if (next == UINT32_MAX) {
+            b->nodes.data[s->node].mark = 2;
+            n--;
+            continue;
+        }
+
+        if (!b->nodes.data[next].live) {
+            continue;
+        }
+
+        if (b->nodes.data[next].mark == 1) {
+            return 1;
+        }
+
+        if (b->nodes.data[next].mark == 0) {
+            b->nodes.data[next].mark = 1;
+            stack[n].node = next;
+            stack[n++].edge = 0;
+        }
+    }
+
+    return 0;
+}
+
+
+static int
+llm_finish_cycles(llm_gram_build_t *b, llm_err_t *err)
+{
+    int                 found;
+    uint32_t            i;
+    llm_finish_step_t  *stack;
+
+    stack = malloc((b->nodes.n + 1) * sizeof(llm_finish_step_t));
+    if (stack == NULL) {
+        return llm_fail(err, "no memory for a grammar");
+    }
+
+    found = 0;
+
+    for (i = 0; i < b->nodes.n && !found; i++) {
+        if (b->nodes.data[i].live && b->nodes.data[i].mark == 0) {
+            found = llm_finish_cycle(b, i, stack);
+        }
+    }
+
+    free(stack);
+
+    if (found) {
+        return llm_fail_with(err, 400, NULL, NULL, "the grammar is left-"
+                             "recursive: something begins with itself");
+    }
+
+    return LLM_OK;
+}
+
+
+/* ---- tables ---- */
+
+static int
+llm_finish_key_compare(const void *a, const void *b, void *data)
+{
+    int                 rc;
+    llm_gram_build_t   *g;
+    const llm_named_t  *x, *y;
+
+    g = data;
+    x = &g->named.data[*(const uint32_t *) a];
+    y = &g->named.data[*(const uint32_t *) b];
+
+    rc = memcmp(g->text.data + x->text, g->text.data + y->text,
+                llm_min(x->len, y->len));
+
+    return rc ? rc : x->len < y->len ? -1 : x->len > y->len;
+}
+
+
+static int
+llm_finish_object(llm_gram_build_t *b, llm_object_t *o)
+{
+    uint32_t       i;
+    llm_named_t   *n;
+    llm_counts_t  *c;
+
+    o->order = b->by_key.n;
+    o->counts = b->counts.n;
+
+    if (llm_vec_more(&b->by_key, o->n_named) != LLM_OK
+        || llm_vec_more(&b->counts, o->n_named + 1) != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    c = &b->counts.data[o->counts + o->n_named];
+    c->required = 0;
+    c->live = 0;
+    c->next = o->n_named;
+    b->counts.n += o->n_named + 1;
+
+    for (i = o->n_named; i > 0; i--) {
+        n = &b->named.data[o->named + i - 1];
+        c--;
+        c->required = c[1].required + n->required;
+        c->live = c[1].live + n->live;
+        c->next = n->required ? i - 1 : c[1].next;
+
+        if (n->live) {
+            b->by_key.data[b->by_key.n++] = o->named + i - 1;
+        }
+    }
+
+    o->n_order = b->by_key.n - o->order;
+
+    if (o->n_order) {
+        qsort_r(b->by_key.data + o->order, o->n_order, sizeof(uint32_t),
+                llm_finish_key_compare, b);
+    }
+
+    return LLM_OK;
+}
+
+
+static void
+llm_finish_array(llm_gram_build_t *b, llm_array_t *a)
+{
+    uint32_t  n;
+
+    for (n = 0; n < a->n_prefix; n++) {
+        if (!b->nodes.data[b->kids.data[a->prefix + n]].live) {
+            break;
+        }
+    }
+
+    if (n < a->n_prefix || (!b->nodes.data[a->items].live
+                            && (a->min_contains == 0
+                                || !b->nodes.data[a->contains].live)))
+    {
+        a->max = llm_min(a->max, n);
+    }
+}
+
+
+static int
+llm_finish_tables(llm_gram_build_t *b, llm_err_t *err)
+{
+    uint32_t     i;
+    llm_node_t  *x;
+
+    for (i = 0; i < b->objects.n; i++) {
+        if (llm_finish_object(b, &b->objects.data[i]) != LLM_OK) {
+            return llm_fail(err, "no memory for a grammar");
+        }
+    }
+
+    for (i = 0; i < b->arrays.n; i++) {
+        llm_finish_array(b, &b->arrays.data[i]);
+    }
+
+    for (i = 0; i < b->nodes.n; i++) {
+        x = &b->nodes.data[i];
+
+        if (x->kind != LLM_NODE_REPEAT || !b->nodes.data[x->a].nullable) {
+            continue;
+        }
+
+        if (x->c != LLM_GN_NO_MAX && x->c > LLM_GRAM_MAX_EMPTY) {
+            return llm_fail_with(err, 400, NULL, NULL, "what may be empty "
+                                 "is repeated %u times, which is more than "
+                                 "%u", x->c, LLM_GRAM_MAX_EMPTY);
+        }
+
+        x->b = 0;
+    }
+
+    return LLM_OK;
+}
+
+
+/* unique arrays: what their items are */
+
+static int
+llm_finish_unique(llm_gram_build_t *b, llm_err_t *err)
+{
+    uint32_t      i;
+    llm_array_t  *a;
+
+    for (i = 0; i < b->arrays.n; i++) {
+        a = &b->arrays.data[i];
+
+        if (!a->unique) {
+            continue;
+        }
+
+        a->scalars = b->kids.n;
+
+        if (a->n_prefix > 0 || a->min_contains > 0
+            || llm_finish_scalars(b, a->items, 0) != LLM_OK)
+        {
+            return llm_fail_with(err, 400, NULL, NULL, "items that must be "
+                                 "unique may be objects or arrays, or have "
+                                 "kinds of their own by position");
+        }
+
+        a->n_scalars = b->kids.n - a->scalars;
+    }
+
+    return LLM_OK;
+}
+
+
+int
+llm_finish(llm_gram_build_t *b, llm_gn_t root, llm_err_t *err)
+{
+    if (b->failed || llm_rx_failed(b->pool) || b->text.failed) {
+        return llm_fail_with(err, 400, NULL, NULL, "the grammar is too "
+                             "large");
+    }
+
+    if (llm_finish_unique(b, err) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    llm_finish_fix(b);
+
+    if (b->failed || llm_rx_failed(b->pool)) {
+        return llm_fail_with(err, 400, NULL, NULL, "the grammar is too "
+                             "large");
+    }
+
+    if (!b->nodes.data[root].live) {
+        return llm_fail_with(err, 400, NULL, NULL, "no text matches the "
+                             "grammar");
+    }
+
+    if (llm_finish_cycles(b, err) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    return llm_finish_tables(b, err);
+}

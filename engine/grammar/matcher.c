@@ -1,0 +1,347 @@
+/*
+ * Grammars and matchers as the rest of the engine sees them; see grammar.h.
+ * What is computed for one text stays for the others of the same grammar;
+ * when that has become too much it is dropped, and each matcher walks its
+ * text again.
+ */
+
+#include "engine/grammar/finish.h"
+#include "engine/grammar/mask.h"
+
+#include <pthread.h>
+
+struct llm_gram_s {
+    llm_gram_build_t     *build;
+    llm_gn_t              root;
+    const llm_toktree_t  *tree;
+
+    pthread_mutex_t       lock;         /* of all below */
+    llm_run_t             run;
+    uint32_t              start;
+    uint32_t              generation;   /* of what was computed */
+};
+
+/* not locked: a matcher is used by one thread at a time */
+struct llm_matcher_s {
+    llm_gram_t           *g;
+    uint32_t              generation;   /* that set belongs to */
+    uint32_t              set;
+    llm_buf_t             text;         /* so far */
+};
+
+#define LLM_MATCHER_MAX_TEXT  ((size_t) 256 << 20)
+
+
+llm_gram_t *
+llm_gram_finish(llm_gram_build_t *b, llm_gn_t root,
+    const llm_toktree_t *tree, llm_err_t *err)
+{
+    llm_gram_t  *g;
+
+    if (b == NULL) {
+        (void) llm_fail(err, "no memory for a grammar");
+        return NULL;
+    }
+
+    if (llm_finish(b, root, err) != LLM_OK) {
+        llm_gram_build_free(b);
+        return NULL;
+    }
+
+    g = calloc(1, sizeof(llm_gram_t));
+    if (g == NULL) {
+        llm_gram_build_free(b);
+        (void) llm_fail(err, "no memory for a grammar");
+        return NULL;
+    }
+
+    g->build = b;
+    g->root = root;
+    g->tree = tree;
+    pthread_mutex_init(&g->lock, NULL);
+
+    if (llm_run_init(&g->run, b) == LLM_OK) {
+        g->start = llm_run_start(&g->run, root);
+    }
+
+    if (g->start == LLM_SET_NONE) {
+        llm_gram_free(g);
+        (void) llm_fail_with(err, 400, NULL, NULL, "the grammar is too "
+                             "ambiguous or too large");
+        return NULL;
+    }
+
+    return g;
+}
+
+
+void
+llm_gram_free(llm_gram_t *g)
+{
+    if (g == NULL) {
+        return;
+    }
+
+    llm_run_free(&g->run);
+    llm_gram_build_free(g->build);
+    pthread_mutex_destroy(&g->lock);
+    free(g);
+}
+
+
+/* ---- matchers ---- */
+
+llm_matcher_t *
+llm_matcher_create(llm_gram_t *g, llm_err_t *err)
+{
+    llm_matcher_t  *m;
+
+    m = calloc(1, sizeof(llm_matcher_t));
+    if (m == NULL) {
+        (void) llm_fail(err, "no memory for a matcher");
+        return NULL;
+    }
+
+    m->g = g;
+    llm_buf_init(&m->text, LLM_MATCHER_MAX_TEXT);
+    llm_matcher_restart(m);
+
+    return m;
+}
+
+
+void
+llm_matcher_free(llm_matcher_t *m)
+{
+    if (m) {
+        llm_buf_free(&m->text);
+        free(m);
+    }
+}
+
+
+void
+llm_matcher_restart(llm_matcher_t *m)
+{
+    pthread_mutex_lock(&m->g->lock);
+
+    m->generation = m->g->generation;
+    m->set = m->g->start;
+    m->text.len = 0;
+
+    pthread_mutex_unlock(&m->g->lock);
+}
+
+
+/* the set behind some bytes, LLM_SET_NONE where they may not come */
+
+static uint32_t
+llm_matcher_walk(llm_run_t *r, uint32_t set, const char *p, size_t len)
+{
+    size_t  i;
+
+    for (i = 0; i < len && set != LLM_SET_NONE; i++) {
+        set = llm_run_move(r, set, (uint8_t) p[i]);
+    }
+
+    return set;
+}
+
+
+/*
+ * Drops what was computed if it is too much or a step has failed, and walks
+ * the text again where that has happened.  LLM_ERROR: the text alone is too
+ * much.
+ */
+
+static int
+llm_matcher_ready(llm_matcher_t *m, llm_err_t *err)
+{
+    llm_gram_t  *g;
+
+    g = m->g;
+
+    if (g->run.full || g->run.failed || g->run.lexer.failed
+        || llm_rx_failed(g->build->pool))
+    {
+        g->generation++;
+        g->start = llm_run_clear(&g->run) == LLM_OK
+                   ? llm_run_start(&g->run, g->root) : LLM_SET_NONE;
+    }
+
+    if (m->generation != g->generation) {
+        m->generation = g->generation;
+        m->set = llm_matcher_walk(&g->run, g->start, m->text.data,
+                                  m->text.len);
+    }
+
+    if (m->set == LLM_SET_NONE) {
+        m->generation = g->generation - 1;
+
+        return llm_fail(err, "memory has ended, or the text is too ambiguous "
+                        "for the grammar");
+    }
+
+    return LLM_OK;
+}
+
+
+static int
+llm_matcher_try_mask(llm_matcher_t *m, uint32_t *mask, llm_err_t *err)
+{
+    uint32_t              i, id;
+    const llm_toktree_t  *t;
+
+    if (llm_matcher_ready(m, err) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    t = m->g->tree;
+    memset(mask, 0, t->words * sizeof(uint32_t));
+    llm_mask_fill(&m->g->run, t, m->set, mask);
+
+    if (m->g->run.failed) {
+        return llm_fail(err, "memory has ended, or the text is too ambiguous "
+                        "for the grammar");
+    }
+
+    for (i = 0; i < t->n_eog && llm_run_may_end(&m->g->run, m->set); i++) {
+        id = t->eog[i];
+        mask[id / 32] |= (uint32_t) 1 << id % 32;
+    }
+
+    return LLM_OK;
+}
+
+
+int
+llm_matcher_mask(llm_matcher_t *m, uint32_t *mask, llm_err_t *err)
+{
+    int  rc;
+
+    pthread_mutex_lock(&m->g->lock);
+
+    rc = llm_matcher_try_mask(m, mask, err);
+
+    if (rc != LLM_OK) {
+        /* what others have left may be the reason */
+        rc = llm_matcher_try_mask(m, mask, err);
+    }
+
+    pthread_mutex_unlock(&m->g->lock);
+
+    return rc;
+}
+
+
+/* LLM_OK; LLM_ABSENT: not allowed; LLM_ERROR */
+
+static int
+llm_matcher_try_accept(llm_matcher_t *m, llm_str_t s, llm_err_t *err)
+{
+    uint32_t  set;
+
+    if (llm_matcher_ready(m, err) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    set = llm_matcher_walk(&m->g->run, m->set, s.data, s.len);
+
+    if (m->g->run.failed) {
+        return llm_fail(err, "memory has ended, or the text is too ambiguous "
+                        "for the grammar");
+    }
+
+    if (set == LLM_SET_NONE) {
+        return LLM_ABSENT;
+    }
+
+    if (llm_buf_add(&m->text, s.data, s.len) != LLM_OK) {
+        return llm_fail(err, "the text is too long");
+    }
+
+    m->set = set;
+
+    return LLM_OK;
+}
+
+
+int
+llm_matcher_accept(llm_matcher_t *m, int32_t token, llm_err_t *err)
+{
+    int                 rc;
+    llm_str_t           s;
+    llm_token_type_t    type;
+    const llm_vocab_t  *v;
+
+    v = m->g->tree->vocab;
+
+    if (llm_vocab_is_eog(v, token)) {
+        return llm_matcher_may_end(m)
+               ? LLM_OK : llm_fail(err, "the text must not end here");
+    }
+
+    s = llm_vocab_bytes(v, token);
+    type = llm_vocab_type(v, token);
+
+    if (s.len == 0 || type == LLM_TOKEN_CONTROL || type == LLM_TOKEN_UNKNOWN
+        || type == LLM_TOKEN_UNUSED)
+    {
+        return llm_fail(err, "token %d is no text", token);
+    }
+
+    pthread_mutex_lock(&m->g->lock);
+
+    rc = llm_matcher_try_accept(m, s, err);
+
+    if (rc == LLM_ERROR) {
+        rc = llm_matcher_try_accept(m, s, err);
+    }
+
+    pthread_mutex_unlock(&m->g->lock);
+
+    if (rc == LLM_ABSENT) {
+        return llm_fail(err, "the grammar does not allow token %d, \"%.*s\"",
+                        token, (int) llm_min(s.len, 100), s.data);
+    }
+
+    return rc;
+}
+
+
+int
+llm_matcher_may_end(llm_matcher_t *m)
+{
+    int  may;
+
+    pthread_mutex_lock(&m->g->lock);
+
+    may = llm_matcher_ready(m, NULL) == LLM_OK
+          && llm_run_may_end(&m->g->run, m->set);
+
+    pthread_mutex_unlock(&m->g->lock);
+
+    return may;
+}
+
+
+int
+llm_matcher_must_end(llm_matcher_t *m)
+{
+    int              must;
+    const uint64_t  *bytes;
+
+    pthread_mutex_lock(&m->g->lock);
+
+    must = llm_matcher_ready(m, NULL) == LLM_OK
+           && llm_run_may_end(&m->g->run, m->set);
+
+    if (must) {
+        bytes = llm_run_bytes(&m->g->run, m->set);
+        must = (bytes[0] | bytes[1] | bytes[2] | bytes[3]) == 0;
+    }
+
+    pthread_mutex_unlock(&m->g->lock);
+
+    return must;
+}

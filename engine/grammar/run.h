@@ -1,0 +1,214 @@
+/*
+ * What texts do to a grammar.  A position in a text is a set of cells; a cell
+ * is the top of a stack: what is being read now, and below it (parent) what
+ * waits for its end.  Below the last one is the end of the text.
+ *
+ * Invariant: equal cells and equal sets have the same number, so that what a
+ * byte does to a set is computed once.  From every cell of a set there is a
+ * way to the end.
+ *
+ * A run owns its cells, sets and lexer; it grows with the texts that it sees,
+ * and when it is full all of it is dropped (llm_run_clear()) and the matchers
+ * walk their texts again.
+ */
+
+#ifndef LLM_RUN_H
+#define LLM_RUN_H
+
+#include "engine/grammar/internal.h"
+#include "engine/grammar/lexer.h"
+
+typedef enum {
+    LLM_CELL_END = 0,                   /* nothing is below it */
+    LLM_CELL_UNSURE,                    /* see LLM_TEXT_ANY */
+    LLM_CELL_ENTER,                     /* only marks that a node was seen */
+
+    /* waits for what is above it; x, y, z:
+       SEQ     number of the kid behind it
+       REPEAT  times so far
+       OBJECT  the next named property, how many there are (at most min where
+               there is no max), the keys that must not come again
+       ARRAY   items, those that contains has asked for (both as above), the
+               values that must not come again */
+    LLM_CELL_FRAME,
+
+    /* read bytes; x, y, z: */
+    LLM_CELL_TEXT,                      /* offset */
+    LLM_CELL_LEX,                       /* lexer's state */
+    LLM_CELL_OPEN,                      /* { or [ */
+
+    /* parent is the object's or the array's frame: */
+    LLM_CELL_SPACE,                     /* white space before a key, an item
+                                           or the end; is it behind { or [? */
+    LLM_CELL_NAMED,                     /* in by_key from, to; bytes */
+    LLM_CELL_KEY,                       /* lexer's state, text, which other */
+    LLM_CELL_COLON,                     /* the value's node */
+    LLM_CELL_VALUE,                     /* the same; a space may come */
+    LLM_CELL_AFTER,                     /* white space before } or ] */
+    LLM_CELL_SCALAR                     /* a unique item: lexer's state or
+                                           offset, text, node */
+} llm_cell_kind_t;
+
+typedef struct {
+    uint32_t     kind;
+    uint32_t     node;
+    uint32_t     parent;
+    uint32_t     x;
+    uint32_t     y;
+    uint32_t     z;
+} llm_cell_t;
+
+#define LLM_ID_END     0                /* cells */
+#define LLM_ID_UNSURE  1
+
+#define LLM_SET_NONE   0                /* no cells: the text is wrong */
+
+typedef struct {
+    uint32_t     first;                 /* of members */
+    uint32_t     n;
+    uint64_t     bytes[4];              /* that may come, or some more */
+    uint8_t      has_bytes;
+    uint8_t      unsure;
+} llm_set_t;
+
+/*
+ * Texts of keys and items so far, each the one before and a byte; those that
+ * must not come again, each the ones before and one more.  LLM_TEXT_ANY is a
+ * text of which only the end is known, by which a mask goes through many
+ * tokens at once: where it would matter which text it was, the set becomes
+ * unsure.
+ */
+typedef struct {
+    uint32_t     before;
+    uint32_t     byte;
+} llm_text_t;
+
+#define LLM_TEXT_EMPTY  0
+#define LLM_TEXT_ANY    1
+
+typedef struct {
+    uint32_t     before;                /* LLM_TAKEN_NONE: the first */
+    llm_rx_t     one;
+    uint32_t     raw;                   /* it is no string */
+    llm_rx_t     strings;               /* all of them */
+    llm_rx_t     raws;
+    uint32_t     any;                   /* LLM_TEXT_ANY is one of them */
+    uint32_t     n;
+} llm_taken_t;
+
+#define LLM_TAKEN_NONE  0
+
+/* what is to be done before a set is complete */
+typedef struct {
+    uint32_t     cell;
+    uint32_t     node;                  /* to begin above cell; UINT32_MAX:
+                                           what is above cell has ended */
+} llm_work_t;
+
+typedef struct {
+    llm_gram_build_t       *g;
+    llm_lexer_t             lexer;
+    llm_rx_mark_t           mark;
+
+    llm_vec(llm_cell_t)     cells;
+    llm_vec(uint32_t)       begun;      /* marks, by cell: the number of the */
+    llm_vec(uint32_t)       ended;      /* closure in which it was seen */
+    llm_table_t             cell_table;
+
+    llm_vec(llm_set_t)      sets;
+    llm_vec(uint32_t)       members;
+    llm_table_t             set_table;
+
+    llm_vec(uint64_t)       moves;      /* set << 8 | byte, by move */
+    llm_vec(uint32_t)       moved;      /* the set behind it */
+    llm_table_t             move_table;
+
+    llm_vec(llm_text_t)     texts;
+    llm_table_t             text_table;
+    llm_vec(llm_taken_t)    taken;
+    llm_table_t             taken_table;
+
+    /* the closure that is being made */
+    llm_vec(llm_work_t)     work;
+    llm_vec(uint32_t)       out;
+    uint32_t                closure;
+    int                     unsure;
+
+    int                     failed;     /* memory ended or too ambiguous */
+    int                     full;       /* clear it soon */
+} llm_run_t;
+
+/* spaces and tabs behind a line feed */
+#define LLM_RUN_MAX_INDENT  32
+/* a set has at most so many cells */
+#define LLM_RUN_MAX_CELLS   20000
+/* steps of one closure */
+#define LLM_RUN_MAX_WORK    (1u << 20)
+/* a run that has more of anything is full */
+#define LLM_RUN_MAX         (1u << 20)
+
+/* ---- cells.c ---- */
+
+int llm_run_init(llm_run_t *r, llm_gram_build_t *g);
+void llm_run_free(llm_run_t *r);
+/* drops all but the grammar; LLM_ERROR: memory ended */
+int llm_run_clear(llm_run_t *r);
+
+uint32_t llm_run_cell(llm_run_t *r, llm_cell_kind_t kind, uint32_t node,
+    uint32_t parent, uint32_t x, uint32_t y, uint32_t z);
+uint32_t llm_run_text(llm_run_t *r, uint32_t before, uint8_t byte);
+/* the text's bytes, appended */
+void llm_run_spell(llm_run_t *r, uint32_t text, llm_buf_t *out);
+
+/* the closure that is being made: */
+void llm_run_open(llm_run_t *r);
+/* reads the next byte */
+void llm_run_add(llm_run_t *r, uint32_t cell);
+void llm_run_begin(llm_run_t *r, uint32_t parent, uint32_t node);
+void llm_run_end(llm_run_t *r, uint32_t cell);
+/* its set */
+uint32_t llm_run_close(llm_run_t *r);
+
+/* ---- taken.c ---- */
+
+/* with one more; text is inside quotes unless raw */
+uint32_t llm_taken_add(llm_run_t *r, uint32_t taken, uint32_t text, int raw);
+/* what is left of an expression, whose texts are inside quotes unless raw;
+   *rx is LLM_RX_NONE where nothing is */
+llm_rx_t llm_taken_rest(llm_run_t *r, uint32_t taken, llm_rx_t rx, int raw);
+/* may this text of JSON come? */
+int llm_taken_allows(llm_run_t *r, uint32_t taken, const char *text,
+    size_t len);
+
+/* ---- objects.c, arrays.c: what happens above their frames ---- */
+
+void llm_object_byte(llm_run_t *r, const llm_cell_t *c, uint8_t byte);
+/* a value has ended */
+void llm_object_next(llm_run_t *r, uint32_t frame);
+void llm_object_bytes(llm_run_t *r, const llm_cell_t *c, uint64_t *bytes);
+/* a key ends behind this state with this text */
+void llm_object_key(llm_run_t *r, const llm_cell_t *c, uint32_t text);
+
+void llm_array_byte(llm_run_t *r, const llm_cell_t *c, uint8_t byte);
+void llm_array_next(llm_run_t *r, uint32_t frame);
+void llm_array_bytes(llm_run_t *r, const llm_cell_t *c, uint64_t *bytes);
+void llm_array_scalar(llm_run_t *r, const llm_cell_t *c, uint32_t text);
+
+/* white space before a key, an item or the end: the next state, or 0 if byte
+   is none; 1 is the first state */
+uint32_t llm_space_next(uint32_t space, uint8_t byte);
+
+/* ---- machine.c ---- */
+
+/* where a text begins */
+uint32_t llm_run_start(llm_run_t *r, llm_gn_t root);
+/* LLM_SET_NONE: the byte may not come; or r->failed */
+uint32_t llm_run_move(llm_run_t *r, uint32_t set, uint8_t byte);
+/* what may come when a cell that reads with the lexer ends with this text */
+uint32_t llm_run_after(llm_run_t *r, uint32_t cell, uint32_t text);
+/* the set of those cells of a set that are in keep */
+uint32_t llm_run_subset(llm_run_t *r, const uint32_t *cells, uint32_t n);
+const uint64_t *llm_run_bytes(llm_run_t *r, uint32_t set);
+int llm_run_may_end(const llm_run_t *r, uint32_t set);
+
+#endif /* LLM_RUN_H */

@@ -1,0 +1,401 @@
+/*
+ * The tree of a vocabulary's tokens; see toktree.h.
+ */
+
+#include "engine/grammar/lexer.h"
+#include "engine/grammar/toktree.h"
+
+#define LLM_TREE_MAX_NODES  (1u << 24)
+
+/* a text that is to be in a tree */
+typedef struct {
+    const uint8_t  *p;
+    uint32_t        len;
+    uint32_t        id;
+    uint32_t        chars;
+} llm_tree_item_t;
+
+
+static int
+llm_tree_compare(const void *a, const void *b)
+{
+    int                     rc;
+    const llm_tree_item_t  *x, *y;
+
+    x = a;
+    y = b;
+    rc = memcmp(x->p, y->p, llm_min(x->len, y->len));
+
+    if (rc) {
+        return rc;
+    }
+
+    if (x->len != y->len) {
+        return x->len < y->len ? -1 : 1;
+    }
+
+    return x->id < y->id ? -1 : x->id > y->id;
+}
+
+
+static uint32_t
+llm_tree_common(const llm_tree_item_t *a, const llm_tree_item_t *b)
+{
+    uint32_t  i;
+
+    for (i = 0; i < a->len && i < b->len && a->p[i] == b->p[i]; i++) {
+        /* void */
+    }
+
+    return i;
+}
+
+
+/* LLM_ERROR: no memory, or too many nodes */
+
+static int
+llm_tree_build(llm_tree_t *t, llm_tree_item_t *items, uint32_t n, int chars)
+{
+    size_t     bytes;
+    uint32_t   i, k, keep, depth, deepest, *open;
+
+    qsort(items, n, sizeof(llm_tree_item_t), llm_tree_compare);
+
+    bytes = 0;
+    deepest = 0;
+
+    for (i = 0; i < n; i++) {
+        bytes += items[i].len - (i ? llm_tree_common(&items[i - 1], &items[i])
+                                   : 0);
+        deepest = llm_max(deepest, items[i].len);
+    }
+
+    if (bytes >= LLM_TREE_MAX_NODES) {
+        return LLM_ERROR;
+    }
+
+    t->nodes = calloc(bytes + 1, sizeof(llm_tree_node_t));
+    t->ids = malloc((n + 1) * sizeof(uint32_t));
+    t->chars = chars ? malloc((n + 1) * sizeof(uint16_t)) : NULL;
+    open = malloc((deepest + 1) * sizeof(uint32_t));
+
+    if (!t->nodes || !t->ids || !open || (chars && !t->chars)) {
+        free(open);
+        return LLM_ERROR;
+    }
+
+    depth = 0;
+
+    for (i = 0; i < n; i++) {
+        keep = i ? llm_tree_common(&items[i - 1], &items[i]) : 0;
+
+        while (depth > keep) {
+            t->nodes[open[--depth]].end = t->n;
+        }
+
+        for (k = depth; k < items[i].len; k++) {
+            if (k == 0) {
+                t->root[items[i].p[0]] = t->n + 1;
+            }
+
+            t->nodes[t->n].byte = items[i].p[k];
+            t->nodes[t->n].first = i;
+            open[k] = t->n++;
+        }
+
+        depth = items[i].len;
+        t->ids[i] = items[i].id;
+
+        if (chars) {
+            t->chars[i] = (uint16_t) llm_min(items[i].chars, UINT16_MAX);
+        }
+    }
+
+    while (depth > 0) {
+        t->nodes[open[--depth]].end = t->n;
+    }
+
+    t->nodes[t->n].end = t->n;
+    t->nodes[t->n].first = n;
+
+    free(open);
+
+    return LLM_OK;
+}
+
+
+static void
+llm_tree_free(llm_tree_t *t)
+{
+    free(t->nodes);
+    free(t->ids);
+    free(t->chars);
+}
+
+
+/* ---- tokens inside strings ---- */
+
+/* what a token does in a string of JSON */
+typedef struct {
+    int          stays;
+    int          leaves;
+    uint32_t     at;                    /* leaves: behind this byte */
+    uint32_t     chars;                 /* that were begun */
+} llm_tree_walk_t;
+
+
+static int
+llm_tree_walk(llm_lexer_t *x, uint32_t start, llm_str_t token,
+    llm_tree_walk_t *w)
+{
+    size_t           i;
+    uint8_t          byte;
+    uint32_t         state;
+    const uint32_t  *row;
+
+    memset(w, 0, sizeof(*w));
+    state = start;
+
+    for (i = 0; i < token.len; i++) {
+        byte = (uint8_t) token.data[i];
+        row = llm_lex_row(x, state);
+
+        if (row == NULL) {
+            return LLM_ERROR;
+        }
+
+        w->chars += state == start && byte != '"';
+        state = row[byte];
+
+        if (state == LLM_LEX_DEAD) {
+            return LLM_OK;
+        }
+
+        if (state == LLM_LEX_FINAL) {
+            w->leaves = 1;
+            w->at = (uint32_t) i + 1;
+            return LLM_OK;
+        }
+    }
+
+    w->stays = 1;
+
+    return LLM_OK;
+}
+
+
+static void
+llm_tree_set(uint32_t *set, uint32_t id)
+{
+    set[id / 32] |= (uint32_t) 1 << id % 32;
+}
+
+
+static int
+llm_toktree_sets(llm_toktree_t *t)
+{
+    uint32_t  k, words;
+
+    words = t->words;
+    t->inside = calloc((size_t) words * (LLM_TREE_LENGTHS + 2),
+                       sizeof(uint32_t));
+    t->longer = malloc((t->n_tokens + 1) * sizeof(uint32_t));
+    t->longer_chars = malloc((t->n_tokens + 1) * sizeof(uint16_t));
+
+    if (!t->inside || !t->longer || !t->longer_chars) {
+        return LLM_ERROR;
+    }
+
+    for (k = 0; k <= LLM_TREE_LENGTHS; k++) {
+        t->within[k] = t->inside + (size_t) words * (k + 1);
+    }
+
+    return LLM_OK;
+}
+
+
+/* a token that stays in a string */
+
+static void
+llm_toktree_stays(llm_toktree_t *t, uint32_t id, uint32_t chars)
+{
+    uint32_t  k;
+
+    llm_tree_set(t->inside, id);
+
+    for (k = chars; k <= LLM_TREE_LENGTHS; k++) {
+        llm_tree_set(t->within[k], id);
+    }
+
+    if (chars <= LLM_TREE_LENGTHS) {
+        return;
+    }
+
+    chars = llm_min(chars, UINT16_MAX);
+
+    for (k = t->n_longer++; k > 0 && t->longer_chars[k - 1] > chars; k--) {
+        t->longer[k] = t->longer[k - 1];
+        t->longer_chars[k] = t->longer_chars[k - 1];
+    }
+
+    t->longer[k] = id;
+    t->longer_chars[k] = (uint16_t) chars;
+}
+
+
+static int
+llm_toktree_strings(llm_toktree_t *t, llm_lexer_t *x, llm_tree_item_t *items)
+{
+    uint32_t         i, n, start;
+    llm_str_t        s;
+    llm_tree_walk_t  w;
+
+    start = llm_lex_start(x, LLM_RX_TEXT, LLM_LEX_INSIDE);
+    n = 0;
+
+    for (i = 0; i < t->all.nodes[t->all.n].first; i++) {
+        s = llm_vocab_bytes(t->vocab, (int32_t) t->all.ids[i]);
+
+        if (llm_tree_walk(x, start, s, &w) != LLM_OK) {
+            return LLM_ERROR;
+        }
+
+        if (w.stays) {
+            llm_toktree_stays(t, t->all.ids[i], w.chars);
+
+        } else if (w.leaves) {
+            items[n].p = (const uint8_t *) s.data + w.at;
+            items[n].len = (uint32_t) s.len - w.at;
+            items[n].id = t->all.ids[i];
+            items[n++].chars = w.chars;
+        }
+    }
+
+    return llm_tree_build(&t->exits, items, n, 1);
+}
+
+
+/* ---- the whole ---- */
+
+static uint32_t
+llm_toktree_items(llm_toktree_t *t, llm_tree_item_t *items)
+{
+    uint32_t   i, n;
+    llm_str_t  s;
+
+    n = 0;
+
+    for (i = 0; i < t->n_tokens; i++) {
+        if (llm_vocab_is_eog(t->vocab, (int32_t) i)) {
+            t->eog[t->n_eog++] = i;
+            continue;
+        }
+
+        s = llm_vocab_bytes(t->vocab, (int32_t) i);
+
+        switch (llm_vocab_type(t->vocab, (int32_t) i)) {
+
+        case LLM_TOKEN_CONTROL:
+        case LLM_TOKEN_UNKNOWN:
+        case LLM_TOKEN_UNUSED:
+            continue;
+
+        default:
+            break;
+        }
+
+        if (s.len) {
+            items[n].p = (const uint8_t *) s.data;
+            items[n].len = (uint32_t) s.len;
+            items[n].id = i;
+            items[n++].chars = 0;
+        }
+    }
+
+    return n;
+}
+
+
+static int
+llm_toktree_fill(llm_toktree_t *t, llm_tree_item_t *items)
+{
+    int             rc;
+    llm_lexer_t     x;
+    llm_rx_pool_t  *pool;
+
+    if (llm_tree_build(&t->all, items, llm_toktree_items(t, items), 0)
+        != LLM_OK
+        || llm_toktree_sets(t) != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    /* an automaton of any string, for as long as the sets are made */
+
+    pool = llm_rx_create(4096);
+    if (pool == NULL) {
+        return LLM_ERROR;
+    }
+
+    rc = LLM_ERROR;
+
+    if (llm_lex_init(&x, pool, 1 << 20) == LLM_OK) {
+        rc = llm_toktree_strings(t, &x, items);
+        llm_lex_free(&x);
+    }
+
+    llm_rx_free(pool);
+
+    return rc;
+}
+
+
+llm_toktree_t *
+llm_toktree_create(const llm_vocab_t *v, llm_err_t *err)
+{
+    int               rc;
+    uint32_t          n;
+    llm_toktree_t    *t;
+    llm_tree_item_t  *items;
+
+    n = llm_vocab_size(v);
+    t = calloc(1, sizeof(llm_toktree_t));
+    items = malloc((n + 1) * sizeof(llm_tree_item_t));
+    rc = LLM_ERROR;
+
+    if (t && items) {
+        t->vocab = v;
+        t->n_tokens = n;
+        t->words = (n + 31) / 32;
+        t->eog = malloc((n + 1) * sizeof(uint32_t));
+
+        rc = t->eog ? llm_toktree_fill(t, items) : LLM_ERROR;
+    }
+
+    free(items);
+
+    if (rc != LLM_OK) {
+        llm_toktree_free(t);
+        (void) llm_fail(err, "no memory for the tree of %u tokens", n);
+        return NULL;
+    }
+
+    return t;
+}
+
+
+void
+llm_toktree_free(llm_toktree_t *t)
+{
+    if (t == NULL) {
+        return;
+    }
+
+    llm_tree_free(&t->all);
+    llm_tree_free(&t->exits);
+    free(t->eog);
+    free(t->inside);
+    free(t->longer);
+    free(t->longer_chars);
+    free(t);
+}
