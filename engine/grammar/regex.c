@@ -1080,6 +1080,33 @@ llm_rx_repeat(llm_rx_pool_t *p, llm_rx_t a, uint32_t min, uint32_t max)
 }
 
 
+llm_rx_t
+llm_rx_residue_at(llm_rx_pool_t *p, uint32_t m, uint32_t r, uint32_t now)
+{
+    llm_rx_node_t  x;
+
+    memset(&x, 0, sizeof(x));
+    x.kind = LLM_RXK_RESIDUE;
+    x.a = now;
+    x.b = m;
+    x.c = r;
+    x.flags = LLM_RXF_PLAIN;
+
+    if (now == r) {
+        x.flags |= LLM_RXF_NULLABLE;
+    }
+
+    return llm_rx_intern(p, &x);
+}
+
+
+llm_rx_t
+llm_rx_residue(llm_rx_pool_t *p, uint32_t m, uint32_t r)
+{
+    return r < m ? llm_rx_residue_at(p, m, r, m) : LLM_RX_NONE;
+}
+
+
 /* ---- the pool ---- */
 
 /*

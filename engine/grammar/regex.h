@@ -55,6 +55,8 @@ int llm_rx_reset(llm_rx_pool_t *p, const llm_rx_mark_t *m);
 llm_rx_t llm_rx_literal(llm_rx_pool_t *p, const char *text, size_t len);
 /* any one of n texts */
 llm_rx_t llm_rx_literals(llm_rx_pool_t *p, const llm_str_t *texts, size_t n);
+/* decimal digits, at least one, whose number is r modulo m (m > 0) */
+llm_rx_t llm_rx_residue(llm_rx_pool_t *p, uint32_t m, uint32_t r);
 /* one character of the ranges, which may be in any order and overlap */
 llm_rx_t llm_rx_class(llm_rx_pool_t *p, const llm_rx_range_t *ranges,
     size_t n);

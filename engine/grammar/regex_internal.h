@@ -20,7 +20,9 @@ typedef enum {
     LLM_RXK_OR,
     LLM_RXK_AND,
     LLM_RXK_COMPL,                      /* all byte strings but these */
-    LLM_RXK_REPEAT
+    LLM_RXK_REPEAT,
+    LLM_RXK_RESIDUE                     /* digits behind a number of which
+                                           the residue is known */
 } llm_rx_kind_t;
 
 #define LLM_RXF_NULLABLE  1             /* matches the empty text */
@@ -36,10 +38,13 @@ typedef struct {
                                            known to be UTF-8 */
     uint8_t      alive;                 /* llm_rx_alive_t */
     uint32_t     a;                     /* SWITCH: first arc; OR, AND: first
-                                           kid; CAT, COMPL, REPEAT: a node */
+                                           kid; CAT, COMPL, REPEAT: a node;
+                                           RESIDUE: that so far, or the
+                                           modulus if there are no digits */
     uint32_t     b;                     /* SWITCH, OR, AND: how many; CAT: a
-                                           node; REPEAT: min */
-    uint32_t     c;                     /* REPEAT: max */
+                                           node; REPEAT: min; RESIDUE: the
+                                           modulus */
+    uint32_t     c;                     /* REPEAT: max; RESIDUE: which */
 } llm_rx_node_t;
 
 /* does a node match anything? */
@@ -98,6 +103,9 @@ void llm_rx_push(llm_rx_pool_t *p, llm_rx_t a);
 llm_rx_t llm_rx_or_list(llm_rx_pool_t *p, uint32_t base);
 llm_rx_t llm_rx_and_list(llm_rx_pool_t *p, uint32_t base);
 llm_rx_t llm_rx_compl(llm_rx_pool_t *p, llm_rx_t a);
+/* the residue so far is now, or there are no digits (now == m) */
+llm_rx_t llm_rx_residue_at(llm_rx_pool_t *p, uint32_t m, uint32_t r,
+    uint32_t now);
 /* a node of arcs, in order and apart; the arcs are copied */
 llm_rx_t llm_rx_switch(llm_rx_pool_t *p, const llm_rx_arc_t *arcs,
     uint32_t n, int nullable);

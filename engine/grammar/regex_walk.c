@@ -129,6 +129,15 @@ llm_rx_derive(llm_rx_pool_t *p, llm_rx_t a, uint8_t byte)
                                               x.c == LLM_RX_NO_MAX
                                               ? x.c : x.c - 1));
 
+    case LLM_RXK_RESIDUE:
+        if (byte < '0' || byte > '9') {
+            return LLM_RX_NONE;
+        }
+
+        return llm_rx_residue_at(p, x.b, x.c,
+                                 (uint32_t) (((uint64_t) (x.a % x.b) * 10
+                                              + byte - '0') % x.b));
+
     default:
         return LLM_RX_NONE;
     }
@@ -178,6 +187,13 @@ llm_rx_cut(const llm_rx_pool_t *p, llm_rx_t a, llm_rx_cuts_t *cuts)
         case LLM_RXK_REPEAT:
             a = x->a;
             break;
+
+        case LLM_RXK_RESIDUE:
+            for (i = '0'; i <= '9' + 1; i++) {
+                cuts->at[i] = 1;
+            }
+
+            return;
 
         default:
             return;
