@@ -1,0 +1,220 @@
+/*
+ * JSON Schema to a grammar.  See schema_internal.h.
+ *
+ * A set of items that a place must satisfy is one reference to a node; each
+ * is built when its turn comes, from a list, so that neither the depth of a
+ * document nor its recursion costs stack.
+ */
+
+#include "engine/grammar/schema_internal.h"
+
+
+#define LLM_SCHEMA_MAX_MEMORY  (96 << 20)
+
+
+/* what a branch allows: texts and strings are collected over all of them */
+
+typedef struct {
+    uint32_t             types;
+    llm_rx_t             strings;
+    llm_rx_t             numbers;
+    llm_schema_nodes_t   nodes;
+} llm_schema_parts_t;
+
+
+static int
+llm_schema_branch(llm_schema_t *s, llm_schema_branch_t *b,
+    llm_schema_parts_t *p)
+{
+    llm_rx_t             rx;
+    llm_schema_branch_t  one;
+
+    p->types |= b->types;
+
+    if (b->types & LLM_SCHEMA_STRING) {
+        if (llm_schema_string(s, b, &rx) != LLM_OK) {
+            return LLM_ERROR;
+        }
+
+        p->strings = llm_rx_or(s->pool, p->strings, rx);
+    }
+
+    if (b->types & LLM_SCHEMA_NUMBER) {
+        one = *b;
+        one.types &= LLM_SCHEMA_NUMBER;
+
+        if (llm_schema_number(s, &one, &rx) != LLM_OK) {
+            return LLM_ERROR;
+        }
+
+        p->numbers = llm_rx_or(s->pool, p->numbers, rx);
+    }
+
+    if ((b->types & LLM_SCHEMA_OBJECT)
+        && llm_schema_object(s, b, &p->nodes) != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    if ((b->types & LLM_SCHEMA_ARRAY)
+        && llm_schema_array(s, b, &p->nodes) != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    return LLM_OK;
+}
+
+
+static int
+llm_schema_parts(llm_schema_t *s, llm_schema_parts_t *p, llm_gn_t *node)
+{
+    size_t    i;
+    llm_gn_t  one;
+
+    static const struct {
+        uint32_t     type;
+        llm_str_t    text;
+    } texts[] = {
+        { LLM_SCHEMA_NULL, llm_str("null") },
+        { LLM_SCHEMA_TRUE, llm_str("true") },
+        { LLM_SCHEMA_FALSE_T, llm_str("false") },
+    };
+
+    for (i = 0; i < llm_nelems(texts); i++) {
+        if (p->types & texts[i].type) {
+            one = llm_gn_text(s->b, texts[i].text.data, texts[i].text.len);
+
+            if (llm_schema_nodes_add(s, &p->nodes, one) != LLM_OK) {
+                return LLM_ERROR;
+            }
+        }
+    }
+
+    if (p->strings != LLM_RX_NONE
+        && llm_schema_nodes_add(s, &p->nodes,
+                                llm_gn_string(s->b, p->strings)) != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    if (p->numbers != LLM_RX_NONE
+        && llm_schema_nodes_add(s, &p->nodes,
+                                llm_gn_regex(s->b, p->numbers)) != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    *node = p->nodes.n == 1 ? p->nodes.items[0]
+                            : llm_gn_alt(s->b, p->nodes.items, p->nodes.n);
+
+    return LLM_OK;
+}
+
+
+static int
+llm_schema_build(llm_schema_t *s, llm_schema_set_t set, llm_gn_t *node)
+{
+    uint32_t               i;
+    llm_schema_parts_t     parts;
+    llm_schema_branches_t  branches;
+
+    s->negated = 0;
+
+    if (llm_schema_expand(s, set, &branches) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    memset(&parts, 0, sizeof(parts));
+
+    for (i = 0; i < branches.n; i++) {
+        if (s->negated && branches.n > 1
+            && llm_schema_branch_empty(s, &branches.items[i], 2) == 1)
+        {
+            continue;
+        }
+
+        if (llm_schema_branch(s, &branches.items[i], &parts) != LLM_OK) {
+            return LLM_ERROR;
+        }
+    }
+
+    return llm_schema_parts(s, &parts, node);
+}
+
+
+static int
+llm_schema_compile(llm_schema_t *s, llm_gn_t *root)
+{
+    llm_gn_t          node;
+    llm_schema_bag_t  bag;
+
+    memset(&bag, 0, sizeof(bag));
+
+    if (s->root->type != LLM_FLAT_OBJECT && s->root->type != LLM_FLAT_BOOL) {
+        return llm_schema_refuse(s, s->root, "it must be an object");
+    }
+
+    if (llm_schema_open(s) != LLM_OK
+        || llm_schema_bag_schema(s, &bag, s->root) != LLM_OK
+        || llm_schema_state(s, llm_schema_bag_set(&bag), root) != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    while (s->n_built < s->n_states) {
+        if (llm_schema_build(s, s->states[s->n_built].set, &node) != LLM_OK)
+        {
+            return LLM_ERROR;
+        }
+
+        llm_gn_define(s->b, s->states[s->n_built].node, node);
+        s->n_built++;
+
+        if (llm_rx_failed(s->pool)) {
+            return llm_schema_too_large(s);
+        }
+    }
+
+    return LLM_OK;
+}
+
+
+llm_gram_t *
+llm_gram_schema(const llm_flat_t *schema, const llm_toktree_t *tree,
+    llm_err_t *err)
+{
+    int           rc;
+    llm_gn_t      root;
+    llm_err_t     local;
+    llm_schema_t  s;
+
+    memset(&s, 0, sizeof(s));
+    s.root = schema;
+    s.err = err ? err : &local;
+    s.err->msg[0] = '\0';
+    s.max_work = LLM_SCHEMA_MAX_WORK;
+    s.apart = llm_schema_apart;
+    s.contradicts = llm_schema_contradicts;
+    s.max_branches = LLM_SCHEMA_MAX_BRANCHES;
+
+    s.b = llm_gram_build();
+    if (s.b == NULL) {
+        (void) llm_fail(err, "no memory for a grammar");
+        return NULL;
+    }
+
+    s.pool = llm_gram_pool(s.b);
+    llm_arena_init(&s.arena, LLM_SCHEMA_MAX_MEMORY);
+
+    rc = llm_schema_compile(&s, &root);
+
+    llm_arena_free(&s.arena);
+
+    if (rc != LLM_OK) {
+        llm_gram_build_free(s.b);
+        return NULL;
+    }
+
+    return llm_gram_finish(s.b, root, tree, err);
+}

@@ -1,0 +1,712 @@
+/*
+ * A set of schemas and values to branches: what is made of other schemas
+ * ("anyOf", "$ref" ..) is taken apart, what is left are types and atoms.
+ *
+ * A branch keeps a list of what it must take in yet; where there are
+ * alternatives it is copied, and each copy goes on by itself.
+ */
+
+#include "engine/grammar/schema_internal.h"
+
+
+/* "enum" and "const": scalars in one branch, each object and array in one */
+
+static int
+llm_schema_enum(llm_schema_t *s, llm_schema_branch_t *b,
+    const llm_schema_todo_t *t, llm_schema_branches_t *out)
+{
+    int                   one;
+    uint32_t              types, type, n;
+    const llm_flat_t     *c, *first;
+    llm_schema_atom_t     a;
+    llm_schema_branch_t   copy;
+
+    one = t->kw == LLM_KW_CONST;
+
+    if (!one && llm_schema_is(s, t->value, LLM_FLAT_ARRAY) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    types = 0;
+    n = 0;
+    first = one ? t->value : llm_flat_first(t->value);
+
+    for (c = first; c; c = one ? NULL : llm_flat_next(t->value, c)) {
+        type = llm_schema_type_of(s, c);
+
+        if (type & b->types & (LLM_SCHEMA_ARRAY|LLM_SCHEMA_OBJECT)) {
+            n++;
+
+        } else {
+            types |= type;
+        }
+    }
+
+    types &= ~(uint32_t) (LLM_SCHEMA_ARRAY|LLM_SCHEMA_OBJECT);
+
+    for (c = first; c && n; c = one ? NULL : llm_flat_next(t->value, c)) {
+        type = llm_schema_type_of(s, c);
+
+        if ((type & b->types & (LLM_SCHEMA_ARRAY|LLM_SCHEMA_OBJECT)) == 0) {
+            continue;
+        }
+
+        copy = *b;
+        copy.types &= type;
+
+        if (llm_schema_todo(s, &copy,
+                            llm_schema_item(s, c, LLM_SCHEMA_VALUE), NULL)
+            != LLM_OK
+            || llm_schema_fork(s, &copy, out) != LLM_OK)
+        {
+            return LLM_ERROR;
+        }
+    }
+
+    b->types &= types;
+
+    memset(&a, 0, sizeof(a));
+    a.kw = t->kw;
+    a.schema = t->schema;
+    a.value = t->value;
+
+    return llm_schema_atom(s, b, &a);
+}
+
+
+/* to be equal to v */
+
+static int
+llm_schema_value(llm_schema_t *s, llm_schema_branch_t *b,
+    const llm_flat_t *v)
+{
+    llm_str_t           key;
+    const llm_flat_t   *c;
+    llm_schema_atom_t   a;
+    llm_schema_item_t   item;
+
+    b->types &= llm_schema_type_of(s, v);
+    memset(&a, 0, sizeof(a));
+
+    if (v->type == LLM_FLAT_OBJECT) {
+        for (c = llm_flat_first(v); c; c = llm_flat_next(v, c)) {
+            key = llm_flat_str(c);
+            c = llm_flat_next(v, c);
+            item = llm_schema_item(s, c, LLM_SCHEMA_VALUE);
+
+            if (llm_schema_has(s, b, key, &item) != LLM_OK) {
+                return LLM_ERROR;
+            }
+        }
+
+        return llm_schema_bound(s, b, LLM_KW_MAX_PROPERTIES, v->count);
+    }
+
+    if (v->type == LLM_FLAT_ARRAY) {
+        for (c = llm_flat_first(v); c; c = llm_flat_next(v, c)) {
+            a.kw = LLM_KW_ITEM;
+            a.item = llm_schema_item(s, c, LLM_SCHEMA_VALUE);
+
+            if (llm_schema_atom(s, b, &a) != LLM_OK) {
+                return LLM_ERROR;
+            }
+
+            a.n++;
+        }
+
+        if (llm_schema_bound(s, b, LLM_KW_MIN_ITEMS, v->count) != LLM_OK) {
+            return LLM_ERROR;
+        }
+
+        return llm_schema_bound(s, b, LLM_KW_MAX_ITEMS, v->count);
+    }
+
+    a.kw = LLM_KW_CONST;
+    a.value = v;
+
+    return llm_schema_atom(s, b, &a);
+}
+
+
+static int
+llm_schema_schemas(llm_schema_t *s, const llm_flat_t *v)
+{
+    if (llm_schema_is(s, v, LLM_FLAT_ARRAY) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    if (v->count == 0) {
+        return llm_schema_refuse(s, v, "it must not be empty");
+    }
+
+    return LLM_OK;
+}
+
+
+static int
+llm_schema_all_of(llm_schema_t *s, llm_schema_branch_t *b,
+    const llm_schema_todo_t *t)
+{
+    llm_schema_todo_t         *e;
+    const llm_flat_t          *c;
+    const llm_schema_todo_t   *rest, **end;
+
+    if (llm_schema_schemas(s, t->value) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    rest = b->todo;
+    end = &b->todo;
+
+    for (c = llm_flat_first(t->value); c; c = llm_flat_next(t->value, c)) {
+        e = llm_schema_alloc(s, sizeof(llm_schema_todo_t));
+        if (e == NULL) {
+            return LLM_ERROR;
+        }
+
+        e->item = llm_schema_item(s, c, 0);
+        e->scope = t->scope;
+        *end = e;
+        end = &e->next;
+    }
+
+    *end = rest;
+
+    return LLM_OK;
+}
+
+
+/*
+ * Below a schema with unevaluated... it matters which alternatives hold
+ * together, so there each choice of several is a branch, too: to hold for
+ * more can only allow more.
+ */
+
+static int
+llm_schema_any_of(llm_schema_t *s, llm_schema_branch_t *b,
+    const llm_schema_todo_t *t, llm_schema_branches_t *out)
+{
+    uint32_t              i, n, set;
+    const llm_flat_t     *c, *v;
+    llm_schema_branch_t   copy;
+
+    v = t->value;
+
+    if (llm_schema_schemas(s, v) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    n = t->scope && t->kw == LLM_KW_ANY_OF ? v->count : 0;
+
+    if (n > 8) {
+        return llm_schema_refuse(s, v, "it has too many alternatives below"
+                                       " unevaluated properties or items");
+    }
+
+    if (n == 0) {
+        for (c = llm_flat_first(v); c; c = llm_flat_next(v, c)) {
+            if (llm_schema_fork_item(s, b, llm_schema_item(s, c, 0),
+                                     t->scope, out) != LLM_OK)
+            {
+                return LLM_ERROR;
+            }
+        }
+
+        return LLM_END;
+    }
+
+    for (set = 1; set < 1u << n; set++) {
+        copy = *b;
+        c = llm_flat_first(v);
+
+        for (i = 0; i < n; i++, c = llm_flat_next(v, c)) {
+            if ((set & 1u << i)
+                && llm_schema_todo(s, &copy, llm_schema_item(s, c, 0),
+                                   t->scope) != LLM_OK)
+            {
+                return LLM_ERROR;
+            }
+        }
+
+        if (llm_schema_fork(s, &copy, out) != LLM_OK) {
+            return LLM_ERROR;
+        }
+    }
+
+    return LLM_END;
+}
+
+
+/* one of the schemas and none of the others; those that cannot hold together
+   with it need not be negated */
+
+static int
+llm_schema_one_of(llm_schema_t *s, llm_schema_branch_t *b,
+    const llm_schema_todo_t *t, llm_schema_branches_t *out)
+{
+    int                   rc;
+    const llm_flat_t     *c, *d, *v;
+    llm_schema_branch_t   copy;
+
+    v = t->value;
+
+    if (s->loose) {
+        return llm_schema_any_of(s, b, t, out);
+    }
+
+    if (llm_schema_schemas(s, v) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    for (c = llm_flat_first(v); c; c = llm_flat_next(v, c)) {
+        copy = *b;
+
+        for (d = llm_flat_first(v); d; d = llm_flat_next(v, d)) {
+            if (d == c) {
+                continue;
+            }
+
+            rc = s->apart(s, c, d);
+            if (rc == LLM_ERROR) {
+                return LLM_ERROR;
+            }
+
+            if (rc == 0) {
+                s->negated = 1;
+
+                if (llm_schema_todo(s, &copy,
+                                    llm_schema_item(s, d, LLM_SCHEMA_NOT),
+                                    NULL) != LLM_OK)
+                {
+                    return LLM_ERROR;
+                }
+            }
+        }
+
+        if (llm_schema_todo(s, &copy, llm_schema_item(s, c, 0), t->scope)
+            != LLM_OK
+            || llm_schema_fork(s, &copy, out) != LLM_OK)
+        {
+            return LLM_ERROR;
+        }
+    }
+
+    return LLM_END;
+}
+
+
+static int
+llm_schema_if(llm_schema_t *s, llm_schema_branch_t *b,
+    const llm_schema_todo_t *t, llm_schema_branches_t *out)
+{
+    int                   i;
+    const llm_flat_t     *cases[2];
+    llm_schema_branch_t   copy;
+
+    cases[0] = llm_flat_get(t->schema, "else");
+    cases[1] = llm_flat_get(t->schema, "then");
+
+    if (cases[0] == NULL && cases[1] == NULL && t->scope == NULL) {
+        return LLM_OK;
+    }
+
+    s->negated = 1;
+
+    for (i = 1; i >= 0; i--) {
+        copy = *b;
+
+        if (cases[i]
+            && llm_schema_todo(s, &copy, llm_schema_item(s, cases[i], 0),
+                               t->scope) != LLM_OK)
+        {
+            return LLM_ERROR;
+        }
+
+        if (llm_schema_todo(s, &copy,
+                            llm_schema_item(s, t->value,
+                                            i ? 0 : LLM_SCHEMA_NOT),
+                            t->scope) != LLM_OK
+            || llm_schema_fork(s, &copy, out) != LLM_OK)
+        {
+            return LLM_ERROR;
+        }
+    }
+
+    return LLM_END;
+}
+
+
+/* what key needs: the names of an array, or a schema */
+
+static int
+llm_schema_need(llm_schema_t *s, llm_schema_branch_t *b, llm_str_t key,
+    const llm_flat_t *v, const llm_schema_scope_t *scope)
+{
+    const llm_flat_t  *c;
+
+    if (llm_schema_has(s, b, key, NULL) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    if (v->type != LLM_FLAT_ARRAY) {
+        return llm_schema_todo(s, b, llm_schema_item(s, v, 0), scope);
+    }
+
+    for (c = llm_flat_first(v); c; c = llm_flat_next(v, c)) {
+        if (llm_schema_is(s, c, LLM_FLAT_STRING) != LLM_OK
+            || llm_schema_has(s, b, llm_flat_str(c), NULL) != LLM_OK)
+        {
+            return LLM_ERROR;
+        }
+    }
+
+    return LLM_OK;
+}
+
+
+/* "dependencies", "dependentRequired", "dependentSchemas": one member after
+   the other, the rest waits in t->item */
+
+static int
+llm_schema_depend(llm_schema_t *s, llm_schema_branch_t *b,
+    const llm_schema_todo_t *t, llm_schema_branches_t *out)
+{
+    llm_str_t             key;
+    const llm_flat_t     *k, *v;
+    llm_schema_todo_t     rest;
+    llm_schema_branch_t   copy;
+
+    if (llm_schema_is(s, t->value, LLM_FLAT_OBJECT) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    if ((b->types & LLM_SCHEMA_OBJECT) == 0) {
+        return LLM_OK;
+    }
+
+    k = t->item ? llm_schema_flat(s, t->item) : llm_flat_first(t->value);
+    if (k == NULL) {
+        return LLM_OK;
+    }
+
+    key = llm_flat_str(k);
+    v = llm_flat_next(t->value, k);
+    k = llm_flat_next(t->value, v);
+
+    if (k) {
+        rest = *t;
+        rest.item = llm_schema_item(s, k, 0);
+
+        if (llm_schema_todo_kw(s, b, &rest) != LLM_OK) {
+            return LLM_ERROR;
+        }
+    }
+
+    if (llm_schema_trivial(s, v) == 1
+        || (v->type == LLM_FLAT_ARRAY && v->count == 0))
+    {
+        return LLM_OK;
+    }
+
+    s->negated = 1;
+    copy = *b;
+    copy.types &= LLM_SCHEMA_OBJECT;
+
+    if (llm_schema_need(s, &copy, key, v, t->scope) != LLM_OK
+        || llm_schema_fork(s, &copy, out) != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    return llm_schema_lacks(s, b, key);
+}
+
+
+static int
+llm_schema_keyword(llm_schema_t *s, llm_schema_branch_t *b,
+    const llm_schema_todo_t *t, llm_schema_branches_t *out)
+{
+    const llm_flat_t  *v;
+
+    switch (t->kw) {
+
+    case LLM_KW_ENUM:
+    case LLM_KW_CONST:
+        return llm_schema_enum(s, b, t, out);
+
+    case LLM_KW_REF:
+    case LLM_KW_DYNAMIC_REF:
+    case LLM_KW_RECURSIVE_REF:
+        if (llm_schema_target(s, t->value, t->kw, &v) != LLM_OK) {
+            return LLM_ERROR;
+        }
+
+        return llm_schema_todo(s, b, llm_schema_item(s, v, 0), t->scope);
+
+    case LLM_KW_ALL_OF:
+        return llm_schema_all_of(s, b, t);
+
+    case LLM_KW_ANY_OF:
+        return llm_schema_any_of(s, b, t, out);
+
+    case LLM_KW_ONE_OF:
+        return llm_schema_one_of(s, b, t, out);
+
+    case LLM_KW_NOT:
+        s->negated = 1;
+        return llm_schema_todo(s, b, llm_schema_item(s, t->value,
+                                                     LLM_SCHEMA_NOT), NULL);
+
+    case LLM_KW_IF:
+        return llm_schema_if(s, b, t, out);
+
+    default:
+        return llm_schema_depend(s, b, t, out);
+    }
+}
+
+
+static int
+llm_schema_is_later(const llm_schema_row_t *row)
+{
+    return row->kw >= LLM_KW_FIRST_MADE || row->kw == LLM_KW_ENUM
+           || row->kw == LLM_KW_CONST;
+}
+
+
+/* the keywords that are made of others, as things to do in their order */
+
+static int
+llm_schema_later(llm_schema_t *s, llm_schema_branch_t *b,
+    const llm_flat_t *v, const llm_schema_scope_t *scope)
+{
+    size_t                    i, n;
+    const llm_flat_t         *c;
+    llm_schema_todo_t         list[LLM_KW_HAS], t;
+    const llm_schema_row_t   *row;
+
+    n = 0;
+
+    for (c = llm_flat_first(v); c; c = llm_flat_next(v, c)) {
+        row = llm_schema_row(s, llm_flat_str(c));
+        c = llm_flat_next(v, c);
+
+        if (row == NULL || !llm_schema_is_later(row)
+            || n == llm_nelems(list))
+        {
+            continue;
+        }
+
+        memset(&t, 0, sizeof(t));
+        t.kw = row->kw;
+        t.schema = v;
+        t.value = c;
+        t.scope = scope;
+
+        /* the list is the other way round */
+        for (i = n++; i && list[i - 1].kw < t.kw; i--) {
+            list[i] = list[i - 1];
+        }
+
+        list[i] = t;
+    }
+
+    for (i = 0; i < n; i++) {
+        if (llm_schema_todo_kw(s, b, &list[i]) != LLM_OK) {
+            return LLM_ERROR;
+        }
+    }
+
+    return LLM_OK;
+}
+
+
+static int
+llm_schema_scope(llm_schema_t *s, const llm_flat_t *v,
+    const llm_schema_scope_t **scope)
+{
+    llm_schema_scope_t  *own;
+
+    if (s->draft < LLM_DRAFT_2019
+        || (llm_flat_get(v, "unevaluatedProperties") == NULL
+            && llm_flat_get(v, "unevaluatedItems") == NULL))
+    {
+        return LLM_OK;
+    }
+
+    own = llm_schema_alloc(s, sizeof(llm_schema_scope_t));
+    if (own == NULL) {
+        return LLM_ERROR;
+    }
+
+    own->parent = *scope;
+    *scope = own;
+
+    return LLM_OK;
+}
+
+
+static int
+llm_schema_schema(llm_schema_t *s, llm_schema_branch_t *b,
+    const llm_flat_t *v, const llm_schema_scope_t *scope)
+{
+    const llm_flat_t         *c, *ref;
+    llm_schema_atom_t         a;
+    llm_schema_todo_t         t;
+    const llm_schema_row_t   *row;
+
+    ref = llm_flat_get(v, "$ref");
+
+    if (ref && s->draft < LLM_DRAFT_2019) {
+        memset(&t, 0, sizeof(t));
+        t.kw = LLM_KW_REF;
+        t.schema = v;
+        t.value = ref;
+
+        return llm_schema_todo_kw(s, b, &t);
+    }
+
+    if (llm_schema_scope(s, v, &scope) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    for (c = llm_flat_first(v); c; c = llm_flat_next(v, c)) {
+        row = llm_schema_row(s, llm_flat_str(c));
+        c = llm_flat_next(v, c);
+
+        if (row == NULL || (row->types & b->types) == 0
+            || llm_schema_is_later(row))
+        {
+            continue;
+        }
+
+        if (row->kw == LLM_KW_TYPE) {
+            if (llm_schema_type(s, b, c, 0) != LLM_OK) {
+                return LLM_ERROR;
+            }
+
+            continue;
+        }
+
+        memset(&a, 0, sizeof(a));
+        a.kw = row->kw;
+        a.schema = v;
+        a.value = c;
+        a.scope = scope;
+
+        if (llm_schema_atom(s, b, &a) != LLM_OK) {
+            return LLM_ERROR;
+        }
+    }
+
+    return llm_schema_later(s, b, v, scope);
+}
+
+
+static int
+llm_schema_item_step(llm_schema_t *s, llm_schema_branch_t *b,
+    const llm_schema_todo_t *t, llm_schema_branches_t *out)
+{
+    int                neg;
+    const llm_flat_t  *v;
+
+    if (t->item == LLM_SCHEMA_FALSE) {
+        return LLM_END;
+    }
+
+    v = llm_schema_flat(s, t->item);
+    neg = (t->item & LLM_SCHEMA_NOT) != 0;
+
+    if (t->item & LLM_SCHEMA_VALUE) {
+        return neg ? llm_schema_not_value(s, b, v, out)
+                   : llm_schema_value(s, b, v);
+    }
+
+    if (v->type == LLM_FLAT_BOOL) {
+        return (llm_flat_int(v) != 0) == neg ? LLM_END : LLM_OK;
+    }
+
+    if (v->type != LLM_FLAT_OBJECT) {
+        return llm_schema_refuse(s, v, "it must be a schema");
+    }
+
+    return neg ? llm_schema_not_schema(s, b, v, out)
+               : llm_schema_schema(s, b, v, t->scope);
+}
+
+
+/* takes in what b has to; what is left of it goes to out */
+
+static int
+llm_schema_run(llm_schema_t *s, llm_schema_branch_t *b,
+    llm_schema_branches_t *out)
+{
+    int                       rc;
+    const llm_schema_todo_t  *t;
+
+    while (b->todo && b->types) {
+        if (++s->work > s->max_work) {
+            return llm_schema_too_large(s);
+        }
+
+        t = b->todo;
+        b->todo = t->next;
+
+        if (t->schema == NULL) {
+            rc = llm_schema_item_step(s, b, t, out);
+
+        } else if (t->neg) {
+            rc = llm_schema_not(s, b, t, out);
+
+        } else {
+            rc = llm_schema_keyword(s, b, t, out);
+        }
+
+        if (rc != LLM_OK) {
+            return rc == LLM_END ? LLM_OK : LLM_ERROR;
+        }
+    }
+
+    return b->types ? llm_schema_keep(s, b, out) : LLM_OK;
+}
+
+
+int
+llm_schema_expand(llm_schema_t *s, llm_schema_set_t set,
+    llm_schema_branches_t *out)
+{
+    uint32_t             i;
+    llm_schema_branch_t  b;
+
+    memset(out, 0, sizeof(llm_schema_branches_t));
+    memset(&b, 0, sizeof(b));
+    b.types = LLM_SCHEMA_ANY;
+
+    for (i = set.n; i; i--) {
+        if (llm_schema_todo(s, &b, set.items[i - 1], NULL) != LLM_OK) {
+            return LLM_ERROR;
+        }
+    }
+
+    if (llm_schema_run(s, &b, out) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    while (out->n_open) {
+        b = out->open[--out->n_open];
+
+        /* many branches of a product are often contradictions */
+
+        if (s->negated && !s->loose && out->n + out->n_open >= 16
+            && s->contradicts(s, &b))
+        {
+            continue;
+        }
+
+        if (llm_schema_run(s, &b, out) != LLM_OK) {
+            return LLM_ERROR;
+        }
+    }
+
+    return LLM_OK;
+}

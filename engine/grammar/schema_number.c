@@ -1,0 +1,405 @@
+/*
+ * Numbers: what the atoms of a branch ask of them.
+ *
+ * An integer may have a fraction of zeros; draft 4 asks for the writing
+ * without one.  See schema_decimal.c for the writings.
+ */
+
+#include "engine/grammar/schema_decimal.h"
+
+#include <stdio.h>
+
+
+static llm_rx_t
+llm_schema_number_enum(llm_schema_t *s, const llm_schema_atom_t *a)
+{
+    int                one;
+    llm_rx_t           rx;
+    const llm_flat_t  *c;
+    llm_schema_dec_t   d;
+
+    rx = LLM_RX_NONE;
+    one = a->kw == LLM_KW_CONST;
+    c = one ? a->value : llm_flat_first(a->value);
+
+    for (; c; c = one ? NULL : llm_flat_next(a->value, c)) {
+        if (c->type == LLM_FLAT_INT || c->type == LLM_FLAT_DOUBLE) {
+            llm_schema_dec(c, &d);
+            rx = llm_rx_or(s->pool, rx, llm_schema_equal(s, &d));
+        }
+    }
+
+    return rx;
+}
+
+
+/*
+ * Multiples of a * 10^exp, in writings without exponent; a does not end with
+ * 0.  With digits behind the dot the whole number and these digits together
+ * are a number of which a must be a divisor.
+ */
+
+static llm_rx_t
+llm_schema_multiples(llm_schema_t *s, uint32_t a, int exp)
+{
+    char      part[8];
+    llm_rx_t  rx, nat, zeros, whole, behind;
+    uint32_t  i, scale, need;
+
+    nat = llm_schema_numbers_rx(s, LLM_NUM_NATURAL);
+    zeros = llm_schema_digits(s, '0', '0', 0, LLM_RX_NO_MAX);
+    behind = llm_rx_or(s->pool, LLM_RX_EMPTY,
+                       llm_schema_cat3(s, llm_schema_text(s, ".0"), zeros,
+                                       LLM_RX_EMPTY));
+
+    if (exp >= 0) {
+        whole = nat;
+
+        if (exp) {
+            whole = llm_rx_and(s->pool, nat,
+                               llm_rx_cat(s->pool,
+                                   llm_schema_digits(s, '0', '9', 0,
+                                                     LLM_RX_NO_MAX),
+                                   llm_schema_digits(s, '0', '0',
+                                                     (uint32_t) exp,
+                                                     (uint32_t) exp)));
+            whole = llm_rx_or(s->pool, whole, llm_schema_text(s, "0"));
+        }
+
+        if (a > 1) {
+            whole = llm_rx_and(s->pool, whole,
+                               llm_rx_residue(s->pool, a, 0));
+        }
+
+        return llm_rx_cat(s->pool, whole, behind);
+    }
+
+    if (a == 1) {
+        rx = llm_schema_cat3(s, llm_schema_text(s, "."),
+                             llm_schema_digits(s, '0', '9', 1,
+                                               (uint32_t) -exp), zeros);
+
+        return llm_rx_cat(s->pool, nat,
+                          llm_rx_or(s->pool, LLM_RX_EMPTY, rx));
+    }
+
+    for (i = 0, scale = 1; i < (uint32_t) -exp; i++) {
+        scale *= 10;
+    }
+
+    rx = LLM_RX_NONE;
+
+    for (i = 0; i < scale; i++) {
+
+        /* whole numbers n with (n * scale + i) mod a == 0 */
+
+        whole = LLM_RX_NONE;
+
+        for (need = 0; need < a; need++) {
+            if (((uint64_t) need * scale + i) % a == 0) {
+                whole = llm_rx_or(s->pool, whole,
+                                  llm_rx_residue(s->pool, a, need));
+            }
+        }
+
+        if (whole == LLM_RX_NONE) {
+            continue;
+        }
+
+        snprintf(part, sizeof(part), ".%0*u", -exp, i);
+        whole = llm_rx_and(s->pool, nat, whole);
+
+        if (i == 0) {
+            rx = llm_rx_or(s->pool, rx, llm_rx_cat(s->pool, whole, behind));
+            continue;
+        }
+
+        /* zeros at the end need not be written */
+
+        part[1 + strspn(part + 1, "0123456789")] = '\0';
+        while (part[strlen(part) - 1] == '0') {
+            part[strlen(part) - 1] = '\0';
+        }
+
+        rx = llm_rx_or(s->pool, rx,
+                       llm_schema_cat3(s, whole, llm_schema_text(s, part),
+                                       zeros));
+    }
+
+    return rx;
+}
+
+
+static int
+llm_schema_multiple_of(llm_schema_t *s, const llm_schema_atom_t *a,
+    llm_rx_t *rx)
+{
+    int               exp;
+    uint32_t          m;
+    llm_schema_dec_t  d;
+
+    if (a->value->type != LLM_FLAT_INT && a->value->type != LLM_FLAT_DOUBLE) {
+        return llm_schema_refuse(s, a->value, "it must be a number");
+    }
+
+    llm_schema_dec(a->value, &d);
+
+    if (d.neg || d.n == 0) {
+        return llm_schema_refuse(s, a->value, "it must be above 0");
+    }
+
+    exp = d.point - d.n;
+
+    if (d.n > 4 || exp > 300 || (d.n == 1 && d.digits[0] == '1'
+                                 ? exp < -300 : exp < -3))
+    {
+        return llm_schema_refuse(s, a->value, "a divisor of more than 4"
+                                 " digits, or of more than 3 digits behind"
+                                 " the point, is not supported");
+    }
+
+    m = (uint32_t) atoi(d.digits);
+    *rx = llm_schema_multiples(s, m, exp);
+
+    if (m == 1 && exp <= 0) {
+        *rx = llm_rx_or(s->pool, *rx,
+                        llm_schema_numbers_rx(s, LLM_NUM_INTEGER));
+    }
+
+    *rx = llm_rx_cat(s->pool, llm_rx_or(s->pool, LLM_RX_EMPTY,
+                                        llm_schema_text(s, "-")), *rx);
+
+    return LLM_OK;
+}
+
+
+/* takes the stronger of two lower, or upper, bounds */
+
+static void
+llm_schema_bound_in(llm_schema_dec_t *best, int *excl, int *have,
+    const llm_schema_dec_t *d, int d_excl, int lower)
+{
+    int  c;
+
+    if (*have) {
+        c = llm_schema_dec_cmp(d, best);
+        c = lower ? c : -c;
+
+        if (c < 0 || (c == 0 && !d_excl)) {
+            return;
+        }
+    }
+
+    *best = *d;
+    *excl = d_excl;
+    *have = 1;
+}
+
+
+typedef struct {
+    llm_schema_dec_t  from;
+    llm_schema_dec_t  to;
+    int               from_excl;
+    int               to_excl;
+    int               has_from;
+    int               has_to;
+    llm_rx_t          rx;               /* what else is asked for */
+    int               canonical;        /* something is excluded: only the
+                                           writings that are compared */
+} llm_schema_number_t;
+
+
+static int
+llm_schema_number_atom(llm_schema_t *s, const llm_schema_atom_t *a,
+    llm_schema_number_t *n)
+{
+    int                lower, excl;
+    llm_rx_t           one;
+    const llm_flat_t  *v;
+    llm_schema_dec_t   d;
+
+    one = LLM_RX_NONE;
+
+    switch (a->kw) {
+
+    case LLM_KW_ENUM:
+    case LLM_KW_CONST:
+        one = llm_schema_number_enum(s, a);
+        break;
+
+    case LLM_KW_MULTIPLE_OF:
+        if (llm_schema_multiple_of(s, a, &one) != LLM_OK) {
+            return LLM_ERROR;
+        }
+        break;
+
+    case LLM_KW_MINIMUM:
+    case LLM_KW_MAXIMUM:
+    case LLM_KW_EXCLUSIVE_MINIMUM:
+    case LLM_KW_EXCLUSIVE_MAXIMUM:
+        lower = a->kw == LLM_KW_MINIMUM || a->kw == LLM_KW_EXCLUSIVE_MINIMUM;
+        excl = a->kw == LLM_KW_EXCLUSIVE_MINIMUM
+               || a->kw == LLM_KW_EXCLUSIVE_MAXIMUM;
+
+        if (excl && a->value->type == LLM_FLAT_BOOL) {
+            return LLM_OK;
+        }
+
+        if (a->value->type != LLM_FLAT_INT
+            && a->value->type != LLM_FLAT_DOUBLE)
+        {
+            return llm_schema_refuse(s, a->value, "it must be a number");
+        }
+
+        if (!excl) {
+            v = llm_flat_get(a->schema, lower ? "exclusiveMinimum"
+                                              : "exclusiveMaximum");
+            excl = v && v->type == LLM_FLAT_BOOL && llm_flat_int(v);
+        }
+
+        if (a->neg) {
+            lower = !lower;
+            excl = !excl;
+        }
+
+        llm_schema_dec(a->value, &d);
+
+        if (lower) {
+            llm_schema_bound_in(&n->from, &n->from_excl, &n->has_from, &d,
+                                excl, 1);
+        } else {
+            llm_schema_bound_in(&n->to, &n->to_excl, &n->has_to, &d, excl,
+                                0);
+        }
+
+        return LLM_OK;
+
+    default:
+        return LLM_OK;
+    }
+
+    if (a->neg) {
+        n->canonical = llm_max(n->canonical,
+                               a->kw == LLM_KW_MULTIPLE_OF ? 2 : 1);
+        one = llm_rx_not(s->pool, one);
+    }
+
+    n->rx = llm_rx_and(s->pool, n->rx, one);
+
+    return LLM_OK;
+}
+
+
+/* both signs of the range */
+
+static llm_rx_t
+llm_schema_range(llm_schema_t *s, const llm_schema_number_t *n)
+{
+    llm_rx_t             rx;
+    llm_schema_dec_t     from, to;
+    llm_schema_range_t   r;
+
+    r.from = n->has_from ? &n->from : NULL;
+    r.from_excl = n->from_excl;
+    r.to = n->has_to ? &n->to : NULL;
+    r.to_excl = n->to_excl;
+
+    rx = llm_schema_side(s, &r);
+
+    from = n->to;
+    to = n->from;
+    from.neg = from.n && !from.neg;
+    to.neg = to.n && !to.neg;
+
+    r.from = n->has_to ? &from : NULL;
+    r.from_excl = n->to_excl;
+    r.to = n->has_from ? &to : NULL;
+    r.to_excl = n->from_excl;
+
+    return llm_rx_or(s->pool, rx,
+                     llm_rx_cat(s->pool, llm_schema_text(s, "-"),
+                                llm_schema_side(s, &r)));
+}
+
+
+static llm_rx_t
+llm_schema_signed(llm_schema_t *s, llm_rx_t rx)
+{
+    return llm_rx_cat(s->pool, llm_rx_or(s->pool, LLM_RX_EMPTY,
+                                         llm_schema_text(s, "-")), rx);
+}
+
+
+/* the writings of the numbers that are of the types */
+
+static llm_rx_t
+llm_schema_number_domain(llm_schema_t *s, uint32_t types, int canonical)
+{
+    llm_rx_t  rx, nat;
+
+    if ((types & LLM_SCHEMA_NUMBER) == LLM_SCHEMA_NUMBER) {
+        rx = llm_schema_numbers_rx(s, canonical ? LLM_NUM_CANONICAL
+                                                : LLM_NUM_ANY);
+
+    } else if (s->draft == LLM_DRAFT_4) {
+        nat = llm_schema_numbers_rx(s, LLM_NUM_NATURAL);
+        rx = types & LLM_SCHEMA_INT
+             ? nat
+             : llm_rx_and(s->pool,
+                          llm_schema_numbers_rx(s, LLM_NUM_CANONICAL),
+                          llm_rx_not(s->pool, nat));
+
+    } else {
+        rx = llm_schema_numbers_rx(s, types & LLM_SCHEMA_INT
+                                      ? LLM_NUM_INTEGER : LLM_NUM_FRACTION);
+    }
+
+    rx = llm_schema_signed(s, rx);
+
+    if (canonical == 2) {
+        /* multiples are known without exponent only */
+        rx = llm_rx_and(s->pool, rx,
+                        llm_schema_signed(s,
+                            llm_schema_numbers_rx(s, LLM_NUM_PLAIN)));
+    }
+
+    return rx;
+}
+
+
+int
+llm_schema_number(llm_schema_t *s, const llm_schema_branch_t *b,
+    llm_rx_t *rx)
+{
+    llm_rx_t                  domain;
+    llm_schema_number_t       n;
+    const llm_schema_atom_t  *a;
+
+    memset(&n, 0, sizeof(n));
+    n.rx = LLM_RX_TEXT;
+
+    for (a = b->atoms; a; a = a->prev) {
+        if (llm_schema_number_atom(s, a, &n) != LLM_OK) {
+            return LLM_ERROR;
+        }
+    }
+
+    domain = llm_schema_number_domain(s, b->types, n.canonical);
+
+    if (n.has_from || n.has_to) {
+        *rx = llm_schema_range(s, &n);
+
+        if ((b->types & LLM_SCHEMA_NUMBER) != LLM_SCHEMA_NUMBER
+            || n.canonical)
+        {
+            *rx = llm_rx_and(s->pool, *rx, domain);
+        }
+
+    } else {
+        *rx = domain;
+    }
+
+    *rx = llm_rx_and(s->pool, *rx, n.rx);
+
+    return LLM_OK;
+}

@@ -1,0 +1,259 @@
+/*
+ * JSON Schema to grammars: the cases of schema_cases.txt, byte by byte, and
+ * schemas that are large or hostile.  With a file as argument, its cases.
+ */
+
+#include "engine/api/json.h"
+#include "engine/grammar/grammar.h"
+#include "t/unit/tap.h"
+#include "t/unit/tiny_vocab.h"
+
+#include <limits.h>
+
+
+static llm_toktree_t  *tree;
+
+
+static llm_gram_t *
+compile(const char *text, size_t len, llm_err_t *err)
+{
+    llm_buf_t    flat;
+    llm_gram_t  *g;
+
+    memset(err, 0, sizeof(*err));
+    llm_buf_init(&flat, 0);
+    g = NULL;
+
+    if (llm_json_to_flat(text, len, NULL, &flat, err) == LLM_OK) {
+        g = llm_gram_schema((llm_flat_t *) flat.data, tree, err);
+    }
+
+    llm_buf_free(&flat);
+
+    return g;
+}
+
+
+/* ids of tokens are bytes */
+
+static int
+accepts(llm_matcher_t *m, const char *text, size_t len)
+{
+    size_t     i;
+    llm_err_t  err;
+
+    llm_matcher_restart(m);
+
+    for (i = 0; i < len; i++) {
+        if (llm_matcher_accept(m, (unsigned char) text[i], &err) != LLM_OK) {
+            return 0;
+        }
+    }
+
+    return llm_matcher_may_end(m);
+}
+
+
+/* "path: words" */
+
+static int
+complains(const llm_err_t *err, const char *what)
+{
+    size_t       n;
+    const char  *words;
+
+    words = strchr(what, ':');
+    n = (size_t) (words - what);
+    words++;
+    words += *words == ' ';
+
+    return strlen(err->param) == n && memcmp(err->param, what, n) == 0
+           && strstr(err->msg, words) != NULL;
+}
+
+
+static void
+run_cases(const char *path)
+{
+    int             good;
+    char           *line;
+    FILE           *f;
+    size_t          size, n;
+    ssize_t         len;
+    llm_err_t       err;
+    llm_gram_t     *g;
+    llm_matcher_t  *m;
+
+    f = fopen(path, "r");
+    if (!ok(f != NULL, "%s is there", path)) {
+        return;
+    }
+
+    line = NULL;
+    size = 0;
+    n = 0;
+    g = NULL;
+    m = NULL;
+
+    while ((len = getline(&line, &size, f)) > 0) {
+        n++;
+
+        if (line[len - 1] == '\n') {
+            line[--len] = '\0';
+        }
+
+        if (len < 1 || strchr("S+-=E", line[0]) == NULL) {
+            continue;
+        }
+
+        len -= 2;
+
+        if (line[0] == 'S') {
+            llm_matcher_free(m);
+            llm_gram_free(g);
+            g = compile(line + 2, (size_t) len, &err);
+            m = g ? llm_matcher_create(g, &err) : NULL;
+            continue;
+        }
+
+        if (line[0] == 'E') {
+            good = g == NULL && complains(&err, line + 2);
+
+        } else {
+            good = m && accepts(m, line + 2, (size_t) len)
+                        == (line[0] == '+');
+        }
+
+        if (!ok(good, "line %zu: %.60s", n, line) && m == NULL) {
+            printf("# %s: %s\n", err.param, err.msg);
+        }
+    }
+
+    llm_matcher_free(m);
+    llm_gram_free(g);
+    free(line);
+    fclose(f);
+}
+
+
+/* a schema that is made of n times a piece, with its number in it */
+
+static void
+many(llm_buf_t *b, const char *head, const char *piece, unsigned n,
+    const char *tail)
+{
+    unsigned  i;
+
+    llm_buf_init(b, 0);
+    llm_buf_adds(b, head);
+
+    for (i = 0; i < n; i++) {
+        if (i) {
+            llm_buf_addc(b, ',');
+        }
+
+        llm_buf_addf(b, piece, i, i);
+    }
+
+    llm_buf_adds(b, tail);
+}
+
+
+static void
+test_large(void)
+{
+    size_t          i;
+    llm_buf_t       b;
+    llm_err_t       err;
+    llm_gram_t     *g;
+    llm_matcher_t  *m;
+
+    /* good: what it accepts, or NULL if it is refused as too large */
+
+    static const struct {
+        const char  *head;
+        const char  *piece;
+        unsigned     n;
+        const char  *tail;
+        const char  *good;
+        const char  *bad;
+    } cases[] = {
+        { "{\"properties\": {", "\"key%u\": {\"const\": %u}", 5000,
+          "}, \"additionalProperties\": false}",
+          "{\"key7\": 7, \"key4999\": 4999}", "{\"key8\": 7}" },
+        { "{\"type\": \"object\", \"required\": [\"key6\"], "
+          "\"properties\": {", "\"key%u\": {\"minimum\": %u}", 5000, "}}",
+          "{\"key6\": 6, \"other\": 1}", "{\"key5\": 6}" },
+        { "{\"enum\": [", "\"value %u\", %u", 1000, "]}",
+          "\"value 999\"", "\"value 1000\"" },
+        { "{\"$defs\": {", "\"d%u\": {\"items\": {\"$ref\": \"#/$defs/d%u"
+          "\"}, \"type\": \"array\"}", 2000, "}, \"$ref\": \"#/$defs/d7\"}",
+          "[[[]]]", "[1]" },
+        { "{\"oneOf\": [", "{\"properties\": {\"k\": {\"const\": %u}, "
+          "\"v%u\": {}}, \"required\": [\"k\"], \"type\": \"object\"}", 60,
+          "]}", "{\"k\": 30, \"v30\": 1}", "{\"k\": 60}" },
+        { "{\"allOf\": [", "{\"if\": {\"properties\": {\"k\": {\"const\": %u}"
+          "}, \"required\": [\"k\"]}, \"then\": {\"required\": [\"v%u\"]}}",
+          20, "], \"type\": \"object\"}", "{\"k\": 30, \"v30\": 1}",
+          "{\"k\": 3}" },
+        { "{\"allOf\": [", "{\"anyOf\": [{\"properties\": {\"a%u\": {"
+          "\"type\": \"null\"}}}, {\"properties\": {\"b%u\": {\"type\": "
+          "\"null\"}}}]}", 40, "]}", NULL, NULL },
+        { "{\"patternProperties\": {", "\"%u.*%u\": {}", 40,
+          "}}", NULL, NULL },
+    };
+
+    for (i = 0; i < llm_nelems(cases); i++) {
+        many(&b, cases[i].head, cases[i].piece, cases[i].n, cases[i].tail);
+        g = compile(b.data, b.len, &err);
+
+        if (cases[i].good == NULL) {
+            ok(g == NULL && err.status == 400, "refused: %s", err.msg);
+
+        } else if (ok(g != NULL, "%.40s of %u: %s", cases[i].piece,
+                      cases[i].n, g ? "read" : err.msg))
+        {
+            m = llm_matcher_create(g, &err);
+            ok(m && accepts(m, cases[i].good, strlen(cases[i].good))
+               && !accepts(m, cases[i].bad, strlen(cases[i].bad)),
+               "%s and not %s", cases[i].good, cases[i].bad);
+            llm_matcher_free(m);
+        }
+
+        llm_gram_free(g);
+        llm_buf_free(&b);
+    }
+}
+
+
+int
+main(int argc, char **argv)
+{
+    char          path[PATH_MAX];
+    llm_err_t     err;
+    const char   *root;
+    tiny_vocab_t  t;
+
+    memset(&t, 0, sizeof(t));
+    root = getenv("LLM_ROOT");
+    snprintf(path, sizeof(path), "%s/t/unit/schema_cases.txt",
+             root ? root : ".");
+
+    if (!ok(tv_open(&t, NULL, NULL, 0, &err) == LLM_OK, "a vocabulary")) {
+        return done_testing();
+    }
+
+    tree = llm_toktree_create(t.vocab, &err);
+    ok(tree != NULL, "its tree");
+
+    run_cases(argc > 1 ? argv[1] : path);
+
+    if (argc == 1) {
+        test_large();
+    }
+
+    llm_toktree_free(tree);
+    tv_close(&t);
+
+    return done_testing();
+}
