@@ -327,8 +327,6 @@ for my $case (
                          tool_choice => 'required' } ],
     [ 'a named call', { messages => $hi, tools => [ $tool ], tool_choice =>
         { type => 'function', function => { name => 'get_weather' } } } ],
-    [ 'a schema', { messages => $hi, response_format =>
-                    { type => 'json_object' } } ],
     [ 'chat without a token', { messages => $hi, max_tokens => 0 } ])
 {
     my ($name, $body) = @$case;

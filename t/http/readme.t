@@ -526,7 +526,7 @@ for my $row (rows('Endpoints', qr/parameters/)) {
 # what is served in part stands where most of it is
 
 $fields{$_} = 'refused by name'
-    for qw(response_format best_of suffix modalities);
+    for qw(best_of suffix modalities);
 $fields{metadata} = 'checked, without effect';
 
 is_deeply(\%told, \%fields, 'parameters of the API');

@@ -17,7 +17,7 @@ my $emu = -e "$LLM::Test::OBJS/llm_emu.so";
 my $t = LLM::Test->new(
     model => "llm_model demo $demo threads=2 parallel=8 default;"
            . "llm_model tight $demo threads=1 parallel=4 ctx=1024"
-           . " kv_cache=1m;"
+           . " kv_cache=3m;"
            . ($emu ? "llm_model device $demo device=emu parallel=4;" : ''),
     locations => <<'END')->start;
         location /v1 { llm_api; }
@@ -104,14 +104,29 @@ my $many = chat(n => 4, response_format => format_of($person), seed => 5);
 is(scalar(grep { is_person($_->{message}{content}) }
           @{ $many->{json}{choices} }), 4, 'each of several choices');
 
-for my $model ('tight', $emu ? 'device' : ()) {
-    my @open = map { $t->open('/v1/chat/completions',
+my @open;
+
+for my $model ('demo', $emu ? 'device' : ()) {
+    @open = map { $t->open('/v1/chat/completions',
         { model => $model, messages => $hi, seed => $_, max_tokens => 400,
           response_format => format_of($person) }) } 1 .. 4;
 
     is(scalar(grep { is_person($_->{json}{choices}[0]{message}{content}) }
               map { $_->response } @open), 4, "several at once: $model");
 }
+
+# sequences that lose their pages and come back
+
+@open = map { $t->open('/v1/chat/completions',
+    { model => 'tight', messages => $hi, seed => $_,
+      guided_regex => '(alpha|beta|gamma){100}' }) } 1 .. 4;
+
+is(scalar(grep { text_of($_->response) =~ /^(?:alpha|beta|gamma){100}$/ }
+          @open), 4, 'preempted: whole');
+
+my ($tight) = grep { $_->{name} eq 'tight' }
+              @{ $t->get('/figures')->{json}{models} };
+cmp_ok($tight->{preemptions}, '>', 0, 'preempted');
 
 
 # ---- every way to say it ----

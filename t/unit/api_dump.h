@@ -76,6 +76,31 @@ dump_ids(const llm_request_t *r, llm_ref_t ref, llm_buf_t *out)
 }
 
 
+static inline void
+dump_rule(const llm_request_t *r, llm_buf_t *out)
+{
+    static const char *const  kinds[] = {
+        "none", "object", "schema", "gbnf", "regex", "choice"
+    };
+
+    llm_buf_addf(out, " rule=%s", kinds[r->rule_kind]);
+
+    if (r->rule_kind == LLM_RULE_NONE) {
+        return;
+    }
+
+    llm_buf_addf(out, " of=%.*s is=", (int) r->rule_name.len,
+                 (const char *) llm_ref_data(r, r->rule_name));
+
+    if (r->rule_kind == LLM_RULE_SCHEMA || r->rule_kind == LLM_RULE_CHOICE) {
+        dump_flat(llm_ref_data(r, r->rule), out);
+
+    } else {
+        llm_buf_add(out, llm_ref_data(r, r->rule), r->rule.len);
+    }
+}
+
+
 /* every field as " name=value", so that a test can look for one of them */
 
 static inline void
@@ -137,6 +162,7 @@ dump_request(const llm_request_t *r, llm_buf_t *out)
         dump_flat(llm_ref_data(r, r->chat), out);
     }
 
+    dump_rule(r, out);
     llm_buf_addc(out, ' ');
 }
 
