@@ -13,6 +13,7 @@
 
 #include "engine/model/model.h"
 #include "engine/sample/sampler.h"
+#include "engine/text/chat/chat.h"
 #include "engine/text/vocab/vocab.h"
 
 /* options that a command takes (or-ed in llm_cli_cmd_t) */
@@ -23,6 +24,7 @@
 #define LLM_CLI_BATCH     8
 #define LLM_CLI_SAMPLE   16             /* --max-tokens --temp ... */
 #define LLM_CLI_BENCH    32             /* --pp --tg --reps */
+#define LLM_CLI_STREAM   64             /* --stream */
 
 /* the command line, read */
 typedef struct {
@@ -40,6 +42,7 @@ typedef struct {
     uint32_t         reps;
     int              special;
     int              all;
+    int              stream;
     int              verbose;
     llm_sampling_t   sampling;
 } llm_cli_t;
@@ -57,6 +60,10 @@ typedef struct {
 int llm_cli_tokenize(const llm_cli_t *c, llm_err_t *err);
 int llm_cli_detokenize(const llm_cli_t *c, llm_err_t *err);
 int llm_cli_render(const llm_cli_t *c, llm_err_t *err);
+/* the chat template of a GGUF file, or of a file with a template */
+llm_chat_t *llm_cli_chat(const char *file, llm_err_t *err);
+/* parse.c */
+int llm_cli_parse(const llm_cli_t *c, llm_err_t *err);
 /* info.c */
 int llm_cli_info(const llm_cli_t *c, llm_err_t *err);
 /* run.c */

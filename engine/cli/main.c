@@ -28,6 +28,10 @@ static const llm_cli_cmd_t  llm_cli_cmds[] = {
       "the prompt of a chat request",
       0, llm_cli_render },
 
+    { "parse", "FILE-or-TEMPLATE.jinja [--stream] < LINES.jsonl",
+      "what a model's answers mean: content, reasoning, tool calls",
+      LLM_CLI_STREAM, llm_cli_parse },
+
     { "logits", "FILE [--all] [--batch N] < IDS",
       "the logits after the last id, or after each: float32, little-endian",
       LLM_CLI_RUN | LLM_CLI_ALL | LLM_CLI_BATCH, llm_cli_logits },
@@ -93,6 +97,9 @@ static const llm_cli_opt_t  llm_cli_opts[] = {
 
     { "special", LLM_CLI_FLAG, LLM_CLI_SPECIAL, offsetof(llm_cli_t, special),
       "read special tokens in the text as such" },
+
+    { "stream", LLM_CLI_FLAG, LLM_CLI_STREAM, offsetof(llm_cli_t, stream),
+      "read the answers byte by byte" },
 
     { "max-tokens", LLM_CLI_UINT, LLM_CLI_SAMPLE,
       offsetof(llm_cli_t, max_tokens), "most tokens to generate (what fits)" },
@@ -268,7 +275,7 @@ llm_cli_option(llm_cli_t *c, const llm_cli_cmd_t *cmd, char **argv, int *i,
 
 
 static int
-llm_cli_parse(llm_cli_t *c, const llm_cli_cmd_t *cmd, char **argv,
+llm_cli_read_line(llm_cli_t *c, const llm_cli_cmd_t *cmd, char **argv,
     llm_err_t *err)
 {
     int  i;
@@ -362,7 +369,7 @@ main(int argc, char **argv)
     llm_sampling_default(&c.sampling);
     c.sampling.temperature = 0;
 
-    if (llm_cli_parse(&c, cmd, argv, &err) != LLM_OK
+    if (llm_cli_read_line(&c, cmd, argv, &err) != LLM_OK
         || cmd->run(&c, &err) != LLM_OK
         || llm_cli_flush(&err) != LLM_OK)
     {

@@ -230,7 +230,7 @@ llm_cli_fail_in(llm_err_t *err, const char *where)
 }
 
 
-static llm_chat_t *
+llm_chat_t *
 llm_cli_chat(const char *file, llm_err_t *err)
 {
     int          gguf;

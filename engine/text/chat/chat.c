@@ -7,9 +7,12 @@
  * text, and so on.  When nothing helps, the first error is the answer.
  */
 
-#include "engine/text/chat/internal.h"
+#include "engine/text/chat/format.h"
 
 #include <stdio.h>
+
+/* most of what is known about answers */
+#define LLM_CHAT_FORMAT_MEMORY  (64 << 10)
 
 /* what is tried, one on top of the other, when a template fails */
 static const unsigned  llm_chat_remedies[] = {
@@ -187,6 +190,8 @@ llm_chat_create(llm_str_t src, llm_str_t bos, llm_str_t eos, llm_err_t *err)
         return NULL;
     }
 
+    llm_arena_init(&c->format.arena, LLM_CHAT_FORMAT_MEMORY);
+
     c->template = llm_jinja_compile(src.data, src.len, err);
 
     if (c->template == NULL) {
@@ -213,6 +218,11 @@ llm_chat_create(llm_str_t src, llm_str_t bos, llm_str_t eos, llm_err_t *err)
 
     llm_chat_probe(c);
 
+    if (!llm_chat_family(&c->format, src)) {
+        llm_chat_learn(c, src);
+        llm_chat_family_calls(&c->format, src);
+    }
+
     return c;
 }
 
@@ -224,6 +234,25 @@ llm_chat_free(llm_chat_t *c)
         llm_jinja_free(c->template);
         free(c->bos);
         free(c->eos);
+        llm_arena_free(&c->format.arena);
         free(c);
     }
+}
+
+
+const llm_format_t *
+llm_chat_format(const llm_chat_t *c)
+{
+    return &c->format;
+}
+
+
+llm_str_t
+llm_chat_tail(const llm_prompt_t *p)
+{
+    size_t  from;
+
+    from = p->n_trusted ? p->trusted[p->n_trusted - 1].start : 0;
+
+    return (llm_str_t) { p->len - from, p->text + from };
 }

@@ -12,6 +12,7 @@
 #ifndef LLM_CHAT_H
 #define LLM_CHAT_H
 
+#include "engine/emit/format.h"
 #include "engine/text/jinja/jinja.h"
 
 typedef struct llm_chat_s  llm_chat_t;
@@ -44,5 +45,12 @@ void llm_chat_free(llm_chat_t *c);
  */
 int llm_chat_render(const llm_chat_t *c, const llm_flat_t *request,
     const llm_jinja_opts_t *opts, llm_prompt_t *out, llm_err_t *err);
+
+/* how the model's answers are written, as far as the template tells it */
+const llm_format_t *llm_chat_format(const llm_chat_t *c);
+
+/* the end of a prompt: what the template wrote behind the last message of a
+   client, and the message that is to be continued */
+llm_str_t llm_chat_tail(const llm_prompt_t *p);
 
 #endif /* LLM_CHAT_H */

@@ -5,6 +5,7 @@
 #ifndef LLM_CHAT_INTERNAL_H
 #define LLM_CHAT_INTERNAL_H
 
+#include "engine/emit/format.h"
 #include "engine/text/chat/norm.h"
 
 struct llm_chat_s {
@@ -13,6 +14,7 @@ struct llm_chat_s {
     char         *eos;
     unsigned      norms;                /* LLM_CN_...: always apply */
     unsigned      lenient;              /* and if the request is lenient */
+    llm_format_t  format;               /* of the model's answers */
 };
 
 /*

@@ -295,8 +295,9 @@ llm_cp_content(llm_chat_t *c)
 
 /*
  * A call's arguments as text and as a mapping.  A template that wants a
- * mapping fails on text, loses it, or writes it as a JSON string: then a
- * backslash stands before the quote of the key.
+ * mapping fails on text, loses it, puts braces of its own around it, or
+ * writes it as a JSON string: then a backslash stands before the quote of the
+ * key.
  */
 
 static void
@@ -312,15 +313,19 @@ llm_cp_arguments_as(llm_cp_talk_t *t, int mapping)
 static void
 llm_cp_arguments(llm_chat_t *c)
 {
-    llm_cp_t  text, value, escaped;
+    llm_cp_t  text, value, escaped, doubled;
 
     text = llm_cp_look(c, llm_cp_arguments_as, 0, LLM_CP_KEY, c->norms);
     value = llm_cp_look(c, llm_cp_arguments_as, 1, LLM_CP_KEY, c->norms);
     escaped = llm_cp_look(c, llm_cp_arguments_as, 0, "\\\"" LLM_CP_KEY,
                           c->norms);
 
+    doubled = llm_cp_look(c, llm_cp_arguments_as, 0, "{{\"" LLM_CP_KEY,
+                          c->norms);
+
     if (value > LLM_CP_LOST
-        && (text <= LLM_CP_LOST || escaped > LLM_CP_LOST))
+        && (text <= LLM_CP_LOST || escaped > LLM_CP_LOST
+            || doubled > LLM_CP_LOST))
     {
         c->norms |= LLM_CN_ARGS;
     }

@@ -1,0 +1,658 @@
+/*
+ * What a model's answer means; see answer.h.
+ *
+ * The text is read mark by mark.  Where a call may begin it is tried in each
+ * of the format's forms, one after the other; the text of those that fail is
+ * content, and no call begins in it, so that every byte is looked at a bounded
+ * number of times.
+ */
+
+#include "engine/emit/answer.h"
+
+/* a call longer than this is text */
+#define LLM_ANSWER_CALL  (8 << 20)
+
+typedef enum {
+    LLM_STATE_START = 1,                /* of the answer */
+    LLM_STATE_FRESH,                    /* behind a mark, no text yet */
+    LLM_STATE_AFTER,                    /* the same, behind a call */
+    LLM_STATE_REASONING,
+    LLM_STATE_CONTENT,
+    LLM_STATE_OVER                      /* the turn has ended */
+} llm_state_t;
+
+/* how a call of a form may begin */
+typedef enum {
+    LLM_ENTRY_OPEN,
+    LLM_ENTRY_BEGIN,
+    LLM_ENTRY_BETWEEN,
+    LLM_ENTRY_BARE,
+    LLM_ENTRIES
+} llm_entry_t;
+
+struct llm_answer_s {
+    llm_answer_opts_t    o;
+    llm_answer_put_pt    put;
+    void                *data;
+
+    llm_state_t          state;
+    llm_buf_t            text;          /* not yet handed out */
+    size_t               pos;           /* what is read of it */
+    llm_buf_t            space;         /* white space before pos that the next
+                                           mark may want */
+    int                  lead;          /* the next white space belongs to the
+                                           mark before it */
+    int                  open;          /* the pair of REASONING */
+
+    llm_call_t           call;
+    int                  calling;
+    uint32_t             entry;         /* the entry, of all of all forms, that
+                                           is tried at pos */
+    size_t               failed;        /* the furthest that one came */
+    uint32_t             n_calls;
+    const llm_form_t    *form;          /* of the last call */
+};
+
+
+llm_answer_t *
+llm_answer_create(const llm_answer_opts_t *o, llm_answer_put_pt put,
+    void *data)
+{
+    llm_answer_t  *a;
+
+    a = calloc(1, sizeof(*a));
+    if (a == NULL) {
+        return NULL;
+    }
+
+    a->o = *o;
+    a->put = put;
+    a->data = data;
+    a->state = LLM_STATE_START;
+    a->open = -1;
+
+    if (o->open >= 0 && (o->flags & LLM_ANSWER_REASONING)) {
+        a->state = LLM_STATE_REASONING;
+        a->open = o->open;
+        a->lead = 1;
+    }
+
+    llm_buf_init(&a->text, 0);
+    llm_buf_init(&a->space, 0);
+    llm_call_init(&a->call);
+
+    return a;
+}
+
+
+void
+llm_answer_free(llm_answer_t *a)
+{
+    if (a) {
+        llm_buf_free(&a->text);
+        llm_buf_free(&a->space);
+        llm_call_free(&a->call);
+        free(a);
+    }
+}
+
+
+int
+llm_answer_is_reasoning(const llm_answer_t *a)
+{
+    return a->state == LLM_STATE_REASONING;
+}
+
+
+uint32_t
+llm_answer_calls(const llm_answer_t *a)
+{
+    return a->n_calls;
+}
+
+
+size_t
+llm_answer_bytes(const llm_answer_t *a)
+{
+    return sizeof(*a) + a->text.cap + a->space.cap + a->call.params.cap;
+}
+
+
+/* ---- handing out ---- */
+
+static int
+llm_answer_put(llm_answer_t *a, const char *p, size_t n)
+{
+    llm_part_t  part;
+
+    if (n == 0) {
+        return LLM_OK;
+    }
+
+    part = LLM_PART_CONTENT;
+
+    if (a->state == LLM_STATE_REASONING) {
+        if (a->o.flags & LLM_ANSWER_HIDE) {
+            return LLM_OK;
+        }
+
+        part = LLM_PART_REASONING;
+    }
+
+    return a->put(a->data, part, 0, (llm_str_t) { n, p });
+}
+
+
+/* text that is no mark */
+
+static int
+llm_answer_plain(llm_answer_t *a, const char *p, size_t n)
+{
+    int     rc;
+    size_t  body;
+
+    if (a->lead) {
+        while (n && llm_mark_is_space(*p)) {
+            p++;
+            n--;
+        }
+    }
+
+    for (body = n; body && llm_mark_is_space(p[body - 1]); body--) {
+        /* void */
+    }
+
+    if (body) {
+        a->lead = 0;
+
+        if (a->state != LLM_STATE_REASONING) {
+            a->state = LLM_STATE_CONTENT;
+        }
+
+        rc = llm_answer_put(a, a->space.data, a->space.len);
+        a->space.len = 0;
+
+        if (rc == LLM_OK) {
+            rc = llm_answer_put(a, p, body);
+        }
+
+        if (rc != LLM_OK) {
+            return rc;
+        }
+    }
+
+    /* where no mark can take it the white space need not wait */
+
+    if (a->state == LLM_STATE_CONTENT && !(a->o.flags & LLM_ANSWER_TOOLS)
+        && a->o.format->n_content_end == 0)
+    {
+        return llm_answer_put(a, p + body, n - body);
+    }
+
+    return llm_buf_add(&a->space, p + body, n - body);
+}
+
+
+static void
+llm_answer_enter(llm_answer_t *a, llm_state_t state, size_t len)
+{
+    a->state = state;
+    a->pos += len;
+    a->lead = 1;
+    a->space.len = 0;
+    a->entry = 0;
+    a->failed = 0;
+}
+
+
+static int
+llm_answer_call(void *data, llm_str_t name, llm_str_t args)
+{
+    int            rc;
+    uint32_t       call;
+    llm_answer_t  *a;
+
+    a = data;
+    call = a->n_calls++;
+    rc = a->put(a->data, LLM_PART_TOOL_NAME, call, name);
+
+    return rc == LLM_OK ? a->put(a->data, LLM_PART_TOOL_ARGS, call, args) : rc;
+}
+
+
+/* ---- calls ---- */
+
+/* can its begin alone be told from text? */
+
+static int
+llm_answer_stands_out(llm_str_t mark)
+{
+    return mark.len >= 5 && (memchr(mark.data, '<', mark.len)
+                             || memchr(mark.data, '[', mark.len));
+}
+
+
+/* the mark with which a call of this form may begin here; NULL: none may */
+
+static const llm_str_t *
+llm_answer_entry(const llm_answer_t *a, const llm_form_t *form,
+    llm_entry_t entry)
+{
+    int        after, fresh;
+    static const llm_str_t  none = { 0, "" };
+
+    after = a->state == LLM_STATE_AFTER;
+    fresh = after || a->state == LLM_STATE_START
+            || a->state == LLM_STATE_FRESH;
+
+    switch (entry) {
+
+    case LLM_ENTRY_OPEN:
+        return form->open.len ? &form->open : NULL;
+
+    case LLM_ENTRY_BEGIN:
+        return form->begin.len
+               && (form->open.len == 0 || (after && form == a->form)
+                   || llm_answer_stands_out(form->begin))
+               ? &form->begin : NULL;
+
+    case LLM_ENTRY_BETWEEN:
+        return after && form == a->form && form->between.len ? &form->between
+                                                             : NULL;
+
+    default:
+        return (fresh && form->bare)
+               || (after && form->chain && form == a->form) ? &none : NULL;
+    }
+}
+
+
+/* is a call being tried at a->pos?  LLM_OK: a->calling says; LLM_MORE */
+
+static int
+llm_answer_try(llm_answer_t *a, llm_str_t rest, int last)
+{
+    size_t            len;
+    llm_mark_t        rc;
+    llm_entry_t       entry;
+    const llm_str_t  *mark;
+    const llm_form_t *form;
+
+    if (!(a->o.flags & LLM_ANSWER_TOOLS) || a->state == LLM_STATE_REASONING) {
+        return LLM_OK;
+    }
+
+    for ( /* void */ ; a->entry < a->o.format->n_forms * LLM_ENTRIES;
+         a->entry++)
+    {
+        form = &a->o.format->forms[a->entry / LLM_ENTRIES];
+        entry = a->entry % LLM_ENTRIES;
+        mark = llm_answer_entry(a, form, entry);
+
+        if (mark == NULL
+            || (mark->len == 0 && llm_mark_is_space(rest.data[0])))
+        {
+            continue;
+        }
+
+        rc = llm_mark_match(*mark, rest.data, rest.len, &len);
+
+        if (rc == LLM_MARK_PART && !last) {
+            return LLM_MORE;
+        }
+
+        if (rc == LLM_MARK_WHOLE) {
+            llm_call_start(&a->call, form, a->o.tools, len,
+                           entry == LLM_ENTRY_OPEN && form->begin.len
+                           ? LLM_CALL_BEGIN : 0,
+                           entry == LLM_ENTRY_BARE);
+            a->calling = 1;
+            a->entry++;
+
+            return LLM_OK;
+        }
+    }
+
+    return LLM_OK;
+}
+
+
+/* goes on with the call that is tried */
+
+static int
+llm_answer_go(llm_answer_t *a, llm_str_t rest, int last)
+{
+    int  rc;
+
+    if (rest.len > LLM_ANSWER_CALL) {
+        rest.len = LLM_ANSWER_CALL;
+        last = 1;
+    }
+
+    rc = llm_call_run(&a->call, rest, last);
+
+    if (rc == LLM_MORE) {
+        return LLM_MORE;
+    }
+
+    a->calling = 0;
+
+    if (rc == LLM_OK) {
+        rest.len = a->call.at;
+        rc = llm_call_read(&a->call, rest, llm_answer_call, a);
+
+        if (rc == LLM_OK || rc == LLM_STOPPED) {
+            a->form = a->call.form;
+            llm_answer_enter(a, LLM_STATE_AFTER, rest.len);
+            return rc;
+        }
+    }
+
+    a->failed = llm_max(a->failed, llm_min(a->call.at, rest.len));
+
+    return a->call.params.failed ? LLM_ERROR : LLM_OK;
+}
+
+
+/* ---- marks ---- */
+
+/* tries one; *held: it may be there when more has come */
+
+static int
+llm_answer_mark(llm_str_t mark, llm_str_t rest,
+    int last, size_t *len, int *held)
+{
+    llm_mark_t  rc;
+
+    if (mark.len == 0) {
+        return 0;
+    }
+
+    rc = llm_mark_match(mark, rest.data, rest.len, len);
+    *held |= rc == LLM_MARK_PART && !last;
+
+    return rc == LLM_MARK_WHOLE;
+}
+
+
+/* a mark before a part: 1, and the answer is in the part's state */
+
+static int
+llm_answer_part(llm_answer_t *a, llm_str_t rest, int last, int *held)
+{
+    size_t               len;
+    uint32_t             i;
+    const llm_format_t  *f;
+
+    f = a->o.format;
+
+    for (i = 0; i < f->n_reasoning && (a->o.flags & LLM_ANSWER_REASONING);
+         i++)
+    {
+        if (llm_answer_mark(f->reasoning[i].open, rest, last, &len, held)) {
+            llm_answer_enter(a, LLM_STATE_REASONING, len);
+            a->open = (int) i;
+            return 1;
+        }
+    }
+
+    for (i = 0; i < f->n_content; i++) {
+        if (llm_answer_mark(f->content[i], rest, last, &len, held)) {
+            llm_answer_enter(a, LLM_STATE_CONTENT, len);
+            return 1;
+        }
+    }
+
+    for (i = 0; i < f->n_skipped; i++) {
+        if (llm_answer_mark(f->skipped[i], rest, last, &len, held)) {
+            llm_answer_enter(a, LLM_STATE_FRESH, len);
+            return 1;
+        }
+    }
+
+    return 0;
+}
+
+
+static int
+llm_answer_blank(llm_str_t s)
+{
+    size_t  i;
+
+    for (i = 0; i < s.len && llm_mark_is_space(s.data[i]); i++) {
+        /* void */
+    }
+
+    return i == s.len;
+}
+
+
+/* the end of the turn: behind a call whatever follows, else only if nothing
+   does */
+
+static int
+llm_answer_over(llm_answer_t *a, llm_str_t rest, int last, int *held)
+{
+    size_t  len;
+
+    if (!llm_answer_mark(a->o.format->turn_end, rest, last, &len, held)) {
+        return 0;
+    }
+
+    if (a->state != LLM_STATE_AFTER) {
+        rest.data += len;
+        rest.len -= len;
+
+        if (!llm_answer_blank(rest)) {
+            return 0;
+        }
+
+        if (!last) {
+            *held = 1;
+            return 0;
+        }
+    }
+
+    llm_answer_enter(a, LLM_STATE_OVER, len);
+
+    return 1;
+}
+
+
+/* a mark at a->pos: 1 if there was one */
+
+static int
+llm_answer_marks(llm_answer_t *a, llm_str_t rest, int last, int *held)
+{
+    size_t               len;
+    uint32_t             i;
+    const llm_format_t  *f;
+
+    f = a->o.format;
+
+    switch (a->state) {
+
+    case LLM_STATE_REASONING:
+        if (llm_answer_mark(f->reasoning[a->open].close, rest, last, &len,
+                            held))
+        {
+            llm_answer_enter(a, LLM_STATE_FRESH, len);
+            return 1;
+        }
+
+        return 0;
+
+    case LLM_STATE_CONTENT:
+        for (i = 0; i < f->n_content_end; i++) {
+            if (llm_answer_mark(f->content_end[i], rest, last, &len, held)) {
+                llm_answer_enter(a, LLM_STATE_FRESH, len);
+                return 1;
+            }
+        }
+
+        return llm_answer_over(a, rest, last, held);
+
+    case LLM_STATE_AFTER:
+        if (llm_answer_mark(a->form->close, rest, last, &len, held)) {
+            llm_answer_enter(a, LLM_STATE_AFTER, len);
+            return 1;
+        }
+
+        /* fall through */
+
+    default:
+        return llm_answer_over(a, rest, last, held)
+               || llm_answer_part(a, rest, last, held);
+    }
+}
+
+
+/* ---- the text ---- */
+
+/* how much can be no mark, whatever follows */
+
+static size_t
+llm_answer_run(const llm_answer_t *a, llm_str_t rest)
+{
+    char                 c;
+    size_t               i;
+    uint32_t             k;
+    llm_str_t            first[3 * LLM_FORMAT_FORMS + LLM_FORMAT_TEXTS + 2];
+    uint32_t             n;
+    const llm_format_t  *f;
+
+    if (a->state != LLM_STATE_REASONING && a->state != LLM_STATE_CONTENT) {
+        return 1;
+    }
+
+    f = a->o.format;
+    n = 0;
+
+    if (a->state == LLM_STATE_REASONING) {
+        first[n++] = f->reasoning[a->open].close;
+
+    } else {
+        first[n++] = f->turn_end;
+
+        for (k = 0; k < f->n_content_end; k++) {
+            first[n++] = f->content_end[k];
+        }
+
+        for (k = 0; k < f->n_forms && (a->o.flags & LLM_ANSWER_TOOLS); k++) {
+            first[n++] = f->forms[k].open;
+            first[n++] = f->forms[k].begin;
+        }
+    }
+
+    for (i = 1; i < rest.len; i++) {
+        c = rest.data[i];
+
+        for (k = 0; k < n; k++) {
+            if (first[k].len && first[k].data[0] == c) {
+                return i;
+            }
+        }
+    }
+
+    return i;
+}
+
+
+/* one mark, one call, or a run of text; LLM_MORE when it is too short to
+   tell */
+
+static int
+llm_answer_next(llm_answer_t *a, int last)
+{
+    int        rc, held;
+    size_t     n;
+    llm_str_t  rest;
+
+    rest.data = a->text.data + a->pos;
+    rest.len = a->text.len - a->pos;
+
+    if (a->calling) {
+        return llm_answer_go(a, rest, last);
+    }
+
+    if (a->state == LLM_STATE_OVER) {
+        a->pos = a->text.len;
+        return LLM_OK;
+    }
+
+    rc = llm_answer_try(a, rest, last);
+
+    if (rc != LLM_OK || a->calling) {
+        return rc;
+    }
+
+    held = 0;
+
+    if (llm_answer_marks(a, rest, last, &held)) {
+        return LLM_OK;
+    }
+
+    if (held) {
+        return LLM_MORE;
+    }
+
+    n = a->failed ? a->failed : llm_answer_run(a, rest);
+    a->pos += n;
+    a->entry = 0;
+    a->failed = 0;
+
+    return llm_answer_plain(a, rest.data, n);
+}
+
+
+static int
+llm_answer_read(llm_answer_t *a, int last)
+{
+    int  rc;
+
+    rc = LLM_OK;
+
+    while (rc == LLM_OK && a->pos < a->text.len) {
+        rc = llm_answer_next(a, last);
+    }
+
+    a->text.len -= a->pos;
+
+    if (a->pos && a->text.len) {
+        memmove(a->text.data, a->text.data + a->pos, a->text.len);
+    }
+
+    a->pos = 0;
+
+    if (a->text.failed || a->space.failed) {
+        return LLM_ERROR;
+    }
+
+    return rc == LLM_MORE ? LLM_OK : rc;
+}
+
+
+int
+llm_answer_push(llm_answer_t *a, llm_str_t text)
+{
+    (void) llm_buf_add(&a->text, text.data, text.len);
+
+    return llm_answer_read(a, 0);
+}
+
+
+int
+llm_answer_end(llm_answer_t *a)
+{
+    int  rc;
+
+    rc = llm_answer_read(a, 1);
+
+    if (rc == LLM_OK && a->state == LLM_STATE_CONTENT) {
+        rc = llm_answer_put(a, a->space.data, a->space.len);
+    }
+
+    a->space.len = 0;
+
+    return rc;
+}

@@ -1,0 +1,62 @@
+/*
+ * What a model's answer means: its text, as it comes, to the parts of a chat
+ * answer: reasoning, content, calls of tools.
+ *
+ * Invariant: what is handed out does not depend on how the text is cut.  A
+ * call is handed out when it is whole; text that is no call in the end, or
+ * that is cut short, is handed out as content.  White space beside a mark
+ * belongs to the mark.
+ *
+ * A llm_answer_t owns its buffers; format and tools are shared and outlive
+ * it.  It holds back the text of the call that is being written, so its
+ * memory counts with its request's (llm_answer_bytes()).
+ */
+
+#ifndef LLM_ANSWER_H
+#define LLM_ANSWER_H
+
+#include "engine/emit/call.h"
+#include "engine/llm.h"
+
+typedef struct llm_answer_s  llm_answer_t;
+
+/* LLM_OK; LLM_STOPPED: enough, nothing is to follow; LLM_ERROR */
+typedef int (*llm_answer_put_pt)(void *data, llm_part_t part, uint32_t call,
+    llm_str_t text);
+
+/* what is looked for */
+#define LLM_ANSWER_REASONING  1
+#define LLM_ANSWER_TOOLS      2
+/* reasoning is found, but not handed out */
+#define LLM_ANSWER_HIDE       4
+
+typedef struct {
+    const llm_format_t  *format;
+    const llm_tools_t   *tools;         /* for LLM_ANSWER_TOOLS */
+    unsigned             flags;         /* LLM_ANSWER_... */
+    int                  open;          /* the prompt has opened this pair of
+                                           format->reasoning, or -1 */
+} llm_answer_opts_t;
+
+/* NULL: no memory; o is copied */
+llm_answer_t *llm_answer_create(const llm_answer_opts_t *o,
+    llm_answer_put_pt put, void *data);
+void llm_answer_free(llm_answer_t *a);
+
+/* LLM_OK, what put() returned, or LLM_ERROR for want of memory */
+int llm_answer_push(llm_answer_t *a, llm_str_t text);
+/* no text will follow */
+int llm_answer_end(llm_answer_t *a);
+
+int llm_answer_is_reasoning(const llm_answer_t *a);
+uint32_t llm_answer_calls(const llm_answer_t *a);
+size_t llm_answer_bytes(const llm_answer_t *a);
+
+/* the pair that a prompt leaves open, or -1; tail is the end of the prompt
+   that the template has written */
+int llm_answer_open(const llm_format_t *f, llm_str_t tail);
+
+/* is the text of this token part of a mark that the flags look for? */
+int llm_answer_knows(const llm_format_t *f, unsigned flags, llm_str_t token);
+
+#endif /* LLM_ANSWER_H */

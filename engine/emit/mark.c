@@ -1,0 +1,120 @@
+/*
+ * Marks in a text; see format.h.
+ */
+
+#include "engine/emit/format.h"
+
+/* a run of white space longer than this belongs to no mark, so that looking
+   at it again with every byte that comes costs little */
+#define LLM_MARK_SPACE  64
+
+
+static int
+llm_mark_is_word(char c)
+{
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z')
+           || (c >= 'A' && c <= 'Z');
+}
+
+
+/* white space of the mark at *m, of the text at *t */
+
+static llm_mark_t
+llm_mark_space(llm_str_t mark, size_t *m, const char *p, size_t n, size_t *t)
+{
+    int     needed;
+    size_t  start;
+
+    needed = *m && llm_mark_is_word(mark.data[*m - 1]);
+
+    while (*m < mark.len && llm_mark_is_space(mark.data[*m])) {
+        (*m)++;
+    }
+
+    if (*m == mark.len) {
+        if (*t == n && needed) {
+            return LLM_MARK_PART;
+        }
+
+        if (*t < n && llm_mark_is_space(p[*t])) {
+            (*t)++;
+            return LLM_MARK_WHOLE;
+        }
+
+        return needed ? LLM_MARK_NO : LLM_MARK_WHOLE;
+    }
+
+    for (start = *t; *t < n && llm_mark_is_space(p[*t]); (*t)++) {
+        if (*t - start == LLM_MARK_SPACE) {
+            return LLM_MARK_NO;
+        }
+    }
+
+    if (*t == n) {
+        return LLM_MARK_PART;
+    }
+
+    return needed && *t == start ? LLM_MARK_NO : LLM_MARK_WHOLE;
+}
+
+
+llm_mark_t
+llm_mark_match(llm_str_t mark, const char *p, size_t n, size_t *len)
+{
+    size_t      m, t, skipped;
+    llm_str_t   rest;
+    llm_mark_t  rc;
+
+    m = 0;
+    t = 0;
+
+    while (m < mark.len) {
+
+        if (mark.data[m] == LLM_MARK_ANY) {
+            rest.data = mark.data + m + 1;
+            rest.len = mark.len - m - 1;
+
+            for (skipped = 0; skipped <= LLM_MARK_MOST; skipped++, t++) {
+                rc = llm_mark_match(rest, p + t, n - t, len);
+
+                if (rc != LLM_MARK_NO) {
+                    *len += t;
+                    return rc;
+                }
+
+                if (t == n || p[t] == '\n') {
+                    return t == n ? LLM_MARK_PART : LLM_MARK_NO;
+                }
+            }
+
+            return LLM_MARK_NO;
+        }
+
+        if (llm_mark_is_space(mark.data[m])) {
+            rc = llm_mark_space(mark, &m, p, n, &t);
+
+            if (rc != LLM_MARK_WHOLE) {
+                *len = t;
+                return rc;
+            }
+
+            continue;
+        }
+
+        if (t == n) {
+            *len = t;
+            return LLM_MARK_PART;
+        }
+
+        if (p[t] != mark.data[m]) {
+            return LLM_MARK_NO;
+        }
+
+        t++;
+        m++;
+    }
+
+    *len = t;
+
+    return LLM_MARK_WHOLE;
+}

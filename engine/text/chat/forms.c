@@ -1,0 +1,628 @@
+/*
+ * How a template writes calls of tools; see learn.h.
+ *
+ * The name, the keys and the values of a call are found in what it writes for
+ * one; how they lie tells the form's kind, and what stands around them its
+ * marks.  A second call behind the first tells which of the marks belong to
+ * each call and which to all.
+ */
+
+#include "engine/text/chat/learn.h"
+#include "engine/text/chat/show.h"
+
+
+/* where the first call is in what the template has written */
+typedef struct {
+    llm_str_t        text;
+    size_t           from;              /* the call itself: its object, or */
+    size_t           to;                /* from its name to the last value */
+    size_t           second;            /* where the next begins; 0: it is
+                                           in the same array, or missing */
+    size_t           end;               /* of the last of them */
+    llm_form_t       form;
+} llm_learn_t;
+
+
+/* the value in brackets that begins at `at` and holds [from, to): its end,
+   or 0 */
+
+static size_t
+llm_learn_value(llm_str_t s, size_t at, size_t to, llm_str_t quote)
+{
+    llm_lit_t  r;
+
+    llm_lit_init(&r, llm_learn_cut(s, at, s.len), quote, NULL);
+
+    if (llm_lit_value(&r) != LLM_OK) {
+        return 0;
+    }
+
+    /* the white space behind it is not its own */
+
+    while (r.p > s.data && llm_mark_is_space(r.p[-1])) {
+        r.p--;
+    }
+
+    return (size_t) (r.p - s.data) >= to ? (size_t) (r.p - s.data) : 0;
+}
+
+
+/* the outermost value that holds both the name and the arguments */
+
+static int
+llm_learn_object(llm_str_t s, size_t name, size_t last, size_t *from,
+    size_t *to)
+{
+    size_t  i;
+
+    for (i = 0; i < name; i++) {
+        if (s.data[i] == '{' || s.data[i] == '[') {
+            *to = llm_learn_value(s, i, last, llm_str(""));
+
+            if (*to) {
+                *from = i;
+                return 1;
+            }
+        }
+    }
+
+    return 0;
+}
+
+
+/* the key whose value is the word */
+
+static llm_str_t
+llm_learn_name_key(llm_str_t object, const char *word, int depth)
+{
+    llm_lit_t  r;
+    llm_str_t  key, value, none = { 0, "" };
+
+    if (object.len == 0 || depth == 4) {
+        return none;
+    }
+
+    llm_lit_init(&r, object, llm_str(""), NULL);
+
+    if (*r.p == '[') {
+        r.p++;
+        return llm_lit_item(&r, &value) == LLM_OK
+               ? llm_learn_name_key(value, word, depth + 1) : none;
+    }
+
+    if (*r.p++ != '{') {
+        return none;
+    }
+
+    while (llm_lit_member(&r, &key, &value) == LLM_OK) {
+        if (llm_learn_find(value, word, 0) != SIZE_MAX) {
+            return value.data[0] == '{'
+                   ? llm_learn_name_key(value, word, depth + 1) : key;
+        }
+    }
+
+    return none;
+}
+
+
+/*
+ * The key of the arguments is the one whose value has the parameter's key in
+ * it, not deeper than needed: the object of the arguments is its value.
+ */
+
+static llm_str_t
+llm_learn_args_key(llm_str_t object, const llm_show_call_t *call, int depth)
+{
+    llm_lit_t  r;
+    llm_str_t  key, value, inner, none = { 0, "" };
+
+    if (object.len == 0 || depth == 4) {
+        return none;
+    }
+
+    llm_lit_init(&r, object, llm_str(""), NULL);
+
+    if (*r.p == '[') {
+        r.p++;
+        return llm_lit_item(&r, &value) == LLM_OK
+               ? llm_learn_args_key(value, call, depth + 1) : none;
+    }
+
+    if (*r.p++ != '{') {
+        return none;
+    }
+
+    while (llm_lit_member(&r, &key, &value) == LLM_OK) {
+        if (llm_learn_is(key, call->key) || llm_learn_is(key, call->name)) {
+            return none;                /* these are the arguments */
+        }
+
+        if (llm_learn_find(value, call->key, 0) != SIZE_MAX) {
+            inner = llm_learn_args_key(value, call, depth + 1);
+            return inner.len ? inner : key;
+        }
+    }
+
+    return none;
+}
+
+
+/* the marks of keys and values, where the arguments are not in brackets */
+
+static int
+llm_learn_params(llm_format_t *f, llm_learn_t *l, size_t name_end)
+{
+    size_t                  k1, v1, k2, v2, same, e1, e2;
+    llm_str_t               to_key, middle, lead, s;
+    llm_form_t             *form;
+    const llm_show_call_t  *call;
+
+    s = l->text;
+    form = &l->form;
+    call = &llm_show_calls[0];
+
+    k1 = llm_learn_find(s, call->key, name_end);
+    v1 = llm_learn_find(s, call->value, k1);
+    k2 = llm_learn_find(s, call->number_key, v1);
+    v2 = llm_learn_find(s, call->number, k2);
+
+    if (v2 == SIZE_MAX) {
+        return 0;
+    }
+
+    e1 = v1 + strlen(call->value);
+    e2 = k2 + strlen(call->number_key);
+    to_key = llm_learn_cut(s, name_end, k1);
+    middle = llm_learn_cut(s, e1, k2);
+
+    for (same = 0; same < to_key.len && same < middle.len
+         && to_key.data[to_key.len - 1 - same]
+            == middle.data[middle.len - 1 - same]; same++)
+    {
+        /* void */
+    }
+
+    /* a mark of its own begins with a bracket */
+
+    while (same && to_key.data[to_key.len - same] != '<'
+           && to_key.data[to_key.len - same] != '[')
+    {
+        same--;
+    }
+
+    if (same == 0) {
+        return 0;
+    }
+
+    form->kind = LLM_FORM_PARAMS;
+    form->key = llm_chat_mark(f, llm_learn_cut(s, k1 - same, k1));
+    form->name_end = llm_chat_mark(f, llm_learn_cut(s, name_end, k1 - same));
+
+    lead = llm_learn_cut(s, k1 + strlen(call->key), v1);
+    form->key_end = llm_chat_mark(f, llm_learn_cut(s, e2, v2));
+    form->key_end_text = llm_chat_mark(f, lead);
+
+    if (llm_learn_same(form->key_end, form->key_end_text)) {
+        form->key_end_text = llm_str("");
+    }
+
+    middle.len -= same;
+    form->value_end = llm_chat_mark(f, middle);
+
+    /* the white space between mark and value */
+
+    while (lead.len && !llm_mark_is_space(lead.data[0])) {
+        lead.data++;
+        lead.len--;
+    }
+
+    if (llm_learn_trim(lead).len == 0 && lead.len) {
+        form->value_lead.data = llm_arena_dup(&f->arena, lead.data, lead.len);
+        form->value_lead.len = form->value_lead.data ? lead.len : 0;
+    }
+
+    for (same = 0; same < middle.len && llm_mark_is_space(middle.data[same]);
+         same++)
+    {
+        /* void */
+    }
+
+    if (same && same < middle.len) {
+        form->value_tail.data = llm_arena_dup(&f->arena, middle.data, same);
+        form->value_tail.len = form->value_tail.data ? same : 0;
+    }
+
+    l->to = v2 + strlen(call->number);
+
+    /* the rest of what ends a value */
+
+    s = llm_learn_cut(s, l->to, s.len);
+
+    for (e1 = 0; e1 < s.len && e1 < LLM_LEARN_MARK; e1++) {
+        if (llm_mark_match(form->value_end, s.data + e1, s.len - e1, &e2)
+            == LLM_MARK_WHOLE)
+        {
+            l->to += e1 + e2;
+            return form->key_end.len && form->value_end.len;
+        }
+    }
+
+    return 0;
+}
+
+
+/* arguments in brackets behind the name */
+
+static int
+llm_learn_named(llm_format_t *f, llm_learn_t *l, size_t name_end)
+{
+    size_t                  key, value, i, to;
+    llm_str_t               s, quote;
+    const llm_show_call_t  *call;
+
+    s = l->text;
+    call = &llm_show_calls[0];
+    key = llm_learn_find(s, call->key, name_end);
+    value = llm_learn_find(s, call->value, key);
+
+    if (value == SIZE_MAX) {
+        return 0;
+    }
+
+    quote = llm_str("");
+
+    /* keys without quotes: the values may have quotes of their own */
+
+    if (key > name_end && s.data[key - 1] == '{') {
+        i = key + strlen(call->key);
+        quote = llm_learn_cut(s, i + 1, value);
+
+        if (s.data[i] != ':' || quote.len == 0 || quote.len > 32) {
+            return 0;
+        }
+    }
+
+    for (i = name_end; i < key; i++) {
+        if (s.data[i] != '{') {
+            continue;
+        }
+
+        to = llm_learn_value(s, i, value + strlen(call->value), quote);
+
+        if (to) {
+            l->form.kind = LLM_FORM_NAMED;
+            l->form.name_end = llm_chat_mark(f, llm_learn_cut(s, name_end,
+                                                              i));
+            l->form.quote = llm_chat_mark(f, quote);
+            l->to = to;
+
+            return 1;
+        }
+    }
+
+    return 0;
+}
+
+
+/* [f(a="x", b=1)] */
+
+static int
+llm_learn_python(llm_learn_t *l, size_t name, size_t name_end)
+{
+    size_t                  key, depth, i;
+    llm_str_t               s;
+    const llm_show_call_t  *call;
+
+    s = l->text;
+    call = &llm_show_calls[0];
+    key = llm_learn_find(s, call->key, name_end);
+
+    if (key != name_end + 1 || s.data[name_end] != '('
+        || s.data[key + strlen(call->key)] != '=')
+    {
+        return 0;
+    }
+
+    l->form.kind = LLM_FORM_PYTHON;
+    l->from = name && s.data[name - 1] == '[' ? name - 1 : name;
+
+    for (i = l->from, depth = 0; i < s.len; i++) {
+        depth += s.data[i] == '[' || s.data[i] == '(';
+        depth -= s.data[i] == ']' || s.data[i] == ')';
+
+        if (depth == 0 && (s.data[i] == ']' || s.data[i] == ')')) {
+            l->to = i + 1;
+            return 1;
+        }
+    }
+
+    return 0;
+}
+
+
+/* finds the first call in l->text and its kind */
+
+static int
+llm_learn_call(llm_format_t *f, llm_learn_t *l)
+{
+    size_t                  name, key, last, end;
+    llm_str_t               object;
+    const llm_show_call_t  *call;
+
+    call = &llm_show_calls[0];
+    name = llm_learn_find(l->text, call->name, 0);
+    key = llm_learn_find(l->text, call->key, 0);
+    last = llm_learn_find(l->text, call->value, 0);
+
+    if (name == SIZE_MAX || key == SIZE_MAX || last == SIZE_MAX) {
+        return 0;
+    }
+
+    end = name + strlen(call->name);
+
+    if (llm_learn_object(l->text, llm_min(name, key), llm_max(last, end),
+                         &l->from, &l->to))
+    {
+        l->form.kind = LLM_FORM_OBJECT;
+        object = llm_learn_cut(l->text, l->from, l->to);
+        l->form.name_key = llm_chat_mark(f, llm_learn_name_key(object,
+                                                               call->name,
+                                                               0));
+        l->form.args_key = llm_chat_mark(f, llm_learn_args_key(object, call,
+                                                               0));
+        return 1;
+    }
+
+    l->from = name;
+
+    return llm_learn_named(f, l, end) || llm_learn_python(l, name, end)
+           || llm_learn_params(f, l, end);
+}
+
+
+/* ids of calls, and numbers that count them, may be anything */
+
+static llm_str_t
+llm_learn_vary(llm_format_t *f, llm_str_t mark, const char *id)
+{
+    char    *at, *copy;
+    size_t   n;
+
+    at = mark.len ? memmem(mark.data, mark.len, id, strlen(id)) : NULL;
+
+    if (at == NULL) {
+        return mark;
+    }
+
+    copy = llm_arena_dup(&f->arena, mark.data, mark.len);
+
+    if (copy == NULL) {
+        return mark;
+    }
+
+    n = (size_t) (at - mark.data);
+    copy[n] = LLM_MARK_ANY;
+    memmove(copy + n + 1, copy + n + strlen(id), mark.len - n - strlen(id));
+
+    return (llm_str_t) { mark.len + 1 - strlen(id), copy };
+}
+
+
+/* what follows the name of the second call is what follows the first's, but
+   for a number */
+
+static void
+llm_learn_number(llm_format_t *f, llm_form_t *form, llm_str_t s, size_t name)
+{
+    char       *copy;
+    size_t      i, end, len;
+    llm_str_t   mark;
+
+    mark = form->name_end;
+    end = name + strlen(llm_show_calls[1].name);
+
+    for (i = 0; i < mark.len && mark.data[i] != '0'; i++) {
+        /* void */
+    }
+
+    if (i == mark.len || end + i >= s.len || s.data[end + i] != '1'
+        || llm_mark_match(mark, s.data + end, s.len - end, &len)
+           != LLM_MARK_NO)
+    {
+        return;
+    }
+
+    copy = llm_arena_dup(&f->arena, mark.data, mark.len);
+
+    if (copy) {
+        copy[i] = LLM_MARK_ANY;
+        form->name_end.data = copy;
+    }
+}
+
+
+/* from what stands before the first call, and between two, the marks before
+   each */
+
+static void
+llm_learn_begin(llm_format_t *f, llm_learn_t *l, llm_str_t before,
+    llm_str_t gap)
+{
+    size_t       same;
+    llm_form_t  *form;
+
+    form = &l->form;
+
+    for (same = 0; same < before.len && same < gap.len
+         && before.data[before.len - 1 - same]
+            == gap.data[gap.len - 1 - same]; same++)
+    {
+        /* void */
+    }
+
+    if (same < llm_learn_trim(before).len) {
+        while (same && before.data[before.len - same] != '<'
+               && before.data[before.len - same] != '[')
+        {
+            same--;
+        }
+    }
+
+    if (gap.data && same == 0) {
+        form->begin = llm_chat_mark(f, before);
+        form->between = llm_chat_mark(f, gap);
+        form->chain = form->between.len == 0;
+
+    } else if (gap.data) {
+        form->begin = llm_chat_mark(f, llm_learn_cut(before,
+                                                     before.len - same,
+                                                     before.len));
+        form->open = llm_chat_mark(f, llm_learn_cut(before, 0,
+                                                    before.len - same));
+        gap.len -= same;
+        form->end = llm_chat_mark(f, gap);
+
+    } else {
+        form->begin = llm_chat_mark(f, before);
+    }
+}
+
+
+/* and from what stands behind the last call those behind */
+
+static void
+llm_learn_end(llm_format_t *f, llm_learn_t *l, llm_str_t after,
+    llm_str_t turn_end)
+{
+    size_t       len;
+    const char  *at;
+    llm_form_t  *form;
+
+    form = &l->form;
+    after = llm_learn_trim(after);
+
+    if (turn_end.len) {
+        at = memmem(after.data, after.len, turn_end.data, turn_end.len);
+        after.len = at ? (size_t) (at - after.data) : after.len;
+    }
+
+    if (form->end.len
+        && llm_mark_match(form->end, after.data, after.len, &len)
+           == LLM_MARK_WHOLE)
+    {
+        after = llm_learn_cut(after, len, after.len);
+        after = llm_learn_trim(after);
+
+    } else if (form->end.len == 0 && form->open.len == 0) {
+        form->end = llm_chat_mark(f, llm_learn_tag(after));
+        return;
+    }
+
+    if (after.len <= LLM_LEARN_MARK && llm_learn_tag(after).len) {
+        form->close = llm_chat_mark(f, after);
+    }
+}
+
+
+/* where a second call begins, if it is not in the first one's brackets */
+
+static int
+llm_learn_second(llm_learn_t *two, llm_str_t s, const llm_learn_t *one)
+{
+    size_t       name;
+    llm_learn_t  l;
+
+    name = llm_learn_find(s, llm_show_calls[1].name, 0);
+
+    if (name == SIZE_MAX || name < two->to) {
+        return 0;
+    }
+
+    l.text = llm_learn_cut(s, two->to, s.len);
+    two->second = name;
+
+    if (one->form.kind == LLM_FORM_OBJECT) {
+        name -= two->to;
+
+        if (!llm_learn_object(l.text, name, name, &l.from, &l.to)) {
+            return 0;
+        }
+
+        two->second = two->to + l.from;
+    }
+
+    return two->second >= two->to;
+}
+
+
+void
+llm_learn_form(llm_chat_t *c, llm_str_t tail, llm_form_t *form)
+{
+    llm_str_t      gap, before, after, turn_end;
+    llm_learn_t    one, two;
+    llm_show_t     show = { 0, 0, 1 };
+    llm_shown_t    s, t;
+    llm_format_t  *f;
+
+    f = &c->format;
+    memset(&one, 0, sizeof(one));
+    memset(&two, 0, sizeof(two));
+    memset(&t, 0, sizeof(t));
+
+    if (llm_show(c, &show, &s) != LLM_OK) {
+        return;
+    }
+
+    one.text = s.text;
+
+    if (llm_learn_call(f, &one)) {
+        gap = (llm_str_t) { 0, NULL };  /* there is no second one */
+        show.calls = 2;
+
+        if (llm_show(c, &show, &t) == LLM_OK) {
+            two.text = t.text;
+
+            if (llm_learn_call(f, &two)
+                && llm_learn_second(&two, t.text, &one))
+            {
+                gap = llm_learn_cut(t.text, two.to, two.second);
+                llm_learn_number(f, &one.form, t.text,
+                                 llm_learn_find(t.text,
+                                                llm_show_calls[1].name, 0));
+            }
+        }
+
+        before = llm_learn_behind(f, llm_learn_cut(s.text, 0, one.from));
+        after = llm_learn_cut(s.text, one.to, s.text.len);
+        turn_end = llm_learn_tag_in(tail, after);
+
+        if (turn_end.len) {
+            f->turn_end = llm_chat_mark(f, turn_end);
+        }
+
+        /* the prompt may have written the begin of the first one */
+
+        if (llm_learn_trim(before).len == 0) {
+            one.form.bare = 1;
+
+            if (gap.len && s.prompt.len >= gap.len
+                && memcmp(s.prompt.data + s.prompt.len - gap.len, gap.data,
+                          gap.len) == 0)
+            {
+                before = gap;
+            }
+        }
+
+        llm_learn_begin(f, &one, before, gap);
+        llm_learn_end(f, &one, after, turn_end);
+
+        one.form.begin = llm_learn_vary(f, one.form.begin,
+                                        llm_show_calls[0].id);
+        one.form.name_end = llm_learn_vary(f, one.form.name_end,
+                                           llm_show_calls[0].id);
+        *form = one.form;
+    }
+
+    llm_shown_free(&s);
+    llm_shown_free(&t);
+}

@@ -1,0 +1,855 @@
+/*
+ * What answers mean: for every way of writing calls a template and answers
+ * to it, right, broken, and such that only look like calls; then the round
+ * trips of the shared fixtures.  Each answer is read whole, byte by byte and
+ * in random pieces, which must give the same.
+ */
+
+#include "engine/api/arguments.h"
+#include "engine/base/file.h"
+#include "engine/emit/answer.h"
+#include "engine/text/chat/chat.h"
+#include "t/unit/tap.h"
+
+#define TOOLS                                                                \
+    "[{\"type\":\"function\",\"function\":{\"name\":\"get\",\"parameters\":" \
+    "{\"type\":\"object\",\"properties\":{\"city\":{\"type\":\"string\"},"   \
+    "\"days\":{\"type\":\"integer\"},\"note\":{\"type\":[\"string\","        \
+    "\"null\"]},\"deep\":{\"type\":\"object\"},\"any\":{},\"yes\":"          \
+    "{\"anyOf\":[{\"type\":\"boolean\"},{\"type\":\"null\"}]}}}}},"          \
+    "{\"type\":\"function\",\"function\":{\"name\":\"get_all\"}},"           \
+    "{\"name\":\"now\"}]"
+
+/* the part that templates have in common: H before an answer, E behind it */
+#define TEMPLATE(answer)                                                     \
+    "{% for m in messages %}{% if m.role == 'user' %}"                       \
+    "<|user|>{{ m.content }}<|end|>"                                         \
+    "{% else %}<|assistant|>" answer "<|end|>{% endif %}{% endfor %}"        \
+    "{% if add_generation_prompt %}<|assistant|>{% endif %}"
+
+#define CALLS(each, between)                                                 \
+    "{% for c in m.tool_calls or [] %}" each "{% if not loop.last %}"        \
+    between "{% endif %}{% endfor %}"
+
+#define NAME    "{{ c.function.name }}"
+#define ARGS    "{{ c.function.arguments | tojson }}"
+#define OBJECT  "{\"name\": \"" NAME "\", \"arguments\": " ARGS "}"
+#define PARAMS(before, behind, end)                                          \
+    "{% for k, v in c.function.arguments.items() %}" before "{{ k }}"        \
+    behind "{{ v if v is string else v | tojson }}" end "{% endfor %}"
+
+typedef struct {
+    const char  *raw;
+    const char  *content;
+    const char  *reasoning;
+    const char  *calls;                 /* name and arguments of each */
+} answer_t;
+
+#define ANSWERS  16
+
+typedef struct {
+    const char  *name;
+    const char  *source;                /* of the template */
+    const char  *prompt;                /* the end of one */
+    answer_t     answers[ANSWERS];
+} family_t;
+
+static const family_t  families[] = {
+
+    { "objects between tags",
+      TEMPLATE("{{ m.content }}"
+               CALLS("<call>\n" OBJECT "\n</call>", "\n")), "",
+      { { "It is 5; see {\"x\": 1} or <b>.",
+          "It is 5; see {\"x\": 1} or <b>.", "", "" },
+        { "<call>\n{\"name\": \"get\", \"arguments\": {\"city\": \"Oslo\"}}\n"
+          "</call>", "", "", "get{\"city\": \"Oslo\"}" },
+        { "Look.\n\n<call>{\"name\":\"now\",\"arguments\":{}}</call>\n"
+          "<call>\n{\"arguments\": {\"days\": 1e2}, \"name\": \"get\"}"
+          "</call> Done.",
+          "Look.Done.", "", "now{}get{\"days\": 1e2}" },
+        { "<call>\n{\"name\": \"now\"}\n</call>", "", "", "now{}" },
+        { "<call>\n{\"name\": \"now\", \"arguments\": \"{\\\"a\\\": "
+          "\\\"\\u00e9\\\\n\\\"}\"}\n</call>", "", "",
+          "now{\"a\": \"\303\251\\n\"}" },
+        { "<call>\n{'name': 'get', 'arguments': {'city': 'L\"A', 'deep': "
+          "{'a': [True, None]}}}\n</call>", "", "",
+          "get{\"city\": \"L\\\"A\", \"deep\": {\"a\": [true, null]}}" },
+
+        /* no calls */
+        { "<call>\n{\"name\": \"get\", \"arguments\": {\"city\": \"Os",
+          "<call>\n{\"name\": \"get\", \"arguments\": {\"city\": \"Os", "",
+          "" },
+        { "<call> is a tag.", "<call> is a tag.", "", "" },
+        { "<call>\n{\"name\": \"other\", \"arguments\": {}}\n</call>",
+          "<call>\n{\"name\": \"other\", \"arguments\": {}}\n</call>", "",
+          "" },
+        { "<call>\n{\"name\": \"get\", \"arguments\": [1]}\n</call>",
+          "<call>\n{\"name\": \"get\", \"arguments\": [1]}\n</call>", "", "" },
+        { "<cal", "<cal", "", "" },
+
+        /* broken, then right; no end */
+        { "<call>{\"name\": <call>{\"name\": \"now\", \"arguments\": {}}",
+          "<call>{\"name\":", "", "now{}" },
+        { "<call><call>{\"name\": \"now\", \"arguments\": {}}</call>",
+          "<call>", "", "now{}" },
+        { "<call>{\"name\": \"now\", \"arguments\": {}}<call>{\"name\": "
+          "\"now\", \"arguments\": {}}</call>", "", "", "now{}now{}" },
+        { "<call>{\"name\": \"get\", \"arguments\": {\"city\": "
+          "\"</call>{\\\"\"}}</call>", "", "",
+          "get{\"city\": \"</call>{\\\"\"}" } } },
+
+    { "an array behind a mark",
+      TEMPLATE("{{ m.content }}{% if m.tool_calls %}[CALLS]["
+               CALLS(OBJECT, ", ") "]{% endif %}"), "",
+      { { "[CALLS][{\"name\": \"now\", \"arguments\": {}}, {\"name\": "
+          "\"get\", \"arguments\": {\"days\": 2}, \"id\": \"x\"}]", "", "",
+          "now{}get{\"days\": 2}" },
+        { "Hm [CALLS] [ {\"name\": \"now\", \"arguments\": {}} ] ", "Hm", "",
+          "now{}" },
+        { "[CALLS][]", "[CALLS][]", "", "" },
+        { "[CALLS][{\"name\": \"now\", \"arguments\": {}}, {\"name\": "
+          "\"x\", \"arguments\": {}}]",
+          "[CALLS][{\"name\": \"now\", \"arguments\": {}}, {\"name\": "
+          "\"x\", \"arguments\": {}}]", "", "" },
+        { "[CALLS", "[CALLS", "", "" } } },
+
+    { "other keys", TEMPLATE("{{ m.content }}{% if m.tool_calls %}<act>"
+               CALLS("{\"fn\": \"" NAME "\", \"with\": " ARGS "}", "\n")
+               "</act>{% endif %}"), "",
+      { { "<act>{\"fn\": \"get\", \"with\": {\"city\": \"A\"}}\n{\"fn\": "
+          "\"now\", \"with\": {}}</act>", "", "",
+          "get{\"city\": \"A\"}now{}" } } },
+
+    { "the name is the key", TEMPLATE("{{ m.content }}"
+               "{% if m.tool_calls %}<calls>["
+               CALLS("{\"" NAME "\": " ARGS "}", ", ") "]</calls>{% endif %}"),
+      "",
+      { { "<calls>[{\"get\": {\"city\": \"A\"}}, {\"now\": {}}]</calls>", "",
+          "", "get{\"city\": \"A\"}now{}" },
+        { "<calls>[{\"got\": {}}]</calls>", "<calls>[{\"got\": {}}]</calls>",
+          "", "" } } },
+
+    { "a name, then an object", TEMPLATE("{{ m.content }}"
+               "{% if m.tool_calls %}<|calls|>"
+               CALLS("<|call|>f." NAME ":{{ loop.index0 }}<|args|>" ARGS
+                     "<|call_end|>", "")
+               "<|calls_end|>{% endif %}"), "",
+      { { "<|calls|><|call|>f.get:0<|args|>{\"city\": \"<|call_end|>\"}"
+          "<|call_end|><|call|>f.now:1<|args|>{}<|call_end|><|calls_end|>",
+          "", "", "get{\"city\": \"<|call_end|>\"}now{}" },
+        { "A <|calls|>\n<|call|>f.get_all:12<|args|> {} <|call_end|>", "A",
+          "", "get_all{}" },
+        { "<|call|>f.now:0<|args|>{}<|call_end|>", "", "", "now{}" },
+        { "<|calls|><|call|>f.nowhere:0<|args|>{}<|call_end|>",
+          "<|calls|><|call|>f.nowhere:0<|args|>{}<|call_end|>", "", "" },
+        { "<|calls|>", "<|calls|>", "", "" } } },
+
+    { "a name, a line, an object",
+      "{% for m in messages %}{% if m.role == 'user' %}U{{ m.content }}"
+      "{% else %}A{% if m.content %}>>>all\n{{ m.content }}{% endif %}"
+      CALLS(">>>" NAME "\n" ARGS, "") "{% endif %}<|end|>{% endfor %}"
+      "{% if add_generation_prompt %}A>>>{% endif %}", "A>>>",
+      { { "all\nallow me", "allow me", "", "" },
+        { "get\n{\"city\": \"A\"}>>>now\n{}", "", "",
+          "get{\"city\": \"A\"}now{}" },
+        { "all\nLook:>>>now\n{}", "Look:", "", "now{}" },
+        { "get to it", "get to it", "", "" } } },
+
+    { "keys and values in tags", TEMPLATE("{{ m.content }}"
+               CALLS("<call>\n<fn=" NAME ">\n"
+                     PARAMS("<p=", ">\n", "\n</p>\n") "</fn>\n</call>",
+                     "\n")), "",
+      { { "<call>\n<fn=get>\n<p=city>\n 5\n\n</p>\n<p=days>\n5\n</p>\n"
+          "<p=note>\nnull\n</p>\n<p=deep>\n{\"a\": 1}\n</p>\n<p=any>\n7\n</p>"
+          "\n<p=yes>\nTrue\n</p>\n</fn>\n</call>", "", "",
+          "get{\"city\": \" 5\\n\", \"days\": 5, \"note\": null, \"deep\": "
+          "{\"a\": 1}, \"any\": 7, \"yes\": true}" },
+        { "<call><fn=get><p=note>5</p><p=days>five</p></fn></call>", "", "",
+          "get{\"note\": \"5\", \"days\": \"five\"}" },
+        { "So:\n<call>\n<fn=now>\n</fn>\n</call>\n<call>\n<fn=get>\n<p=city>"
+          "\nA</p> and </fn>\n</call>B\n</p>\n</fn>\n</call>", "So:", "",
+          "now{}get{\"city\": \"A</p> and </fn>\\n</call>B\"}" },
+        { "<call>\n<fn=get>\n<p=city>\nOslo", "<call>\n<fn=get>\n<p=city>\n"
+          "Oslo", "", "" },
+        { "<call>\n<fn=gets>\n</fn>\n</call>", "<call>\n<fn=gets>\n</fn>\n"
+          "</call>", "", "" },
+        { "<call> <fn=", "<call> <fn=", "", "" } } },
+
+    { "keys and values that say what they are", TEMPLATE("{{ m.content }}"
+               "{% if m.tool_calls %}<X>"
+               CALLS("<f n=\"" NAME "\">{% for k, v in "
+                     "c.function.arguments.items() %}<p n=\"{{ k }}\" s=\""
+                     "{{ 'yes' if v is string else 'no' }}\">{{ v if v is "
+                     "string else v | tojson }}</p>{% endfor %}</f>", "\n")
+               "</X>{% endif %}"), "",
+      { { "<X><f n=\"get\"><p n=\"days\" s=\"yes\">5</p><p n=\"city\" "
+          "s=\"no\">5</p></f>\n<f n=\"now\"></f></X>", "", "",
+          "get{\"days\": \"5\", \"city\": 5}now{}" } } },
+
+    { "quotes of their own", TEMPLATE("{{ m.content }}"
+               CALLS("<|c>" NAME "{% raw %}{{% endraw %}"
+                     "{% for k, v in c.function.arguments.items() %}{{ k }}:"
+                     "{{ '<|q|>' + v + '<|q|>' if v is string else v }}"
+                     "{% if not loop.last %},{% endif %}{% endfor %}"
+                     "{% raw %}}{% endraw %}<c|>", "")), "",
+      { { "<|c>get{city:<|q|>\"A\"}\n<|q|>,days:2,deep:{a:[<|q|><|q|>]}}<c|>",
+          "", "", "get{\"city\":\"\\\"A\\\"}\\n\",\"days\":2,\"deep\":{\"a\":"
+          "[\"\"]}}" },
+        { "<|c>now{}<c|><|c>get{city:<|q|>", "<|c>get{city:<|q|>", "",
+          "now{}" } } },
+
+    { "as in Python", TEMPLATE("{{ m.content }}{% if m.tool_calls %}<|c|>["
+               CALLS(NAME "({% for k, v in c.function.arguments.items() %}"
+                     "{{ k }}={{ v | tojson }}{% if not loop.last %}, "
+                     "{% endif %}{% endfor %})", ", ")
+               "]<|/c|>{% endif %}"), "",
+      { { "<|c|>[get(city='A\\'s', days=3, deep={'a': (\"]\")}), now()]"
+          "<|/c|>", "<|c|>[get(city='A\\'s', days=3, deep={'a': (\"]\")}), "
+          "now()]<|/c|>", "", "" },
+        { "<|c|>[get(city='A\\'s', days=3, deep={'a': [\"]\"]}), now( )]"
+          "<|/c|>", "", "", "get{\"city\": \"A's\", \"days\": 3, \"deep\": "
+          "{\"a\": [\"]\"]}}now{}" },
+        { "<|c|>[get(3)]<|/c|>", "<|c|>[get(3)]<|/c|>", "", "" } } },
+
+    { "nothing but an object", TEMPLATE("{% if m.tool_calls %}"
+               CALLS("{\"name\": \"" NAME "\", \"parameters\": " ARGS "}",
+                     "; ") "{% else %}{{ m.content }}{% endif %}"), "",
+      { { "{\"name\": \"now\", \"parameters\": {}}", "", "", "now{}" },
+        { "{\"name\": \"now\", \"parameters\": {}}; {\"name\": \"get\", "
+          "\"parameters\": {\"days\": 1}}", "", "",
+          "now{}get{\"days\": 1}" },
+        { "{\"city\": \"Oslo\"}", "{\"city\": \"Oslo\"}", "", "" },
+        { "{\"name\": \"Oslo\"}", "{\"name\": \"Oslo\"}", "", "" },
+        { "{\"name\": \"now\"}", "{\"name\": \"now\"}", "", "" },
+        { "As {\"name\": \"now\", \"parameters\": {}}",
+          "As {\"name\": \"now\", \"parameters\": {}}", "", "" } } },
+
+    { "no calls at all: what any model may use",
+      TEMPLATE("{{ m.content }}"), "",
+      { { "<tool_call>\n{\"name\": \"now\", \"arguments\": {}}\n</tool_call>",
+          "", "", "now{}" },
+        { "<|tool_call_start|>[now()]<|tool_call_end|>", "", "", "now{}" },
+        { "<|tool_call|>[{\"name\": \"now\", \"arguments\": {}}]", "", "",
+          "now{}" },
+        { "<function=now>{}</function>", "", "", "now{}" },
+        { "{\"name\": \"now\", \"arguments\": {}}", "", "", "now{}" },
+        { "<think>x</think>y", "<think>x</think>y", "", "" } } },
+
+    { "Llama's ways", TEMPLATE("{# <|python_tag|> #}{{ m.content }}"), "",
+      { { "<|python_tag|>{\"name\": \"now\", \"parameters\": {}}", "", "",
+          "now{}" },
+        { "<|python_tag|>get.call(city=\"A\")", "", "",
+          "get{\"city\": \"A\"}" },
+        { "[get(days=1), now()]", "", "", "get{\"days\": 1}now{}" },
+        { "[1, 2]", "[1, 2]", "", "" },
+        { "get (it)", "get (it)", "", "" } } },
+
+    { "DeepSeek, Mistral and Kimi by name",
+      TEMPLATE("{# <｜tool▁call▁begin｜> [TOOL_CALLS] <|tool_call_begin|> "
+               "#}{{ m.content }}"), "",
+      { { "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>"
+          "now\n```json\n{}\n```<｜tool▁call▁end｜>\n<｜tool▁call▁begin｜>"
+          "function<｜tool▁sep｜>get\n```json\n{\"days\": 1}\n```"
+          "<｜tool▁call▁end｜><｜tool▁calls▁end｜>", "", "",
+          "now{}get{\"days\": 1}" },
+        { "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>now<｜tool▁sep｜>{}"
+          "<｜tool▁call▁end｜><｜tool▁calls▁end｜>", "", "", "now{}" },
+        { "[TOOL_CALLS][{\"name\": \"now\", \"arguments\": {}}]", "", "",
+          "now{}" },
+        { "[TOOL_CALLS]now[ARGS]{}", "", "", "now{}" },
+        { "[TOOL_CALLS]now[CALL_ID]123456789[ARGS]{}[TOOL_CALLS]get"
+          "[ARGS]{}", "", "", "now{}get{}" },
+        { "<|tool_calls_section_begin|><|tool_call_begin|>functions.now:0"
+          "<|tool_call_argument_begin|>{}<|tool_call_end|>"
+          "<|tool_calls_section_end|>", "", "", "now{}" } } },
+
+    { "GLM, MiniMax and Qwen3-Coder by name",
+      TEMPLATE("{# <arg_key> <parameter= minimax:tool_call #}"
+               "{{ m.content }}"), "",
+      { { "<tool_call>get\n<arg_key>city</arg_key>\n<arg_value>A</arg_value>"
+          "\n</tool_call>", "", "", "get{\"city\": \"A\"}" },
+        { "<tool_call>\n<function=get>\n<parameter=days>\n1\n</parameter>\n"
+          "</function>\n</tool_call>", "", "", "get{\"days\": 1}" },
+        { "<minimax:tool_call>\n<invoke name=\"get\">\n<parameter "
+          "name=\"days\">1</parameter>\n</invoke>\n</minimax:tool_call>", "",
+          "", "get{\"days\": 1}" } } },
+
+    { "harmony", TEMPLATE("{# <|channel|>analysis<|message|> #}"
+                          "{{ m.content }}"), "",
+      { { "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant"
+          "<|channel|>final<|message|>Yes.", "Yes.", "Hm.", "" },
+        { "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant"
+          "<|channel|>commentary to=functions.get <|constrain|>json<|message|>"
+          "{\"days\": 1}<|call|>", "", "Hm.", "get{\"days\": 1}" },
+        { "<|channel|>commentary<|message|>I look.<|end|><|start|>assistant "
+          "to=functions.now<|channel|>commentary json<|message|>{}",
+          "I look.", "", "now{}" } } },
+
+    { "reasoning", TEMPLATE("<think>\n{{ m.reasoning_content }}\n</think>\n\n"
+               "{{ m.content }}" CALLS("<call>" OBJECT "</call>", "")), "",
+      { { "<think>\nHm.\n\nSo.\n</think>\n\nYes.\n", "Yes.\n", "Hm.\n\nSo.",
+          "" },
+        { "<think>\n\n</think>\n\n<call>{\"name\": \"now\", \"arguments\": {}}"
+          "</call>", "", "", "now{}" },
+        { "<think>I <call>{\"name\": \"now\", \"arguments\": {}}</call>"
+          "</think><call>{\"name\": \"now\", \"arguments\": {}}</call>", "",
+          "I <call>{\"name\": \"now\", \"arguments\": {}}</call>", "now{}" },
+        { "No <think>, no </think>.", "No <think>, no </think>.", "", "" },
+        { "<think>cut sh", "", "cut sh", "" },
+        { "<think>a</thin", "", "a</thin", "" } } },
+
+    { "reasoning that the prompt has opened",
+      TEMPLATE("{{ '' if m.content is none else '' }}<think>\n"
+               "{{ m.reasoning_content }}\n</think>\n\n{{ m.content }}")
+      "{% if add_generation_prompt %}<think>\n{% endif %}", "<think>\n",
+      { { "\nHm.\n</think>\n\nYes.", "Yes.", "Hm.", "" },
+        { "</think>Yes.", "Yes.", "", "" },
+        { "Hm.", "", "Hm.", "" } } },
+
+    { "content with marks of its own",
+      TEMPLATE("{% if m.reasoning_content %}<|T|>{{ m.reasoning_content }}"
+               "<|/T|>{% endif %}{% if m.tool_calls %}<|A|>["
+               CALLS(OBJECT, ",") "]<|/A|>{% else %}<|R|>{{ m.content }}"
+               "<|/R|>{% endif %}"), "",
+      { { "<|T|>Hm.<|/T|><|R|>Yes.<|/R|><|end|>", "Yes.", "Hm.", "" },
+        { "<|R|>Yes.", "Yes.", "", "" },
+        { "<|T|>Hm.<|/T|><|A|>[{\"name\": \"now\", \"arguments\": {}}]<|/A|>"
+          "<|end|><|user|>", "", "Hm.", "now{}" } } }
+};
+
+
+/* ---- reading ---- */
+
+typedef struct {
+    llm_buf_t    content;
+    llm_buf_t    reasoning;
+    llm_buf_t    calls;
+    uint32_t     n_calls;
+    int          wrong;                 /* a call out of order */
+} heard_t;
+
+
+static int
+hear(void *data, llm_part_t part, uint32_t call, llm_str_t text)
+{
+    heard_t    *h;
+    llm_buf_t  *b;
+
+    h = data;
+    b = part == LLM_PART_CONTENT ? &h->content
+        : part == LLM_PART_REASONING ? &h->reasoning : &h->calls;
+
+    if (part == LLM_PART_TOOL_NAME) {
+        h->wrong |= call != h->n_calls++;
+
+    } else if (part == LLM_PART_TOOL_ARGS) {
+        h->wrong |= call + 1 != h->n_calls;
+    }
+
+    return llm_buf_add(b, text.data, text.len);
+}
+
+
+static void
+heard_free(heard_t *h)
+{
+    llm_buf_free(&h->content);
+    llm_buf_free(&h->reasoning);
+    llm_buf_free(&h->calls);
+}
+
+
+/* reads raw in pieces of at most `most` bytes, of random lengths if it is
+   negative */
+
+static void
+listen(const llm_answer_opts_t *o, llm_str_t raw, int most, heard_t *h)
+{
+    size_t         i, n;
+    llm_answer_t  *a;
+
+    memset(h, 0, sizeof(*h));
+    llm_buf_init(&h->content, 0);
+    llm_buf_init(&h->reasoning, 0);
+    llm_buf_init(&h->calls, 0);
+
+    a = llm_answer_create(o, hear, h);
+
+    for (i = 0; a && i < raw.len; i += n) {
+        n = most > 0 ? (size_t) most : 1 + (size_t) rand() % (size_t) -most;
+        n = llm_min(n, raw.len - i);
+        h->wrong |= llm_answer_push(a, (llm_str_t) { n, raw.data + i });
+    }
+
+    h->wrong |= a == NULL || llm_answer_end(a) != LLM_OK
+                || llm_answer_calls(a) != h->n_calls;
+    llm_answer_free(a);
+}
+
+
+static int
+same(const llm_buf_t *a, const llm_buf_t *b)
+{
+    return a->len == b->len && (a->len == 0
+                                || memcmp(a->data, b->data, a->len) == 0);
+}
+
+
+static int
+is(const llm_buf_t *b, const char *want)
+{
+    if (b->len == strlen(want) && memcmp(b->data ? b->data : "", want, b->len)
+                                  == 0)
+    {
+        return 1;
+    }
+
+    printf("# got  '%s'\n# want '%s'\n", b->len ? b->data : "", want);
+
+    return 0;
+}
+
+
+/* 1 if all ways to cut it give what is in h */
+
+static int
+cuts_agree(const llm_answer_opts_t *o, llm_str_t raw, const heard_t *h)
+{
+    int      i, good;
+    heard_t  cut;
+
+    static const int  most[] = { 1, 2, 3, -5, -5, -9, -17, -40 };
+
+    for (i = 0, good = 1; i < (int) llm_nelems(most); i++) {
+        listen(o, raw, most[i], &cut);
+
+        good &= !cut.wrong && same(&h->content, &cut.content)
+                && same(&h->reasoning, &cut.reasoning)
+                && same(&h->calls, &cut.calls);
+
+        heard_free(&cut);
+    }
+
+    return good;
+}
+
+
+static llm_chat_t *
+chat(const char *name, const char *src, size_t len)
+{
+    llm_err_t    err;
+    llm_chat_t  *c;
+
+    c = llm_chat_create((llm_str_t) { len, src }, llm_str(""), llm_str(""),
+                        &err);
+
+    if (c == NULL) {
+        printf("# %s: %s\n", name, err.msg);
+    }
+
+    return c;
+}
+
+
+static void
+own_cases(void)
+{
+    size_t              i, k;
+    heard_t             h;
+    llm_buf_t           b;
+    llm_err_t           err;
+    llm_str_t           raw;
+    llm_chat_t         *c;
+    llm_tools_t         tools;
+    const answer_t     *a;
+    llm_answer_opts_t   o;
+
+    llm_buf_init(&b, 0);
+
+    if (llm_json_to_flat(TOOLS, strlen(TOOLS), NULL, &b, &err) != LLM_OK
+        || llm_tools_init(&tools, (const llm_flat_t *) b.data) != LLM_OK)
+    {
+        ok(0, "the tools: %s", err.msg);
+        return;
+    }
+
+    for (i = 0; i < llm_nelems(families); i++) {
+        c = chat(families[i].name, families[i].source,
+                 strlen(families[i].source));
+
+        if (!ok(c != NULL, "%s: the template", families[i].name)) {
+            continue;
+        }
+
+        o.format = llm_chat_format(c);
+        o.tools = &tools;
+        o.flags = LLM_ANSWER_REASONING|LLM_ANSWER_TOOLS;
+        o.open = llm_answer_open(o.format,
+                                 (llm_str_t) { strlen(families[i].prompt),
+                                               families[i].prompt });
+
+        for (k = 0; k < ANSWERS && families[i].answers[k].raw; k++) {
+            a = &families[i].answers[k];
+            raw = (llm_str_t) { strlen(a->raw), a->raw };
+
+            listen(&o, raw, (int) raw.len, &h);
+            ok(!h.wrong && is(&h.content, a->content)
+               && is(&h.reasoning, a->reasoning) && is(&h.calls, a->calls)
+               && cuts_agree(&o, raw, &h),
+               "%s, %zu: %.40s", families[i].name, k, a->raw);
+            heard_free(&h);
+        }
+
+        llm_chat_free(c);
+    }
+
+    llm_tools_free(&tools);
+    llm_buf_free(&b);
+}
+
+
+/* what is looked for, and what is handed out of it */
+
+static void
+flags(void)
+{
+    size_t             i;
+    heard_t            h;
+    llm_chat_t        *c;
+    llm_tools_t        tools = { 0, NULL };
+    llm_answer_opts_t  o;
+
+    static const char  source[] =
+        TEMPLATE("<think>{{ m.reasoning_content }}</think>{{ m.content }}"
+                 CALLS("<call>" OBJECT "</call>", ""));
+    static const char  raw[] =
+        "<think> a </think> b <call>{\"name\": \"now\", \"arguments\": {}}";
+
+    static const struct {
+        unsigned     flags;
+        const char  *content;
+        const char  *reasoning;
+    } cases[] = {
+        { 0, raw, "" },
+        { LLM_ANSWER_REASONING, "b <call>{\"name\": \"now\", \"arguments\": "
+          "{}}", "a" },
+        { LLM_ANSWER_REASONING|LLM_ANSWER_HIDE,
+          "b <call>{\"name\": \"now\", \"arguments\": {}}", "" },
+        { LLM_ANSWER_TOOLS, raw, "" }
+    };
+
+    c = chat("flags", source, strlen(source));
+
+    if (!ok(c != NULL, "a template with reasoning and calls")) {
+        return;
+    }
+
+    o.format = llm_chat_format(c);
+    o.tools = &tools;
+    o.open = -1;
+
+    for (i = 0; i < llm_nelems(cases); i++) {
+        o.flags = cases[i].flags;
+        listen(&o, llm_str(raw), 7, &h);
+        ok(!h.wrong && is(&h.content, cases[i].content)
+           && is(&h.reasoning, cases[i].reasoning) && is(&h.calls, ""),
+           "what is looked for, %zu", i);
+        heard_free(&h);
+    }
+
+    ok(llm_answer_knows(o.format, LLM_ANSWER_REASONING, llm_str("<think>")),
+       "a token of a mark is known");
+    ok(llm_answer_knows(o.format, LLM_ANSWER_TOOLS, llm_str("<call>")),
+       "of a mark of calls, too");
+    ok(!llm_answer_knows(o.format, LLM_ANSWER_REASONING, llm_str("<call>")),
+       "unless calls are not looked for");
+    ok(!llm_answer_knows(o.format, LLM_ANSWER_TOOLS, llm_str("<|pad|>")),
+       "another is not");
+
+    llm_chat_free(c);
+}
+
+
+/* ---- the shared fixtures ---- */
+
+static int
+equal(const llm_flat_t *a, const llm_flat_t *b)
+{
+    const llm_flat_t  *k, *v, *w;
+
+    if (a->type != b->type || a->count != b->count) {
+        return (a->type == LLM_FLAT_INT || a->type == LLM_FLAT_DOUBLE)
+               && (b->type == LLM_FLAT_INT || b->type == LLM_FLAT_DOUBLE)
+               && llm_flat_double(a) == llm_flat_double(b);
+    }
+
+    if (a->type == LLM_FLAT_OBJECT) {
+        for (k = llm_flat_first(a); k; k = llm_flat_next(a, v)) {
+            v = llm_flat_next(a, k);
+            w = llm_flat_get(b, llm_flat_str(k).data);
+
+            if (w == NULL || !equal(v, w)) {
+                return 0;
+            }
+        }
+
+        return 1;
+    }
+
+    if (a->type == LLM_FLAT_ARRAY) {
+        v = llm_flat_first(a);
+        w = llm_flat_first(b);
+
+        for ( /* void */ ; v; v = llm_flat_next(a, v)) {
+            if (!equal(v, w)) {
+                return 0;
+            }
+
+            w = llm_flat_next(b, w);
+        }
+
+        return 1;
+    }
+
+    return a->size == b->size && memcmp(a, b, a->size) == 0;
+}
+
+
+/* name and JSON of each call against what is expected; calls that the
+   template did not write are not missed */
+
+static int
+equal_calls(const llm_buf_t *got, uint32_t n, const llm_flat_t *want,
+    const llm_flat_t *raw)
+{
+    int                rc;
+    size_t             len;
+    uint32_t           i;
+    llm_err_t          err;
+    llm_lit_t          r;
+    llm_buf_t          flat;
+    llm_str_t          s;
+    const char        *p, *end;
+    const llm_flat_t  *v, *args;
+
+    p = got->data;
+    end = p + got->len;
+    i = 0;
+
+    for (v = llm_flat_first(want); v && i < n; v = llm_flat_next(want, v)) {
+        s = llm_flat_str(llm_flat_get(v, "name"));
+
+        if ((size_t) (end - p) < s.len || memcmp(p, s.data, s.len) != 0) {
+            return 0;
+        }
+
+        p += s.len;
+        llm_lit_init(&r, (llm_str_t) { (size_t) (end - p), p }, llm_str(""),
+                     NULL);
+
+        if (llm_lit_value(&r) != LLM_OK) {
+            return 0;
+        }
+
+        len = (size_t) (r.p - p);
+        args = llm_flat_get(v, "arguments");
+        llm_buf_init(&flat, 0);
+
+        rc = llm_json_to_flat(p, len, NULL, &flat, &err);
+        rc = rc == LLM_OK && equal((const llm_flat_t *) flat.data, args);
+        llm_buf_free(&flat);
+
+        if (!rc) {
+            return 0;
+        }
+
+        p += len;
+        i++;
+    }
+
+    if (v) {
+        s = llm_flat_str(raw);
+
+        for (i = 0; (p = memmem(s.data, s.len, "city", 4)); i++) {
+            s.len -= (size_t) (p + 4 - s.data);
+            s.data = p + 4;
+        }
+
+        return n == 1 && i == 1;
+    }
+
+    return i == n && p == end;
+}
+
+
+static llm_str_t
+trim(llm_str_t s)
+{
+    while (s.len && llm_mark_is_space(*s.data)) {
+        s.data++;
+        s.len--;
+    }
+
+    while (s.len && llm_mark_is_space(s.data[s.len - 1])) {
+        s.len--;
+    }
+
+    return s;
+}
+
+
+static int
+equal_text(const llm_buf_t *got, const llm_flat_t *want, const llm_flat_t *raw)
+{
+    llm_str_t  a, b, all;
+
+    a = trim((llm_str_t) { got->len, got->data ? got->data : "" });
+    b = trim(llm_flat_str(want));
+    all = llm_flat_str(raw);
+
+    /* what the template has left out cannot be read */
+
+    if (a.len == 0 && b.len
+        && memmem(all.data, all.len, b.data, b.len) == NULL)
+    {
+        return 1;
+    }
+
+    return a.len == b.len && memcmp(a.data, b.data, a.len) == 0;
+}
+
+
+static int
+one_case(const llm_chat_t *c, const llm_flat_t *line)
+{
+    int                 good;
+    heard_t             h;
+    llm_err_t           err;
+    llm_str_t           prompt, raw;
+    llm_tools_t         tools;
+    const llm_flat_t   *expect, *request;
+    llm_answer_opts_t   o;
+
+    expect = llm_flat_get(line, "expect");
+    request = llm_flat_get(line, "request");
+    prompt = llm_flat_str(llm_flat_get(line, "prompt"));
+    raw = llm_flat_str(llm_flat_get(line, "raw"));
+    (void) err;
+
+    if (llm_tools_init(&tools, llm_flat_get(request, "tools")) != LLM_OK) {
+        return 0;
+    }
+
+    if (prompt.len > 80) {
+        prompt.data += prompt.len - 80;
+        prompt.len = 80;
+    }
+
+    o.format = llm_chat_format(c);
+    o.tools = &tools;
+    o.flags = LLM_ANSWER_REASONING|LLM_ANSWER_TOOLS;
+    o.open = llm_answer_open(o.format, prompt);
+
+    listen(&o, raw, (int) raw.len, &h);
+
+    good = !h.wrong
+           && equal_text(&h.content, llm_flat_get(expect, "content"),
+                         llm_flat_get(line, "raw"))
+           && equal_text(&h.reasoning,
+                         llm_flat_get(expect, "reasoning_content"),
+                         llm_flat_get(line, "raw"))
+           && equal_calls(&h.calls, h.n_calls,
+                          llm_flat_get(expect, "tool_calls"),
+                          llm_flat_get(line, "raw"))
+           && cuts_agree(&o, raw, &h);
+
+    heard_free(&h);
+    llm_tools_free(&tools);
+
+    return good;
+}
+
+
+static int
+read_file(const char *dir, const char *name, llm_buf_t *b)
+{
+    char       path[512];
+    llm_err_t  err;
+
+    snprintf(path, sizeof(path), "%s/%s", dir, name);
+
+    return llm_file_read(path, b, &err);
+}
+
+
+static void
+fixtures(void)
+{
+    char               name[256];
+    unsigned           n;
+    llm_buf_t          all, flat, src;
+    llm_err_t          err;
+    llm_str_t          s;
+    llm_chat_t        *c;
+    const char        *dir, *p, *end;
+    const llm_flat_t  *line;
+
+    dir = tap_fixtures();
+
+    if (dir == NULL) {
+        skip("the shared fixtures are not here");
+        return;
+    }
+
+    llm_buf_init(&all, 0);
+
+    if (read_file(dir, "toolcalls/roundtrip.jsonl", &all) != LLM_OK) {
+        skip("no toolcalls/roundtrip.jsonl among the shared fixtures");
+        return;
+    }
+
+    for (p = all.data, n = 0; p < all.data + all.len; p = end + 1, n++) {
+        end = strchr(p, '\n');
+        end = end ? end : all.data + all.len;
+
+        llm_buf_init(&flat, 0);
+        llm_buf_init(&src, 0);
+        c = NULL;
+
+        if (llm_json_to_flat(p, (size_t) (end - p), NULL, &flat, &err)
+            == LLM_OK)
+        {
+            line = (const llm_flat_t *) flat.data;
+            s = llm_flat_str(llm_flat_get(line, "template"));
+            snprintf(name, sizeof(name), "chat-templates/%.*s", (int) s.len,
+                     s.data);
+
+            if (read_file(dir, name, &src) == LLM_OK) {
+                c = chat(name, src.data, src.len);
+            }
+
+            s = llm_flat_str(llm_flat_get(line, "case"));
+            ok(c && one_case(c, line), "%s, %.*s", name, (int) s.len, s.data);
+        }
+
+        llm_chat_free(c);
+        llm_buf_free(&src);
+        llm_buf_free(&flat);
+    }
+
+    ok(n > 0, "%u round trips", n);
+    llm_buf_free(&all);
+}
+
+
+int
+main(void)
+{
+    srand(1);
+
+    own_cases();
+    flags();
+    fixtures();
+
+    return done_testing();
+}
