@@ -87,6 +87,9 @@ typedef struct {
                                            (for tests) */
 #define LLM_REQ_SPECIAL     32          /* show control tokens as text */
 #define LLM_REQ_PRIORITY    64          /* the client set a priority */
+#define LLM_REQ_THINK_TEXT 128          /* reasoning is left in the content, as
+                                           the model marks it */
+#define LLM_REQ_THINK_HIDE 256          /* reasoning is not sent */
 
 typedef struct {
     llm_msg_t        head;

@@ -29,6 +29,8 @@ typedef int (*llm_answer_put_pt)(void *data, llm_part_t part, uint32_t call,
 #define LLM_ANSWER_TOOLS      2
 /* reasoning is found, but not handed out */
 #define LLM_ANSWER_HIDE       4
+/* reasoning is not looked for: it stays in the content, with its marks */
+#define LLM_ANSWER_MARKED     8
 
 typedef struct {
     const llm_format_t  *format;
@@ -56,7 +58,7 @@ size_t llm_answer_bytes(const llm_answer_t *a);
    that the template has written */
 int llm_answer_open(const llm_format_t *f, llm_str_t tail);
 
-/* is the text of this token part of a mark that the flags look for? */
+/* is the text of this token part of a mark that the flags name? */
 int llm_answer_knows(const llm_format_t *f, unsigned flags, llm_str_t token);
 
 #endif /* LLM_ANSWER_H */

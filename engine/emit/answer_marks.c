@@ -66,7 +66,9 @@ llm_answer_knows(const llm_format_t *f, unsigned flags, llm_str_t token)
         return 0;
     }
 
-    for (i = 0; i < f->n_reasoning && (flags & LLM_ANSWER_REASONING); i++) {
+    for (i = 0; i < f->n_reasoning
+         && (flags & (LLM_ANSWER_REASONING|LLM_ANSWER_MARKED)); i++)
+    {
         if (llm_answer_in(f->reasoning[i].open, token)
             || llm_answer_in(f->reasoning[i].close, token))
         {

@@ -85,7 +85,9 @@ llm_emit_init(llm_emit_t *e, const llm_vocab_t *vocab,
     e->max_text = LLM_EMIT_TEXT;
 
     llm_detok_init(&e->detok, vocab, special, strip);
+    e->special = special;
     llm_buf_init(&e->text, 0);
+    llm_buf_init(&e->runs, 0);
     llm_buf_init(&e->probs, 0);
     llm_buf_init(&e->ids, 0);
 }
@@ -94,10 +96,27 @@ llm_emit_init(llm_emit_t *e, const llm_vocab_t *vocab,
 void
 llm_emit_free(llm_emit_t *e)
 {
+    llm_answer_free(e->answer);
     llm_detok_free(&e->detok);
     llm_buf_free(&e->text);
+    llm_buf_free(&e->runs);
     llm_buf_free(&e->probs);
     llm_buf_free(&e->ids);
+}
+
+
+size_t
+llm_emit_bytes(const llm_emit_t *e)
+{
+    return e->text.cap + e->runs.cap + e->probs.cap + e->ids.cap
+           + e->detok.cap + (e->answer ? llm_answer_bytes(e->answer) : 0);
+}
+
+
+uint32_t
+llm_emit_calls(const llm_emit_t *e)
+{
+    return e->answer ? llm_answer_calls(e->answer) : 0;
 }
 
 
@@ -135,13 +154,15 @@ llm_emit_step(llm_emit_t *e, char c)
 }
 
 
+/* content */
+
 static int
-llm_emit_append(llm_emit_t *e, llm_str_t s, int check)
+llm_emit_append(llm_emit_t *e, llm_str_t s)
 {
     size_t    i, held;
     uint32_t  k;
 
-    if (!check || e->stops->n == 0) {
+    if (!e->check || e->stops->n == 0) {
         if (llm_buf_add(&e->text, s.data, s.len) != LLM_OK) {
             return LLM_ERROR;
         }
@@ -195,6 +216,94 @@ llm_emit_add_prob(llm_buf_t *probs, const llm_sampled_t *token,
 }
 
 
+/* the run that text of this part is added to; NULL: no memory */
+
+static llm_emit_run_t *
+llm_emit_run(llm_emit_t *e, llm_part_t part, uint32_t call)
+{
+    llm_emit_run_t  *run, add;
+
+    if (e->runs.len) {
+        run = (llm_emit_run_t *) (e->runs.data + e->runs.len) - 1;
+
+        if (run->part == part && run->call == call) {
+            return run;
+        }
+    }
+
+    add.part = part;
+    add.call = call;
+    add.len = 0;
+
+    if (llm_buf_add(&e->runs, &add, sizeof(add)) != LLM_OK) {
+        return NULL;
+    }
+
+    memset(e->state, 0, sizeof(e->state));
+
+    return (llm_emit_run_t *) (e->runs.data + e->runs.len) - 1;
+}
+
+
+/* what the answer hands out */
+
+static int
+llm_emit_part(void *data, llm_part_t part, uint32_t call, llm_str_t text)
+{
+    int              rc;
+    size_t           before;
+    llm_emit_t      *e;
+    llm_emit_run_t  *run;
+
+    e = data;
+    run = llm_emit_run(e, part, call);
+
+    if (run == NULL) {
+        return LLM_ERROR;
+    }
+
+    before = e->text.len - run->len;
+
+    if (part == LLM_PART_CONTENT) {
+        rc = llm_emit_append(e, text);
+
+    } else {
+        rc = llm_buf_add(&e->text, text.data, text.len);
+        e->ready = e->text.len;
+    }
+
+    run->len = e->text.len - before;
+
+    return rc;
+}
+
+
+int
+llm_emit_read(llm_emit_t *e, const llm_answer_opts_t *reads)
+{
+    e->reads = *reads;
+    e->answer = llm_answer_create(reads, llm_emit_part, e);
+
+    return e->answer ? LLM_OK : LLM_ERROR;
+}
+
+
+/* control tokens are no text, but they may be marks */
+
+static llm_str_t
+llm_emit_text(llm_emit_t *e, int32_t id)
+{
+    if (e->answer && !e->special
+        && llm_vocab_type(e->vocab, id) == LLM_TOKEN_CONTROL)
+    {
+        e->detok.special = llm_answer_knows(e->reads.format, e->reads.flags,
+                                            llm_vocab_bytes(e->vocab, id));
+    }
+
+    return llm_detok_push(&e->detok, id);
+}
+
+
 int
 llm_emit_push(llm_emit_t *e, const llm_sampled_t *token, int check)
 {
@@ -203,10 +312,17 @@ llm_emit_push(llm_emit_t *e, const llm_sampled_t *token, int check)
     llm_str_t  s;
 
     start = e->sent + (uint32_t) e->text.len;
-    s = llm_detok_push(&e->detok, token->id);
+    s = llm_emit_text(e, token->id);
     e->n_tokens++;
+    e->check = check;
 
-    rc = llm_emit_append(e, s, check);
+    if (e->answer) {
+        e->n_reasoning += llm_answer_is_reasoning(e->answer);
+        rc = llm_answer_push(e->answer, s);
+
+    } else {
+        rc = llm_emit_append(e, s);
+    }
 
     if (e->flags & LLM_EMIT_PROBS) {
         (void) llm_emit_add_prob(&e->probs, token, start,
@@ -244,8 +360,20 @@ llm_emit_end(llm_emit_t *e)
     }
 
     s = llm_detok_flush(&e->detok, 1);
-    rc = llm_emit_append(e, s, 0);
+
+    if (e->answer) {
+        rc = llm_answer_push(e->answer, s);
+
+        if (rc == LLM_OK) {
+            rc = llm_answer_end(e->answer);
+        }
+
+    } else {
+        e->check = 0;
+        rc = llm_emit_append(e, s);
+    }
+
     e->ready = e->text.len;
 
-    return rc;
+    return rc == LLM_STOPPED ? LLM_OK : rc;
 }

@@ -1,9 +1,13 @@
 /*
  * From the tokens of one choice to its TEXT events: incremental
- * detokenising, stop strings across token borders, token ids and logprobs.
+ * detokenising, what the text means (answer.h), stop strings across token
+ * borders, token ids and logprobs.
  *
  * Invariant: of `text` the first `ready` bytes may be sent; the rest may be
- * the beginning of a stop string.  Text of a stop string is never sent.  The
+ * the beginning of a stop string.  `runs` tell which part of the answer each
+ * byte of it belongs to; there are none where all of it is content.  Stop
+ * strings are looked for in content alone, in each run of it by itself.
+ *  Text of a stop string is never sent.  The
  * stop string that is complete first ends the text, the longest if two are
  * complete at the same byte, so the result does not depend on how the text is
  * cut into tokens.
@@ -16,6 +20,7 @@
 #ifndef LLM_EMIT_H
 #define LLM_EMIT_H
 
+#include "engine/emit/answer.h"
 #include "engine/ipc/event.h"
 #include "engine/sample/sampler.h"
 #include "engine/text/vocab/vocab.h"
@@ -43,14 +48,28 @@ void llm_stops_free(llm_stops_t *s);
 #define LLM_EMIT_STREAM  4              /* send events as soon as there is
                                            text */
 
+/* bytes of one part */
+typedef struct {
+    uint32_t             part;          /* llm_part_t */
+    uint32_t             call;
+    size_t               len;
+} llm_emit_run_t;
+
 typedef struct {
     const llm_vocab_t   *vocab;
     const llm_stops_t   *stops;
     uint32_t             flags;
     int32_t              hit;           /* index of the stop string, or -1 */
 
+    llm_answer_t        *answer;        /* NULL: all text is content */
+    llm_answer_opts_t    reads;
+    int                  special;       /* control tokens are text */
+    int                  check;         /* look for stop strings */
+    uint32_t             n_reasoning;   /* tokens of reasoning */
+
     llm_detok_t          detok;
     llm_buf_t            text;          /* not yet sent */
+    llm_buf_t            runs;          /* llm_emit_run_t, of text */
     size_t               ready;
     size_t               max_text;      /* of one event */
     uint32_t             sent;          /* bytes sent before text.data,
@@ -75,6 +94,13 @@ typedef struct {
 void llm_emit_init(llm_emit_t *e, const llm_vocab_t *vocab,
     const llm_stops_t *stops, uint32_t flags, int special, int strip);
 void llm_emit_free(llm_emit_t *e);
+/* before the first token: the text is an answer to be read so; e stays where
+   it is from now on.  LLM_ERROR: no memory */
+int llm_emit_read(llm_emit_t *e, const llm_answer_opts_t *reads);
+/* memory of its buffers */
+size_t llm_emit_bytes(const llm_emit_t *e);
+/* tool calls until now */
+uint32_t llm_emit_calls(const llm_emit_t *e);
 
 /*
  * Adds a token; with check, its text is searched for stop strings.  LLM_OK;

@@ -25,6 +25,9 @@ typedef struct {
     size_t               probs_len;
     uint32_t             sent;          /* bytes of the answer before text */
     int                  last;          /* no text will follow */
+    int                  closed;        /* text of another part follows */
+    uint32_t             part;          /* of the text */
+    uint32_t             call;
 } llm_emit_src_t;
 
 /* what one event takes */
@@ -152,6 +155,12 @@ llm_emit_drop_cut(llm_emit_t *e)
 static void
 llm_emit_source(const llm_emit_t *e, int last, llm_emit_src_t *src)
 {
+    const llm_emit_run_t  *run;
+
+    src->part = LLM_PART_CONTENT;
+    src->call = 0;
+    src->closed = 0;
+
     if (!llm_emit_echoes(e)) {
         src->text = e->text.data;
         src->len = e->text.len;
@@ -160,6 +169,17 @@ llm_emit_source(const llm_emit_t *e, int last, llm_emit_src_t *src)
         src->probs_len = e->probs.len;
         src->sent = e->sent;
         src->last = last;
+
+        if (e->runs.len) {
+            run = (const llm_emit_run_t *) e->runs.data;
+            src->part = run->part;
+            src->call = run->call;
+            src->closed = e->runs.len > sizeof(*run);
+            src->len = run->len;
+            src->ready = llm_min(src->ready, run->len);
+            src->last = last && !src->closed;
+        }
+
         return;
     }
 
@@ -175,6 +195,27 @@ llm_emit_source(const llm_emit_t *e, int last, llm_emit_src_t *src)
         src->probs = e->echo_probs->data + e->echo_prob;
         src->probs_len = e->echo_probs->len - e->echo_prob;
     }
+}
+
+
+/*
+ * Does the token wait for text of another event?  One that has text of two
+ * parts goes with the first of them.
+ */
+
+static int
+llm_emit_prob_waits(const llm_emit_src_t *src, const llm_emit_lot_t *lot,
+    const llm_emit_prob_t *prob)
+{
+    if (prob->end <= src->sent + lot->text) {
+        return 0;
+    }
+
+    if (lot->text < src->len) {
+        return 1;
+    }
+
+    return src->closed ? prob->start >= src->sent + src->len : !src->last;
 }
 
 
@@ -211,16 +252,16 @@ llm_emit_choose(const llm_emit_t *e, const llm_emit_src_t *src, size_t max,
         prob = (const llm_emit_prob_t *) (src->probs + off);
         size = llm_emit_prob_size(prob);
 
-        if (prob->end > src->sent + lot->text
-            && !(src->last && lot->text == src->len))
-        {
+        if (llm_emit_prob_waits(src, lot, prob)) {
+            text = prob->start >= src->sent + lot->text ? lot->text : text;
             break;
         }
 
         /* with the last token all of the text is sent */
 
         end = (off + size == src->probs_len)
-              ? lot->text : llm_max(prob->end, src->sent) - src->sent;
+              ? lot->text
+              : llm_min(llm_max(prob->end, src->sent) - src->sent, lot->text);
         extra = lot->extra + llm_emit_prob_extra(e, prob);
 
         if (lot->n_probs && extra + end + sizeof(llm_event_t) > max) {
@@ -334,6 +375,24 @@ llm_emit_eat(llm_buf_t *b, size_t n)
 }
 
 
+/* takes n bytes from the first run; an empty one goes when another follows */
+
+static void
+llm_emit_eat_run(llm_emit_t *e, size_t n)
+{
+    llm_emit_run_t  *run;
+
+    if (e->runs.len) {
+        run = (llm_emit_run_t *) e->runs.data;
+        run->len -= n;
+
+        if (run->len == 0) {
+            llm_emit_eat(&e->runs, sizeof(*run));
+        }
+    }
+}
+
+
 static void
 llm_emit_fill(const llm_emit_t *e, const llm_emit_src_t *src,
     const llm_emit_lot_t *lot, llm_event_t *ev)
@@ -383,7 +442,11 @@ llm_emit_one(llm_emit_t *e, llm_to_t *to, uint32_t index, int last)
         return LLM_FULL;
     }
 
-    ev->u.text.part = LLM_PART_CONTENT;
+    if (lot.text) {
+        ev->u.text.part = src.part;
+        ev->u.text.call = src.call;
+    }
+
     llm_emit_fill(e, &src, &lot, ev);
 
     if (llm_emit_echoes(e)) {
@@ -395,6 +458,7 @@ llm_emit_one(llm_emit_t *e, llm_to_t *to, uint32_t index, int last)
         ev->u.text.n_tokens = e->n_tokens;
 
         llm_emit_eat(&e->text, lot.text);
+        llm_emit_eat_run(e, lot.text);
         llm_emit_eat(&e->probs, lot.probs);
         llm_emit_eat(&e->ids, lot.ids);
         e->ready -= lot.text;

@@ -16,9 +16,24 @@ llm_sched_settle(llm_seq_t *q)
 }
 
 
+/* the end of the text may hold a stop string, or the end of a call */
+
+static llm_finish_t
+llm_sched_reason(const llm_seq_t *q, llm_finish_t reason)
+{
+    if (q->emit.hit >= 0) {
+        reason = LLM_FINISH_STOP;
+    }
+
+    return reason == LLM_FINISH_STOP && llm_emit_calls(&q->emit)
+           ? LLM_FINISH_TOOL_CALLS : reason;
+}
+
+
 void
 llm_sched_end_seq(llm_sched_t *s, llm_seq_t *q, llm_finish_t reason)
 {
+    int        rc;
     llm_err_t  err;
 
     llm_sched_settle(q);
@@ -28,13 +43,16 @@ llm_sched_end_seq(llm_sched_t *s, llm_seq_t *q, llm_finish_t reason)
     }
 
     llm_sched_drop(s, q);
+    rc = llm_emit_end(&q->emit);
+
     q->state = LLM_SEQ_ENDED;
-    q->reason = reason;
+    q->reason = llm_sched_reason(q, reason);
     q->req->run.n_ended++;
+    q->req->out.reasoning_tokens += q->emit.n_reasoning;
 
-    llm_zone_add(s->figures->finished[reason], 1);
+    llm_zone_add(s->figures->finished[q->reason], 1);
 
-    if (llm_emit_end(&q->emit) != LLM_OK) {
+    if (rc != LLM_OK) {
         (void) llm_fail(&err, "no memory");
         llm_req_fail(q->req, &err, 0);
     }

@@ -44,6 +44,7 @@ llm_send_finish(llm_req_t *r, llm_seq_t *q)
 
     ev->u.finish.reason = q->reason;
     ev->u.finish.completion_tokens = q->n_gen;
+    ev->u.finish.reasoning_tokens = q->emit.n_reasoning;
     ev->u.finish.stop_id = q->stop_id;
 
     if (stop) {
@@ -76,6 +77,7 @@ llm_send_done(llm_sched_t *s, llm_req_t *r)
     ev->u.done.prompt_tokens = r->prep.prompt_tokens;
     ev->u.done.cached_tokens = r->out.cached_tokens;
     ev->u.done.completion_tokens = r->out.completion_tokens;
+    ev->u.done.reasoning_tokens = r->out.reasoning_tokens;
     ev->u.done.queue_us = r->run.start_us - arrival;
     ev->u.done.ttft_us = r->out.first_us ? r->out.first_us - arrival : 0;
     ev->u.done.total_us = now - arrival;

@@ -60,6 +60,7 @@ llm_req_free(llm_req_t *r)
 
     llm_stops_free(&r->prep.stops);
     llm_gram_release(r->prep.gram);
+    llm_tools_free(&r->prep.tools);
     free(r->prep.banned);
     free(r->run.seqs);
     free(r->prep.prompts);
@@ -72,8 +73,7 @@ static size_t
 llm_seq_bytes(const llm_seq_t *q)
 {
     return q->cap_gen * sizeof(*q->gen) + q->cap_pages * sizeof(*q->pages)
-           + q->emit.text.cap + q->emit.probs.cap + q->emit.ids.cap
-           + q->emit.detok.cap;
+           + llm_emit_bytes(&q->emit);
 }
 
 
@@ -98,7 +98,8 @@ llm_req_bytes(const llm_req_t *r)
         return n;
     }
 
-    n += r->prep.n_banned * sizeof(*r->prep.banned);
+    n += r->prep.n_banned * sizeof(*r->prep.banned)
+         + r->prep.tools.n * sizeof(*r->prep.tools.tool);
 
     for (i = 0; i < r->prep.stops.n; i++) {
         n += r->prep.stops.stop[i].len * (sizeof(uint32_t) + 1);

@@ -115,6 +115,9 @@ typedef struct {
     llm_gram_ref_t      *gram;          /* what choices must look like, or
                                            NULL */
     llm_salt_t           salt;
+    llm_tools_t          tools;         /* that may be called */
+    int                  open;          /* the marks of reasoning that the
+                                           prompt leaves open, or -1 */
 } llm_prepared_t;
 
 /* what the scheduler does with it */
@@ -133,6 +136,7 @@ typedef struct {
     uint32_t             paused;        /* its client reads slowly */
     uint32_t             cached_tokens;
     uint32_t             completion_tokens;
+    uint32_t             reasoning_tokens;  /* of choices that have ended */
     uint64_t             first_us;      /* when the first token came */
     uint32_t             start_sent;
     uint32_t             in_list;       /* it is in the scheduler's list of

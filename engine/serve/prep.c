@@ -92,16 +92,49 @@ llm_prep_continues(const llm_request_t *msg)
 }
 
 
+/* how the answer of a chat is read: *reads; 0: all of it is content */
+
+static int
+llm_prep_reads(const llm_served_t *m, const llm_req_t *r,
+    llm_answer_opts_t *reads)
+{
+    const llm_format_t  *f;
+
+    if (r->msg->kind != LLM_KIND_CHAT) {
+        return 0;
+    }
+
+    f = llm_chat_format(m->chat);
+
+    reads->format = f;
+    reads->tools = &r->prep.tools;
+    reads->open = r->prep.open;
+    reads->flags = r->prep.tools.n && f->n_forms ? LLM_ANSWER_TOOLS : 0;
+
+    if (f->n_reasoning) {
+        reads->flags |= r->msg->flags & LLM_REQ_THINK_TEXT
+                        ? LLM_ANSWER_MARKED
+                        : r->msg->flags & LLM_REQ_THINK_HIDE
+                        ? LLM_ANSWER_REASONING|LLM_ANSWER_HIDE
+                        : LLM_ANSWER_REASONING;
+    }
+
+    return reads->flags || f->n_content || f->n_skipped;
+}
+
+
 static int
 llm_prep_seqs(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
 {
-    int                strip;
-    uint32_t           i, flags, max_gen;
-    llm_seq_t         *q;
-    llm_request_t     *msg;
-    llm_prompt_ids_t  *p;
+    int                 strip, is_read;
+    uint32_t            i, flags, max_gen;
+    llm_seq_t          *q;
+    llm_request_t      *msg;
+    llm_prompt_ids_t   *p;
+    llm_answer_opts_t   reads;
 
     msg = r->msg;
+    is_read = llm_prep_reads(m, r, &reads);
     strip = !llm_prep_continues(msg);
     max_gen = 0;
 
@@ -137,6 +170,10 @@ llm_prep_seqs(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
         llm_emit_init(&q->emit, m->vocab, &r->prep.stops, flags,
                       (msg->flags & LLM_REQ_SPECIAL) != 0, strip);
         r->run.n_seqs++;
+
+        if (is_read && llm_emit_read(&q->emit, &reads) != LLM_OK) {
+            return llm_fail(err, "no memory for the request");
+        }
     }
 
     return LLM_OK;

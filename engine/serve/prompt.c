@@ -126,11 +126,17 @@ llm_prep_chat(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
     memset(&opts, 0, sizeof(opts));
     memset(&prompt, 0, sizeof(prompt));
 
+    if (llm_tools_init(&r->prep.tools, llm_flat_get(flat, "tools")) != LLM_OK) {
+        return llm_fail(err, "no memory for the tools");
+    }
+
     if (llm_chat_render(m->chat, flat, &opts, &prompt, err) != LLM_OK) {
         return LLM_ERROR;
     }
 
     p = &r->prep.prompts[0];
+    r->prep.open = llm_answer_open(llm_chat_format(m->chat),
+                                   llm_chat_tail(&prompt));
 
     rc = llm_prep_tokenize(m, r, (llm_str_t) { prompt.len, prompt.text },
                            prompt.trusted, prompt.n_trusted,

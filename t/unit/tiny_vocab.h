@@ -92,7 +92,7 @@ tv_token(llm_buf_t *b, const char *s, size_t len)
 
 /*
  * Ids 0 to 255 are the bytes, 256 is <|end|>, an end-of-answer token, the
- * strings follow.
+ * strings follow; those that begin with <| are control tokens.
  */
 
 static inline int
@@ -134,7 +134,9 @@ tv_open(tiny_vocab_t *t, const char *const *strings, const size_t *lens,
     tv_u64(b, 257 + n);
 
     for (i = 0; i < 257 + n; i++) {
-        tv_u32(b, i == 256 ? LLM_TOKEN_CONTROL : LLM_TOKEN_NORMAL);
+        tv_u32(b, i == 256 || (i > 256 && lens[i - 257] > 2
+                               && memcmp(strings[i - 257], "<|", 2) == 0)
+                  ? LLM_TOKEN_CONTROL : LLM_TOKEN_NORMAL);
     }
 
     tv_key(b, "tokenizer.ggml.merges", 9);
