@@ -67,6 +67,13 @@ typedef enum {
                                            strings] */
 } llm_rule_t;
 
+/* what a chat's answer may do with its tools */
+typedef enum {
+    LLM_TOOLS_AUTO = 0,                 /* call them or not */
+    LLM_TOOLS_NONE,                     /* call none; the prompt has none */
+    LLM_TOOLS_REQUIRED                  /* call at least one */
+} llm_tool_choice_t;
+
 /* the head of every message to the engine */
 typedef struct {
     uint32_t     size;                  /* of the whole message, 8-aligned */
@@ -125,6 +132,11 @@ typedef struct {
                                            look like */
     llm_ref_t        rule;              /* as its kind says; bytes */
     llm_ref_t        rule_name;         /* text: the field that it came in */
+    uint32_t         tool_choice;       /* llm_tool_choice_t */
+    uint32_t         tool_single;       /* one call at most */
+    llm_ref_t        tool_names;        /* llm_ref_t[len]: those of the chat's
+                                           tools that may be called; empty:
+                                           all of them */
 } llm_request_t;
 
 /*

@@ -11,6 +11,8 @@
 #define LLM_API_MAX_BIAS      4096
 #define LLM_API_MAX_STOP_IDS  256
 #define LLM_API_MAX_STOP_LEN  1024      /* bytes of a stop string */
+#define LLM_API_MAX_NAME      256       /* bytes of a function's name; one event
+                                           carries it */
 
 
 /*

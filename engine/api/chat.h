@@ -1,6 +1,7 @@
 /*
  * What the files of the chat endpoint share: its fields, checked by
- * chat_messages.c, and the object for the template, by chat_object.c.
+ * chat_messages.c and chat_tools.c, and the object for the template, by
+ * chat_object.c.
  */
 
 #ifndef LLM_API_CHAT_H
@@ -13,10 +14,13 @@ typedef struct {
     llm_api_body_t     body;
 
     llm_str_t          reasoning_effort;
+    llm_str_t          reasoning_format;
 
     const llm_flat_t  *messages;
     const llm_flat_t  *tools;
     const llm_flat_t  *tool_choice;
+    const llm_flat_t  *functions;               /* what tools were before */
+    const llm_flat_t  *function_call;           /* and tool_choice */
     const llm_flat_t  *documents;
     const llm_flat_t  *chat_template_kwargs;
     const llm_flat_t  *modalities;
@@ -25,13 +29,30 @@ typedef struct {
     int64_t            top_logprobs;            /* -1: not given */
 
     int                enable_thinking;         /* -1: not given */
+    int                include_reasoning;       /* -1: not given */
+    int                parallel_tool_calls;     /* -1: not given */
     int                add_generation_prompt;   /* -1: not given */
     int                continue_final_message;  /* -1: not given */
 } llm_api_chat_t;
 
 /* chat_messages.c */
 int llm_api_check_messages(const llm_flat_t *messages, llm_err_t *err);
+/* a call of a function, or the function itself: {"name": ...}; at is its
+   place */
+int llm_api_check_name(const llm_flat_t *function, const llm_api_at_t *at,
+    llm_err_t *err);
+/* tools or calls: {"type": "function", "function": {"name": ...}} */
+int llm_api_check_functions(const llm_flat_t *list, const llm_api_at_t *at,
+    llm_err_t *err);
+
+/* chat_tools.c */
 int llm_api_check_tools(const llm_api_chat_t *b, llm_err_t *err);
+/* the tools for the template: 1 if there are any, 0 else */
+int llm_api_write_tools(const llm_api_chat_t *b, llm_buf_t *out);
+/* what may be done with them, to rd->r and the message's end; checks
+   it, too */
+int llm_api_write_choice(llm_api_reader_t *rd, const llm_api_chat_t *b,
+    llm_err_t *err);
 
 /* chat_object.c: appends the flat object for llm_chat_render() to the
    message; its fields have been checked */

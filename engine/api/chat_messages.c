@@ -1,9 +1,36 @@
 /*
- * Checks a chat request's messages and tools.  chat_object.c then writes them
- * without checking again.
+ * Checks a chat request's messages.  chat_object.c then writes them without
+ * checking again.
  */
 
 #include "engine/api/chat.h"
+
+
+int
+llm_api_check_name(const llm_flat_t *function, const llm_api_at_t *at,
+    llm_err_t *err)
+{
+    const llm_flat_t  *name;
+
+    name = llm_api_need(err, at, function, "name", LLM_FLAT_STRING);
+    if (name == NULL) {
+        return LLM_ERROR;
+    }
+
+    if (name->count == 0) {
+        return llm_api_bad_value(err, llm_api_key(at, "name"),
+                                 "Invalid name of a function: empty string.");
+    }
+
+    if (name->count > LLM_API_MAX_NAME) {
+        return llm_api_bad_value(err, llm_api_key(at, "name"),
+                                 "Invalid name of a function: expected at "
+                                 "most %d bytes, got %u.", LLM_API_MAX_NAME,
+                                 name->count);
+    }
+
+    return LLM_OK;
+}
 
 
 static int
@@ -23,6 +50,10 @@ llm_api_check_role(const llm_flat_t *msg, const llm_api_at_t *at,
         return LLM_ERROR;
     }
 
+    if (llm_api_str_is(role, "function")) {
+        return llm_api_check_name(msg, at, err);
+    }
+
     for (i = 0; i < llm_nelems(roles); i++) {
         if (llm_api_str_is(role, roles[i])) {
             return LLM_OK;
@@ -34,7 +65,7 @@ llm_api_check_role(const llm_flat_t *msg, const llm_api_at_t *at,
     return llm_api_bad_value(err, llm_api_key(at, "role"),
                              "Invalid value: '%.*s'. Supported values are: "
                              "'system', 'developer', 'user', 'assistant', "
-                             "and 'tool'.", (int) llm_min(s.len, 64), s.data);
+                             "'tool', and 'function'.", (int) llm_min(s.len, 64), s.data);
 }
 
 
@@ -127,7 +158,7 @@ llm_api_check_function(const llm_flat_t *v, const llm_api_at_t *at,
     llm_err_t *err)
 {
     llm_str_t          s;
-    const llm_flat_t  *type, *function, *name;
+    const llm_flat_t  *type, *function;
 
     if (llm_api_check_type(err, at, v, LLM_FLAT_OBJECT) != LLM_OK) {
         return LLM_ERROR;
@@ -156,23 +187,11 @@ llm_api_check_function(const llm_flat_t *v, const llm_api_at_t *at,
         return LLM_ERROR;
     }
 
-    at = llm_api_key(at, "function");
-
-    name = llm_api_need(err, at, function, "name", LLM_FLAT_STRING);
-    if (name == NULL) {
-        return LLM_ERROR;
-    }
-
-    if (name->count == 0) {
-        return llm_api_bad_value(err, llm_api_key(at, "name"),
-                                 "Invalid name of a function: empty string.");
-    }
-
-    return LLM_OK;
+    return llm_api_check_name(function, llm_api_key(at, "function"), err);
 }
 
 
-static int
+int
 llm_api_check_functions(const llm_flat_t *list, const llm_api_at_t *at,
     llm_err_t *err)
 {
@@ -226,9 +245,15 @@ llm_api_check_message(const llm_flat_t *msg, const llm_api_at_t *at,
         }
     }
 
-    if (llm_api_member(msg, "function_call")) {
-        return llm_api_unsupported(err, llm_api_key(at, "function_call"),
-                                   "use tool_calls");
+    v = llm_api_member(msg, "function_call");
+
+    if (v && (llm_api_check_type(err, llm_api_key(at, "function_call"), v,
+                                 LLM_FLAT_OBJECT)
+              != LLM_OK
+              || llm_api_check_name(v, llm_api_key(at, "function_call"), err)
+                 != LLM_OK))
+    {
+        return LLM_ERROR;
     }
 
     v = llm_api_member(msg, "tool_calls");
@@ -269,48 +294,4 @@ llm_api_check_messages(const llm_flat_t *messages, llm_err_t *err)
     }
 
     return LLM_OK;
-}
-
-
-/*
- * Tokens cannot be masked yet, so a call cannot be forced: only the model
- * itself decides about calls.
- */
-
-int
-llm_api_check_tools(const llm_api_chat_t *b, llm_err_t *err)
-{
-    const llm_flat_t    *choice;
-    const llm_api_at_t  *at;
-
-    if (b->tools
-        && llm_api_check_functions(b->tools, llm_api_top("tools"), err)
-           != LLM_OK)
-    {
-        return LLM_ERROR;
-    }
-
-    at = llm_api_top("tool_choice");
-    choice = b->tool_choice;
-
-    if (choice == NULL || llm_api_str_is(choice, "none")
-        || llm_api_str_is(choice, "auto"))
-    {
-        return LLM_OK;
-    }
-
-    if (choice->type == LLM_FLAT_OBJECT || llm_api_str_is(choice, "required"))
-    {
-        return llm_api_unsupported(err, at,
-                                   "only 'none' and 'auto' can be served, a "
-                                   "call cannot be forced");
-    }
-
-    if (choice->type == LLM_FLAT_STRING) {
-        return llm_api_bad_value(err, at,
-                                 "Invalid value for 'tool_choice'. Supported "
-                                 "values are: 'none' and 'auto'.");
-    }
-
-    return llm_api_bad_type(err, at, "a string or an object", choice);
 }

@@ -5,7 +5,8 @@
  * On the way, null and empty members of a message are left out (clients send
  * them, and templates test for "defined" only), except that content may be
  * null; refusal parts become text parts; `reasoning` is copied to
- * `reasoning_content`; the arguments of calls are read (arguments.c).
+ * `reasoning_content`; the arguments of calls are read (arguments.c); calls
+ * and results of "functions" become those of tools.
  */
 
 #include "engine/api/arguments.h"
@@ -49,6 +50,82 @@ llm_api_write_parts(const llm_flat_t *parts, llm_buf_t *out)
 }
 
 
+/* the id of a function's call, which has none: the name tells it */
+
+static void
+llm_api_add_call_id(const llm_flat_t *name, llm_buf_t *out)
+{
+    llm_buf_t  id;
+    llm_str_t  s;
+
+    s = llm_flat_str(name);
+    llm_buf_init(&id, 0);
+
+    if (llm_buf_addf(&id, "call_%.*s", (int) s.len, s.data) != LLM_OK) {
+        out->failed = 1;
+
+    } else {
+        llm_flat_add_str(out, id.data, id.len);
+    }
+
+    llm_buf_free(&id);
+}
+
+
+/* function_call as tool_calls with one call */
+
+static int
+llm_api_write_call(llm_api_reader_t *rd, const llm_flat_t *function,
+    llm_err_t *err)
+{
+    int        rc;
+    size_t     array, call;
+    llm_buf_t  b;
+
+    llm_buf_init(&b, 0);
+
+    array = llm_flat_open(&b, LLM_FLAT_ARRAY);
+    call = llm_flat_open(&b, LLM_FLAT_OBJECT);
+    llm_api_add_key(&b, "id");
+    llm_api_add_call_id(llm_flat_get(function, "name"), &b);
+    llm_api_add_key(&b, "type");
+    llm_api_add_key(&b, "function");
+    llm_api_add_key(&b, "function");
+    llm_flat_add_node(&b, function);
+    llm_flat_close(&b, call, 3);
+    llm_flat_close(&b, array, 1);
+
+    llm_api_add_key(rd->msg, "tool_calls");
+
+    rc = b.failed ? llm_fail(err, "no memory for the request")
+         : llm_args_add_calls((const llm_flat_t *) b.data, &rd->limits,
+                              rd->msg, err);
+
+    llm_buf_free(&b);
+
+    return rc;
+}
+
+
+/* the role of a function's result is a tool's, with the id of the call */
+
+static uint32_t
+llm_api_write_role(const llm_flat_t *msg, const llm_flat_t *role,
+    llm_buf_t *out)
+{
+    if (!llm_api_str_is(role, "function")) {
+        llm_flat_add_node(out, role);
+        return 0;
+    }
+
+    llm_api_add_key(out, "tool");
+    llm_api_add_key(out, "tool_call_id");
+    llm_api_add_call_id(llm_flat_get(msg, "name"), out);
+
+    return 1;
+}
+
+
 static int
 llm_api_write_message(llm_api_reader_t *rd, const llm_flat_t *msg,
     llm_err_t *err)
@@ -73,10 +150,22 @@ llm_api_write_message(llm_api_reader_t *rd, const llm_flat_t *msg,
             continue;
         }
 
+        if (llm_api_str_is(k, "function_call")) {
+            if (llm_api_write_call(rd, v, err) != LLM_OK) {
+                return LLM_ERROR;
+            }
+
+            count++;
+            continue;
+        }
+
         llm_flat_add_node(out, k);
         count++;
 
-        if (v == content && v->type == LLM_FLAT_ARRAY) {
+        if (llm_api_str_is(k, "role")) {
+            count += llm_api_write_role(msg, v, out);
+
+        } else if (v == content && v->type == LLM_FLAT_ARRAY) {
             llm_api_write_parts(v, out);
 
         } else if (llm_api_str_is(k, "tool_calls")) {
@@ -309,17 +398,7 @@ llm_api_write_chat(llm_api_reader_t *rd, const llm_api_chat_t *b,
         return LLM_ERROR;
     }
 
-    count = 5;
-
-    /* with "none" the prompt does not mention the tools */
-
-    if (b->tools && b->tools->count
-        && !llm_api_str_is(b->tool_choice, "none"))
-    {
-        llm_api_add_key(msg, "tools");
-        llm_flat_add_node(msg, b->tools);
-        count++;
-    }
+    count = 5 + (uint32_t) llm_api_write_tools(b, msg);
 
     if (b->documents && b->documents->count) {
         llm_api_add_key(msg, "documents");

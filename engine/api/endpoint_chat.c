@@ -1,7 +1,7 @@
 /*
  * POST /chat/completions: messages in, a message for each choice out.
- * chat_messages.c checks messages and tools, chat_object.c writes them for
- * the template.
+ * chat_messages.c and chat_tools.c check messages and tools, chat_object.c
+ * writes them for the template.
  */
 
 #include "engine/api/chat.h"
@@ -23,15 +23,17 @@ static const llm_api_field_t  llm_api_chat_rows[] = {
       0, 0 },
     { "documents", LLM_FIELD_ARRAY, AT(documents), 0, 0 },
     { "enable_thinking", LLM_FIELD_BOOL, AT(enable_thinking), 0, 0 },
-    { "function_call", LLM_FIELD_REFUSED, LLM_FIELD_NOWHERE, 0, 0 },
-    { "functions", LLM_FIELD_REFUSED, LLM_FIELD_NOWHERE, 0, 0 },
+    { "function_call", LLM_FIELD_ANY, AT(function_call), 0, 0 },
+    { "functions", LLM_FIELD_ARRAY, AT(functions), 0, 0 },
+    { "include_reasoning", LLM_FIELD_BOOL, AT(include_reasoning), 0, 0 },
     { "max_completion_tokens", LLM_FIELD_INT, AT(max_completion_tokens),
       -1, INT32_MAX },
     { "messages", LLM_FIELD_REQUIRED, AT(messages), 0, 0 },
     { "modalities", LLM_FIELD_ARRAY, AT(modalities), 0, 0 },
-    { "parallel_tool_calls", LLM_FIELD_BOOL, LLM_FIELD_NOWHERE, 0, 0 },
+    { "parallel_tool_calls", LLM_FIELD_BOOL, AT(parallel_tool_calls), 0, 0 },
     { "prediction", LLM_FIELD_OBJECT, LLM_FIELD_NOWHERE, 0, 0 },
     { "reasoning_effort", LLM_FIELD_STRING, AT(reasoning_effort), 0, 0 },
+    { "reasoning_format", LLM_FIELD_STRING, AT(reasoning_format), 0, 0 },
     { "tool_choice", LLM_FIELD_ANY, AT(tool_choice), 0, 0 },
     { "tools", LLM_FIELD_ARRAY, AT(tools), 0, 0 },
     { "top_logprobs", LLM_FIELD_INT, AT(top_logprobs), 0, 20 },
@@ -127,6 +129,42 @@ llm_api_chat_limits(llm_api_reader_t *rd, const llm_api_chat_t *b,
 }
 
 
+/* llama.cpp's reasoning_format and vLLM's include_reasoning */
+
+static int
+llm_api_chat_reasons(llm_api_reader_t *rd, const llm_api_chat_t *b,
+    llm_err_t *err)
+{
+    size_t     i;
+    llm_str_t  s;
+
+    static const char *const  formats[] = {
+        "none", "auto", "deepseek", "deepseek-legacy"
+    };
+
+    if (b->include_reasoning == 0) {
+        rd->r.flags |= LLM_REQ_THINK_HIDE;
+    }
+
+    s = b->reasoning_format;
+
+    for (i = 0; i < llm_nelems(formats) && s.len; i++) {
+        if (s.len == strlen(formats[i])
+            && memcmp(s.data, formats[i], s.len) == 0)
+        {
+            rd->r.flags |= i == 0 ? LLM_REQ_THINK_TEXT : 0;
+            return LLM_OK;
+        }
+    }
+
+    return s.len == 0 ? LLM_OK
+           : llm_api_bad_value(err, llm_api_top("reasoning_format"),
+                               "Invalid value: '%.*s'. Supported values are: "
+                               "'none' (reasoning stays in the content) and "
+                               "'auto'.", (int) llm_min(s.len, 64), s.data);
+}
+
+
 static int
 llm_api_chat_read(llm_api_reader_t *rd, llm_err_t *err)
 {
@@ -139,6 +177,8 @@ llm_api_chat_read(llm_api_reader_t *rd, llm_err_t *err)
     b.max_completion_tokens = LLM_API_UNSET;
     b.top_logprobs = -1;
     b.enable_thinking = -1;
+    b.include_reasoning = -1;
+    b.parallel_tool_calls = -1;
     b.add_generation_prompt = -1;
     b.continue_final_message = -1;
 
@@ -154,6 +194,7 @@ llm_api_chat_read(llm_api_reader_t *rd, llm_err_t *err)
         || llm_api_read_priority(rd, &b.body, err) != LLM_OK
         || llm_api_check_messages(b.messages, err) != LLM_OK
         || llm_api_check_tools(&b, err) != LLM_OK
+        || llm_api_chat_reasons(rd, &b, err) != LLM_OK
         || llm_api_write_chat(rd, &b, err) != LLM_OK)
     {
         return LLM_ERROR;
@@ -162,6 +203,10 @@ llm_api_chat_read(llm_api_reader_t *rd, llm_err_t *err)
     rd->r.chat.off = (uint32_t) start;
     rd->r.chat.len = (uint32_t) (rd->msg->len - start);
     rd->n_choices = rd->r.n;
+
+    if (llm_api_write_choice(rd, &b, err) != LLM_OK) {
+        return LLM_ERROR;
+    }
 
     llm_api_write_head(rd, "chatcmpl-", "chat.completion",
                        "chat.completion.chunk");
@@ -328,6 +373,8 @@ llm_api_delta(const llm_api_t *a, const llm_event_t *ev, llm_buf_t *out)
     case LLM_PART_REASONING:
         add_lit(out, ",\"delta\":{\"reasoning_content\":\"");
         llm_api_add_event_text(out, ev);
+        add_lit(out, "\",\"reasoning\":\"");
+        llm_api_add_event_text(out, ev);
         add_lit(out, "\"}");
         break;
 
@@ -410,17 +457,35 @@ llm_api_chat_content(const llm_api_t *a, llm_api_cursor_t *cur,
 }
 
 
+/* under both of the names that clients read */
+
 static int
-llm_api_chat_open_reasoning(const llm_api_t *a, llm_api_cursor_t *cur,
-    llm_buf_t *out)
+llm_api_chat_named_reasoning(const llm_api_t *a, llm_api_cursor_t *cur,
+    const char *name, llm_buf_t *out)
 {
     if (!a->choices[cur->choice].has_reasoning) {
         return LLM_OK;
     }
 
-    (void) llm_buf_adds(out, ",\"reasoning_content\":\"");
+    (void) llm_buf_addf(out, ",\"%s\":\"", name);
 
     return LLM_MORE;
+}
+
+
+static int
+llm_api_chat_open_reasoning(const llm_api_t *a, llm_api_cursor_t *cur,
+    llm_buf_t *out)
+{
+    return llm_api_chat_named_reasoning(a, cur, "reasoning_content", out);
+}
+
+
+static int
+llm_api_chat_open_thoughts(const llm_api_t *a, llm_api_cursor_t *cur,
+    llm_buf_t *out)
+{
+    return llm_api_chat_named_reasoning(a, cur, "reasoning", out);
 }
 
 
@@ -497,6 +562,7 @@ static const llm_api_member_t  llm_api_chat_members[] = {
     { llm_api_chat_open_content,   llm_api_chat_content,
       "\",\"refusal\":null" },
     { llm_api_chat_open_reasoning, llm_api_chat_reasoning, "\"" },
+    { llm_api_chat_open_thoughts,  llm_api_chat_reasoning, "\"" },
     { llm_api_chat_open_calls,     llm_api_chat_call,      "\"}}]" },
     { llm_api_chat_open_logprobs,  llm_api_chat_logprob,   "" },
     { llm_api_open_finish,         NULL,                   NULL },

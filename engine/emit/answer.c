@@ -216,7 +216,12 @@ llm_answer_call(void *data, llm_str_t name, llm_str_t args)
     call = a->n_calls++;
     rc = a->put(a->data, LLM_PART_TOOL_NAME, call, name);
 
-    return rc == LLM_OK ? a->put(a->data, LLM_PART_TOOL_ARGS, call, args) : rc;
+    if (rc == LLM_OK) {
+        rc = a->put(a->data, LLM_PART_TOOL_ARGS, call, args);
+    }
+
+    return rc == LLM_OK && (a->o.flags & LLM_ANSWER_SINGLE) ? LLM_STOPPED
+                                                            : rc;
 }
 
 
@@ -343,7 +348,8 @@ llm_answer_go(llm_answer_t *a, llm_str_t rest, int last)
 
         if (rc == LLM_OK || rc == LLM_STOPPED) {
             a->form = a->call.form;
-            llm_answer_enter(a, LLM_STATE_AFTER, rest.len);
+            llm_answer_enter(a, rc == LLM_OK ? LLM_STATE_AFTER
+                                             : LLM_STATE_OVER, rest.len);
             return rc;
         }
     }

@@ -31,6 +31,8 @@ typedef int (*llm_answer_put_pt)(void *data, llm_part_t part, uint32_t call,
 #define LLM_ANSWER_HIDE       4
 /* reasoning is not looked for: it stays in the content, with its marks */
 #define LLM_ANSWER_MARKED     8
+/* the answer ends with its first call */
+#define LLM_ANSWER_SINGLE    16
 
 typedef struct {
     const llm_format_t  *format;
@@ -45,7 +47,8 @@ llm_answer_t *llm_answer_create(const llm_answer_opts_t *o,
     llm_answer_put_pt put, void *data);
 void llm_answer_free(llm_answer_t *a);
 
-/* LLM_OK, what put() returned, or LLM_ERROR for want of memory */
+/* LLM_OK; LLM_STOPPED: the answer is over, what follows is dropped; what
+   put() returned; LLM_ERROR: no memory */
 int llm_answer_push(llm_answer_t *a, llm_str_t text);
 /* no text will follow */
 int llm_answer_end(llm_answer_t *a);

@@ -34,7 +34,7 @@ llm_prep_check(const llm_request_t *msg, llm_err_t *err)
 {
     int                      rc;
     uint32_t                 i;
-    const llm_ref_t         *stops;
+    const llm_ref_t         *stops, *names;
     const llm_prompt_ref_t  *prompts;
 
     rc = LLM_OK;
@@ -46,12 +46,19 @@ llm_prep_check(const llm_request_t *msg, llm_err_t *err)
     rc |= llm_prep_ref(msg, &msg->logit_bias, sizeof(llm_logit_bias_t), 4);
     rc |= llm_prep_ref(msg, &msg->rule, 1, 8);
     rc |= llm_prep_ref(msg, &msg->rule_name, 1, 1);
+    rc |= llm_prep_ref(msg, &msg->tool_names, sizeof(llm_ref_t), 4);
 
     if (rc == LLM_OK) {
         stops = llm_ref_data(msg, msg->stops);
 
         for (i = 0; i < msg->stops.len; i++) {
             rc |= llm_prep_ref(msg, &stops[i], 1, 1);
+        }
+
+        names = llm_ref_data(msg, msg->tool_names);
+
+        for (i = 0; i < msg->tool_names.len; i++) {
+            rc |= llm_prep_ref(msg, &names[i], 1, 1);
         }
 
         prompts = llm_ref_data(msg, msg->prompts);
@@ -110,6 +117,7 @@ llm_prep_reads(const llm_served_t *m, const llm_req_t *r,
     reads->tools = &r->prep.tools;
     reads->open = r->prep.open;
     reads->flags = r->prep.tools.n && f->n_forms ? LLM_ANSWER_TOOLS : 0;
+    reads->flags |= r->msg->tool_single ? LLM_ANSWER_SINGLE : 0;
 
     if (f->n_reasoning) {
         reads->flags |= r->msg->flags & LLM_REQ_THINK_TEXT
@@ -119,7 +127,8 @@ llm_prep_reads(const llm_served_t *m, const llm_req_t *r,
                         : LLM_ANSWER_REASONING;
     }
 
-    return reads->flags || f->n_content || f->n_skipped;
+    return (reads->flags & ~(unsigned) LLM_ANSWER_SINGLE) || f->n_content
+           || f->n_skipped;
 }
 
 

@@ -358,10 +358,6 @@ static const case_t  cases[] = {
         "invalid_value", "only one"),
     GOOD(CHAT_WITH, ",'functions':[],'use_beam_search':false,"
          "'bad_words':[]", " flags=0 "),
-    BAD(CHAT_WITH, ",'functions':[{'name':'f'}]", "functions",
-        "unsupported_parameter", ""),
-    BAD(CHAT_WITH, ",'function_call':'auto'", "function_call",
-        "unsupported_parameter", ""),
     GOOD(CHAT_WITH, ",'modalities':['text']", " flags=0 "),
     BAD(CHAT_WITH, ",'modalities':['text','audio']", "modalities",
         "unsupported_parameter", ""),
@@ -415,7 +411,7 @@ static const case_t  cases[] = {
         "{'role':'robot','content':'x'}]}", "messages[1].role",
         "invalid_value", "'robot'"),
     BAD(CHAT_BODY, "{'messages':[{'role':'function','content':'x'}]}",
-        "messages[0].role", "invalid_value", ""),
+        "messages[0].name", "missing_required_parameter", ""),
     BAD(CHAT_BODY, "{'messages':[{'role':7,'content':'x'}]}",
         "messages[0].role", "invalid_type", ""),
     BAD(CHAT_BODY, "{'messages':[{'role':'user'}]}", "messages[0].content",
@@ -440,8 +436,19 @@ static const case_t  cases[] = {
     BAD(CHAT_BODY, "{'messages':[{'role':'user','content':'x','name':1}]}",
         "messages[0].name", "invalid_type", ""),
     BAD(CHAT_BODY, "{'messages':[{'role':'assistant','content':'x',"
-        "'function_call':{'name':'f'}}]}", "messages[0].function_call",
-        "unsupported_parameter", "tool_calls"),
+        "'function_call':{'name':''}}]}", "messages[0].function_call.name",
+        "invalid_value", ""),
+    BAD(CHAT_BODY, "{'messages':[{'role':'assistant','content':'x',"
+        "'function_call':'f'}]}", "messages[0].function_call",
+        "invalid_type", ""),
+    GOOD(CHAT_BODY, "{'messages':[{'role':'user','content':'u'},"
+         "{'role':'assistant','content':null,'function_call':{'name':'f',"
+         "'arguments':'{\\'a\\':1}'}},{'role':'function','name':'f',"
+         "'content':'7'}]}",
+         "{'role':'assistant','content':null,'tool_calls':[{'id':'call_f',"
+         "'type':'function','function':{'name':'f','arguments':'{\"a\":1}',"
+         "'arguments, read':{'a':1}}}]},{'role':'tool','tool_call_id':"
+         "'call_f','name':'f','content':'7'}]"),
     BAD(CHAT_BODY, "{'messages':[{'role':'assistant','tool_calls':"
         "[{'type':'function','function':{}}]}]}",
         "messages[0].tool_calls[0].function.name",
@@ -512,11 +519,48 @@ static const case_t  cases[] = {
     GOOD(CHAT_WITH, ",'tools':[" FN "],'tool_choice':'none'",
          "'chat_template_kwargs':{}} "),
     GOOD(CHAT_WITH, ",'tools':[]", "'chat_template_kwargs':{}} "),
-    BAD(CHAT_WITH, ",'tools':[" FN "],'tool_choice':'required'",
-        "tool_choice", "unsupported_parameter", ""),
+    GOOD(CHAT_WITH, ",'tools':[" FN "],'tool_choice':'none'",
+         " tools=1 single=0 names= "),
+    GOOD(CHAT_WITH, ",'tools':[" FN "],'tool_choice':'required',"
+         "'parallel_tool_calls':false", " tools=2 single=1 names= "),
+    GOOD(CHAT_WITH, ",'tools':[" FN "],'tool_choice':{'type':'function',"
+         "'function':{'name':'f'}}", " tools=2 single=0 names='f' "),
+    GOOD(CHAT_WITH, ",'tools':[" FN "],'tool_choice':{'type':'function',"
+         "'name':'f'}", " tools=2 single=0 names='f' "),
+    GOOD(CHAT_WITH, ",'tools':[" FN "],'tool_choice':{'type':'allowed_tools',"
+         "'allowed_tools':{'mode':'auto','tools':[{'type':'function',"
+         "'function':{'name':'f'}}]}}", " tools=0 single=0 names='f' "),
+    GOOD(CHAT_WITH, ",'tools':[" FN "],'tool_choice':{'type':'allowed_tools',"
+         "'mode':'required','tools':[{'type':'function','name':'f'}]}",
+         " tools=2 single=0 names='f' "),
     BAD(CHAT_WITH, ",'tools':[" FN "],'tool_choice':{'type':'function',"
-        "'function':{'name':'f'}}", "tool_choice", "unsupported_parameter",
-        ""),
+        "'function':{'name':'g'}}", "tool_choice.function.name",
+        "invalid_value", "'g'"),
+    BAD(CHAT_WITH, ",'tools':[" FN "],'tool_choice':{'type':'allowed_tools',"
+        "'allowed_tools':{'mode':'auto','tools':[]}}",
+        "tool_choice.allowed_tools.tools", "empty_array", ""),
+    BAD(CHAT_WITH, ",'tools':[" FN "],'tool_choice':{'type':'allowed_tools',"
+        "'allowed_tools':{'mode':'never','tools':[{'name':'f'}]}}",
+        "tool_choice.allowed_tools.mode", "invalid_value", ""),
+    BAD(CHAT_WITH, ",'tools':[" FN "],'tool_choice':{'type':'custom'}",
+        "tool_choice.type", "invalid_value", ""),
+    BAD(CHAT_WITH, ",'tool_choice':'required'", "tool_choice",
+        "invalid_value", "'tools'"),
+    GOOD(CHAT_WITH, ",'functions':[{'name':'f','parameters':{}}]",
+         "'tools':[" FN "]} "),
+    GOOD(CHAT_WITH, ",'functions':[{'name':'f'}],'function_call':"
+         "{'name':'f'}", " tools=2 single=1 names='f' "),
+    GOOD(CHAT_WITH, ",'functions':[{'name':'f'}],'function_call':'none'",
+         "'chat_template_kwargs':{}} "),
+    BAD(CHAT_WITH, ",'functions':[{'name':'f'}],'tools':[" FN "]",
+        "functions", "invalid_value", ""),
+    BAD(CHAT_WITH, ",'functions':[{}]", "functions[0].name",
+        "missing_required_parameter", ""),
+    GOOD(CHAT_WITH, ",'reasoning_format':'none'", " flags=128 "),
+    GOOD(CHAT_WITH, ",'reasoning_format':'auto'", " flags=0 "),
+    GOOD(CHAT_WITH, ",'include_reasoning':false", " flags=256 "),
+    BAD(CHAT_WITH, ",'reasoning_format':'some'", "reasoning_format",
+        "invalid_value", "'some'"),
     BAD(CHAT_WITH, ",'tool_choice':'maybe'", "tool_choice", "invalid_value",
         ""),
     BAD(CHAT_WITH, ",'tool_choice':7", "tool_choice", "invalid_type", ""),

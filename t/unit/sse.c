@@ -364,8 +364,9 @@ test_parts(void)
 
     e = text_event(0, LLM_PART_REASONING, 0, "hm\t");
     feed(&e);
-    is_out(CHUNK "{\"index\":0,\"delta\":{\"reasoning_content\":\"hm\\t\"},"
-           "\"logprobs\":null,\"finish_reason\":null}]}\n\n", "reasoning");
+    is_out(CHUNK "{\"index\":0,\"delta\":{\"reasoning_content\":\"hm\\t\","
+           "\"reasoning\":\"hm\\t\"},\"logprobs\":null,"
+           "\"finish_reason\":null}]}\n\n", "reasoning");
 
     e = text_event(0, LLM_PART_TOOL_NAME, 1, "get");
     feed(&e);
@@ -404,6 +405,7 @@ test_parts(void)
     feed_done();
     is_out(BODY "{\"index\":0,\"message\":{\"role\":\"assistant\","
            "\"content\":null,\"refusal\":null,\"reasoning_content\":\"hm\","
+           "\"reasoning\":\"hm\","
            "\"tool_calls\":[{\"id\":\"call_deadbeef_0_0\",\"type\":"
            "\"function\",\"function\":{\"name\":\"get\",\"arguments\":"
            "\"{\\\"a\\\":1}\"}},{\"id\":\"call_deadbeef_0_1\",\"type\":"
