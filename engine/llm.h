@@ -25,6 +25,7 @@
 #define LLM_MAX_WORKERS    256
 #define LLM_MAX_CHOICES    128          /* n times prompts of one request */
 #define LLM_MAX_STOPS      16
+#define LLM_MAX_BAD_WORDS  256
 #define LLM_MAX_SLOTS      (1 << 20)    /* live requests of one worker */
 
 
@@ -127,6 +128,9 @@ typedef struct {
     llm_ref_t        stops;             /* llm_ref_t[len]: stop strings */
     llm_ref_t        stop_ids;          /* int32_t[len] */
     llm_ref_t        logit_bias;        /* llm_logit_bias_t[len] */
+    llm_ref_t        allowed_ids;       /* int32_t[len]; none: all */
+    llm_ref_t        bad_words;         /* llm_ref_t[len]: strings */
+    llm_ref_t        breakers;          /* llm_ref_t[len]: strings, for DRY */
 
     uint32_t         rule_kind;         /* llm_rule_t: what each choice must
                                            look like */

@@ -41,7 +41,8 @@ llm_api_create(const llm_api_reader_t *rd)
     a->model = r->model;
     a->n = llm_max(r->n, 1u);
     a->n_choices = rd->n_choices;
-    a->n_logprobs = r->sampling.n_logprobs;
+    a->n_best = rd->n_best;
+    a->n_logprobs = rd->hide_logprobs ? -1 : r->sampling.n_logprobs;
     a->stream = (r->flags & LLM_REQ_STREAM) != 0;
     a->include_usage = rd->include_usage != 0;
     a->token_ids = (r->flags & LLM_REQ_TOKEN_IDS) != 0;
@@ -201,6 +202,11 @@ llm_api_event(llm_api_t *a, const llm_event_t *ev, llm_buf_t *out,
 
     case LLM_EV_DONE:
         llm_api_done(a, ev);
+
+        if (a->n_best) {
+            llm_api_keep_best(a);
+        }
+
         break;
 
     default:

@@ -14,7 +14,7 @@
 #include "engine/api/api_internal.h"
 
 /* most fields of an endpoint, shared ones included */
-#define LLM_API_MAX_FIELDS  128
+#define LLM_API_MAX_FIELDS  192
 
 
 /* ---- the fields of a request's body ---- */
@@ -68,6 +68,9 @@ typedef struct {
     const llm_flat_t  *stop;
     const llm_flat_t  *stop_token_ids;
     const llm_flat_t  *logit_bias;
+    const llm_flat_t  *allowed_token_ids;
+    const llm_flat_t  *bad_words;
+    const llm_flat_t  *dry_sequence_breakers;
     const llm_flat_t  *logprobs;
     const llm_flat_t  *seed;
     const llm_flat_t  *priority;
@@ -88,6 +91,8 @@ typedef struct {
     int64_t            n;
     int64_t            max_tokens;      /* -1: what is left; or _UNSET */
     int64_t            min_tokens;
+    int64_t            min_keep;
+    int64_t            mirostat;
 
     int                stream;
     int                ignore_eos;
@@ -115,6 +120,10 @@ typedef struct {
     llm_buf_t                  head;    /* beginning of a frame or a body: see
                                            llm_api_write_head() */
     uint32_t                   n_choices;   /* of all prompts */
+    uint32_t                   n_best;      /* choices of each prompt that
+                                               remain; 0: all */
+    int                        hide_logprobs;   /* they are asked for to rank
+                                                   the choices */
     int                        include_usage;
 } llm_api_reader_t;
 
@@ -175,7 +184,8 @@ int llm_api_read_limits(llm_api_reader_t *rd, const llm_api_body_t *b,
 int llm_api_read_priority(llm_api_reader_t *rd, const llm_api_body_t *b,
     llm_err_t *err);
 
-/* lists.c: appends stops, stop_token_ids and logit_bias to the message */
+/* lists.c: appends stops, stop_token_ids, logit_bias, allowed tokens, bad
+   words and sequence breakers to the message */
 int llm_api_write_lists(llm_api_reader_t *rd, const llm_api_body_t *b,
     llm_err_t *err);
 /* rule.c: appends what the answer must look like to the message */
@@ -247,6 +257,8 @@ struct llm_api_s {
     uint32_t           model;
     uint32_t           n;               /* choices of each prompt */
     uint32_t           n_choices;       /* of all */
+    uint32_t           n_best;          /* of each prompt, that remain when all
+                                           have ended; 0: all */
     int32_t            n_logprobs;      /* -1: none */
 
     unsigned           stream:1;
@@ -269,6 +281,9 @@ struct llm_api_s {
 
 /* answer.c; bytes of rd and its conf are copied; NULL: no memory */
 llm_api_t *llm_api_create(const llm_api_reader_t *rd);
+
+/* best_of.c: leaves n_best choices of each prompt, once all have ended */
+void llm_api_keep_best(llm_api_t *a);
 
 /* body.c: keeps an event; LLM_ERROR: the answer is too large, or no memory */
 int llm_api_gather(llm_api_t *a, const llm_event_t *ev, llm_err_t *err);

@@ -48,10 +48,38 @@ llm_api_completion_served(const llm_api_completion_t *b, llm_err_t *err)
                                    "text cannot be inserted, only continued");
     }
 
-    if (b->best_of && b->best_of != b->body.n) {
-        return llm_api_unsupported(err, llm_api_top("best_of"),
-                                   "it can only be equal to n");
+    return LLM_OK;
+}
+
+
+/* more choices than are wanted: see best_of.c */
+
+static int
+llm_api_completion_best_of(llm_api_reader_t *rd,
+    const llm_api_completion_t *b, llm_err_t *err)
+{
+    if (b->best_of == 0 || b->best_of == b->body.n) {
+        return LLM_OK;
     }
+
+    if (b->best_of < b->body.n) {
+        return llm_api_bad_value(err, llm_api_top("best_of"),
+                                 "Invalid 'best_of': %lld is less than 'n', "
+                                 "which is %lld.", (long long) b->best_of,
+                                 (long long) b->body.n);
+    }
+
+    if (b->body.stream) {
+        return llm_api_bad_value(err, llm_api_top("best_of"),
+                                 "Invalid 'best_of': a stream has no place "
+                                 "for more choices than 'n', which is %lld.",
+                                 (long long) b->body.n);
+    }
+
+    rd->n_best = rd->r.n;
+    rd->r.n = (uint32_t) b->best_of;
+    rd->hide_logprobs = rd->r.sampling.n_logprobs < 0;
+    rd->r.sampling.n_logprobs = llm_max(rd->r.sampling.n_logprobs, 0);
 
     return LLM_OK;
 }
@@ -112,10 +140,11 @@ llm_api_write_prompt(const llm_flat_t *v, const llm_api_at_t *at,
 
 
 static int
-llm_api_write_prompts(const llm_api_completion_t *b, llm_buf_t *msg,
-    llm_ref_t *ref, llm_err_t *err)
+llm_api_write_prompts(const llm_api_completion_t *b, uint32_t choices,
+    llm_buf_t *msg, llm_ref_t *ref, llm_err_t *err)
 {
     uint32_t             n;
+    const char          *param;
     const llm_flat_t    *v, *first;
     llm_prompt_ref_t     prompts[LLM_MAX_CHOICES];
     const llm_api_at_t  *at;
@@ -153,11 +182,13 @@ llm_api_write_prompts(const llm_api_completion_t *b, llm_buf_t *msg,
         }
     }
 
-    if (n * (uint64_t) b->body.n > LLM_MAX_CHOICES) {
-        return llm_api_bad_value(err, llm_api_top("n"),
-                                 "Invalid 'n': %u prompts times n = %lld "
-                                 "are more than %d choices.", n,
-                                 (long long) b->body.n, LLM_MAX_CHOICES);
+    if (n * choices > LLM_MAX_CHOICES) {
+        param = choices > b->body.n ? "best_of" : "n";
+
+        return llm_api_bad_value(err, llm_api_top(param),
+                                 "Invalid '%s': %u prompts times %s = %u "
+                                 "are more than %d choices.", param, n,
+                                 param, choices, LLM_MAX_CHOICES);
     }
 
     ref->off = (uint32_t) msg->len;
@@ -185,11 +216,13 @@ llm_api_completion_read(llm_api_reader_t *rd, llm_err_t *err)
         || llm_api_read_sampling(rd, &b.body, err) != LLM_OK
         || llm_api_completion_n_logprobs(&b, &rd->r.sampling.n_logprobs, err)
            != LLM_OK
+        || llm_api_completion_best_of(rd, &b, err) != LLM_OK
         || llm_api_read_limits(rd, &b.body, "max_tokens", b.body.max_tokens,
                                LLM_API_COMPLETION_TOKENS, err)
            != LLM_OK
         || llm_api_read_priority(rd, &b.body, err) != LLM_OK
-        || llm_api_write_prompts(&b, rd->msg, &rd->r.prompts, err) != LLM_OK)
+        || llm_api_write_prompts(&b, rd->r.n, rd->msg, &rd->r.prompts, err)
+           != LLM_OK)
     {
         return LLM_ERROR;
     }

@@ -1,6 +1,7 @@
 /*
  * Lists that endpoints share, written to the message: token ids, stop
- * strings, stop tokens and logit biases.
+ * strings, stop tokens, logit biases, allowed tokens, bad words, sequence
+ * breakers.
  */
 
 #include "engine/api/endpoint.h"
@@ -38,24 +39,25 @@ llm_api_write_ids(const llm_flat_t *list, const llm_api_at_t *at,
 }
 
 
-/* empty strings would never match and are left out */
+/* most strings in a list, and most bytes of each */
+
+typedef struct {
+    uint32_t       strings;
+    uint32_t       bytes;
+} llm_api_most_t;
+
+/* a string, or an array of them; empty ones would never match and are left
+   out */
 
 static int
-llm_api_write_stops(const llm_api_body_t *b, llm_buf_t *msg, llm_ref_t *ref,
-    llm_err_t *err)
+llm_api_write_strings(const llm_flat_t *list, const llm_api_at_t *at,
+    llm_api_most_t most, llm_buf_t *msg, llm_ref_t *ref, llm_err_t *err)
 {
     uint32_t             i, n;
     llm_str_t            s;
-    llm_ref_t            refs[LLM_MAX_STOPS];
-    const llm_flat_t    *v, *list;
-    const llm_api_at_t  *at, *here;
-
-    at = llm_api_top("stop");
-    list = b->stop;
-
-    if (list == NULL) {
-        return LLM_OK;
-    }
+    llm_ref_t            refs[LLM_MAX_BAD_WORDS];
+    const llm_flat_t    *v;
+    const llm_api_at_t  *here;
 
     if (list->type != LLM_FLAT_STRING && list->type != LLM_FLAT_ARRAY) {
         return llm_api_bad_type(err, at, "a string or an array of strings",
@@ -65,8 +67,8 @@ llm_api_write_stops(const llm_api_body_t *b, llm_buf_t *msg, llm_ref_t *ref,
     v = list;
 
     if (list->type == LLM_FLAT_ARRAY) {
-        if (list->count > LLM_MAX_STOPS) {
-            return llm_api_too_long(err, at, LLM_MAX_STOPS, list);
+        if (list->count > most.strings) {
+            return llm_api_too_long(err, at, most.strings, list);
         }
 
         v = llm_flat_first(list);
@@ -83,8 +85,8 @@ llm_api_write_stops(const llm_api_body_t *b, llm_buf_t *msg, llm_ref_t *ref,
 
         s = llm_flat_str(v);
 
-        if (s.len > LLM_API_MAX_STOP_LEN) {
-            return llm_api_too_long(err, here, LLM_API_MAX_STOP_LEN, v);
+        if (s.len > most.bytes) {
+            return llm_api_too_long(err, here, most.bytes, v);
         }
 
         if (s.len) {
@@ -232,15 +234,90 @@ llm_api_write_bias(const llm_api_body_t *b, llm_buf_t *msg, llm_ref_t *ref,
 }
 
 
+/* tokens that alone may be drawn */
+
+static int
+llm_api_write_allowed(const llm_api_body_t *b, llm_buf_t *msg,
+    llm_ref_t *ref, llm_err_t *err)
+{
+    const llm_api_at_t  *at;
+
+    at = llm_api_top("allowed_token_ids");
+
+    if (b->allowed_token_ids == NULL) {
+        return LLM_OK;
+    }
+
+    return b->allowed_token_ids->count
+           ? llm_api_write_ids(b->allowed_token_ids, at, msg, ref, err)
+           : llm_api_empty(err, at);
+}
+
+
+/* DRY's sequence breakers, if it is on: llama.cpp's by default */
+
+static int
+llm_api_write_breakers(const llm_api_body_t *b, llm_buf_t *msg,
+    llm_ref_t *ref, llm_err_t *err)
+{
+    uint32_t   i;
+    llm_ref_t  refs[4];
+
+    static const char  usual[] = "\n:\"*";
+
+    if (b->dry_sequence_breakers) {
+        return llm_api_write_strings(b->dry_sequence_breakers,
+                                     llm_api_top("dry_sequence_breakers"),
+                                     (llm_api_most_t) { LLM_MAX_BREAKERS,
+                                                        LLM_MAX_BREAKER_LEN },
+                                     msg, ref, err);
+    }
+
+    if (b->sampling.dry_multiplier <= 0) {
+        return LLM_OK;
+    }
+
+    for (i = 0; i < llm_nelems(refs); i++) {
+        refs[i].off = (uint32_t) msg->len + i;
+        refs[i].len = 1;
+    }
+
+    (void) llm_buf_add(msg, usual, llm_nelems(refs));
+    (void) llm_buf_pad(msg);
+
+    ref->off = (uint32_t) msg->len;
+    ref->len = llm_nelems(refs);
+
+    (void) llm_buf_add(msg, refs, sizeof(refs));
+
+    return LLM_OK;
+}
+
+
 int
 llm_api_write_lists(llm_api_reader_t *rd, const llm_api_body_t *b,
     llm_err_t *err)
 {
     llm_request_t  *r;
 
+    static const llm_api_most_t  stops = {
+        LLM_MAX_STOPS, LLM_API_MAX_STOP_LEN
+    };
+    static const llm_api_most_t  words = {
+        LLM_MAX_BAD_WORDS, LLM_API_MAX_STOP_LEN
+    };
+
     r = &rd->r;
 
-    if (llm_api_write_stops(b, rd->msg, &r->stops, err) != LLM_OK
+    if ((b->stop
+         && llm_api_write_strings(b->stop, llm_api_top("stop"), stops,
+                                  rd->msg, &r->stops, err) != LLM_OK)
+        || (b->bad_words
+            && llm_api_write_strings(b->bad_words, llm_api_top("bad_words"),
+                                     words, rd->msg, &r->bad_words, err)
+               != LLM_OK)
+        || llm_api_write_allowed(b, rd->msg, &r->allowed_ids, err) != LLM_OK
+        || llm_api_write_breakers(b, rd->msg, &r->breakers, err) != LLM_OK
         || llm_api_write_stop_ids(b, rd->msg, &r->stop_ids, err) != LLM_OK
         || llm_api_write_bias(b, rd->msg, &r->logit_bias, err) != LLM_OK)
     {

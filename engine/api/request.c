@@ -23,8 +23,17 @@ static int
 llm_api_stream_options(llm_api_reader_t *rd, const llm_api_body_t *b,
     llm_err_t *err)
 {
+    size_t               i;
     const llm_flat_t    *v;
     const llm_api_at_t  *at;
+
+    /* obfuscation hides the length of tokens from who watches the network;
+       nothing here pads */
+
+    static const struct {
+        const char  *name;
+        int          usage;
+    } members[] = { { "include_usage", 1 }, { "include_obfuscation", 0 } };
 
     if (b->stream_options == NULL) {
         return LLM_OK;
@@ -38,20 +47,24 @@ llm_api_stream_options(llm_api_reader_t *rd, const llm_api_body_t *b,
                                  "allowed when 'stream' is enabled.");
     }
 
-    v = llm_api_member(b->stream_options, "include_usage");
+    for (i = 0; i < llm_nelems(members); i++) {
+        v = llm_api_member(b->stream_options, members[i].name);
 
-    if (v == NULL) {
-        return LLM_OK;
+        if (v == NULL) {
+            continue;
+        }
+
+        if (llm_api_check_type(err, llm_api_key(at, members[i].name), v,
+                               LLM_FLAT_BOOL)
+            != LLM_OK)
+        {
+            return LLM_ERROR;
+        }
+
+        if (members[i].usage) {
+            rd->include_usage = (int) llm_flat_int(v);
+        }
     }
-
-    if (llm_api_check_type(err, llm_api_key(at, "include_usage"), v,
-                           LLM_FLAT_BOOL)
-        != LLM_OK)
-    {
-        return LLM_ERROR;
-    }
-
-    rd->include_usage = (int) llm_flat_int(v);
 
     return LLM_OK;
 }
@@ -132,6 +145,16 @@ llm_api_read_sampling(llm_api_reader_t *rd, const llm_api_body_t *b,
 
     *s = b->sampling;
     s->top_k = llm_max(s->top_k, 0);
+
+    if (b->mirostat) {
+        return llm_api_unsupported(err, llm_api_top("mirostat"),
+                                   "0 turns it off");
+    }
+
+    if (b->min_keep > 1) {
+        return llm_api_unsupported(err, llm_api_top("min_keep"),
+                                   "one token is kept");
+    }
 
     if (b->seed == NULL) {
         return LLM_OK;

@@ -8,6 +8,10 @@
 
 #include <stdint.h>
 
+/* sequence breakers of DRY */
+#define LLM_MAX_BREAKERS      16
+#define LLM_MAX_BREAKER_LEN   64        /* bytes */
+
 typedef struct {
     int32_t      id;
     float        bias;

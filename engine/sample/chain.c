@@ -1,12 +1,10 @@
 /*
  * The chain; see chain.h.  No stage is named here, except for the two that
- * can make sampling take the most likely token.
+ * can make sampling take the most likely token, and the two that look at the
+ * order of the tokens so far.
  */
 
 #include "engine/sample/chain.h"
-
-/* below this temperature the largest logit is taken */
-#define LLM_GREEDY_BELOW  1e-5f
 
 
 typedef enum {
@@ -61,6 +59,13 @@ llm_chain_penalises(uint32_t on)
     }
 
     return 0;
+}
+
+
+int
+llm_chain_remembers(uint32_t on)
+{
+    return on >> LLM_STAGE_window & 1 || on >> LLM_STAGE_dry & 1;
 }
 
 

@@ -14,6 +14,9 @@ uint32_t llm_chain_on(const llm_sampling_t *p);
 /* does one of these depend on the tokens so far? */
 int llm_chain_penalises(uint32_t on);
 
+/* and on their order? */
+int llm_chain_remembers(uint32_t on);
+
 /* is always the largest logit taken? */
 int llm_chain_takes_best(const llm_sampling_t *p);
 

@@ -36,6 +36,19 @@ llm_chain_weigh(llm_chain_t *c)
 }
 
 
+/* leaves the tokens that reach the bound, of those that are left; before any
+   stage that gathers */
+
+static void
+llm_chain_raise(llm_chain_t *c, float bound)
+{
+    bound = llm_max(llm_min(bound, c->max), -FLT_MAX);
+
+    c->bound = (c->left == LLM_LEFT_BOUND) ? llm_max(c->bound, bound) : bound;
+    c->left = LLM_LEFT_BOUND;
+}
+
+
 void
 llm_stage_temperature(llm_chain_t *c)
 {
@@ -51,17 +64,46 @@ llm_stage_min_gap(const llm_sampling_t *p, float scale)
 }
 
 
-/* comes before all stages that gather, so it only raises the bound */
+/*
+ * Top-n-sigma (Tang et al., 2024).  Tokens that may not be drawn have no part
+ * in the deviation.
+ */
+
+void
+llm_stage_top_n_sigma(llm_chain_t *c)
+{
+    double    sum, mean, d;
+    uint32_t  i, n;
+
+    sum = 0;
+    n = 0;
+
+    for (i = 0; i < c->n; i++) {
+        if (c->row[i] > -INFINITY) {
+            sum += c->row[i];
+            n++;
+        }
+    }
+
+    mean = sum / n;
+    sum = 0;
+
+    for (i = 0; i < c->n; i++) {
+        if (c->row[i] > -INFINITY) {
+            d = c->row[i] - mean;
+            sum += d * d;
+        }
+    }
+
+    llm_chain_raise(c, (float) (c->max - c->params->top_n_sigma
+                                         * sqrt(sum / n)));
+}
+
 
 void
 llm_stage_min_p(llm_chain_t *c)
 {
-    float  bound;
-
-    bound = c->max + llm_stage_min_gap(c->params, c->scale);
-
-    c->bound = llm_max(llm_min(bound, c->max), -FLT_MAX);
-    c->left = LLM_LEFT_BOUND;
+    llm_chain_raise(c, c->max + llm_stage_min_gap(c->params, c->scale));
 }
 
 
@@ -163,4 +205,97 @@ llm_stage_top_p(llm_chain_t *c)
 
     need = c->params->top_p * llm_chain_weigh(c);
     c->count = llm_pick_cut(c->scratch->picks, c->count, need, 0);
+}
+
+
+/* is the token less likely?  Of equal ones the lower id counts as the more
+   likely */
+
+static int
+llm_pick_is_behind(const llm_pick_t *p, const llm_pick_t *than)
+{
+    return p->key < than->key || (p->key == than->key && p->id > than->id);
+}
+
+
+/*
+ * XTC (p-e-w, 2024).  The largest logit among the rest becomes the scale of
+ * the weights, which would be too small otherwise.
+ */
+
+void
+llm_stage_xtc(llm_chain_t *c)
+{
+    float        need;
+    uint32_t     i, n, kept;
+    llm_pick_t  *p, least = { 0 };
+
+    if (c->chance >= c->params->xtc_probability) {
+        return;
+    }
+
+    need = (float) (c->params->xtc_threshold * llm_chain_weigh(c));
+    p = c->scratch->picks;
+    n = 0;
+
+    for (i = 0; i < c->count; i++) {
+        if (p[i].weight >= need
+            && (n++ == 0 || llm_pick_is_behind(&p[i], &least)))
+        {
+            least = p[i];
+        }
+    }
+
+    if (n < 2) {
+        return;
+    }
+
+    for (i = 0, kept = 0; i < c->count; i++) {
+        if (p[i].weight < need || p[i].id == least.id) {
+            p[kept++] = p[i];
+        }
+    }
+
+    c->count = kept;
+    c->max = least.key;
+    c->weighed = 0;
+}
+
+
+/*
+ * Dynamic temperature (kalomaze, 2023; as llama.cpp has it): the entropy of
+ * the tokens that are left, as a share of the largest that so many can have,
+ * says where between its bounds the temperature is.
+ */
+
+void
+llm_stage_dynatemp(llm_chain_t *c)
+{
+    double                 total, entropy, low, high, t;
+    uint32_t               i;
+    llm_pick_t            *p;
+    const llm_sampling_t  *s;
+
+    s = c->params;
+    c->scale = 1;
+    total = llm_chain_weigh(c);
+    p = c->scratch->picks;
+    entropy = 0;
+
+    for (i = 0; i < c->count; i++) {
+        entropy += p[i].weight / total * (log(total) - (p[i].key - c->max));
+    }
+
+    entropy = (c->count > 1) ? llm_max(entropy, 0.0) / log(c->count) : 0;
+    low = llm_max((double) s->temperature - s->dynatemp_range, 0.0);
+    high = (double) s->temperature + s->dynatemp_range;
+    t = low + (high - low) * pow(entropy, s->dynatemp_exponent);
+
+    if (t < LLM_GREEDY_BELOW) {
+        c->count = llm_pick_cut(p, c->count, 1, 1);
+        return;
+    }
+
+    c->scale = (float) (1 / t);
+    c->weighed = 0;
 }

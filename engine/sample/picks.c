@@ -30,9 +30,11 @@ llm_sampler_scratch_create(uint32_t n_vocab)
     s->picks = malloc(n * sizeof(llm_pick_t));
     s->blocks = malloc(blocks * sizeof(llm_pick_t));
     s->chosen = calloc((n + 63) / 64, sizeof(uint64_t));
+    s->repeats = calloc(n, sizeof(uint32_t));
 
     if (s->row == NULL || s->block_max == NULL || s->block_sum == NULL
-        || s->picks == NULL || s->blocks == NULL || s->chosen == NULL)
+        || s->picks == NULL || s->blocks == NULL || s->chosen == NULL
+        || s->repeats == NULL)
     {
         llm_sampler_scratch_free(s);
         return NULL;
@@ -55,6 +57,7 @@ llm_sampler_scratch_free(llm_sampler_scratch_t *s)
     free(s->picks);
     free(s->blocks);
     free(s->chosen);
+    free(s->repeats);
     free(s);
 }
 

@@ -34,6 +34,7 @@ struct llm_sampler_scratch_s {
     llm_pick_t              *blocks;    /* the blocks' maxima as picks */
     uint64_t                *chosen;    /* a bit for each id; all clear between
                                            draws */
+    uint32_t                *repeats;   /* for each id, likewise */
 };
 
 /*

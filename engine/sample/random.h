@@ -35,15 +35,18 @@ llm_philox(const uint32_t key[2], uint32_t c[4])
 }
 
 
-/* the random number of a seed, a choice and a position in its text: 53 bits, 0
-   <= u < 1 */
+/* the random numbers of a seed, a choice and a position in its text, two of
+   them: which is 0 or 1; 53 bits, 0 <= u < 1 */
 static inline double
-llm_random(uint64_t seed, uint32_t choice, uint64_t n)
+llm_random(uint64_t seed, uint32_t choice, uint64_t n, int which)
 {
     uint32_t  key[2] = { (uint32_t) seed, (uint32_t) (seed >> 32) };
     uint32_t  c[4] = { (uint32_t) n, (uint32_t) (n >> 32), choice, 0 };
 
     llm_philox(key, c);
+
+    c[0] = c[2 * which];
+    c[1] = c[2 * which + 1];
 
     return (double) ((((uint64_t) c[1] << 32) | c[0]) >> 11) * 0x1p-53;
 }

@@ -34,6 +34,11 @@ struct llm_sampler_s {
                                            NULL */
     int                penalises;
 
+    const llm_rules_t *rules;           /* or NULL */
+    int                words;           /* a bad word has several tokens */
+    int                remembers;       /* the history is kept */
+    llm_history_t      history;
+
     llm_candidate_t   *top;             /* n_logprobs + 1, or more */
     uint32_t           cap_top;
 };
@@ -137,6 +142,10 @@ llm_sampler_restart(llm_sampler_t *s, const llm_sampling_t *params,
     llm_sampler_bound(&s->params);
     s->on = llm_chain_on(&s->params);
     s->penalises = penalises;
+    s->rules = NULL;
+    s->words = 0;
+    s->remembers = llm_chain_remembers(s->on);
+    llm_history_clear(&s->history);
 
     for (i = 0; i < n_bias; i++) {
         e = llm_sampler_edit(s, bias[i].id);
@@ -172,6 +181,40 @@ llm_sampler_create(const llm_sampling_t *params, uint32_t choice,
 }
 
 
+/* a bad word of one token is a logit of minus infinity */
+
+int
+llm_sampler_set_rules(llm_sampler_t *s, const llm_rules_t *rules)
+{
+    uint32_t     i;
+    llm_edit_t  *e;
+
+    if (rules->n_bad && llm_sampler_room(s, 1, 1) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    s->rules = rules;
+
+    for (i = 0; i < rules->n_bad; i++) {
+
+        if (rules->bad[i].n > 1) {
+            s->words = 1;
+            continue;
+        }
+
+        e = llm_sampler_edit(s, rules->bad[i].ids[0]);
+
+        if (e) {
+            e->bias = -INFINITY;
+        }
+    }
+
+    s->remembers |= s->words;
+
+    return LLM_OK;
+}
+
+
 void
 llm_sampler_free(llm_sampler_t *s)
 {
@@ -179,10 +222,18 @@ llm_sampler_free(llm_sampler_t *s)
         return;
     }
 
+    llm_history_free(&s->history);
     free(s->top);
     free(s->edits);
     free(s->place);
     free(s);
+}
+
+
+int
+llm_sampler_wants_prompt(const llm_sampler_t *s)
+{
+    return s->params.repetition_penalty != 1 || llm_chain_remembers(s->on);
 }
 
 
@@ -195,6 +246,11 @@ llm_sampler_see_prompt(llm_sampler_t *s, int32_t id)
 
     if (e) {
         e->seen |= LLM_EDIT_SEEN;
+    }
+
+    if (s->remembers) {
+        llm_history_add(&s->history, s->rules, id);
+        s->history.n_prompt = s->history.n;
     }
 }
 
@@ -210,6 +266,10 @@ llm_sampler_accept(llm_sampler_t *s, int32_t id)
     if (e) {
         e->seen = (e->seen + 1) | LLM_EDIT_SEEN;
     }
+
+    if (s->remembers) {
+        llm_history_add(&s->history, s->rules, id);
+    }
 }
 
 
@@ -217,7 +277,8 @@ static int
 llm_sampler_changes(const llm_sampler_t *s, uint32_t n_banned,
     const uint32_t *mask)
 {
-    return s->n_edits || n_banned || mask;
+    return s->n_edits || n_banned || mask || s->words
+           || (s->rules && s->rules->allowed);
 }
 
 
@@ -233,6 +294,9 @@ llm_sampler_chain(const llm_sampler_t *s, llm_sampler_scratch_t *scratch,
     c->on = s->on;
     c->edits = s->edits;
     c->n_edits = s->n_edits;
+    c->place = s->place;
+    c->rules = s->rules;
+    c->history = &s->history;
     c->scratch = scratch;
     c->row = row;
     c->n = s->n_vocab;
@@ -259,7 +323,30 @@ llm_sampler_mask(const uint32_t *mask, uint32_t n, float *row)
 }
 
 
-/* copies the row to the scratch and applies bias, penalties, bans and mask */
+/* the last tokens of words that may not be written, behind the others */
+
+static void
+llm_sampler_hide_words(const llm_sampler_t *s, float *row)
+{
+    int32_t                last;
+    uint32_t               i;
+    const llm_bad_word_t  *w;
+
+    for (i = 0; i < s->rules->n_bad; i++) {
+        w = &s->rules->bad[i];
+        last = w->ids[w->n - 1];
+
+        if (last >= 0 && (uint32_t) last < s->n_vocab
+            && llm_history_ends(&s->history, w->ids, w->n - 1))
+        {
+            row[last] = -INFINITY;
+        }
+    }
+}
+
+
+/* copies the row to the scratch and applies bias, penalties, rules, bans and
+   mask */
 
 static void
 llm_sampler_change(const llm_sampler_t *s, llm_sampler_scratch_t *scratch,
@@ -275,6 +362,14 @@ llm_sampler_change(const llm_sampler_t *s, llm_sampler_scratch_t *scratch,
 
     llm_sampler_chain(s, scratch, row, &c);
     llm_chain_edit(&c);
+
+    if (s->words) {
+        llm_sampler_hide_words(s, row);
+    }
+
+    if (s->rules && s->rules->allowed) {
+        llm_sampler_mask(s->rules->allowed, s->n_vocab, row);
+    }
 
     if (mask) {
         llm_sampler_mask(mask, s->n_vocab, row);
@@ -301,9 +396,10 @@ llm_sampler_choose(const llm_sampler_t *s, llm_sampler_scratch_t *scratch,
     llm_sampler_chain(s, scratch, row, &c);
     c.max = row[best];
     c.scale = 1;
+    c.chance = llm_random(s->params.seed, s->choice, s->n_generated, 1);
 
     return llm_chain_draw(&c, llm_random(s->params.seed, s->choice,
-                                         s->n_generated));
+                                         s->n_generated, 0));
 }
 
 
@@ -361,10 +457,12 @@ llm_sampler_not_finite(llm_err_t *err)
 }
 
 
+/* the request's bans and rules contradict each other */
+
 static int
 llm_sampler_nothing(llm_err_t *err)
 {
-    return llm_fail(err, "no token is allowed next");
+    return llm_fail_with(err, 400, NULL, NULL, "no token is allowed next");
 }
 
 
@@ -445,6 +543,10 @@ llm_sampler_sample(llm_sampler_t *s, llm_sampler_scratch_t *scratch,
 
     row = logits;
 
+    if (s->history.failed) {
+        return llm_fail(err, "no memory");
+    }
+
     if (llm_sampler_scan(s, scratch, logits, out, &max, &log_sum, err)
         != LLM_OK)
     {
@@ -494,14 +596,15 @@ llm_sampler_plan(const llm_sampler_t *s, uint32_t ahead,
 
     if (p->n_logprobs > LLM_DRAW_TOP
         || (uint64_t) s->n_edits + n_banned > LLM_DRAW_EDITS
-        || !llm_chain_on_device(s->on, best))
+        || !llm_chain_on_device(s->on, best) || s->words
+        || (mask && s->rules && s->rules->allowed))
     {
         return 0;
     }
 
     if (!best) {
         draw->scale = 1 / p->temperature;
-        draw->u = llm_random(p->seed, s->choice, s->n_generated + ahead);
+        draw->u = llm_random(p->seed, s->choice, s->n_generated + ahead, 0);
     }
 
     draw->kind = LLM_DRAW_TOKEN;
@@ -516,7 +619,7 @@ llm_sampler_plan(const llm_sampler_t *s, uint32_t ahead,
     draw->edits = s->edits;
     draw->n_banned = n_banned;
     draw->banned = banned;
-    draw->mask = mask;
+    draw->mask = (s->rules && s->rules->allowed) ? s->rules->allowed : mask;
 
     return 1;
 }

@@ -1,8 +1,10 @@
 /*
- * From a row of logits to a token.  The chain, in vLLM's order: bias,
- * repetition penalty (Keskar et al., 2019), frequency and presence penalty,
- * mask and bans, temperature, min-p, top-k, typical, top-p, and a draw; the
- * stages are the rows of engine/base/sampling.def.  Each cut works on the
+ * From a row of logits to a token.  The chain, in vLLM's order, with
+ * llama.cpp's stages where they fit: bias, repetition penalty (Keskar et al.,
+ * 2019), frequency and presence penalty, DRY, rules, mask and bans,
+ * temperature, top-n-sigma, min-p, top-k, typical, top-p, XTC, dynamic
+ * temperature, and a draw; the stages are the rows of
+ * engine/base/sampling.def.  Each cut works on the
  * tokens that the one before left, renormalised; of equal logits the lower id
  * is kept first; the draw goes through the rest in the order of ids.  Below a
  * temperature of 1e-5 the largest logit is taken, the lowest id of equal
@@ -20,11 +22,32 @@
 #ifndef LLM_SAMPLER_H
 #define LLM_SAMPLER_H
 
+#include "engine/base/base.h"
 #include "engine/base/sampling.h"
 #include "kernels/kernels.h"
 
 typedef struct llm_sampler_s          llm_sampler_t;
 typedef struct llm_sampler_scratch_s  llm_sampler_scratch_t;
+
+/* a word that may not be written, as tokens: n > 0, and behind the others the
+   last one is never drawn */
+typedef struct {
+    const int32_t          *ids;
+    uint32_t                n;
+} llm_bad_word_t;
+
+/* what a request says of tokens and texts beside its parameters */
+typedef struct {
+    const uint32_t         *allowed;    /* a bit for each token; NULL: all may
+                                           be drawn */
+    const llm_bad_word_t   *bad;
+    uint32_t                n_bad;
+    const llm_str_t        *breakers;   /* of LLM_MAX_BREAKER_LEN at most */
+    uint32_t                n_breakers;
+    llm_str_t             (*bytes)(const void *vocab, int32_t id);
+                                        /* a token's text; for breakers */
+    const void             *vocab;
+} llm_rules_t;
 
 typedef struct {
     int32_t                 id;
@@ -54,9 +77,16 @@ llm_sampler_t *llm_sampler_create(const llm_sampling_t *params,
    restarted again */
 int llm_sampler_restart(llm_sampler_t *s, const llm_sampling_t *params,
     uint32_t choice, const llm_logit_bias_t *bias, uint32_t n_bias);
+/*
+ * Sets the rules of a sampler that is new or was restarted, before any token;
+ * they are not copied and outlive its use.  LLM_ERROR: no memory.
+ */
+int llm_sampler_set_rules(llm_sampler_t *s, const llm_rules_t *rules);
 void llm_sampler_free(llm_sampler_t *s);
 
-/* adds a token of the prompt (for the repetition penalty) */
+/* do the penalties look at the prompt, too? */
+int llm_sampler_wants_prompt(const llm_sampler_t *s);
+/* adds a token of the prompt, if they do */
 void llm_sampler_see_prompt(llm_sampler_t *s, int32_t id);
 /* adds a generated token: counts it for penalties and moves the random numbers
    on; repeated for all tokens after a preemption */

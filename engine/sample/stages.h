@@ -1,7 +1,8 @@
 /*
  * What the stages of the chain work on, and what a stage may call.  The rows
  * of engine/base/sampling.def name the stages; edits.c has those that change
- * logits, cuts.c those that reduce the tokens, chain.c runs them.
+ * logits, dry.c those that look at the order of the tokens so far, cuts.c
+ * those that reduce the tokens; chain.c runs them.
  *
  * A stage that edits writes scratch->row, to which c->row points then.  A
  * stage that cuts works on the tokens that the one before left; they are not
@@ -11,7 +12,11 @@
 #ifndef LLM_SAMPLE_STAGES_H
 #define LLM_SAMPLE_STAGES_H
 
+#include "engine/sample/history.h"
 #include "engine/sample/picks.h"
+
+/* below this temperature the largest logit is taken */
+#define LLM_GREEDY_BELOW  1e-5f
 
 typedef enum {
     LLM_LEFT_ALL = 0,                   /* every token of the row */
@@ -23,8 +28,11 @@ typedef enum {
 typedef struct {
     const llm_sampling_t   *params;
     uint32_t                on;         /* bits of llm_stage_t */
-    const llm_edit_t       *edits;
+    llm_edit_t             *edits;
     uint32_t                n_edits;
+    const uint32_t         *place;      /* index of an id's edit, + 1 */
+    const llm_rules_t      *rules;
+    const llm_history_t    *history;
     llm_sampler_scratch_t  *scratch;    /* block_max is the row's */
     const float            *row;
     uint32_t                n;          /* logits of the row */
@@ -32,6 +40,7 @@ typedef struct {
     /* for cuts */
 
     float                   max;        /* the largest logit */
+    double                  chance;     /* a random number beside the draw's */
     float                   scale;      /* 1 / temperature */
     llm_left_t              left;
     float                   bound;

@@ -62,6 +62,9 @@ llm_req_free(llm_req_t *r)
     llm_gram_release(r->prep.gram);
     llm_tools_free(&r->prep.tools);
     free(r->prep.banned);
+    free((void *) r->prep.rules.allowed);
+    free((void *) r->prep.rules.bad);
+    free((void *) r->prep.rules.breakers);
     free(r->run.seqs);
     free(r->prep.prompts);
     free(r->msg);
@@ -98,7 +101,7 @@ llm_req_bytes(const llm_req_t *r)
         return n;
     }
 
-    n += r->prep.n_banned * sizeof(*r->prep.banned)
+    n += r->prep.n_banned * sizeof(*r->prep.banned) + r->prep.rule_bytes
          + r->prep.tools.n * sizeof(*r->prep.tools.tool);
 
     for (i = 0; i < r->prep.stops.n; i++) {

@@ -114,6 +114,8 @@ typedef struct {
     uint32_t             n_banned;
     llm_gram_ref_t      *gram;          /* what choices must look like, or
                                            NULL */
+    llm_rules_t          rules;         /* its lists are owned */
+    size_t               rule_bytes;    /* memory of these */
     llm_salt_t           salt;
     llm_tools_t          tools;         /* that may be called */
     int                  open;          /* the marks of reasoning that the

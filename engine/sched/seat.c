@@ -56,7 +56,12 @@ llm_seat_take(llm_sched_t *s, llm_seq_t *q, llm_err_t *err)
         return LLM_ERROR;
     }
 
-    if (msg->sampling.repetition_penalty != 1.0f) {
+    if (llm_sampler_set_rules(q->sampler, &q->req->prep.rules) != LLM_OK) {
+        llm_seat_give(s, q);
+        return LLM_ERROR;
+    }
+
+    if (llm_sampler_wants_prompt(q->sampler)) {
         for (i = 0; i < q->prompt->n; i++) {
             llm_sampler_see_prompt(q->sampler, q->prompt->ids[i]);
         }

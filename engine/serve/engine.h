@@ -192,6 +192,9 @@ int llm_prep_room(const llm_served_t *m, const llm_req_t *r,
 int llm_prep_echo(const llm_served_t *m, const llm_req_t *r,
     llm_prompt_ids_t *p);
 
+/* rules.c: allowed tokens, bad words, sequence breakers */
+int llm_prep_rules(const llm_served_t *m, llm_req_t *r, llm_err_t *err);
+
 /* prep.c */
 /* all that the scheduler needs of a request; in any thread */
 int llm_prep_request(const llm_served_t *m, llm_req_t *r, llm_err_t *err);

@@ -29,38 +29,54 @@ llm_prep_ref(const llm_request_t *msg, const llm_ref_t *ref, size_t item,
 }
 
 
+/* and those of a list of strings? */
+
+static int
+llm_prep_strings(const llm_request_t *msg, const llm_ref_t *list,
+    uint32_t most)
+{
+    int               rc;
+    uint32_t          i;
+    const llm_ref_t  *s;
+
+    rc = llm_prep_ref(msg, list, sizeof(llm_ref_t), 4);
+
+    if (rc != LLM_OK || list->len > most) {
+        return LLM_ERROR;
+    }
+
+    s = llm_ref_data(msg, *list);
+
+    for (i = 0; i < list->len; i++) {
+        rc |= llm_prep_ref(msg, &s[i], 1, 1);
+    }
+
+    return rc;
+}
+
+
 static int
 llm_prep_check(const llm_request_t *msg, llm_err_t *err)
 {
     int                      rc;
     uint32_t                 i;
-    const llm_ref_t         *stops, *names;
     const llm_prompt_ref_t  *prompts;
 
     rc = LLM_OK;
 
     rc |= llm_prep_ref(msg, &msg->chat, 1, 8);
     rc |= llm_prep_ref(msg, &msg->prompts, sizeof(llm_prompt_ref_t), 4);
-    rc |= llm_prep_ref(msg, &msg->stops, sizeof(llm_ref_t), 4);
+    rc |= llm_prep_strings(msg, &msg->stops, LLM_MAX_STOPS);
+    rc |= llm_prep_strings(msg, &msg->bad_words, LLM_MAX_BAD_WORDS);
+    rc |= llm_prep_strings(msg, &msg->breakers, LLM_MAX_BREAKERS);
+    rc |= llm_prep_ref(msg, &msg->allowed_ids, sizeof(int32_t), 4);
     rc |= llm_prep_ref(msg, &msg->stop_ids, sizeof(int32_t), 4);
     rc |= llm_prep_ref(msg, &msg->logit_bias, sizeof(llm_logit_bias_t), 4);
     rc |= llm_prep_ref(msg, &msg->rule, 1, 8);
     rc |= llm_prep_ref(msg, &msg->rule_name, 1, 1);
-    rc |= llm_prep_ref(msg, &msg->tool_names, sizeof(llm_ref_t), 4);
+    rc |= llm_prep_strings(msg, &msg->tool_names, UINT32_MAX);
 
     if (rc == LLM_OK) {
-        stops = llm_ref_data(msg, msg->stops);
-
-        for (i = 0; i < msg->stops.len; i++) {
-            rc |= llm_prep_ref(msg, &stops[i], 1, 1);
-        }
-
-        names = llm_ref_data(msg, msg->tool_names);
-
-        for (i = 0; i < msg->tool_names.len; i++) {
-            rc |= llm_prep_ref(msg, &names[i], 1, 1);
-        }
-
         prompts = llm_ref_data(msg, msg->prompts);
 
         for (i = 0; i < msg->prompts.len; i++) {
@@ -70,7 +86,7 @@ llm_prep_check(const llm_request_t *msg, llm_err_t *err)
         }
     }
 
-    if (rc != LLM_OK || msg->stops.len > LLM_MAX_STOPS
+    if (rc != LLM_OK
         || (msg->kind == LLM_KIND_CHAT && msg->chat.len == 0)
         || (msg->kind == LLM_KIND_COMPLETION && msg->prompts.len == 0)
         || (msg->kind != LLM_KIND_CHAT && msg->kind != LLM_KIND_COMPLETION))
@@ -345,6 +361,7 @@ llm_prep_request(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
     }
 
     if (llm_prep_stops(m, r, err) != LLM_OK
+        || llm_prep_rules(m, r, err) != LLM_OK
         || (msg->kind == LLM_KIND_CHAT
             ? llm_prep_chat(m, r, err)
             : llm_prep_completion(m, r, err)) != LLM_OK)

@@ -350,9 +350,9 @@ is($res->{json}{usage}{completion_tokens}, 18, 'all counted');
 is(join('', map { $_->{index} } @{ $res->{json}{choices} }), '012345678',
    'in order');
 
-# completions: what is refused, and best_of as far as it means nothing
+# completions: what is refused
 
-for my $case ([ suffix => 'x', 400 ], [ best_of => 3, 400 ],
+for my $case ([ suffix => 'x', 400 ], [ best_of => 0, 400 ],
               [ best_of => 1, 200 ], [ logprobs => 6, 400 ],
               [ logprobs => 5, 200 ], [ logprobs => 0, 200 ],
               [ n => 129, 400 ], [ prompt => [], 400 ],

@@ -407,6 +407,12 @@ told('choices', bound($llm, 'LLM_MAX_CHOICES'));
 told('`stop`', bound($llm, 'LLM_MAX_STOPS') . ' strings of '
      . bound($internal, 'LLM_API_MAX_STOP_LEN') . ' bytes');
 told('`stop_token_ids`', bound($internal, 'LLM_API_MAX_STOP_IDS'));
+told('`bad_words`', bound($llm, 'LLM_MAX_BAD_WORDS') . ' strings of '
+     . bound($internal, 'LLM_API_MAX_STOP_LEN') . ' bytes');
+told('`dry_sequence_breakers`',
+     join ' strings of ', map { bound(slurp('engine/base/sampling.h'), $_)
+                                . ($_ =~ /LEN/ ? ' bytes' : '') }
+                              qw(LLM_MAX_BREAKERS LLM_MAX_BREAKER_LEN));
 told('`logit_bias`', bound($internal, 'LLM_API_MAX_BIAS')
      . ' tokens, -100 to 100 each');
 told('nesting', bound($flat, 'LLM_FLAT_MAX_DEPTH') . ' deep');
@@ -526,7 +532,7 @@ for my $row (rows('Endpoints', qr/parameters/)) {
 # what is served in part stands where most of it is
 
 $fields{$_} = 'refused by name'
-    for qw(best_of suffix modalities);
+    for qw(suffix modalities);
 $fields{metadata} = 'checked, without effect';
 
 is_deeply(\%told, \%fields, 'parameters of the API');

@@ -39,8 +39,9 @@ static const case_t  cases[] = {
     GOOD(CHAT_WITH, "",
          " model=0 kind=1 flags=0 n=1 max=-1 min=0 priority=0 salt=0 "
          "temperature=1 top_p=1 min_p=0 typical_p=1 presence=0 frequency=0 "
-         "repetition=1 top_k=0 logprobs=-1 seed=no0 stops=[] stop_ids=[] "
-         "bias=[] prompts= chat={'lenient':true,"
+         "repetition=1 top_k=0 logprobs=-1 seed=no0 last_n=-1 "
+         "dry=0,1.75,2,-1 xtc=0,0.1 sigma=-1 dynatemp=0,1 allowed=[] bad=[] "
+         "breakers=[] stops=[] stop_ids=[] bias=[] prompts= chat={'lenient':true,"
          "'messages':[{'role':'user','content':'hi'}],"
          "'add_generation_prompt':true,'continue_final_message':false,"
          "'chat_template_kwargs':{}} "),
@@ -357,7 +358,7 @@ static const case_t  cases[] = {
     BAD(CHAT_WITH, ",'guided_regex':'a','grammar':'b'", "grammar",
         "invalid_value", "only one"),
     GOOD(CHAT_WITH, ",'functions':[],'use_beam_search':false,"
-         "'bad_words':[]", " flags=0 "),
+         "'bad_words':[],'samplers':[]", " flags=0 "),
     GOOD(CHAT_WITH, ",'modalities':['text']", " flags=0 "),
     BAD(CHAT_WITH, ",'modalities':['text','audio']", "modalities",
         "unsupported_parameter", ""),
@@ -371,8 +372,87 @@ static const case_t  cases[] = {
         ""),
     GOOD(COMPL_WITH, ",'suffix':''", " flags=0 "),
     GOOD(COMPL_WITH, ",'n':2,'best_of':2", " n=2 "),
-    BAD(COMPL_WITH, ",'n':1,'best_of':3", "best_of",
-        "unsupported_parameter", "equal to n"),
+    GOOD(COMPL_WITH, ",'n':1,'best_of':3", " n=3 "),
+    GOOD(COMPL_WITH, ",'n':1,'best_of':3", " logprobs=0 "),
+    GOOD(COMPL_WITH, ",'n':1,'best_of':3,'logprobs':2", " logprobs=2 "),
+    GOOD(COMPL_WITH, ",'best_of':128", " n=128 "),
+    GOOD(COMPL_WITH, ",'n':2,'best_of':2,'stream':true", " n=2 "),
+    BAD(COMPL_WITH, ",'n':3,'best_of':2", "best_of", "invalid_value",
+        "less than 'n'"),
+    BAD(COMPL_WITH, ",'best_of':0", "best_of", "integer_below_min_value",
+        ">= 1"),
+    BAD(COMPL_WITH, ",'best_of':129", "best_of", "integer_above_max_value",
+        "<= 128"),
+    BAD(COMPL_WITH, ",'best_of':2,'stream':true", "best_of",
+        "invalid_value", "stream"),
+    BAD(COMPL_BODY, "{'prompt':['a','b'],'best_of':65}", "best_of",
+        "invalid_value", "2 prompts times best_of = 65"),
+
+    /* rules */
+
+    GOOD(CHAT_WITH, ",'allowed_token_ids':[3,0]", " allowed=[3,0] "),
+    GOOD(CHAT_WITH, ",'allowed_token_ids':null,'bad_words':null,"
+         "'dry_sequence_breakers':null", " allowed=[] bad=[] breakers=[] "),
+    BAD(CHAT_WITH, ",'allowed_token_ids':[]", "allowed_token_ids",
+        "empty_array", ""),
+    BAD(CHAT_WITH, ",'allowed_token_ids':[-1]", "allowed_token_ids[0]",
+        "integer_below_min_value", ""),
+    BAD(CHAT_WITH, ",'allowed_token_ids':{'a':1}", "allowed_token_ids",
+        "invalid_type", "an array"),
+    BAD(CHAT_WITH, ",'allowed_token_ids':[1.5]", "allowed_token_ids[0]",
+        "invalid_type", ""),
+    GOOD(CHAT_WITH, ",'bad_words':['no','',' way']", " bad=['no'' way'] "),
+    BAD(CHAT_WITH, ",'bad_words':'no'", "bad_words", "invalid_type",
+        "an array"),
+    BAD(CHAT_WITH, ",'bad_words':['a',7]", "bad_words[1]", "invalid_type",
+        ""),
+    GOOD(CHAT_WITH, ",'dry_multiplier':0.8", " breakers=['\n'':''\"''*'] "),
+    GOOD(CHAT_WITH, ",'dry_multiplier':0.8,'dry_sequence_breakers':['ab']",
+         " breakers=['ab'] "),
+    GOOD(CHAT_WITH, ",'dry_multiplier':0.8,'dry_sequence_breakers':[]",
+         " breakers=[] "),
+    BAD(CHAT_WITH, ",'dry_sequence_breakers':[[]]",
+        "dry_sequence_breakers[0]", "invalid_type", ""),
+    BAD(CHAT_WITH, ",'dry_sequence_breakers':['1','2','3','4','5','6','7',"
+        "'8','9','a','b','c','d','e','f','g','h']", "dry_sequence_breakers",
+        "array_above_max_length", "16"),
+
+    /* llama.cpp's names */
+
+    GOOD(CHAT_WITH, ",'penalty_last_n':7", " last_n=7 "),
+    GOOD(CHAT_WITH, ",'repeat_last_n':-1", " last_n=-1 "),
+    BAD(CHAT_WITH, ",'repeat_last_n':-2", "repeat_last_n",
+        "integer_below_min_value", ">= -1"),
+    GOOD(CHAT_WITH, ",'dry_multiplier':100,'dry_base':0,"
+         "'dry_allowed_length':0,'dry_penalty_last_n':0",
+         " dry=100,0,0,0 "),
+    BAD(CHAT_WITH, ",'dry_multiplier':-0.1", "dry_multiplier",
+        "decimal_below_min_value", ">= 0"),
+    GOOD(CHAT_WITH, ",'xtc_probability':1,'xtc_threshold':0.25",
+         " xtc=1,0.25 "),
+    BAD(CHAT_WITH, ",'xtc_probability':1.01", "xtc_probability",
+        "decimal_above_max_value", "<= 1"),
+    GOOD(CHAT_WITH, ",'top_n_sigma':-1,'dynatemp_range':2,"
+         "'dynatemp_exponent':0", " sigma=-1 dynatemp=2,0 "),
+    BAD(CHAT_WITH, ",'dynatemp_range':2.5", "dynatemp_range",
+        "decimal_above_max_value", ""),
+    GOOD(CHAT_WITH, ",'mirostat':0,'mirostat_tau':5,'mirostat_eta':0.1",
+         " flags=0 "),
+    BAD(CHAT_WITH, ",'mirostat':2", "mirostat", "unsupported_parameter",
+        "turns it off"),
+    BAD(CHAT_WITH, ",'mirostat':3", "mirostat", "integer_above_max_value",
+        ""),
+    GOOD(CHAT_WITH, ",'min_keep':1", " flags=0 "),
+    BAD(CHAT_WITH, ",'min_keep':2", "min_keep", "unsupported_parameter", ""),
+    BAD(CHAT_WITH, ",'samplers':['top_k']", "samplers",
+        "unsupported_parameter", ""),
+    GOOD(COMPL_WITH, ",'n_predict':3", " max=3 "),
+    GOOD(COMPL_WITH, ",'n_predict':-1", " max=-1 "),
+    GOOD(CHAT_WITH, ",'prompt_cache_retention':'24h','stream':true,"
+         "'stream_options':{'include_obfuscation':true}", " flags=1 "),
+    BAD(CHAT_WITH, ",'stream':true,'stream_options':"
+        "{'include_obfuscation':1}", "stream_options.include_obfuscation",
+        "invalid_type", ""),
 
     /* prompts */
 

@@ -101,13 +101,30 @@ dump_rule(const llm_request_t *r, llm_buf_t *out)
 }
 
 
+static inline void
+dump_strings(const llm_request_t *r, llm_ref_t ref, llm_buf_t *out)
+{
+    uint32_t          i;
+    const llm_ref_t  *s;
+
+    s = llm_ref_data(r, ref);
+    llm_buf_addc(out, '[');
+
+    for (i = 0; i < ref.len; i++) {
+        llm_buf_addf(out, "'%.*s'", (int) s[i].len,
+                     (const char *) llm_ref_data(r, s[i]));
+    }
+
+    llm_buf_addc(out, ']');
+}
+
+
 /* every field as " name=value", so that a test can look for one of them */
 
 static inline void
 dump_request(const llm_request_t *r, llm_buf_t *out)
 {
     uint32_t                 i;
-    const llm_ref_t         *stop;
     const llm_sampling_t    *s;
     const llm_logit_bias_t  *bias;
     const llm_prompt_ref_t  *p;
@@ -125,15 +142,21 @@ dump_request(const llm_request_t *r, llm_buf_t *out)
                  s->n_logprobs, s->has_seed ? "" : "no",
                  (long long) s->seed);
 
-    llm_buf_adds(out, " stops=[");
-    stop = llm_ref_data(r, r->stops);
+    llm_buf_addf(out, " last_n=%d dry=%g,%g,%d,%d xtc=%g,%g sigma=%g "
+                 "dynatemp=%g,%g", s->repeat_last_n, s->dry_multiplier,
+                 s->dry_base, s->dry_allowed_length, s->dry_penalty_last_n,
+                 s->xtc_probability, s->xtc_threshold, s->top_n_sigma,
+                 s->dynatemp_range, s->dynatemp_exponent);
 
-    for (i = 0; i < r->stops.len; i++) {
-        llm_buf_addf(out, "'%.*s'", (int) stop[i].len,
-                     (const char *) llm_ref_data(r, stop[i]));
-    }
-
-    llm_buf_adds(out, "] stop_ids=");
+    llm_buf_adds(out, " allowed=");
+    dump_ids(r, r->allowed_ids, out);
+    llm_buf_adds(out, " bad=");
+    dump_strings(r, r->bad_words, out);
+    llm_buf_adds(out, " breakers=");
+    dump_strings(r, r->breakers, out);
+    llm_buf_adds(out, " stops=");
+    dump_strings(r, r->stops, out);
+    llm_buf_adds(out, " stop_ids=");
     dump_ids(r, r->stop_ids, out);
 
     llm_buf_adds(out, " bias=[");

@@ -24,7 +24,7 @@
 /* the tokens within some standard deviations of the largest logit */
 
 void
-llm_stage_top_n_sigma(llm_chain_t *c)
+llm_stage_near_best(llm_chain_t *c)
 {
     double       sum, squares, mean, bound;
     uint32_t     i, kept;
@@ -43,7 +43,7 @@ llm_stage_top_n_sigma(llm_chain_t *c)
         squares += (c->row[i] - mean) * (c->row[i] - mean);
     }
 
-    bound = c->max - c->params->top_n_sigma * sqrt(squares / c->n);
+    bound = c->max - c->params->near_best * sqrt(squares / c->n);
 
     llm_chain_gather(c);
     p = c->scratch->picks;
@@ -178,28 +178,28 @@ test_cut(void)
 
     tent(row);
 
-    ok(parse(",\"seed\":1", &p, &err) == LLM_OK && p.top_n_sigma == 0,
+    ok(parse(",\"seed\":1", &p, &err) == LLM_OK && p.near_best == 0,
        "a stage's parameter has its default");
     ok(planned(&p) && draws_below(&p, row, 400, 1.9f) > 20,
        "which leaves the draw to a device, and all tokens");
 
-    ok(parse(",\"seed\":1,\"top_n_sigma\":1.25", &p, &err) == LLM_OK
-       && p.top_n_sigma == 1.25f, "a request names it");
+    ok(parse(",\"seed\":1,\"near_best\":1.25", &p, &err) == LLM_OK
+       && p.near_best == 1.25f, "a request names it");
     ok(!planned(&p), "its draw is the host's");
     is_int(draws_below(&p, row, 400, 1.9f), 0, "and cuts");
     ok(draws_below(&p, row, 400, 2.5f) > 20, "as far as it should");
 
-    ok(parse(",\"seed\":1,\"top_n_sigma\":1.25,\"top_k\":200", &p, &err)
+    ok(parse(",\"seed\":1,\"near_best\":1.25,\"top_k\":200", &p, &err)
        == LLM_OK, "a cut before it");
     is_int(draws_below(&p, row, 400, 1.9f), 0, "changes nothing of that");
 
-    ok(parse(",\"top_n_sigma\":1.25,\"temperature\":0", &p, &err) == LLM_OK
+    ok(parse(",\"near_best\":1.25,\"temperature\":0", &p, &err) == LLM_OK
        && planned(&p), "where the best token is taken a device may draw");
 
-    ok(parse(",\"top_n_sigma\":101", &p, &err) == LLM_ERROR
-       && err.status == 400 && strcmp(err.param, "top_n_sigma") == 0
+    ok(parse(",\"near_best\":101", &p, &err) == LLM_ERROR
+       && err.status == 400 && strcmp(err.param, "near_best") == 0
        && strstr(err.msg, "<= 100"), "its range is checked: %s", err.msg);
-    ok(parse(",\"top_n_sigma\":\"1\"", &p, &err) == LLM_ERROR
+    ok(parse(",\"near_best\":\"1\"", &p, &err) == LLM_ERROR
        && strcmp(err.code, "invalid_type") == 0, "and its type: %s", err.msg);
 }
 

@@ -222,17 +222,17 @@ test_random(void)
     }
 
     for (sum = 0, out = 0, i = 0; i < 100000; i++) {
-        u = llm_random(7, 1, i);
+        u = llm_random(7, 1, i, 0);
         out += u < 0 || u >= 1;
         sum += u;
     }
 
     ok(out == 0 && fabs(sum / i - 0.5) < 0.004, "uniform, mean %.4f",
        sum / i);
-    ok(llm_random(1, 0, 0) != llm_random(2, 0, 0)
-       && llm_random(1, 0, 0) != llm_random(1, 1, 0)
-       && llm_random(1, 0, 0) != llm_random(1, 0, 1)
-       && llm_random(1, 0, 0) != llm_random(1ull << 32 | 1, 0, 0),
+    ok(llm_random(1, 0, 0, 0) != llm_random(2, 0, 0, 0)
+       && llm_random(1, 0, 0, 0) != llm_random(1, 1, 0, 0)
+       && llm_random(1, 0, 0, 0) != llm_random(1, 0, 1, 0)
+       && llm_random(1, 0, 0, 0) != llm_random(1ull << 32 | 1, 0, 0, 0),
        "seed, choice and place each count");
 }
 

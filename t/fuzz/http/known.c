@@ -498,7 +498,10 @@ static const struct {
     const char   *name;
     void        (*make)(fz_gen_t *g);
 } fz_made[] = {
+    { "allowed_token_ids",      fz_stop_ids },
+    { "bad_words",              fz_stop },
     { "cache_salt",             fz_salt },
+    { "dry_sequence_breakers",  fz_stop },
     { "logit_bias",             fz_logit_bias },
     { "logprobs",               fz_logprobs },
     { "max_completion_tokens",  fz_max_tokens },

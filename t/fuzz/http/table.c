@@ -23,6 +23,7 @@ static const char *const  fz_types[] = {
     [FZ_ARRAY] = "LLM_FIELD_ARRAY",
     [FZ_OBJECT] = "LLM_FIELD_OBJECT",
     [FZ_ANY] = "LLM_FIELD_ANY",
+    [FZ_NUMBER] = "LLM_FIELD_PARAM_NUMBER",
     [FZ_REQUIRED] = "LLM_FIELD_REQUIRED",
     [FZ_REFUSED] = "LLM_FIELD_REFUSED"
 };

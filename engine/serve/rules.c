@@ -1,0 +1,272 @@
+/*
+ * What a request says of tokens beside its parameters: those that alone may
+ * be drawn, words that may not be written, DRY's sequence breakers; from its
+ * message to what the sampler takes.
+ *
+ * The lists are the request's and are freed with it, whether the functions
+ * here fail or not.
+ */
+
+#include "engine/serve/engine.h"
+
+
+/* a word as tokens, in the list of all; its ids are an offset until all are
+   known */
+
+typedef struct {
+    llm_ids_t        ids;
+    llm_bad_word_t   words[2 * LLM_MAX_BAD_WORDS];
+    size_t           at[2 * LLM_MAX_BAD_WORDS];
+    uint32_t         n;
+} llm_words_t;
+
+
+static int
+llm_rules_allowed(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
+{
+    size_t          words;
+    uint32_t        i, n, *allowed;
+    const int32_t  *ids;
+
+    n = r->msg->allowed_ids.len;
+    ids = llm_ref_data(r->msg, r->msg->allowed_ids);
+
+    if (n == 0) {
+        return LLM_OK;
+    }
+
+    words = m->runner.n_vocab / 32 + 1;
+
+    allowed = calloc(words, sizeof(uint32_t));
+    if (allowed == NULL) {
+        return llm_fail(err, "no memory for the allowed tokens");
+    }
+
+    r->prep.rules.allowed = allowed;
+    r->prep.rule_bytes += words * sizeof(uint32_t);
+
+    for (i = 0; i < n; i++) {
+        if (ids[i] < 0 || (uint32_t) ids[i] >= m->runner.n_vocab) {
+            return llm_fail_with(err, 400, NULL, "allowed_token_ids",
+                                 "token id %d is not in the model's "
+                                 "vocabulary of %u", ids[i],
+                                 m->runner.n_vocab);
+        }
+
+        allowed[ids[i] / 32] |= 1u << ids[i] % 32;
+    }
+
+    return LLM_OK;
+}
+
+
+/* the tokens of a word, with or without a space before it */
+
+static int
+llm_rules_word(const llm_served_t *m, llm_str_t s, llm_words_t *w,
+    llm_err_t *err)
+{
+    size_t  from;
+
+    from = w->ids.len;
+
+    if (llm_vocab_tokenize(m->vocab, s.data, s.len, NULL, 0,
+                           LLM_TOKENIZE_SPECIAL, 0, &w->ids, err)
+        != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    if (w->ids.len > from) {
+        w->at[w->n] = from;
+        w->words[w->n++].n = (uint32_t) (w->ids.len - from);
+    }
+
+    return LLM_OK;
+}
+
+
+/* do the last tokens of the second word make the first one, so that it is
+   never reached? */
+
+static int
+llm_rules_covered(const llm_words_t *w, uint32_t one, uint32_t two)
+{
+    uint32_t  n;
+
+    n = w->words[one].n;
+
+    return w->words[two].n > n
+           && memcmp(w->ids.data + w->at[two] + w->words[two].n - n,
+                     w->ids.data + w->at[one], n * sizeof(int32_t)) == 0;
+}
+
+
+/* a word is looked for as it begins a line, and as it follows a space */
+
+static int
+llm_rules_both(const llm_served_t *m, llm_str_t s, llm_words_t *w,
+    llm_err_t *err)
+{
+    int        rc;
+    uint32_t   one;
+    llm_buf_t  spaced;
+
+    while (s.len && *s.data == ' ') {
+        s.data++;
+        s.len--;
+    }
+
+    if (s.len == 0) {
+        return LLM_OK;
+    }
+
+    one = w->n;
+
+    if (llm_rules_word(m, s, w, err) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    llm_buf_init(&spaced, 0);
+    (void) llm_buf_addc(&spaced, ' ');
+    (void) llm_buf_add(&spaced, s.data, s.len);
+
+    rc = spaced.failed ? llm_fail(err, "no memory for the bad words")
+                       : llm_rules_word(m, (llm_str_t) { spaced.len,
+                                                         spaced.data },
+                                        w, err);
+
+    llm_buf_free(&spaced);
+
+    if (rc == LLM_OK && w->n == one + 2 && llm_rules_covered(w, one, one + 1))
+    {
+        w->n--;
+        w->ids.len = w->at[one + 1];
+    }
+
+    return rc;
+}
+
+
+/* copies words and ids to one block */
+
+static int
+llm_rules_keep(llm_req_t *r, const llm_words_t *w, llm_err_t *err)
+{
+    size_t           size;
+    int32_t         *ids;
+    uint32_t         i;
+    llm_bad_word_t  *bad;
+
+    if (w->n == 0) {
+        return LLM_OK;
+    }
+
+    size = w->n * sizeof(llm_bad_word_t) + w->ids.len * sizeof(int32_t);
+
+    bad = malloc(size);
+    if (bad == NULL) {
+        return llm_fail(err, "no memory for the bad words");
+    }
+
+    ids = (int32_t *) (bad + w->n);
+    memcpy(ids, w->ids.data, w->ids.len * sizeof(int32_t));
+
+    for (i = 0; i < w->n; i++) {
+        bad[i].n = w->words[i].n;
+        bad[i].ids = ids + w->at[i];
+    }
+
+    r->prep.rules.bad = bad;
+    r->prep.rules.n_bad = w->n;
+    r->prep.rule_bytes += size;
+
+    return LLM_OK;
+}
+
+
+static int
+llm_rules_bad_words(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
+{
+    int               rc;
+    uint32_t          i;
+    llm_str_t         s;
+    llm_words_t       w;
+    const llm_ref_t  *refs;
+
+    memset(&w.ids, 0, sizeof(w.ids));
+    w.n = 0;
+    rc = LLM_OK;
+    refs = llm_ref_data(r->msg, r->msg->bad_words);
+
+    for (i = 0; i < r->msg->bad_words.len && rc == LLM_OK; i++) {
+        s.data = llm_ref_data(r->msg, refs[i]);
+        s.len = refs[i].len;
+        rc = llm_rules_both(m, s, &w, err);
+    }
+
+    if (rc == LLM_OK) {
+        rc = llm_rules_keep(r, &w, err);
+    }
+
+    free(w.ids.data);
+
+    return rc;
+}
+
+
+static llm_str_t
+llm_rules_bytes(const void *vocab, int32_t id)
+{
+    return llm_vocab_bytes(vocab, id);
+}
+
+
+/* the strings are the message's */
+
+static int
+llm_rules_breakers(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
+{
+    uint32_t          i, n;
+    llm_str_t        *s;
+    const llm_ref_t  *refs;
+
+    n = r->msg->breakers.len;
+    refs = llm_ref_data(r->msg, r->msg->breakers);
+
+    if (n == 0) {
+        return LLM_OK;
+    }
+
+    s = malloc(n * sizeof(llm_str_t));
+    if (s == NULL) {
+        return llm_fail(err, "no memory for the sequence breakers");
+    }
+
+    r->prep.rules.breakers = s;
+    r->prep.rules.n_breakers = n;
+    r->prep.rules.bytes = llm_rules_bytes;
+    r->prep.rules.vocab = m->vocab;
+    r->prep.rule_bytes += n * sizeof(llm_str_t);
+
+    for (i = 0; i < n; i++) {
+        s[i].data = llm_ref_data(r->msg, refs[i]);
+        s[i].len = llm_min(refs[i].len, (uint32_t) LLM_MAX_BREAKER_LEN);
+    }
+
+    return LLM_OK;
+}
+
+
+int
+llm_prep_rules(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
+{
+    if (llm_rules_allowed(m, r, err) != LLM_OK
+        || llm_rules_bad_words(m, r, err) != LLM_OK
+        || llm_rules_breakers(m, r, err) != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    return LLM_OK;
+}
