@@ -48,12 +48,20 @@ typedef enum {
 typedef enum {
     LLM_TASK_GENERATE = 0,
     LLM_TASK_EMBED,
-    LLM_TASK_SCORE
+    LLM_TASK_SCORE,
+
+    /* what the vocabulary and the template alone can answer */
+
+    LLM_TASK_TOKENIZE,                  /* a prompt to ids */
+    LLM_TASK_DETOKENIZE,                /* ids to text */
+    LLM_TASK_RENDER,                    /* a chat to the prompt's text */
+    LLM_TASK_DESCRIBE                   /* the tokenizer, as a flat object */
 } llm_task_t;
 
 /* where the prompts of a request are: in chat, or in prompts */
 typedef enum {
-    LLM_KIND_CHAT = 1,
+    LLM_KIND_NONE = 0,                  /* there is none, to describe only */
+    LLM_KIND_CHAT,
     LLM_KIND_COMPLETION
 } llm_kind_t;
 
@@ -98,6 +106,12 @@ typedef struct {
 #define LLM_REQ_THINK_TEXT 128          /* reasoning is left in the content, as
                                            the model marks it */
 #define LLM_REQ_THINK_HIDE 256          /* reasoning is not sent */
+#define LLM_REQ_ADD        512          /* to tokenize: with BOS and EOS, if the
+                                           model has them */
+#define LLM_REQ_PLAIN     1024          /* to tokenize: control tokens in the
+                                           text are text */
+#define LLM_REQ_PIECES    2048          /* to tokenize: events carry the bytes
+                                           of each token, as logprobs */
 
 typedef struct {
     llm_msg_t        head;
@@ -131,6 +145,7 @@ typedef struct {
     llm_ref_t        allowed_ids;       /* int32_t[len]; none: all */
     llm_ref_t        bad_words;         /* llm_ref_t[len]: strings */
     llm_ref_t        breakers;          /* llm_ref_t[len]: strings, for DRY */
+    llm_ref_t        infill;            /* llm_infill_t[len], none or one */
 
     uint32_t         rule_kind;         /* llm_rule_t: what each choice must
                                            look like */
@@ -142,6 +157,19 @@ typedef struct {
                                            tools that may be called; empty:
                                            all of them */
 } llm_request_t;
+
+/* text is to be put between each prompt and what follows it */
+typedef struct {
+    llm_ref_t        suffix;
+    llm_ref_t        extra;             /* llm_extra_t[len]: other texts that
+                                           the model may look at, the most
+                                           important last */
+} llm_infill_t;
+
+typedef struct {
+    llm_ref_t        name;              /* of a file */
+    llm_ref_t        text;
+} llm_extra_t;
 
 /*
  * In a message's tool call, or in the function of one: the object that the
@@ -197,6 +225,7 @@ typedef struct {
             uint32_t     prompt_tokens; /* of all prompts */
             uint32_t     cached_tokens;
             uint64_t     queue_us;      /* arrival to running */
+            uint32_t     ctx;           /* tokens that the model can hold */
         } start;
 
         struct {                        /* TEXT */
@@ -284,7 +313,12 @@ typedef struct {
                                            idle */
     uint32_t           running;         /* sequences */
     uint32_t           waiting;         /* requests */
-    uint32_t           ctx;             /* 0 until it is known */
+    uint32_t           ctx;             /* 0 until it is known; then, too: */
+    uint32_t           ctx_train;
+    uint32_t           n_vocab;
+    uint32_t           n_embd;
+    uint64_t           n_params;
+    uint64_t           n_bytes;         /* of the weights */
     char               error[512];      /* why it has failed */
     char               device[128];
 } llm_model_status_t;

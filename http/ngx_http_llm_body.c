@@ -28,6 +28,8 @@
 #define NGX_HTTP_LLM_BODY_HOLD   60000
 
 
+static ngx_int_t ngx_http_llm_model_argument(ngx_http_request_t *r,
+    llm_str_t *model);
 static size_t ngx_http_llm_body_size(ngx_http_request_t *r);
 static void ngx_http_llm_parse(void *data);
 static ngx_int_t ngx_http_llm_join(ngx_http_llm_body_t *body, u_char *p,
@@ -76,6 +78,16 @@ ngx_http_llm_body_handler(ngx_http_request_t *r)
     ngx_http_llm_api_conf(ctx, &body->conf);
     llm_buf_init(&body->msg, 0);
 
+    if (llm_api_bodiless(ctx->endpoint)) {
+        body->bufs = NULL;
+        body->size = 0;
+
+        if (ngx_http_llm_model_argument(r, &body->conf.model) != NGX_OK) {
+            ngx_http_finalize_request(r, NGX_HTTP_INTERNAL_SERVER_ERROR);
+            return;
+        }
+    }
+
     if (body->size > NGX_HTTP_LLM_SMALL_BODY) {
         if (ngx_http_llm_parse_later(body) != NGX_OK) {
             ngx_http_finalize_request(r, NGX_HTTP_INTERNAL_SERVER_ERROR);
@@ -86,6 +98,35 @@ ngx_http_llm_body_handler(ngx_http_request_t *r)
 
     ngx_http_llm_parse(body);
     ngx_http_llm_parsed(body);
+}
+
+
+/* "?model=NAME" of a request without a body */
+
+static ngx_int_t
+ngx_http_llm_model_argument(ngx_http_request_t *r, llm_str_t *model)
+{
+    u_char     *dst, *src;
+    ngx_str_t   value;
+
+    if (ngx_http_arg(r, (u_char *) "model", 5, &value) != NGX_OK
+        || value.len == 0)
+    {
+        return NGX_OK;
+    }
+
+    dst = ngx_pnalloc(r->pool, value.len);
+    if (dst == NULL) {
+        return NGX_ERROR;
+    }
+
+    src = value.data;
+    model->data = (char *) dst;
+
+    ngx_unescape_uri(&dst, &src, value.len, 0);
+    model->len = (char *) dst - model->data;
+
+    return NGX_OK;
 }
 
 

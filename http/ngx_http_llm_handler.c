@@ -221,6 +221,8 @@ ngx_http_llm_api_conf(ngx_http_llm_ctx_t *ctx, llm_api_conf_t *conf)
     conf->cap = ctx->conf->max_tokens;
     conf->id.len = ctx->id.len;
     conf->id.data = (char *) ctx->id.data;
+    conf->model = llm_str("");
+    conf->zone = ctx->main->zone;
     conf->now = ngx_time();
     conf->max_answer = ctx->conf->stream_buffer * NGX_HTTP_LLM_MAX_ANSWER;
 }

@@ -115,6 +115,11 @@ ngx_http_llm_serve(ngx_http_llm_ctx_t *ctx)
             ngx_http_llm_finalize(ctx, rc);
             return;
         }
+
+        if (r->header_only) {
+            ngx_http_llm_finalize(ctx, NGX_OK);
+            return;
+        }
     }
 
     ngx_http_llm_flush(ctx, 0);

@@ -42,6 +42,7 @@ llm_api_create(const llm_api_reader_t *rd)
     a->n = llm_max(r->n, 1u);
     a->n_choices = rd->n_choices;
     a->n_best = rd->n_best;
+    a->options = rd->options;
     a->n_logprobs = rd->hide_logprobs ? -1 : r->sampling.n_logprobs;
     a->stream = (r->flags & LLM_REQ_STREAM) != 0;
     a->include_usage = rd->include_usage != 0;
@@ -125,6 +126,7 @@ llm_api_finish(llm_api_t *a, const llm_event_t *ev)
 
     c = &a->choices[ev->index];
     c->finish = ev->u.finish.reason;
+    c->hit = ev->u.finish.stop.len != 0;
     a->usage.completion_tokens += ev->u.finish.completion_tokens - c->n_tokens;
     c->n_tokens = ev->u.finish.completion_tokens;
 
@@ -184,6 +186,7 @@ llm_api_event(llm_api_t *a, const llm_event_t *ev, llm_buf_t *out,
         a->usage.prompt_tokens = ev->u.start.prompt_tokens;
         a->usage.cached_tokens = ev->u.start.cached_tokens;
         a->usage.queue_us = ev->u.start.queue_us;
+        a->ctx = ev->u.start.ctx;
         break;
 
     case LLM_EV_TEXT:

@@ -40,7 +40,12 @@ typedef struct {
     int32_t                 fallback;   /* index, or -1 */
     int32_t                 cap;        /* llm_max_tokens; -1: none */
     llm_str_t               id;         /* of this request: letters, digits */
+    llm_str_t               model;      /* if the endpoint takes no body: the
+                                           model that was asked for, or
+                                           empty */
     int64_t                 now;        /* seconds since 1970 */
+    llm_zone_t             *zone;       /* says what is known of the models;
+                                           NULL: nothing is */
     size_t                  max_answer; /* most bytes of an answer that is not
                                            streamed; 0: 16 MB */
 } llm_api_conf_t;
@@ -63,6 +68,9 @@ typedef struct {
  */
 int llm_api_route(llm_str_t path, llm_str_t method, llm_api_route_t *to);
 
+/* does the endpoint take no body?  Then its request is parsed all the same,
+   from conf alone */
+int llm_api_bodiless(const llm_api_endpoint_t *ep);
 /* does the endpoint answer at once, without a body and without the engine? */
 int llm_api_answers(const llm_api_endpoint_t *ep);
 /* if so, the body of its answer; LLM_ERROR and *err if there is none */

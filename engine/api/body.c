@@ -144,6 +144,22 @@ llm_api_write_text(const llm_api_t *a, llm_api_cursor_t *cur, uint32_t part,
 
 
 int
+llm_api_write_kept(llm_api_t *a, size_t max, llm_buf_t *out)
+{
+    while (a->cursor.piece) {
+
+        if (out->len >= max) {
+            return out->failed ? LLM_ERROR : LLM_MORE;
+        }
+
+        (void) llm_api_write_text(a, &a->cursor, LLM_PART_CONTENT, out);
+    }
+
+    return out->failed ? LLM_ERROR : LLM_OK;
+}
+
+
+int
 llm_api_open_logprobs(const llm_api_t *a, const llm_api_logprobs_t *format,
     llm_buf_t *out)
 {

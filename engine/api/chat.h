@@ -35,6 +35,10 @@ typedef struct {
     int                continue_final_message;  /* -1: not given */
 } llm_api_chat_t;
 
+/* endpoint_chat.c: its fields, and their defaults */
+extern const llm_api_fields_t  llm_api_chat_fields;
+void llm_api_chat_defaults(llm_api_chat_t *b);
+
 /* chat_messages.c */
 int llm_api_check_messages(const llm_flat_t *messages, llm_err_t *err);
 /* a call of a function, or the function itself: {"name": ...}; at is its

@@ -124,6 +124,8 @@ typedef struct {
                                                remain; 0: all */
     int                        hide_logprobs;   /* they are asked for to rank
                                                    the choices */
+    uint32_t                   options;     /* the endpoint's own, for its
+                                               writers */
     int                        include_usage;
 } llm_api_reader_t;
 
@@ -135,6 +137,8 @@ struct llm_api_endpoint_s {
                                       llm_err_t *err);
 
     llm_task_t                task;
+    int                       bodiless; /* a GET: the model is all that a
+                                           request says, as an argument */
     const llm_api_fields_t   *fields;   /* the endpoint's own */
     const llm_api_fields_t   *shared;   /* shared ones; may be NULL */
 
@@ -160,6 +164,11 @@ extern const llm_api_row_t  llm_api_endpoints[];
 extern const llm_api_endpoint_t  llm_api_chat;
 extern const llm_api_endpoint_t  llm_api_completions;
 extern const llm_api_endpoint_t  llm_api_models;
+extern const llm_api_endpoint_t  llm_api_tokenize;
+extern const llm_api_endpoint_t  llm_api_detokenize;
+extern const llm_api_endpoint_t  llm_api_template;
+extern const llm_api_endpoint_t  llm_api_tokenizer_info;
+extern const llm_api_endpoint_t  llm_api_infill;
 
 
 /* ---- for readers ---- */
@@ -175,6 +184,10 @@ void llm_api_defaults(llm_api_body_t *b);
 /* reads the fields, the model, and how the answer is wanted */
 int llm_api_read_body(llm_api_reader_t *rd, llm_api_body_t *b,
     llm_err_t *err);
+/* the same for what generates nothing: the fields of to, and the model, whose
+   name is one of them */
+int llm_api_read_plain(llm_api_reader_t *rd, void *to, const llm_str_t *model,
+    llm_err_t *err);
 int llm_api_read_sampling(llm_api_reader_t *rd, const llm_api_body_t *b,
     llm_err_t *err);
 /* max is the limit that the request names as param, or -1; usual is the
@@ -184,7 +197,9 @@ int llm_api_read_limits(llm_api_reader_t *rd, const llm_api_body_t *b,
 int llm_api_read_priority(llm_api_reader_t *rd, const llm_api_body_t *b,
     llm_err_t *err);
 
-/* lists.c: appends stops, stop_token_ids, logit_bias, allowed tokens, bad
+/* lists.c: appends a string to the message */
+llm_ref_t llm_api_write_string(llm_buf_t *msg, llm_str_t s);
+/* appends stops, stop_token_ids, logit_bias, allowed tokens, bad
    words and sequence breakers to the message */
 int llm_api_write_lists(llm_api_reader_t *rd, const llm_api_body_t *b,
     llm_err_t *err);
@@ -230,6 +245,7 @@ typedef struct {
     uint32_t           n_calls;         /* tool calls begun */
     unsigned           has_content:1;
     unsigned           has_reasoning:1;
+    unsigned           hit:1;           /* a stop string ended it */
     llm_api_place_t    place;           /* in a stream */
     llm_api_list_t     own;
     llm_api_list_t     echo;            /* events of the prompt's echo; in the
@@ -266,6 +282,8 @@ struct llm_api_s {
     unsigned           token_ids:1;
     unsigned           started:1;       /* START has come */
 
+    uint32_t           options;         /* of the reader */
+    uint32_t           ctx;             /* of the model, once START has come */
     uint32_t           reasoning_tokens;
     llm_api_usage_t    usage;
 
@@ -290,6 +308,11 @@ int llm_api_gather(llm_api_t *a, const llm_event_t *ev, llm_err_t *err);
 
 
 /* ---- for event writers and body writers ---- */
+
+/* body.c: the texts of what was kept, one behind the other, for endpoints whose
+   answer is no text of a model; LLM_OK, LLM_MORE or LLM_ERROR, as
+   llm_api_body_next(); cur->piece is where it goes on */
+int llm_api_write_kept(llm_api_t *a, size_t max, llm_buf_t *out);
 
 /* pieces.c */
 const char *llm_api_finish_name(uint32_t finish);

@@ -41,7 +41,7 @@ static const llm_api_field_t  llm_api_chat_rows[] = {
     { "web_search_options", LLM_FIELD_REFUSED, LLM_FIELD_NOWHERE, 0, 0 },
 };
 
-static const llm_api_fields_t  llm_api_chat_fields = {
+const llm_api_fields_t  llm_api_chat_fields = {
     llm_api_chat_rows, llm_nelems(llm_api_chat_rows)
 };
 
@@ -165,22 +165,29 @@ llm_api_chat_reasons(llm_api_reader_t *rd, const llm_api_chat_t *b,
 }
 
 
+void
+llm_api_chat_defaults(llm_api_chat_t *b)
+{
+    memset(b, 0, sizeof(llm_api_chat_t));
+    llm_api_defaults(&b->body);
+
+    b->max_completion_tokens = LLM_API_UNSET;
+    b->top_logprobs = -1;
+    b->enable_thinking = -1;
+    b->include_reasoning = -1;
+    b->parallel_tool_calls = -1;
+    b->add_generation_prompt = -1;
+    b->continue_final_message = -1;
+}
+
+
 static int
 llm_api_chat_read(llm_api_reader_t *rd, llm_err_t *err)
 {
     size_t          start;
     llm_api_chat_t  b;
 
-    memset(&b, 0, sizeof(llm_api_chat_t));
-    llm_api_defaults(&b.body);
-
-    b.max_completion_tokens = LLM_API_UNSET;
-    b.top_logprobs = -1;
-    b.enable_thinking = -1;
-    b.include_reasoning = -1;
-    b.parallel_tool_calls = -1;
-    b.add_generation_prompt = -1;
-    b.continue_final_message = -1;
+    llm_api_chat_defaults(&b);
 
     start = rd->msg->len;
     rd->r.kind = LLM_KIND_CHAT;

@@ -37,16 +37,31 @@ static const llm_api_fields_t  llm_api_completion_fields = {
 
 /* ---- the reader ---- */
 
-/* refuses what is well-formed but cannot be served: ignoring it would change
-   the answer */
+/* a suffix: the answer fills the gap between prompt and suffix */
 
 static int
-llm_api_completion_served(const llm_api_completion_t *b, llm_err_t *err)
+llm_api_completion_suffix(llm_api_reader_t *rd, const llm_api_completion_t *b,
+    llm_err_t *err)
 {
-    if (b->suffix.len) {
-        return llm_api_unsupported(err, llm_api_top("suffix"),
-                                   "text cannot be inserted, only continued");
+    llm_infill_t  in;
+
+    if (b->suffix.len == 0) {
+        return LLM_OK;
     }
+
+    if (b->echo) {
+        return llm_api_unsupported(err, llm_api_top("echo"),
+                                   "not together with 'suffix'");
+    }
+
+    memset(&in, 0, sizeof(in));
+    in.suffix = llm_api_write_string(rd->msg, b->suffix);
+
+    rd->r.infill.off = (uint32_t) rd->msg->len;
+    rd->r.infill.len = 1;
+
+    (void) llm_buf_add(rd->msg, &in, sizeof(in));
+    (void) llm_buf_pad(rd->msg);
 
     return LLM_OK;
 }
@@ -212,7 +227,6 @@ llm_api_completion_read(llm_api_reader_t *rd, llm_err_t *err)
     rd->r.kind = LLM_KIND_COMPLETION;
 
     if (llm_api_read_body(rd, &b.body, err) != LLM_OK
-        || llm_api_completion_served(&b, err) != LLM_OK
         || llm_api_read_sampling(rd, &b.body, err) != LLM_OK
         || llm_api_completion_n_logprobs(&b, &rd->r.sampling.n_logprobs, err)
            != LLM_OK
@@ -222,7 +236,8 @@ llm_api_completion_read(llm_api_reader_t *rd, llm_err_t *err)
            != LLM_OK
         || llm_api_read_priority(rd, &b.body, err) != LLM_OK
         || llm_api_write_prompts(&b, rd->r.n, rd->msg, &rd->r.prompts, err)
-           != LLM_OK)
+           != LLM_OK
+        || llm_api_completion_suffix(rd, &b, err) != LLM_OK)
     {
         return LLM_ERROR;
     }

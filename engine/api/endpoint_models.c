@@ -5,10 +5,41 @@
 #include "engine/api/endpoint.h"
 
 
+/* how long a sequence may be, under the names that clients look for, and what
+   llama.cpp tells of the file; nothing until the model was loaded */
+
 static void
-llm_api_add_model(llm_buf_t *out, const llm_api_model_t *m)
+llm_api_add_sizes(llm_buf_t *out, const llm_api_conf_t *conf, uint32_t model)
 {
-    uint32_t  i;
+    llm_model_status_t  st;
+
+    memset(&st, 0, sizeof(st));
+
+    if (conf->zone) {
+        llm_zone_status(conf->zone, model, &st);
+    }
+
+    if (st.ctx == 0) {
+        return;
+    }
+
+    (void) llm_buf_addf(out, ",\"max_model_len\":%u,\"context_window\":%u,"
+                        "\"context_length\":%u,\"meta\":{\"n_ctx\":%u,"
+                        "\"n_ctx_train\":%u,\"n_vocab\":%u,\"n_embd\":%u,"
+                        "\"n_params\":%llu,\"size\":%llu}", st.ctx, st.ctx,
+                        st.ctx, st.ctx, st.ctx_train, st.n_vocab, st.n_embd,
+                        (unsigned long long) st.n_params,
+                        (unsigned long long) st.n_bytes);
+}
+
+
+static void
+llm_api_add_model(llm_buf_t *out, const llm_api_conf_t *conf, uint32_t model)
+{
+    uint32_t                i;
+    const llm_api_model_t  *m;
+
+    m = &conf->models[model];
 
     (void) llm_buf_adds(out, "{\"id\":");
     (void) llm_json_add_string(out, m->name.data, m->name.len);
@@ -25,7 +56,9 @@ llm_api_add_model(llm_buf_t *out, const llm_api_model_t *m)
                                    m->aliases[i].len);
     }
 
-    (void) llm_buf_adds(out, "]}");
+    (void) llm_buf_addc(out, ']');
+    llm_api_add_sizes(out, conf, model);
+    (void) llm_buf_addc(out, '}');
 }
 
 
@@ -48,7 +81,7 @@ llm_api_add_models(llm_buf_t *out, const llm_api_conf_t *conf)
             (void) llm_buf_addc(out, ',');
         }
 
-        llm_api_add_model(out, &conf->models[i]);
+        llm_api_add_model(out, conf, i);
         first = 0;
     }
 
@@ -78,7 +111,7 @@ llm_api_models_answer(const llm_api_conf_t *conf, llm_str_t name,
             return LLM_ERROR;
         }
 
-        llm_api_add_model(out, &conf->models[i]);
+        llm_api_add_model(out, conf, (uint32_t) i);
     }
 
     return out->failed ? llm_fail(err, "No memory is left for this answer.")

@@ -10,5 +10,10 @@ const llm_api_row_t  llm_api_endpoints[] = {
     { "completions",      "POST",      &llm_api_completions },
     { "models",           "GET, HEAD", &llm_api_models },
     { "models/",          "GET, HEAD", &llm_api_models },
+    { "tokenize",         "POST",      &llm_api_tokenize },
+    { "detokenize",       "POST",      &llm_api_detokenize },
+    { "tokenizer_info",   "GET, HEAD", &llm_api_tokenizer_info },
+    { "apply-template",   "POST",      &llm_api_template },
+    { "infill",           "POST",      &llm_api_infill },
     { NULL,               NULL,        NULL }
 };

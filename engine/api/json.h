@@ -33,7 +33,9 @@ int llm_json_to_flat(const char *text, size_t len, llm_json_limits_t *limits,
 /* adds a JSON string literal with its quotes; what is not UTF-8 becomes
    U+FFFD */
 int llm_json_add_string(llm_buf_t *b, const char *s, size_t len);
-/* the same without the quotes */
+/* a checked flat value */
+void llm_json_add_flat(llm_buf_t *b, const llm_flat_t *v);
+/* the same as llm_json_add_string() without the quotes */
 int llm_json_add_text(llm_buf_t *b, const char *s, size_t len);
 
 #endif /* LLM_JSON_H */

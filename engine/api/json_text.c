@@ -101,3 +101,64 @@ llm_json_add_string(llm_buf_t *b, const char *s, size_t len)
 
     return llm_buf_addc(b, '"');
 }
+
+
+static void
+llm_json_add_children(llm_buf_t *b, const llm_flat_t *v)
+{
+    uint32_t           i;
+    const llm_flat_t  *child;
+
+    for (i = 0, child = llm_flat_first(v); child;
+         i++, child = llm_flat_next(v, child))
+    {
+        if (i) {
+            (void) llm_buf_addc(b, v->type == LLM_FLAT_OBJECT && i % 2 ? ':'
+                                                                       : ',');
+        }
+
+        llm_json_add_flat(b, child);
+    }
+}
+
+
+void
+llm_json_add_flat(llm_buf_t *b, const llm_flat_t *v)
+{
+    llm_str_t  s;
+
+    switch (v->type) {
+
+    case LLM_FLAT_BOOL:
+        (void) llm_buf_adds(b, llm_flat_int(v) ? "true" : "false");
+        break;
+
+    case LLM_FLAT_INT:
+        (void) llm_buf_addf(b, "%lld", (long long) llm_flat_int(v));
+        break;
+
+    case LLM_FLAT_DOUBLE:
+        (void) llm_buf_addf(b, "%.17g", llm_flat_double(v));
+        break;
+
+    case LLM_FLAT_STRING:
+        s = llm_flat_str(v);
+        (void) llm_json_add_string(b, s.data, s.len);
+        break;
+
+    case LLM_FLAT_ARRAY:
+        (void) llm_buf_addc(b, '[');
+        llm_json_add_children(b, v);
+        (void) llm_buf_addc(b, ']');
+        break;
+
+    case LLM_FLAT_OBJECT:
+        (void) llm_buf_addc(b, '{');
+        llm_json_add_children(b, v);
+        (void) llm_buf_addc(b, '}');
+        break;
+
+    default:
+        (void) llm_buf_adds(b, "null");
+    }
+}

@@ -39,6 +39,21 @@ llm_api_write_ids(const llm_flat_t *list, const llm_api_at_t *at,
 }
 
 
+llm_ref_t
+llm_api_write_string(llm_buf_t *msg, llm_str_t s)
+{
+    llm_ref_t  ref;
+
+    ref.off = (uint32_t) msg->len;
+    ref.len = (uint32_t) s.len;
+
+    (void) llm_buf_add(msg, s.data, s.len);
+    (void) llm_buf_pad(msg);
+
+    return ref;
+}
+
+
 /* most strings in a list, and most bytes of each */
 
 typedef struct {

@@ -136,6 +136,28 @@ llm_api_read_body(llm_api_reader_t *rd, llm_api_body_t *b, llm_err_t *err)
 
 
 int
+llm_api_read_plain(llm_api_reader_t *rd, void *to, const llm_str_t *model,
+    llm_err_t *err)
+{
+    int32_t  i;
+
+    if (llm_api_read_fields(rd, to, err) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    i = llm_api_resolve(rd->conf, *model, err);
+    if (i < 0) {
+        return LLM_ERROR;
+    }
+
+    rd->r.model = (uint32_t) i;
+    rd->r.sampling.n_logprobs = -1;
+
+    return LLM_OK;
+}
+
+
+int
 llm_api_read_sampling(llm_api_reader_t *rd, const llm_api_body_t *b,
     llm_err_t *err)
 {
@@ -311,7 +333,16 @@ llm_api_parse(const llm_api_endpoint_t *ep, const llm_api_conf_t *conf,
     rd.limits.depth = LLM_FLAT_MAX_DEPTH;
     rd.limits.values = LLM_JSON_MAX_VALUES;
 
-    if (llm_json_to_flat(body, len, &rd.limits, &flat, err) != LLM_OK) {
+    if (ep->bodiless) {
+        llm_flat_close(&flat, llm_flat_open(&flat, LLM_FLAT_OBJECT), 0);
+
+        if (flat.failed) {
+            (void) llm_fail(err, "no memory for the request");
+            goto done;
+        }
+
+    } else if (llm_json_to_flat(body, len, &rd.limits, &flat, err) != LLM_OK)
+    {
         goto done;
     }
 

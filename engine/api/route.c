@@ -111,6 +111,13 @@ llm_api_route(llm_str_t path, llm_str_t method, llm_api_route_t *to)
 
 
 int
+llm_api_bodiless(const llm_api_endpoint_t *ep)
+{
+    return ep->bodiless;
+}
+
+
+int
 llm_api_answers(const llm_api_endpoint_t *ep)
 {
     return ep->answer != NULL;

@@ -406,6 +406,11 @@ llm_zone_status(llm_zone_t *z, uint32_t model, llm_model_status_t *st)
     st->wanted = llm_zone_get(m->wanted);
     st->running = llm_zone_get(m->figures.running);
     st->ctx = llm_zone_get(m->ctx);
+    st->ctx_train = llm_zone_get(m->ctx_train);
+    st->n_vocab = llm_zone_get(m->n_vocab);
+    st->n_embd = llm_zone_get(m->n_embd);
+    st->n_params = llm_zone_get(m->n_params);
+    st->n_bytes = llm_zone_get(m->n_bytes);
 
     n = atomic_load(&m->inflight);
     if (llm_tag(n) == atomic_load(&z->epoch) && llm_count(n) > m->parallel) {

@@ -67,7 +67,12 @@ typedef struct {
 typedef struct {
     uint32_t                     parallel;   /* set once by init */
     _Atomic uint32_t             state;      /* engine writes, release */
-    _Atomic uint32_t             ctx;        /* engine writes */
+    _Atomic uint32_t             ctx;        /* engine writes, as these: */
+    _Atomic uint32_t             ctx_train;
+    _Atomic uint32_t             n_vocab;
+    _Atomic uint32_t             n_embd;
+    _Atomic uint64_t             n_params;
+    _Atomic uint64_t             n_bytes;
     _Atomic uint32_t             permille;   /* engine writes, relaxed */
     /* engine writes, relaxed: it was idle and a request waits for its load */
     _Atomic uint32_t             wanted;

@@ -7,7 +7,7 @@
 
 
 static int
-llm_send_start(llm_req_t *r)
+llm_send_start(llm_req_t *r, uint32_t ctx)
 {
     llm_event_t  *ev;
 
@@ -18,6 +18,7 @@ llm_send_start(llm_req_t *r)
 
     ev->u.start.prompt_tokens = r->prep.prompt_tokens;
     ev->u.start.cached_tokens = r->out.cached_tokens;
+    ev->u.start.ctx = ctx;
     ev->u.start.queue_us = r->run.start_us
                            - llm_min(r->run.start_us, r->msg->arrival_us);
 
@@ -124,7 +125,9 @@ llm_send_events_of(llm_sched_t *s, llm_req_t *r, int *over)
         return LLM_OK;
     }
 
-    if (!r->out.start_sent && llm_send_start(r) != LLM_OK) {
+    if (!r->out.start_sent
+        && llm_send_start(r, s->conf.runner.ctx) != LLM_OK)
+    {
         return LLM_FULL;
     }
 

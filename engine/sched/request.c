@@ -21,6 +21,7 @@ llm_req_create(llm_request_t *msg)
     r->out.to.window = msg->window;
     r->prep.salt.tenant = msg->tenant;
     r->prep.salt.salt = msg->salt;
+    llm_buf_init(&r->prep.answer, 0);
 
     return r;
 }
@@ -61,6 +62,7 @@ llm_req_free(llm_req_t *r)
     llm_stops_free(&r->prep.stops);
     llm_gram_release(r->prep.gram);
     llm_tools_free(&r->prep.tools);
+    llm_buf_free(&r->prep.answer);
     free(r->prep.banned);
     free((void *) r->prep.rules.allowed);
     free((void *) r->prep.rules.bad);
@@ -102,6 +104,7 @@ llm_req_bytes(const llm_req_t *r)
     }
 
     n += r->prep.n_banned * sizeof(*r->prep.banned) + r->prep.rule_bytes
+         + r->prep.answer.cap
          + r->prep.tools.n * sizeof(*r->prep.tools.tool);
 
     for (i = 0; i < r->prep.stops.n; i++) {

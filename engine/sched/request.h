@@ -98,6 +98,8 @@ typedef enum {
     LLM_REQ_NEW = 0,                    /* waits for its model */
     LLM_REQ_PREPARING,                  /* a preparation thread has it */
     LLM_REQ_SCHEDULED,                  /* its model's scheduler has it */
+    LLM_REQ_ANSWERED,                   /* its answer was prepared, and waits
+                                           for room in the ring */
     LLM_REQ_DOOMED                      /* its error waits for room in the
                                            ring */
 } llm_req_state_t;
@@ -120,6 +122,11 @@ typedef struct {
     llm_tools_t          tools;         /* that may be called */
     int                  open;          /* the marks of reasoning that the
                                            prompt leaves open, or -1 */
+
+    /* the answer, where no model is needed for it: text, or the tokens of the
+       first prompt; and how much of it was sent */
+    llm_buf_t            answer;
+    size_t               sent;
 } llm_prepared_t;
 
 /* what the scheduler does with it */

@@ -58,6 +58,7 @@ typedef struct {
     llm_vocab_t         *vocab;
     llm_gram_cache_t    *grams;
     llm_chat_t          *chat;          /* NULL: see chat_err */
+    llm_buf_t            template;      /* its text */
     llm_err_t            chat_err;
     llm_err_t            load_err;      /* status 0: it is loaded */
     llm_runner_t         runner;
@@ -155,6 +156,7 @@ struct llm_engine_s {
     uint64_t             serial;
     llm_jobs_t           doomed;        /* requests whose errors wait for room
                                            in the rings */
+    llm_jobs_t           answered;      /* and those whose answers do */
     uint64_t             check_us;      /* when to check deadlines and workers
                                            next */
 };
@@ -179,6 +181,9 @@ void llm_engine_wake(llm_engine_t *e);
 int llm_engine_thread(pthread_t *t, void *(*main)(void *), void *arg);
 
 /* prompt.c */
+/* a chat's text */
+int llm_prep_render(const llm_served_t *m, const llm_req_t *r,
+    llm_prompt_t *prompt, llm_err_t *err);
 /* the only prompt of a chat; all prompts of a completion */
 int llm_prep_chat(const llm_served_t *m, llm_req_t *r, llm_err_t *err);
 int llm_prep_completion(const llm_served_t *m, llm_req_t *r, llm_err_t *err);
@@ -194,6 +199,22 @@ int llm_prep_echo(const llm_served_t *m, const llm_req_t *r,
 
 /* rules.c: allowed tokens, bad words, sequence breakers */
 int llm_prep_rules(const llm_served_t *m, llm_req_t *r, llm_err_t *err);
+
+/* answers.c */
+/* the answer of a task that needs no model; in any thread */
+int llm_prep_answer(const llm_served_t *m, llm_req_t *r, llm_err_t *err);
+/* does a preparation thread answer it? */
+static inline int
+llm_prep_answers(const llm_request_t *msg)
+{
+    return msg->task >= LLM_TASK_TOKENIZE && msg->task <= LLM_TASK_DESCRIBE;
+}
+/* sends what there is room for; nonzero if something is left */
+int llm_engine_send_answers(llm_engine_t *e);
+
+/* infill.c: the tokens of a text before a gap, then what follows the gap */
+int llm_prep_infill(const llm_served_t *m, const llm_req_t *r,
+    llm_prompt_ids_t *p, llm_err_t *err);
 
 /* prep.c */
 /* all that the scheduler needs of a request; in any thread */

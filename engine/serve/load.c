@@ -100,22 +100,18 @@ static void
 llm_served_template(llm_served_t *m, const llm_gguf_t *g)
 {
     int         rc;
-    llm_buf_t   text;
     llm_str_t   src, bos, eos;
 
-    llm_buf_init(&text, LLM_TEMPLATE_MAX);
+    llm_buf_init(&m->template, LLM_TEMPLATE_MAX);
     m->chat_err.status = 0;
 
     if (m->conf.template_path) {
-        if (llm_file_read(m->conf.template_path, &text, &m->chat_err)
+        if (llm_file_read(m->conf.template_path, &m->template, &m->chat_err)
             != LLM_OK)
         {
-            llm_buf_free(&text);
+            llm_buf_free(&m->template);
             return;
         }
-
-        src.data = text.data;
-        src.len = text.len;
 
     } else {
         rc = llm_gguf_get_str(g, "tokenizer.chat_template", &src,
@@ -130,13 +126,21 @@ llm_served_template(llm_served_t *m, const llm_gguf_t *g)
         if (rc != LLM_OK) {
             return;
         }
+
+        if (llm_buf_add(&m->template, src.data, src.len) != LLM_OK) {
+            (void) llm_fail(&m->chat_err, "the chat template has %zu bytes, "
+                            "more than %d", src.len, LLM_TEMPLATE_MAX);
+            llm_buf_free(&m->template);
+            return;
+        }
     }
 
+    src.data = m->template.data;
+    src.len = m->template.len;
     bos = llm_vocab_bytes(m->vocab, llm_vocab_bos(m->vocab));
     eos = llm_vocab_bytes(m->vocab, llm_vocab_eos(m->vocab));
 
     m->chat = llm_chat_create(src, bos, eos, &m->chat_err);
-    llm_buf_free(&text);
 }
 
 
@@ -374,6 +378,8 @@ llm_served_close(llm_served_t *m)
 {
     llm_sched_free(m->sched);
     m->sched = NULL;
+
+    llm_buf_free(&m->template);
 
     if (m->chat) {
         llm_chat_free(m->chat);

@@ -193,6 +193,7 @@ llm_engine_round(llm_engine_t *e, int *unsent)
         }
     }
 
+    *unsent |= llm_engine_send_answers(e);
     *unsent |= llm_engine_send_errors(e);
 
     for (i = 0; i < e->n_peers; i++) {

@@ -53,6 +53,33 @@ llm_served_fail_held(llm_served_t *m)
 }
 
 
+/* what /models tells of a model */
+
+static void
+llm_served_show(const llm_served_t *m)
+{
+    const llm_hparams_t     *hp;
+    llm_zone_model_state_t  *z;
+
+    z = &m->engine->zone->models[m->index];
+
+    llm_zone_set(z->ctx, m->runner.ctx);
+    llm_zone_set(z->ctx_train, m->runner.ctx);
+    llm_zone_set(z->n_vocab, m->runner.n_vocab);
+
+    if (m->model == NULL) {
+        return;
+    }
+
+    hp = llm_model_hparams(m->model);
+
+    llm_zone_set(z->ctx_train, hp->n_ctx_train);
+    llm_zone_set(z->n_embd, hp->n_embd);
+    llm_zone_set(z->n_params, hp->n_params);
+    llm_zone_set(z->n_bytes, hp->n_bytes);
+}
+
+
 void
 llm_served_loaded(llm_served_t *m)
 {
@@ -114,7 +141,7 @@ llm_served_loaded(llm_served_t *m)
     m->used_us = llm_now_us();
 
     llm_zone_set(z->models[m->index].permille, 1000);
-    llm_zone_set(z->models[m->index].ctx, m->runner.ctx);
+    llm_served_show(m);
     llm_zone_set(z->models[m->index].retry_after, 1);
     llm_zone_set(z->models[m->index].losses, 0);
     llm_zone_set_text(z, m->index, "", device);

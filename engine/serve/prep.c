@@ -56,6 +56,40 @@ llm_prep_strings(const llm_request_t *msg, const llm_ref_t *list,
 
 
 static int
+llm_prep_check_infill(const llm_request_t *msg)
+{
+    int                  rc;
+    uint32_t             i;
+    const llm_extra_t   *extra;
+    const llm_infill_t  *in;
+
+    rc = llm_prep_ref(msg, &msg->infill, sizeof(llm_infill_t), 4);
+
+    if (rc != LLM_OK || msg->infill.len == 0) {
+        return rc;
+    }
+
+    in = llm_ref_data(msg, msg->infill);
+
+    rc |= llm_prep_ref(msg, &in->suffix, 1, 1);
+    rc |= llm_prep_ref(msg, &in->extra, sizeof(llm_extra_t), 4);
+
+    if (rc != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    extra = llm_ref_data(msg, in->extra);
+
+    for (i = 0; i < in->extra.len; i++) {
+        rc |= llm_prep_ref(msg, &extra[i].name, 1, 1);
+        rc |= llm_prep_ref(msg, &extra[i].text, 1, 1);
+    }
+
+    return rc;
+}
+
+
+static int
 llm_prep_check(const llm_request_t *msg, llm_err_t *err)
 {
     int                      rc;
@@ -86,10 +120,11 @@ llm_prep_check(const llm_request_t *msg, llm_err_t *err)
         }
     }
 
-    if (rc != LLM_OK
+    if (rc != LLM_OK || llm_prep_check_infill(msg) != LLM_OK
         || (msg->kind == LLM_KIND_CHAT && msg->chat.len == 0)
         || (msg->kind == LLM_KIND_COMPLETION && msg->prompts.len == 0)
-        || (msg->kind != LLM_KIND_CHAT && msg->kind != LLM_KIND_COMPLETION))
+        || msg->kind > LLM_KIND_COMPLETION
+        || (msg->kind == LLM_KIND_NONE && msg->task != LLM_TASK_DESCRIBE))
     {
         return llm_fail(err, "malformed request to the engine");
     }
@@ -269,7 +304,7 @@ llm_prep_bias(const llm_served_t *m, const llm_request_t *msg,
 
 
 static int
-llm_prep_rule(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
+llm_prep_grammar(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
 {
     llm_str_t             rule, name;
     const llm_request_t  *msg;
@@ -298,7 +333,7 @@ llm_prep_rule(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
 static int
 llm_prep_task(const llm_request_t *msg, llm_err_t *err)
 {
-    if (msg->task == LLM_TASK_GENERATE) {
+    if (msg->task == LLM_TASK_GENERATE || llm_prep_answers(msg)) {
         return LLM_OK;
     }
 
@@ -312,23 +347,17 @@ llm_prep_task(const llm_request_t *msg, llm_err_t *err)
 }
 
 
-int
-llm_prep_request(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
+/* room for the prompts, and for the sequences if the model is to run */
+
+static int
+llm_prep_lists(llm_req_t *r, llm_err_t *err)
 {
     uint32_t        i;
     llm_request_t  *msg;
 
     msg = r->msg;
-
-    if (llm_prep_task(msg, err) != LLM_OK
-        || llm_prep_check(msg, err) != LLM_OK
-        || llm_prep_bias(m, msg, err) != LLM_OK
-        || llm_prep_rule(m, r, err) != LLM_OK)
-    {
-        return LLM_ERROR;
-    }
-
-    r->prep.n_prompts = msg->kind == LLM_KIND_CHAT ? 1 : msg->prompts.len;
+    r->prep.n_prompts = msg->kind == LLM_KIND_COMPLETION ? msg->prompts.len
+                                                         : 1;
 
     if (msg->n == 0 || msg->n > LLM_MAX_CHOICES
         || r->prep.n_prompts > LLM_MAX_CHOICES / msg->n)
@@ -353,6 +382,30 @@ llm_prep_request(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
         llm_buf_init(&r->prep.prompts[i].probs, 0);
     }
 
+    return LLM_OK;
+}
+
+
+int
+llm_prep_request(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
+{
+    uint32_t        i;
+    llm_request_t  *msg;
+
+    msg = r->msg;
+
+    if (llm_prep_task(msg, err) != LLM_OK
+        || llm_prep_check(msg, err) != LLM_OK
+        || llm_prep_bias(m, msg, err) != LLM_OK
+        || llm_prep_lists(r, err) != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    if (llm_prep_answers(msg)) {
+        return llm_prep_answer(m, r, err);
+    }
+
     if (!msg->sampling.has_seed
         && getrandom(&msg->sampling.seed, sizeof(msg->sampling.seed), 0)
            != sizeof(msg->sampling.seed))
@@ -360,7 +413,8 @@ llm_prep_request(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
         return llm_fail(err, "no random numbers");
     }
 
-    if (llm_prep_stops(m, r, err) != LLM_OK
+    if (llm_prep_grammar(m, r, err) != LLM_OK
+        || llm_prep_stops(m, r, err) != LLM_OK
         || llm_prep_rules(m, r, err) != LLM_OK
         || (msg->kind == LLM_KIND_CHAT
             ? llm_prep_chat(m, r, err)

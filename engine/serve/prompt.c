@@ -31,7 +31,8 @@ llm_prep_too_long(const llm_served_t *m, const llm_req_t *r, uint32_t n,
 }
 
 
-/* refuses a prompt that leaves no room for a token, if any is wanted */
+/* refuses a prompt that leaves no room for a token, if any is wanted; tokens
+   that are only counted may be many */
 
 static int
 llm_prep_fits(const llm_served_t *m, const llm_req_t *r,
@@ -41,6 +42,10 @@ llm_prep_fits(const llm_served_t *m, const llm_req_t *r,
 
     ctx = m->runner.ctx;
 
+    if (r->msg->task != LLM_TASK_GENERATE) {
+        return LLM_OK;
+    }
+
     return p->n >= ctx && !(p->n == ctx && r->msg->max_tokens == 0)
            ? llm_prep_too_long(m, r, p->n, 0, err) : LLM_OK;
 }
@@ -48,7 +53,7 @@ llm_prep_fits(const llm_served_t *m, const llm_req_t *r,
 
 /*
  * Tokenizes the whole text, never a part of it, but gives up at twice as many
- * tokens as the context has.
+ * tokens as the context has if they are for a model.
  */
 
 static int
@@ -61,7 +66,11 @@ llm_prep_tokenize(const llm_served_t *m, const llm_req_t *r, llm_str_t text,
     llm_ids_t   all;
 
     memset(&all, 0, sizeof(all));
-    most = llm_min(m->runner.ctx, (uint32_t) INT32_MAX / 2) * 2;
+    most = 0;
+
+    if (r->msg->task == LLM_TASK_GENERATE) {
+        most = llm_min(m->runner.ctx, (uint32_t) INT32_MAX / 2) * 2;
+    }
 
     if (llm_vocab_tokenize(m->vocab, text.data, text.len, trusted, n_trusted,
                            flags, most, &all, err)
@@ -103,13 +112,10 @@ llm_prep_put_first(llm_prompt_ids_t *p, int32_t id, llm_err_t *err)
 
 
 int
-llm_prep_chat(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
+llm_prep_render(const llm_served_t *m, const llm_req_t *r,
+    llm_prompt_t *prompt, llm_err_t *err)
 {
-    int                rc;
-    int32_t            bos;
-    llm_prompt_t       prompt;
     llm_jinja_opts_t   opts;
-    llm_prompt_ids_t  *p;
     const llm_flat_t  *flat;
 
     flat = llm_ref_data(r->msg, r->msg->chat);
@@ -124,14 +130,32 @@ llm_prep_chat(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
     }
 
     memset(&opts, 0, sizeof(opts));
-    memset(&prompt, 0, sizeof(prompt));
+    memset(prompt, 0, sizeof(llm_prompt_t));
 
-    if (llm_tools_init(&r->prep.tools, llm_flat_get(flat, "tools")) != LLM_OK) {
-        return llm_fail(err, "no memory for the tools");
+    return llm_chat_render(m->chat, flat, &opts, prompt, err);
+}
+
+
+int
+llm_prep_chat(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
+{
+    int                rc;
+    int32_t            bos;
+    llm_prompt_t       prompt;
+    llm_prompt_ids_t  *p;
+    const llm_flat_t  *flat;
+
+    if (llm_prep_render(m, r, &prompt, err) != LLM_OK) {
+        return LLM_ERROR;
     }
 
-    if (llm_chat_render(m->chat, flat, &opts, &prompt, err) != LLM_OK) {
-        return LLM_ERROR;
+    flat = llm_ref_data(r->msg, r->msg->chat);
+
+    if (llm_tools_init(&r->prep.tools, llm_flat_get(flat, "tools"))
+        != LLM_OK)
+    {
+        llm_prompt_free(&prompt);
+        return llm_fail(err, "no memory for the tools");
     }
 
     p = &r->prep.prompts[0];
@@ -164,13 +188,13 @@ llm_prep_chat(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
 
 static int
 llm_prep_ids(const llm_served_t *m, const int32_t *ids, uint32_t n,
-    llm_prompt_ids_t *out, llm_err_t *err)
+    const char *param, llm_prompt_ids_t *out, llm_err_t *err)
 {
     uint32_t  i;
 
     for (i = 0; i < n; i++) {
         if (ids[i] < 0 || (uint32_t) ids[i] >= m->runner.n_vocab) {
-            return llm_fail_with(err, 400, NULL, "prompt", "token id %d is "
+            return llm_fail_with(err, 400, NULL, param, "token id %d is "
                                  "not in the model's vocabulary of %u",
                                  ids[i], m->runner.n_vocab);
         }
@@ -191,11 +215,23 @@ llm_prep_ids(const llm_served_t *m, const int32_t *ids, uint32_t n,
 int
 llm_prep_completion(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
 {
-    int                      rc;
+    int                      rc, flags;
     uint32_t                 i;
     llm_str_t                text;
     llm_prompt_ids_t        *p;
     const llm_prompt_ref_t  *ref;
+
+    /* what surrounds a gap is no document, and says nothing to the model but
+       its text */
+
+    flags = r->msg->infill.len ? LLM_TOKENIZE_PLAIN
+                               : LLM_TOKENIZE_SPECIAL|LLM_TOKENIZE_ADD;
+
+    if (r->msg->task != LLM_TASK_GENERATE) {
+        flags = (r->msg->flags & LLM_REQ_PLAIN ? LLM_TOKENIZE_PLAIN
+                                               : LLM_TOKENIZE_SPECIAL)
+                | (r->msg->flags & LLM_REQ_ADD ? LLM_TOKENIZE_ADD : 0);
+    }
 
     ref = llm_ref_data(r->msg, r->msg->prompts);
 
@@ -205,18 +241,22 @@ llm_prep_completion(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
         text.len = ref->ref.len;
 
         if (ref->is_ids) {
-            rc = llm_prep_ids(m, (const int32_t *) text.data, ref->ref.len, p,
-                              err);
+            rc = llm_prep_ids(m, (const int32_t *) text.data, ref->ref.len,
+                              r->msg->task == LLM_TASK_DETOKENIZE ? "tokens"
+                                                                  : "prompt",
+                              p, err);
 
         } else {
             p->is_text = 1;
             p->text = ref->ref;
-            rc = llm_prep_tokenize(m, r, text, NULL, 0,
-                                   LLM_TOKENIZE_SPECIAL|LLM_TOKENIZE_ADD, p,
-                                   err);
+            rc = llm_prep_tokenize(m, r, text, NULL, 0, flags, p, err);
         }
 
         if (rc != LLM_OK) {
+            return LLM_ERROR;
+        }
+
+        if (r->msg->infill.len && llm_prep_infill(m, r, p, err) != LLM_OK) {
             return LLM_ERROR;
         }
     }

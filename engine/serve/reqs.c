@@ -6,6 +6,7 @@
  *   PREPARING  a preparation thread has it; it is not touched, only
  *              `cancelled` and `late` are set
  *   SCHEDULED  in its model's scheduler
+ *   ANSWERED   in e->answered, its answer waits for room in the ring
  *   DOOMED     in e->doomed, its error waits for room in the ring
  */
 
@@ -371,13 +372,20 @@ llm_engine_prepared(llm_engine_t *e, llm_req_t *r)
         return;
     }
 
-    r->state = LLM_REQ_SCHEDULED;
+    r->state = llm_prep_answers(r->msg) ? LLM_REQ_ANSWERED
+                                        : LLM_REQ_SCHEDULED;
     llm_engine_count(e, r, llm_req_bytes(r));
 
     if (e->n_bytes > e->max_bytes) {
         (void) llm_engine_full(e, &err);
         llm_engine_doom(e, r, &err,
                         llm_engine_retry_after(&e->models[r->model]));
+        return;
+    }
+
+    if (r->state == LLM_REQ_ANSWERED) {
+        r->run.start_us = llm_now_us();
+        llm_jobs_add(&e->answered, r);
         return;
     }
 
@@ -419,6 +427,11 @@ llm_engine_cancel(llm_engine_t *e, llm_req_t *r)
         llm_sched_remove(e->models[r->model].sched, r);
         break;
 
+    case LLM_REQ_ANSWERED:
+        llm_zone_add(*cancelled, 1);
+        llm_jobs_remove(&e->answered, r);
+        break;
+
     case LLM_REQ_DOOMED:
         llm_jobs_remove(&e->doomed, r);
         break;
@@ -455,6 +468,11 @@ llm_engine_fail(llm_engine_t *e, llm_req_t *r, const llm_err_t *err,
 
     case LLM_REQ_SCHEDULED:
         llm_sched_fail(e->models[r->model].sched, r, err, retry_after);
+        return;
+
+    case LLM_REQ_ANSWERED:
+        llm_jobs_remove(&e->answered, r);
+        llm_engine_doom(e, r, err, retry_after);
         return;
 
     case LLM_REQ_DOOMED:

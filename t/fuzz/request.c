@@ -26,7 +26,8 @@ static const llm_api_model_t  models[] = {
 };
 
 static const llm_api_conf_t  conf = {
-    models, 2, 3, -1, 5000, { 4, "fuzz" }, 1750000000, 0
+    .models = models, .n_models = 2, .allowed = 3, .fallback = -1,
+    .cap = 5000, .id = { 4, "fuzz" }, .now = 1750000000
 };
 
 

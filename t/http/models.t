@@ -44,6 +44,10 @@ ok($ids{'Demo-One'} && $ids{two} && $ids{secret}, 'all models');
 is($ids{two}{object}, 'model', 'object');
 like($ids{two}{created}, qr/^\d{9,}$/, 'created');
 ok($ids{two}{owned_by}, 'owned_by');
+is($ids{two}{$_}, 4096, $_)
+    for qw(max_model_len context_window context_length);
+cmp_ok($ids{two}{meta}{$_}, '>', 0, "meta.$_")
+    for qw(n_ctx n_ctx_train n_vocab n_embd n_params size);
 like($res->{headers}{'x-request-id'}, qr/^\w+$/, 'x-request-id');
 
 is($t->get('/v1/models/two')->{json}{id}, 'two', 'one model');

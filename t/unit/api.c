@@ -15,6 +15,10 @@
 #define COMPL_WITH  2
 #define CHAT_BODY   3
 #define COMPL_BODY  4
+#define TOKENIZE    5
+#define DETOKENIZE  6
+#define TEMPLATE    7
+#define INFILL      8
 
 
 typedef struct {
@@ -368,7 +372,9 @@ static const case_t  cases[] = {
         "unsupported_parameter", ""),
     BAD(CHAT_WITH, ",'chat_template':'{{ 1 }}'", "chat_template",
         "unsupported_parameter", ""),
-    BAD(COMPL_WITH, ",'suffix':'end'", "suffix", "unsupported_parameter",
+    GOOD(COMPL_WITH, ",'suffix':'end'", " infill='end'[] "),
+    BAD(COMPL_WITH, ",'suffix':'end','echo':true", "echo",
+        "unsupported_parameter",
         ""),
     GOOD(COMPL_WITH, ",'suffix':''", " flags=0 "),
     GOOD(COMPL_WITH, ",'n':2,'best_of':2", " n=2 "),
@@ -674,6 +680,52 @@ static const case_t  cases[] = {
         "chat_template_kwargs", "invalid_value", "'messages'"),
     BAD(CHAT_WITH, ",'chat_template_kwargs':[]", "chat_template_kwargs",
         "invalid_type", ""),
+
+    /* what needs no model */
+
+    GOOD(TOKENIZE, "{'content':'a b'}", " task=3 model=0 kind=2 flags=0 "),
+    GOOD(TOKENIZE, "{'content':'a b'}", " prompts='a b' "),
+    GOOD(TOKENIZE, "{'content':'a','add_special':true}", " flags=128 "),
+    GOOD(TOKENIZE, "{'content':'a','parse_special':false,"
+         "'with_pieces':true}", " flags=768 "),
+    GOOD(TOKENIZE, "{'prompt':'a'}", " flags=128 "),
+    GOOD(TOKENIZE, "{'prompt':'a','add_special_tokens':false,"
+         "'return_token_strs':true}", " flags=512 "),
+    GOOD(TOKENIZE, "{'content':null,'prompt':'','messages':null}",
+         " prompts='' "),
+    GOOD(TOKENIZE, "{'messages':" HI "}", " kind=1 "),
+    GOOD(TOKENIZE, "{'messages':" HI ",'add_generation_prompt':false}",
+         "'add_generation_prompt':false,"),
+    BAD(TOKENIZE, "{}", "prompt", "missing_required_parameter", ""),
+    BAD(TOKENIZE, "{'content':['a']}", "content", "invalid_type", ""),
+    BAD(TOKENIZE, "{'messages':7}", "messages", "invalid_type", ""),
+    BAD(TOKENIZE, "{'content':'a','model':'other'}", "model",
+        "model_not_found", ""),
+    GOOD(DETOKENIZE, "{'tokens':[5,0]}", " task=4 model=0 kind=2 "),
+    GOOD(DETOKENIZE, "{'tokens':[5,0]}", " prompts=[5,0] "),
+    GOOD(DETOKENIZE, "{'tokens':[]}", " prompts=[] "),
+    BAD(DETOKENIZE, "{'tokens':null}", "tokens", "invalid_type", ""),
+    BAD(DETOKENIZE, "{'tokens':['5']}", "tokens[0]", "invalid_type", ""),
+    GOOD(TEMPLATE, "{'messages':" HI ",'n':3}", " task=5 model=0 kind=1 "),
+    GOOD(TEMPLATE, "{'messages':" HI "}", "'messages':" HI ","),
+    BAD(TEMPLATE, "{'messages':" HI ",'top_p':7}", "top_p",
+        "decimal_above_max_value", ""),
+    BAD(TEMPLATE, "{'messages':" HI ",'add_generation_prompt':true,"
+        "'continue_final_message':true}", "continue_final_message",
+        "invalid_value", ""),
+    GOOD(INFILL, "{'input_prefix':'a','input_suffix':'b'}",
+         " prompts='a' infill='b'[] "),
+    GOOD(INFILL, "{'input_prefix':'a','input_suffix':'','prompt':'c',"
+         "'input_extra':[{'text':'t','filename':'f'},{}]}",
+         " prompts='ac' infill=''['f':'t','tmp':''] "),
+    GOOD(INFILL, "{'input_prefix':'','input_suffix':'','n_predict':-1}",
+         " max=-1 "),
+    BAD(INFILL, "{'input_prefix':'a'}", "input_suffix",
+        "missing_required_parameter", ""),
+    BAD(INFILL, "{'input_prefix':'a','input_suffix':null}", "input_suffix",
+        "invalid_type", ""),
+    BAD(INFILL, "{'input_prefix':'a','input_suffix':'','input_extra':"
+        "[{'filename':1}]}", "input_extra[0].filename", "invalid_type", ""),
 };
 
 
@@ -684,7 +736,8 @@ body_of(const case_t *c)
     char       *body, *all;
 
     static const char *const  wraps[] = {
-        "", "{'messages':" HI "%s}", "{'prompt':'once'%s}", "%s", "%s"
+        "", "{'messages':" HI "%s}", "{'prompt':'once'%s}", "%s", "%s", "%s",
+        "%s", "%s", "%s"
     };
 
     body = quoted(wraps[c->how]);
@@ -711,7 +764,12 @@ test_case(const case_t *c)
     llm_err_t                  err;
     const llm_api_endpoint_t  *ep;
 
-    ep = (c->how == CHAT_WITH || c->how == CHAT_BODY) ? CHAT : COMPL;
+    static const llm_api_endpoint_t *const  endpoints[] = {
+        NULL, CHAT, COMPL, CHAT, COMPL, &llm_api_tokenize,
+        &llm_api_detokenize, &llm_api_template, &llm_api_infill
+    };
+
+    ep = endpoints[c->how];
 
     body = body_of(c);
     len = strlen(body);

@@ -24,7 +24,8 @@ static const llm_api_model_t  models[] = {
 };
 
 static const llm_api_conf_t  conf = {
-    models, 4, 7, -1, -1, { 8, "deadbeef" }, 1750000000, 0
+    .models = models, .n_models = 4, .allowed = 7, .fallback = -1,
+    .cap = -1, .id = { 8, "deadbeef" }, .now = 1750000000
 };
 
 

@@ -119,6 +119,35 @@ dump_strings(const llm_request_t *r, llm_ref_t ref, llm_buf_t *out)
 }
 
 
+static inline void
+dump_infill(const llm_request_t *r, llm_buf_t *out)
+{
+    uint32_t             i;
+    const llm_extra_t   *extra;
+    const llm_infill_t  *in;
+
+    if (r->infill.len == 0) {
+        return;
+    }
+
+    in = llm_ref_data(r, r->infill);
+    extra = llm_ref_data(r, in->extra);
+
+    llm_buf_addf(out, " infill='%.*s'[", (int) in->suffix.len,
+                 (const char *) llm_ref_data(r, in->suffix));
+
+    for (i = 0; i < in->extra.len; i++) {
+        llm_buf_addf(out, "%s'%.*s':'%.*s'", i ? "," : "",
+                     (int) extra[i].name.len,
+                     (const char *) llm_ref_data(r, extra[i].name),
+                     (int) extra[i].text.len,
+                     (const char *) llm_ref_data(r, extra[i].text));
+    }
+
+    llm_buf_addc(out, ']');
+}
+
+
 /* every field as " name=value", so that a test can look for one of them */
 
 static inline void
@@ -131,6 +160,7 @@ dump_request(const llm_request_t *r, llm_buf_t *out)
 
     s = &r->sampling;
 
+    llm_buf_addf(out, " task=%u", r->task);
     llm_buf_addf(out, " model=%u kind=%u flags=%u n=%u max=%d min=%d "
                  "priority=%d salt=%d", r->model, r->kind, r->flags, r->n,
                  r->max_tokens, r->min_tokens, r->priority, r->salt != 0);
@@ -190,6 +220,7 @@ dump_request(const llm_request_t *r, llm_buf_t *out)
         }
     }
 
+    dump_infill(r, out);
     llm_buf_adds(out, " chat=");
 
     if (r->chat.len) {

@@ -78,7 +78,8 @@ static const llm_api_model_t  models[] = {
 };
 
 static const llm_api_conf_t  conf = {
-    models, 1, 1, -1, -1, { 4, "beef" }, 1750000000, 0
+    .models = models, .n_models = 1, .allowed = 1, .fallback = -1,
+    .cap = -1, .id = { 4, "beef" }, .now = 1750000000
 };
 
 

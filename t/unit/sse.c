@@ -31,7 +31,8 @@ static const llm_api_model_t  model = {
 };
 
 static const llm_api_conf_t  conf = {
-    &model, 1, 1, -1, -1, { 8, "deadbeef" }, 1750000000, 0
+    .models = &model, .n_models = 1, .allowed = 1, .fallback = -1,
+    .cap = -1, .id = { 8, "deadbeef" }, .now = 1750000000
 };
 
 

@@ -71,6 +71,8 @@ struct llm_vocab_s {
     int32_t              bos;
     int32_t              eos;
     int32_t              unk;
+    int32_t              pad;
+    llm_fim_t            fim;
     int                  add_bos;
     int                  add_eos;
     int                  space_prefix;  /* a space before the text */

@@ -1,6 +1,7 @@
 /*
  * Which tokens have a meaning of their own: BOS, EOS, the unknown one, all
- * that end an answer, and those that eat the white space beside them.
+ * that end an answer, those around a text with a gap, and those that eat the
+ * white space beside them.
  *
  * Files name some of them in their metadata and leave others to be known by
  * their text; the lists here are those of published models.
@@ -120,6 +121,7 @@ llm_special_defaults(llm_vocab_t *v)
     v->bos = -1;
     v->eos = -1;
     v->unk = -1;
+    v->pad = -1;
 
     switch (v->kind) {
 
@@ -153,6 +155,9 @@ llm_special_ids(llm_vocab_t *v, const llm_gguf_t *g, llm_err_t *err)
         || llm_special_id(v, g, "tokenizer.ggml.eos_token_id", &v->eos, err)
            != LLM_OK
         || llm_special_id(v, g, "tokenizer.ggml.unknown_token_id", &v->unk,
+                          err)
+           != LLM_OK
+        || llm_special_id(v, g, "tokenizer.ggml.padding_token_id", &v->pad,
                           err)
            != LLM_OK)
     {
@@ -249,6 +254,74 @@ llm_eog_load(llm_vocab_t *v, const llm_gguf_t *g, llm_err_t *err)
 }
 
 
+/*
+ * Tokens around a gap: by metadata, of which there are an older and a newer
+ * name, and where these say nothing by the texts of published models.
+ */
+
+static int
+llm_fim_load(llm_vocab_t *v, const llm_gguf_t *g, llm_err_t *err)
+{
+    size_t    i, k;
+    int32_t  *id;
+
+    static const struct {
+        size_t       to;
+        const char  *keys[2];
+        const char  *names[6];
+    } tokens[] = {
+        { offsetof(llm_fim_t, prefix),
+          { "tokenizer.ggml.prefix_token_id",
+            "tokenizer.ggml.fim_pre_token_id" },
+          { "<|fim_prefix|>", "<fim_prefix>", "<fim-prefix>",
+            "<\xef\xbd\x9c" "fim\xe2\x96\x81" "begin\xef\xbd\x9c>",
+            "<|code_prefix|>", "\xe2\x96\x81<PRE>" } },
+        { offsetof(llm_fim_t, suffix),
+          { "tokenizer.ggml.suffix_token_id",
+            "tokenizer.ggml.fim_suf_token_id" },
+          { "<|fim_suffix|>", "<fim_suffix>", "<fim-suffix>",
+            "<\xef\xbd\x9c" "fim\xe2\x96\x81hole\xef\xbd\x9c>",
+            "<|code_suffix|>", "\xe2\x96\x81<SUF>" } },
+        { offsetof(llm_fim_t, middle),
+          { "tokenizer.ggml.middle_token_id",
+            "tokenizer.ggml.fim_mid_token_id" },
+          { "<|fim_middle|>", "<fim_middle>", "<fim-middle>",
+            "<\xef\xbd\x9c" "fim\xe2\x96\x81" "end\xef\xbd\x9c>",
+            "<|code_middle|>", "\xe2\x96\x81<MID>" } },
+        { offsetof(llm_fim_t, repo),
+          { NULL, "tokenizer.ggml.fim_rep_token_id" },
+          { "<|repo_name|>", "<|fim_repo|>", "<fim-repo>", "<reponame>",
+            "<repo_name>", NULL } },
+        { offsetof(llm_fim_t, file),
+          { NULL, "tokenizer.ggml.fim_sep_token_id" },
+          { "<|file_sep|>", "<file_sep>", "<file-sep>", "<filename>", NULL,
+            NULL } }
+    };
+
+    for (i = 0; i < llm_nelems(tokens); i++) {
+        id = (int32_t *) (void *) ((char *) &v->fim + tokens[i].to);
+        *id = -1;
+
+        for (k = 0; k < llm_nelems(tokens[i].keys); k++) {
+            if (tokens[i].keys[k]
+                && llm_special_id(v, g, tokens[i].keys[k], id, err)
+                   != LLM_OK)
+            {
+                return LLM_ERROR;
+            }
+        }
+
+        for (k = 0; k < llm_nelems(tokens[i].names) && *id == -1; k++) {
+            if (tokens[i].names[k]) {
+                *id = llm_special_find(v, tokens[i].names[k]);
+            }
+        }
+    }
+
+    return LLM_OK;
+}
+
+
 static int
 llm_special_contains(llm_str_t s, const char *word)
 {
@@ -332,7 +405,8 @@ int
 llm_special_load(llm_vocab_t *v, const llm_gguf_t *g, llm_err_t *err)
 {
     if (llm_special_ids(v, g, err) != LLM_OK
-        || llm_eog_load(v, g, err) != LLM_OK)
+        || llm_eog_load(v, g, err) != LLM_OK
+        || llm_fim_load(v, g, err) != LLM_OK)
     {
         return LLM_ERROR;
     }

@@ -56,6 +56,36 @@ llm_vocab_eos(const llm_vocab_t *v)
 }
 
 
+int32_t
+llm_vocab_unk(const llm_vocab_t *v)
+{
+    return v->unk;
+}
+
+
+int32_t
+llm_vocab_pad(const llm_vocab_t *v)
+{
+    return v->pad;
+}
+
+
+const char *
+llm_vocab_kind(const llm_vocab_t *v)
+{
+    static const char *const  names[] = { "bpe", "spm", "wordpiece" };
+
+    return names[v->kind];
+}
+
+
+const llm_fim_t *
+llm_vocab_fim(const llm_vocab_t *v)
+{
+    return &v->fim;
+}
+
+
 int
 llm_vocab_add_bos(const llm_vocab_t *v)
 {

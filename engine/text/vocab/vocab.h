@@ -47,6 +47,16 @@ typedef struct {
 /* or-ed: BOS before and EOS behind, if the model's flags say so */
 #define LLM_TOKENIZE_ADD      16
 
+/* tokens around a text with a gap, as models for code know them; -1 where
+   there is none */
+typedef struct {
+    int32_t      prefix;                /* the text before the gap follows */
+    int32_t      suffix;                /* that behind it */
+    int32_t      middle;                /* what fills it */
+    int32_t      repo;                  /* the name of a repository */
+    int32_t      file;                  /* of a file of it, then its text */
+} llm_fim_t;
+
 typedef struct llm_vocab_s  llm_vocab_t;
 
 llm_vocab_t *llm_vocab_load(const llm_gguf_t *g, llm_err_t *err);
@@ -56,6 +66,10 @@ uint32_t llm_vocab_size(const llm_vocab_t *v);
 /* -1 where the model has none */
 int32_t llm_vocab_bos(const llm_vocab_t *v);
 int32_t llm_vocab_eos(const llm_vocab_t *v);
+int32_t llm_vocab_unk(const llm_vocab_t *v);
+int32_t llm_vocab_pad(const llm_vocab_t *v);
+/* "bpe", "spm" or "wordpiece" */
+const char *llm_vocab_kind(const llm_vocab_t *v);
 int llm_vocab_add_bos(const llm_vocab_t *v);
 int llm_vocab_add_eos(const llm_vocab_t *v);
 /* the token ends an answer: EOS, EOT, <|im_end|>, <|eot_id|>, <end_of_turn>
@@ -67,6 +81,7 @@ int32_t llm_vocab_find(const llm_vocab_t *v, const char *s, size_t len);
 /* the bytes a token stands for (decoded, e.g. "Ġthe" gives " the"; control
  * tokens give their own text); empty for ids out of range */
 llm_str_t llm_vocab_bytes(const llm_vocab_t *v, int32_t id);
+const llm_fim_t *llm_vocab_fim(const llm_vocab_t *v);
 /* something for the log, e.g. an unknown pre-tokenizer's name, or NULL */
 const char *llm_vocab_warning(const llm_vocab_t *v);
 

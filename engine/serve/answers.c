@@ -1,0 +1,443 @@
+/*
+ * What the vocabulary and the template alone can answer: a preparation thread
+ * makes the whole answer, the scheduler's thread sends it, as far as there is
+ * room in the ring.  Such a request has no sequence, no page and no place in
+ * the scheduler; it is admitted, counted and bounded like all others.
+ *
+ * An answer is the request's: text in prep.answer, or the tokens of its only
+ * prompt.  prep.sent is how many of its bytes, or tokens, have been sent.
+ */
+
+#include "engine/serve/engine.h"
+
+/* most text, and most tokens, of one event */
+#define LLM_ANSWER_TEXT    8192
+#define LLM_ANSWER_TOKENS  1024
+
+
+/* ---- making it ---- */
+
+static int
+llm_answer_text(llm_req_t *r, llm_err_t *err)
+{
+    return r->prep.answer.failed ? llm_fail(err, "no memory for the answer")
+                                 : LLM_OK;
+}
+
+
+static int
+llm_answer_detokenize(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
+{
+    int                rc;
+    uint32_t           i;
+    llm_str_t          s;
+    llm_detok_t        d;
+    llm_prompt_ids_t  *p;
+
+    p = &r->prep.prompts[0];
+
+    llm_detok_init(&d, m->vocab, 1, 1);
+
+    for (i = 0; i < p->n; i++) {
+        s = llm_detok_push(&d, p->ids[i]);
+        (void) llm_buf_add(&r->prep.answer, s.data, s.len);
+    }
+
+    s = llm_detok_flush(&d, 1);
+    (void) llm_buf_add(&r->prep.answer, s.data, s.len);
+
+    rc = d.failed ? llm_fail(err, "no memory for the answer")
+                  : llm_answer_text(r, err);
+
+    llm_detok_free(&d);
+
+    return rc;
+}
+
+
+static int
+llm_answer_render(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
+{
+    llm_prompt_t  prompt;
+
+    if (llm_prep_render(m, r, &prompt, err) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    (void) llm_buf_add(&r->prep.answer, prompt.text, prompt.len);
+    llm_prompt_free(&prompt);
+
+    return llm_answer_text(r, err);
+}
+
+
+static void
+llm_answer_key(llm_buf_t *out, const char *key, uint32_t *n)
+{
+    llm_flat_add_str(out, key, strlen(key));
+    (*n)++;
+}
+
+
+/* "NAME": the token's text, "NAME_id": its id; null if there is none */
+
+static void
+llm_answer_token(const llm_served_t *m, llm_buf_t *out, const char *name,
+    const char *name_id, int32_t id, uint32_t *n)
+{
+    llm_str_t  s;
+
+    llm_answer_key(out, name, n);
+
+    if (id < 0) {
+        llm_flat_add_null(out);
+        llm_answer_key(out, name_id, n);
+        llm_flat_add_null(out);
+        return;
+    }
+
+    s = llm_vocab_bytes(m->vocab, id);
+
+    llm_flat_add_str(out, s.data, s.len);
+    llm_answer_key(out, name_id, n);
+    llm_flat_add_int(out, id);
+}
+
+
+/* the texts of all control tokens */
+
+static void
+llm_answer_special(const llm_served_t *m, llm_buf_t *out)
+{
+    size_t     handle;
+    int32_t    id;
+    uint32_t   n;
+    llm_str_t  s;
+
+    n = 0;
+    handle = llm_flat_open(out, LLM_FLAT_ARRAY);
+
+    for (id = 0; id < (int32_t) llm_vocab_size(m->vocab); id++) {
+        if (llm_vocab_type(m->vocab, id) == LLM_TOKEN_CONTROL) {
+            s = llm_vocab_bytes(m->vocab, id);
+            llm_flat_add_str(out, s.data, s.len);
+            n++;
+        }
+    }
+
+    llm_flat_close(out, handle, n);
+}
+
+
+/* the members have transformers' names */
+
+static int
+llm_answer_describe(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
+{
+    size_t              handle;
+    uint32_t            n;
+    llm_buf_t          *out;
+    const char         *kind;
+    const llm_vocab_t  *v;
+
+    n = 0;
+    v = m->vocab;
+    out = &r->prep.answer;
+    handle = llm_flat_open(out, LLM_FLAT_OBJECT);
+
+    kind = llm_vocab_kind(v);
+    llm_answer_key(out, "tokenizer_class", &n);
+    llm_flat_add_str(out, kind, strlen(kind));
+
+    llm_answer_key(out, "chat_template", &n);
+
+    if (m->chat) {
+        llm_flat_add_str(out, m->template.data, m->template.len);
+
+    } else {
+        llm_flat_add_null(out);
+    }
+
+    llm_answer_token(m, out, "bos_token", "bos_token_id", llm_vocab_bos(v),
+                     &n);
+    llm_answer_token(m, out, "eos_token", "eos_token_id", llm_vocab_eos(v),
+                     &n);
+    llm_answer_token(m, out, "pad_token", "pad_token_id", llm_vocab_pad(v),
+                     &n);
+    llm_answer_token(m, out, "unk_token", "unk_token_id", llm_vocab_unk(v),
+                     &n);
+
+    llm_answer_key(out, "add_bos_token", &n);
+    llm_flat_add_bool(out, llm_vocab_add_bos(v));
+    llm_answer_key(out, "add_eos_token", &n);
+    llm_flat_add_bool(out, llm_vocab_add_eos(v));
+    llm_answer_key(out, "model_max_length", &n);
+    llm_flat_add_int(out, m->runner.ctx);
+    llm_answer_key(out, "vocab_size", &n);
+    llm_flat_add_int(out, llm_vocab_size(v));
+    llm_answer_key(out, "additional_special_tokens", &n);
+    llm_answer_special(m, out);
+
+    llm_flat_close(out, handle, n);
+
+    return llm_answer_text(r, err);
+}
+
+
+int
+llm_prep_answer(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
+{
+    int             rc;
+    llm_request_t  *msg;
+
+    msg = r->msg;
+
+    switch (msg->task) {
+
+    case LLM_TASK_RENDER:
+        rc = msg->kind == LLM_KIND_CHAT
+             ? llm_answer_render(m, r, err)
+             : llm_fail(err, "malformed request to the engine");
+        break;
+
+    case LLM_TASK_DESCRIBE:
+        rc = llm_answer_describe(m, r, err);
+        break;
+
+    default:
+        rc = msg->kind == LLM_KIND_CHAT ? llm_prep_chat(m, r, err)
+                                        : llm_prep_completion(m, r, err);
+
+        if (rc == LLM_OK && msg->task == LLM_TASK_DETOKENIZE) {
+            rc = llm_answer_detokenize(m, r, err);
+        }
+
+        r->prep.prompt_tokens = r->prep.prompts[0].n;
+    }
+
+    return rc;
+}
+
+
+/* ---- sending it ---- */
+
+static int
+llm_answer_send_start(const llm_served_t *m, llm_req_t *r)
+{
+    llm_event_t  *ev;
+
+    if (r->out.start_sent) {
+        return LLM_OK;
+    }
+
+    ev = llm_event_open(&r->out.to, LLM_EV_START, 0, 0);
+    if (ev == NULL) {
+        return LLM_FULL;
+    }
+
+    ev->u.start.prompt_tokens = r->prep.prompt_tokens;
+    ev->u.start.ctx = m->runner.ctx;
+    ev->u.start.queue_us = r->run.start_us
+                           - llm_min(r->run.start_us, r->msg->arrival_us);
+
+    llm_event_close(&r->out.to, ev);
+    r->out.start_sent = 1;
+
+    return LLM_OK;
+}
+
+
+/* a piece of the text, in whole characters */
+
+static int
+llm_answer_send_text(llm_req_t *r)
+{
+    size_t        n;
+    const char   *s;
+    llm_event_t  *ev;
+
+    s = r->prep.answer.data + r->prep.sent;
+    n = r->prep.answer.len - r->prep.sent;
+
+    if (n > LLM_ANSWER_TEXT) {
+        n = LLM_ANSWER_TEXT;
+
+        while (n > LLM_ANSWER_TEXT - 4 && (s[n] & 0xc0) == 0x80) {
+            n--;
+        }
+    }
+
+    ev = llm_event_open(&r->out.to, LLM_EV_TEXT, 0, n);
+    if (ev == NULL) {
+        return LLM_FULL;
+    }
+
+    ev->u.text.text.off = sizeof(*ev);
+    ev->u.text.text.len = (uint32_t) n;
+    memcpy(ev + 1, s, n);
+
+    llm_event_close(&r->out.to, ev);
+    r->prep.sent += n;
+
+    return LLM_OK;
+}
+
+
+static int
+llm_answer_send_ids(llm_req_t *r, const llm_prompt_ids_t *p)
+{
+    uint32_t      n;
+    llm_event_t  *ev;
+
+    n = llm_min(p->n - (uint32_t) r->prep.sent,
+                (uint32_t) LLM_ANSWER_TOKENS);
+
+    ev = llm_event_open(&r->out.to, LLM_EV_TEXT, 0, n * sizeof(int32_t));
+    if (ev == NULL) {
+        return LLM_FULL;
+    }
+
+    ev->u.text.ids.off = sizeof(*ev);
+    ev->u.text.ids.len = n;
+    memcpy(ev + 1, p->ids + r->prep.sent, n * sizeof(int32_t));
+
+    llm_event_close(&r->out.to, ev);
+    r->prep.sent += n;
+
+    return LLM_OK;
+}
+
+
+/* tokens with their bytes, as many as fit into an event, at least one */
+
+static int
+llm_answer_send_pieces(const llm_served_t *m, llm_req_t *r,
+    const llm_prompt_ids_t *p)
+{
+    char                 *bytes;
+    size_t                size, more;
+    uint32_t              i, n;
+    llm_str_t             s;
+    llm_event_t          *ev;
+    const int32_t        *ids;
+    llm_token_logprob_t  *t;
+
+    ids = p->ids + r->prep.sent;
+    size = 0;
+
+    for (n = 0; n < p->n - r->prep.sent; n++) {
+        more = sizeof(*t) + llm_vocab_bytes(m->vocab, ids[n]).len;
+
+        if (n && sizeof(*ev) + size + more > LLM_EVENT_MAX) {
+            break;
+        }
+
+        size += more;
+    }
+
+    ev = llm_event_open(&r->out.to, LLM_EV_TEXT, 0, size);
+    if (ev == NULL) {
+        return LLM_FULL;
+    }
+
+    ev->u.text.logprobs.off = sizeof(*ev);
+    ev->u.text.logprobs.len = n;
+
+    t = (llm_token_logprob_t *) (ev + 1);
+    bytes = (char *) (t + n);
+
+    for (i = 0; i < n; i++) {
+        s = llm_vocab_bytes(m->vocab, ids[i]);
+
+        memset(&t[i], 0, sizeof(*t));
+        t[i].id = ids[i];
+        t[i].bytes.off = (uint32_t) (bytes - (char *) ev);
+        t[i].bytes.len = (uint32_t) s.len;
+
+        if (s.len) {
+            memcpy(bytes, s.data, s.len);
+            bytes += s.len;
+        }
+    }
+
+    llm_event_close(&r->out.to, ev);
+    r->prep.sent += n;
+
+    return LLM_OK;
+}
+
+
+static int
+llm_answer_send_done(llm_req_t *r)
+{
+    uint64_t      now, arrival;
+    llm_event_t  *ev;
+
+    ev = llm_event_open(&r->out.to, LLM_EV_DONE, 0, 0);
+    if (ev == NULL) {
+        return LLM_FULL;
+    }
+
+    now = llm_now_us();
+    arrival = llm_min(r->msg->arrival_us, r->run.start_us);
+
+    ev->u.done.prompt_tokens = r->prep.prompt_tokens;
+    ev->u.done.queue_us = r->run.start_us - arrival;
+    ev->u.done.total_us = now - arrival;
+
+    llm_event_close(&r->out.to, ev);
+
+    return LLM_OK;
+}
+
+
+/* LLM_FULL: the ring has no room for the rest */
+
+static int
+llm_answer_send(const llm_served_t *m, llm_req_t *r)
+{
+    int                      rc;
+    size_t                   end;
+    const llm_prompt_ids_t  *p;
+
+    p = &r->prep.prompts[0];
+    rc = llm_answer_send_start(m, r);
+    end = r->msg->task == LLM_TASK_TOKENIZE ? p->n : r->prep.answer.len;
+
+    while (rc == LLM_OK && r->prep.sent < end) {
+
+        if (r->msg->task != LLM_TASK_TOKENIZE) {
+            rc = llm_answer_send_text(r);
+
+        } else if (r->msg->flags & LLM_REQ_PIECES) {
+            rc = llm_answer_send_pieces(m, r, p);
+
+        } else {
+            rc = llm_answer_send_ids(r, p);
+        }
+    }
+
+    return rc == LLM_OK ? llm_answer_send_done(r) : rc;
+}
+
+
+int
+llm_engine_send_answers(llm_engine_t *e)
+{
+    llm_req_t   *r;
+    llm_jobs_t   jobs;
+
+    llm_jobs_init(&jobs);
+    llm_jobs_move(&jobs, &e->answered);
+
+    while ((r = llm_jobs_take(&jobs)) != NULL) {
+        if (llm_answer_send(&e->models[r->model], r) == LLM_OK) {
+            llm_engine_ended(e, r);
+
+        } else {
+            llm_jobs_add(&e->answered, r);
+        }
+    }
+
+    return e->answered.first != NULL;
+}

@@ -1,0 +1,296 @@
+/*
+ * A text with a gap as tokens: prefix and suffix between the tokens that a
+ * model was taught for this, in the order prefix, suffix, middle (Bavarian et
+ * al., "Efficient Training of Language Models to Fill in the Middle", 2022).
+ * Other texts come before it, as the files of a repository.
+ *
+ * Prefix and suffix are never cut.  Of the other texts those at the front,
+ * which matter least, are left out where the context has no room.
+ */
+
+#include "engine/serve/engine.h"
+
+/* of the context, what is kept for the answer if the request does not say how
+   long that is */
+#define LLM_INFILL_SHARE  8
+
+
+static int
+llm_infill_text(const llm_served_t *m, const llm_req_t *r, llm_ref_t ref,
+    llm_ids_t *out, llm_err_t *err)
+{
+    return llm_vocab_tokenize(m->vocab, llm_ref_data(r->msg, ref), ref.len,
+                              NULL, 0, LLM_TOKENIZE_PLAIN, 0, out, err);
+}
+
+
+static int
+llm_infill_add(llm_ids_t *out, const int32_t *ids, size_t n, llm_err_t *err)
+{
+    size_t    cap;
+    int32_t  *data;
+
+    if (out->len + n > out->cap) {
+        cap = llm_max(out->cap * 2, out->len + n);
+
+        data = realloc(out->data, cap * sizeof(*data));
+        if (data == NULL) {
+            return llm_fail(err, "no memory for the prompt");
+        }
+
+        out->data = data;
+        out->cap = cap;
+    }
+
+    if (n) {
+        memcpy(out->data + out->len, ids, n * sizeof(*ids));
+        out->len += n;
+    }
+
+    return LLM_OK;
+}
+
+
+/* a token, if the model has it */
+
+static int
+llm_infill_add_token(llm_ids_t *out, int32_t id, llm_err_t *err)
+{
+    return id >= 0 ? llm_infill_add(out, &id, 1, err) : LLM_OK;
+}
+
+
+/* the name of a file and the end of its line; without a token for files a line
+   that looks like nothing in a source stands between texts */
+
+static int
+llm_infill_head(const llm_served_t *m, llm_str_t name, llm_ids_t *out,
+    llm_err_t *err)
+{
+    int               rc;
+    llm_buf_t         line;
+    const llm_fim_t  *fim;
+
+    fim = llm_vocab_fim(m->vocab);
+    llm_buf_init(&line, 0);
+
+    if (fim->file >= 0) {
+        (void) llm_buf_add(&line, name.data, name.len);
+        (void) llm_buf_addc(&line, '\n');
+
+    } else {
+        (void) llm_buf_adds(&line, "\n\n--- snippet ---\n\n");
+    }
+
+    rc = line.failed ? llm_fail(err, "no memory for the prompt")
+                     : llm_infill_add_token(out, fim->file, err);
+
+    if (rc == LLM_OK) {
+        rc = llm_vocab_tokenize(m->vocab, line.data, line.len, NULL, 0,
+                                LLM_TOKENIZE_PLAIN, 0, out, err);
+    }
+
+    llm_buf_free(&line);
+
+    return rc;
+}
+
+
+/* the other texts, from the last one back, as long as they fit into room; out
+   has them in their order */
+
+static int
+llm_infill_extra(const llm_served_t *m, const llm_req_t *r,
+    const llm_infill_t *in, size_t room, llm_ids_t *out, llm_err_t *err)
+{
+    int                 rc;
+    uint32_t            i;
+    llm_ids_t           one;
+    llm_str_t           name;
+    const llm_extra_t  *extra;
+
+    extra = llm_ref_data(r->msg, in->extra);
+
+    for (i = in->extra.len; i > 0; i--) {
+        memset(&one, 0, sizeof(one));
+        name.data = llm_ref_data(r->msg, extra[i - 1].name);
+        name.len = extra[i - 1].name.len;
+
+        rc = llm_infill_head(m, name, &one, err);
+
+        if (rc == LLM_OK) {
+            rc = llm_infill_text(m, r, extra[i - 1].text, &one, err);
+        }
+
+        if (rc == LLM_OK && out->len + one.len > room) {
+            free(one.data);
+            return LLM_OK;
+        }
+
+        if (rc == LLM_OK) {
+            rc = llm_infill_add(&one, out->data, out->len, err);
+        }
+
+        if (rc != LLM_OK) {
+            free(one.data);
+            return LLM_ERROR;
+        }
+
+        free(out->data);
+        *out = one;
+    }
+
+    return LLM_OK;
+}
+
+
+/* the room beside n tokens, and beside the answer */
+
+static size_t
+llm_infill_room(const llm_served_t *m, const llm_req_t *r, size_t n)
+{
+    size_t  ctx, answer;
+
+    ctx = m->runner.ctx;
+    answer = ctx / LLM_INFILL_SHARE;
+
+    if (r->msg->max_tokens >= 0) {
+        answer = llm_min((size_t) r->msg->max_tokens, ctx / 2);
+    }
+
+    return n + answer < ctx ? ctx - n - answer : 0;
+}
+
+
+/* all tokens in their order; the prefix is p's */
+
+static int
+llm_infill_join(const llm_served_t *m, const llm_prompt_ids_t *p,
+    const llm_ids_t *extra, const llm_ids_t *suffix, llm_ids_t *all,
+    llm_err_t *err)
+{
+    int32_t           bos;
+    const llm_fim_t  *fim;
+
+    fim = llm_vocab_fim(m->vocab);
+    bos = llm_vocab_add_bos(m->vocab) ? llm_vocab_bos(m->vocab) : -1;
+
+    if (llm_infill_add_token(all, bos, err) != LLM_OK
+        || llm_infill_add(all, extra->data, extra->len, err) != LLM_OK
+        || llm_infill_add_token(all, fim->prefix, err) != LLM_OK
+        || llm_infill_add(all, p->ids, p->n, err) != LLM_OK
+        || llm_infill_add_token(all, fim->suffix, err) != LLM_OK
+        || llm_infill_add(all, suffix->data, suffix->len, err) != LLM_OK
+        || llm_infill_add_token(all, fim->middle, err) != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    return LLM_OK;
+}
+
+
+/* other texts, with what goes before them all and behind them */
+
+static int
+llm_infill_context(const llm_served_t *m, const llm_req_t *r,
+    const llm_infill_t *in, size_t n, llm_ids_t *out, llm_err_t *err)
+{
+    int               rc;
+    size_t            room;
+    llm_ids_t         texts, last;
+    const llm_fim_t  *fim;
+
+    static const char  repo[] = "project\n";
+
+    if (in->extra.len == 0) {
+        return LLM_OK;
+    }
+
+    memset(&texts, 0, sizeof(texts));
+    memset(&last, 0, sizeof(last));
+    fim = llm_vocab_fim(m->vocab);
+
+    rc = llm_infill_head(m, llm_str("file"), &last, err);
+
+    if (rc == LLM_OK && fim->repo >= 0) {
+        rc = llm_infill_add_token(out, fim->repo, err);
+
+        if (rc == LLM_OK) {
+            rc = llm_vocab_tokenize(m->vocab, repo, sizeof(repo) - 1, NULL, 0,
+                                    LLM_TOKENIZE_PLAIN, 0, out, err);
+        }
+    }
+
+    if (rc == LLM_OK) {
+        room = llm_infill_room(m, r, n + out->len + last.len);
+        rc = llm_infill_extra(m, r, in, room, &texts, err);
+    }
+
+    if (rc == LLM_OK && texts.len == 0) {
+        out->len = 0;
+
+    } else if (rc == LLM_OK) {
+        rc = llm_infill_add(out, texts.data, texts.len, err);
+
+        if (rc == LLM_OK) {
+            rc = llm_infill_add(out, last.data, last.len, err);
+        }
+    }
+
+    free(texts.data);
+    free(last.data);
+
+    return rc;
+}
+
+
+/* p has the tokens before the gap, and gets them all */
+
+int
+llm_prep_infill(const llm_served_t *m, const llm_req_t *r,
+    llm_prompt_ids_t *p, llm_err_t *err)
+{
+    int                  rc;
+    llm_ids_t            suffix, extra, all;
+    const llm_fim_t     *fim;
+    const llm_infill_t  *in;
+
+    fim = llm_vocab_fim(m->vocab);
+    in = llm_ref_data(r->msg, r->msg->infill);
+
+    if (fim->prefix < 0 || fim->suffix < 0 || fim->middle < 0) {
+        return llm_fail_with(err, 400, "unsupported_model", "model",
+                             "This model cannot fill a gap in a text: its "
+                             "vocabulary has no tokens for prefix, suffix "
+                             "and middle.");
+    }
+
+    memset(&suffix, 0, sizeof(suffix));
+    memset(&extra, 0, sizeof(extra));
+    memset(&all, 0, sizeof(all));
+
+    rc = llm_infill_text(m, r, in->suffix, &suffix, err);
+
+    if (rc == LLM_OK) {
+        rc = llm_infill_context(m, r, in, p->n + suffix.len + 4, &extra, err);
+    }
+
+    if (rc == LLM_OK) {
+        rc = llm_infill_join(m, p, &extra, &suffix, &all, err);
+    }
+
+    free(suffix.data);
+    free(extra.data);
+
+    if (rc != LLM_OK) {
+        free(all.data);
+        return LLM_ERROR;
+    }
+
+    free(p->ids);
+    p->ids = all.data;
+    p->n = (uint32_t) all.len;
+
+    return LLM_OK;
+}
