@@ -64,6 +64,13 @@ static ngx_command_t  ngx_http_llm_commands[] = {
       offsetof(ngx_http_llm_main_conf_t, shared_memory),
       &ngx_http_llm_shared_memory_min },
 
+    { ngx_string("llm_idempotency"),
+      NGX_HTTP_MAIN_CONF|NGX_CONF_TAKE12,
+      ngx_http_llm_idempotency,
+      NGX_HTTP_MAIN_CONF_OFFSET,
+      0,
+      NULL },
+
     { ngx_string("llm_api"),
       NGX_HTTP_LOC_CONF|NGX_HTTP_LIF_CONF|NGX_CONF_ANY,
       ngx_http_llm_api,
@@ -224,6 +231,8 @@ ngx_http_llm_create_main_conf(ngx_conf_t *cf)
     mcf->queue_timeout = NGX_CONF_UNSET_MSEC;
     mcf->queue_memory = NGX_CONF_UNSET_SIZE;
     mcf->shared_memory = NGX_CONF_UNSET_SIZE;
+    mcf->idem_size = NGX_CONF_UNSET_SIZE;
+    mcf->idem_valid = 600;
 
     return mcf;
 }
@@ -240,6 +249,7 @@ ngx_http_llm_init_main_conf(ngx_conf_t *cf, void *conf)
     ngx_conf_init_msec_value(mcf->queue_timeout, 60000);
     ngx_conf_init_size_value(mcf->queue_memory, 256 * 1024 * 1024);
     ngx_conf_init_size_value(mcf->shared_memory, 8 * 1024 * 1024);
+    ngx_conf_init_size_value(mcf->idem_size, 4 * 1024 * 1024);
 
     rv = ngx_http_llm_check_uses(cf, mcf);
     if (rv != NGX_CONF_OK || mcf->models.nelts == 0) {
@@ -247,6 +257,11 @@ ngx_http_llm_init_main_conf(ngx_conf_t *cf, void *conf)
     }
 
     rv = ngx_http_llm_check_models(cf, mcf);
+    if (rv != NGX_CONF_OK) {
+        return rv;
+    }
+
+    rv = ngx_http_llm_add_store(cf, mcf);
     if (rv != NGX_CONF_OK) {
         return rv;
     }
@@ -259,6 +274,8 @@ static ngx_int_t
 ngx_http_llm_postconfiguration(ngx_conf_t *cf)
 {
     ngx_str_t                   name = ngx_string("request_id");
+    ngx_str_t                   client = ngx_string("http_x_request_id");
+    ngx_str_t                   key = ngx_string("http_idempotency_key");
     ngx_uint_t                  i;
     ngx_http_variable_t        *v;
     ngx_http_llm_main_conf_t   *mcf;
@@ -278,8 +295,12 @@ ngx_http_llm_postconfiguration(ngx_conf_t *cf)
     }
 
     mcf->request_id = ngx_http_get_variable_index(cf, &name);
+    mcf->client_id = ngx_http_get_variable_index(cf, &client);
+    mcf->idem_header = ngx_http_get_variable_index(cf, &key);
 
-    if (mcf->request_id == NGX_ERROR) {
+    if (mcf->request_id == NGX_ERROR || mcf->client_id == NGX_ERROR
+        || mcf->idem_header == NGX_ERROR)
+    {
         return NGX_ERROR;
     }
 

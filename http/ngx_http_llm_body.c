@@ -13,6 +13,8 @@
 
 #include "http/ngx_http_llm_module.h"
 
+#include <ngx_md5.h>
+
 #include <malloc.h>
 
 
@@ -32,6 +34,7 @@ static ngx_int_t ngx_http_llm_model_argument(ngx_http_request_t *r,
     llm_str_t *model);
 static size_t ngx_http_llm_body_size(ngx_http_request_t *r);
 static void ngx_http_llm_parse(void *data);
+static void ngx_http_llm_digest(ngx_http_llm_body_t *body, u_char *p);
 static ngx_int_t ngx_http_llm_join(ngx_http_llm_body_t *body, u_char *p,
     ngx_log_t *log);
 static ngx_int_t ngx_http_llm_read_part(ngx_buf_t *b, u_char *p,
@@ -77,6 +80,8 @@ ngx_http_llm_body_handler(ngx_http_request_t *r)
 
     ngx_http_llm_api_conf(ctx, &body->conf);
     llm_buf_init(&body->msg, 0);
+
+    body->digested = ngx_http_llm_idem_wants(r);
 
     if (llm_api_bodiless(ctx->endpoint)) {
         body->bufs = NULL;
@@ -178,6 +183,10 @@ ngx_http_llm_parse(void *data)
         }
     }
 
+    if (body->digested) {
+        ngx_http_llm_digest(body, p);
+    }
+
     body->api = llm_api_parse(body->ctx->endpoint, &body->conf, (char *) p,
                               body->size, &body->msg, &body->err);
 
@@ -196,6 +205,24 @@ done:
     }
 
 #endif
+}
+
+
+/* of the path, too: the same body means something else elsewhere */
+
+static void
+ngx_http_llm_digest(ngx_http_llm_body_t *body, u_char *p)
+{
+    ngx_md5_t   md5;
+    ngx_str_t  *uri;
+
+    uri = &body->ctx->request->uri;
+
+    ngx_md5_init(&md5);
+    ngx_md5_update(&md5, uri->data, uri->len);
+    ngx_md5_update(&md5, "", 1);
+    ngx_md5_update(&md5, p, body->size);
+    ngx_md5_final(body->digest, &md5);
 }
 
 

@@ -95,6 +95,10 @@ ngx_http_llm_event(void *data, const llm_event_t *ev)
         ngx_http_llm_set_error(ctx, &err, retry_after);
     }
 
+    if (ctx->entry && ctx->ended && ctx->stream) {
+        ngx_http_llm_idem_end(ctx, ctx->done && !ctx->broken);
+    }
+
     if (ctx->ended || ctx->gather || ctx->broken
         || (ctx->stream && ev->type == LLM_EV_START))
     {
@@ -120,6 +124,10 @@ ngx_http_llm_take_scratch(ngx_http_llm_ctx_t *ctx)
     llm_buf_t  *b;
 
     b = &ctx->main->worker->scratch;
+
+    if (ctx->entry && b->len && !b->failed) {
+        ngx_http_llm_idem_add(ctx, b->data, b->len);
+    }
 
     if (b->failed || ngx_http_llm_gather(ctx, b->data, b->len) != NGX_OK) {
         ctx->broken = 1;
@@ -250,6 +258,10 @@ ngx_http_llm_cleanup(void *data)
 
     if (ctx->timer.timer_set) {
         ngx_del_timer(&ctx->timer);
+    }
+
+    if (ctx->entry) {
+        ngx_http_llm_idem_finish(ctx);
     }
 
     if (ctx->api) {

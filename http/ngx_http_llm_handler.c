@@ -18,7 +18,10 @@ static ngx_int_t ngx_http_llm_send_no_route(ngx_http_request_t *r,
 static ngx_int_t ngx_http_llm_send_answer(ngx_http_llm_ctx_t *ctx,
     llm_str_t rest);
 static ngx_int_t ngx_http_llm_admit(ngx_http_llm_ctx_t *ctx, llm_err_t *err);
-static ngx_int_t ngx_http_llm_submit(ngx_http_llm_body_t *body,
+static ngx_int_t ngx_http_llm_identify(ngx_http_llm_body_t *body);
+static ngx_int_t ngx_http_llm_copy(ngx_http_request_t *r, ngx_str_t *to,
+    llm_str_t from);
+static ngx_int_t ngx_http_llm_send(ngx_http_llm_body_t *body,
     uint32_t *retry_after);
 static ngx_int_t ngx_http_llm_set_tenant(ngx_http_llm_ctx_t *ctx,
     llm_request_t *msg);
@@ -106,7 +109,7 @@ ngx_http_llm_create_ctx(ngx_http_request_t *r)
 
     ngx_http_set_ctx(r, ctx, ngx_http_llm_module);
 
-    /* the same as $request_id, so that all logs of a request agree */
+    /* from $request_id, so that all logs of a request agree */
 
     id = ngx_http_get_indexed_variable(r, ctx->main->request_id);
     if (id == NULL || id->not_found) {
@@ -116,7 +119,8 @@ ngx_http_llm_create_ctx(ngx_http_request_t *r)
     ctx->id.len = id->len;
     ctx->id.data = id->data;
 
-    return ctx;
+    return ngx_http_llm_request_id(r, &ctx->request_id) == NGX_OK ? ctx
+                                                                  : NULL;
 }
 
 
@@ -287,15 +291,94 @@ ngx_http_llm_admit(ngx_http_llm_ctx_t *ctx, llm_err_t *err)
 void
 ngx_http_llm_parsed(ngx_http_llm_body_t *body)
 {
-    uint32_t             retry_after;
     ngx_int_t            rc;
     ngx_http_llm_ctx_t  *ctx;
 
     ctx = body->ctx;
     ctx->api = body->api;
+
+    rc = ctx->api ? ngx_http_llm_identify(body) : NGX_ERROR;
+
+    if (rc == NGX_OK) {
+        rc = ngx_http_llm_idem_begin(body);
+    }
+
+    if (rc == NGX_DONE) {
+        return;
+    }
+
+    if (rc != NGX_OK) {
+        llm_buf_free(&body->msg);
+        ngx_http_finalize_request(ctx->request,
+                                  ngx_http_llm_send_error(ctx->request,
+                                                          &body->err, 0));
+        return;
+    }
+
+    ngx_http_llm_submit(body);
+}
+
+
+/* whose request it is, for which model, and what the log is to say of it */
+
+static ngx_int_t
+ngx_http_llm_identify(ngx_http_llm_body_t *body)
+{
+    llm_request_t       *msg;
+    ngx_http_llm_ctx_t  *ctx;
+
+    ctx = body->ctx;
+    msg = (llm_request_t *) body->msg.data;
+
+    ctx->stream = llm_api_is_stream(ctx->api);
+    ctx->model = llm_api_model(ctx->api);
+
+    if (ngx_http_llm_copy(ctx->request, &ctx->user, llm_api_user(ctx->api))
+        != NGX_OK
+        || ngx_http_llm_copy(ctx->request, &ctx->metadata,
+                             llm_api_metadata(ctx->api))
+           != NGX_OK
+        || ngx_http_llm_set_tenant(ctx, msg) != NGX_OK
+        || ngx_http_llm_set_priority(ctx, msg) != NGX_OK)
+    {
+        llm_fail(&body->err, "No memory is left for this request.");
+        return NGX_ERROR;
+    }
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_llm_copy(ngx_http_request_t *r, ngx_str_t *to, llm_str_t from)
+{
+    if (from.len == 0) {
+        return NGX_OK;
+    }
+
+    to->data = ngx_pnalloc(r->pool, from.len);
+    if (to->data == NULL) {
+        return NGX_ERROR;
+    }
+
+    ngx_memcpy(to->data, from.data, from.len);
+    to->len = from.len;
+
+    return NGX_OK;
+}
+
+
+void
+ngx_http_llm_submit(ngx_http_llm_body_t *body)
+{
+    uint32_t             retry_after;
+    ngx_int_t            rc;
+    ngx_http_llm_ctx_t  *ctx;
+
+    ctx = body->ctx;
     retry_after = 0;
 
-    rc = ctx->api ? ngx_http_llm_submit(body, &retry_after) : NGX_ERROR;
+    rc = ngx_http_llm_send(body, &retry_after);
 
     llm_buf_free(&body->msg);
 
@@ -312,7 +395,7 @@ ngx_http_llm_parsed(ngx_http_llm_body_t *body)
 
 
 static ngx_int_t
-ngx_http_llm_submit(ngx_http_llm_body_t *body, uint32_t *retry_after)
+ngx_http_llm_send(ngx_http_llm_body_t *body, uint32_t *retry_after)
 {
     llm_request_t       *msg;
     ngx_http_llm_ctx_t  *ctx;
@@ -320,13 +403,7 @@ ngx_http_llm_submit(ngx_http_llm_body_t *body, uint32_t *retry_after)
     ctx = body->ctx;
     msg = (llm_request_t *) body->msg.data;
 
-    ctx->stream = llm_api_is_stream(ctx->api);
-    ctx->model = llm_api_model(ctx->api);
-
-    if (ngx_http_llm_set_tenant(ctx, msg) != NGX_OK
-        || ngx_http_llm_set_priority(ctx, msg) != NGX_OK
-        || ngx_http_llm_take_slot(ctx) != NGX_OK)
-    {
+    if (ngx_http_llm_take_slot(ctx) != NGX_OK) {
         llm_fail(&body->err, "No memory is left for this request.");
         return NGX_ERROR;
     }

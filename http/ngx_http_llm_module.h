@@ -13,6 +13,7 @@
  *   ngx_http_llm_handler.c     content handlers: routing, submission
  *   ngx_http_llm_body.c        request bodies, parsed in threads
  *   ngx_http_llm_task.c        those threads
+ *   ngx_http_llm_idempotency.c requests that are sent again
  *   ngx_http_llm_event.c       the engine's events, errors, the pace
  *   ngx_http_llm_stream.c      answers on their way, disconnects, timers
  *   ngx_http_llm_output.c      bytes on their way to a client
@@ -41,6 +42,9 @@
 
 #define NGX_HTTP_LLM_NO_SLOT     ((uint32_t) -1)
 
+/* most bytes of a client's x-request-id */
+#define NGX_HTTP_LLM_MAX_ID      128
+
 /* how often a worker with live requests checks that its engine is alive */
 #define NGX_HTTP_LLM_WATCH       500
 
@@ -65,6 +69,8 @@ typedef struct {
 
 typedef struct ngx_http_llm_ctx_s  ngx_http_llm_ctx_t;
 typedef struct ngx_http_llm_block_s  ngx_http_llm_block_t;
+typedef struct ngx_http_llm_entry_s  ngx_http_llm_entry_t;
+typedef struct ngx_http_llm_store_s  ngx_http_llm_store_t;
 
 typedef struct {
     ngx_http_llm_ctx_t          *ctx;           /* NULL: the slot is free */
@@ -160,12 +166,20 @@ typedef struct {
     size_t                       queue_memory;
     size_t                       shared_memory;
 
+    size_t                       idem_size;     /* 0: off */
+    time_t                       idem_valid;
+
     ngx_int_t                    request_id;    /* index of $request_id */
+    ngx_int_t                    client_id;     /* $http_x_request_id */
+    ngx_int_t                    idem_header;   /* $http_idempotency_key */
     ngx_uint_t                   keep_bodies;   /* $request_body is used */
 
     ngx_cycle_t                 *cycle;
     ngx_shm_zone_t              *shm_zone;
     ngx_shm_zone_t              *engines;       /* data: llm_engines_t */
+    ngx_shm_zone_t              *idem;          /* data:
+                                                   ngx_http_llm_store_t; NULL:
+                                                   off */
     llm_zone_t                  *zone;
     uint32_t                     nworkers;
     int                         *fds;           /* [nworkers + 1], the last
@@ -245,7 +259,13 @@ struct ngx_http_llm_ctx_s {
     ngx_event_t                  timer;
     ngx_msec_t                   last_output;
 
-    ngx_str_t                    id;
+    ngx_http_llm_entry_t        *entry;         /* the answer is kept there;
+                                                   NULL: it is not */
+
+    ngx_str_t                    id;            /* of the answer */
+    ngx_str_t                    request_id;    /* the client's, or id */
+    ngx_str_t                    user;
+    ngx_str_t                    metadata;      /* JSON */
     ngx_str_t                    tenant;
     ngx_int_t                    model;         /* -1: not resolved yet */
     llm_api_usage_t              usage;         /* once api is freed */
@@ -282,7 +302,12 @@ typedef struct {
     llm_buf_t                    msg;
     llm_err_t                    err;
 
+    u_char                       digest[16];    /* of the request, if it may be
+                                                   sent again */
+    u_char                       key[16];       /* of its Idempotency-Key */
+
     ngx_http_llm_task_t          task;
+    unsigned                     digested:1;    /* digest is wanted */
     unsigned                     parsing:1;     /* a thread has it */
     unsigned                     gone:1;        /* terminated meanwhile */
 } ngx_http_llm_body_t;
@@ -352,6 +377,8 @@ ngx_int_t ngx_http_llm_health_handler(ngx_http_request_t *r);
 void ngx_http_llm_api_conf(ngx_http_llm_ctx_t *ctx, llm_api_conf_t *conf);
 /* the body was parsed: submits the request, or answers why not */
 void ngx_http_llm_parsed(ngx_http_llm_body_t *body);
+/* sends it to the engine */
+void ngx_http_llm_submit(ngx_http_llm_body_t *body);
 /* NGX_DECLINED: it is a GET or HEAD, its body was discarded; else the answer's
    code */
 ngx_int_t ngx_http_llm_get_only(ngx_http_request_t *r);
@@ -361,6 +388,22 @@ ngx_int_t ngx_http_llm_get_only(ngx_http_request_t *r);
 void ngx_http_llm_init_bodies(void);
 /* the body has been read: parses it, at once or in a thread */
 void ngx_http_llm_body_handler(ngx_http_request_t *r);
+
+/* ngx_http_llm_idempotency.c */
+
+char *ngx_http_llm_idempotency(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf);
+char *ngx_http_llm_add_store(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf);
+/* has the request a key? */
+ngx_uint_t ngx_http_llm_idem_wants(ngx_http_request_t *r);
+/* NGX_OK: it is to be computed; NGX_DONE: its answer is sent, or will be;
+   NGX_ERROR: it is refused, see body->err */
+ngx_int_t ngx_http_llm_idem_begin(ngx_http_llm_body_t *body);
+/* for a request with an entry: more of its answer, its end, and its cleanup */
+void ngx_http_llm_idem_add(ngx_http_llm_ctx_t *ctx, const char *data,
+    size_t len);
+void ngx_http_llm_idem_end(ngx_http_llm_ctx_t *ctx, ngx_uint_t complete);
+void ngx_http_llm_idem_finish(ngx_http_llm_ctx_t *ctx);
 
 /* ngx_http_llm_task.c */
 
@@ -418,6 +461,8 @@ void ngx_http_llm_free_blocks(ngx_http_llm_ctx_t *ctx);
 
 ngx_int_t ngx_http_llm_add_header(ngx_http_request_t *r, const char *name,
     const char *value, size_t len);
+/* the client's x-request-id if it is sane, else $request_id */
+ngx_int_t ngx_http_llm_request_id(ngx_http_request_t *r, ngx_str_t *id);
 /* a whole answer; frees body, r->pool gets a copy */
 ngx_int_t ngx_http_llm_send_body(ngx_http_request_t *r, ngx_uint_t status,
     const char *type, llm_buf_t *body);

@@ -41,20 +41,65 @@ ngx_http_llm_add_header(ngx_http_request_t *r, const char *name,
 }
 
 
+/* a client's id goes to headers and logs: letters, digits, and marks that mean
+   nothing there */
+
+static ngx_uint_t
+ngx_http_llm_is_sane_id(u_char *p, size_t len)
+{
+    size_t  i;
+
+    for (i = 0; i < len; i++) {
+        if (!((p[i] >= '0' && p[i] <= '9') || (p[i] >= 'A' && p[i] <= 'Z')
+              || (p[i] >= 'a' && p[i] <= 'z')
+              || (p[i] && strchr("-_.:/+=@", p[i]))))
+        {
+            return 0;
+        }
+    }
+
+    return len > 0 && len <= NGX_HTTP_LLM_MAX_ID;
+}
+
+
+ngx_int_t
+ngx_http_llm_request_id(ngx_http_request_t *r, ngx_str_t *id)
+{
+    ngx_http_variable_value_t  *v;
+    ngx_http_llm_main_conf_t   *mcf;
+
+    mcf = ngx_http_get_module_main_conf(r, ngx_http_llm_module);
+    v = ngx_http_get_indexed_variable(r, mcf->client_id);
+
+    if (v == NULL || v->not_found || !ngx_http_llm_is_sane_id(v->data, v->len))
+    {
+        v = ngx_http_get_indexed_variable(r, mcf->request_id);
+    }
+
+    if (v == NULL || v->not_found) {
+        return NGX_ERROR;
+    }
+
+    id->len = v->len;
+    id->data = v->data;
+
+    return NGX_OK;
+}
+
+
 static ngx_int_t
 ngx_http_llm_send(ngx_http_request_t *r, ngx_uint_t status, const char *type,
     u_char *data, size_t len)
 {
-    ngx_int_t            rc;
-    ngx_buf_t           *b;
-    ngx_chain_t          out;
-    ngx_http_llm_ctx_t  *ctx;
+    ngx_int_t     rc;
+    ngx_buf_t    *b;
+    ngx_str_t     id;
+    ngx_chain_t   out;
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_llm_module);
-
-    if (ctx && ngx_http_llm_add_header(r, "x-request-id",
-                                       (char *) ctx->id.data, ctx->id.len)
-               != NGX_OK)
+    if (ngx_http_llm_request_id(r, &id) != NGX_OK
+        || ngx_http_llm_add_header(r, "x-request-id", (char *) id.data,
+                                   id.len)
+           != NGX_OK)
     {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }

@@ -160,8 +160,9 @@ ngx_http_llm_start(ngx_http_llm_ctx_t *ctx)
     }
 
     if (ctx->broken
-        || ngx_http_llm_add_header(r, "x-request-id", (char *) ctx->id.data,
-                                   ctx->id.len)
+        || ngx_http_llm_add_header(r, "x-request-id",
+                                   (char *) ctx->request_id.data,
+                                   ctx->request_id.len)
            != NGX_OK)
     {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
@@ -240,6 +241,10 @@ ngx_http_llm_fill(ngx_http_llm_ctx_t *ctx)
     ctx->complete = (rc == LLM_OK);
     ngx_http_llm_take_scratch(ctx);
     ctx->broken |= (rc == LLM_ERROR);
+
+    if (ctx->entry && ctx->complete) {
+        ngx_http_llm_idem_end(ctx, !ctx->broken);
+    }
 }
 
 

@@ -11,6 +11,8 @@ typedef enum {
     NGX_HTTP_LLM_VAR_MODEL = 0,
     NGX_HTTP_LLM_VAR_REQUEST_ID,
     NGX_HTTP_LLM_VAR_TENANT,
+    NGX_HTTP_LLM_VAR_USER,
+    NGX_HTTP_LLM_VAR_METADATA,
     NGX_HTTP_LLM_VAR_PROMPT_TOKENS,
     NGX_HTTP_LLM_VAR_CACHED_TOKENS,
     NGX_HTTP_LLM_VAR_COMPLETION_TOKENS,
@@ -40,6 +42,12 @@ static ngx_http_variable_t  ngx_http_llm_vars[] = {
 
     { ngx_string("llm_tenant"), NULL, ngx_http_llm_variable,
       NGX_HTTP_LLM_VAR_TENANT, NGX_HTTP_VAR_NOCACHEABLE, 0 },
+
+    { ngx_string("llm_user"), NULL, ngx_http_llm_variable,
+      NGX_HTTP_LLM_VAR_USER, NGX_HTTP_VAR_NOCACHEABLE, 0 },
+
+    { ngx_string("llm_metadata"), NULL, ngx_http_llm_variable,
+      NGX_HTTP_LLM_VAR_METADATA, NGX_HTTP_VAR_NOCACHEABLE, 0 },
 
     { ngx_string("llm_prompt_tokens"), NULL, ngx_http_llm_variable,
       NGX_HTTP_LLM_VAR_PROMPT_TOKENS, NGX_HTTP_VAR_NOCACHEABLE, 0 },
@@ -119,7 +127,15 @@ ngx_http_llm_variable(ngx_http_request_t *r, ngx_http_variable_value_t *v,
         break;
 
     case NGX_HTTP_LLM_VAR_REQUEST_ID:
-        s = &ctx->id;
+        s = &ctx->request_id;
+        break;
+
+    case NGX_HTTP_LLM_VAR_USER:
+        s = ctx->user.len ? &ctx->user : NULL;
+        break;
+
+    case NGX_HTTP_LLM_VAR_METADATA:
+        s = ctx->metadata.len ? &ctx->metadata : NULL;
         break;
 
     case NGX_HTTP_LLM_VAR_TENANT:

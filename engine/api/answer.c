@@ -15,6 +15,22 @@
 #define LLM_API_MAX_ANSWER  (16 << 20)
 
 
+/* copies to *p and moves that behind the copy */
+
+static llm_str_t
+llm_api_put(char **p, const char *data, size_t len)
+{
+    llm_str_t  s = { len, *p };
+
+    if (len) {
+        memcpy(*p, data, len);
+        *p += len;
+    }
+
+    return s;
+}
+
+
 llm_api_t *
 llm_api_create(const llm_api_reader_t *rd)
 {
@@ -26,13 +42,14 @@ llm_api_create(const llm_api_reader_t *rd)
     r = &rd->r;
     conf = rd->conf;
 
-    if (rd->head.failed) {
+    if (rd->head.failed || rd->user.failed || rd->metadata.failed) {
         return NULL;
     }
 
     a = calloc(1, sizeof(llm_api_t)
                   + rd->n_choices * sizeof(llm_api_choice_t)
-                  + conf->id.len + rd->head.len);
+                  + conf->id.len + rd->user.len + rd->metadata.len
+                  + rd->head.len);
     if (a == NULL) {
         return NULL;
     }
@@ -57,19 +74,26 @@ llm_api_create(const llm_api_reader_t *rd)
 
     p = (char *) (a->choices + a->n_choices);
 
-    a->id.data = p;
-    a->id.len = conf->id.len;
-    memcpy(p, conf->id.data, conf->id.len);
-    p += conf->id.len;
-
-    a->head.data = p;
-    a->head.len = rd->head.len;
-
-    if (rd->head.len) {
-        memcpy(p, rd->head.data, rd->head.len);
-    }
+    a->id = llm_api_put(&p, conf->id.data, conf->id.len);
+    a->user = llm_api_put(&p, rd->user.data, rd->user.len);
+    a->metadata = llm_api_put(&p, rd->metadata.data, rd->metadata.len);
+    a->head = llm_api_put(&p, rd->head.data, rd->head.len);
 
     return a;
+}
+
+
+llm_str_t
+llm_api_user(const llm_api_t *a)
+{
+    return a->user;
+}
+
+
+llm_str_t
+llm_api_metadata(const llm_api_t *a)
+{
+    return a->metadata;
 }
 
 

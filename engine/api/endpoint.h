@@ -62,6 +62,8 @@ typedef struct {
 typedef struct {
     llm_str_t          model;
     llm_str_t          cache_salt;
+    llm_str_t          user;
+    llm_str_t          safety_identifier;
 
     const llm_flat_t  *metadata;
     const llm_flat_t  *stream_options;
@@ -119,6 +121,8 @@ typedef struct {
     llm_buf_t                 *msg;     /* room for r, followed by its bytes */
     llm_buf_t                  head;    /* beginning of a frame or a body: see
                                            llm_api_write_head() */
+    llm_buf_t                  user;        /* for the log, as in llm_api_t */
+    llm_buf_t                  metadata;
     uint32_t                   n_choices;   /* of all prompts */
     uint32_t                   n_best;      /* choices of each prompt that
                                                remain; 0: all */
@@ -288,6 +292,8 @@ struct llm_api_s {
     llm_api_usage_t    usage;
 
     llm_str_t          id;              /* of the request, without prefix */
+    llm_str_t          user;            /* without control characters */
+    llm_str_t          metadata;        /* JSON, or empty */
     llm_str_t          head;            /* see llm_api_write_head() */
     llm_api_choice_t  *choices;
 

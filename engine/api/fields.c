@@ -43,7 +43,7 @@ static const llm_api_field_t  llm_api_shared_rows[] = {
     { "prompt_logprobs", LLM_FIELD_REFUSED, LLM_FIELD_NOWHERE, 0, 0 },
     { "response_format", LLM_FIELD_OBJECT, AT(response_format), 0, 0 },
     { "return_token_ids", LLM_FIELD_BOOL, AT(return_token_ids), 0, 0 },
-    { "safety_identifier", LLM_FIELD_STRING, LLM_FIELD_NOWHERE, 0, 0 },
+    { "safety_identifier", LLM_FIELD_STRING, AT(safety_identifier), 0, 0 },
     { "samplers", LLM_FIELD_REFUSED, LLM_FIELD_NOWHERE, 0, 0 },
     { "seed", LLM_FIELD_ANY, AT(seed), 0, 0 },
     { "service_tier", LLM_FIELD_STRING, LLM_FIELD_NOWHERE, 0, 0 },
@@ -56,7 +56,7 @@ static const llm_api_field_t  llm_api_shared_rows[] = {
     { "structured_outputs", LLM_FIELD_OBJECT, AT(structured_outputs), 0, 0 },
     { "truncate_prompt_tokens", LLM_FIELD_REFUSED, LLM_FIELD_NOWHERE, 0, 0 },
     { "use_beam_search", LLM_FIELD_REFUSED, LLM_FIELD_NOWHERE, 0, 0 },
-    { "user", LLM_FIELD_STRING, LLM_FIELD_NOWHERE, 0, 0 },
+    { "user", LLM_FIELD_STRING, AT(user), 0, 0 },
 };
 
 const llm_api_fields_t  llm_api_shared_fields = {

@@ -108,6 +108,33 @@ llm_api_flags(const llm_api_body_t *b)
 }
 
 
+/* what the log may have of the client's own words */
+
+static void
+llm_api_read_log(llm_api_reader_t *rd, const llm_api_body_t *b)
+{
+    char       clean[LLM_API_LOG_USER];
+    size_t     len;
+    llm_str_t  user;
+
+    user = b->user.len ? b->user : b->safety_identifier;
+
+    if (user.len) {
+        len = llm_clean(clean, sizeof(clean), user.data, user.len);
+        (void) llm_buf_add(&rd->user, clean, len);
+    }
+
+    if (b->metadata && b->metadata->count) {
+        llm_json_add_flat(&rd->metadata, b->metadata);
+
+        if (rd->metadata.len > LLM_API_LOG_METADATA) {
+            rd->metadata.len = 0;
+            (void) llm_buf_adds(&rd->metadata, "{}");
+        }
+    }
+}
+
+
 int
 llm_api_read_body(llm_api_reader_t *rd, llm_api_body_t *b, llm_err_t *err)
 {
@@ -130,6 +157,8 @@ llm_api_read_body(llm_api_reader_t *rd, llm_api_body_t *b, llm_err_t *err)
     r->flags = llm_api_flags(b);
     r->n = (uint32_t) b->n;
     r->salt = llm_api_salt(b->cache_salt);
+
+    llm_api_read_log(rd, b);
 
     return LLM_OK;
 }
@@ -329,6 +358,8 @@ llm_api_parse(const llm_api_endpoint_t *ep, const llm_api_conf_t *conf,
     memset(&rd, 0, sizeof(llm_api_reader_t));
     llm_buf_init(&flat, 0);
     llm_buf_init(&rd.head, 0);
+    llm_buf_init(&rd.user, 0);
+    llm_buf_init(&rd.metadata, 0);
 
     rd.limits.depth = LLM_FLAT_MAX_DEPTH;
     rd.limits.values = LLM_JSON_MAX_VALUES;
@@ -371,6 +402,8 @@ done:
 
     llm_buf_free(&flat);
     llm_buf_free(&rd.head);
+    llm_buf_free(&rd.user);
+    llm_buf_free(&rd.metadata);
 
     return a;
 }

@@ -181,6 +181,21 @@ like($res->{headers}{'access-control-allow-methods'}, qr/\bPOST\b/, 'by POST');
 is($res->{headers}{'access-control-allow-headers'},
    'authorization,x-stainless-os', 'with these headers');
 
+# every endpoint
+
+for my $path (slurp('engine/api/endpoints.c') =~ /\{ "([^"]+)",/g) {
+    $res = $t->request(method => 'OPTIONS', path => "/v1/$path",
+        headers => { Origin => $origin,
+                     'Access-Control-Request-Method' => 'POST' });
+
+    is($res->{status} . ' ' . (allowed($res) // ''), "204 $origin",
+       "a preflight of $path");
+}
+
+$res = $t->get('/v1/models', @browser);
+like($res->{headers}{'access-control-expose-headers'}, qr/\bx-request-id\b/,
+     'a script may read the id');
+
 my $stream = $t->open('/v1/completions', { %ask, stream => \1 }, @browser)
                ->read_header;
 
@@ -284,7 +299,8 @@ my $seconds = qr/\d+\.\d+/;
 
 like($line, qr{^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\S+\ 127\.0\.0\.1
                \ "POST\ /v1/completions\ HTTP/1\.1"\ 200
-               \ id=\S{8,}\ tenant=\S+\ model=demo\ in=\d+\ cached=\d+\ out=3
+               \ id=\S{8,}\ tenant=\S+\ user="-"\ metadata="-"
+               \ model=demo\ in=\d+\ cached=\d+\ out=3
                \ finish=length\ time=$seconds\ queue=$seconds
                \ ttft=$seconds\ tpot=$seconds$}x, 'a line');
 like($other, qr/ out=- .* ttft=- tpot=-$/, 'what is not there');

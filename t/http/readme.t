@@ -542,7 +542,8 @@ for my $row (rows('Endpoints', qr/parameters/)) {
 
 $fields{$_} = 'refused by name'
     for qw(modalities);
-$fields{metadata} = 'checked, without effect';
+$fields{$_} = 'checked, without effect'
+    for qw(metadata user safety_identifier);
 
 is_deeply(\%told, \%fields, 'parameters of the API');
 

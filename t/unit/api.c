@@ -5,7 +5,7 @@
  * In bodies ' stands for ".
  */
 
-#include "engine/api/endpoint.h"
+#include "engine/api/chat.h"
 #include "t/unit/api_conf.h"
 #include "t/unit/api_dump.h"
 #include "t/unit/tap.h"
@@ -862,6 +862,106 @@ test_layout(void)
 }
 
 
+/* null counts as absent, whatever the field; fields of one table, each in a
+   body of its own, next to what the endpoint needs */
+
+static void
+test_nulls(const llm_api_endpoint_t *ep, const llm_api_fields_t *fields,
+    const char *with)
+{
+    char        body[256];
+    uint32_t    i, refused;
+    llm_api_t  *a;
+    llm_buf_t   msg;
+    llm_err_t   err;
+
+    refused = 0;
+    llm_buf_init(&msg, 0);
+
+    for (i = 0; i < fields->n; i++) {
+        if (fields->rows[i].type == LLM_FIELD_REQUIRED) {
+            continue;
+        }
+
+        snprintf(body, sizeof(body), "{%s,\"%s\":null}", with,
+                 fields->rows[i].name);
+        a = llm_api_parse(ep, &conf, body, strlen(body), &msg, &err);
+
+        if (a == NULL) {
+            printf("# %s: %s\n", body, err.msg);
+            refused++;
+        }
+
+        llm_api_free(a);
+    }
+
+    is_int(refused, 0, "null for each of %u fields", fields->n);
+    llm_buf_free(&msg);
+}
+
+
+static const llm_api_field_t  sampling_rows[] = {
+#define LLM_PARAM(name, type, otherwise, least, most)  { #name, LLM_FIELD_ANY, 0, 0, 0 },
+#define LLM_ALIAS(name, of, type, least, most)         { #name, LLM_FIELD_ANY, 0, 0, 0 },
+#include "engine/base/sampling.def"
+};
+
+static const llm_api_fields_t  sampling_fields = {
+    sampling_rows, llm_nelems(sampling_rows)
+};
+
+
+/* what the log gets of the client's own words */
+
+static void
+test_log(void)
+{
+    size_t      i;
+    char       *body;
+    llm_api_t  *a;
+    llm_buf_t   msg;
+    llm_err_t   err;
+    llm_str_t   s;
+
+    static const struct {
+        const char  *body;
+        const char  *user;
+        const char  *metadata;
+    } logs[] = {
+        { "{'prompt':''}", "", "" },
+        { "{'prompt':'','user':'ann','safety_identifier':'x'}", "ann", "" },
+        { "{'prompt':'','user':'','safety_identifier':'x'}", "x", "" },
+        { "{'prompt':'','user':'a\\nb'}", "a\\x0ab", "" },
+        { "{'prompt':'','metadata':{}}", "", "" },
+        { "{'prompt':'','metadata':{'a':'\\n','b':1,'c':[null,true]}}", "",
+          "{'a':'\\n','b':1,'c':[null,true]}" },
+    };
+
+    llm_buf_init(&msg, 0);
+
+    for (i = 0; i < llm_nelems(logs); i++) {
+        body = quoted(logs[i].body);
+        a = llm_api_parse(COMPL, &conf, body, strlen(body), &msg, &err);
+        free(body);
+
+        s = llm_api_user(a);
+        ok(s.len == strlen(logs[i].user)
+           && memcmp(s.data, logs[i].user, s.len) == 0, "user: %.*s",
+           (int) s.len, s.data);
+
+        body = quoted(logs[i].metadata);
+        s = llm_api_metadata(a);
+        ok(s.len == strlen(body) && memcmp(s.data, body, s.len) == 0,
+           "metadata: %.*s", (int) s.len, s.data);
+        free(body);
+
+        llm_api_free(a);
+    }
+
+    llm_buf_free(&msg);
+}
+
+
 /* llm_max_tokens */
 
 static void
@@ -918,6 +1018,17 @@ main(void)
     }
 
     test_layout();
+    test_nulls(CHAT, &llm_api_chat_fields, "\"messages\":[{\"role\":"
+               "\"user\",\"content\":\"a\"}]");
+    test_nulls(CHAT, &llm_api_shared_fields, "\"messages\":[{\"role\":"
+               "\"user\",\"content\":\"a\"}]");
+    test_nulls(COMPL, COMPL->fields, "\"prompt\":\"a\"");
+    test_nulls(COMPL, &sampling_fields, "\"prompt\":\"a\"");
+    test_nulls(&llm_api_tokenize, llm_api_tokenize.fields,
+               "\"content\":\"a\",\"prompt\":\"a\"");
+    test_nulls(&llm_api_infill, llm_api_infill.fields,
+               "\"input_prefix\":\"\",\"input_suffix\":\"\"");
+    test_log();
     test_cap();
 
     return done_testing();
