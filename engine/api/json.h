@@ -1,6 +1,7 @@
 /*
  * JSON (by cJSON) to flat values, with strict checks where cJSON has none:
- * invalid UTF-8, trailing bytes, depth, repeated keys, huge numbers.
+ * invalid UTF-8, trailing bytes, depth, repeated keys, huge numbers.  And
+ * back: strings and flat values to JSON.
  */
 
 #ifndef LLM_JSON_H
@@ -33,9 +34,9 @@ int llm_json_to_flat(const char *text, size_t len, llm_json_limits_t *limits,
 /* adds a JSON string literal with its quotes; what is not UTF-8 becomes
    U+FFFD */
 int llm_json_add_string(llm_buf_t *b, const char *s, size_t len);
-/* a checked flat value */
-void llm_json_add_flat(llm_buf_t *b, const llm_flat_t *v);
 /* the same as llm_json_add_string() without the quotes */
 int llm_json_add_text(llm_buf_t *b, const char *s, size_t len);
+/* adds a checked flat value; numbers come back as they were */
+int llm_json_add_flat(llm_buf_t *b, const llm_flat_t *v);
 
 #endif /* LLM_JSON_H */

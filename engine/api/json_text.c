@@ -1,11 +1,14 @@
 /*
- * Text as a JSON string literal.  The result is valid UTF-8 and valid JSON
- * for any bytes: what is not UTF-8 becomes U+FFFD.
+ * Text as a JSON string literal, and flat values as JSON.  The result is
+ * valid UTF-8 and valid JSON for any bytes: what is not UTF-8 becomes U+FFFD.
  */
 
 #include "engine/api/json.h"
 #include "engine/api/plain.h"
 #include "engine/base/utf8.h"
+
+#include <math.h>
+#include <stdio.h>
 
 
 static int
@@ -103,62 +106,87 @@ llm_json_add_string(llm_buf_t *b, const char *s, size_t len)
 }
 
 
+/* the shortest digits that give the number again; always with a fraction or
+   an exponent, so that it stays a decimal number */
+
 static void
-llm_json_add_children(llm_buf_t *b, const llm_flat_t *v)
+llm_json_add_double(llm_buf_t *b, double d)
 {
-    uint32_t           i;
-    const llm_flat_t  *child;
+    int   digits;
+    char  text[40];
 
-    for (i = 0, child = llm_flat_first(v); child;
-         i++, child = llm_flat_next(v, child))
-    {
-        if (i) {
-            (void) llm_buf_addc(b, v->type == LLM_FLAT_OBJECT && i % 2 ? ':'
-                                                                       : ',');
+    if (!isfinite(d)) {
+        (void) llm_buf_adds(b, "null");
+        return;
+    }
+
+    for (digits = 15; digits < 18; digits++) {
+        snprintf(text, sizeof(text), "%.*g", digits, d);
+
+        if (strtod(text, NULL) == d) {
+            break;
         }
+    }
 
-        llm_json_add_flat(b, child);
+    (void) llm_buf_adds(b, text);
+
+    if (strpbrk(text, ".e") == NULL) {
+        (void) llm_buf_adds(b, ".0");
     }
 }
 
 
-void
+static void
+llm_json_add_children(llm_buf_t *b, const llm_flat_t *v)
+{
+    int                object, key;
+    const llm_flat_t  *child;
+
+    object = v->type == LLM_FLAT_OBJECT;
+    key = 1;
+
+    (void) llm_buf_addc(b, object ? '{' : '[');
+
+    for (child = llm_flat_first(v); child; child = llm_flat_next(v, child)) {
+        if (child != llm_flat_first(v)) {
+            (void) llm_buf_addc(b, object && !key ? ':' : ',');
+        }
+
+        (void) llm_json_add_flat(b, child);
+        key = !key;
+    }
+
+    (void) llm_buf_addc(b, object ? '}' : ']');
+}
+
+
+int
 llm_json_add_flat(llm_buf_t *b, const llm_flat_t *v)
 {
     llm_str_t  s;
 
     switch (v->type) {
 
+    case LLM_FLAT_NULL:
+        return llm_buf_adds(b, "null");
+
     case LLM_FLAT_BOOL:
-        (void) llm_buf_adds(b, llm_flat_int(v) ? "true" : "false");
-        break;
+        return llm_buf_adds(b, llm_flat_int(v) ? "true" : "false");
 
     case LLM_FLAT_INT:
-        (void) llm_buf_addf(b, "%lld", (long long) llm_flat_int(v));
-        break;
+        return llm_buf_addf(b, "%lld", (long long) llm_flat_int(v));
 
     case LLM_FLAT_DOUBLE:
-        (void) llm_buf_addf(b, "%.17g", llm_flat_double(v));
+        llm_json_add_double(b, llm_flat_double(v));
         break;
 
     case LLM_FLAT_STRING:
         s = llm_flat_str(v);
-        (void) llm_json_add_string(b, s.data, s.len);
-        break;
-
-    case LLM_FLAT_ARRAY:
-        (void) llm_buf_addc(b, '[');
-        llm_json_add_children(b, v);
-        (void) llm_buf_addc(b, ']');
-        break;
-
-    case LLM_FLAT_OBJECT:
-        (void) llm_buf_addc(b, '{');
-        llm_json_add_children(b, v);
-        (void) llm_buf_addc(b, '}');
-        break;
+        return llm_json_add_string(b, s.data, s.len);
 
     default:
-        (void) llm_buf_adds(b, "null");
+        llm_json_add_children(b, v);
     }
+
+    return b->failed ? LLM_ERROR : LLM_OK;
 }

@@ -3,6 +3,7 @@
  */
 
 #include "engine/base/base.h"
+#include "engine/base/base64.h"
 #include "engine/base/file.h"
 #include "engine/base/flat.h"
 #include "t/unit/tap.h"
@@ -350,6 +351,55 @@ test_hide_folder(void)
 }
 
 
+/* RFC 4648, section 10, and what is none; pieces are joined */
+
+static void
+test_base64(void)
+{
+    size_t        i, k;
+    llm_buf_t     text, back;
+    llm_base64_t  b;
+
+    static const char *const  pairs[][2] = {
+        { "", "" }, { "f", "Zg==" }, { "fo", "Zm8=" }, { "foo", "Zm9v" },
+        { "foob", "Zm9vYg==" }, { "fooba", "Zm9vYmE=" },
+        { "foobar", "Zm9vYmFy" }, { "\xff\xfe\xfb", "//77" }
+    };
+
+    static const char *const  bad[] = {
+        "Z", "Zg=", "Zg", "Zg=a", "Z===", "====", "Zm9v\nZm9v", "Zm9-", "Zg==Zg=="
+    };
+
+    for (i = 0; i < llm_nelems(pairs); i++) {
+        llm_buf_init(&text, 0);
+        llm_buf_init(&back, 0);
+        memset(&b, 0, sizeof(b));
+
+        for (k = 0; pairs[i][0][k]; k++) {
+            llm_base64_add(&b, &text, &pairs[i][0][k], 1);
+        }
+
+        llm_base64_end(&b, &text);
+
+        is_str(text.len ? text.data : "", pairs[i][1], "base64, in pieces");
+        is_int(llm_base64_decode(&back, text.data, text.len), LLM_OK, "back");
+        is_str(back.len ? back.data : "", pairs[i][0], "to what it was");
+
+        llm_buf_free(&text);
+        llm_buf_free(&back);
+    }
+
+    llm_buf_init(&back, 0);
+
+    for (i = 0; i < llm_nelems(bad); i++) {
+        is_int(llm_base64_decode(&back, bad[i], strlen(bad[i])), LLM_ERROR,
+               "no base64: %s", i == 6 ? "a line break" : bad[i]);
+    }
+
+    llm_buf_free(&back);
+}
+
+
 int
 main(void)
 {
@@ -362,6 +412,7 @@ main(void)
     test_flat();
     test_hostile_flat();
     test_deep_flat();
+    test_base64();
 
     return done_testing();
 }

@@ -443,6 +443,37 @@ test_text(void)
 }
 
 
+/* JSON that was read and is written again */
+
+static void
+test_flat_json(void)
+{
+    size_t     i;
+    llm_buf_t  flat, b;
+    llm_err_t  err;
+
+    static const char *const  same[] = {
+        "{\"a\":[1,-2,true,false,null],\"b\":{},\"\\\"\":[]}",
+        "[0.1,1e+100,1.0,-2.5,9223372036854775807,0.30000000000000004]",
+        "\"\xc3\xa4\\n\"", "[[[]],{\"a\":{\"b\":[{}]}}]"
+    };
+
+    for (i = 0; i < llm_nelems(same); i++) {
+        llm_buf_init(&flat, 0);
+        llm_buf_init(&b, 0);
+
+        is_int(llm_json_to_flat(same[i], strlen(same[i]), NULL, &flat, &err),
+               LLM_OK, "read");
+        is_int(llm_json_add_flat(&b, (const llm_flat_t *) flat.data), LLM_OK,
+               "written");
+        is_str(b.data, same[i], "the same");
+
+        llm_buf_free(&flat);
+        llm_buf_free(&b);
+    }
+}
+
+
 int
 main(void)
 {
@@ -452,6 +483,7 @@ main(void)
     test_limits();
     test_utf8();
     test_text();
+    test_flat_json();
 
     return done_testing();
 }
