@@ -331,6 +331,15 @@ test_lenient(void)
                "{% endfor %}"
 #define DROPS  "{% for m in messages if m.role in ['user', 'assistant'] %}"  \
                "{{ m.role[0] }}:{{ m.content }};{% endfor %}"
+#define LATE   "{\"role\":\"system\",\"content\":\"Later\"}"
+#define NO_SYSTEM                                                            \
+    "{% for m in messages %}{% if m.role == 'system' %}"                     \
+    "{{ raise_exception('No system') }}{% endif %}{{ m.role }}:"             \
+    "{{ m.content }};{% endfor %}"
+#define ONE_SYSTEM                                                           \
+    "{% for m in messages %}{% if m.role == 'system' and not loop.first %}"  \
+    "{{ raise_exception('Only at first') }}{% endif %}{{ m.role }}:"         \
+    "{{ m.content }};{% endfor %}"
 #define THINK  "{% for m in messages %}{{ m.thinking }}{{ m.content }};"     \
                "{% endfor %}"
 
@@ -353,6 +362,26 @@ test_lenient(void)
     gives("a lost result for a lenient request", DROPS, request,
           "u:Hi;a:<tool_call>\n{\"name\": \"f\", \"arguments\": {}}\n"
           "</tool_call>;u:<tool_response>\n20\n</tool_response>;");
+
+    gives("sides in a row for a lenient request", ALTERNATING,
+          "{\"lenient\":true,\"messages\":[" USER "," USER ",{\"role\":"
+          "\"assistant\",\"content\":\"a\"},{\"role\":\"assistant\","
+          "\"content\":[{\"type\":\"text\",\"text\":\"b\"}]}," USER "]}",
+          "[user|Hi\nHi][assistant|a\nb][user|Hi]");
+    gives("a system message in mid-list", ALTERNATING,
+          "{\"lenient\":true,\"messages\":[" USER "," LATE ",{\"role\":"
+          "\"assistant\",\"content\":\"a\"}," LATE "," USER "]}",
+          "[user|Hi\nLater][assistant|a][user|Later\nHi]");
+    gives("a system message where there is none", NO_SYSTEM,
+          "{\"lenient\":true,\"messages\":[" LATE "," USER "," LATE "]}",
+          "user:Later\nHi\nLater;");
+    gives("a first one that is taken stays", ONE_SYSTEM,
+          "{\"lenient\":true,\"messages\":[" LATE "," USER "," LATE "," CALL(
+          "\"{}\"") "," RESULT "]}",
+          "system:Later;user:Hi\nLater;assistant:;tool:20;");
+    gives("a lost one", DROPS,
+          "{\"lenient\":true,\"messages\":[" LATE "," USER "]}",
+          "u:Later\nHi;");
 
     snprintf(request, sizeof(request), "{%s", reasons);
     gives("reasoning that the template does not know", THINK, request, "4;");

@@ -17,8 +17,11 @@
 /* what is tried, one on top of the other, when a template fails */
 static const unsigned  llm_chat_remedies[] = {
     LLM_CN_NO_TOOLS, LLM_CN_NULL, LLM_CN_ARGS, LLM_CN_IDS, LLM_CN_JOIN,
-    LLM_CN_DEVELOPER, LLM_CN_TOOL_TEXT
+    LLM_CN_DEVELOPER, LLM_CN_SIDES, LLM_CN_NO_SYSTEM, LLM_CN_TOOL_TEXT
 };
+
+/* of these, only for lenient requests */
+#define LLM_CHAT_LENIENT  (LLM_CN_SIDES | LLM_CN_NO_SYSTEM)
 
 
 /* a message that is left open */
@@ -133,7 +136,7 @@ int
 llm_chat_render(const llm_chat_t *c, const llm_flat_t *request,
     const llm_jinja_opts_t *opts, llm_prompt_t *out, llm_err_t *err)
 {
-    int        rc, continues;
+    int        rc, continues, lenient;
     size_t     i;
     unsigned   what;
     llm_err_t  again;
@@ -146,7 +149,8 @@ llm_chat_render(const llm_chat_t *c, const llm_flat_t *request,
     }
 
     what = c->norms | (continues ? LLM_CN_TAG : 0);
-    what |= llm_chat_flag(request, "lenient") ? c->lenient : 0;
+    lenient = llm_chat_flag(request, "lenient");
+    what |= lenient ? c->lenient : 0;
 
     rc = llm_chat_render_as(c, request, what, opts, out, &again);
 
@@ -163,7 +167,9 @@ llm_chat_render(const llm_chat_t *c, const llm_flat_t *request,
             return LLM_ERROR;
         }
 
-        if ((what | llm_chat_remedies[i]) == what) {
+        if ((what | llm_chat_remedies[i]) == what
+            || (!lenient && (llm_chat_remedies[i] & LLM_CHAT_LENIENT)))
+        {
             continue;
         }
 

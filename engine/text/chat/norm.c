@@ -394,12 +394,12 @@ llm_chat_normalise(const llm_flat_t *messages, unsigned what, llm_buf_t *out,
     int        rc;
     llm_buf_t  plain;
 
-    if (!(what & LLM_CN_TOOL_TEXT)) {
+    if (!(what & LLM_CN_AS_TEXT)) {
         return llm_cn_messages(messages, what, out, err);
     }
 
     llm_buf_init(&plain, 0);
-    rc = llm_chat_tools_as_text(messages, &plain, err);
+    rc = llm_chat_as_text(messages, what, &plain, err);
 
     if (rc == LLM_OK) {
         rc = llm_cn_messages((const llm_flat_t *) plain.data, what, out, err);

@@ -28,6 +28,10 @@
 #define LLM_CN_TOOL_TEXT       0x200
 /* reasoning_content is also thinking */
 #define LLM_CN_THINKING        0x400
+/* messages of one side in a row made one; a system message that is not the
+   first said by the user; and the first, too.  Only for lenient requests */
+#define LLM_CN_SIDES           0x2000
+#define LLM_CN_NO_SYSTEM       0x4000
 /* LLM_CHAT_TAG behind the last message's content */
 #define LLM_CN_TAG             0x800
 /* no tools are an empty list of them (for llm_chat_render_as()) */
@@ -40,9 +44,12 @@
 int llm_chat_normalise(const llm_flat_t *messages, unsigned what,
     llm_buf_t *out, llm_err_t *err);
 
-/* tooltext.c: the step for LLM_CN_TOOL_TEXT alone */
-int llm_chat_tools_as_text(const llm_flat_t *messages, llm_buf_t *out,
-    llm_err_t *err);
+/* what tooltext.c does, before all else */
+#define LLM_CN_AS_TEXT  (LLM_CN_TOOL_TEXT | LLM_CN_SIDES | LLM_CN_NO_SYSTEM)
+
+/* tooltext.c: the step for LLM_CN_AS_TEXT alone */
+int llm_chat_as_text(const llm_flat_t *messages, unsigned what,
+    llm_buf_t *out, llm_err_t *err);
 
 /* content.c */
 

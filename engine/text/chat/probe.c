@@ -403,6 +403,29 @@ llm_cp_history(llm_chat_t *c)
 }
 
 
+/* a system message that disappears is said by the user */
+
+static void
+llm_cp_late_system(llm_cp_talk_t *t, int parts)
+{
+    llm_cp_say(t, "user", "Hi", 0);
+    llm_cp_say(t, "system", LLM_CP_WORD, parts);
+    llm_cp_say(t, "user", "Hi", 0);
+}
+
+
+static void
+llm_cp_lost_system(llm_chat_t *c, llm_cp_write_t write, unsigned remedy)
+{
+    if (llm_cp_look(c, write, 0, LLM_CP_WORD, c->norms) == LLM_CP_LOST
+        && llm_cp_look(c, write, 0, LLM_CP_WORD, c->norms | remedy)
+           > LLM_CP_LOST)
+    {
+        c->lenient |= remedy;
+    }
+}
+
+
 void
 llm_chat_probe(llm_chat_t *c)
 {
@@ -411,6 +434,8 @@ llm_chat_probe(llm_chat_t *c)
     llm_cp_arguments(c);
     llm_cp_developer(c);
     llm_cp_history(c);
+    llm_cp_lost_system(c, llm_cp_system, LLM_CN_NO_SYSTEM);
+    llm_cp_lost_system(c, llm_cp_late_system, LLM_CN_SIDES);
 
     if (llm_jinja_uses(c->template, "thinking")
         && !llm_jinja_uses(c->template, "reasoning_content"))

@@ -1,8 +1,10 @@
 /*
- * Tool calls and their results as text, for a template that knows neither:
- * a call stands in the assistant's content, results in a user's message.
- * Messages of one side that come to stand side by side by this are made one,
- * for templates that want the sides to alternate.
+ * What a template has no place for, as text of the two sides that each one
+ * has.  Tool calls and their results: a call stands in the assistant's
+ * content, results in a user's message.  What a system message says: in a
+ * user's message.  Messages of one side that come to stand side by side by
+ * this are made one, for templates that want the sides to alternate; with
+ * LLM_CN_SIDES also those that stood so.
  */
 
 #include "engine/text/chat/norm.h"
@@ -11,6 +13,8 @@
 
 /* a message in the making */
 typedef struct {
+    unsigned           what;            /* LLM_CN_... */
+    uint32_t           index;           /* of the message that is looked at */
     const llm_flat_t  *msg;             /* whose other keys it has; NULL: none
                                            is open */
     const char        *role;            /* NULL: the message's own */
@@ -184,14 +188,36 @@ llm_ctt_flush(llm_ctt_t *t, llm_buf_t *out)
 }
 
 
+static int
+llm_ctt_is_system(const llm_flat_t *role)
+{
+    return llm_chat_is(role, "system") || llm_chat_is(role, "developer");
+}
+
+
 /* which side a message is of once it is text; NULL: keep it as it is */
 
 static const char *
-llm_ctt_side(const llm_flat_t *msg)
+llm_ctt_side(const llm_ctt_t *t, const llm_flat_t *msg)
 {
-    const llm_flat_t  *role;
+    unsigned           needed;
+    const llm_flat_t  *role, *calls;
 
     role = llm_flat_get(msg, "role");
+    calls = llm_flat_get(msg, "tool_calls");
+
+    if (llm_ctt_is_system(role)) {
+        needed = t->index ? LLM_CN_SIDES | LLM_CN_NO_SYSTEM
+                          : LLM_CN_NO_SYSTEM;
+
+        return (t->what & needed) ? "user" : NULL;
+    }
+
+    if (!(t->what & LLM_CN_TOOL_TEXT)
+        && (llm_chat_is(role, "tool") || (calls && calls->count)))
+    {
+        return NULL;
+    }
 
     if (llm_chat_is(role, "assistant")) {
         return "assistant";
@@ -255,10 +281,12 @@ static int
 llm_ctt_message(llm_ctt_t *t, const llm_flat_t *msg, llm_buf_t *out,
     uint32_t *count)
 {
-    int          tool;
-    const char  *side;
+    int                told;
+    const char        *side;
+    const llm_flat_t  *role;
 
-    side = msg->type == LLM_FLAT_OBJECT ? llm_ctt_side(msg) : NULL;
+    side = msg->type == LLM_FLAT_OBJECT ? llm_ctt_side(t, msg) : NULL;
+    t->index++;
 
     if (side == NULL) {
         *count += llm_ctt_flush(t, out);
@@ -268,9 +296,12 @@ llm_ctt_message(llm_ctt_t *t, const llm_flat_t *msg, llm_buf_t *out,
         return LLM_OK;
     }
 
-    tool = llm_chat_is(llm_flat_get(msg, "role"), "tool");
+    role = llm_flat_get(msg, "role");
+    told = llm_chat_is(role, "tool") || llm_ctt_is_system(role);
 
-    if (t->msg && strcmp(t->role, side) == 0 && (t->told || tool)) {
+    if (t->msg && strcmp(t->role, side) == 0
+        && (t->told || told || (t->what & LLM_CN_SIDES)))
+    {
         t->told = 1;
         return llm_ctt_append(t, msg);
     }
@@ -278,14 +309,14 @@ llm_ctt_message(llm_ctt_t *t, const llm_flat_t *msg, llm_buf_t *out,
     *count += llm_ctt_flush(t, out);
     t->msg = msg;
     t->role = side;
-    t->told = 0;
+    t->told = told;
 
     return llm_ctt_append(t, msg);
 }
 
 
 int
-llm_chat_tools_as_text(const llm_flat_t *messages, llm_buf_t *out,
+llm_chat_as_text(const llm_flat_t *messages, unsigned what, llm_buf_t *out,
     llm_err_t *err)
 {
     int                rc;
@@ -295,6 +326,7 @@ llm_chat_tools_as_text(const llm_flat_t *messages, llm_buf_t *out,
     const llm_flat_t  *msg;
 
     memset(&t, 0, sizeof(t));
+    t.what = what;
     llm_buf_init(&t.text, 0);
 
     rc = LLM_OK;
