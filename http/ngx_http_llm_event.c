@@ -12,7 +12,8 @@
  *   of events unread, so two windows may come after it: the one in the ring,
  *   and one that the engine writes before it reads the PAUSE.  An event is
  *   several times as long in JSON; if twice the longest one so far is more
- *   than the other half, the PAUSE is sent that much earlier.
+ *   than the other half, the PAUSE is sent that much earlier.  Only the end of
+ *   a stream of Responses, which says the whole answer again, may be more.
  * - A request gives its place in the engine back with the last event, or in
  *   its cleanup.
  */
@@ -185,7 +186,8 @@ ngx_http_llm_set_error(ngx_http_llm_ctx_t *ctx, llm_err_t *err,
             return;
         }
 
-        (void) llm_api_error_frame(err, &ctx->main->worker->scratch);
+        (void) llm_api_error_frame(ctx->api, err,
+                                   &ctx->main->worker->scratch);
         ngx_http_llm_take_scratch(ctx);
         return;
     }

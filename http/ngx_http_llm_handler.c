@@ -54,7 +54,11 @@ ngx_http_llm_api_handler(ngx_http_request_t *r)
 
     llcf = ngx_http_get_module_loc_conf(r, ngx_http_llm_module);
 
-    if (ngx_http_llm_route(r, llcf, &to) != NGX_OK) {
+    rc = ngx_http_llm_route(r, llcf, &to);
+
+    ctx->endpoint = to.path;            /* whose form errors have */
+
+    if (rc != NGX_OK) {
         return ngx_http_llm_send_no_route(r, to.allow);
     }
 
@@ -140,7 +144,7 @@ ngx_http_llm_route(ngx_http_request_t *r, ngx_http_llm_loc_conf_t *llcf,
 
     clcf = ngx_http_get_module_loc_conf(r, ngx_http_core_module);
 
-    to->allow[0] = '\0';
+    ngx_memzero(to, sizeof(llm_api_route_t));
 
     p = r->uri.data;
     last = p + r->uri.len;

@@ -168,7 +168,9 @@ ngx_http_llm_send_error(ngx_http_request_t *r, llm_err_t *err,
 {
     ngx_int_t                 rc;
     llm_buf_t                 body;
+    llm_str_t                 id;
     ngx_uint_t                level;
+    ngx_http_llm_ctx_t       *ctx;
     ngx_http_llm_loc_conf_t  *llcf;
 
     level = (err->status < 500) ? NGX_LOG_INFO : NGX_LOG_WARN;
@@ -185,10 +187,16 @@ ngx_http_llm_send_error(ngx_http_request_t *r, llm_err_t *err,
         return err->status;
     }
 
+    ctx = ngx_http_get_module_ctx(r, ngx_http_llm_module);
+
+    id.len = ctx ? ctx->id.len : 0;
+    id.data = ctx ? (char *) ctx->id.data : "";
+
     llm_buf_init(&body, 0);
 
     if (ngx_http_llm_error_headers(r, retry_after) != NGX_OK
-        || llm_api_error_body(err, &body) != LLM_OK)
+        || llm_api_error_body(ctx ? ctx->endpoint : NULL, id, err, &body)
+           != LLM_OK)
     {
         llm_buf_free(&body);
         return NGX_HTTP_INTERNAL_SERVER_ERROR;

@@ -193,7 +193,7 @@ llm_api_fail(llm_api_t *a, const llm_event_t *ev, llm_buf_t *out,
     }
 
     (void) llm_api_event_error(ev, &what);
-    (void) llm_api_error_frame(&what, out);
+    (void) llm_api_error_frame(a, &what, out);
 
     return LLM_OK;
 }
@@ -217,7 +217,7 @@ llm_api_event(llm_api_t *a, const llm_event_t *ev, llm_buf_t *out,
         a->choices[ev->index].n_tokens += ev->u.text.n_tokens;
         a->usage.completion_tokens += ev->u.text.n_tokens;
 
-        if (!a->stream) {
+        if (!a->stream && a->endpoint->keep == NULL) {
             return llm_api_gather(a, ev, err);
         }
 
@@ -240,6 +240,12 @@ llm_api_event(llm_api_t *a, const llm_event_t *ev, llm_buf_t *out,
         if (llm_api_fail(a, ev, out, err) != LLM_OK) {
             return LLM_ERROR;
         }
+    }
+
+    if (a->endpoint->keep && ev->type != LLM_EV_ERROR
+        && a->endpoint->keep(a, ev, err) != LLM_OK)
+    {
+        return LLM_ERROR;
     }
 
     if (a->stream && ev->type != LLM_EV_ERROR) {

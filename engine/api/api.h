@@ -59,6 +59,8 @@ typedef struct llm_api_s  llm_api_t;
 /* where a request goes */
 typedef struct {
     const llm_api_endpoint_t  *endpoint;
+    const llm_api_endpoint_t  *path;    /* one at this path, by whatever
+                                           method: for the form of errors */
     llm_str_t                  rest;    /* what follows the endpoint's path:
                                            a model's id */
     char                       allow[64];
@@ -158,10 +160,14 @@ typedef struct {
 
 void llm_api_usage(const llm_api_t *a, llm_api_usage_t *u);
 
-/* {"error": {...}}; type follows from status */
-int llm_api_error_body(const llm_err_t *err, llm_buf_t *out);
-/* the same as an SSE frame */
-int llm_api_error_frame(const llm_err_t *err, llm_buf_t *out);
+/*
+ * {"error": {...}}; type follows from status.  An endpoint may have a form of
+ * its own; ep may be NULL, id is the request's.
+ */
+int llm_api_error_body(const llm_api_endpoint_t *ep, llm_str_t id,
+    const llm_err_t *err, llm_buf_t *out);
+/* the same as SSE frames, the last ones of a stream */
+int llm_api_error_frame(llm_api_t *a, const llm_err_t *err, llm_buf_t *out);
 
 /* body of /health; *ready is set when every model that matters is */
 int llm_api_health_body(llm_zone_t *z, const llm_api_conf_t *conf,

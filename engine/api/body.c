@@ -16,10 +16,34 @@
 #define LLM_API_SLICE  1024
 
 
+void *
+llm_api_keep(llm_api_t *a, size_t size, llm_err_t *err)
+{
+    void  *p;
+
+    if (size > a->max_answer - a->gathered) {
+        (void) llm_fail_with(err, 400, "answer_too_large", NULL,
+                             "The answer is larger than %zu bytes; ask for "
+                             "fewer choices or fewer logprobs, or stream it.",
+                             a->max_answer);
+        return NULL;
+    }
+
+    p = llm_arena_alloc(&a->kept, size);
+    if (p == NULL) {
+        (void) llm_fail(err, "no memory for the answer");
+        return NULL;
+    }
+
+    a->gathered += size;
+
+    return p;
+}
+
+
 int
 llm_api_gather(llm_api_t *a, const llm_event_t *ev, llm_err_t *err)
 {
-    size_t             size;
     uint32_t           echo;
     llm_api_list_t    *list;
     llm_api_piece_t   *piece;
@@ -31,21 +55,11 @@ llm_api_gather(llm_api_t *a, const llm_event_t *ev, llm_err_t *err)
         return LLM_OK;
     }
 
-    size = sizeof(*piece) + ev->size;
-
-    if (size > a->max_answer - a->gathered) {
-        return llm_fail_with(err, 400, "answer_too_large", NULL,
-                             "The answer is larger than %zu bytes; ask for "
-                             "fewer choices or fewer logprobs, or stream it.",
-                             a->max_answer);
-    }
-
-    piece = llm_arena_alloc(&a->kept, size);
+    piece = llm_api_keep(a, sizeof(*piece) + ev->size, err);
     if (piece == NULL) {
-        return llm_fail(err, "no memory for the answer");
+        return LLM_ERROR;
     }
 
-    a->gathered += size;
     piece->next = NULL;
     memcpy(piece->ev, ev, ev->size);
 

@@ -38,6 +38,10 @@ typedef struct {
 /* endpoint_chat.c: its fields, and their defaults */
 extern const llm_api_fields_t  llm_api_chat_fields;
 void llm_api_chat_defaults(llm_api_chat_t *b);
+/* endpoint_chat.c: reads rd->root, a chat request, to the message; all but
+   the beginning of the answer, which is the endpoint's */
+int llm_api_read_chat(llm_api_reader_t *rd, llm_err_t *err);
+extern const llm_api_logprobs_t  llm_api_chat_logprobs;
 
 /* chat_messages.c */
 int llm_api_check_messages(const llm_flat_t *messages, llm_err_t *err);

@@ -11,7 +11,7 @@
 #ifndef LLM_API_ENDPOINT_H
 #define LLM_API_ENDPOINT_H
 
-#include "engine/api/api_internal.h"
+#include "engine/api/output.h"
 
 /* most fields of an endpoint, shared ones included */
 #define LLM_API_MAX_FIELDS  192
@@ -153,6 +153,20 @@ struct llm_api_endpoint_s {
     /* as llm_api_body_next() */
     int                     (*body)(llm_api_t *a, size_t max,
                                     llm_buf_t *out);
+
+    /* what follows may be NULL */
+
+    /* keeps what is needed of a TEXT or FINISH event, streamed or not, before
+       event() gets it; without it, TEXT events are kept for body() where
+       there is no stream */
+    int                     (*keep)(llm_api_t *a, const llm_event_t *ev,
+                                    llm_err_t *err);
+    /* an error's body, and its frames in a stream that has begun, where they
+       are not OpenAI's; id is the request's */
+    void                    (*error)(const llm_err_t *err, llm_str_t id,
+                                     llm_buf_t *out);
+    void                    (*fail)(llm_api_t *a, const llm_err_t *err,
+                                    llm_buf_t *out);
 };
 
 typedef struct {
@@ -167,7 +181,9 @@ extern const llm_api_row_t  llm_api_endpoints[];
 
 extern const llm_api_endpoint_t  llm_api_chat;
 extern const llm_api_endpoint_t  llm_api_completions;
+extern const llm_api_endpoint_t  llm_api_messages;
 extern const llm_api_endpoint_t  llm_api_models;
+extern const llm_api_endpoint_t  llm_api_responses;
 extern const llm_api_endpoint_t  llm_api_tokenize;
 extern const llm_api_endpoint_t  llm_api_detokenize;
 extern const llm_api_endpoint_t  llm_api_template;
@@ -297,10 +313,11 @@ struct llm_api_s {
     llm_str_t          head;            /* see llm_api_write_head() */
     llm_api_choice_t  *choices;
 
-    llm_arena_t        kept;            /* events, without streaming */
-    size_t             gathered;        /* bytes of these events */
+    llm_arena_t        kept;            /* events, or texts of items */
+    size_t             gathered;        /* their bytes */
     size_t             max_answer;      /* their bound */
     llm_api_cursor_t   cursor;
+    llm_api_output_t   output;          /* of endpoints with items */
 };
 
 /* answer.c; bytes of rd and its conf are copied; NULL: no memory */
@@ -309,7 +326,10 @@ llm_api_t *llm_api_create(const llm_api_reader_t *rd);
 /* best_of.c: leaves n_best choices of each prompt, once all have ended */
 void llm_api_keep_best(llm_api_t *a);
 
-/* body.c: keeps an event; LLM_ERROR: the answer is too large, or no memory */
+/* body.c: memory for what is kept of the answer; NULL: it is too large, or no
+   memory */
+void *llm_api_keep(llm_api_t *a, size_t size, llm_err_t *err);
+/* keeps an event; LLM_ERROR: as above */
 int llm_api_gather(llm_api_t *a, const llm_event_t *ev, llm_err_t *err);
 
 

@@ -181,8 +181,8 @@ llm_api_chat_defaults(llm_api_chat_t *b)
 }
 
 
-static int
-llm_api_chat_read(llm_api_reader_t *rd, llm_err_t *err)
+int
+llm_api_read_chat(llm_api_reader_t *rd, llm_err_t *err)
 {
     size_t          start;
     llm_api_chat_t  b;
@@ -211,15 +211,27 @@ llm_api_chat_read(llm_api_reader_t *rd, llm_err_t *err)
     rd->r.chat.len = (uint32_t) (rd->msg->len - start);
     rd->n_choices = rd->r.n;
 
-    if (llm_api_write_choice(rd, &b, err) != LLM_OK) {
+    if (llm_api_write_choice(rd, &b, err) != LLM_OK
+        || llm_api_write_lists(rd, &b.body, err) != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    return llm_api_write_rule(rd, &b.body, err);
+}
+
+
+static int
+llm_api_chat_read(llm_api_reader_t *rd, llm_err_t *err)
+{
+    if (llm_api_read_chat(rd, err) != LLM_OK) {
         return LLM_ERROR;
     }
 
     llm_api_write_head(rd, "chatcmpl-", "chat.completion",
                        "chat.completion.chunk");
 
-    return llm_api_write_lists(rd, &b.body, err) == LLM_OK
-           ? llm_api_write_rule(rd, &b.body, err) : LLM_ERROR;
+    return LLM_OK;
 }
 
 
@@ -324,7 +336,7 @@ llm_api_chat_item(llm_buf_t *out, const llm_api_t *a,
 
 static const char *const  llm_api_chat_arrays[] = { "{\"content\":[" };
 
-static const llm_api_logprobs_t  llm_api_chat_logprobs = {
+const llm_api_logprobs_t  llm_api_chat_logprobs = {
     1, -1, llm_api_chat_arrays, "],\"refusal\":null}", llm_api_chat_item
 };
 

@@ -1,9 +1,9 @@
 /*
  * Error bodies and frames: {"error": {message, type, param, code}}, all four
- * always there, type by the status.
+ * always there, type by the status; or in the endpoint's own form.
  */
 
-#include "engine/api/api_internal.h"
+#include "engine/api/endpoint.h"
 
 
 static const char *
@@ -41,9 +41,15 @@ llm_api_add_member(llm_buf_t *out, const char *key, const char *value)
 
 
 int
-llm_api_error_body(const llm_err_t *err, llm_buf_t *out)
+llm_api_error_body(const llm_api_endpoint_t *ep, llm_str_t id,
+    const llm_err_t *err, llm_buf_t *out)
 {
     const char  *code;
+
+    if (ep && ep->error) {
+        ep->error(err, id, out);
+        return out->failed ? LLM_ERROR : LLM_OK;
+    }
 
     code = err->code;
 
@@ -62,10 +68,15 @@ llm_api_error_body(const llm_err_t *err, llm_buf_t *out)
 
 
 int
-llm_api_error_frame(const llm_err_t *err, llm_buf_t *out)
+llm_api_error_frame(llm_api_t *a, const llm_err_t *err, llm_buf_t *out)
 {
+    if (a->endpoint->fail) {
+        a->endpoint->fail(a, err, out);
+        return out->failed ? LLM_ERROR : LLM_OK;
+    }
+
     (void) llm_buf_adds(out, "data: ");
-    (void) llm_api_error_body(err, out);
+    (void) llm_api_error_body(a->endpoint, a->id, err, out);
 
     return llm_buf_adds(out, "\n\n");
 }

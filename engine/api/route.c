@@ -94,6 +94,7 @@ llm_api_route(llm_str_t path, llm_str_t method, llm_api_route_t *to)
         }
 
         first = first ? first : row;
+        to->path = first->endpoint;
 
         if (llm_api_takes(row->methods, method)) {
             to->endpoint = row->endpoint;

@@ -1,5 +1,5 @@
 /*
- * Any bytes as the body of a request, at both endpoints.  What is refused
+ * Any bytes as the body of a request, at each endpoint.  What is refused
  * has a status and a reason that make an error body; what is taken is a
  * sound message whose parts lie inside of it, and an answer to it is JSON.
  */
@@ -135,7 +135,8 @@ fuzz_answer(llm_api_t *a, const uint8_t *data, size_t size)
         return;
     }
 
-    for (frame = out.data; /* void */ ; frame = next + 2) {
+    for (frame = out.data; *frame; frame = next + 2) {
+        frame += strncmp(frame, "event: ", 7) ? 0 : strcspn(frame, "\n") + 1;
         must(strncmp(frame, "data: ", 6) == 0);
 
         next = strstr(frame, "\n\n");
@@ -174,7 +175,8 @@ fuzz_endpoint(const llm_api_endpoint_t *ep, const uint8_t *data,
         must((err.status == 400 || err.status == 404) && err.msg[0]);
 
         llm_buf_init(&out, 0);
-        must(llm_api_error_body(&err, &out) == LLM_OK);
+        must(llm_api_error_body(ep, llm_str("fuzz"), &err, &out)
+             == LLM_OK);
         fuzz_json(out.data, out.len);
         llm_buf_free(&out);
     }
@@ -188,6 +190,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     fuzz_endpoint(&llm_api_chat, data, size);
     fuzz_endpoint(&llm_api_completions, data, size);
+    fuzz_endpoint(&llm_api_responses, data, size);
+    fuzz_endpoint(&llm_api_messages, data, size);
 
     return 0;
 }

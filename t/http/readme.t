@@ -226,12 +226,13 @@ my %endpoints = map {
     "$method $path" => 0;
 } slurp('engine/api/endpoints.c') =~ /\{ ("[^"]+",\s+"[^"]+)/g;
 
-is(scalar keys %endpoints, 9, 'endpoints of the table');
+is(scalar keys %endpoints, 11, 'endpoints of the table');
 
 # what has other bodies than those that generate text, and the answer where the
 # demo model cannot
 
-my %bodies = (tokenize => [ { content => 'a' } ],
+my %bodies = (responses => [ { input => 'a', max_output_tokens => 1 } ],
+              tokenize => [ { content => 'a' } ],
               detokenize => [ { tokens => [ 5 ] } ],
               infill => [ { input_prefix => 'a', input_suffix => 'b' }, 400 ]);
 

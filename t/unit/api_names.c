@@ -207,6 +207,7 @@ static void
 test_errors(void)
 {
     size_t      i;
+    llm_api_t   a;
     llm_buf_t   out;
     llm_err_t   err;
 
@@ -250,13 +251,15 @@ test_errors(void)
                              errors[i].param, "say \"%s\"", "what");
 
         out.len = 0;
-        (void) llm_api_error_body(&err, &out);
+        (void) llm_api_error_body(NULL, llm_str(""), &err, &out);
         is_str(out.data, errors[i].want, "body of %d", errors[i].status);
     }
 
     out.len = 0;
+    memset(&a, 0, sizeof(a));
+    a.endpoint = CHAT;
     (void) llm_fail_with(&err, 400, NULL, NULL, "\xe2\x82\n");
-    (void) llm_api_error_frame(&err, &out);
+    (void) llm_api_error_frame(&a, &err, &out);
     is_str(out.data, "data: {\"error\":{\"message\":\"\\\\xe2\\\\x82\\\\x0a\","
            "\"type\":\"invalid_request_error\",\"param\":null,"
            "\"code\":null}}\n\n", "a frame, its text whole and in one line");

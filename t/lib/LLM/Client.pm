@@ -276,8 +276,8 @@ sub response {
 }
 
 
-# The next event of a stream: { data, json, comment, time }; undef at its
-# end.  Bytes that are no event make it die.  {text} gathers the first
+# The next event of a stream: { name, data, json, comment, time }; undef at
+# its end.  Bytes that are no event make it die.  {text} gathers the first
 # choice's.
 
 sub event {
@@ -301,6 +301,8 @@ sub event {
 
     my $text = $1;
     my $event = { time => time - $self->{started} };
+
+    $event->{name} = $1 if $text =~ s/^event: (.*)\n(?=data: )//;
 
     if ($text =~ /^data: (.*)$/s) {
         $event->{data} = $1;

@@ -1,0 +1,377 @@
+/*
+ * A chat request in the making; see draft.h.
+ */
+
+#include "engine/api/chat.h"
+#include "engine/api/draft.h"
+
+
+static void
+llm_api_draft_pair(llm_buf_t *out, const char *key, llm_str_t s)
+{
+    llm_flat_add_str(out, key, strlen(key));
+    llm_flat_add_str(out, s.data, s.len);
+}
+
+
+static void
+llm_api_draft_copy(llm_buf_t *out, uint32_t *n, const char *key,
+    const llm_flat_t *v)
+{
+    if (v) {
+        llm_flat_add_str(out, key, strlen(key));
+        llm_flat_add_node(out, v);
+        (*n)++;
+    }
+}
+
+
+static int
+llm_api_draft_names(const llm_api_fields_t *fields, const llm_flat_t *key)
+{
+    uint32_t  i;
+
+    for (i = 0; i < fields->n; i++) {
+        if (llm_api_str_is(key, fields->rows[i].name)) {
+            return 1;
+        }
+    }
+
+    return 0;
+}
+
+
+void
+llm_api_draft_begin(llm_api_draft_t *d, const llm_api_reader_t *rd)
+{
+    const llm_flat_t  *k, *v;
+
+    memset(d, 0, sizeof(llm_api_draft_t));
+    llm_buf_init(&d->out, 0);
+    llm_buf_init(&d->parts, 0);
+    llm_buf_init(&d->calls, 0);
+    llm_buf_init(&d->reasoning, 0);
+
+    (void) llm_flat_open(&d->out, LLM_FLAT_OBJECT);
+
+    for (k = llm_flat_first(rd->root); k; k = llm_flat_next(rd->root, v)) {
+        v = llm_flat_next(rd->root, k);
+
+        if (!llm_api_draft_names(rd->endpoint->fields, k)) {
+            llm_flat_add_node(&d->out, k);
+            llm_flat_add_node(&d->out, v);
+            d->n++;
+        }
+    }
+}
+
+
+void
+llm_api_draft_free(llm_api_draft_t *d)
+{
+    llm_buf_free(&d->out);
+    llm_buf_free(&d->parts);
+    llm_buf_free(&d->calls);
+    llm_buf_free(&d->reasoning);
+}
+
+
+int
+llm_api_draft_read(llm_api_draft_t *d, llm_api_reader_t *rd, llm_err_t *err)
+{
+    int                        rc;
+    const llm_flat_t          *root;
+    const llm_api_endpoint_t  *endpoint;
+
+    llm_flat_close(&d->out, 0, d->n);
+
+    if (d->out.failed || d->parts.failed || d->calls.failed
+        || d->reasoning.failed)
+    {
+        return llm_fail_with(err, 413, NULL, NULL,
+                             "The request is too large for this server.");
+    }
+
+    root = rd->root;
+    endpoint = rd->endpoint;
+
+    rd->root = (const llm_flat_t *) d->out.data;
+    rd->endpoint = &llm_api_chat;
+
+    rc = llm_api_read_chat(rd, err);
+
+    rd->root = root;
+    rd->endpoint = endpoint;
+
+    return rc;
+}
+
+
+void
+llm_api_draft_key(llm_api_draft_t *d, const char *key)
+{
+    llm_flat_add_str(&d->out, key, strlen(key));
+    d->n++;
+}
+
+
+void
+llm_api_draft_string(llm_api_draft_t *d, const char *key, llm_str_t s)
+{
+    llm_api_draft_pair(&d->out, key, s);
+    d->n++;
+}
+
+
+void
+llm_api_draft_node(llm_api_draft_t *d, const char *key, const llm_flat_t *v)
+{
+    llm_api_draft_copy(&d->out, &d->n, key, v);
+}
+
+
+/* ---- messages ---- */
+
+void
+llm_api_draft_messages(llm_api_draft_t *d)
+{
+    llm_api_draft_key(d, "messages");
+    d->list = llm_flat_open(&d->out, LLM_FLAT_ARRAY);
+}
+
+
+/* a single text is a string, which templates of any kind take */
+
+static void
+llm_api_draft_content(llm_api_draft_t *d)
+{
+    size_t             handle;
+    const llm_flat_t  *part;
+
+    llm_flat_add_str(&d->out, "content", 7);
+
+    if (d->n_parts == 0) {
+        if (d->n_calls) {
+            llm_flat_add_null(&d->out);
+
+        } else {
+            llm_flat_add_str(&d->out, "", 0);
+        }
+
+        return;
+    }
+
+    if (d->n_parts == 1 && !d->parts.failed) {
+        part = (const llm_flat_t *) d->parts.data;
+        llm_flat_add_node(&d->out, llm_flat_get(part, "text"));
+        return;
+    }
+
+    handle = llm_flat_open(&d->out, LLM_FLAT_ARRAY);
+    (void) llm_buf_add(&d->out, d->parts.data, d->parts.len);
+    llm_flat_close(&d->out, handle, d->n_parts);
+}
+
+
+void
+llm_api_draft_end_message(llm_api_draft_t *d)
+{
+    size_t     handle, calls;
+    uint32_t   n;
+    llm_str_t  s;
+
+    if (d->role == NULL) {
+        return;
+    }
+
+    s = (llm_str_t) { strlen(d->role), d->role };
+    n = 2;
+
+    handle = llm_flat_open(&d->out, LLM_FLAT_OBJECT);
+    llm_api_draft_pair(&d->out, "role", s);
+    llm_api_draft_content(d);
+
+    if (d->call_id.data) {
+        llm_api_draft_pair(&d->out, "tool_call_id", d->call_id);
+        n++;
+    }
+
+    if (d->reasoning.len) {
+        s = (llm_str_t) { d->reasoning.len, d->reasoning.data };
+        llm_api_draft_pair(&d->out, "reasoning_content", s);
+        n++;
+    }
+
+    if (d->n_calls) {
+        llm_flat_add_str(&d->out, "tool_calls", 10);
+        calls = llm_flat_open(&d->out, LLM_FLAT_ARRAY);
+        (void) llm_buf_add(&d->out, d->calls.data, d->calls.len);
+        llm_flat_close(&d->out, calls, d->n_calls);
+        n++;
+    }
+
+    llm_flat_close(&d->out, handle, n);
+
+    d->n_messages++;
+    d->role = NULL;
+    d->call_id.data = NULL;
+    d->parts.len = 0;
+    d->n_parts = 0;
+    d->calls.len = 0;
+    d->n_calls = 0;
+    d->reasoning.len = 0;
+}
+
+
+void
+llm_api_draft_open(llm_api_draft_t *d, const char *role)
+{
+    if (d->role && strcmp(d->role, role) == 0
+        && (strcmp(role, "assistant") == 0 || strcmp(role, "system") == 0))
+    {
+        return;
+    }
+
+    llm_api_draft_end_message(d);
+    d->role = role;
+}
+
+
+void
+llm_api_draft_result(llm_api_draft_t *d, llm_str_t call_id)
+{
+    llm_api_draft_open(d, "tool");
+    d->call_id = call_id;
+}
+
+
+void
+llm_api_draft_text(llm_api_draft_t *d, llm_str_t text)
+{
+    size_t  handle;
+
+    handle = llm_flat_open(&d->parts, LLM_FLAT_OBJECT);
+    llm_api_draft_pair(&d->parts, "type", llm_str("text"));
+    llm_api_draft_pair(&d->parts, "text", text);
+    llm_flat_close(&d->parts, handle, 2);
+
+    d->n_parts++;
+}
+
+
+void
+llm_api_draft_reasoning(llm_api_draft_t *d, llm_str_t text)
+{
+    if (d->reasoning.len) {
+        (void) llm_buf_addc(&d->reasoning, '\n');
+    }
+
+    (void) llm_buf_add(&d->reasoning, text.data, text.len);
+}
+
+
+void
+llm_api_draft_call(llm_api_draft_t *d, llm_str_t id, llm_str_t name,
+    llm_str_t arguments)
+{
+    size_t      handle, function;
+    llm_buf_t  *out;
+
+    out = &d->calls;
+
+    handle = llm_flat_open(out, LLM_FLAT_OBJECT);
+    llm_api_draft_pair(out, "id", id);
+    llm_api_draft_pair(out, "type", llm_str("function"));
+
+    llm_flat_add_str(out, "function", 8);
+    function = llm_flat_open(out, LLM_FLAT_OBJECT);
+    llm_api_draft_pair(out, "name", name);
+    llm_api_draft_pair(out, "arguments", arguments);
+    llm_flat_close(out, function, 2);
+
+    llm_flat_close(out, handle, 3);
+
+    d->n_calls++;
+}
+
+
+void
+llm_api_draft_messages_end(llm_api_draft_t *d)
+{
+    llm_api_draft_end_message(d);
+    llm_flat_close(&d->out, d->list, d->n_messages);
+}
+
+
+/* ---- tools ---- */
+
+void
+llm_api_draft_tool(llm_api_draft_t *d, const llm_flat_t *name,
+    const llm_flat_t *description, const llm_flat_t *parameters,
+    const llm_flat_t *strict)
+{
+    size_t      handle, function;
+    uint32_t    n;
+    llm_buf_t  *out;
+
+    out = &d->out;
+    n = 0;
+
+    handle = llm_flat_open(out, LLM_FLAT_OBJECT);
+    llm_api_draft_pair(out, "type", llm_str("function"));
+
+    llm_flat_add_str(out, "function", 8);
+    function = llm_flat_open(out, LLM_FLAT_OBJECT);
+    llm_api_draft_copy(out, &n, "name", name);
+    llm_api_draft_copy(out, &n, "description", description);
+    llm_api_draft_copy(out, &n, "parameters", parameters);
+    llm_api_draft_copy(out, &n, "strict", strict);
+    llm_flat_close(out, function, n);
+
+    llm_flat_close(out, handle, 2);
+}
+
+
+void
+llm_api_draft_choose(llm_api_draft_t *d, const llm_flat_t *name)
+{
+    uint32_t  n;
+    size_t    handle, function;
+
+    n = 0;
+
+    llm_api_draft_key(d, "tool_choice");
+    handle = llm_flat_open(&d->out, LLM_FLAT_OBJECT);
+    llm_api_draft_pair(&d->out, "type", llm_str("function"));
+
+    llm_flat_add_str(&d->out, "function", 8);
+    function = llm_flat_open(&d->out, LLM_FLAT_OBJECT);
+    llm_api_draft_copy(&d->out, &n, "name", name);
+    llm_flat_close(&d->out, function, n);
+
+    llm_flat_close(&d->out, handle, 2);
+}
+
+
+void
+llm_api_draft_schema(llm_api_draft_t *d, const llm_flat_t *name,
+    const llm_flat_t *schema, const llm_flat_t *strict)
+{
+    uint32_t  n;
+    size_t    handle, inner;
+
+    n = 0;
+
+    llm_api_draft_key(d, "response_format");
+    handle = llm_flat_open(&d->out, LLM_FLAT_OBJECT);
+    llm_api_draft_pair(&d->out, "type", llm_str("json_schema"));
+
+    llm_flat_add_str(&d->out, "json_schema", 11);
+    inner = llm_flat_open(&d->out, LLM_FLAT_OBJECT);
+    llm_api_draft_copy(&d->out, &n, "name", name);
+    llm_api_draft_copy(&d->out, &n, "schema", schema);
+    llm_api_draft_copy(&d->out, &n, "strict", strict);
+    llm_flat_close(&d->out, inner, n);
+
+    llm_flat_close(&d->out, handle, 2);
+}

@@ -1,0 +1,75 @@
+/*
+ * A chat request in the making.  Responses and Messages say in words of their
+ * own what a chat request says: their readers write one with these functions,
+ * and it is then read as if a client had sent it.  So what chats can do, the
+ * others can, too.
+ *
+ * A draft is an object in a buffer of its own.  It begins with those fields
+ * of the body that the endpoint's table does not name: they mean the same in
+ * a chat.  Writing fails silently (out.failed); llm_api_draft_read() tells.
+ *
+ * Messages are written one after another: open a message, add to it.  An
+ * assistant's message goes on until one of another role is opened, so text,
+ * reasoning and calls that come as items or blocks of their own are one
+ * message, as templates expect it.  So are system messages in a row.
+ */
+
+#ifndef LLM_API_DRAFT_H
+#define LLM_API_DRAFT_H
+
+#include "engine/api/endpoint.h"
+
+typedef struct {
+    llm_buf_t     out;                  /* the object */
+    uint32_t      n;                    /* pairs in it */
+
+    size_t        list;                 /* handle of its messages */
+    uint32_t      n_messages;
+
+    const char   *role;                 /* of the open message; NULL: none */
+    llm_str_t     call_id;              /* of a tool's message */
+    llm_buf_t     parts;                /* flat objects, its texts */
+    uint32_t      n_parts;
+    llm_buf_t     calls;                /* flat objects */
+    uint32_t      n_calls;
+    llm_buf_t     reasoning;            /* text */
+} llm_api_draft_t;
+
+void llm_api_draft_begin(llm_api_draft_t *d, const llm_api_reader_t *rd);
+/* closes it, and reads it to the message */
+int llm_api_draft_read(llm_api_draft_t *d, llm_api_reader_t *rd,
+    llm_err_t *err);
+void llm_api_draft_free(llm_api_draft_t *d);
+
+/* the key of a field; the caller adds its value to d->out */
+void llm_api_draft_key(llm_api_draft_t *d, const char *key);
+void llm_api_draft_string(llm_api_draft_t *d, const char *key, llm_str_t s);
+/* a copy; nothing if v is NULL */
+void llm_api_draft_node(llm_api_draft_t *d, const char *key,
+    const llm_flat_t *v);
+
+/* between these two there are messages only; role is a constant */
+void llm_api_draft_messages(llm_api_draft_t *d);
+void llm_api_draft_open(llm_api_draft_t *d, const char *role);
+/* opens the message with what a tool has said */
+void llm_api_draft_result(llm_api_draft_t *d, llm_str_t call_id);
+/* what follows is another message, whatever its role */
+void llm_api_draft_end_message(llm_api_draft_t *d);
+void llm_api_draft_text(llm_api_draft_t *d, llm_str_t text);
+/* of an assistant's message; arguments are JSON text */
+void llm_api_draft_reasoning(llm_api_draft_t *d, llm_str_t text);
+void llm_api_draft_call(llm_api_draft_t *d, llm_str_t id, llm_str_t name,
+    llm_str_t arguments);
+void llm_api_draft_messages_end(llm_api_draft_t *d);
+
+/* an item of "tools"; all but the name may be NULL */
+void llm_api_draft_tool(llm_api_draft_t *d, const llm_flat_t *name,
+    const llm_flat_t *description, const llm_flat_t *parameters,
+    const llm_flat_t *strict);
+/* "tool_choice" that names a function */
+void llm_api_draft_choose(llm_api_draft_t *d, const llm_flat_t *name);
+/* "response_format" with a schema; all but the schema may be NULL */
+void llm_api_draft_schema(llm_api_draft_t *d, const llm_flat_t *name,
+    const llm_flat_t *schema, const llm_flat_t *strict);
+
+#endif /* LLM_API_DRAFT_H */

@@ -1,0 +1,279 @@
+/*
+ * POST /responses, OpenAI's Responses: input items in, output items out.  The
+ * request becomes a chat request (draft.h; responses_input.c reads the
+ * items), the answer of its one choice a list of items (output.h;
+ * responses_output.c writes them): reasoning, a message, calls.
+ */
+
+#include "engine/api/responses.h"
+
+#define AT(f)               offsetof(llm_api_responses_t, f)
+
+#define add_lit(out, lit)   (void) llm_buf_add(out, lit, sizeof(lit) - 1)
+
+
+static const llm_api_field_t  llm_api_responses_rows[] = {
+    { "background", LLM_FIELD_REFUSED, LLM_FIELD_NOWHERE, 0, 0 },
+    { "best_of", LLM_FIELD_INT, LLM_FIELD_NOWHERE, 1, 1 },
+    { "context_management", LLM_FIELD_ANY, LLM_FIELD_NOWHERE, 0, 0 },
+    { "conversation", LLM_FIELD_REFUSED, LLM_FIELD_NOWHERE, 0, 0 },
+    { "include", LLM_FIELD_ARRAY, AT(include), 0, 0 },
+    { "input", LLM_FIELD_REQUIRED, AT(input), 0, 0 },
+    { "instructions", LLM_FIELD_STRING, AT(instructions), 0, 0 },
+    { "logprobs", LLM_FIELD_ANY, LLM_FIELD_NOWHERE, 0, 0 },
+    { "max_output_tokens", LLM_FIELD_INT, AT(max_output_tokens),
+      1, INT32_MAX },
+    { "max_tool_calls", LLM_FIELD_INT, LLM_FIELD_NOWHERE, 1, INT32_MAX },
+    { "messages", LLM_FIELD_ANY, LLM_FIELD_NOWHERE, 0, 0 },
+    { "n", LLM_FIELD_INT, LLM_FIELD_NOWHERE, 1, 1 },
+    { "previous_response_id", LLM_FIELD_ANY, AT(previous), 0, 0 },
+    { "prompt", LLM_FIELD_REFUSED, LLM_FIELD_NOWHERE, 0, 0 },
+    { "reasoning", LLM_FIELD_OBJECT, AT(reasoning), 0, 0 },
+    { "stream_options", LLM_FIELD_OBJECT, LLM_FIELD_NOWHERE, 0, 0 },
+    { "text", LLM_FIELD_OBJECT, AT(text), 0, 0 },
+    { "tool_choice", LLM_FIELD_ANY, AT(tool_choice), 0, 0 },
+    { "tools", LLM_FIELD_ARRAY, AT(tools), 0, 0 },
+    { "top_logprobs", LLM_FIELD_INT, AT(top_logprobs), 0, 20 },
+    { "truncation", LLM_FIELD_STRING, LLM_FIELD_NOWHERE, 0, 0 },
+};
+
+static const llm_api_fields_t  llm_api_responses_fields = {
+    llm_api_responses_rows, llm_nelems(llm_api_responses_rows)
+};
+
+
+/* ---- the reader ---- */
+
+static int
+llm_api_responses_reasoning(llm_api_reader_t *rd,
+    const llm_api_responses_t *b, llm_api_draft_t *d, llm_err_t *err)
+{
+    const llm_flat_t    *effort, *summary;
+    const llm_api_at_t  *at;
+
+    at = llm_api_top("reasoning");
+    effort = llm_api_member(b->reasoning, "effort");
+    summary = llm_api_member(b->reasoning, "summary");
+
+    if ((effort && llm_api_check_type(err, llm_api_key(at, "effort"), effort,
+                                      LLM_FLAT_STRING)
+                   != LLM_OK)
+        || (summary && llm_api_check_type(err, llm_api_key(at, "summary"),
+                                          summary, LLM_FLAT_STRING)
+                       != LLM_OK))
+    {
+        return LLM_ERROR;
+    }
+
+    llm_api_draft_node(d, "reasoning_effort", effort);
+
+    if (summary && !llm_api_str_is(summary, "none")) {
+        rd->options |= LLM_API_OUT_SUMMARY;
+    }
+
+    return LLM_OK;
+}
+
+
+static int
+llm_api_responses_format(const llm_api_responses_t *b, llm_api_draft_t *d,
+    llm_err_t *err)
+{
+    const llm_flat_t    *format, *type, *schema;
+    const llm_api_at_t  *at;
+
+    at = llm_api_key(llm_api_top("text"), "format");
+    format = llm_api_member(b->text, "format");
+
+    if (format == NULL) {
+        return LLM_OK;
+    }
+
+    if (llm_api_check_type(err, at, format, LLM_FLAT_OBJECT) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    type = llm_api_need(err, at, format, "type", LLM_FLAT_STRING);
+    if (type == NULL) {
+        return LLM_ERROR;
+    }
+
+    if (!llm_api_str_is(type, "json_schema")) {
+        llm_api_draft_node(d, "response_format", format);
+        return LLM_OK;
+    }
+
+    schema = llm_api_need(err, at, format, "schema", LLM_FLAT_OBJECT);
+    if (schema == NULL) {
+        return LLM_ERROR;
+    }
+
+    llm_api_draft_schema(d, llm_api_member(format, "name"), schema,
+                         llm_api_member(format, "strict"));
+
+    return LLM_OK;
+}
+
+
+static int
+llm_api_responses_include(llm_api_reader_t *rd, const llm_api_responses_t *b,
+    llm_api_draft_t *d, llm_err_t *err)
+{
+    uint32_t           i;
+    const llm_flat_t  *v;
+
+    v = b->include ? llm_flat_first(b->include) : NULL;
+
+    for (i = 0; v; i++) {
+        if (llm_api_check_type(err, llm_api_idx(llm_api_top("include"), i), v,
+                               LLM_FLAT_STRING)
+            != LLM_OK)
+        {
+            return LLM_ERROR;
+        }
+
+        if (llm_api_str_is(v, "reasoning.encrypted_content")) {
+            rd->options |= LLM_API_OUT_SEALED;
+
+        } else if (llm_api_str_is(v, "message.output_text.logprobs")) {
+            rd->options |= LLM_API_OUT_LOGPROBS;
+        }
+
+        v = llm_flat_next(b->include, v);
+    }
+
+    if (rd->options & LLM_API_OUT_LOGPROBS) {
+        llm_api_draft_key(d, "logprobs");
+        llm_flat_add_bool(&d->out, 1);
+        llm_api_draft_key(d, "top_logprobs");
+        llm_flat_add_int(&d->out, b->top_logprobs);
+    }
+
+    return LLM_OK;
+}
+
+
+static int
+llm_api_responses_draft(llm_api_reader_t *rd, const llm_api_responses_t *b,
+    llm_api_draft_t *d, llm_err_t *err)
+{
+    if (b->previous) {
+        return llm_api_bad_value(err, llm_api_top("previous_response_id"),
+                                 "No previous response can be referred to: "
+                                 "this server stores nothing. Send its items "
+                                 "in 'input'.");
+    }
+
+    if (llm_api_responses_input(b, d, err) != LLM_OK
+        || llm_api_responses_tools(b, d, err) != LLM_OK
+        || llm_api_responses_reasoning(rd, b, d, err) != LLM_OK
+        || llm_api_responses_format(b, d, err) != LLM_OK
+        || llm_api_responses_include(rd, b, d, err) != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    if (b->max_output_tokens != LLM_API_UNSET) {
+        llm_api_draft_key(d, "max_completion_tokens");
+        llm_flat_add_int(&d->out, b->max_output_tokens);
+    }
+
+    /* an assistant's message at the end was said, too: the answer is a new
+       one */
+
+    llm_api_draft_key(d, "add_generation_prompt");
+    llm_flat_add_bool(&d->out, 1);
+
+    return llm_api_draft_read(d, rd, err);
+}
+
+
+/* all of a response that is known before it begins, left open */
+
+static void
+llm_api_responses_head(llm_api_reader_t *rd)
+{
+    size_t                  i;
+    llm_buf_t              *out;
+    const llm_flat_t       *v;
+    const llm_api_conf_t   *conf;
+    const llm_api_model_t  *m;
+
+    static const struct {
+        const char  *key, *otherwise;
+    } same[] = {
+        { "instructions", "null" }, { "max_output_tokens", "null" },
+        { "max_tool_calls", "null" }, { "metadata", "{}" },
+        { "parallel_tool_calls", "true" }, { "prompt_cache_key", "null" },
+        { "reasoning", "{\"effort\":null,\"summary\":null}" },
+        { "safety_identifier", "null" },
+        { "text", "{\"format\":{\"type\":\"text\"}}" },
+        { "tool_choice", "\"auto\"" }, { "tools", "[]" },
+        { "top_logprobs", "0" }, { "truncation", "\"disabled\"" },
+        { "user", "null" }
+    };
+
+    out = &rd->head;
+    conf = rd->conf;
+    m = &conf->models[rd->r.model];
+
+    add_lit(out, "{\"id\":\"resp_");
+    (void) llm_json_add_text(out, conf->id.data, conf->id.len);
+    (void) llm_buf_addf(out, "\",\"object\":\"response\",\"created_at\":%lld,"
+                        "\"model\":", (long long) conf->now);
+    (void) llm_json_add_string(out, m->name.data, m->name.len);
+    (void) llm_buf_addf(out, ",\"background\":false,"
+                        "\"previous_response_id\":null,"
+                        "\"service_tier\":\"default\",\"store\":false,"
+                        "\"temperature\":%.6g,\"top_p\":%.6g",
+                        rd->r.sampling.temperature, rd->r.sampling.top_p);
+
+    for (i = 0; i < llm_nelems(same); i++) {
+        (void) llm_buf_addf(out, ",\"%s\":", same[i].key);
+        v = llm_api_member(rd->root, same[i].key);
+
+        if (v) {
+            (void) llm_json_add_flat(out, v);
+
+        } else {
+            (void) llm_buf_adds(out, same[i].otherwise);
+        }
+    }
+}
+
+
+static int
+llm_api_responses_read(llm_api_reader_t *rd, llm_err_t *err)
+{
+    int                  rc;
+    llm_api_draft_t      d;
+    llm_api_responses_t  b;
+
+    memset(&b, 0, sizeof(llm_api_responses_t));
+    b.max_output_tokens = LLM_API_UNSET;
+
+    if (llm_api_read_fields(rd, &b, err) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    llm_api_draft_begin(&d, rd);
+    rc = llm_api_responses_draft(rd, &b, &d, err);
+    llm_api_draft_free(&d);
+
+    if (rc == LLM_OK) {
+        llm_api_responses_head(rd);
+    }
+
+    return rc;
+}
+
+
+const llm_api_endpoint_t  llm_api_responses = {
+    .task = LLM_TASK_GENERATE,
+    .fields = &llm_api_responses_fields,
+    .read = llm_api_responses_read,
+    .event = llm_api_responses_event,
+    .body = llm_api_responses_body,
+    .keep = llm_api_responses_keep,
+    .fail = llm_api_responses_fail
+};

@@ -1,0 +1,525 @@
+/*
+ * What a Messages request says to the model: system prompt, messages and
+ * tools, in the form of a chat request.
+ *
+ * A user's message may hold results of tools: they come first, as tools'
+ * messages, and what the user says follows.  Thinking comes back as it was
+ * sent, its signature needs no check: it is only text for the model.
+ */
+
+#include "engine/api/messages.h"
+
+
+/* what may stand in a list of content blocks */
+typedef int (*llm_api_mi_block_t)(llm_api_draft_t *d, const llm_flat_t *block,
+    const llm_flat_t *type, const llm_api_at_t *at, llm_err_t *err);
+
+
+static int
+llm_api_mi_unknown(const llm_flat_t *type, const llm_api_at_t *at,
+    const char *known, llm_err_t *err)
+{
+    llm_str_t  s;
+
+    s = llm_flat_str(type);
+
+    return llm_api_bad_value(err, llm_api_key(at, "type"),
+                             "Invalid value: '%.*s'. %s",
+                             (int) llm_min(s.len, 64), s.data, known);
+}
+
+
+static int
+llm_api_mi_blocks(llm_api_draft_t *d, const llm_flat_t *blocks,
+    const llm_api_at_t *at, llm_api_mi_block_t write, llm_err_t *err)
+{
+    uint32_t             i;
+    const llm_flat_t    *v, *type;
+    const llm_api_at_t  *here;
+
+    v = llm_flat_first(blocks);
+
+    for (i = 0; v; i++) {
+        here = llm_api_idx(at, i);
+
+        if (llm_api_check_type(err, here, v, LLM_FLAT_OBJECT) != LLM_OK) {
+            return LLM_ERROR;
+        }
+
+        type = llm_api_need(err, here, v, "type", LLM_FLAT_STRING);
+
+        if (type == NULL || write(d, v, type, here, err) != LLM_OK) {
+            return LLM_ERROR;
+        }
+
+        v = llm_flat_next(blocks, v);
+    }
+
+    return LLM_OK;
+}
+
+
+static int
+llm_api_mi_text(llm_api_draft_t *d, const llm_flat_t *block,
+    const llm_flat_t *type, const llm_api_at_t *at, llm_err_t *err)
+{
+    const llm_flat_t  *text;
+
+    if (!llm_api_str_is(type, "text")) {
+        return llm_api_mi_unknown(type, at, "This model takes text only: "
+                                  "content blocks of the type 'text'.", err);
+    }
+
+    text = llm_api_need(err, at, block, "text", LLM_FLAT_STRING);
+    if (text == NULL) {
+        return LLM_ERROR;
+    }
+
+    llm_api_draft_text(d, llm_flat_str(text));
+
+    return LLM_OK;
+}
+
+
+/* a string, or a list of text blocks, for the open message */
+
+static int
+llm_api_mi_content(llm_api_draft_t *d, const llm_flat_t *content,
+    const llm_api_at_t *at, llm_err_t *err)
+{
+    if (content->type == LLM_FLAT_STRING) {
+        llm_api_draft_text(d, llm_flat_str(content));
+        return LLM_OK;
+    }
+
+    if (content->type != LLM_FLAT_ARRAY) {
+        return llm_api_bad_type(err, at, "a string or an array of objects",
+                                content);
+    }
+
+    return llm_api_mi_blocks(d, content, at, llm_api_mi_text, err);
+}
+
+
+/* ---- a user's message: results of tools, then what the user says ---- */
+
+static int
+llm_api_mi_result(llm_api_draft_t *d, const llm_flat_t *block,
+    const llm_flat_t *type, const llm_api_at_t *at, llm_err_t *err)
+{
+    const llm_flat_t  *id, *content;
+
+    if (!llm_api_str_is(type, "tool_result")) {
+        return LLM_OK;
+    }
+
+    id = llm_api_need(err, at, block, "tool_use_id", LLM_FLAT_STRING);
+    if (id == NULL) {
+        return LLM_ERROR;
+    }
+
+    llm_api_draft_result(d, llm_flat_str(id));
+    content = llm_api_member(block, "content");
+
+    return content ? llm_api_mi_content(d, content,
+                                        llm_api_key(at, "content"), err)
+                   : LLM_OK;
+}
+
+
+static int
+llm_api_mi_said(llm_api_draft_t *d, const llm_flat_t *block,
+    const llm_flat_t *type, const llm_api_at_t *at, llm_err_t *err)
+{
+    if (llm_api_str_is(type, "tool_result")) {
+        return LLM_OK;
+    }
+
+    if (d->role == NULL || strcmp(d->role, "user") != 0) {
+        llm_api_draft_open(d, "user");
+    }
+
+    if (!llm_api_str_is(type, "text")) {
+        return llm_api_mi_unknown(type, at, "This model takes text only: "
+                                  "content blocks of the types 'text' and "
+                                  "'tool_result'.", err);
+    }
+
+    return llm_api_mi_text(d, block, type, at, err);
+}
+
+
+static int
+llm_api_mi_user(llm_api_draft_t *d, const llm_flat_t *content,
+    const llm_api_at_t *at, llm_err_t *err)
+{
+    uint32_t  before;
+
+    if (content->type != LLM_FLAT_ARRAY) {
+        llm_api_draft_open(d, "user");
+        return llm_api_mi_content(d, content, at, err);
+    }
+
+    llm_api_draft_end_message(d);
+    before = d->n_messages;
+
+    if (llm_api_mi_blocks(d, content, at, llm_api_mi_result, err) != LLM_OK
+        || llm_api_mi_blocks(d, content, at, llm_api_mi_said, err) != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    if (d->role == NULL && d->n_messages == before) {
+        llm_api_draft_open(d, "user");  /* an empty list */
+    }
+
+    return LLM_OK;
+}
+
+
+/* ---- an assistant's message ---- */
+
+static int
+llm_api_mi_call(llm_api_draft_t *d, const llm_flat_t *block,
+    const llm_api_at_t *at, llm_err_t *err)
+{
+    llm_buf_t          json;
+    const llm_flat_t  *id, *name, *input;
+
+    id = llm_api_need(err, at, block, "id", LLM_FLAT_STRING);
+    name = id ? llm_api_need(err, at, block, "name", LLM_FLAT_STRING) : NULL;
+    input = name ? llm_api_need(err, at, block, "input", LLM_FLAT_OBJECT)
+                 : NULL;
+
+    if (input == NULL) {
+        return LLM_ERROR;
+    }
+
+    if (name->count == 0) {
+        return llm_api_bad_value(err, llm_api_key(at, "name"),
+                                 "Invalid name of a tool: empty string.");
+    }
+
+    llm_buf_init(&json, 0);
+    (void) llm_json_add_flat(&json, input);
+
+    d->out.failed |= json.failed;
+    llm_api_draft_call(d, llm_flat_str(id), llm_flat_str(name),
+                       (llm_str_t) { json.len, json.data });
+    llm_buf_free(&json);
+
+    return LLM_OK;
+}
+
+
+static int
+llm_api_mi_answer(llm_api_draft_t *d, const llm_flat_t *block,
+    const llm_flat_t *type, const llm_api_at_t *at, llm_err_t *err)
+{
+    const llm_flat_t  *text;
+
+    if (llm_api_str_is(type, "text")) {
+        return llm_api_mi_text(d, block, type, at, err);
+    }
+
+    if (llm_api_str_is(type, "tool_use")) {
+        return llm_api_mi_call(d, block, at, err);
+    }
+
+    if (llm_api_str_is(type, "thinking")) {
+        text = llm_api_need(err, at, block, "thinking", LLM_FLAT_STRING);
+        if (text == NULL) {
+            return LLM_ERROR;
+        }
+
+        llm_api_draft_reasoning(d, llm_flat_str(text));
+
+        return LLM_OK;
+    }
+
+    /* nobody but its writer can read it */
+
+    if (llm_api_str_is(type, "redacted_thinking")) {
+        return LLM_OK;
+    }
+
+    return llm_api_mi_unknown(type, at, "Supported are 'text', 'thinking', "
+                              "'redacted_thinking' and 'tool_use'.", err);
+}
+
+
+/* ---- messages ---- */
+
+static int
+llm_api_mi_message(llm_api_draft_t *d, const llm_flat_t *msg,
+    const llm_api_at_t *at, llm_err_t *err)
+{
+    llm_str_t          s;
+    const llm_flat_t  *role, *content;
+
+    if (llm_api_check_type(err, at, msg, LLM_FLAT_OBJECT) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    role = llm_api_need(err, at, msg, "role", LLM_FLAT_STRING);
+    if (role == NULL) {
+        return LLM_ERROR;
+    }
+
+    content = llm_api_member(msg, "content");
+    if (content == NULL) {
+        return llm_api_missing(err, llm_api_key(at, "content"));
+    }
+
+    if (llm_api_str_is(role, "user")) {
+        return llm_api_mi_user(d, content, llm_api_key(at, "content"), err);
+    }
+
+    if (llm_api_str_is(role, "assistant")) {
+        llm_api_draft_open(d, "assistant");
+
+        return content->type == LLM_FLAT_ARRAY
+               ? llm_api_mi_blocks(d, content, llm_api_key(at, "content"),
+                                   llm_api_mi_answer, err)
+               : llm_api_mi_content(d, content, llm_api_key(at, "content"),
+                                    err);
+    }
+
+    if (llm_api_str_is(role, "system")) {
+        llm_api_draft_open(d, "system");
+        return llm_api_mi_content(d, content, llm_api_key(at, "content"),
+                                  err);
+    }
+
+    s = llm_flat_str(role);
+
+    return llm_api_bad_value(err, llm_api_key(at, "role"),
+                             "Invalid value: '%.*s'. Supported values are: "
+                             "'user', 'assistant', and 'system'.",
+                             (int) llm_min(s.len, 64), s.data);
+}
+
+
+static int
+llm_api_mi_is_empty(const llm_flat_t *v)
+{
+    return (v->type == LLM_FLAT_STRING || v->type == LLM_FLAT_ARRAY)
+           && v->count == 0;
+}
+
+
+/*
+ * Claude Code's first system block is a header for Anthropic's accounts.  It
+ * is nothing for the model, and changes with the client's version and the
+ * way that it was started: prompts that are the same but for it would not
+ * share the prefix cache.
+ */
+
+static int
+llm_api_mi_system(llm_api_draft_t *d, const llm_flat_t *block,
+    const llm_flat_t *type, const llm_api_at_t *at, llm_err_t *err)
+{
+    llm_str_t          s;
+    const llm_flat_t  *text;
+
+    static const char  header[] = "x-anthropic-billing-header:";
+
+    text = llm_flat_get(block, "text");
+
+    if (text && text->type == LLM_FLAT_STRING) {
+        s = llm_flat_str(text);
+
+        if (s.len >= sizeof(header) - 1
+            && memcmp(s.data, header, sizeof(header) - 1) == 0)
+        {
+            return LLM_OK;
+        }
+    }
+
+    return llm_api_mi_text(d, block, type, at, err);
+}
+
+
+int
+llm_api_messages_input(const llm_api_messages_t *b, llm_api_draft_t *d,
+    llm_err_t *err)
+{
+    uint32_t             i;
+    const llm_flat_t    *msg;
+    const llm_api_at_t  *at, *system;
+
+    at = llm_api_top("messages");
+    system = llm_api_top("system");
+
+    if (b->messages->type != LLM_FLAT_ARRAY) {
+        return llm_api_bad_type(err, at, "an array of objects", b->messages);
+    }
+
+    if (b->messages->count == 0) {
+        return llm_api_empty(err, at);
+    }
+
+    llm_api_draft_messages(d);
+
+    if (b->system && !llm_api_mi_is_empty(b->system)) {
+        llm_api_draft_open(d, "system");
+
+        if ((b->system->type == LLM_FLAT_ARRAY
+             ? llm_api_mi_blocks(d, b->system, system, llm_api_mi_system, err)
+             : llm_api_mi_content(d, b->system, system, err))
+            != LLM_OK)
+        {
+            return LLM_ERROR;
+        }
+    }
+
+    msg = llm_flat_first(b->messages);
+
+    for (i = 0; msg; i++) {
+        if (llm_api_mi_message(d, msg, llm_api_idx(at, i), err) != LLM_OK) {
+            return LLM_ERROR;
+        }
+
+        msg = llm_flat_next(b->messages, msg);
+    }
+
+    llm_api_draft_messages_end(d);
+
+    return LLM_OK;
+}
+
+
+/* ---- tools ---- */
+
+/* a tool with a type of its own runs on Anthropic's servers, or has a schema
+   that only its models know: the model is not told of it */
+
+static int
+llm_api_mi_tool(llm_api_draft_t *d, const llm_flat_t *tool,
+    const llm_api_at_t *at, uint32_t *n, llm_err_t *err)
+{
+    const llm_flat_t  *type, *name, *schema;
+
+    if (llm_api_check_type(err, at, tool, LLM_FLAT_OBJECT) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    type = llm_api_member(tool, "type");
+
+    if (type && !llm_api_str_is(type, "custom")) {
+        return LLM_OK;
+    }
+
+    name = llm_api_need(err, at, tool, "name", LLM_FLAT_STRING);
+    schema = name ? llm_api_need(err, at, tool, "input_schema",
+                                 LLM_FLAT_OBJECT)
+                  : NULL;
+
+    if (schema == NULL) {
+        return LLM_ERROR;
+    }
+
+    if (name->count == 0) {
+        return llm_api_bad_value(err, llm_api_key(at, "name"),
+                                 "Invalid name of a tool: empty string.");
+    }
+
+    llm_api_draft_tool(d, name, llm_api_member(tool, "description"), schema,
+                       llm_api_member(tool, "strict"));
+    (*n)++;
+
+    return LLM_OK;
+}
+
+
+static int
+llm_api_mi_choice(llm_api_draft_t *d, const llm_flat_t *choice,
+    llm_err_t *err)
+{
+    size_t               i;
+    const llm_flat_t    *type, *name, *v;
+    const llm_api_at_t  *at;
+
+    static const char *const  words[][2] = {
+        { "auto", "auto" }, { "any", "required" }, { "none", "none" }
+    };
+
+    at = llm_api_top("tool_choice");
+
+    type = llm_api_need(err, at, choice, "type", LLM_FLAT_STRING);
+    if (type == NULL) {
+        return LLM_ERROR;
+    }
+
+    v = llm_api_member(choice, "disable_parallel_tool_use");
+
+    if (v) {
+        if (llm_api_check_type(err,
+                               llm_api_key(at, "disable_parallel_tool_use"),
+                               v, LLM_FLAT_BOOL)
+            != LLM_OK)
+        {
+            return LLM_ERROR;
+        }
+
+        llm_api_draft_key(d, "parallel_tool_calls");
+        llm_flat_add_bool(&d->out, !llm_flat_int(v));
+    }
+
+    for (i = 0; i < llm_nelems(words); i++) {
+        if (llm_api_str_is(type, words[i][0])) {
+            llm_api_draft_string(d, "tool_choice",
+                                 (llm_str_t) { strlen(words[i][1]),
+                                               words[i][1] });
+            return LLM_OK;
+        }
+    }
+
+    if (!llm_api_str_is(type, "tool")) {
+        return llm_api_mi_unknown(type, at, "Supported are 'auto', 'any', "
+                                  "'tool' and 'none'.", err);
+    }
+
+    name = llm_api_need(err, at, choice, "name", LLM_FLAT_STRING);
+    if (name == NULL) {
+        return LLM_ERROR;
+    }
+
+    llm_api_draft_choose(d, name);
+
+    return LLM_OK;
+}
+
+
+int
+llm_api_messages_tools(const llm_api_messages_t *b, llm_api_draft_t *d,
+    llm_err_t *err)
+{
+    size_t             handle;
+    uint32_t           i, n;
+    const llm_flat_t  *tool;
+
+    if (b->tools) {
+        n = 0;
+
+        llm_api_draft_key(d, "tools");
+        handle = llm_flat_open(&d->out, LLM_FLAT_ARRAY);
+        tool = llm_flat_first(b->tools);
+
+        for (i = 0; tool; i++) {
+            if (llm_api_mi_tool(d, tool,
+                                llm_api_idx(llm_api_top("tools"), i), &n, err)
+                != LLM_OK)
+            {
+                return LLM_ERROR;
+            }
+
+            tool = llm_flat_next(b->tools, tool);
+        }
+
+        llm_flat_close(&d->out, handle, n);
+    }
+
+    return b->tool_choice ? llm_api_mi_choice(d, b->tool_choice, err)
+                          : LLM_OK;
+}

@@ -1,0 +1,42 @@
+/*
+ * What the files of the Responses endpoint share: its fields, the reader of
+ * its input, and the writers of its answer.
+ */
+
+#ifndef LLM_API_RESPONSES_H
+#define LLM_API_RESPONSES_H
+
+#include "engine/api/draft.h"
+
+typedef struct {
+    llm_str_t          instructions;
+
+    const llm_flat_t  *input;
+    const llm_flat_t  *include;
+    const llm_flat_t  *previous;        /* previous_response_id */
+    const llm_flat_t  *reasoning;
+    const llm_flat_t  *text;
+    const llm_flat_t  *tools;
+    const llm_flat_t  *tool_choice;
+
+    int64_t            max_output_tokens;   /* or LLM_API_UNSET */
+    int64_t            top_logprobs;
+} llm_api_responses_t;
+
+/* responses_input.c: instructions and input to the draft's messages, tools to
+   its tools; both check what they read */
+int llm_api_responses_input(const llm_api_responses_t *b,
+    llm_api_draft_t *d, llm_err_t *err);
+int llm_api_responses_tools(const llm_api_responses_t *b,
+    llm_api_draft_t *d, llm_err_t *err);
+
+/* responses_output.c: as in llm_api_endpoint_t */
+int llm_api_responses_keep(llm_api_t *a, const llm_event_t *ev,
+    llm_err_t *err);
+void llm_api_responses_event(llm_api_t *a, const llm_event_t *ev,
+    llm_buf_t *out);
+int llm_api_responses_body(llm_api_t *a, size_t max, llm_buf_t *out);
+void llm_api_responses_fail(llm_api_t *a, const llm_err_t *err,
+    llm_buf_t *out);
+
+#endif /* LLM_API_RESPONSES_H */

@@ -1,0 +1,550 @@
+/*
+ * What a Responses request says to the model: its input, a list of items, and
+ * its tools, in the form of a chat request.
+ *
+ * Nothing is stored here, so an item that only refers to a stored one is
+ * refused.  Reasoning comes back sealed (output.h), or as text; what another
+ * server has sealed is passed over.
+ */
+
+#include "engine/api/responses.h"
+
+
+static int
+llm_api_ri_unknown(llm_err_t *err, const llm_api_at_t *at,
+    const llm_flat_t *type, const char *known)
+{
+    llm_str_t  s;
+
+    s = llm_flat_str(type);
+
+    return llm_api_bad_value(err, llm_api_key(at, "type"),
+                             "Invalid value: '%.*s'. %s",
+                             (int) llm_min(s.len, 64), s.data, known);
+}
+
+
+/* a content part: each has its text in a field of its own name */
+
+static int
+llm_api_ri_part(llm_api_draft_t *d, const llm_flat_t *part,
+    const llm_api_at_t *at, llm_err_t *err)
+{
+    const llm_flat_t  *type, *text;
+
+    if (llm_api_check_type(err, at, part, LLM_FLAT_OBJECT) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    type = llm_api_need(err, at, part, "type", LLM_FLAT_STRING);
+    if (type == NULL) {
+        return LLM_ERROR;
+    }
+
+    if (llm_api_str_is(type, "refusal")) {
+        text = llm_api_need(err, at, part, "refusal", LLM_FLAT_STRING);
+
+    } else if (llm_api_str_is(type, "input_text")
+               || llm_api_str_is(type, "output_text")
+               || llm_api_str_is(type, "text"))
+    {
+        text = llm_api_need(err, at, part, "text", LLM_FLAT_STRING);
+
+    } else {
+        return llm_api_ri_unknown(err, at, type, "This model takes text "
+                                  "only: content parts of the types "
+                                  "'input_text', 'output_text' and "
+                                  "'refusal'.");
+    }
+
+    if (text == NULL) {
+        return LLM_ERROR;
+    }
+
+    llm_api_draft_text(d, llm_flat_str(text));
+
+    return LLM_OK;
+}
+
+
+/* a string, or a list of content parts */
+
+static int
+llm_api_ri_content(llm_api_draft_t *d, const llm_flat_t *content,
+    const llm_api_at_t *at, llm_err_t *err)
+{
+    uint32_t           i;
+    const llm_flat_t  *part;
+
+    if (content->type == LLM_FLAT_STRING) {
+        llm_api_draft_text(d, llm_flat_str(content));
+        return LLM_OK;
+    }
+
+    if (content->type != LLM_FLAT_ARRAY) {
+        return llm_api_bad_type(err, at, "a string or an array of objects",
+                                content);
+    }
+
+    part = llm_flat_first(content);
+
+    for (i = 0; part; i++) {
+        if (llm_api_ri_part(d, part, llm_api_idx(at, i), err) != LLM_OK) {
+            return LLM_ERROR;
+        }
+
+        part = llm_flat_next(content, part);
+    }
+
+    return LLM_OK;
+}
+
+
+static int
+llm_api_ri_message(llm_api_draft_t *d, const llm_flat_t *item,
+    const llm_api_at_t *at, llm_err_t *err)
+{
+    size_t             i;
+    llm_str_t          s;
+    const llm_flat_t  *role, *content;
+
+    /* a developer's message is a system message in all templates but few,
+       and those that are in a row become one */
+
+    static const char *const  roles[][2] = {
+        { "user", "user" }, { "assistant", "assistant" },
+        { "system", "system" }, { "developer", "system" }
+    };
+
+    role = llm_api_need(err, at, item, "role", LLM_FLAT_STRING);
+    if (role == NULL) {
+        return LLM_ERROR;
+    }
+
+    for (i = 0; i < llm_nelems(roles); i++) {
+        if (llm_api_str_is(role, roles[i][0])) {
+            break;
+        }
+    }
+
+    if (i == llm_nelems(roles)) {
+        s = llm_flat_str(role);
+
+        return llm_api_bad_value(err, llm_api_key(at, "role"),
+                                 "Invalid value: '%.*s'. Supported values "
+                                 "are: 'assistant', 'system', 'developer', "
+                                 "and 'user'.",
+                                 (int) llm_min(s.len, 64), s.data);
+    }
+
+    content = llm_api_member(item, "content");
+    if (content == NULL) {
+        return llm_api_missing(err, llm_api_key(at, "content"));
+    }
+
+    llm_api_draft_open(d, roles[i][1]);
+
+    return llm_api_ri_content(d, content, llm_api_key(at, "content"), err);
+}
+
+
+/* a call of a function, or of a custom tool, whose input is a text */
+
+static int
+llm_api_ri_call(llm_api_draft_t *d, const llm_flat_t *item,
+    const llm_api_at_t *at, int custom, llm_err_t *err)
+{
+    llm_buf_t          json;
+    llm_str_t          args;
+    const llm_flat_t  *id, *name, *text;
+
+    id = llm_api_need(err, at, item, "call_id", LLM_FLAT_STRING);
+    name = id ? llm_api_need(err, at, item, "name", LLM_FLAT_STRING) : NULL;
+    text = name ? llm_api_need(err, at, item, custom ? "input" : "arguments",
+                               LLM_FLAT_STRING)
+                : NULL;
+
+    if (text == NULL) {
+        return LLM_ERROR;
+    }
+
+    if (name->count == 0) {
+        return llm_api_bad_value(err, llm_api_key(at, "name"),
+                                 "Invalid name of a function: empty string.");
+    }
+
+    args = llm_flat_str(text);
+    llm_buf_init(&json, 0);
+
+    if (custom) {
+        (void) llm_buf_adds(&json, "{\"input\":");
+        (void) llm_json_add_string(&json, args.data, args.len);
+        (void) llm_buf_addc(&json, '}');
+
+        args = (llm_str_t) { json.len, json.data };
+        d->out.failed |= json.failed;
+    }
+
+    llm_api_draft_open(d, "assistant");
+    llm_api_draft_call(d, llm_flat_str(id), llm_flat_str(name), args);
+    llm_buf_free(&json);
+
+    return LLM_OK;
+}
+
+
+static int
+llm_api_ri_result(llm_api_draft_t *d, const llm_flat_t *item,
+    const llm_api_at_t *at, llm_err_t *err)
+{
+    const llm_flat_t  *id, *output;
+
+    id = llm_api_need(err, at, item, "call_id", LLM_FLAT_STRING);
+    if (id == NULL) {
+        return LLM_ERROR;
+    }
+
+    output = llm_api_member(item, "output");
+    if (output == NULL) {
+        return llm_api_missing(err, llm_api_key(at, "output"));
+    }
+
+    llm_api_draft_result(d, llm_flat_str(id));
+
+    return llm_api_ri_content(d, output, llm_api_key(at, "output"), err);
+}
+
+
+/* the texts of a list of objects, as far as they are some */
+
+static int
+llm_api_ri_texts(llm_buf_t *out, const llm_flat_t *list)
+{
+    int                found;
+    llm_str_t          s;
+    const llm_flat_t  *v, *text;
+
+    found = 0;
+
+    if (list == NULL || list->type != LLM_FLAT_ARRAY) {
+        return 0;
+    }
+
+    for (v = llm_flat_first(list); v; v = llm_flat_next(list, v)) {
+        text = llm_flat_get(v, "text");
+
+        if (text && text->type == LLM_FLAT_STRING) {
+            if (found) {
+                (void) llm_buf_addc(out, '\n');
+            }
+
+            s = llm_flat_str(text);
+            (void) llm_buf_add(out, s.data, s.len);
+            found = 1;
+        }
+    }
+
+    return found;
+}
+
+
+static void
+llm_api_ri_reasoning(llm_api_draft_t *d, const llm_flat_t *item)
+{
+    llm_buf_t          text;
+    const llm_flat_t  *sealed;
+
+    llm_buf_init(&text, 0);
+    sealed = llm_api_member(item, "encrypted_content");
+
+    if ((sealed && sealed->type == LLM_FLAT_STRING
+         && llm_api_unseal(llm_flat_str(sealed), &text) == LLM_OK)
+        || llm_api_ri_texts(&text, llm_flat_get(item, "content"))
+        || llm_api_ri_texts(&text, llm_flat_get(item, "summary")))
+    {
+        llm_api_draft_open(d, "assistant");
+        llm_api_draft_reasoning(d, (llm_str_t) { text.len, text.data });
+    }
+
+    d->out.failed |= text.failed;
+    llm_buf_free(&text);
+}
+
+
+static int
+llm_api_ri_item(llm_api_draft_t *d, const llm_flat_t *item,
+    const llm_api_at_t *at, llm_err_t *err)
+{
+    const llm_flat_t  *type;
+
+    if (llm_api_check_type(err, at, item, LLM_FLAT_OBJECT) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    type = llm_api_member(item, "type");
+
+    if (type == NULL) {
+
+        /* a message needs no type, nor does a reference */
+
+        if (llm_api_member(item, "role") || !llm_api_member(item, "id")) {
+            return llm_api_ri_message(d, item, at, err);
+        }
+
+    } else if (llm_api_check_type(err, llm_api_key(at, "type"), type,
+                                  LLM_FLAT_STRING)
+               != LLM_OK)
+    {
+        return LLM_ERROR;
+
+    } else if (llm_api_str_is(type, "message")) {
+        return llm_api_ri_message(d, item, at, err);
+
+    } else if (llm_api_str_is(type, "function_call")) {
+        return llm_api_ri_call(d, item, at, 0, err);
+
+    } else if (llm_api_str_is(type, "custom_tool_call")) {
+        return llm_api_ri_call(d, item, at, 1, err);
+
+    } else if (llm_api_str_is(type, "function_call_output")
+               || llm_api_str_is(type, "custom_tool_call_output"))
+    {
+        return llm_api_ri_result(d, item, at, err);
+
+    } else if (llm_api_str_is(type, "reasoning")) {
+        llm_api_ri_reasoning(d, item);
+        return LLM_OK;
+
+    } else if (!llm_api_str_is(type, "item_reference")) {
+        return llm_api_ri_unknown(err, at, type, "Supported are 'message', "
+                                  "'function_call', 'function_call_output', "
+                                  "'custom_tool_call', "
+                                  "'custom_tool_call_output' and "
+                                  "'reasoning'.");
+    }
+
+    return llm_api_bad_value(err, at, "An item cannot be referred to by its "
+                             "id: this server stores nothing. Send the item "
+                             "itself.");
+}
+
+
+int
+llm_api_responses_input(const llm_api_responses_t *b, llm_api_draft_t *d,
+    llm_err_t *err)
+{
+    uint32_t             i;
+    const llm_flat_t    *item;
+    const llm_api_at_t  *at;
+
+    at = llm_api_top("input");
+
+    llm_api_draft_messages(d);
+
+    if (b->instructions.len) {
+        llm_api_draft_open(d, "system");
+        llm_api_draft_text(d, b->instructions);
+    }
+
+    if (b->input->type == LLM_FLAT_STRING) {
+        llm_api_draft_open(d, "user");
+        llm_api_draft_text(d, llm_flat_str(b->input));
+        llm_api_draft_messages_end(d);
+        return LLM_OK;
+    }
+
+    if (b->input->type != LLM_FLAT_ARRAY) {
+        return llm_api_bad_type(err, at, "a string or an array of objects",
+                                b->input);
+    }
+
+    if (b->input->count == 0) {
+        return llm_api_empty(err, at);
+    }
+
+    item = llm_flat_first(b->input);
+
+    for (i = 0; item; i++) {
+        if (llm_api_ri_item(d, item, llm_api_idx(at, i), err) != LLM_OK) {
+            return LLM_ERROR;
+        }
+
+        item = llm_flat_next(b->input, item);
+    }
+
+    llm_api_draft_messages_end(d);
+
+    return LLM_OK;
+}
+
+
+/* ---- tools ---- */
+
+/* tools of other types than functions run on OpenAI's servers, or are new:
+   the model is not told of them */
+
+static int
+llm_api_ri_tool(llm_api_draft_t *d, const llm_flat_t *tool,
+    const llm_api_at_t *at, uint32_t *n, llm_err_t *err)
+{
+    const llm_flat_t  *type, *name;
+
+    if (llm_api_check_type(err, at, tool, LLM_FLAT_OBJECT) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    type = llm_api_need(err, at, tool, "type", LLM_FLAT_STRING);
+    if (type == NULL) {
+        return LLM_ERROR;
+    }
+
+    if (!llm_api_str_is(type, "function")) {
+        return LLM_OK;
+    }
+
+    name = llm_api_need(err, at, tool, "name", LLM_FLAT_STRING);
+    if (name == NULL) {
+        return LLM_ERROR;
+    }
+
+    if (name->count == 0) {
+        return llm_api_bad_value(err, llm_api_key(at, "name"),
+                                 "Invalid name of a function: empty string.");
+    }
+
+    llm_api_draft_tool(d, name, llm_api_member(tool, "description"),
+                       llm_api_member(tool, "parameters"),
+                       llm_api_member(tool, "strict"));
+    (*n)++;
+
+    return LLM_OK;
+}
+
+
+/* {"type":"allowed_tools","mode":…,"tools":[…]}: in a chat mode and tools are
+   inside of "allowed_tools", and a tool's name inside of "function" */
+
+static int
+llm_api_ri_allowed(llm_api_draft_t *d, const llm_flat_t *choice,
+    llm_err_t *err)
+{
+    size_t               handle, inner, list;
+    uint32_t             i, n;
+    const llm_flat_t    *mode, *tools, *tool;
+    const llm_api_at_t  *at, *here;
+
+    at = llm_api_top("tool_choice");
+    here = llm_api_key(at, "tools");
+
+    mode = llm_api_need(err, at, choice, "mode", LLM_FLAT_STRING);
+    tools = mode ? llm_api_need(err, at, choice, "tools", LLM_FLAT_ARRAY)
+                 : NULL;
+
+    if (tools == NULL) {
+        return LLM_ERROR;
+    }
+
+    llm_api_draft_key(d, "tool_choice");
+    handle = llm_flat_open(&d->out, LLM_FLAT_OBJECT);
+    llm_flat_add_str(&d->out, "type", 4);
+    llm_flat_add_str(&d->out, "allowed_tools", 13);
+    llm_flat_add_str(&d->out, "allowed_tools", 13);
+    inner = llm_flat_open(&d->out, LLM_FLAT_OBJECT);
+    llm_flat_add_str(&d->out, "mode", 4);
+    llm_flat_add_node(&d->out, mode);
+    llm_flat_add_str(&d->out, "tools", 5);
+    list = llm_flat_open(&d->out, LLM_FLAT_ARRAY);
+
+    n = 0;
+    tool = llm_flat_first(tools);
+
+    for (i = 0; tool; i++) {
+        if (llm_api_ri_tool(d, tool, llm_api_idx(here, i), &n, err)
+            != LLM_OK)
+        {
+            return LLM_ERROR;
+        }
+
+        tool = llm_flat_next(tools, tool);
+    }
+
+    llm_flat_close(&d->out, list, n);
+    llm_flat_close(&d->out, inner, 2);
+    llm_flat_close(&d->out, handle, 2);
+
+    return LLM_OK;
+}
+
+
+static int
+llm_api_ri_choice(llm_api_draft_t *d, const llm_flat_t *choice,
+    llm_err_t *err)
+{
+    const llm_flat_t    *type, *name;
+    const llm_api_at_t  *at;
+
+    at = llm_api_top("tool_choice");
+
+    if (choice == NULL || choice->type != LLM_FLAT_OBJECT) {
+        llm_api_draft_node(d, "tool_choice", choice);
+        return LLM_OK;
+    }
+
+    type = llm_api_need(err, at, choice, "type", LLM_FLAT_STRING);
+    if (type == NULL) {
+        return LLM_ERROR;
+    }
+
+    if (llm_api_str_is(type, "allowed_tools")) {
+        return llm_api_ri_allowed(d, choice, err);
+    }
+
+    if (!llm_api_str_is(type, "function")) {
+        return llm_api_ri_unknown(err, at, type, "Supported are 'function' "
+                                  "and 'allowed_tools': this server has no "
+                                  "tools of its own.");
+    }
+
+    name = llm_api_need(err, at, choice, "name", LLM_FLAT_STRING);
+    if (name == NULL) {
+        return LLM_ERROR;
+    }
+
+    llm_api_draft_choose(d, name);
+
+    return LLM_OK;
+}
+
+
+int
+llm_api_responses_tools(const llm_api_responses_t *b, llm_api_draft_t *d,
+    llm_err_t *err)
+{
+    size_t               handle;
+    uint32_t             i, n;
+    const llm_flat_t    *tool;
+    const llm_api_at_t  *at;
+
+    if (b->tools) {
+        at = llm_api_top("tools");
+        n = 0;
+
+        llm_api_draft_key(d, "tools");
+        handle = llm_flat_open(&d->out, LLM_FLAT_ARRAY);
+        tool = llm_flat_first(b->tools);
+
+        for (i = 0; tool; i++) {
+            if (llm_api_ri_tool(d, tool, llm_api_idx(at, i), &n, err)
+                != LLM_OK)
+            {
+                return LLM_ERROR;
+            }
+
+            tool = llm_flat_next(b->tools, tool);
+        }
+
+        llm_flat_close(&d->out, handle, n);
+    }
+
+    return llm_api_ri_choice(d, b->tool_choice, err);
+}
