@@ -20,7 +20,15 @@ my $url = 'http://127.0.0.1:' . $t->port . '/v1';
 
 for my $client ([ 'Python', "$deps/venv/bin/python",
                   "$sdk/openai_client.py" ],
-                [ 'JavaScript', 'node', "$sdk/openai_client.mjs" ])
+                [ 'JavaScript', 'node', "$sdk/openai_client.mjs" ],
+                [ 'Python, Responses', "$deps/venv/bin/python",
+                  "$sdk/openai_responses.py" ],
+                [ 'JavaScript, Responses', 'node',
+                  "$sdk/openai_responses.mjs" ],
+                [ 'Python, Messages', "$deps/venv/bin/python",
+                  "$sdk/anthropic_client.py" ],
+                [ 'JavaScript, Messages', 'node',
+                  "$sdk/anthropic_client.mjs" ])
 {
     my ($name, @command) = @$client;
 

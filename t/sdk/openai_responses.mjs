@@ -1,0 +1,84 @@
+// Responses with the official openai package for JavaScript against a running
+// server.
+//
+// usage: node openai_responses.mjs BASE_URL
+//
+// Prints TAP.
+
+import { createRequire } from "node:module";
+
+const require = createRequire(process.env.OPENAI_NODE_MODULES + "/");
+const OpenAI = require("openai");
+
+let count = 0;
+let failed = 0;
+
+function ok(good, name, note) {
+    count++;
+    if (!good) {
+        failed++;
+    }
+    console.log(`${good ? "ok" : "not ok"} ${count} - ${name}`);
+    if (!good && note !== undefined) {
+        console.log("# " + JSON.stringify(note));
+    }
+}
+
+const client = new OpenAI({
+    baseURL: process.argv[2], apiKey: "none", maxRetries: 0, timeout: 60000,
+});
+const ask = { model: "demo", temperature: 0, input: "What is 2 + 2?" };
+
+const whole = await client.responses.create(ask);
+ok(/4/.test(whole.output_text) && whole.status === "completed",
+   "output_text", whole);
+ok(whole.usage.total_tokens
+   === whole.usage.input_tokens + whole.usage.output_tokens,
+   "usage adds up", whole.usage);
+
+let text = "";
+let numbers = true;
+let next = 0;
+let last = null;
+for await (const event of await client.responses.create(
+    { ...ask, stream: true })) {
+    numbers = numbers && event.sequence_number === next++;
+    text += event.type === "response.output_text.delta" ? event.delta : "";
+    last = event;
+}
+ok(text === whole.output_text, "deltas are the text", text);
+ok(numbers, "numbers in order", next);
+ok(last.type === "response.completed"
+   && last.response.output[0].content[0].text === text,
+   "completed has it, too", last);
+
+const stream = client.responses.stream(ask);
+const final = await stream.finalResponse();
+ok(final.output[0].content[0].text === text,
+   "the package's own stream gathers it", final);
+
+const again = await client.responses.create({
+    model: "demo", temperature: 0, input: [
+        { role: "user", content: "What is 2 + 2?" }, ...whole.output,
+        { role: "user", content: "Hello!" }],
+});
+ok(again.output_text !== "", "an answer's items are taken back", again);
+
+async function refused(args) {
+    try {
+        await client.responses.create({ ...ask, ...args });
+    } catch (e) {
+        return e;
+    }
+    return null;
+}
+
+let e = await refused({ model: "nobody" });
+ok(e instanceof OpenAI.NotFoundError && e.code === "model_not_found",
+   "NotFoundError for an unknown model", e);
+e = await refused({ input: "word ".repeat(20000), stream: true });
+ok(e instanceof OpenAI.BadRequestError
+   && e.code === "context_length_exceeded", "context_length_exceeded", e);
+
+console.log(`1..${count}`);
+process.exit(failed ? 1 : 0);

@@ -1,0 +1,127 @@
+"""Responses with the official openai package against a running server.
+
+usage: openai_responses.py BASE_URL   (http://127.0.0.1:PORT/v1)
+
+Prints TAP.  The package itself takes what it gets without a look; here each
+response and each event must be what its type says.
+"""
+
+import sys
+
+import openai
+
+BASE = sys.argv[1]
+COUNT = 0
+FAILED = 0
+ASK = {"model": "demo", "temperature": 0, "input": "What is 2 + 2?"}
+TOOL = {"type": "function", "name": "add", "description": "Adds.",
+        "parameters": {"type": "object", "properties": {
+            "a": {"type": "number"}, "b": {"type": "number"}},
+            "required": ["a", "b"], "additionalProperties": False},
+        "strict": True}
+
+
+def ok(good, name, note=""):
+    global COUNT, FAILED
+    COUNT += 1
+    FAILED += not good
+    print(("ok" if good else "not ok"), COUNT, "-", name, flush=True)
+    if not good and note != "":
+        print("#", str(note).replace("\n", "\n# "), flush=True)
+
+
+def valid(v):
+    """What is wrong with a value by its type, or nothing."""
+    try:
+        type(v).model_validate(v.to_dict())
+        return ""
+    except Exception as e:
+        return f"{type(v).__name__}: {e}"
+
+
+def check_body(c):
+    r = c.responses.create(**ASK, tools=[TOOL], instructions="Be brief.",
+                           metadata={"a": "b"}, reasoning={"effort": "low"},
+                           include=["message.output_text.logprobs"],
+                           top_logprobs=2)
+    ok(valid(r) == "", "a response is one by its type", valid(r))
+    ok("4" in r.output_text and r.status == "completed", "output_text", r)
+    ok(r.instructions == "Be brief." and r.tools[0].name == "add"
+       and r.metadata == {"a": "b"} and r.reasoning.effort == "low",
+       "settings are repeated", r)
+    ok(r.usage.total_tokens == r.usage.input_tokens + r.usage.output_tokens,
+       "usage", r.usage)
+    ok(len(r.output[0].content[0].logprobs[0].top_logprobs) == 2, "logprobs",
+       r.output)
+    return r
+
+
+def check_stream(c):
+    whole = c.responses.create(**ASK)
+    text, numbers, wrong = "", [], []
+    for event in c.responses.create(**ASK, stream=True):
+        numbers.append(event.sequence_number)
+        wrong += [valid(event)] if valid(event) else []
+        if event.type == "response.output_text.delta":
+            text += event.delta
+        last = event
+    ok(wrong == [], "each event is one by its type", wrong)
+    ok(numbers == list(range(len(numbers))), "numbers in order", numbers)
+    ok(text == whole.output_text, "deltas are the text", text)
+    ok(last.type == "response.completed"
+       and last.response.output_text == text, "completed has it, too", last)
+
+    with c.responses.stream(**ASK, tools=[TOOL]) as stream:
+        kinds = [e.type for e in stream]
+        final = stream.get_final_response()
+    ok(final.output_text == text and "response.output_text.done" in kinds,
+       "the package's own stream gathers it", (kinds, final))
+
+
+def check_turns(c):
+    r = c.responses.create(**ASK)
+    again = c.responses.create(model="demo", temperature=0, input=[
+        {"role": "user", "content": "What is 2 + 2?"}, *r.output,
+        {"role": "user", "content": "Hello!"}])
+    ok(again.output_text != "", "an answer's items are taken back", again)
+
+    again = c.responses.create(model="demo", temperature=0, tools=[TOOL],
+                               input=[
+        {"role": "user", "content": "What is 2 + 2?"},
+        {"type": "reasoning", "id": "rs_1", "summary": [
+            {"type": "summary_text", "text": "I add."}]},
+        {"type": "function_call", "call_id": "call_1", "name": "add",
+         "arguments": "{\"a\": 2, \"b\": 2}"},
+        {"type": "function_call_output", "call_id": "call_1",
+         "output": "4"}])
+    ok(again.status == "completed", "so are calls and their results", again)
+
+
+def check_errors(c):
+    for name, error, code, args in (
+            ("previous_response_id", openai.BadRequestError,
+             "invalid_value", {"previous_response_id": "resp_1"}),
+            ("a long prompt", openai.BadRequestError,
+             "context_length_exceeded", {"input": "word " * 20000}),
+            ("a model", openai.NotFoundError, "model_not_found",
+             {"model": "nobody"})):
+        for stream in (False, True):
+            try:
+                c.responses.create(**{**ASK, **args}, stream=stream)
+                ok(False, f"{name} is refused")
+            except error as e:
+                ok(e.code == code, f"{name}: {code}", e.body)
+
+
+def main():
+    c = openai.OpenAI(base_url=BASE, api_key="none", max_retries=0,
+                      timeout=60)
+    check_body(c)
+    check_stream(c)
+    check_turns(c)
+    check_errors(c)
+    print(f"1..{COUNT}")
+    sys.exit(1 if FAILED else 0)
+
+
+main()
