@@ -3,6 +3,8 @@
  * out.  The request becomes a chat request (draft.h; messages_input.c reads
  * the messages), the answer of its one choice a list of blocks (output.h;
  * messages_output.c writes them): thinking, text, calls.
+ *
+ * POST /messages/count_tokens: how many tokens such a request's prompt has.
  */
 
 #include "engine/api/messages.h"
@@ -221,7 +223,7 @@ llm_api_messages_head(llm_api_reader_t *rd)
 
 
 static int
-llm_api_messages_read(llm_api_reader_t *rd, llm_err_t *err)
+llm_api_messages_parse(llm_api_reader_t *rd, llm_err_t *err)
 {
     int                 rc;
     llm_api_draft_t     d;
@@ -239,11 +241,20 @@ llm_api_messages_read(llm_api_reader_t *rd, llm_err_t *err)
     rc = llm_api_messages_draft(rd, &b, &d, err);
     llm_api_draft_free(&d);
 
-    if (rc == LLM_OK) {
-        llm_api_messages_head(rd);
+    return rc;
+}
+
+
+static int
+llm_api_messages_read(llm_api_reader_t *rd, llm_err_t *err)
+{
+    if (llm_api_messages_parse(rd, err) != LLM_OK) {
+        return LLM_ERROR;
     }
 
-    return rc;
+    llm_api_messages_head(rd);
+
+    return LLM_OK;
 }
 
 
@@ -256,4 +267,51 @@ const llm_api_endpoint_t  llm_api_messages = {
     .keep = llm_api_messages_keep,
     .error = llm_api_messages_error,
     .fail = llm_api_messages_fail
+};
+
+
+/* ---- count_tokens ---- */
+
+static int
+llm_api_count_read(llm_api_reader_t *rd, llm_err_t *err)
+{
+    if (llm_api_messages_parse(rd, err) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    rd->r.flags &= ~(uint32_t) LLM_REQ_STREAM;
+
+    return LLM_OK;
+}
+
+
+/* the tokens themselves come, too, and are not wanted */
+
+static int
+llm_api_count_keep(llm_api_t *a, const llm_event_t *ev, llm_err_t *err)
+{
+    (void) a;
+    (void) ev;
+    (void) err;
+
+    return LLM_OK;
+}
+
+
+static int
+llm_api_count_body(llm_api_t *a, size_t max, llm_buf_t *out)
+{
+    (void) max;
+
+    return llm_buf_addf(out, "{\"input_tokens\":%u}", a->usage.prompt_tokens);
+}
+
+
+const llm_api_endpoint_t  llm_api_count_tokens = {
+    .task = LLM_TASK_TOKENIZE,
+    .fields = &llm_api_messages_fields,
+    .read = llm_api_count_read,
+    .body = llm_api_count_body,
+    .keep = llm_api_count_keep,
+    .error = llm_api_messages_error
 };

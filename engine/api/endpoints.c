@@ -9,6 +9,8 @@ const llm_api_row_t  llm_api_endpoints[] = {
     { "chat/completions", "POST",      &llm_api_chat },
     { "completions",      "POST",      &llm_api_completions },
     { "messages",         "POST",      &llm_api_messages },
+    { "messages/count_tokens",
+                          "POST",      &llm_api_count_tokens },
     { "models",           "GET, HEAD", &llm_api_models },
     { "models/",          "GET, HEAD", &llm_api_models },
     { "responses",        "POST",      &llm_api_responses },

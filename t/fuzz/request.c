@@ -192,6 +192,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     fuzz_endpoint(&llm_api_completions, data, size);
     fuzz_endpoint(&llm_api_responses, data, size);
     fuzz_endpoint(&llm_api_messages, data, size);
+    fuzz_endpoint(&llm_api_count_tokens, data, size);
 
     return 0;
 }

@@ -155,6 +155,26 @@ is($events[0]{name}, 'message_start', 'Claude Code: begins')
     or diag($events[0]{data});
 is($events[-1]{name}, 'message_stop', 'Claude Code: ends');
 
+# count_tokens
+
+sub count {
+    return $t->post('/v1/messages/count_tokens', { @_ });
+}
+
+$res = count(%ask);
+
+is($res->{status}, 200, 'tokens are counted') or diag($res->{body});
+is_deeply($res->{json}, { input_tokens => $chat->{usage}{prompt_tokens} },
+          'those of the prompt');
+is(count(%ask, stream => \1)->{body}, $res->{body}, 'never in a stream');
+is(count(%code)->{json}{input_tokens},
+   $events[0]{json}{message}{usage}{input_tokens}
+   + $events[0]{json}{message}{usage}{cache_read_input_tokens},
+   'with tools and all blocks');
+cmp_ok(count(model => 'demo', messages => [ { role => 'user',
+           content => 'many words ' x 30000 } ])->{json}{input_tokens}, '>',
+       30000, 'also more than fit');
+
 # errors are Anthropic's, also where the body was not read
 
 sub refused {
@@ -182,6 +202,9 @@ refused('an unknown model', 404, 'not_found_error', ask(model => 'nobody'));
 refused('a broken model', 503, 'overloaded_error', ask(model => 'broken'));
 refused('another method', 405, 'invalid_request_error',
         $t->get('/v1/messages'));
+refused('another method to count', 405, 'invalid_request_error',
+        $t->get('/v1/messages/count_tokens'));
+refused('nothing to count', 400, 'invalid_request_error', count());
 
 for my $stream (\0, \1) {
     like(refused('too long a prompt', 400, 'invalid_request_error',

@@ -100,6 +100,14 @@ def check_turns(c):
     ok(m.type == "message", "so is a beta", m)
 
 
+def check_count(c):
+    n = c.messages.count_tokens(model="demo", messages=ASK["messages"],
+                                tools=[TOOL])
+    m = c.messages.create(**ASK, tools=[TOOL])
+    ok(n.input_tokens == m.usage.input_tokens
+       + m.usage.cache_read_input_tokens, "count_tokens", (n, m.usage))
+
+
 def check_errors(c):
     for name, error, kind, args in (
             ("no messages", anthropic.BadRequestError,
@@ -123,6 +131,7 @@ def main():
     check_body(c)
     check_stream(c)
     check_turns(c)
+    check_count(c)
     check_errors(c)
     print(f"1..{COUNT}")
     sys.exit(1 if FAILED else 0)
