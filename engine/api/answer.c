@@ -161,7 +161,7 @@ llm_api_finish(llm_api_t *a, const llm_event_t *ev)
 
 
 static int
-llm_api_event_error(const llm_event_t *ev, llm_err_t *err)
+llm_api_event_error(const llm_api_t *a, const llm_event_t *ev, llm_err_t *err)
 {
     char  code[sizeof(err->code)], param[sizeof(err->param)];
 
@@ -170,9 +170,12 @@ llm_api_event_error(const llm_event_t *ev, llm_err_t *err)
     snprintf(param, sizeof(param), "%.*s", (int) ev->u.error.param.len,
              (const char *) llm_ref_data(ev, ev->u.error.param));
 
-    return llm_fail_with(err, (int) ev->u.error.status, code, param, "%.*s",
+    (void) llm_fail_with(err, (int) ev->u.error.status, code, param, "%.*s",
                          (int) ev->u.error.msg.len,
                          (const char *) llm_ref_data(ev, ev->u.error.msg));
+    llm_api_own_names(a->endpoint, err);
+
+    return LLM_ERROR;
 }
 
 
@@ -189,10 +192,10 @@ llm_api_fail(llm_api_t *a, const llm_event_t *ev, llm_buf_t *out,
                                          ev->u.error.completion_tokens);
 
     if (!a->stream || !a->started) {
-        return llm_api_event_error(ev, err);
+        return llm_api_event_error(a, ev, err);
     }
 
-    (void) llm_api_event_error(ev, &what);
+    (void) llm_api_event_error(a, ev, &what);
     (void) llm_api_error_frame(a, &what, out);
 
     return LLM_OK;

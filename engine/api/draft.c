@@ -103,6 +103,10 @@ llm_api_draft_read(llm_api_draft_t *d, llm_api_reader_t *rd, llm_err_t *err)
     rd->root = root;
     rd->endpoint = endpoint;
 
+    if (rc != LLM_OK) {
+        llm_api_own_names(endpoint, err);
+    }
+
     return rc;
 }
 

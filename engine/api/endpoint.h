@@ -109,6 +109,12 @@ extern const llm_api_fields_t  llm_api_shared_fields;
 
 /* ---- an endpoint ---- */
 
+/* the name of a parameter, or what it begins with */
+typedef struct {
+    const char                *theirs;
+    const char                *own;
+} llm_api_name_t;
+
 /* a body on its way to a message */
 
 typedef struct {
@@ -156,6 +162,9 @@ struct llm_api_endpoint_s {
 
     /* what follows may be NULL */
 
+    /* a chat's names of parameters and the endpoint's own, for errors; the
+       last is NULL */
+    const llm_api_name_t     *names;
     /* keeps what is needed of a TEXT or FINISH event, streamed or not, before
        event() gets it; without it, TEXT events are kept for body() where
        there is no stream */
@@ -190,6 +199,10 @@ extern const llm_api_endpoint_t  llm_api_detokenize;
 extern const llm_api_endpoint_t  llm_api_template;
 extern const llm_api_endpoint_t  llm_api_tokenizer_info;
 extern const llm_api_endpoint_t  llm_api_infill;
+
+
+/* error.c: puts the endpoint's own names into an error that has a chat's */
+void llm_api_own_names(const llm_api_endpoint_t *ep, llm_err_t *err);
 
 
 /* ---- for readers ---- */

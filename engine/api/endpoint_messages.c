@@ -36,6 +36,16 @@ static const llm_api_fields_t  llm_api_messages_fields = {
 };
 
 
+static const llm_api_name_t  llm_api_messages_names[] = {
+    { "response_format.json_schema", "output_config.format" },
+    { "response_format", "output_config.format" },
+    { "reasoning_effort", "output_config.effort" },
+    { "max_completion_tokens", "max_tokens" },
+    { "stop", "stop_sequences" },
+    { NULL, NULL }
+};
+
+
 /* with "adaptive" and "between_tools" the model decides itself, as it does
    without the field */
 
@@ -261,6 +271,7 @@ llm_api_messages_read(llm_api_reader_t *rd, llm_err_t *err)
 const llm_api_endpoint_t  llm_api_messages = {
     .task = LLM_TASK_GENERATE,
     .fields = &llm_api_messages_fields,
+    .names = llm_api_messages_names,
     .read = llm_api_messages_read,
     .event = llm_api_messages_event,
     .body = llm_api_messages_body,
@@ -310,6 +321,7 @@ llm_api_count_body(llm_api_t *a, size_t max, llm_buf_t *out)
 const llm_api_endpoint_t  llm_api_count_tokens = {
     .task = LLM_TASK_TOKENIZE,
     .fields = &llm_api_messages_fields,
+    .names = llm_api_messages_names,
     .read = llm_api_count_read,
     .body = llm_api_count_body,
     .keep = llm_api_count_keep,

@@ -42,6 +42,16 @@ static const llm_api_fields_t  llm_api_responses_fields = {
 };
 
 
+static const llm_api_name_t  llm_api_responses_names[] = {
+    { "response_format.json_schema", "text.format" },
+    { "response_format", "text.format" },
+    { "reasoning_effort", "reasoning.effort" },
+    { "max_completion_tokens", "max_output_tokens" },
+    { "messages", "input" },
+    { NULL, NULL }
+};
+
+
 /* ---- the reader ---- */
 
 static int
@@ -271,6 +281,7 @@ llm_api_responses_read(llm_api_reader_t *rd, llm_err_t *err)
 const llm_api_endpoint_t  llm_api_responses = {
     .task = LLM_TASK_GENERATE,
     .fields = &llm_api_responses_fields,
+    .names = llm_api_responses_names,
     .read = llm_api_responses_read,
     .event = llm_api_responses_event,
     .body = llm_api_responses_body,

@@ -5,6 +5,58 @@
 
 #include "engine/api/endpoint.h"
 
+#include <stdio.h>
+
+
+/* does the name stand at p, and not only its beginning? */
+
+static int
+llm_api_is_name(const char *p, const llm_api_name_t *name)
+{
+    size_t  len;
+
+    len = strlen(name->theirs);
+
+    return strncmp(p, name->theirs, len) == 0
+           && (p[len] == '\0' || strchr(".['", p[len]));
+}
+
+
+/* replaces the name at p; what does not fit is cut */
+
+static void
+llm_api_rename(char *buf, size_t size, char *p, const llm_api_name_t *name)
+{
+    char  rest[sizeof(((llm_err_t *) 0)->msg)];
+
+    snprintf(rest, sizeof(rest), "%s", p + strlen(name->theirs));
+    snprintf(p, size - (size_t) (p - buf), "%s%s", name->own, rest);
+}
+
+
+void
+llm_api_own_names(const llm_api_endpoint_t *ep, llm_err_t *err)
+{
+    char                  *p;
+    const llm_api_name_t  *name;
+
+    for (name = ep->names; name && name->theirs; name++) {
+        if (!llm_api_is_name(err->param, name)) {
+            continue;
+        }
+
+        llm_api_rename(err->param, sizeof(err->param), err->param, name);
+
+        p = strchr(err->msg, '\'');
+
+        if (p && llm_api_is_name(p + 1, name)) {
+            llm_api_rename(err->msg, sizeof(err->msg), p + 1, name);
+        }
+
+        return;
+    }
+}
+
 
 static const char *
 llm_api_error_type(int status)

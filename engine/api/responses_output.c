@@ -350,28 +350,28 @@ typedef struct {
     const char  *delta;
     const char  *done;
     const char  *part_done;
-} llm_api_responses_names_t;
+} llm_api_responses_types_t;
 
 
-static const llm_api_responses_names_t *
-llm_api_responses_names(const llm_api_t *a, const llm_api_item_t *it)
+static const llm_api_responses_types_t *
+llm_api_responses_types(const llm_api_t *a, const llm_api_item_t *it)
 {
-    static const llm_api_responses_names_t  text = {
+    static const llm_api_responses_types_t  text = {
         "content_part.added", "output_text.delta", "output_text.done",
         "content_part.done"
     };
 
-    static const llm_api_responses_names_t  reasoning = {
+    static const llm_api_responses_types_t  reasoning = {
         "content_part.added", "reasoning_text.delta", "reasoning_text.done",
         "content_part.done"
     };
 
-    static const llm_api_responses_names_t  summary = {
+    static const llm_api_responses_types_t  summary = {
         "reasoning_summary_part.added", "reasoning_summary_text.delta",
         "reasoning_summary_text.done", "reasoning_summary_part.done"
     };
 
-    static const llm_api_responses_names_t  call = {
+    static const llm_api_responses_types_t  call = {
         NULL, "function_call_arguments.delta", "function_call_arguments.done",
         NULL
     };
@@ -391,10 +391,10 @@ llm_api_responses_names(const llm_api_t *a, const llm_api_item_t *it)
 static void
 llm_api_responses_begin(llm_api_t *a, llm_api_item_t *it, llm_buf_t *out)
 {
-    const llm_api_responses_names_t  *names;
+    const llm_api_responses_types_t  *types;
 
     a->output.open = it;
-    names = llm_api_responses_names(a, it);
+    types = llm_api_responses_types(a, it);
 
     llm_api_responses_event_of(a, "output_item.added", out);
     (void) llm_buf_addf(out, ",\"output_index\":%u,\"item\":", it->index);
@@ -405,11 +405,11 @@ llm_api_responses_begin(llm_api_t *a, llm_api_item_t *it, llm_buf_t *out)
                                "\"encrypted_content\":null}}\n\n"
                              : "\"}}\n\n");
 
-    if (names->part_added == NULL) {
+    if (types->part_added == NULL) {
         return;
     }
 
-    llm_api_responses_about(a, names->part_added, it, out);
+    llm_api_responses_about(a, types->part_added, it, out);
     add_lit(out, ",\"part\":");
     llm_api_responses_open_part(out, a, it);
     (void) llm_buf_adds(out, it->part == LLM_PART_CONTENT
@@ -426,7 +426,7 @@ llm_api_responses_delta(llm_api_t *a, const llm_event_t *ev, llm_buf_t *out)
 
     it = a->output.open;
 
-    llm_api_responses_about(a, llm_api_responses_names(a, it)->delta, it,
+    llm_api_responses_about(a, llm_api_responses_types(a, it)->delta, it,
                             out);
     add_lit(out, ",\"delta\":\"");
     llm_api_add_event_text(out, ev);
@@ -452,7 +452,7 @@ static void
 llm_api_responses_close(llm_api_t *a, llm_buf_t *out)
 {
     const llm_api_item_t             *it;
-    const llm_api_responses_names_t  *names;
+    const llm_api_responses_types_t  *types;
 
     it = a->output.open;
 
@@ -461,9 +461,9 @@ llm_api_responses_close(llm_api_t *a, llm_buf_t *out)
     }
 
     a->output.open = NULL;
-    names = llm_api_responses_names(a, it);
+    types = llm_api_responses_types(a, it);
 
-    llm_api_responses_about(a, names->done, it, out);
+    llm_api_responses_about(a, types->done, it, out);
 
     if (it->part == LLM_PART_TOOL_NAME) {
         add_lit(out, ",\"name\":");
@@ -485,8 +485,8 @@ llm_api_responses_close(llm_api_t *a, llm_buf_t *out)
 
     add_lit(out, "}\n\n");
 
-    if (names->part_done) {
-        llm_api_responses_about(a, names->part_done, it, out);
+    if (types->part_done) {
+        llm_api_responses_about(a, types->part_done, it, out);
         add_lit(out, ",\"part\":");
         llm_api_responses_open_part(out, a, it);
         llm_api_write_text_of(&it->text, LLM_API_AS_STRING, out);

@@ -1,6 +1,7 @@
 #!/usr/bin/perl
 
-# conf/llm_errors.conf: nginx's own refusals have OpenAI's error shape.
+# conf/llm_errors.conf: nginx's own refusals have OpenAI's error shape, and
+# Anthropic's.
 
 use strict;
 use warnings;
@@ -26,6 +27,7 @@ my $res = $t->post('/v1/completions', { prompt => 'a' x 2000 });
 
 is($res->{status}, 413, 'a large body');
 is($res->{json}{error}{code}, 'request_too_large', 'in JSON');
+is($res->{json}{type}, 'error', 'for Anthropic\'s clients, too');
 
 $t->get('/limited/v1/models');
 $res = $t->get('/limited/v1/models');

@@ -224,7 +224,7 @@ $t->stop;
 
 $t = LLM::Test->new(
     model => 'llm_model demo %%ROOT%%/models/demo.gguf threads=1 parallel=1;'
-           . ' llm_queue 1;')->start;
+           . ' llm_queue 1; llm_shared_memory 256k;')->start;
 
 my @busy = map { $t->open('/v1/completions',
     { prompt => 'a', max_tokens => 3900, n => 16, ignore_eos => \1 }) } 1 .. 2;
@@ -239,6 +239,9 @@ refused('a full queue', 429, 'rate_limit_error', $res);
 ok($res->{headers}{'retry-after'}, 'and when to come again');
 
 $_->close for @busy;
+
+refused('more than the memory between workers', 413, 'request_too_large',
+        ask(system => 'a' x 200000));
 
 $t->stop;
 

@@ -182,6 +182,7 @@ for my $stream (\0, \1) {
     is($res->{status}, 400, 'too long a prompt');
     is($res->{headers}{'content-type'}, 'application/json', 'no stream');
     is($res->{json}{error}{code}, 'context_length_exceeded', 'its code');
+    is($res->{json}{error}{param}, 'input', 'its place');
 }
 
 # errors are OpenAI's

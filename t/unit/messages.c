@@ -179,6 +179,11 @@ test_refused(void)
         { "{'best_of':2," SAY "}", "best_of", "above maximum" },
         { "{'stop_sequences':['a',1]," SAY "}", "stop_sequences[1]",
           "expected a string" },
+        { "{'stop_sequences':['1','2','3','4','5','6','7','8','9','10','11',"
+          "'12','13','14','15','16','17']," SAY "}", "stop_sequences",
+          "Invalid 'stop_sequences': array too long" },
+        { "{'stop_token_ids':3," SAY "}", "stop_token_ids",
+          "'stop_token_ids'" },
         { "{'tools':[{'input_schema':{}}]," SAY "}", "tools[0].name",
           "Missing" },
         { "{'tools':[{'name':'f'}]," SAY "}", "tools[0].input_schema",

@@ -217,6 +217,8 @@ test_refused(void)
           "tool_choice.mode", "Missing" },
         { "{'input':'a','reasoning':{'effort':3}}", "reasoning.effort",
           "expected a string" },
+        { "{'input':'a','text':{'format':{'type':'yaml'}}}", "text.format",
+          "'text.format" },
         { "{'input':'a','text':{'format':{}}}", "text.format.type",
           "Missing" },
         { "{'input':'a','text':{'format':{'type':'json_schema'}}}",
