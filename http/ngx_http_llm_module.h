@@ -48,7 +48,8 @@
 /* how often a worker with live requests checks that its engine is alive */
 #define NGX_HTTP_LLM_WATCH       500
 
-/* the most of an answer that is not streamed, in units of llm_stream_buffer */
+/* the most of an answer that is kept, because it is not streamed or because
+   its stream ends with all of it, in units of llm_stream_buffer */
 #define NGX_HTTP_LLM_MAX_ANSWER  64
 
 

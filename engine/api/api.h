@@ -126,7 +126,8 @@ int32_t llm_api_resolve(const llm_api_conf_t *conf, llm_str_t name,
 /*
  * In a stream, appends the SSE frames of this event, if it has any.
  * Otherwise the event is kept for llm_api_body_next(), and an answer that
- * becomes larger than max_answer is an error (400, answer_too_large).  An
+ * becomes larger than max_answer is an error (400, answer_too_large); so it
+ * is in a stream whose end says the whole answer again.  An
  * ERROR event after START in a stream becomes an error frame; before START,
  * or without streaming, it fills *err and returns LLM_ERROR, so that the
  * answer can have an error status.  LLM_ERROR with status 500 if there is no

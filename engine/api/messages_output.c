@@ -279,10 +279,10 @@ llm_api_mo_block(llm_api_t *a, llm_buf_t *out)
 static void
 llm_api_mo_open_delta(const llm_api_t *a, llm_buf_t *out)
 {
-    (void) llm_buf_addf(out, "event: content_block_delta\n"
-                        "data: {\"type\":\"content_block_delta\","
-                        "\"index\":%u,\"delta\":{\"type\":",
-                        a->output.open->index);
+    add_lit(out, "event: content_block_delta\n"
+            "data: {\"type\":\"content_block_delta\",\"index\":");
+    llm_api_add_uint(out, a->output.open->index);
+    add_lit(out, ",\"delta\":{\"type\":");
 }
 
 

@@ -25,7 +25,9 @@ llm_api_responses_id(llm_buf_t *out, const llm_api_t *a,
                              : it->part == LLM_PART_REASONING ? "\"rs_"
                              : "\"fc_");
     (void) llm_json_add_text(out, a->id.data, a->id.len);
-    (void) llm_buf_addf(out, "_%u\"", it->index);
+    add_lit(out, "_");
+    llm_api_add_uint(out, it->index);
+    add_lit(out, "\"");
 }
 
 
@@ -305,9 +307,12 @@ llm_api_responses_keep(llm_api_t *a, const llm_event_t *ev, llm_err_t *err)
 static void
 llm_api_responses_event_of(llm_api_t *a, const char *type, llm_buf_t *out)
 {
-    (void) llm_buf_addf(out, "event: response.%s\ndata: "
-                        "{\"type\":\"response.%s\",\"sequence_number\":%u",
-                        type, type, a->output.sequence++);
+    add_lit(out, "event: response.");
+    (void) llm_buf_adds(out, type);
+    add_lit(out, "\ndata: {\"type\":\"response.");
+    (void) llm_buf_adds(out, type);
+    add_lit(out, "\",\"sequence_number\":");
+    llm_api_add_uint(out, a->output.sequence++);
 }
 
 
@@ -332,7 +337,8 @@ llm_api_responses_about(llm_api_t *a, const char *type,
     llm_api_responses_event_of(a, type, out);
     add_lit(out, ",\"item_id\":");
     llm_api_responses_id(out, a, it);
-    (void) llm_buf_addf(out, ",\"output_index\":%u", it->index);
+    add_lit(out, ",\"output_index\":");
+    llm_api_add_uint(out, it->index);
 
     if (it->part != LLM_PART_TOOL_NAME) {
         (void) llm_buf_adds(out, it->part == LLM_PART_REASONING
