@@ -165,8 +165,8 @@ struct llm_api_endpoint_s {
     /* a chat's names of parameters and the endpoint's own, for errors; the
        last is NULL */
     const llm_api_name_t     *names;
-    /* keeps what is needed of a TEXT or FINISH event, streamed or not, before
-       event() gets it; without it, TEXT events are kept for body() where
+    /* keeps what is needed of an event, streamed or not, before event() gets
+       it; never of ERROR.  Without it, TEXT events are kept for body() where
        there is no stream */
     int                     (*keep)(llm_api_t *a, const llm_event_t *ev,
                                     llm_err_t *err);

@@ -41,10 +41,10 @@ llm_api_mo_usage(llm_buf_t *out, const llm_api_t *a)
 static void
 llm_api_mo_stop(llm_buf_t *out, const llm_api_t *a)
 {
-    const char       *reason;
-    const llm_str_t  *stop;
+    llm_str_t    stop;
+    const char  *reason;
 
-    stop = &a->output.stop;
+    stop = (llm_str_t) { 0, NULL };
 
     switch (a->choices[0].finish) {
 
@@ -57,14 +57,15 @@ llm_api_mo_stop(llm_buf_t *out, const llm_api_t *a)
         break;
 
     default:
-        reason = stop->len ? "stop_sequence" : "end_turn";
+        stop = a->output.stop;
+        reason = stop.len ? "stop_sequence" : "end_turn";
     }
 
     (void) llm_buf_addf(out, "\"stop_reason\":\"%s\",\"stop_sequence\":",
                         reason);
 
-    if (stop->len) {
-        (void) llm_json_add_string(out, stop->data, stop->len);
+    if (stop.len) {
+        (void) llm_json_add_string(out, stop.data, stop.len);
 
     } else {
         add_lit(out, "null");

@@ -407,6 +407,8 @@ test_stops(void)
           "'stop_sequence':'\\n#'");
     stops(LLM_FINISH_TOOL_CALLS, "", "'stop_reason':'tool_use',"
           "'stop_sequence':null");
+    stops(LLM_FINISH_TOOL_CALLS, "#", "'stop_reason':'tool_use',"
+          "'stop_sequence':null");
 }
 
 
