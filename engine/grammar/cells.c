@@ -316,9 +316,32 @@ llm_run_init(llm_run_t *r, llm_gram_build_t *g)
 }
 
 
+void
+llm_run_drop_masks(llm_run_t *r)
+{
+    uint32_t         i;
+    llm_lex_mask_t  *m;
+
+    for (i = 0; i < r->lex_masks.n; i++) {
+        m = r->lex_masks.data[i];
+
+        if (m) {
+            free(m->own);
+            free(m->ends);
+            free(m);
+            r->lex_masks.data[i] = NULL;
+        }
+    }
+
+    r->n_lex_masks = 0;
+}
+
+
 int
 llm_run_clear(llm_run_t *r)
 {
+    llm_run_drop_masks(r);
+    r->lex_masks.n = 0;
     llm_table_clear(&r->cell_table);
     llm_table_clear(&r->set_table);
     llm_table_clear(&r->move_table);
@@ -349,6 +372,8 @@ llm_run_clear(llm_run_t *r)
 void
 llm_run_free(llm_run_t *r)
 {
+    llm_run_drop_masks(r);
+    free(r->lex_masks.data);
     llm_table_clear(&r->cell_table);
     llm_table_clear(&r->set_table);
     llm_table_clear(&r->move_table);

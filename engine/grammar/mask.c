@@ -10,21 +10,9 @@
 typedef struct {
     llm_run_t            *r;
     const llm_toktree_t  *t;
+    uint32_t              set;          /* where the tokens begin */
     uint32_t             *mask;
-    int                   unsure;       /* a set was */
 } llm_mask_t;
-
-/* a walk inside one cell's text */
-typedef struct {
-    uint32_t              cell;
-    uint32_t              after;        /* what may come behind it, whatever
-                                           its text */
-    int                   text;         /* it matters which text it was */
-    uint32_t              depth;        /* bytes of path */
-    uint8_t               path[512];
-} llm_mask_lex_t;
-
-#define LLM_MASK_UNKNOWN  UINT32_MAX
 
 static void llm_mask_set(llm_mask_t *m, const llm_tree_t *tree, uint32_t set,
     uint32_t from, uint32_t to);
@@ -42,14 +30,44 @@ llm_mask_tokens(llm_mask_t *m, const llm_tree_t *tree, uint32_t node)
 }
 
 
-/* ---- inside a lexer's text ---- */
+/*
+ * The tokens of a subtree, each byte by byte: where keys or items must not
+ * come again, a set that many tokens lead to may not know enough.
+ */
 
-static const llm_cell_t *
-llm_mask_cell(const llm_mask_t *m, uint32_t cell)
+static void
+llm_mask_exact(llm_mask_t *m, const llm_tree_t *tree, uint32_t node)
 {
-    return &m->r->cells.data[cell];
+    size_t     i;
+    uint32_t   k, id, set;
+    llm_str_t  s;
+
+    for (k = tree->nodes[node].first;
+         k < tree->nodes[llm_tree_end(tree, node)].first; k++)
+    {
+        id = tree->ids[k];
+        s = llm_vocab_bytes(m->t->vocab, (int32_t) id);
+        set = m->set;
+
+        for (i = 0; i < s.len && set != LLM_SET_NONE; i++) {
+            set = llm_run_move(m->r, set, (uint8_t) s.data[i]);
+        }
+
+        if (set != LLM_SET_NONE) {
+            m->mask[id / 32] |= (uint32_t) 1 << id % 32;
+        }
+    }
 }
 
+
+static int
+llm_mask_has(const uint64_t *bytes, uint32_t byte)
+{
+    return bytes[byte / 64] >> byte % 64 & 1;
+}
+
+
+/* ---- inside a lexer's text ---- */
 
 /* is the cell read by the lexer alone? */
 
@@ -58,7 +76,7 @@ llm_mask_is_lex(const llm_mask_t *m, uint32_t cell)
 {
     const llm_cell_t  *c;
 
-    c = llm_mask_cell(m, cell);
+    c = &m->r->cells.data[cell];
 
     return c->kind == LLM_CELL_LEX || c->kind == LLM_CELL_KEY
            || (c->kind == LLM_CELL_SCALAR
@@ -66,101 +84,21 @@ llm_mask_is_lex(const llm_mask_t *m, uint32_t cell)
 }
 
 
-static void
-llm_mask_lex_init(llm_mask_t *m, llm_mask_lex_t *x, uint32_t cell)
-{
-    x->cell = cell;
-    x->after = LLM_MASK_UNKNOWN;
-    x->text = llm_mask_cell(m, cell)->kind != LLM_CELL_LEX;
-    x->depth = 0;
-}
-
-
-static uint32_t
-llm_mask_after(llm_mask_t *m, llm_mask_lex_t *x)
-{
-    if (x->after == LLM_MASK_UNKNOWN) {
-        x->after = llm_run_after(m->r, x->cell, LLM_TEXT_ANY);
-    }
-
-    return x->after;
-}
-
-
-/* the set behind the text so far, which ends before the last keep bytes */
-
-static uint32_t
-llm_mask_after_text(llm_mask_t *m, llm_mask_lex_t *x)
-{
-    uint8_t     byte;
-    uint32_t    i, n, text, state;
-    llm_cell_t  c;
-
-    c = *llm_mask_cell(m, x->cell);
-    text = c.y;
-    state = c.x;
-    n = x->depth;
-
-    for (i = 0; i < n; i++) {
-        byte = x->path[i];
-
-        if (m->r->lexer.states.data[state].mode != LLM_LEX_QUOTE) {
-            text = llm_run_text(m->r, text, byte);
-        }
-
-        state = llm_lex_row(&m->r->lexer, state)[byte];
-    }
-
-    return llm_run_after(m->r, x->cell, text);
-}
-
-
-/* the cell's text has ended at this node */
+/* the nodes from .. to in a lexer's state; after: the set behind its text */
 
 static void
-llm_mask_leave(llm_mask_t *m, llm_mask_lex_t *x, uint32_t node, int final)
-{
-    int                unsure;
-    uint32_t           set;
-    const llm_tree_t  *tree;
-
-    tree = &m->t->all;
-
-    if (llm_tree_end(tree, node) == node + 1) {
-        return;
-    }
-
-    unsure = m->unsure;
-    m->unsure = 0;
-    set = llm_mask_after(m, x);
-    llm_mask_set(m, tree, set, node + 1, llm_tree_end(tree, node));
-
-    if (m->unsure && x->text) {
-        /* a closing quote is no part of the text */
-
-        x->depth -= final;
-        set = llm_mask_after_text(m, x);
-        x->depth += final;
-        m->unsure = 0;
-        llm_mask_set(m, tree, set, node + 1, llm_tree_end(tree, node));
-    }
-
-    m->unsure |= unsure;
-}
-
-
-static void
-llm_mask_lex(llm_mask_t *m, llm_mask_lex_t *x, uint32_t state, uint32_t from,
+llm_mask_lex(llm_mask_t *m, uint32_t state, uint32_t after, uint32_t from,
     uint32_t to)
 {
-    uint32_t           i, next;
+    uint32_t           i, end, next;
     const uint32_t    *row;
     const llm_tree_t  *tree;
 
     tree = &m->t->all;
     row = llm_lex_row(&m->r->lexer, state);
 
-    for (i = from; row && i < to; i = llm_tree_end(tree, i)) {
+    for (i = from; row && i < to; i = end) {
+        end = llm_tree_end(tree, i);
         next = row[tree->nodes[i].byte];
 
         if (next == LLM_LEX_DEAD) {
@@ -169,22 +107,17 @@ llm_mask_lex(llm_mask_t *m, llm_mask_lex_t *x, uint32_t state, uint32_t from,
 
         llm_mask_tokens(m, tree, i);
 
-        if (x->depth == sizeof(x->path)) {
-            m->r->failed = 1;
-            return;
+        if (end == i + 1) {
+            continue;
         }
-
-        x->path[x->depth++] = tree->nodes[i].byte;
 
         if (m->r->lexer.states.data[next].accepts) {
-            llm_mask_leave(m, x, i, next == LLM_LEX_FINAL);
+            llm_mask_set(m, tree, after, i + 1, end);
         }
 
-        if (next != LLM_LEX_FINAL && llm_tree_end(tree, i) > i + 1) {
-            llm_mask_lex(m, x, next, i + 1, llm_tree_end(tree, i));
+        if (next != LLM_LEX_FINAL) {
+            llm_mask_lex(m, next, after, i + 1, end);
         }
-
-        x->depth--;
     }
 }
 
@@ -195,31 +128,27 @@ static void
 llm_mask_set(llm_mask_t *m, const llm_tree_t *tree, uint32_t set,
     uint32_t from, uint32_t to)
 {
-    uint32_t         i, cell, next;
-    uint64_t         bytes[4];
-    llm_set_t        s;
-    llm_mask_lex_t   x;
+    uint32_t   i, cell, next;
+    uint64_t   bytes[4];
+    llm_set_t  s;
 
     if (set == LLM_SET_NONE || m->r->failed) {
         return;
     }
 
     s = m->r->sets.data[set];
-    m->unsure |= s.unsure;
     cell = m->r->members.data[s.first];
 
-    if (s.n == 1 && tree == &m->t->all && llm_mask_is_lex(m, cell)) {
-        llm_mask_lex_init(m, &x, cell);
-        llm_mask_lex(m, &x, llm_mask_cell(m, cell)->x, from, to);
+    if (s.n == 1 && llm_mask_is_lex(m, cell)) {
+        llm_mask_lex(m, m->r->cells.data[cell].x,
+                     llm_run_after(m->r, cell, LLM_TEXT_ANY), from, to);
         return;
     }
 
     memcpy(bytes, llm_run_bytes(m->r, set), sizeof(bytes));
 
     for (i = from; i < to; i = llm_tree_end(tree, i)) {
-        if (!(bytes[tree->nodes[i].byte / 64]
-              >> tree->nodes[i].byte % 64 & 1))
-        {
+        if (!llm_mask_has(bytes, tree->nodes[i].byte)) {
             continue;
         }
 
@@ -229,13 +158,137 @@ llm_mask_set(llm_mask_t *m, const llm_tree_t *tree, uint32_t set,
             continue;
         }
 
-        /* unsure sets say nothing of the bytes that led to them */
-
-        if (m->r->sets.data[next].n > m->r->sets.data[next].unsure) {
-            llm_mask_tokens(m, tree, i);
+        if (m->r->sets.data[next].unsure) {
+            llm_mask_exact(m, tree, i);
+            continue;
         }
 
+        llm_mask_tokens(m, tree, i);
         llm_mask_set(m, tree, next, i + 1, llm_tree_end(tree, i));
+    }
+}
+
+
+/* ---- the root of the tree ---- */
+
+static void
+llm_mask_root(llm_mask_t *m, uint32_t set)
+{
+    uint32_t           i, byte, next;
+    uint64_t           bytes[4], bits;
+    const llm_tree_t  *tree;
+
+    tree = &m->t->all;
+    memcpy(bytes, llm_run_bytes(m->r, set), sizeof(bytes));
+
+    for (i = 0; i < 4; i++) {
+        for (bits = bytes[i]; bits; bits &= bits - 1) {
+            byte = i * 64 + (uint32_t) __builtin_ctzll(bits);
+
+            if (tree->root[byte] == 0) {
+                continue;
+            }
+
+            next = llm_run_move(m->r, set, (uint8_t) byte);
+
+            if (next == LLM_SET_NONE) {
+                continue;
+            }
+
+            if (m->r->sets.data[next].unsure) {
+                llm_mask_exact(m, tree, tree->root[byte] - 1);
+                continue;
+            }
+
+            llm_mask_tokens(m, tree, tree->root[byte] - 1);
+            llm_mask_set(m, tree, next, tree->root[byte],
+                         llm_tree_end(tree, tree->root[byte] - 1));
+        }
+    }
+}
+
+
+/* tokens that end a string and go on with what may come behind it; leaves:
+   those whose text is right */
+
+static void
+llm_mask_exits(llm_mask_t *m, const llm_tree_t *exits, uint32_t set,
+    uint32_t from, uint32_t to, const uint32_t *leaves)
+{
+    uint32_t  i, k, id, next, end;
+    uint64_t  bytes[4];
+
+    memcpy(bytes, llm_run_bytes(m->r, set), sizeof(bytes));
+
+    for (i = from; i < to; i = end) {
+        end = llm_tree_end(exits, i);
+
+        if (!llm_mask_has(bytes, exits->nodes[i].byte)) {
+            continue;
+        }
+
+        next = llm_run_move(m->r, set, (uint8_t) exits->nodes[i].byte);
+
+        if (next == LLM_SET_NONE) {
+            continue;
+        }
+
+        if (m->r->sets.data[next].unsure) {
+            llm_mask_exact(m, exits, i);
+            continue;
+        }
+
+        for (k = exits->nodes[i].first; k < exits->nodes[i + 1].first; k++) {
+            id = exits->ids[k];
+            m->mask[id / 32] |= leaves[id / 32] & (uint32_t) 1 << id % 32;
+        }
+
+        if (end > i + 1) {
+            llm_mask_exits(m, exits, next, i + 1, end, leaves);
+        }
+    }
+}
+
+
+/* a cell that the lexer reads */
+
+static void
+llm_mask_lex_cell(llm_mask_t *m, uint32_t cell)
+{
+    uint32_t                i, id, state, after;
+    const llm_tree_t       *exits, *all;
+    const llm_lex_mask_t   *x;
+    const llm_tree_view_t  *view;
+
+    all = &m->t->all;
+    state = m->r->cells.data[cell].x;
+    view = llm_lex_view(m->r, m->t, state);
+    x = llm_lex_mask(m->r, m->t, state);
+    after = llm_run_after(m->r, cell, LLM_TEXT_ANY);
+
+    if (x == NULL || after == LLM_SET_NONE) {
+        return;
+    }
+
+    for (i = 0; i < m->t->words; i++) {
+        m->mask[i] |= x->stays[i];
+    }
+
+    if (view) {
+        exits = &view->exits;
+
+        for (i = 0; i < exits->nodes[0].first; i++) {
+            id = exits->ids[i];
+            m->mask[id / 32] |= x->leaves[id / 32]
+                                & (uint32_t) 1 << id % 32;
+        }
+
+        llm_mask_exits(m, exits, after, 0, exits->n, x->leaves);
+    }
+
+    for (i = 0; i < x->n_ends && !m->r->failed; i++) {
+        llm_mask_set(m, all, after, x->ends[i] + 1,
+                     llm_tree_end(all, x->ends[i]));
     }
 }
 
@@ -244,12 +297,38 @@ void
 llm_mask_fill(llm_run_t *r, const llm_toktree_t *t, uint32_t set,
     uint32_t *mask)
 {
+    uint32_t    i, cell, n, n_rest, *rest;
     llm_mask_t  m;
 
     m.r = r;
     m.t = t;
+    m.set = set;
     m.mask = mask;
-    m.unsure = 0;
 
-    llm_mask_set(&m, &t->all, set, 0, t->all.n);
+    n = r->sets.data[set].n;
+    n_rest = 0;
+
+    rest = malloc(n * sizeof(uint32_t));
+    if (rest == NULL) {
+        r->failed = 1;
+        return;
+    }
+
+    for (i = 0; i < n && !r->failed; i++) {
+        cell = r->members.data[r->sets.data[set].first + i];
+
+        if (llm_mask_is_lex(&m, cell)) {
+            llm_mask_lex_cell(&m, cell);
+
+        } else if (cell != LLM_ID_END) {
+            rest[n_rest++] = cell;
+        }
+    }
+
+    if (n_rest && !r->failed) {
+        llm_mask_root(&m, n_rest == n ? set
+                                      : llm_run_subset(r, rest, n_rest));
+    }
+
+    free(rest);
 }

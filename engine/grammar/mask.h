@@ -1,5 +1,6 @@
 /*
- * All tokens of a vocabulary at once; see mask.c.
+ * All tokens of a vocabulary at once: mask.c for sets, mask_lex.c for a
+ * lexer's states alone.
  */
 
 #ifndef LLM_MASK_H
@@ -15,5 +16,15 @@
  */
 void llm_mask_fill(llm_run_t *r, const llm_toktree_t *t, uint32_t set,
     uint32_t *mask);
+
+/*
+ * What the state does to all tokens; it belongs to the run and stays until
+ * the next call.  NULL: memory has ended, and r->failed is set.
+ */
+const llm_lex_mask_t *llm_lex_mask(llm_run_t *r, const llm_toktree_t *t,
+    uint32_t state);
+/* its tokens leave as those of the vocabulary's view do, or NULL */
+const llm_tree_view_t *llm_lex_view(const llm_run_t *r,
+    const llm_toktree_t *t, uint32_t state);
 
 #endif /* LLM_MASK_H */

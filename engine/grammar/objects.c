@@ -85,11 +85,11 @@ llm_object_may_close(const llm_run_t *r, const llm_object_t *o,
 
 
 /* the state of the lexer where a key of the k-th others begins, which may be
-   none */
+   none; without begin, any state where one may */
 
 static uint32_t
 llm_object_other(llm_run_t *r, const llm_object_t *o, const llm_cell_t *frame,
-    uint32_t k)
+    uint32_t k, int begin)
 {
     llm_rx_t                rx;
     const llm_gn_others_t  *other;
@@ -105,7 +105,8 @@ llm_object_other(llm_run_t *r, const llm_object_t *o, const llm_cell_t *frame,
         return LLM_LEX_DEAD;
     }
 
-    rx = llm_taken_rest(r, frame->z, other->key, 0);
+    rx = begin ? llm_taken_rest(r, frame->z, other->key, 0)
+               : llm_taken_some(r, frame->z, other->key);
 
     return rx == LLM_RX_NONE
            ? LLM_LEX_DEAD : llm_lex_start(&r->lexer, rx, LLM_LEX_INSIDE);
@@ -123,7 +124,7 @@ llm_object_may_go_on(llm_run_t *r, const llm_object_t *o,
     }
 
     for (k = 0; k < o->n_others; k++) {
-        if (llm_object_other(r, o, frame, k) != LLM_LEX_DEAD) {
+        if (llm_object_other(r, o, frame, k, 0) != LLM_LEX_DEAD) {
             return 1;
         }
     }
@@ -280,7 +281,7 @@ llm_object_quote(llm_run_t *r, const llm_cell_t *c, const llm_object_t *o,
     }
 
     for (k = 0; k < o->n_others; k++) {
-        state = llm_object_other(r, o, frame, k);
+        state = llm_object_other(r, o, frame, k, 1);
 
         if (state != LLM_LEX_DEAD) {
             llm_run_add(r, llm_run_cell(r, LLM_CELL_KEY, c->node, c->parent,

@@ -105,9 +105,24 @@ typedef struct {
                                            what is above cell has ended */
 } llm_work_t;
 
+/* what a lexer's state does to all tokens, as far as it alone decides: see
+   mask_lex.c */
+typedef struct {
+    uint32_t    *stays;                 /* tokens that stay in the text */
+    uint32_t    *leaves;                /* strings: that end it, if what they
+                                           have behind it may come */
+    uint32_t    *ends;                  /* expressions: nodes of the tree at
+                                           which it may end */
+    uint32_t     n_ends;
+    uint32_t    *own;                   /* memory of stays and leaves, or
+                                           NULL: the vocabulary's */
+} llm_lex_mask_t;
+
 typedef struct {
     llm_gram_build_t       *g;
     llm_lexer_t             lexer;
+    llm_vec(llm_lex_mask_t *)  lex_masks;   /* by state, or NULL */
+    uint32_t                n_lex_masks;
     llm_rx_mark_t           mark;
 
     llm_vec(llm_cell_t)     cells;
@@ -144,6 +159,8 @@ typedef struct {
 #define LLM_RUN_MAX_CELLS   20000
 /* steps of one closure */
 #define LLM_RUN_MAX_WORK    (1u << 20)
+/* masks of lexer's states that are kept */
+#define LLM_RUN_MAX_MASKS   512
 /* a run that has more of anything is full */
 #define LLM_RUN_MAX         (1u << 20)
 
@@ -154,6 +171,7 @@ void llm_run_free(llm_run_t *r);
 /* drops all but the grammar; LLM_ERROR: memory ended */
 int llm_run_clear(llm_run_t *r);
 
+void llm_run_drop_masks(llm_run_t *r);
 uint32_t llm_run_cell(llm_run_t *r, llm_cell_kind_t kind, uint32_t node,
     uint32_t parent, uint32_t x, uint32_t y, uint32_t z);
 uint32_t llm_run_text(llm_run_t *r, uint32_t before, uint8_t byte);
@@ -176,6 +194,8 @@ uint32_t llm_taken_add(llm_run_t *r, uint32_t taken, uint32_t text, int raw);
 /* what is left of an expression, whose texts are inside quotes unless raw;
    *rx is LLM_RX_NONE where nothing is */
 llm_rx_t llm_taken_rest(llm_run_t *r, uint32_t taken, llm_rx_t rx, int raw);
+/* not LLM_RX_NONE if anything is left of an expression for strings */
+llm_rx_t llm_taken_some(llm_run_t *r, uint32_t taken, llm_rx_t rx);
 /* may this text of JSON come? */
 int llm_taken_allows(llm_run_t *r, uint32_t taken, const char *text,
     size_t len);

@@ -96,6 +96,16 @@ llm_taken_rest(llm_run_t *r, uint32_t taken, llm_rx_t rx, int raw)
 }
 
 
+llm_rx_t
+llm_taken_some(llm_run_t *r, uint32_t taken, llm_rx_t rx)
+{
+    /* of infinitely many texts a finite number is taken */
+
+    return llm_rx_is_open(r->g->pool, rx) ? rx
+                                          : llm_taken_rest(r, taken, rx, 0);
+}
+
+
 int
 llm_taken_allows(llm_run_t *r, uint32_t taken, const char *text, size_t len)
 {

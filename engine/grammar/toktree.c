@@ -191,45 +191,23 @@ llm_tree_set(uint32_t *set, uint32_t id)
 }
 
 
-static int
-llm_toktree_sets(llm_toktree_t *t)
-{
-    uint32_t  k, words;
-
-    words = t->words;
-    t->inside = calloc((size_t) words * (LLM_TREE_LENGTHS + 2),
-                       sizeof(uint32_t));
-    t->longer = malloc((t->n_tokens + 1) * sizeof(uint32_t));
-    t->longer_chars = malloc((t->n_tokens + 1) * sizeof(uint16_t));
-
-    if (!t->inside || !t->longer || !t->longer_chars) {
-        return LLM_ERROR;
-    }
-
-    for (k = 0; k <= LLM_TREE_LENGTHS; k++) {
-        t->within[k] = t->inside + (size_t) words * (k + 1);
-    }
-
-    return LLM_OK;
-}
-
-
-/* a token that stays in a string */
+/* a token of so many characters stays or leaves */
 
 static void
-llm_toktree_stays(llm_toktree_t *t, uint32_t id, uint32_t chars)
+llm_toktree_within(uint32_t **within, uint32_t id, uint32_t chars)
 {
     uint32_t  k;
 
-    llm_tree_set(t->inside, id);
-
     for (k = chars; k <= LLM_TREE_LENGTHS; k++) {
-        llm_tree_set(t->within[k], id);
+        llm_tree_set(within[k], id);
     }
+}
 
-    if (chars <= LLM_TREE_LENGTHS) {
-        return;
-    }
+
+static void
+llm_toktree_longer(llm_toktree_t *t, uint32_t id, uint32_t chars)
+{
+    uint32_t  k;
 
     chars = llm_min(chars, UINT16_MAX);
 
@@ -244,34 +222,151 @@ llm_toktree_stays(llm_toktree_t *t, uint32_t id, uint32_t chars)
 
 
 static int
-llm_toktree_strings(llm_toktree_t *t, llm_lexer_t *x, llm_tree_item_t *items)
+llm_toktree_view(llm_toktree_t *t, llm_lexer_t *x, llm_tree_item_t *items,
+    llm_tree_view_t *v, llm_lex_mode_t mode)
 {
-    uint32_t         i, n, start;
+    uint32_t         i, id, n, start;
     llm_str_t        s;
     llm_tree_walk_t  w;
 
-    start = llm_lex_start(x, LLM_RX_TEXT, LLM_LEX_INSIDE);
+    start = llm_lex_start(x, LLM_RX_TEXT, mode);
     n = 0;
 
     for (i = 0; i < t->all.nodes[t->all.n].first; i++) {
-        s = llm_vocab_bytes(t->vocab, (int32_t) t->all.ids[i]);
+        id = t->all.ids[i];
+        s = llm_vocab_bytes(t->vocab, (int32_t) id);
 
         if (llm_tree_walk(x, start, s, &w) != LLM_OK) {
             return LLM_ERROR;
         }
 
         if (w.stays) {
-            llm_toktree_stays(t, t->all.ids[i], w.chars);
+            llm_tree_set(v->stays, id);
 
         } else if (w.leaves) {
+            llm_tree_set(v->leaves, id);
             items[n].p = (const uint8_t *) s.data + w.at;
             items[n].len = (uint32_t) s.len - w.at;
-            items[n].id = t->all.ids[i];
+            items[n].id = id;
             items[n++].chars = w.chars;
+        }
+
+        if (mode != LLM_LEX_INSIDE) {
+            continue;
+        }
+
+        if (w.stays || w.leaves) {
+            llm_toktree_within(w.stays ? t->stays : t->leaves, id, w.chars);
+        }
+
+        if (w.stays && w.chars > LLM_TREE_LENGTHS) {
+            llm_toktree_longer(t, id, w.chars);
         }
     }
 
-    return llm_tree_build(&t->exits, items, n, 1);
+    return llm_tree_build(&v->exits, items, n, 1);
+}
+
+
+/*
+ * The paths: a copy of the tree with those subtrees only in which a string
+ * ends.  Returns whether it does below the nodes from .. to in this state.
+ */
+
+static int
+llm_toktree_paths(llm_toktree_t *t, llm_lexer_t *x, uint32_t state,
+    uint32_t from, uint32_t to)
+{
+    int               any;
+    uint32_t          i, at, next;
+    const uint32_t   *row;
+    llm_tree_node_t  *node;
+
+    any = 0;
+    row = llm_lex_row(x, state);
+
+    for (i = from; row && i < to; i = llm_tree_end(&t->all, i)) {
+        next = row[t->all.nodes[i].byte];
+
+        if (next == LLM_LEX_DEAD) {
+            continue;
+        }
+
+        at = t->paths.n++;
+        t->paths.ids[at] = i;
+
+        if (next != LLM_LEX_FINAL
+            && !llm_toktree_paths(t, x, next, i + 1,
+                                  llm_tree_end(&t->all, i)))
+        {
+            t->paths.n = at;
+            continue;
+        }
+
+        node = &t->paths.nodes[at];
+        node->byte = t->all.nodes[i].byte;
+        node->end = t->paths.n;
+        node->first = at;
+        any = 1;
+    }
+
+    return any;
+}
+
+
+static int
+llm_toktree_room(llm_toktree_t *t)
+{
+    size_t    words;
+    uint32_t  k, *sets;
+
+    words = t->words;
+    sets = calloc(words * (2 * LLM_TREE_LENGTHS + 6), sizeof(uint32_t));
+    t->sets = sets;
+    t->longer = malloc((t->n_tokens + 1) * sizeof(uint32_t));
+    t->longer_chars = malloc((t->n_tokens + 1) * sizeof(uint16_t));
+    t->paths.nodes = malloc((t->all.n + 1) * sizeof(llm_tree_node_t));
+    t->paths.ids = malloc((t->all.n + 1) * sizeof(uint32_t));
+
+    if (!sets || !t->longer || !t->longer_chars || !t->paths.nodes
+        || !t->paths.ids)
+    {
+        return LLM_ERROR;
+    }
+
+    t->inside.stays = sets;
+    t->inside.leaves = sets + words;
+    t->quoted.stays = sets + 2 * words;
+    t->quoted.leaves = sets + 3 * words;
+    sets += 4 * words;
+
+    for (k = 0; k <= LLM_TREE_LENGTHS; k++) {
+        t->stays[k] = sets + 2 * k * words;
+        t->leaves[k] = sets + (2 * k + 1) * words;
+    }
+
+    return LLM_OK;
+}
+
+
+static int
+llm_toktree_strings(llm_toktree_t *t, llm_lexer_t *x, llm_tree_item_t *items)
+{
+    uint32_t  start;
+
+    if (llm_toktree_room(t) != LLM_OK
+        || llm_toktree_view(t, x, items, &t->inside, LLM_LEX_INSIDE)
+           != LLM_OK
+        || llm_toktree_view(t, x, items, &t->quoted, LLM_LEX_QUOTE)
+           != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    start = llm_lex_start(x, LLM_RX_TEXT, LLM_LEX_INSIDE);
+    (void) llm_toktree_paths(t, x, start, 0, t->all.n);
+
+    return x->failed || llm_rx_failed(x->pool) ? LLM_ERROR : LLM_OK;
 }
 
 
@@ -324,8 +419,7 @@ llm_toktree_fill(llm_toktree_t *t, llm_tree_item_t *items)
     llm_rx_pool_t  *pool;
 
     if (llm_tree_build(&t->all, items, llm_toktree_items(t, items), 0)
-        != LLM_OK
-        || llm_toktree_sets(t) != LLM_OK)
+        != LLM_OK)
     {
         return LLM_ERROR;
     }
@@ -392,9 +486,11 @@ llm_toktree_free(llm_toktree_t *t)
     }
 
     llm_tree_free(&t->all);
-    llm_tree_free(&t->exits);
+    llm_tree_free(&t->inside.exits);
+    llm_tree_free(&t->quoted.exits);
+    llm_tree_free(&t->paths);
     free(t->eog);
-    free(t->inside);
+    free(t->sets);
     free(t->longer);
     free(t->longer_chars);
     free(t);

@@ -31,6 +31,15 @@ typedef struct {
 /* tokens of at most so many characters have sets of their own */
 #define LLM_TREE_LENGTHS  24
 
+/* what the tokens do in a string of JSON whose text may be any */
+typedef struct {
+    uint32_t           *stays;          /* tokens that stay in it */
+    uint32_t           *leaves;         /* tokens that end it */
+    llm_tree_t          exits;          /* the latter by the bytes behind the
+                                           closing quote; chars are those
+                                           before it */
+} llm_tree_view_t;
+
 struct llm_toktree_s {
     const llm_vocab_t  *vocab;
     uint32_t            n_tokens;
@@ -40,16 +49,22 @@ struct llm_toktree_s {
     uint32_t           *eog;            /* tokens that end an answer */
     uint32_t            n_eog;
 
-    /* inside a string of JSON, between two characters: */
-    uint32_t           *inside;         /* tokens that stay in it */
-    uint32_t           *within[LLM_TREE_LENGTHS + 1];  /* with at most so
-                                           many characters */
-    uint32_t           *longer;         /* the others, by length */
+    llm_tree_view_t     inside;         /* between two characters of a
+                                           string */
+    llm_tree_view_t     quoted;         /* before its opening quote */
+
+    /* of the tokens in inside.stays and inside.leaves: those with at most so
+       many characters */
+    uint32_t           *sets;           /* the memory of all sets */
+    uint32_t           *stays[LLM_TREE_LENGTHS + 1];
+    uint32_t           *leaves[LLM_TREE_LENGTHS + 1];
+    uint32_t           *longer;         /* the others in stays, by length */
     uint16_t           *longer_chars;
     uint32_t            n_longer;
-    llm_tree_t          exits;          /* those that end it, by the bytes
-                                           behind the quote; chars are those
-                                           before it */
+
+    llm_tree_t          paths;          /* the nodes of all that lie on the
+                                           way to a closing quote, from
+                                           inside; ids are those nodes */
 };
 
 static inline uint32_t
