@@ -9,6 +9,25 @@
 #include "engine/grammar/schema_internal.h"
 
 
+/* a keyword that is an atom as it is */
+
+static int
+llm_schema_keyword_atom(llm_schema_t *s, llm_schema_branch_t *b,
+    llm_schema_kw_t kw, const llm_flat_t *schema, const llm_flat_t *value,
+    const llm_schema_scope_t *scope)
+{
+    llm_schema_atom_t  a;
+
+    memset(&a, 0, sizeof(a));
+    a.kw = kw;
+    a.schema = schema;
+    a.value = value;
+    a.scope = scope;
+
+    return llm_schema_atom(s, b, &a);
+}
+
+
 /* "enum" and "const": scalars in one branch, each object and array in one */
 
 static int
@@ -18,7 +37,6 @@ llm_schema_enum(llm_schema_t *s, llm_schema_branch_t *b,
     int                   one;
     uint32_t              types, type, n;
     const llm_flat_t     *c, *first;
-    llm_schema_atom_t     a;
     llm_schema_branch_t   copy;
 
     one = t->kw == LLM_KW_CONST;
@@ -65,12 +83,7 @@ llm_schema_enum(llm_schema_t *s, llm_schema_branch_t *b,
 
     b->types &= types;
 
-    memset(&a, 0, sizeof(a));
-    a.kw = t->kw;
-    a.schema = t->schema;
-    a.value = t->value;
-
-    return llm_schema_atom(s, b, &a);
+    return llm_schema_keyword_atom(s, b, t->kw, t->schema, t->value, NULL);
 }
 
 
@@ -460,27 +473,52 @@ llm_schema_keyword(llm_schema_t *s, llm_schema_branch_t *b,
     case LLM_KW_IF:
         return llm_schema_if(s, b, t, out);
 
+    case LLM_KW_PROPERTIES:
+        return llm_schema_keyword_atom(s, b, t->kw, t->schema, t->value,
+                                       t->scope);
+
     default:
         return llm_schema_depend(s, b, t, out);
     }
 }
 
 
-static int
-llm_schema_is_later(const llm_schema_row_t *row)
+/*
+ * When a keyword is applied: 0: at once, what is not made of others; the rest
+ * in this order.  Those that always hold come in the order in which they are
+ * written, which makes the order of the properties.
+ */
+
+static unsigned
+llm_schema_turn(llm_schema_kw_t kw)
 {
-    return row->kw >= LLM_KW_FIRST_MADE || row->kw == LLM_KW_ENUM
-           || row->kw == LLM_KW_CONST;
+    switch (kw) {
+
+    case LLM_KW_ENUM:
+    case LLM_KW_CONST:
+        return 1;
+
+    case LLM_KW_PROPERTIES:
+    case LLM_KW_REF:
+    case LLM_KW_DYNAMIC_REF:
+    case LLM_KW_RECURSIVE_REF:
+    case LLM_KW_ALL_OF:
+        return 2;
+
+    default:
+        return kw < LLM_KW_FIRST_MADE ? 0 : (unsigned) kw;
+    }
 }
 
 
-/* the keywords that are made of others, as things to do in their order */
+/* the keywords that have a turn, as things to do */
 
 static int
 llm_schema_later(llm_schema_t *s, llm_schema_branch_t *b,
     const llm_flat_t *v, const llm_schema_scope_t *scope)
 {
     size_t                    i, n;
+    unsigned                  turn;
     const llm_flat_t         *c;
     llm_schema_todo_t         list[LLM_KW_HAS], t;
     const llm_schema_row_t   *row;
@@ -490,10 +528,9 @@ llm_schema_later(llm_schema_t *s, llm_schema_branch_t *b,
     for (c = llm_flat_first(v); c; c = llm_flat_next(v, c)) {
         row = llm_schema_row(s, llm_flat_str(c));
         c = llm_flat_next(v, c);
+        turn = row && (row->types & b->types) ? llm_schema_turn(row->kw) : 0;
 
-        if (row == NULL || !llm_schema_is_later(row)
-            || n == llm_nelems(list))
-        {
+        if (turn == 0 || n == llm_nelems(list)) {
             continue;
         }
 
@@ -503,8 +540,8 @@ llm_schema_later(llm_schema_t *s, llm_schema_branch_t *b,
         t.value = c;
         t.scope = scope;
 
-        /* the list is the other way round */
-        for (i = n++; i && list[i - 1].kw < t.kw; i--) {
+        /* the last one is done first */
+        for (i = n++; i && llm_schema_turn(list[i - 1].kw) <= turn; i--) {
             list[i] = list[i - 1];
         }
 
@@ -551,7 +588,6 @@ llm_schema_schema(llm_schema_t *s, llm_schema_branch_t *b,
     const llm_flat_t *v, const llm_schema_scope_t *scope)
 {
     const llm_flat_t         *c, *ref;
-    llm_schema_atom_t         a;
     llm_schema_todo_t         t;
     const llm_schema_row_t   *row;
 
@@ -575,7 +611,7 @@ llm_schema_schema(llm_schema_t *s, llm_schema_branch_t *b,
         c = llm_flat_next(v, c);
 
         if (row == NULL || (row->types & b->types) == 0
-            || llm_schema_is_later(row))
+            || llm_schema_turn(row->kw))
         {
             continue;
         }
@@ -588,13 +624,7 @@ llm_schema_schema(llm_schema_t *s, llm_schema_branch_t *b,
             continue;
         }
 
-        memset(&a, 0, sizeof(a));
-        a.kw = row->kw;
-        a.schema = v;
-        a.value = c;
-        a.scope = scope;
-
-        if (llm_schema_atom(s, b, &a) != LLM_OK) {
+        if (llm_schema_keyword_atom(s, b, row->kw, v, c, scope) != LLM_OK) {
             return LLM_ERROR;
         }
     }
