@@ -190,6 +190,13 @@ typedef struct {
     int                        dynamic;
 } llm_schema_anchor_t;
 
+/* the keys of the last object, and the expression of all others */
+typedef struct {
+    llm_str_t                 *keys;
+    uint32_t                   n;
+    llm_rx_t                   rx;
+} llm_schema_names_t;
+
 typedef struct llm_schema_s  llm_schema_t;
 
 struct llm_schema_s {
@@ -224,6 +231,7 @@ struct llm_schema_s {
     llm_schema_map_t           pairs;   /* pairs of items: 1 if disjoint,
                                            2 if that is not known */
     llm_rx_t                   numbers[8];
+    llm_schema_names_t         names;
 
     /* schema_empty.c, which stands above the files that ask: can no value
        satisfy both schemas, or the branch? */

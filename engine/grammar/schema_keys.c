@@ -28,6 +28,31 @@ typedef struct {
 } llm_schema_match_t;
 
 
+/* the entry of key, or NULL, and where it is to be */
+
+static llm_schema_key_t *
+llm_schema_find_key(const llm_schema_object_t *o, llm_str_t key,
+    uint32_t hash, uint32_t *place)
+{
+    uint32_t           i;
+    llm_schema_key_t  *e;
+
+    for (i = hash & (o->table_size - 1); o->table[i];
+         i = (i + 1) & (o->table_size - 1))
+    {
+        e = &o->keys[o->table[i] - 1];
+
+        if (e->hash == hash && llm_schema_str_eq(e->key, key)) {
+            return e;
+        }
+    }
+
+    *place = i;
+
+    return NULL;
+}
+
+
 /* the entry of key, made where there is none */
 
 static llm_schema_key_t *
@@ -58,14 +83,9 @@ llm_schema_key(llm_schema_t *s, llm_schema_object_t *o, llm_str_t key)
 
     hash = llm_schema_hash(key.data, key.len);
 
-    for (i = hash & (o->table_size - 1); o->table[i];
-         i = (i + 1) & (o->table_size - 1))
-    {
-        e = &o->keys[o->table[i] - 1];
-
-        if (e->hash == hash && llm_schema_str_eq(e->key, key)) {
-            return e;
-        }
+    e = llm_schema_find_key(o, key, hash, &i);
+    if (e) {
+        return e;
     }
 
     if (llm_schema_grow(s, &o->keys, o->n_keys, &o->keys_size,
@@ -83,10 +103,14 @@ llm_schema_key(llm_schema_t *s, llm_schema_object_t *o, llm_str_t key)
 }
 
 
+/* known: only the keys that have an entry */
+
 static int
 llm_schema_add_properties(llm_schema_t *s, llm_schema_object_t *o,
-    const llm_schema_atom_t *a)
+    const llm_schema_atom_t *a, int known)
 {
+    uint32_t             place;
+    llm_str_t            key;
     llm_schema_key_t    *e;
     const llm_flat_t    *c;
     llm_schema_link_t   *l;
@@ -96,8 +120,20 @@ llm_schema_add_properties(llm_schema_t *s, llm_schema_object_t *o,
     }
 
     for (c = llm_flat_first(a->value); c; c = llm_flat_next(a->value, c)) {
-        e = llm_schema_key(s, o, llm_flat_str(c));
+        key = llm_flat_str(c);
         c = llm_flat_next(a->value, c);
+
+        if (known) {
+            e = llm_schema_find_key(o, key, llm_schema_hash(key.data,
+                                                            key.len),
+                                    &place);
+            if (e == NULL) {
+                continue;
+            }
+
+        } else {
+            e = llm_schema_key(s, o, key);
+        }
 
         l = llm_schema_alloc(s, sizeof(llm_schema_link_t));
         if (e == NULL || l == NULL) {
@@ -240,24 +276,14 @@ llm_schema_object_atoms(llm_schema_t *s, const llm_schema_branch_t *b,
 }
 
 
-/* all keys that are named; those of "properties" come first */
+/* the keys that must or must not be there */
 
 static int
-llm_schema_object_keys(llm_schema_t *s, llm_schema_object_t *o)
+llm_schema_object_required(llm_schema_t *s, llm_schema_object_t *o)
 {
     uint32_t                  i;
     llm_schema_key_t         *e;
     const llm_schema_atom_t  *a;
-
-    for (i = 0; i < o->n_atoms; i++) {
-        a = o->atoms[i];
-
-        if (a->kw == LLM_KW_PROPERTIES
-            && llm_schema_add_properties(s, o, a) != LLM_OK)
-        {
-            return LLM_ERROR;
-        }
-    }
 
     for (i = 0; i < o->n_atoms; i++) {
         a = o->atoms[i];
@@ -289,6 +315,39 @@ llm_schema_object_keys(llm_schema_t *s, llm_schema_object_t *o)
     }
 
     return LLM_OK;
+}
+
+
+/* all keys that are named, those of "properties" first; whether a branch is
+   empty, only those tell that must be there */
+
+static int
+llm_schema_object_keys(llm_schema_t *s, llm_schema_object_t *o)
+{
+    int       known;
+    uint32_t  i;
+
+    known = s->loose && o->some == NULL;
+
+    if (known) {
+        if (llm_schema_object_required(s, o) != LLM_OK) {
+            return LLM_ERROR;
+        }
+
+        if (o->n_keys == 0) {
+            return LLM_OK;
+        }
+    }
+
+    for (i = 0; i < o->n_atoms; i++) {
+        if (o->atoms[i]->kw == LLM_KW_PROPERTIES
+            && llm_schema_add_properties(s, o, o->atoms[i], known) != LLM_OK)
+        {
+            return LLM_ERROR;
+        }
+    }
+
+    return known ? LLM_OK : llm_schema_object_required(s, o);
 }
 
 
@@ -638,17 +697,59 @@ llm_schema_divide(llm_schema_t *s, llm_schema_object_t *o,
 }
 
 
+/* all keys but the named; the branches of a place mostly have the same */
+
+static int
+llm_schema_not_named(llm_schema_t *s, const llm_schema_object_t *o,
+    llm_rx_t *rx)
+{
+    uint32_t                i;
+    llm_str_t              *keys;
+    llm_schema_names_t     *n;
+
+    n = &s->names;
+
+    for (i = 0; i < o->n_keys && i < n->n; i++) {
+        if (!llm_schema_str_eq(o->keys[i].key, n->keys[i])) {
+            break;
+        }
+    }
+
+    if (n->n == o->n_keys && i == n->n) {
+        *rx = n->rx;
+        return LLM_OK;
+    }
+
+    keys = llm_schema_alloc(s, 2 * o->n_keys * sizeof(llm_str_t));
+    if (keys == NULL) {
+        return LLM_ERROR;
+    }
+
+    for (i = 0; i < o->n_keys; i++) {
+        keys[i] = o->keys[i].key;
+        keys[o->n_keys + i] = o->keys[i].key;
+    }
+
+    n->rx = llm_rx_not(s->pool, llm_rx_literals(s->pool, keys + o->n_keys,
+                                                o->n_keys));
+    n->keys = keys;
+    n->n = o->n_keys;
+    *rx = n->rx;
+
+    return LLM_OK;
+}
+
+
 /* the others are none of the named */
 
 static int
 llm_schema_object_others(llm_schema_t *s, llm_schema_object_t *o,
     const llm_schema_match_t *m, uint32_t n_m)
 {
-    uint32_t    i;
-    llm_rx_t    named;
-    llm_str_t  *keys;
+    uint32_t  i;
+    llm_rx_t  named;
 
-    if (o->max <= o->required) {
+    if (o->max <= o->required || (s->loose && o->some == NULL)) {
         return LLM_OK;
     }
 
@@ -660,16 +761,9 @@ llm_schema_object_others(llm_schema_t *s, llm_schema_object_t *o,
         return LLM_OK;
     }
 
-    keys = llm_schema_alloc(s, o->n_keys * sizeof(llm_str_t));
-    if (keys == NULL) {
+    if (llm_schema_not_named(s, o, &named) != LLM_OK) {
         return LLM_ERROR;
     }
-
-    for (i = 0; i < o->n_keys; i++) {
-        keys[i] = o->keys[i].key;
-    }
-
-    named = llm_rx_not(s->pool, llm_rx_literals(s->pool, keys, o->n_keys));
 
     for (i = 0; i < o->n_others; i++) {
         o->others[i].rx = llm_rx_and(s->pool, o->others[i].rx, named);
