@@ -610,15 +610,15 @@ static const case_t  cases[] = {
     GOOD(CHAT_WITH, ",'tools':[" FN "],'tool_choice':'required',"
          "'parallel_tool_calls':false", " tools=2 single=1 names= "),
     GOOD(CHAT_WITH, ",'tools':[" FN "],'tool_choice':{'type':'function',"
-         "'function':{'name':'f'}}", " tools=2 single=0 names='f' "),
+         "'function':{'name':'f'}}", " tools=2 single=0 names=['f'] "),
     GOOD(CHAT_WITH, ",'tools':[" FN "],'tool_choice':{'type':'function',"
-         "'name':'f'}", " tools=2 single=0 names='f' "),
+         "'name':'f'}", " tools=2 single=0 names=['f'] "),
     GOOD(CHAT_WITH, ",'tools':[" FN "],'tool_choice':{'type':'allowed_tools',"
          "'allowed_tools':{'mode':'auto','tools':[{'type':'function',"
-         "'function':{'name':'f'}}]}}", " tools=0 single=0 names='f' "),
+         "'function':{'name':'f'}}]}}", " tools=0 single=0 names=['f'] "),
     GOOD(CHAT_WITH, ",'tools':[" FN "],'tool_choice':{'type':'allowed_tools',"
          "'mode':'required','tools':[{'type':'function','name':'f'}]}",
-         " tools=2 single=0 names='f' "),
+         " tools=2 single=0 names=['f'] "),
     BAD(CHAT_WITH, ",'tools':[" FN "],'tool_choice':{'type':'function',"
         "'function':{'name':'g'}}", "tool_choice.function.name",
         "invalid_value", "'g'"),
@@ -635,7 +635,7 @@ static const case_t  cases[] = {
     GOOD(CHAT_WITH, ",'functions':[{'name':'f','parameters':{}}]",
          "'tools':[" FN "]} "),
     GOOD(CHAT_WITH, ",'functions':[{'name':'f'}],'function_call':"
-         "{'name':'f'}", " tools=2 single=1 names='f' "),
+         "{'name':'f'}", " tools=2 single=1 names=['f'] "),
     GOOD(CHAT_WITH, ",'functions':[{'name':'f'}],'function_call':'none'",
          "'chat_template_kwargs':{}} "),
     BAD(CHAT_WITH, ",'functions':[{'name':'f'}],'tools':[" FN "]",

@@ -212,12 +212,7 @@ dump_request(const llm_request_t *r, llm_buf_t *out)
     if (r->tool_choice || r->tool_single || r->tool_names.len) {
         llm_buf_addf(out, " tools=%u single=%u names=", r->tool_choice,
                      r->tool_single);
-        stop = llm_ref_data(r, r->tool_names);
-
-        for (i = 0; i < r->tool_names.len; i++) {
-            llm_buf_addf(out, "'%.*s'", (int) stop[i].len,
-                         (const char *) llm_ref_data(r, stop[i]));
-        }
+        dump_strings(r, r->tool_names, out);
     }
 
     dump_infill(r, out);
