@@ -606,9 +606,9 @@ static const case_t  cases[] = {
          "'chat_template_kwargs':{}} "),
     GOOD(CHAT_WITH, ",'tools':[]", "'chat_template_kwargs':{}} "),
     GOOD(CHAT_WITH, ",'tools':[" FN "],'tool_choice':'none'",
-         " tools=1 single=0 names= "),
+         " tools=1 single=0 names=[] "),
     GOOD(CHAT_WITH, ",'tools':[" FN "],'tool_choice':'required',"
-         "'parallel_tool_calls':false", " tools=2 single=1 names= "),
+         "'parallel_tool_calls':false", " tools=2 single=1 names=[] "),
     GOOD(CHAT_WITH, ",'tools':[" FN "],'tool_choice':{'type':'function',"
          "'function':{'name':'f'}}", " tools=2 single=0 names=['f'] "),
     GOOD(CHAT_WITH, ",'tools':[" FN "],'tool_choice':{'type':'function',"
@@ -685,12 +685,12 @@ static const case_t  cases[] = {
 
     GOOD(TOKENIZE, "{'content':'a b'}", " task=3 model=0 kind=2 flags=0 "),
     GOOD(TOKENIZE, "{'content':'a b'}", " prompts='a b' "),
-    GOOD(TOKENIZE, "{'content':'a','add_special':true}", " flags=128 "),
+    GOOD(TOKENIZE, "{'content':'a','add_special':true}", " flags=512 "),
     GOOD(TOKENIZE, "{'content':'a','parse_special':false,"
-         "'with_pieces':true}", " flags=768 "),
-    GOOD(TOKENIZE, "{'prompt':'a'}", " flags=128 "),
+         "'with_pieces':true}", " flags=3072 "),
+    GOOD(TOKENIZE, "{'prompt':'a'}", " flags=512 "),
     GOOD(TOKENIZE, "{'prompt':'a','add_special_tokens':false,"
-         "'return_token_strs':true}", " flags=512 "),
+         "'return_token_strs':true}", " flags=2048 "),
     GOOD(TOKENIZE, "{'content':null,'prompt':'','messages':null}",
          " prompts='' "),
     GOOD(TOKENIZE, "{'messages':" HI "}", " kind=1 "),
