@@ -64,6 +64,10 @@ int llm_cli_render(const llm_cli_t *c, llm_err_t *err);
 llm_chat_t *llm_cli_chat(const char *file, llm_err_t *err);
 /* parse.c */
 int llm_cli_parse(const llm_cli_t *c, llm_err_t *err);
+/* a file's vocabulary, its warning on standard error; NULL and *err */
+llm_vocab_t *llm_cli_vocab(const char *file, llm_err_t *err);
+/* match.c */
+int llm_cli_match(const llm_cli_t *c, llm_err_t *err);
 /* info.c */
 int llm_cli_info(const llm_cli_t *c, llm_err_t *err);
 /* run.c */

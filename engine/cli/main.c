@@ -32,6 +32,10 @@ static const llm_cli_cmd_t  llm_cli_cmds[] = {
       "what a model's answers mean: content, reasoning, tool calls",
       LLM_CLI_STREAM, llm_cli_parse },
 
+    { "match", "FILE < CASES.jsonl",
+      "texts through the masks of schemas and grammars, with times",
+      0, llm_cli_match },
+
     { "logits", "FILE [--all] [--batch N] < IDS",
       "the logits after the last id, or after each: float32, little-endian",
       LLM_CLI_RUN | LLM_CLI_ALL | LLM_CLI_BATCH, llm_cli_logits },

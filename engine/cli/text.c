@@ -15,7 +15,7 @@
 #define LLM_CLI_MAX_TEMPLATE  ((size_t) 16 << 20)
 
 
-static llm_vocab_t *
+llm_vocab_t *
 llm_cli_vocab(const char *file, llm_err_t *err)
 {
     llm_gguf_t   *g;

@@ -111,8 +111,8 @@ mkdir "$dir/folder" or die $!;
 put('empty', '');
 put('start', substr(get($demo), 0, 100));
 
-for my $cmd (qw(info tokenize detokenize render logits complete bench
-                perplexity))
+for my $cmd (qw(info tokenize detokenize render match logits complete
+                bench perplexity))
 {
     fails("$cmd without a file", qr/usage: llm $cmd FILE/, '', $cmd);
     fails("$cmd of two files", qr/$cmd takes one file, not "b"/, '',

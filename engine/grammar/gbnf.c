@@ -1,0 +1,426 @@
+/*
+ * GBNF to a grammar.  Rules that never come to themselves are expressions, so
+ * that most of a grammar is read by the lexer; what is recursive becomes
+ * nodes, with expressions for the parts in between.
+ */
+
+#include "engine/grammar/gbnf.h"
+
+static llm_gn_t llm_gbnf_node(llm_gbnf_t *g, llm_gram_build_t *b,
+    uint32_t part);
+
+
+static int
+llm_gbnf_complain(llm_gbnf_t *g, uint32_t rule, const char *what)
+{
+    llm_gbnf_rule_t  *r;
+
+    r = &g->rules.data[rule];
+
+    return llm_fail_with(g->err, 400, NULL, NULL, "the grammar, line %u: the "
+                         "rule \"%.*s\" %s", r->line,
+                         (int) llm_min(r->name.len, 100), r->name.data, what);
+}
+
+
+/* ---- what is regular, what may be empty ---- */
+
+static int
+llm_gbnf_is_regular(const llm_gbnf_t *g, uint32_t part)
+{
+    uint32_t                i;
+    const llm_gbnf_part_t  *x;
+
+    x = &g->parts.data[part];
+
+    switch (x->kind) {
+
+    case LLM_GBNF_CHARS:
+        return 1;
+
+    case LLM_GBNF_RULE:
+        return g->rules.data[x->first].regular;
+
+    case LLM_GBNF_REPEAT:
+        return llm_gbnf_is_regular(g, x->first);
+
+    default:
+        for (i = 0; i < x->count; i++) {
+            if (!llm_gbnf_is_regular(g, g->kids.data[x->first + i])) {
+                return 0;
+            }
+        }
+
+        return 1;
+    }
+}
+
+
+static int
+llm_gbnf_is_nullable(const llm_gbnf_t *g, uint32_t part)
+{
+    uint32_t                i;
+    const llm_gbnf_part_t  *x;
+
+    x = &g->parts.data[part];
+
+    switch (x->kind) {
+
+    case LLM_GBNF_CHARS:
+        return llm_rx_nullable(g->pool, x->rx);
+
+    case LLM_GBNF_RULE:
+        return g->rules.data[x->first].nullable;
+
+    case LLM_GBNF_REPEAT:
+        return x->min == 0 || llm_gbnf_is_nullable(g, x->first);
+
+    default:
+        for (i = 0; i < x->count; i++) {
+            if (llm_gbnf_is_nullable(g, g->kids.data[x->first + i])
+                != (x->kind == LLM_GBNF_SEQ))
+            {
+                return x->kind == LLM_GBNF_ALT;
+            }
+        }
+
+        return x->kind == LLM_GBNF_SEQ;
+    }
+}
+
+
+/* the expression of a regular part */
+
+static llm_rx_t
+llm_gbnf_rx(llm_gbnf_t *g, uint32_t part)
+{
+    uint32_t         i, base;
+    llm_rx_t         rx;
+    llm_gbnf_part_t  x;
+
+    x = g->parts.data[part];
+
+    switch (x.kind) {
+
+    case LLM_GBNF_CHARS:
+        return x.rx;
+
+    case LLM_GBNF_RULE:
+        return g->rules.data[x.first].rx;
+
+    case LLM_GBNF_REPEAT:
+        return llm_rx_repeat(g->pool, llm_gbnf_rx(g, x.first), x.min, x.max);
+
+    case LLM_GBNF_SEQ:
+        for (rx = LLM_RX_EMPTY, i = x.count; i > 0; i--) {
+            rx = llm_rx_cat(g->pool,
+                            llm_gbnf_rx(g, g->kids.data[x.first + i - 1]),
+                            rx);
+        }
+
+        return rx;
+
+    default:
+        base = g->pool->tmp.n;
+
+        for (i = 0; i < x.count; i++) {
+            rx = llm_gbnf_rx(g, g->kids.data[x.first + i]);
+            llm_rx_push(g->pool, rx);
+        }
+
+        return llm_rx_or_list(g->pool, base);
+    }
+}
+
+
+/* until nothing changes: a rule is regular when all that it names are */
+
+static void
+llm_gbnf_fix(llm_gbnf_t *g)
+{
+    int               changed;
+    uint32_t          i;
+    llm_gbnf_rule_t  *r;
+
+    do {
+        changed = 0;
+
+        for (i = 0; i < g->rules.n; i++) {
+            r = &g->rules.data[i];
+
+            if (!r->regular && llm_gbnf_is_regular(g, r->part)) {
+                r->rx = llm_gbnf_rx(g, r->part);
+                r->regular = 1;
+                changed = 1;
+            }
+
+            if (!r->nullable && llm_gbnf_is_nullable(g, r->part)) {
+                r->nullable = 1;
+                changed = 1;
+            }
+        }
+
+    } while (changed);
+}
+
+
+/* ---- left recursion ---- */
+
+/* pushes twice the rules with which a part may begin; 1: what follows it may
+   begin there, too */
+
+static int
+llm_gbnf_firsts(llm_gbnf_t *g, uint32_t part)
+{
+    int              nullable;
+    uint32_t         i;
+    llm_gbnf_part_t  x;
+
+    x = g->parts.data[part];
+    nullable = llm_gbnf_is_nullable(g, part);
+
+    switch (x.kind) {
+
+    case LLM_GBNF_CHARS:
+        break;
+
+    case LLM_GBNF_RULE:
+        llm_rx_push(g->pool, 2 * x.first);
+        break;
+
+    case LLM_GBNF_REPEAT:
+        (void) llm_gbnf_firsts(g, x.first);
+        break;
+
+    default:
+        for (i = 0; i < x.count; i++) {
+            if (!llm_gbnf_firsts(g, g->kids.data[x.first + i])
+                && x.kind == LLM_GBNF_SEQ)
+            {
+                break;
+            }
+        }
+    }
+
+    return nullable;
+}
+
+
+/*
+ * A walk in depth over the rules that may begin others.  On the stack are
+ * rules that are to be seen, twice their number, or to be left, plus 1.
+ */
+
+static int
+llm_gbnf_left(llm_gbnf_t *g, uint32_t root)
+{
+    uint32_t          rule, top, base;
+    llm_gbnf_rule_t  *r;
+
+    enum { NEW, INSIDE, DONE };
+
+    base = g->pool->tmp.n;
+    llm_rx_push(g->pool, 2 * root);
+
+    while (g->pool->tmp.n > base && !g->pool->failed) {
+        top = g->pool->tmp.n - 1;
+        rule = g->pool->tmp.data[top] / 2;
+        r = &g->rules.data[rule];
+
+        if (g->pool->tmp.data[top] & 1) {
+            r->mark = DONE;
+            g->pool->tmp.n = top;
+
+        } else if (r->mark == INSIDE) {
+            g->pool->tmp.n = base;
+            return llm_gbnf_complain(g, rule, "is left-recursive: it may "
+                                     "begin with itself");
+
+        } else if (r->mark == DONE) {
+            g->pool->tmp.n = top;
+
+        } else {
+            r->mark = INSIDE;
+            g->pool->tmp.data[top]++;
+            (void) llm_gbnf_firsts(g, r->part);
+        }
+    }
+
+    g->pool->tmp.n = base;
+
+    return LLM_OK;
+}
+
+
+/* ---- nodes ---- */
+
+/* neighbours of a sequence, or all of an alternative's, that are regular
+   become one expression */
+
+static llm_gn_t
+llm_gbnf_nodes(llm_gbnf_t *g, llm_gram_build_t *b, const llm_gbnf_part_t *x)
+{
+    int        seq;
+    uint32_t   i, kid, n;
+    llm_gn_t   node, *nodes;
+    llm_rx_t   rx;
+
+    nodes = malloc((2 * (size_t) x->count + 1) * sizeof(llm_gn_t));
+    if (nodes == NULL) {
+        b->failed = 1;
+        return LLM_GN_NONE;
+    }
+
+    seq = x->kind == LLM_GBNF_SEQ;
+    rx = seq ? LLM_RX_EMPTY : LLM_RX_NONE;
+    n = 0;
+
+    for (i = 0; i < x->count; i++) {
+        kid = g->kids.data[x->first + i];
+
+        if (llm_gbnf_is_regular(g, kid)) {
+            rx = seq ? llm_rx_cat(g->pool, rx, llm_gbnf_rx(g, kid))
+                     : llm_rx_or(g->pool, rx, llm_gbnf_rx(g, kid));
+            continue;
+        }
+
+        if (seq && rx != LLM_RX_EMPTY) {
+            nodes[n++] = llm_gn_regex(b, rx);
+            rx = LLM_RX_EMPTY;
+        }
+
+        nodes[n++] = llm_gbnf_node(g, b, kid);
+    }
+
+    if (rx != (seq ? LLM_RX_EMPTY : LLM_RX_NONE)) {
+        nodes[n++] = llm_gn_regex(b, rx);
+    }
+
+    node = seq ? llm_gn_seq(b, nodes, n) : llm_gn_alt(b, nodes, n);
+    free(nodes);
+
+    return node;
+}
+
+
+static llm_gn_t
+llm_gbnf_node(llm_gbnf_t *g, llm_gram_build_t *b, uint32_t part)
+{
+    llm_gbnf_part_t  x;
+
+    x = g->parts.data[part];
+
+    if (llm_gbnf_is_regular(g, part)) {
+        return llm_gn_regex(b, llm_gbnf_rx(g, part));
+    }
+
+    switch (x.kind) {
+
+    case LLM_GBNF_RULE:
+        return g->rules.data[x.first].ref;
+
+    case LLM_GBNF_REPEAT:
+        return llm_gn_repeat(b, llm_gbnf_node(g, b, x.first), x.min, x.max);
+
+    default:
+        return llm_gbnf_nodes(g, b, &x);
+    }
+}
+
+
+/* ---- the whole ---- */
+
+static int
+llm_gbnf_check(llm_gbnf_t *g, uint32_t *root)
+{
+    uint32_t          i;
+    llm_gbnf_rule_t  *r;
+
+    *root = UINT32_MAX;
+
+    for (i = 0; i < g->rules.n; i++) {
+        r = &g->rules.data[i];
+
+        if (!r->defined) {
+            return llm_gbnf_complain(g, i, "is named, but not defined");
+        }
+
+        if (r->name.len == 4 && memcmp(r->name.data, "root", 4) == 0) {
+            *root = i;
+        }
+    }
+
+    if (*root == UINT32_MAX) {
+        return llm_fail_with(g->err, 400, NULL, NULL, "the grammar has no "
+                             "rule \"root\"");
+    }
+
+    return LLM_OK;
+}
+
+
+static int
+llm_gbnf_build(llm_gbnf_t *g, llm_gram_build_t *b, llm_gn_t *node)
+{
+    uint32_t          i, root;
+    llm_gbnf_rule_t  *r;
+
+    if (llm_gbnf_parse(g) != LLM_OK || llm_gbnf_check(g, &root) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    llm_gbnf_fix(g);
+
+    for (i = 0; i < g->rules.n; i++) {
+        if (llm_gbnf_left(g, i) != LLM_OK) {
+            return LLM_ERROR;
+        }
+    }
+
+    for (i = 0; i < g->rules.n; i++) {
+        g->rules.data[i].ref = llm_gn_ref(b);
+    }
+
+    for (i = 0; i < g->rules.n; i++) {
+        r = &g->rules.data[i];
+        llm_gn_define(b, r->ref, r->regular ? llm_gn_regex(b, r->rx)
+                                            : llm_gbnf_node(g, b, r->part));
+    }
+
+    *node = g->rules.data[root].ref;
+
+    return LLM_OK;
+}
+
+
+llm_gram_t *
+llm_gram_gbnf(const char *text, size_t len, const llm_toktree_t *tree,
+    llm_err_t *err)
+{
+    int                rc;
+    llm_gn_t           root;
+    llm_gbnf_t         g;
+    llm_gram_build_t  *b;
+
+    b = llm_gram_build();
+    if (b == NULL) {
+        (void) llm_fail(err, "no memory for a grammar");
+        return NULL;
+    }
+
+    memset(&g, 0, sizeof(g));
+    g.p = text;
+    g.len = len;
+    g.pool = llm_gram_pool(b);
+    g.err = err;
+
+    rc = llm_gbnf_build(&g, b, &root);
+    llm_gbnf_free(&g);
+
+    if (rc != LLM_OK) {
+        llm_gram_build_free(b);
+        return NULL;
+    }
+
+    return llm_gram_finish(b, root, tree, err);
+}
