@@ -146,6 +146,28 @@ llm_lex_any(llm_lexer_t *x, llm_rx_t rx, uint32_t from, uint32_t to)
 }
 
 
+/*
+ * Is it written as \uXXXX?  Nobody writes the printable characters of ASCII
+ * so, and a model that is drawn into it only wastes tokens.
+ */
+
+static int
+llm_lex_is_hex(uint32_t cp)
+{
+    return cp < 0x20 || cp > 0x7e;
+}
+
+
+/* may any character from .. to that is written so follow? */
+
+static int
+llm_lex_any_hex(llm_lexer_t *x, llm_rx_t rx, uint32_t from, uint32_t to)
+{
+    return llm_lex_any(x, rx, from, llm_min(to, 0x1f))
+           || llm_lex_any(x, rx, llm_max(from, 0x7f), to);
+}
+
+
 /* the state behind some digits of a \uXXXX */
 
 static uint32_t
@@ -166,6 +188,10 @@ llm_lex_hex(llm_lexer_t *x, llm_rx_t rx, uint32_t digits, uint32_t value,
         return llm_lex_to(x, llm_lex_char(x, rx, value), LLM_LEX_INSIDE);
     }
 
+    if (digits == 4 && !llm_lex_is_hex(value)) {
+        return LLM_LEX_DEAD;
+    }
+
     if (digits == 4 && (value < 0xd800 || value > 0xdfff)) {
         return llm_lex_to(x, llm_lex_char(x, rx, value), LLM_LEX_INSIDE);
     }
@@ -182,7 +208,7 @@ llm_lex_hex(llm_lexer_t *x, llm_rx_t rx, uint32_t digits, uint32_t value,
                                         pair + (to - 0xdc00));
 
     } else {
-        any = digits < 4 && llm_lex_any(x, rx, from, to);
+        any = digits < 4 && llm_lex_any_hex(x, rx, from, to);
 
         from = llm_max(from, 0xd800);
         to = llm_min(to, 0xdbff);
@@ -248,9 +274,11 @@ llm_lex_fill_inside(llm_lexer_t *x, llm_rx_t rx, uint32_t *row)
     memset(row, 0, 0x20 * sizeof(uint32_t));
     row['"'] = llm_rx_nullable(x->pool, rx) ? LLM_LEX_FINAL : LLM_LEX_DEAD;
 
-    /* escapes stand between characters, and for any of them */
+    /* escapes stand between characters */
 
-    row['\\'] = llm_lex_any(x, rx, 0, 0x10ffff)
+    row['\\'] = llm_lex_any_hex(x, rx, 0, 0x10ffff)
+                || llm_lex_any(x, rx, '"', '"') || llm_lex_any(x, rx, '/', '/')
+                || llm_lex_any(x, rx, '\\', '\\')
                 ? llm_lex_to(x, rx, LLM_LEX_ESCAPE) : LLM_LEX_DEAD;
 }
 
