@@ -393,20 +393,12 @@ llm_gbnf_build(llm_gbnf_t *g, llm_gram_build_t *b, llm_gn_t *node)
 }
 
 
-llm_gram_t *
-llm_gram_gbnf(const char *text, size_t len, const llm_toktree_t *tree,
-    llm_err_t *err)
+int
+llm_gn_gbnf(llm_gram_build_t *b, const char *text, size_t len,
+    llm_gn_t *node, llm_err_t *err)
 {
-    int                rc;
-    llm_gn_t           root;
-    llm_gbnf_t         g;
-    llm_gram_build_t  *b;
-
-    b = llm_gram_build();
-    if (b == NULL) {
-        (void) llm_fail(err, "no memory for a grammar");
-        return NULL;
-    }
+    int         rc;
+    llm_gbnf_t  g;
 
     memset(&g, 0, sizeof(g));
     g.p = text;
@@ -414,13 +406,8 @@ llm_gram_gbnf(const char *text, size_t len, const llm_toktree_t *tree,
     g.pool = llm_gram_pool(b);
     g.err = err;
 
-    rc = llm_gbnf_build(&g, b, &root);
+    rc = llm_gbnf_build(&g, b, node);
     llm_gbnf_free(&g);
 
-    if (rc != LLM_OK) {
-        llm_gram_build_free(b);
-        return NULL;
-    }
-
-    return llm_gram_finish(b, root, tree, err);
+    return rc;
 }

@@ -99,6 +99,26 @@ llm_gn_t llm_gn_ref(llm_gram_build_t *b);
 void llm_gn_define(llm_gram_build_t *b, llm_gn_t ref, llm_gn_t node);
 
 
+/*
+ * What readers make of a text; LLM_ERROR and *err, a client's error, if they
+ * do not support it.
+ */
+
+/* schema.c: err->param is the path of the keyword that is not supported */
+int llm_gn_schema(llm_gram_build_t *b, const llm_flat_t *schema,
+    llm_gn_t *node, llm_err_t *err);
+/* gbnf.c: llama.cpp's grammars; the rule "root" */
+int llm_gn_gbnf(llm_gram_build_t *b, const char *text, size_t len,
+    llm_gn_t *node, llm_err_t *err);
+/* readers.c: any object of JSON; a regular expression for the whole text; one
+   of these texts */
+int llm_gn_json_object(llm_gram_build_t *b, llm_gn_t *node, llm_err_t *err);
+int llm_gn_pattern(llm_gram_build_t *b, const char *pattern, size_t len,
+    llm_gn_t *node, llm_err_t *err);
+llm_gn_t llm_gn_choice(llm_gram_build_t *b, const llm_str_t *texts,
+    uint32_t n);
+
+
 /* ---- a vocabulary's tokens as a tree of their bytes ---- */
 
 typedef struct llm_toktree_s  llm_toktree_t;
@@ -106,6 +126,11 @@ typedef struct llm_toktree_s  llm_toktree_t;
 /* made once for a model; read-only, for any number of threads */
 llm_toktree_t *llm_toktree_create(const llm_vocab_t *v, llm_err_t *err);
 void llm_toktree_free(llm_toktree_t *t);
+
+/* a text in which control tokens are meant: those in it are no letters but
+   that token; a token that ends the answer ends the text */
+llm_gn_t llm_gn_special(llm_gram_build_t *b, const llm_toktree_t *tree,
+    llm_str_t text);
 
 
 /* ---- a grammar ---- */
@@ -121,12 +146,10 @@ llm_gram_t *llm_gram_finish(llm_gram_build_t *b, llm_gn_t root,
     const llm_toktree_t *tree, llm_err_t *err);
 void llm_gram_free(llm_gram_t *g);
 
-/* schema.c: err->param is the path of the keyword that is not supported */
+/* one of the above alone */
 llm_gram_t *llm_gram_schema(const llm_flat_t *schema,
     const llm_toktree_t *tree, llm_err_t *err);
-/* any object of JSON */
 llm_gram_t *llm_gram_json_object(const llm_toktree_t *tree, llm_err_t *err);
-/* gbnf.c: llama.cpp's grammars; the rule "root" */
 llm_gram_t *llm_gram_gbnf(const char *text, size_t len,
     const llm_toktree_t *tree, llm_err_t *err);
 llm_gram_t *llm_gram_regex(const char *pattern, size_t len,

@@ -46,7 +46,7 @@ llm_mask_exact(llm_mask_t *m, const llm_tree_t *tree, uint32_t node)
          k < tree->nodes[llm_tree_end(tree, node)].first; k++)
     {
         id = tree->ids[k];
-        s = llm_vocab_bytes(m->t->vocab, (int32_t) id);
+        s = llm_toktree_text(m->t, id);
         set = m->set;
 
         for (i = 0; i < s.len && set != LLM_SET_NONE; i++) {

@@ -271,7 +271,6 @@ llm_matcher_accept(llm_matcher_t *m, int32_t token, llm_err_t *err)
 {
     int                 rc;
     llm_str_t           s;
-    llm_token_type_t    type;
     const llm_vocab_t  *v;
 
     v = m->g->tree->vocab;
@@ -281,12 +280,9 @@ llm_matcher_accept(llm_matcher_t *m, int32_t token, llm_err_t *err)
                ? LLM_OK : llm_fail(err, "the text must not end here");
     }
 
-    s = llm_vocab_bytes(v, token);
-    type = llm_vocab_type(v, token);
+    s = llm_toktree_text(m->g->tree, (uint32_t) token);
 
-    if (s.len == 0 || type == LLM_TOKEN_CONTROL || type == LLM_TOKEN_UNKNOWN
-        || type == LLM_TOKEN_UNUSED)
-    {
+    if (s.len == 0) {
         return llm_fail(err, "token %d is no text", token);
     }
 
@@ -301,6 +297,7 @@ llm_matcher_accept(llm_matcher_t *m, int32_t token, llm_err_t *err)
     pthread_mutex_unlock(&m->g->lock);
 
     if (rc == LLM_ABSENT) {
+        s = llm_vocab_bytes(v, token);
         return llm_fail(err, "the grammar does not allow token %d, \"%.*s\"",
                         token, (int) llm_min(s.len, 100), s.data);
     }

@@ -1,6 +1,7 @@
 /*
- * The grammars that need no reader of their own: any object of JSON, a
- * regular expression, a choice of texts; see grammar.h.
+ * The readers that need no file of their own: any object of JSON, a regular
+ * expression, a choice of texts; and grammars that are one rule alone.  See
+ * grammar.h.
  */
 
 #include "engine/grammar/grammar.h"
@@ -42,32 +43,24 @@ llm_reader_array(llm_gram_build_t *b, llm_gn_t items)
 }
 
 
-llm_gram_t *
-llm_gram_json_object(const llm_toktree_t *tree, llm_err_t *err)
+int
+llm_gn_json_object(llm_gram_build_t *b, llm_gn_t *node, llm_err_t *err)
 {
-    llm_gn_t           kinds[7], value, object;
-    llm_rx_t           number;
-    llm_gram_build_t  *b;
-
-    b = llm_gram_build();
-    if (b == NULL) {
-        (void) llm_fail(err, "no memory for a grammar");
-        return NULL;
-    }
+    llm_gn_t  kinds[7], value;
+    llm_rx_t  number;
 
     if (llm_rx_parse(llm_gram_pool(b), LLM_READER_NUMBER,
                      sizeof(LLM_READER_NUMBER) - 1, LLM_RX_WHOLE, &number,
                      err)
         != LLM_OK)
     {
-        llm_gram_build_free(b);
-        return NULL;
+        return LLM_ERROR;
     }
 
     value = llm_gn_ref(b);
-    object = llm_reader_object(b, value);
+    *node = llm_reader_object(b, value);
 
-    kinds[0] = object;
+    kinds[0] = *node;
     kinds[1] = llm_reader_array(b, value);
     kinds[2] = llm_gn_string(b, LLM_RX_TEXT);
     kinds[3] = llm_gn_regex(b, number);
@@ -76,7 +69,119 @@ llm_gram_json_object(const llm_toktree_t *tree, llm_err_t *err)
     kinds[6] = llm_gn_text(b, "null", 4);
     llm_gn_define(b, value, llm_gn_alt(b, kinds, 7));
 
-    return llm_gram_finish(b, object, tree, err);
+    return LLM_OK;
+}
+
+
+int
+llm_gn_pattern(llm_gram_build_t *b, const char *pattern, size_t len,
+    llm_gn_t *node, llm_err_t *err)
+{
+    llm_rx_t  rx;
+
+    if (llm_rx_parse(llm_gram_pool(b), pattern, len, LLM_RX_WHOLE, &rx, err)
+        != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    *node = llm_gn_regex(b, rx);
+
+    return LLM_OK;
+}
+
+
+llm_gn_t
+llm_gn_choice(llm_gram_build_t *b, const llm_str_t *texts, uint32_t n)
+{
+    return llm_gn_regex(b, llm_rx_literals(llm_gram_pool(b), texts, n));
+}
+
+
+/* ---- with nothing around it ---- */
+
+/* finishes a grammar whose root was read, or frees what there is of it */
+
+static llm_gram_t *
+llm_reader_finish(llm_gram_build_t *b, int rc, llm_gn_t root,
+    const llm_toktree_t *tree, llm_err_t *err)
+{
+    if (rc != LLM_OK) {
+        llm_gram_build_free(b);
+        return NULL;
+    }
+
+    return llm_gram_finish(b, root, tree, err);
+}
+
+
+static llm_gram_build_t *
+llm_reader_build(llm_err_t *err)
+{
+    llm_gram_build_t  *b;
+
+    b = llm_gram_build();
+    if (b == NULL) {
+        (void) llm_fail(err, "no memory for a grammar");
+    }
+
+    return b;
+}
+
+
+llm_gram_t *
+llm_gram_json_object(const llm_toktree_t *tree, llm_err_t *err)
+{
+    int                rc;
+    llm_gn_t           root;
+    llm_gram_build_t  *b;
+
+    b = llm_reader_build(err);
+    if (b == NULL) {
+        return NULL;
+    }
+
+    rc = llm_gn_json_object(b, &root, err);
+
+    return llm_reader_finish(b, rc, root, tree, err);
+}
+
+
+llm_gram_t *
+llm_gram_schema(const llm_flat_t *schema, const llm_toktree_t *tree,
+    llm_err_t *err)
+{
+    int                rc;
+    llm_gn_t           root;
+    llm_gram_build_t  *b;
+
+    b = llm_reader_build(err);
+    if (b == NULL) {
+        return NULL;
+    }
+
+    rc = llm_gn_schema(b, schema, &root, err);
+
+    return llm_reader_finish(b, rc, root, tree, err);
+}
+
+
+llm_gram_t *
+llm_gram_gbnf(const char *text, size_t len, const llm_toktree_t *tree,
+    llm_err_t *err)
+{
+    int                rc;
+    llm_gn_t           root;
+    llm_gram_build_t  *b;
+
+    b = llm_reader_build(err);
+    if (b == NULL) {
+        return NULL;
+    }
+
+    rc = llm_gn_gbnf(b, text, len, &root, err);
+
+    return llm_reader_finish(b, rc, root, tree, err);
 }
 
 
@@ -84,23 +189,18 @@ llm_gram_t *
 llm_gram_regex(const char *pattern, size_t len, const llm_toktree_t *tree,
     llm_err_t *err)
 {
-    llm_rx_t           rx;
+    int                rc;
+    llm_gn_t           root;
     llm_gram_build_t  *b;
 
-    b = llm_gram_build();
+    b = llm_reader_build(err);
     if (b == NULL) {
-        (void) llm_fail(err, "no memory for a grammar");
         return NULL;
     }
 
-    if (llm_rx_parse(llm_gram_pool(b), pattern, len, LLM_RX_WHOLE, &rx, err)
-        != LLM_OK)
-    {
-        llm_gram_build_free(b);
-        return NULL;
-    }
+    rc = llm_gn_pattern(b, pattern, len, &root, err);
 
-    return llm_gram_finish(b, llm_gn_regex(b, rx), tree, err);
+    return llm_reader_finish(b, rc, root, tree, err);
 }
 
 
@@ -108,16 +208,12 @@ llm_gram_t *
 llm_gram_choice(const llm_str_t *texts, uint32_t n,
     const llm_toktree_t *tree, llm_err_t *err)
 {
-    llm_rx_t           rx;
     llm_gram_build_t  *b;
 
-    b = llm_gram_build();
+    b = llm_reader_build(err);
     if (b == NULL) {
-        (void) llm_fail(err, "no memory for a grammar");
         return NULL;
     }
 
-    rx = llm_rx_literals(llm_gram_pool(b), texts, n);
-
-    return llm_gram_finish(b, llm_gn_regex(b, rx), tree, err);
+    return llm_gram_finish(b, llm_gn_choice(b, texts, n), tree, err);
 }

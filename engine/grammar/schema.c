@@ -180,12 +180,11 @@ llm_schema_compile(llm_schema_t *s, llm_gn_t *root)
 }
 
 
-llm_gram_t *
-llm_gram_schema(const llm_flat_t *schema, const llm_toktree_t *tree,
+int
+llm_gn_schema(llm_gram_build_t *b, const llm_flat_t *schema, llm_gn_t *node,
     llm_err_t *err)
 {
     int           rc;
-    llm_gn_t      root;
     llm_err_t     local;
     llm_schema_t  s;
 
@@ -198,23 +197,13 @@ llm_gram_schema(const llm_flat_t *schema, const llm_toktree_t *tree,
     s.contradicts = llm_schema_contradicts;
     s.max_branches = LLM_SCHEMA_MAX_BRANCHES;
 
-    s.b = llm_gram_build();
-    if (s.b == NULL) {
-        (void) llm_fail(err, "no memory for a grammar");
-        return NULL;
-    }
-
-    s.pool = llm_gram_pool(s.b);
+    s.b = b;
+    s.pool = llm_gram_pool(b);
     llm_arena_init(&s.arena, LLM_SCHEMA_MAX_MEMORY);
 
-    rc = llm_schema_compile(&s, &root);
+    rc = llm_schema_compile(&s, node);
 
     llm_arena_free(&s.arena);
 
-    if (rc != LLM_OK) {
-        llm_gram_build_free(s.b);
-        return NULL;
-    }
-
-    return llm_gram_finish(s.b, root, tree, err);
+    return rc;
 }

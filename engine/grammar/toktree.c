@@ -234,7 +234,7 @@ llm_toktree_view(llm_toktree_t *t, llm_lexer_t *x, llm_tree_item_t *items,
 
     for (i = 0; i < t->all.nodes[t->all.n].first; i++) {
         id = t->all.ids[i];
-        s = llm_vocab_bytes(t->vocab, (int32_t) id);
+        s = llm_toktree_text(t, id);
 
         if (llm_tree_walk(x, start, s, &w) != LLM_OK) {
             return LLM_ERROR;
@@ -372,6 +372,81 @@ llm_toktree_strings(llm_toktree_t *t, llm_lexer_t *x, llm_tree_item_t *items)
 
 /* ---- the whole ---- */
 
+/* of each control token, its code */
+
+static void
+llm_toktree_codes(llm_toktree_t *t)
+{
+    uint32_t             i;
+    llm_tree_control_t  *c;
+
+    for (i = 0; i < t->n_tokens; i++) {
+        if (llm_vocab_type(t->vocab, (int32_t) i) != LLM_TOKEN_CONTROL) {
+            continue;
+        }
+
+        c = &t->control[t->n_control++];
+        c->id = i;
+        c->code[0] = LLM_TOKTREE_CONTROL;
+        c->code[1] = (uint8_t) (i >> 16);
+        c->code[2] = (uint8_t) (i >> 8);
+        c->code[3] = (uint8_t) i;
+    }
+}
+
+
+static int
+llm_tree_control_compare(const void *a, const void *b)
+{
+    const llm_tree_control_t  *x, *y;
+
+    x = a;
+    y = b;
+
+    return x->id < y->id ? -1 : x->id > y->id;
+}
+
+
+llm_str_t
+llm_toktree_text(const llm_toktree_t *t, uint32_t id)
+{
+    llm_str_t            s;
+    llm_tree_control_t   key;
+    llm_tree_control_t  *c;
+
+    s = llm_str("");
+
+    if (id >= t->n_tokens || llm_vocab_is_eog(t->vocab, (int32_t) id)) {
+        return s;
+    }
+
+    switch (llm_vocab_type(t->vocab, (int32_t) id)) {
+
+    case LLM_TOKEN_UNKNOWN:
+    case LLM_TOKEN_UNUSED:
+        return s;
+
+    case LLM_TOKEN_CONTROL:
+        key.id = id;
+        c = bsearch(&key, t->control, t->n_control, sizeof(key),
+                    llm_tree_control_compare);
+
+        if (c) {
+            s.data = (const char *) c->code;
+            s.len = sizeof(c->code);
+        }
+
+        return s;
+
+    default:
+        s = llm_vocab_bytes(t->vocab, (int32_t) id);
+
+        return s.len && memchr(s.data, LLM_TOKTREE_CONTROL, s.len)
+               ? llm_str("") : s;
+    }
+}
+
+
 static uint32_t
 llm_toktree_items(llm_toktree_t *t, llm_tree_item_t *items)
 {
@@ -386,18 +461,7 @@ llm_toktree_items(llm_toktree_t *t, llm_tree_item_t *items)
             continue;
         }
 
-        s = llm_vocab_bytes(t->vocab, (int32_t) i);
-
-        switch (llm_vocab_type(t->vocab, (int32_t) i)) {
-
-        case LLM_TOKEN_CONTROL:
-        case LLM_TOKEN_UNKNOWN:
-        case LLM_TOKEN_UNUSED:
-            continue;
-
-        default:
-            break;
-        }
+        s = llm_toktree_text(t, i);
 
         if (s.len) {
             items[n].p = (const uint8_t *) s.data;
@@ -444,6 +508,42 @@ llm_toktree_fill(llm_toktree_t *t, llm_tree_item_t *items)
 }
 
 
+llm_gn_t
+llm_gn_special(llm_gram_build_t *b, const llm_toktree_t *tree, llm_str_t text)
+{
+    size_t     i;
+    llm_gn_t   node;
+    llm_buf_t  out;
+    llm_ids_t  ids;
+    llm_str_t  s;
+
+    memset(&ids, 0, sizeof(ids));
+    llm_buf_init(&out, 0);
+    node = LLM_GN_NONE;
+
+    if (llm_vocab_tokenize(tree->vocab, text.data, text.len, NULL, 0,
+                           LLM_TOKENIZE_SPECIAL, 0, &ids, NULL)
+        == LLM_OK)
+    {
+        for (i = 0; i < ids.len
+                    && !llm_vocab_is_eog(tree->vocab, ids.data[i]); i++)
+        {
+            s = llm_toktree_text(tree, (uint32_t) ids.data[i]);
+            (void) llm_buf_add(&out, s.data, s.len);
+        }
+
+        if (!out.failed) {
+            node = llm_gn_text(b, out.data, out.len);
+        }
+    }
+
+    llm_buf_free(&out);
+    free(ids.data);
+
+    return node;
+}
+
+
 llm_toktree_t *
 llm_toktree_create(const llm_vocab_t *v, llm_err_t *err)
 {
@@ -462,8 +562,12 @@ llm_toktree_create(const llm_vocab_t *v, llm_err_t *err)
         t->n_tokens = n;
         t->words = (n + 31) / 32;
         t->eog = malloc((n + 1) * sizeof(uint32_t));
+        t->control = calloc(n + 1, sizeof(llm_tree_control_t));
 
-        rc = t->eog ? llm_toktree_fill(t, items) : LLM_ERROR;
+        if (t->eog && t->control) {
+            llm_toktree_codes(t);
+            rc = llm_toktree_fill(t, items);
+        }
     }
 
     free(items);
@@ -490,6 +594,7 @@ llm_toktree_free(llm_toktree_t *t)
     llm_tree_free(&t->quoted.exits);
     llm_tree_free(&t->paths);
     free(t->eog);
+    free(t->control);
     free(t->sets);
     free(t->longer);
     free(t->longer_chars);

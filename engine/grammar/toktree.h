@@ -3,8 +3,12 @@
  * them without a grammar: how many characters each adds inside a string of
  * JSON, and with which bytes it goes on behind the closing quote.
  *
+ * A control token has no text of its own, for nobody may write it letter by
+ * letter: it is LLM_TOKTREE_CONTROL and its number, bytes that are in no text
+ * and in no other token of the tree.
+ *
  * Read-only once it is made; owns everything in it but the vocabulary.
- * Control tokens and those without bytes are in no tree.
+ * Tokens without bytes, and those that end an answer, are in no tree.
  */
 
 #ifndef LLM_TOKTREE_H
@@ -40,8 +44,17 @@ typedef struct {
                                            before it */
 } llm_tree_view_t;
 
+#define LLM_TOKTREE_CONTROL  0xff
+
+typedef struct {
+    uint32_t            id;
+    uint8_t             code[4];
+} llm_tree_control_t;
+
 struct llm_toktree_s {
     const llm_vocab_t  *vocab;
+    llm_tree_control_t *control;        /* by id */
+    uint32_t            n_control;
     uint32_t            n_tokens;
     uint32_t            words;          /* 32 bits each, of a set */
     llm_tree_t          all;
@@ -66,6 +79,9 @@ struct llm_toktree_s {
                                            way to a closing quote, from
                                            inside; ids are those nodes */
 };
+
+/* the bytes of a token in the tree; empty: it is not there */
+llm_str_t llm_toktree_text(const llm_toktree_t *t, uint32_t id);
 
 static inline uint32_t
 llm_tree_end(const llm_tree_t *t, uint32_t i)
