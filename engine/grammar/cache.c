@@ -1,18 +1,16 @@
 /*
- * Compiled grammars by the bytes of their rules; see cache.h.
+ * Compiled grammars by their keys; see cache.h.
  */
 
 #include "engine/grammar/cache.h"
 
 #include <pthread.h>
-#include <stdio.h>
 
 
 struct llm_gram_ref_s {
     llm_gram_cache_t    *cache;
     llm_gram_t          *gram;
-    llm_rule_t           kind;
-    char                *rule;          /* owned */
+    char                *key;           /* owned */
     size_t               len;
     uint32_t             n_held;        /* references that are out */
     llm_gram_ref_t      *next;          /* the next older one */
@@ -49,7 +47,7 @@ static void
 llm_gram_ref_free(llm_gram_ref_t *ref)
 {
     llm_gram_free(ref->gram);
-    free(ref->rule);
+    free(ref->key);
     free(ref);
 }
 
@@ -78,14 +76,14 @@ llm_gram_cache_free(llm_gram_cache_t *c)
 /* finds an entry and moves it to the front; the caller has the lock */
 
 static llm_gram_ref_t *
-llm_gram_cache_find(llm_gram_cache_t *c, llm_rule_t kind, llm_str_t rule)
+llm_gram_cache_find(llm_gram_cache_t *c, llm_str_t key)
 {
     llm_gram_ref_t  *ref, **at;
 
     for (at = &c->first; (ref = *at) != NULL; at = &ref->next) {
 
-        if (ref->kind == kind && ref->len == rule.len
-            && (rule.len == 0 || memcmp(ref->rule, rule.data, rule.len) == 0))
+        if (ref->len == key.len
+            && memcmp(ref->key, key.data, key.len) == 0)
         {
             *at = ref->next;
             ref->next = c->first;
@@ -138,93 +136,6 @@ llm_gram_refs_free(llm_gram_ref_t *ref)
 }
 
 
-static llm_gram_t *
-llm_gram_compile_choice(llm_str_t rule, const llm_toktree_t *tree,
-    llm_err_t *err)
-{
-    uint32_t           n;
-    llm_str_t         *texts;
-    llm_gram_t        *g;
-    const llm_flat_t  *v, *list;
-
-    list = (const llm_flat_t *) rule.data;
-
-    texts = calloc(llm_max(list->count, 1u), sizeof(*texts));
-    if (texts == NULL) {
-        (void) llm_fail(err, "no memory for the choices");
-        return NULL;
-    }
-
-    n = 0;
-
-    for (v = llm_flat_first(list); v; v = llm_flat_next(list, v)) {
-        if (v->type == LLM_FLAT_STRING) {
-            texts[n++] = llm_flat_str(v);
-        }
-    }
-
-    g = llm_gram_choice(texts, n, tree, err);
-    free(texts);
-
-    return g;
-}
-
-
-static llm_gram_t *
-llm_gram_compile(llm_rule_t kind, llm_str_t rule, const llm_toktree_t *tree,
-    llm_err_t *err)
-{
-    switch (kind) {
-
-    case LLM_RULE_OBJECT:
-        return llm_gram_json_object(tree, err);
-
-    case LLM_RULE_GBNF:
-        return llm_gram_gbnf(rule.data, rule.len, tree, err);
-
-    case LLM_RULE_REGEX:
-        return llm_gram_regex(rule.data, rule.len, tree, err);
-
-    case LLM_RULE_SCHEMA:
-    case LLM_RULE_CHOICE:
-        if (llm_flat_check(rule.data, rule.len) == LLM_OK) {
-            return kind == LLM_RULE_SCHEMA
-                   ? llm_gram_schema((const llm_flat_t *) rule.data, tree,
-                                     err)
-                   : llm_gram_compile_choice(rule, tree, err);
-        }
-
-        break;
-
-    default:
-        break;
-    }
-
-    (void) llm_fail(err, "malformed request to the engine");
-
-    return NULL;
-}
-
-
-/* the client's field before the path in its value */
-
-static void
-llm_gram_name_error(llm_str_t name, llm_err_t *err)
-{
-    char  path[sizeof(err->param)];
-
-    if (err->status >= 500) {
-        return;
-    }
-
-    memcpy(path, err->param, sizeof(path));
-
-    snprintf(err->param, sizeof(err->param), "%.*s%s%.*s",
-             (int) llm_min(name.len, sizeof(path) / 2), name.data,
-             *path ? "." : "", (int) sizeof(path) / 2, path);
-}
-
-
 /* the tree of tokens, which is made for the first rule of a model */
 
 static const llm_toktree_t *
@@ -247,8 +158,8 @@ llm_gram_cache_tree(llm_gram_cache_t *c, llm_err_t *err)
 
 
 static llm_gram_ref_t *
-llm_gram_ref_create(llm_gram_cache_t *c, llm_rule_t kind, llm_str_t rule,
-    llm_err_t *err)
+llm_gram_ref_create(llm_gram_cache_t *c, llm_str_t key,
+    llm_gram_compile_pt compile, void *data, llm_err_t *err)
 {
     llm_gram_ref_t       *ref;
     const llm_toktree_t  *tree;
@@ -260,21 +171,19 @@ llm_gram_ref_create(llm_gram_cache_t *c, llm_rule_t kind, llm_str_t rule,
 
     ref = calloc(1, sizeof(*ref));
 
-    if (ref == NULL || (ref->rule = malloc(rule.len + 1)) == NULL) {
+    if (ref == NULL || (ref->key = malloc(key.len + 1)) == NULL) {
         free(ref);
         (void) llm_fail(err, "no memory for a grammar");
         return NULL;
     }
 
-    memcpy(ref->rule, rule.data, rule.len);
-    ref->len = rule.len;
-    ref->kind = kind;
+    memcpy(ref->key, key.data, key.len);
+    ref->len = key.len;
     ref->cache = c;
-
-    ref->gram = llm_gram_compile(kind, rule, tree, err);
+    ref->gram = compile(data, tree, err);
 
     if (ref->gram == NULL) {
-        free(ref->rule);
+        free(ref->key);
         free(ref);
         return NULL;
     }
@@ -284,30 +193,28 @@ llm_gram_ref_create(llm_gram_cache_t *c, llm_rule_t kind, llm_str_t rule,
 
 
 llm_gram_ref_t *
-llm_gram_cache_get(llm_gram_cache_t *c, llm_rule_t kind, llm_str_t rule,
-    llm_str_t name, llm_err_t *err)
+llm_gram_cache_get(llm_gram_cache_t *c, llm_str_t key,
+    llm_gram_compile_pt compile, void *data, llm_err_t *err)
 {
     llm_gram_ref_t  *ref, *mine, *old;
 
     mine = NULL;
 
     (void) pthread_mutex_lock(&c->lock);
-    ref = llm_gram_cache_find(c, kind, rule);
+    ref = llm_gram_cache_find(c, key);
 
     if (ref == NULL) {
         (void) pthread_mutex_unlock(&c->lock);
 
-        mine = llm_gram_ref_create(c, kind, rule, err);
-
+        mine = llm_gram_ref_create(c, key, compile, data, err);
         if (mine == NULL) {
-            llm_gram_name_error(name, err);
             return NULL;
         }
 
         /* another thread may have been faster */
 
         (void) pthread_mutex_lock(&c->lock);
-        ref = llm_gram_cache_find(c, kind, rule);
+        ref = llm_gram_cache_find(c, key);
 
         if (ref == NULL) {
             ref = mine;

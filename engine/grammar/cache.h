@@ -13,7 +13,6 @@
 #define LLM_GRAMMAR_CACHE_H
 
 #include "engine/grammar/grammar.h"
-#include "engine/llm.h"
 
 #define LLM_GRAM_CACHE  32
 
@@ -24,13 +23,14 @@ typedef struct llm_gram_ref_s    llm_gram_ref_t;
 llm_gram_cache_t *llm_gram_cache_create(const llm_vocab_t *v);
 void llm_gram_cache_free(llm_gram_cache_t *c);
 
-/*
- * The grammar of a rule, whose bytes have been checked to be inside their
- * message.  NULL and *err, a client's error (400) with the path below `name`
- * as its param, if it is not supported.
- */
-llm_gram_ref_t *llm_gram_cache_get(llm_gram_cache_t *c, llm_rule_t kind,
-    llm_str_t rule, llm_str_t name, llm_err_t *err);
+/* makes the grammar; NULL and *err */
+typedef llm_gram_t *(*llm_gram_compile_pt)(void *data,
+    const llm_toktree_t *tree, llm_err_t *err);
+
+/* the grammar of this key, or a new one; equal keys are equal grammars.  NULL
+   and *err: compile() failed, or no memory */
+llm_gram_ref_t *llm_gram_cache_get(llm_gram_cache_t *c, llm_str_t key,
+    llm_gram_compile_pt compile, void *data, llm_err_t *err);
 llm_gram_t *llm_gram_of(const llm_gram_ref_t *ref);
 /* gives it back; NULL is nothing */
 void llm_gram_release(llm_gram_ref_t *ref);

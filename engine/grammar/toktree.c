@@ -508,37 +508,67 @@ llm_toktree_fill(llm_toktree_t *t, llm_tree_item_t *items)
 }
 
 
-llm_gn_t
-llm_gn_special(llm_gram_build_t *b, const llm_toktree_t *tree, llm_str_t text)
+/* the control token that a text begins with, the longest of several; NULL:
+   none */
+
+static const llm_tree_control_t *
+llm_toktree_control(const llm_toktree_t *t, llm_str_t text, size_t *len)
 {
-    size_t     i;
-    llm_gn_t   node;
-    llm_buf_t  out;
-    llm_ids_t  ids;
-    llm_str_t  s;
+    uint32_t                   i;
+    llm_str_t                  s;
+    const llm_tree_control_t  *found;
 
-    memset(&ids, 0, sizeof(ids));
-    llm_buf_init(&out, 0);
-    node = LLM_GN_NONE;
+    found = NULL;
+    *len = 0;
 
-    if (llm_vocab_tokenize(tree->vocab, text.data, text.len, NULL, 0,
-                           LLM_TOKENIZE_SPECIAL, 0, &ids, NULL)
-        == LLM_OK)
-    {
-        for (i = 0; i < ids.len
-                    && !llm_vocab_is_eog(tree->vocab, ids.data[i]); i++)
+    for (i = 0; i < t->n_control; i++) {
+        s = llm_vocab_bytes(t->vocab, (int32_t) t->control[i].id);
+
+        if (s.len > *len && s.len <= text.len
+            && memcmp(s.data, text.data, s.len) == 0)
         {
-            s = llm_toktree_text(tree, (uint32_t) ids.data[i]);
-            (void) llm_buf_add(&out, s.data, s.len);
-        }
-
-        if (!out.failed) {
-            node = llm_gn_text(b, out.data, out.len);
+            found = &t->control[i];
+            *len = s.len;
         }
     }
 
+    return found;
+}
+
+
+llm_gn_t
+llm_gn_special(llm_gram_build_t *b, const llm_toktree_t *tree, llm_str_t text)
+{
+    size_t                     n;
+    llm_gn_t                   node;
+    llm_buf_t                  out;
+    const llm_tree_control_t  *c;
+
+    llm_buf_init(&out, 0);
+
+    while (text.len) {
+        c = llm_toktree_control(tree, text, &n);
+
+        if (c && llm_vocab_is_eog(tree->vocab, (int32_t) c->id)) {
+            break;
+        }
+
+        if (c) {
+            (void) llm_buf_add(&out, c->code, sizeof(c->code));
+
+        } else {
+            n = 1;
+            (void) llm_buf_addc(&out, *text.data);
+        }
+
+        text.data += n;
+        text.len -= n;
+    }
+
+    node = out.failed ? LLM_GN_NONE
+           : out.len ? llm_gn_text(b, out.data, out.len) : LLM_GN_EMPTY;
+
     llm_buf_free(&out);
-    free(ids.data);
 
     return node;
 }

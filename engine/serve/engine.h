@@ -216,6 +216,28 @@ int llm_engine_send_answers(llm_engine_t *e);
 int llm_prep_infill(const llm_served_t *m, const llm_req_t *r,
     llm_prompt_ids_t *p, llm_err_t *err);
 
+/* grammar.c: what the choices must look like, if they must; after the prompts
+   are made */
+int llm_prep_grammar(const llm_served_t *m, llm_req_t *r, llm_err_t *err);
+
+/* calls.c */
+/* what a chat's grammar is made from */
+typedef struct {
+    const llm_request_t  *msg;
+    const llm_tools_t    *tools;
+    const llm_format_t   *format;       /* NULL: not a chat */
+    int                   open;         /* as in llm_prepared_t */
+    const llm_toktree_t  *tree;
+} llm_rule_ctx_t;
+
+/* can calls in this format be written by a grammar? */
+int llm_calls_can(const llm_format_t *f);
+/* one call or more, as the request allows */
+int llm_calls_node(const llm_rule_ctx_t *ctx, llm_gram_build_t *b,
+    llm_gn_t *node, llm_err_t *err);
+llm_gn_t llm_calls_mark(llm_gram_build_t *b, const llm_toktree_t *tree,
+    llm_str_t mark);
+
 /* prep.c */
 /* all that the scheduler needs of a request; in any thread */
 int llm_prep_request(const llm_served_t *m, llm_req_t *r, llm_err_t *err);

@@ -303,30 +303,6 @@ llm_prep_bias(const llm_served_t *m, const llm_request_t *msg,
 }
 
 
-static int
-llm_prep_grammar(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
-{
-    llm_str_t             rule, name;
-    const llm_request_t  *msg;
-
-    msg = r->msg;
-
-    if (msg->rule_kind == LLM_RULE_NONE) {
-        return LLM_OK;
-    }
-
-    rule.data = llm_ref_data(msg, msg->rule);
-    rule.len = msg->rule.len;
-    name.data = llm_ref_data(msg, msg->rule_name);
-    name.len = msg->rule_name.len;
-
-    r->prep.gram = llm_gram_cache_get(m->grams, msg->rule_kind, rule, name,
-                                      err);
-
-    return r->prep.gram ? LLM_OK : LLM_ERROR;
-}
-
-
 /* a task that no model here can do is a client's error, which clients do not
    retry */
 
@@ -413,12 +389,12 @@ llm_prep_request(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
         return llm_fail(err, "no random numbers");
     }
 
-    if (llm_prep_grammar(m, r, err) != LLM_OK
-        || llm_prep_stops(m, r, err) != LLM_OK
+    if (llm_prep_stops(m, r, err) != LLM_OK
         || llm_prep_rules(m, r, err) != LLM_OK
         || (msg->kind == LLM_KIND_CHAT
             ? llm_prep_chat(m, r, err)
-            : llm_prep_completion(m, r, err)) != LLM_OK)
+            : llm_prep_completion(m, r, err)) != LLM_OK
+        || llm_prep_grammar(m, r, err) != LLM_OK)
     {
         return LLM_ERROR;
     }

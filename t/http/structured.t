@@ -25,6 +25,7 @@ my $t = LLM::Test->new(
         location = /figures { llm_metrics json; }
 END
 
+my $characters = JSON::PP->new;
 my $hi = [ { role => 'user', content => 'Who is the tallest of them?' } ];
 
 my $person = {
@@ -40,12 +41,16 @@ my $person = {
     additionalProperties => JSON::PP::false,
 };
 
+# nor does the model reason before it answers
+
+my @calm = (enable_thinking => JSON::PP::false);
+
 
 sub chat {
     my (%fields) = @_;
 
     return $t->post('/v1/chat/completions',
-                    { messages => $hi, max_tokens => 400, %fields });
+                    { messages => $hi, max_tokens => 400, @calm, %fields });
 }
 
 
@@ -59,7 +64,7 @@ sub text_of {
 
 sub is_person {
     my ($text) = @_;
-    my $p = eval { decode_json($text) } or return 0;
+    my $p = eval { $characters->decode($text) } or return 0;
 
     return 0 if join(',', sort keys %$p) ne 'age,mood,name,tags';
     return 0 if length $p->{name} > 12 || $p->{age} !~ /^(?:\d+)$/
@@ -93,7 +98,7 @@ for my $seed (1 .. 12) {
     next if $seed > 3;
 
     my $stream = $t->open('/v1/chat/completions',
-                          { messages => $hi, max_tokens => 400, %ask,
+                          { messages => $hi, max_tokens => 400, @calm, %ask,
                             stream => \1 });
 
     is(LLM::Client::text_of($stream->events), text_of($res),
@@ -109,6 +114,7 @@ my @open;
 for my $model ('demo', $emu ? 'device' : ()) {
     @open = map { $t->open('/v1/chat/completions',
         { model => $model, messages => $hi, seed => $_, max_tokens => 400,
+          @calm,
           response_format => format_of($person) }) } 1 .. 4;
 
     is(scalar(grep { is_person($_->{json}{choices}[0]{message}{content}) }
@@ -118,7 +124,7 @@ for my $model ('demo', $emu ? 'device' : ()) {
 # sequences that lose their pages and come back
 
 @open = map { $t->open('/v1/chat/completions',
-    { model => 'tight', messages => $hi, seed => $_,
+    { model => 'tight', messages => $hi, seed => $_, @calm,
       guided_regex => '(alpha|beta|gamma){100}' }) } 1 .. 4;
 
 is(scalar(grep { text_of($_->response) =~ /^(?:alpha|beta|gamma){100}$/ }
@@ -147,7 +153,8 @@ for my $case (
     for my $path ('chat/completions', 'completions') {
         my $res = $t->post("/v1/$path", { $field => $value, seed => 3,
             max_tokens => 400,
-            $path eq 'completions' ? (prompt => 'a') : (messages => $hi) });
+            $path eq 'completions' ? (prompt => 'a')
+                                   : (messages => $hi, @calm) });
 
         ok(is_person(text_of($res)), "$how: $path") or diag($res->{body});
     }
@@ -184,12 +191,119 @@ for my $seed (1 .. 3) {
 
     like($text, qr/^\{/, 'json_object: an object from the first byte');
     ok($res->{json}{choices}[0]{finish_reason} eq 'length'
-       || ref(eval { decode_json($text) }) eq 'HASH',
+       || ref(eval { $characters->decode($text) }) eq 'HASH',
        'json_object: an object') or diag($text);
+}
+
+# reasoning comes before, and is no part of the answer
+
+for my $seed (1 .. 4) {
+    my $res = chat(guided_choice => [ 'yes', 'no' ], seed => $seed,
+                   enable_thinking => JSON::PP::true, max_tokens => 900);
+    my $c = $res->{json}{choices}[0];
+
+    ok($c->{finish_reason} eq 'length' && $c->{message}{content} eq ''
+       || $c->{message}{content} =~ /^(?:yes|no)$/, "reasoning, seed $seed")
+        or diag($res->{body});
 }
 
 is(text_of(chat(response_format => { type => 'text' }, seed => 1)),
    text_of(chat(seed => 1)), 'response_format text changes nothing');
+
+
+# ---- calls that must come ----
+
+my $weather = {
+    type => 'object',
+    properties => {
+        city => { type => 'string', maxLength => 10 },
+        unit => { enum => [ 'c', 'f' ] },
+        days => { type => 'integer', minimum => 1, maximum => 9 },
+    },
+    required => [ 'city', 'unit' ],
+    additionalProperties => JSON::PP::false,
+};
+
+my @tools = map { { type => 'function', function => $_ } }
+    { name => 'get_weather', parameters => $weather },
+    { name => 'now', parameters => { type => 'object' } },
+    { name => 'odd', parameters => { type => 'object', properties => {
+        a => { '$ref' => 'http://127.0.0.1/other.json' } } } };
+
+
+sub calls_of {
+    my ($res) = @_;
+
+    return map { [ $_->{function}{name},
+                   eval { $characters->decode($_->{function}{arguments}) } ] }
+           @{ $res->{json}{choices}[0]{message}{tool_calls} // [] };
+}
+
+
+sub is_weather {
+    my ($call) = @_;
+    my ($name, $args) = @$call;
+
+    return $name eq 'get_weather' && ref $args eq 'HASH'
+           && length $args->{city} <= 10 && $args->{unit} =~ /^[cf]$/
+           && ($args->{days} // 1) =~ /^[1-9](?:\.0)?$/;
+}
+
+
+for my $seed (1 .. 4) {
+    my %ask = (tools => \@tools, seed => $seed, temperature => 1.2,
+               parallel_tool_calls => JSON::PP::false,
+               tool_choice => { type => 'function',
+                                function => { name => 'get_weather' } });
+    my $res = chat(%ask);
+    my @calls = calls_of($res);
+
+    is($res->{json}{choices}[0]{finish_reason}, 'tool_calls',
+       "a named call, seed $seed: the reason") or diag($res->{body});
+    is(scalar(grep { is_weather($_) } @calls), 1,
+       "a named call, seed $seed: one that fits") or diag($res->{body});
+
+    my $args = join '', map { $_->{function}{arguments} // '' }
+               map { @{ $_->{json} && $_->{json}{choices}[0]{delta}{tool_calls}
+                        || [] } }
+               $t->open('/v1/chat/completions', { messages => $hi, @calm,
+                        %ask, max_tokens => 400, stream => \1 })->events;
+
+    is($args, $res->{json}{choices}[0]{message}{tool_calls}[0]{function}
+                  {arguments}, "a named call, seed $seed: as a stream");
+}
+
+for my $seed (1 .. 4) {
+    my @calls = calls_of(chat(tools => [ @tools[0, 1] ], seed => $seed,
+        tool_choice => 'required', parallel_tool_calls => JSON::PP::false));
+
+    is(scalar(@calls), 1, "a call, seed $seed");
+    ok($calls[0] && ref $calls[0][1] eq 'HASH'
+       && ($calls[0][0] eq 'now' || is_weather($calls[0])),
+       "a call, seed $seed: fits");
+}
+
+# a schema that cannot be kept to is no reason to refuse a tool
+
+my $odd = chat(tools => \@tools, seed => 1, max_tokens => 900,
+    parallel_tool_calls => JSON::PP::false,
+    tool_choice => { type => 'function', function => { name => 'odd' } });
+my ($call) = calls_of($odd);
+
+ok($odd->{json}{choices}[0]{finish_reason} eq 'length'
+   || ($call->[0] eq 'odd' && ref $call->[1] eq 'HASH'),
+   'a call of a tool with an odd schema') or diag($odd->{body});
+
+# a rule and tools: the answer is one or the other
+
+for my $seed (1 .. 4) {
+    my $res = chat(tools => [ $tools[0] ], seed => $seed,
+                   response_format => format_of($person));
+    my @calls = calls_of($res);
+
+    ok(@calls ? is_weather($calls[0]) : is_person(text_of($res)),
+       "a rule or a call, seed $seed") or diag($res->{body});
+}
 
 
 # ---- limits ----

@@ -1,0 +1,375 @@
+/*
+ * What a request's choices must look like: its own rule, calls of tools where
+ * one is required, and before either the reasoning that the model's template
+ * has.  Compiled grammars are kept by the bytes that they are made from
+ * (engine/grammar/cache.h).
+ */
+
+#include "engine/serve/engine.h"
+
+#include <stdio.h>
+
+/* white space between reasoning and answer */
+#define LLM_GRAMMAR_GAP  "[ \t\r\n]{0,8}"
+
+
+/* ---- the request's rule ---- */
+
+static int
+llm_grammar_choice(llm_gram_build_t *b, const llm_flat_t *list,
+    llm_gn_t *node, llm_err_t *err)
+{
+    uint32_t           n;
+    llm_str_t         *texts;
+    const llm_flat_t  *v;
+
+    texts = calloc(llm_max(list->count, 1u), sizeof(*texts));
+    if (texts == NULL) {
+        return llm_fail(err, "no memory for the choices");
+    }
+
+    n = 0;
+
+    for (v = llm_flat_first(list); v; v = llm_flat_next(list, v)) {
+        if (v->type == LLM_FLAT_STRING) {
+            texts[n++] = llm_flat_str(v);
+        }
+    }
+
+    *node = llm_gn_choice(b, texts, n);
+    free(texts);
+
+    return LLM_OK;
+}
+
+
+/* the client's field before the path in its value */
+
+static int
+llm_grammar_name_error(const llm_request_t *msg, llm_err_t *err)
+{
+    int          half;
+    char         path[sizeof(err->param)];
+    const char  *name;
+
+    if (err->status >= 500) {
+        return LLM_ERROR;
+    }
+
+    half = (int) sizeof(path) / 2;
+    name = llm_ref_data(msg, msg->rule_name);
+    memcpy(path, err->param, sizeof(path));
+
+    snprintf(err->param, sizeof(err->param), "%.*s%s%.*s",
+             (int) llm_min(msg->rule_name.len, (uint32_t) half), name,
+             *path ? "." : "", half, path);
+
+    return LLM_ERROR;
+}
+
+
+static int
+llm_grammar_rule(const llm_request_t *msg, llm_gram_build_t *b,
+    llm_gn_t *node, llm_err_t *err)
+{
+    const char        *text;
+    const llm_flat_t  *flat;
+
+    text = llm_ref_data(msg, msg->rule);
+    flat = llm_ref_data(msg, msg->rule);
+
+    switch (msg->rule_kind) {
+
+    case LLM_RULE_OBJECT:
+        return llm_gn_json_object(b, node, err);
+
+    case LLM_RULE_GBNF:
+        return llm_gn_gbnf(b, text, msg->rule.len, node, err);
+
+    case LLM_RULE_REGEX:
+        return llm_gn_pattern(b, text, msg->rule.len, node, err);
+
+    case LLM_RULE_SCHEMA:
+    case LLM_RULE_CHOICE:
+        if (llm_flat_check(flat, msg->rule.len) == LLM_OK) {
+            return msg->rule_kind == LLM_RULE_SCHEMA
+                   ? llm_gn_schema(b, flat, node, err)
+                   : llm_grammar_choice(b, flat, node, err);
+        }
+
+        break;
+
+    default:
+        break;
+    }
+
+    return llm_fail(err, "malformed request to the engine");
+}
+
+
+/* ---- what may stand before it ---- */
+
+/* any text that the mark is not in, then the mark */
+
+static llm_gn_t
+llm_grammar_until(const llm_rule_ctx_t *ctx, llm_gram_build_t *b,
+    llm_str_t mark)
+{
+    llm_rx_t        rx;
+    llm_gn_t        parts[2];
+    llm_rx_pool_t  *p;
+
+    p = llm_gram_pool(b);
+    rx = llm_rx_literal(p, mark.data, mark.len);
+    rx = llm_rx_cat(p, LLM_RX_TEXT, llm_rx_cat(p, rx, LLM_RX_TEXT));
+
+    parts[0] = llm_gn_regex(b, llm_rx_not(p, rx));
+    parts[1] = llm_calls_mark(b, ctx->tree, mark);
+
+    return llm_gn_seq(b, parts, 2);
+}
+
+
+static int
+llm_grammar_gap(llm_gram_build_t *b, llm_gn_t *gap, llm_err_t *err)
+{
+    return llm_gn_pattern(b, LLM_GRAMMAR_GAP, sizeof(LLM_GRAMMAR_GAP) - 1,
+                          gap, err);
+}
+
+
+/* has the client said that the model is not to reason? */
+
+static int
+llm_grammar_no_thinking(const llm_request_t *msg)
+{
+    const llm_flat_t  *v;
+
+    v = llm_flat_get(llm_ref_data(msg, msg->chat), "chat_template_kwargs");
+    v = v && v->type == LLM_FLAT_OBJECT
+        ? llm_flat_get(v, "enable_thinking") : NULL;
+
+    return v && v->type == LLM_FLAT_BOOL && llm_flat_int(v) == 0;
+}
+
+
+/*
+ * Reasoning, where the template has any: up to its end if the prompt has
+ * begun it, else whole or none, as the client wants; then the mark that
+ * content has, if it has one.
+ */
+
+static int
+llm_grammar_before(const llm_rule_ctx_t *ctx, llm_gram_build_t *b,
+    llm_gn_t *node, llm_err_t *err)
+{
+    uint32_t             i;
+    llm_gn_t             gap, parts[3], of[LLM_FORMAT_TEXTS + 1];
+    const llm_pair_t    *pair;
+    const llm_format_t  *f;
+
+    f = ctx->format;
+    *node = LLM_GN_EMPTY;
+
+    if (f == NULL || f->n_reasoning == 0) {
+        return LLM_OK;
+    }
+
+    if (llm_grammar_gap(b, &gap, err) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    pair = &f->reasoning[ctx->open >= 0 ? ctx->open : 0];
+
+    if (pair->close.len == 0 || (ctx->open < 0 && pair->open.len == 0)) {
+        return LLM_OK;
+    }
+
+    parts[0] = ctx->open >= 0 ? LLM_GN_EMPTY
+               : llm_calls_mark(b, ctx->tree, pair->open);
+    parts[1] = llm_grammar_until(ctx, b, pair->close);
+    parts[2] = gap;
+    *node = llm_gn_seq(b, parts, 3);
+
+    if (ctx->open < 0) {
+        *node = llm_grammar_no_thinking(ctx->msg)
+                ? LLM_GN_EMPTY : llm_gn_repeat(b, *node, 0, 1);
+    }
+
+    if (f->n_content == 0) {
+        return LLM_OK;
+    }
+
+    for (i = 0; i < f->n_content; i++) {
+        of[i] = llm_calls_mark(b, ctx->tree, f->content[i]);
+    }
+
+    of[i++] = LLM_GN_EMPTY;
+
+    parts[0] = *node;
+    parts[1] = llm_gn_alt(b, of, i);
+    *node = llm_gn_seq(b, parts, 2);
+
+    return LLM_OK;
+}
+
+
+/* ---- the whole ---- */
+
+static int
+llm_grammar_calls(const llm_rule_ctx_t *ctx)
+{
+    return ctx->format && ctx->tools->n
+           && ctx->msg->tool_choice != LLM_TOOLS_NONE
+           && llm_calls_can(ctx->format);
+}
+
+
+static int
+llm_grammar_build(const llm_rule_ctx_t *ctx, llm_gram_build_t *b,
+    llm_gn_t *root, llm_err_t *err)
+{
+    int                   required;
+    llm_gn_t              of[2], parts[2];
+    uint32_t              n;
+    const llm_request_t  *msg;
+
+    msg = ctx->msg;
+    required = msg->tool_choice == LLM_TOOLS_REQUIRED;
+    n = 0;
+
+    if (msg->rule_kind != LLM_RULE_NONE && !required) {
+        if (llm_grammar_rule(msg, b, &of[n++], err) != LLM_OK) {
+            return llm_grammar_name_error(msg, err);
+        }
+    }
+
+    if (llm_grammar_calls(ctx)
+        && llm_calls_node(ctx, b, &of[n++], err) != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    parts[1] = llm_gn_alt(b, of, n);
+
+    if (llm_grammar_before(ctx, b, &parts[0], err) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    *root = llm_gn_seq(b, parts, 2);
+
+    return LLM_OK;
+}
+
+
+static llm_gram_t *
+llm_grammar_compile(void *data, const llm_toktree_t *tree, llm_err_t *err)
+{
+    llm_gn_t           root;
+    llm_gram_t        *g;
+    llm_rule_ctx_t    *ctx;
+    llm_gram_build_t  *b;
+
+    ctx = data;
+    ctx->tree = tree;
+
+    b = llm_gram_build();
+    if (b == NULL) {
+        (void) llm_fail(err, "no memory for a grammar");
+        return NULL;
+    }
+
+    if (llm_grammar_build(ctx, b, &root, err) != LLM_OK) {
+        llm_gram_build_free(b);
+        return NULL;
+    }
+
+    g = llm_gram_finish(b, root, tree, err);
+
+    if (g == NULL && ctx->msg->rule_kind != LLM_RULE_NONE) {
+        (void) llm_grammar_name_error(ctx->msg, err);
+    }
+
+    return g;
+}
+
+
+/* the bytes that the grammar is made from */
+
+static int
+llm_grammar_key(const llm_rule_ctx_t *ctx, llm_buf_t *key)
+{
+    uint32_t              i, head[6];
+    const llm_ref_t      *names;
+    const llm_flat_t     *tools;
+    const llm_request_t  *msg;
+
+    msg = ctx->msg;
+
+    head[0] = msg->rule_kind;
+    head[1] = (uint32_t) (ctx->open + 1);
+    head[2] = ctx->format != NULL;
+    head[3] = llm_grammar_calls(ctx) ? msg->tool_choice + 1 : 0;
+    head[4] = msg->tool_single;
+    head[5] = ctx->format && llm_grammar_no_thinking(msg);
+
+    (void) llm_buf_add(key, head, sizeof(head));
+    (void) llm_buf_add(key, &msg->rule.len, sizeof(msg->rule.len));
+    (void) llm_buf_add(key, llm_ref_data(msg, msg->rule), msg->rule.len);
+
+    if (head[3]) {
+        names = llm_ref_data(msg, msg->tool_names);
+
+        for (i = 0; i < msg->tool_names.len; i++) {
+            (void) llm_buf_add(key, &names[i].len, sizeof(names[i].len));
+            (void) llm_buf_add(key, llm_ref_data(msg, names[i]),
+                               names[i].len);
+        }
+
+        tools = llm_flat_get(llm_ref_data(msg, msg->chat), "tools");
+
+        if (tools) {
+            (void) llm_buf_add(key, tools, tools->size);
+        }
+    }
+
+    return key->failed ? LLM_ERROR : LLM_OK;
+}
+
+
+int
+llm_prep_grammar(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
+{
+    llm_buf_t              key;
+    llm_rule_ctx_t         ctx;
+    const llm_request_t   *msg;
+
+    msg = r->msg;
+
+    memset(&ctx, 0, sizeof(ctx));
+    ctx.msg = msg;
+    ctx.tools = &r->prep.tools;
+    ctx.format = msg->kind == LLM_KIND_CHAT ? llm_chat_format(m->chat) : NULL;
+    ctx.open = msg->kind == LLM_KIND_CHAT ? r->prep.open : -1;
+
+    if (msg->rule_kind == LLM_RULE_NONE
+        && (msg->tool_choice != LLM_TOOLS_REQUIRED
+            || !llm_grammar_calls(&ctx)))
+    {
+        return LLM_OK;
+    }
+
+    llm_buf_init(&key, 0);
+
+    if (llm_grammar_key(&ctx, &key) != LLM_OK) {
+        llm_buf_free(&key);
+        return llm_fail(err, "no memory for a grammar");
+    }
+
+    r->prep.gram = llm_gram_cache_get(m->grams,
+                                      (llm_str_t) { key.len, key.data },
+                                      llm_grammar_compile, &ctx, err);
+    llm_buf_free(&key);
+
+    return r->prep.gram ? LLM_OK : LLM_ERROR;
+}
