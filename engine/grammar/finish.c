@@ -390,6 +390,10 @@ llm_finish_object(llm_gram_build_t *b, llm_object_t *o)
     llm_named_t   *n;
     llm_counts_t  *c;
 
+    /* again, now that it is known of every value whether it is live */
+
+    (void) llm_finish_live_object(b, o);
+
     o->order = b->by_key.n;
     o->counts = b->counts.n;
 
