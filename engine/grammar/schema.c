@@ -9,7 +9,7 @@
 #include "engine/grammar/schema_internal.h"
 
 
-#define LLM_SCHEMA_MAX_MEMORY  (96 << 20)
+#define LLM_SCHEMA_MAX_MEMORY  (64 << 20)
 
 
 /* what a branch allows: texts and strings are collected over all of them */
@@ -121,7 +121,7 @@ llm_schema_build(llm_schema_t *s, llm_schema_set_t set, llm_gn_t *node)
 
     s->negated = 0;
 
-    if (llm_schema_expand(s, set, &branches) != LLM_OK) {
+    if (llm_schema_expand(s, set, LLM_SCHEMA_ANY, &branches) != LLM_OK) {
         return LLM_ERROR;
     }
 

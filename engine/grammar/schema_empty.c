@@ -15,7 +15,7 @@
 
 
 static int  llm_schema_set_empty(llm_schema_t *s, llm_schema_set_t set,
-    int depth);
+    uint32_t types, int depth);
 
 
 static int
@@ -38,7 +38,7 @@ llm_schema_object_empty(llm_schema_t *s, const llm_schema_branch_t *b,
     for (i = 0; i < o.n_keys && depth; i++) {
         if (o.keys[i].required && o.keys[i].value.n > 1) {
             rc = llm_schema_set_empty(s, llm_schema_bag_set(&o.keys[i].value),
-                                      depth - 1);
+                                      LLM_SCHEMA_ANY, depth - 1);
             if (rc) {
                 return rc;
             }
@@ -86,7 +86,7 @@ llm_schema_array_empty(llm_schema_t *s, const llm_schema_branch_t *b,
 
         if (bag->n > 1) {
             rc = llm_schema_set_empty(s, llm_schema_bag_set(bag),
-                                      depth - 1);
+                                      LLM_SCHEMA_ANY, depth - 1);
             if (rc) {
                 return rc;
             }
@@ -147,7 +147,8 @@ llm_schema_types_empty(llm_schema_t *s, const llm_schema_branch_t *b,
 
 
 static int
-llm_schema_set_empty(llm_schema_t *s, llm_schema_set_t set, int depth)
+llm_schema_set_empty(llm_schema_t *s, llm_schema_set_t set, uint32_t types,
+    int depth)
 {
     int                    rc;
     uint32_t               i;
@@ -157,7 +158,7 @@ llm_schema_set_empty(llm_schema_t *s, llm_schema_set_t set, int depth)
         return 1;
     }
 
-    if (llm_schema_expand(s, set, &branches) != LLM_OK) {
+    if (llm_schema_expand(s, set, types, &branches) != LLM_OK) {
         return LLM_ERROR;
     }
 
@@ -215,19 +216,6 @@ llm_schema_end(llm_schema_t *s, const llm_schema_search_t *saved, int rc)
 
 
 int
-llm_schema_empty(llm_schema_t *s, llm_schema_set_t set, int depth)
-{
-    int                  rc;
-    llm_schema_search_t  saved;
-
-    llm_schema_begin(s, &saved);
-    rc = llm_schema_set_empty(s, set, depth);
-
-    return llm_schema_end(s, &saved, rc);
-}
-
-
-int
 llm_schema_branch_empty(llm_schema_t *s, const llm_schema_branch_t *b,
     int depth)
 {
@@ -241,19 +229,32 @@ llm_schema_branch_empty(llm_schema_t *s, const llm_schema_branch_t *b,
 }
 
 
-/* can no value satisfy both schemas? */
+/*
+ * Can no value of the types satisfy both schemas?  Remembered for objects,
+ * for arrays, and for all types.
+ */
 
 int
-llm_schema_apart(llm_schema_t *s, const llm_flat_t *a, const llm_flat_t *b)
+llm_schema_apart(llm_schema_t *s, const llm_flat_t *a, const llm_flat_t *b,
+    uint32_t types)
 {
-    uint32_t           known;
-    uint64_t           key;
-    llm_schema_set_t   set;
-    llm_schema_item_t  items[2];
+    int                  rc;
+    uint32_t             known;
+    uint64_t             key;
+    llm_schema_set_t     set;
+    llm_schema_item_t    items[2];
+    llm_schema_search_t  saved;
+
+    if (types != LLM_SCHEMA_OBJECT && types != LLM_SCHEMA_ARRAY) {
+        types = LLM_SCHEMA_ANY;
+    }
+
+    /* an item is 30 bits and two flags */
 
     items[0] = llm_schema_item(s, a < b ? a : b, 0);
     items[1] = llm_schema_item(s, a < b ? b : a, 0);
-    key = (uint64_t) items[0] << 32 | items[1];
+    key = (uint64_t) items[0] << 32 | items[1] | (types == LLM_SCHEMA_OBJECT)
+          | (uint64_t) (types == LLM_SCHEMA_ARRAY) << 1;
 
     if (llm_schema_map_get(&s->pairs, key, &known) == LLM_OK) {
         return (int) known;
@@ -261,13 +262,16 @@ llm_schema_apart(llm_schema_t *s, const llm_flat_t *a, const llm_flat_t *b)
 
     set.items = items;
     set.n = 2;
-    known = (uint32_t) llm_schema_empty(s, set, 3);
 
-    if (llm_schema_map_put(s, &s->pairs, key, known) != LLM_OK) {
+    llm_schema_begin(s, &saved);
+    rc = llm_schema_set_empty(s, set, types, 3);
+    rc = llm_schema_end(s, &saved, rc);
+
+    if (llm_schema_map_put(s, &s->pairs, key, (uint32_t) rc) != LLM_OK) {
         return LLM_ERROR;
     }
 
-    return (int) known;
+    return rc;
 }
 
 

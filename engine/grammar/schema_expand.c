@@ -279,7 +279,7 @@ llm_schema_one_of(llm_schema_t *s, llm_schema_branch_t *b,
                 continue;
             }
 
-            rc = s->apart(s, c, d);
+            rc = s->apart(s, c, d, b->types);
             if (rc == LLM_ERROR) {
                 return LLM_ERROR;
             }
@@ -702,7 +702,7 @@ llm_schema_run(llm_schema_t *s, llm_schema_branch_t *b,
 
 
 int
-llm_schema_expand(llm_schema_t *s, llm_schema_set_t set,
+llm_schema_expand(llm_schema_t *s, llm_schema_set_t set, uint32_t types,
     llm_schema_branches_t *out)
 {
     uint32_t             i;
@@ -710,7 +710,7 @@ llm_schema_expand(llm_schema_t *s, llm_schema_set_t set,
 
     memset(out, 0, sizeof(llm_schema_branches_t));
     memset(&b, 0, sizeof(b));
-    b.types = LLM_SCHEMA_ANY;
+    b.types = types;
 
     for (i = set.n; i; i--) {
         if (llm_schema_todo(s, &b, set.items[i - 1], NULL) != LLM_OK) {

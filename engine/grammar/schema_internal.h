@@ -234,12 +234,13 @@ struct llm_schema_s {
     llm_schema_names_t         names;
 
     /* schema_empty.c, which stands above the files that ask: can no value
-       satisfy both schemas, or the branch? */
-    int (*apart)(llm_schema_t *s, const llm_flat_t *a, const llm_flat_t *b);
+       of the types satisfy both schemas, or the branch? */
+    int (*apart)(llm_schema_t *s, const llm_flat_t *a, const llm_flat_t *b,
+        uint32_t types);
     int (*contradicts)(llm_schema_t *s, const llm_schema_branch_t *b);
 };
 
-#define LLM_SCHEMA_MAX_WORK      1000000
+#define LLM_SCHEMA_MAX_WORK      200000
 #define LLM_SCHEMA_MAX_BRANCHES  4096
 #define LLM_SCHEMA_MAX_STATES    100000
 
@@ -287,7 +288,7 @@ int llm_schema_target(llm_schema_t *s, const llm_flat_t *ref,
     llm_schema_kw_t kw, const llm_flat_t **target);
 
 /* schema_expand.c */
-int llm_schema_expand(llm_schema_t *s, llm_schema_set_t set,
+int llm_schema_expand(llm_schema_t *s, llm_schema_set_t set, uint32_t types,
     llm_schema_branches_t *out);
 
 /* schema_branch.c; fork: adds a branch that is to be gone on with */
@@ -344,11 +345,10 @@ int llm_schema_not_refuse(llm_schema_t *s, const llm_flat_t *v,
     const char *what);
 
 /* schema_empty.c: 1: surely nothing matches; 0: not known; LLM_ERROR */
-int llm_schema_empty(llm_schema_t *s, llm_schema_set_t set, int depth);
 int llm_schema_branch_empty(llm_schema_t *s, const llm_schema_branch_t *b,
     int depth);
 int llm_schema_apart(llm_schema_t *s, const llm_flat_t *a,
-    const llm_flat_t *b);
+    const llm_flat_t *b, uint32_t types);
 int llm_schema_contradicts(llm_schema_t *s, const llm_schema_branch_t *b);
 
 /* schema_state.c: the node of a set, which may be built later */

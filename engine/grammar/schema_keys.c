@@ -194,7 +194,7 @@ llm_schema_strings(llm_schema_t *s, const llm_flat_t *schema, llm_rx_t *rx)
     set.items = &item;
     set.n = 1;
 
-    if (llm_schema_expand(s, set, &branches) != LLM_OK) {
+    if (llm_schema_expand(s, set, LLM_SCHEMA_STRING, &branches) != LLM_OK) {
         return LLM_ERROR;
     }
 

@@ -88,7 +88,7 @@ llm_schema_not_one_of(llm_schema_t *s, llm_schema_branch_t *b,
         }
 
         for (d = llm_flat_next(v, c); d; d = llm_flat_next(v, d)) {
-            rc = s->loose ? 0 : s->apart(s, c, d);
+            rc = s->loose ? 0 : s->apart(s, c, d, b->types);
             if (rc == LLM_ERROR) {
                 return LLM_ERROR;
             }
