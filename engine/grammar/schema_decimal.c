@@ -12,8 +12,9 @@
 #include <stdio.h>
 
 
-#define NAT       "(?:0|[1-9][0-9]*)"
-#define EXP       "(?:[eE][+-]?[0-9]+)?"
+#define NAT       "(?:0|[1-9][0-9]{0,39})"
+#define FRACTION  "(?:\\.[0-9]{1,20})?"
+#define EXP       "[eE][+-]?[0-9]{1,4}"
 #define SIZE      400                   /* digits of a number written out */
 
 typedef struct {
@@ -25,17 +26,18 @@ typedef struct {
 } llm_schema_written_t;
 
 static const char *const  llm_schema_numbers[] = {
-    NAT "(?:\\.[0-9]+)?" EXP,
-    "0(?:\\.0+)?" EXP,
-    "(?:[1-9][0-9]*(?:\\.[0-9]+)?|0\\.[0-9]*[1-9][0-9]*)" EXP,
-    NAT "(?:\\.0+)?"
-        "|[1-9](?:\\.[0-9]{1,16})?[eE]\\+?0*(?:1[6-9]|[2-9][0-9]"
-        "|[1-9][0-9]{2,})",
-    NAT "\\.[0-9]*[1-9][0-9]*"
-        "|[1-9](?:\\.[0-9]+)?[eE]-0*[1-9][0-9]*",
+    NAT FRACTION "(?:" EXP ")?",
+    "0(?:\\.0{1,20})?(?:" EXP ")?",
+    "(?:[1-9][0-9]{0,39}" FRACTION "|0\\.[0-9]{0,20}[1-9][0-9]{0,20})"
+        "(?:" EXP ")?",
+    NAT "(?:\\.0)?"
+        "|[1-9](?:\\.[0-9]{1,16})?[eE]\\+?0?(?:1[6-9]|[2-9][0-9]"
+        "|[1-9][0-9]{2,3})",
+    NAT "\\.[0-9]{0,20}[1-9][0-9]{0,20}"
+        "|[1-9]" FRACTION "[eE]-0?[1-9][0-9]{0,3}",
     NAT,
-    NAT "(?:\\.[0-9]+)?|[1-9](?:\\.[0-9]+)?[eE][+-]?[0-9]+",
-    NAT "(?:\\.[0-9]+)?",
+    NAT FRACTION "|[1-9]" FRACTION EXP,
+    NAT FRACTION,
 };
 
 
@@ -199,10 +201,11 @@ llm_schema_text(llm_schema_t *s, const char *text)
 }
 
 
-/* whole numbers above, or below, that of the digits */
+/* whole numbers of at most so many digits above, or any below, that of the
+   digits */
 
 static llm_rx_t
-llm_schema_whole(llm_schema_t *s, const char *digits, int above)
+llm_schema_whole(llm_schema_t *s, const char *digits, int above, int most)
 {
     int       k, len;
     llm_rx_t  rx, other;
@@ -228,7 +231,8 @@ llm_schema_whole(llm_schema_t *s, const char *digits, int above)
         /* digits is "0" or does not begin with 0 */
         other = llm_rx_cat(s->pool, llm_schema_digits(s, '1', '9', 1, 1),
                            llm_schema_digits(s, '0', '9', (uint32_t) len,
-                                             LLM_RX_NO_MAX));
+                                             (uint32_t) llm_max(len,
+                                                                most - 1)));
 
         return llm_rx_or(s->pool, rx, other);
     }
@@ -254,8 +258,8 @@ llm_schema_part(llm_schema_t *s, const char *part, int above, int equal)
     llm_rx_t  rx, other, any, zeros;
 
     len = (int) strlen(part);
-    any = llm_schema_digits(s, '0', '9', 0, LLM_RX_NO_MAX);
-    zeros = llm_schema_digits(s, '0', '0', 0, LLM_RX_NO_MAX);
+    any = llm_schema_digits(s, '0', '9', 0, LLM_SCHEMA_PART);
+    zeros = llm_schema_digits(s, '0', '0', 0, LLM_SCHEMA_PART);
 
     /* behind all digits of part; a dot needs at least one */
 
@@ -264,7 +268,7 @@ llm_schema_part(llm_schema_t *s, const char *part, int above, int equal)
                              any);
     } else {
         rx = equal ? llm_schema_digits(s, '0', above ? '9' : '0', len == 0,
-                                       LLM_RX_NO_MAX)
+                                       LLM_SCHEMA_PART)
                    : LLM_RX_NONE;
     }
 
@@ -302,7 +306,7 @@ llm_schema_exponent(llm_schema_t *s, int exp, int side)
     char      digits[16];
     llm_rx_t  plus, minus, zeros, rx;
 
-    zeros = llm_schema_digits(s, '0', '0', 0, LLM_RX_NO_MAX);
+    zeros = llm_schema_digits(s, '0', '0', 0, LLM_SCHEMA_EXPONENT - 1);
     plus = llm_rx_or(s->pool, LLM_RX_EMPTY, llm_schema_text(s, "+"));
     minus = llm_schema_text(s, "-");
 
@@ -310,12 +314,13 @@ llm_schema_exponent(llm_schema_t *s, int exp, int side)
     rx = llm_rx_literal(s->pool, digits, (size_t) len);
 
     if (side) {
-        rx = llm_schema_whole(s, digits, (side > 0) == (exp >= 0));
+        rx = llm_schema_whole(s, digits, (side > 0) == (exp >= 0),
+                              LLM_SCHEMA_EXPONENT);
     }
 
     if (exp < 0 || (exp == 0 && side < 0)) {
         if (exp == 0) {
-            rx = llm_schema_whole(s, digits, 1);
+            rx = llm_schema_whole(s, digits, 1, LLM_SCHEMA_EXPONENT);
         }
 
         rx = llm_schema_cat3(s, minus, zeros, rx);
@@ -324,7 +329,7 @@ llm_schema_exponent(llm_schema_t *s, int exp, int side)
             rx = llm_rx_or(s->pool, rx,
                            llm_rx_cat(s->pool, plus,
                                       llm_schema_digits(s, '0', '9', 1,
-                                                        LLM_RX_NO_MAX)));
+                                                        LLM_SCHEMA_EXPONENT)));
         }
 
     } else {
@@ -338,7 +343,7 @@ llm_schema_exponent(llm_schema_t *s, int exp, int side)
             rx = llm_rx_or(s->pool, rx,
                            llm_rx_cat(s->pool, minus,
                                       llm_schema_digits(s, '0', '9', 1,
-                                                        LLM_RX_NO_MAX)));
+                                                        LLM_SCHEMA_EXPONENT)));
         }
     }
 
@@ -361,9 +366,10 @@ llm_schema_beyond(llm_schema_t *s, const llm_schema_dec_t *d, int above,
     any = llm_rx_or(s->pool, LLM_RX_EMPTY,
                     llm_rx_cat(s->pool, llm_schema_text(s, "."),
                                llm_schema_digits(s, '0', '9', 1,
-                                                 LLM_RX_NO_MAX)));
+                                                 LLM_SCHEMA_PART)));
 
-    rx = llm_rx_cat(s->pool, llm_schema_whole(s, w.whole, above), any);
+    rx = llm_schema_whole(s, w.whole, above, LLM_SCHEMA_WHOLE);
+    rx = llm_rx_cat(s->pool, rx, any);
     rx = llm_rx_or(s->pool, rx,
                    llm_rx_cat(s->pool, llm_schema_text(s, w.whole),
                               llm_schema_part(s, w.part, above, equal)));
@@ -426,26 +432,30 @@ llm_schema_side(llm_schema_t *s, const llm_schema_range_t *r)
 }
 
 
-/* the fraction .PART, and zeros */
+/* the fraction .PART, and zeros; of none, one zero is enough if not all
+   writings are asked for */
 
 static llm_rx_t
-llm_schema_same_part(llm_schema_t *s, const char *part)
+llm_schema_same_part(llm_schema_t *s, const char *part, int all)
 {
     llm_rx_t  rx;
+    uint32_t  none;
 
+    none = part[0] == '\0';
     rx = llm_schema_cat3(s, llm_schema_text(s, "."),
                          llm_schema_text(s, part),
-                         llm_schema_digits(s, '0', '0', part[0] == '\0',
-                                           LLM_RX_NO_MAX));
+                         llm_schema_digits(s, '0', '0', none,
+                                           all ? LLM_SCHEMA_PART : none));
 
-    return part[0] ? rx : llm_rx_or(s->pool, LLM_RX_EMPTY, rx);
+    return !none ? rx : llm_rx_or(s->pool, LLM_RX_EMPTY, rx);
 }
 
 
-/* all writings of a number that the other expressions know */
+/* the writings of a number: all that the other expressions know, or those
+   that people and programs use */
 
 llm_rx_t
-llm_schema_equal(llm_schema_t *s, const llm_schema_dec_t *d)
+llm_schema_equal(llm_schema_t *s, const llm_schema_dec_t *d, int all)
 {
     llm_rx_t              rx, sign;
     llm_schema_written_t  w;
@@ -462,11 +472,11 @@ llm_schema_equal(llm_schema_t *s, const llm_schema_dec_t *d)
     llm_schema_write(d, &w);
 
     rx = llm_schema_cat3(s, llm_schema_text(s, w.lead),
-                         llm_schema_same_part(s, w.rest),
+                         llm_schema_same_part(s, w.rest, all),
                          llm_schema_exponent(s, w.exp, 0));
     rx = llm_rx_or(s->pool, rx,
                    llm_rx_cat(s->pool, llm_schema_text(s, w.whole),
-                              llm_schema_same_part(s, w.part)));
+                              llm_schema_same_part(s, w.part, all)));
 
     return llm_rx_cat(s->pool, sign, rx);
 }

@@ -7,6 +7,12 @@
 
 #include "engine/grammar/schema_internal.h"
 
+/* A number that only its kind bounds must end some time: these are the most
+   digits, in the whole, behind the dot and in an exponent. */
+#define LLM_SCHEMA_WHOLE     40
+#define LLM_SCHEMA_PART      20
+#define LLM_SCHEMA_EXPONENT  4
+
 /* 0.DIGITS * 10^point, without zeros at either end; no digits: zero */
 typedef struct {
     int          neg;
@@ -46,7 +52,8 @@ llm_rx_t llm_schema_cat3(llm_schema_t *s, llm_rx_t a, llm_rx_t b,
     llm_rx_t c);
 llm_rx_t llm_schema_text(llm_schema_t *s, const char *text);
 llm_rx_t llm_schema_side(llm_schema_t *s, const llm_schema_range_t *r);
-/* with its sign */
-llm_rx_t llm_schema_equal(llm_schema_t *s, const llm_schema_dec_t *d);
+/* with its sign; all writings, or those that are usual */
+llm_rx_t llm_schema_equal(llm_schema_t *s, const llm_schema_dec_t *d,
+    int all);
 
 #endif /* LLM_SCHEMA_DECIMAL_H */

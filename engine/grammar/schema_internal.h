@@ -127,7 +127,9 @@ struct llm_schema_atom_s {
     const llm_flat_t          *value;
     const llm_schema_scope_t  *scope;
     llm_str_t                  key;     /* HAS, LACKS */
-    llm_rx_t                   rx;      /* SOME: keys */
+    llm_rx_t                   rx;      /* SOME: keys; if there is a .schema,
+                                           those that it leaves to its
+                                           additionalProperties */
     const llm_flat_t          *names;   /* SOME: or those that this schema
                                            refuses */
     llm_schema_item_t          item;    /* HAS, SOME, ITEM .. */

@@ -212,6 +212,86 @@ llm_schema_strings(llm_schema_t *s, const llm_flat_t *schema, llm_rx_t *rx)
 }
 
 
+/* the keys that "properties" and "patternProperties" of a schema leave */
+
+static int
+llm_schema_additional(llm_schema_t *s, const llm_flat_t *schema,
+    llm_rx_t *rx)
+{
+    uint32_t           n;
+    uint64_t           place;
+    llm_rx_t           one;
+    llm_str_t         *keys;
+    const llm_flat_t  *v, *c;
+
+    place = (uint64_t) llm_schema_item(s, schema, LLM_SCHEMA_NOT) + 1;
+
+    if (llm_schema_map_get(&s->regexes, place, rx) == LLM_OK) {
+        return LLM_OK;
+    }
+
+    *rx = LLM_RX_NONE;
+
+    v = llm_flat_get(schema, "properties");
+
+    if (v && v->type == LLM_FLAT_OBJECT) {
+        keys = llm_schema_alloc(s, (v->count + 1) * sizeof(llm_str_t));
+        if (keys == NULL) {
+            return LLM_ERROR;
+        }
+
+        n = 0;
+        for (c = llm_flat_first(v); c; c = llm_flat_next(v, c)) {
+            keys[n++] = llm_flat_str(c);
+            c = llm_flat_next(v, c);
+        }
+
+        *rx = llm_rx_literals(s->pool, keys, n);
+    }
+
+    v = llm_flat_get(schema, "patternProperties");
+
+    if (v && v->type == LLM_FLAT_OBJECT) {
+        for (c = llm_flat_first(v); c; c = llm_flat_next(v, c)) {
+            if (llm_schema_pattern(s, c, llm_flat_str(c), &one) != LLM_OK) {
+                return LLM_ERROR;
+            }
+
+            *rx = llm_rx_or(s->pool, *rx, one);
+            c = llm_flat_next(v, c);
+        }
+    }
+
+    *rx = llm_rx_not(s->pool, *rx);
+
+    return llm_schema_map_put(s, &s->regexes, place, *rx);
+}
+
+
+/* the keys of which some property must be */
+
+static int
+llm_schema_some_keys(llm_schema_t *s, const llm_schema_atom_t *a,
+    llm_rx_t *rx)
+{
+    *rx = a->rx;
+
+    if (a->schema) {
+        return llm_schema_additional(s, a->schema, rx);
+    }
+
+    if (a->names) {
+        if (llm_schema_strings(s, a->names, rx) != LLM_OK) {
+            return LLM_ERROR;
+        }
+
+        *rx = llm_rx_not(s->pool, *rx);
+    }
+
+    return LLM_OK;
+}
+
+
 /* the atoms in their order, and the smallest range of counts */
 
 static int
@@ -244,14 +324,9 @@ llm_schema_object_atoms(llm_schema_t *s, const llm_schema_branch_t *b,
 
         if (a->kw == LLM_KW_SOME && o->some == NULL) {
             o->some = a;
-            o->some_rx = a->rx;
 
-            if (a->names) {
-                if (llm_schema_strings(s, a->names, &o->some_rx) != LLM_OK) {
-                    return LLM_ERROR;
-                }
-
-                o->some_rx = llm_rx_not(s->pool, o->some_rx);
+            if (llm_schema_some_keys(s, a, &o->some_rx) != LLM_OK) {
+                return LLM_ERROR;
             }
         }
 
@@ -665,8 +740,11 @@ llm_schema_divide(llm_schema_t *s, llm_schema_object_t *o,
         return llm_schema_too_large(s);
     }
 
+    /* kinds that are found to be empty save those that they would be
+       divided into; it takes long to find, so few are not asked */
+
     if (rx == LLM_RX_NONE
-        || (k && rx != LLM_RX_TEXT && llm_rx_is_none(s->pool, rx, 500) == 1))
+        || (k > 3 && llm_rx_is_none(s->pool, rx, 200) == 1))
     {
         return LLM_OK;
     }

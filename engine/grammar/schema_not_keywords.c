@@ -165,55 +165,6 @@ llm_schema_not_enum(llm_schema_t *s, llm_schema_branch_t *b,
 }
 
 
-/* the keys that "properties" and "patternProperties" of a schema leave */
-
-static int
-llm_schema_additional(llm_schema_t *s, const llm_flat_t *schema,
-    llm_rx_t *rx)
-{
-    uint32_t           n;
-    llm_rx_t           one;
-    llm_str_t         *keys;
-    const llm_flat_t  *v, *c;
-
-    *rx = LLM_RX_NONE;
-
-    v = llm_flat_get(schema, "properties");
-
-    if (v && v->type == LLM_FLAT_OBJECT) {
-        keys = llm_schema_alloc(s, (v->count + 1) * sizeof(llm_str_t));
-        if (keys == NULL) {
-            return LLM_ERROR;
-        }
-
-        n = 0;
-        for (c = llm_flat_first(v); c; c = llm_flat_next(v, c)) {
-            keys[n++] = llm_flat_str(c);
-            c = llm_flat_next(v, c);
-        }
-
-        *rx = llm_rx_literals(s->pool, keys, n);
-    }
-
-    v = llm_flat_get(schema, "patternProperties");
-
-    if (v && v->type == LLM_FLAT_OBJECT) {
-        for (c = llm_flat_first(v); c; c = llm_flat_next(v, c)) {
-            if (llm_schema_pattern(s, c, llm_flat_str(c), &one) != LLM_OK) {
-                return LLM_ERROR;
-            }
-
-            *rx = llm_rx_or(s->pool, *rx, one);
-            c = llm_flat_next(v, c);
-        }
-    }
-
-    *rx = llm_rx_not(s->pool, *rx);
-
-    return LLM_OK;
-}
-
-
 int
 llm_schema_not_properties(llm_schema_t *s, llm_schema_branch_t *b,
     const llm_schema_todo_t *t, llm_schema_branches_t *out)
@@ -289,10 +240,7 @@ llm_schema_not_others(llm_schema_t *s, llm_schema_branch_t *b,
 
     if (t->kw == LLM_KW_ADDITIONAL_PROPERTIES) {
         a.item = llm_schema_item(s, t->value, LLM_SCHEMA_NOT);
-
-        if (llm_schema_additional(s, t->schema, &a.rx) != LLM_OK) {
-            return LLM_ERROR;
-        }
+        a.schema = t->schema;
 
     } else {
         a.names = t->value;

@@ -1,8 +1,8 @@
 /*
  * Numbers: what the atoms of a branch ask of them.
  *
- * An integer may have a fraction of zeros; draft 4 asks for the writing
- * without one.  See schema_decimal.c for the writings.
+ * An integer may have ".0" behind it; draft 4 asks for the writing without
+ * it.  See schema_decimal.c for the writings.
  */
 
 #include "engine/grammar/schema_decimal.h"
@@ -25,7 +25,7 @@ llm_schema_number_enum(llm_schema_t *s, const llm_schema_atom_t *a)
     for (; c; c = one ? NULL : llm_flat_next(a->value, c)) {
         if (c->type == LLM_FLAT_INT || c->type == LLM_FLAT_DOUBLE) {
             llm_schema_dec(c, &d);
-            rx = llm_rx_or(s->pool, rx, llm_schema_equal(s, &d));
+            rx = llm_rx_or(s->pool, rx, llm_schema_equal(s, &d, a->neg));
         }
     }
 
@@ -47,10 +47,9 @@ llm_schema_multiples(llm_schema_t *s, uint32_t a, int exp)
     uint32_t  i, scale, need;
 
     nat = llm_schema_numbers_rx(s, LLM_NUM_NATURAL);
-    zeros = llm_schema_digits(s, '0', '0', 0, LLM_RX_NO_MAX);
+    zeros = llm_schema_digits(s, '0', '0', 0, LLM_SCHEMA_PART);
     behind = llm_rx_or(s->pool, LLM_RX_EMPTY,
-                       llm_schema_cat3(s, llm_schema_text(s, ".0"), zeros,
-                                       LLM_RX_EMPTY));
+                       llm_rx_cat(s->pool, llm_schema_text(s, ".0"), zeros));
 
     if (exp >= 0) {
         whole = nat;
