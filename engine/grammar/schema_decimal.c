@@ -299,7 +299,7 @@ llm_schema_part(llm_schema_t *s, const char *part, int above, int equal)
 
 /* exponents, with the e, that are above, equal to or below exp */
 
-static llm_rx_t
+llm_rx_t
 llm_schema_exponent(llm_schema_t *s, int exp, int side)
 {
     int       len;

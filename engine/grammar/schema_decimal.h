@@ -51,6 +51,9 @@ llm_rx_t llm_schema_digits(llm_schema_t *s, int from, int to, uint32_t min,
 llm_rx_t llm_schema_cat3(llm_schema_t *s, llm_rx_t a, llm_rx_t b,
     llm_rx_t c);
 llm_rx_t llm_schema_text(llm_schema_t *s, const char *text);
+/* exponents, with the e, that are above (side is 1), equal to (0) or below
+   (-1) exp */
+llm_rx_t llm_schema_exponent(llm_schema_t *s, int exp, int side);
 llm_rx_t llm_schema_side(llm_schema_t *s, const llm_schema_range_t *r);
 /* with its sign; all writings, or those that are usual */
 llm_rx_t llm_schema_equal(llm_schema_t *s, const llm_schema_dec_t *d,

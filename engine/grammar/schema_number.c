@@ -129,6 +129,43 @@ llm_schema_multiples(llm_schema_t *s, uint32_t a, int exp)
 }
 
 
+/* multiples in the normal form with an exponent that is large enough for all
+   digits to be before the dot; of a only 2 and 5 are divisors then */
+
+static llm_rx_t
+llm_schema_large_multiples(llm_schema_t *s, uint32_t a, int exp)
+{
+    int       n, tens;
+    uint32_t  rest;
+    llm_rx_t  rx, digits;
+
+    rest = 1;
+
+    for (tens = 0; rest % a != 0; tens++) {
+        if (tens == 16) {
+            return LLM_RX_NONE;
+        }
+
+        rest = rest * 10 % a;
+    }
+
+    rx = LLM_RX_NONE;
+
+    for (n = 0; n <= 16; n++) {
+        digits = llm_rx_cat(s->pool, llm_schema_text(s, "."),
+                            llm_schema_digits(s, '0', '9', 1, (uint32_t) n));
+        digits = llm_rx_or(s->pool, digits, LLM_RX_EMPTY);
+        digits = llm_schema_cat3(s, llm_schema_digits(s, '1', '9', 1, 1),
+                                 digits,
+                                 llm_schema_exponent(s, n + exp + tens - 1,
+                                                     1));
+        rx = llm_rx_or(s->pool, rx, digits);
+    }
+
+    return rx;
+}
+
+
 static int
 llm_schema_multiple_of(llm_schema_t *s, const llm_schema_atom_t *a,
     llm_rx_t *rx)
@@ -160,10 +197,7 @@ llm_schema_multiple_of(llm_schema_t *s, const llm_schema_atom_t *a,
     m = (uint32_t) atoi(d.digits);
     *rx = llm_schema_multiples(s, m, exp);
 
-    if (m == 1 && exp <= 0) {
-        *rx = llm_rx_or(s->pool, *rx,
-                        llm_schema_numbers_rx(s, LLM_NUM_INTEGER));
-    }
+    *rx = llm_rx_or(s->pool, *rx, llm_schema_large_multiples(s, m, exp));
 
     *rx = llm_rx_cat(s->pool, llm_rx_or(s->pool, LLM_RX_EMPTY,
                                         llm_schema_text(s, "-")), *rx);
@@ -208,14 +242,23 @@ typedef struct {
 } llm_schema_number_t;
 
 
+static llm_rx_t
+llm_schema_signed(llm_schema_t *s, llm_rx_t rx)
+{
+    return llm_rx_cat(s->pool, llm_rx_or(s->pool, LLM_RX_EMPTY,
+                                         llm_schema_text(s, "-")), rx);
+}
+
+
 static int
 llm_schema_number_atom(llm_schema_t *s, const llm_schema_atom_t *a,
     llm_schema_number_t *n)
 {
-    int                lower, excl;
-    llm_rx_t           one;
-    const llm_flat_t  *v;
-    llm_schema_dec_t   d;
+    int                  lower, excl;
+    llm_rx_t             one, some;
+    const llm_flat_t    *v;
+    llm_schema_dec_t     d;
+    llm_schema_range_t   below;
 
     one = LLM_RX_NONE;
 
@@ -278,9 +321,21 @@ llm_schema_number_atom(llm_schema_t *s, const llm_schema_atom_t *a,
     }
 
     if (a->neg) {
-        n->canonical = llm_max(n->canonical,
-                               a->kw == LLM_KW_MULTIPLE_OF ? 2 : 1);
+        n->canonical = 1;
         one = llm_rx_not(s->pool, one);
+
+        if (a->kw == LLM_KW_MULTIPLE_OF) {
+            /* multiples are not known in all writings with an exponent: of
+               these only numbers below the divisor */
+
+            llm_schema_dec(a->value, &d);
+            below.from = NULL;
+            below.to = &d;
+            below.to_excl = 1;
+            some = llm_rx_or(s->pool, llm_schema_side(s, &below),
+                             llm_schema_numbers_rx(s, LLM_NUM_PLAIN));
+            one = llm_rx_and(s->pool, one, llm_schema_signed(s, some));
+        }
     }
 
     n->rx = llm_rx_and(s->pool, n->rx, one);
@@ -321,14 +376,6 @@ llm_schema_range(llm_schema_t *s, const llm_schema_number_t *n)
 }
 
 
-static llm_rx_t
-llm_schema_signed(llm_schema_t *s, llm_rx_t rx)
-{
-    return llm_rx_cat(s->pool, llm_rx_or(s->pool, LLM_RX_EMPTY,
-                                         llm_schema_text(s, "-")), rx);
-}
-
-
 /* the writings of the numbers that are of the types */
 
 static llm_rx_t
@@ -353,16 +400,7 @@ llm_schema_number_domain(llm_schema_t *s, uint32_t types, int canonical)
                                       ? LLM_NUM_INTEGER : LLM_NUM_FRACTION);
     }
 
-    rx = llm_schema_signed(s, rx);
-
-    if (canonical == 2) {
-        /* multiples are known without exponent only */
-        rx = llm_rx_and(s->pool, rx,
-                        llm_schema_signed(s,
-                            llm_schema_numbers_rx(s, LLM_NUM_PLAIN)));
-    }
-
-    return rx;
+    return llm_schema_signed(s, rx);
 }
 
 
