@@ -9,6 +9,7 @@
 #include "engine/sample/sampler.h"
 #include "engine/sample/chain.h"
 #include "engine/sample/random.h"
+#include "engine/sample/rules.h"
 
 #include <float.h>
 #include <math.h>
@@ -197,18 +198,15 @@ llm_sampler_set_rules(llm_sampler_t *s, const llm_rules_t *rules)
 
     for (i = 0; i < rules->n_bad; i++) {
 
-        if (rules->bad[i].n > 1) {
-            s->words = 1;
-            continue;
-        }
-
-        e = llm_sampler_edit(s, rules->bad[i].ids[0]);
+        e = rules->bad[i].n == 1
+            ? llm_sampler_edit(s, rules->bad[i].ids[0]) : NULL;
 
         if (e) {
             e->bias = -INFINITY;
         }
     }
 
+    s->words = llm_rules_have_words(rules);
     s->remembers |= s->words;
 
     return LLM_OK;
@@ -303,48 +301,6 @@ llm_sampler_chain(const llm_sampler_t *s, llm_sampler_scratch_t *scratch,
 }
 
 
-static void
-llm_sampler_mask(const uint32_t *mask, uint32_t n, float *row)
-{
-    uint32_t  i, word;
-
-    for (i = 0; i < n; i++) {
-        word = mask[i / 32];
-
-        if (word == UINT32_MAX && i % 32 == 0 && n - i >= 32) {
-            i += 31;
-            continue;
-        }
-
-        if (!((word >> (i % 32)) & 1)) {
-            row[i] = -INFINITY;
-        }
-    }
-}
-
-
-/* the last tokens of words that may not be written, behind the others */
-
-static void
-llm_sampler_hide_words(const llm_sampler_t *s, float *row)
-{
-    int32_t                last;
-    uint32_t               i;
-    const llm_bad_word_t  *w;
-
-    for (i = 0; i < s->rules->n_bad; i++) {
-        w = &s->rules->bad[i];
-        last = w->ids[w->n - 1];
-
-        if (last >= 0 && (uint32_t) last < s->n_vocab
-            && llm_history_ends(&s->history, w->ids, w->n - 1))
-        {
-            row[last] = -INFINITY;
-        }
-    }
-}
-
-
 /* copies the row to the scratch and applies bias, penalties, rules, bans and
    mask */
 
@@ -363,16 +319,10 @@ llm_sampler_change(const llm_sampler_t *s, llm_sampler_scratch_t *scratch,
     llm_sampler_chain(s, scratch, row, &c);
     llm_chain_edit(&c);
 
-    if (s->words) {
-        llm_sampler_hide_words(s, row);
-    }
-
-    if (s->rules && s->rules->allowed) {
-        llm_sampler_mask(s->rules->allowed, s->n_vocab, row);
-    }
+    llm_rules_apply(s->rules, &s->history, row, s->n_vocab);
 
     if (mask) {
-        llm_sampler_mask(mask, s->n_vocab, row);
+        llm_rules_mask(mask, s->n_vocab, row);
     }
 
     for (i = 0; i < n_banned; i++) {
