@@ -255,6 +255,10 @@ llm_api_add_tokens(llm_api_t *a, llm_buf_t *out)
     ev = a->cursor.piece->ev;
     t = llm_ref_data(ev, ev->u.text.logprobs);
 
+    if (ev->u.text.logprobs.len + ev->u.text.ids.len == 0) {
+        return;
+    }
+
     if (a->cursor.some) {
         (void) llm_buf_addc(out, ',');
     }

@@ -51,10 +51,52 @@ fuzz_inside(const llm_request_t *r, llm_ref_t ref, size_t item, size_t align)
 
 
 static void
+fuzz_strings(const llm_request_t *r, llm_ref_t list, uint32_t most)
+{
+    uint32_t          i;
+    const llm_ref_t  *s;
+
+    must(list.len <= most);
+    fuzz_inside(r, list, sizeof(llm_ref_t), 4);
+    s = llm_ref_data(r, list);
+
+    for (i = 0; i < list.len; i++) {
+        fuzz_inside(r, s[i], 1, 1);
+        must(s[i].len > 0);
+    }
+}
+
+
+static void
+fuzz_infill(const llm_request_t *r)
+{
+    uint32_t             i;
+    const llm_extra_t   *extra;
+    const llm_infill_t  *in;
+
+    fuzz_inside(r, r->infill, sizeof(llm_infill_t), 4);
+
+    if (r->infill.len == 0) {
+        return;
+    }
+
+    in = llm_ref_data(r, r->infill);
+
+    fuzz_inside(r, in->suffix, 1, 1);
+    fuzz_inside(r, in->extra, sizeof(llm_extra_t), 4);
+    extra = llm_ref_data(r, in->extra);
+
+    for (i = 0; i < in->extra.len; i++) {
+        fuzz_inside(r, extra[i].name, 1, 1);
+        fuzz_inside(r, extra[i].text, 1, 1);
+    }
+}
+
+
+static void
 fuzz_message(const llm_buf_t *msg)
 {
     uint32_t                 i;
-    const llm_ref_t         *stop;
     const llm_request_t     *r;
     const llm_prompt_ref_t  *p;
 
@@ -77,14 +119,12 @@ fuzz_message(const llm_buf_t *msg)
         fuzz_inside(r, p[i].ref, p[i].is_ids ? 4 : 1, p[i].is_ids ? 4 : 1);
     }
 
-    fuzz_inside(r, r->stops, sizeof(llm_ref_t), 4);
-    stop = llm_ref_data(r, r->stops);
+    fuzz_strings(r, r->stops, LLM_MAX_STOPS);
+    fuzz_strings(r, r->bad_words, LLM_MAX_BAD_WORDS);
+    fuzz_strings(r, r->breakers, LLM_MAX_BREAKERS);
+    fuzz_infill(r);
 
-    for (i = 0; i < r->stops.len; i++) {
-        fuzz_inside(r, stop[i], 1, 1);
-        must(stop[i].len > 0);
-    }
-
+    fuzz_inside(r, r->allowed_ids, sizeof(int32_t), 4);
     fuzz_inside(r, r->stop_ids, sizeof(int32_t), 4);
     fuzz_inside(r, r->logit_bias, sizeof(llm_logit_bias_t), 4);
 }
@@ -193,6 +233,10 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     fuzz_endpoint(&llm_api_responses, data, size);
     fuzz_endpoint(&llm_api_messages, data, size);
     fuzz_endpoint(&llm_api_count_tokens, data, size);
+    fuzz_endpoint(&llm_api_tokenize, data, size);
+    fuzz_endpoint(&llm_api_detokenize, data, size);
+    fuzz_endpoint(&llm_api_template, data, size);
+    fuzz_endpoint(&llm_api_infill, data, size);
 
     return 0;
 }
