@@ -84,6 +84,7 @@ ngx_http_llm_body_handler(ngx_http_request_t *r)
     body->digested = ngx_http_llm_idem_wants(r);
 
     if (llm_api_bodiless(ctx->endpoint)) {
+        body->digested = 0;
         body->bufs = NULL;
         body->size = 0;
 

@@ -13,7 +13,9 @@
  *   ngx_http_llm_handler.c     content handlers: routing, submission
  *   ngx_http_llm_body.c        request bodies, parsed in threads
  *   ngx_http_llm_task.c        those threads
+ *   ngx_http_llm_identity.c    model, tenant, priority of a request
  *   ngx_http_llm_idempotency.c requests that are sent again
+ *   ngx_http_llm_store.c       their answers in shared memory
  *   ngx_http_llm_event.c       the engine's events, errors, the pace
  *   ngx_http_llm_stream.c      answers on their way, disconnects, timers
  *   ngx_http_llm_output.c      bytes on their way to a client
@@ -71,12 +73,27 @@ typedef struct {
 typedef struct ngx_http_llm_ctx_s  ngx_http_llm_ctx_t;
 typedef struct ngx_http_llm_block_s  ngx_http_llm_block_t;
 typedef struct ngx_http_llm_entry_s  ngx_http_llm_entry_t;
-typedef struct ngx_http_llm_store_s  ngx_http_llm_store_t;
+typedef struct ngx_http_llm_page_s  ngx_http_llm_page_t;
 
 typedef struct {
     ngx_http_llm_ctx_t          *ctx;           /* NULL: the slot is free */
     uint32_t                     next;          /* next in the free list */
 } ngx_http_llm_slot_t;
+
+
+/* the answer of a request with an Idempotency-Key, in shared memory */
+
+struct ngx_http_llm_entry_s {
+    ngx_queue_t                  bucket;
+    ngx_queue_t                  age;           /* of all, the oldest first */
+    u_char                       key[16];       /* of client and key */
+    u_char                       digest[16];    /* of the request */
+    time_t                       until;         /* valid, once it is complete */
+    ngx_pid_t                    owner;         /* 0: it is complete */
+    size_t                       len;           /* of the answer */
+    ngx_http_llm_page_t         *first;
+    ngx_http_llm_page_t         *last;
+};
 
 
 /* work that a thread does for the event loop, see ngx_http_llm_task.c */
@@ -179,7 +196,7 @@ typedef struct {
     ngx_shm_zone_t              *shm_zone;
     ngx_shm_zone_t              *engines;       /* data: llm_engines_t */
     ngx_shm_zone_t              *idem;          /* data:
-                                                   ngx_http_llm_store_t; NULL:
+                                                   the store of answers; NULL:
                                                    off */
     llm_zone_t                  *zone;
     uint32_t                     nworkers;
@@ -390,11 +407,34 @@ void ngx_http_llm_init_bodies(void);
 /* the body has been read: parses it, at once or in a thread */
 void ngx_http_llm_body_handler(ngx_http_request_t *r);
 
-/* ngx_http_llm_idempotency.c */
+/* ngx_http_llm_identity.c */
+
+/* model, tenant and priority of a request that was parsed; NGX_ERROR: no
+   memory, see body->err */
+ngx_int_t ngx_http_llm_identify(ngx_http_llm_body_t *body);
+void ngx_http_llm_set_deadlines(ngx_http_llm_ctx_t *ctx, llm_request_t *msg);
+
+/* ngx_http_llm_store.c; with the store's lock held, but for the first two */
 
 char *ngx_http_llm_idempotency(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
 char *ngx_http_llm_add_store(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf);
+/* the entry of this key, if it is still valid, or NULL */
+ngx_http_llm_entry_t *ngx_http_llm_store_find(ngx_shm_zone_t *zone,
+    u_char *key);
+/* a new one, this process is its owner; NULL: there is no room */
+ngx_http_llm_entry_t *ngx_http_llm_store_create(ngx_shm_zone_t *zone,
+    u_char *key, u_char *digest);
+/* NGX_ERROR: the answer is too large, or there is no room */
+ngx_int_t ngx_http_llm_store_append(ngx_shm_zone_t *zone,
+    ngx_http_llm_entry_t *e, const char *data, size_t len);
+void ngx_http_llm_store_remove(ngx_shm_zone_t *zone,
+    ngx_http_llm_entry_t *e);
+/* appends the answer */
+void ngx_http_llm_store_copy(ngx_http_llm_entry_t *e, llm_buf_t *to);
+
+/* ngx_http_llm_idempotency.c */
+
 /* has the request a key? */
 ngx_uint_t ngx_http_llm_idem_wants(ngx_http_request_t *r);
 /* NGX_OK: it is to be computed; NGX_DONE: its answer is sent, or will be;

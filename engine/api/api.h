@@ -109,8 +109,8 @@ void llm_api_free(llm_api_t *a);
 
 int llm_api_is_stream(const llm_api_t *a);
 /* for the log, empty if there is none: the request's "user", or else its
-   "safety_identifier", in LLM_API_LOG_USER bytes, and its "metadata" as JSON, or
-   "{}" if that has more than LLM_API_LOG_METADATA; valid as long as a */
+   "safety_identifier", in LLM_API_LOG_USER bytes, and its "metadata" as JSON,
+   or "{}" if that has more than LLM_API_LOG_METADATA; valid as long as a */
 llm_str_t llm_api_user(const llm_api_t *a);
 llm_str_t llm_api_metadata(const llm_api_t *a);
 uint32_t llm_api_model(const llm_api_t *a);

@@ -1,0 +1,217 @@
+/*
+ * What a request is to the server: its model, the tenant that it counts for,
+ * its priority, its deadlines, and what the log may say of it.
+ */
+
+#include "http/ngx_http_llm_module.h"
+
+#include <ngx_md5.h>
+
+
+static ngx_int_t ngx_http_llm_copy(ngx_http_request_t *r, ngx_str_t *to,
+    llm_str_t from);
+static ngx_int_t ngx_http_llm_set_tenant(ngx_http_llm_ctx_t *ctx,
+    llm_request_t *msg);
+static uint64_t ngx_http_llm_tenant_hash(ngx_http_llm_ctx_t *ctx);
+static ngx_int_t ngx_http_llm_set_priority(ngx_http_llm_ctx_t *ctx,
+    llm_request_t *msg);
+
+
+ngx_int_t
+ngx_http_llm_identify(ngx_http_llm_body_t *body)
+{
+    llm_request_t       *msg;
+    ngx_http_llm_ctx_t  *ctx;
+
+    ctx = body->ctx;
+    msg = (llm_request_t *) body->msg.data;
+
+    ctx->stream = llm_api_is_stream(ctx->api);
+    ctx->model = llm_api_model(ctx->api);
+
+    if (ngx_http_llm_copy(ctx->request, &ctx->user, llm_api_user(ctx->api))
+        != NGX_OK
+        || ngx_http_llm_copy(ctx->request, &ctx->metadata,
+                             llm_api_metadata(ctx->api))
+           != NGX_OK
+        || ngx_http_llm_set_tenant(ctx, msg) != NGX_OK
+        || ngx_http_llm_set_priority(ctx, msg) != NGX_OK)
+    {
+        llm_fail(&body->err, "No memory is left for this request.");
+        return NGX_ERROR;
+    }
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_llm_copy(ngx_http_request_t *r, ngx_str_t *to, llm_str_t from)
+{
+    if (from.len == 0) {
+        return NGX_OK;
+    }
+
+    to->data = ngx_pnalloc(r->pool, from.len);
+    if (to->data == NULL) {
+        return NGX_ERROR;
+    }
+
+    ngx_memcpy(to->data, from.data, from.len);
+    to->len = from.len;
+
+    return NGX_OK;
+}
+
+
+/* the tenant that the request counts for, and the tenant's weight */
+
+static ngx_int_t
+ngx_http_llm_set_tenant(ngx_http_llm_ctx_t *ctx, llm_request_t *msg)
+{
+    ngx_int_t            weight;
+    ngx_str_t            value;
+    ngx_http_request_t  *r;
+
+    r = ctx->request;
+    msg->weight = 1000;
+
+    if (ctx->conf->tenant
+        && ngx_http_complex_value(r, ctx->conf->tenant, &ctx->tenant)
+           != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    msg->tenant = ngx_http_llm_tenant_hash(ctx);
+
+    if (ctx->conf->weight == NULL) {
+        return NGX_OK;
+    }
+
+    if (ngx_http_complex_value(r, ctx->conf->weight, &value) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    weight = ngx_atofp(value.data, value.len, 3);
+
+    if (weight < 1 || weight > 1000 * 1000) {
+        ngx_log_error(NGX_LOG_WARN, r->connection->log, 0,
+                      "invalid weight \"%s\" of tenant \"%s\", using 1",
+                      ngx_http_llm_clean(r, &value),
+                      ngx_http_llm_clean(r, &ctx->tenant));
+        return NGX_OK;
+    }
+
+    msg->weight = weight;
+
+    return NGX_OK;
+}
+
+
+/*
+ * A request without a tenant counts for its client: the address together with
+ * the user name of auth_basic.  Not the name alone: if nothing has checked
+ * it, a client may send any name.  A zero byte in front, which no value of
+ * llm_tenant from a header can have, keeps clients apart from tenants.
+ */
+
+static uint64_t
+ngx_http_llm_tenant_hash(ngx_http_llm_ctx_t *ctx)
+{
+    u_char               digest[16];
+    uint64_t             hash;
+    ngx_md5_t            md5;
+    ngx_str_t           *addr;
+    ngx_http_request_t  *r;
+
+    r = ctx->request;
+
+    ngx_md5_init(&md5);
+
+    if (ctx->tenant.len) {
+        ngx_md5_update(&md5, ctx->tenant.data, ctx->tenant.len);
+
+    } else {
+        addr = &r->connection->addr_text;
+
+        ngx_md5_update(&md5, "", 1);
+        ngx_md5_update(&md5, addr->data, addr->len);
+        ngx_md5_update(&md5, "", 1);
+
+        if (r->headers_in.user.len) {
+            ngx_md5_update(&md5, r->headers_in.user.data,
+                           r->headers_in.user.len);
+        }
+    }
+
+    ngx_md5_final(digest, &md5);
+    ngx_memcpy(&hash, digest, sizeof(uint64_t));
+
+    return hash;
+}
+
+
+/* a request may ask for a lower priority than llm_priority's (0 without the
+   directive), not for a higher one */
+
+static ngx_int_t
+ngx_http_llm_set_priority(ngx_http_llm_ctx_t *ctx, llm_request_t *msg)
+{
+    u_char     *p;
+    ngx_int_t   n, sign;
+    ngx_str_t   value;
+
+    ngx_str_null(&value);
+
+    if (ctx->conf->priority
+        && ngx_http_complex_value(ctx->request, ctx->conf->priority, &value)
+           != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    p = value.data;
+    sign = 1;
+
+    if (value.len && *p == '-') {
+        sign = -1;
+        p++;
+    }
+
+    n = value.len ? ngx_atoi(p, value.data + value.len - p) : 0;
+
+    if (n == NGX_ERROR || n > 100) {
+        ngx_log_error(NGX_LOG_WARN, ctx->request->connection->log, 0,
+                      "invalid priority \"%s\", using 0",
+                      ngx_http_llm_clean(ctx->request, &value));
+        n = 0;
+    }
+
+    n *= sign;
+
+    if (msg->flags & LLM_REQ_PRIORITY) {
+        n = ngx_min(n, msg->priority);
+    }
+
+    msg->priority = n;
+
+    return NGX_OK;
+}
+
+
+void
+ngx_http_llm_set_deadlines(ngx_http_llm_ctx_t *ctx, llm_request_t *msg)
+{
+    msg->arrival_us = ctx->arrival_us;
+    msg->queue_deadline_us = ctx->arrival_us
+                             + (uint64_t) ctx->main->queue_timeout * 1000;
+    msg->deadline_us = 0;
+
+    if (ctx->conf->timeout) {
+        msg->deadline_us = ctx->arrival_us
+                           + (uint64_t) ctx->conf->timeout * 1000;
+    }
+
+    ctx->deadline_us = msg->deadline_us;
+}
