@@ -122,7 +122,9 @@ test_input(void)
         { "tool_choice none",
           "{'tools':[{'name':'f','input_schema':{}}],'tool_choice':{'type':"
           "'none'},'messages':[{'role':'user','content':'Hi'}]}",
-          "{'messages':[{'role':'user','content':'Hi'}]}" },
+          "{'messages':[{'role':'user','content':'Hi'}],'tools':[{'type':"
+          "'function','function':{'name':'f','parameters':{}}}],"
+          "'tool_choice':'none'}" },
     };
 
     for (i = 0; i < llm_nelems(pairs); i++) {

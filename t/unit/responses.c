@@ -126,6 +126,7 @@ test_input(void)
           "'max_completion_tokens':7,'temperature':0.5,'top_p':0.9,"
           "'stream':true,'seed':3,'top_k':4,'priority':-3,"
           "'cache_salt':'s','reasoning_effort':'low','logprobs':true,"
+          "'parallel_tool_calls':false,"
           "'top_logprobs':2}" },
 
         { "functions are flat, tools of other types are skipped",
@@ -147,7 +148,15 @@ test_input(void)
         { "tool_choice none",
           "{'input':'Hi','tools':[{'type':'function','name':'f'}],"
           "'tool_choice':'none'}",
-          "{'messages':[{'role':'user','content':'Hi'}]}" },
+          "{'messages':[{'role':'user','content':'Hi'}],'tools':[{'type':"
+          "'function','function':{'name':'f'}}],'tool_choice':'none'}" },
+
+        { "tool_choice auto",
+          "{'input':'Hi','tools':[{'type':'function','name':'f'}],"
+          "'tool_choice':'auto','parallel_tool_calls':true}",
+          "{'messages':[{'role':'user','content':'Hi'}],'tools':[{'type':"
+          "'function','function':{'name':'f'}}],'tool_choice':'auto',"
+          "'parallel_tool_calls':true}" },
     };
 
     for (i = 0; i < llm_nelems(pairs); i++) {
