@@ -504,6 +504,8 @@ ngx_int_t ngx_http_llm_add_header(ngx_http_request_t *r, const char *name,
     const char *value, size_t len);
 /* the client's x-request-id if it is sane, else $request_id */
 ngx_int_t ngx_http_llm_request_id(ngx_http_request_t *r, ngx_str_t *id);
+/* x-request-id, and where the endpoint's clients look for it */
+ngx_int_t ngx_http_llm_add_id(ngx_http_request_t *r);
 /* a whole answer; frees body, r->pool gets a copy */
 ngx_int_t ngx_http_llm_send_body(ngx_http_request_t *r, ngx_uint_t status,
     const char *type, llm_buf_t *body);

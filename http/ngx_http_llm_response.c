@@ -87,20 +87,40 @@ ngx_http_llm_request_id(ngx_http_request_t *r, ngx_str_t *id)
 }
 
 
+ngx_int_t
+ngx_http_llm_add_id(ngx_http_request_t *r)
+{
+    ngx_str_t            id;
+    const char          *name;
+    ngx_http_llm_ctx_t  *ctx;
+
+    if (ngx_http_llm_request_id(r, &id) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_llm_module);
+    name = ctx ? llm_api_id_header(ctx->endpoint) : NULL;
+
+    if (name && ngx_http_llm_add_header(r, name, (char *) id.data, id.len)
+                != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    return ngx_http_llm_add_header(r, "x-request-id", (char *) id.data,
+                                   id.len);
+}
+
+
 static ngx_int_t
 ngx_http_llm_send(ngx_http_request_t *r, ngx_uint_t status, const char *type,
     u_char *data, size_t len)
 {
     ngx_int_t     rc;
     ngx_buf_t    *b;
-    ngx_str_t     id;
     ngx_chain_t   out;
 
-    if (ngx_http_llm_request_id(r, &id) != NGX_OK
-        || ngx_http_llm_add_header(r, "x-request-id", (char *) id.data,
-                                   id.len)
-           != NGX_OK)
-    {
+    if (ngx_http_llm_add_id(r) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
@@ -168,7 +188,8 @@ ngx_http_llm_send_error(ngx_http_request_t *r, llm_err_t *err,
 {
     ngx_int_t                 rc;
     llm_buf_t                 body;
-    llm_str_t                 id;
+    ngx_str_t                 id;
+    llm_str_t                 text;
     ngx_uint_t                level;
     ngx_http_llm_ctx_t       *ctx;
     ngx_http_llm_loc_conf_t  *llcf;
@@ -189,13 +210,17 @@ ngx_http_llm_send_error(ngx_http_request_t *r, llm_err_t *err,
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_llm_module);
 
-    id.len = ctx ? ctx->id.len : 0;
-    id.data = ctx ? (char *) ctx->id.data : "";
+    if (ngx_http_llm_request_id(r, &id) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    text.len = id.len;
+    text.data = (char *) id.data;
 
     llm_buf_init(&body, 0);
 
     if (ngx_http_llm_error_headers(r, retry_after) != NGX_OK
-        || llm_api_error_body(ctx ? ctx->endpoint : NULL, id, err, &body)
+        || llm_api_error_body(ctx ? ctx->endpoint : NULL, text, err, &body)
            != LLM_OK)
     {
         llm_buf_free(&body);

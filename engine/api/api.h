@@ -79,7 +79,10 @@ int llm_api_route(llm_str_t path, llm_str_t method, llm_api_route_t *to);
 int llm_api_bodiless(const llm_api_endpoint_t *ep);
 /* does the endpoint answer at once, without a body and without the engine? */
 int llm_api_answers(const llm_api_endpoint_t *ep);
-/* if so, the body of its answer; LLM_ERROR and *err if there is none */
+/* a header for the request's id beside x-request-id, or NULL; ep may be
+   NULL */
+const char *llm_api_id_header(const llm_api_endpoint_t *ep);
+/* if the endpoint answers at once, the body of its answer; LLM_ERROR and *err if there is none */
 int llm_api_answer(const llm_api_endpoint_t *ep, const llm_api_conf_t *conf,
     llm_str_t rest, llm_buf_t *out, llm_err_t *err);
 

@@ -165,6 +165,8 @@ struct llm_api_endpoint_s {
     /* a chat's names of parameters and the endpoint's own, for errors; the
        last is NULL */
     const llm_api_name_t     *names;
+    /* the header that its clients look for the request's id in */
+    const char               *id_header;
     /* keeps what is needed of an event, streamed or not, before event() gets
        it; never of ERROR.  Without it, TEXT events are kept for body() where
        there is no stream */

@@ -197,6 +197,14 @@ llm_api_messages_draft(llm_api_reader_t *rd, const llm_api_messages_t *b,
 
     llm_api_draft_node(d, "stop", b->stop_sequences);
 
+    /* for the log */
+
+    v = llm_api_member(llm_api_member(rd->root, "metadata"), "user_id");
+
+    if (v && v->type == LLM_FLAT_STRING) {
+        llm_api_draft_node(d, "user", v);
+    }
+
     if (b->max_tokens != LLM_API_UNSET) {
         llm_api_draft_key(d, "max_completion_tokens");
         llm_flat_add_int(&d->out, b->max_tokens);
@@ -272,6 +280,7 @@ const llm_api_endpoint_t  llm_api_messages = {
     .task = LLM_TASK_GENERATE,
     .fields = &llm_api_messages_fields,
     .names = llm_api_messages_names,
+    .id_header = "request-id",
     .read = llm_api_messages_read,
     .event = llm_api_messages_event,
     .body = llm_api_messages_body,
@@ -322,6 +331,7 @@ const llm_api_endpoint_t  llm_api_count_tokens = {
     .task = LLM_TASK_TOKENIZE,
     .fields = &llm_api_messages_fields,
     .names = llm_api_messages_names,
+    .id_header = "request-id",
     .read = llm_api_count_read,
     .body = llm_api_count_body,
     .keep = llm_api_count_keep,

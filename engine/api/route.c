@@ -125,6 +125,13 @@ llm_api_answers(const llm_api_endpoint_t *ep)
 }
 
 
+const char *
+llm_api_id_header(const llm_api_endpoint_t *ep)
+{
+    return ep ? ep->id_header : NULL;
+}
+
+
 int
 llm_api_answer(const llm_api_endpoint_t *ep, const llm_api_conf_t *conf,
     llm_str_t rest, llm_buf_t *out, llm_err_t *err)

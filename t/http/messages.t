@@ -47,6 +47,7 @@ is($res->{status}, 200, 'answers') or diag($res->{body});
 is($res->{headers}{'content-type'}, 'application/json', 'JSON');
 like($whole->{id}, qr/^msg_\w+$/, 'id');
 is($whole->{type}, 'message', 'type');
+ok($res->{headers}{'request-id'}, 'request-id');
 is($whole->{role}, 'assistant', 'role');
 is_deeply($whole->{content}, [ { type => 'text', text => '2 + 2 = 4.' } ],
           'a text block');
@@ -185,8 +186,10 @@ sub refused {
     is($json->{type}, 'error', "$name: an error");
     is($json->{error}{type}, $type, "$name: $type");
     ok(length $json->{error}{message}, "$name: says why");
-    is($json->{request_id}, $got->{headers}{'x-request-id'},
+    is($json->{request_id}, $got->{headers}{'request-id'},
        "$name: whose it is");
+    is($got->{headers}{'x-request-id'}, $got->{headers}{'request-id'},
+       "$name: under both names");
 
     return $json->{error}{message};
 }
@@ -212,6 +215,18 @@ for my $stream (\0, \1) {
          qr/^prompt is too long: .*\d/, 'in words that agents know');
 }
 
+# a key of idempotency
+
+my @key = (headers => { 'Idempotency-Key' => 'messages-1' });
+my @twice = map { $t->post('/v1/messages', \%ask, @key)->{body} } 1, 2;
+
+is($twice[1], $twice[0], 'a repeated key has the same answer');
+refused('its other use', 409, 'invalid_request_error',
+        $t->post('/v1/messages', { %ask, max_tokens => 7 }, @key));
+
+is($t->post('/v1/messages', '{', headers => { 'x-request-id' => 'mine-1' })
+       ->{json}{request_id}, 'mine-1', 'a client\'s own id');
+
 is($t->post('/pages/messages', { %ask, model => 'nobody' })->{body},
    'from another one', 'an error_page comes first');
 is($t->post('/v1/message', \%ask)->{json}{error}{code}, 'not_found',
@@ -220,11 +235,14 @@ is($t->post('/v1/message', \%ask)->{json}{error}{code}, 'not_found',
 $t->stop;
 
 
-# a full queue
+# what does not fit, and a full queue
 
 $t = LLM::Test->new(
     model => 'llm_model demo %%ROOT%%/models/demo.gguf threads=1 parallel=1;'
            . ' llm_queue 1; llm_shared_memory 256k;')->start;
+
+refused('more than the memory between workers', 413, 'request_too_large',
+        ask(system => 'a' x 200000));
 
 my @busy = map { $t->open('/v1/completions',
     { prompt => 'a', max_tokens => 3900, n => 16, ignore_eos => \1 }) } 1 .. 2;
@@ -239,9 +257,6 @@ refused('a full queue', 429, 'rate_limit_error', $res);
 ok($res->{headers}{'retry-after'}, 'and when to come again');
 
 $_->close for @busy;
-
-refused('more than the memory between workers', 413, 'request_too_large',
-        ask(system => 'a' x 200000));
 
 $t->stop;
 

@@ -136,6 +136,18 @@ test_input(void)
 #define SAY  "'messages':[{'role':'user','content':'Hi'}]"
 
 
+/* who it was, for the log */
+
+static void
+test_user(void)
+{
+    ask(MESSAGES, &conf, "{'metadata':{'user_id':'ann'}," SAY "}");
+    ok(llm_api_user(a).len == 3 && memcmp(llm_api_user(a).data, "ann", 3) == 0,
+       "metadata.user_id is the user");
+    hang_up();
+}
+
+
 static void
 test_refused(void)
 {
@@ -499,6 +511,7 @@ int
 main(void)
 {
     test_input();
+    test_user();
     test_refused();
     test_body();
     test_bad_arguments();
