@@ -333,26 +333,6 @@ llm_calls_params(llm_calls_t *c, const llm_tool_t *tool, llm_gn_t *node)
 
 /* ---- all tools ---- */
 
-static int
-llm_calls_may(const llm_request_t *msg, llm_str_t name)
-{
-    uint32_t          i;
-    const llm_ref_t  *names;
-
-    names = llm_ref_data(msg, msg->tool_names);
-
-    for (i = 0; i < msg->tool_names.len; i++) {
-        if (names[i].len == name.len
-            && memcmp(llm_ref_data(msg, names[i]), name.data, name.len) == 0)
-        {
-            return 1;
-        }
-    }
-
-    return msg->tool_names.len == 0;
-}
-
-
 /* one call, of any of the tools that may be called */
 
 static int
@@ -367,10 +347,6 @@ llm_calls_one(llm_calls_t *c, llm_gn_t *node)
     n = 0;
 
     for (i = 0; i < tools->n && n < LLM_CALLS_MAX; i++) {
-        if (!llm_calls_may(c->ctx->msg, tools->tool[i].name)) {
-            continue;
-        }
-
         switch (c->form->kind) {
 
         case LLM_FORM_OBJECT:

@@ -352,9 +352,15 @@ llm_prep_grammar(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
     ctx.format = msg->kind == LLM_KIND_CHAT ? llm_chat_format(m->chat) : NULL;
     ctx.open = msg->kind == LLM_KIND_CHAT ? r->prep.open : -1;
 
+    if (msg->tool_choice == LLM_TOOLS_REQUIRED && !llm_grammar_calls(&ctx)) {
+        return llm_fail_with(err, 400, "unsupported_parameter", "tool_choice",
+                             "Unsupported value of 'tool_choice': with the "
+                             "chat template of this model a call cannot be "
+                             "forced.");
+    }
+
     if (msg->rule_kind == LLM_RULE_NONE
-        && (msg->tool_choice != LLM_TOOLS_REQUIRED
-            || !llm_grammar_calls(&ctx)))
+        && msg->tool_choice != LLM_TOOLS_REQUIRED)
     {
         return LLM_OK;
     }

@@ -111,6 +111,48 @@ llm_prep_put_first(llm_prompt_ids_t *p, int32_t id, llm_err_t *err)
 }
 
 
+/* the tools that may be called */
+
+static int
+llm_prep_tools(llm_req_t *r, const llm_flat_t *list, llm_err_t *err)
+{
+    uint32_t              i, k, n;
+    llm_tools_t          *tools;
+    const llm_ref_t      *names;
+    const llm_request_t  *msg;
+
+    msg = r->msg;
+    tools = &r->prep.tools;
+
+    if (llm_tools_init(tools, list) != LLM_OK) {
+        return llm_fail(err, "no memory for the tools");
+    }
+
+    if (msg->tool_names.len == 0) {
+        return LLM_OK;
+    }
+
+    names = llm_ref_data(msg, msg->tool_names);
+
+    for (i = 0, n = 0; i < tools->n; i++) {
+        for (k = 0; k < msg->tool_names.len; k++) {
+            if (names[k].len == tools->tool[i].name.len
+                && memcmp(llm_ref_data(msg, names[k]),
+                          tools->tool[i].name.data, names[k].len)
+                   == 0)
+            {
+                tools->tool[n++] = tools->tool[i];
+                break;
+            }
+        }
+    }
+
+    tools->n = n;
+
+    return LLM_OK;
+}
+
+
 int
 llm_prep_render(const llm_served_t *m, const llm_req_t *r,
     llm_prompt_t *prompt, llm_err_t *err)
@@ -151,11 +193,9 @@ llm_prep_chat(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
 
     flat = llm_ref_data(r->msg, r->msg->chat);
 
-    if (llm_tools_init(&r->prep.tools, llm_flat_get(flat, "tools"))
-        != LLM_OK)
-    {
+    if (llm_prep_tools(r, llm_flat_get(flat, "tools"), err) != LLM_OK) {
         llm_prompt_free(&prompt);
-        return llm_fail(err, "no memory for the tools");
+        return LLM_ERROR;
     }
 
     p = &r->prep.prompts[0];
