@@ -654,7 +654,9 @@ llm_answer_end(llm_answer_t *a)
 
     rc = llm_answer_read(a, 1);
 
-    if (rc == LLM_OK && a->state == LLM_STATE_CONTENT) {
+    if (rc == LLM_OK
+        && (a->state == LLM_STATE_CONTENT || a->state == LLM_STATE_START))
+    {
         rc = llm_answer_put(a, a->space.data, a->space.len);
     }
 
