@@ -74,6 +74,24 @@ const several = await create(
     { n: 3, temperature: 1, seed: 1, messages: ask("Hello!") });
 ok(several.choices.map((c) => c.index).join() === "0,1,2", "n = 3", several);
 
+const asked = [];
+const loop = client.chat.completions.runTools({
+    model: "demo", temperature: 0, stream: true,
+    messages: ask("What is the weather in Paris?"),
+    tools: [{ type: "function", function: {
+        name: "get_weather", description: "Get the weather of a place",
+        parameters: { type: "object", properties: {
+            city: { type: "string", description: "the city" } },
+            required: ["city"] },
+        parse: JSON.parse,
+        function: (args) => {
+            asked.push(args.city);
+            return '{"temperature": 21, "sky": "sunny"}';
+        } } }] });
+const told = await loop.finalContent();
+ok(asked.join() === "Paris", "runTools calls the tool", asked);
+ok(/21/.test(told), "and tells its result", told);
+
 const aborted = await create(
     { messages: ask("Count to fifty."), stream: true });
 let seen = 0;

@@ -7,6 +7,7 @@ frame or a body that it cannot parse fails here.
 """
 
 import asyncio
+import json
 import sys
 
 import openai
@@ -193,6 +194,54 @@ def check_errors(c):
         ok(e.code == "model_not_found", "model_not_found", e.body)
 
 
+WEATHER = {"type": "function", "function": {
+    "name": "get_weather", "description": "Get the weather of a place",
+    "parameters": {"type": "object", "properties": {
+        "city": {"type": "string", "description": "the city"}},
+        "required": ["city"]}}}
+
+
+def check_tools(c):
+    messages = ask("What is the weather in Paris?")
+    r = c.chat.completions.create(model="demo", temperature=0,
+                                  messages=messages, tools=[WEATHER])
+    m = r.choices[0].message
+    calls = m.tool_calls or []
+    ok(r.choices[0].finish_reason == "tool_calls" and len(calls) == 1
+       and calls[0].function.name == "get_weather"
+       and json.loads(calls[0].function.arguments) == {"city": "Paris"},
+       "tools: a call", r.choices[0])
+
+    with c.chat.completions.stream(model="demo", temperature=0,
+                                   messages=messages, tools=[WEATHER]) as s:
+        kinds = [e.type for e in s]
+        final = s.get_final_completion().choices[0].message
+    ok("tool_calls.function.arguments.done" in kinds
+       and final.tool_calls[0].function.arguments
+           == calls[0].function.arguments,
+       "tools: the stream helper gathers the same", (kinds, final))
+
+    messages += [m, {"role": "tool", "tool_call_id": calls[0].id,
+                     "content": '{"temperature": 21, "sky": "sunny"}'}]
+    r = c.chat.completions.create(model="demo", temperature=0,
+                                  messages=messages, tools=[WEATHER])
+    ok(r.choices[0].finish_reason == "stop"
+       and "21" in r.choices[0].message.content,
+       "tools: the result is answered", r.choices[0])
+
+
+def check_reasoning(c):
+    r = c.chat.completions.create(
+        model="demo", temperature=0, messages=ask("What is 2 + 2?"),
+        extra_body={"chat_template_kwargs": {"enable_thinking": True}})
+    m = r.choices[0].message
+    ok(m.reasoning_content and m.reasoning == m.reasoning_content
+       and "4" in m.content and "<" not in m.content,
+       "reasoning is apart from content", m)
+    ok(r.usage.completion_tokens_details.reasoning_tokens > 0,
+       "reasoning_tokens", r.usage)
+
+
 async def check_async():
     c = openai.AsyncOpenAI(base_url=BASE, api_key="none", max_retries=0)
 
@@ -218,6 +267,8 @@ def main():
     whole = check_chat(c)
     check_stream(c, whole)
     check_options(c)
+    check_tools(c)
+    check_reasoning(c)
     check_completions(c)
     check_errors(c)
     asyncio.run(check_async())
