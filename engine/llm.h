@@ -112,6 +112,7 @@ typedef struct {
                                            text are text */
 #define LLM_REQ_PIECES    2048          /* to tokenize: events carry the bytes
                                            of each token, as logprobs */
+#define LLM_REQ_THINK_MOST 4096         /* reasoning ends after think_tokens */
 
 typedef struct {
     llm_msg_t        head;
@@ -153,6 +154,8 @@ typedef struct {
     llm_ref_t        rule_name;         /* text: the field that it came in */
     uint32_t         tool_choice;       /* llm_tool_choice_t */
     uint32_t         tool_single;       /* one call at most */
+    uint32_t         think_tokens;      /* see LLM_REQ_THINK_MOST */
+    uint32_t         unused;
     llm_ref_t        tool_names;        /* llm_ref_t[len]: those of the chat's
                                            tools that may be called; empty:
                                            all of them */

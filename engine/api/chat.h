@@ -27,6 +27,7 @@ typedef struct {
 
     int64_t            max_completion_tokens;   /* as max_tokens */
     int64_t            top_logprobs;            /* -1: not given */
+    int64_t            thinking_budget;         /* -1: none */
 
     int                enable_thinking;         /* -1: not given */
     int                include_reasoning;       /* -1: not given */

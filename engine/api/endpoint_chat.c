@@ -32,8 +32,15 @@ static const llm_api_field_t  llm_api_chat_rows[] = {
     { "modalities", LLM_FIELD_ARRAY, AT(modalities), 0, 0 },
     { "parallel_tool_calls", LLM_FIELD_BOOL, AT(parallel_tool_calls), 0, 0 },
     { "prediction", LLM_FIELD_OBJECT, LLM_FIELD_NOWHERE, 0, 0 },
+    { "reasoning_budget", LLM_FIELD_INT, AT(thinking_budget),
+      -1, INT32_MAX },
     { "reasoning_effort", LLM_FIELD_STRING, AT(reasoning_effort), 0, 0 },
     { "reasoning_format", LLM_FIELD_STRING, AT(reasoning_format), 0, 0 },
+    { "thinking_budget", LLM_FIELD_INT, AT(thinking_budget), -1, INT32_MAX },
+    { "thinking_budget_tokens", LLM_FIELD_INT, AT(thinking_budget),
+      -1, INT32_MAX },
+    { "thinking_token_budget", LLM_FIELD_INT, AT(thinking_budget),
+      -1, INT32_MAX },
     { "tool_choice", LLM_FIELD_ANY, AT(tool_choice), 0, 0 },
     { "tools", LLM_FIELD_ARRAY, AT(tools), 0, 0 },
     { "top_logprobs", LLM_FIELD_INT, AT(top_logprobs), 0, 20 },
@@ -129,7 +136,8 @@ llm_api_chat_limits(llm_api_reader_t *rd, const llm_api_chat_t *b,
 }
 
 
-/* llama.cpp's reasoning_format and vLLM's include_reasoning */
+/* llama.cpp's reasoning_format, vLLM's include_reasoning, and the budget,
+   which every server names in its own way */
 
 static int
 llm_api_chat_reasons(llm_api_reader_t *rd, const llm_api_chat_t *b,
@@ -144,6 +152,11 @@ llm_api_chat_reasons(llm_api_reader_t *rd, const llm_api_chat_t *b,
 
     if (b->include_reasoning == 0) {
         rd->r.flags |= LLM_REQ_THINK_HIDE;
+    }
+
+    if (b->thinking_budget >= 0) {
+        rd->r.flags |= LLM_REQ_THINK_MOST;
+        rd->r.think_tokens = (uint32_t) b->thinking_budget;
     }
 
     s = b->reasoning_format;
@@ -174,6 +187,7 @@ llm_api_chat_defaults(llm_api_chat_t *b)
     b->max_completion_tokens = LLM_API_UNSET;
     b->top_logprobs = -1;
     b->enable_thinking = -1;
+    b->thinking_budget = -1;
     b->include_reasoning = -1;
     b->parallel_tool_calls = -1;
     b->add_generation_prompt = -1;

@@ -15,6 +15,8 @@
 typedef enum {
     LLM_STATE_START = 1,                /* of the answer */
     LLM_STATE_FRESH,                    /* behind a mark, no text yet */
+    LLM_STATE_ENDED,                    /* the same, behind the end of
+                                           content */
     LLM_STATE_AFTER,                    /* the same, behind a call */
     LLM_STATE_REASONING,
     LLM_STATE_CONTENT,
@@ -101,6 +103,13 @@ int
 llm_answer_is_reasoning(const llm_answer_t *a)
 {
     return a->state == LLM_STATE_REASONING;
+}
+
+
+int
+llm_answer_pair(const llm_answer_t *a)
+{
+    return a->open;
 }
 
 
@@ -248,7 +257,7 @@ llm_answer_entry(const llm_answer_t *a, const llm_form_t *form,
 
     after = a->state == LLM_STATE_AFTER;
     fresh = after || a->state == LLM_STATE_START
-            || a->state == LLM_STATE_FRESH;
+            || a->state == LLM_STATE_FRESH || a->state == LLM_STATE_ENDED;
 
     switch (entry) {
 
@@ -433,8 +442,8 @@ llm_answer_blank(llm_str_t s)
 }
 
 
-/* the end of the turn: behind a call whatever follows, else only if nothing
-   does */
+/* the end of the turn: behind a call, or content that has an end of its own,
+   whatever follows, else only if nothing does */
 
 static int
 llm_answer_over(llm_answer_t *a, llm_str_t rest, int last, int *held)
@@ -445,7 +454,7 @@ llm_answer_over(llm_answer_t *a, llm_str_t rest, int last, int *held)
         return 0;
     }
 
-    if (a->state != LLM_STATE_AFTER) {
+    if (a->state != LLM_STATE_AFTER && a->state != LLM_STATE_ENDED) {
         rest.data += len;
         rest.len -= len;
 
@@ -491,7 +500,7 @@ llm_answer_marks(llm_answer_t *a, llm_str_t rest, int last, int *held)
     case LLM_STATE_CONTENT:
         for (i = 0; i < f->n_content_end; i++) {
             if (llm_answer_mark(f->content_end[i], rest, last, &len, held)) {
-                llm_answer_enter(a, LLM_STATE_FRESH, len);
+                llm_answer_enter(a, LLM_STATE_ENDED, len);
                 return 1;
             }
         }

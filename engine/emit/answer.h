@@ -54,6 +54,8 @@ int llm_answer_push(llm_answer_t *a, llm_str_t text);
 int llm_answer_end(llm_answer_t *a);
 
 int llm_answer_is_reasoning(const llm_answer_t *a);
+/* which pair of marks it stands in, if it is reasoning */
+int llm_answer_pair(const llm_answer_t *a);
 uint32_t llm_answer_calls(const llm_answer_t *a);
 size_t llm_answer_bytes(const llm_answer_t *a);
 

@@ -72,6 +72,8 @@ typedef struct {
 typedef struct {
     llm_str_t        open;
     llm_str_t        close;
+    llm_str_t        ending;            /* what a model writes to end it: the
+                                           close with its white space */
 } llm_pair_t;
 
 typedef struct {

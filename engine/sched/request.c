@@ -63,6 +63,11 @@ llm_req_free(llm_req_t *r)
     llm_gram_release(r->prep.gram);
     llm_tools_free(&r->prep.tools);
     llm_buf_free(&r->prep.answer);
+
+    for (i = 0; i < LLM_FORMAT_PAIRS; i++) {
+        free(r->prep.endings[i].data);
+    }
+
     free(r->prep.banned);
     free((void *) r->prep.rules.allowed);
     free((void *) r->prep.rules.bad);
@@ -106,6 +111,10 @@ llm_req_bytes(const llm_req_t *r)
     n += r->prep.n_banned * sizeof(*r->prep.banned) + r->prep.rule_bytes
          + r->prep.answer.cap
          + r->prep.tools.n * sizeof(*r->prep.tools.tool);
+
+    for (i = 0; i < LLM_FORMAT_PAIRS; i++) {
+        n += r->prep.endings[i].cap * sizeof(int32_t);
+    }
 
     for (i = 0; i < r->prep.stops.n; i++) {
         n += r->prep.stops.stop[i].len * (sizeof(uint32_t) + 1);

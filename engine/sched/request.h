@@ -84,6 +84,8 @@ struct llm_seq_s {
     uint32_t             masked;        /* n_gen + 1 where that is known */
     llm_emit_t           emit;
 
+    uint32_t             n_ended;       /* tokens of the ending of reasoning
+                                           that were forced */
     uint64_t             last_us;       /* when the last token came */
     llm_finish_t         reason;
     int32_t              stop_id;
@@ -122,6 +124,8 @@ typedef struct {
     llm_tools_t          tools;         /* that may be called */
     int                  open;          /* the marks of reasoning that the
                                            prompt leaves open, or -1 */
+    llm_ids_t            endings[LLM_FORMAT_PAIRS];  /* what ends reasoning, if
+                                                        it has a bound */
 
     /* the answer, where no model is needed for it: text, or the tokens of the
        first prompt; and how much of it was sent */

@@ -135,6 +135,10 @@ void llm_step_no_memory(llm_sched_t *s, llm_req_t *r);
 /* take.c */
 void llm_step_take(llm_sched_t *s, llm_step_t *st, uint64_t now);
 
+/* think.c */
+int llm_think_is_over(const llm_seq_t *q);
+void llm_think_end(llm_seq_t *q, llm_sampled_t *token);
+
 /* outbox.c */
 void llm_sched_queue_events(llm_sched_t *s, llm_req_t *r);
 void llm_sched_unqueue_events(llm_sched_t *s, llm_req_t *r);

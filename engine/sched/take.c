@@ -111,6 +111,7 @@ llm_step_token(llm_sched_t *s, const llm_step_t *st, llm_seq_t *q,
         return;
     }
 
+    llm_think_end(q, &token);
     llm_sampler_accept(q->sampler, token.id);
 
     if (llm_seq_append(q, token.id) != LLM_OK) {

@@ -153,6 +153,37 @@ llm_prep_tools(llm_req_t *r, const llm_flat_t *list, llm_err_t *err)
 }
 
 
+/* the tokens that end reasoning, where it has a bound */
+
+static int
+llm_prep_endings(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
+{
+    uint32_t             i;
+    llm_str_t            s;
+    const llm_format_t  *f;
+
+    f = llm_chat_format(m->chat);
+
+    if (!(r->msg->flags & LLM_REQ_THINK_MOST)) {
+        return LLM_OK;
+    }
+
+    for (i = 0; i < f->n_reasoning; i++) {
+        s = f->reasoning[i].ending;
+
+        if (llm_vocab_tokenize(m->vocab, s.data, s.len, NULL, 0,
+                               LLM_TOKENIZE_SPECIAL, 0,
+                               &r->prep.endings[i], err)
+            != LLM_OK)
+        {
+            return LLM_ERROR;
+        }
+    }
+
+    return LLM_OK;
+}
+
+
 int
 llm_prep_render(const llm_served_t *m, const llm_req_t *r,
     llm_prompt_t *prompt, llm_err_t *err)
@@ -193,7 +224,9 @@ llm_prep_chat(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
 
     flat = llm_ref_data(r->msg, r->msg->chat);
 
-    if (llm_prep_tools(r, llm_flat_get(flat, "tools"), err) != LLM_OK) {
+    if (llm_prep_tools(r, llm_flat_get(flat, "tools"), err) != LLM_OK
+        || llm_prep_endings(m, r, err) != LLM_OK)
+    {
         llm_prompt_free(&prompt);
         return LLM_ERROR;
     }

@@ -237,6 +237,35 @@ my ($stopped) = stream(%think, stop => [ substr($message->{reasoning}, 2, 3) ]);
 is($stopped->{reasoning}, $message->{reasoning},
    'stop strings do not look at reasoning');
 
+# ---- a budget of reasoning ----
+
+for my $name (qw(thinking_budget_tokens reasoning_budget)) {
+    my $r = $t->post($path, { %think, $name => 4, logprobs => \1 });
+    my $m = $r->{json}{choices}[0]{message};
+
+    is($m->{reasoning}, substr($message->{reasoning}, 0,
+                               length $m->{reasoning}),
+       "$name: reasoning begins as without");
+    cmp_ok(length $m->{reasoning}, '<', length $message->{reasoning},
+           'and ends early');
+    ok(length $m->{content} && $m->{content} !~ /think/, 'content follows');
+    cmp_ok($r->{json}{usage}{completion_tokens_details}{reasoning_tokens},
+           '<', 9, 'few tokens of reasoning');
+}
+
+my $whole = $t->post($path, { %think, thinking_budget_tokens => -1 })
+    ->{json}{choices}[0]{message};
+is($whole->{reasoning}, $message->{reasoning}, '-1 is no bound');
+
+my $zero = $t->post($path, { %think, thinking_budget_tokens => 0 })
+    ->{json}{choices}[0]{message};
+ok(!length($zero->{reasoning} // ''), 'a budget of 0: no reasoning');
+ok(length $zero->{content}, 'but content');
+
+my ($early) = stream(%think, thinking_budget_tokens => 4);
+is($early->{content}, $t->post($path, { %think, thinking_budget_tokens => 4 })
+       ->{json}{choices}[0]{message}{content}, 'streamed, too');
+
 # ---- both ----
 
 my $both = $t->post($path, { %base,

@@ -43,6 +43,8 @@ llm_family_harmony(llm_format_t *f)
     f->n_reasoning = 1;
     f->reasoning[0].open = llm_str("<|channel|>analysis<|message|>");
     f->reasoning[0].close = llm_str("<|end|>");
+    f->reasoning[0].ending = llm_str("<|end|><|start|>assistant"
+                                     "<|channel|>final<|message|>");
 
     f->n_content = 3;
     f->content[0] = llm_str("<|channel|>final<|message|>");
@@ -91,20 +93,20 @@ llm_chat_family_reasoning(llm_format_t *f, llm_str_t src)
     size_t  i;
 
     static const llm_pair_t  pairs[] = {
-        { S("<think>"), S("</think>") },
-        { S("<thinking>"), S("</thinking>") },
-        { S("<thought>"), S("</thought>") },
-        { S("<reasoning>"), S("</reasoning>") },
-        { S("<seed:think>"), S("</seed:think>") },
-        { S("[THINK]"), S("[/THINK]") },
-        { S("<|START_THINKING|>"), S("<|END_THINKING|>") },
-        { S("<|inner_prefix|>"), S("<|inner_suffix|>") },
-        { S("<|begin_of_thought|>"), S("<|end_of_thought|>") },
-        { S("<|channel>thought"), S("<channel|>") },
+        { S("<think>"), S("</think>"), S("") },
+        { S("<thinking>"), S("</thinking>"), S("") },
+        { S("<thought>"), S("</thought>"), S("") },
+        { S("<reasoning>"), S("</reasoning>"), S("") },
+        { S("<seed:think>"), S("</seed:think>"), S("") },
+        { S("[THINK]"), S("[/THINK]"), S("") },
+        { S("<|START_THINKING|>"), S("<|END_THINKING|>"), S("") },
+        { S("<|inner_prefix|>"), S("<|inner_suffix|>"), S("") },
+        { S("<|begin_of_thought|>"), S("<|end_of_thought|>"), S("") },
+        { S("<|channel>thought"), S("<channel|>"), S("") },
         { S("\342\227\201think\342\226\267"),
-          S("\342\227\201/think\342\226\267") },
+          S("\342\227\201/think\342\226\267"), S("") },
         { S("Here are my reasoning steps:"),
-          S("[BEGIN FINAL RESPONSE]") }
+          S("[BEGIN FINAL RESPONSE]"), S("") }
     };
 
     /* the end alone is enough: the model may write the begin */

@@ -36,6 +36,32 @@ llm_learn_last_tag(llm_str_t s)
 }
 
 
+/* how reasoning is ended: its close with the white space around it */
+
+static void
+llm_learn_ending(llm_format_t *f, llm_str_t close, llm_str_t between)
+{
+    size_t  end;
+    char   *copy;
+
+    if (f->n_reasoning == 0 || close.len == 0) {
+        return;
+    }
+
+    end = (size_t) (close.data + close.len - between.data);
+
+    while (end < between.len && llm_mark_is_space(between.data[end])) {
+        end++;
+    }
+
+    copy = llm_arena_dup(&f->arena, between.data, end);
+
+    if (copy) {
+        f->reasoning[0].ending = (llm_str_t) { end, copy };
+    }
+}
+
+
 static void
 llm_learn_reasoning(llm_chat_t *c)
 {
@@ -61,6 +87,10 @@ llm_learn_reasoning(llm_chat_t *c)
                     llm_learn_cut(all, thought + strlen(LLM_SHOW_THOUGHT),
                                   text)));
         llm_chat_add_pair(&c->format, open, close);
+        llm_learn_ending(&c->format, close,
+                         llm_learn_cut(all,
+                                       thought + strlen(LLM_SHOW_THOUGHT),
+                                       text));
     }
 
     llm_shown_free(&s);
@@ -231,11 +261,39 @@ llm_learn_calls(llm_chat_t *c, llm_str_t tail)
 }
 
 
+/* what stands behind content: a tag, or else a word that is none */
+
+static llm_str_t
+llm_learn_turn_end(llm_str_t tail)
+{
+    size_t     i;
+    llm_str_t  tag, none = { 0, NULL };
+
+    tag = llm_learn_tag_in(tail, none);
+
+    if (tag.len) {
+        return tag;
+    }
+
+    tail = llm_learn_trim(tail);
+
+    for (i = 0; i < tail.len && !llm_mark_is_space(tail.data[i]); i++) {
+        if ((tail.data[i] | 0x20) >= 'a' && (tail.data[i] | 0x20) <= 'z') {
+            continue;
+        }
+
+        tag = llm_learn_cut(tail, 0, i + 1);
+    }
+
+    return tag.len < 3 ? none : tag;    /* a dot is no mark */
+}
+
+
 void
 llm_chat_learn(llm_chat_t *c, llm_str_t src)
 {
     llm_buf_t      tail;
-    llm_str_t      end, none = { 0, NULL };
+    llm_str_t      end;
     llm_format_t  *f;
 
     f = &c->format;
@@ -250,7 +308,7 @@ llm_chat_learn(llm_chat_t *c, llm_str_t src)
     llm_learn_calls(c, end);
 
     if (f->turn_end.len == 0) {
-        f->turn_end = llm_chat_mark(f, llm_learn_tag_in(end, none));
+        f->turn_end = llm_chat_mark(f, llm_learn_turn_end(end));
     }
 
     /* content with a mark before it has one behind it, too, if the turn's

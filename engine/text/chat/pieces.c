@@ -153,6 +153,7 @@ llm_chat_add_pair(llm_format_t *f, llm_str_t open, llm_str_t close)
         pair = &f->reasoning[f->n_reasoning++];
         pair->open = llm_chat_mark(f, open);
         pair->close = llm_chat_mark(f, close);
+        pair->ending = pair->close;
     }
 }
 
