@@ -98,6 +98,10 @@ llm_rx_nullable(const llm_rx_pool_t *p, llm_rx_t a)
 
 /* ---- regex.c ---- */
 
+/* the node equal to x, whose lists are the last in the pool */
+llm_rx_t llm_rx_intern(llm_rx_pool_t *p, llm_rx_node_t *x);
+uint32_t llm_rx_hash(const llm_rx_pool_t *p, const llm_rx_node_t *x);
+
 void llm_rx_push(llm_rx_pool_t *p, llm_rx_t a);
 /* of what was pushed since base, which is taken off */
 llm_rx_t llm_rx_or_list(llm_rx_pool_t *p, uint32_t base);
