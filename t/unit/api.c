@@ -645,7 +645,7 @@ static const case_t  cases[] = {
     GOOD(CHAT_WITH, ",'reasoning_format':'none'", " flags=128 "),
     GOOD(CHAT_WITH, ",'reasoning_format':'auto'", " flags=0 "),
     GOOD(CHAT_WITH, ",'include_reasoning':false", " flags=256 "),
-    GOOD(CHAT_WITH, ",'thinking_budget_tokens':0", " flags=512 "),
+    GOOD(CHAT_WITH, ",'thinking_budget_tokens':0", " flags=4096 "),
     GOOD(CHAT_WITH, ",'reasoning_budget':-1", " flags=0 "),
     BAD(CHAT_WITH, ",'thinking_budget':-2", "thinking_budget",
         "integer_below_min_value", ""),
