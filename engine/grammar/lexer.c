@@ -5,6 +5,8 @@
 #include "engine/base/utf8.h"
 #include "engine/grammar/lexer.h"
 
+#include <time.h>
+
 
 static uint32_t
 llm_lex_intern(llm_lexer_t *x, const llm_lex_state_t *want)
@@ -364,6 +366,19 @@ llm_lex_fill(llm_lexer_t *x, const llm_lex_state_t *s, uint32_t *row)
 }
 
 
+/* CPU time, not time: a busy machine must not make a grammar fail */
+
+uint64_t
+llm_lex_now_us(void)
+{
+    struct timespec  t;
+
+    (void) clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+
+    return (uint64_t) t.tv_sec * 1000000 + (uint64_t) t.tv_nsec / 1000;
+}
+
+
 const uint32_t *
 llm_lex_row(llm_lexer_t *x, uint32_t state)
 {
@@ -376,7 +391,9 @@ llm_lex_row(llm_lexer_t *x, uint32_t state)
         return s.row;
     }
 
-    row = calloc(256, sizeof(uint32_t));
+    row = x->until_us && llm_lex_now_us() > x->until_us
+          ? NULL : calloc(256, sizeof(uint32_t));
+
     if (row == NULL) {
         x->failed = 1;
         return NULL;

@@ -46,8 +46,11 @@ typedef struct {
     llm_vec(llm_lex_state_t)  states;
     llm_table_t               table;
     uint32_t                  max_states;
-    int                       failed;   /* memory or the bound has ended; the
-                                           pool's failure is its own */
+    int                       failed;   /* memory, time or the bound has
+                                           ended; the pool's failure is its
+                                           own */
+    uint64_t                  until_us; /* of the thread's CPU time: no row is
+                                           made later; 0: any time */
 } llm_lexer_t;
 
 int llm_lex_init(llm_lexer_t *x, llm_rx_pool_t *pool, uint32_t max_states);
@@ -55,6 +58,8 @@ void llm_lex_free(llm_lexer_t *x);
 /* LLM_LEX_RAW, LLM_LEX_QUOTE or LLM_LEX_INSIDE; LLM_LEX_DEAD if no text
    matches */
 uint32_t llm_lex_start(llm_lexer_t *x, llm_rx_t rx, llm_lex_mode_t mode);
+/* CPU time of this thread */
+uint64_t llm_lex_now_us(void);
 /* 256 states; NULL: failed */
 const uint32_t *llm_lex_row(llm_lexer_t *x, uint32_t state);
 

@@ -31,6 +31,9 @@ struct llm_matcher_s {
 
 #define LLM_MATCHER_MAX_TEXT  ((size_t) 256 << 20)
 
+/* CPU time of a mask: other sequences may wait for it */
+#define LLM_MATCHER_MAX_US    200000
+
 
 llm_gram_t *
 llm_gram_finish(llm_gram_build_t *b, llm_gn_t root,
@@ -187,7 +190,8 @@ llm_matcher_ready(llm_matcher_t *m, llm_err_t *err)
 
 
 static int
-llm_matcher_try_mask(llm_matcher_t *m, uint32_t *mask, llm_err_t *err)
+llm_matcher_try_mask(llm_matcher_t *m, uint64_t until_us, uint32_t *mask,
+    llm_err_t *err)
 {
     uint32_t              i, id;
     const llm_toktree_t  *t;
@@ -198,11 +202,14 @@ llm_matcher_try_mask(llm_matcher_t *m, uint32_t *mask, llm_err_t *err)
 
     t = m->g->tree;
     memset(mask, 0, t->words * sizeof(uint32_t));
+
+    m->g->run.lexer.until_us = until_us;
     llm_mask_fill(&m->g->run, t, m->set, mask);
+    m->g->run.lexer.until_us = 0;
 
     if (m->g->run.failed) {
-        return llm_fail(err, "memory has ended, or the text is too ambiguous "
-                        "for the grammar");
+        return llm_fail(err, "memory or time has ended: the grammar, or a "
+                        "pattern in it, is too ambiguous");
     }
 
     for (i = 0; i < t->n_eog && llm_run_may_end(&m->g->run, m->set); i++) {
@@ -217,15 +224,17 @@ llm_matcher_try_mask(llm_matcher_t *m, uint32_t *mask, llm_err_t *err)
 int
 llm_matcher_mask(llm_matcher_t *m, uint32_t *mask, llm_err_t *err)
 {
-    int  rc;
+    int       rc;
+    uint64_t  until;
 
     pthread_mutex_lock(&m->g->lock);
 
-    rc = llm_matcher_try_mask(m, mask, err);
+    until = llm_lex_now_us() + LLM_MATCHER_MAX_US;
+    rc = llm_matcher_try_mask(m, until, mask, err);
 
     if (rc != LLM_OK) {
         /* what others have left may be the reason */
-        rc = llm_matcher_try_mask(m, mask, err);
+        rc = llm_matcher_try_mask(m, until, mask, err);
     }
 
     pthread_mutex_unlock(&m->g->lock);
