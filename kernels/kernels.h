@@ -68,7 +68,7 @@ typedef struct {
     uint32_t     max_tokens;            /* rows of a step */
     uint32_t     max_seqs;
     uint32_t     max_pages;             /* pages of one sequence */
-    uint32_t     max_out;               /* rows that need logits */
+    uint32_t     max_out;               /* rows that need results */
     uint32_t     weight_type;           /* llm_type_t of most matrices, by
                                            which a GPU chooses its 16-bit
                                            type */
@@ -101,7 +101,9 @@ typedef struct {
 
 typedef enum {
     LLM_DRAW_HOST = 0,                  /* map() will read the row */
-    LLM_DRAW_TOKEN                      /* drawn() will get a token */
+    LLM_DRAW_TOKEN,                     /* drawn() will get a token */
+    LLM_DRAW_NONE                       /* nobody wants the row's logits, only
+                                           its state */
 } llm_draw_kind_t;
 
 /*
@@ -154,6 +156,14 @@ typedef struct {
 } llm_drawn_t;
 
 
+/* what a row in out_rows gives: logits, the final hidden state that they come
+   from, or both */
+typedef enum {
+    LLM_GIVES_LOGITS = 0,
+    LLM_GIVES_STATES,
+    LLM_GIVES_BOTH
+} llm_gives_t;
+
 /*
  * One step: rows of several sequences, those of a sequence together and in
  * the order of their positions.  Arrays are the caller's and must stay until
@@ -162,7 +172,8 @@ typedef struct {
 typedef struct {
     uint32_t         n_tokens;          /* rows */
     uint32_t         n_seqs;
-    uint32_t         n_out;             /* rows that need logits */
+    uint32_t         n_out;             /* rows that need results */
+    llm_gives_t      gives;             /* which results */
     uint32_t         max_pages;         /* stride of pages */
     const int32_t   *tokens;            /* [n_tokens] */
     const uint32_t  *pos;               /* [n_tokens] position in sequence */
@@ -177,8 +188,8 @@ typedef struct {
     const uint32_t  *out_rows;          /* [n_out] row numbers, ascending; a
                                            row may be there several times */
     const llm_draw_t  *draws;           /* [n_out] at most max_seqs of them are
-                                           for drawn(); NULL: all rows are for
-                                           map() */
+                                           for drawn(); NULL: the logits of all
+                                           rows are for map() */
     const uint32_t  *follows;           /* [n_tokens] the row's token is not
                                            tokens[row] but what this draw of
                                            the step before gives; LLM_NO_DRAW:
@@ -199,7 +210,9 @@ typedef enum {
     LLM_ACT_RESIDUAL = 0,               /* summed over layers: float32 */
     LLM_ACT_VALUE,                      /* input of linear() */
     LLM_ACT_PRODUCT,                    /* output of linear() */
-    LLM_ACT_LOGITS                      /* float32 */
+    LLM_ACT_LOGITS,                     /* float32 */
+    LLM_ACT_STATE                       /* output of norm() for map():
+                                           float32 */
 } llm_act_kind_t;
 
 /* how a weight will be used (or-ed) */
@@ -350,7 +363,7 @@ struct llm_ops_s {
      * After end(): n rows of a buffer as float32, [n][cols].  map() gives a
      * host pointer that is valid until the next begin() or end(), without a
      * copy if the device can; write() is for tests.  Buffers other than the
-     * logits only with no step in flight.
+     * logits and states only with no step in flight.
      */
     const float  *(*map)(llm_dev_t *dev, const llm_act_t *a, uint32_t row,
                         uint32_t n);

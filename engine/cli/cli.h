@@ -25,6 +25,7 @@
 #define LLM_CLI_SAMPLE   16             /* --max-tokens --temp ... */
 #define LLM_CLI_BENCH    32             /* --pp --tg --reps */
 #define LLM_CLI_STREAM   64             /* --stream */
+#define LLM_CLI_POOLING  128
 
 /* the command line, read */
 typedef struct {
@@ -33,6 +34,7 @@ typedef struct {
     const char      *isa;
     const char      *weights;           /* "fp8" or NULL */
     const char      *kv;
+    const char      *pooling;
     uint32_t         threads;
     uint32_t         ctx;
     uint32_t         batch;
@@ -74,12 +76,16 @@ int llm_cli_info(const llm_cli_t *c, llm_err_t *err);
 int llm_cli_logits(const llm_cli_t *c, llm_err_t *err);
 int llm_cli_complete(const llm_cli_t *c, llm_err_t *err);
 int llm_cli_perplexity(const llm_cli_t *c, llm_err_t *err);
+/* embed.c */
+int llm_cli_embed(const llm_cli_t *c, llm_err_t *err);
 /* bench.c */
 int llm_cli_bench(const llm_cli_t *c, llm_err_t *err);
 
 
 /* ---- io.c ---- */
 
+/* the vocabulary's size, before the model is loaded */
+int llm_cli_n_vocab(const char *file, uint32_t *n_vocab, llm_err_t *err);
 /* all of standard input */
 int llm_cli_read(llm_buf_t *b, llm_err_t *err);
 /* the ids on standard input, each below n_vocab, separated by white space */
@@ -92,6 +98,8 @@ int llm_cli_flush(llm_err_t *err);
 
 typedef struct {
     llm_model_t  *model;
+    llm_gives_t   gives;                /* what a step gives; logits unless
+                                           changed */
     uint32_t      len;                  /* positions in the cache */
     uint32_t      max_pages;
     uint32_t     *pages;
@@ -107,7 +115,7 @@ int llm_cli_seq_open(llm_cli_seq_t *s, const llm_cli_t *c, uint32_t ctx,
     uint32_t batch, uint32_t max_out, llm_err_t *err);
 void llm_cli_seq_close(llm_cli_seq_t *s);
 
-/* one step of n ids; logits for the last n_out of its rows */
+/* one step of n ids; logits for the last n_out of its rows, or states */
 int llm_cli_seq_step(llm_cli_seq_t *s, const int32_t *ids, uint32_t n,
     uint32_t n_out, llm_err_t *err);
 /* as many steps as it takes; logits for the last row */

@@ -40,6 +40,11 @@ static const llm_cli_cmd_t  llm_cli_cmds[] = {
       "the logits after the last id, or after each: float32, little-endian",
       LLM_CLI_RUN | LLM_CLI_ALL | LLM_CLI_BATCH, llm_cli_logits },
 
+    { "embed", "FILE [--pooling none|mean|cls|last] [--batch N] < IDS",
+      "the vector of the ids, or of each: float32, little-endian, not "
+      "normalised",
+      LLM_CLI_RUN | LLM_CLI_BATCH | LLM_CLI_POOLING, llm_cli_embed },
+
     { "complete", "FILE [--max-tokens N] [--temp T] [--seed N] < PROMPT",
       "the text that the model generates after a prompt",
       LLM_CLI_RUN | LLM_CLI_BATCH | LLM_CLI_SPECIAL | LLM_CLI_SAMPLE,
@@ -95,6 +100,9 @@ static const llm_cli_opt_t  llm_cli_opts[] = {
 
     { "batch", LLM_CLI_UINT, LLM_CLI_BATCH, offsetof(llm_cli_t, batch),
       "tokens in a step (512)" },
+
+    { "pooling", LLM_CLI_STR, LLM_CLI_POOLING, offsetof(llm_cli_t, pooling),
+      "none, mean, cls or last (as the file says; last)" },
 
     { "all", LLM_CLI_FLAG, LLM_CLI_ALL, offsetof(llm_cli_t, all),
       "logits of all positions; info on all tensors" },

@@ -13,9 +13,7 @@
 #define LLM_CLI_WINDOW       512
 
 
-/* the vocabulary's size, before the model is loaded */
-
-static int
+int
 llm_cli_n_vocab(const char *file, uint32_t *n_vocab, llm_err_t *err)
 {
     int            rc;

@@ -104,6 +104,7 @@ llm_cli_seq_step(llm_cli_seq_t *s, const int32_t *ids, uint32_t n,
     b.n_tokens = n;
     b.n_seqs = 1;
     b.n_out = n_out;
+    b.gives = s->gives;
     b.max_pages = s->max_pages;
     b.tokens = ids;
     b.pos = s->pos;

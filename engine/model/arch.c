@@ -316,6 +316,38 @@ llm_desc_refuse(const llm_gguf_t *g, const llm_desc_t *d, llm_err_t *err)
 
 
 static int
+llm_desc_pooling(const llm_gguf_t *g, llm_desc_t *d, llm_err_t *err)
+{
+    uint32_t        v;
+    llm_gguf_key_t  key;
+
+    v = LLM_POOLING_UNSAID;
+    llm_gguf_key(&key, d->hp.arch, "pooling_type");
+
+    switch (llm_gguf_get_u32(g, key.text, &v, err)) {
+
+    case LLM_ABSENT:
+        break;
+
+    case LLM_OK:
+        if (v <= LLM_POOLING_RANK) {
+            break;
+        }
+
+        return llm_fail(err, "%s: %s: %u is not supported (0 to %u are)",
+                        llm_gguf_name(g), key.text, v, LLM_POOLING_RANK);
+
+    default:
+        return LLM_ERROR;
+    }
+
+    d->hp.pooling = v;
+
+    return LLM_OK;
+}
+
+
+static int
 llm_desc_sizes(const llm_gguf_t *g, llm_desc_t *d, llm_err_t *err)
 {
     llm_hparams_t  *hp;
@@ -333,7 +365,8 @@ llm_desc_sizes(const llm_gguf_t *g, llm_desc_t *d, llm_err_t *err)
                          &hp->n_ff, err) != LLM_OK
         || llm_desc_heads(g, d, err) != LLM_OK
         || llm_desc_floats(g, d, err) != LLM_OK
-        || llm_desc_refuse(g, d, err) != LLM_OK)
+        || llm_desc_refuse(g, d, err) != LLM_OK
+        || llm_desc_pooling(g, d, err) != LLM_OK)
     {
         return LLM_ERROR;
     }

@@ -35,6 +35,7 @@ typedef enum {
     LLM_GT_OUTPUT_NORM,
     LLM_GT_OUTPUT,                      /* NULL: the head is TOKEN_EMBD */
     LLM_GT_ROPE_FREQS,                  /* NULL: no factors */
+    LLM_GT_RANK,                        /* NULL: it does not rank */
     LLM_GT_N
 } llm_global_tensor_t;
 

@@ -37,7 +37,8 @@ static const char  *const llm_global_names[LLM_GT_N] = {
     [LLM_GT_TOKEN_EMBD]  = "token_embd.weight",
     [LLM_GT_OUTPUT_NORM] = "output_norm.weight",
     [LLM_GT_OUTPUT]      = "output.weight",
-    [LLM_GT_ROPE_FREQS]  = "rope_freqs.weight"
+    [LLM_GT_ROPE_FREQS]  = "rope_freqs.weight",
+    [LLM_GT_RANK]        = "cls.output.weight"
 };
 
 
@@ -243,7 +244,10 @@ llm_desc_globals(const llm_gguf_t *g, llm_desc_t *d, llm_err_t *err)
                               d->hp.n_vocab, 1, err) != LLM_OK)
         || (t[LLM_GT_ROPE_FREQS]
             && llm_desc_shape(g, t[LLM_GT_ROPE_FREQS], d->hp.n_rot / 2, 1, 0,
-                              err) != LLM_OK))
+                              err) != LLM_OK)
+        || (t[LLM_GT_RANK]
+            && llm_desc_shape(g, t[LLM_GT_RANK], d->hp.n_embd, 2, 1, err)
+               != LLM_OK))
     {
         return LLM_ERROR;
     }
@@ -314,7 +318,7 @@ llm_desc_extras(const llm_gguf_t *g, llm_desc_t *d, llm_err_t *err)
     const llm_gguf_tensor_t  *t;
 
     static const char  *const prefixes[] = {
-        "blk.", "output", "token_", "position_", "rope_"
+        "blk.", "output", "token_", "position_", "rope_", "cls"
     };
 
     for (i = 0; i < llm_gguf_n_tensors(g); i++) {

@@ -5,8 +5,9 @@
  * description and from the tensors that the file has.
  *
  * In the last layer, after the last block whose rows depend on each other,
- * which is attention, only the rows that need logits are computed: the others
- * have left their keys and values.
+ * which is attention, only the rows that need results are computed: the others
+ * have left their keys and values.  A row's result is its logits, or its
+ * final state, which is what the head reads, or both.
  */
 
 #include "engine/model/blocks.h"
@@ -63,9 +64,16 @@ llm_forward_step(llm_model_t *m)
         }
     }
 
-    m->ops->norm(m->dev, LLM_ROWS_OUT, a[LLM_MA_X_OUT], m->output_norm,
-                 m->desc.hp.norm_eps, a[LLM_MA_H]);
-    m->ops->linear(m->dev, LLM_ROWS_OUT, a[LLM_MA_H], &head, 1);
+    if (m->gives != LLM_GIVES_LOGITS) {
+        m->ops->norm(m->dev, LLM_ROWS_OUT, a[LLM_MA_X_OUT], m->output_norm,
+                     m->desc.hp.norm_eps, a[LLM_MA_STATE]);
+    }
+
+    if (m->gives != LLM_GIVES_STATES) {
+        m->ops->norm(m->dev, LLM_ROWS_OUT, a[LLM_MA_X_OUT], m->output_norm,
+                     m->desc.hp.norm_eps, a[LLM_MA_H]);
+        m->ops->linear(m->dev, LLM_ROWS_OUT, a[LLM_MA_H], &head, 1);
+    }
 }
 
 
@@ -103,6 +111,7 @@ llm_model_submit(llm_model_t *m, const llm_batch_t *b, llm_err_t *err)
     llm_forward_assert(m, b);
 
     m->n_out = b->n_out;
+    m->gives = b->gives;
 
     rc = m->ops->begin(m->dev, b, err);
 
@@ -135,6 +144,7 @@ llm_model_wait(llm_model_t *m, llm_err_t *err)
     m->in_flight[0] = m->in_flight[1];
     m->n_in_flight--;
     m->logits = NULL;
+    m->states = NULL;
 
     if (m->ops->end(m->dev, err) != LLM_OK) {
         m->n_in_flight = 0;
@@ -181,6 +191,20 @@ llm_model_logits(llm_model_t *m, uint32_t i)
     }
 
     return m->logits + (size_t) i * m->desc.hp.n_vocab;
+}
+
+
+const float *
+llm_model_state(llm_model_t *m, uint32_t i)
+{
+    assert(i < m->n_results);
+
+    if (m->states == NULL) {
+        m->states = m->ops->map(m->dev, m->act[LLM_MA_STATE], 0,
+                                m->n_results);
+    }
+
+    return m->states + (size_t) i * m->desc.hp.n_embd;
 }
 
 

@@ -28,7 +28,8 @@ static const struct {
     [LLM_MA_UP]     = { LLM_ACT_PRODUCT, 0 },
     [LLM_MA_GLU]    = { LLM_ACT_VALUE, 0 },
     [LLM_MA_X_OUT]  = { LLM_ACT_RESIDUAL, 1 },
-    [LLM_MA_LOGITS] = { LLM_ACT_LOGITS, 1 }
+    [LLM_MA_LOGITS] = { LLM_ACT_LOGITS, 1 },
+    [LLM_MA_STATE]  = { LLM_ACT_STATE, 1 }
 };
 
 
@@ -428,6 +429,7 @@ llm_model_free(llm_model_t *m)
     }
 
     free(m->layers);
+    free(m->rank);
     llm_desc_free(&m->desc);
 
     if (m->gguf) {

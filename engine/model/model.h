@@ -15,6 +15,18 @@
 #include "engine/gguf/gguf.h"
 #include "kernels/kernels.h"
 
+/* how the final states of a prompt become one vector: ARCH.pooling_type of
+   the file, and its numbers */
+typedef enum {
+    LLM_POOLING_NONE = 0,               /* they do not */
+    LLM_POOLING_MEAN,
+    LLM_POOLING_CLS,                    /* that of the first token */
+    LLM_POOLING_LAST,
+    LLM_POOLING_RANK,                   /* as LAST, and a score of it */
+    LLM_POOLING_UNSAID                  /* the file has no such field: its
+                                           model generates text */
+} llm_pooling_t;
+
 typedef struct {
     char         arch[32];
     char         name[128];             /* general.name, or the file's name */
@@ -30,6 +42,7 @@ typedef struct {
     uint32_t     n_rot;
     uint32_t     n_window;              /* attention's sliding window, 0: none;
                                            no sequence may be longer */
+    llm_pooling_t  pooling;
     float        norm_eps;
     uint64_t     n_params;
     uint64_t     n_bytes;               /* bytes of all tensors */
@@ -46,7 +59,7 @@ typedef struct {
     uint32_t     ctx;                   /* longest sequence, 0: trained */
     uint32_t     batch;                 /* rows of a step, 0: 512 */
     uint32_t     max_seqs;              /* sequences of a step, 0: 16 */
-    uint32_t     max_out;               /* rows of a step that need logits, 0:
+    uint32_t     max_out;               /* rows of a step that need results, 0:
                                            batch */
     int          whole;                 /* if memory is short, fail rather than
                                            use a smaller ctx */
@@ -96,6 +109,8 @@ int llm_model_on_gpu(const llm_model_t *m);
  */
 int llm_model_forward(llm_model_t *m, const llm_batch_t *b, llm_err_t *err);
 const float *llm_model_logits(llm_model_t *m, uint32_t i);
+/* likewise its final state, n_embd floats, if batch.gives it */
+const float *llm_model_state(llm_model_t *m, uint32_t i);
 
 /*
  * The same in two calls: wait() waits for the step that was submitted first;
@@ -112,6 +127,14 @@ int llm_model_wait(llm_model_t *m, llm_err_t *err);
    batch.draws describes, valid until the next of the calls above: kernels.h */
 int llm_model_draws(const llm_model_t *m);
 void llm_model_drawn(llm_model_t *m, uint32_t i, llm_drawn_t *out);
+
+/*
+ * rank.c: from the final state of a pair's last token to the probability that
+ * its document answers its query.  Can the model do that?  If not, err says
+ * what the file lacks.
+ */
+int llm_model_can_rank(const llm_model_t *m, llm_err_t *err);
+double llm_model_rank(const llm_model_t *m, const float *state);
 
 /* copies one KV page to another in all layers, after the steps submitted so
    far */

@@ -22,6 +22,7 @@ typedef enum {
     LLM_MA_X_OUT,                       /* residual stream of the rows in
                                            out_rows */
     LLM_MA_LOGITS,
+    LLM_MA_STATE,                       /* final states of these rows */
     LLM_MA_N
 } llm_model_act_t;
 
@@ -43,6 +44,8 @@ struct llm_model_s {
     llm_weight_t       *output;         /* token_embd, if it is tied */
     llm_vec_t          *output_norm;
     llm_vec_t          *inv_freq;
+    float              *rank;           /* the two rows of cls.output, or
+                                           NULL */
     llm_model_layer_t  *layers;
 
     llm_act_t          *act[LLM_MA_N];
@@ -58,11 +61,13 @@ struct llm_model_s {
                                            configured */
 
     uint32_t            n_out;          /* of the step that began last */
+    llm_gives_t         gives;
     uint32_t            in_flight[2];   /* n_out of the steps submitted, oldest
                                            first */
     uint32_t            n_in_flight;
     uint32_t            n_results;      /* n_out of the step that ended last */
     const float        *logits;         /* of that step, once asked for */
+    const float        *states;
 };
 
 /* the state of one load */
@@ -77,5 +82,7 @@ typedef struct {
 
 /* weights.c: gives all tensors of the description to the device */
 int llm_load_weights(llm_load_t *l);
+/* rank.c: the rows that rank, if the file has them */
+int llm_load_rank(llm_load_t *l);
 
 #endif /* LLM_MODEL_INTERNAL_H */

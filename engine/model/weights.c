@@ -235,5 +235,9 @@ llm_load_weights(llm_load_t *l)
     /* after the layers: the head, which a step reads last, is last in
        memory */
 
-    return llm_load_globals(l);
+    if (llm_load_globals(l) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    return llm_load_rank(l);
 }

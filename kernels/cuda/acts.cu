@@ -1,5 +1,6 @@
 /*
- * Buffers of activations.  One for logits comes with memory for draws.
+ * Buffers of activations.  One for logits comes with memory for draws, one
+ * for states with memory of the host for them.
  */
 
 #include "kernels/cuda/internal.h"
@@ -49,6 +50,20 @@ llm_cuda_act_create(llm_dev_t *dev, uint32_t max_rows, uint32_t cols,
         d->logits = a;
     }
 
+    if (kind == LLM_ACT_STATE && d->states == NULL) {
+
+        if (cudaMallocHost(&d->host_states, size) != cudaSuccess) {
+            (void) cudaGetLastError();
+            d->host_states = NULL;
+            llm_cuda_act_free(dev, a);
+            (void) llm_fail(err, "CUDA: %zu bytes of pinned memory for "
+                            "states: out of memory", size);
+            return NULL;
+        }
+
+        d->states = a;
+    }
+
     return a;
 }
 
@@ -65,6 +80,15 @@ llm_cuda_act_free(llm_dev_t *dev, llm_act_t *a)
     if (a == d->logits) {
         llm_cuda_pick_free(d);
         d->logits = NULL;
+    }
+
+    if (a == d->states) {
+        if (llm_cuda_alive(d)) {
+            (void) cudaFreeHost(d->host_states);
+        }
+
+        d->host_states = NULL;
+        d->states = NULL;
     }
 
     llm_cuda_free(d, a->data);

@@ -165,6 +165,7 @@ llm_cuda_step_fill(llm_cuda_t *d, const llm_batch_t *b)
     d->n_tokens = b->n_tokens;
     d->n_seqs = b->n_seqs;
     d->n_out = b->n_out;
+    d->gives = b->gives;
     d->slot->n_out = b->n_out;
     llm_cuda_pick_fill(d, b, (llm_cuda_draw_t *) h.draws);
     d->replayed = 0;
@@ -278,8 +279,9 @@ llm_cuda_enter(llm_cuda_t *d, llm_err_t *err)
 
 
 /*
- * A step with one row, or a few, for each sequence, all of which need logits,
- * is a decode step: padded to its bucket it is captured, or replayed.
+ * A step with one row, or a few, for each sequence, all of which need logits
+ * and nothing else, is a decode step: padded to its bucket it is captured, or
+ * replayed.
  */
 
 static int
@@ -301,7 +303,8 @@ llm_cuda_begin(llm_dev_t *dev, const llm_batch_t *b, llm_err_t *err)
     d->ended = NULL;
     llm_cuda_step_fill(d, b);
 
-    decode = b->n_out == b->n_tokens && b->n_tokens <= LLM_CUDA_GRAPH_ROWS
+    decode = b->n_out == b->n_tokens && b->gives == LLM_GIVES_LOGITS
+             && b->n_tokens <= LLM_CUDA_GRAPH_ROWS
              && d->max_seq_rows <= LLM_CUDA_GRAPH_SEQ_ROWS;
 
     if (decode) {

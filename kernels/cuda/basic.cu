@@ -70,7 +70,7 @@ llm_block_sum(float v, float *s)
 
 __global__ void
 llm_k_norm(const uint32_t *count, const float *x, const float *w, float eps,
-    uint32_t cols, uint16_t *y, int bf16)
+    uint32_t cols, void *y, int is16, int bf16)
 {
     float      v, sum, scale;
     size_t     base;
@@ -94,7 +94,14 @@ llm_k_norm(const uint32_t *count, const float *x, const float *w, float eps,
     scale = rsqrtf(sum / (float) cols + eps);
 
     for (i = threadIdx.x; i < cols; i += blockDim.x) {
-        y[base + i] = llm_store16(x[base + i] * scale * w[i], bf16);
+        v = x[base + i] * scale * w[i];
+
+        if (is16) {
+            ((uint16_t *) y)[base + i] = llm_store16(v, bf16);
+
+        } else {
+            ((float *) y)[base + i] = v;
+        }
     }
 }
 
@@ -112,7 +119,7 @@ llm_cuda_norm(llm_dev_t *dev, llm_rows_t rows, const llm_act_t *x,
     llm_launch(llm_k_norm, llm_cuda_rows(d, rows), LLM_ROW_THREADS,
                LLM_ROW_THREADS / 32 * sizeof(float), d->stream, count,
                (const float *) x->data, (const float *) w->data, eps,
-               x->cols, (uint16_t *) y->data, d->bf16);
+               x->cols, y->data, y->is16, d->bf16);
 }
 
 

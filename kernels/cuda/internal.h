@@ -96,7 +96,7 @@ typedef struct {
     llm_cuda_drawn_t  *drawn;
     llm_candidate_t   *top;
     uint8_t           *wants;           /* [max_rows] will map() read the
-                                           row? */
+                                           row's logits? */
     uint32_t           n_out;
     cudaEvent_t        done;
 } llm_cuda_slot_t;
@@ -163,6 +163,7 @@ typedef struct {
     uint32_t          max_seq_rows;     /* rows of the largest sequence; in a
                                            decode step their bucket */
     int               follows;          /* it has rows that follow a draw */
+    llm_gives_t       gives;
     llm_cuda_graph_t *capturing;        /* NULL: the step is launched */
     int               replayed;         /* the step is replayed */
     int               failed;           /* a launch failed: see end() */
@@ -185,6 +186,8 @@ typedef struct {
     uint32_t          partial_cap;      /* splits of one sequence's row */
     const llm_act_t  *logits;           /* the model's; end() copies them */
     float            *host_logits;      /* pinned */
+    const llm_act_t  *states;           /* likewise, with host_states */
+    float            *host_states;
     llm_cuda_draws_t  draws;
     float            *host_rows;        /* for map() of other buffers:
                                            pinned */

@@ -329,8 +329,9 @@ llm_cuda_rows_room(llm_cuda_t *d, size_t size)
 
 
 /*
- * end() has copied the logits.  Other rows are for tests: NULL if there is no
- * memory, and llm_cuda_check() keeps the reason for the next end().
+ * end() has copied the logits and states.  Other rows are for tests: NULL if
+ * there is no memory, and llm_cuda_check() keeps the reason for the next
+ * end().
  */
 
 const float *
@@ -342,6 +343,10 @@ llm_cuda_map(llm_dev_t *dev, const llm_act_t *a, uint32_t row, uint32_t n)
 
     if (a == d->logits && d->ended && row + n <= d->ended->n_out) {
         return d->host_logits + (size_t) row * a->cols;
+    }
+
+    if (a == d->states && d->ended && row + n <= d->ended->n_out) {
+        return d->host_states + (size_t) row * a->cols;
     }
 
     count = (size_t) n * a->cols;

@@ -170,14 +170,18 @@ llm_cuda_pick_fill(llm_cuda_t *d, const llm_batch_t *b,
 
         memset(to, 0, sizeof(*to));
         to->mask = LLM_CUDA_NO_MASK;
-        d->slot->wants[i] = from == NULL || from->kind == LLM_DRAW_HOST;
+        to->kind = from ? from->kind : LLM_DRAW_HOST;
 
-        if (d->slot->wants[i]) {
-            to->kind = LLM_DRAW_HOST;
+        if (b->gives == LLM_GIVES_STATES) {
+            to->kind = LLM_DRAW_NONE;
+        }
+
+        d->slot->wants[i] = to->kind == LLM_DRAW_HOST;
+
+        if (to->kind != LLM_DRAW_TOKEN) {
             continue;
         }
 
-        to->kind = from->kind;
         to->u = from->u;
         to->scale = from->scale;
         to->min_gap = from->min_gap;
@@ -240,7 +244,13 @@ llm_cuda_pick_read(llm_cuda_t *d)
     uint32_t           i, end, drawn;
     llm_cuda_draws_t  *w = &d->draws;
 
-    if (d->logits == NULL) {
+    if (d->states && d->gives != LLM_GIVES_LOGITS && d->n_out) {
+        llm_cuda_pick_back(d, d->host_states, d->states->data,
+                           (size_t) d->n_out * d->states->cols
+                           * sizeof(float), "read of the states");
+    }
+
+    if (d->logits == NULL || d->gives == LLM_GIVES_STATES) {
         return;
     }
 

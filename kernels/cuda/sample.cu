@@ -554,7 +554,9 @@ llm_cuda_draw(llm_cuda_t *d)
     llm_draw_args_t    a;
     llm_cuda_draws_t  *w = &d->draws;
 
-    if (d->logits == NULL || d->out_rows == 0) {
+    if (d->logits == NULL || d->out_rows == 0
+        || d->gives == LLM_GIVES_STATES)
+    {
         return;
     }
 

@@ -111,7 +111,7 @@ mkdir "$dir/folder" or die $!;
 put('empty', '');
 put('start', substr(get($demo), 0, 100));
 
-for my $cmd (qw(info tokenize detokenize render match logits complete
+for my $cmd (qw(info tokenize detokenize render match logits embed complete
                 bench perplexity))
 {
     fails("$cmd without a file", qr/usage: llm $cmd FILE/, '', $cmd);
@@ -280,6 +280,40 @@ SKIP: {
         cmp_ok(sqrt($diff / ($sum2 - $sum ** 2 / @want)), '<',
                @got == @want ? 0.0015 : 0, "as transformers', on $device");
     }
+}
+
+
+# ---- embed ----
+
+{
+    my ($states) = llm($ids, 'embed', $demo, '--pooling', 'none');
+    my @rows = unpack('(a' . length($states) / 40 . ')40', $states);
+    my @values = map { [ unpack 'f<*', $_ ] } @rows;
+    my $width = @{ $values[0] };
+
+    ok($width > 8 && length $states == 40 * $width * 4,
+       'embed: a state of every id');
+
+    for my $n (1, 7) {
+        is((llm($ids, 'embed', $demo, '--pooling=none', '--batch', $n))[0],
+           $states, "the same bytes in steps of $n");
+    }
+
+    is((llm($ids, 'embed', $demo))[0], $rows[-1], 'the last one, unless told');
+    is((llm($ids, 'embed', $demo, '--pooling', 'last'))[0], $rows[-1],
+       'last');
+    is((llm($ids, 'embed', $demo, '--pooling', 'cls', '--batch', 3))[0],
+       $rows[0], 'cls: the first one');
+
+    my @mean = map { my $k = $_; my $sum = 0; $sum += $_->[$k] for @values;
+                     $sum / 40 } 0 .. $width - 1;
+
+    is((llm($ids, 'embed', $demo, '--pooling', 'mean', '--batch', 9))[0],
+       pack('f<*', @mean), 'mean');
+
+    fails('a pooling that does not exist', qr/--pooling: "max" is unknown/,
+          '1', 'embed', $demo, '--pooling', 'max');
+    fails('nothing to embed', qr/no ids/, '', 'embed', $demo);
 }
 
 

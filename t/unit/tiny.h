@@ -34,6 +34,7 @@ typedef struct {
     int          all_bias;              /* of every matrix of a layer */
     int          freqs;                 /* rope_freqs.weight */
     int          swap;                  /* the tensors of rows/tensors.def */
+    int          rank;                  /* cls.output.weight, and labels */
     float        attn_scale;
     const char  *scaling;
     float        factor;
@@ -284,6 +285,24 @@ tiny_tensor(tiny_file_t *f, const char *name, uint32_t type, uint64_t row,
 }
 
 
+/* a ranker's metadata; rank 2: "no" is the first label */
+static inline void
+tiny_rank(tiny_file_t *f, const tiny_t *t)
+{
+    char      key[64];
+    uint32_t  item = 8;
+    uint64_t  n = 2;
+
+    tiny_u32(f, t->arch, "pooling_type", 4);
+    snprintf(key, sizeof(key), "%s.classifier.output_labels", t->arch);
+    tiny_key(f, key, 9);
+    (void) llm_buf_add(&f->kv, &item, 4);
+    (void) llm_buf_add(&f->kv, &n, 8);
+    tiny_str(&f->kv, t->rank == 2 ? "no" : "yes");
+    tiny_str(&f->kv, t->rank == 2 ? "yes" : "no");
+}
+
+
 static inline void
 tiny_metadata(tiny_file_t *f, const tiny_t *t)
 {
@@ -324,6 +343,10 @@ tiny_metadata(tiny_file_t *f, const tiny_t *t)
             tiny_key(f, key, 8);
             tiny_str(&f->kv, t->scaling);
         }
+    }
+
+    if (t->rank) {
+        tiny_rank(f, t);
     }
 
     if (f->change && f->change->u32_key) {
@@ -417,6 +440,10 @@ tiny_gguf(const tiny_t *t, const tiny_change_t *change, llm_buf_t *out)
     if (t->freqs) {
         tiny_tensor(&f, "rope_freqs.weight", LLM_TYPE_F32,
                     (t->rot ? t->rot : t->head_k) / 2, 0);
+    }
+
+    if (t->rank) {
+        tiny_tensor(&f, "cls.output.weight", t->type, t->embd, 2);
     }
 
     for (i = 0; i < t->layers; i++) {

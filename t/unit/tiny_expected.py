@@ -193,7 +193,8 @@ class Layer:
         return y + self.vector(name + ".bias", n) if name in self.biased else y
 
 
-def logits(m):
+def states(m):
+    """The final state of every position, which the head reads."""
     embd = tensor("token_embd.weight", m["type"], VOCAB, m["embd"])
     x = embd[IDS]
     for i in range(m["layers"]):
@@ -203,10 +204,12 @@ def logits(m):
         h = rms(x, w.vector("ffn_norm.weight", m["embd"]))
         g, u = w("ffn_gate", h, m["ff"]), w("ffn_up", h, m["ff"])
         x = x + w("ffn_down", g / (1 + np.exp(-g)) * u, m["embd"])
-    x = rms(x, tensor("output_norm.weight", T.F32, m["embd"]))
-    head = embd if m["tied"] else tensor("output.weight", m["type"], VOCAB,
-                                         m["embd"])
-    return x[-1] @ head.T
+    return rms(x, tensor("output_norm.weight", T.F32, m["embd"]))
+
+
+def logits(m):
+    name = "token_embd.weight" if m["tied"] else "output.weight"
+    return states(m)[-1] @ tensor(name, m["type"], VOCAB, m["embd"]).T
 
 
 def c_value(v):
