@@ -24,6 +24,8 @@
 #define LLM_MAX_MODELS     32
 #define LLM_MAX_WORKERS    256
 #define LLM_MAX_CHOICES    128          /* n times prompts of one request */
+#define LLM_MAX_INPUTS     2048         /* inputs to embed, or pairs to
+                                           score */
 #define LLM_MAX_STOPS      16
 #define LLM_MAX_BAD_WORDS  256
 #define LLM_MAX_SLOTS      (1 << 20)    /* live requests of one worker */
@@ -44,11 +46,12 @@ typedef enum {
     LLM_MSG_RESUME
 } llm_msg_type_t;
 
-/* what the model is to do; none embeds or scores yet */
+/* what the model is to do with each prompt */
 typedef enum {
     LLM_TASK_GENERATE = 0,
-    LLM_TASK_EMBED,
-    LLM_TASK_SCORE,
+    LLM_TASK_EMBED,                     /* one vector of it */
+    LLM_TASK_SCORE,                     /* one number: prompts are pairs, a
+                                           query and a document in turn */
 
     /* what the vocabulary and the template alone can answer */
 
@@ -114,6 +117,10 @@ typedef struct {
                                            of each token, as logprobs */
 #define LLM_REQ_THINK_MOST 4096         /* reasoning ends after think_tokens */
 
+#define LLM_NORMALIZE_NONE  (-1)
+#define LLM_NORMALIZE_MAX   0           /* the largest becomes 32760 */
+#define LLM_NORMALIZE_L2    2
+
 typedef struct {
     llm_msg_t        head;
 
@@ -135,6 +142,15 @@ typedef struct {
     uint64_t         arrival_us;        /* llm_now_us() */
     uint64_t         queue_deadline_us; /* must run by then; 0: none */
     uint64_t         deadline_us;       /* must be done by then; 0: none */
+
+    /* EMBED only */
+    uint32_t         dimensions;        /* numbers of a vector, the first ones;
+                                           0: all */
+    int32_t          normalize;         /* LLM_NORMALIZE_..., or the p of the
+                                           p-norm that becomes 1 */
+    int32_t          truncate;          /* the last so many tokens; -1: as many
+                                           as fit; 0: longer inputs are
+                                           refused */
 
     llm_sampling_t   sampling;
 
@@ -197,7 +213,9 @@ typedef enum {
     LLM_EV_TEXT,        /* text of a choice, in whole UTF-8 characters */
     LLM_EV_FINISH,      /* a choice has ended */
     LLM_EV_DONE,        /* the request has ended; last event of its ticket */
-    LLM_EV_ERROR        /* the request failed; last event of its ticket */
+    LLM_EV_ERROR,       /* the request failed; last event of its ticket */
+    LLM_EV_VECTOR       /* a part of an input's vector, or a pair's score; parts
+                           come in order */
 } llm_event_type_t;
 
 typedef enum {
@@ -244,6 +262,13 @@ typedef struct {
             llm_ref_t    ids;           /* int32_t[len]: the tokens, if they
                                            were asked for */
         } text;
+
+        struct {                        /* VECTOR */
+            uint32_t     first;         /* number of the first value */
+            uint32_t     total;         /* values of the whole vector */
+            llm_ref_t    values;        /* float[len]; all parts but the last
+                                           have a multiple of three */
+        } vector;
 
         struct {                        /* FINISH */
             uint32_t     reason;        /* llm_finish_t */

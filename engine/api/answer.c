@@ -42,14 +42,16 @@ llm_api_create(const llm_api_reader_t *rd)
     r = &rd->r;
     conf = rd->conf;
 
-    if (rd->head.failed || rd->user.failed || rd->metadata.failed) {
+    if (rd->head.failed || rd->user.failed || rd->metadata.failed
+        || rd->own.failed)
+    {
         return NULL;
     }
 
     a = calloc(1, sizeof(llm_api_t)
                   + rd->n_choices * sizeof(llm_api_choice_t)
-                  + conf->id.len + rd->user.len + rd->metadata.len
-                  + rd->head.len);
+                  + rd->own.len + conf->id.len + rd->user.len
+                  + rd->metadata.len + rd->head.len);
     if (a == NULL) {
         return NULL;
     }
@@ -70,9 +72,14 @@ llm_api_create(const llm_api_reader_t *rd)
 
     /* a block of the arena may be larger than the events in it */
 
-    llm_arena_init(&a->kept, a->max_answer * 2 + (4 << 20));
+    llm_arena_init(&a->kept, a->max_answer * LLM_API_VECTORS * 2 + (4 << 20));
 
     p = (char *) (a->choices + a->n_choices);
+
+    /* first, for it is aligned */
+
+    a->own = p;
+    (void) llm_api_put(&p, rd->own.data, rd->own.len);
 
     a->id = llm_api_put(&p, conf->id.data, conf->id.len);
     a->user = llm_api_put(&p, rd->user.data, rd->user.len);
@@ -225,6 +232,9 @@ llm_api_event(llm_api_t *a, const llm_event_t *ev, llm_buf_t *out,
         }
 
         break;
+
+    case LLM_EV_VECTOR:
+        return llm_api_gather_vector(a, ev, err);
 
     case LLM_EV_FINISH:
         llm_api_finish(a, ev);

@@ -15,17 +15,28 @@
 /* text that is written at once */
 #define LLM_API_SLICE  1024
 
+static const char  llm_api_fewer[] = "ask for fewer choices or fewer "
+                                     "logprobs, or stream it";
 
-void *
-llm_api_keep(llm_api_t *a, size_t size, llm_err_t *err)
+
+static int
+llm_api_too_large(size_t max, const char *what_to_do, llm_err_t *err)
+{
+    return llm_fail_with(err, 400, "answer_too_large", NULL, "The answer is "
+                         "larger than %zu bytes; %s.", max, what_to_do);
+}
+
+
+/* memory for what is kept; max: of all that is kept */
+
+static void *
+llm_api_room(llm_api_t *a, size_t size, size_t max, const char *what_to_do,
+    llm_err_t *err)
 {
     void  *p;
 
-    if (size > a->max_answer - a->gathered) {
-        (void) llm_fail_with(err, 400, "answer_too_large", NULL,
-                             "The answer is larger than %zu bytes; ask for "
-                             "fewer choices or fewer logprobs, or stream it.",
-                             a->max_answer);
+    if (size > max - a->gathered) {
+        (void) llm_api_too_large(max, what_to_do, err);
         return NULL;
     }
 
@@ -41,12 +52,41 @@ llm_api_keep(llm_api_t *a, size_t size, llm_err_t *err)
 }
 
 
+void *
+llm_api_keep(llm_api_t *a, size_t size, llm_err_t *err)
+{
+    return llm_api_room(a, size, a->max_answer, llm_api_fewer, err);
+}
+
+
+/* keeps a copy of the event in a choice's list; max: of all that is kept */
+
+static int
+llm_api_keep_event(llm_api_t *a, const llm_event_t *ev, llm_api_list_t *list,
+    size_t max, const char *what_to_do, llm_err_t *err)
+{
+    llm_api_piece_t  *piece;
+
+    piece = llm_api_room(a, sizeof(*piece) + ev->size, max, what_to_do, err);
+    if (piece == NULL) {
+        return LLM_ERROR;
+    }
+
+    piece->next = NULL;
+    memcpy(piece->ev, ev, ev->size);
+
+    *(list->first ? &list->last->next : &list->first) = piece;
+    list->last = piece;
+
+    return LLM_OK;
+}
+
+
 int
 llm_api_gather(llm_api_t *a, const llm_event_t *ev, llm_err_t *err)
 {
     uint32_t           echo;
     llm_api_list_t    *list;
-    llm_api_piece_t   *piece;
     llm_api_choice_t  *c;
 
     if (ev->u.text.text.len == 0 && ev->u.text.logprobs.len == 0
@@ -55,20 +95,15 @@ llm_api_gather(llm_api_t *a, const llm_event_t *ev, llm_err_t *err)
         return LLM_OK;
     }
 
-    piece = llm_api_keep(a, sizeof(*piece) + ev->size, err);
-    if (piece == NULL) {
-        return LLM_ERROR;
-    }
-
-    piece->next = NULL;
-    memcpy(piece->ev, ev, ev->size);
-
     c = &a->choices[ev->index];
     echo = ev->u.text.echo;
     list = echo ? &a->choices[ev->index / a->n * a->n].echo : &c->own;
 
-    *(list->first ? &list->last->next : &list->first) = piece;
-    list->last = piece;
+    if (llm_api_keep_event(a, ev, list, a->max_answer, llm_api_fewer, err)
+        != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
 
     switch (ev->u.text.part) {
 
@@ -85,6 +120,28 @@ llm_api_gather(llm_api_t *a, const llm_event_t *ev, llm_err_t *err)
     }
 
     return LLM_OK;
+}
+
+
+/* any part tells how large all of the answer will be */
+
+int
+llm_api_gather_vector(llm_api_t *a, const llm_event_t *ev, llm_err_t *err)
+{
+    size_t  max, all;
+
+    static const char  what_to_do[] = "ask for fewer inputs, or fewer "
+                                      "dimensions";
+
+    max = a->max_answer * LLM_API_VECTORS;
+    all = (size_t) ev->u.vector.total * sizeof(float) * a->n_choices;
+
+    if (all > max) {
+        return llm_api_too_large(max, what_to_do, err);
+    }
+
+    return llm_api_keep_event(a, ev, &a->choices[ev->index].own, max,
+                              what_to_do, err);
 }
 
 

@@ -129,6 +129,9 @@ typedef struct {
                                            llm_api_write_head() */
     llm_buf_t                  user;        /* for the log, as in llm_api_t */
     llm_buf_t                  metadata;
+    llm_buf_t                  own;     /* what else of the request the answer
+                                           needs; the endpoint's writers alone
+                                           know what it is */
     uint32_t                   n_choices;   /* of all prompts */
     uint32_t                   n_best;      /* choices of each prompt that
                                                remain; 0: all */
@@ -193,9 +196,12 @@ extern const llm_api_row_t  llm_api_endpoints[];
 extern const llm_api_endpoint_t  llm_api_chat;
 extern const llm_api_endpoint_t  llm_api_completions;
 extern const llm_api_endpoint_t  llm_api_count_tokens;
+extern const llm_api_endpoint_t  llm_api_embeddings;
 extern const llm_api_endpoint_t  llm_api_messages;
 extern const llm_api_endpoint_t  llm_api_models;
+extern const llm_api_endpoint_t  llm_api_rerank;
 extern const llm_api_endpoint_t  llm_api_responses;
+extern const llm_api_endpoint_t  llm_api_score;
 extern const llm_api_endpoint_t  llm_api_tokenize;
 extern const llm_api_endpoint_t  llm_api_detokenize;
 extern const llm_api_endpoint_t  llm_api_template;
@@ -239,6 +245,10 @@ llm_ref_t llm_api_write_string(llm_buf_t *msg, llm_str_t s);
    words and sequence breakers to the message */
 int llm_api_write_lists(llm_api_reader_t *rd, const llm_api_body_t *b,
     llm_err_t *err);
+/* prompts, max at most: a string, a list of token ids, or an array of these;
+   appends llm_prompt_ref_t[len] */
+int llm_api_write_prompts(const llm_flat_t *v, const llm_api_at_t *at,
+    uint32_t max, llm_buf_t *msg, llm_ref_t *ref, llm_err_t *err);
 /* rule.c: appends what the answer must look like to the message */
 int llm_api_write_rule(llm_api_reader_t *rd, const llm_api_body_t *b,
     llm_err_t *err);
@@ -327,6 +337,7 @@ struct llm_api_s {
     llm_str_t          user;            /* without control characters */
     llm_str_t          metadata;        /* JSON, or empty */
     llm_str_t          head;            /* see llm_api_write_head() */
+    void              *own;             /* as in the reader */
     llm_api_choice_t  *choices;
 
     llm_arena_t        kept;            /* events, or texts of items */
@@ -339,14 +350,20 @@ struct llm_api_s {
 /* answer.c; bytes of rd and its conf are copied; NULL: no memory */
 llm_api_t *llm_api_create(const llm_api_reader_t *rd);
 
+/* vectors have a bound of their own: 2,048 of 4,096 numbers are welcome where
+   that of a text is 16 MB */
+#define LLM_API_VECTORS  3              /* times max_answer */
+
 /* best_of.c: leaves n_best choices of each prompt, once all have ended */
 void llm_api_keep_best(llm_api_t *a);
 
 /* body.c: memory for what is kept of the answer; NULL: it is too large, or no
    memory */
 void *llm_api_keep(llm_api_t *a, size_t size, llm_err_t *err);
-/* keeps an event; LLM_ERROR: as above */
+/* keeps an event, TEXT or VECTOR; LLM_ERROR: as above */
 int llm_api_gather(llm_api_t *a, const llm_event_t *ev, llm_err_t *err);
+int llm_api_gather_vector(llm_api_t *a, const llm_event_t *ev,
+    llm_err_t *err);
 
 
 /* ---- for event writers and body writers ---- */
@@ -431,6 +448,23 @@ int llm_api_write_choices(llm_api_t *a, const llm_api_member_t *members,
     uint32_t n_members, size_t max, llm_buf_t *out);
 /* moves the cursor to the next piece */
 void llm_api_next_piece(const llm_api_t *a, llm_api_cursor_t *cur);
+
+/*
+ * list.c: an answer that is a list and has no text.  item() writes a little of
+ * the item cursor.choice and returns LLM_MORE, or LLM_OK behind its end;
+ * cursor.opened tells the two apart that begin with nothing written.
+ */
+
+typedef int (*llm_api_item_pt)(llm_api_t *a, llm_api_cursor_t *cur,
+    llm_buf_t *out);
+
+/* {"object":"list","model":...,"MEMBER":[ to rd->head */
+void llm_api_write_list_head(llm_api_reader_t *rd, const char *member);
+/* writes a list of n items, like llm_api_body_next() */
+int llm_api_write_list(llm_api_t *a, uint32_t n, llm_api_item_pt item,
+    size_t max, llm_buf_t *out);
+void llm_api_add_prompt_usage(llm_buf_t *out, const llm_api_t *a);
+void llm_api_add_float(llm_buf_t *out, float v);
 
 /* members that look the same everywhere */
 int llm_api_open_finish(const llm_api_t *a, llm_api_cursor_t *cur,

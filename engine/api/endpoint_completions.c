@@ -124,78 +124,21 @@ llm_api_completion_n_logprobs(const llm_api_completion_t *b, int32_t *n,
 
 
 static int
-llm_api_write_prompt(const llm_flat_t *v, const llm_api_at_t *at,
-    llm_buf_t *msg, llm_prompt_ref_t *p, llm_err_t *err)
+llm_api_completion_prompts(llm_api_reader_t *rd,
+    const llm_api_completion_t *b, llm_err_t *err)
 {
-    llm_str_t  s;
+    uint32_t     n, choices;
+    const char  *param;
 
-    memset(p, 0, sizeof(llm_prompt_ref_t));
-
-    if (v->type == LLM_FLAT_ARRAY) {
-        p->is_ids = 1;
-
-        return v->count ? llm_api_write_ids(v, at, msg, &p->ref, err)
-                        : llm_api_empty(err, at);
+    if (llm_api_write_prompts(b->prompt, llm_api_top("prompt"),
+                              LLM_MAX_CHOICES, rd->msg, &rd->r.prompts, err)
+        != LLM_OK)
+    {
+        return LLM_ERROR;
     }
 
-    if (v->type != LLM_FLAT_STRING) {
-        return llm_api_bad_type(err, at, "a string or an array of token ids",
-                                v);
-    }
-
-    s = llm_flat_str(v);
-    p->ref.off = (uint32_t) msg->len;
-    p->ref.len = (uint32_t) s.len;
-
-    (void) llm_buf_add(msg, s.data, s.len);
-    (void) llm_buf_pad(msg);
-
-    return LLM_OK;
-}
-
-
-static int
-llm_api_write_prompts(const llm_api_completion_t *b, uint32_t choices,
-    llm_buf_t *msg, llm_ref_t *ref, llm_err_t *err)
-{
-    uint32_t             n;
-    const char          *param;
-    const llm_flat_t    *v, *first;
-    llm_prompt_ref_t     prompts[LLM_MAX_CHOICES];
-    const llm_api_at_t  *at;
-
-    at = llm_api_top("prompt");
-    v = b->prompt;
-    first = (v->type == LLM_FLAT_ARRAY) ? llm_flat_first(v) : NULL;
-    n = 0;
-
-    if (v->type == LLM_FLAT_ARRAY && first == NULL) {
-        return llm_api_empty(err, at);
-    }
-
-    if (v->type != LLM_FLAT_ARRAY || first->type == LLM_FLAT_INT) {
-        if (llm_api_write_prompt(v, at, msg, &prompts[n++], err)
-            != LLM_OK)
-        {
-            return LLM_ERROR;
-        }
-
-    } else {
-        if (v->count > LLM_MAX_CHOICES) {
-            return llm_api_too_long(err, at, LLM_MAX_CHOICES, v);
-        }
-
-        for ( /* void */ ; first; first = llm_flat_next(v, first)) {
-            if (llm_api_write_prompt(first, llm_api_idx(at, n), msg,
-                                     &prompts[n], err)
-                != LLM_OK)
-            {
-                return LLM_ERROR;
-            }
-
-            n++;
-        }
-    }
+    n = rd->r.prompts.len;
+    choices = rd->r.n;
 
     if (n * choices > LLM_MAX_CHOICES) {
         param = choices > b->body.n ? "best_of" : "n";
@@ -205,12 +148,6 @@ llm_api_write_prompts(const llm_api_completion_t *b, uint32_t choices,
                                  "are more than %d choices.", param, n,
                                  param, choices, LLM_MAX_CHOICES);
     }
-
-    ref->off = (uint32_t) msg->len;
-    ref->len = n;
-
-    (void) llm_buf_add(msg, prompts, n * sizeof(llm_prompt_ref_t));
-    (void) llm_buf_pad(msg);
 
     return LLM_OK;
 }
@@ -235,8 +172,7 @@ llm_api_completion_read(llm_api_reader_t *rd, llm_err_t *err)
                                LLM_API_COMPLETION_TOKENS, err)
            != LLM_OK
         || llm_api_read_priority(rd, &b.body, err) != LLM_OK
-        || llm_api_write_prompts(&b, rd->r.n, rd->msg, &rd->r.prompts, err)
-           != LLM_OK
+        || llm_api_completion_prompts(rd, &b, err) != LLM_OK
         || llm_api_completion_suffix(rd, &b, err) != LLM_OK)
     {
         return LLM_ERROR;

@@ -1,7 +1,7 @@
 /*
- * Lists that endpoints share, written to the message: token ids, stop
- * strings, stop tokens, logit biases, allowed tokens, bad words, sequence
- * breakers.
+ * Lists that endpoints share, written to the message: token ids, prompts,
+ * stop strings, stop tokens, logit biases, allowed tokens, bad words,
+ * sequence breakers.
  */
 
 #include "engine/api/endpoint.h"
@@ -51,6 +51,88 @@ llm_api_write_string(llm_buf_t *msg, llm_str_t s)
     (void) llm_buf_pad(msg);
 
     return ref;
+}
+
+
+static int
+llm_api_write_prompt(const llm_flat_t *v, const llm_api_at_t *at,
+    llm_buf_t *msg, llm_prompt_ref_t *p, llm_err_t *err)
+{
+    memset(p, 0, sizeof(llm_prompt_ref_t));
+
+    if (v->type == LLM_FLAT_ARRAY) {
+        p->is_ids = 1;
+
+        return v->count ? llm_api_write_ids(v, at, msg, &p->ref, err)
+                        : llm_api_empty(err, at);
+    }
+
+    if (v->type != LLM_FLAT_STRING) {
+        return llm_api_bad_type(err, at, "a string or an array of token ids",
+                                v);
+    }
+
+    p->ref = llm_api_write_string(msg, llm_flat_str(v));
+
+    return LLM_OK;
+}
+
+
+int
+llm_api_write_prompts(const llm_flat_t *v, const llm_api_at_t *at,
+    uint32_t max, llm_buf_t *msg, llm_ref_t *ref, llm_err_t *err)
+{
+    int                rc;
+    uint32_t           n;
+    llm_buf_t          refs;
+    const llm_flat_t  *item;
+    llm_prompt_ref_t   p;
+
+    item = (v->type == LLM_FLAT_ARRAY) ? llm_flat_first(v) : NULL;
+
+    if (v->type == LLM_FLAT_ARRAY && item == NULL) {
+        return llm_api_empty(err, at);
+    }
+
+    if (item && item->type != LLM_FLAT_INT && v->count > max) {
+        return llm_api_too_long(err, at, max, v);
+    }
+
+    llm_buf_init(&refs, 0);
+
+    if (item == NULL || item->type == LLM_FLAT_INT) {
+        n = 1;
+        rc = llm_api_write_prompt(v, at, msg, &p, err);
+        (void) llm_buf_add(&refs, &p, sizeof(llm_prompt_ref_t));
+
+    } else {
+        n = 0;
+        rc = LLM_OK;
+
+        for ( /* void */ ; item && rc == LLM_OK;
+             item = llm_flat_next(v, item))
+        {
+            rc = llm_api_write_prompt(item, llm_api_idx(at, n++), msg, &p,
+                                      err);
+            (void) llm_buf_add(&refs, &p, sizeof(llm_prompt_ref_t));
+        }
+    }
+
+    ref->off = (uint32_t) msg->len;
+    ref->len = n;
+
+    if (rc == LLM_OK && refs.failed) {
+        rc = llm_fail(err, "no memory for the request");
+    }
+
+    if (rc == LLM_OK) {
+        (void) llm_buf_add(msg, refs.data, refs.len);
+        (void) llm_buf_pad(msg);
+    }
+
+    llm_buf_free(&refs);
+
+    return rc;
 }
 
 

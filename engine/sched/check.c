@@ -24,9 +24,11 @@ llm_check_seq(const llm_sched_t *s, const llm_seq_t *q,
     assert(q->n_kv <= llm_seq_due(q));
     assert(q->n_gen <= q->max_gen);
 
-    /* running sequences have a sampler, others have none */
+    /* running sequences have a sampler if they generate, others have none */
 
-    assert((q->sampler != NULL) == (state == LLM_SEQ_RUNNING));
+    assert((q->sampler != NULL)
+           == (state == LLM_SEQ_RUNNING && !llm_seq_pools(q)));
+    assert(q->pool.next <= q->pool.end && q->pool.end <= q->prompt->n);
     assert(q->pending == 0 || state == LLM_SEQ_RUNNING);
 
     return q->n_pages;
@@ -36,19 +38,19 @@ llm_check_seq(const llm_sched_t *s, const llm_seq_t *q,
 static uint64_t
 llm_check_running(const llm_sched_t *s)
 {
-    uint32_t          i;
+    uint32_t          i, seats;
     uint64_t          held;
     const llm_seq_t  *q;
 
     held = 0;
-
-    assert(s->n_running + s->n_samplers <= s->conf.runner.max_seqs);
+    seats = s->n_samplers;
 
     for (i = 0; i < s->n_running; i++) {
         q = s->running[i];
 
         assert(i == 0 || llm_seq_before(s->running[i - 1], q));
         held += llm_check_seq(s, q, LLM_SEQ_RUNNING);
+        seats += q->sampler != NULL;
 
         if (q->leader) {
             assert(q->leader->req == q->req && q->leader->leader == NULL);
@@ -56,6 +58,8 @@ llm_check_running(const llm_sched_t *s)
             assert(q->n_pages == 0 && q->n_gen == 0);
         }
     }
+
+    assert(seats <= s->conf.runner.max_seqs);
 
     return held;
 }

@@ -1,6 +1,6 @@
 /*
- * The events that requests have to send: START, TEXT, FINISH, DONE, ERROR, in
- * this order, as far as there is room; see sched.h.
+ * The events that requests have to send: START, TEXT or VECTOR, FINISH, DONE,
+ * ERROR, in this order, as far as there is room; see sched.h.
  */
 
 #include "engine/sched/sched_internal.h"
@@ -146,7 +146,9 @@ llm_send_events_of(llm_sched_t *s, llm_req_t *r, int *over)
 
         ended = q->state == LLM_SEQ_ENDED;
 
-        if (llm_emit_write(&q->emit, &r->out.to, q->index, ended) != LLM_OK) {
+        if (llm_emit_write(&q->emit, &r->out.to, q->index, ended) != LLM_OK
+            || llm_pool_write(q, &r->out.to) != LLM_OK)
+        {
             return LLM_FULL;
         }
 

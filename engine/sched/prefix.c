@@ -2,9 +2,9 @@
  * The prefix cache: sequences that begin with the same tokens share the pages
  * of these tokens, which they find in the prefix tree; see pages.h.
  *
- * Pages of the tree have keys and values, but no logits.  So a prompt whose
- * tokens' probabilities are wanted shares only pages before the first token
- * whose probability is still unknown.
+ * Pages of the tree have keys and values, but no results.  So a prompt shares
+ * only pages before the first position whose result is wanted:
+ * llm_seq_sharable().
  */
 
 #include "engine/sched/sched_internal.h"
@@ -21,10 +21,7 @@ llm_sched_block(const llm_seq_t *q, uint32_t i, int32_t *tokens)
 }
 
 
-/*
- * Takes the pages of the longest prefix that is in the tree.  At least one
- * token is left to compute, because its logits are needed.
- */
+/* takes the pages of the longest prefix that is in the tree */
 
 int
 llm_sched_lookup(llm_sched_t *s, llm_seq_t *q)
@@ -36,11 +33,7 @@ llm_sched_lookup(llm_sched_t *s, llm_seq_t *q)
         return LLM_OK;
     }
 
-    n = (llm_seq_known(q) - 1) / LLM_KV_PAGE;
-
-    if (llm_seq_unscored(q)) {
-        n = llm_min(n, (q->prompt->n_scored - 1) / LLM_KV_PAGE);
-    }
+    n = llm_seq_sharable(q) / LLM_KV_PAGE;
 
     parent = LLM_PAGE_NONE;
 
@@ -89,9 +82,7 @@ llm_sched_extend(llm_sched_t *s, llm_seq_t *q)
         i = q->n_tree;
 
         if (q->n_kv != i * LLM_KV_PAGE
-            || (i + 1) * LLM_KV_PAGE >= llm_seq_known(q)
-            || (llm_seq_unscored(q)
-                && (i + 1) * LLM_KV_PAGE >= q->prompt->n_scored))
+            || (i + 1) * LLM_KV_PAGE > llm_seq_sharable(q))
         {
             return;
         }

@@ -32,6 +32,8 @@ llm_seq_free(llm_seq_t *s)
 {
     free(s->gen);
     free(s->pages);
+    free(s->pool.sum);
+    free(s->pool.vector);
     llm_emit_free(&s->emit);
 }
 
@@ -83,7 +85,8 @@ static size_t
 llm_seq_bytes(const llm_seq_t *q)
 {
     return q->cap_gen * sizeof(*q->gen) + q->cap_pages * sizeof(*q->pages)
-           + llm_emit_bytes(&q->emit);
+           + llm_emit_bytes(&q->emit) + q->pool.sum_bytes
+           + (q->pool.vector ? q->pool.n * sizeof(*q->pool.vector) : 0);
 }
 
 
@@ -91,15 +94,17 @@ size_t
 llm_req_bytes(const llm_req_t *r)
 {
     size_t                   n;
-    uint64_t                 prompts, choices;
+    uint64_t                 prompts, choices, most;
     uint32_t                 i;
     const llm_prompt_ids_t  *p;
 
     /* the message's numbers have not been checked yet */
 
+    most = r->msg->task == LLM_TASK_GENERATE ? LLM_MAX_CHOICES
+                                             : LLM_MAX_INPUTS;
     prompts = r->msg->kind == LLM_KIND_COMPLETION ? r->msg->prompts.len : 1;
-    prompts = llm_min(prompts, (uint64_t) LLM_MAX_CHOICES);
-    choices = llm_min(prompts * r->msg->n, (uint64_t) LLM_MAX_CHOICES);
+    prompts = llm_min(prompts, most);
+    choices = llm_min(prompts * r->msg->n, most);
 
     n = sizeof(*r) + r->msg->head.size + prompts * sizeof(*r->prep.prompts)
         + choices * sizeof(*r->run.seqs);

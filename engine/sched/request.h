@@ -44,6 +44,22 @@ typedef struct {
     llm_buf_t            probs;         /* of these tokens, as in llm_emit_t */
 } llm_prompt_ids_t;
 
+/* of a sequence that is embedded or scored: the final states of its prompt on
+   their way to a vector; see pool.c */
+typedef struct {
+    uint32_t             next;          /* the position whose state is pooled
+                                           next, ... */
+    uint32_t             end;           /* ... and the one behind the last; 0:
+                                           the sequence generates text */
+    uint32_t             count;         /* of positions that are pooled */
+    double              *sum;           /* [n_embd] owned; of the states so
+                                           far */
+    size_t               sum_bytes;
+    float               *vector;        /* [n] owned; the result */
+    uint32_t             n;
+    uint32_t             sent;          /* values of it */
+} llm_pool_t;
+
 struct llm_seq_s {
     llm_req_t           *req;
     uint32_t             index;         /* prompt * n + choice */
@@ -78,11 +94,12 @@ struct llm_seq_s {
                                            charged for and that are not
                                            computed yet */
 
-    llm_sampler_t       *sampler;       /* while RUNNING */
+    llm_sampler_t       *sampler;       /* while RUNNING, if it generates */
     llm_matcher_t       *matcher;       /* likewise; NULL: not constrained */
     uint32_t            *mask;          /* of the tokens that it may draw */
     uint32_t             masked;        /* n_gen + 1 where that is known */
     llm_emit_t           emit;
+    llm_pool_t           pool;
 
     uint32_t             n_ended;       /* tokens of the ending of reasoning
                                            that were forced */
@@ -228,6 +245,31 @@ static inline int
 llm_seq_unscored(const llm_seq_t *s)
 {
     return s->prompt->ends && s->prompt->n_scored < s->prompt->n;
+}
+
+
+/* is it embedded or scored, and generates nothing? */
+static inline int
+llm_seq_pools(const llm_seq_t *s)
+{
+    return s->pool.end != 0;
+}
+
+
+/*
+ * How many of its first positions need not be computed if their keys and
+ * values are in the prefix cache: not those that give the next token, or the
+ * probability of a prompt token, or a state that is pooled.
+ */
+static inline uint32_t
+llm_seq_sharable(const llm_seq_t *s)
+{
+    if (llm_seq_pools(s)) {
+        return s->pool.next;
+    }
+
+    return llm_seq_unscored(s) ? s->prompt->n_scored - 1
+                               : llm_seq_known(s) - 1;
 }
 
 

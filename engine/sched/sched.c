@@ -163,7 +163,7 @@ llm_sched_add(llm_sched_t *s, llm_req_t *r)
         q = &r->run.seqs[i];
         assert(q->prompt->n > 0);
 
-        if (q->max_gen || llm_seq_unscored(q)) {
+        if (q->max_gen || llm_seq_unscored(q) || llm_seq_pools(q)) {
             llm_queue_add(&s->queue, q);
             continue;
         }

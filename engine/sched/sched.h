@@ -14,7 +14,7 @@
  *     sequence comes to its end.
  *   - A sequence in running[] has pages for all its tokens, unless it waits
  *     for a leader that computes the same prompt; and it has a sampler of its
- *     own.
+ *     own if it generates text.
  *   - All events of a request are written by llm_sched_send_events(); a
  *     sequence whose text finds no room there gets no further rows (a token
  *     that a step in flight draws still comes).
@@ -39,13 +39,14 @@
 typedef struct {
     void                *data;
     uint32_t             n_vocab;
+    uint32_t             n_embd;        /* numbers of a state */
     uint32_t             ctx;           /* <= n_pages * LLM_KV_PAGE */
     uint32_t             batch;         /* rows; > max_seqs */
     uint32_t             chunk;         /* most prompt rows of a step */
     uint32_t             max_seqs;
-    uint32_t             max_out;       /* rows that give logits; > max_seqs:
-                                           the others are for prompts whose
-                                           probabilities are wanted */
+    uint32_t             max_out;       /* rows that give results; > max_seqs:
+                                           the others are for prompts of which
+                                           more than the last row is wanted */
     uint32_t             n_pages;
     int                (*submit)(void *data, const llm_batch_t *b,
                             llm_err_t *err);
@@ -55,6 +56,10 @@ typedef struct {
     /* instead of logits(), for a row that the device drew from (kernels.h);
        NULL: it does not draw */
     void               (*drawn)(void *data, uint32_t i, llm_drawn_t *out);
+    /* the final state of a result; NULL: it neither embeds nor scores */
+    const float       *(*state)(void *data, uint32_t i);
+    /* the score of a pair, from the state of its last token */
+    double             (*rank)(void *data, const float *state);
     void               (*copy_page)(void *data, uint32_t src, uint32_t dst);
 } llm_runner_t;
 

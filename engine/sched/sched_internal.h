@@ -3,8 +3,9 @@
  * a sequence), seat.c (samplers), rule.c (masks),
  * running.c (lists), outbox.c (requests with
  * events), rows.c (arrays of a step), prefix.c (prefix cache), echo.c (echoed
- * prompts), end.c, admit.c (who runs), step.c (composing a step), take.c (its
- * results), run.c (its launch), events.c, sched.c.
+ * prompts), end.c, pool.c (prompts that become vectors), admit.c (who runs),
+ * step.c (composing a step), take.c (its results), run.c (its launch),
+ * events.c, sched.c.
  */
 
 #ifndef LLM_SCHED_INTERNAL_H
@@ -27,8 +28,9 @@ typedef struct {
                                            dropped */
     llm_seq_t          **seqs;          /* of the step; NULL: likewise */
     uint32_t             n_prefill;     /* rows of prompts */
-    uint32_t             n_scores;      /* of these, rows that score the
-                                           prompt */
+    uint32_t             n_scores;      /* of these, rows that give results
+                                           beside the last of each prompt */
+    uint32_t             n_states;      /* results that are states */
     uint64_t             start_us;
 } llm_step_t;
 
@@ -120,6 +122,12 @@ int llm_sched_wants_score(const llm_seq_t *q, uint32_t pos);
 int llm_sched_score(llm_sched_t *s, llm_seq_t *q, uint32_t pos,
     const float *logits, llm_err_t *err);
 void llm_sched_echo(llm_seq_t *q);
+
+/* pool.c */
+int llm_pool_wants(const llm_seq_t *q, uint32_t pos);
+int llm_pool_take(llm_sched_t *s, llm_seq_t *q, const float *state,
+    llm_err_t *err);
+int llm_pool_write(llm_seq_t *q, llm_to_t *to);
 
 /* rows.c */
 int llm_step_create(const llm_sched_t *s, llm_step_t *st);

@@ -1,9 +1,10 @@
 /*
- * Samplers of running sequences, and what rule.c needs.  Their tables have the size of the
- * vocabulary, so only running sequences have one: when a sequence is
- * admitted, a free sampler is set up with its parameters, its prompt and its
- * tokens.  They are created when first needed, max_seqs at most, and freed
- * with the scheduler.
+ * Samplers of running sequences, and what rule.c needs.  Their tables have
+ * the size of the vocabulary, so only running sequences have one: when a
+ * sequence is admitted, a free sampler is set up with its parameters, its
+ * prompt and its tokens.  They are created when first needed, max_seqs at
+ * most, and freed with the scheduler.  A sequence that becomes a vector or a
+ * score needs none.
  */
 
 #include "engine/sched/sched_internal.h"
@@ -44,6 +45,10 @@ llm_seat_take(llm_sched_t *s, llm_seq_t *q, llm_err_t *err)
     uint32_t              i;
     const llm_request_t  *msg;
 
+    if (llm_seq_pools(q)) {
+        return LLM_OK;
+    }
+
     msg = q->req->msg;
 
     q->sampler = llm_seat_sampler(s, msg, q->index % msg->n);
@@ -79,8 +84,11 @@ void
 llm_seat_give(llm_sched_t *s, llm_seq_t *q)
 {
     llm_rule_give(q);
-    s->samplers[s->n_samplers++] = q->sampler;
-    q->sampler = NULL;
+
+    if (q->sampler) {
+        s->samplers[s->n_samplers++] = q->sampler;
+        q->sampler = NULL;
+    }
 }
 
 

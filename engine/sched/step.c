@@ -45,6 +45,21 @@ llm_step_out(llm_sched_t *s, llm_seq_t *q, uint32_t row, int draws)
 }
 
 
+/* adds the final state of this row to the step's results */
+
+static void
+llm_step_state(llm_sched_t *s, llm_seq_t *q, uint32_t row)
+{
+    llm_step_t  *st;
+
+    st = s->next;
+    st->draws[st->batch.n_out].kind = LLM_DRAW_NONE;
+    st->out_seqs[st->batch.n_out] = q;
+    st->out_rows[st->batch.n_out++] = row;
+    st->n_states++;
+}
+
+
 /*
  * The row of the last token.  The choices that wait for this prompt draw from
  * the same row: the device once for each of them, because their random
@@ -111,6 +126,10 @@ llm_step_rows(llm_sched_t *s, llm_seq_t *q, uint32_t n)
         if (llm_sched_wants_score(q, pos)) {
             llm_step_out(s, q, row, 0);
         }
+
+        if (llm_pool_wants(q, pos)) {
+            llm_step_state(s, q, row);
+        }
     }
 
     st->seqs[b->n_seqs] = q;
@@ -119,7 +138,7 @@ llm_step_rows(llm_sched_t *s, llm_seq_t *q, uint32_t n)
     b->n_tokens = row;
     q->in_batch = n;
 
-    if (q->n_kv + n == llm_seq_due(q)) {
+    if (q->n_kv + n == llm_seq_due(q) && !llm_seq_pools(q)) {
         llm_step_last(s, q, row - 1);
     }
 }
@@ -235,14 +254,14 @@ llm_step_is_shared(const llm_step_t *st, const llm_seq_t *q)
     const llm_seq_t  *other;
 
     if ((q->req->msg->flags & LLM_REQ_NO_CACHE)
-        || q->n_kv != q->n_tree * LLM_KV_PAGE || llm_seq_unscored(q))
+        || q->n_kv != q->n_tree * LLM_KV_PAGE)
     {
         return 0;
     }
 
     from = q->n_kv;
 
-    if (llm_seq_known(q) <= from + LLM_KV_PAGE) {
+    if (llm_seq_sharable(q) < from + LLM_KV_PAGE) {
         return 0;
     }
 
@@ -276,6 +295,16 @@ llm_step_is_shared(const llm_step_t *st, const llm_seq_t *q)
 }
 
 
+/* does a chunk of this prompt give more results than that of its last row? */
+
+static int
+llm_step_gives_more(const llm_seq_t *q)
+{
+    return llm_seq_unscored(q)
+           || (llm_seq_pools(q) && q->pool.end - q->pool.next > 1);
+}
+
+
 static void
 llm_step_prefill(llm_sched_t *s)
 {
@@ -305,7 +334,7 @@ llm_step_prefill(llm_sched_t *s)
                                    2u * LLM_KV_PAGE));
         }
 
-        if (llm_seq_unscored(q)) {
+        if (llm_step_gives_more(q)) {
             scores = s->conf.runner.max_out - s->conf.runner.max_seqs
                      - st->n_scores;
 
@@ -366,11 +395,16 @@ llm_step_compose(llm_sched_t *s)
     st->batch.n_out = 0;
     st->n_prefill = 0;
     st->n_scores = 0;
+    st->n_states = 0;
     s->n_steps++;
 
     llm_step_decode(s);
     llm_step_prefill(s);
     llm_step_table(st);
+
+    st->batch.gives = st->n_states == 0 ? LLM_GIVES_LOGITS
+                      : st->n_states == st->batch.n_out ? LLM_GIVES_STATES
+                      : LLM_GIVES_BOTH;
 
     return st->batch.n_tokens != 0;
 }

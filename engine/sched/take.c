@@ -1,7 +1,7 @@
 /*
  * Taking the results of a step: the next token of each sequence whose last
- * row was in it, the end of sequences, probabilities of echoed prompts; see
- * sched.h.
+ * row was in it, the end of sequences, probabilities of echoed prompts, states
+ * to be pooled; see sched.h.
  */
 
 #include "engine/sched/sched_internal.h"
@@ -184,18 +184,19 @@ llm_step_followers(llm_sched_t *s, const llm_step_t *st, llm_seq_t *leader,
 
 
 /*
- * Takes result `out`, which is of a row of `owner`: the probability of a
- * prompt token, or the next token, either of `owner` or of a choice that
- * waited for it.
+ * Takes result `out`, which is of a row of `owner`: a state, the probability
+ * of a prompt token, or the next token, the latter of `owner` or of a choice
+ * that waited for it.
  */
 
 static void
 llm_step_result(llm_sched_t *s, const llm_step_t *st, llm_seq_t *owner,
     uint32_t out, uint64_t now)
 {
-    uint32_t    pos;
-    llm_err_t   err;
-    llm_seq_t  *q;
+    uint32_t       pos;
+    llm_err_t      err;
+    llm_seq_t     *q;
+    llm_runner_t  *run;
 
     q = st->out_seqs[out];
 
@@ -204,6 +205,7 @@ llm_step_result(llm_sched_t *s, const llm_step_t *st, llm_seq_t *owner,
     }
 
     pos = st->pos[st->out_rows[out]];
+    run = &s->conf.runner;
 
     if (q == owner && st->draws[out].kind == LLM_DRAW_TOKEN) {
         q->pending--;
@@ -213,15 +215,23 @@ llm_step_result(llm_sched_t *s, const llm_step_t *st, llm_seq_t *owner,
         return;
     }
 
+    if (llm_seq_pools(q)) {
+        if (llm_pool_take(s, q, run->state(run->data, out), &err)
+            != LLM_OK)
+        {
+            llm_step_fail(s, q->req, &err);
+        }
+
+        return;
+    }
+
     if (q != owner && llm_sched_fork(s, owner, q) != LLM_OK) {
         return;
     }
 
     if (pos + 1 < llm_seq_known(q)) {
 
-        if (llm_sched_score(s, q, pos,
-                            s->conf.runner.logits(s->conf.runner.data, out),
-                            &err)
+        if (llm_sched_score(s, q, pos, run->logits(run->data, out), &err)
             != LLM_OK)
         {
             llm_step_fail(s, q->req, &err);

@@ -40,6 +40,13 @@ typedef struct {
 /* synthetic.c; never there without LLM_TEST */
 typedef struct llm_synthetic_s  llm_synthetic_t;
 
+/* rank.c: the prompt of a pair, as a converted Qwen3-Reranker has it: text with
+   the places {query} and {document} */
+typedef struct {
+    char                *text;          /* owned; NULL: the file has none */
+    size_t               len;
+} llm_rank_text_t;
+
 /* one model of the configuration */
 typedef struct {
     llm_engine_t        *engine;
@@ -60,6 +67,7 @@ typedef struct {
     llm_chat_t          *chat;          /* NULL: see chat_err */
     llm_buf_t            template;      /* its text */
     llm_err_t            chat_err;
+    llm_rank_text_t      rank;
     llm_err_t            load_err;      /* status 0: it is loaded */
     llm_runner_t         runner;
 
@@ -184,9 +192,11 @@ int llm_engine_thread(pthread_t *t, void *(*main)(void *), void *arg);
 /* a chat's text */
 int llm_prep_render(const llm_served_t *m, const llm_req_t *r,
     llm_prompt_t *prompt, llm_err_t *err);
-/* the only prompt of a chat; all prompts of a completion */
+/* the only prompt of a chat; all prompts of a completion, or inputs to be
+   embedded; all pairs */
 int llm_prep_chat(const llm_served_t *m, llm_req_t *r, llm_err_t *err);
 int llm_prep_completion(const llm_served_t *m, llm_req_t *r, llm_err_t *err);
+int llm_prep_pairs(const llm_served_t *m, llm_req_t *r, llm_err_t *err);
 /* a prompt without a token gets one, or is refused */
 int llm_prep_empty(const llm_served_t *m, const llm_req_t *r,
     llm_prompt_ids_t *p, llm_err_t *err);
@@ -237,6 +247,25 @@ int llm_calls_node(const llm_rule_ctx_t *ctx, llm_gram_build_t *b,
     llm_gn_t *node, llm_err_t *err);
 llm_gn_t llm_calls_mark(llm_gram_build_t *b, const llm_toktree_t *tree,
     llm_str_t mark);
+
+/* rank.c */
+/* reads the text, if there is one; LLM_ERROR: no memory */
+int llm_rank_load(llm_rank_text_t *t, const llm_gguf_t *g, llm_err_t *err);
+void llm_rank_free(llm_rank_text_t *t);
+/* can the model rank?  If not, err says what its file lacks */
+int llm_rank_check(const llm_served_t *m, llm_err_t *err);
+/* appends the prompt of a pair to out; spans, LLM_RANK_SPANS at most, are the
+   parts that are the template's; returns their number */
+#define LLM_RANK_SPANS  8
+uint32_t llm_rank_write(const llm_rank_text_t *t, llm_str_t query,
+    llm_str_t document, llm_buf_t *out, llm_span_t *spans);
+
+/* task.c */
+/* does the model do the request's task?  If not, err says why */
+int llm_prep_task(const llm_served_t *m, const llm_request_t *msg,
+    llm_err_t *err);
+/* which states of a prompt of n tokens become its vector */
+void llm_prep_pool(const llm_served_t *m, llm_pool_t *pool, uint32_t n);
 
 /* prep.c */
 /* all that the scheduler needs of a request; in any thread */

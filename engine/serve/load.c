@@ -69,6 +69,20 @@ llm_runner_logits(void *data, uint32_t i)
 }
 
 
+static const float *
+llm_runner_state(void *data, uint32_t i)
+{
+    return llm_model_state(data, i);
+}
+
+
+static double
+llm_runner_rank(void *data, const float *state)
+{
+    return llm_model_rank(data, state);
+}
+
+
 static void
 llm_runner_drawn(void *data, uint32_t i, llm_drawn_t *out)
 {
@@ -214,9 +228,14 @@ llm_served_read(llm_served_t *m)
 
     llm_served_template(m, llm_model_gguf(m->model));
 
+    if (llm_rank_load(&m->rank, llm_model_gguf(m->model), err) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
     run = &m->runner;
     run->data = m->model;
     run->n_vocab = llm_model_hparams(m->model)->n_vocab;
+    run->n_embd = llm_model_hparams(m->model)->n_embd;
     run->batch = llm_model_batch(m->model);
     run->chunk = llm_min(m->conf.batch ? m->conf.batch : LLM_DEFAULT_CHUNK,
                          run->batch);
@@ -229,6 +248,8 @@ llm_served_read(llm_served_t *m)
     run->overlaps = llm_model_overlaps(m->model);
     run->logits = llm_runner_logits;
     run->drawn = llm_model_draws(m->model) ? llm_runner_drawn : NULL;
+    run->state = llm_runner_state;
+    run->rank = llm_runner_rank;
     run->copy_page = llm_runner_copy;
 
     return LLM_OK;
@@ -388,6 +409,7 @@ llm_served_close(llm_served_t *m)
 
     llm_gram_cache_free(m->grams);
     m->grams = NULL;
+    llm_rank_free(&m->rank);
 
     if (m->vocab) {
         llm_vocab_free(m->vocab);

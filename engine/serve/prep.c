@@ -227,6 +227,11 @@ llm_prep_seqs(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
         q->max_gen = max_gen;
         q->stop_id = -1;
 
+        if (msg->task != LLM_TASK_GENERATE) {
+            q->max_gen = 0;
+            llm_prep_pool(m, &q->pool, p->n);
+        }
+
         llm_emit_init(&q->emit, m->vocab, &r->prep.stops, flags,
                       (msg->flags & LLM_REQ_SPECIAL) != 0, strip);
         r->run.n_seqs++;
@@ -303,23 +308,43 @@ llm_prep_bias(const llm_served_t *m, const llm_request_t *msg,
 }
 
 
-/* a task that no model here can do is a client's error, which clients do not
-   retry */
+/* how many prompts the message has, each with n choices; 0 and *err: too
+   many */
 
-static int
-llm_prep_task(const llm_request_t *msg, llm_err_t *err)
+static uint32_t
+llm_prep_count(const llm_request_t *msg, llm_err_t *err)
 {
+    uint32_t  n;
+
     if (msg->task == LLM_TASK_GENERATE || llm_prep_answers(msg)) {
-        return LLM_OK;
+        n = msg->kind == LLM_KIND_COMPLETION ? msg->prompts.len : 1;
+
+        if (msg->n == 0 || msg->n > LLM_MAX_CHOICES
+            || n > LLM_MAX_CHOICES / msg->n)
+        {
+            (void) llm_fail_with(err, 400, NULL, "n", "n times the number of "
+                                 "prompts must be from 1 to %d",
+                                 LLM_MAX_CHOICES);
+            return 0;
+        }
+
+        return n;
     }
 
-    if (msg->task > LLM_TASK_SCORE) {
-        return llm_fail(err, "malformed request to the engine");
+    n = msg->prompts.len;
+
+    if (msg->task == LLM_TASK_SCORE) {
+        n = n % 2 ? 0 : n / 2;
     }
 
-    return llm_fail_with(err, 400, "unsupported_model", "model",
-                         "This model does not %s.",
-                         msg->task == LLM_TASK_EMBED ? "embed" : "score");
+    if (n == 0 || n > LLM_MAX_INPUTS || msg->n != 1
+        || msg->kind != LLM_KIND_COMPLETION)
+    {
+        (void) llm_fail(err, "malformed request to the engine");
+        return 0;
+    }
+
+    return n;
 }
 
 
@@ -328,30 +353,24 @@ llm_prep_task(const llm_request_t *msg, llm_err_t *err)
 static int
 llm_prep_lists(llm_req_t *r, llm_err_t *err)
 {
-    uint32_t        i;
+    uint32_t        i, n;
     llm_request_t  *msg;
 
     msg = r->msg;
-    r->prep.n_prompts = msg->kind == LLM_KIND_COMPLETION ? msg->prompts.len
-                                                         : 1;
 
-    if (msg->n == 0 || msg->n > LLM_MAX_CHOICES
-        || r->prep.n_prompts > LLM_MAX_CHOICES / msg->n)
-    {
-        r->prep.n_prompts = 0;
-        return llm_fail_with(err, 400, NULL, "n", "n times the number of "
-                             "prompts must be from 1 to %d",
-                             LLM_MAX_CHOICES);
+    n = llm_prep_count(msg, err);
+    if (n == 0) {
+        return LLM_ERROR;
     }
 
-    r->prep.prompts = calloc(r->prep.n_prompts, sizeof(*r->prep.prompts));
-    r->run.seqs = calloc((size_t) r->prep.n_prompts * msg->n,
-                         sizeof(*r->run.seqs));
+    r->prep.prompts = calloc(n, sizeof(*r->prep.prompts));
+    r->run.seqs = calloc((size_t) n * msg->n, sizeof(*r->run.seqs));
 
     if (r->prep.prompts == NULL || r->run.seqs == NULL) {
-        r->prep.n_prompts = 0;
         return llm_fail(err, "no memory for the request");
     }
+
+    r->prep.n_prompts = n;
 
     for (i = 0; i < r->prep.n_prompts; i++) {
         llm_buf_init(&r->prep.prompts[i].echo, 0);
@@ -370,7 +389,7 @@ llm_prep_request(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
 
     msg = r->msg;
 
-    if (llm_prep_task(msg, err) != LLM_OK
+    if (llm_prep_task(m, msg, err) != LLM_OK
         || llm_prep_check(msg, err) != LLM_OK
         || llm_prep_bias(m, msg, err) != LLM_OK
         || llm_prep_lists(r, err) != LLM_OK)
@@ -391,8 +410,8 @@ llm_prep_request(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
 
     if (llm_prep_stops(m, r, err) != LLM_OK
         || llm_prep_rules(m, r, err) != LLM_OK
-        || (msg->kind == LLM_KIND_CHAT
-            ? llm_prep_chat(m, r, err)
+        || (msg->task == LLM_TASK_SCORE ? llm_prep_pairs(m, r, err)
+            : msg->kind == LLM_KIND_CHAT ? llm_prep_chat(m, r, err)
             : llm_prep_completion(m, r, err)) != LLM_OK
         || llm_prep_grammar(m, r, err) != LLM_OK)
     {

@@ -11,6 +11,28 @@
 #include <math.h>
 
 
+/* the request's name for what its prompts came in */
+
+static const char *
+llm_prep_param(const llm_request_t *msg)
+{
+    switch (msg->task) {
+
+    case LLM_TASK_EMBED:
+        return "input";
+
+    case LLM_TASK_SCORE:
+        return "documents";
+
+    case LLM_TASK_DETOKENIZE:
+        return "tokens";
+
+    default:
+        return msg->kind == LLM_KIND_CHAT ? "messages" : "prompt";
+    }
+}
+
+
 /* LLM_PREP_MORE: there are even more tokens than n */
 
 #define LLM_PREP_MORE  1
@@ -21,7 +43,7 @@ llm_prep_too_long(const llm_served_t *m, const llm_req_t *r, uint32_t n,
 {
     const char  *param;
 
-    param = r->msg->kind == LLM_KIND_CHAT ? "messages" : "prompt";
+    param = llm_prep_param(r->msg);
 
     return llm_fail_with(err, 400, "context_length_exceeded", param,
                          "This model's maximum context length is %u tokens. "
@@ -31,29 +53,55 @@ llm_prep_too_long(const llm_served_t *m, const llm_req_t *r, uint32_t n,
 }
 
 
-/* refuses a prompt that leaves no room for a token, if any is wanted; tokens
-   that are only counted may be many */
+/* refuses a prompt that does not fit, or leaves no room for a token if one is
+   wanted; tokens that are only counted may be many */
 
 static int
 llm_prep_fits(const llm_served_t *m, const llm_req_t *r,
     const llm_prompt_ids_t *p, llm_err_t *err)
 {
+    int       wants;
     uint32_t  ctx;
 
     ctx = m->runner.ctx;
+    wants = r->msg->task == LLM_TASK_GENERATE && r->msg->max_tokens != 0;
 
-    if (r->msg->task != LLM_TASK_GENERATE) {
+    if (llm_prep_answers(r->msg)) {
         return LLM_OK;
     }
 
-    return p->n >= ctx && !(p->n == ctx && r->msg->max_tokens == 0)
+    return p->n > ctx || (p->n == ctx && wants)
            ? llm_prep_too_long(m, r, p->n, 0, err) : LLM_OK;
+}
+
+
+/* keeps the end of an input, if the request wants that rather than an error;
+   special tokens count like others */
+
+static void
+llm_prep_truncate(const llm_served_t *m, const llm_req_t *r,
+    llm_prompt_ids_t *p)
+{
+    uint32_t  most;
+
+    if (r->msg->truncate == 0) {
+        return;
+    }
+
+    most = r->msg->truncate < 0 ? m->runner.ctx : (uint32_t) r->msg->truncate;
+
+    if (p->n > most) {
+        memmove(p->ids, p->ids + p->n - most, most * sizeof(*p->ids));
+        p->n = most;
+    }
 }
 
 
 /*
  * Tokenizes the whole text, never a part of it, but gives up at twice as many
- * tokens as the context has if they are for a model.
+ * tokens as the context has if they are for a model, unless they will be
+ * truncated: then the tokens at the end are wanted, and their number has the
+ * bound of the text's bytes.
  */
 
 static int
@@ -68,7 +116,7 @@ llm_prep_tokenize(const llm_served_t *m, const llm_req_t *r, llm_str_t text,
     memset(&all, 0, sizeof(all));
     most = 0;
 
-    if (r->msg->task == LLM_TASK_GENERATE) {
+    if (r->msg->truncate == 0 && !llm_prep_answers(r->msg)) {
         most = llm_min(m->runner.ctx, (uint32_t) INT32_MAX / 2) * 2;
     }
 
@@ -87,6 +135,7 @@ llm_prep_tokenize(const llm_served_t *m, const llm_req_t *r, llm_str_t text,
 
     out->ids = ids ? ids : all.data;
     out->n = (uint32_t) all.len;
+    llm_prep_truncate(m, r, out);
 
     return llm_prep_fits(m, r, out, err);
 }
@@ -260,16 +309,17 @@ llm_prep_chat(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
 
 
 static int
-llm_prep_ids(const llm_served_t *m, const int32_t *ids, uint32_t n,
-    const char *param, llm_prompt_ids_t *out, llm_err_t *err)
+llm_prep_ids(const llm_served_t *m, const llm_req_t *r, const int32_t *ids,
+    uint32_t n, llm_prompt_ids_t *out, llm_err_t *err)
 {
     uint32_t  i;
 
     for (i = 0; i < n; i++) {
         if (ids[i] < 0 || (uint32_t) ids[i] >= m->runner.n_vocab) {
-            return llm_fail_with(err, 400, NULL, param, "token id %d is "
-                                 "not in the model's vocabulary of %u",
-                                 ids[i], m->runner.n_vocab);
+            return llm_fail_with(err, 400, NULL, llm_prep_param(r->msg),
+                                 "token id %d is not in the model's "
+                                 "vocabulary of %u", ids[i],
+                                 m->runner.n_vocab);
         }
     }
 
@@ -280,6 +330,7 @@ llm_prep_ids(const llm_served_t *m, const int32_t *ids, uint32_t n,
 
     memcpy(out->ids, ids, n * sizeof(*ids));
     out->n = n;
+    llm_prep_truncate(m, r, out);
 
     return LLM_OK;
 }
@@ -300,7 +351,7 @@ llm_prep_completion(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
     flags = r->msg->infill.len ? LLM_TOKENIZE_PLAIN
                                : LLM_TOKENIZE_SPECIAL|LLM_TOKENIZE_ADD;
 
-    if (r->msg->task != LLM_TASK_GENERATE) {
+    if (llm_prep_answers(r->msg)) {
         flags = (r->msg->flags & LLM_REQ_PLAIN ? LLM_TOKENIZE_PLAIN
                                                : LLM_TOKENIZE_SPECIAL)
                 | (r->msg->flags & LLM_REQ_ADD ? LLM_TOKENIZE_ADD : 0);
@@ -314,9 +365,7 @@ llm_prep_completion(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
         text.len = ref->ref.len;
 
         if (ref->is_ids) {
-            rc = llm_prep_ids(m, (const int32_t *) text.data, ref->ref.len,
-                              r->msg->task == LLM_TASK_DETOKENIZE ? "tokens"
-                                                                  : "prompt",
+            rc = llm_prep_ids(m, r, (const int32_t *) text.data, ref->ref.len,
                               p, err);
 
         } else {
@@ -338,6 +387,46 @@ llm_prep_completion(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
 }
 
 
+int
+llm_prep_pairs(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
+{
+    int                      rc;
+    uint32_t                 i, n;
+    llm_buf_t                text;
+    llm_str_t                side[2];
+    llm_span_t               spans[LLM_RANK_SPANS];
+    const llm_prompt_ref_t  *ref;
+
+    ref = llm_ref_data(r->msg, r->msg->prompts);
+    llm_buf_init(&text, 0);
+    rc = LLM_OK;
+
+    for (i = 0; i < r->prep.n_prompts && rc == LLM_OK; i++, ref += 2) {
+        if (ref[0].is_ids || ref[1].is_ids) {
+            rc = llm_fail(err, "malformed request to the engine");
+            break;
+        }
+
+        side[0].data = llm_ref_data(r->msg, ref[0].ref);
+        side[0].len = ref[0].ref.len;
+        side[1].data = llm_ref_data(r->msg, ref[1].ref);
+        side[1].len = ref[1].ref.len;
+
+        text.len = 0;
+        n = llm_rank_write(&m->rank, side[0], side[1], &text, spans);
+
+        rc = text.failed ? llm_fail(err, "no memory for the request")
+             : llm_prep_tokenize(m, r, (llm_str_t) { text.len, text.data },
+                                 spans, n, LLM_TOKENIZE_TRUSTED,
+                                 &r->prep.prompts[i], err);
+    }
+
+    llm_buf_free(&text);
+
+    return rc;
+}
+
+
 /*
  * At least one token has to be computed.  A completion of an empty prompt
  * begins like a document, with BOS; a chat whose template wrote nothing is
@@ -348,23 +437,21 @@ int
 llm_prep_empty(const llm_served_t *m, const llm_req_t *r, llm_prompt_ids_t *p,
     llm_err_t *err)
 {
-    int      chat;
     int32_t  id;
 
     if (p->n) {
         return LLM_OK;
     }
 
-    chat = r->msg->kind == LLM_KIND_CHAT;
     id = -1;
 
-    if (!chat) {
+    if (r->msg->kind != LLM_KIND_CHAT) {
         id = llm_vocab_bos(m->vocab);
         id = id >= 0 ? id : llm_vocab_eos(m->vocab);
     }
 
     if (id < 0) {
-        return llm_fail_with(err, 400, NULL, chat ? "messages" : "prompt",
+        return llm_fail_with(err, 400, NULL, llm_prep_param(r->msg),
                              "the prompt is empty");
     }
 

@@ -105,6 +105,9 @@ fuzz_message(const llm_buf_t *msg)
     must(msg->len == r->head.size && msg->len % 8 == 0);
     must(r->n >= 1 && r->n <= LLM_MAX_CHOICES);
     must(r->max_tokens >= -1 && r->max_tokens <= conf.cap);
+    must(r->task == LLM_TASK_GENERATE || r->prompts.len > 0);
+    must(r->task != LLM_TASK_SCORE || r->prompts.len % 2 == 0);
+    must(r->normalize >= LLM_NORMALIZE_NONE && r->truncate >= -1);
 
     if (r->kind == LLM_KIND_CHAT) {
         fuzz_inside(r, r->chat, 1, 8);
@@ -127,6 +130,44 @@ fuzz_message(const llm_buf_t *msg)
     fuzz_inside(r, r->allowed_ids, sizeof(int32_t), 4);
     fuzz_inside(r, r->stop_ids, sizeof(int32_t), 4);
     fuzz_inside(r, r->logit_bias, sizeof(llm_logit_bias_t), 4);
+}
+
+
+/* a vector for the first prompt, and none for others */
+
+static void
+fuzz_vector(llm_api_t *a, size_t size)
+{
+    llm_buf_t  out;
+    llm_err_t  err;
+
+    struct {
+        llm_event_t  ev;
+        float        values[6];
+    } e;
+
+    llm_buf_init(&out, 0);
+    memset(&e, 0, sizeof(e));
+
+    e.ev.size = sizeof(e);
+    e.ev.type = LLM_EV_VECTOR;
+    e.ev.u.vector.total = 6;
+    e.ev.u.vector.values.off = (uint32_t) ((char *) e.values - (char *) &e);
+    e.ev.u.vector.values.len = 6;
+    e.values[0] = (float) size;
+    must(llm_api_event(a, &e.ev, &out, &err) == LLM_OK);
+
+    memset(&e, 0, sizeof(e));
+    e.ev.size = sizeof(e);
+    e.ev.type = LLM_EV_DONE;
+    must(llm_api_event(a, &e.ev, &out, &err) == LLM_OK);
+
+    while (llm_api_body_next(a, out.len + 1, &out) == LLM_MORE) {
+        /* void */
+    }
+
+    fuzz_json(out.data, out.len);
+    llm_buf_free(&out);
 }
 
 
@@ -208,7 +249,14 @@ fuzz_endpoint(const llm_api_endpoint_t *ep, const uint8_t *data,
 
     if (a) {
         fuzz_message(&msg);
-        fuzz_answer(a, data, size);
+
+        if (ep->task == LLM_TASK_GENERATE) {
+            fuzz_answer(a, data, size);
+
+        } else {
+            fuzz_vector(a, size);
+        }
+
         llm_api_free(a);
 
     } else {
@@ -237,6 +285,9 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     fuzz_endpoint(&llm_api_detokenize, data, size);
     fuzz_endpoint(&llm_api_template, data, size);
     fuzz_endpoint(&llm_api_infill, data, size);
+    fuzz_endpoint(&llm_api_embeddings, data, size);
+    fuzz_endpoint(&llm_api_rerank, data, size);
+    fuzz_endpoint(&llm_api_score, data, size);
 
     return 0;
 }

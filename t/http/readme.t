@@ -226,15 +226,22 @@ my %endpoints = map {
     "$method $path" => 0;
 } slurp('engine/api/endpoints.c') =~ /\{ ("[^"]+",\s+"[^"]+)/g;
 
-is(scalar keys %endpoints, 12, 'endpoints of the table');
+is(scalar keys %endpoints, 17, 'endpoints of the table');
 
 # what has other bodies than those that generate text, and the answer where the
 # demo model cannot
 
 my %bodies = (responses => [ { input => 'a', max_output_tokens => 1 } ],
+              embeddings => [ { input => 'a' } ],
               tokenize => [ { content => 'a' } ],
               detokenize => [ { tokens => [ 5 ] } ],
-              infill => [ { input_prefix => 'a', input_suffix => 'b' }, 400 ]);
+              infill => [ { input_prefix => 'a', input_suffix => 'b' },
+                          'unsupported_model' ],
+              score => [ { text_1 => 'a', text_2 => 'a' },
+                         'unsupported_model' ]);
+
+$bodies{$_} = [ { query => 'a', documents => [ 'a' ] }, 'unsupported_model' ]
+    for qw(rerank reranking v2/rerank);
 
 for my $row (rows('Endpoints', qr/endpoint/)) {
     for my $endpoint ($row->[0] =~ /`(\w+ [^`]+)`/g) {
@@ -245,7 +252,7 @@ for my $row (rows('Endpoints', qr/endpoint/)) {
         $endpoints{$endpoint} = 1;
         $path =~ s/ID/demo/;
 
-        my ($body, $status) = @{ $bodies{$path} // [] };
+        my ($body, $refused) = @{ $bodies{$path} // [] };
 
         $body //= { prompt => 'a', max_tokens => 1,
                     messages => [ { role => 'user', content => 'Hi' } ] };
@@ -253,7 +260,9 @@ for my $row (rows('Endpoints', qr/endpoint/)) {
         my $res = $t->request(method => $method, path => "/v1/$path",
                               $method eq 'POST' ? (body => $body) : ());
 
-        is($res->{status}, $status // 200, "$endpoint answers");
+        is($res->{status}, $refused ? 400 : 200, "$endpoint answers");
+        is($res->{json}{error}{code}, $refused, "$endpoint says why")
+            if $refused;
     }
 }
 
@@ -414,6 +423,7 @@ sub told {
 }
 
 told('choices', bound($llm, 'LLM_MAX_CHOICES'));
+told('inputs', bound($llm, 'LLM_MAX_INPUTS'));
 told('`stop`', bound($llm, 'LLM_MAX_STOPS') . ' strings of '
      . bound($internal, 'LLM_API_MAX_STOP_LEN') . ' bytes');
 told('`stop_token_ids`', bound($internal, 'LLM_API_MAX_STOP_IDS'));
@@ -547,6 +557,35 @@ $fields{$_} = 'checked, without effect'
     for qw(metadata user safety_identifier);
 
 is_deeply(\%told, \%fields, 'parameters of the API');
+
+# those of the endpoints without text; what several have stands in "all"
+
+{
+    my %kinds = map { $_->[0] => [ $_->[1] =~ /`(\w+)`/g ] }
+                rows('Endpoints', qr/without text/);
+    my %is = map { $_ => [] } qw(embeddings rerank score);
+
+    for my $file (qw(embeddings rerank)) {
+        my $text = slurp("engine/api/endpoint_$file.c");
+
+        while ($text =~ /llm_api_(\w+)_rows\[\] = \{(.*?)^\};/msg) {
+            my ($name, $rows) = ($1, $2);
+
+            $name = 'embeddings' if $name eq 'embedding';
+            push @{ $is{$name} }, grep { $rows !~ /"$_", LLM_FIELD_REFUSED/ }
+                                  $rows =~ /\{ "(\w+)"/g;
+        }
+    }
+
+    my %all = map { $_ => 1 } @{ $kinds{all} };
+    my %values = map { $_ => 1 } qw(float base64);
+
+    for my $name (sort keys %is) {
+        same("parameters of $name",
+             [ grep({ !$values{$_} } @{ $kinds{$name} }), keys %all ],
+             $is{$name});
+    }
+}
 
 # commands
 

@@ -453,19 +453,31 @@ test_refused(void)
     is_int(a[8].status, 0, "a completion of nothing has a beginning");
     is_int(a[8].prompt_tokens, 1, "of one token");
 
-    for (i = LLM_TASK_EMBED; i <= LLM_TASK_SCORE; i++) {
-        rig_req(&b, 8 + i);
-        rig_text(&b, "x");
-        rig_msg(&b)->task = i;
-        send_or_die(0, &b);
-        (void) rig_wait(&rig, 0, 8 + i, 5000 * SLOW);
-        is_int(a[8 + i].status, 400, "a task that no model here has: 400");
-        is_str(a[8 + i].code, "unsupported_model", "with its code");
-        is_str(a[8 + i].msg, i == LLM_TASK_EMBED
-                             ? "This model does not embed."
-                             : "This model does not score.", "and why");
-        ok(!a[8 + i].started, "before any other event");
-    }
+    rig_req(&b, 9);
+    rig_text(&b, "x");
+    rig_msg(&b)->task = LLM_TASK_SCORE;
+    send_or_die(0, &b);
+    (void) rig_wait(&rig, 0, 9, 5000 * SLOW);
+    is_int(a[9].status, 400, "a task that this model has not: 400");
+    is_str(a[9].code, "unsupported_model", "with its code");
+    ok(strncmp(a[9].msg, "This model does not rank: ", 26) == 0, "and why");
+    ok(!a[9].started, "before any other event");
+
+    rig_req(&b, 10);
+    rig_text(&b, "x");
+    rig_msg(&b)->task = LLM_TASK_EMBED;
+    rig_msg(&b)->dimensions = 100000;
+    send_or_die(0, &b);
+    (void) rig_wait(&rig, 0, 10, 5000 * SLOW);
+    is_int(a[10].status, 400, "more dimensions than the model has: 400");
+
+    rig_req(&b, 11);
+    rig_text(&b, "x");
+    rig_msg(&b)->task = LLM_TASK_DESCRIBE + 1;
+    send_or_die(0, &b);
+    (void) rig_wait(&rig, 0, 11, 5000 * SLOW);
+    is_int(a[11].status, 500, "a task that there is not: a malformed "
+           "message");
 
     is_int(llm_engine_live(rig.engine), 0, "none is left");
 

@@ -17,6 +17,7 @@
 #include "t/unit/tiny_vocab.h"
 
 #define N_VOCAB    257
+#define N_STATE    200
 #define MAX_PAGES  512
 #define MAX_REQS   64
 #define MAX_GEN    200
@@ -31,6 +32,7 @@ typedef struct {
     const llm_batch_t  *batch;
     int                 done;           /* it was computed */
     float               rows[256][N_VOCAB];
+    float               states[256][N_STATE];
     llm_candidate_t     found[256];     /* what it drew, and not the row */
 } results_t;
 
@@ -69,6 +71,8 @@ typedef struct {
     uint32_t     scored[8];             /* tokens that came with rivals */
     int          wrong;                 /* one of them was not as it is */
     uint64_t     seen[8];               /* hash of those so far */
+    float        vector[8][N_STATE];    /* what a prompt became */
+    uint32_t     n_vector[8];
 } ask_t;
 
 static ask_t      asks[MAX_REQS];
@@ -119,6 +123,19 @@ fill_row(float *row, uint64_t h)
 }
 
 
+/* small whole numbers: sums of them are exact in any order */
+
+static inline void
+fill_state(float *state_of, uint64_t h)
+{
+    uint32_t  k;
+
+    for (k = 0; k < N_STATE; k++) {
+        state_of[k] = (float) (h >> k % 50 & 1023);
+    }
+}
+
+
 /* a row that is drawn from is nobody's any more */
 
 static inline void
@@ -129,7 +146,7 @@ draw_row(results_t *res, uint32_t i)
     llm_candidate_t  *c;
 
     if (res->batch->draws == NULL
-        || res->batch->draws[i].kind == LLM_DRAW_HOST)
+        || res->batch->draws[i].kind != LLM_DRAW_TOKEN)
     {
         return;
     }
@@ -226,7 +243,14 @@ compute(results_t *res, const results_t *before, llm_err_t *err)
             while (k + b->seq_rows[i + 1] >= b->kv_len[i] + b->seq_rows[i]
                    && out < b->n_out && b->out_rows[out] == row)
             {
-                fill_row(res->rows[out], h);
+                if (b->gives != LLM_GIVES_STATES) {
+                    fill_row(res->rows[out], h);
+                }
+
+                if (b->gives != LLM_GIVES_LOGITS) {
+                    fill_state(res->states[out], h);
+                }
+
                 draw_row(res, out++);
             }
         }
@@ -268,6 +292,7 @@ submit(void *data, const llm_batch_t *b, llm_err_t *err)
     res = &steps[n_submitted++ % 3];
 
     memset(res->rows, 0xff, sizeof(res->rows));
+    memset(res->states, 0xff, sizeof(res->states));
     memset(res->found, 0xff, sizeof(res->found));
     res->batch = b;
     res->done = 0;
@@ -301,6 +326,24 @@ logits(void *data, uint32_t i)
     (void) data;
 
     return results->rows[i];
+}
+
+
+static inline const float *
+state_at(void *data, uint32_t i)
+{
+    (void) data;
+
+    return results->states[i];
+}
+
+
+static inline double
+rank_of(void *data, const float *v)
+{
+    (void) data;
+
+    return v[0] + v[1];
 }
 
 
@@ -369,6 +412,9 @@ open_all(uint32_t n_pages, uint32_t ctx, uint32_t max_seqs, uint32_t chunk,
     conf.runner.overlaps = overlapping;
     conf.runner.logits = logits;
     conf.runner.drawn = drawing ? drawn : NULL;
+    conf.runner.n_embd = N_STATE;
+    conf.runner.state = state_at;
+    conf.runner.rank = rank_of;
     conf.runner.copy_page = copy_page;
     conf.vocab = tiny.vocab;
     conf.zone = zone;
@@ -544,6 +590,15 @@ read_events(void)
             }
 
             check_scores(a, ev);
+            break;
+
+        case LLM_EV_VECTOR:
+            a->wrong |= ev->u.vector.first != a->n_vector[ev->index]
+                        || ev->u.vector.total > N_STATE;
+            memcpy(a->vector[ev->index] + a->n_vector[ev->index],
+                   llm_ref_data(ev, ev->u.vector.values),
+                   ev->u.vector.values.len * sizeof(float));
+            a->n_vector[ev->index] += ev->u.vector.values.len;
             break;
 
         case LLM_EV_ERROR:

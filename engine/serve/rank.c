@@ -1,0 +1,163 @@
+/*
+ * The prompt of a pair of query and document, from the file's text for it,
+ * tokenizer.chat_template.rerank: no template with statements, but plain text
+ * with the places {query} and {document}.
+ *
+ * What a client sends is put there as it is: a "{document}" in a query, or the
+ * name of a control token in either, is text like any other.
+ */
+
+#include "engine/serve/engine.h"
+
+#define LLM_RANK_KEY    "tokenizer.chat_template.rerank"
+#define LLM_RANK_MAX    ((size_t) 64 << 10)     /* bytes of the text */
+
+
+/* where the next place is in the text from `at` on, and how long its name; the
+   text's end if there is none */
+
+static size_t
+llm_rank_place(const llm_rank_text_t *t, size_t at, llm_str_t *name)
+{
+    size_t  i, k;
+
+    static const llm_str_t  names[] = {
+        { sizeof("{query}") - 1, "{query}" },
+        { sizeof("{document}") - 1, "{document}" }
+    };
+
+    for (i = at; i < t->len; i++) {
+        for (k = 0; k < llm_nelems(names); k++) {
+            if (names[k].len <= t->len - i
+                && memcmp(t->text + i, names[k].data, names[k].len) == 0)
+            {
+                *name = names[k];
+                return i;
+            }
+        }
+    }
+
+    *name = (llm_str_t) { 0, NULL };
+
+    return t->len;
+}
+
+
+/* has it both places, and no more of them than there may be spans between? */
+
+static int
+llm_rank_is_whole(const llm_rank_text_t *t)
+{
+    size_t     at;
+    uint32_t   n, queries;
+    llm_str_t  name;
+
+    n = 0;
+    queries = 0;
+
+    for (at = llm_rank_place(t, 0, &name); at < t->len;
+         at = llm_rank_place(t, at + name.len, &name))
+    {
+        n++;
+        queries += name.data[1] == 'q';
+    }
+
+    return queries > 0 && queries < n && n < LLM_RANK_SPANS;
+}
+
+
+int
+llm_rank_load(llm_rank_text_t *t, const llm_gguf_t *g, llm_err_t *err)
+{
+    llm_str_t  s;
+
+    t->text = NULL;
+    t->len = 0;
+
+    if (llm_gguf_get_str(g, LLM_RANK_KEY, &s, NULL) != LLM_OK
+        || s.len > LLM_RANK_MAX)
+    {
+        return LLM_OK;
+    }
+
+    t->text = malloc(s.len + 1);
+    if (t->text == NULL) {
+        return llm_fail(err, "%s: no memory for " LLM_RANK_KEY,
+                        llm_gguf_name(g));
+    }
+
+    memcpy(t->text, s.data, s.len);
+    t->len = s.len;
+
+    if (!llm_rank_is_whole(t)) {
+        llm_rank_free(t);
+    }
+
+    return LLM_OK;
+}
+
+
+void
+llm_rank_free(llm_rank_text_t *t)
+{
+    free(t->text);
+    t->text = NULL;
+    t->len = 0;
+}
+
+
+int
+llm_rank_check(const llm_served_t *m, llm_err_t *err)
+{
+    if (m->runner.rank == NULL) {
+        return llm_fail_with(err, 400, "unsupported_model", "model",
+                             "This model does not rank.");
+    }
+
+    if (llm_model_can_rank(m->model, err) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    if (m->rank.text == NULL) {
+        return llm_fail_with(err, 400, "unsupported_model", "model",
+                             "This model cannot rank: its file has no "
+                             LLM_RANK_KEY " with {query} and {document}.");
+    }
+
+    return LLM_OK;
+}
+
+
+uint32_t
+llm_rank_write(const llm_rank_text_t *t, llm_str_t query, llm_str_t document,
+    llm_buf_t *out, llm_span_t *spans)
+{
+    size_t     at, end;
+    uint32_t   n;
+    llm_str_t  name;
+
+    n = 0;
+
+    for (at = 0; at < t->len; at = end + name.len) {
+        end = llm_rank_place(t, at, &name);
+
+        if (end > at) {
+            spans[n].start = out->len;
+            spans[n++].end = out->len + end - at;
+            (void) llm_buf_add(out, t->text + at, end - at);
+        }
+
+        if (name.len == 0) {
+            break;
+        }
+
+        if (name.data[1] == 'q') {
+            (void) llm_buf_add(out, query.data, query.len);
+
+        } else {
+            (void) llm_buf_add(out, document.data, document.len);
+        }
+    }
+
+    return n;
+}

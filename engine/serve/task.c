@@ -1,0 +1,151 @@
+/*
+ * What a model can be asked for: text, vectors, scores.  A file with a
+ * pooling type is that of an embedder or a ranker, and its model is not asked
+ * for text, which it was not trained to write; every other decoder generates,
+ * and embeds by the state of the last token.
+ */
+
+#include "engine/serve/engine.h"
+
+
+static const char  *const llm_pooling_names[] = {
+    [LLM_POOLING_NONE] = "none",
+    [LLM_POOLING_MEAN] = "mean",
+    [LLM_POOLING_CLS]  = "cls",
+    [LLM_POOLING_LAST] = "last",
+    [LLM_POOLING_RANK] = "rank"
+};
+
+
+static llm_pooling_t
+llm_task_pooling(const llm_served_t *m)
+{
+    return m->model ? llm_model_hparams(m->model)->pooling
+                    : LLM_POOLING_UNSAID;
+}
+
+
+static int
+llm_task_refused(const char *does_not, llm_pooling_t pooling, const char *use,
+    llm_err_t *err)
+{
+    return llm_fail_with(err, 400, "unsupported_model", "model",
+                         "This model does not %s: by its file's pooling type, "
+                         "%s, it is made for %s.", does_not,
+                         llm_pooling_names[pooling], use);
+}
+
+
+static int
+llm_task_generate(const llm_served_t *m, llm_err_t *err)
+{
+    llm_pooling_t  pooling;
+
+    pooling = llm_task_pooling(m);
+
+    switch (pooling) {
+
+    case LLM_POOLING_MEAN:
+    case LLM_POOLING_CLS:
+    case LLM_POOLING_LAST:
+        return llm_task_refused("generate text", pooling, "embeddings", err);
+
+    case LLM_POOLING_RANK:
+        return llm_task_refused("generate text", pooling, "rerank", err);
+
+    case LLM_POOLING_NONE:
+    case LLM_POOLING_UNSAID:
+        break;
+    }
+
+    return LLM_OK;
+}
+
+
+static int
+llm_task_embed(const llm_served_t *m, const llm_request_t *msg,
+    llm_err_t *err)
+{
+    llm_pooling_t  pooling;
+
+    pooling = llm_task_pooling(m);
+
+    if (m->runner.state == NULL) {
+        return llm_fail_with(err, 400, "unsupported_model", "model",
+                             "This model does not embed.");
+    }
+
+    if (pooling == LLM_POOLING_NONE) {
+        return llm_task_refused("give a vector for an input", pooling,
+                                "one for each token", err);
+    }
+
+    if (pooling == LLM_POOLING_RANK) {
+        return llm_task_refused("embed", pooling, "rerank", err);
+    }
+
+    if (msg->dimensions > m->runner.n_embd) {
+        return llm_fail_with(err, 400, NULL, "dimensions", "Invalid "
+                             "'dimensions': this model's vectors have %u "
+                             "numbers, not %u.", m->runner.n_embd,
+                             msg->dimensions);
+    }
+
+    if (msg->truncate > 0 && (uint32_t) msg->truncate > m->runner.ctx) {
+        return llm_fail_with(err, 400, NULL, "truncate_prompt_tokens",
+                             "Invalid 'truncate_prompt_tokens': %d is more "
+                             "than this model's context length, %u.",
+                             msg->truncate, m->runner.ctx);
+    }
+
+    return LLM_OK;
+}
+
+
+int
+llm_prep_task(const llm_served_t *m, const llm_request_t *msg, llm_err_t *err)
+{
+    switch (msg->task) {
+
+    case LLM_TASK_GENERATE:
+        return llm_task_generate(m, err);
+
+    case LLM_TASK_EMBED:
+        return llm_task_embed(m, msg, err);
+
+    case LLM_TASK_SCORE:
+        return llm_rank_check(m, err);
+
+    case LLM_TASK_TOKENIZE:
+    case LLM_TASK_DETOKENIZE:
+    case LLM_TASK_RENDER:
+    case LLM_TASK_DESCRIBE:
+        return LLM_OK;
+    }
+
+    return llm_fail(err, "malformed request to the engine");
+}
+
+
+void
+llm_prep_pool(const llm_served_t *m, llm_pool_t *pool, uint32_t n)
+{
+    switch (llm_task_pooling(m)) {
+
+    case LLM_POOLING_MEAN:
+        pool->next = 0;
+        pool->end = n;
+        break;
+
+    case LLM_POOLING_CLS:
+        pool->next = 0;
+        pool->end = 1;
+        break;
+
+    default:
+        pool->next = n - 1;
+        pool->end = n;
+    }
+
+    pool->count = pool->end - pool->next;
+}
