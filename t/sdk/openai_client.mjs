@@ -119,5 +119,16 @@ const completion = await client.completions.create(
 ok(completion.choices[0].text.startsWith("The sky is"), "completions: echo",
    completion);
 
+const texts = ["one two", "red blue"];
+const embedded = await client.embeddings.create(
+    { model: "demo", input: texts });
+const floats = await client.embeddings.create(
+    { model: "demo", input: texts, encoding_format: "float" });
+ok(embedded.data.length === 2 && embedded.data[1].index === 1
+   && embedded.data[0].embedding.length > 8
+   && embedded.data.every((d, i) => d.embedding.every(
+       (v, k) => Math.abs(v - floats.data[i].embedding[k]) < 1e-7)),
+   "embeddings, as base64 and as numbers", embedded.usage);
+
 console.log(`1..${count}`);
 process.exit(failed ? 1 : 0);

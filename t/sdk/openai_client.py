@@ -157,6 +157,33 @@ def check_completions(c):
        "completions: logprobs in their own format", lp)
 
 
+def check_embeddings(c):
+    """Without encoding_format the package asks for base64."""
+    texts = ["one two", "red blue", "one two"]
+    r = c.embeddings.create(model="demo", input=texts)
+    vectors = [d.embedding for d in r.data]
+    width = len(vectors[0])
+    ok([d.index for d in r.data] == [0, 1, 2] and width > 8
+       and vectors[0] == vectors[2] != vectors[1],
+       "embeddings: three inputs", [v[:3] for v in vectors])
+    ok(abs(sum(v * v for v in vectors[0]) - 1) < 1e-5,
+       "embeddings: of length 1")
+    ok(r.usage.prompt_tokens == r.usage.total_tokens > 0,
+       "embeddings: usage", r.usage)
+    r = c.embeddings.create(model="demo", input=texts,
+                            encoding_format="float")
+    ok(all(abs(a - b) < 1e-7 for d, v in zip(r.data, vectors)
+           for a, b in zip(d.embedding, v)),
+       "embeddings: the same as numbers")
+    r = c.embeddings.create(model="demo", input=[5, 6, 7], dimensions=8)
+    ok(len(r.data[0].embedding) == 8, "embeddings: ids, dimensions", r)
+    try:
+        c.embeddings.create(model="demo", input="a", dimensions=10**6)
+        ok(False, "embeddings: too many dimensions are refused")
+    except openai.BadRequestError as e:
+        ok(e.param == "dimensions", "embeddings: an error", e.body)
+
+
 def expect(c, error, param, **kwargs):
     args = {"model": "demo", "messages": ask("Hi")}
     args.update(kwargs)
@@ -270,6 +297,7 @@ def main():
     check_tools(c)
     check_reasoning(c)
     check_completions(c)
+    check_embeddings(c)
     check_errors(c)
     asyncio.run(check_async())
     print(f"1..{COUNT}")
