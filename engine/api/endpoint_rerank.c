@@ -17,7 +17,6 @@ typedef struct {
 
     const llm_flat_t  *query;
     const llm_flat_t  *documents;
-    const llm_flat_t  *texts;           /* documents, as TEI names them */
     const llm_flat_t  *first;           /* of /score */
     const llm_flat_t  *second;
     int64_t            top_n;           /* 0: all */
@@ -44,13 +43,12 @@ typedef struct {
 static const llm_api_field_t  llm_api_rerank_rows[] = {
     { "cache_prompt", LLM_FIELD_BOOL, AT(body.cache_prompt), 0, 0 },
     { "cache_salt", LLM_FIELD_STRING, AT(body.cache_salt), 0, 0 },
-    { "documents", LLM_FIELD_ARRAY, AT(documents), 0, 0 },
+    { "documents", LLM_FIELD_REQUIRED, AT(documents), 0, 0 },
     { "metadata", LLM_FIELD_OBJECT, AT(body.metadata), 0, 0 },
     { "model", LLM_FIELD_STRING, AT(body.model), 0, 0 },
     { "priority", LLM_FIELD_ANY, AT(body.priority), 0, 0 },
     { "query", LLM_FIELD_REQUIRED, AT(query), 0, 0 },
     { "return_documents", LLM_FIELD_BOOL, AT(return_documents), 0, 0 },
-    { "texts", LLM_FIELD_ARRAY, AT(texts), 0, 0 },
     { "top_n", LLM_FIELD_INT, AT(top_n), 1, INT32_MAX },
     { "truncate_prompt_tokens", LLM_FIELD_REFUSED, LLM_FIELD_NOWHERE, 0, 0 },
     { "user", LLM_FIELD_STRING, AT(body.user), 0, 0 },
@@ -310,12 +308,14 @@ llm_api_rerank_read(llm_api_reader_t *rd, llm_err_t *err)
         return llm_api_empty(err, at);
     }
 
-    b.first = b.query;
-    b.second = b.documents ? b.documents : b.texts;
+    at = llm_api_top("documents");
 
-    if (b.second == NULL) {
-        return llm_api_missing(err, llm_api_top("documents"));
+    if (llm_api_check_type(err, at, b.documents, LLM_FLAT_ARRAY) != LLM_OK) {
+        return LLM_ERROR;
     }
+
+    b.first = b.query;
+    b.second = b.documents;
 
     if (llm_api_rerank_write(rd, &b, "query", "documents", err) != LLM_OK) {
         return LLM_ERROR;

@@ -7,6 +7,24 @@
 #include "engine/serve/engine.h"
 
 
+/* is there much to read?  A query is read once for each of its documents; the
+   message has not been checked yet, so this is a bound */
+
+static int
+llm_prep_is_large(const llm_request_t *msg)
+{
+    size_t  size;
+
+    size = msg->head.size;
+
+    if (msg->task == LLM_TASK_SCORE) {
+        size *= llm_max(msg->prompts.len / 2, 1u);
+    }
+
+    return size > LLM_ENGINE_SMALL;
+}
+
+
 llm_req_t *
 llm_prep_next(llm_engine_t *e, int small)
 {
@@ -14,7 +32,7 @@ llm_prep_next(llm_engine_t *e, int small)
 
     r = e->to_prepare.first;
 
-    while (r && small && r->msg->head.size > LLM_ENGINE_SMALL) {
+    while (r && small && llm_prep_is_large(r->msg)) {
         r = r->job_next;
     }
 

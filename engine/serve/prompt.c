@@ -387,38 +387,75 @@ llm_prep_completion(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
 }
 
 
+/* a pair's prompt; text is for reuse */
+
+static int
+llm_prep_pair(const llm_served_t *m, llm_req_t *r, uint32_t i,
+    const llm_prompt_ref_t *ref, llm_buf_t *text, llm_err_t *err)
+{
+    uint32_t     n;
+    llm_str_t    side[2];
+    llm_span_t   spans[LLM_RANK_SPANS];
+
+    if (ref[0].is_ids || ref[1].is_ids) {
+        return llm_fail(err, "malformed request to the engine");
+    }
+
+    side[0].data = llm_ref_data(r->msg, ref[0].ref);
+    side[0].len = ref[0].ref.len;
+    side[1].data = llm_ref_data(r->msg, ref[1].ref);
+    side[1].len = ref[1].ref.len;
+
+    text->len = 0;
+    n = llm_rank_write(&m->rank, side[0], side[1], text, spans);
+
+    if (text->failed) {
+        return llm_fail(err, "no memory for the request");
+    }
+
+    return llm_prep_tokenize(m, r, (llm_str_t) { text->len, text->data },
+                             spans, n, LLM_TOKENIZE_TRUSTED,
+                             &r->prep.prompts[i], err);
+}
+
+
+/*
+ * All pairs of a query, which is in the message once, and its documents: the
+ * prompts may be far larger than the message, so they are bounded here.
+ */
+
 int
 llm_prep_pairs(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
 {
     int                      rc;
-    uint32_t                 i, n;
+    size_t                   bytes;
+    uint32_t                 i;
     llm_buf_t                text;
-    llm_str_t                side[2];
-    llm_span_t               spans[LLM_RANK_SPANS];
     const llm_prompt_ref_t  *ref;
 
     ref = llm_ref_data(r->msg, r->msg->prompts);
     llm_buf_init(&text, 0);
+    bytes = 0;
     rc = LLM_OK;
 
     for (i = 0; i < r->prep.n_prompts && rc == LLM_OK; i++, ref += 2) {
-        if (ref[0].is_ids || ref[1].is_ids) {
-            rc = llm_fail(err, "malformed request to the engine");
+        if (atomic_load_explicit(&r->cancelled, memory_order_relaxed)) {
+            rc = llm_fail(err, "the request was cancelled");
             break;
         }
 
-        side[0].data = llm_ref_data(r->msg, ref[0].ref);
-        side[0].len = ref[0].ref.len;
-        side[1].data = llm_ref_data(r->msg, ref[1].ref);
-        side[1].len = ref[1].ref.len;
+        rc = llm_prep_pair(m, r, i, ref, &text, err);
+        bytes += r->prep.prompts[i].n * sizeof(int32_t);
 
-        text.len = 0;
-        n = llm_rank_write(&m->rank, side[0], side[1], &text, spans);
-
-        rc = text.failed ? llm_fail(err, "no memory for the request")
-             : llm_prep_tokenize(m, r, (llm_str_t) { text.len, text.data },
-                                 spans, n, LLM_TOKENIZE_TRUSTED,
-                                 &r->prep.prompts[i], err);
+        if (rc == LLM_OK && bytes > m->engine->max_bytes) {
+            rc = llm_fail_with(err, 400, "request_too_large", "documents",
+                               "The query and %u of the %u documents take "
+                               "%zu bytes of tokens, and all requests have "
+                               "%zu (llm_queue memory=). Please send fewer "
+                               "documents, or a shorter query.", i + 1,
+                               r->prep.n_prompts, bytes,
+                               m->engine->max_bytes);
+        }
     }
 
     llm_buf_free(&text);

@@ -228,6 +228,34 @@ is(embed(input => 'x', dimensions => undef, user => undef)->{status}, 200,
 $t->stop;
 
 
+# ---- the CUDA backend's kernels, in the emulator ----
+
+SKIP: {
+    skip("there is no llm_emu.so in this build", 6)
+        unless -e "$LLM::Test::OBJS/llm_emu.so";
+
+    $t = LLM::Test->new(model => 'llm_model demo %%ROOT%%/models/demo.gguf'
+                               . ' device=emu ctx=64 parallel=2;')->start;
+
+    my @few = ($text, 'Red.', 'An apple');
+    my @one = map { vector(embed(input => $_)) } @few;
+
+    near($one[0], $vector, 'the same vector as the CPU\'s', 0.05);
+    is_deeply([ map { $_->{embedding} }
+                @{ embed(input => \@few)->{json}{data} } ], \@one,
+              'and the same bits beside others');
+
+    my $chat = $t->open('/v1/completions',
+                        { prompt => 'One, two,', stream => \1,
+                          max_tokens => 12, ignore_eos => \1 });
+
+    is_deeply(vector(embed(input => $text)), $one[0], 'and beside a stream');
+    is(($chat->events)[-1]{data}, '[DONE]', 'which ends');
+
+    $t->stop(name => 'emu');
+}
+
+
 # ---- an answer that is too large is refused, not cut ----
 
 $t = LLM::Test->new(model => 'llm_model demo %%ROOT%%/models/demo.gguf'
@@ -318,10 +346,10 @@ sub unit {
 
 
 sub near {
-    my ($got, $want, $what) = @_;
+    my ($got, $want, $what, $share) = @_;
 
     my $worst = @$got == @$want ? 0 : 9e9;
-    my $most = 1e-6 * (sort { $b <=> $a } map { abs } @$want)[0];
+    my $most = ($share // 1e-6) * (sort { $b <=> $a } map { abs } @$want)[0];
 
     for my $i (0 .. $#$want) {
         my $d = abs(($got->[$i] // 9e9) - $want->[$i]);

@@ -2,7 +2,7 @@
 
 # POST /v1/rerank and /v1/score: the probability of yes against no behind the
 # ranker's prompt, from the states that objs/llm writes; the order; the forms
-# of Jina, Cohere, TEI and vLLM; what a file must have.
+# of Jina, Cohere and vLLM; what a file must have.
 
 use strict;
 use warnings;
@@ -86,9 +86,6 @@ for my $path (qw(/v1/reranking /rerank /v2/rerank /reranking)) {
 $res = rerank(query => { text => $query },
               documents => [ map { { text => $_ } } @docs ]);
 is_deeply([ results($res) ], \@all, 'documents as objects');
-
-$res = rerank(query => $query, texts => \@docs);
-is_deeply([ results($res) ], \@all, 'documents as texts');
 
 $res = rerank(query => $query, documents => \@docs, return_documents => \1);
 is_deeply([ map { $_->{document}{text} } results($res) ],
@@ -204,6 +201,24 @@ for my $case (
 }
 
 $t->stop;
+
+
+# ---- a query is sent once and read for each document: that has a bound ----
+
+$t = LLM::Test->new(model => 'llm_model ranker ranker.gguf threads=1'
+                           . ' ctx=1024 parallel=4;',
+                    http => 'llm_queue 8 memory=2m;');
+made('ranker', \%rank, \%head);
+$t->start;
+
+$res = rerank(query => 'word ' x 800, documents => [ ('x') x 900 ]);
+is($res->{status}, 400, 'a long query and many documents');
+is($res->{json}{error}{code}, 'request_too_large', 'its code');
+is($res->{json}{error}{param}, 'documents', 'its parameter');
+is(rerank(query => 'word ' x 800, documents => [ ('x') x 20 ])->{status}, 200,
+   'fewer are served');
+
+$t->stop(name => 'the bound');
 
 done_testing();
 
