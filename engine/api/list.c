@@ -69,9 +69,45 @@ llm_api_add_prompt_usage(llm_buf_t *out, const llm_api_t *a)
 }
 
 
+/* d = m * 10^(e - 8) with 1e8 <= m < 1e9, rounded; returns m */
+
+static uint32_t
+llm_api_nine_digits(double d, int *e)
+{
+    double  m;
+
+    static const double  powers[] = {
+        1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13
+    };
+
+    if (d >= 1e-5 && d < 1) {
+        for (*e = -1; d * powers[-*e] < 1; (*e)--) { /* void */ }
+
+        m = d * powers[8 - *e];
+
+    } else {
+        *e = (int) floor(log10(d));
+        m = d * pow(10, 8 - *e);
+    }
+
+    /* what the exponent was found by is rounded, too */
+
+    if (m < 99999999.5) {
+        m *= 10;
+        (*e)--;
+
+    } else if (m >= 999999999.5) {
+        m /= 10;
+        (*e)++;
+    }
+
+    return (uint32_t) (m + 0.5);
+}
+
+
 /*
  * Nine digits, from which the same float is read back, without zeros at the
- * end.  An answer has millions of numbers: printf() would take seconds.
+ * end.  An answer may have millions of numbers: printf() would take seconds.
  */
 
 void
@@ -79,7 +115,6 @@ llm_api_add_float(llm_buf_t *out, float v)
 {
     int       e, n, i;
     char      digits[9];
-    double    d;
     uint32_t  m;
 
     if (v == 0) {
@@ -91,22 +126,7 @@ llm_api_add_float(llm_buf_t *out, float v)
         (void) llm_buf_addc(out, '-');
     }
 
-    d = fabs((double) v);
-    e = (int) floor(log10(d));
-    d *= pow(10, 8 - e);
-
-    /* the logarithm is rounded, too */
-
-    if (d < 99999999.5) {
-        d *= 10;
-        e--;
-
-    } else if (d >= 999999999.5) {
-        d /= 10;
-        e++;
-    }
-
-    m = (uint32_t) (d + 0.5);
+    m = llm_api_nine_digits(fabs((double) v), &e);
 
     for (n = 9; n > 0; n--) {
         digits[n - 1] = (char) ('0' + m % 10);
