@@ -158,11 +158,11 @@ test_same_bits(void)
 
 static void
 rows_of(llm_dev_t *d, uint32_t cols, const float *x, const float *w,
-    float *out[4])
+    float *out[5])
 {
     rows_t         r[2] = { { 0, 5, 0 }, { 3, 1, 1 } };
     step_t        *s;
-    llm_act_t     *ax, *an, *ag, *au, *ay, *ao;
+    llm_act_t     *ax, *an, *ag, *au, *ay, *ao, *as;
     llm_vec_t     *v;
     llm_err_t      err;
 
@@ -175,14 +175,19 @@ rows_of(llm_dev_t *d, uint32_t cols, const float *x, const float *w,
     au = act(d, LLM_ACT_PRODUCT, 6, cols, x + cols);
     ay = act(d, LLM_ACT_VALUE, 6, cols, NULL);
     ao = act(d, LLM_ACT_RESIDUAL, 2, cols, NULL);
+    as = act(d, LLM_ACT_STATE, 2, cols, NULL);
     v = d->ops->vec_create(d, w, cols, &err);
+
+    s->b.gives = LLM_GIVES_STATES;
 
     (void) d->ops->begin(d, &s->b, &err);
     d->ops->norm(d, LLM_ROWS_ALL, ax, v, 1e-5f, an);
     d->ops->glu(d, LLM_ROWS_ALL, LLM_GLU_SILU, ag, au, ay);
     d->ops->gather(d, ax, ao);
+    d->ops->norm(d, LLM_ROWS_OUT, ao, v, 1e-5f, as);
     ok(d->ops->end(d, &err) == LLM_OK, "a step of %u columns", cols);
 
+    ops_read(d, as, out[4], 2, cols);
     ops_read(d, an, out[0], 6, cols);
     ops_read(d, ay, out[1], 6, cols);
     ops_read(d, ao, out[2], 2, cols);
@@ -198,6 +203,7 @@ rows_of(llm_dev_t *d, uint32_t cols, const float *x, const float *w,
     d->ops->act_free(d, au);
     d->ops->act_free(d, ay);
     d->ops->act_free(d, ao);
+    d->ops->act_free(d, as);
     d->ops->vec_free(d, v);
     free(s);
 }
@@ -206,12 +212,18 @@ rows_of(llm_dev_t *d, uint32_t cols, const float *x, const float *w,
 static void
 test_rows(void)
 {
-    float     *x, *w, *out[2][4];
+    float     *x, *w, *out[2][5];
     size_t     i, k;
 
-    static const uint32_t     cols[] = { 1, 31, 256, 300, 1030 };
-    static const char *const  names[] = {
-        "norm", "silu", "gather", "gelu"
+    static const uint32_t  cols[] = { 1, 31, 256, 300, 1030 };
+
+    static const struct {
+        const char  *name;
+        uint32_t     rows;
+        double       far;               /* a state is not rounded to 16 bits */
+    } what[] = {
+        { "norm", 6, 0.001 }, { "silu", 6, 0.001 }, { "gather", 2, 0.001 },
+        { "gelu", 6, 0.001 }, { "norm to a state", 2, 1e-6 }
     };
 
     for (i = 0; i < llm_nelems(cols); i++) {
@@ -221,16 +233,16 @@ test_rows(void)
         ops_fill(w, cols[i], i + 9);
 
         for (int d = 0; d < 2; d++) {
-            for (k = 0; k < 4; k++) {
+            for (k = 0; k < llm_nelems(what); k++) {
                 out[d][k] = ops_alloc(6 * cols[i] * sizeof(float));
             }
 
             rows_of(devs[d], cols[i], x, w, out[d]);
         }
 
-        for (k = 0; k < 4; k++) {
-            compare(out[1][k], out[0][k], (k == 2 ? 2 : 6) * cols[i], 0.001,
-                    names[k]);
+        for (k = 0; k < llm_nelems(what); k++) {
+            compare(out[1][k], out[0][k], what[k].rows * cols[i],
+                    what[k].far, what[k].name);
             free(out[0][k]);
             free(out[1][k]);
         }
