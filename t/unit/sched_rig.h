@@ -17,7 +17,7 @@
 #include "t/unit/tiny_vocab.h"
 
 #define N_VOCAB    257
-#define N_STATE    200
+#define N_STATE    6500         /* a vector takes two events */
 #define MAX_PAGES  512
 #define MAX_REQS   64
 #define MAX_GEN    200
@@ -292,7 +292,7 @@ submit(void *data, const llm_batch_t *b, llm_err_t *err)
     res = &steps[n_submitted++ % 3];
 
     memset(res->rows, 0xff, sizeof(res->rows));
-    memset(res->states, 0xff, sizeof(res->states));
+    memset(res->states, 0xff, b->n_out * sizeof(res->states[0]));
     memset(res->found, 0xff, sizeof(res->found));
     res->batch = b;
     res->done = 0;
