@@ -65,7 +65,8 @@ llm_api_check_role(const llm_flat_t *msg, const llm_api_at_t *at,
     return llm_api_bad_value(err, llm_api_key(at, "role"),
                              "Invalid value: '%.*s'. Supported values are: "
                              "'system', 'developer', 'user', 'assistant', "
-                             "'tool', and 'function'.", (int) llm_min(s.len, 64), s.data);
+                             "'tool', and 'function'.",
+                             (int) llm_min(s.len, 64), s.data);
 }
 
 

@@ -171,7 +171,7 @@ fuzz_heard_free(heard_t *h)
 static int
 fuzz_has(llm_str_t text, llm_str_t mark)
 {
-    return mark.len && memmem(text.data, text.len, mark.data, 1) != NULL;
+    return mark.len && memchr(text.data, mark.data[0], text.len) != NULL;
 }
 
 

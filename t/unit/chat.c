@@ -246,6 +246,12 @@ test_calls(void)
           CALLS("{{ c.function.arguments if c.function.arguments is string "
                 "else c.function.arguments | tojson }}"), text,
           "Hi;<f:{\"a\": [1, \"b\"]}>20;");
+    gives("arguments in braces of the template's own",
+          CALLS("{% raw %}{{% endraw %}{% if c.function.arguments is mapping "
+                "%}{% for k, v in c.function.arguments | items %}{{ k }}:"
+                "{{ v }}{% endfor %}{% else %}{{ c.function.arguments }}"
+                "{% endif %}{% raw %}}{% endraw %}"), text,
+          "Hi;<f:{a:[1, 'b']}>20;");
     gives("arguments that are a value already",
           CALLS("{{ c.function.arguments | tojson }}"), value,
           "Hi;<f:{\"a\": 1}>20;");

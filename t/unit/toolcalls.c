@@ -274,6 +274,25 @@ static const family_t  families[] = {
           "name=\"days\">1</parameter>\n</invoke>\n</minimax:tool_call>", "",
           "", "get{\"days\": 1}" } } },
 
+    { "Qwen3-Coder's, and JSON between the same tags",
+      TEMPLATE("{{ m.content }}"
+               CALLS("<tool_call>\n<function=" NAME ">\n"
+                     PARAMS("<parameter=", ">\n", "\n</parameter>\n")
+                     "</function>\n</tool_call>", "\n")), "",
+      { { "<tool_call>\n<function=get>\n<parameter=days>\n1\n</parameter>\n"
+          "</function>\n</tool_call>", "", "", "get{\"days\": 1}" },
+        { "<tool_call>\n{\"name\": \"now\", \"arguments\": {}}\n"
+          "</tool_call>", "", "", "now{}" },
+        { "<tool_call> it", "<tool_call> it", "", "" } } },
+
+    { "Mistral's of several years",
+      TEMPLATE("{{ m.content }}" CALLS("[TOOL_CALLS]" NAME "[ARGS]" ARGS,
+                                       "")), "",
+      { { "[TOOL_CALLS]now[ARGS]{}[TOOL_CALLS]get[ARGS]{\"days\": 1}", "", "",
+          "now{}get{\"days\": 1}" },
+        { "[TOOL_CALLS][{\"name\": \"now\", \"arguments\": {}}]", "", "",
+          "now{}" } } },
+
     { "harmony", TEMPLATE("{# <|channel|>analysis<|message|> #}"
                           "{{ m.content }}"), "",
       { { "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant"

@@ -22,9 +22,34 @@ llm_family_has(llm_str_t src, const char *word)
 }
 
 
+static int
+llm_family_same(llm_str_t a, llm_str_t b)
+{
+    return a.len == b.len && (a.len == 0 || !memcmp(a.data, b.data, a.len));
+}
+
+
+/* adds a form that is not there yet */
+
 static void
 llm_family_add(llm_format_t *f, const llm_form_t *form)
 {
+    uint32_t           i;
+    const llm_form_t  *has;
+
+    for (i = 0; i < f->n_forms; i++) {
+        has = &f->forms[i];
+
+        if (has->kind == form->kind && has->bare >= form->bare
+            && llm_family_same(has->open, form->open)
+            && llm_family_same(has->begin, form->begin)
+            && llm_family_same(has->name_end, form->name_end)
+            && llm_family_same(has->key, form->key))
+        {
+            return;
+        }
+    }
+
     if (f->n_forms < LLM_FORMAT_FORMS) {
         f->forms[f->n_forms++] = *form;
     }
@@ -286,7 +311,8 @@ llm_chat_family_calls(llm_format_t *f, llm_str_t src)
     size_t    i;
     uint32_t  n;
 
-    /* always: beside what the template shows, too */
+    /* always: beside what the template shows, too, for models of several
+       generations have the same marks */
 
     static const struct {
         const char  *word;
@@ -297,10 +323,10 @@ llm_chat_family_calls(llm_format_t *f, llm_str_t src)
         { "<function=", 0, llm_family_functionary },
         { "<parameter=", 0, llm_family_qwen_coder },
         { "minimax:tool_call", 0, llm_family_minimax },
-        { "<tool_call>", 0, llm_family_hermes },
+        { "<tool_call>", 1, llm_family_hermes },
         { "<｜tool▁call▁begin｜>", 0, llm_family_deepseek },
         { "<|tool_call_begin|>", 0, llm_family_kimi },
-        { "[TOOL_CALLS]", 0, llm_family_mistral },
+        { "[TOOL_CALLS]", 1, llm_family_mistral },
         { "<|python_tag|>", 1, llm_family_llama },
         { "ipython", 1, llm_family_llama },
         { "<|START_ACTION|>", 0, llm_family_cohere },
@@ -317,10 +343,6 @@ llm_chat_family_calls(llm_format_t *f, llm_str_t src)
             && llm_family_has(src, families[i].word))
         {
             families[i].add(f);
-
-            if (families[i].always) {
-                break;
-            }
         }
     }
 
