@@ -99,7 +99,8 @@ int llm_api_answer(const llm_api_endpoint_t *ep, const llm_api_conf_t *conf,
  * the context leaves; 0 is refused in chats and generates nothing in
  * completions, whose default is 16 if the model has none.  Empty stop strings
  * are left out; there may be LLM_MAX_STOPS others.  With tool_choice "none"
- * the prompt has no tools.  A trailing assistant message with text and without
+ * the prompt has no tools; functions and function_call are read as tools and
+ * tool_choice.  A trailing assistant message with text and without
  * tool calls is continued unless continue_final_message or
  * add_generation_prompt forbid it.  reasoning_effort and enable_thinking are
  * added to chat_template_kwargs if those do not name them; the effort "none"

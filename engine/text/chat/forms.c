@@ -18,7 +18,6 @@ typedef struct {
     size_t           to;                /* from its name to the last value */
     size_t           second;            /* where the next begins; 0: it is
                                            in the same array, or missing */
-    size_t           end;               /* of the last of them */
     llm_form_t       form;
 } llm_learn_t;
 

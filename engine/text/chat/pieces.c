@@ -121,7 +121,11 @@ llm_chat_mark(llm_format_t *f, llm_str_t s)
 
     mark = llm_learn_trim(s);
 
-    if (mark.len == 0) {
+    /* LLM_MARK_ANY is ours alone */
+
+    if (mark.len == 0 || mark.len > LLM_LEARN_MARK
+        || memchr(mark.data, LLM_MARK_ANY, mark.len))
+    {
         return (llm_str_t) { 0, "" };
     }
 

@@ -9,6 +9,9 @@
 #define LLM_SHOW_MEMORY  ((size_t) 16 << 20)
 #define LLM_SHOW_NOW     1700000000
 
+/* a template that writes more for an answer teaches nothing */
+#define LLM_SHOW_MOST    (16 << 10)
+
 const llm_show_call_t  llm_show_calls[2] = {
     { "zqxida001", "zqxfuna", "zqxkeya", "zqxvala", "zqxkeyb", "70317" },
     { "zqxidb002", "zqxfunb", "zqxkeyc", "zqxvalc", "zqxkeyd", "70318" }
@@ -281,6 +284,13 @@ llm_show(const llm_chat_t *c, const llm_show_t *show, llm_shown_t *out)
     }
 
     n = llm_show_common(&prompt, &whole);
+
+    if (whole.len - n > LLM_SHOW_MOST) {
+        llm_prompt_free(&whole);
+        llm_prompt_free(&prompt);
+        return LLM_ERROR;
+    }
+
     out->mem = whole.text;
     out->prompt.data = whole.text;
     out->prompt.len = n;
