@@ -100,6 +100,7 @@ typedef enum {
     LLM_KW_DEPENDENT_SCHEMAS,
     /* no keywords: what negations and values make */
     LLM_KW_HAS,                         /* a property, with a value */
+    LLM_KW_MAY_HAVE,                    /* a value, if it is there */
     LLM_KW_LACKS,
     LLM_KW_SOME,                        /* some property that .key says, with
                                            a value */
@@ -126,7 +127,7 @@ struct llm_schema_atom_s {
     const llm_flat_t          *schema;  /* that the keyword is in */
     const llm_flat_t          *value;
     const llm_schema_scope_t  *scope;
-    llm_str_t                  key;     /* HAS, LACKS */
+    llm_str_t                  key;     /* HAS, MAY_HAVE, LACKS */
     llm_rx_t                   rx;      /* SOME: keys; if there is a .schema,
                                            those that it leaves to its
                                            additionalProperties */
@@ -334,7 +335,8 @@ int llm_schema_not_properties(llm_schema_t *s, llm_schema_branch_t *b,
 int llm_schema_not_others(llm_schema_t *s, llm_schema_branch_t *b,
     const llm_schema_todo_t *t);
 int llm_schema_not_required(llm_schema_t *s, llm_schema_branch_t *b,
-    const llm_flat_t *names, llm_schema_branches_t *out);
+    const llm_flat_t *schema, const llm_flat_t *names,
+    llm_schema_branches_t *out);
 int llm_schema_not_bound(llm_schema_t *s, llm_schema_branch_t *b,
     const llm_schema_todo_t *t);
 int llm_schema_not_items(llm_schema_t *s, llm_schema_branch_t *b,

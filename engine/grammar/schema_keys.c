@@ -368,7 +368,9 @@ llm_schema_object_required(llm_schema_t *s, llm_schema_object_t *o)
                 return LLM_ERROR;
             }
 
-        } else if (a->kw == LLM_KW_HAS || a->kw == LLM_KW_LACKS) {
+        } else if (a->kw == LLM_KW_HAS || a->kw == LLM_KW_MAY_HAVE
+                   || a->kw == LLM_KW_LACKS)
+        {
             e = llm_schema_key(s, o, a->key);
             if (e == NULL) {
                 return LLM_ERROR;
@@ -379,7 +381,7 @@ llm_schema_object_required(llm_schema_t *s, llm_schema_object_t *o)
                 continue;
             }
 
-            e->required = 1;
+            e->required |= a->kw == LLM_KW_HAS;
 
             if (!a->any
                 && llm_schema_bag_add(s, &e->value, a->item) != LLM_OK)

@@ -167,7 +167,7 @@ llm_schema_not_depend(llm_schema_t *s, llm_schema_branch_t *b,
         }
 
         rc = c->type == LLM_FLAT_ARRAY
-             ? llm_schema_not_required(s, &copy, c, out)
+             ? llm_schema_not_required(s, &copy, NULL, c, out)
              : llm_schema_fork_not(s, &copy, c, out);
 
         if (rc == LLM_ERROR) {
@@ -233,7 +233,7 @@ llm_schema_not(llm_schema_t *s, llm_schema_branch_t *b,
         return llm_schema_not_others(s, b, t);
 
     case LLM_KW_REQUIRED:
-        return llm_schema_not_required(s, b, t->value, out);
+        return llm_schema_not_required(s, b, t->schema, t->value, out);
 
     case LLM_KW_MIN_PROPERTIES:
     case LLM_KW_MAX_PROPERTIES:

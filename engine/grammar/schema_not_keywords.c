@@ -165,15 +165,59 @@ llm_schema_not_enum(llm_schema_t *s, llm_schema_branch_t *b,
 }
 
 
+static const llm_flat_t *
+llm_schema_property(const llm_flat_t *schema, llm_str_t key)
+{
+    const llm_flat_t  *c, *v;
+
+    v = llm_flat_get(schema, "properties");
+    if (v == NULL || v->type != LLM_FLAT_OBJECT) {
+        return NULL;
+    }
+
+    for (c = llm_flat_first(v); c; c = llm_flat_next(v, c)) {
+        if (llm_schema_str_eq(llm_flat_str(c), key)) {
+            return llm_flat_next(v, c);
+        }
+
+        c = llm_flat_next(v, c);
+    }
+
+    return NULL;
+}
+
+
+static int
+llm_schema_requires(const llm_flat_t *schema, llm_str_t key)
+{
+    const llm_flat_t  *c, *v;
+
+    v = llm_flat_get(schema, "required");
+    if (v == NULL || v->type != LLM_FLAT_ARRAY) {
+        return 0;
+    }
+
+    for (c = llm_flat_first(v); c; c = llm_flat_next(v, c)) {
+        if (c->type == LLM_FLAT_STRING
+            && llm_schema_str_eq(llm_flat_str(c), key))
+        {
+            return 1;
+        }
+    }
+
+    return 0;
+}
+
+
+/* a property fails: it is there and is another, or if it is required it may
+   also not be there, which one branch says for both keywords */
+
 int
 llm_schema_not_properties(llm_schema_t *s, llm_schema_branch_t *b,
     const llm_schema_todo_t *t, llm_schema_branches_t *out)
 {
-    llm_str_t             key;
-    const llm_flat_t     *c, *v;
-    llm_schema_atom_t     a;
-    llm_schema_item_t     item;
-    llm_schema_branch_t   copy;
+    const llm_flat_t    *c, *k, *v;
+    llm_schema_atom_t    a;
 
     v = t->value;
 
@@ -181,41 +225,33 @@ llm_schema_not_properties(llm_schema_t *s, llm_schema_branch_t *b,
         return LLM_ERROR;
     }
 
-    memset(&a, 0, sizeof(a));
-    a.kw = LLM_KW_SOME;
-    a.value = v;
+    for (k = llm_flat_first(v); k; k = llm_flat_next(v, c)) {
+        c = llm_flat_next(v, k);
 
-    for (c = llm_flat_first(v); c; c = llm_flat_next(v, c)) {
-        key = llm_flat_str(c);
-        item = llm_schema_item(s, llm_flat_next(v, c), LLM_SCHEMA_NOT);
-
-        if (llm_schema_trivial(s, llm_flat_next(v, c)) == 1) {
-            c = llm_flat_next(v, c);
+        if (llm_schema_trivial(s, c) == 1) {
             continue;
         }
 
+        memset(&a, 0, sizeof(a));
+        a.value = v;
+        a.item = llm_schema_item(s, c, LLM_SCHEMA_NOT);
+
         if (t->kw == LLM_KW_PATTERN_PROPERTIES) {
-            if (llm_schema_pattern(s, c, key, &a.rx) != LLM_OK) {
-                return LLM_ERROR;
-            }
+            a.kw = LLM_KW_SOME;
 
-            a.item = item;
-
-            if (llm_schema_fork_atom(s, b, &a, out) != LLM_OK) {
+            if (llm_schema_pattern(s, k, llm_flat_str(k), &a.rx) != LLM_OK) {
                 return LLM_ERROR;
             }
 
         } else {
-            copy = *b;
-
-            if (llm_schema_has(s, &copy, key, &item) != LLM_OK
-                || llm_schema_fork(s, &copy, out) != LLM_OK)
-            {
-                return LLM_ERROR;
-            }
+            a.key = llm_flat_str(k);
+            a.kw = llm_schema_requires(t->schema, a.key) ? LLM_KW_MAY_HAVE
+                                                         : LLM_KW_HAS;
         }
 
-        c = llm_flat_next(v, c);
+        if (llm_schema_fork_atom(s, b, &a, out) != LLM_OK) {
+            return LLM_ERROR;
+        }
     }
 
     return LLM_END;
@@ -251,11 +287,15 @@ llm_schema_not_others(llm_schema_t *s, llm_schema_branch_t *b,
 }
 
 
+/* schema: that the names are the "required" of, or NULL */
+
 int
 llm_schema_not_required(llm_schema_t *s, llm_schema_branch_t *b,
-    const llm_flat_t *names, llm_schema_branches_t *out)
+    const llm_flat_t *schema, const llm_flat_t *names,
+    llm_schema_branches_t *out)
 {
-    const llm_flat_t     *c;
+    llm_str_t             key;
+    const llm_flat_t     *c, *v;
     llm_schema_branch_t   copy;
 
     if (llm_schema_is(s, names, LLM_FLAT_ARRAY) != LLM_OK) {
@@ -263,10 +303,21 @@ llm_schema_not_required(llm_schema_t *s, llm_schema_branch_t *b,
     }
 
     for (c = llm_flat_first(names); c; c = llm_flat_next(names, c)) {
+        if (llm_schema_is(s, c, LLM_FLAT_STRING) != LLM_OK) {
+            return LLM_ERROR;
+        }
+
+        key = llm_flat_str(c);
+        v = schema ? llm_schema_property(schema, key) : NULL;
+
+        if (v && llm_schema_trivial(s, v) != 1) {
+            /* the negation of "properties" has it */
+            continue;
+        }
+
         copy = *b;
 
-        if (llm_schema_is(s, c, LLM_FLAT_STRING) != LLM_OK
-            || llm_schema_lacks(s, &copy, llm_flat_str(c)) != LLM_OK
+        if (llm_schema_lacks(s, &copy, key) != LLM_OK
             || llm_schema_fork(s, &copy, out) != LLM_OK)
         {
             return LLM_ERROR;

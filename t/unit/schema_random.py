@@ -127,7 +127,8 @@ def run(binary, lines):
         f.write("\n".join(lines) + "\n")
         f.flush()
         out = subprocess.run([binary, f.name], capture_output=True,
-                             text=True).stdout.split("\n")
+                             text=True,
+                             errors="replace").stdout.split("\n")
     wrong, refused = [], {}
     for i, line in enumerate(out):
         m = re.match(r"not ok \d+ - line (\d+):", line)
