@@ -25,7 +25,7 @@ function ok(good, name, note) {
 
 const client = new Anthropic({
     baseURL: process.argv[2].replace(/\/v1$/, ""), apiKey: "none",
-    maxRetries: 0, timeout: 60000,
+    maxRetries: 0, timeout: 600000,
 });
 const ask = {
     model: "demo", max_tokens: 100, temperature: 0,

@@ -127,7 +127,7 @@ def check_errors(c):
 
 def main():
     c = anthropic.Anthropic(base_url=BASE, api_key="none", max_retries=0,
-                            timeout=60)
+                            timeout=600)
     check_body(c)
     check_stream(c)
     check_turns(c)

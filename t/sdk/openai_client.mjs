@@ -25,7 +25,7 @@ function ok(good, name, note) {
 }
 
 const client = new OpenAI({
-    baseURL: process.argv[2], apiKey: "none", maxRetries: 0, timeout: 60000,
+    baseURL: process.argv[2], apiKey: "none", maxRetries: 0, timeout: 600000,
 });
 const ask = (text) => [{ role: "user", content: text }];
 const create = (args) => client.chat.completions.create(

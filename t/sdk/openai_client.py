@@ -28,7 +28,7 @@ def ok(good, name, note=""):
 
 def client(**kwargs):
     return openai.OpenAI(base_url=BASE, api_key="none", max_retries=0,
-                         timeout=60, **kwargs)
+                         timeout=600, **kwargs)
 
 
 def ask(text):
