@@ -96,6 +96,10 @@ llm_api_messages_thinking(const llm_api_messages_t *b, llm_api_draft_t *d,
         return LLM_ERROR;
     }
 
+    if (budget && on) {
+        llm_api_draft_node(d, "thinking_budget", budget);
+    }
+
     llm_api_draft_key(d, "enable_thinking");
     llm_flat_add_bool(&d->out, on);
 

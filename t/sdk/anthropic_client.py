@@ -100,6 +100,60 @@ def check_turns(c):
     ok(m.type == "message", "so is a beta", m)
 
 
+WEATHER = {"name": "get_weather",
+           "description": "Get the weather of a city",
+           "input_schema": {"type": "object", "properties": {
+               "city": {"type": "string"}}, "required": ["city"]}}
+
+
+def check_tools(c):
+    """A call, its result, the answer; streamed and not."""
+    said = [{"role": "user", "content": "What is the weather in Paris?"}]
+    args = {**ASK, "tools": [WEATHER]}
+    args.pop("messages")
+    whole = c.messages.create(**args, messages=said)
+    wrong = []
+    for event in c.messages.create(**args, messages=said, stream=True):
+        wrong += [valid(event)] if valid(event) else []
+    with c.messages.stream(**args, messages=said) as stream:
+        m = stream.get_final_message()
+    ok(wrong == [], "each event of a call is one by its type", wrong)
+    ok(m.stop_reason == "tool_use" and m.content[0].type == "tool_use"
+       and m.content[0].name == "get_weather"
+       and m.content[0].input == {"city": "Paris"}, "a call", m)
+    ok(whole.content[0].input == m.content[0].input, "the same at once",
+       whole)
+    said += [{"role": "assistant", "content": m.content},
+             {"role": "user", "content": [{
+                 "type": "tool_result", "tool_use_id": m.content[0].id,
+                 "content": "{\"temperature\": 18, "
+                            "\"condition\": \"sunny\"}"}]}]
+    m = c.messages.create(**args, messages=said)
+    ok("18" in m.content[0].text, "the answer from its result", m)
+
+
+def check_thinking(c):
+    args = {**ASK, "max_tokens": 300,
+            "thinking": {"type": "enabled", "budget_tokens": 200},
+            "messages": [{"role": "user", "content": "What is 17 + 25?"}]}
+    whole = c.messages.create(**args)
+    wrong = []
+    for event in c.messages.create(**args, stream=True):
+        wrong += [valid(event)] if valid(event) else []
+    with c.messages.stream(**args) as stream:
+        m = stream.get_final_message()
+    ok(wrong == [], "each event of thinking is one by its type", wrong)
+    ok([b.type for b in m.content] == ["thinking", "text"]
+       and m.content[0].signature
+       and m.content[0].thinking == whole.content[0].thinking
+       and m.content[1].text == whole.content[1].text,
+       "thinking and text, the same at once", (m, whole))
+    again = c.messages.create(**{**args, "messages": args["messages"] + [
+        {"role": "assistant", "content": m.content},
+        {"role": "user", "content": "And 2 + 2?"}]})
+    ok(again.stop_reason == "end_turn", "they are taken back", again)
+
+
 def check_count(c):
     n = c.messages.count_tokens(model="demo", messages=ASK["messages"],
                                 tools=[TOOL])
@@ -131,6 +185,8 @@ def main():
     check_body(c)
     check_stream(c)
     check_turns(c)
+    check_tools(c)
+    check_thinking(c)
     check_count(c)
     check_errors(c)
     print(f"1..{COUNT}")

@@ -6,6 +6,7 @@ Prints TAP.  The package itself takes what it gets without a look; here each
 response and each event must be what its type says.
 """
 
+import json
 import sys
 
 import openai
@@ -97,6 +98,65 @@ def check_turns(c):
     ok(again.status == "completed", "so are calls and their results", again)
 
 
+WEATHER = {"type": "function", "name": "get_weather",
+           "description": "Get the weather of a city",
+           "parameters": {"type": "object", "properties": {
+               "city": {"type": "string"}}, "required": ["city"]}}
+
+
+def check_tools(c):
+    """A call, its result, the answer; streamed and not."""
+    said = [{"role": "user", "content": "What is the weather in Paris?"}]
+    whole = c.responses.create(model="demo", temperature=0, input=said,
+                               tools=[WEATHER])
+    wrong, kinds = [], []
+    with c.responses.stream(model="demo", temperature=0, input=said,
+                            tools=[WEATHER]) as stream:
+        for event in stream:
+            kinds.append(event.type)
+        r = stream.get_final_response()
+    for event in c.responses.create(model="demo", temperature=0, input=said,
+                                    tools=[WEATHER], stream=True):
+        wrong += [valid(event)] if valid(event) else []
+    call = r.output[0]
+    ok(wrong == [], "each event of a call is one by its type", wrong)
+    ok(call.type == "function_call" and call.name == "get_weather"
+       and json.loads(call.arguments) == {"city": "Paris"}, "a call", r)
+    ok("response.function_call_arguments.done" in kinds, "its events", kinds)
+    ok(call.arguments == whole.output[0].arguments, "the same at once",
+       whole)
+    said += [call.to_dict(), {
+        "type": "function_call_output", "call_id": call.call_id,
+        "output": "{\"temperature\": 18, \"condition\": \"sunny\"}"}]
+    said[1].pop("parsed_arguments", None)
+    r = c.responses.create(model="demo", temperature=0, input=said,
+                           tools=[WEATHER])
+    ok("18" in r.output_text, "the answer from its result", r)
+
+
+def check_reasoning(c):
+    args = {"model": "demo", "temperature": 0, "input": "What is 17 + 25?",
+            "include": ["reasoning.encrypted_content"],
+            "extra_body": {"chat_template_kwargs": {"enable_thinking": True}}}
+    r = c.responses.create(**args)
+    ok(r.output[0].type == "reasoning" and r.output[0].content[0].text
+       and r.output[0].encrypted_content, "reasoning is an item", r)
+    ok(r.usage.output_tokens_details.reasoning_tokens > 0, "and counted",
+       r.usage)
+    wrong, text = [], ""
+    for event in c.responses.create(**args, stream=True,
+                                    reasoning={"summary": "auto"}):
+        wrong += [valid(event)] if valid(event) else []
+        if event.type == "response.reasoning_summary_text.delta":
+            text += event.delta
+    ok(wrong == [] and text == r.output[0].content[0].text,
+       "or a summary, streamed", (wrong, text))
+    again = c.responses.create(model="demo", temperature=0, input=[
+        {"role": "user", "content": args["input"]}, *r.output,
+        {"role": "user", "content": "And 2 + 2?"}])
+    ok(again.status == "completed", "it is taken back", again)
+
+
 def check_errors(c):
     for name, error, code, args in (
             ("previous_response_id", openai.BadRequestError,
@@ -119,6 +179,8 @@ def main():
     check_body(c)
     check_stream(c)
     check_turns(c)
+    check_tools(c)
+    check_reasoning(c)
     check_errors(c)
     print(f"1..{COUNT}")
     sys.exit(1 if FAILED else 0)

@@ -26,13 +26,14 @@ test_cancel(void)
     llm_buf_t           b;
     llm_model_stats_t   st;
 
-    open_rig(1024, 1, 0, 0, 8);
+    open_rig(16384, 1, 0, 0, 8);
 
-    /* running, waiting and long prompts go away; the last one runs */
+    /* running, waiting and long prompts go away, long before they could end;
+       the last one runs */
 
     for (i = 0; i < 4; i++) {
         make(&b, i, i, 0);
-        rig_msg(&b)->max_tokens = i == 3 ? 20 : 500;
+        rig_msg(&b)->max_tokens = i == 3 ? 20 : 16000;
         send_or_die(0, &b);
     }
 

@@ -98,8 +98,8 @@ test_input(void)
         { "thinking enabled",
           "{'thinking':{'type':'enabled','budget_tokens':1024},'messages':"
           "[{'role':'user','content':'Hi'}]}",
-          "{'enable_thinking':true,'messages':[{'role':'user','content':"
-          "'Hi'}]}" },
+          "{'enable_thinking':true,'thinking_budget':1024,'messages':[{"
+          "'role':'user','content':'Hi'}]}" },
 
         { "thinking adaptive: as the model likes",
           "{'thinking':{'type':'adaptive'},'messages':[{'role':'user',"
@@ -118,6 +118,20 @@ test_input(void)
           "{'type':'function','function':{'name':'g','parameters':{},"
           "'strict':true}}],'tool_choice':'auto','parallel_tool_calls':false,"
           "'messages':[{'role':'user','content':'Hi'}]}" },
+
+        { "tool_choice any",
+          "{'tools':[{'name':'f','input_schema':{}}],'tool_choice':{'type':"
+          "'any'},'messages':[{'role':'user','content':'Hi'}]}",
+          "{'messages':[{'role':'user','content':'Hi'}],'tools':[{'type':"
+          "'function','function':{'name':'f','parameters':{}}}],"
+          "'tool_choice':'required'}" },
+
+        { "a tool by its name",
+          "{'tools':[{'name':'f','input_schema':{}}],'tool_choice':{'type':"
+          "'tool','name':'f'},'messages':[{'role':'user','content':'Hi'}]}",
+          "{'messages':[{'role':'user','content':'Hi'}],'tools':[{'type':"
+          "'function','function':{'name':'f','parameters':{}}}],"
+          "'tool_choice':{'type':'function','function':{'name':'f'}}}" },
 
         { "tool_choice none",
           "{'tools':[{'name':'f','input_schema':{}}],'tool_choice':{'type':"

@@ -151,6 +151,30 @@ test_input(void)
           "{'messages':[{'role':'user','content':'Hi'}],'tools':[{'type':"
           "'function','function':{'name':'f'}}],'tool_choice':'none'}" },
 
+        { "tool_choice required",
+          "{'input':'Hi','tools':[{'type':'function','name':'f'}],"
+          "'tool_choice':'required'}",
+          "{'messages':[{'role':'user','content':'Hi'}],'tools':[{'type':"
+          "'function','function':{'name':'f'}}],'tool_choice':'required'}" },
+
+        { "a function by its name",
+          "{'input':'Hi','tools':[{'type':'function','name':'f'}],"
+          "'tool_choice':{'type':'function','name':'f'}}",
+          "{'messages':[{'role':'user','content':'Hi'}],'tools':[{'type':"
+          "'function','function':{'name':'f'}}],'tool_choice':{'type':"
+          "'function','function':{'name':'f'}}}" },
+
+        { "some of the tools",
+          "{'input':'Hi','tools':[{'type':'function','name':'f'},{'type':"
+          "'function','name':'g'}],'tool_choice':{'type':'allowed_tools',"
+          "'mode':'required','tools':[{'type':'function','name':'g'},"
+          "{'type':'web_search'}]}}",
+          "{'messages':[{'role':'user','content':'Hi'}],'tools':[{'type':"
+          "'function','function':{'name':'f'}},{'type':'function','function':"
+          "{'name':'g'}}],'tool_choice':{'type':'allowed_tools',"
+          "'allowed_tools':{'mode':'required','tools':[{'type':'function',"
+          "'function':{'name':'g'}}]}}}" },
+
         { "tool_choice auto",
           "{'input':'Hi','tools':[{'type':'function','name':'f'}],"
           "'tool_choice':'auto','parallel_tool_calls':true}",
