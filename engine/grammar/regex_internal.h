@@ -1,6 +1,7 @@
 /*
- * What the files of the expressions share: regex.c makes nodes in their
- * simplest form, regex_chars.c those for characters, regex_walk.c takes
+ * What the files of the expressions share: regex_pool.c owns them,
+ * regex_nodes.c numbers nodes, regex.c makes them in their simplest form,
+ * regex_chars.c those for characters, regex_walk.c takes
  * derivatives, regex_parse.c reads patterns.
  *
  * Everything belongs to the pool.
@@ -96,13 +97,28 @@ llm_rx_nullable(const llm_rx_pool_t *p, llm_rx_t a)
     return (p->nodes.data[a].flags & LLM_RXF_NULLABLE) != 0;
 }
 
+/* ---- regex_nodes.c ---- */
+
+/* the number of a node; the arcs or kids of a new one are the last of their
+   array and are taken off if it is there already */
+llm_rx_t llm_rx_intern(llm_rx_pool_t *p, llm_rx_node_t *x);
+/* puts a node into the table of numbers: LLM_OK, LLM_ERROR */
+int llm_rx_number(llm_rx_pool_t *p, llm_rx_t a);
+/* lists that are being made, from base on */
+void llm_rx_push(llm_rx_pool_t *p, llm_rx_t a);
+void llm_rx_push_arc(llm_rx_pool_t *p, uint32_t base, uint32_t from,
+    uint32_t to, llm_rx_t next);
+void llm_rx_sort(llm_rx_pool_t *p, uint32_t base);
+void llm_rx_flatten(llm_rx_pool_t *p, uint32_t base, llm_rx_kind_t kind);
+llm_rx_t llm_rx_make_list(llm_rx_pool_t *p, uint32_t base,
+    llm_rx_kind_t kind);
+/* a node of arcs, in order and apart; the arcs are copied */
+llm_rx_t llm_rx_switch(llm_rx_pool_t *p, const llm_rx_arc_t *arcs,
+    uint32_t n, int nullable);
+llm_rx_t llm_rx_switch_tmp(llm_rx_pool_t *p, uint32_t base, int nullable);
+
 /* ---- regex.c ---- */
 
-/* the node equal to x, whose lists are the last in the pool */
-llm_rx_t llm_rx_intern(llm_rx_pool_t *p, llm_rx_node_t *x);
-uint32_t llm_rx_hash(const llm_rx_pool_t *p, const llm_rx_node_t *x);
-
-void llm_rx_push(llm_rx_pool_t *p, llm_rx_t a);
 /* of what was pushed since base, which is taken off */
 llm_rx_t llm_rx_or_list(llm_rx_pool_t *p, uint32_t base);
 llm_rx_t llm_rx_and_list(llm_rx_pool_t *p, uint32_t base);
@@ -110,10 +126,6 @@ llm_rx_t llm_rx_compl(llm_rx_pool_t *p, llm_rx_t a);
 /* the residue so far is now, or there are no digits (now == m) */
 llm_rx_t llm_rx_residue_at(llm_rx_pool_t *p, uint32_t m, uint32_t r,
     uint32_t now);
-/* a node of arcs, in order and apart; the arcs are copied */
-llm_rx_t llm_rx_switch(llm_rx_pool_t *p, const llm_rx_arc_t *arcs,
-    uint32_t n, int nullable);
-
 /* ---- regex_chars.c ---- */
 
 /* bytes of a character, first to last */

@@ -1,9 +1,9 @@
 /*
- * The life of a pool of expressions: its constants, and going back to what it
- * was; see regex.h.
+ * A pool of expressions from its constants to its end; see regex.h.
  */
 
 #include "engine/grammar/regex_internal.h"
+
 
 /*
  * The node that was made last gets the number of a constant; its place is
@@ -152,9 +152,7 @@ llm_rx_reset(llm_rx_pool_t *p, const llm_rx_mark_t *m)
     p->failed = 0;
 
     for (i = 0; i < p->nodes.n; i++) {
-        if (llm_table_add(&p->table, llm_rx_hash(p, llm_rx_node(p, i)), i)
-            != LLM_OK)
-        {
+        if (llm_rx_number(p, i) != LLM_OK) {
             p->failed = 1;
             return LLM_ERROR;
         }
