@@ -1,0 +1,267 @@
+/*
+ * GBNF, choices, regular expressions and any object of JSON, by matchers: for
+ * each feature texts that are allowed and others that are not, token by
+ * token, and what is refused with its line.
+ */
+
+#include "engine/grammar/grammar.h"
+#include "t/unit/grammar_vocab.h"
+#include "t/unit/tap.h"
+
+static llm_vocab_t    *vocab;
+static llm_toktree_t  *tree;
+
+
+/* 1: the masks allow the text, byte by byte, and its end */
+
+static int
+allows(llm_gram_t *g, const char *text)
+{
+    int             good;
+    size_t          i;
+    uint32_t        mask[(GV_SIZE + 31) / 32];
+    uint8_t         byte;
+    llm_err_t       err;
+    llm_matcher_t  *m;
+
+    m = llm_matcher_create(g, &err);
+    good = m != NULL;
+
+    for (i = 0; good && text[i]; i++) {
+        byte = (uint8_t) text[i];
+        good = llm_matcher_mask(m, mask, &err) == LLM_OK
+               && (mask[byte / 32] >> byte % 32 & 1)
+               && llm_matcher_accept(m, byte, &err) == LLM_OK;
+    }
+
+    good = good && llm_matcher_mask(m, mask, &err) == LLM_OK
+           && llm_matcher_may_end(m)
+           && (mask[GV_EOS / 32] >> GV_EOS % 32 & 1);
+
+    llm_matcher_free(m);
+
+    return good;
+}
+
+
+static void
+check(llm_gram_t *g, const llm_err_t *err, const char *what, const char *yes,
+    const char *no)
+{
+    if (!ok(g != NULL, "%s: it is read", what)) {
+        printf("# %s\n", err->msg);
+        return;
+    }
+
+    ok(allows(g, yes), "%s: what it allows", what);
+    ok(!allows(g, no), "%s: and what not", what);
+    llm_gram_free(g);
+}
+
+
+static void
+gbnf(const char *what, const char *text, const char *yes, const char *no)
+{
+    llm_err_t    err;
+    llm_gram_t  *g;
+
+    g = llm_gram_gbnf(text, strlen(text), tree, &err);
+    check(g, &err, what, yes, no);
+}
+
+
+static void
+test_features(void)
+{
+    gbnf("a literal", "root ::= \"a\\n\\x41\\u00e9\\\"\"", "a\nA\xc3\xa9\"",
+         "a");
+    gbnf("alternatives", "root ::= \"a\" | \"b\" | ", "", "c");
+    gbnf("a class", "root ::= [a-c\\]x-]+", "ab]-x", "d");
+    gbnf("all but a class", "root ::= [^a-c\\n]", "\xc3\xa9", "b");
+    gbnf("any character", "root ::= . .", "\xc3\xa9\n", "a");
+    gbnf("groups", "root ::= (\"a\" (\"b\" | \"c\"))* \"d\"", "abacd", "abd ");
+    gbnf("lines in a group", "root ::= (\n  \"a\" # one\n  | \"b\"\n)\n", "b",
+         "ab");
+    gbnf("a line that goes on", "root ::= \"a\"\n  | \"b\"\n", "b", "ab");
+    gbnf("{n}", "root ::= \"a\"{2}", "aa", "a");
+    gbnf("{n,}", "root ::= \"a\"{2,}", "aaaa", "a");
+    gbnf("{n,m}", "root ::= \"a\"{1,2}", "aa", "aaa");
+    gbnf("{0,m}", "root ::= \"a\"{0,2} \"b\"", "b", "aaab");
+    gbnf("+ and ?", "root ::= \"a\"+ \"b\"?", "aab", "b");
+    gbnf("a rule before its definition", "root ::= x-1 x-1\nx-1 ::= \"a\"",
+         "aa", "a");
+    gbnf("recursion", "root ::= \"(\" root \")\" | \"\"", "(())", "(()");
+    gbnf("recursion to the right", "root ::= \"a\" root | \"b\"", "aaab",
+         "aaa");
+    gbnf("two that call each other", "root ::= \"[\" list? \"]\"\n"
+         "list ::= item (\",\" item)*\nitem ::= [0-9]+ | root",
+         "[1,[],[2,[3]]]", "[1,]");
+    gbnf("what may be empty, repeated", "root ::= (a a)* \"b\"\n"
+         "a ::= \"x\"? root2?\nroot2 ::= \"(\" root \")\"", "x(b)xb", "x");
+    gbnf("a class that ends a rule", "root ::= [0-9]+ ws \"!\"\n"
+         "ws ::= [ \\t]*", "12  !", "12 ");
+}
+
+
+static void
+refused(const char *text, const char *reason)
+{
+    llm_err_t    err;
+    llm_gram_t  *g;
+
+    memset(&err, 0, sizeof(err));
+    g = llm_gram_gbnf(text, strlen(text), tree, &err);
+
+    if (!ok(g == NULL && err.status == 400 && strstr(err.msg, reason),
+            "refused: %s", reason))
+    {
+        printf("# %s\n", err.msg);
+    }
+
+    llm_gram_free(g);
+}
+
+
+static void
+test_refused(void)
+{
+    refused("a ::= \"b\"", "no rule \"root\"");
+    refused("", "no rule \"root\"");
+    refused("root ::= a\n", "line 1: the rule \"a\" is named, but not");
+    refused("root ::= a\n\na ::= \"x\"? root \"y\"", "is left-recursive");
+    refused("root ::= \"a\"\nroot ::= \"b\"", "line 2: the rule \"root\" is "
+            "there already, on line 1");
+    refused("root ::= <think>", "tokens");
+    refused("root ::= !<[12]>", "tokens");
+    refused("root ::= \"a", "not closed");
+    refused("root ::= [a", "not closed");
+    refused("root ::= (\"a\"", "a ) is missing");
+    refused("root ::= \"a\")", "does not end with the line");
+    refused("root = \"a\"", "a ::= is missing");
+    refused("root ::= \"\\y\"", "escape is not known");
+    refused("root ::= [z-a]", "ends before it begins");
+    refused("root ::= \"a\"{x}", "repetition in braces");
+    refused("root ::= *", "neither a rule");
+    refused("root ::= \"(\" root \")\"", "no text matches");
+}
+
+
+/* ---- the others ---- */
+
+static void
+test_choice(void)
+{
+    char         texts[1000][8];
+    uint32_t     i;
+    llm_err_t    err;
+    llm_str_t    list[1000];
+    llm_gram_t  *g;
+
+    for (i = 0; i < 1000; i++) {
+        snprintf(texts[i], sizeof(texts[i]), "n%u", i * 7);
+        list[i].data = texts[i];
+        list[i].len = strlen(texts[i]);
+    }
+
+    g = llm_gram_choice(list, 1000, tree, &err);
+    check(g, &err, "a choice of 1,000", "n6993", "n6994");
+
+    g = llm_gram_choice(list, 0, tree, &err);
+    ok(g == NULL && err.status == 400, "a choice of nothing is refused");
+}
+
+
+static void
+test_json_object(void)
+{
+    llm_err_t    err;
+    llm_gram_t  *g;
+
+    g = llm_gram_json_object(tree, &err);
+    check(g, &err, "any object",
+          "{\"a\": [1, -2.5e3, {\"b\":null}, \"\\u00e9\\ud83d\\ude00\"],\n"
+          "  \"b\": {}, \"\": true }", "[1]");
+
+    g = llm_gram_json_object(tree, &err);
+    check(g, &err, "keys", "{\"a\":1,\"ab\":2}", "{\"a\":1,\"a\":2}");
+
+    g = llm_gram_json_object(tree, &err);
+    check(g, &err, "keys written otherwise", "{\"a\":1,\"\\u0062\":2}",
+          "{\"a\":1,\"\\u0061\":2}");
+
+    g = llm_gram_json_object(tree, &err);
+    check(g, &err, "half a pair", "{\"a\":\"\\ud83d\\ude00\"}",
+          "{\"a\":\"\\ud83d\"}");
+}
+
+
+static void
+test_regex(void)
+{
+    llm_err_t    err;
+    llm_gram_t  *g;
+
+    g = llm_gram_regex("[a-c]{2}|x\\d+", 13, tree, &err);
+    check(g, &err, "a regular expression", "x12", "abc");
+
+    g = llm_gram_regex("a(", 2, tree, &err);
+    ok(g == NULL && err.status == 400, "a broken one is refused");
+
+    g = llm_gram_regex("(?!a)a", 6, tree, &err);
+    ok(g == NULL && strstr(err.msg, "no text matches"),
+       "one that nothing matches is refused");
+}
+
+
+static void
+test_matcher(void)
+{
+    llm_err_t       err;
+    llm_gram_t     *g;
+    llm_matcher_t  *m, *other;
+
+    g = llm_gram_regex("ab", 2, tree, &err);
+    m = llm_matcher_create(g, &err);
+    other = llm_matcher_create(g, &err);
+
+    is_int(llm_matcher_accept(m, 'b', &err), LLM_ERROR, "a wrong token");
+    is_int(llm_matcher_accept(m, 'a', &err), LLM_OK, "changes nothing");
+    is_int(llm_matcher_may_end(m), 0, "it is not the end");
+    is_int(llm_matcher_accept(m, GV_EOS, &err), LLM_ERROR, "nor may it end");
+    is_int(llm_matcher_accept(m, 'b', &err), LLM_OK, "the last token");
+    is_int(llm_matcher_must_end(m), 1, "only the end may follow");
+    is_int(llm_matcher_accept(m, GV_EOS, &err), LLM_OK, "and does");
+    is_int(llm_matcher_accept(other, 256, &err), LLM_OK,
+           "another text of the same grammar, by one token");
+    is_int(llm_matcher_may_end(other), 1, "is at its end, too");
+
+    llm_matcher_restart(m);
+    is_int(llm_matcher_accept(m, 'a', &err), LLM_OK, "again from the start");
+    is_int(llm_matcher_accept(m, -1, &err), LLM_ERROR, "no token at all");
+
+    llm_matcher_free(m);
+    llm_matcher_free(other);
+    llm_gram_free(g);
+}
+
+
+int
+main(void)
+{
+    llm_err_t  err;
+
+    vocab = gv_load();
+    tree = llm_toktree_create(vocab, &err);
+
+    test_features();
+    test_refused();
+    test_choice();
+    test_json_object();
+    test_regex();
+    test_matcher();
+
+    llm_toktree_free(tree);
+    llm_vocab_free(vocab);
+
+    return done_testing();
+}
