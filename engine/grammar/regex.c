@@ -10,6 +10,15 @@
 
 /* deeper common beginnings of two literals are not merged */
 #define LLM_RX_MAX_MERGE  512
+/* alternatives among which equal endings are looked for */
+#define LLM_RX_MAX_TAILS  160
+
+
+static uint32_t
+llm_rx_sum(uint32_t a, uint32_t b)
+{
+    return a >= LLM_RX_NO_MAX - b ? LLM_RX_NO_MAX : a + b;
+}
 
 
 /* with or without the empty text */
@@ -254,6 +263,38 @@ llm_rx_or_tails(llm_rx_pool_t *p, uint32_t base)
 }
 
 
+/* X{a,b} | X{c,d} is X{a,d} where they overlap: counters of a repetition that
+   a text has entered several times do not multiply */
+
+static void
+llm_rx_or_repeats(llm_rx_pool_t *p, uint32_t base)
+{
+    uint32_t       i, k;
+    llm_rx_t       a;
+    llm_rx_node_t  x, y;
+
+    for (i = base; i < p->tmp.n && !p->failed; i++) {
+        x = *llm_rx_node(p, p->tmp.data[i]);
+
+        for (k = i + 1; x.kind == LLM_RXK_REPEAT && k < p->tmp.n; k++) {
+            y = *llm_rx_node(p, p->tmp.data[k]);
+
+            if (y.kind != LLM_RXK_REPEAT || y.a != x.a
+                || x.b > llm_rx_sum(y.c, 1) || y.b > llm_rx_sum(x.c, 1))
+            {
+                continue;
+            }
+
+            a = llm_rx_repeat(p, x.a, llm_min(x.b, y.b), llm_max(x.c, y.c));
+            p->tmp.data[i] = a;
+            p->tmp.data[k] = p->tmp.data[--p->tmp.n];
+            x = *llm_rx_node(p, a);
+            k = i;
+        }
+    }
+}
+
+
 llm_rx_t
 llm_rx_or_list(llm_rx_pool_t *p, uint32_t base)
 {
@@ -271,7 +312,8 @@ llm_rx_or_list(llm_rx_pool_t *p, uint32_t base)
     llm_rx_or_drop(p, base);
     llm_rx_sort(p, base);
 
-    if (p->tmp.n - base <= 64) {
+    if (p->tmp.n - base <= LLM_RX_MAX_TAILS) {
+        llm_rx_or_repeats(p, base);
         llm_rx_or_tails(p, base);
         llm_rx_sort(p, base);
     }
@@ -523,13 +565,6 @@ llm_rx_not(llm_rx_pool_t *p, llm_rx_t a)
 
 
 /* ---- sequences ---- */
-
-static uint32_t
-llm_rx_sum(uint32_t a, uint32_t b)
-{
-    return a >= LLM_RX_NO_MAX - b ? LLM_RX_NO_MAX : a + b;
-}
-
 
 /*
  * Two neighbours as one, if they repeat the same: X{a,b}X{c,d}, X X{c,d} or
