@@ -92,21 +92,6 @@ llm_schema_at(const llm_schema_t *s, const llm_schema_atom_t *a, uint32_t at)
 }
 
 
-static int
-llm_schema_in(const llm_schema_atom_t *a, const llm_schema_scope_t *scope)
-{
-    const llm_schema_scope_t  *p;
-
-    for (p = a->scope; p; p = p->parent) {
-        if (p == scope) {
-            return 1;
-        }
-    }
-
-    return 0;
-}
-
-
 /* is the item at a position evaluated by a schema below that of u? */
 
 static int
@@ -116,7 +101,7 @@ llm_schema_evaluated(llm_schema_t *s, const llm_schema_branch_t *b,
     const llm_schema_atom_t  *a;
 
     for (a = b->atoms; a; a = a->prev) {
-        if (a == u || !llm_schema_in(a, u->scope)) {
+        if (a == u || !llm_schema_in_scope(a, u->scope)) {
             continue;
         }
 

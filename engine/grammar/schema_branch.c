@@ -229,3 +229,21 @@ llm_schema_fork_atom(llm_schema_t *s, const llm_schema_branch_t *b,
 
     return llm_schema_fork(s, &copy, out);
 }
+
+
+/* is the atom of a schema below the one that the scope is of? */
+
+int
+llm_schema_in_scope(const llm_schema_atom_t *a,
+    const llm_schema_scope_t *scope)
+{
+    const llm_schema_scope_t  *p;
+
+    for (p = a->scope; p; p = p->parent) {
+        if (p == scope) {
+            return 1;
+        }
+    }
+
+    return 0;
+}

@@ -318,6 +318,20 @@ int llm_schema_has(llm_schema_t *s, llm_schema_branch_t *b, llm_str_t key,
 int llm_schema_lacks(llm_schema_t *s, llm_schema_branch_t *b, llm_str_t key);
 int llm_schema_bound(llm_schema_t *s, llm_schema_branch_t *b,
     llm_schema_kw_t kw, uint32_t n);
+int llm_schema_in_scope(const llm_schema_atom_t *a,
+    const llm_schema_scope_t *scope);
+
+/* schema_apply.c: as llm_schema_not() */
+int llm_schema_all_of(llm_schema_t *s, llm_schema_branch_t *b,
+    const llm_schema_todo_t *t);
+int llm_schema_any_of(llm_schema_t *s, llm_schema_branch_t *b,
+    const llm_schema_todo_t *t, llm_schema_branches_t *out);
+int llm_schema_one_of(llm_schema_t *s, llm_schema_branch_t *b,
+    const llm_schema_todo_t *t, llm_schema_branches_t *out);
+int llm_schema_if(llm_schema_t *s, llm_schema_branch_t *b,
+    const llm_schema_todo_t *t, llm_schema_branches_t *out);
+int llm_schema_depend(llm_schema_t *s, llm_schema_branch_t *b,
+    const llm_schema_todo_t *t, llm_schema_branches_t *out);
 
 /* schema_not.c: LLM_OK: go on with b; LLM_END: out has what became of it */
 int llm_schema_not(llm_schema_t *s, llm_schema_branch_t *b,
@@ -385,6 +399,13 @@ llm_schema_set_t llm_schema_bag_set(const llm_schema_bag_t *bag);
 typedef struct llm_schema_key_s  llm_schema_key_t;
 typedef struct llm_schema_link_s  llm_schema_link_t;
 
+/* the keys' value is v in the "properties" of schema */
+struct llm_schema_link_s {
+    llm_schema_link_t   *next;
+    const llm_flat_t    *schema;
+    const llm_flat_t    *v;
+};
+
 struct llm_schema_key_s {
     llm_str_t                  key;
     uint32_t                   hash;
@@ -419,6 +440,12 @@ typedef struct {
     int                        dead;
 } llm_schema_object_t;
 
+int llm_schema_object_atoms(llm_schema_t *s, const llm_schema_branch_t *b,
+    llm_schema_object_t *o);
+int llm_schema_object_keys(llm_schema_t *s, llm_schema_object_t *o);
+int llm_schema_object_names(llm_schema_t *s, llm_schema_object_t *o);
+
+/* schema_values.c */
 int llm_schema_object_plan(llm_schema_t *s, const llm_schema_branch_t *b,
     llm_schema_object_t *o);
 /* the branches in which "some" is one of the keys that are known */
