@@ -234,4 +234,27 @@ is($t->post('/v1/tokenize', { content => 'a' })->{status}, 200,
 
 $t->stop;
 
+
+# ---- at the root, where lm-eval and llama.cpp's clients look ----
+
+$t = LLM::Test->new(locations => 'location / { llm_api; }
+                                  location = /health { llm_health; }')
+              ->start;
+
+for my $case ([ POST => '/tokenize', { content => 'a' } ],
+              [ POST => '/detokenize', { tokens => [ 5 ] } ],
+              [ POST => '/apply-template',
+                { messages => [ { role => 'user', content => 'a' } ] } ],
+              [ GET => '/tokenizer_info' ], [ GET => '/models' ],
+              [ HEAD => '/models/demo' ], [ HEAD => '/v1/models' ])
+{
+    my ($method, $path, $body) = @$case;
+
+    is($t->request(method => $method, path => $path,
+                   $body ? (body => $body) : ())->{status}, 200,
+       "$method $path");
+}
+
+$t->stop;
+
 done_testing();

@@ -937,8 +937,10 @@ test_log(void)
         { "{'prompt':'','user':'','safety_identifier':'x'}", "x", "" },
         { "{'prompt':'','user':'a\\nb'}", "a\\x0ab", "" },
         { "{'prompt':'','metadata':{}}", "", "" },
-        { "{'prompt':'','metadata':{'a':'\\n','b':1,'c':[null,true]}}", "",
-          "{'a':'\\n','b':1,'c':[null,true]}" },
+        { "{'prompt':'','metadata':{'a':'\\n','b':-1,'c':[null,true]}}", "",
+          "{'a':'\\n','b':-1,'c':[null,true]}" },
+        { "{'prompt':'','metadata':{'a':{'b':[0.1,1e300,2.5]}}}", "",
+          "{'a':{'b':[0.1,1e+300,2.5]}}" },
     };
 
     llm_buf_init(&msg, 0);
