@@ -110,7 +110,7 @@ $res = embed(input => [ \@ids, [ @ids[0 .. 2] ] ]);
 is_deeply($res->{json}{data}[0]{embedding}, $vector, 'lists of ids');
 is($res->{json}{usage}{prompt_tokens}, @ids + 3, 'tokens of both');
 
-$res = embed(input => [ map { "Text $_" } 1 .. 2048 ], dimensions => 3,
+$res = embed(input => [ map { [ 5 + $_ % 90 ] } 1 .. 2048 ], dimensions => 3,
              encoding_format => 'base64');
 is(scalar @{ $res->{json}{data} }, 2048, '2,048 at once');
 
