@@ -14,7 +14,7 @@
 
 #include "engine/grammar/grammar.h"
 
-#define LLM_GRAM_CACHE  32
+#define LLM_GRAM_CACHE  16
 
 typedef struct llm_gram_cache_s  llm_gram_cache_t;
 typedef struct llm_gram_ref_s    llm_gram_ref_t;

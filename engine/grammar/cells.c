@@ -5,7 +5,8 @@
 
 #include "engine/grammar/run.h"
 
-#define LLM_RUN_MAX_LEX  (1u << 18)
+/* states of the lexer, of which each may have a row of a kilobyte */
+#define LLM_RUN_MAX_LEX  (1u << 15)
 
 
 static void

@@ -162,7 +162,7 @@ typedef struct {
 /* masks of lexer's states that are kept */
 #define LLM_RUN_MAX_MASKS   512
 /* a run that has more of anything is full */
-#define LLM_RUN_MAX         (1u << 20)
+#define LLM_RUN_MAX         (1u << 18)
 
 /* ---- cells.c ---- */
 

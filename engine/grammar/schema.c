@@ -193,6 +193,7 @@ llm_gn_schema(llm_gram_build_t *b, const llm_flat_t *schema, llm_gn_t *node,
     s.err = err ? err : &local;
     s.err->msg[0] = '\0';
     s.max_work = LLM_SCHEMA_MAX_WORK;
+    s.until_us = llm_lex_now_us() + LLM_SCHEMA_MAX_US;
     s.apart = llm_schema_apart;
     s.contradicts = llm_schema_contradicts;
     s.max_branches = LLM_SCHEMA_MAX_BRANCHES;

@@ -381,7 +381,7 @@ llm_schema_run(llm_schema_t *s, llm_schema_branch_t *b,
     const llm_schema_todo_t  *t;
 
     while (b->todo && b->types) {
-        if (++s->work > s->max_work) {
+        if (++s->work > s->max_work || llm_lex_now_us() > s->until_us) {
             return llm_schema_too_large(s);
         }
 

@@ -20,6 +20,7 @@
 #define LLM_SCHEMA_INTERNAL_H
 
 #include "engine/grammar/grammar.h"
+#include "engine/grammar/lexer.h"
 
 /* 8-byte units from the document's begin, and two flags */
 typedef uint32_t  llm_schema_item_t;
@@ -212,6 +213,7 @@ struct llm_schema_s {
 
     uint32_t                   work;    /* steps done */
     uint32_t                   max_work;
+    uint64_t                   until_us;    /* of the thread's CPU time */
     uint32_t                   max_branches;
     int                        loose;
     int                        negated; /* has the expansion negated what
@@ -244,6 +246,8 @@ struct llm_schema_s {
 };
 
 #define LLM_SCHEMA_MAX_WORK      200000
+/* others wait for the thread that reads a schema */
+#define LLM_SCHEMA_MAX_US        500000
 #define LLM_SCHEMA_MAX_BRANCHES  4096
 #define LLM_SCHEMA_MAX_STATES    100000
 

@@ -351,5 +351,7 @@ void llm_engine_fail(llm_engine_t *e, llm_req_t *r, const llm_err_t *err,
     uint32_t retry_after);
 int llm_engine_send_errors(llm_engine_t *e);
 uint32_t llm_engine_retry_after(const llm_served_t *m);
+/* the error of a request whose deadline has passed; LLM_ERROR */
+int llm_engine_late(llm_err_t *err);
 
 #endif /* LLM_ENGINE_INTERNAL_H */

@@ -52,8 +52,7 @@ llm_engine_check_deadlines(llm_engine_t *e, uint64_t now)
         }
 
         if (msg->deadline_us && now >= msg->deadline_us) {
-            (void) llm_fail_with(&err, 504, "timeout", NULL,
-                                 "the request took longer than allowed");
+            (void) llm_engine_late(&err);
             llm_engine_fail(e, r, &err, 0);
 
         } else if (msg->queue_deadline_us && now >= msg->queue_deadline_us

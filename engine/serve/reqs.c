@@ -347,6 +347,14 @@ llm_engine_accept(llm_engine_t *e, llm_peer_t *p, const llm_request_t *msg)
 }
 
 
+int
+llm_engine_late(llm_err_t *err)
+{
+    return llm_fail_with(err, 504, "timeout", NULL,
+                         "the request took longer than allowed");
+}
+
+
 /*
  * A request comes back from a preparation thread.  It may be larger than was
  * counted for its message, so the bound on memory is checked again.
@@ -385,6 +393,15 @@ llm_engine_prepared(llm_engine_t *e, llm_req_t *r)
 
     if (r->state == LLM_REQ_ANSWERED) {
         r->run.start_us = llm_now_us();
+
+        /* it goes out at once, so that nobody looks at its deadline later */
+
+        if (r->msg->deadline_us && r->run.start_us >= r->msg->deadline_us) {
+            (void) llm_engine_late(&err);
+            llm_engine_doom(e, r, &err, 0);
+            return;
+        }
+
         llm_jobs_add(&e->answered, r);
         return;
     }

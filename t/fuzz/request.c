@@ -105,7 +105,8 @@ fuzz_message(const llm_buf_t *msg)
     must(msg->len == r->head.size && msg->len % 8 == 0);
     must(r->n >= 1 && r->n <= LLM_MAX_CHOICES);
     must(r->max_tokens >= -1 && r->max_tokens <= conf.cap);
-    must(r->task == LLM_TASK_GENERATE || r->prompts.len > 0);
+    must((r->task != LLM_TASK_EMBED && r->task != LLM_TASK_SCORE)
+         || r->prompts.len > 0);
     must(r->task != LLM_TASK_SCORE || r->prompts.len % 2 == 0);
     must(r->normalize >= LLM_NORMALIZE_NONE && r->truncate >= -1);
 

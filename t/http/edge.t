@@ -320,11 +320,17 @@ for my $bias ({ $id => 100 }, [ [ $id + 0, 100 ] ], [ [ "$id", 100 ] ]) {
 
 # ---- a forced call is a call ----
 
+my $bounded = { type => 'function', function => { name => 'get_weather',
+    description => 'the weather', parameters => { type => 'object',
+    properties => { city => { enum => [ 'Rome', 'Paris' ] } },
+    required => [ 'city' ], additionalProperties => \0 } } };
+
 for my $choice ('required', { type => 'function',
                               function => { name => 'get_weather' } })
 {
     $res = $t->post('/v1/chat/completions', { messages => $hi, seed => 1,
-        tools => [ $tool ], tool_choice => $choice, max_tokens => 300 });
+        tools => [ $bounded ], tool_choice => $choice, max_tokens => 900,
+        parallel_tool_calls => \0, enable_thinking => \0 });
 
     my $c = $res->{json}{choices}[0];
 

@@ -50,7 +50,7 @@ sub chat {
     my (%fields) = @_;
 
     return $t->post('/v1/chat/completions',
-                    { messages => $hi, max_tokens => 400, @calm, %fields });
+                    { messages => $hi, max_tokens => 1500, @calm, %fields });
 }
 
 
@@ -83,7 +83,7 @@ sub format_of {
 }
 
 
-# ---- a schema, by any draw ----
+# ---- a schema, by any draw: what it allows is never longer than max_tokens ----
 
 for my $seed (1 .. 12) {
     my %ask = (response_format => format_of($person), seed => $seed,
@@ -98,7 +98,7 @@ for my $seed (1 .. 12) {
     next if $seed > 3;
 
     my $stream = $t->open('/v1/chat/completions',
-                          { messages => $hi, max_tokens => 400, @calm, %ask,
+                          { messages => $hi, max_tokens => 1500, @calm, %ask,
                             stream => \1 });
 
     is(LLM::Client::text_of($stream->events), text_of($res),
@@ -113,7 +113,7 @@ my @open;
 
 for my $model ('demo', $emu ? 'device' : ()) {
     @open = map { $t->open('/v1/chat/completions',
-        { model => $model, messages => $hi, seed => $_, max_tokens => 400,
+        { model => $model, messages => $hi, seed => $_, max_tokens => 1500,
           @calm,
           response_format => format_of($person) }) } 1 .. 4;
 
@@ -152,7 +152,7 @@ for my $case (
 
     for my $path ('chat/completions', 'completions') {
         my $res = $t->post("/v1/$path", { $field => $value, seed => 3,
-            max_tokens => 400,
+            max_tokens => 1500,
             $path eq 'completions' ? (prompt => 'a')
                                    : (messages => $hi, @calm) });
 
@@ -226,7 +226,8 @@ my $weather = {
 
 my @tools = map { { type => 'function', function => $_ } }
     { name => 'get_weather', parameters => $weather },
-    { name => 'now', parameters => { type => 'object' } },
+    { name => 'now', parameters => {
+        type => 'object', additionalProperties => JSON::PP::false } },
     { name => 'odd', parameters => { type => 'object', properties => {
         a => { '$ref' => 'http://127.0.0.1/other.json' } } } };
 
@@ -267,7 +268,7 @@ for my $seed (1 .. 4) {
                map { @{ $_->{json} && $_->{json}{choices}[0]{delta}{tool_calls}
                         || [] } }
                $t->open('/v1/chat/completions', { messages => $hi, @calm,
-                        %ask, max_tokens => 400, stream => \1 })->events;
+                        %ask, max_tokens => 1500, stream => \1 })->events;
 
     is($args, $res->{json}{choices}[0]{message}{tool_calls}[0]{function}
                   {arguments}, "a named call, seed $seed: as a stream");
