@@ -33,7 +33,7 @@ llm_finish_live_object(llm_gram_build_t *b, llm_object_t *o)
         live += n->live;
     }
 
-    if (required > o->max) {
+    if (required > o->max || o->min > o->max) {
         return 0;
     }
 
@@ -411,7 +411,6 @@ llm_finish_object(llm_gram_build_t *b, llm_object_t *o)
 
     for (i = o->n_named; i > 0; i--) {
         n = &b->named.data[o->named + i - 1];
-        n->live = b->nodes.data[n->value].live;
         c--;
         c->required = c[1].required + n->required;
         c->live = c[1].live + n->live;

@@ -87,7 +87,24 @@ sub health {
     return $res->{status};
 }
 
+# state of the engine's thread: R, S ...
+
+sub engine_state {
+    for my $dir (glob "/proc/$engine/task/*") {
+        next if slurp("$dir/comm") !~ /^llm-schedule/;
+        return slurp("$dir/stat") =~ /\) (\w)/ ? $1 : '';
+    }
+}
+
+
+sub slurp {
+    open my $f, '<', $_[0] or return '';
+    return join '', <$f>;
+}
+
+
 is(health(), 200, 'a sleeping engine is healthy');
+ok(LLM::Test::wait_for(30, sub { engine_state() eq 'S' }), 'it sleeps');
 $t->kill('STOP', $engine);
 
 my $ask = LLM::Client->open(socket => $there, method => 'POST',
