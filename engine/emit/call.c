@@ -261,8 +261,9 @@ llm_call_plausible(const llm_call_t *c, llm_str_t text)
 
     key.len = end - i;
 
-    if (c->form->name_key.len >= key.len
-        && memcmp(c->form->name_key.data, key.data, key.len) == 0)
+    if (key.len == 0
+        || (c->form->name_key.len >= key.len
+            && memcmp(c->form->name_key.data, key.data, key.len) == 0))
     {
         return 1;
     }
