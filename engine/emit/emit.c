@@ -278,13 +278,10 @@ llm_emit_part(void *data, llm_part_t part, uint32_t call, llm_str_t text)
 }
 
 
-int
+void
 llm_emit_read(llm_emit_t *e, const llm_answer_opts_t *reads)
 {
     e->reads = *reads;
-    e->answer = llm_answer_create(reads, llm_emit_part, e);
-
-    return e->answer ? LLM_OK : LLM_ERROR;
 }
 
 
@@ -310,6 +307,14 @@ llm_emit_push(llm_emit_t *e, const llm_sampled_t *token, int check)
     int        rc;
     uint32_t   start;
     llm_str_t  s;
+
+    if (e->reads.format && e->answer == NULL) {
+        e->answer = llm_answer_create(&e->reads, llm_emit_part, e);
+
+        if (e->answer == NULL) {
+            return LLM_ERROR;
+        }
+    }
 
     start = e->sent + (uint32_t) e->text.len;
     s = llm_emit_text(e, token->id);

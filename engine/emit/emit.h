@@ -61,7 +61,9 @@ typedef struct {
     uint32_t             flags;
     int32_t              hit;           /* index of the stop string, or -1 */
 
-    llm_answer_t        *answer;        /* NULL: all text is content */
+    llm_answer_t        *answer;        /* from the first token on, so that
+                                           choices that wait are small; NULL:
+                                           all text is content */
     llm_answer_opts_t    reads;
     int                  special;       /* control tokens are text */
     int                  check;         /* look for stop strings */
@@ -95,8 +97,8 @@ void llm_emit_init(llm_emit_t *e, const llm_vocab_t *vocab,
     const llm_stops_t *stops, uint32_t flags, int special, int strip);
 void llm_emit_free(llm_emit_t *e);
 /* before the first token: the text is an answer to be read so; e stays where
-   it is from now on.  LLM_ERROR: no memory */
-int llm_emit_read(llm_emit_t *e, const llm_answer_opts_t *reads);
+   it is from now on */
+void llm_emit_read(llm_emit_t *e, const llm_answer_opts_t *reads);
 /* memory of its buffers */
 size_t llm_emit_bytes(const llm_emit_t *e);
 /* tool calls until now */

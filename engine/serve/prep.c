@@ -236,8 +236,8 @@ llm_prep_seqs(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
                       (msg->flags & LLM_REQ_SPECIAL) != 0, strip);
         r->run.n_seqs++;
 
-        if (is_read && llm_emit_read(&q->emit, &reads) != LLM_OK) {
-            return llm_fail(err, "no memory for the request");
+        if (is_read) {
+            llm_emit_read(&q->emit, &reads);
         }
     }
 

@@ -651,7 +651,8 @@ run_parts(const char *answer, const llm_stops_t *stops, uint32_t flags,
     memset(&t, 0, sizeof(t));
 
     llm_emit_init(e, vocab, stops, flags, 0, 0);
-    rc = llm_emit_read(e, &o);
+    llm_emit_read(e, &o);
+    rc = LLM_OK;
 
     for (n = 0; answer[n] && rc == LLM_OK; n++) {
         t.id = answer[n] < 6 ? 256 + answer[n] : answer[n];

@@ -473,7 +473,8 @@ check_text(llm_run_t *r, const llm_toktree_t *t, uint32_t start, int steps,
         id = random_token(t, mask);
 
         if (id == UINT32_MAX) {
-            break;      /* the small vocabulary may lack a byte it needs */
+            good &= llm_run_may_end(r, set);
+            break;
         }
 
         s = llm_vocab_bytes(t->vocab, (int32_t) id);
