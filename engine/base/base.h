@@ -33,6 +33,7 @@
                                            repeated */
 #define LLM_MORE       -10              /* there is more to write */
 #define LLM_SHORT      -11              /* more bytes of the file are needed */
+#define LLM_LATER      -12              /* another thread has it now */
 
 #define llm_align(n, a)  (((n) + ((a) - 1)) & ~((size_t) (a) - 1))
 #define llm_min(a, b)    ((a) < (b) ? (a) : (b))

@@ -5,6 +5,7 @@
 #include "engine/grammar/cache.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 
 struct llm_gram_ref_s {
@@ -12,7 +13,10 @@ struct llm_gram_ref_s {
     llm_gram_t          *gram;
     char                *key;           /* owned */
     size_t               len;
-    uint32_t             n_held;        /* references that are out */
+    _Atomic uint32_t     n_held;        /* references that are out; written
+                                           with the lock, read by who holds
+                                           one without it, relaxed */
+    uint32_t             n_kept;        /* by texts that outlive these */
     llm_gram_ref_t      *next;          /* the next older one */
 };
 
@@ -97,20 +101,33 @@ llm_gram_cache_find(llm_gram_cache_t *c, llm_str_t key)
 
 
 /* takes the oldest entries that nobody holds out of the list, but for as many
-   as are kept; the caller has the lock and frees them without it */
+   as are kept, and gives each of the others its part of the memory; the caller
+   has the lock and frees them without it */
 
 static llm_gram_ref_t *
 llm_gram_cache_trim(llm_gram_cache_t *c)
 {
-    uint32_t         n;
+    size_t           bytes;
+    uint32_t         n, all;
     llm_gram_ref_t  *ref, **at, *out;
 
     n = 0;
+    all = 0;
+    bytes = 0;
     out = NULL;
 
     for (at = &c->first; (ref = *at) != NULL; /* void */ ) {
 
-        if (ref->n_held || n++ < LLM_GRAM_CACHE) {
+        all++;
+
+        if (ref->n_held || ref->n_kept) {
+            at = &ref->next;
+            continue;
+        }
+
+        bytes += llm_gram_bytes(ref->gram);
+
+        if (n++ < LLM_GRAM_CACHE && bytes <= LLM_GRAM_CACHE_BYTES) {
             at = &ref->next;
             continue;
         }
@@ -118,6 +135,13 @@ llm_gram_cache_trim(llm_gram_cache_t *c)
         *at = ref->next;
         ref->next = out;
         out = ref;
+    }
+
+    bytes = llm_max(LLM_GRAM_RUN_BYTES / llm_max(all, 1u),
+                    LLM_GRAM_RUN_LEAST);
+
+    for (ref = c->first; ref; ref = ref->next) {
+        llm_gram_limit(ref->gram, bytes);
     }
 
     return out;
@@ -246,22 +270,63 @@ llm_gram_of(const llm_gram_ref_t *ref)
 }
 
 
-void
-llm_gram_release(llm_gram_ref_t *ref)
+size_t
+llm_gram_share(const llm_gram_ref_t *ref)
+{
+    uint32_t  n;
+
+    n = atomic_load_explicit(&ref->n_held, memory_order_relaxed);
+
+    return llm_gram_bytes(ref->gram) / llm_max(n, 1u);
+}
+
+
+/* counts one user less, of either kind */
+
+static void
+llm_gram_let_go(llm_gram_ref_t *ref, int kept)
 {
     llm_gram_ref_t    *old;
     llm_gram_cache_t  *c;
 
-    if (ref == NULL) {
-        return;
-    }
-
     c = ref->cache;
 
     (void) pthread_mutex_lock(&c->lock);
-    ref->n_held--;
+
+    if (kept) {
+        ref->n_kept--;
+
+    } else {
+        ref->n_held--;
+    }
+
     old = llm_gram_cache_trim(c);
     (void) pthread_mutex_unlock(&c->lock);
 
     llm_gram_refs_free(old);
+}
+
+
+void
+llm_gram_release(llm_gram_ref_t *ref)
+{
+    if (ref) {
+        llm_gram_let_go(ref, 0);
+    }
+}
+
+
+void
+llm_gram_keep(llm_gram_ref_t *ref)
+{
+    (void) pthread_mutex_lock(&ref->cache->lock);
+    ref->n_kept++;
+    (void) pthread_mutex_unlock(&ref->cache->lock);
+}
+
+
+void
+llm_gram_unkeep(llm_gram_ref_t *ref)
+{
+    llm_gram_let_go(ref, 1);
 }

@@ -4,9 +4,9 @@
  * matchers have computed in it.
  *
  * Ownership: a request holds a reference (llm_gram_ref_t) and gives it back
- * when it ends; the cache outlives them.  It keeps at most
- * LLM_GRAM_CACHE entries that nobody holds, the latest.  Any thread may call
- * these functions; a grammar is compiled outside the lock.
+ * when it ends; the cache outlives them.  It keeps the latest entries that
+ * nobody holds: LLM_GRAM_CACHE at most, of LLM_GRAM_CACHE_BYTES together.  Any
+ * thread may call these functions; a grammar is compiled outside the lock.
  */
 
 #ifndef LLM_GRAMMAR_CACHE_H
@@ -14,7 +14,12 @@
 
 #include "engine/grammar/grammar.h"
 
-#define LLM_GRAM_CACHE  16
+#define LLM_GRAM_CACHE        16
+#define LLM_GRAM_CACHE_BYTES  ((size_t) 64 << 20)
+
+/* what texts have led to, of all grammars together, but for so much of each */
+#define LLM_GRAM_RUN_BYTES    ((size_t) 256 << 20)
+#define LLM_GRAM_RUN_LEAST    ((size_t) 2 << 20)
 
 typedef struct llm_gram_cache_s  llm_gram_cache_t;
 typedef struct llm_gram_ref_s    llm_gram_ref_t;
@@ -32,7 +37,12 @@ typedef llm_gram_t *(*llm_gram_compile_pt)(void *data,
 llm_gram_ref_t *llm_gram_cache_get(llm_gram_cache_t *c, llm_str_t key,
     llm_gram_compile_pt compile, void *data, llm_err_t *err);
 llm_gram_t *llm_gram_of(const llm_gram_ref_t *ref);
+/* its memory, divided among the requests that hold it */
+size_t llm_gram_share(const llm_gram_ref_t *ref);
 /* gives it back; NULL is nothing */
 void llm_gram_release(llm_gram_ref_t *ref);
+/* for a text (masker.h), which may outlive the request for a moment */
+void llm_gram_keep(llm_gram_ref_t *ref);
+void llm_gram_unkeep(llm_gram_ref_t *ref);
 
 #endif /* LLM_GRAMMAR_CACHE_H */

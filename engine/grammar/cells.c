@@ -335,6 +335,7 @@ llm_run_drop_masks(llm_run_t *r)
     }
 
     r->n_lex_masks = 0;
+    r->lex_mask_bytes = 0;
 }
 
 

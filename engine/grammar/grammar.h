@@ -146,6 +146,14 @@ llm_gram_t *llm_gram_finish(llm_gram_build_t *b, llm_gn_t root,
     const llm_toktree_t *tree, llm_err_t *err);
 void llm_gram_free(llm_gram_t *g);
 
+/* memory of it and of what texts have led to; CPU time of its last mask; both
+   as they were a moment ago, for any thread */
+size_t llm_gram_bytes(const llm_gram_t *g);
+uint32_t llm_gram_mask_us(const llm_gram_t *g);
+/* bounds the memory of what texts have led to: more is dropped, and made again
+   as it is needed; any thread */
+void llm_gram_limit(llm_gram_t *g, size_t bytes);
+
 /* one of the above alone */
 llm_gram_t *llm_gram_schema(const llm_flat_t *schema,
     const llm_toktree_t *tree, llm_err_t *err);
@@ -176,6 +184,10 @@ void llm_matcher_restart(llm_matcher_t *m);
 int llm_matcher_mask(llm_matcher_t *m, uint32_t *mask, llm_err_t *err);
 /* LLM_ERROR: the token was not allowed, and the matcher is as before */
 int llm_matcher_accept(llm_matcher_t *m, int32_t token, llm_err_t *err);
+/* the same, but never waits: LLM_LATER, and nothing was done, if another
+   thread uses the grammar; ends: may only the end follow? */
+int llm_matcher_accept_now(llm_matcher_t *m, int32_t token, int *ends,
+    llm_err_t *err);
 int llm_matcher_may_end(llm_matcher_t *m);
 /* may only the end follow? */
 int llm_matcher_must_end(llm_matcher_t *m);

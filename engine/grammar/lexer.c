@@ -414,6 +414,7 @@ llm_lex_row(llm_lexer_t *x, uint32_t state)
 
     s.row = row;
     x->states.data[state] = s;
+    x->n_rows++;
 
     return row;
 }

@@ -46,6 +46,7 @@ typedef struct {
     llm_vec(llm_lex_state_t)  states;
     llm_table_t               table;
     uint32_t                  max_states;
+    uint32_t                  n_rows;   /* states that have one */
     int                       failed;   /* memory, time or the bound has
                                            ended; the pool's failure is its
                                            own */

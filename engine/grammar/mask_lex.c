@@ -137,6 +137,7 @@ llm_lex_own(llm_lex_walk_t *w)
         return LLM_ERROR;
     }
 
+    w->r->lex_mask_bytes += 2 * (size_t) w->t->words * sizeof(uint32_t);
     w->out->stays = w->out->own;
     w->out->leaves = w->out->own + w->t->words;
 

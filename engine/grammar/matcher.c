@@ -6,20 +6,8 @@
  */
 
 #include "engine/grammar/finish.h"
+#include "engine/grammar/gram.h"
 #include "engine/grammar/mask.h"
-
-#include <pthread.h>
-
-struct llm_gram_s {
-    llm_gram_build_t     *build;
-    llm_gn_t              root;
-    const llm_toktree_t  *tree;
-
-    pthread_mutex_t       lock;         /* of all below */
-    llm_run_t             run;
-    uint32_t              start;
-    uint32_t              generation;   /* of what was computed */
-};
 
 /* not locked: a matcher is used by one thread at a time */
 struct llm_matcher_s {
@@ -31,8 +19,52 @@ struct llm_matcher_s {
 
 #define LLM_MATCHER_MAX_TEXT  ((size_t) 256 << 20)
 
-/* CPU time of a mask: other sequences may wait for it */
+/* CPU time of a mask: other texts of the grammar wait for it */
 #define LLM_MATCHER_MAX_US    200000
+
+/* of what texts have led to, of a grammar alone */
+#define LLM_MATCHER_MAX_RUN   ((size_t) 64 << 20)
+
+
+static void
+llm_gram_enter(llm_gram_t *g)
+{
+    pthread_mutex_lock(&g->lock);
+}
+
+
+static void
+llm_gram_leave(llm_gram_t *g)
+{
+    size_t  bytes;
+
+    bytes = llm_build_memory(g->build) + llm_run_memory(&g->run);
+
+    atomic_store_explicit(&g->bytes, bytes, memory_order_relaxed);
+    pthread_mutex_unlock(&g->lock);
+}
+
+
+size_t
+llm_gram_bytes(const llm_gram_t *g)
+{
+    return atomic_load_explicit(&g->bytes, memory_order_relaxed);
+}
+
+
+void
+llm_gram_limit(llm_gram_t *g, size_t bytes)
+{
+    atomic_store_explicit(&g->max_run, llm_min(bytes, LLM_MATCHER_MAX_RUN),
+                          memory_order_relaxed);
+}
+
+
+uint32_t
+llm_gram_mask_us(const llm_gram_t *g)
+{
+    return atomic_load_explicit(&g->mask_us, memory_order_relaxed);
+}
 
 
 llm_gram_t *
@@ -62,6 +94,7 @@ llm_gram_finish(llm_gram_build_t *b, llm_gn_t root,
     g->root = root;
     g->tree = tree;
     pthread_mutex_init(&g->lock, NULL);
+    atomic_init(&g->max_run, LLM_MATCHER_MAX_RUN);
 
     if (llm_run_init(&g->run, b) == LLM_OK) {
         g->start = llm_run_start(&g->run, root);
@@ -73,6 +106,9 @@ llm_gram_finish(llm_gram_build_t *b, llm_gn_t root,
                              "ambiguous or too large");
         return NULL;
     }
+
+    llm_gram_enter(g);
+    llm_gram_leave(g);
 
     return g;
 }
@@ -123,16 +159,13 @@ llm_matcher_free(llm_matcher_t *m)
 }
 
 
+/* without the lock, which may be taken for long: the first use walks */
+
 void
 llm_matcher_restart(llm_matcher_t *m)
 {
-    pthread_mutex_lock(&m->g->lock);
-
-    m->generation = m->g->generation;
-    m->set = m->g->start;
+    m->generation = UINT32_MAX;
     m->text.len = 0;
-
-    pthread_mutex_unlock(&m->g->lock);
 }
 
 
@@ -165,7 +198,9 @@ llm_matcher_ready(llm_matcher_t *m, llm_err_t *err)
     g = m->g;
 
     if (g->run.full || g->run.failed || g->run.lexer.failed
-        || llm_rx_failed(g->build->pool))
+        || llm_rx_failed(g->build->pool)
+        || llm_run_memory(&g->run)
+           > atomic_load_explicit(&g->max_run, memory_order_relaxed))
     {
         g->generation++;
         g->start = llm_run_clear(&g->run) == LLM_OK
@@ -225,11 +260,12 @@ int
 llm_matcher_mask(llm_matcher_t *m, uint32_t *mask, llm_err_t *err)
 {
     int       rc;
-    uint64_t  until;
+    uint64_t  begin, until;
 
-    pthread_mutex_lock(&m->g->lock);
+    llm_gram_enter(m->g);
 
-    until = llm_lex_now_us() + LLM_MATCHER_MAX_US;
+    begin = llm_lex_now_us();
+    until = begin + LLM_MATCHER_MAX_US;
     rc = llm_matcher_try_mask(m, until, mask, err);
 
     if (rc != LLM_OK) {
@@ -237,13 +273,40 @@ llm_matcher_mask(llm_matcher_t *m, uint32_t *mask, llm_err_t *err)
         rc = llm_matcher_try_mask(m, until, mask, err);
     }
 
-    pthread_mutex_unlock(&m->g->lock);
+    atomic_store_explicit(&m->g->mask_us,
+                          (uint32_t) (llm_lex_now_us() - begin),
+                          memory_order_relaxed);
+    llm_gram_leave(m->g);
 
     return rc;
 }
 
 
-/* LLM_OK; LLM_ABSENT: not allowed; LLM_ERROR */
+/* may the text end here?  must it?  The caller has the lock */
+
+static int
+llm_matcher_ends(llm_matcher_t *m, int must)
+{
+    const uint64_t  *bytes;
+
+    if (llm_matcher_ready(m, NULL) != LLM_OK
+        || !llm_run_may_end(&m->g->run, m->set))
+    {
+        return 0;
+    }
+
+    if (!must) {
+        return 1;
+    }
+
+    bytes = llm_run_bytes(&m->g->run, m->set);
+
+    return (bytes[0] | bytes[1] | bytes[2] | bytes[3]) == 0;
+}
+
+
+/* LLM_OK; LLM_ABSENT: not allowed; LLM_ERROR; the caller has the lock, as of
+   the next one */
 
 static int
 llm_matcher_try_accept(llm_matcher_t *m, llm_str_t s, llm_err_t *err)
@@ -275,8 +338,8 @@ llm_matcher_try_accept(llm_matcher_t *m, llm_str_t s, llm_err_t *err)
 }
 
 
-int
-llm_matcher_accept(llm_matcher_t *m, int32_t token, llm_err_t *err)
+static int
+llm_matcher_step(llm_matcher_t *m, int32_t token, llm_err_t *err)
 {
     int                 rc;
     llm_str_t           s;
@@ -285,7 +348,7 @@ llm_matcher_accept(llm_matcher_t *m, int32_t token, llm_err_t *err)
     v = m->g->tree->vocab;
 
     if (llm_vocab_is_eog(v, token)) {
-        return llm_matcher_may_end(m)
+        return llm_matcher_ends(m, 0)
                ? LLM_OK : llm_fail(err, "the text must not end here");
     }
 
@@ -295,15 +358,11 @@ llm_matcher_accept(llm_matcher_t *m, int32_t token, llm_err_t *err)
         return llm_fail(err, "token %d is no text", token);
     }
 
-    pthread_mutex_lock(&m->g->lock);
-
     rc = llm_matcher_try_accept(m, s, err);
 
     if (rc == LLM_ERROR) {
         rc = llm_matcher_try_accept(m, s, err);
     }
-
-    pthread_mutex_unlock(&m->g->lock);
 
     if (rc == LLM_ABSENT) {
         s = llm_vocab_bytes(v, token);
@@ -316,16 +375,45 @@ llm_matcher_accept(llm_matcher_t *m, int32_t token, llm_err_t *err)
 
 
 int
+llm_matcher_accept(llm_matcher_t *m, int32_t token, llm_err_t *err)
+{
+    int  rc;
+
+    llm_gram_enter(m->g);
+    rc = llm_matcher_step(m, token, err);
+    llm_gram_leave(m->g);
+
+    return rc;
+}
+
+
+int
+llm_matcher_accept_now(llm_matcher_t *m, int32_t token, int *ends,
+    llm_err_t *err)
+{
+    int  rc;
+
+    if (pthread_mutex_trylock(&m->g->lock) != 0) {
+        return LLM_LATER;
+    }
+
+    rc = llm_matcher_step(m, token, err);
+    *ends = rc == LLM_OK && llm_matcher_ends(m, 1);
+
+    llm_gram_leave(m->g);
+
+    return rc;
+}
+
+
+int
 llm_matcher_may_end(llm_matcher_t *m)
 {
     int  may;
 
-    pthread_mutex_lock(&m->g->lock);
-
-    may = llm_matcher_ready(m, NULL) == LLM_OK
-          && llm_run_may_end(&m->g->run, m->set);
-
-    pthread_mutex_unlock(&m->g->lock);
+    llm_gram_enter(m->g);
+    may = llm_matcher_ends(m, 0);
+    llm_gram_leave(m->g);
 
     return may;
 }
@@ -334,20 +422,11 @@ llm_matcher_may_end(llm_matcher_t *m)
 int
 llm_matcher_must_end(llm_matcher_t *m)
 {
-    int              must;
-    const uint64_t  *bytes;
+    int  must;
 
-    pthread_mutex_lock(&m->g->lock);
-
-    must = llm_matcher_ready(m, NULL) == LLM_OK
-           && llm_run_may_end(&m->g->run, m->set);
-
-    if (must) {
-        bytes = llm_run_bytes(&m->g->run, m->set);
-        must = (bytes[0] | bytes[1] | bytes[2] | bytes[3]) == 0;
-    }
-
-    pthread_mutex_unlock(&m->g->lock);
+    llm_gram_enter(m->g);
+    must = llm_matcher_ends(m, 1);
+    llm_gram_leave(m->g);
 
     return must;
 }

@@ -80,6 +80,7 @@ struct llm_rx_pool_s {
 
     /* regex_walk.c: the derivatives by each byte, by node; NULL: not yet */
     llm_vec(llm_rx_t *)     rows;
+    uint32_t                n_rows;     /* that are there */
     llm_vec(uint32_t)       seen;       /* a search's number, by node */
     uint32_t                search;
 };

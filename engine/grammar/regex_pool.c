@@ -96,6 +96,7 @@ llm_rx_free_rows(llm_rx_pool_t *p)
     }
 
     p->rows.n = 0;
+    p->n_rows = 0;
 }
 
 

@@ -405,6 +405,7 @@ llm_rx_row(llm_rx_pool_t *p, llm_rx_t a)
     }
 
     p->rows.data[a] = row;
+    p->n_rows++;
 
     return row;
 }

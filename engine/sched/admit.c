@@ -206,7 +206,7 @@ llm_sched_leader(const llm_seq_t *q)
         other = &q->req->run.seqs[i];
 
         if (other->state == LLM_SEQ_RUNNING && other->leader == NULL
-            && other->n_gen == 0)
+            && other->n_gen == 0 && other->held == NULL)
         {
             return other;
         }

@@ -31,6 +31,12 @@ llm_check_seq(const llm_sched_t *s, const llm_seq_t *q,
     assert(q->pool.next <= q->pool.end && q->pool.end <= q->prompt->n);
     assert(q->pending == 0 || state == LLM_SEQ_RUNNING);
 
+    /* what waits for its mask has nothing to compute */
+
+    assert(q->held == NULL
+           || (q->masked && state == LLM_SEQ_RUNNING && q->leader == NULL
+               && q->n_kv == llm_seq_due(q) && q->in_batch == 0));
+
     return q->n_pages;
 }
 
@@ -38,12 +44,13 @@ llm_check_seq(const llm_sched_t *s, const llm_seq_t *q,
 static uint64_t
 llm_check_running(const llm_sched_t *s)
 {
-    uint32_t          i, seats;
+    uint32_t          i, seats, n_held;
     uint64_t          held;
     const llm_seq_t  *q;
 
     held = 0;
     seats = s->n_samplers;
+    n_held = 0;
 
     for (i = 0; i < s->n_running; i++) {
         q = s->running[i];
@@ -51,6 +58,7 @@ llm_check_running(const llm_sched_t *s)
         assert(i == 0 || llm_seq_before(s->running[i - 1], q));
         held += llm_check_seq(s, q, LLM_SEQ_RUNNING);
         seats += q->sampler != NULL;
+        n_held += q->held != NULL;
 
         if (q->leader) {
             assert(q->leader->req == q->req && q->leader->leader == NULL);
@@ -60,6 +68,7 @@ llm_check_running(const llm_sched_t *s)
     }
 
     assert(seats <= s->conf.runner.max_seqs);
+    assert(n_held == s->n_held);
 
     return held;
 }

@@ -115,6 +115,7 @@ llm_req_bytes(const llm_req_t *r)
 
     n += r->prep.n_banned * sizeof(*r->prep.banned) + r->prep.rule_bytes
          + r->prep.answer.cap
+         + (r->prep.gram ? llm_gram_share(r->prep.gram) : 0)
          + r->prep.tools.n * sizeof(*r->prep.tools.tool);
 
     for (i = 0; i < LLM_FORMAT_PAIRS; i++) {

@@ -11,7 +11,7 @@
 #define LLM_REQUEST_H
 
 #include "engine/emit/emit.h"
-#include "engine/grammar/cache.h"
+#include "engine/grammar/masker.h"
 #include "engine/sched/pages.h"
 
 typedef struct llm_req_s     llm_req_t;
@@ -95,9 +95,10 @@ struct llm_seq_s {
                                            computed yet */
 
     llm_sampler_t       *sampler;       /* while RUNNING, if it generates */
-    llm_matcher_t       *matcher;       /* likewise; NULL: not constrained */
-    uint32_t            *mask;          /* of the tokens that it may draw */
-    uint32_t             masked;        /* n_gen + 1 where that is known */
+    llm_masked_t        *masked;        /* likewise; NULL: not constrained */
+    float               *held;          /* owned; the logits of its next
+                                           token, while it waits for its
+                                           mask */
     llm_emit_t           emit;
     llm_pool_t           pool;
 

@@ -1,102 +1,132 @@
 /*
- * What a constrained sequence may draw next.  A running sequence whose
- * request has a grammar has a matcher, which has seen its tokens, and a mask
- * of the tokens that may follow.  The mask is computed while the device works
- * (llm_rule_prepare()); a first token's when it is drawn.
+ * What a constrained sequence may draw next.  While it runs, a sequence whose
+ * request has a grammar has a mask of the tokens that may follow, which other
+ * threads make (engine/grammar/masker.h) while the device computes the logits
+ * that it is for.  A sequence whose mask is not there yet keeps its logits,
+ * has no rows, and draws later (run.c); the others go on.
  */
 
 #include "engine/sched/sched_internal.h"
 
 
+/* the threads are started for the first sequence that needs them */
+
+static int
+llm_rule_masker(llm_sched_t *s, llm_err_t *err)
+{
+    uint32_t  n;
+
+    if (s->masker == NULL) {
+        n = llm_max(s->conf.runner.n_vocab, llm_vocab_size(s->conf.vocab));
+        s->masker = llm_masker_create(n, s->conf.masked, s->conf.data, err);
+    }
+
+    return s->masker ? LLM_OK : LLM_ERROR;
+}
+
+
 int
 llm_rule_take(llm_sched_t *s, llm_seq_t *q, llm_err_t *err)
 {
-    uint32_t  i, n;
-
     if (q->req->prep.gram == NULL) {
         return LLM_OK;
     }
 
-    q->matcher = llm_matcher_create(llm_gram_of(q->req->prep.gram), err);
-    n = llm_max(s->conf.runner.n_vocab, llm_vocab_size(s->conf.vocab));
-    q->mask = calloc(n / 32 + 1, sizeof(*q->mask));
-    q->masked = 0;
-
-    if (q->matcher == NULL || q->mask == NULL) {
-        llm_rule_give(q);
-        return llm_fail(err, "no memory for a grammar");
+    if (llm_rule_masker(s, err) != LLM_OK) {
+        return LLM_ERROR;
     }
 
-    for (i = 0; i < q->n_gen; i++) {
-        if (llm_matcher_accept(q->matcher, q->gen[i], err) != LLM_OK) {
-            llm_rule_give(q);
-            return LLM_ERROR;
-        }
-    }
+    q->masked = llm_masked_create(s->masker, q->req->prep.gram, q->gen,
+                                  q->n_gen, err);
 
-    return LLM_OK;
+    return q->masked ? LLM_OK : LLM_ERROR;
 }
 
 
 void
-llm_rule_give(llm_seq_t *q)
+llm_rule_drop_held(llm_sched_t *s, llm_seq_t *q)
 {
-    llm_matcher_free(q->matcher);
-    free(q->mask);
-    q->matcher = NULL;
-    q->mask = NULL;
+    s->n_held -= q->held != NULL;
+    free(q->held);
+    q->held = NULL;
+}
+
+
+void
+llm_rule_give(llm_sched_t *s, llm_seq_t *q)
+{
+    llm_masked_drop(q->masked);
+    q->masked = NULL;
+    llm_rule_drop_held(s, q);
 }
 
 
 int
 llm_rule_mask(llm_seq_t *q, const uint32_t **mask, llm_err_t *err)
 {
-    *mask = q->mask;
-
-    if (q->matcher == NULL || q->masked == q->n_gen + 1) {
+    if (q->masked == NULL) {
+        *mask = NULL;
         return LLM_OK;
     }
 
-    if (llm_matcher_mask(q->matcher, q->mask, err) != LLM_OK) {
-        return LLM_ERROR;
+    return llm_masked_get(q->masked, mask, err);
+}
+
+
+int
+llm_rule_add(llm_seq_t *q, int32_t id, llm_err_t *err)
+{
+    return q->masked ? llm_masked_add(q->masked, id, err) : LLM_OK;
+}
+
+
+int
+llm_rule_hold(llm_sched_t *s, llm_seq_t *q, const float *logits,
+    llm_err_t *err)
+{
+    size_t  n;
+
+    if (q->held) {
+        return LLM_OK;                  /* they are these */
     }
 
-    q->masked = q->n_gen + 1;
+    n = s->conf.runner.n_vocab * sizeof(*logits);
+
+    q->held = malloc(n);
+    if (q->held == NULL) {
+        return llm_fail(err, "no memory");
+    }
+
+    memcpy(q->held, logits, n);
+    s->n_held++;
 
     return LLM_OK;
 }
 
 
-/* the masks of the step in flight; one that fails fails again when it is
-   needed, and there the error is handled */
-
-void
-llm_rule_prepare(llm_step_t *st)
+llm_seq_t *
+llm_rule_ready(const llm_sched_t *s)
 {
     uint32_t         i;
-    llm_err_t        err;
     llm_seq_t       *q;
     const uint32_t  *mask;
 
-    for (i = 0; i < st->batch.n_out; i++) {
-        q = st->out_seqs[i];
+    for (i = 0; s->n_held && i < s->n_running; i++) {
+        q = s->running[i];
 
-        if (q && q->matcher) {
-            (void) llm_rule_mask(q, &mask, &err);
+        if (q->held && q->req->err.status == 0
+            && llm_rule_mask(q, &mask, NULL) != LLM_LATER)
+        {
+            return q;
         }
     }
+
+    return NULL;
 }
 
 
 int
-llm_rule_accept(llm_seq_t *q, int32_t id, llm_err_t *err)
+llm_sched_can_draw(const llm_sched_t *s)
 {
-    return q->matcher ? llm_matcher_accept(q->matcher, id, err) : LLM_OK;
-}
-
-
-int
-llm_rule_ends(const llm_seq_t *q)
-{
-    return q->matcher && llm_matcher_must_end(q->matcher);
+    return llm_rule_ready(s) != NULL;
 }

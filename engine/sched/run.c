@@ -208,8 +208,6 @@ llm_step_wait(llm_sched_t *s, llm_step_t *st, int launched, llm_err_t *err)
 {
     uint64_t  now, begin;
 
-    llm_rule_prepare(st);
-
     begin = llm_now_us();
 
     if (s->conf.runner.wait(s->conf.runner.data, err) != LLM_OK) {
@@ -237,11 +235,34 @@ llm_step_wait(llm_sched_t *s, llm_step_t *st, int launched, llm_err_t *err)
 }
 
 
+/* the next tokens of sequences that have waited for their masks; their text is
+   sent at once, as what is not sent when a step is composed means a slow
+   reader */
+
+static void
+llm_step_held(llm_sched_t *s)
+{
+    uint32_t    n;
+    llm_seq_t  *q;
+
+    for (n = 0; (q = llm_rule_ready(s)) != NULL; n++) {
+        llm_step_next(s, q, q->held, NULL, llm_now_us());
+        llm_rule_drop_held(s, q);
+    }
+
+    if (n) {
+        (void) llm_sched_send_events(s);
+    }
+}
+
+
 int
 llm_sched_step(llm_sched_t *s, llm_err_t *err)
 {
     int          rc, launched;
     llm_step_t  *st;
+
+    llm_step_held(s);
 
     if (s->in_flight == NULL) {
 

@@ -127,6 +127,7 @@ llm_sched_free(llm_sched_t *s)
     }
 
     llm_seat_free(s);
+    llm_masker_free(s->masker);
     free(s->running);
     free(s->parked);
     llm_step_free(&s->steps[0]);

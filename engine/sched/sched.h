@@ -18,6 +18,8 @@
  *   - All events of a request are written by llm_sched_send_events(); a
  *     sequence whose text finds no room there gets no further rows (a token
  *     that a step in flight draws still comes).
+ *   - A constrained sequence whose mask has not been made when its logits
+ *     come keeps them and has no rows until it has drawn; it leads no others.
  *
  *   - With a device that draws, the next step is composed and launched while
  *     one is in flight: rows in flight count as computed (n_kv), and tokens
@@ -70,6 +72,8 @@ typedef struct {
     uint32_t             model;         /* ... this one */
     /* the request has ended and is the caller's again */
     void               (*ended)(void *data, llm_req_t *r);
+    /* a sequence that waited for its mask may go on; from another thread */
+    void               (*masked)(void *data);
     void                *data;
 } llm_sched_conf_t;
 
@@ -94,6 +98,9 @@ void llm_sched_fail(llm_sched_t *s, llm_req_t *r, const llm_err_t *err,
  * device failed: then the requests of the steps in flight have failed.
  */
 int llm_sched_step(llm_sched_t *s, llm_err_t *err);
+/* has a sequence that waited for its mask got it? then there is something to
+   do, even if the last step found nothing */
+int llm_sched_can_draw(const llm_sched_t *s);
 /* sends the events of requests as far as there is room; nonzero if some are
    left */
 int llm_sched_send_events(llm_sched_t *s);

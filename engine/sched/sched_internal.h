@@ -53,6 +53,9 @@ struct llm_sched_s {
     llm_sampler_t      **samplers;      /* [max_seqs] not in use */
     uint32_t             n_samplers;
     llm_sampler_scratch_t  *scratch;
+    llm_masker_t        *masker;        /* NULL: not needed yet */
+    uint32_t             n_held;        /* sequences that wait for their
+                                           mask */
     int32_t             *eog;
     uint32_t             n_eog;
 
@@ -104,13 +107,17 @@ void llm_seat_free(llm_sched_t *s);
 
 /* rule.c; LLM_ERROR: no memory, or the grammar has become too large */
 int llm_rule_take(llm_sched_t *s, llm_seq_t *q, llm_err_t *err);
-void llm_rule_give(llm_seq_t *q);
-/* NULL in *mask: any token */
+void llm_rule_give(llm_sched_t *s, llm_seq_t *q);
+/* NULL in *mask: any token; LLM_LATER, LLM_STOPPED: as llm_masked_get() */
 int llm_rule_mask(llm_seq_t *q, const uint32_t **mask, llm_err_t *err);
-void llm_rule_prepare(llm_step_t *st);
-int llm_rule_accept(llm_seq_t *q, int32_t id, llm_err_t *err);
-/* is the text complete, so that nothing can follow? */
-int llm_rule_ends(const llm_seq_t *q);
+/* LLM_STOPPED: the text is complete, so that nothing can follow */
+int llm_rule_add(llm_seq_t *q, int32_t id, llm_err_t *err);
+/* keeps the logits until the mask is there */
+int llm_rule_hold(llm_sched_t *s, llm_seq_t *q, const float *logits,
+    llm_err_t *err);
+void llm_rule_drop_held(llm_sched_t *s, llm_seq_t *q);
+/* a sequence that has kept its logits and got its mask, or NULL */
+llm_seq_t *llm_rule_ready(const llm_sched_t *s);
 
 /* prefix.c */
 int llm_sched_lookup(llm_sched_t *s, llm_seq_t *q);
@@ -142,6 +149,10 @@ void llm_step_no_memory(llm_sched_t *s, llm_req_t *r);
 
 /* take.c */
 void llm_step_take(llm_sched_t *s, llm_step_t *st, uint64_t now);
+/* the next token of a sequence: as the device drew it, or, if drawn is NULL,
+   drawn from these logits; or its end */
+void llm_step_next(llm_sched_t *s, llm_seq_t *q, const float *logits,
+    const llm_drawn_t *drawn, uint64_t now);
 
 /* think.c */
 int llm_think_is_over(const llm_seq_t *q);

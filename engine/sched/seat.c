@@ -83,7 +83,7 @@ llm_seat_take(llm_sched_t *s, llm_seq_t *q, llm_err_t *err)
 void
 llm_seat_give(llm_sched_t *s, llm_seq_t *q)
 {
-    llm_rule_give(q);
+    llm_rule_give(s, q);
 
     if (q->sampler) {
         s->samplers[s->n_samplers++] = q->sampler;

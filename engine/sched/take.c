@@ -54,100 +54,86 @@ llm_step_observe(llm_sched_t *s, llm_seq_t *q, uint64_t now)
 }
 
 
-/* draws the next token from result `out` of the step */
+/* LLM_OK and the token; LLM_LATER: its mask is not there yet; LLM_STOPPED: the
+   text is complete */
 
 static int
-llm_step_draw(llm_sched_t *s, const llm_step_t *st, llm_seq_t *q, uint32_t out,
-    llm_sampled_t *token, llm_err_t *err)
+llm_step_draw(llm_sched_t *s, llm_seq_t *q, const float *logits,
+    const llm_drawn_t *drawn, llm_sampled_t *token, llm_err_t *err)
 {
-    llm_drawn_t      drawn;
-    llm_runner_t    *run;
+    int              rc;
     const uint32_t  *mask;
 
-    run = &s->conf.runner;
-
-    if (st->draws[out].kind == LLM_DRAW_HOST) {
-        if (llm_rule_mask(q, &mask, err) != LLM_OK) {
-            return LLM_ERROR;
-        }
-
-        return llm_sampler_sample(q->sampler, s->scratch,
-                                  run->logits(run->data, out),
-                                  q->req->prep.banned, llm_step_n_banned(q),
-                                  mask, token, err);
+    if (drawn) {
+        return llm_sampler_drawn(q->sampler, drawn, token, err);
     }
 
-    run->drawn(run->data, out, &drawn);
+    rc = llm_rule_mask(q, &mask, err);
 
-    return llm_sampler_drawn(q->sampler, &drawn, token, err);
+    if (rc != LLM_OK) {
+        return rc;
+    }
+
+    return llm_sampler_sample(q->sampler, s->scratch, logits,
+                              q->req->prep.banned, llm_step_n_banned(q),
+                              mask, token, err);
 }
 
 
-/* adds the next token to a sequence, and ends the sequence if it is the
-   last */
+/* adds a token to a sequence, and ends the sequence if it is the last */
 
 static void
-llm_step_token(llm_sched_t *s, const llm_step_t *st, llm_seq_t *q,
-    uint32_t out, uint64_t now)
+llm_step_add(llm_sched_t *s, llm_seq_t *q, llm_sampled_t *token, uint64_t now)
 {
-    int                   rc;
+    int                   rc, ends;
     llm_err_t             err;
     llm_req_t            *r;
-    llm_sampled_t         token;
     const llm_request_t  *msg;
 
     r = q->req;
     msg = r->msg;
 
-    llm_sched_echo(q);
+    llm_think_end(q, token);
+    llm_sampler_accept(q->sampler, token->id);
 
-    if (q->max_gen == 0) {
-        llm_sched_end_seq(s, q, LLM_FINISH_LENGTH);
-        return;
-    }
-
-    if (llm_step_draw(s, st, q, out, &token, &err) != LLM_OK) {
-        llm_step_fail(s, r, &err);
-        return;
-    }
-
-    llm_think_end(q, &token);
-    llm_sampler_accept(q->sampler, token.id);
-
-    if (llm_seq_append(q, token.id) != LLM_OK) {
+    if (llm_seq_append(q, token->id) != LLM_OK) {
         llm_step_no_memory(s, r);
         return;
     }
 
     llm_step_observe(s, q, now);
 
-    if (llm_step_is_stop(q, token.id)) {
-        q->stop_id = token.id;
+    if (llm_step_is_stop(q, token->id)) {
+        q->stop_id = token->id;
         llm_sched_end_seq(s, q, LLM_FINISH_STOP);
         return;
     }
 
     /* a constrained text is complete where the end is allowed */
 
-    if (llm_vocab_is_eog(s->conf.vocab, token.id)
-        && (q->matcher || !(msg->flags & LLM_REQ_IGNORE_EOS)))
+    if (llm_vocab_is_eog(s->conf.vocab, token->id)
+        && (q->masked || !(msg->flags & LLM_REQ_IGNORE_EOS)))
     {
         llm_sched_end_seq(s, q, LLM_FINISH_STOP);
         return;
     }
 
-    if (llm_rule_accept(q, token.id, &err) != LLM_OK) {
+    rc = llm_rule_add(q, token->id, &err);
+
+    if (rc == LLM_ERROR) {
         llm_step_fail(s, r, &err);
         return;
     }
 
-    rc = llm_emit_push(&q->emit, &token,
+    ends = rc == LLM_STOPPED;
+
+    rc = llm_emit_push(&q->emit, token,
                        (int32_t) q->n_gen > msg->min_tokens);
 
     if (rc == LLM_ERROR) {
         llm_step_no_memory(s, r);
 
-    } else if (rc == LLM_STOPPED || llm_rule_ends(q)) {
+    } else if (rc == LLM_STOPPED || ends) {
         llm_sched_end_seq(s, q, LLM_FINISH_STOP);
 
     } else if (q->n_gen >= q->max_gen) {
@@ -156,6 +142,64 @@ llm_step_token(llm_sched_t *s, const llm_step_t *st, llm_seq_t *q,
     } else {
         llm_sched_queue_events(s, r);
     }
+}
+
+
+void
+llm_step_next(llm_sched_t *s, llm_seq_t *q, const float *logits,
+    const llm_drawn_t *drawn, uint64_t now)
+{
+    int            rc;
+    llm_err_t      err;
+    llm_sampled_t  token;
+
+    llm_sched_echo(q);
+
+    if (q->max_gen == 0) {
+        llm_sched_end_seq(s, q, LLM_FINISH_LENGTH);
+        return;
+    }
+
+    rc = llm_step_draw(s, q, logits, drawn, &token, &err);
+
+    if (rc == LLM_LATER) {
+        rc = llm_rule_hold(s, q, logits, &err);
+
+        if (rc == LLM_OK) {
+            return;
+        }
+    }
+
+    if (rc == LLM_STOPPED) {
+        llm_sched_end_seq(s, q, LLM_FINISH_STOP);
+
+    } else if (rc != LLM_OK) {
+        llm_step_fail(s, q->req, &err);
+
+    } else {
+        llm_step_add(s, q, &token, now);
+    }
+}
+
+
+/* the next token from result `out` of the step */
+
+static void
+llm_step_token(llm_sched_t *s, const llm_step_t *st, llm_seq_t *q,
+    uint32_t out, uint64_t now)
+{
+    llm_drawn_t    drawn;
+    llm_runner_t  *run;
+
+    run = &s->conf.runner;
+
+    if (st->draws[out].kind == LLM_DRAW_HOST) {
+        llm_step_next(s, q, run->logits(run->data, out), NULL, now);
+        return;
+    }
+
+    run->drawn(run->data, out, &drawn);
+    llm_step_next(s, q, NULL, &drawn, now);
 }
 
 

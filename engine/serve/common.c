@@ -1,12 +1,11 @@
 /*
- * What all files of the engine call: its log, its wake-ups, its threads, and
- * the notice that the process has to end.
+ * What all files of the engine call: its log, its wake-ups, and the notice
+ * that the process has to end.
  */
 
 #include "engine/serve/engine.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -37,23 +36,10 @@ llm_engine_wake(llm_engine_t *e)
 }
 
 
-int
-llm_engine_thread(pthread_t *t, void *(*main)(void *), void *arg)
+void
+llm_engine_masked(void *data)
 {
-    int       rc;
-    sigset_t  all, old;
-
-    /* except SIGBUS, which pages of a mapped file may raise: gguf/map.h */
-
-    sigfillset(&all);
-    sigdelset(&all, SIGBUS);
-    (void) pthread_sigmask(SIG_BLOCK, &all, &old);
-
-    rc = pthread_create(t, NULL, main, arg);
-
-    (void) pthread_sigmask(SIG_SETMASK, &old, NULL);
-
-    return rc == 0 ? LLM_OK : LLM_ERROR;
+    llm_engine_wake(data);
 }
 
 

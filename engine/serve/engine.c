@@ -206,7 +206,7 @@ llm_engine_start(const llm_engine_conf_t *conf, llm_err_t *err)
         p->engine = e;
         p->small = i == 0;
 
-        if (llm_engine_thread(&p->thread, llm_engine_prepare_main, p)
+        if (llm_thread_start(&p->thread, llm_engine_prepare_main, p)
             != LLM_OK)
         {
             goto failed;
@@ -215,7 +215,7 @@ llm_engine_start(const llm_engine_conf_t *conf, llm_err_t *err)
         e->n_preparers++;
     }
 
-    if (llm_engine_thread(&e->scheduler, llm_engine_main, e) != LLM_OK) {
+    if (llm_thread_start(&e->scheduler, llm_engine_main, e) != LLM_OK) {
         goto failed;
     }
 

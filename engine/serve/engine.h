@@ -15,8 +15,7 @@
 #ifndef LLM_ENGINE_INTERNAL_H
 #define LLM_ENGINE_INTERNAL_H
 
-#include <pthread.h>
-
+#include "engine/base/thread.h"
 #include "engine/ipc/engines.h"
 #include "engine/model/model.h"
 #include "engine/sched/sched.h"
@@ -184,9 +183,8 @@ void llm_engine_log(llm_engine_t *e, int level, const char *fmt, ...)
 void llm_engine_lose(llm_engine_t *e);
 /* wakes the scheduler if it sleeps; from any thread */
 void llm_engine_wake(llm_engine_t *e);
-/* a thread with signals blocked; it inherits the CPU affinity of its
-   creator */
-int llm_engine_thread(pthread_t *t, void *(*main)(void *), void *arg);
+/* the same for llm_sched_conf_t */
+void llm_engine_masked(void *data);
 
 /* prompt.c */
 /* a chat's text */

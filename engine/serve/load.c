@@ -364,7 +364,7 @@ llm_served_start(llm_served_t *m)
     m->cramped = 0;
     llm_zone_set(m->engine->zone->models[m->index].permille, 0);
 
-    if (llm_engine_thread(&m->loader, llm_served_load_main, m) != LLM_OK) {
+    if (llm_thread_start(&m->loader, llm_served_load_main, m) != LLM_OK) {
         (void) llm_fail(&m->load_err, "no thread to load the model with");
         llm_served_failed(m);
         return LLM_ERROR;

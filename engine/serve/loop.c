@@ -239,6 +239,10 @@ llm_engine_has_work(llm_engine_t *e)
         {
             return 1;
         }
+
+        if (e->models[i].sched && llm_sched_can_draw(e->models[i].sched)) {
+            return 1;
+        }
     }
 
     pthread_mutex_lock(&e->lock);

@@ -23,6 +23,7 @@ llm_served_ready(llm_served_t *m)
     conf.zone = e->zone;
     conf.model = m->index;
     conf.ended = llm_engine_ended;
+    conf.masked = llm_engine_masked;
     conf.data = e;
 
     m->grams = llm_gram_cache_create(m->vocab);

@@ -11,6 +11,7 @@
 #include "engine/sched/sched_internal.h"
 
 #include <math.h>
+#include <semaphore.h>
 #include <sys/mman.h>
 
 #include "t/unit/tap.h"
@@ -54,6 +55,7 @@ static llm_zone_t    *zone;
 static llm_port_t     port;
 static llm_ring_t     up;
 static llm_sched_t   *sched;
+static sem_t          masks;            /* posted for each mask that was made */
 
 typedef struct {
     llm_req_t   *req;                   /* NULL once it has ended */
@@ -374,6 +376,16 @@ ended(void *data, llm_req_t *r)
 }
 
 
+/* another thread has made a mask */
+
+static inline void
+masked(void *data)
+{
+    (void) data;
+    (void) sem_post(&masks);
+}
+
+
 static inline void
 open_all(uint32_t n_pages, uint32_t ctx, uint32_t max_seqs, uint32_t chunk,
     size_t ring)
@@ -419,6 +431,7 @@ open_all(uint32_t n_pages, uint32_t ctx, uint32_t max_seqs, uint32_t chunk,
     conf.vocab = tiny.vocab;
     conf.zone = zone;
     conf.ended = ended;
+    conf.masked = masked;
 
     sched = llm_sched_create(&conf, &err);
 
