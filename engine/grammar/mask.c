@@ -12,6 +12,7 @@ typedef struct {
     const llm_toktree_t  *t;
     uint32_t              set;          /* where the tokens begin */
     uint32_t             *mask;
+    int                   begun;        /* is anything in mask? */
 } llm_mask_t;
 
 static void llm_mask_set(llm_mask_t *m, const llm_tree_t *tree, uint32_t set,
@@ -250,6 +251,35 @@ llm_mask_exits(llm_mask_t *m, const llm_tree_t *exits, uint32_t set,
 }
 
 
+/* most sets have one such cell, so the first is copied, and the rest is added
+   by pieces of a size that compilers make vectors of */
+
+static void
+llm_mask_stays(llm_mask_t *m, const uint32_t *restrict stays)
+{
+    uint32_t            i, k;
+    uint32_t *restrict  mask;
+
+    mask = m->mask;
+
+    if (!m->begun) {
+        m->begun = 1;
+        memcpy(mask, stays, m->t->words * sizeof(uint32_t));
+        return;
+    }
+
+    for (i = 0; i + 16 <= m->t->words; i += 16) {
+        for (k = 0; k < 16; k++) {
+            mask[i + k] |= stays[i + k];
+        }
+    }
+
+    for ( /* void */ ; i < m->t->words; i++) {
+        mask[i] |= stays[i];
+    }
+}
+
+
 /* a cell that the lexer reads */
 
 static void
@@ -270,9 +300,7 @@ llm_mask_lex_cell(llm_mask_t *m, uint32_t cell)
         return;
     }
 
-    for (i = 0; i < m->t->words; i++) {
-        m->mask[i] |= x->stays[i];
-    }
+    llm_mask_stays(m, x->stays);
 
     if (view) {
         exits = &view->exits;
@@ -304,6 +332,7 @@ llm_mask_fill(llm_run_t *r, const llm_toktree_t *t, uint32_t set,
     m.t = t;
     m.set = set;
     m.mask = mask;
+    m.begun = 0;
 
     n = r->sets.data[set].n;
     n_rest = 0;
@@ -323,6 +352,10 @@ llm_mask_fill(llm_run_t *r, const llm_toktree_t *t, uint32_t set,
         } else if (cell != LLM_ID_END) {
             rest[n_rest++] = cell;
         }
+    }
+
+    if (!m.begun) {
+        memset(mask, 0, t->words * sizeof(uint32_t));
     }
 
     if (n_rest && !r->failed) {

@@ -236,8 +236,6 @@ llm_matcher_try_mask(llm_matcher_t *m, uint64_t until_us, uint32_t *mask,
     }
 
     t = m->g->tree;
-    memset(mask, 0, t->words * sizeof(uint32_t));
-
     m->g->run.lexer.until_us = until_us;
     llm_mask_fill(&m->g->run, t, m->set, mask);
     m->g->run.lexer.until_us = 0;

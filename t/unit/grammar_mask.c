@@ -374,7 +374,7 @@ check_mask(llm_run_t *r, const llm_toktree_t *t, uint32_t set, uint32_t *mask)
     int        has;
     uint32_t   id, next;
 
-    memset(mask, 0, t->words * sizeof(uint32_t));
+    memset(mask, 0x55, t->words * sizeof(uint32_t));
     llm_mask_fill(r, t, set, mask);
     seen_masks++;
 
