@@ -26,7 +26,7 @@ struct llm_gram_s {
     /* written with the lock by who has used the grammar, read by any thread
        without it, relaxed: as they were a moment ago */
     _Atomic size_t        bytes;        /* memory of all of it */
-    _Atomic uint32_t      mask_us;      /* CPU time of the last mask */
+    _Atomic uint32_t      mask_us;      /* time of the last mask */
 
     /* written by the cache, read with the lock, relaxed: what texts have led
        to is dropped when it takes more memory */

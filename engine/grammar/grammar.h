@@ -146,7 +146,7 @@ llm_gram_t *llm_gram_finish(llm_gram_build_t *b, llm_gn_t root,
     const llm_toktree_t *tree, llm_err_t *err);
 void llm_gram_free(llm_gram_t *g);
 
-/* memory of it and of what texts have led to; CPU time of its last mask; both
+/* memory of it and of what texts have led to; time of its last mask; both
    as they were a moment ago, for any thread */
 size_t llm_gram_bytes(const llm_gram_t *g);
 uint32_t llm_gram_mask_us(const llm_gram_t *g);

@@ -379,6 +379,27 @@ llm_lex_now_us(void)
 }
 
 
+/* most texts make no row, so that the clock is not looked at */
+
+static int
+llm_lex_late(llm_lexer_t *x)
+{
+    uint64_t  now;
+
+    if (x->limit_us == 0) {
+        return 0;
+    }
+
+    now = llm_lex_now_us();
+
+    if (x->until_us == 0) {
+        x->until_us = now + x->limit_us;
+    }
+
+    return now > x->until_us;
+}
+
+
 const uint32_t *
 llm_lex_row(llm_lexer_t *x, uint32_t state)
 {
@@ -391,8 +412,7 @@ llm_lex_row(llm_lexer_t *x, uint32_t state)
         return s.row;
     }
 
-    row = x->until_us && llm_lex_now_us() > x->until_us
-          ? NULL : calloc(256, sizeof(uint32_t));
+    row = llm_lex_late(x) ? NULL : calloc(256, sizeof(uint32_t));
 
     if (row == NULL) {
         x->failed = 1;

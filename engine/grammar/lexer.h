@@ -50,8 +50,10 @@ typedef struct {
     int                       failed;   /* memory, time or the bound has
                                            ended; the pool's failure is its
                                            own */
-    uint64_t                  until_us; /* of the thread's CPU time: no row is
-                                           made later; 0: any time */
+    uint64_t                  limit_us; /* of the thread's CPU time, from the
+                                           first row that is made: none is made
+                                           later; 0: any time */
+    uint64_t                  until_us; /* its end; 0: no row yet */
 } llm_lexer_t;
 
 int llm_lex_init(llm_lexer_t *x, llm_rx_pool_t *pool, uint32_t max_states);

@@ -200,7 +200,9 @@ llm_machine_work(llm_run_t *r)
         }
     }
 
-    r->failed |= r->lexer.failed || llm_rx_failed(r->g->pool);
+    r->steps += steps;
+    r->failed |= r->lexer.failed || llm_rx_failed(r->g->pool)
+                 || (r->max_steps && r->steps > r->max_steps);
 }
 
 
@@ -300,6 +302,7 @@ llm_machine_move(llm_run_t *r, uint32_t set, uint8_t byte)
         llm_machine_byte(r, &c, byte);
     }
 
+    r->steps += n;
     llm_machine_work(r);
 
     return llm_run_close(r);

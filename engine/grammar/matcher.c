@@ -19,8 +19,17 @@ struct llm_matcher_s {
 
 #define LLM_MATCHER_MAX_TEXT  ((size_t) 256 << 20)
 
-/* CPU time of a mask: other texts of the grammar wait for it */
+/* Other texts of the grammar wait for a mask, so it is bounded: the CPU time
+   for the lexer's rows, and the machine's steps, which are about ten to a
+   microsecond */
 #define LLM_MATCHER_MAX_US    200000
+#define LLM_MATCHER_MAX_STEPS 2000000
+
+/* what a mask has taken of both so far */
+typedef struct {
+    uint64_t              until_us;     /* 0: no row yet */
+    uint64_t              steps;
+} llm_matcher_spent_t;
 
 /* of what texts have led to, of a grammar alone */
 #define LLM_MATCHER_MAX_RUN   ((size_t) 64 << 20)
@@ -225,27 +234,37 @@ llm_matcher_ready(llm_matcher_t *m, llm_err_t *err)
 
 
 static int
-llm_matcher_try_mask(llm_matcher_t *m, uint64_t until_us, uint32_t *mask,
-    llm_err_t *err)
+llm_matcher_try_mask(llm_matcher_t *m, llm_matcher_spent_t *spent,
+    uint32_t *mask, llm_err_t *err)
 {
     uint32_t              i, id;
+    llm_run_t            *r;
     const llm_toktree_t  *t;
 
     if (llm_matcher_ready(m, err) != LLM_OK) {
         return LLM_ERROR;
     }
 
+    r = &m->g->run;
     t = m->g->tree;
-    m->g->run.lexer.until_us = until_us;
-    llm_mask_fill(&m->g->run, t, m->set, mask);
-    m->g->run.lexer.until_us = 0;
+    r->lexer.limit_us = LLM_MATCHER_MAX_US;
+    r->lexer.until_us = spent->until_us;
+    r->steps = spent->steps;
+    r->max_steps = LLM_MATCHER_MAX_STEPS;
 
-    if (m->g->run.failed) {
+    llm_mask_fill(r, t, m->set, mask);
+
+    r->lexer.limit_us = 0;
+    r->max_steps = 0;
+    spent->until_us = r->lexer.until_us;
+    spent->steps = r->steps;
+
+    if (r->failed) {
         return llm_fail(err, "memory or time has ended: the grammar, or a "
                         "pattern in it, is too ambiguous");
     }
 
-    for (i = 0; i < t->n_eog && llm_run_may_end(&m->g->run, m->set); i++) {
+    for (i = 0; i < t->n_eog && llm_run_may_end(r, m->set); i++) {
         id = t->eog[i];
         mask[id / 32] |= (uint32_t) 1 << id % 32;
     }
@@ -257,22 +276,22 @@ llm_matcher_try_mask(llm_matcher_t *m, uint64_t until_us, uint32_t *mask,
 int
 llm_matcher_mask(llm_matcher_t *m, uint32_t *mask, llm_err_t *err)
 {
-    int       rc;
-    uint64_t  begin, until;
+    int                  rc;
+    uint64_t             begin;
+    llm_matcher_spent_t  spent = { 0, 0 };
 
     llm_gram_enter(m->g);
 
-    begin = llm_lex_now_us();
-    until = begin + LLM_MATCHER_MAX_US;
-    rc = llm_matcher_try_mask(m, until, mask, err);
+    begin = llm_now_us();
+    rc = llm_matcher_try_mask(m, &spent, mask, err);
 
     if (rc != LLM_OK) {
         /* what others have left may be the reason */
-        rc = llm_matcher_try_mask(m, until, mask, err);
+        rc = llm_matcher_try_mask(m, &spent, mask, err);
     }
 
     atomic_store_explicit(&m->g->mask_us,
-                          (uint32_t) (llm_lex_now_us() - begin),
+                          (uint32_t) (llm_now_us() - begin),
                           memory_order_relaxed);
     llm_gram_leave(m->g);
 

@@ -150,6 +150,9 @@ typedef struct {
     uint32_t                closure;
     int                     unsure;
 
+    uint64_t                steps;      /* cells read and work done */
+    uint64_t                max_steps;  /* more of them fail; 0: any number */
+
     int                     failed;     /* memory ended or too ambiguous */
     int                     full;       /* clear it soon */
 } llm_run_t;

@@ -103,6 +103,36 @@ test_features(void)
 }
 
 
+/*
+ * A grammar that knows in too many ways how it came to where it is: all sets
+ * are within their bound, but a mask is made of too many.  How many steps it
+ * may take does not depend on the machine.
+ */
+
+static void
+test_ambiguous(void)
+{
+    uint32_t        mask[(GV_SIZE + 31) / 32];
+    llm_err_t       err;
+    llm_gram_t     *g;
+    llm_matcher_t  *m;
+
+    static const char  text[] = "root ::= s s s s s s s s s s s s s s s s\n"
+                                "s ::= [a-z ] s [a-z] | [a-z ] | \"\"";
+
+    g = llm_gram_gbnf(text, sizeof(text) - 1, tree, &err);
+    m = g ? llm_matcher_create(g, &err) : NULL;
+    err.msg[0] = '\0';
+
+    ok(m && llm_matcher_mask(m, mask, &err) == LLM_ERROR
+       && strstr(err.msg, "too ambiguous"),
+       "a mask that takes too many steps fails");
+
+    llm_matcher_free(m);
+    llm_gram_free(g);
+}
+
+
 static void
 refused(const char *text, const char *reason)
 {
@@ -254,6 +284,7 @@ main(void)
     tree = llm_toktree_create(vocab, &err);
 
     test_features();
+    test_ambiguous();
     test_refused();
     test_choice();
     test_json_object();
