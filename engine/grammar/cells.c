@@ -5,8 +5,11 @@
 
 #include "engine/grammar/run.h"
 
-/* states of the lexer, of which each may have a row of a kilobyte */
-#define LLM_RUN_MAX_LEX  (1u << 15)
+/* states of the lexer and their rows of a kilobyte: a character of a text of
+   which the length counts takes one row, and some ten states that it could
+   have led to */
+#define LLM_RUN_MAX_LEX   (1u << 18)
+#define LLM_RUN_MAX_ROWS  (1u << 15)
 
 
 static void
@@ -284,7 +287,9 @@ llm_run_close(llm_run_t *r)
 static int
 llm_run_first(llm_run_t *r)
 {
-    if (llm_lex_init(&r->lexer, r->g->pool, LLM_RUN_MAX_LEX) != LLM_OK
+    if (llm_lex_init(&r->lexer, r->g->pool, LLM_RUN_MAX_LEX,
+                     LLM_RUN_MAX_ROWS)
+        != LLM_OK
         || llm_vec_more(&r->sets, 1) != LLM_OK
         || llm_vec_more(&r->texts, 2) != LLM_OK
         || llm_vec_more(&r->taken, 1) != LLM_OK)

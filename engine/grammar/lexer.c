@@ -412,7 +412,8 @@ llm_lex_row(llm_lexer_t *x, uint32_t state)
         return s.row;
     }
 
-    row = llm_lex_late(x) ? NULL : calloc(256, sizeof(uint32_t));
+    row = x->n_rows >= x->max_rows || llm_lex_late(x)
+          ? NULL : calloc(256, sizeof(uint32_t));
 
     if (row == NULL) {
         x->failed = 1;
@@ -443,11 +444,13 @@ llm_lex_row(llm_lexer_t *x, uint32_t state)
 /* ---- the lexer ---- */
 
 int
-llm_lex_init(llm_lexer_t *x, llm_rx_pool_t *pool, uint32_t max_states)
+llm_lex_init(llm_lexer_t *x, llm_rx_pool_t *pool, uint32_t max_states,
+    uint32_t max_rows)
 {
     memset(x, 0, sizeof(*x));
     x->pool = pool;
     x->max_states = max_states;
+    x->max_rows = max_rows;
 
     /* the dead state and the final one have the numbers 0 and 1 */
 

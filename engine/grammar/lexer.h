@@ -47,6 +47,7 @@ typedef struct {
     llm_table_t               table;
     uint32_t                  max_states;
     uint32_t                  n_rows;   /* states that have one */
+    uint32_t                  max_rows;
     int                       failed;   /* memory, time or the bound has
                                            ended; the pool's failure is its
                                            own */
@@ -56,7 +57,8 @@ typedef struct {
     uint64_t                  until_us; /* its end; 0: no row yet */
 } llm_lexer_t;
 
-int llm_lex_init(llm_lexer_t *x, llm_rx_pool_t *pool, uint32_t max_states);
+int llm_lex_init(llm_lexer_t *x, llm_rx_pool_t *pool, uint32_t max_states,
+    uint32_t max_rows);
 void llm_lex_free(llm_lexer_t *x);
 /* LLM_LEX_RAW, LLM_LEX_QUOTE or LLM_LEX_INSIDE; LLM_LEX_DEAD if no text
    matches */

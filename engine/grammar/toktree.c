@@ -497,7 +497,7 @@ llm_toktree_fill(llm_toktree_t *t, llm_tree_item_t *items)
 
     rc = LLM_ERROR;
 
-    if (llm_lex_init(&x, pool, 1 << 20) == LLM_OK) {
+    if (llm_lex_init(&x, pool, 1 << 20, 1 << 20) == LLM_OK) {
         rc = llm_toktree_strings(t, &x, items);
         llm_lex_free(&x);
     }

@@ -275,6 +275,44 @@ test_matcher(void)
 }
 
 
+/* a string of which the length counts has states of its own for each
+   character */
+
+static void
+test_long(void)
+{
+    uint32_t           i, mask[(GV_SIZE + 31) / 32];
+    llm_err_t          err;
+    llm_gn_t           root;
+    llm_gram_t        *g;
+    llm_matcher_t     *m;
+    llm_gram_build_t  *b;
+
+    b = llm_gram_build();
+    root = llm_gn_string(b, llm_rx_repeat(llm_gram_pool(b), LLM_RX_CHAR, 0,
+                                          20000));
+    g = llm_gram_finish(b, root, tree, &err);
+    m = llm_matcher_create(g, &err);
+    (void) llm_matcher_accept(m, '"', &err);
+
+    for (i = 0; i < 20000; i++) {
+        if (llm_matcher_mask(m, mask, &err) != LLM_OK
+            || llm_matcher_accept(m, 'a', &err) != LLM_OK)
+        {
+            printf("# at %u: %s\n", i, err.msg);
+            break;
+        }
+    }
+
+    is_int((int64_t) i, 20000, "a string as long as it may be");
+    is_int(llm_matcher_accept(m, 'a', &err), LLM_ERROR, "and no longer");
+    is_int(llm_matcher_accept(m, '"', &err), LLM_OK, "but ended");
+
+    llm_matcher_free(m);
+    llm_gram_free(g);
+}
+
+
 int
 main(void)
 {
@@ -290,6 +328,7 @@ main(void)
     test_json_object();
     test_regex();
     test_matcher();
+    test_long();
 
     llm_toktree_free(tree);
     llm_vocab_free(vocab);
