@@ -97,8 +97,11 @@ llm_client_attach(const llm_client_conf_t *conf)
 
     if (suspect) {
         atomic_store(&z->suspect, 1);
-        llm_client_wake(c);
     }
+
+    /* the worker before this one may have died while it woke the engine */
+
+    llm_zone_wake_surely(z, c->engine_fd);
 
     return c;
 }

@@ -137,17 +137,30 @@ llm_zone_alive(llm_zone_t *z)
 
 
 void
-llm_zone_wake(llm_zone_t *z, int engine_fd)
+llm_zone_wake_surely(llm_zone_t *z, int engine_fd)
 {
     ssize_t   n;
     uint64_t  one = 1;
 
-    if (atomic_exchange(&z->engine_armed, 0)) {
-        atomic_store(&z->woken_us, llm_now_us());
+    atomic_store(&z->engine_armed, 0);
 
-        do {
-            n = write(engine_fd, &one, sizeof(one));
-        } while (n == -1 && errno == EINTR);
+    do {
+        n = write(engine_fd, &one, sizeof(one));
+    } while (n == -1 && errno == EINTR);
+}
+
+
+void
+llm_zone_wake(llm_zone_t *z, int engine_fd)
+{
+    if (atomic_load(&z->woken_us) == 0) {
+        atomic_store(&z->woken_us, llm_now_us());
+    }
+
+    if (atomic_load(&z->engine_armed)
+        && atomic_exchange(&z->engine_armed, 0))
+    {
+        llm_zone_wake_surely(z, engine_fd);
     }
 }
 

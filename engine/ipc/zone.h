@@ -131,9 +131,11 @@ struct llm_zone_s {
     /* engine: when it last woke up to work; 0 while it sleeps */
     _Atomic uint64_t             busy_since_us;
     /*
-     * When the engine was last woken: set by the process that clears
-     * engine_armed, before it writes engine_fd; the engine sets it to 0 once
-     * it is awake.
+     * Since when something may wait for a sleeping engine: set by whoever has
+     * sent it something, if it is 0; the engine sets it to 0 when it is about
+     * to sleep, before it looks for the last time whether there is anything.
+     * Whatever the engine is stopped in, it has busy_since_us, or this is set
+     * by the next message.
      */
     _Atomic uint64_t             woken_us;
 
@@ -171,6 +173,8 @@ int llm_zone_clear_counts(llm_zone_t *z, const uint64_t *seen);
 int llm_zone_engine_lives(llm_zone_t *z);
 /* wakes the engine if it sleeps; from any process and thread */
 void llm_zone_wake(llm_zone_t *z, int engine_fd);
+/* wakes it even if somebody else is about to: who may have died before */
+void llm_zone_wake_surely(llm_zone_t *z, int engine_fd);
 
 /* the engine's side of a model's status; NULL leaves a text as it is */
 void llm_zone_set_text(llm_zone_t *z, uint32_t model, const char *error,

@@ -162,7 +162,7 @@ llm_engine_attach(llm_engine_t *e, const int *worker_fds)
         llm_ring_consumer(&p->down, llm_zone_at(z, p->port.worker->down));
     }
 
-    atomic_store(&z->busy_since_us, 0);
+    atomic_store(&z->busy_since_us, llm_now_us());
     atomic_store(&z->engine_armed, 0);
     atomic_store(&z->woken_us, 0);
 

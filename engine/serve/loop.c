@@ -304,9 +304,10 @@ llm_engine_sleep(llm_engine_t *e, int unsent)
     struct pollfd  fd;
 
     atomic_store(&e->zone->engine_armed, 1);
+    atomic_store(&e->zone->woken_us, 0);
 
     if (!llm_engine_has_work(e)) {
-        llm_zone_set(e->zone->busy_since_us, 0);
+        atomic_store(&e->zone->busy_since_us, 0);
 
         fd.fd = e->fd;
         fd.events = POLLIN;
@@ -315,6 +316,8 @@ llm_engine_sleep(llm_engine_t *e, int unsent)
         if (poll(&fd, 1, llm_engine_timeout(e, unsent)) > 0) {
             (void) !read(e->fd, &n, sizeof(n));
         }
+
+        atomic_store(&e->zone->busy_since_us, llm_now_us());
     }
 
     atomic_store(&e->zone->engine_armed, 0);
@@ -395,7 +398,6 @@ llm_engine_main(void *data)
 
     while (!atomic_load(&e->stop)) {
         llm_zone_set(e->zone->busy_since_us, llm_now_us());
-        atomic_store(&e->zone->woken_us, 0);
 
         busy = llm_engine_round(e, &unsent);
 

@@ -64,10 +64,24 @@ unlike($t->get('/health')->{body} . $res->{body}, qr{/},
 $t->stop;
 
 
-# worker 0 is stopped while it sleeps: what another worker sends it waits
+# Worker 0 is stopped: what another worker sends it waits.
 
-$t = LLM::Test->new(workers => 2, listen => 'reuseport',
-                    server => 'add_header X-Worker $pid always;')->start;
+my ($engine, $here, $there);
+
+sub two_workers {
+    my ($model, $code) = @_;
+
+    $t = LLM::Test->new(workers => 2, listen => 'reuseport', model => $model,
+                        http => 'keepalive_requests 1000000;',
+                        server => 'add_header X-Worker $pid always;');
+
+    local $ENV{LD_PRELOAD} = $t->preload('code', $code) if $code;
+
+    $t->start;
+    $engine = $t->engine_worker;
+    ($here, $there) = map { socket_elsewhere($engine) } 1 .. 2;
+}
+
 
 sub socket_elsewhere {
     for (1 .. 300) {
@@ -79,8 +93,6 @@ sub socket_elsewhere {
     die 'no connection gets elsewhere';
 }
 
-my $engine = $t->engine_worker;
-my ($here, $there) = map { socket_elsewhere($engine) } 1 .. 2;
 
 sub health {
     $res = $t->get('/health', socket => $here, keepalive => 1);
@@ -103,21 +115,98 @@ sub slurp {
 }
 
 
+sub stopped {
+    my ($what) = @_;
+
+    my $ask = LLM::Client->open(socket => $there, method => 'POST',
+        path => '/v1/completions', body => { prompt => 'a',
+                                             max_tokens => 1 });
+
+    ok(LLM::Test::wait_for(30, sub { health() == 503 }), "$what: unhealthy");
+    is($res->{json}{models}[0]{reason}, 'the engine does not answer',
+       'says it');
+
+    $t->kill('CONT', $engine);
+    is($ask->response->{status}, 200, 'it goes on: the request is served');
+    ok(LLM::Test::wait_for(30, sub { health() == 200 }), 'and it is healthy');
+    $t->stop;
+}
+
+
+two_workers(LLM::Test::default_model());
 is(health(), 200, 'a sleeping engine is healthy');
 ok(LLM::Test::wait_for(30, sub { engine_state() eq 'S' }), 'it sleeps');
 $t->kill('STOP', $engine);
+stopped('one that does not come awake');
 
-my $ask = LLM::Client->open(socket => $there, method => 'POST',
-    path => '/v1/completions', body => { prompt => 'a', max_tokens => 1 });
 
-ok(LLM::Test::wait_for(30, sub { health() == 503 }),
-   'one that does not come awake is not');
-is($res->{json}{models}[0]{reason}, 'the engine does not answer', 'says it');
+# in the instant in which it has come awake by itself (as it does each second
+# with idle=), and nobody has woken it
 
-$t->kill('CONT', $engine);
-is($ask->response->{status}, 200, 'it goes on: the request is served');
-ok(LLM::Test::wait_for(30, sub { health() == 200 }), 'and it is healthy');
-$t->stop;
+SKIP: {
+    skip 'the sanitizer is preloaded already', 6 if $ENV{LLM_SAN};
+
+    two_workers('llm_model demo %%ROOT%%/models/demo.gguf threads=2 default'
+                . ' idle=1h;', <<'END');
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static __thread int  awake;
+
+
+int
+poll(struct pollfd *fds, nfds_t n, int timeout)
+{
+    int         rc;
+    char        name[16] = "";
+    static int  (*real)(struct pollfd *, nfds_t, int);
+
+    if (real == NULL) {
+        real = dlsym(RTLD_NEXT, "poll");
+    }
+
+    rc = real(fds, n, timeout);
+
+    (void) pthread_getname_np(pthread_self(), name, sizeof(name));
+    awake = rc == 0 && strcmp(name, "llm-schedule") == 0;
+
+    return rc;
+}
+
+
+/* what the engine calls next */
+
+int
+clock_gettime(clockid_t id, struct timespec *ts)
+{
+    static int  (*real)(clockid_t, struct timespec *);
+
+    if (real == NULL) {
+        real = dlsym(RTLD_NEXT, "clock_gettime");
+    }
+
+    if (awake && access("stop", F_OK) == 0) {
+        awake = 0;
+        (void) unlink("stop");
+        (void) raise(SIGSTOP);
+    }
+
+    return real(id, ts);
+}
+END
+
+    $t->write_file('stop', '');
+    ok(LLM::Test::wait_for(30, sub { engine_state() eq 'T' }),
+       'stopped when it comes awake') or $t->kill('STOP', $engine);
+    stopped('one that stopped when it came awake');
+}
 
 
 # a file that is not there at all

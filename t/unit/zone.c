@@ -340,6 +340,7 @@ test_dead_engine(void)
     int             status;
     pid_t           pid;
     uint32_t        parallel = 2, retry;
+    uint64_t        count;
     llm_err_t       err;
     llm_client_t   *c;
     llm_request_t   q;
@@ -378,6 +379,25 @@ test_dead_engine(void)
     ok(llm_zone_alive(zone), "one that is awake is alive");
     llm_zone_set(zone->busy_since_us, 0);
     atomic_store(&zone->woken_us, 0);
+
+    /* woken, then stopped before it has said that it is awake */
+
+    atomic_store(&zone->engine_armed, 0);
+    llm_zone_wake(zone, engine_fd);
+    ok(atomic_load(&zone->woken_us) != 0,
+       "a message to one that seems to be awake is remembered, too");
+    atomic_store(&zone->woken_us, 0);
+
+    /* a worker that died between taking engine_armed and writing */
+
+    (void) !read(engine_fd, &count, sizeof(count));
+    llm_client_detach(c);
+    (void) !read(engine_fd, &count, sizeof(count));
+    atomic_store(&zone->engine_armed, 0);
+    c = attach(0);
+    is_int(read(engine_fd, &count, sizeof(count)), sizeof(count),
+           "the worker after it wakes the engine in any case");
+    is_int(llm_client_submit(c, &q, &retry, &err), LLM_OK, "and asks again");
 
     is_int(llm_client_drain(c, on_event, NULL, 0), 0, "no event");
 
