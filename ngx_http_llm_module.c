@@ -276,6 +276,7 @@ ngx_http_llm_postconfiguration(ngx_conf_t *cf)
     ngx_str_t                   name = ngx_string("request_id");
     ngx_str_t                   client = ngx_string("http_x_request_id");
     ngx_str_t                   key = ngx_string("http_idempotency_key");
+    ngx_str_t                   api_key = ngx_string("http_x_api_key");
     ngx_uint_t                  i;
     ngx_http_variable_t        *v;
     ngx_http_llm_main_conf_t   *mcf;
@@ -297,9 +298,10 @@ ngx_http_llm_postconfiguration(ngx_conf_t *cf)
     mcf->request_id = ngx_http_get_variable_index(cf, &name);
     mcf->client_id = ngx_http_get_variable_index(cf, &client);
     mcf->idem_header = ngx_http_get_variable_index(cf, &key);
+    mcf->api_key = ngx_http_get_variable_index(cf, &api_key);
 
     if (mcf->request_id == NGX_ERROR || mcf->client_id == NGX_ERROR
-        || mcf->idem_header == NGX_ERROR)
+        || mcf->idem_header == NGX_ERROR || mcf->api_key == NGX_ERROR)
     {
         return NGX_ERROR;
     }

@@ -303,7 +303,8 @@ ngx_http_llm_parsed(ngx_http_llm_body_t *body)
         llm_buf_free(&body->msg);
         ngx_http_finalize_request(ctx->request,
                                   ngx_http_llm_send_error(ctx->request,
-                                                          &body->err, 0));
+                                                    &body->err,
+                                                    body->err.status == 429));
         return;
     }
 

@@ -9,14 +9,19 @@
  * - Only answers that are complete and not errors are kept.  If the owner
  *   fails, its client leaves, or its worker dies, the entry goes, and the
  *   next request with the key is the owner of a new one.
+ * - Requests that wait and answers that are sent again have memory that the
+ *   engine does not know of: all of a worker's together have at most its part
+ *   of llm_queue's memory=.
  */
 
 #include "http/ngx_http_llm_module.h"
 
 #include <ngx_md5.h>
 
-/* a repeated request looks for the answer so often, in milliseconds */
+/* a repeated request looks for the answer after so many milliseconds, later
+   more rarely */
 #define NGX_HTTP_LLM_IDEM_LOOK     50
+#define NGX_HTTP_LLM_IDEM_RARELY   500
 
 /* most bytes of a key */
 #define NGX_HTTP_LLM_IDEM_KEY      255
@@ -29,7 +34,10 @@ static ngx_int_t ngx_http_llm_idem_copy(ngx_http_llm_body_t *body,
     ngx_http_llm_entry_t *e);
 static ngx_int_t ngx_http_llm_idem_wait(ngx_http_llm_body_t *body);
 static void ngx_http_llm_idem_timer(ngx_event_t *ev);
-static void ngx_http_llm_idem_gone(void *data);
+static void ngx_http_llm_idem_set_timer(ngx_http_llm_ctx_t *ctx);
+static ngx_int_t ngx_http_llm_idem_hold(ngx_http_llm_body_t *body,
+    size_t size);
+static void ngx_http_llm_idem_release(void *data);
 static ngx_int_t ngx_http_llm_idem_replay(ngx_http_llm_body_t *body);
 
 
@@ -82,18 +90,26 @@ static void
 ngx_http_llm_idem_key(ngx_http_llm_ctx_t *ctx, uint64_t tenant,
     ngx_str_t *header, u_char *key)
 {
-    ngx_md5_t            md5;
-    ngx_table_elt_t     *auth;
-    ngx_http_request_t  *r;
+    ngx_md5_t                   md5;
+    ngx_table_elt_t            *auth;
+    ngx_http_request_t         *r;
+    ngx_http_variable_value_t  *api_key;
 
     r = ctx->request;
     auth = r->headers_in.authorization;
+    api_key = ngx_http_get_indexed_variable(r, ctx->main->api_key);
 
     ngx_md5_init(&md5);
     ngx_md5_update(&md5, &tenant, sizeof(tenant));
 
     if (auth) {
         ngx_md5_update(&md5, auth->value.data, auth->value.len);
+    }
+
+    ngx_md5_update(&md5, "", 1);
+
+    if (api_key && !api_key->not_found) {
+        ngx_md5_update(&md5, api_key->data, api_key->len);
     }
 
     ngx_md5_update(&md5, "", 1);
@@ -113,6 +129,7 @@ ngx_http_llm_idem_begin(ngx_http_llm_body_t *body)
     ngx_int_t            rc;
     ngx_str_t            header;
     llm_request_t       *msg;
+    ngx_http_cleanup_t  *cln;
     ngx_http_llm_ctx_t  *ctx;
 
     ctx = body->ctx;
@@ -129,6 +146,15 @@ ngx_http_llm_idem_begin(ngx_http_llm_body_t *body)
                       "%d.", header.len, NGX_HTTP_LLM_IDEM_KEY);
         return NGX_ERROR;
     }
+
+    cln = ngx_http_cleanup_add(ctx->request, 0);
+    if (cln == NULL) {
+        llm_fail(&body->err, "No memory is left for this request.");
+        return NGX_ERROR;
+    }
+
+    cln->handler = ngx_http_llm_idem_release;
+    cln->data = body;
 
     msg = (llm_request_t *) body->msg.data;
     ngx_http_llm_idem_key(ctx, msg->tenant, &header, body->key);
@@ -302,6 +328,11 @@ ngx_http_llm_idem_copy(ngx_http_llm_body_t *body, ngx_http_llm_entry_t *e)
 {
     llm_buf_free(&body->msg);
     llm_buf_init(&body->msg, 0);
+
+    if (ngx_http_llm_idem_hold(body, e->len) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
     ngx_http_llm_store_copy(e, &body->msg);
 
     if (body->msg.failed) {
@@ -352,7 +383,6 @@ static ngx_int_t
 ngx_http_llm_idem_wait(ngx_http_llm_body_t *body)
 {
     ngx_connection_t    *c;
-    ngx_http_cleanup_t  *cln;
     ngx_http_llm_ctx_t  *ctx;
     ngx_http_request_t  *r;
 
@@ -360,14 +390,9 @@ ngx_http_llm_idem_wait(ngx_http_llm_body_t *body)
     r = ctx->request;
     c = r->connection;
 
-    cln = ngx_http_cleanup_add(r, 0);
-    if (cln == NULL) {
-        llm_fail(&body->err, "No memory is left for this request.");
+    if (ngx_http_llm_idem_hold(body, body->msg.len) != NGX_OK) {
         return NGX_ERROR;
     }
-
-    cln->handler = ngx_http_llm_idem_gone;
-    cln->data = body;
 
     r->write_event_handler = ngx_http_request_empty_handler;
 
@@ -388,9 +413,21 @@ ngx_http_llm_idem_wait(ngx_http_llm_body_t *body)
     ctx->timer.data = body;
     ctx->timer.log = c->log;
 
-    ngx_add_timer(&ctx->timer, NGX_HTTP_LLM_IDEM_LOOK);
+    ngx_http_llm_idem_set_timer(ctx);
 
     return NGX_DONE;
+}
+
+
+static void
+ngx_http_llm_idem_set_timer(ngx_http_llm_ctx_t *ctx)
+{
+    uint64_t  ms;
+
+    ms = (llm_now_us() - ctx->arrival_us) / 1000 / 16;
+    ms = ngx_max(ms, NGX_HTTP_LLM_IDEM_LOOK);
+
+    ngx_add_timer(&ctx->timer, ngx_min(ms, NGX_HTTP_LLM_IDEM_RARELY));
 }
 
 
@@ -424,10 +461,11 @@ ngx_http_llm_idem_timer(ngx_event_t *ev)
     switch (rc) {
 
     case NGX_AGAIN:
-        ngx_add_timer(ev, NGX_HTTP_LLM_IDEM_LOOK);
+        ngx_http_llm_idem_set_timer(ctx);
         return;
 
     case NGX_OK:
+        (void) ngx_http_llm_idem_hold(body, 0);     /* it is the engine's */
         ngx_http_llm_submit(body);
         break;
 
@@ -438,19 +476,52 @@ ngx_http_llm_idem_timer(ngx_event_t *ev)
     default:
         llm_buf_free(&body->msg);
         ngx_http_finalize_request(r, ngx_http_llm_send_error(r, &body->err,
-                                                             0));
+                                                    body->err.status == 429));
     }
 
     ngx_http_run_posted_requests(c);
 }
 
 
-/* the client of a request that waits has gone, or it is over */
+/* counts what the request holds from now on; NGX_ERROR and *err: it is more
+   than there is room for */
+
+static ngx_int_t
+ngx_http_llm_idem_hold(ngx_http_llm_body_t *body, size_t size)
+{
+    size_t                     max;
+    ngx_http_llm_worker_t     *w;
+    ngx_http_llm_main_conf_t  *mcf;
+
+    mcf = body->ctx->main;
+    w = mcf->worker;
+    max = mcf->queue_memory / mcf->nworkers;
+
+    w->idem_held -= body->held;
+    body->held = 0;
+
+    if (size > max || w->idem_held > max - size) {
+        llm_fail_with(&body->err, 429, "rate_limit_exceeded", NULL,
+                      "too many requests with an Idempotency-Key wait for "
+                      "their answers or for their clients (llm_queue "
+                      "memory=)");
+        return NGX_ERROR;
+    }
+
+    w->idem_held += size;
+    body->held = size;
+
+    return NGX_OK;
+}
+
 
 static void
-ngx_http_llm_idem_gone(void *data)
+ngx_http_llm_idem_release(void *data)
 {
     ngx_http_llm_body_t *body = data;
 
     llm_buf_free(&body->msg);
+
+    body->ctx->main->worker->idem_held -= body->held;
+    body->held = 0;
 }

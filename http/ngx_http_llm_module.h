@@ -163,6 +163,8 @@ typedef struct {
     ngx_queue_t                  dirty;         /* ctx->dirty */
     ngx_uint_t                   nlive;
 
+    size_t                       idem_held;     /* body->held of all */
+
     llm_buf_t                    scratch;       /* output of one event */
 
     ngx_event_t                  watch;         /* checks for a dead engine */
@@ -190,6 +192,7 @@ typedef struct {
     ngx_int_t                    request_id;    /* index of $request_id */
     ngx_int_t                    client_id;     /* $http_x_request_id */
     ngx_int_t                    idem_header;   /* $http_idempotency_key */
+    ngx_int_t                    api_key;       /* $http_x_api_key */
     ngx_uint_t                   keep_bodies;   /* $request_body is used */
 
     ngx_cycle_t                 *cycle;
@@ -323,6 +326,9 @@ typedef struct {
     u_char                       digest[16];    /* of the request, if it may be
                                                    sent again */
     u_char                       key[16];       /* of its Idempotency-Key */
+    size_t                       held;          /* bytes of a message that
+                                                   waits, or of an answer that
+                                                   is sent again */
 
     ngx_http_llm_task_t          task;
     unsigned                     digested:1;    /* digest is wanted */

@@ -199,6 +199,15 @@ ngx_http_llm_send_error(ngx_http_request_t *r, llm_err_t *err,
     ngx_log_error(level, r->connection->log, 0, "llm: %d: %s",
                   err->status, err->msg);
 
+    ctx = ngx_http_get_module_ctx(r, ngx_http_llm_module);
+
+    /* there will be no answer, and an error_page may ask for one with the same
+       Idempotency-Key */
+
+    if (ctx && ctx->entry) {
+        ngx_http_llm_idem_end(ctx, 0);
+    }
+
     llcf = ngx_http_get_module_loc_conf(r, ngx_http_llm_module);
 
     if (llcf->intercept_errors
@@ -207,8 +216,6 @@ ngx_http_llm_send_error(ngx_http_request_t *r, llm_err_t *err,
     {
         return err->status;
     }
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_llm_module);
 
     if (ngx_http_llm_request_id(r, &id) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;

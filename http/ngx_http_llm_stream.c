@@ -112,6 +112,11 @@ ngx_http_llm_serve(ngx_http_llm_ctx_t *ctx)
         rc = ngx_http_llm_start(ctx);
 
         if (rc == NGX_ERROR || rc > NGX_OK) {
+
+            if (ctx->entry) {
+                ngx_http_llm_idem_end(ctx, 0);
+            }
+
             ngx_http_llm_finalize(ctx, rc);
             return;
         }

@@ -108,6 +108,11 @@ for my $where (qw(early engine again)) {
     answered("$where with 100-continue", $client->response);
 }
 
+# the key of a request that has failed is free for whoever handles the error
+
+answered('again, with a key', $t->post('/again/v1/completions', { %ask },
+    headers => { 'Idempotency-Key' => 'again' }));
+
 for my $where (qw(body submit)) {
     my $res = $t->post("/$where/v1/completions",
                        { %ask, model => $model{$where} });
