@@ -204,7 +204,7 @@ void
 ngx_http_llm_set_deadlines(ngx_http_llm_ctx_t *ctx, llm_request_t *msg)
 {
     msg->arrival_us = ctx->arrival_us;
-    msg->queue_deadline_us = ctx->arrival_us
+    msg->queue_deadline_us = llm_now_us()
                              + (uint64_t) ctx->main->queue_timeout * 1000;
     msg->deadline_us = 0;
 

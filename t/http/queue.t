@@ -9,6 +9,7 @@ use warnings;
 use IO::Select;
 use LLM::Test;
 use Test::More;
+use Time::HiRes qw(time);
 
 
 # those of the clients whose answer has begun, once there are so many
@@ -135,6 +136,22 @@ END
            'a stream: heartbeats while it is queued');
     is($events[-1]{json}{error}{code}, 'queue_timeout',
        'a stream: an error event ends it') or diag(explain(\@events));
+
+    # the time in which its body comes is not spent in the queue
+
+    my $json = '{"prompt":"b","max_tokens":1}';
+    my $late = LLM::Client->open(port => $t->port, raw =>
+        "POST /v1/completions HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+        . 'Content-Length: ' . length($json) . "\r\n\r\n{");
+
+    sleep 1;
+    $late->write(substr $json, 1);
+
+    my $sent = time;
+    my $res = $late->response;
+
+    is($res->{json}{error}{code}, 'queue_timeout', 'a body that comes late');
+    cmp_ok(time - $sent, '>=', 0.29, 'has waited since it came');
 
     $running->close;
 
