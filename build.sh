@@ -387,7 +387,37 @@ test_tools() {
         mv .deps/node.new .deps/node
     fi
 
+    test_clients
     test_cublas
+}
+
+
+# The Python clients of t/sdk/clients: each list is an environment of its own,
+# because the lists pin other versions of the same packages.  uv, because pip
+# takes minutes.  What cannot be had is skipped by its test.
+
+test_clients() {
+    local list name
+
+    for list in t/sdk/clients/*.txt; do
+        name=.deps/clients/$(basename "$list" .txt)
+
+        if cmp -s "$list" "$name/requirements.txt"; then
+            continue
+        fi
+
+        rm -rf "$name"
+
+        if .deps/venv/bin/uv venv -q --no-config \
+               -p .deps/venv/bin/python "$name" &&
+           .deps/venv/bin/uv pip install -q --no-config --no-cache --no-deps \
+               -p "$name/bin/python" -r "$list"
+        then
+            cp "$list" "$name/requirements.txt"
+        else
+            say "$list cannot be installed: its clients are not tested"
+        fi
+    done
 }
 
 

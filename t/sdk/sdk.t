@@ -7,6 +7,7 @@
 use strict;
 use warnings;
 
+use LLM::Tap;
 use LLM::Test;
 use Test::More;
 
@@ -30,36 +31,7 @@ for my $client ([ 'Python', "$deps/venv/bin/python",
                 [ 'JavaScript, Messages', 'node',
                   "$sdk/anthropic_client.mjs" ])
 {
-    my ($name, @command) = @$client;
-
-    subtest $name => sub {
-        my $pid = open(my $out, '-|') // die "fork: $!";
-
-        if ($pid == 0) {
-            open STDERR, '>&', \*STDOUT;
-            alarm 300;
-            exec @command, $url or exit 127;
-        }
-
-        my ($planned, @rest);
-
-        while (<$out>) {
-            if (/^(not )?ok \d+ - (.*)/) {
-                ok(!$1, $2);
-            } elsif (/^1\.\.(\d+)/) {
-                $planned = $1;
-            } else {
-                push @rest, $_;
-            }
-        }
-
-        close $out;
-
-        my $count = Test::More->builder->current_test;
-
-        ok($planned && $planned == $count, 'ran to its end');
-        diag(@rest) if @rest && $?;
-    };
+    tap_ok(@$client, $url);
 }
 
 $t->stop;

@@ -1,0 +1,48 @@
+package LLM::Tap;
+
+# A program in another language that prints TAP, shown as a subtest: its plan
+# has to come, so that one that dies half-way fails.
+
+use strict;
+use warnings;
+
+use Exporter qw(import);
+use Test::More ();
+
+our @EXPORT = qw(tap_ok);
+
+
+sub tap_ok {
+    my ($name, @command) = @_;
+
+    Test::More::subtest($name => sub {
+        my $pid = open(my $out, '-|') // die "fork: $!";
+
+        if ($pid == 0) {
+            open STDERR, '>&', \*STDOUT;
+            alarm 600;
+            exec @command or exit 127;
+        }
+
+        my ($planned, @rest);
+
+        while (<$out>) {
+            if (/^(not )?ok \d+ - (.*)/) {
+                Test::More::ok(!$1, $2);
+            } elsif (/^1\.\.(\d+)/) {
+                $planned = $1;
+            } else {
+                push @rest, $_;
+            }
+        }
+
+        close $out;
+
+        my $count = Test::More->builder->current_test;
+
+        Test::More::ok($planned && $planned == $count, 'ran to its end');
+        Test::More::diag(@rest) if @rest && $?;
+    });
+}
+
+1;

@@ -1,0 +1,60 @@
+"""DSPy: a language model, programs with its JSON adapter, ReAct with a tool,
+embeddings."""
+
+from typing import Literal
+
+from tap import BASE, QUESTION, WEATHER, cities, ok, run, weather
+
+import dspy
+
+LM = {"model": "openai/demo", "api_base": BASE, "api_key": "none",
+      "temperature": 0, "max_tokens": 150, "cache": False, "num_retries": 0}
+
+
+def lm():
+    for kind in "chat", "responses", "text":
+        name = ("text-completion-openai/demo" if kind == "text"
+                else "openai/demo")
+        m = dspy.LM(**{**LM, "model": name, "model_type": kind})
+        r = m(QUESTION)
+        ok(len(r) == 1 and r[0], f"{kind}: an answer", r)
+
+
+def program():
+    class Mood(dspy.Signature):
+        """Say how a text sounds."""
+        text: str = dspy.InputField()
+        mood: Literal["good", "bad"] = dspy.OutputField()
+        sure: int = dspy.OutputField(ge=0, le=100)
+
+    with dspy.context(lm=dspy.LM(**LM), adapter=dspy.JSONAdapter()):
+        r = dspy.Predict(Mood)(text="I like it.")
+        ok(r.mood in ("good", "bad") and isinstance(r.sure, int),
+           "Predict with the JSON adapter", r)
+
+
+async def stream():
+    with dspy.context(lm=dspy.LM(**LM), adapter=dspy.JSONAdapter()):
+        p = dspy.streamify(dspy.Predict("text -> mood: bool"))
+        last = [x async for x in p(text="I like it.")][-1]
+        ok(isinstance(last, dspy.Prediction) and isinstance(last.mood, bool),
+           "streamify", last)
+
+
+def react():
+    with dspy.context(lm=dspy.LM(**LM), adapter=dspy.JSONAdapter()):
+        r = dspy.ReAct("question -> answer", tools=[weather],
+                       max_iters=2)(question=WEATHER)
+        cities()
+        ok(isinstance(r.answer, str), "ReAct ends with an answer", r)
+
+
+def embeddings():
+    e = dspy.Embedder("openai/demo", api_base=BASE, api_key="none",
+                      caching=False)
+    v = e(["one two", "red blue", "one two"])
+    ok(v.shape[0] == 3 and (v[0] == v[2]).all() and (v[0] != v[1]).any(),
+       "embeddings", v[:, :3])
+
+
+run(lm, program, stream, react, embeddings)

@@ -1,0 +1,68 @@
+"""instructor: every mode that an OpenAI server can have, whole, in parts and
+as a list; over chat completions, Responses and Messages."""
+
+from typing import Literal
+
+from tap import BASE, ok, run
+
+import instructor
+import openai
+from pydantic import BaseModel, Field
+
+
+class Person(BaseModel):
+    """A person."""
+    name: str = Field(max_length=20)
+    age: int = Field(ge=0, le=150)
+    kind: Literal["child", "adult"]
+
+
+ASK = {"model": "demo", "max_retries": 0, "messages": [
+    {"role": "user", "content": "Tom is 7 years old. Give his name and age."}]}
+SHORT = {**ASK, "temperature": 0, "max_tokens": 150}
+
+SERVER = {"base_url": BASE, "api_key": "none", "max_retries": 0}
+
+
+def modes():
+    for mode in (instructor.Mode.TOOLS, instructor.Mode.TOOLS_STRICT,
+                 instructor.Mode.JSON_SCHEMA):
+        c = instructor.from_openai(openai.OpenAI(**SERVER), mode=mode)
+        r, raw = c.chat.completions.create_with_completion(
+            response_model=Person, **SHORT)
+        ok(isinstance(r, Person) and raw.usage.completion_tokens > 0,
+           f"{mode.name}: a model", r)
+        parts = list(c.chat.completions.create_partial(
+            response_model=Person, **SHORT))
+        ok(parts and parts[-1].model_dump() == r.model_dump(),
+           f"{mode.name}: in parts, at last the same", parts[-1:])
+
+
+def iterable():
+    """As many as it likes: they are cut off, and those before are whole."""
+    class Colour(BaseModel):
+        name: Literal["red", "green", "blue"]
+
+    c = instructor.from_openai(openai.OpenAI(**SERVER),
+                               mode=instructor.Mode.JSON_SCHEMA)
+    got = list(c.chat.completions.create_iterable(response_model=Colour,
+                                                  **SHORT))
+    ok(all(isinstance(x, Colour) for x in got), "create_iterable", got)
+
+
+def responses():
+    c = instructor.from_openai(openai.OpenAI(**SERVER),
+                               mode=instructor.Mode.RESPONSES_TOOLS)
+    r = c.responses.create(model="demo", input=ASK["messages"][0]["content"],
+                           response_model=Person, max_retries=0,
+                           temperature=0, max_output_tokens=150)
+    ok(isinstance(r, Person), "Responses: a model", r)
+
+
+async def async_model():
+    c = instructor.from_openai(openai.AsyncOpenAI(**SERVER))
+    r = await c.chat.completions.create(response_model=Person, **SHORT)
+    ok(isinstance(r, Person), "asynchronous", r)
+
+
+run(modes, iterable, responses, async_model)

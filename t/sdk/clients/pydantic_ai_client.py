@@ -1,0 +1,89 @@
+"""pydantic-ai: chat, stream, an agent's loop, the three ways of structured
+output; over chat completions, Responses and Messages; embeddings."""
+
+from tap import BASE, QUESTION, WEATHER, cities, ok, run, weather
+
+from openai.types.chat import ChatCompletionMessage
+from pydantic import BaseModel, Field
+from pydantic_ai import (Agent, Embedder, NativeOutput, PromptedOutput,
+                         ToolOutput)
+from pydantic_ai.embeddings.openai import OpenAIEmbeddingModel
+from pydantic_ai.messages import ToolCallPart, ToolReturnPart
+from pydantic_ai.models.anthropic import AnthropicModel
+from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel
+from pydantic_ai.providers.anthropic import AnthropicProvider
+from pydantic_ai.providers.openai import OpenAIProvider
+
+
+class Person(BaseModel):
+    """A person."""
+    name: str = Field(max_length=20)
+    age: int = Field(ge=0, le=150)
+
+
+def models():
+    provider = OpenAIProvider(base_url=BASE, api_key="none")
+    yield "chat", OpenAIChatModel("demo", provider=provider)
+    yield "Responses", OpenAIResponsesModel("demo", provider=provider)
+    yield "Messages", AnthropicModel("demo", provider=AnthropicProvider(
+        base_url=BASE.removesuffix("/v1"), api_key="none"))
+
+
+def agent(model, **kwargs):
+    return Agent(model, model_settings={"temperature": 0, "max_tokens": 120},
+                 retries=0, **kwargs)
+
+
+async def chat():
+    for name, model in models():
+        a = agent(model, instructions="You help.")
+        whole = await a.run(QUESTION)
+        async with a.run_stream(QUESTION) as r:
+            text = [t async for t in r.stream_text(delta=True)]
+            usage = r.usage
+        usage = usage() if callable(usage) else usage
+        ok(whole.output and whole.output == "".join(text),
+           f"{name}: streamed and whole", (whole.output, text))
+        ok(usage.output_tokens > 0, f"{name}: usage of a stream", usage)
+        again = await a.run("And 3 + 3?",
+                            message_history=whole.all_messages())
+        ok(again.output, f"{name}: a second turn", again)
+
+
+async def loop():
+    """The first turn has to call."""
+    for name, model in models():
+        a = agent(model, tools=[weather])
+        r = await a.run(WEATHER)
+        parts = [p for m in r.all_messages() for p in m.parts]
+        calls = [p for p in parts if isinstance(p, ToolCallPart)]
+        results = [p for p in parts if isinstance(p, ToolReturnPart)]
+        ok(len(cities()) == len(results) == len(calls) and r.output,
+           f"{name}: an agent with a tool ends", parts)
+
+
+async def structured():
+    ask = "Tom is 7 years old. Give his name and age."
+    for name, model in models():
+        for kind in ToolOutput, NativeOutput:
+            if name == "Messages" and kind is NativeOutput:
+                continue
+            r = await agent(model, output_type=kind(Person)).run(ask)
+            ok(isinstance(r.output, Person), f"{name}: {kind.__name__}", r)
+        a = agent(model, tools=[weather], output_type=ToolOutput(Person))
+        async with a.run_stream(ask) as r:
+            last = await r.get_output()
+        cities()
+        ok(isinstance(last, Person), f"{name}: streamed output", last)
+
+
+async def embeddings():
+    e = Embedder(OpenAIEmbeddingModel("demo", provider=OpenAIProvider(
+        base_url=BASE, api_key="none")))
+    r = await e.embed_documents(["one two", "red blue", "one two"])
+    v = r.embeddings
+    ok(len(v) == 3 and list(v[0]) == list(v[2]) != list(v[1]), "embeddings",
+       r)
+
+
+run(chat, loop, structured, embeddings)

@@ -1,0 +1,74 @@
+"""What the clients' scripts share: TAP, the server's address, a tool.
+
+usage of each: NAME_client.py BASE_URL   (http://127.0.0.1:PORT/v1)
+
+A script lists its checks for run(); an exception in one is a failed test.
+The checks ask for little and do not judge how clever the answer is: they are
+about what travels, and hold with any weights.
+"""
+
+import asyncio
+import inspect
+import os
+import sys
+import traceback
+
+# nothing may leave the machine, and nothing of the user's is read; HOME is a
+# folder that the test removes
+
+os.environ.update({
+    "OPENAI_API_KEY": "none", "OPENAI_BASE_URL": sys.argv[1],
+    "HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1",
+    "HF_HUB_DISABLE_TELEMETRY": "1", "DO_NOT_TRACK": "1",
+    "LANGSMITH_TRACING": "false", "OPENAI_AGENTS_DISABLE_TRACING": "1",
+    "LITELLM_LOCAL_MODEL_COST_MAP": "True", "LITELLM_TELEMETRY": "False",
+    "HTTP_PROXY": "http://127.0.0.1:9", "HTTPS_PROXY": "http://127.0.0.1:9",
+    "NO_PROXY": "127.0.0.1"})
+
+BASE = sys.argv[1]
+QUESTION = "What is 2 + 2?"
+WEATHER = "What is the weather in Paris?"
+
+count = 0
+failed = 0
+
+
+def ok(good, name, note=""):
+    global count, failed
+    count += 1
+    failed += not good
+    print("ok" if good else "not ok", count, "-", name, flush=True)
+    if not good:
+        print("#", str(note).replace("\n", "\n# "), flush=True)
+
+
+def weather(city: str) -> str:
+    """Get the weather of a place."""
+    CITIES.append(city)
+    return '{"temperature": 21, "sky": "sunny"}'
+
+
+CITIES = []
+
+
+def cities():
+    """The places that weather() was called for since the last time."""
+    asked = CITIES[:]
+    CITIES.clear()
+    return asked
+
+
+def run(*checks):
+    for check in checks:
+        try:
+            if inspect.iscoroutinefunction(check):
+                asyncio.run(check())
+            else:
+                check()
+        except Exception as e:
+            where = traceback.extract_tb(e.__traceback__)[1:]
+            ok(False, f"{check.__name__} runs to its end",
+               f"{type(e).__name__}: {e}\n" + "".join(
+                   traceback.format_list(where[:1] + where[-2:])))
+    print(f"1..{count}")
+    sys.exit(1 if failed else 0)
