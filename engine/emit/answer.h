@@ -38,8 +38,7 @@ typedef struct {
     const llm_format_t  *format;
     const llm_tools_t   *tools;         /* for LLM_ANSWER_TOOLS */
     unsigned             flags;         /* LLM_ANSWER_... */
-    int                  open;          /* the prompt has opened this pair of
-                                           format->reasoning, or -1 */
+    int                  open;          /* as llm_answer_open() says */
 } llm_answer_opts_t;
 
 /* NULL: no memory; o is copied */
@@ -59,8 +58,11 @@ int llm_answer_pair(const llm_answer_t *a);
 uint32_t llm_answer_calls(const llm_answer_t *a);
 size_t llm_answer_bytes(const llm_answer_t *a);
 
-/* the pair that a prompt leaves open, or -1; tail is the end of the prompt
-   that the template has written */
+/* the pair of format->reasoning that a prompt leaves open, or below 0: it has
+   none, or one that it closed, behind which a model does not reason again;
+   tail is the end of the prompt that the template has written */
+#define LLM_ANSWER_UNOPENED  -1
+#define LLM_ANSWER_CLOSED    -2
 int llm_answer_open(const llm_format_t *f, llm_str_t tail);
 
 /* is the text of this token part of a mark that the flags name? */

@@ -30,7 +30,7 @@ llm_answer_open(const llm_format_t *f, llm_str_t tail)
     uint32_t     i;
     const char  *at, *close, *best;
 
-    open = -1;
+    open = LLM_ANSWER_UNOPENED;
     best = NULL;
 
     for (i = 0; i < f->n_reasoning; i++) {
@@ -41,6 +41,9 @@ llm_answer_open(const llm_format_t *f, llm_str_t tail)
         {
             best = at;
             open = (int) i;
+
+        } else if (close && best == NULL) {
+            open = LLM_ANSWER_CLOSED;
         }
     }
 

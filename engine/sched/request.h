@@ -140,8 +140,8 @@ typedef struct {
     size_t               rule_bytes;    /* memory of these */
     llm_salt_t           salt;
     llm_tools_t          tools;         /* that may be called */
-    int                  open;          /* the marks of reasoning that the
-                                           prompt leaves open, or -1 */
+    int                  open;          /* reasoning in the prompt, as
+                                           llm_answer_open() says */
     llm_ids_t            endings[LLM_FORMAT_PAIRS];  /* what ends reasoning, if
                                                         it has a bound */
 

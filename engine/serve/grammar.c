@@ -155,8 +155,8 @@ llm_grammar_no_thinking(const llm_request_t *msg)
 
 /*
  * Reasoning, where the template has any: up to its end if the prompt has
- * begun it, else whole or none, as the client wants; then the mark that
- * content has, if it has one.
+ * begun it, none if the prompt has ended it, else whole or none, as the client
+ * wants; then the mark that content has, if it has one.
  */
 
 static int
@@ -192,7 +192,8 @@ llm_grammar_before(const llm_rule_ctx_t *ctx, llm_gram_build_t *b,
     *node = llm_gn_seq(b, parts, 3);
 
     if (ctx->open < 0) {
-        *node = llm_grammar_no_thinking(ctx->msg)
+        *node = ctx->open == LLM_ANSWER_CLOSED
+                || llm_grammar_no_thinking(ctx->msg)
                 ? LLM_GN_EMPTY : llm_gn_repeat(b, *node, 0, 1);
     }
 

@@ -207,6 +207,26 @@ for my $seed (1 .. 4) {
         or diag($res->{body});
 }
 
+# nor does the model reason again behind reasoning that the template has ended,
+# however much it wants to
+
+my $think = $t->post('/v1/tokenize', { content => '<think>',
+                                       parse_special => JSON::PP::true })
+              ->{json}{tokens};
+
+for my $want (JSON::PP::true, JSON::PP::false) {
+    my $res = $t->post('/v1/chat/completions', {
+        messages => $hi, max_tokens => $want ? 1 : 20, temperature => 0,
+        guided_choice => [ 'yes', 'no' ],
+        logit_bias => { $think->[0] => 100 },
+        $want ? (enable_thinking => $want) : () });
+    my $m = $res->{json}{choices}[0]{message};
+
+    is(ref $m && $m->{content} =~ /^(?:yes|no)$/ ? 1 : 0, $want ? 0 : 1,
+       $want ? 'reasoning that it may begin' : 'and may not')
+        or diag($res->{body});
+}
+
 is(text_of(chat(response_format => { type => 'text' }, seed => 1)),
    text_of(chat(seed => 1)), 'response_format text changes nothing');
 
