@@ -22,13 +22,17 @@ my $scripts = "$LLM::Test::ROOT/t/sdk/clients";
 $ENV{HOME} = tempdir(CLEANUP => 1);
 delete @ENV{grep { /^XDG_|_API_KEY$|_BASE_URL$/ } keys %ENV};
 
+# they import thousands of files, and some are started many times
+
+delete $ENV{PYTHONDONTWRITEBYTECODE};
+
 # lm-eval asks for /tokenize, all others are content with /v1; aider's first
 # message is longer than the demo model's context
 
 my $t = LLM::Test->new(
     locations => 'location / { llm_api; client_max_body_size 8m; }',
     model => 'llm_model demo %%ROOT%%/models/demo.gguf ctx=16384 threads=2'
-           . ' parallel=8 alias=mini default;')->start;
+           . ' parallel=8 alias=mini,gpt-4o-mini default;')->start;
 
 my $url = 'http://127.0.0.1:' . $t->port . '/v1';
 

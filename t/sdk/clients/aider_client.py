@@ -64,11 +64,10 @@ def aider(*args):
 
 def question():
     call("git", "init", "-q")
-    for stream in "--stream", "--no-stream":
-        code, out = aider("--model", "openai/mini", "--chat-mode", "ask",
-                          stream, "--message", QUESTION)
-        ok(code == 0 and "rror" not in out and "received" in out,
-           f"a question, {stream}", out)
+    code, out = aider("--model", "openai/mini", "--chat-mode", "ask",
+                      "--no-stream", "--message", QUESTION)
+    ok(code == 0 and "rror" not in out and "received" in out,
+       "a question", out)
 
 
 def edit():

@@ -1,4 +1,4 @@
-"""DSPy: a language model, programs with its JSON adapter, ReAct with a tool,
+"""DSPy: a language model, programs with its JSON adapter, tools,
 embeddings."""
 
 from typing import Literal
@@ -7,15 +7,14 @@ from tap import BASE, QUESTION, WEATHER, cities, ok, run, weather
 
 import dspy
 
-LM = {"model": "openai/demo", "api_base": BASE, "api_key": "none",
+# it takes a model for one that can be held to a schema by its name
+LM = {"model": "openai/gpt-4o-mini", "api_base": BASE, "api_key": "none",
       "temperature": 0, "max_tokens": 150, "cache": False, "num_retries": 0}
 
 
 def lm():
     for kind in "chat", "responses", "text":
-        name = ("text-completion-openai/demo" if kind == "text"
-                else "openai/demo")
-        m = dspy.LM(**{**LM, "model": name, "model_type": kind})
+        m = dspy.LM(**{**LM, "model_type": kind})
         r = m(QUESTION)
         ok(len(r) == 1 and r[0], f"{kind}: an answer", r)
 
@@ -41,12 +40,23 @@ async def stream():
            "streamify", last)
 
 
-def react():
+def tools():
+    """DSPy's native calls; what they gave is the next program's input."""
+    class Act(dspy.Signature):
+        question: str = dspy.InputField()
+        tools: list[dspy.Tool] = dspy.InputField()
+        calls: dspy.ToolCalls = dspy.OutputField()
+
+    with dspy.context(lm=dspy.LM(**LM), adapter=dspy.ChatAdapter(
+            use_native_function_calling=True)):
+        r = dspy.Predict(Act)(question=WEATHER, tools=[dspy.Tool(weather)],
+                              config={"tool_choice": "required"})
+    results = [c.execute() for c in r.calls.tool_calls]
+    ok(len(results) == len(cities()) >= 1, "a call", r)
     with dspy.context(lm=dspy.LM(**LM), adapter=dspy.JSONAdapter()):
-        r = dspy.ReAct("question -> answer", tools=[weather],
-                       max_iters=2)(question=WEATHER)
-        cities()
-        ok(isinstance(r.answer, str), "ReAct ends with an answer", r)
+        r = dspy.Predict("question, results: list[str] -> answer")(
+            question=WEATHER, results=results)
+        ok(r.answer, "the result is answered", r)
 
 
 def embeddings():
@@ -57,4 +67,4 @@ def embeddings():
        "embeddings", v[:, :3])
 
 
-run(lm, program, stream, react, embeddings)
+run(lm, program, stream, tools, embeddings)

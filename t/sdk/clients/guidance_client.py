@@ -55,8 +55,7 @@ def tools():
     with user():
         lm += WEATHER
     with assistant():
-        lm += gen("call", tools=[weather], tool_choice="required",
-                  max_tokens=80)
+        lm += gen(tools=[weather], tool_choice="required")
     asked = cities()
     ok(len(asked) >= 1 and "sunny" in str(lm), "a call and its result",
        str(lm))

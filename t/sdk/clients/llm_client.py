@@ -4,8 +4,6 @@ over chat completions, Responses and completions."""
 import json
 import os
 import pathlib
-import subprocess
-import sys
 import tempfile
 
 from tap import BASE, QUESTION, WEATHER, ok, run
@@ -24,40 +22,41 @@ os.environ["LLM_USER_PATH"] = str(HOME)
 TOOL = HOME / "tool.py"
 TOOL.write_text('''
 def get_weather(city: str) -> str:
-    """Get the weather of a place."""
+    """Get the weather of a city."""
     print("called", file=open(%r, "a"))
     return '{"temperature": 21, "sky": "sunny"}'
 ''' % str(HOME / "calls"))
 
 CHAT = ["demo", "demo-responses"]
-SHORT = ["-o", "temperature", "0", "-o", "max_tokens", "100"]
+# reads LLM_USER_PATH
+from click.testing import CliRunner  # noqa: E402
+from llm.cli import cli  # noqa: E402
+
+COLD = ["-o", "temperature", "0"]
 
 
 def llm(*args):
-    r = subprocess.run([pathlib.Path(sys.executable).parent / "llm", *args],
-                       capture_output=True, text=True, stdin=subprocess.DEVNULL)
-    if r.returncode:
-        raise RuntimeError(f"llm {args}: {r.returncode}\n{r.stdout}{r.stderr}")
+    """The command, in this process: to start it takes seconds."""
+    r = CliRunner().invoke(cli, args, catch_exceptions=False)
+    if r.exit_code:
+        raise RuntimeError(f"llm {args}: {r.exit_code}\n{r.output}")
     return r.stdout
 
 
 def prompt():
     for m in CHAT:
-        short = SHORT if m == "demo" else SHORT[:2]
-        text = llm("-m", m, *short, QUESTION)
-        ok(text.strip() and text == llm("-m", m, *short, "--no-stream",
+        text = llm("-m", m, *COLD, QUESTION)
+        ok(text.strip() and text == llm("-m", m, *COLD, "--no-stream",
                                         QUESTION),
            f"{m}: streamed and whole", text)
-        ok(llm("-m", m, *short, "-c", "And 3 + 3?").strip(),
-           f"{m}: the talk goes on")
+    ok(llm("-c", "And 3 + 3?").strip(), "the talk goes on")
     ok(llm("-m", "demo-text", "-o", "max_tokens", "5", "The sky is").strip(),
        "completions")
 
 
 def schema():
     for m in CHAT:
-        short = SHORT if m == "demo" else SHORT[:2]
-        text = llm("-m", m, *short, "--schema", json.dumps({
+        text = llm("-m", m, *COLD, "--schema", json.dumps({
             "type": "object", "additionalProperties": False,
             "properties": {"age": {"type": "integer", "maximum": 150}},
             "required": ["age"]}), "Tom is 7 years old.")
@@ -66,9 +65,9 @@ def schema():
 
 def tools():
     for m in CHAT:
-        text = llm("-m", m, *SHORT[:2], "--functions", str(TOOL), "--cl", "4",
+        text = llm("-m", m, *COLD, "--functions", str(TOOL), "--cl", "4",
                    WEATHER)
-        ok(text.strip(), f"{m}: tools are offered, an answer comes", text)
+        ok(text.strip(), f"{m}: an answer where tools are offered", text)
 
 
 run(prompt, schema, tools)

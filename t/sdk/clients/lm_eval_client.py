@@ -1,19 +1,18 @@
 """lm-eval: log-likelihoods, rolling ones and generation, through the server's
-tokenizer and with text; the command on a task of our own."""
+tokenizer; a task of our own."""
 
-import json
 import os
 import pathlib
-import subprocess
-import sys
-import tempfile
 
 from tap import BASE, ok, run
 
+import lm_eval
 from lm_eval.api.instance import Instance
 from lm_eval.models.openai_completions import LocalCompletionsAPI
+from lm_eval.tasks import TaskManager
 
-HERE = pathlib.Path(__file__).parent
+TASKS = pathlib.Path(__file__).parent / "lm_eval_tasks"
+os.chdir(TASKS)
 
 
 def model(**kwargs):
@@ -45,10 +44,10 @@ def loglikelihood():
 def greedy():
     """What is generated is what it says it would have generated."""
     lm = model()
-    ask = "What is 2 + 2?"
+    ask = "The sky is"
     text, = lm.generate_until(requests(
-        "generate_until", (ask, {"max_gen_toks": 8, "until": ["\n\n"]})),
-        disable_tqdm=True)
+        "generate_until", (ask, {"max_gen_toks": 1, "until": ["\n\n"],
+                                 "min_tokens": 1})), disable_tqdm=True)
     ids = lm.tok_encode(ask)
     (_, same), = lm._loglikelihood_tokens(
         [((ask, text), ids, lm.tok_encode(text))], disable_tqdm=True)
@@ -63,21 +62,16 @@ def rolling():
     ok(whole < 0, "loglikelihood_rolling", whole)
 
 
-def command():
-    out = tempfile.mkdtemp(dir=os.environ["HOME"])
-    r = subprocess.run(
-        [sys.executable, "-m", "lm_eval", "run", "--model",
-         "local-completions", "--model_args",
-         f"model=demo,base_url={BASE}/completions,max_length=1024,"
-         "num_concurrent=2,max_retries=1", "--include_path",
-         str(HERE / "lm_eval_tasks"), "--tasks", "colours",
-         "--output_path", out],
-        capture_output=True, text=True, stdin=subprocess.DEVNULL,
-        cwd=HERE / "lm_eval_tasks")
-    files = list(pathlib.Path(out).rglob("results*.json"))
-    result = json.loads(files[0].read_text())["results"] if files else {}
-    ok(r.returncode == 0 and 0 <= result["colours"]["acc,none"] <= 1,
-       "lm_eval run: a task with choices", r.stdout + r.stderr)
+def task():
+    r = lm_eval.simple_evaluate(
+        model="local-completions",
+        model_args=f"model=demo,base_url={BASE}/completions,max_length=1024,"
+                   "num_concurrent=2,max_retries=1",
+        tasks=["colours"], task_manager=TaskManager(
+            include_path=str(TASKS), include_defaults=False))
+    n = r["n-samples"]["colours"]["effective"]
+    ok(n == 3 and 0 <= r["results"]["colours"]["acc,none"] <= 1,
+       "a task with choices", r["results"])
 
 
-run(loglikelihood, greedy, rolling, command)
+run(loglikelihood, greedy, rolling, task)

@@ -3,12 +3,12 @@ output; over chat completions, Responses and Messages; embeddings."""
 
 from tap import BASE, QUESTION, WEATHER, cities, ok, run, weather
 
-from openai.types.chat import ChatCompletionMessage
 from pydantic import BaseModel, Field
-from pydantic_ai import (Agent, Embedder, NativeOutput, PromptedOutput,
-                         ToolOutput)
+from pydantic_ai import (Agent, Embedder, NativeOutput, Tool,
+                         ToolOutput, UsageLimits)
+from pydantic_ai.capabilities import PrepareOutputTools
 from pydantic_ai.embeddings.openai import OpenAIEmbeddingModel
-from pydantic_ai.messages import ToolCallPart, ToolReturnPart
+from pydantic_ai.messages import ToolReturnPart
 from pydantic_ai.models.anthropic import AnthropicModel
 from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel
 from pydantic_ai.providers.anthropic import AnthropicProvider
@@ -41,7 +41,6 @@ async def chat():
         async with a.run_stream(QUESTION) as r:
             text = [t async for t in r.stream_text(delta=True)]
             usage = r.usage
-        usage = usage() if callable(usage) else usage
         ok(whole.output and whole.output == "".join(text),
            f"{name}: streamed and whole", (whole.output, text))
         ok(usage.output_tokens > 0, f"{name}: usage of a stream", usage)
@@ -50,16 +49,31 @@ async def chat():
         ok(again.output, f"{name}: a second turn", again)
 
 
+async def once(ctx, tool):
+    """The tool is offered in the first step alone."""
+    return tool if ctx.run_step <= 1 else None
+
+
+async def then(ctx, tools):
+    return tools if ctx.run_step > 1 else []
+
+
 async def loop():
-    """The first turn has to call."""
     for name, model in models():
         a = agent(model, tools=[weather])
-        r = await a.run(WEATHER)
+        r = await a.run(WEATHER, usage_limits=UsageLimits(request_limit=20))
         parts = [p for m in r.all_messages() for p in m.parts]
-        calls = [p for p in parts if isinstance(p, ToolCallPart)]
         results = [p for p in parts if isinstance(p, ToolReturnPart)]
-        ok(len(cities()) == len(results) == len(calls) and r.output,
-           f"{name}: an agent with a tool ends", parts)
+        ok(len(cities()) == len(results) and r.output,
+           f"{name}: an agent that may call ends", parts)
+        a = agent(model, tools=[Tool(weather, prepare=once)],
+                  output_type=ToolOutput(Person),
+                  capabilities=[PrepareOutputTools(then)])
+        r = await a.run(WEATHER)
+        kinds = [p.part_kind for m in r.all_messages() for p in m.parts]
+        ok(cities() and isinstance(r.output, Person)
+           and kinds[:3] == ["user-prompt", "tool-call", "tool-return"],
+           f"{name}: a call, its result, an output", r.all_messages())
 
 
 async def structured():
@@ -70,10 +84,9 @@ async def structured():
                 continue
             r = await agent(model, output_type=kind(Person)).run(ask)
             ok(isinstance(r.output, Person), f"{name}: {kind.__name__}", r)
-        a = agent(model, tools=[weather], output_type=ToolOutput(Person))
+        a = agent(model, output_type=ToolOutput(Person))
         async with a.run_stream(ask) as r:
             last = await r.get_output()
-        cities()
         ok(isinstance(last, Person), f"{name}: streamed output", last)
 
 

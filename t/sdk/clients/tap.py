@@ -4,7 +4,8 @@ usage of each: NAME_client.py BASE_URL   (http://127.0.0.1:PORT/v1)
 
 A script lists its checks for run(); an exception in one is a failed test.
 The checks ask for little and do not judge how clever the answer is: they are
-about what travels, and hold with any weights.
+about what travels, and hold with any weights.  Where a client can force a call
+or a form it does.
 """
 
 import asyncio
@@ -12,6 +13,7 @@ import inspect
 import os
 import sys
 import traceback
+from typing import Literal
 
 # nothing may leave the machine, and nothing of the user's is read; HOME is a
 # folder that the test removes
@@ -42,8 +44,8 @@ def ok(good, name, note=""):
         print("#", str(note).replace("\n", "\n# "), flush=True)
 
 
-def weather(city: str) -> str:
-    """Get the weather of a place."""
+def weather(city: Literal["Paris", "Rome", "Oslo"]) -> str:
+    """Get the weather of a city."""
     CITIES.append(city)
     return '{"temperature": 21, "sky": "sunny"}'
 
@@ -52,7 +54,7 @@ CITIES = []
 
 
 def cities():
-    """The places that weather() was called for since the last time."""
+    """The cities that weather() was called for since the last time."""
     asked = CITIES[:]
     CITIES.clear()
     return asked
