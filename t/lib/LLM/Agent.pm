@@ -1,0 +1,247 @@
+package LLM::Agent;
+
+# Agents as programs: each is run as its user would run it in a script, in a
+# bare folder, with nothing but its settings for this server in a home of its
+# own.  They are pinned in t/agents/package.json; "./build.sh test" installs
+# them into .deps/agents.
+#
+#   my $agent = LLM::Agent->new('codex', url => ..., model => ...);
+#   my $run = $agent->ask('Read note.txt.');      # { status, out, err }
+#   $run = $agent->go_on('And now?');             # the same talk
+#
+# The folders are gone with the object.  An agent that has not ended after
+# LIMIT seconds is killed with all that it has started: status is then undef.
+
+use strict;
+use warnings;
+
+use File::Path qw(make_path);
+use File::Temp qw(tempdir);
+use JSON::PP ();
+use POSIX qw(:sys_wait_h);
+use Time::HiRes qw(sleep time);
+
+use LLM::Test;
+
+use constant LIMIT => 300;
+
+my $modules = "$LLM::Test::ROOT/.deps/agents/node_modules";
+
+# For each: the program, the request that it makes, its environment and its
+# settings' file, the arguments before a question, and those before the next
+# one of the same talk.  %s are the server's address and the model.
+
+my %agents = (
+    codex => {
+        program => [ "$modules/\@openai/codex-linux-x64/vendor"
+                     . '/x86_64-unknown-linux-musl/bin/codex' ],
+        path => '/v1/responses',
+        file => '.codex/config.toml',
+        settings => sub { <<"END" },
+model = "$_[1]"
+model_provider = "nginx"
+model_context_window = 65536
+check_for_update_on_startup = false
+
+[model_providers.nginx]
+name = "nginx"
+base_url = "$_[0]/v1"
+wire_api = "responses"
+
+[analytics]
+enabled = false
+END
+        ask => [ qw(exec --skip-git-repo-check
+                    --dangerously-bypass-approvals-and-sandbox) ],
+        go_on => [ qw(exec resume --last --skip-git-repo-check
+                      --dangerously-bypass-approvals-and-sandbox) ],
+    },
+
+    claude => {
+        program => [ "$modules/\@anthropic-ai/claude-code-linux-x64/claude" ],
+        path => '/v1/messages',
+        env => sub { (
+            ANTHROPIC_BASE_URL => $_[0], ANTHROPIC_AUTH_TOKEN => 'none',
+            ANTHROPIC_MODEL => $_[1], ANTHROPIC_DEFAULT_HAIKU_MODEL => $_[1],
+            CLAUDE_CODE_MAX_CONTEXT_TOKENS => 65536,
+            CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC => 1,
+            DISABLE_AUTOUPDATER => 1,
+        ) },
+        ask => [ qw(--allowedTools Bash -p) ],
+        go_on => [ qw(--continue --allowedTools Bash -p) ],
+    },
+
+    opencode => {
+        program => [ "$modules/opencode-linux-x64/bin/opencode" ],
+        path => '/v1/chat/completions',
+        file => '.config/opencode/opencode.json',
+        settings => sub { JSON::PP->new->pretty->encode({
+            provider => { nginx => {
+                npm => '@ai-sdk/openai-compatible', name => 'nginx',
+                options => { baseURL => "$_[0]/v1", apiKey => 'none' },
+                models => { $_[1] => {
+                    name => $_[1], tool_call => JSON::PP::true,
+                    limit => { context => 65536, output => 4096 } } } } },
+            model => "nginx/$_[1]", small_model => "nginx/$_[1]",
+            autoupdate => JSON::PP::false, share => 'disabled',
+        }) },
+        env => sub { (
+            OPENCODE_DISABLE_AUTOUPDATE => 1,
+            OPENCODE_DISABLE_MODELS_FETCH => 1,
+            OPENCODE_DISABLE_LSP_DOWNLOAD => 1,
+        ) },
+        ask => [ 'run' ],
+        go_on => [ 'run', '--continue' ],
+    },
+
+    qwen => {
+        program => [ 'node', "$modules/.bin/qwen" ],
+        path => '/v1/chat/completions',
+        file => '.qwen/settings.json',
+        settings => sub { JSON::PP->new->pretty->encode({
+            privacy => { usageStatisticsEnabled => JSON::PP::false },
+            general => { enableAutoUpdate => JSON::PP::false },
+
+            # it asks the model about the talk when that is over
+            memory => { map { $_ => JSON::PP::false }
+                        qw(enableManagedAutoMemory enableManagedAutoDream
+                           enableAutoSkill) },
+        }) },
+        env => sub { (
+            OPENAI_BASE_URL => "$_[0]/v1", OPENAI_API_KEY => 'none',
+            OPENAI_MODEL => $_[1],
+        ) },
+        ask => [ qw(--auth-type openai --yolo -p) ],
+        go_on => [ qw(--auth-type openai --yolo --continue -p) ],
+    },
+);
+
+
+sub names { return sort keys %agents }
+
+
+sub new {
+    my ($class, $name, %opt) = @_;
+
+    my $a = $agents{$name} or die "no agent $name";
+    my $home = tempdir('llm-agent-XXXXXX', TMPDIR => 1, CLEANUP => 1);
+
+    my $self = bless { %$a, name => $name, home => $home,
+                       folder => "$home/work" }, $class;
+
+    make_path($self->{folder}, "$home/tmp");
+
+    my $lang = 'C.UTF-8';
+    my @to = @opt{qw(url model)};
+
+    $self->{environment} = {
+        PATH => $ENV{PATH}, HOME => $home, TMPDIR => "$home/tmp",
+        LANG => $lang, TERM => 'dumb', NO_COLOR => 1,
+        $a->{env} ? $a->{env}->(@to) : (),
+    };
+
+    if ($a->{file}) {
+        my ($dir) = "$home/$a->{file}" =~ m{(.*)/};
+
+        make_path($dir);
+        write_file("$home/$a->{file}", $a->{settings}->(@to));
+    }
+
+    return $self;
+}
+
+
+sub write_file {
+    my ($path, $text) = @_;
+
+    open my $f, '>', $path or die "$path: $!";
+    print $f $text;
+    close $f or die "$path: $!";
+}
+
+
+sub read_file {
+    my ($path) = @_;
+
+    open my $f, '<', $path or return;
+    local $/;
+    return scalar <$f>;
+}
+
+
+sub path { $_[0]{path} }
+
+
+# a file of the folder that the agent works in: its text, after it was set to
+# the second argument if there is one
+
+sub file {
+    my ($self, $name, $text) = @_;
+
+    write_file("$self->{folder}/$name", $text) if defined $text;
+
+    return read_file("$self->{folder}/$name");
+}
+
+
+# undef, or why it cannot be run
+
+sub missing {
+    my ($self) = @_;
+
+    my ($program) = grep { m{/} } @{ $self->{program} };
+
+    return "no $program" if !-e $program;
+
+    my $run = $self->run('--version');
+
+    return if defined $run->{status} && $run->{status} == 0;
+    return "it does not run here: $run->{err}$run->{out}";
+}
+
+
+sub ask { my ($self, $text) = @_; return $self->run(@{ $self->{ask} }, $text) }
+sub go_on { my ($self, $text) = @_;
+            return $self->run(@{ $self->{go_on} }, $text) }
+
+
+sub run {
+    my ($self, @args) = @_;
+
+    my %file = map { $_ => "$self->{home}/$_" } qw(out err);
+    my $pid = fork() // die "fork: $!";
+
+    if ($pid == 0) {
+        POSIX::setsid();
+        chdir $self->{folder} or POSIX::_exit(126);
+        open STDIN, '<', '/dev/null';
+        open STDOUT, '>', $file{out};
+        open STDERR, '>', $file{err};
+        %ENV = %{ $self->{environment} };
+        exec { $self->{program}[0] } @{ $self->{program} }, @args
+            or POSIX::_exit(127);
+    }
+
+    my $until = time() + LIMIT * $LLM::Test::SLOW;
+    my $status;
+
+    while (time() < $until) {
+        if (waitpid($pid, WNOHANG) == $pid) {
+            $status = $? & 127 ? undef : $? >> 8;
+            undef $pid;
+            last;
+        }
+
+        sleep 0.05;
+    }
+
+    if ($pid) {
+        kill 'KILL', -$pid;
+        waitpid $pid, 0;
+    }
+
+    return { status => $status,
+             map { $_ => read_file($file{$_}) // '' } keys %file };
+}
+
+1;
