@@ -173,6 +173,38 @@ tell(llm_event_type_t type, uint32_t part, uint32_t call, const char *text)
 #define broken(why)      tell(LLM_EV_ERROR, 0, 0, why)
 
 
+/* an answer of all parts */
+
+static inline void
+say_all(void)
+{
+    start();
+    reasoning("Hm,");
+    reasoning(" so");
+    content("a\n");
+    content("b");
+    name(0, "f");
+    args(0, "{\"a\"");
+    args(0, ":1}");
+    name(1, "g");
+    finish(LLM_FINISH_TOOL_CALLS);
+    done();
+}
+
+
+/* is it this, with the quotes of JSON for single ones? */
+
+static inline void
+is_text(const char *got, const char *want, const char *what)
+{
+    char  *text;
+
+    text = quoted(want);
+    is_str(got, text, "%s", what);
+    free(text);
+}
+
+
 /* the body, a piece of so many bytes at a time; it begins anew with each
    call */
 

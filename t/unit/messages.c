@@ -264,34 +264,6 @@ test_refused(void)
 
 
 static void
-say_all(void)
-{
-    start();
-    reasoning("Hm,");
-    reasoning(" so");
-    content("a\n");
-    content("b");
-    name(0, "f");
-    args(0, "{\"a\"");
-    args(0, ":1}");
-    name(1, "g");
-    finish(LLM_FINISH_TOOL_CALLS);
-    done();
-}
-
-
-static void
-is_text(const char *got, const char *want, const char *what)
-{
-    char  *text;
-
-    text = quoted(want);
-    is_str(got, text, "%s", what);
-    free(text);
-}
-
-
-static void
 test_body(void)
 {
     int  i;
