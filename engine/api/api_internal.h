@@ -37,6 +37,9 @@ int llm_api_bad_type(llm_err_t *err, const llm_api_at_t *at,
     const char *want, const llm_flat_t *got);
 int llm_api_bad_value(llm_err_t *err, const llm_api_at_t *at,
     const char *fmt, ...) llm_printf_like(3, 4);
+/* known is a sentence that says which words would do */
+int llm_api_bad_word(llm_err_t *err, const llm_api_at_t *at, llm_str_t got,
+    const char *known);
 int llm_api_missing(llm_err_t *err, const llm_api_at_t *at);
 int llm_api_empty(llm_err_t *err, const llm_api_at_t *at);
 int llm_api_too_long(llm_err_t *err, const llm_api_at_t *at, size_t max,

@@ -38,7 +38,6 @@ llm_api_check_role(const llm_flat_t *msg, const llm_api_at_t *at,
     llm_err_t *err)
 {
     size_t             i;
-    llm_str_t          s;
     const llm_flat_t  *role;
 
     static const char *const  roles[] = {
@@ -60,13 +59,9 @@ llm_api_check_role(const llm_flat_t *msg, const llm_api_at_t *at,
         }
     }
 
-    s = llm_flat_str(role);
-
-    return llm_api_bad_value(err, llm_api_key(at, "role"),
-                             "Invalid value: '%.*s'. Supported values are: "
-                             "'system', 'developer', 'user', 'assistant', "
-                             "'tool', and 'function'.",
-                             (int) llm_min(s.len, 64), s.data);
+    return llm_api_bad_word(err, llm_api_key(at, "role"), llm_flat_str(role),
+                            "Supported values are: 'system', 'developer', "
+                            "'user', 'assistant', 'tool', and 'function'.");
 }
 
 
@@ -74,7 +69,6 @@ static int
 llm_api_check_part(const llm_flat_t *part, const llm_api_at_t *at,
     llm_err_t *err)
 {
-    llm_str_t          s;
     const llm_flat_t  *type, *text;
 
     if (llm_api_check_type(err, at, part, LLM_FLAT_OBJECT) != LLM_OK) {
@@ -96,12 +90,9 @@ llm_api_check_part(const llm_flat_t *part, const llm_api_at_t *at,
         return text ? LLM_OK : LLM_ERROR;
     }
 
-    s = llm_flat_str(type);
-
-    return llm_api_bad_value(err, llm_api_key(at, "type"),
-                             "Invalid value: '%.*s'. This model takes text "
-                             "only: content parts of the type 'text'.",
-                             (int) llm_min(s.len, 64), s.data);
+    return llm_api_bad_word(err, llm_api_key(at, "type"), llm_flat_str(type),
+                            "This model takes text only: content parts of "
+                            "the type 'text'.");
 }
 
 
@@ -158,7 +149,6 @@ static int
 llm_api_check_function(const llm_flat_t *v, const llm_api_at_t *at,
     llm_err_t *err)
 {
-    llm_str_t          s;
     const llm_flat_t  *type, *function;
 
     if (llm_api_check_type(err, at, v, LLM_FLAT_OBJECT) != LLM_OK) {
@@ -175,12 +165,9 @@ llm_api_check_function(const llm_flat_t *v, const llm_api_at_t *at,
     }
 
     if (type && !llm_api_str_is(type, "function")) {
-        s = llm_flat_str(type);
-
-        return llm_api_bad_value(err, llm_api_key(at, "type"),
-                                 "Invalid value: '%.*s'. Supported values "
-                                 "are: 'function'.",
-                                 (int) llm_min(s.len, 64), s.data);
+        return llm_api_bad_word(err, llm_api_key(at, "type"),
+                                llm_flat_str(type),
+                                "Supported values are: 'function'.");
     }
 
     function = llm_api_need(err, at, v, "function", LLM_FLAT_OBJECT);

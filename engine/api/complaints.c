@@ -77,6 +77,15 @@ llm_api_bad_value(llm_err_t *err, const llm_api_at_t *at, const char *fmt,
 
 
 int
+llm_api_bad_word(llm_err_t *err, const llm_api_at_t *at, llm_str_t got,
+    const char *known)
+{
+    return llm_api_bad_value(err, at, "Invalid value: '%.*s'. %s",
+                             (int) llm_min(got.len, 64), got.data, known);
+}
+
+
+int
 llm_api_missing(llm_err_t *err, const llm_api_at_t *at)
 {
     char  param[64];

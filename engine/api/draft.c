@@ -6,6 +6,20 @@
 #include "engine/api/draft.h"
 
 
+/* the answer is that of one choice */
+
+static const llm_api_field_t  llm_api_draft_rows[] = {
+    { "best_of", LLM_FIELD_INT, LLM_FIELD_NOWHERE, 1, 1 },
+    { "logprobs", LLM_FIELD_ANY, LLM_FIELD_NOWHERE, 0, 0 },
+    { "n", LLM_FIELD_INT, LLM_FIELD_NOWHERE, 1, 1 },
+    { "stream_options", LLM_FIELD_OBJECT, LLM_FIELD_NOWHERE, 0, 0 },
+};
+
+const llm_api_fields_t  llm_api_draft_fields = {
+    llm_api_draft_rows, llm_nelems(llm_api_draft_rows)
+};
+
+
 static void
 llm_api_draft_pair(llm_buf_t *out, const char *key, llm_str_t s)
 {
@@ -57,7 +71,9 @@ llm_api_draft_begin(llm_api_draft_t *d, const llm_api_reader_t *rd)
     for (k = llm_flat_first(rd->root); k; k = llm_flat_next(rd->root, v)) {
         v = llm_flat_next(rd->root, k);
 
-        if (!llm_api_draft_names(rd->endpoint->fields, k)) {
+        if (!llm_api_draft_names(rd->endpoint->fields, k)
+            && !llm_api_draft_names(rd->endpoint->shared, k))
+        {
             llm_flat_add_node(&d->out, k);
             llm_flat_add_node(&d->out, v);
             d->n++;
@@ -309,6 +325,37 @@ llm_api_draft_messages_end(llm_api_draft_t *d)
 
 /* ---- tools ---- */
 
+int
+llm_api_draft_tools(llm_api_draft_t *d, const llm_flat_t *list,
+    const llm_api_at_t *at, llm_api_draft_tool_pt read, llm_err_t *err)
+{
+    size_t               handle;
+    uint32_t             i;
+    const llm_flat_t    *tool;
+    const llm_api_at_t  *here;
+
+    d->n_tools = 0;
+    handle = llm_flat_open(&d->out, LLM_FLAT_ARRAY);
+    tool = llm_flat_first(list);
+
+    for (i = 0; tool; i++) {
+        here = llm_api_idx(at, i);
+
+        if (llm_api_check_type(err, here, tool, LLM_FLAT_OBJECT) != LLM_OK
+            || read(d, tool, here, err) != LLM_OK)
+        {
+            return LLM_ERROR;
+        }
+
+        tool = llm_flat_next(list, tool);
+    }
+
+    llm_flat_close(&d->out, handle, d->n_tools);
+
+    return LLM_OK;
+}
+
+
 void
 llm_api_draft_tool(llm_api_draft_t *d, const llm_flat_t *name,
     const llm_flat_t *description, const llm_flat_t *parameters,
@@ -333,6 +380,8 @@ llm_api_draft_tool(llm_api_draft_t *d, const llm_flat_t *name,
     llm_flat_close(out, function, n);
 
     llm_flat_close(out, handle, 2);
+
+    d->n_tools++;
 }
 
 

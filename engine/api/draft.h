@@ -5,7 +5,7 @@
  * others can, too.
  *
  * A draft is an object in a buffer of its own.  It begins with those fields
- * of the body that the endpoint's table does not name: they mean the same in
+ * of the body that the endpoint's tables do not name: they mean the same in
  * a chat.  Writing fails silently (out.failed); llm_api_draft_read() tells.
  *
  * Messages are written one after another: open a message, add to it.  An
@@ -33,7 +33,13 @@ typedef struct {
     llm_buf_t     calls;                /* flat objects */
     uint32_t      n_calls;
     llm_buf_t     reasoning;            /* text */
+
+    uint32_t      n_tools;              /* in the open array of them */
 } llm_api_draft_t;
+
+/* fields of a chat that such an endpoint's answer has no place for; its
+   .shared */
+extern const llm_api_fields_t  llm_api_draft_fields;
 
 void llm_api_draft_begin(llm_api_draft_t *d, const llm_api_reader_t *rd);
 /* closes it, and reads it to the message */
@@ -62,7 +68,15 @@ void llm_api_draft_call(llm_api_draft_t *d, llm_str_t id, llm_str_t name,
     llm_str_t arguments);
 void llm_api_draft_messages_end(llm_api_draft_t *d);
 
-/* an item of "tools"; all but the name may be NULL */
+/* reads a tool in the endpoint's own form, an object, and adds it; or adds
+   nothing, if the model is not to be told of it */
+typedef int (*llm_api_draft_tool_pt)(llm_api_draft_t *d,
+    const llm_flat_t *tool, const llm_api_at_t *at, llm_err_t *err);
+
+/* the array of a list's tools, as a value */
+int llm_api_draft_tools(llm_api_draft_t *d, const llm_flat_t *list,
+    const llm_api_at_t *at, llm_api_draft_tool_pt read, llm_err_t *err);
+/* an item of the open array; all but the name may be NULL */
 void llm_api_draft_tool(llm_api_draft_t *d, const llm_flat_t *name,
     const llm_flat_t *description, const llm_flat_t *parameters,
     const llm_flat_t *strict);

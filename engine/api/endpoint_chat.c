@@ -171,10 +171,9 @@ llm_api_chat_reasons(llm_api_reader_t *rd, const llm_api_chat_t *b,
     }
 
     return s.len == 0 ? LLM_OK
-           : llm_api_bad_value(err, llm_api_top("reasoning_format"),
-                               "Invalid value: '%.*s'. Supported values are: "
-                               "'none' (reasoning stays in the content) and "
-                               "'auto'.", (int) llm_min(s.len, 64), s.data);
+           : llm_api_bad_word(err, llm_api_top("reasoning_format"), s,
+                              "Supported values are: 'none' (reasoning stays "
+                              "in the content) and 'auto'.");
 }
 
 

@@ -13,16 +13,12 @@
 
 
 static const llm_api_field_t  llm_api_messages_rows[] = {
-    { "best_of", LLM_FIELD_INT, LLM_FIELD_NOWHERE, 1, 1 },
-    { "logprobs", LLM_FIELD_ANY, LLM_FIELD_NOWHERE, 0, 0 },
     { "max_tokens", LLM_FIELD_INT, AT(max_tokens), 1, INT32_MAX },
     { "messages", LLM_FIELD_REQUIRED, AT(messages), 0, 0 },
-    { "n", LLM_FIELD_INT, LLM_FIELD_NOWHERE, 1, 1 },
     { "output_config", LLM_FIELD_OBJECT, AT(output_config), 0, 0 },
     { "output_format", LLM_FIELD_OBJECT, AT(output_format), 0, 0 },
     { "stop", LLM_FIELD_ANY, LLM_FIELD_NOWHERE, 0, 0 },
     { "stop_sequences", LLM_FIELD_ARRAY, AT(stop_sequences), 0, 0 },
-    { "stream_options", LLM_FIELD_ANY, LLM_FIELD_NOWHERE, 0, 0 },
     { "system", LLM_FIELD_ANY, AT(system), 0, 0 },
     { "temperature", LLM_FIELD_PARAM_NUMBER, AT(temperature), 0, 1 },
     { "thinking", LLM_FIELD_OBJECT, AT(thinking), 0, 0 },
@@ -54,7 +50,6 @@ llm_api_messages_thinking(const llm_api_messages_t *b, llm_api_draft_t *d,
     llm_err_t *err)
 {
     int                  on;
-    llm_str_t            s;
     const llm_flat_t    *type, *budget;
     const llm_api_at_t  *at;
 
@@ -78,13 +73,10 @@ llm_api_messages_thinking(const llm_api_messages_t *b, llm_api_draft_t *d,
     on = llm_api_str_is(type, "enabled");
 
     if (!on && !llm_api_str_is(type, "disabled")) {
-        s = llm_flat_str(type);
-
-        return llm_api_bad_value(err, llm_api_key(at, "type"),
-                                 "Invalid value: '%.*s'. Supported are "
-                                 "'enabled', 'adaptive', 'between_tools' "
-                                 "and 'disabled'.",
-                                 (int) llm_min(s.len, 64), s.data);
+        return llm_api_bad_word(err, llm_api_key(at, "type"),
+                                llm_flat_str(type), "Supported are "
+                                "'enabled', 'adaptive', 'between_tools' and "
+                                "'disabled'.");
     }
 
     budget = llm_api_member(b->thinking, "budget_tokens");
@@ -283,6 +275,7 @@ llm_api_messages_read(llm_api_reader_t *rd, llm_err_t *err)
 const llm_api_endpoint_t  llm_api_messages = {
     .task = LLM_TASK_GENERATE,
     .fields = &llm_api_messages_fields,
+    .shared = &llm_api_draft_fields,
     .names = llm_api_messages_names,
     .id_header = "request-id",
     .read = llm_api_messages_read,
@@ -334,6 +327,7 @@ llm_api_count_body(llm_api_t *a, size_t max, llm_buf_t *out)
 const llm_api_endpoint_t  llm_api_count_tokens = {
     .task = LLM_TASK_TOKENIZE,
     .fields = &llm_api_messages_fields,
+    .shared = &llm_api_draft_fields,
     .names = llm_api_messages_names,
     .id_header = "request-id",
     .read = llm_api_count_read,

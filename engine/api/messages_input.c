@@ -16,20 +16,6 @@ typedef int (*llm_api_mi_block_t)(llm_api_draft_t *d, const llm_flat_t *block,
 
 
 static int
-llm_api_mi_unknown(const llm_flat_t *type, const llm_api_at_t *at,
-    const char *known, llm_err_t *err)
-{
-    llm_str_t  s;
-
-    s = llm_flat_str(type);
-
-    return llm_api_bad_value(err, llm_api_key(at, "type"),
-                             "Invalid value: '%.*s'. %s",
-                             (int) llm_min(s.len, 64), s.data, known);
-}
-
-
-static int
 llm_api_mi_blocks(llm_api_draft_t *d, const llm_flat_t *blocks,
     const llm_api_at_t *at, llm_api_mi_block_t write, llm_err_t *err)
 {
@@ -66,8 +52,10 @@ llm_api_mi_text(llm_api_draft_t *d, const llm_flat_t *block,
     const llm_flat_t  *text;
 
     if (!llm_api_str_is(type, "text")) {
-        return llm_api_mi_unknown(type, at, "This model takes text only: "
-                                  "content blocks of the type 'text'.", err);
+        return llm_api_bad_word(err, llm_api_key(at, "type"),
+                                llm_flat_str(type),
+                                "This model takes text only: content blocks "
+                                "of the type 'text'.");
     }
 
     text = llm_api_need(err, at, block, "text", LLM_FLAT_STRING);
@@ -140,9 +128,10 @@ llm_api_mi_said(llm_api_draft_t *d, const llm_flat_t *block,
     }
 
     if (!llm_api_str_is(type, "text")) {
-        return llm_api_mi_unknown(type, at, "This model takes text only: "
-                                  "content blocks of the types 'text' and "
-                                  "'tool_result'.", err);
+        return llm_api_bad_word(err, llm_api_key(at, "type"),
+                                llm_flat_str(type),
+                                "This model takes text only: content blocks "
+                                "of the types 'text' and 'tool_result'.");
     }
 
     return llm_api_mi_text(d, block, type, at, err);
@@ -243,8 +232,9 @@ llm_api_mi_answer(llm_api_draft_t *d, const llm_flat_t *block,
         return LLM_OK;
     }
 
-    return llm_api_mi_unknown(type, at, "Supported are 'text', 'thinking', "
-                              "'redacted_thinking' and 'tool_use'.", err);
+    return llm_api_bad_word(err, llm_api_key(at, "type"), llm_flat_str(type),
+                            "Supported are 'text', 'thinking', "
+                            "'redacted_thinking' and 'tool_use'.");
 }
 
 
@@ -254,7 +244,6 @@ static int
 llm_api_mi_message(llm_api_draft_t *d, const llm_flat_t *msg,
     const llm_api_at_t *at, llm_err_t *err)
 {
-    llm_str_t          s;
     const llm_flat_t  *role, *content;
 
     if (llm_api_check_type(err, at, msg, LLM_FLAT_OBJECT) != LLM_OK) {
@@ -291,12 +280,9 @@ llm_api_mi_message(llm_api_draft_t *d, const llm_flat_t *msg,
                                   err);
     }
 
-    s = llm_flat_str(role);
-
-    return llm_api_bad_value(err, llm_api_key(at, "role"),
-                             "Invalid value: '%.*s'. Supported values are: "
-                             "'user', 'assistant', and 'system'.",
-                             (int) llm_min(s.len, 64), s.data);
+    return llm_api_bad_word(err, llm_api_key(at, "role"), llm_flat_str(role),
+                            "Supported values are: 'user', 'assistant', and "
+                            "'system'.");
 }
 
 
@@ -396,13 +382,9 @@ llm_api_messages_input(const llm_api_messages_t *b, llm_api_draft_t *d,
 
 static int
 llm_api_mi_tool(llm_api_draft_t *d, const llm_flat_t *tool,
-    const llm_api_at_t *at, uint32_t *n, llm_err_t *err)
+    const llm_api_at_t *at, llm_err_t *err)
 {
     const llm_flat_t  *type, *name, *schema;
-
-    if (llm_api_check_type(err, at, tool, LLM_FLAT_OBJECT) != LLM_OK) {
-        return LLM_ERROR;
-    }
 
     type = llm_api_member(tool, "type");
 
@@ -426,7 +408,6 @@ llm_api_mi_tool(llm_api_draft_t *d, const llm_flat_t *tool,
 
     llm_api_draft_tool(d, name, llm_api_member(tool, "description"), schema,
                        llm_api_member(tool, "strict"));
-    (*n)++;
 
     return LLM_OK;
 }
@@ -476,8 +457,9 @@ llm_api_mi_choice(llm_api_draft_t *d, const llm_flat_t *choice,
     }
 
     if (!llm_api_str_is(type, "tool")) {
-        return llm_api_mi_unknown(type, at, "Supported are 'auto', 'any', "
-                                  "'tool' and 'none'.", err);
+        return llm_api_bad_word(err, llm_api_key(at, "type"),
+                                llm_flat_str(type), "Supported are 'auto', "
+                                "'any', 'tool' and 'none'.");
     }
 
     name = llm_api_need(err, at, choice, "name", LLM_FLAT_STRING);
@@ -495,29 +477,15 @@ int
 llm_api_messages_tools(const llm_api_messages_t *b, llm_api_draft_t *d,
     llm_err_t *err)
 {
-    size_t             handle;
-    uint32_t           i, n;
-    const llm_flat_t  *tool;
-
     if (b->tools) {
-        n = 0;
-
         llm_api_draft_key(d, "tools");
-        handle = llm_flat_open(&d->out, LLM_FLAT_ARRAY);
-        tool = llm_flat_first(b->tools);
 
-        for (i = 0; tool; i++) {
-            if (llm_api_mi_tool(d, tool,
-                                llm_api_idx(llm_api_top("tools"), i), &n, err)
-                != LLM_OK)
-            {
-                return LLM_ERROR;
-            }
-
-            tool = llm_flat_next(b->tools, tool);
+        if (llm_api_draft_tools(d, b->tools, llm_api_top("tools"),
+                                llm_api_mi_tool, err)
+            != LLM_OK)
+        {
+            return LLM_ERROR;
         }
-
-        llm_flat_close(&d->out, handle, n);
     }
 
     return b->tool_choice ? llm_api_mi_choice(d, b->tool_choice, err)

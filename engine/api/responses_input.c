@@ -10,20 +10,6 @@
 #include "engine/api/responses.h"
 
 
-static int
-llm_api_ri_unknown(llm_err_t *err, const llm_api_at_t *at,
-    const llm_flat_t *type, const char *known)
-{
-    llm_str_t  s;
-
-    s = llm_flat_str(type);
-
-    return llm_api_bad_value(err, llm_api_key(at, "type"),
-                             "Invalid value: '%.*s'. %s",
-                             (int) llm_min(s.len, 64), s.data, known);
-}
-
-
 /* a content part: each has its text in a field of its own name */
 
 static int
@@ -51,10 +37,11 @@ llm_api_ri_part(llm_api_draft_t *d, const llm_flat_t *part,
         text = llm_api_need(err, at, part, "text", LLM_FLAT_STRING);
 
     } else {
-        return llm_api_ri_unknown(err, at, type, "This model takes text "
-                                  "only: content parts of the types "
-                                  "'input_text', 'output_text' and "
-                                  "'refusal'.");
+        return llm_api_bad_word(err, llm_api_key(at, "type"),
+                                llm_flat_str(type),
+                                "This model takes text only: content parts "
+                                "of the types 'input_text', 'output_text' "
+                                "and 'refusal'.");
     }
 
     if (text == NULL) {
@@ -105,7 +92,6 @@ llm_api_ri_message(llm_api_draft_t *d, const llm_flat_t *item,
     const llm_api_at_t *at, llm_err_t *err)
 {
     size_t             i;
-    llm_str_t          s;
     const llm_flat_t  *role, *content;
 
     /* a developer's message is a system message in all templates but few,
@@ -128,13 +114,10 @@ llm_api_ri_message(llm_api_draft_t *d, const llm_flat_t *item,
     }
 
     if (i == llm_nelems(roles)) {
-        s = llm_flat_str(role);
-
-        return llm_api_bad_value(err, llm_api_key(at, "role"),
-                                 "Invalid value: '%.*s'. Supported values "
-                                 "are: 'assistant', 'system', 'developer', "
-                                 "and 'user'.",
-                                 (int) llm_min(s.len, 64), s.data);
+        return llm_api_bad_word(err, llm_api_key(at, "role"),
+                                llm_flat_str(role),
+                                "Supported values are: 'assistant', "
+                                "'system', 'developer', and 'user'.");
     }
 
     content = llm_api_member(item, "content");
@@ -316,11 +299,11 @@ llm_api_ri_item(llm_api_draft_t *d, const llm_flat_t *item,
         return LLM_OK;
 
     } else if (!llm_api_str_is(type, "item_reference")) {
-        return llm_api_ri_unknown(err, at, type, "Supported are 'message', "
-                                  "'function_call', 'function_call_output', "
-                                  "'custom_tool_call', "
-                                  "'custom_tool_call_output' and "
-                                  "'reasoning'.");
+        return llm_api_bad_word(err, llm_api_key(at, "type"),
+                                llm_flat_str(type), "Supported are 'message', "
+                                "'function_call', 'function_call_output', "
+                                "'custom_tool_call', "
+                                "'custom_tool_call_output' and 'reasoning'.");
     }
 
     return llm_api_bad_value(err, at, "An item cannot be referred to by its "
@@ -385,13 +368,9 @@ llm_api_responses_input(const llm_api_responses_t *b, llm_api_draft_t *d,
 
 static int
 llm_api_ri_tool(llm_api_draft_t *d, const llm_flat_t *tool,
-    const llm_api_at_t *at, uint32_t *n, llm_err_t *err)
+    const llm_api_at_t *at, llm_err_t *err)
 {
     const llm_flat_t  *type, *name;
-
-    if (llm_api_check_type(err, at, tool, LLM_FLAT_OBJECT) != LLM_OK) {
-        return LLM_ERROR;
-    }
 
     type = llm_api_need(err, at, tool, "type", LLM_FLAT_STRING);
     if (type == NULL) {
@@ -415,7 +394,6 @@ llm_api_ri_tool(llm_api_draft_t *d, const llm_flat_t *tool,
     llm_api_draft_tool(d, name, llm_api_member(tool, "description"),
                        llm_api_member(tool, "parameters"),
                        llm_api_member(tool, "strict"));
-    (*n)++;
 
     return LLM_OK;
 }
@@ -428,13 +406,11 @@ static int
 llm_api_ri_allowed(llm_api_draft_t *d, const llm_flat_t *choice,
     llm_err_t *err)
 {
-    size_t               handle, inner, list;
-    uint32_t             i, n;
-    const llm_flat_t    *mode, *tools, *tool;
-    const llm_api_at_t  *at, *here;
+    size_t               handle, inner;
+    const llm_flat_t    *mode, *tools;
+    const llm_api_at_t  *at;
 
     at = llm_api_top("tool_choice");
-    here = llm_api_key(at, "tools");
 
     mode = llm_api_need(err, at, choice, "mode", LLM_FLAT_STRING);
     tools = mode ? llm_api_need(err, at, choice, "tools", LLM_FLAT_ARRAY)
@@ -453,22 +429,14 @@ llm_api_ri_allowed(llm_api_draft_t *d, const llm_flat_t *choice,
     llm_flat_add_str(&d->out, "mode", 4);
     llm_flat_add_node(&d->out, mode);
     llm_flat_add_str(&d->out, "tools", 5);
-    list = llm_flat_open(&d->out, LLM_FLAT_ARRAY);
 
-    n = 0;
-    tool = llm_flat_first(tools);
-
-    for (i = 0; tool; i++) {
-        if (llm_api_ri_tool(d, tool, llm_api_idx(here, i), &n, err)
-            != LLM_OK)
-        {
-            return LLM_ERROR;
-        }
-
-        tool = llm_flat_next(tools, tool);
+    if (llm_api_draft_tools(d, tools, llm_api_key(at, "tools"),
+                            llm_api_ri_tool, err)
+        != LLM_OK)
+    {
+        return LLM_ERROR;
     }
 
-    llm_flat_close(&d->out, list, n);
     llm_flat_close(&d->out, inner, 2);
     llm_flat_close(&d->out, handle, 2);
 
@@ -500,9 +468,10 @@ llm_api_ri_choice(llm_api_draft_t *d, const llm_flat_t *choice,
     }
 
     if (!llm_api_str_is(type, "function")) {
-        return llm_api_ri_unknown(err, at, type, "Supported are 'function' "
-                                  "and 'allowed_tools': this server has no "
-                                  "tools of its own.");
+        return llm_api_bad_word(err, llm_api_key(at, "type"),
+                                llm_flat_str(type), "Supported are "
+                                "'function' and 'allowed_tools': this server "
+                                "has no tools of its own.");
     }
 
     name = llm_api_need(err, at, choice, "name", LLM_FLAT_STRING);
@@ -520,30 +489,15 @@ int
 llm_api_responses_tools(const llm_api_responses_t *b, llm_api_draft_t *d,
     llm_err_t *err)
 {
-    size_t               handle;
-    uint32_t             i, n;
-    const llm_flat_t    *tool;
-    const llm_api_at_t  *at;
-
     if (b->tools) {
-        at = llm_api_top("tools");
-        n = 0;
-
         llm_api_draft_key(d, "tools");
-        handle = llm_flat_open(&d->out, LLM_FLAT_ARRAY);
-        tool = llm_flat_first(b->tools);
 
-        for (i = 0; tool; i++) {
-            if (llm_api_ri_tool(d, tool, llm_api_idx(at, i), &n, err)
-                != LLM_OK)
-            {
-                return LLM_ERROR;
-            }
-
-            tool = llm_flat_next(b->tools, tool);
+        if (llm_api_draft_tools(d, b->tools, llm_api_top("tools"),
+                                llm_api_ri_tool, err)
+            != LLM_OK)
+        {
+            return LLM_ERROR;
         }
-
-        llm_flat_close(&d->out, handle, n);
     }
 
     return llm_api_ri_choice(d, b->tool_choice, err);
