@@ -286,14 +286,6 @@ llm_api_mi_message(llm_api_draft_t *d, const llm_flat_t *msg,
 }
 
 
-static int
-llm_api_mi_is_empty(const llm_flat_t *v)
-{
-    return (v->type == LLM_FLAT_STRING || v->type == LLM_FLAT_ARRAY)
-           && v->count == 0;
-}
-
-
 /*
  * Claude Code's first system block is a header for Anthropic's accounts.  It
  * is nothing for the model, and changes with the client's version and the
@@ -302,7 +294,7 @@ llm_api_mi_is_empty(const llm_flat_t *v)
  */
 
 static int
-llm_api_mi_system(llm_api_draft_t *d, const llm_flat_t *block,
+llm_api_mi_system_block(llm_api_draft_t *d, const llm_flat_t *block,
     const llm_flat_t *type, const llm_api_at_t *at, llm_err_t *err)
 {
     llm_str_t          s;
@@ -322,7 +314,31 @@ llm_api_mi_system(llm_api_draft_t *d, const llm_flat_t *block,
         }
     }
 
+    llm_api_draft_open(d, "system");
+
     return llm_api_mi_text(d, block, type, at, err);
+}
+
+
+static int
+llm_api_mi_system(llm_api_draft_t *d, const llm_flat_t *system,
+    llm_err_t *err)
+{
+    const llm_api_at_t  *at;
+
+    at = llm_api_top("system");
+
+    if (system->type == LLM_FLAT_ARRAY) {
+        return llm_api_mi_blocks(d, system, at, llm_api_mi_system_block, err);
+    }
+
+    if (system->type == LLM_FLAT_STRING && system->count == 0) {
+        return LLM_OK;
+    }
+
+    llm_api_draft_open(d, "system");
+
+    return llm_api_mi_content(d, system, at, err);
 }
 
 
@@ -332,10 +348,9 @@ llm_api_messages_input(const llm_api_messages_t *b, llm_api_draft_t *d,
 {
     uint32_t             i;
     const llm_flat_t    *msg;
-    const llm_api_at_t  *at, *system;
+    const llm_api_at_t  *at;
 
     at = llm_api_top("messages");
-    system = llm_api_top("system");
 
     if (b->messages->type != LLM_FLAT_ARRAY) {
         return llm_api_bad_type(err, at, "an array of objects", b->messages);
@@ -347,16 +362,8 @@ llm_api_messages_input(const llm_api_messages_t *b, llm_api_draft_t *d,
 
     llm_api_draft_messages(d);
 
-    if (b->system && !llm_api_mi_is_empty(b->system)) {
-        llm_api_draft_open(d, "system");
-
-        if ((b->system->type == LLM_FLAT_ARRAY
-             ? llm_api_mi_blocks(d, b->system, system, llm_api_mi_system, err)
-             : llm_api_mi_content(d, b->system, system, err))
-            != LLM_OK)
-        {
-            return LLM_ERROR;
-        }
+    if (b->system && llm_api_mi_system(d, b->system, err) != LLM_OK) {
+        return LLM_ERROR;
     }
 
     msg = llm_flat_first(b->messages);

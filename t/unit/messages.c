@@ -31,6 +31,11 @@ test_input(void)
           "{'messages':[{'role':'system','content':'Be brief.'},"
           "{'role':'user','content':'Hi'}]}" },
 
+        { "a system prompt of accounts alone is none",
+          "{'system':[{'type':'text','text':'x-anthropic-billing-header: "
+          "cc_version=2;'}],'messages':[{'role':'user','content':'Hi'}]}",
+          "{'messages':[{'role':'user','content':'Hi'}]}" },
+
         { "system as blocks, without accounts, and in mid-list",
           "{'system':[{'type':'text','text':'x-anthropic-billing-header: "
           "cc_version=2;'},{'type':'text','text':'a'},"
