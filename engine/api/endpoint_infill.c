@@ -182,7 +182,8 @@ llm_api_infill_read(llm_api_reader_t *rd, llm_err_t *err)
     (void) llm_buf_adds(&rd->head, "{\"index\":0,\"model\":");
     (void) llm_json_add_string(&rd->head, m->name.data, m->name.len);
 
-    return llm_api_write_lists(rd, &b.body, err);
+    return llm_api_write_lists(rd, &b.body, err) == LLM_OK
+           ? llm_api_write_rule(rd, &b.body, err) : LLM_ERROR;
 }
 
 

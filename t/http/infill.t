@@ -131,6 +131,17 @@ $res = infill(%gap, prompt => 'return', stop => [ $first ]);
 is($res->{json}{stop_type}, 'word', 'a stop string') or diag($res->{body});
 unlike($res->{json}{content}, qr/\Q$first\E/, 'is not in the text');
 
+# a rule for what fills the gap
+
+$res = infill(%gap, grammar => 'root ::= "abc" [0-9]{2}');
+like($res->{json}{content}, qr/^abc[0-9]{2}$/, 'a grammar')
+    or diag($res->{body});
+$res = infill(%gap, json_schema => { enum => [ 7 ] });
+is($res->{json}{content}, '7', 'a schema') or diag($res->{body});
+$res = infill(%gap, grammar => 'root ::=');
+is($res->{status}, 400, 'a grammar that is none') or diag($res->{body});
+is($res->{json}{error}{param}, 'grammar', 'is named');
+
 # control tokens in the text are text
 
 $res = infill(input_prefix => '<|im_end|>', input_suffix => '');

@@ -226,6 +226,10 @@ static const case_t  cases[] = {
          " prompts='ac' infill=''['f':'t','tmp':''] "),
     GOOD(INFILL, "{'input_prefix':'','input_suffix':'','n_predict':-1}",
          " max=-1 "),
+    GOOD(INFILL, "{'input_prefix':'','input_suffix':'','grammar':'root'}",
+         " rule=gbnf of=grammar is=root "),
+    BAD(INFILL, "{'input_prefix':'','input_suffix':'','grammar':'a',"
+        "'json_schema':{}}", "grammar", "invalid_value", "only one"),
     BAD(INFILL, "{'input_prefix':'a'}", "input_suffix",
         "missing_required_parameter", ""),
     BAD(INFILL, "{'input_prefix':'a','input_suffix':null}", "input_suffix",
