@@ -36,7 +36,7 @@ static const llm_api_fields_t  llm_api_infill_fields = {
 
 /* ---- the reader ---- */
 
-/* {"filename": ..., "text": ...}, either may be missing */
+/* {"filename": ..., "text": ...}; the text is needed */
 
 static int
 llm_api_infill_extra(const llm_flat_t *list, llm_buf_t *msg, llm_ref_t *ref,
@@ -64,20 +64,18 @@ llm_api_infill_extra(const llm_flat_t *list, llm_buf_t *msg, llm_ref_t *ref,
         }
 
         name = llm_api_member(v, "filename");
-        text = llm_api_member(v, "text");
+        text = llm_api_need(err, here, v, "text", LLM_FLAT_STRING);
 
-        if ((name && llm_api_check_type(err, llm_api_key(here, "filename"),
-                                        name, LLM_FLAT_STRING) != LLM_OK)
-            || (text && llm_api_check_type(err, llm_api_key(here, "text"),
-                                           text, LLM_FLAT_STRING) != LLM_OK))
+        if (text == NULL
+            || (name && llm_api_check_type(err, llm_api_key(here, "filename"),
+                                           name, LLM_FLAT_STRING) != LLM_OK))
         {
             return LLM_ERROR;
         }
 
         extra[i].name = llm_api_write_string(msg, name ? llm_flat_str(name)
                                                        : llm_str("tmp"));
-        extra[i].text = llm_api_write_string(msg, text ? llm_flat_str(text)
-                                                       : llm_str(""));
+        extra[i].text = llm_api_write_string(msg, llm_flat_str(text));
     }
 
     ref->off = (uint32_t) msg->len;

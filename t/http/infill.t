@@ -192,8 +192,10 @@ for my $case ([ { input_suffix => '' }, 'input_prefix' ],
               [ { %gap, prompt => [ 1 ] }, 'prompt' ],
               [ { %gap, input_extra => {} }, 'input_extra' ],
               [ { %gap, input_extra => [ 'a' ] }, 'input_extra[0]' ],
-              [ { %gap, input_extra => [ {}, { text => 5 } ] },
+              [ { %gap, input_extra => [ { text => '' }, {} ] },
                 'input_extra[1].text' ],
+              [ { %gap, input_extra => [ { text => 5 } ] },
+                'input_extra[0].text' ],
               [ { %gap, n => 2 }, 'n' ],
               [ { %gap, model => 'demo' }, 'model' ])
 {

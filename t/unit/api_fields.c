@@ -222,7 +222,7 @@ static const case_t  cases[] = {
     GOOD(INFILL, "{'input_prefix':'a','input_suffix':'b'}",
          " prompts='a' infill='b'[] "),
     GOOD(INFILL, "{'input_prefix':'a','input_suffix':'','prompt':'c',"
-         "'input_extra':[{'text':'t','filename':'f'},{}]}",
+         "'input_extra':[{'text':'t','filename':'f'},{'text':''}]}",
          " prompts='ac' infill=''['f':'t','tmp':''] "),
     GOOD(INFILL, "{'input_prefix':'','input_suffix':'','n_predict':-1}",
          " max=-1 "),
@@ -235,7 +235,11 @@ static const case_t  cases[] = {
     BAD(INFILL, "{'input_prefix':'a','input_suffix':null}", "input_suffix",
         "invalid_type", ""),
     BAD(INFILL, "{'input_prefix':'a','input_suffix':'','input_extra':"
-        "[{'filename':1}]}", "input_extra[0].filename", "invalid_type", ""),
+        "[{'filename':1,'text':'t'}]}", "input_extra[0].filename",
+        "invalid_type", ""),
+    BAD(INFILL, "{'input_prefix':'a','input_suffix':'','input_extra':"
+        "[{'filename':'f'}]}", "input_extra[0].text",
+        "missing_required_parameter", ""),
 };
 
 
