@@ -166,7 +166,13 @@ llm_api_chat_reasons(llm_api_reader_t *rd, const llm_api_chat_t *b,
             && memcmp(s.data, formats[i], s.len) == 0)
         {
             rd->r.flags |= i == 0 ? LLM_REQ_THINK_TEXT : 0;
-            return LLM_OK;
+
+            return i == 0 && (rd->r.flags & LLM_REQ_THINK_MOST)
+                   ? llm_api_bad_value(err, llm_api_top("reasoning_format"),
+                                       "'none' cannot be combined with a "
+                                       "bound of reasoning, for reasoning is "
+                                       "not looked for.")
+                   : LLM_OK;
         }
     }
 
