@@ -104,6 +104,7 @@ struct llm_seq_s {
 
     uint32_t             n_ended;       /* tokens of the ending of reasoning
                                            that were forced */
+    llm_candidate_t      ended;         /* the last of them */
     uint64_t             last_us;       /* when the last token came */
     llm_finish_t         reason;
     int32_t              stop_id;

@@ -37,7 +37,15 @@ llm_think_end(llm_seq_t *q, llm_sampled_t *token)
     ids = &q->req->prep.endings[llm_answer_pair(q->emit.answer)];
 
     if (q->n_ended < ids->len) {
-        token->id = ids->data[q->n_ended++];
-        token->logprob = 0;             /* nothing else could come */
+        q->ended.id = ids->data[q->n_ended++];
+        q->ended.logprob = 0;           /* nothing else could come */
+
+        token->id = q->ended.id;
+        token->logprob = q->ended.logprob;
+
+        if (token->n_top) {
+            token->n_top = 1;
+            token->top = &q->ended;
+        }
     }
 }

@@ -253,6 +253,22 @@ for my $name (qw(thinking_budget_tokens reasoning_budget)) {
            '<', 9, 'few tokens of reasoning');
 }
 
+# what is forced is among the most likely ones, too
+
+my $top = $t->post($path, { %think, thinking_budget => 4, logprobs => \1,
+                            top_logprobs => 2 })
+    ->{json}{choices}[0]{logprobs}{content};
+
+for my $token (@$top) {
+    ok(scalar(grep { $_->{token} eq $token->{token}
+                     && $_->{logprob} == $token->{logprob} }
+              @{ $token->{top_logprobs} }),
+       'top_logprobs has the token');
+}
+
+ok(scalar(grep { @{ $_->{top_logprobs} } == 1 } @$top),
+   'what nothing else could be');
+
 my $whole = $t->post($path, { %think, thinking_budget_tokens => -1 })
     ->{json}{choices}[0]{message};
 is($whole->{reasoning}, $message->{reasoning}, '-1 is no bound');
