@@ -49,19 +49,19 @@ llm_dry_lengths(const int32_t *end, uint32_t n, uint32_t *same)
 
 
 static int
-llm_dry_is_breaker(const llm_rules_t *rules, int32_t id)
+llm_dry_is_breaker(const llm_filter_t *filter, int32_t id)
 {
     uint32_t   i;
     llm_str_t  s, b;
 
-    if (rules == NULL || rules->n_breakers == 0) {
+    if (filter == NULL || filter->n_breakers == 0) {
         return 0;
     }
 
-    s = rules->bytes(rules->vocab, id);
+    s = filter->bytes(filter->vocab, id);
 
-    for (i = 0; i < rules->n_breakers; i++) {
-        b = rules->breakers[i];
+    for (i = 0; i < filter->n_breakers; i++) {
+        b = filter->breakers[i];
 
         if (b.len && s.len && memmem(s.data, s.len, b.data, b.len)) {
             return 1;
@@ -80,7 +80,7 @@ llm_dry_penalise(llm_chain_t *c, int32_t id, uint32_t length)
     double                 penalty;
     const llm_sampling_t  *p;
 
-    if (llm_dry_is_breaker(c->rules, id)) {
+    if (llm_dry_is_breaker(c->filter, id)) {
         return;
     }
 

@@ -53,16 +53,16 @@ llm_history_breaks(const llm_history_t *h, llm_str_t s, llm_str_t breaker)
 
 
 static void
-llm_history_text(llm_history_t *h, const llm_rules_t *rules, int32_t id)
+llm_history_text(llm_history_t *h, const llm_filter_t *filter, int32_t id)
 {
     size_t     keep;
     uint32_t   i;
     llm_str_t  s;
 
-    s = rules->bytes(rules->vocab, id);
+    s = filter->bytes(filter->vocab, id);
 
-    for (i = 0; i < rules->n_breakers; i++) {
-        if (llm_history_breaks(h, s, rules->breakers[i])) {
+    for (i = 0; i < filter->n_breakers; i++) {
+        if (llm_history_breaks(h, s, filter->breakers[i])) {
             h->broken = h->n;
         }
     }
@@ -86,7 +86,7 @@ llm_history_text(llm_history_t *h, const llm_rules_t *rules, int32_t id)
 
 
 void
-llm_history_add(llm_history_t *h, const llm_rules_t *rules, int32_t id)
+llm_history_add(llm_history_t *h, const llm_filter_t *filter, int32_t id)
 {
     int32_t   *ids;
     uint32_t   cap, *same;
@@ -114,8 +114,8 @@ llm_history_add(llm_history_t *h, const llm_rules_t *rules, int32_t id)
 
     h->ids[h->n++] = id;
 
-    if (rules && rules->n_breakers) {
-        llm_history_text(h, rules, id);
+    if (filter && filter->n_breakers) {
+        llm_history_text(h, filter, id);
     }
 }
 

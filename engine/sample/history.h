@@ -34,8 +34,8 @@ typedef struct {
 void llm_history_clear(llm_history_t *h);
 void llm_history_free(llm_history_t *h);
 
-/* adds a token; rules may be NULL */
-void llm_history_add(llm_history_t *h, const llm_rules_t *rules, int32_t id);
+/* adds a token; filter may be NULL */
+void llm_history_add(llm_history_t *h, const llm_filter_t *filter, int32_t id);
 
 /* do the tokens generated end with these? */
 int llm_history_ends(const llm_history_t *h, const int32_t *ids, uint32_t n);

@@ -9,7 +9,7 @@
 #include "engine/sample/sampler.h"
 #include "engine/sample/chain.h"
 #include "engine/sample/random.h"
-#include "engine/sample/rules.h"
+#include "engine/sample/filter.h"
 
 #include <float.h>
 #include <math.h>
@@ -35,7 +35,7 @@ struct llm_sampler_s {
                                            NULL */
     int                penalises;
 
-    const llm_rules_t *rules;           /* or NULL */
+    const llm_filter_t *filter;         /* or NULL */
     int                words;           /* a bad word has several tokens */
     int                remembers;       /* the history is kept */
     llm_history_t      history;
@@ -143,7 +143,7 @@ llm_sampler_restart(llm_sampler_t *s, const llm_sampling_t *params,
     llm_sampler_bound(&s->params);
     s->on = llm_chain_on(&s->params);
     s->penalises = penalises;
-    s->rules = NULL;
+    s->filter = NULL;
     s->words = 0;
     s->remembers = llm_chain_remembers(s->on);
     llm_history_clear(&s->history);
@@ -185,28 +185,28 @@ llm_sampler_create(const llm_sampling_t *params, uint32_t choice,
 /* a bad word of one token is a logit of minus infinity */
 
 int
-llm_sampler_set_rules(llm_sampler_t *s, const llm_rules_t *rules)
+llm_sampler_set_filter(llm_sampler_t *s, const llm_filter_t *filter)
 {
     uint32_t     i;
     llm_edit_t  *e;
 
-    if (rules->n_bad && llm_sampler_room(s, 1, 1) != LLM_OK) {
+    if (filter->n_bad && llm_sampler_room(s, 1, 1) != LLM_OK) {
         return LLM_ERROR;
     }
 
-    s->rules = rules;
+    s->filter = filter;
 
-    for (i = 0; i < rules->n_bad; i++) {
+    for (i = 0; i < filter->n_bad; i++) {
 
-        e = rules->bad[i].n == 1
-            ? llm_sampler_edit(s, rules->bad[i].ids[0]) : NULL;
+        e = filter->bad[i].n == 1
+            ? llm_sampler_edit(s, filter->bad[i].ids[0]) : NULL;
 
         if (e) {
             e->bias = -INFINITY;
         }
     }
 
-    s->words = llm_rules_have_words(rules);
+    s->words = llm_filter_has_words(filter);
     s->remembers |= s->words;
 
     return LLM_OK;
@@ -247,7 +247,7 @@ llm_sampler_see_prompt(llm_sampler_t *s, int32_t id)
     }
 
     if (s->remembers) {
-        llm_history_add(&s->history, s->rules, id);
+        llm_history_add(&s->history, s->filter, id);
         s->history.n_prompt = s->history.n;
     }
 }
@@ -266,7 +266,7 @@ llm_sampler_accept(llm_sampler_t *s, int32_t id)
     }
 
     if (s->remembers) {
-        llm_history_add(&s->history, s->rules, id);
+        llm_history_add(&s->history, s->filter, id);
     }
 }
 
@@ -276,7 +276,7 @@ llm_sampler_changes(const llm_sampler_t *s, uint32_t n_banned,
     const uint32_t *mask)
 {
     return s->n_edits || n_banned || mask || s->words
-           || (s->rules && s->rules->allowed);
+           || (s->filter && s->filter->allowed);
 }
 
 
@@ -293,7 +293,7 @@ llm_sampler_chain(const llm_sampler_t *s, llm_sampler_scratch_t *scratch,
     c->edits = s->edits;
     c->n_edits = s->n_edits;
     c->place = s->place;
-    c->rules = s->rules;
+    c->filter = s->filter;
     c->history = &s->history;
     c->scratch = scratch;
     c->row = row;
@@ -301,7 +301,7 @@ llm_sampler_chain(const llm_sampler_t *s, llm_sampler_scratch_t *scratch,
 }
 
 
-/* copies the row to the scratch and applies bias, penalties, rules, bans and
+/* copies the row to the scratch and applies bias, penalties, filter, bans and
    mask */
 
 static void
@@ -319,10 +319,10 @@ llm_sampler_change(const llm_sampler_t *s, llm_sampler_scratch_t *scratch,
     llm_sampler_chain(s, scratch, row, &c);
     llm_chain_edit(&c);
 
-    llm_rules_apply(s->rules, &s->history, row, s->n_vocab);
+    llm_filter_apply(s->filter, &s->history, row, s->n_vocab);
 
     if (mask) {
-        llm_rules_mask(mask, s->n_vocab, row);
+        llm_filter_mask(mask, s->n_vocab, row);
     }
 
     for (i = 0; i < n_banned; i++) {
@@ -407,7 +407,7 @@ llm_sampler_not_finite(llm_err_t *err)
 }
 
 
-/* the request's bans and rules contradict each other */
+/* the request's bans and its filter contradict each other */
 
 static int
 llm_sampler_nothing(llm_err_t *err)
@@ -547,7 +547,7 @@ llm_sampler_plan(const llm_sampler_t *s, uint32_t ahead,
     if (p->n_logprobs > LLM_DRAW_TOP
         || (uint64_t) s->n_edits + n_banned > LLM_DRAW_EDITS
         || !llm_chain_on_device(s->on, best) || s->words
-        || (mask && s->rules && s->rules->allowed))
+        || (mask && s->filter && s->filter->allowed))
     {
         return 0;
     }
@@ -569,7 +569,7 @@ llm_sampler_plan(const llm_sampler_t *s, uint32_t ahead,
     draw->edits = s->edits;
     draw->n_banned = n_banned;
     draw->banned = banned;
-    draw->mask = (s->rules && s->rules->allowed) ? s->rules->allowed : mask;
+    draw->mask = (s->filter && s->filter->allowed) ? s->filter->allowed : mask;
 
     return 1;
 }

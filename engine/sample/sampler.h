@@ -1,7 +1,7 @@
 /*
  * From a row of logits to a token.  The chain, in vLLM's order, with
  * llama.cpp's stages where they fit: bias, repetition penalty (Keskar et al.,
- * 2019), frequency and presence penalty, DRY, rules, mask and bans,
+ * 2019), frequency and presence penalty, DRY, filter, mask and bans,
  * temperature, top-n-sigma, min-p, top-k, typical, top-p, XTC, dynamic
  * temperature, and a draw; the stages are the rows of
  * engine/base/sampling.def.  Each cut works on the
@@ -47,7 +47,7 @@ typedef struct {
     llm_str_t             (*bytes)(const void *vocab, int32_t id);
                                         /* a token's text; for breakers */
     const void             *vocab;
-} llm_rules_t;
+} llm_filter_t;
 
 typedef struct {
     int32_t                 id;
@@ -78,10 +78,10 @@ llm_sampler_t *llm_sampler_create(const llm_sampling_t *params,
 int llm_sampler_restart(llm_sampler_t *s, const llm_sampling_t *params,
     uint32_t choice, const llm_logit_bias_t *bias, uint32_t n_bias);
 /*
- * Sets the rules of a sampler that is new or was restarted, before any token;
+ * Sets the filter of a sampler that is new or was restarted, before any token;
  * they are not copied and outlive its use.  LLM_ERROR: no memory.
  */
-int llm_sampler_set_rules(llm_sampler_t *s, const llm_rules_t *rules);
+int llm_sampler_set_filter(llm_sampler_t *s, const llm_filter_t *filter);
 void llm_sampler_free(llm_sampler_t *s);
 
 /* do the penalties look at the prompt, too? */

@@ -31,7 +31,7 @@ typedef struct {
     llm_edit_t             *edits;
     uint32_t                n_edits;
     const uint32_t         *place;      /* index of an id's edit, + 1 */
-    const llm_rules_t      *rules;
+    const llm_filter_t     *filter;
     const llm_history_t    *history;
     llm_sampler_scratch_t  *scratch;    /* block_max is the row's */
     const float            *row;

@@ -71,9 +71,9 @@ llm_req_free(llm_req_t *r)
     }
 
     free(r->prep.banned);
-    free((void *) r->prep.rules.allowed);
-    free((void *) r->prep.rules.bad);
-    free((void *) r->prep.rules.breakers);
+    free((void *) r->prep.filter.allowed);
+    free((void *) r->prep.filter.bad);
+    free((void *) r->prep.filter.breakers);
     free(r->run.seqs);
     free(r->prep.prompts);
     free(r->msg);
@@ -113,7 +113,7 @@ llm_req_bytes(const llm_req_t *r)
         return n;
     }
 
-    n += r->prep.n_banned * sizeof(*r->prep.banned) + r->prep.rule_bytes
+    n += r->prep.n_banned * sizeof(*r->prep.banned) + r->prep.filter_bytes
          + r->prep.answer.cap
          + (r->prep.gram ? llm_gram_share(r->prep.gram) : 0)
          + r->prep.tools.n * sizeof(*r->prep.tools.tool);

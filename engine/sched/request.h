@@ -137,8 +137,8 @@ typedef struct {
     uint32_t             n_banned;
     llm_gram_ref_t      *gram;          /* what choices must look like, or
                                            NULL */
-    llm_rules_t          rules;         /* its lists are owned */
-    size_t               rule_bytes;    /* memory of these */
+    llm_filter_t         filter;        /* its lists are owned */
+    size_t               filter_bytes;  /* memory of these */
     llm_salt_t           salt;
     llm_tools_t          tools;         /* that may be called */
     int                  open;          /* reasoning in the prompt, as

@@ -61,7 +61,7 @@ llm_seat_take(llm_sched_t *s, llm_seq_t *q, llm_err_t *err)
         return LLM_ERROR;
     }
 
-    if (llm_sampler_set_rules(q->sampler, &q->req->prep.rules) != LLM_OK) {
+    if (llm_sampler_set_filter(q->sampler, &q->req->prep.filter) != LLM_OK) {
         llm_seat_give(s, q);
         return LLM_ERROR;
     }

@@ -205,8 +205,8 @@ int llm_prep_room(const llm_served_t *m, const llm_req_t *r,
 int llm_prep_echo(const llm_served_t *m, const llm_req_t *r,
     llm_prompt_ids_t *p);
 
-/* rules.c: allowed tokens, bad words, sequence breakers */
-int llm_prep_rules(const llm_served_t *m, llm_req_t *r, llm_err_t *err);
+/* filter.c: allowed tokens, bad words, sequence breakers */
+int llm_prep_filter(const llm_served_t *m, llm_req_t *r, llm_err_t *err);
 
 /* answers.c */
 /* the answer of a task that needs no model; in any thread */

@@ -409,7 +409,7 @@ llm_prep_request(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
     }
 
     if (llm_prep_stops(m, r, err) != LLM_OK
-        || llm_prep_rules(m, r, err) != LLM_OK
+        || llm_prep_filter(m, r, err) != LLM_OK
         || (msg->task == LLM_TASK_SCORE ? llm_prep_pairs(m, r, err)
             : msg->kind == LLM_KIND_CHAT ? llm_prep_chat(m, r, err)
             : llm_prep_completion(m, r, err)) != LLM_OK

@@ -41,11 +41,11 @@ bytes_of(const void *vocab, int32_t id)
 
 /* what the case says of words and tokens; lists have room for all of it */
 
-static llm_rules_t
-rules_of(const expected_t *e, llm_bad_word_t *bad, llm_str_t *breakers)
+static llm_filter_t
+filter_of(const expected_t *e, llm_bad_word_t *bad, llm_str_t *breakers)
 {
     uint32_t     i, from;
-    llm_rules_t  r = { .bytes = bytes_of };
+    llm_filter_t  r = { .bytes = bytes_of };
 
     r.allowed = e->allowed ? &e->allowed : NULL;
     r.bad = bad;
@@ -70,7 +70,7 @@ rules_of(const expected_t *e, llm_bad_word_t *bad, llm_str_t *breakers)
 
 
 static void
-begin(llm_sampler_t *s, const expected_t *e, const llm_rules_t *rules,
+begin(llm_sampler_t *s, const expected_t *e, const llm_filter_t *filter,
     uint64_t seed)
 {
     uint32_t        i;
@@ -82,7 +82,7 @@ begin(llm_sampler_t *s, const expected_t *e, const llm_rules_t *rules,
     p.seed = seed;
 
     (void) llm_sampler_restart(s, &p, 0, NULL, 0);
-    (void) llm_sampler_set_rules(s, rules);
+    (void) llm_sampler_set_filter(s, filter);
 
     for (i = 0; i < e->n_prompt; i++) {
         llm_sampler_see_prompt(s, e->prompt[i]);
@@ -117,15 +117,15 @@ test_case(const expected_t *e, llm_sampler_t *s,
     uint32_t        got[EXPECTED_VOCAB] = { 0 };
     llm_err_t       err;
     llm_str_t       breakers[4];
-    llm_rules_t     rules;
+    llm_filter_t     filter;
     llm_sampled_t   out;
     llm_bad_word_t  bad[24];
 
-    rules = rules_of(e, bad, breakers);
+    filter = filter_of(e, bad, breakers);
     failed = 0;
 
     for (i = 0; i < DRAWS; i++) {
-        begin(s, e, &rules, i);
+        begin(s, e, &filter, i);
 
         if (llm_sampler_sample(s, scratch, e->logits, NULL, 0, NULL, &out,
                                &err)
@@ -176,7 +176,7 @@ test_plans(llm_sampler_t *s)
 {
     uint32_t               i;
     llm_draw_t             d;
-    llm_rules_t            rules;
+    llm_filter_t            filter;
     llm_sampling_t         p;
     static const uint32_t  allowed[] = { 6 }, mask[] = { 3 };
     static const int32_t   ids[] = { 1, 2 };
@@ -185,12 +185,12 @@ test_plans(llm_sampler_t *s)
 
     static const struct {
         const char      *name;
-        llm_rules_t      rules;
+        llm_filter_t      filter;
         const uint32_t  *mask;
         int              device;
         const uint32_t  *its_mask;
     } plans[] = {
-        { "no rules", { .n_bad = 0 }, NULL, 1, NULL },
+        { "no filter", { .n_bad = 0 }, NULL, 1, NULL },
         { "allowed tokens", { .allowed = allowed }, NULL, 1, allowed },
         { "a mask", { .n_bad = 0 }, mask, 1, mask },
         { "both", { .allowed = allowed }, mask, 0, NULL },
@@ -201,17 +201,17 @@ test_plans(llm_sampler_t *s)
 
     for (i = 0; i < llm_nelems(plans); i++) {
         llm_sampling_default(&p);
-        rules = plans[i].rules;
+        filter = plans[i].filter;
 
         (void) llm_sampler_restart(s, &p, 0, NULL, 0);
-        (void) llm_sampler_set_rules(s, &rules);
+        (void) llm_sampler_set_filter(s, &filter);
 
         is_int(llm_sampler_plan(s, 0, NULL, 0, plans[i].mask, &d),
                plans[i].device, "%s: where it is drawn", plans[i].name);
 
         if (plans[i].device) {
             ok(d.mask == plans[i].its_mask
-               && d.n_edits == plans[i].rules.n_bad,
+               && d.n_edits == plans[i].filter.n_bad,
                "%s: with this mask", plans[i].name);
         }
     }
@@ -234,7 +234,7 @@ test_host_only(llm_sampler_t *s, const char *name, llm_sampling_t p, int best)
 }
 
 
-/* contradicting rules are the request's fault */
+/* contradicting filter are the request's fault */
 
 static void
 test_nothing(llm_sampler_t *s, llm_sampler_scratch_t *scratch)
@@ -248,11 +248,11 @@ test_nothing(llm_sampler_t *s, llm_sampler_scratch_t *scratch)
 
     static const llm_bad_word_t  bad = { ids, 1 };
 
-    llm_rules_t  rules = { .allowed = &allowed, .bad = &bad, .n_bad = 1 };
+    llm_filter_t  filter = { .allowed = &allowed, .bad = &bad, .n_bad = 1 };
 
     llm_sampling_default(&p);
     (void) llm_sampler_restart(s, &p, 0, NULL, 0);
-    (void) llm_sampler_set_rules(s, &rules);
+    (void) llm_sampler_set_filter(s, &filter);
 
     is_int(llm_sampler_sample(s, scratch, logits, NULL, 0, NULL, &out, &err),
            LLM_ERROR, "the only allowed token is a bad word");

@@ -22,7 +22,7 @@ typedef struct {
 
 
 static int
-llm_rules_allowed(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
+llm_filter_allowed(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
 {
     size_t          words;
     uint32_t        i, n, *allowed;
@@ -42,8 +42,8 @@ llm_rules_allowed(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
         return llm_fail(err, "no memory for the allowed tokens");
     }
 
-    r->prep.rules.allowed = allowed;
-    r->prep.rule_bytes += words * sizeof(uint32_t);
+    r->prep.filter.allowed = allowed;
+    r->prep.filter_bytes += words * sizeof(uint32_t);
 
     for (i = 0; i < n; i++) {
         if (ids[i] < 0 || (uint32_t) ids[i] >= m->runner.n_vocab) {
@@ -63,7 +63,7 @@ llm_rules_allowed(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
 /* the tokens of a word, with or without a space before it */
 
 static int
-llm_rules_word(const llm_served_t *m, llm_str_t s, llm_words_t *w,
+llm_filter_word(const llm_served_t *m, llm_str_t s, llm_words_t *w,
     llm_err_t *err)
 {
     size_t  from;
@@ -90,7 +90,7 @@ llm_rules_word(const llm_served_t *m, llm_str_t s, llm_words_t *w,
    never reached? */
 
 static int
-llm_rules_covered(const llm_words_t *w, uint32_t one, uint32_t two)
+llm_filter_covered(const llm_words_t *w, uint32_t one, uint32_t two)
 {
     uint32_t  n;
 
@@ -105,7 +105,7 @@ llm_rules_covered(const llm_words_t *w, uint32_t one, uint32_t two)
 /* a word is looked for as it begins a line, and as it follows a space */
 
 static int
-llm_rules_both(const llm_served_t *m, llm_str_t s, llm_words_t *w,
+llm_filter_both(const llm_served_t *m, llm_str_t s, llm_words_t *w,
     llm_err_t *err)
 {
     int        rc;
@@ -123,7 +123,7 @@ llm_rules_both(const llm_served_t *m, llm_str_t s, llm_words_t *w,
 
     one = w->n;
 
-    if (llm_rules_word(m, s, w, err) != LLM_OK) {
+    if (llm_filter_word(m, s, w, err) != LLM_OK) {
         return LLM_ERROR;
     }
 
@@ -132,13 +132,13 @@ llm_rules_both(const llm_served_t *m, llm_str_t s, llm_words_t *w,
     (void) llm_buf_add(&spaced, s.data, s.len);
 
     rc = spaced.failed ? llm_fail(err, "no memory for the bad words")
-                       : llm_rules_word(m, (llm_str_t) { spaced.len,
+                       : llm_filter_word(m, (llm_str_t) { spaced.len,
                                                          spaced.data },
                                         w, err);
 
     llm_buf_free(&spaced);
 
-    if (rc == LLM_OK && w->n == one + 2 && llm_rules_covered(w, one, one + 1))
+    if (rc == LLM_OK && w->n == one + 2 && llm_filter_covered(w, one, one + 1))
     {
         w->n--;
         w->ids.len = w->at[one + 1];
@@ -151,7 +151,7 @@ llm_rules_both(const llm_served_t *m, llm_str_t s, llm_words_t *w,
 /* copies words and ids to one block */
 
 static int
-llm_rules_keep(llm_req_t *r, const llm_words_t *w, llm_err_t *err)
+llm_filter_keep(llm_req_t *r, const llm_words_t *w, llm_err_t *err)
 {
     size_t           size;
     int32_t         *ids;
@@ -177,16 +177,16 @@ llm_rules_keep(llm_req_t *r, const llm_words_t *w, llm_err_t *err)
         bad[i].ids = ids + w->at[i];
     }
 
-    r->prep.rules.bad = bad;
-    r->prep.rules.n_bad = w->n;
-    r->prep.rule_bytes += size;
+    r->prep.filter.bad = bad;
+    r->prep.filter.n_bad = w->n;
+    r->prep.filter_bytes += size;
 
     return LLM_OK;
 }
 
 
 static int
-llm_rules_bad_words(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
+llm_filter_bad_words(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
 {
     int               rc;
     uint32_t          i;
@@ -202,11 +202,11 @@ llm_rules_bad_words(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
     for (i = 0; i < r->msg->bad_words.len && rc == LLM_OK; i++) {
         s.data = llm_ref_data(r->msg, refs[i]);
         s.len = refs[i].len;
-        rc = llm_rules_both(m, s, &w, err);
+        rc = llm_filter_both(m, s, &w, err);
     }
 
     if (rc == LLM_OK) {
-        rc = llm_rules_keep(r, &w, err);
+        rc = llm_filter_keep(r, &w, err);
     }
 
     free(w.ids.data);
@@ -216,7 +216,7 @@ llm_rules_bad_words(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
 
 
 static llm_str_t
-llm_rules_bytes(const void *vocab, int32_t id)
+llm_filter_bytes(const void *vocab, int32_t id)
 {
     return llm_vocab_bytes(vocab, id);
 }
@@ -225,7 +225,7 @@ llm_rules_bytes(const void *vocab, int32_t id)
 /* the strings are the message's */
 
 static int
-llm_rules_breakers(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
+llm_filter_breakers(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
 {
     uint32_t          i, n;
     llm_str_t        *s;
@@ -243,11 +243,11 @@ llm_rules_breakers(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
         return llm_fail(err, "no memory for the sequence breakers");
     }
 
-    r->prep.rules.breakers = s;
-    r->prep.rules.n_breakers = n;
-    r->prep.rules.bytes = llm_rules_bytes;
-    r->prep.rules.vocab = m->vocab;
-    r->prep.rule_bytes += n * sizeof(llm_str_t);
+    r->prep.filter.breakers = s;
+    r->prep.filter.n_breakers = n;
+    r->prep.filter.bytes = llm_filter_bytes;
+    r->prep.filter.vocab = m->vocab;
+    r->prep.filter_bytes += n * sizeof(llm_str_t);
 
     for (i = 0; i < n; i++) {
         s[i].data = llm_ref_data(r->msg, refs[i]);
@@ -259,11 +259,11 @@ llm_rules_breakers(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
 
 
 int
-llm_prep_rules(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
+llm_prep_filter(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
 {
-    if (llm_rules_allowed(m, r, err) != LLM_OK
-        || llm_rules_bad_words(m, r, err) != LLM_OK
-        || llm_rules_breakers(m, r, err) != LLM_OK)
+    if (llm_filter_allowed(m, r, err) != LLM_OK
+        || llm_filter_bad_words(m, r, err) != LLM_OK
+        || llm_filter_breakers(m, r, err) != LLM_OK)
     {
         return LLM_ERROR;
     }

@@ -1,14 +1,14 @@
 /*
- * Rules for tokens and words; see rules.h.
+ * Tokens and words that may not be drawn; see filter.h.
  */
 
-#include "engine/sample/rules.h"
+#include "engine/sample/filter.h"
 
 #include <math.h>
 
 
 void
-llm_rules_mask(const uint32_t *mask, uint32_t n, float *row)
+llm_filter_mask(const uint32_t *mask, uint32_t n, float *row)
 {
     uint32_t  i, word;
 
@@ -28,12 +28,12 @@ llm_rules_mask(const uint32_t *mask, uint32_t n, float *row)
 
 
 int
-llm_rules_have_words(const llm_rules_t *rules)
+llm_filter_has_words(const llm_filter_t *filter)
 {
     uint32_t  i;
 
-    for (i = 0; rules && i < rules->n_bad; i++) {
-        if (rules->bad[i].n > 1) {
+    for (i = 0; filter && i < filter->n_bad; i++) {
+        if (filter->bad[i].n > 1) {
             return 1;
         }
     }
@@ -43,19 +43,19 @@ llm_rules_have_words(const llm_rules_t *rules)
 
 
 void
-llm_rules_apply(const llm_rules_t *rules, const llm_history_t *h, float *row,
-    uint32_t n)
+llm_filter_apply(const llm_filter_t *filter, const llm_history_t *h,
+    float *row, uint32_t n)
 {
     int32_t                last;
     uint32_t               i;
     const llm_bad_word_t  *w;
 
-    if (rules == NULL) {
+    if (filter == NULL) {
         return;
     }
 
-    for (i = 0; i < rules->n_bad; i++) {
-        w = &rules->bad[i];
+    for (i = 0; i < filter->n_bad; i++) {
+        w = &filter->bad[i];
         last = w->ids[w->n - 1];
 
         if (last >= 0 && (uint32_t) last < n
@@ -65,7 +65,7 @@ llm_rules_apply(const llm_rules_t *rules, const llm_history_t *h, float *row,
         }
     }
 
-    if (rules->allowed) {
-        llm_rules_mask(rules->allowed, n, row);
+    if (filter->allowed) {
+        llm_filter_mask(filter->allowed, n, row);
     }
 }
