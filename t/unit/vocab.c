@@ -405,6 +405,7 @@ wrong(tiny_pt build, tiny_vocab_t c, const char *msg)
 static void
 test_wrong(void)
 {
+    char           text[1026];
     llm_buf_t      b;
     llm_err_t      err;
     llm_gguf_t    *g;
@@ -434,6 +435,13 @@ test_wrong(void)
           "v: tokenizer.ggml.merges: the file has none");
     wrong(tiny_wordpiece, (tiny_vocab_t) { .model = "llama" },
           "v: tokenizer.ggml.scores: the file has none");
+
+    memset(text, 'x', sizeof(text) - 1);
+    text[sizeof(text) - 1] = '\0';
+    wrong(tiny_wordpiece, (tiny_vocab_t) { .token = text },
+          "v: tokenizer.ggml.tokens: token 13 has 1025 bytes, more than "
+          "1024");
+
     wrong(tiny_bpe, (tiny_vocab_t) { .merge = "xy" },
           "v: tokenizer.ggml.merges: merge 11 is no pair");
     wrong(tiny_bpe, (tiny_vocab_t) { .merge = "x " },

@@ -21,6 +21,9 @@
 /* positions and counts inside one text are 32 bits */
 #define LLM_TEXT_MAX         ((size_t) 1 << 30)
 
+/* bytes of a token: an event has room for one and the likeliest beside it */
+#define LLM_TOKEN_MAX        1024
+
 /* token flags */
 #define LLM_TOKEN_EOG        1          /* ends an answer */
 #define LLM_TOKEN_LSTRIP     2          /* eats white space before it */

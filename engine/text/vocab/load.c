@@ -167,7 +167,14 @@ llm_vocab_set_texts(llm_vocab_t *v, const llm_gguf_t *g, llm_err_t *err)
     v->n = (uint32_t) kv->count;
 
     for (i = 0, size = 0, p = kv->data; i < v->n; i++) {
-        size += llm_gguf_next_str(&p).len;
+        s = llm_gguf_next_str(&p);
+        size += s.len;
+
+        if (s.len > LLM_TOKEN_MAX) {
+            return llm_fail(err, "%s: tokenizer.ggml.tokens: token %u has "
+                            "%zu bytes, more than %d", llm_gguf_name(g), i,
+                            s.len, LLM_TOKEN_MAX);
+        }
     }
 
     copy = llm_arena_alloc(&v->arena, size);
