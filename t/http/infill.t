@@ -138,7 +138,7 @@ like($res->{json}{content}, qr/^abc[0-9]{2}$/, 'a grammar')
     or diag($res->{body});
 $res = infill(%gap, json_schema => { enum => [ 7 ] });
 is($res->{json}{content}, '7', 'a schema') or diag($res->{body});
-$res = infill(%gap, grammar => 'root ::=');
+$res = infill(%gap, grammar => 'root ::= [');
 is($res->{status}, 400, 'a grammar that is none') or diag($res->{body});
 is($res->{json}{error}{param}, 'grammar', 'is named');
 
