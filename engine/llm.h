@@ -266,8 +266,7 @@ typedef struct {
         struct {                        /* VECTOR */
             uint32_t     first;         /* number of the first value */
             uint32_t     total;         /* values of the whole vector */
-            llm_ref_t    values;        /* float[len]; all parts but the last
-                                           have a multiple of three */
+            llm_ref_t    values;        /* float[len] */
         } vector;
 
         struct {                        /* FINISH */

@@ -8,8 +8,7 @@
 
 #define AT(f)  offsetof(llm_api_embedding_t, f)
 
-/* values that are written at once: a multiple of three, as those of a part
-   are, so that every piece of base64 is whole */
+/* values that are written at once */
 #define LLM_API_VALUES  96
 
 typedef struct {
@@ -23,9 +22,10 @@ typedef struct {
     int                normalize;
 } llm_api_embedding_t;
 
-/* what the body's writer needs of the request */
+/* what the body's writer needs of the request, and keeps between pieces */
 typedef struct {
-    int                base64;
+    int                as_base64;
+    llm_base64_t       base64;
 } llm_api_embedding_own_t;
 
 
@@ -60,9 +60,10 @@ llm_api_embedding_format(llm_api_reader_t *rd, const llm_api_embedding_t *b,
     llm_api_embedding_own_t  own;
 
     s = b->encoding_format;
-    own.base64 = s.len == 6 && memcmp(s.data, "base64", 6) == 0;
+    memset(&own, 0, sizeof(own));
+    own.as_base64 = s.len == 6 && memcmp(s.data, "base64", 6) == 0;
 
-    if (s.data && !own.base64
+    if (s.data && !own.as_base64
         && !(s.len == 5 && memcmp(s.data, "float", 5) == 0))
     {
         return llm_api_bad_value(err, llm_api_top("encoding_format"),
@@ -156,49 +157,24 @@ llm_api_embedding_read(llm_api_reader_t *rd, llm_err_t *err)
 
 /* ---- the body ---- */
 
-static void
-llm_api_add_base64(llm_buf_t *out, const unsigned char *p, size_t len)
-{
-    char      quad[4];
-    size_t    i;
-    uint32_t  v;
-
-    static const char  digits[] =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
-    for (i = 0; i < len; i += 3) {
-        v = (uint32_t) p[i] << 16;
-        v |= i + 1 < len ? (uint32_t) p[i + 1] << 8 : 0;
-        v |= i + 2 < len ? p[i + 2] : 0;
-
-        quad[0] = digits[v >> 18];
-        quad[1] = digits[v >> 12 & 63];
-        quad[2] = i + 1 < len ? digits[v >> 6 & 63] : '=';
-        quad[3] = i + 2 < len ? digits[v & 63] : '=';
-
-        (void) llm_buf_add(out, quad, sizeof(quad));
-    }
-}
-
-
 /* writes some values of the cursor's piece; LLM_OK: that was the piece */
 
 static int
 llm_api_embedding_values(const llm_api_t *a, llm_api_cursor_t *cur,
     llm_buf_t *out)
 {
-    uint32_t                        i, n;
-    const float                    *v;
-    const llm_event_t              *ev;
-    const llm_api_embedding_own_t  *own = a->own;
+    uint32_t                  i, n;
+    const float              *v;
+    const llm_event_t        *ev;
+    llm_api_embedding_own_t  *own = a->own;
 
     ev = cur->piece->ev;
     v = (const float *) llm_ref_data(ev, ev->u.vector.values) + cur->at;
     n = llm_min(ev->u.vector.values.len - cur->at, LLM_API_VALUES);
     cur->at += n;
 
-    if (own->base64) {
-        llm_api_add_base64(out, (const unsigned char *) v, n * sizeof(*v));
+    if (own->as_base64) {
+        llm_base64_add(&own->base64, out, v, n * sizeof(*v));
 
     } else {
         for (i = 0; i < n; i++) {
@@ -220,12 +196,12 @@ llm_api_embedding_values(const llm_api_t *a, llm_api_cursor_t *cur,
 static int
 llm_api_embedding_step(llm_api_t *a, llm_api_cursor_t *cur, llm_buf_t *out)
 {
-    const llm_api_embedding_own_t  *own = a->own;
+    llm_api_embedding_own_t  *own = a->own;
 
     if (!cur->opened) {
         (void) llm_buf_addf(out, "%s{\"object\":\"embedding\",\"index\":%u,"
                             "\"embedding\":%c", cur->choice ? "," : "",
-                            cur->choice, own->base64 ? '"' : '[');
+                            cur->choice, own->as_base64 ? '"' : '[');
         cur->piece = a->choices[cur->choice].own.first;
         cur->opened = 1;
         cur->some = 0;
@@ -233,7 +209,8 @@ llm_api_embedding_step(llm_api_t *a, llm_api_cursor_t *cur, llm_buf_t *out)
     }
 
     if (cur->piece == NULL) {
-        (void) llm_buf_adds(out, own->base64 ? "\"}" : "]}");
+        llm_base64_end(&own->base64, out);
+        (void) llm_buf_adds(out, own->as_base64 ? "\"}" : "]}");
         cur->opened = 0;
         return LLM_OK;
     }

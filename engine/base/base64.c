@@ -37,6 +37,12 @@ llm_base64_add(llm_base64_t *b, llm_buf_t *out, const void *data, size_t len)
 
     for (i = 0; i < len; i++) {
 
+        if (b->n == 0 && len - i >= 3) {
+            llm_base64_group(out, p + i, 3);
+            i += 2;
+            continue;
+        }
+
         if (b->n < 2) {
             b->left[b->n++] = p[i];
             continue;

@@ -15,10 +15,8 @@
 
 #include <math.h>
 
-/* values of an event: a multiple of three, so that base64 need not carry bytes
-   from one to the next */
-#define LLM_POOL_PART  ((LLM_EVENT_MAX - sizeof(llm_event_t))                \
-                        / sizeof(float) / 3 * 3)
+/* values of an event */
+#define LLM_POOL_PART  ((LLM_EVENT_MAX - sizeof(llm_event_t)) / sizeof(float))
 
 
 /* is the state of this position still to be pooled? */

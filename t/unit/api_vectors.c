@@ -246,15 +246,15 @@ answered(const char *body)
     }
 
     values_of(2, v);
-    (void) tell(a, 2, 0, 3, WIDTH, v, &err);
+    (void) tell(a, 2, 0, 2, WIDTH, v, &err);
     values_of(0, v);
     (void) tell(a, 0, 0, WIDTH, WIDTH, v, &err);
     values_of(2, v);
-    (void) tell(a, 2, 3, 3, WIDTH, v, &err);
-    (void) tell(a, 2, 6, 1, WIDTH, v, &err);
+    (void) tell(a, 2, 2, 3, WIDTH, v, &err);
+    (void) tell(a, 2, 5, 2, WIDTH, v, &err);
     values_of(1, v);
-    (void) tell(a, 1, 0, 6, WIDTH, v, &err);
-    (void) tell(a, 1, 6, 1, WIDTH, v, &err);
+    (void) tell(a, 1, 0, 4, WIDTH, v, &err);
+    (void) tell(a, 1, 4, 3, WIDTH, v, &err);
     finish(a, 9);
 
     return a;
