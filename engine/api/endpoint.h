@@ -458,8 +458,13 @@ void llm_api_next_piece(const llm_api_t *a, llm_api_cursor_t *cur);
 typedef int (*llm_api_item_pt)(llm_api_t *a, llm_api_cursor_t *cur,
     llm_buf_t *out);
 
-/* {"object":"list","model":...,"MEMBER":[ to rd->head */
-void llm_api_write_list_head(llm_api_reader_t *rd, const char *member);
+/* {"id":"PREFIX...","object":"list",... up to the items of "MEMBER", to
+   rd->head */
+void llm_api_write_list_head(llm_api_reader_t *rd, const char *prefix,
+    const char *member);
+/* writes the head and n items, like llm_api_body_next(), but not the end */
+int llm_api_write_array(llm_api_t *a, uint32_t n, llm_api_item_pt item,
+    size_t max, llm_buf_t *out);
 /* writes a list of n items, like llm_api_body_next() */
 int llm_api_write_list(llm_api_t *a, uint32_t n, llm_api_item_pt item,
     size_t max, llm_buf_t *out);

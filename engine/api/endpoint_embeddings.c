@@ -149,7 +149,7 @@ llm_api_embedding_read(llm_api_reader_t *rd, llm_err_t *err)
                                : LLM_NORMALIZE_NONE;
     rd->n_choices = r->prompts.len;
 
-    llm_api_write_list_head(rd, "data");
+    llm_api_write_list_head(rd, "embd-", "data");
 
     return LLM_OK;
 }

@@ -1,8 +1,9 @@
 /*
  * POST /rerank: a query and documents in, the documents' places and scores
- * out, best first.  POST /score: pairs of texts in, their scores out, in the
- * order of the pairs.  A score is the probability that the document answers
- * the query.
+ * out, best first; or, as Text Embeddings Inference has it, a query and
+ * "texts" in, a plain array out.  POST /score: pairs of texts in, their scores
+ * out, in the order of the pairs.  A score is the probability that the
+ * document answers the query.
  */
 
 #include "engine/api/endpoint.h"
@@ -17,10 +18,12 @@ typedef struct {
 
     const llm_flat_t  *query;
     const llm_flat_t  *documents;
+    const llm_flat_t  *texts;
     const llm_flat_t  *first;           /* of /score */
     const llm_flat_t  *second;
     int64_t            top_n;           /* 0: all */
     int                return_documents;
+    int                return_text;
 } llm_api_rerank_t;
 
 /* a document, and what became of it */
@@ -36,6 +39,7 @@ typedef struct {
     uint32_t           n;               /* results to write */
     uint32_t           sorted;
     uint32_t           texts;           /* with the documents' texts */
+    uint32_t           plain;           /* an array, not a list */
     llm_api_ranked_t   ranked[];        /* of all documents */
 } llm_api_rerank_own_t;
 
@@ -43,13 +47,17 @@ typedef struct {
 static const llm_api_field_t  llm_api_rerank_rows[] = {
     { "cache_prompt", LLM_FIELD_BOOL, AT(body.cache_prompt), 0, 0 },
     { "cache_salt", LLM_FIELD_STRING, AT(body.cache_salt), 0, 0 },
-    { "documents", LLM_FIELD_REQUIRED, AT(documents), 0, 0 },
+    { "documents", LLM_FIELD_ANY, AT(documents), 0, 0 },
     { "metadata", LLM_FIELD_OBJECT, AT(body.metadata), 0, 0 },
     { "model", LLM_FIELD_STRING, AT(body.model), 0, 0 },
     { "priority", LLM_FIELD_ANY, AT(body.priority), 0, 0 },
     { "query", LLM_FIELD_REQUIRED, AT(query), 0, 0 },
+    { "raw_scores", LLM_FIELD_REFUSED, LLM_FIELD_NOWHERE, 0, 0 },
     { "return_documents", LLM_FIELD_BOOL, AT(return_documents), 0, 0 },
-    { "top_n", LLM_FIELD_INT, AT(top_n), 1, INT32_MAX },
+    { "return_text", LLM_FIELD_BOOL, AT(return_text), 0, 0 },
+    { "texts", LLM_FIELD_ANY, AT(texts), 0, 0 },
+    { "top_n", LLM_FIELD_INT, AT(top_n), 0, INT32_MAX },
+    { "truncate", LLM_FIELD_REFUSED, LLM_FIELD_NOWHERE, 0, 0 },
     { "truncate_prompt_tokens", LLM_FIELD_REFUSED, LLM_FIELD_NOWHERE, 0, 0 },
     { "user", LLM_FIELD_STRING, AT(body.user), 0, 0 },
 };
@@ -58,14 +66,21 @@ static const llm_api_fields_t  llm_api_rerank_fields = {
     llm_api_rerank_rows, llm_nelems(llm_api_rerank_rows)
 };
 
+/* vLLM has had several names for the two sides of a pair */
+
 static const llm_api_field_t  llm_api_score_rows[] = {
     { "cache_prompt", LLM_FIELD_BOOL, AT(body.cache_prompt), 0, 0 },
     { "cache_salt", LLM_FIELD_STRING, AT(body.cache_salt), 0, 0 },
+    { "data_1", LLM_FIELD_ANY, AT(first), 0, 0 },
+    { "data_2", LLM_FIELD_ANY, AT(second), 0, 0 },
+    { "documents", LLM_FIELD_ANY, AT(second), 0, 0 },
+    { "items", LLM_FIELD_ANY, AT(second), 0, 0 },
     { "metadata", LLM_FIELD_OBJECT, AT(body.metadata), 0, 0 },
     { "model", LLM_FIELD_STRING, AT(body.model), 0, 0 },
     { "priority", LLM_FIELD_ANY, AT(body.priority), 0, 0 },
-    { "text_1", LLM_FIELD_REQUIRED, AT(first), 0, 0 },
-    { "text_2", LLM_FIELD_REQUIRED, AT(second), 0, 0 },
+    { "queries", LLM_FIELD_ANY, AT(first), 0, 0 },
+    { "text_1", LLM_FIELD_ANY, AT(first), 0, 0 },
+    { "text_2", LLM_FIELD_ANY, AT(second), 0, 0 },
     { "truncate_prompt_tokens", LLM_FIELD_REFUSED, LLM_FIELD_NOWHERE, 0, 0 },
     { "user", LLM_FIELD_STRING, AT(body.user), 0, 0 },
 };
@@ -157,7 +172,7 @@ llm_api_rerank_texts(llm_api_reader_t *rd, const llm_flat_t *v,
 
 static int
 llm_api_rerank_pairs(llm_api_reader_t *rd, const llm_buf_t *first,
-    const llm_buf_t *second, llm_err_t *err)
+    const llm_buf_t *second, const char *first_name, llm_err_t *err)
 {
     uint32_t                 i, n, n_first;
     llm_request_t           *r;
@@ -173,10 +188,10 @@ llm_api_rerank_pairs(llm_api_reader_t *rd, const llm_buf_t *first,
     n = (uint32_t) (second->len / sizeof(*two));
 
     if (n_first != 1 && n_first != n) {
-        return llm_api_bad_value(err, llm_api_top("text_1"), "Invalid "
-                                 "'text_1': %u texts to be paired with %u; "
-                                 "there must be one, or as many.", n_first,
-                                 n);
+        return llm_api_bad_value(err, llm_api_top(first_name), "Invalid "
+                                 "'%s': %u texts to be paired with %u; there "
+                                 "must be one, or as many.", first_name,
+                                 n_first, n);
     }
 
     r = &rd->r;
@@ -212,7 +227,8 @@ llm_api_rerank_keep(llm_api_reader_t *rd, const llm_api_rerank_t *b,
     n = rd->n_choices;
     own.n = b->top_n ? (uint32_t) llm_min(b->top_n, (int64_t) n) : n;
     own.sorted = 0;
-    own.texts = b->return_documents != 0;
+    own.plain = b->documents == NULL && b->texts;
+    own.texts = own.plain ? b->return_text : b->return_documents;
     (void) llm_buf_add(&rd->own, &own, sizeof(own));
 
     text = sizeof(own) + n * sizeof(k);
@@ -252,7 +268,7 @@ llm_api_rerank_write(llm_api_reader_t *rd, const llm_api_rerank_t *b,
     }
 
     if (rc == LLM_OK) {
-        rc = llm_api_rerank_pairs(rd, &first, &second, err);
+        rc = llm_api_rerank_pairs(rd, &first, &second, first_name, err);
     }
 
     if (rc == LLM_OK) {
@@ -290,6 +306,8 @@ llm_api_rerank_begin(llm_api_reader_t *rd, llm_api_rerank_t *b,
 static int
 llm_api_rerank_read(llm_api_reader_t *rd, llm_err_t *err)
 {
+    int                  plain;
+    const char          *name;
     llm_api_rerank_t     b;
     const llm_api_at_t  *at;
 
@@ -308,37 +326,76 @@ llm_api_rerank_read(llm_api_reader_t *rd, llm_err_t *err)
         return llm_api_empty(err, at);
     }
 
-    at = llm_api_top("documents");
-
-    if (llm_api_check_type(err, at, b.documents, LLM_FLAT_ARRAY) != LLM_OK) {
-        return LLM_ERROR;
-    }
+    plain = b.documents == NULL && b.texts;
+    name = plain ? "texts" : "documents";
+    at = llm_api_top(name);
 
     b.first = b.query;
-    b.second = b.documents;
+    b.second = plain ? b.texts : b.documents;
 
-    if (llm_api_rerank_write(rd, &b, "query", "documents", err) != LLM_OK) {
+    if (b.second == NULL) {
+        return llm_api_missing(err, at);
+    }
+
+    if (llm_api_check_type(err, at, b.second, LLM_FLAT_ARRAY) != LLM_OK
+        || llm_api_rerank_write(rd, &b, "query", name, err) != LLM_OK)
+    {
         return LLM_ERROR;
     }
 
-    llm_api_write_list_head(rd, "results");
+    if (plain) {
+        return llm_buf_addc(&rd->head, '[');
+    }
+
+    llm_api_write_list_head(rd, "rerank-", "results");
 
     return LLM_OK;
+}
+
+
+/* the name under which the body has this value; otherwise: if it has none */
+
+static const char *
+llm_api_score_name(const llm_api_reader_t *rd, const llm_flat_t *v,
+    const char *otherwise)
+{
+    uint32_t                i;
+    const llm_api_field_t  *f;
+
+    for (i = 0; i < llm_nelems(llm_api_score_rows); i++) {
+        f = &llm_api_score_rows[i];
+
+        if (v && llm_api_member(rd->root, f->name) == v) {
+            return f->name;
+        }
+    }
+
+    return otherwise;
 }
 
 
 static int
 llm_api_score_read(llm_api_reader_t *rd, llm_err_t *err)
 {
-    llm_api_rerank_t  b;
+    const char        *first, *second;
+    llm_api_rerank_t   b;
 
-    if (llm_api_rerank_begin(rd, &b, err) != LLM_OK
-        || llm_api_rerank_write(rd, &b, "text_1", "text_2", err) != LLM_OK)
-    {
+    if (llm_api_rerank_begin(rd, &b, err) != LLM_OK) {
         return LLM_ERROR;
     }
 
-    llm_api_write_list_head(rd, "data");
+    first = llm_api_score_name(rd, b.first, "text_1");
+    second = llm_api_score_name(rd, b.second, "text_2");
+
+    if (b.first == NULL || b.second == NULL) {
+        return llm_api_missing(err, llm_api_top(b.first ? second : first));
+    }
+
+    if (llm_api_rerank_write(rd, &b, first, second, err) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    llm_api_write_list_head(rd, "score-", "data");
 
     return LLM_OK;
 }
@@ -379,12 +436,12 @@ llm_api_rerank_scores(const llm_api_t *a, llm_api_rerank_own_t *own)
 
 static int
 llm_api_rerank_slice(llm_api_cursor_t *cur, const llm_api_ranked_t *k,
-    const char *own, llm_buf_t *out)
+    const llm_api_rerank_own_t *own, llm_buf_t *out)
 {
     size_t       len;
     const char  *s;
 
-    s = own + k->text.off + cur->at;
+    s = (const char *) own + k->text.off + cur->at;
     len = k->text.len - cur->at;
 
     if (len > LLM_API_SLICE) {
@@ -401,7 +458,7 @@ llm_api_rerank_slice(llm_api_cursor_t *cur, const llm_api_ranked_t *k,
     }
 
     (void) llm_json_add_text(out, s, len);
-    (void) llm_buf_adds(out, "\"}}");
+    (void) llm_buf_adds(out, own->plain ? "\"}" : "\"}}");
     cur->opened = 0;
 
     return LLM_OK;
@@ -424,8 +481,9 @@ llm_api_rerank_step(llm_api_t *a, llm_api_cursor_t *cur, llm_buf_t *out)
     k = &own->ranked[cur->choice];
 
     if (!cur->opened) {
-        (void) llm_buf_addf(out, "%s{\"index\":%u,\"relevance_score\":",
-                            cur->choice ? "," : "", k->index);
+        (void) llm_buf_addf(out, "%s{\"index\":%u,\"%s\":",
+                            cur->choice ? "," : "", k->index,
+                            own->plain ? "score" : "relevance_score");
         llm_api_add_float(out, k->score);
 
         if (!own->texts) {
@@ -433,21 +491,30 @@ llm_api_rerank_step(llm_api_t *a, llm_api_cursor_t *cur, llm_buf_t *out)
             return LLM_OK;
         }
 
-        (void) llm_buf_adds(out, ",\"document\":{\"text\":\"");
+        (void) llm_buf_adds(out, own->plain
+                                 ? ",\"text\":\""
+                                 : ",\"document\":{\"text\":\"");
         cur->opened = 1;
         cur->at = 0;
     }
 
-    return llm_api_rerank_slice(cur, k, a->own, out);
+    return llm_api_rerank_slice(cur, k, own, out);
 }
 
 
 static int
 llm_api_rerank_body(llm_api_t *a, size_t max, llm_buf_t *out)
 {
+    int                          rc;
     const llm_api_rerank_own_t  *own = a->own;
 
-    return llm_api_write_list(a, own->n, llm_api_rerank_step, max, out);
+    if (!own->plain) {
+        return llm_api_write_list(a, own->n, llm_api_rerank_step, max, out);
+    }
+
+    rc = llm_api_write_array(a, own->n, llm_api_rerank_step, max, out);
+
+    return rc == LLM_OK ? llm_buf_addc(out, ']') : rc;
 }
 
 

@@ -9,22 +9,28 @@
 
 
 void
-llm_api_write_list_head(llm_api_reader_t *rd, const char *member)
+llm_api_write_list_head(llm_api_reader_t *rd, const char *prefix,
+    const char *member)
 {
     llm_buf_t              *out;
+    const llm_api_conf_t   *conf;
     const llm_api_model_t  *m;
 
     out = &rd->head;
-    m = &rd->conf->models[rd->r.model];
+    conf = rd->conf;
+    m = &conf->models[rd->r.model];
 
-    (void) llm_buf_adds(out, "{\"object\":\"list\",\"model\":");
+    (void) llm_buf_addf(out, "{\"id\":\"%s", prefix);
+    (void) llm_json_add_text(out, conf->id.data, conf->id.len);
+    (void) llm_buf_addf(out, "\",\"object\":\"list\",\"created\":%lld,"
+                        "\"model\":", (long long) conf->now);
     (void) llm_json_add_string(out, m->name.data, m->name.len);
     (void) llm_buf_addf(out, ",\"%s\":[", member);
 }
 
 
 int
-llm_api_write_list(llm_api_t *a, uint32_t n, llm_api_item_pt item, size_t max,
+llm_api_write_array(llm_api_t *a, uint32_t n, llm_api_item_pt item, size_t max,
     llm_buf_t *out)
 {
     llm_api_cursor_t  *cur;
@@ -48,6 +54,21 @@ llm_api_write_list(llm_api_t *a, uint32_t n, llm_api_item_pt item, size_t max,
         if (out->failed) {
             return LLM_ERROR;
         }
+    }
+
+    return LLM_OK;
+}
+
+
+int
+llm_api_write_list(llm_api_t *a, uint32_t n, llm_api_item_pt item, size_t max,
+    llm_buf_t *out)
+{
+    int  rc;
+
+    rc = llm_api_write_array(a, n, item, max, out);
+    if (rc != LLM_OK) {
+        return rc;
     }
 
     (void) llm_buf_adds(out, "],\"usage\":");

@@ -101,6 +101,17 @@ is_deeply({ map { $_->{index} => $_->{document}{text} } results($res) },
 $res = rerank(model => 'swapped', query => $query, documents => \@docs);
 is_deeply([ results($res) ], \@all, 'the labels say which row is yes');
 
+# as Text Embeddings Inference has it
+
+$res = rerank(query => $query, texts => \@docs, return_text => \1);
+is_deeply($res->{json},
+          [ map { { index => $_->{index}, score => $_->{relevance_score},
+                    text => $docs[ $_->{index} ] } } @all ], 'texts');
+is(scalar @{ rerank(query => $query, texts => \@docs, top_n => 2)->{json} },
+   2, 'the best two');
+is_deeply([ results(rerank(query => $query, documents => \@docs,
+                           top_n => 0)) ], \@all, 'top_n 0: all');
+
 # a document is text, whatever it says
 
 my $none = tokens('x', '');
@@ -140,6 +151,22 @@ near([ map { $_->{score} } @{ $res->{json}{data} } ],
 
 $res = $t->post('/score', { text_1 => $query, text_2 => $docs[3] });
 near([ map { $_->{score} } @{ $res->{json}{data} } ], [ $want[3] ], 'one pair');
+
+for my $names ([ qw(queries documents) ], [ qw(queries items) ],
+               [ qw(data_1 data_2) ])
+{
+    my ($one, $two) = @$names;
+
+    $res = $t->post('/score', { $one => $query, $two => \@docs });
+    near([ map { $_->{score} } @{ $res->{json}{data} } ], \@want,
+         "$one and $two");
+    is($t->post('/score', { $one => $query })->{json}{error}{param},
+       'text_2', "$two is missing");
+    is($t->post('/score', { $one => $query, $two => [ 5 ] })
+           ->{json}{error}{param}, "$two\[0]", "$two is wrong");
+}
+
+like($res->{json}{id}, qr/^score-/, 'an id');
 
 is($t->post('/score', { text_1 => [ 'a', 'b' ], text_2 => [ 'c' ] })
        ->{json}{error}{param}, 'text_1', 'no pairs: refused');
@@ -187,7 +214,9 @@ for my $case (
     [ 'documents[1].text' => { query => 'x', documents => [ 'a', {} ] } ],
     [ documents => { query => 'x', documents => [ ('x') x 2049 ] } ],
     [ documents => { query => 'x', documents => [ 'word ' x 2000 ] } ],
-    [ top_n => { query => 'x', documents => [ 'x' ], top_n => 0 } ],
+    [ top_n => { query => 'x', documents => [ 'x' ], top_n => -1 } ],
+    [ texts => { query => 'x', texts => 'x' } ],
+    [ raw_scores => { query => 'x', texts => [ 'x' ], raw_scores => \1 } ],
     [ top_n => { query => 'x', documents => [ 'x' ], top_n => 'all' } ],
     [ return_documents => { query => 'x', documents => [ 'x' ],
                             return_documents => 'yes' } ])

@@ -274,7 +274,8 @@ test_embeddings(void)
     body_of(a, 1 << 20, 0, &whole);
     llm_api_free(a);
 
-    is_str(whole.data, "{\"object\":\"list\",\"model\":\"demo\",\"data\":["
+    is_str(whole.data, "{\"id\":\"embd-deadbeef\",\"object\":\"list\","
+           "\"created\":1750000000,\"model\":\"demo\",\"data\":["
            "{\"object\":\"embedding\",\"index\":0,\"embedding\":"
            "[0,0.125,0.25,0.375,0.5,0.625,0.75]},"
            "{\"object\":\"embedding\",\"index\":1,\"embedding\":"
@@ -381,8 +382,8 @@ test_rerank(void)
         a = ranked("{'query':'q','documents':['\\u00e9\\n','b','','d'],"
                    "'top_n':9,'return_documents':true}");
         body_of(a, size, 200, &out);
-        is_str(out.data, "{\"object\":\"list\",\"model\":\"demo\","
-               "\"results\":["
+        is_str(out.data, "{\"id\":\"rerank-deadbeef\",\"object\":\"list\","
+               "\"created\":1750000000,\"model\":\"demo\",\"results\":["
                "{\"index\":3,\"relevance_score\":0.75,"
                "\"document\":{\"text\":\"d\"}},"
                "{\"index\":1,\"relevance_score\":0.5,"
@@ -394,6 +395,16 @@ test_rerank(void)
                "\"usage\":{\"prompt_tokens\":4,\"total_tokens\":4,"
                "\"prompt_tokens_details\":{\"cached_tokens\":0}}}",
                "best first, equal ones in their order, with their texts");
+        llm_api_free(a);
+        llm_buf_free(&out);
+
+        a = ranked("{'query':'q','texts':['a','\\u00e9','','d'],'top_n':3,"
+                   "'return_text':true}");
+        body_of(a, size, 200, &out);
+        is_str(out.data, "[{\"index\":3,\"score\":0.75,\"text\":\"d\"},"
+               "{\"index\":1,\"score\":0.5,\"text\":\"\xc3\xa9\"},"
+               "{\"index\":0,\"score\":0.25,\"text\":\"a\"}]",
+               "a plain array for texts");
         llm_api_free(a);
         llm_buf_free(&out);
 
