@@ -64,7 +64,7 @@ llm_api_create(const llm_api_reader_t *rd)
     a->options = rd->options;
     a->n_logprobs = rd->hide_logprobs ? -1 : r->sampling.n_logprobs;
     a->stream = (r->flags & LLM_REQ_STREAM) != 0;
-    a->include_usage = rd->include_usage != 0;
+    a->show_usage = rd->usage;
     a->token_ids = (r->flags & LLM_REQ_TOKEN_IDS) != 0;
     a->choices = (llm_api_choice_t *) (a + 1);
 

@@ -115,6 +115,11 @@ typedef struct {
     const char                *own;
 } llm_api_name_t;
 
+/* usage in a stream: a chunk behind the last one, and, only with that, the
+   figures so far in each */
+#define LLM_API_USAGE_LAST  1
+#define LLM_API_USAGE_EACH  2
+
 /* a body on its way to a message */
 
 typedef struct {
@@ -139,7 +144,7 @@ typedef struct {
                                                    the choices */
     uint32_t                   options;     /* the endpoint's own, for its
                                                writers */
-    int                        include_usage;
+    unsigned                   usage;   /* of a stream: LLM_API_USAGE_... */
 } llm_api_reader_t;
 
 struct llm_api_endpoint_s {
@@ -324,10 +329,10 @@ struct llm_api_s {
     int32_t            n_logprobs;      /* -1: none */
 
     unsigned           stream:1;
-    unsigned           include_usage:1;
     unsigned           token_ids:1;
     unsigned           started:1;       /* START has come */
 
+    unsigned           show_usage;      /* in a stream: LLM_API_USAGE_... */
     uint32_t           options;         /* of the reader */
     uint32_t           ctx;             /* of the model, once START has come */
     uint32_t           reasoning_tokens;

@@ -78,7 +78,12 @@ llm_api_open_frame(const llm_api_t *a, uint32_t index, llm_buf_t *out)
 void
 llm_api_close_frame(const llm_api_t *a, llm_buf_t *out)
 {
-    if (a->include_usage) {
+    if (a->show_usage & LLM_API_USAGE_EACH) {
+        add_lit(out, "}],\"usage\":");
+        llm_api_add_usage(out, a);
+        add_lit(out, "}\n\n");
+
+    } else if (a->show_usage) {
         add_lit(out, "}],\"usage\":null}\n\n");
 
     } else {
@@ -140,7 +145,7 @@ llm_api_finish_frame(const llm_api_t *a, const llm_event_t *ev,
 void
 llm_api_last_frames(const llm_api_t *a, llm_buf_t *out)
 {
-    if (a->include_usage) {
+    if (a->show_usage) {
         (void) llm_buf_add(out, a->head.data,
                            a->head.len - (sizeof(INDEX_KEY) - 1));
         add_lit(out, "],\"usage\":");

@@ -32,8 +32,12 @@ llm_api_stream_options(llm_api_reader_t *rd, const llm_api_body_t *b,
 
     static const struct {
         const char  *name;
-        int          usage;
-    } members[] = { { "include_usage", 1 }, { "include_obfuscation", 0 } };
+        unsigned     sets;
+    } members[] = {
+        { "include_usage", LLM_API_USAGE_LAST },
+        { "continuous_usage_stats", LLM_API_USAGE_EACH },
+        { "include_obfuscation", 0 }
+    };
 
     if (b->stream_options == NULL) {
         return LLM_OK;
@@ -61,9 +65,13 @@ llm_api_stream_options(llm_api_reader_t *rd, const llm_api_body_t *b,
             return LLM_ERROR;
         }
 
-        if (members[i].usage) {
-            rd->include_usage = (int) llm_flat_int(v);
+        if (llm_flat_int(v)) {
+            rd->usage |= members[i].sets;
         }
+    }
+
+    if (!(rd->usage & LLM_API_USAGE_LAST)) {
+        rd->usage = 0;
     }
 
     return LLM_OK;

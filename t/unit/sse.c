@@ -500,6 +500,44 @@ test_completion_stream(void)
 }
 
 
+/* usage in every chunk, as vLLM has it: only if it is wanted at all */
+
+#define SO_FAR(n, all)                                                       \
+    "{\"prompt_tokens\":11,\"completion_tokens\":" n ",\"total_tokens\":"    \
+    all ",\"prompt_tokens_details\":{\"cached_tokens\":8,"                   \
+    "\"audio_tokens\":0},\"completion_tokens_details\":{"                    \
+    "\"reasoning_tokens\":0,\"audio_tokens\":0,"                             \
+    "\"accepted_prediction_tokens\":0,\"rejected_prediction_tokens\":0}}"
+
+static void
+test_continuous_usage(void)
+{
+    begin(&llm_api_completions, ",'stream':true,'stream_options':"
+          "{'continuous_usage_stats':true,'include_usage':true}");
+    feed_start();
+    feed_text("a");
+    is_out(TEXT "{\"index\":0,\"text\":\"a\",\"logprobs\":null,"
+           "\"finish_reason\":null}],\"usage\":" SO_FAR("1", "12") "}\n\n",
+           "the figures so far");
+    feed_text("b");
+    is_out(TEXT "{\"index\":0,\"text\":\"b\",\"logprobs\":null,"
+           "\"finish_reason\":null}],\"usage\":" SO_FAR("2", "13") "}\n\n",
+           "in each chunk");
+    feed_done();
+    is_out(TEXT "],\"usage\":" USAGE "}\n\ndata: [DONE]\n\n",
+           "and all of them in the last");
+    end();
+
+    begin(&llm_api_completions, ",'stream':true,'stream_options':"
+          "{'continuous_usage_stats':true,'include_usage':false}");
+    feed_start();
+    feed_text("a");
+    is_out(TEXT "{\"index\":0,\"text\":\"a\",\"logprobs\":null,"
+           "\"finish_reason\":null}]}\n\n", "none if none are wanted");
+    end();
+}
+
+
 /* two tokens: one a whole character, one the half of one */
 
 static event_t
@@ -887,6 +925,7 @@ main(void)
     test_parts();
     test_bodies();
     test_completion_stream();
+    test_continuous_usage();
     test_logprobs();
     test_echo();
     test_pieces();
