@@ -202,6 +202,7 @@ extern const llm_api_endpoint_t  llm_api_chat;
 extern const llm_api_endpoint_t  llm_api_completions;
 extern const llm_api_endpoint_t  llm_api_count_tokens;
 extern const llm_api_endpoint_t  llm_api_embeddings;
+extern const llm_api_endpoint_t  llm_api_input_tokens;
 extern const llm_api_endpoint_t  llm_api_messages;
 extern const llm_api_endpoint_t  llm_api_models;
 extern const llm_api_endpoint_t  llm_api_rerank;

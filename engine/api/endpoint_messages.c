@@ -3,8 +3,6 @@
  * out.  The request becomes a chat request (draft.h; messages_input.c reads
  * the messages), the answer of its one choice a list of blocks (output.h;
  * messages_output.c writes them): thinking, text, calls.
- *
- * POST /messages/count_tokens: how many tokens such a request's prompt has.
  */
 
 #include "engine/api/messages.h"
@@ -27,12 +25,12 @@ static const llm_api_field_t  llm_api_messages_rows[] = {
     { "top_logprobs", LLM_FIELD_ANY, LLM_FIELD_NOWHERE, 0, 0 },
 };
 
-static const llm_api_fields_t  llm_api_messages_fields = {
+const llm_api_fields_t  llm_api_messages_fields = {
     llm_api_messages_rows, llm_nelems(llm_api_messages_rows)
 };
 
 
-static const llm_api_name_t  llm_api_messages_names[] = {
+const llm_api_name_t  llm_api_messages_names[] = {
     { "response_format.json_schema", "output_config.format" },
     { "response_format", "output_config.format" },
     { "reasoning_effort", "output_config.effort" },
@@ -236,7 +234,7 @@ llm_api_messages_head(llm_api_reader_t *rd)
 }
 
 
-static int
+int
 llm_api_messages_parse(llm_api_reader_t *rd, llm_err_t *err)
 {
     int                 rc;
@@ -284,54 +282,4 @@ const llm_api_endpoint_t  llm_api_messages = {
     .keep = llm_api_messages_keep,
     .error = llm_api_messages_error,
     .fail = llm_api_messages_fail
-};
-
-
-/* ---- count_tokens ---- */
-
-static int
-llm_api_count_read(llm_api_reader_t *rd, llm_err_t *err)
-{
-    if (llm_api_messages_parse(rd, err) != LLM_OK) {
-        return LLM_ERROR;
-    }
-
-    rd->r.flags &= ~(uint32_t) LLM_REQ_STREAM;
-
-    return LLM_OK;
-}
-
-
-/* the tokens themselves come, too, and are not wanted */
-
-static int
-llm_api_count_keep(llm_api_t *a, const llm_event_t *ev, llm_err_t *err)
-{
-    (void) a;
-    (void) ev;
-    (void) err;
-
-    return LLM_OK;
-}
-
-
-static int
-llm_api_count_body(llm_api_t *a, size_t max, llm_buf_t *out)
-{
-    (void) max;
-
-    return llm_buf_addf(out, "{\"input_tokens\":%u}", a->usage.prompt_tokens);
-}
-
-
-const llm_api_endpoint_t  llm_api_count_tokens = {
-    .task = LLM_TASK_TOKENIZE,
-    .fields = &llm_api_messages_fields,
-    .shared = &llm_api_draft_fields,
-    .names = llm_api_messages_names,
-    .id_header = "request-id",
-    .read = llm_api_count_read,
-    .body = llm_api_count_body,
-    .keep = llm_api_count_keep,
-    .error = llm_api_messages_error
 };

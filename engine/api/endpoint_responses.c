@@ -33,12 +33,12 @@ static const llm_api_field_t  llm_api_responses_rows[] = {
     { "truncation", LLM_FIELD_STRING, LLM_FIELD_NOWHERE, 0, 0 },
 };
 
-static const llm_api_fields_t  llm_api_responses_fields = {
+const llm_api_fields_t  llm_api_responses_fields = {
     llm_api_responses_rows, llm_nelems(llm_api_responses_rows)
 };
 
 
-static const llm_api_name_t  llm_api_responses_names[] = {
+const llm_api_name_t  llm_api_responses_names[] = {
     { "response_format.json_schema", "text.format" },
     { "response_format", "text.format" },
     { "reasoning_effort", "reasoning.effort" },
@@ -248,8 +248,8 @@ llm_api_responses_head(llm_api_reader_t *rd)
 }
 
 
-static int
-llm_api_responses_read(llm_api_reader_t *rd, llm_err_t *err)
+int
+llm_api_responses_parse(llm_api_reader_t *rd, llm_err_t *err)
 {
     int                  rc;
     llm_api_draft_t      d;
@@ -266,11 +266,20 @@ llm_api_responses_read(llm_api_reader_t *rd, llm_err_t *err)
     rc = llm_api_responses_draft(rd, &b, &d, err);
     llm_api_draft_free(&d);
 
-    if (rc == LLM_OK) {
-        llm_api_responses_head(rd);
+    return rc;
+}
+
+
+static int
+llm_api_responses_read(llm_api_reader_t *rd, llm_err_t *err)
+{
+    if (llm_api_responses_parse(rd, err) != LLM_OK) {
+        return LLM_ERROR;
     }
 
-    return rc;
+    llm_api_responses_head(rd);
+
+    return LLM_OK;
 }
 
 

@@ -18,6 +18,8 @@ const llm_api_row_t  llm_api_endpoints[] = {
     { "reranking",        "POST",      &llm_api_rerank },
     { "v2/rerank",        "POST",      &llm_api_rerank },
     { "responses",        "POST",      &llm_api_responses },
+    { "responses/input_tokens",
+                          "POST",      &llm_api_input_tokens },
     { "score",            "POST",      &llm_api_score },
     { "tokenize",         "POST",      &llm_api_tokenize },
     { "detokenize",       "POST",      &llm_api_detokenize },

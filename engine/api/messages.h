@@ -22,6 +22,12 @@ typedef struct {
     float              temperature;     /* -1: not given */
 } llm_api_messages_t;
 
+/* endpoint_messages.c: reads all of a request but what its answer begins
+   with */
+extern const llm_api_fields_t  llm_api_messages_fields;
+extern const llm_api_name_t    llm_api_messages_names[];
+int llm_api_messages_parse(llm_api_reader_t *rd, llm_err_t *err);
+
 /* messages_input.c: system and messages to the draft's messages, tools to its
    tools; both check what they read */
 int llm_api_messages_input(const llm_api_messages_t *b, llm_api_draft_t *d,

@@ -23,6 +23,12 @@ typedef struct {
     int64_t            top_logprobs;
 } llm_api_responses_t;
 
+/* endpoint_responses.c: reads all of a request but what its answer begins
+   with */
+extern const llm_api_fields_t  llm_api_responses_fields;
+extern const llm_api_name_t    llm_api_responses_names[];
+int llm_api_responses_parse(llm_api_reader_t *rd, llm_err_t *err);
+
 /* responses_input.c: instructions and input to the draft's messages, tools to
    its tools; both check what they read */
 int llm_api_responses_input(const llm_api_responses_t *b,

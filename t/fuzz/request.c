@@ -282,6 +282,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     fuzz_endpoint(&llm_api_responses, data, size);
     fuzz_endpoint(&llm_api_messages, data, size);
     fuzz_endpoint(&llm_api_count_tokens, data, size);
+    fuzz_endpoint(&llm_api_input_tokens, data, size);
     fuzz_endpoint(&llm_api_tokenize, data, size);
     fuzz_endpoint(&llm_api_detokenize, data, size);
     fuzz_endpoint(&llm_api_template, data, size);

@@ -226,12 +226,13 @@ my %endpoints = map {
     "$method $path" => 0;
 } slurp('engine/api/endpoints.c') =~ /\{ ("[^"]+",\s+"[^"]+)/g;
 
-is(scalar keys %endpoints, 17, 'endpoints of the table');
+is(scalar keys %endpoints, 18, 'endpoints of the table');
 
 # what has other bodies than those that generate text, and the answer where the
 # demo model cannot
 
 my %bodies = (responses => [ { input => 'a', max_output_tokens => 1 } ],
+              'responses/input_tokens' => [ { input => 'a' } ],
               embeddings => [ { input => 'a' } ],
               tokenize => [ { content => 'a' } ],
               detokenize => [ { tokens => [ 5 ] } ],

@@ -65,6 +65,16 @@ is($whole->{output}[0]{content}[0]{text},
 is($whole->{usage}{input_tokens}, $chat->{usage}{prompt_tokens},
    'from the same prompt');
 
+# how long its prompt is
+
+$res = $t->post('/v1/responses/input_tokens', { %ask, stream => \1 });
+is_deeply($res->{json}, { object => 'response.input_tokens',
+                          input_tokens => $whole->{usage}{input_tokens} },
+          'counted before') or diag($res->{body});
+$res = $t->post('/v1/responses/input_tokens', { input => [] });
+is($res->{status}, 400, 'nothing to count');
+is($res->{json}{error}{param}, 'input', 'is named');
+
 # a stream
 
 my @events = events();
