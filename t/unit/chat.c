@@ -629,10 +629,115 @@ test_reference(void)
 }
 
 
+/* what a template takes for granted of tools, and clients leave out */
+
+#define TOOL(function)                                                       \
+    "{\"messages\":[" USER "],\"tools\":[{\"type\":\"function\","          \
+    "\"function\":{\"name\":\"f\"" function "}}]}"
+
+#define NEEDS_ALL                                                            \
+    "{% for t in tools %}{{ t.function.name + ':' + t.function.description " \
+    "+ '|' }}{% for k, p in t.function.parameters.properties | items %}"     \
+    "{{ k }},{% endfor %}{{ t.function.parameters | tojson }}{% endfor %}"   \
+    "{{ messages[0].content }}"
+
+static void
+test_tools(void)
+{
+    gives("a tool with nothing but a name", NEEDS_ALL, TOOL(""),
+          "f:|{\"type\": \"object\", \"properties\": {}}Hi");
+    gives("and with null", NEEDS_ALL,
+          TOOL(",\"description\":null,\"parameters\":null"),
+          "f:|{\"type\": \"object\", \"properties\": {}}Hi");
+    gives("what it has stays", NEEDS_ALL,
+          TOOL(",\"strict\":true,\"parameters\":{\"properties\":{\"a\":{}},"
+               "\"required\":[\"a\"]}"),
+          "f:|a,{\"properties\": {\"a\": {}}, \"required\": [\"a\"], "
+          "\"type\": \"object\"}Hi");
+    gives("as it is where the template takes it so",
+          "{{ tools | tojson }}{{ messages[0].content }}",
+          TOOL(",\"description\":null"),
+          "[{\"type\": \"function\", \"function\": {\"name\": \"f\", "
+          "\"description\": null}}]Hi");
+}
+
+
+#define TELLS                                                                \
+    "These functions can be called, each line describes one:\n{\"name\": "    \
+    "\"f\"}\nTo call one, write its name and arguments like this, once for "  \
+    "each call:\n<tool_call>\n{\"name\": \"function\", \"arguments\": "          \
+    "{\"parameter\": \"value\"}}\n</tool_call>\nIts result comes between "      \
+    "<tool_response> and </tool_response>."
+
+#define ASKS(messages)                                                       \
+    "{\"lenient\":true,\"messages\":[" messages "],\"tools\":[{\"type\":"       \
+    "\"function\",\"function\":{\"name\":\"f\"}}]}"
+
+/* tools for a template that shows none */
+
+static void
+test_told_tools(void)
+{
+    gives("tools for a template that knows none", CHATML, ASKS(USER),
+          "<|im_start|>system\n" TELLS "<|im_end|>\n"
+          "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n");
+    gives("behind what the system says", CHATML,
+          ASKS("{\"role\":\"system\",\"content\":[{\"type\":\"text\",\"text\":"
+               "\"Be brief.\"}]}," USER),
+          "<|im_start|>system\nBe brief.\n\n" TELLS "<|im_end|>\n"
+          "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n");
+    gives("in the user's words, where there is no system", ALTERNATING,
+          ASKS(USER), "[user|" TELLS "\nHi]");
+    gives("not without need", CHATML,
+          "{\"messages\":[" USER "],\"tools\":[{\"type\":\"function\","
+          "\"function\":{\"name\":\"f\"}}]}",
+          "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n");
+    gives("where a tool makes it call itself without end",
+          "{% macro m(x) %}{{ m(x) }}{% endmacro %}"
+          "{% for t in tools %}{{ t.function.name }}"
+          "{% if t.function.name == 'f' %}{{ m(t) }}{% endif %}{% endfor %}"
+          CHATML, ASKS(USER),
+          "<|im_start|>system\n" TELLS "<|im_end|>\n"
+          "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n");
+    gives("where tools make it fail",
+          "{% if tools %}{{ none.x.y }}{% endif %}" CHATML, ASKS(USER),
+          "<|im_start|>system\n" TELLS "<|im_end|>\n"
+          "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n");
+}
+
+
+/* variables that the callers of a family's templates give them */
+
+#define FUNCTIONS                                                            \
+    "{{ 'F:' + functions + ' ' }}{{ datetime | length }}{% for m in "        \
+    "messages %}[{{ m.role }}|{{ m.content }}]{% endfor %}"
+
+static void
+test_functions(void)
+{
+    gives("functions, if there are none", FUNCTIONS,
+          "{\"messages\":[" USER "]}", "F: 11[user|Hi]");
+    gives("functions as JSON", FUNCTIONS, TOOL(""),
+          "F:[{\"type\": \"function\", \"function\": {\"name\": "
+          "\"f\"}}] 11[user|Hi]");
+    gives("the client's own", FUNCTIONS,
+          "{\"messages\":[" USER "],\"chat_template_kwargs\":"
+          "{\"functions\":\"mine\",\"datetime\":\"now\"}}",
+          "F:mine 3[user|Hi]");
+    gives("parts are joined here, too", FUNCTIONS,
+          "{\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":"
+          "\"text\",\"text\":\"a\"},{\"type\":\"text\",\"text\":\"b\"}]}]}",
+          "F: 11[user|a\nb]");
+}
+
+
 int
 main(void)
 {
     test_variables();
+    test_tools();
+    test_told_tools();
+    test_functions();
     test_content();
     test_calls();
     test_arguments_key();

@@ -16,12 +16,14 @@
 
 /* what is tried, one on top of the other, when a template fails */
 static const unsigned  llm_chat_remedies[] = {
-    LLM_CN_NO_TOOLS, LLM_CN_NULL, LLM_CN_ARGS, LLM_CN_IDS, LLM_CN_JOIN,
-    LLM_CN_DEVELOPER, LLM_CN_SIDES, LLM_CN_NO_SYSTEM, LLM_CN_TOOL_TEXT
+    LLM_CN_NO_TOOLS, LLM_CN_WHOLE_TOOLS, LLM_CN_NULL, LLM_CN_ARGS,
+    LLM_CN_IDS, LLM_CN_JOIN, LLM_CN_DEVELOPER, LLM_CN_SIDES,
+    LLM_CN_NO_SYSTEM, LLM_CN_TOOL_TEXT, LLM_CN_TELL_TOOLS
 };
 
 /* of these, only for lenient requests */
-#define LLM_CHAT_LENIENT  (LLM_CN_SIDES | LLM_CN_NO_SYSTEM)
+#define LLM_CHAT_LENIENT                                                     \
+    (LLM_CN_SIDES | LLM_CN_NO_SYSTEM | LLM_CN_TELL_TOOLS)
 
 
 /* a message that is left open */
@@ -163,12 +165,18 @@ llm_chat_render(const llm_chat_t *c, const llm_flat_t *request,
     }
 
     for (i = 0; rc != LLM_OK && i < llm_nelems(llm_chat_remedies); i++) {
-        if (strcmp(again.code, LLM_JINJA_LIMIT) == 0) {
-            return LLM_ERROR;
-        }
-
         if ((what | llm_chat_remedies[i]) == what
             || (!lenient && (llm_chat_remedies[i] & LLM_CHAT_LENIENT)))
+        {
+            continue;
+        }
+
+        /* what takes too long is not tried again and again: only without the
+           tools, if it has any */
+
+        if (strcmp(again.code, LLM_JINJA_LIMIT) == 0
+            && (llm_chat_remedies[i] != LLM_CN_TELL_TOOLS
+                || llm_flat_get(request, "tools") == NULL))
         {
             continue;
         }

@@ -4,6 +4,8 @@
 
 #include "engine/text/chat/norm.h"
 
+#include <stdio.h>
+
 
 int
 llm_chat_is(const llm_flat_t *v, const char *s)
@@ -75,4 +77,64 @@ llm_chat_flag(const llm_flat_t *request, const char *key)
     v = llm_flat_get(request, key);
 
     return v && v->type == LLM_FLAT_BOOL && llm_flat_int(v);
+}
+
+
+int
+llm_chat_add_json(llm_buf_t *out, const llm_flat_t *v)
+{
+    char               close, c[8];
+    size_t             i;
+    llm_str_t          s;
+    const llm_flat_t  *p;
+
+    switch (v->type) {
+
+    case LLM_FLAT_NULL:
+        return llm_buf_adds(out, "null");
+
+    case LLM_FLAT_BOOL:
+        return llm_buf_adds(out, llm_flat_int(v) ? "true" : "false");
+
+    case LLM_FLAT_INT:
+        return llm_buf_addf(out, "%lld", (long long) llm_flat_int(v));
+
+    case LLM_FLAT_DOUBLE:
+        return llm_buf_addf(out, "%.17g", llm_flat_double(v));
+
+    case LLM_FLAT_STRING:
+        s = llm_flat_str(v);
+        (void) llm_buf_addc(out, '"');
+
+        for (i = 0; i < s.len; i++) {
+            if (s.data[i] == '"' || s.data[i] == '\\') {
+                snprintf(c, sizeof(c), "\\%c", s.data[i]);
+
+            } else if ((unsigned char) s.data[i] < 0x20) {
+                snprintf(c, sizeof(c), "\\u%04x", s.data[i]);
+
+            } else {
+                snprintf(c, sizeof(c), "%c", s.data[i]);
+            }
+
+            (void) llm_buf_adds(out, c);
+        }
+
+        return llm_buf_addc(out, '"');
+    }
+
+    close = v->type == LLM_FLAT_ARRAY ? ']' : '}';
+    (void) llm_buf_addc(out, v->type == LLM_FLAT_ARRAY ? '[' : '{');
+
+    for (p = llm_flat_first(v), i = 0; p; p = llm_flat_next(v, p), i++) {
+        if (i) {
+            (void) llm_buf_adds(out, close == '}' && i % 2 ? ": " : ", ");
+        }
+
+        if (llm_chat_add_json(out, p) != LLM_OK) {
+            return LLM_ERROR;
+        }
+    }
+
+    return llm_buf_addc(out, close);
 }

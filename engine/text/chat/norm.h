@@ -34,8 +34,17 @@
 #define LLM_CN_NO_SYSTEM       0x4000
 /* LLM_CHAT_TAG behind the last message's content */
 #define LLM_CN_TAG             0x800
-/* no tools are an empty list of them (for llm_chat_render_as()) */
+
+/* for llm_chat_render_as(): no tools are an empty list of them */
 #define LLM_CN_NO_TOOLS        0x1000
+/* functions and datetime are variables, too, as firefunction's template has
+   them */
+#define LLM_CN_FUNCTIONS       0x8000
+/* a description, parameters and properties where a tool has none */
+#define LLM_CN_WHOLE_TOOLS     0x10000
+/* tools are told in the system message; the template sees none.  Only for
+   lenient requests */
+#define LLM_CN_TELL_TOOLS      0x20000
 
 /* where a message that is left open ends; what transformers uses */
 #define LLM_CHAT_TAG  "CONTINUE_FINAL_MESSAGE_TAG "
@@ -51,7 +60,23 @@ int llm_chat_normalise(const llm_flat_t *messages, unsigned what,
 int llm_chat_as_text(const llm_flat_t *messages, unsigned what,
     llm_buf_t *out, llm_err_t *err);
 
+/* tools.c */
+
+/* the value of the variable tools; tools may be NULL */
+void llm_chat_add_tools(const llm_flat_t *tools, unsigned what,
+    llm_buf_t *out);
+/* the variables of LLM_CN_FUNCTIONS: their number; now as in
+   llm_jinja_opts_t */
+uint32_t llm_chat_add_functions(const llm_flat_t *tools, int64_t now,
+    llm_buf_t *out);
+
+/* appends the array of messages with the tools in the first of them */
+int llm_chat_tell_tools(const llm_flat_t *messages, const llm_flat_t *tools,
+    llm_buf_t *out, llm_err_t *err);
+
 /* content.c */
+
+int llm_chat_add_json(llm_buf_t *out, const llm_flat_t *v);
 
 /* appends the texts of parts with newlines between; a string as it is */
 int llm_chat_add_text(llm_buf_t *out, const llm_flat_t *content);

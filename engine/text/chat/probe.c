@@ -5,6 +5,7 @@
  */
 
 #include "engine/text/chat/internal.h"
+#include "engine/text/chat/show.h"
 
 #define LLM_CP_STEPS   2000000
 #define LLM_CP_MEMORY  ((size_t) 16 << 20)
@@ -273,13 +274,16 @@ static void
 llm_cp_content(llm_chat_t *c)
 {
     size_t    i;
+    unsigned  variables;
     llm_cp_t  string, parts;
+
+    variables = c->norms;
 
     for (i = 0; i < llm_nelems(llm_cp_contents); i++) {
         string = llm_cp_look(c, llm_cp_contents[i].write, 0, LLM_CP_WORD,
-                             c->norms & LLM_CN_NO_TOOLS);
+                             variables);
         parts = llm_cp_look(c, llm_cp_contents[i].write, 1, LLM_CP_WORD,
-                            c->norms & LLM_CN_NO_TOOLS);
+                            variables);
 
         if (string > LLM_CP_LOST && parts < string) {
             c->norms |= llm_cp_contents[i].join;
@@ -332,16 +336,26 @@ llm_cp_arguments(llm_chat_t *c)
 }
 
 
-/* some templates for tool use take it for granted that there are tools */
+/* some templates take it for granted that there are tools, or functions */
 
 static void
-llm_cp_tools(llm_chat_t *c)
+llm_cp_variables(llm_chat_t *c)
 {
-    if (llm_cp_look(c, llm_cp_user, 0, LLM_CP_WORD, 0) == LLM_CP_FAILED
-        && llm_cp_look(c, llm_cp_user, 0, LLM_CP_WORD, LLM_CN_NO_TOOLS)
-           > LLM_CP_LOST)
-    {
-        c->norms |= LLM_CN_NO_TOOLS;
+    size_t  i;
+
+    static const unsigned  variables[] = { LLM_CN_NO_TOOLS, LLM_CN_FUNCTIONS };
+
+    if (llm_cp_look(c, llm_cp_user, 0, LLM_CP_WORD, 0) != LLM_CP_FAILED) {
+        return;
+    }
+
+    for (i = 0; i < llm_nelems(variables); i++) {
+        if (llm_cp_look(c, llm_cp_user, 0, LLM_CP_WORD, variables[i])
+            > LLM_CP_LOST)
+        {
+            c->norms |= variables[i];
+            return;
+        }
     }
 }
 
@@ -403,6 +417,39 @@ llm_cp_history(llm_chat_t *c)
 }
 
 
+/* tools that it does not show, or that it fails on, are told it */
+
+static void
+llm_cp_tools(llm_chat_t *c)
+{
+    size_t         request, messages;
+    llm_cp_t       res;
+    llm_cp_talk_t  t;
+
+    t.count = 0;
+    llm_buf_init(&t.b, 0);
+
+    request = llm_flat_open(&t.b, LLM_FLAT_OBJECT);
+    llm_cp_str(&t.b, "messages");
+    messages = llm_flat_open(&t.b, LLM_FLAT_ARRAY);
+    llm_cp_user(&t, 0);
+    llm_flat_close(&t.b, messages, t.count);
+    llm_cp_str(&t.b, "tools");
+    llm_show_tools(&t.b);
+    llm_flat_close(&t.b, request, 2);
+
+    res = t.b.failed ? LLM_CP_PLAIN
+          : llm_cp_find(c, (const llm_flat_t *) t.b.data,
+                        llm_show_calls[0].name, c->norms);
+
+    if (res <= LLM_CP_LOST) {
+        c->lenient |= LLM_CN_TELL_TOOLS;
+    }
+
+    llm_buf_free(&t.b);
+}
+
+
 /* a system message that disappears is said by the user */
 
 static void
@@ -429,11 +476,12 @@ llm_cp_lost_system(llm_chat_t *c, llm_cp_write_t write, unsigned remedy)
 void
 llm_chat_probe(llm_chat_t *c)
 {
-    llm_cp_tools(c);
+    llm_cp_variables(c);
     llm_cp_content(c);
     llm_cp_arguments(c);
     llm_cp_developer(c);
     llm_cp_history(c);
+    llm_cp_tools(c);
     llm_cp_lost_system(c, llm_cp_system, LLM_CN_NO_SYSTEM);
     llm_cp_lost_system(c, llm_cp_late_system, LLM_CN_SIDES);
 

@@ -84,9 +84,33 @@ llm_chat_prompts(const llm_flat_t *request)
 }
 
 
+/* the messages, with the tools told in them */
+
+static int
+llm_chat_add_telling(const llm_flat_t *request, const llm_flat_t *tools,
+    unsigned what, llm_buf_t *b, llm_err_t *err)
+{
+    int        rc;
+    llm_buf_t  told;
+
+    llm_buf_init(&told, 0);
+
+    rc = llm_chat_tell_tools(llm_flat_get(request, "messages"), tools, &told,
+                             err);
+
+    if (rc == LLM_OK) {
+        rc = llm_chat_normalise((const llm_flat_t *) told.data, what, b, err);
+    }
+
+    llm_buf_free(&told);
+
+    return rc;
+}
+
+
 static int
 llm_chat_vars(const llm_chat_t *c, const llm_flat_t *request, unsigned what,
-    llm_buf_t *b, llm_err_t *err)
+    int64_t now, llm_buf_t *b, llm_err_t *err)
 {
     size_t             handle;
     uint32_t           count;
@@ -98,21 +122,30 @@ llm_chat_vars(const llm_chat_t *c, const llm_flat_t *request, unsigned what,
     llm_flat_add_str(b, "messages", 8);
     count++;
 
-    if (llm_chat_normalise(llm_flat_get(request, "messages"), what, b, err)
-        != LLM_OK)
+    v = llm_flat_get(request, "tools");
+
+    if ((what & LLM_CN_TELL_TOOLS) && v && v->type == LLM_FLAT_ARRAY
+        && v->count)
+    {
+        if (llm_chat_add_telling(request, v, what, b, err) != LLM_OK) {
+            return LLM_ERROR;
+        }
+
+        v = NULL;
+
+    } else if (llm_chat_normalise(llm_flat_get(request, "messages"), what, b,
+                                  err)
+               != LLM_OK)
     {
         return LLM_ERROR;
     }
 
-    v = llm_flat_get(request, "tools");
+    llm_flat_add_str(b, "tools", 5);
+    llm_chat_add_tools(v, what, b);
+    count++;
 
-    if ((what & LLM_CN_NO_TOOLS) && (v == NULL || v->type == LLM_FLAT_NULL)) {
-        llm_flat_add_str(b, "tools", 5);
-        llm_flat_close(b, llm_flat_open(b, LLM_FLAT_ARRAY), 0);
-        count++;
-
-    } else {
-        llm_chat_add(b, "tools", v, &count);
+    if (what & LLM_CN_FUNCTIONS) {
+        count += llm_chat_add_functions(v, now, b);
     }
 
     llm_chat_add(b, "documents", llm_flat_get(request, "documents"), &count);
@@ -165,7 +198,7 @@ llm_chat_render_as(const llm_chat_t *c, const llm_flat_t *request,
     o.trusted_roles = llm_chat_trusted_roles;
     llm_buf_init(&vars, 0);
 
-    rc = llm_chat_vars(c, request, what, &vars, err);
+    rc = llm_chat_vars(c, request, what, o.now, &vars, err);
 
     if (rc == LLM_OK) {
         rc = llm_jinja_render(c->template, (const llm_flat_t *) vars.data,

@@ -9,8 +9,6 @@
 
 #include "engine/text/chat/norm.h"
 
-#include <stdio.h>
-
 /* a message in the making */
 typedef struct {
     unsigned           what;            /* LLM_CN_... */
@@ -21,66 +19,6 @@ typedef struct {
     llm_buf_t          text;
     int                told;            /* the text is ours, not content */
 } llm_ctt_t;
-
-
-static int
-llm_ctt_add_json(llm_buf_t *out, const llm_flat_t *v)
-{
-    char               close, c[8];
-    size_t             i;
-    llm_str_t          s;
-    const llm_flat_t  *p;
-
-    switch (v->type) {
-
-    case LLM_FLAT_NULL:
-        return llm_buf_adds(out, "null");
-
-    case LLM_FLAT_BOOL:
-        return llm_buf_adds(out, llm_flat_int(v) ? "true" : "false");
-
-    case LLM_FLAT_INT:
-        return llm_buf_addf(out, "%lld", (long long) llm_flat_int(v));
-
-    case LLM_FLAT_DOUBLE:
-        return llm_buf_addf(out, "%.17g", llm_flat_double(v));
-
-    case LLM_FLAT_STRING:
-        s = llm_flat_str(v);
-        (void) llm_buf_addc(out, '"');
-
-        for (i = 0; i < s.len; i++) {
-            if (s.data[i] == '"' || s.data[i] == '\\') {
-                snprintf(c, sizeof(c), "\\%c", s.data[i]);
-
-            } else if ((unsigned char) s.data[i] < 0x20) {
-                snprintf(c, sizeof(c), "\\u%04x", s.data[i]);
-
-            } else {
-                snprintf(c, sizeof(c), "%c", s.data[i]);
-            }
-
-            (void) llm_buf_adds(out, c);
-        }
-
-        return llm_buf_addc(out, '"');
-    }
-
-    close = v->type == LLM_FLAT_ARRAY ? ']' : '}';
-    (void) llm_buf_addc(out, v->type == LLM_FLAT_ARRAY ? '[' : '{');
-
-    for (p = llm_flat_first(v), i = 0; p; p = llm_flat_next(v, p), i++) {
-        if (i) {
-            (void) llm_buf_adds(out, close == '}' && i % 2 ? ": " : ", ");
-        }
-
-        if (llm_ctt_add_json(out, p) != LLM_OK) {
-            return LLM_ERROR;
-        }
-    }
-
-    return llm_buf_addc(out, close);
-}
 
 
 static int
@@ -98,7 +36,7 @@ llm_ctt_add_call(llm_buf_t *out, const llm_flat_t *call)
                                       : "<tool_call>\n{\"name\": ");
 
     if (name) {
-        (void) llm_ctt_add_json(out, name);
+        (void) llm_chat_add_json(out, name);
 
     } else {
         (void) llm_buf_adds(out, "null");
@@ -111,7 +49,7 @@ llm_ctt_add_call(llm_buf_t *out, const llm_flat_t *call)
         (void) llm_buf_add(out, s.data, s.len);
 
     } else if (args && args->type == LLM_FLAT_OBJECT) {
-        (void) llm_ctt_add_json(out, args);
+        (void) llm_chat_add_json(out, args);
 
     } else {
         (void) llm_buf_adds(out, "{}");
@@ -128,7 +66,7 @@ llm_ctt_add_result(llm_buf_t *out, const llm_flat_t *content)
                                       : "<tool_response>\n");
 
     if (content && content->type == LLM_FLAT_OBJECT) {
-        (void) llm_ctt_add_json(out, content);
+        (void) llm_chat_add_json(out, content);
 
     } else {
         (void) llm_chat_add_text(out, content);
