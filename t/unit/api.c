@@ -249,7 +249,7 @@ static const case_t  cases[] = {
     GOOD(CHAT_WITH, ",'return_token_ids':true", " flags=8 "),
     GOOD(CHAT_WITH, ",'cache_prompt':false", " flags=16 "),
     GOOD(CHAT_WITH, ",'skip_special_tokens':false", " flags=32 "),
-    /* 128 says that the client named one, be it 0 */
+    /* 64 says that the client named one, be it 0 */
     GOOD(CHAT_WITH, ",'priority':-100",
          " flags=64 n=1 max=-1 min=0 priority=-100 "),
     GOOD(CHAT_WITH, ",'priority':0",
