@@ -8,6 +8,28 @@
 #include <string.h>
 
 
+/* those that say how many choices there are, or whether it is a stream: what
+   they are is known, unless they are at an edge */
+
+static int
+fz_is_counted(const char *name)
+{
+    size_t  i;
+
+    static const char *const  names[] = {
+        "n", "stream", "prompt", "input", "documents"
+    };
+
+    for (i = 0; i < fz_nelems(names); i++) {
+        if (strcmp(names[i], name) == 0) {
+            return 1;
+        }
+    }
+
+    return 0;
+}
+
+
 /* a parameter; left out afterwards where the mask says so */
 
 static void
@@ -40,30 +62,24 @@ fz_member(fz_gen_t *g, const fz_field_t *f, unsigned odd)
         } else if (strcmp(f->name, "stream_options") == 0) {
             g->want.usage = -1;
 
-        } else if (strcmp(f->name, "prompt") == 0) {
+        } else if (fz_is_counted(f->name)) {
             g->want.prompts = -1;
         }
 
     } else if (fz_chance(&g->rand, 50) && f->type != FZ_REQUIRED) {
         fz_adds(&g->body, "null");
 
-    } else if (fz_chance(&g->rand, 30) || !fz_known(g, f->name)) {
-        if (strcmp(f->name, "n") == 0) {
-            (void) fz_known(g, "n");
-
-        } else if (strcmp(f->name, "stream") == 0) {
-            (void) fz_known(g, "stream");
-
-        } else if (strcmp(f->name, "prompt") == 0) {
-            (void) fz_known(g, "prompt");
-
-        } else {
-            if (strcmp(f->name, "stream_options") == 0) {
-                g->want.usage = -1;
-            }
-
+    } else if (fz_is_counted(f->name) || !fz_chance(&g->rand, 30)) {
+        if (!fz_known(g, f->name)) {
             fz_value(g, f);
         }
+
+    } else {
+        if (strcmp(f->name, "stream_options") == 0) {
+            g->want.usage = -1;
+        }
+
+        fz_value(g, f);
     }
 
     if (g->mask & (1ull << bit)) {
@@ -78,12 +94,14 @@ fz_member(fz_gen_t *g, const fz_field_t *f, unsigned odd)
 
 
 static const fz_field_t *
-fz_field(const fz_table_t *t, const char *name)
+fz_field(const fz_table_t *t, int endpoint, const char *name)
 {
     unsigned  i;
 
     for (i = 0; i < t->n_fields; i++) {
-        if (strcmp(t->fields[i].name, name) == 0) {
+        if (strcmp(t->fields[i].name, name) == 0
+            && (t->fields[i].endpoints & (unsigned) endpoint))
+        {
             return &t->fields[i];
         }
     }
@@ -129,11 +147,53 @@ fz_usual(fz_gen_t *g, const char *name, unsigned char *used,
 {
     const fz_field_t  *f;
 
-    f = fz_field(g->table, name);
+    f = fz_field(g->table, g->want.endpoint, name);
 
     if (fz_chance(&g->rand, permille)) {
         used[f - g->table->fields] = 1;
         fz_member(g, f, 10);
+    }
+}
+
+
+/* what a body of this endpoint has most of the time */
+
+static void
+fz_usual_fields(fz_gen_t *g, int endpoint, unsigned char *used)
+{
+    size_t  i;
+
+    static const struct {
+        unsigned     endpoints;
+        const char  *name;
+        unsigned     permille;
+    } usual[] = {
+        { FZ_CHAT | FZ_MESSAGES | FZ_COUNT | FZ_TEMPLATE, "messages", 985 },
+        { FZ_COMPL, "prompt", 985 },
+        { FZ_RESPONSES | FZ_EMBED, "input", 985 },
+        { FZ_RERANK, "query", 985 },
+        { FZ_RERANK, "documents", 985 },
+        { FZ_SCORE, "text_1", 985 },
+        { FZ_SCORE, "text_2", 985 },
+        { FZ_TOKENIZE, "content", 500 },
+        { FZ_TOKENIZE, "messages", 300 },
+        { FZ_TOKENIZE, "prompt", 300 },
+        { FZ_DETOKENIZE, "tokens", 985 },
+        { FZ_INFILL, "input_prefix", 985 },
+        { FZ_INFILL, "input_suffix", 985 },
+        { FZ_CHAT | FZ_COMPL | FZ_INFILL, "max_tokens", 850 },
+        { FZ_MESSAGES, "max_tokens", 985 },
+        { FZ_RESPONSES, "max_output_tokens", 850 },
+        { FZ_MESSAGES | FZ_COUNT | FZ_RESPONSES, "tools", 250 },
+        { FZ_CHAT | FZ_COMPL | FZ_MESSAGES | FZ_RESPONSES | FZ_INFILL,
+          "stream", 700 },
+        { FZ_CHAT | FZ_COMPL, "n", 150 }
+    };
+
+    for (i = 0; i < fz_nelems(usual); i++) {
+        if (usual[i].endpoints & (unsigned) endpoint) {
+            fz_usual(g, usual[i].name, used, usual[i].permille);
+        }
     }
 }
 
@@ -157,11 +217,7 @@ fz_body(fz_gen_t *g, int endpoint)
     g->want.prompts = endpoint == FZ_CHAT ? 1 : -1;
 
     fz_adds(&g->body, "{");
-
-    fz_usual(g, endpoint == FZ_CHAT ? "messages" : "prompt", used, 985);
-    fz_usual(g, "max_tokens", used, 850);
-    fz_usual(g, "stream", used, 700);
-    fz_usual(g, "n", used, 150);
+    fz_usual_fields(g, endpoint, used);
 
     n = fz_below(&g->rand, fz_chance(&g->rand, 100) ? 30 : 6);
     odd = fz_chance(&g->rand, 500) ? 0 : fz_chance(&g->rand, 700) ? 150 : 600;

@@ -27,7 +27,7 @@ enum {
 static char  fz_what[512];
 
 
-static const char *
+const char *
 fz_wrong(const char *what, const char *more)
 {
     snprintf(fz_what, sizeof(fz_what), "%s%s%.300s", what, *more ? ": " : "",
@@ -282,7 +282,7 @@ fz_is_utf8(const char *data, size_t len)
 
 /* strict where cJSON is not: UTF-8, no controls, nothing behind */
 
-static cJSON *
+cJSON *
 fz_json(const char *data, size_t len, const char **err)
 {
     size_t       i;
@@ -325,13 +325,22 @@ fz_json(const char *data, size_t len, const char **err)
 
 
 static const char *
-fz_error_object(const cJSON *root)
+fz_error_object(const cJSON *root, const fz_want_t *w)
 {
     const cJSON  *e, *m, *t, *p, *c;
 
     e = cJSON_GetObjectItemCaseSensitive(root, "error");
     m = cJSON_GetObjectItemCaseSensitive(e, "message");
     t = cJSON_GetObjectItemCaseSensitive(e, "type");
+
+    if (w->endpoint & (FZ_MESSAGES | FZ_COUNT)) {
+        p = cJSON_GetObjectItemCaseSensitive(root, "type");
+
+        return cJSON_IsString(p) && strcmp(p->valuestring, "error") == 0
+               && cJSON_IsString(m) && *m->valuestring && cJSON_IsString(t)
+               ? NULL : "an error that is not as Anthropic's";
+    }
+
     p = cJSON_GetObjectItemCaseSensitive(e, "param");
     c = cJSON_GetObjectItemCaseSensitive(e, "code");
 
@@ -444,7 +453,7 @@ typedef struct {
 
 
 static const char *
-fz_frame(fz_stream_t *s, const char *data, size_t len)
+fz_frame(fz_stream_t *s, const fz_want_t *w, const char *data, size_t len)
 {
     int           i;
     cJSON        *root;
@@ -462,7 +471,7 @@ fz_frame(fz_stream_t *s, const char *data, size_t len)
 
     if (cJSON_GetObjectItemCaseSensitive(root, "error")) {
         s->failed = 1;
-        err = err ? err : fz_error_object(root);
+        err = err ? err : fz_error_object(root, w);
         cJSON_Delete(root);
         return err;
     }
@@ -564,7 +573,7 @@ fz_check_stream(const fz_answer_t *a, const fz_want_t *w)
                          : fz_stream_end(&s, w);
         }
 
-        err = fz_frame(&s, p + 6, (size_t) (end - p - 6));
+        err = fz_frame(&s, w, p + 6, (size_t) (end - p - 6));
 
         if (err) {
             return err;
@@ -575,8 +584,8 @@ fz_check_stream(const fz_answer_t *a, const fz_want_t *w)
 }
 
 
-static const char *
-fz_check_error(const fz_answer_t *a)
+const char *
+fz_check_error(const fz_answer_t *a, const fz_want_t *w)
 {
     cJSON       *root;
     const char  *err;
@@ -588,7 +597,7 @@ fz_check_error(const fz_answer_t *a)
     root = fz_json(a->body.data, a->body.len, &err);
 
     if (root) {
-        err = fz_error_object(root);
+        err = fz_error_object(root, w);
         cJSON_Delete(root);
     }
 
@@ -607,7 +616,8 @@ fz_check_error(const fz_answer_t *a)
 const char *
 fz_check(const fz_answer_t *a, const fz_want_t *w)
 {
-    static const int  allowed[] = { 200, 400, 404, 405, 413, 429, 503, 504 };
+    static const int  allowed[] = { 200, 400, 404, 405, 409, 413, 429, 503,
+                                    504 };
 
     size_t       i;
     const char  *err;
@@ -640,7 +650,7 @@ fz_check(const fz_answer_t *a, const fz_want_t *w)
     }
 
     if (a->status != 200) {
-        return fz_check_error(a);
+        return fz_check_error(a, w);
     }
 
     if (w->bad) {
@@ -649,6 +659,10 @@ fz_check(const fz_answer_t *a, const fz_want_t *w)
 
     if (w->stream >= 0 && a->stream != w->stream) {
         return "a stream or none, not as asked for";
+    }
+
+    if (w->endpoint & ~(FZ_CHAT | FZ_COMPL)) {
+        return fz_check_more(a, w);
     }
 
     return a->stream ? fz_check_stream(a, w) : fz_check_body(a, w);

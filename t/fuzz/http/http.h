@@ -1,8 +1,9 @@
 /*
  * A fuzz target of whole requests over HTTP: table.c reads which parameters
- * there are, values.c and body.c make bodies of them, script.c makes of a
- * number what one connection sends and how it behaves, check.c judges the
- * answers, main.c drives many connections, health.c asks for /health beside.
+ * there are, values.c and body.c make bodies of them (known.c, items.c and
+ * rules.c what they are for), script.c makes of a number what one connection
+ * sends and how it behaves, check.c and check_more.c judge the answers, main.c
+ * drives many connections, health.c asks for /health beside.
  *
  * Invariant: a script depends on the seed, its number and the mask of left
  * out parameters alone, so that whatever was sent can be sent again.
@@ -17,14 +18,29 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define FZ_MAX_FIELDS    256
-#define FZ_MAX_REQUESTS  4              /* of one script */
+#define FZ_MAX_FIELDS    512
+#define FZ_MAX_REQUESTS  8              /* of one script: four, each twice */
 
 /* of a mask: sent at once, in one piece, and read to the end */
 #define FZ_PLAIN         (1ull << 63)
 
-#define FZ_CHAT          1
-#define FZ_COMPL         2
+/* endpoints: bits, because a field may belong to several */
+#define FZ_CHAT          0x001
+#define FZ_COMPL         0x002
+#define FZ_MESSAGES      0x004
+#define FZ_COUNT         0x008          /* messages/count_tokens */
+#define FZ_RESPONSES     0x010
+#define FZ_EMBED         0x020
+#define FZ_RERANK        0x040
+#define FZ_SCORE         0x080
+#define FZ_TOKENIZE      0x100
+#define FZ_DETOKENIZE    0x200
+#define FZ_TEMPLATE      0x400
+#define FZ_INFILL        0x800
+
+/* those whose answer is a text that the model writes */
+#define FZ_WRITES        (FZ_CHAT | FZ_COMPL | FZ_MESSAGES | FZ_RESPONSES   \
+                          | FZ_INFILL)
 
 #define fz_nelems(a)     (sizeof(a) / sizeof((a)[0]))
 
@@ -68,11 +84,11 @@ typedef struct {
 
 /* what has to be known of a request to judge its answer; -1: unknown */
 typedef struct {
-    int                endpoint;        /* FZ_CHAT, FZ_COMPL, 0: another */
+    int                endpoint;        /* FZ_CHAT ..., 0: another */
     int                head;            /* there is no body */
     int                loose;           /* only the status is looked at */
     int                n;               /* choices */
-    int                prompts;
+    int                prompts;         /* inputs, documents */
     int                stream;
     int                usage;           /* asked for in the stream */
     int                bad;             /* must be refused ... */
@@ -139,6 +155,9 @@ void fz_print(const char *data, size_t len, size_t max);
 
 /* table.c */
 void fz_table_read(fz_table_t *t, const char *folder);
+/* the endpoint by a number below FZ_ENDPOINTS */
+#define FZ_ENDPOINTS     12
+int fz_endpoint(unsigned i, const char **path);
 
 /* values.c: a value of any kind, of a field's type, a string */
 void fz_any(fz_gen_t *g, int depth);
@@ -148,6 +167,33 @@ void fz_edge(fz_gen_t *g, const fz_field_t *f);
 
 /* known.c: a value that is what the parameter is for; false: none known */
 int fz_known(fz_gen_t *g, const char *name);
+
+void fz_content(fz_gen_t *g);
+void fz_messages(fz_gen_t *g);
+void fz_ids(fz_gen_t *g, unsigned n);
+
+/* items.c: what Messages, Responses and the endpoints without a text take */
+void fz_blocks_messages(fz_gen_t *g);
+void fz_system(fz_gen_t *g);
+void fz_blocks_tools(fz_gen_t *g);
+void fz_blocks_choice(fz_gen_t *g);
+void fz_thinking(fz_gen_t *g);
+void fz_items(fz_gen_t *g);
+void fz_items_tools(fz_gen_t *g);
+void fz_include(fz_gen_t *g);
+void fz_inputs(fz_gen_t *g);
+void fz_documents(fz_gen_t *g);
+void fz_detokenize(fz_gen_t *g);
+void fz_extra(fz_gen_t *g);
+
+/* rules.c: what an answer must look like */
+void fz_schema(fz_gen_t *g, int depth);
+void fz_schema_field(fz_gen_t *g);
+void fz_format(fz_gen_t *g);
+void fz_format_text(fz_gen_t *g);
+void fz_structured(fz_gen_t *g);
+void fz_regex(fz_gen_t *g);
+void fz_grammar(fz_gen_t *g);
 
 /* body.c */
 void fz_body(fz_gen_t *g, int endpoint);
@@ -164,6 +210,13 @@ size_t fz_answer_read(fz_answer_t *a, const fz_want_t *w, const char *data,
 void fz_answer_reset(fz_answer_t *a);
 /* NULL or what is wrong with a whole answer */
 const char *fz_check(const fz_answer_t *a, const fz_want_t *w);
+/* strict where cJSON is not; NULL: *err says why */
+struct cJSON *fz_json(const char *data, size_t len, const char **err);
+const char *fz_wrong(const char *what, const char *more);
+const char *fz_check_error(const fz_answer_t *a, const fz_want_t *w);
+
+/* check_more.c: as fz_check(), a 200 of the other endpoints */
+const char *fz_check_more(const fz_answer_t *a, const fz_want_t *w);
 
 /* health.c */
 struct sockaddr_in;

@@ -14,7 +14,7 @@ static const char *const  fz_roles[] = {
 };
 
 
-static void
+void
 fz_content(fz_gen_t *g)
 {
     unsigned  i, n;
@@ -135,7 +135,7 @@ fz_message(fz_gen_t *g)
 }
 
 
-static void
+void
 fz_messages(fz_gen_t *g)
 {
     unsigned  i, n;
@@ -195,7 +195,7 @@ fz_id(fz_gen_t *g)
 }
 
 
-static void
+void
 fz_ids(fz_gen_t *g, unsigned n)
 {
     unsigned  i;
@@ -305,6 +305,15 @@ fz_max_tokens(fz_gen_t *g)
     } else {
         fz_addf(&g->body, "%d", (int) fz_below(&g->rand, 7) - 1);
     }
+}
+
+
+/* where -1 and 0 are none */
+
+static void
+fz_some_tokens(fz_gen_t *g)
+{
+    fz_addf(&g->body, "%u", 1 + fz_below(&g->rand, 20));
 }
 
 
@@ -441,14 +450,6 @@ fz_tool_choice(fz_gen_t *g)
 
 
 static void
-fz_format(fz_gen_t *g)
-{
-    fz_adds(&g->body, fz_chance(&g->rand, 800)
-                      ? "{\"type\":\"text\"}" : "{\"type\":\"json_object\"}");
-}
-
-
-static void
 fz_modalities(fz_gen_t *g)
 {
     fz_adds(&g->body, fz_chance(&g->rand, 800)
@@ -494,34 +495,67 @@ fz_salt(fz_gen_t *g)
 }
 
 
+/* the first row of a name and an endpoint counts; endpoints 0: all */
+
+#define FZ_BLOCKS  (FZ_MESSAGES | FZ_COUNT)
+
 static const struct {
     const char   *name;
     void        (*make)(fz_gen_t *g);
+    int           endpoints;
 } fz_made[] = {
-    { "allowed_token_ids",      fz_stop_ids },
-    { "bad_words",              fz_stop },
-    { "cache_salt",             fz_salt },
-    { "dry_sequence_breakers",  fz_stop },
-    { "logit_bias",             fz_logit_bias },
-    { "logprobs",               fz_logprobs },
-    { "max_completion_tokens",  fz_max_tokens },
-    { "max_tokens",             fz_max_tokens },
-    { "messages",               fz_messages },
-    { "min_tokens",             fz_min_tokens },
-    { "modalities",             fz_modalities },
-    { "model",                  fz_model },
-    { "n",                      fz_choices },
-    { "priority",               fz_priority },
-    { "prompt",                 fz_prompt },
-    { "response_format",        fz_format },
-    { "seed",                   fz_int_seed },
-    { "stop",                   fz_stop },
-    { "stop_token_ids",         fz_stop_ids },
-    { "stream",                 fz_stream },
-    { "stream_options",         fz_stream_options },
-    { "tool_choice",            fz_tool_choice },
-    { "tools",                  fz_tools },
-    { "top_logprobs",           fz_top_logprobs },
+    { "allowed_token_ids",      fz_stop_ids, 0 },
+    { "bad_words",              fz_stop, 0 },
+    { "cache_salt",             fz_salt, 0 },
+    { "documents",              fz_documents, FZ_RERANK },
+    { "dry_sequence_breakers",  fz_stop, 0 },
+    { "grammar",                fz_grammar, 0 },
+    { "guided_choice",          fz_stop, 0 },
+    { "guided_grammar",         fz_grammar, 0 },
+    { "guided_json",            fz_schema_field, 0 },
+    { "guided_regex",           fz_regex, 0 },
+    { "include",                fz_include, 0 },
+    { "input",                  fz_items, FZ_RESPONSES },
+    { "input",                  fz_inputs, 0 },
+    { "input_extra",            fz_extra, 0 },
+    { "input_prefix",           fz_string, 0 },
+    { "input_suffix",           fz_string, 0 },
+    { "json_schema",            fz_schema_field, 0 },
+    { "logit_bias",             fz_logit_bias, 0 },
+    { "logprobs",               fz_logprobs, FZ_CHAT | FZ_COMPL },
+    { "max_completion_tokens",  fz_max_tokens, 0 },
+    { "max_output_tokens",      fz_some_tokens, 0 },
+    { "max_tokens",             fz_some_tokens, FZ_BLOCKS },
+    { "max_tokens",             fz_max_tokens, 0 },
+    { "messages",               fz_blocks_messages, FZ_BLOCKS },
+    { "messages",               fz_messages, 0 },
+    { "min_tokens",             fz_min_tokens, 0 },
+    { "modalities",             fz_modalities, 0 },
+    { "model",                  fz_model, 0 },
+    { "n",                      fz_choices, FZ_CHAT | FZ_COMPL },
+    { "priority",               fz_priority, 0 },
+    { "prompt",                 fz_prompt, FZ_COMPL },
+    { "query",                  fz_string, 0 },
+    { "response_format",        fz_format, 0 },
+    { "seed",                   fz_int_seed, 0 },
+    { "stop",                   fz_stop, FZ_CHAT | FZ_COMPL | FZ_INFILL },
+    { "stop_sequences",         fz_stop, 0 },
+    { "stop_token_ids",         fz_stop_ids, 0 },
+    { "stream",                 fz_stream, 0 },
+    { "stream_options",         fz_stream_options, FZ_CHAT | FZ_COMPL },
+    { "structured_outputs",     fz_structured, 0 },
+    { "system",                 fz_system, FZ_BLOCKS },
+    { "text",                   fz_format_text, FZ_RESPONSES },
+    { "text_1",                 fz_string, 0 },
+    { "text_2",                 fz_inputs, 0 },
+    { "thinking",               fz_thinking, FZ_BLOCKS },
+    { "tokens",                 fz_detokenize, 0 },
+    { "tool_choice",            fz_blocks_choice, FZ_BLOCKS },
+    { "tool_choice",            fz_tool_choice, 0 },
+    { "tools",                  fz_blocks_tools, FZ_BLOCKS },
+    { "tools",                  fz_items_tools, FZ_RESPONSES },
+    { "tools",                  fz_tools, 0 },
+    { "top_logprobs",           fz_top_logprobs, FZ_CHAT | FZ_RESPONSES },
 };
 
 
@@ -531,7 +565,10 @@ fz_known(fz_gen_t *g, const char *name)
     size_t  i;
 
     for (i = 0; i < fz_nelems(fz_made); i++) {
-        if (strcmp(fz_made[i].name, name) == 0) {
+        if (strcmp(fz_made[i].name, name) == 0
+            && (fz_made[i].endpoints == 0
+                || (fz_made[i].endpoints & g->want.endpoint)))
+        {
             fz_made[i].make(g);
             return 1;
         }

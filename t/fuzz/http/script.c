@@ -5,6 +5,7 @@
 
 #include "t/fuzz/http/http.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static const char *const  fz_places[] = {
@@ -57,7 +58,7 @@ static const char *const  fz_headers[] = {
 static const struct {
     const char  *text;
     size_t       len;
-} fz_wrong[] = {
+} fz_no_requests[] = {
     FZ_TEXT("POST /v1/completions HTTP/1.1\r\nHost: a\r\n"
         "Content-Length: abc\r\n\r\n"),
     FZ_TEXT("POST /v1/completions HTTP/1.1\r\nHost: a\r\n"
@@ -136,10 +137,17 @@ static const struct {
     { "OPTIONS /v1/chat/completions", 0 },
     { "GET /v1/", 0 },
     { "GET /v1", 0 },
-    { "POST /v1/embeddings", 0 },
     { "GET /v1/embeddings", 0 },
-    { "POST /v1/rerank", 0 },
-    { "POST /v1/score", 0 },
+    { "GET /v1/tokenizer_info", 0 },
+    { "GET /v1/tokenizer_info?model=none", 0 },
+    { "HEAD /v1/tokenizer_info", 1 },
+    { "POST /v1/reranking", 0 },
+    { "POST /v1/v2/rerank", 0 },
+    { "HEAD /v1/messages", 1 },
+    { "OPTIONS /v1/messages", 0 },
+    { "GET /v1/responses", 0 },
+    { "GET /v1/responses/resp_1", 0 },
+    { "POST /v1/responses/resp_1/cancel", 0 },
     { "POST /v1/chat/completions/", 0 },
     { "GET /health", 0 },
     { "HEAD /health", 1 },
@@ -215,20 +223,60 @@ fz_some_headers(fz_rand_t *r, fz_buf_t *out)
 }
 
 
+/* a key of its own, one that others may have, one that is too long */
+
+static void
+fz_key(const fz_script_t *s, fz_gen_t *g, fz_buf_t *out)
+{
+    switch (fz_below(&g->rand, 20)) {
+
+    case 0:
+        fz_addf(out, "Idempotency-Key: k%u\r\n", fz_below(&g->rand, 50));
+        break;
+
+    case 1:
+    case 2:
+    case 3:
+        fz_addf(out, "Idempotency-Key: own %llu %u\r\n",
+                (unsigned long long) s->number, s->n_requests);
+        break;
+
+    case 4:
+        fz_adds(out, "Idempotency-Key: ");
+        fz_repeat(out, "k", 254 + fz_below(&g->rand, 3));
+        fz_adds(out, "\r\n");
+    }
+}
+
+
+static void
+fz_repeat_from(fz_buf_t *out, size_t start, size_t len)
+{
+    fz_buf_t  copy = { NULL, 0, 0 };
+
+    fz_add(&copy, out->data + start, len);
+    fz_add(out, copy.data, len);
+    free(copy.data);
+}
+
+
 static void
 fz_post(fz_script_t *s, fz_gen_t *g, int last)
 {
-    int        chat, old, chunked;
-    size_t     len;
-    unsigned   place;
-    fz_buf_t  *out;
+    int          old, chunked, endpoint;
+    size_t       len, start;
+    unsigned     place;
+    fz_buf_t    *out;
+    const char  *path;
 
     out = &s->out;
-    chat = fz_chance(&g->rand, 500);
+    start = out->len;
+    endpoint = fz_endpoint(fz_below(&g->rand, fz_chance(&g->rand, 400)
+                                              ? 2 : FZ_ENDPOINTS), &path);
     place = fz_below(&g->rand, fz_nelems(fz_places));
     old = last && fz_chance(&g->rand, 50);
 
-    fz_body(g, chat ? FZ_CHAT : FZ_COMPL);
+    fz_body(g, endpoint);
 
     if (fz_chance(&g->rand, 120)) {
         fz_break(g);
@@ -239,10 +287,10 @@ fz_post(fz_script_t *s, fz_gen_t *g, int last)
     }
 
     fz_addf(out, "POST %s/%s HTTP/1.%d\r\nHost: localhost\r\n",
-            fz_places[place], chat ? "chat/completions" : "completions",
-            !old);
+            fz_places[place], path, !old);
 
     fz_some_headers(&g->rand, out);
+    fz_key(s, g, out);
 
     if (old || (last && fz_chance(&g->rand, 100))) {
         fz_adds(out, "Connection: close\r\n");
@@ -268,6 +316,14 @@ fz_post(fz_script_t *s, fz_gen_t *g, int last)
     }
 
     s->want[s->n_requests++] = g->want;
+
+    /* sent again: computed once, or twice if it is an error */
+
+    if (!last && fz_chance(&g->rand, 400)) {
+        len = out->len - start;
+        fz_repeat_from(out, start, len);
+        s->want[s->n_requests++] = g->want;
+    }
 }
 
 
@@ -309,8 +365,8 @@ fz_not_http(fz_script_t *s, fz_gen_t *g)
     s->close = 1;
 
     if (fz_chance(&g->rand, 500)) {
-        i = fz_below(&g->rand, fz_nelems(fz_wrong));
-        fz_add(&s->out, fz_wrong[i].text, fz_wrong[i].len);
+        i = fz_below(&g->rand, fz_nelems(fz_no_requests));
+        fz_add(&s->out, fz_no_requests[i].text, fz_no_requests[i].len);
 
         if (fz_chance(&g->rand, 300)) {
             fz_adds(&s->out, "GET /v1/models HTTP/1.1\r\nHost: a\r\n\r\n");

@@ -1,7 +1,10 @@
 /*
  * The parameters that there are, from the sources of the API's own tables and
- * from that of sampling: a new one is fuzzed without a line here.  A table that cannot be read any
- * more is an error, not an empty list.
+ * from that of sampling: a new one is fuzzed without a line here.  A table
+ * that cannot be read any more is an error, not an empty list.
+ *
+ * A row of an endpoint's own table stands before one of the shared ones that
+ * has the same name.
  */
 
 #include "t/fuzz/http/http.h"
@@ -30,9 +33,9 @@ static const char *const  fz_types[] = {
 
 static const fz_field_t  fz_params[] = {
 #define LLM_PARAM(name, type, otherwise, least, most)                        \
-    { #name, FZ_CHAT | FZ_COMPL, FZ_##type, least, most },
+    { #name, FZ_WRITES, FZ_##type, least, most },
 #define LLM_ALIAS(name, of, type, least, most)                               \
-    { #name, FZ_CHAT | FZ_COMPL, FZ_##type, least, most },
+    { #name, FZ_WRITES, FZ_##type, least, most },
 #include "engine/base/sampling.def"
 };
 
@@ -107,6 +110,23 @@ fz_words(const char *p, const char *end, char words[8][64])
 }
 
 
+/* endpoints that have a row of this name take no other one */
+
+static unsigned
+fz_left(const fz_table_t *t, const char *name, unsigned endpoints)
+{
+    unsigned  i;
+
+    for (i = 0; i < t->n_fields; i++) {
+        if (strcmp(t->fields[i].name, name) == 0) {
+            endpoints &= ~t->fields[i].endpoints;
+        }
+    }
+
+    return endpoints;
+}
+
+
 static void
 fz_row(fz_table_t *t, unsigned endpoints, const char *p, const char *end)
 {
@@ -120,6 +140,12 @@ fz_row(fz_table_t *t, unsigned endpoints, const char *p, const char *end)
     if (n < 5 || t->n_fields == FZ_MAX_FIELDS) {
         fz_die("a row of the table is not understood: %.*s",
                (int) (end - p), p);
+    }
+
+    endpoints = fz_left(t, words[0], endpoints);
+
+    if (endpoints == 0) {
+        return;
     }
 
     f = &t->fields[t->n_fields++];
@@ -148,19 +174,21 @@ fz_row(fz_table_t *t, unsigned endpoints, const char *p, const char *end)
 
 
 static void
-fz_table_add(fz_table_t *t, const char *file, unsigned endpoints)
+fz_table_add(fz_table_t *t, const char *file, const char *table,
+    unsigned endpoints)
 {
-    char        *source;
+    char         head[128], *source;
     const char  *p, *q, *end;
 
     source = fz_file(file);
+    snprintf(head, sizeof(head), "static const llm_api_field_t  %s[]", table);
 
-    p = source ? strstr(source, "static const llm_api_field_t  ") : NULL;
+    p = source ? strstr(source, head) : NULL;
     p = p ? strchr(p, '{') : NULL;
     end = p ? strstr(p, "\n};") : NULL;
 
     if (end == NULL) {
-        fz_die("no table in %s", file);
+        fz_die("no table %s in %s", table, file);
     }
 
     p++;
@@ -180,38 +208,83 @@ fz_table_add(fz_table_t *t, const char *file, unsigned endpoints)
 }
 
 
+static const struct {
+    int          endpoint;
+    const char  *path;
+} fz_endpoints[FZ_ENDPOINTS] = {
+    { FZ_CHAT,        "chat/completions" },
+    { FZ_COMPL,       "completions" },
+    { FZ_MESSAGES,    "messages" },
+    { FZ_COUNT,       "messages/count_tokens" },
+    { FZ_RESPONSES,   "responses" },
+    { FZ_EMBED,       "embeddings" },
+    { FZ_RERANK,      "rerank" },
+    { FZ_SCORE,       "score" },
+    { FZ_TOKENIZE,    "tokenize" },
+    { FZ_DETOKENIZE,  "detokenize" },
+    { FZ_TEMPLATE,    "apply-template" },
+    { FZ_INFILL,      "infill" }
+};
+
+
+int
+fz_endpoint(unsigned i, const char **path)
+{
+    *path = fz_endpoints[i].path;
+
+    return fz_endpoints[i].endpoint;
+}
+
+
 /* the tables of this folder */
 
 void
 fz_table_read(fz_table_t *t, const char *folder)
 {
-    char    file[256];
-    size_t  i;
+    char               file[256];
+    size_t             i;
+    fz_field_t         f;
 
     static const struct {
-        const char  *name;
+        const char  *file;
+        const char  *table;
         unsigned     endpoints;
-    } files[] = {
-        { "fields.c", FZ_CHAT | FZ_COMPL },
-        { "endpoint_chat.c", FZ_CHAT },
-        { "endpoint_completions.c", FZ_COMPL }
+    } tables[] = {
+        { "endpoint_messages.c", "llm_api_messages_rows",
+          FZ_MESSAGES | FZ_COUNT },
+        { "endpoint_responses.c", "llm_api_responses_rows", FZ_RESPONSES },
+        { "endpoint_embeddings.c", "llm_api_embedding_rows", FZ_EMBED },
+        { "endpoint_rerank.c", "llm_api_rerank_rows", FZ_RERANK },
+        { "endpoint_rerank.c", "llm_api_score_rows", FZ_SCORE },
+        { "endpoint_tokenize.c", "llm_api_tokenize_rows", FZ_TOKENIZE },
+        { "endpoint_tokenize.c", "llm_api_detokenize_rows", FZ_DETOKENIZE },
+        { "endpoint_infill.c", "llm_api_infill_rows", FZ_INFILL },
+        { "endpoint_chat.c", "llm_api_chat_rows", FZ_CHAT | FZ_TEMPLATE },
+        { "endpoint_completions.c", "llm_api_completion_rows", FZ_COMPL },
+        { "fields.c", "llm_api_shared_rows", FZ_WRITES }
     };
 
     t->n_fields = 0;
 
-    for (i = 0; i < fz_nelems(files); i++) {
-        snprintf(file, sizeof(file), "%s/%s", folder, files[i].name);
-        fz_table_add(t, file, files[i].endpoints);
+    for (i = 0; i < fz_nelems(tables); i++) {
+        snprintf(file, sizeof(file), "%s/%s", folder, tables[i].file);
+        fz_table_add(t, file, tables[i].table, tables[i].endpoints);
     }
 
-    if (t->n_fields < 55) {
+    if (t->n_fields < 120) {
         fz_die("%u parameters in %s, which is too few", t->n_fields, folder);
     }
 
-    if (t->n_fields + fz_nelems(fz_params) > FZ_MAX_FIELDS) {
-        fz_die("more than %u parameters", FZ_MAX_FIELDS);
-    }
+    for (i = 0; i < fz_nelems(fz_params); i++) {
+        f = fz_params[i];
+        f.endpoints = fz_left(t, f.name, f.endpoints);
 
-    memcpy(t->fields + t->n_fields, fz_params, sizeof(fz_params));
-    t->n_fields += (unsigned) fz_nelems(fz_params);
+        if (t->n_fields == FZ_MAX_FIELDS) {
+            fz_die("more than %u parameters", FZ_MAX_FIELDS);
+        }
+
+        if (f.endpoints) {
+            t->fields[t->n_fields++] = f;
+        }
+    }
 }
