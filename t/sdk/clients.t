@@ -30,7 +30,8 @@ delete $ENV{PYTHONDONTWRITEBYTECODE};
 # message is longer than the demo model's context
 
 my $t = LLM::Test->new(
-    locations => 'location / { llm_api; client_max_body_size 8m; }',
+    locations => 'location / { llm_api; client_max_body_size 8m; }'
+               . ' location = /health { llm_health; }',
     model => 'llm_model demo %%ROOT%%/models/demo.gguf ctx=16384 threads=2'
            . ' parallel=8 alias=mini,gpt-4o-mini default;')->start;
 
