@@ -588,6 +588,18 @@ is_deeply(\%told, \%fields, 'parameters of the API');
     }
 }
 
+# clients and what is pinned of them
+
+my %pinned = map { slurp("t/sdk/clients/$_.txt") =~ /^([\w.-]+)==(\S+)/mg }
+                 qw(aider openai2 openai3);
+
+for my $row (rows('Clients that are tested', qr/package/)) {
+    my @packages = $row->[0] =~ /`([^`]+)`/g;
+
+    is($row->[1], join(', ', map { $pinned{$_} // 'none' } @packages),
+       "versions of @packages");
+}
+
 # commands
 
 my ($help) = run("$LLM::Test::OBJS/llm", '--help');
