@@ -306,9 +306,12 @@ llm_api_ri_item(llm_api_draft_t *d, const llm_flat_t *item,
                                 "'custom_tool_call_output' and 'reasoning'.");
     }
 
+    /* the AI SDK refers to what it need not send, as long as it believes that
+       OpenAI's default is true of this server */
+
     return llm_api_bad_value(err, at, "An item cannot be referred to by its "
                              "id: this server stores nothing. Send the item "
-                             "itself.");
+                             "itself, as clients do with \"store\": false.");
 }
 
 

@@ -9,6 +9,8 @@ import { createRequire } from "node:module";
 
 const require = createRequire(process.env.OPENAI_NODE_MODULES + "/");
 const OpenAI = require("openai");
+const { zodFunction, zodResponseFormat } = require("openai/helpers/zod");
+const { z } = require("zod");
 
 let count = 0;
 let failed = 0;
@@ -91,6 +93,28 @@ const loop = client.chat.completions.runTools({
 const told = await loop.finalContent();
 ok(asked.join() === "Paris", "runTools calls the tool", asked);
 ok(/21/.test(told), "and tells its result", told);
+
+const Sum = z.object({ question: z.string().max(40), sum: z.number().int(),
+                      steps: z.array(z.string().max(20)).max(2),
+                      sure: z.enum(["yes", "no"]).nullable() });
+const sum = { model: "demo", temperature: 0, messages: ask("What is 2 + 2?"),
+              response_format: zodResponseFormat(Sum, "sum") };
+const parsed = await client.chat.completions.parse(sum);
+ok(Number.isInteger(parsed.choices[0].message.parsed.sum)
+   && Sum.safeParse(parsed.choices[0].message.parsed).success,
+   "parse: an object by a schema", parsed.choices[0].message);
+const growing = client.chat.completions.stream(sum);
+const grown = (await growing.finalChatCompletion()).choices[0].message.parsed;
+ok(JSON.stringify(grown) === JSON.stringify(parsed.choices[0].message.parsed),
+   "streamed, the same object", grown);
+
+const called = await client.chat.completions.parse({
+    model: "demo", temperature: 0, tool_choice: "required",
+    messages: ask("What is the weather in Paris?"),
+    tools: [zodFunction({ name: "get_weather",
+                          parameters: z.object({ city: z.string() }) })] });
+ok(called.choices[0].message.tool_calls[0].function.parsed_arguments.city
+   === "Paris", "parse: a call's arguments", called.choices[0].message);
 
 const aborted = await create(
     { messages: ask("Count to fifty."), stream: true });

@@ -9,6 +9,8 @@ import { createRequire } from "node:module";
 
 const require = createRequire(process.env.OPENAI_NODE_MODULES + "/");
 const OpenAI = require("openai");
+const { zodTextFormat } = require("openai/helpers/zod");
+const { z } = require("zod");
 
 let count = 0;
 let failed = 0;
@@ -63,6 +65,16 @@ const again = await client.responses.create({
         { role: "user", content: "Hello!" }],
 });
 ok(again.output_text !== "", "an answer's items are taken back", again);
+
+const Sum = z.object({ question: z.string().max(40), sum: z.number().int() });
+const sum = { ...ask, text: { format: zodTextFormat(Sum, "sum") } };
+const parsed = await client.responses.parse(sum);
+ok(Number.isInteger(parsed.output_parsed.sum), "parse: an object by a schema",
+   parsed.output);
+const grown = await client.responses.stream(sum).finalResponse();
+ok(JSON.stringify(grown.output_parsed)
+   === JSON.stringify(parsed.output_parsed), "streamed, the same object",
+   grown.output);
 
 async function refused(args) {
     try {

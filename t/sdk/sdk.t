@@ -16,7 +16,19 @@ my $sdk = "$LLM::Test::ROOT/t/sdk";
 
 $ENV{OPENAI_NODE_MODULES} = "$deps/node/node_modules";
 
-my $t = LLM::Test->new->start;
+# beside the demo model one that says what a script has (t/agents)
+
+my $agents = "$LLM::Test::ROOT/t/agents";
+my $t = LLM::Test->new(
+    model => LLM::Test::default_model()
+        . 'llm_model script %%DIR%%/script.gguf ctx=4096'
+        . " template=$agents/template.jinja threads=1;");
+
+system('python3', "$agents/mkscript.py", "$agents/script.json",
+       $t->dir . '/script.gguf') == 0 or die 'no script.gguf';
+
+$t->start;
+
 my $url = 'http://127.0.0.1:' . $t->port . '/v1';
 
 for my $client ([ 'Python', "$deps/venv/bin/python",
@@ -29,7 +41,8 @@ for my $client ([ 'Python', "$deps/venv/bin/python",
                 [ 'Python, Messages', "$deps/venv/bin/python",
                   "$sdk/anthropic_client.py" ],
                 [ 'JavaScript, Messages', 'node',
-                  "$sdk/anthropic_client.mjs" ])
+                  "$sdk/anthropic_client.mjs" ],
+                [ 'JavaScript, the AI SDK', 'node', "$sdk/ai_sdk.mjs" ])
 {
     tap_ok(@$client, $url);
 }
