@@ -93,6 +93,10 @@ ngx_http_llm_set_tenant(ngx_http_llm_ctx_t *ctx, llm_request_t *msg)
         return NGX_ERROR;
     }
 
+    if (value.len == 0) {
+        return NGX_OK;
+    }
+
     weight = ngx_atofp(value.data, value.len, 3);
 
     if (weight < 1 || weight > 1000 * 1000) {
