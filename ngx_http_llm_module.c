@@ -306,7 +306,13 @@ ngx_http_llm_postconfiguration(ngx_conf_t *cf)
         return NGX_ERROR;
     }
 
-    return mcf->models.nelts ? ngx_http_llm_add_phases(cf) : NGX_OK;
+    if (mcf->models.nelts == 0) {
+        return NGX_OK;
+    }
+
+    ngx_http_llm_add_filter();
+
+    return ngx_http_llm_add_phases(cf);
 }
 
 

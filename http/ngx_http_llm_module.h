@@ -20,6 +20,7 @@
  *   ngx_http_llm_stream.c      answers on their way, disconnects, timers
  *   ngx_http_llm_output.c      bytes on their way to a client
  *   ngx_http_llm_response.c    whole answers and errors
+ *   ngx_http_llm_filter.c      x-request-id on all answers
  *   ngx_http_llm_metrics.c     llm_metrics
  *   ngx_http_llm_variables.c   $llm_...
  *
@@ -387,6 +388,8 @@ void ngx_http_llm_end_requests(ngx_http_llm_worker_t *w);
 /* adds a phase handler that counts requests as soon as they are in a llm_api
    location */
 ngx_int_t ngx_http_llm_add_phases(ngx_conf_t *cf);
+/* has it been in a llm_api location? */
+ngx_uint_t ngx_http_llm_is_counted(ngx_http_request_t *r);
 
 /* ngx_http_llm_slot.c */
 
@@ -510,7 +513,8 @@ ngx_int_t ngx_http_llm_add_header(ngx_http_request_t *r, const char *name,
     const char *value, size_t len);
 /* the client's x-request-id if it is sane, else $request_id */
 ngx_int_t ngx_http_llm_request_id(ngx_http_request_t *r, ngx_str_t *id);
-/* x-request-id, and where the endpoint's clients look for it */
+/* x-request-id, and where the endpoint's clients look for it; for the filter,
+   by which all answers have it */
 ngx_int_t ngx_http_llm_add_id(ngx_http_request_t *r);
 /* a whole answer; frees body, r->pool gets a copy */
 ngx_int_t ngx_http_llm_send_body(ngx_http_request_t *r, ngx_uint_t status,
@@ -524,6 +528,10 @@ ngx_int_t ngx_http_llm_send_error(ngx_http_request_t *r, llm_err_t *err,
 ngx_uint_t ngx_http_llm_may_hand_on(ngx_http_request_t *r);
 /* the beginning of a client's text for a log, escaped by llm_clean() */
 u_char *ngx_http_llm_clean(ngx_http_request_t *r, ngx_str_t *value);
+
+/* ngx_http_llm_filter.c */
+
+void ngx_http_llm_add_filter(void);
 
 /* ngx_http_llm_variables.c */
 

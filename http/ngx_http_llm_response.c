@@ -120,10 +120,6 @@ ngx_http_llm_send(ngx_http_request_t *r, ngx_uint_t status, const char *type,
     ngx_buf_t    *b;
     ngx_chain_t   out;
 
-    if (ngx_http_llm_add_id(r) != NGX_OK) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
     /* conditional requests are for files: an answer is never a 304 or a 412 */
     r->disable_not_modified = 1;
 

@@ -156,6 +156,21 @@ ngx_http_llm_add_phases(ngx_conf_t *cf)
 }
 
 
+ngx_uint_t
+ngx_http_llm_is_counted(ngx_http_request_t *r)
+{
+    ngx_http_cleanup_t  *cln;
+
+    for (cln = r->cleanup; cln; cln = cln->next) {
+        if (cln->handler == ngx_http_llm_uncount) {
+            return 1;
+        }
+    }
+
+    return 0;
+}
+
+
 static ngx_int_t
 ngx_http_llm_count_handler(ngx_http_request_t *r)
 {
@@ -165,14 +180,10 @@ ngx_http_llm_count_handler(ngx_http_request_t *r)
 
     clcf = ngx_http_get_module_loc_conf(r, ngx_http_core_module);
 
-    if (clcf->handler != ngx_http_llm_api_handler || r != r->main) {
+    if (clcf->handler != ngx_http_llm_api_handler || r != r->main
+        || ngx_http_llm_is_counted(r))
+    {
         return NGX_DECLINED;
-    }
-
-    for (cln = r->cleanup; cln; cln = cln->next) {
-        if (cln->handler == ngx_http_llm_uncount) {
-            return NGX_DECLINED;
-        }
     }
 
     cln = ngx_http_cleanup_add(r, 0);

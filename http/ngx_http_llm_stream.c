@@ -164,7 +164,7 @@ ngx_http_llm_start(ngx_http_llm_ctx_t *ctx)
         ngx_http_llm_fill(ctx);
     }
 
-    if (ctx->broken || ngx_http_llm_add_id(r) != NGX_OK) {
+    if (ctx->broken) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 

@@ -35,6 +35,7 @@ $res = $t->get('/limited/v1/models');
 is($res->{status}, 429, 'limit_req');
 is($res->{json}{error}{code}, 'rate_limit_exceeded', 'in JSON');
 is($res->{headers}{'retry-after'}, 1, 'with Retry-After');
+like($res->{headers}{'x-request-id'}, qr/^[0-9a-f]{32}$/, 'with an id');
 
 $res = $t->get('/closed/v1/models');
 

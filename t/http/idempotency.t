@@ -238,6 +238,43 @@ for my $case ([ 'abc-1_2.3:4/5+6=7@8', 1 ], [ 'x' x 128, 1 ],
 
 $t->stop;
 
+# nginx's own refusals, and error pages
+
+$t = server('limit_req_zone $binary_remote_addr zone=z:1m rate=1r/m;',
+            locations => <<'END');
+        error_page 403 = @page;
+        location @page { return 403 "page\n"; }
+        location /v1 { llm_api; client_max_body_size 1k; }
+        location /auth { auth_basic a; auth_basic_user_file none; llm_api; }
+        location /limit { limit_req zone=z; llm_api; }
+        location /deny { deny all; llm_api; }
+        location /other { deny all; error_page 403 = @page; }
+        location /proxy { llm_api; llm_intercept_errors on;
+                          error_page 404 = @proxy; }
+        location @proxy { rewrite ^ /v1/nothing break;
+                          proxy_pass http://127.0.0.1:%%PORT%%; }
+        location = /health { llm_health; }
+END
+
+$t->get('/limit/models');
+
+for my $case ([ 401, '/auth/completions' ], [ 413, '/v1/completions' ],
+              [ 503, '/limit/completions' ], [ 403, '/deny/completions' ],
+              [ 405, '/health' ], [ 404, '/proxy/nothing' ])
+{
+    my ($status, $path) = @$case;
+
+    $res = $t->post($path, { prompt => 'x' x ($status == 413 ? 2000 : 1) },
+                    headers => { 'X-Request-Id' => 'mine' });
+    is($res->{status}, $status, "$status of $path");
+    is($res->{headers}{'x-request-id'}, 'mine', 'with its x-request-id');
+}
+
+$res = $t->get('/other');
+is($res->{status}, 403, 'a page for somebody else');
+is($res->{headers}{'x-request-id'}, undef, 'without one');
+$t->stop(allow => qr/none" failed|access forbidden|too large|limiting/);
+
 $t = server("log_format l '\$llm_request_id|\$llm_user|\$llm_metadata|';\n"
             . 'access_log logs/l.log l;');
 

@@ -1,0 +1,70 @@
+/*
+ * x-request-id, which every answer has: also nginx's own, as the refusals of
+ * auth_basic or limit_req, in a location with a handler of ours, and the
+ * pages that error_page has for a request that came to a llm_api location.
+ * An id that the answer has already, because another server made it, stays.
+ */
+
+#include "http/ngx_http_llm_module.h"
+
+
+static ngx_int_t ngx_http_llm_header_filter(ngx_http_request_t *r);
+static ngx_uint_t ngx_http_llm_is_ours(ngx_http_request_t *r);
+
+
+static ngx_http_output_header_filter_pt  ngx_http_llm_next_header_filter;
+
+
+/* of a dynamic module, which comes behind nginx's own filters */
+
+void
+ngx_http_llm_add_filter(void)
+{
+    ngx_http_llm_next_header_filter = ngx_http_top_header_filter;
+    ngx_http_top_header_filter = ngx_http_llm_header_filter;
+}
+
+
+static ngx_int_t
+ngx_http_llm_header_filter(ngx_http_request_t *r)
+{
+    if (r == r->main && ngx_http_llm_is_ours(r)
+        && ngx_http_llm_add_id(r) != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    return ngx_http_llm_next_header_filter(r);
+}
+
+
+static ngx_uint_t
+ngx_http_llm_is_ours(ngx_http_request_t *r)
+{
+    ngx_uint_t                i;
+    ngx_list_part_t          *part;
+    ngx_table_elt_t          *h;
+    ngx_http_llm_loc_conf_t  *llcf;
+
+    llcf = ngx_http_get_module_loc_conf(r, ngx_http_llm_module);
+
+    if (llcf->handler == NULL && !ngx_http_llm_is_counted(r)) {
+        return 0;
+    }
+
+    for (part = &r->headers_out.headers.part; part; part = part->next) {
+        h = part->elts;
+
+        for (i = 0; i < part->nelts; i++) {
+            if (h[i].hash && h[i].key.len == sizeof("x-request-id") - 1
+                && ngx_strncasecmp(h[i].key.data, (u_char *) "x-request-id",
+                                   sizeof("x-request-id") - 1)
+                   == 0)
+            {
+                return 0;
+            }
+        }
+    }
+
+    return 1;
+}
