@@ -4,6 +4,7 @@ structured output, embeddings, Responses and Messages."""
 from tap import BASE, QUESTION, WEATHER, cities, ok, run, weather
 
 from langchain.agents import create_agent
+from langchain.agents.middleware import ModelCallLimitMiddleware
 from langchain.agents.structured_output import ProviderStrategy, ToolStrategy
 from langchain_anthropic import ChatAnthropic
 from langchain_core.messages import HumanMessage, ToolMessage
@@ -30,7 +31,8 @@ def llm(**kwargs):
 
 def chat():
     r = llm().invoke(QUESTION)
-    ok(r.content and r.response_metadata["finish_reason"] == "stop"
+    ok(r.content
+       and r.response_metadata["finish_reason"] in ("stop", "length")
        and r.usage_metadata["total_tokens"] == r.usage_metadata["input_tokens"]
        + r.usage_metadata["output_tokens"], "invoke", r)
     whole = None
@@ -43,12 +45,9 @@ def chat():
     both = llm().batch([QUESTION, "Hello!"])
     ok(len(both) == 2 and both[0].content == r.content, "batch", both)
     r = llm().bind(logprobs=True, top_logprobs=2).invoke(QUESTION)
-    ok(len(r.response_metadata["logprobs"]["content"])
-       == r.usage_metadata["output_tokens"]
-       or r.response_metadata["logprobs"]["content"], "logprobs",
-       r.response_metadata)
-    n = llm().get_num_tokens_from_messages
-    ok(callable(n), "is a chat model")
+    lp = r.response_metadata["logprobs"]["content"]
+    ok("".join(x["token"] for x in lp) == r.content
+       and all(len(x["top_logprobs"]) >= 2 for x in lp), "logprobs", lp)
 
 
 async def async_stream():
@@ -133,9 +132,10 @@ def graph():
 
 
 def agent():
-    a = create_agent(llm(), [get_weather], system_prompt="You help.")
-    r = a.invoke({"messages": [HumanMessage(WEATHER)]},
-                 {"recursion_limit": 12})
+    a = create_agent(llm(), [get_weather], system_prompt="You help.",
+                     middleware=[ModelCallLimitMiddleware(
+                         run_limit=4, exit_behavior="end")])
+    r = a.invoke({"messages": [HumanMessage(WEATHER)]})
     kinds = [m.type for m in r["messages"]]
     ok(kinds[0] == "human" and kinds[-1] == "ai"
        and not r["messages"][-1].tool_calls
@@ -143,8 +143,7 @@ def agent():
        "create_agent: ends with an answer", r)
     for strategy in ProviderStrategy, ToolStrategy:
         a = create_agent(llm(), [], response_format=strategy(Person))
-        r = a.invoke({"messages": [HumanMessage("Tom is 7 years old.")]},
-                     {"recursion_limit": 12})
+        r = a.invoke({"messages": [HumanMessage("Tom is 7 years old.")]})
         ok(isinstance(r["structured_response"], Person),
            f"create_agent: {strategy.__name__}", r)
 

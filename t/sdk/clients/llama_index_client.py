@@ -73,7 +73,8 @@ async def agent():
     """Its agent asks for a first call, and then leaves it to the model."""
     for name, llm in llms():
         a = FunctionAgent(tools=[TOOL], llm=llm, system_prompt="You help.",
-                          initial_tool_choice="required")
+                          initial_tool_choice="required",
+                          early_stopping_method="generate")
         handler = a.run(WEATHER, max_iterations=5)
         events = [e async for e in handler.stream_events()]
         r = await handler

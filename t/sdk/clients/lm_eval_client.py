@@ -1,6 +1,7 @@
 """lm-eval: log-likelihoods, rolling ones and generation, through the server's
-tokenizer; a task of our own."""
+tokenizer and without one; a task of our own."""
 
+import json
 import os
 import pathlib
 
@@ -8,7 +9,9 @@ from tap import BASE, ok, run
 
 import lm_eval
 from lm_eval.api.instance import Instance
-from lm_eval.models.openai_completions import LocalCompletionsAPI
+from lm_eval.models.api_models import JsonChatStr
+from lm_eval.models.openai_completions import (LocalChatCompletion,
+                                               LocalCompletionsAPI)
 from lm_eval.tasks import TaskManager
 
 TASKS = pathlib.Path(__file__).parent / "lm_eval_tasks"
@@ -74,4 +77,17 @@ def task():
        "a task with choices", r["results"])
 
 
-run(loglikelihood, greedy, rolling, task)
+def text():
+    """Without a tokenizer, and over chat completions."""
+    args = "The sky is", {"max_gen_toks": 4, "until": ["\n\n"]}
+    a, = model(tokenizer_backend=None).generate_until(
+        requests("generate_until", args), disable_tqdm=True)
+    b, = LocalChatCompletion(
+        model="demo", base_url=f"{BASE}/chat/completions", max_retries=1
+    ).generate_until(requests("generate_until", (
+        JsonChatStr(json.dumps([{"role": "user", "content": "Hello!"}])),
+        args[1])), disable_tqdm=True)
+    ok(isinstance(a, str) and isinstance(b, str), "text and chats", (a, b))
+
+
+run(loglikelihood, greedy, rolling, task, text)

@@ -1,7 +1,7 @@
 """openai-agents (the Agents SDK): runs, streamed runs, tools, handoffs,
 output types; over Responses, its default, and chat completions."""
 
-from tap import BASE, QUESTION, WEATHER, cities, ok, run, weather
+from tap import BASE, CITIES, QUESTION, WEATHER, cities, ok, run, weather
 
 from agents import (Agent, ModelSettings, OpenAIChatCompletionsModel,
                     OpenAIResponsesModel, RunConfig, Runner, SQLiteSession,
@@ -9,7 +9,10 @@ from agents import (Agent, ModelSettings, OpenAIChatCompletionsModel,
 from openai import AsyncOpenAI
 from pydantic import BaseModel, ConfigDict, Field
 
-get_weather = function_tool(weather, name_override="get_weather")
+# one call a run: then the model has to answer
+
+get_weather = function_tool(weather, name_override="get_weather",
+                            is_enabled=lambda context, agent: not CITIES)
 
 
 class Person(BaseModel):

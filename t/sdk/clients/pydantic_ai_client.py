@@ -5,7 +5,7 @@ from tap import BASE, QUESTION, WEATHER, cities, ok, run, weather
 
 from pydantic import BaseModel, Field
 from pydantic_ai import (Agent, Embedder, NativeOutput, Tool,
-                         ToolOutput, UsageLimits)
+                         ToolOutput)
 from pydantic_ai.capabilities import PrepareOutputTools
 from pydantic_ai.embeddings.openai import OpenAIEmbeddingModel
 from pydantic_ai.messages import ToolReturnPart
@@ -60,8 +60,8 @@ async def then(ctx, tools):
 
 async def loop():
     for name, model in models():
-        a = agent(model, tools=[weather])
-        r = await a.run(WEATHER, usage_limits=UsageLimits(request_limit=20))
+        a = agent(model, tools=[Tool(weather, prepare=once)])
+        r = await a.run(WEATHER)
         parts = [p for m in r.all_messages() for p in m.parts]
         results = [p for p in parts if isinstance(p, ToolReturnPart)]
         ok(len(cities()) == len(results) and r.output,
@@ -74,6 +74,23 @@ async def loop():
         ok(cities() and isinstance(r.output, Person)
            and kinds[:3] == ["user-prompt", "tool-call", "tool-return"],
            f"{name}: a call, its result, an output", r.all_messages())
+
+
+async def thinking():
+    """What the model thought comes apart, and is sent back."""
+    _, model = next(models())
+    a = Agent(model, model_settings={
+        "temperature": 0, "max_tokens": 400, "extra_body": {
+            "thinking_budget": 40,
+            "chat_template_kwargs": {"enable_thinking": True}}})
+    r = await a.run(QUESTION)
+    async with a.run_stream("And 3 + 3?",
+                            message_history=r.all_messages()) as s:
+        await s.get_output()
+        parts = [p for m in s.new_messages() for p in m.parts]
+    for name, parts in ("whole", r.response.parts), ("streamed", parts):
+        kinds = [p.part_kind for p in parts]
+        ok("thinking" in kinds, f"thinking, {name}", parts)
 
 
 async def structured():
@@ -99,4 +116,4 @@ async def embeddings():
        r)
 
 
-run(chat, loop, structured, embeddings)
+run(chat, loop, thinking, structured, embeddings)
