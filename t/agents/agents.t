@@ -5,6 +5,8 @@
 # answers; then it is asked something else in the same talk; and what it says
 # of a model whose context is too short.
 #
+# Their settings are those that README.md shows, which is checked, too.
+#
 # What the model says is a script (mkscript.py and template.jinja): two calls
 # with reasoning and a text before them, then an answer that says whether the
 # calls, the output and the reasoning came back.  All else is real: the
@@ -16,6 +18,7 @@ use warnings;
 
 use LLM::Alone;
 
+use JSON::PP qw(decode_json);
 use LLM::Agent;
 use LLM::Test;
 use Test::More;
@@ -134,5 +137,36 @@ for my $name (sort keys %says) {
 }
 
 $t->stop;
+
+
+# ---- README.md ----
+
+my ($section) = LLM::Agent::read_file("$LLM::Test::ROOT/README.md")
+    =~ /^### Agents\n(.*?)^###? /ms;
+
+my %shown;
+
+while ($section =~ /^```(\w+)\n(.*?)^```\n/msg) {
+    my ($kind, $text) = ($1, $2);
+    my $name = { toml => 'codex', json => 'opencode' }->{$kind}
+        // ($text =~ /\b(claude|qwen)\b[^=]*$/ ? $1 : next);
+
+    $shown{$name} = $text;
+}
+
+for my $name (LLM::Agent::names()) {
+    my ($text, $env) =
+        LLM::Agent::settings($name, 'http://127.0.0.1:8080', 'demo');
+    my $said = $shown{$name} // '';
+
+    if (%$env) {
+        is_deeply({ $said =~ /(\w+)=(\S+)/g }, $env, "README: $name");
+    } elsif ($text =~ /^\{/) {
+        is_deeply(eval { decode_json($said) }, decode_json($text),
+                  "README: $name");
+    } else {
+        is($said, $text, "README: $name");
+    }
+}
 
 done_testing();

@@ -27,9 +27,10 @@ use constant LIMIT => 300;
 
 my $modules = "$LLM::Test::ROOT/.deps/agents/node_modules";
 
-# For each: the program, the request that it makes, its environment and its
-# settings' file, the arguments before a question, and those before the next
-# one of the same talk.  %s are the server's address and the model.
+# For each: the program, the request that it makes, the arguments before a
+# question, and those before the next one of the same talk.  Its settings are
+# what README.md says that it takes, as a file or in the environment; "quiet"
+# is what keeps it from asking its makers, or the model, for more.
 
 my %agents = (
     codex => {
@@ -41,16 +42,14 @@ my %agents = (
 model = "$_[1]"
 model_provider = "nginx"
 model_context_window = 65536
-check_for_update_on_startup = false
 
 [model_providers.nginx]
 name = "nginx"
 base_url = "$_[0]/v1"
 wire_api = "responses"
-
-[analytics]
-enabled = false
 END
+        quiet => sub { "check_for_update_on_startup = false\n"
+                       . "analytics.enabled = false\n$_[0]" },
         ask => [ qw(exec --skip-git-repo-check
                     --dangerously-bypass-approvals-and-sandbox) ],
         go_on => [ qw(exec resume --last --skip-git-repo-check
@@ -60,13 +59,13 @@ END
     claude => {
         program => [ "$modules/\@anthropic-ai/claude-code-linux-x64/claude" ],
         path => '/v1/messages',
-        env => sub { (
+        env => sub { return {
             ANTHROPIC_BASE_URL => $_[0], ANTHROPIC_AUTH_TOKEN => 'none',
             ANTHROPIC_MODEL => $_[1], ANTHROPIC_DEFAULT_HAIKU_MODEL => $_[1],
             CLAUDE_CODE_MAX_CONTEXT_TOKENS => 65536,
-            CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC => 1,
-            DISABLE_AUTOUPDATER => 1,
-        ) },
+        } },
+        quiet_env => { CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC => 1,
+                       DISABLE_AUTOUPDATER => 1 },
         ask => [ qw(--allowedTools Bash -p) ],
         go_on => [ qw(--continue --allowedTools Bash -p) ],
     },
@@ -75,7 +74,7 @@ END
         program => [ "$modules/opencode-linux-x64/bin/opencode" ],
         path => '/v1/chat/completions',
         file => '.config/opencode/opencode.json',
-        settings => sub { JSON::PP->new->pretty->encode({
+        settings => sub { encode({
             provider => { nginx => {
                 npm => '@ai-sdk/openai-compatible', name => 'nginx',
                 options => { baseURL => "$_[0]/v1", apiKey => 'none' },
@@ -83,13 +82,13 @@ END
                     name => $_[1], tool_call => JSON::PP::true,
                     limit => { context => 65536, output => 4096 } } } } },
             model => "nginx/$_[1]", small_model => "nginx/$_[1]",
-            autoupdate => JSON::PP::false, share => 'disabled',
         }) },
-        env => sub { (
-            OPENCODE_DISABLE_AUTOUPDATE => 1,
-            OPENCODE_DISABLE_MODELS_FETCH => 1,
-            OPENCODE_DISABLE_LSP_DOWNLOAD => 1,
-        ) },
+        quiet => sub { encode({ %{ JSON::PP::decode_json($_[0]) },
+                                autoupdate => JSON::PP::false,
+                                share => 'disabled' }) },
+        quiet_env => { OPENCODE_DISABLE_AUTOUPDATE => 1,
+                       OPENCODE_DISABLE_MODELS_FETCH => 1,
+                       OPENCODE_DISABLE_LSP_DOWNLOAD => 1 },
         ask => [ 'run' ],
         go_on => [ 'run', '--continue' ],
     },
@@ -97,8 +96,12 @@ END
     qwen => {
         program => [ 'node', "$modules/.bin/qwen" ],
         path => '/v1/chat/completions',
+        env => sub { return {
+            OPENAI_BASE_URL => "$_[0]/v1", OPENAI_API_KEY => 'none',
+            OPENAI_MODEL => $_[1],
+        } },
         file => '.qwen/settings.json',
-        settings => sub { JSON::PP->new->pretty->encode({
+        quiet => sub { encode({
             privacy => { usageStatisticsEnabled => JSON::PP::false },
             general => { enableAutoUpdate => JSON::PP::false },
 
@@ -107,14 +110,13 @@ END
                         qw(enableManagedAutoMemory enableManagedAutoDream
                            enableAutoSkill) },
         }) },
-        env => sub { (
-            OPENAI_BASE_URL => "$_[0]/v1", OPENAI_API_KEY => 'none',
-            OPENAI_MODEL => $_[1],
-        ) },
         ask => [ qw(--auth-type openai --yolo -p) ],
         go_on => [ qw(--auth-type openai --yolo --continue -p) ],
     },
 );
+
+
+sub encode { return JSON::PP->new->canonical->pretty->encode($_[0]) }
 
 
 sub names { return sort keys %agents }
@@ -131,23 +133,34 @@ sub new {
 
     make_path($self->{folder}, "$home/tmp");
 
-    my $lang = 'C.UTF-8';
-    my @to = @opt{qw(url model)};
+    my ($text, $env) = settings($name, @opt{qw(url model)});
 
     $self->{environment} = {
         PATH => $ENV{PATH}, HOME => $home, TMPDIR => "$home/tmp",
-        LANG => $lang, TERM => 'dumb', NO_COLOR => 1,
-        $a->{env} ? $a->{env}->(@to) : (),
+        LANG => 'C.UTF-8', TERM => 'dumb', NO_COLOR => 1,
+        %$env, %{ $a->{quiet_env} // {} },
     };
 
     if ($a->{file}) {
         my ($dir) = "$home/$a->{file}" =~ m{(.*)/};
 
         make_path($dir);
-        write_file("$home/$a->{file}", $a->{settings}->(@to));
+        write_file("$home/$a->{file}", $a->{quiet}->($text));
     }
 
     return $self;
+}
+
+
+# what a user sets: the text of a file or undef, and the environment
+
+sub settings {
+    my ($name, $url, $model) = @_;
+
+    my $a = $agents{$name};
+
+    return ($a->{settings} && $a->{settings}->($url, $model),
+            $a->{env} ? $a->{env}->($url, $model) : {});
 }
 
 
