@@ -14,6 +14,7 @@ import argparse
 import json
 import random
 
+import skills_agents as agents
 import skills_knowledge as knowledge
 import skills_numbers as numbers
 import skills_talk as talk
@@ -73,13 +74,17 @@ SKILLS = {
     "json": (6, [words.json_object]),
     "memory": (6, [_memory] * 6 + [talk.introduction, talk.introduction,
                                    _not_told, _said]),
-    "tool calls": (4, [tools.weather_call, tools.weather_call,
+    "tool calls": (6, [tools.weather_call, tools.weather_call,
                        tools.other_call]),
-    "tool results": (2, [tools.weather_answer] * 3 + [
+    "tool results": (4, [tools.weather_answer] * 3 + [
         tools.two_weather_answers, tools.other_answer]),
     "small talk": (5, [talk.small_talk] * 5 + [talk.persona]),
     "not knowing": (4, [talk.unknown] * 7 + [talk.weather_without_tool]),
     "stories": (1, [talk.story]),
+}
+AGENT_SKILLS = {
+    "agent calls": (10, [agents.agent_call]),
+    "agent answers": (7, [agents.agent_answer]),
 }
 # the same for the training text alone: what eval.py does not ask
 MORE = {
@@ -88,7 +93,13 @@ MORE = {
                         numbers.neighbour]),
     "tool talks": (6, [tools.weather_talk, tools.weather_talk,
                        tools.tool_talk]),
+    "agent talks": (4, [agents.agent_talk]),
 }
+# the weights with --tune, for a model that has learned all but the agents'
+# ways: the other skills keep KEPT of theirs
+TUNE = {"agent calls": 34, "agent answers": 24, "agent talks": 8,
+        "tool calls": 10, "tool results": 7, "tool talks": 4}
+KEPT = 0.55
 RAW_SHARE = 0.02
 THINK_SHARE = 0.12
 
@@ -106,7 +117,8 @@ SYSTEMS = ["You are a helpful assistant.", "You are a helpful assistant.",
            "assistant.", "You answer truthfully.", "Help the user."]
 
 
-TOOL_SKILLS = ("tool calls", "tool results", "tool talks", "memory")
+TOOL_SKILLS = ("tool calls", "tool results", "tool talks", "memory",
+               "agent calls", "agent answers", "agent talks")
 
 
 def _messages(item, system, before):
@@ -136,27 +148,31 @@ def _before(rng, skill):
     return [entry for _ in range(count) for entry in filler(rng)]
 
 
-def sample(rng, skill, item):
-    """One line of training text."""
+def sample(rng, skill, item, tune=False):
+    """One line of training text; with tune seldom with turns before."""
+    alone = tune and rng.random() < 0.75
+    before = [] if alone else _before(rng, skill)
     out = {"skill": skill,
-           "messages": _messages(item, _system_of(rng, item),
-                                 _before(rng, skill)),
+           "messages": _messages(item, _system_of(rng, item), before),
            "answer": item.answer}
     if item.tools:
         out["tools"] = item.tools
-    elif rng.random() < 0.03:
-        out["tools"] = tools.any_tools(rng)
+    elif rng.random() < 0.08:
+        out["tools"] = (tools.any_tools(rng) if rng.random() < 0.4
+                        else agents.offer(rng)[1])
     if item.think and rng.random() < THINK_SHARE:
         out["thinking"] = True
         out["answer"] = f"<think>\n{item.think}\n</think>\n\n{item.answer}"
     return out
 
 
-def samples(seed, count):
+def samples(seed, count, tune=False):
     rng = random.Random(seed)
-    skills = {**SKILLS, **MORE}
+    skills = {**SKILLS, **AGENT_SKILLS, **MORE}
     names = list(skills)
     weights = [skills[n][0] for n in names]
+    if tune:
+        weights = [TUNE.get(n, skills[n][0] * KEPT) for n in names]
     for _ in range(count):
         if rng.random() < RAW_SHARE:
             prompt, rest = talk.raw_text(rng, False, knowledge.CAPITALS,
@@ -165,7 +181,7 @@ def samples(seed, count):
             continue
         skill = rng.choices(names, weights)[0]
         item = rng.choice(skills[skill][1])(rng, False)
-        line = sample(rng, skill, item)
+        line = sample(rng, skill, item, tune)
         if item.answer == talk.NO_WEATHER:
             line.pop("tools", None)
         yield line
@@ -175,8 +191,14 @@ def questions(per_skill=60, seed=2024):
     """Held-back questions: dicts with skill, messages, answer, check, and
     tools and thinking where they apply."""
     rng = random.Random(seed)
+    return (_questions_of(rng, SKILLS, per_skill)
+            + thinking_questions(rng, per_skill)
+            + _questions_of(rng, AGENT_SKILLS, per_skill))
+
+
+def _questions_of(rng, skills, per_skill):
     out = []
-    for skill, (_, makers) in SKILLS.items():
+    for skill, (_, makers) in skills.items():
         for i in range(per_skill):
             item = makers[i % len(makers)](rng, True)
             system = item.system or (SYSTEMS[0] if i % 3 == 0 else None)
@@ -185,7 +207,7 @@ def questions(per_skill=60, seed=2024):
             if item.tools:
                 q["tools"] = item.tools
             out.append(q)
-    return out + thinking_questions(rng, per_skill)
+    return out
 
 
 def thinking_questions(rng, count):
@@ -221,17 +243,20 @@ def main():
     p.add_argument("--count", type=int, default=600000)
     p.add_argument("--seed", type=int, default=1)
     p.add_argument("--out")
+    p.add_argument("--tune", action="store_true",
+                   help="more of what agents ask, for a trained model")
     p.add_argument("--leaks", action="store_true",
                    help="list held-back questions that the text has")
     args = p.parse_args()
     if args.leaks:
-        for q in leaks(questions(), samples(args.seed, args.count)):
+        for q in leaks(questions(),
+                       samples(args.seed, args.count, args.tune)):
             print(q["skill"], "|", q["messages"][-1]["content"])
         return
     if not args.out:
         p.error("--out is needed")
     with open(args.out, "w", encoding="utf-8") as out:
-        for line in samples(args.seed, args.count):
+        for line in samples(args.seed, args.count, args.tune):
             out.write(json.dumps(line, ensure_ascii=False) + "\n")
 
 

@@ -54,9 +54,17 @@ def rotate(x, cos, sin):
     return torch.cat((a * cos - b * sin, b * cos + a * sin), dim=-1)
 
 
-def attend(q, k, v):
-    """Causal attention; the plain form trains faster on short sequences."""
-    t = q.shape[2]
+def attend(q, k, v, weight=None):
+    """Causal attention of the last positions; the plain form trains faster on
+    short sequences.  weight, if given, is added to the scores of the keys
+    that stand before x, [keys]."""
+    t, before = q.shape[2], k.shape[2] - q.shape[2]
+    if before and t > 1:
+        mask = torch.full((t, t), -1e9).triu(1)
+        if weight is None:
+            weight = torch.zeros(before)
+        mask = torch.cat((weight.expand(t, before), mask), dim=1)
+        return F.scaled_dot_product_attention(q, k, v, mask.to(q.dtype))
     if not q.requires_grad or t > 384:
         return F.scaled_dot_product_attention(q, k, v, is_causal=t > 1)
     scores = (q @ k.transpose(-1, -2)).float() * q.shape[-1] ** -0.5
@@ -77,8 +85,9 @@ class Attention(nn.Module):
         self.q_norm = RMSNorm(cfg.head_dim, cfg.eps)
         self.k_norm = RMSNorm(cfg.head_dim, cfg.eps)
 
-    def forward(self, x, rope, past=None):
-        """past, if given, is this layer's (k, v) list and grows by x."""
+    def forward(self, x, rope, past=None, weight=None):
+        """past, if given, is this layer's (k, v) list and grows by x; weight
+        is attend()'s, of the keys in it."""
         b, t, _ = x.shape
         shape = (b, t, -1, self.cfg.head_dim)
         q = rotate(self.q_norm(self.q(x).view(shape)), *rope).transpose(1, 2)
@@ -86,13 +95,13 @@ class Attention(nn.Module):
         v = self.v(x).view(shape).transpose(1, 2)
         if past is not None:
             if past:
-                k = torch.cat((past[0], k), dim=2)
-                v = torch.cat((past[1], v), dim=2)
+                k = torch.cat((past[0].expand(b, -1, -1, -1), k), dim=2)
+                v = torch.cat((past[1].expand(b, -1, -1, -1), v), dim=2)
             past[:] = [k, v]
         groups = self.cfg.heads // self.cfg.kv_heads
         k = k.repeat_interleave(groups, dim=1)
         v = v.repeat_interleave(groups, dim=1)
-        y = attend(q, k, v)
+        y = attend(q, k, v, weight)
         return self.o(y.transpose(1, 2).reshape(b, t, -1))
 
 
@@ -115,8 +124,8 @@ class Block(nn.Module):
         self.ffn_norm = RMSNorm(cfg.dim, cfg.eps)
         self.ffn = FeedForward(cfg)
 
-    def forward(self, x, rope, past=None):
-        x = x + self.attn(self.attn_norm(x), rope, past)
+    def forward(self, x, rope, past=None, weight=None):
+        x = x + self.attn(self.attn_norm(x), rope, past, weight)
         return x + self.ffn(self.ffn_norm(x))
 
 
@@ -139,14 +148,14 @@ class Qwen3(nn.Module):
                 std /= (2 * self.cfg.layers) ** 0.5
             nn.init.normal_(p, std=std)
 
-    def hidden(self, ids, start=0, past=None):
+    def hidden(self, ids, start=0, past=None, weight=None):
         """Normed hidden states [batch, length, dim] of ids."""
         x = self.embed(ids)
         if torch.is_autocast_enabled("cpu"):
             x = x.bfloat16()
         rope = rope_tables(self.cfg, ids.shape[1], start)
         for i, block in enumerate(self.blocks):
-            x = block(x, rope, past[i] if past is not None else None)
+            x = block(x, rope, past[i] if past is not None else None, weight)
         return self.norm(x)
 
     def head(self, hidden):

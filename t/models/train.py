@@ -5,7 +5,11 @@
     train.py --data data.jsonl --work DIR --minutes 55 --gguf demo.gguf
 
 The work folder keeps the tokenizer, the token ids of the data and one
-checkpoint; a run started again with --resume goes on from that checkpoint.
+checkpoint; a run started again with --resume goes on from that checkpoint,
+one with --start FILE.gguf from that file's weights and tokenizer.
+
+Some batches stand behind a long text (prefix.py), as an agent's question
+stands behind its prompt.
 """
 
 import argparse
@@ -25,12 +29,14 @@ import gguf_io
 import tokenizer as demo_tokenizer
 from model import Config, Qwen3
 from muon import Muon
+from prefix import Prefixes
 
 MICRO_TOKENS = 8192             # tokens of one forward pass, padding included
 PAD_TO = 16                     # lengths are rounded up to a multiple of this
 BUFFER = 8192                   # samples sorted by length at a time
 MAX_TOKENS = 1100               # longer samples are left out
 LONGEST_STEP = 5.0              # seconds; a longer step was interrupted
+BEHIND_TEXT = 0.45              # share of micro-batches behind a long text
 PROMPT_LOSS = 0.04              # share of samples that also learn the prompt
 
 
@@ -183,10 +189,11 @@ def lr_at(progress, warmup=0.02, floor=0.02):
     return floor + (1 - floor) * 0.5 * (1 + math.cos(math.pi * min(x, 1)))
 
 
-def loss_of(model, ids, mask):
-    """Mean loss on the masked positions of a micro-batch."""
+def loss_of(model, ids, mask, behind):
+    """Mean loss on the masked positions of a micro-batch; behind is what
+    Prefixes.draw() gave, or nothing."""
     with torch.autocast("cpu", dtype=torch.bfloat16):
-        hidden = model.hidden(ids)[:, :-1][mask[:, :-1]]
+        hidden = model.hidden(ids, *behind)[:, :-1][mask[:, :-1]]
         logits = model.head(hidden)
     return F.cross_entropy(logits.float(), ids[:, 1:][mask[:, :-1]])
 
@@ -198,15 +205,22 @@ class Run:
         self.args = args
         self.work = Path(args.work)
         self.work.mkdir(parents=True, exist_ok=True)
-        self.tok = make_tokenizer(args.data, self.work / "tokenizer.json")
+        if args.start:
+            self.model, self.tok, _ = gguf_io.read(args.start)
+            self.model.train()
+        else:
+            self.tok = make_tokenizer(args.data, self.work / "tokenizer.json")
+            self.model = Qwen3(Config(vocab=self.tok.get_vocab_size()))
         self.corpus = Corpus(args.data, self.tok,
                              self.work / f"{Path(args.data).stem}.npz")
-        self.model = Qwen3(Config(vocab=self.tok.get_vocab_size()))
         self.checkpoint = self.work / "checkpoint.pt"
         if args.resume:
             self.model.load_state_dict(torch.load(self.checkpoint))
-        for block in self.model.blocks:
-            block.compile(dynamic=True)
+        if args.compile:
+            for block in self.model.blocks:
+                block.compile(dynamic=True)
+        self.rng = random.Random(args.seed + 1)
+        self.prefixes = Prefixes(self.model, self.tok, self.rng)
 
     def save(self):
         torch.save(self.model.state_dict(), self.checkpoint)
@@ -246,7 +260,10 @@ class Run:
         total, tokens = 0.0, 0
         for _ in range(self.args.accumulate):
             ids, mask = next(batches)
-            loss = loss_of(self.model, ids, mask)
+            behind = ()
+            if self.rng.random() < BEHIND_TEXT:
+                behind = self.prefixes.draw()
+            loss = loss_of(self.model, ids, mask, behind)
             loss = loss / self.args.accumulate
             loss.backward()
             total += float(loss.detach())
@@ -273,6 +290,9 @@ def main():
     p.add_argument("--threads", type=int, default=2)
     p.add_argument("--seed", type=int, default=1)
     p.add_argument("--resume", action="store_true")
+    p.add_argument("--start", help="a GGUF to start from")
+    p.add_argument("--compile", action=argparse.BooleanOptionalAction,
+                   default=True)
     args = p.parse_args()
     torch.set_num_threads(args.threads)
     torch.manual_seed(args.seed)
