@@ -45,7 +45,7 @@ llm_api_draft_names(const llm_api_fields_t *fields, const llm_flat_t *key)
 {
     uint32_t  i;
 
-    for (i = 0; i < fields->n; i++) {
+    for (i = 0; fields && i < fields->n; i++) {
         if (llm_api_str_is(key, fields->rows[i].name)) {
             return 1;
         }
