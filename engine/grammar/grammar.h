@@ -184,7 +184,10 @@ void llm_matcher_restart(llm_matcher_t *m);
 int llm_matcher_mask(llm_matcher_t *m, uint32_t *mask, llm_err_t *err);
 /* LLM_ERROR: the token was not allowed, and the matcher is as before */
 int llm_matcher_accept(llm_matcher_t *m, int32_t token, llm_err_t *err);
-/* the same, but never waits: LLM_LATER, and nothing was done, if another
+/* text that is no token; LLM_ABSENT: it was not allowed, LLM_ERROR: memory
+   has ended; in both cases the matcher is as before */
+int llm_matcher_push(llm_matcher_t *m, llm_str_t text, llm_err_t *err);
+/* as llm_matcher_accept(), but never waits: LLM_LATER, and nothing was done, if another
    thread uses the grammar; ends: may only the end follow? */
 int llm_matcher_accept_now(llm_matcher_t *m, int32_t token, int *ends,
     llm_err_t *err);

@@ -31,8 +31,9 @@ struct llm_masked_s {
 
     /* who has it by its state: */
     llm_matcher_t       *matcher;
-    int32_t             *todo;          /* tokens that the matcher has not
-                                           seen; owned */
+    llm_buf_t            begin;         /* bytes that the matcher has not
+                                           seen, ... */
+    int32_t             *todo;          /* ... and tokens behind them; owned */
     uint32_t             n_todo;
     uint32_t            *mask;
     int                  rc;            /* what llm_masked_get() returns */
@@ -65,6 +66,7 @@ static void
 llm_masked_free(llm_masked_t *x)
 {
     llm_matcher_free(x->matcher);
+    llm_buf_free(&x->begin);
     llm_gram_unkeep(x->ref);
     free(x->todo);
     free(x->mask);
@@ -105,7 +107,20 @@ llm_masker_take(llm_masker_t *m, int fast)
 static int
 llm_masked_make(llm_masked_t *x)
 {
-    uint32_t  i;
+    int        rc;
+    uint32_t   i;
+    llm_str_t  begin;
+
+    if (x->begin.len) {
+        begin = (llm_str_t) { x->begin.len, x->begin.data };
+        rc = llm_matcher_push(x->matcher, begin, &x->err);
+
+        if (rc != LLM_OK) {
+            return rc;
+        }
+
+        x->begin.len = 0;
+    }
 
     for (i = 0; i < x->n_todo; i++) {
         if (llm_matcher_accept(x->matcher, x->todo[i], &x->err) != LLM_OK) {
@@ -263,8 +278,8 @@ llm_masked_list(llm_masked_t *x)
 
 
 llm_masked_t *
-llm_masked_create(llm_masker_t *m, llm_gram_ref_t *ref, const int32_t *ids,
-    uint32_t n, llm_err_t *err)
+llm_masked_create(llm_masker_t *m, llm_gram_ref_t *ref, llm_str_t begin,
+    const int32_t *ids, uint32_t n, llm_err_t *err)
 {
     llm_masked_t  *x;
 
@@ -281,8 +296,12 @@ llm_masked_create(llm_masker_t *m, llm_gram_ref_t *ref, const int32_t *ids,
     x->matcher = llm_matcher_create(llm_gram_of(ref), err);
     x->mask = calloc(m->words, sizeof(*x->mask));
     x->todo = malloc(llm_max(n, 1u) * sizeof(*x->todo));
+    llm_buf_init(&x->begin, 0);
+    (void) llm_buf_add(&x->begin, begin.data, begin.len);
 
-    if (x->matcher == NULL || x->mask == NULL || x->todo == NULL) {
+    if (x->matcher == NULL || x->mask == NULL || x->todo == NULL
+        || x->begin.failed)
+    {
         llm_masked_free(x);
         (void) llm_fail(err, "no memory for a mask");
         return NULL;

@@ -27,15 +27,17 @@ llm_masker_t *llm_masker_create(uint32_t n_vocab, void (*done)(void *data),
     void *data, llm_err_t *err);
 void llm_masker_free(llm_masker_t *m);
 
-/* a text that begins with these tokens, which are copied */
+/* a text that begins with these bytes, and then these tokens; both are
+   copied */
 llm_masked_t *llm_masked_create(llm_masker_t *m, llm_gram_ref_t *ref,
-    const int32_t *ids, uint32_t n, llm_err_t *err);
+    llm_str_t begin, const int32_t *ids, uint32_t n, llm_err_t *err);
 /* NULL is nothing */
 void llm_masked_drop(llm_masked_t *x);
 
 /*
  * The mask of the next token, which stays until llm_masked_add().  LLM_LATER:
- * not yet; LLM_STOPPED: only the end may follow; LLM_ERROR: a token was not
+ * not yet; LLM_STOPPED: only the end may follow; LLM_ABSENT: the bytes that it
+ * begins with are not allowed; LLM_ERROR: a token was not
  * allowed, out of memory, or the grammar is too ambiguous.
  */
 int llm_masked_get(llm_masked_t *x, const uint32_t **mask, llm_err_t *err);

@@ -356,6 +356,35 @@ llm_matcher_try_accept(llm_matcher_t *m, llm_str_t s, llm_err_t *err)
 
 
 static int
+llm_matcher_text(llm_matcher_t *m, llm_str_t s, llm_err_t *err)
+{
+    int  rc;
+
+    rc = llm_matcher_try_accept(m, s, err);
+
+    if (rc == LLM_ERROR) {
+        /* what others have left may be the reason */
+        rc = llm_matcher_try_accept(m, s, err);
+    }
+
+    return rc;
+}
+
+
+int
+llm_matcher_push(llm_matcher_t *m, llm_str_t text, llm_err_t *err)
+{
+    int  rc;
+
+    llm_gram_enter(m->g);
+    rc = llm_matcher_text(m, text, err);
+    llm_gram_leave(m->g);
+
+    return rc;
+}
+
+
+static int
 llm_matcher_step(llm_matcher_t *m, int32_t token, llm_err_t *err)
 {
     int                 rc;
@@ -375,11 +404,7 @@ llm_matcher_step(llm_matcher_t *m, int32_t token, llm_err_t *err)
         return llm_fail(err, "token %d is no text", token);
     }
 
-    rc = llm_matcher_try_accept(m, s, err);
-
-    if (rc == LLM_ERROR) {
-        rc = llm_matcher_try_accept(m, s, err);
-    }
+    rc = llm_matcher_text(m, s, err);
 
     if (rc == LLM_ABSENT) {
         s = llm_vocab_bytes(v, token);

@@ -36,8 +36,8 @@ llm_rule_take(llm_sched_t *s, llm_seq_t *q, llm_err_t *err)
         return LLM_ERROR;
     }
 
-    q->masked = llm_masked_create(s->masker, q->req->prep.gram, q->gen,
-                                  q->n_gen, err);
+    q->masked = llm_masked_create(s->masker, q->req->prep.gram, llm_str(""),
+                                  q->gen, q->n_gen, err);
 
     return q->masked ? LLM_OK : LLM_ERROR;
 }
