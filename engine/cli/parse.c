@@ -202,6 +202,7 @@ llm_cli_case(const llm_chat_t *chat, const llm_flat_t *line, int stream,
         o.tools = &tools;
         o.flags = LLM_ANSWER_REASONING;
         o.open = llm_cli_open(chat, request);
+        o.form = NULL;
 
         if (tools.n && !llm_cli_is(choice, "none")) {
             o.flags |= LLM_ANSWER_TOOLS;

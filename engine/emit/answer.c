@@ -1,59 +1,12 @@
 /*
  * What a model's answer means; see answer.h.
  *
- * The text is read mark by mark.  Where a call may begin it is tried in each
- * of the format's forms, one after the other; the text of those that fail is
- * content, and no call begins in it, so that every byte is looked at a bounded
- * number of times.
+ * The text is read mark by mark.  Where a call may begin answer_calls.c tries
+ * it; the text of those that fail is content, and no call begins in it, so
+ * that every byte is looked at a bounded number of times.
  */
 
-#include "engine/emit/answer.h"
-
-/* a call longer than this is text */
-#define LLM_ANSWER_CALL  (8 << 20)
-
-typedef enum {
-    LLM_STATE_START = 1,                /* of the answer */
-    LLM_STATE_FRESH,                    /* behind a mark, no text yet */
-    LLM_STATE_ENDED,                    /* the same, behind the end of
-                                           content */
-    LLM_STATE_AFTER,                    /* the same, behind a call */
-    LLM_STATE_REASONING,
-    LLM_STATE_CONTENT,
-    LLM_STATE_OVER                      /* the turn has ended */
-} llm_state_t;
-
-/* how a call of a form may begin */
-typedef enum {
-    LLM_ENTRY_OPEN,
-    LLM_ENTRY_BEGIN,
-    LLM_ENTRY_BETWEEN,
-    LLM_ENTRY_BARE,
-    LLM_ENTRIES
-} llm_entry_t;
-
-struct llm_answer_s {
-    llm_answer_opts_t    o;
-    llm_answer_put_pt    put;
-    void                *data;
-
-    llm_state_t          state;
-    llm_buf_t            text;          /* not yet handed out */
-    size_t               pos;           /* what is read of it */
-    llm_buf_t            space;         /* white space before pos that the next
-                                           mark may want */
-    int                  lead;          /* the next white space belongs to the
-                                           mark before it */
-    int                  open;          /* the pair of REASONING */
-
-    llm_call_t           call;
-    int                  calling;
-    uint32_t             entry;         /* the entry, of all of all forms, that
-                                           is tried at pos */
-    size_t               failed;        /* the furthest that one came */
-    uint32_t             n_calls;
-    const llm_form_t    *form;          /* of the last call */
-};
+#include "engine/emit/answer_internal.h"
 
 
 llm_answer_t *
@@ -81,6 +34,7 @@ llm_answer_create(const llm_answer_opts_t *o, llm_answer_put_pt put,
 
     llm_buf_init(&a->text, 0);
     llm_buf_init(&a->space, 0);
+    llm_buf_init(&a->piece, 0);
     llm_call_init(&a->call);
 
     return a;
@@ -93,6 +47,7 @@ llm_answer_free(llm_answer_t *a)
     if (a) {
         llm_buf_free(&a->text);
         llm_buf_free(&a->space);
+        llm_buf_free(&a->piece);
         llm_call_free(&a->call);
         free(a);
     }
@@ -123,7 +78,8 @@ llm_answer_calls(const llm_answer_t *a)
 size_t
 llm_answer_bytes(const llm_answer_t *a)
 {
-    return sizeof(*a) + a->text.cap + a->space.cap + a->call.params.cap;
+    return sizeof(*a) + a->text.cap + a->space.cap + a->piece.cap
+           + a->call.params.cap;
 }
 
 
@@ -202,7 +158,7 @@ llm_answer_plain(llm_answer_t *a, const char *p, size_t n)
 }
 
 
-static void
+void
 llm_answer_enter(llm_answer_t *a, llm_state_t state, size_t len)
 {
     a->state = state;
@@ -211,161 +167,7 @@ llm_answer_enter(llm_answer_t *a, llm_state_t state, size_t len)
     a->space.len = 0;
     a->entry = 0;
     a->failed = 0;
-}
-
-
-static int
-llm_answer_call(void *data, llm_str_t name, llm_str_t args)
-{
-    int            rc;
-    uint32_t       call;
-    llm_answer_t  *a;
-
-    a = data;
-    call = a->n_calls++;
-    rc = a->put(a->data, LLM_PART_TOOL_NAME, call, name);
-
-    if (rc == LLM_OK) {
-        rc = a->put(a->data, LLM_PART_TOOL_ARGS, call, args);
-    }
-
-    return rc == LLM_OK && (a->o.flags & LLM_ANSWER_SINGLE) ? LLM_STOPPED
-                                                            : rc;
-}
-
-
-/* ---- calls ---- */
-
-/* can its begin alone be told from text? */
-
-static int
-llm_answer_stands_out(llm_str_t mark)
-{
-    return mark.len >= 5 && (memchr(mark.data, '<', mark.len)
-                             || memchr(mark.data, '[', mark.len));
-}
-
-
-/* the mark with which a call of this form may begin here; NULL: none may */
-
-static const llm_str_t *
-llm_answer_entry(const llm_answer_t *a, const llm_form_t *form,
-    llm_entry_t entry)
-{
-    int        after, fresh;
-    static const llm_str_t  none = { 0, "" };
-
-    after = a->state == LLM_STATE_AFTER;
-    fresh = after || a->state == LLM_STATE_START
-            || a->state == LLM_STATE_FRESH || a->state == LLM_STATE_ENDED;
-
-    switch (entry) {
-
-    case LLM_ENTRY_OPEN:
-        return form->open.len ? &form->open : NULL;
-
-    case LLM_ENTRY_BEGIN:
-        return form->begin.len
-               && (form->open.len == 0 || (after && form == a->form)
-                   || llm_answer_stands_out(form->begin))
-               ? &form->begin : NULL;
-
-    case LLM_ENTRY_BETWEEN:
-        return after && form == a->form && form->between.len ? &form->between
-                                                             : NULL;
-
-    default:
-        return (fresh && form->bare)
-               || (after && form->chain && form == a->form) ? &none : NULL;
-    }
-}
-
-
-/* is a call being tried at a->pos?  LLM_OK: a->calling says; LLM_MORE */
-
-static int
-llm_answer_try(llm_answer_t *a, llm_str_t rest, int last)
-{
-    size_t            len;
-    llm_mark_t        rc;
-    llm_entry_t       entry;
-    const llm_str_t  *mark;
-    const llm_form_t *form;
-
-    if (!(a->o.flags & LLM_ANSWER_TOOLS) || a->state == LLM_STATE_REASONING) {
-        return LLM_OK;
-    }
-
-    for ( /* void */ ; a->entry < a->o.format->n_forms * LLM_ENTRIES;
-         a->entry++)
-    {
-        form = &a->o.format->forms[a->entry / LLM_ENTRIES];
-        entry = a->entry % LLM_ENTRIES;
-        mark = llm_answer_entry(a, form, entry);
-
-        if (mark == NULL
-            || (mark->len == 0 && llm_mark_is_space(rest.data[0])))
-        {
-            continue;
-        }
-
-        rc = llm_mark_match(*mark, rest.data, rest.len, &len);
-
-        if (rc == LLM_MARK_PART && !last) {
-            return LLM_MORE;
-        }
-
-        if (rc == LLM_MARK_WHOLE) {
-            llm_call_start(&a->call, form, a->o.tools, len,
-                           entry == LLM_ENTRY_OPEN && form->begin.len
-                           ? LLM_CALL_BEGIN : 0,
-                           entry == LLM_ENTRY_BARE);
-            a->calling = 1;
-            a->entry++;
-
-            return LLM_OK;
-        }
-    }
-
-    return LLM_OK;
-}
-
-
-/* goes on with the call that is tried */
-
-static int
-llm_answer_go(llm_answer_t *a, llm_str_t rest, int last)
-{
-    int  rc;
-
-    if (rest.len > LLM_ANSWER_CALL) {
-        rest.len = LLM_ANSWER_CALL;
-        last = 1;
-    }
-
-    rc = llm_call_run(&a->call, rest, last);
-
-    if (rc == LLM_MORE) {
-        return LLM_MORE;
-    }
-
-    a->calling = 0;
-
-    if (rc == LLM_OK) {
-        rest.len = a->call.at;
-        rc = llm_call_read(&a->call, rest, llm_answer_call, a);
-
-        if (rc == LLM_OK || rc == LLM_STOPPED) {
-            a->form = a->call.form;
-            llm_answer_enter(a, rc == LLM_OK ? LLM_STATE_AFTER
-                                             : LLM_STATE_OVER, rest.len);
-            return rc;
-        }
-    }
-
-    a->failed = llm_max(a->failed, llm_min(a->call.at, rest.len));
-
-    return a->call.params.failed ? LLM_ERROR : LLM_OK;
+    a->told = 0;
 }
 
 
@@ -615,6 +417,7 @@ llm_answer_next(llm_answer_t *a, int last)
     a->pos += n;
     a->entry = 0;
     a->failed = 0;
+    a->told = 0;
 
     return llm_answer_plain(a, rest.data, n);
 }

@@ -4,8 +4,10 @@
  *
  * Invariant: what is handed out does not depend on how the text is cut.  A
  * call is handed out when it is whole; text that is no call in the end, or
- * that is cut short, is handed out as content.  White space beside a mark
- * belongs to the mark.
+ * that is cut short, is handed out as content.  With LLM_ANSWER_SURE, where a
+ * grammar keeps calls to their form, a call is handed out as it comes: its
+ * name, then pieces of its arguments; one that is cut short then stays one.
+ * White space beside a mark belongs to the mark.
  *
  * A llm_answer_t owns its buffers; format and tools are shared and outlive
  * it.  It holds back the text of the call that is being written, so its
@@ -33,13 +35,26 @@ typedef int (*llm_answer_put_pt)(void *data, llm_part_t part, uint32_t call,
 #define LLM_ANSWER_MARKED     8
 /* the answer ends with its first call */
 #define LLM_ANSWER_SINGLE    16
+/* calls in opts.form are written by a grammar */
+#define LLM_ANSWER_SURE      32
 
 typedef struct {
     const llm_format_t  *format;
     const llm_tools_t   *tools;         /* for LLM_ANSWER_TOOLS */
     unsigned             flags;         /* LLM_ANSWER_... */
     int                  open;          /* as llm_answer_open() says */
+    const llm_form_t    *form;          /* of format->forms: the one in which a
+                                           grammar writes calls; or NULL */
 } llm_answer_opts_t;
+
+/* how a call has begun: with the sign of the form's open, with that of its
+   begin, or without either */
+typedef enum {
+    LLM_BEGUN_NOT = 0,
+    LLM_BEGUN_OPEN,
+    LLM_BEGUN_BEGIN,
+    LLM_BEGUN_BARE
+} llm_begun_t;
 
 /* NULL: no memory; o is copied */
 llm_answer_t *llm_answer_create(const llm_answer_opts_t *o,
@@ -51,6 +66,16 @@ void llm_answer_free(llm_answer_t *a);
 int llm_answer_push(llm_answer_t *a, llm_str_t text);
 /* no text will follow */
 int llm_answer_end(llm_answer_t *a);
+
+/*
+ * Has a call in opts.form begun, between two pushes?  It is told once of each
+ * call.  *rest is what has come of it behind the sign of its beginning: see
+ * llm_answer_sign().  A call without marks has begun when it has the name of
+ * a tool; *rest is then all of it.
+ */
+llm_begun_t llm_answer_begun(llm_answer_t *a, llm_str_t *rest);
+/* LLM_ANSWER_SURE from now on */
+void llm_answer_sure(llm_answer_t *a);
 
 int llm_answer_is_reasoning(const llm_answer_t *a);
 /* which pair of marks it stands in, if it is reasoning */
@@ -64,6 +89,11 @@ size_t llm_answer_bytes(const llm_answer_t *a);
 #define LLM_ANSWER_UNOPENED  -1
 #define LLM_ANSWER_CLOSED    -2
 int llm_answer_open(const llm_format_t *f, llm_str_t tail);
+
+/* how many bytes of a mark with which calls begin tell that it is one: its
+   first tag, if nothing else begins with that, else all but the white space
+   behind it */
+size_t llm_answer_sign(const llm_format_t *f, llm_str_t mark);
 
 /* is the text of this token part of a mark that the flags name? */
 int llm_answer_knows(const llm_format_t *f, unsigned flags, llm_str_t token);

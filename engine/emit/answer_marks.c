@@ -51,6 +51,72 @@ llm_answer_open(const llm_format_t *f, llm_str_t tail)
 }
 
 
+/* the first tag of a mark, 0: it does not begin with one */
+
+static size_t
+llm_answer_tag(llm_str_t mark)
+{
+    char         end;
+    const char  *p;
+
+    if (mark.len == 0 || (mark.data[0] != '<' && mark.data[0] != '[')) {
+        return 0;
+    }
+
+    end = mark.data[0] == '<' ? '>' : ']';
+    p = memchr(mark.data, end, mark.len);
+
+    return p ? (size_t) (p - mark.data) + 1 : 0;
+}
+
+
+static int
+llm_answer_begins(llm_str_t mark, llm_str_t with)
+{
+    return mark.len >= with.len
+           && memcmp(mark.data, with.data, with.len) == 0;
+}
+
+
+size_t
+llm_answer_sign(const llm_format_t *f, llm_str_t mark)
+{
+    uint32_t   i;
+    llm_str_t  tag;
+
+    while (mark.len && llm_mark_is_space(mark.data[mark.len - 1])) {
+        mark.len--;
+    }
+
+    tag.data = mark.data;
+    tag.len = llm_answer_tag(mark);
+
+    if (tag.len == 0 || memchr(tag.data, LLM_MARK_ANY, tag.len)
+        || llm_answer_begins(f->turn_end, tag))
+    {
+        return mark.len;
+    }
+
+    for (i = 0; i < f->n_reasoning; i++) {
+        if (llm_answer_begins(f->reasoning[i].open, tag)) {
+            return mark.len;
+        }
+    }
+
+    for (i = 0; i < LLM_FORMAT_TEXTS; i++) {
+        if ((i < f->n_content && llm_answer_begins(f->content[i], tag))
+            || (i < f->n_content_end
+                && llm_answer_begins(f->content_end[i], tag))
+            || (i < f->n_skipped && llm_answer_begins(f->skipped[i], tag)))
+        {
+            return mark.len;
+        }
+    }
+
+    return tag.len;
+}
+
+
 static int
 llm_answer_in(llm_str_t mark, llm_str_t token)
 {

@@ -455,6 +455,26 @@ llm_args_param(llm_args_t *a, const llm_param_t *p, const llm_flat_t *schema)
 }
 
 
+int
+llm_call_param(const llm_call_t *c, llm_str_t text, size_t i,
+    const llm_flat_t *schema, llm_buf_t *out)
+{
+    int                 rc;
+    llm_args_t          a;
+    const llm_param_t  *params;
+
+    params = (const llm_param_t *) c->params.data;
+
+    a.call = c;
+    a.text = text;
+    a.json = *out;
+    rc = llm_args_param(&a, &params[i], schema);
+    *out = a.json;
+
+    return rc;
+}
+
+
 static int
 llm_args_params(llm_args_t *a, llm_str_t name)
 {

@@ -10,7 +10,8 @@
 int
 llm_tools_init(llm_tools_t *t, const llm_flat_t *list)
 {
-    const llm_flat_t  *v, *f, *name;
+    uint32_t           i;
+    const llm_flat_t  *v, *f, *name, *strict;
 
     t->n = 0;
     t->tool = NULL;
@@ -24,13 +25,20 @@ llm_tools_init(llm_tools_t *t, const llm_flat_t *list)
         return LLM_ERROR;
     }
 
-    for (v = llm_flat_first(list); v; v = llm_flat_next(list, v)) {
+    i = 0;
+
+    for (v = llm_flat_first(list); v; v = llm_flat_next(list, v), i++) {
         f = v->type == LLM_FLAT_OBJECT ? llm_flat_get(v, "function") : NULL;
         f = f && f->type == LLM_FLAT_OBJECT ? f : v;
         name = f->type == LLM_FLAT_OBJECT ? llm_flat_get(f, "name") : NULL;
 
         if (name && name->type == LLM_FLAT_STRING && name->count) {
+            strict = llm_flat_get(f, "strict");
+
             t->tool[t->n].name = llm_flat_str(name);
+            t->tool[t->n].index = i;
+            t->tool[t->n].strict = strict && strict->type == LLM_FLAT_BOOL
+                                   && llm_flat_int(strict);
             t->tool[t->n++].schema = llm_flat_get(f, "parameters");
         }
     }

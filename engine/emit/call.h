@@ -17,6 +17,8 @@
 typedef struct {
     llm_str_t          name;
     const llm_flat_t  *schema;          /* of its arguments, or NULL */
+    uint32_t           index;           /* in the request's list */
+    int                strict;          /* its arguments must fit the schema */
 } llm_tool_t;
 
 typedef struct {
@@ -94,5 +96,41 @@ typedef int (*llm_call_put_pt)(void *data, llm_str_t name, llm_str_t args);
 
 int llm_call_read(const llm_call_t *c, llm_str_t text, llm_call_put_pt put,
     void *data);
+/* appends the i-th of the parameters that have ended, as a member of an object
+   of JSON; LLM_ERROR: no memory */
+int llm_call_param(const llm_call_t *c, llm_str_t text, size_t i,
+    const llm_flat_t *schema, llm_buf_t *out);
+
+
+/*
+ * What a call has said so far, in live.c, for text that a grammar keeps to
+ * the form: the pieces are what llm_call_read() says of the whole.  Where it
+ * is a list, one of its calls after the other.
+ */
+typedef enum {
+    LLM_LIVE_HEAD = 0,                  /* up to the arguments */
+    LLM_LIVE_ARGS,
+    LLM_LIVE_TAIL,                      /* behind them */
+    LLM_LIVE_LOST                       /* not written as by a grammar */
+} llm_live_stage_t;
+
+typedef struct {
+    llm_live_stage_t   stage;
+    const llm_tool_t  *tool;            /* NULL: its name is not whole yet */
+    size_t             from;            /* what is new begins here in the text;
+                                           of PARAMS: with this parameter */
+    llm_lit_scan_t     scan;            /* of OBJECT's arguments */
+} llm_live_t;
+
+void llm_live_start(llm_live_t *v);
+/* whom it calls; NULL: that is not known yet, or never will be */
+const llm_tool_t *llm_live_tool(llm_live_t *v, const llm_call_t *c,
+    llm_str_t text);
+/* appends its arguments that are new; whole: llm_call_run() has found its end.
+   LLM_ERROR: no memory */
+int llm_live_args(llm_live_t *v, const llm_call_t *c, llm_str_t text,
+    int whole, llm_buf_t *out);
+/* goes on to the next call of a list: 1 if there is one */
+int llm_live_next(llm_live_t *v, const llm_call_t *c, llm_str_t text);
 
 #endif /* LLM_CALL_H */

@@ -342,6 +342,20 @@ llm_emit_push(llm_emit_t *e, const llm_sampled_t *token, int check)
 }
 
 
+llm_begun_t
+llm_emit_begun(llm_emit_t *e, llm_str_t *rest)
+{
+    return e->answer ? llm_answer_begun(e->answer, rest) : LLM_BEGUN_NOT;
+}
+
+
+void
+llm_emit_sure(llm_emit_t *e)
+{
+    llm_answer_sure(e->answer);
+}
+
+
 void
 llm_emit_echo(llm_emit_t *e, llm_str_t text, const llm_buf_t *probs, int send)
 {

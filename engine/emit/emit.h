@@ -99,6 +99,10 @@ void llm_emit_free(llm_emit_t *e);
 /* before the first token: the text is an answer to be read so; e stays where
    it is from now on */
 void llm_emit_read(llm_emit_t *e, const llm_answer_opts_t *reads);
+/* has a call begun, behind the last token?  As llm_answer_begun() tells it */
+llm_begun_t llm_emit_begun(llm_emit_t *e, llm_str_t *rest);
+/* calls are written by a grammar from now on */
+void llm_emit_sure(llm_emit_t *e);
 /* memory of its buffers */
 size_t llm_emit_bytes(const llm_emit_t *e);
 /* tool calls until now */

@@ -55,6 +55,8 @@ typedef struct {
 
     llm_str_t        name_key;          /* OBJECT: "" if it is a usual one */
     llm_str_t        args_key;
+    int              list;              /* OBJECT: it is written in an array,
+                                           with those of the other calls */
 
     llm_str_t        quote;             /* NAMED: what strings stand in, if it
                                            is not JSON's quote; keys have
@@ -107,10 +109,33 @@ typedef enum {
 llm_mark_t llm_mark_match(llm_str_t mark, const char *p, size_t n,
     size_t *len);
 
+/* the keys of OBJECT as a grammar writes them */
+static inline llm_str_t
+llm_form_name_key(const llm_form_t *form)
+{
+    return form->name_key.len ? form->name_key : llm_str("name");
+}
+
+
+static inline llm_str_t
+llm_form_args_key(const llm_form_t *form)
+{
+    return form->args_key.len ? form->args_key : llm_str("arguments");
+}
+
+
 static inline int
 llm_mark_is_space(char c)
 {
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+
+static inline int
+llm_mark_is_word(char c)
+{
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z')
+           || (c >= 'A' && c <= 'Z');
 }
 
 #endif /* LLM_FORMAT_H */

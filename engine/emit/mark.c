@@ -9,14 +9,6 @@
 #define LLM_MARK_SPACE  64
 
 
-static int
-llm_mark_is_word(char c)
-{
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z')
-           || (c >= 'A' && c <= 'Z');
-}
-
-
 /* white space of the mark at *m, of the text at *t */
 
 static llm_mark_t

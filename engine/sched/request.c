@@ -34,6 +34,7 @@ llm_seq_free(llm_seq_t *s)
     free(s->pages);
     free(s->pool.sum);
     free(s->pool.vector);
+    llm_buf_free(&s->begun);
     llm_emit_free(&s->emit);
 }
 
@@ -63,6 +64,7 @@ llm_req_free(llm_req_t *r)
 
     llm_stops_free(&r->prep.stops);
     llm_gram_release(r->prep.gram);
+    llm_gram_release(r->prep.call_gram);
     llm_tools_free(&r->prep.tools);
     llm_buf_free(&r->prep.answer);
 
@@ -85,7 +87,7 @@ static size_t
 llm_seq_bytes(const llm_seq_t *q)
 {
     return q->cap_gen * sizeof(*q->gen) + q->cap_pages * sizeof(*q->pages)
-           + llm_emit_bytes(&q->emit) + q->pool.sum_bytes
+           + llm_emit_bytes(&q->emit) + q->begun.cap + q->pool.sum_bytes
            + (q->pool.vector ? q->pool.n * sizeof(*q->pool.vector) : 0);
 }
 
@@ -116,6 +118,7 @@ llm_req_bytes(const llm_req_t *r)
     n += r->prep.n_banned * sizeof(*r->prep.banned) + r->prep.filter_bytes
          + r->prep.answer.cap
          + (r->prep.gram ? llm_gram_share(r->prep.gram) : 0)
+         + (r->prep.call_gram ? llm_gram_share(r->prep.call_gram) : 0)
          + r->prep.tools.n * sizeof(*r->prep.tools.tool);
 
     for (i = 0; i < LLM_FORMAT_PAIRS; i++) {

@@ -95,10 +95,14 @@ struct llm_seq_s {
                                            computed yet */
 
     llm_sampler_t       *sampler;       /* while RUNNING, if it generates */
-    llm_masked_t        *masked;        /* likewise; NULL: not constrained */
+    llm_masked_t        *masked;        /* likewise; NULL: not constrained, or
+                                           not yet */
     float               *held;          /* owned; the logits of its next
                                            token, while it waits for its
                                            mask */
+    llm_buf_t            begun;         /* a call has begun: what its grammar
+                                           begins with; see trigger.c */
+    uint32_t             begun_at;      /* behind so many tokens */
     llm_emit_t           emit;
     llm_pool_t           pool;
 
@@ -137,6 +141,8 @@ typedef struct {
     uint32_t             n_banned;
     llm_gram_ref_t      *gram;          /* what choices must look like, or
                                            NULL */
+    llm_gram_ref_t      *call_gram;     /* or else what a call must from where
+                                           it has begun, or NULL */
     llm_filter_t         filter;        /* its lists are owned */
     size_t               filter_bytes;  /* memory of these */
     llm_salt_t           salt;

@@ -26,20 +26,28 @@ llm_rule_masker(llm_sched_t *s, llm_err_t *err)
 
 
 int
+llm_rule_open(llm_sched_t *s, llm_seq_t *q, llm_gram_ref_t *gram,
+    llm_str_t begin, uint32_t from, llm_err_t *err)
+{
+    if (llm_rule_masker(s, err) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    q->masked = llm_masked_create(s->masker, gram, begin, q->gen + from,
+                                  q->n_gen - from, err);
+
+    return q->masked ? LLM_OK : LLM_ERROR;
+}
+
+
+int
 llm_rule_take(llm_sched_t *s, llm_seq_t *q, llm_err_t *err)
 {
     if (q->req->prep.gram == NULL) {
         return LLM_OK;
     }
 
-    if (llm_rule_masker(s, err) != LLM_OK) {
-        return LLM_ERROR;
-    }
-
-    q->masked = llm_masked_create(s->masker, q->req->prep.gram, llm_str(""),
-                                  q->gen, q->n_gen, err);
-
-    return q->masked ? LLM_OK : LLM_ERROR;
+    return llm_rule_open(s, q, q->req->prep.gram, llm_str(""), 0, err);
 }
 
 

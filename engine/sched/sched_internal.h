@@ -1,8 +1,8 @@
 /*
  * What the scheduler's files share, from the ground up: hold.c (the pages of
- * a sequence), seat.c (samplers), rule.c (masks),
- * running.c (lists), outbox.c (requests with
- * events), rows.c (arrays of a step), prefix.c (prefix cache), echo.c (echoed
+ * a sequence), rows.c (arrays of a step), rule.c (masks), trigger.c (calls that
+ * are constrained once they begin), seat.c (samplers), running.c (lists),
+ * outbox.c (requests with events), prefix.c (prefix cache), echo.c (echoed
  * prompts), end.c, pool.c (prompts that become vectors), admit.c (who runs),
  * step.c (composing a step), take.c (its results), run.c (its launch),
  * events.c, sched.c.
@@ -108,7 +108,12 @@ void llm_seat_free(llm_sched_t *s);
 /* rule.c; LLM_ERROR: no memory, or the grammar has become too large */
 int llm_rule_take(llm_sched_t *s, llm_seq_t *q, llm_err_t *err);
 void llm_rule_give(llm_sched_t *s, llm_seq_t *q);
-/* NULL in *mask: any token; LLM_LATER, LLM_STOPPED: as llm_masked_get() */
+/* masks by this grammar, of a text that begins with these bytes and then the
+   sequence's tokens from this one on */
+int llm_rule_open(llm_sched_t *s, llm_seq_t *q, llm_gram_ref_t *gram,
+    llm_str_t begin, uint32_t from, llm_err_t *err);
+/* NULL in *mask: any token; LLM_LATER, LLM_STOPPED, LLM_ABSENT: as
+   llm_masked_get() */
 int llm_rule_mask(llm_seq_t *q, const uint32_t **mask, llm_err_t *err);
 /* LLM_STOPPED: the text is complete, so that nothing can follow */
 int llm_rule_add(llm_seq_t *q, int32_t id, llm_err_t *err);
@@ -118,6 +123,13 @@ int llm_rule_hold(llm_sched_t *s, llm_seq_t *q, const float *logits,
 void llm_rule_drop_held(llm_sched_t *s, llm_seq_t *q);
 /* a sequence that has kept its logits and got its mask, or NULL */
 llm_seq_t *llm_rule_ready(const llm_sched_t *s);
+
+/* trigger.c; LLM_ERROR as above */
+int llm_trigger_take(llm_sched_t *s, llm_seq_t *q, llm_err_t *err);
+/* llm_rule_mask() where a call may have begun; never LLM_ABSENT */
+int llm_trigger_mask(llm_seq_t *q, const uint32_t **mask, llm_err_t *err);
+/* after each token: if a call has begun it is constrained from now on */
+int llm_trigger_token(llm_sched_t *s, llm_seq_t *q, llm_err_t *err);
 
 /* prefix.c */
 int llm_sched_lookup(llm_sched_t *s, llm_seq_t *q);

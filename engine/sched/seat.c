@@ -56,7 +56,9 @@ llm_seat_take(llm_sched_t *s, llm_seq_t *q, llm_err_t *err)
         return llm_fail(err, "no memory");
     }
 
-    if (llm_rule_take(s, q, err) != LLM_OK) {
+    if (llm_rule_take(s, q, err) != LLM_OK
+        || llm_trigger_take(s, q, err) != LLM_OK)
+    {
         llm_seat_give(s, q);
         return LLM_ERROR;
     }

@@ -36,7 +36,7 @@ llm_step_out(llm_sched_t *s, llm_seq_t *q, uint32_t row, int draws)
     st->out_seqs[out] = q;
     st->draws[out].kind = LLM_DRAW_HOST;
 
-    if (draws && s->conf.runner.drawn && q->req->prep.gram == NULL
+    if (draws && s->conf.runner.drawn && q->masked == NULL
         && !llm_think_is_over(q))
     {
         (void) llm_sampler_plan(q->sampler, q->pending, q->req->prep.banned,

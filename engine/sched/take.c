@@ -68,7 +68,7 @@ llm_step_draw(llm_sched_t *s, llm_seq_t *q, const float *logits,
         return llm_sampler_drawn(q->sampler, drawn, token, err);
     }
 
-    rc = llm_rule_mask(q, &mask, err);
+    rc = llm_trigger_mask(q, &mask, err);
 
     if (rc != LLM_OK) {
         return rc;
@@ -129,6 +129,11 @@ llm_step_add(llm_sched_t *s, llm_seq_t *q, llm_sampled_t *token, uint64_t now)
 
     rc = llm_emit_push(&q->emit, token,
                        (int32_t) q->n_gen > msg->min_tokens);
+
+    if (rc == LLM_OK && llm_trigger_token(s, q, &err) != LLM_OK) {
+        llm_step_fail(s, r, &err);
+        return;
+    }
 
     if (rc == LLM_ERROR) {
         llm_step_no_memory(s, r);

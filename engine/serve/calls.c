@@ -3,17 +3,26 @@
  * its template shows calls (engine/emit/format.h), with arguments as each
  * tool's schema wants them.  What this writes, engine/emit reads.
  *
+ * A call that has to come is the whole of an answer.  One that may come is
+ * constrained from where it has begun (engine/sched/trigger.c): its grammar
+ * begins with a byte that says how, LLM_CALLS_... below, and goes on behind
+ * the sign of its beginning (llm_answer_sign()).
+ *
  * Of a schema that cannot be kept to exactly only the outermost type is kept,
  * an object: a tool that a client offers is not refused for that, unless it
- * asks to be strict.
+ * is to be strict.
  */
 
 #include "engine/serve/engine.h"
 
-#define LLM_CALLS_MAX  256              /* tools */
+#include <stdio.h>
 
 /* what a mark's LLM_MARK_ANY may be when we write it */
 #define LLM_CALLS_ANY  "[ A-Za-z0-9_:.-]{0,24}"
+
+/* white space where a mark has any */
+#define LLM_CALLS_GAP   "[ \t\r\n]{0,16}"
+#define LLM_CALLS_SOME  "[ \t\r\n]{1,16}"
 
 
 typedef struct {
@@ -83,6 +92,34 @@ llm_calls_of(llm_calls_t *c, llm_str_t mark)
 }
 
 
+/* why a tool that is to be strict cannot be: *err, by the client's path of
+   what is not supported */
+
+static int
+llm_calls_refuse(llm_calls_t *c, const llm_tool_t *tool, llm_str_t key,
+    const llm_err_t *why)
+{
+    char  path[sizeof(why->param)];
+
+    snprintf(path, sizeof(path), "tools[%u].function.parameters%s%.*s%s%.*s",
+             tool->index, key.len ? ".properties." : "",
+             (int) llm_min(key.len, (size_t) 64), key.data,
+             *why->param ? "." : "", (int) sizeof(path) / 4, why->param);
+
+    return llm_fail_with(c->err, 400, NULL, path, "%s", why->msg);
+}
+
+
+/* is nothing said of the arguments? */
+
+static int
+llm_calls_untyped(const llm_tool_t *tool)
+{
+    return tool->schema == NULL || tool->schema->type != LLM_FLAT_OBJECT
+           || tool->schema->count == 0;
+}
+
+
 /* the arguments of a tool as an object of JSON */
 
 static int
@@ -91,15 +128,29 @@ llm_calls_args(llm_calls_t *c, const llm_tool_t *tool, llm_gn_t *node)
     llm_err_t          err;
     const llm_flat_t  *type;
 
-    type = tool->schema ? llm_flat_get(tool->schema, "type") : NULL;
-
     /* without a type they are an object all the same */
 
-    if (type && type->type == LLM_FLAT_STRING
-        && llm_flat_str(type).len == 6
-        && llm_gn_schema(c->b, tool->schema, node, &err) == LLM_OK)
+    type = llm_calls_untyped(tool) ? NULL : llm_flat_get(tool->schema, "type");
+
+    if (type == NULL || type->type != LLM_FLAT_STRING
+        || llm_flat_str(type).len != 6)
     {
-        return LLM_OK;
+        if (tool->strict && !llm_calls_untyped(tool)) {
+            (void) llm_fail_with(&err, 400, NULL, "type", "The parameters of "
+                                 "a strict tool must have the type "
+                                 "'object'.");
+            return llm_calls_refuse(c, tool, llm_str(""), &err);
+        }
+
+    } else if (!c->ctx->loose) {
+
+        if (llm_gn_schema(c->b, tool->schema, node, &err) == LLM_OK) {
+            return LLM_OK;
+        }
+
+        if (tool->strict) {
+            return llm_calls_refuse(c, tool, llm_str(""), &err);
+        }
     }
 
     return llm_gn_json_object(c->b, node, c->err);
@@ -108,27 +159,43 @@ llm_calls_args(llm_calls_t *c, const llm_tool_t *tool, llm_gn_t *node)
 
 /* ---- {"name": "f", "arguments": {...}} ---- */
 
+/* as it is read back: a name without an escape that it does not need */
+
+static int
+llm_calls_quoted(llm_calls_t *c, llm_str_t name, llm_gn_t *node)
+{
+    llm_buf_t  b;
+
+    llm_buf_init(&b, 0);
+
+    if (llm_lit_quote(name, &b) != LLM_OK) {
+        return llm_fail(c->err, "no memory for a grammar");
+    }
+
+    *node = llm_gn_text(c->b, b.data, b.len);
+    llm_buf_free(&b);
+
+    return LLM_OK;
+}
+
+
 static int
 llm_calls_object(llm_calls_t *c, const llm_tool_t *tool, llm_gn_t *node)
 {
-    llm_rx_t           name;
     llm_gn_object_t    o;
     llm_gn_property_t  of[2];
 
     memset(&o, 0, sizeof(o));
     memset(of, 0, sizeof(of));
 
-    name = llm_rx_literal(llm_gram_pool(c->b), tool->name.data,
-                          tool->name.len);
-
-    of[0].key = c->form->name_key.len ? c->form->name_key : llm_str("name");
-    of[0].value = llm_gn_string(c->b, name);
+    of[0].key = llm_form_name_key(c->form);
     of[0].required = 1;
-    of[1].key = c->form->args_key.len ? c->form->args_key
-                                      : llm_str("arguments");
+    of[1].key = llm_form_args_key(c->form);
     of[1].required = 1;
 
-    if (llm_calls_args(c, tool, &of[1].value) != LLM_OK) {
+    if (llm_calls_quoted(c, tool->name, &of[0].value) != LLM_OK
+        || llm_calls_args(c, tool, &of[1].value) != LLM_OK)
+    {
         return LLM_ERROR;
     }
 
@@ -209,36 +276,39 @@ static int
 llm_calls_enum(llm_calls_t *c, const llm_flat_t *schema, llm_gn_t *node)
 {
     uint32_t           n;
-    llm_str_t          texts[LLM_CALLS_MAX];
+    llm_str_t         *texts;
     const llm_flat_t  *v, *list;
 
     list = llm_flat_get(schema, "enum");
 
-    if (list == NULL || list->type != LLM_FLAT_ARRAY || list->count == 0
-        || list->count > LLM_CALLS_MAX)
-    {
+    if (list == NULL || list->type != LLM_FLAT_ARRAY || list->count == 0) {
         return 0;
     }
 
+    texts = malloc(list->count * sizeof(*texts));
     n = 0;
 
-    for (v = llm_flat_first(list); v; v = llm_flat_next(list, v)) {
+    for (v = llm_flat_first(list); texts && v; v = llm_flat_next(list, v)) {
         if (v->type != LLM_FLAT_STRING) {
-            return 0;
+            break;
         }
 
         texts[n++] = llm_flat_str(v);
     }
 
-    *node = llm_gn_choice(c->b, texts, n);
+    if (n == list->count) {
+        *node = llm_gn_choice(c->b, texts, n);
+    }
 
-    return 1;
+    free(texts);
+
+    return n == list->count;
 }
 
 
 static int
-llm_calls_param(llm_calls_t *c, llm_str_t key, const llm_flat_t *schema,
-    llm_gn_t *node)
+llm_calls_param(llm_calls_t *c, const llm_tool_t *tool, llm_str_t key,
+    const llm_flat_t *schema, llm_gn_t *node)
 {
     int        is_text;
     llm_gn_t   parts[7];
@@ -259,7 +329,15 @@ llm_calls_param(llm_calls_t *c, llm_str_t key, const llm_flat_t *schema,
             parts[4] = llm_calls_text(c);
         }
 
+    } else if (c->ctx->loose) {
+        parts[4] = llm_calls_text(c);
+
     } else if (llm_gn_schema(c->b, schema, &parts[4], &err) != LLM_OK) {
+
+        if (tool->strict) {
+            return llm_calls_refuse(c, tool, key, &err);
+        }
+
         parts[4] = llm_calls_text(c);
     }
 
@@ -316,7 +394,7 @@ llm_calls_params(llm_calls_t *c, const llm_tool_t *tool, llm_gn_t *node)
         v = llm_flat_next(of, k);
         key = llm_flat_str(k);
 
-        if (llm_calls_param(c, key, v, &one) != LLM_OK) {
+        if (llm_calls_param(c, tool, key, v, &one) != LLM_OK) {
             return LLM_ERROR;
         }
 
@@ -333,41 +411,66 @@ llm_calls_params(llm_calls_t *c, const llm_tool_t *tool, llm_gn_t *node)
 
 /* ---- all tools ---- */
 
-/* one call, of any of the tools that may be called */
+static int
+llm_calls_tool(llm_calls_t *c, const llm_tool_t *tool, llm_gn_t *node)
+{
+    switch (c->form->kind) {
+
+    case LLM_FORM_OBJECT:
+        return llm_calls_object(c, tool, node);
+
+    case LLM_FORM_NAMED:
+        return llm_calls_named(c, tool, node);
+
+    default:
+        return llm_calls_params(c, tool, node);
+    }
+}
+
+
+static llm_gn_t
+llm_calls_list(llm_calls_t *c, llm_gn_t call)
+{
+    llm_gn_array_t  a;
+
+    memset(&a, 0, sizeof(a));
+    a.items = call;
+    a.min = 1;
+    a.max = c->ctx->msg->tool_single ? 1 : LLM_GN_NO_MAX;
+
+    return llm_gn_array(c->b, &a);
+}
+
+
+/* one call, of any of the tools that may be called, or a list of such */
 
 static int
 llm_calls_one(llm_calls_t *c, llm_gn_t *node)
 {
-    int                 rc;
-    uint32_t            i, n;
-    llm_gn_t            of[LLM_CALLS_MAX];
+    uint32_t            i;
+    llm_gn_t           *of;
     const llm_tools_t  *tools;
 
     tools = c->ctx->tools;
-    n = 0;
 
-    for (i = 0; i < tools->n && n < LLM_CALLS_MAX; i++) {
-        switch (c->form->kind) {
+    of = calloc(llm_max(tools->n, 1u), sizeof(*of));
+    if (of == NULL) {
+        return llm_fail(c->err, "no memory for a grammar");
+    }
 
-        case LLM_FORM_OBJECT:
-            rc = llm_calls_object(c, &tools->tool[i], &of[n++]);
-            break;
-
-        case LLM_FORM_NAMED:
-            rc = llm_calls_named(c, &tools->tool[i], &of[n++]);
-            break;
-
-        default:
-            rc = llm_calls_params(c, &tools->tool[i], &of[n++]);
-            break;
-        }
-
-        if (rc != LLM_OK) {
+    for (i = 0; i < tools->n; i++) {
+        if (llm_calls_tool(c, &tools->tool[i], &of[i]) != LLM_OK) {
+            free(of);
             return LLM_ERROR;
         }
     }
 
-    *node = llm_gn_alt(c->b, of, n);
+    *node = llm_gn_alt(c->b, of, tools->n);
+    free(of);
+
+    if (c->form->list) {
+        *node = llm_calls_list(c, *node);
+    }
 
     return LLM_OK;
 }
@@ -375,7 +478,7 @@ llm_calls_one(llm_calls_t *c, llm_gn_t *node)
 
 /* the form to write, or NULL: the first that we can */
 
-static const llm_form_t *
+const llm_form_t *
 llm_calls_form(const llm_format_t *f)
 {
     uint32_t           i;
@@ -395,10 +498,45 @@ llm_calls_form(const llm_format_t *f)
 }
 
 
-int
-llm_calls_can(const llm_format_t *f)
+/* what follows a first call: others, then the end of all */
+
+static llm_gn_t
+llm_calls_rest(llm_calls_t *c, llm_gn_t one)
 {
-    return llm_calls_form(f) != NULL;
+    llm_gn_t  more, close;
+
+    close = llm_calls_of(c, c->form->close);
+
+    if (c->ctx->msg->tool_single || c->form->list
+        || !(c->form->between.len || c->form->begin.len || c->form->end.len))
+    {
+        return close;
+    }
+
+    more = llm_calls_cat(c, llm_calls_of(c, c->form->between), one);
+
+    return llm_calls_cat(c, llm_gn_repeat(c->b, more, 0, LLM_GN_NO_MAX),
+                         close);
+}
+
+
+/* a call with its marks; *call: without */
+
+static int
+llm_calls_marked(llm_calls_t *c, llm_gn_t *call, llm_gn_t *one)
+{
+    llm_gn_t  parts[3];
+
+    if (llm_calls_one(c, call) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    parts[0] = llm_calls_of(c, c->form->begin);
+    parts[1] = *call;
+    parts[2] = llm_calls_of(c, c->form->end);
+    *one = llm_gn_seq(c->b, parts, 3);
+
+    return LLM_OK;
 }
 
 
@@ -406,36 +544,118 @@ int
 llm_calls_node(const llm_rule_ctx_t *ctx, llm_gram_build_t *b, llm_gn_t *node,
     llm_err_t *err)
 {
-    llm_gn_t     one, more, parts[4];
-    llm_calls_t  c;
+    llm_gn_t     call, one, parts[3];
+    llm_calls_t  c = { ctx, b, llm_calls_form(ctx->format), err };
 
-    c.ctx = ctx;
-    c.b = b;
-    c.form = llm_calls_form(ctx->format);
-    c.err = err;
-
-    if (llm_calls_one(&c, &one) != LLM_OK) {
+    if (llm_calls_marked(&c, &call, &one) != LLM_OK) {
         return LLM_ERROR;
     }
 
-    parts[0] = llm_calls_of(&c, c.form->begin);
-    parts[1] = one;
-    parts[2] = llm_calls_of(&c, c.form->end);
-    one = llm_gn_seq(b, parts, 3);
-
     parts[0] = llm_calls_of(&c, c.form->open);
     parts[1] = one;
-    parts[2] = LLM_GN_EMPTY;
-    parts[3] = llm_calls_of(&c, c.form->close);
+    parts[2] = llm_calls_rest(&c, one);
+    *node = llm_gn_seq(b, parts, 3);
 
-    if (!ctx->msg->tool_single
-        && (c.form->between.len || c.form->begin.len || c.form->end.len))
-    {
-        more = llm_calls_cat(&c, llm_calls_of(&c, c.form->between), one);
-        parts[2] = llm_gn_repeat(b, more, 0, LLM_GN_NO_MAX);
+    return LLM_OK;
+}
+
+
+/* ---- behind the beginning ---- */
+
+/* a mark behind its sign */
+
+static int
+llm_calls_behind(llm_calls_t *c, llm_str_t mark, llm_gn_t *node)
+{
+    size_t       n;
+    llm_gn_t     gap;
+    const char  *pattern;
+
+    n = llm_answer_sign(c->ctx->format, mark);
+    gap = LLM_GN_EMPTY;
+
+    if (n < mark.len && llm_mark_is_space(mark.data[n])) {
+        pattern = llm_mark_is_word(mark.data[n - 1]) ? LLM_CALLS_SOME
+                                                     : LLM_CALLS_GAP;
+
+        if (llm_gn_pattern(c->b, pattern, strlen(pattern), &gap, c->err)
+            != LLM_OK)
+        {
+            return LLM_ERROR;
+        }
+
+        while (n < mark.len && llm_mark_is_space(mark.data[n])) {
+            n++;
+        }
     }
 
-    *node = llm_gn_seq(b, parts, 4);
+    mark.data += n;
+    mark.len -= n;
+    *node = llm_calls_cat(c, gap, llm_calls_of(c, mark));
+
+    return LLM_OK;
+}
+
+
+/* one way to begin: its byte, what is left of its mark, the calls */
+
+static llm_gn_t
+llm_calls_way(llm_calls_t *c, llm_begun_t how, llm_gn_t mark, llm_gn_t first,
+    llm_gn_t rest)
+{
+    char      byte;
+    llm_gn_t  parts[4];
+
+    byte = (char) ('0' + how);
+    parts[0] = llm_gn_text(c->b, &byte, 1);
+    parts[1] = mark;
+    parts[2] = first;
+    parts[3] = rest;
+
+    return llm_gn_seq(c->b, parts, 4);
+}
+
+
+int
+llm_calls_begun(const llm_rule_ctx_t *ctx, llm_gram_build_t *b,
+    llm_gn_t *node, llm_err_t *err)
+{
+    uint32_t     n;
+    llm_gn_t     call, one, end, rest, mark, of[3];
+    llm_calls_t  c = { ctx, b, llm_calls_form(ctx->format), err };
+
+    if (llm_calls_marked(&c, &call, &one) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    n = 0;
+    end = llm_calls_of(&c, c.form->end);
+    rest = llm_calls_rest(&c, one);
+
+    if (c.form->open.len) {
+        if (llm_calls_behind(&c, c.form->open, &mark) != LLM_OK) {
+            return LLM_ERROR;
+        }
+
+        of[n++] = llm_calls_way(&c, LLM_BEGUN_OPEN, mark, one, rest);
+    }
+
+    if (c.form->begin.len) {
+        if (llm_calls_behind(&c, c.form->begin, &mark) != LLM_OK) {
+            return LLM_ERROR;
+        }
+
+        of[n++] = llm_calls_way(&c, LLM_BEGUN_BEGIN, mark,
+                                llm_calls_cat(&c, call, end), rest);
+    }
+
+    if (c.form->bare) {
+        of[n++] = llm_calls_way(&c, LLM_BEGUN_BARE, LLM_GN_EMPTY,
+                                llm_calls_cat(&c, call,
+                                              llm_calls_maybe(b, end)), rest);
+    }
+
+    *node = llm_gn_alt(b, of, n);
 
     return LLM_OK;
 }

@@ -236,12 +236,18 @@ typedef struct {
     const llm_format_t   *format;       /* NULL: not a chat */
     int                   open;         /* as in llm_prepared_t */
     const llm_toktree_t  *tree;
+    int                   begun;        /* the grammar is that of a call that
+                                           has begun */
+    int                   loose;        /* any object for arguments */
 } llm_rule_ctx_t;
 
-/* can calls in this format be written by a grammar? */
-int llm_calls_can(const llm_format_t *f);
-/* one call or more, as the request allows */
+/* the form of calls that a grammar can write, or NULL */
+const llm_form_t *llm_calls_form(const llm_format_t *f);
+/* one call or more, as the request allows; what follows of such behind
+   the beginning */
 int llm_calls_node(const llm_rule_ctx_t *ctx, llm_gram_build_t *b,
+    llm_gn_t *node, llm_err_t *err);
+int llm_calls_begun(const llm_rule_ctx_t *ctx, llm_gram_build_t *b,
     llm_gn_t *node, llm_err_t *err);
 llm_gn_t llm_calls_mark(llm_gram_build_t *b, const llm_toktree_t *tree,
     llm_str_t mark);

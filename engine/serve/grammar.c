@@ -222,7 +222,7 @@ llm_grammar_calls(const llm_rule_ctx_t *ctx)
 {
     return ctx->format && ctx->tools->n
            && ctx->msg->tool_choice != LLM_TOOLS_NONE
-           && llm_calls_can(ctx->format);
+           && llm_calls_form(ctx->format);
 }
 
 
@@ -234,6 +234,10 @@ llm_grammar_build(const llm_rule_ctx_t *ctx, llm_gram_build_t *b,
     llm_gn_t              of[2], parts[2];
     uint32_t              n;
     const llm_request_t  *msg;
+
+    if (ctx->begun) {
+        return llm_calls_begun(ctx, b, root, err);
+    }
 
     msg = ctx->msg;
     required = msg->tool_choice == LLM_TOOLS_REQUIRED;
@@ -300,7 +304,7 @@ llm_grammar_compile(void *data, const llm_toktree_t *tree, llm_err_t *err)
 static int
 llm_grammar_key(const llm_rule_ctx_t *ctx, llm_buf_t *key)
 {
-    uint32_t              i, head[6];
+    uint32_t              i, head[7];
     const llm_ref_t      *names;
     const llm_flat_t     *tools;
     const llm_request_t  *msg;
@@ -313,6 +317,7 @@ llm_grammar_key(const llm_rule_ctx_t *ctx, llm_buf_t *key)
     head[3] = llm_grammar_calls(ctx) ? msg->tool_choice + 1 : 0;
     head[4] = msg->tool_single;
     head[5] = ctx->format && llm_grammar_no_thinking(msg);
+    head[6] = ctx->begun ? 1u + (uint32_t) ctx->loose : 0;
 
     (void) llm_buf_add(key, head, sizeof(head));
     (void) llm_buf_add(key, &msg->rule.len, sizeof(msg->rule.len));
@@ -338,10 +343,60 @@ llm_grammar_key(const llm_rule_ctx_t *ctx, llm_buf_t *key)
 }
 
 
+static llm_gram_ref_t *
+llm_grammar_get(const llm_served_t *m, llm_rule_ctx_t *ctx, llm_err_t *err)
+{
+    llm_buf_t        key;
+    llm_gram_ref_t  *gram;
+
+    llm_buf_init(&key, 0);
+
+    if (llm_grammar_key(ctx, &key) != LLM_OK) {
+        llm_buf_free(&key);
+        (void) llm_fail(err, "no memory for a grammar");
+        return NULL;
+    }
+
+    gram = llm_gram_cache_get(m->grams, (llm_str_t) { key.len, key.data },
+                              llm_grammar_compile, ctx, err);
+    llm_buf_free(&key);
+
+    return gram;
+}
+
+
+/*
+ * What a call must look like that the model may begin.  Tools are not refused
+ * for what a grammar cannot say, unless they are to be strict: then any object
+ * will do for arguments, and if that is too much, too, calls stay free.
+ */
+
+static int
+llm_grammar_begun(const llm_served_t *m, llm_req_t *r, llm_rule_ctx_t *ctx,
+    llm_err_t *err)
+{
+    llm_err_t  why;
+
+    ctx->begun = 1;
+    r->prep.call_gram = llm_grammar_get(m, ctx, &why);
+
+    if (r->prep.call_gram == NULL && why.status == 400) {
+        if (*why.param) {
+            *err = why;
+            return LLM_ERROR;
+        }
+
+        ctx->loose = 1;
+        r->prep.call_gram = llm_grammar_get(m, ctx, &why);
+    }
+
+    return LLM_OK;
+}
+
+
 int
 llm_prep_grammar(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
 {
-    llm_buf_t              key;
     llm_rule_ctx_t         ctx;
     const llm_request_t   *msg;
 
@@ -360,23 +415,14 @@ llm_prep_grammar(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
                              "forced.");
     }
 
-    if (msg->rule_kind == LLM_RULE_NONE
-        && msg->tool_choice != LLM_TOOLS_REQUIRED)
+    if (msg->rule_kind != LLM_RULE_NONE
+        || msg->tool_choice == LLM_TOOLS_REQUIRED)
     {
-        return LLM_OK;
+        r->prep.gram = llm_grammar_get(m, &ctx, err);
+
+        return r->prep.gram ? LLM_OK : LLM_ERROR;
     }
 
-    llm_buf_init(&key, 0);
-
-    if (llm_grammar_key(&ctx, &key) != LLM_OK) {
-        llm_buf_free(&key);
-        return llm_fail(err, "no memory for a grammar");
-    }
-
-    r->prep.gram = llm_gram_cache_get(m->grams,
-                                      (llm_str_t) { key.len, key.data },
-                                      llm_grammar_compile, &ctx, err);
-    llm_buf_free(&key);
-
-    return r->prep.gram ? LLM_OK : LLM_ERROR;
+    return llm_grammar_calls(&ctx) ? llm_grammar_begun(m, r, &ctx, err)
+                                   : LLM_OK;
 }

@@ -169,6 +169,11 @@ llm_prep_reads(const llm_served_t *m, const llm_req_t *r,
     reads->open = r->prep.open;
     reads->flags = r->prep.tools.n && f->n_forms ? LLM_ANSWER_TOOLS : 0;
     reads->flags |= r->msg->tool_single ? LLM_ANSWER_SINGLE : 0;
+    reads->form = r->prep.gram || r->prep.call_gram ? llm_calls_form(f) : NULL;
+
+    if (r->prep.gram && r->msg->tool_choice == LLM_TOOLS_REQUIRED) {
+        reads->flags |= LLM_ANSWER_SURE;
+    }
 
     if (f->n_reasoning) {
         reads->flags |= r->msg->flags & LLM_REQ_THINK_TEXT
@@ -178,7 +183,8 @@ llm_prep_reads(const llm_served_t *m, const llm_req_t *r,
                         : LLM_ANSWER_REASONING;
     }
 
-    return (reads->flags & ~(unsigned) LLM_ANSWER_SINGLE) || f->n_content
+    return (reads->flags & ~(unsigned) (LLM_ANSWER_SINGLE|LLM_ANSWER_SURE))
+           || f->n_content
            || f->n_skipped;
 }
 

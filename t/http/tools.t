@@ -95,6 +95,7 @@ is($streamed->{calls}[0]{name}, $call->{function}{name}, 'the same name');
 is($streamed->{calls}[0]{arguments}, $call->{function}{arguments},
    'the same arguments');
 is($streamed->{finish}, 'tool_calls', 'the same finish_reason');
+cmp_ok($streamed->{calls}[0]{pieces}, '>', 3, 'piece by piece');
 
 my $answer = $t->post($path, { %base, messages => [ @ask, $message,
     { role => 'tool', tool_call_id => $call->{id},
@@ -153,13 +154,28 @@ like($old->{message}{content}, qr/21/, 'and results of functions are read');
 
 # ---- no calls ----
 
-$res = $t->post($path, { %base, max_tokens => 8 })->{json}{choices}[0];
-is($res->{finish_reason}, 'length', 'a call that is cut short');
+$res = $t->post($path, { %base, max_tokens => 4 })->{json}{choices}[0];
+is($res->{finish_reason}, 'length', 'a call that is cut before its name');
 like($res->{message}{content}, qr/^<tool_call>/, 'is content');
 ok(!$res->{message}{tool_calls}, 'and no call');
 
-my ($cut) = stream(%base, max_tokens => 8);
+my ($cut) = stream(%base, max_tokens => 4);
 is($cut->{content}, $res->{message}{content}, 'streamed, too');
+
+$res = $t->post($path, { %base, max_tokens => 15 })->{json}{choices}[0];
+is($res->{finish_reason}, 'length', 'a call that is cut in its arguments');
+is($res->{message}{content}, undef, 'is no content');
+
+my $half = $res->{message}{tool_calls}[0]{function};
+is($half->{name}, 'get_weather', 'but a call');
+is($half->{arguments}, substr($call->{function}{arguments}, 0,
+                              length $half->{arguments}), 'as far as it came');
+cmp_ok(length $half->{arguments}, '<', length $call->{function}{arguments},
+       'not whole');
+
+($cut) = stream(%base, max_tokens => 15);
+is($cut->{calls}[0]{arguments}, $half->{arguments}, 'streamed, too');
+is($cut->{finish}, 'length', 'with the same finish_reason');
 
 my $raw = $t->post('/v1/completions', { temperature => 0, max_tokens => 60,
     prompt => "<|im_start|>user\nWhat is 2 + 2?<|im_end|>\n"

@@ -642,10 +642,11 @@ run_parts(const char *answer, const llm_stops_t *stops, uint32_t flags,
 {
     int                rc;
     uint32_t           n;
-    llm_tool_t         tool = { { 1, "f" }, NULL };
+    llm_tool_t         tool = { { 1, "f" }, NULL, 0, 0 };
     llm_tools_t        tools = { 1, &tool };
     llm_sampled_t      t;
-    llm_answer_opts_t  o = { &part_format, &tools, reads, -1 };
+    llm_answer_opts_t  o = { &part_format, &tools, reads, -1,
+                             part_format.forms };
 
     memset(p, 0, sizeof(*p));
     memset(&t, 0, sizeof(t));

@@ -197,7 +197,8 @@ llm_family_kimi(llm_format_t *f)
 static void
 llm_family_mistral(llm_format_t *f)
 {
-    LLM_FAMILY_FORM(.kind = LLM_FORM_OBJECT, .begin = S("[TOOL_CALLS]"));
+    LLM_FAMILY_FORM(.kind = LLM_FORM_OBJECT, .begin = S("[TOOL_CALLS]"),
+                    .list = 1);
     LLM_FAMILY_FORM(.kind = LLM_FORM_NAMED, .begin = S("[TOOL_CALLS]"),
                     .name_end = S("[ARGS]"));
     LLM_FAMILY_FORM(.kind = LLM_FORM_NAMED, .begin = S("[TOOL_CALLS]"),
@@ -243,7 +244,7 @@ static void
 llm_family_granite(llm_format_t *f)
 {
     LLM_FAMILY_FORM(.kind = LLM_FORM_OBJECT, .begin = S("<|tool_call|>"),
-                    .end = S("<|/tool_call|>"));
+                    .end = S("<|/tool_call|>"), .list = 1);
 }
 
 
@@ -251,7 +252,7 @@ static void
 llm_family_cohere(llm_format_t *f)
 {
     LLM_FAMILY_FORM(.kind = LLM_FORM_OBJECT, .begin = S("<|START_ACTION|>"),
-                    .end = S("<|END_ACTION|>"));
+                    .end = S("<|END_ACTION|>"), .list = 1);
 }
 
 
@@ -259,7 +260,7 @@ static void
 llm_family_cohere_plus(llm_format_t *f)
 {
     LLM_FAMILY_FORM(.kind = LLM_FORM_OBJECT, .begin = S("Action:\n```json"),
-                    .end = S("```"));
+                    .end = S("```"), .list = 1);
 }
 
 
@@ -288,7 +289,8 @@ llm_family_glm(llm_format_t *f)
 static void
 llm_family_functools(llm_format_t *f)
 {
-    LLM_FAMILY_FORM(.kind = LLM_FORM_OBJECT, .begin = S("functools"));
+    LLM_FAMILY_FORM(.kind = LLM_FORM_OBJECT, .begin = S("functools"),
+                    .list = 1);
 }
 
 

@@ -198,6 +198,7 @@ llm_learn_reads(llm_chat_t *c, const llm_tools_t *tools, uint32_t calls)
     o.tools = tools;
     o.flags = LLM_ANSWER_REASONING|LLM_ANSWER_TOOLS;
     o.open = llm_answer_open(&c->format, s.prompt);
+    o.form = NULL;
 
     a = llm_answer_create(&o, llm_learn_part, &k);
     rc = a ? llm_answer_push(a, s.text) : LLM_ERROR;

@@ -364,6 +364,7 @@ llm_learn_call(llm_format_t *f, llm_learn_t *l)
     {
         l->form.kind = LLM_FORM_OBJECT;
         object = llm_learn_cut(l->text, l->from, l->to);
+        l->form.list = object.data[0] == '[';
         l->form.name_key = llm_chat_mark(f, llm_learn_name_key(object,
                                                                call->name,
                                                                0));

@@ -1,0 +1,62 @@
+/*
+ * What answer.c and answer_calls.c share: the state of an answer that is
+ * being read.
+ */
+
+#ifndef LLM_ANSWER_INTERNAL_H
+#define LLM_ANSWER_INTERNAL_H
+
+#include "engine/emit/answer.h"
+
+typedef enum {
+    LLM_STATE_START = 1,                /* of the answer */
+    LLM_STATE_FRESH,                    /* behind a mark, no text yet */
+    LLM_STATE_ENDED,                    /* the same, behind the end of
+                                           content */
+    LLM_STATE_AFTER,                    /* the same, behind a call */
+    LLM_STATE_REASONING,
+    LLM_STATE_CONTENT,
+    LLM_STATE_OVER                      /* the turn has ended */
+} llm_state_t;
+
+struct llm_answer_s {
+    llm_answer_opts_t    o;
+    llm_answer_put_pt    put;
+    void                *data;
+
+    llm_state_t          state;
+    llm_buf_t            text;          /* not yet handed out */
+    size_t               pos;           /* what is read of it */
+    llm_buf_t            space;         /* white space before pos that the next
+                                           mark may want */
+    int                  lead;          /* the next white space belongs to the
+                                           mark before it */
+    int                  open;          /* the pair of REASONING */
+
+    llm_call_t           call;
+    int                  calling;
+    uint32_t             entry;         /* the entry, of all of all forms, that
+                                           is tried at pos */
+    size_t               failed;        /* the furthest that one came */
+    uint32_t             n_calls;
+    const llm_form_t    *form;          /* of the last call */
+
+    llm_live_t           live;          /* of a call in o.form */
+    int                  named;         /* the tool's name was handed out */
+    uint32_t             n_live;        /* calls that were, of the one that is
+                                           being read */
+    llm_buf_t            piece;         /* of its arguments */
+    int                  told;          /* llm_answer_begun() has told of the
+                                           call at pos */
+};
+
+/* answer.c: pos moves on, behind a mark or a call */
+void llm_answer_enter(llm_answer_t *a, llm_state_t state, size_t len);
+
+/* answer_calls.c: is a call being tried at a->pos?  LLM_OK: a->calling says;
+   LLM_MORE */
+int llm_answer_try(llm_answer_t *a, llm_str_t rest, int last);
+/* goes on with the call that is tried */
+int llm_answer_go(llm_answer_t *a, llm_str_t rest, int last);
+
+#endif /* LLM_ANSWER_INTERNAL_H */

@@ -1,0 +1,264 @@
+#!/usr/bin/perl
+
+# Calls that the model begins by itself: free until its mark, then constrained
+# by the tools, at any temperature; sent piece by piece, the same as at once.
+# A bias makes the model write the mark, so that this holds with any weights.
+
+use strict;
+use warnings;
+
+use JSON::PP;
+use LLM::Test;
+use Test::More;
+
+my $demo = '%%ROOT%%/models/demo.gguf';
+my $emu = -e "$LLM::Test::OBJS/llm_emu.so";
+
+my $t = LLM::Test->new(
+    model => "llm_model demo $demo threads=2 parallel=8 default;"
+           . "llm_model tight $demo threads=1 parallel=4 ctx=1024"
+           . " kv_cache=3m;"
+           . ($emu ? "llm_model device $demo device=emu parallel=4;" : ''),
+    locations => <<'END')->start;
+        location /v1 { llm_api; }
+        location = /health { llm_health; }
+        location = /figures { llm_metrics json; }
+END
+
+my $characters = JSON::PP->new;
+my $path = '/v1/chat/completions';
+my ($true, $false) = (JSON::PP::true, JSON::PP::false);
+
+my $mark = $t->post('/v1/tokenize', { content => '<tool_call>',
+                                      parse_special => $true })
+           ->{json}{tokens};
+
+is(scalar @$mark, 1, 'the mark is one token');
+
+my $odd = {
+    type => 'object',
+    properties => {
+        'odd key' => { type => 'string', maxLength => 6 },
+        mood => { enum => [ 'good "quoted"', 7, undef ] },
+        list => { type => 'array', items => { type => 'integer' },
+                  maxItems => 3 },
+    },
+    required => [ 'odd key', 'mood', 'list' ],
+    additionalProperties => $false,
+};
+
+my @tools = map { { type => 'function', function => $_ } }
+    { name => 'zz_top-9', parameters => $odd },
+    { name => 'zz', parameters => { type => 'object',
+                                    additionalProperties => $false } };
+
+# reasoning would come first
+
+my %ask = (messages => [ { role => 'user', content => 'Hello' } ],
+           tools => \@tools, logit_bias => { $mark->[0] => 100 },
+           parallel_tool_calls => $false, temperature => 1.3,
+           max_tokens => 400, enable_thinking => $false);
+
+
+sub is_odd {
+    my ($call) = @_;
+    my $args = eval { $characters->decode($call->{function}{arguments}) };
+
+    return 0 if ref $args ne 'HASH';
+    return !%$args if $call->{function}{name} eq 'zz';
+    return 0 if $call->{function}{name} ne 'zz_top-9';
+
+    return join(',', sort keys %$args) eq 'list,mood,odd key'
+           && length $args->{'odd key'} <= 6
+           && (!defined $args->{mood} || $args->{mood} eq '7'
+               || $args->{mood} eq 'good "quoted"')
+           && @{ $args->{list} } <= 3
+           && !grep { !/^-?\d+(?:\.0+)?$/ } @{ $args->{list} };
+}
+
+
+# calls of each choice that the deltas of a stream make, and their pieces
+
+sub gather {
+    my (@events) = @_;
+    my @choices;
+
+    for my $c (map { $_->{json} ? @{ $_->{json}{choices} } : () } @events) {
+        my $to = $choices[ $c->{index} ] //= { calls => [], pieces => 0 };
+
+        $to->{content} .= $c->{delta}{content} // '';
+        $to->{finish} = $c->{finish_reason} if $c->{finish_reason};
+
+        for my $call (@{ $c->{delta}{tool_calls} // [] }) {
+            my $f = $to->{calls}[ $call->{index} ]{function} //= {};
+
+            $to->{wrong} = 1 if %$f == exists $call->{id}
+                                || $call->{index} != $#{ $to->{calls} };
+            $f->{name} //= $call->{function}{name};
+            $f->{arguments} .= $call->{function}{arguments};
+            $to->{pieces}++;
+        }
+    }
+
+    return @choices;
+}
+
+
+# ---- what follows the mark fits the tools ----
+
+for my $model ('demo', $emu ? 'device' : ()) {
+    for my $seed (1 .. 6) {
+        my %fields = (%ask, model => $model, seed => $seed, n => 2);
+        my $res = $t->post($path, \%fields);
+        my @streamed = gather($t->open($path, { %fields, stream => $true })
+                              ->events);
+
+        for my $i (0, 1) {
+            my $c = $res->{json}{choices}[$i];
+            my $calls = $c->{message}{tool_calls} // [];
+            my $name = "$model, seed $seed, choice $i";
+
+            ok(@$calls == 1 && is_odd($calls->[0])
+               && $c->{finish_reason} eq 'tool_calls', "$name: a call")
+                or diag($res->{body});
+
+            my $s = $streamed[$i];
+
+            ok(!$s->{wrong} && @{ $s->{calls} } == @$calls
+               && $s->{calls}[0]{function}{name}
+                  eq $calls->[0]{function}{name}
+               && $s->{calls}[0]{function}{arguments}
+                  eq $calls->[0]{function}{arguments}
+               && $s->{finish} eq $c->{finish_reason}
+               && $s->{content} eq ($c->{message}{content} // ''),
+               "$name: as a stream") or diag(explain($s));
+
+            if ($calls->[0]{function}{name} eq 'zz_top-9') {
+                cmp_ok($s->{pieces}, '>', 5, "$name: piece by piece");
+            }
+        }
+    }
+}
+
+# the bias wants ever more calls
+
+my $res = $t->post($path, { %ask, parallel_tool_calls => $true, seed => 3,
+                            max_tokens => 200 });
+my $c = $res->{json}{choices}[0];
+my @calls = @{ $c->{message}{tool_calls} // [] };
+
+is($c->{finish_reason}, 'length', 'many calls: cut');
+cmp_ok(scalar(@calls), '>', 1, 'several');
+pop @calls;
+is(scalar(grep { !is_odd($_) } @calls), 0, 'all but the last are whole');
+
+my ($s) = gather($t->open($path, { %ask, parallel_tool_calls => $true,
+    seed => 3, max_tokens => 200, stream => $true })->events);
+is_deeply([ map { $_->{function} } @{ $s->{calls} } ],
+          [ map { $_->{function} } @{ $c->{message}{tool_calls} } ],
+          'the same as a stream');
+
+# a text that a stop string would cut is no content
+
+$res = $t->post($path, { %ask, seed => 5, stop => [ '"', '}' ] });
+ok(is_odd($res->{json}{choices}[0]{message}{tool_calls}[0]),
+   'stop strings do not look at calls') or diag($res->{body});
+
+# the end is not forced in vain: min_tokens does not keep a call from ending
+
+$res = $t->post($path, { %ask, seed => 6, min_tokens => 300,
+                         ignore_eos => $true });
+is($res->{json}{choices}[0]{finish_reason}, 'tool_calls', 'it ends');
+
+
+# ---- what is no call ----
+
+$res = $t->post($path, { %ask, seed => 1, max_tokens => 30,
+                         enable_thinking => $true });
+my $m = $res->{json}{choices}[0]{message};
+
+like($m->{reasoning_content}, qr/<tool_call>/, 'a mark in reasoning');
+ok(!$m->{tool_calls}, 'is no call') or diag($res->{body});
+
+$res = $t->post($path, { %ask, seed => 1, max_tokens => 30,
+                         tool_choice => 'none' });
+ok(!$res->{json}{choices}[0]{message}{tool_calls}, 'nor with choice none');
+
+if ($emu) {
+    my $behind = sub {
+        my ($f) = grep { $_->{name} eq 'device' }
+                  @{ $t->get('/figures')->{json}{models} };
+        return $f->{steps_behind};
+    };
+    my $before = $behind->();
+
+    $t->post($path, { %ask, model => 'device', max_tokens => 30,
+                      logit_bias => { $mark->[0] => -100 } });
+    cmp_ok($behind->(), '>', $before + 5,
+           'until a call begins the device draws ahead');
+}
+
+
+# ---- tools that cannot be kept to ----
+
+my $hard = { type => 'object', properties => {
+    a => { '$ref' => 'http://127.0.0.1/other.json' } } };
+
+$res = $t->post($path, { %ask, seed => 1, tools => [ { type => 'function',
+    function => { name => 'hard', parameters => $hard } } ] });
+$c = $res->{json}{choices}[0];
+is($c->{message}{tool_calls}[0]{function}{name}, 'hard',
+   'a schema that cannot be kept to') or diag($res->{body});
+ok($c->{finish_reason} eq 'length' || ref(eval { $characters->decode(
+       $c->{message}{tool_calls}[0]{function}{arguments}) }) eq 'HASH',
+   'its arguments are an object');
+
+for my $choice ('auto', 'required') {
+    $res = $t->post($path, { %ask, tool_choice => $choice, tools => [ @tools,
+        { type => 'function', function => { name => 'hard', strict => $true,
+                                            parameters => $hard } } ] });
+    is($res->{status}, 400, "$choice, strict: refused");
+    like($res->{json}{error}{param},
+         qr/^tools\[2\]\.function\.parameters\..*a/, 'by its path');
+}
+
+
+# ---- cut short ----
+
+for my $max (2, 5, 8, 12, 20, 30) {
+    my %fields = (%ask, seed => 2, max_tokens => $max, tools => [ $tools[0] ]);
+
+    $c = $t->post($path, \%fields)->{json}{choices}[0];
+    ($s) = gather($t->open($path, { %fields, stream => $true })->events);
+
+    is($c->{finish_reason}, 'length', "cut behind $max tokens");
+    is_deeply([ map { $_->{function} } @{ $s->{calls} } ],
+              [ map { $_->{function} } @{ $c->{message}{tool_calls} // [] } ],
+              'the same calls as a stream');
+    is($s->{content}, $c->{message}{content} // '', 'and content');
+}
+
+
+# ---- sequences that lose their pages and come back ----
+
+my @open = map { $t->open($path, { %ask, model => 'tight', seed => $_,
+    max_tokens => undef, tools => [ { type => 'function', function => {
+        name => 'long', parameters => { type => 'object',
+            properties => { a => { type => 'string',
+                                   pattern => '^(alpha|beta|gamma){90}$' } },
+            required => [ 'a' ], additionalProperties => $false } } } ] }) }
+    1 .. 4;
+
+is(scalar(grep { ($_->response->{json}{choices}[0]{message}{tool_calls}[0]
+                  {function}{arguments} // '')
+                 =~ /^\{\s*"a": ?"(?:alpha|beta|gamma){90}"\s*\}$/ } @open),
+   4, 'preempted: whole');
+
+my ($tight) = grep { $_->{name} eq 'tight' }
+              @{ $t->get('/figures')->{json}{models} };
+cmp_ok($tight->{preemptions}, '>', 0, 'preempted');
+
+$t->stop;
+is($t->alerts, '', 'nothing wrong in the log');
+
+done_testing;
