@@ -75,7 +75,7 @@ caller(uint32_t slot)
 }
 
 
-/* sequences that have a matcher and no call, or the other way round */
+/* sequences that have masks and no call, or the other way round */
 
 static uint32_t
 misplaced(void)
@@ -90,7 +90,7 @@ misplaced(void)
             q = &asks[i].req->run.seqs[k];
             began[i] |= q->begun.len != 0;
             n += q->state == LLM_SEQ_RUNNING
-                 && (q->matcher != NULL) != (q->begun.len != 0);
+                 && (q->masked != NULL) != (q->begun.len != 0);
         }
     }
 
@@ -121,8 +121,7 @@ play(const char *name, uint32_t n_pages, uint32_t seats, int pauses)
             }
         }
 
-        (void) step();
-        read_events();
+        step_or_wait(N);
         wrong += misplaced();
     }
 

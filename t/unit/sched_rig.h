@@ -643,6 +643,25 @@ step(void)
 }
 
 
+/* a step, and a wait for a mask if that is all that is to be done before n
+   are over */
+
+static inline void
+step_or_wait(uint32_t n)
+{
+    int  busy;
+
+    busy = step();
+    read_events();
+
+    if (!busy && n_over < n && sched->n_held == sched->n_running
+        && sched->n_parked == 0 && !llm_sched_can_draw(sched))
+    {
+        (void) sem_wait(&masks);
+    }
+}
+
+
 /* steps until nothing lives; LLM_ERROR when that does not come to an end */
 
 static inline int

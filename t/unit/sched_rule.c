@@ -113,25 +113,6 @@ n_best(const ask_t *a)
 }
 
 
-/* a step, and a wait for a mask if that is all that is to be done before n
-   are over */
-
-static void
-step_or_wait(uint32_t n)
-{
-    int  busy;
-
-    busy = step();
-    read_events();
-
-    if (!busy && n_over < n && sched->n_held == sched->n_running
-        && sched->n_parked == 0 && !llm_sched_can_draw(sched))
-    {
-        (void) sem_wait(&masks);
-    }
-}
-
-
 static void
 run_until(uint32_t n)
 {
