@@ -6,11 +6,10 @@
  * Invariant: of `text` the first `ready` bytes may be sent; the rest may be
  * the beginning of a stop string.  `runs` tell which part of the answer each
  * byte of it belongs to; there are none where all of it is content.  Stop
- * strings are looked for in content alone, in each run of it by itself.
- *  Text of a stop string is never sent.  The
- * stop string that is complete first ends the text, the longest if two are
- * complete at the same byte, so the result does not depend on how the text is
- * cut into tokens.
+ * strings are looked for in content alone, in each run of it by itself.  Text
+ * of a stop string is never sent.  The stop string that is complete first ends
+ * the text, the longest if two are complete at the same byte, so the result
+ * does not depend on how the text is cut into tokens.
  *
  * A llm_emit_t owns its buffers; stops, vocabulary and the prompt's echo are
  * shared and outlive it.  The caller bounds the text that waits: a choice

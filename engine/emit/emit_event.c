@@ -375,7 +375,8 @@ llm_emit_eat(llm_buf_t *b, size_t n)
 }
 
 
-/* takes n bytes from the first run; an empty one goes when another follows */
+/* takes n bytes from the first run, which goes when it is empty: a stop string
+   that has begun keeps its bytes there */
 
 static void
 llm_emit_eat_run(llm_emit_t *e, size_t n)
