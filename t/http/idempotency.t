@@ -201,6 +201,25 @@ my $slow = server('', @small);
     is($res->{status}, 429, 'one of too many that wait') or diag($res->{body});
     is($res->{headers}{'retry-after'}, 1, 'may try again');
     $_->close for $first, @waiting;
+
+    # and answers that are sent again to clients that do not read
+
+    my @again = ('/v1/tokenize', { content => 'word ' x 18_000,
+                                   with_pieces => \1 }, key('again'));
+
+    $res = $small->post(@again);
+    cmp_ok(length $res->{body}, '>', 400_000, 'a large answer');
+
+    my @unread = map { $small->open(@again, rcvbuf => 4096) } 1 .. 2;
+
+    $_->read_header for @unread;
+    is($_->{headers}{'idempotent-replayed'}, 'true', 'sent again')
+        for @unread;
+    is($small->post(@again)->{status}, 429, 'not to any number of clients');
+    $_->close(reset => 1) for @unread;
+    ok(LLM::Test::wait_for(30, sub {
+        $small->post(@again)->{status} == 200
+    }), 'once they have gone it is');
     $small->stop;
 }
 
