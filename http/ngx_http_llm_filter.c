@@ -1,8 +1,9 @@
 /*
- * x-request-id, which every answer has: also nginx's own, as the refusals of
- * auth_basic or limit_req, in a location with a handler of ours, and the
- * pages that error_page has for a request that came to a llm_api location.
- * An id that the answer has already, because another server made it, stays.
+ * x-request-id, which every answer of a location with a handler of ours has:
+ * also nginx's own, as the refusals of auth_basic or limit_req.  So has a page
+ * that error_page sends, with an error, for a request that came to a llm_api
+ * location; an id that such an answer has already, because another server made
+ * it, stays.
  */
 
 #include "http/ngx_http_llm_module.h"
@@ -48,7 +49,10 @@ ngx_http_llm_is_ours(ngx_http_request_t *r)
 
     llcf = ngx_http_get_module_loc_conf(r, ngx_http_llm_module);
 
-    if (llcf->handler == NULL && !ngx_http_llm_is_counted(r)) {
+    if (llcf->handler == NULL
+        && (r->headers_out.status < NGX_HTTP_BAD_REQUEST
+            || !ngx_http_llm_is_counted(r)))
+    {
         return 0;
     }
 
