@@ -274,7 +274,10 @@ llm_api_choose_object(llm_api_choosing_t *c, const llm_flat_t *v)
                                  "'function' and 'allowed_tools'.");
     }
 
+    /* as OpenAI says: of the one that is named exactly one call */
+
     c->rd->r.tool_choice = LLM_TOOLS_REQUIRED;
+    c->rd->r.tool_single = 1;
 
     return llm_api_choose_name(c, v, c->at);
 }

@@ -133,9 +133,9 @@ static const case_t  cases[] = {
     GOOD(CHAT_WITH, ",'tools':[" FN "],'tool_choice':'required',"
          "'parallel_tool_calls':false", " tools=2 single=1 names=[] "),
     GOOD(CHAT_WITH, ",'tools':[" FN "],'tool_choice':{'type':'function',"
-         "'function':{'name':'f'}}", " tools=2 single=0 names=['f'] "),
+         "'function':{'name':'f'}}", " tools=2 single=1 names=['f'] "),
     GOOD(CHAT_WITH, ",'tools':[" FN "],'tool_choice':{'type':'function',"
-         "'name':'f'}", " tools=2 single=0 names=['f'] "),
+         "'name':'f'}", " tools=2 single=1 names=['f'] "),
     GOOD(CHAT_WITH, ",'tools':[" FN "],'tool_choice':{'type':'allowed_tools',"
          "'allowed_tools':{'mode':'auto','tools':[{'type':'function',"
          "'function':{'name':'f'}}]}}", " tools=0 single=0 names=['f'] "),

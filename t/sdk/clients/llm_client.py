@@ -1,4 +1,5 @@
-"""llm, the command: prompts, a conversation, a schema, tools; over chat completions, Responses and completions."""
+"""llm, the command: prompts, a talk, a schema, tools; over chat completions,
+Responses and completions."""
 
 import json
 import os
