@@ -20,7 +20,7 @@ sub tap_ok {
 
         if ($pid == 0) {
             open STDERR, '>&', \*STDOUT;
-            alarm 600;
+            alarm 1800;
             exec @command or exit 127;
         }
 

@@ -19,7 +19,7 @@ class Person(BaseModel):
 
 ASK = {"model": "demo", "max_retries": 0, "messages": [
     {"role": "user", "content": "Tom is 7 years old. Give his name and age."}]}
-SHORT = {**ASK, "temperature": 0, "max_tokens": 150}
+SHORT = {**ASK, "temperature": 0, "max_tokens": 300}
 
 SERVER = {"base_url": BASE, "api_key": "none", "max_retries": 0}
 
@@ -54,7 +54,7 @@ def responses():
                                mode=instructor.Mode.RESPONSES_TOOLS)
     r = c.responses.create(model="demo", input=ASK["messages"][0]["content"],
                            response_model=Person, max_retries=0,
-                           temperature=0, max_output_tokens=150)
+                           temperature=0, max_output_tokens=300)
     ok(isinstance(r, Person), "Responses: a model", r)
 
 

@@ -26,7 +26,7 @@ class Person(BaseModel):
 
 def llm(**kwargs):
     return ChatOpenAI(model="demo", base_url=BASE, api_key="none",
-                      temperature=0, max_tokens=100, max_retries=0, **kwargs)
+                      temperature=0, max_tokens=200, max_retries=0, **kwargs)
 
 
 def chat():
@@ -95,9 +95,9 @@ def structured():
                                      include_raw=True).invoke(ask)
     ok(isinstance(r["parsed"], Person) and r["parsing_error"] is None,
        "with_structured_output: strict", r)
-    r = llm().with_structured_output(None, method="json_mode").invoke(
-        "Write JSON with the name Tom.")
-    ok(isinstance(r, dict), "with_structured_output: json_mode", r)
+    r = llm().bind(response_format={"type": "json_object"}).invoke(
+        "Write JSON with the name Tom.").content
+    ok(r.startswith("{"), "json_object", r)
     parts = list(llm().with_structured_output(
         Person, method="json_schema").stream(ask))
     ok(isinstance(parts[-1], Person), "with_structured_output: stream", parts)

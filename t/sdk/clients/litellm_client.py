@@ -9,12 +9,13 @@ import litellm
 from pydantic import BaseModel, ConfigDict, Field
 
 SERVER = {"api_base": BASE, "api_key": "none", "num_retries": 0}
-CHAT = {"model": "openai/demo", "temperature": 0, "max_tokens": 100, **SERVER}
+CHAT = {"model": "openai/demo", "temperature": 0, "max_tokens": 200, **SERVER}
 ASK = [{"role": "user", "content": QUESTION}]
 TOOL = {"type": "function", "function": {
     "name": "get_weather", "description": "Get the weather of a place",
     "parameters": {"type": "object", "properties": {
-        "city": {"type": "string"}}, "required": ["city"]}}}
+        "city": {"enum": ["Paris", "Rome", "Oslo"]}},
+        "required": ["city"], "additionalProperties": False}}}
 
 
 class Person(BaseModel):

@@ -32,7 +32,7 @@ CHAT = ["demo", "demo-responses"]
 from click.testing import CliRunner  # noqa: E402
 from llm.cli import cli  # noqa: E402
 
-COLD = ["-o", "temperature", "0"]
+COLD = ["-o", "temperature", "0", "-o", "max_tokens", "200"]
 
 
 def llm(*args, may_end=None):
@@ -49,7 +49,7 @@ def prompt():
         ok(text.strip() and text == llm("-m", m, *COLD, "--no-stream",
                                         QUESTION),
            f"{m}: streamed and whole", text)
-    ok(llm("-c", "And 3 + 3?").strip(), "the talk goes on")
+    ok(llm("-c", *COLD, "And 3 + 3?").strip(), "the talk goes on")
     ok(llm("-m", "demo-text", "-o", "max_tokens", "5", "The sky is").strip(),
        "completions")
 

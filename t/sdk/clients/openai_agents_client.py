@@ -31,7 +31,7 @@ def models():
 def agent(model, name="helper", **kwargs):
     choice = kwargs.pop("tool_choice", None)
     return Agent(name=name, model=model, instructions="You help.",
-                 model_settings=ModelSettings(temperature=0, max_tokens=120,
+                 model_settings=ModelSettings(temperature=0, max_tokens=300,
                                               tool_choice=choice), **kwargs)
 
 

@@ -30,7 +30,7 @@ def models():
 
 
 def agent(model, **kwargs):
-    return Agent(model, model_settings={"temperature": 0, "max_tokens": 120},
+    return Agent(model, model_settings={"temperature": 0, "max_tokens": 300},
                  retries=0, **kwargs)
 
 
