@@ -1061,6 +1061,42 @@ fixtures(void)
 }
 
 
+/* what the end of a prompt says of reasoning */
+
+static void
+prompts(void)
+{
+    uint32_t      i;
+    llm_format_t  f;
+
+    static const struct {
+        const char  *tail;
+        int          open;
+    } cases[] = {
+        { "<|im_start|>assistant\n", LLM_ANSWER_UNOPENED },
+        { "<|im_start|>assistant\n<think>\n", 0 },
+        { "<|im_start|>assistant\n<think>\n\n</think>\n\n",
+          LLM_ANSWER_CLOSED },
+        { "</think>\n<|im_start|>assistant\n<think>\n", 0 },
+        { "<reason><think></think>", 1 },
+        { "<think></think><reason>", 1 },
+    };
+
+    memset(&f, 0, sizeof(f));
+    f.n_reasoning = 2;
+    f.reasoning[0].open = (llm_str_t) { 7, "<think>" };
+    f.reasoning[0].close = (llm_str_t) { 8, "</think>" };
+    f.reasoning[1].open = (llm_str_t) { 8, "<reason>" };
+    f.reasoning[1].close = (llm_str_t) { 9, "</reason>" };
+
+    for (i = 0; i < llm_nelems(cases); i++) {
+        ok(llm_answer_open(&f, (llm_str_t) { strlen(cases[i].tail),
+                                             cases[i].tail })
+           == cases[i].open, "a prompt's reasoning: case %u", i);
+    }
+}
+
+
 int
 main(void)
 {
@@ -1069,6 +1105,7 @@ main(void)
     own_cases();
     in_pieces();
     flags();
+    prompts();
     fixtures();
 
     return done_testing();
