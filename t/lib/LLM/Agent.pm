@@ -197,9 +197,18 @@ sub file {
 }
 
 
-# undef, or why it cannot be run
+# "", or why it cannot be run
+
+my %missing;
 
 sub missing {
+    my ($self) = @_;
+
+    return $missing{ $self->{name} } //= $self->look;
+}
+
+
+sub look {
     my ($self) = @_;
 
     my ($program) = grep { m{/} } @{ $self->{program} };
@@ -208,7 +217,7 @@ sub missing {
 
     my $run = $self->run('--version');
 
-    return if defined $run->{status} && $run->{status} == 0;
+    return '' if defined $run->{status} && $run->{status} == 0;
     return "it does not run here: $run->{err}$run->{out}";
 }
 
