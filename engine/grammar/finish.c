@@ -103,21 +103,41 @@ llm_finish_scalars(llm_gram_build_t *b, llm_gn_t node, uint32_t depth)
 }
 
 
-static int
-llm_finish_live_array(llm_gram_build_t *b, llm_array_t *a)
+/* how many items can come: without items of their own kind behind the prefix
+   those that contains asks for, and no more */
+
+static uint32_t
+llm_finish_array_max(const llm_gram_build_t *b, const llm_array_t *a)
 {
-    uint32_t  n, max;
+    uint32_t  n;
+    uint64_t  max;
 
     for (n = 0; n < a->n_prefix; n++) {
         if (!b->nodes.data[b->kids.data[a->prefix + n]].live) {
-            break;
+            return llm_min(n, a->max);
         }
     }
 
-    max = n < a->n_prefix || (!b->nodes.data[a->items].live
-                              && (a->min_contains == 0
-                                  || !b->nodes.data[a->contains].live))
-          ? llm_min(n, a->max) : a->max;
+    if (b->nodes.data[a->items].live) {
+        return a->max;
+    }
+
+    max = n;
+
+    if (a->min_contains > 0 && b->nodes.data[a->contains].live) {
+        max += a->min_contains;
+    }
+
+    return (uint32_t) llm_min(max, a->max);
+}
+
+
+static int
+llm_finish_live_array(llm_gram_build_t *b, llm_array_t *a)
+{
+    uint32_t  max;
+
+    max = llm_finish_array_max(b, a);
 
     if (a->min > max) {
         return 0;
@@ -432,31 +452,12 @@ llm_finish_object(llm_gram_build_t *b, llm_object_t *o)
 }
 
 
-static void
-llm_finish_array(llm_gram_build_t *b, llm_array_t *a)
-{
-    uint32_t  n;
-
-    for (n = 0; n < a->n_prefix; n++) {
-        if (!b->nodes.data[b->kids.data[a->prefix + n]].live) {
-            break;
-        }
-    }
-
-    if (n < a->n_prefix || (!b->nodes.data[a->items].live
-                            && (a->min_contains == 0
-                                || !b->nodes.data[a->contains].live)))
-    {
-        a->max = llm_min(a->max, n);
-    }
-}
-
-
 static int
 llm_finish_tables(llm_gram_build_t *b, llm_err_t *err)
 {
-    uint32_t     i;
-    llm_node_t  *x;
+    uint32_t      i;
+    llm_node_t   *x;
+    llm_array_t  *a;
 
     for (i = 0; i < b->objects.n; i++) {
         if (llm_finish_object(b, &b->objects.data[i]) != LLM_OK) {
@@ -465,7 +466,8 @@ llm_finish_tables(llm_gram_build_t *b, llm_err_t *err)
     }
 
     for (i = 0; i < b->arrays.n; i++) {
-        llm_finish_array(b, &b->arrays.data[i]);
+        a = &b->arrays.data[i];
+        a->max = llm_finish_array_max(b, a);
     }
 
     for (i = 0; i < b->nodes.n; i++) {

@@ -275,6 +275,46 @@ test_matcher(void)
 }
 
 
+/* an array that may have those items only that contains asks for: behind the
+   last of them no other may be begun */
+
+static void
+test_contains(void)
+{
+    size_t             i;
+    llm_err_t          err;
+    llm_gram_t        *g;
+    llm_matcher_t     *m;
+    llm_gn_array_t     a;
+    llm_gram_build_t  *b;
+
+    static const char  text[] = "[x, x";
+
+    b = llm_gram_build();
+    memset(&a, 0, sizeof(a));
+    a.items = LLM_GN_NONE;
+    a.max = LLM_GN_NO_MAX;
+    a.contains = llm_gn_text(b, "x", 1);
+    a.min_contains = 2;
+
+    g = llm_gram_finish(b, llm_gn_array(b, &a), tree, &err);
+    m = llm_matcher_create(g, &err);
+
+    for (i = 0; text[i]; i++) {
+        if (llm_matcher_accept(m, text[i], &err) != LLM_OK) {
+            break;
+        }
+    }
+
+    is_int((int64_t) i, sizeof(text) - 1, "the items that must be there");
+    is_int(llm_matcher_accept(m, ',', &err), LLM_ERROR, "and no comma");
+    is_int(llm_matcher_accept(m, ']', &err), LLM_OK, "but the end");
+
+    llm_matcher_free(m);
+    llm_gram_free(g);
+}
+
+
 /* a string of which the length counts has states of its own for each
    character */
 
@@ -329,6 +369,7 @@ main(void)
     test_regex();
     test_matcher();
     test_long();
+    test_contains();
 
     llm_toktree_free(tree);
     llm_vocab_free(vocab);
