@@ -145,8 +145,8 @@ llm_array_scalar(llm_run_t *r, const llm_cell_t *c, uint32_t text)
     }
 
     taken = llm_taken_add(r, frame.z, text, raw);
-    llm_array_next(r, llm_array_frame(r, llm_array_of(r, c->node), &frame, 0,
-                                      taken));
+    llm_run_value_end(r, llm_array_frame(r, llm_array_of(r, c->node), &frame,
+                                         0, taken));
 }
 
 
@@ -337,25 +337,6 @@ llm_array_byte(llm_run_t *r, const llm_cell_t *c, uint8_t byte)
 
 
 void
-llm_array_next(llm_run_t *r, uint32_t frame)
-{
-    llm_run_add(r, llm_run_cell(r, LLM_CELL_AFTER, r->cells.data[frame].node,
-                                frame, 1, 0, 0));
-}
-
-
-static void
-llm_array_byte_set(uint64_t *bytes, const char *chars)
-{
-    uint8_t  c;
-
-    while ((c = (uint8_t) *chars++) != 0) {
-        bytes[c / 64] |= (uint64_t) 1 << c % 64;
-    }
-}
-
-
-void
 llm_array_bytes(llm_run_t *r, const llm_cell_t *c, uint64_t *bytes)
 {
     uint8_t            byte;
@@ -365,11 +346,11 @@ llm_array_bytes(llm_run_t *r, const llm_cell_t *c, uint64_t *bytes)
     switch (c->kind) {
 
     case LLM_CELL_OPEN:
-        llm_array_byte_set(bytes, "[");
+        llm_run_add_bytes(bytes, "[");
         return;
 
     case LLM_CELL_SPACE:
-        llm_array_byte_set(bytes, c->y ? " \n\t]" : " \n\t");
+        llm_run_add_bytes(bytes, c->y ? " \n\t]" : " \n\t");
         return;
 
     case LLM_CELL_SCALAR:
@@ -388,6 +369,6 @@ llm_array_bytes(llm_run_t *r, const llm_cell_t *c, uint64_t *bytes)
         return;
 
     default:
-        llm_array_byte_set(bytes, " \n\t,]");
+        llm_run_add_bytes(bytes, " \n\t,]");
     }
 }

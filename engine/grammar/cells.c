@@ -152,6 +152,17 @@ llm_space_next(uint32_t space, uint8_t byte)
 }
 
 
+void
+llm_run_add_bytes(uint64_t *bytes, const char *chars)
+{
+    uint8_t  c;
+
+    while ((c = (uint8_t) *chars++) != 0) {
+        bytes[c / 64] |= (uint64_t) 1 << c % 64;
+    }
+}
+
+
 /* ---- closures ---- */
 
 void
@@ -199,6 +210,14 @@ void
 llm_run_end(llm_run_t *r, uint32_t cell)
 {
     llm_run_begin(r, cell, UINT32_MAX);
+}
+
+
+void
+llm_run_value_end(llm_run_t *r, uint32_t frame)
+{
+    llm_run_add(r, llm_run_cell(r, LLM_CELL_AFTER, r->cells.data[frame].node,
+                                frame, 1, 0, 0));
 }
 
 

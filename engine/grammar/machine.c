@@ -55,12 +55,8 @@ llm_machine_end(llm_run_t *r, uint32_t id)
 
         return;
 
-    case LLM_NODE_OBJECT:
-        llm_object_next(r, id);
-        return;
-
     default:
-        llm_array_next(r, id);
+        llm_run_value_end(r, id);
     }
 }
 

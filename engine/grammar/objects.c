@@ -404,25 +404,6 @@ llm_object_byte(llm_run_t *r, const llm_cell_t *c, uint8_t byte)
 
 
 void
-llm_object_next(llm_run_t *r, uint32_t frame)
-{
-    llm_run_add(r, llm_run_cell(r, LLM_CELL_AFTER, r->cells.data[frame].node,
-                                frame, 1, 0, 0));
-}
-
-
-static void
-llm_object_byte_set(uint64_t *bytes, const char *chars)
-{
-    uint8_t  c;
-
-    while ((c = (uint8_t) *chars++) != 0) {
-        bytes[c / 64] |= (uint64_t) 1 << c % 64;
-    }
-}
-
-
-void
 llm_object_bytes(llm_run_t *r, const llm_cell_t *c, uint64_t *bytes)
 {
     uint32_t  i;
@@ -431,11 +412,11 @@ llm_object_bytes(llm_run_t *r, const llm_cell_t *c, uint64_t *bytes)
     switch (c->kind) {
 
     case LLM_CELL_OPEN:
-        llm_object_byte_set(bytes, "{");
+        llm_run_add_bytes(bytes, "{");
         return;
 
     case LLM_CELL_SPACE:
-        llm_object_byte_set(bytes, c->y ? " \n\t\"}" : " \n\t\"");
+        llm_run_add_bytes(bytes, c->y ? " \n\t\"}" : " \n\t\"");
         return;
 
     case LLM_CELL_NAMED:
@@ -447,14 +428,14 @@ llm_object_bytes(llm_run_t *r, const llm_cell_t *c, uint64_t *bytes)
         return;
 
     case LLM_CELL_COLON:
-        llm_object_byte_set(bytes, ":");
+        llm_run_add_bytes(bytes, ":");
         return;
 
     case LLM_CELL_VALUE:
-        llm_object_byte_set(bytes, " ");
+        llm_run_add_bytes(bytes, " ");
         return;
 
     default:
-        llm_object_byte_set(bytes, " \n\t,}");
+        llm_run_add_bytes(bytes, " \n\t,}");
     }
 }

@@ -188,8 +188,16 @@ void llm_run_open(llm_run_t *r);
 void llm_run_add(llm_run_t *r, uint32_t cell);
 void llm_run_begin(llm_run_t *r, uint32_t parent, uint32_t node);
 void llm_run_end(llm_run_t *r, uint32_t cell);
+/* a value has ended in an object's or array's frame */
+void llm_run_value_end(llm_run_t *r, uint32_t frame);
 /* its set */
 uint32_t llm_run_close(llm_run_t *r);
+
+/* white space before a key, an item or the end: the next state, or 0 if byte
+   is none; 1 is the first state */
+uint32_t llm_space_next(uint32_t space, uint8_t byte);
+/* adds characters to a set of bytes */
+void llm_run_add_bytes(uint64_t *bytes, const char *chars);
 
 /* ---- taken.c ---- */
 
@@ -207,20 +215,14 @@ int llm_taken_allows(llm_run_t *r, uint32_t taken, const char *text,
 /* ---- objects.c, arrays.c: what happens above their frames ---- */
 
 void llm_object_byte(llm_run_t *r, const llm_cell_t *c, uint8_t byte);
-/* a value has ended */
-void llm_object_next(llm_run_t *r, uint32_t frame);
 void llm_object_bytes(llm_run_t *r, const llm_cell_t *c, uint64_t *bytes);
 /* a key ends behind this state with this text */
 void llm_object_key(llm_run_t *r, const llm_cell_t *c, uint32_t text);
 
 void llm_array_byte(llm_run_t *r, const llm_cell_t *c, uint8_t byte);
-void llm_array_next(llm_run_t *r, uint32_t frame);
 void llm_array_bytes(llm_run_t *r, const llm_cell_t *c, uint64_t *bytes);
 void llm_array_scalar(llm_run_t *r, const llm_cell_t *c, uint32_t text);
 
-/* white space before a key, an item or the end: the next state, or 0 if byte
-   is none; 1 is the first state */
-uint32_t llm_space_next(uint32_t space, uint8_t byte);
 
 /* ---- machine.c ---- */
 
