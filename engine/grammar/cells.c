@@ -368,6 +368,7 @@ llm_run_clear(llm_run_t *r)
 {
     llm_run_drop_masks(r);
     r->lex_masks.n = 0;
+    r->slack.n = 0;
     llm_table_clear(&r->cell_table);
     llm_table_clear(&r->set_table);
     llm_table_clear(&r->move_table);
@@ -400,6 +401,7 @@ llm_run_free(llm_run_t *r)
 {
     llm_run_drop_masks(r);
     free(r->lex_masks.data);
+    free(r->slack.data);
     llm_table_clear(&r->cell_table);
     llm_table_clear(&r->set_table);
     llm_table_clear(&r->move_table);

@@ -381,7 +381,7 @@ llm_lex_now_us(void)
 
 /* most texts make no row, so that the clock is not looked at */
 
-static int
+int
 llm_lex_late(llm_lexer_t *x)
 {
     uint64_t  now;

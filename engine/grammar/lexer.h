@@ -65,6 +65,8 @@ void llm_lex_free(llm_lexer_t *x);
 uint32_t llm_lex_start(llm_lexer_t *x, llm_rx_t rx, llm_lex_mode_t mode);
 /* CPU time of this thread */
 uint64_t llm_lex_now_us(void);
+/* has limit_us passed? */
+int llm_lex_late(llm_lexer_t *x);
 /* 256 states; NULL: failed */
 const uint32_t *llm_lex_row(llm_lexer_t *x, uint32_t state);
 

@@ -257,6 +257,28 @@ llm_lex_view(const llm_run_t *r, const llm_toktree_t *t, uint32_t state)
 }
 
 
+/* far from the greatest length */
+
+static void
+llm_lex_copy(llm_lex_walk_t *w, uint32_t state, const llm_lex_bounded_t *b)
+{
+    size_t                 size;
+    const llm_lex_mask_t  *x;
+
+    x = llm_lex_mask(w->r, w->t, b->state);
+
+    if (x == NULL || llm_lex_own(w) != LLM_OK) {
+        return;
+    }
+
+    size = w->t->words * sizeof(uint32_t);
+    memcpy(w->out->stays, x->stays, size);
+    memcpy(w->out->leaves, x->leaves, size);
+
+    llm_lex_bounded_cut(w->r, w->t, state, b, w->out->stays, w->out->leaves);
+}
+
+
 static void
 llm_lex_compute(llm_lex_walk_t *w, uint32_t state)
 {
@@ -296,11 +318,19 @@ llm_lex_compute(llm_lex_walk_t *w, uint32_t state)
 const llm_lex_mask_t *
 llm_lex_mask(llm_run_t *r, const llm_toktree_t *t, uint32_t state)
 {
-    uint32_t        n;
-    llm_lex_walk_t  w;
+    int                bounded;
+    uint32_t           n;
+    llm_lex_walk_t     w;
+    llm_lex_bounded_t  b;
 
     if (state < r->lex_masks.n && r->lex_masks.data[state]) {
         return r->lex_masks.data[state];
+    }
+
+    bounded = llm_lex_bounded(r, t, state, &b);
+
+    if (bounded && b.all) {
+        return llm_lex_mask(r, t, b.state);
     }
 
     if (r->n_lex_masks >= LLM_RUN_MAX_MASKS) {
@@ -317,7 +347,12 @@ llm_lex_mask(llm_run_t *r, const llm_toktree_t *t, uint32_t state)
         return NULL;
     }
 
-    llm_lex_compute(&w, state);
+    if (bounded) {
+        llm_lex_copy(&w, state, &b);
+
+    } else {
+        llm_lex_compute(&w, state);
+    }
 
     /* the walk has made states */
 

@@ -44,7 +44,8 @@ llm_run_memory(const llm_run_t *r)
 
     n = llm_vec_memory(&r->lexer.states) + llm_table_memory(&r->lexer.table)
         + r->lexer.n_rows * (256 * sizeof(uint32_t))
-        + llm_vec_memory(&r->lex_masks) + r->lex_mask_bytes;
+        + llm_vec_memory(&r->lex_masks) + r->lex_mask_bytes
+        + llm_vec_memory(&r->slack);
 
     n += llm_vec_memory(&r->cells) + llm_vec_memory(&r->begun)
          + llm_vec_memory(&r->ended) + llm_table_memory(&r->cell_table);

@@ -124,6 +124,7 @@ typedef struct {
     llm_vec(llm_lex_mask_t *)  lex_masks;   /* by state, or NULL */
     uint32_t                n_lex_masks;
     size_t                  lex_mask_bytes;  /* memory of those of their own */
+    llm_vec(uint8_t)        slack;      /* by expression: mask_length.c */
     llm_rx_mark_t           mark;
 
     llm_vec(llm_cell_t)     cells;

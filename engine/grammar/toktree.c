@@ -252,10 +252,16 @@ llm_toktree_view(llm_toktree_t *t, llm_lexer_t *x, llm_tree_item_t *items,
         }
 
         if (mode != LLM_LEX_INSIDE) {
+            if (w.stays || w.leaves) {
+                t->quoted_longest = llm_max(t->quoted_longest,
+                                            (uint32_t) s.len);
+            }
+
             continue;
         }
 
         if (w.stays || w.leaves) {
+            t->longest = llm_max(t->longest, w.chars);
             llm_toktree_within(w.stays ? t->stays : t->leaves, id, w.chars);
         }
 

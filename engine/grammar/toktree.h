@@ -74,6 +74,8 @@ struct llm_toktree_s {
     uint32_t           *longer;         /* the others in stays, by length */
     uint16_t           *longer_chars;
     uint32_t            n_longer;
+    uint32_t            longest;        /* characters of any, in a string */
+    uint32_t            quoted_longest; /* in quoted, or more */
 
     llm_tree_t          paths;          /* the nodes of all that lie on the
                                            way to a closing quote, from

@@ -26,10 +26,11 @@ random_rx(llm_rx_pool_t *p)
     static const char  *patterns[] = {
         "[a-c]+", "a{2,5}", "(ab|c)*d", "[^a]{1,3}", "x?y?", "\\w+",
         "a|ab|abc", "\xc3\xa9+|[\xe6\x97\xa5-\xe6\x9c\xac]", ".*b.*",
-        "(?!a).*", "(?=.*1)[a-f0-9]{3,6}", "[\\d\\-]{1,8}", "a.{2,30}"
+        "(?!a).*", "(?=.*1)[a-f0-9]{3,6}", "[\\d\\-]{1,8}", "a.{2,30}",
+        "[a-f\\n\xc3\xa9]*", "a*(b|\\\\)?"
     };
 
-    switch (gv_random(5)) {
+    switch (gv_random(6)) {
 
     case 0:
         return LLM_RX_TEXT;
@@ -41,6 +42,14 @@ random_rx(llm_rx_pool_t *p)
 
     case 2:
         return llm_rx_not(p, llm_rx_literal(p, "abc", gv_random(4)));
+
+    case 3:
+        pattern = patterns[gv_random(llm_nelems(patterns))];
+        (void) llm_rx_parse(p, pattern, strlen(pattern), LLM_RX_WHOLE, &rx,
+                            NULL);
+
+        return llm_rx_and(p, rx, llm_rx_repeat(p, LLM_RX_CHAR, gv_random(4),
+                                               24 + gv_random(20)));
 
     default:
         pattern = patterns[gv_random(llm_nelems(patterns))];
@@ -345,6 +354,7 @@ finds_end(llm_run_t *r, uint32_t set)
     llm_table_clear(&met);
     free(first);
     free(places);
+    lost |= r->failed;                  /* too ambiguous */
     seen_lost += !found && lost;
 
     return found || lost;
@@ -400,6 +410,11 @@ check_mask(llm_run_t *r, const llm_toktree_t *t, uint32_t set, uint32_t *mask)
         next = walk(r, set, llm_vocab_bytes(t->vocab, (int32_t) id));
         seen_tokens += (uint64_t) has;
 
+        if (r->failed) {
+            seen_lost++;
+            return 1;
+        }
+
         if (has != (next != LLM_SET_NONE)) {
             printf("# token %u \"%.*s\": mask %d\n", id,
                    (int) llm_vocab_bytes(t->vocab, (int32_t) id).len,
@@ -454,7 +469,7 @@ check_text(llm_run_t *r, const llm_toktree_t *t, uint32_t start, int steps,
     text->len = 0;
     seen_texts++;
 
-    while (good && steps-- > 0 && !r->full) {
+    while (good && steps-- > 0 && !r->full && !r->failed) {
         good = check_mask(r, t, set, mask);
 
         for (id = 0; ends && good && id < t->n_tokens; id++) {
@@ -473,7 +488,7 @@ check_text(llm_run_t *r, const llm_toktree_t *t, uint32_t start, int steps,
         id = random_token(t, mask);
 
         if (id == UINT32_MAX) {
-            good &= llm_run_may_end(r, set);
+            good &= r->failed || llm_run_may_end(r, set);
             break;
         }
 
@@ -482,7 +497,7 @@ check_text(llm_run_t *r, const llm_toktree_t *t, uint32_t start, int steps,
         set = walk(r, set, s);
     }
 
-    if (good && set != LLM_SET_NONE && !r->full) {
+    if (good && set != LLM_SET_NONE && !r->full && !r->failed) {
         good = finds_end(r, set);
 
         if (!good) {
@@ -522,7 +537,7 @@ check_grammar(const llm_toktree_t *t, int texts, int steps, int ends)
     start = llm_run_start(&r, root);
     good &= start != LLM_SET_NONE;
 
-    while (good && texts-- > 0 && !r.full) {
+    while (good && texts-- > 0 && !r.full && !r.failed) {
         good = check_text(&r, t, start, steps, ends, &text);
     }
 
