@@ -8,6 +8,8 @@
 
 #include "engine/api/endpoint.h"
 
+#include <stdio.h>
+
 
 /* a rule on its way to the message; how many fields asked for one */
 typedef struct {
@@ -268,6 +270,53 @@ llm_api_format(llm_api_rule_t *u, const llm_flat_t *format, llm_err_t *err)
 
 /* ---- vLLM ---- */
 
+/*
+ * A member that is not known may be a constraint, or change one, and must not
+ * be passed over; false and null ask for nothing.
+ */
+
+static int
+llm_api_structured_members(const llm_flat_t *s, llm_err_t *err)
+{
+    char               name[64];
+    size_t             i;
+    llm_str_t          key;
+    const llm_flat_t  *k, *v;
+
+    static const char *const  known[] = {
+        "json", "json_object", "regex", "choice", "grammar",
+        "disable_fallback"              /* of backends that are not here */
+    };
+
+    for (k = llm_flat_first(s); k; k = llm_flat_next(s, v)) {
+        v = llm_flat_next(s, k);
+
+        for (i = 0; i < llm_nelems(known); i++) {
+            if (llm_api_str_is(k, known[i])) {
+                break;
+            }
+        }
+
+        if (i < llm_nelems(known) || v->type == LLM_FLAT_NULL
+            || (v->type == LLM_FLAT_BOOL && llm_flat_int(v) == 0))
+        {
+            continue;
+        }
+
+        key = llm_flat_str(k);
+        (void) snprintf(name, sizeof(name), "%.*s",
+                        (int) llm_min(key.len, sizeof(name) - 1), key.data);
+
+        return llm_api_unsupported(err,
+                                   llm_api_key(llm_api_top(
+                                                   "structured_outputs"),
+                                               name), "");
+    }
+
+    return LLM_OK;
+}
+
+
 static int
 llm_api_structured(llm_api_rule_t *u, const llm_flat_t *s, llm_err_t *err)
 {
@@ -282,12 +331,11 @@ llm_api_structured(llm_api_rule_t *u, const llm_flat_t *s, llm_err_t *err)
         return LLM_OK;
     }
 
-    at = llm_api_top("structured_outputs");
-
-    if (llm_api_member(s, "structural_tag")) {
-        return llm_api_unsupported(err, llm_api_key(at, "structural_tag"),
-                                   "");
+    if (llm_api_structured_members(s, err) != LLM_OK) {
+        return LLM_ERROR;
     }
+
+    at = llm_api_top("structured_outputs");
 
     for (i = 0; i < llm_nelems(names); i++) {
         v = llm_api_member(s, names[i]);

@@ -62,6 +62,14 @@ static const case_t  cases[] = {
         "structured_outputs.grammar", "invalid_type", ""),
     BAD(CHAT_WITH, ",'structured_outputs':{'structural_tag':'x'}",
         "structured_outputs.structural_tag", "unsupported_parameter", ""),
+    BAD(CHAT_WITH, ",'structured_outputs':{'jsn':{'type':'object'}}",
+        "structured_outputs.jsn", "unsupported_parameter", ""),
+    BAD(CHAT_WITH, ",'structured_outputs':{'regex':'x',"
+        "'whitespace_pattern':' *'}", "structured_outputs.whitespace_pattern",
+        "unsupported_parameter", ""),
+    GOOD(CHAT_WITH, ",'structured_outputs':{'regex':'x','structural_tag':null,"
+         "'disable_fallback':true,'disable_any_whitespace':false}",
+         " rule=regex of=structured_outputs.regex is=x "),
     BAD(CHAT_WITH, ",'guided_regex':'a','grammar':'b'", "grammar",
         "invalid_value", "only one"),
     GOOD(CHAT_WITH, ",'functions':[],'use_beam_search':false,"
