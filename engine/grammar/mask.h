@@ -38,7 +38,7 @@ typedef struct {
     int          all;                   /* no token has more */
 } llm_lex_bounded_t;
 
-/* 0: it is no such state */
+/* the state has a view; 0: it is no such state */
 int llm_lex_bounded(llm_run_t *r, const llm_toktree_t *t, uint32_t state,
     llm_lex_bounded_t *b);
 /* takes longer tokens that may not come out of b->state's sets */

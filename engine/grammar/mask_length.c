@@ -223,9 +223,7 @@ llm_lex_bounded(llm_run_t *r, const llm_toktree_t *t, uint32_t state,
 
     s = r->lexer.states.data[state];
 
-    if (llm_lex_view(r, t, state) == NULL
-        || !llm_len_split(r->g->pool, s.rx, &base, &b->max))
-    {
+    if (!llm_len_split(r->g->pool, s.rx, &base, &b->max)) {
         return 0;
     }
 
@@ -246,8 +244,7 @@ llm_lex_bounded(llm_run_t *r, const llm_toktree_t *t, uint32_t state,
     b->all = s.mode == LLM_LEX_QUOTE || b->sure >= t->longest;
     b->state = llm_lex_start(&r->lexer, base, (llm_lex_mode_t) s.mode);
 
-    return b->state != LLM_LEX_DEAD
-           && llm_lex_view(r, t, b->state) == llm_lex_view(r, t, state);
+    return b->state != LLM_LEX_DEAD;
 }
 
 

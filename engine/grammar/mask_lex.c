@@ -323,11 +323,15 @@ llm_lex_mask(llm_run_t *r, const llm_toktree_t *t, uint32_t state)
     llm_lex_walk_t     w;
     llm_lex_bounded_t  b;
 
+    const llm_tree_view_t  *view;
+
     if (state < r->lex_masks.n && r->lex_masks.data[state]) {
         return r->lex_masks.data[state];
     }
 
-    bounded = llm_lex_bounded(r, t, state, &b);
+    view = llm_lex_view(r, t, state);
+    bounded = view && llm_lex_bounded(r, t, state, &b)
+              && llm_lex_view(r, t, b.state) == view;
 
     if (bounded && b.all) {
         return llm_lex_mask(r, t, b.state);
