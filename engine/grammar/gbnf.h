@@ -59,6 +59,24 @@ typedef struct {
 #define LLM_GBNF_MAX_DEPTH  200
 #define LLM_GBNF_MAX_RULES  5000
 
+/* ---- gbnf_text.c: at g->at, which moves behind what was read ---- */
+
+/* the error, with the line; LLM_ERROR */
+int llm_gbnf_fail(llm_gbnf_t *g, const char *what);
+/* the next byte, 0 at the end: a zero byte begins nothing either */
+char llm_gbnf_peek(const llm_gbnf_t *g);
+/* does the text come next?  Then it is read */
+int llm_gbnf_skip(llm_gbnf_t *g, const char *text);
+/* white space and comments, over the ends of lines where they may come */
+void llm_gbnf_space(llm_gbnf_t *g, int lines);
+int llm_gbnf_is_name(char c);
+/* empty where there is none */
+llm_str_t llm_gbnf_name(llm_gbnf_t *g);
+/* 0: there is none */
+int llm_gbnf_number(llm_gbnf_t *g, uint32_t *n);
+/* one character of a literal or a class, escapes read; LLM_ERROR */
+int llm_gbnf_char(llm_gbnf_t *g, uint32_t *cp);
+
 /* ---- gbnf_parse.c ---- */
 
 /* fills rules and parts; LLM_ERROR with the line */
