@@ -158,19 +158,6 @@ llm_answer_plain(llm_answer_t *a, const char *p, size_t n)
 }
 
 
-void
-llm_answer_enter(llm_answer_t *a, llm_state_t state, size_t len)
-{
-    a->state = state;
-    a->pos += len;
-    a->lead = 1;
-    a->space.len = 0;
-    a->entry = 0;
-    a->failed = 0;
-    a->told = 0;
-}
-
-
 /* ---- marks ---- */
 
 /* tries one; *held: it may be there when more has come */

@@ -121,6 +121,19 @@ llm_answer_try(llm_answer_t *a, llm_str_t rest, int last)
 
 /* ---- one that is there ---- */
 
+void
+llm_answer_enter(llm_answer_t *a, llm_state_t state, size_t len)
+{
+    a->state = state;
+    a->pos += len;
+    a->lead = 1;
+    a->space.len = 0;
+    a->entry = 0;
+    a->failed = 0;
+    a->told = 0;
+}
+
+
 static int
 llm_answer_call(void *data, llm_str_t name, llm_str_t args)
 {

@@ -50,11 +50,10 @@ struct llm_answer_s {
                                            call at pos */
 };
 
-/* answer.c: pos moves on, behind a mark or a call */
+/* answer_calls.c */
+/* pos moves on, behind a mark or a call */
 void llm_answer_enter(llm_answer_t *a, llm_state_t state, size_t len);
-
-/* answer_calls.c: is a call being tried at a->pos?  LLM_OK: a->calling says;
-   LLM_MORE */
+/* is a call being tried at a->pos?  LLM_OK: a->calling says; LLM_MORE */
 int llm_answer_try(llm_answer_t *a, llm_str_t rest, int last);
 /* goes on with the call that is tried */
 int llm_answer_go(llm_answer_t *a, llm_str_t rest, int last);
