@@ -24,12 +24,16 @@
 #define LLM_CALLS_GAP   "[ \t\r\n]{0,16}"
 #define LLM_CALLS_SOME  "[ \t\r\n]{1,16}"
 
+/* the end of a line, and what may be around it */
+#define LLM_CALLS_LINE  "[ \n]{0,3}"
+
 
 typedef struct {
     const llm_rule_ctx_t  *ctx;
     llm_gram_build_t      *b;
     const llm_form_t      *form;
     llm_err_t             *err;
+    llm_gn_t               gap;         /* around an object */
 } llm_calls_t;
 
 
@@ -498,12 +502,31 @@ llm_calls_form(const llm_format_t *f)
 }
 
 
+/*
+ * White space around an object, which a form does not tell: most templates
+ * have a line of its own for it, and a model that must not begin that line,
+ * or has to close the object with another token than it learnt, says things
+ * that it would not say.
+ */
+
+static int
+llm_calls_gap(llm_calls_t *c)
+{
+    c->gap = LLM_GN_EMPTY;
+
+    return c->form->kind == LLM_FORM_OBJECT
+           ? llm_gn_pattern(c->b, LLM_CALLS_LINE, sizeof(LLM_CALLS_LINE) - 1,
+                            &c->gap, c->err)
+           : LLM_OK;
+}
+
+
 /* what follows a first call: others, then the end of all */
 
 static llm_gn_t
 llm_calls_rest(llm_calls_t *c, llm_gn_t one)
 {
-    llm_gn_t  more, close;
+    llm_gn_t  close, parts[3];
 
     close = llm_calls_of(c, c->form->close);
 
@@ -513,9 +536,12 @@ llm_calls_rest(llm_calls_t *c, llm_gn_t one)
         return close;
     }
 
-    more = llm_calls_cat(c, llm_calls_of(c, c->form->between), one);
+    parts[0] = c->gap;
+    parts[1] = llm_calls_of(c, c->form->between);
+    parts[2] = one;
 
-    return llm_calls_cat(c, llm_gn_repeat(c->b, more, 0, LLM_GN_NO_MAX),
+    return llm_calls_cat(c, llm_gn_repeat(c->b, llm_gn_seq(c->b, parts, 3), 0,
+                                          LLM_GN_NO_MAX),
                          close);
 }
 
@@ -527,8 +553,16 @@ llm_calls_marked(llm_calls_t *c, llm_gn_t *call, llm_gn_t *one)
 {
     llm_gn_t  parts[3];
 
-    if (llm_calls_one(c, call) != LLM_OK) {
+    if (llm_calls_gap(c) != LLM_OK || llm_calls_one(c, call) != LLM_OK) {
         return LLM_ERROR;
+    }
+
+    if (c->form->open.len || c->form->begin.len) {
+        *call = llm_calls_cat(c, c->gap, *call);
+    }
+
+    if (c->form->end.len || c->form->close.len) {
+        *call = llm_calls_cat(c, *call, c->gap);
     }
 
     parts[0] = llm_calls_of(c, c->form->begin);
@@ -545,7 +579,7 @@ llm_calls_node(const llm_rule_ctx_t *ctx, llm_gram_build_t *b, llm_gn_t *node,
     llm_err_t *err)
 {
     llm_gn_t     call, one, parts[3];
-    llm_calls_t  c = { ctx, b, llm_calls_form(ctx->format), err };
+    llm_calls_t  c = { ctx, b, llm_calls_form(ctx->format), err, 0 };
 
     if (llm_calls_marked(&c, &call, &one) != LLM_OK) {
         return LLM_ERROR;
@@ -622,7 +656,7 @@ llm_calls_begun(const llm_rule_ctx_t *ctx, llm_gram_build_t *b,
 {
     uint32_t     n;
     llm_gn_t     call, one, end, rest, mark, of[3];
-    llm_calls_t  c = { ctx, b, llm_calls_form(ctx->format), err };
+    llm_calls_t  c = { ctx, b, llm_calls_form(ctx->format), err, 0 };
 
     if (llm_calls_marked(&c, &call, &one) != LLM_OK) {
         return LLM_ERROR;

@@ -133,6 +133,18 @@ $res = $t->post($path, { %base, tool_choice =>
 is($res->{status}, 400, 'a choice of no tool is refused');
 is($res->{json}{error}{param}, 'tool_choice.function.name', 'by its place');
 
+# with the lines of its own that the template gives a call: a model that must
+# not write them is not the one that was trained
+
+my @written = map { $t->post($path, { %base, tool_choice => $_,
+                                      return_token_ids => \1 })
+                        ->{json}{choices}[0]{token_ids} } qw(auto required);
+
+is("@{ $written[1] }", "@{ $written[0] }",
+   'a call that must come is written as one that may');
+like($t->post('/v1/detokenize', { tokens => $written[1] })->{json}{prompt},
+     qr/^<tool_call>\n\{.*\}\n<\/tool_call>$/, 'as the template writes it');
+
 # ---- what tools were before ----
 
 my $old = $t->post($path, { temperature => 0, max_tokens => 100,
