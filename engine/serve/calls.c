@@ -124,6 +124,66 @@ llm_calls_untyped(const llm_tool_t *tool)
 }
 
 
+/* does it name properties, and say nothing of others? */
+
+static int
+llm_calls_is_open(const llm_flat_t *schema)
+{
+    uint32_t           i;
+    const llm_flat_t  *of;
+
+    static const char *const  others[] = {
+        "additionalProperties", "unevaluatedProperties", "patternProperties",
+        "$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if"
+    };
+
+    of = llm_flat_get(schema, "properties");
+
+    if (of == NULL || of->type != LLM_FLAT_OBJECT || of->count == 0) {
+        return 0;
+    }
+
+    for (i = 0; i < llm_nelems(others); i++) {
+        if (llm_flat_get(schema, others[i])) {
+            return 0;
+        }
+    }
+
+    return 1;
+}
+
+
+/* the tool's schema with no other properties than those that it names: a
+   function has no other parameters */
+
+static int
+llm_calls_closed(llm_calls_t *c, const llm_flat_t *schema, llm_gn_t *node)
+{
+    int                rc;
+    size_t             at;
+    llm_buf_t          b;
+    const llm_flat_t  *v;
+
+    llm_buf_init(&b, 0);
+    at = llm_flat_open(&b, LLM_FLAT_OBJECT);
+
+    for (v = llm_flat_first(schema); v; v = llm_flat_next(schema, v)) {
+        llm_flat_add_node(&b, v);
+    }
+
+    llm_flat_add_str(&b, "additionalProperties", 20);
+    llm_flat_add_bool(&b, 0);
+    llm_flat_close(&b, at, schema->count + 1);
+
+    rc = b.failed ? LLM_ERROR
+                  : llm_gn_schema(c->b, (const llm_flat_t *) b.data, node,
+                                  NULL);
+    llm_buf_free(&b);
+
+    return rc;
+}
+
+
 /* the arguments of a tool as an object of JSON */
 
 static int
@@ -148,7 +208,10 @@ llm_calls_args(llm_calls_t *c, const llm_tool_t *tool, llm_gn_t *node)
 
     } else if (!c->ctx->loose) {
 
-        if (llm_gn_schema(c->b, tool->schema, node, &err) == LLM_OK) {
+        if ((llm_calls_is_open(tool->schema)
+             && llm_calls_closed(c, tool->schema, node) == LLM_OK)
+            || llm_gn_schema(c->b, tool->schema, node, &err) == LLM_OK)
+        {
             return LLM_OK;
         }
 

@@ -203,6 +203,26 @@ if ($emu) {
 }
 
 
+# ---- a function has the parameters that its schema names ----
+
+my %open_ended = (type => 'object', properties => {
+    a => { type => 'boolean' }, b => { type => 'null' } });
+my $others = 0;
+
+for my $seed (1 .. 6) {
+    $res = $t->post($path, { %ask, temperature => 2, seed => $seed,
+        tool_choice => 'required', tools => [ { type => 'function',
+            function => { name => 'f', parameters => \%open_ended } } ] });
+
+    my $args = eval { $characters->decode($res->{json}{choices}[0]{message}
+                                          {tool_calls}[0]{function}{arguments})
+                    } // { none => 1 };
+    $others += grep { $_ ne 'a' && $_ ne 'b' } keys %$args;
+}
+
+is($others, 0, 'and no others, if it says nothing of them');
+
+
 # ---- tools that cannot be kept to ----
 
 my $hard = { type => 'object', properties => {
