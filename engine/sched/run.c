@@ -251,6 +251,7 @@ llm_step_held(llm_sched_t *s)
     }
 
     if (n) {
+        llm_sched_gauges(s);
         (void) llm_sched_send_events(s);
     }
 }

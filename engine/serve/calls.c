@@ -17,8 +17,10 @@
 
 #include <stdio.h>
 
-/* what a mark's LLM_MARK_ANY may be when we write it */
-#define LLM_CALLS_ANY  "[ A-Za-z0-9_:.-]{0,24}"
+/* what a mark's LLM_MARK_ANY may be when we write it; at the beginning of a
+   mark, where a name may stand before it, it must not look like more of that */
+#define LLM_CALLS_ANY   "[ A-Za-z0-9_:.-]{0,24}"
+#define LLM_CALLS_APART "( [ A-Za-z0-9_:.-]{0,24})?"
 
 /* white space where a mark has any */
 #define LLM_CALLS_GAP   "[ \t\r\n]{0,16}"
@@ -58,11 +60,13 @@ llm_calls_maybe(llm_gram_build_t *b, llm_gn_t a)
 llm_gn_t
 llm_calls_mark(llm_gram_build_t *b, const llm_toktree_t *tree, llm_str_t mark)
 {
-    char         any[] = LLM_CALLS_ANY;
     size_t       n;
     uint32_t     k;
     llm_gn_t     parts[2 * LLM_FORMAT_TEXTS];
-    const char  *p;
+    const char  *p, *any;
+
+    any = mark.len && *mark.data == LLM_MARK_ANY ? LLM_CALLS_APART
+                                                 : LLM_CALLS_ANY;
 
     for (k = 0; mark.len && k + 2 <= llm_nelems(parts); k += 2) {
         p = memchr(mark.data, LLM_MARK_ANY, mark.len);
@@ -72,12 +76,13 @@ llm_calls_mark(llm_gram_build_t *b, const llm_toktree_t *tree, llm_str_t mark)
         parts[k + 1] = LLM_GN_EMPTY;
 
         if (p) {
-            if (llm_gn_pattern(b, any, sizeof(any) - 1, &parts[k + 1], NULL)
+            if (llm_gn_pattern(b, any, strlen(any), &parts[k + 1], NULL)
                 != LLM_OK)
             {
                 return LLM_GN_NONE;
             }
 
+            any = LLM_CALLS_ANY;
             n++;
         }
 

@@ -223,6 +223,38 @@ for my $seed (1 .. 6) {
 is($others, 0, 'and no others, if it says nothing of them');
 
 
+# ---- a name that may have something behind it ----
+
+my $harmony = LLM::Test->new(
+    model => "llm_model demo $demo threads=2 template=%%DIR%%/harmony.jinja;",
+    locations => 'location /v1 { llm_api; } location = /health { llm_health; }');
+
+$harmony->write_file('harmony.jinja', <<'END');
+{#- as of a model that begins with analysis -#}
+{%- for m in messages -%}
+<|start|>{{ m.role }}<|message|>{{ m.content }}<|end|>
+{%- endfor -%}
+<|start|>assistant<|channel|>final<|message|>
+END
+
+$harmony->start;
+
+my @names;
+
+for my $seed (1 .. 8) {
+    $res = $harmony->post($path, { %ask, seed => $seed, temperature => 2,
+        tool_choice => 'required', tools => [ { type => 'function',
+            function => { name => 'f', parameters => { type => 'object',
+                properties => { a => { type => 'boolean' } } } } } ] });
+
+    push @names, $res->{json}{choices}[0]{message}{tool_calls}[0]{function}
+                     {name} // $res->{body};
+}
+
+is_deeply(\@names, [ ('f') x 8 ], 'gpt-oss: the name of the tool alone');
+$harmony->stop;
+
+
 # ---- tools that cannot be kept to ----
 
 my $hard = { type => 'object', properties => {

@@ -10,6 +10,7 @@
 
 #include "engine/sched/sched_internal.h"
 
+#include <assert.h>
 #include <math.h>
 #include <semaphore.h>
 #include <sys/mman.h>
@@ -635,6 +636,8 @@ step(void)
 
     rc = llm_sched_step(sched, &err);
     llm_sched_assert(sched);
+    assert(llm_zone_get(zone->models[0].figures.running)
+           == sched->n_running);
 
     (void) llm_sched_send_events(sched);
     llm_sched_assert(sched);
