@@ -17,8 +17,8 @@
 
 #include <stdio.h>
 
-/* what a mark's LLM_MARK_ANY may be when we write it; at the beginning of a
-   mark, where a name may stand before it, it must not look like more of that */
+/* what a mark's LLM_MARK_ANY may be when we write it; behind a word, as a name
+   before the mark is one, it must not look like more of that */
 #define LLM_CALLS_ANY   "[ A-Za-z0-9_:.-]{0,24}"
 #define LLM_CALLS_APART "( [ A-Za-z0-9_:.-]{0,24})?"
 
@@ -65,9 +65,6 @@ llm_calls_mark(llm_gram_build_t *b, const llm_toktree_t *tree, llm_str_t mark)
     llm_gn_t     parts[2 * LLM_FORMAT_TEXTS];
     const char  *p, *any;
 
-    any = mark.len && *mark.data == LLM_MARK_ANY ? LLM_CALLS_APART
-                                                 : LLM_CALLS_ANY;
-
     for (k = 0; mark.len && k + 2 <= llm_nelems(parts); k += 2) {
         p = memchr(mark.data, LLM_MARK_ANY, mark.len);
         n = p ? (size_t) (p - mark.data) : mark.len;
@@ -76,13 +73,15 @@ llm_calls_mark(llm_gram_build_t *b, const llm_toktree_t *tree, llm_str_t mark)
         parts[k + 1] = LLM_GN_EMPTY;
 
         if (p) {
+            any = n == 0 || llm_mark_is_word(p[-1]) ? LLM_CALLS_APART
+                                                    : LLM_CALLS_ANY;
+
             if (llm_gn_pattern(b, any, strlen(any), &parts[k + 1], NULL)
                 != LLM_OK)
             {
                 return LLM_GN_NONE;
             }
 
-            any = LLM_CALLS_ANY;
             n++;
         }
 
