@@ -307,8 +307,11 @@ llm_masked_create(llm_masker_t *m, llm_gram_ref_t *ref, llm_str_t begin,
         return NULL;
     }
 
-    memcpy(x->todo, ids, n * sizeof(*x->todo));
-    x->n_todo = n;
+    if (n) {
+        memcpy(x->todo, ids, n * sizeof(*x->todo));
+        x->n_todo = n;
+    }
+
     llm_masked_list(x);
 
     return x;

@@ -33,7 +33,8 @@ llm_rule_open(llm_sched_t *s, llm_seq_t *q, llm_gram_ref_t *gram,
         return LLM_ERROR;
     }
 
-    q->masked = llm_masked_create(s->masker, gram, begin, q->gen + from,
+    q->masked = llm_masked_create(s->masker, gram, begin,
+                                  q->gen ? q->gen + from : NULL,
                                   q->n_gen - from, err);
 
     return q->masked ? LLM_OK : LLM_ERROR;
