@@ -49,13 +49,13 @@ llm_live_char(llm_str_t *s, char c)
 }
 
 
-/* takes a string in quotes; what it says is what it looks like */
+/* takes a string in quotes; what: between them, as it is written */
 
 static int
 llm_live_string(llm_str_t *s, llm_str_t *what)
 {
-    int          rc;
-    const char  *end;
+    int     rc;
+    size_t  i;
 
     rc = llm_live_char(s, '"');
 
@@ -63,18 +63,45 @@ llm_live_string(llm_str_t *s, llm_str_t *what)
         return rc;
     }
 
-    end = memchr(s->data, '"', s->len);
-    what->data = s->data;
-    what->len = end ? (size_t) (end - s->data) : s->len;
-
-    if (memchr(what->data, '\\', what->len)) {
-        return LLM_ERROR;
+    for (i = 0; i < s->len && s->data[i] != '"'; i++) {
+        i += s->data[i] == '\\';
     }
 
-    s->data += what->len + (end != NULL);
-    s->len -= what->len + (end != NULL);
+    if (i >= s->len) {
+        return LLM_MORE;
+    }
 
-    return end ? LLM_OK : LLM_MORE;
+    what->data = s->data;
+    what->len = i;
+    s->data += i + 1;
+    s->len -= i + 1;
+
+    return LLM_OK;
+}
+
+
+/* the tool of a name as it is written, or NULL */
+
+static const llm_tool_t *
+llm_live_find(const llm_tools_t *tools, llm_str_t name)
+{
+    llm_buf_t          b;
+    const llm_tool_t  *tool;
+
+    if (memchr(name.data, '\\', name.len) == NULL) {
+        return llm_tools_find(tools, name);
+    }
+
+    llm_buf_init(&b, 0);
+    tool = NULL;
+
+    if (llm_lit_unescape(name, &b) == LLM_OK) {
+        tool = llm_tools_find(tools, (llm_str_t) { b.len, b.data });
+    }
+
+    llm_buf_free(&b);
+
+    return tool;
 }
 
 
@@ -136,7 +163,7 @@ llm_live_object(llm_live_t *v, const llm_call_t *c, llm_str_t text)
         return rc;
     }
 
-    v->tool = llm_tools_find(c->tools, name);
+    v->tool = llm_live_find(c->tools, name);
 
     if (v->tool == NULL) {
         return LLM_ERROR;

@@ -203,6 +203,27 @@ if ($emu) {
 }
 
 
+# ---- names that JSON writes with escapes ----
+
+for my $name ('a"b', 'a\\b', "a\nb") {
+    for my $stream (0, 1) {
+        my %fields = (%ask, stream => $stream ? $true : $false, seed => 1,
+            tools => [ { type => 'function', function => { name => $name,
+                parameters => { type => 'object', properties => {
+                    a => { type => 'null' } }, required => [ 'a' ] } } } ]);
+
+        my $f = $stream ? (gather($t->open($path, \%fields)->events))[0]
+                          {calls}[0]{function}
+                        : $t->post($path, \%fields)->{json}{choices}[0]
+                          {message}{tool_calls}[0]{function};
+
+        is($f->{name}, $name, 'an odd name' . ($stream ? ', streamed' : ''));
+        is_deeply(eval { $characters->decode($f->{arguments}) },
+                  { a => undef }, 'and its arguments');
+    }
+}
+
+
 # ---- a function has the parameters that its schema names ----
 
 my %open_ended = (type => 'object', properties => {
