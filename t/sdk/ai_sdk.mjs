@@ -119,8 +119,7 @@ async function provider(name, of, thinks) {
     const commands = [];
     const shell = ai.tool({
         description: "Run a command",
-        inputSchema: z.object({ command: z.string(),
-                                description: z.string() }),
+        inputSchema: z.object({ command: z.string() }),
         execute: async ({ command }) => {
             commands.push(command);
             return command === "cat note.txt" ? "lilac" : "";
