@@ -23,6 +23,34 @@ llm_answer_last(llm_str_t s, llm_str_t mark)
 }
 
 
+/* has a new message begun behind a part that ends at p?  Then it was another
+   answer's */
+
+static int
+llm_answer_goes_on(const llm_format_t *f, llm_str_t tail, const char *p)
+{
+    size_t       n, len;
+    uint32_t     i;
+    const char  *end;
+
+    end = tail.data + tail.len;
+
+    while (p < end && llm_mark_is_space(*p)) {
+        p++;
+    }
+
+    n = p < end ? (size_t) (end - p) : 0;
+
+    for (i = 0; i < f->n_skipped; i++) {
+        if (llm_mark_match(f->skipped[i], p, n, &len) == LLM_MARK_WHOLE) {
+            return 1;
+        }
+    }
+
+    return 0;
+}
+
+
 int
 llm_answer_open(const llm_format_t *f, llm_str_t tail)
 {
@@ -42,7 +70,10 @@ llm_answer_open(const llm_format_t *f, llm_str_t tail)
             best = at;
             open = (int) i;
 
-        } else if (close && best == NULL) {
+        } else if (close && best == NULL
+                   && !llm_answer_goes_on(f, tail,
+                                          close + f->reasoning[i].close.len))
+        {
             open = LLM_ANSWER_CLOSED;
         }
     }

@@ -52,6 +52,8 @@ typedef struct {
                                            that has neither open nor begin */
 
     llm_str_t        name_end;          /* NAMED, PARAMS: behind the name */
+    llm_str_t        any;               /* what LLM_MARK_ANY in it may begin
+                                           with, besides words */
 
     llm_str_t        name_key;          /* OBJECT: "" if it is a usual one */
     llm_str_t        args_key;

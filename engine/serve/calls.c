@@ -21,6 +21,7 @@
    before the mark is one, it must not look like more of that */
 #define LLM_CALLS_ANY   "[ A-Za-z0-9_:.-]{0,24}"
 #define LLM_CALLS_APART "( [ A-Za-z0-9_:.-]{0,24})?"
+#define LLM_CALLS_WORD  "[A-Za-z0-9_]{0,24}"
 
 /* white space where a mark has any */
 #define LLM_CALLS_GAP   "[ \t\r\n]{0,16}"
@@ -57,13 +58,50 @@ llm_calls_maybe(llm_gram_build_t *b, llm_gn_t a)
 }
 
 
+/* what stands for LLM_MARK_ANY, behind a word if apart */
+
+static int
+llm_calls_any(llm_gram_build_t *b, const llm_toktree_t *tree, llm_str_t any,
+    int apart, llm_gn_t *node)
+{
+    llm_gn_t     parts[3], of[2];
+    const char  *pattern;
+
+    pattern = apart ? LLM_CALLS_APART : LLM_CALLS_ANY;
+
+    if (llm_gn_pattern(b, pattern, strlen(pattern), &of[0], NULL) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    if (any.len == 0) {
+        *node = of[0];
+        return LLM_OK;
+    }
+
+    parts[0] = llm_calls_maybe(b, llm_gn_text(b, " ", 1));
+    parts[1] = llm_gn_special(b, tree, any);
+
+    if (llm_gn_pattern(b, LLM_CALLS_WORD, strlen(LLM_CALLS_WORD), &parts[2],
+                       NULL) != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    of[1] = llm_gn_seq(b, parts, 3);
+    *node = llm_gn_alt(b, of, 2);
+
+    return LLM_OK;
+}
+
+
 llm_gn_t
-llm_calls_mark(llm_gram_build_t *b, const llm_toktree_t *tree, llm_str_t mark)
+llm_calls_mark(llm_gram_build_t *b, const llm_toktree_t *tree, llm_str_t mark,
+    llm_str_t any)
 {
     size_t       n;
     uint32_t     k;
     llm_gn_t     parts[2 * LLM_FORMAT_TEXTS];
-    const char  *p, *any;
+    const char  *p;
 
     for (k = 0; mark.len && k + 2 <= llm_nelems(parts); k += 2) {
         p = memchr(mark.data, LLM_MARK_ANY, mark.len);
@@ -73,10 +111,9 @@ llm_calls_mark(llm_gram_build_t *b, const llm_toktree_t *tree, llm_str_t mark)
         parts[k + 1] = LLM_GN_EMPTY;
 
         if (p) {
-            any = n == 0 || llm_mark_is_word(p[-1]) ? LLM_CALLS_APART
-                                                    : LLM_CALLS_ANY;
-
-            if (llm_gn_pattern(b, any, strlen(any), &parts[k + 1], NULL)
+            if (llm_calls_any(b, tree, any,
+                              n == 0 || llm_mark_is_word(p[-1]),
+                              &parts[k + 1])
                 != LLM_OK)
             {
                 return LLM_GN_NONE;
@@ -96,7 +133,7 @@ llm_calls_mark(llm_gram_build_t *b, const llm_toktree_t *tree, llm_str_t mark)
 static llm_gn_t
 llm_calls_of(llm_calls_t *c, llm_str_t mark)
 {
-    return llm_calls_mark(c->b, c->ctx->tree, mark);
+    return llm_calls_mark(c->b, c->ctx->tree, mark, c->form->any);
 }
 
 

@@ -124,7 +124,7 @@ llm_grammar_until(const llm_rule_ctx_t *ctx, llm_gram_build_t *b,
     rx = llm_rx_cat(p, LLM_RX_TEXT, llm_rx_cat(p, rx, LLM_RX_TEXT));
 
     parts[0] = llm_gn_regex(b, llm_rx_not(p, rx));
-    parts[1] = llm_calls_mark(b, ctx->tree, mark);
+    parts[1] = llm_calls_mark(b, ctx->tree, mark, llm_str(""));
 
     return llm_gn_seq(b, parts, 2);
 }
@@ -153,18 +153,36 @@ llm_grammar_no_thinking(const llm_request_t *msg)
 }
 
 
+/* one of the marks, or nothing */
+
+static llm_gn_t
+llm_grammar_marks(const llm_rule_ctx_t *ctx, llm_gram_build_t *b,
+    const llm_str_t *marks, uint32_t n)
+{
+    uint32_t  i;
+    llm_gn_t  of[LLM_FORMAT_TEXTS + 1];
+
+    for (i = 0; i < n; i++) {
+        of[i] = llm_calls_mark(b, ctx->tree, marks[i], llm_str(""));
+    }
+
+    of[i++] = LLM_GN_EMPTY;
+
+    return llm_gn_alt(b, of, i);
+}
+
+
 /*
  * Reasoning, where the template has any: up to its end if the prompt has
  * begun it, none if the prompt has ended it, else whole or none, as the client
- * wants; then the mark that content has, if it has one.
+ * wants, with what the model says to go on behind it.
  */
 
 static int
 llm_grammar_before(const llm_rule_ctx_t *ctx, llm_gram_build_t *b,
     llm_gn_t *node, llm_err_t *err)
 {
-    uint32_t             i;
-    llm_gn_t             gap, parts[3], of[LLM_FORMAT_TEXTS + 1];
+    llm_gn_t             parts[4];
     const llm_pair_t    *pair;
     const llm_format_t  *f;
 
@@ -175,7 +193,7 @@ llm_grammar_before(const llm_rule_ctx_t *ctx, llm_gram_build_t *b,
         return LLM_OK;
     }
 
-    if (llm_grammar_gap(b, &gap, err) != LLM_OK) {
+    if (llm_grammar_gap(b, &parts[2], err) != LLM_OK) {
         return LLM_ERROR;
     }
 
@@ -186,30 +204,16 @@ llm_grammar_before(const llm_rule_ctx_t *ctx, llm_gram_build_t *b,
     }
 
     parts[0] = ctx->open >= 0 ? LLM_GN_EMPTY
-               : llm_calls_mark(b, ctx->tree, pair->open);
+               : llm_calls_mark(b, ctx->tree, pair->open, llm_str(""));
     parts[1] = llm_grammar_until(ctx, b, pair->close);
-    parts[2] = gap;
-    *node = llm_gn_seq(b, parts, 3);
+    parts[3] = llm_grammar_marks(ctx, b, f->skipped, f->n_skipped);
+    *node = llm_gn_seq(b, parts, 4);
 
     if (ctx->open < 0) {
         *node = ctx->open == LLM_ANSWER_CLOSED
                 || llm_grammar_no_thinking(ctx->msg)
                 ? LLM_GN_EMPTY : llm_gn_repeat(b, *node, 0, 1);
     }
-
-    if (f->n_content == 0) {
-        return LLM_OK;
-    }
-
-    for (i = 0; i < f->n_content; i++) {
-        of[i] = llm_calls_mark(b, ctx->tree, f->content[i]);
-    }
-
-    of[i++] = LLM_GN_EMPTY;
-
-    parts[0] = *node;
-    parts[1] = llm_gn_alt(b, of, i);
-    *node = llm_gn_seq(b, parts, 2);
 
     return LLM_OK;
 }
@@ -231,7 +235,7 @@ llm_grammar_build(const llm_rule_ctx_t *ctx, llm_gram_build_t *b,
     llm_gn_t *root, llm_err_t *err)
 {
     int                   required;
-    llm_gn_t              of[2], parts[2];
+    llm_gn_t              of[2], marked[2], parts[2];
     uint32_t              n;
     const llm_request_t  *msg;
 
@@ -244,9 +248,14 @@ llm_grammar_build(const llm_rule_ctx_t *ctx, llm_gram_build_t *b,
     n = 0;
 
     if (msg->rule_kind != LLM_RULE_NONE && !required) {
-        if (llm_grammar_rule(msg, b, &of[n++], err) != LLM_OK) {
+        if (llm_grammar_rule(msg, b, &marked[1], err) != LLM_OK) {
             return llm_grammar_name_error(msg, err);
         }
+
+        marked[0] = ctx->format == NULL ? LLM_GN_EMPTY
+                    : llm_grammar_marks(ctx, b, ctx->format->content,
+                                        ctx->format->n_content);
+        of[n++] = llm_gn_seq(b, marked, 2);
     }
 
     if (llm_grammar_calls(ctx)

@@ -1080,6 +1080,8 @@ prompts(void)
         { "</think>\n<|im_start|>assistant\n<think>\n", 0 },
         { "<reason><think></think>", 1 },
         { "<think></think><reason>", 1 },
+        { "<think></think>\n<next>it", LLM_ANSWER_UNOPENED },
+        { "<think></think>it<next>", LLM_ANSWER_CLOSED },
     };
 
     memset(&f, 0, sizeof(f));
@@ -1088,6 +1090,8 @@ prompts(void)
     f.reasoning[0].close = (llm_str_t) { 8, "</think>" };
     f.reasoning[1].open = (llm_str_t) { 8, "<reason>" };
     f.reasoning[1].close = (llm_str_t) { 9, "</reason>" };
+    f.n_skipped = 1;
+    f.skipped[0] = (llm_str_t) { 6, "<next>" };
 
     for (i = 0; i < llm_nelems(cases); i++) {
         ok(llm_answer_open(&f, (llm_str_t) { strlen(cases[i].tail),

@@ -86,10 +86,12 @@ llm_family_harmony(llm_format_t *f)
     LLM_FAMILY_FORM(.kind = LLM_FORM_NAMED,
                     .begin = S("<|channel|>commentary to=functions."),
                     .name_end = S("\001<|message|>"),
+                    .any = S("<|constrain|>"),
                     .end = S("<|call|>"));
     LLM_FAMILY_FORM(.kind = LLM_FORM_NAMED,
                     .begin = S("<|channel|>analysis to=functions."),
                     .name_end = S("\001<|message|>"),
+                    .any = S("<|constrain|>"),
                     .end = S("<|call|>"));
     LLM_FAMILY_FORM(.kind = LLM_FORM_NAMED,
                     .begin = S("to=functions."),

@@ -1,0 +1,88 @@
+#!/usr/bin/perl
+
+# gpt-oss's way of writing, with a model that says what a script has: behind
+# its reasoning it begins another message, under a constraint too, and calls
+# have a channel of their own.
+
+use strict;
+use warnings;
+
+use JSON::PP;
+use LLM::Test;
+use Test::More;
+
+my %script = (
+    object => '<|channel|>analysis<|message|>An "object".<|end|>'
+        . '<|start|>assistant<|channel|>final<|message|>{"a": 12}',
+    bare => '<|channel|>final<|message|>{"a": 3}',
+    call => '<|channel|>analysis<|message|>I call {it}.<|end|>'
+        . '<|start|>assistant<|channel|>commentary to=functions.look '
+        . '<|constrain|>json<|message|>{"at": "sea"}<|call|>',
+);
+
+my $t = LLM::Test->new(
+    model => 'llm_model script %%DIR%%/script.gguf ctx=1024 threads=1'
+           . ' template=%%DIR%%/harmony.jinja;',
+    locations => 'location /v1 { llm_api; } location = /health { llm_health; }');
+
+$t->write_file('harmony.jinja', <<'END');
+{#- as of a model that begins with <|channel|>analysis -#}
+{%- for m in messages -%}
+<|start|>{{ m.role }}<|message|>{{ m.content }}<|end|>
+{%- endfor -%}
+{#- what a client sends makes no control token -#}
+{%- for name in ('object', 'bare', 'call') if name == line -%}
+<|start|>assistant<|say:{{ name }}|>
+{%- endfor -%}
+END
+
+$t->write_file('script.json', encode_json(\%script));
+system('python3', "$LLM::Test::ROOT/t/agents/mkscript.py",
+       $t->dir . '/script.json', $t->dir . '/script.gguf') == 0
+    or die 'no script.gguf';
+$t->start;
+
+my %look = (type => 'function', function => { name => 'look',
+    parameters => { type => 'object', required => [ 'at' ],
+                    properties => { at => { type => 'string' } } } });
+
+
+# (reasoning, content, [name, arguments] of each call)
+
+sub said {
+    my ($line, %fields) = @_;
+
+    my $res = $t->post('/v1/chat/completions', {
+        messages => [ { role => 'user', content => 'Hello' } ],
+        chat_template_kwargs => { line => $line }, temperature => 0,
+        max_tokens => 300, %fields });
+    my $m = $res->{json}{choices}[0]{message} // {};
+
+    return [ $m->{reasoning_content}, $m->{content},
+             map { [ @{ $_->{function} }{qw(name arguments)} ] }
+             @{ $m->{tool_calls} // [] } ];
+}
+
+
+my %schema = (response_format => { type => 'json_schema', json_schema => {
+    name => 'a', schema => { type => 'object', required => [ 'a' ],
+        properties => { a => { type => 'integer' } },
+        additionalProperties => JSON::PP::false } } });
+my @calls = ('I call {it}.', undef, [ 'look', '{"at": "sea"}' ]);
+
+is_deeply(said('object'), [ 'An "object".', '{"a": 12}' ], 'free');
+is_deeply(said('object', %schema), [ 'An "object".', '{"a": 12}' ],
+          'by a schema, behind reasoning');
+is_deeply(said('bare', %schema), [ undef, '{"a": 3}' ], 'and without any');
+
+for my $choice ('auto', 'required',
+                { type => 'function', function => { name => 'look' } })
+{
+    is_deeply(said('call', tools => [ \%look ], tool_choice => $choice),
+              \@calls, 'a call, ' . (ref $choice ? 'named' : $choice));
+}
+
+$t->stop;
+is($t->alerts, '', 'nothing wrong in the log');
+
+done_testing;
