@@ -54,23 +54,33 @@ def rotate(x, cos, sin):
     return torch.cat((a * cos - b * sin, b * cos + a * sin), dim=-1)
 
 
+def shares(scores, added, scale):
+    """The softmax of scores * scale + added, in the scores' type."""
+    return torch.softmax(scores.float() * scale + added, -1).to(scores.dtype)
+
+
 def attend(q, k, v, weight=None):
-    """Causal attention of the last positions; the plain form trains faster on
-    short sequences.  weight, if given, is added to the scores of the keys
-    that stand before x, [keys]."""
+    """Causal attention of the last positions.  weight, if given, is added to
+    the scores of the keys that stand before x, [keys].  To train, the plain
+    form is faster than the backward pass of PyTorch's."""
     t, before = q.shape[2], k.shape[2] - q.shape[2]
-    if before and t > 1:
-        mask = torch.full((t, t), -1e9).triu(1)
+    if not q.requires_grad and (not before or t == 1):
+        return F.scaled_dot_product_attention(q, k, v, is_causal=t > 1)
+    added = torch.full((t, t), -1e9).triu(1)
+    if before:
         if weight is None:
             weight = torch.zeros(before)
-        mask = torch.cat((weight.expand(t, before), mask), dim=1)
-        return F.scaled_dot_product_attention(q, k, v, mask.to(q.dtype))
-    if not q.requires_grad or t > 384:
-        return F.scaled_dot_product_attention(q, k, v, is_causal=t > 1)
-    scores = (q @ k.transpose(-1, -2)).float() * q.shape[-1] ** -0.5
-    seen = torch.ones(t, t, dtype=torch.bool).tril()
-    scores = scores.masked_fill(~seen, -1e9)
-    return torch.softmax(scores, dim=-1).to(v.dtype) @ v
+        added = torch.cat((weight.expand(t, before), added), dim=1)
+    return shares(q @ k.transpose(-1, -2), added, q.shape[-1] ** -0.5) @ v
+
+
+def compile_parts():
+    """Compiles what is not a product of matrices, for any shape."""
+    global shares, rotate
+    shares = torch.compile(shares, dynamic=True)
+    rotate = torch.compile(rotate, dynamic=True)
+    for module in RMSNorm, FeedForward:
+        module.forward = torch.compile(module.forward, dynamic=True)
 
 
 class Attention(nn.Module):

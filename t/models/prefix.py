@@ -16,7 +16,7 @@ import long_text
 
 LENGTHS = (1000, 16000)         # tokens of a text
 TEXTS = 8                       # kept at a time
-NEAR, DRAWN = 96, 320           # keys next to the batch, and of the rest
+NEAR, DRAWN = 64, 192           # keys next to the batch, and of the rest
 OLD = 24                        # draws until the oldest text gives way
 FURTHEST = 64000                # a batch's first position, at most
 CHARS_A_TOKEN = 1.6

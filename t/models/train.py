@@ -27,7 +27,7 @@ from torch.nn import functional as F
 import chat
 import gguf_io
 import tokenizer as demo_tokenizer
-from model import Config, Qwen3
+from model import Config, Qwen3, compile_parts
 from muon import Muon
 from prefix import Prefixes
 
@@ -36,7 +36,7 @@ PAD_TO = 16                     # lengths are rounded up to a multiple of this
 BUFFER = 8192                   # samples sorted by length at a time
 MAX_TOKENS = 1100               # longer samples are left out
 LONGEST_STEP = 5.0              # seconds; a longer step was interrupted
-BEHIND_TEXT = 0.45              # share of micro-batches behind a long text
+BEHIND_TEXT = 0.35              # share of micro-batches behind a long text
 PROMPT_LOSS = 0.04              # share of samples that also learn the prompt
 
 
@@ -217,8 +217,7 @@ class Run:
         if args.resume:
             self.model.load_state_dict(torch.load(self.checkpoint))
         if args.compile:
-            for block in self.model.blocks:
-                block.compile(dynamic=True)
+            compile_parts()
         self.rng = random.Random(args.seed + 1)
         self.prefixes = Prefixes(self.model, self.tok, self.rng)
 
