@@ -33,7 +33,7 @@ my $LIGHT = qr/"text":"([^"\\]*)".*"finish_reason":null/;
 sub open {
     my ($class, %o) = @_;
 
-    my $self = bless { buffer => '', timeout => $o{timeout} // 60,
+    my $self = bless { buffer => '', timeout => $o{timeout} // 360,
                        light => $o{light}, keepalive => $o{keepalive}, text => '', started => time },
                      $class;
 
@@ -129,7 +129,7 @@ sub read_all {
 
     while (%open) {
         my @ready = IO::Select->new(map { $_->{socket} } values %open)
-            ->can_read(60) or die "no end within 60 seconds\n";
+            ->can_read(360) or die "no end within 360 seconds\n";
 
         for (map { fileno $_ } @ready) {
             delete $open{$_} unless $open{$_}->fill;

@@ -129,7 +129,7 @@ sub open_window {
 sub wait {
     my ($self, $code, $timeout) = @_;
 
-    my $end = time + ($timeout // 60);
+    my $end = time + ($timeout // 360);
 
     while (1) {
         my $got = $code->();
