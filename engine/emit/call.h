@@ -31,6 +31,9 @@ int llm_tools_init(llm_tools_t *t, const llm_flat_t *list);
 void llm_tools_free(llm_tools_t *t);
 /* NULL: there is none of this name */
 const llm_tool_t *llm_tools_find(const llm_tools_t *t, llm_str_t name);
+/* in types.c: is a parameter always a string, so that it is read as it stands
+   between marks? */
+int llm_tool_takes_text(const llm_tool_t *tool, llm_str_t key);
 
 /* a run of bytes of the text */
 typedef struct {

@@ -4,6 +4,9 @@
 
 #include "engine/emit/types.h"
 
+/* of references and of schemas in schemas */
+#define LLM_TYPE_DEPTH  8
+
 
 static int
 llm_types_is(llm_str_t s, const char *word)
@@ -76,8 +79,90 @@ llm_type_at(char c)
 }
 
 
+/* a member of an object that has any */
+
+static const llm_flat_t *
+llm_type_member(const llm_flat_t *object, llm_str_t key)
+{
+    const llm_flat_t  *k, *v;
+
+    if (object->type != LLM_FLAT_OBJECT) {
+        return NULL;
+    }
+
+    for (k = llm_flat_first(object); k; k = llm_flat_next(object, v)) {
+        v = llm_flat_next(object, k);
+
+        if (llm_flat_str(k).len == key.len
+            && memcmp(llm_flat_str(k).data, key.data, key.len) == 0)
+        {
+            return v;
+        }
+    }
+
+    return NULL;
+}
+
+
+/* what a schema that is a reference stands for: "#/$defs/name" and the like;
+   the schema itself if it is none, or another kind of reference */
+
+static const llm_flat_t *
+llm_type_refers(const llm_flat_t *root, const llm_flat_t *schema)
+{
+    int                depth;
+    llm_str_t          ref, key;
+    const char        *p;
+    const llm_flat_t  *v, *at;
+
+    for (depth = 0; depth < LLM_TYPE_DEPTH; depth++) {
+        v = schema->type == LLM_FLAT_OBJECT ? llm_flat_get(schema, "$ref")
+                                            : NULL;
+
+        if (v == NULL || v->type != LLM_FLAT_STRING) {
+            return schema;
+        }
+
+        ref = llm_flat_str(v);
+
+        if (ref.len < 2 || ref.data[0] != '#' || ref.data[1] != '/'
+            || memchr(ref.data, '~', ref.len)
+            || memchr(ref.data, '%', ref.len))
+        {
+            return schema;
+        }
+
+        at = root;
+        ref.data += 2;
+        ref.len -= 2;
+
+        for ( ;; ) {
+            p = memchr(ref.data, '/', ref.len);
+            key.data = ref.data;
+            key.len = p ? (size_t) (p - ref.data) : ref.len;
+
+            at = llm_type_member(at, key);
+            if (at == NULL) {
+                return schema;
+            }
+
+            if (p == NULL) {
+                break;
+            }
+
+            ref.data += key.len + 1;
+            ref.len -= key.len + 1;
+        }
+
+        schema = at;
+    }
+
+    return schema;
+}
+
+
 unsigned
-llm_types_of(const llm_flat_t *schema, int depth)
+llm_types_of(const llm_flat_t *root, const llm_flat_t *schema, int depth)
 {
     size_t             i;
     unsigned           types;
@@ -85,7 +170,15 @@ llm_types_of(const llm_flat_t *schema, int depth)
 
     static const char *const  lists[] = { "anyOf", "oneOf", "allOf" };
 
-    if (schema == NULL || schema->type != LLM_FLAT_OBJECT || depth == 8) {
+    if (schema == NULL || schema->type != LLM_FLAT_OBJECT
+        || depth == LLM_TYPE_DEPTH)
+    {
+        return 0;
+    }
+
+    schema = llm_type_refers(root, schema);
+
+    if (schema->type != LLM_FLAT_OBJECT) {
         return 0;
     }
 
@@ -129,7 +222,7 @@ llm_types_of(const llm_flat_t *schema, int depth)
         }
 
         for (item = llm_flat_first(v); item; item = llm_flat_next(v, item)) {
-            types |= llm_types_of(item, depth + 1);
+            types |= llm_types_of(root, item, depth + 1);
         }
     }
 
@@ -140,27 +233,22 @@ llm_types_of(const llm_flat_t *schema, int depth)
 const llm_flat_t *
 llm_type_schema(const llm_flat_t *schema, llm_str_t key)
 {
-    const llm_flat_t  *props, *k, *v;
+    const llm_flat_t  *props, *v;
 
     if (schema == NULL || schema->type != LLM_FLAT_OBJECT) {
         return NULL;
     }
 
     props = llm_flat_get(schema, "properties");
+    v = props ? llm_type_member(props, key) : NULL;
 
-    if (props == NULL || props->type != LLM_FLAT_OBJECT) {
-        return NULL;
-    }
+    return v ? llm_type_refers(schema, v) : NULL;
+}
 
-    for (k = llm_flat_first(props); k; k = llm_flat_next(props, v)) {
-        v = llm_flat_next(props, k);
 
-        if (llm_flat_str(k).len == key.len
-            && memcmp(llm_flat_str(k).data, key.data, key.len) == 0)
-        {
-            return v;
-        }
-    }
-
-    return NULL;
+int
+llm_tool_takes_text(const llm_tool_t *tool, llm_str_t key)
+{
+    return llm_types_of(tool->schema, llm_type_schema(tool->schema, key), 0)
+           == LLM_TYPE_STRING;
 }

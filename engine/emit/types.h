@@ -15,12 +15,13 @@
 #define LLM_TYPE_OBJECT   16
 #define LLM_TYPE_ARRAY    32
 
-/* what a value of this schema may be, or-ed; 0: the schema does not say;
-   depth: 0 */
-unsigned llm_types_of(const llm_flat_t *schema, int depth);
+/* what a value of this schema, which stands in root, may be, or-ed; 0: the
+   schema does not say; depth: 0 */
+unsigned llm_types_of(const llm_flat_t *root, const llm_flat_t *schema,
+    int depth);
 /* of a value as JSON, by its first byte */
 unsigned llm_type_at(char c);
-/* the schema of a property, NULL: there is none */
+/* the schema of a property, or what it refers to; NULL: there is none */
 const llm_flat_t *llm_type_schema(const llm_flat_t *schema, llm_str_t key);
 
 #endif /* LLM_TYPES_H */

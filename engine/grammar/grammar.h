@@ -107,6 +107,11 @@ void llm_gn_define(llm_gram_build_t *b, llm_gn_t ref, llm_gn_t node);
 /* schema.c: err->param is the path of the keyword that is not supported */
 int llm_gn_schema(llm_gram_build_t *b, const llm_flat_t *schema,
     llm_gn_t *node, llm_err_t *err);
+/* the same of a schema inside a document, which its references may name, for a
+   value that ends where `end` begins: if it is a string it stands as it is, and
+   `end` is not in it; end.len 0: JSON as ever */
+int llm_gn_schema_part(llm_gram_build_t *b, const llm_flat_t *document,
+    const llm_flat_t *part, llm_str_t end, llm_gn_t *node, llm_err_t *err);
 /* gbnf.c: llama.cpp's grammars; the rule "root" */
 int llm_gn_gbnf(llm_gram_build_t *b, const char *text, size_t len,
     llm_gn_t *node, llm_err_t *err);

@@ -19,6 +19,7 @@ typedef struct {
     llm_rx_t             strings;
     llm_rx_t             numbers;
     llm_schema_nodes_t   nodes;
+    llm_str_t            end;           /* see llm_gn_schema_part() */
 } llm_schema_parts_t;
 
 
@@ -66,6 +67,22 @@ llm_schema_branch(llm_schema_t *s, llm_schema_branch_t *b,
 }
 
 
+/* the strings without quotes, those that the end is not in */
+
+static llm_gn_t
+llm_schema_bare(llm_schema_t *s, const llm_schema_parts_t *p)
+{
+    llm_rx_t  rx;
+
+    rx = llm_rx_literal(s->pool, p->end.data, p->end.len);
+    rx = llm_rx_cat(s->pool, LLM_RX_TEXT,
+                    llm_rx_cat(s->pool, rx, LLM_RX_TEXT));
+
+    return llm_gn_regex(s->b, llm_rx_and(s->pool, p->strings,
+                                         llm_rx_not(s->pool, rx)));
+}
+
+
 static int
 llm_schema_parts(llm_schema_t *s, llm_schema_parts_t *p, llm_gn_t *node)
 {
@@ -91,11 +108,13 @@ llm_schema_parts(llm_schema_t *s, llm_schema_parts_t *p, llm_gn_t *node)
         }
     }
 
-    if (p->strings != LLM_RX_NONE
-        && llm_schema_nodes_add(s, &p->nodes,
-                                llm_gn_string(s->b, p->strings)) != LLM_OK)
-    {
-        return LLM_ERROR;
+    if (p->strings != LLM_RX_NONE) {
+        one = p->end.len ? llm_schema_bare(s, p)
+                         : llm_gn_string(s->b, p->strings);
+
+        if (llm_schema_nodes_add(s, &p->nodes, one) != LLM_OK) {
+            return LLM_ERROR;
+        }
     }
 
     if (p->numbers != LLM_RX_NONE
@@ -113,7 +132,8 @@ llm_schema_parts(llm_schema_t *s, llm_schema_parts_t *p, llm_gn_t *node)
 
 
 static int
-llm_schema_build(llm_schema_t *s, llm_schema_set_t set, llm_gn_t *node)
+llm_schema_build(llm_schema_t *s, llm_schema_set_t set, llm_str_t end,
+    llm_gn_t *node)
 {
     uint32_t               i;
     llm_schema_parts_t     parts;
@@ -126,6 +146,7 @@ llm_schema_build(llm_schema_t *s, llm_schema_set_t set, llm_gn_t *node)
     }
 
     memset(&parts, 0, sizeof(parts));
+    parts.end = end;
 
     for (i = 0; i < branches.n; i++) {
         if (s->negated && branches.n > 1
@@ -144,26 +165,39 @@ llm_schema_build(llm_schema_t *s, llm_schema_set_t set, llm_gn_t *node)
 
 
 static int
-llm_schema_compile(llm_schema_t *s, llm_gn_t *root)
+llm_schema_compile(llm_schema_t *s, const llm_flat_t *part, llm_str_t end,
+    llm_gn_t *root)
 {
+    int               rc;
     llm_gn_t          node;
     llm_schema_bag_t  bag;
+    llm_schema_set_t  set;
 
     memset(&bag, 0, sizeof(bag));
 
-    if (s->root->type != LLM_FLAT_OBJECT && s->root->type != LLM_FLAT_BOOL) {
-        return llm_schema_refuse(s, s->root, "it must be an object");
+    if (part->type != LLM_FLAT_OBJECT && part->type != LLM_FLAT_BOOL) {
+        return llm_schema_refuse(s, part, "it must be an object");
     }
 
     if (llm_schema_open(s) != LLM_OK
-        || llm_schema_bag_schema(s, &bag, s->root) != LLM_OK
-        || llm_schema_state(s, llm_schema_bag_set(&bag), root) != LLM_OK)
+        || llm_schema_bag_schema(s, &bag, part) != LLM_OK)
     {
         return LLM_ERROR;
     }
 
+    /* the outermost place alone has an end of its own */
+
+    set = llm_schema_bag_set(&bag);
+    rc = end.len ? llm_schema_build(s, set, end, root)
+                 : llm_schema_state(s, set, root);
+
+    if (rc != LLM_OK) {
+        return LLM_ERROR;
+    }
+
     while (s->n_built < s->n_states) {
-        if (llm_schema_build(s, s->states[s->n_built].set, &node) != LLM_OK)
+        if (llm_schema_build(s, s->states[s->n_built].set, llm_str(""), &node)
+            != LLM_OK)
         {
             return LLM_ERROR;
         }
@@ -184,12 +218,20 @@ int
 llm_gn_schema(llm_gram_build_t *b, const llm_flat_t *schema, llm_gn_t *node,
     llm_err_t *err)
 {
+    return llm_gn_schema_part(b, schema, schema, llm_str(""), node, err);
+}
+
+
+int
+llm_gn_schema_part(llm_gram_build_t *b, const llm_flat_t *document,
+    const llm_flat_t *part, llm_str_t end, llm_gn_t *node, llm_err_t *err)
+{
     int           rc;
     llm_err_t     local;
     llm_schema_t  s;
 
     memset(&s, 0, sizeof(s));
-    s.root = schema;
+    s.root = document;
     s.err = err ? err : &local;
     s.err->msg[0] = '\0';
     s.max_work = LLM_SCHEMA_MAX_WORK;
@@ -202,7 +244,7 @@ llm_gn_schema(llm_gram_build_t *b, const llm_flat_t *schema, llm_gn_t *node,
     s.pool = llm_gram_pool(b);
     llm_arena_init(&s.arena, LLM_SCHEMA_MAX_MEMORY);
 
-    rc = llm_schema_compile(&s, node);
+    rc = llm_schema_compile(&s, part, end, node);
 
     llm_arena_free(&s.arena);
 

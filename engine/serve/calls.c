@@ -141,15 +141,13 @@ llm_calls_of(llm_calls_t *c, llm_str_t mark)
    what is not supported */
 
 static int
-llm_calls_refuse(llm_calls_t *c, const llm_tool_t *tool, llm_str_t key,
-    const llm_err_t *why)
+llm_calls_refuse(llm_calls_t *c, const llm_tool_t *tool, const llm_err_t *why)
 {
     char  path[sizeof(why->param)];
 
-    snprintf(path, sizeof(path), "tools[%u].function.parameters%s%.*s%s%.*s",
-             tool->index, key.len ? ".properties." : "",
-             (int) llm_min(key.len, (size_t) 64), key.data,
-             *why->param ? "." : "", (int) sizeof(path) / 4, why->param);
+    snprintf(path, sizeof(path), "tools[%u].function.parameters%s%.*s",
+             tool->index, *why->param ? "." : "", (int) sizeof(path) / 2,
+             why->param);
 
     return llm_fail_with(c->err, 400, NULL, path, "%s", why->msg);
 }
@@ -244,7 +242,7 @@ llm_calls_args(llm_calls_t *c, const llm_tool_t *tool, llm_gn_t *node)
             (void) llm_fail_with(&err, 400, NULL, "type", "The parameters of "
                                  "a strict tool must have the type "
                                  "'object'.");
-            return llm_calls_refuse(c, tool, llm_str(""), &err);
+            return llm_calls_refuse(c, tool, &err);
         }
 
     } else if (!c->ctx->loose) {
@@ -257,7 +255,7 @@ llm_calls_args(llm_calls_t *c, const llm_tool_t *tool, llm_gn_t *node)
         }
 
         if (tool->strict) {
-            return llm_calls_refuse(c, tool, llm_str(""), &err);
+            return llm_calls_refuse(c, tool, &err);
         }
     }
 
@@ -361,89 +359,40 @@ llm_calls_text(llm_calls_t *c)
 
 
 static int
-llm_calls_is_text(const llm_flat_t *schema)
-{
-    llm_str_t          s;
-    const llm_flat_t  *type;
-
-    type = schema->type == LLM_FLAT_OBJECT ? llm_flat_get(schema, "type")
-                                           : NULL;
-    if (type == NULL || type->type != LLM_FLAT_STRING) {
-        return 0;
-    }
-
-    s = llm_flat_str(type);
-
-    return s.len == 6 && memcmp(s.data, "string", 6) == 0;
-}
-
-
-/* a string of a few texts is one of these */
-
-static int
-llm_calls_enum(llm_calls_t *c, const llm_flat_t *schema, llm_gn_t *node)
-{
-    uint32_t           n;
-    llm_str_t         *texts;
-    const llm_flat_t  *v, *list;
-
-    list = llm_flat_get(schema, "enum");
-
-    if (list == NULL || list->type != LLM_FLAT_ARRAY || list->count == 0) {
-        return 0;
-    }
-
-    texts = malloc(list->count * sizeof(*texts));
-    n = 0;
-
-    for (v = llm_flat_first(list); texts && v; v = llm_flat_next(list, v)) {
-        if (v->type != LLM_FLAT_STRING) {
-            break;
-        }
-
-        texts[n++] = llm_flat_str(v);
-    }
-
-    if (n == list->count) {
-        *node = llm_gn_choice(c->b, texts, n);
-    }
-
-    free(texts);
-
-    return n == list->count;
-}
-
-
-static int
 llm_calls_param(llm_calls_t *c, const llm_tool_t *tool, llm_str_t key,
     const llm_flat_t *schema, llm_gn_t *node)
 {
-    int        is_text;
-    llm_gn_t   parts[7];
-    llm_err_t  err;
+    int                is_text;
+    llm_gn_t           parts[7];
+    llm_err_t          err;
+    llm_str_t          end;
+    const llm_form_t  *f;
 
-    is_text = llm_calls_is_text(schema);
+    f = c->form;
+    is_text = llm_tool_takes_text(tool, key);
 
-    parts[0] = llm_calls_of(c, c->form->key);
+    parts[0] = llm_calls_of(c, f->key);
     parts[1] = llm_gn_text(c->b, key.data, key.len);
-    parts[2] = llm_calls_of(c, is_text && c->form->key_end_text.len
-                               ? c->form->key_end_text : c->form->key_end);
-    parts[3] = llm_calls_of(c, c->form->value_lead);
-    parts[5] = llm_calls_of(c, c->form->value_tail);
-    parts[6] = llm_calls_of(c, c->form->value_end);
+    parts[2] = llm_calls_of(c, is_text && f->key_end_text.len
+                               ? f->key_end_text : f->key_end);
+    parts[3] = llm_calls_of(c, f->value_lead);
+    parts[5] = llm_calls_of(c, f->value_tail);
+    parts[6] = llm_calls_of(c, f->value_end);
 
-    if (is_text) {
-        if (!llm_calls_enum(c, schema, &parts[4])) {
-            parts[4] = llm_calls_text(c);
-        }
+    /* where the mark before a value says that it is no string, one among
+       others is JSON */
 
-    } else if (c->ctx->loose) {
+    end = is_text || f->key_end_text.len == 0 ? f->value_end : llm_str("");
+
+    if (c->ctx->loose) {
         parts[4] = llm_calls_text(c);
 
-    } else if (llm_gn_schema(c->b, schema, &parts[4], &err) != LLM_OK) {
-
+    } else if (llm_gn_schema_part(c->b, tool->schema, schema, end, &parts[4],
+                                  &err)
+               != LLM_OK)
+    {
         if (tool->strict) {
-            return llm_calls_refuse(c, tool, key, &err);
+            return llm_calls_refuse(c, tool, &err);
         }
 
         parts[4] = llm_calls_text(c);
