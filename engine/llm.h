@@ -346,6 +346,8 @@ typedef struct {
     uint32_t           n_embd;
     uint64_t           n_params;
     uint64_t           n_bytes;         /* of the weights */
+    llm_sampling_t     advised;         /* temperature and top_p alone, if the
+                                           file says them */
     char               error[512];      /* why it has failed */
     char               device[128];
 } llm_model_status_t;

@@ -202,6 +202,8 @@ llm_api_responses_head(llm_api_reader_t *rd)
     size_t                  i;
     llm_buf_t              *out;
     const llm_flat_t       *v;
+    llm_sampling_t          s;
+    llm_model_status_t      st;
     const llm_api_conf_t   *conf;
     const llm_api_model_t  *m;
 
@@ -222,6 +224,12 @@ llm_api_responses_head(llm_api_reader_t *rd)
     out = &rd->head;
     conf = rd->conf;
     m = &conf->models[rd->r.model];
+    s = rd->r.sampling;
+
+    if (conf->zone) {
+        llm_zone_status(conf->zone, rd->r.model, &st);
+        llm_sampling_adopt(&s, &st.advised);
+    }
 
     add_lit(out, "{\"id\":\"resp_");
     (void) llm_json_add_text(out, conf->id.data, conf->id.len);
@@ -232,7 +240,7 @@ llm_api_responses_head(llm_api_reader_t *rd)
                         "\"previous_response_id\":null,"
                         "\"service_tier\":\"default\",\"store\":false,"
                         "\"temperature\":%.6g,\"top_p\":%.6g",
-                        rd->r.sampling.temperature, rd->r.sampling.top_p);
+                        s.temperature, s.top_p);
 
     for (i = 0; i < llm_nelems(same); i++) {
         (void) llm_buf_addf(out, ",\"%s\":", same[i].key);

@@ -194,6 +194,37 @@ llm_api_read_plain(llm_api_reader_t *rd, void *to, const llm_str_t *model,
 }
 
 
+/* the parameters that the body has a value for */
+
+static uint32_t
+llm_api_said(const llm_flat_t *root)
+{
+    size_t             i;
+    uint32_t           said;
+    const llm_flat_t  *v;
+
+    static const struct {
+        const char  *name;
+        uint32_t     bit;
+    } params[] = {
+#define LLM_PARAM(name, type, otherwise, least, most)                        \
+        { #name, 1u << LLM_PARAM_ID_##name },
+#define LLM_ALIAS(name, of, type, least, most)                               \
+        { #name, 1u << LLM_PARAM_ID_##of },
+#include "engine/base/sampling.def"
+    };
+
+    said = 0;
+
+    for (i = 0; i < llm_nelems(params); i++) {
+        v = llm_api_member(root, params[i].name);
+        said |= v && v->type != LLM_FLAT_NULL ? params[i].bit : 0;
+    }
+
+    return said;
+}
+
+
 int
 llm_api_read_sampling(llm_api_reader_t *rd, const llm_api_body_t *b,
     llm_err_t *err)
@@ -203,6 +234,7 @@ llm_api_read_sampling(llm_api_reader_t *rd, const llm_api_body_t *b,
     s = &rd->r.sampling;
 
     *s = b->sampling;
+    s->said = llm_api_said(rd->root);
     s->top_k = llm_max(s->top_k, 0);
 
     if (b->mirostat) {

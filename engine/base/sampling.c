@@ -17,3 +17,20 @@ llm_sampling_default(llm_sampling_t *s)
 
     s->n_logprobs = -1;
 }
+
+
+void
+llm_sampling_adopt(llm_sampling_t *s, const llm_sampling_t *of)
+{
+    uint32_t  take;
+
+    take = of->said & ~s->said;
+
+#define LLM_PARAM(param, type, otherwise, least, most)                       \
+    if (take & (1u << LLM_PARAM_ID_##param)) {                               \
+        s->param = of->param;                                                \
+    }
+#include "engine/base/sampling.def"
+
+    s->said |= take;
+}

@@ -17,6 +17,14 @@ typedef struct {
     float        bias;
 } llm_logit_bias_t;
 
+typedef enum {
+#define LLM_PARAM(name, type, otherwise, least, most)  LLM_PARAM_ID_##name,
+#include "engine/base/sampling.def"
+    LLM_PARAM_N
+} llm_param_id_t;
+
+_Static_assert(LLM_PARAM_N <= 32, "parameters are bits of 32");
+
 typedef struct {
 
     /* the parameters of the stages, by their names */
@@ -32,6 +40,8 @@ typedef struct {
 #undef LLM_PARAM_ABOVE
 #undef LLM_PARAM_INT
 
+    uint32_t     said;                  /* parameters that somebody has named:
+                                           bits of llm_param_id_t */
     int32_t      n_logprobs;            /* -1: none; 0: the token's own */
     uint32_t     has_seed;
     uint64_t     seed;
@@ -39,5 +49,7 @@ typedef struct {
 
 /* the defaults: temperature 1, all else off */
 void llm_sampling_default(llm_sampling_t *s);
+/* takes the parameters that `of` names and s does not */
+void llm_sampling_adopt(llm_sampling_t *s, const llm_sampling_t *of);
 
 #endif /* LLM_SAMPLING_H */

@@ -404,6 +404,38 @@ llm_zone_get_text(llm_zone_model_state_t *m, char *text)
 
 
 void
+llm_zone_advise(llm_zone_t *z, uint32_t model, const llm_sampling_t *s)
+{
+    uint32_t                 temperature, top_p;
+    llm_zone_model_state_t  *m;
+
+    m = &z->models[model];
+
+    memcpy(&temperature, &s->temperature, sizeof(temperature));
+    memcpy(&top_p, &s->top_p, sizeof(top_p));
+
+    llm_zone_set(m->temperature, temperature);
+    llm_zone_set(m->top_p, top_p);
+    llm_zone_set(m->advised, s->said & (1u << LLM_PARAM_ID_temperature
+                                        | 1u << LLM_PARAM_ID_top_p));
+}
+
+
+static void
+llm_zone_advised(llm_zone_model_state_t *m, llm_sampling_t *s)
+{
+    uint32_t  temperature, top_p;
+
+    temperature = llm_zone_get(m->temperature);
+    top_p = llm_zone_get(m->top_p);
+
+    memcpy(&s->temperature, &temperature, sizeof(temperature));
+    memcpy(&s->top_p, &top_p, sizeof(top_p));
+    s->said = llm_zone_get(m->advised);
+}
+
+
+void
 llm_zone_status(llm_zone_t *z, uint32_t model, llm_model_status_t *st)
 {
     char                     text[LLM_ZONE_TEXT_WORDS * 8];
@@ -424,6 +456,7 @@ llm_zone_status(llm_zone_t *z, uint32_t model, llm_model_status_t *st)
     st->n_embd = llm_zone_get(m->n_embd);
     st->n_params = llm_zone_get(m->n_params);
     st->n_bytes = llm_zone_get(m->n_bytes);
+    llm_zone_advised(m, &st->advised);
 
     n = atomic_load(&m->inflight);
     if (llm_tag(n) == atomic_load(&z->epoch) && llm_count(n) > m->parallel) {

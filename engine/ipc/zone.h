@@ -73,6 +73,10 @@ typedef struct {
     _Atomic uint32_t             n_embd;
     _Atomic uint64_t             n_params;
     _Atomic uint64_t             n_bytes;
+    _Atomic uint32_t             advised;    /* bits of llm_param_id_t, then
+                                                floats by their bits: */
+    _Atomic uint32_t             temperature;
+    _Atomic uint32_t             top_p;
     _Atomic uint32_t             permille;   /* engine writes, relaxed */
     /* engine writes, relaxed: it was idle and a request waits for its load */
     _Atomic uint32_t             wanted;
@@ -177,6 +181,7 @@ void llm_zone_wake(llm_zone_t *z, int engine_fd);
 void llm_zone_wake_surely(llm_zone_t *z, int engine_fd);
 
 /* the engine's side of a model's status; NULL leaves a text as it is */
+void llm_zone_advise(llm_zone_t *z, uint32_t model, const llm_sampling_t *s);
 void llm_zone_set_text(llm_zone_t *z, uint32_t model, const char *error,
     const char *device);
 void llm_zone_set_state(llm_zone_t *z, uint32_t model,

@@ -67,6 +67,8 @@ typedef struct {
     llm_buf_t            template;      /* its text */
     llm_err_t            chat_err;
     llm_rank_text_t      rank;
+    llm_sampling_t       advised;       /* what the file says for requests that
+                                           do not */
     llm_err_t            load_err;      /* status 0: it is loaded */
     llm_runner_t         runner;
 
@@ -252,6 +254,10 @@ int llm_calls_begun(const llm_rule_ctx_t *ctx, llm_gram_build_t *b,
 /* a mark; any: see llm_form_t */
 llm_gn_t llm_calls_mark(llm_gram_build_t *b, const llm_toktree_t *tree,
     llm_str_t mark, llm_str_t any);
+
+/* advice.c: what the file says of sampling; what is out of range is left out,
+   and logged */
+void llm_served_advice(llm_served_t *m, const llm_gguf_t *g);
 
 /* rank.c */
 /* reads the text, if there is one; LLM_ERROR: no memory */

@@ -227,6 +227,7 @@ llm_served_read(llm_served_t *m)
     }
 
     llm_served_template(m, llm_model_gguf(m->model));
+    llm_served_advice(m, llm_model_gguf(m->model));
 
     if (llm_rank_load(&m->rank, llm_model_gguf(m->model), err) != LLM_OK) {
         return LLM_ERROR;

@@ -74,6 +74,7 @@ llm_served_show(const llm_served_t *m)
 
     hp = llm_model_hparams(m->model);
 
+    llm_zone_advise(m->engine->zone, m->index, &m->advised);
     llm_zone_set(z->ctx_train, hp->n_ctx_train);
     llm_zone_set(z->n_embd, hp->n_embd);
     llm_zone_set(z->n_params, hp->n_params);

@@ -407,6 +407,8 @@ llm_prep_request(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
         return llm_prep_answer(m, r, err);
     }
 
+    llm_sampling_adopt(&msg->sampling, &m->advised);
+
     if (!msg->sampling.has_seed
         && getrandom(&msg->sampling.seed, sizeof(msg->sampling.seed), 0)
            != sizeof(msg->sampling.seed))

@@ -8,13 +8,13 @@ package LLM::GGUF;
 #       kv => { 'qwen3.pooling_type' => [ u32 => 1 ] },
 #       tensors => { 'cls.output.weight' => [ [ 256, 2 ], @floats ] });
 #
-# Values: [ u32 => N ], [ bool => 0 or 1 ], [ str => TEXT ],
+# Values: [ u32 => N ], [ f32 => X ], [ bool => 0 or 1 ], [ str => TEXT ],
 # [ strs => TEXT, ... ]; undef: the key is left out.  Tensors are float32.
 
 use strict;
 use warnings;
 
-my %TYPES = (u32 => 4, bool => 7, str => 8, strs => 9);
+my %TYPES = (u32 => 4, f32 => 6, bool => 7, str => 8, strs => 9);
 my @SIZES = (1, 1, 2, 2, 4, 4, 4, 1, undef, undef, 8, 8, 8);
 
 
@@ -47,6 +47,7 @@ sub value {
     my ($kind, @values) = @_;
 
     my $v = $kind eq 'u32' ? pack('L<', $values[0])
+          : $kind eq 'f32' ? pack('f<', $values[0])
           : $kind eq 'bool' ? pack('C', $values[0])
           : $kind eq 'str' ? string($values[0])
           : pack('L<Q<', 8, scalar @values) . join('', map { string($_) }
