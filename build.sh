@@ -61,7 +61,8 @@ usage: ./build.sh COMMAND
            "bench streams": 10,000 streams at once on one worker;
            "bench bodies": /health beside clients that post large bodies;
            "bench chats": 1 to 64 chats with one system prompt, with and
-           without the prefix cache (LLAMA_SERVER=path: beside llama-server)
+           without the prefix cache (LLAMA_SERVER=path: beside llama-server);
+           "bench masks": JSON Schemas, how exact and how fast
   install  the module into the system's nginx, objs/llm as nginx-llm
            (DESTDIR is honoured)
   clean    remove what was built
@@ -531,6 +532,9 @@ bench() {
             ;;
         chats)
             exec perl -It/lib t/bench/chats.pl "${@:2}"
+            ;;
+        masks)
+            exec python3 t/bench/masks.py "${@:2}"
             ;;
         streams)
             # with the generator in the place of a model

@@ -1,0 +1,97 @@
+#!/usr/bin/env python3
+"""What JSON Schemas cost, and how many are kept to exactly.
+
+usage: masks.py [--llm objs/llm] [--vocab FILE.gguf] [--schemas FILE.jsonl]
+                [--runs N]
+
+Each line of the schemas is {"name", "schema", "tests": [{"valid", "data"}]};
+`llm match` compiles each, walks every instance through the masks and says what
+was accepted, and how long each step took.  A schema has passed if all valid
+instances were accepted and no other one.  Times are by the wall clock: of
+several runs each time's smallest counts, which a busy machine disturbs least.
+
+MaskBench's schemas, the measure of LLGuidance, are one such file
+(github.com/guidance-ai/jsonschemabench).
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+FIXTURES = ROOT.parent / "shared" / "fixtures"
+
+
+def run(args):
+    """What llm match says of each case."""
+    with open(args.schemas, "rb") as cases:
+        out = subprocess.run([args.llm, "match", args.vocab], stdin=cases,
+                             stdout=subprocess.PIPE, check=True).stdout
+    return [json.loads(line) for line in out.splitlines()]
+
+
+def fastest(runs):
+    """The cases of the first run, each time the smallest of all runs."""
+    for case, *others in zip(*runs):
+        if case["status"] == "ok":
+            same = [case, *others]
+            case["compile_us"] = min(o["compile_us"] for o in same)
+            case["mask_us"] = [min(t) for t in zip(*(o["mask_us"]
+                                                     for o in same))]
+        yield case
+
+
+def verdict(case, said):
+    """refused, passed, loose (accepted what is invalid), or tight."""
+    if said["status"] != "ok":
+        return "refused"
+    wrong = [t["valid"] for t, accepted in zip(case["tests"],
+                                               said["accepted"])
+             if t["valid"] != accepted]
+    return "loose" if False in wrong else "tight" if wrong else "passed"
+
+
+def times(name, us):
+    us = sorted(us)
+    if us:
+        print(f"{name:8} us  median {us[len(us) // 2]:.2f}  "
+              f"p99 {us[int(len(us) * 0.99)]:.1f}  max {us[-1]:.0f}  "
+              f"({len(us)})")
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    p.add_argument("--llm", default=str(ROOT / "objs" / "llm"))
+    p.add_argument("--vocab", default=str(
+        FIXTURES / "tokenizers" / "ggml-vocab-qwen2.gguf"))
+    p.add_argument("--schemas", default=str(
+        FIXTURES / "schemas" / "maskbench-dev.jsonl"))
+    p.add_argument("--runs", type=int, default=3)
+    args = p.parse_args()
+
+    for path in args.vocab, args.schemas:
+        if not Path(path).exists():
+            sys.exit(f"masks.py: {path}: there is no such file")
+
+    with open(args.schemas, encoding="utf-8") as lines:
+        cases = [json.loads(line) for line in lines]
+
+    said = list(fastest([run(args) for _ in range(args.runs)]))
+    count = {}
+    for case, answer in zip(cases, said):
+        how = verdict(case, answer)
+        count[how] = count.get(how, 0) + 1
+
+    print(f"{len(cases)} schemas: " + ", ".join(
+        f"{count.get(how, 0)} {how}"
+        for how in ("passed", "refused", "tight", "loose")))
+
+    done = [s for s in said if s["status"] == "ok"]
+    times("compile", [s["compile_us"] for s in done])
+    times("mask", [us for s in done for us in s["mask_us"]])
+
+
+if __name__ == "__main__":
+    main()
