@@ -12,6 +12,9 @@
 # calls, the output and the reasoning came back.  All else is real: the
 # agents with all their tools and prompts, nginx, the engine, the sampler, the
 # parser of calls.  So this holds whatever the demo model has learnt.
+#
+# Then the demo model itself, by its own template: what it is asked for and what
+# it makes of the answer is its own.  It is run greedily, as a file can advise.
 
 use strict;
 use warnings;
@@ -20,6 +23,7 @@ use LLM::Alone;
 
 use JSON::PP qw(decode_json);
 use LLM::Agent;
+use LLM::GGUF;
 use LLM::Test;
 use Test::More;
 
@@ -28,12 +32,15 @@ my $here = "$LLM::Test::ROOT/t/agents";
 # each agent's requests are counted by its own name of the model
 
 my $names = join ',', LLM::Agent::names();
+my $demos = join ',', map { "demo-$_" } LLM::Agent::names();
 
 my $t = LLM::Test->new(
     model => "llm_model script %%DIR%%/script.gguf ctx=65536 threads=2"
         . " template=$here/template.jinja alias=$names;"
         . "llm_model short %%DIR%%/script.gguf ctx=4096 threads=2"
-        . " template=$here/template.jinja;",
+        . " template=$here/template.jinja;"
+        . "llm_model demo %%DIR%%/demo.gguf ctx=65536 parallel=2 threads=2"
+        . " alias=$demos;",
     http => 'client_max_body_size 8m;'
         . 'log_format agents "$request_method $uri $status'
         . ' $llm_finish_reason $llm_prompt_tokens $llm_cached_tokens";'
@@ -41,6 +48,9 @@ my $t = LLM::Test->new(
 
 system('python3', "$here/mkscript.py", "$here/script.json",
        $t->dir . '/script.gguf') == 0 or die 'no script.gguf';
+
+LLM::GGUF::make("$LLM::Test::ROOT/models/demo.gguf", $t->dir . '/demo.gguf',
+                kv => { 'general.sampling.temp' => [ f32 => 0 ] });
 
 $t->start;
 
@@ -110,6 +120,34 @@ for my $name (LLM::Agent::names()) {
             or explain_run($run);
         is(join(' ', map { "$_->{status} $_->{finish}" } @turns), '200 stop',
            'in one turn');
+    };
+}
+
+
+# The demo model: it calls a tool, gets its result, and ends its turn with an
+# answer.  Whether it has called what it should is not asked here.
+
+my $write = 'Create a file named hello.txt that contains the word hello.';
+my %wish = (codex => 'Run the command ls');
+
+for my $name (LLM::Agent::names()) {
+    subtest "$name, the demo model" => sub {
+        my $agent = LLM::Agent->new($name, url => $url,
+                                    model => "demo-$name");
+        my $why = $agent->missing;
+
+        plan skip_all => $why if $why;
+
+        my $run = $agent->ask($wish{$name} // $write);
+        my @asked = requests($agent->path);
+        my @turns = grep { $_->{prompt} > 2000 } @asked;
+
+        is($run->{status}, 0, 'ends well') or explain_run($run);
+        is(scalar(grep { $_->{status} != 200 } @asked), 0,
+           'no request is refused');
+        like(join(' ', map { $_->{finish} } @turns),
+             qr/^(?:tool_calls )+stop$/, 'a call, then the answer');
+        like($run->{out}, qr/\w/, 'which it shows') or explain_run($run);
     };
 }
 

@@ -79,7 +79,7 @@ SKILLS = {
     "tool results": (4, [tools.weather_answer] * 3 + [
         tools.two_weather_answers, tools.other_answer]),
     "small talk": (5, [talk.small_talk] * 5 + [talk.persona]),
-    "not knowing": (4, [talk.unknown] * 7 + [talk.weather_without_tool]),
+    "not knowing": (7, [talk.unknown] * 7 + [talk.weather_without_tool]),
     "stories": (1, [talk.story]),
 }
 AGENT_SKILLS = {
@@ -96,10 +96,9 @@ MORE = {
     "agent talks": (4, [agents.agent_talk]),
 }
 # the weights with --tune, for a model that has learned all but the agents'
-# ways: the other skills keep KEPT of theirs
+# ways: the other skills keep a share of theirs
 TUNE = {"agent calls": 34, "agent answers": 24, "agent talks": 8,
         "tool calls": 10, "tool results": 7, "tool talks": 4}
-KEPT = 0.55
 RAW_SHARE = 0.02
 THINK_SHARE = 0.12
 
@@ -148,9 +147,9 @@ def _before(rng, skill):
     return [entry for _ in range(count) for entry in filler(rng)]
 
 
-def sample(rng, skill, item, tune=False):
-    """One line of training text; with tune seldom with turns before."""
-    alone = tune and rng.random() < 0.75
+def sample(rng, skill, item, kept=None, think=THINK_SHARE):
+    """One line of training text; with kept seldom with turns before."""
+    alone = kept is not None and rng.random() < 0.75
     before = [] if alone else _before(rng, skill)
     out = {"skill": skill,
            "messages": _messages(item, _system_of(rng, item), before),
@@ -160,19 +159,21 @@ def sample(rng, skill, item, tune=False):
     elif rng.random() < 0.08:
         out["tools"] = (tools.any_tools(rng) if rng.random() < 0.4
                         else agents.offer(rng)[1])
-    if item.think and rng.random() < THINK_SHARE:
+    if item.think and rng.random() < think:
         out["thinking"] = True
         out["answer"] = f"<think>\n{item.think}\n</think>\n\n{item.answer}"
     return out
 
 
-def samples(seed, count, tune=False):
+def samples(seed, count, kept=None, think=THINK_SHARE):
+    """kept: the share of their weights that the skills have that TUNE does not
+    name; None: without TUNE."""
     rng = random.Random(seed)
     skills = {**SKILLS, **AGENT_SKILLS, **MORE}
     names = list(skills)
     weights = [skills[n][0] for n in names]
-    if tune:
-        weights = [TUNE.get(n, skills[n][0] * KEPT) for n in names]
+    if kept is not None:
+        weights = [TUNE.get(n, skills[n][0] * kept) for n in names]
     for _ in range(count):
         if rng.random() < RAW_SHARE:
             prompt, rest = talk.raw_text(rng, False, knowledge.CAPITALS,
@@ -181,7 +182,7 @@ def samples(seed, count, tune=False):
             continue
         skill = rng.choices(names, weights)[0]
         item = rng.choice(skills[skill][1])(rng, False)
-        line = sample(rng, skill, item, tune)
+        line = sample(rng, skill, item, kept, think)
         if item.answer == talk.NO_WEATHER:
             line.pop("tools", None)
         yield line
@@ -243,20 +244,24 @@ def main():
     p.add_argument("--count", type=int, default=600000)
     p.add_argument("--seed", type=int, default=1)
     p.add_argument("--out")
-    p.add_argument("--tune", action="store_true",
-                   help="more of what agents ask, for a trained model")
+    p.add_argument("--tune", type=float, metavar="KEPT",
+                   help="more of what agents ask, for a trained model; the "
+                   "other skills keep this share of their weights")
+    p.add_argument("--think", type=float, default=THINK_SHARE,
+                   help="share of the answers that are thought about")
     p.add_argument("--leaks", action="store_true",
                    help="list held-back questions that the text has")
     args = p.parse_args()
     if args.leaks:
         for q in leaks(questions(),
-                       samples(args.seed, args.count, args.tune)):
+                       samples(args.seed, args.count, args.tune,
+                               args.think)):
             print(q["skill"], "|", q["messages"][-1]["content"])
         return
     if not args.out:
         p.error("--out is needed")
     with open(args.out, "w", encoding="utf-8") as out:
-        for line in samples(args.seed, args.count, args.tune):
+        for line in samples(args.seed, args.count, args.tune, args.think):
             out.write(json.dumps(line, ensure_ascii=False) + "\n")
 
 
