@@ -223,29 +223,70 @@ typedef enum {
 
 typedef enum {
     LLM_GLU_SILU = 0,
-    LLM_GLU_GELU                        /* tanh approximation */
+    LLM_GLU_GELU,                       /* tanh approximation */
+    LLM_GLU_GELU_ERF,                   /* x / 2 (1 + erf(x / sqrt(2))) */
+    LLM_GLU_RELU2,                      /* max(x, 0)^2 */
+    LLM_GLU_XIELU                       /* arXiv:2411.13010; act() alone */
 } llm_glu_t;
+
+/* an activation without a gate */
+typedef struct {
+    llm_glu_t         kind;
+    /*
+     * XIELU: x > 0: p x^2 + b x; else n (expm1(min(x, eps)) - x) + b x, with
+     * p, n, b and eps in this order
+     */
+    float             xielu[4];
+} llm_act_fn_t;
+
+typedef enum {
+    LLM_NORM_RMS = 0,                   /* x / sqrt(mean(x^2) + eps) */
+    LLM_NORM_LAYER                      /* (x - mean(x))
+                                           / sqrt(var(x) + eps) */
+} llm_norm_kind_t;
+
+/* y = norm(x) * w + bias (+ y) */
+typedef struct {
+    llm_norm_kind_t   kind;
+    float             eps;
+    const llm_vec_t  *w;                /* [columns] or [group]; NULL: 1 */
+    const llm_vec_t  *bias;             /* [columns] or NULL */
+    uint32_t          group;            /* columns that are normalised
+                                           together; 0: the whole row */
+    int               add;              /* y += instead of y = */
+} llm_norm_t;
 
 typedef enum {
     LLM_ROPE_NORM = 0,                  /* pairs (2i, 2i + 1): llama */
     LLM_ROPE_NEOX                       /* pairs (i, i + n / 2): qwen */
 } llm_rope_kind_t;
 
-/* rotary embedding of one model, arXiv:2104.09864 */
+/* rotary embedding of some layers, arXiv:2104.09864 */
 typedef struct {
     llm_rope_kind_t   kind;
-    uint32_t          n_dims;           /* rotated dimensions of a head */
+    uint32_t          n_dims;           /* rotated dimensions of a head; 0:
+                                           there is no rotation */
     const llm_vec_t  *inv_freq;         /* [n_dims / 2], scaling included */
     float             mscale;           /* YaRN's factor on cos and sin */
 } llm_rope_t;
 
+/* what one layer keeps of a token */
+typedef struct {
+    uint32_t     n_kv_heads;            /* 0: nothing */
+    uint32_t     head_dim_k;
+    uint32_t     head_dim_v;
+} llm_kv_layer_t;
+
 typedef struct {
     uint32_t     n_layers;
     uint32_t     n_pages;
-    uint32_t     n_kv_heads;
-    uint32_t     head_dim_k;
+    uint32_t     n_kv_heads;            /* the most of any layer, as the */
+    uint32_t     head_dim_k;            /* next two */
     uint32_t     head_dim_v;
     uint32_t     n_heads;               /* query heads: sizes scratch */
+    const llm_kv_layer_t  *layers;      /* [n_layers] the caller's until
+                                           kv_free(); NULL: all are as large
+                                           as the largest */
 } llm_kv_opts_t;
 
 /* y = x W^T (+ bias) (+ y) */
@@ -267,7 +308,60 @@ typedef struct {
     const llm_vec_t  *q_norm;           /* [head_dim_k] RMS norm, or NULL */
     const llm_vec_t  *k_norm;
     float             norm_eps;
+    int               norm_last;        /* the norms come after the rotation */
+
+    uint32_t          window;           /* positions that a row sees: its own
+                                           and those before it; 0: all */
+    int               chunks;           /* windows do not slide: position p
+                                           sees from p / window * window on */
+    float             softcap;          /* score = cap tanh(score / cap); 0:
+                                           as it is */
+    const llm_vec_t  *sinks;            /* [n_heads] scores of a key without
+                                           a value, or NULL */
+    /*
+     * The queries of position p are multiplied by
+     * 1 + temp_scale log(1 + floor((p + temp_offset) / temp_floor))
+     */
+    float             temp_scale;       /* 0: they are not */
+    uint32_t          temp_floor;
+    uint32_t          temp_offset;
 } llm_heads_t;
+
+
+/* the first position that the one at pos sees */
+static inline uint32_t
+llm_heads_first(const llm_heads_t *h, uint32_t pos)
+{
+    if (h->window == 0 || pos < h->window) {
+        return 0;
+    }
+
+    return h->chunks ? pos / h->window * h->window : pos + 1 - h->window;
+}
+
+/*
+ * What a table's operations can do beside the plain case (or-ed).  A model
+ * that needs what its device cannot do is not loaded there.
+ */
+typedef enum {
+    LLM_CAN_NORMS    = 1 << 0,          /* llm_norm_t but RMS with weights of
+                                           the whole row */
+    LLM_CAN_ACTS     = 1 << 1,          /* act(), GELU_ERF */
+    LLM_CAN_WINDOWS  = 1 << 2,          /* window and chunks */
+    LLM_CAN_SCORES   = 1 << 3,          /* softcap, sinks, temp_scale */
+    LLM_CAN_ROPE     = 1 << 4,          /* layers without rotation, norm_last,
+                                           rope_kv() of q alone */
+    LLM_CAN_KV       = 1 << 5,          /* layers of different sizes */
+    LLM_CAN_SCALE    = 1 << 6,          /* scale(), softcap() */
+    LLM_CAN_EMBED    = 1 << 7           /* embed_pos(), columns() */
+} llm_can_t;
+
+/* the same in words, for messages, in the order of the bits */
+#define LLM_CAN_NAMES                                                        \
+    "its kinds of norms", "its activation", "attention's windows",           \
+    "its changes of attention's scores", "layers without RoPE",              \
+    "layers of different sizes", "scaled or capped values",                  \
+    "its kinds of embeddings"
 
 
 struct llm_ops_s {
@@ -330,9 +424,9 @@ struct llm_ops_s {
     /* x[row] = w[tokens[row]] */
     void        (*embed)(llm_dev_t *dev, const llm_weight_t *w,
                         llm_act_t *x);
-    /* y = x / rms(x) * w, where rms(x) = sqrt(mean(x^2) + eps) */
+    /* y may be x, unless it is added to */
     void        (*norm)(llm_dev_t *dev, llm_rows_t rows, const llm_act_t *x,
-                        const llm_vec_t *w, float eps, llm_act_t *y);
+                        const llm_norm_t *n, llm_act_t *y);
     /* n products of the same x; the outputs are different buffers */
     void        (*linear)(llm_dev_t *dev, llm_rows_t rows,
                         const llm_act_t *x, const llm_linear_t *out,
@@ -340,14 +434,16 @@ struct llm_ops_s {
     /*
      * Applies the RMS norm per head, if any, to q [rows, n_heads *
      * head_dim_k] and k, rotates both in place by pos, and writes k and v to
-     * the cache.
+     * the cache.  k NULL: q alone, for a layer that reads the keys and values
+     * of another.
      */
     void        (*rope_kv)(llm_dev_t *dev, const llm_heads_t *h,
                         const llm_rope_t *rope, llm_act_t *q, llm_act_t *k,
                         const llm_act_t *v, llm_kv_t *kv);
     /*
      * Causal attention of every row over its sequence's cache, grouped
-     * heads (arXiv:2305.13245): out [rows, n_heads * head_dim_v].
+     * heads (arXiv:2305.13245): out [rows, n_heads * head_dim_v].  Of a
+     * window, only its pages are read.
      */
     void        (*attention)(llm_dev_t *dev, const llm_heads_t *h,
                         const llm_act_t *q, const llm_kv_t *kv,
@@ -376,6 +472,30 @@ struct llm_ops_s {
      * does not draw, batch.draws is NULL.
      */
     void        (*drawn)(llm_dev_t *dev, uint32_t i, llm_drawn_t *out);
+
+    /* operations that a device may lack, and what else it can do: llm_can_t's
+       bits, without which they are NULL */
+    uint32_t      can;
+
+    /* the rows of a buffer are `cols` wide from now on, at most as wide as it
+       was created */
+    void        (*act_cols)(llm_act_t *a, uint32_t cols);
+    /* y = act(x); y may be x */
+    void        (*act)(llm_dev_t *dev, llm_rows_t rows,
+                        const llm_act_fn_t *fn, const llm_act_t *x,
+                        llm_act_t *y);
+    /* y = f * x, or y += f * x; y may be x */
+    void        (*scale)(llm_dev_t *dev, llm_rows_t rows, float f,
+                        const llm_act_t *x, int add, llm_act_t *y);
+    /* x = cap * tanh(x / cap) */
+    void        (*softcap)(llm_dev_t *dev, llm_rows_t rows, float cap,
+                        llm_act_t *x);
+    /* x[row] += w[pos[row]] */
+    void        (*embed_pos)(llm_dev_t *dev, const llm_weight_t *w,
+                        llm_act_t *x);
+    /* y[row] = as many columns of x[row] as y has, from `first` */
+    void        (*columns)(llm_dev_t *dev, llm_rows_t rows,
+                        const llm_act_t *x, uint32_t first, llm_act_t *y);
 };
 
 

@@ -1,48 +1,19 @@
 /*
- * The architectures, which are the rows of archs.def, and the sizes that a
- * file's metadata names; see arch.h.
- *
- * Names of the fields: github.com/ggml-org/ggml, docs/gguf.md.
+ * The architectures, which are the rows of archs.def, and the order in which
+ * a description is read; see arch.h.
  */
 
-#include "engine/model/blocks.h"
+#include "engine/model/reader.h"
 
-#include <math.h>
 #include <stdio.h>
 
 
-#define LLM_MAX_LAYERS    4096
-#define LLM_MAX_HEAD_DIM  1024
-#define LLM_MAX_CTX       (1u << 28)
-
-
-static const llm_arch_t  llm_archs[] = {
-#define LLM_BLOCK(NAME)  &llm_block_##NAME,
-#define LLM_ARCH(name, rope, glu, tensors, blocks)                           \
-    { #name, LLM_ROPE_##rope, LLM_GLU_##glu, tensors, { blocks NULL } },
+#define LLM_ARCH(ID)  extern const llm_arch_t  llm_arch_##ID;
 #include "engine/model/archs.def"
-#undef LLM_BLOCK
-};
 
-
-/*
- * Fields that would change the result and that no architecture here applies:
- * a file may have them only with a value that changes nothing.
- */
-static const struct {
-    const char  *name;                  /* behind "ARCH." */
-    float        neutral;               /* 0 is neutral, too */
-    const char  *what;
-} llm_refused[] = {
-    { "expert_count", 0, "mixtures of experts are not supported" },
-    { "logit_scale", 1, "scaled logits are not supported" },
-    { "residual_scale", 1, "scaled residuals are not supported" },
-    { "embedding_scale", 1, "scaled embeddings are not supported" },
-    { "attn_logit_softcapping", 0, "soft-capping is not supported" },
-    { "final_logit_softcapping", 0, "soft-capping is not supported" },
-    { "attention.max_alibi_bias", 0, "ALiBi is not supported" },
-    { "attention.clamp_kqv", 0, "clamped K, Q and V are not supported" },
-    { "nextn_predict_layers", 0, "prediction layers are not supported" }
+static const llm_arch_t  *const llm_archs[] = {
+#define LLM_ARCH(ID)  &llm_arch_##ID,
+#include "engine/model/archs.def"
 };
 
 
@@ -82,7 +53,7 @@ llm_arch_names(char *buf, size_t size)
         n = snprintf(buf + len, size - len, "%s%s",
                      i == 0 ? "" : i + 1 < llm_nelems(llm_archs) ? ", "
                                                                  : " and ",
-                     llm_archs[i].name);
+                     llm_archs[i]->name);
         len += (size_t) llm_max(n, 0);
     }
 }
@@ -92,7 +63,7 @@ static int
 llm_desc_arch(const llm_gguf_t *g, llm_desc_t *d, llm_err_t *err)
 {
     int        rc;
-    char       names[256];
+    char       names[640];
     size_t     i;
     llm_str_t  s;
 
@@ -105,8 +76,8 @@ llm_desc_arch(const llm_gguf_t *g, llm_desc_t *d, llm_err_t *err)
     }
 
     for (i = 0; i < llm_nelems(llm_archs); i++) {
-        if (llm_arch_is(s, llm_archs[i].name)) {
-            d->arch = &llm_archs[i];
+        if (llm_arch_is(s, llm_archs[i]->name)) {
+            d->arch = llm_archs[i];
             break;
         }
     }
@@ -144,263 +115,111 @@ llm_desc_name(const llm_gguf_t *g, llm_hparams_t *hp)
 }
 
 
-static int
-llm_desc_no_field(const llm_gguf_t *g, const char *key, llm_err_t *err)
+static void
+llm_desc_facts(llm_desc_t *d)
 {
-    return llm_fail(err, "%s: %s: it is missing", llm_gguf_name(g), key);
+    static const llm_tensor_fact_t  facts[LLM_LT_N] = {
+#define LLM_TENSOR(ID, name, in, out)  { name, LLM_DIM_##in, LLM_DIM_##out },
+#define LLM_GLOBAL(ID, name, in, out)
+#include "engine/model/tensors.def"
+    };
+
+    memcpy(d->facts, facts, sizeof(facts));
 }
 
 
-/* if the key is absent *v keeps its default; a default of 0: the key is
-   required */
+/* what each layer keeps of a token, and sizes for people */
 
 static int
-llm_desc_size(const llm_gguf_t *g, const llm_desc_t *d, const char *name,
-    uint32_t max, uint32_t *v, llm_err_t *err)
+llm_desc_summary(llm_reader_t *r)
 {
-    int             rc;
-    llm_gguf_key_t  key;
+    uint32_t           i;
+    llm_desc_t        *d;
+    llm_kv_layer_t    *kv;
+    llm_layer_desc_t  *l;
 
-    llm_gguf_key(&key, d->arch->name, name);
+    d = r->d;
 
-    rc = llm_gguf_get_u32(g, key.text, v, err);
+    for (i = 0; i < d->hp.n_layers; i++) {
+        l = &d->layers[i];
+        kv = &d->kv[i];
 
-    if (rc == LLM_ERROR) {
-        return LLM_ERROR;
-    }
-
-    if (rc == LLM_ABSENT && *v == 0) {
-        return llm_desc_no_field(g, key.text, err);
-    }
-
-    if (*v == 0 || *v > max) {
-        return llm_fail(err, "%s: %s: %u is not within 1 and %u",
-                        llm_gguf_name(g), key.text, *v, max);
-    }
-
-    return LLM_OK;
-}
-
-
-static int
-llm_desc_heads(const llm_gguf_t *g, llm_desc_t *d, llm_err_t *err)
-{
-    llm_hparams_t  *hp;
-
-    hp = &d->hp;
-
-    if (llm_desc_size(g, d, "attention.head_count", LLM_MAX_WIDTH,
-                      &hp->n_heads, err) != LLM_OK)
-    {
-        return LLM_ERROR;
-    }
-
-    hp->n_kv_heads = hp->n_heads;
-    hp->head_dim_k = hp->n_embd / hp->n_heads;
-    hp->head_dim_v = hp->n_embd / hp->n_heads;
-
-    if (llm_desc_size(g, d, "attention.head_count_kv", hp->n_heads,
-                      &hp->n_kv_heads, err) != LLM_OK
-        || llm_desc_size(g, d, "attention.key_length", LLM_MAX_HEAD_DIM,
-                         &hp->head_dim_k, err) != LLM_OK
-        || llm_desc_size(g, d, "attention.value_length", LLM_MAX_HEAD_DIM,
-                         &hp->head_dim_v, err) != LLM_OK)
-    {
-        return LLM_ERROR;
-    }
-
-    if (hp->n_heads % hp->n_kv_heads) {
-        return llm_fail(err, "%s: %s.attention.head_count_kv: %u does not "
-                        "divide the %u heads", llm_gguf_name(g), hp->arch,
-                        hp->n_kv_heads, hp->n_heads);
-    }
-
-    if (hp->n_heads > LLM_MAX_WIDTH / hp->head_dim_k
-        || hp->n_heads > LLM_MAX_WIDTH / hp->head_dim_v)
-    {
-        return llm_fail(err, "%s: %s.attention.head_count: %u heads are too "
-                        "many", llm_gguf_name(g), hp->arch, hp->n_heads);
-    }
-
-    hp->n_rot = hp->head_dim_k;
-
-    if (llm_desc_size(g, d, "rope.dimension_count", hp->head_dim_k,
-                      &hp->n_rot, err) != LLM_OK)
-    {
-        return LLM_ERROR;
-    }
-
-    if (hp->n_rot % 2) {
-        return llm_fail(err, "%s: %s.rope.dimension_count: %u is odd",
-                        llm_gguf_name(g), hp->arch, hp->n_rot);
-    }
-
-    return LLM_OK;
-}
-
-
-static int
-llm_desc_floats(const llm_gguf_t *g, llm_desc_t *d, llm_err_t *err)
-{
-    int             rc;
-    llm_gguf_key_t  key;
-
-    llm_gguf_key(&key, d->hp.arch, "attention.layer_norm_rms_epsilon");
-    rc = llm_gguf_get_f32(g, key.text, &d->hp.norm_eps, err);
-
-    if (rc != LLM_OK) {
-        return rc == LLM_ERROR ? rc : llm_desc_no_field(g, key.text, err);
-    }
-
-    if (!(d->hp.norm_eps >= 0 && d->hp.norm_eps < 1)) {
-        return llm_fail(err, "%s: %s: %g is not within 0 and 1",
-                        llm_gguf_name(g), key.text, d->hp.norm_eps);
-    }
-
-    llm_gguf_key(&key, d->hp.arch, "attention.scale");
-    rc = llm_gguf_get_f32(g, key.text, &d->attn_scale, err);
-
-    if (rc == LLM_ERROR) {
-        return LLM_ERROR;
-    }
-
-    if (!isfinite(d->attn_scale)) {
-        return llm_fail(err, "%s: %s: not a finite number", llm_gguf_name(g),
-                        key.text);
-    }
-
-    if (d->attn_scale == 0) {
-        d->attn_scale = (float) (1 / sqrt(d->hp.head_dim_k));
-    }
-
-    return LLM_OK;
-}
-
-
-static int
-llm_desc_refuse(const llm_gguf_t *g, const llm_desc_t *d, llm_err_t *err)
-{
-    int             causal;
-    size_t          i;
-    float           v;
-    llm_gguf_key_t  key;
-
-    for (i = 0; i < llm_nelems(llm_refused); i++) {
-        llm_gguf_key(&key, d->hp.arch, llm_refused[i].name);
-        v = 0;
-
-        if (llm_gguf_get_f32(g, key.text, &v, err) == LLM_ERROR) {
-            return LLM_ERROR;
+        if (l->kv_layer == i) {
+            kv->n_kv_heads = l->n_kv_heads;
+            kv->head_dim_k = l->head_dim_k;
+            kv->head_dim_v = l->head_dim_v;
         }
 
-        if (v != 0 && v != llm_refused[i].neutral) {
-            return llm_fail(err, "%s: %s: %g: %s", llm_gguf_name(g),
-                            key.text, v, llm_refused[i].what);
+        d->kv_differs |= memcmp(kv, &d->kv[0], sizeof(*kv)) != 0;
+        d->hp.n_ff = llm_max(d->hp.n_ff, l->n_ff);
+        d->hp.n_heads = llm_max(d->hp.n_heads, l->n_heads);
+        d->hp.n_kv_heads = llm_max(d->hp.n_kv_heads, l->n_kv_heads);
+        d->hp.head_dim_k = llm_max(d->hp.head_dim_k, l->head_dim_k);
+        d->hp.head_dim_v = llm_max(d->hp.head_dim_v, l->head_dim_v);
+
+        if (l->rope != LLM_NO_ROPE
+            && d->ropes[l->rope].n_rot > l->head_dim_k)
+        {
+            return llm_fail(r->err, "%s: %s.rope.dimension_count: %u is more "
+                            "than the heads of layer %u have",
+                            llm_gguf_name(r->g), d->hp.arch,
+                            d->ropes[l->rope].n_rot, i);
         }
     }
 
-    causal = 1;
-    llm_gguf_key(&key, d->hp.arch, "attention.causal");
-
-    if (llm_gguf_get_bool(g, key.text, &causal, err) == LLM_ERROR) {
-        return LLM_ERROR;
-    }
-
-    if (!causal) {
-        return llm_fail(err, "%s: %s: false: only causal attention is "
-                        "supported", llm_gguf_name(g), key.text);
-    }
-
     return LLM_OK;
 }
 
 
 static int
-llm_desc_pooling(const llm_gguf_t *g, llm_desc_t *d, llm_err_t *err)
+llm_desc_fields(llm_reader_t *r)
 {
-    uint32_t        v;
-    llm_gguf_key_t  key;
+    r->used = calloc(llm_gguf_n_kv(r->g) + 1, 1);
 
-    v = LLM_POOLING_UNSAID;
-    llm_gguf_key(&key, d->hp.arch, "pooling_type");
-
-    switch (llm_gguf_get_u32(g, key.text, &v, err)) {
-
-    case LLM_ABSENT:
-        break;
-
-    case LLM_OK:
-        if (v <= LLM_POOLING_RANK) {
-            break;
-        }
-
-        return llm_fail(err, "%s: %s: %u is not supported (0 to %u are)",
-                        llm_gguf_name(g), key.text, v, LLM_POOLING_RANK);
-
-    default:
-        return LLM_ERROR;
+    if (r->used == NULL) {
+        return llm_fail(r->err, "%s: no memory for its fields",
+                        llm_gguf_name(r->g));
     }
 
-    d->hp.pooling = v;
-
-    return LLM_OK;
-}
-
-
-static int
-llm_desc_sizes(const llm_gguf_t *g, llm_desc_t *d, llm_err_t *err)
-{
-    llm_hparams_t  *hp;
-    llm_gguf_key_t  key;
-
-    hp = &d->hp;
-
-    if (llm_desc_size(g, d, "block_count", LLM_MAX_LAYERS, &hp->n_layers,
-                      err) != LLM_OK
-        || llm_desc_size(g, d, "context_length", LLM_MAX_CTX,
-                         &hp->n_ctx_train, err) != LLM_OK
-        || llm_desc_size(g, d, "embedding_length", LLM_MAX_WIDTH,
-                         &hp->n_embd, err) != LLM_OK
-        || llm_desc_size(g, d, "feed_forward_length", LLM_MAX_WIDTH,
-                         &hp->n_ff, err) != LLM_OK
-        || llm_desc_heads(g, d, err) != LLM_OK
-        || llm_desc_floats(g, d, err) != LLM_OK
-        || llm_desc_refuse(g, d, err) != LLM_OK
-        || llm_desc_pooling(g, d, err) != LLM_OK)
+    if (llm_desc_sizes(r) != LLM_OK
+        || (r->d->arch->read && r->d->arch->read(r) != LLM_OK)
+        || llm_desc_summary(r) != LLM_OK)
     {
         return LLM_ERROR;
     }
 
-    llm_gguf_key(&key, hp->arch, "attention.sliding_window");
-
-    if (llm_gguf_get_u32(g, key.text, &hp->n_window, err) == LLM_ERROR) {
-        return LLM_ERROR;
-    }
-
-    return llm_rope_read(g, hp->arch, hp->n_ctx_train, &d->rope, err);
+    return llm_read_rest(r);
 }
 
 
 int
 llm_desc_read(const llm_gguf_t *g, llm_desc_t *d, llm_err_t *err)
 {
+    int           rc;
+    llm_reader_t  r = { .g = g, .d = d, .err = err };
+
     memset(d, 0, sizeof(llm_desc_t));
+    llm_desc_facts(d);
 
     if (llm_desc_whole(g, err) != LLM_OK
-        || llm_desc_arch(g, d, err) != LLM_OK
-        || llm_desc_sizes(g, d, err) != LLM_OK)
+        || llm_desc_arch(g, d, err) != LLM_OK)
     {
         return LLM_ERROR;
     }
 
-    llm_desc_name(g, &d->hp);
+    rc = llm_desc_fields(&r);
+    free(r.used);
 
-    if (llm_desc_tensors(g, d, err) != LLM_OK) {
-        llm_desc_free(d);
-        return LLM_ERROR;
+    if (rc == LLM_OK) {
+        llm_desc_name(g, &d->hp);
+        rc = llm_desc_tensors(g, d, err);
     }
 
-    return LLM_OK;
+    if (rc != LLM_OK) {
+        llm_desc_free(d);
+    }
+
+    return rc;
 }
 
 
@@ -408,5 +227,75 @@ void
 llm_desc_free(llm_desc_t *d)
 {
     free(d->layers);
+    free(d->kv);
     d->layers = NULL;
+    d->kv = NULL;
+}
+
+
+static uint32_t
+llm_layer_needs(const llm_desc_t *d, const llm_layer_desc_t *l,
+    uint32_t layer, uint32_t ctx)
+{
+    int       whole;
+    uint32_t  needs;
+
+    whole = l->tensors[LLM_LT_Q_NORM].t
+            && d->facts[LLM_LT_Q_NORM].in == LLM_DIM_Q;
+    needs = 0;
+
+    if (whole || l->norm_v || l->tensors[LLM_LT_ATTN_POST].t
+        || l->tensors[LLM_LT_FFN_POST].t)
+    {
+        needs |= LLM_CAN_NORMS;
+    }
+
+    if (l->want[LLM_LT_GATE] == LLM_WANT_NONE || l->act.kind > LLM_GLU_GELU)
+    {
+        needs |= LLM_CAN_ACTS;
+    }
+
+    if (l->window && l->window < ctx) {
+        needs |= LLM_CAN_WINDOWS;
+    }
+
+    if (l->softcap > 0 || l->tensors[LLM_LT_SINKS].t || l->temp_scale != 0) {
+        needs |= LLM_CAN_SCORES;
+    }
+
+    if (l->rope == LLM_NO_ROPE || l->norm_last || l->kv_layer != layer) {
+        needs |= LLM_CAN_ROPE;
+    }
+
+    if (l->residual_scale != 1 || l->want[LLM_LT_ATTN_NORM] == LLM_WANT_NONE
+        || l->tensors[LLM_LT_OUT_SCALE].t)
+    {
+        needs |= LLM_CAN_SCALE;
+    }
+
+    return needs | (l->n_ff != d->hp.n_ff ? LLM_CAN_KV : 0);
+}
+
+
+uint32_t
+llm_desc_needs(const llm_desc_t *d, uint32_t ctx)
+{
+    uint32_t  i, needs;
+
+    needs = d->arch->norm == LLM_NORM_RMS ? 0 : LLM_CAN_NORMS;
+    needs |= d->kv_differs ? LLM_CAN_KV : 0;
+
+    if (d->embd_scale != 1 || d->logit_scale != 1 || d->logit_cap > 0) {
+        needs |= LLM_CAN_SCALE;
+    }
+
+    if (d->global[LLM_GT_POS_EMBD] || d->n_input) {
+        needs |= LLM_CAN_EMBED | LLM_CAN_SCALE;
+    }
+
+    for (i = 0; i < d->hp.n_layers; i++) {
+        needs |= llm_layer_needs(d, &d->layers[i], i, ctx);
+    }
+
+    return needs;
 }

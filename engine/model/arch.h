@@ -1,12 +1,18 @@
 /*
- * What a file says of its model, read and checked: the architecture's row
- * of facts, the sizes, the RoPE, and where each tensor lies.
+ * What a file says of its model, read and checked: the sizes, the RoPE, for
+ * each layer its chain of blocks and their parameters, and where each tensor
+ * lies.
+ *
+ * An architecture is an llm_arch_t, in a file engine/model/arch_NAME.c (or
+ * with its relatives in one), and a row of archs.def.  What all have in
+ * common is read by sizes.c; the architecture's reader adds or changes what
+ * it has of its own.
  *
  * Invariant: after llm_desc_read() every tensor that the forward pass uses is
- * there with the right shape, and the file has no tensor and no known field
- * that changes the result but is not used.
+ * there with the right shape, and the file has no tensor and no field that
+ * changes the result but is not used.
  *
- * A description owns its table; the tensors are the GGUF's, which must
+ * A description owns its layers; the tensors are the GGUF's, which must
  * outlive it.
  */
 
@@ -17,50 +23,163 @@
 #include "engine/model/rope.h"
 
 #define LLM_MAX_WIDTH     (1u << 24)    /* of any row, and of n_vocab */
+#define LLM_MAX_LAYERS    4096
+#define LLM_MAX_HEAD_DIM  1024
+#define LLM_MAX_CTX       (1u << 28)
+#define LLM_MAX_BLOCKS    8             /* of a layer */
+#define LLM_MAX_ROPES     2             /* of a model */
 
-#define llm_arch_bit(t)   (1u << (t))
+#define LLM_NO_ROPE       LLM_MAX_ROPES
 
 /* tensors of one layer, the rows of tensors.def */
 typedef enum {
 #define LLM_TENSOR(ID, name, in, out)  LLM_LT_##ID,
+#define LLM_GLOBAL(ID, name, in, out)
 #include "engine/model/tensors.def"
     LLM_LT_N
 } llm_layer_tensor_t;
 
-_Static_assert(LLM_LT_N <= 32, "a layer's tensors are bits of 32");
-
-/* tensors of the whole model */
+/* tensors of the whole model, likewise */
 typedef enum {
-    LLM_GT_TOKEN_EMBD = 0,
-    LLM_GT_OUTPUT_NORM,
-    LLM_GT_OUTPUT,                      /* NULL: the head is TOKEN_EMBD */
-    LLM_GT_ROPE_FREQS,                  /* NULL: no factors */
-    LLM_GT_RANK,                        /* NULL: it does not rank */
+#define LLM_TENSOR(ID, name, in, out)
+#define LLM_GLOBAL(ID, name, in, out)  LLM_GT_##ID,
+#include "engine/model/tensors.def"
     LLM_GT_N
 } llm_global_tensor_t;
 
-#define LLM_MAX_BLOCKS    8             /* of a layer */
+/* the dimensions of tensors, by which tensors.def gives shapes */
+typedef enum {
+    LLM_DIM_NONE = 0,                   /* a vector has no second one */
+    LLM_DIM_ONE,
+    LLM_DIM_EMBD,
+    LLM_DIM_FF,
+    LLM_DIM_Q,                          /* all heads of Q */
+    LLM_DIM_K,
+    LLM_DIM_V,
+    LLM_DIM_HEADS,                      /* all heads of attention's result */
+    LLM_DIM_HEAD_K,                     /* one head */
+    LLM_DIM_N_HEADS,
+    LLM_DIM_VOCAB,
+    LLM_DIM_CTX,                        /* positions the model was trained
+                                           for */
+    LLM_DIM_ROT,                        /* pairs of RoPE */
+    LLM_DIM_INPUT,                      /* one layer's own input */
+    LLM_DIM_INPUTS,                     /* those of all layers */
+    LLM_DIM_TWO
+} llm_dim_t;
 
-typedef struct llm_block_s  llm_block_t;    /* blocks.h */
-
-/* an architecture, a row of archs.def */
 typedef struct {
-    const char         *name;           /* general.architecture */
-    llm_rope_kind_t     rope;
-    llm_glu_t           glu;
-    uint32_t            tensors;        /* llm_arch_bit()s of tensors that a
-                                           layer needs beside those of its
-                                           blocks */
+    const char  *name;                  /* behind "blk.N.", if of a layer */
+    llm_dim_t    in;
+    llm_dim_t    out;
+} llm_tensor_fact_t;
+
+/* does a layer, or a model, have a tensor? */
+typedef enum {
+    LLM_WANT_NONE = 0,                  /* no: a file that has it is refused */
+    LLM_WANT_OPTIONAL,
+    LLM_WANT_REQUIRED
+} llm_want_t;
+
+/* lists end with an id of LLM_LT_N, or LLM_GT_N */
+typedef struct {
+    uint32_t     id;
+    llm_want_t   want;
+} llm_tensor_want_t;
+
+/* `n` rows of a file's tensor, or elements of a vector, from `first` */
+typedef struct {
+    const llm_gguf_tensor_t  *t;        /* NULL: the file does not have it */
+    uint32_t                  first;
+    uint32_t                  n;
+} llm_tensor_part_t;
+
+typedef struct llm_block_s   llm_block_t;   /* blocks.h */
+typedef struct llm_reader_s  llm_reader_t;  /* reader.h */
+
+/* one layer */
+typedef struct {
     const llm_block_t  *blocks[LLM_MAX_BLOCKS + 1];     /* NULL ends them */
+    uint8_t             want[LLM_LT_N]; /* llm_want_t */
+    llm_tensor_part_t   tensors[LLM_LT_N];
+
+    /* attention */
+    uint32_t            n_heads;
+    uint32_t            n_kv_heads;     /* 0: the layer has no attention */
+    uint32_t            head_dim_k;
+    uint32_t            head_dim_v;
+    uint32_t            kv_layer;       /* whose keys and values it reads: its
+                                           own, or an earlier layer's */
+    uint32_t            rope;           /* of the model's ropes, or
+                                           LLM_NO_ROPE */
+    uint32_t            window;         /* as in llm_heads_t */
+    int                 chunks;
+    float               scale;          /* of the scores */
+    float               softcap;
+    float               temp_scale;
+    uint32_t            temp_floor;
+    uint32_t            temp_offset;
+    int                 norm_last;      /* Q and K: after RoPE */
+    int                 norm_v;         /* of each head, without weights */
+
+    /* feed-forward */
+    uint32_t            n_ff;
+    llm_act_fn_t        act;
+
+    /* how results are added to the residual stream */
+    int                 parallel;       /* the feed-forward network reads what
+                                           attention reads */
+    float               residual_scale;
+} llm_layer_desc_t;
+
+/* one of the model's ropes */
+typedef struct {
+    llm_rope_conf_t     conf;
+    uint32_t            n_rot;
+    int                 plain;          /* the factors of the file's tensors
+                                           are not for it */
+} llm_rope_desc_t;
+
+/* an architecture */
+typedef struct {
+    const char               *name;     /* general.architecture */
+    llm_rope_kind_t           rope;
+    llm_norm_kind_t           norm;
+    llm_glu_t                 act;
+    /* a layer's chain; none: attention, then a feed-forward network */
+    const llm_block_t        *blocks[LLM_MAX_BLOCKS + 1];
+    /* what a layer, or the model, has other than its blocks say; NULL: no
+       more */
+    const llm_tensor_want_t  *tensors;
+    const llm_tensor_want_t  *globals;
+    /* reads fields of its own, changes the description; NULL: has none */
+    int                     (*read)(llm_reader_t *r);
 } llm_arch_t;
 
 typedef struct {
     const llm_arch_t          *arch;
     llm_hparams_t              hp;
-    llm_rope_conf_t            rope;
-    float                      attn_scale;
+    uint32_t                   n_skipped;   /* layers behind the last that are
+                                               not run: those that predict
+                                               more tokens */
+    llm_rope_desc_t            ropes[LLM_MAX_ROPES];
+    uint32_t                   n_ropes;
+    uint32_t                   long_ctx;    /* beyond this ctx the long factors
+                                               of RoPE are taken */
+    uint32_t                   n_input;     /* width of a layer's own input,
+                                               0: there is none */
+    float                      embd_scale;
+    float                      logit_scale;
+    float                      logit_cap;   /* 0: none */
+
+    llm_layer_desc_t          *layers;      /* [hp.n_layers] */
+    llm_kv_layer_t            *kv;          /* [hp.n_layers] what each keeps */
+    int                        kv_differs;  /* they are not all the same */
+
+    llm_tensor_fact_t          facts[LLM_LT_N];     /* of tensors.def, as the
+                                                       architecture has them */
+    uint8_t                    global_want[LLM_GT_N];
     const llm_gguf_tensor_t   *global[LLM_GT_N];
-    const llm_gguf_tensor_t  **layers;  /* [n_layers][LLM_LT_N] */
     const llm_gguf_tensor_t   *unused;  /* the first unknown tensor outside the
                                            layers, or NULL */
 } llm_desc_t;
@@ -69,17 +188,23 @@ typedef struct {
 int llm_desc_read(const llm_gguf_t *g, llm_desc_t *d, llm_err_t *err);
 void llm_desc_free(llm_desc_t *d);
 
-static inline const llm_gguf_tensor_t *
-llm_desc_tensor(const llm_desc_t *d, uint32_t layer, llm_layer_tensor_t t)
-{
-    return d->layers[(size_t) layer * LLM_LT_N + t];
-}
+/* what a device must be able to do for it (llm_can_t), for sequences of
+   ctx */
+uint32_t llm_desc_needs(const llm_desc_t *d, uint32_t ctx);
 
-/* the part of llm_desc_read() that arch_tensors.c does */
+/* a size of a layer, and the largest of all layers */
+uint32_t llm_desc_dim(const llm_desc_t *d, const llm_layer_desc_t *l,
+    llm_dim_t dim);
+uint32_t llm_desc_max(const llm_desc_t *d, llm_dim_t dim);
+
+/* sizes.c: what all architectures have in common */
+int llm_desc_sizes(llm_reader_t *r);
+
+/* tensors.c: finds and checks all tensors */
 int llm_desc_tensors(const llm_gguf_t *g, llm_desc_t *d, llm_err_t *err);
 
 /* is the tensor a matrix for linear(), and not a vector? */
-int llm_layer_tensor_is_matrix(llm_layer_tensor_t t);
+int llm_layer_tensor_is_matrix(const llm_desc_t *d, llm_layer_tensor_t t);
 
 static inline int
 llm_arch_is(llm_str_t s, const char *text)

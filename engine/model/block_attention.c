@@ -1,5 +1,6 @@
 /*
- * A block: pre-norm grouped attention over paged keys and values.
+ * A block: grouped attention over paged keys and values, with a norm before
+ * it, after it, or both.
  *
  * rope_kv() and attention() work on all rows of a step, so this block comes
  * before blocks that work on some of them.
@@ -8,67 +9,146 @@
 #include "engine/model/blocks.h"
 
 
+/* norms that rope_kv() does not do: Q and K as whole rows, V by heads */
+
+static void
+llm_attend_norms(const llm_pass_t *p, llm_heads_t *h)
+{
+    llm_model_t             *m = p->m;
+    llm_act_t               *const *a = m->act;
+    const llm_layer_desc_t  *d = p->d;
+
+    llm_norm_t  norm = { .kind = m->desc.arch->norm, .eps = h->norm_eps };
+
+    if (h->q_norm && m->desc.facts[LLM_LT_Q_NORM].in == LLM_DIM_Q) {
+        norm.w = h->q_norm;
+        m->ops->norm(m->dev, p->rows, a[LLM_MA_Q], &norm, a[LLM_MA_Q]);
+        h->q_norm = NULL;
+    }
+
+    if (h->k_norm && m->desc.facts[LLM_LT_K_NORM].in == LLM_DIM_K) {
+        norm.w = h->k_norm;
+        m->ops->norm(m->dev, p->rows, a[LLM_MA_K], &norm, a[LLM_MA_K]);
+        h->k_norm = NULL;
+    }
+
+    if (d->norm_v && d->kv_layer == p->layer) {
+        norm.group = d->head_dim_v;
+        norm.w = NULL;
+        m->ops->norm(m->dev, p->rows, a[LLM_MA_V], &norm, a[LLM_MA_V]);
+    }
+}
+
+
+static llm_rope_t
+llm_attend_rope(const llm_pass_t *p)
+{
+    llm_rope_t              rope;
+    const llm_rope_desc_t  *r;
+
+    memset(&rope, 0, sizeof(llm_rope_t));
+    rope.kind = p->m->desc.arch->rope;
+
+    if (p->d->rope != LLM_NO_ROPE) {
+        r = &p->m->desc.ropes[p->d->rope];
+        rope.n_dims = r->n_rot;
+        rope.inv_freq = p->m->inv_freq[p->d->rope];
+        rope.mscale = r->conf.mscale;
+    }
+
+    return rope;
+}
+
+
 static void
 llm_block_attend(const llm_pass_t *p)
 {
+    int                       own;
+    llm_rope_t                rope;
     llm_model_t              *m = p->m;
     llm_act_t                *const *a = m->act;
-    const llm_hparams_t      *hp = &m->desc.hp;
-    const llm_model_layer_t  *l = &m->layers[p->layer];
+    const llm_layer_desc_t   *d = p->d;
+    const llm_model_layer_t  *l = p->l;
+
+    /* a layer without a weight for V takes K's, before its norm */
 
     llm_linear_t  qkv[] = {
         { l->w[LLM_LT_Q], l->v[LLM_LT_Q_BIAS], a[LLM_MA_Q], 0 },
         { l->w[LLM_LT_K], l->v[LLM_LT_K_BIAS], a[LLM_MA_K], 0 },
-        { l->w[LLM_LT_V], l->v[LLM_LT_V_BIAS], a[LLM_MA_V], 0 }
-    };
-
-    llm_linear_t  out = {
-        l->w[LLM_LT_ATTN_OUT], l->v[LLM_LT_ATTN_OUT_BIAS], p->x, 1
+        { l->w[LLM_LT_V] ? l->w[LLM_LT_V] : l->w[LLM_LT_K],
+          l->v[LLM_LT_V_BIAS], a[LLM_MA_V], 0 }
     };
 
     llm_heads_t  heads = {
-        .layer = p->layer,
-        .n_heads = hp->n_heads,
-        .n_kv_heads = hp->n_kv_heads,
-        .head_dim_k = hp->head_dim_k,
-        .head_dim_v = hp->head_dim_v,
-        .scale = m->desc.attn_scale,
+        .layer = d->kv_layer,
+        .n_heads = d->n_heads,
+        .n_kv_heads = d->n_kv_heads,
+        .head_dim_k = d->head_dim_k,
+        .head_dim_v = d->head_dim_v,
+        .scale = d->scale,
         .q_norm = l->v[LLM_LT_Q_NORM],
         .k_norm = l->v[LLM_LT_K_NORM],
-        .norm_eps = hp->norm_eps
+        .norm_eps = m->desc.hp.norm_eps,
+        .norm_last = d->norm_last,
+        .window = d->window < m->ctx ? d->window : 0,
+        .chunks = d->chunks,
+        .softcap = d->softcap,
+        .sinks = l->v[LLM_LT_SINKS],
+        .temp_scale = d->temp_scale,
+        .temp_floor = d->temp_floor,
+        .temp_offset = d->temp_offset
     };
 
-    llm_rope_t  rope = {
-        .kind = m->desc.arch->rope,
-        .n_dims = hp->n_rot,
-        .inv_freq = m->inv_freq,
-        .mscale = m->desc.rope.mscale
-    };
+    own = (d->kv_layer == p->layer);
+    rope = llm_attend_rope(p);
 
-    m->ops->norm(m->dev, p->rows, p->x, l->v[LLM_LT_ATTN_NORM],
-                 hp->norm_eps, a[LLM_MA_H]);
-    m->ops->linear(m->dev, p->rows, a[LLM_MA_H], qkv, llm_nelems(qkv));
-    m->ops->rope_kv(m->dev, &heads, &rope, a[LLM_MA_Q], a[LLM_MA_K],
-                    a[LLM_MA_V], m->kv);
+    (void) llm_pass_act(p, LLM_MA_Q, d->n_heads * d->head_dim_k);
+    (void) llm_pass_act(p, LLM_MA_K, d->n_kv_heads * d->head_dim_k);
+    (void) llm_pass_act(p, LLM_MA_V, d->n_kv_heads * d->head_dim_v);
+    (void) llm_pass_act(p, LLM_MA_ATTN, d->n_heads * d->head_dim_v);
+
+    llm_pass_norm(p, p->x, LLM_LT_ATTN_NORM, LLM_LT_ATTN_NORM_BIAS,
+                  a[LLM_MA_H]);
+    m->ops->linear(m->dev, p->rows, a[LLM_MA_H], qkv, own ? 3 : 1);
+
+    llm_attend_norms(p, &heads);
+    m->ops->rope_kv(m->dev, &heads, &rope, a[LLM_MA_Q],
+                    own ? a[LLM_MA_K] : NULL, a[LLM_MA_V], m->kv);
 
     if (p->ends) {
         return;
     }
 
     m->ops->attention(m->dev, &heads, a[LLM_MA_Q], m->kv, a[LLM_MA_ATTN]);
-    m->ops->linear(m->dev, p->rows, a[LLM_MA_ATTN], &out, 1);
+
+    /* what the feed-forward network reads, before x changes */
+
+    if (d->parallel && l->v[LLM_LT_FFN_NORM]) {
+        llm_pass_norm(p, p->x, LLM_LT_FFN_NORM, LLM_LT_FFN_NORM_BIAS,
+                      a[LLM_MA_H]);
+    }
+
+    llm_pass_add(p, a[LLM_MA_ATTN], LLM_LT_ATTN_OUT, LLM_LT_ATTN_OUT_BIAS,
+                 LLM_LT_ATTN_POST);
 }
+
+
+static const llm_tensor_want_t  llm_attend_tensors[] = {
+    { LLM_LT_ATTN_NORM, LLM_WANT_REQUIRED },
+    { LLM_LT_Q, LLM_WANT_REQUIRED },
+    { LLM_LT_K, LLM_WANT_REQUIRED },
+    { LLM_LT_V, LLM_WANT_REQUIRED },
+    { LLM_LT_ATTN_OUT, LLM_WANT_REQUIRED },
+    { LLM_LT_Q_BIAS, LLM_WANT_OPTIONAL },
+    { LLM_LT_K_BIAS, LLM_WANT_OPTIONAL },
+    { LLM_LT_V_BIAS, LLM_WANT_OPTIONAL },
+    { LLM_LT_ATTN_OUT_BIAS, LLM_WANT_OPTIONAL },
+    { LLM_LT_N, LLM_WANT_NONE }
+};
 
 
 const llm_block_t  llm_block_attention = {
     .forward = llm_block_attend,
     .mixes = 1,
-
-    .required = llm_arch_bit(LLM_LT_ATTN_NORM) | llm_arch_bit(LLM_LT_Q)
-                | llm_arch_bit(LLM_LT_K) | llm_arch_bit(LLM_LT_V)
-                | llm_arch_bit(LLM_LT_ATTN_OUT),
-
-    .optional = llm_arch_bit(LLM_LT_Q_BIAS) | llm_arch_bit(LLM_LT_K_BIAS)
-                | llm_arch_bit(LLM_LT_V_BIAS)
-                | llm_arch_bit(LLM_LT_ATTN_OUT_BIAS)
+    .tensors = llm_attend_tensors
 };

@@ -1,5 +1,6 @@
 /*
- * A block: a pre-norm gated feed-forward network.
+ * A block: a feed-forward network, gated if the layer has the gate's matrix,
+ * with a norm before it, after it, or both.
  */
 
 #include "engine/model/blocks.h"
@@ -9,34 +10,53 @@ static void
 llm_block_feed(const llm_pass_t *p)
 {
     llm_model_t              *m = p->m;
-    llm_act_t                *const *a = m->act;
-    const llm_model_layer_t  *l = &m->layers[p->layer];
+    llm_act_t                *h, *gate, *up, *glu;
+    const llm_layer_desc_t   *d = p->d;
+    const llm_model_layer_t  *l = p->l;
 
-    llm_linear_t  gate_up[] = {
-        { l->w[LLM_LT_GATE], l->v[LLM_LT_GATE_BIAS], a[LLM_MA_GATE], 0 },
-        { l->w[LLM_LT_UP], l->v[LLM_LT_UP_BIAS], a[LLM_MA_UP], 0 }
+    gate = llm_pass_act(p, LLM_MA_GATE, d->n_ff);
+    up = llm_pass_act(p, LLM_MA_UP, d->n_ff);
+    glu = llm_pass_act(p, LLM_MA_GLU, d->n_ff);
+    h = m->act[LLM_MA_H];
+
+    llm_linear_t  products[] = {
+        { l->w[LLM_LT_UP], l->v[LLM_LT_UP_BIAS], up, 0 },
+        { l->w[LLM_LT_GATE], l->v[LLM_LT_GATE_BIAS], gate, 0 }
     };
 
-    llm_linear_t  down = {
-        l->w[LLM_LT_DOWN], l->v[LLM_LT_DOWN_BIAS], p->x, 1
-    };
+    if (d->parallel) {
+        h = p->h;
 
-    m->ops->norm(m->dev, p->rows, p->x, l->v[LLM_LT_FFN_NORM],
-                 m->desc.hp.norm_eps, a[LLM_MA_H]);
-    m->ops->linear(m->dev, p->rows, a[LLM_MA_H], gate_up,
-                   llm_nelems(gate_up));
-    m->ops->glu(m->dev, p->rows, m->desc.arch->glu, a[LLM_MA_GATE],
-                a[LLM_MA_UP], a[LLM_MA_GLU]);
-    m->ops->linear(m->dev, p->rows, a[LLM_MA_GLU], &down, 1);
+    } else {
+        llm_pass_norm(p, p->x, LLM_LT_FFN_NORM, LLM_LT_FFN_NORM_BIAS, h);
+    }
+
+    if (l->w[LLM_LT_GATE]) {
+        m->ops->linear(m->dev, p->rows, h, products, 2);
+        m->ops->glu(m->dev, p->rows, d->act.kind, gate, up, glu);
+
+    } else {
+        m->ops->linear(m->dev, p->rows, h, products, 1);
+        m->ops->act(m->dev, p->rows, &d->act, up, glu);
+    }
+
+    llm_pass_add(p, glu, LLM_LT_DOWN, LLM_LT_DOWN_BIAS, LLM_LT_FFN_POST);
 }
+
+
+static const llm_tensor_want_t  llm_feed_tensors[] = {
+    { LLM_LT_FFN_NORM, LLM_WANT_REQUIRED },
+    { LLM_LT_GATE, LLM_WANT_REQUIRED },
+    { LLM_LT_UP, LLM_WANT_REQUIRED },
+    { LLM_LT_DOWN, LLM_WANT_REQUIRED },
+    { LLM_LT_GATE_BIAS, LLM_WANT_OPTIONAL },
+    { LLM_LT_UP_BIAS, LLM_WANT_OPTIONAL },
+    { LLM_LT_DOWN_BIAS, LLM_WANT_OPTIONAL },
+    { LLM_LT_N, LLM_WANT_NONE }
+};
 
 
 const llm_block_t  llm_block_ffn = {
     .forward = llm_block_feed,
-
-    .required = llm_arch_bit(LLM_LT_FFN_NORM) | llm_arch_bit(LLM_LT_GATE)
-                | llm_arch_bit(LLM_LT_UP) | llm_arch_bit(LLM_LT_DOWN),
-
-    .optional = llm_arch_bit(LLM_LT_GATE_BIAS) | llm_arch_bit(LLM_LT_UP_BIAS)
-                | llm_arch_bit(LLM_LT_DOWN_BIAS)
+    .tensors = llm_feed_tensors
 };

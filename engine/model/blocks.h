@@ -1,6 +1,7 @@
 /*
- * The blocks that layers are chains of (archs.def): what a block does to the
- * residual stream, and which of the layer's tensors it uses.
+ * The blocks that layers are chains of: what a block does to the residual
+ * stream, and which of the layer's tensors it uses.  A block reads the
+ * layer's description and never the architecture's name.
  */
 
 #ifndef LLM_MODEL_BLOCKS_H
@@ -10,25 +11,44 @@
 
 /* the state of the forward pass */
 typedef struct {
-    llm_model_t   *m;
-    uint32_t       layer;
-    llm_rows_t     rows;                /* the rows that are still computed */
-    llm_act_t     *x;                   /* residual stream of these rows */
-    int            ends;                /* no row is needed after this block:
+    llm_model_t              *m;
+    uint32_t                  layer;
+    const llm_layer_desc_t   *d;        /* of the layer */
+    const llm_model_layer_t  *l;
+    llm_rows_t                rows;     /* the rows that are still computed */
+    llm_act_t                *x;        /* residual stream of these rows */
+    llm_act_t                *h;        /* what the next block reads of them,
+                                           in parallel layers */
+    int                       ends;     /* no row is needed after this block:
                                            only its keys and values are */
 } llm_pass_t;
 
 struct llm_block_s {
-    void         (*forward)(const llm_pass_t *p);
-    int            mixes;               /* rows depend on each other, or leave
+    void                    (*forward)(const llm_pass_t *p);
+    int                       mixes;    /* rows depend on each other, or leave
                                            keys and values for later ones */
-    uint32_t       required;            /* llm_arch_bit()s */
-    uint32_t       optional;
+    const llm_tensor_want_t  *tensors;
 };
 
-#define LLM_BLOCK(NAME)  extern const llm_block_t  llm_block_##NAME;
-#define LLM_ARCH(name, rope, glu, tensors, blocks)  blocks
-#include "engine/model/archs.def"
-#undef LLM_BLOCK
+extern const llm_block_t  llm_block_attention;
+extern const llm_block_t  llm_block_ffn;
+extern const llm_block_t  llm_block_input;
+extern const llm_block_t  llm_block_out_scale;
+
+/* pass.c: what blocks have in common */
+
+/* the buffer, its rows `cols` wide from now on */
+llm_act_t *llm_pass_act(const llm_pass_t *p, llm_model_act_t a,
+    uint32_t cols);
+/* y = the model's kind of norm of x; without the tensor y = x */
+void llm_pass_norm(const llm_pass_t *p, const llm_act_t *x,
+    llm_layer_tensor_t w, llm_layer_tensor_t bias, llm_act_t *y);
+/* x += the layer's scale * norm(W h + bias), the norm if it has that tensor;
+   bias and norm may be LLM_LT_N */
+void llm_pass_add(const llm_pass_t *p, const llm_act_t *h,
+    llm_layer_tensor_t w, llm_layer_tensor_t bias, llm_layer_tensor_t norm);
+
+/* block_input.c: before the layers, if they have inputs of their own */
+void llm_forward_inputs(llm_model_t *m);
 
 #endif /* LLM_MODEL_BLOCKS_H */

@@ -1,6 +1,6 @@
 /*
  * The forward pass of one step: the embedding, the layers, each a chain of
- * blocks that the architecture's row names, and the head.  Blocks call the
+ * blocks that its description names, and the head.  Blocks call the
  * table of operations; differences between architectures come from the
  * description and from the tensors that the file has.
  *
@@ -15,17 +15,17 @@
 #include <assert.h>
 
 
-/* the last block of the chain whose rows depend on each other */
+/* the last block of the layer whose rows depend on each other */
 
 static uint32_t
-llm_forward_last_mix(const llm_arch_t *arch)
+llm_forward_last_mix(const llm_layer_desc_t *l)
 {
     uint32_t  i, last;
 
     last = 0;
 
-    for (i = 0; arch->blocks[i]; i++) {
-        last = arch->blocks[i]->mixes ? i : last;
+    for (i = 0; l->blocks[i]; i++) {
+        last = l->blocks[i]->mixes ? i : last;
     }
 
     return last;
@@ -33,24 +33,86 @@ llm_forward_last_mix(const llm_arch_t *arch)
 
 
 static void
+llm_forward_begin(llm_model_t *m)
+{
+    llm_act_t  *x = m->act[LLM_MA_X];
+
+    m->ops->embed(m->dev, m->token_embd, x);
+
+    if (m->desc.embd_scale != 1) {
+        m->ops->scale(m->dev, LLM_ROWS_ALL, m->desc.embd_scale, x, 0, x);
+    }
+
+    if (m->pos_embd) {
+        m->ops->embed_pos(m->dev, m->pos_embd, x);
+    }
+
+    if (m->desc.n_input) {
+        llm_forward_inputs(m);
+    }
+}
+
+
+static void
+llm_forward_head(llm_model_t *m)
+{
+    llm_act_t  *const *a = m->act;
+
+    llm_linear_t  head = {
+        m->output, m->output_bias, a[LLM_MA_LOGITS], 0
+    };
+
+    llm_norm_t  norm = {
+        .kind = m->desc.arch->norm,
+        .eps = m->desc.hp.norm_eps,
+        .w = m->output_norm,
+        .bias = m->output_norm_bias
+    };
+
+    if (m->gives != LLM_GIVES_LOGITS) {
+        m->ops->norm(m->dev, LLM_ROWS_OUT, a[LLM_MA_X_OUT], &norm,
+                     a[LLM_MA_STATE]);
+    }
+
+    if (m->gives == LLM_GIVES_STATES) {
+        return;
+    }
+
+    m->ops->norm(m->dev, LLM_ROWS_OUT, a[LLM_MA_X_OUT], &norm, a[LLM_MA_H]);
+    m->ops->linear(m->dev, LLM_ROWS_OUT, a[LLM_MA_H], &head, 1);
+
+    if (m->desc.logit_scale != 1) {
+        m->ops->scale(m->dev, LLM_ROWS_OUT, m->desc.logit_scale, head.y, 0,
+                      head.y);
+    }
+
+    if (m->desc.logit_cap > 0) {
+        m->ops->softcap(m->dev, LLM_ROWS_OUT, m->desc.logit_cap, head.y);
+    }
+}
+
+
+static void
 llm_forward_step(llm_model_t *m)
 {
-    int                       narrows;
-    uint32_t                  i, last_mix;
-    llm_act_t                *const *a = m->act;
-    llm_pass_t                p = { m, 0, LLM_ROWS_ALL, a[LLM_MA_X], 0 };
-    llm_linear_t              head = { m->output, NULL, a[LLM_MA_LOGITS], 0 };
-    const llm_block_t *const *blocks = m->desc.arch->blocks;
+    int         narrows;
+    uint32_t    i;
+    llm_act_t  *const *a = m->act;
+    llm_pass_t  p = { .m = m, .rows = LLM_ROWS_ALL, .x = a[LLM_MA_X],
+                      .h = a[LLM_MA_H] };
 
-    last_mix = llm_forward_last_mix(m->desc.arch);
-    m->ops->embed(m->dev, m->token_embd, p.x);
+    llm_forward_begin(m);
 
     for ( /* void */ ; p.layer < m->desc.hp.n_layers; p.layer++) {
-        for (i = 0; blocks[i]; i++) {
-            narrows = (p.layer == m->desc.hp.n_layers - 1 && i == last_mix);
+        p.d = &m->desc.layers[p.layer];
+        p.l = &m->layers[p.layer];
+
+        for (i = 0; p.d->blocks[i]; i++) {
+            narrows = (p.layer == m->desc.hp.n_layers - 1
+                       && i == llm_forward_last_mix(p.d));
             p.ends = (narrows && m->n_out == 0);
 
-            blocks[i]->forward(&p);
+            p.d->blocks[i]->forward(&p);
 
             if (p.ends) {
                 return;
@@ -61,19 +123,15 @@ llm_forward_step(llm_model_t *m)
                 p.rows = LLM_ROWS_OUT;
                 p.x = a[LLM_MA_X_OUT];
             }
+
+            if (narrows && p.d->parallel) {
+                m->ops->gather(m->dev, a[LLM_MA_H], a[LLM_MA_H_OUT]);
+                p.h = a[LLM_MA_H_OUT];
+            }
         }
     }
 
-    if (m->gives != LLM_GIVES_LOGITS) {
-        m->ops->norm(m->dev, LLM_ROWS_OUT, a[LLM_MA_X_OUT], m->output_norm,
-                     m->desc.hp.norm_eps, a[LLM_MA_STATE]);
-    }
-
-    if (m->gives != LLM_GIVES_STATES) {
-        m->ops->norm(m->dev, LLM_ROWS_OUT, a[LLM_MA_X_OUT], m->output_norm,
-                     m->desc.hp.norm_eps, a[LLM_MA_H]);
-        m->ops->linear(m->dev, LLM_ROWS_OUT, a[LLM_MA_H], &head, 1);
-    }
+    llm_forward_head(m);
 }
 
 

@@ -27,6 +27,14 @@ static const struct {
     [LLM_MA_GATE]   = { LLM_ACT_PRODUCT, 0 },
     [LLM_MA_UP]     = { LLM_ACT_PRODUCT, 0 },
     [LLM_MA_GLU]    = { LLM_ACT_VALUE, 0 },
+    [LLM_MA_OUT]    = { LLM_ACT_PRODUCT, 0 },
+    [LLM_MA_INPUTS]      = { LLM_ACT_RESIDUAL, 0 },
+    [LLM_MA_INPUTS_PROJ] = { LLM_ACT_PRODUCT, 0 },
+    [LLM_MA_INPUT]       = { LLM_ACT_PRODUCT, 0 },
+    [LLM_MA_INPUT_OUT]   = { LLM_ACT_PRODUCT, 1 },
+    [LLM_MA_INPUT_GATE]  = { LLM_ACT_PRODUCT, 0 },
+    [LLM_MA_INPUT_GLU]   = { LLM_ACT_VALUE, 0 },
+    [LLM_MA_H_OUT]  = { LLM_ACT_VALUE, 1 },
     [LLM_MA_X_OUT]  = { LLM_ACT_RESIDUAL, 1 },
     [LLM_MA_LOGITS] = { LLM_ACT_LOGITS, 1 },
     [LLM_MA_STATE]  = { LLM_ACT_STATE, 1 }
@@ -84,17 +92,10 @@ llm_load_ctx(llm_load_t *l)
     hp = &m->desc.hp;
     m->ctx = l->opts->ctx ? l->opts->ctx : hp->n_ctx_train;
 
-    if (hp->n_window && m->ctx > hp->n_window) {
-        if (l->opts->ctx) {
-            return llm_fail(l->err, "%s: %s.attention.sliding_window: %u: "
-                            "sequences longer than the window are not "
-                            "supported, ctx is %u", llm_gguf_name(m->gguf),
-                            hp->arch, hp->n_window, m->ctx);
-        }
-
-        llm_load_log(l, LLM_LOG_NOTICE, "%s: ctx is %u, the size of the "
-                     "sliding window", llm_gguf_name(m->gguf), hp->n_window);
-        m->ctx = hp->n_window;
+    if (m->desc.global[LLM_GT_POS_EMBD] && m->ctx > hp->n_ctx_train) {
+        return llm_fail(l->err, "%s: ctx: the model has embeddings for %u "
+                        "positions, not %u", llm_gguf_name(m->gguf),
+                        hp->n_ctx_train, m->ctx);
     }
 
     if (m->ctx > hp->n_ctx_train) {
@@ -124,6 +125,56 @@ llm_load_weight_type(const llm_gguf_t *g)
     t = llm_gguf_find_tensor(g, "blk.0.ffn_down.weight");
 
     return t ? t->type : LLM_TYPE_F32;
+}
+
+
+/*
+ * Can the device do all that the model needs?  If not, device=auto takes the
+ * CPU.
+ */
+
+static int
+llm_load_device_can(llm_load_t *l, const llm_dev_opts_t *o)
+{
+    uint32_t      i, lacks;
+    const char   *name;
+    llm_model_t  *m;
+
+    static const char  *const what[] = { LLM_CAN_NAMES };
+
+    m = l->m;
+    lacks = llm_desc_needs(&m->desc, m->ctx) & ~m->ops->can;
+
+    if (lacks == 0) {
+        return LLM_OK;
+    }
+
+    for (i = 0; !(lacks & 1u << i); i++) { /* void */ }
+
+    name = l->opts->device ? l->opts->device : "auto";
+
+    if (strcmp(name, "auto") != 0) {
+        return llm_fail(l->err, "%s: the device %s cannot run it: %s: %s",
+                        llm_gguf_name(m->gguf), m->ops->name,
+                        m->desc.hp.arch, what[i]);
+    }
+
+    llm_load_log(l, LLM_LOG_NOTICE, "%s: on the CPU: the device %s cannot "
+                 "run it: %s: %s", llm_gguf_name(m->gguf), m->ops->name,
+                 m->desc.hp.arch, what[i]);
+
+    m->ops->close(m->dev);
+    m->dev = NULL;
+
+    if (llm_backend_open("cpu", l->opts->backend_dir, o, &m->dev, l->err)
+        != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    m->ops = m->dev->ops;
+
+    return LLM_OK;
 }
 
 
@@ -161,6 +212,11 @@ llm_load_device(llm_load_t *l)
     }
 
     m->ops = m->dev->ops;
+
+    if (llm_load_device_can(l, &o) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
     l->memory = 1;
 
     if (o.weights_fp8 && llm_type_block(o.weight_type) > 1) {
@@ -173,33 +229,45 @@ llm_load_device(llm_load_t *l)
 }
 
 
+/* 0: the model has no use for the buffer */
+
 static uint32_t
-llm_model_cols(const llm_hparams_t *hp, llm_model_act_t a)
+llm_model_cols(const llm_desc_t *d, llm_model_act_t a)
 {
     switch (a) {
 
     case LLM_MA_Q:
-        return hp->n_heads * hp->head_dim_k;
+        return llm_desc_max(d, LLM_DIM_Q);
 
     case LLM_MA_K:
-        return hp->n_kv_heads * hp->head_dim_k;
+        return llm_desc_max(d, LLM_DIM_K);
 
     case LLM_MA_V:
-        return hp->n_kv_heads * hp->head_dim_v;
+        return llm_desc_max(d, LLM_DIM_V);
 
     case LLM_MA_ATTN:
-        return hp->n_heads * hp->head_dim_v;
+        return llm_desc_max(d, LLM_DIM_HEADS);
 
     case LLM_MA_GATE:
     case LLM_MA_UP:
     case LLM_MA_GLU:
-        return hp->n_ff;
+        return llm_desc_max(d, LLM_DIM_FF);
+
+    case LLM_MA_INPUTS:
+    case LLM_MA_INPUTS_PROJ:
+        return d->n_input * d->hp.n_layers;
+
+    case LLM_MA_INPUT:
+    case LLM_MA_INPUT_OUT:
+    case LLM_MA_INPUT_GATE:
+    case LLM_MA_INPUT_GLU:
+        return d->n_input;
 
     case LLM_MA_LOGITS:
-        return hp->n_vocab;
+        return d->hp.n_vocab;
 
     default:
-        return hp->n_embd;
+        return d->hp.n_embd;
     }
 }
 
@@ -207,17 +275,22 @@ llm_model_cols(const llm_hparams_t *hp, llm_model_act_t a)
 static int
 llm_load_acts(llm_load_t *l)
 {
-    uint32_t      i;
+    uint32_t      i, cols;
     llm_model_t  *m;
 
     m = l->m;
 
     for (i = 0; i < LLM_MA_N; i++) {
+        cols = llm_model_cols(&m->desc, i);
+
+        if (cols == 0) {
+            continue;
+        }
+
         m->act[i] = m->ops->act_create(m->dev,
                                        llm_model_acts[i].out ? m->max_out
                                                              : m->batch,
-                                       llm_model_cols(&m->desc.hp, i),
-                                       llm_model_acts[i].kind, l->err);
+                                       cols, llm_model_acts[i].kind, l->err);
         if (m->act[i] == NULL) {
             return LLM_ERROR;
         }
@@ -251,6 +324,7 @@ llm_load_kv(llm_load_t *l)
     o.head_dim_k = hp->head_dim_k;
     o.head_dim_v = hp->head_dim_v;
     o.n_heads = hp->n_heads;
+    o.layers = m->desc.kv_differs ? m->desc.kv : NULL;
 
     page = m->ops->kv_page_size(m->dev, &o);
     bytes = l->opts->kv_bytes;
@@ -373,6 +447,16 @@ llm_model_free_device(llm_model_t *m)
     uint32_t            i, k;
     llm_model_layer_t  *l;
 
+    llm_vec_t  *vecs[] = {
+        m->output_norm, m->output_norm_bias, m->output_bias, m->input_norm,
+        m->inv_freq[0], m->inv_freq[1]
+    };
+
+    llm_weight_t  *weights[] = {
+        m->output != m->token_embd ? m->output : NULL, m->token_embd,
+        m->pos_embd, m->input_embd, m->input_proj
+    };
+
     for (i = 0; m->layers && i < m->desc.hp.n_layers; i++) {
         l = &m->layers[i];
 
@@ -387,20 +471,16 @@ llm_model_free_device(llm_model_t *m)
         }
     }
 
-    if (m->output && m->output != m->token_embd) {
-        m->ops->weight_free(m->dev, m->output);
+    for (i = 0; i < llm_nelems(vecs); i++) {
+        if (vecs[i]) {
+            m->ops->vec_free(m->dev, vecs[i]);
+        }
     }
 
-    if (m->token_embd) {
-        m->ops->weight_free(m->dev, m->token_embd);
-    }
-
-    if (m->output_norm) {
-        m->ops->vec_free(m->dev, m->output_norm);
-    }
-
-    if (m->inv_freq) {
-        m->ops->vec_free(m->dev, m->inv_freq);
+    for (i = 0; i < llm_nelems(weights); i++) {
+        if (weights[i]) {
+            m->ops->weight_free(m->dev, weights[i]);
+        }
     }
 
     for (i = 0; i < LLM_MA_N; i++) {

@@ -2,8 +2,9 @@
  * A model: a GGUF file's weights on a device, and the forward pass of one
  * step over them.
  *
- * An architecture is a row of archs.def: kind of RoPE, activation, tensors,
- * chain of blocks.  The forward pass reads the row and never the name.
+ * What a file says of its model is read into a description (arch.h), a chain
+ * of blocks for each layer.  The forward pass reads that and never the
+ * architecture's name.
  *
  * A model owns its device, weights, KV pages and the mapping of its file.
  * One thread at a time drives it.
@@ -32,16 +33,14 @@ typedef struct {
     char         name[128];             /* general.name, or the file's name */
     uint32_t     n_layers;
     uint32_t     n_embd;
-    uint32_t     n_ff;
+    uint32_t     n_ff;                  /* the most of any layer, as the next
+                                           four */
     uint32_t     n_heads;
     uint32_t     n_kv_heads;
     uint32_t     head_dim_k;
     uint32_t     head_dim_v;
     uint32_t     n_vocab;
     uint32_t     n_ctx_train;
-    uint32_t     n_rot;
-    uint32_t     n_window;              /* attention's sliding window, 0: none;
-                                           no sequence may be longer */
     llm_pooling_t  pooling;
     float        norm_eps;
     uint64_t     n_params;

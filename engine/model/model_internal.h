@@ -19,6 +19,15 @@ typedef enum {
     LLM_MA_GATE,
     LLM_MA_UP,
     LLM_MA_GLU,
+    LLM_MA_OUT,                         /* of a block, before a norm or a
+                                           scale */
+    LLM_MA_INPUTS,                      /* the layers' own inputs */
+    LLM_MA_INPUTS_PROJ,
+    LLM_MA_INPUT,                       /* one layer's */
+    LLM_MA_INPUT_OUT,                   /* of the rows in out_rows */
+    LLM_MA_INPUT_GATE,
+    LLM_MA_INPUT_GLU,
+    LLM_MA_H_OUT,                       /* H of the rows in out_rows */
     LLM_MA_X_OUT,                       /* residual stream of the rows in
                                            out_rows */
     LLM_MA_LOGITS,
@@ -31,6 +40,7 @@ typedef enum {
 typedef struct {
     llm_weight_t      *w[LLM_LT_N];
     llm_vec_t         *v[LLM_LT_N];
+    float              out_scale;       /* LLM_LT_OUT_SCALE */
 } llm_model_layer_t;
 
 struct llm_model_s {
@@ -43,7 +53,13 @@ struct llm_model_s {
     llm_weight_t       *token_embd;
     llm_weight_t       *output;         /* token_embd, if it is tied */
     llm_vec_t          *output_norm;
-    llm_vec_t          *inv_freq;
+    llm_vec_t          *output_norm_bias;
+    llm_vec_t          *output_bias;
+    llm_weight_t       *pos_embd;
+    llm_weight_t       *input_embd;     /* of the layers' own inputs */
+    llm_weight_t       *input_proj;
+    llm_vec_t          *input_norm;
+    llm_vec_t          *inv_freq[LLM_MAX_ROPES];
     float              *rank;           /* the two rows of cls.output, or
                                            NULL */
     llm_model_layer_t  *layers;

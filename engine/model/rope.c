@@ -2,45 +2,21 @@
  * RoPE's metadata and frequencies; see rope.h.
  */
 
-#include "engine/model/arch.h"
-#include "engine/model/rope.h"
+#include "engine/model/reader.h"
 
 #include <math.h>
 
 
-/* if the key is absent *v keeps its default */
-
 static int
-llm_rope_f32(const llm_gguf_t *g, const char *arch, const char *name,
-    float *v, llm_err_t *err)
+llm_rope_scale_type(llm_reader_t *r, llm_rope_conf_t *c)
 {
-    int             rc;
-    llm_gguf_key_t  key;
-
-    rc = llm_gguf_get_f32(g, llm_gguf_key(&key, arch, name), v, err);
-
-    if (rc == LLM_OK && !isfinite(*v)) {
-        return llm_fail(err, "%s: %s: not a finite number",
-                        llm_gguf_name(g), key.text);
-    }
-
-    return rc;
-}
-
-
-static int
-llm_rope_scale_type(const llm_gguf_t *g, const char *arch,
-    llm_rope_conf_t *c, llm_err_t *err)
-{
-    int             rc;
-    llm_str_t       s;
-    llm_gguf_key_t  key;
+    int        rc;
+    llm_str_t  s;
 
     /* a factor without a type is linear scaling */
     c->scale = LLM_ROPE_SCALE_LINEAR;
 
-    rc = llm_gguf_get_str(g, llm_gguf_key(&key, arch, "rope.scaling.type"),
-                          &s, err);
+    rc = llm_read_str(r, "rope.scaling.type", &s);
     if (rc != LLM_OK) {
         return rc == LLM_ABSENT ? LLM_OK : rc;
     }
@@ -59,9 +35,18 @@ llm_rope_scale_type(const llm_gguf_t *g, const char *arch,
         return LLM_OK;
     }
 
-    return llm_fail(err, "%s: %s: the scaling \"%.*s\" is not supported "
-                    "(none, linear and yarn are)", llm_gguf_name(g),
-                    key.text, (int) llm_min(s.len, 32), s.data);
+    /* the factors are tensors */
+    if (llm_arch_is(s, "longrope")
+        && r->d->global_want[LLM_GT_ROPE_LONG] != LLM_WANT_NONE)
+    {
+        c->scale = LLM_ROPE_SCALE_NONE;
+        return LLM_OK;
+    }
+
+    return llm_fail(r->err, "%s: %s.rope.scaling.type: the scaling \"%.*s\" "
+                    "is not supported (none, linear and yarn are)",
+                    llm_gguf_name(r->g), r->d->hp.arch,
+                    (int) llm_min(s.len, 32), s.data);
 }
 
 
@@ -79,42 +64,40 @@ llm_rope_mscale(float factor, float weight)
  */
 
 static int
-llm_rope_read_yarn(const llm_gguf_t *g, const char *arch,
-    uint32_t n_ctx_train, llm_rope_conf_t *c, llm_err_t *err)
+llm_rope_read_yarn(llm_reader_t *r, uint32_t n_ctx_train,
+    llm_rope_conf_t *c)
 {
-    int             rc;
-    float           v;
-    llm_gguf_key_t  key;
+    int          rc;
+    float        v;
+    const char  *orig = "rope.scaling.original_context_length";
 
     c->n_ctx_orig = n_ctx_train;
     c->ext_factor = 1;
     c->beta_fast = 32;
     c->beta_slow = 1;
 
-    llm_gguf_key(&key, arch, "rope.scaling.original_context_length");
-
-    if (llm_gguf_get_u32(g, key.text, &c->n_ctx_orig, err) == LLM_ERROR) {
+    if (llm_read_u32(r, orig, &c->n_ctx_orig) == LLM_ERROR) {
         return LLM_ERROR;
     }
 
     if (c->n_ctx_orig == 0) {
-        return llm_fail(err, "%s: %s: 0 is no length", llm_gguf_name(g),
-                        key.text);
+        return llm_fail(r->err, "%s: %s.%s: 0 is no length",
+                        llm_gguf_name(r->g), r->d->hp.arch, orig);
     }
 
-    if (llm_rope_f32(g, arch, "rope.scaling.yarn_ext_factor",
-                     &c->ext_factor, err) == LLM_ERROR
-        || llm_rope_f32(g, arch, "rope.scaling.yarn_beta_fast",
-                        &c->beta_fast, err) == LLM_ERROR
-        || llm_rope_f32(g, arch, "rope.scaling.yarn_beta_slow",
-                        &c->beta_slow, err) == LLM_ERROR)
+    if (llm_read_f32(r, "rope.scaling.yarn_ext_factor", &c->ext_factor)
+        == LLM_ERROR
+        || llm_read_f32(r, "rope.scaling.yarn_beta_fast", &c->beta_fast)
+           == LLM_ERROR
+        || llm_read_f32(r, "rope.scaling.yarn_beta_slow", &c->beta_slow)
+           == LLM_ERROR)
     {
         return LLM_ERROR;
     }
 
     if (c->beta_fast <= 0 || c->beta_slow <= 0) {
-        return llm_fail(err, "%s: %s.rope.scaling.yarn_beta: not above 0",
-                        llm_gguf_name(g), arch);
+        return llm_fail(r->err, "%s: %s.rope.scaling.yarn_beta: not above 0",
+                        llm_gguf_name(r->g), r->d->hp.arch);
     }
 
     /* llama.cpp's value for "the default" */
@@ -125,7 +108,7 @@ llm_rope_read_yarn(const llm_gguf_t *g, const char *arch,
     c->mscale = c->ext_factor > 0 ? llm_rope_mscale(c->factor, 1) : 1;
 
     v = 0;
-    rc = llm_rope_f32(g, arch, "rope.scaling.yarn_log_multiplier", &v, err);
+    rc = llm_read_f32(r, "rope.scaling.yarn_log_multiplier", &v);
     if (rc == LLM_ERROR) {
         return LLM_ERROR;
     }
@@ -134,7 +117,7 @@ llm_rope_read_yarn(const llm_gguf_t *g, const char *arch,
         c->mscale /= llm_rope_mscale(c->factor, v);
     }
 
-    rc = llm_rope_f32(g, arch, "rope.scaling.yarn_attn_factor", &v, err);
+    rc = llm_read_f32(r, "rope.scaling.yarn_attn_factor", &v);
     if (rc == LLM_ERROR) {
         return LLM_ERROR;
     }
@@ -148,8 +131,7 @@ llm_rope_read_yarn(const llm_gguf_t *g, const char *arch,
 
 
 int
-llm_rope_read(const llm_gguf_t *g, const char *arch, uint32_t n_ctx_train,
-    llm_rope_conf_t *c, llm_err_t *err)
+llm_rope_read(llm_reader_t *r, uint32_t n_ctx_train, llm_rope_conf_t *c)
 {
     int    rc;
     float  v;
@@ -159,22 +141,22 @@ llm_rope_read(const llm_gguf_t *g, const char *arch, uint32_t n_ctx_train,
     c->factor = 1;
     c->mscale = 1;
 
-    if (llm_rope_f32(g, arch, "rope.freq_base", &c->base, err) == LLM_ERROR
-        || llm_rope_scale_type(g, arch, c, err) != LLM_OK)
+    if (llm_read_f32(r, "rope.freq_base", &c->base) == LLM_ERROR
+        || llm_rope_scale_type(r, c) != LLM_OK)
     {
         return LLM_ERROR;
     }
 
     if (c->base <= 1) {
-        return llm_fail(err, "%s: %s.rope.freq_base: %g is not above 1",
-                        llm_gguf_name(g), arch, c->base);
+        return llm_fail(r->err, "%s: %s.rope.freq_base: %g is not above 1",
+                        llm_gguf_name(r->g), r->d->hp.arch, c->base);
     }
 
-    rc = llm_rope_f32(g, arch, "rope.scaling.factor", &c->factor, err);
+    rc = llm_read_f32(r, "rope.scaling.factor", &c->factor);
 
     if (rc == LLM_ABSENT) {
         /* the key's name in files before 2024 */
-        rc = llm_rope_f32(g, arch, "rope.scale_linear", &c->factor, err);
+        rc = llm_read_f32(r, "rope.scale_linear", &c->factor);
     }
 
     if (rc == LLM_ERROR) {
@@ -187,8 +169,8 @@ llm_rope_read(const llm_gguf_t *g, const char *arch, uint32_t n_ctx_train,
     }
 
     if (c->factor < 0) {
-        return llm_fail(err, "%s: %s.rope.scaling.factor: %g is below 0",
-                        llm_gguf_name(g), arch, c->factor);
+        return llm_fail(r->err, "%s: %s.rope.scaling.factor: %g is below 0",
+                        llm_gguf_name(r->g), r->d->hp.arch, c->factor);
     }
 
     if (c->scale == LLM_ROPE_SCALE_NONE) {
@@ -196,13 +178,13 @@ llm_rope_read(const llm_gguf_t *g, const char *arch, uint32_t n_ctx_train,
     }
 
     if (c->scale == LLM_ROPE_SCALE_YARN
-        && llm_rope_read_yarn(g, arch, n_ctx_train, c, err) != LLM_OK)
+        && llm_rope_read_yarn(r, n_ctx_train, c) != LLM_OK)
     {
         return LLM_ERROR;
     }
 
     v = 0;
-    rc = llm_rope_f32(g, arch, "rope.scaling.attn_factor", &v, err);
+    rc = llm_read_f32(r, "rope.scaling.attn_factor", &v);
 
     if (rc == LLM_OK && v > 0) {
         c->mscale *= v;

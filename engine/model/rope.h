@@ -31,8 +31,9 @@ typedef struct {
 
 /* reads ARCH.rope.*; n_ctx_train is YaRN's original context if no key names
    it */
-int llm_rope_read(const llm_gguf_t *g, const char *arch,
-    uint32_t n_ctx_train, llm_rope_conf_t *c, llm_err_t *err);
+struct llm_reader_s;
+int llm_rope_read(struct llm_reader_s *r, uint32_t n_ctx_train,
+    llm_rope_conf_t *c);
 
 /*
  * Fills inv_freq[n_dims / 2], the angle of each pair at position 1, divided

@@ -9,11 +9,11 @@
 
 
 static int
-llm_load_progress(llm_load_t *l, const llm_gguf_tensor_t *t)
+llm_load_progress(llm_load_t *l, uint64_t bytes)
 {
     uint64_t  total;
 
-    l->done += t->size;
+    l->done += bytes;
     total = l->m->desc.hp.n_bytes;
 
     if (l->opts->progress) {
@@ -33,19 +33,34 @@ llm_load_progress(llm_load_t *l, const llm_gguf_tensor_t *t)
 
 
 static llm_weight_t *
-llm_load_weight(llm_load_t *l, const llm_gguf_tensor_t *t, int usage)
+llm_load_part(llm_load_t *l, const llm_tensor_part_t *p, int usage)
 {
-    llm_weight_t  *w;
+    size_t                    row;
+    llm_weight_t             *w;
+    const llm_gguf_tensor_t  *t;
 
-    w = l->m->ops->weight_create(l->m->dev, t->type, (uint32_t) t->ne[1],
-                                 (uint32_t) t->ne[0], t->data, usage, l->err);
+    t = p->t;
+    row = llm_type_row_size(t->type, t->ne[0]);
+    w = l->m->ops->weight_create(l->m->dev, t->type, p->n,
+                                 (uint32_t) t->ne[0],
+                                 (const char *) t->data + p->first * row,
+                                 usage, l->err);
 
-    if (w && llm_load_progress(l, t) != LLM_OK) {
+    if (w && llm_load_progress(l, p->n * row) != LLM_OK) {
         l->m->ops->weight_free(l->m->dev, w);
         return NULL;
     }
 
     return w;
+}
+
+
+static llm_weight_t *
+llm_load_weight(llm_load_t *l, const llm_gguf_tensor_t *t, int usage)
+{
+    llm_tensor_part_t  all = { t, 0, (uint32_t) t->ne[1] };
+
+    return llm_load_part(l, &all, usage);
 }
 
 
@@ -70,20 +85,21 @@ llm_load_floats(llm_load_t *l, const llm_gguf_tensor_t *t)
 
 
 static llm_vec_t *
-llm_load_vec(llm_load_t *l, const llm_gguf_tensor_t *t)
+llm_load_vec_part(llm_load_t *l, const llm_tensor_part_t *p)
 {
     float      *f;
     llm_vec_t  *v;
 
-    f = llm_load_floats(l, t);
+    f = llm_load_floats(l, p->t);
     if (f == NULL) {
         return NULL;
     }
 
-    v = l->m->ops->vec_create(l->m->dev, f, (uint32_t) t->ne[0], l->err);
+    v = l->m->ops->vec_create(l->m->dev, f + p->first, p->n, l->err);
     free(f);
 
-    if (v && llm_load_progress(l, t) != LLM_OK) {
+    if (v && llm_load_progress(l, p->t->size / p->t->ne[0] * p->n) != LLM_OK)
+    {
         l->m->ops->vec_free(l->m->dev, v);
         return NULL;
     }
@@ -92,91 +108,172 @@ llm_load_vec(llm_load_t *l, const llm_gguf_tensor_t *t)
 }
 
 
-static int
-llm_load_rope(llm_load_t *l)
+static llm_vec_t *
+llm_load_vec(llm_load_t *l, const llm_gguf_tensor_t *t)
 {
-    float                    *factors, *inv_freq;
-    uint32_t                  i, n;
+    llm_tensor_part_t  all = { t, 0, (uint32_t) t->ne[0] };
+
+    return llm_load_vec_part(l, &all);
+}
+
+
+/* the factors of RoPE that the file has for sequences of ctx, or NULL */
+
+static int
+llm_load_factors(llm_load_t *l, float **factors)
+{
+    uint32_t                  i;
     llm_model_t              *m;
     const llm_gguf_tensor_t  *t;
 
     m = l->m;
-    n = m->desc.hp.n_rot / 2;
     t = m->desc.global[LLM_GT_ROPE_FREQS];
-    factors = NULL;
+    *factors = NULL;
 
-    if (t) {
-        factors = llm_load_floats(l, t);
-        if (factors == NULL) {
-            return LLM_ERROR;
+    if (m->desc.global[LLM_GT_ROPE_LONG]) {
+        t = m->desc.global[m->ctx > m->desc.long_ctx ? LLM_GT_ROPE_LONG
+                                                     : LLM_GT_ROPE_SHORT];
+    }
+
+    if (t == NULL) {
+        return LLM_OK;
+    }
+
+    *factors = llm_load_floats(l, t);
+    if (*factors == NULL) {
+        return LLM_ERROR;
+    }
+
+    for (i = 0; i < t->ne[0]; i++) {
+        if (!((*factors)[i] > 0) || isinf((*factors)[i])) {
+            return llm_fail(l->err, "%s: %.*s: factor %u is %g, not above 0",
+                            llm_gguf_name(m->gguf), (int) t->name.len,
+                            t->name.data, i, (*factors)[i]);
         }
     }
 
-    for (i = 0; factors && i < n; i++) {
-        if (!(factors[i] > 0) || isinf(factors[i])) {
-            (void) llm_fail(l->err, "%s: rope_freqs.weight: factor %u is "
-                            "%g, not above 0", llm_gguf_name(m->gguf), i,
-                            factors[i]);
-            free(factors);
-            return LLM_ERROR;
+    return LLM_OK;
+}
+
+
+static int
+llm_load_ropes(llm_load_t *l)
+{
+    float                  *factors, *inv_freq;
+    uint32_t                i, n;
+    llm_model_t            *m;
+    const llm_rope_desc_t  *r;
+
+    m = l->m;
+
+    if (llm_load_factors(l, &factors) != LLM_OK) {
+        free(factors);
+        return LLM_ERROR;
+    }
+
+    for (i = 0; i < m->desc.n_ropes; i++) {
+        r = &m->desc.ropes[i];
+        n = r->n_rot / 2;
+        inv_freq = malloc(n * sizeof(float));
+
+        if (inv_freq == NULL) {
+            (void) llm_fail(l->err, "%s: no memory for RoPE",
+                            llm_gguf_name(m->gguf));
+            break;
+        }
+
+        llm_rope_inv_freq(&r->conf, r->n_rot, r->plain ? NULL : factors,
+                          inv_freq);
+        m->inv_freq[i] = m->ops->vec_create(m->dev, inv_freq, n, l->err);
+        free(inv_freq);
+
+        if (m->inv_freq[i] == NULL) {
+            break;
         }
     }
 
-    inv_freq = malloc(n * sizeof(float));
-
-    if (inv_freq == NULL) {
-        (void) llm_fail(l->err, "%s: no memory for RoPE",
-                        llm_gguf_name(m->gguf));
-
-    } else {
-        llm_rope_inv_freq(&m->desc.rope, m->desc.hp.n_rot, factors, inv_freq);
-        m->inv_freq = m->ops->vec_create(m->dev, inv_freq, n, l->err);
-    }
-
-    free(inv_freq);
     free(factors);
 
-    return m->inv_freq ? LLM_OK : LLM_ERROR;
+    return i == m->desc.n_ropes ? LLM_OK : LLM_ERROR;
+}
+
+
+/* NULL tensors stay NULL */
+
+static int
+llm_load_global_vec(llm_load_t *l, llm_global_tensor_t t, llm_vec_t **v)
+{
+    if (l->m->desc.global[t]) {
+        *v = llm_load_vec(l, l->m->desc.global[t]);
+
+        if (*v == NULL) {
+            return LLM_ERROR;
+        }
+    }
+
+    return LLM_OK;
+}
+
+
+static int
+llm_load_global(llm_load_t *l, llm_global_tensor_t t, int usage,
+    llm_weight_t **w)
+{
+    if (l->m->desc.global[t]) {
+        *w = llm_load_weight(l, l->m->desc.global[t], usage);
+
+        if (*w == NULL) {
+            return LLM_ERROR;
+        }
+    }
+
+    return LLM_OK;
 }
 
 
 static int
 llm_load_globals(llm_load_t *l)
 {
-    int                        usage;
-    llm_model_t               *m;
-    const llm_gguf_tensor_t  **t;
+    int           usage;
+    llm_model_t  *m;
 
     m = l->m;
-    t = m->desc.global;
-
     usage = LLM_WEIGHT_EMBED;
 
-    if (t[LLM_GT_OUTPUT] == NULL) {
+    if (m->desc.global[LLM_GT_OUTPUT] == NULL) {
         usage |= LLM_WEIGHT_LINEAR | LLM_WEIGHT_HEAD;
     }
 
-    m->token_embd = llm_load_weight(l, t[LLM_GT_TOKEN_EMBD], usage);
-    if (m->token_embd == NULL) {
+    if (llm_load_global(l, LLM_GT_INPUT_EMBD, LLM_WEIGHT_EMBED,
+                        &m->input_embd) != LLM_OK
+        || llm_load_global(l, LLM_GT_INPUT_MODEL_PROJ, LLM_WEIGHT_LINEAR,
+                           &m->input_proj) != LLM_OK
+        || llm_load_global(l, LLM_GT_POS_EMBD, LLM_WEIGHT_EMBED,
+                           &m->pos_embd) != LLM_OK
+        || llm_load_global(l, LLM_GT_TOKEN_EMBD, usage, &m->token_embd)
+           != LLM_OK
+        || llm_load_global(l, LLM_GT_OUTPUT,
+                           LLM_WEIGHT_LINEAR | LLM_WEIGHT_HEAD, &m->output)
+           != LLM_OK)
+    {
         return LLM_ERROR;
     }
 
-    m->output = m->token_embd;
+    m->output = m->output ? m->output : m->token_embd;
 
-    if (t[LLM_GT_OUTPUT]) {
-        m->output = llm_load_weight(l, t[LLM_GT_OUTPUT],
-                                    LLM_WEIGHT_LINEAR | LLM_WEIGHT_HEAD);
-        if (m->output == NULL) {
-            return LLM_ERROR;
-        }
-    }
-
-    m->output_norm = llm_load_vec(l, t[LLM_GT_OUTPUT_NORM]);
-    if (m->output_norm == NULL) {
+    if (llm_load_global_vec(l, LLM_GT_OUTPUT_NORM, &m->output_norm)
+        != LLM_OK
+        || llm_load_global_vec(l, LLM_GT_OUTPUT_NORM_BIAS,
+                               &m->output_norm_bias) != LLM_OK
+        || llm_load_global_vec(l, LLM_GT_OUTPUT_BIAS, &m->output_bias)
+           != LLM_OK
+        || llm_load_global_vec(l, LLM_GT_INPUT_NORM, &m->input_norm)
+           != LLM_OK)
+    {
         return LLM_ERROR;
     }
 
-    return llm_load_rope(l);
+    return llm_load_ropes(l);
 }
 
 
@@ -185,27 +282,33 @@ llm_load_layer(llm_load_t *l, uint32_t layer)
 {
     uint32_t                  i;
     llm_model_layer_t        *ml;
-    const llm_gguf_tensor_t  *t;
+    const llm_tensor_part_t  *p;
 
     ml = &l->m->layers[layer];
 
     for (i = 0; i < LLM_LT_N; i++) {
-        t = llm_desc_tensor(&l->m->desc, layer, i);
+        p = &l->m->desc.layers[layer].tensors[i];
 
-        if (t == NULL) {
+        if (p->t == NULL) {
             continue;
         }
 
-        if (llm_layer_tensor_is_matrix(i)) {
-            ml->w[i] = llm_load_weight(l, t, LLM_WEIGHT_LINEAR);
+        if (llm_layer_tensor_is_matrix(&l->m->desc, i)) {
+            ml->w[i] = llm_load_part(l, p, LLM_WEIGHT_LINEAR);
 
         } else {
-            ml->v[i] = llm_load_vec(l, t);
+            ml->v[i] = llm_load_vec_part(l, p);
         }
 
         if (ml->w[i] == NULL && ml->v[i] == NULL) {
             return LLM_ERROR;
         }
+    }
+
+    p = &l->m->desc.layers[layer].tensors[LLM_LT_OUT_SCALE];
+
+    if (p->t) {
+        llm_dequantize(p->t->type, p->t->data, &ml->out_scale, 1);
     }
 
     return LLM_OK;

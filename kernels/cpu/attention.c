@@ -25,6 +25,7 @@ typedef struct {
     llm_cpu_t           *cpu;
     const llm_heads_t   *h;
     const llm_rope_t    *rope;
+    float               *rot;           /* its table */
     llm_act_t           *q;
     llm_act_t           *k;
     const llm_act_t     *v;
@@ -36,6 +37,7 @@ typedef struct {
     const llm_heads_t   *h;
     const llm_act_t     *q;
     const llm_kv_t      *kv;
+    const llm_cpu_kv_layer_t  *layer;   /* of kv */
     llm_act_t           *out;
     uint32_t             heads;         /* query heads of a tile */
     uint32_t             chunks;        /* tiles of a KV head's heads */
@@ -51,6 +53,7 @@ typedef struct {
     uint32_t             kv_head;
     uint32_t             head;          /* the first query head */
     uint32_t             n_heads;
+    uint32_t             first;         /* the first key of the first row */
     uint32_t             last;          /* keys that the last row sees */
 } llm_attn_tile_t;
 
@@ -81,7 +84,7 @@ llm_cpu_attn_reserve(llm_cpu_t *cpu, const llm_kv_opts_t *o, llm_err_t *err)
 
         cpu->rot_cap = o->head_dim_k;
         cpu->rot_size = cpu->rot_cap * 2 * sizeof(float)
-                        * cpu->opts.max_tokens;
+                        * cpu->opts.max_tokens * LLM_CPU_ROPES;
         cpu->rot = llm_cpu_alloc(cpu->rot_size, 1);
     }
 
@@ -149,7 +152,7 @@ llm_rot_item(void *arg, uint32_t item, uint32_t thread)
     (void) thread;
 
     n = job->rope->n_dims;
-    c = job->cpu->rot + (size_t) item * 2 * job->cpu->rot_cap;
+    c = job->rot + (size_t) item * 2 * job->cpu->rot_cap;
     s = c + job->cpu->rot_cap;
 
     for (i = 0; i < n / 2; i++) {
@@ -180,13 +183,13 @@ llm_rope_write(const llm_rope_job_t *job, uint32_t row)
     uint32_t                  i, page, seq;
     uint16_t                 *dst;
     const float              *v;
-    const llm_kv_t           *kv;
     const llm_batch_t        *b;
     const llm_heads_t        *h;
     const llm_cpu_kernels_t  *f;
+    const llm_cpu_kv_layer_t *kv;
 
     h = job->h;
-    kv = job->kv;
+    kv = &job->kv->layers[h->layer];
     b = job->cpu->batch;
     f = &job->cpu->kernels;
 
@@ -199,8 +202,8 @@ llm_rope_write(const llm_rope_job_t *job, uint32_t row)
     v = job->v->data + (size_t) row * job->v->cols;
 
     for (i = 0; i < h->n_kv_heads; i++) {
-        dst = kv->data + (((size_t) h->layer * h->n_kv_heads + i)
-                          * kv->opts.n_pages + page) * kv->page;
+        dst = kv->data + ((size_t) i * job->kv->opts.n_pages + page)
+                         * kv->page;
 
         f->store_f16(dst + slot, LLM_KV_PAGE, k + i * h->head_dim_k,
                      h->head_dim_k);
@@ -210,11 +213,53 @@ llm_rope_write(const llm_rope_job_t *job, uint32_t row)
 }
 
 
+/* the heads of one row: norm and rotation, in the order of the layer */
+
+static void
+llm_rope_heads(const llm_rope_job_t *job, float *x, uint32_t n,
+    const llm_vec_t *norm, const llm_cpu_rot_t *rot)
+{
+    uint32_t            i, dim;
+    llm_cpu_rot_t       none = { .kind = rot->kind };
+    const llm_heads_t  *h;
+
+    h = job->h;
+    dim = h->head_dim_k;
+
+    for (i = 0; i < n; i++) {
+        job->cpu->kernels.rope(x + i * dim,
+                               norm && !h->norm_last ? norm->data : NULL,
+                               h->norm_eps, dim, rot);
+
+        if (norm && h->norm_last) {
+            job->cpu->kernels.rope(x + i * dim, norm->data, h->norm_eps, dim,
+                                   &none);
+        }
+    }
+}
+
+
+static void
+llm_rope_temper(const llm_heads_t *h, float *q, uint32_t pos)
+{
+    float     f;
+    uint32_t  i;
+
+    f = (float) (1 + h->temp_scale
+                     * log(1 + floor((double) (pos + h->temp_offset)
+                                     / h->temp_floor)));
+
+    for (i = 0; i < h->n_heads * h->head_dim_k; i++) {
+        q[i] *= f;
+    }
+}
+
+
 static void
 llm_rope_item(void *arg, uint32_t item, uint32_t thread)
 {
     float              *q, *k;
-    uint32_t            i, row, end;
+    uint32_t            row, end;
     llm_cpu_rot_t       rot;
     llm_rope_job_t     *job = arg;
     const llm_heads_t  *h;
@@ -229,26 +274,59 @@ llm_rope_item(void *arg, uint32_t item, uint32_t thread)
 
     for (row = item * LLM_ROPE_ROWS; row < end; row++) {
 
-        rot.cos = job->cpu->rot + (size_t) row * 2 * job->cpu->rot_cap;
+        rot.cos = job->rot + (size_t) row * 2 * job->cpu->rot_cap;
         rot.sin = rot.cos + job->cpu->rot_cap;
 
         q = job->q->data + (size_t) row * job->q->cols;
-        k = job->k->data + (size_t) row * job->k->cols;
+        llm_rope_heads(job, q, h->n_heads, h->q_norm, &rot);
 
-        for (i = 0; i < h->n_heads; i++) {
-            job->cpu->kernels.rope(q + i * h->head_dim_k,
-                                   h->q_norm ? h->q_norm->data : NULL,
-                                   h->norm_eps, h->head_dim_k, &rot);
+        if (h->temp_scale != 0) {
+            llm_rope_temper(h, q, job->cpu->batch->pos[row]);
         }
 
-        for (i = 0; i < h->n_kv_heads; i++) {
-            job->cpu->kernels.rope(k + i * h->head_dim_k,
-                                   h->k_norm ? h->k_norm->data : NULL,
-                                   h->norm_eps, h->head_dim_k, &rot);
+        if (job->k) {
+            k = job->k->data + (size_t) row * job->k->cols;
+            llm_rope_heads(job, k, h->n_kv_heads, h->k_norm, &rot);
+            llm_rope_write(job, row);
         }
-
-        llm_rope_write(job, row);
     }
+}
+
+
+/* finds or makes the table of the rope */
+
+static void
+llm_rope_table(llm_rope_job_t *job)
+{
+    uint32_t          i, n;
+    llm_cpu_t        *cpu;
+    const llm_vec_t  *of;
+
+    cpu = job->cpu;
+    of = job->rope->inv_freq;
+    n = cpu->batch->n_tokens;
+    job->rot = cpu->rot;
+
+    if (job->rope->n_dims == 0) {
+        return;
+    }
+
+    for (i = 0; i < LLM_CPU_ROPES && cpu->rot_of[i] != of; i++) {
+        /* void */
+    }
+
+    if (i < LLM_CPU_ROPES) {
+        job->rot += i * 2 * cpu->rot_cap * cpu->opts.max_tokens;
+        return;
+    }
+
+    i = cpu->rot_next;
+    cpu->rot_next = (i + 1) % LLM_CPU_ROPES;
+    cpu->rot_of[i] = of;
+    job->rot += i * 2 * cpu->rot_cap * cpu->opts.max_tokens;
+
+    llm_cpu_run(cpu, llm_rot_item, job, n,
+                (double) n * job->rope->n_dims / LLM_RATE_ROT);
 }
 
 
@@ -258,19 +336,15 @@ llm_cpu_rope_kv(llm_dev_t *dev, const llm_heads_t *h, const llm_rope_t *rope,
 {
     uint32_t        n;
     llm_cpu_t      *cpu = (llm_cpu_t *) dev;
-    llm_rope_job_t  job = { cpu, h, rope, q, k, v, kv };
+    llm_rope_job_t  job = { cpu, h, rope, NULL, q, k, v, kv };
 
     n = cpu->batch->n_tokens;
-
-    if (cpu->rot_of != rope->inv_freq) {
-        llm_cpu_run(cpu, llm_rot_item, &job, n,
-                    (double) n * rope->n_dims / LLM_RATE_ROT);
-        cpu->rot_of = rope->inv_freq;
-    }
+    llm_rope_table(&job);
 
     llm_cpu_run(cpu, llm_rope_item, &job,
                 (n + LLM_ROPE_ROWS - 1) / LLM_ROPE_ROWS,
-                (double) n * (q->cols + 2 * k->cols) / LLM_RATE_ROPE);
+                (double) n * (q->cols + (k ? 2 * k->cols : 0))
+                / LLM_RATE_ROPE);
 }
 
 
@@ -303,6 +377,7 @@ llm_attn_tile(const llm_attn_job_t *job, uint32_t item, llm_attn_tile_t *t)
     t->n_heads = llm_min(job->heads, group - chunk * job->heads);
     t->row = b->seq_rows[t->seq] + part;
     t->n_rows = llm_min(job->rows, n - part);
+    t->first = llm_heads_first(job->h, b->pos[t->row]);
     t->last = b->pos[t->row + t->n_rows - 1] + 1;
 }
 
@@ -313,27 +388,30 @@ static void
 llm_attn_setup(const llm_attn_job_t *job, const llm_attn_tile_t *t,
     uint32_t split, llm_cpu_attn_t *a)
 {
-    uint32_t            i, j;
-    const llm_kv_t     *kv;
-    const llm_batch_t  *b;
+    uint32_t                   i, j;
+    const llm_batch_t         *b;
+    const llm_cpu_kv_layer_t  *kv;
 
-    kv = job->kv;
+    kv = job->layer;
     b = job->cpu->batch;
 
     a->kv = kv;
-    a->base = kv->data + ((size_t) job->h->layer * job->h->n_kv_heads
-                          + t->kv_head) * kv->opts.n_pages * kv->page;
+    a->base = kv->data + (size_t) t->kv_head * job->kv->opts.n_pages
+                         * kv->page;
     a->pages = b->pages + (size_t) t->seq * b->max_pages;
     a->n = t->n_rows * t->n_heads;
     a->first = split * LLM_ATTN_SPLIT;
     a->last = llm_min(t->last, a->first + LLM_ATTN_SPLIT);
     a->scale = job->h->scale;
+    a->softcap = job->h->softcap;
 
     for (i = 0; i < t->n_rows; i++) {
         for (j = 0; j < t->n_heads; j++) {
             a->q[i * t->n_heads + j] = job->q->data
                                  + (size_t) (t->row + i) * job->q->cols
                                  + (t->head + j) * job->h->head_dim_k;
+            a->from[i * t->n_heads + j] = llm_heads_first(job->h,
+                                                   b->pos[t->row + i]);
             a->limit[i * t->n_heads + j] = b->pos[t->row + i] + 1;
         }
     }
@@ -344,14 +422,18 @@ static void
 llm_attn_output(const llm_attn_job_t *job, const llm_attn_tile_t *t,
     const llm_cpu_attn_t *a)
 {
-    float     *out;
-    uint32_t   i, j;
+    float        *out;
+    uint32_t      i, j;
+    const float  *sinks;
+
+    sinks = job->h->sinks ? job->h->sinks->data + t->head : NULL;
 
     for (i = 0; i < t->n_rows; i++) {
         out = job->out->data + (size_t) (t->row + i) * job->out->cols;
 
         for (j = 0; j < t->n_heads; j++) {
             job->cpu->kernels.attn_finish(a, i * t->n_heads + j,
+                                  sinks ? &sinks[j] : NULL,
                                   out + (t->head + j) * job->h->head_dim_v);
         }
     }
@@ -381,13 +463,14 @@ llm_attn_whole(void *arg, uint32_t item, uint32_t thread)
     acc = (float *) (void *) (job->cpu->scratch
                               + thread * job->cpu->scratch_size);
     a.acc = acc;
-    b.acc = acc + LLM_ATTN_TILE * job->kv->dv_pad;
-    a.scores = b.scores = b.acc + LLM_ATTN_TILE * job->kv->dv_pad;
+    b.acc = acc + LLM_ATTN_TILE * job->layer->dv_pad;
+    a.scores = b.scores = b.acc + LLM_ATTN_TILE * job->layer->dv_pad;
 
-    llm_attn_setup(job, &t, 0, &a);
+    i = t.first / LLM_ATTN_SPLIT;
+    llm_attn_setup(job, &t, i, &a);
     job->cpu->kernels.attn(&a);
 
-    for (i = 1; i < llm_attn_splits(t.last); i++) {
+    for (i++; i < llm_attn_splits(t.last); i++) {
         llm_attn_setup(job, &t, i, &b);
         job->cpu->kernels.attn(&b);
         job->cpu->kernels.attn_merge(&a, &b);
@@ -419,7 +502,9 @@ llm_attn_split(void *arg, uint32_t item, uint32_t thread)
     split = item % job->n_splits;
     llm_attn_tile(job, item / job->n_splits, &t);
 
-    if (split >= llm_attn_splits(t.last)) {
+    if (split >= llm_attn_splits(t.last)
+        || split < t.first / LLM_ATTN_SPLIT)
+    {
         return;
     }
 
@@ -430,7 +515,7 @@ llm_attn_split(void *arg, uint32_t item, uint32_t thread)
     llm_attn_setup(job, &t, split, &a);
     job->cpu->kernels.attn(&a);
 
-    stats = a.acc + LLM_ATTN_TILE * job->kv->dv_pad;
+    stats = a.acc + LLM_ATTN_TILE * job->layer->dv_pad;
     memcpy(stats, a.max, sizeof(a.max));
     memcpy(stats + LLM_ATTN_TILE, a.sum, sizeof(a.sum));
 }
@@ -440,7 +525,7 @@ static void
 llm_attn_join(void *arg, uint32_t tile, uint32_t thread)
 {
     float            *stats;
-    uint32_t          i;
+    uint32_t          i, first;
     llm_cpu_attn_t    a, b, *p;
     llm_attn_job_t   *job = arg;
     llm_attn_tile_t   t;
@@ -449,17 +534,19 @@ llm_attn_join(void *arg, uint32_t tile, uint32_t thread)
 
     llm_attn_tile(job, tile, &t);
 
-    for (i = 0; i < llm_attn_splits(t.last); i++) {
-        p = i ? &b : &a;
+    first = t.first / LLM_ATTN_SPLIT;
+
+    for (i = first; i < llm_attn_splits(t.last); i++) {
+        p = i > first ? &b : &a;
 
         llm_attn_setup(job, &t, i, p);
         p->acc = llm_attn_part(job, tile, i);
 
-        stats = p->acc + LLM_ATTN_TILE * job->kv->dv_pad;
+        stats = p->acc + LLM_ATTN_TILE * job->layer->dv_pad;
         memcpy(p->max, stats, sizeof(p->max));
         memcpy(p->sum, stats + LLM_ATTN_TILE, sizeof(p->sum));
 
-        if (i) {
+        if (i > first) {
             job->cpu->kernels.attn_merge(&a, &b);
         }
     }
@@ -473,9 +560,10 @@ llm_cpu_attention(llm_dev_t *dev, const llm_heads_t *h, const llm_act_t *q,
     const llm_kv_t *kv, llm_act_t *out)
 {
     double              work;
-    uint32_t            i, n, rows, longest, group;
+    uint32_t            i, n, rows, longest, seen, group;
     llm_cpu_t          *cpu = (llm_cpu_t *) dev;
     llm_attn_job_t      job = { .cpu = cpu, .h = h, .q = q, .kv = kv,
+                                .layer = &kv->layers[h->layer],
                                 .out = out };
     const llm_batch_t  *b;
 
@@ -496,7 +584,8 @@ llm_cpu_attention(llm_dev_t *dev, const llm_heads_t *h, const llm_act_t *q,
         n += (rows + job.rows - 1) / job.rows * job.chunks * h->n_kv_heads;
 
         longest = llm_max(longest, b->kv_len[i]);
-        work += (double) rows * b->kv_len[i];
+        seen = h->window ? llm_min(h->window, b->kv_len[i]) : b->kv_len[i];
+        work += (double) rows * seen;
     }
 
     job.n_splits = llm_attn_splits(longest);

@@ -49,6 +49,7 @@ llm_cpu_kernels_avx512(llm_cpu_kernels_t *k)
     k->gemm_bf16 = simd_gemm_float;
     k->norm = simd_norm;
     k->glu = simd_glu;
+    k->softcap = simd_softcap;
     k->rope = simd_rope;
     k->store_f16 = simd_store_f16;
     k->attn = simd_attn;

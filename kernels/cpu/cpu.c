@@ -1,7 +1,8 @@
 /*
- * The CPU backend: llm_ops_cpu, its objects and its operations on rows.
- * Products are in linear.c, attention in attention.c, the kernels of each
- * instruction set in avx2.c, avx512.c, avx512_bf16.c and amx.c.
+ * The CPU backend: llm_ops_cpu and its objects.  Products are in linear.c,
+ * attention in attention.c over the pages of kv.c, operations on single rows
+ * in rows.c, the kernels of each instruction set in avx2.c, avx512.c,
+ * avx512_bf16.c and amx.c.
  *
  * A CPU without AVX2 gets the reference's device: callers use dev->ops.
  *
@@ -15,23 +16,6 @@
 
 #include <stdio.h>
 #include <unistd.h>
-
-/* rough rate of operations on rows: elements of one thread per nanosecond */
-#define LLM_RATE_ROWS    4.0
-#define LLM_ROWS_STEP    4
-
-
-typedef struct {
-    llm_cpu_t           *cpu;
-    const llm_weight_t  *w;
-    const llm_act_t     *x;
-    const llm_act_t     *up;
-    llm_act_t           *y;
-    const llm_vec_t     *v;
-    float                eps;
-    llm_glu_t            act;
-    uint32_t             n_rows;
-} llm_rows_job_t;
 
 
 static void llm_cpu_close(llm_dev_t *dev);
@@ -210,6 +194,15 @@ llm_cpu_weight_create(llm_dev_t *dev, uint32_t type, uint32_t n_out,
     w->src = src;
     w->row_size = llm_type_row_size(type, n_in);
 
+    /* a row, for embed_pos() */
+    if ((usage & LLM_WEIGHT_EMBED)
+        && llm_cpu_scratch_reserve(cpu, (size_t) n_in * sizeof(float), err)
+           != LLM_OK)
+    {
+        free(w);
+        return NULL;
+    }
+
     if (!(usage & LLM_WEIGHT_LINEAR)) {
         return w;
     }
@@ -276,6 +269,13 @@ llm_cpu_act_free(llm_dev_t *dev, llm_act_t *a)
 }
 
 
+static void
+llm_cpu_act_cols(llm_act_t *a, uint32_t cols)
+{
+    a->cols = cols;
+}
+
+
 static llm_act_t *
 llm_cpu_act_create(llm_dev_t *dev, uint32_t max_rows, uint32_t cols,
     llm_act_kind_t kind, llm_err_t *err)
@@ -305,86 +305,6 @@ llm_cpu_act_create(llm_dev_t *dev, uint32_t max_rows, uint32_t cols,
 }
 
 
-static size_t
-llm_cpu_kv_page_elements(const llm_kv_opts_t *o)
-{
-    return (o->head_dim_k + llm_pad16(o->head_dim_v)) * LLM_KV_PAGE;
-}
-
-
-static size_t
-llm_cpu_kv_page_size(llm_dev_t *dev, const llm_kv_opts_t *o)
-{
-    (void) dev;
-
-    return llm_cpu_kv_page_elements(o) * o->n_kv_heads * o->n_layers
-           * sizeof(uint16_t);
-}
-
-
-static void
-llm_cpu_kv_free(llm_dev_t *dev, llm_kv_t *kv)
-{
-    (void) dev;
-
-    if (kv) {
-        llm_cpu_free(kv->data, kv->size);
-        free(kv);
-    }
-}
-
-
-static llm_kv_t *
-llm_cpu_kv_create(llm_dev_t *dev, const llm_kv_opts_t *o, llm_err_t *err)
-{
-    llm_kv_t   *kv;
-    llm_cpu_t  *cpu = (llm_cpu_t *) dev;
-
-    if (llm_cpu_attn_reserve(cpu, o, err) != LLM_OK) {
-        return NULL;
-    }
-
-    kv = calloc(1, sizeof(llm_kv_t));
-
-    if (kv && !llm_mul_overflow(llm_cpu_kv_page_size(dev, o), o->n_pages,
-                                &kv->size))
-    {
-        kv->opts = *o;
-        kv->dv_pad = llm_pad16(o->head_dim_v);
-        kv->k_size = (size_t) o->head_dim_k * LLM_KV_PAGE;
-        kv->page = llm_cpu_kv_page_elements(o);
-        kv->data = llm_cpu_alloc(kv->size, 0);
-
-        if (kv->data) {
-            return kv;
-        }
-    }
-
-    llm_cpu_kv_free(dev, kv);
-    llm_fail(err, "cpu: no memory for %u KV pages", o->n_pages);
-
-    return NULL;
-}
-
-
-static void
-llm_cpu_kv_copy(llm_dev_t *dev, llm_kv_t *kv, uint32_t src, uint32_t dst)
-{
-    size_t     i, n;
-    uint16_t  *base;
-
-    (void) dev;
-
-    n = (size_t) kv->opts.n_layers * kv->opts.n_kv_heads;
-
-    for (i = 0; i < n; i++) {
-        base = kv->data + i * kv->opts.n_pages * kv->page;
-        memcpy(base + dst * kv->page, base + src * kv->page,
-               kv->page * sizeof(uint16_t));
-    }
-}
-
-
 static int
 llm_cpu_begin(llm_dev_t *dev, const llm_batch_t *batch, llm_err_t *err)
 {
@@ -393,7 +313,7 @@ llm_cpu_begin(llm_dev_t *dev, const llm_batch_t *batch, llm_err_t *err)
     (void) err;
 
     cpu->batch = batch;
-    cpu->rot_of = NULL;
+    memset(cpu->rot_of, 0, sizeof(cpu->rot_of));
     llm_pool_enter(cpu->pool);
 
     return LLM_OK;
@@ -411,128 +331,6 @@ llm_cpu_end(llm_dev_t *dev, llm_err_t *err)
     cpu->batch = NULL;
 
     return LLM_OK;
-}
-
-
-/* a job on rows: items of LLM_ROWS_STEP rows */
-
-static void
-llm_cpu_run_rows(llm_rows_job_t *job, llm_pool_pt fn, uint32_t cols)
-{
-    llm_cpu_run(job->cpu, fn, job,
-                (job->n_rows + LLM_ROWS_STEP - 1) / LLM_ROWS_STEP,
-                (double) job->n_rows * cols / LLM_RATE_ROWS);
-}
-
-
-static uint32_t
-llm_cpu_rows_end(const llm_rows_job_t *job, uint32_t item)
-{
-    return llm_min((item + 1) * LLM_ROWS_STEP, job->n_rows);
-}
-
-
-static void
-llm_cpu_embed_item(void *arg, uint32_t item, uint32_t thread)
-{
-    size_t           token;
-    uint32_t         row;
-    llm_rows_job_t  *job = arg;
-
-    (void) thread;
-
-    for (row = item * LLM_ROWS_STEP; row < llm_cpu_rows_end(job, item);
-         row++)
-    {
-        token = (size_t) job->cpu->batch->tokens[row];
-        llm_dequantize(job->w->type, job->w->src + token * job->w->row_size,
-                       job->x->data + (size_t) row * job->x->cols,
-                       job->x->cols);
-    }
-}
-
-
-static void
-llm_cpu_embed(llm_dev_t *dev, const llm_weight_t *w, llm_act_t *x)
-{
-    llm_rows_job_t  job = { .cpu = (llm_cpu_t *) dev, .w = w, .x = x };
-
-    job.n_rows = job.cpu->batch->n_tokens;
-    llm_cpu_run_rows(&job, llm_cpu_embed_item, x->cols);
-}
-
-
-static void
-llm_cpu_norm_item(void *arg, uint32_t item, uint32_t thread)
-{
-    size_t           at;
-    uint32_t         row;
-    llm_rows_job_t  *job = arg;
-
-    (void) thread;
-
-    for (row = item * LLM_ROWS_STEP; row < llm_cpu_rows_end(job, item);
-         row++)
-    {
-        at = (size_t) row * job->x->cols;
-        job->cpu->kernels.norm(job->x->data + at, job->v->data, job->eps,
-                               job->y->data + at, job->x->cols);
-    }
-}
-
-
-static void
-llm_cpu_norm(llm_dev_t *dev, llm_rows_t rows, const llm_act_t *x,
-    const llm_vec_t *w, float eps, llm_act_t *y)
-{
-    llm_rows_job_t  job = { .cpu = (llm_cpu_t *) dev, .x = x, .v = w,
-                            .eps = eps, .y = y };
-
-    job.n_rows = llm_cpu_rows(job.cpu, rows);
-    llm_cpu_run_rows(&job, llm_cpu_norm_item, x->cols);
-}
-
-
-static void
-llm_cpu_glu_item(void *arg, uint32_t item, uint32_t thread)
-{
-    size_t           at, n;
-    llm_rows_job_t  *job = arg;
-
-    (void) thread;
-
-    at = (size_t) item * LLM_ROWS_STEP * job->y->cols;
-    n = (size_t) llm_cpu_rows_end(job, item) * job->y->cols - at;
-
-    job->cpu->kernels.glu(job->act, job->x->data + at, job->up->data + at,
-                          job->y->data + at, n);
-}
-
-
-static void
-llm_cpu_glu(llm_dev_t *dev, llm_rows_t rows, llm_glu_t act,
-    const llm_act_t *gate, const llm_act_t *up, llm_act_t *y)
-{
-    llm_rows_job_t  job = { .cpu = (llm_cpu_t *) dev,
-                            .x = (llm_act_t *) gate, .up = up, .y = y,
-                            .act = act };
-
-    job.n_rows = llm_cpu_rows(job.cpu, rows);
-    llm_cpu_run_rows(&job, llm_cpu_glu_item, y->cols * 4);
-}
-
-
-static void
-llm_cpu_gather(llm_dev_t *dev, const llm_act_t *x, llm_act_t *y)
-{
-    uint32_t            i;
-    const llm_batch_t  *b = ((llm_cpu_t *) dev)->batch;
-
-    for (i = 0; i < b->n_out; i++) {
-        memcpy(y->data + (size_t) i * y->cols,
-               x->data + (size_t) b->out_rows[i] * x->cols,
-               x->cols * sizeof(float));
-    }
 }
 
 
@@ -583,5 +381,12 @@ const llm_ops_t  llm_ops_cpu = {
     .glu = llm_cpu_glu,
     .gather = llm_cpu_gather,
     .map = llm_cpu_map,
-    .write = llm_cpu_write
+    .write = llm_cpu_write,
+    .can = UINT32_MAX,
+    .act_cols = llm_cpu_act_cols,
+    .act = llm_cpu_act,
+    .scale = llm_cpu_scale,
+    .softcap = llm_cpu_softcap,
+    .embed_pos = llm_cpu_embed_pos,
+    .columns = llm_cpu_columns
 };

@@ -36,6 +36,9 @@
 /* the most query heads x rows of one tile */
 #define LLM_ATTN_TILE    16
 
+/* tables of RoPE that are kept: layers with and without a window take turns */
+#define LLM_CPU_ROPES    2
+
 /* products of at most so many rows wait for memory */
 #define LLM_GEMM_FEW     8
 
@@ -61,13 +64,21 @@ struct llm_vec_s {
  * One layer, head and page is K as [head_dim_k][LLM_KV_PAGE], then V as
  * [LLM_KV_PAGE][dv_pad]: binary16, the pages of a head beside each other.
  */
-struct llm_kv_s {
-    llm_kv_opts_t        opts;
+typedef struct {
+    uint32_t             n_heads;
+    uint32_t             head_dim_k;
+    uint32_t             head_dim_v;
     size_t               dv_pad;
     size_t               k_size;        /* elements of K in a page */
     size_t               page;          /* elements of K and V in a page */
+    uint16_t            *data;          /* [head][page] */
+} llm_cpu_kv_layer_t;
+
+struct llm_kv_s {
+    llm_kv_opts_t        opts;
+    llm_cpu_kv_layer_t  *layers;        /* [opts.n_layers] */
     size_t               size;          /* bytes of all */
-    uint16_t            *data;          /* [layer][head][page] */
+    uint16_t            *data;
 };
 
 /*
@@ -187,15 +198,17 @@ typedef struct {
 
 /* query rows x heads of one KV head over a range of its keys */
 typedef struct {
-    const llm_kv_t      *kv;
+    const llm_cpu_kv_layer_t  *kv;
     const uint16_t      *base;          /* page 0 of the layer and head */
     const uint32_t      *pages;
     uint32_t             n;             /* vectors, <= LLM_ATTN_TILE */
     uint32_t             first;         /* key, a multiple of the split */
     uint32_t             last;          /* key after the last */
     float                scale;
+    float                softcap;       /* 0: none */
     const float         *q[LLM_ATTN_TILE];
-    uint32_t             limit[LLM_ATTN_TILE];  /* keys that each sees */
+    uint32_t             from[LLM_ATTN_TILE];   /* keys that each sees: from */
+    uint32_t             limit[LLM_ATTN_TILE];  /* the first to before this */
     /* the result: sum of exp(s - max) v, not yet divided by sum */
     float               *acc;           /* [n][dv_pad] */
     float                max[LLM_ATTN_TILE];
@@ -226,10 +239,12 @@ typedef struct {
     void       (*gemm_bf16)(const llm_cpu_gemm_t *g);
 
     /* one row */
-    void       (*norm)(const float *x, const float *w, float eps, float *y,
+    void       (*norm)(const llm_norm_t *norm, const float *x, float *y,
                     uint32_t n);
-    void       (*glu)(llm_glu_t act, const float *gate, const float *up,
-                    float *y, size_t n);
+    /* y = act(gate) * up, or act(gate) if up is NULL */
+    void       (*glu)(const llm_act_fn_t *fn, const float *gate,
+                    const float *up, float *y, size_t n);
+    void       (*softcap)(float cap, float *x, size_t n);
     /* one head: RMS norm with w if not NULL, then the rotation */
     void       (*rope)(float *x, const float *w, float eps, uint32_t n,
                     const llm_cpu_rot_t *rot);
@@ -240,9 +255,10 @@ typedef struct {
     void       (*attn)(llm_cpu_attn_t *a);
     /* joins a later range b of the same vectors to a */
     void       (*attn_merge)(llm_cpu_attn_t *a, const llm_cpu_attn_t *b);
-    /* divides vector i by its sum into out[head_dim_v] */
+    /* divides vector i by its sum, with that of *sink unless it is NULL, into
+       out[head_dim_v] */
     void       (*attn_finish)(const llm_cpu_attn_t *a, uint32_t i,
-                    float *out);
+                    const float *sink, float *out);
 } llm_cpu_kernels_t;
 
 
@@ -264,11 +280,15 @@ typedef struct {
     uint8_t             *scratch;
     size_t               scratch_size;  /* of one thread */
 
-    /* cos and sin of every row of the step, once a step */
-    float               *rot;           /* [max_tokens][2][rot_cap] */
+    /* cos and sin of every row of the step, once a step for each of the
+       last ropes */
+    float               *rot;           /* [LLM_CPU_ROPES][max_tokens][2]
+                                           [rot_cap] */
     size_t               rot_size;      /* bytes */
     size_t               rot_cap;
-    const llm_vec_t     *rot_of;        /* NULL: not yet in this step */
+    const llm_vec_t     *rot_of[LLM_CPU_ROPES]; /* NULL: none yet in this
+                                                   step */
+    uint32_t             rot_next;      /* that will be replaced */
 
     /* results of attention over parts of the keys */
     float               *parts;
@@ -305,6 +325,31 @@ size_t llm_cpu_pack_scratch(const llm_weight_t *w);
 int llm_cpu_stage_reserve(llm_cpu_t *cpu, uint32_t n_in, llm_err_t *err);
 void llm_cpu_linear(llm_dev_t *dev, llm_rows_t rows, const llm_act_t *x,
     const llm_linear_t *out, uint32_t n);
+
+/* rows.c: the other operations on single rows */
+void llm_cpu_norm(llm_dev_t *dev, llm_rows_t rows, const llm_act_t *x,
+    const llm_norm_t *norm, llm_act_t *y);
+void llm_cpu_glu(llm_dev_t *dev, llm_rows_t rows, llm_glu_t act,
+    const llm_act_t *gate, const llm_act_t *up, llm_act_t *y);
+void llm_cpu_act(llm_dev_t *dev, llm_rows_t rows, const llm_act_fn_t *fn,
+    const llm_act_t *x, llm_act_t *y);
+void llm_cpu_scale(llm_dev_t *dev, llm_rows_t rows, float f,
+    const llm_act_t *x, int add, llm_act_t *y);
+void llm_cpu_softcap(llm_dev_t *dev, llm_rows_t rows, float cap,
+    llm_act_t *x);
+void llm_cpu_embed(llm_dev_t *dev, const llm_weight_t *w, llm_act_t *x);
+void llm_cpu_embed_pos(llm_dev_t *dev, const llm_weight_t *w, llm_act_t *x);
+void llm_cpu_columns(llm_dev_t *dev, llm_rows_t rows, const llm_act_t *x,
+    uint32_t first, llm_act_t *y);
+void llm_cpu_gather(llm_dev_t *dev, const llm_act_t *x, llm_act_t *y);
+
+/* kv.c: the pages of keys and values */
+size_t llm_cpu_kv_page_size(llm_dev_t *dev, const llm_kv_opts_t *o);
+llm_kv_t *llm_cpu_kv_create(llm_dev_t *dev, const llm_kv_opts_t *o,
+    llm_err_t *err);
+void llm_cpu_kv_free(llm_dev_t *dev, llm_kv_t *kv);
+void llm_cpu_kv_copy(llm_dev_t *dev, llm_kv_t *kv, uint32_t src,
+    uint32_t dst);
 
 /* attention.c */
 int llm_cpu_attn_reserve(llm_cpu_t *cpu, const llm_kv_opts_t *opts,

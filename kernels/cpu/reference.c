@@ -47,7 +47,10 @@ struct llm_vec_s {
     float               data[];
 };
 
-/* k[layer][page][slot][kv head][head_dim_k], v likewise */
+/*
+ * k[layer][page][slot][kv head][head_dim_k], v likewise; layers that are
+ * smaller than the largest leave the rest of their pages unused
+ */
 struct llm_kv_s {
     llm_kv_opts_t       opts;
     size_t              k_page;         /* floats of one page of one layer */
@@ -255,6 +258,13 @@ llm_ref_act_free(llm_dev_t *dev, llm_act_t *a)
 }
 
 
+static void
+llm_ref_act_cols(llm_act_t *a, uint32_t cols)
+{
+    a->cols = cols;
+}
+
+
 static size_t
 llm_ref_kv_page_size(llm_dev_t *dev, const llm_kv_opts_t *opts)
 {
@@ -420,19 +430,52 @@ llm_ref_rms(const float *x, const float *w, float eps, uint32_t n, float *y)
 }
 
 
+/* one group of a row, which begins at column `first` */
+
+static void
+llm_ref_norm_group(const llm_norm_t *norm, const float *x, uint32_t first,
+    uint32_t n, float *y)
+{
+    double    mean, sum, v;
+    uint32_t  i;
+
+    mean = 0;
+    sum = 0;
+
+    for (i = 0; norm->kind == LLM_NORM_LAYER && i < n; i++) {
+        mean += (double) x[i] / n;
+    }
+
+    for (i = 0; i < n; i++) {
+        sum += (x[i] - mean) * (x[i] - mean);
+    }
+
+    sum = 1 / sqrt(sum / n + norm->eps);
+
+    for (i = 0; i < n; i++) {
+        v = (x[i] - mean) * sum;
+        v *= norm->w ? norm->w->data[(first + i) % norm->w->n] : 1;
+        v += norm->bias ? norm->bias->data[first + i] : 0;
+        y[i] = (float) (norm->add ? y[i] + v : v);
+    }
+}
+
+
 static void
 llm_ref_norm(llm_dev_t *dev, llm_rows_t rows, const llm_act_t *x,
-    const llm_vec_t *w, float eps, llm_act_t *y)
+    const llm_norm_t *norm, llm_act_t *y)
 {
-    size_t         n;
-    uint32_t       r;
+    uint32_t       i, n, r, group;
     llm_refdev_t  *d = (llm_refdev_t *) dev;
 
     n = llm_ref_rows(d, rows);
+    group = norm->group ? norm->group : x->cols;
 
     for (r = 0; r < n; r++) {
-        llm_ref_rms(x->data + (size_t) r * x->cols, w->data, eps, x->cols,
-                    y->data + (size_t) r * y->cols);
+        for (i = 0; i < x->cols; i += group) {
+            llm_ref_norm_group(norm, x->data + (size_t) r * x->cols + i, i,
+                               group, y->data + (size_t) r * y->cols + i);
+        }
     }
 }
 
@@ -515,18 +558,50 @@ llm_ref_rotate(float *x, const llm_rope_t *rope, uint32_t pos)
 
 
 static void
-llm_ref_heads(float *x, uint32_t n_heads, uint32_t dim,
-    const llm_vec_t *norm, float eps, const llm_rope_t *rope, uint32_t pos)
+llm_ref_heads(float *x, uint32_t n_heads, const llm_heads_t *heads,
+    const llm_vec_t *norm, const llm_rope_t *rope, uint32_t pos)
 {
-    uint32_t  h;
+    uint32_t  h, dim;
+
+    dim = heads->head_dim_k;
 
     for (h = 0; h < n_heads; h++, x += dim) {
-        if (norm) {
-            llm_ref_rms(x, norm->data, eps, dim, x);
+        if (norm && !heads->norm_last) {
+            llm_ref_rms(x, norm->data, heads->norm_eps, dim, x);
         }
 
         llm_ref_rotate(x, rope, pos);
+
+        if (norm && heads->norm_last) {
+            llm_ref_rms(x, norm->data, heads->norm_eps, dim, x);
+        }
     }
+}
+
+
+/* queries of far positions are made sharper */
+
+static void
+llm_ref_temper(float *q, const llm_heads_t *h, uint32_t pos)
+{
+    double    f;
+    uint32_t  i;
+
+    f = 1 + h->temp_scale * log(1 + floor((double) (pos + h->temp_offset)
+                                          / h->temp_floor));
+
+    for (i = 0; i < h->n_heads * h->head_dim_k; i++) {
+        q[i] = (float) (q[i] * f);
+    }
+}
+
+
+/* where a row's keys or values of one layer lie, of `cols` floats */
+
+static float *
+llm_ref_kv_row(float *data, size_t page, size_t slot, size_t cols)
+{
+    return data + slot / LLM_KV_PAGE * page + slot % LLM_KV_PAGE * cols;
 }
 
 
@@ -534,6 +609,7 @@ static void
 llm_ref_rope_kv(llm_dev_t *dev, const llm_heads_t *h, const llm_rope_t *rope,
     llm_act_t *q, llm_act_t *k, const llm_act_t *v, llm_kv_t *kv)
 {
+    float              *row;
     size_t              slot, k_cols, v_cols;
     uint32_t            s, r;
     llm_refdev_t       *d = (llm_refdev_t *) dev;
@@ -545,56 +621,83 @@ llm_ref_rope_kv(llm_dev_t *dev, const llm_heads_t *h, const llm_rope_t *rope,
 
     for (s = 0; s < b->n_seqs; s++) {
         for (r = b->seq_rows[s]; r < b->seq_rows[s + 1]; r++) {
-            llm_ref_heads(q->data + (size_t) r * q->cols, h->n_heads,
-                          h->head_dim_k, h->q_norm, h->norm_eps, rope,
-                          b->pos[r]);
-            llm_ref_heads(k->data + (size_t) r * k->cols, h->n_kv_heads,
-                          h->head_dim_k, h->k_norm, h->norm_eps, rope,
-                          b->pos[r]);
+            row = q->data + (size_t) r * q->cols;
+            llm_ref_heads(row, h->n_heads, h, h->q_norm, rope, b->pos[r]);
+
+            if (h->temp_scale != 0) {
+                llm_ref_temper(row, h, b->pos[r]);
+            }
+
+            if (k == NULL) {
+                continue;
+            }
+
+            row = k->data + (size_t) r * k->cols;
+            llm_ref_heads(row, h->n_kv_heads, h, h->k_norm, rope, b->pos[r]);
 
             slot = llm_ref_slot(b, kv, h->layer, s, b->pos[r]);
 
-            memcpy(kv->k + slot * k_cols, k->data + (size_t) r * k->cols,
+            memcpy(llm_ref_kv_row(kv->k, kv->k_page, slot, k_cols), row,
                    k_cols * sizeof(float));
-            memcpy(kv->v + slot * v_cols, v->data + (size_t) r * v->cols,
-                   v_cols * sizeof(float));
+            memcpy(llm_ref_kv_row(kv->v, kv->v_page, slot, v_cols),
+                   v->data + (size_t) r * v->cols, v_cols * sizeof(float));
         }
     }
 }
 
 
-/* one head of one row over positions 0 .. pos of its sequence */
+static double
+llm_ref_score(const llm_refdev_t *d, const llm_heads_t *h,
+    const llm_kv_t *kv, uint32_t seq, uint32_t pos, uint32_t kv_head,
+    const float *q)
+{
+    double        score;
+    size_t        slot;
+    const float  *k;
+
+    slot = llm_ref_slot(d->batch, kv, h->layer, seq, pos);
+    k = llm_ref_kv_row(kv->k, kv->k_page, slot,
+                       (size_t) h->n_kv_heads * h->head_dim_k)
+        + (size_t) kv_head * h->head_dim_k;
+    score = h->scale * llm_ref_dot(q, k, h->head_dim_k);
+
+    return h->softcap > 0 ? h->softcap * tanh(score / h->softcap) : score;
+}
+
+
+/* one head of one row over the positions of its sequence that it sees */
 
 static void
 llm_ref_attend(llm_refdev_t *d, const llm_heads_t *h, const llm_kv_t *kv,
-    uint32_t seq, uint32_t pos, uint32_t kv_head, const float *q, float *out)
+    uint32_t seq, uint32_t pos, uint32_t head, const float *q, float *out)
 {
-    size_t    slot;
-    double    max, total, p;
-    uint32_t  i, t;
+    size_t        slot;
+    double        max, total, p;
+    uint32_t      i, t, first, kv_head;
+    const float  *v;
 
-    max = -INFINITY;
+    kv_head = head / (h->n_heads / h->n_kv_heads);
+    first = llm_heads_first(h, pos);
+    max = h->sinks ? (double) h->sinks->data[head] : (double) -INFINITY;
 
-    for (t = 0; t <= pos; t++) {
-        slot = llm_ref_slot(d->batch, kv, h->layer, seq, t);
-        d->scores[t] = h->scale
-                       * llm_ref_dot(q, kv->k + (slot * h->n_kv_heads
-                                                 + kv_head) * h->head_dim_k,
-                                     h->head_dim_k);
+    for (t = first; t <= pos; t++) {
+        d->scores[t] = llm_ref_score(d, h, kv, seq, t, kv_head, q);
         max = llm_max(max, d->scores[t]);
     }
 
-    total = 0;
+    total = h->sinks ? exp(h->sinks->data[head] - max) : 0;
     memset(d->sum, 0, h->head_dim_v * sizeof(double));
 
-    for (t = 0; t <= pos; t++) {
+    for (t = first; t <= pos; t++) {
         slot = llm_ref_slot(d->batch, kv, h->layer, seq, t);
+        v = llm_ref_kv_row(kv->v, kv->v_page, slot,
+                           (size_t) h->n_kv_heads * h->head_dim_v)
+            + (size_t) kv_head * h->head_dim_v;
         p = exp(d->scores[t] - max);
         total += p;
 
         for (i = 0; i < h->head_dim_v; i++) {
-            d->sum[i] += p * kv->v[(slot * h->n_kv_heads + kv_head)
-                                   * h->head_dim_v + i];
+            d->sum[i] += p * v[i];
         }
     }
 
@@ -608,17 +711,16 @@ static void
 llm_ref_attention(llm_dev_t *dev, const llm_heads_t *h, const llm_act_t *q,
     const llm_kv_t *kv, llm_act_t *out)
 {
-    uint32_t            s, r, i, group;
+    uint32_t            s, r, i;
     llm_refdev_t       *d = (llm_refdev_t *) dev;
     const llm_batch_t  *b;
 
     b = d->batch;
-    group = h->n_heads / h->n_kv_heads;
 
     for (s = 0; s < b->n_seqs; s++) {
         for (r = b->seq_rows[s]; r < b->seq_rows[s + 1]; r++) {
             for (i = 0; i < h->n_heads; i++) {
-                llm_ref_attend(d, h, kv, s, b->pos[r], i / group,
+                llm_ref_attend(d, h, kv, s, b->pos[r], i,
                                q->data + (size_t) r * q->cols
                                + (size_t) i * h->head_dim_k,
                                out->data + (size_t) r * out->cols
@@ -629,28 +731,132 @@ llm_ref_attention(llm_dev_t *dev, const llm_heads_t *h, const llm_act_t *q,
 }
 
 
+static double
+llm_ref_activate(const llm_act_fn_t *fn, double x)
+{
+    const float  *p;
+
+    switch (fn->kind) {
+
+    case LLM_GLU_SILU:
+        return x / (1 + exp(-x));
+
+    case LLM_GLU_GELU:
+        return 0.5 * x * (1 + tanh(sqrt(2 / M_PI)
+                                   * (x + 0.044715 * x * x * x)));
+
+    case LLM_GLU_GELU_ERF:
+        return 0.5 * x * (1 + erf(x * M_SQRT1_2));
+
+    case LLM_GLU_RELU2:
+        return x > 0 ? x * x : 0 * x;
+
+    case LLM_GLU_XIELU:
+        p = fn->xielu;
+
+        return x > 0 ? p[0] * x * x + p[2] * x
+                     : p[1] * (expm1(llm_min(x, (double) p[3])) - x)
+                       + p[2] * x;
+    }
+
+    return 0;
+}
+
+
 static void
 llm_ref_glu(llm_dev_t *dev, llm_rows_t rows, llm_glu_t act,
     const llm_act_t *gate, const llm_act_t *up, llm_act_t *y)
 {
     size_t         i, n;
-    double         g;
+    llm_act_fn_t   fn = { .kind = act };
     llm_refdev_t  *d = (llm_refdev_t *) dev;
 
     n = (size_t) llm_ref_rows(d, rows) * y->cols;
 
     for (i = 0; i < n; i++) {
-        g = gate->data[i];
+        y->data[i] = (float) (llm_ref_activate(&fn, gate->data[i])
+                              * up->data[i]);
+    }
+}
 
-        if (act == LLM_GLU_SILU) {
-            g = g / (1 + exp(-g));
 
-        } else {
-            g = 0.5 * g * (1 + tanh(sqrt(2 / M_PI)
-                                    * (g + 0.044715 * g * g * g)));
+static void
+llm_ref_act(llm_dev_t *dev, llm_rows_t rows, const llm_act_fn_t *fn,
+    const llm_act_t *x, llm_act_t *y)
+{
+    size_t         i, n;
+    llm_refdev_t  *d = (llm_refdev_t *) dev;
+
+    n = (size_t) llm_ref_rows(d, rows) * y->cols;
+
+    for (i = 0; i < n; i++) {
+        y->data[i] = (float) llm_ref_activate(fn, x->data[i]);
+    }
+}
+
+
+static void
+llm_ref_scale(llm_dev_t *dev, llm_rows_t rows, float f, const llm_act_t *x,
+    int add, llm_act_t *y)
+{
+    size_t         i, n;
+    double         v;
+    llm_refdev_t  *d = (llm_refdev_t *) dev;
+
+    n = (size_t) llm_ref_rows(d, rows) * y->cols;
+
+    for (i = 0; i < n; i++) {
+        v = (double) f * x->data[i];
+        y->data[i] = (float) (add ? y->data[i] + v : v);
+    }
+}
+
+
+static void
+llm_ref_softcap(llm_dev_t *dev, llm_rows_t rows, float cap, llm_act_t *x)
+{
+    size_t         i, n;
+    llm_refdev_t  *d = (llm_refdev_t *) dev;
+
+    n = (size_t) llm_ref_rows(d, rows) * x->cols;
+
+    for (i = 0; i < n; i++) {
+        x->data[i] = (float) (cap * tanh((double) x->data[i] / cap));
+    }
+}
+
+
+static void
+llm_ref_embed_pos(llm_dev_t *dev, const llm_weight_t *w, llm_act_t *x)
+{
+    float         *y;
+    uint32_t       i, r;
+    llm_refdev_t  *d = (llm_refdev_t *) dev;
+
+    for (r = 0; r < d->batch->n_tokens; r++) {
+        llm_dequantize(w->type,
+                       w->data + (size_t) d->batch->pos[r] * w->row_size,
+                       d->row, w->n_in);
+        y = x->data + (size_t) r * x->cols;
+
+        for (i = 0; i < w->n_in; i++) {
+            y[i] += d->row[i];
         }
+    }
+}
 
-        y->data[i] = (float) (g * up->data[i]);
+
+static void
+llm_ref_columns(llm_dev_t *dev, llm_rows_t rows, const llm_act_t *x,
+    uint32_t first, llm_act_t *y)
+{
+    uint32_t       r;
+    llm_refdev_t  *d = (llm_refdev_t *) dev;
+
+    for (r = 0; r < llm_ref_rows(d, rows); r++) {
+        memcpy(y->data + (size_t) r * y->cols,
+               x->data + (size_t) r * x->cols + first,
+               y->cols * sizeof(float));
     }
 }
 
@@ -716,4 +922,11 @@ const llm_ops_t  llm_ops_reference = {
     .gather = llm_ref_gather,
     .map = llm_ref_map,
     .write = llm_ref_write,
+    .can = UINT32_MAX,
+    .act_cols = llm_ref_act_cols,
+    .act = llm_ref_act,
+    .scale = llm_ref_scale,
+    .softcap = llm_ref_softcap,
+    .embed_pos = llm_ref_embed_pos,
+    .columns = llm_ref_columns
 };

@@ -13,10 +13,11 @@
 #define ATTN_VECTORS  (LLM_ATTN_BLOCK / VL)
 
 
-/* the pages of one block; those behind the range repeat the first */
+/* the pages of one block; those outside the range repeat one that is in it */
 
 typedef struct {
     const uint16_t  *page[ATTN_PAGES];
+    uint32_t         first;             /* key that any vector sees */
     uint32_t         n_keys;
 } attn_block_t;
 
@@ -36,7 +37,7 @@ attn_scores(const llm_cpu_attn_t *a, const attn_block_t *b, uint32_t m0,
     const float     *x[8];
     const uint16_t  *p[4];
 
-    dk = a->kv->opts.head_dim_k;
+    dk = a->kv->head_dim_k;
 
     simd_unroll
     for (v = 0; v < nv; v++) {
@@ -80,11 +81,12 @@ attn_scores(const llm_cpu_attn_t *a, const attn_block_t *b, uint32_t m0,
 
 /*
  * Scores of one vector become e^(score - max), its max and sum move on;
- * returns what its output so far must be multiplied by.
+ * returns what its output so far must be multiplied by.  It sees the keys
+ * from first to before n_keys.
  */
 
 simd_inline float
-attn_softmax(llm_cpu_attn_t *a, uint32_t m, uint32_t n_keys)
+attn_softmax(llm_cpu_attn_t *a, uint32_t m, uint32_t first, uint32_t n_keys)
 {
     vf_t      s[ATTN_VECTORS], inf, top, sum, f;
     float    *p, max;
@@ -98,6 +100,11 @@ attn_softmax(llm_cpu_attn_t *a, uint32_t m, uint32_t n_keys)
     for (v = 0; v < ATTN_VECTORS; v++) {
         n = n_keys > v * VL ? llm_min(n_keys - v * VL, VL) : 0;
         s[v] = vf_first(vf_load(p + v * VL), inf, n);
+
+        if (first > v * VL) {
+            s[v] = vf_first(inf, s[v], llm_min(first - v * VL, VL));
+        }
+
         top = vf_max(top, s[v]);
     }
 
@@ -152,7 +159,7 @@ attn_values(const llm_cpu_attn_t *a, const attn_block_t *b, const float *f,
         }
     }
 
-    for (k = 0; k < b->n_keys; k++) {
+    for (k = b->first; k < b->n_keys; k++) {
         row = b->page[k / LLM_KV_PAGE] + a->kv->k_size
               + k % LLM_KV_PAGE * dv + v0 * VL;
 
@@ -261,44 +268,71 @@ attn_block_values(const llm_cpu_attn_t *a, const attn_block_t *b,
 }
 
 
+/*
+ * The block's pages.  One that no vector sees may belong to another sequence
+ * by now: it is not read.
+ */
+
+simd_inline void
+attn_block_pages(const llm_cpu_attn_t *a, uint32_t key, uint32_t from,
+    attn_block_t *b)
+{
+    uint32_t  i, page, low, high;
+
+    b->n_keys = llm_min(a->last - key, LLM_ATTN_BLOCK);
+    b->first = from > key ? from - key : 0;
+    low = (key + b->first) / LLM_KV_PAGE;
+    high = (a->last - 1) / LLM_KV_PAGE;
+
+    simd_unroll
+    for (i = 0; i < ATTN_PAGES; i++) {
+        page = key / LLM_KV_PAGE + i;
+        page = page < low || page > high ? low : page;
+        b->page[i] = a->base + a->pages[page] * a->kv->page;
+    }
+}
+
+
 static void
 simd_attn(llm_cpu_attn_t *a)
 {
     float         f[LLM_ATTN_TILE];
-    uint32_t      i, m, key, page, seen;
+    uint32_t      m, key, seen, from, first;
     attn_block_t  b;
 
     memset(a->acc, 0, a->n * a->kv->dv_pad * sizeof(float));
+    from = UINT32_MAX;
 
     for (m = 0; m < a->n; m++) {
         a->max[m] = -INFINITY;
         a->sum[m] = 0;
+        from = llm_min(from, a->from[m]);
     }
 
-    for (key = a->first; key < a->last; key += LLM_ATTN_BLOCK) {
+    key = llm_max(a->first, from / LLM_ATTN_BLOCK * LLM_ATTN_BLOCK);
 
-        b.n_keys = llm_min(a->last - key, LLM_ATTN_BLOCK);
+    for ( /* void */ ; key < a->last; key += LLM_ATTN_BLOCK) {
 
-        simd_unroll
-        for (i = 0; i < ATTN_PAGES; i++) {
-            page = key + i * LLM_KV_PAGE < a->last
-                   ? key / LLM_KV_PAGE + i : key / LLM_KV_PAGE;
-            b.page[i] = a->base + a->pages[page] * a->kv->page;
-        }
-
+        attn_block_pages(a, key, from, &b);
         attn_block_scores(a, &b);
 
         for (m = 0; m < a->n; m++) {
 
-            if (a->limit[m] <= key) {
+            if (a->limit[m] <= key || a->from[m] >= key + LLM_ATTN_BLOCK) {
                 memset(a->scores + m * LLM_ATTN_BLOCK, 0,
                        LLM_ATTN_BLOCK * sizeof(float));
                 f[m] = 1;
                 continue;
             }
 
+            if (a->softcap > 0) {
+                simd_softcap(a->softcap, a->scores + m * LLM_ATTN_BLOCK,
+                             LLM_ATTN_BLOCK);
+            }
+
+            first = a->from[m] > key ? a->from[m] - key : 0;
             seen = llm_min(a->limit[m] - key, LLM_ATTN_BLOCK);
-            f[m] = attn_softmax(a, m, seen);
+            f[m] = attn_softmax(a, m, first, seen);
         }
 
         attn_block_values(a, &b, f);
@@ -319,7 +353,7 @@ simd_attn_merge(llm_cpu_attn_t *a, const llm_cpu_attn_t *b)
 
     for (m = 0; m < a->n; m++) {
 
-        if (b->limit[m] <= b->first) {
+        if (b->limit[m] <= b->first || b->from[m] >= b->last) {
             continue;
         }
 
@@ -344,15 +378,22 @@ simd_attn_merge(llm_cpu_attn_t *a, const llm_cpu_attn_t *b)
 
 
 static void
-simd_attn_finish(const llm_cpu_attn_t *a, uint32_t m, float *out)
+simd_attn_finish(const llm_cpu_attn_t *a, uint32_t m, const float *sink,
+    float *out)
 {
     vf_t          sum;
     uint32_t      i, n, dv;
     const float  *x;
 
-    dv = a->kv->opts.head_dim_v;
+    dv = a->kv->head_dim_v;
     x = a->acc + m * a->kv->dv_pad;
     sum = vf_set1(a->sum[m]);
+
+    if (sink) {
+        sum = vf_add(sum, vf_exp(vf_sub(vf_set1(*sink),
+                                        vf_set1(a->max[m]))));
+    }
+
 
     for (i = 0; i < dv; i += VL) {
         n = llm_min(dv - i, VL);

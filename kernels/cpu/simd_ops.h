@@ -76,21 +76,88 @@ simd_rms(const float *x, uint32_t n, float eps)
 }
 
 
-static void
-simd_norm(const float *x, const float *w, float eps, float *y, uint32_t n)
+/* sum of (x - mean)^2, and with a mean of 0 and `plain` the sum of x */
+
+simd_inline float
+simd_moment(const float *x, uint32_t n, float mean, int plain)
 {
-    vf_t      f;
-    uint32_t  i;
+    vf_t      v, sum, m;
+    uint32_t  i, k;
 
-    f = vf_set1(simd_rms(x, n, eps));
+    sum = vf_zero();
+    m = vf_set1(mean);
 
-    for (i = 0; i + VL <= n; i += VL) {
-        vf_store(y + i, vf_mul(vf_mul(vf_load(x + i), f), vf_load(w + i)));
+    for (i = 0; i < n; i += VL) {
+        k = llm_min(n - i, VL);
+        v = vf_sub(vf_load_n(x + i, k), m);
+        v = plain ? v : vf_mul(v, v);
+        sum = vf_add(sum, vf_first(v, vf_zero(), k));
     }
 
-    if (i < n) {
-        vf_store_n(y + i, vf_mul(vf_mul(vf_load_n(x + i, n - i), f),
-                                 vf_load_n(w + i, n - i)), n - i);
+    return vf_hsum(sum);
+}
+
+
+/* n columns that are normalised together; w and bias begin at the first */
+
+static void
+simd_norm_group(const llm_norm_t *norm, const float *x, const float *w,
+    const float *bias, float *y, uint32_t n)
+{
+    vf_t      f, m, v;
+    float     mean;
+    uint32_t  i, k;
+
+    mean = 0;
+
+    if (norm->kind == LLM_NORM_LAYER) {
+        mean = simd_moment(x, n, 0, 1) / (float) n;
+        f = vf_set1(1.0f / sqrtf(simd_moment(x, n, mean, 0) / (float) n
+                                 + norm->eps));
+    } else {
+        f = vf_set1(simd_rms(x, n, norm->eps));
+    }
+
+    m = vf_set1(mean);
+
+    for (i = 0; i < n; i += VL) {
+        k = llm_min(n - i, VL);
+        v = vf_mul(vf_sub(vf_load_n(x + i, k), m), f);
+
+        if (w) {
+            v = vf_mul(v, vf_load_n(w + i, k));
+        }
+
+        if (bias) {
+            v = vf_add(v, vf_load_n(bias + i, k));
+        }
+
+        if (norm->add) {
+            v = vf_add(v, vf_load_n(y + i, k));
+        }
+
+        vf_store_n(y + i, v, k);
+    }
+}
+
+
+static void
+simd_norm(const llm_norm_t *norm, const float *x, float *y, uint32_t n)
+{
+    uint32_t      i, group;
+    const float  *w, *bias;
+
+    group = norm->group ? norm->group : n;
+
+    for (i = 0; i < n; i += group) {
+        w = norm->w ? norm->w->data : NULL;
+        bias = norm->bias ? norm->bias->data + i : NULL;
+
+        if (w && norm->w->n == n) {
+            w += i;
+        }
+
+        simd_norm_group(norm, x + i, w, bias, y + i, group);
     }
 }
 
@@ -101,7 +168,7 @@ simd_norm(const float *x, const float *w, float eps, float *y, uint32_t n)
  */
 
 simd_inline vf_t
-vf_act(llm_glu_t act, vf_t x)
+vf_sigmoid_act(llm_glu_t act, vf_t x)
 {
     vf_t  u;
 
@@ -117,22 +184,146 @@ vf_act(llm_glu_t act, vf_t x)
 }
 
 
-static void
-simd_glu(llm_glu_t act, const float *gate, const float *up, float *y,
-    size_t n)
+simd_inline vf_t
+vf_tanh(vf_t x)
 {
+    vf_t  e;
+
+    e = vf_exp(vf_add(x, x));
+
+    return vf_sub(vf_set1(1.0f),
+                  vf_div(vf_set1(2.0f), vf_add(e, vf_set1(1.0f))));
+}
+
+
+/*
+ * x / 2 (1 + erf(x / sqrt(2))) by erfc(z) = e^(-z^2) t p(t) with
+ * t = 1 / (1 + 0.3275911 z), z > 0: Abramowitz and Stegun, 7.1.26, within
+ * 1.5e-7
+ */
+
+simd_inline vf_t
+vf_gelu_erf(vf_t x)
+{
+    vf_t  z, t, p, positive;
+
+    z = vf_mul(vf_abs(x), vf_set1(0.70710678f));
+    t = vf_div(vf_set1(1.0f), vf_fma(z, vf_set1(0.3275911f),
+                                     vf_set1(1.0f)));
+    p = vf_set1(1.061405429f);
+    p = vf_fma(p, t, vf_set1(-1.453152027f));
+    p = vf_fma(p, t, vf_set1(1.421413741f));
+    p = vf_fma(p, t, vf_set1(-0.284496736f));
+    p = vf_fma(p, t, vf_set1(0.254829592f));
+    p = vf_mul(vf_mul(p, t), vf_exp(vf_sub(vf_zero(), vf_mul(z, z))));
+
+    /* x > 0: x (1 - p / 2), else x p / 2 */
+    positive = vf_keep_ge(vf_sub(vf_set1(1.0f), p), x, vf_zero());
+
+    return vf_mul(x, vf_fma(vf_set1(0.5f), p, positive));
+}
+
+
+simd_inline vf_t
+vf_xielu(const float *c, vf_t x)
+{
+    vf_t  a, b, e, low;
+
+    a = vf_max(vf_zero(), x);
+    low = vf_min(vf_zero(), x);
+    e = vf_exp(vf_min(vf_set1(c[3]), low));
+    b = vf_mul(vf_sub(vf_sub(e, vf_set1(1.0f)), low), vf_set1(c[1]));
+    b = vf_sub(b, vf_keep_ge(b, x, vf_zero()));
+
+    return vf_fma(x, vf_set1(c[2]),
+                  vf_fma(vf_mul(a, a), vf_set1(c[0]), b));
+}
+
+
+simd_inline vf_t
+vf_act(const llm_act_fn_t *fn, const llm_glu_t kind, vf_t x)
+{
+    vf_t  a;
+
+    switch (kind) {
+
+    case LLM_GLU_GELU_ERF:
+        return vf_gelu_erf(x);
+
+    case LLM_GLU_RELU2:
+        a = vf_max(vf_zero(), x);
+        return vf_mul(a, a);
+
+    case LLM_GLU_XIELU:
+        return vf_xielu(fn->xielu, x);
+
+    default:
+        return vf_sigmoid_act(kind, x);
+    }
+}
+
+
+/* expanded for each kind, and with or without a gate */
+
+simd_inline void
+simd_glu_kind(const llm_act_fn_t *fn, const llm_glu_t kind,
+    const float *gate, const float *up, float *y, size_t n)
+{
+    vf_t      v;
     size_t    i;
     uint32_t  m;
 
-    for (i = 0; i + VL <= n; i += VL) {
-        vf_store(y + i, vf_mul(vf_act(act, vf_load(gate + i)),
-                               vf_load(up + i)));
+    for (i = 0; i < n; i += VL) {
+        m = (uint32_t) llm_min(n - i, (size_t) VL);
+        v = vf_act(fn, kind, vf_load_n(gate + i, m));
+        vf_store_n(y + i, up ? vf_mul(v, vf_load_n(up + i, m)) : v, m);
     }
+}
 
-    if (i < n) {
-        m = (uint32_t) (n - i);
-        vf_store_n(y + i, vf_mul(vf_act(act, vf_load_n(gate + i, m)),
-                                 vf_load_n(up + i, m)), m);
+
+static void
+simd_glu(const llm_act_fn_t *fn, const float *gate, const float *up,
+    float *y, size_t n)
+{
+    switch (fn->kind) {
+
+    case LLM_GLU_SILU:
+        simd_glu_kind(fn, LLM_GLU_SILU, gate, up, y, n);
+        break;
+
+    case LLM_GLU_GELU:
+        simd_glu_kind(fn, LLM_GLU_GELU, gate, up, y, n);
+        break;
+
+    case LLM_GLU_GELU_ERF:
+        simd_glu_kind(fn, LLM_GLU_GELU_ERF, gate, up, y, n);
+        break;
+
+    case LLM_GLU_RELU2:
+        simd_glu_kind(fn, LLM_GLU_RELU2, gate, up, y, n);
+        break;
+
+    case LLM_GLU_XIELU:
+        simd_glu_kind(fn, LLM_GLU_XIELU, gate, up, y, n);
+        break;
+    }
+}
+
+
+static void
+simd_softcap(float cap, float *x, size_t n)
+{
+    vf_t      f, c;
+    size_t    i;
+    uint32_t  m;
+
+    f = vf_set1(1 / cap);
+    c = vf_set1(cap);
+
+    for (i = 0; i < n; i += VL) {
+        m = (uint32_t) llm_min(n - i, (size_t) VL);
+        vf_store_n(x + i, vf_mul(vf_tanh(vf_mul(vf_load_n(x + i, m), f)), c),
+                   m);
     }
 }
 

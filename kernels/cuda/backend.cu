@@ -686,7 +686,14 @@ static const llm_ops_t  llm_ops_cuda = {
     llm_cuda_gather,
     llm_cuda_map,
     llm_cuda_write,
-    llm_cuda_drawn
+    llm_cuda_drawn,
+    0,                                  /* none of LLM_CAN_ */
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL
 };
 
 

@@ -108,7 +108,7 @@ llm_k_norm(const uint32_t *count, const float *x, const float *w, float eps,
 
 void
 llm_cuda_norm(llm_dev_t *dev, llm_rows_t rows, const llm_act_t *x,
-    const llm_vec_t *w, float eps, llm_act_t *y)
+    const llm_norm_t *n, llm_act_t *y)
 {
     llm_cuda_t      *d = (llm_cuda_t *) dev;
     const uint32_t  *count;
@@ -118,7 +118,7 @@ llm_cuda_norm(llm_dev_t *dev, llm_rows_t rows, const llm_act_t *x,
 
     llm_launch(llm_k_norm, llm_cuda_rows(d, rows), LLM_ROW_THREADS,
                LLM_ROW_THREADS / 32 * sizeof(float), d->stream, count,
-               (const float *) x->data, (const float *) w->data, eps,
+               (const float *) x->data, (const float *) n->w->data, n->eps,
                x->cols, y->data, y->is16, d->bf16);
 }
 

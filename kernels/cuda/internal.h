@@ -326,7 +326,7 @@ void llm_cuda_draw(llm_cuda_t *d);
 /* the operations, a file each */
 void llm_cuda_embed(llm_dev_t *dev, const llm_weight_t *w, llm_act_t *x);
 void llm_cuda_norm(llm_dev_t *dev, llm_rows_t rows, const llm_act_t *x,
-    const llm_vec_t *w, float eps, llm_act_t *y);
+    const llm_norm_t *n, llm_act_t *y);
 void llm_cuda_rope_kv(llm_dev_t *dev, const llm_heads_t *h,
     const llm_rope_t *rope, llm_act_t *q, llm_act_t *k, const llm_act_t *v,
     llm_kv_t *kv);

@@ -165,6 +165,7 @@ rows_of(llm_dev_t *d, uint32_t cols, const float *x, const float *w,
     llm_act_t     *ax, *an, *ag, *au, *ay, *ao, *as;
     llm_vec_t     *v;
     llm_err_t      err;
+    llm_norm_t     norm;
 
     s = ops_alloc(sizeof(step_t));
     step_fill(s, r, 2, 0);
@@ -177,14 +178,15 @@ rows_of(llm_dev_t *d, uint32_t cols, const float *x, const float *w,
     ao = act(d, LLM_ACT_RESIDUAL, 2, cols, NULL);
     as = act(d, LLM_ACT_STATE, 2, cols, NULL);
     v = d->ops->vec_create(d, w, cols, &err);
+    norm = (llm_norm_t) { .eps = 1e-5f, .w = v };
 
     s->b.gives = LLM_GIVES_STATES;
 
     (void) d->ops->begin(d, &s->b, &err);
-    d->ops->norm(d, LLM_ROWS_ALL, ax, v, 1e-5f, an);
+    d->ops->norm(d, LLM_ROWS_ALL, ax, &norm, an);
     d->ops->glu(d, LLM_ROWS_ALL, LLM_GLU_SILU, ag, au, ay);
     d->ops->gather(d, ax, ao);
-    d->ops->norm(d, LLM_ROWS_OUT, ao, v, 1e-5f, as);
+    d->ops->norm(d, LLM_ROWS_OUT, ao, &norm, as);
     ok(d->ops->end(d, &err) == LLM_OK, "a step of %u columns", cols);
 
     ops_read(d, as, out[4], 2, cols);

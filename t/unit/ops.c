@@ -488,10 +488,12 @@ run_rows(llm_dev_t *dev, const float *x, const float *up, const float *w,
     uint32_t          order[OPS_MAX_ROWS];
     llm_act_t        *ax, *au, *an, *as, *ag, *ay;
     llm_vec_t        *v;
+    llm_norm_t        norm;
     llm_batch_t       b;
     const llm_ops_t  *o = dev->ops;
 
     v = o->vec_create(dev, w, cols, NULL);
+    norm = (llm_norm_t) { .eps = 1e-6f, .w = v };
     an = ops_act(dev, NULL, rows, cols);
     as = ops_act(dev, NULL, rows, cols);
     ag = ops_act(dev, NULL, rows, cols);
@@ -517,7 +519,7 @@ run_rows(llm_dev_t *dev, const float *x, const float *up, const float *w,
 
         o->glu(dev, LLM_ROWS_ALL, LLM_GLU_SILU, ax, au, as);
         o->glu(dev, LLM_ROWS_ALL, LLM_GLU_GELU, ax, au, ag);
-        o->norm(dev, LLM_ROWS_ALL, ax, v, 1e-6f, an);
+        o->norm(dev, LLM_ROWS_ALL, ax, &norm, an);
         o->gather(dev, ax, ay);
         o->end(dev, NULL);
 

@@ -107,6 +107,7 @@ test_norm_gather(void)
 {
     llm_vec_t  *w;
     llm_act_t  *x, *y, *few;
+    llm_norm_t  norm = { .eps = 0 };
 
     static const float  weight[] = { 1, 2 };
     static const float  rows[] = { 3, 4, 6, 8, 0, 2 };
@@ -116,12 +117,13 @@ test_norm_gather(void)
     static const float  normed[] = { 0.84852814f, 2.2627417f };
 
     w = ops->vec_create(dev, weight, 2, &err);
+    norm.w = w;
     x = act(2, rows, 3);
     y = act(2, NULL, 0);
     few = act(2, NULL, 0);
 
     (void) ops->begin(dev, &batch, &err);
-    ops->norm(dev, LLM_ROWS_ALL, x, w, 0, y);
+    ops->norm(dev, LLM_ROWS_ALL, x, &norm, y);
     ops->gather(dev, x, few);
     (void) ops->end(dev, &err);
 
@@ -131,7 +133,7 @@ test_norm_gather(void)
 
     (void) ops->begin(dev, &batch, &err);
     ops->write(dev, y, 2, 1, third);
-    ops->norm(dev, LLM_ROWS_OUT, few, w, 0, y);
+    ops->norm(dev, LLM_ROWS_OUT, few, &norm, y);
     (void) ops->end(dev, &err);
 
     same(y, 0, normed, 2, "norm of the gathered rows");

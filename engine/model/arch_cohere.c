@@ -1,0 +1,75 @@
+/*
+ * Cohere's Command R and Command A, as command-r and cohere2: LayerNorm
+ * without a bias, attention and the feed-forward network read the same norm,
+ * logits are scaled.
+ */
+
+#include "engine/model/reader.h"
+
+
+static const llm_tensor_want_t  llm_cohere_tensors[] = {
+    { LLM_LT_FFN_NORM, LLM_WANT_NONE },
+    { LLM_LT_N, LLM_WANT_NONE }
+};
+
+
+static int
+llm_command_r_read(llm_reader_t *r)
+{
+    uint32_t  i;
+
+    for (i = 0; i < r->d->hp.n_layers; i++) {
+        r->d->layers[i].parallel = 1;
+    }
+
+    return llm_read_f32(r, "logit_scale", &r->d->logit_scale) == LLM_ERROR
+           ? LLM_ERROR : LLM_OK;
+}
+
+
+/* of four layers three have windows, and only those have RoPE */
+
+static int
+llm_cohere2_read(llm_reader_t *r)
+{
+    uint32_t  i;
+
+    if (llm_command_r_read(r) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    switch (llm_read_windows(r, 4, 0)) {
+
+    case LLM_OK:
+        break;
+
+    case LLM_ABSENT:
+        return llm_read_missing(r, "attention.sliding_window");
+
+    default:
+        return LLM_ERROR;
+    }
+
+    for (i = 0; i < r->d->hp.n_layers; i++) {
+        if (r->d->layers[i].window == 0) {
+            r->d->layers[i].rope = LLM_NO_ROPE;
+        }
+    }
+
+    return LLM_OK;
+}
+
+
+const llm_arch_t  llm_arch_command_r = {
+    .name = "command-r",
+    .norm = LLM_NORM_LAYER,
+    .tensors = llm_cohere_tensors,
+    .read = llm_command_r_read
+};
+
+const llm_arch_t  llm_arch_cohere2 = {
+    .name = "cohere2",
+    .norm = LLM_NORM_LAYER,
+    .tensors = llm_cohere_tensors,
+    .read = llm_cohere2_read
+};

@@ -1,0 +1,116 @@
+/*
+ * Gemma 1 to 3: scaled embeddings, GELU, from the second on norms after the
+ * blocks and windows in most layers.  Gemma 4 is in arch_gemma4.c.
+ */
+
+#include "engine/model/reader.h"
+
+#include <math.h>
+
+
+static const llm_tensor_want_t  llm_gemma2_tensors[] = {
+    { LLM_LT_ATTN_POST, LLM_WANT_REQUIRED },
+    { LLM_LT_FFN_POST, LLM_WANT_REQUIRED },
+    { LLM_LT_N, LLM_WANT_NONE }
+};
+
+static const llm_tensor_want_t  llm_gemma3_tensors[] = {
+    { LLM_LT_Q_NORM, LLM_WANT_REQUIRED },
+    { LLM_LT_K_NORM, LLM_WANT_REQUIRED },
+    { LLM_LT_ATTN_POST, LLM_WANT_REQUIRED },
+    { LLM_LT_FFN_POST, LLM_WANT_REQUIRED },
+    { LLM_LT_N, LLM_WANT_NONE }
+};
+
+
+static int
+llm_gemma_read(llm_reader_t *r)
+{
+    r->d->embd_scale = sqrtf((float) r->d->hp.n_embd);
+
+    return llm_read_f32(r, "final_logit_softcapping", &r->d->logit_cap)
+           == LLM_ERROR ? LLM_ERROR : LLM_OK;
+}
+
+
+/* the 27B models, which files tell only by their number of layers, divide by
+   the width that a head would have by n_embd */
+
+static void
+llm_gemma_scale(llm_desc_t *d, uint32_t layers_27b)
+{
+    uint32_t  i;
+
+    for (i = 0; d->hp.n_layers == layers_27b && i < layers_27b; i++) {
+        d->layers[i].scale = 1 / sqrtf((float) (d->hp.n_embd
+                                                / d->layers[i].n_heads));
+    }
+}
+
+
+static int
+llm_gemma2_read(llm_reader_t *r)
+{
+    float     cap;
+    uint32_t  i;
+
+    cap = 0;
+    llm_gemma_scale(r->d, 46);
+
+    if (llm_gemma_read(r) != LLM_OK
+        || llm_read_f32(r, "attn_logit_softcapping", &cap) == LLM_ERROR
+        || llm_read_windows(r, 2, 0) == LLM_ERROR)
+    {
+        return LLM_ERROR;
+    }
+
+    for (i = 0; i < r->d->hp.n_layers; i++) {
+        r->d->layers[i].softcap = cap;
+    }
+
+    return LLM_OK;
+}
+
+
+/* layers with windows have a RoPE of their own, which is never scaled */
+
+static int
+llm_gemma3_read(llm_reader_t *r)
+{
+    uint32_t  rope;
+
+    llm_gemma_scale(r->d, 62);
+
+    if (llm_gemma_read(r) != LLM_OK
+        || llm_read_window_rope(r, 10000, &rope) != LLM_OK
+        || llm_read_windows(r, 6, rope) == LLM_ERROR)
+    {
+        return LLM_ERROR;
+    }
+
+    return LLM_OK;
+}
+
+
+const llm_arch_t  llm_arch_gemma = {
+    .name = "gemma",
+    .rope = LLM_ROPE_NEOX,
+    .act = LLM_GLU_GELU,
+    .read = llm_gemma_read
+};
+
+const llm_arch_t  llm_arch_gemma2 = {
+    .name = "gemma2",
+    .rope = LLM_ROPE_NEOX,
+    .act = LLM_GLU_GELU,
+    .tensors = llm_gemma2_tensors,
+    .read = llm_gemma2_read
+};
+
+const llm_arch_t  llm_arch_gemma3 = {
+    .name = "gemma3",
+    .rope = LLM_ROPE_NEOX,
+    .act = LLM_GLU_GELU,
+    .tensors = llm_gemma3_tensors,
+    .read = llm_gemma3_read
+};

@@ -1,0 +1,197 @@
+/*
+ * Gemma 4: layers with windows have smaller heads and a RoPE of their own,
+ * the last layers read the keys and values of earlier ones, values are
+ * normalised, and each layer may have an input of its own, made from the
+ * token.
+ */
+
+#include "engine/model/blocks.h"
+#include "engine/model/reader.h"
+
+#include <math.h>
+
+
+static const llm_tensor_want_t  llm_gemma4_tensors[] = {
+    { LLM_LT_Q_NORM, LLM_WANT_REQUIRED },
+    { LLM_LT_K_NORM, LLM_WANT_REQUIRED },
+    { LLM_LT_V, LLM_WANT_OPTIONAL },    /* without: it is K's */
+    { LLM_LT_ATTN_POST, LLM_WANT_REQUIRED },
+    { LLM_LT_FFN_POST, LLM_WANT_REQUIRED },
+    { LLM_LT_N, LLM_WANT_NONE }
+};
+
+static const llm_block_t  *const llm_gemma4_blocks[] = {
+    &llm_block_attention, &llm_block_ffn, &llm_block_out_scale
+};
+
+static const llm_block_t  *const llm_gemma4_blocks_input[] = {
+    &llm_block_attention, &llm_block_ffn, &llm_block_input,
+    &llm_block_out_scale
+};
+
+
+static int
+llm_gemma4_windows(llm_reader_t *r)
+{
+    uint32_t           i, rope, dim_k, dim_v;
+    llm_desc_t        *d;
+    llm_layer_desc_t  *l;
+
+    d = r->d;
+
+    if (llm_read_window_rope(r, 10000, &rope) != LLM_OK
+        || llm_read_windows(r, 6, rope) == LLM_ERROR)
+    {
+        return LLM_ERROR;
+    }
+
+    dim_k = d->layers[0].head_dim_k;
+    dim_v = d->layers[0].head_dim_v;
+
+    if (llm_read_size(r, "attention.key_length_swa", dim_k, &dim_k) != LLM_OK
+        || llm_read_size(r, "attention.value_length_swa", dim_v, &dim_v)
+           != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    d->ropes[rope].n_rot = dim_k;
+
+    if (llm_read_size(r, "rope.dimension_count_swa", dim_k,
+                      &d->ropes[rope].n_rot) != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    if (d->ropes[rope].n_rot % 2) {
+        return llm_fail(r->err, "%s: %s.rope.dimension_count_swa: %u is odd",
+                        llm_gguf_name(r->g), d->hp.arch,
+                        d->ropes[rope].n_rot);
+    }
+
+    for (i = 0; i < d->hp.n_layers; i++) {
+        l = &d->layers[i];
+
+        if (l->window) {
+            l->head_dim_k = dim_k;
+            l->head_dim_v = dim_v;
+        }
+    }
+
+    return LLM_OK;
+}
+
+
+/* the last layers read what the last layer of their kind before them keeps */
+
+static int
+llm_gemma4_share(llm_reader_t *r)
+{
+    uint32_t           i, k, shared, first;
+    llm_desc_t        *d;
+    llm_layer_desc_t  *l;
+
+    d = r->d;
+    shared = 0;
+
+    if (llm_read_u32(r, "attention.shared_kv_layers", &shared) == LLM_ERROR) {
+        return LLM_ERROR;
+    }
+
+    first = d->hp.n_layers - llm_min(shared, d->hp.n_layers);
+
+    for (i = first; i < d->hp.n_layers; i++) {
+        l = &d->layers[i];
+
+        for (k = first; k > 0; k--) {
+            if (!d->layers[k - 1].window == !l->window
+                && d->layers[k - 1].n_kv_heads == l->n_kv_heads)
+            {
+                break;
+            }
+        }
+
+        if (k == 0) {
+            return llm_fail(r->err, "%s: %s.attention.shared_kv_layers: %u: "
+                            "no layer has the keys of layer %u",
+                            llm_gguf_name(r->g), d->hp.arch, shared, i);
+        }
+
+        l->kv_layer = k - 1;
+        l->want[LLM_LT_K] = LLM_WANT_NONE;
+        l->want[LLM_LT_V] = LLM_WANT_NONE;
+        l->want[LLM_LT_K_NORM] = LLM_WANT_NONE;
+    }
+
+    return LLM_OK;
+}
+
+
+static int
+llm_gemma4_inputs(llm_reader_t *r)
+{
+    uint32_t     i;
+    llm_desc_t  *d;
+
+    d = r->d;
+
+    if (llm_read_u32(r, "embedding_length_per_layer_input", &d->n_input)
+        == LLM_ERROR)
+    {
+        return LLM_ERROR;
+    }
+
+    if (d->n_input > LLM_MAX_WIDTH / d->hp.n_layers) {
+        return llm_fail(r->err, "%s: %s.embedding_length_per_layer_input: %u "
+                        "is too wide", llm_gguf_name(r->g), d->hp.arch,
+                        d->n_input);
+    }
+
+    for (i = 0; i < d->hp.n_layers; i++) {
+        if (d->n_input) {
+            llm_desc_chain(&d->layers[i], llm_gemma4_blocks_input,
+                           llm_nelems(llm_gemma4_blocks_input));
+        } else {
+            llm_desc_chain(&d->layers[i], llm_gemma4_blocks,
+                           llm_nelems(llm_gemma4_blocks));
+        }
+
+        d->layers[i].want[LLM_LT_V] = LLM_WANT_OPTIONAL;
+        d->layers[i].scale = 1;
+        d->layers[i].norm_v = 1;
+    }
+
+    if (d->n_input) {
+        d->global_want[LLM_GT_INPUT_EMBD] = LLM_WANT_REQUIRED;
+        d->global_want[LLM_GT_INPUT_MODEL_PROJ] = LLM_WANT_REQUIRED;
+        d->global_want[LLM_GT_INPUT_NORM] = LLM_WANT_REQUIRED;
+    }
+
+    return LLM_OK;
+}
+
+
+static int
+llm_gemma4_read(llm_reader_t *r)
+{
+    r->d->embd_scale = sqrtf((float) r->d->hp.n_embd);
+
+    if (llm_read_f32(r, "final_logit_softcapping", &r->d->logit_cap)
+        == LLM_ERROR
+        || llm_gemma4_inputs(r) != LLM_OK
+        || llm_gemma4_windows(r) != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    return llm_gemma4_share(r);
+}
+
+
+const llm_arch_t  llm_arch_gemma4 = {
+    .name = "gemma4",
+    .rope = LLM_ROPE_NEOX,
+    .act = LLM_GLU_GELU,
+    .tensors = llm_gemma4_tensors,
+    .read = llm_gemma4_read
+};

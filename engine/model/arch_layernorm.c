@@ -1,0 +1,173 @@
+/*
+ * Architectures with LayerNorm and its bias: GPT-2, Falcon, StarCoder 2,
+ * StableLM, Nemotron.
+ */
+
+#include "engine/model/reader.h"
+
+
+/* no gate */
+static const llm_tensor_want_t  llm_plain_tensors[] = {
+    { LLM_LT_ATTN_NORM_BIAS, LLM_WANT_REQUIRED },
+    { LLM_LT_FFN_NORM_BIAS, LLM_WANT_REQUIRED },
+    { LLM_LT_GATE, LLM_WANT_NONE },
+    { LLM_LT_GATE_BIAS, LLM_WANT_NONE },
+    { LLM_LT_N, LLM_WANT_NONE }
+};
+
+static const llm_tensor_want_t  llm_falcon_tensors[] = {
+    { LLM_LT_ATTN_NORM_BIAS, LLM_WANT_REQUIRED },
+    { LLM_LT_FFN_NORM, LLM_WANT_NONE },
+    { LLM_LT_GATE, LLM_WANT_NONE },
+    { LLM_LT_GATE_BIAS, LLM_WANT_NONE },
+    { LLM_LT_N, LLM_WANT_NONE }
+};
+
+static const llm_tensor_want_t  llm_stablelm_tensors[] = {
+    { LLM_LT_ATTN_NORM_BIAS, LLM_WANT_REQUIRED },
+    { LLM_LT_FFN_NORM_BIAS, LLM_WANT_REQUIRED },
+    { LLM_LT_N, LLM_WANT_NONE }
+};
+
+static const llm_tensor_want_t  llm_output_bias[] = {
+    { LLM_GT_OUTPUT_NORM_BIAS, LLM_WANT_REQUIRED },
+    { LLM_GT_N, LLM_WANT_NONE }
+};
+
+static const llm_tensor_want_t  llm_gpt2_globals[] = {
+    { LLM_GT_OUTPUT_NORM_BIAS, LLM_WANT_REQUIRED },
+    { LLM_GT_POS_EMBD, LLM_WANT_REQUIRED },
+    { LLM_GT_N, LLM_WANT_NONE }
+};
+
+
+/* positions are embeddings */
+
+static int
+llm_gpt2_read(llm_reader_t *r)
+{
+    uint32_t  i;
+
+    for (i = 0; i < r->d->hp.n_layers; i++) {
+        r->d->layers[i].rope = LLM_NO_ROPE;
+    }
+
+    return LLM_OK;
+}
+
+
+/* the large ones have a second norm, which is attention's */
+
+static int
+llm_falcon_read(llm_reader_t *r)
+{
+    int                 two;
+    uint32_t            i;
+    llm_layer_desc_t   *l;
+    llm_tensor_fact_t  *f;
+
+    f = r->d->facts;
+    two = llm_gguf_find_tensor(r->g, "blk.0.attn_norm_2.weight") != NULL;
+
+    if (two) {
+        f[LLM_LT_FFN_NORM].name = f[LLM_LT_ATTN_NORM].name;
+        f[LLM_LT_FFN_NORM_BIAS].name = f[LLM_LT_ATTN_NORM_BIAS].name;
+        f[LLM_LT_ATTN_NORM].name = "attn_norm_2.weight";
+        f[LLM_LT_ATTN_NORM_BIAS].name = "attn_norm_2.bias";
+    }
+
+    for (i = 0; i < r->d->hp.n_layers; i++) {
+        l = &r->d->layers[i];
+        l->parallel = 1;
+
+        if (two) {
+            l->want[LLM_LT_FFN_NORM] = LLM_WANT_REQUIRED;
+            l->want[LLM_LT_FFN_NORM_BIAS] = LLM_WANT_REQUIRED;
+        }
+    }
+
+    return LLM_OK;
+}
+
+
+/* the parallel ones have no second norm */
+
+static int
+llm_stablelm_read(llm_reader_t *r)
+{
+    int       parallel;
+    uint32_t  i;
+
+    parallel = 0;
+
+    if (llm_read_bool(r, "use_parallel_residual", &parallel) == LLM_ERROR) {
+        return LLM_ERROR;
+    }
+
+    for (i = 0; parallel && i < r->d->hp.n_layers; i++) {
+        r->d->layers[i].parallel = 1;
+        r->d->layers[i].want[LLM_LT_FFN_NORM] = LLM_WANT_NONE;
+        r->d->layers[i].want[LLM_LT_FFN_NORM_BIAS] = LLM_WANT_NONE;
+    }
+
+    return LLM_OK;
+}
+
+
+/* its files have the number twice */
+
+static int
+llm_nemotron_read(llm_reader_t *r)
+{
+    llm_read_ignore(r, "attention.layer_norm_rms_epsilon");
+
+    return LLM_OK;
+}
+
+
+const llm_arch_t  llm_arch_gpt2 = {
+    .name = "gpt2",
+    .norm = LLM_NORM_LAYER,
+    .act = LLM_GLU_GELU,
+    .tensors = llm_plain_tensors,
+    .globals = llm_gpt2_globals,
+    .read = llm_gpt2_read
+};
+
+const llm_arch_t  llm_arch_falcon = {
+    .name = "falcon",
+    .rope = LLM_ROPE_NEOX,
+    .norm = LLM_NORM_LAYER,
+    .act = LLM_GLU_GELU_ERF,
+    .tensors = llm_falcon_tensors,
+    .globals = llm_output_bias,
+    .read = llm_falcon_read
+};
+
+const llm_arch_t  llm_arch_starcoder2 = {
+    .name = "starcoder2",
+    .rope = LLM_ROPE_NEOX,
+    .norm = LLM_NORM_LAYER,
+    .act = LLM_GLU_GELU,
+    .tensors = llm_plain_tensors,
+    .globals = llm_output_bias
+};
+
+const llm_arch_t  llm_arch_stablelm = {
+    .name = "stablelm",
+    .rope = LLM_ROPE_NEOX,
+    .norm = LLM_NORM_LAYER,
+    .tensors = llm_stablelm_tensors,
+    .globals = llm_output_bias,
+    .read = llm_stablelm_read
+};
+
+const llm_arch_t  llm_arch_nemotron = {
+    .name = "nemotron",
+    .rope = LLM_ROPE_NEOX,
+    .norm = LLM_NORM_LAYER,
+    .act = LLM_GLU_RELU2,
+    .tensors = llm_plain_tensors,
+    .globals = llm_output_bias,
+    .read = llm_nemotron_read
+};

@@ -1,0 +1,86 @@
+/*
+ * Phi 2, whose attention and feed-forward network read the same norm, and
+ * Phi 3 with its long RoPE: factors of their own for contexts beyond the
+ * first training's.
+ */
+
+#include "engine/model/reader.h"
+
+
+static const llm_tensor_want_t  llm_phi2_tensors[] = {
+    { LLM_LT_ATTN_NORM_BIAS, LLM_WANT_REQUIRED },
+    { LLM_LT_FFN_NORM, LLM_WANT_NONE },
+    { LLM_LT_GATE, LLM_WANT_NONE },
+    { LLM_LT_GATE_BIAS, LLM_WANT_NONE },
+    { LLM_LT_N, LLM_WANT_NONE }
+};
+
+static const llm_tensor_want_t  llm_phi2_globals[] = {
+    { LLM_GT_OUTPUT_NORM_BIAS, LLM_WANT_REQUIRED },
+    { LLM_GT_OUTPUT_BIAS, LLM_WANT_REQUIRED },
+    { LLM_GT_N, LLM_WANT_NONE }
+};
+
+static const llm_tensor_want_t  llm_phi3_globals[] = {
+    { LLM_GT_ROPE_LONG, LLM_WANT_OPTIONAL },
+    { LLM_GT_ROPE_SHORT, LLM_WANT_OPTIONAL },
+    { LLM_GT_N, LLM_WANT_NONE }
+};
+
+
+static int
+llm_phi2_read(llm_reader_t *r)
+{
+    uint32_t  i;
+
+    for (i = 0; i < r->d->hp.n_layers; i++) {
+        r->d->layers[i].parallel = 1;
+    }
+
+    return LLM_OK;
+}
+
+
+/* a file that has the factors has both kinds */
+
+static int
+llm_phi3_read(llm_reader_t *r)
+{
+    llm_desc_t  *d;
+
+    d = r->d;
+    d->long_ctx = d->hp.n_ctx_train;
+
+    if (llm_read_u32(r, "rope.scaling.original_context_length", &d->long_ctx)
+        == LLM_ERROR)
+    {
+        return LLM_ERROR;
+    }
+
+    if (llm_gguf_find_tensor(r->g, "rope_factors_long.weight")
+        || llm_gguf_find_tensor(r->g, "rope_factors_short.weight"))
+    {
+        d->global_want[LLM_GT_ROPE_LONG] = LLM_WANT_REQUIRED;
+        d->global_want[LLM_GT_ROPE_SHORT] = LLM_WANT_REQUIRED;
+    }
+
+    return LLM_OK;
+}
+
+
+const llm_arch_t  llm_arch_phi2 = {
+    .name = "phi2",
+    .rope = LLM_ROPE_NEOX,
+    .norm = LLM_NORM_LAYER,
+    .act = LLM_GLU_GELU,
+    .tensors = llm_phi2_tensors,
+    .globals = llm_phi2_globals,
+    .read = llm_phi2_read
+};
+
+const llm_arch_t  llm_arch_phi3 = {
+    .name = "phi3",
+    .rope = LLM_ROPE_NEOX,
+    .globals = llm_phi3_globals,
+    .read = llm_phi3_read
+};

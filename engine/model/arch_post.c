@@ -1,0 +1,90 @@
+/*
+ * Architectures with norms after the blocks: GLM 4, which has them before,
+ * too, OLMo 2 and 3, and EXAONE 4.
+ */
+
+#include "engine/model/reader.h"
+
+
+static const llm_tensor_want_t  llm_glm4_tensors[] = {
+    { LLM_LT_ATTN_POST, LLM_WANT_REQUIRED },
+    { LLM_LT_FFN_POST, LLM_WANT_REQUIRED },
+    { LLM_LT_N, LLM_WANT_NONE }
+};
+
+static const llm_tensor_want_t  llm_post_tensors[] = {
+    { LLM_LT_ATTN_NORM, LLM_WANT_NONE },
+    { LLM_LT_FFN_NORM, LLM_WANT_NONE },
+    { LLM_LT_Q_NORM, LLM_WANT_REQUIRED },
+    { LLM_LT_K_NORM, LLM_WANT_REQUIRED },
+    { LLM_LT_ATTN_POST, LLM_WANT_REQUIRED },
+    { LLM_LT_FFN_POST, LLM_WANT_REQUIRED },
+    { LLM_LT_N, LLM_WANT_NONE }
+};
+
+
+/* Q and K are normalised as whole rows; of OLMo 3's layers three of four have
+   windows, whose RoPE is not scaled */
+
+static int
+llm_olmo2_read(llm_reader_t *r)
+{
+    uint32_t  rope;
+
+    r->d->facts[LLM_LT_Q_NORM].in = LLM_DIM_Q;
+    r->d->facts[LLM_LT_K_NORM].in = LLM_DIM_K;
+
+    if (r->d->layers[0].window == 0) {
+        return LLM_OK;
+    }
+
+    if (llm_read_window_rope(r, r->d->ropes[0].conf.base, &rope) != LLM_OK
+        || llm_read_windows(r, 4, rope) == LLM_ERROR)
+    {
+        return LLM_ERROR;
+    }
+
+    return LLM_OK;
+}
+
+
+/* where there are windows, the layers without them have no RoPE */
+
+static int
+llm_exaone4_read(llm_reader_t *r)
+{
+    int          rc;
+    uint32_t     i;
+    llm_desc_t  *d;
+
+    d = r->d;
+    rc = llm_read_windows(r, 4, 0);
+
+    for (i = 0; rc == LLM_OK && i < d->hp.n_layers; i++) {
+        if (d->layers[i].window == 0) {
+            d->layers[i].rope = LLM_NO_ROPE;
+        }
+    }
+
+    return rc == LLM_ERROR ? LLM_ERROR : LLM_OK;
+}
+
+
+const llm_arch_t  llm_arch_glm4 = {
+    .name = "glm4",
+    .tensors = llm_glm4_tensors
+};
+
+const llm_arch_t  llm_arch_olmo2 = {
+    .name = "olmo2",
+    .rope = LLM_ROPE_NEOX,
+    .tensors = llm_post_tensors,
+    .read = llm_olmo2_read
+};
+
+const llm_arch_t  llm_arch_exaone4 = {
+    .name = "exaone4",
+    .rope = LLM_ROPE_NEOX,
+    .tensors = llm_post_tensors,
+    .read = llm_exaone4_read
+};

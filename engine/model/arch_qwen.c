@@ -1,0 +1,129 @@
+/*
+ * Qwen 2 and 3 and what is made like them: RoPE turns the halves of a head,
+ * and Qwen 3 has norms on each head of Q and K.
+ */
+
+#include "engine/model/reader.h"
+
+#include <math.h>
+
+
+static const llm_tensor_want_t  llm_qk_norms[] = {
+    { LLM_LT_Q_NORM, LLM_WANT_REQUIRED },
+    { LLM_LT_K_NORM, LLM_WANT_REQUIRED },
+    { LLM_LT_N, LLM_WANT_NONE }
+};
+
+static const llm_tensor_want_t  llm_apertus_tensors[] = {
+    { LLM_LT_Q_NORM, LLM_WANT_REQUIRED },
+    { LLM_LT_K_NORM, LLM_WANT_REQUIRED },
+    { LLM_LT_GATE, LLM_WANT_NONE },
+    { LLM_LT_GATE_BIAS, LLM_WANT_NONE },
+    { LLM_LT_N, LLM_WANT_NONE }
+};
+
+
+/* the norm before the feed-forward network has the name of one behind
+   attention */
+
+static int
+llm_seed_oss_read(llm_reader_t *r)
+{
+    r->d->facts[LLM_LT_FFN_NORM].name = r->d->facts[LLM_LT_ATTN_POST].name;
+
+    return LLM_OK;
+}
+
+
+/* the norms of Q and K come after RoPE */
+
+static int
+llm_hunyuan_read(llm_reader_t *r)
+{
+    uint32_t  i;
+
+    for (i = 0; i < r->d->hp.n_layers; i++) {
+        r->d->layers[i].norm_last = 1;
+    }
+
+    return LLM_OK;
+}
+
+
+static float
+llm_softplus(float x)
+{
+    return x > 20 ? x : log1pf(expf(x));
+}
+
+
+/* xIELU has numbers of its own in each layer, kept as they were trained */
+
+static int
+llm_apertus_read(llm_reader_t *r)
+{
+    float     *x;
+    size_t     k;
+    uint32_t   i;
+
+    static const char  *const keys[] = {
+        "xielu.alpha_p", "xielu.alpha_n", "xielu.beta", "xielu.eps"
+    };
+
+    for (i = 0; i < r->d->hp.n_layers; i++) {
+        x = r->d->layers[i].act.xielu;
+
+        for (k = 0; k < llm_nelems(keys); k++) {
+            switch (llm_read_item(r, keys[k], i, &x[k])) {
+
+            case LLM_OK:
+                break;
+
+            case LLM_ABSENT:
+                return llm_fail(r->err, "%s: %s: it is missing",
+                                llm_gguf_name(r->g), keys[k]);
+
+            default:
+                return LLM_ERROR;
+            }
+        }
+
+        x[0] = llm_softplus(x[0]);
+        x[1] = x[2] + llm_softplus(x[1]);
+    }
+
+    return LLM_OK;
+}
+
+
+const llm_arch_t  llm_arch_qwen2 = {
+    .name = "qwen2",
+    .rope = LLM_ROPE_NEOX
+};
+
+const llm_arch_t  llm_arch_qwen3 = {
+    .name = "qwen3",
+    .rope = LLM_ROPE_NEOX,
+    .tensors = llm_qk_norms
+};
+
+const llm_arch_t  llm_arch_seed_oss = {
+    .name = "seed_oss",
+    .rope = LLM_ROPE_NEOX,
+    .read = llm_seed_oss_read
+};
+
+const llm_arch_t  llm_arch_hunyuan_dense = {
+    .name = "hunyuan-dense",
+    .rope = LLM_ROPE_NEOX,
+    .tensors = llm_qk_norms,
+    .read = llm_hunyuan_read
+};
+
+const llm_arch_t  llm_arch_apertus = {
+    .name = "apertus",
+    .rope = LLM_ROPE_NEOX,
+    .act = LLM_GLU_XIELU,
+    .tensors = llm_apertus_tensors,
+    .read = llm_apertus_read
+};

@@ -1,0 +1,83 @@
+/*
+ * What the blocks have in common: norms before and after, and how results
+ * come to the residual stream; see blocks.h.
+ */
+
+#include "engine/model/blocks.h"
+
+
+llm_act_t *
+llm_pass_act(const llm_pass_t *p, llm_model_act_t a, uint32_t cols)
+{
+    llm_act_t  *act;
+
+    act = p->m->act[a];
+
+    /* a device without it has layers of one size */
+    if (p->m->ops->act_cols) {
+        p->m->ops->act_cols(act, cols);
+    }
+
+    return act;
+}
+
+
+void
+llm_pass_norm(const llm_pass_t *p, const llm_act_t *x, llm_layer_tensor_t w,
+    llm_layer_tensor_t bias, llm_act_t *y)
+{
+    llm_model_t  *m = p->m;
+
+    llm_norm_t  norm = {
+        .kind = m->desc.arch->norm,
+        .eps = m->desc.hp.norm_eps,
+        .w = p->l->v[w],
+        .bias = bias == LLM_LT_N ? NULL : p->l->v[bias]
+    };
+
+    if (norm.w == NULL) {
+        m->ops->scale(m->dev, p->rows, 1, x, 0, y);
+        return;
+    }
+
+    m->ops->norm(m->dev, p->rows, x, &norm, y);
+}
+
+
+void
+llm_pass_add(const llm_pass_t *p, const llm_act_t *h, llm_layer_tensor_t w,
+    llm_layer_tensor_t bias, llm_layer_tensor_t norm)
+{
+    float             scale = p->d->residual_scale;
+    llm_model_t      *m = p->m;
+    llm_act_t        *y = m->act[LLM_MA_OUT];
+    const llm_vec_t  *post = norm == LLM_LT_N ? NULL : p->l->v[norm];
+
+    llm_norm_t  post_norm = {
+        .kind = m->desc.arch->norm,
+        .eps = m->desc.hp.norm_eps,
+        .w = post,
+        .add = scale == 1
+    };
+
+    llm_linear_t  out = {
+        p->l->w[w], bias == LLM_LT_N ? NULL : p->l->v[bias], p->x, 1
+    };
+
+    if (post == NULL && scale == 1) {
+        m->ops->linear(m->dev, p->rows, h, &out, 1);
+        return;
+    }
+
+    out.y = y;
+    out.add = 0;
+    m->ops->linear(m->dev, p->rows, h, &out, 1);
+
+    if (post) {
+        m->ops->norm(m->dev, p->rows, y, &post_norm, scale == 1 ? p->x : y);
+    }
+
+    if (scale != 1) {
+        m->ops->scale(m->dev, p->rows, scale, y, 1, p->x);
+    }
+}

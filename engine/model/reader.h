@@ -1,0 +1,66 @@
+/*
+ * Reads the fields of a file's architecture, "ARCH.name", into a
+ * description, and keeps which were read: a field that nobody reads and that
+ * may change the result is refused by its name.
+ *
+ * llm_desc_read() makes and frees a reader.  Functions give LLM_OK, LLM_ABSENT
+ * (the value keeps its default) or LLM_ERROR with a message.
+ */
+
+#ifndef LLM_MODEL_READER_H
+#define LLM_MODEL_READER_H
+
+#include "engine/model/arch.h"
+
+struct llm_reader_s {
+    const llm_gguf_t  *g;
+    llm_desc_t        *d;
+    uint8_t           *used;            /* [fields of the file] */
+    llm_err_t         *err;
+};
+
+int llm_read_u32(llm_reader_t *r, const char *name, uint32_t *v);
+/* finite */
+int llm_read_f32(llm_reader_t *r, const char *name, float *v);
+int llm_read_bool(llm_reader_t *r, const char *name, int *v);
+int llm_read_str(llm_reader_t *r, const char *name, llm_str_t *v);
+
+/* within 1 and max; a default of 0: the field must be there.  LLM_OK or
+   LLM_ERROR */
+int llm_read_size(llm_reader_t *r, const char *name, uint32_t max,
+    uint32_t *v);
+
+/* item `layer` of an array, or the number that is there for all layers */
+int llm_read_layer(llm_reader_t *r, const char *name, uint32_t layer,
+    uint32_t *v);
+/* item i of an array of numbers with a name of its own, not "ARCH.name" */
+int llm_read_item(llm_reader_t *r, const char *key, uint32_t i, float *v);
+
+/* the field changes nothing here */
+void llm_read_ignore(llm_reader_t *r, const char *name);
+
+/* refuses what was not read */
+int llm_read_rest(llm_reader_t *r);
+
+int llm_read_missing(llm_reader_t *r, const char *name);
+
+/* what readers of architectures do to all layers */
+void llm_desc_want(llm_desc_t *d, llm_layer_tensor_t t, llm_want_t want);
+/* the layer's chain becomes these n blocks, and it wants their tensors */
+void llm_desc_chain(llm_layer_desc_t *l, const llm_block_t *const *blocks,
+    uint32_t n);
+
+/*
+ * Gives each layer its window, from attention.sliding_window and
+ * attention.sliding_window_pattern; without the latter the last of every
+ * `period` layers has none.  Layers with windows take the rope `rope`.
+ * LLM_ABSENT: there are no windows.
+ */
+int llm_read_windows(llm_reader_t *r, uint32_t period, uint32_t rope);
+
+/* adds a rope, that of layers with windows: as the first, but without its
+   scaling, and of the base rope.freq_base_swa if the file has it, else of
+   `base` */
+int llm_read_window_rope(llm_reader_t *r, float base, uint32_t *rope);
+
+#endif /* LLM_MODEL_READER_H */

@@ -1,0 +1,347 @@
+/*
+ * What all architectures have in common of a file's fields: the sizes of the
+ * model and of each layer, norms, RoPE, windows, pooling; see arch.h.
+ *
+ * A size of a layer may be an array in the file, an item for each layer.
+ */
+
+#include "engine/model/blocks.h"
+#include "engine/model/reader.h"
+
+#include <math.h>
+
+
+void
+llm_desc_want(llm_desc_t *d, llm_layer_tensor_t t, llm_want_t want)
+{
+    uint32_t  i;
+
+    for (i = 0; i < d->hp.n_layers; i++) {
+        d->layers[i].want[t] = want;
+    }
+}
+
+
+static void
+llm_layer_want(llm_layer_desc_t *l, const llm_tensor_want_t *w)
+{
+    for ( /* void */ ; w && w->id != LLM_LT_N; w++) {
+        l->want[w->id] = w->want;
+    }
+}
+
+
+void
+llm_desc_chain(llm_layer_desc_t *l, const llm_block_t *const *blocks,
+    uint32_t n)
+{
+    uint32_t  i;
+
+    for (i = 0; i < n && blocks[i]; i++) {
+        l->blocks[i] = blocks[i];
+        llm_layer_want(l, blocks[i]->tensors);
+    }
+
+    l->blocks[i] = NULL;
+}
+
+
+/* layers that predict more tokens are behind the others, and not run */
+
+static int
+llm_sizes_layers(llm_reader_t *r)
+{
+    llm_desc_t  *d;
+
+    d = r->d;
+
+    if (llm_read_size(r, "block_count", LLM_MAX_LAYERS, &d->hp.n_layers)
+        != LLM_OK
+        || llm_read_u32(r, "nextn_predict_layers", &d->n_skipped)
+           == LLM_ERROR)
+    {
+        return LLM_ERROR;
+    }
+
+    if (d->n_skipped >= d->hp.n_layers) {
+        return llm_fail(r->err, "%s: %s.nextn_predict_layers: %u of %u "
+                        "layers", llm_gguf_name(r->g), d->hp.arch,
+                        d->n_skipped, d->hp.n_layers);
+    }
+
+    d->hp.n_layers -= d->n_skipped;
+    d->layers = calloc(d->hp.n_layers, sizeof(llm_layer_desc_t));
+    d->kv = calloc(d->hp.n_layers, sizeof(llm_kv_layer_t));
+
+    if (d->layers == NULL || d->kv == NULL) {
+        return llm_fail(r->err, "%s: no memory for %u layers",
+                        llm_gguf_name(r->g), d->hp.n_layers);
+    }
+
+    return LLM_OK;
+}
+
+
+/* a layer's size, of which the file may have an array; 0: it must be there */
+
+static int
+llm_sizes_layer(llm_reader_t *r, const char *name, uint32_t layer,
+    uint32_t max, uint32_t *v)
+{
+    int  rc;
+
+    rc = llm_read_layer(r, name, layer, v);
+
+    if (rc == LLM_ERROR) {
+        return LLM_ERROR;
+    }
+
+    if (rc == LLM_ABSENT && *v == 0) {
+        return llm_read_missing(r, name);
+    }
+
+    if (*v == 0 || *v > max) {
+        return llm_fail(r->err, "%s: %s.%s: %u is not within 1 and %u",
+                        llm_gguf_name(r->g), r->d->hp.arch, name, *v, max);
+    }
+
+    return LLM_OK;
+}
+
+
+static int
+llm_sizes_heads(llm_reader_t *r, uint32_t layer)
+{
+    llm_desc_t        *d;
+    llm_layer_desc_t  *l;
+
+    d = r->d;
+    l = &d->layers[layer];
+
+    if (llm_sizes_layer(r, "attention.head_count", layer, d->hp.n_embd,
+                        &l->n_heads) != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    l->n_kv_heads = l->n_heads;
+    l->head_dim_k = d->hp.n_embd / l->n_heads;
+    l->head_dim_v = l->head_dim_k;
+
+    if (llm_sizes_layer(r, "attention.head_count_kv", layer, l->n_heads,
+                        &l->n_kv_heads) != LLM_OK
+        || llm_read_size(r, "attention.key_length", LLM_MAX_HEAD_DIM,
+                         &l->head_dim_k) != LLM_OK
+        || llm_read_size(r, "attention.value_length", LLM_MAX_HEAD_DIM,
+                         &l->head_dim_v) != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    if (l->n_heads % l->n_kv_heads) {
+        return llm_fail(r->err, "%s: %s.attention.head_count_kv: %u does not "
+                        "divide the %u heads", llm_gguf_name(r->g),
+                        d->hp.arch, l->n_kv_heads, l->n_heads);
+    }
+
+    if (l->n_heads > LLM_MAX_WIDTH / l->head_dim_k
+        || l->n_heads > LLM_MAX_WIDTH / l->head_dim_v)
+    {
+        return llm_fail(r->err, "%s: %s.attention.head_count: %u heads are "
+                        "too many", llm_gguf_name(r->g), d->hp.arch,
+                        l->n_heads);
+    }
+
+    return LLM_OK;
+}
+
+
+static int
+llm_sizes_layer_all(llm_reader_t *r, uint32_t layer)
+{
+    llm_layer_desc_t                *l;
+    const llm_arch_t                *arch;
+    static const llm_block_t *const  usual[] = {
+        &llm_block_attention, &llm_block_ffn
+    };
+
+    arch = r->d->arch;
+    l = &r->d->layers[layer];
+
+    if (llm_sizes_heads(r, layer) != LLM_OK
+        || llm_sizes_layer(r, "feed_forward_length", layer, LLM_MAX_WIDTH,
+                           &l->n_ff) != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    l->kv_layer = layer;
+    l->act.kind = arch->act;
+    l->residual_scale = 1;
+
+    if (llm_read_f32(r, "attention.scale", &l->scale) == LLM_ERROR) {
+        return LLM_ERROR;
+    }
+
+    if (l->scale == 0) {
+        l->scale = (float) (1 / sqrt(l->head_dim_k));
+    }
+
+    if (arch->blocks[0]) {
+        llm_desc_chain(l, arch->blocks, LLM_MAX_BLOCKS);
+
+    } else {
+        llm_desc_chain(l, usual, llm_nelems(usual));
+    }
+
+    llm_layer_want(l, arch->tensors);
+
+    return LLM_OK;
+}
+
+
+static int
+llm_sizes_norm(llm_reader_t *r)
+{
+    int          rc;
+    float       *eps;
+    const char  *name;
+
+    eps = &r->d->hp.norm_eps;
+    name = r->d->arch->norm == LLM_NORM_RMS
+           ? "attention.layer_norm_rms_epsilon"
+           : "attention.layer_norm_epsilon";
+    *eps = -1;
+    rc = llm_read_f32(r, name, eps);
+
+    if (rc != LLM_OK) {
+        return rc == LLM_ERROR ? rc : llm_read_missing(r, name);
+    }
+
+    if (!(*eps >= 0 && *eps < 1)) {
+        return llm_fail(r->err, "%s: %s.%s: %g is not within 0 and 1",
+                        llm_gguf_name(r->g), r->d->hp.arch, name, *eps);
+    }
+
+    return LLM_OK;
+}
+
+
+/* one rope for all layers, with the heads of the first */
+
+static int
+llm_sizes_rope(llm_reader_t *r)
+{
+    uint32_t          dim;
+    llm_desc_t       *d;
+    llm_rope_desc_t  *rope;
+
+    d = r->d;
+    dim = d->layers[0].head_dim_k;
+    rope = &d->ropes[0];
+    rope->n_rot = dim;
+    d->n_ropes = 1;
+
+    if (llm_read_size(r, "rope.dimension_count", dim, &rope->n_rot)
+        != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    if (rope->n_rot % 2) {
+        return llm_fail(r->err, "%s: %s.rope.dimension_count: %u is odd",
+                        llm_gguf_name(r->g), d->hp.arch, rope->n_rot);
+    }
+
+    return llm_rope_read(r, d->hp.n_ctx_train, &rope->conf);
+}
+
+
+static int
+llm_sizes_pooling(llm_reader_t *r)
+{
+    int       rc, causal;
+    uint32_t  v;
+
+    v = LLM_POOLING_UNSAID;
+    causal = 1;
+    rc = llm_read_u32(r, "pooling_type", &v);
+
+    if (rc == LLM_ERROR
+        || llm_read_bool(r, "attention.causal", &causal) == LLM_ERROR)
+    {
+        return LLM_ERROR;
+    }
+
+    if (rc == LLM_OK && v > LLM_POOLING_RANK) {
+        return llm_fail(r->err, "%s: %s.pooling_type: %u is not supported "
+                        "(0 to %u are)", llm_gguf_name(r->g), r->d->hp.arch,
+                        v, LLM_POOLING_RANK);
+    }
+
+    if (!causal) {
+        return llm_fail(r->err, "%s: %s.attention.causal: false: only causal "
+                        "attention is supported", llm_gguf_name(r->g),
+                        r->d->hp.arch);
+    }
+
+    r->d->hp.pooling = v;
+
+    return LLM_OK;
+}
+
+
+static void
+llm_sizes_globals(llm_desc_t *d)
+{
+    const llm_tensor_want_t  *w;
+
+    d->global_want[LLM_GT_TOKEN_EMBD] = LLM_WANT_REQUIRED;
+    d->global_want[LLM_GT_OUTPUT_NORM] = LLM_WANT_REQUIRED;
+    d->global_want[LLM_GT_OUTPUT] = LLM_WANT_OPTIONAL;
+    d->global_want[LLM_GT_ROPE_FREQS] = LLM_WANT_OPTIONAL;
+    d->global_want[LLM_GT_RANK] = LLM_WANT_OPTIONAL;
+
+    for (w = d->arch->globals; w && w->id != LLM_GT_N; w++) {
+        d->global_want[w->id] = w->want;
+    }
+}
+
+
+int
+llm_desc_sizes(llm_reader_t *r)
+{
+    uint32_t     i;
+    llm_desc_t  *d;
+
+    d = r->d;
+    d->embd_scale = 1;
+    d->logit_scale = 1;
+    d->long_ctx = UINT32_MAX;
+    llm_sizes_globals(d);
+
+    if (llm_sizes_layers(r) != LLM_OK
+        || llm_read_size(r, "context_length", LLM_MAX_CTX,
+                         &d->hp.n_ctx_train) != LLM_OK
+        || llm_read_size(r, "embedding_length", LLM_MAX_WIDTH,
+                         &d->hp.n_embd) != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    for (i = 0; i < d->hp.n_layers; i++) {
+        if (llm_sizes_layer_all(r, i) != LLM_OK) {
+            return LLM_ERROR;
+        }
+    }
+
+    if (llm_sizes_norm(r) != LLM_OK
+        || llm_sizes_pooling(r) != LLM_OK
+        || llm_sizes_rope(r) != LLM_OK
+        || llm_read_windows(r, 0, 0) == LLM_ERROR)
+    {
+        return LLM_ERROR;
+    }
+
+    return LLM_OK;
+}

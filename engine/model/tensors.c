@@ -1,0 +1,452 @@
+/*
+ * Checks a file's tensors against the description: all that are needed are
+ * there with the right shapes, and there is none that the forward pass would
+ * not use.  Where a file has several in one they are parts of it.
+ *
+ * Names of the tensors: github.com/ggml-org/ggml, docs/gguf.md.
+ */
+
+#include "engine/model/arch.h"
+
+#include <stdio.h>
+
+
+static const llm_tensor_fact_t  llm_globals[LLM_GT_N] = {
+#define LLM_TENSOR(ID, name, in, out)
+#define LLM_GLOBAL(ID, name, in, out)  { name, LLM_DIM_##in, LLM_DIM_##out },
+#include "engine/model/tensors.def"
+};
+
+
+/* tensors that a file may have in one, their rows behind each other */
+static const struct {
+    const char  *name;
+    uint32_t     n;
+    uint32_t     parts[3];
+} llm_fused[] = {
+    { "attn_qkv.weight", 3, { LLM_LT_Q, LLM_LT_K, LLM_LT_V } },
+    { "attn_qkv.bias", 3, { LLM_LT_Q_BIAS, LLM_LT_K_BIAS, LLM_LT_V_BIAS } },
+    { "ffn_up.weight", 2, { LLM_LT_GATE, LLM_LT_UP, 0 } }
+};
+
+
+int
+llm_layer_tensor_is_matrix(const llm_desc_t *d, llm_layer_tensor_t t)
+{
+    return d->facts[t].out != LLM_DIM_NONE;
+}
+
+
+uint32_t
+llm_desc_dim(const llm_desc_t *d, const llm_layer_desc_t *l, llm_dim_t dim)
+{
+    switch (dim) {
+
+    case LLM_DIM_EMBD:
+        return d->hp.n_embd;
+
+    case LLM_DIM_FF:
+        return l->n_ff;
+
+    case LLM_DIM_Q:
+        return l->n_heads * l->head_dim_k;
+
+    case LLM_DIM_K:
+        return l->n_kv_heads * l->head_dim_k;
+
+    case LLM_DIM_V:
+        return l->n_kv_heads * l->head_dim_v;
+
+    case LLM_DIM_HEADS:
+        return l->n_heads * l->head_dim_v;
+
+    case LLM_DIM_HEAD_K:
+        return l->head_dim_k;
+
+    case LLM_DIM_N_HEADS:
+        return l->n_heads;
+
+    case LLM_DIM_VOCAB:
+        return d->hp.n_vocab;
+
+    case LLM_DIM_CTX:
+        return d->hp.n_ctx_train;
+
+    case LLM_DIM_ROT:
+        return d->ropes[0].n_rot / 2;
+
+    case LLM_DIM_INPUT:
+        return d->n_input;
+
+    case LLM_DIM_INPUTS:
+        return d->n_input * d->hp.n_layers;
+
+    case LLM_DIM_TWO:
+        return 2;
+
+    case LLM_DIM_ONE:
+    case LLM_DIM_NONE:
+        break;
+    }
+
+    return 1;
+}
+
+
+uint32_t
+llm_desc_max(const llm_desc_t *d, llm_dim_t dim)
+{
+    uint32_t  i, max;
+
+    max = 0;
+
+    for (i = 0; i < d->hp.n_layers; i++) {
+        max = llm_max(max, llm_desc_dim(d, &d->layers[i], dim));
+    }
+
+    return max;
+}
+
+
+/* checks a shape; rows is 1 for a vector, 0 for any number */
+
+static int
+llm_desc_shape(const llm_gguf_t *g, const llm_gguf_tensor_t *t, uint32_t row,
+    uint32_t rows, int matrix, llm_err_t *err)
+{
+    char  want[32];
+
+    if (t->ne[0] != row || (rows && t->ne[1] != rows) || t->ne[2] != 1
+        || t->ne[3] != 1)
+    {
+        if (rows) {
+            snprintf(want, sizeof(want), "[%u, %u]", row, rows);
+
+        } else {
+            snprintf(want, sizeof(want), "[%u, any]", row);
+        }
+
+        return llm_fail(err, "%s: %.*s: its shape is [%llu, %llu, %llu, "
+                        "%llu], not %s", llm_gguf_name(g),
+                        (int) t->name.len, t->name.data,
+                        (unsigned long long) t->ne[0],
+                        (unsigned long long) t->ne[1],
+                        (unsigned long long) t->ne[2],
+                        (unsigned long long) t->ne[3], want);
+    }
+
+    if (!matrix && llm_type_block(t->type) != 1) {
+        return llm_fail(err, "%s: %.*s: a vector of type %s is not "
+                        "supported (F32, F16 and BF16 are)",
+                        llm_gguf_name(g), (int) t->name.len, t->name.data,
+                        llm_type_name(t->type));
+    }
+
+    return LLM_OK;
+}
+
+
+static int
+llm_desc_no_tensor(const llm_gguf_t *g, const char *name, llm_err_t *err)
+{
+    return llm_fail(err, "%s: %s: the tensor is missing", llm_gguf_name(g),
+                    name);
+}
+
+
+/*
+ * Splits a fused tensor into its parts, if the layer wants them and the first
+ * is not in the file by its own name.  A tensor of another size is none.
+ */
+
+static void
+llm_desc_split(const llm_gguf_t *g, const llm_desc_t *d, llm_layer_desc_t *l,
+    uint32_t layer, uint32_t fused)
+{
+    char                      name[64];
+    uint32_t                  i, id, n[3];
+    uint64_t                  first;
+    const llm_gguf_tensor_t  *t;
+
+    snprintf(name, sizeof(name), "blk.%u.%s", layer, llm_fused[fused].name);
+    t = llm_gguf_find_tensor(g, name);
+
+    if (t == NULL || l->want[llm_fused[fused].parts[0]] == LLM_WANT_NONE) {
+        return;
+    }
+
+    snprintf(name, sizeof(name), "blk.%u.%s", layer,
+             d->facts[llm_fused[fused].parts[0]].name);
+
+    if (llm_gguf_find_tensor(g, name)) {
+        return;
+    }
+
+    first = 0;
+
+    for (i = 0; i < llm_fused[fused].n; i++) {
+        id = llm_fused[fused].parts[i];
+        n[i] = llm_desc_dim(d, l, d->facts[id].out == LLM_DIM_NONE
+                                  ? d->facts[id].in : d->facts[id].out);
+        first += n[i];
+    }
+
+    id = llm_fused[fused].parts[0];
+
+    if (d->facts[id].out == LLM_DIM_NONE
+        ? t->ne[0] != first || t->ne[1] != 1 || llm_type_block(t->type) != 1
+        : t->ne[0] != llm_desc_dim(d, l, d->facts[id].in)
+          || t->ne[1] != first || t->ne[2] != 1)
+    {
+        return;
+    }
+
+    for (i = 0, first = 0; i < llm_fused[fused].n; i++) {
+        id = llm_fused[fused].parts[i];
+        l->tensors[id] = (llm_tensor_part_t) { t, (uint32_t) first, n[i] };
+        first += n[i];
+    }
+}
+
+
+static int
+llm_desc_layer(const llm_gguf_t *g, llm_desc_t *d, uint32_t layer,
+    llm_err_t *err)
+{
+    char                      name[64];
+    uint32_t                  i, in, out;
+    llm_layer_desc_t         *l;
+    const llm_gguf_tensor_t  *t;
+
+    l = &d->layers[layer];
+
+    for (i = 0; i < llm_nelems(llm_fused); i++) {
+        llm_desc_split(g, d, l, layer, i);
+    }
+
+    for (i = 0; i < LLM_LT_N; i++) {
+        if (l->want[i] == LLM_WANT_NONE || l->tensors[i].t) {
+            continue;
+        }
+
+        snprintf(name, sizeof(name), "blk.%u.%s", layer, d->facts[i].name);
+        t = llm_gguf_find_tensor(g, name);
+
+        if (t == NULL) {
+            if (l->want[i] == LLM_WANT_REQUIRED) {
+                return llm_desc_no_tensor(g, name, err);
+            }
+
+            continue;
+        }
+
+        in = llm_desc_dim(d, l, d->facts[i].in);
+        out = llm_desc_dim(d, l, d->facts[i].out);
+
+        if (llm_desc_shape(g, t, in, out, llm_layer_tensor_is_matrix(d, i),
+                           err) != LLM_OK)
+        {
+            return LLM_ERROR;
+        }
+
+        l->tensors[i] = (llm_tensor_part_t) {
+            t, 0, llm_layer_tensor_is_matrix(d, i) ? out : in
+        };
+    }
+
+    return LLM_OK;
+}
+
+
+/* the embedding's rows are the vocabulary */
+
+static int
+llm_desc_vocab(const llm_gguf_t *g, llm_desc_t *d, llm_err_t *err)
+{
+    const llm_gguf_kv_t      *tokens;
+    const llm_gguf_tensor_t  *t;
+
+    t = llm_gguf_find_tensor(g, llm_globals[LLM_GT_TOKEN_EMBD].name);
+
+    if (t == NULL) {
+        return llm_desc_no_tensor(g, llm_globals[LLM_GT_TOKEN_EMBD].name,
+                                  err);
+    }
+
+    if (llm_desc_shape(g, t, d->hp.n_embd, 0, 1, err) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    if (t->ne[1] > LLM_MAX_WIDTH) {
+        return llm_fail(err, "%s: token_embd.weight: %llu tokens are too "
+                        "many", llm_gguf_name(g),
+                        (unsigned long long) t->ne[1]);
+    }
+
+    d->hp.n_vocab = (uint32_t) t->ne[1];
+    tokens = llm_gguf_find(g, "tokenizer.ggml.tokens");
+
+    if (tokens && tokens->count > d->hp.n_vocab) {
+        return llm_fail(err, "%s: tokenizer.ggml.tokens: %llu tokens, and "
+                        "token_embd.weight has %u rows", llm_gguf_name(g),
+                        (unsigned long long) tokens->count, d->hp.n_vocab);
+    }
+
+    return LLM_OK;
+}
+
+
+static int
+llm_desc_globals(const llm_gguf_t *g, llm_desc_t *d, llm_err_t *err)
+{
+    uint32_t                   i;
+    const llm_gguf_tensor_t   *t;
+    const llm_tensor_fact_t   *f;
+
+    if (llm_desc_vocab(g, d, err) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    for (i = 0; i < LLM_GT_N; i++) {
+        f = &llm_globals[i];
+        t = d->global_want[i] ? llm_gguf_find_tensor(g, f->name) : NULL;
+
+        if (t == NULL) {
+            if (d->global_want[i] == LLM_WANT_REQUIRED) {
+                return llm_desc_no_tensor(g, f->name, err);
+            }
+
+            continue;
+        }
+
+        if (llm_desc_shape(g, t, llm_desc_dim(d, &d->layers[0], f->in),
+                           llm_desc_dim(d, &d->layers[0], f->out),
+                           f->out != LLM_DIM_NONE, err) != LLM_OK)
+        {
+            return LLM_ERROR;
+        }
+
+        d->global[i] = t;
+    }
+
+    return LLM_OK;
+}
+
+
+/* the number of the layer that the name says, UINT32_MAX: of none */
+
+static uint32_t
+llm_desc_layer_of(const llm_gguf_tensor_t *t)
+{
+    char           name[64], *end;
+    unsigned long  n;
+
+    if (t->name.len >= sizeof(name) || t->name.len < 5
+        || memcmp(t->name.data, "blk.", 4) != 0)
+    {
+        return UINT32_MAX;
+    }
+
+    memcpy(name, t->name.data, t->name.len);
+    name[t->name.len] = '\0';
+    n = strtoul(name + 4, &end, 10);
+
+    return n < LLM_MAX_LAYERS ? (uint32_t) n : UINT32_MAX;
+}
+
+
+static int
+llm_desc_uses(const llm_desc_t *d, const llm_gguf_tensor_t *t)
+{
+    uint32_t  i, layer;
+
+    for (i = 0; i < LLM_GT_N; i++) {
+        if (d->global[i] == t) {
+            return 1;
+        }
+    }
+
+    layer = llm_desc_layer_of(t);
+
+    for (i = 0; layer < d->hp.n_layers && i < LLM_LT_N; i++) {
+        if (d->layers[layer].tensors[i].t == t) {
+            return 1;
+        }
+    }
+
+    return 0;
+}
+
+
+/*
+ * An unknown tensor whose name is like that of a weight is refused: answers
+ * without it would be wrong.  Other unknown tensors are only logged.
+ */
+
+static int
+llm_desc_extras(const llm_gguf_t *g, llm_desc_t *d, llm_err_t *err)
+{
+    size_t                    i, k;
+    uint32_t                  layer;
+    const llm_gguf_tensor_t  *t;
+
+    static const char  *const prefixes[] = {
+        "blk.", "output", "token_", "position_", "rope_", "cls",
+        "per_layer_"
+    };
+
+    for (i = 0; i < llm_gguf_n_tensors(g); i++) {
+        t = llm_gguf_tensor(g, i);
+        layer = llm_desc_layer_of(t);
+
+        if (layer >= d->hp.n_layers
+            && layer - d->hp.n_layers < d->n_skipped)
+        {
+            continue;
+        }
+
+        d->hp.n_bytes += t->size;
+        d->hp.n_params += t->ne[0] * t->ne[1] * t->ne[2] * t->ne[3];
+
+        if (llm_desc_uses(d, t)) {
+            continue;
+        }
+
+        for (k = 0; k < llm_nelems(prefixes); k++) {
+            if (t->name.len >= strlen(prefixes[k])
+                && memcmp(t->name.data, prefixes[k], strlen(prefixes[k]))
+                   == 0)
+            {
+                return llm_fail(err, "%s: %.*s: the architecture %s has no "
+                                "such tensor", llm_gguf_name(g),
+                                (int) llm_min(t->name.len, 80),
+                                t->name.data, d->hp.arch);
+            }
+        }
+
+        if (d->unused == NULL) {
+            d->unused = t;
+        }
+    }
+
+    return LLM_OK;
+}
+
+
+int
+llm_desc_tensors(const llm_gguf_t *g, llm_desc_t *d, llm_err_t *err)
+{
+    uint32_t  i;
+
+    if (llm_desc_globals(g, d, err) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    for (i = 0; i < d->hp.n_layers; i++) {
+        if (llm_desc_layer(g, d, i, err) != LLM_OK) {
+            return LLM_ERROR;
+        }
+    }
+
+    return llm_desc_extras(g, d, err);
+}

@@ -1,0 +1,138 @@
+/*
+ * The pages of keys and values of the CPU backend; their layout is cpu.h's.
+ *
+ * Invariant: a layer's pages lie behind those of the layers before it, each
+ * as large as the layer needs.  One allocation, which llm_kv_t owns.
+ */
+
+#include "kernels/cpu/cpu.h"
+
+
+static llm_kv_layer_t
+llm_cpu_kv_shape(const llm_kv_opts_t *o, uint32_t layer)
+{
+    llm_kv_layer_t  all = { o->n_kv_heads, o->head_dim_k, o->head_dim_v };
+
+    return o->layers ? o->layers[layer] : all;
+}
+
+
+/* elements of one head of a page */
+
+static size_t
+llm_cpu_kv_elements(const llm_kv_layer_t *l)
+{
+    return (l->head_dim_k + llm_pad16(l->head_dim_v)) * LLM_KV_PAGE;
+}
+
+
+size_t
+llm_cpu_kv_page_size(llm_dev_t *dev, const llm_kv_opts_t *o)
+{
+    size_t          n;
+    uint32_t        i;
+    llm_kv_layer_t  l;
+
+    (void) dev;
+    n = 0;
+
+    for (i = 0; i < o->n_layers; i++) {
+        l = llm_cpu_kv_shape(o, i);
+        n += llm_cpu_kv_elements(&l) * l.n_kv_heads;
+    }
+
+    return n * sizeof(uint16_t);
+}
+
+
+void
+llm_cpu_kv_free(llm_dev_t *dev, llm_kv_t *kv)
+{
+    (void) dev;
+
+    if (kv) {
+        llm_cpu_free(kv->data, kv->size);
+        free(kv->layers);
+        free(kv);
+    }
+}
+
+
+static void
+llm_cpu_kv_place(llm_kv_t *kv)
+{
+    uint16_t            *data;
+    uint32_t             i;
+    llm_kv_layer_t       l;
+    llm_cpu_kv_layer_t  *k;
+
+    data = kv->data;
+
+    for (i = 0; i < kv->opts.n_layers; i++) {
+        l = llm_cpu_kv_shape(&kv->opts, i);
+        k = &kv->layers[i];
+
+        k->n_heads = l.n_kv_heads;
+        k->head_dim_k = l.head_dim_k;
+        k->head_dim_v = l.head_dim_v;
+        k->dv_pad = llm_pad16(l.head_dim_v);
+        k->k_size = (size_t) l.head_dim_k * LLM_KV_PAGE;
+        k->page = llm_cpu_kv_elements(&l);
+        k->data = data;
+
+        data += k->page * k->n_heads * kv->opts.n_pages;
+    }
+}
+
+
+llm_kv_t *
+llm_cpu_kv_create(llm_dev_t *dev, const llm_kv_opts_t *o, llm_err_t *err)
+{
+    llm_kv_t   *kv;
+    llm_cpu_t  *cpu = (llm_cpu_t *) dev;
+
+    if (llm_cpu_attn_reserve(cpu, o, err) != LLM_OK) {
+        return NULL;
+    }
+
+    kv = calloc(1, sizeof(llm_kv_t));
+
+    if (kv && !llm_mul_overflow(llm_cpu_kv_page_size(dev, o), o->n_pages,
+                                &kv->size))
+    {
+        kv->opts = *o;
+        kv->layers = calloc(o->n_layers, sizeof(llm_cpu_kv_layer_t));
+        kv->data = llm_cpu_alloc(kv->size, 0);
+
+        if (kv->layers && kv->data) {
+            llm_cpu_kv_place(kv);
+            return kv;
+        }
+    }
+
+    llm_cpu_kv_free(dev, kv);
+    llm_fail(err, "cpu: no memory for %u KV pages", o->n_pages);
+
+    return NULL;
+}
+
+
+void
+llm_cpu_kv_copy(llm_dev_t *dev, llm_kv_t *kv, uint32_t src, uint32_t dst)
+{
+    uint16_t                  *base;
+    uint32_t                   i, h;
+    const llm_cpu_kv_layer_t  *k;
+
+    (void) dev;
+
+    for (i = 0; i < kv->opts.n_layers; i++) {
+        k = &kv->layers[i];
+
+        for (h = 0; h < k->n_heads; h++) {
+            base = k->data + (size_t) h * kv->opts.n_pages * k->page;
+            memcpy(base + dst * k->page, base + src * k->page,
+                   k->page * sizeof(uint16_t));
+        }
+    }
+}

@@ -1,0 +1,238 @@
+/*
+ * Logits of the architectures on the CPU, against what Hugging Face
+ * transformers computes in float64 (the shared fixtures), position by
+ * position: the median and nine of ten; and the same bits for a whole
+ * prompt, in chunks, token by token, and beside another sequence.  Without
+ * the fixtures: t/unit/model.c has small models of its own.
+ */
+
+#include "t/unit/tap.h"
+#include "t/unit/model_run.h"
+
+#define MAX_IDS  4096
+
+typedef struct {
+    const char  *dir;
+    const char  *name;
+    int32_t      ids[MAX_IDS];
+    uint32_t     n_ids;
+    float       *want;                  /* [n_ids][n_vocab] */
+} fixture_t;
+
+
+static int
+load_fixture(fixture_t *f, uint32_t n_vocab)
+{
+    char     path[2048];
+    FILE    *in;
+    size_t   n;
+
+    f->n_ids = 0;
+    snprintf(path, sizeof(path), "%s/models/%s.ids", f->dir, f->name);
+    in = fopen(path, "r");
+
+    while (in && f->n_ids < MAX_IDS
+           && fscanf(in, "%d", &f->ids[f->n_ids]) == 1)
+    {
+        f->n_ids++;
+    }
+
+    if (in) {
+        fclose(in);
+    }
+
+    n = (size_t) f->n_ids * n_vocab;
+    f->want = malloc(n * sizeof(float) + 1);
+    snprintf(path, sizeof(path), "%s/models/%s.logits", f->dir,
+             f->name);
+    in = fopen(path, "rb");
+    n = in && n && fread(f->want, sizeof(float), n, in) == n;
+
+    if (in) {
+        fclose(in);
+    }
+
+    return n != 0;
+}
+
+
+static int
+by_size(const void *a, const void *b)
+{
+    double  x = *(const double *) a, y = *(const double *) b;
+
+    return (x > y) - (x < y);
+}
+
+
+/* the median of the positions, and what nine of ten are within */
+
+static void
+distances(const fixture_t *f, const float *got, uint32_t n_vocab,
+    double *median, double *most)
+{
+    double    *d;
+    uint32_t   i;
+
+    d = malloc(f->n_ids * sizeof(double));
+
+    for (i = 0; i < f->n_ids; i++) {
+        d[i] = run_distance(got + (size_t) i * n_vocab,
+                            f->want + (size_t) i * n_vocab, n_vocab);
+    }
+
+    qsort(d, f->n_ids, sizeof(double), by_size);
+    *median = d[f->n_ids / 2];
+    *most = d[f->n_ids * 9 / 10];
+    free(d);
+}
+
+
+/* the same bits one after the other, and beside a sequence of other tokens */
+
+static void
+check_bits(llm_model_t *m, const fixture_t *f, const float *whole,
+    const char *what)
+{
+    int         same;
+    size_t      size;
+    uint32_t    i, n_vocab, take[2];
+    run_seq_t   s[2];
+    llm_err_t   err;
+
+    static const uint32_t  chunks[] = { 64, 7, 1 };
+
+    n_vocab = llm_model_hparams(m)->n_vocab;
+    size = (size_t) f->n_ids * n_vocab * sizeof(float);
+
+    for (i = 0; i < llm_nelems(chunks); i++) {
+        memset(s, 0, sizeof(s));
+        s[0].ids = f->ids;
+        s[0].n = f->n_ids;
+        s[0].page = 5;
+        s[0].logits = calloc(1, size);
+
+        ok(run_chunks(m, s, chunks[i], 1, &err) == LLM_OK
+           && memcmp(s[0].logits, whole, size) == 0,
+           "%s %s: the same bits in chunks of %u", f->name, what, chunks[i]);
+        free(s[0].logits);
+    }
+
+    memset(s, 0, sizeof(s));
+
+    for (i = 0; i < 2; i++) {
+        s[i].ids = f->ids + i;
+        s[i].n = f->n_ids - i;
+        s[i].page = i;
+        s[i].logits = calloc(1, size);
+    }
+
+    for (i = 0, same = 1; same && s[0].done < s[0].n; i++) {
+        take[0] = llm_min(i % 3 == 1 ? 5 : 1, s[0].n - s[0].done);
+        take[1] = i % 2 ? 0 : llm_min(17, s[1].n - s[1].done);
+        same = run_step(m, s, take, 2, 1, &err) == LLM_OK;
+    }
+
+    ok(same && memcmp(s[0].logits, whole, size) == 0,
+       "%s %s: the same bits beside another sequence", f->name, what);
+
+    free(s[0].logits);
+    free(s[1].logits);
+}
+
+
+static void
+check(fixture_t *f, const char *device, const char *isa, double bound)
+{
+    char               path[2048], what[64];
+    float             *whole;
+    double             median, most;
+    uint32_t           n_vocab;
+    run_seq_t          s;
+    llm_err_t          err;
+    llm_model_t       *m;
+    llm_model_opts_t   o;
+
+    snprintf(path, sizeof(path), "%s/models/%s.gguf", f->dir, f->name);
+    snprintf(what, sizeof(what), "%s %s", device, isa ? isa : "");
+
+    memset(&o, 0, sizeof(o));
+    o.device = device;
+    o.isa = isa;
+    o.threads = 2;
+    o.ctx = 512;
+    o.max_seqs = 4;
+
+    m = llm_model_load(path, &o, &err);
+
+    if (m == NULL && isa && strstr(err.msg, f->name) == NULL) {
+        skip(err.msg);
+        return;
+    }
+
+    if (!ok(m != NULL, "%s %s: loads", f->name, what)) {
+        printf("# %s\n", err.msg);
+        return;
+    }
+
+    n_vocab = llm_model_hparams(m)->n_vocab;
+    memset(&s, 0, sizeof(s));
+
+    if (ok(load_fixture(f, n_vocab), "%s: ids and logits", f->name)) {
+        whole = calloc((size_t) f->n_ids * n_vocab, sizeof(float));
+        s.ids = f->ids;
+        s.n = f->n_ids;
+        s.logits = whole;
+
+        ok(run_chunks(m, &s, f->n_ids, 1, &err) == LLM_OK, "%s %s: runs",
+           f->name, what);
+        distances(f, whole, n_vocab, &median, &most);
+        ok(median <= bound && most <= 10 * bound,
+           "%s %s: %.6f of the deviation, nine of ten within %.6f (at most "
+           "%g)", f->name, what, median, most, bound);
+        check_bits(m, f, whole, what);
+        free(whole);
+    }
+
+    free(f->want);
+    llm_model_free(m);
+}
+
+
+int
+main(void)
+{
+    size_t      i;
+    fixture_t  *f;
+
+    static const char  *const names[] = {
+        "apertus-f16", "arcee-f16", "cohere2-f16", "commandr-f16",
+        "ernie45-f16", "exaone4-f16", "falcon-f16", "fi3-f16", "gemma-f16",
+        "gemma2-f16", "gemma3-f16", "gemma4-f16", "glm4-f16", "gpt2-f16",
+        "granite-f16", "hunyuandense-f16", "ministral3-f16", "nemotron-f16",
+        "olmo2-f16", "phi2-f16", "seedoss-f16", "smollm3-f16",
+        "stablelm-f16", "starcoder2-f16"
+    };
+
+    f = calloc(1, sizeof(fixture_t));
+    f->dir = tap_fixtures();
+
+    if (f->dir == NULL) {
+        skip("no ../shared/fixtures");
+        free(f);
+        return done_testing();
+    }
+
+    for (i = 0; i < llm_nelems(names); i++) {
+        f->name = names[i];
+
+        check(f, "reference", NULL, 0.00002);
+        check(f, "cpu", "avx2", 0.0025);
+        check(f, "cpu", "avx512", 0.0025);
+        check(f, "cpu", "amx", 0.0025);
+    }
+
+    free(f);
+
+    return done_testing();
+}
