@@ -268,7 +268,7 @@ test_fields(void)
         float        value;
         const char  *why;
     } floats[] = {
-        { "llama.attention.layer_norm_rms_epsilon", NAN, "not within" },
+        { "llama.attention.layer_norm_rms_epsilon", NAN, "not a finite" },
         { "llama.attention.scale", INFINITY, "not a finite number" },
         { "llama.rope.freq_base", 0, "not above 1" },
         { "llama.rope.freq_base", NAN, "not a finite number" },

@@ -1,0 +1,479 @@
+/*
+ * The operations that dense decoders have beside the plain ones, on every
+ * instruction set, against the reference: kinds of norms, activations,
+ * scales, embeddings of positions; attention with windows, capped scores,
+ * sinks, tempered queries, layers of different sizes.  The reference itself
+ * is compared with transformers by t/unit/archs.c.
+ */
+
+#include "t/unit/ops.h"
+
+#define ROWS   37
+#define COLS   90                       /* no multiple of a vector */
+#define GROUP  30
+
+#define HEADS     6
+#define KV_HEADS  2
+#define DK        40
+#define DV        24
+#define SPLIT     1024                  /* keys that the CPU takes at once */
+
+enum { Q_COLS = HEADS * DK, K_COLS = KV_HEADS * DK, V_COLS = KV_HEADS * DV,
+       OUT_COLS = HEADS * DV };
+
+
+/* ---- rows ---- */
+
+/* what one operation does to the buffers; y begins as the second of them */
+typedef struct {
+    const char        *name;
+    llm_norm_t         norm;            /* eps 0: none */
+    int                weights;         /* [GROUP] or [COLS] */
+    int                bias;
+    llm_act_fn_t       fn;
+    int                acts;
+    float              scale;
+    int                add;
+    float              cap;
+    int                pos;
+    uint32_t           first;           /* column */
+} row_case_t;
+
+static const row_case_t  row_cases[] = {
+    { .name = "RMS norm", .norm = { .eps = 1e-6f }, .weights = COLS },
+    { .name = "RMS norm without weights", .norm = { .eps = 1e-6f } },
+    { .name = "RMS norm of groups",
+      .norm = { .eps = 1e-6f, .group = GROUP }, .weights = GROUP },
+    { .name = "RMS norm of groups with weights of the row",
+      .norm = { .eps = 1e-6f, .group = GROUP }, .weights = COLS },
+    { .name = "RMS norm, added", .norm = { .eps = 1e-6f, .add = 1 },
+      .weights = COLS },
+    { .name = "LayerNorm", .norm = { .kind = LLM_NORM_LAYER, .eps = 1e-5f },
+      .weights = COLS },
+    { .name = "LayerNorm with a bias",
+      .norm = { .kind = LLM_NORM_LAYER, .eps = 1e-5f }, .weights = COLS,
+      .bias = 1 },
+    { .name = "LayerNorm of groups, added",
+      .norm = { .kind = LLM_NORM_LAYER, .eps = 1e-5f, .group = GROUP,
+                .add = 1 }, .bias = 1 },
+    { .name = "silu", .acts = 1, .fn = { .kind = LLM_GLU_SILU } },
+    { .name = "gelu", .acts = 1, .fn = { .kind = LLM_GLU_GELU } },
+    { .name = "gelu by erf", .acts = 1, .fn = { .kind = LLM_GLU_GELU_ERF } },
+    { .name = "relu squared", .acts = 1, .fn = { .kind = LLM_GLU_RELU2 } },
+    { .name = "xIELU", .acts = 1,
+      .fn = { .kind = LLM_GLU_XIELU, .xielu = { 0.8f, 1.3f, 0.5f,
+                                                -1e-6f } } },
+    { .name = "scale", .scale = 0.3f },
+    { .name = "scale, added", .scale = -1.7f, .add = 1 },
+    { .name = "soft cap", .cap = 2.5f },
+    { .name = "embedding of positions", .pos = 1 },
+    { .name = "columns", .first = 17 }
+};
+
+
+static void
+row_case(llm_dev_t *dev, const row_case_t *c, llm_act_t *x, llm_act_t *y,
+    const llm_vec_t *w, const llm_vec_t *bias, const llm_weight_t *e)
+{
+    llm_norm_t        norm;
+    const llm_ops_t  *o = dev->ops;
+
+    if (c->norm.eps > 0) {
+        norm = c->norm;
+        norm.w = c->weights ? w : NULL;
+        norm.bias = c->bias ? bias : NULL;
+        o->norm(dev, LLM_ROWS_ALL, x, &norm, y);
+
+    } else if (c->acts) {
+        o->act(dev, LLM_ROWS_ALL, &c->fn, x, y);
+
+    } else if (c->scale != 0) {
+        o->scale(dev, LLM_ROWS_ALL, c->scale, x, c->add, y);
+
+    } else if (c->cap > 0) {
+        o->softcap(dev, LLM_ROWS_ALL, c->cap, y);
+
+    } else if (c->pos) {
+        o->embed_pos(dev, e, y);
+
+    } else {
+        o->act_cols(y, GROUP);
+        o->columns(dev, LLM_ROWS_ALL, x, c->first, y);
+    }
+}
+
+
+/* `step` rows at a time */
+
+static void
+run_rows(llm_dev_t *dev, const row_case_t *c, const float *x, const float *y,
+    const float *w, uint32_t step, float *out)
+{
+    uint32_t          i, k, n, cols, pos[ROWS];
+    llm_act_t        *ax, *ay;
+    llm_vec_t        *v, *bias;
+    llm_batch_t       b;
+    llm_weight_t     *e;
+    const llm_ops_t  *o = dev->ops;
+
+    v = o->vec_create(dev, w, c->weights ? (uint32_t) c->weights : COLS,
+                      NULL);
+    bias = o->vec_create(dev, w + COLS, COLS, NULL);
+    e = o->weight_create(dev, LLM_TYPE_F32, ROWS, COLS, w, LLM_WEIGHT_EMBED,
+                         NULL);
+    ax = ops_act(dev, NULL, ROWS, COLS);
+    ay = ops_act(dev, NULL, ROWS, COLS);
+    cols = c->first ? GROUP : COLS;
+
+    for (i = 0; i < ROWS; i += n) {
+        n = llm_min(step, ROWS - i);
+        o->act_cols(ay, COLS);
+        o->write(dev, ax, 0, n, x + i * COLS);
+        o->write(dev, ay, 0, n, y + i * COLS);
+
+        ops_begin_rows(dev, &b, n);
+
+        for (k = 0; k < n; k++) {
+            pos[k] = i + k;
+        }
+
+        b.pos = pos;
+        row_case(dev, c, ax, ay, v, bias, e);
+        o->end(dev, NULL);
+        ops_read(dev, ay, out + i * cols, n, cols);
+    }
+
+    o->act_free(dev, ax);
+    o->act_free(dev, ay);
+    o->vec_free(dev, v);
+    o->vec_free(dev, bias);
+    o->weight_free(dev, e);
+}
+
+
+static void
+test_rows(const char *isa)
+{
+    int         same;
+    float      *x, *y, *w, *want, *got, *again;
+    size_t      i, n;
+    double      far;
+    llm_dev_t  *ref, *dev;
+
+    n = ROWS * COLS;
+    x = ops_alloc(n * sizeof(float));
+    y = ops_alloc(n * sizeof(float));
+    w = ops_alloc(n * sizeof(float));
+    want = ops_alloc(n * sizeof(float));
+    got = ops_alloc(n * sizeof(float));
+    again = ops_alloc(n * sizeof(float));
+
+    ops_fill(x, n, 1);
+    ops_fill(y, n, 2);
+    ops_fill(w, n, 3);
+    x[0] = 100;
+    x[n - 1] = -100;
+    x[7] = 0;
+
+    ref = ops_open(&llm_ops_reference, NULL, 1);
+    dev = ops_open(&llm_ops_cpu, isa, 2);
+
+    for (i = 0; i < llm_nelems(row_cases); i++) {
+        run_rows(ref, &row_cases[i], x, y, w, ROWS, want);
+        run_rows(dev, &row_cases[i], x, y, w, ROWS, got);
+        far = ops_distance(got, want, n);
+        ok(far < 1e-6, "%s: %s: %.2g", isa, row_cases[i].name, far);
+
+        run_rows(dev, &row_cases[i], x, y, w, 1, again);
+        same = memcmp(got, again, n * sizeof(float)) == 0;
+        run_rows(dev, &row_cases[i], x, y, w, 5, again);
+        same &= memcmp(got, again, n * sizeof(float)) == 0;
+        ok(same, "%s: %s: the same bits row by row", isa, row_cases[i].name);
+    }
+
+    ref->ops->close(ref);
+    dev->ops->close(dev);
+    free(x);
+    free(y);
+    free(w);
+    free(want);
+    free(got);
+    free(again);
+}
+
+
+/* ---- attention ---- */
+
+typedef struct {
+    const char   *name;
+    uint32_t      n;                    /* positions */
+    llm_heads_t   h;
+    int           norms;
+    int           sinks;
+    int           no_rope;
+} attn_case_t;
+
+static const attn_case_t  attn_cases[] = {
+    { .name = "a window", .n = 150, .h = { .window = 24 } },
+    { .name = "a window of one key", .n = 70, .h = { .window = 1 } },
+    { .name = "a window beyond a split", .n = SPLIT + 250,
+      .h = { .window = 100 } },
+    { .name = "a window of more than a split", .n = SPLIT * 2 + 60,
+      .h = { .window = SPLIT + 30 } },
+    { .name = "chunks", .n = 200, .h = { .window = 70, .chunks = 1 } },
+    { .name = "capped scores", .n = 100, .h = { .softcap = 1.5f } },
+    { .name = "sinks", .n = 100, .sinks = 1 },
+    { .name = "tempered queries", .n = 100,
+      .h = { .temp_scale = 0.1f, .temp_floor = 16, .temp_offset = 1 } },
+    { .name = "no RoPE", .n = 60, .no_rope = 1 },
+    { .name = "norms after RoPE", .n = 60, .norms = 1,
+      .h = { .norm_last = 1, .norm_eps = 1e-6f } },
+    { .name = "all of it", .n = 300, .norms = 1, .sinks = 1,
+      .h = { .window = 90, .softcap = 3, .norm_eps = 1e-6f,
+             .temp_scale = 0.2f, .temp_floor = 50 } }
+};
+
+typedef struct {
+    llm_dev_t         *dev;
+    const attn_case_t *c;
+    llm_heads_t        h;
+    llm_rope_t         rope;
+    llm_act_t         *q;
+    llm_act_t         *k;
+    llm_act_t         *v;
+    llm_act_t         *out;
+    llm_kv_t          *kv;
+    uint32_t           pages[OPS_MAX_PAGES];
+} attn_t;
+
+
+/* n rows of data from position pos, on the case's pages */
+
+static void
+attn_step(attn_t *a, const float *data, uint32_t pos, uint32_t n, float *out)
+{
+    uint32_t           i, len, at[OPS_MAX_ROWS], ends[2];
+    const float       *k, *v;
+    llm_batch_t        b;
+    const llm_ops_t   *o = a->dev->ops;
+
+    k = data + (size_t) a->c->n * Q_COLS;
+    v = k + (size_t) a->c->n * K_COLS;
+
+    o->write(a->dev, a->q, 0, n, data + (size_t) pos * Q_COLS);
+    o->write(a->dev, a->k, 0, n, k + (size_t) pos * K_COLS);
+    o->write(a->dev, a->v, 0, n, v + (size_t) pos * V_COLS);
+
+    for (i = 0; i < n; i++) {
+        at[i] = pos + i;
+    }
+
+    memset(&b, 0, sizeof(b));
+    ends[0] = 0;
+    ends[1] = n;
+    len = pos + n;
+    b.n_tokens = n;
+    b.n_seqs = 1;
+    b.max_pages = OPS_MAX_PAGES;
+    b.pos = at;
+    b.seq_rows = ends;
+    b.kv_len = &len;
+    b.pages = a->pages;
+
+    o->begin(a->dev, &b, NULL);
+    o->rope_kv(a->dev, &a->h, &a->rope, a->q, a->k, a->v, a->kv);
+    o->attention(a->dev, &a->h, a->q, a->kv, a->out);
+    o->end(a->dev, NULL);
+    ops_read(a->dev, a->out, out + (size_t) pos * OUT_COLS, n, OUT_COLS);
+}
+
+
+/* `step` rows at a time; pages behind the window become page 0, whose keys
+   and values are NaN */
+
+static void
+run_attention(const llm_ops_t *ops, const char *isa, const attn_case_t *c,
+    const float *data, const float *w, uint32_t step, float *out)
+{
+    float             *nan;
+    attn_t             a;
+    uint32_t           i, n, first;
+    llm_vec_t         *vecs[4];
+    const llm_ops_t   *o;
+    attn_case_t        broken = { .n = LLM_KV_PAGE };
+
+    static const llm_kv_layer_t  layers[] = {
+        { 1, 64, 8 }, { KV_HEADS, DK, DV }, { 0, 0, 0 }
+    };
+
+    llm_kv_opts_t  kv = { .n_layers = 3, .n_pages = OPS_MAX_PAGES,
+                          .n_kv_heads = 2, .head_dim_k = 64,
+                          .head_dim_v = DV, .n_heads = HEADS,
+                          .layers = layers };
+
+    memset(&a, 0, sizeof(a));
+    a.dev = ops_open(ops, isa, 2);
+    a.c = c;
+    o = a.dev->ops;
+    a.kv = o->kv_create(a.dev, &kv, NULL);
+    a.q = ops_act(a.dev, NULL, OPS_MAX_ROWS, Q_COLS);
+    a.k = ops_act(a.dev, NULL, OPS_MAX_ROWS, K_COLS);
+    a.v = ops_act(a.dev, NULL, OPS_MAX_ROWS, V_COLS);
+    a.out = ops_act(a.dev, NULL, OPS_MAX_ROWS, OUT_COLS);
+
+    for (i = 0; i < 4; i++) {
+        vecs[i] = o->vec_create(a.dev, w + i * DK,
+                                i == 3 ? DK / 4 : i == 2 ? HEADS : DK, NULL);
+    }
+
+    a.h.layer = 1;
+    a.h.n_heads = HEADS;
+    a.h.n_kv_heads = KV_HEADS;
+    a.h.head_dim_k = DK;
+    a.h.head_dim_v = DV;
+    a.h.scale = 0.3f;
+    a.rope.kind = LLM_ROPE_NEOX;
+    a.rope.mscale = 1;
+
+    /* page 0 */
+    nan = ops_alloc((size_t) LLM_KV_PAGE * (Q_COLS + K_COLS + V_COLS)
+                    * sizeof(float));
+
+    for (i = 0; i < LLM_KV_PAGE * (Q_COLS + K_COLS + V_COLS); i++) {
+        nan[i] = NAN;
+    }
+
+    a.c = &broken;
+    attn_step(&a, nan, 0, LLM_KV_PAGE, out);
+    a.c = c;
+
+    for (i = 0; i < OPS_MAX_PAGES; i++) {
+        a.pages[i] = 1 + i * 7 % (OPS_MAX_PAGES - 1);
+    }
+
+    a.h.norm_last = c->h.norm_last;
+    a.h.norm_eps = c->h.norm_eps;
+    a.h.window = c->h.window;
+    a.h.chunks = c->h.chunks;
+    a.h.softcap = c->h.softcap;
+    a.h.temp_scale = c->h.temp_scale;
+    a.h.temp_floor = c->h.temp_floor;
+    a.h.temp_offset = c->h.temp_offset;
+    a.h.q_norm = c->norms ? vecs[0] : NULL;
+    a.h.k_norm = c->norms ? vecs[1] : NULL;
+    a.h.sinks = c->sinks ? vecs[2] : NULL;
+    a.rope.n_dims = c->no_rope ? 0 : DK / 2;
+    a.rope.inv_freq = c->no_rope ? NULL : vecs[3];
+
+    for (i = 0; i < c->n; i += n) {
+        n = llm_min(llm_min(step, c->n - i), OPS_MAX_ROWS);
+        first = llm_heads_first(&a.h, i) / LLM_KV_PAGE;
+
+        if (first) {
+            a.pages[first - 1] = 0;
+        }
+
+        attn_step(&a, data, i, n, out);
+    }
+
+    for (i = 0; i < 4; i++) {
+        o->vec_free(a.dev, vecs[i]);
+    }
+
+    o->act_free(a.dev, a.q);
+    o->act_free(a.dev, a.k);
+    o->act_free(a.dev, a.v);
+    o->act_free(a.dev, a.out);
+    o->kv_free(a.dev, a.kv);
+    o->close(a.dev);
+    free(nan);
+}
+
+
+static void
+test_attention(const attn_case_t *c)
+{
+    int         same;
+    float      *data, *w, *want, *got, *again;
+    size_t      i, k, n;
+    double      far;
+    llm_dev_t  *dev;
+
+    static const uint32_t  steps[] = { 1, 7, 90 };
+
+    n = (size_t) c->n * OUT_COLS;
+    data = ops_alloc((size_t) c->n * (Q_COLS + K_COLS + V_COLS)
+                     * sizeof(float));
+    w = ops_alloc(4 * DK * sizeof(float));
+    want = ops_alloc((n + LLM_KV_PAGE * OUT_COLS) * sizeof(float));
+    got = ops_alloc((n + LLM_KV_PAGE * OUT_COLS) * sizeof(float));
+    again = ops_alloc((n + LLM_KV_PAGE * OUT_COLS) * sizeof(float));
+
+    ops_fill(data, (size_t) c->n * (Q_COLS + K_COLS + V_COLS), c->n);
+    ops_fill(w, 4 * DK, 5);
+
+    for (i = 3 * DK; i < 4 * DK; i++) {
+        w[i] = fabsf(w[i]) / 10;
+    }
+
+    run_attention(&llm_ops_reference, NULL, c, data, w, OPS_MAX_ROWS, want);
+
+    for (i = 0; i < llm_nelems(ops_isas); i++) {
+        dev = ops_open(&llm_ops_cpu, ops_isas[i], 1);
+
+        if (dev == NULL) {
+            skip(ops_isas[i]);
+            continue;
+        }
+
+        dev->ops->close(dev);
+        run_attention(&llm_ops_cpu, ops_isas[i], c, data, w, OPS_MAX_ROWS,
+                      got);
+        far = ops_distance(got, want, n);
+
+        /* keys and values are rounded to 11 bits */
+        ok(far < 1e-3, "%s: attention with %s: %.2g", ops_isas[i], c->name,
+           far);
+
+        for (k = 0, same = 1; k < llm_nelems(steps); k++) {
+            run_attention(&llm_ops_cpu, ops_isas[i], c, data, w, steps[k],
+                          again);
+            same &= memcmp(got, again, n * sizeof(float)) == 0;
+        }
+
+        ok(same, "%s: attention with %s: the same bits in steps of 1, 7 and "
+           "90", ops_isas[i], c->name);
+    }
+
+    free(data);
+    free(w);
+    free(want);
+    free(got);
+    free(again);
+}
+
+
+int
+main(void)
+{
+    size_t      i;
+    llm_dev_t  *dev;
+
+    for (i = 0; i < llm_nelems(ops_isas); i++) {
+        dev = ops_open(&llm_ops_cpu, ops_isas[i], 1);
+
+        if (dev == NULL) {
+            skip(ops_isas[i]);
+            continue;
+        }
+
+        dev->ops->close(dev);
+        test_rows(ops_isas[i]);
+    }
+
+    for (i = 0; i < llm_nelems(attn_cases); i++) {
+        test_attention(&attn_cases[i]);
+    }
+
+    return done_testing();
+}
