@@ -29,7 +29,20 @@ typedef struct {
     uint32_t     ff;
     uint32_t     rot;
     int          tied;
-    int          qk_norm;
+    int          qk_norm;               /* 2: of whole rows */
+    int          post;                  /* norms behind the blocks */
+    int          no_pre;                /* and none before */
+    int          layernorm;             /* 2: with a bias */
+    int          parallel;
+    int          fused;                 /* attn_qkv, ffn_up with the gate */
+    int          no_gate;
+    int          pos;                   /* position_embd.weight */
+    uint32_t     window;
+    float        cap;
+    float        final_cap;
+    float        embd_scale;
+    float        residual_scale;
+    float        logit_scale;
     int          qkv_bias;
     int          all_bias;              /* of every matrix of a layer */
     int          freqs;                 /* rope_freqs.weight */
@@ -323,7 +336,14 @@ tiny_metadata(tiny_file_t *f, const tiny_t *t)
     tiny_u32(f, a, "attention.value_length", t->head_v);
     tiny_u32(f, a, "rope.dimension_count", t->rot);
     tiny_u32(f, a, "rope.scaling.original_context_length", t->orig_ctx);
-    tiny_f32(f, a, "attention.layer_norm_rms_epsilon", 1e-5f);
+    tiny_f32(f, a, t->layernorm ? "attention.layer_norm_epsilon"
+                                : "attention.layer_norm_rms_epsilon", 1e-5f);
+    tiny_u32(f, a, "attention.sliding_window", t->window);
+    tiny_f32(f, a, "attn_logit_softcapping", t->cap);
+    tiny_f32(f, a, "final_logit_softcapping", t->final_cap);
+    tiny_f32(f, a, "embedding_scale", t->embd_scale);
+    tiny_f32(f, a, "residual_scale", t->residual_scale);
+    tiny_f32(f, a, "logit_scale", t->logit_scale);
     tiny_f32(f, a, "attention.scale", t->attn_scale);
     tiny_f32(f, a, "rope.freq_base", 10000);
     tiny_f32(f, a, "rope.scaling.factor", t->factor);
@@ -371,12 +391,14 @@ tiny_layer(tiny_file_t *f, const tiny_t *t, uint32_t layer)
 {
     size_t     i;
     char       name[64];
-    uint32_t   q, k, v, o;
+    uint32_t   q, k, v, o, by_row, fused;
 
     q = t->heads * t->head_k;
     k = t->kv_heads * t->head_k;
     v = t->kv_heads * t->head_v;
     o = t->heads * t->head_v;
+    by_row = t->qk_norm == 2;
+    fused = t->fused && !t->no_gate;
 
     const struct {
         const char  *name;
@@ -384,22 +406,28 @@ tiny_layer(tiny_file_t *f, const tiny_t *t, uint32_t layer)
         uint32_t     rows;
         int          there;
     } all[] = {
-        { "attn_norm.weight", t->embd, 0, 1 },
-        { "attn_q.weight", t->embd, q, 1 },
-        { "attn_k.weight", t->embd, k, 1 },
-        { "attn_v.weight", t->embd, v, 1 },
+        { "attn_norm.weight", t->embd, 0, !t->no_pre },
+        { "attn_norm.bias", t->embd, 0, t->layernorm == 2 },
+        { "attn_qkv.weight", t->embd, q + k + v, t->fused },
+        { "attn_qkv.bias", q + k + v, 0, t->fused && t->all_bias },
+        { "attn_q.weight", t->embd, q, !t->fused },
+        { "attn_k.weight", t->embd, k, !t->fused },
+        { "attn_v.weight", t->embd, v, !t->fused },
         { "attn_output.weight", o, t->embd, 1 },
-        { "attn_q_norm.weight", t->head_k, 0, t->qk_norm },
-        { "attn_k_norm.weight", t->head_k, 0, t->qk_norm },
-        { "attn_q.bias", q, 0, t->qkv_bias || t->all_bias },
-        { "attn_k.bias", k, 0, t->qkv_bias || t->all_bias },
-        { "attn_v.bias", v, 0, t->qkv_bias || t->all_bias },
+        { "attn_q_norm.weight", by_row ? q : t->head_k, 0, t->qk_norm },
+        { "attn_k_norm.weight", by_row ? k : t->head_k, 0, t->qk_norm },
+        { "attn_q.bias", q, 0, !t->fused && (t->qkv_bias || t->all_bias) },
+        { "attn_k.bias", k, 0, !t->fused && (t->qkv_bias || t->all_bias) },
+        { "attn_v.bias", v, 0, !t->fused && (t->qkv_bias || t->all_bias) },
         { "attn_output.bias", t->embd, 0, t->all_bias },
-        { "ffn_norm.weight", t->embd, 0, 1 },
-        { "ffn_gate.weight", t->embd, t->ff, 1 },
-        { "ffn_up.weight", t->embd, t->ff, 1 },
+        { "post_attention_norm.weight", t->embd, 0, t->post },
+        { "ffn_norm.weight", t->embd, 0, !t->no_pre && !t->parallel },
+        { "ffn_norm.bias", t->embd, 0, t->layernorm == 2 && !t->parallel },
+        { "ffn_gate.weight", t->embd, t->ff, !t->fused && !t->no_gate },
+        { "ffn_up.weight", t->embd, fused ? 2 * t->ff : t->ff, 1 },
         { "ffn_down.weight", t->ff, t->embd, 1 },
-        { "ffn_gate.bias", t->ff, 0, t->all_bias },
+        { "post_ffw_norm.weight", t->embd, 0, t->post },
+        { "ffn_gate.bias", t->ff, 0, t->all_bias && !t->no_gate },
         { "ffn_up.bias", t->ff, 0, t->all_bias },
         { "ffn_down.bias", t->embd, 0, t->all_bias },
         { "swap_norm.weight", t->embd, 0, t->swap },
@@ -432,6 +460,14 @@ tiny_gguf(const tiny_t *t, const tiny_change_t *change, llm_buf_t *out)
     tiny_metadata(&f, t);
     tiny_tensor(&f, "token_embd.weight", t->type, t->embd, TINY_VOCAB);
     tiny_tensor(&f, "output_norm.weight", LLM_TYPE_F32, t->embd, 0);
+
+    if (t->layernorm == 2) {
+        tiny_tensor(&f, "output_norm.bias", LLM_TYPE_F32, t->embd, 0);
+    }
+
+    if (t->pos) {
+        tiny_tensor(&f, "position_embd.weight", t->type, t->embd, 256);
+    }
 
     if (!t->tied) {
         tiny_tensor(&f, "output.weight", t->type, t->embd, TINY_VOCAB);

@@ -38,6 +38,20 @@ BLOCKS = dict(QWEN3, layers=1, embd=96, heads=3, kv_heads=1, head_k=32,
 WIDE = dict(QWEN3, layers=1, embd=256, heads=4, kv_heads=2, head_k=64,
             head_v=64, ff=256)
 
+GEMMA3 = dict(SMALL, arch="gemma3", layers=6, head_k=12, head_v=12,
+              qk_norm=1, post=1, window=4, scaling="linear", factor=4.0,
+              tied=1)
+GEMMA2 = dict(SMALL, arch="gemma2", post=1, window=3, cap=2.0,
+              final_cap=1.5, tied=1)
+COHERE2 = dict(SMALL, arch="cohere2", layers=4, layernorm=1, parallel=1,
+               window=4, logit_scale=0.25, tied=1)
+GPT2 = dict(SMALL, arch="gpt2", kv_heads=4, layernorm=2, fused=1, no_gate=1,
+            all_bias=1, pos=1)
+OLMO2 = dict(SMALL, arch="olmo2", qk_norm=2, post=1, no_pre=1)
+PHI3 = dict(SMALL, arch="phi3", fused=1, window=5)
+GRANITE = dict(SMALL, arch="granite", embd_scale=3.0, residual_scale=0.4,
+               logit_scale=2.0, attn_scale=0.1)
+
 MODELS = {
     "llama": LLAMA,
     "llama, tied head": dict(LLAMA, tied=1),
@@ -65,6 +79,13 @@ MODELS = {
     "qwen3, YaRN with transformers' attention_factor":
         dict(YARN, yarn_attn_factor=1.25),
     "qwen3, YaRN with half of extrapolation": dict(YARN, ext_factor=0.5),
+    "gemma2": GEMMA2,
+    "gemma3": GEMMA3,
+    "cohere2": COHERE2,
+    "gpt2": GPT2,
+    "olmo2": OLMO2,
+    "phi3": PHI3,
+    "granite": GRANITE,
     "llama, odd sizes": ODD,
     **{f"llama, odd sizes {t.name}": dict(ODD, type=t)
        for t in (T.F16, T.BF16)},
@@ -105,6 +126,24 @@ def rms(x, w):
     return x / np.sqrt((x * x).mean(-1, keepdims=True) + EPS) * w
 
 
+def norm(m, x, vector, name):
+    """The model's norm of x, by the tensors that vector(name, n) gives."""
+    w = vector(name + ".weight", m["embd"])
+    if not m.get("layernorm"):
+        return rms(x, w)
+    x = x - x.mean(-1, keepdims=True)
+    y = rms(x, w)
+    return y + vector(name + ".bias", m["embd"]) \
+        if m["layernorm"] == 2 else y
+
+
+def windowed(m, layer):
+    """Of so many layers the last sees everything."""
+    period = {"gemma2": 2, "gemma3": 6, "cohere2": 4}.get(m["arch"])
+    return bool(m.get("window")) and (not period
+                                      or layer % period != period - 1)
+
+
 def yarn(m, freq, n):
     """arXiv:2309.00071, section 3.2, as transformers computes it."""
     orig = m.get("orig_ctx") or CTX
@@ -124,7 +163,7 @@ def yarn(m, freq, n):
             mscale * m.get("attn_factor", 1.0))
 
 
-def angles(m, n):
+def angles(m, n, layer):
     """cos and sin of every position and pair, scaled."""
     freq = BASE ** (-np.arange(0, n, 2) / n)
     mscale = 1.0
@@ -132,18 +171,21 @@ def angles(m, n):
         freq = freq / tensor("rope_freqs.weight", T.F32, n // 2)
     if m.get("scaling") == "yarn":
         freq, mscale = yarn(m, freq, n)
-    elif m.get("scaling") != "none":
+    elif m.get("scaling") != "none" and not (m["arch"] == "gemma3"
+                                             and windowed(m, layer)):
         freq = freq / m.get("factor", m.get("scale_linear", 1.0))
     a = np.arange(len(IDS))[:, None] * freq[None]
     return np.cos(a) * mscale, np.sin(a) * mscale
 
 
-def turn(m, x):
+def turn(m, x, layer):
     """x [ids, heads, head_k]"""
+    if m.get("pos") or m["arch"] == "cohere2" and not windowed(m, layer):
+        return x
     n = m.get("rot") or m["head_k"]
-    cos, sin = (t[:, None] for t in angles(m, n))
+    cos, sin = (t[:, None] for t in angles(m, n, layer))
     y = x.copy()
-    if m["arch"] == "llama":
+    if m["arch"] in ("llama", "granite", "cohere2"):
         a, b = slice(0, n, 2), slice(1, n, 2)
     else:
         a, b = slice(0, n // 2), slice(n // 2, n)
@@ -153,22 +195,34 @@ def turn(m, x):
 
 
 def attention(m, w, x):
-    q = w("attn_q", x, m["heads"] * m["head_k"])
-    k = w("attn_k", x, m["kv_heads"] * m["head_k"])
-    v = w("attn_v", x, m["kv_heads"] * m["head_v"])
+    sizes = [m["heads"] * m["head_k"], m["kv_heads"] * m["head_k"],
+             m["kv_heads"] * m["head_v"]]
+    if m.get("fused"):
+        q, k, v = np.split(w("attn_qkv", x, sum(sizes)),
+                           np.cumsum(sizes)[:2], -1)
+    else:
+        q, k, v = (w(*a) for a in zip(("attn_q", "attn_k", "attn_v"),
+                                      (x, x, x), sizes))
+    if m["qk_norm"] == 2:
+        q = rms(q, w.vector("attn_q_norm.weight", sizes[0]))
+        k = rms(k, w.vector("attn_k_norm.weight", sizes[1]))
     q = q.reshape(len(IDS), m["heads"], -1)
     k = k.reshape(len(IDS), m["kv_heads"], -1)
     v = v.reshape(len(IDS), m["kv_heads"], -1)
-    if m["qk_norm"]:
+    if m["qk_norm"] == 1:
         q = rms(q, w.vector("attn_q_norm.weight", m["head_k"]))
         k = rms(k, w.vector("attn_k_norm.weight", m["head_k"]))
-    q, k = turn(m, q), turn(m, k)
+    q, k = turn(m, q, w.layer), turn(m, k, w.layer)
     scale = m.get("attn_scale") or m["head_k"] ** -0.5
     group = m["heads"] // m["kv_heads"]
     out = []
     for h in range(m["heads"]):
         s = q[:, h] @ k[:, h // group].T * scale
+        if m.get("cap"):
+            s = m["cap"] * np.tanh(s / m["cap"])
         s[np.triu_indices(len(IDS), 1)] = -np.inf
+        if windowed(m, w.layer):
+            s[np.tril_indices(len(IDS), -m["window"])] = -np.inf
         p = np.exp(s - s.max(-1, keepdims=True))
         out.append(p / p.sum(-1, keepdims=True) @ v[:, h // group])
     return w("attn_output", np.concatenate(out, -1), m["embd"])
@@ -176,10 +230,10 @@ def attention(m, w, x):
 
 class Layer:
     def __init__(self, m, i):
-        self.m, self.prefix = m, f"blk.{i}."
+        self.m, self.layer, self.prefix = m, i, f"blk.{i}."
         self.biased = set()
         if m["qkv_bias"] or m["all_bias"]:
-            self.biased |= {"attn_q", "attn_k", "attn_v"}
+            self.biased |= {"attn_q", "attn_k", "attn_v", "attn_qkv"}
         if m["all_bias"]:
             self.biased |= {"attn_output", "ffn_gate", "ffn_up", "ffn_down"}
 
@@ -193,23 +247,53 @@ class Layer:
         return y + self.vector(name + ".bias", n) if name in self.biased else y
 
 
+def feed(m, w, h):
+    if m.get("fused") and not m.get("no_gate"):
+        g, u = np.split(w("ffn_up", h, 2 * m["ff"]), 2, -1)
+    else:
+        u = w("ffn_up", h, m["ff"])
+        g = u if m.get("no_gate") else w("ffn_gate", h, m["ff"])
+    if m["arch"] in ("gemma2", "gemma3", "gpt2"):
+        g = g / 2 * (1 + np.tanh(np.sqrt(2 / np.pi)
+                                 * (g + 0.044715 * g ** 3)))
+    else:
+        g = g / (1 + np.exp(-g))
+    return w("ffn_down", g if m.get("no_gate") else g * u, m["embd"])
+
+
 def states(m):
     """The final state of every position, which the head reads."""
     embd = tensor("token_embd.weight", m["type"], VOCAB, m["embd"])
-    x = embd[IDS]
+    x = embd[IDS] * m.get("embd_scale", 1.0)
+    if m["arch"].startswith("gemma"):
+        x = x * np.sqrt(m["embd"])
+    if m.get("pos"):
+        x = x + tensor("position_embd.weight", m["type"], CTX,
+                       m["embd"])[:len(IDS)]
+    scale = m.get("residual_scale", 1.0)
     for i in range(m["layers"]):
         w = Layer(m, i)
-        x = x + attention(m, w, rms(x, w.vector("attn_norm.weight",
-                                                m["embd"])))
-        h = rms(x, w.vector("ffn_norm.weight", m["embd"]))
-        g, u = w("ffn_gate", h, m["ff"]), w("ffn_up", h, m["ff"])
-        x = x + w("ffn_down", g / (1 + np.exp(-g)) * u, m["embd"])
-    return rms(x, tensor("output_norm.weight", T.F32, m["embd"]))
+        h = x if m.get("no_pre") else norm(m, x, w.vector, "attn_norm")
+        y = attention(m, w, h)
+        if m.get("post"):
+            y = norm(m, y, w.vector, "post_attention_norm")
+        x = x + y * scale
+        if not m.get("parallel"):
+            h = x if m.get("no_pre") else norm(m, x, w.vector, "ffn_norm")
+        y = feed(m, w, h)
+        if m.get("post"):
+            y = norm(m, y, w.vector, "post_ffw_norm")
+        x = x + y * scale
+    return norm(m, x, lambda name, n: tensor(name, T.F32, n), "output_norm")
 
 
 def logits(m):
     name = "token_embd.weight" if m["tied"] else "output.weight"
-    return states(m)[-1] @ tensor(name, m["type"], VOCAB, m["embd"]).T
+    y = states(m)[-1] @ tensor(name, m["type"], VOCAB, m["embd"]).T
+    scale = m.get("logit_scale", 1.0)
+    y = y / scale if m["arch"] == "granite" else y * scale
+    cap = m.get("final_cap")
+    return cap * np.tanh(y / cap) if cap else y
 
 
 def c_value(v):
