@@ -1,7 +1,7 @@
 /*
  * The operations that a model is made of: one table per backend.  The
  * forward pass (engine/model/forward.c) is written once against this table;
- * kernels/cpu/reference.c implements it in plain float32 C and is what every
+ * kernels/cpu/reference*.c implements it in plain float32 C and is what every
  * other implementation is checked against.
  *
  * Invariants

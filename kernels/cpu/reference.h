@@ -1,0 +1,124 @@
+/*
+ * The objects of the reference device, and what its files share.  Who owns
+ * what is said in kernels.h.
+ */
+
+#ifndef LLM_CPU_REFERENCE_H
+#define LLM_CPU_REFERENCE_H
+
+#include "kernels/kernels.h"
+
+#include <math.h>
+
+
+typedef struct {
+    llm_dev_t           dev;            /* first: the base of every device */
+    llm_dev_opts_t      opts;
+    const llm_batch_t  *batch;          /* of the step, begin() to end() */
+    float              *row;            /* one de-quantised row of a weight */
+    uint32_t            row_cap;
+    double             *scores;         /* one for each cached position */
+    double             *sum;            /* one head of attention's result */
+    uint32_t            sum_cap;
+} llm_refdev_t;
+
+struct llm_act_s {
+    uint32_t            cols;
+    float              *data;           /* [rows][cols] */
+};
+
+struct llm_weight_s {
+    uint32_t            type;
+    uint32_t            n_out;
+    uint32_t            n_in;
+    size_t              row_size;       /* bytes */
+    const char         *data;           /* the caller's */
+};
+
+struct llm_vec_s {
+    uint32_t            n;
+    float               data[];
+};
+
+/*
+ * k[layer][page][slot][kv head][head_dim_k], v likewise; layers that are
+ * smaller than the largest leave the rest of their pages unused
+ */
+struct llm_kv_s {
+    llm_kv_opts_t       opts;
+    size_t              k_page;         /* floats of one page of one layer */
+    size_t              v_page;
+    float              *k;
+    float              *v;
+};
+
+
+static inline uint32_t
+llm_ref_rows(const llm_refdev_t *d, llm_rows_t rows)
+{
+    return rows == LLM_ROWS_OUT ? d->batch->n_out : d->batch->n_tokens;
+}
+
+
+static inline double
+llm_ref_dot(const float *a, const float *b, uint32_t n)
+{
+    double    sum;
+    uint32_t  i;
+
+    sum = 0;
+
+    for (i = 0; i < n; i++) {
+        sum += (double) a[i] * b[i];
+    }
+
+    return sum;
+}
+
+
+/* y = x / rms(x) * w, one row; x and y may be the same */
+
+static inline void
+llm_ref_rms(const float *x, const float *w, float eps, uint32_t n, float *y)
+{
+    double    sum;
+    uint32_t  i;
+
+    sum = 0;
+
+    for (i = 0; i < n; i++) {
+        sum += (double) x[i] * x[i];
+    }
+
+    sum = 1 / sqrt(sum / n + eps);
+
+    for (i = 0; i < n; i++) {
+        y[i] = (float) (x[i] * sum * w[i]);
+    }
+}
+
+
+/* reference_rows.c */
+void llm_ref_embed(llm_dev_t *dev, const llm_weight_t *w, llm_act_t *x);
+void llm_ref_norm(llm_dev_t *dev, llm_rows_t rows, const llm_act_t *x,
+    const llm_norm_t *norm, llm_act_t *y);
+void llm_ref_glu(llm_dev_t *dev, llm_rows_t rows, llm_glu_t act,
+    const llm_act_t *gate, const llm_act_t *up, llm_act_t *y);
+void llm_ref_act(llm_dev_t *dev, llm_rows_t rows, const llm_act_fn_t *fn,
+    const llm_act_t *x, llm_act_t *y);
+void llm_ref_scale(llm_dev_t *dev, llm_rows_t rows, float f,
+    const llm_act_t *x, int add, llm_act_t *y);
+void llm_ref_softcap(llm_dev_t *dev, llm_rows_t rows, float cap, llm_act_t *x);
+void llm_ref_embed_pos(llm_dev_t *dev, const llm_weight_t *w, llm_act_t *x);
+void llm_ref_columns(llm_dev_t *dev, llm_rows_t rows, const llm_act_t *x,
+    uint32_t first, llm_act_t *y);
+void llm_ref_gather(llm_dev_t *dev, const llm_act_t *x, llm_act_t *y);
+
+/* reference_attention.c */
+void llm_ref_rope_kv(llm_dev_t *dev, const llm_heads_t *h,
+    const llm_rope_t *rope, llm_act_t *q, llm_act_t *k, const llm_act_t *v,
+    llm_kv_t *kv);
+void llm_ref_attention(llm_dev_t *dev, const llm_heads_t *h,
+    const llm_act_t *q, const llm_kv_t *kv, llm_act_t *out);
+
+#endif /* LLM_CPU_REFERENCE_H */

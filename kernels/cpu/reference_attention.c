@@ -1,0 +1,220 @@
+/*
+ * The reference's RoPE and attention; see reference.c.
+ */
+
+#include "kernels/cpu/reference.h"
+
+
+/* where position pos of sequence seq lies, counted in slots of all layers */
+
+static size_t
+llm_ref_slot(const llm_batch_t *b, const llm_kv_t *kv, uint32_t layer,
+    uint32_t seq, uint32_t pos)
+{
+    uint32_t  page;
+
+    page = b->pages[(size_t) seq * b->max_pages + pos / LLM_KV_PAGE];
+
+    return ((size_t) layer * kv->opts.n_pages + page) * LLM_KV_PAGE
+           + pos % LLM_KV_PAGE;
+}
+
+
+/* turns the pairs of one head by the angles of position pos */
+
+static void
+llm_ref_rotate(float *x, const llm_rope_t *rope, uint32_t pos)
+{
+    double    angle, c, s, a, b;
+    uint32_t  i, half, first, second;
+
+    half = rope->n_dims / 2;
+
+    for (i = 0; i < half; i++) {
+        angle = (double) pos * rope->inv_freq->data[i];
+        c = cos(angle) * rope->mscale;
+        s = sin(angle) * rope->mscale;
+
+        first = rope->kind == LLM_ROPE_NORM ? 2 * i : i;
+        second = rope->kind == LLM_ROPE_NORM ? 2 * i + 1 : i + half;
+
+        a = x[first];
+        b = x[second];
+        x[first] = (float) (a * c - b * s);
+        x[second] = (float) (a * s + b * c);
+    }
+}
+
+
+static void
+llm_ref_heads(float *x, uint32_t n_heads, const llm_heads_t *heads,
+    const llm_vec_t *norm, const llm_rope_t *rope, uint32_t pos)
+{
+    uint32_t  h, dim;
+
+    dim = heads->head_dim_k;
+
+    for (h = 0; h < n_heads; h++, x += dim) {
+        if (norm && !heads->norm_last) {
+            llm_ref_rms(x, norm->data, heads->norm_eps, dim, x);
+        }
+
+        llm_ref_rotate(x, rope, pos);
+
+        if (norm && heads->norm_last) {
+            llm_ref_rms(x, norm->data, heads->norm_eps, dim, x);
+        }
+    }
+}
+
+
+/* queries of far positions are made sharper */
+
+static void
+llm_ref_temper(float *q, const llm_heads_t *h, uint32_t pos)
+{
+    double    f;
+    uint32_t  i;
+
+    f = 1 + h->temp_scale * log(1 + floor((double) (pos + h->temp_offset)
+                                          / h->temp_floor));
+
+    for (i = 0; i < h->n_heads * h->head_dim_k; i++) {
+        q[i] = (float) (q[i] * f);
+    }
+}
+
+
+/* where a row's keys or values of one layer lie, of `cols` floats */
+
+static float *
+llm_ref_kv_row(float *data, size_t page, size_t slot, size_t cols)
+{
+    return data + slot / LLM_KV_PAGE * page + slot % LLM_KV_PAGE * cols;
+}
+
+
+void
+llm_ref_rope_kv(llm_dev_t *dev, const llm_heads_t *h, const llm_rope_t *rope,
+    llm_act_t *q, llm_act_t *k, const llm_act_t *v, llm_kv_t *kv)
+{
+    float              *row;
+    size_t              slot, k_cols, v_cols;
+    uint32_t            s, r;
+    llm_refdev_t       *d = (llm_refdev_t *) dev;
+    const llm_batch_t  *b;
+
+    b = d->batch;
+    k_cols = (size_t) h->n_kv_heads * h->head_dim_k;
+    v_cols = (size_t) h->n_kv_heads * h->head_dim_v;
+
+    for (s = 0; s < b->n_seqs; s++) {
+        for (r = b->seq_rows[s]; r < b->seq_rows[s + 1]; r++) {
+            row = q->data + (size_t) r * q->cols;
+            llm_ref_heads(row, h->n_heads, h, h->q_norm, rope, b->pos[r]);
+
+            if (h->temp_scale != 0) {
+                llm_ref_temper(row, h, b->pos[r]);
+            }
+
+            if (k == NULL) {
+                continue;
+            }
+
+            row = k->data + (size_t) r * k->cols;
+            llm_ref_heads(row, h->n_kv_heads, h, h->k_norm, rope, b->pos[r]);
+
+            slot = llm_ref_slot(b, kv, h->layer, s, b->pos[r]);
+
+            memcpy(llm_ref_kv_row(kv->k, kv->k_page, slot, k_cols), row,
+                   k_cols * sizeof(float));
+            memcpy(llm_ref_kv_row(kv->v, kv->v_page, slot, v_cols),
+                   v->data + (size_t) r * v->cols, v_cols * sizeof(float));
+        }
+    }
+}
+
+
+static double
+llm_ref_score(const llm_refdev_t *d, const llm_heads_t *h,
+    const llm_kv_t *kv, uint32_t seq, uint32_t pos, uint32_t kv_head,
+    const float *q)
+{
+    double        score;
+    size_t        slot;
+    const float  *k;
+
+    slot = llm_ref_slot(d->batch, kv, h->layer, seq, pos);
+    k = llm_ref_kv_row(kv->k, kv->k_page, slot,
+                       (size_t) h->n_kv_heads * h->head_dim_k)
+        + (size_t) kv_head * h->head_dim_k;
+    score = h->scale * llm_ref_dot(q, k, h->head_dim_k);
+
+    return h->softcap > 0 ? h->softcap * tanh(score / h->softcap) : score;
+}
+
+
+/* one head of one row over the positions of its sequence that it sees */
+
+static void
+llm_ref_attend(llm_refdev_t *d, const llm_heads_t *h, const llm_kv_t *kv,
+    uint32_t seq, uint32_t pos, uint32_t head, const float *q, float *out)
+{
+    size_t        slot;
+    double        max, total, p;
+    uint32_t      i, t, first, kv_head;
+    const float  *v;
+
+    kv_head = head / (h->n_heads / h->n_kv_heads);
+    first = llm_heads_first(h, pos);
+    max = h->sinks ? (double) h->sinks->data[head] : (double) -INFINITY;
+
+    for (t = first; t <= pos; t++) {
+        d->scores[t] = llm_ref_score(d, h, kv, seq, t, kv_head, q);
+        max = llm_max(max, d->scores[t]);
+    }
+
+    total = h->sinks ? exp(h->sinks->data[head] - max) : 0;
+    memset(d->sum, 0, h->head_dim_v * sizeof(double));
+
+    for (t = first; t <= pos; t++) {
+        slot = llm_ref_slot(d->batch, kv, h->layer, seq, t);
+        v = llm_ref_kv_row(kv->v, kv->v_page, slot,
+                           (size_t) h->n_kv_heads * h->head_dim_v)
+            + (size_t) kv_head * h->head_dim_v;
+        p = exp(d->scores[t] - max);
+        total += p;
+
+        for (i = 0; i < h->head_dim_v; i++) {
+            d->sum[i] += p * v[i];
+        }
+    }
+
+    for (i = 0; i < h->head_dim_v; i++) {
+        out[i] = (float) (d->sum[i] / total);
+    }
+}
+
+
+void
+llm_ref_attention(llm_dev_t *dev, const llm_heads_t *h, const llm_act_t *q,
+    const llm_kv_t *kv, llm_act_t *out)
+{
+    uint32_t            s, r, i;
+    llm_refdev_t       *d = (llm_refdev_t *) dev;
+    const llm_batch_t  *b;
+
+    b = d->batch;
+
+    for (s = 0; s < b->n_seqs; s++) {
+        for (r = b->seq_rows[s]; r < b->seq_rows[s + 1]; r++) {
+            for (i = 0; i < h->n_heads; i++) {
+                llm_ref_attend(d, h, kv, s, b->pos[r], i,
+                               q->data + (size_t) r * q->cols
+                               + (size_t) i * h->head_dim_k,
+                               out->data + (size_t) r * out->cols
+                               + (size_t) i * h->head_dim_v);
+            }
+        }
+    }
+}
