@@ -21,12 +21,14 @@ static const llm_tensor_fact_t  llm_globals[LLM_GT_N] = {
 /* tensors that a file may have in one, their rows behind each other */
 static const struct {
     const char  *name;
+    int          own;                   /* no part has that name, too */
     uint32_t     n;
     uint32_t     parts[3];
 } llm_fused[] = {
-    { "attn_qkv.weight", 3, { LLM_LT_Q, LLM_LT_K, LLM_LT_V } },
-    { "attn_qkv.bias", 3, { LLM_LT_Q_BIAS, LLM_LT_K_BIAS, LLM_LT_V_BIAS } },
-    { "ffn_up.weight", 2, { LLM_LT_GATE, LLM_LT_UP, 0 } }
+    { "attn_qkv.weight", 1, 3, { LLM_LT_Q, LLM_LT_K, LLM_LT_V } },
+    { "attn_qkv.bias", 1, 3,
+      { LLM_LT_Q_BIAS, LLM_LT_K_BIAS, LLM_LT_V_BIAS } },
+    { "ffn_up.weight", 0, 2, { LLM_LT_GATE, LLM_LT_UP, 0 } }
 };
 
 
@@ -156,56 +158,61 @@ llm_desc_no_tensor(const llm_gguf_t *g, const char *name, llm_err_t *err)
 
 /*
  * Splits a fused tensor into its parts, if the layer wants them and the first
- * is not in the file by its own name.  A tensor of another size is none.
+ * is not in the file by its own name.
  */
 
-static void
+static int
 llm_desc_split(const llm_gguf_t *g, const llm_desc_t *d, llm_layer_desc_t *l,
-    uint32_t layer, uint32_t fused)
+    uint32_t layer, uint32_t fused, llm_err_t *err)
 {
+    int                       matrix;
     char                      name[64];
-    uint32_t                  i, id, n[3];
-    uint64_t                  first;
+    uint32_t                  i, id, first, in, n[3];
     const llm_gguf_tensor_t  *t;
 
     snprintf(name, sizeof(name), "blk.%u.%s", layer, llm_fused[fused].name);
     t = llm_gguf_find_tensor(g, name);
 
     if (t == NULL || l->want[llm_fused[fused].parts[0]] == LLM_WANT_NONE) {
-        return;
+        return LLM_OK;
     }
 
     snprintf(name, sizeof(name), "blk.%u.%s", layer,
              d->facts[llm_fused[fused].parts[0]].name);
 
     if (llm_gguf_find_tensor(g, name)) {
-        return;
+        return LLM_OK;
     }
 
+    id = llm_fused[fused].parts[0];
+    matrix = llm_layer_tensor_is_matrix(d, id);
+    in = llm_desc_dim(d, l, d->facts[id].in);
     first = 0;
 
     for (i = 0; i < llm_fused[fused].n; i++) {
         id = llm_fused[fused].parts[i];
-        n[i] = llm_desc_dim(d, l, d->facts[id].out == LLM_DIM_NONE
-                                  ? d->facts[id].in : d->facts[id].out);
+        n[i] = llm_desc_dim(d, l, matrix ? d->facts[id].out
+                                         : d->facts[id].in);
         first += n[i];
     }
 
-    id = llm_fused[fused].parts[0];
+    if (!llm_fused[fused].own && t->ne[1] != first) {
+        return LLM_OK;
+    }
 
-    if (d->facts[id].out == LLM_DIM_NONE
-        ? t->ne[0] != first || t->ne[1] != 1 || llm_type_block(t->type) != 1
-        : t->ne[0] != llm_desc_dim(d, l, d->facts[id].in)
-          || t->ne[1] != first || t->ne[2] != 1)
+    if (llm_desc_shape(g, t, matrix ? in : first, matrix ? first : 1, matrix,
+                       err) != LLM_OK)
     {
-        return;
+        return LLM_ERROR;
     }
 
     for (i = 0, first = 0; i < llm_fused[fused].n; i++) {
         id = llm_fused[fused].parts[i];
-        l->tensors[id] = (llm_tensor_part_t) { t, (uint32_t) first, n[i] };
+        l->tensors[id] = (llm_tensor_part_t) { t, first, n[i] };
         first += n[i];
     }
+
+    return LLM_OK;
 }
 
 
@@ -221,7 +228,9 @@ llm_desc_layer(const llm_gguf_t *g, llm_desc_t *d, uint32_t layer,
     l = &d->layers[layer];
 
     for (i = 0; i < llm_nelems(llm_fused); i++) {
-        llm_desc_split(g, d, l, layer, i);
+        if (llm_desc_split(g, d, l, layer, i, err) != LLM_OK) {
+            return LLM_ERROR;
+        }
     }
 
     for (i = 0; i < LLM_LT_N; i++) {

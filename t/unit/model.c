@@ -194,6 +194,18 @@ test_tensors(void)
         "blk.1.ffn_up.bias", "blk.0.ffn_down.bias"
     };
 
+    static const struct {
+        const char  *model;
+        const char  *name;
+        const char  *lacks;
+        const char  *why;
+    } fused[] = {
+        { "phi3", "blk.1.attn_qkv.weight", "blk.1.attn_", "its shape is" },
+        { "gpt2", "blk.0.attn_qkv.weight", "blk.0.attn_", "its shape is" },
+        { "phi3", "blk.1.ffn_up.weight", "blk.1.ffn_gate.weight",
+          "is missing" }
+    };
+
     for (i = 0; i < llm_nelems(needed); i++) {
         refused("qwen3", change(.drop = needed[i]), needed[i], "is missing");
 
@@ -222,6 +234,22 @@ test_tensors(void)
             "blk.2.attn_norm.weight", "has no such tensor");
     refused("llama", change(.extra = "output.bias"), "output.bias",
             "has no such tensor");
+    refused("llama", change(.extra = "blk.0.attn_sinks.weight"),
+            "blk.0.attn_sinks.weight", "has no such tensor");
+
+    for (i = 0; i < llm_nelems(fused); i++) {
+        refused(fused[i].model, change(.drop = fused[i].name), fused[i].lacks,
+                "is missing");
+        refused(fused[i].model, change(.reshape = fused[i].name),
+                fused[i].lacks, fused[i].why);
+    }
+
+    refused("gpt2", change(.drop = "position_embd.weight"),
+            "position_embd.weight", "is missing");
+    refused("gpt2", change(.drop = "blk.1.ffn_norm.bias"),
+            "blk.1.ffn_norm.bias", "is missing");
+    refused("gemma3", change(.drop = "blk.5.post_ffw_norm.weight"),
+            "blk.5.post_ffw_norm.weight", "is missing");
 }
 
 
@@ -275,6 +303,7 @@ test_fields(void)
         { "llama.rope.scaling.factor", -2, "below 0" },
         { "llama.logit_scale", 0.5, "scaled logits" },
         { "llama.final_logit_softcapping", 30, "soft-capping" },
+        { "llama.attention.temperature_scale", 0.1f, "has no such field" },
         { "llama.attention.max_alibi_bias", 8, "ALiBi" },
         { "llama.context_length", 100, "its type is" }
     };
@@ -462,6 +491,44 @@ test_devices(void)
     m = load_with(&o, NULL, &err);
     ok(m != NULL, "cpu with isa=reference");
     llm_model_free(m);
+
+    /* what a device cannot do is said, by the model's first need */
+
+    set_opts(&o, "emu", NULL);
+    o.backend_dir = getenv("LLM_OBJS") ? getenv("LLM_OBJS") : "objs";
+    memset(&err, 0, sizeof(err));
+    m = write_model(tiny_named("gemma3"), NULL)
+        ? llm_model_load(path, &o, &err) : NULL;
+
+    if (strstr(err.msg, "there is no")) {
+        skip(err.msg);
+
+    } else {
+        ok(m == NULL && strstr(err.msg, "the device emu cannot run it: "
+                                        "gemma3: its kinds of norms"),
+           "a device that lacks an operation: %s", err.msg);
+    }
+
+    llm_model_free(m);
+}
+
+
+/* layers that predict more tokens are in the file, and nothing of them runs */
+
+static void
+test_skipped(void)
+{
+    tiny_t         t;
+    tiny_change_t  change;
+
+    t = *tiny_named("llama");
+    t.name = "llama with a layer that predicts more";
+    t.layers = 3;
+    change = change(.u32_key = "llama.nextn_predict_layers", .u32 = 1);
+
+    if (ok(write_model(&t, &change), "%s is written", t.name)) {
+        check_logits(&t, "reference", NULL, 1e-5);
+    }
 }
 
 
@@ -531,6 +598,7 @@ main(void)
     test_fields();
     test_options();
     test_devices();
+    test_skipped();
     test_copy_page();
 
     unlink(path);
