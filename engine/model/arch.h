@@ -58,7 +58,9 @@ typedef enum {
     LLM_DIM_V,
     LLM_DIM_HEADS,                      /* all heads of attention's result */
     LLM_DIM_HEAD_K,                     /* one head */
-    LLM_DIM_N_HEADS,
+    LLM_DIM_N_HEADS,                    /* as a second dimension, of a vector
+                                           for each head; and the next */
+    LLM_DIM_N_KV_HEADS,
     LLM_DIM_VOCAB,
     LLM_DIM_CTX,                        /* positions the model was trained
                                            for */

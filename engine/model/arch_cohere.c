@@ -18,6 +18,9 @@ llm_command_r_read(llm_reader_t *r)
 {
     uint32_t  i;
 
+    /* the largest has them */
+    llm_desc_head_norms(r->d, LLM_WANT_OPTIONAL);
+
     for (i = 0; i < r->d->hp.n_layers; i++) {
         r->d->layers[i].parallel = 1;
     }

@@ -90,7 +90,11 @@ llm_falcon_read(llm_reader_t *r)
 }
 
 
-/* the parallel ones have no second norm */
+/*
+ * The parallel ones have no second norm, and norms on Q and K.  The field
+ * use_parallel_residual is not to be believed: files of models that do not
+ * say it have it.
+ */
 
 static int
 llm_stablelm_read(llm_reader_t *r)
@@ -98,11 +102,9 @@ llm_stablelm_read(llm_reader_t *r)
     int       parallel;
     uint32_t  i;
 
-    parallel = 0;
-
-    if (llm_read_bool(r, "use_parallel_residual", &parallel) == LLM_ERROR) {
-        return LLM_ERROR;
-    }
+    llm_read_ignore(r, "use_parallel_residual");
+    parallel = llm_gguf_find_tensor(r->g, "blk.0.ffn_norm.weight") == NULL;
+    llm_desc_head_norms(r->d, LLM_WANT_OPTIONAL);
 
     for (i = 0; parallel && i < r->d->hp.n_layers; i++) {
         r->d->layers[i].parallel = 1;

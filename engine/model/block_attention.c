@@ -9,7 +9,33 @@
 #include "engine/model/blocks.h"
 
 
-/* norms that rope_kv() does not do: Q and K as whole rows, V by heads */
+/* Q or K as a whole row, or each head with weights of its own; one vector of
+   weights for all heads is rope_kv()'s to apply */
+
+static void
+llm_attend_norm(const llm_pass_t *p, llm_layer_tensor_t t, llm_act_t *x,
+    const llm_vec_t **w)
+{
+    llm_model_t              *m = p->m;
+    const llm_tensor_fact_t  *f = &m->desc.facts[t];
+
+    llm_norm_t  norm = {
+        .kind = m->desc.arch->norm,
+        .eps = m->desc.hp.norm_eps,
+        .w = *w,
+        .group = f->in == LLM_DIM_HEAD_K ? p->d->head_dim_k : 0
+    };
+
+    if (*w == NULL || (f->in == LLM_DIM_HEAD_K && f->out == LLM_DIM_NONE)) {
+        return;
+    }
+
+    m->ops->norm(m->dev, p->rows, x, &norm, x);
+    *w = NULL;
+}
+
+
+/* the norms that rope_kv() does not do */
 
 static void
 llm_attend_norms(const llm_pass_t *p, llm_heads_t *h)
@@ -20,21 +46,11 @@ llm_attend_norms(const llm_pass_t *p, llm_heads_t *h)
 
     llm_norm_t  norm = { .kind = m->desc.arch->norm, .eps = h->norm_eps };
 
-    if (h->q_norm && m->desc.facts[LLM_LT_Q_NORM].in == LLM_DIM_Q) {
-        norm.w = h->q_norm;
-        m->ops->norm(m->dev, p->rows, a[LLM_MA_Q], &norm, a[LLM_MA_Q]);
-        h->q_norm = NULL;
-    }
-
-    if (h->k_norm && m->desc.facts[LLM_LT_K_NORM].in == LLM_DIM_K) {
-        norm.w = h->k_norm;
-        m->ops->norm(m->dev, p->rows, a[LLM_MA_K], &norm, a[LLM_MA_K]);
-        h->k_norm = NULL;
-    }
+    llm_attend_norm(p, LLM_LT_Q_NORM, a[LLM_MA_Q], &h->q_norm);
+    llm_attend_norm(p, LLM_LT_K_NORM, a[LLM_MA_K], &h->k_norm);
 
     if (d->norm_v && d->kv_layer == p->layer) {
         norm.group = d->head_dim_v;
-        norm.w = NULL;
         m->ops->norm(m->dev, p->rows, a[LLM_MA_V], &norm, a[LLM_MA_V]);
     }
 }

@@ -22,6 +22,16 @@ llm_desc_want(llm_desc_t *d, llm_layer_tensor_t t, llm_want_t want)
 }
 
 
+void
+llm_desc_head_norms(llm_desc_t *d, llm_want_t want)
+{
+    d->facts[LLM_LT_Q_NORM].out = LLM_DIM_N_HEADS;
+    d->facts[LLM_LT_K_NORM].out = LLM_DIM_N_KV_HEADS;
+    llm_desc_want(d, LLM_LT_Q_NORM, want);
+    llm_desc_want(d, LLM_LT_K_NORM, want);
+}
+
+
 static void
 llm_layer_want(llm_layer_desc_t *l, const llm_tensor_want_t *w)
 {

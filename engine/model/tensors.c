@@ -35,7 +35,9 @@ static const struct {
 int
 llm_layer_tensor_is_matrix(const llm_desc_t *d, llm_layer_tensor_t t)
 {
-    return d->facts[t].out != LLM_DIM_NONE;
+    return d->facts[t].out != LLM_DIM_NONE
+           && d->facts[t].out != LLM_DIM_N_HEADS
+           && d->facts[t].out != LLM_DIM_N_KV_HEADS;
 }
 
 
@@ -67,6 +69,9 @@ llm_desc_dim(const llm_desc_t *d, const llm_layer_desc_t *l, llm_dim_t dim)
 
     case LLM_DIM_N_HEADS:
         return l->n_heads;
+
+    case LLM_DIM_N_KV_HEADS:
+        return l->n_kv_heads;
 
     case LLM_DIM_VOCAB:
         return d->hp.n_vocab;
@@ -259,7 +264,7 @@ llm_desc_layer(const llm_gguf_t *g, llm_desc_t *d, uint32_t layer,
         }
 
         l->tensors[i] = (llm_tensor_part_t) {
-            t, 0, llm_layer_tensor_is_matrix(d, i) ? out : in
+            t, 0, llm_layer_tensor_is_matrix(d, i) ? out : in * out
         };
     }
 

@@ -69,7 +69,7 @@ llm_load_floats(llm_load_t *l, const llm_gguf_tensor_t *t)
 {
     float  *f;
 
-    f = malloc(t->ne[0] * sizeof(float));
+    f = malloc(t->ne[0] * t->ne[1] * sizeof(float));
 
     if (f == NULL) {
         (void) llm_fail(l->err, "%s: no memory for %.*s",
@@ -78,7 +78,7 @@ llm_load_floats(llm_load_t *l, const llm_gguf_tensor_t *t)
         return NULL;
     }
 
-    llm_dequantize(t->type, t->data, f, t->ne[0]);
+    llm_dequantize(t->type, t->data, f, t->ne[0] * t->ne[1]);
 
     return f;
 }
@@ -98,7 +98,8 @@ llm_load_vec_part(llm_load_t *l, const llm_tensor_part_t *p)
     v = l->m->ops->vec_create(l->m->dev, f + p->first, p->n, l->err);
     free(f);
 
-    if (v && llm_load_progress(l, p->t->size / p->t->ne[0] * p->n) != LLM_OK)
+    if (v && llm_load_progress(l, llm_type_row_size(p->t->type, p->n))
+             != LLM_OK)
     {
         l->m->ops->vec_free(l->m->dev, v);
         return NULL;

@@ -29,7 +29,8 @@ typedef struct {
     uint32_t     ff;
     uint32_t     rot;
     int          tied;
-    int          qk_norm;               /* 2: of whole rows */
+    int          qk_norm;               /* 2: of whole rows; 3: with weights
+                                           for each head */
     int          post;                  /* norms behind the blocks */
     int          no_pre;                /* and none before */
     int          layernorm;             /* 2: with a bias */
@@ -391,13 +392,14 @@ tiny_layer(tiny_file_t *f, const tiny_t *t, uint32_t layer)
 {
     size_t     i;
     char       name[64];
-    uint32_t   q, k, v, o, by_row, fused;
+    uint32_t   q, k, v, o, by_row, by_head, fused;
 
     q = t->heads * t->head_k;
     k = t->kv_heads * t->head_k;
     v = t->kv_heads * t->head_v;
     o = t->heads * t->head_v;
     by_row = t->qk_norm == 2;
+    by_head = t->qk_norm == 3;
     fused = t->fused && !t->no_gate;
 
     const struct {
@@ -414,8 +416,10 @@ tiny_layer(tiny_file_t *f, const tiny_t *t, uint32_t layer)
         { "attn_k.weight", t->embd, k, !t->fused },
         { "attn_v.weight", t->embd, v, !t->fused },
         { "attn_output.weight", o, t->embd, 1 },
-        { "attn_q_norm.weight", by_row ? q : t->head_k, 0, t->qk_norm },
-        { "attn_k_norm.weight", by_row ? k : t->head_k, 0, t->qk_norm },
+        { "attn_q_norm.weight", by_row ? q : t->head_k,
+          by_head ? t->heads : 0, t->qk_norm },
+        { "attn_k_norm.weight", by_row ? k : t->head_k,
+          by_head ? t->kv_heads : 0, t->qk_norm },
         { "attn_q.bias", q, 0, !t->fused && (t->qkv_bias || t->all_bias) },
         { "attn_k.bias", k, 0, !t->fused && (t->qkv_bias || t->all_bias) },
         { "attn_v.bias", v, 0, !t->fused && (t->qkv_bias || t->all_bias) },

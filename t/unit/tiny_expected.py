@@ -52,6 +52,9 @@ PHI3 = dict(SMALL, arch="phi3", fused=1, window=5)
 GRANITE = dict(SMALL, arch="granite", embd_scale=3.0, residual_scale=0.4,
                logit_scale=2.0, attn_scale=0.1)
 
+STABLELM = dict(SMALL, arch="stablelm", layernorm=2, qk_norm=3, parallel=1,
+                rot=4)
+
 MODELS = {
     "llama": LLAMA,
     "llama, tied head": dict(LLAMA, tied=1),
@@ -86,6 +89,7 @@ MODELS = {
     "olmo2": OLMO2,
     "phi3": PHI3,
     "granite": GRANITE,
+    "stablelm": STABLELM,
     "llama, odd sizes": ODD,
     **{f"llama, odd sizes {t.name}": dict(ODD, type=t)
        for t in (T.F16, T.BF16)},
@@ -212,6 +216,11 @@ def attention(m, w, x):
     if m["qk_norm"] == 1:
         q = rms(q, w.vector("attn_q_norm.weight", m["head_k"]))
         k = rms(k, w.vector("attn_k_norm.weight", m["head_k"]))
+    if m["qk_norm"] == 3:
+        q, k = (rms(x - x.mean(-1, keepdims=True),
+                    w.vector(name, x.shape[1:]))
+                for x, name in ((q, "attn_q_norm.weight"),
+                                (k, "attn_k_norm.weight")))
     q, k = turn(m, q, w.layer), turn(m, k, w.layer)
     scale = m.get("attn_scale") or m["head_k"] ** -0.5
     group = m["heads"] // m["kv_heads"]
@@ -238,7 +247,7 @@ class Layer:
             self.biased |= {"attn_output", "ffn_gate", "ffn_up", "ffn_down"}
 
     def vector(self, name, n):
-        return tensor(self.prefix + name, T.F32, n)
+        return tensor(self.prefix + name, T.F32, *np.atleast_1d(n))
 
     def __call__(self, name, x, n):
         w = tensor(f"{self.prefix}{name}.weight", self.m["type"], n,
