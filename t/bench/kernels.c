@@ -218,7 +218,8 @@ bench_attention(llm_dev_t *dev, uint32_t heads, uint32_t kv_heads,
     opts = (llm_kv_opts_t) { .n_layers = 1, .n_pages = MAX_CTX / LLM_KV_PAGE,
                              .n_kv_heads = kv_heads, .n_heads = heads,
                              .head_dim_k = dim, .head_dim_v = dim };
-    h = (llm_heads_t) { 0, heads, kv_heads, dim, dim, 0.1f, NULL, NULL, 0 };
+    h = (llm_heads_t) { .n_heads = heads, .n_kv_heads = kv_heads,
+                        .head_dim_k = dim, .head_dim_v = dim, .scale = 0.1f };
 
     kv = o->kv_create(dev, &opts, NULL);
     q = o->act_create(dev, MAX_ROWS, heads * dim, LLM_ACT_VALUE, NULL);
