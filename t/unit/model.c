@@ -244,6 +244,8 @@ test_tensors(void)
                 fused[i].lacks, fused[i].why);
     }
 
+    refused("phi3, long RoPE", change(.drop = "rope_factors_short.weight"),
+            "rope_factors_short.weight", "is missing");
     refused("gpt2", change(.drop = "position_embd.weight"),
             "position_embd.weight", "is missing");
     refused("gpt2", change(.drop = "blk.1.ffn_norm.bias"),

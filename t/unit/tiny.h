@@ -47,6 +47,7 @@ typedef struct {
     int          qkv_bias;
     int          all_bias;              /* of every matrix of a layer */
     int          freqs;                 /* rope_freqs.weight */
+    int          factors;               /* rope_factors_long, _short */
     int          swap;                  /* the tensors of rows/tensors.def */
     int          rank;                  /* cls.output.weight, and labels */
     float        attn_scale;
@@ -240,7 +241,7 @@ tiny_fill(llm_buf_t *out, const char *name, uint32_t type, size_t n)
         } else {
             v = (float) (int8_t) tiny_byte(&x) / 512;
 
-            if (strstr(name, "norm") || strstr(name, "rope_freqs")) {
+            if (strstr(name, "norm") || strstr(name, "rope_f")) {
                 v += 1;
             }
 
@@ -480,6 +481,13 @@ tiny_gguf(const tiny_t *t, const tiny_change_t *change, llm_buf_t *out)
     if (t->freqs) {
         tiny_tensor(&f, "rope_freqs.weight", LLM_TYPE_F32,
                     (t->rot ? t->rot : t->head_k) / 2, 0);
+    }
+
+    if (t->factors) {
+        tiny_tensor(&f, "rope_factors_long.weight", LLM_TYPE_F32,
+                    t->head_k / 2, 0);
+        tiny_tensor(&f, "rope_factors_short.weight", LLM_TYPE_F32,
+                    t->head_k / 2, 0);
     }
 
     if (t->rank) {

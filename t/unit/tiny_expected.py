@@ -49,6 +49,7 @@ GPT2 = dict(SMALL, arch="gpt2", kv_heads=4, layernorm=2, fused=1, no_gate=1,
             all_bias=1, pos=1)
 OLMO2 = dict(SMALL, arch="olmo2", qk_norm=2, post=1, no_pre=1)
 PHI3 = dict(SMALL, arch="phi3", fused=1, window=5)
+LONGROPE = dict(PHI3, window=0, factors=1, orig_ctx=64, attn_factor=1.19)
 GRANITE = dict(SMALL, arch="granite", embd_scale=3.0, residual_scale=0.4,
                logit_scale=2.0, attn_scale=0.1)
 
@@ -88,6 +89,8 @@ MODELS = {
     "gpt2": GPT2,
     "olmo2": OLMO2,
     "phi3": PHI3,
+    "phi3, long RoPE": LONGROPE,
+    "phi3, long RoPE within its context": dict(LONGROPE, orig_ctx=CTX),
     "granite": GRANITE,
     "stablelm": STABLELM,
     "llama, odd sizes": ODD,
@@ -121,7 +124,7 @@ def tensor(name, kind, *shape):
             data[:, at:at + 2] = np.frombuffer(struct.pack("<e", v), np.uint8)
         return dequantize(data, kind).astype(np.float64).reshape(shape)
     v = stream(name, n).view(np.int8).astype(np.float64) / 512
-    if "norm" in name or "rope_freqs" in name:
+    if "norm" in name or "rope_f" in name:
         v += 1
     return v.reshape(shape)
 
@@ -173,6 +176,10 @@ def angles(m, n, layer):
     mscale = 1.0
     if m["freqs"]:
         freq = freq / tensor("rope_freqs.weight", T.F32, n // 2)
+    if m.get("factors"):
+        kind = "long" if m["orig_ctx"] < CTX else "short"
+        freq = freq / tensor(f"rope_factors_{kind}.weight", T.F32, n // 2)
+        mscale = m["attn_factor"]
     if m.get("scaling") == "yarn":
         freq, mscale = yarn(m, freq, n)
     elif m.get("scaling") != "none" and not (m["arch"] == "gemma3"
