@@ -3,7 +3,7 @@
  * see types.h.  Blocks are read byte by byte: a row needs no alignment.
  */
 
-#include "kernels/types.h"
+#include "kernels/coded.h"
 
 #include <string.h>
 
@@ -15,6 +15,7 @@ typedef struct {
     uint32_t            block;          /* elements */
     uint32_t            size;           /* bytes */
     llm_dequantize_pt   dequantize;     /* one block */
+    const llm_book_t   *book;           /* of a coded type */
 } llm_type_row_t;
 
 
@@ -271,9 +272,47 @@ llm_block_q6_k(const uint8_t *b, float *dst)
 }
 
 
+/* 32 elements of a coded type */
+
+static void
+llm_coded_values(const llm_coded_t *b, llm_scales_t scales,
+    const llm_book_t *book, float *dst)
+{
+    int    i;
+    float  d[2], m[2];
+
+    llm_coded_scales(b, scales, book->unit, d, m);
+
+    for (i = 0; i < 32; i++) {
+        dst[i] = d[i / 16] * (float) book->values[b->q[i]] + m[i / 16];
+    }
+}
+
+
+#define LLM_CODED(NAME, name, number, block, bytes, scales, bits, book)      \
+    void                                                                     \
+    llm_block_##name(const uint8_t *p, float *dst)                           \
+    {                                                                        \
+        uint32_t     i;                                                      \
+        llm_coded_t  b;                                                      \
+                                                                             \
+        for (i = 0; i < block / 32; i++) {                                   \
+            llm_coded_##name(p, i, &b);                                      \
+            llm_coded_values(&b, LLM_SCALES_##scales,                        \
+                             &llm_books[LLM_BOOK_##book], dst + 32 * i);     \
+        }                                                                    \
+    }
+#include "kernels/types.def"
+
+
 static const llm_type_row_t  llm_types[LLM_TYPE_END] = {
-#define LLM_TYPE(NAME, name, number, block, bytes)                           \
-    [number] = { #NAME, block, bytes, llm_block_##name },
+#define LLM_FLOAT(NAME, name, number, bytes)                                 \
+    [number] = { #NAME, 1, bytes, llm_block_##name, NULL },
+#define LLM_QUANT(NAME, name, number, block, bytes, pack, class)             \
+    [number] = { #NAME, block, bytes, llm_block_##name, NULL },
+#define LLM_CODED(NAME, name, number, block, bytes, scales, bits, book)      \
+    [number] = { #NAME, block, bytes, llm_block_##name,                      \
+                 &llm_books[LLM_BOOK_##book] },
 #include "kernels/types.def"
 };
 
@@ -330,6 +369,17 @@ llm_type_row_size(uint32_t type, size_t n)
     row = llm_type_row(type);
 
     return row ? n / row->block * row->size : 0;
+}
+
+
+const int8_t *
+llm_type_codes(uint32_t type)
+{
+    const llm_type_row_t  *row;
+
+    row = llm_type_row(type);
+
+    return row && row->book ? row->book->values : NULL;
 }
 
 

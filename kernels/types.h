@@ -32,6 +32,9 @@ size_t llm_type_block_size(uint32_t type);
 /* bytes of n elements, n a multiple of the block */
 size_t llm_type_row_size(uint32_t type, size_t n);
 
+/* what the codes of a coded type are worth, [16]; NULL for other types */
+const int8_t *llm_type_codes(uint32_t type);
+
 /*
  * Converts n elements of a row to float32, exactly as the format defines
  * them; n must be a multiple of the block.  The reference for every kernel.

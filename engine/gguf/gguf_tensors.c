@@ -12,11 +12,9 @@ static int
 llm_gguf_bad_type(llm_gguf_reader_t *r, const char *field, uint32_t type)
 {
     static const char *const  names[] = {
-        [9] = "Q8_1", [10] = "Q2_K", [11] = "Q3_K", [15] = "Q8_K",
-        [16] = "IQ2_XXS", [17] = "IQ2_XS", [18] = "IQ3_XXS", [19] = "IQ1_S",
-        [20] = "IQ4_NL", [21] = "IQ3_S", [22] = "IQ2_S", [23] = "IQ4_XS",
-        [24] = "I8", [25] = "I16", [26] = "I32", [27] = "I64", [28] = "F64",
-        [29] = "IQ1_M", [34] = "TQ1_0", [35] = "TQ2_0", [39] = "MXFP4"
+        [9] = "Q8_1", [15] = "Q8_K", [24] = "I8", [25] = "I16",
+        [26] = "I32", [27] = "I64", [28] = "F64", [41] = "Q1_0",
+        [42] = "Q2_0"
     };
 
     if (type < llm_nelems(names) && names[type]) {

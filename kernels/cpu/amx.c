@@ -3,7 +3,7 @@
  * is AVX-512's.
  *
  * Quantised weights: a unit is what has a scale of its own, a block of 32
- * or half of Q6_K's.  Its dot products of 16 rows by 16 outputs are one
+ * or half of one.  Its dot products of 16 rows by 16 outputs are one
  * TDPBSSD into a zeroed tile, which is scaled and added in float32 exactly
  * as AVX-512's kernels do it: same bits.
  *
@@ -42,7 +42,7 @@
 
 /* dots, sums, and a chunk: codes, scales of units, minima */
 #define AMX_SCRATCH                                                          \
-    (4 * 1024 + AMX_SPAN * 64 + AMX_CHUNK_MAX * (512 + 128 + 64))
+    (4 * 1024 + AMX_SPAN * 64 + AMX_CHUNK_MAX * (512 + 128 + 128))
 
 _Static_assert(AMX_SCRATCH <= LLM_GEMM_SCRATCH, "a chunk fits");
 
@@ -62,7 +62,7 @@ typedef struct {
     const llm_cpu_gemm_t  *g;
     int8_t                *codes;       /* [units][512 or 256] */
     float                 *d;           /* [units][16] */
-    float                 *m;           /* [blocks][16] */
+    float                 *m;           /* [units][16] */
     float                 *sums;        /* [AMX_SPAN][16] */
     int32_t               *dots;        /* [4][16][16] */
     uint32_t               panel;
@@ -290,7 +290,8 @@ amx_quant_tile(const amx_panel_t *p, uint32_t row, uint32_t from, uint32_t n,
     t.m = min ? p->m : NULL;
     t.dx = x->d + llm_stage_at(row, x->n_blocks)
            + from / (size_t) halves * 16;
-    t.sum = x->sum + llm_stage_at(row, x->n_blocks) + from * 16;
+    t.sum = (halves == 2 ? x->half : x->sum)
+            + llm_stage_at(row, x->n_blocks * (uint32_t) halves) + from * 16;
     t.dots = p->dots;
     t.next = w->data;
     t.lines = 0;
@@ -340,20 +341,23 @@ amx_quant_tile(const amx_panel_t *p, uint32_t row, uint32_t from, uint32_t n,
 simd_inline void
 amx_unpack(const amx_panel_t *p, uint32_t pack, uint32_t from, uint32_t n)
 {
-    int             i;
-    __m512          d[2], m;
-    __m512i         v[8], zero;
+    uint32_t        i;
+    __m512          d[2], m[2];
+    __m512i         v[8], zero, book;
     uint32_t        b;
     const uint8_t  *src, *scales;
+
+    const uint32_t  halves = (uint32_t) quant_halves(pack);
 
     src = p->g->w->data + p->panel * p->g->w->panel_size;
     scales = src + p->g->w->codes_size;
     zero = _mm512_set1_epi8((char) p->g->w->format.zero);
+    book = quant_book(p->g->w);
 
     for (b = 0; b < n; b++) {
 
-        quant_codes(pack, src + (from + b) * quant_code_size(pack), v);
-        quant_scales(pack, scales, from + b, d, &m);
+        quant_codes(pack, src + (from + b) * quant_code_size(pack), book, v);
+        quant_scales(pack, scales, from + b, d, m);
 
         simd_unroll
         for (i = 0; i < 8; i++) {
@@ -361,16 +365,14 @@ amx_unpack(const amx_panel_t *p, uint32_t pack, uint32_t from, uint32_t n)
                                _mm512_sub_epi8(v[i], zero));
         }
 
-        if (pack == LLM_PACK_Q6_K) {
-            _mm512_store_ps(p->d + b * 32, d[0]);
-            _mm512_store_ps(p->d + b * 32 + 16, d[1]);
+        simd_unroll
+        for (i = 0; i < halves; i++) {
+            _mm512_store_ps(p->d + (b * halves + i) * 16, d[i]);
 
-        } else {
-            _mm512_store_ps(p->d + b * 16, d[0]);
-        }
-
-        if (quant_has_min(pack)) {
-            _mm512_store_ps(p->m + b * 16, m);
+            if (quant_has_min(pack)) {
+                _mm512_store_ps(p->m + (b * halves + i) * 16,
+                                m[i]);
+            }
         }
     }
 
@@ -378,15 +380,30 @@ amx_unpack(const amx_panel_t *p, uint32_t pack, uint32_t from, uint32_t n)
 }
 
 
+static void
+amx_unpack_any(const amx_panel_t *p, uint32_t from, uint32_t n)
+{
+    switch (p->g->w->format.pack) {
+
+#define LLM_PACK(NAME, bits, range, zero, scale, as)                         \
+    case LLM_PACK_##NAME:                                                    \
+        amx_unpack(p, LLM_PACK_##NAME, from, n);                             \
+        break;
+#include "kernels/cpu/packs.def"
+
+    default:
+        break;
+    }
+}
+
+
 /* a panel by all rows, in spans of rows and chunks of k */
 
 simd_inline void
-amx_quant_panel(const amx_panel_t *p, uint32_t pack, const int fine)
+amx_quant_panel(const amx_panel_t *p, const int halves, const int min,
+    const int fine)
 {
     uint32_t  row, end, span, b, n, blocks;
-
-    const int min = quant_has_min(pack);
-    const int halves = pack == LLM_PACK_Q6_K ? 2 : 1;
 
     blocks = p->g->x->n_blocks;
     end = p->g->row + p->g->n_rows;
@@ -395,7 +412,7 @@ amx_quant_panel(const amx_panel_t *p, uint32_t pack, const int fine)
         for (b = 0; b < blocks; b += n) {
 
             n = blocks - b < AMX_CHUNK_MAX ? blocks - b : AMX_CHUNK;
-            amx_unpack(p, pack, b, n);
+            amx_unpack_any(p, b, n);
 
             for (row = span; row < llm_min(span + AMX_SPAN, end);
                  row += AMX_ROWS)
@@ -411,7 +428,7 @@ amx_quant_panel(const amx_panel_t *p, uint32_t pack, const int fine)
 
 
 simd_inline void
-amx_quant(const llm_cpu_gemm_t *g, uint32_t pack)
+amx_quant(const llm_cpu_gemm_t *g, const int halves, const int min)
 {
     uint32_t     i;
     amx_panel_t  p;
@@ -423,16 +440,16 @@ amx_quant(const llm_cpu_gemm_t *g, uint32_t pack)
     p.d = (float *) (void *) (p.codes + AMX_CHUNK_MAX * 512);
     p.m = p.d + AMX_CHUNK_MAX * 32;
 
-    amx_configure(pack == LLM_PACK_Q6_K ? LLM_BLOCK / 2 : LLM_BLOCK);
+    amx_configure(LLM_BLOCK / (uint32_t) halves);
 
     for (i = g->panel; i < g->panel + g->n_panels; i++) {
         p.panel = i;
 
         if (g->x->fine) {
-            amx_quant_panel(&p, pack, 1);
+            amx_quant_panel(&p, halves, min, 1);
 
         } else {
-            amx_quant_panel(&p, pack, 0);
+            amx_quant_panel(&p, halves, min, 0);
         }
     }
 
@@ -440,46 +457,35 @@ amx_quant(const llm_cpu_gemm_t *g, uint32_t pack)
 }
 
 
+/* only halves and minima differ once a chunk is unpacked */
+
 static void
 amx_gemm_quant(const llm_cpu_gemm_t *g)
 {
+    int         min;
+    llm_pack_t  pack;
+
     if (g->n_rows <= AMX_FEW) {
         llm_avx512_gemm_quant(g);
         return;
     }
 
-    switch (g->w->format.pack) {
+    pack = g->w->format.pack;
+    min = quant_has_min(pack);
 
-    case LLM_PACK_Q8_0:
-        amx_quant(g, LLM_PACK_Q8_0);
-        break;
+    if (quant_halves(pack) == 2) {
+        if (min) {
+            amx_quant(g, 2, 1);
 
-    case LLM_PACK_Q4_0:
-        amx_quant(g, LLM_PACK_Q4_0);
-        break;
+        } else {
+            amx_quant(g, 2, 0);
+        }
 
-    case LLM_PACK_Q4_1:
-        amx_quant(g, LLM_PACK_Q4_1);
-        break;
+    } else if (min) {
+        amx_quant(g, 1, 1);
 
-    case LLM_PACK_Q5_0:
-        amx_quant(g, LLM_PACK_Q5_0);
-        break;
-
-    case LLM_PACK_Q5_1:
-        amx_quant(g, LLM_PACK_Q5_1);
-        break;
-
-    case LLM_PACK_Q4_K:
-        amx_quant(g, LLM_PACK_Q4_K);
-        break;
-
-    case LLM_PACK_Q5_K:
-        amx_quant(g, LLM_PACK_Q5_K);
-        break;
-
-    default:
-        amx_quant(g, LLM_PACK_Q6_K);
+    } else {
+        amx_quant(g, 1, 0);
     }
 }
 

@@ -175,3 +175,12 @@ llm_pack_q5_1(const uint8_t *p, uint32_t i, llm_pack_block_t *b)
     llm_pack_nibbles(p + 8, b->q, 16);
     llm_pack_fifth(p + 4, b->q);
 }
+
+
+#define LLM_CODED(NAME, name, number, block, bytes, scales, bits, book)      \
+    void                                                                     \
+    llm_pack_##name(const uint8_t *p, uint32_t i, llm_pack_block_t *b)       \
+    {                                                                        \
+        llm_coded_##name(p, i, b);                                           \
+    }
+#include "kernels/types.def"

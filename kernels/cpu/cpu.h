@@ -81,31 +81,32 @@ struct llm_kv_s {
     uint16_t            *data;
 };
 
-/*
- * The ways to pack a quantised type, which the kernels are expanded for, by
- * the first type that is packed so; kernels/types.def has each type's.
- */
+/* the rows of packs.def; kernels/types.def has each type's */
 typedef enum {
     LLM_PACK_NONE = 0,                  /* floats */
-    LLM_PACK_Q4_0,
-    LLM_PACK_Q4_1,
-    LLM_PACK_Q5_0,
-    LLM_PACK_Q5_1,
-    LLM_PACK_Q8_0,
-    LLM_PACK_Q4_K,
-    LLM_PACK_Q5_K,
-    LLM_PACK_Q6_K
+#define LLM_PACK(NAME, bits, range, zero, scale, as)  LLM_PACK_##NAME,
+#include "kernels/cpu/packs.def"
+    LLM_PACK_N
 } llm_pack_t;
+
+typedef enum {
+#define LLM_SCALE(NAME, blocks, bytes, halves, min)  LLM_SCALE_##NAME,
+#include "kernels/cpu/packs.def"
+    LLM_SCALE_N
+} llm_pack_scale_t;
 
 /* how its codes are laid out, and what scales them; zeros: floats */
 typedef struct {
     llm_pack_t           pack;
-    uint8_t              bits;          /* of a code: 8, or 4 and more */
-    uint8_t              has_min;       /* a minimum for each block */
-    uint8_t              is_k;          /* scales in two levels */
-    uint8_t              zero;          /* code of the value 0 */
+    llm_pack_scale_t     scale;
+    uint8_t              bits;          /* of a code */
+    uint8_t              zero;          /* what is multiplied for 0 */
     uint16_t             code_size;     /* bytes of 32 x 16 codes */
-    uint16_t             scale_size;    /* of a block, or of 8 if is_k */
+    uint16_t             scale_size;    /* bytes of scales that go together */
+    uint16_t             scale_blocks;  /* blocks that they are for */
+    uint8_t              book[16];      /* what is multiplied for a code,
+                                           if codes go through a book */
+    uint16_t             stage;         /* what the product wants of x */
 } llm_cpu_format_t;
 
 /* memory that weights share, in the order in which they are made */
@@ -137,24 +138,29 @@ struct llm_weight_s {
 /*
  * The rows of x as a product wants them.  zero[c] holds -z * sum(q) of each
  * block for the weights whose code z stands for 0; of each half of a block
- * for 32, which is Q6_K's.
+ * for 32 and 64, whose weights have a scale for each.
  *
- * Where few rows matter most (those that want logits) x is kept finer: as
- * d * (128 q + q_low), both of them int8, or as b + b_low.  That costs a
- * second product, and nothing where reading the weights is what takes time.
+ * Where few rows matter most (those that want logits), and for weights of
+ * such different sizes that a block's x is told apart (NVFP4), x is kept
+ * finer: as d * (128 q + q_low), both of them int8, or as b + b_low.  That
+ * costs a second product, and nothing where reading the weights is what takes
+ * time.
  */
 typedef enum {
     LLM_ZERO_8 = 0,
     LLM_ZERO_16,
-    LLM_ZERO_32,
     LLM_ZERO_128,
+    LLM_ZERO_32,                        /* of halves from here on */
+    LLM_ZERO_64,
     LLM_ZERO_N
 } llm_cpu_zero_t;
 
 /* what to prepare (or-ed); zero[c] is LLM_STAGE_ZERO << c */
 #define LLM_STAGE_Q8     1
 #define LLM_STAGE_BF16   2
-#define LLM_STAGE_ZERO   4
+#define LLM_STAGE_HALF   4
+#define LLM_STAGE_ZERO   8
+#define LLM_STAGE_FINE   (LLM_STAGE_ZERO << LLM_ZERO_N)
 
 typedef struct {
     uint32_t             n_in;
@@ -168,6 +174,7 @@ typedef struct {
     /* of blocks, 16 rows beside each other: see llm_stage_at() */
     float               *d;
     float               *sum;           /* d * sum(q) */
+    float               *half;          /* the same of halves */
     int32_t             *zero[LLM_ZERO_N];
     uint16_t            *b;             /* bfloat16 */
     uint16_t            *b_low;         /* what is left of x, in bfloat16 */

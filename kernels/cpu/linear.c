@@ -49,8 +49,9 @@ llm_cpu_stage_reserve(llm_cpu_t *cpu, uint32_t n_in, llm_err_t *err)
     llm_cpu_free(cpu->stage_memory, cpu->stage_size);
     cpu->stage_cap = 0;
 
-    cpu->stage_size = rows * (n * 6 + blocks * 4 * (2 + LLM_ZERO_N + 1))
-                      + 64 * (6 + LLM_ZERO_N);
+    cpu->stage_size = rows * (n * 6 + blocks * 4 * (4 + 2 * LLM_ZERO_N
+                                                - LLM_ZERO_32))
+                      + 64 * (7 + LLM_ZERO_N);
     cpu->stage_memory = llm_cpu_alloc(cpu->stage_size, 1);
 
     if (cpu->stage_memory == NULL) {
@@ -71,10 +72,11 @@ llm_cpu_stage_reserve(llm_cpu_t *cpu, uint32_t n_in, llm_err_t *err)
     llm_stage_take(b_low, rows * n * 2);
     llm_stage_take(d, rows * blocks * 4);
     llm_stage_take(sum, rows * blocks * 4);
+    llm_stage_take(half, rows * blocks * 8);
 
     for (zero = 0; zero < LLM_ZERO_N; zero++) {
         llm_stage_take(zero[zero],
-                       rows * blocks * (zero == LLM_ZERO_32 ? 8 : 4));
+                       rows * blocks * (zero >= LLM_ZERO_32 ? 8 : 4));
     }
 
 #undef llm_stage_take
@@ -90,27 +92,12 @@ llm_cpu_stage_reserve(llm_cpu_t *cpu, uint32_t n_in, llm_err_t *err)
 static int
 llm_linear_wants(const llm_cpu_t *cpu, const llm_weight_t *w)
 {
-    switch (w->format.bits ? w->format.zero : 1) {
-
-    case 0:
-        return LLM_STAGE_Q8;
-
-    case 8:
-        return LLM_STAGE_Q8 | LLM_STAGE_ZERO << LLM_ZERO_8;
-
-    case 16:
-        return LLM_STAGE_Q8 | LLM_STAGE_ZERO << LLM_ZERO_16;
-
-    case 32:
-        return LLM_STAGE_Q8 | LLM_STAGE_ZERO << LLM_ZERO_32;
-
-    case 128:
-        return LLM_STAGE_Q8 | LLM_STAGE_ZERO << LLM_ZERO_128;
-
-    default:  /* floats */
-        return w->type == LLM_TYPE_BF16 && cpu->kernels.bf16
-               ? LLM_STAGE_BF16 : 0;
+    if (w->format.bits) {
+        return w->format.stage;
     }
+
+    return w->type == LLM_TYPE_BF16 && cpu->kernels.bf16 ? LLM_STAGE_BF16
+                                                         : 0;
 }
 
 
@@ -252,7 +239,7 @@ llm_cpu_linear(llm_dev_t *dev, llm_rows_t rows, const llm_act_t *x,
     s = &cpu->stage;
     s->n_in = x->cols;
     s->n_blocks = x->cols / LLM_BLOCK;
-    s->fine = (rows == LLM_ROWS_OUT);
+    s->fine = (rows == LLM_ROWS_OUT || (job.what & LLM_STAGE_FINE));
     s->stride = llm_align(x->cols, 64) + 64;
     s->x = x->data;
 

@@ -7,16 +7,23 @@
  *
  * A quantised panel is its codes, block of 32 after block, then its scales.
  * A block's codes are eight groups of [16 rows][4 elements], one byte each.
- * Of types with fewer than eight bits, two groups share 64 bytes: the even
- * one has the low nibbles; the bits above the nibbles follow in planes of
- * 64 bytes: bit j of a byte for group j where there is one, bits 2 (j % 4)
- * of plane j / 4 where there are two.  Codes are unsigned; format.zero is
- * the code of the value 0.
+ * Of types with fewer than eight bits, groups share planes of 64 bytes: two
+ * groups one of nibbles, the even group the low ones; eight groups one of
+ * bits, group j bit j; four groups one of pairs, group j bits 2 (j % 4) of
+ * plane j / 4.  4 bits and more are nibbles, then the bits above them; 2 and
+ * 3 are pairs, then the third bits.  Codes are unsigned; format.zero is what
+ * stands for the value 0, format.book what is multiplied for a code.
  *
- * The scales of a block are d[16], then m[16] if it has a minimum, binary16
- * as in the file.  Those of the K types come for eight blocks at once:
- * d[16], dmin[16] if there is a minimum, then for each block two bytes a
- * row: [16] scales and [16] minima, or the scales of its halves (Q6_K).
+ * Scales, as packs.def names them, [16] each:
+ *   H32, HM32   binary16 d, and m, as in the file
+ *   E32, E16    a byte of exponent; a byte of e4m3 for each half
+ *   KM32        for eight blocks: binary16 d and dmin, then for each block a
+ *               byte of scales and one of minima
+ *   KH16        the same with d alone; bytes of both halves' scales
+ *   K32, K16    for eight blocks: float32 d, the book's unit in it, then for
+ *               each block a byte of scales, or one for each half
+ *   M16         K16 with float32 d and dmin; scales are the low nibbles,
+ *               minima the high ones
  */
 
 #include "kernels/cpu/blocks.h"
@@ -28,29 +35,110 @@ typedef struct {
 } llm_pack_job_t;
 
 
-/* a quantised type: how it is packed, and what reads its blocks */
+/* a quantised type: how it is packed, what reads its blocks, its book */
 
 typedef struct {
     llm_pack_t           pack;
     llm_pack_read_pt     read;
+    const llm_book_t    *book;
 } llm_pack_type_t;
 
 static const llm_pack_type_t  llm_pack_types[LLM_TYPE_END] = {
 #define LLM_QUANT(NAME, name, number, block, bytes, packed, class)           \
-    [LLM_TYPE_##NAME] = { LLM_PACK_##packed, llm_pack_##name },
+    [LLM_TYPE_##NAME] = { LLM_PACK_##packed, llm_pack_##name, NULL },
+#define LLM_CODED(NAME, name, number, block, bytes, scales, bits, book)      \
+    [LLM_TYPE_##NAME] = { LLM_PACK_##scales##_##bits, llm_pack_##name,       \
+                          &llm_books[LLM_BOOK_##book] },
 #include "kernels/types.def"
 };
 
-static const llm_cpu_format_t  llm_pack_formats[] = {
-    [LLM_PACK_Q8_0] = { LLM_PACK_Q8_0, 8, 0, 0, 128, 512,  32 },
-    [LLM_PACK_Q4_0] = { LLM_PACK_Q4_0, 4, 0, 0,   8, 256,  32 },
-    [LLM_PACK_Q4_1] = { LLM_PACK_Q4_1, 4, 1, 0,   0, 256,  64 },
-    [LLM_PACK_Q5_0] = { LLM_PACK_Q5_0, 5, 0, 0,  16, 320,  32 },
-    [LLM_PACK_Q5_1] = { LLM_PACK_Q5_1, 5, 1, 0,   0, 320,  64 },
-    [LLM_PACK_Q4_K] = { LLM_PACK_Q4_K, 4, 1, 1,   0, 256, 320 },
-    [LLM_PACK_Q5_K] = { LLM_PACK_Q5_K, 5, 1, 1,   0, 320, 320 },
-    [LLM_PACK_Q6_K] = { LLM_PACK_Q6_K, 6, 0, 1,  32, 384, 288 }
+static const struct {
+    uint8_t              blocks;
+    uint16_t             size;
+    uint8_t              halves;
+    uint8_t              has_min;
+} llm_pack_scale_facts[] = {
+#define LLM_SCALE(NAME, blocks, bytes, halves, min)                          \
+    { blocks, bytes, halves, min },
+#include "kernels/cpu/packs.def"
 };
+
+static const struct {
+    uint8_t              bits;
+    uint8_t              zero;
+    llm_pack_scale_t     scale;
+} llm_pack_facts[] = {
+    [LLM_PACK_NONE] = { 0, 0, 0 },
+#define LLM_PACK(NAME, bits, range, zero, scale, as)                         \
+    { bits, zero, LLM_SCALE_##scale },
+#include "kernels/cpu/packs.def"
+};
+
+
+/* what x must be for this zero, and for minima of halves */
+
+static uint16_t
+llm_pack_stage(uint8_t zero, llm_pack_scale_t scale)
+{
+    uint16_t  what;
+
+    what = LLM_STAGE_Q8;
+
+    if (scale == LLM_SCALE_E16) {
+        what |= LLM_STAGE_FINE;
+    }
+
+    if (llm_pack_scale_facts[scale].has_min
+        && llm_pack_scale_facts[scale].halves == 2)
+    {
+        what |= LLM_STAGE_HALF;
+    }
+
+    switch (zero) {
+    case 8:   return what | LLM_STAGE_ZERO << LLM_ZERO_8;
+    case 16:  return what | LLM_STAGE_ZERO << LLM_ZERO_16;
+    case 32:  return what | LLM_STAGE_ZERO << LLM_ZERO_32;
+    case 64:  return what | LLM_STAGE_ZERO << LLM_ZERO_64;
+    case 128: return what | LLM_STAGE_ZERO << LLM_ZERO_128;
+    default:  return what;
+    }
+}
+
+
+/* zeros for floats */
+
+static llm_cpu_format_t
+llm_pack_format(uint32_t type)
+{
+    int                i;
+    llm_pack_t         pack;
+    llm_cpu_format_t   f;
+    const llm_book_t  *book;
+
+    memset(&f, 0, sizeof(f));
+    pack = llm_pack_types[type].pack;
+
+    if (pack == LLM_PACK_NONE) {
+        return f;
+    }
+
+    f.pack = pack;
+    f.scale = llm_pack_facts[pack].scale;
+    f.bits = llm_pack_facts[pack].bits;
+    f.zero = llm_pack_facts[pack].zero;
+    f.code_size = (uint16_t) (f.bits * 64);
+    f.scale_size = llm_pack_scale_facts[f.scale].size;
+    f.scale_blocks = llm_pack_scale_facts[f.scale].blocks;
+    f.stage = llm_pack_stage(f.zero, f.scale);
+
+    book = llm_pack_types[type].book;
+
+    for (i = 0; book && i < 16; i++) {
+        f.book[i] = (uint8_t) (book->values[i] + f.zero);
+    }
+
+    return f;
+}
 
 
 /* row r's codes into a zeroed block of a panel */
@@ -70,6 +158,17 @@ llm_pack_codes(uint8_t *dst, uint32_t bits, uint32_t r, const uint8_t *q)
         }
 
         for (i = 0; i < 4; i++) {
+
+            if (bits < 4) {
+                dst[j / 4 * 64 + i] |= (uint8_t) ((q[i] & 3) << j % 4 * 2);
+
+                if (bits == 3) {
+                    dst[128 + i] |= (uint8_t) (q[i] >> 2 << j);
+                }
+
+                continue;
+            }
+
             dst[j / 2 * 64 + i] |= (uint8_t) ((q[i] & 15) << j % 2 * 4);
 
             if (bits == 5) {
@@ -88,33 +187,64 @@ static void
 llm_pack_scales(const llm_weight_t *w, uint8_t *scales, uint32_t block,
     uint32_t r, const llm_pack_block_t *b)
 {
+    float     *f;
     uint8_t   *s;
+    uint32_t   i;
     uint16_t  *d;
 
-    if (!w->format.is_k) {
-        d = (uint16_t *) (void *) (scales + block * w->format.scale_size);
-        d[r] = b->d;
-
-        if (w->format.has_min) {
-            d[LLM_PANEL + r] = b->m;
-        }
-
-        return;
-    }
-
-    s = scales + block / 8 * w->format.scale_size;
+    s = scales + block / w->format.scale_blocks * w->format.scale_size;
+    i = block % 8;
     d = (uint16_t *) (void *) s;
-    d[r] = b->d;
-    s += 32;
+    f = (float *) (void *) s;
 
-    if (w->format.has_min) {
+    switch (w->format.scale) {
+
+    case LLM_SCALE_H32:
+        d[r] = b->d;
+        return;
+
+    case LLM_SCALE_HM32:
+        d[r] = b->d;
         d[LLM_PANEL + r] = b->m;
-        s += 32;
+        return;
+
+    case LLM_SCALE_E32:
+        s[r] = b->s0;
+        return;
+
+    case LLM_SCALE_E16:
+        s += r;
+        break;
+
+    case LLM_SCALE_KM32:
+        d[r] = b->d;
+        d[LLM_PANEL + r] = b->m;
+        s += 64 + i * 32 + r;
+        break;
+
+    case LLM_SCALE_KH16:
+        d[r] = b->d;
+        s += 32 + i * 32 + r;
+        break;
+
+    case LLM_SCALE_K32:
+        f[r] = llm_f16_to_f32(b->d) * llm_pack_types[w->type].book->unit;
+        s[64 + i * 16 + r] = b->s0;
+        return;
+
+    case LLM_SCALE_K16:
+        f[r] = llm_f16_to_f32(b->d) * llm_pack_types[w->type].book->unit;
+        s += 64 + i * 32 + r;
+        break;
+
+    default: /* LLM_SCALE_M16 */
+        f[r] = llm_f16_to_f32(b->d);
+        f[LLM_PANEL + r] = llm_f16_to_f32(b->m);
+        s += 128 + i * 32 + r;
     }
 
-    s += block % 8 * 32;
-    s[r] = b->s0;
-    s[LLM_PANEL + r] = b->s1;
+    s[0] = b->s0;
+    s[LLM_PANEL] = b->s1;
 }
 
 
@@ -211,12 +341,12 @@ llm_cpu_pack(llm_cpu_t *cpu, llm_weight_t *w, llm_err_t *err)
 
     w->n_panels = w->n_out / LLM_PANEL + (w->n_out % LLM_PANEL != 0);
 
-    w->format = llm_pack_formats[llm_pack_types[w->type].pack];
+    w->format = llm_pack_format(w->type);
 
     if (w->format.bits) {
         size = w->n_in / LLM_BLOCK;
         w->codes_size = size * w->format.code_size;
-        size = (w->format.is_k ? size / 8 : size) * w->format.scale_size;
+        size = size / w->format.scale_blocks * w->format.scale_size;
         w->panel_size = llm_align(w->codes_size + size, 64);
 
     } else {
@@ -255,7 +385,7 @@ llm_cpu_pack_scratch(const llm_weight_t *w)
     size_t  n;
 
     n = llm_align(w->n_in, 32);
-    n = w->format.bits ? 2 * n / LLM_BLOCK * (512 + 3 * 64) : 4 * n * 64;
+    n = w->format.bits ? 2 * n / LLM_BLOCK * (512 + 4 * 64) : 4 * n * 64;
 
     return n + LLM_GEMM_SCRATCH;
 }

@@ -7,21 +7,92 @@
 #include <math.h>
 
 
+static const struct {
+    int                  bits;
+    int                  range;
+    int                  zero;
+    llm_pack_scale_t     scale;
+    llm_pack_t           kind;
+} quant_packs[LLM_PACK_N] = {
+    [LLM_PACK_NONE] = { 0, 0, 0, 0, LLM_PACK_NONE },
+#define LLM_PACK(NAME, bits, range, zero, scale, as)                         \
+    { bits, range, zero, LLM_SCALE_##scale, LLM_PACK_##as },
+#include "kernels/cpu/packs.def"
+};
+
+static const struct {
+    uint32_t             size;
+    int                  halves;
+    int                  has_min;
+} quant_scale_facts[LLM_SCALE_N] = {
+#define LLM_SCALE(NAME, blocks, bytes, halves, min)  { bytes, halves, min },
+#include "kernels/cpu/packs.def"
+};
+
+
 simd_inline int
 quant_bits(uint32_t pack)
 {
-    return pack == LLM_PACK_Q8_0 ? 8
-           : pack == LLM_PACK_Q6_K ? 6
-           : pack == LLM_PACK_Q5_0 || pack == LLM_PACK_Q5_1
-             || pack == LLM_PACK_Q5_K ? 5 : 4;
+    return quant_packs[pack].bits;
+}
+
+
+/* bits of what is multiplied */
+
+simd_inline int
+quant_range(uint32_t pack)
+{
+    return quant_packs[pack].range;
+}
+
+
+/* what it is like once it is unpacked */
+
+simd_inline uint32_t
+quant_kind(uint32_t pack)
+{
+    return quant_packs[pack].kind;
+}
+
+
+/* codes go through the type's book */
+
+simd_inline int
+quant_has_book(uint32_t pack)
+{
+    return quant_packs[pack].range != quant_packs[pack].bits;
+}
+
+
+simd_inline llm_pack_scale_t
+quant_scale(uint32_t pack)
+{
+    return quant_packs[pack].scale;
+}
+
+
+/* bytes of scales that go together */
+
+simd_inline uint32_t
+quant_scale_size(uint32_t pack)
+{
+    return quant_scale_facts[quant_packs[pack].scale].size;
+}
+
+
+/* scales of a block */
+
+simd_inline int
+quant_halves(uint32_t pack)
+{
+    return quant_scale_facts[quant_packs[pack].scale].halves;
 }
 
 
 simd_inline int
 quant_has_min(uint32_t pack)
 {
-    return pack == LLM_PACK_Q4_1 || pack == LLM_PACK_Q5_1
-           || pack == LLM_PACK_Q4_K || pack == LLM_PACK_Q5_K;
+    return quant_scale_facts[quant_packs[pack].scale].has_min;
 }
 
 
@@ -30,10 +101,14 @@ quant_has_min(uint32_t pack)
 simd_inline int
 quant_zero(uint32_t pack)
 {
-    return pack == LLM_PACK_Q8_0 ? LLM_ZERO_128
-           : pack == LLM_PACK_Q6_K ? LLM_ZERO_32
-           : pack == LLM_PACK_Q5_0 ? LLM_ZERO_16
-           : pack == LLM_PACK_Q4_0 ? LLM_ZERO_8 : -1;
+    switch (quant_packs[pack].zero) {
+    case 8:   return LLM_ZERO_8;
+    case 16:  return LLM_ZERO_16;
+    case 32:  return LLM_ZERO_32;
+    case 64:  return LLM_ZERO_64;
+    case 128: return LLM_ZERO_128;
+    default:  return -1;
+    }
 }
 
 
@@ -56,6 +131,5 @@ quant_inverse(float max, float steps)
 simd_inline uint32_t
 quant_code_size(uint32_t pack)
 {
-    return quant_bits(pack) == 8 ? 512 : quant_bits(pack) == 6 ? 384
-           : quant_bits(pack) == 5 ? 320 : 256;
+    return (uint32_t) quant_bits(pack) * 64;
 }

@@ -3,9 +3,9 @@
  * included after simd_gemm.h and quant.h.
  *
  * VPMADDUBSW adds two products of unsigned and signed bytes in 16 bits and
- * saturates, so it is given what cannot: codes of 4, 5 and 6 bits as they
- * are, 8, 4 and 2 groups before the sums are widened; Q8_0 as magnitudes,
- * its signs moved to x.  Dot products are exact, as everywhere.
+ * saturates, so it is given what cannot: what has up to 4, 5, 6 or 7 bits as
+ * it is, 8, 4, 2 groups or 1 before the sums are widened; 8 bits as
+ * magnitudes, their signs moved to x.  Dot products are exact, as everywhere.
  */
 
 #define QUANT_MM       4
@@ -56,7 +56,7 @@ quant_stage_q8(const llm_cpu_stage_t *s, uint32_t row, int what)
 {
     int            i, sum[2];
     float          max, d, id, steps;
-    size_t         at, to;
+    size_t         at, to, half;
     __m256         x[4], scale;
     __m256i        v[4], high[4];
     uint32_t       block;
@@ -122,64 +122,128 @@ quant_stage_q8(const llm_cpu_stage_t *s, uint32_t row, int what)
             s->zero[LLM_ZERO_16][at] = -16 * (sum[0] + sum[1]);
         }
 
+        half = llm_stage_at(row, s->n_blocks * 2) + (size_t) block * 32;
+
         if (what & LLM_STAGE_ZERO << LLM_ZERO_32) {
-            at = llm_stage_at(row, s->n_blocks * 2) + (size_t) block * 32;
-            s->zero[LLM_ZERO_32][at] = -32 * sum[0];
-            s->zero[LLM_ZERO_32][at + 16] = -32 * sum[1];
+            s->zero[LLM_ZERO_32][half] = -32 * sum[0];
+            s->zero[LLM_ZERO_32][half + 16] = -32 * sum[1];
+        }
+
+        if (what & LLM_STAGE_ZERO << LLM_ZERO_64) {
+            s->zero[LLM_ZERO_64][half] = -64 * sum[0];
+            s->zero[LLM_ZERO_64][half + 16] = -64 * sum[1];
+        }
+
+        if (what & LLM_STAGE_HALF) {
+            s->half[half] = d * (float) sum[0];
+            s->half[half + 16] = d * (float) sum[1];
         }
     }
+}
+
+
+/* the type's book, twice */
+
+simd_inline __m256i
+quant_book(const llm_weight_t *w)
+{
+    return _mm256_broadcastsi128_si256(
+               _mm_loadu_si128((const __m128i *) w->format.book));
+}
+
+
+/* v moved by n bits up, or down, within 16 bits: what is wanted is masked */
+
+simd_inline __m256i
+quant_shift(__m256i v, int n)
+{
+    return n >= 0 ? _mm256_slli_epi16(v, n) : _mm256_srli_epi16(v, -n);
 }
 
 
 /* 8 rows of group i of a packed block's codes, a byte each */
 
 simd_inline __m256i
-quant_group(uint32_t pack, const uint8_t *c, int i)
+quant_group_codes(uint32_t pack, const uint8_t *c, int i)
 {
     int      shift;
-    __m256i  v, h, low;
+    __m256i  v, h, mask;
 
-    if (quant_bits(pack) == 8) {
-        return _mm256_load_si256((const __m256i *) (c + i * 64));
+    const int  bits = quant_bits(pack);
+
+#define quant_plane(at)  _mm256_load_si256((const __m256i *) (c + (at)))
+
+    if (bits == 8) {
+        return quant_plane(i * 64);
     }
 
-    low = _mm256_set1_epi8(15);
+    if (bits < 4) {
+        v = quant_shift(quant_plane(i / 4 * 64), -(i % 4 * 2));
+        v = _mm256_and_si256(v, _mm256_set1_epi8(3));
+        h = bits == 3 ? quant_plane(128) : _mm256_setzero_si256();
+        shift = 2 - i;
+        mask = _mm256_set1_epi8(4);
 
-    v = _mm256_load_si256((const __m256i *) (c + i / 2 * 64));
-    v = _mm256_and_si256(i % 2 ? _mm256_srli_epi16(v, 4) : v, low);
+    } else {
+        v = quant_shift(quant_plane(i / 2 * 64), -(i % 2 * 4));
+        v = _mm256_and_si256(v, _mm256_set1_epi8(15));
+        h = bits == 5 ? quant_plane(256)
+            : bits == 6 ? quant_plane(256 + i / 4 * 64)
+            : _mm256_setzero_si256();
+        shift = bits == 5 ? 4 - i : 4 - i % 4 * 2;
+        mask = _mm256_set1_epi8(bits == 5 ? 0x10 : 0x30);
+    }
 
-    if (quant_bits(pack) == 4) {
+#undef quant_plane
+
+    if (bits == 2 || bits == 4) {
         return v;
     }
 
-    if (quant_bits(pack) == 5) {
-        h = _mm256_load_si256((const __m256i *) (c + 256));
-        shift = 4 - i;
-        low = _mm256_set1_epi8(0x10);
+    return _mm256_or_si256(v, _mm256_and_si256(quant_shift(h, shift), mask));
+}
 
-    } else {
-        h = _mm256_load_si256((const __m256i *) (c + 256 + i / 4 * 64));
-        shift = 4 - i % 4 * 2;
-        low = _mm256_set1_epi8(0x30);
-    }
 
-    h = shift >= 0 ? _mm256_slli_epi16(h, shift)
-                   : _mm256_srli_epi16(h, -shift);
+/* the same as they are multiplied */
 
-    return _mm256_or_si256(v, _mm256_and_si256(h, low));
+simd_inline __m256i
+quant_group(uint32_t pack, const uint8_t *c, __m256i book, int i)
+{
+    __m256i  v;
+
+    v = quant_group_codes(pack, c, i);
+
+    return quant_has_book(pack) ? _mm256_shuffle_epi8(book, v) : v;
+}
+
+
+/* d of the low nibbles of 8 bytes, m of the high ones */
+
+simd_inline void
+quant_nibbles(const uint8_t *p, __m256 x, __m256 y, __m256 *d, __m256 *m)
+{
+    __m256i  v, low;
+
+    v = _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *) p));
+    low = _mm256_and_si256(v, _mm256_set1_epi32(15));
+
+    *d = _mm256_mul_ps(x, _mm256_cvtepi32_ps(low));
+    *m = _mm256_mul_ps(y, _mm256_cvtepi32_ps(_mm256_srli_epi32(v, 4)));
 }
 
 
 /*
- * Scales of 8 rows of block b: d[0], and d[1] for the second half of Q6_K's;
- * the minimum m, to be added.  s is moved to the first row's scale.
+ * Scales of 8 rows of block b: d[0], and d[1] for the second half where
+ * halves have scales of their own; minima m likewise, to be added.  s is
+ * moved to the first row's scale.
  */
 
 simd_inline void
 quant_scales(uint32_t pack, const uint8_t *s, uint32_t b, uint32_t lane,
-    __m256 d[2], __m256 *m)
+    __m256 d[2], __m256 m[2])
 {
     __m256          x;
+    __m256i         v;
     const uint8_t  *p;
 
 #define quant_f16(p)                                                         \
@@ -191,35 +255,74 @@ quant_scales(uint32_t pack, const uint8_t *s, uint32_t b, uint32_t lane,
     _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(                                 \
                        _mm_loadl_epi64((const __m128i *) ((p) + lane))))
 
-    switch (pack) {
+#define quant_f32(p)                                                         \
+    _mm256_loadu_ps((const float *) (const void *) (p) + lane)
+#define quant_e4m3(p)                                                        \
+    _mm256_mul_ps(_mm256_cvtph_ps(_mm_slli_epi16(_mm_cvtepu8_epi16(          \
+                      _mm_loadl_epi64((const __m128i *) ((p) + lane))), 7)), \
+                  _mm256_set1_ps(128))
 
-    case LLM_PACK_Q8_0:
-    case LLM_PACK_Q4_0:
-    case LLM_PACK_Q5_0:
+    p = s + b / 8 * quant_scale_size(pack);
+
+    switch (quant_scale(pack)) {
+
+    case LLM_SCALE_H32:
         d[0] = quant_f16(s + b * 32);
         return;
 
-    case LLM_PACK_Q4_1:
-    case LLM_PACK_Q5_1:
+    case LLM_SCALE_HM32:
         d[0] = quant_f16(s + b * 64);
-        *m = quant_f16(s + b * 64 + 32);
+        m[0] = quant_f16(s + b * 64 + 32);
         return;
 
-    case LLM_PACK_Q6_K:
-        p = s + b / 8 * 288;
+    case LLM_SCALE_E32:
+        /* 2^(s - 128); 2^-127 and less are next to nothing: 0 */
+        v = _mm256_cvtepu8_epi32(
+                _mm_subs_epu8(_mm_loadl_epi64((const __m128i *) (s + b * 16
+                                                                 + lane)),
+                              _mm_set1_epi8(1)));
+        d[0] = _mm256_castsi256_ps(_mm256_slli_epi32(v, 23));
+        return;
+
+    case LLM_SCALE_E16:
+        /* binary16 has bias 15 for 7, and the codes are doubled */
+        d[0] = quant_e4m3(s + b * 32);
+        d[1] = quant_e4m3(s + b * 32 + 16);
+        return;
+
+    case LLM_SCALE_KH16:
         x = quant_f16(p);
         p += 32 + b % 8 * 32;
         d[0] = _mm256_mul_ps(x, quant_i8(p));
         d[1] = _mm256_mul_ps(x, quant_i8(p + 16));
         return;
 
-    default:  /* Q4_K, Q5_K */
-        p = s + b / 8 * 320;
+    case LLM_SCALE_K32:
+        d[0] = _mm256_mul_ps(quant_f32(p), quant_i8(p + 64 + b % 8 * 16));
+        return;
+
+    case LLM_SCALE_K16:
+        x = quant_f32(p);
+        p += 64 + b % 8 * 32;
+        d[0] = _mm256_mul_ps(x, quant_i8(p));
+        d[1] = _mm256_mul_ps(x, quant_i8(p + 16));
+        return;
+
+    case LLM_SCALE_M16:
+        x = _mm256_sub_ps(_mm256_setzero_ps(), quant_f32(p + 64));
+        s = p + 128 + b % 8 * 32 + lane;
+        quant_nibbles(s, quant_f32(p), x, &d[0], &m[0]);
+        quant_nibbles(s + 16, quant_f32(p), x, &d[1], &m[1]);
+        return;
+
+    default:  /* LLM_SCALE_KM32 */
         d[0] = _mm256_mul_ps(quant_f16(p), quant_u8(p + 64 + b % 8 * 32));
         x = _mm256_sub_ps(_mm256_setzero_ps(), quant_f16(p + 32));
-        *m = _mm256_mul_ps(x, quant_u8(p + 64 + b % 8 * 32 + 16));
+        m[0] = _mm256_mul_ps(x, quant_u8(p + 64 + b % 8 * 32 + 16));
     }
 
+#undef quant_f32
+#undef quant_e4m3
 #undef quant_f16
 #undef quant_u8
 #undef quant_i8
@@ -231,7 +334,7 @@ quant_scales(uint32_t pack, const uint8_t *s, uint32_t b, uint32_t lane,
 simd_inline __m256i
 quant_products(uint32_t pack, __m256i w, __m256i x)
 {
-    if (quant_bits(pack) == 8) {
+    if (quant_range(pack) == 8) {
         w = _mm256_xor_si256(w, _mm256_set1_epi8((char) 0x80));
         x = _mm256_sign_epi8(x, w);
         w = _mm256_abs_epi8(w);
@@ -285,28 +388,31 @@ quant_tile(const llm_cpu_gemm_t *g, uint32_t pack, int plain,
     size_t                  at, nb, low;
     size_t                  first[QUANT_MM], start[QUANT_MM];
     int32_t                 x4;
-    __m256                  acc[QUANT_MM], d[2], min, f;
-    __m256i                 a[QUANT_MM], s[QUANT_MM], w, v, ones;
+    __m256                  acc[QUANT_MM], d[2], min[2], f;
+    __m256i                 a[QUANT_MM], s[QUANT_MM], w, v, ones, book;
     size_t                  b, part;
-    const float            *fd;
+    const float            *fd, *sums;
     quant_ahead_t           ahead;
     const int8_t           *q[QUANT_MM];
     const uint8_t          *c;
     const llm_cpu_stage_t  *x;
 
-    const size_t            halves = pack == LLM_PACK_Q6_K ? 2 : 1;
-    const int               groups = pack == LLM_PACK_Q6_K ? 4 : 8;
+    const size_t            halves = (size_t) quant_halves(pack);
+    const int               groups = quant_halves(pack) == 2 ? 4 : 8;
     /* groups that 16 bits can hold */
-    const int               narrow = quant_bits(pack) == 8 ? 1
-                                     : quant_bits(pack) == 6 ? 2
-                                     : quant_bits(pack) == 5 ? 4 : 8;
+    const int               fit = quant_range(pack) >= 7 ? 1
+                                  : quant_range(pack) == 6 ? 2
+                                  : quant_range(pack) == 5 ? 4 : 8;
+    const int               narrow = fit < groups ? fit : groups;
 
     x = g->x;
     nb = x->n_blocks;
-    zero = quant_bits(pack) == 8 ? -1 : quant_zero(pack);
+    zero = quant_range(pack) == 8 ? -1 : quant_zero(pack);
+    sums = halves == 2 ? x->half : x->sum;
+    book = quant_book(g->w);
     ones = _mm256_set1_epi16(1);
     fd = (const float *) (const void *) scales;
-    min = _mm256_setzero_ps();
+    min[0] = min[1] = _mm256_setzero_ps();
     ahead = quant_ahead(g, row, out);
 
     /* from the high parts of x to the low ones */
@@ -331,17 +437,17 @@ quant_tile(const llm_cpu_gemm_t *g, uint32_t pack, int plain,
 
             simd_unroll
             for (part = 0; part < halves; part++) {
-                d[part] = _mm256_load_ps(fd + (b * halves + part) * 16
-                                         + lane);
-            }
+                at = (b * halves + part) * 16 + lane;
+                d[part] = _mm256_load_ps(fd + at);
 
-            if (quant_has_min(pack)) {
-                min = _mm256_load_ps(fd + (nb * 2 + b) * 16 + lane);
+                if (quant_has_min(pack)) {
+                    min[part] = _mm256_load_ps(fd + nb * 32 + at);
+                }
             }
 
         } else {
             c = codes + b * quant_code_size(pack);
-            quant_scales(pack, scales, b, lane, d, &min);
+            quant_scales(pack, scales, b, lane, d, min);
         }
 
         c += lane * 4;
@@ -364,7 +470,7 @@ quant_tile(const llm_cpu_gemm_t *g, uint32_t pack, int plain,
                 simd_unroll
                 for (i = 0; i < groups; i++) {
                     w = quant_group(plain ? (uint32_t) LLM_PACK_Q8_0 : pack,
-                                    c, (int) part * groups + i);
+                                    c, book, (int) part * groups + i);
 
                     simd_unroll
                     for (m = 0; m < mm; m++) {
@@ -400,14 +506,13 @@ quant_tile(const llm_cpu_gemm_t *g, uint32_t pack, int plain,
                 f = _mm256_set1_ps(x->d[first[m] + (size_t) b * 16]);
                 acc[m] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(a[m]),
                                          _mm256_mul_ps(d[part], f), acc[m]);
-            }
-        }
 
-        if (quant_has_min(pack)) {
-            simd_unroll
-            for (m = 0; m < mm; m++) {
-                f = _mm256_set1_ps(x->sum[first[m] + (size_t) b * 16]);
-                acc[m] = _mm256_fmadd_ps(min, f, acc[m]);
+                if (quant_has_min(pack)) {
+                    at = start[m] + (b * halves + part) * 16;
+                    acc[m] = _mm256_fmadd_ps(min[part],
+                                             _mm256_set1_ps(sums[at]),
+                                             acc[m]);
+                }
             }
         }
     }
@@ -427,29 +532,31 @@ quant_unpack(const llm_weight_t *w, uint32_t pack, const uint8_t *codes,
 {
     int             i;
     float          *fd;
-    __m256          d[2], m;
-    uint32_t        b, n, lane;
+    __m256          d[2], m[2];
+    __m256i         book;
+    uint32_t        b, n, at, part, lane;
     const uint8_t  *scales;
+
+    const uint32_t  halves = (uint32_t) quant_halves(pack);
 
     n = w->n_in / LLM_BLOCK;
     scales = codes + w->codes_size;
     fd = (float *) (void *) (scratch + n * 512);
+    book = quant_book(w);
 
     for (b = 0; b < n; b++) {
         for (lane = 0; lane < LLM_PANEL; lane += 8) {
 
-            quant_scales(pack, scales, b, lane, d, &m);
+            quant_scales(pack, scales, b, lane, d, m);
 
-            if (pack == LLM_PACK_Q6_K) {
-                _mm256_store_ps(fd + b * 32 + lane, d[0]);
-                _mm256_store_ps(fd + b * 32 + 16 + lane, d[1]);
+            simd_unroll
+            for (part = 0; part < halves; part++) {
+                at = (b * halves + part) * 16 + lane;
+                _mm256_store_ps(fd + at, d[part]);
 
-            } else {
-                _mm256_store_ps(fd + b * 16 + lane, d[0]);
-            }
-
-            if (quant_has_min(pack)) {
-                _mm256_store_ps(fd + (n * 2 + b) * 16 + lane, m);
+                if (quant_has_min(pack)) {
+                    _mm256_store_ps(fd + n * 32 + at, m[part]);
+                }
             }
 
             simd_unroll
@@ -458,7 +565,7 @@ quant_unpack(const llm_weight_t *w, uint32_t pack, const uint8_t *codes,
                                                 + lane * 4),
                                    quant_group(pack, codes
                                                + b * quant_code_size(pack)
-                                               + lane * 4, i));
+                                               + lane * 4, book, i));
             }
         }
     }
@@ -498,25 +605,92 @@ quant_rows(const llm_cpu_gemm_t *g, uint32_t pack, int plain,
 }
 
 
+/* few rows take the codes as they are, more unpack a panel for all */
+
 simd_inline void
-quant_panels(const llm_cpu_gemm_t *g, uint32_t pack)
+quant_few(const llm_cpu_gemm_t *g, uint32_t pack)
 {
-    size_t          nb;
     uint32_t        p;
     const uint8_t  *codes;
+
+    for (p = g->panel; p < g->panel + g->n_panels; p++) {
+        codes = g->w->data + p * g->w->panel_size;
+        quant_rows(g, pack, 0, codes, codes + g->w->codes_size, p);
+    }
+}
+
+
+static void
+quant_unpack_any(const llm_weight_t *w, const uint8_t *codes,
+    uint8_t *scratch)
+{
+    switch (w->format.pack) {
+
+#define LLM_PACK(NAME, bits, range, zero, scale, as)                         \
+    case LLM_PACK_##NAME:                                                    \
+        quant_unpack(w, LLM_PACK_##NAME, codes, scratch);                    \
+        break;
+#include "kernels/cpu/packs.def"
+
+    default:
+        break;
+    }
+}
+
+
+simd_inline void
+quant_many(const llm_cpu_gemm_t *g, uint32_t kind)
+{
+    size_t    nb;
+    uint32_t  p;
 
     nb = g->w->n_in / LLM_BLOCK;
 
     for (p = g->panel; p < g->panel + g->n_panels; p++) {
-        codes = g->w->data + p * g->w->panel_size;
+        quant_unpack_any(g->w, g->w->data + p * g->w->panel_size,
+                         g->scratch);
+        quant_rows(g, kind, 1, g->scratch, g->scratch + nb * 512, p);
+    }
+}
 
-        if (g->n_rows <= 4) {
-            quant_rows(g, pack, 0, codes, codes + g->w->codes_size, p);
-            continue;
-        }
 
-        quant_unpack(g->w, pack, codes, g->scratch);
-        quant_rows(g, pack, 1, g->scratch, g->scratch + nb * 512, p);
+/* one expansion for what is alike once it is unpacked */
+
+static void
+quant_many_any(const llm_cpu_gemm_t *g)
+{
+    switch (quant_kind(g->w->format.pack)) {
+
+    case LLM_PACK_Q8_0:
+        quant_many(g, LLM_PACK_Q8_0);
+        break;
+
+    case LLM_PACK_Q4_0:
+        quant_many(g, LLM_PACK_Q4_0);
+        break;
+
+    case LLM_PACK_Q4_1:
+        quant_many(g, LLM_PACK_Q4_1);
+        break;
+
+    case LLM_PACK_Q5_0:
+        quant_many(g, LLM_PACK_Q5_0);
+        break;
+
+    case LLM_PACK_Q5_1:
+        quant_many(g, LLM_PACK_Q5_1);
+        break;
+
+    case LLM_PACK_Q6_K:
+        quant_many(g, LLM_PACK_Q6_K);
+        break;
+
+    case LLM_PACK_K16_3:
+        quant_many(g, LLM_PACK_K16_3);
+        break;
+
+    default:
+        quant_many(g, LLM_PACK_M16_2);
     }
 }
 
@@ -524,37 +698,20 @@ quant_panels(const llm_cpu_gemm_t *g, uint32_t pack)
 static void
 quant_gemm(const llm_cpu_gemm_t *g)
 {
+    if (g->n_rows > 4) {
+        quant_many_any(g);
+        return;
+    }
+
     switch (g->w->format.pack) {
 
-    case LLM_PACK_Q8_0:
-        quant_panels(g, LLM_PACK_Q8_0);
+#define LLM_PACK(NAME, bits, range, zero, scale, as)                         \
+    case LLM_PACK_##NAME:                                                    \
+        quant_few(g, LLM_PACK_##NAME);                                       \
         break;
-
-    case LLM_PACK_Q4_0:
-        quant_panels(g, LLM_PACK_Q4_0);
-        break;
-
-    case LLM_PACK_Q4_1:
-        quant_panels(g, LLM_PACK_Q4_1);
-        break;
-
-    case LLM_PACK_Q5_0:
-        quant_panels(g, LLM_PACK_Q5_0);
-        break;
-
-    case LLM_PACK_Q5_1:
-        quant_panels(g, LLM_PACK_Q5_1);
-        break;
-
-    case LLM_PACK_Q4_K:
-        quant_panels(g, LLM_PACK_Q4_K);
-        break;
-
-    case LLM_PACK_Q5_K:
-        quant_panels(g, LLM_PACK_Q5_K);
-        break;
+#include "kernels/cpu/packs.def"
 
     default:
-        quant_panels(g, LLM_PACK_Q6_K);
+        break;
     }
 }

@@ -51,7 +51,7 @@ quant_stage_q8(const llm_cpu_stage_t *s, uint32_t row, int what)
 {
     int            sum0, sum1;
     float          max, d, id, steps;
-    size_t         i, to;
+    size_t         i, to, half;
     __m512         x0, x1;
     __m512i        q0, q1, h0, h1;
     uint32_t       b;
@@ -99,6 +99,8 @@ quant_stage_q8(const llm_cpu_stage_t *s, uint32_t row, int what)
         s->d[i] = d;
         s->sum[i] = d * (float) (sum0 + sum1);
 
+        half = llm_stage_at(row, s->n_blocks * 2) + (size_t) b * 32;
+
         if (what & LLM_STAGE_ZERO << LLM_ZERO_8) {
             s->zero[LLM_ZERO_8][i] = -8 * (sum0 + sum1);
         }
@@ -112,9 +114,18 @@ quant_stage_q8(const llm_cpu_stage_t *s, uint32_t row, int what)
         }
 
         if (what & LLM_STAGE_ZERO << LLM_ZERO_32) {
-            i = llm_stage_at(row, s->n_blocks * 2) + (size_t) b * 32;
-            s->zero[LLM_ZERO_32][i] = -32 * sum0;
-            s->zero[LLM_ZERO_32][i + 16] = -32 * sum1;
+            s->zero[LLM_ZERO_32][half] = -32 * sum0;
+            s->zero[LLM_ZERO_32][half + 16] = -32 * sum1;
+        }
+
+        if (what & LLM_STAGE_ZERO << LLM_ZERO_64) {
+            s->zero[LLM_ZERO_64][half] = -64 * sum0;
+            s->zero[LLM_ZERO_64][half + 16] = -64 * sum1;
+        }
+
+        if (what & LLM_STAGE_HALF) {
+            s->half[half] = d * (float) sum0;
+            s->half[half + 16] = d * (float) sum1;
         }
     }
 }
@@ -172,8 +183,8 @@ quant_start(const llm_cpu_stage_t *x, uint32_t pack, size_t at)
 
 simd_inline __m512
 quant_block(const llm_cpu_stage_t *x, uint32_t pack, const __m512i w[8],
-    const __m512 d[2], __m512 min, const int8_t *q, size_t at, size_t half,
-    __m512 acc, const int fine)
+    const __m512 d[2], const __m512 min[2], const int8_t *q, size_t at,
+    size_t half, __m512 acc, const int fine)
 {
     __m512i  a0, a1;
 
@@ -186,8 +197,7 @@ quant_block(const llm_cpu_stage_t *x, uint32_t pack, const __m512i w[8],
         q += x->q_low - x->q;
     }
 
-    if (pack == LLM_PACK_Q6_K) {
-        /* the two halves of a block have scales of their own */
+    if (quant_halves(pack) == 2) {
         a0 = _mm512_add_epi32(a0, quant_start(x, pack, half));
         a1 = _mm512_add_epi32(a1, quant_start(x, pack, half + 16));
         a0 = quant_half(a0, w, q);
@@ -195,7 +205,16 @@ quant_block(const llm_cpu_stage_t *x, uint32_t pack, const __m512i w[8],
 
         acc = quant_scale_add(a0, d[0], x->d[at], acc);
 
-        return quant_scale_add(a1, d[1], x->d[at], acc);
+        if (quant_has_min(pack)) {
+            acc = _mm512_fmadd_ps(min[0], _mm512_set1_ps(x->half[half]), acc);
+        }
+
+        acc = quant_scale_add(a1, d[1], x->d[at], acc);
+
+        return quant_has_min(pack)
+               ? _mm512_fmadd_ps(min[1], _mm512_set1_ps(x->half[half + 16]),
+                                 acc)
+               : acc;
     }
 
     a0 = _mm512_add_epi32(a0, quant_start(x, pack, at));
@@ -205,7 +224,7 @@ quant_block(const llm_cpu_stage_t *x, uint32_t pack, const __m512i w[8],
     acc = quant_scale_add(_mm512_add_epi32(a0, a1), d[0], x->d[at], acc);
 
     return quant_has_min(pack)
-           ? _mm512_fmadd_ps(min, _mm512_set1_ps(x->sum[at]), acc) : acc;
+           ? _mm512_fmadd_ps(min[0], _mm512_set1_ps(x->sum[at]), acc) : acc;
 }
 
 
@@ -240,8 +259,8 @@ quant_few_tile(const llm_cpu_gemm_t *g, uint32_t pack, uint32_t panel,
     int                     m, p;
     size_t                  at, half;
     size_t                  first[QUANT_FEW_MM], first2[QUANT_FEW_MM];
-    __m512                  acc[QUANT_FEW_MM][QUANT_FEW_NP], d[2], min;
-    __m512i                 w[8];
+    __m512                  acc[QUANT_FEW_MM][QUANT_FEW_NP], d[2], min[2];
+    __m512i                 w[8], book;
     uint32_t                b, last;
     const int8_t           *q[QUANT_FEW_MM];
     const uint8_t          *codes[QUANT_FEW_NP], *scales[QUANT_FEW_NP];
@@ -249,7 +268,8 @@ quant_few_tile(const llm_cpu_gemm_t *g, uint32_t pack, uint32_t panel,
 
     x = g->x;
     last = g->panel + g->n_panels - 1;
-    min = _mm512_setzero_ps();
+    min[0] = min[1] = _mm512_setzero_ps();
+    book = quant_book(g->w);
 
     simd_unroll
     for (p = 0; p < np; p++) {
@@ -277,8 +297,8 @@ quant_few_tile(const llm_cpu_gemm_t *g, uint32_t pack, uint32_t panel,
             quant_ahead(codes[p] + b * quant_code_size(pack)
                         + (size_t) np * g->w->panel_size,
                         quant_code_size(pack));
-            quant_codes(pack, codes[p] + b * quant_code_size(pack), w);
-            quant_scales(pack, scales[p], b, d, &min);
+            quant_codes(pack, codes[p] + b * quant_code_size(pack), book, w);
+            quant_scales(pack, scales[p], b, d, min);
 
             simd_unroll
             for (m = 0; m < mm; m++) {
@@ -340,7 +360,7 @@ quant_few(const llm_cpu_gemm_t *g, uint32_t pack)
 typedef struct {
     const uint8_t       *codes;         /* [n_blocks][512] */
     const float         *d;             /* [n_blocks][16], or [2][16] */
-    const float         *m;             /* [n_blocks][16] */
+    const float         *m;             /* likewise */
 } quant_panel_t;
 
 
@@ -349,10 +369,12 @@ quant_unpack(const llm_weight_t *w, uint32_t pack, uint32_t panel,
     uint8_t *scratch, quant_panel_t *p)
 {
     float          *fd, *fm;
-    __m512          d[2], m;
-    __m512i         v[8];
+    __m512          d[2], m[2];
+    __m512i         v[8], book;
     uint32_t        b, i, n;
     const uint8_t  *codes, *scales;
+
+    const uint32_t  halves = (uint32_t) quant_halves(pack);
 
     n = w->n_in / LLM_BLOCK;
     codes = w->data + panel * w->panel_size;
@@ -360,6 +382,7 @@ quant_unpack(const llm_weight_t *w, uint32_t pack, uint32_t panel,
 
     fd = (float *) (void *) (scratch + n * 512);
     fm = fd + n * 32;
+    book = quant_book(w);
 
     p->codes = pack == LLM_PACK_Q8_0 ? codes : scratch;
     p->d = fd;
@@ -367,22 +390,19 @@ quant_unpack(const llm_weight_t *w, uint32_t pack, uint32_t panel,
 
     for (b = 0; b < n; b++) {
 
-        quant_scales(pack, scales, b, d, &m);
+        quant_scales(pack, scales, b, d, m);
 
-        if (pack == LLM_PACK_Q6_K) {
-            _mm512_store_ps(fd + b * 32, d[0]);
-            _mm512_store_ps(fd + b * 32 + 16, d[1]);
+        simd_unroll
+        for (i = 0; i < halves; i++) {
+            _mm512_store_ps(fd + (b * halves + i) * 16, d[i]);
 
-        } else {
-            _mm512_store_ps(fd + b * 16, d[0]);
-        }
-
-        if (quant_has_min(pack)) {
-            _mm512_store_ps(fm + b * 16, m);
+            if (quant_has_min(pack)) {
+                _mm512_store_ps(fm + (b * halves + i) * 16, m[i]);
+            }
         }
 
         if (pack != LLM_PACK_Q8_0) {
-            quant_codes(pack, codes + b * quant_code_size(pack), v);
+            quant_codes(pack, codes + b * quant_code_size(pack), book, v);
 
             simd_unroll
             for (i = 0; i < 8; i++) {
@@ -436,10 +456,12 @@ quant_many_tile(const llm_cpu_gemm_t *g, uint32_t pack,
     const llm_cpu_stage_t  *x;
 
     /* what has a scale of its own: a block, or half of one */
-    const size_t            halves = pack == LLM_PACK_Q6_K ? 2 : 1;
+    const size_t            halves = (size_t) quant_halves(pack);
     const size_t            groups = 8 / halves;
+    const float            *sums;
 
     x = g->x;
+    sums = halves == 2 ? x->half : x->sum;
     end = x->n_blocks * halves;
     low = fine ? (size_t) (x->q_low - x->q) : 0;
 
@@ -496,7 +518,7 @@ quant_many_tile(const llm_cpu_gemm_t *g, uint32_t pack,
 
             simd_unroll
             for (m = 0; m < mm; m++) {
-                f = _mm512_set1_ps(x->sum[first[m] + at * 16]);
+                f = _mm512_set1_ps(sums[start[m] + at * 16]);
                 acc[m][0] = _mm512_fmadd_ps(d0, f, acc[m][0]);
                 acc[m][1] = _mm512_fmadd_ps(d1, f, acc[m][1]);
             }
@@ -566,7 +588,7 @@ static void
 quant_many_any(const llm_cpu_gemm_t *g, const quant_panel_t *p,
     uint32_t panel)
 {
-    switch (g->w->format.pack) {
+    switch (quant_kind(g->w->format.pack)) {
 
     case LLM_PACK_Q8_0:
         quant_many_rows(g, LLM_PACK_Q8_0, p, panel);
@@ -584,7 +606,15 @@ quant_many_any(const llm_cpu_gemm_t *g, const quant_panel_t *p,
         quant_many_rows(g, LLM_PACK_Q6_K, p, panel);
         break;
 
-    default:  /* a minimum and no zero: Q4_1, Q5_1, Q4_K, Q5_K */
+    case LLM_PACK_K16_3:
+        quant_many_rows(g, LLM_PACK_K16_3, p, panel);
+        break;
+
+    case LLM_PACK_M16_2:
+        quant_many_rows(g, LLM_PACK_M16_2, p, panel);
+        break;
+
+    default:  /* a minimum and no zero: LLM_PACK_Q4_1, LLM_PACK_Q5_1 */
         quant_many_rows(g, LLM_PACK_Q4_1, p, panel);
     }
 }
@@ -596,36 +626,14 @@ quant_unpack_any(const llm_weight_t *w, uint32_t panel, uint8_t *scratch,
 {
     switch (w->format.pack) {
 
-    case LLM_PACK_Q8_0:
-        quant_unpack(w, LLM_PACK_Q8_0, panel, scratch, p);
+#define LLM_PACK(NAME, bits, range, zero, scale, as)                         \
+    case LLM_PACK_##NAME:                                                    \
+        quant_unpack(w, LLM_PACK_##NAME, panel, scratch, p);                 \
         break;
-
-    case LLM_PACK_Q4_0:
-        quant_unpack(w, LLM_PACK_Q4_0, panel, scratch, p);
-        break;
-
-    case LLM_PACK_Q4_1:
-        quant_unpack(w, LLM_PACK_Q4_1, panel, scratch, p);
-        break;
-
-    case LLM_PACK_Q5_0:
-        quant_unpack(w, LLM_PACK_Q5_0, panel, scratch, p);
-        break;
-
-    case LLM_PACK_Q5_1:
-        quant_unpack(w, LLM_PACK_Q5_1, panel, scratch, p);
-        break;
-
-    case LLM_PACK_Q4_K:
-        quant_unpack(w, LLM_PACK_Q4_K, panel, scratch, p);
-        break;
-
-    case LLM_PACK_Q5_K:
-        quant_unpack(w, LLM_PACK_Q5_K, panel, scratch, p);
-        break;
+#include "kernels/cpu/packs.def"
 
     default:
-        quant_unpack(w, LLM_PACK_Q6_K, panel, scratch, p);
+        break;
     }
 }
 
@@ -638,7 +646,7 @@ quant_many(const llm_cpu_gemm_t *g)
     quant_panel_t  p[2];
 
     end = g->panel + g->n_panels;
-    size = g->w->n_in / LLM_BLOCK * (size_t) (512 + 3 * 64);
+    size = g->w->n_in / LLM_BLOCK * (size_t) (512 + 4 * 64);
 
     for (i = g->panel; i < end; i += 2) {
 
@@ -665,35 +673,13 @@ quant_gemm(const llm_cpu_gemm_t *g)
 
     switch (g->w->format.pack) {
 
-    case LLM_PACK_Q8_0:
-        quant_few(g, LLM_PACK_Q8_0);
+#define LLM_PACK(NAME, bits, range, zero, scale, as)                         \
+    case LLM_PACK_##NAME:                                                    \
+        quant_few(g, LLM_PACK_##NAME);                                       \
         break;
-
-    case LLM_PACK_Q4_0:
-        quant_few(g, LLM_PACK_Q4_0);
-        break;
-
-    case LLM_PACK_Q4_1:
-        quant_few(g, LLM_PACK_Q4_1);
-        break;
-
-    case LLM_PACK_Q5_0:
-        quant_few(g, LLM_PACK_Q5_0);
-        break;
-
-    case LLM_PACK_Q5_1:
-        quant_few(g, LLM_PACK_Q5_1);
-        break;
-
-    case LLM_PACK_Q4_K:
-        quant_few(g, LLM_PACK_Q4_K);
-        break;
-
-    case LLM_PACK_Q5_K:
-        quant_few(g, LLM_PACK_Q5_K);
-        break;
+#include "kernels/cpu/packs.def"
 
     default:
-        quant_few(g, LLM_PACK_Q6_K);
+        break;
     }
 }

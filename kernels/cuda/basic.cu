@@ -6,7 +6,7 @@
  * depends on the row's length.  Rows beyond the step's count are not touched.
  */
 
-#include "kernels/cuda/quants.h"
+#include "kernels/cuda/linear.h"
 
 #define LLM_ROW_THREADS  256
 
@@ -35,7 +35,15 @@ llm_k_embed(llm_cuda_step_t st, uint32_t type, const uint8_t *w,
 void
 llm_cuda_embed(llm_dev_t *dev, const llm_weight_t *w, llm_act_t *x)
 {
+    int          cls;
     llm_cuda_t  *d = (llm_cuda_t *) dev;
+
+    cls = llm_packed_class(w->type);
+
+    if (cls == LLM_CLASS_CODED || cls == LLM_CLASS_MINS) {
+        llm_embed_coded(d, w->type, (const uint8_t *) w->raw, w->row_size, x);
+        return;
+    }
 
     llm_launch(llm_k_embed, d->rows, LLM_ROW_THREADS, 0, d->stream, d->step,
                w->type, (const uint8_t *) w->raw, w->row_size, x->cols,

@@ -121,7 +121,7 @@ llm_cuda_make_packed(llm_cuda_t *d, llm_weight_t *w, const uint8_t *raw,
         return LLM_ERROR;
     }
 
-    llm_packed_view(&p, w->cls, w->n_out, w->n_in, w->packed);
+    llm_packed_view(&p, w->cls, w->type, w->n_out, w->n_in, w->packed);
 
     if (w->cls == LLM_CLASS_FP8) {
         llm_pack_fp8(d, &p, w->type, w->n_in, raw, w->row_size);
@@ -614,7 +614,7 @@ llm_cuda_linear(llm_dev_t *dev, llm_rows_t which, const llm_act_t *x,
         o.bf16 = d->bf16;
 
         if (out[i].w->packed) {
-            llm_packed_view(&p, out[i].w->cls, out[i].w->n_out,
+            llm_packed_view(&p, out[i].w->cls, out[i].w->type, out[i].w->n_out,
                             out[i].w->n_in, out[i].w->packed);
             o.scales = p.scales;
 

@@ -11,10 +11,19 @@
  *
  *   class   types             bytes a lane           and a row's pair
  *   1       e4m3, see below   16
+ *   2       coded, minima     8: nibbles             scales of both halves,
+ *                                                    then their minima
+ *   3       coded             8: nibbles             scales of both halves
  *   8       Q8_0              16                     scale, 0
  *   4       Q4_0 Q4_1 Q4_K    8: nibbles             scale, minimum
  *   5       Q5_0 Q5_1 Q5_K    8, and 2: fifth bits   scale, minimum
  *   6       Q6_K              8, and 4: two bits     scales of both halves
+ *
+ * A lane's nibbles are in the order of its quanta for classes 2 and 3, whose
+ * scales are LLM_CODED_UNIT times what they are, lest small ones lose bits;
+ * those of class 3 go through the type's book.  Class 2 has the minima where
+ * others have further bits.  For the other classes the low nibbles of four
+ * bytes are registers 0 and 1, the high ones registers 2 and 3.
  *
  * The three planes (bytes, further bits, pairs of f16) follow one another,
  * each indexed [row tile][column block].  A weight is computed from the
@@ -45,9 +54,21 @@
 #define LLM_K_PARTS        8
 
 #define LLM_CLASS_FP8      1
+#define LLM_CLASS_MINS     2
+#define LLM_CLASS_CODED    3
+
+/* the classes of a coded type's scales (coded.h) */
+#define LLM_CLASS_H32      LLM_CLASS_CODED
+#define LLM_CLASS_E32      LLM_CLASS_CODED
+#define LLM_CLASS_E16      LLM_CLASS_CODED
+#define LLM_CLASS_K32      LLM_CLASS_CODED
+#define LLM_CLASS_K16      LLM_CLASS_CODED
+#define LLM_CLASS_M16      LLM_CLASS_MINS
+
+#define LLM_CODED_UNIT     128.0f
 
 typedef struct {
-    int               cls;              /* 1, 4, 5, 6, 8 */
+    int               cls;              /* 1 to 6, 8 */
     uint32_t          n_out;
     uint32_t          row_tiles;
     uint32_t          blocks;           /* of 32 columns */
@@ -55,6 +76,7 @@ typedef struct {
     const uint8_t    *bits;
     const uint32_t   *pairs;            /* [tile][block][16] */
     const float      *scales;           /* [tile][16], of class 1, or NULL */
+    uint32_t          book[4];          /* class 3: a byte a code, plus 128 */
 } llm_packed_t;
 
 /* the result of a product */
@@ -74,12 +96,19 @@ typedef struct {
 /* the class of a quantised type, or 0 */
 int llm_packed_class(uint32_t type);
 size_t llm_packed_size(int cls, uint32_t n_out, uint32_t n_in);
-void llm_packed_view(llm_packed_t *p, int cls, uint32_t n_out, uint32_t n_in,
-    const uint8_t *base);
+void llm_packed_view(llm_packed_t *p, int cls, uint32_t type, uint32_t n_out,
+    uint32_t n_in, const uint8_t *base);
 
 /* enqueues the packing of rows in GGUF's layout; class 1: linear_8.cu */
 void llm_pack(llm_cuda_t *d, const llm_packed_t *p, uint32_t type,
     const uint8_t *raw, size_t row_size);
+
+/* the same of up to 65535 tiles of rows of a coded type */
+void llm_pack_coded(llm_cuda_t *d, const llm_packed_t *p, uint32_t row_tiles,
+    uint32_t type, const uint8_t *raw, size_t row_size);
+/* the step's rows of an embedding of a coded type */
+void llm_embed_coded(llm_cuda_t *d, uint32_t type, const uint8_t *w,
+    size_t row_size, llm_act_t *x);
 
 void llm_pack_fp8(llm_cuda_t *d, const llm_packed_t *p, uint32_t type,
     uint32_t n_in, const uint8_t *raw, size_t row_size);

@@ -38,13 +38,30 @@ llm_packed_bytes(int cls)
 static size_t
 llm_packed_bits(int cls)
 {
-    return cls == 5 ? 64 : cls == 6 ? 128 : 0;
+    return cls == 5 || cls == LLM_CLASS_MINS ? 64 : cls == 6 ? 128 : 0;
+}
+
+
+/* what the codes of a coded type stand for */
+
+static void
+llm_packed_book(uint32_t type, uint32_t words[4])
+{
+    int            i;
+    const int8_t  *values;
+
+    values = llm_type_codes(type);
+    memset(words, 0, 4 * sizeof(uint32_t));
+
+    for (i = 0; values && i < 16; i++) {
+        words[i / 4] |= (uint32_t) (values[i] + 128) << i % 4 * 8;
+    }
 }
 
 
 void
-llm_packed_view(llm_packed_t *p, int cls, uint32_t n_out, uint32_t n_in,
-    const uint8_t *base)
+llm_packed_view(llm_packed_t *p, int cls, uint32_t type, uint32_t n_out,
+    uint32_t n_in, const uint8_t *base)
 {
     size_t  tiles;
 
@@ -59,6 +76,7 @@ llm_packed_view(llm_packed_t *p, int cls, uint32_t n_out, uint32_t n_in,
     p->pairs = (const uint32_t *) (p->bits
                                    + tiles * llm_packed_bits(p->cls));
     p->scales = cls == LLM_CLASS_FP8 ? (const float *) p->pairs : NULL;
+    llm_packed_book(type, p->book);
 }
 
 
@@ -68,7 +86,7 @@ llm_packed_size(int cls, uint32_t n_out, uint32_t n_in)
     size_t        rows;
     llm_packed_t  p;
 
-    llm_packed_view(&p, cls, n_out, n_in, NULL);
+    llm_packed_view(&p, cls, LLM_TYPE_F32, n_out, n_in, NULL);
     rows = (size_t) p.row_tiles * LLM_TILE_ROWS;
 
     return (size_t) ((const uint8_t *) p.pairs - (const uint8_t *) NULL)
@@ -266,6 +284,13 @@ llm_pack(llm_cuda_t *d, const llm_packed_t *p, uint32_t type,
         part.bits += (size_t) at * p->blocks * llm_packed_bits(p->cls);
         part.pairs += (size_t) at * p->blocks * LLM_TILE_ROWS;
 
+        if (p->cls == LLM_CLASS_CODED || p->cls == LLM_CLASS_MINS) {
+            llm_pack_coded(d, &part, n, type,
+                           raw + (size_t) at * LLM_TILE_ROWS * row_size,
+                           row_size);
+            continue;
+        }
+
         llm_launch(llm_k_pack, dim3(p->blocks, n), 32, 0, d->stream, part,
                    type, raw + (size_t) at * LLM_TILE_ROWS * row_size,
                    row_size);
@@ -274,6 +299,28 @@ llm_pack(llm_cuda_t *d, const llm_packed_t *p, uint32_t type,
 
 
 /* ---- unpacking ---- */
+
+/*
+ * The low four nibbles of w as bytes: through the book, whose first or second
+ * half the highest bit of each chooses, or as they are.
+ */
+
+template<int CLS> static __device__ __forceinline__ uint32_t
+llm_coded_bytes(const llm_packed_t &p, uint32_t w)
+{
+    uint32_t  first, second;
+
+    if (CLS == LLM_CLASS_MINS) {
+        return (w & 15u) | (w & 0xf0u) << 4 | (w & 0xf00u) << 8
+               | (w & 0xf000u) << 12;
+    }
+
+    first = __byte_perm(p.book[0], p.book[1], w & 0x7777u);
+    second = __byte_perm(p.book[2], p.book[3], w & 0x7777u);
+
+    return __byte_perm(first, second, 0x3210u | (w & 0x8888u) >> 1);
+}
+
 
 /* a lane's quanta of a tile, unsigned bytes: word i is registers 2 i % 4 and
    the next of instruction i / 2 */
@@ -296,6 +343,15 @@ llm_quanta(const llm_packed_t &p, size_t tile, uint32_t lane, uint32_t a[4])
     }
 
     w = *(const uint2 *) (p.bytes + tile * 256 + lane * 8);
+
+    if (CLS == LLM_CLASS_CODED || CLS == LLM_CLASS_MINS) {
+        a[0] = llm_coded_bytes<CLS>(p, w.x);
+        a[1] = llm_coded_bytes<CLS>(p, w.x >> 16);
+        a[2] = llm_coded_bytes<CLS>(p, w.y);
+        a[3] = llm_coded_bytes<CLS>(p, w.y >> 16);
+        return;
+    }
+
     a[0] = w.x & 0x0f0f0f0fu;
     a[1] = w.x >> 4 & 0x0f0f0f0fu;
     a[2] = w.y & 0x0f0f0f0fu;
@@ -341,9 +397,12 @@ llm_unpack(const llm_packed_t &p, size_t tile, uint32_t lane, int bf16,
 {
     int       i, h;
     float     s, m, lo, hi;
-    uint32_t  q[4], pair[2];
+    uint32_t  q[4], pair[2], mins[2];
 
-    const float  zero = CLS == 8 ? 128.0f : CLS == 6 ? 32.0f : 0.0f;
+    const float  zero = CLS == 8 || CLS == LLM_CLASS_CODED
+                        ? 128.0f : CLS == 6 ? 32.0f : 0.0f;
+    const bool   coded = CLS == LLM_CLASS_CODED || CLS == LLM_CLASS_MINS;
+    const bool   halves = coded || CLS == 6;
 
     if (CLS == LLM_CLASS_FP8) {
         llm_fp8_operands(*(const uint4 *) (p.bytes + tile * 512 + lane * 16),
@@ -357,15 +416,28 @@ llm_unpack(const llm_packed_t &p, size_t tile, uint32_t lane, int bf16,
 
     pair[0] = p.pairs[tile * LLM_TILE_ROWS + lane / 4];
     pair[1] = p.pairs[tile * LLM_TILE_ROWS + lane / 4 + 8];
+    mins[0] = mins[1] = 0;
+
+    if (CLS == LLM_CLASS_MINS) {
+        mins[0] = ((const uint32_t *) p.bits)[tile * LLM_TILE_ROWS
+                                              + lane / 4];
+        mins[1] = ((const uint32_t *) p.bits)[tile * LLM_TILE_ROWS
+                                              + lane / 4 + 8];
+    }
 
 #pragma unroll
     for (i = 0; i < 4; i++) {
 #pragma unroll
         for (h = 0; h < 2; h++) {
-            s = llm_h2f((uint16_t) (CLS == 6 && i >= 2 ? pair[h] >> 16
-                                                       : pair[h]));
-            m = CLS == 8 || CLS == 6 ? 0.0f
-                                     : llm_h2f((uint16_t) (pair[h] >> 16));
+            s = llm_h2f((uint16_t) (halves && i >= 2 ? pair[h] >> 16
+                                                     : pair[h]));
+            s = coded ? s * (1.0f / LLM_CODED_UNIT) : s;
+            m = CLS == 8 || halves ? 0.0f
+                                   : llm_h2f((uint16_t) (pair[h] >> 16));
+
+            if (CLS == LLM_CLASS_MINS) {
+                m = llm_h2f((uint16_t) (i >= 2 ? mins[h] >> 16 : mins[h]));
+            }
 
             lo = __fmaf_rn(s, llm_byte(q[i], 2 * h, zero), m);
             hi = __fmaf_rn(s, llm_byte(q[i], 2 * h + 1, zero), m);
@@ -413,6 +485,16 @@ llm_unpack_rows(llm_cuda_t *d, const llm_packed_t *p, uint32_t first,
     grid = dim3(p->blocks, (n + LLM_TILE_ROWS - 1) / LLM_TILE_ROWS);
 
     switch (p->cls) {
+
+    case LLM_CLASS_MINS:
+        llm_launch(llm_k_unpack<LLM_CLASS_MINS>, grid, 32, 0, d->stream, *p,
+                   tile, y, d->bf16);
+        break;
+
+    case LLM_CLASS_CODED:
+        llm_launch(llm_k_unpack<LLM_CLASS_CODED>, grid, 32, 0, d->stream, *p,
+                   tile, y, d->bf16);
+        break;
 
     case 4:
         llm_launch(llm_k_unpack<4>, grid, 32, 0, d->stream, *p, tile, y,
@@ -543,6 +625,14 @@ llm_linear_q(llm_cuda_t *d, uint32_t rows, const uint16_t *x,
 
     case LLM_CLASS_FP8:
         llm_linear_q_class<LLM_CLASS_FP8>(d, rows, x, p, o);
+        break;
+
+    case LLM_CLASS_MINS:
+        llm_linear_q_class<LLM_CLASS_MINS>(d, rows, x, p, o);
+        break;
+
+    case LLM_CLASS_CODED:
+        llm_linear_q_class<LLM_CLASS_CODED>(d, rows, x, p, o);
         break;
 
     case 4:

@@ -8,6 +8,7 @@
 #define LLM_TEST_EMU_OPS_H
 
 #include "t/unit/emu_dev.h"
+#include "t/unit/blocks.h"
 #include "t/unit/ops.h"
 
 #include <string.h>
@@ -133,16 +134,14 @@ matrix(uint32_t type, uint32_t n_out, uint32_t n_in, uint64_t seed)
             continue;
         }
 
-        h = type == LLM_TYPE_BF16 ? llm_f32_to_bf16(f)
-            : llm_f32_to_f16(block == 2 ? f : 0.01f * f);
-        memcpy(m + i + (type == LLM_TYPE_Q6_K ? 208 : 0), &h, 2);
-
-        if (type == LLM_TYPE_Q4_1 || type == LLM_TYPE_Q5_1
-            || type == LLM_TYPE_Q4_K || type == LLM_TYPE_Q5_K)
-        {
-            h = llm_f32_to_f16(0.02f * ops_normal(&seed));
-            memcpy(m + i + 2, &h, 2);
+        if (block == 2) {
+            h = type == LLM_TYPE_BF16 ? llm_f32_to_bf16(f)
+                                      : llm_f32_to_f16(f);
+            memcpy(m + i, &h, 2);
+            continue;
         }
+
+        blocks_scale(type, m + i, 0.01f * f, 0.02f * ops_normal(&seed));
     }
 
     return m;

@@ -52,7 +52,12 @@ bound_of(const char *name)
         { "q8_0", 0.0125 }, { "q4_0", 0.0125 }, { "q4_1", 0.0125 },
         { "q5_0", 0.0125 }, { "q5_1", 0.0125 }, { "q4_k_s", 0.018 },
         { "q4_k_m", 0.018 }, { "q5_k_s", 0.018 }, { "q5_k_m", 0.018 },
-        { "q6_k", 0.018 }
+        { "q6_k", 0.018 }, { "q2_k", 0.018 }, { "q3_k", 0.018 },
+        { "iq1_s", 0.018 }, { "iq1_m", 0.018 }, { "iq2_xxs", 0.018 },
+        { "iq2_xs", 0.018 }, { "iq2_s", 0.018 }, { "iq3_xxs", 0.018 },
+        { "iq3_s", 0.018 }, { "iq4_nl", 0.0125 }, { "iq4_xs", 0.018 },
+        { "tq1_0", 0.018 }, { "tq2_0", 0.018 }, { "mxfp4", 0.0125 },
+        { "nvfp4", 0.0125 }
     };
 
     for (i = 0; i < llm_nelems(bounds); i++) {
@@ -478,14 +483,52 @@ is_gguf(const struct dirent *e)
 }
 
 
-int
-main(void)
+/* the fixtures of a folder whose names begin so; LLM_LOGITS: with that in
+   their names only */
+
+static void
+check_folder(const char *folder, const char *prefix)
 {
     int              i, n;
     char             dir[1100];
     fixture_t       *f;
+    const char      *only;
     struct dirent  **list;
 
+    snprintf(dir, sizeof(dir), "%s/%s", tap_fixtures(), folder);
+
+    only = getenv("LLM_LOGITS");
+    n = scandir(dir, &list, is_gguf, alphasort);
+    f = calloc(1, sizeof(fixture_t));
+
+    if (n <= 0 || f == NULL) {
+        skip("these fixtures are not here");
+    }
+
+    for (i = 0; f && i < n; i++) {
+        snprintf(f->name, sizeof(f->name), "%.*s",
+                 (int) strlen(list[i]->d_name) - 5, list[i]->d_name);
+
+        if (strncmp(f->name, prefix, strlen(prefix)) == 0
+            && (only == NULL || strstr(f->name, only)))
+        {
+            check_fixture(dir, f);
+        }
+
+        free(list[i]);
+    }
+
+    if (n >= 0) {
+        free(list);
+    }
+
+    free(f);
+}
+
+
+int
+main(void)
+{
     (void) setenv("LLM_EMU_SEED", "5", 0);
 
     check_results("reference", NULL);
@@ -500,24 +543,8 @@ main(void)
         return done_testing();
     }
 
-    snprintf(dir, sizeof(dir), "%s/logits", tap_fixtures());
-
-    n = scandir(dir, &list, is_gguf, alphasort);
-    f = calloc(1, sizeof(fixture_t));
-    ok(n > 0 && f, "%d models in the fixtures", n);
-
-    for (i = 0; f && i < n; i++) {
-        snprintf(f->name, sizeof(f->name), "%.*s",
-                 (int) strlen(list[i]->d_name) - 5, list[i]->d_name);
-        check_fixture(dir, f);
-        free(list[i]);
-    }
-
-    if (n >= 0) {
-        free(list);
-    }
-
-    free(f);
+    check_folder("logits", "");
+    check_folder("models", "type-");
 
     return done_testing();
 }

@@ -10,35 +10,15 @@
  */
 
 #include "t/unit/ops.h"
+#include "t/unit/blocks.h"
 
 #include <string.h>
 
 
-typedef struct {
-    uint32_t      type;
-    uint32_t      scales[2];            /* offsets of binary16 in a block */
-    uint32_t      n_scales;
-} ops_type_t;
-
-static const ops_type_t  types[] = {
-    { LLM_TYPE_F32,  { 0, 0 }, 0 },
-    { LLM_TYPE_F16,  { 0, 0 }, 0 },
-    { LLM_TYPE_BF16, { 0, 0 }, 0 },
-    { LLM_TYPE_Q8_0, { 0, 0 }, 1 },
-    { LLM_TYPE_Q4_0, { 0, 0 }, 1 },
-    { LLM_TYPE_Q4_1, { 0, 2 }, 2 },
-    { LLM_TYPE_Q5_0, { 0, 0 }, 1 },
-    { LLM_TYPE_Q5_1, { 0, 2 }, 2 },
-    { LLM_TYPE_Q4_K, { 0, 2 }, 2 },
-    { LLM_TYPE_Q5_K, { 0, 2 }, 2 },
-    { LLM_TYPE_Q6_K, { 208, 0 }, 1 },
-};
-
-#define LLM_TYPE(NAME, name, number, block, bytes)  + 1
-
-_Static_assert(llm_nelems(types) == 0
+static const uint32_t  types[] = {
+#define LLM_TYPE(NAME, name, number, block, bytes)  LLM_TYPE_##NAME,
 #include "kernels/types.def"
-               , "every row of types.def is tested");
+};
 
 /* outputs, blocks of the type (elements where a block is one), rows */
 static const struct {
@@ -60,49 +40,47 @@ static const struct {
 static const uint32_t  thread_counts[] = { 1, 3 };
 
 
+static int
+is_float(uint32_t type)
+{
+    return llm_type_block(type) == 1;
+}
+
+
 /* a random matrix of GGUF rows: any codes, scales of modest size */
 
 static uint8_t *
-make_matrix(const ops_type_t *t, uint32_t n_out, uint32_t n_in,
-    uint64_t seed)
+make_matrix(uint32_t type, uint32_t n_out, uint32_t n_in, uint64_t seed)
 {
-    float      f;
-    size_t     i, size, blocks;
+    float      d;
+    size_t     i, size;
     uint8_t   *m;
     uint16_t   h;
-    uint32_t   k;
 
-    size = llm_type_row_size(t->type, n_in);
-    m = ops_alloc(size * n_out);
+    size = llm_type_row_size(type, n_in) * n_out;
+    m = ops_alloc(size);
 
-    if (t->n_scales == 0) {
-        for (i = 0; i < (size_t) n_out * n_in; i++) {
-            f = ops_normal(&seed);
-            h = t->type == LLM_TYPE_F16 ? llm_f32_to_f16(f)
-                                        : llm_f32_to_bf16(f);
-
-            if (t->type == LLM_TYPE_F32) {
-                memcpy(m + i * 4, &f, 4);
-
-            } else {
-                memcpy(m + i * 2, &h, 2);
-            }
-        }
-
-        return m;
-    }
-
-    for (i = 0; i < size * n_out; i++) {
+    for (i = 0; !is_float(type) && i < size; i++) {
         m[i] = (uint8_t) ops_random(&seed);
     }
 
-    blocks = size * n_out / llm_type_block_size(t->type);
+    for (i = 0; i < size; i += llm_type_block_size(type)) {
+        d = ops_normal(&seed);
 
-    for (i = 0; i < blocks; i++) {
-        for (k = 0; k < t->n_scales; k++) {
-            h = llm_f32_to_f16(0.01f * ops_normal(&seed));
-            memcpy(m + i * llm_type_block_size(t->type) + t->scales[k], &h,
-                   2);
+        switch (type) {
+
+        case LLM_TYPE_F32:
+            memcpy(m + i, &d, 4);
+            break;
+
+        case LLM_TYPE_F16:
+        case LLM_TYPE_BF16:
+            h = type == LLM_TYPE_F16 ? llm_f32_to_f16(d) : llm_f32_to_bf16(d);
+            memcpy(m + i, &h, 2);
+            break;
+
+        default:
+            blocks_scale(type, m + i, 0.01f * d, 0.01f * ops_normal(&seed));
         }
     }
 
@@ -191,7 +169,7 @@ typedef enum {
 /* the largest error over its bound (see above) */
 
 static double
-worst(const ops_type_t *t, const uint8_t *m, const float *x, const float *y,
+worst(uint32_t type, const uint8_t *m, const float *x, const float *y,
     const float *want, uint32_t n_out, uint32_t n_in, uint32_t rows,
     ops_mode_t mode)
 {
@@ -209,7 +187,7 @@ worst(const ops_type_t *t, const uint8_t *m, const float *x, const float *y,
     max = 0;
 
     for (i = 0; i < n_out; i++) {
-        llm_dequantize(t->type, m + i * llm_type_row_size(t->type, n_in), w,
+        llm_dequantize(type, m + i * llm_type_row_size(type, n_in), w,
                        n_in);
 
         for (r = 0; r < rows; r++) {
@@ -226,10 +204,10 @@ worst(const ops_type_t *t, const uint8_t *m, const float *x, const float *y,
                 e = fabs((double) w[k] * xr[k]);
                 sum += e;
 
-                if (t->n_scales) {
+                if (!is_float(type)) {
                     bound += fabs(w[k]) * max * int8[mode];
 
-                } else if (t->type == LLM_TYPE_BF16) {
+                } else if (type == LLM_TYPE_BF16) {
                     bound += e * bf16[mode];
                 }
             }
@@ -254,7 +232,7 @@ worst(const ops_type_t *t, const uint8_t *m, const float *x, const float *y,
  */
 
 static void
-test_broken(const char *isa, const ops_type_t *t)
+test_broken(const char *isa, uint32_t type)
 {
     enum { ROWS = 20, COLS = 512, OUTS = 40 };
 
@@ -272,7 +250,7 @@ test_broken(const char *isa, const ops_type_t *t)
     x = ops_alloc(ROWS * COLS * sizeof(float));
     y = ops_alloc(ROWS * OUTS * sizeof(float));
     want = ops_alloc(ROWS * OUTS * sizeof(float));
-    m = make_matrix(t, OUTS, COLS, 3);
+    m = make_matrix(type, OUTS, COLS, 3);
     good = 1;
 
     for (k = 0; k < 2; k++) {
@@ -280,7 +258,7 @@ test_broken(const char *isa, const ops_type_t *t)
         ops_fill(x, ROWS * COLS, 9);
 
         dev = ops_open(&llm_ops_cpu, isa, 2);
-        product(dev, kind, t->type, m, NULL, x, OUTS, COLS, ROWS, ROWS, want);
+        product(dev, kind, type, m, NULL, x, OUTS, COLS, ROWS, ROWS, want);
 
         for (row = 1; row < ROWS; row += 2) {
             v = values[row / 2 % llm_nelems(values)];
@@ -294,7 +272,7 @@ test_broken(const char *isa, const ops_type_t *t)
             x[row * COLS + row * 25] = v;
         }
 
-        product(dev, kind, t->type, m, NULL, x, OUTS, COLS, ROWS, ROWS, y);
+        product(dev, kind, type, m, NULL, x, OUTS, COLS, ROWS, ROWS, y);
         dev->ops->close(dev);
 
         for (i = 0; i < ROWS * OUTS; i++) {
@@ -308,7 +286,7 @@ test_broken(const char *isa, const ops_type_t *t)
     }
 
     ok(good, "%s: %s of activations that are no numbers", isa,
-       llm_type_name(t->type));
+       llm_type_name(type));
 
     free(x);
     free(y);
@@ -318,7 +296,7 @@ test_broken(const char *isa, const ops_type_t *t)
 
 
 static void
-test_product(const char *isa, const ops_type_t *t, size_t shape)
+test_product(const char *isa, uint32_t type, size_t shape)
 {
     int           mode;
     float        *x, *y, *y1, *want, *bias, *b;
@@ -331,8 +309,8 @@ test_product(const char *isa, const ops_type_t *t, size_t shape)
 
     rows = shapes[shape].rows;
     n_out = shapes[shape].n_out;
-    n_in = t->n_scales ? shapes[shape].n_blocks
-                         * (uint32_t) llm_type_block(t->type)
+    n_in = !is_float(type) ? shapes[shape].n_blocks
+                         * (uint32_t) llm_type_block(type)
                        : shapes[shape].n_floats;
 
     ny = (size_t) rows * n_out;
@@ -342,7 +320,7 @@ test_product(const char *isa, const ops_type_t *t, size_t shape)
     want = ops_alloc(ny * sizeof(float));
     bias = ops_alloc(n_out * sizeof(float));
 
-    m = make_matrix(t, n_out, n_in, shape + 1);
+    m = make_matrix(type, n_out, n_in, shape + 1);
     ops_fill(bias, n_out, 7);
 
     ref = ops_open(&llm_ops_reference, NULL, 1);
@@ -360,22 +338,22 @@ test_product(const char *isa, const ops_type_t *t, size_t shape)
             ops_fill(x, (size_t) rows * n_in, shape + 20);
         }
 
-        product(ref, kind, t->type, m, b, x, n_out, n_in, rows, rows, want);
+        product(ref, kind, type, m, b, x, n_out, n_in, rows, rows, want);
 
         for (i = 0; i < llm_nelems(thread_counts); i++) {
             dev = ops_open(&llm_ops_cpu, isa, thread_counts[i]);
 
-            product(dev, kind, t->type, m, b, x, n_out, n_in, rows, rows, y);
+            product(dev, kind, type, m, b, x, n_out, n_in, rows, rows, y);
 
             if (i == 0) {
                 memcpy(y1, y, ny * sizeof(float));
-                w[mode] = worst(t, m, x, y, want, n_out, n_in, rows, mode);
+                w[mode] = worst(type, m, x, y, want, n_out, n_in, rows, mode);
             }
 
             same &= memcmp(y, y1, ny * sizeof(float)) == 0;
 
             /* the same rows one by one, and in uneven pieces */
-            product(dev, kind, t->type, m, b, x, n_out, n_in, rows,
+            product(dev, kind, type, m, b, x, n_out, n_in, rows,
                     i ? 7 : 1, y);
             same &= memcmp(y, y1, ny * sizeof(float)) == 0;
 
@@ -385,10 +363,10 @@ test_product(const char *isa, const ops_type_t *t, size_t shape)
 
     ok(w[OPS_COARSE] <= 1 && w[OPS_FINE] <= 1 && w[OPS_EXACT] <= 1,
        "%s: %s [%u, %u] by %u rows is within its bounds (%.2g, %.2g, %.2g)",
-       isa, llm_type_name(t->type), n_out, n_in, rows, w[OPS_COARSE],
+       isa, llm_type_name(type), n_out, n_in, rows, w[OPS_COARSE],
        w[OPS_FINE], w[OPS_EXACT]);
     ok(same, "%s: %s [%u, %u]: the same bits for any rows and threads", isa,
-       llm_type_name(t->type), n_out, n_in);
+       llm_type_name(type), n_out, n_in);
 
     ref->ops->close(ref);
     free(x);
@@ -407,7 +385,9 @@ test_fused(const char *isa)
 {
     enum { N_IN = 512, ROWS = 21, N = 4 };
 
-    static const uint32_t  kinds[N] = { 3, 8, 10, 1 };
+    static const uint32_t  kinds[N] = {
+        LLM_TYPE_Q8_0, LLM_TYPE_Q4_K, LLM_TYPE_Q2_K, LLM_TYPE_F16
+    };
     static const uint32_t  outs[N] = { 48, 20, 65, 31 };
 
     int                good;
@@ -430,8 +410,8 @@ test_fused(const char *isa)
     ax = ops_act(dev, x, ROWS, N_IN);
 
     for (i = 0; i < N; i++) {
-        m[i] = make_matrix(&types[kinds[i]], outs[i], N_IN, i + 9);
-        w[i] = o->weight_create(dev, types[kinds[i]].type, outs[i], N_IN,
+        m[i] = make_matrix(kinds[i], outs[i], N_IN, i + 9);
+        w[i] = o->weight_create(dev, kinds[i], outs[i], N_IN,
                                 m[i], LLM_WEIGHT_LINEAR, NULL);
         ay[i] = ops_act(dev, NULL, ROWS, outs[i]);
         l[i] = (llm_linear_t) { w[i], NULL, ay[i], 0 };
@@ -443,7 +423,7 @@ test_fused(const char *isa)
 
     for (i = 0, good = 1; i < N; i++) {
         ops_read(dev, ay[i], y, ROWS, outs[i]);
-        product(dev, LLM_ROWS_OUT, types[kinds[i]].type, m[i], NULL, x, outs[i], N_IN,
+        product(dev, LLM_ROWS_OUT, kinds[i], m[i], NULL, x, outs[i], N_IN,
                 ROWS, ROWS, alone);
         good &= memcmp(y, alone, ROWS * outs[i] * sizeof(float)) == 0;
     }
@@ -673,7 +653,7 @@ test_glu_rows(const llm_ops_t *ops, const char *isa)
 
 
 static void
-test_embed(const char *isa, const ops_type_t *t)
+test_embed(const char *isa, uint32_t type)
 {
     enum { ROWS = 6, VOCAB = 11, COLS = 256 };
 
@@ -688,10 +668,10 @@ test_embed(const char *isa, const ops_type_t *t)
     llm_batch_t    b;
     llm_weight_t  *w;
 
-    m = make_matrix(t, VOCAB, COLS, 5);
+    m = make_matrix(type, VOCAB, COLS, 5);
     dev = ops_open(&llm_ops_cpu, isa, 2);
     x = ops_act(dev, NULL, ROWS, COLS);
-    w = dev->ops->weight_create(dev, t->type, VOCAB, COLS, m,
+    w = dev->ops->weight_create(dev, type, VOCAB, COLS, m,
                                 LLM_WEIGHT_EMBED, NULL);
 
     ops_begin_rows(dev, &b, ROWS);
@@ -700,13 +680,13 @@ test_embed(const char *isa, const ops_type_t *t)
     dev->ops->end(dev, NULL);
 
     for (i = 0, good = 1; i < ROWS; i++) {
-        llm_dequantize(t->type, m + (size_t) tokens[i]
-                                    * llm_type_row_size(t->type, COLS),
+        llm_dequantize(type, m + (size_t) tokens[i]
+                                    * llm_type_row_size(type, COLS),
                        want, COLS);
         good &= memcmp(dev->ops->map(dev, x, i, 1), want, sizeof(want)) == 0;
     }
 
-    ok(good, "%s: embed %s", isa, llm_type_name(t->type));
+    ok(good, "%s: embed %s", isa, llm_type_name(type));
 
     dev->ops->weight_free(dev, w);
     dev->ops->act_free(dev, x);
@@ -770,11 +750,11 @@ main(void)
 
         for (t = 0; t < llm_nelems(types); t++) {
             for (s = 0; s < llm_nelems(shapes); s++) {
-                test_product(isa, &types[t], s);
+                test_product(isa, types[t], s);
             }
 
-            test_broken(isa, &types[t]);
-            test_embed(isa, &types[t]);
+            test_broken(isa, types[t]);
+            test_embed(isa, types[t]);
         }
 
         test_fused(isa);

@@ -16,6 +16,7 @@ static void
 test_table(void)
 {
     ok(llm_type_name(3 + 1) == NULL && llm_type_name(31) == NULL
+       && llm_type_name(41) == NULL
        && llm_type_name(UINT32_MAX) == NULL, "unknown types have no name");
     is_int(llm_type_block(4), 0, "nor a block");
     is_int(llm_type_block_size(9), 0, "nor a size");
@@ -67,18 +68,58 @@ test_blocks(void)
 {
     float  f[3] = { 1.5f, -0.0f, 3e38f }, out[3];
 
-    CHECK(LLM_TYPE_Q4_0, q4_0);
-    CHECK(LLM_TYPE_Q4_1, q4_1);
-    CHECK(LLM_TYPE_Q5_0, q5_0);
-    CHECK(LLM_TYPE_Q5_1, q5_1);
-    CHECK(LLM_TYPE_Q8_0, q8_0);
-    CHECK(LLM_TYPE_Q4_K, q4_k);
-    CHECK(LLM_TYPE_Q5_K, q5_k);
-    CHECK(LLM_TYPE_Q6_K, q6_k);
+#define LLM_QUANT(NAME, name, number, block, bytes, pack, class)             \
+    CHECK(LLM_TYPE_##NAME, name);
+#include "kernels/types.def"
+
     CHECK(LLM_TYPE_BF16, bf16);
 
     llm_dequantize(LLM_TYPE_F32, f, out, 3);
     ok(memcmp(f, out, sizeof(f)) == 0, "F32 is as it is");
+}
+
+
+/* any bytes are a block, and no scale that is a number makes a value none */
+
+static void
+test_any_bytes(void)
+{
+    float     v[256];
+    size_t    i, k, bad;
+    uint8_t  *b;
+    uint32_t  type, x, n;
+
+    x = 1;
+
+    for (type = 0; type < LLM_TYPE_END; type++) {
+        if (llm_type_block(type) <= 1) {
+            continue;
+        }
+
+        for (bad = 0, n = 0; n < 2000; n++) {
+            /* as long as the block, for tools that look at reads behind it */
+            b = malloc(llm_type_block_size(type));
+
+            for (i = 0; i < llm_type_block_size(type); i++) {
+                x = x * 1664525 + 1013904223;
+                b[i] = n < 2 ? 0xff : (uint8_t) (x >> 24);
+
+                /* the highest exponent of binary16, wherever it may lie */
+                if (n % 2 && b[i] % 128 >= 0x70) {
+                    b[i] &= 0xbf;
+                }
+            }
+
+            llm_dequantize(type, b, v, llm_type_block(type));
+            free(b);
+
+            for (k = 0; n % 2 && k < llm_type_block(type); k++) {
+                bad += isnan(v[k]) != 0;
+            }
+        }
+
+        is_int(bad, 0, "%s: any bytes are numbers", llm_type_name(type));
+    }
 }
 
 
@@ -243,6 +284,7 @@ main(void)
 {
     test_table();
     test_blocks();
+    test_any_bytes();
     test_half();
     test_bf16();
     test_e4m3();

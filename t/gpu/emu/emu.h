@@ -240,6 +240,23 @@ static inline unsigned __brev(unsigned x)
     return r;
 }
 
+/* bytes of y:x, one for each low nibble of s; bit 3 repeats the sign */
+static inline unsigned
+__byte_perm(unsigned x, unsigned y, unsigned s)
+{
+    int       i;
+    unsigned  b, r;
+
+    for (i = 0, r = 0; i < 4; i++) {
+        b = (unsigned) (((uint64_t) y << 32 | x) >> (s >> 4 * i & 7) * 8)
+            & 255u;
+        b = s >> 4 * i & 8 ? (b & 128 ? 255u : 0u) : b;
+        r |= b << 8 * i;
+    }
+
+    return r;
+}
+
 static inline float __uint_as_float(unsigned u)
     { float f; memcpy(&f, &u, 4); return f; }
 static inline unsigned __float_as_uint(float f)
