@@ -5,13 +5,14 @@
  * usage: kernels [isa] [type]      one thread
  *
  * Times are the thread's CPU time, the best of several, so that other
- * processes on the same cores disturb little.  GB/s are of packed weights
+ * processes on the same cores disturb little.  GB/s are of the file's weights
  * (or keys and values), GMAC/s of multiplications and additions.
  */
 
 #define _GNU_SOURCE
 
 #include "kernels/kernels.h"
+#include "t/unit/blocks.h"
 
 #include <stdio.h>
 #include <time.h>
@@ -151,6 +152,12 @@ bench_linear(llm_dev_t *dev, uint32_t type, uint32_t n_out, uint32_t n_in,
         m[i] = (uint8_t) (r >> 24) & 0x3f;
     }
 
+    for (i = 0; llm_type_block(type) > 1 && i < size;
+         i += llm_type_block_size(type))
+    {
+        blocks_scale(type, m + i, 0.01f, 0.01f);
+    }
+
     /* copies in turn: read from memory, not from the cache */
     for (n = 0; n < llm_nelems(w) && (n == 0 || n * size < 64 << 20); n++) {
         w[n] = o->weight_create(dev, type, n_out, n_in, m,
@@ -161,7 +168,7 @@ bench_linear(llm_dev_t *dev, uint32_t type, uint32_t n_out, uint32_t n_in,
     y = o->act_create(dev, MAX_ROWS, n_out, LLM_ACT_VALUE, NULL);
     random_rows(dev, x, MAX_ROWS, n_in);
 
-    printf("%-5s %5u x %-5u%s", llm_type_name(type), n_out, n_in,
+    printf("%-7s %5u x %-5u%s", llm_type_name(type), n_out, n_in,
            kind == LLM_ROWS_OUT ? " fine" : "     ");
 
     for (i = 0; i < llm_nelems(counts); i++) {
