@@ -472,7 +472,7 @@ test_build() {
 
     if [ "${SAN:-}" != tsan ]; then
         module "$objs"
-        CC=clang SAN=fuzz library "$OBJS/fuzzing" fuzz
+        CC=clang SAN=fuzz library "$OBJS/fuzzing" fuzz KERNELS="$OBJS"
     fi
 }
 
