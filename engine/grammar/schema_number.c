@@ -1,8 +1,9 @@
 /*
  * Numbers: what the atoms of a branch ask of them.
  *
- * An integer may have ".0" behind it; draft 4 asks for the writing without
- * it.  See schema_decimal.c for the writings.
+ * An integer is written without ".0".  With it it is one for JSON Schema from
+ * draft 6 on, too, but not for many clients that read it; large ones may have
+ * an exponent.  See schema_decimal.c for the writings.
  */
 
 #include "engine/grammar/schema_decimal.h"
@@ -387,17 +388,23 @@ llm_schema_number_domain(llm_schema_t *s, uint32_t types, int canonical)
         rx = llm_schema_numbers_rx(s, canonical ? LLM_NUM_CANONICAL
                                                 : LLM_NUM_ANY);
 
+    } else if (types & LLM_SCHEMA_INT) {
+        rx = llm_schema_numbers_rx(s, LLM_NUM_NATURAL);
+
+        if (s->draft != LLM_DRAFT_4) {
+            rx = llm_rx_or(s->pool, rx, llm_rx_and(s->pool,
+                     llm_schema_numbers_rx(s, LLM_NUM_INTEGER),
+                     llm_rx_not(s->pool,
+                                llm_schema_numbers_rx(s, LLM_NUM_PLAIN))));
+        }
+
     } else if (s->draft == LLM_DRAFT_4) {
         nat = llm_schema_numbers_rx(s, LLM_NUM_NATURAL);
-        rx = types & LLM_SCHEMA_INT
-             ? nat
-             : llm_rx_and(s->pool,
-                          llm_schema_numbers_rx(s, LLM_NUM_CANONICAL),
-                          llm_rx_not(s->pool, nat));
+        rx = llm_rx_and(s->pool, llm_schema_numbers_rx(s, LLM_NUM_CANONICAL),
+                        llm_rx_not(s->pool, nat));
 
     } else {
-        rx = llm_schema_numbers_rx(s, types & LLM_SCHEMA_INT
-                                      ? LLM_NUM_INTEGER : LLM_NUM_FRACTION);
+        rx = llm_schema_numbers_rx(s, LLM_NUM_FRACTION);
     }
 
     return llm_schema_signed(s, rx);
