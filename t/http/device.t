@@ -36,7 +36,7 @@ my @draws = (
       presence_penalty => 0.5, frequency_penalty => 0.5 ],
     [ 'min_tokens', 1, temperature => 0, min_tokens => 6,
       ignore_eos => \0 ],
-    [ 'logprobs', 1, temperature => 0.2, seed => 15, logprobs => 5 ],
+    [ 'logprobs', 1, temperature => 0.2, seed => 25, logprobs => 5 ],
     [ 'three choices', 1, temperature => 0.3, seed => 16, n => 3 ],
     [ 'all of it, hot', 0, temperature => 1.4, seed => 17, top_p => 0.95,
       top_k => 50, min_p => 0.001, repetition_penalty => 1.1,

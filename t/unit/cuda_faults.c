@@ -212,7 +212,7 @@ one_cycle(uint32_t n)
 
         /* at another place of a step each time */
 
-        send_all(60);
+        send_all(200);
         wait_seen();
         arm(FAIL_LAUNCH, 1 + 37 * n);
         failed = count_failed("launch failure");
