@@ -4,8 +4,9 @@ compared with the package jsonschema.
 
     schema_random.py BINARY SEED COUNT
 
-A valid instance may be refused for the order of its keys only: it is tried
-in all orders.  Schemas that are refused are counted."""
+A valid instance may be refused for how it is written only: it is tried with
+its keys in all orders and its whole numbers without a fraction.  Schemas that
+are refused are counted."""
 
 import itertools
 import json
@@ -105,15 +106,17 @@ def keyword(r, s, depth, refs):
                     "propertyNames"])] = schema(r, depth + 1)
 
 
-def orders(v):
+def spellings(v):
     if isinstance(v, list):
-        for x in itertools.product(*[list(orders(e)) for e in v]):
+        for x in itertools.product(*[list(spellings(e)) for e in v]):
             yield list(x)
     elif isinstance(v, dict):
         for keys in itertools.permutations(v):
-            for x in itertools.product(*[list(orders(v[k])) for k in keys]):
+            for x in itertools.product(*[list(spellings(v[k])) for k in keys]):
                 yield dict(zip(keys, x))
     else:
+        if isinstance(v, float) and v.is_integer():
+            yield int(v)
         yield v
 
 
@@ -167,7 +170,7 @@ def main():
             print("accepted:", text(schemas[i]), lines[i])
             continue
         again.append("S " + text(schemas[i]))
-        for v in itertools.islice(orders(values[i]), 1000):
+        for v in itertools.islice(spellings(values[i]), 1000):
             what.append((len(again), i))
             again.append("+ " + text(v))
     lost = set(run(binary, again)[0]) if again else set()
