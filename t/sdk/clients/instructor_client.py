@@ -7,10 +7,16 @@ from tap import BASE, ok, run
 
 import instructor
 import openai
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 
-class Person(BaseModel):
+class Closed(BaseModel):
+    """No members but its own: a schema that does not say so lets a model
+    add what it likes, and a small one never ends."""
+    model_config = ConfigDict(extra="forbid")
+
+
+class Person(Closed):
     """A person."""
     name: str = Field(max_length=20)
     age: int = Field(ge=0, le=150)
@@ -39,7 +45,7 @@ def modes():
 
 
 def nested():
-    class Team(BaseModel):
+    class Team(Closed):
         people: list[Person] = Field(min_length=2, max_length=2)
 
     c = instructor.from_openai(openai.OpenAI(**SERVER),
