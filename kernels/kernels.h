@@ -44,12 +44,16 @@
 
 #define LLM_NO_DRAW      UINT32_MAX
 
+/* the most experts of a layer */
+#define LLM_MAX_EXPERTS  1024
+
 typedef struct llm_ops_s     llm_ops_t;
 typedef struct llm_act_s     llm_act_t;     /* rows of activations */
 typedef struct llm_weight_s  llm_weight_t;  /* a matrix in the device's
                                                layout */
 typedef struct llm_vec_s     llm_vec_t;     /* a float32 vector: norm, bias */
 typedef struct llm_kv_s      llm_kv_t;      /* the pages of all layers */
+typedef struct llm_choice_s  llm_choice_t;  /* which experts rows go to */
 
 /* the beginning of every backend's device */
 typedef struct {
@@ -226,7 +230,11 @@ typedef enum {
     LLM_GLU_GELU,                       /* tanh approximation */
     LLM_GLU_GELU_ERF,                   /* x / 2 (1 + erf(x / sqrt(2))) */
     LLM_GLU_RELU2,                      /* max(x, 0)^2 */
-    LLM_GLU_XIELU                       /* arXiv:2411.13010; act() alone */
+    LLM_GLU_XIELU,                      /* arXiv:2411.13010; act() alone */
+    LLM_GLU_CLAMPED                     /* gpt-oss, with a gate alone: with
+                                           g = min(gate, 7) and
+                                           u = max(-7, min(up, 7)),
+                                           g sigmoid(1.702 g) (u + 1) */
 } llm_glu_t;
 
 /* an activation without a gate */
@@ -327,6 +335,82 @@ typedef struct {
     uint32_t          temp_offset;
 } llm_heads_t;
 
+/* ---- mixtures of experts ---- */
+
+/* what a router's logit becomes */
+typedef enum {
+    LLM_ROUTE_SOFTMAX = 0,              /* over all experts */
+    LLM_ROUTE_CHOSEN,                   /* over the chosen ones; before the
+                                           choice it stays as it is */
+    LLM_ROUTE_SIGMOID
+} llm_route_score_t;
+
+/*
+ * How a row chooses n_used of n_experts, and with which weights.
+ *
+ *   s_e = score(logit_e), p_e = s_e + bias_e
+ *
+ * With groups, only experts of the n_groups_used groups are left whose largest
+ * p, or the sum of whose two largest, is largest.  The n_used largest p are
+ * chosen, in falling order; a tie goes to the lower number, of groups as of
+ * experts.  Without a bias and such sums, p_e is the logit, which has the
+ * order of s_e and never rounds two of them to one.
+ *
+ *   w_e = s_e, or s_e / max(floor, sum of the chosen s) if normalize
+ *   weight_e = w_e * scale * factor_e
+ *
+ * The caller sees to it that n_groups divides n_experts, and that the groups
+ * used have n_used experts.
+ */
+typedef struct {
+    llm_route_score_t  score;
+    uint32_t           n_experts;
+    uint32_t           n_used;          /* 1 ... n_experts */
+    uint32_t           n_groups;        /* of experts beside each other; 0: no
+                                           groups */
+    uint32_t           n_groups_used;
+    int                group_pairs;     /* groups by the sum of two, not by the
+                                           largest */
+    int                normalize;
+    float              floor;
+    float              scale;
+    const llm_vec_t   *bias;            /* [n_experts] or NULL: no bias */
+    const llm_vec_t   *factor;          /* [n_experts] or NULL: 1 */
+} llm_route_t;
+
+/* the most of any layer; scratch memory is sized by these */
+typedef struct {
+    uint32_t           max_rows;        /* of a step, and of results */
+    uint32_t           n_experts;       /* at most LLM_MAX_EXPERTS */
+    uint32_t           n_used;
+    uint32_t           n_in;            /* width of x and of y */
+    uint32_t           n_ff;            /* width inside of an expert */
+} llm_choice_opts_t;
+
+/*
+ * The experts of a layer.  Of a row x that chose e_1, e_2 ... with weights
+ * w_1, w_2 ...:
+ *
+ *   f_e(x) = down_e (act(gate_e x + gate_bias_e, up_e x + up_bias_e))
+ *            + down_bias_e
+ *   y = (y +) w_1 f_e1(x) + w_2 f_e2(x) + ...     in this order
+ *   y = (y +) f_e1(w_1 x) + f_e2(w_2 x) + ...     if weigh_input
+ *
+ * act(g, u) is the activation of g times u, see llm_glu_t; without a gate it
+ * is that of u alone.
+ */
+typedef struct {
+    const llm_weight_t  *gate;          /* [n_experts][n_ff, n_in] or NULL */
+    const llm_weight_t  *up;            /* [n_experts][n_ff, n_in] */
+    const llm_weight_t  *down;          /* [n_experts][n_in, n_ff] */
+    const llm_vec_t     *gate_bias;     /* [n_experts * n_ff] or NULL */
+    const llm_vec_t     *up_bias;
+    const llm_vec_t     *down_bias;     /* [n_experts * n_in] or NULL */
+    llm_glu_t            act;
+    int                  weigh_input;
+    int                  add;           /* y += instead of y = */
+} llm_experts_t;
+
 
 /* the first position that the one at pos sees */
 static inline uint32_t
@@ -353,7 +437,8 @@ typedef enum {
                                            rope_kv() of q alone */
     LLM_CAN_KV       = 1 << 5,          /* layers of different sizes */
     LLM_CAN_SCALE    = 1 << 6,          /* scale(), softcap() */
-    LLM_CAN_EMBED    = 1 << 7           /* embed_pos(), columns() */
+    LLM_CAN_EMBED    = 1 << 7,          /* embed_pos(), columns() */
+    LLM_CAN_EXPERTS  = 1 << 8           /* experts_create() ... gate_rows() */
 } llm_can_t;
 
 /* the same in words, for messages, in the order of the bits */
@@ -361,7 +446,7 @@ typedef enum {
     "its kinds of norms", "its activation", "attention's windows",           \
     "its changes of attention's scores", "layers without RoPE",              \
     "layers of different sizes", "scaled or capped values",                  \
-    "its kinds of embeddings"
+    "its kinds of embeddings", "mixtures of experts"
 
 
 struct llm_ops_s {
@@ -496,6 +581,38 @@ struct llm_ops_s {
     /* y[row] = as many columns of x[row] as y has, from `first` */
     void        (*columns)(llm_dev_t *dev, llm_rows_t rows,
                         const llm_act_t *x, uint32_t first, llm_act_t *y);
+    /*
+     * Mixtures of experts: LLM_CAN_EXPERTS.
+     *
+     * experts_create(): as weight_create(), of n_experts matrices, each
+     * `stride` bytes behind the one before: GGUF's [n_in, n_out, n_experts],
+     * or one half of each of a tensor that holds gate and up.  They are for
+     * experts() alone; weight_free() frees them.
+     */
+    llm_weight_t  *(*experts_create)(llm_dev_t *dev, uint32_t type,
+                        uint32_t n_experts, uint32_t n_out, uint32_t n_in,
+                        const void *src, size_t stride, llm_err_t *err);
+    /* one serves all layers, one after another */
+    llm_choice_t  *(*choice_create)(llm_dev_t *dev,
+                        const llm_choice_opts_t *opts, llm_err_t *err);
+    void        (*choice_free)(llm_dev_t *dev, llm_choice_t *c);
+    /*
+     * Chooses experts for each row by the router's logits [rows, n_experts],
+     * a linear() whose weight is a LLM_WEIGHT_HEAD.
+     */
+    void        (*route)(llm_dev_t *dev, llm_rows_t rows,
+                        const llm_route_t *r, const llm_act_t *logits,
+                        llm_choice_t *c);
+    /*
+     * The experts that route() chose for the same rows, of x; y is another
+     * buffer.  Weights of experts that no row chose are not read.
+     */
+    void        (*experts)(llm_dev_t *dev, llm_rows_t rows,
+                        const llm_experts_t *e, const llm_act_t *x,
+                        llm_choice_t *c, llm_act_t *y);
+    /* x[row] *= sigmoid(gate[row]), gate [rows, 1] */
+    void        (*gate_rows)(llm_dev_t *dev, llm_rows_t rows,
+                        const llm_act_t *gate, llm_act_t *x);
 };
 
 

@@ -50,6 +50,7 @@ llm_cpu_kernels_avx512(llm_cpu_kernels_t *k)
     k->norm = simd_norm;
     k->glu = simd_glu;
     k->softcap = simd_softcap;
+    k->weighted_sum = simd_weighted_sum;
     k->rope = simd_rope;
     k->store_f16 = simd_store_f16;
     k->attn = simd_attn;

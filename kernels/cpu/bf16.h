@@ -4,15 +4,13 @@
  */
 
 static void
-bf16_stage(const llm_cpu_stage_t *s, uint32_t row)
+bf16_stage(const llm_cpu_stage_t *s, const float *x, uint32_t row)
 {
     __m512         v;
     __m256i        high;
     uint32_t       i;
     uint16_t      *b, *low;
-    const float   *x;
 
-    x = s->x + (size_t) row * s->n_in;
     b = s->b + row * s->stride;
     low = s->b_low + row * s->stride;
 

@@ -170,10 +170,10 @@ llm_cpu_weight_free(llm_dev_t *dev, llm_weight_t *w)
 
 
 static llm_weight_t *
-llm_cpu_weight_create(llm_dev_t *dev, uint32_t type, uint32_t n_out,
-    uint32_t n_in, const void *src, int usage, llm_err_t *err)
+llm_cpu_weights(llm_cpu_t *cpu, uint32_t type, uint32_t n_experts,
+    uint32_t n_out, uint32_t n_in, const void *src, size_t stride, int usage,
+    llm_err_t *err)
 {
-    llm_cpu_t     *cpu = (llm_cpu_t *) dev;
     llm_weight_t  *w;
 
     if (llm_type_name(type) == NULL || n_in % llm_type_block(type)) {
@@ -191,8 +191,10 @@ llm_cpu_weight_create(llm_dev_t *dev, uint32_t type, uint32_t n_out,
     w->n_out = n_out;
     w->n_in = n_in;
     w->usage = usage;
+    w->n_experts = n_experts;
     w->src = src;
     w->row_size = llm_type_row_size(type, n_in);
+    w->stride = stride;
 
     /* a row, for embed_pos() */
     if ((usage & LLM_WEIGHT_EMBED)
@@ -212,11 +214,30 @@ llm_cpu_weight_create(llm_dev_t *dev, uint32_t type, uint32_t n_out,
         || llm_cpu_scratch_reserve(cpu, llm_cpu_pack_scratch(w), err)
            != LLM_OK)
     {
-        llm_cpu_weight_free(dev, w);
+        llm_cpu_weight_free(&cpu->dev, w);
         return NULL;
     }
 
     return w;
+}
+
+
+static llm_weight_t *
+llm_cpu_weight_create(llm_dev_t *dev, uint32_t type, uint32_t n_out,
+    uint32_t n_in, const void *src, int usage, llm_err_t *err)
+{
+    return llm_cpu_weights((llm_cpu_t *) dev, type, 1, n_out, n_in, src, 0,
+                           usage, err);
+}
+
+
+static llm_weight_t *
+llm_cpu_experts_create(llm_dev_t *dev, uint32_t type, uint32_t n_experts,
+    uint32_t n_out, uint32_t n_in, const void *src, size_t stride,
+    llm_err_t *err)
+{
+    return llm_cpu_weights((llm_cpu_t *) dev, type, n_experts, n_out, n_in,
+                           src, stride, LLM_WEIGHT_LINEAR, err);
 }
 
 
@@ -388,5 +409,11 @@ const llm_ops_t  llm_ops_cpu = {
     .scale = llm_cpu_scale,
     .softcap = llm_cpu_softcap,
     .embed_pos = llm_cpu_embed_pos,
-    .columns = llm_cpu_columns
+    .columns = llm_cpu_columns,
+    .experts_create = llm_cpu_experts_create,
+    .choice_create = llm_cpu_choice_create,
+    .choice_free = llm_cpu_choice_free,
+    .route = llm_cpu_route,
+    .experts = llm_cpu_experts,
+    .gate_rows = llm_cpu_gate_rows
 };

@@ -124,14 +124,17 @@ struct llm_weight_s {
     uint32_t             n_out;
     uint32_t             n_in;
     int                  usage;
+    uint32_t             n_experts;     /* matrices of these sizes, or 1 */
     const uint8_t       *src;           /* the caller's rows */
     size_t               row_size;
+    size_t               stride;        /* from one matrix of src to the
+                                           next */
     uint8_t             *data;          /* panels, NULL if not LINEAR */
     llm_cpu_slab_t      *slab;          /* that holds them */
     size_t               size;          /* bytes of all panels */
     size_t               panel_size;
     size_t               codes_size;    /* of a panel, scales follow */
-    uint32_t             n_panels;
+    uint32_t             n_panels;      /* of one matrix */
     llm_cpu_format_t     format;
 };
 
@@ -161,6 +164,7 @@ typedef enum {
 #define LLM_STAGE_HALF   4
 #define LLM_STAGE_ZERO   8
 #define LLM_STAGE_FINE   (LLM_STAGE_ZERO << LLM_ZERO_N)
+#define LLM_STAGE_FLOAT  (LLM_STAGE_FINE << 1)   /* x as it is */
 
 typedef struct {
     uint32_t             n_in;
@@ -187,6 +191,44 @@ llm_stage_at(uint32_t row, size_t n)
 {
     return (row / 16 * n) * 16 + row % 16;
 }
+
+
+/*
+ * The choices of the rows of one layer, and the rows that its products read
+ * and write.  A row and one of its experts are a pair, row * n_used + k.
+ * Products need the pairs of an expert beside each other: pair p is row
+ * place[p] there.
+ */
+struct llm_choice_s {
+    llm_choice_opts_t    opts;
+    uint32_t             n_experts;     /* of the layer */
+    uint32_t             n_used;
+    float               *weight;        /* [pairs] */
+    uint32_t            *expert;        /* [pairs]; the arrays below lie
+                                           behind it */
+    uint32_t            *place;         /* [pairs] */
+
+    /* a group is an expert that was chosen, in the order of their numbers */
+    uint32_t             n_groups;
+    uint32_t            *group;         /* [n_groups] its expert */
+    uint32_t            *first;         /* [n_groups] first place, a multiple
+                                           of 16 */
+    uint32_t            *first_item;    /* [n_groups + 1] of the products */
+    uint32_t            *n_rows;        /* [n_experts] pairs of each */
+    uint32_t            *next;          /* [n_experts] the place of the next
+                                           pair */
+
+    size_t               max_places;
+    llm_cpu_stage_t      stage;
+    void                *stage_memory;
+    size_t               stage_size;    /* bytes */
+    float               *gate;          /* [places][n_ff], then hidden */
+    float               *up;
+    size_t               ff_size;       /* bytes of gate, and of up */
+    float               *out;           /* [places][n_in]; before that x, where
+                                           it is wanted in float32 */
+    size_t               out_size;
+};
 
 
 /* a piece of a product: some rows of x by some panels */
@@ -237,10 +279,11 @@ typedef struct {
     const char  *name;
     int          bf16;                  /* BF16 weights want x in bfloat16 */
 
-    /* a row of x: what is LLM_STAGE_ZERO's bits */
-    void       (*stage_q8)(const llm_cpu_stage_t *s, uint32_t row,
-                    int what);
-    void       (*stage_bf16)(const llm_cpu_stage_t *s, uint32_t row);
+    /* x[n_in] as a row of s: what is LLM_STAGE_ZERO's bits */
+    void       (*stage_q8)(const llm_cpu_stage_t *s, const float *x,
+                    uint32_t row, int what);
+    void       (*stage_bf16)(const llm_cpu_stage_t *s, const float *x,
+                    uint32_t row);
     void       (*gemm_quant)(const llm_cpu_gemm_t *g);
     void       (*gemm_float)(const llm_cpu_gemm_t *g);  /* F32, F16 */
     void       (*gemm_bf16)(const llm_cpu_gemm_t *g);
@@ -252,6 +295,10 @@ typedef struct {
     void       (*glu)(const llm_act_fn_t *fn, const float *gate,
                     const float *up, float *y, size_t n);
     void       (*softcap)(float cap, float *x, size_t n);
+    /* y[i] = w[0] x[at[0]][i] + w[1] x[at[1]][i] ..., added to y[i] if `add`;
+       x [][n]; without w: all 1 */
+    void       (*weighted_sum)(float *y, const float *x, const uint32_t *at,
+                    const float *w, uint32_t n_at, uint32_t n, int add);
     /* one head: RMS norm with w if not NULL, then the rotation */
     void       (*rope)(float *x, const float *w, float eps, uint32_t n,
                     const llm_cpu_rot_t *rot);
@@ -330,6 +377,26 @@ size_t llm_cpu_pack_scratch(const llm_weight_t *w);
 
 /* linear.c */
 int llm_cpu_stage_reserve(llm_cpu_t *cpu, uint32_t n_in, llm_err_t *err);
+/* cuts p into arrays for so many rows; returns their size, p may be NULL */
+size_t llm_cpu_stage_layout(llm_cpu_stage_t *s, char *p, size_t rows,
+    uint32_t n_in);
+/* the next product's x has rows of n_in */
+void llm_cpu_stage_set(llm_cpu_stage_t *s, const float *x, uint32_t n_in,
+    int fine);
+/* what x must be rounded to for this weight: LLM_STAGE_ bits */
+int llm_cpu_stage_wants(const llm_cpu_t *cpu, const llm_weight_t *w);
+/* rounds x[n_in] so, as a row of s */
+void llm_cpu_stage_row(const llm_cpu_t *cpu, const llm_cpu_stage_t *s,
+    const float *x, uint32_t row, int what);
+/* what a piece of work should read at the least, of so many bytes in all */
+double llm_cpu_gemm_bytes(const llm_cpu_t *cpu, double bytes);
+/* about how long products take one thread, in nanoseconds */
+double llm_cpu_gemm_time(double bytes, double macs);
+/* panels of a piece of work that should read so many bytes at the least */
+uint32_t llm_cpu_gemm_step(const llm_weight_t *w, uint32_t n_rows,
+    double bytes);
+/* runs a piece by the kernels of its weight's type */
+void llm_cpu_gemm(const llm_cpu_t *cpu, const llm_cpu_gemm_t *g);
 void llm_cpu_linear(llm_dev_t *dev, llm_rows_t rows, const llm_act_t *x,
     const llm_linear_t *out, uint32_t n);
 
@@ -349,6 +416,8 @@ void llm_cpu_embed_pos(llm_dev_t *dev, const llm_weight_t *w, llm_act_t *x);
 void llm_cpu_columns(llm_dev_t *dev, llm_rows_t rows, const llm_act_t *x,
     uint32_t first, llm_act_t *y);
 void llm_cpu_gather(llm_dev_t *dev, const llm_act_t *x, llm_act_t *y);
+void llm_cpu_gate_rows(llm_dev_t *dev, llm_rows_t rows,
+    const llm_act_t *gate, llm_act_t *x);
 
 /* kv.c: the pages of keys and values */
 size_t llm_cpu_kv_page_size(llm_dev_t *dev, const llm_kv_opts_t *o);
@@ -357,6 +426,14 @@ llm_kv_t *llm_cpu_kv_create(llm_dev_t *dev, const llm_kv_opts_t *o,
 void llm_cpu_kv_free(llm_dev_t *dev, llm_kv_t *kv);
 void llm_cpu_kv_copy(llm_dev_t *dev, llm_kv_t *kv, uint32_t src,
     uint32_t dst);
+/* experts.c */
+llm_choice_t *llm_cpu_choice_create(llm_dev_t *dev,
+    const llm_choice_opts_t *opts, llm_err_t *err);
+void llm_cpu_choice_free(llm_dev_t *dev, llm_choice_t *c);
+void llm_cpu_route(llm_dev_t *dev, llm_rows_t rows, const llm_route_t *r,
+    const llm_act_t *logits, llm_choice_t *c);
+void llm_cpu_experts(llm_dev_t *dev, llm_rows_t rows, const llm_experts_t *e,
+    const llm_act_t *x, llm_choice_t *c, llm_act_t *y);
 
 /* attention.c */
 int llm_cpu_attn_reserve(llm_cpu_t *cpu, const llm_kv_opts_t *opts,

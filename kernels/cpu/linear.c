@@ -29,38 +29,24 @@ typedef struct {
 } llm_linear_job_t;
 
 
-int
-llm_cpu_stage_reserve(llm_cpu_t *cpu, uint32_t n_in, llm_err_t *err)
+size_t
+llm_cpu_stage_layout(llm_cpu_stage_t *s, char *p, size_t rows,
+    uint32_t n_in)
 {
-    int                zero;
-    char              *p;
-    size_t             n, rows, blocks;
-    llm_cpu_stage_t   *s;
-
-    n = llm_align(n_in, 64) + 64;
-    if (n <= cpu->stage_cap) {
-        return LLM_OK;
-    }
+    int     zero;
+    size_t  n, size, blocks;
 
     /* kernels may read, and ignore, rows up to a multiple of a tile */
-    rows = llm_align(cpu->opts.max_tokens, 16);
+    rows = llm_align(rows, 16);
+    n = llm_align(n_in, 64) + 64;
     blocks = n / LLM_BLOCK;
 
-    llm_cpu_free(cpu->stage_memory, cpu->stage_size);
-    cpu->stage_cap = 0;
+    size = rows * (n * 6 + blocks * 4 * (4 + 2 * LLM_ZERO_N - LLM_ZERO_32))
+           + 64 * (7 + LLM_ZERO_N);
 
-    cpu->stage_size = rows * (n * 6 + blocks * 4 * (4 + 2 * LLM_ZERO_N
-                                                - LLM_ZERO_32))
-                      + 64 * (7 + LLM_ZERO_N);
-    cpu->stage_memory = llm_cpu_alloc(cpu->stage_size, 1);
-
-    if (cpu->stage_memory == NULL) {
-        return llm_fail(err, "cpu: no memory for %u rows of %u",
-                        cpu->opts.max_tokens, n_in);
+    if (p == NULL) {
+        return size;
     }
-
-    s = &cpu->stage;
-    p = cpu->stage_memory;
 
 #define llm_stage_take(field, size)                                          \
         s->field = (void *) p;                                               \
@@ -81,69 +67,134 @@ llm_cpu_stage_reserve(llm_cpu_t *cpu, uint32_t n_in, llm_err_t *err)
 
 #undef llm_stage_take
 
-    cpu->stage_cap = n;
+    return size;
+}
+
+
+int
+llm_cpu_stage_reserve(llm_cpu_t *cpu, uint32_t n_in, llm_err_t *err)
+{
+    if (n_in <= cpu->stage_cap) {
+        return LLM_OK;
+    }
+
+    llm_cpu_free(cpu->stage_memory, cpu->stage_size);
+    cpu->stage_cap = 0;
+
+    cpu->stage_size = llm_cpu_stage_layout(&cpu->stage, NULL,
+                                           cpu->opts.max_tokens, n_in);
+    cpu->stage_memory = llm_cpu_alloc(cpu->stage_size, 1);
+
+    if (cpu->stage_memory == NULL) {
+        return llm_fail(err, "cpu: no memory for %u rows of %u",
+                        cpu->opts.max_tokens, n_in);
+    }
+
+    (void) llm_cpu_stage_layout(&cpu->stage, cpu->stage_memory,
+                                cpu->opts.max_tokens, n_in);
+    cpu->stage_cap = n_in;
 
     return LLM_OK;
 }
 
 
-/* what x must be rounded to for this weight */
+void
+llm_cpu_stage_set(llm_cpu_stage_t *s, const float *x, uint32_t n_in,
+    int fine)
+{
+    s->n_in = n_in;
+    s->n_blocks = n_in / LLM_BLOCK;
+    s->fine = fine;
+    s->stride = llm_align(n_in, 64) + 64;
+    s->x = x;
+}
 
-static int
-llm_linear_wants(const llm_cpu_t *cpu, const llm_weight_t *w)
+
+int
+llm_cpu_stage_wants(const llm_cpu_t *cpu, const llm_weight_t *w)
 {
     if (w->format.bits) {
         return w->format.stage;
     }
 
     return w->type == LLM_TYPE_BF16 && cpu->kernels.bf16 ? LLM_STAGE_BF16
-                                                         : 0;
+                                                         : LLM_STAGE_FLOAT;
+}
+
+
+void
+llm_cpu_stage_row(const llm_cpu_t *cpu, const llm_cpu_stage_t *s,
+    const float *x, uint32_t row, int what)
+{
+    if (what & LLM_STAGE_Q8) {
+        cpu->kernels.stage_q8(s, x, row, what);
+    }
+
+    if (what & LLM_STAGE_BF16) {
+        cpu->kernels.stage_bf16(s, x, row);
+    }
 }
 
 
 static void
 llm_linear_stage(void *arg, uint32_t item, uint32_t thread)
 {
-    uint32_t                  row, end;
-    llm_linear_job_t         *job = arg;
-    const llm_cpu_kernels_t  *f;
+    uint32_t           row, end;
+    llm_cpu_stage_t   *s;
+    llm_linear_job_t  *job = arg;
 
     (void) thread;
 
-    f = &job->cpu->kernels;
-
+    s = &job->cpu->stage;
     end = llm_min((item + 1) * LLM_STAGE_ROWS, job->n_rows);
 
     for (row = item * LLM_STAGE_ROWS; row < end; row++) {
-        if (job->what & LLM_STAGE_Q8) {
-            f->stage_q8(&job->cpu->stage, row, job->what);
-        }
-
-        if (job->what & LLM_STAGE_BF16) {
-            f->stage_bf16(&job->cpu->stage, row);
-        }
+        llm_cpu_stage_row(job->cpu, s, s->x + (size_t) row * s->n_in, row,
+                          job->what);
     }
 }
 
 
-/* panels of one item of this weight: an even number, but of the last */
+double
+llm_cpu_gemm_bytes(const llm_cpu_t *cpu, double bytes)
+{
+    return llm_min(LLM_ITEM_BYTES,
+                   bytes / (llm_pool_threads(cpu->pool) * 4));
+}
 
-static uint32_t
-llm_linear_step(const llm_linear_job_t *job, const llm_weight_t *w)
+
+double
+llm_cpu_gemm_time(double bytes, double macs)
+{
+    return bytes / LLM_RATE_BYTES + macs / LLM_RATE_MACS;
+}
+
+
+/* an even number, but of the last */
+
+uint32_t
+llm_cpu_gemm_step(const llm_weight_t *w, uint32_t n_rows, double bytes)
 {
     double    size;
     uint32_t  step;
 
-    if (job->n_rows > LLM_GEMM_FEW) {
-        size = (double) w->n_in * LLM_PANEL * job->row_step;
+    if (n_rows > LLM_GEMM_FEW) {
+        size = (double) w->n_in * LLM_PANEL * n_rows;
         step = (uint32_t) llm_min(LLM_ITEM_MACS / size, w->n_panels);
 
     } else {
-        step = (uint32_t) llm_min(job->bytes / (double) w->panel_size,
+        step = (uint32_t) llm_min(bytes / (double) w->panel_size,
                                   w->n_panels);
     }
 
     return llm_max(llm_align(step, 4), 4);
+}
+
+
+static uint32_t
+llm_linear_step(const llm_linear_job_t *job, const llm_weight_t *w)
+{
+    return llm_cpu_gemm_step(w, job->row_step, job->bytes);
 }
 
 
@@ -156,6 +207,21 @@ llm_linear_items(const llm_linear_job_t *job, const llm_weight_t *w)
 
     return (w->n_panels + step - 1) / step
            * ((job->n_rows + job->row_step - 1) / job->row_step);
+}
+
+
+void
+llm_cpu_gemm(const llm_cpu_t *cpu, const llm_cpu_gemm_t *g)
+{
+    if (g->w->format.bits) {
+        cpu->kernels.gemm_quant(g);
+
+    } else if (g->w->type == LLM_TYPE_BF16) {
+        cpu->kernels.gemm_bf16(g);
+
+    } else {
+        cpu->kernels.gemm_float(g);
+    }
 }
 
 
@@ -195,15 +261,7 @@ llm_linear_item(void *arg, uint32_t item, uint32_t thread)
     g.n_rows = llm_min(job->row_step, job->n_rows - g.row);
     g.scratch = cpu->scratch + thread * cpu->scratch_size;
 
-    if (w->format.bits) {
-        cpu->kernels.gemm_quant(&g);
-
-    } else if (w->type == LLM_TYPE_BF16) {
-        cpu->kernels.gemm_bf16(&g);
-
-    } else {
-        cpu->kernels.gemm_float(&g);
-    }
+    llm_cpu_gemm(cpu, &g);
 }
 
 
@@ -214,7 +272,6 @@ llm_cpu_linear(llm_dev_t *dev, llm_rows_t rows, const llm_act_t *x,
     double             bytes, macs;
     uint32_t           i, items, threads;
     llm_cpu_t         *cpu = (llm_cpu_t *) dev;
-    llm_cpu_stage_t   *s;
     llm_linear_job_t   job;
 
     job.cpu = cpu;
@@ -231,26 +288,22 @@ llm_cpu_linear(llm_dev_t *dev, llm_rows_t rows, const llm_act_t *x,
     macs = 0;
 
     for (i = 0; i < n; i++) {
-        job.what |= llm_linear_wants(cpu, out[i].w);
+        job.what |= llm_cpu_stage_wants(cpu, out[i].w);
         bytes += (double) out[i].w->size;
         macs += (double) out[i].w->n_out * out[i].w->n_in * job.n_rows;
     }
 
-    s = &cpu->stage;
-    s->n_in = x->cols;
-    s->n_blocks = x->cols / LLM_BLOCK;
-    s->fine = (rows == LLM_ROWS_OUT || (job.what & LLM_STAGE_FINE));
-    s->stride = llm_align(x->cols, 64) + 64;
-    s->x = x->data;
+    llm_cpu_stage_set(&cpu->stage, x->data, x->cols,
+                      rows == LLM_ROWS_OUT || job.what & LLM_STAGE_FINE);
 
-    if (job.what) {
+    if (job.what != LLM_STAGE_FLOAT) {
         llm_cpu_run(cpu, llm_linear_stage, &job,
                     (job.n_rows + LLM_STAGE_ROWS - 1) / LLM_STAGE_ROWS,
                     (double) job.n_rows * x->cols / LLM_RATE_STAGE);
     }
 
     threads = llm_pool_threads(cpu->pool);
-    job.bytes = llm_min(LLM_ITEM_BYTES, bytes / (threads * 4));
+    job.bytes = llm_cpu_gemm_bytes(cpu, bytes);
 
     for ( ;; ) {
         for (items = 0, i = 0; i < n; i++) {
@@ -266,5 +319,5 @@ llm_cpu_linear(llm_dev_t *dev, llm_rows_t rows, const llm_act_t *x,
     }
 
     llm_cpu_run(cpu, llm_linear_item, &job, items,
-                bytes / LLM_RATE_BYTES + macs / LLM_RATE_MACS);
+                llm_cpu_gemm_time(bytes, macs));
 }

@@ -307,18 +307,18 @@ llm_pack_item(void *arg, uint32_t item, uint32_t thread)
     (void) thread;
 
     w = job->w;
-    end = llm_min((item + 1) * job->step, w->n_panels);
+    end = llm_min((item + 1) * job->step, w->n_panels * w->n_experts);
 
     for (p = item * job->step; p < end; p++) {
         dst = w->data + p * w->panel_size;
 
         for (r = 0; r < LLM_PANEL; r++) {
-            row = p * LLM_PANEL + r;
+            row = p % w->n_panels * LLM_PANEL + r;
             if (row >= w->n_out) {
                 break;
             }
 
-            src = w->src + row * w->row_size;
+            src = w->src + p / w->n_panels * w->stride + row * w->row_size;
 
             if (w->format.bits) {
                 llm_pack_quant(w, dst, src, r);
@@ -331,12 +331,12 @@ llm_pack_item(void *arg, uint32_t item, uint32_t thread)
 }
 
 
-/* type, n_out, n_in, src and row_size are set; fills in the rest */
+/* type, sizes and src are set; fills in the rest */
 
 int
 llm_cpu_pack(llm_cpu_t *cpu, llm_weight_t *w, llm_err_t *err)
 {
-    size_t          size;
+    size_t          n, size;
     llm_pack_job_t  job;
 
     w->n_panels = w->n_out / LLM_PANEL + (w->n_out % LLM_PANEL != 0);
@@ -357,7 +357,10 @@ llm_cpu_pack(llm_cpu_t *cpu, llm_weight_t *w, llm_err_t *err)
         w->panel_size = llm_align(w->codes_size, 64);
     }
 
-    if (llm_mul_overflow(w->panel_size, w->n_panels, &w->size)
+    n = (size_t) w->n_panels * w->n_experts;
+
+    if (n > UINT32_MAX - LLM_PANEL
+        || llm_mul_overflow(w->panel_size, n, &w->size)
         || (w->slab = llm_cpu_slab_take(cpu, w->size, &w->data)) == NULL)
     {
         return llm_fail(err, "cpu: no memory for a matrix of %u x %u",
@@ -368,7 +371,7 @@ llm_cpu_pack(llm_cpu_t *cpu, llm_weight_t *w, llm_err_t *err)
     job.step = 4;
 
     llm_pool_run(cpu->pool, llm_pack_item, &job,
-                 (w->n_panels + job.step - 1) / job.step);
+                 ((uint32_t) n + job.step - 1) / job.step);
 
     return LLM_OK;
 }

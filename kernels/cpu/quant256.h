@@ -52,7 +52,8 @@ quant_max(const __m256 x[4])
 
 
 static void
-quant_stage_q8(const llm_cpu_stage_t *s, uint32_t row, int what)
+quant_stage_q8(const llm_cpu_stage_t *s, const float *p, uint32_t row,
+    int what)
 {
     int            i, sum[2];
     float          max, d, id, steps;
@@ -60,9 +61,7 @@ quant_stage_q8(const llm_cpu_stage_t *s, uint32_t row, int what)
     __m256         x[4], scale;
     __m256i        v[4], high[4];
     uint32_t       block;
-    const float   *p;
 
-    p = s->x + (size_t) row * s->n_in;
     steps = s->fine ? 127.0f * 128.0f : 127.0f;
 
     for (block = 0; block < s->n_blocks; block++) {

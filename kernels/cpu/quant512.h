@@ -47,7 +47,8 @@ quant_high(__m512i v)
 
 
 static void
-quant_stage_q8(const llm_cpu_stage_t *s, uint32_t row, int what)
+quant_stage_q8(const llm_cpu_stage_t *s, const float *x, uint32_t row,
+    int what)
 {
     int            sum0, sum1;
     float          max, d, id, steps;
@@ -55,9 +56,7 @@ quant_stage_q8(const llm_cpu_stage_t *s, uint32_t row, int what)
     __m512         x0, x1;
     __m512i        q0, q1, h0, h1;
     uint32_t       b;
-    const float   *x;
 
-    x = s->x + (size_t) row * s->n_in;
     steps = s->fine ? 127.0f * 128.0f : 127.0f;
 
     for (b = 0; b < s->n_blocks; b++, x += LLM_BLOCK) {

@@ -132,7 +132,28 @@ llm_ref_weight_create(llm_dev_t *dev, uint32_t type, uint32_t n_out,
     w->n_out = n_out;
     w->n_in = n_in;
     w->row_size = llm_type_row_size(type, n_in);
+    w->stride = 0;
     w->data = src;
+
+    return w;
+}
+
+
+static llm_weight_t *
+llm_ref_experts_create(llm_dev_t *dev, uint32_t type, uint32_t n_experts,
+    uint32_t n_out, uint32_t n_in, const void *src, size_t stride,
+    llm_err_t *err)
+{
+    llm_weight_t  *w;
+
+    (void) n_experts;
+
+    w = llm_ref_weight_create(dev, type, n_out, n_in, src,
+                              LLM_WEIGHT_LINEAR, err);
+
+    if (w) {
+        w->stride = stride;
+    }
 
     return w;
 }
@@ -417,5 +438,11 @@ const llm_ops_t  llm_ops_reference = {
     .scale = llm_ref_scale,
     .softcap = llm_ref_softcap,
     .embed_pos = llm_ref_embed_pos,
-    .columns = llm_ref_columns
+    .columns = llm_ref_columns,
+    .experts_create = llm_ref_experts_create,
+    .choice_create = llm_ref_choice_create,
+    .choice_free = llm_ref_choice_free,
+    .route = llm_ref_route,
+    .experts = llm_ref_experts,
+    .gate_rows = llm_ref_gate_rows
 };

@@ -32,6 +32,7 @@ struct llm_weight_s {
     uint32_t            n_out;
     uint32_t            n_in;
     size_t              row_size;       /* bytes */
+    size_t              stride;         /* bytes from expert to expert */
     const char         *data;           /* the caller's */
 };
 
@@ -50,6 +51,16 @@ struct llm_kv_s {
     size_t              v_page;
     float              *k;
     float              *v;
+};
+
+/* the choices of the rows of one layer, and the numbers of one row */
+struct llm_choice_s {
+    uint32_t            n_used;         /* of the layer */
+    uint32_t           *expert;         /* [rows][n_used] */
+    float              *weight;
+    float              *x;              /* [n_in] what an expert gets */
+    float              *hidden;         /* [n_ff] */
+    double             *sum;            /* [n_in] what a row becomes */
 };
 
 
@@ -99,6 +110,10 @@ llm_ref_rms(const float *x, const float *w, float eps, uint32_t n, float *y)
 
 
 /* reference_rows.c */
+
+/* act(gate) * up; see llm_glu_t */
+double llm_ref_glu_one(const llm_act_fn_t *fn, double gate, double up);
+
 void llm_ref_embed(llm_dev_t *dev, const llm_weight_t *w, llm_act_t *x);
 void llm_ref_norm(llm_dev_t *dev, llm_rows_t rows, const llm_act_t *x,
     const llm_norm_t *norm, llm_act_t *y);
@@ -120,5 +135,16 @@ void llm_ref_rope_kv(llm_dev_t *dev, const llm_heads_t *h,
     llm_kv_t *kv);
 void llm_ref_attention(llm_dev_t *dev, const llm_heads_t *h,
     const llm_act_t *q, const llm_kv_t *kv, llm_act_t *out);
+
+/* reference_experts.c */
+llm_choice_t *llm_ref_choice_create(llm_dev_t *dev,
+    const llm_choice_opts_t *opts, llm_err_t *err);
+void llm_ref_choice_free(llm_dev_t *dev, llm_choice_t *c);
+void llm_ref_route(llm_dev_t *dev, llm_rows_t rows, const llm_route_t *r,
+    const llm_act_t *logits, llm_choice_t *c);
+void llm_ref_experts(llm_dev_t *dev, llm_rows_t rows, const llm_experts_t *e,
+    const llm_act_t *x, llm_choice_t *c, llm_act_t *y);
+void llm_ref_gate_rows(llm_dev_t *dev, llm_rows_t rows,
+    const llm_act_t *gate, llm_act_t *x);
 
 #endif /* LLM_CPU_REFERENCE_H */

@@ -96,9 +96,25 @@ llm_ref_activate(const llm_act_fn_t *fn, double x)
         return x > 0 ? p[0] * x * x + p[2] * x
                      : p[1] * (expm1(llm_min(x, (double) p[3])) - x)
                        + p[2] * x;
+
+    case LLM_GLU_CLAMPED:
+        x = x > 7 ? 7 : x;
+
+        return x / (1 + exp(-1.702 * x));
     }
 
     return 0;
+}
+
+
+double
+llm_ref_glu_one(const llm_act_fn_t *fn, double gate, double up)
+{
+    if (fn->kind == LLM_GLU_CLAMPED) {
+        up = (up > 7 ? 7 : up < -7 ? -7 : up) + 1;
+    }
+
+    return llm_ref_activate(fn, gate) * up;
 }
 
 
@@ -113,8 +129,8 @@ llm_ref_glu(llm_dev_t *dev, llm_rows_t rows, llm_glu_t act,
     n = (size_t) llm_ref_rows(d, rows) * y->cols;
 
     for (i = 0; i < n; i++) {
-        y->data[i] = (float) (llm_ref_activate(&fn, gate->data[i])
-                              * up->data[i]);
+        y->data[i] = (float) llm_ref_glu_one(&fn, gate->data[i],
+                                             up->data[i]);
     }
 }
 

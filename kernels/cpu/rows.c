@@ -8,6 +8,8 @@
 
 #include "kernels/cpu/cpu.h"
 
+#include <math.h>
+
 /* rough rate of one thread: elements per nanosecond */
 #define LLM_RATE_ROWS    4.0
 #define LLM_ROWS_STEP    4
@@ -272,6 +274,39 @@ llm_cpu_columns(llm_dev_t *dev, llm_rows_t rows, const llm_act_t *x,
 
     job.n_rows = llm_cpu_rows(job.cpu, rows);
     llm_cpu_run_rows(&job, llm_cpu_columns_item, y->cols);
+}
+
+
+static void
+llm_cpu_gate_item(void *arg, uint32_t item, uint32_t thread)
+{
+    float           *p, f;
+    uint32_t         row, i;
+    llm_rows_job_t  *job = arg;
+
+    (void) thread;
+
+    for (row = item * LLM_ROWS_STEP; row < llm_cpu_rows_end(job, item);
+         row++)
+    {
+        p = job->y->data + (size_t) row * job->y->cols;
+        f = (float) (1 / (1 + exp(-(double) job->x->data[row])));
+
+        for (i = 0; i < job->y->cols; i++) {
+            p[i] *= f;
+        }
+    }
+}
+
+
+void
+llm_cpu_gate_rows(llm_dev_t *dev, llm_rows_t rows, const llm_act_t *gate,
+    llm_act_t *x)
+{
+    llm_rows_job_t  job = { .cpu = (llm_cpu_t *) dev, .x = gate, .y = x };
+
+    job.n_rows = llm_cpu_rows(job.cpu, rows);
+    llm_cpu_run_rows(&job, llm_cpu_gate_item, x->cols);
 }
 
 

@@ -163,24 +163,68 @@ simd_norm(const llm_norm_t *norm, const float *x, float *y, uint32_t n)
 
 
 /*
- * silu(x) = x / (1 + e^-x); GELU's tanh form is x / (1 + e^-2u) with
- * u = sqrt(2 / pi) (x + 0.044715 x^3)
+ * silu(x) = x / (1 + e^-x); GELU's tanh form is x / (1 + e^-2v) with
+ * v = sqrt(2 / pi) (x + 0.044715 x^3).  Of least and largest, the operand on
+ * the right wins over NaN.
  */
 
 simd_inline vf_t
 vf_sigmoid_act(llm_glu_t act, vf_t x)
 {
-    vf_t  u;
+    vf_t  v;
 
-    if (act == LLM_GLU_SILU) {
-        u = vf_sub(vf_zero(), x);
+    switch (act) {
 
-    } else {
-        u = vf_mul(x, vf_fma(vf_mul(x, x), vf_set1(-2 * 0.0356774081f),
+    case LLM_GLU_SILU:
+        v = vf_sub(vf_zero(), x);
+        break;
+
+    case LLM_GLU_CLAMPED:
+        x = vf_min(vf_set1(7.0f), x);
+        v = vf_mul(x, vf_set1(-1.702f));
+        break;
+
+    default:  /* LLM_GLU_GELU */
+        v = vf_mul(x, vf_fma(vf_mul(x, x), vf_set1(-2 * 0.0356774081f),
                              vf_set1(-2 * 0.7978845608f)));
     }
 
-    return vf_div(x, vf_add(vf_set1(1.0f), vf_exp(u)));
+    return vf_div(x, vf_add(vf_set1(1.0f), vf_exp(v)));
+}
+
+
+/* what the activation is multiplied by */
+
+simd_inline vf_t
+vf_up(const llm_glu_t kind, vf_t u)
+{
+    if (kind == LLM_GLU_CLAMPED) {
+        u = vf_max(vf_set1(-7.0f), vf_min(vf_set1(7.0f), u));
+        u = vf_add(u, vf_set1(1.0f));
+    }
+
+    return u;
+}
+
+
+/* a whole vector, or the first m lanes of one */
+
+simd_inline vf_t
+simd_load(const float *p, uint32_t m)
+{
+    return m == VL ? vf_load(p) : vf_load_n(p, m);
+}
+
+
+simd_inline void
+simd_store(float *p, vf_t v, uint32_t m)
+{
+    if (m == VL) {
+        vf_store(p, v);
+
+    } else {
+        vf_store_n(p, v, m);
+    }
 }
 
 
@@ -276,7 +320,12 @@ simd_glu_kind(const llm_act_fn_t *fn, const llm_glu_t kind,
     for (i = 0; i < n; i += VL) {
         m = (uint32_t) llm_min(n - i, (size_t) VL);
         v = vf_act(fn, kind, vf_load_n(gate + i, m));
-        vf_store_n(y + i, up ? vf_mul(v, vf_load_n(up + i, m)) : v, m);
+
+        if (up) {
+            v = vf_mul(v, vf_up(kind, vf_load_n(up + i, m)));
+        }
+
+        vf_store_n(y + i, v, m);
     }
 }
 
@@ -306,6 +355,10 @@ simd_glu(const llm_act_fn_t *fn, const float *gate, const float *up,
     case LLM_GLU_XIELU:
         simd_glu_kind(fn, LLM_GLU_XIELU, gate, up, y, n);
         break;
+
+    case LLM_GLU_CLAMPED:
+        simd_glu_kind(fn, LLM_GLU_CLAMPED, gate, up, y, n);
+        break;
     }
 }
 
@@ -324,6 +377,27 @@ simd_softcap(float cap, float *x, size_t n)
         m = (uint32_t) llm_min(n - i, (size_t) VL);
         vf_store_n(x + i, vf_mul(vf_tanh(vf_mul(vf_load_n(x + i, m), f)), c),
                    m);
+    }
+}
+
+
+static void
+simd_weighted_sum(float *y, const float *x, const uint32_t *at,
+    const float *w, uint32_t n_at, uint32_t n, int add)
+{
+    vf_t      sum;
+    uint32_t  i, k, m;
+
+    for (i = 0; i < n; i += VL) {
+        m = llm_min(n - i, VL);
+        sum = add ? simd_load(y + i, m) : vf_zero();
+
+        for (k = 0; k < n_at; k++) {
+            sum = vf_fma(vf_set1(w ? w[k] : 1.0f),
+                         simd_load(x + (size_t) at[k] * n + i, m), sum);
+        }
+
+        simd_store(y + i, sum, m);
     }
 }
 

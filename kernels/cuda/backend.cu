@@ -693,6 +693,12 @@ static const llm_ops_t  llm_ops_cuda = {
     NULL,
     NULL,
     NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
     NULL
 };
 
