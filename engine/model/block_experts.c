@@ -1,0 +1,49 @@
+/*
+ * A mixture of experts: see block_experts.h.
+ *
+ * The shared network's result is multiplied by its switch inside, before
+ * down, which is the same and narrower, so that down can add to y.
+ */
+
+#include "engine/model/block_experts.h"
+
+
+static void
+llm_mixture_shared(const llm_ops_t *ops, llm_dev_t *dev, llm_rows_t rows,
+    const llm_mixture_t *m, const llm_mixture_acts_t *a, const llm_act_t *x,
+    llm_act_t *y)
+{
+    llm_linear_t  down = { m->shared_down, NULL, y, 1 };
+
+    llm_linear_t  products[] = {
+        { m->shared_gate, NULL, a->gate, 0 },
+        { m->shared_up, NULL, a->up, 0 },
+        { m->shared_switch, NULL, a->open, 0 }
+    };
+
+    ops->linear(dev, rows, x, products, m->shared_switch ? 3 : 2);
+    ops->glu(dev, rows, m->experts.act, a->gate, a->up, a->glu);
+
+    if (m->shared_switch) {
+        ops->gate_rows(dev, rows, a->open, a->glu);
+    }
+
+    ops->linear(dev, rows, a->glu, &down, 1);
+}
+
+
+void
+llm_mixture_forward(const llm_ops_t *ops, llm_dev_t *dev, llm_rows_t rows,
+    const llm_mixture_t *m, const llm_mixture_acts_t *a, const llm_act_t *r,
+    const llm_act_t *x, llm_act_t *y)
+{
+    llm_linear_t  router = { m->router, m->router_bias, a->logits, 0 };
+
+    ops->linear(dev, rows, r, &router, 1);
+    ops->route(dev, rows, &m->route, a->logits, a->choice);
+    ops->experts(dev, rows, &m->experts, x, a->choice, y);
+
+    if (m->shared_up) {
+        llm_mixture_shared(ops, dev, rows, m, a, x, y);
+    }
+}
