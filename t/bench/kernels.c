@@ -1,8 +1,9 @@
 /*
  * Speed of the CPU backend's operations, one by one: products of every type
- * for one row and many, attention for decode and prefill.
+ * for one row and many, attention for decode and prefill, mixtures of experts
+ * of the shapes of Qwen3-30B-A3B and gpt-oss-20b.
  *
- * usage: kernels [isa] [type]      one thread
+ * usage: kernels [isa] [type|experts]      one thread
  *
  * Times are the thread's CPU time, the best of several, so that other
  * processes on the same cores disturb little.  GB/s are of the file's weights
@@ -109,21 +110,41 @@ set_batch(llm_batch_t *b, uint32_t rows, uint32_t len)
 
 
 static void
-random_rows(llm_dev_t *dev, llm_act_t *a, uint32_t rows, uint32_t cols)
+random_rows(llm_dev_t *dev, llm_act_t *a, uint32_t rows, uint32_t cols,
+    uint32_t r)
 {
     float     *x;
     size_t     i;
-    uint32_t   r;
 
     x = zeroed((size_t) rows * cols * sizeof(float));
 
-    for (i = 0, r = 1; i < (size_t) rows * cols; i++) {
+    for (i = 0; i < (size_t) rows * cols; i++) {
         r = r * 1664525 + 1013904223;
         x[i] = (float) (r >> 8) / 8388608.0f - 1.0f;
     }
 
     dev->ops->write(dev, a, 0, rows, x);
     free(x);
+}
+
+
+/* any bytes, with small exponents: finite numbers */
+
+static uint8_t *
+random_bytes(size_t size)
+{
+    size_t     i;
+    uint8_t   *p;
+    uint32_t   r;
+
+    p = zeroed(size);
+
+    for (i = 0, r = 7; i < size; i++) {
+        r = r * 1664525 + 1013904223;
+        p[i] = (uint8_t) (r >> 24) & 0x3f;
+    }
+
+    return p;
 }
 
 
@@ -134,7 +155,7 @@ bench_linear(llm_dev_t *dev, uint32_t type, uint32_t n_out, uint32_t n_in,
     double            t, best, spent;
     size_t            size, i, k, n;
     uint8_t          *m;
-    uint32_t          r, rows;
+    uint32_t          rows;
     llm_act_t        *x, *y;
     llm_batch_t       b;
     llm_linear_t      l;
@@ -144,13 +165,7 @@ bench_linear(llm_dev_t *dev, uint32_t type, uint32_t n_out, uint32_t n_in,
     static const uint32_t  counts[] = { 1, 2, 4, 8, 16, 32, 128, 512 };
 
     size = llm_type_row_size(type, n_in) * n_out;
-    m = zeroed(size);
-
-    for (i = 0, r = 7; i < size; i++) {
-        r = r * 1664525 + 1013904223;
-        /* small exponents: any bytes are finite numbers */
-        m[i] = (uint8_t) (r >> 24) & 0x3f;
-    }
+    m = random_bytes(size);
 
     for (i = 0; llm_type_block(type) > 1 && i < size;
          i += llm_type_block_size(type))
@@ -166,7 +181,7 @@ bench_linear(llm_dev_t *dev, uint32_t type, uint32_t n_out, uint32_t n_in,
 
     x = o->act_create(dev, MAX_ROWS, n_in, LLM_ACT_VALUE, NULL);
     y = o->act_create(dev, MAX_ROWS, n_out, LLM_ACT_VALUE, NULL);
-    random_rows(dev, x, MAX_ROWS, n_in);
+    random_rows(dev, x, MAX_ROWS, n_in, 1);
 
     printf("%-7s %5u x %-5u%s", llm_type_name(type), n_out, n_in,
            kind == LLM_ROWS_OUT ? " fine" : "     ");
@@ -231,7 +246,7 @@ bench_attention(llm_dev_t *dev, uint32_t heads, uint32_t kv_heads,
     kv = o->kv_create(dev, &opts, NULL);
     q = o->act_create(dev, MAX_ROWS, heads * dim, LLM_ACT_VALUE, NULL);
     out = o->act_create(dev, MAX_ROWS, heads * dim, LLM_ACT_VALUE, NULL);
-    random_rows(dev, q, MAX_ROWS, heads * dim);
+    random_rows(dev, q, MAX_ROWS, heads * dim, 1);
 
     best = 1e9;
 
@@ -261,12 +276,155 @@ bench_attention(llm_dev_t *dev, uint32_t heads, uint32_t kv_heads,
 }
 
 
+typedef struct {
+    const char         *name;
+    uint32_t            type;
+    uint32_t            n_experts;
+    uint32_t            n_used;
+    uint32_t            n_in;
+    uint32_t            n_ff;
+    llm_glu_t           act;
+} mixture_t;
+
+
+/* all experts are the same one, or a plain matrix if there are none */
+
+static llm_weight_t *
+random_weight(llm_dev_t *dev, uint32_t type, uint32_t n_experts,
+    uint32_t n_out, uint32_t n_in)
+{
+    uint8_t          *src;
+    llm_weight_t     *w;
+    const llm_ops_t  *o = dev->ops;
+
+    src = random_bytes(llm_type_row_size(type, n_in) * n_out);
+
+    w = n_experts ? o->experts_create(dev, type, n_experts, n_out, n_in, src,
+                                      0, NULL)
+                  : o->weight_create(dev, type, n_out, n_in, src,
+                                     LLM_WEIGHT_LINEAR, NULL);
+    free(src);
+
+    return w;
+}
+
+
+/*
+ * Decoding reads the chosen experts: GB/s of those, and of one matrix as
+ * large as half of all gates, which linear() reads from its first byte to its
+ * last, in turn.
+ */
+
+static void
+bench_experts(llm_dev_t *dev, const mixture_t *m)
+{
+    double             t, best, best_plain, spent, bytes, plain, macs;
+    uint32_t           i, rows, n_out;
+    llm_act_t         *x, *y, *logits, *py;
+    llm_batch_t        b;
+    llm_route_t        route;
+    llm_linear_t       l;
+    llm_choice_t      *c;
+    llm_weight_t      *gate, *up, *down;
+    llm_experts_t      e;
+    const llm_ops_t   *o = dev->ops;
+    llm_choice_opts_t  opts = { MAX_ROWS, m->n_experts, m->n_used, m->n_in,
+                                m->n_ff };
+
+    static const uint32_t  counts[] = { 1, 2, 8, 32, 128, 512 };
+
+    memset(&e, 0, sizeof(e));
+    e.gate = gate = random_weight(dev, m->type, m->n_experts, m->n_ff, m->n_in);
+    e.up = up = random_weight(dev, m->type, m->n_experts, m->n_ff, m->n_in);
+    e.down = down = random_weight(dev, m->type, m->n_experts, m->n_in, m->n_ff);
+    e.act = m->act;
+
+    route = (llm_route_t) { .n_experts = m->n_experts, .n_used = m->n_used,
+                            .normalize = 1, .scale = 1 };
+
+    c = o->choice_create(dev, &opts, NULL);
+    x = o->act_create(dev, MAX_ROWS, m->n_in, LLM_ACT_VALUE, NULL);
+    y = o->act_create(dev, MAX_ROWS, m->n_in, LLM_ACT_RESIDUAL, NULL);
+    logits = o->act_create(dev, MAX_ROWS, m->n_experts, LLM_ACT_PRODUCT,
+                           NULL);
+    random_rows(dev, x, MAX_ROWS, m->n_in, 1);
+
+    n_out = m->n_ff * m->n_experts / 2;
+    py = o->act_create(dev, 1, n_out, LLM_ACT_PRODUCT, NULL);
+    l = (llm_linear_t) { random_weight(dev, m->type, 0, n_out, m->n_in), NULL,
+                         py, 0 };
+
+    plain = (double) llm_type_row_size(m->type, m->n_in) * n_out;
+    bytes = (double) llm_type_row_size(m->type, m->n_in) * m->n_ff * 2
+            + (double) llm_type_row_size(m->type, m->n_ff) * m->n_in;
+    macs = 3.0 * m->n_in * m->n_ff;
+
+    printf("%s: %u of %u experts, %u x %u, %s\n", m->name, m->n_used,
+           m->n_experts, m->n_in, m->n_ff, llm_type_name(m->type));
+
+    for (i = 0; i < llm_nelems(counts); i++) {
+
+        rows = counts[i];
+        best = best_plain = 1e9;
+
+        for (spent = 0; spent < SPEND * 2; spent += t) {
+            /* others every time: from memory, not from the cache */
+            random_rows(dev, logits, rows, m->n_experts,
+                        (uint32_t) (spent * 1e9));
+            set_batch(&b, rows, rows);
+            o->begin(dev, &b, NULL);
+
+            t = cpu_time();
+            o->route(dev, LLM_ROWS_ALL, &route, logits, c);
+            o->experts(dev, LLM_ROWS_ALL, &e, x, c, y);
+            t = cpu_time() - t;
+            best = llm_min(best, t);
+
+            if (rows == 1) {
+                t = cpu_time();
+                o->linear(dev, LLM_ROWS_ALL, x, &l, 1);
+                t = cpu_time() - t;
+                best_plain = llm_min(best_plain, t);
+            }
+
+            o->end(dev, NULL);
+        }
+
+        printf("  %3u: %.3f ms, %.0f GMAC/s", rows, best * 1e3,
+               macs * rows * m->n_used / best * 1e-9);
+
+        if (rows == 1) {
+            printf(", %.1f GB/s; one matrix %.1f GB/s",
+                   bytes * m->n_used / best * 1e-9,
+                   plain / best_plain * 1e-9);
+        }
+
+        printf("\n");
+    }
+
+    o->weight_free(dev, (llm_weight_t *) l.w);
+    o->act_free(dev, py);
+    o->weight_free(dev, gate);
+    o->weight_free(dev, up);
+    o->weight_free(dev, down);
+    o->choice_free(dev, c);
+    o->act_free(dev, x);
+    o->act_free(dev, y);
+    o->act_free(dev, logits);
+}
+
+
 int
 main(int argc, char **argv)
 {
     uint32_t     type;
     llm_dev_t   *dev;
     const char  *isa, *only;
+
+    static const mixture_t  mixtures[] = {
+        { "Qwen3-30B-A3B", LLM_TYPE_Q4_K, 128, 8, 2048, 768, LLM_GLU_SILU },
+        { "gpt-oss-20b", LLM_TYPE_Q4_0, 32, 4, 2880, 2880, LLM_GLU_CLAMPED },
+    };
 
     isa = argc > 1 && strcmp(argv[1], "best") ? argv[1] : NULL;
     only = argc > 2 ? argv[2] : NULL;
@@ -283,6 +441,17 @@ main(int argc, char **argv)
         bench_linear(dev, type, 3072, 1024, LLM_ROWS_ALL);
         bench_linear(dev, type, 1024, 3072, LLM_ROWS_ALL);
         bench_linear(dev, type, 1024, 1024, LLM_ROWS_OUT);
+    }
+
+    if (only == NULL || strcmp(only, "experts") == 0) {
+        for (type = 0; type < llm_nelems(mixtures); type++) {
+            bench_experts(dev, &mixtures[type]);
+        }
+    }
+
+    if (only && strcmp(only, "experts") == 0) {
+        dev->ops->close(dev);
+        return 0;
     }
 
     bench_attention(dev, 16, 8, 128, 1, 512);
