@@ -136,8 +136,20 @@ llm_cli_add_model(llm_buf_t *b, const llm_hparams_t *hp)
     (void) llm_buf_addf(b, "\nparameters   %.2f M in %.2f MiB\n",
                         (double) hp->n_params / 1e6,
                         (double) hp->n_bytes / (1 << 20));
-    (void) llm_buf_addf(b, "layers       %u of width %u, feed-forward %u\n",
-                        hp->n_layers, hp->n_embd, hp->n_ff);
+    (void) llm_buf_addf(b, "layers       %u of width %u", hp->n_layers,
+                        hp->n_embd);
+
+    if (hp->n_ff) {
+        (void) llm_buf_addf(b, ", feed-forward %u", hp->n_ff);
+    }
+
+    if (hp->n_experts) {
+        (void) llm_buf_addf(b, ", %u experts of %u, %u of them used",
+                            hp->n_experts, hp->n_ff_expert,
+                            hp->n_experts_used);
+    }
+
+    (void) llm_buf_addc(b, '\n');
     (void) llm_buf_addf(b, "heads        %u of %u, %u for keys and values "
                         "(%u)\n", hp->n_heads, hp->head_dim_k,
                         hp->n_kv_heads, hp->head_dim_v);

@@ -119,7 +119,10 @@ static void
 llm_desc_facts(llm_desc_t *d)
 {
     static const llm_tensor_fact_t  facts[LLM_LT_N] = {
-#define LLM_TENSOR(ID, name, in, out)  { name, LLM_DIM_##in, LLM_DIM_##out },
+#define LLM_TENSOR(ID, name, in, out)                                        \
+    { name, LLM_DIM_##in, LLM_DIM_##out, 0 },
+#define LLM_EXPERTS(ID, name, in, out)                                       \
+    { name, LLM_DIM_##in, LLM_DIM_##out, 1 },
 #define LLM_GLOBAL(ID, name, in, out)
 #include "engine/model/tensors.def"
     };
@@ -152,6 +155,10 @@ llm_desc_summary(llm_reader_t *r)
 
         d->kv_differs |= memcmp(kv, &d->kv[0], sizeof(*kv)) != 0;
         d->hp.n_ff = llm_max(d->hp.n_ff, l->n_ff);
+        d->hp.n_experts = llm_max(d->hp.n_experts, l->route.n_experts);
+        d->hp.n_experts_used = llm_max(d->hp.n_experts_used,
+                                       l->route.n_used);
+        d->hp.n_ff_expert = llm_max(d->hp.n_ff_expert, l->n_ff_expert);
         d->hp.n_heads = llm_max(d->hp.n_heads, l->n_heads);
         d->hp.n_kv_heads = llm_max(d->hp.n_kv_heads, l->n_kv_heads);
         d->hp.head_dim_k = llm_max(d->hp.head_dim_k, l->head_dim_k);
@@ -244,13 +251,14 @@ llm_layer_needs(const llm_desc_t *d, const llm_layer_desc_t *l,
             && d->facts[LLM_LT_Q_NORM].in == LLM_DIM_Q;
     needs = 0;
 
-    if (whole || l->norm_v || l->tensors[LLM_LT_ATTN_POST].t
+    if (whole || l->norm_v || l->norm_qk || l->tensors[LLM_LT_ATTN_POST].t
         || l->tensors[LLM_LT_FFN_POST].t)
     {
         needs |= LLM_CAN_NORMS;
     }
 
-    if (l->want[LLM_LT_GATE] == LLM_WANT_NONE || l->act.kind > LLM_GLU_GELU)
+    if ((l->want[LLM_LT_UP] && l->want[LLM_LT_GATE] == LLM_WANT_NONE)
+        || l->act.kind > LLM_GLU_GELU)
     {
         needs |= LLM_CAN_ACTS;
     }
@@ -273,7 +281,11 @@ llm_layer_needs(const llm_desc_t *d, const llm_layer_desc_t *l,
         needs |= LLM_CAN_SCALE;
     }
 
-    return needs | (l->n_ff != d->hp.n_ff ? LLM_CAN_KV : 0);
+    if (l->route.n_experts) {
+        needs |= LLM_CAN_EXPERTS;
+    }
+
+    return needs | (l->n_ff && l->n_ff != d->hp.n_ff ? LLM_CAN_KV : 0);
 }
 
 

@@ -53,14 +53,19 @@ typedef enum {
     LLM_DIM_ONE,
     LLM_DIM_EMBD,
     LLM_DIM_FF,
+    LLM_DIM_FF_EXPERT,                  /* inside of one expert */
+    LLM_DIM_FF_SHARED,                  /* of the shared experts */
+    LLM_DIM_ROUTER,                     /* a number for each expert */
     LLM_DIM_Q,                          /* all heads of Q */
     LLM_DIM_K,
     LLM_DIM_V,
     LLM_DIM_HEADS,                      /* all heads of attention's result */
     LLM_DIM_HEAD_K,                     /* one head */
     LLM_DIM_N_HEADS,                    /* as a second dimension, of a vector
-                                           for each head; and the next */
+                                           for each head, or expert; and
+                                           the next two */
     LLM_DIM_N_KV_HEADS,
+    LLM_DIM_N_EXPERTS,
     LLM_DIM_VOCAB,
     LLM_DIM_CTX,                        /* positions the model was trained
                                            for */
@@ -74,6 +79,7 @@ typedef struct {
     const char  *name;                  /* behind "blk.N.", if of a layer */
     llm_dim_t    in;
     llm_dim_t    out;
+    int          experts;               /* one for each expert */
 } llm_tensor_fact_t;
 
 /* does a layer, or a model, have a tensor? */
@@ -123,10 +129,18 @@ typedef struct {
     uint32_t            temp_offset;
     int                 norm_last;      /* Q and K: after RoPE */
     int                 norm_v;         /* of each head, without weights */
+    int                 norm_qk;        /* likewise; before RoPE, which does
+                                           not change it */
 
     /* feed-forward */
     uint32_t            n_ff;
     llm_act_fn_t        act;
+
+    /* mixture of experts; 0 experts: the layer has none.  The file's vectors
+       are not in it */
+    llm_route_t         route;
+    uint32_t            n_ff_expert;
+    uint32_t            n_ff_shared;    /* 0: no shared experts */
 
     /* how results are added to the residual stream */
     int                 parallel;       /* the feed-forward network reads what
@@ -142,6 +156,15 @@ typedef struct {
                                            are not for it */
 } llm_rope_desc_t;
 
+/* an architecture's mixtures of experts; what a file says goes before it */
+typedef struct {
+    llm_route_score_t         score;
+    int                       normalize;
+    llm_want_t                shared;   /* shared experts, a network that all
+                                           rows go through */
+    int                       weigh_input;  /* as in llm_experts_t */
+} llm_arch_experts_t;
+
 /* an architecture */
 typedef struct {
     const char               *name;     /* general.architecture */
@@ -150,6 +173,8 @@ typedef struct {
     llm_glu_t                 act;
     /* a layer's chain; none: attention, then a feed-forward network */
     const llm_block_t        *blocks[LLM_MAX_BLOCKS + 1];
+    /* instead of such a network, in files that have experts; NULL: never */
+    const llm_arch_experts_t *experts;
     /* what a layer, or the model, has other than its blocks say; NULL: no
        more */
     const llm_tensor_want_t  *tensors;
@@ -198,6 +223,9 @@ uint32_t llm_desc_needs(const llm_desc_t *d, uint32_t ctx);
 uint32_t llm_desc_dim(const llm_desc_t *d, const llm_layer_desc_t *l,
     llm_dim_t dim);
 uint32_t llm_desc_max(const llm_desc_t *d, llm_dim_t dim);
+
+/* experts.c: the layer's mixture, if the architecture has some */
+int llm_read_experts(llm_reader_t *r, uint32_t layer);
 
 /* sizes.c: what all architectures have in common */
 int llm_desc_sizes(llm_reader_t *r);

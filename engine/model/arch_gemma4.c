@@ -20,13 +20,9 @@ static const llm_tensor_want_t  llm_gemma4_tensors[] = {
     { LLM_LT_N, LLM_WANT_NONE }
 };
 
-static const llm_block_t  *const llm_gemma4_blocks[] = {
-    &llm_block_attention, &llm_block_ffn, &llm_block_out_scale
-};
-
-static const llm_block_t  *const llm_gemma4_blocks_input[] = {
-    &llm_block_attention, &llm_block_ffn, &llm_block_input,
-    &llm_block_out_scale
+static const llm_arch_experts_t  llm_gemma4_experts = {
+    .score = LLM_ROUTE_SOFTMAX,
+    .normalize = 1
 };
 
 
@@ -127,6 +123,28 @@ llm_gemma4_share(llm_reader_t *r)
 }
 
 
+/* with experts there is a mixture beside the feed-forward network */
+
+static void
+llm_gemma4_chain(const llm_desc_t *d, llm_layer_desc_t *l)
+{
+    uint32_t            n;
+    const llm_block_t  *blocks[LLM_MAX_BLOCKS];
+
+    n = 0;
+    blocks[n++] = &llm_block_attention;
+    blocks[n++] = l->route.n_experts ? &llm_block_mixture_beside
+                                     : &llm_block_ffn;
+
+    if (d->n_input) {
+        blocks[n++] = &llm_block_input;
+    }
+
+    blocks[n++] = &llm_block_out_scale;
+    llm_desc_chain(l, blocks, n);
+}
+
+
 static int
 llm_gemma4_inputs(llm_reader_t *r)
 {
@@ -148,14 +166,7 @@ llm_gemma4_inputs(llm_reader_t *r)
     }
 
     for (i = 0; i < d->hp.n_layers; i++) {
-        if (d->n_input) {
-            llm_desc_chain(&d->layers[i], llm_gemma4_blocks_input,
-                           llm_nelems(llm_gemma4_blocks_input));
-        } else {
-            llm_desc_chain(&d->layers[i], llm_gemma4_blocks,
-                           llm_nelems(llm_gemma4_blocks));
-        }
-
+        llm_gemma4_chain(d, &d->layers[i]);
         d->layers[i].want[LLM_LT_V] = LLM_WANT_OPTIONAL;
         d->layers[i].scale = 1;
         d->layers[i].norm_v = 1;
@@ -192,6 +203,8 @@ const llm_arch_t  llm_arch_gemma4 = {
     .name = "gemma4",
     .rope = LLM_ROPE_NEOX,
     .act = LLM_GLU_GELU,
+    .blocks = { &llm_block_attention, &llm_block_ffn },
+    .experts = &llm_gemma4_experts,
     .tensors = llm_gemma4_tensors,
     .read = llm_gemma4_read
 };

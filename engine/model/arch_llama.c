@@ -1,6 +1,6 @@
 /*
  * Llama and its relatives, whose RoPE turns neighbours: mistral3, ernie4_5,
- * smollm3, arcee, granite.
+ * smollm3, arcee, granite; and their mixtures of experts.
  */
 
 #include "engine/model/reader.h"
@@ -87,9 +87,35 @@ static const llm_tensor_want_t  llm_arcee_tensors[] = {
 };
 
 
-const llm_arch_t  llm_arch_llama = { .name = "llama" };
+/* Mixtral is llama with experts */
+static const llm_arch_experts_t  llm_mixtral_experts = {
+    .score = LLM_ROUTE_SOFTMAX,
+    .normalize = 1
+};
+
+static const llm_arch_experts_t  llm_ernie_experts = {
+    .score = LLM_ROUTE_SOFTMAX,
+    .normalize = 1,
+    .shared = LLM_WANT_OPTIONAL
+};
+
+static const llm_arch_experts_t  llm_granite_experts = {
+    .score = LLM_ROUTE_CHOSEN,
+    .shared = LLM_WANT_OPTIONAL
+};
+
+
+const llm_arch_t  llm_arch_llama = {
+    .name = "llama",
+    .experts = &llm_mixtral_experts
+};
 
 const llm_arch_t  llm_arch_ernie4_5 = { .name = "ernie4_5" };
+
+const llm_arch_t  llm_arch_ernie4_5_moe = {
+    .name = "ernie4_5-moe",
+    .experts = &llm_ernie_experts
+};
 
 const llm_arch_t  llm_arch_mistral3 = {
     .name = "mistral3",
@@ -109,5 +135,11 @@ const llm_arch_t  llm_arch_arcee = {
 
 const llm_arch_t  llm_arch_granite = {
     .name = "granite",
+    .read = llm_granite_read
+};
+
+const llm_arch_t  llm_arch_granitemoe = {
+    .name = "granitemoe",
+    .experts = &llm_granite_experts,
     .read = llm_granite_read
 };

@@ -22,6 +22,27 @@ static const llm_tensor_want_t  llm_apertus_tensors[] = {
     { LLM_LT_N, LLM_WANT_NONE }
 };
 
+static const llm_tensor_want_t  llm_qwen2moe_tensors[] = {
+    { LLM_LT_SWITCH, LLM_WANT_REQUIRED },
+    { LLM_LT_N, LLM_WANT_NONE }
+};
+
+static const llm_arch_experts_t  llm_qwen2moe_experts = {
+    .score = LLM_ROUTE_SOFTMAX,
+    .shared = LLM_WANT_REQUIRED
+};
+
+static const llm_arch_experts_t  llm_qwen3moe_experts = {
+    .score = LLM_ROUTE_SOFTMAX,
+    .normalize = 1
+};
+
+static const llm_arch_experts_t  llm_hunyuan_experts = {
+    .score = LLM_ROUTE_SOFTMAX,
+    .normalize = 1,
+    .shared = LLM_WANT_REQUIRED
+};
+
 
 /* the norm before the feed-forward network has the name of one behind
    attention */
@@ -107,6 +128,20 @@ const llm_arch_t  llm_arch_qwen3 = {
     .tensors = llm_qk_norms
 };
 
+const llm_arch_t  llm_arch_qwen2moe = {
+    .name = "qwen2moe",
+    .rope = LLM_ROPE_NEOX,
+    .experts = &llm_qwen2moe_experts,
+    .tensors = llm_qwen2moe_tensors
+};
+
+const llm_arch_t  llm_arch_qwen3moe = {
+    .name = "qwen3moe",
+    .rope = LLM_ROPE_NEOX,
+    .experts = &llm_qwen3moe_experts,
+    .tensors = llm_qk_norms
+};
+
 const llm_arch_t  llm_arch_seed_oss = {
     .name = "seed_oss",
     .rope = LLM_ROPE_NEOX,
@@ -116,6 +151,14 @@ const llm_arch_t  llm_arch_seed_oss = {
 const llm_arch_t  llm_arch_hunyuan_dense = {
     .name = "hunyuan-dense",
     .rope = LLM_ROPE_NEOX,
+    .tensors = llm_qk_norms,
+    .read = llm_hunyuan_read
+};
+
+const llm_arch_t  llm_arch_hunyuan_moe = {
+    .name = "hunyuan-moe",
+    .rope = LLM_ROPE_NEOX,
+    .experts = &llm_hunyuan_experts,
     .tensors = llm_qk_norms,
     .read = llm_hunyuan_read
 };

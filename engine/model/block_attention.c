@@ -49,6 +49,12 @@ llm_attend_norms(const llm_pass_t *p, llm_heads_t *h)
     llm_attend_norm(p, LLM_LT_Q_NORM, a[LLM_MA_Q], &h->q_norm);
     llm_attend_norm(p, LLM_LT_K_NORM, a[LLM_MA_K], &h->k_norm);
 
+    if (d->norm_qk) {
+        norm.group = d->head_dim_k;
+        m->ops->norm(m->dev, p->rows, a[LLM_MA_Q], &norm, a[LLM_MA_Q]);
+        m->ops->norm(m->dev, p->rows, a[LLM_MA_K], &norm, a[LLM_MA_K]);
+    }
+
     if (d->norm_v && d->kv_layer == p->layer) {
         norm.group = d->head_dim_v;
         m->ops->norm(m->dev, p->rows, a[LLM_MA_V], &norm, a[LLM_MA_V]);

@@ -32,6 +32,8 @@ struct llm_block_s {
 
 extern const llm_block_t  llm_block_attention;
 extern const llm_block_t  llm_block_ffn;
+extern const llm_block_t  llm_block_mixture;
+extern const llm_block_t  llm_block_mixture_beside;
 extern const llm_block_t  llm_block_input;
 extern const llm_block_t  llm_block_out_scale;
 
@@ -47,6 +49,11 @@ void llm_pass_norm(const llm_pass_t *p, const llm_act_t *x,
    bias and norm may be LLM_LT_N */
 void llm_pass_add(const llm_pass_t *p, const llm_act_t *h,
     llm_layer_tensor_t w, llm_layer_tensor_t bias, llm_layer_tensor_t norm);
+
+/* x += the layer's scale * norm(y), the norm if it has that tensor; y, which
+   changes, is a buffer as wide as x */
+void llm_pass_join(const llm_pass_t *p, llm_act_t *y,
+    llm_layer_tensor_t norm);
 
 /* block_input.c: before the layers, if they have inputs of their own */
 void llm_forward_inputs(llm_model_t *m);

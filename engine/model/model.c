@@ -28,6 +28,10 @@ static const struct {
     [LLM_MA_UP]     = { LLM_ACT_PRODUCT, 0 },
     [LLM_MA_GLU]    = { LLM_ACT_VALUE, 0 },
     [LLM_MA_OUT]    = { LLM_ACT_PRODUCT, 0 },
+    [LLM_MA_ROUTER]    = { LLM_ACT_PRODUCT, 0 },
+    [LLM_MA_ROUTER_IN] = { LLM_ACT_VALUE, 0 },
+    [LLM_MA_SWITCH]    = { LLM_ACT_PRODUCT, 0 },
+    [LLM_MA_MIXED]     = { LLM_ACT_PRODUCT, 0 },
     [LLM_MA_INPUTS]      = { LLM_ACT_RESIDUAL, 0 },
     [LLM_MA_INPUTS_PROJ] = { LLM_ACT_PRODUCT, 0 },
     [LLM_MA_INPUT]       = { LLM_ACT_PRODUCT, 0 },
@@ -123,6 +127,7 @@ llm_load_weight_type(const llm_gguf_t *g)
     const llm_gguf_tensor_t  *t;
 
     t = llm_gguf_find_tensor(g, "blk.0.ffn_down.weight");
+    t = t ? t : llm_gguf_find_tensor(g, "blk.0.ffn_down_exps.weight");
 
     return t ? t->type : LLM_TYPE_F32;
 }
@@ -251,7 +256,18 @@ llm_model_cols(const llm_desc_t *d, llm_model_act_t a)
     case LLM_MA_GATE:
     case LLM_MA_UP:
     case LLM_MA_GLU:
-        return llm_desc_max(d, LLM_DIM_FF);
+        return llm_max(llm_desc_max(d, LLM_DIM_FF),
+                       llm_desc_max(d, LLM_DIM_FF_SHARED));
+
+    case LLM_MA_ROUTER:
+        return llm_desc_max(d, LLM_DIM_ROUTER);
+
+    case LLM_MA_ROUTER_IN:
+    case LLM_MA_MIXED:
+        return d->layers[0].want[LLM_LT_ROUTER_SCALE] ? d->hp.n_embd : 0;
+
+    case LLM_MA_SWITCH:
+        return llm_desc_max(d, LLM_DIM_FF_SHARED) ? 1 : 0;
 
     case LLM_MA_INPUTS:
     case LLM_MA_INPUTS_PROJ:
@@ -297,6 +313,32 @@ llm_load_acts(llm_load_t *l)
     }
 
     return LLM_OK;
+}
+
+
+/* one choice of experts for all layers: as much as the largest needs */
+
+static int
+llm_load_choice(llm_load_t *l)
+{
+    llm_model_t          *m = l->m;
+    const llm_hparams_t  *hp = &m->desc.hp;
+
+    llm_choice_opts_t  o = {
+        .max_rows = m->batch,
+        .n_experts = hp->n_experts,
+        .n_used = hp->n_experts_used,
+        .n_in = hp->n_embd,
+        .n_ff = hp->n_ff_expert
+    };
+
+    if (hp->n_experts == 0) {
+        return LLM_OK;
+    }
+
+    m->choice = m->ops->choice_create(m->dev, &o, l->err);
+
+    return m->choice ? LLM_OK : LLM_ERROR;
 }
 
 
@@ -406,6 +448,7 @@ llm_model_load(const char *path, const llm_model_opts_t *opts,
         || llm_load_device(&l) != LLM_OK
         || llm_load_weights(&l) != LLM_OK
         || llm_load_acts(&l) != LLM_OK
+        || llm_load_choice(&l) != LLM_OK
         || llm_load_kv(&l) != LLM_OK
         || llm_gguf_intact(m->gguf, err) != LLM_OK)
     {
@@ -487,6 +530,10 @@ llm_model_free_device(llm_model_t *m)
         if (m->act[i]) {
             m->ops->act_free(m->dev, m->act[i]);
         }
+    }
+
+    if (m->choice) {
+        m->ops->choice_free(m->dev, m->choice);
     }
 
     if (m->kv) {

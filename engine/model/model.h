@@ -34,7 +34,10 @@ typedef struct {
     uint32_t     n_layers;
     uint32_t     n_embd;
     uint32_t     n_ff;                  /* the most of any layer, as the next
-                                           four */
+                                           seven; 0: all are mixtures */
+    uint32_t     n_experts;             /* 0: no mixtures */
+    uint32_t     n_experts_used;
+    uint32_t     n_ff_expert;
     uint32_t     n_heads;
     uint32_t     n_kv_heads;
     uint32_t     head_dim_k;

@@ -21,6 +21,11 @@ typedef enum {
     LLM_MA_GLU,
     LLM_MA_OUT,                         /* of a block, before a norm or a
                                            scale */
+    LLM_MA_ROUTER,                      /* logits of the experts */
+    LLM_MA_ROUTER_IN,                   /* what the router reads, if it is not
+                                           H */
+    LLM_MA_SWITCH,                      /* of the shared experts */
+    LLM_MA_MIXED,                       /* the mixture's result, beside OUT */
     LLM_MA_INPUTS,                      /* the layers' own inputs */
     LLM_MA_INPUTS_PROJ,
     LLM_MA_INPUT,                       /* one layer's */
@@ -66,6 +71,7 @@ struct llm_model_s {
 
     llm_act_t          *act[LLM_MA_N];
     llm_kv_t           *kv;
+    llm_choice_t       *choice;         /* of experts, or NULL */
 
     uint32_t            ctx;
     uint32_t            batch;

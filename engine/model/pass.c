@@ -45,39 +45,47 @@ llm_pass_norm(const llm_pass_t *p, const llm_act_t *x, llm_layer_tensor_t w,
 
 
 void
+llm_pass_join(const llm_pass_t *p, llm_act_t *y, llm_layer_tensor_t norm)
+{
+    float         scale = p->d->residual_scale;
+    llm_model_t  *m = p->m;
+
+    llm_norm_t  post = {
+        .kind = m->desc.arch->norm,
+        .eps = m->desc.hp.norm_eps,
+        .w = norm == LLM_LT_N ? NULL : p->l->v[norm],
+        .add = scale == 1
+    };
+
+    if (post.w) {
+        m->ops->norm(m->dev, p->rows, y, &post, scale == 1 ? p->x : y);
+    }
+
+    if (post.w == NULL || scale != 1) {
+        m->ops->scale(m->dev, p->rows, scale, y, 1, p->x);
+    }
+}
+
+
+void
 llm_pass_add(const llm_pass_t *p, const llm_act_t *h, llm_layer_tensor_t w,
     llm_layer_tensor_t bias, llm_layer_tensor_t norm)
 {
-    float             scale = p->d->residual_scale;
-    llm_model_t      *m = p->m;
-    llm_act_t        *y = m->act[LLM_MA_OUT];
-    const llm_vec_t  *post = norm == LLM_LT_N ? NULL : p->l->v[norm];
-
-    llm_norm_t  post_norm = {
-        .kind = m->desc.arch->norm,
-        .eps = m->desc.hp.norm_eps,
-        .w = post,
-        .add = scale == 1
-    };
+    llm_model_t  *m = p->m;
 
     llm_linear_t  out = {
         p->l->w[w], bias == LLM_LT_N ? NULL : p->l->v[bias], p->x, 1
     };
 
-    if (post == NULL && scale == 1) {
+    if (p->d->residual_scale == 1
+        && (norm == LLM_LT_N || p->l->v[norm] == NULL))
+    {
         m->ops->linear(m->dev, p->rows, h, &out, 1);
         return;
     }
 
-    out.y = y;
+    out.y = m->act[LLM_MA_OUT];
     out.add = 0;
     m->ops->linear(m->dev, p->rows, h, &out, 1);
-
-    if (post) {
-        m->ops->norm(m->dev, p->rows, y, &post_norm, scale == 1 ? p->x : y);
-    }
-
-    if (scale != 1) {
-        m->ops->scale(m->dev, p->rows, scale, y, 1, p->x);
-    }
+    llm_pass_join(p, out.y, norm);
 }

@@ -27,7 +27,7 @@ static const struct {
     double       neutral;
     const char  *what;
 } llm_read_reasons[] = {
-    { "expert_count", 0, "mixtures of experts are not supported" },
+    { "expert_count", 0, "the architecture has no experts" },
     { "logit_scale", 1, "scaled logits are not supported" },
     { "residual_scale", 1, "scaled residuals are not supported" },
     { "embedding_scale", 1, "scaled embeddings are not supported" },

@@ -174,13 +174,17 @@ llm_sizes_layer_all(llm_reader_t *r, uint32_t layer)
     static const llm_block_t *const  usual[] = {
         &llm_block_attention, &llm_block_ffn
     };
+    static const llm_block_t *const  mixture[] = {
+        &llm_block_attention, &llm_block_mixture
+    };
 
     arch = r->d->arch;
     l = &r->d->layers[layer];
 
     if (llm_sizes_heads(r, layer) != LLM_OK
         || llm_sizes_layer(r, "feed_forward_length", layer, LLM_MAX_WIDTH,
-                           &l->n_ff) != LLM_OK)
+                           &l->n_ff) != LLM_OK
+        || llm_read_experts(r, layer) != LLM_OK)
     {
         return LLM_ERROR;
     }
@@ -200,11 +204,24 @@ llm_sizes_layer_all(llm_reader_t *r, uint32_t layer)
     if (arch->blocks[0]) {
         llm_desc_chain(l, arch->blocks, LLM_MAX_BLOCKS);
 
+    } else if (l->route.n_experts) {
+        llm_desc_chain(l, mixture, llm_nelems(mixture));
+        l->n_ff = 0;
+
     } else {
         llm_desc_chain(l, usual, llm_nelems(usual));
     }
 
     llm_layer_want(l, arch->tensors);
+
+    if (l->n_ff_shared) {
+        l->want[LLM_LT_GATE_SHARED] = LLM_WANT_REQUIRED;
+        l->want[LLM_LT_UP_SHARED] = LLM_WANT_REQUIRED;
+        l->want[LLM_LT_DOWN_SHARED] = LLM_WANT_REQUIRED;
+
+    } else {
+        l->want[LLM_LT_SWITCH] = LLM_WANT_NONE;
+    }
 
     return LLM_OK;
 }

@@ -13,12 +13,14 @@
 
 static const llm_tensor_fact_t  llm_globals[LLM_GT_N] = {
 #define LLM_TENSOR(ID, name, in, out)
-#define LLM_GLOBAL(ID, name, in, out)  { name, LLM_DIM_##in, LLM_DIM_##out },
+#define LLM_GLOBAL(ID, name, in, out)                                        \
+    { name, LLM_DIM_##in, LLM_DIM_##out, 0 },
 #include "engine/model/tensors.def"
 };
 
 
-/* tensors that a file may have in one, their rows behind each other */
+/* tensors that a file may have in one, their rows behind each other; those of
+   experts in each expert */
 static const struct {
     const char  *name;
     int          own;                   /* no part has that name, too */
@@ -28,7 +30,9 @@ static const struct {
     { "attn_qkv.weight", 1, 3, { LLM_LT_Q, LLM_LT_K, LLM_LT_V } },
     { "attn_qkv.bias", 1, 3,
       { LLM_LT_Q_BIAS, LLM_LT_K_BIAS, LLM_LT_V_BIAS } },
-    { "ffn_up.weight", 0, 2, { LLM_LT_GATE, LLM_LT_UP, 0 } }
+    { "ffn_up.weight", 0, 2, { LLM_LT_GATE, LLM_LT_UP, 0 } },
+    { "ffn_gate_up_exps.weight", 1, 2,
+      { LLM_LT_GATE_EXPS, LLM_LT_UP_EXPS, 0 } }
 };
 
 
@@ -37,7 +41,8 @@ llm_layer_tensor_is_matrix(const llm_desc_t *d, llm_layer_tensor_t t)
 {
     return d->facts[t].out != LLM_DIM_NONE
            && d->facts[t].out != LLM_DIM_N_HEADS
-           && d->facts[t].out != LLM_DIM_N_KV_HEADS;
+           && d->facts[t].out != LLM_DIM_N_KV_HEADS
+           && d->facts[t].out != LLM_DIM_N_EXPERTS;
 }
 
 
@@ -51,6 +56,16 @@ llm_desc_dim(const llm_desc_t *d, const llm_layer_desc_t *l, llm_dim_t dim)
 
     case LLM_DIM_FF:
         return l->n_ff;
+
+    case LLM_DIM_FF_EXPERT:
+        return l->n_ff_expert;
+
+    case LLM_DIM_FF_SHARED:
+        return l->n_ff_shared;
+
+    case LLM_DIM_ROUTER:
+    case LLM_DIM_N_EXPERTS:
+        return l->route.n_experts;
 
     case LLM_DIM_Q:
         return l->n_heads * l->head_dim_k;
@@ -115,18 +130,22 @@ llm_desc_max(const llm_desc_t *d, llm_dim_t dim)
 }
 
 
-/* checks a shape; rows is 1 for a vector, 0 for any number */
+/* checks a shape; rows is 1 for a vector, 0 for any number, experts 1 for a
+   matrix that is one for all */
 
 static int
 llm_desc_shape(const llm_gguf_t *g, const llm_gguf_tensor_t *t, uint32_t row,
-    uint32_t rows, int matrix, llm_err_t *err)
+    uint32_t rows, uint32_t experts, int matrix, llm_err_t *err)
 {
-    char  want[32];
+    char  want[48];
 
-    if (t->ne[0] != row || (rows && t->ne[1] != rows) || t->ne[2] != 1
+    if (t->ne[0] != row || (rows && t->ne[1] != rows) || t->ne[2] != experts
         || t->ne[3] != 1)
     {
-        if (rows) {
+        if (experts > 1) {
+            snprintf(want, sizeof(want), "[%u, %u, %u]", row, rows, experts);
+
+        } else if (rows) {
             snprintf(want, sizeof(want), "[%u, %u]", row, rows);
 
         } else {
@@ -150,6 +169,13 @@ llm_desc_shape(const llm_gguf_t *g, const llm_gguf_tensor_t *t, uint32_t row,
     }
 
     return LLM_OK;
+}
+
+
+static uint32_t
+llm_desc_experts(const llm_desc_t *d, const llm_layer_desc_t *l, uint32_t id)
+{
+    return d->facts[id].experts ? l->route.n_experts : 1;
 }
 
 
@@ -205,8 +231,8 @@ llm_desc_split(const llm_gguf_t *g, const llm_desc_t *d, llm_layer_desc_t *l,
         return LLM_OK;
     }
 
-    if (llm_desc_shape(g, t, matrix ? in : first, matrix ? first : 1, matrix,
-                       err) != LLM_OK)
+    if (llm_desc_shape(g, t, matrix ? in : first, matrix ? first : 1,
+                       llm_desc_experts(d, l, id), matrix, err) != LLM_OK)
     {
         return LLM_ERROR;
     }
@@ -257,8 +283,8 @@ llm_desc_layer(const llm_gguf_t *g, llm_desc_t *d, uint32_t layer,
         in = llm_desc_dim(d, l, d->facts[i].in);
         out = llm_desc_dim(d, l, d->facts[i].out);
 
-        if (llm_desc_shape(g, t, in, out, llm_layer_tensor_is_matrix(d, i),
-                           err) != LLM_OK)
+        if (llm_desc_shape(g, t, in, out, llm_desc_experts(d, l, i),
+                           llm_layer_tensor_is_matrix(d, i), err) != LLM_OK)
         {
             return LLM_ERROR;
         }
@@ -287,7 +313,7 @@ llm_desc_vocab(const llm_gguf_t *g, llm_desc_t *d, llm_err_t *err)
                                   err);
     }
 
-    if (llm_desc_shape(g, t, d->hp.n_embd, 0, 1, err) != LLM_OK) {
+    if (llm_desc_shape(g, t, d->hp.n_embd, 0, 1, 1, err) != LLM_OK) {
         return LLM_ERROR;
     }
 
@@ -335,7 +361,7 @@ llm_desc_globals(const llm_gguf_t *g, llm_desc_t *d, llm_err_t *err)
 
         if (llm_desc_shape(g, t, llm_desc_dim(d, &d->layers[0], f->in),
                            llm_desc_dim(d, &d->layers[0], f->out),
-                           f->out != LLM_DIM_NONE, err) != LLM_OK)
+                           1, f->out != LLM_DIM_NONE, err) != LLM_OK)
         {
             return LLM_ERROR;
         }

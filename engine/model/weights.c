@@ -55,6 +55,31 @@ llm_load_part(llm_load_t *l, const llm_tensor_part_t *p, int usage)
 }
 
 
+/* rows p of each expert's matrix */
+
+static llm_weight_t *
+llm_load_experts(llm_load_t *l, const llm_tensor_part_t *p)
+{
+    size_t                    row;
+    llm_weight_t             *w;
+    const llm_gguf_tensor_t  *t;
+
+    t = p->t;
+    row = llm_type_row_size(t->type, t->ne[0]);
+    w = l->m->ops->experts_create(l->m->dev, t->type, (uint32_t) t->ne[2],
+                                  p->n, (uint32_t) t->ne[0],
+                                  (const char *) t->data + p->first * row,
+                                  t->ne[1] * row, l->err);
+
+    if (w && llm_load_progress(l, p->n * row * t->ne[2]) != LLM_OK) {
+        l->m->ops->weight_free(l->m->dev, w);
+        return NULL;
+    }
+
+    return w;
+}
+
+
 static llm_weight_t *
 llm_load_weight(llm_load_t *l, const llm_gguf_tensor_t *t, int usage)
 {
@@ -294,8 +319,13 @@ llm_load_layer(llm_load_t *l, uint32_t layer)
             continue;
         }
 
-        if (llm_layer_tensor_is_matrix(&l->m->desc, i)) {
-            ml->w[i] = llm_load_part(l, p, LLM_WEIGHT_LINEAR);
+        if (l->m->desc.facts[i].experts) {
+            ml->w[i] = llm_load_experts(l, p);
+
+        } else if (llm_layer_tensor_is_matrix(&l->m->desc, i)) {
+            ml->w[i] = llm_load_part(l, p, i == LLM_LT_ROUTER
+                                     ? LLM_WEIGHT_LINEAR | LLM_WEIGHT_HEAD
+                                     : LLM_WEIGHT_LINEAR);
 
         } else {
             ml->v[i] = llm_load_vec_part(l, p);

@@ -211,7 +211,12 @@ main(void)
         "gemma2-f16", "gemma3-f16", "gemma4-f16", "glm4-f16", "gpt2-f16",
         "granite-f16", "hunyuandense-f16", "ministral3-f16", "nemotron-f16",
         "olmo2-f16", "phi2-f16", "seedoss-f16", "smollm3-f16",
-        "stablelm-f16", "starcoder2-f16"
+        "stablelm-f16", "starcoder2-f16",
+
+        /* mixtures of experts */
+        "ernie45moe-f16", "gemma4moe-f16", "glm4moe-f16", "gptoss-f16",
+        "granitemoe-f16", "hunyuanmoe-f16", "llama4-f16", "minimaxm2-f16",
+        "mixtral-f16", "olmoe-f16", "qwen2moe-f16", "qwen3moe-f16"
     };
 
     f = calloc(1, sizeof(fixture_t));

@@ -286,7 +286,8 @@ test_fields(void)
         { "llama.attention.value_length", 0, "not within" },
         { "llama.rope.dimension_count", 7, "is odd" },
         { "llama.rope.dimension_count", 10, "not within" },
-        { "llama.expert_count", 8, "mixtures of experts" },
+        { "llama.expert_count", 2000, "not within" },
+        { "llama.expert_gating_func", 2, "has no such field" },
         { "llama.nextn_predict_layers", 2, "2 of 2 layers" },
         { "llama.depth_of_thought", 2, "has no such field" },
         { "llama.attention.layer_norm_rms_epsilon", 2, "not within" },
@@ -348,6 +349,95 @@ test_fields(void)
             change(.u32_key = "qwen3.rope.scaling.original_context_length",
                    .u32 = 0),
             "original_context_length", "0 is no length");
+}
+
+
+static void
+test_bad_experts(void)
+{
+    size_t  i;
+
+    static const char  *const tensors[] = {
+        "blk.1.ffn_gate_inp.weight", "blk.0.ffn_gate_exps.weight",
+        "blk.0.ffn_up_exps.weight", "blk.1.ffn_down_exps.weight"
+    };
+
+    static const char  *const shared[] = {
+        "blk.1.ffn_gate_shexp.weight", "blk.1.ffn_up_shexp.weight",
+        "blk.1.ffn_down_shexp.weight", "blk.1.exp_probs_b.bias"
+    };
+
+    static const struct {
+        const char  *key;
+        uint32_t     value;
+        const char  *what;
+        const char  *why;
+    } numbers[] = {
+        { "expert_count", 0, "glm4moe.expert_feed_forward_length",
+          "has no such field" },
+        { "expert_count", 7, "glm4moe.expert_group_count", "4 groups" },
+        { "expert_count", 1, "glm4moe.expert_used_count", "not within" },
+        { "expert_count", 1025, "glm4moe.expert_count", "not within" },
+        { "expert_count", 16, "blk.1.ffn_gate_inp.weight", "not [32, 16]" },
+        { "expert_used_count", 0, "glm4moe.expert_used_count",
+          "not within" },
+        { "expert_used_count", 9, "glm4moe.expert_used_count",
+          "not within" },
+        { "expert_used_count", 5, "glm4moe.expert_group_used_count",
+          "fewer than the 5" },
+        { "expert_group_count", 0, "glm4moe.expert_group_count",
+          "not within" },
+        { "expert_group_count", 8, "glm4moe.expert_group_count",
+          "8 groups of the 8" },
+        { "expert_group_count", 3, "glm4moe.expert_group_count",
+          "3 groups of the 8" },
+        { "expert_group_used_count", 0, "glm4moe.expert_group_used_count",
+          "not within" },
+        { "expert_group_used_count", 5, "glm4moe.expert_group_used_count",
+          "not within" },
+        { "expert_gating_func", 4, "glm4moe.expert_gating_func",
+          "is not supported" },
+        { "expert_feed_forward_length", 0,
+          "glm4moe.expert_feed_forward_length", "not within" },
+        { "expert_feed_forward_length", 0xffffffff,
+          "glm4moe.expert_feed_forward_length", "not within" },
+        { "expert_shared_feed_forward_length", 0xfffffff0,
+          "glm4moe.expert_shared_count", "at most" },
+        { "leading_dense_block_count", 0, "blk.0.ffn_gate_inp.weight",
+          "is missing" },
+        { "leading_dense_block_count", 2, "blk.1.ffn_gate.weight",
+          "is missing" }
+    };
+
+    for (i = 0; i < llm_nelems(tensors); i++) {
+        refused("qwen3moe", change(.drop = tensors[i]), tensors[i],
+                "is missing");
+        refused("qwen3moe", change(.reshape = tensors[i]), tensors[i],
+                "its shape is");
+    }
+
+    for (i = 0; i < llm_nelems(shared); i++) {
+        refused("glm4moe", change(.reshape = shared[i]), shared[i],
+                "its shape is");
+    }
+
+    refused("gpt-oss", change(.reshape = "blk.0.ffn_up_exps.bias"),
+            "blk.0.ffn_up_exps.bias", "its shape is");
+    refused("qwen2moe", change(.drop = "blk.0.ffn_gate_inp_shexp.weight"),
+            "blk.0.ffn_gate_inp_shexp.weight", "is missing");
+    refused("qwen3moe", change(.drop_key = "qwen3moe.expert_used_count"),
+            "qwen3moe.expert_used_count", "is missing");
+    refused("qwen3moe", change(.f32_key = "qwen3moe.expert_weights_scale",
+                               .f32 = NAN),
+            "qwen3moe.expert_weights_scale", "not a finite");
+
+    for (i = 0; i < llm_nelems(numbers); i++) {
+        char  key[64];
+
+        snprintf(key, sizeof(key), "glm4moe.%s", numbers[i].key);
+        refused("glm4moe", change(.u32_key = key, .u32 = numbers[i].value),
+                numbers[i].what, numbers[i].why);
+    }
 }
 
 
@@ -598,6 +688,7 @@ main(void)
     test_expected();
     test_tensors();
     test_fields();
+    test_bad_experts();
     test_options();
     test_devices();
     test_skipped();

@@ -50,6 +50,21 @@ typedef struct {
     int          factors;               /* rope_factors_long, _short */
     int          swap;                  /* the tensors of rows/tensors.def */
     int          rank;                  /* cls.output.weight, and labels */
+    uint32_t     experts;               /* 0: no mixtures */
+    uint32_t     used;
+    uint32_t     ff_expert;
+    uint32_t     ff_shared;
+    uint32_t     dense;                 /* layers without, at the beginning */
+    uint32_t     gating;                /* expert_gating_func */
+    uint32_t     groups;
+    uint32_t     groups_used;
+    float        weights_scale;
+    int          probs_bias;
+    int          shared_switch;
+    int          expert_bias;           /* of the router, too */
+    int          sinks;
+    int          late_norm;             /* ffn_norm is called as if it were
+                                           behind attention */
     float        attn_scale;
     const char  *scaling;
     float        factor;
@@ -255,10 +270,10 @@ tiny_fill(llm_buf_t *out, const char *name, uint32_t type, size_t n)
 }
 
 
-/* rows are 0 for a vector */
+/* experts are 0 for a tensor of two dimensions */
 static inline void
-tiny_tensor(tiny_file_t *f, const char *name, uint32_t type, uint64_t row,
-    uint64_t rows)
+tiny_tensor_3(tiny_file_t *f, const char *name, uint32_t type, uint64_t row,
+    uint64_t rows, uint64_t experts)
 {
     uint32_t  n_dims;
     uint64_t  off;
@@ -281,7 +296,7 @@ tiny_tensor(tiny_file_t *f, const char *name, uint32_t type, uint64_t row,
         (void) llm_buf_addc(&f->data, 0);
     }
 
-    n_dims = rows ? 2 : 1;
+    n_dims = experts ? 3 : rows ? 2 : 1;
     off = f->data.len;
 
     tiny_str(&f->infos, name);
@@ -292,11 +307,25 @@ tiny_tensor(tiny_file_t *f, const char *name, uint32_t type, uint64_t row,
         (void) llm_buf_add(&f->infos, &rows, 8);
     }
 
+    if (experts) {
+        (void) llm_buf_add(&f->infos, &experts, 8);
+    }
+
     (void) llm_buf_add(&f->infos, &type, 4);
     (void) llm_buf_add(&f->infos, &off, 8);
     f->n_tensors++;
 
-    tiny_fill(&f->data, name, type, row * (rows ? rows : 1));
+    tiny_fill(&f->data, name, type,
+              row * (rows ? rows : 1) * (experts ? experts : 1));
+}
+
+
+/* rows are 0 for a vector */
+static inline void
+tiny_tensor(tiny_file_t *f, const char *name, uint32_t type, uint64_t row,
+    uint64_t rows)
+{
+    tiny_tensor_3(f, name, type, row, rows, 0);
 }
 
 
@@ -332,6 +361,15 @@ tiny_metadata(tiny_file_t *f, const tiny_t *t)
     tiny_u32(f, a, "embedding_length", t->embd);
     tiny_u32(f, a, "block_count", t->layers);
     tiny_u32(f, a, "feed_forward_length", t->ff);
+    tiny_u32(f, a, "expert_count", t->experts);
+    tiny_u32(f, a, "expert_used_count", t->used);
+    tiny_u32(f, a, "expert_feed_forward_length", t->ff_expert);
+    tiny_u32(f, a, "expert_shared_feed_forward_length", t->ff_shared);
+    tiny_u32(f, a, "leading_dense_block_count", t->dense);
+    tiny_u32(f, a, "expert_gating_func", t->gating);
+    tiny_u32(f, a, "expert_group_count", t->groups);
+    tiny_u32(f, a, "expert_group_used_count", t->groups_used);
+    tiny_f32(f, a, "expert_weights_scale", t->weights_scale);
     tiny_u32(f, a, "attention.head_count", t->heads);
     tiny_u32(f, a, "attention.head_count_kv", t->kv_heads);
     tiny_u32(f, a, "attention.key_length", t->head_k);
@@ -389,11 +427,53 @@ tiny_metadata(tiny_file_t *f, const tiny_t *t)
 
 
 static inline void
+tiny_mixture(tiny_file_t *f, const tiny_t *t, uint32_t layer)
+{
+    size_t  i;
+    char    name[64];
+
+    const struct {
+        const char  *name;
+        uint32_t     row;
+        uint32_t     rows;
+        uint32_t     experts;
+        int          there;
+    } all[] = {
+        { "ffn_gate_inp.weight", t->embd, t->experts, 0, 1 },
+        { "ffn_gate_inp.bias", t->experts, 0, 0, t->expert_bias },
+        { "exp_probs_b.bias", t->experts, 0, 0, t->probs_bias },
+        { "ffn_gate_exps.weight", t->embd, t->ff_expert, t->experts, 1 },
+        { "ffn_up_exps.weight", t->embd, t->ff_expert, t->experts, 1 },
+        { "ffn_down_exps.weight", t->ff_expert, t->embd, t->experts, 1 },
+        { "ffn_gate_exps.bias", t->ff_expert, t->experts, 0,
+          t->expert_bias },
+        { "ffn_up_exps.bias", t->ff_expert, t->experts, 0, t->expert_bias },
+        { "ffn_down_exps.bias", t->embd, t->experts, 0, t->expert_bias },
+        { "ffn_gate_shexp.weight", t->embd, t->ff_shared, 0,
+          t->ff_shared != 0 },
+        { "ffn_up_shexp.weight", t->embd, t->ff_shared, 0,
+          t->ff_shared != 0 },
+        { "ffn_down_shexp.weight", t->ff_shared, t->embd, 0,
+          t->ff_shared != 0 },
+        { "ffn_gate_inp_shexp.weight", t->embd, 1, 0, t->shared_switch }
+    };
+
+    for (i = 0; i < llm_nelems(all); i++) {
+        if (all[i].there) {
+            snprintf(name, sizeof(name), "blk.%u.%s", layer, all[i].name);
+            tiny_tensor_3(f, name, LLM_TYPE_F32, all[i].row, all[i].rows,
+                          all[i].experts);
+        }
+    }
+}
+
+
+static inline void
 tiny_layer(tiny_file_t *f, const tiny_t *t, uint32_t layer)
 {
     size_t     i;
     char       name[64];
-    uint32_t   q, k, v, o, by_row, by_head, fused;
+    uint32_t   q, k, v, o, by_row, by_head, fused, feeds;
 
     q = t->heads * t->head_k;
     k = t->kv_heads * t->head_k;
@@ -402,6 +482,7 @@ tiny_layer(tiny_file_t *f, const tiny_t *t, uint32_t layer)
     by_row = t->qk_norm == 2;
     by_head = t->qk_norm == 3;
     fused = t->fused && !t->no_gate;
+    feeds = t->experts == 0 || layer < t->dense;
 
     const struct {
         const char  *name;
@@ -425,12 +506,16 @@ tiny_layer(tiny_file_t *f, const tiny_t *t, uint32_t layer)
         { "attn_k.bias", k, 0, !t->fused && (t->qkv_bias || t->all_bias) },
         { "attn_v.bias", v, 0, !t->fused && (t->qkv_bias || t->all_bias) },
         { "attn_output.bias", t->embd, 0, t->all_bias },
-        { "post_attention_norm.weight", t->embd, 0, t->post },
-        { "ffn_norm.weight", t->embd, 0, !t->no_pre && !t->parallel },
+        { "attn_sinks.weight", t->heads, 0, t->sinks },
+        { "post_attention_norm.weight", t->embd, 0,
+          t->post || t->late_norm },
+        { "ffn_norm.weight", t->embd, 0,
+          !t->no_pre && !t->parallel && !t->late_norm },
         { "ffn_norm.bias", t->embd, 0, t->layernorm == 2 && !t->parallel },
-        { "ffn_gate.weight", t->embd, t->ff, !t->fused && !t->no_gate },
-        { "ffn_up.weight", t->embd, fused ? 2 * t->ff : t->ff, 1 },
-        { "ffn_down.weight", t->ff, t->embd, 1 },
+        { "ffn_gate.weight", t->embd, t->ff,
+          !t->fused && !t->no_gate && feeds },
+        { "ffn_up.weight", t->embd, fused ? 2 * t->ff : t->ff, feeds },
+        { "ffn_down.weight", t->ff, t->embd, feeds },
         { "post_ffw_norm.weight", t->embd, 0, t->post },
         { "ffn_gate.bias", t->ff, 0, t->all_bias && !t->no_gate },
         { "ffn_up.bias", t->ff, 0, t->all_bias },
@@ -445,6 +530,10 @@ tiny_layer(tiny_file_t *f, const tiny_t *t, uint32_t layer)
             tiny_tensor(f, name, all[i].rows ? t->type : LLM_TYPE_F32,
                         all[i].row, all[i].rows);
         }
+    }
+
+    if (!feeds) {
+        tiny_mixture(f, t, layer);
     }
 }
 

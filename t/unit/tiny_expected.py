@@ -53,6 +53,16 @@ LONGROPE = dict(PHI3, window=0, factors=1, orig_ctx=64, attn_factor=1.19)
 GRANITE = dict(SMALL, arch="granite", embd_scale=3.0, residual_scale=0.4,
                logit_scale=2.0, attn_scale=0.1)
 
+QWEN3MOE = dict(SMALL, arch="qwen3moe", qk_norm=1, experts=6, used=2,
+                ff_expert=24)
+QWEN2MOE = dict(SMALL, arch="qwen2moe", qkv_bias=1, experts=5, used=3,
+                ff_expert=24, ff_shared=40, shared_switch=1)
+GPT_OSS = dict(SMALL, arch="gpt-oss", layers=3, experts=4, used=2,
+               ff_expert=32, expert_bias=1, sinks=1, window=4, late_norm=1)
+GLM4MOE = dict(SMALL, arch="glm4moe", late_norm=1, experts=8, used=2,
+               ff_expert=24, ff_shared=24, dense=1, gating=2, groups=4,
+               groups_used=2, weights_scale=1.5, probs_bias=1)
+
 STABLELM = dict(SMALL, arch="stablelm", layernorm=2, qk_norm=3, parallel=1,
                 rot=4)
 
@@ -93,6 +103,10 @@ MODELS = {
     "phi3, long RoPE within its context": dict(LONGROPE, orig_ctx=CTX),
     "granite": GRANITE,
     "stablelm": STABLELM,
+    "qwen3moe": QWEN3MOE,
+    "qwen2moe": QWEN2MOE,
+    "gpt-oss": GPT_OSS,
+    "glm4moe": GLM4MOE,
     "llama, odd sizes": ODD,
     **{f"llama, odd sizes {t.name}": dict(ODD, type=t)
        for t in (T.F16, T.BF16)},
@@ -146,7 +160,7 @@ def norm(m, x, vector, name):
 
 def windowed(m, layer):
     """Of so many layers the last sees everything."""
-    period = {"gemma2": 2, "gemma3": 6, "cohere2": 4}.get(m["arch"])
+    period = {"gemma2": 2, "gemma3": 6, "cohere2": 4, "gpt-oss": 2}.get(m["arch"])
     return bool(m.get("window")) and (not period
                                       or layer % period != period - 1)
 
@@ -239,8 +253,13 @@ def attention(m, w, x):
         s[np.triu_indices(len(IDS), 1)] = -np.inf
         if windowed(m, w.layer):
             s[np.tril_indices(len(IDS), -m["window"])] = -np.inf
-        p = np.exp(s - s.max(-1, keepdims=True))
-        out.append(p / p.sum(-1, keepdims=True) @ v[:, h // group])
+        top = s.max(-1, keepdims=True)
+        p = np.exp(s - top)
+        total = p.sum(-1, keepdims=True)
+        if m.get("sinks"):
+            total = total + np.exp(w.vector("attn_sinks.weight",
+                                            m["heads"])[h] - top)
+        out.append(p / total @ v[:, h // group])
     return w("attn_output", np.concatenate(out, -1), m["embd"])
 
 
@@ -277,6 +296,63 @@ def feed(m, w, h):
     return w("ffn_down", g if m.get("no_gate") else g * u, m["embd"])
 
 
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
+def softmax(x):
+    e = np.exp(x - x.max())
+    return e / e.sum()
+
+
+def choose(m, w, logits):
+    """The experts of a row, and their weights."""
+    score = sigmoid(logits) if m.get("gating") == 2 else softmax(logits)
+    p = score.copy()
+    if m.get("probs_bias"):
+        p += w.vector("exp_probs_b.bias", m["experts"])
+    if m.get("groups"):
+        groups = p.reshape(m["groups"], -1)
+        best = np.argsort(-np.sort(groups)[:, -2:].sum(-1))
+        groups[best[m["groups_used"]:]] = -np.inf
+    chosen = np.argsort(-p)[:m["used"]]
+    weights = score[chosen]
+    if m["arch"] in ("qwen3moe", "gpt-oss"):
+        weights = weights / weights.sum()
+    return chosen, weights * m.get("weights_scale", 1.0)
+
+
+def mixture(m, w, h):
+    n, e, f = m["embd"], m["experts"], m["ff_expert"]
+    router = w.vector("ffn_gate_inp.weight", (e, n))
+    gate = w.vector("ffn_gate_exps.weight", (e, f, n))
+    up = w.vector("ffn_up_exps.weight", (e, f, n))
+    down = w.vector("ffn_down_exps.weight", (e, n, f))
+    bias = [w.vector(f"ffn_{k}.bias", size) if m.get("expert_bias")
+            else np.zeros(size) for k, size in
+            (("gate_inp", e), ("gate_exps", (e, f)), ("up_exps", (e, f)),
+             ("down_exps", (e, n)))]
+    y = np.zeros_like(h)
+    for r, x in enumerate(h):
+        for i, weight in zip(*choose(m, w, router @ x + bias[0])):
+            g, u = gate[i] @ x + bias[1][i], up[i] @ x + bias[2][i]
+            if m["arch"] == "gpt-oss":
+                g = np.minimum(g, 7)
+                a = g * sigmoid(1.702 * g) * (np.clip(u, -7, 7) + 1)
+            else:
+                a = g * sigmoid(g) * u
+            y[r] += weight * (down[i] @ a + bias[3][i])
+    if m.get("ff_shared"):
+        g, u = (h @ w.vector(f"ffn_{k}_shexp.weight",
+                             (m["ff_shared"], n)).T for k in ("gate", "up"))
+        s = g * sigmoid(g) * u @ w.vector("ffn_down_shexp.weight",
+                                          (n, m["ff_shared"])).T
+        if m.get("shared_switch"):
+            s *= sigmoid(h @ w.vector("ffn_gate_inp_shexp.weight", (1, n)).T)
+        y += s
+    return y
+
+
 def states(m):
     """The final state of every position, which the head reads."""
     embd = tensor("token_embd.weight", m["type"], VOCAB, m["embd"])
@@ -295,8 +371,13 @@ def states(m):
             y = norm(m, y, w.vector, "post_attention_norm")
         x = x + y * scale
         if not m.get("parallel"):
-            h = x if m.get("no_pre") else norm(m, x, w.vector, "ffn_norm")
-        y = feed(m, w, h)
+            h = x if m.get("no_pre") else norm(
+                m, x, w.vector, "post_attention_norm" if m.get("late_norm")
+                else "ffn_norm")
+        if m.get("experts") and i >= m.get("dense", 0):
+            y = mixture(m, w, h)
+        else:
+            y = feed(m, w, h)
         if m.get("post"):
             y = norm(m, y, w.vector, "post_ffw_norm")
         x = x + y * scale

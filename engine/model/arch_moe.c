@@ -1,0 +1,176 @@
+/*
+ * Architectures that are known as mixtures of experts alone: gpt-oss, OLMoE,
+ * GLM 4.5, MiniMax M2, Llama 4.
+ */
+
+#include "engine/model/reader.h"
+
+#define LLM_LLAMA4_CHUNK  8192
+
+
+static const llm_tensor_want_t  llm_gpt_oss_tensors[] = {
+    { LLM_LT_SINKS, LLM_WANT_REQUIRED },
+    { LLM_LT_N, LLM_WANT_NONE }
+};
+
+static const llm_tensor_want_t  llm_norms_required[] = {
+    { LLM_LT_Q_NORM, LLM_WANT_REQUIRED },
+    { LLM_LT_K_NORM, LLM_WANT_REQUIRED },
+    { LLM_LT_N, LLM_WANT_NONE }
+};
+
+static const llm_tensor_want_t  llm_norms_optional[] = {
+    { LLM_LT_Q_NORM, LLM_WANT_OPTIONAL },
+    { LLM_LT_K_NORM, LLM_WANT_OPTIONAL },
+    { LLM_LT_N, LLM_WANT_NONE }
+};
+
+static const llm_arch_experts_t  llm_gpt_oss_experts = {
+    .score = LLM_ROUTE_CHOSEN
+};
+
+static const llm_arch_experts_t  llm_olmoe_experts = {
+    .score = LLM_ROUTE_SOFTMAX
+};
+
+static const llm_arch_experts_t  llm_glm4moe_experts = {
+    .score = LLM_ROUTE_SIGMOID,
+    .shared = LLM_WANT_OPTIONAL
+};
+
+static const llm_arch_experts_t  llm_minimax_experts = {
+    .score = LLM_ROUTE_SIGMOID,
+    .normalize = 1
+};
+
+static const llm_arch_experts_t  llm_llama4_experts = {
+    .score = LLM_ROUTE_SIGMOID,
+    .shared = LLM_WANT_REQUIRED,
+    .weigh_input = 1
+};
+
+
+/* the norm before the mixture has the name of one behind attention */
+
+static void
+llm_moe_ffn_norm(llm_desc_t *d)
+{
+    d->facts[LLM_LT_FFN_NORM].name = d->facts[LLM_LT_ATTN_POST].name;
+}
+
+
+/* the first of every two layers has a window */
+
+static int
+llm_gpt_oss_read(llm_reader_t *r)
+{
+    llm_moe_ffn_norm(r->d);
+
+    return llm_read_windows(r, 2, 0) == LLM_ERROR ? LLM_ERROR : LLM_OK;
+}
+
+
+static int
+llm_glm4moe_read(llm_reader_t *r)
+{
+    llm_moe_ffn_norm(r->d);
+
+    return LLM_OK;
+}
+
+
+/* Q and K are normalised as whole rows */
+
+static int
+llm_olmoe_read(llm_reader_t *r)
+{
+    r->d->facts[LLM_LT_Q_NORM].in = LLM_DIM_Q;
+    r->d->facts[LLM_LT_K_NORM].in = LLM_DIM_K;
+
+    return LLM_OK;
+}
+
+
+/*
+ * Three of four layers have RoPE and see chunks of positions, the fourth has
+ * no RoPE and sharper queries for far positions.  A file without chunks says
+ * so by a window of 0; then all layers have RoPE.  Files do not say whether Q
+ * and K are normalised: Maverick, the one of 128 experts, does not.
+ */
+
+static int
+llm_llama4_read(llm_reader_t *r)
+{
+    int                rc;
+    uint32_t           i, window;
+    llm_layer_desc_t  *l;
+
+    window = LLM_LLAMA4_CHUNK;
+    rc = llm_read_u32(r, "attention.sliding_window", &window);
+
+    if (rc == LLM_ERROR) {
+        return LLM_ERROR;
+    }
+
+    for (i = 0; i < r->d->hp.n_layers; i++) {
+        l = &r->d->layers[i];
+        l->norm_qk = l->route.n_experts != 128;
+
+        if (window == 0) {
+            continue;
+        }
+
+        l->chunks = 1;
+        l->window = i % 4 == 3 ? 0 : window;
+
+        if (i % 4 == 3) {
+            l->norm_qk = 0;
+            l->rope = LLM_NO_ROPE;
+            l->temp_scale = 0.1f;
+            l->temp_floor = LLM_LLAMA4_CHUNK;
+            l->temp_offset = 1;
+        }
+    }
+
+    return LLM_OK;
+}
+
+
+const llm_arch_t  llm_arch_gpt_oss = {
+    .name = "gpt-oss",
+    .rope = LLM_ROPE_NEOX,
+    .act = LLM_GLU_CLAMPED,
+    .experts = &llm_gpt_oss_experts,
+    .tensors = llm_gpt_oss_tensors,
+    .read = llm_gpt_oss_read
+};
+
+const llm_arch_t  llm_arch_olmoe = {
+    .name = "olmoe",
+    .rope = LLM_ROPE_NEOX,
+    .experts = &llm_olmoe_experts,
+    .tensors = llm_norms_required,
+    .read = llm_olmoe_read
+};
+
+const llm_arch_t  llm_arch_glm4moe = {
+    .name = "glm4moe",
+    .rope = LLM_ROPE_NEOX,
+    .experts = &llm_glm4moe_experts,
+    .tensors = llm_norms_optional,
+    .read = llm_glm4moe_read
+};
+
+const llm_arch_t  llm_arch_minimax_m2 = {
+    .name = "minimax-m2",
+    .rope = LLM_ROPE_NEOX,
+    .experts = &llm_minimax_experts,
+    .tensors = llm_norms_required,
+    .read = llm_olmoe_read
+};
+
+const llm_arch_t  llm_arch_llama4 = {
+    .name = "llama4",
+    .experts = &llm_llama4_experts,
+    .read = llm_llama4_read
+};

@@ -1,0 +1,186 @@
+/*
+ * Two blocks: a mixture of experts in the place of a feed-forward network,
+ * and one beside such a network, each with norms of its own.
+ *
+ * The mixture itself is block_experts.c; here are its weights, and what is
+ * around it.
+ */
+
+#include "engine/model/block_experts.h"
+#include "engine/model/blocks.h"
+
+#include <math.h>
+
+
+/* y = the mixture of x, or y += with `add`; the router reads r */
+
+static void
+llm_mix_forward(const llm_pass_t *p, const llm_act_t *r, const llm_act_t *x,
+    int add, llm_act_t *y)
+{
+    llm_mixture_t             mix;
+    llm_mixture_acts_t        a;
+    const llm_layer_desc_t   *d = p->d;
+    const llm_model_layer_t  *l = p->l;
+
+    memset(&mix, 0, sizeof(mix));
+    mix.router = l->w[LLM_LT_ROUTER];
+    mix.router_bias = l->v[LLM_LT_ROUTER_BIAS];
+    mix.route = d->route;
+    mix.route.bias = l->v[LLM_LT_PROBS_BIAS];
+    mix.route.factor = l->v[LLM_LT_DOWN_EXPS_SCALE];
+    mix.experts.gate = l->w[LLM_LT_GATE_EXPS];
+    mix.experts.up = l->w[LLM_LT_UP_EXPS];
+    mix.experts.down = l->w[LLM_LT_DOWN_EXPS];
+    mix.experts.gate_bias = l->v[LLM_LT_GATE_EXPS_BIAS];
+    mix.experts.up_bias = l->v[LLM_LT_UP_EXPS_BIAS];
+    mix.experts.down_bias = l->v[LLM_LT_DOWN_EXPS_BIAS];
+    mix.experts.act = d->act.kind;
+    mix.experts.weigh_input = p->m->desc.arch->experts->weigh_input;
+    mix.experts.add = add;
+    mix.shared_gate = l->w[LLM_LT_GATE_SHARED];
+    mix.shared_up = l->w[LLM_LT_UP_SHARED];
+    mix.shared_down = l->w[LLM_LT_DOWN_SHARED];
+    mix.shared_switch = l->w[LLM_LT_SWITCH];
+
+    memset(&a, 0, sizeof(a));
+    a.choice = p->m->choice;
+    a.logits = llm_pass_act(p, LLM_MA_ROUTER, d->route.n_experts);
+
+    if (mix.shared_up) {
+        a.gate = llm_pass_act(p, LLM_MA_GATE, d->n_ff_shared);
+        a.up = llm_pass_act(p, LLM_MA_UP, d->n_ff_shared);
+        a.glu = llm_pass_act(p, LLM_MA_GLU, d->n_ff_shared);
+        a.open = p->m->act[LLM_MA_SWITCH];
+    }
+
+    llm_mixture_forward(p->m->ops, p->m->dev, p->rows, &mix, &a, r, x, y);
+}
+
+
+static void
+llm_block_mix(const llm_pass_t *p)
+{
+    int         direct;
+    llm_act_t  *h, *y;
+
+    h = p->m->act[LLM_MA_H];
+    direct = (p->d->residual_scale == 1 && p->l->v[LLM_LT_FFN_POST] == NULL);
+    y = direct ? p->x : p->m->act[LLM_MA_OUT];
+
+    if (p->d->parallel) {
+        h = p->h;
+
+    } else {
+        llm_pass_norm(p, p->x, LLM_LT_FFN_NORM, LLM_LT_FFN_NORM_BIAS, h);
+    }
+
+    llm_mix_forward(p, h, h, direct, y);
+
+    if (!direct) {
+        llm_pass_join(p, y, LLM_LT_FFN_POST);
+    }
+}
+
+
+/* y = the feed-forward network of x, normalised */
+
+static void
+llm_beside_feed(const llm_pass_t *p, const llm_act_t *h, llm_act_t *y)
+{
+    llm_model_t              *m = p->m;
+    llm_act_t                *gate, *up, *glu;
+    const llm_model_layer_t  *l = p->l;
+
+    gate = llm_pass_act(p, LLM_MA_GATE, p->d->n_ff);
+    up = llm_pass_act(p, LLM_MA_UP, p->d->n_ff);
+    glu = llm_pass_act(p, LLM_MA_GLU, p->d->n_ff);
+
+    llm_linear_t  down = { l->w[LLM_LT_DOWN], NULL, y, 0 };
+
+    llm_linear_t  products[] = {
+        { l->w[LLM_LT_UP], NULL, up, 0 },
+        { l->w[LLM_LT_GATE], NULL, gate, 0 }
+    };
+
+    m->ops->linear(m->dev, p->rows, h, products, 2);
+    m->ops->glu(m->dev, p->rows, p->d->act.kind, gate, up, glu);
+    m->ops->linear(m->dev, p->rows, glu, &down, 1);
+    llm_pass_norm(p, y, LLM_LT_FFN_POST_1, LLM_LT_N, y);
+}
+
+
+/* the router reads x by a norm of its own, and 1 / sqrt(n_embd) of it */
+
+static void
+llm_block_mix_beside(const llm_pass_t *p)
+{
+    llm_model_t  *m = p->m;
+    llm_act_t    *const *a = m->act;
+
+    llm_norm_t  post = {
+        .kind = m->desc.arch->norm,
+        .eps = m->desc.hp.norm_eps,
+        .w = p->l->v[LLM_LT_FFN_POST_2],
+        .add = 1
+    };
+
+    llm_pass_norm(p, p->x, LLM_LT_FFN_NORM, LLM_LT_N, a[LLM_MA_H]);
+    llm_beside_feed(p, a[LLM_MA_H], a[LLM_MA_OUT]);
+
+    llm_pass_norm(p, p->x, LLM_LT_ROUTER_SCALE, LLM_LT_N,
+                  a[LLM_MA_ROUTER_IN]);
+    m->ops->scale(m->dev, p->rows, 1 / sqrtf((float) m->desc.hp.n_embd),
+                  a[LLM_MA_ROUTER_IN], 0, a[LLM_MA_ROUTER_IN]);
+
+    llm_pass_norm(p, p->x, LLM_LT_FFN_NORM_2, LLM_LT_N, a[LLM_MA_H]);
+    llm_mix_forward(p, a[LLM_MA_ROUTER_IN], a[LLM_MA_H], 0,
+                    a[LLM_MA_MIXED]);
+    m->ops->norm(m->dev, p->rows, a[LLM_MA_MIXED], &post, a[LLM_MA_OUT]);
+
+    llm_pass_join(p, a[LLM_MA_OUT], LLM_LT_FFN_POST);
+}
+
+
+static const llm_tensor_want_t  llm_mix_tensors[] = {
+    { LLM_LT_FFN_NORM, LLM_WANT_REQUIRED },
+    { LLM_LT_ROUTER, LLM_WANT_REQUIRED },
+    { LLM_LT_GATE_EXPS, LLM_WANT_REQUIRED },
+    { LLM_LT_UP_EXPS, LLM_WANT_REQUIRED },
+    { LLM_LT_DOWN_EXPS, LLM_WANT_REQUIRED },
+    { LLM_LT_ROUTER_BIAS, LLM_WANT_OPTIONAL },
+    { LLM_LT_PROBS_BIAS, LLM_WANT_OPTIONAL },
+    { LLM_LT_GATE_EXPS_BIAS, LLM_WANT_OPTIONAL },
+    { LLM_LT_UP_EXPS_BIAS, LLM_WANT_OPTIONAL },
+    { LLM_LT_DOWN_EXPS_BIAS, LLM_WANT_OPTIONAL },
+    { LLM_LT_N, LLM_WANT_NONE }
+};
+
+
+static const llm_tensor_want_t  llm_mix_beside_tensors[] = {
+    { LLM_LT_FFN_NORM, LLM_WANT_REQUIRED },
+    { LLM_LT_GATE, LLM_WANT_REQUIRED },
+    { LLM_LT_UP, LLM_WANT_REQUIRED },
+    { LLM_LT_DOWN, LLM_WANT_REQUIRED },
+    { LLM_LT_FFN_POST_1, LLM_WANT_REQUIRED },
+    { LLM_LT_ROUTER, LLM_WANT_REQUIRED },
+    { LLM_LT_ROUTER_SCALE, LLM_WANT_REQUIRED },
+    { LLM_LT_FFN_NORM_2, LLM_WANT_REQUIRED },
+    { LLM_LT_GATE_EXPS, LLM_WANT_REQUIRED },
+    { LLM_LT_UP_EXPS, LLM_WANT_REQUIRED },
+    { LLM_LT_DOWN_EXPS, LLM_WANT_REQUIRED },
+    { LLM_LT_DOWN_EXPS_SCALE, LLM_WANT_OPTIONAL },
+    { LLM_LT_FFN_POST_2, LLM_WANT_REQUIRED },
+    { LLM_LT_N, LLM_WANT_NONE }
+};
+
+
+const llm_block_t  llm_block_mixture = {
+    .forward = llm_block_mix,
+    .tensors = llm_mix_tensors
+};
+
+const llm_block_t  llm_block_mixture_beside = {
+    .forward = llm_block_mix_beside,
+    .tensors = llm_mix_beside_tensors
+};

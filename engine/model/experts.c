@@ -1,0 +1,248 @@
+/*
+ * What a file says of its mixtures of experts: how many there are, which
+ * layers have them, how they are chosen; part of reading a description
+ * (arch.h).
+ *
+ * Invariant: what kernels.h asks of an llm_route_t holds for every layer
+ * after llm_read_experts(), whatever the file says.
+ */
+
+#include "engine/model/blocks.h"
+#include "engine/model/reader.h"
+
+/* expert_gating_func of a file */
+enum { GATING_UNSAID = 0, GATING_SOFTMAX, GATING_SIGMOID, GATING_CHOSEN };
+
+
+/* dense layers are the first ones, or lie between mixtures */
+
+static int
+llm_experts_has(llm_reader_t *r, uint32_t layer, int *has)
+{
+    uint32_t  dense, step;
+
+    dense = 0;
+    step = 1;
+
+    if (llm_read_u32(r, "leading_dense_block_count", &dense) == LLM_ERROR
+        || llm_read_u32(r, "interleave_moe_layer_step", &step) == LLM_ERROR)
+    {
+        return LLM_ERROR;
+    }
+
+    *has = layer >= dense && step && (layer + 1) % step == 0;
+
+    return LLM_OK;
+}
+
+
+/* how a logit becomes a weight */
+
+static int
+llm_experts_weights(llm_reader_t *r, llm_route_t *route)
+{
+    uint32_t  gating;
+
+    gating = GATING_UNSAID;
+
+    if (llm_read_u32(r, "expert_gating_func", &gating) == LLM_ERROR
+        || llm_read_bool(r, "expert_weights_norm", &route->normalize)
+           == LLM_ERROR
+        || llm_read_f32(r, "expert_weights_scale", &route->scale)
+           == LLM_ERROR)
+    {
+        return LLM_ERROR;
+    }
+
+    /* files that do not scale have 0 */
+    route->scale = route->scale == 0 ? 1 : route->scale;
+
+    switch (gating) {
+
+    case GATING_UNSAID:
+        break;
+
+    case GATING_SOFTMAX:
+        route->score = LLM_ROUTE_SOFTMAX;
+        break;
+
+    case GATING_SIGMOID:
+        route->score = LLM_ROUTE_SIGMOID;
+        break;
+
+    case GATING_CHOSEN:
+        route->score = LLM_ROUTE_CHOSEN;
+        break;
+
+    default:
+        return llm_fail(r->err, "%s: %s.expert_gating_func: %u is not "
+                        "supported (%u to %u are)", llm_gguf_name(r->g),
+                        r->d->hp.arch, gating, GATING_SOFTMAX,
+                        GATING_CHOSEN);
+    }
+
+    return LLM_OK;
+}
+
+
+/* one group is none */
+
+static int
+llm_experts_groups(llm_reader_t *r, llm_route_t *route)
+{
+    uint32_t  n, used, of_group;
+
+    n = 1;
+    used = 1;
+
+    if (llm_read_size(r, "expert_group_count", route->n_experts, &n)
+        != LLM_OK
+        || (n > 1
+            && llm_read_size(r, "expert_group_used_count", n, &used)
+               != LLM_OK))
+    {
+        return LLM_ERROR;
+    }
+
+    llm_read_ignore(r, "expert_group_used_count");
+
+    if (n == 1) {
+        return LLM_OK;
+    }
+
+    of_group = route->n_experts / n;
+    route->n_groups = n;
+    route->n_groups_used = used;
+    route->group_pairs = route->score == LLM_ROUTE_SIGMOID;
+
+    if (route->n_experts % n || (route->group_pairs && of_group < 2)) {
+        return llm_fail(r->err, "%s: %s.expert_group_count: %u groups of the "
+                        "%u experts", llm_gguf_name(r->g), r->d->hp.arch, n,
+                        route->n_experts);
+    }
+
+    if (used * of_group < route->n_used) {
+        return llm_fail(r->err, "%s: %s.expert_group_used_count: %u groups "
+                        "have fewer than the %u experts that are used",
+                        llm_gguf_name(r->g), r->d->hp.arch, used,
+                        route->n_used);
+    }
+
+    return LLM_OK;
+}
+
+
+/* of each expert, and of the shared ones, which are one network */
+
+static int
+llm_experts_widths(llm_reader_t *r, uint32_t layer)
+{
+    int                         rc;
+    uint32_t                    n;
+    uint64_t                    width;
+    llm_layer_desc_t           *l;
+    const llm_arch_experts_t   *a;
+
+    l = &r->d->layers[layer];
+    a = r->d->arch->experts;
+    l->n_ff_expert = l->n_ff;
+    rc = llm_read_layer(r, "expert_feed_forward_length", layer,
+                        &l->n_ff_expert);
+
+    if (rc == LLM_ERROR) {
+        return LLM_ERROR;
+    }
+
+    if (l->n_ff_expert == 0 || l->n_ff_expert > LLM_MAX_WIDTH) {
+        return llm_fail(r->err, "%s: %s.expert_feed_forward_length: %u is "
+                        "not within 1 and %u", llm_gguf_name(r->g),
+                        r->d->hp.arch, l->n_ff_expert, LLM_MAX_WIDTH);
+    }
+
+    if (a->shared == LLM_WANT_NONE) {
+        return LLM_OK;
+    }
+
+    n = a->shared == LLM_WANT_REQUIRED;
+
+    if (llm_read_u32(r, "expert_shared_count", &n) == LLM_ERROR) {
+        return LLM_ERROR;
+    }
+
+    width = (uint64_t) n * l->n_ff_expert;
+    n = (uint32_t) llm_min(width, UINT32_MAX);
+
+    if (llm_read_u32(r, "expert_shared_feed_forward_length", &n)
+        == LLM_ERROR)
+    {
+        return LLM_ERROR;
+    }
+
+    if (n > LLM_MAX_WIDTH) {
+        return llm_fail(r->err, "%s: %s.expert_shared_count: the shared "
+                        "experts are %u wide, at most %u are supported",
+                        llm_gguf_name(r->g), r->d->hp.arch, n,
+                        LLM_MAX_WIDTH);
+    }
+
+    l->n_ff_shared = n;
+
+    return LLM_OK;
+}
+
+
+int
+llm_read_experts(llm_reader_t *r, uint32_t layer)
+{
+    int                         has;
+    uint32_t                    n;
+    llm_route_t                *route;
+    const llm_arch_experts_t   *a;
+
+    a = r->d->arch->experts;
+    route = &r->d->layers[layer].route;
+    n = 0;
+
+    if (a == NULL) {
+        return LLM_OK;
+    }
+
+    if (llm_read_u32(r, "expert_count", &n) == LLM_ERROR
+        || llm_experts_has(r, layer, &has) != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    if (n == 0) {
+        llm_read_ignore(r, "expert_used_count");
+        return LLM_OK;
+    }
+
+    if (n > LLM_MAX_EXPERTS) {
+        return llm_fail(r->err, "%s: %s.expert_count: %u is not within 0 "
+                        "and %u", llm_gguf_name(r->g), r->d->hp.arch, n,
+                        LLM_MAX_EXPERTS);
+    }
+
+    route->score = a->score;
+    route->normalize = a->normalize;
+    route->n_experts = n;
+    route->floor = 1e-20f;
+    route->scale = 1;
+
+    if (llm_read_size(r, "expert_used_count", n, &route->n_used) != LLM_OK
+        || llm_experts_weights(r, route) != LLM_OK
+        || llm_experts_groups(r, route) != LLM_OK
+        || llm_experts_widths(r, layer) != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    if (!has) {
+        memset(route, 0, sizeof(llm_route_t));
+        r->d->layers[layer].n_ff_expert = 0;
+        r->d->layers[layer].n_ff_shared = 0;
+    }
+
+    return LLM_OK;
+}
