@@ -477,15 +477,34 @@ test_build() {
 }
 
 
+# What the tests use is fetched while the compiler runs; CUDA comes last, as it
+# may need the cuBLAS among it.
+
+build_beside_tools() {
+    local tools
+
+    test_tools &
+    tools=$!
+    # shellcheck disable=SC2064
+    trap "kill $tools 2> /dev/null || :" EXIT
+
+    module_and_command
+    test_build "$OBJS"
+
+    wait "$tools" || die "the tests' tools could not be installed"
+    trap - EXIT
+
+    backends
+}
+
+
 run_tests() {
     local tests=(-r t/)
 
     case $1 in
         '')
-            need "$BUILD_NEEDS"
-            test_tools
-            build
-            test_build "$OBJS"
+            need "$BUILD_NEEDS$TEST_NEEDS"
+            build_beside_tools
             export LLM_OBJS=$OBJS
             ;;
         asan)
