@@ -62,7 +62,9 @@ usage: ./build.sh COMMAND
            "bench bodies": /health beside clients that post large bodies;
            "bench chats": 1 to 64 chats with one system prompt, with and
            without the prefix cache (LLAMA_SERVER=path: beside llama-server);
-           "bench masks": JSON Schemas, how exact and how fast
+           "bench masks": JSON Schemas, how exact and how fast;
+           "bench shapes": shapes of real models, random weights
+           (LLAMA_BENCH=path: beside llama-bench)
   install  the module into the system's nginx, objs/llm as nginx-llm
            (DESTDIR is honoured)
   clean    remove what was built
@@ -554,6 +556,9 @@ bench() {
             ;;
         masks)
             exec python3 t/bench/masks.py "${@:2}"
+            ;;
+        shapes)
+            exec python3 t/bench/shapes.py "${@:2}"
             ;;
         streams)
             # with the generator in the place of a model

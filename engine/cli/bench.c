@@ -155,22 +155,13 @@ llm_bench_bandwidth(uint32_t n)
 static double
 llm_bench_bytes(const llm_model_t *m, uint32_t n_tg)
 {
-    double                    bytes;
-    const llm_hparams_t      *hp;
-    const llm_gguf_tensor_t  *embd;
+    const llm_hparams_t  *hp;
 
     hp = llm_model_hparams(m);
 
-    bytes = (double) hp->n_bytes
-            + (double) hp->n_layers * hp->n_kv_heads
-              * (hp->head_dim_k + hp->head_dim_v) * 2 * (n_tg + 1) / 2;
-
-    if (llm_gguf_find_tensor(llm_model_gguf(m), "output.weight")) {
-        embd = llm_gguf_find_tensor(llm_model_gguf(m), "token_embd.weight");
-        bytes -= (double) embd->size;
-    }
-
-    return bytes;
+    return (double) hp->n_bytes_step
+           + (double) hp->n_layers * hp->n_kv_heads
+             * (hp->head_dim_k + hp->head_dim_v) * 2 * (n_tg + 1) / 2;
 }
 
 

@@ -48,6 +48,8 @@ typedef struct {
     float        norm_eps;
     uint64_t     n_params;
     uint64_t     n_bytes;               /* bytes of all tensors */
+    uint64_t     n_bytes_step;          /* of these, what a step of one token
+                                           reads */
 } llm_hparams_t;
 
 typedef struct {

@@ -418,6 +418,35 @@ llm_desc_uses(const llm_desc_t *d, const llm_gguf_tensor_t *t)
 }
 
 
+/* what a step of one token reads of it: a row of a table of embeddings is
+   nothing, of the experts only those chosen are read */
+
+static uint64_t
+llm_desc_step_bytes(const llm_desc_t *d, const llm_gguf_tensor_t *t)
+{
+    uint32_t                 i, layer;
+    const llm_layer_desc_t  *l;
+
+    if (t == d->global[LLM_GT_INPUT_EMBD] || t == d->global[LLM_GT_POS_EMBD]
+        || (t == d->global[LLM_GT_TOKEN_EMBD] && d->global[LLM_GT_OUTPUT]))
+    {
+        return 0;
+    }
+
+    layer = llm_desc_layer_of(t);
+
+    for (i = 0; layer < d->hp.n_layers && i < LLM_LT_N; i++) {
+        l = &d->layers[layer];
+
+        if (l->tensors[i].t == t && d->facts[i].experts) {
+            return t->size / l->route.n_experts * l->route.n_used;
+        }
+    }
+
+    return t->size;
+}
+
+
 /*
  * An unknown tensor whose name is like that of a weight is refused: answers
  * without it would be wrong.  Other unknown tensors are only logged.
@@ -449,6 +478,7 @@ llm_desc_extras(const llm_gguf_t *g, llm_desc_t *d, llm_err_t *err)
         d->hp.n_params += t->ne[0] * t->ne[1] * t->ne[2] * t->ne[3];
 
         if (llm_desc_uses(d, t)) {
+            d->hp.n_bytes_step += llm_desc_step_bytes(d, t);
             continue;
         }
 

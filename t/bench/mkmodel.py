@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
 """Writes a GGUF file of a real model's shape with random weights.
 
-usage: mkmodel.py SHAPE TYPE OUT.gguf [--vocab FILE.gguf] [--layers N]
-                  [--ctx N]
+usage: mkmodel.py SHAPE TYPE OUT.gguf [--rest TYPE] [--vocab FILE.gguf]
+                  [--layers N] [--ctx N]
+
+TYPE is that of a mixture's experts, and of all other matrices unless --rest
+names another.
 
 What such a file says makes no sense, but it takes the time and the memory
 that the real model would, and it can be served: the tokenizer is copied from
@@ -36,6 +39,22 @@ SHAPES = {
     "llama-3.1-8b": dict(arch="llama", embd=4096, layers=32, heads=32, kv=8,
                          head=128, ff=14336, vocab=128256, tied=False,
                          base=5e5, eps=1e-5, ctx=131072),
+    "qwen3-30b-a3b": dict(arch="qwen3moe", embd=2048, layers=48, heads=32,
+                          kv=4, head=128, ff=6144, vocab=151936, tied=False,
+                          base=1e6, eps=1e-6, ctx=40960, experts=128, used=8,
+                          ff_expert=768),
+    "gpt-oss-20b": dict(arch="gpt-oss", embd=2880, layers=24, heads=64, kv=8,
+                        head=64, ff=2880, vocab=201088, tied=False,
+                        base=150000.0, eps=1e-5, ctx=131072, experts=32,
+                        used=4, ff_expert=2880, window=128),
+    "qwen3.5-4b": dict(arch="qwen35", embd=2560, layers=32, heads=16, kv=4,
+                       head=256, ff=9216, vocab=248320, tied=True, base=1e7,
+                       eps=1e-6, ctx=262144, rot=64, interval=4, conv=4,
+                       state=128, groups=16, ranks=32),
+    "gemma-4-e4b": dict(arch="gemma4", embd=2560, layers=42, heads=8, kv=2,
+                        head=512, head_swa=256, ff=10240, vocab=262144,
+                        tied=True, base=1e6, eps=1e-6, ctx=131072,
+                        window=512, interval=6, input=256, shared=18),
 }
 
 STD = 0.02                              # of the weights
@@ -117,6 +136,25 @@ def block_q6_k(rng):
     return rng.randbytes(192) + scales + half(uniform_step(64) / 96)
 
 
+def block_mxfp4(rng):
+    # the values of a code have a deviation of 2.8, as halves
+    return bytes([127 + round(math.log2(STD / 2.8)) + 1]) + rng.randbytes(16)
+
+
+def block_iq4_nl(rng):
+    return half(STD / 68) + rng.randbytes(16)
+
+
+def block_iq4_xs(rng):
+    # eight scales of 6 bits, 32 is none; the values have a deviation of 68
+    high, low = 0, [rng.randrange(16) for _ in range(8)]
+    for i in range(8):
+        high |= 3 << 2 * i
+    packed = bytes(low[2 * i] | low[2 * i + 1] << 4 for i in range(4))
+    return (half(STD / 68 / 24) + struct.pack("<H", high) + packed
+            + rng.randbytes(128))
+
+
 # type: its number, elements of a block, a random block
 TYPES = {
     "f32": (0, 1, block_f32), "f16": (1, 1, block_f16),
@@ -124,7 +162,8 @@ TYPES = {
     "q4_0": (2, 32, block_q4_0), "q4_1": (3, 32, block_q4_1),
     "q5_0": (6, 32, block_q5_0), "q5_1": (7, 32, block_q5_1),
     "q4_k": (12, 256, block_q4_k), "q5_k": (13, 256, block_q5_k),
-    "q6_k": (14, 256, block_q6_k),
+    "q6_k": (14, 256, block_q6_k), "iq4_nl": (20, 32, block_iq4_nl),
+    "iq4_xs": (23, 256, block_iq4_xs), "mxfp4": (39, 32, block_mxfp4),
 }
 
 
@@ -226,6 +265,43 @@ def tokenizer(path, n_vocab):
     return [pair(k, *v) for k, v in kv.items()], n_vocab
 
 
+def is_full(s, i):
+    """Does layer i see everything, where only each n-th does?"""
+    return (i + 1) % s["interval"] == 0
+
+
+def own_fields(s):
+    """Fields of the architecture's own: (name, type, value)."""
+    if "experts" in s:
+        yield "expert_count", U32, s["experts"]
+        yield "expert_used_count", U32, s["used"]
+        yield "expert_feed_forward_length", U32, s["ff_expert"]
+    if "window" in s:
+        yield "attention.sliding_window", U32, s["window"]
+    if s["arch"] == "gpt-oss":
+        yield "rope.scaling.type", STRING, "yarn"
+        yield "rope.scaling.factor", F32, 32.0
+        yield "rope.scaling.original_context_length", U32, 4096
+    if s["arch"] == "qwen35":
+        yield "rope.dimension_sections", ARRAY, (I32, [11, 11, 10, 0])
+        yield "full_attention_interval", U32, s["interval"]
+        yield "ssm.conv_kernel", U32, s["conv"]
+        yield "ssm.state_size", U32, s["state"]
+        yield "ssm.group_count", U32, s["groups"]
+        yield "ssm.time_step_rank", U32, s["ranks"]
+        yield "ssm.inner_size", U32, s["ranks"] * s["state"]
+    if s["arch"] == "gemma4":
+        yield "rope.freq_base_swa", F32, 10000.0
+        yield "rope.dimension_count_swa", U32, s["head_swa"]
+        yield "attention.key_length_swa", U32, s["head_swa"]
+        yield "attention.value_length_swa", U32, s["head_swa"]
+        yield "final_logit_softcapping", F32, 30.0
+        yield "attention.shared_kv_layers", U32, s["shared"]
+        yield "embedding_length_per_layer_input", U32, s["input"]
+        yield ("attention.sliding_window_pattern", ARRAY,
+               (BOOL, [not is_full(s, i) for i in range(s["layers"])]))
+
+
 def config(s, name, n_vocab):
     a = s["arch"]
     sizes = {
@@ -235,67 +311,138 @@ def config(s, name, n_vocab):
         "attention.head_count_kv": s["kv"],
         "attention.key_length": s["head"],
         "attention.value_length": s["head"],
-        "rope.dimension_count": s["head"], "vocab_size": n_vocab,
+        "rope.dimension_count": s.get("rot", s["head"]),
+        "vocab_size": n_vocab,
     }
     return ([pair("general.architecture", STRING, a),
              pair("general.name", STRING, name)]
             + [pair(f"{a}.{k}", U32, v) for k, v in sizes.items()]
+            + [pair(f"{a}.{k}", *v) for k, *v in own_fields(s)]
             + [pair(f"{a}.rope.freq_base", F32, s["base"]),
                pair(f"{a}.attention.layer_norm_rms_epsilon", F32, s["eps"])])
 
 
+# Tensors: (name, dimensions, what is in it): "w" weights, "e" weights of
+# experts, "r" random float32; a number, which is all of it.
+
+def attention(s, i):
+    embd, head = s["embd"], s["head"]
+    if "head_swa" in s and not is_full(s, i):
+        head = s["head_swa"]
+    q, kv = s["heads"] * head, s["kv"] * head
+    has_kv = i < s["layers"] - s.get("shared", 0)
+    twice = 2 if s["arch"] == "qwen35" else 1   # a gate beside each head
+    yield "attn_norm.weight", (embd,), 1
+    yield "attn_q.weight", (embd, q * twice), "w"
+    if has_kv:
+        yield "attn_k.weight", (embd, kv), "w"
+        yield "attn_v.weight", (embd, kv), "w"
+    yield "attn_output.weight", (q, embd), "w"
+    if s["arch"] in ("qwen3", "qwen3moe", "qwen35", "gemma4"):
+        yield "attn_q_norm.weight", (head,), 1
+        if has_kv:
+            yield "attn_k_norm.weight", (head,), 1
+    if s["arch"] == "gpt-oss":
+        yield "attn_q.bias", (q,), 0
+        yield "attn_k.bias", (kv,), 0
+        yield "attn_v.bias", (kv,), 0
+        yield "attn_output.bias", (embd,), 0
+        yield "attn_sinks.weight", (s["heads"],), 0
+
+
+def delta_net(s):
+    embd, inner = s["embd"], s["ranks"] * s["state"]
+    mixed = 2 * s["groups"] * s["state"] + inner
+    yield "attn_norm.weight", (embd,), 1
+    yield "attn_qkv.weight", (embd, mixed), "w"
+    yield "attn_gate.weight", (embd, inner), "w"
+    yield "ssm_conv1d.weight", (s["conv"], mixed), "r"
+    yield "ssm_dt.bias", (s["ranks"],), 0
+    yield "ssm_a", (s["ranks"],), -1
+    yield "ssm_alpha.weight", (embd, s["ranks"]), "w"
+    yield "ssm_beta.weight", (embd, s["ranks"]), "w"
+    yield "ssm_norm.weight", (s["state"],), 1
+    yield "ssm_out.weight", (inner, embd), "w"
+
+
+def feed_forward(s):
+    embd, ff = s["embd"], s["ff"]
+    after = s["arch"] in ("gpt-oss", "qwen35")
+    yield ("post_attention_norm" if after else "ffn_norm") + ".weight", \
+        (embd,), 1
+    if "experts" in s:
+        n, ff = s["experts"], s["ff_expert"]
+        yield "ffn_gate_inp.weight", (embd, n), "r"
+        for name, row, rows in (("gate", embd, ff), ("up", embd, ff),
+                                ("down", ff, embd)):
+            yield f"ffn_{name}_exps.weight", (row, rows, n), "e"
+            if s["arch"] == "gpt-oss":
+                yield f"ffn_{name}_exps.bias", (rows, n), 0
+        if s["arch"] == "gpt-oss":
+            yield "ffn_gate_inp.bias", (n,), 0
+        return
+    yield "ffn_gate.weight", (embd, ff), "w"
+    yield "ffn_up.weight", (embd, ff), "w"
+    yield "ffn_down.weight", (ff, embd), "w"
+    if s["arch"] == "gemma4":
+        yield "inp_gate.weight", (embd, s["input"]), "w"
+        yield "proj.weight", (s["input"], embd), "w"
+        yield "layer_output_scale.weight", (1,), 1
+        for name in ("post_attention_norm", "post_ffw_norm", "post_norm"):
+            yield name + ".weight", (embd,), 1
+
+
 def tensors(s, n_vocab):
-    """(name, row length, rows); rows of a vector are 0."""
-    embd, q, kv = s["embd"], s["heads"] * s["head"], s["kv"] * s["head"]
-    yield "token_embd.weight", embd, n_vocab
-    yield "output_norm.weight", embd, 0
+    embd = s["embd"]
+    yield "token_embd.weight", (embd, n_vocab), "w"
+    yield "output_norm.weight", (embd,), 1
     if not s["tied"]:
-        yield "output.weight", embd, n_vocab
+        yield "output.weight", (embd, n_vocab), "w"
+    if s["arch"] == "gemma4":
+        inputs = s["layers"] * s["input"]
+        yield "rope_freqs.weight", (s["head"] // 2,), 1
+        yield "per_layer_token_embd.weight", (inputs, n_vocab), "w"
+        yield "per_layer_model_proj.weight", (embd, inputs), "w"
+        yield "per_layer_proj_norm.weight", (s["input"],), 1
     for i in range(s["layers"]):
-        b = f"blk.{i}."
-        yield b + "attn_norm.weight", embd, 0
-        yield b + "attn_q.weight", embd, q
-        yield b + "attn_k.weight", embd, kv
-        yield b + "attn_v.weight", embd, kv
-        yield b + "attn_output.weight", q, embd
-        if s["arch"] == "qwen3":
-            yield b + "attn_q_norm.weight", s["head"], 0
-            yield b + "attn_k_norm.weight", s["head"], 0
-        yield b + "ffn_norm.weight", embd, 0
-        yield b + "ffn_gate.weight", embd, s["ff"]
-        yield b + "ffn_up.weight", embd, s["ff"]
-        yield b + "ffn_down.weight", s["ff"], embd
+        linear = s["arch"] == "qwen35" and not is_full(s, i)
+        for part in (delta_net(s) if linear else attention(s, i),
+                     feed_forward(s)):
+            for name, *rest in part:
+                yield f"blk.{i}.{name}", *rest
 
 
 def align(n):
     return (n + ALIGN - 1) // ALIGN * ALIGN
 
 
-def write(path, shape, name, kind, vocab):
-    pool = Pool(kind, random.Random(1))
+def write(path, shape, name, kinds, vocab):
+    """kinds: the types of "w" and "e"."""
+    rng = random.Random(1)
+    pools = {k: Pool(v, rng) for k, v in kinds.items()}
+    pools["r"] = Pool("f32", rng)
     tok, n_vocab = tokenizer(vocab, shape["vocab"])
     kv = config(shape, name, n_vocab) + tok
     table, off = [], 0
     plan = list(tensors(shape, n_vocab))
-    for tensor, row, rows in plan:
-        dims = (row, rows) if rows else (row,)
-        number = pool.number if rows else 0
-        if rows and row % pool.elements:
-            raise SystemExit(f"{tensor}: rows of {row} are no whole blocks "
-                             f"of {kind}")
+    for tensor, dims, what in plan:
+        pool = pools.get(what, pools["r"])
+        if dims[0] % pool.elements:
+            raise SystemExit(f"{tensor}: rows of {dims[0]} are no whole "
+                             "blocks of its type")
         table.append(string(tensor) + struct.pack(
-            f"<I{len(dims)}QIQ", len(dims), *dims, number, off))
-        off += align(pool.bytes_of(row * rows) if rows else row * 4)
+            f"<I{len(dims)}QIQ", len(dims), *dims, pool.number, off))
+        off += align(pool.bytes_of(math.prod(dims)))
     with open(path, "wb") as out:
         out.write(struct.pack("<4sIQQ", b"GGUF", 3, len(table), len(kv)))
         out.writelines(kv)
         out.writelines(table)
-        for _, row, rows in plan:
+        for _, dims, what in plan:
             out.write(bytes(align(out.tell()) - out.tell()))
-            if rows:
-                pool.write(out, row * rows)
+            if what in pools:
+                pools[what].write(out, math.prod(dims))
             else:
-                out.write(struct.pack("<f", 1) * row)
+                out.write(struct.pack("<f", what) * math.prod(dims))
         out.write(bytes(align(out.tell()) - out.tell()))
 
 
@@ -305,6 +452,7 @@ def main():
     p.add_argument("shape", choices=SHAPES)
     p.add_argument("type", choices=TYPES)
     p.add_argument("out")
+    p.add_argument("--rest", choices=TYPES)
     p.add_argument("--vocab", default=demo)
     p.add_argument("--layers", type=int)
     p.add_argument("--ctx", type=int)
@@ -312,10 +460,13 @@ def main():
     shape = dict(SHAPES[args.shape])
     if args.layers:
         shape["layers"] = args.layers
+        if "shared" in shape:           # as many of the layers as before
+            whole = SHAPES[args.shape]
+            shape["shared"] = shape["shared"] * args.layers // whole["layers"]
     if args.ctx:
         shape["ctx"] = args.ctx
-    write(args.out, shape, f"{args.shape} {args.type} (random)", args.type,
-          args.vocab)
+    write(args.out, shape, f"{args.shape} {args.type} (random)",
+          {"w": args.rest or args.type, "e": args.type}, args.vocab)
 
 
 if __name__ == "__main__":

@@ -672,6 +672,52 @@ test_copy_page(void)
 }
 
 
+/* what a step of one token reads: no table of embeddings that is not the
+   head, and of the six experts the two that are used */
+
+static void
+test_step_bytes(void)
+{
+    size_t                i;
+    uint64_t              all, step, a_third;
+    llm_err_t             err;
+    llm_model_t          *m;
+    llm_gguf_t           *g;
+    llm_model_opts_t      o;
+
+    const llm_gguf_tensor_t  *t;
+
+    set_opts(&o, "reference", NULL);
+
+    if (!ok(write_model(tiny_named("qwen3moe"), NULL), "a mixture")) {
+        return;
+    }
+
+    m = llm_model_load(path, &o, &err);
+    g = llm_gguf_open(path, &err);
+
+    for (i = 0, all = 0, a_third = 0; g && i < llm_gguf_n_tensors(g); i++) {
+        t = llm_gguf_tensor(g, i);
+        all += t->size;
+        a_third += t->n_dims == 3 ? t->size : 0;
+    }
+
+    step = all - a_third + a_third / 6 * 2;
+
+    if (g && llm_gguf_find_tensor(g, "output.weight")) {
+        step -= llm_gguf_find_tensor(g, "token_embd.weight")->size;
+    }
+
+    ok(m && g && a_third && llm_model_hparams(m)->n_bytes == all
+       && llm_model_hparams(m)->n_bytes_step == step,
+       "a step reads %llu of %llu bytes", (unsigned long long) step,
+       (unsigned long long) all);
+
+    llm_gguf_close(g);
+    llm_model_free(m);
+}
+
+
 int
 main(void)
 {
@@ -693,6 +739,7 @@ main(void)
     test_devices();
     test_skipped();
     test_copy_page();
+    test_step_bytes();
 
     unlink(path);
 

@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+"""The engine's speed on random weights of real shapes, beside llama.cpp.
+
+usage: shapes.py [SHAPE ...]
+
+For each shape a file is made in objs/bench, with fewer layers than the real
+model has, so that it fits (CASES).  Then objs/llm bench and, if LLAMA_BENCH
+names it, llama.cpp's llama-bench read a prompt of 512 tokens and write 128,
+one after the other, REPS times (5): the medians, their ratio, and what share
+of the bandwidth that the machine has just then the weights of a token take.
+"""
+
+import json
+import os
+import re
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+OBJS = Path(os.environ.get("LLM_OBJS", ROOT / "objs"))
+LLAMA = os.environ.get("LLAMA_BENCH")
+REPS = int(os.environ.get("REPS", 5))
+THREADS = str(os.cpu_count())
+
+# name: shape, type, more for mkmodel.py
+CASES = {
+    "qwen3-30b-a3b": ("qwen3-30b-a3b", "q4_k", "--layers", "4"),
+    "gpt-oss-20b": ("gpt-oss-20b", "mxfp4", "--rest", "q8_0", "--layers",
+                    "3"),
+    "qwen3.5-4b": ("qwen3.5-4b", "q4_k", "--layers", "8"),
+    "gemma-4-e4b": ("gemma-4-e4b", "q4_k", "--layers", "12"),
+    "q4_0": ("qwen3-0.6b", "q4_0"),
+    "iq4_nl": ("qwen3-0.6b", "iq4_nl"),
+    "iq4_xs": ("qwen3-0.6b", "iq4_xs"),
+    "mxfp4": ("qwen3-0.6b", "mxfp4"),
+}
+
+
+def made(name):
+    shape, kind, *more = CASES[name]
+    path = OBJS / "bench" / f"shape-{name}.gguf"
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        subprocess.run([ROOT / "t/bench/mkmodel.py", shape, kind, path,
+                        *more], check=True)
+    return path
+
+
+def ours(path):
+    """Tokens a second of pp512 and tg128, share of the bandwidth."""
+    out = subprocess.run([OBJS / "llm", "bench", path, "--reps", "1"],
+                         check=True, capture_output=True, text=True).stdout
+    rates = re.findall(r"\| (?:pp512|tg128) \| ([0-9.]+) ", out)
+    return [*map(float, rates), float(re.search(r"(\d+) % of it",
+                                                out).group(1))]
+
+
+def theirs(path):
+    out = subprocess.run([LLAMA, "-m", path, "-t", THREADS, "-p", "512", "-n",
+                          "128", "-r", "1", "-o", "json"], check=True,
+                         capture_output=True, text=True).stdout
+    return [r["avg_ts"] for r in json.loads(out)]
+
+
+def row(name):
+    path = made(name)
+    mine, other = [], []
+    for _ in range(REPS):
+        mine.append(ours(path))
+        if LLAMA:
+            other.append(theirs(path))
+    pp, tg, share = (statistics.median(x) for x in zip(*mine))
+    cells = [name, f"{pp:.1f}", f"{tg:.2f}", f"{share:.0f} %"]
+    if LLAMA:
+        their_pp, their_tg = (statistics.median(x) for x in zip(*other))
+        cells += [f"{their_pp:.1f}", f"{their_tg:.2f}",
+                  f"{pp / their_pp:.2f}", f"{tg / their_tg:.2f}"]
+    print("| " + " | ".join(cells) + " |", flush=True)
+
+
+def main():
+    names = sys.argv[1:] or list(CASES)
+    for name in names:
+        if name not in CASES:
+            raise SystemExit(f"unknown shape {name} ({', '.join(CASES)})")
+    head = ["shape", "pp512", "tg128", "bandwidth"]
+    if LLAMA:
+        head += ["llama.cpp pp512", "tg128", "ratio pp", "ratio tg"]
+    print("| " + " | ".join(head) + " |\n|" + " --- |" * len(head),
+          flush=True)
+    for name in names:
+        row(name)
+
+
+if __name__ == "__main__":
+    main()
