@@ -47,6 +47,9 @@
 /* the most experts of a layer */
 #define LLM_MAX_EXPERTS  1024
 
+/* the widest kernel of a short convolution */
+#define LLM_MAX_CONV     32
+
 typedef struct llm_ops_s     llm_ops_t;
 typedef struct llm_act_s     llm_act_t;     /* rows of activations */
 typedef struct llm_weight_s  llm_weight_t;  /* a matrix in the device's
@@ -54,6 +57,7 @@ typedef struct llm_weight_s  llm_weight_t;  /* a matrix in the device's
 typedef struct llm_vec_s     llm_vec_t;     /* a float32 vector: norm, bias */
 typedef struct llm_kv_s      llm_kv_t;      /* the pages of all layers */
 typedef struct llm_choice_s  llm_choice_t;  /* which experts rows go to */
+typedef struct llm_state_s   llm_state_t;   /* recurrent states, all layers */
 
 /* the beginning of every backend's device */
 typedef struct {
@@ -201,6 +205,9 @@ typedef struct {
                                            rows.  The row's own draw counts
                                            that token as generated once more
                                            than its edits say */
+    const uint32_t  *slots;             /* [n_seqs] where each sequence's
+                                           recurrent state lies, a slot for
+                                           each; NULL: the model keeps none */
 } llm_batch_t;
 
 /* which rows of the step an operation works on */
@@ -231,10 +238,13 @@ typedef enum {
     LLM_GLU_GELU_ERF,                   /* x / 2 (1 + erf(x / sqrt(2))) */
     LLM_GLU_RELU2,                      /* max(x, 0)^2 */
     LLM_GLU_XIELU,                      /* arXiv:2411.13010; act() alone */
-    LLM_GLU_CLAMPED                     /* gpt-oss, with a gate alone: with
+    LLM_GLU_CLAMPED,                    /* gpt-oss, with a gate alone: with
                                            g = min(gate, 7) and
                                            u = max(-7, min(up, 7)),
                                            g sigmoid(1.702 g) (u + 1) */
+    LLM_GLU_SIGMOID,                    /* 1 / (1 + e^-x); it and the next are
+                                           LLM_CAN_STATE's */
+    LLM_GLU_LINEAR                      /* x: glu() is a product of two */
 } llm_glu_t;
 
 /* an activation without a gate */
@@ -411,6 +421,97 @@ typedef struct {
     int                  add;           /* y += instead of y = */
 } llm_experts_t;
 
+/* ---- recurrent layers ---- */
+
+/*
+ * What one layer keeps of a sequence, float32: the last inputs of a short
+ * convolution, [conv_width - 1][conv_channels], the oldest first, and a
+ * matrix [n_rows][n_cols] for each head.  Zeros where it has none of these.
+ */
+typedef struct {
+    uint32_t     conv_channels;
+    uint32_t     conv_width;            /* of the kernel, at most
+                                           LLM_MAX_CONV */
+    uint32_t     n_heads;
+    uint32_t     n_rows;
+    uint32_t     n_cols;
+} llm_state_layer_t;
+
+/*
+ * A slot is the state of one sequence in all layers.  Before a step a
+ * sequence's slot (batch.slots) holds the state after all positions before
+ * its first row in the step; after the step, that after its last row.  A
+ * sequence whose first row is at position 0 begins with zeros, whatever the
+ * slot holds, so a slot needs no clearing.
+ *
+ * The operations go through the rows of a sequence one by one, in order, and
+ * what they keep between rows is float32: the same bits however rows are cut
+ * into steps.
+ */
+typedef struct {
+    uint32_t     n_layers;
+    uint32_t     n_slots;
+    const llm_state_layer_t  *layers;   /* [n_layers] the caller's until
+                                           state_free() */
+} llm_state_opts_t;
+
+/*
+ * A causal convolution of each channel by itself, whose kernel is as wide as
+ * the layer's state says:
+ *
+ *   y[t][c] = act(bias[c] + w[0][c] x[t - width + 1][c] + ...
+ *                 + w[width - 1][c] x[t][c])
+ */
+typedef struct {
+    uint32_t          layer;
+    const llm_vec_t  *w;                /* [width * channels] */
+    const llm_vec_t  *bias;             /* [channels] or NULL */
+    int               silu;             /* act is SiLU; else there is none */
+} llm_conv_t;
+
+/*
+ * The gated delta rule, arXiv:2412.06464.  x is q [n_k_heads, dim_k], k
+ * likewise and v [n_v_heads, dim_v] behind each other; alpha and beta are
+ * [rows, n_v_heads].  Of a head h of v, with the q and k of head
+ * h / (n_v_heads / n_k_heads), or of h % n_k_heads if they are tiled, and its
+ * state S [dim_k, dim_v]:
+ *
+ *   q' = q / sqrt(|q|^2 + 1e-6) / sqrt(dim_k),  k' = k / sqrt(|k|^2 + 1e-6)
+ *   g = exp(a[h] softplus(alpha + dt[h])),  b = sigmoid(beta)
+ *   d = b (v - g S^T k'),  S = g S + k' d^T,  y = S^T q'
+ */
+typedef struct {
+    uint32_t          layer;
+    uint32_t          n_k_heads;        /* divides n_v_heads */
+    uint32_t          n_v_heads;
+    uint32_t          dim_k;
+    uint32_t          dim_v;
+    int               tiled;
+    const llm_vec_t  *a;                /* [n_v_heads], mostly below 0 */
+    const llm_vec_t  *dt;               /* [n_v_heads] */
+} llm_delta_t;
+
+/*
+ * The selective scan of Mamba-2, arXiv:2405.21060.  x is x [n_heads, dim],
+ * B [n_groups, n_state] and C likewise behind each other; dt is
+ * [rows, n_heads].  Of a head h, with the B and C of group
+ * h / (n_heads / n_groups), and its state S [n_state, dim]:
+ *
+ *   s = max(dt_min, softplus(dt + dt_bias[h])),  g = exp(a[h] s)
+ *   S = g S + B (s x)^T,  y = S^T C + d[h] x
+ */
+typedef struct {
+    uint32_t          layer;
+    uint32_t          n_heads;
+    uint32_t          dim;
+    uint32_t          n_groups;         /* divides n_heads */
+    uint32_t          n_state;
+    float             dt_min;
+    const llm_vec_t  *a;                /* [n_heads], mostly below 0 */
+    const llm_vec_t  *dt_bias;          /* [n_heads] */
+    const llm_vec_t  *d;                /* [n_heads] */
+} llm_scan_t;
+
 
 /* the first position that the one at pos sees */
 static inline uint32_t
@@ -438,7 +539,9 @@ typedef enum {
     LLM_CAN_KV       = 1 << 5,          /* layers of different sizes */
     LLM_CAN_SCALE    = 1 << 6,          /* scale(), softcap() */
     LLM_CAN_EMBED    = 1 << 7,          /* embed_pos(), columns() */
-    LLM_CAN_EXPERTS  = 1 << 8           /* experts_create() ... gate_rows() */
+    LLM_CAN_EXPERTS  = 1 << 8,          /* experts_create() ... gate_rows() */
+    LLM_CAN_STATE    = 1 << 9           /* state_create() ... scan(),
+                                           GLU_SIGMOID, GLU_LINEAR */
 } llm_can_t;
 
 /* the same in words, for messages, in the order of the bits */
@@ -446,7 +549,7 @@ typedef enum {
     "its kinds of norms", "its activation", "attention's windows",           \
     "its changes of attention's scores", "layers without RoPE",              \
     "layers of different sizes", "scaled or capped values",                  \
-    "its kinds of embeddings", "mixtures of experts"
+    "its kinds of embeddings", "mixtures of experts", "recurrent layers"
 
 
 struct llm_ops_s {
@@ -613,6 +716,39 @@ struct llm_ops_s {
     /* x[row] *= sigmoid(gate[row]), gate [rows, 1] */
     void        (*gate_rows)(llm_dev_t *dev, llm_rows_t rows,
                         const llm_act_t *gate, llm_act_t *x);
+    /*
+     * Recurrent layers: LLM_CAN_STATE.
+     *
+     * state_create() as kv_create(); state_size(): bytes of one slot, all
+     * layers, SIZE_MAX if they are too many to count.
+     */
+    llm_state_t  *(*state_create)(llm_dev_t *dev,
+                        const llm_state_opts_t *opts, llm_err_t *err);
+    void        (*state_free)(llm_dev_t *dev, llm_state_t *st);
+    size_t      (*state_size)(llm_dev_t *dev, const llm_state_opts_t *opts);
+    /* copies slot src to slot dst, in the order of steps as kv_copy() */
+    void        (*state_copy)(llm_dev_t *dev, llm_state_t *st, uint32_t src,
+                        uint32_t dst);
+    /* all rows, as the next two; y is another buffer */
+    void        (*conv)(llm_dev_t *dev, const llm_conv_t *c,
+                        const llm_act_t *x, llm_state_t *st, llm_act_t *y);
+    /* y [rows, n_v_heads * dim_v] */
+    void        (*delta)(llm_dev_t *dev, const llm_delta_t *d,
+                        const llm_act_t *x, const llm_act_t *alpha,
+                        const llm_act_t *beta, llm_state_t *st,
+                        llm_act_t *y);
+    /* y [rows, n_heads * dim] */
+    void        (*scan)(llm_dev_t *dev, const llm_scan_t *s,
+                        const llm_act_t *x, const llm_act_t *dt,
+                        llm_state_t *st, llm_act_t *y);
+    /*
+     * y[row] = pieces of x[row], each `width` columns, the first from column
+     * `first` on, each `stride` columns behind the one before; as many as y
+     * has columns for
+     */
+    void        (*pieces)(llm_dev_t *dev, llm_rows_t rows,
+                        const llm_act_t *x, uint32_t first, uint32_t width,
+                        uint32_t stride, llm_act_t *y);
 };
 
 

@@ -17,6 +17,7 @@
 
 #include "kernels/cpu/simd512.h"
 #include "kernels/cpu/simd_ops.h"
+#include "kernels/cpu/simd_state.h"
 #include "kernels/cpu/simd_attn.h"
 #include "kernels/cpu/gemm_store.h"
 #include "kernels/cpu/simd_gemm.h"
@@ -53,6 +54,8 @@ llm_cpu_kernels_avx512(llm_cpu_kernels_t *k)
     k->weighted_sum = simd_weighted_sum;
     k->rope = simd_rope;
     k->store_f16 = simd_store_f16;
+    k->state = simd_state;
+    k->conv = simd_conv;
     k->attn = simd_attn;
     k->attn_merge = simd_attn_merge;
     k->attn_finish = simd_attn_finish;

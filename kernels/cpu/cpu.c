@@ -13,6 +13,7 @@
 #define _GNU_SOURCE
 
 #include "kernels/cpu/cpu.h"
+#include "kernels/cpu/states.h"
 
 #include <stdio.h>
 #include <unistd.h>
@@ -415,5 +416,13 @@ const llm_ops_t  llm_ops_cpu = {
     .choice_free = llm_cpu_choice_free,
     .route = llm_cpu_route,
     .experts = llm_cpu_experts,
-    .gate_rows = llm_cpu_gate_rows
+    .gate_rows = llm_cpu_gate_rows,
+    .state_create = llm_states_create,
+    .state_free = llm_states_free,
+    .state_size = llm_states_size,
+    .state_copy = llm_states_copy,
+    .conv = llm_cpu_conv,
+    .delta = llm_cpu_delta,
+    .scan = llm_cpu_scan,
+    .pieces = llm_cpu_pieces
 };

@@ -45,6 +45,9 @@
 /* bytes of a thread's scratch that do not depend on the width of a weight */
 #define LLM_GEMM_SCRATCH 65536
 
+/* rows of a recurrent head that are taken at once */
+#define LLM_STATE_STEP   32
+
 /* floats of a row or a vector may be read and written in whole vectors */
 #define llm_pad16(n)     (((size_t) (n) + 15) & ~(size_t) 15)
 
@@ -274,6 +277,45 @@ typedef struct {
 } llm_cpu_rot_t;
 
 
+/*
+ * One head of a recurrent layer over n rows of a sequence: its matrix s and,
+ * for row t, with q, k and v of the row:
+ *
+ *   d = weight[t] v, or if it is the delta rule
+ *   d = weight[t] (v - g[t] s^T k')      k', q': divided by their lengths
+ *   s = g[t] s + k d^T,  y = s^T q + skip v
+ */
+typedef struct {
+    float               *s;             /* [n_rows][n_cols] */
+    uint32_t             n_rows;
+    uint32_t             n_cols;
+    int                  is_delta;
+    uint32_t             n;             /* at most LLM_STATE_STEP */
+    const float         *q;             /* of the first row; [n_rows] */
+    const float         *k;
+    const float         *v;             /* [n_cols] */
+    float               *y;
+    size_t               x_stride;      /* floats from row to row */
+    size_t               y_stride;
+    float                skip;
+    float                g[LLM_STATE_STEP];
+    float                weight[LLM_STATE_STEP];
+    float                q_scale[LLM_STATE_STEP];   /* the kernel's */
+    float                k_scale[LLM_STATE_STEP];
+} llm_cpu_state_t;
+
+/* a row of a short convolution, n channels: see llm_conv_t */
+typedef struct {
+    const float         *x[LLM_MAX_CONV];   /* inputs, the oldest first */
+    const float         *w;             /* [width][stride] */
+    size_t               stride;
+    const float         *bias;          /* or NULL */
+    uint32_t             width;
+    uint32_t             n;
+    int                  silu;
+} llm_cpu_conv_t;
+
+
 /* what an instruction set provides */
 typedef struct {
     const char  *name;
@@ -305,6 +347,9 @@ typedef struct {
     /* float32 to binary16, dst stride elements apart */
     void       (*store_f16)(uint16_t *dst, size_t stride, const float *src,
                     uint32_t n);
+
+    void       (*state)(llm_cpu_state_t *p);
+    void       (*conv)(const llm_cpu_conv_t *c, float *y);
 
     void       (*attn)(llm_cpu_attn_t *a);
     /* joins a later range b of the same vectors to a */
@@ -415,6 +460,8 @@ void llm_cpu_embed(llm_dev_t *dev, const llm_weight_t *w, llm_act_t *x);
 void llm_cpu_embed_pos(llm_dev_t *dev, const llm_weight_t *w, llm_act_t *x);
 void llm_cpu_columns(llm_dev_t *dev, llm_rows_t rows, const llm_act_t *x,
     uint32_t first, llm_act_t *y);
+void llm_cpu_pieces(llm_dev_t *dev, llm_rows_t rows, const llm_act_t *x,
+    uint32_t first, uint32_t width, uint32_t stride, llm_act_t *y);
 void llm_cpu_gather(llm_dev_t *dev, const llm_act_t *x, llm_act_t *y);
 void llm_cpu_gate_rows(llm_dev_t *dev, llm_rows_t rows,
     const llm_act_t *gate, llm_act_t *x);
@@ -434,6 +481,15 @@ void llm_cpu_route(llm_dev_t *dev, llm_rows_t rows, const llm_route_t *r,
     const llm_act_t *logits, llm_choice_t *c);
 void llm_cpu_experts(llm_dev_t *dev, llm_rows_t rows, const llm_experts_t *e,
     const llm_act_t *x, llm_choice_t *c, llm_act_t *y);
+
+/* state.c: recurrent layers; their memory is states.h's */
+void llm_cpu_conv(llm_dev_t *dev, const llm_conv_t *c, const llm_act_t *x,
+    llm_state_t *st, llm_act_t *y);
+void llm_cpu_delta(llm_dev_t *dev, const llm_delta_t *d, const llm_act_t *x,
+    const llm_act_t *alpha, const llm_act_t *beta, llm_state_t *st,
+    llm_act_t *y);
+void llm_cpu_scan(llm_dev_t *dev, const llm_scan_t *s, const llm_act_t *x,
+    const llm_act_t *dt, llm_state_t *st, llm_act_t *y);
 
 /* attention.c */
 int llm_cpu_attn_reserve(llm_cpu_t *cpu, const llm_kv_opts_t *opts,

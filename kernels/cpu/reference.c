@@ -13,6 +13,7 @@
  */
 
 #include "kernels/cpu/reference.h"
+#include "kernels/cpu/states.h"
 
 #include <stdio.h>
 
@@ -444,5 +445,13 @@ const llm_ops_t  llm_ops_reference = {
     .choice_free = llm_ref_choice_free,
     .route = llm_ref_route,
     .experts = llm_ref_experts,
-    .gate_rows = llm_ref_gate_rows
+    .gate_rows = llm_ref_gate_rows,
+    .state_create = llm_ref_state_create,
+    .state_free = llm_states_free,
+    .state_size = llm_states_size,
+    .state_copy = llm_states_copy,
+    .conv = llm_ref_conv,
+    .delta = llm_ref_delta,
+    .scan = llm_ref_scan,
+    .pieces = llm_ref_pieces
 };

@@ -18,7 +18,7 @@ typedef struct {
     float              *row;            /* one de-quantised row of a weight */
     uint32_t            row_cap;
     double             *scores;         /* one for each cached position */
-    double             *sum;            /* one head of attention's result */
+    double             *sum;            /* one head's result */
     uint32_t            sum_cap;
 } llm_refdev_t;
 
@@ -127,6 +127,8 @@ void llm_ref_softcap(llm_dev_t *dev, llm_rows_t rows, float cap, llm_act_t *x);
 void llm_ref_embed_pos(llm_dev_t *dev, const llm_weight_t *w, llm_act_t *x);
 void llm_ref_columns(llm_dev_t *dev, llm_rows_t rows, const llm_act_t *x,
     uint32_t first, llm_act_t *y);
+void llm_ref_pieces(llm_dev_t *dev, llm_rows_t rows, const llm_act_t *x,
+    uint32_t first, uint32_t width, uint32_t stride, llm_act_t *y);
 void llm_ref_gather(llm_dev_t *dev, const llm_act_t *x, llm_act_t *y);
 
 /* reference_attention.c */
@@ -146,5 +148,16 @@ void llm_ref_experts(llm_dev_t *dev, llm_rows_t rows, const llm_experts_t *e,
     const llm_act_t *x, llm_choice_t *c, llm_act_t *y);
 void llm_ref_gate_rows(llm_dev_t *dev, llm_rows_t rows,
     const llm_act_t *gate, llm_act_t *x);
+
+/* reference_state.c */
+llm_state_t *llm_ref_state_create(llm_dev_t *dev,
+    const llm_state_opts_t *opts, llm_err_t *err);
+void llm_ref_conv(llm_dev_t *dev, const llm_conv_t *c, const llm_act_t *x,
+    llm_state_t *st, llm_act_t *y);
+void llm_ref_delta(llm_dev_t *dev, const llm_delta_t *d, const llm_act_t *x,
+    const llm_act_t *alpha, const llm_act_t *beta, llm_state_t *st,
+    llm_act_t *y);
+void llm_ref_scan(llm_dev_t *dev, const llm_scan_t *s, const llm_act_t *x,
+    const llm_act_t *dt, llm_state_t *st, llm_act_t *y);
 
 #endif /* LLM_CPU_REFERENCE_H */

@@ -101,6 +101,12 @@ llm_ref_activate(const llm_act_fn_t *fn, double x)
         x = x > 7 ? 7 : x;
 
         return x / (1 + exp(-1.702 * x));
+
+    case LLM_GLU_SIGMOID:
+        return 1 / (1 + exp(-x));
+
+    case LLM_GLU_LINEAR:
+        return x;
     }
 
     return 0;
@@ -212,6 +218,23 @@ llm_ref_columns(llm_dev_t *dev, llm_rows_t rows, const llm_act_t *x,
         memcpy(y->data + (size_t) r * y->cols,
                x->data + (size_t) r * x->cols + first,
                y->cols * sizeof(float));
+    }
+}
+
+
+void
+llm_ref_pieces(llm_dev_t *dev, llm_rows_t rows, const llm_act_t *x,
+    uint32_t first, uint32_t width, uint32_t stride, llm_act_t *y)
+{
+    uint32_t       r, i;
+    llm_refdev_t  *d = (llm_refdev_t *) dev;
+
+    for (r = 0; r < llm_ref_rows(d, rows); r++) {
+        for (i = 0; i < y->cols; i++) {
+            y->data[(size_t) r * y->cols + i]
+                = x->data[(size_t) r * x->cols + first + i / width * stride
+                          + i % width];
+        }
     }
 }
 

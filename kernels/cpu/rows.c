@@ -26,6 +26,8 @@ typedef struct {
     float                factor;
     int                  add;
     uint32_t             first;         /* column */
+    uint32_t             width;         /* of a piece */
+    uint32_t             stride;        /* columns from piece to piece */
     uint32_t             n_rows;
 } llm_rows_job_t;
 
@@ -274,6 +276,43 @@ llm_cpu_columns(llm_dev_t *dev, llm_rows_t rows, const llm_act_t *x,
 
     job.n_rows = llm_cpu_rows(job.cpu, rows);
     llm_cpu_run_rows(&job, llm_cpu_columns_item, y->cols);
+}
+
+
+static void
+llm_cpu_pieces_item(void *arg, uint32_t item, uint32_t thread)
+{
+    float           *y;
+    uint32_t         row, i;
+    const float     *x;
+    llm_rows_job_t  *job = arg;
+
+    (void) thread;
+
+    for (row = item * LLM_ROWS_STEP; row < llm_cpu_rows_end(job, item);
+         row++)
+    {
+        x = job->x->data + (size_t) row * job->x->cols + job->first;
+        y = job->y->data + (size_t) row * job->y->cols;
+
+        for (i = 0; i < job->y->cols; i += job->width) {
+            memcpy(y + i, x, job->width * sizeof(float));
+            x += job->stride;
+        }
+    }
+}
+
+
+void
+llm_cpu_pieces(llm_dev_t *dev, llm_rows_t rows, const llm_act_t *x,
+    uint32_t first, uint32_t width, uint32_t stride, llm_act_t *y)
+{
+    llm_rows_job_t  job = { .cpu = (llm_cpu_t *) dev, .x = x, .y = y,
+                            .first = first, .width = width,
+                            .stride = stride };
+
+    job.n_rows = llm_cpu_rows(job.cpu, rows);
+    llm_cpu_run_rows(&job, llm_cpu_pieces_item, y->cols);
 }
 
 

@@ -301,6 +301,13 @@ vf_act(const llm_act_fn_t *fn, const llm_glu_t kind, vf_t x)
     case LLM_GLU_XIELU:
         return vf_xielu(fn->xielu, x);
 
+    case LLM_GLU_SIGMOID:
+        return vf_div(vf_set1(1.0f), vf_add(vf_set1(1.0f),
+                                            vf_exp(vf_sub(vf_zero(), x))));
+
+    case LLM_GLU_LINEAR:
+        return x;
+
     default:
         return vf_sigmoid_act(kind, x);
     }
@@ -358,6 +365,14 @@ simd_glu(const llm_act_fn_t *fn, const float *gate, const float *up,
 
     case LLM_GLU_CLAMPED:
         simd_glu_kind(fn, LLM_GLU_CLAMPED, gate, up, y, n);
+        break;
+
+    case LLM_GLU_SIGMOID:
+        simd_glu_kind(fn, LLM_GLU_SIGMOID, gate, up, y, n);
+        break;
+
+    case LLM_GLU_LINEAR:
+        simd_glu_kind(fn, LLM_GLU_LINEAR, gate, up, y, n);
         break;
     }
 }
