@@ -80,7 +80,7 @@ int
 llm_cli_seq_step(llm_cli_seq_t *s, const int32_t *ids, uint32_t n,
     uint32_t n_out, llm_err_t *err)
 {
-    uint32_t     i, rows[2], kv_len;
+    uint32_t     i, rows[2], kv_len, slot;
     llm_batch_t  b;
 
     if (n > llm_model_ctx(s->model) - s->len) {
@@ -99,6 +99,7 @@ llm_cli_seq_step(llm_cli_seq_t *s, const int32_t *ids, uint32_t n,
     rows[0] = 0;
     rows[1] = n;
     kv_len = s->len + n;
+    slot = 0;
 
     memset(&b, 0, sizeof(b));
     b.n_tokens = n;
@@ -112,6 +113,7 @@ llm_cli_seq_step(llm_cli_seq_t *s, const int32_t *ids, uint32_t n,
     b.kv_len = &kv_len;
     b.pages = s->pages;
     b.out_rows = s->out;
+    b.slots = &slot;
 
     if (llm_model_forward(s->model, &b, err) != LLM_OK) {
         return LLM_ERROR;

@@ -63,7 +63,7 @@ static int
 llm_desc_arch(const llm_gguf_t *g, llm_desc_t *d, llm_err_t *err)
 {
     int        rc;
-    char       names[640];
+    char       names[800];
     size_t     i;
     llm_str_t  s;
 
@@ -154,6 +154,8 @@ llm_desc_summary(llm_reader_t *r)
         }
 
         d->kv_differs |= memcmp(kv, &d->kv[0], sizeof(*kv)) != 0;
+        d->states[i] = l->state;
+        d->has_state |= l->state.conv_width != 0;
         d->hp.n_ff = llm_max(d->hp.n_ff, l->n_ff);
         d->hp.n_experts = llm_max(d->hp.n_experts, l->route.n_experts);
         d->hp.n_experts_used = llm_max(d->hp.n_experts_used,
@@ -164,7 +166,7 @@ llm_desc_summary(llm_reader_t *r)
         d->hp.head_dim_k = llm_max(d->hp.head_dim_k, l->head_dim_k);
         d->hp.head_dim_v = llm_max(d->hp.head_dim_v, l->head_dim_v);
 
-        if (l->rope != LLM_NO_ROPE
+        if (l->n_kv_heads && l->rope != LLM_NO_ROPE
             && d->ropes[l->rope].n_rot > l->head_dim_k)
         {
             return llm_fail(r->err, "%s: %s.rope.dimension_count: %u is more "
@@ -235,8 +237,10 @@ llm_desc_free(llm_desc_t *d)
 {
     free(d->layers);
     free(d->kv);
+    free(d->states);
     d->layers = NULL;
     d->kv = NULL;
+    d->states = NULL;
 }
 
 
@@ -283,6 +287,10 @@ llm_layer_needs(const llm_desc_t *d, const llm_layer_desc_t *l,
 
     if (l->route.n_experts) {
         needs |= LLM_CAN_EXPERTS;
+    }
+
+    if (l->state.conv_width || l->gated) {
+        needs |= LLM_CAN_STATE | LLM_CAN_NORMS;
     }
 
     return needs | (l->n_ff && l->n_ff != d->hp.n_ff ? LLM_CAN_KV : 0);

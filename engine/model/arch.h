@@ -62,10 +62,23 @@ typedef enum {
     LLM_DIM_HEADS,                      /* all heads of attention's result */
     LLM_DIM_HEAD_K,                     /* one head */
     LLM_DIM_N_HEADS,                    /* as a second dimension, of a vector
-                                           for each head, or expert; and
-                                           the next two */
+                                           for each head, expert or group;
+                                           and the next four */
     LLM_DIM_N_KV_HEADS,
     LLM_DIM_N_EXPERTS,
+    LLM_DIM_N_SSM_HEADS,
+    LLM_DIM_N_SSM_GROUPS,
+    LLM_DIM_Q_GATE,                     /* all heads of Q, each with its gate
+                                           behind it */
+    LLM_DIM_CONV,                       /* channels of a short convolution */
+    LLM_DIM_CONV_WIDTH,                 /* inputs that it sees: of a vector,
+                                           one for each channel */
+    LLM_DIM_SSM,                        /* all heads of a recurrent layer */
+    LLM_DIM_SSM_HEAD,                   /* one of them */
+    LLM_DIM_SSM_HEADS,                  /* a number for each of them */
+    LLM_DIM_SSM_HEADS_2,                /* two numbers */
+    LLM_DIM_SSM_GROUP,                  /* heads that are normalised
+                                           together */
     LLM_DIM_VOCAB,
     LLM_DIM_CTX,                        /* positions the model was trained
                                            for */
@@ -131,6 +144,15 @@ typedef struct {
     int                 norm_v;         /* of each head, without weights */
     int                 norm_qk;        /* likewise; before RoPE, which does
                                            not change it */
+    int                 gated;          /* each head of Q has a gate of its
+                                           size behind it: the head's result
+                                           is times its sigmoid */
+
+    /* recurrent; a width of 0: the layer is not */
+    llm_state_layer_t   state;
+    uint32_t            n_ssm_groups;   /* heads of K, or groups of B and C */
+    int                 tiled;          /* as in llm_delta_t */
+    float               dt_min;         /* as in llm_scan_t */
 
     /* feed-forward */
     uint32_t            n_ff;
@@ -173,10 +195,13 @@ typedef struct {
     llm_glu_t                 act;
     /* a layer's chain; none: attention, then a feed-forward network */
     const llm_block_t        *blocks[LLM_MAX_BLOCKS + 1];
+    /* instead of attention, in layers that have none; NULL: all have it.  A
+       layer of such an architecture may have no network either */
+    const llm_block_t        *recurrent;
     /* instead of such a network, in files that have experts; NULL: never */
     const llm_arch_experts_t *experts;
-    /* what a layer, or the model, has other than its blocks say; NULL: no
-       more */
+    /* what a layer with attention, or the model, has other than its blocks
+       say; NULL: no more */
     const llm_tensor_want_t  *tensors;
     const llm_tensor_want_t  *globals;
     /* reads fields of its own, changes the description; NULL: has none */
@@ -202,6 +227,9 @@ typedef struct {
     llm_layer_desc_t          *layers;      /* [hp.n_layers] */
     llm_kv_layer_t            *kv;          /* [hp.n_layers] what each keeps */
     int                        kv_differs;  /* they are not all the same */
+    llm_state_layer_t         *states;      /* [hp.n_layers] likewise, of a
+                                               sequence */
+    int                        has_state;   /* some layer keeps one */
 
     llm_tensor_fact_t          facts[LLM_LT_N];     /* of tensors.def, as the
                                                        architecture has them */
@@ -226,6 +254,12 @@ uint32_t llm_desc_max(const llm_desc_t *d, llm_dim_t dim);
 
 /* experts.c: the layer's mixture, if the architecture has some */
 int llm_read_experts(llm_reader_t *r, uint32_t layer);
+
+/* ssm.c: what layers keep that have a recurrent block: ARCH.ssm.*, or
+   ARCH.shortconv.*; and is the layer without attention? */
+int llm_read_ssm(llm_reader_t *r);
+int llm_read_shortconv(llm_reader_t *r);
+int llm_read_recurrent(llm_reader_t *r, uint32_t layer, int *recurrent);
 
 /* sizes.c: what all architectures have in common */
 int llm_desc_sizes(llm_reader_t *r);

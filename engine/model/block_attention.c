@@ -1,6 +1,6 @@
 /*
  * A block: grouped attention over paged keys and values, with a norm before
- * it, after it, or both.
+ * it, after it, or both, and perhaps a gate on its result.
  *
  * rope_kv() and attention() work on all rows of a step, so this block comes
  * before blocks that work on some of them.
@@ -82,10 +82,28 @@ llm_attend_rope(const llm_pass_t *p)
 }
 
 
+/* Q and its gates, which a product has given head by head, apart */
+
+static void
+llm_attend_ungate(const llm_pass_t *p)
+{
+    llm_model_t             *m = p->m;
+    llm_act_t               *gate, *const *a = m->act;
+    const llm_layer_desc_t  *d = p->d;
+
+    gate = llm_pass_act(p, LLM_MA_ATTN_GATE, d->n_heads * d->head_dim_k);
+    m->ops->pieces(m->dev, p->rows, a[LLM_MA_Q_GATE], 0, d->head_dim_k,
+                   2 * d->head_dim_k, a[LLM_MA_Q]);
+    m->ops->pieces(m->dev, p->rows, a[LLM_MA_Q_GATE], d->head_dim_k,
+                   d->head_dim_k, 2 * d->head_dim_k, gate);
+}
+
+
 static void
 llm_block_attend(const llm_pass_t *p)
 {
     int                       own;
+    llm_act_t                *out;
     llm_rope_t                rope;
     llm_model_t              *m = p->m;
     llm_act_t                *const *a = m->act;
@@ -95,7 +113,8 @@ llm_block_attend(const llm_pass_t *p)
     /* a layer without a weight for V takes K's, before its norm */
 
     llm_linear_t  qkv[] = {
-        { l->w[LLM_LT_Q], l->v[LLM_LT_Q_BIAS], a[LLM_MA_Q], 0 },
+        { l->w[LLM_LT_Q], l->v[LLM_LT_Q_BIAS],
+          d->gated ? a[LLM_MA_Q_GATE] : a[LLM_MA_Q], 0 },
         { l->w[LLM_LT_K], l->v[LLM_LT_K_BIAS], a[LLM_MA_K], 0 },
         { l->w[LLM_LT_V] ? l->w[LLM_LT_V] : l->w[LLM_LT_K],
           l->v[LLM_LT_V_BIAS], a[LLM_MA_V], 0 }
@@ -122,6 +141,7 @@ llm_block_attend(const llm_pass_t *p)
     };
 
     own = (d->kv_layer == p->layer);
+    out = d->gated ? a[LLM_MA_ATTN_OUT] : a[LLM_MA_ATTN];
     rope = llm_attend_rope(p);
 
     (void) llm_pass_act(p, LLM_MA_Q, d->n_heads * d->head_dim_k);
@@ -129,9 +149,18 @@ llm_block_attend(const llm_pass_t *p)
     (void) llm_pass_act(p, LLM_MA_V, d->n_kv_heads * d->head_dim_v);
     (void) llm_pass_act(p, LLM_MA_ATTN, d->n_heads * d->head_dim_v);
 
+    if (d->gated) {
+        (void) llm_pass_act(p, LLM_MA_Q_GATE, 2 * d->n_heads * d->head_dim_k);
+        (void) llm_pass_act(p, LLM_MA_ATTN_OUT, d->n_heads * d->head_dim_v);
+    }
+
     llm_pass_norm(p, p->x, LLM_LT_ATTN_NORM, LLM_LT_ATTN_NORM_BIAS,
                   a[LLM_MA_H]);
     m->ops->linear(m->dev, p->rows, a[LLM_MA_H], qkv, own ? 3 : 1);
+
+    if (d->gated) {
+        llm_attend_ungate(p);
+    }
 
     llm_attend_norms(p, &heads);
     m->ops->rope_kv(m->dev, &heads, &rope, a[LLM_MA_Q],
@@ -141,7 +170,12 @@ llm_block_attend(const llm_pass_t *p)
         return;
     }
 
-    m->ops->attention(m->dev, &heads, a[LLM_MA_Q], m->kv, a[LLM_MA_ATTN]);
+    m->ops->attention(m->dev, &heads, a[LLM_MA_Q], m->kv, out);
+
+    if (d->gated) {
+        m->ops->glu(m->dev, p->rows, LLM_GLU_SIGMOID, a[LLM_MA_ATTN_GATE],
+                    out, a[LLM_MA_ATTN]);
+    }
 
     /* what the feed-forward network reads, before x changes */
 

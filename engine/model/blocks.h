@@ -34,6 +34,10 @@ extern const llm_block_t  llm_block_attention;
 extern const llm_block_t  llm_block_ffn;
 extern const llm_block_t  llm_block_mixture;
 extern const llm_block_t  llm_block_mixture_beside;
+extern const llm_block_t  llm_block_delta;
+extern const llm_block_t  llm_block_mamba2;
+extern const llm_block_t  llm_block_mamba2_beside;
+extern const llm_block_t  llm_block_shortconv;
 extern const llm_block_t  llm_block_input;
 extern const llm_block_t  llm_block_out_scale;
 

@@ -150,6 +150,7 @@ llm_forward_assert(const llm_model_t *m, const llm_batch_t *b)
         assert(b->seq_rows[i] < b->seq_rows[i + 1]);
         assert(b->kv_len[i] > 0 && b->kv_len[i] <= m->ctx);
         assert(b->kv_len[i] == b->pos[b->seq_rows[i + 1] - 1] + 1);
+        assert(m->n_slots == 0 || (b->slots && b->slots[i] < m->n_slots));
     }
 
     for (i = 0; i < b->n_tokens; i++) {
@@ -288,4 +289,13 @@ llm_model_copy_page(llm_model_t *m, uint32_t src, uint32_t dst)
     assert(src < m->n_pages && dst < m->n_pages);
 
     m->ops->kv_copy(m->dev, m->kv, src, dst);
+}
+
+
+void
+llm_model_copy_slot(llm_model_t *m, uint32_t src, uint32_t dst)
+{
+    assert(src < m->n_slots && dst < m->n_slots);
+
+    m->ops->state_copy(m->dev, m->state, src, dst);
 }

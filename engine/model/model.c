@@ -32,6 +32,17 @@ static const struct {
     [LLM_MA_ROUTER_IN] = { LLM_ACT_VALUE, 0 },
     [LLM_MA_SWITCH]    = { LLM_ACT_PRODUCT, 0 },
     [LLM_MA_MIXED]     = { LLM_ACT_PRODUCT, 0 },
+    [LLM_MA_Q_GATE]    = { LLM_ACT_PRODUCT, 0 },
+    [LLM_MA_ATTN_GATE] = { LLM_ACT_PRODUCT, 0 },
+    [LLM_MA_ATTN_OUT]  = { LLM_ACT_PRODUCT, 0 },
+    [LLM_MA_CONV_IN]   = { LLM_ACT_PRODUCT, 0 },
+    [LLM_MA_CONV]      = { LLM_ACT_PRODUCT, 0 },
+    [LLM_MA_SSM]       = { LLM_ACT_PRODUCT, 0 },
+    [LLM_MA_SSM_GATE]  = { LLM_ACT_PRODUCT, 0 },
+    [LLM_MA_SSM_GLU]   = { LLM_ACT_VALUE, 0 },
+    [LLM_MA_SSM_DT]    = { LLM_ACT_PRODUCT, 0 },
+    [LLM_MA_SSM_BETA]  = { LLM_ACT_PRODUCT, 0 },
+    [LLM_MA_SSM_BOTH]  = { LLM_ACT_PRODUCT, 0 },
     [LLM_MA_INPUTS]      = { LLM_ACT_RESIDUAL, 0 },
     [LLM_MA_INPUTS_PROJ] = { LLM_ACT_PRODUCT, 0 },
     [LLM_MA_INPUT]       = { LLM_ACT_PRODUCT, 0 },
@@ -269,6 +280,32 @@ llm_model_cols(const llm_desc_t *d, llm_model_act_t a)
     case LLM_MA_SWITCH:
         return llm_desc_max(d, LLM_DIM_FF_SHARED) ? 1 : 0;
 
+    case LLM_MA_Q_GATE:
+        return d->facts[LLM_LT_Q].out == LLM_DIM_Q_GATE
+               ? llm_desc_max(d, LLM_DIM_Q_GATE) : 0;
+
+    case LLM_MA_ATTN_GATE:
+    case LLM_MA_ATTN_OUT:
+        return d->facts[LLM_LT_Q].out == LLM_DIM_Q_GATE
+               ? llm_desc_max(d, LLM_DIM_HEADS) : 0;
+
+    case LLM_MA_CONV_IN:
+    case LLM_MA_CONV:
+        return llm_desc_max(d, LLM_DIM_CONV);
+
+    case LLM_MA_SSM:
+    case LLM_MA_SSM_GATE:
+    case LLM_MA_SSM_GLU:
+        return d->has_state ? llm_max(llm_desc_max(d, LLM_DIM_SSM),
+                                      llm_desc_max(d, LLM_DIM_CONV)) : 0;
+
+    case LLM_MA_SSM_DT:
+    case LLM_MA_SSM_BETA:
+        return llm_desc_max(d, LLM_DIM_SSM_HEADS);
+
+    case LLM_MA_SSM_BOTH:
+        return llm_desc_max(d, LLM_DIM_SSM_HEADS_2);
+
     case LLM_MA_INPUTS:
     case LLM_MA_INPUTS_PROJ:
         return d->n_input * d->hp.n_layers;
@@ -342,19 +379,147 @@ llm_load_choice(llm_load_t *l)
 }
 
 
+/* how the memory for pages and states is shared out */
+typedef struct {
+    size_t    page;                     /* bytes of one */
+    size_t    slot;                     /* likewise, 0: there are no states */
+    size_t    bytes;                    /* of all */
+    uint64_t  pages;
+    uint64_t  slots;
+} llm_load_share_t;
+
+
 /*
- * Pages for max_seqs sequences of ctx, or as many as there is memory for; at
- * least one such sequence must fit.  If ctx was not configured it is reduced.
+ * A slot for each running sequence; then slots for snapshots, of at most a
+ * third of the memory; then pages.
+ */
+
+static int
+llm_load_slots(llm_load_t *l, llm_load_share_t *s, size_t bytes)
+{
+    size_t    run;
+    uint64_t  kept;
+
+    s->slots = 0;
+    s->pages = bytes / llm_max(s->page, 1u);
+
+    if (s->slot == 0) {
+        return LLM_OK;
+    }
+
+    if (llm_mul_overflow(s->slot, (size_t) l->m->max_seqs + 1, &run)
+        || run > bytes)
+    {
+        l->memory = l->opts->kv_bytes == 0;
+
+        return llm_fail(l->err, "%s: the recurrent states of %u sequences "
+                        "and a copy take %zu MiB each, and %zu MiB are there "
+                        "for them and the KV cache",
+                        llm_gguf_name(l->m->gguf), l->m->max_seqs,
+                        (s->slot + 0xfffff) >> 20, bytes >> 20);
+    }
+
+    kept = llm_max(bytes / 3 / s->slot, 1u);
+    kept = llm_min(kept, (bytes - run) / s->slot + 1);
+    s->pages = (bytes - (run - s->slot) - kept * s->slot)
+               / llm_max(s->page, 1u);
+    kept = llm_min(kept, llm_max(s->pages, 1u));
+    s->slots = l->m->max_seqs + kept;
+
+    return LLM_OK;
+}
+
+
+/* max_seqs sequences of ctx, and half as much again for snapshots; or as much
+   as there is memory for */
+
+static int
+llm_load_share(llm_load_t *l, llm_load_share_t *s)
+{
+    size_t        want;
+    uint64_t      pages;
+    llm_model_t  *m;
+
+    m = l->m;
+    s->bytes = l->opts->kv_bytes;
+    pages = (uint64_t) m->max_pages * m->max_seqs;
+
+    if (s->bytes) {
+        return llm_load_slots(l, s, s->bytes);
+    }
+
+    s->bytes = m->ops->memory_free(m->dev);
+    m->short_kv = s->page && pages > s->bytes / s->page;
+
+    if (llm_mul_overflow(s->page, pages, &want)
+        || (s->slot && (want / m->max_seqs > SIZE_MAX - s->slot
+                        || llm_mul_overflow(want / m->max_seqs + s->slot,
+                                            m->max_seqs + 1, &want)
+                        || llm_add_overflow(want, want / 2, &want))))
+    {
+        want = SIZE_MAX;
+    }
+
+    if (llm_load_slots(l, s, llm_min(s->bytes, want)) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    s->pages = llm_min(s->pages, pages);
+
+    return LLM_OK;
+}
+
+
+static int
+llm_load_states(llm_load_t *l, uint64_t slots)
+{
+    llm_model_t       *m = l->m;
+    llm_state_opts_t   o = {
+        .n_layers = m->desc.hp.n_layers,
+        .n_slots = (uint32_t) llm_min(slots, UINT32_MAX / 2),
+        .layers = m->desc.states
+    };
+
+    if (slots == 0) {
+        return LLM_OK;
+    }
+
+    m->n_slots = o.n_slots;
+    m->state = m->ops->state_create(m->dev, &o, l->err);
+
+    return m->state ? LLM_OK : LLM_ERROR;
+}
+
+
+/* bytes of a slot, 0: the model has no states */
+
+static size_t
+llm_load_slot_size(const llm_load_t *l)
+{
+    llm_model_t       *m = l->m;
+    llm_state_opts_t   o = {
+        .n_layers = m->desc.hp.n_layers,
+        .n_slots = 1,
+        .layers = m->desc.states
+    };
+
+    return m->desc.has_state ? m->ops->state_size(m->dev, &o) : 0;
+}
+
+
+/*
+ * Pages and states for max_seqs sequences of ctx, or as many as there is
+ * memory for; at least one such sequence must fit.  If ctx was not configured
+ * it is reduced.
  */
 
 static int
 llm_load_kv(llm_load_t *l)
 {
-    size_t                page, bytes;
-    uint64_t              pages;
     llm_err_t             why;
     llm_model_t          *m;
     llm_kv_opts_t         o;
+    llm_load_share_t      s;
     const llm_hparams_t  *hp;
 
     m = l->m;
@@ -368,51 +533,47 @@ llm_load_kv(llm_load_t *l)
     o.n_heads = hp->n_heads;
     o.layers = m->desc.kv_differs ? m->desc.kv : NULL;
 
-    page = m->ops->kv_page_size(m->dev, &o);
-    bytes = l->opts->kv_bytes;
-    pages = (uint64_t) m->max_pages * m->max_seqs;
+    s.page = m->ops->kv_page_size(m->dev, &o);
+    s.slot = llm_load_slot_size(l);
 
-    if (bytes) {
-        pages = bytes / page;
-
-    } else {
-        bytes = m->ops->memory_free(m->dev);
-        m->short_kv = pages > bytes / page;
-        pages = llm_min(pages, bytes / page);
+    if (llm_load_share(l, &s) != LLM_OK) {
+        return LLM_ERROR;
     }
 
-    pages = llm_min(pages, UINT32_MAX / 2);
+    s.pages = llm_min(s.pages, UINT32_MAX / 2);
 
-    if (pages < m->max_pages) {
+    if (s.pages < m->max_pages) {
         l->memory = l->opts->kv_bytes == 0;
 
-        if (l->opts->ctx || pages == 0 || (l->opts->whole && l->memory)) {
+        if (l->opts->ctx || s.pages == 0 || (l->opts->whole && l->memory)) {
             return llm_fail(l->err, "%s: the KV cache for one sequence of "
                             "ctx=%u takes %zu MiB, and %zu MiB are there "
                             "for it", llm_gguf_name(m->gguf), m->ctx,
-                            (page * m->max_pages + 0xfffff) >> 20,
-                            bytes >> 20);
+                            (s.page * m->max_pages + 0xfffff) >> 20,
+                            s.bytes >> 20);
         }
 
-        m->max_pages = (uint32_t) pages;
+        m->max_pages = (uint32_t) s.pages;
         m->ctx = llm_min(m->ctx, m->max_pages * LLM_KV_PAGE);
 
         llm_load_log(l, LLM_LOG_WARN, "%s: ctx is %u of %u: more does not "
                      "fit in the %zu MiB for the KV cache",
                      llm_gguf_name(m->gguf), m->ctx, hp->n_ctx_train,
-                     bytes >> 20);
+                     s.bytes >> 20);
     }
 
     l->memory = 1;
-    m->n_pages = (uint32_t) pages;
+    m->n_pages = (uint32_t) s.pages;
     o.n_pages = m->n_pages;
 
-    m->kv = m->ops->kv_create(m->dev, &o, l->err);
+    if (llm_load_states(l, s.slots) == LLM_OK) {
+        m->kv = m->ops->kv_create(m->dev, &o, l->err);
+    }
 
     if (m->kv == NULL && l->opts->kv_bytes) {
         why = *l->err;
         return llm_fail(l->err, "%s: kv_cache is %zu MiB, and %zu MiB are "
-                        "free: %.300s", llm_gguf_name(m->gguf), bytes >> 20,
+                        "free: %.300s", llm_gguf_name(m->gguf), s.bytes >> 20,
                         m->ops->memory_free(m->dev) >> 20, why.msg);
     }
 
@@ -471,6 +632,12 @@ llm_model_load(const char *path, const llm_model_opts_t *opts,
         llm_load_log(&l, LLM_LOG_WARN, "%s: %.*s: an unknown tensor, not "
                      "used", path, (int) m->desc.unused->name.len,
                      m->desc.unused->name.data);
+    }
+
+    if (m->n_slots) {
+        llm_load_log(&l, LLM_LOG_NOTICE, "%s: %u recurrent states of %.1f "
+                     "MiB", path, m->n_slots,
+                     (double) llm_load_slot_size(&l) / (1 << 20));
     }
 
     llm_model_device(m, device, sizeof(device));
@@ -538,6 +705,10 @@ llm_model_free_device(llm_model_t *m)
 
     if (m->kv) {
         m->ops->kv_free(m->dev, m->kv);
+    }
+
+    if (m->state) {
+        m->ops->state_free(m->dev, m->state);
     }
 
     m->ops->close(m->dev);
@@ -613,6 +784,13 @@ uint32_t
 llm_model_n_pages(const llm_model_t *m)
 {
     return m->n_pages;
+}
+
+
+uint32_t
+llm_model_n_slots(const llm_model_t *m)
+{
+    return m->n_slots;
 }
 
 

@@ -67,9 +67,10 @@ typedef struct {
                                            batch */
     int          whole;                 /* if memory is short, fail rather than
                                            use a smaller ctx */
-    size_t       kv_bytes;              /* memory for pages, 0: max_seqs
-                                           sequences of ctx, as far as the
-                                           device's memory goes */
+    size_t       kv_bytes;              /* memory for pages and recurrent
+                                           states, 0: max_seqs sequences of
+                                           ctx, as far as the device's memory
+                                           goes */
     int          weights_fp8;           /* as in llm_dev_opts_t */
     int          kv_fp8;
     llm_log_pt   log;
@@ -100,6 +101,14 @@ uint32_t llm_model_batch(const llm_model_t *m);
 uint32_t llm_model_max_seqs(const llm_model_t *m);
 uint32_t llm_model_max_out(const llm_model_t *m);
 uint32_t llm_model_n_pages(const llm_model_t *m);
+/*
+ * Slots for recurrent states (batch.slots of kernels.h), 0: the model has no
+ * recurrent layers.  They are made with the pages, from the same memory: one
+ * for each of max_seqs running sequences, and others for snapshots, which
+ * take at most a third of that memory; there is at least 1 and are at most
+ * n_pages of these.
+ */
+uint32_t llm_model_n_slots(const llm_model_t *m);
 /* was there too little memory for the pages of max_seqs sequences of ctx? */
 int llm_model_short_kv(const llm_model_t *m);
 /* "AVX-512 VNNI, 2 threads": the device, for the log and for info */
@@ -108,7 +117,8 @@ int llm_model_on_gpu(const llm_model_t *m);
 
 /*
  * One step (kernels.h).  n_tokens <= batch, n_seqs <= max_seqs, n_out <=
- * max_out, every kv_len <= ctx; asserted.  Then llm_model_logits(m, i) is
+ * max_out, every kv_len <= ctx, and slots below n_slots if the model has
+ * some; asserted.  Then llm_model_logits(m, i) is
  * the row of out_rows[i], n_vocab floats, valid until the next step.
  */
 int llm_model_forward(llm_model_t *m, const llm_batch_t *b, llm_err_t *err);
@@ -143,5 +153,7 @@ double llm_model_rank(const llm_model_t *m, const float *state);
 /* copies one KV page to another in all layers, after the steps submitted so
    far */
 void llm_model_copy_page(llm_model_t *m, uint32_t src, uint32_t dst);
+/* likewise one slot to another, of a model that has slots */
+void llm_model_copy_slot(llm_model_t *m, uint32_t src, uint32_t dst);
 
 #endif /* LLM_MODEL_H */

@@ -26,6 +26,18 @@ typedef enum {
                                            H */
     LLM_MA_SWITCH,                      /* of the shared experts */
     LLM_MA_MIXED,                       /* the mixture's result, beside OUT */
+    LLM_MA_Q_GATE,                      /* Q, each head with its gate behind
+                                           it */
+    LLM_MA_ATTN_GATE,                   /* the gates of all heads */
+    LLM_MA_ATTN_OUT,                    /* attention's result, not gated */
+    LLM_MA_CONV_IN,                     /* of a short convolution */
+    LLM_MA_CONV,                        /* its result */
+    LLM_MA_SSM,                         /* a recurrent block's result */
+    LLM_MA_SSM_GATE,                    /* what it is multiplied by */
+    LLM_MA_SSM_GLU,                     /* both */
+    LLM_MA_SSM_DT,                      /* a number for each of its heads */
+    LLM_MA_SSM_BETA,                    /* another one */
+    LLM_MA_SSM_BOTH,                    /* the two as they came */
     LLM_MA_INPUTS,                      /* the layers' own inputs */
     LLM_MA_INPUTS_PROJ,
     LLM_MA_INPUT,                       /* one layer's */
@@ -71,6 +83,7 @@ struct llm_model_s {
 
     llm_act_t          *act[LLM_MA_N];
     llm_kv_t           *kv;
+    llm_state_t        *state;          /* of recurrent layers, or NULL */
     llm_choice_t       *choice;         /* of experts, or NULL */
 
     uint32_t            ctx;
@@ -79,6 +92,7 @@ struct llm_model_s {
     uint32_t            max_out;
     uint32_t            max_pages;      /* of one sequence */
     uint32_t            n_pages;
+    uint32_t            n_slots;        /* of state, 0: there is none */
     int                 short_kv;       /* there was memory for fewer than
                                            configured */
 

@@ -48,7 +48,8 @@ int llm_read_missing(llm_reader_t *r, const char *name);
 void llm_desc_want(llm_desc_t *d, llm_layer_tensor_t t, llm_want_t want);
 /* Q and K have norms with weights for each head */
 void llm_desc_head_norms(llm_desc_t *d, llm_want_t want);
-/* the layer's chain becomes these n blocks, and it wants their tensors */
+/* the layer's chain becomes these n blocks, and it wants their tensors, with
+   those that it wanted before */
 void llm_desc_chain(llm_layer_desc_t *l, const llm_block_t *const *blocks,
     uint32_t n);
 

@@ -82,8 +82,9 @@ llm_sizes_layers(llm_reader_t *r)
     d->hp.n_layers -= d->n_skipped;
     d->layers = calloc(d->hp.n_layers, sizeof(llm_layer_desc_t));
     d->kv = calloc(d->hp.n_layers, sizeof(llm_kv_layer_t));
+    d->states = calloc(d->hp.n_layers, sizeof(llm_state_layer_t));
 
-    if (d->layers == NULL || d->kv == NULL) {
+    if (d->layers == NULL || d->kv == NULL || d->states == NULL) {
         return llm_fail(r->err, "%s: no memory for %u layers",
                         llm_gguf_name(r->g), d->hp.n_layers);
     }
@@ -92,7 +93,8 @@ llm_sizes_layers(llm_reader_t *r)
 }
 
 
-/* a layer's size, of which the file may have an array; 0: it must be there */
+/* a layer's size, of which the file may have an array; 0: it must be there,
+   unless some layers have no such thing */
 
 static int
 llm_sizes_layer(llm_reader_t *r, const char *name, uint32_t layer,
@@ -104,6 +106,10 @@ llm_sizes_layer(llm_reader_t *r, const char *name, uint32_t layer,
 
     if (rc == LLM_ERROR) {
         return LLM_ERROR;
+    }
+
+    if (*v == 0 && r->d->arch->recurrent) {
+        return LLM_OK;
     }
 
     if (rc == LLM_ABSENT && *v == 0) {
@@ -119,9 +125,12 @@ llm_sizes_layer(llm_reader_t *r, const char *name, uint32_t layer,
 }
 
 
+/* of attention; all are 0 in a layer that has none */
+
 static int
 llm_sizes_heads(llm_reader_t *r, uint32_t layer)
 {
+    int                recurrent;
     llm_desc_t        *d;
     llm_layer_desc_t  *l;
 
@@ -135,13 +144,28 @@ llm_sizes_heads(llm_reader_t *r, uint32_t layer)
     }
 
     l->n_kv_heads = l->n_heads;
-    l->head_dim_k = d->hp.n_embd / l->n_heads;
-    l->head_dim_v = l->head_dim_k;
 
     if (llm_sizes_layer(r, "attention.head_count_kv", layer, l->n_heads,
                         &l->n_kv_heads) != LLM_OK
-        || llm_read_size(r, "attention.key_length", LLM_MAX_HEAD_DIM,
-                         &l->head_dim_k) != LLM_OK
+        || llm_read_recurrent(r, layer, &recurrent) != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    if (recurrent) {
+        l->n_heads = 0;
+        l->n_kv_heads = 0;
+        llm_read_ignore(r, "attention.key_length");
+        llm_read_ignore(r, "attention.value_length");
+
+        return LLM_OK;
+    }
+
+    l->head_dim_k = d->hp.n_embd / l->n_heads;
+    l->head_dim_v = l->head_dim_k;
+
+    if (llm_read_size(r, "attention.key_length", LLM_MAX_HEAD_DIM,
+                      &l->head_dim_k) != LLM_OK
         || llm_read_size(r, "attention.value_length", LLM_MAX_HEAD_DIM,
                          &l->head_dim_v) != LLM_OK)
     {
@@ -166,17 +190,34 @@ llm_sizes_heads(llm_reader_t *r, uint32_t layer)
 }
 
 
+/* the chain of a layer whose architecture names none */
+
+static void
+llm_sizes_chain(const llm_arch_t *arch, llm_layer_desc_t *l)
+{
+    uint32_t            n;
+    const llm_block_t  *blocks[2];
+
+    n = 0;
+    blocks[n++] = l->n_kv_heads ? &llm_block_attention : arch->recurrent;
+
+    if (l->route.n_experts) {
+        blocks[n++] = &llm_block_mixture;
+        l->n_ff = 0;
+
+    } else if (l->n_ff) {
+        blocks[n++] = &llm_block_ffn;
+    }
+
+    llm_desc_chain(l, blocks, n);
+}
+
+
 static int
 llm_sizes_layer_all(llm_reader_t *r, uint32_t layer)
 {
-    llm_layer_desc_t                *l;
-    const llm_arch_t                *arch;
-    static const llm_block_t *const  usual[] = {
-        &llm_block_attention, &llm_block_ffn
-    };
-    static const llm_block_t *const  mixture[] = {
-        &llm_block_attention, &llm_block_mixture
-    };
+    llm_layer_desc_t  *l;
+    const llm_arch_t  *arch;
 
     arch = r->d->arch;
     l = &r->d->layers[layer];
@@ -197,22 +238,20 @@ llm_sizes_layer_all(llm_reader_t *r, uint32_t layer)
         return LLM_ERROR;
     }
 
-    if (l->scale == 0) {
+    if (l->scale == 0 && l->head_dim_k) {
         l->scale = (float) (1 / sqrt(l->head_dim_k));
     }
 
     if (arch->blocks[0]) {
         llm_desc_chain(l, arch->blocks, LLM_MAX_BLOCKS);
 
-    } else if (l->route.n_experts) {
-        llm_desc_chain(l, mixture, llm_nelems(mixture));
-        l->n_ff = 0;
-
     } else {
-        llm_desc_chain(l, usual, llm_nelems(usual));
+        llm_sizes_chain(arch, l);
     }
 
-    llm_layer_want(l, arch->tensors);
+    if (l->n_kv_heads) {
+        llm_layer_want(l, arch->tensors);
+    }
 
     if (l->n_ff_shared) {
         l->want[LLM_LT_GATE_SHARED] = LLM_WANT_REQUIRED;
@@ -241,6 +280,10 @@ llm_sizes_norm(llm_reader_t *r)
     *eps = -1;
     rc = llm_read_f32(r, name, eps);
 
+    if (rc == LLM_ABSENT && r->d->arch->recurrent) {
+        rc = llm_read_f32(r, "attention.layer_norm_epsilon", eps);
+    }
+
     if (rc != LLM_OK) {
         return rc == LLM_ERROR ? rc : llm_read_missing(r, name);
     }
@@ -254,17 +297,27 @@ llm_sizes_norm(llm_reader_t *r)
 }
 
 
-/* one rope for all layers, with the heads of the first */
+/* one rope for all layers, with the heads of the first that has attention; a
+   model without attention has none */
 
 static int
 llm_sizes_rope(llm_reader_t *r)
 {
-    uint32_t          dim;
+    uint32_t          i, dim;
     llm_desc_t       *d;
     llm_rope_desc_t  *rope;
 
     d = r->d;
-    dim = d->layers[0].head_dim_k;
+    dim = 0;
+
+    for (i = 0; i < d->hp.n_layers && dim == 0; i++) {
+        dim = d->layers[i].head_dim_k;
+    }
+
+    if (dim == 0) {
+        return LLM_OK;
+    }
+
     rope = &d->ropes[0];
     rope->n_rot = dim;
     d->n_ropes = 1;

@@ -32,7 +32,11 @@ static const struct {
       { LLM_LT_Q_BIAS, LLM_LT_K_BIAS, LLM_LT_V_BIAS } },
     { "ffn_up.weight", 0, 2, { LLM_LT_GATE, LLM_LT_UP, 0 } },
     { "ffn_gate_up_exps.weight", 1, 2,
-      { LLM_LT_GATE_EXPS, LLM_LT_UP_EXPS, 0 } }
+      { LLM_LT_GATE_EXPS, LLM_LT_UP_EXPS, 0 } },
+    { "ssm_in.weight", 1, 3,
+      { LLM_LT_SSM_IN_GATE, LLM_LT_SSM_IN_CONV, LLM_LT_SSM_IN_DT } },
+    { "shortconv.in_proj.weight", 1, 3,
+      { LLM_LT_SHORTCONV_B, LLM_LT_SHORTCONV_C, LLM_LT_SHORTCONV_X } }
 };
 
 
@@ -40,9 +44,9 @@ int
 llm_layer_tensor_is_matrix(const llm_desc_t *d, llm_layer_tensor_t t)
 {
     return d->facts[t].out != LLM_DIM_NONE
-           && d->facts[t].out != LLM_DIM_N_HEADS
-           && d->facts[t].out != LLM_DIM_N_KV_HEADS
-           && d->facts[t].out != LLM_DIM_N_EXPERTS;
+           && (d->facts[t].out < LLM_DIM_N_HEADS
+               || d->facts[t].out > LLM_DIM_N_SSM_GROUPS)
+           && d->facts[t].in != LLM_DIM_CONV_WIDTH;
 }
 
 
@@ -87,6 +91,35 @@ llm_desc_dim(const llm_desc_t *d, const llm_layer_desc_t *l, llm_dim_t dim)
 
     case LLM_DIM_N_KV_HEADS:
         return l->n_kv_heads;
+
+    case LLM_DIM_Q_GATE:
+        return 2 * l->n_heads * l->head_dim_k;
+
+    case LLM_DIM_CONV:
+        return l->state.conv_channels;
+
+    case LLM_DIM_CONV_WIDTH:
+        return l->state.conv_width;
+
+    case LLM_DIM_SSM:
+        return l->state.n_heads * l->state.n_cols;
+
+    case LLM_DIM_SSM_HEAD:
+        return l->state.n_cols;
+
+    case LLM_DIM_SSM_HEADS:
+    case LLM_DIM_N_SSM_HEADS:
+        return l->state.n_heads;
+
+    case LLM_DIM_SSM_HEADS_2:
+        return 2 * l->state.n_heads;
+
+    case LLM_DIM_SSM_GROUP:
+        return l->n_ssm_groups ? l->state.n_heads * l->state.n_cols
+                                 / l->n_ssm_groups : 0;
+
+    case LLM_DIM_N_SSM_GROUPS:
+        return l->n_ssm_groups;
 
     case LLM_DIM_VOCAB:
         return d->hp.n_vocab;
@@ -189,7 +222,7 @@ llm_desc_no_tensor(const llm_gguf_t *g, const char *name, llm_err_t *err)
 
 /*
  * Splits a fused tensor into its parts, if the layer wants them and the first
- * is not in the file by its own name.
+ * is not in the file by a name of its own.
  */
 
 static int
@@ -211,11 +244,14 @@ llm_desc_split(const llm_gguf_t *g, const llm_desc_t *d, llm_layer_desc_t *l,
     snprintf(name, sizeof(name), "blk.%u.%s", layer,
              d->facts[llm_fused[fused].parts[0]].name);
 
-    if (llm_gguf_find_tensor(g, name)) {
+    id = llm_fused[fused].parts[0];
+
+    if (strcmp(d->facts[id].name, llm_fused[fused].name) != 0
+        && llm_gguf_find_tensor(g, name))
+    {
         return LLM_OK;
     }
 
-    id = llm_fused[fused].parts[0];
     matrix = llm_layer_tensor_is_matrix(d, id);
     in = llm_desc_dim(d, l, d->facts[id].in);
     first = 0;

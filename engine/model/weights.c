@@ -134,6 +134,45 @@ llm_load_vec_part(llm_load_t *l, const llm_tensor_part_t *p)
 }
 
 
+/* a convolution's kernels, [channels][width] in a file, the other way round */
+
+static llm_vec_t *
+llm_load_conv(llm_load_t *l, const llm_gguf_tensor_t *t)
+{
+    float      *f, *w;
+    size_t      i, n;
+    llm_vec_t  *v;
+
+    n = t->ne[0] * t->ne[1];
+    f = llm_load_floats(l, t);
+    w = malloc(n * sizeof(float));
+
+    if (f == NULL || w == NULL) {
+        free(f);
+        free(w);
+        (void) llm_fail(l->err, "%s: no memory for %.*s",
+                        llm_gguf_name(l->m->gguf), (int) t->name.len,
+                        t->name.data);
+        return NULL;
+    }
+
+    for (i = 0; i < n; i++) {
+        w[i % t->ne[0] * t->ne[1] + i / t->ne[0]] = f[i];
+    }
+
+    v = l->m->ops->vec_create(l->m->dev, w, (uint32_t) n, l->err);
+    free(f);
+    free(w);
+
+    if (v && llm_load_progress(l, t->size) != LLM_OK) {
+        l->m->ops->vec_free(l->m->dev, v);
+        return NULL;
+    }
+
+    return v;
+}
+
+
 static llm_vec_t *
 llm_load_vec(llm_load_t *l, const llm_gguf_tensor_t *t)
 {
@@ -289,6 +328,8 @@ llm_load_globals(llm_load_t *l)
 
     if (llm_load_global_vec(l, LLM_GT_OUTPUT_NORM, &m->output_norm)
         != LLM_OK
+        || llm_load_global_vec(l, LLM_GT_OUTPUT_NORM_LFM, &m->output_norm)
+           != LLM_OK
         || llm_load_global_vec(l, LLM_GT_OUTPUT_NORM_BIAS,
                                &m->output_norm_bias) != LLM_OK
         || llm_load_global_vec(l, LLM_GT_OUTPUT_BIAS, &m->output_bias)
@@ -326,6 +367,9 @@ llm_load_layer(llm_load_t *l, uint32_t layer)
             ml->w[i] = llm_load_part(l, p, i == LLM_LT_ROUTER
                                      ? LLM_WEIGHT_LINEAR | LLM_WEIGHT_HEAD
                                      : LLM_WEIGHT_LINEAR);
+
+        } else if (l->m->desc.facts[i].in == LLM_DIM_CONV_WIDTH) {
+            ml->v[i] = llm_load_conv(l, p->t);
 
         } else {
             ml->v[i] = llm_load_vec_part(l, p);

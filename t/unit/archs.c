@@ -216,7 +216,10 @@ main(void)
         /* mixtures of experts */
         "ernie45moe-f16", "gemma4moe-f16", "glm4moe-f16", "gptoss-f16",
         "granitemoe-f16", "hunyuanmoe-f16", "llama4-f16", "minimaxm2-f16",
-        "mixtral-f16", "olmoe-f16", "qwen2moe-f16", "qwen3moe-f16"
+        "mixtral-f16", "olmoe-f16", "qwen2moe-f16", "qwen3moe-f16",
+
+        /* with recurrent layers */
+        "qwen35-f16", "qwen35moe-f16", "qwen3next-f16"
     };
 
     f = calloc(1, sizeof(fixture_t));

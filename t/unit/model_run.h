@@ -16,8 +16,9 @@ typedef struct {
     const int32_t  *ids;
     uint32_t        n;
     uint32_t        done;               /* positions in the cache */
-    uint32_t        page;               /* its first page; pages follow in
-                                           strides of RUN_STRIDE */
+    uint32_t        page;               /* its first page, and its slot;
+                                           pages follow in strides of
+                                           RUN_STRIDE */
     float          *logits;             /* [n][n_vocab] */
 } run_seq_t;
 
@@ -51,7 +52,7 @@ run_step(llm_model_t *m, run_seq_t *s, const uint32_t *take, uint32_t n_seqs,
     int           rc;
     uint32_t      i, k, rows, max_pages, n_vocab;
     uint32_t     *pos, *out, *pages, seq_rows[RUN_MAX_SEQS + 1];
-    uint32_t      kv_len[RUN_MAX_SEQS];
+    uint32_t      kv_len[RUN_MAX_SEQS], slots[RUN_MAX_SEQS];
     int32_t      *tokens;
     run_seq_t    *of[RUN_MAX_SEQS];
     llm_batch_t   b;
@@ -76,6 +77,8 @@ run_step(llm_model_t *m, run_seq_t *s, const uint32_t *take, uint32_t n_seqs,
         run_pages(m, &s[i], pages + (size_t) b.n_seqs * max_pages,
                   max_pages);
         of[b.n_seqs] = &s[i];
+        slots[b.n_seqs] = llm_model_n_slots(m)
+                          ? s[i].page % llm_model_n_slots(m) : 0;
 
         for (k = 0; k < take[i]; k++, rows++) {
             tokens[rows] = s[i].ids[s[i].done + k];
@@ -99,6 +102,7 @@ run_step(llm_model_t *m, run_seq_t *s, const uint32_t *take, uint32_t n_seqs,
     b.kv_len = kv_len;
     b.pages = pages;
     b.out_rows = out;
+    b.slots = slots;
 
     rc = llm_model_forward(m, &b, err);
 

@@ -1,0 +1,116 @@
+/*
+ * Qwen3-Next and Qwen 3.5: gated delta nets, and every few layers attention
+ * whose heads are gated; a feed-forward network or a mixture behind each.
+ */
+
+#include "engine/model/blocks.h"
+#include "engine/model/reader.h"
+
+
+static const llm_tensor_want_t  llm_qwen35_tensors[] = {
+    { LLM_LT_Q_NORM, LLM_WANT_REQUIRED },
+    { LLM_LT_K_NORM, LLM_WANT_REQUIRED },
+    { LLM_LT_N, LLM_WANT_NONE }
+};
+
+static const llm_arch_experts_t  llm_qwen35_experts = {
+    .score = LLM_ROUTE_SOFTMAX,
+    .normalize = 1,
+    .shared = LLM_WANT_REQUIRED
+};
+
+
+/* what the three have in common; heads of V are tiled over those of K in
+   some files */
+
+static int
+llm_delta_read(llm_reader_t *r, int tiled)
+{
+    uint32_t           i;
+    llm_layer_desc_t  *l;
+
+    r->d->facts[LLM_LT_FFN_NORM].name = r->d->facts[LLM_LT_ATTN_POST].name;
+    r->d->facts[LLM_LT_Q].out = LLM_DIM_Q_GATE;
+    r->d->facts[LLM_LT_SSM_A].in = LLM_DIM_SSM_HEADS;
+    r->d->facts[LLM_LT_SSM_A].out = LLM_DIM_NONE;
+    r->d->facts[LLM_LT_SSM_NORM].in = LLM_DIM_SSM_HEAD;
+    r->d->facts[LLM_LT_SSM_NORM].out = LLM_DIM_NONE;
+
+    for (i = 0; i < r->d->hp.n_layers; i++) {
+        l = &r->d->layers[i];
+        l->gated = l->n_kv_heads != 0;
+        l->tiled = tiled;
+
+        if (l->n_ff_shared) {
+            l->want[LLM_LT_SWITCH] = LLM_WANT_REQUIRED;
+        }
+
+        if (l->gated && l->head_dim_k != l->head_dim_v) {
+            return llm_fail(r->err, "%s: %s.attention.value_length: %u, but "
+                            "a gate of %u", llm_gguf_name(r->g),
+                            r->d->hp.arch, l->head_dim_v, l->head_dim_k);
+        }
+    }
+
+    return llm_read_ssm(r);
+}
+
+
+/* positions of a text are the same in all sections of RoPE */
+
+static int
+llm_qwen35_read(llm_reader_t *r)
+{
+    llm_read_ignore(r, "rope.dimension_sections");
+
+    return llm_delta_read(r, 1);
+}
+
+
+/* alpha and beta are one tensor */
+
+static int
+llm_qwen3next_read(llm_reader_t *r)
+{
+    uint32_t           i;
+    llm_layer_desc_t  *l;
+
+    for (i = 0; i < r->d->hp.n_layers; i++) {
+        l = &r->d->layers[i];
+
+        if (l->want[LLM_LT_DELTA_ALPHA]) {
+            l->want[LLM_LT_DELTA_ALPHA] = LLM_WANT_NONE;
+            l->want[LLM_LT_DELTA_BETA] = LLM_WANT_NONE;
+            l->want[LLM_LT_DELTA_BOTH] = LLM_WANT_REQUIRED;
+        }
+    }
+
+    return llm_delta_read(r, 0);
+}
+
+
+const llm_arch_t  llm_arch_qwen3next = {
+    .name = "qwen3next",
+    .rope = LLM_ROPE_NEOX,
+    .recurrent = &llm_block_delta,
+    .experts = &llm_qwen35_experts,
+    .tensors = llm_qwen35_tensors,
+    .read = llm_qwen3next_read
+};
+
+const llm_arch_t  llm_arch_qwen35 = {
+    .name = "qwen35",
+    .rope = LLM_ROPE_NEOX,
+    .recurrent = &llm_block_delta,
+    .tensors = llm_qwen35_tensors,
+    .read = llm_qwen35_read
+};
+
+const llm_arch_t  llm_arch_qwen35moe = {
+    .name = "qwen35moe",
+    .rope = LLM_ROPE_NEOX,
+    .recurrent = &llm_block_delta,
+    .experts = &llm_qwen35_experts,
+    .tensors = llm_qwen35_tensors,
+    .read = llm_qwen35_read
+};

@@ -1,0 +1,122 @@
+/*
+ * A block: a gated delta net (arXiv:2412.06464), in the place of attention.
+ *
+ * It works on all rows of a step, in their order, and so comes before blocks
+ * that work on some of them.
+ */
+
+#include "engine/model/blocks.h"
+
+
+/* Q, K and V; what their result is multiplied by; alpha and beta, which a
+   file may have together: those of one head of K beside each other */
+
+static void
+llm_delta_products(const llm_pass_t *p)
+{
+    llm_act_t                *both;
+    llm_model_t              *m = p->m;
+    llm_act_t                *const *a = m->act;
+    const llm_layer_desc_t   *d = p->d;
+    const llm_model_layer_t  *l = p->l;
+    uint32_t                  n = d->state.n_heads / d->n_ssm_groups;
+
+    llm_linear_t  out[] = {
+        { l->w[LLM_LT_DELTA_QKV], NULL, a[LLM_MA_CONV_IN], 0 },
+        { l->w[LLM_LT_DELTA_GATE], NULL, a[LLM_MA_SSM_GATE], 0 },
+        { l->w[LLM_LT_DELTA_ALPHA], NULL, a[LLM_MA_SSM_DT], 0 },
+        { l->w[LLM_LT_DELTA_BETA], NULL, a[LLM_MA_SSM_BETA], 0 }
+    };
+
+    if (l->w[LLM_LT_DELTA_BOTH] == NULL) {
+        m->ops->linear(m->dev, p->rows, a[LLM_MA_H], out, 4);
+        return;
+    }
+
+    both = llm_pass_act(p, LLM_MA_SSM_BOTH, 2 * d->state.n_heads);
+    out[2] = (llm_linear_t) { l->w[LLM_LT_DELTA_BOTH], NULL, both, 0 };
+    m->ops->linear(m->dev, p->rows, a[LLM_MA_H], out, 3);
+    m->ops->pieces(m->dev, p->rows, both, 0, n, 2 * n, a[LLM_MA_SSM_BETA]);
+    m->ops->pieces(m->dev, p->rows, both, n, n, 2 * n, a[LLM_MA_SSM_DT]);
+}
+
+
+static void
+llm_block_delta_net(const llm_pass_t *p)
+{
+    llm_model_t              *m = p->m;
+    llm_act_t                *const *a = m->act;
+    const llm_layer_desc_t   *d = p->d;
+    const llm_model_layer_t  *l = p->l;
+    uint32_t                  inner = d->state.n_heads * d->state.n_cols;
+
+    llm_conv_t  conv = {
+        .layer = p->layer,
+        .w = l->v[LLM_LT_SSM_CONV],
+        .silu = 1
+    };
+
+    llm_delta_t  delta = {
+        .layer = p->layer,
+        .n_k_heads = d->n_ssm_groups,
+        .n_v_heads = d->state.n_heads,
+        .dim_k = d->state.n_rows,
+        .dim_v = d->state.n_cols,
+        .tiled = d->tiled,
+        .a = l->v[LLM_LT_SSM_A],
+        .dt = l->v[LLM_LT_SSM_DT]
+    };
+
+    llm_norm_t  norm = {
+        .kind = m->desc.arch->norm,
+        .eps = m->desc.hp.norm_eps,
+        .w = l->v[LLM_LT_SSM_NORM],
+        .group = d->state.n_cols
+    };
+
+    (void) llm_pass_act(p, LLM_MA_CONV_IN, d->state.conv_channels);
+    (void) llm_pass_act(p, LLM_MA_CONV, d->state.conv_channels);
+    (void) llm_pass_act(p, LLM_MA_SSM, inner);
+    (void) llm_pass_act(p, LLM_MA_SSM_GATE, inner);
+    (void) llm_pass_act(p, LLM_MA_SSM_GLU, inner);
+    (void) llm_pass_act(p, LLM_MA_SSM_DT, d->state.n_heads);
+    (void) llm_pass_act(p, LLM_MA_SSM_BETA, d->state.n_heads);
+
+    llm_pass_norm(p, p->x, LLM_LT_ATTN_NORM, LLM_LT_N, a[LLM_MA_H]);
+    llm_delta_products(p);
+
+    m->ops->conv(m->dev, &conv, a[LLM_MA_CONV_IN], m->state, a[LLM_MA_CONV]);
+    m->ops->delta(m->dev, &delta, a[LLM_MA_CONV], a[LLM_MA_SSM_DT],
+                  a[LLM_MA_SSM_BETA], m->state, a[LLM_MA_SSM]);
+
+    if (p->ends) {
+        return;
+    }
+
+    m->ops->norm(m->dev, p->rows, a[LLM_MA_SSM], &norm, a[LLM_MA_SSM]);
+    m->ops->glu(m->dev, p->rows, LLM_GLU_SILU, a[LLM_MA_SSM_GATE],
+                a[LLM_MA_SSM], a[LLM_MA_SSM_GLU]);
+    llm_pass_add(p, a[LLM_MA_SSM_GLU], LLM_LT_SSM_OUT, LLM_LT_N, LLM_LT_N);
+}
+
+
+static const llm_tensor_want_t  llm_delta_tensors[] = {
+    { LLM_LT_ATTN_NORM, LLM_WANT_REQUIRED },
+    { LLM_LT_DELTA_QKV, LLM_WANT_REQUIRED },
+    { LLM_LT_DELTA_GATE, LLM_WANT_REQUIRED },
+    { LLM_LT_DELTA_ALPHA, LLM_WANT_REQUIRED },
+    { LLM_LT_DELTA_BETA, LLM_WANT_REQUIRED },
+    { LLM_LT_SSM_CONV, LLM_WANT_REQUIRED },
+    { LLM_LT_SSM_A, LLM_WANT_REQUIRED },
+    { LLM_LT_SSM_DT, LLM_WANT_REQUIRED },
+    { LLM_LT_SSM_NORM, LLM_WANT_REQUIRED },
+    { LLM_LT_SSM_OUT, LLM_WANT_REQUIRED },
+    { LLM_LT_N, LLM_WANT_NONE }
+};
+
+
+const llm_block_t  llm_block_delta = {
+    .forward = llm_block_delta_net,
+    .mixes = 1,
+    .tensors = llm_delta_tensors
+};

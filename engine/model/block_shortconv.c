@@ -1,0 +1,71 @@
+/*
+ * A block: a short convolution between two gates, in the place of attention:
+ * W_out (c * conv(b * x)), with b, c and x of one product.
+ *
+ * It works on all rows of a step, in their order, and so comes before blocks
+ * that work on some of them.
+ */
+
+#include "engine/model/blocks.h"
+
+
+static void
+llm_block_short(const llm_pass_t *p)
+{
+    llm_model_t              *m = p->m;
+    llm_act_t                *const *a = m->act;
+    const llm_model_layer_t  *l = p->l;
+    uint32_t                  n = p->d->state.conv_channels;
+
+    /* x lies where the convolution's result will */
+
+    llm_linear_t  in[] = {
+        { l->w[LLM_LT_SHORTCONV_B], NULL, a[LLM_MA_SSM], 0 },
+        { l->w[LLM_LT_SHORTCONV_C], NULL, a[LLM_MA_SSM_GATE], 0 },
+        { l->w[LLM_LT_SHORTCONV_X], NULL, a[LLM_MA_CONV], 0 }
+    };
+
+    llm_conv_t  conv = {
+        .layer = p->layer,
+        .w = l->v[LLM_LT_SHORTCONV]
+    };
+
+    (void) llm_pass_act(p, LLM_MA_CONV_IN, n);
+    (void) llm_pass_act(p, LLM_MA_CONV, n);
+    (void) llm_pass_act(p, LLM_MA_SSM, n);
+    (void) llm_pass_act(p, LLM_MA_SSM_GATE, n);
+    (void) llm_pass_act(p, LLM_MA_SSM_GLU, n);
+
+    llm_pass_norm(p, p->x, LLM_LT_ATTN_NORM, LLM_LT_N, a[LLM_MA_H]);
+    m->ops->linear(m->dev, p->rows, a[LLM_MA_H], in, 3);
+    m->ops->glu(m->dev, p->rows, LLM_GLU_LINEAR, a[LLM_MA_SSM],
+                a[LLM_MA_CONV], a[LLM_MA_CONV_IN]);
+    m->ops->conv(m->dev, &conv, a[LLM_MA_CONV_IN], m->state, a[LLM_MA_CONV]);
+
+    if (p->ends) {
+        return;
+    }
+
+    m->ops->glu(m->dev, p->rows, LLM_GLU_LINEAR, a[LLM_MA_SSM_GATE],
+                a[LLM_MA_CONV], a[LLM_MA_SSM_GLU]);
+    llm_pass_add(p, a[LLM_MA_SSM_GLU], LLM_LT_SHORTCONV_OUT, LLM_LT_N,
+                 LLM_LT_N);
+}
+
+
+static const llm_tensor_want_t  llm_shortconv_tensors[] = {
+    { LLM_LT_ATTN_NORM, LLM_WANT_REQUIRED },
+    { LLM_LT_SHORTCONV_B, LLM_WANT_REQUIRED },
+    { LLM_LT_SHORTCONV_C, LLM_WANT_REQUIRED },
+    { LLM_LT_SHORTCONV_X, LLM_WANT_REQUIRED },
+    { LLM_LT_SHORTCONV, LLM_WANT_REQUIRED },
+    { LLM_LT_SHORTCONV_OUT, LLM_WANT_REQUIRED },
+    { LLM_LT_N, LLM_WANT_NONE }
+};
+
+
+const llm_block_t  llm_block_shortconv = {
+    .forward = llm_block_short,
+    .mixes = 1,
+    .tensors = llm_shortconv_tensors
+};
