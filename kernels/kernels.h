@@ -366,7 +366,7 @@ typedef enum {
  * experts.  Without a bias and such sums, p_e is the logit, which has the
  * order of s_e and never rounds two of them to one.
  *
- *   w_e = s_e, or s_e / max(floor, sum of the chosen s) if normalize
+ *   w_e = s_e, or s_e / (max(floor, sum of the chosen s) + eps) if normalize
  *   weight_e = w_e * scale * factor_e
  *
  * The caller sees to it that n_groups divides n_experts, and that the groups
@@ -383,6 +383,7 @@ typedef struct {
                                            largest */
     int                normalize;
     float              floor;
+    float              eps;
     float              scale;
     const llm_vec_t   *bias;            /* [n_experts] or NULL: no bias */
     const llm_vec_t   *factor;          /* [n_experts] or NULL: 1 */

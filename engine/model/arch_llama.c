@@ -1,8 +1,10 @@
 /*
  * Llama and its relatives, whose RoPE turns neighbours: mistral3, ernie4_5,
- * smollm3, arcee, granite; and their mixtures of experts.
+ * smollm3, arcee, granite; their mixtures of experts, and granite's hybrid
+ * with Mamba-2.
  */
 
+#include "engine/model/blocks.h"
 #include "engine/model/reader.h"
 
 
@@ -79,6 +81,30 @@ llm_granite_read(llm_reader_t *r)
 }
 
 
+/* a file says by this field that it has no RoPE */
+
+static int
+llm_granitehybrid_read(llm_reader_t *r)
+{
+    int       has_rope;
+    uint32_t  i;
+
+    has_rope = 1;
+
+    if (llm_read_bool(r, "rope.scaling.finetuned", &has_rope) == LLM_ERROR
+        || llm_granite_read(r) != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    for (i = 0; i < r->d->hp.n_layers && !has_rope; i++) {
+        r->d->layers[i].rope = LLM_NO_ROPE;
+    }
+
+    return llm_read_ssm(r);
+}
+
+
 /* a feed-forward network without a gate */
 static const llm_tensor_want_t  llm_arcee_tensors[] = {
     { LLM_LT_GATE, LLM_WANT_NONE },
@@ -142,4 +168,11 @@ const llm_arch_t  llm_arch_granitemoe = {
     .name = "granitemoe",
     .experts = &llm_granite_experts,
     .read = llm_granite_read
+};
+
+const llm_arch_t  llm_arch_granitehybrid = {
+    .name = "granitehybrid",
+    .recurrent = &llm_block_mamba2,
+    .experts = &llm_granite_experts,
+    .read = llm_granitehybrid_read
 };

@@ -15,14 +15,29 @@ llm_mixture_shared(const llm_ops_t *ops, llm_dev_t *dev, llm_rows_t rows,
 {
     llm_linear_t  down = { m->shared_down, NULL, y, 1 };
 
-    llm_linear_t  products[] = {
-        { m->shared_gate, NULL, a->gate, 0 },
-        { m->shared_up, NULL, a->up, 0 },
-        { m->shared_switch, NULL, a->open, 0 }
-    };
+    uint32_t      n;
+    llm_act_fn_t  fn = { .kind = m->experts.act };
+    llm_linear_t  products[3];
 
-    ops->linear(dev, rows, x, products, m->shared_switch ? 3 : 2);
-    ops->glu(dev, rows, m->experts.act, a->gate, a->up, a->glu);
+    n = 0;
+    products[n++] = (llm_linear_t) { m->shared_up, NULL, a->up, 0 };
+
+    if (m->shared_gate) {
+        products[n++] = (llm_linear_t) { m->shared_gate, NULL, a->gate, 0 };
+    }
+
+    if (m->shared_switch) {
+        products[n++] = (llm_linear_t) { m->shared_switch, NULL, a->open, 0 };
+    }
+
+    ops->linear(dev, rows, x, products, n);
+
+    if (m->shared_gate) {
+        ops->glu(dev, rows, fn.kind, a->gate, a->up, a->glu);
+
+    } else {
+        ops->act(dev, rows, &fn, a->up, a->glu);
+    }
 
     if (m->shared_switch) {
         ops->gate_rows(dev, rows, a->open, a->glu);

@@ -19,7 +19,7 @@ typedef struct {
     llm_experts_t        experts;
 
     /* the shared experts, which are one network; up NULL: there are none */
-    const llm_weight_t  *shared_gate;
+    const llm_weight_t  *shared_gate;   /* or NULL */
     const llm_weight_t  *shared_up;
     const llm_weight_t  *shared_down;
     const llm_weight_t  *shared_switch; /* [1, n_embd]: what it gives times the

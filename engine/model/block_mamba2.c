@@ -98,7 +98,7 @@ static const llm_tensor_want_t  llm_mamba2_tensors[] = {
     { LLM_LT_SSM_A, LLM_WANT_REQUIRED },
     { LLM_LT_SSM_D, LLM_WANT_REQUIRED },
     { LLM_LT_SSM_DT, LLM_WANT_REQUIRED },
-    { LLM_LT_SSM_NORM, LLM_WANT_OPTIONAL },
+    { LLM_LT_SSM_NORM, LLM_WANT_REQUIRED },
     { LLM_LT_SSM_OUT, LLM_WANT_REQUIRED },
     { LLM_LT_N, LLM_WANT_NONE }
 };

@@ -72,6 +72,11 @@ llm_cpu_attn_reserve(llm_cpu_t *cpu, const llm_kv_opts_t *o, llm_err_t *err)
 {
     size_t  dv, n, splits;
 
+    /* no layer has attention */
+    if (o->n_kv_heads == 0) {
+        return LLM_OK;
+    }
+
     dv = llm_pad16(o->head_dim_v);
 
     n = LLM_ATTN_TILE * (2 * dv + LLM_ATTN_BLOCK) * sizeof(float);

@@ -101,6 +101,7 @@ llm_cpu_kv_create(llm_dev_t *dev, const llm_kv_opts_t *o, llm_err_t *err)
                                 &kv->size))
     {
         kv->opts = *o;
+        kv->size = llm_max(kv->size, 1u);
         kv->layers = calloc(o->n_layers, sizeof(llm_cpu_kv_layer_t));
         kv->data = llm_cpu_alloc(kv->size, 0);
 

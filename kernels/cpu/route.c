@@ -160,6 +160,7 @@ llm_route_weigh(const llm_route_t *r, const double *s, const float *factor,
 
         /* a sum that is NaN stays */
         sum = sum < (double) r->floor ? (double) r->floor : sum;
+        sum += (double) r->eps;
 
     } else {
         sum = 1;

@@ -219,7 +219,9 @@ main(void)
         "mixtral-f16", "olmoe-f16", "qwen2moe-f16", "qwen3moe-f16",
 
         /* with recurrent layers */
-        "qwen35-f16", "qwen35moe-f16", "qwen3next-f16"
+        "falconh1-f16", "granitehybrid-f16", "lfm2-f16", "lfm2moe-f16",
+        "mamba2-f16", "nemotronhmoe-f16", "qwen35-f16", "qwen35moe-f16",
+        "qwen3next-f16"
     };
 
     f = calloc(1, sizeof(fixture_t));
