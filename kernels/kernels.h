@@ -427,7 +427,8 @@ typedef struct {
 /*
  * What one layer keeps of a sequence, float32: the last inputs of a short
  * convolution, [conv_width - 1][conv_channels], the oldest first, and a
- * matrix [n_rows][n_cols] for each head.  Zeros where it has none of these.
+ * matrix [n_rows][n_cols] for each head, whose order is the device's own.
+ * Zeros where it has none of these.
  */
 typedef struct {
     uint32_t     conv_channels;

@@ -315,6 +315,8 @@ llm_sizes_rope(llm_reader_t *r)
     }
 
     if (dim == 0) {
+        llm_read_ignore(r, "rope.dimension_count");
+        llm_read_ignore(r, "rope.freq_base");
         return LLM_OK;
     }
 

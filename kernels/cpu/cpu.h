@@ -286,7 +286,8 @@ typedef struct {
  *   s = g[t] s + k d^T,  y = s^T q + skip v
  */
 typedef struct {
-    float               *s;             /* [n_rows][n_cols] */
+    float               *s;             /* [n_rows][n_cols], laid out as the
+                                           kernel likes it */
     uint32_t             n_rows;
     uint32_t             n_cols;
     int                  is_delta;

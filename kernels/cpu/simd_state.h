@@ -5,7 +5,8 @@
  *
  * Invariant: a column of a head is computed by itself, row by row of the
  * sequence, in an order that only the head's size fixes.  So columns are
- * taken in tiles that stay in the cache while all rows go by.
+ * taken in tiles that stay in the cache while all rows go by, and a tile's
+ * rows lie behind each other: a head is [tiles][n_rows][columns of the tile].
  */
 
 /* vectors of a tile */
@@ -32,6 +33,7 @@ simd_inline void
 simd_state_times(const llm_cpu_state_t *p, const float *s, const float *k,
     const uint32_t n, uint32_t m, vf_t *sum)
 {
+    size_t    step = (n - 1) * VL + m;
     vf_t      v[SIMD_STATE_TILE], odd[SIMD_STATE_TILE], f;
     uint32_t  i, j;
 
@@ -42,7 +44,7 @@ simd_state_times(const llm_cpu_state_t *p, const float *s, const float *k,
 
     for (i = 0; i + 2 <= p->n_rows; i += 2) {
         f = vf_set1(k[i]);
-        simd_state_load(s + (size_t) i * p->n_cols, n, m, v);
+        simd_state_load(s + i * step, n, m, v);
 
         simd_unroll
         for (j = 0; j < n; j++) {
@@ -50,7 +52,7 @@ simd_state_times(const llm_cpu_state_t *p, const float *s, const float *k,
         }
 
         f = vf_set1(k[i + 1]);
-        simd_state_load(s + (size_t) (i + 1) * p->n_cols, n, m, v);
+        simd_state_load(s + (i + 1) * step, n, m, v);
 
         simd_unroll
         for (j = 0; j < n; j++) {
@@ -60,7 +62,7 @@ simd_state_times(const llm_cpu_state_t *p, const float *s, const float *k,
 
     if (i < p->n_rows) {
         f = vf_set1(k[i]);
-        simd_state_load(s + (size_t) i * p->n_cols, n, m, v);
+        simd_state_load(s + i * step, n, m, v);
 
         simd_unroll
         for (j = 0; j < n; j++) {
@@ -82,6 +84,7 @@ simd_state_add(const llm_cpu_state_t *p, float *s, float g, const float *q,
     const float *k, const vf_t *d, const uint32_t n, uint32_t m, vf_t *sum)
 {
     vf_t      v, kv, qv, gv;
+    size_t    step = (n - 1) * VL + m;
     uint32_t  i, j;
 
     gv = vf_set1(g);
@@ -91,7 +94,7 @@ simd_state_add(const llm_cpu_state_t *p, float *s, float g, const float *q,
         sum[j] = vf_zero();
     }
 
-    for (i = 0; i < p->n_rows; i++, s += p->n_cols) {
+    for (i = 0; i < p->n_rows; i++, s += step) {
         kv = vf_set1(k[i]);
         qv = vf_set1(q[i]);
 
@@ -101,6 +104,28 @@ simd_state_add(const llm_cpu_state_t *p, float *s, float g, const float *q,
             simd_store(s + j * VL, v, m);
             sum[j] = vf_fma(qv, v, sum[j]);
         }
+    }
+}
+
+
+/* rows of x are pages apart, which the CPU does not fetch ahead by itself */
+
+simd_inline void
+simd_state_prefetch(const llm_cpu_state_t *p, uint32_t t, uint32_t c)
+{
+    uint32_t      i;
+    const float  *q, *k;
+
+    q = p->q + (t + 1) * p->x_stride;
+    k = p->k + (t + 1) * p->x_stride;
+
+    for (i = 0; i < p->n_rows; i += 16) {
+        __builtin_prefetch(q + i);
+        __builtin_prefetch(k + i);
+    }
+
+    for (i = 0; i < SIMD_STATE_TILE * VL; i += 16) {
+        __builtin_prefetch(p->v + (t + 1) * p->x_stride + c + i);
     }
 }
 
@@ -116,7 +141,7 @@ simd_state_row(const llm_cpu_state_t *p, uint32_t t, uint32_t c,
     uint32_t      j;
     const float  *q, *k, *x;
 
-    s = p->s + c;
+    s = p->s + (size_t) c * p->n_rows;
     q = p->q + t * p->x_stride;
     k = p->k + t * p->x_stride;
     x = p->v + t * p->x_stride + c;
@@ -187,6 +212,7 @@ simd_state(llm_cpu_state_t *p)
          c += SIMD_STATE_TILE * VL)
     {
         for (t = 0; t < p->n; t++) {
+            simd_state_prefetch(p, t, c);
             simd_state_row(p, t, c, SIMD_STATE_TILE, VL);
         }
     }

@@ -15,7 +15,7 @@
 #include <math.h>
 
 /* channels of an item of a convolution */
-#define LLM_CONV_STEP    256
+#define LLM_CONV_STEP    1024
 
 /* rough rates of one thread: per nanosecond, products of a convolution and
    elements of a matrix */

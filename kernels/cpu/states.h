@@ -26,7 +26,7 @@ typedef struct {
     uint32_t           end;
     int                begins;          /* at position 0: with zeros */
     float             *conv;            /* [conv_width - 1][conv_channels] */
-    float             *heads;           /* [n_heads][n_rows][n_cols] */
+    float             *heads;           /* [n_heads][n_rows * n_cols] */
 } llm_state_seq_t;
 
 /* state_create() ... state_copy() of kernels.h */

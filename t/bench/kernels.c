@@ -1,9 +1,10 @@
 /*
  * Speed of the CPU backend's operations, one by one: products of every type
  * for one row and many, attention for decode and prefill, mixtures of experts
- * of the shapes of Qwen3-30B-A3B and gpt-oss-20b.
+ * of the shapes of Qwen3-30B-A3B and gpt-oss-20b, recurrent layers of those of
+ * Qwen3.5-4B and Granite 4.
  *
- * usage: kernels [isa] [type|experts]      one thread
+ * usage: kernels [isa] [type|experts|recurrent]      one thread
  *
  * Times are the thread's CPU time, the best of several, so that other
  * processes on the same cores disturb little.  GB/s are of the file's weights
@@ -125,6 +126,29 @@ random_rows(llm_dev_t *dev, llm_act_t *a, uint32_t rows, uint32_t cols,
 
     dev->ops->write(dev, a, 0, rows, x);
     free(x);
+}
+
+
+/* between -1 and 0 */
+
+static llm_vec_t *
+random_vec(llm_dev_t *dev, uint32_t n)
+{
+    float      *x;
+    uint32_t    i, r;
+    llm_vec_t  *v;
+
+    x = zeroed(n * sizeof(float));
+
+    for (i = 0, r = 1; i < n; i++) {
+        r = r * 1664525 + 1013904223;
+        x[i] = (float) (r >> 8) / -16777216.0f;
+    }
+
+    v = dev->ops->vec_create(dev, x, n, NULL);
+    free(x);
+
+    return v;
 }
 
 
@@ -414,6 +438,107 @@ bench_experts(llm_dev_t *dev, const mixture_t *m)
 }
 
 
+/* a layer's convolution and its matrices; n_groups: heads of K */
+typedef struct {
+    const char         *name;
+    int                 is_delta;
+    uint32_t            n_heads;
+    uint32_t            n_groups;
+    uint32_t            n_rows;
+    uint32_t            n_cols;
+} recurrent_t;
+
+
+/* ns of a row; GB/s of the state, as if each row read and wrote it */
+
+static void
+bench_recurrent(llm_dev_t *dev, const recurrent_t *m)
+{
+    double             t, best[2], spent, floats;
+    uint32_t           i, rows, inner, channels, slot;
+    llm_act_t         *x, *y, *dt, *out;
+    llm_vec_t         *w, *v;
+    llm_conv_t         conv;
+    llm_scan_t         scan;
+    llm_batch_t        b;
+    llm_delta_t        delta;
+    llm_state_t       *st;
+    const llm_ops_t   *o = dev->ops;
+    llm_state_layer_t  layer;
+    llm_state_opts_t   opts = { 1, 1, &layer };
+
+    static const uint32_t  counts[] = { 1, 8, 512 };
+
+    slot = 0;
+    inner = m->n_heads * m->n_cols;
+    channels = inner + 2 * m->n_groups * m->n_rows;
+    floats = (double) inner * m->n_rows;
+    layer = (llm_state_layer_t) { channels, 4, m->n_heads, m->n_rows,
+                                  m->n_cols };
+
+    st = o->state_create(dev, &opts, NULL);
+    x = o->act_create(dev, MAX_ROWS, channels, LLM_ACT_PRODUCT, NULL);
+    y = o->act_create(dev, MAX_ROWS, channels, LLM_ACT_PRODUCT, NULL);
+    dt = o->act_create(dev, MAX_ROWS, m->n_heads, LLM_ACT_PRODUCT, NULL);
+    out = o->act_create(dev, MAX_ROWS, inner, LLM_ACT_PRODUCT, NULL);
+    random_rows(dev, x, MAX_ROWS, channels, 1);
+    random_rows(dev, dt, MAX_ROWS, m->n_heads, 2);
+    w = random_vec(dev, 4 * channels);
+    v = random_vec(dev, m->n_heads);
+
+    conv = (llm_conv_t) { 0, w, NULL, 1 };
+    delta = (llm_delta_t) { 0, m->n_groups, m->n_heads, m->n_rows, m->n_cols,
+                            1, v, v };
+    scan = (llm_scan_t) { 0, m->n_heads, m->n_cols, m->n_groups, m->n_rows,
+                          0, v, v, v };
+
+    printf("%s: %u heads of %u x %u, %u channels\n", m->name, m->n_heads,
+           m->n_rows, m->n_cols, channels);
+
+    for (i = 0; i < llm_nelems(counts); i++) {
+
+        rows = counts[i];
+        best[0] = best[1] = 1e9;
+
+        for (spent = 0; spent < SPEND; spent += t) {
+            set_batch(&b, rows, rows);
+            b.slots = &slot;
+            o->begin(dev, &b, NULL);
+
+            t = cpu_time();
+            o->conv(dev, &conv, x, st, y);
+            t = cpu_time() - t;
+            best[0] = llm_min(best[0], t);
+
+            t = cpu_time();
+
+            if (m->is_delta) {
+                o->delta(dev, &delta, y, dt, dt, st, out);
+
+            } else {
+                o->scan(dev, &scan, y, dt, st, out);
+            }
+
+            t = cpu_time() - t;
+            best[1] = llm_min(best[1], t);
+            o->end(dev, NULL);
+        }
+
+        printf("  %3u: %.3f ms, %.0f ns a row and %.1f GB/s; convolution "
+               "%.3f ms\n", rows, best[1] * 1e3, best[1] / rows * 1e9,
+               floats * 8 * rows / best[1] * 1e-9, best[0] * 1e3);
+    }
+
+    o->state_free(dev, st);
+    o->act_free(dev, x);
+    o->act_free(dev, y);
+    o->act_free(dev, dt);
+    o->act_free(dev, out);
+    o->vec_free(dev, w);
+    o->vec_free(dev, v);
+}
+
+
 int
 main(int argc, char **argv)
 {
@@ -424,6 +549,11 @@ main(int argc, char **argv)
     static const mixture_t  mixtures[] = {
         { "Qwen3-30B-A3B", LLM_TYPE_Q4_K, 128, 8, 2048, 768, LLM_GLU_SILU },
         { "gpt-oss-20b", LLM_TYPE_Q4_0, 32, 4, 2880, 2880, LLM_GLU_CLAMPED },
+    };
+
+    static const recurrent_t  recurrents[] = {
+        { "Qwen3.5-4B", 1, 32, 16, 128, 128 },
+        { "Granite 4 Tiny", 0, 48, 1, 128, 64 },
     };
 
     isa = argc > 1 && strcmp(argv[1], "best") ? argv[1] : NULL;
@@ -449,7 +579,15 @@ main(int argc, char **argv)
         }
     }
 
-    if (only && strcmp(only, "experts") == 0) {
+    if (only == NULL || strcmp(only, "recurrent") == 0) {
+        for (type = 0; type < llm_nelems(recurrents); type++) {
+            bench_recurrent(dev, &recurrents[type]);
+        }
+    }
+
+    if (only && (strcmp(only, "experts") == 0
+                 || strcmp(only, "recurrent") == 0))
+    {
         dev->ops->close(dev);
         return 0;
     }

@@ -89,7 +89,7 @@ fuzz_run(llm_model_t *m)
 {
     int32_t      ids[FUZZ_IDS] = { 0, 0, 0 };
     uint32_t     i, pos[FUZZ_IDS], rows[2] = { 0, FUZZ_IDS };
-    uint32_t     kv_len = FUZZ_IDS, page = 0;
+    uint32_t     kv_len = FUZZ_IDS, page = 0, slot = 0;
     llm_err_t    err;
     llm_batch_t  b;
 
@@ -109,6 +109,7 @@ fuzz_run(llm_model_t *m)
     b.kv_len = &kv_len;
     b.pages = &page;
     b.out_rows = pos;
+    b.slots = &slot;
 
     if (llm_model_forward(m, &b, &err) == LLM_OK) {
         (void) llm_model_logits(m, FUZZ_IDS - 1);

@@ -441,6 +441,99 @@ test_bad_experts(void)
 }
 
 
+static void
+test_bad_states(void)
+{
+    size_t  i;
+
+    static const char  *const tensors[] = {
+        "blk.0.attn_qkv.weight", "blk.0.attn_gate.weight",
+        "blk.0.ssm_alpha.weight", "blk.0.ssm_beta.weight",
+        "blk.0.ssm_conv1d.weight", "blk.0.ssm_a", "blk.0.ssm_dt.bias",
+        "blk.0.ssm_norm.weight", "blk.0.ssm_out.weight"
+    };
+
+    static const char  *const mamba[] = {
+        "blk.0.ssm_in.weight", "blk.0.ssm_conv1d.weight", "blk.0.ssm_a",
+        "blk.0.ssm_d", "blk.0.ssm_norm.weight", "blk.0.ssm_out.weight"
+    };
+
+    static const char  *const shortconv[] = {
+        "blk.0.shortconv.in_proj.weight", "blk.0.shortconv.conv.weight",
+        "blk.0.shortconv.out_proj.weight", "token_embd_norm.weight"
+    };
+
+    static const struct {
+        const char  *key;
+        uint32_t     value;
+        const char  *what;
+        const char  *why;
+    } numbers[] = {
+        { "ssm.conv_kernel", 0, "qwen35.ssm.conv_kernel", "not within" },
+        { "ssm.conv_kernel", 33, "qwen35.ssm.conv_kernel", "not within" },
+        { "ssm.conv_kernel", 4, "blk.0.ssm_conv1d.weight", "its shape is" },
+        { "ssm.inner_size", 0, "qwen35.ssm.inner_size", "not within" },
+        { "ssm.inner_size", 0xffffffff, "qwen35.ssm.inner_size",
+          "not within" },
+        { "ssm.inner_size", 22, "qwen35.ssm.time_step_rank",
+          "4 does not divide 22" },
+        { "ssm.inner_size", 24, "blk.0.attn_qkv.weight", "its shape is" },
+        { "ssm.state_size", 0, "qwen35.ssm.state_size", "not within" },
+        { "ssm.state_size", 0x80000000, "qwen35.ssm.state_size",
+          "not within" },
+        { "ssm.time_step_rank", 0, "qwen35.ssm.time_step_rank",
+          "not within" },
+        { "ssm.time_step_rank", 5, "qwen35.ssm.group_count",
+          "2 does not divide 5" },
+        { "ssm.group_count", 0, "qwen35.ssm.group_count", "not within" },
+        { "ssm.group_count", 3, "qwen35.ssm.group_count",
+          "3 does not divide 4" },
+        { "ssm.group_count", 5, "qwen35.ssm.group_count", "not within" },
+        { "full_attention_interval", 1, "blk.0.attn_qkv.weight",
+          "its shape is" },
+        { "full_attention_interval", 0, "blk.0.attn_qkv.weight",
+          "its shape is" },
+        { "attention.head_count_kv", 0, "blk.1.attn_qkv.weight",
+          "is missing" }
+    };
+
+    for (i = 0; i < llm_nelems(tensors); i++) {
+        refused("qwen35", change(.drop = tensors[i]), tensors[i],
+                "is missing");
+        refused("qwen35", change(.reshape = tensors[i]), tensors[i],
+                "its shape is");
+    }
+
+    for (i = 0; i < llm_nelems(mamba); i++) {
+        refused("granitehybrid", change(.drop = mamba[i]), mamba[i],
+                "is missing");
+        refused("granitehybrid", change(.reshape = mamba[i]), mamba[i],
+                "its shape is");
+    }
+
+    for (i = 0; i < llm_nelems(shortconv); i++) {
+        refused("lfm2", change(.drop = shortconv[i]), shortconv[i],
+                "is missing");
+        refused("lfm2", change(.reshape = shortconv[i]), shortconv[i],
+                "its shape is");
+    }
+
+    for (i = 0; i < llm_nelems(numbers); i++) {
+        char  key[64];
+
+        snprintf(key, sizeof(key), "qwen35.%s", numbers[i].key);
+        refused("qwen35", change(.u32_key = key, .u32 = numbers[i].value),
+                numbers[i].what, numbers[i].why);
+    }
+
+    refused("lfm2", change(.u32_key = "lfm2.shortconv.l_cache", .u32 = 0),
+            "lfm2.shortconv.l_cache", "not within");
+    refused("qwen35", change(.u32_key = "qwen35.attention.value_length",
+                             .u32 = 4),
+            "qwen35.attention.value_length", "a gate of 8");
+}
+
+
 static char  last_log[1024];
 
 
@@ -718,6 +811,78 @@ test_step_bytes(void)
 }
 
 
+/* slots for running sequences and for snapshots, and a copied one */
+
+static void
+test_slots(void)
+{
+    float             logits[2][TINY_IDS * TINY_VOCAB];
+    int32_t           ids[TINY_IDS];
+    uint32_t          i, slots, pages, take;
+    run_seq_t         s[2];
+    llm_err_t         err;
+    llm_model_t      *m;
+    llm_model_opts_t  o;
+
+    set_opts(&o, "reference", NULL);
+    o.max_seqs = 3;
+
+    if (!write_model(tiny_named("qwen35"), NULL)) {
+        return;
+    }
+
+    o.kv_bytes = 1;
+    m = llm_model_load(path, &o, &err);
+    ok(m == NULL && strstr(err.msg, "the recurrent states of 3 sequences"),
+       "too little memory for states: %s", err.msg);
+    llm_model_free(m);
+
+    o.kv_bytes = 1 << 20;
+    m = llm_model_load(path, &o, &err);
+
+    if (!ok(m != NULL, "memory for states")) {
+        return;
+    }
+
+    slots = llm_model_n_slots(m);
+    pages = llm_model_n_pages(m);
+    ok(slots > 4 && slots - 3 <= pages, "%u slots, %u pages", slots, pages);
+
+    for (i = 0; i < TINY_IDS; i++) {
+        ids[i] = tiny_id(i);
+    }
+
+    memset(s, 0, sizeof(s));
+    memset(logits, 0, sizeof(logits));
+
+    for (i = 0; i < 2; i++) {
+        s[i].ids = ids;
+        s[i].n = TINY_IDS;
+        s[i].logits = logits[i];
+        s[i].page = i;
+    }
+
+    take = TINY_IDS - 2;
+    ok(run_step(m, &s[0], &take, 1, 1, &err) == LLM_OK, "a sequence");
+
+    /* the other goes on from copies of its page and slot */
+
+    llm_model_copy_page(m, 0, 1);
+    llm_model_copy_slot(m, 0, 1);
+    s[1].done = TINY_IDS - 2;
+    take = 2;
+
+    ok(run_step(m, &s[0], &take, 1, 1, &err) == LLM_OK
+       && run_step(m, &s[1], &take, 1, 1, &err) == LLM_OK
+       && memcmp(logits[0] + (TINY_IDS - 2) * TINY_VOCAB,
+                 logits[1] + (TINY_IDS - 2) * TINY_VOCAB,
+                 2 * TINY_VOCAB * sizeof(float)) == 0,
+       "a copy of its page and slot: the same bits");
+
+    llm_model_free(m);
+}
+
+
 int
 main(void)
 {
@@ -735,11 +900,13 @@ main(void)
     test_tensors();
     test_fields();
     test_bad_experts();
+    test_bad_states();
     test_options();
     test_devices();
     test_skipped();
     test_copy_page();
     test_step_bytes();
+    test_slots();
 
     unlink(path);
 

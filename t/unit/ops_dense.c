@@ -37,6 +37,7 @@ typedef struct {
     float              cap;
     int                pos;
     uint32_t           first;           /* column */
+    uint32_t           width;           /* of a piece, 0: columns() */
 } row_case_t;
 
 static const row_case_t  row_cases[] = {
@@ -63,11 +64,14 @@ static const row_case_t  row_cases[] = {
     { .name = "xIELU", .acts = 1,
       .fn = { .kind = LLM_GLU_XIELU, .xielu = { 0.8f, 1.3f, 0.5f,
                                                 -1e-6f } } },
+    { .name = "sigmoid", .acts = 1, .fn = { .kind = LLM_GLU_SIGMOID } },
+    { .name = "linear", .acts = 1, .fn = { .kind = LLM_GLU_LINEAR } },
     { .name = "scale", .scale = 0.3f },
     { .name = "scale, added", .scale = -1.7f, .add = 1 },
     { .name = "soft cap", .cap = 2.5f },
     { .name = "embedding of positions", .pos = 1 },
-    { .name = "columns", .first = 17 }
+    { .name = "columns", .first = 17 },
+    { .name = "pieces", .first = 3, .width = GROUP / 5 }
 };
 
 
@@ -98,7 +102,14 @@ row_case(llm_dev_t *dev, const row_case_t *c, llm_act_t *x, llm_act_t *y,
 
     } else {
         o->act_cols(y, GROUP);
-        o->columns(dev, LLM_ROWS_ALL, x, c->first, y);
+
+        if (c->width) {
+            o->pieces(dev, LLM_ROWS_ALL, x, c->first, c->width, c->width + 1,
+                      y);
+
+        } else {
+            o->columns(dev, LLM_ROWS_ALL, x, c->first, y);
+        }
     }
 }
 

@@ -65,6 +65,15 @@ typedef struct {
     int          sinks;
     int          late_norm;             /* ffn_norm is called as if it were
                                            behind attention */
+    int          gated;                 /* attn_q has gates of the heads */
+    uint32_t     interval;              /* the last of so many layers has
+                                           attention; 0: all */
+    uint32_t     conv;                  /* ssm.conv_kernel */
+    uint32_t     ssm_inner;
+    uint32_t     ssm_heads;
+    uint32_t     ssm_groups;
+    uint32_t     ssm_state;
+    uint32_t     shortconv;
     float        attn_scale;
     const char  *scaling;
     float        factor;
@@ -385,6 +394,13 @@ tiny_metadata(tiny_file_t *f, const tiny_t *t)
     tiny_f32(f, a, "residual_scale", t->residual_scale);
     tiny_f32(f, a, "logit_scale", t->logit_scale);
     tiny_f32(f, a, "attention.scale", t->attn_scale);
+    tiny_u32(f, a, "full_attention_interval", t->interval);
+    tiny_u32(f, a, "ssm.conv_kernel", t->conv);
+    tiny_u32(f, a, "ssm.inner_size", t->ssm_inner);
+    tiny_u32(f, a, "ssm.time_step_rank", t->ssm_heads);
+    tiny_u32(f, a, "ssm.group_count", t->ssm_groups);
+    tiny_u32(f, a, "ssm.state_size", t->ssm_state);
+    tiny_u32(f, a, "shortconv.l_cache", t->shortconv);
     tiny_f32(f, a, "rope.freq_base", 10000);
     tiny_f32(f, a, "rope.scaling.factor", t->factor);
     tiny_f32(f, a, "rope.scale_linear", t->scale_linear);
@@ -468,12 +484,70 @@ tiny_mixture(tiny_file_t *f, const tiny_t *t, uint32_t layer)
 }
 
 
+static inline int
+tiny_attends(const tiny_t *t, uint32_t layer)
+{
+    return t->interval == 0 || (layer + 1) % t->interval == 0;
+}
+
+
+/* what a layer has instead of attention */
+static inline void
+tiny_recurrent(tiny_file_t *f, const tiny_t *t, uint32_t layer)
+{
+    int        delta, mamba;
+    char       name[64];
+    size_t     i;
+    uint32_t   channels, groups, heads;
+
+    delta = strncmp(t->arch, "qwen", 4) == 0;
+    mamba = !delta && t->conv;
+    heads = llm_max(t->ssm_heads, 1);
+    groups = llm_max(t->ssm_groups, 1);
+    channels = t->ssm_inner + 2 * t->ssm_groups * t->ssm_state;
+
+    const struct {
+        const char  *name;
+        uint32_t     row;
+        uint32_t     rows;
+        int          there;
+    } all[] = {
+        { "attn_qkv.weight", t->embd, channels, delta },
+        { "attn_gate.weight", t->embd, t->ssm_inner, delta },
+        { "ssm_alpha.weight", t->embd, heads, delta },
+        { "ssm_beta.weight", t->embd, heads, delta },
+        { "ssm_a", heads, 0, delta },
+        { "ssm_norm.weight", t->ssm_inner / heads, 0, delta },
+        { "ssm_in.weight", t->embd, t->ssm_inner + channels + heads, mamba },
+        { "ssm_conv1d.bias", channels, 0, mamba },
+        { "ssm_a", 1, heads, mamba },
+        { "ssm_d", 1, heads, mamba },
+        { "ssm_norm.weight", t->ssm_inner / groups, groups, mamba },
+        { "ssm_conv1d.weight", t->conv, channels, delta || mamba },
+        { "ssm_dt.bias", heads, 0, delta || mamba },
+        { "ssm_out.weight", t->ssm_inner, t->embd, delta || mamba },
+        { "shortconv.in_proj.weight", t->embd, 3 * t->embd,
+          t->shortconv != 0 },
+        { "shortconv.conv.weight", t->shortconv, t->embd, t->shortconv != 0 },
+        { "shortconv.out_proj.weight", t->embd, t->embd, t->shortconv != 0 }
+    };
+
+    for (i = 0; i < llm_nelems(all); i++) {
+        if (all[i].there) {
+            snprintf(name, sizeof(name), "blk.%u.%s", layer, all[i].name);
+            tiny_tensor(f, name, all[i].rows ? t->type : LLM_TYPE_F32,
+                        all[i].row, all[i].rows);
+        }
+    }
+}
+
+
 static inline void
 tiny_layer(tiny_file_t *f, const tiny_t *t, uint32_t layer)
 {
     size_t     i;
     char       name[64];
-    uint32_t   q, k, v, o, by_row, by_head, fused, feeds;
+    uint32_t   q, k, v, o, by_row, by_head, fused, feeds, attends;
 
     q = t->heads * t->head_k;
     k = t->kv_heads * t->head_k;
@@ -482,6 +556,7 @@ tiny_layer(tiny_file_t *f, const tiny_t *t, uint32_t layer)
     by_row = t->qk_norm == 2;
     by_head = t->qk_norm == 3;
     fused = t->fused && !t->no_gate;
+    attends = tiny_attends(t, layer);
     feeds = t->experts == 0 || layer < t->dense;
 
     const struct {
@@ -494,14 +569,15 @@ tiny_layer(tiny_file_t *f, const tiny_t *t, uint32_t layer)
         { "attn_norm.bias", t->embd, 0, t->layernorm == 2 },
         { "attn_qkv.weight", t->embd, q + k + v, t->fused },
         { "attn_qkv.bias", q + k + v, 0, t->fused && t->all_bias },
-        { "attn_q.weight", t->embd, q, !t->fused },
-        { "attn_k.weight", t->embd, k, !t->fused },
-        { "attn_v.weight", t->embd, v, !t->fused },
-        { "attn_output.weight", o, t->embd, 1 },
+        { "attn_q.weight", t->embd, t->gated ? 2 * q : q,
+          !t->fused && attends },
+        { "attn_k.weight", t->embd, k, !t->fused && attends },
+        { "attn_v.weight", t->embd, v, !t->fused && attends },
+        { "attn_output.weight", o, t->embd, attends },
         { "attn_q_norm.weight", by_row ? q : t->head_k,
-          by_head ? t->heads : 0, t->qk_norm },
+          by_head ? t->heads : 0, t->qk_norm && attends },
         { "attn_k_norm.weight", by_row ? k : t->head_k,
-          by_head ? t->kv_heads : 0, t->qk_norm },
+          by_head ? t->kv_heads : 0, t->qk_norm && attends },
         { "attn_q.bias", q, 0, !t->fused && (t->qkv_bias || t->all_bias) },
         { "attn_k.bias", k, 0, !t->fused && (t->qkv_bias || t->all_bias) },
         { "attn_v.bias", v, 0, !t->fused && (t->qkv_bias || t->all_bias) },
@@ -532,6 +608,10 @@ tiny_layer(tiny_file_t *f, const tiny_t *t, uint32_t layer)
         }
     }
 
+    if (!attends) {
+        tiny_recurrent(f, t, layer);
+    }
+
     if (!feeds) {
         tiny_mixture(f, t, layer);
     }
@@ -553,7 +633,9 @@ tiny_gguf(const tiny_t *t, const tiny_change_t *change, llm_buf_t *out)
 
     tiny_metadata(&f, t);
     tiny_tensor(&f, "token_embd.weight", t->type, t->embd, TINY_VOCAB);
-    tiny_tensor(&f, "output_norm.weight", LLM_TYPE_F32, t->embd, 0);
+    tiny_tensor(&f, strcmp(t->arch, "lfm2") ? "output_norm.weight"
+                                            : "token_embd_norm.weight",
+                LLM_TYPE_F32, t->embd, 0);
 
     if (t->layernorm == 2) {
         tiny_tensor(&f, "output_norm.bias", LLM_TYPE_F32, t->embd, 0);

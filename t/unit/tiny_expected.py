@@ -66,6 +66,14 @@ GLM4MOE = dict(SMALL, arch="glm4moe", late_norm=1, experts=8, used=2,
 STABLELM = dict(SMALL, arch="stablelm", layernorm=2, qk_norm=3, parallel=1,
                 rot=4)
 
+QWEN35 = dict(SMALL, arch="qwen35", qk_norm=1, late_norm=1, rot=4, gated=1,
+              interval=2, conv=3, ssm_inner=20, ssm_heads=4, ssm_groups=2,
+              ssm_state=6)
+LFM2 = dict(SMALL, arch="lfm2", qk_norm=1, interval=2, shortconv=3, tied=1)
+GRANITEHYBRID = dict(SMALL, arch="granitehybrid", interval=2, conv=4,
+                     ssm_inner=24, ssm_heads=4, ssm_groups=2, ssm_state=10,
+                     residual_scale=0.4, logit_scale=2.0)
+
 MODELS = {
     "llama": LLAMA,
     "llama, tied head": dict(LLAMA, tied=1),
@@ -107,6 +115,9 @@ MODELS = {
     "qwen2moe": QWEN2MOE,
     "gpt-oss": GPT_OSS,
     "glm4moe": GLM4MOE,
+    "qwen35": QWEN35,
+    "lfm2": LFM2,
+    "granitehybrid": GRANITEHYBRID,
     "llama, odd sizes": ODD,
     **{f"llama, odd sizes {t.name}": dict(ODD, type=t)
        for t in (T.F16, T.BF16)},
@@ -210,7 +221,7 @@ def turn(m, x, layer):
     n = m.get("rot") or m["head_k"]
     cos, sin = (t[:, None] for t in angles(m, n, layer))
     y = x.copy()
-    if m["arch"] in ("llama", "granite", "cohere2"):
+    if m["arch"] in ("llama", "granite", "granitehybrid", "cohere2"):
         a, b = slice(0, n, 2), slice(1, n, 2)
     else:
         a, b = slice(0, n // 2), slice(n // 2, n)
@@ -226,8 +237,12 @@ def attention(m, w, x):
         q, k, v = np.split(w("attn_qkv", x, sum(sizes)),
                            np.cumsum(sizes)[:2], -1)
     else:
-        q, k, v = (w(*a) for a in zip(("attn_q", "attn_k", "attn_v"),
-                                      (x, x, x), sizes))
+        q, k, v = (w(*a) for a in zip(
+            ("attn_q", "attn_k", "attn_v"), (x, x, x),
+            [sizes[0] * (2 if m.get("gated") else 1)] + sizes[1:]))
+    if m.get("gated"):
+        q, gate = (y.reshape(len(IDS), -1) for y in np.split(
+            q.reshape(len(IDS), m["heads"], -1), 2, -1))
     if m["qk_norm"] == 2:
         q = rms(q, w.vector("attn_q_norm.weight", sizes[0]))
         k = rms(k, w.vector("attn_k_norm.weight", sizes[1]))
@@ -260,7 +275,90 @@ def attention(m, w, x):
             total = total + np.exp(w.vector("attn_sinks.weight",
                                             m["heads"])[h] - top)
         out.append(p / total @ v[:, h // group])
-    return w("attn_output", np.concatenate(out, -1), m["embd"])
+    out = np.concatenate(out, -1)
+    if m.get("gated"):
+        out = out * sigmoid(gate)
+    return w("attn_output", out, m["embd"])
+
+
+def causal(x, kernel):
+    """A convolution of each channel of x [ids, channels] by itself."""
+    width = kernel.shape[1]
+    padded = np.concatenate([np.zeros((width - 1, x.shape[1])), x])
+    return sum(padded[i:i + len(x)] * kernel[:, i] for i in range(width))
+
+
+def silu(x):
+    return x * sigmoid(x)
+
+
+def delta(m, w, x):
+    """A gated delta net, arXiv:2412.06464; heads of V are tiled over K's."""
+    heads, groups, rows = m["ssm_heads"], m["ssm_groups"], m["ssm_state"]
+    inner, cols = m["ssm_inner"], m["ssm_inner"] // heads
+    channels = inner + 2 * groups * rows
+    qkv = silu(causal(w("attn_qkv", x, channels),
+                      w.vector("ssm_conv1d.weight", (channels, m["conv"]))))
+    q, k, v = np.split(qkv, [groups * rows, 2 * groups * rows], -1)
+    q, k = (y.reshape(len(x), groups, rows) for y in (q, k))
+    q, k = (y / np.sqrt((y * y).sum(-1, keepdims=True) + 1e-6)
+            for y in (q, k))
+    v = v.reshape(len(x), heads, cols)
+    decay = np.exp(w.vector("ssm_a", heads) * np.logaddexp(
+        0, w("ssm_alpha", x, heads) + w.vector("ssm_dt.bias", heads)))
+    beta = sigmoid(w("ssm_beta", x, heads))
+    y = np.zeros((len(x), heads, cols))
+    for h in range(heads):
+        s = np.zeros((rows, cols))
+        for t in range(len(x)):
+            key = k[t, h % groups]
+            s = decay[t, h] * s
+            s += np.outer(key, beta[t, h] * (v[t, h] - key @ s))
+            y[t, h] = q[t, h % groups] @ s / np.sqrt(rows)
+    y = rms(y, w.vector("ssm_norm.weight", cols)).reshape(len(x), -1)
+    return w("ssm_out", y * silu(w("attn_gate", x, inner)), m["embd"])
+
+
+def mamba2(m, w, x):
+    """arXiv:2405.21060"""
+    heads, groups, rows = m["ssm_heads"], m["ssm_groups"], m["ssm_state"]
+    inner, cols = m["ssm_inner"], m["ssm_inner"] // heads
+    channels = inner + 2 * groups * rows
+    gate, y, dt = np.split(w("ssm_in", x, inner + channels + heads),
+                           [inner, inner + channels], -1)
+    y = silu(causal(y, w.vector("ssm_conv1d.weight", (channels, m["conv"])))
+             + w.vector("ssm_conv1d.bias", channels))
+    v, b, c = np.split(y, [inner, inner + groups * rows], -1)
+    v = v.reshape(len(x), heads, cols)
+    b, c = (a.reshape(len(x), groups, rows) for a in (b, c))
+    dt = np.logaddexp(0, dt + w.vector("ssm_dt.bias", heads))
+    a, d = w.vector("ssm_a", heads), w.vector("ssm_d", heads)
+    y = np.zeros((len(x), heads, cols))
+    for h in range(heads):
+        s, g = np.zeros((rows, cols)), h // (heads // groups)
+        for t in range(len(x)):
+            s = np.exp(a[h] * dt[t, h]) * s
+            s += np.outer(b[t, g], dt[t, h] * v[t, h])
+            y[t, h] = c[t, g] @ s + d[h] * v[t, h]
+    y = y.reshape(len(x), -1) * silu(gate)
+    y = rms(y.reshape(len(x), groups, -1),
+            w.vector("ssm_norm.weight", (groups, inner // groups)))
+    return w("ssm_out", y.reshape(len(x), -1), m["embd"])
+
+
+def shortconv(m, w, x):
+    b, c, v = np.split(w("shortconv.in_proj", x, 3 * m["embd"]), 3, -1)
+    y = causal(b * v, w.vector("shortconv.conv.weight",
+                               (m["embd"], m["shortconv"])))
+    return w("shortconv.out_proj", c * y, m["embd"])
+
+
+def mix(m, w, x):
+    """Attention, or what a layer has instead."""
+    if not m.get("interval") or (w.layer + 1) % m["interval"] == 0:
+        return attention(m, w, x)
+    return {"qwen35": delta, "lfm2": shortconv,
+            "granitehybrid": mamba2}[m["arch"]](m, w, x)
 
 
 class Layer:
@@ -366,7 +464,7 @@ def states(m):
     for i in range(m["layers"]):
         w = Layer(m, i)
         h = x if m.get("no_pre") else norm(m, x, w.vector, "attn_norm")
-        y = attention(m, w, h)
+        y = mix(m, w, h)
         if m.get("post"):
             y = norm(m, y, w.vector, "post_attention_norm")
         x = x + y * scale
@@ -381,14 +479,15 @@ def states(m):
         if m.get("post"):
             y = norm(m, y, w.vector, "post_ffw_norm")
         x = x + y * scale
-    return norm(m, x, lambda name, n: tensor(name, T.F32, n), "output_norm")
+    return norm(m, x, lambda name, n: tensor(name, T.F32, n),
+                "token_embd_norm" if m["arch"] == "lfm2" else "output_norm")
 
 
 def logits(m):
     name = "token_embd.weight" if m["tied"] else "output.weight"
     y = states(m)[-1] @ tensor(name, m["type"], VOCAB, m["embd"]).T
     scale = m.get("logit_scale", 1.0)
-    y = y / scale if m["arch"] == "granite" else y * scale
+    y = y / scale if m["arch"].startswith("granite") else y * scale
     cap = m.get("final_cap")
     return cap * np.tanh(y / cap) if cap else y
 
