@@ -149,6 +149,10 @@ llm_cli_add_model(llm_buf_t *b, const llm_hparams_t *hp)
                             hp->n_experts_used);
     }
 
+    if (hp->n_recurrent) {
+        (void) llm_buf_addf(b, ", %u recurrent", hp->n_recurrent);
+    }
+
     (void) llm_buf_addc(b, '\n');
     (void) llm_buf_addf(b, "heads        %u of %u, %u for keys and values "
                         "(%u)\n", hp->n_heads, hp->head_dim_k,

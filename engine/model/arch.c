@@ -39,31 +39,10 @@ llm_desc_whole(const llm_gguf_t *g, llm_err_t *err)
 }
 
 
-/* "llama, qwen2 and qwen3" */
-
-static void
-llm_arch_names(char *buf, size_t size)
-{
-    int     n;
-    size_t  i, len;
-
-    len = 0;
-
-    for (i = 0; i < llm_nelems(llm_archs) && len < size; i++) {
-        n = snprintf(buf + len, size - len, "%s%s",
-                     i == 0 ? "" : i + 1 < llm_nelems(llm_archs) ? ", "
-                                                                 : " and ",
-                     llm_archs[i]->name);
-        len += (size_t) llm_max(n, 0);
-    }
-}
-
-
 static int
 llm_desc_arch(const llm_gguf_t *g, llm_desc_t *d, llm_err_t *err)
 {
     int        rc;
-    char       names[800];
     size_t     i;
     llm_str_t  s;
 
@@ -83,11 +62,10 @@ llm_desc_arch(const llm_gguf_t *g, llm_desc_t *d, llm_err_t *err)
     }
 
     if (d->arch == NULL) {
-        llm_arch_names(names, sizeof(names));
-
         return llm_fail(err, "%s: general.architecture: \"%.*s\" is not "
-                        "supported (%s are)", llm_gguf_name(g),
-                        (int) llm_min(s.len, 40), s.data, names);
+                        "supported (the README says which %zu are)",
+                        llm_gguf_name(g), (int) llm_min(s.len, 40), s.data,
+                        llm_nelems(llm_archs));
     }
 
     snprintf(d->hp.arch, sizeof(d->hp.arch), "%s", d->arch->name);
@@ -155,7 +133,7 @@ llm_desc_summary(llm_reader_t *r)
 
         d->kv_differs |= memcmp(kv, &d->kv[0], sizeof(*kv)) != 0;
         d->states[i] = l->state;
-        d->has_state |= l->state.conv_width != 0;
+        d->hp.n_recurrent += l->state.conv_width != 0;
         d->hp.n_ff = llm_max(d->hp.n_ff, l->n_ff);
         d->hp.n_experts = llm_max(d->hp.n_experts, l->route.n_experts);
         d->hp.n_experts_used = llm_max(d->hp.n_experts_used,

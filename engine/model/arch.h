@@ -229,7 +229,6 @@ typedef struct {
     int                        kv_differs;  /* they are not all the same */
     llm_state_layer_t         *states;      /* [hp.n_layers] likewise, of a
                                                sequence */
-    int                        has_state;   /* some layer keeps one */
 
     llm_tensor_fact_t          facts[LLM_LT_N];     /* of tensors.def, as the
                                                        architecture has them */

@@ -81,7 +81,8 @@ llm_granite_read(llm_reader_t *r)
 }
 
 
-/* a file says by this field that it has no RoPE */
+/* a file says by this field that it has no RoPE; one without experts has the
+   width of its network twice */
 
 static int
 llm_granitehybrid_read(llm_reader_t *r)
@@ -97,8 +98,14 @@ llm_granitehybrid_read(llm_reader_t *r)
         return LLM_ERROR;
     }
 
-    for (i = 0; i < r->d->hp.n_layers && !has_rope; i++) {
-        r->d->layers[i].rope = LLM_NO_ROPE;
+    for (i = 0; i < r->d->hp.n_layers; i++) {
+        if (!has_rope) {
+            r->d->layers[i].rope = LLM_NO_ROPE;
+        }
+
+        if (r->d->layers[i].route.n_experts == 0) {
+            llm_read_ignore(r, "expert_shared_feed_forward_length");
+        }
     }
 
     return llm_read_ssm(r);

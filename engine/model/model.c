@@ -296,8 +296,8 @@ llm_model_cols(const llm_desc_t *d, llm_model_act_t a)
     case LLM_MA_SSM:
     case LLM_MA_SSM_GATE:
     case LLM_MA_SSM_GLU:
-        return d->has_state ? llm_max(llm_desc_max(d, LLM_DIM_SSM),
-                                      llm_desc_max(d, LLM_DIM_CONV)) : 0;
+        return llm_max(llm_desc_max(d, LLM_DIM_SSM),
+                       llm_desc_max(d, LLM_DIM_CONV));
 
     case LLM_MA_SSM_DT:
     case LLM_MA_SSM_BETA:
@@ -503,7 +503,7 @@ llm_load_slot_size(const llm_load_t *l)
         .layers = m->desc.states
     };
 
-    return m->desc.has_state ? m->ops->state_size(m->dev, &o) : 0;
+    return m->desc.hp.n_recurrent ? m->ops->state_size(m->dev, &o) : 0;
 }
 
 

@@ -33,8 +33,10 @@ typedef struct {
     char         name[128];             /* general.name, or the file's name */
     uint32_t     n_layers;
     uint32_t     n_embd;
-    uint32_t     n_ff;                  /* the most of any layer, as the next
-                                           seven; 0: all are mixtures */
+    uint32_t     n_ff;                  /* the most of any layer, as the
+                                           heads, experts and their widths
+                                           below; 0: all are mixtures */
+    uint32_t     n_recurrent;           /* layers that keep a state */
     uint32_t     n_experts;             /* 0: no mixtures */
     uint32_t     n_experts_used;
     uint32_t     n_ff_expert;
