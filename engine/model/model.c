@@ -384,6 +384,9 @@ typedef struct {
     size_t    page;                     /* bytes of one */
     size_t    slot;                     /* likewise, 0: there are no states */
     size_t    bytes;                    /* of all */
+    uint64_t  want;                     /* pages for max_seqs sequences of
+                                           ctx; there are no more if a page
+                                           takes no memory */
     uint64_t  pages;
     uint64_t  slots;
 } llm_load_share_t;
@@ -401,7 +404,7 @@ llm_load_slots(llm_load_t *l, llm_load_share_t *s, size_t bytes)
     uint64_t  kept;
 
     s->slots = 0;
-    s->pages = bytes / llm_max(s->page, 1u);
+    s->pages = s->page ? bytes / s->page : s->want;
 
     if (s->slot == 0) {
         return LLM_OK;
@@ -421,8 +424,8 @@ llm_load_slots(llm_load_t *l, llm_load_share_t *s, size_t bytes)
 
     kept = llm_max(bytes / 3 / s->slot, 1u);
     kept = llm_min(kept, (bytes - run) / s->slot + 1);
-    s->pages = (bytes - (run - s->slot) - kept * s->slot)
-               / llm_max(s->page, 1u);
+    bytes -= run - s->slot + kept * s->slot;
+    s->pages = s->page ? bytes / s->page : s->want;
     kept = llm_min(kept, llm_max(s->pages, 1u));
     s->slots = l->m->max_seqs + kept;
 
@@ -437,21 +440,19 @@ static int
 llm_load_share(llm_load_t *l, llm_load_share_t *s)
 {
     size_t        want;
-    uint64_t      pages;
     llm_model_t  *m;
 
     m = l->m;
     s->bytes = l->opts->kv_bytes;
-    pages = (uint64_t) m->max_pages * m->max_seqs;
+    s->want = (uint64_t) m->max_pages * m->max_seqs;
 
     if (s->bytes) {
         return llm_load_slots(l, s, s->bytes);
     }
 
     s->bytes = m->ops->memory_free(m->dev);
-    m->short_kv = s->page && pages > s->bytes / s->page;
 
-    if (llm_mul_overflow(s->page, pages, &want)
+    if (llm_mul_overflow(s->page, s->want, &want)
         || (s->slot && (want / m->max_seqs > SIZE_MAX - s->slot
                         || llm_mul_overflow(want / m->max_seqs + s->slot,
                                             m->max_seqs + 1, &want)
@@ -464,7 +465,8 @@ llm_load_share(llm_load_t *l, llm_load_share_t *s)
         return LLM_ERROR;
     }
 
-    s->pages = llm_min(s->pages, pages);
+    m->short_kv = s->pages < s->want;
+    s->pages = llm_min(s->pages, s->want);
 
     return LLM_OK;
 }

@@ -811,6 +811,76 @@ test_step_bytes(void)
 }
 
 
+/* a width that says nothing more is no reason to refuse a file */
+
+static void
+test_hybrid_dense(void)
+{
+    const tiny_t   *t = tiny_named("granitehybrid");
+    tiny_change_t   change;
+
+    change = change(.u32_key = "granitehybrid"
+                               ".expert_shared_feed_forward_length",
+                    .u32 = t->ff);
+
+    if (ok(write_model(t, &change), "%s, its width twice", t->name)) {
+        check_logits(t, "reference", NULL, 1e-5);
+    }
+}
+
+
+/* pages that take no memory: as many as the sequences need */
+
+static void
+test_no_attention(void)
+{
+    float             logits[2][TINY_IDS * TINY_VOCAB];
+    tiny_t            t;
+    int32_t           ids[TINY_IDS];
+    uint32_t          i;
+    run_seq_t         s[2];
+    llm_err_t         err;
+    llm_model_t      *m;
+    llm_model_opts_t  o;
+
+    t = *tiny_named("granitehybrid");
+    t.interval = t.layers + 1;
+    set_opts(&o, "cpu", NULL);
+    o.max_seqs = 2;
+    o.kv_bytes = 1 << 20;
+
+    m = write_model(&t, NULL) ? llm_model_load(path, &o, &err) : NULL;
+
+    if (!ok(m != NULL, "a model without attention loads")) {
+        return;
+    }
+
+    ok(llm_model_n_pages(m) == 2 * ((llm_model_ctx(m) + LLM_KV_PAGE - 1)
+                                    / LLM_KV_PAGE),
+       "with %u pages", llm_model_n_pages(m));
+
+    for (i = 0; i < TINY_IDS; i++) {
+        ids[i] = tiny_id(i);
+    }
+
+    memset(s, 0, sizeof(s));
+
+    for (i = 0; i < 2; i++) {
+        s[i].ids = ids;
+        s[i].n = TINY_IDS;
+        s[i].logits = logits[i];
+        s[i].page = i;
+    }
+
+    ok(run_chunks(m, &s[0], TINY_IDS, 1, &err) == LLM_OK
+       && run_chunks(m, &s[1], 1, 1, &err) == LLM_OK
+       && memcmp(logits[0], logits[1], sizeof(logits[0])) == 0,
+       "and gives the same bits token by token");
+
+    llm_model_free(m);
+}
+
+
 /* slots for running sequences and for snapshots, and a copied one */
 
 static void
@@ -906,6 +976,8 @@ main(void)
     test_skipped();
     test_copy_page();
     test_step_bytes();
+    test_hybrid_dense();
+    test_no_attention();
     test_slots();
 
     unlink(path);
