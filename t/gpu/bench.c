@@ -35,6 +35,7 @@ typedef struct {
     uint32_t      out[MAX_SEQS];
     uint32_t      seq_rows[MAX_SEQS + 1];
     uint32_t      kv_len[MAX_SEQS];
+    uint32_t      slots[MAX_SEQS];
     llm_draw_t    draws[MAX_SEQS];
 } step_t;
 
@@ -89,6 +90,7 @@ submit(bench_t *b, step_t *s, uint32_t seqs, uint32_t rows, uint32_t pos,
     for (i = 0, row = 0; i < seqs; i++) {
         s->seq_rows[i] = row;
         s->kv_len[i] = pos + rows;
+        s->slots[i] = i;
 
         for (k = 0; k < rows; k++, row++) {
             s->tokens[row] = (int32_t) ((row * 31 + pos * 7 + k)
@@ -112,6 +114,7 @@ submit(bench_t *b, step_t *s, uint32_t seqs, uint32_t rows, uint32_t pos,
     s->batch.seq_rows = s->seq_rows;
     s->batch.kv_len = s->kv_len;
     s->batch.pages = b->pages;
+    s->batch.slots = s->slots;
     s->batch.out_rows = s->out;
     s->batch.draws = s->draws;
 
