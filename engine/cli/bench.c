@@ -159,7 +159,9 @@ llm_bench_bytes(const llm_model_t *m, uint32_t n_tg)
 
     hp = llm_model_hparams(m);
 
-    return (double) hp->n_bytes_step
+    /* a state is read and written */
+
+    return (double) hp->n_bytes_step + 2.0 * (double) hp->n_bytes_state
            + (double) hp->n_layers * hp->n_kv_heads
              * (hp->head_dim_k + hp->head_dim_v) * 2 * (n_tg + 1) / 2;
 }

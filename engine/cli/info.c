@@ -150,7 +150,9 @@ llm_cli_add_model(llm_buf_t *b, const llm_hparams_t *hp)
     }
 
     if (hp->n_recurrent) {
-        (void) llm_buf_addf(b, ", %u recurrent", hp->n_recurrent);
+        (void) llm_buf_addf(b, ", %u recurrent, %.2f MiB a sequence",
+                            hp->n_recurrent,
+                            (double) hp->n_bytes_state / (1 << 20));
     }
 
     (void) llm_buf_addc(b, '\n');

@@ -109,6 +109,23 @@ llm_desc_facts(llm_desc_t *d)
 }
 
 
+/* as float32; within what ssm.c lets through */
+
+static uint64_t
+llm_desc_state_bytes(const llm_state_layer_t *s)
+{
+    uint64_t  n;
+
+    n = (uint64_t) s->n_heads * s->n_rows * s->n_cols;
+
+    if (s->conv_width) {
+        n += (uint64_t) (s->conv_width - 1) * s->conv_channels;
+    }
+
+    return n * sizeof(float);
+}
+
+
 /* what each layer keeps of a token, and sizes for people */
 
 static int
@@ -134,6 +151,7 @@ llm_desc_summary(llm_reader_t *r)
         d->kv_differs |= memcmp(kv, &d->kv[0], sizeof(*kv)) != 0;
         d->states[i] = l->state;
         d->hp.n_recurrent += l->state.conv_width != 0;
+        d->hp.n_bytes_state += llm_desc_state_bytes(&l->state);
         d->hp.n_ff = llm_max(d->hp.n_ff, l->n_ff);
         d->hp.n_experts = llm_max(d->hp.n_experts, l->route.n_experts);
         d->hp.n_experts_used = llm_max(d->hp.n_experts_used,

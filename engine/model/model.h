@@ -52,6 +52,7 @@ typedef struct {
     uint64_t     n_bytes;               /* bytes of all tensors */
     uint64_t     n_bytes_step;          /* of these, what a step of one token
                                            reads */
+    uint64_t     n_bytes_state;         /* of a sequence's recurrent state */
 } llm_hparams_t;
 
 typedef struct {
