@@ -395,6 +395,7 @@ typedef struct {
     uint32_t     kv_used;               /* pages held by sequences */
     uint32_t     kv_cached;             /* pages kept for the prefix cache
                                            only */
+    uint32_t     snapshots;             /* recurrent states kept for it */
     uint64_t     request_memory;        /* bytes that live requests take */
 
     uint64_t     prompt_tokens;         /* counters */

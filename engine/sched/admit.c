@@ -92,6 +92,10 @@ llm_sched_new_page(llm_sched_t *s, llm_seq_t *q)
         return LLM_FULL;
     }
 
+    if (s->slots) {
+        llm_slots_forget(s->slots, page);
+    }
+
     if (llm_sched_add_page(s, q, page) != LLM_OK) {
         llm_pages_drop(s->pages, page);
         return LLM_ERROR;
@@ -147,7 +151,7 @@ llm_sched_next_page(llm_sched_t *s, llm_seq_t *q)
 
 
 /* pages for all tokens of a sequence: those in the prefix tree, then new
-   ones */
+   ones; and a slot */
 
 static int
 llm_sched_fill(llm_sched_t *s, llm_seq_t *q)
@@ -181,6 +185,13 @@ llm_sched_fill(llm_sched_t *s, llm_seq_t *q)
         if (llm_sched_new_page(s, q) != LLM_OK) {
             llm_sched_drop(s, q);
             return LLM_ERROR;
+        }
+    }
+
+    while (llm_state_take(s, q) != LLM_OK) {
+        if (llm_sched_reclaim(s, q) != LLM_OK) {
+            llm_sched_drop(s, q);
+            return LLM_FULL;
         }
     }
 
@@ -324,8 +335,9 @@ llm_sched_admit(llm_sched_t *s)
 
 /*
  * The leader has computed the whole prompt: a follower shares its full pages
- * and gets a copy of the last one if that is not full.  LLM_PREEMPTED: there
- * was no page for the copy, the follower is in the queue again.
+ * and gets a copy of the last one if that is not full, and one of the state.
+ * LLM_PREEMPTED: there was no page for the copy, or no slot, and the follower
+ * is in the queue again.
  */
 
 int
@@ -355,6 +367,8 @@ llm_sched_fork(llm_sched_t *s, llm_seq_t *leader, llm_seq_t *q)
                                      leader->pages[full], q->pages[full]);
         }
     }
+
+    rc = rc == LLM_OK ? llm_state_fork(s, leader, q) : rc;
 
     if (rc != LLM_OK) {
         llm_sched_preempt(s, q);

@@ -24,6 +24,8 @@ llm_check_seq(const llm_sched_t *s, const llm_seq_t *q,
     assert(q->n_kv <= llm_seq_due(q));
     assert(q->n_gen <= q->max_gen);
 
+    assert(q->has_slot == (s->slots && q->n_pages));
+
     /* running sequences have a sampler if they generate, others have none */
 
     assert((q->sampler != NULL)
@@ -103,6 +105,61 @@ llm_check_waiting(const llm_sched_t *s)
 }
 
 
+static uint32_t
+llm_check_seq_slots(const llm_sched_t *s)
+{
+    uint32_t             i, n;
+    const llm_seq_t     *q;
+    const llm_tenant_t  *t;
+
+    n = 0;
+
+    for (i = 0; i < s->n_running; i++) {
+        n += s->running[i]->has_slot;
+    }
+
+    for (i = 0; i < s->n_parked; i++) {
+        n += s->parked[i]->has_slot;
+    }
+
+    for (t = s->queue.waiting; t; t = t->next) {
+        for (q = t->first; q; q = q->next) {
+            n += q->has_slot;
+        }
+    }
+
+    return n;
+}
+
+
+/* each slot that is held is a sequence's or a step's; snapshots are of pages of
+   the tree */
+
+static void
+llm_check_slots(const llm_sched_t *s)
+{
+    uint32_t           i, k, n;
+    const llm_step_t  *st;
+
+    n = llm_check_seq_slots(s);
+
+    for (k = 0; k < 2; k++) {
+        st = &s->steps[k];
+
+        for (i = 0; i < st->batch.n_seqs; i++) {
+            n += st->snapshots[i] != LLM_SLOT_NONE;
+        }
+    }
+
+    assert(llm_slots_assert(s->slots) == n);
+
+    for (i = 0; i < s->conf.runner.n_pages; i++) {
+        assert(llm_slots_find(s->slots, i) == LLM_SLOT_NONE
+               || llm_pages_in_tree(s->pages, i));
+    }
+}
+
+
 void
 llm_sched_assert(const llm_sched_t *s)
 {
@@ -119,6 +176,10 @@ llm_sched_assert(const llm_sched_t *s)
     /* each page has as many holders as sequences that list it */
 
     assert(held == llm_pages_assert(s->pages));
+
+    if (s->slots) {
+        llm_check_slots(s);
+    }
 
     for (r = s->out; r; r = r->out.next) {
         assert(r->out.in_list);

@@ -1,5 +1,5 @@
 /*
- * What a sequence holds: the pages of its table, in order.
+ * What a sequence holds: the pages of its table, in order, and its slot.
  */
 
 #include "engine/sched/sched_internal.h"
@@ -7,7 +7,7 @@
 
 /*
  * Frees the pages of a sequence, the last one first, as the prefix tree needs
- * it; results of steps in flight for it are dropped.
+ * it, and its state; results of steps in flight for it are dropped.
  */
 
 void
@@ -19,6 +19,7 @@ llm_sched_drop(llm_sched_t *s, llm_seq_t *q)
         llm_pages_drop(s->pages, q->pages[--q->n_pages]);
     }
 
+    llm_state_drop(s, q);
     q->n_tree = 0;
     q->n_kv = 0;
 }

@@ -13,6 +13,7 @@ typedef struct {
     uint32_t         in_tree;
 
     uint32_t         parent;            /* of a tree page */
+    uint32_t         n_children;
     uint32_t         chain;             /* next page in the hash bucket; for a
                                            free page the next free one */
     uint32_t         newer;             /* in the LRU list */
@@ -201,6 +202,10 @@ llm_pages_evict(llm_pages_t *p)
     *link = p->page[i].chain;
     p->page[i].in_tree = 0;
 
+    if (p->page[i].parent != LLM_PAGE_NONE) {
+        p->page[p->page[i].parent].n_children--;
+    }
+
     llm_pages_push_free(p, i);
 }
 
@@ -256,6 +261,20 @@ llm_pages_find(const llm_pages_t *p, uint32_t parent, const llm_salt_t *salt,
 }
 
 
+int
+llm_pages_in_tree(const llm_pages_t *p, uint32_t i)
+{
+    return p->page[i].in_tree != 0;
+}
+
+
+int
+llm_pages_is_leaf(const llm_pages_t *p, uint32_t i)
+{
+    return p->page[i].n_children == 0;
+}
+
+
 void
 llm_pages_hold(llm_pages_t *p, uint32_t i)
 {
@@ -302,6 +321,10 @@ llm_pages_commit(llm_pages_t *p, uint32_t i, uint32_t parent,
         return other;
     }
 
+    if (parent != LLM_PAGE_NONE) {
+        p->page[parent].n_children++;
+    }
+
     page->in_tree = 1;
     page->parent = parent;
     page->salt = *salt;
@@ -318,11 +341,11 @@ llm_pages_commit(llm_pages_t *p, uint32_t i, uint32_t parent,
 uint64_t
 llm_pages_assert(const llm_pages_t *p)
 {
-    uint32_t           i, n_free, n_lru, n_idle;
+    uint32_t           i, n_free, n_lru, n_idle, n_children;
     uint64_t           holds;
     const llm_page_t  *page;
 
-    n_free = n_lru = n_idle = 0;
+    n_free = n_lru = n_idle = n_children = 0;
     holds = 0;
 
     for (i = p->free; i != LLM_PAGE_NONE; i = p->page[i].chain) {
@@ -344,8 +367,11 @@ llm_pages_assert(const llm_pages_t *p)
 
         holds += page->holders;
         n_idle += page->holders == 0;
+        n_children += page->n_children;
+        assert(page->in_tree || page->n_children == 0);
 
         if (page->in_tree && page->parent != LLM_PAGE_NONE) {
+            n_children--;
             assert(p->page[page->parent].in_tree);
             assert(page->holders == 0 || p->page[page->parent].holders);
         }
@@ -353,6 +379,7 @@ llm_pages_assert(const llm_pages_t *p)
 
     assert(n_free == p->n_free && n_lru == p->n_lru);
     assert(n_idle == n_free + n_lru);
+    assert(n_children == 0);
 
     return holds;
 }

@@ -51,6 +51,10 @@ uint32_t llm_pages_alloc(llm_pages_t *p);
 uint32_t llm_pages_find(const llm_pages_t *p, uint32_t parent,
     const llm_salt_t *salt, const int32_t *tokens);
 
+int llm_pages_in_tree(const llm_pages_t *p, uint32_t page);
+/* is there no page behind it in the tree? */
+int llm_pages_is_leaf(const llm_pages_t *p, uint32_t page);
+
 /* adds a holder; removes one: a private page without holders is free */
 void llm_pages_hold(llm_pages_t *p, uint32_t page);
 void llm_pages_drop(llm_pages_t *p, uint32_t page);

@@ -4,7 +4,9 @@
  *
  * Pages of the tree have keys and values, but no results.  So a prompt shares
  * only pages before the first position whose result is wanted:
- * llm_seq_sharable().
+ * llm_seq_sharable().  And they do not have the state of recurrent layers: of
+ * a model that has some, sequences go on only behind a page with a snapshot of
+ * it, see state.c.
  */
 
 #include "engine/sched/sched_internal.h"
@@ -21,13 +23,24 @@ llm_sched_block(const llm_seq_t *q, uint32_t i, int32_t *tokens)
 }
 
 
-/* takes the pages of the longest prefix that is in the tree */
+/* can a sequence go on behind this page of the tree? */
+
+static int
+llm_sched_is_entry(const llm_sched_t *s, uint32_t page)
+{
+    return s->slots == NULL
+           || llm_slots_find(s->slots, page) != LLM_SLOT_NONE;
+}
+
+
+/* takes the pages of the longest prefix that is in the tree, and that it can
+   go on from */
 
 int
 llm_sched_lookup(llm_sched_t *s, llm_seq_t *q)
 {
     int32_t   tokens[LLM_KV_PAGE];
-    uint32_t  i, n, page, parent;
+    uint32_t  i, n, page, parent, found;
 
     if (q->req->msg->flags & LLM_REQ_NO_CACHE) {
         return LLM_OK;
@@ -35,6 +48,7 @@ llm_sched_lookup(llm_sched_t *s, llm_seq_t *q)
 
     n = llm_seq_sharable(q) / LLM_KV_PAGE;
 
+    found = 0;
     parent = LLM_PAGE_NONE;
 
     for (i = 0; i < n; i++) {
@@ -53,12 +67,71 @@ llm_sched_lookup(llm_sched_t *s, llm_seq_t *q)
         }
 
         parent = page;
+        found = llm_sched_is_entry(s, page) ? i + 1 : found;
     }
 
-    q->n_tree = i;
-    q->n_kv = i * LLM_KV_PAGE;
+    /* the pages behind are a beginning that others have, too, if they went on
+       another way; else they are the end of an answer */
+
+    q->branch = i > found && !llm_pages_is_leaf(s->pages, parent)
+                ? i * LLM_KV_PAGE : 0;
+
+    while (q->n_pages > found) {
+        llm_pages_drop(s->pages, q->pages[--q->n_pages]);
+    }
+
+    q->n_tree = found;
+    q->n_kv = found * LLM_KV_PAGE;
 
     return LLM_OK;
+}
+
+
+/* the pages of the tree behind those of this sequence, up to the last that it
+   can go on from: how many */
+
+static uint32_t
+llm_sched_ahead(const llm_sched_t *s, const llm_seq_t *q)
+{
+    int32_t   tokens[LLM_KV_PAGE];
+    uint32_t  i, n, page, found;
+
+    n = llm_seq_sharable(q) / LLM_KV_PAGE;
+    page = q->n_tree ? q->pages[q->n_tree - 1] : LLM_PAGE_NONE;
+    found = q->n_tree;
+
+    for (i = q->n_tree; i < n; i++) {
+        llm_sched_block(q, i, tokens);
+
+        page = llm_pages_find(s->pages, page, &q->req->prep.salt, tokens);
+        if (page == LLM_PAGE_NONE) {
+            break;
+        }
+
+        found = llm_sched_is_entry(s, page) ? i + 1 : found;
+    }
+
+    return found - q->n_tree;
+}
+
+
+/* takes the next page of the tree in the place of its own */
+
+static void
+llm_sched_exchange(llm_sched_t *s, llm_seq_t *q)
+{
+    int32_t   tokens[LLM_KV_PAGE];
+    uint32_t  i, page;
+
+    i = q->n_tree++;
+    llm_sched_block(q, i, tokens);
+
+    page = llm_pages_find(s->pages, i ? q->pages[i - 1] : LLM_PAGE_NONE,
+                          &q->req->prep.salt, tokens);
+
+    llm_pages_hold(s->pages, page);
+    llm_pages_drop(s->pages, q->pages[i]);
+    q->pages[i] = page;
 }
 
 
@@ -71,47 +144,40 @@ llm_sched_lookup(llm_sched_t *s, llm_seq_t *q)
 void
 llm_sched_extend(llm_sched_t *s, llm_seq_t *q)
 {
-    int32_t   tokens[LLM_KV_PAGE];
-    uint32_t  i, n, page;
+    uint32_t  i, n, refund;
 
-    if (q->req->msg->flags & LLM_REQ_NO_CACHE) {
+    if ((q->req->msg->flags & LLM_REQ_NO_CACHE)
+        || q->n_kv != q->n_tree * LLM_KV_PAGE)
+    {
         return;
     }
 
-    for ( ;; ) {
-        i = q->n_tree;
+    n = llm_sched_ahead(s, q);
 
-        if (q->n_kv != i * LLM_KV_PAGE
-            || (i + 1) * LLM_KV_PAGE > llm_seq_sharable(q))
-        {
-            return;
-        }
+    if (n == 0) {
+        return;
+    }
 
-        llm_sched_block(q, i, tokens);
+    for (i = 0; i < n; i++) {
+        llm_sched_exchange(s, q);
+    }
 
-        page = llm_pages_find(s->pages, i ? q->pages[i - 1] : LLM_PAGE_NONE,
-                              &q->req->prep.salt, tokens);
-        if (page == LLM_PAGE_NONE) {
-            return;
-        }
+    n *= LLM_KV_PAGE;
+    q->n_kv += n;
 
-        llm_pages_hold(s->pages, page);
-        llm_pages_drop(s->pages, q->pages[i]);
+    if (s->slots) {
+        llm_state_load(s, q);
+    }
 
-        q->pages[i] = page;
-        q->n_tree++;
-        q->n_kv += LLM_KV_PAGE;
+    refund = llm_min(q->advance, n);
+    q->advance -= refund;
+    llm_queue_refund(q->req->run.tenant, refund);
 
-        n = llm_min(q->advance, (uint32_t) LLM_KV_PAGE);
-        q->advance -= n;
-        llm_queue_refund(q->req->run.tenant, n);
+    if (q->n_gen == 0) {
+        llm_zone_add(s->figures->prefix_hits, n);
 
-        if (q->n_gen == 0) {
-            llm_zone_add(s->figures->prefix_hits, LLM_KV_PAGE);
-
-            if (q->index % q->req->msg->n == 0) {
-                q->req->out.cached_tokens += LLM_KV_PAGE;
-            }
+        if (q->index % q->req->msg->n == 0) {
+            q->req->out.cached_tokens += n;
         }
     }
 }

@@ -83,6 +83,14 @@ struct llm_seq_s {
     uint32_t             cap_pages;
     uint32_t             n_tree;        /* pages that are in the prefix tree */
 
+    /* of a model with recurrent layers: see state.c */
+    uint32_t             has_slot;      /* while it has pages */
+    uint32_t             slot;
+    uint32_t             branch;        /* where another sequence goes another
+                                           way, or 0 */
+    uint32_t             rolling;       /* where its last snapshot in the text
+                                           that it generates is, or 0 */
+
     llm_seq_t           *leader;        /* computes the prompt for this one,
                                            too */
     uint32_t             in_batch;      /* its rows in this step */

@@ -8,7 +8,7 @@
 int
 llm_step_create(const llm_sched_t *s, llm_step_t *st)
 {
-    size_t               rows, seqs, outs;
+    size_t               i, rows, seqs, outs;
     const llm_runner_t  *run;
 
     run = &s->conf.runner;
@@ -26,13 +26,19 @@ llm_step_create(const llm_sched_t *s, llm_step_t *st)
     st->draws = calloc(outs, sizeof(*st->draws));
     st->out_seqs = calloc(outs, sizeof(*st->out_seqs));
     st->seqs = calloc(seqs, sizeof(*st->seqs));
+    st->slots = calloc(seqs, sizeof(*st->slots));
+    st->snapshots = calloc(seqs, sizeof(*st->snapshots));
 
     if (st->tokens == NULL || st->follows == NULL || st->pos == NULL
         || st->seq_rows == NULL || st->kv_len == NULL || st->table == NULL
         || st->out_rows == NULL || st->draws == NULL || st->out_seqs == NULL
-        || st->seqs == NULL)
+        || st->seqs == NULL || st->slots == NULL || st->snapshots == NULL)
     {
         return LLM_ERROR;
+    }
+
+    for (i = 0; i < seqs; i++) {
+        st->snapshots[i] = LLM_SLOT_NONE;
     }
 
     st->batch.tokens = st->tokens;
@@ -43,6 +49,7 @@ llm_step_create(const llm_sched_t *s, llm_step_t *st)
     st->batch.pages = st->table;
     st->batch.out_rows = st->out_rows;
     st->batch.draws = run->drawn ? st->draws : NULL;
+    st->batch.slots = run->n_slots ? st->slots : NULL;
 
     return LLM_OK;
 }
@@ -61,6 +68,8 @@ llm_step_free(llm_step_t *st)
     free(st->draws);
     free(st->out_seqs);
     free(st->seqs);
+    free(st->slots);
+    free(st->snapshots);
 }
 
 

@@ -133,6 +133,8 @@ llm_step_lost(llm_sched_t *s, llm_step_t *st, const llm_err_t *err)
             llm_sched_fail(s, st->seqs[i]->req, err, 0);
         }
     }
+
+    llm_state_release(s, st);
 }
 
 
@@ -158,6 +160,7 @@ llm_step_launch(llm_sched_t *s, llm_err_t *err)
     }
 
     llm_step_launched(st);
+    llm_state_launched(s, st);
     llm_zone_add(s->figures->steps, 1);
 
     if (s->in_flight) {
@@ -171,7 +174,8 @@ llm_step_launch(llm_sched_t *s, llm_err_t *err)
 /*
  * May the next step be launched before this one has ended?  Only if the
  * device draws all its tokens, and not if it computes the first tokens of
- * several choices: their pages are shared when its results are known.
+ * several choices: their pages are shared when its results are known.  Nor if
+ * its results may make rows behind it void and the state with them.
  */
 
 static int
@@ -190,7 +194,8 @@ llm_step_may_overlap(const llm_sched_t *s, const llm_step_t *st)
         q = st->out_seqs[i];
 
         if (st->draws[i].kind != LLM_DRAW_TOKEN
-            || (q && q->n_gen == 0 && q->req->run.n_seqs > 1))
+            || (q && q->n_gen == 0 && q->req->run.n_seqs > 1)
+            || (q && llm_state_is_unsure(s, q)))
         {
             return 0;
         }
@@ -228,6 +233,7 @@ llm_step_wait(llm_sched_t *s, llm_step_t *st, int launched, llm_err_t *err)
     s->next = launched ? st : s->next;
 
     llm_step_take(s, st, now);
+    llm_state_release(s, st);
     st->batch.n_seqs = 0;
     st->batch.n_out = 0;
 

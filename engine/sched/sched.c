@@ -65,7 +65,9 @@ llm_sched_create(const llm_sched_conf_t *conf, llm_err_t *err)
     if (conf->runner.ctx > (uint64_t) conf->runner.n_pages * LLM_KV_PAGE
         || conf->runner.max_seqs == 0 || conf->runner.chunk == 0
         || conf->runner.batch <= conf->runner.max_seqs
-        || conf->runner.max_out <= conf->runner.max_seqs)
+        || conf->runner.max_out <= conf->runner.max_seqs
+        || (conf->runner.n_slots
+            && conf->runner.n_slots <= conf->runner.max_seqs))
     {
         (void) llm_fail(err, "no room for a sequence of %u tokens: %u pages, "
                         "%u sequences, %u rows", conf->runner.ctx,
@@ -92,7 +94,13 @@ llm_sched_create(const llm_sched_conf_t *conf, llm_err_t *err)
     s->pages = llm_pages_create(conf->runner.n_pages);
     s->scratch = llm_sampler_scratch_create(conf->runner.n_vocab);
 
+    if (conf->runner.n_slots) {
+        s->slots = llm_slots_create(conf->runner.n_slots,
+                                    conf->runner.n_pages);
+    }
+
     if (s->pages == NULL || s->scratch == NULL
+        || (conf->runner.n_slots && s->slots == NULL)
         || llm_sched_arrays(s) != LLM_OK || llm_sched_find_eog(s) != LLM_OK)
     {
         (void) llm_fail(err, "no memory for the scheduler");
@@ -121,6 +129,7 @@ llm_sched_free(llm_sched_t *s)
 
     llm_queue_free(&s->queue);
     llm_pages_free(s->pages);
+    llm_slots_free(s->slots);
 
     if (s->scratch) {
         llm_sampler_scratch_free(s->scratch);
@@ -200,4 +209,8 @@ llm_sched_gauges(llm_sched_t *s)
     llm_zone_set(s->figures->parked, s->n_parked);
     llm_zone_set(s->figures->kv_used, llm_pages_total(s->pages) - available);
     llm_zone_set(s->figures->kv_cached, llm_pages_cached(s->pages));
+
+    if (s->slots) {
+        llm_zone_set(s->figures->snapshots, llm_slots_n_snapshots(s->slots));
+    }
 }

@@ -27,6 +27,8 @@
  *     frees its pages, the results of the steps in flight for it are dropped;
  *     the device runs steps in order, so the pages are used again only after
  *     those steps.
+ *   - Of a model with recurrent layers a sequence has a slot for its state
+ *     while it has pages; each of its rows is computed once, in order.
  *
  * One thread uses a scheduler.  It owns the requests added to it until
  * ended() is called for them.
@@ -63,6 +65,10 @@ typedef struct {
     /* the score of a pair, from the state of its last token */
     double             (*rank)(void *data, const float *state);
     void               (*copy_page)(void *data, uint32_t src, uint32_t dst);
+    /* slots of recurrent state, > max_seqs: the others are for snapshots; 0:
+       the model has none */
+    uint32_t             n_slots;
+    void               (*copy_slot)(void *data, uint32_t src, uint32_t dst);
 } llm_runner_t;
 
 typedef struct {

@@ -1,6 +1,6 @@
 /*
  * What the scheduler's files share, from the ground up: hold.c (the pages of
- * a sequence), rows.c (arrays of a step), rule.c (masks), trigger.c (calls that
+ * a sequence), state.c (its recurrent state), rows.c (arrays of a step), rule.c (masks), trigger.c (calls that
  * are constrained once they begin), seat.c (samplers), running.c (lists),
  * outbox.c (requests with events), prefix.c (prefix cache), echo.c (echoed
  * prompts), end.c, pool.c (prompts that become vectors), admit.c (who runs),
@@ -12,6 +12,7 @@
 #define LLM_SCHED_INTERNAL_H
 
 #include "engine/sched/sched.h"
+#include "engine/sched/slots.h"
 
 /* the rows of a step; the batch's arrays are these */
 typedef struct {
@@ -27,6 +28,10 @@ typedef struct {
     llm_seq_t          **out_seqs;      /* its sequence; NULL: results are
                                            dropped */
     llm_seq_t          **seqs;          /* of the step; NULL: likewise */
+    uint32_t            *slots;         /* of these */
+    uint32_t            *snapshots;     /* [n_seqs] slots that are held for
+                                           what their rows leave, or
+                                           LLM_SLOT_NONE; once launched */
     uint32_t             n_prefill;     /* rows of prompts */
     uint32_t             n_scores;      /* of these, rows that give results
                                            beside the last of each prompt */
@@ -41,6 +46,7 @@ struct llm_sched_s {
     llm_queue_t          queue;
     llm_pages_t         *pages;
     uint32_t             max_pages;     /* of one sequence */
+    llm_slots_t         *slots;         /* NULL: no recurrent layers */
 
     llm_seq_t          **running;       /* [max_seqs] */
     uint32_t             n_running;
@@ -90,6 +96,18 @@ void llm_sched_unpark(llm_sched_t *s, llm_seq_t *q);
 /* hold.c */
 int llm_sched_add_page(llm_sched_t *s, llm_seq_t *q, uint32_t page);
 void llm_sched_drop(llm_sched_t *s, llm_seq_t *q);
+
+/* state.c; for a model without recurrent layers they do nothing */
+int llm_state_take(llm_sched_t *s, llm_seq_t *q);
+void llm_state_load(llm_sched_t *s, llm_seq_t *q);
+int llm_state_fork(llm_sched_t *s, const llm_seq_t *leader, llm_seq_t *q);
+void llm_state_drop(llm_sched_t *s, llm_seq_t *q);
+int llm_state_is_shared(const llm_step_t *st, const llm_seq_t *q);
+uint32_t llm_state_rows(const llm_sched_t *s, llm_seq_t *q, uint32_t n);
+void llm_state_launched(llm_sched_t *s, llm_step_t *st);
+void llm_state_taken(llm_sched_t *s, llm_step_t *st, uint32_t i);
+void llm_state_release(llm_sched_t *s, llm_step_t *st);
+int llm_state_is_unsure(const llm_sched_t *s, const llm_seq_t *q);
 
 /* admit.c */
 void llm_sched_admit(llm_sched_t *s);

@@ -133,6 +133,7 @@ llm_step_rows(llm_sched_t *s, llm_seq_t *q, uint32_t n)
     }
 
     st->seqs[b->n_seqs] = q;
+    st->slots[b->n_seqs] = q->slot;
     st->kv_len[b->n_seqs] = q->n_kv + n;
     st->seq_rows[++b->n_seqs] = row;
     b->n_tokens = row;
@@ -241,14 +242,13 @@ llm_step_best_prompt(const llm_sched_t *s)
 
 
 /*
- * Does a sequence of this step, or of the one in flight, compute the page
- * that q needs next?  That is so if both have the same page of the tree
- * before it and the same tokens in it; then q waits for a step and finds the
- * page in the tree.
+ * Does a sequence of this step compute the page that q needs next?  That is so
+ * if both have the same page of the tree before it and the same tokens in it;
+ * then q waits for a step and finds the page in the tree.
  */
 
 static int
-llm_step_is_shared(const llm_step_t *st, const llm_seq_t *q)
+llm_step_is_page_shared(const llm_step_t *st, const llm_seq_t *q)
 {
     uint32_t          i, k, from;
     const llm_seq_t  *other;
@@ -295,6 +295,22 @@ llm_step_is_shared(const llm_step_t *st, const llm_seq_t *q)
 }
 
 
+/* does a sequence of this step, or of the one in flight, compute what q needs
+   next and will find? */
+
+static int
+llm_step_is_shared(const llm_sched_t *s, const llm_seq_t *q)
+{
+    if (s->slots) {
+        return llm_state_is_shared(s->next, q)
+               || (s->in_flight && llm_state_is_shared(s->in_flight, q));
+    }
+
+    return llm_step_is_page_shared(s->next, q)
+           || (s->in_flight && llm_step_is_page_shared(s->in_flight, q));
+}
+
+
 /* does a chunk of this prompt give more results than that of its last row? */
 
 static int
@@ -320,9 +336,7 @@ llm_step_prefill(llm_sched_t *s)
     while (budget && (q = llm_step_best_prompt(s)) != NULL) {
         llm_sched_extend(s, q);
 
-        if (llm_step_is_shared(st, q)
-            || (s->in_flight && llm_step_is_shared(s->in_flight, q)))
-        {
+        if (llm_step_is_shared(s, q)) {
             q->waits = s->n_steps;
             continue;
         }
@@ -333,6 +347,8 @@ llm_step_prefill(llm_sched_t *s)
             n = llm_min(n, llm_max(llm_seq_known(q) / LLM_STEP_SHARE,
                                    2u * LLM_KV_PAGE));
         }
+
+        n = llm_state_rows(s, q, n);
 
         if (llm_step_gives_more(q)) {
             scores = s->conf.runner.max_out - s->conf.runner.max_seqs

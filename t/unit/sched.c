@@ -528,11 +528,44 @@ test_failure(void)
 }
 
 
+static void
+test_all(void)
+{
+    test_choices(4, 0);
+    test_choices(4, LLM_REQ_NO_CACHE);
+    test_choices(1, 0);
+    test_choices(2, 0);
+    test_chunks();
+    test_parked();
+    test_preempt();
+    test_preempt_order();
+    test_failure();
+    test_banned(128);
+    test_banned(LLM_DRAW_EDITS + 1);
+
+    if (overlapping) {
+        test_parked_failure();
+        test_free();
+    }
+
+    test_storm(200, 8, 64, 0);
+    test_storm(40, 8, 64, 0);
+    test_storm(25, 6, 7, 0);
+    test_storm(19, 3, 1, 0);
+    test_storm(30, 6, 33, LLM_REQ_NO_CACHE);
+    test_storm(200, 8, 64, LLM_REQ_ECHO);
+    test_storm(25, 6, 7, LLM_REQ_ECHO);
+    test_storm(30, 6, 33, LLM_REQ_ECHO|LLM_REQ_NO_CACHE);
+}
+
+
 int
 main(void)
 {
     int        device;
     llm_err_t  err;
+
+    static const uint32_t  snapshots[3] = { 0, 40, 1 };
 
     if (tv_open(&tiny, NULL, NULL, 0, &err) != LLM_OK) {
         printf("Bail out! %s\n", err.msg);
@@ -540,37 +573,17 @@ main(void)
     }
 
     /* the host looks at the logits; then the device draws; then it takes a
-       step behind another, too */
+       step behind another, too; all that once more with recurrent layers, many
+       snapshots of them, and hardly any */
 
-    for (device = 0; device < 3; device++) {
-        drawing = device > 0;
-        overlapping = device > 1;
+    for (device = 0; device < 9; device++) {
+        drawing = device % 3 > 0;
+        overlapping = device % 3 > 1;
+        recurrent = snapshots[device / 3];
 
-        test_choices(4, 0);
-        test_choices(4, LLM_REQ_NO_CACHE);
-        test_choices(1, 0);
-        test_choices(2, 0);
-        test_chunks();
-        test_parked();
-        test_preempt();
-        test_preempt_order();
-        test_failure();
-        test_banned(128);
-        test_banned(LLM_DRAW_EDITS + 1);
+        printf("# %u slots for snapshots\n", recurrent);
 
-        if (overlapping) {
-            test_parked_failure();
-            test_free();
-        }
-
-        test_storm(200, 8, 64, 0);
-        test_storm(40, 8, 64, 0);
-        test_storm(25, 6, 7, 0);
-        test_storm(19, 3, 1, 0);
-        test_storm(30, 6, 33, LLM_REQ_NO_CACHE);
-        test_storm(200, 8, 64, LLM_REQ_ECHO);
-        test_storm(25, 6, 7, LLM_REQ_ECHO);
-        test_storm(30, 6, 33, LLM_REQ_ECHO|LLM_REQ_NO_CACHE);
+        test_all();
     }
 
     tv_close(&tiny);

@@ -256,6 +256,17 @@ main(void)
            "few seats and slow readers: the same");
     close_all();
 
+    /* what a step ahead has drawn for nothing must not be in the state */
+
+    recurrent = 10;
+    is_int(play("recurrent", MAX_PAGES, 1, 0), N * CHOICES,
+           "recurrent layers: the same");
+    close_all();
+
+    is_int(play("recurrent, few pages", 40, N * CHOICES, 0), N * CHOICES,
+           "on few pages: the same");
+    close_all();
+
     llm_gram_cache_free(grams);
     tv_close(&tiny);
 

@@ -3,6 +3,10 @@
  * the tokens themselves and the next token is a hash of all that a row can
  * see through its page table.  A wrong page, a lost token, a wrong position
  * and the text differs from what the same hash says without pages.
+ *
+ * With recurrent layers it also keeps, for each sequence, a hash of all tokens
+ * in the order in which they came.  A wrong slot, a copy too few, a token that
+ * is missed or seen twice, and the two hashes differ: then so does the text.
  */
 
 #ifndef LLM_T_SCHED_RIG_H
@@ -21,6 +25,7 @@
 #define N_VOCAB    257
 #define N_STATE    6500         /* a vector takes two events */
 #define MAX_PAGES  512
+#define MAX_SLOTS  64
 #define MAX_REQS   64
 #define MAX_GEN    200
 
@@ -28,6 +33,17 @@
 static int32_t    kv[MAX_PAGES][LLM_KV_PAGE];
 static int        drawing;              /* the device finds the largest */
 static int        overlapping;          /* and takes a step behind another */
+static uint32_t   recurrent;            /* slots beside those of the seats; 0:
+                                           no recurrent layers */
+
+/* what a slot keeps */
+typedef struct {
+    uint64_t      hash;
+    uint32_t      n;                    /* tokens seen */
+} slot_t;
+
+static slot_t     slots[MAX_SLOTS];
+static uint32_t   n_slot_copies;
 
 /* the results of a step */
 typedef struct {
@@ -48,6 +64,7 @@ static uint64_t   n_rows;
 static uint32_t   max_rows_beside;      /* prompt rows beside decode rows */
 static int        fail_at = -1;         /* which step fails */
 static uint32_t   n_steps;
+static llm_err_t  broken;               /* why it did, for whoever waits */
 
 static tiny_vocab_t   tiny;
 static void          *mem;
@@ -200,10 +217,38 @@ token_of(const llm_batch_t *b, const results_t *before, uint32_t row)
 }
 
 
+/*
+ * What the rows of a sequence leave in its slot, up to and with this row; 0 if
+ * that agrees with the hash of what lies in its pages.
+ */
+
+static inline uint64_t
+recur(const llm_batch_t *b, uint32_t seq, const results_t *before,
+    uint32_t row, uint64_t h)
+{
+    slot_t  *slot;
+
+    if (!recurrent) {
+        return 0;
+    }
+
+    slot = &slots[b->slots[seq]];
+
+    if (row == b->seq_rows[seq] && b->pos[row] == 0) {
+        slot->hash = 0;
+        slot->n = 0;
+    }
+
+    slot->hash = hash_token(slot->hash, token_of(b, before, row), slot->n++);
+
+    return slot->hash == h ? 0 : slot->hash;
+}
+
+
 static inline int
 compute(results_t *res, const results_t *before, llm_err_t *err)
 {
-    uint64_t            h;
+    uint64_t            h, seen;
     uint32_t            i, k, row, out, decode;
     const uint32_t     *pages;
     const llm_batch_t  *b;
@@ -243,15 +288,20 @@ compute(results_t *res, const results_t *before, llm_err_t *err)
             h = hash_token(h, kv[pages[k / LLM_KV_PAGE]][k % LLM_KV_PAGE], k);
             row = b->seq_rows[i + 1] - b->kv_len[i] + k;
 
-            while (k + b->seq_rows[i + 1] >= b->kv_len[i] + b->seq_rows[i]
-                   && out < b->n_out && b->out_rows[out] == row)
+            if (k + b->seq_rows[i + 1] < b->kv_len[i] + b->seq_rows[i]) {
+                continue;
+            }
+
+            seen = h ^ recur(b, i, before, row, h);
+
+            while (out < b->n_out && b->out_rows[out] == row)
             {
                 if (b->gives != LLM_GIVES_STATES) {
-                    fill_row(res->rows[out], h);
+                    fill_row(res->rows[out], seen);
                 }
 
                 if (b->gives != LLM_GIVES_LOGITS) {
-                    fill_state(res->states[out], h);
+                    fill_state(res->states[out], seen);
                 }
 
                 draw_row(res, out++);
@@ -276,6 +326,7 @@ compute_until(uint32_t n, llm_err_t *err)
 
         if (!res->done && compute(res, &steps[(i + 2) % 3], err) != LLM_OK) {
             n_waited = n_submitted;
+            broken = *err;
             return LLM_ERROR;
         }
     }
@@ -308,6 +359,12 @@ static inline int
 wait_step(void *data, llm_err_t *err)
 {
     (void) data;
+
+    if (n_waited == n_submitted && broken.status) {
+        *err = broken;
+        broken.status = 0;
+        return LLM_ERROR;
+    }
 
     if (n_waited == n_submitted || n_submitted - n_waited > 2) {
         return llm_fail(err, "no step to wait for");
@@ -364,6 +421,19 @@ copy_page(void *data, uint32_t src, uint32_t dst)
 
 
 static inline void
+copy_slot(void *data, uint32_t src, uint32_t dst)
+{
+    llm_err_t  err;
+
+    (void) data;
+    (void) compute_until(n_submitted, &err);
+
+    slots[dst] = slots[src];
+    n_slot_copies++;
+}
+
+
+static inline void
 ended(void *data, llm_req_t *r)
 {
     ask_t  *a = &asks[r->out.to.slot];
@@ -400,11 +470,13 @@ open_all(uint32_t n_pages, uint32_t ctx, uint32_t max_seqs, uint32_t chunk,
     n_over = 0;
     n_started = 0;
     n_copies = 0;
+    n_slot_copies = 0;
     n_rows = 0;
     n_steps = 0;
     n_behind = 0;
     max_rows_beside = 0;
     fail_at = -1;
+    broken.status = 0;
 
     mem_size = llm_zone_size(1, 1, ring);
     mem = mmap(NULL, mem_size, PROT_READ|PROT_WRITE,
@@ -429,6 +501,8 @@ open_all(uint32_t n_pages, uint32_t ctx, uint32_t max_seqs, uint32_t chunk,
     conf.runner.state = state_at;
     conf.runner.rank = rank_of;
     conf.runner.copy_page = copy_page;
+    conf.runner.n_slots = recurrent ? max_seqs + recurrent : 0;
+    conf.runner.copy_slot = copy_slot;
     conf.vocab = tiny.vocab;
     conf.zone = zone;
     conf.ended = ended;

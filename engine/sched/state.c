@@ -1,0 +1,351 @@
+/*
+ * Recurrent state of sequences, for models that have it: a slot for each
+ * sequence that has pages, and snapshots, which the prefix cache needs as the
+ * keys and values of a beginning alone do not say how to go on behind it.
+ *
+ * Invariants
+ *   - A slot holds the state after position n_kv - 1 of its sequence, once the
+ *     steps in flight have ended.
+ *   - A snapshot can be taken only where a step's rows of the sequence end.
+ *     So a step ends a prompt's rows where one is due.
+ *
+ * Snapshots are due at ends of pages only, and there
+ *   - where the next prompt with the same beginning can use them best: at the
+ *     last page before the first position whose result is wanted;
+ *   - where another prompt goes another way: the tokens before are a
+ *     beginning that several have, like a system prompt;
+ *   - at multiples of LLM_STATE_PROMPT, for whoever goes another way later;
+ *   - at multiples of LLM_STATE_ANSWER in a text that is generated, for the
+ *     next turn of a conversation; each takes the place of the one before.
+ */
+
+#include "engine/sched/sched_internal.h"
+
+#include <assert.h>
+
+/* the rows of a usual step: cuts there cost nothing, and what is computed
+   again is no more than a step */
+#define LLM_STATE_PROMPT    512
+
+/* a copy reads and writes what a token's computing does; one in 64 tokens is
+   not felt, and a next turn computes no more than 63 again */
+#define LLM_STATE_ANSWER    64
+
+
+static uint32_t
+llm_state_page_end(uint32_t pos)
+{
+    return pos / LLM_KV_PAGE * LLM_KV_PAGE;
+}
+
+
+static int
+llm_state_is_cached(const llm_seq_t *q)
+{
+    return !(q->req->msg->flags & LLM_REQ_NO_CACHE);
+}
+
+
+/*
+ * The slot of a sequence that has got its pages: with the snapshot of the last
+ * page that is computed, if there is one.  Taking a slot may end that very
+ * snapshot, if there is no other: then the slot is that one, and right as it
+ * is.  LLM_FULL: all slots are held.
+ */
+
+int
+llm_state_take(llm_sched_t *s, llm_seq_t *q)
+{
+    uint32_t  snapshot;
+
+    if (s->slots == NULL || q->has_slot) {
+        return LLM_OK;
+    }
+
+    snapshot = LLM_SLOT_NONE;
+
+    if (q->n_kv) {
+        snapshot = llm_slots_find(s->slots,
+                                  q->pages[q->n_kv / LLM_KV_PAGE - 1]);
+        assert(snapshot != LLM_SLOT_NONE);
+        llm_slots_use(s->slots, snapshot);
+    }
+
+    q->slot = llm_slots_take(s->slots);
+
+    if (q->slot == LLM_SLOT_NONE) {
+        return LLM_FULL;
+    }
+
+    q->has_slot = 1;
+
+    if (snapshot != LLM_SLOT_NONE && snapshot != q->slot) {
+        s->conf.runner.copy_slot(s->conf.runner.data, snapshot, q->slot);
+    }
+
+    return LLM_OK;
+}
+
+
+/* the sequence goes on behind its first n_kv positions, whose last page has a
+   snapshot */
+
+void
+llm_state_load(llm_sched_t *s, llm_seq_t *q)
+{
+    uint32_t  snapshot;
+
+    snapshot = llm_slots_find(s->slots, q->pages[q->n_kv / LLM_KV_PAGE - 1]);
+
+    llm_slots_use(s->slots, snapshot);
+    s->conf.runner.copy_slot(s->conf.runner.data, snapshot, q->slot);
+}
+
+
+/* a follower goes on where its leader is */
+
+int
+llm_state_fork(llm_sched_t *s, const llm_seq_t *leader, llm_seq_t *q)
+{
+    if (s->slots == NULL) {
+        return LLM_OK;
+    }
+
+    q->slot = llm_slots_take(s->slots);
+
+    if (q->slot == LLM_SLOT_NONE) {
+        return LLM_FULL;
+    }
+
+    q->has_slot = 1;
+    s->conf.runner.copy_slot(s->conf.runner.data, leader->slot, q->slot);
+
+    return LLM_OK;
+}
+
+
+void
+llm_state_drop(llm_sched_t *s, llm_seq_t *q)
+{
+    if (q->has_slot) {
+        llm_slots_give(s->slots, q->slot);
+        q->has_slot = 0;
+    }
+
+    q->branch = 0;
+    q->rolling = 0;
+}
+
+
+/* is a snapshot due when the first n positions are computed? */
+
+static int
+llm_state_is_due(const llm_seq_t *q, uint32_t n)
+{
+    if (n == 0 || n % LLM_KV_PAGE || !llm_state_is_cached(q)) {
+        return 0;
+    }
+
+    return n % LLM_STATE_PROMPT == 0 || n == q->branch
+           || n == llm_state_page_end(llm_seq_sharable(q))
+           || (n > q->prompt->n && n % LLM_STATE_ANSWER == 0);
+}
+
+
+/* how many positions from q->n_kv on it may have in common with another one,
+   which has as many pages of the tree at least: up to the end of a page, or 0
+   if there is no page more */
+
+static uint32_t
+llm_state_common(const llm_seq_t *q, const llm_seq_t *other)
+{
+    uint32_t  n, most;
+
+    if (!llm_state_is_cached(q) || !llm_state_is_cached(other)
+        || q->n_kv != q->n_tree * LLM_KV_PAGE || other->n_tree < q->n_tree
+        || other->req->prep.salt.tenant != q->req->prep.salt.tenant
+        || other->req->prep.salt.salt != q->req->prep.salt.salt
+        || (q->n_tree
+            && other->pages[q->n_tree - 1] != q->pages[q->n_tree - 1]))
+    {
+        return 0;
+    }
+
+    most = llm_min(llm_seq_sharable(q), llm_seq_known(other));
+
+    for (n = q->n_kv;
+         n < most && llm_seq_token(q, n) == llm_seq_token(other, n);
+         n++)
+    { /* void */ }
+
+    n = llm_state_page_end(n);
+
+    return n > q->n_kv ? n : 0;
+}
+
+
+/*
+ * Will a sequence of this step leave a snapshot that q can go on from?  Then q
+ * waits for it.  One that has not got there yet will: llm_state_rows() cuts
+ * its rows for q.
+ */
+
+int
+llm_state_is_shared(const llm_step_t *st, const llm_seq_t *q)
+{
+    uint32_t          i, n;
+    const llm_seq_t  *other;
+
+    for (i = 0; i < st->batch.n_seqs; i++) {
+        other = st->seqs[i];
+
+        if (other == NULL) {
+            continue;
+        }
+
+        n = llm_state_common(q, other);
+
+        if (n > st->kv_len[i]
+            || (n && n == st->kv_len[i] && llm_state_is_due(other, n)))
+        {
+            return 1;
+        }
+    }
+
+    return 0;
+}
+
+
+/* the other prompts that wait to be computed: where one of them leaves this
+   one a snapshot is due */
+
+static void
+llm_state_branches(const llm_sched_t *s, llm_seq_t *q)
+{
+    uint32_t          i, n;
+    const llm_seq_t  *other;
+
+    for (i = 0; i < s->n_running; i++) {
+        other = s->running[i];
+
+        if (other == q || other->leader || other->in_batch
+            || llm_seq_due(other) - other->n_kv < 2)
+        {
+            continue;
+        }
+
+        n = llm_state_common(other, q);
+
+        if (n > q->n_kv && (q->branch <= q->n_kv || n < q->branch)) {
+            q->branch = n;
+        }
+    }
+}
+
+
+/* of n rows of a prompt, those before the next snapshot */
+
+uint32_t
+llm_state_rows(const llm_sched_t *s, llm_seq_t *q, uint32_t n)
+{
+    uint32_t  end, due;
+
+    if (s->slots == NULL || !llm_state_is_cached(q)) {
+        return n;
+    }
+
+    llm_state_branches(s, q);
+
+    end = q->n_kv + n;
+    due = (q->n_kv / LLM_STATE_PROMPT + 1) * LLM_STATE_PROMPT;
+    end = llm_min(end, due);
+    due = llm_state_page_end(llm_seq_sharable(q));
+    end = due > q->n_kv ? llm_min(end, due) : end;
+    end = q->branch > q->n_kv ? llm_min(end, q->branch) : end;
+
+    return end - q->n_kv;
+}
+
+
+/* a step was launched: copies of the states that its rows end with, where
+   snapshots are due; they are the step's until its results are taken */
+
+void
+llm_state_launched(llm_sched_t *s, llm_step_t *st)
+{
+    uint32_t    i;
+    llm_seq_t  *q;
+
+    for (i = 0; s->slots && i < st->batch.n_seqs; i++) {
+        q = st->seqs[i];
+        st->snapshots[i] = LLM_SLOT_NONE;
+
+        if (llm_state_is_due(q, st->kv_len[i])) {
+            st->snapshots[i] = llm_slots_take(s->slots);
+        }
+
+        if (st->snapshots[i] != LLM_SLOT_NONE) {
+            s->conf.runner.copy_slot(s->conf.runner.data, q->slot,
+                                     st->snapshots[i]);
+        }
+    }
+}
+
+
+/* drops the snapshots of a step whose results are not taken, or have been */
+
+void
+llm_state_release(llm_sched_t *s, llm_step_t *st)
+{
+    uint32_t  i;
+
+    for (i = 0; s->slots && i < st->batch.n_seqs; i++) {
+        if (st->snapshots[i] != LLM_SLOT_NONE) {
+            llm_slots_give(s->slots, st->snapshots[i]);
+            st->snapshots[i] = LLM_SLOT_NONE;
+        }
+    }
+}
+
+
+/* sequence i of the step has put its pages into the tree: the last one gets
+   its snapshot */
+
+void
+llm_state_taken(llm_sched_t *s, llm_step_t *st, uint32_t i)
+{
+    uint32_t    n;
+    llm_seq_t  *q;
+
+    if (s->slots == NULL || st->snapshots[i] == LLM_SLOT_NONE) {
+        return;
+    }
+
+    q = st->seqs[i];
+    n = st->kv_len[i];
+
+    llm_slots_keep(s->slots, st->snapshots[i], q->pages[n / LLM_KV_PAGE - 1]);
+    st->snapshots[i] = LLM_SLOT_NONE;
+
+    if (n <= q->prompt->n) {
+        return;
+    }
+
+    if (q->rolling) {
+        llm_slots_forget(s->slots, q->pages[q->rolling / LLM_KV_PAGE - 1]);
+    }
+
+    q->rolling = n;
+}
+
+
+/*
+ * May a row of this sequence be computed twice, see trigger.c?  Its state would
+ * be, too, so no step is launched behind one that draws for it.
+ */
+
+int
+llm_state_is_unsure(const llm_sched_t *s, const llm_seq_t *q)
+{
+    return s->slots && q->req->prep.call_gram && q->masked == NULL;
+}
