@@ -84,16 +84,16 @@ llm_sched_reclaim(llm_sched_t *s, const llm_seq_t *but)
 static int
 llm_sched_new_page(llm_sched_t *s, llm_seq_t *q)
 {
-    uint32_t  page;
+    uint32_t  page, evicted;
 
-    page = llm_pages_alloc(s->pages);
+    page = llm_pages_alloc(s->pages, &evicted);
 
     if (page == LLM_PAGE_NONE) {
         return LLM_FULL;
     }
 
-    if (s->slots) {
-        llm_slots_forget(s->slots, page);
+    if (s->slots && evicted != LLM_PAGE_NONE) {
+        llm_slots_forget(s->slots, evicted);
     }
 
     if (llm_sched_add_page(s, q, page) != LLM_OK) {
@@ -102,6 +102,26 @@ llm_sched_new_page(llm_sched_t *s, llm_seq_t *q)
     }
 
     return LLM_OK;
+}
+
+
+/* the last running sequence that has pages, and no rows in this step */
+
+static llm_seq_t *
+llm_sched_last(const llm_sched_t *s)
+{
+    uint32_t    i;
+    llm_seq_t  *q;
+
+    for (i = s->n_running; i-- > 0; /* void */ ) {
+        q = s->running[i];
+
+        if (q->n_pages && q->in_batch == 0) {
+            return q;
+        }
+    }
+
+    return NULL;
 }
 
 
@@ -115,7 +135,6 @@ int
 llm_sched_next_page(llm_sched_t *s, llm_seq_t *q)
 {
     int         rc;
-    uint32_t    i;
     llm_seq_t  *victim;
 
     while (q->n_kv / LLM_KV_PAGE >= q->n_pages) {
@@ -133,11 +152,7 @@ llm_sched_next_page(llm_sched_t *s, llm_seq_t *q)
             continue;
         }
 
-        for (i = s->n_running - 1; s->running[i]->n_pages == 0; i--) {
-            /* void */
-        }
-
-        victim = s->running[i];
+        victim = llm_sched_last(s);     /* this one has pages */
         llm_sched_preempt(s, victim);
         llm_zone_add(s->figures->preemptions, 1);
 
@@ -150,8 +165,73 @@ llm_sched_next_page(llm_sched_t *s, llm_seq_t *q)
 }
 
 
-/* pages for all tokens of a sequence: those in the prefix tree, then new
-   ones; and a slot */
+/*
+ * Of the next *n rows of a prompt those that there are pages for; the first one
+ * is worth preempting a sequence that comes after this one.  0: it waits until
+ * others have given pages back.  LLM_ERROR: no memory.
+ */
+
+int
+llm_sched_room(llm_sched_t *s, llm_seq_t *q, uint32_t *n)
+{
+    int         rc;
+    llm_seq_t  *victim;
+
+    while (q->n_pages * LLM_KV_PAGE < q->n_kv + *n) {
+        rc = llm_sched_new_page(s, q);
+
+        if (rc == LLM_OK) {
+            continue;
+        }
+
+        if (rc == LLM_ERROR) {
+            return LLM_ERROR;
+        }
+
+        if (llm_sched_reclaim(s, NULL) == LLM_OK) {
+            continue;
+        }
+
+        victim = llm_sched_last(s);
+
+        if (q->n_pages * LLM_KV_PAGE > q->n_kv || victim == NULL
+            || !llm_seq_before(q, victim))
+        {
+            break;
+        }
+
+        llm_sched_preempt(s, victim);
+        llm_zone_add(s->figures->preemptions, 1);
+    }
+
+    *n = llm_min(*n, q->n_pages * LLM_KV_PAGE - q->n_kv);
+
+    return LLM_OK;
+}
+
+
+/* tokens of a sequence for which it needs pages before it runs: all, or, with a
+   window, those of its first rows */
+
+static uint32_t
+llm_sched_first_tokens(const llm_sched_t *s, const llm_seq_t *q)
+{
+    uint32_t  n, rows;
+
+    n = llm_seq_known(q);
+
+    if (s->conf.runner.window == 0) {
+        return n;
+    }
+
+    rows = llm_min(s->conf.runner.chunk, s->conf.runner.window);
+
+    return q->n_kv + llm_min(n - q->n_kv, rows);
+}
+
+
+/* pages for all tokens of a sequence, or the first of them: those in the prefix
+   tree, then new ones; and a slot */
 
 static int
 llm_sched_fill(llm_sched_t *s, llm_seq_t *q)
@@ -167,7 +247,8 @@ llm_sched_fill(llm_sched_t *s, llm_seq_t *q)
         return LLM_ERROR;
     }
 
-    need = (llm_seq_known(q) + LLM_KV_PAGE - 1) / LLM_KV_PAGE - q->n_pages;
+    need = (llm_sched_first_tokens(s, q) + LLM_KV_PAGE - 1) / LLM_KV_PAGE
+           - q->n_pages;
 
     /* running sequences will need more pages, too: leave some, or this one is
        preempted at once */
@@ -351,11 +432,13 @@ llm_sched_fork(llm_sched_t *s, llm_seq_t *leader, llm_seq_t *q)
     rc = LLM_OK;
 
     for (i = 0; i < full && rc == LLM_OK; i++) {
-        llm_pages_hold(s->pages, leader->pages[i]);
-
         rc = llm_sched_add_page(s, q, leader->pages[i]);
-        if (rc != LLM_OK) {
-            llm_pages_drop(s->pages, leader->pages[i]);
+
+        if (rc == LLM_OK && i < leader->n_gone) {
+            q->n_gone++;
+
+        } else if (rc == LLM_OK) {
+            llm_pages_hold(s->pages, leader->pages[i]);
         }
     }
 
@@ -364,7 +447,8 @@ llm_sched_fork(llm_sched_t *s, llm_seq_t *leader, llm_seq_t *q)
 
         if (rc == LLM_OK) {
             s->conf.runner.copy_page(s->conf.runner.data,
-                                     leader->pages[full], q->pages[full]);
+                llm_pages_number(s->pages, leader->pages[full]),
+                llm_pages_number(s->pages, q->pages[full]));
         }
     }
 

@@ -20,6 +20,7 @@ llm_check_seq(const llm_sched_t *s, const llm_seq_t *q,
 
     assert(q->n_pages <= s->max_pages);
     assert(q->n_tree <= q->n_pages);
+    assert(q->n_gone == 0 || (s->conf.runner.window && q->n_gone < q->n_pages));
     assert(q->n_kv <= q->n_pages * LLM_KV_PAGE);
     assert(q->n_kv <= llm_seq_due(q));
     assert(q->n_gen <= q->max_gen);
@@ -39,7 +40,7 @@ llm_check_seq(const llm_sched_t *s, const llm_seq_t *q,
            || (q->masked && state == LLM_SEQ_RUNNING && q->leader == NULL
                && q->n_kv == llm_seq_due(q) && q->in_batch == 0));
 
-    return q->n_pages;
+    return q->n_pages - q->n_gone;
 }
 
 
@@ -153,9 +154,10 @@ llm_check_slots(const llm_sched_t *s)
 
     assert(llm_slots_assert(s->slots) == n);
 
-    for (i = 0; i < s->conf.runner.n_pages; i++) {
+    for (i = 0; i < llm_pages_n_nodes(s->pages); i++) {
         assert(llm_slots_find(s->slots, i) == LLM_SLOT_NONE
-               || llm_pages_in_tree(s->pages, i));
+               || (llm_pages_in_tree(s->pages, i)
+                   && llm_pages_number(s->pages, i) != LLM_PAGE_NONE));
     }
 }
 

@@ -1,7 +1,6 @@
 /*
- * KV pages and the prefix tree; see pages.h.  A node of the tree is a page;
- * nodes are an array indexed by page number, and a hash table over (parent,
- * salt, tokens) finds children.
+ * KV pages and the prefix tree; see pages.h.  A hash table over (parent, salt,
+ * tokens) finds children.
  */
 
 #include "engine/sched/pages.h"
@@ -11,12 +10,19 @@
 typedef struct {
     uint32_t         holders;
     uint32_t         in_tree;
+    uint32_t         page;              /* or LLM_PAGE_NONE */
 
-    uint32_t         parent;            /* of a tree page */
+    uint32_t         parent;            /* of a tree node: the number, ... */
+    uint64_t         behind;            /* ... and which node that was then; 0:
+                                           the root */
+    uint64_t         serial;            /* of a tree node, never the same
+                                           twice */
     uint32_t         n_children;
-    uint32_t         chain;             /* next page in the hash bucket; for a
-                                           free page the next free one */
-    uint32_t         newer;             /* in the LRU list */
+
+    uint32_t         chain;             /* next node in the hash bucket; for a
+                                           free node the next free one */
+    uint32_t         newer;             /* in the list of idle nodes, or in
+                                           that of bare ones */
     uint32_t         older;
 
     uint64_t         hash;
@@ -24,41 +30,55 @@ typedef struct {
     int32_t          tokens[LLM_KV_PAGE];
 } llm_page_t;
 
-struct llm_pages_s {
-    llm_page_t      *page;
-    uint32_t         n;
-
-    uint32_t         free;              /* a stack through chain */
-    uint32_t         n_free;
-
-    uint32_t         oldest;            /* LRU list */
+typedef struct {
+    uint32_t         oldest;
     uint32_t         newest;
-    uint32_t         n_lru;
+    uint32_t         n;
+} llm_page_list_t;
 
+struct llm_pages_s {
+    llm_page_t      *node;
+    uint32_t         n_nodes;
+    uint32_t         n;                 /* pages */
+
+    uint32_t         free;              /* nodes, a stack through chain */
+    uint32_t        *free_pages;        /* a stack */
+    uint32_t         n_free;            /* pages */
+
+    llm_page_list_t  idle;              /* in the tree without holders */
+    llm_page_list_t  bare;
+
+    uint64_t         serial;            /* the last one */
     uint32_t        *buckets;
     uint32_t         mask;
 };
 
 
 llm_pages_t *
-llm_pages_create(uint32_t n)
+llm_pages_create(uint32_t n, uint32_t n_nodes)
 {
     uint32_t      i, size;
     llm_pages_t  *p;
+
+    assert(n_nodes >= n);
 
     p = calloc(1, sizeof(*p));
     if (p == NULL) {
         return NULL;
     }
 
-    for (size = 16; size < n && size < 1u << 31; size *= 2) { /* void */ }
+    for (size = 16; size < n_nodes && size < 1u << 31; size *= 2) {
+        /* void */
+    }
 
     p->n = n;
+    p->n_nodes = n_nodes;
     p->mask = size - 1;
-    p->page = calloc(llm_max(n, 1u), sizeof(*p->page));
+    p->node = calloc(llm_max(n_nodes, 1u), sizeof(*p->node));
+    p->free_pages = calloc(llm_max(n, 1u), sizeof(*p->free_pages));
     p->buckets = malloc((size_t) size * sizeof(*p->buckets));
 
-    if (p->page == NULL || p->buckets == NULL) {
+    if (p->node == NULL || p->free_pages == NULL || p->buckets == NULL) {
         llm_pages_free(p);
         return NULL;
     }
@@ -68,13 +88,17 @@ llm_pages_create(uint32_t n)
     }
 
     p->free = LLM_PAGE_NONE;
-    p->oldest = LLM_PAGE_NONE;
-    p->newest = LLM_PAGE_NONE;
+    p->idle = (llm_page_list_t) { LLM_PAGE_NONE, LLM_PAGE_NONE, 0 };
+    p->bare = p->idle;
+
+    for (i = n_nodes; i-- > 0; /* void */ ) {
+        p->node[i].page = LLM_PAGE_NONE;
+        p->node[i].chain = p->free;
+        p->free = i;
+    }
 
     for (i = n; i-- > 0; /* void */ ) {
-        p->page[i].chain = p->free;
-        p->free = i;
-        p->n_free++;
+        p->free_pages[p->n_free++] = i;
     }
 
     return p;
@@ -85,7 +109,8 @@ void
 llm_pages_free(llm_pages_t *p)
 {
     if (p) {
-        free(p->page);
+        free(p->node);
+        free(p->free_pages);
         free(p->buckets);
         free(p);
     }
@@ -102,25 +127,46 @@ llm_pages_total(const llm_pages_t *p)
 uint32_t
 llm_pages_available(const llm_pages_t *p)
 {
-    return p->n_free + p->n_lru;
+    return p->n_free + p->idle.n;
 }
 
 
 uint32_t
 llm_pages_cached(const llm_pages_t *p)
 {
-    return p->n_lru;
+    return p->idle.n;
+}
+
+
+uint32_t
+llm_pages_n_nodes(const llm_pages_t *p)
+{
+    return p->n_nodes;
+}
+
+
+uint32_t
+llm_pages_number(const llm_pages_t *p, uint32_t i)
+{
+    return p->node[i].page;
 }
 
 
 static uint64_t
-llm_pages_hash(uint32_t parent, const llm_salt_t *salt,
+llm_pages_serial(const llm_pages_t *p, uint32_t i)
+{
+    return i == LLM_PAGE_NONE ? 0 : p->node[i].serial;
+}
+
+
+static uint64_t
+llm_pages_hash(uint64_t behind, const llm_salt_t *salt,
     const int32_t *tokens)
 {
     uint32_t  i;
     uint64_t  h;
 
-    h = (parent ^ 0x9e3779b97f4a7c15ull) * 0xff51afd7ed558ccdull;
+    h = (behind ^ 0x9e3779b97f4a7c15ull) * 0xff51afd7ed558ccdull;
     h = (h ^ h >> 32 ^ salt->tenant) * 0xc4ceb9fe1a85ec53ull;
     h = (h ^ h >> 32 ^ salt->salt) * 0xff51afd7ed558ccdull;
 
@@ -133,100 +179,155 @@ llm_pages_hash(uint32_t parent, const llm_salt_t *salt,
 
 
 static void
-llm_pages_lru_add(llm_pages_t *p, uint32_t i)
+llm_pages_list_add(llm_pages_t *p, llm_page_list_t *list, uint32_t i)
 {
-    llm_page_t  *page = &p->page[i];
+    llm_page_t  *node = &p->node[i];
 
-    page->newer = LLM_PAGE_NONE;
-    page->older = p->newest;
+    node->newer = LLM_PAGE_NONE;
+    node->older = list->newest;
 
-    if (p->newest != LLM_PAGE_NONE) {
-        p->page[p->newest].newer = i;
+    if (list->newest != LLM_PAGE_NONE) {
+        p->node[list->newest].newer = i;
 
     } else {
-        p->oldest = i;
+        list->oldest = i;
     }
 
-    p->newest = i;
-    p->n_lru++;
+    list->newest = i;
+    list->n++;
 }
 
 
 static void
-llm_pages_lru_remove(llm_pages_t *p, uint32_t i)
+llm_pages_list_remove(llm_pages_t *p, llm_page_list_t *list, uint32_t i)
 {
-    llm_page_t  *page = &p->page[i];
+    llm_page_t  *node = &p->node[i];
 
-    if (page->newer != LLM_PAGE_NONE) {
-        p->page[page->newer].older = page->older;
-
-    } else {
-        p->newest = page->older;
-    }
-
-    if (page->older != LLM_PAGE_NONE) {
-        p->page[page->older].newer = page->newer;
+    if (node->newer != LLM_PAGE_NONE) {
+        p->node[node->newer].older = node->older;
 
     } else {
-        p->oldest = page->newer;
+        list->newest = node->older;
     }
 
-    p->n_lru--;
+    if (node->older != LLM_PAGE_NONE) {
+        p->node[node->older].newer = node->newer;
+
+    } else {
+        list->oldest = node->newer;
+    }
+
+    list->n--;
 }
 
+
+/* the node has no page and no holders, and is in no list */
 
 static void
 llm_pages_push_free(llm_pages_t *p, uint32_t i)
 {
-    p->page[i].chain = p->free;
+    p->node[i].chain = p->free;
     p->free = i;
-    p->n_free++;
 }
 
 
 static void
+llm_pages_push_page(llm_pages_t *p, uint32_t i)
+{
+    p->free_pages[p->n_free++] = p->node[i].page;
+    p->node[i].page = LLM_PAGE_NONE;
+}
+
+
+/* takes a node without a page out of the tree; its parent goes with it if that
+   is bare and nothing else is behind it */
+
+static void
+llm_pages_remove(llm_pages_t *p, uint32_t i)
+{
+    uint32_t     *link, parent;
+    llm_page_t   *node;
+
+    for ( ;; ) {
+        node = &p->node[i];
+        link = &p->buckets[node->hash & p->mask];
+
+        while (*link != i) {
+            link = &p->node[*link].chain;
+        }
+
+        *link = node->chain;
+        node->in_tree = 0;
+        node->serial = 0;
+        node->n_children = 0;
+        llm_pages_push_free(p, i);
+
+        parent = node->parent;
+
+        if (node->behind == 0 || p->node[parent].serial != node->behind
+            || --p->node[parent].n_children
+            || p->node[parent].page != LLM_PAGE_NONE)
+        {
+            return;
+        }
+
+        llm_pages_list_remove(p, &p->bare, parent);
+        i = parent;
+    }
+}
+
+
+/* frees the page of the idle node that was used least recently, and returns
+   that node */
+
+static uint32_t
 llm_pages_evict(llm_pages_t *p)
 {
-    uint32_t   i, *link;
+    uint32_t  i;
 
-    i = p->oldest;
+    i = p->idle.oldest;
 
-    llm_pages_lru_remove(p, i);
+    llm_pages_list_remove(p, &p->idle, i);
+    llm_pages_push_page(p, i);
 
-    link = &p->buckets[p->page[i].hash & p->mask];
+    if (p->node[i].n_children && p->n_nodes > p->n) {
+        llm_pages_list_add(p, &p->bare, i);
 
-    while (*link != i) {
-        link = &p->page[*link].chain;
+    } else {
+        llm_pages_remove(p, i);
     }
 
-    *link = p->page[i].chain;
-    p->page[i].in_tree = 0;
-
-    if (p->page[i].parent != LLM_PAGE_NONE) {
-        p->page[p->page[i].parent].n_children--;
-    }
-
-    llm_pages_push_free(p, i);
+    return i;
 }
 
 
 uint32_t
-llm_pages_alloc(llm_pages_t *p)
+llm_pages_alloc(llm_pages_t *p, uint32_t *evicted)
 {
-    uint32_t  i;
+    uint32_t     i;
+    llm_page_t  *node;
+
+    *evicted = LLM_PAGE_NONE;
 
     if (p->n_free == 0) {
-        if (p->n_lru == 0) {
+        if (p->idle.n == 0) {
             return LLM_PAGE_NONE;
         }
 
-        llm_pages_evict(p);
+        *evicted = llm_pages_evict(p);
+    }
+
+    if (p->free == LLM_PAGE_NONE) {
+        i = p->bare.oldest;
+        llm_pages_list_remove(p, &p->bare, i);
+        llm_pages_remove(p, i);
     }
 
     i = p->free;
-    p->free = p->page[i].chain;
-    p->n_free--;
-    p->page[i].holders = 1;
+    node = &p->node[i];
+    p->free = node->chain;
+    node->page = p->free_pages[--p->n_free];
+    node->holders = 1;
 
     return i;
 }
@@ -237,21 +338,22 @@ llm_pages_find(const llm_pages_t *p, uint32_t parent, const llm_salt_t *salt,
     const int32_t *tokens)
 {
     uint32_t           i;
-    uint64_t           hash;
-    const llm_page_t  *page;
+    uint64_t           hash, behind;
+    const llm_page_t  *node;
 
-    hash = llm_pages_hash(parent, salt, tokens);
+    behind = llm_pages_serial(p, parent);
+    hash = llm_pages_hash(behind, salt, tokens);
 
     for (i = p->buckets[hash & p->mask];
          i != LLM_PAGE_NONE;
-         i = page->chain)
+         i = node->chain)
     {
-        page = &p->page[i];
+        node = &p->node[i];
 
-        if (page->hash == hash && page->parent == parent
-            && page->salt.tenant == salt->tenant
-            && page->salt.salt == salt->salt
-            && memcmp(page->tokens, tokens, sizeof(page->tokens)) == 0)
+        if (node->hash == hash && node->behind == behind
+            && node->salt.tenant == salt->tenant
+            && node->salt.salt == salt->salt
+            && memcmp(node->tokens, tokens, sizeof(node->tokens)) == 0)
         {
             return i;
         }
@@ -264,23 +366,35 @@ llm_pages_find(const llm_pages_t *p, uint32_t parent, const llm_salt_t *salt,
 int
 llm_pages_in_tree(const llm_pages_t *p, uint32_t i)
 {
-    return p->page[i].in_tree != 0;
+    return p->node[i].in_tree != 0;
 }
 
 
 int
 llm_pages_is_leaf(const llm_pages_t *p, uint32_t i)
 {
-    return p->page[i].n_children == 0;
+    return p->node[i].n_children == 0;
+}
+
+
+void
+llm_pages_use(llm_pages_t *p, uint32_t i)
+{
+    assert(p->node[i].page == LLM_PAGE_NONE && p->node[i].in_tree);
+
+    llm_pages_list_remove(p, &p->bare, i);
+    llm_pages_list_add(p, &p->bare, i);
 }
 
 
 void
 llm_pages_hold(llm_pages_t *p, uint32_t i)
 {
-    if (p->page[i].holders++ == 0) {
-        assert(p->page[i].in_tree);
-        llm_pages_lru_remove(p, i);
+    assert(p->node[i].page != LLM_PAGE_NONE);
+
+    if (p->node[i].holders++ == 0) {
+        assert(p->node[i].in_tree);
+        llm_pages_list_remove(p, &p->idle, i);
     }
 }
 
@@ -288,18 +402,40 @@ llm_pages_hold(llm_pages_t *p, uint32_t i)
 void
 llm_pages_drop(llm_pages_t *p, uint32_t i)
 {
-    assert(p->page[i].holders);
+    assert(p->node[i].holders);
 
-    if (--p->page[i].holders) {
+    if (--p->node[i].holders) {
         return;
     }
 
-    if (p->page[i].in_tree) {
-        llm_pages_lru_add(p, i);
+    if (p->node[i].in_tree) {
+        llm_pages_list_add(p, &p->idle, i);
 
     } else {
+        llm_pages_push_page(p, i);
         llm_pages_push_free(p, i);
     }
+}
+
+
+/* the caller's private node i is node `other` of the tree */
+
+static void
+llm_pages_merge(llm_pages_t *p, uint32_t i, uint32_t other)
+{
+    if (p->node[other].page != LLM_PAGE_NONE) {
+        llm_pages_hold(p, other);
+        llm_pages_drop(p, i);
+        return;
+    }
+
+    llm_pages_list_remove(p, &p->bare, other);
+    p->node[other].page = p->node[i].page;
+    p->node[other].holders = 1;
+
+    p->node[i].page = LLM_PAGE_NONE;
+    p->node[i].holders = 0;
+    llm_pages_push_free(p, i);
 }
 
 
@@ -308,77 +444,109 @@ llm_pages_commit(llm_pages_t *p, uint32_t i, uint32_t parent,
     const llm_salt_t *salt, const int32_t *tokens)
 {
     uint32_t     other;
-    llm_page_t  *page;
+    llm_page_t  *node;
 
-    page = &p->page[i];
-    assert(page->holders == 1 && !page->in_tree);
+    node = &p->node[i];
+    assert(node->holders == 1 && !node->in_tree);
 
     other = llm_pages_find(p, parent, salt, tokens);
 
     if (other != LLM_PAGE_NONE) {
-        llm_pages_hold(p, other);
-        llm_pages_drop(p, i);
+        llm_pages_merge(p, i, other);
         return other;
     }
 
     if (parent != LLM_PAGE_NONE) {
-        p->page[parent].n_children++;
+        p->node[parent].n_children++;
     }
 
-    page->in_tree = 1;
-    page->parent = parent;
-    page->salt = *salt;
-    memcpy(page->tokens, tokens, sizeof(page->tokens));
+    node->in_tree = 1;
+    node->parent = parent;
+    node->behind = llm_pages_serial(p, parent);
+    node->serial = ++p->serial;
+    node->salt = *salt;
+    memcpy(node->tokens, tokens, sizeof(node->tokens));
 
-    page->hash = llm_pages_hash(parent, salt, tokens);
-    page->chain = p->buckets[page->hash & p->mask];
-    p->buckets[page->hash & p->mask] = i;
+    node->hash = llm_pages_hash(node->behind, salt, tokens);
+    node->chain = p->buckets[node->hash & p->mask];
+    p->buckets[node->hash & p->mask] = i;
 
     return i;
+}
+
+
+/* asserts what is true of a list, and of each of its nodes; returns how many
+   they are */
+
+static uint32_t
+llm_pages_assert_list(const llm_pages_t *p, const llm_page_list_t *list,
+    int bare)
+{
+    uint32_t           i, n;
+    const llm_page_t  *node;
+
+    n = 0;
+
+    for (i = list->oldest; i != LLM_PAGE_NONE; i = node->newer) {
+        node = &p->node[i];
+        n++;
+
+        assert(node->holders == 0 && node->in_tree);
+        assert((node->page == LLM_PAGE_NONE) == bare);
+        assert(node->newer == LLM_PAGE_NONE
+               ? list->newest == i : p->node[node->newer].older == i);
+    }
+
+    assert(n == list->n);
+
+    return n;
 }
 
 
 uint64_t
 llm_pages_assert(const llm_pages_t *p)
 {
-    uint32_t           i, n_free, n_lru, n_idle, n_children;
+    uint32_t           i, n_free, n_idle, n_bare, n_held, n_children;
     uint64_t           holds;
-    const llm_page_t  *page;
+    const llm_page_t  *node, *parent;
 
-    n_free = n_lru = n_idle = n_children = 0;
+    n_free = n_held = n_children = 0;
     holds = 0;
 
-    for (i = p->free; i != LLM_PAGE_NONE; i = p->page[i].chain) {
-        assert(p->page[i].holders == 0 && !p->page[i].in_tree);
+    for (i = p->free; i != LLM_PAGE_NONE; i = p->node[i].chain) {
+        assert(p->node[i].holders == 0 && !p->node[i].in_tree);
+        assert(p->node[i].page == LLM_PAGE_NONE);
         n_free++;
     }
 
-    for (i = p->oldest; i != LLM_PAGE_NONE; i = p->page[i].newer) {
-        page = &p->page[i];
+    n_idle = llm_pages_assert_list(p, &p->idle, 0);
+    n_bare = llm_pages_assert_list(p, &p->bare, 1);
 
-        assert(page->holders == 0 && page->in_tree);
-        assert(page->newer == LLM_PAGE_NONE ? p->newest == i
-                                            : p->page[page->newer].older == i);
-        n_lru++;
-    }
+    for (i = 0; i < p->n_nodes; i++) {
+        node = &p->node[i];
 
-    for (i = 0; i < p->n; i++) {
-        page = &p->page[i];
+        holds += node->holders;
+        n_held += node->holders != 0;
+        n_children += node->n_children;
+        assert(node->in_tree || node->n_children == 0);
 
-        holds += page->holders;
-        n_idle += page->holders == 0;
-        n_children += page->n_children;
-        assert(page->in_tree || page->n_children == 0);
+        if (node->in_tree && node->behind) {
+            parent = &p->node[node->parent];
 
-        if (page->in_tree && page->parent != LLM_PAGE_NONE) {
-            n_children--;
-            assert(p->page[page->parent].in_tree);
-            assert(page->holders == 0 || p->page[page->parent].holders);
+            if (parent->serial == node->behind) {
+                n_children--;
+                assert(p->n_nodes > p->n || node->holders == 0
+                       || parent->holders);
+
+            } else {
+                assert(p->n_nodes > p->n);
+            }
         }
     }
 
-    assert(n_free == p->n_free && n_lru == p->n_lru);
-    assert(n_idle == n_free + n_lru);
+    assert(n_free + n_idle + n_bare + n_held == p->n_nodes);
+    assert(n_idle + n_held + p->n_free == p->n);
+    assert(n_bare == 0 || p->n_nodes > p->n);
     assert(n_children == 0);
 
     return holds;

@@ -1,19 +1,27 @@
 /*
  * KV pages and the prefix tree over them.
  *
- * A page is free, private (held by sequences, its contents growing), or in
- * the tree: full, its LLM_KV_PAGE tokens and its parent known, so that any
- * sequence with the same beginning may share it.  A page's parent is the
- * page of the block before; a path from the root spells a prompt.
+ * A node is free, private (held by sequences, its page's contents growing), or
+ * in the tree: full, its LLM_KV_PAGE tokens and its parent known, so that any
+ * sequence with the same beginning may share it.  A node's parent is that of
+ * the block before; a path from the root spells a prompt.
+ *
+ * A node has a page, where the keys and values are.  One of the tree may lose
+ * it, and is bare then: where attention sees only a window of positions, a
+ * sequence needs the last pages of its path alone, and those before are
+ * evicted while nodes behind them stay.  Computing its block again gives a
+ * bare node a page.
  *
  * Invariants
- *   - A sequence that holds a page of the tree holds all its ancestors, so a
- *     page without holders has no descendants with holders.
- *   - Pages of the tree without holders are in an LRU list, children before
- *     their parents: callers hold() from the root down and drop() from the
- *     leaf up.  Eviction takes the list's head, which is always a leaf.
+ *   - Private nodes and those that are held have a page; no two have the same.
+ *   - Nodes of the tree without holders are in an LRU list, children before
+ *     their parents if callers hold() from the root down and drop() from the
+ *     leaf up.  Eviction takes the page of the list's head.  The node goes,
+ *     too, if nothing is behind it, else it stays as a bare one, while there
+ *     are nodes to spare: those bare for the longest time go first.
  *   - A block is found by parent, salt and all its tokens, compared one by
- *     one, never by hash alone.
+ *     one, never by hash alone.  A parent is known by a number that never
+ *     comes again, so what was behind a node that has gone is not found.
  *
  * Everything is allocated by create(); one thread uses it.  It knows page
  * numbers only, not the keys and values in the pages.
@@ -35,7 +43,9 @@ typedef struct {
 
 typedef struct llm_pages_s  llm_pages_t;
 
-llm_pages_t *llm_pages_create(uint32_t n);
+/* n pages; n_nodes >= n.  If they are as many, there are no bare nodes, and
+   callers must hold all nodes before one that they hold */
+llm_pages_t *llm_pages_create(uint32_t n, uint32_t n_nodes);
 void llm_pages_free(llm_pages_t *p);
 
 /* all pages; those that alloc() could give now; those that only the tree
@@ -44,31 +54,40 @@ uint32_t llm_pages_total(const llm_pages_t *p);
 uint32_t llm_pages_available(const llm_pages_t *p);
 uint32_t llm_pages_cached(const llm_pages_t *p);
 
-/* a private page with one holder, evicting if need be; or LLM_PAGE_NONE */
-uint32_t llm_pages_alloc(llm_pages_t *p);
+/* nodes are numbers below this one */
+uint32_t llm_pages_n_nodes(const llm_pages_t *p);
+/* the node's page, for the kernels, or LLM_PAGE_NONE: it is bare */
+uint32_t llm_pages_number(const llm_pages_t *p, uint32_t node);
 
-/* the tree's page of this block behind parent (LLM_PAGE_NONE: the root) */
+/* a private node with one holder and a page; or LLM_PAGE_NONE.  *evicted: the
+   node of the tree that lost its page for that, or LLM_PAGE_NONE */
+uint32_t llm_pages_alloc(llm_pages_t *p, uint32_t *evicted);
+
+/* the tree's node of this block behind parent (LLM_PAGE_NONE: the root) */
 uint32_t llm_pages_find(const llm_pages_t *p, uint32_t parent,
     const llm_salt_t *salt, const int32_t *tokens);
+int llm_pages_in_tree(const llm_pages_t *p, uint32_t node);
+/* is there no node behind it in the tree? */
+int llm_pages_is_leaf(const llm_pages_t *p, uint32_t node);
 
-int llm_pages_in_tree(const llm_pages_t *p, uint32_t page);
-/* is there no page behind it in the tree? */
-int llm_pages_is_leaf(const llm_pages_t *p, uint32_t page);
+/* a bare node counts as used */
+void llm_pages_use(llm_pages_t *p, uint32_t node);
 
-/* adds a holder; removes one: a private page without holders is free */
-void llm_pages_hold(llm_pages_t *p, uint32_t page);
-void llm_pages_drop(llm_pages_t *p, uint32_t page);
+/* adds a holder, to a node that is not bare; removes one: a private node
+   without holders is free */
+void llm_pages_hold(llm_pages_t *p, uint32_t node);
+void llm_pages_drop(llm_pages_t *p, uint32_t node);
 
 /*
- * The private page, held by the caller alone, is full with these tokens:
- * put it into the tree.  Returns the page to use from now on: the same, or,
- * when the tree has that block already, the tree's page; then the caller
- * holds that one and the private one is free.  The caller holds parent.
+ * The private node, held by the caller alone, is full with these tokens: put
+ * it into the tree.  Returns the node to use from now on: the same, or, when
+ * the tree has that block already, the tree's; then the caller holds that one
+ * and the private one is free.  The caller holds parent.
  */
-uint32_t llm_pages_commit(llm_pages_t *p, uint32_t page, uint32_t parent,
+uint32_t llm_pages_commit(llm_pages_t *p, uint32_t node, uint32_t parent,
     const llm_salt_t *salt, const int32_t *tokens);
 
-/* asserts the invariants above; returns the number of holds of all pages */
+/* asserts the invariants above; returns the number of holds of all nodes */
 uint64_t llm_pages_assert(const llm_pages_t *p);
 
 #endif /* LLM_PAGES_H */

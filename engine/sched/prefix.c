@@ -23,13 +23,65 @@ llm_sched_block(const llm_seq_t *q, uint32_t i, int32_t *tokens)
 }
 
 
-/* can a sequence go on behind this page of the tree? */
+/*
+ * Can a sequence go on behind the first n pages of a path in the tree?  `page`
+ * is the last of them, and so many of them, up to that one, are not bare.
+ */
 
 static int
-llm_sched_is_entry(const llm_sched_t *s, uint32_t page)
+llm_sched_is_entry(const llm_sched_t *s, uint32_t n, uint32_t page,
+    uint32_t present)
 {
-    return s->slots == NULL
-           || llm_slots_find(s->slots, page) != LLM_SLOT_NONE;
+    return present >= n - llm_sched_first_page(s, n * LLM_KV_PAGE)
+           && (s->slots == NULL
+               || llm_slots_find(s->slots, page) != LLM_SLOT_NONE);
+}
+
+
+/* the path of a sequence's tokens in the tree, not held: at least so much of it
+   as the sequence can go on from, which is *n pages */
+
+static int
+llm_sched_path(llm_sched_t *s, llm_seq_t *q, uint32_t *n)
+{
+    int32_t   tokens[LLM_KV_PAGE];
+    uint32_t  i, most, page, parent, present;
+
+    *n = 0;
+    most = llm_seq_sharable(q) / LLM_KV_PAGE;
+    present = 0;
+    parent = LLM_PAGE_NONE;
+
+    for (i = 0; i < most; i++) {
+        llm_sched_block(q, i, tokens);
+
+        page = llm_pages_find(s->pages, parent, &q->req->prep.salt, tokens);
+        if (page == LLM_PAGE_NONE) {
+            break;
+        }
+
+        if (llm_sched_add_page(s, q, page) != LLM_OK) {
+            return LLM_ERROR;
+        }
+
+        present++;
+
+        if (llm_pages_number(s->pages, page) == LLM_PAGE_NONE) {
+            llm_pages_use(s->pages, page);
+            present = 0;
+        }
+
+        *n = llm_sched_is_entry(s, i + 1, page, present) ? i + 1 : *n;
+        parent = page;
+    }
+
+    /* what is behind *n is a beginning that others have, too, if they went on
+       another way; else it is the end of an answer */
+
+    q->branch = i > *n && !llm_pages_is_leaf(s->pages, parent)
+                ? i * LLM_KV_PAGE : 0;
+
+    return LLM_OK;
 }
 
 
@@ -39,51 +91,34 @@ llm_sched_is_entry(const llm_sched_t *s, uint32_t page)
 int
 llm_sched_lookup(llm_sched_t *s, llm_seq_t *q)
 {
-    int32_t   tokens[LLM_KV_PAGE];
-    uint32_t  i, n, page, parent, found;
+    int       rc;
+    uint32_t  i, n;
 
     if (q->req->msg->flags & LLM_REQ_NO_CACHE) {
         return LLM_OK;
     }
 
-    n = llm_seq_sharable(q) / LLM_KV_PAGE;
+    rc = llm_sched_path(s, q, &n);
 
-    found = 0;
-    parent = LLM_PAGE_NONE;
+    if (rc != LLM_OK) {
+        n = 0;
+    }
+
+    q->n_pages = n;
+    q->n_tree = n;
+    q->n_kv = n * LLM_KV_PAGE;
+    q->n_gone = llm_sched_first_page(s, q->n_kv);
 
     for (i = 0; i < n; i++) {
-        llm_sched_block(q, i, tokens);
+        if (i < q->n_gone) {
+            q->pages[i] = LLM_PAGE_NONE;
 
-        page = llm_pages_find(s->pages, parent, &q->req->prep.salt, tokens);
-        if (page == LLM_PAGE_NONE) {
-            break;
+        } else {
+            llm_pages_hold(s->pages, q->pages[i]);
         }
-
-        llm_pages_hold(s->pages, page);
-
-        if (llm_sched_add_page(s, q, page) != LLM_OK) {
-            llm_pages_drop(s->pages, page);
-            return LLM_ERROR;
-        }
-
-        parent = page;
-        found = llm_sched_is_entry(s, page) ? i + 1 : found;
     }
 
-    /* the pages behind are a beginning that others have, too, if they went on
-       another way; else they are the end of an answer */
-
-    q->branch = i > found && !llm_pages_is_leaf(s->pages, parent)
-                ? i * LLM_KV_PAGE : 0;
-
-    while (q->n_pages > found) {
-        llm_pages_drop(s->pages, q->pages[--q->n_pages]);
-    }
-
-    q->n_tree = found;
-    q->n_kv = found * LLM_KV_PAGE;
-
-    return LLM_OK;
+    return rc;
 }
 
 
@@ -104,18 +139,21 @@ llm_sched_ahead(const llm_sched_t *s, const llm_seq_t *q)
         llm_sched_block(q, i, tokens);
 
         page = llm_pages_find(s->pages, page, &q->req->prep.salt, tokens);
-        if (page == LLM_PAGE_NONE) {
+        if (page == LLM_PAGE_NONE
+            || llm_pages_number(s->pages, page) == LLM_PAGE_NONE)
+        {
             break;
         }
 
-        found = llm_sched_is_entry(s, page) ? i + 1 : found;
+        found = llm_sched_is_entry(s, i + 1, page, i + 1) ? i + 1 : found;
     }
 
     return found - q->n_tree;
 }
 
 
-/* takes the next page of the tree in the place of its own */
+/* takes the next page of the tree, in the place of its own if it has one; there
+   is room in its table */
 
 static void
 llm_sched_exchange(llm_sched_t *s, llm_seq_t *q)
@@ -130,7 +168,14 @@ llm_sched_exchange(llm_sched_t *s, llm_seq_t *q)
                           &q->req->prep.salt, tokens);
 
     llm_pages_hold(s->pages, page);
-    llm_pages_drop(s->pages, q->pages[i]);
+
+    if (i < q->n_pages) {
+        llm_pages_drop(s->pages, q->pages[i]);
+
+    } else {
+        q->n_pages++;
+    }
+
     q->pages[i] = page;
 }
 
@@ -154,7 +199,7 @@ llm_sched_extend(llm_sched_t *s, llm_seq_t *q)
 
     n = llm_sched_ahead(s, q);
 
-    if (n == 0) {
+    if (n == 0 || llm_sched_reserve(s, q, q->n_tree + n) != LLM_OK) {
         return;
     }
 
@@ -168,6 +213,8 @@ llm_sched_extend(llm_sched_t *s, llm_seq_t *q)
     if (s->slots) {
         llm_state_load(s, q);
     }
+
+    llm_sched_leave(s, q, q->n_kv);
 
     refund = llm_min(q->advance, n);
     q->advance -= refund;

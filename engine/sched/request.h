@@ -78,8 +78,10 @@ struct llm_seq_s {
                                            for it, not yet known */
     uint32_t             draw;          /* number of the draw in the last of
                                            these steps */
-    uint32_t            *pages;
+    uint32_t            *pages;         /* nodes of pages.h */
     uint32_t             n_pages;
+    uint32_t             n_gone;        /* the first ones, which have left the
+                                           window: LLM_PAGE_NONE */
     uint32_t             cap_pages;
     uint32_t             n_tree;        /* pages that are in the prefix tree */
 

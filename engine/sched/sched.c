@@ -57,12 +57,37 @@ llm_sched_find_eog(llm_sched_t *s)
 }
 
 
+/* where pages leave windows, room for the paths to those that are left */
+
+static uint32_t
+llm_sched_n_nodes(const llm_runner_t *run)
+{
+    return run->window ? llm_min(run->n_pages, UINT32_MAX / 16) * 8
+                       : run->n_pages;
+}
+
+
+/* pages that a sequence needs to go on: of all its tokens, or of a window of
+   them, the page that comes and the one before the window */
+
+static uint64_t
+llm_sched_least_pages(const llm_runner_t *run)
+{
+    uint64_t  all;
+
+    all = ((uint64_t) run->ctx + LLM_KV_PAGE - 1) / LLM_KV_PAGE;
+
+    return run->window
+           ? llm_min(all, (uint64_t) run->window / LLM_KV_PAGE + 4) : all;
+}
+
+
 llm_sched_t *
 llm_sched_create(const llm_sched_conf_t *conf, llm_err_t *err)
 {
     llm_sched_t  *s;
 
-    if (conf->runner.ctx > (uint64_t) conf->runner.n_pages * LLM_KV_PAGE
+    if (conf->runner.n_pages < llm_sched_least_pages(&conf->runner)
         || conf->runner.max_seqs == 0 || conf->runner.chunk == 0
         || conf->runner.batch <= conf->runner.max_seqs
         || conf->runner.max_out <= conf->runner.max_seqs
@@ -91,12 +116,13 @@ llm_sched_create(const llm_sched_conf_t *conf, llm_err_t *err)
 
     llm_queue_init(&s->queue);
 
-    s->pages = llm_pages_create(conf->runner.n_pages);
+    s->pages = llm_pages_create(conf->runner.n_pages,
+                                llm_sched_n_nodes(&conf->runner));
     s->scratch = llm_sampler_scratch_create(conf->runner.n_vocab);
 
     if (conf->runner.n_slots) {
         s->slots = llm_slots_create(conf->runner.n_slots,
-                                    conf->runner.n_pages);
+                                    llm_sched_n_nodes(&conf->runner));
     }
 
     if (s->pages == NULL || s->scratch == NULL

@@ -15,6 +15,9 @@
  *   - A sequence in running[] has pages for all its tokens, unless it waits
  *     for a leader that computes the same prompt; and it has a sampler of its
  *     own if it generates text.
+ *   - If no layer sees further back than a window, a sequence has pages for
+ *     that only: it gives back those that the window has left, and gets pages
+ *     for the rows of a prompt when these are composed.
  *   - All events of a request are written by llm_sched_send_events(); a
  *     sequence whose text finds no room there gets no further rows (a token
  *     that a step in flight draws still comes).
@@ -44,7 +47,11 @@ typedef struct {
     void                *data;
     uint32_t             n_vocab;
     uint32_t             n_embd;        /* numbers of a state */
-    uint32_t             ctx;           /* <= n_pages * LLM_KV_PAGE */
+    uint32_t             ctx;           /* <= n_pages * LLM_KV_PAGE, if there
+                                           is no window */
+    uint32_t             window;        /* positions that a row sees, in every
+                                           layer: its own and those before it;
+                                           0: all */
     uint32_t             batch;         /* rows; > max_seqs */
     uint32_t             chunk;         /* most prompt rows of a step */
     uint32_t             max_seqs;

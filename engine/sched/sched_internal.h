@@ -1,7 +1,7 @@
 /*
  * What the scheduler's files share, from the ground up: hold.c (the pages of
- * a sequence), state.c (its recurrent state), rows.c (arrays of a step), rule.c (masks), trigger.c (calls that
- * are constrained once they begin), seat.c (samplers), running.c (lists),
+ * a sequence), state.c (its recurrent state), rows.c (arrays of a step),
+ * rule.c (masks), trigger.c (calls that are constrained once they begin), seat.c (samplers), running.c (lists),
  * outbox.c (requests with events), prefix.c (prefix cache), echo.c (echoed
  * prompts), end.c, pool.c (prompts that become vectors), admit.c (who runs),
  * step.c (composing a step), take.c (its results), run.c (its launch),
@@ -94,7 +94,10 @@ int llm_sched_park(llm_sched_t *s, llm_seq_t *q);
 void llm_sched_unpark(llm_sched_t *s, llm_seq_t *q);
 
 /* hold.c */
+int llm_sched_reserve(llm_sched_t *s, llm_seq_t *q, uint32_t n);
 int llm_sched_add_page(llm_sched_t *s, llm_seq_t *q, uint32_t page);
+uint32_t llm_sched_first_page(const llm_sched_t *s, uint32_t n_kv);
+void llm_sched_leave(llm_sched_t *s, llm_seq_t *q, uint32_t n_kv);
 void llm_sched_drop(llm_sched_t *s, llm_seq_t *q);
 
 /* state.c; for a model without recurrent layers they do nothing */
@@ -112,6 +115,7 @@ int llm_state_is_unsure(const llm_sched_t *s, const llm_seq_t *q);
 /* admit.c */
 void llm_sched_admit(llm_sched_t *s);
 int llm_sched_next_page(llm_sched_t *s, llm_seq_t *q);
+int llm_sched_room(llm_sched_t *s, llm_seq_t *q, uint32_t *n);
 int llm_sched_fork(llm_sched_t *s, llm_seq_t *leader, llm_seq_t *q);
 
 /* end.c */

@@ -7,8 +7,8 @@
  * beginning may go on.
  *
  * Invariants
- *   - A page has one snapshot at most.  A page that leaves the tree must be
- *     forgotten, as its number comes again with other tokens.
+ *   - A page has one snapshot at most.  One that is evicted must be forgotten,
+ *     as its number comes again with other tokens.
  *   - Snapshots are in a list by their last use; they give way to whoever
  *     takes a slot, the one that was used least recently first.
  *

@@ -350,6 +350,18 @@ llm_step_prefill(llm_sched_t *s)
 
         n = llm_state_rows(s, q, n);
 
+        if (s->conf.runner.window
+            && llm_sched_room(s, q, &n) != LLM_OK)
+        {
+            llm_step_no_memory(s, q->req);
+            n = 0;
+        }
+
+        if (n == 0) {
+            q->waits = s->n_steps;
+            continue;
+        }
+
         if (llm_step_gives_more(q)) {
             scores = s->conf.runner.max_out - s->conf.runner.max_seqs
                      - st->n_scores;
@@ -370,12 +382,13 @@ llm_step_prefill(llm_sched_t *s)
 }
 
 
-/* the page tables of the step, as wide as its longest sequence */
+/* the page tables of the step, as wide as its longest sequence; kernels do not
+   read entries that are in no row's window */
 
 static void
-llm_step_table(llm_step_t *st)
+llm_step_table(const llm_sched_t *s, llm_step_t *st)
 {
-    uint32_t    i, width;
+    uint32_t    i, k, width, *table;
     llm_seq_t  *q;
 
     width = 1;
@@ -386,10 +399,12 @@ llm_step_table(llm_step_t *st)
 
     for (i = 0; i < st->batch.n_seqs; i++) {
         q = st->seqs[i];
-        memcpy(st->table + (size_t) i * width, q->pages,
-               q->n_pages * sizeof(*q->pages));
-        memset(st->table + (size_t) i * width + q->n_pages, 0,
-               (width - q->n_pages) * sizeof(*q->pages));
+        table = st->table + (size_t) i * width;
+
+        for (k = 0; k < width; k++) {
+            table[k] = k < q->n_gone || k >= q->n_pages
+                       ? 0 : llm_pages_number(s->pages, q->pages[k]);
+        }
     }
 
     st->batch.max_pages = width;
@@ -416,7 +431,7 @@ llm_step_compose(llm_sched_t *s)
 
     llm_step_decode(s);
     llm_step_prefill(s);
-    llm_step_table(st);
+    llm_step_table(s, st);
 
     st->batch.gives = st->n_states == 0 ? LLM_GIVES_LOGITS
                       : st->n_states == st->batch.n_out ? LLM_GIVES_STATES

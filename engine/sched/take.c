@@ -332,6 +332,7 @@ llm_step_take(llm_sched_t *s, llm_step_t *st, uint64_t now)
             n = st->seq_rows[i + 1] - st->seq_rows[i];
             llm_step_computed(s, q, st->kv_len[i] - n, st->kv_len[i]);
             llm_state_taken(s, st, i);
+            llm_sched_leave(s, q, st->kv_len[i]);
         }
 
         while (out < st->batch.n_out

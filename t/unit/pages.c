@@ -59,6 +59,15 @@ fill(int32_t *tokens)
 }
 
 
+static uint32_t
+alloc(llm_pages_t *p)
+{
+    uint32_t  evicted;
+
+    return llm_pages_alloc(p, &evicted);
+}
+
+
 static int
 same_prefix(const content_t *c, const seq_t *s, uint32_t n)
 {
@@ -134,7 +143,7 @@ grow(llm_pages_t *p, seq_t *s)
         return 1;
     }
 
-    page = llm_pages_alloc(p);
+    page = alloc(p);
     if (page == LLM_PAGE_NONE) {
         return llm_pages_available(p) == 0;
     }
@@ -208,7 +217,7 @@ test_random(void)
     uint32_t      step, shared, i;
     llm_pages_t  *p;
 
-    p = llm_pages_create(N_PAGES);
+    p = llm_pages_create(N_PAGES, N_PAGES);
     good = 1;
     even = 1;
     shared = 0;
@@ -273,33 +282,33 @@ test_lru(void)
         memset(tokens[i], (int) i + 1, sizeof(tokens[i]));
     }
 
-    p = llm_pages_create(3);
+    p = llm_pages_create(3, 3);
 
-    a[0] = llm_pages_commit(p, llm_pages_alloc(p), LLM_PAGE_NONE, &salt,
+    a[0] = llm_pages_commit(p, alloc(p), LLM_PAGE_NONE, &salt,
                             tokens[0]);
-    a[1] = llm_pages_commit(p, llm_pages_alloc(p), a[0], &salt, tokens[1]);
+    a[1] = llm_pages_commit(p, alloc(p), a[0], &salt, tokens[1]);
     llm_pages_drop(p, a[1]);
     llm_pages_drop(p, a[0]);
 
-    b = llm_pages_commit(p, llm_pages_alloc(p), LLM_PAGE_NONE, &salt,
+    b = llm_pages_commit(p, alloc(p), LLM_PAGE_NONE, &salt,
                          tokens[2]);
     llm_pages_drop(p, b);
 
     is_int(llm_pages_cached(p), 3, "three pages are kept");
 
-    page = llm_pages_alloc(p);
+    page = alloc(p);
     is_int(page, a[1], "the leaf of the oldest goes first");
     is_int(llm_pages_find(p, LLM_PAGE_NONE, &salt, tokens[0]), a[0],
            "its parent is still there");
     is_int(llm_pages_find(p, a[0], &salt, tokens[1]), LLM_PAGE_NONE,
            "it is not");
 
-    is_int(llm_pages_alloc(p), a[0], "then the parent");
-    is_int(llm_pages_alloc(p), b, "then the younger prefix");
-    is_int(llm_pages_alloc(p), LLM_PAGE_NONE, "then nothing is left");
+    is_int(alloc(p), a[0], "then the parent");
+    is_int(alloc(p), b, "then the younger prefix");
+    is_int(alloc(p), LLM_PAGE_NONE, "then nothing is left");
 
     llm_pages_drop(p, page);
-    is_int(llm_pages_alloc(p), page, "a private page is free at once");
+    is_int(alloc(p), page, "a private page is free at once");
 
     llm_pages_free(p);
 }
@@ -316,9 +325,9 @@ test_salt(void)
     llm_pages_t  *p;
 
     memset(tokens, 0, sizeof(tokens));
-    p = llm_pages_create(4);
+    p = llm_pages_create(4, 4);
 
-    a = llm_pages_commit(p, llm_pages_alloc(p), LLM_PAGE_NONE, &one, tokens);
+    a = llm_pages_commit(p, alloc(p), LLM_PAGE_NONE, &one, tokens);
     is_int(llm_pages_find(p, LLM_PAGE_NONE, &one, tokens), a, "found");
     is_int(llm_pages_find(p, LLM_PAGE_NONE, &two, tokens), LLM_PAGE_NONE,
            "not by another tenant");
@@ -332,7 +341,7 @@ test_salt(void)
            "not with another last token");
     tokens[LLM_KV_PAGE - 1] = 0;
 
-    b = llm_pages_commit(p, llm_pages_alloc(p), LLM_PAGE_NONE, &one, tokens);
+    b = llm_pages_commit(p, alloc(p), LLM_PAGE_NONE, &one, tokens);
     is_int(b, a, "the same block twice becomes one");
     is_int(llm_pages_available(p), 3, "and the second page is free");
 

@@ -7,6 +7,8 @@
  * With recurrent layers it also keeps, for each sequence, a hash of all tokens
  * in the order in which they came.  A wrong slot, a copy too few, a token that
  * is missed or seen twice, and the two hashes differ: then so does the text.
+ * With a window a row sees so many tokens through its page table, and no entry
+ * before them.
  */
 
 #ifndef LLM_T_SCHED_RIG_H
@@ -35,6 +37,8 @@ static int        drawing;              /* the device finds the largest */
 static int        overlapping;          /* and takes a step behind another */
 static uint32_t   recurrent;            /* slots beside those of the seats; 0:
                                            no recurrent layers */
+
+static uint32_t   window;               /* positions that a row sees; 0: all */
 
 /* what a slot keeps */
 typedef struct {
@@ -217,20 +221,31 @@ token_of(const llm_batch_t *b, const results_t *before, uint32_t row)
 }
 
 
-/*
- * What the rows of a sequence leave in its slot, up to and with this row; 0 if
- * that agrees with the hash of what lies in its pages.
- */
+/* the hash of what a row sees in the pages, with a window */
+
+static inline uint64_t
+look(const uint32_t *pages, uint32_t pos)
+{
+    uint32_t  k;
+    uint64_t  h;
+
+    h = 0;
+
+    for (k = pos < window ? 0 : pos + 1 - window; k <= pos; k++) {
+        h = hash_token(h, kv[pages[k / LLM_KV_PAGE]][k % LLM_KV_PAGE], k);
+    }
+
+    return h;
+}
+
+
+/* what the rows of a sequence leave in its slot, up to and with this row */
 
 static inline uint64_t
 recur(const llm_batch_t *b, uint32_t seq, const results_t *before,
-    uint32_t row, uint64_t h)
+    uint32_t row)
 {
     slot_t  *slot;
-
-    if (!recurrent) {
-        return 0;
-    }
 
     slot = &slots[b->slots[seq]];
 
@@ -241,7 +256,26 @@ recur(const llm_batch_t *b, uint32_t seq, const results_t *before,
 
     slot->hash = hash_token(slot->hash, token_of(b, before, row), slot->n++);
 
-    return slot->hash == h ? 0 : slot->hash;
+    return slot->hash;
+}
+
+
+/* what a row gives: h is the hash of all that lies in the pages */
+
+static inline uint64_t
+result_of(const llm_batch_t *b, uint32_t seq, const results_t *before,
+    uint32_t row, uint64_t h)
+{
+    uint64_t  state_hash;
+
+    state_hash = recurrent ? recur(b, seq, before, row) : 0;
+
+    if (window) {
+        return state_hash
+               ^ look(b->pages + (size_t) seq * b->max_pages, b->pos[row]);
+    }
+
+    return recurrent && state_hash != h ? ~h : h;
 }
 
 
@@ -292,7 +326,7 @@ compute(results_t *res, const results_t *before, llm_err_t *err)
                 continue;
             }
 
-            seen = h ^ recur(b, i, before, row, h);
+            seen = result_of(b, i, before, row, h);
 
             while (out < b->n_out && b->out_rows[out] == row)
             {
@@ -501,6 +535,7 @@ open_all(uint32_t n_pages, uint32_t ctx, uint32_t max_seqs, uint32_t chunk,
     conf.runner.state = state_at;
     conf.runner.rank = rank_of;
     conf.runner.copy_page = copy_page;
+    conf.runner.window = window;
     conf.runner.n_slots = recurrent ? max_seqs + recurrent : 0;
     conf.runner.copy_slot = copy_slot;
     conf.vocab = tiny.vocab;
@@ -757,33 +792,49 @@ run(void)
 }
 
 
+/* what the row of the n-th token gives, without pages; h: the hash of all */
+
+static inline uint64_t
+result_without(const int32_t *ids, uint32_t n, uint64_t h)
+{
+    uint32_t  i;
+    uint64_t  w;
+
+    if (window == 0) {
+        return h;
+    }
+
+    for (w = 0, i = n < window ? 0 : n - window; i < n; i++) {
+        w = hash_token(w, ids[i], i);
+    }
+
+    return recurrent ? w ^ h : w;
+}
+
+
 /* the same hash without pages */
 
 static inline int
 is_right(const ask_t *a, uint32_t choice, uint32_t max_gen)
 {
-    int32_t   id;
+    int32_t   ids[1024 + MAX_GEN];
     uint64_t  h;
-    uint32_t  i;
-
-    h = 0;
-
-    for (i = 0; i < a->n_prompt; i++) {
-        h = hash_token(h, a->prompt[i], i);
-    }
+    uint32_t  i, n;
 
     if (a->n_ids[choice] != max_gen) {
         return 0;
     }
 
-    for (i = 0; i < max_gen; i++) {
-        id = next_of(h);
+    n = a->n_prompt + max_gen;
+    memcpy(ids, a->prompt, a->n_prompt * sizeof(*ids));
+    memcpy(ids + a->n_prompt, a->ids[choice], max_gen * sizeof(*ids));
 
-        if (a->ids[choice][i] != id) {
+    for (i = 0, h = 0; i < n; i++) {
+        if (i >= a->n_prompt && ids[i] != next_of(result_without(ids, i, h))) {
             return 0;
         }
 
-        h = hash_token(h, id, a->n_prompt + i);
+        h = hash_token(h, ids[i], i);
     }
 
     return 1;
