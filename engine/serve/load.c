@@ -98,6 +98,13 @@ llm_runner_copy(void *data, uint32_t src, uint32_t dst)
 
 
 static void
+llm_runner_copy_slot(void *data, uint32_t src, uint32_t dst)
+{
+    llm_model_copy_slot(data, src, dst);
+}
+
+
+static void
 llm_served_progress(void *data, int permille)
 {
     llm_served_t  *m = data;
@@ -252,6 +259,8 @@ llm_served_read(llm_served_t *m)
     run->state = llm_runner_state;
     run->rank = llm_runner_rank;
     run->copy_page = llm_runner_copy;
+    run->n_slots = llm_model_n_slots(m->model);
+    run->copy_slot = llm_runner_copy_slot;
 
     return LLM_OK;
 }

@@ -9,7 +9,8 @@ package LLM::GGUF;
 #       tensors => { 'cls.output.weight' => [ [ 256, 2 ], @floats ] });
 #
 # Values: [ u32 => N ], [ f32 => X ], [ bool => 0 or 1 ], [ str => TEXT ],
-# [ strs => TEXT, ... ]; undef: the key is left out.  Tensors are float32.
+# [ strs => TEXT, ... ]; undef: the key is left out.  Tensors are float32; with
+# keep => qr/.../ only such tensors of the other file stay.
 
 use strict;
 use warnings;
@@ -81,14 +82,25 @@ sub make {
     push @kv, string($_) . value(@{ $opt{kv}{$_} })
         for grep { $opt{kv}{$_} } sort keys %{ $opt{kv} };
 
-    my $infos = $at;
+    my $info = '';
+    my $n_kept = 0;
 
     for (1 .. $n_tensors) {
-        $at += 8 + unpack 'Q<', substr $data, $at, 8;
+        my $from = $at;
+        my $len = unpack 'Q<', substr $data, $at, 8;
+        my $name = substr $data, $at + 8, $len;
+
+        $at += 8 + $len;
         $at += 4 + 8 * unpack('L<', substr $data, $at, 4) + 12;
+
+        if (!$opt{keep} || $name =~ $opt{keep}) {
+            $info .= substr $data, $from, $at - $from;
+            $n_kept++;
+        }
     }
 
-    my $info = substr $data, $infos, $at - $infos;
+    $n_tensors = $n_kept;
+
     my $bytes = substr $data, int(($at + 31) / 32) * 32;
 
     for my $name (sort keys %{ $opt{tensors} // {} }) {
@@ -109,6 +121,92 @@ sub make {
     open my $out, '>:raw', $to or die "$to: $!";
     print $out $head, "\0" x (-length($head) % 32), $bytes;
     close $out or die "$to: $!";
+}
+
+
+# A small model with recurrent layers (qwen35: a gated delta net, then attention)
+# and the vocabulary of the other file, whose embeddings have 256 columns.  Its
+# weights are random, the same each time; it forgets slowly, so that all of a
+# prompt shows in what it says.
+
+sub recurrent {
+    my ($from, $to) = @_;
+    my $seed = 1;
+    my ($embd, $inner, $ff, $head) = (256, 128, 256, 32);
+
+    my $number = sub {
+        $seed = ($seed * 1103515245 + 12345) % 2 ** 31;
+        return $seed / 2 ** 30 - 1;
+    };
+
+    my $matrix = sub {
+        my ($in, $out) = @_;
+        my $scale = 1.7 / sqrt $in;
+
+        return [ [ $in, $out ], map { $scale * $number->() }
+                                    1 .. $in * $out ];
+    };
+
+    my $vector = sub {
+        my ($n, $x) = @_;
+
+        return [ [ $n ], ($x) x $n ];
+    };
+
+    my %layer = (
+        'post_attention_norm.weight' => $vector->($embd, 1),
+        'attn_norm.weight' => $vector->($embd, 1),
+    );
+
+    my %tensors = (
+        'blk.0.attn_qkv.weight' => $matrix->($embd, 2 * $inner),
+        'blk.0.attn_gate.weight' => $matrix->($embd, $inner),
+        'blk.0.ssm_conv1d.weight' => $matrix->(4, 2 * $inner),
+        'blk.0.ssm_alpha.weight' => $matrix->($embd, 4),
+        'blk.0.ssm_beta.weight' => $matrix->($embd, 4),
+        'blk.0.ssm_a' => $vector->(4, -0.002),
+        'blk.0.ssm_dt.bias' => $vector->(4, 0),
+        'blk.0.ssm_norm.weight' => $vector->($head, 1),
+        'blk.0.ssm_out.weight' => $matrix->($inner, $embd),
+        'blk.1.attn_q.weight' => $matrix->($embd, 2 * $inner),
+        'blk.1.attn_k.weight' => $matrix->($embd, 2 * $head),
+        'blk.1.attn_v.weight' => $matrix->($embd, 2 * $head),
+        'blk.1.attn_q_norm.weight' => $vector->($head, 1),
+        'blk.1.attn_k_norm.weight' => $vector->($head, 1),
+        'blk.1.attn_output.weight' => $matrix->($inner, $embd),
+    );
+
+    for my $i (0, 1) {
+        $tensors{"blk.$i.$_"} = $layer{$_} for keys %layer;
+        $tensors{"blk.$i.ffn_$_.weight"} = $matrix->($embd, $ff)
+            for qw(gate up);
+        $tensors{"blk.$i.ffn_down.weight"} = $matrix->($ff, $embd);
+    }
+
+    my %kv = (
+        block_count => [ u32 => 2 ],
+        context_length => [ u32 => 4096 ],
+        embedding_length => [ u32 => $embd ],
+        feed_forward_length => [ u32 => $ff ],
+        'attention.head_count' => [ u32 => 4 ],
+        'attention.head_count_kv' => [ u32 => 2 ],
+        'attention.key_length' => [ u32 => $head ],
+        'attention.value_length' => [ u32 => $head ],
+        'attention.layer_norm_rms_epsilon' => [ f32 => 1e-6 ],
+        'rope.freq_base' => [ f32 => 1e6 ],
+        'rope.dimension_count' => [ u32 => 16 ],
+        full_attention_interval => [ u32 => 2 ],
+        'ssm.conv_kernel' => [ u32 => 4 ],
+        'ssm.state_size' => [ u32 => $head ],
+        'ssm.group_count' => [ u32 => 2 ],
+        'ssm.time_step_rank' => [ u32 => 4 ],
+        'ssm.inner_size' => [ u32 => $inner ],
+    );
+
+    make($from, $to, keep => qr/^(token_embd|output_norm)\./,
+         tensors => \%tensors,
+         kv => { 'general.architecture' => [ str => 'qwen35' ],
+                 map { ("qwen35.$_" => $kv{$_}) } keys %kv });
 }
 
 1;
