@@ -1,6 +1,7 @@
 /*
  * One sequence in a model of its own, for the commands that run one; see
- * cli.h.  Its pages are the cache's pages in order.
+ * cli.h.  Its pages are the cache's pages in order, from the first one again
+ * where windows need no more of them.
  */
 
 #include "engine/cli/cli.h"
@@ -58,7 +59,7 @@ llm_cli_seq_open(llm_cli_seq_t *s, const llm_cli_t *c, uint32_t ctx,
     }
 
     for (i = 0; i < s->max_pages; i++) {
-        s->pages[i] = i;
+        s->pages[i] = i % llm_model_n_pages(s->model);
     }
 
     return LLM_OK;

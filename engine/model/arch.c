@@ -315,3 +315,29 @@ llm_desc_needs(const llm_desc_t *d, uint32_t ctx)
 
     return needs;
 }
+
+
+uint32_t
+llm_desc_window(const llm_desc_t *d, uint32_t ctx)
+{
+    uint32_t                 i, window;
+    const llm_layer_desc_t  *l;
+
+    window = 0;
+
+    for (i = 0; i < d->hp.n_layers; i++) {
+        l = &d->layers[i];
+
+        if (l->want[LLM_LT_Q] == LLM_WANT_NONE) {
+            continue;
+        }
+
+        if (l->window == 0 || l->window >= ctx) {
+            return 0;
+        }
+
+        window = llm_max(window, l->window);
+    }
+
+    return window;
+}

@@ -245,6 +245,9 @@ void llm_desc_free(llm_desc_t *d);
 /* what a device must be able to do for it (llm_can_t), for sequences of
    ctx */
 uint32_t llm_desc_needs(const llm_desc_t *d, uint32_t ctx);
+/* the most positions that a row sees in any layer with attention, its own
+   included; 0: all of a sequence of ctx */
+uint32_t llm_desc_window(const llm_desc_t *d, uint32_t ctx);
 
 /* a size of a layer, and the largest of all layers */
 uint32_t llm_desc_dim(const llm_desc_t *d, const llm_layer_desc_t *l,

@@ -125,6 +125,7 @@ llm_load_ctx(llm_load_t *l)
     }
 
     m->max_pages = (m->ctx + LLM_KV_PAGE - 1) / LLM_KV_PAGE;
+    m->window = llm_desc_window(&m->desc, m->ctx);
 
     return LLM_OK;
 }
@@ -379,6 +380,24 @@ llm_load_choice(llm_load_t *l)
 }
 
 
+/* the pages that a sequence of ctx holds at once: all, or those of a window, of
+   two steps, and the broken ones at both ends */
+
+static uint32_t
+llm_load_seq_pages(const llm_model_t *m)
+{
+    uint64_t  n;
+
+    if (m->window == 0) {
+        return m->max_pages;
+    }
+
+    n = ((uint64_t) m->window + 2 * (uint64_t) m->batch) / LLM_KV_PAGE + 4;
+
+    return (uint32_t) llm_min(n, m->max_pages);
+}
+
+
 /* how the memory for pages and states is shared out */
 typedef struct {
     size_t    page;                     /* bytes of one */
@@ -444,7 +463,7 @@ llm_load_share(llm_load_t *l, llm_load_share_t *s)
 
     m = l->m;
     s->bytes = l->opts->kv_bytes;
-    s->want = (uint64_t) m->max_pages * m->max_seqs;
+    s->want = (uint64_t) llm_load_seq_pages(m) * m->max_seqs;
 
     if (s->bytes) {
         return llm_load_slots(l, s, s->bytes);
@@ -518,6 +537,7 @@ llm_load_slot_size(const llm_load_t *l)
 static int
 llm_load_kv(llm_load_t *l)
 {
+    uint32_t              need;
     llm_err_t             why;
     llm_model_t          *m;
     llm_kv_opts_t         o;
@@ -544,14 +564,18 @@ llm_load_kv(llm_load_t *l)
 
     s.pages = llm_min(s.pages, UINT32_MAX / 2);
 
-    if (s.pages < m->max_pages) {
+    need = llm_load_seq_pages(m);
+
+    if (s.pages < need) {
         l->memory = l->opts->kv_bytes == 0;
 
-        if (l->opts->ctx || s.pages == 0 || (l->opts->whole && l->memory)) {
+        if (l->opts->ctx || s.pages == 0 || m->window
+            || (l->opts->whole && l->memory))
+        {
             return llm_fail(l->err, "%s: the KV cache for one sequence of "
                             "ctx=%u takes %zu MiB, and %zu MiB are there "
                             "for it", llm_gguf_name(m->gguf), m->ctx,
-                            (s.page * m->max_pages + 0xfffff) >> 20,
+                            (s.page * need + 0xfffff) >> 20,
                             s.bytes >> 20);
         }
 
@@ -779,6 +803,13 @@ uint32_t
 llm_model_max_out(const llm_model_t *m)
 {
     return m->max_out;
+}
+
+
+uint32_t
+llm_model_window(const llm_model_t *m)
+{
+    return m->window;
 }
 
 

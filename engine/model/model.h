@@ -72,8 +72,8 @@ typedef struct {
                                            use a smaller ctx */
     size_t       kv_bytes;              /* memory for pages and recurrent
                                            states, 0: max_seqs sequences of
-                                           ctx, as far as the device's memory
-                                           goes */
+                                           ctx, or of llm_model_window(), as
+                                           far as the device's memory goes */
     int          weights_fp8;           /* as in llm_dev_opts_t */
     int          kv_fp8;
     llm_log_pt   log;
@@ -112,6 +112,13 @@ uint32_t llm_model_n_pages(const llm_model_t *m);
  * n_pages of these.
  */
 uint32_t llm_model_n_slots(const llm_model_t *m);
+/*
+ * The positions that a row sees in every layer, its own and those before it; 0:
+ * all.  Pages before them are not read, so a sequence of ctx needs only pages
+ * for a window and the rows of two steps, and there may be fewer pages than ctx
+ * fills.
+ */
+uint32_t llm_model_window(const llm_model_t *m);
 /* was there too little memory for the pages of max_seqs sequences of ctx? */
 int llm_model_short_kv(const llm_model_t *m);
 /* "AVX-512 VNNI, 2 threads": the device, for the log and for info */

@@ -90,7 +90,9 @@ struct llm_model_s {
     uint32_t            batch;
     uint32_t            max_seqs;
     uint32_t            max_out;
-    uint32_t            max_pages;      /* of one sequence */
+    uint32_t            max_pages;      /* of one sequence, the length of its
+                                           table */
+    uint32_t            window;         /* llm_model_window() */
     uint32_t            n_pages;
     uint32_t            n_slots;        /* of state, 0: there is none */
     int                 short_kv;       /* there was memory for fewer than

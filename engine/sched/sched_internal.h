@@ -1,11 +1,11 @@
 /*
  * What the scheduler's files share, from the ground up: hold.c (the pages of
  * a sequence), state.c (its recurrent state), rows.c (arrays of a step),
- * rule.c (masks), trigger.c (calls that are constrained once they begin), seat.c (samplers), running.c (lists),
- * outbox.c (requests with events), prefix.c (prefix cache), echo.c (echoed
- * prompts), end.c, pool.c (prompts that become vectors), admit.c (who runs),
- * step.c (composing a step), take.c (its results), run.c (its launch),
- * events.c, sched.c.
+ * rule.c (masks), trigger.c (calls that are constrained once they begin),
+ * seat.c (samplers), running.c (lists), outbox.c (requests with events),
+ * prefix.c (prefix cache), echo.c (echoed prompts), end.c, pool.c (prompts
+ * that become vectors), admit.c (who runs), step.c (composing a step), take.c
+ * (its results), run.c (its launch), events.c, sched.c.
  */
 
 #ifndef LLM_SCHED_INTERNAL_H

@@ -250,7 +250,13 @@ llm_served_read(llm_served_t *m)
     run->max_seqs = llm_min(m->conf.parallel, llm_model_max_seqs(m->model));
     run->max_out = llm_model_max_out(m->model);
     run->n_pages = llm_model_n_pages(m->model);
-    run->ctx = llm_min(llm_model_ctx(m->model), run->n_pages * LLM_KV_PAGE);
+    run->window = llm_model_window(m->model);
+    run->ctx = llm_model_ctx(m->model);
+
+    if (run->window == 0) {
+        run->ctx = llm_min(run->ctx, run->n_pages * LLM_KV_PAGE);
+    }
+
     run->submit = llm_runner_submit;
     run->wait = llm_runner_wait;
     run->overlaps = llm_model_overlaps(m->model);

@@ -349,12 +349,186 @@ test_salt(void)
 }
 
 
+/* a path of six blocks on four pages: two are held at a time */
+
+static void
+test_bare(void)
+{
+    int32_t       tokens[6][LLM_KV_PAGE];
+    uint32_t      i, node[6], parent, evicted, found;
+    llm_salt_t    salt = { 0, 0 };
+    llm_pages_t  *p;
+
+    for (i = 0; i < 6; i++) {
+        memset(tokens[i], (int) i + 1, sizeof(tokens[i]));
+    }
+
+    p = llm_pages_create(4, 16);
+
+    for (i = 0; i < 6; i++) {
+        parent = i ? node[i - 1] : LLM_PAGE_NONE;
+        node[i] = llm_pages_commit(p, llm_pages_alloc(p, &evicted), parent,
+                                   &salt, tokens[i]);
+        is_int(evicted, i < 4 ? LLM_PAGE_NONE : node[i - 4],
+               "block %u: what lost its page", i);
+
+        if (i) {
+            llm_pages_drop(p, node[i - 1]);
+        }
+    }
+
+    (void) llm_pages_assert(p);
+
+    for (i = 0, found = 0, parent = LLM_PAGE_NONE; i < 6; i++) {
+        parent = llm_pages_find(p, parent, &salt, tokens[i]);
+        found += parent == node[i]
+                 && (llm_pages_number(p, parent) == LLM_PAGE_NONE) == (i < 2);
+    }
+
+    is_int(found, 6, "the path is found, its first two nodes bare");
+
+    /* the first block is computed again */
+
+    i = llm_pages_commit(p, llm_pages_alloc(p, &evicted), LLM_PAGE_NONE,
+                         &salt, tokens[0]);
+    is_int(i, node[0], "computed again: the same node");
+    ok(llm_pages_number(p, i) != LLM_PAGE_NONE, "which has a page again");
+    llm_pages_drop(p, i);
+    llm_pages_drop(p, node[5]);
+    is_int(llm_pages_available(p), 4, "all pages can be had");
+
+    /* four new blocks take all pages: nothing is left of the path */
+
+    for (i = 0; i < 4; i++) {
+        (void) llm_pages_alloc(p, &evicted);
+        (void) llm_pages_assert(p);
+    }
+
+    is_int(llm_pages_find(p, LLM_PAGE_NONE, &salt, tokens[0]), LLM_PAGE_NONE,
+           "a path without any page is gone");
+
+    llm_pages_free(p);
+}
+
+
+/*
+ * Random paths of which the last WINDOW pages are held.  Where nodes are few,
+ * beginnings of paths are lost; what is found must always be what was put
+ * there.
+ */
+
+#define WINDOW  2
+
+static void
+test_windows(uint32_t n_nodes)
+{
+    int           good;
+    seq_t        *s;
+    uint32_t      step, i, page, found, present, evicted, n_bare;
+    content_t    *c;
+    llm_pages_t  *p;
+
+    static content_t  of[64];           /* by node */
+
+    memset(seqs, 0, sizeof(seqs));
+    p = llm_pages_create(30, n_nodes);
+    good = 1;
+    found = 0;
+    n_bare = 0;
+
+    for (step = 0; step < 200000; step++) {
+        s = &seqs[rnd(N_SEQS)];
+
+        if (s->live && (s->n == MAX_LEN || rnd(8) == 0)) {
+            for (i = s->n; i-- > (s->n > WINDOW ? s->n - WINDOW : 0); ) {
+                llm_pages_drop(p, s->page[i]);
+            }
+
+            s->live = 0;
+            continue;
+        }
+
+        if (!s->live) {
+            memset(s, 0, sizeof(*s));
+            s->live = 1;
+            s->salt.tenant = rnd(2);
+            page = LLM_PAGE_NONE;
+
+            for (i = 0; i < MAX_LEN; i++) {
+                fill(s->tokens + i * LLM_KV_PAGE);
+            }
+
+            for (i = 0, present = 0; i < MAX_LEN - 1; i++) {
+                page = llm_pages_find(p, page, &s->salt,
+                                      s->tokens + i * LLM_KV_PAGE);
+                if (page == LLM_PAGE_NONE) {
+                    break;
+                }
+
+                s->page[i] = page;
+                good &= same_prefix(&of[page], s, i + 1);
+                present++;
+
+                if (llm_pages_number(p, page) == LLM_PAGE_NONE) {
+                    n_bare++;
+                    present = 0;
+                }
+
+                if (present >= llm_min(i + 1, WINDOW)) {
+                    s->n = i + 1;
+                }
+            }
+
+            for (i = s->n > WINDOW ? s->n - WINDOW : 0; i < s->n; i++) {
+                llm_pages_hold(p, s->page[i]);
+            }
+
+            found += s->n > WINDOW;
+            continue;
+        }
+
+        i = s->n;
+        page = llm_pages_alloc(p, &evicted);
+
+        if (page == LLM_PAGE_NONE) {
+            good = 0;
+            break;
+        }
+
+        page = llm_pages_commit(p, page, parent_of(s, i), &s->salt,
+                                s->tokens + i * LLM_KV_PAGE);
+        s->page[s->n++] = page;
+        c = &of[page];
+        c->salt = s->salt;
+        c->n = s->n;
+        memcpy(c->tokens, s->tokens, sizeof(c->tokens));
+
+        if (s->n > WINDOW) {
+            llm_pages_drop(p, s->page[s->n - 1 - WINDOW]);
+        }
+
+        if (step % 64 == 0) {
+            (void) llm_pages_assert(p);
+        }
+    }
+
+    ok(good, "%u nodes: what is found is what was put there", n_nodes);
+    ok(found > 1000 && n_bare > 100, "%u paths beyond a window, %u bare "
+       "nodes", found, n_bare);
+
+    llm_pages_free(p);
+}
+
+
 int
 main(void)
 {
     test_lru();
     test_salt();
     test_random();
+    test_bare();
+    test_windows(31);
+    test_windows(64);
 
     return done_testing();
 }
