@@ -230,9 +230,14 @@ llm_cli_info(const llm_cli_t *c, llm_err_t *err)
 
     llm_buf_init(&b, 0);
     (void) llm_buf_addf(&b, "file         %s\n", c->file);
-    (void) llm_buf_addf(&b, "format       GGUF v%u, %zu bytes, %zu keys, "
-                        "%zu tensors\n", llm_gguf_version(g),
-                        llm_gguf_size(g), llm_gguf_n_kv(g),
+    (void) llm_buf_addf(&b, "format       GGUF v%u, %zu bytes",
+                        llm_gguf_version(g), llm_gguf_size(g));
+
+    if (llm_gguf_n_files(g) > 1) {
+        (void) llm_buf_addf(&b, " in %zu files", llm_gguf_n_files(g));
+    }
+
+    (void) llm_buf_addf(&b, ", %zu keys, %zu tensors\n", llm_gguf_n_kv(g),
                         llm_gguf_n_tensors(g));
 
     if (llm_gguf_n_tensors(g) == 0) {

@@ -356,11 +356,19 @@ llm_gguf_forget(llm_gguf_t *g)
 void
 llm_gguf_close(llm_gguf_t *g)
 {
+    size_t  i;
+
     if (g == NULL) {
         return;
     }
 
     llm_gguf_forget(g);
+
+    for (i = 0; i < g->n_parts; i++) {
+        llm_gguf_close(g->parts[i]);
+    }
+
+    free(g->parts);
 
     if (g->mapping) {
         llm_map_close(g->mapping);

@@ -1,14 +1,14 @@
 /*
- * GGUF v2 and v3: a file mapped read-only, its metadata and its table of
- * tensors.  The format: github.com/ggml-org/ggml, docs/gguf.md.
+ * GGUF v2 and v3: a file mapped read-only, or the files of a model in parts,
+ * its metadata and its table of tensors.  The format: github.com/ggml-org/ggml, docs/gguf.md.
  *
  * Invariant: the contents of an opened file have been checked: every string,
  * array and tensor lies inside the mapping, products of sizes do not
  * overflow, tensor types are known and rows are whole blocks.  Errors name
  * the file, the field and the reason.
  *
- * llm_gguf_t owns the mapping and its index; names, values and tensor data
- * point into the mapping and live until llm_gguf_close().
+ * llm_gguf_t owns the mappings and its index; names, values and tensor data
+ * point into the mappings and live until llm_gguf_close().
  */
 
 #ifndef LLM_GGUF_H
@@ -52,12 +52,17 @@ typedef struct {
 
 typedef struct llm_gguf_s  llm_gguf_t;
 
-/* maps a file; NULL and *err on any fault.  See llm_gguf_intact() */
+/*
+ * Maps a file; NULL and *err on any fault.  See llm_gguf_intact().  The first
+ * part of a model in several files stands for all of them: its tensors are
+ * those of all parts; another part is refused.
+ */
 llm_gguf_t *llm_gguf_open(const char *path, llm_err_t *err);
-/* reads only the header, into memory: tensors have no data.  For processes
+/* reads only the headers, into memory: tensors have no data.  For processes
    that must not get SIGBUS from an unreadable page */
 llm_gguf_t *llm_gguf_open_header(const char *path, llm_err_t *err);
-/* the same over bytes that the caller keeps alive; name is for messages */
+/* over the bytes of one file, which the caller keeps alive; name is for
+   messages */
 llm_gguf_t *llm_gguf_open_memory(const void *data, size_t len,
     const char *name, llm_err_t *err);
 void llm_gguf_close(llm_gguf_t *g);
@@ -72,7 +77,9 @@ int llm_gguf_intact(const llm_gguf_t *g, llm_err_t *err);
 
 const char *llm_gguf_name(const llm_gguf_t *g);
 uint32_t llm_gguf_version(const llm_gguf_t *g);
+/* bytes of all files, and how many there are */
 size_t llm_gguf_size(const llm_gguf_t *g);
+size_t llm_gguf_n_files(const llm_gguf_t *g);
 
 size_t llm_gguf_n_kv(const llm_gguf_t *g);
 const llm_gguf_kv_t *llm_gguf_kv(const llm_gguf_t *g, size_t i);

@@ -1,6 +1,6 @@
 /*
- * Opening a GGUF file: mapped as a whole, for an engine, or only its header,
- * read into memory; see gguf.h.
+ * Opening a GGUF file, and the other parts of its model: mapped as a whole,
+ * for an engine, or only the header, read into memory; see gguf.h.
  */
 
 #include "engine/gguf/gguf_internal.h"
@@ -50,8 +50,8 @@ llm_gguf_open_file(const char *path, size_t *len, llm_err_t *err)
 }
 
 
-llm_gguf_t *
-llm_gguf_open(const char *path, llm_err_t *err)
+static llm_gguf_t *
+llm_gguf_map(const char *path, llm_err_t *err)
 {
     int          fd, rc;
     size_t       len;
@@ -135,8 +135,8 @@ llm_gguf_more(llm_gguf_t *g, int fd, size_t n, llm_err_t *err)
 }
 
 
-llm_gguf_t *
-llm_gguf_open_header(const char *path, llm_err_t *err)
+static llm_gguf_t *
+llm_gguf_read_head(const char *path, llm_err_t *err)
 {
     int          fd, rc;
     size_t       n, len;
@@ -172,14 +172,56 @@ llm_gguf_open_header(const char *path, llm_err_t *err)
 }
 
 
+static llm_gguf_t *
+llm_gguf_open_all(const char *path, llm_gguf_open_pt open, llm_err_t *err)
+{
+    llm_gguf_t  *g;
+
+    g = open(path, err);
+
+    if (g && llm_gguf_join(g, open, err) != LLM_OK) {
+
+        /* if pages were unreadable, that is the reason */
+
+        (void) llm_gguf_intact(g, err);
+        llm_gguf_close(g);
+        return NULL;
+    }
+
+    return g;
+}
+
+
+llm_gguf_t *
+llm_gguf_open(const char *path, llm_err_t *err)
+{
+    return llm_gguf_open_all(path, llm_gguf_map, err);
+}
+
+
+llm_gguf_t *
+llm_gguf_open_header(const char *path, llm_err_t *err)
+{
+    return llm_gguf_open_all(path, llm_gguf_read_head, err);
+}
+
+
 int
 llm_gguf_intact(const llm_gguf_t *g, llm_err_t *err)
 {
-    if (g->mapping == NULL || llm_map_intact(g->mapping)) {
-        return LLM_OK;
+    size_t  i;
+
+    if (g->mapping && !llm_map_intact(g->mapping)) {
+        return llm_fail_with(err, 503, LLM_FILE_ERROR, NULL, "%s: a page "
+                             "could not be read (the file was truncated or "
+                             "its disk failed)", g->name);
     }
 
-    return llm_fail_with(err, 503, LLM_FILE_ERROR, NULL, "%s: a page could "
-                         "not be read (the file was truncated or its disk "
-                         "failed)", g->name);
+    for (i = 0; i < g->n_parts; i++) {
+        if (llm_gguf_intact(g->parts[i], err) != LLM_OK) {
+            return LLM_ERROR;
+        }
+    }
+
+    return LLM_OK;
 }

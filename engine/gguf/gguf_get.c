@@ -105,7 +105,22 @@ llm_gguf_version(const llm_gguf_t *g)
 size_t
 llm_gguf_size(const llm_gguf_t *g)
 {
-    return g->len;
+    size_t  i, n;
+
+    n = g->len;
+
+    for (i = 0; i < g->n_parts; i++) {
+        n += g->parts[i]->len;
+    }
+
+    return n;
+}
+
+
+size_t
+llm_gguf_n_files(const llm_gguf_t *g)
+{
+    return 1 + g->n_parts;
 }
 
 

@@ -1,7 +1,7 @@
 /*
  * What gguf.c, gguf_reader.c and gguf_tensors.c, which read the bytes of a
- * file, gguf_file.c, which gets them, and gguf_get.c, which answers questions
- * about them, share.
+ * file, gguf_file.c, which gets them, gguf_parts.c, which joins the files of
+ * a model, and gguf_get.c, which answers questions about them, share.
  */
 
 #ifndef LLM_GGUF_INTERNAL_H
@@ -26,11 +26,17 @@ struct llm_gguf_s {
     uint32_t                   version;
     uint32_t                   alignment;
     size_t                     n_kv;
-    size_t                     n_tensors;
+    size_t                     n_tensors;   /* of all parts */
     llm_gguf_kv_t             *kv;      /* in the file's order */
     llm_gguf_tensor_t         *tensors;
     const llm_gguf_kv_t      **kv_sorted;
     const llm_gguf_tensor_t  **tensors_sorted;
+
+    /* the other files of a model in parts, owned; of these only bytes and name
+       are in use once their tensors are among those above */
+    llm_gguf_t               **parts;
+    size_t                     n_parts;
+    size_t                     n_own;   /* tensors that this file has */
 };
 
 
@@ -59,6 +65,16 @@ int llm_gguf_read_str(llm_gguf_reader_t *r, llm_str_t *s, const char *field);
 
 /* gguf_tensors.c: g->tensors and their order; the cursor is at the table */
 int llm_gguf_read_tensors(llm_gguf_reader_t *r);
+/* makes tensors_sorted anew; a tensor that is there twice is an error */
+int llm_gguf_sort_tensors(llm_gguf_t *g, llm_err_t *err);
+
+/*
+ * gguf_parts.c: if the file is the first of several, opens the others by its
+ * name and joins them; an error if it is another one.  open() opens one file
+ * as g was.
+ */
+typedef llm_gguf_t *(*llm_gguf_open_pt)(const char *path, llm_err_t *err);
+int llm_gguf_join(llm_gguf_t *g, llm_gguf_open_pt open, llm_err_t *err);
 
 
 llm_gguf_t *llm_gguf_create(const char *name, llm_err_t *err);

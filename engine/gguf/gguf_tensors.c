@@ -172,15 +172,40 @@ llm_gguf_place_tensors(llm_gguf_reader_t *r, const uint64_t *offsets)
 }
 
 
-static int
+/* the name of the file that has the tensor */
+
+static const char *
+llm_gguf_file_of(const llm_gguf_t *g, const llm_gguf_tensor_t *t)
+{
+    size_t  i, n;
+
+    n = (size_t) (t - g->tensors);
+
+    if (g->n_parts == 0 || n < g->n_own) {
+        return g->name;
+    }
+
+    n -= g->n_own;
+
+    for (i = 0; n >= g->parts[i]->n_own; i++) {
+        n -= g->parts[i]->n_own;
+    }
+
+    return g->parts[i]->name;
+}
+
+
+int
 llm_gguf_sort_tensors(llm_gguf_t *g, llm_err_t *err)
 {
     size_t                     i, n;
+    const char                *one, *two;
     llm_gguf_label_t           label;
     const llm_gguf_tensor_t  **t;
 
     n = g->n_tensors;
 
+    free(g->tensors_sorted);
     g->tensors_sorted = t = calloc(n + 1, sizeof(*t));
     if (t == NULL) {
         return llm_fail(err, "%s: no memory for its tensors", g->name);
@@ -193,10 +218,21 @@ llm_gguf_sort_tensors(llm_gguf_t *g, llm_err_t *err)
     qsort(t, n, sizeof(*t), llm_gguf_tensor_cmp);
 
     for (i = 1; i < n; i++) {
-        if (llm_gguf_tensor_cmp(&t[i - 1], &t[i]) == 0) {
-            return llm_fail(err, "%s: %s: the tensor is there twice",
-                            g->name, llm_gguf_label(&label, t[i]->name));
+        if (llm_gguf_tensor_cmp(&t[i - 1], &t[i]) != 0) {
+            continue;
         }
+
+        (void) llm_gguf_label(&label, t[i]->name);
+        one = llm_gguf_file_of(g, llm_min(t[i - 1], t[i]));
+        two = llm_gguf_file_of(g, llm_max(t[i - 1], t[i]));
+
+        if (one == two) {
+            return llm_fail(err, "%s: %s: the tensor is there twice", one,
+                            label.text);
+        }
+
+        return llm_fail(err, "%s: %s: the tensor is in %s, too", two,
+                        label.text, one);
     }
 
     return LLM_OK;

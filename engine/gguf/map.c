@@ -17,7 +17,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define LLM_MAP_MAX  128
+#define LLM_MAP_MAX  1024
 
 struct llm_map_s {
     /* open() and close() write under the lock, the handler reads: a start

@@ -17,28 +17,6 @@ static const llm_arch_t  *const llm_archs[] = {
 };
 
 
-/* refuses a model that is split into several files */
-
-static int
-llm_desc_whole(const llm_gguf_t *g, llm_err_t *err)
-{
-    uint32_t  parts;
-
-    parts = 1;
-
-    if (llm_gguf_get_u32(g, "split.count", &parts, err) == LLM_ERROR) {
-        return LLM_ERROR;
-    }
-
-    if (parts > 1) {
-        return llm_fail(err, "%s: split.count: one of %u parts of a model; "
-                        "merge them into one file", llm_gguf_name(g), parts);
-    }
-
-    return LLM_OK;
-}
-
-
 static int
 llm_desc_arch(const llm_gguf_t *g, llm_desc_t *d, llm_err_t *err)
 {
@@ -206,9 +184,7 @@ llm_desc_read(const llm_gguf_t *g, llm_desc_t *d, llm_err_t *err)
     memset(d, 0, sizeof(llm_desc_t));
     llm_desc_facts(d);
 
-    if (llm_desc_whole(g, err) != LLM_OK
-        || llm_desc_arch(g, d, err) != LLM_OK)
-    {
+    if (llm_desc_arch(g, d, err) != LLM_OK) {
         return LLM_ERROR;
     }
 

@@ -6,6 +6,8 @@ use warnings;
 
 use File::Temp qw(tempdir);
 use FindBin;
+use lib "$FindBin::Bin/../lib";
+use LLM::GGUF;
 use POSIX ();
 use Test::More;
 
@@ -186,6 +188,16 @@ unlike($out, qr/blk\.0/, 'no tensors');
 
 ($out) = llm('', 'info', $demo, '--all');
 like($out, qr/^"blk\.0\.attn_q\.weight" \w+ \[/m, 'all: tensors');
+
+my @parts = LLM::GGUF::split($demo, "$dir/split", 3);
+
+($out, $err, $status) = llm('', 'info', $parts[0]);
+is($status, 0, 'a model in three files') or diag($err);
+like($out, qr/bytes in 3 files, 31 keys, 68 tensors$/m, 'which are one');
+fails('another part of it', qr/named by its first part, \S*-00001-of-00003/,
+      '', 'info', $parts[1]);
+is((llm("5 6 7 8\n", 'logits', $parts[0], '--all'))[0],
+   (llm("5 6 7 8\n", 'logits', $demo, '--all'))[0], 'the same logits');
 
 fails('no such file', qr/nowhere\.gguf: .*No such file/, '',
       'info', 'nowhere.gguf');

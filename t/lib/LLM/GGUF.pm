@@ -8,6 +8,11 @@ package LLM::GGUF;
 #       kv => { 'qwen3.pooling_type' => [ u32 => 1 ] },
 #       tensors => { 'cls.output.weight' => [ [ 256, 2 ], @floats ] });
 #
+#   LLM::GGUF::split("$root/models/demo.gguf", "$dir/demo", 3);
+#
+# writes the same model in three files, $dir/demo-00001-of-00003.gguf and so
+# on, and returns their names.
+#
 # Values: [ u32 => N ], [ f32 => X ], [ bool => 0 or 1 ], [ str => TEXT ],
 # [ strs => TEXT, ... ]; undef: the key is left out.  Tensors are float32; with
 # keep => qr/.../ only such tensors of the other file stay.
@@ -207,6 +212,81 @@ sub recurrent {
          tensors => \%tensors,
          kv => { 'general.architecture' => [ str => 'qwen35' ],
                  map { ("qwen35.$_" => $kv{$_}) } keys %kv });
+}
+
+
+# as many tensors to each part, the first one's to the last: the embedding,
+# which is read where it is mapped, is not in the first
+
+sub split {
+    my ($from, $to, $n) = @_;
+
+    open my $in, '<:raw', $from or die "$from: $!";
+    my $data = do { local $/; <$in> };
+    close $in;
+
+    my ($version, $n_tensors, $n_kv) = unpack 'x4L<Q<Q<', $data;
+    my $at = 24;
+
+    for (1 .. $n_kv) {
+        $at += 8 + unpack 'Q<', substr $data, $at, 8;
+        $at = value_end(\$data, unpack('L<', substr $data, $at, 4), $at + 4);
+    }
+
+    my $kv = substr $data, 24, $at - 24;
+    my @tensors;
+
+    for (1 .. $n_tensors) {
+        my $begin = $at;
+
+        $at += 8 + unpack 'Q<', substr $data, $at, 8;
+        $at += 4 + 8 * unpack('L<', substr $data, $at, 4) + 4;
+
+        push @tensors, { info => substr($data, $begin, $at - $begin),
+                         at => unpack('Q<', substr $data, $at, 8) };
+        $at += 8;
+    }
+
+    my $start = int(($at + 31) / 32) * 32;
+    my @order = sort { $a->{at} <=> $b->{at} } @tensors;
+
+    for my $i (0 .. $#order) {
+        my $end = $i < $#order ? $order[$i + 1]{at} : length($data) - $start;
+
+        $order[$i]{bytes} = substr $data, $start + $order[$i]{at},
+                                   $end - $order[$i]{at};
+        $order[$i]{bytes} .= "\0" x (-length($order[$i]{bytes}) % 32);
+    }
+
+    my @names;
+
+    @tensors = reverse @tensors;
+
+    for my $no (0 .. $n - 1) {
+        my @own = @tensors[int($no * $n_tensors / $n)
+                           .. int(($no + 1) * $n_tensors / $n) - 1];
+        my ($info, $bytes) = ('', '');
+
+        for my $t (@own) {
+            $info .= $t->{info} . pack 'Q<', length $bytes;
+            $bytes .= $t->{bytes};
+        }
+
+        my $head = 'GGUF' . pack('L<Q<Q<', $version, scalar @own,
+                                 3 + ($no ? 0 : $n_kv))
+                 . ($no ? '' : $kv)
+                 . string('split.no') . value(u32 => $no)
+                 . string('split.count') . value(u32 => $n)
+                 . string('split.tensors.count') . value(u32 => $n_tensors)
+                 . $info;
+
+        push @names, sprintf '%s-%05d-of-%05d.gguf', $to, $no + 1, $n;
+        open my $out, '>:raw', $names[-1] or die "$names[-1]: $!";
+        print $out $head, "\0" x (-length($head) % 32), $bytes;
+        close $out or die "$names[-1]: $!";
+    }
+
+    return @names;
 }
 
 1;
