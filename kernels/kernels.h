@@ -751,6 +751,12 @@ struct llm_ops_s {
     void        (*pieces)(llm_dev_t *dev, llm_rows_t rows,
                         const llm_act_t *x, uint32_t first, uint32_t width,
                         uint32_t stride, llm_act_t *y);
+
+    /*
+     * Bytes of the machine's memory that a matrix takes which linear() or
+     * experts() reads, beside the caller's rows; NULL: none.
+     */
+    size_t      (*weight_size)(uint32_t type, uint32_t n_out, uint32_t n_in);
 };
 
 

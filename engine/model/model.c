@@ -6,6 +6,7 @@
 
 #include "engine/model/backend.h"
 #include "engine/model/model_internal.h"
+#include "kernels/cpu/machine.h"
 
 #include <stdio.h>
 
@@ -54,28 +55,6 @@ static const struct {
     [LLM_MA_LOGITS] = { LLM_ACT_LOGITS, 1 },
     [LLM_MA_STATE]  = { LLM_ACT_STATE, 1 }
 };
-
-
-static void llm_load_log(llm_load_t *l, int level, const char *fmt, ...)
-    llm_printf_like(3, 4);
-
-
-static void
-llm_load_log(llm_load_t *l, int level, const char *fmt, ...)
-{
-    char     msg[1024];
-    va_list  args;
-
-    if (l->opts->log == NULL) {
-        return;
-    }
-
-    va_start(args, fmt);
-    vsnprintf(msg, sizeof(msg), fmt, args);
-    va_end(args);
-
-    l->opts->log(l->opts->log_data, level, msg);
-}
 
 
 int
@@ -383,7 +362,7 @@ llm_load_choice(llm_load_t *l)
 /* the pages that a sequence of ctx holds at once: all, or those of a window, of
    two steps, and the broken ones at both ends */
 
-static uint32_t
+uint32_t
 llm_load_seq_pages(const llm_model_t *m)
 {
     uint64_t  n;
@@ -514,7 +493,7 @@ llm_load_states(llm_load_t *l, uint64_t slots)
 
 /* bytes of a slot, 0: the model has no states */
 
-static size_t
+size_t
 llm_load_slot_size(const llm_load_t *l)
 {
     llm_model_t       *m = l->m;
@@ -547,14 +526,7 @@ llm_load_kv(llm_load_t *l)
     m = l->m;
     hp = &m->desc.hp;
 
-    memset(&o, 0, sizeof(o));
-    o.n_layers = hp->n_layers;
-    o.n_kv_heads = hp->n_kv_heads;
-    o.head_dim_k = hp->head_dim_k;
-    o.head_dim_v = hp->head_dim_v;
-    o.n_heads = hp->n_heads;
-    o.layers = m->desc.kv_differs ? m->desc.kv : NULL;
-
+    llm_load_kv_opts(l, &o);
     s.page = m->ops->kv_page_size(m->dev, &o);
     s.slot = llm_load_slot_size(l);
 
@@ -607,6 +579,20 @@ llm_load_kv(llm_load_t *l)
 }
 
 
+/* is there memory for it, unless a GPU has all that is large? */
+
+static int
+llm_load_machine(llm_load_t *l)
+{
+    if (llm_model_on_gpu(l->m)) {
+        return LLM_OK;
+    }
+
+    return llm_load_fits(l, llm_machine_memory_free(""),
+                         llm_machine_memory(""));
+}
+
+
 llm_model_t *
 llm_model_load(const char *path, const llm_model_opts_t *opts,
     llm_err_t *err)
@@ -626,6 +612,8 @@ llm_model_load(const char *path, const llm_model_opts_t *opts,
     l.done = 0;
     l.memory = 0;
     l.err = err;
+    l.progress.began_us = llm_now_us();
+    l.progress.said_us = l.progress.began_us;
 
     m->gguf = llm_gguf_open(path, err);
 
@@ -633,6 +621,7 @@ llm_model_load(const char *path, const llm_model_opts_t *opts,
         || llm_desc_read(m->gguf, &m->desc, err) != LLM_OK
         || llm_load_ctx(&l) != LLM_OK
         || llm_load_device(&l) != LLM_OK
+        || llm_load_machine(&l) != LLM_OK
         || llm_load_weights(&l) != LLM_OK
         || llm_load_acts(&l) != LLM_OK
         || llm_load_choice(&l) != LLM_OK
@@ -667,11 +656,13 @@ llm_model_load(const char *path, const llm_model_opts_t *opts,
     }
 
     llm_model_device(m, device, sizeof(device));
-    llm_load_log(&l, LLM_LOG_NOTICE, "%s: %s, %u layers, %.1f MiB, ctx %u, "
-                 "%u KV pages of %u tokens, on %s", path, m->desc.hp.arch,
-                 m->desc.hp.n_layers,
-                 (double) m->desc.hp.n_bytes / (1 << 20), m->ctx,
-                 m->n_pages, LLM_KV_PAGE, device);
+    llm_load_log(&l, LLM_LOG_NOTICE, "%s: %s, %u layers, %.1f MiB (%.0f "
+                 "MiB/s), ctx %u, %u KV pages of %u tokens, on %s", path,
+                 m->desc.hp.arch, m->desc.hp.n_layers,
+                 (double) m->desc.hp.n_bytes / (1 << 20),
+                 llm_progress_speed(&l.progress, llm_now_us(),
+                                    m->desc.hp.n_bytes),
+                 m->ctx, m->n_pages, LLM_KV_PAGE, device);
 
     return m;
 }

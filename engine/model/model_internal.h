@@ -108,15 +108,43 @@ struct llm_model_s {
     const float        *states;
 };
 
+/* of a load, for its lines in the log */
+typedef struct {
+    uint64_t                 began_us;  /* llm_now_us() */
+    uint64_t                 said_us;   /* of the last line, or as above */
+} llm_progress_t;
+
 /* the state of one load */
 typedef struct {
     llm_model_t             *m;
     const llm_model_opts_t  *opts;
     uint64_t                 done;      /* bytes of tensors loaded */
+    llm_progress_t           progress;
     int                      memory;    /* a failure now is for lack of
                                            memory */
     llm_err_t               *err;
 } llm_load_t;
+
+/* memory.c: all but n_pages */
+void llm_load_kv_opts(const llm_load_t *l, llm_kv_opts_t *o);
+
+/* model.c: pages that one sequence of ctx needs; bytes of its states */
+uint32_t llm_load_seq_pages(const llm_model_t *m);
+size_t llm_load_slot_size(const llm_load_t *l);
+/*
+ * Do weights and KV cache fit into the machine's memory, all_bytes of which
+ * free_bytes may be had?  l->memory: they would if it were free.
+ */
+int llm_load_fits(llm_load_t *l, size_t free_bytes, size_t all_bytes);
+
+/* progress.c: a line in the log; how far a load is, LLM_OK and a line, or
+   LLM_ABSENT; MiB a second */
+void llm_load_log(llm_load_t *l, int level, const char *fmt, ...)
+    llm_printf_like(3, 4);
+double llm_progress_speed(const llm_progress_t *p, uint64_t now_us,
+    uint64_t bytes);
+int llm_progress_line(llm_progress_t *p, uint64_t now_us, uint64_t done,
+    uint64_t total, char *buf, size_t size);
 
 /* weights.c: gives all tensors of the description to the device */
 int llm_load_weights(llm_load_t *l);

@@ -11,6 +11,7 @@
 static int
 llm_load_progress(llm_load_t *l, uint64_t bytes)
 {
+    char      line[128];
     uint64_t  total;
 
     l->done += bytes;
@@ -19,6 +20,13 @@ llm_load_progress(llm_load_t *l, uint64_t bytes)
     if (l->opts->progress) {
         l->opts->progress(l->opts->progress_data,
                           (int) (l->done * 1000.0 / (double) total));
+    }
+
+    if (llm_progress_line(&l->progress, llm_now_us(), l->done, total, line,
+                          sizeof(line)) == LLM_OK)
+    {
+        llm_load_log(l, LLM_LOG_NOTICE, "%s: %s",
+                     llm_gguf_name(l->m->gguf), line);
     }
 
     if (l->opts->cancel && __atomic_load_n(l->opts->cancel, __ATOMIC_RELAXED))

@@ -20,7 +20,7 @@ llm_kv_cache_check(const char *device, size_t kv_cache, llm_err_t *err)
 {
     size_t  memory;
 
-    memory = llm_machine_memory();
+    memory = llm_machine_memory("");
 
     if (kv_cache <= memory || !llm_backend_is_cpu(device, NULL)) {
         return LLM_OK;

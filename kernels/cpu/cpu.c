@@ -13,10 +13,10 @@
 #define _GNU_SOURCE
 
 #include "kernels/cpu/cpu.h"
+#include "kernels/cpu/machine.h"
 #include "kernels/cpu/states.h"
 
 #include <stdio.h>
-#include <unistd.h>
 
 
 static void llm_cpu_close(llm_dev_t *dev);
@@ -101,62 +101,14 @@ llm_cpu_describe(llm_dev_t *dev, char *buf, size_t size)
 }
 
 
-/* the first number behind a key at the start of a line, or `none` */
-
-static uint64_t
-llm_cpu_read_number(const char *path, const char *key, uint64_t none)
-{
-    char      line[256];
-    FILE     *f;
-    size_t    len;
-    uint64_t  n;
-
-    f = fopen(path, "r");
-    if (f == NULL) {
-        return none;
-    }
-
-    len = strlen(key);
-
-    while (fgets(line, sizeof(line), f)) {
-        if (strncmp(line, key, len) == 0
-            && sscanf(line + len, " %lu", &n) == 1)
-        {
-            fclose(f);
-            return n;
-        }
-    }
-
-    fclose(f);
-
-    return none;
-}
-
+/* the other half is for the file's pages and everybody else */
 
 static size_t
 llm_cpu_memory_free(llm_dev_t *dev)
 {
-    uint64_t  n, max, used;
-
     (void) dev;
 
-    n = llm_cpu_read_number("/proc/meminfo", "MemAvailable:", 0) * 1024;
-
-    if (n == 0) {
-        n = (uint64_t) sysconf(_SC_AVPHYS_PAGES)
-            * (uint64_t) sysconf(_SC_PAGESIZE);
-    }
-
-    /* a container's limit, cgroup v2 */
-    max = llm_cpu_read_number("/sys/fs/cgroup/memory.max", "", UINT64_MAX);
-    used = llm_cpu_read_number("/sys/fs/cgroup/memory.current", "", 0);
-
-    if (max != UINT64_MAX) {
-        n = llm_min(n, max > used ? max - used : 0);
-    }
-
-    /* the other half is for the file's pages and everybody else */
-    return (size_t) n / 2;
+    return llm_machine_memory_free("") / 2;
 }
 
 
@@ -424,5 +376,6 @@ const llm_ops_t  llm_ops_cpu = {
     .conv = llm_cpu_conv,
     .delta = llm_cpu_delta,
     .scan = llm_cpu_scan,
-    .pieces = llm_cpu_pieces
+    .pieces = llm_cpu_pieces,
+    .weight_size = llm_cpu_weight_size
 };

@@ -416,7 +416,8 @@ void llm_cpu_run(llm_cpu_t *cpu, llm_pool_pt fn, void *arg, uint32_t n,
     double work);
 uint32_t llm_cpu_rows(const llm_cpu_t *cpu, llm_rows_t rows);
 
-/* pack.c */
+/* pack.c; weight_size() of kernels.h */
+size_t llm_cpu_weight_size(uint32_t type, uint32_t n_out, uint32_t n_in);
 int llm_cpu_pack(llm_cpu_t *cpu, llm_weight_t *w, llm_err_t *err);
 /* bytes of scratch that a kernel may use for this weight */
 size_t llm_cpu_pack_scratch(const llm_weight_t *w);

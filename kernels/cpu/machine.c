@@ -21,6 +21,13 @@
 /* more CPUs than a cpu_set_t has */
 #define LLM_MACHINE_CPUS  8192
 
+/* a limit of a control group and how to read it; 0: the group has none */
+typedef struct {
+    const char  *controller;            /* as version 1 names it */
+    uint64_t   (*v1)(const char *dir);
+    uint64_t   (*v2)(const char *dir);
+} llm_machine_limit_t;
+
 
 /* one line of a small file; 0: there is none */
 
@@ -50,19 +57,19 @@ llm_machine_line(char *buf, size_t size, const char *dir, const char *name)
 
 /* quota and period of one group in us; a quota below 1 is none */
 
-static uint32_t
+static uint64_t
 llm_machine_of(long long quota, long long period)
 {
     if (quota < 1 || period < 1 || (quota - 1) / period >= INT_MAX) {
         return 0;
     }
 
-    return (uint32_t) ((quota - 1) / period + 1);
+    return (uint64_t) ((quota - 1) / period + 1);
 }
 
 
-static uint32_t
-llm_machine_group_v2(const char *dir)
+static uint64_t
+llm_machine_cpu_v2(const char *dir)
 {
     char       line[128];
     long long  quota, period;
@@ -79,8 +86,8 @@ llm_machine_group_v2(const char *dir)
 }
 
 
-static uint32_t
-llm_machine_group_v1(const char *dir)
+static uint64_t
+llm_machine_cpu_v1(const char *dir)
 {
     char  quota[64], period[64];
 
@@ -94,16 +101,148 @@ llm_machine_group_v1(const char *dir)
 }
 
 
+/* a number alone in a file; 0: it is none ("max"), or there is no file */
+
+static uint64_t
+llm_machine_number(const char *dir, const char *name)
+{
+    char                line[128];
+    unsigned long long  n;
+
+    if (!llm_machine_line(line, sizeof(line), dir, name)
+        || line[0] < '0' || line[0] > '9' || sscanf(line, "%llu", &n) != 1)
+    {
+        return 0;
+    }
+
+    return n;
+}
+
+
+/* the number behind a key at the beginning of a line, or 0 */
+
+static uint64_t
+llm_machine_keyed(const char *dir, const char *name, const char *key)
+{
+    char                line[256], path[PATH_MAX];
+    FILE               *f;
+    size_t              len;
+    unsigned long long  n;
+
+    if (snprintf(path, sizeof(path), "%s/%s", dir, name) >= PATH_MAX) {
+        return 0;
+    }
+
+    f = fopen(path, "re");
+    if (f == NULL) {
+        return 0;
+    }
+
+    n = 0;
+    len = strlen(key);
+
+    while (fgets(line, sizeof(line), f)) {
+        if (strncmp(line, key, len) == 0
+            && sscanf(line + len, " %llu", &n) == 1)
+        {
+            break;
+        }
+    }
+
+    fclose(f);
+
+    return n;
+}
+
+
+static uint64_t
+llm_machine_memory_v2(const char *dir)
+{
+    return llm_machine_number(dir, "memory.max");
+}
+
+
+static uint64_t
+llm_machine_memory_v1(const char *dir)
+{
+    return llm_machine_number(dir, "memory.limit_in_bytes");
+}
+
+
+/* what is left of a limit, at least 1; pages of files that can be read again
+   make room */
+
+static uint64_t
+llm_machine_left(uint64_t limit, uint64_t used, uint64_t cache)
+{
+    used -= cache < used ? cache : used;
+
+    return limit > used ? limit - used : 1;
+}
+
+
+static uint64_t
+llm_machine_free_v2(const char *dir)
+{
+    uint64_t  limit;
+
+    limit = llm_machine_memory_v2(dir);
+
+    if (limit == 0) {
+        return 0;
+    }
+
+    return llm_machine_left(limit, llm_machine_number(dir, "memory.current"),
+                            llm_machine_keyed(dir, "memory.stat",
+                                              "active_file")
+                            + llm_machine_keyed(dir, "memory.stat",
+                                                "inactive_file"));
+}
+
+
+static uint64_t
+llm_machine_free_v1(const char *dir)
+{
+    uint64_t  limit;
+
+    limit = llm_machine_memory_v1(dir);
+
+    if (limit == 0) {
+        return 0;
+    }
+
+    return llm_machine_left(limit,
+                            llm_machine_number(dir, "memory.usage_in_bytes"),
+                            llm_machine_keyed(dir, "memory.stat",
+                                              "total_active_file")
+                            + llm_machine_keyed(dir, "memory.stat",
+                                                "total_inactive_file"));
+}
+
+
+static const llm_machine_limit_t  llm_machine_cpu_limit = {
+    "cpu", llm_machine_cpu_v1, llm_machine_cpu_v2
+};
+
+static const llm_machine_limit_t  llm_machine_memory_limit = {
+    "memory", llm_machine_memory_v1, llm_machine_memory_v2
+};
+
+static const llm_machine_limit_t  llm_machine_free_limit = {
+    "memory", llm_machine_free_v1, llm_machine_free_v2
+};
+
+
 /* the least of a group and all around it, up to where it is mounted */
 
-static uint32_t
+static uint64_t
 llm_machine_way_up(const char *root, const char *mount, const char *path,
-    uint32_t (*group)(const char *dir))
+    uint64_t (*group)(const char *dir))
 {
     int        n;
     char       dir[PATH_MAX];
     size_t     len, top;
-    uint32_t   c, least;
+    uint64_t   c, least;
 
     n = snprintf(dir, sizeof(dir), "%s/sys/fs/cgroup%s", root, mount);
     if (n < 0 || (size_t) n >= sizeof(dir)) {
@@ -139,24 +278,24 @@ llm_machine_way_up(const char *root, const char *mount, const char *path,
 }
 
 
-static uint32_t
-llm_machine_least(uint32_t a, uint32_t b)
+static uint64_t
+llm_machine_least(uint64_t a, uint64_t b)
 {
     return (a && (b == 0 || a < b)) ? a : b;
 }
 
 
-/* is "cpu" one of the controllers "a,b,c"? */
+/* is the controller one of "a,b,c"? */
 
 static int
-llm_machine_has(const char *list)
+llm_machine_has(const char *list, const char *controller)
 {
     size_t  n;
 
     for ( ;; ) {
         n = strcspn(list, ",");
 
-        if (n == 3 && memcmp(list, "cpu", 3) == 0) {
+        if (n == strlen(controller) && memcmp(list, controller, n) == 0) {
             return 1;
         }
 
@@ -171,11 +310,12 @@ llm_machine_has(const char *list)
 
 /* a line "ID:CONTROLLERS:PATH"; version 2 has no controllers */
 
-static uint32_t
-llm_machine_hierarchy(const char *root, char *line)
+static uint64_t
+llm_machine_hierarchy(const char *root, char *line,
+    const llm_machine_limit_t *limit)
 {
     char      *list, *path, mount[256];
-    uint32_t   c;
+    uint64_t   c;
 
     line[strcspn(line, "\n")] = '\0';
 
@@ -196,31 +336,34 @@ llm_machine_hierarchy(const char *root, char *line)
     }
 
     if (*list == '\0') {
-        c = llm_machine_way_up(root, "", path, llm_machine_group_v2);
+        c = llm_machine_way_up(root, "", path, limit->v2);
 
         return llm_machine_least(c, llm_machine_way_up(root, "/unified", path,
-                                                 llm_machine_group_v2));
+                                                       limit->v2));
     }
 
-    if (!llm_machine_has(list)
+    if (!llm_machine_has(list, limit->controller)
         || snprintf(mount, sizeof(mount), "/%s", list) >= (int) sizeof(mount))
     {
         return 0;
     }
 
-    c = llm_machine_way_up(root, "/cpu", path, llm_machine_group_v1);
+    c = llm_machine_way_up(root, mount, path, limit->v1);
+    snprintf(mount, sizeof(mount), "/%s", limit->controller);
 
     return llm_machine_least(c, llm_machine_way_up(root, mount, path,
-                                             llm_machine_group_v1));
+                                                   limit->v1));
 }
 
 
-uint32_t
-llm_machine_quota(const char *root)
+/* the least that our control groups say of a limit; 0: they have none */
+
+static uint64_t
+llm_machine_groups(const char *root, const llm_machine_limit_t *limit)
 {
     char      path[PATH_MAX], line[PATH_MAX];
     FILE     *f;
-    uint32_t  least;
+    uint64_t  least;
 
     if (snprintf(path, sizeof(path), "%s/proc/self/cgroup", root)
         >= (int) sizeof(path))
@@ -236,12 +379,20 @@ llm_machine_quota(const char *root)
     least = 0;
 
     while (fgets(line, sizeof(line), f)) {
-        least = llm_machine_least(least, llm_machine_hierarchy(root, line));
+        least = llm_machine_least(least, llm_machine_hierarchy(root, line,
+                                                               limit));
     }
 
     fclose(f);
 
     return least;
+}
+
+
+uint32_t
+llm_machine_quota(const char *root)
+{
+    return (uint32_t) llm_machine_groups(root, &llm_machine_cpu_limit);
 }
 
 
@@ -272,19 +423,40 @@ llm_machine_cpus(void)
 
 
 size_t
-llm_machine_memory(void)
+llm_machine_memory(const char *root)
 {
-    long    pages, size;
-    size_t  bytes;
+    long      pages, size;
+    uint64_t  bytes, limit;
 
     pages = sysconf(_SC_PHYS_PAGES);
     size = sysconf(_SC_PAGESIZE);
+    limit = llm_machine_groups(root, &llm_machine_memory_limit);
 
     if (pages < 1 || size < 1
-        || __builtin_mul_overflow((size_t) pages, (size_t) size, &bytes))
+        || __builtin_mul_overflow((uint64_t) pages, (uint64_t) size, &bytes))
     {
-        return SIZE_MAX;
+        bytes = SIZE_MAX;
     }
 
-    return bytes;
+    return (size_t) (limit && limit < bytes ? limit : bytes);
+}
+
+
+size_t
+llm_machine_memory_free(const char *root)
+{
+    char      proc[PATH_MAX];
+    uint64_t  bytes, limit;
+
+    bytes = snprintf(proc, sizeof(proc), "%s/proc", root) < PATH_MAX
+            ? llm_machine_keyed(proc, "meminfo", "MemAvailable:") * 1024 : 0;
+
+    if (bytes == 0) {
+        bytes = (uint64_t) sysconf(_SC_AVPHYS_PAGES)
+                * (uint64_t) sysconf(_SC_PAGESIZE);
+    }
+
+    limit = llm_machine_groups(root, &llm_machine_free_limit);
+
+    return (size_t) (limit && limit < bytes ? limit : bytes);
 }

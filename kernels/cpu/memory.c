@@ -43,7 +43,7 @@ llm_cpu_alloc(size_t size, int huge)
         return m ? memset(m, 0, n) : NULL;
     }
 
-    if (size > SIZE_MAX - 2 * LLM_HUGE_PAGE || size > llm_machine_memory()) {
+    if (size > SIZE_MAX - 2 * LLM_HUGE_PAGE || size > llm_machine_memory("")) {
         return NULL;
     }
 

@@ -331,13 +331,12 @@ llm_pack_item(void *arg, uint32_t item, uint32_t thread)
 }
 
 
-/* type, sizes and src are set; fills in the rest */
+/* the panels of a matrix whose type and sizes are set */
 
-int
-llm_cpu_pack(llm_cpu_t *cpu, llm_weight_t *w, llm_err_t *err)
+static void
+llm_pack_layout(llm_weight_t *w)
 {
-    size_t          n, size;
-    llm_pack_job_t  job;
+    size_t  size;
 
     w->n_panels = w->n_out / LLM_PANEL + (w->n_out % LLM_PANEL != 0);
 
@@ -356,6 +355,30 @@ llm_cpu_pack(llm_cpu_t *cpu, llm_weight_t *w, llm_err_t *err)
                            ? llm_align(w->n_in, 32) : w->n_in);
         w->panel_size = llm_align(w->codes_size, 64);
     }
+}
+
+
+size_t
+llm_cpu_weight_size(uint32_t type, uint32_t n_out, uint32_t n_in)
+{
+    size_t        size;
+    llm_weight_t  w = { .type = type, .n_out = n_out, .n_in = n_in };
+
+    llm_pack_layout(&w);
+
+    return llm_mul_overflow(w.panel_size, w.n_panels, &size) ? SIZE_MAX : size;
+}
+
+
+/* type, sizes and src are set; fills in the rest */
+
+int
+llm_cpu_pack(llm_cpu_t *cpu, llm_weight_t *w, llm_err_t *err)
+{
+    size_t          n;
+    llm_pack_job_t  job;
+
+    llm_pack_layout(w);
 
     n = (size_t) w->n_panels * w->n_experts;
 

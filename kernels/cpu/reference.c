@@ -12,6 +12,7 @@
  * The device owns its scratch; weights point into the caller's file.
  */
 
+#include "kernels/cpu/machine.h"
 #include "kernels/cpu/reference.h"
 #include "kernels/cpu/states.h"
 
@@ -78,27 +79,9 @@ llm_ref_describe(llm_dev_t *dev, char *buf, size_t size)
 static size_t
 llm_ref_memory_free(llm_dev_t *dev)
 {
-    FILE               *f;
-    char                line[128];
-    unsigned long long  kb;
-
     (void) dev;
-    kb = 0;
 
-    f = fopen("/proc/meminfo", "re");
-    if (f == NULL) {
-        return 0;
-    }
-
-    while (fgets(line, sizeof(line), f)) {
-        if (sscanf(line, "MemAvailable: %llu kB", &kb) == 1) {
-            break;
-        }
-    }
-
-    fclose(f);
-
-    return (size_t) kb * 1024 / 2;
+    return llm_machine_memory_free("") / 2;
 }
 
 

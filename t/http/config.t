@@ -209,7 +209,7 @@ check('a directive of another kind', "$model llm_colour red;", '',
     $t->write_conf($conf);
     $t->start(cold => 1);
 
-    my $why = qr/kv_cache is 61440000 MiB, and \d+ MiB are free: cpu: no memory/;
+    my $why = qr/take \d+ MiB of memory, kv_cache is 61440000 MiB, and \d+ MiB of/;
 
     ok(LLM::Test::wait_for(20, sub { $t->log =~ $why }),
        'a model that takes more memory than the machine has fails')

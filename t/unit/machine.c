@@ -1,6 +1,6 @@
 /*
- * How many CPUs a thread may use: control groups in made-up folders, and the
- * affinity that this thread gives itself.
+ * How many CPUs a thread may use, and how much memory: control groups in
+ * made-up folders, and the affinity that this thread gives itself.
  */
 
 #include "kernels/cpu/machine.h"
@@ -139,6 +139,61 @@ version_1(void)
 }
 
 
+/* memory in MiB, as a group allows it, and what is left of that */
+
+static void
+memory(void)
+{
+    size_t  all = llm_machine_memory("");
+
+    clear();
+    ok(llm_machine_memory(root) >= all, "no cgroups: the machine's memory");
+
+    put("proc/meminfo", "MemTotal: 8388608 kB\nMemAvailable: 2048 kB\n");
+    is_int(llm_machine_memory_free(root), 2 << 20, "what is available");
+
+    put("proc/self/cgroup", "0::/system.slice/nginx.service\n");
+    put(CGROUP "/system.slice/nginx.service/memory.max", "max\n");
+    is_int(llm_machine_memory_free(root), 2 << 20, "v2: max: no bound");
+
+    put(CGROUP "/system.slice/memory.max", "1048576\n");
+    is_int(llm_machine_memory(root), 1 << 20, "v2: the group around it");
+    is_int(llm_machine_memory_free(root), 1 << 20, "v2: all of it is left");
+
+    put(CGROUP "/system.slice/memory.current", "1048576\n");
+    is_int(llm_machine_memory_free(root), 1, "v2: nothing is left");
+
+    put(CGROUP "/system.slice/memory.stat", "anon 262144\nfile 786432\n"
+        "inactive_file 500000\nactive_file 24288\nslab 0\n");
+    is_int(llm_machine_memory_free(root), 524288,
+           "v2: pages of files make room");
+
+    put(CGROUP "/system.slice/memory.stat", "inactive_file 5000000\n");
+    is_int(llm_machine_memory_free(root), 1 << 20,
+           "v2: no more than there are");
+
+    put("proc/meminfo", "MemAvailable: 512 kB\n");
+    is_int(llm_machine_memory_free(root), 512 << 10,
+           "the machine has less than the group");
+
+    clear();
+    put("proc/meminfo", "MemAvailable: 2048 kB\n");
+    put("proc/self/cgroup", "5:memory:/m\n4:cpu:/c\n");
+    put(CGROUP "/cpu/c/memory.limit_in_bytes", "4096\n");
+    is_int(llm_machine_memory_free(root), 2 << 20, "v1: another controller");
+
+    put(CGROUP "/memory/m/memory.limit_in_bytes", "9223372036854771712\n");
+    is_int(llm_machine_memory_free(root), 2 << 20, "v1: no bound");
+
+    put(CGROUP "/memory/memory.limit_in_bytes", "1000000\n");
+    put(CGROUP "/memory/memory.usage_in_bytes", "900000\n");
+    put(CGROUP "/memory/memory.stat", "cache 5\ninactive_file 1\n"
+        "total_inactive_file 300000\ntotal_active_file 100000\n");
+    is_int(llm_machine_memory(root), 1000000, "v1: a bound");
+    is_int(llm_machine_memory_free(root), 500000, "v1: what is left of it");
+}
+
+
 static void
 affinity(void)
 {
@@ -182,6 +237,7 @@ main(void)
 
     version_2();
     version_1();
+    memory();
     affinity();
 
     clear();

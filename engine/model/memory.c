@@ -1,0 +1,141 @@
+/*
+ * Will a model fit into the machine's memory?  Asked before anything of it is
+ * allocated: the kernel gives out more memory than there is and later kills
+ * who uses it.  A GPU's memory is the device's own to check.
+ *
+ * What counts is what the device packs for itself, and the KV cache.  Weights
+ * that are used where the file is mapped do not count: the kernel can drop
+ * their pages and read them again.  Activations are small beside both.
+ */
+
+#include "engine/model/model_internal.h"
+#include "kernels/cpu/machine.h"
+
+#include <stdio.h>
+
+
+void
+llm_load_kv_opts(const llm_load_t *l, llm_kv_opts_t *o)
+{
+    const llm_desc_t  *d = &l->m->desc;
+
+    memset(o, 0, sizeof(*o));
+    o->n_layers = d->hp.n_layers;
+    o->n_kv_heads = d->hp.n_kv_heads;
+    o->head_dim_k = d->hp.head_dim_k;
+    o->head_dim_v = d->hp.head_dim_v;
+    o->n_heads = d->hp.n_heads;
+    o->layers = d->kv_differs ? d->kv : NULL;
+}
+
+
+/* SIZE_MAX: more than can be counted */
+
+static size_t
+llm_load_add(size_t a, size_t b)
+{
+    return a > SIZE_MAX - b ? SIZE_MAX : a + b;
+}
+
+
+static size_t
+llm_load_times(size_t a, size_t b)
+{
+    size_t  n;
+
+    return llm_mul_overflow(a, b, &n) ? SIZE_MAX : n;
+}
+
+
+/* a tensor that is not one of a layer, if products read it */
+
+static size_t
+llm_load_global_bytes(const llm_model_t *m, llm_global_tensor_t i)
+{
+    const llm_gguf_tensor_t  *t = m->desc.global[i];
+
+    return t ? m->ops->weight_size(t->type, (uint32_t) t->ne[1],
+                                   (uint32_t) t->ne[0]) : 0;
+}
+
+
+static size_t
+llm_load_weight_bytes(const llm_model_t *m)
+{
+    size_t                    n, size;
+    uint32_t                  i, k;
+    const llm_tensor_part_t  *p;
+
+    if (m->ops->weight_size == NULL) {
+        return 0;
+    }
+
+    n = llm_load_global_bytes(m, m->desc.global[LLM_GT_OUTPUT]
+                                 ? LLM_GT_OUTPUT : LLM_GT_TOKEN_EMBD);
+    n = llm_load_add(n, llm_load_global_bytes(m, LLM_GT_INPUT_MODEL_PROJ));
+
+    for (i = 0; i < m->desc.hp.n_layers; i++) {
+
+        for (k = 0; k < LLM_LT_N; k++) {
+            p = &m->desc.layers[i].tensors[k];
+
+            if (p->t == NULL || !llm_layer_tensor_is_matrix(&m->desc, k)) {
+                continue;
+            }
+
+            size = m->ops->weight_size(p->t->type, p->n,
+                                       (uint32_t) p->t->ne[0]);
+            n = llm_load_add(n, llm_load_times(size, p->t->ne[2]));
+        }
+    }
+
+    return n;
+}
+
+
+/*
+ * With kv_cache= that much is taken, else half of what the weights leave, and
+ * one sequence of ctx must fit; a page, where ctx may be reduced; and the
+ * recurrent states of all sequences and a copy.
+ */
+
+int
+llm_load_fits(llm_load_t *l, size_t free_bytes, size_t all_bytes)
+{
+    char           what[160];
+    size_t         kv, page, weights, need;
+    llm_model_t   *m;
+    llm_kv_opts_t  o;
+
+    m = l->m;
+    llm_load_kv_opts(l, &o);
+    page = m->ops->kv_page_size(m->dev, &o);
+    weights = llm_load_weight_bytes(m);
+
+    if (l->opts->kv_bytes) {
+        kv = l->opts->kv_bytes;
+        need = llm_load_add(weights, kv);
+        snprintf(what, sizeof(what), "kv_cache is %zu MiB", kv >> 20);
+
+    } else {
+        kv = l->opts->ctx || l->opts->whole
+             ? llm_load_times(page, llm_load_seq_pages(m)) : page;
+        kv = llm_load_add(kv, llm_load_times(llm_load_slot_size(l),
+                                             (size_t) m->max_seqs + 1));
+        need = llm_load_add(weights, llm_load_times(kv, 2));
+        snprintf(what, sizeof(what), "the KV cache, which may take half of "
+                 "the rest, %zu MiB for one sequence of ctx=%u",
+                 llm_load_add(kv, 0xfffff) >> 20, m->ctx);
+    }
+
+    if (need <= free_bytes) {
+        return LLM_OK;
+    }
+
+    l->memory = need <= all_bytes;
+
+    return llm_fail(l->err, "%s: its weights take %zu MiB of memory, %s, and "
+                    "%zu MiB of %zu MiB are free", llm_gguf_name(m->gguf),
+                    llm_load_add(weights, 0xfffff) >> 20, what,
+                    free_bytes >> 20, all_bytes >> 20);
+}

@@ -1,0 +1,174 @@
+/*
+ * Is there memory for a model?  A load is asked with made-up figures of free
+ * memory; what it takes is counted here from the file's shapes.  And what the
+ * log says while it loads, with made-up times.
+ */
+
+#include "engine/model/model_internal.h"
+#include "t/unit/tap.h"
+#include "t/unit/tiny_expected.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+static char  path[] = "/tmp/llm-memory-XXXXXX";
+
+
+static llm_model_t *
+load(const char *name, const llm_model_opts_t *o)
+{
+    int           fd;
+    llm_buf_t     b;
+    llm_err_t     err;
+    llm_model_t  *m;
+
+    llm_buf_init(&b, 0);
+    fd = open(path, O_WRONLY|O_TRUNC);
+
+    if (tiny_gguf(tiny_named(name), NULL, &b) != LLM_OK || fd == -1
+        || write(fd, b.data, b.len) != (ssize_t) b.len)
+    {
+        printf("Bail out! %s\n", path);
+        exit(1);
+    }
+
+    close(fd);
+    llm_buf_free(&b);
+    m = llm_model_load(path, o, &err);
+
+    if (m == NULL) {
+        printf("Bail out! %s\n", err.msg);
+        exit(1);
+    }
+
+    return m;
+}
+
+
+/* of float32 matrices in panels of 16 rows; the embedding is the head, too,
+   where there is no other */
+
+static size_t
+packed(const llm_gguf_t *g)
+{
+    size_t                    i, n;
+    const llm_gguf_tensor_t  *t;
+
+    for (i = 0, n = 0; i < llm_gguf_n_tensors(g); i++) {
+        t = llm_gguf_tensor(g, i);
+
+        if (t->n_dims < 2
+            || (memcmp(t->name.data, "token_embd", 10) == 0
+                && llm_gguf_find_tensor(g, "output.weight")))
+        {
+            continue;
+        }
+
+        n += llm_align(t->ne[1], 16) * t->ne[0] * t->ne[2] * sizeof(float);
+    }
+
+    return n;
+}
+
+
+static void
+test_fits(const char *name)
+{
+    size_t            weights, page, pages;
+    llm_err_t         err;
+    llm_load_t        l;
+    llm_kv_opts_t     kv;
+    llm_model_opts_t  o;
+
+    memset(&o, 0, sizeof(o));
+    o.device = "cpu";
+    o.threads = 1;
+    o.batch = 8;
+    o.max_seqs = 1;
+    o.ctx = 64;
+
+    memset(&l, 0, sizeof(l));
+    l.m = load(name, &o);
+    l.opts = &o;
+    l.err = &err;
+
+    weights = packed(llm_model_gguf(l.m));
+    llm_load_kv_opts(&l, &kv);
+    page = l.m->ops->kv_page_size(l.m->dev, &kv);
+    pages = page * (64 / LLM_KV_PAGE);
+
+    is_int(llm_load_fits(&l, weights + 2 * pages, SIZE_MAX), LLM_OK,
+           "%s: weights and a cache of half the rest", name);
+    is_int(llm_load_fits(&l, weights + 2 * pages - 1, SIZE_MAX), LLM_ERROR,
+           "%s: a byte less", name);
+    ok(strstr(err.msg, path) && strstr(err.msg, "for one sequence of ctx=64"),
+       "with a message: %s", err.msg);
+    ok(l.memory, "it would fit if all were free");
+
+    is_int(llm_load_fits(&l, 0, weights), LLM_ERROR, "%s: no memory", name);
+    ok(!l.memory, "it would never fit");
+
+    o.ctx = 0;
+    is_int(llm_load_fits(&l, weights + 2 * page, SIZE_MAX), LLM_OK,
+           "%s: ctx may be reduced to a page", name);
+    is_int(llm_load_fits(&l, weights + 2 * page - 1, SIZE_MAX), LLM_ERROR,
+           "%s: not below", name);
+
+    o.whole = 1;
+    is_int(llm_load_fits(&l, weights + 2 * page, SIZE_MAX), LLM_ERROR,
+           "%s: beside an older engine it is not", name);
+    o.whole = 0;
+
+    o.kv_bytes = (size_t) 5 << 30;
+    is_int(llm_load_fits(&l, weights + o.kv_bytes, SIZE_MAX), LLM_OK,
+           "%s: kv_cache= takes all of the rest", name);
+    is_int(llm_load_fits(&l, weights + o.kv_bytes - 1, (size_t) 6 << 30),
+           LLM_ERROR, "%s: a byte less", name);
+    ok(strstr(err.msg, "of memory, kv_cache is 5120 MiB, and 5")
+       && strstr(err.msg, " MiB of 6144 MiB are free"), "%s", err.msg);
+
+    o.kv_bytes = SIZE_MAX;
+    is_int(llm_load_fits(&l, SIZE_MAX - 1, SIZE_MAX - 1), LLM_ERROR,
+           "%s: sums do not overflow", name);
+
+    llm_model_free(l.m);
+}
+
+
+static void
+test_progress(void)
+{
+    char            line[128];
+    llm_progress_t  p = { 5000000, 5000000 };
+
+    is_int(llm_progress_line(&p, 14999999, 1 << 30, 4ull << 30, line,
+                             sizeof(line)), LLM_ABSENT,
+           "nothing is said for ten seconds");
+    is_int(llm_progress_line(&p, 15000000, 1 << 30, 4ull << 30, line,
+                             sizeof(line)), LLM_OK, "then a line");
+    is_str(line, "1.00 of 4.00 GiB loaded, 102 MiB/s", "with the speed");
+    is_int(llm_progress_line(&p, 24999999, 2ull << 30, 4ull << 30, line,
+                             sizeof(line)), LLM_ABSENT,
+           "nothing for another ten");
+    is_int(llm_progress_line(&p, 45000000, 4ull << 30, 4ull << 30, line,
+                             sizeof(line)), LLM_OK, "the next");
+    is_str(line, "4.00 of 4.00 GiB loaded, 102 MiB/s", "of the whole time");
+    ok(llm_progress_speed(&p, 5000000, 0) == 0.0, "no time has passed");
+}
+
+
+int
+main(void)
+{
+    int  fd;
+
+    fd = mkstemp(path);
+    close(fd);
+
+    test_fits("qwen3");
+    test_fits("qwen3moe");
+    test_progress();
+    unlink(path);
+
+    return done_testing();
+}
