@@ -10,6 +10,10 @@ text, token by token, at any temperature; which of them a prompt ends in, the
 chat template decides (template.jinja beside this file).  After any other token
 all tokens are equally likely.
 
+A line ends with the demo model's own end.  With {"says": TEXT, "end": TOKEN}
+it ends with a control token of that name, behind which the model would say
+more if it were asked to.
+
 It is a real model with real weights: one block that adds nothing, and between
 the embedding and the output a table of which token follows which.  Each token
 of a line has a code of its own, random signs, for its embedding; the output's
@@ -47,17 +51,32 @@ def byte_letters():
             **{b: chr(256 + i) for i, b in enumerate(rest)}}
 
 
-def plan(script, first, end):
+def plan(script, known, end):
     """The new tokens, (text, type), and the pairs of ids that follow."""
     letters = byte_letters()
+    first = len(known)
+    ids = {text: i for i, text in enumerate(known)}
     tokens, follows = [], []
-    for line, said in script.items():
-        tokens.append((f"<|say:{line}|>".encode(), CONTROL))
-        for piece in re.findall(r"\w+|\W", said):
-            text = "".join(letters[b] for b in piece.encode())
+
+    def say(text, last):
+        for piece in re.findall(r"\w+|\W", text):
+            piece = "".join(letters[b] for b in piece.encode())
             follows.append((first + len(tokens) - 1, first + len(tokens)))
-            tokens.append((text.encode(), NORMAL))
-        follows.append((first + len(tokens) - 1, end))
+            tokens.append((piece.encode(), NORMAL))
+        follows.append((first + len(tokens) - 1, last))
+
+    for line, said in script.items():
+        last = end
+        if isinstance(said, dict):
+            name = said["end"].encode()
+            if name not in ids:
+                ids[name] = first + len(tokens)
+                tokens.append((name, CONTROL))
+                say(" And on.", end)
+            last = ids[name]
+            said = said["says"]
+        tokens.append((f"<|say:{line}|>".encode(), CONTROL))
+        say(said, last)
     return tokens, follows
 
 
@@ -74,7 +93,7 @@ def write(path, script):
           if k.startswith("tokenizer.")}
     texts = kv["tokenizer.ggml.tokens"][1][1]
     end = kv["tokenizer.ggml.eos_token_id"][1]
-    tokens, follows = plan(script, len(texts), end)
+    tokens, follows = plan(script, texts, end)
 
     # the ends of all lines share a row: the sum of their codes
     rng = random.Random(1)
