@@ -69,6 +69,12 @@ like($said, qr/-00002-of-00003\.gguf: split\.no: it is part 2 of 4/,
 rename "$parts[1].away", $parts[1] or die $!;
 $t->reload;
 ok($t->wait_ready, 'all parts are there again: a reload succeeds');
+
+# the engine of before may have answered so far
+
+ok(LLM::Test::wait_for(60, sub {
+    2 == (() = $t->log =~ /model "parts" is ready/g);
+}), 'they are loaded again');
 is(text('parts'), $text, 'and the model answers');
 
 
