@@ -70,10 +70,11 @@ rename "$parts[1].away", $parts[1] or die $!;
 $t->reload;
 ok($t->wait_ready, 'all parts are there again: a reload succeeds');
 
-# the engine of before may have answered so far
+# the worker of before may have answered so far
 
 ok(LLM::Test::wait_for(60, sub {
-    2 == (() = $t->log =~ /model "parts" is ready/g);
+    !(grep { kill 0, $_ } @workers)
+    && 2 == (() = $t->log =~ /model "parts" is ready/g);
 }), 'they are loaded again');
 is(text('parts'), $text, 'and the model answers');
 
