@@ -123,9 +123,9 @@ llm_load_fits(llm_load_t *l, size_t free_bytes, size_t all_bytes)
         kv = llm_load_add(kv, llm_load_times(llm_load_slot_size(l),
                                              (size_t) m->max_seqs + 1));
         need = llm_load_add(weights, llm_load_times(kv, 2));
-        snprintf(what, sizeof(what), "the KV cache, which may take half of "
-                 "the rest, %zu MiB for one sequence of ctx=%u",
-                 llm_load_add(kv, 0xfffff) >> 20, m->ctx);
+        snprintf(what, sizeof(what), "the KV cache for one sequence of "
+                 "ctx=%u takes %zu MiB and may have half of the rest",
+                 m->ctx, llm_load_add(kv, 0xfffff) >> 20);
     }
 
     if (need <= free_bytes) {
