@@ -94,3 +94,10 @@ llm_cuda_act_free(llm_dev_t *dev, llm_act_t *a)
     llm_cuda_free(d, a->data);
     free(a);
 }
+
+
+void
+llm_cuda_act_cols(llm_act_t *a, uint32_t cols)
+{
+    a->cols = cols;
+}

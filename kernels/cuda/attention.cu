@@ -8,7 +8,11 @@
  * times as many.  The cache is walked in splits of LLM_CUDA_KV_SPLIT
  * positions: within a split softmax is online, splits are merged in order.  A
  * sequence with a single row spreads its splits over blocks and a second
- * kernel merges them; a longer one merges as it goes.
+ * kernel merges them; a longer one merges as it goes.  A sink is the last that
+ * is merged.
+ *
+ * Of windows only what the rows of a block see is read; splits and tiles begin
+ * where they always do, and what is masked for a row leaves its bits alone.
  *
  * Invariant: both ways do the same arithmetic in the same order for a row,
  * whatever the other rows of its tile are, so a row's result depends on its
@@ -157,15 +161,27 @@ llm_att_values(const uint16_t *vs, int kt, const uint32_t p[4],
 }
 
 
+/* a score, times log2(e) */
+
+static __device__ __forceinline__ float
+llm_att_score(const llm_att_args_t &a, float s)
+{
+    s *= a.scale;
+
+    return a.cap > 0 ? a.cap * tanhf(s) : s;
+}
+
+
 /*
  * One tile of the cache for one warp: scores, mask, online softmax, values.
- * pos[i] is the position of the lane's row i, -1 if there is no such row.
+ * pos[i] is the position of the lane's row i, -1 if there is no such row, and
+ * from[i] the first that it sees.
  */
 
 template<int DH> static __device__ __forceinline__ void
 llm_att_step(const llm_att_args_t &a, const uint16_t *ks, const uint16_t *vs,
-    uint32_t first, const int pos[2], const uint32_t q[DH / 16][4],
-    llm_att_state_t<DH> &st)
+    uint32_t first, const int pos[2], const int from[2],
+    const uint32_t q[DH / 16][4], llm_att_state_t<DH> &st)
 {
     int       i, j, n, at;
     float     m, old, part, p[2], sum;
@@ -189,8 +205,9 @@ llm_att_step(const llm_att_args_t &a, const uint16_t *ks, const uint16_t *vs,
 #pragma unroll
             for (j = 0; j < 2; j++) {
                 at = (int) first + n * 8 + (int) (threadIdx.x % 4) * 2 + j;
-                s[n][2 * i + j] = at <= pos[i] ? s[n][2 * i + j] * a.scale
-                                               : -INFINITY;
+                s[n][2 * i + j] = at <= pos[i] && at >= from[i]
+                                  ? llm_att_score(a, s[n][2 * i + j])
+                                  : -INFINITY;
                 m = fmaxf(m, s[n][2 * i + j]);
             }
         }
@@ -236,13 +253,14 @@ llm_att_step(const llm_att_args_t &a, const uint16_t *ks, const uint16_t *vs,
 }
 
 
-/* a whole split, tile by tile, while the next tile is being copied */
+/* the positions [first, end) of a split of which `begin` is the first that any
+   row of the block sees, tile by tile, while the next tile is being copied */
 
 template<int DH, int FP8> static __device__ void
 llm_att_split(const llm_cuda_step_t &cs, const llm_att_args_t &a,
     uint8_t *smem, uint32_t seq, uint32_t kv_head, uint32_t first,
-    uint32_t end, int active, const int pos[2],
-    const uint32_t q[DH / 16][4], llm_att_state_t<DH> &st)
+    uint32_t begin, uint32_t end, int active, const int pos[2],
+    const int from[2], const uint32_t q[DH / 16][4], llm_att_state_t<DH> &st)
 {
     uint32_t   at;
     uint8_t   *stage, *next, *turn;
@@ -255,15 +273,16 @@ llm_att_split(const llm_cuda_step_t &cs, const llm_att_args_t &a,
     llm_att_clear<DH>(st);
     stage = smem;
     next = smem + BYTES;
+    first += begin > first ? (begin - first) / TILE * TILE : 0;
 
-    llm_att_fetch<DH, FP8>(cs, a, stage, seq, kv_head, first, end);
+    llm_att_fetch<DH, FP8>(cs, a, stage, seq, kv_head, first, begin, end);
     llm_cp_async_commit();
 
     for (at = first; at < end; at += TILE) {
 
         if (at + TILE < end) {
             llm_att_fetch<DH, FP8>(cs, a, next, seq, kv_head, at + TILE,
-                                   end);
+                                   begin, end);
         }
 
         llm_cp_async_commit();
@@ -280,7 +299,7 @@ llm_att_split(const llm_cuda_step_t &cs, const llm_att_args_t &a,
         }
 
         if (active) {
-            llm_att_step<DH>(a, ks, vs, at, pos, q, st);
+            llm_att_step<DH>(a, ks, vs, at, pos, from, q, st);
         }
 
         __syncthreads();
@@ -315,6 +334,26 @@ llm_att_merge(llm_att_state_t<DH> &all, const llm_att_state_t<DH> &part)
 }
 
 
+/*
+ * The factor from the sum of values to a row's result, and the sink's share,
+ * if there is one: a key of that score without a value.
+ */
+
+static __device__ __forceinline__ float
+llm_att_factor(const llm_att_args_t &a, uint32_t head, float max, float sum)
+{
+    float  m, w, sink;
+
+    if (a.sinks == NULL) {
+        return 1.0f / sum;
+    }
+
+    llm_att_weights(max, a.sinks[head] * LLM_LOG2E, &m, &w, &sink);
+
+    return w / __fmaf_rn(sum, w, sink);
+}
+
+
 /* writes a warp's rows to the output, or as a partial result of a split */
 
 template<int DH> static __device__ __forceinline__ void
@@ -339,7 +378,7 @@ llm_att_store(const llm_att_args_t &a, const llm_att_state_t<DH> &st,
         out = a.out + ((size_t) (row0 + index / a.group) * a.n_heads + head)
                       * a.dv;
         dst = partial + (size_t) head * (a.dv + 2);
-        inv = 1.0f / st.sum[i];
+        inv = llm_att_factor(a, head, st.max[i], st.sum[i]);
 
 #pragma unroll
         for (n = 0; n < DH / 8; n++) {
@@ -374,9 +413,9 @@ llm_att_store(const llm_att_args_t &a, const llm_att_state_t<DH> &st,
 template<int DH, int FP8> __global__ void __launch_bounds__(LLM_ATT_THREADS)
 llm_k_attention(llm_cuda_step_t cs, llm_att_args_t a)
 {
-    int                   i, active, pos[2];
+    int                   i, active, pos[2], from[2];
     uint32_t              seq, kv_head, split, row0, n_rows, first, base;
-    uint32_t              s, n_splits, end, index, last;
+    uint32_t              s, n_splits, begin, end, index, last;
     uint32_t              q[DH / 16][4];
     llm_att_state_t<DH>   part, all;
 
@@ -399,8 +438,9 @@ llm_k_attention(llm_cuda_step_t cs, llm_att_args_t a)
         return;
     }
 
-    /* the last position that a row of this block sees */
+    /* the first and the last position that a row of this block sees */
 
+    begin = llm_att_first(a, cs.pos[row0 + first / a.group]);
     last = first + LLM_ATT_WARPS * LLM_ATT_ROWS - 1;
     last = last < n_rows ? last : n_rows - 1;
     end = cs.pos[row0 + last / a.group] + 1;
@@ -412,19 +452,21 @@ llm_k_attention(llm_cuda_step_t cs, llm_att_args_t a)
     for (i = 0; i < 2; i++) {
         index = first + threadIdx.x % 32 / 4 + 8 * (uint32_t) i;
         pos[i] = index < n_rows ? (int) cs.pos[row0 + index / a.group] : -1;
+        from[i] = (int) llm_att_first(a, (uint32_t) llm_max(pos[i], 0));
     }
 
     llm_att_queries<DH>(a, row0, kv_head, first, n_rows, q);
 
     if (base != LLM_CUDA_NO_SPLIT) {
-        if (split >= n_splits) {
+        if (split >= n_splits || split < begin / LLM_CUDA_KV_SPLIT) {
             return;
         }
 
         s = (split + 1) * LLM_CUDA_KV_SPLIT;
         llm_att_split<DH, FP8>(cs, a, mem, seq, kv_head,
-                               split * LLM_CUDA_KV_SPLIT, s < end ? s : end,
-                               active, pos, q, part);
+                               split * LLM_CUDA_KV_SPLIT, begin,
+                               s < end ? s : end, active, pos, from, q,
+                               part);
 
         if (active) {
             llm_att_store<DH>(a, part, row0, kv_head, first, n_rows,
@@ -437,12 +479,12 @@ llm_k_attention(llm_cuda_step_t cs, llm_att_args_t a)
 
     llm_att_clear<DH>(all);
 
-    for (s = 0; s < n_splits; s++) {
+    for (s = begin / LLM_CUDA_KV_SPLIT; s < n_splits; s++) {
         index = (s + 1) * LLM_CUDA_KV_SPLIT;
         llm_att_split<DH, FP8>(cs, a, mem, seq, kv_head,
-                               s * LLM_CUDA_KV_SPLIT,
-                               index < end ? index : end, active, pos, q,
-                               part);
+                               s * LLM_CUDA_KV_SPLIT, begin,
+                               index < end ? index : end, active, pos, from,
+                               q, part);
         llm_att_merge<DH>(all, part);
     }
 
@@ -458,7 +500,7 @@ __global__ void
 llm_k_attention_merge(llm_cuda_step_t cs, llm_att_args_t a)
 {
     float         max, sum, acc, m, w0, w1;
-    uint32_t      seq, head, base, dim, s, n_splits, row;
+    uint32_t      seq, head, base, dim, s, first, n_splits, row;
     const float  *p;
 
     head = blockIdx.x;
@@ -474,6 +516,7 @@ llm_k_attention_merge(llm_cuda_step_t cs, llm_att_args_t a)
     }
 
     row = cs.seq_rows[seq];
+    first = llm_att_first(a, cs.pos[row]) / LLM_CUDA_KV_SPLIT;
     n_splits = (cs.kv_len[seq] + LLM_CUDA_KV_SPLIT - 1) / LLM_CUDA_KV_SPLIT;
 
     for (dim = threadIdx.x; dim < a.dv; dim += blockDim.x) {
@@ -481,7 +524,7 @@ llm_k_attention_merge(llm_cuda_step_t cs, llm_att_args_t a)
         sum = 0;
         acc = 0;
 
-        for (s = 0; s < n_splits; s++) {
+        for (s = first; s < n_splits; s++) {
             p = a.partial + ((size_t) (base + s) * a.n_heads + head)
                             * (a.dv + 2);
 
@@ -492,7 +535,7 @@ llm_k_attention_merge(llm_cuda_step_t cs, llm_att_args_t a)
         }
 
         a.out[((size_t) row * a.n_heads + head) * a.dv + dim] =
-            llm_store16(acc * (1.0f / sum), a.bf16);
+            llm_store16(acc * llm_att_factor(a, head, max, sum), a.bf16);
     }
 }
 
@@ -533,19 +576,20 @@ void
 llm_cuda_attention(llm_dev_t *dev, const llm_heads_t *h, const llm_act_t *q,
     const llm_kv_t *kv, llm_act_t *out)
 {
-    size_t           layer;
     uint32_t         dim;
     llm_cuda_t      *d = (llm_cuda_t *) dev;
     llm_att_args_t   a;
 
-    layer = (size_t) h->layer * kv->opts.n_pages;
-
     a.q = (const float *) q->data;
-    a.kc = kv->k + layer * kv->k_page;
-    a.vc = kv->v + layer * kv->v_page;
+    a.kc = kv->data + kv->rooms[h->layer].k;
+    a.vc = kv->data + kv->rooms[h->layer].v;
     a.out = (uint16_t *) out->data;
     a.partial = d->partial;
-    a.scale = h->scale * LLM_LOG2E;
+    a.sinks = h->sinks ? h->sinks->data : NULL;
+    a.scale = h->softcap > 0 ? h->scale / h->softcap : h->scale * LLM_LOG2E;
+    a.cap = h->softcap > 0 ? h->softcap * LLM_LOG2E : 0;
+    a.window = h->window;
+    a.chunks = h->chunks;
     a.n_heads = h->n_heads;
     a.n_kv_heads = h->n_kv_heads;
     a.group = h->n_heads / h->n_kv_heads;

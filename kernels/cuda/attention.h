@@ -21,7 +21,12 @@ typedef struct {
     const uint8_t    *vc;
     uint16_t         *out;
     float            *partial;          /* [split][n_heads][dv + 2] */
-    float             scale;            /* times log2(e) */
+    const float      *sinks;            /* [n_heads] or NULL */
+    float             scale;            /* times log2(e), or with a cap divided
+                                           by it */
+    float             cap;              /* times log2(e), or 0 */
+    uint32_t          window;           /* 0: all positions */
+    int               chunks;
     uint32_t          n_heads;
     uint32_t          n_kv_heads;
     uint32_t          group;
@@ -29,6 +34,19 @@ typedef struct {
     uint32_t          dv;
     int               bf16;             /* type of out; K, V and P are f16 */
 } llm_att_args_t;
+
+
+/* the first position that the one at pos sees: llm_heads_first() */
+
+static __device__ __forceinline__ uint32_t
+llm_att_first(const llm_att_args_t &a, uint32_t pos)
+{
+    if (a.window == 0 || pos < a.window) {
+        return 0;
+    }
+
+    return a.chunks ? pos / a.window * a.window : pos + 1 - a.window;
+}
 
 
 /* one tile of the cache in shared memory */
@@ -54,13 +72,13 @@ llm_att_block(const llm_cuda_step_t &st, const uint8_t *cache, uint32_t seq,
 }
 
 
-/* copies one tile of K or V: a row for each position, zeros beyond `end` and
-   dim */
+/* copies one tile of K or V: a row for each position from `first` on, zeros
+   before `begin`, and beyond `end` and dim */
 
 template<int DH> static __device__ void
 llm_att_load(const llm_cuda_step_t st, uint16_t *s, const uint8_t *cache,
     uint32_t seq, uint32_t kv_head, uint32_t n_kv_heads, uint32_t dim,
-    uint32_t first, uint32_t end)
+    uint32_t first, uint32_t begin, uint32_t end)
 {
     uint32_t         i, j, p, pos, c;
     const uint16_t  *src;
@@ -75,7 +93,7 @@ llm_att_load(const llm_cuda_step_t st, uint16_t *s, const uint8_t *cache,
         pos = first + p;
         src = NULL;
 
-        if (pos < end && c < dim) {
+        if (pos >= begin && pos < end && c < dim) {
             src = (const uint16_t *) llm_att_block(st, cache, seq, kv_head,
                                                    n_kv_heads, pos,
                                                    llm_kv_block(dim, 0))
@@ -101,8 +119,9 @@ llm_att_load(const llm_cuda_step_t st, uint16_t *s, const uint8_t *cache,
 template<int DH> static __device__ void
 llm_att_load_raw(const llm_cuda_step_t &st, uint8_t *s, const uint8_t *cache,
     uint32_t seq, uint32_t kv_head, uint32_t n_kv_heads, uint32_t dim,
-    uint32_t first, uint32_t end)
+    uint32_t first, uint32_t begin, uint32_t end)
 {
+    int             ok;
     uint32_t        i, j, p, pos, c;
     const uint8_t  *src;
 
@@ -114,7 +133,7 @@ llm_att_load_raw(const llm_cuda_step_t &st, uint8_t *s, const uint8_t *cache,
         pos = first + p;
         src = NULL;
 
-        if (pos < end && c < dim) {
+        if (pos >= begin && pos < end && c < dim) {
             src = llm_att_block(st, cache, seq, kv_head, n_kv_heads, pos,
                                 llm_kv_block(dim, 1))
                   + pos % LLM_KV_PAGE * dim + c;
@@ -132,14 +151,15 @@ llm_att_load_raw(const llm_cuda_step_t &st, uint8_t *s, const uint8_t *cache,
 
     for (i = threadIdx.x; i < TILE / LLM_KV_PAGE; i += LLM_ATT_THREADS) {
         pos = first + i * LLM_KV_PAGE;
+        ok = pos + LLM_KV_PAGE > begin && pos < end;
         src = cache;
 
-        if (pos < end) {
+        if (ok) {
             src = llm_att_block(st, cache, seq, kv_head, n_kv_heads, pos,
                                 llm_kv_block(dim, 1)) + LLM_KV_PAGE * dim;
         }
 
-        llm_cp_async16(s + TILE * DH + i * LLM_KV_PAGE, src, pos < end);
+        llm_cp_async16(s + TILE * DH + i * LLM_KV_PAGE, src, ok);
     }
 }
 
@@ -198,7 +218,7 @@ template<int DH, int FP8> struct llm_att_stage_t {
 template<int DH, int FP8> static __device__ __forceinline__ void
 llm_att_fetch(const llm_cuda_step_t &cs, const llm_att_args_t &a,
     uint8_t *stage, uint32_t seq, uint32_t kv_head, uint32_t first,
-    uint32_t end)
+    uint32_t begin, uint32_t end)
 {
     uint8_t  *v;
 
@@ -206,15 +226,15 @@ llm_att_fetch(const llm_cuda_step_t &cs, const llm_att_args_t &a,
 
     if (FP8) {
         llm_att_load_raw<DH>(cs, stage, a.kc, seq, kv_head, a.n_kv_heads,
-                             a.dk, first, end);
+                             a.dk, first, begin, end);
         llm_att_load_raw<DH>(cs, v, a.vc, seq, kv_head, a.n_kv_heads, a.dv,
-                             first, end);
+                             first, begin, end);
 
     } else {
         llm_att_load<DH>(cs, (uint16_t *) stage, a.kc, seq, kv_head,
-                         a.n_kv_heads, a.dk, first, end);
+                         a.n_kv_heads, a.dk, first, begin, end);
         llm_att_load<DH>(cs, (uint16_t *) v, a.vc, seq, kv_head,
-                         a.n_kv_heads, a.dv, first, end);
+                         a.n_kv_heads, a.dv, first, begin, end);
     }
 }
 

@@ -1,9 +1,10 @@
 /*
- * The operations on single rows: embedding, norm, rotary embedding with the
- * write to the KV cache, gated activation, gathering of rows.
+ * The operations on single rows that need more than their elements one by
+ * one: embeddings, norms, rotary embedding with the write to the KV cache.
  *
- * Invariant: a block works on one row, and sums have an order that only
- * depends on the row's length.  Rows beyond the step's count are not touched.
+ * Invariant: a block works on one row, or a part of it, and sums have an
+ * order that only depends on their length.  Rows beyond the step's count are
+ * not touched.
  */
 
 #include "kernels/cuda/linear.h"
@@ -11,43 +12,66 @@
 #define LLM_ROW_THREADS  256
 
 
+/* the row at[row] of w: becomes the row of x, or is added to it */
+
 __global__ void
-llm_k_embed(llm_cuda_step_t st, uint32_t type, const uint8_t *w,
-    size_t row_size, uint32_t cols, float *x)
+llm_k_embed(const uint32_t *count, const uint32_t *at, uint32_t type,
+    const uint8_t *w, size_t row_size, uint32_t cols, int add, float *x)
 {
-    uint32_t        i, row;
+    float           v;
+    uint32_t        i;
     const uint8_t  *src;
 
-    row = blockIdx.x;
-
-    if (row >= st.counts[LLM_N_TOKENS]) {
+    if (blockIdx.x >= *count) {
         return;
     }
 
-    src = w + (size_t) (uint32_t) st.tokens[row] * row_size;
+    src = w + (size_t) at[blockIdx.x] * row_size;
+    x += (size_t) blockIdx.x * cols;
 
     for (i = threadIdx.x; i < cols; i += blockDim.x) {
-        x[(size_t) row * cols + i] = llm_deq(type, src, i);
+        v = llm_deq(type, src, i);
+        x[i] = add ? x[i] + v : v;
     }
+}
+
+
+static void
+llm_cuda_embed_at(llm_cuda_t *d, const llm_weight_t *w, const uint32_t *at,
+    int add, llm_act_t *x)
+{
+    int  cls;
+
+    cls = llm_packed_class(w->type);
+
+    if (cls == LLM_CLASS_CODED || cls == LLM_CLASS_MINS) {
+        llm_embed_coded(d, w, at, add, x);
+        return;
+    }
+
+    llm_launch(llm_k_embed, d->rows, LLM_ROW_THREADS, 0, d->stream,
+               d->step.counts + LLM_N_TOKENS, at, w->type,
+               (const uint8_t *) w->raw, w->row_size, x->cols, add,
+               (float *) x->data);
 }
 
 
 void
 llm_cuda_embed(llm_dev_t *dev, const llm_weight_t *w, llm_act_t *x)
 {
-    int          cls;
     llm_cuda_t  *d = (llm_cuda_t *) dev;
 
-    cls = llm_packed_class(w->type);
+    /* tokens are not negative */
+    llm_cuda_embed_at(d, w, (const uint32_t *) d->step.tokens, 0, x);
+}
 
-    if (cls == LLM_CLASS_CODED || cls == LLM_CLASS_MINS) {
-        llm_embed_coded(d, w->type, (const uint8_t *) w->raw, w->row_size, x);
-        return;
-    }
 
-    llm_launch(llm_k_embed, d->rows, LLM_ROW_THREADS, 0, d->stream, d->step,
-               w->type, (const uint8_t *) w->raw, w->row_size, x->cols,
-               (float *) x->data);
+void
+llm_cuda_embed_pos(llm_dev_t *dev, const llm_weight_t *w, llm_act_t *x)
+{
+    llm_cuda_t  *d = (llm_cuda_t *) dev;
+
+    llm_cuda_embed_at(d, w, d->step.pos, 1, x);
 }
 
 
@@ -76,40 +100,66 @@ llm_block_sum(float v, float *s)
 }
 
 
+typedef struct {
+    const uint32_t   *count;
+    const float      *x;
+    const float      *w;                /* or NULL */
+    const float      *bias;             /* or NULL */
+    void             *y;
+    float             eps;
+    uint32_t          cols;
+    uint32_t          group;
+    int               wide;             /* w is as wide as the row */
+    int               layer;            /* the mean is taken off */
+    int               add;
+    int               is16;
+    int               bf16;
+} llm_norm_args_t;
+
+
+/* block (row, group of columns); two floats of shared memory a warp */
+
 __global__ void
-llm_k_norm(const uint32_t *count, const float *x, const float *w, float eps,
-    uint32_t cols, void *y, int is16, int bf16)
+llm_k_norm(llm_norm_args_t a)
 {
-    float      v, sum, scale;
-    size_t     base;
-    uint32_t   i;
+    float     v, mean, sum, scale, *s;
+    size_t    base;
+    uint32_t  i, first;
 
     LLM_SHARED(mem);
 
-    if (blockIdx.x >= *count) {
+    if (blockIdx.x >= *a.count) {
         return;
     }
 
-    base = (size_t) blockIdx.x * cols;
-    sum = 0;
+    s = (float *) mem;
+    first = blockIdx.y * a.group;
+    base = (size_t) blockIdx.x * a.cols + first;
+    mean = 0;
 
-    for (i = threadIdx.x; i < cols; i += blockDim.x) {
-        v = x[base + i];
+    if (a.layer) {
+        for (sum = 0, i = threadIdx.x; i < a.group; i += blockDim.x) {
+            sum += a.x[base + i];
+        }
+
+        mean = llm_block_sum(sum, s + LLM_ROW_THREADS / 32)
+               / (float) a.group;
+    }
+
+    for (sum = 0, i = threadIdx.x; i < a.group; i += blockDim.x) {
+        v = a.x[base + i] - mean;
         sum += v * v;
     }
 
-    sum = llm_block_sum(sum, (float *) mem);
-    scale = rsqrtf(sum / (float) cols + eps);
+    sum = llm_block_sum(sum, s);
+    scale = rsqrtf(sum / (float) a.group + a.eps);
 
-    for (i = threadIdx.x; i < cols; i += blockDim.x) {
-        v = x[base + i] * scale * w[i];
-
-        if (is16) {
-            ((uint16_t *) y)[base + i] = llm_store16(v, bf16);
-
-        } else {
-            ((float *) y)[base + i] = v;
-        }
+    for (i = threadIdx.x; i < a.group; i += blockDim.x) {
+        v = (a.x[base + i] - mean) * scale;
+        v = a.w ? v * a.w[a.wide ? first + i : i] : v;
+        v = a.bias ? v + a.bias[first + i] : v;
+        v = a.add ? llm_load(a.y, base + i, a.is16, a.bf16) + v : v;
+        llm_store(a.y, base + i, v, a.is16, a.bf16);
     }
 }
 
@@ -118,16 +168,26 @@ void
 llm_cuda_norm(llm_dev_t *dev, llm_rows_t rows, const llm_act_t *x,
     const llm_norm_t *n, llm_act_t *y)
 {
-    llm_cuda_t      *d = (llm_cuda_t *) dev;
-    const uint32_t  *count;
+    llm_cuda_t       *d = (llm_cuda_t *) dev;
+    llm_norm_args_t   a;
 
-    count = d->step.counts + (rows == LLM_ROWS_OUT ? LLM_N_OUT
-                                                   : LLM_N_TOKENS);
+    a.count = llm_cuda_count(d, rows);
+    a.x = (const float *) x->data;
+    a.w = n->w ? n->w->data : NULL;
+    a.bias = n->bias ? n->bias->data : NULL;
+    a.y = y->data;
+    a.eps = n->eps;
+    a.cols = x->cols;
+    a.group = n->group ? n->group : x->cols;
+    a.wide = n->w && n->w->n == x->cols;
+    a.layer = n->kind == LLM_NORM_LAYER;
+    a.add = n->add;
+    a.is16 = y->is16;
+    a.bf16 = d->bf16;
 
-    llm_launch(llm_k_norm, llm_cuda_rows(d, rows), LLM_ROW_THREADS,
-               LLM_ROW_THREADS / 32 * sizeof(float), d->stream, count,
-               (const float *) x->data, (const float *) n->w->data, n->eps,
-               x->cols, y->data, y->is16, d->bf16);
+    llm_launch(llm_k_norm, dim3(llm_cuda_rows(d, rows), a.cols / a.group),
+               LLM_ROW_THREADS, 2 * LLM_ROW_THREADS / 32 * sizeof(float),
+               d->stream, a);
 }
 
 
@@ -147,36 +207,54 @@ typedef struct {
     uint32_t          n_kv_heads;
     uint32_t          dk;
     uint32_t          dv;
-    uint32_t          n_dims;
+    uint32_t          n_dims;           /* 0: no rotation */
     int               neox;
+    int               norm_last;
     int               kv_fp8;
+    float             temp_scale;       /* see llm_heads_t */
+    uint32_t          temp_floor;
+    uint32_t          temp_offset;
 } llm_rope_args_t;
 
 
-/* norm and rotation of one head, in shared memory, by one warp */
+/* the RMS norm of one head, in shared memory, by one warp */
 
 static __device__ void
-llm_rope_head(const llm_rope_args_t a, float *s, const float *norm,
+llm_rope_norm(const llm_rope_args_t &a, float *s, const float *norm)
+{
+    float     sum, scale;
+    uint32_t  i, lane;
+
+    lane = threadIdx.x % 32;
+
+    for (sum = 0, i = lane; i < a.dk; i += 32) {
+        sum += s[i] * s[i];
+    }
+
+    scale = rsqrtf(llm_warp_sum(sum) / (float) a.dk + a.eps);
+
+    for (i = lane; i < a.dk; i += 32) {
+        s[i] *= scale * norm[i];
+    }
+
+    __syncwarp();
+}
+
+
+/* norm and rotation of one head, likewise */
+
+static __device__ void
+llm_rope_head(const llm_rope_args_t &a, float *s, const float *norm,
     uint32_t pos)
 {
-    float     sum, scale, c, sn, x, y;
+    float     c, sn, x, y;
     double    angle;
     uint32_t  i, lane, i0, i1, half;
 
     lane = threadIdx.x % 32;
 
-    if (norm) {
-        for (sum = 0, i = lane; i < a.dk; i += 32) {
-            sum += s[i] * s[i];
-        }
-
-        scale = rsqrtf(llm_warp_sum(sum) / (float) a.dk + a.eps);
-
-        for (i = lane; i < a.dk; i += 32) {
-            s[i] *= scale * norm[i];
-        }
-
-        __syncwarp();
+    if (norm && !a.norm_last) {
+        llm_rope_norm(a, s, norm);
     }
 
     half = a.n_dims / 2;
@@ -199,6 +277,10 @@ llm_rope_head(const llm_rope_args_t a, float *s, const float *norm,
     }
 
     __syncwarp();
+
+    if (norm && a.norm_last) {
+        llm_rope_norm(a, s, norm);
+    }
 }
 
 
@@ -268,7 +350,7 @@ llm_kv_write(uint8_t *block, uint32_t slot, uint32_t dim, const float *src,
 __global__ void
 llm_k_rope_kv(llm_cuda_step_t st, llm_rope_args_t a)
 {
-    float      *s, *p;
+    float      *s, *p, temper;
     size_t      block;
     uint32_t    i, row, head, pos, page, lane;
 
@@ -294,9 +376,16 @@ llm_k_rope_kv(llm_cuda_step_t st, llm_rope_args_t a)
 
         __syncwarp();
         llm_rope_head(a, s, a.q_norm, pos);
+        temper = 1;
+
+        if (a.temp_scale != 0) {
+            temper += a.temp_scale
+                      * logf((float) (1 + (pos + a.temp_offset)
+                                          / a.temp_floor));
+        }
 
         for (i = lane; i < a.dk; i += 32) {
-            p[i] = s[i];
+            p[i] = s[i] * temper;
         }
 
         return;
@@ -330,20 +419,17 @@ llm_cuda_rope_kv(llm_dev_t *dev, const llm_heads_t *h,
     const llm_rope_t *rope, llm_act_t *q, llm_act_t *k, const llm_act_t *v,
     llm_kv_t *kv)
 {
-    size_t           layer;
     llm_cuda_t      *d = (llm_cuda_t *) dev;
     llm_rope_args_t  a;
 
-    layer = (size_t) h->layer * kv->opts.n_pages;
-
     a.q = (float *) q->data;
-    a.k = (float *) k->data;
-    a.v = (const float *) v->data;
-    a.kc = kv->k + layer * kv->k_page;
-    a.vc = kv->v + layer * kv->v_page;
+    a.k = k ? (float *) k->data : NULL;
+    a.v = k ? (const float *) v->data : NULL;
+    a.kc = kv->data + kv->rooms[h->layer].k;
+    a.vc = kv->data + kv->rooms[h->layer].v;
     a.q_norm = h->q_norm ? h->q_norm->data : NULL;
     a.k_norm = h->k_norm ? h->k_norm->data : NULL;
-    a.inv_freq = rope->inv_freq->data;
+    a.inv_freq = rope->n_dims ? rope->inv_freq->data : NULL;
     a.eps = h->norm_eps;
     a.mscale = rope->mscale;
     a.n_heads = h->n_heads;
@@ -352,87 +438,15 @@ llm_cuda_rope_kv(llm_dev_t *dev, const llm_heads_t *h,
     a.dv = h->head_dim_v;
     a.n_dims = rope->n_dims;
     a.neox = rope->kind == LLM_ROPE_NEOX;
+    a.norm_last = h->norm_last;
     a.kv_fp8 = d->opts.kv_fp8;
+    a.temp_scale = h->temp_scale;
+    a.temp_floor = h->temp_floor;
+    a.temp_offset = h->temp_offset;
 
-    llm_launch(llm_k_rope_kv, dim3(d->rows, h->n_heads + h->n_kv_heads), 32,
+    /* without k the blocks of its heads are not there */
+
+    llm_launch(llm_k_rope_kv,
+               dim3(d->rows, h->n_heads + (k ? h->n_kv_heads : 0)), 32,
                h->head_dim_k * sizeof(float), d->stream, d->step, a);
-}
-
-
-static __device__ __forceinline__ float
-llm_glu_one(llm_glu_t act, float g, float u)
-{
-    float  t;
-
-    if (act == LLM_GLU_SILU) {
-        return g / (1.0f + expf(-g)) * u;
-    }
-
-    t = 0.7978845608028654f * (g + 0.044715f * g * g * g);
-
-    return 0.5f * g * (1.0f + tanhf(t)) * u;
-}
-
-
-__global__ void
-llm_k_glu(llm_glu_t act, const float *gate, const float *up,
-    size_t n, uint16_t *y, int bf16)
-{
-    size_t  i;
-
-    i = (size_t) blockIdx.x * blockDim.x + threadIdx.x;
-
-    if (i < n) {
-        y[i] = llm_store16(llm_glu_one(act, gate[i], up[i]), bf16);
-    }
-}
-
-
-/* on all rows of the bucket: those beyond the count are not used */
-
-void
-llm_cuda_glu(llm_dev_t *dev, llm_rows_t rows, llm_glu_t act,
-    const llm_act_t *gate, const llm_act_t *up, llm_act_t *y)
-{
-    size_t       n;
-    llm_cuda_t  *d = (llm_cuda_t *) dev;
-
-    n = (size_t) llm_cuda_rows(d, rows) * y->cols;
-
-    llm_launch(llm_k_glu, (unsigned) ((n + LLM_ROW_THREADS - 1)
-                                      / LLM_ROW_THREADS),
-               LLM_ROW_THREADS, 0, d->stream, act,
-               (const float *) gate->data, (const float *) up->data, n,
-               (uint16_t *) y->data, d->bf16);
-}
-
-
-__global__ void
-llm_k_gather(llm_cuda_step_t st, const uint32_t *x, uint32_t *y,
-    uint32_t words)
-{
-    uint32_t  i, from;
-
-    if (blockIdx.x >= st.counts[LLM_N_OUT]) {
-        return;
-    }
-
-    from = st.out_rows[blockIdx.x];
-
-    for (i = threadIdx.x; i < words; i += blockDim.x) {
-        y[(size_t) blockIdx.x * words + i] = x[(size_t) from * words + i];
-    }
-}
-
-
-/* rows of the residual stream, float32 */
-
-void
-llm_cuda_gather(llm_dev_t *dev, const llm_act_t *x, llm_act_t *y)
-{
-    llm_cuda_t  *d = (llm_cuda_t *) dev;
-
-    llm_launch(llm_k_gather, d->out_rows, LLM_ROW_THREADS, 0, d->stream,
-               d->step, (const uint32_t *) x->data, (uint32_t *) y->data,
-               x->is16 ? x->cols / 2 : x->cols);
 }

@@ -45,10 +45,10 @@ llm_scale_coded(const llm_coded_t *b, llm_scales_t scales,
 
 
 __global__ void
-llm_k_embed_coded(llm_cuda_step_t st, uint32_t type, const uint8_t *w,
-    size_t row_size, uint32_t cols, float *x)
+llm_k_embed_coded(const uint32_t *count, const uint32_t *at, uint32_t type,
+    const uint8_t *w, size_t row_size, uint32_t cols, int add, float *x)
 {
-    float           d[2], m[2], *y;
+    float           d[2], m[2], v, *y;
     uint32_t        i, k, row;
     llm_coded_t     b;
     const uint8_t  *src;
@@ -57,11 +57,11 @@ llm_k_embed_coded(llm_cuda_step_t st, uint32_t type, const uint8_t *w,
 
     row = blockIdx.x;
 
-    if (row >= st.counts[LLM_N_TOKENS]) {
+    if (row >= *count) {
         return;
     }
 
-    src = w + (size_t) (uint32_t) st.tokens[row] * row_size;
+    src = w + (size_t) at[row] * row_size;
 
     for (i = threadIdx.x; i < cols / 32; i += blockDim.x) {
         llm_read_coded(type, src, i, &b, &scales, &book);
@@ -69,20 +69,23 @@ llm_k_embed_coded(llm_cuda_step_t st, uint32_t type, const uint8_t *w,
         y = x + (size_t) row * cols + i * 32;
 
         for (k = 0; k < 32; k++) {
-            y[k] = __fadd_rn(__fmul_rn(d[k / 16],
-                                       (float) llm_books[book].values[b.q[k]]),
-                             m[k / 16]);
+            v = __fadd_rn(__fmul_rn(d[k / 16],
+                                    (float) llm_books[book].values[b.q[k]]),
+                          m[k / 16]);
+            y[k] = add ? y[k] + v : v;
         }
     }
 }
 
 
 void
-llm_embed_coded(llm_cuda_t *d, uint32_t type, const uint8_t *w,
-    size_t row_size, llm_act_t *x)
+llm_embed_coded(llm_cuda_t *d, const llm_weight_t *w, const uint32_t *at,
+    int add, llm_act_t *x)
 {
     llm_launch(llm_k_embed_coded, d->rows, LLM_EMBED_THREADS, 0, d->stream,
-               d->step, type, w, row_size, x->cols, (float *) x->data);
+               d->step.counts + LLM_N_TOKENS, at, w->type,
+               (const uint8_t *) w->raw, w->row_size, x->cols, add,
+               (float *) x->data);
 }
 
 

@@ -225,17 +225,24 @@ struct llm_weight_s {
 };
 
 /*
- * k[layer][page][kv head] is a block of [slot][head_dim_k], v likewise: f16,
+ * A layer's [page][kv head] is a block of [slot][head_dim_k], V likewise: f16,
  * or e4m3 followed by a byte for each slot, the exponent of its scale 2^(byte
  * - 15).  Scaling by a power of two loses no precision, and an e4m3 scaled by
  * it is exact in f16.
  */
+typedef struct {
+    size_t            k;                /* where in data the layer's pages
+                                           begin */
+    size_t            v;
+    size_t            k_page;           /* bytes of a page, 0: nothing */
+    size_t            v_page;
+} llm_kv_room_t;
+
 struct llm_kv_s {
     llm_kv_opts_t     opts;
-    size_t            k_page;           /* bytes of one page, one layer */
-    size_t            v_page;
-    uint8_t          *k;
-    uint8_t          *v;
+    llm_kv_room_t    *rooms;            /* [n_layers] */
+    llm_kv_room_t    *dev_rooms;        /* the same on the device */
+    uint8_t          *data;             /* on the device */
 };
 
 #define LLM_KV_SCALE_MIN  (-14)
@@ -278,6 +285,14 @@ llm_cuda_rows(const llm_cuda_t *d, llm_rows_t rows)
 }
 
 
+/* where the device has their number */
+static inline const uint32_t *
+llm_cuda_count(const llm_cuda_t *d, llm_rows_t rows)
+{
+    return d->step.counts + (rows == LLM_ROWS_OUT ? LLM_N_OUT : LLM_N_TOKENS);
+}
+
+
 /* the table, under LLM_BACKEND_SYMBOL */
 extern "C" const llm_ops_t *llm_backend(void);
 
@@ -285,21 +300,24 @@ extern "C" const llm_ops_t *llm_backend(void);
 llm_act_t *llm_cuda_act_create(llm_dev_t *dev, uint32_t max_rows,
     uint32_t cols, llm_act_kind_t kind, llm_err_t *err);
 void llm_cuda_act_free(llm_dev_t *dev, llm_act_t *a);
+void llm_cuda_act_cols(llm_act_t *a, uint32_t cols);
 
 /* memory.cu */
 llm_vec_t *llm_cuda_vec_create(llm_dev_t *dev, const float *src, uint32_t n,
     llm_err_t *err);
 void llm_cuda_vec_free(llm_dev_t *dev, llm_vec_t *v);
+const float *llm_cuda_map(llm_dev_t *dev, const llm_act_t *a, uint32_t row,
+    uint32_t n);
+void llm_cuda_write(llm_dev_t *dev, llm_act_t *a, uint32_t row, uint32_t n,
+    const float *src);
+
+/* kv.cu */
 llm_kv_t *llm_cuda_kv_create(llm_dev_t *dev, const llm_kv_opts_t *o,
     llm_err_t *err);
 void llm_cuda_kv_free(llm_dev_t *dev, llm_kv_t *kv);
 size_t llm_cuda_kv_page_size(llm_dev_t *dev, const llm_kv_opts_t *o);
 void llm_cuda_kv_copy(llm_dev_t *dev, llm_kv_t *kv, uint32_t src,
     uint32_t dst);
-const float *llm_cuda_map(llm_dev_t *dev, const llm_act_t *a, uint32_t row,
-    uint32_t n);
-void llm_cuda_write(llm_dev_t *dev, llm_act_t *a, uint32_t row, uint32_t n,
-    const float *src);
 
 /*
  * pick.cu: memory for draws of max_rows rows of n logits; copying a step's
@@ -323,16 +341,29 @@ void llm_cuda_follow(llm_cuda_t *d);
 uint32_t llm_cuda_draw_parts(uint32_t n);
 void llm_cuda_draw(llm_cuda_t *d);
 
-/* the operations, a file each */
+/* the operations: basic.cu, values.cu, attention.cu, linear.cu */
 void llm_cuda_embed(llm_dev_t *dev, const llm_weight_t *w, llm_act_t *x);
 void llm_cuda_norm(llm_dev_t *dev, llm_rows_t rows, const llm_act_t *x,
     const llm_norm_t *n, llm_act_t *y);
 void llm_cuda_rope_kv(llm_dev_t *dev, const llm_heads_t *h,
     const llm_rope_t *rope, llm_act_t *q, llm_act_t *k, const llm_act_t *v,
     llm_kv_t *kv);
+void llm_cuda_embed_pos(llm_dev_t *dev, const llm_weight_t *w, llm_act_t *x);
+
 void llm_cuda_glu(llm_dev_t *dev, llm_rows_t rows, llm_glu_t act,
     const llm_act_t *gate, const llm_act_t *up, llm_act_t *y);
+void llm_cuda_act(llm_dev_t *dev, llm_rows_t rows, const llm_act_fn_t *fn,
+    const llm_act_t *x, llm_act_t *y);
+void llm_cuda_scale(llm_dev_t *dev, llm_rows_t rows, float f,
+    const llm_act_t *x, int add, llm_act_t *y);
+void llm_cuda_softcap(llm_dev_t *dev, llm_rows_t rows, float cap,
+    llm_act_t *x);
+void llm_cuda_columns(llm_dev_t *dev, llm_rows_t rows, const llm_act_t *x,
+    uint32_t first, llm_act_t *y);
+void llm_cuda_gate_rows(llm_dev_t *dev, llm_rows_t rows,
+    const llm_act_t *gate, llm_act_t *x);
 void llm_cuda_gather(llm_dev_t *dev, const llm_act_t *x, llm_act_t *y);
+
 void llm_cuda_attention(llm_dev_t *dev, const llm_heads_t *h,
     const llm_act_t *q, const llm_kv_t *kv, llm_act_t *out);
 void llm_cuda_linear(llm_dev_t *dev, llm_rows_t rows, const llm_act_t *x,
@@ -356,6 +387,28 @@ static __device__ __forceinline__ uint16_t
 llm_store16(float f, int bf16)
 {
     return bf16 ? llm_f2b(f) : llm_f2h(fminf(fmaxf(f, -65504.0f), 65504.0f));
+}
+
+
+/* element i of a buffer, be it 16 bits wide or a float */
+
+static __device__ __forceinline__ float
+llm_load(const void *p, size_t i, int is16, int bf16)
+{
+    return is16 ? llm_load16((const uint16_t *) p + i, bf16)
+                : ((const float *) p)[i];
+}
+
+
+static __device__ __forceinline__ void
+llm_store(void *p, size_t i, float v, int is16, int bf16)
+{
+    if (is16) {
+        ((uint16_t *) p)[i] = llm_store16(v, bf16);
+
+    } else {
+        ((float *) p)[i] = v;
+    }
 }
 
 #endif /* LLM_CUDA_INTERNAL_H */

@@ -574,8 +574,7 @@ llm_cuda_linear(llm_dev_t *dev, llm_rows_t which, const llm_act_t *x,
     const uint32_t  *count;
 
     rows = llm_cuda_rows(d, which);
-    count = d->step.counts + (which == LLM_ROWS_OUT ? LLM_N_OUT
-                                                    : LLM_N_TOKENS);
+    count = llm_cuda_count(d, which);
 
     if (rows == 0) {
         return;

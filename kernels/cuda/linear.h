@@ -106,9 +106,9 @@ void llm_pack(llm_cuda_t *d, const llm_packed_t *p, uint32_t type,
 /* the same of up to 65535 tiles of rows of a coded type */
 void llm_pack_coded(llm_cuda_t *d, const llm_packed_t *p, uint32_t row_tiles,
     uint32_t type, const uint8_t *raw, size_t row_size);
-/* the step's rows of an embedding of a coded type */
-void llm_embed_coded(llm_cuda_t *d, uint32_t type, const uint8_t *w,
-    size_t row_size, llm_act_t *x);
+/* x[row] = w[at[row]], or +=, of the step's rows, w of a coded type */
+void llm_embed_coded(llm_cuda_t *d, const llm_weight_t *w,
+    const uint32_t *at, int add, llm_act_t *x);
 
 void llm_pack_fp8(llm_cuda_t *d, const llm_packed_t *p, uint32_t type,
     uint32_t n_in, const uint8_t *raw, size_t row_size);

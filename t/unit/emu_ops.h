@@ -209,15 +209,35 @@ typedef struct {
     uint32_t          rot;
     llm_rope_kind_t   kind;
     int               norm;
+    int               sinks;
+    llm_heads_t       h;                /* what else there is in it */
 } attention_t;
 
 static const attention_t  attentions[] __attribute__((unused)) = {
-    { 4, 2, 64, 64, 64, LLM_ROPE_NEOX, 1 },
-    { 3, 3, 32, 32, 32, LLM_ROPE_NORM, 0 },
-    { 8, 1, 128, 128, 128, LLM_ROPE_NEOX, 1 },
-    { 20, 1, 80, 80, 40, LLM_ROPE_NORM, 0 },
-    { 2, 1, 100, 36, 100, LLM_ROPE_NEOX, 0 },
-    { 2, 2, 192, 256, 192, LLM_ROPE_NEOX, 1 }
+    { 4, 2, 64, 64, 64, LLM_ROPE_NEOX, .norm = 1 },
+    { 3, 3, 32, 32, 32, LLM_ROPE_NORM, .norm = 0 },
+    { 8, 1, 128, 128, 128, LLM_ROPE_NEOX, .norm = 1 },
+    { 20, 1, 80, 80, 40, LLM_ROPE_NORM, .norm = 0 },
+    { 2, 1, 100, 36, 100, LLM_ROPE_NEOX, .norm = 0 },
+    { 2, 2, 192, 256, 192, LLM_ROPE_NEOX, .norm = 1 },
+
+    /* windows: less than a tile, a split and a tile, as long as a split */
+    { 4, 2, 64, 64, 64, LLM_ROPE_NEOX, .h = { .window = 24 } },
+    { 6, 1, 128, 128, 128, LLM_ROPE_NEOX, .h = { .window = 300 } },
+    { 2, 1, 40, 24, 40, LLM_ROPE_NEOX, .h = { .window = 1 } },
+    { 4, 4, 192, 160, 64, LLM_ROPE_NORM, .h = { .window = 256 } },
+    { 4, 2, 64, 64, 64, LLM_ROPE_NEOX, .h = { .window = 70, .chunks = 1 } },
+    { 4, 2, 64, 64, 64, LLM_ROPE_NEOX, .h = { .softcap = 1.5f } },
+    { 8, 2, 64, 64, 64, LLM_ROPE_NEOX, .sinks = 1 },
+    { 8, 2, 64, 64, 64, LLM_ROPE_NEOX, .sinks = 1, .h = { .window = 300 } },
+    { 4, 2, 64, 64, 64, LLM_ROPE_NORM,
+      .h = { .temp_scale = 0.1f, .temp_floor = 16, .temp_offset = 1 } },
+    { 4, 2, 64, 64, 0, LLM_ROPE_NORM, .norm = 0 },
+    { 4, 2, 64, 64, 0, LLM_ROPE_NORM, .norm = 1 },
+    { 4, 2, 64, 64, 64, LLM_ROPE_NEOX, .norm = 1, .h = { .norm_last = 1 } },
+    { 4, 2, 64, 48, 32, LLM_ROPE_NEOX, .norm = 1, .sinks = 1,
+      .h = { .window = 90, .softcap = 3, .temp_scale = 0.2f,
+             .temp_floor = 50 } }
 };
 
 
@@ -254,7 +274,7 @@ attend(llm_dev_t *d, const attention_t *a,
     void (*cook)(float *x, size_t n, uint32_t dim), float *q_out, float *out)
 {
     int            rc;
-    float         *q, *k, *v, freq[128], norm[256];
+    float         *q, *k, *v, freq[128], norm[256], sinks[32];
     size_t         i, n, rows, done;
     step_t        *s;
     llm_kv_t      *kv;
@@ -264,13 +284,20 @@ attend(llm_dev_t *d, const attention_t *a,
     llm_heads_t    h;
     llm_kv_opts_t  o;
 
+    /* the layer before is smaller, there is nothing of the one behind */
+
+    llm_kv_layer_t  layers[3] = {
+        { 1, 16, 8 }, { a->kv_heads, a->dk, a->dv }, { 0, 0, 0 }
+    };
+
     memset(&o, 0, sizeof(o));
-    o.n_layers = 2;
+    o.n_layers = 3;
     o.n_pages = N_PAGES;
     o.n_kv_heads = a->kv_heads;
     o.head_dim_k = a->dk;
     o.head_dim_v = a->dv;
     o.n_heads = a->heads;
+    o.layers = layers;
     kv = d->ops->kv_create(d, &o, &err);
 
     for (i = 0; i < a->rot / 2; i++) {
@@ -280,7 +307,9 @@ attend(llm_dev_t *d, const attention_t *a,
 
     ops_fill(norm, a->dk, 4);
 
-    memset(&h, 0, sizeof(h));
+    ops_fill(sinks, a->heads, 6);
+
+    h = a->h;
     h.layer = 1;
     h.n_heads = a->heads;
     h.n_kv_heads = a->kv_heads;
@@ -294,10 +323,15 @@ attend(llm_dev_t *d, const attention_t *a,
         h.k_norm = d->ops->vec_create(d, norm, a->dk, &err);
     }
 
+    if (a->sinks) {
+        h.sinks = d->ops->vec_create(d, sinks, a->heads, &err);
+    }
+
     memset(&rope, 0, sizeof(rope));
     rope.kind = a->kind;
     rope.n_dims = a->rot;
-    rope.inv_freq = d->ops->vec_create(d, freq, a->rot / 2, &err);
+    rope.inv_freq = a->rot ? d->ops->vec_create(d, freq, a->rot / 2, &err)
+                           : NULL;
     rope.mscale = cook ? 1.0f : 1.1f;
 
     aq = act(d, LLM_ACT_PRODUCT, MAX_ROWS, a->heads * a->dk, NULL);
@@ -362,6 +396,7 @@ attend(llm_dev_t *d, const attention_t *a,
     d->ops->act_free(d, av);
     d->ops->act_free(d, ao);
     d->ops->vec_free(d, (llm_vec_t *) rope.inv_freq);
+    d->ops->vec_free(d, (llm_vec_t *) h.sinks);
 
     if (a->norm && !cook) {
         d->ops->vec_free(d, (llm_vec_t *) h.q_norm);

@@ -113,10 +113,12 @@ ops_act(llm_dev_t *dev, const float *src, uint32_t rows, uint32_t cols)
 /* a step of n rows that no attention looks at; all of them want logits */
 
 static inline void
-ops_begin_rows(llm_dev_t *dev, llm_batch_t *b, uint32_t n)
+ops_rows_batch(llm_batch_t *b, uint32_t n)
 {
     uint32_t         i;
-    static uint32_t  rows[OPS_MAX_ROWS], ends[2], len[1], pages[1];
+    static int32_t   tokens[OPS_MAX_ROWS];
+    static uint32_t  rows[OPS_MAX_ROWS], ends[2], len[1];
+    static uint32_t  pages[OPS_MAX_ROWS / LLM_KV_PAGE + 1];
 
     for (i = 0; i < n; i++) {
         rows[i] = i;
@@ -128,13 +130,22 @@ ops_begin_rows(llm_dev_t *dev, llm_batch_t *b, uint32_t n)
     b->n_tokens = n;
     b->n_seqs = 1;
     b->n_out = n;
-    b->max_pages = 1;
+    b->max_pages = llm_nelems(pages);
+    b->tokens = tokens;
     b->pos = rows;
     b->seq_rows = ends;
     b->kv_len = len;
     b->pages = pages;
     b->out_rows = rows;
+}
 
+
+/* and its beginning */
+
+static inline void
+ops_begin_rows(llm_dev_t *dev, llm_batch_t *b, uint32_t n)
+{
+    ops_rows_batch(b, n);
     dev->ops->begin(dev, b, NULL);
 }
 

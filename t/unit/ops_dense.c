@@ -6,11 +6,7 @@
  * is compared with transformers by t/unit/archs.c.
  */
 
-#include "t/unit/ops.h"
-
-#define ROWS   37
-#define COLS   90                       /* no multiple of a vector */
-#define GROUP  30
+#include "t/unit/ops_rows.h"
 
 #define HEADS     6
 #define KV_HEADS  2
@@ -23,144 +19,6 @@ enum { Q_COLS = HEADS * DK, K_COLS = KV_HEADS * DK, V_COLS = KV_HEADS * DV,
 
 
 /* ---- rows ---- */
-
-/* what one operation does to the buffers; y begins as the second of them */
-typedef struct {
-    const char        *name;
-    llm_norm_t         norm;            /* eps 0: none */
-    int                weights;         /* [GROUP] or [COLS] */
-    int                bias;
-    llm_act_fn_t       fn;
-    int                acts;
-    float              scale;
-    int                add;
-    float              cap;
-    int                pos;
-    uint32_t           first;           /* column */
-    uint32_t           width;           /* of a piece, 0: columns() */
-} row_case_t;
-
-static const row_case_t  row_cases[] = {
-    { .name = "RMS norm", .norm = { .eps = 1e-6f }, .weights = COLS },
-    { .name = "RMS norm without weights", .norm = { .eps = 1e-6f } },
-    { .name = "RMS norm of groups",
-      .norm = { .eps = 1e-6f, .group = GROUP }, .weights = GROUP },
-    { .name = "RMS norm of groups with weights of the row",
-      .norm = { .eps = 1e-6f, .group = GROUP }, .weights = COLS },
-    { .name = "RMS norm, added", .norm = { .eps = 1e-6f, .add = 1 },
-      .weights = COLS },
-    { .name = "LayerNorm", .norm = { .kind = LLM_NORM_LAYER, .eps = 1e-5f },
-      .weights = COLS },
-    { .name = "LayerNorm with a bias",
-      .norm = { .kind = LLM_NORM_LAYER, .eps = 1e-5f }, .weights = COLS,
-      .bias = 1 },
-    { .name = "LayerNorm of groups, added",
-      .norm = { .kind = LLM_NORM_LAYER, .eps = 1e-5f, .group = GROUP,
-                .add = 1 }, .bias = 1 },
-    { .name = "silu", .acts = 1, .fn = { .kind = LLM_GLU_SILU } },
-    { .name = "gelu", .acts = 1, .fn = { .kind = LLM_GLU_GELU } },
-    { .name = "gelu by erf", .acts = 1, .fn = { .kind = LLM_GLU_GELU_ERF } },
-    { .name = "relu squared", .acts = 1, .fn = { .kind = LLM_GLU_RELU2 } },
-    { .name = "xIELU", .acts = 1,
-      .fn = { .kind = LLM_GLU_XIELU, .xielu = { 0.8f, 1.3f, 0.5f,
-                                                -1e-6f } } },
-    { .name = "sigmoid", .acts = 1, .fn = { .kind = LLM_GLU_SIGMOID } },
-    { .name = "linear", .acts = 1, .fn = { .kind = LLM_GLU_LINEAR } },
-    { .name = "scale", .scale = 0.3f },
-    { .name = "scale, added", .scale = -1.7f, .add = 1 },
-    { .name = "soft cap", .cap = 2.5f },
-    { .name = "embedding of positions", .pos = 1 },
-    { .name = "columns", .first = 17 },
-    { .name = "pieces", .first = 3, .width = GROUP / 5 }
-};
-
-
-static void
-row_case(llm_dev_t *dev, const row_case_t *c, llm_act_t *x, llm_act_t *y,
-    const llm_vec_t *w, const llm_vec_t *bias, const llm_weight_t *e)
-{
-    llm_norm_t        norm;
-    const llm_ops_t  *o = dev->ops;
-
-    if (c->norm.eps > 0) {
-        norm = c->norm;
-        norm.w = c->weights ? w : NULL;
-        norm.bias = c->bias ? bias : NULL;
-        o->norm(dev, LLM_ROWS_ALL, x, &norm, y);
-
-    } else if (c->acts) {
-        o->act(dev, LLM_ROWS_ALL, &c->fn, x, y);
-
-    } else if (c->scale != 0) {
-        o->scale(dev, LLM_ROWS_ALL, c->scale, x, c->add, y);
-
-    } else if (c->cap > 0) {
-        o->softcap(dev, LLM_ROWS_ALL, c->cap, y);
-
-    } else if (c->pos) {
-        o->embed_pos(dev, e, y);
-
-    } else {
-        o->act_cols(y, GROUP);
-
-        if (c->width) {
-            o->pieces(dev, LLM_ROWS_ALL, x, c->first, c->width, c->width + 1,
-                      y);
-
-        } else {
-            o->columns(dev, LLM_ROWS_ALL, x, c->first, y);
-        }
-    }
-}
-
-
-/* `step` rows at a time */
-
-static void
-run_rows(llm_dev_t *dev, const row_case_t *c, const float *x, const float *y,
-    const float *w, uint32_t step, float *out)
-{
-    uint32_t          i, k, n, cols, pos[ROWS];
-    llm_act_t        *ax, *ay;
-    llm_vec_t        *v, *bias;
-    llm_batch_t       b;
-    llm_weight_t     *e;
-    const llm_ops_t  *o = dev->ops;
-
-    v = o->vec_create(dev, w, c->weights ? (uint32_t) c->weights : COLS,
-                      NULL);
-    bias = o->vec_create(dev, w + COLS, COLS, NULL);
-    e = o->weight_create(dev, LLM_TYPE_F32, ROWS, COLS, w, LLM_WEIGHT_EMBED,
-                         NULL);
-    ax = ops_act(dev, NULL, ROWS, COLS);
-    ay = ops_act(dev, NULL, ROWS, COLS);
-    cols = c->first ? GROUP : COLS;
-
-    for (i = 0; i < ROWS; i += n) {
-        n = llm_min(step, ROWS - i);
-        o->act_cols(ay, COLS);
-        o->write(dev, ax, 0, n, x + i * COLS);
-        o->write(dev, ay, 0, n, y + i * COLS);
-
-        ops_begin_rows(dev, &b, n);
-
-        for (k = 0; k < n; k++) {
-            pos[k] = i + k;
-        }
-
-        b.pos = pos;
-        row_case(dev, c, ax, ay, v, bias, e);
-        o->end(dev, NULL);
-        ops_read(dev, ay, out + i * cols, n, cols);
-    }
-
-    o->act_free(dev, ax);
-    o->act_free(dev, ay);
-    o->vec_free(dev, v);
-    o->vec_free(dev, bias);
-    o->weight_free(dev, e);
-}
-
 
 static void
 test_rows(const char *isa)
@@ -179,12 +37,7 @@ test_rows(const char *isa)
     got = ops_alloc(n * sizeof(float));
     again = ops_alloc(n * sizeof(float));
 
-    ops_fill(x, n, 1);
-    ops_fill(y, n, 2);
-    ops_fill(w, n, 3);
-    x[0] = 100;
-    x[n - 1] = -100;
-    x[7] = 0;
+    rows_fill(x, y, w);
 
     ref = ops_open(&llm_ops_reference, NULL, 1);
     dev = ops_open(&llm_ops_cpu, isa, 2);

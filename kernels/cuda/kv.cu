@@ -1,0 +1,224 @@
+/*
+ * The pages of keys and values on the device, and the room for the partial
+ * results of attention that is split over them.
+ *
+ * Invariant: the layers lie one behind the other, each with its pages of K
+ * and then those of V, as large as the layer needs.  Pages are multiples of
+ * 16 bytes.  llm_kv_t owns all of it.
+ */
+
+#include "kernels/cuda/internal.h"
+
+#include <stdio.h>
+
+
+static llm_kv_layer_t
+llm_cuda_kv_shape(const llm_kv_opts_t *o, uint32_t layer)
+{
+    llm_kv_layer_t  all = { o->n_kv_heads, o->head_dim_k, o->head_dim_v };
+
+    return o->layers ? o->layers[layer] : all;
+}
+
+
+/* bytes of one page of a layer */
+
+static void
+llm_cuda_kv_page(const llm_kv_opts_t *o, uint32_t layer, int fp8, size_t *k,
+    size_t *v)
+{
+    llm_kv_layer_t  l;
+
+    l = llm_cuda_kv_shape(o, layer);
+    *k = l.n_kv_heads * llm_kv_block(l.head_dim_k, fp8);
+    *v = l.n_kv_heads * llm_kv_block(l.head_dim_v, fp8);
+}
+
+
+size_t
+llm_cuda_kv_page_size(llm_dev_t *dev, const llm_kv_opts_t *o)
+{
+    size_t       n, k, v;
+    uint32_t     i;
+    llm_cuda_t  *d = (llm_cuda_t *) dev;
+
+    for (n = 0, i = 0; i < o->n_layers; i++) {
+        llm_cuda_kv_page(o, i, d->opts.kv_fp8, &k, &v);
+        n += k + v;
+    }
+
+    return n;
+}
+
+
+void
+llm_cuda_kv_free(llm_dev_t *dev, llm_kv_t *kv)
+{
+    llm_cuda_t  *d = (llm_cuda_t *) dev;
+
+    if (kv) {
+        llm_cuda_free(d, kv->data);
+        llm_cuda_free(d, kv->dev_rooms);
+        free(kv->rooms);
+        free(kv);
+    }
+}
+
+
+/*
+ * Partial results of split attention: enough for every page to be in a split
+ * of one sequence; sequences that share pages may need more, and those that
+ * find no room are not split.
+ */
+
+static int
+llm_cuda_partial(llm_cuda_t *d, const llm_kv_opts_t *o, llm_err_t *err)
+{
+    uint32_t  n;
+
+    n = o->n_pages / (LLM_CUDA_KV_SPLIT / LLM_KV_PAGE) + d->opts.max_seqs;
+
+    llm_cuda_free(d, d->partial);
+    d->partial = NULL;
+
+    if (llm_cuda_alloc((void **) &d->partial,
+                       (size_t) n * o->n_heads * (o->head_dim_v + 2)
+                       * sizeof(float), "split attention", err)
+        != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    d->partial_cap = n;
+
+    return LLM_OK;
+}
+
+
+/* where the layers lie; returns their bytes */
+
+static size_t
+llm_cuda_kv_place(llm_cuda_t *d, llm_kv_t *kv)
+{
+    size_t          at, k, v;
+    uint32_t        i;
+    llm_kv_room_t  *r;
+
+    for (at = 0, i = 0; i < kv->opts.n_layers; i++) {
+        llm_cuda_kv_page(&kv->opts, i, d->opts.kv_fp8, &k, &v);
+
+        r = &kv->rooms[i];
+        r->k = at;
+        r->k_page = k;
+        r->v = at + k * kv->opts.n_pages;
+        r->v_page = v;
+        at = r->v + v * kv->opts.n_pages;
+    }
+
+    return at;
+}
+
+
+llm_kv_t *
+llm_cuda_kv_create(llm_dev_t *dev, const llm_kv_opts_t *o, llm_err_t *err)
+{
+    size_t       size, rooms;
+    llm_kv_t    *kv;
+    llm_cuda_t  *d = (llm_cuda_t *) dev;
+
+    if (o->head_dim_k > 256 || o->head_dim_v > 256) {
+        (void) llm_fail(err, "CUDA: heads of %u and %u dimensions, 256 is "
+                        "the most", o->head_dim_k, o->head_dim_v);
+        return NULL;
+    }
+
+    rooms = o->n_layers * sizeof(llm_kv_room_t);
+    kv = (llm_kv_t *) calloc(1, sizeof(llm_kv_t));
+
+    if (kv) {
+        kv->opts = *o;
+        kv->rooms = (llm_kv_room_t *) calloc(1, rooms);
+    }
+
+    if (kv == NULL || kv->rooms == NULL) {
+        free(kv);
+        (void) llm_fail(err, "no memory for the KV cache");
+        return NULL;
+    }
+
+    size = llm_cuda_kv_place(d, kv);
+
+    if (llm_cuda_partial(d, o, err) != LLM_OK
+        || llm_cuda_alloc((void **) &kv->dev_rooms, rooms, "the KV cache",
+                          err) != LLM_OK
+        || llm_cuda_alloc((void **) &kv->data, size, "the KV cache", err)
+           != LLM_OK)
+    {
+        llm_cuda_kv_free(dev, kv);
+        return NULL;
+    }
+
+    llm_cuda_put(d, kv->dev_rooms, kv->rooms, rooms, "the KV cache");
+
+    /* slots that were never written are masked, but NaN times zero is NaN:
+       clear them */
+
+    if (llm_cuda_clear(d, kv->data, size, "clearing of the KV cache", err)
+        != LLM_OK)
+    {
+        llm_cuda_kv_free(dev, kv);
+        return NULL;
+    }
+
+    return kv;
+}
+
+
+/*
+ * Blocks of 2 l copy one page of K of layer l, those of 2 l + 1 one of V.
+ * cudaMemcpy2D() has a limit on the pitch that larger caches exceed.
+ */
+
+__global__ void
+llm_k_kv_copy(uint8_t *data, const llm_kv_room_t *rooms, uint32_t src,
+    uint32_t dst)
+{
+    size_t          i, n, size;
+    uint4          *to;
+    const uint4    *from;
+    llm_kv_room_t   r;
+
+    r = rooms[blockIdx.y / 2];
+    data += blockIdx.y % 2 ? r.v : r.k;
+    size = blockIdx.y % 2 ? r.v_page : r.k_page;
+
+    from = (const uint4 *) (data + src * size);
+    to = (uint4 *) (data + dst * size);
+    n = size / sizeof(uint4);
+
+    for (i = (size_t) blockIdx.x * blockDim.x + threadIdx.x; i < n;
+         i += (size_t) gridDim.x * blockDim.x)
+    {
+        to[i] = from[i];
+    }
+}
+
+
+void
+llm_cuda_kv_copy(llm_dev_t *dev, llm_kv_t *kv, uint32_t src, uint32_t dst)
+{
+    size_t        most;
+    uint32_t      i;
+    llm_cuda_t   *d = (llm_cuda_t *) dev;
+
+    for (most = 1, i = 0; i < kv->opts.n_layers; i++) {
+        most = llm_max(most, llm_max(kv->rooms[i].k_page,
+                                     kv->rooms[i].v_page));
+    }
+
+    most = llm_min((most / sizeof(uint4) + 255) / 256, (size_t) 64);
+
+    llm_launch(llm_k_kv_copy, dim3((unsigned) most, 2 * kv->opts.n_layers),
+               256, 0, d->stream, kv->data,
+               (const llm_kv_room_t *) kv->dev_rooms, src, dst);
+}

@@ -1,0 +1,233 @@
+/*
+ * The operations on values one by one: activations, scales, caps, columns,
+ * gathering of rows.
+ *
+ * Invariant: an element depends on its own row alone.  Except gathering, they
+ * work on all rows of the bucket: what they write beyond the step's count is
+ * not used.
+ */
+
+#include "kernels/cuda/values.h"
+
+#define LLM_VALUE_THREADS  256
+
+
+/* blocks for n values, a thread each */
+
+static unsigned
+llm_value_blocks(size_t n)
+{
+    return (unsigned) ((n + LLM_VALUE_THREADS - 1) / LLM_VALUE_THREADS);
+}
+
+
+/* the value of this thread; beyond the last one: not below n */
+
+static __device__ __forceinline__ size_t
+llm_value(void)
+{
+    return (size_t) blockIdx.x * blockDim.x + threadIdx.x;
+}
+
+
+__global__ void
+llm_k_glu(llm_act_fn_t fn, const float *gate, const float *up, size_t n,
+    void *y, int is16, int bf16)
+{
+    size_t  i;
+
+    i = llm_value();
+
+    if (i < n) {
+        llm_store(y, i, llm_glu_one(fn, gate[i], up ? up[i] : 1.0f), is16,
+                  bf16);
+    }
+}
+
+
+/* up NULL: act() */
+
+static void
+llm_cuda_activate(llm_cuda_t *d, llm_rows_t rows, const llm_act_fn_t *fn,
+    const llm_act_t *gate, const llm_act_t *up, llm_act_t *y)
+{
+    size_t  n;
+
+    n = (size_t) llm_cuda_rows(d, rows) * y->cols;
+
+    llm_launch(llm_k_glu, llm_value_blocks(n), LLM_VALUE_THREADS, 0,
+               d->stream, *fn, (const float *) gate->data,
+               (const float *) (up ? up->data : NULL), n, y->data, y->is16,
+               d->bf16);
+}
+
+
+void
+llm_cuda_glu(llm_dev_t *dev, llm_rows_t rows, llm_glu_t act,
+    const llm_act_t *gate, const llm_act_t *up, llm_act_t *y)
+{
+    llm_act_fn_t  fn;
+
+    memset(&fn, 0, sizeof(fn));
+    fn.kind = act;
+    llm_cuda_activate((llm_cuda_t *) dev, rows, &fn, gate, up, y);
+}
+
+
+void
+llm_cuda_act(llm_dev_t *dev, llm_rows_t rows, const llm_act_fn_t *fn,
+    const llm_act_t *x, llm_act_t *y)
+{
+    llm_cuda_activate((llm_cuda_t *) dev, rows, fn, x, NULL, y);
+}
+
+
+__global__ void
+llm_k_scale(float f, const void *x, int x_is16, int add, size_t n, void *y,
+    int y_is16, int bf16)
+{
+    float   v;
+    size_t  i;
+
+    i = llm_value();
+
+    if (i < n) {
+        v = f * llm_load(x, i, x_is16, bf16);
+        v = add ? llm_load(y, i, y_is16, bf16) + v : v;
+        llm_store(y, i, v, y_is16, bf16);
+    }
+}
+
+
+void
+llm_cuda_scale(llm_dev_t *dev, llm_rows_t rows, float f, const llm_act_t *x,
+    int add, llm_act_t *y)
+{
+    size_t       n;
+    llm_cuda_t  *d = (llm_cuda_t *) dev;
+
+    n = (size_t) llm_cuda_rows(d, rows) * y->cols;
+
+    llm_launch(llm_k_scale, llm_value_blocks(n), LLM_VALUE_THREADS, 0,
+               d->stream, f, (const void *) x->data, x->is16, add, n,
+               y->data, y->is16, d->bf16);
+}
+
+
+__global__ void
+llm_k_softcap(float cap, size_t n, float *x)
+{
+    size_t  i;
+
+    i = llm_value();
+
+    if (i < n) {
+        x[i] = cap * tanhf(x[i] / cap);
+    }
+}
+
+
+void
+llm_cuda_softcap(llm_dev_t *dev, llm_rows_t rows, float cap, llm_act_t *x)
+{
+    size_t       n;
+    llm_cuda_t  *d = (llm_cuda_t *) dev;
+
+    n = (size_t) llm_cuda_rows(d, rows) * x->cols;
+
+    llm_launch(llm_k_softcap, llm_value_blocks(n), LLM_VALUE_THREADS, 0,
+               d->stream, cap, n, (float *) x->data);
+}
+
+
+__global__ void
+llm_k_columns(const float *x, uint32_t x_cols, uint32_t first, size_t n,
+    float *y, uint32_t y_cols)
+{
+    size_t  i;
+
+    i = llm_value();
+
+    if (i < n) {
+        y[i] = x[i / y_cols * x_cols + first + i % y_cols];
+    }
+}
+
+
+/* of float32 buffers */
+
+void
+llm_cuda_columns(llm_dev_t *dev, llm_rows_t rows, const llm_act_t *x,
+    uint32_t first, llm_act_t *y)
+{
+    size_t       n;
+    llm_cuda_t  *d = (llm_cuda_t *) dev;
+
+    n = (size_t) llm_cuda_rows(d, rows) * y->cols;
+
+    llm_launch(llm_k_columns, llm_value_blocks(n), LLM_VALUE_THREADS, 0,
+               d->stream, (const float *) x->data, x->cols, first, n,
+               (float *) y->data, y->cols);
+}
+
+
+__global__ void
+llm_k_gate_rows(const float *gate, uint32_t cols, size_t n, void *x,
+    int is16, int bf16)
+{
+    float   g;
+    size_t  i;
+
+    i = llm_value();
+
+    if (i < n) {
+        g = 1.0f / (1.0f + expf(-gate[i / cols]));
+        llm_store(x, i, llm_load(x, i, is16, bf16) * g, is16, bf16);
+    }
+}
+
+
+void
+llm_cuda_gate_rows(llm_dev_t *dev, llm_rows_t rows, const llm_act_t *gate,
+    llm_act_t *x)
+{
+    size_t       n;
+    llm_cuda_t  *d = (llm_cuda_t *) dev;
+
+    n = (size_t) llm_cuda_rows(d, rows) * x->cols;
+
+    llm_launch(llm_k_gate_rows, llm_value_blocks(n), LLM_VALUE_THREADS, 0,
+               d->stream, (const float *) gate->data, x->cols, n, x->data,
+               x->is16, d->bf16);
+}
+
+
+/* rows are copied as they are, of 16-bit or 32-bit elements */
+
+__global__ void
+llm_k_gather(llm_cuda_step_t st, const uint16_t *x, uint16_t *y,
+    uint32_t halves)
+{
+    uint32_t  i, from;
+
+    if (blockIdx.x >= st.counts[LLM_N_OUT]) {
+        return;
+    }
+
+    from = st.out_rows[blockIdx.x];
+
+    for (i = threadIdx.x; i < halves; i += blockDim.x) {
+        y[(size_t) blockIdx.x * halves + i] = x[(size_t) from * halves + i];
+    }
+}
+
+
+void
+llm_cuda_gather(llm_dev_t *dev, const llm_act_t *x, llm_act_t *y)
+{
+    llm_cuda_t  *d = (llm_cuda_t *) dev;
+
+    llm_launch(llm_k_gather, d->out_rows, LLM_VALUE_THREADS, 0, d->stream,
+               d->step, (const uint16_t *) x->data, (uint16_t *) y->data,
+               x->is16 ? x->cols : 2 * x->cols);
+}
