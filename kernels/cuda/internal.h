@@ -222,6 +222,9 @@ struct llm_weight_s {
     uint16_t         *w16;
     uint8_t          *packed;
     int               cls;              /* class of packed: see linear.h */
+    uint32_t          n_experts;        /* of experts_create(), whose matrices
+                                           are packed one by one */
+    size_t            stride;           /* bytes from one to the next */
 };
 
 /*
@@ -341,7 +344,8 @@ void llm_cuda_follow(llm_cuda_t *d);
 uint32_t llm_cuda_draw_parts(uint32_t n);
 void llm_cuda_draw(llm_cuda_t *d);
 
-/* the operations: basic.cu, values.cu, attention.cu, linear.cu */
+/* the operations: basic.cu, values.cu, attention.cu, linear.cu, route.cu,
+   experts.cu */
 void llm_cuda_embed(llm_dev_t *dev, const llm_weight_t *w, llm_act_t *x);
 void llm_cuda_norm(llm_dev_t *dev, llm_rows_t rows, const llm_act_t *x,
     const llm_norm_t *n, llm_act_t *y);
@@ -372,6 +376,17 @@ llm_weight_t *llm_cuda_weight_create(llm_dev_t *dev, uint32_t type,
     uint32_t n_out, uint32_t n_in, const void *src, int usage,
     llm_err_t *err);
 void llm_cuda_weight_free(llm_dev_t *dev, llm_weight_t *w);
+llm_weight_t *llm_cuda_experts_create(llm_dev_t *dev, uint32_t type,
+    uint32_t n_experts, uint32_t n_out, uint32_t n_in, const void *src,
+    size_t stride, llm_err_t *err);
+llm_choice_t *llm_cuda_choice_create(llm_dev_t *dev,
+    const llm_choice_opts_t *opts, llm_err_t *err);
+void llm_cuda_choice_free(llm_dev_t *dev, llm_choice_t *c);
+void llm_cuda_route(llm_dev_t *dev, llm_rows_t rows, const llm_route_t *r,
+    const llm_act_t *logits, llm_choice_t *c);
+void llm_cuda_experts(llm_dev_t *dev, llm_rows_t rows,
+    const llm_experts_t *e, const llm_act_t *x, llm_choice_t *c,
+    llm_act_t *y);
 
 /* a row of 16-bit values <-> float, on the device */
 static __device__ __forceinline__ float

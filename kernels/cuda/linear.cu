@@ -29,7 +29,7 @@ static int llm_cuda_linear_room(llm_cuda_t *d, uint32_t n_in, llm_err_t *err);
 
 /* ---- weights ---- */
 
-static void
+void
 llm_cuda_upload(llm_cuda_t *d, uint8_t *dst, const uint8_t *src, size_t size)
 {
     int     i;
@@ -428,10 +428,7 @@ llm_cuda_linear_room(llm_cuda_t *d, uint32_t n_in, llm_err_t *err)
 }
 
 
-/*
- * For linear_q.cu: in each 32 columns, those that lane t = 0 .. 3 of a group
- * of four passes to two instructions are put side by side.
- */
+/* for linear_q.cu */
 
 __global__ void
 llm_k_fold(const uint32_t *count, const uint16_t *x, uint32_t n_in,
@@ -444,9 +441,7 @@ llm_k_fold(const uint32_t *count, const uint16_t *x, uint32_t n_in,
     }
 
     for (i = threadIdx.x; i < stride; i += blockDim.x) {
-        /* lane t, instruction m, half h of a register, element j */
-        c = i / 32 * 32
-            + i % 32 / 8 * 2 + i % 8 / 4 * 16 + i % 4 / 2 * 8 + i % 2;
+        c = llm_fold(i);
         y[(size_t) blockIdx.x * stride + i] = c < n_in
             ? x[(size_t) blockIdx.x * n_in + c] : (uint16_t) 0;
     }

@@ -18,6 +18,8 @@
  *   4       Q4_0 Q4_1 Q4_K    8: nibbles             scale, minimum
  *   5       Q5_0 Q5_1 Q5_K    8, and 2: fifth bits   scale, minimum
  *   6       Q6_K              8, and 4: two bits     scales of both halves
+ *   16      experts alone:    32: 16-bit elements    none
+ *           F32 F16 BF16
  *
  * A lane's nibbles are in the order of its quanta for classes 2 and 3, whose
  * scales are LLM_CODED_UNIT times what they are, lest small ones lose bits;
@@ -56,6 +58,7 @@
 #define LLM_CLASS_FP8      1
 #define LLM_CLASS_MINS     2
 #define LLM_CLASS_CODED    3
+#define LLM_CLASS_16       16
 
 /* the classes of a coded type's scales (coded.h) */
 #define LLM_CLASS_H32      LLM_CLASS_CODED
@@ -68,7 +71,7 @@
 #define LLM_CODED_UNIT     128.0f
 
 typedef struct {
-    int               cls;              /* 1 to 6, 8 */
+    int               cls;              /* 1 to 6, 8, 16 */
     uint32_t          n_out;
     uint32_t          row_tiles;
     uint32_t          blocks;           /* of 32 columns */
@@ -113,6 +116,10 @@ void llm_embed_coded(llm_cuda_t *d, const llm_weight_t *w,
 void llm_pack_fp8(llm_cuda_t *d, const llm_packed_t *p, uint32_t type,
     uint32_t n_in, const uint8_t *raw, size_t row_size);
 
+/* copies to the device; done when the device's stream is there */
+void llm_cuda_upload(llm_cuda_t *d, uint8_t *dst, const uint8_t *src,
+    size_t size);
+
 /* unpacks rows [first, first + n), first a multiple of 16, to 16 bits at y */
 void llm_unpack_rows(llm_cuda_t *d, const llm_packed_t *p, uint32_t first,
     uint32_t n, uint16_t *y);
@@ -130,6 +137,21 @@ void llm_linear_parts(llm_cuda_t *d, uint32_t rows, const uint16_t *x,
    they are read from shared memory */
 void llm_linear_parts_fp8(llm_cuda_t *d, uint32_t rows, const uint16_t *x,
     const llm_packed_t *p, const llm_out_t *out);
+
+
+/*
+ * Folded rows, for llm_block_product(): in each 32 columns those that lane t =
+ * 0 .. 3 of a group of four passes to two instructions are put side by side.
+ * The column that comes to place i.
+ */
+
+static __device__ __forceinline__ uint32_t
+llm_fold(uint32_t i)
+{
+    /* lane t, instruction m, half h of a register, element j */
+    return i / 32 * 32 + i % 32 / 8 * 2 + i % 8 / 4 * 16 + i % 4 / 2 * 8
+           + i % 2;
+}
 
 
 /* the beginning of part i, in blocks of 32 columns */
@@ -210,16 +232,14 @@ llm_put(const llm_out_t &o, uint32_t row, uint32_t col, float v)
 
 /*
  * Each warp of a block has sums over its own part of K, for the same 16 rows
- * of weights and N rows of activations: adds them in the order of the warps.
- * s has LLM_K_PARTS * 16 * N floats; acc[n-tile][4] is an mma's D.
+ * of weights and N rows of activations: the block gives them to each other in
+ * s, of LLM_K_PARTS * 16 * N floats.  acc[n-tile][4] is an mma's D.
  */
 
 template<int NT> static __device__ __forceinline__ void
-llm_put_tile(const llm_out_t &o, float *s, const float acc[NT][4],
-    uint32_t row_tile)
+llm_share_parts(float *s, const float acc[NT][4])
 {
-    int       i, n, w;
-    float     sum;
+    int       i, n;
     uint32_t  lane, warp, r, c;
 
     enum { N = NT * 8 };
@@ -238,20 +258,43 @@ llm_put_tile(const llm_out_t &o, float *s, const float acc[NT][4],
     }
 
     __syncthreads();
+}
+
+
+/* row r of the weights by row c: the warps' sums in the order of the warps */
+
+template<int NT> static __device__ __forceinline__ float
+llm_sum_parts(const float *s, uint32_t r, uint32_t c)
+{
+    int    w;
+    float  sum;
+
+    for (sum = 0, w = 0; w < LLM_K_PARTS; w++) {
+        sum += s[((uint32_t) w * LLM_TILE_ROWS + r) * NT * 8 + c];
+    }
+
+    return sum;
+}
+
+
+template<int NT> static __device__ __forceinline__ void
+llm_put_tile(const llm_out_t &o, float *s, const float acc[NT][4],
+    uint32_t row_tile)
+{
+    uint32_t  i, r, c;
+
+    enum { N = NT * 8 };
+
+    llm_share_parts<NT>(s, acc);
 
     /* neighbouring threads write neighbouring columns of the result */
 
-    for (i = (int) threadIdx.x; i < LLM_TILE_ROWS * N;
-         i += LLM_K_PARTS * 32)
-    {
-        r = (uint32_t) i % LLM_TILE_ROWS;
-        c = (uint32_t) i / LLM_TILE_ROWS;
+    for (i = threadIdx.x; i < LLM_TILE_ROWS * N; i += LLM_K_PARTS * 32) {
+        r = i % LLM_TILE_ROWS;
+        c = i / LLM_TILE_ROWS;
 
-        for (sum = 0, w = 0; w < LLM_K_PARTS; w++) {
-            sum += s[((uint32_t) w * LLM_TILE_ROWS + r) * N + c];
-        }
-
-        llm_put(o, blockIdx.y * N + c, row_tile * LLM_TILE_ROWS + r, sum);
+        llm_put(o, blockIdx.y * N + c, row_tile * LLM_TILE_ROWS + r,
+                llm_sum_parts<NT>(s, r, c));
     }
 }
 
