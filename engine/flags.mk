@@ -23,6 +23,12 @@ fortify   = $(if $(SAN)$(findstring _FORTIFY_SOURCE,$(1)),,$(if $(call \
 harden = -fstack-protector-strong $(call fortify,$(1))
 HARDEN_LINK := -Wl,-z,relro -Wl,-z,now
 
+# What a program and a backend that it loads must agree on: a checksum of the
+# headers that both include.
+
+INTERFACE := $(firstword $(shell cat kernels/kernels.h kernels/types.h \
+               kernels/types.def engine/base/base.h | cksum))
+
 # nginx's own flags have -Werror
 
 NGINX_CC := -fPIC -Wformat -Werror=format-security \

@@ -763,8 +763,14 @@ struct llm_ops_s {
 extern const llm_ops_t  llm_ops_reference;
 extern const llm_ops_t  llm_ops_cpu;
 
-/* what a backend's shared object exports under LLM_BACKEND_SYMBOL */
-#define LLM_BACKEND_SYMBOL  "llm_backend"
-typedef const llm_ops_t *(*llm_backend_pt)(void);
+/*
+ * What a backend's shared object exports under LLM_BACKEND_SYMBOL: its table,
+ * or NULL if it was built with other headers than the caller, whose
+ * LLM_INTERFACE and sizeof(llm_ops_t) are given.  LLM_INTERFACE is a checksum
+ * of these headers (engine/flags.mk): it changes with every table and every
+ * struct that operations get.
+ */
+#define LLM_BACKEND_SYMBOL  "llm_backend_table"
+typedef const llm_ops_t *(*llm_backend_pt)(uint32_t interface, size_t size);
 
 #endif /* LLM_KERNELS_H */

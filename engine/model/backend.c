@@ -128,12 +128,13 @@ llm_backend_load(const char *dir, const char *file,
 
     /* POSIX allows a function's address in an object pointer */
     *(void **) &backend = dlsym(lib, LLM_BACKEND_SYMBOL);
-    if (backend == NULL) {
-        (void) dlclose(lib);
-        return llm_fail(err, "%s: it has no " LLM_BACKEND_SYMBOL "()", path);
-    }
+    ops = backend ? backend(LLM_INTERFACE, sizeof(llm_ops_t)) : NULL;
 
-    ops = backend();
+    if (ops == NULL) {
+        (void) dlclose(lib);
+        return llm_fail(err, "%s is not of the same build as this program: "
+                        "build both again", path);
+    }
 
     return ops->open(dev, opts, err);
 }

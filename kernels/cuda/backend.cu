@@ -586,6 +586,9 @@ llm_cuda_select(llm_cuda_t *d, llm_err_t *err)
 }
 
 
+static const llm_ops_t *llm_cuda_ops(void);
+
+
 static int
 llm_cuda_open(llm_dev_t **dev, const llm_dev_opts_t *opts, llm_err_t *err)
 {
@@ -597,7 +600,7 @@ llm_cuda_open(llm_dev_t **dev, const llm_dev_opts_t *opts, llm_err_t *err)
         return llm_fail(err, "no memory for a device");
     }
 
-    d->dev.ops = llm_backend();
+    d->dev.ops = llm_cuda_ops();
     d->opts = *opts;
     d->opts.max_out = llm_max(opts->max_out, opts->max_seqs);
     d->bf16 = opts->weight_type == LLM_TYPE_BF16;
@@ -714,8 +717,16 @@ static const llm_ops_t  llm_ops_cuda = {
 };
 
 
-extern "C" LLM_EXPORT const llm_ops_t *
-llm_backend(void)
+static const llm_ops_t *
+llm_cuda_ops(void)
 {
     return &llm_ops_cuda;
+}
+
+
+extern "C" LLM_EXPORT const llm_ops_t *
+llm_backend_table(uint32_t interface, size_t size)
+{
+    return interface == LLM_INTERFACE && size == sizeof(llm_ops_t)
+           ? llm_cuda_ops() : NULL;
 }

@@ -297,7 +297,8 @@ llm_cuda_count(const llm_cuda_t *d, llm_rows_t rows)
 
 
 /* the table, under LLM_BACKEND_SYMBOL */
-extern "C" const llm_ops_t *llm_backend(void);
+extern "C" const llm_ops_t *llm_backend_table(uint32_t interface,
+    size_t size);
 
 /* acts.cu */
 llm_act_t *llm_cuda_act_create(llm_dev_t *dev, uint32_t max_rows,
