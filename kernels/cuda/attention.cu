@@ -363,7 +363,7 @@ llm_att_store(const llm_att_args_t &a, const llm_att_state_t<DH> &st,
 {
     int        i, n, j;
     float      inv, *dst;
-    uint16_t  *out;
+    size_t     out;
     uint32_t   index, dim, head;
 
 #pragma unroll
@@ -375,8 +375,7 @@ llm_att_store(const llm_att_args_t &a, const llm_att_state_t<DH> &st,
         }
 
         head = kv_head * a.group + index % a.group;
-        out = a.out + ((size_t) (row0 + index / a.group) * a.n_heads + head)
-                      * a.dv;
+        out = ((size_t) (row0 + index / a.group) * a.n_heads + head) * a.dv;
         dst = partial + (size_t) head * (a.dv + 2);
         inv = llm_att_factor(a, head, st.max[i], st.sum[i]);
 
@@ -394,8 +393,8 @@ llm_att_store(const llm_att_args_t &a, const llm_att_state_t<DH> &st,
                     dst[2 + dim] = st.acc[n][2 * i + j];
 
                 } else {
-                    out[dim] = llm_store16(st.acc[n][2 * i + j] * inv,
-                                           a.bf16);
+                    llm_store(a.out, out + dim, st.acc[n][2 * i + j] * inv,
+                              a.out16, a.bf16);
                 }
             }
         }
@@ -534,8 +533,8 @@ llm_k_attention_merge(llm_cuda_step_t cs, llm_att_args_t a)
             acc = llm_att_join(acc, w0, p[2 + dim], w1);
         }
 
-        a.out[((size_t) row * a.n_heads + head) * a.dv + dim] =
-            llm_store16(acc * llm_att_factor(a, head, max, sum), a.bf16);
+        llm_store(a.out, ((size_t) row * a.n_heads + head) * a.dv + dim,
+                  acc * llm_att_factor(a, head, max, sum), a.out16, a.bf16);
     }
 }
 
@@ -583,7 +582,8 @@ llm_cuda_attention(llm_dev_t *dev, const llm_heads_t *h, const llm_act_t *q,
     a.q = (const float *) q->data;
     a.kc = kv->data + kv->rooms[h->layer].k;
     a.vc = kv->data + kv->rooms[h->layer].v;
-    a.out = (uint16_t *) out->data;
+    a.out = out->data;
+    a.out16 = out->is16;
     a.partial = d->partial;
     a.sinks = h->sinks ? h->sinks->data : NULL;
     a.scale = h->softcap > 0 ? h->scale / h->softcap : h->scale * LLM_LOG2E;

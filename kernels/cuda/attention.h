@@ -19,7 +19,7 @@ typedef struct {
     const float      *q;
     const uint8_t    *kc;               /* the layer's pages */
     const uint8_t    *vc;
-    uint16_t         *out;
+    void             *out;
     float            *partial;          /* [split][n_heads][dv + 2] */
     const float      *sinks;            /* [n_heads] or NULL */
     float             scale;            /* times log2(e), or with a cap divided
@@ -32,6 +32,7 @@ typedef struct {
     uint32_t          group;
     uint32_t          dk;
     uint32_t          dv;
+    int               out16;            /* out is 16 bits wide, else float */
     int               bf16;             /* type of out; K, V and P are f16 */
 } llm_att_args_t;
 

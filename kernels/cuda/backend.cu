@@ -50,6 +50,7 @@ llm_cuda_step_layout(llm_cuda_t *d, uint8_t *base, llm_cuda_step_t *st)
     LLM_STEP_ARRAY(row_seq, uint32_t, d->opts.max_tokens);
     LLM_STEP_ARRAY(seq_rows, uint32_t, d->opts.max_seqs + 1);
     LLM_STEP_ARRAY(kv_len, uint32_t, d->opts.max_seqs);
+    LLM_STEP_ARRAY(slots, uint32_t, d->opts.max_seqs);
     LLM_STEP_ARRAY(out_rows, uint32_t, d->opts.max_out);
     LLM_STEP_ARRAY(draws, llm_cuda_draw_t, d->opts.max_out);
     LLM_STEP_ARRAY(split_base, uint32_t, d->opts.max_seqs);
@@ -128,6 +129,10 @@ llm_cuda_step_fill(llm_cuda_t *d, const llm_batch_t *b)
     memcpy((void *) h.seq_rows, b->seq_rows,
            (b->n_seqs + 1) * sizeof(uint32_t));
     memcpy((void *) h.kv_len, b->kv_len, b->n_seqs * sizeof(uint32_t));
+
+    if (b->slots) {
+        memcpy((void *) h.slots, b->slots, b->n_seqs * sizeof(uint32_t));
+    }
 
     if (b->n_out) {
         memcpy((void *) h.out_rows, b->out_rows,
@@ -692,7 +697,7 @@ static const llm_ops_t  llm_ops_cuda = {
     llm_cuda_drawn,
     LLM_CAN_NORMS | LLM_CAN_ACTS | LLM_CAN_WINDOWS | LLM_CAN_SCORES
         | LLM_CAN_ROPE | LLM_CAN_KV | LLM_CAN_SCALE | LLM_CAN_EMBED
-        | LLM_CAN_EXPERTS,
+        | LLM_CAN_EXPERTS | LLM_CAN_STATE,
     llm_cuda_act_cols,
     llm_cuda_act,
     llm_cuda_scale,
@@ -705,14 +710,14 @@ static const llm_ops_t  llm_ops_cuda = {
     llm_cuda_route,
     llm_cuda_experts,
     llm_cuda_gate_rows,
-    NULL,
-    NULL,
-    NULL,
-    NULL,
-    NULL,
-    NULL,
-    NULL,
-    NULL,
+    llm_cuda_state_create,
+    llm_cuda_state_free,
+    llm_cuda_state_size,
+    llm_cuda_state_copy,
+    llm_cuda_conv,
+    llm_cuda_delta,
+    llm_cuda_scan,
+    llm_cuda_pieces,
     NULL
 };
 

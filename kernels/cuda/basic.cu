@@ -102,7 +102,7 @@ llm_block_sum(float v, float *s)
 
 typedef struct {
     const uint32_t   *count;
-    const float      *x;
+    const void       *x;
     const float      *w;                /* or NULL */
     const float      *bias;             /* or NULL */
     void             *y;
@@ -112,9 +112,19 @@ typedef struct {
     int               wide;             /* w is as wide as the row */
     int               layer;            /* the mean is taken off */
     int               add;
+    int               x_is16;
     int               is16;
     int               bf16;
 } llm_norm_args_t;
+
+
+/* column i of the block's group, which begins at `base` */
+
+static __device__ __forceinline__ float
+llm_norm_in(const llm_norm_args_t &a, size_t base, uint32_t i)
+{
+    return llm_load(a.x, base + i, a.x_is16, a.bf16);
+}
 
 
 /* block (row, group of columns); two floats of shared memory a warp */
@@ -139,7 +149,7 @@ llm_k_norm(llm_norm_args_t a)
 
     if (a.layer) {
         for (sum = 0, i = threadIdx.x; i < a.group; i += blockDim.x) {
-            sum += a.x[base + i];
+            sum += llm_norm_in(a, base, i);
         }
 
         mean = llm_block_sum(sum, s + LLM_ROW_THREADS / 32)
@@ -147,7 +157,7 @@ llm_k_norm(llm_norm_args_t a)
     }
 
     for (sum = 0, i = threadIdx.x; i < a.group; i += blockDim.x) {
-        v = a.x[base + i] - mean;
+        v = llm_norm_in(a, base, i) - mean;
         sum += v * v;
     }
 
@@ -155,7 +165,7 @@ llm_k_norm(llm_norm_args_t a)
     scale = rsqrtf(sum / (float) a.group + a.eps);
 
     for (i = threadIdx.x; i < a.group; i += blockDim.x) {
-        v = (a.x[base + i] - mean) * scale;
+        v = (llm_norm_in(a, base, i) - mean) * scale;
         v = a.w ? v * a.w[a.wide ? first + i : i] : v;
         v = a.bias ? v + a.bias[first + i] : v;
         v = a.add ? llm_load(a.y, base + i, a.is16, a.bf16) + v : v;
@@ -172,7 +182,8 @@ llm_cuda_norm(llm_dev_t *dev, llm_rows_t rows, const llm_act_t *x,
     llm_norm_args_t   a;
 
     a.count = llm_cuda_count(d, rows);
-    a.x = (const float *) x->data;
+    a.x = x->data;
+    a.x_is16 = x->is16;
     a.w = n->w ? n->w->data : NULL;
     a.bias = n->bias ? n->bias->data : NULL;
     a.y = y->data;

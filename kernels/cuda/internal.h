@@ -110,6 +110,7 @@ typedef struct {
     const uint32_t   *row_seq;          /* [max_tokens] sequence of a row */
     const uint32_t   *seq_rows;         /* [max_seqs + 1] */
     const uint32_t   *kv_len;           /* [max_seqs] */
+    const uint32_t   *slots;            /* [max_seqs] recurrent states */
     const uint32_t   *out_rows;         /* [max_out] */
     const llm_cuda_draw_t  *draws;      /* [max_out] */
     const uint32_t   *split_base;       /* [max_seqs] first partial result of
@@ -346,7 +347,7 @@ uint32_t llm_cuda_draw_parts(uint32_t n);
 void llm_cuda_draw(llm_cuda_t *d);
 
 /* the operations: basic.cu, values.cu, attention.cu, linear.cu, route.cu,
-   experts.cu */
+   experts.cu, state.cu */
 void llm_cuda_embed(llm_dev_t *dev, const llm_weight_t *w, llm_act_t *x);
 void llm_cuda_norm(llm_dev_t *dev, llm_rows_t rows, const llm_act_t *x,
     const llm_norm_t *n, llm_act_t *y);
@@ -365,6 +366,8 @@ void llm_cuda_softcap(llm_dev_t *dev, llm_rows_t rows, float cap,
     llm_act_t *x);
 void llm_cuda_columns(llm_dev_t *dev, llm_rows_t rows, const llm_act_t *x,
     uint32_t first, llm_act_t *y);
+void llm_cuda_pieces(llm_dev_t *dev, llm_rows_t rows, const llm_act_t *x,
+    uint32_t first, uint32_t width, uint32_t stride, llm_act_t *y);
 void llm_cuda_gate_rows(llm_dev_t *dev, llm_rows_t rows,
     const llm_act_t *gate, llm_act_t *x);
 void llm_cuda_gather(llm_dev_t *dev, const llm_act_t *x, llm_act_t *y);
@@ -388,6 +391,19 @@ void llm_cuda_route(llm_dev_t *dev, llm_rows_t rows, const llm_route_t *r,
 void llm_cuda_experts(llm_dev_t *dev, llm_rows_t rows,
     const llm_experts_t *e, const llm_act_t *x, llm_choice_t *c,
     llm_act_t *y);
+llm_state_t *llm_cuda_state_create(llm_dev_t *dev, const llm_state_opts_t *o,
+    llm_err_t *err);
+void llm_cuda_state_free(llm_dev_t *dev, llm_state_t *st);
+size_t llm_cuda_state_size(llm_dev_t *dev, const llm_state_opts_t *o);
+void llm_cuda_state_copy(llm_dev_t *dev, llm_state_t *st, uint32_t src,
+    uint32_t dst);
+void llm_cuda_conv(llm_dev_t *dev, const llm_conv_t *c, const llm_act_t *x,
+    llm_state_t *st, llm_act_t *y);
+void llm_cuda_delta(llm_dev_t *dev, const llm_delta_t *p, const llm_act_t *x,
+    const llm_act_t *alpha, const llm_act_t *beta, llm_state_t *st,
+    llm_act_t *y);
+void llm_cuda_scan(llm_dev_t *dev, const llm_scan_t *p, const llm_act_t *x,
+    const llm_act_t *dt, llm_state_t *st, llm_act_t *y);
 
 /* a row of 16-bit values <-> float, on the device */
 static __device__ __forceinline__ float

@@ -147,6 +147,7 @@ typedef struct {
     int                group_pairs;
     int                normalize;
     float              floor;
+    float              eps;
     float              scale;
     const float       *bias;
     const float       *factor;
@@ -349,9 +350,12 @@ llm_route_weigh(const llm_route_args_t &r, const llm_route_shared_t &sh,
         sum += r.score == LLM_ROUTE_CHOSEN ? exp(w - max) : w;
     }
 
-    if (r.score != LLM_ROUTE_CHOSEN) {
-        sum = !r.normalize ? 1 : sum < (double) r.floor ? (double) r.floor
-                                                        : sum;
+    if (r.score != LLM_ROUTE_CHOSEN && r.normalize) {
+        sum = sum < (double) r.floor ? (double) r.floor : sum;
+        sum += (double) r.eps;
+
+    } else if (r.score != LLM_ROUTE_CHOSEN) {
+        sum = 1;
     }
 
     for (i = 0; i < r.n_used; i++) {
@@ -512,6 +516,7 @@ llm_cuda_route(llm_dev_t *dev, llm_rows_t rows, const llm_route_t *r,
     a.group_pairs = r->group_pairs;
     a.normalize = r->normalize;
     a.floor = r->floor;
+    a.eps = r->eps;
     a.scale = r->scale;
     a.bias = r->bias ? r->bias->data : NULL;
     a.factor = r->factor ? r->factor->data : NULL;

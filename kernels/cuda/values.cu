@@ -141,15 +141,18 @@ llm_cuda_softcap(llm_dev_t *dev, llm_rows_t rows, float cap, llm_act_t *x)
 
 
 __global__ void
-llm_k_columns(const float *x, uint32_t x_cols, uint32_t first, size_t n,
-    float *y, uint32_t y_cols)
+llm_k_pieces(const float *x, uint32_t x_cols, uint32_t first, uint32_t width,
+    uint32_t stride, size_t n, float *y, uint32_t y_cols)
 {
-    size_t  i;
+    size_t    i;
+    uint32_t  c;
 
     i = llm_value();
 
     if (i < n) {
-        y[i] = x[i / y_cols * x_cols + first + i % y_cols];
+        c = (uint32_t) (i % y_cols);
+        y[i] = x[i / y_cols * x_cols + first + c / width * stride
+                 + c % width];
     }
 }
 
@@ -157,17 +160,25 @@ llm_k_columns(const float *x, uint32_t x_cols, uint32_t first, size_t n,
 /* of float32 buffers */
 
 void
-llm_cuda_columns(llm_dev_t *dev, llm_rows_t rows, const llm_act_t *x,
-    uint32_t first, llm_act_t *y)
+llm_cuda_pieces(llm_dev_t *dev, llm_rows_t rows, const llm_act_t *x,
+    uint32_t first, uint32_t width, uint32_t stride, llm_act_t *y)
 {
     size_t       n;
     llm_cuda_t  *d = (llm_cuda_t *) dev;
 
     n = (size_t) llm_cuda_rows(d, rows) * y->cols;
 
-    llm_launch(llm_k_columns, llm_value_blocks(n), LLM_VALUE_THREADS, 0,
-               d->stream, (const float *) x->data, x->cols, first, n,
-               (float *) y->data, y->cols);
+    llm_launch(llm_k_pieces, llm_value_blocks(n), LLM_VALUE_THREADS, 0,
+               d->stream, (const float *) x->data, x->cols, first, width,
+               stride, n, (float *) y->data, y->cols);
+}
+
+
+void
+llm_cuda_columns(llm_dev_t *dev, llm_rows_t rows, const llm_act_t *x,
+    uint32_t first, llm_act_t *y)
+{
+    llm_cuda_pieces(dev, rows, x, first, y->cols, 0, y);
 }
 
 

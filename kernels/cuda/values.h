@@ -43,6 +43,12 @@ llm_act_one(const llm_act_fn_t &fn, float x)
     case LLM_GLU_CLAMPED:
         x = x > 7.0f ? 7.0f : x;
         return x / (1.0f + expf(-1.702f * x));
+
+    case LLM_GLU_SIGMOID:
+        return 1.0f / (1.0f + expf(-x));
+
+    case LLM_GLU_LINEAR:
+        return x;
     }
 
     return 0.0f;

@@ -1,12 +1,13 @@
 /*
  * Recurrent layers: the short convolution, the gated delta rule and the
- * selective scan against computations in float64, on the reference and every
- * instruction set; and the same bits however sequences are cut into steps,
- * whoever shares the step, however many threads there are, and from a copy of
- * a state.
+ * selective scan against computations in float64, on the reference, every
+ * instruction set and the CUDA backend in the emulator (LLM_GPU_DEVICE=cuda: on
+ * a GPU); and the same bits however sequences are cut into steps, whoever
+ * shares the step, however many threads there are, and from a copy of a state.
  */
 
 #include "t/unit/ops.h"
+#include "t/unit/emu_dev.h"
 
 #include <string.h>
 
@@ -332,6 +333,8 @@ step(run_t *r, const uint32_t *take)
 {
     uint32_t          i, k, n, n_seqs;
     uint32_t          pos[OPS_MAX_ROWS], ends[N_SEQS + 1], slots[N_SEQS];
+    uint32_t          kv_len[N_SEQS] = { 0, 0, 0 }, pages[1] = { 0 };
+    int32_t           tokens[OPS_MAX_ROWS] = { 0 };
     llm_act_t        *x, *dt, *beta, *y;
     llm_batch_t       b;
     const case_t     *c = r->in->c;
@@ -353,8 +356,11 @@ step(run_t *r, const uint32_t *take)
     memset(&b, 0, sizeof(b));
     b.n_tokens = n;
     b.n_seqs = n_seqs;
+    b.tokens = tokens;
     b.pos = pos;
     b.seq_rows = ends;
+    b.kv_len = kv_len;
+    b.pages = pages;
     b.slots = slots;
 
     x = take_rows(r, r->in->x, r->in->cols, take);
@@ -520,6 +526,26 @@ close_run(run_t *r)
 }
 
 
+/* ops NULL: the device that emu_dev.h opens */
+
+static llm_dev_t *
+open_device(const llm_ops_t *ops, const char *isa, uint32_t threads)
+{
+    llm_dev_opts_t  o;
+
+    if (ops) {
+        return ops_open(ops, isa, threads);
+    }
+
+    memset(&o, 0, sizeof(o));
+    o.max_tokens = OPS_MAX_ROWS;
+    o.max_seqs = OPS_MAX_SEQS;
+    o.max_pages = OPS_MAX_PAGES;
+
+    return open_tested(&o);
+}
+
+
 static void
 check_device(const input_t *in, const llm_ops_t *ops, const char *isa,
     double bound)
@@ -534,7 +560,7 @@ check_device(const input_t *in, const llm_ops_t *ops, const char *isa,
 
     const char  *name = in->c->name;
 
-    dev = ops_open(ops, isa, 1);
+    dev = open_device(ops, isa, 1);
 
     if (dev == NULL) {
         skip(isa);
@@ -565,7 +591,7 @@ check_device(const input_t *in, const llm_ops_t *ops, const char *isa,
     close_run(&r);
     dev->ops->close(dev);
 
-    dev = ops_open(ops, strcmp(isa, "reference") == 0 ? NULL : isa, 3);
+    dev = open_device(ops, strcmp(isa, "reference") == 0 ? NULL : isa, 3);
     open_run(&r, dev, in);
     run(&r, 7);
     ok(memcmp(whole, r.y, size) == 0, "%s: %s: and with three threads", isa,
@@ -594,7 +620,14 @@ check_sizes(const llm_ops_t *ops, const char *what)
         { UINT32_MAX, LLM_MAX_CONV, 1u << 20, 1u << 20, 1u << 20 },
     };
 
-    dev = ops_open(ops, NULL, 1);
+    dev = open_device(ops, NULL, 1);
+
+    if (dev == NULL) {
+        skip(what);
+        return;
+    }
+
+    ops = dev->ops;
     o = (llm_state_opts_t) { 2, 1, layers };
     ok(ops->state_size(dev, &o) >= (2 * 4 + 30) * 4
        && ops->state_size(dev, &o) < 1024, "%s: a slot's size", what);
@@ -621,6 +654,8 @@ main(void)
     size_t   i, k;
     input_t  in;
 
+    (void) setenv("LLM_EMU_SEED", "19", 0);
+
     for (i = 0; i < llm_nelems(cases); i++) {
         make_input(&in, &cases[i]);
         naive(&in);
@@ -631,11 +666,14 @@ main(void)
             check_device(&in, &llm_ops_cpu, ops_isas[k], 2e-6);
         }
 
+        check_device(&in, NULL, "the CUDA backend", 2e-6);
+
         free_input(&in);
     }
 
     check_sizes(&llm_ops_reference, "reference");
     check_sizes(&llm_ops_cpu, "cpu");
+    check_sizes(NULL, "the CUDA backend");
 
     return done_testing();
 }
