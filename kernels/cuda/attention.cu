@@ -124,7 +124,7 @@ llm_att_scores(const uint16_t *ks, int nt, const uint32_t q[DH / 16][4],
     int       k;
     uint32_t  b[4];
 
-    enum { STRIDE = llm_att_tile<DH>::STRIDE };
+    enum { STRIDE = llm_att_tile<DH, 1>::STRIDE };
 
     s[0] = s[1] = s[2] = s[3] = 0;
 
@@ -148,7 +148,7 @@ llm_att_values(const uint16_t *vs, int kt, const uint32_t p[4],
     int       n;
     uint32_t  b[4];
 
-    enum { STRIDE = llm_att_tile<DH>::STRIDE };
+    enum { STRIDE = llm_att_tile<DH, 1>::STRIDE };
 
 #pragma unroll
     for (n = 0; n < DH / 8; n += 2) {
@@ -178,22 +178,22 @@ llm_att_score(const llm_att_args_t &a, float s)
  * from[i] the first that it sees.
  */
 
-template<int DH> static __device__ __forceinline__ void
+template<int DK, int DV> static __device__ __forceinline__ void
 llm_att_step(const llm_att_args_t &a, const uint16_t *ks, const uint16_t *vs,
     uint32_t first, const int pos[2], const int from[2],
-    const uint32_t q[DH / 16][4], llm_att_state_t<DH> &st)
+    const uint32_t q[DK / 16][4], llm_att_state_t<DV> &st)
 {
     int       i, j, n, at;
     float     m, old, part, p[2], sum;
     uint32_t  pk[4];
 
-    enum { TILE = llm_att_tile<DH>::POSITIONS };
+    enum { TILE = llm_att_positions<DK>::N };
 
     float     s[TILE / 8][4];
 
 #pragma unroll
     for (n = 0; n < TILE / 8; n++) {
-        llm_att_scores<DH>(ks, n, q, s[n]);
+        llm_att_scores<DK>(ks, n, q, s[n]);
     }
 
 #pragma unroll
@@ -235,7 +235,7 @@ llm_att_step(const llm_att_args_t &a, const uint16_t *ks, const uint16_t *vs,
         st.sum[i] = __fmaf_rn(st.sum[i], old, sum);
 
 #pragma unroll
-        for (n = 0; n < DH / 8; n++) {
+        for (n = 0; n < DV / 8; n++) {
             st.acc[n][2 * i] *= old;
             st.acc[n][2 * i + 1] *= old;
         }
@@ -248,7 +248,7 @@ llm_att_step(const llm_att_args_t &a, const uint16_t *ks, const uint16_t *vs,
         pk[2] = llm_att_pack(s[2 * n + 1][0], s[2 * n + 1][1]);
         pk[3] = llm_att_pack(s[2 * n + 1][2], s[2 * n + 1][3]);
 
-        llm_att_values<DH>(vs, n, pk, st);
+        llm_att_values<DV>(vs, n, pk, st);
     }
 }
 
@@ -256,33 +256,36 @@ llm_att_step(const llm_att_args_t &a, const uint16_t *ks, const uint16_t *vs,
 /* the positions [first, end) of a split of which `begin` is the first that any
    row of the block sees, tile by tile, while the next tile is being copied */
 
-template<int DH, int FP8> static __device__ void
+template<int DK, int DV, int FP8> static __device__ void
 llm_att_split(const llm_cuda_step_t &cs, const llm_att_args_t &a,
-    uint8_t *smem, uint32_t seq, uint32_t kv_head, uint32_t first,
-    uint32_t begin, uint32_t end, int active, const int pos[2],
-    const int from[2], const uint32_t q[DH / 16][4], llm_att_state_t<DH> &st)
+    uint8_t *smem, uint32_t seq, uint32_t kv_head, uint32_t dv0,
+    uint32_t first, uint32_t begin, uint32_t end, int active,
+    const int pos[2], const int from[2], const uint32_t q[DK / 16][4],
+    llm_att_state_t<DV> &st)
 {
     uint32_t   at;
     uint8_t   *stage, *next, *turn;
     uint16_t  *ks, *vs;
 
-    enum { TILE = llm_att_tile<DH>::POSITIONS,
-           SIZE = llm_att_tile<DH>::SIZE,
-           BYTES = llm_att_stage_t<DH, FP8>::BYTES };
+    enum { TILE = llm_att_positions<DK>::N,
+           SIZE = llm_att_tile<DK, TILE>::SIZE,
+           K = llm_att_stage_t<DK, DV, FP8>::K,
+           BYTES = llm_att_stage_t<DK, DV, FP8>::BYTES };
 
-    llm_att_clear<DH>(st);
+    llm_att_clear<DV>(st);
     stage = smem;
     next = smem + BYTES;
     first += begin > first ? (begin - first) / TILE * TILE : 0;
 
-    llm_att_fetch<DH, FP8>(cs, a, stage, seq, kv_head, first, begin, end);
+    llm_att_fetch<DK, DV, FP8>(cs, a, stage, seq, kv_head, dv0, first, begin,
+                               end);
     llm_cp_async_commit();
 
     for (at = first; at < end; at += TILE) {
 
         if (at + TILE < end) {
-            llm_att_fetch<DH, FP8>(cs, a, next, seq, kv_head, at + TILE,
-                                   begin, end);
+            llm_att_fetch<DK, DV, FP8>(cs, a, next, seq, kv_head, dv0,
+                                       at + TILE, begin, end);
         }
 
         llm_cp_async_commit();
@@ -293,13 +296,13 @@ llm_att_split(const llm_cuda_step_t &cs, const llm_att_args_t &a,
         vs = ks + SIZE;
 
         if (FP8) {
-            llm_att_widen<DH>(stage, ks);
-            llm_att_widen<DH>(stage + BYTES / 2, vs);
+            llm_att_widen<DK, TILE>(stage, ks);
+            llm_att_widen<DV, TILE>(stage + K, vs);
             __syncthreads();
         }
 
         if (active) {
-            llm_att_step<DH>(a, ks, vs, at, pos, from, q, st);
+            llm_att_step<DK, DV>(a, ks, vs, at, pos, from, q, st);
         }
 
         __syncthreads();
@@ -358,8 +361,8 @@ llm_att_factor(const llm_att_args_t &a, uint32_t head, float max, float sum)
 
 template<int DH> static __device__ __forceinline__ void
 llm_att_store(const llm_att_args_t &a, const llm_att_state_t<DH> &st,
-    uint32_t row0, uint32_t kv_head, uint32_t first, uint32_t n_rows,
-    float *partial)
+    uint32_t row0, uint32_t kv_head, uint32_t dv0, uint32_t first,
+    uint32_t n_rows, float *partial)
 {
     int        i, n, j;
     float      inv, *dst;
@@ -383,7 +386,7 @@ llm_att_store(const llm_att_args_t &a, const llm_att_state_t<DH> &st,
         for (n = 0; n < DH / 8; n++) {
 #pragma unroll
             for (j = 0; j < 2; j++) {
-                dim = n * 8 + threadIdx.x % 4 * 2 + j;
+                dim = dv0 + n * 8 + threadIdx.x % 4 * 2 + j;
 
                 if (dim >= a.dv) {
                     continue;
@@ -399,7 +402,7 @@ llm_att_store(const llm_att_args_t &a, const llm_att_state_t<DH> &st,
             }
         }
 
-        if (partial && threadIdx.x % 4 == 0) {
+        if (partial && dv0 == 0 && threadIdx.x % 4 == 0) {
             dst[0] = st.max[i];
             dst[1] = st.sum[i];
         }
@@ -407,22 +410,23 @@ llm_att_store(const llm_att_args_t &a, const llm_att_state_t<DH> &st,
 }
 
 
-/* block (tile of query rows, KV head and split, sequence) */
+/* block (tile of query rows; slice of V, KV head and split; sequence) */
 
-template<int DH, int FP8> __global__ void __launch_bounds__(LLM_ATT_THREADS)
+template<int DK, int DV, int FP8> __global__ void __launch_bounds__(LLM_ATT_THREADS)
 llm_k_attention(llm_cuda_step_t cs, llm_att_args_t a)
 {
     int                   i, active, pos[2], from[2];
     uint32_t              seq, kv_head, split, row0, n_rows, first, base;
-    uint32_t              s, n_splits, begin, end, index, last;
-    uint32_t              q[DH / 16][4];
-    llm_att_state_t<DH>   part, all;
+    uint32_t              s, n_splits, begin, end, index, last, dv0;
+    uint32_t              q[DK / 16][4];
+    llm_att_state_t<DV>   part, all;
 
     LLM_SHARED(mem);
 
     seq = blockIdx.z;
-    kv_head = blockIdx.y % a.n_kv_heads;
-    split = blockIdx.y / a.n_kv_heads;
+    dv0 = blockIdx.y % a.slices * DV;
+    kv_head = blockIdx.y / a.slices % a.n_kv_heads;
+    split = blockIdx.y / a.slices / a.n_kv_heads;
 
     if (seq >= cs.counts[LLM_N_SEQS]) {
         return;
@@ -454,7 +458,7 @@ llm_k_attention(llm_cuda_step_t cs, llm_att_args_t a)
         from[i] = (int) llm_att_first(a, (uint32_t) llm_max(pos[i], 0));
     }
 
-    llm_att_queries<DH>(a, row0, kv_head, first, n_rows, q);
+    llm_att_queries<DK>(a, row0, kv_head, first, n_rows, q);
 
     if (base != LLM_CUDA_NO_SPLIT) {
         if (split >= n_splits || split < begin / LLM_CUDA_KV_SPLIT) {
@@ -462,13 +466,13 @@ llm_k_attention(llm_cuda_step_t cs, llm_att_args_t a)
         }
 
         s = (split + 1) * LLM_CUDA_KV_SPLIT;
-        llm_att_split<DH, FP8>(cs, a, mem, seq, kv_head,
+        llm_att_split<DK, DV, FP8>(cs, a, mem, seq, kv_head, dv0,
                                split * LLM_CUDA_KV_SPLIT, begin,
                                s < end ? s : end, active, pos, from, q,
                                part);
 
         if (active) {
-            llm_att_store<DH>(a, part, row0, kv_head, first, n_rows,
+            llm_att_store<DV>(a, part, row0, kv_head, dv0, first, n_rows,
                               a.partial + (size_t) (base + split) * a.n_heads
                                           * (a.dv + 2));
         }
@@ -476,19 +480,19 @@ llm_k_attention(llm_cuda_step_t cs, llm_att_args_t a)
         return;
     }
 
-    llm_att_clear<DH>(all);
+    llm_att_clear<DV>(all);
 
     for (s = begin / LLM_CUDA_KV_SPLIT; s < n_splits; s++) {
         index = (s + 1) * LLM_CUDA_KV_SPLIT;
-        llm_att_split<DH, FP8>(cs, a, mem, seq, kv_head,
+        llm_att_split<DK, DV, FP8>(cs, a, mem, seq, kv_head, dv0,
                                s * LLM_CUDA_KV_SPLIT, begin,
                                index < end ? index : end, active, pos, from,
                                q, part);
-        llm_att_merge<DH>(all, part);
+        llm_att_merge<DV>(all, part);
     }
 
     if (active) {
-        llm_att_store<DH>(a, all, row0, kv_head, first, n_rows, NULL);
+        llm_att_store<DV>(a, all, row0, kv_head, dv0, first, n_rows, NULL);
     }
 }
 
@@ -539,34 +543,34 @@ llm_k_attention_merge(llm_cuda_step_t cs, llm_att_args_t a)
 }
 
 
-template<int DH, int FP8> static void
+template<int DK, int DV, int FP8> static void
 llm_att_launch_as(llm_cuda_t *d, const llm_att_args_t &a)
 {
     size_t    shared;
     uint32_t  tiles;
 
-    shared = llm_att_stage_t<DH, FP8>::ALL;
+    shared = llm_att_stage_t<DK, DV, FP8>::ALL;
     tiles = (d->max_seq_rows * a.group + LLM_ATT_WARPS * LLM_ATT_ROWS - 1)
             / (LLM_ATT_WARPS * LLM_ATT_ROWS);
 
-    (void) llm_cuda_check(d, cudaFuncSetAttribute(llm_k_attention<DH, FP8>,
+    (void) llm_cuda_check(d, cudaFuncSetAttribute(llm_k_attention<DK, DV, FP8>,
                               cudaFuncAttributeMaxDynamicSharedMemorySize,
                               (int) shared), "shared memory of attention");
 
-    llm_launch((llm_k_attention<DH, FP8>),
-               dim3(tiles, a.n_kv_heads * d->splits, d->seqs),
+    llm_launch((llm_k_attention<DK, DV, FP8>),
+               dim3(tiles, a.slices * a.n_kv_heads * d->splits, d->seqs),
                LLM_ATT_THREADS, shared, d->stream, d->step, a);
 }
 
 
-template<int DH> static void
+template<int DK, int DV> static void
 llm_att_launch(llm_cuda_t *d, const llm_att_args_t &a)
 {
     if (d->opts.kv_fp8) {
-        llm_att_launch_as<DH, 1>(d, a);
+        llm_att_launch_as<DK, DV, 1>(d, a);
 
     } else {
-        llm_att_launch_as<DH, 0>(d, a);
+        llm_att_launch_as<DK, DV, 0>(d, a);
     }
 }
 
@@ -597,16 +601,23 @@ llm_cuda_attention(llm_dev_t *dev, const llm_heads_t *h, const llm_act_t *q,
     a.dv = h->head_dim_v;
     a.bf16 = d->bf16;
 
+    a.slices = 1;
+
     dim = llm_max(a.dk, a.dv);
 
     if (dim <= 64) {
-        llm_att_launch<64>(d, a);
+        llm_att_launch<64, 64>(d, a);
 
     } else if (dim <= 128) {
-        llm_att_launch<128>(d, a);
+        llm_att_launch<128, 128>(d, a);
+
+    } else if (dim <= 256) {
+        llm_att_launch<256, 256>(d, a);
 
     } else {
-        llm_att_launch<256>(d, a);
+        /* each slice computes the scores once more */
+        a.slices = (a.dv + LLM_ATT_SLICE - 1) / LLM_ATT_SLICE;
+        llm_att_launch<LLM_CUDA_MAX_HEAD, LLM_ATT_SLICE>(d, a);
     }
 
     if (d->splits > 1) {

@@ -12,6 +12,8 @@
 #define LLM_ATT_WARPS    4
 #define LLM_ATT_THREADS  (LLM_ATT_WARPS * 32)
 #define LLM_ATT_ROWS     16             /* of a warp */
+#define LLM_ATT_SLICE    128            /* elements of V that a block has, if a
+                                           head is wider than 256 */
 #define LLM_ATT_PAD      8              /* elements, so that rows are in
                                            different banks */
 
@@ -32,6 +34,8 @@ typedef struct {
     uint32_t          group;
     uint32_t          dk;
     uint32_t          dv;
+    uint32_t          slices;           /* of V, a block for each: 1, unless a
+                                           head is wide */
     int               out16;            /* out is 16 bits wide, else float */
     int               bf16;             /* type of out; K, V and P are f16 */
 } llm_att_args_t;
@@ -50,11 +54,16 @@ llm_att_first(const llm_att_args_t &a, uint32_t pos)
 }
 
 
-/* one tile of the cache in shared memory */
-template<int DH> struct llm_att_tile {
-    enum { POSITIONS = DH > 128 ? 32 : 64, STRIDE = DH + LLM_ATT_PAD,
-           SIZE = POSITIONS * STRIDE,
-           RAW = POSITIONS * (DH + 1)   /* bytes: fp8, then scales */
+/* positions of a tile, by the elements of a head of K */
+template<int DK> struct llm_att_positions {
+    enum { N = DK > 256 ? 16 : DK > 128 ? 32 : 64 };
+};
+
+/* a tile of N positions of the cache in shared memory */
+template<int DH, int N> struct llm_att_tile {
+    enum { STRIDE = DH + LLM_ATT_PAD,
+           SIZE = N * STRIDE,
+           RAW = N * (DH + 1)           /* bytes: fp8, then scales */
     };
 };
 
@@ -73,20 +82,19 @@ llm_att_block(const llm_cuda_step_t &st, const uint8_t *cache, uint32_t seq,
 }
 
 
-/* copies one tile of K or V: a row for each position from `first` on, zeros
-   before `begin`, and beyond `end` and dim */
+/* copies one tile of K or V: a row for each position from `first` on, of dim
+   elements those from `skip` on; zeros before `begin`, and beyond `end` and
+   dim */
 
-template<int DH> static __device__ void
+template<int DH, int N> static __device__ void
 llm_att_load(const llm_cuda_step_t st, uint16_t *s, const uint8_t *cache,
     uint32_t seq, uint32_t kv_head, uint32_t n_kv_heads, uint32_t dim,
-    uint32_t first, uint32_t begin, uint32_t end)
+    uint32_t skip, uint32_t first, uint32_t begin, uint32_t end)
 {
     uint32_t         i, j, p, pos, c;
     const uint16_t  *src;
 
-    enum { TILE = llm_att_tile<DH>::POSITIONS,
-           STRIDE = llm_att_tile<DH>::STRIDE,
-           CHUNKS = DH / 8 };
+    enum { TILE = N, STRIDE = llm_att_tile<DH, N>::STRIDE, CHUNKS = DH / 8 };
 
     for (i = threadIdx.x; i < TILE * CHUNKS; i += LLM_ATT_THREADS) {
         p = i / CHUNKS;
@@ -94,11 +102,11 @@ llm_att_load(const llm_cuda_step_t st, uint16_t *s, const uint8_t *cache,
         pos = first + p;
         src = NULL;
 
-        if (pos >= begin && pos < end && c < dim) {
+        if (pos >= begin && pos < end && skip + c < dim) {
             src = (const uint16_t *) llm_att_block(st, cache, seq, kv_head,
                                                    n_kv_heads, pos,
                                                    llm_kv_block(dim, 0))
-                  + pos % LLM_KV_PAGE * dim + c;
+                  + pos % LLM_KV_PAGE * dim + skip + c;
 
             if (dim % 8 == 0) {
                 llm_cp_async16(s + p * STRIDE + c, src, 1);
@@ -107,7 +115,7 @@ llm_att_load(const llm_cuda_step_t st, uint16_t *s, const uint8_t *cache,
         }
 
         for (j = 0; j < 8; j++) {
-            s[p * STRIDE + c + j] = src && c + j < dim ? src[j]
+            s[p * STRIDE + c + j] = src && skip + c + j < dim ? src[j]
                                                        : (uint16_t) 0;
         }
     }
@@ -117,16 +125,16 @@ llm_att_load(const llm_cuda_step_t st, uint16_t *s, const uint8_t *cache,
 /* the same for an fp8 cache, not converted: DH bytes for each position, then
    scales; first is a multiple of a page */
 
-template<int DH> static __device__ void
+template<int DH, int N> static __device__ void
 llm_att_load_raw(const llm_cuda_step_t &st, uint8_t *s, const uint8_t *cache,
     uint32_t seq, uint32_t kv_head, uint32_t n_kv_heads, uint32_t dim,
-    uint32_t first, uint32_t begin, uint32_t end)
+    uint32_t skip, uint32_t first, uint32_t begin, uint32_t end)
 {
     int             ok;
     uint32_t        i, j, p, pos, c;
     const uint8_t  *src;
 
-    enum { TILE = llm_att_tile<DH>::POSITIONS, CHUNKS = DH / 16 };
+    enum { TILE = N, CHUNKS = DH / 16 };
 
     for (i = threadIdx.x; i < TILE * CHUNKS; i += LLM_ATT_THREADS) {
         p = i / CHUNKS;
@@ -134,10 +142,10 @@ llm_att_load_raw(const llm_cuda_step_t &st, uint8_t *s, const uint8_t *cache,
         pos = first + p;
         src = NULL;
 
-        if (pos >= begin && pos < end && c < dim) {
+        if (pos >= begin && pos < end && skip + c < dim) {
             src = llm_att_block(st, cache, seq, kv_head, n_kv_heads, pos,
                                 llm_kv_block(dim, 1))
-                  + pos % LLM_KV_PAGE * dim + c;
+                  + pos % LLM_KV_PAGE * dim + skip + c;
 
             if (dim % 16 == 0) {
                 llm_cp_async16(s + p * DH + c, src, 1);
@@ -146,7 +154,7 @@ llm_att_load_raw(const llm_cuda_step_t &st, uint8_t *s, const uint8_t *cache,
         }
 
         for (j = 0; j < 16; j++) {
-            s[p * DH + c + j] = src && c + j < dim ? src[j] : (uint8_t) 0;
+            s[p * DH + c + j] = src && skip + c + j < dim ? src[j] : (uint8_t) 0;
         }
     }
 
@@ -167,15 +175,14 @@ llm_att_load_raw(const llm_cuda_step_t &st, uint8_t *s, const uint8_t *cache,
 
 /* converts it to f16; a scale's byte is the exponent of an f16 */
 
-template<int DH> static __device__ void
+template<int DH, int N> static __device__ void
 llm_att_widen(const uint8_t *raw, uint16_t *s)
 {
     int       j;
     uint4     v;
     uint32_t  i, p, c, scale, w[4], h[8];
 
-    enum { TILE = llm_att_tile<DH>::POSITIONS,
-           STRIDE = llm_att_tile<DH>::STRIDE,
+    enum { TILE = N, STRIDE = llm_att_tile<DH, N>::STRIDE,
            CHUNKS = DH / 16 };
 
     for (i = threadIdx.x; i < TILE * CHUNKS; i += LLM_ATT_THREADS) {
@@ -207,35 +214,43 @@ llm_att_widen(const uint8_t *raw, uint16_t *s)
  * for fp8, one such stage behind two stages of the cache's bytes.
  */
 
-template<int DH, int FP8> struct llm_att_stage_t {
-    enum { BYTES = 2 * (FP8 ? (int) llm_att_tile<DH>::RAW
-                            : 2 * (int) llm_att_tile<DH>::SIZE),
-           ALL = 2 * BYTES + (FP8 ? 4 * (int) llm_att_tile<DH>::SIZE : 0) };
+template<int DK, int DV, int FP8> struct llm_att_stage_t {
+    enum { N = llm_att_positions<DK>::N,
+           K = FP8 ? (int) llm_att_tile<DK, N>::RAW
+                   : 2 * (int) llm_att_tile<DK, N>::SIZE,
+           BYTES = K + (FP8 ? (int) llm_att_tile<DV, N>::RAW
+                            : 2 * (int) llm_att_tile<DV, N>::SIZE),
+           ALL = 2 * BYTES + (FP8 ? 2 * ((int) llm_att_tile<DK, N>::SIZE
+                                         + (int) llm_att_tile<DV, N>::SIZE)
+                                  : 0) };
 };
 
 
-/* starts copying K and V of the positions from `first` on to a stage */
+/* starts copying K and V of the positions from `first` on to a stage, of V the
+   elements from `dv0` on */
 
-template<int DH, int FP8> static __device__ __forceinline__ void
+template<int DK, int DV, int FP8> static __device__ __forceinline__ void
 llm_att_fetch(const llm_cuda_step_t &cs, const llm_att_args_t &a,
-    uint8_t *stage, uint32_t seq, uint32_t kv_head, uint32_t first,
-    uint32_t begin, uint32_t end)
+    uint8_t *stage, uint32_t seq, uint32_t kv_head, uint32_t dv0,
+    uint32_t first, uint32_t begin, uint32_t end)
 {
     uint8_t  *v;
 
-    v = stage + llm_att_stage_t<DH, FP8>::BYTES / 2;
+    enum { N = llm_att_positions<DK>::N };
+
+    v = stage + llm_att_stage_t<DK, DV, FP8>::K;
 
     if (FP8) {
-        llm_att_load_raw<DH>(cs, stage, a.kc, seq, kv_head, a.n_kv_heads,
-                             a.dk, first, begin, end);
-        llm_att_load_raw<DH>(cs, v, a.vc, seq, kv_head, a.n_kv_heads, a.dv,
-                             first, begin, end);
+        llm_att_load_raw<DK, N>(cs, stage, a.kc, seq, kv_head, a.n_kv_heads,
+                                a.dk, 0, first, begin, end);
+        llm_att_load_raw<DV, N>(cs, v, a.vc, seq, kv_head, a.n_kv_heads,
+                                a.dv, dv0, first, begin, end);
 
     } else {
-        llm_att_load<DH>(cs, (uint16_t *) stage, a.kc, seq, kv_head,
-                         a.n_kv_heads, a.dk, first, begin, end);
-        llm_att_load<DH>(cs, (uint16_t *) v, a.vc, seq, kv_head,
-                         a.n_kv_heads, a.dv, first, begin, end);
+        llm_att_load<DK, N>(cs, (uint16_t *) stage, a.kc, seq, kv_head,
+                            a.n_kv_heads, a.dk, 0, first, begin, end);
+        llm_att_load<DV, N>(cs, (uint16_t *) v, a.vc, seq, kv_head,
+                            a.n_kv_heads, a.dv, dv0, first, begin, end);
     }
 }
 

@@ -28,6 +28,9 @@ extern "C" {
 
 #define LLM_CUDA_NO_SPLIT  0xffffffffu
 
+/* most elements of a head of K or V */
+#define LLM_CUDA_MAX_HEAD  576
+
 /* bytes of one half of the pinned memory for uploads */
 #define LLM_CUDA_STAGE  (16 << 20)
 

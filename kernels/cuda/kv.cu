@@ -126,9 +126,10 @@ llm_cuda_kv_create(llm_dev_t *dev, const llm_kv_opts_t *o, llm_err_t *err)
     llm_kv_t    *kv;
     llm_cuda_t  *d = (llm_cuda_t *) dev;
 
-    if (o->head_dim_k > 256 || o->head_dim_v > 256) {
-        (void) llm_fail(err, "CUDA: heads of %u and %u dimensions, 256 is "
-                        "the most", o->head_dim_k, o->head_dim_v);
+    if (llm_max(o->head_dim_k, o->head_dim_v) > LLM_CUDA_MAX_HEAD) {
+        (void) llm_fail(err, "CUDA: heads of %u and %u dimensions, %u is "
+                        "the most", o->head_dim_k, o->head_dim_v,
+                        LLM_CUDA_MAX_HEAD);
         return NULL;
     }
 

@@ -158,6 +158,7 @@ compile() {
     make -s -j "$(nproc)" -f engine/Makefile OBJS="$WORK" CFLAGS="$flags" \
         LIBS="$libs" lib cli load "$WORK/t/emu" "$WORK/t/emu_fp8" \
         "$WORK/t/emu_sample" "$WORK/t/emu_broken" "$WORK/t/emu_ahead" \
+        "$WORK/t/emu_dense" "$WORK/t/emu_experts" "$WORK/t/recurrent" \
         "$WORK/t/logits" &&
     # shellcheck disable=SC2086
     cc -std=gnu11 $flags -D_GNU_SOURCE= -I. -o "$WORK/bench" \
@@ -267,7 +268,8 @@ bandwidth() {
 
 parity() {
     local seconds=${1:-30} name log pids=()
-    local names="emu emu_fp8 emu_sample emu_broken emu_ahead logits"
+    local names="emu emu_fp8 emu_sample emu_broken emu_ahead emu_dense
+        emu_experts recurrent logits"
 
     for name in $names; do
         LLM_GPU_DEVICE=$DEVICE LLM_OBJS=$WORK timeout -k 5 "$seconds" \

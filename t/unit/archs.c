@@ -5,7 +5,7 @@
  * same bits for a whole prompt, in chunks, token by token, and beside another
  * sequence.  The emulator is slow: it is spared the chunks.  Without the
  * fixtures: t/unit/model.c has small models of its own.  LLM_GPU_DEVICE=cuda:
- * a GPU in the emulator's place (t/gpu/run.sh).
+ * a GPU in the emulator's place.
  */
 
 #include "t/unit/tap.h"

@@ -378,8 +378,8 @@ test_attention(void)
     size_t   i, k, n;
 
     for (k = 0; k < 2; k++) {
-        q[k] = ops_alloc(ATTEND_HEADS * 256 * sizeof(float));
-        out[k] = ops_alloc(ATTEND_HEADS * 256 * sizeof(float));
+        q[k] = ops_alloc(ATTEND_HEADS * 576 * sizeof(float));
+        out[k] = ops_alloc(ATTEND_HEADS * 576 * sizeof(float));
     }
 
     for (i = 0; i < llm_nelems(attentions); i++) {

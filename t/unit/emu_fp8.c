@@ -323,9 +323,9 @@ test_attention(void)
         { "of any numbers", NULL, 0.08, 0.35 }
     };
 
-    q = ops_alloc(ATTEND_HEADS * 256 * sizeof(float));
-    out[0] = ops_alloc(ATTEND_HEADS * 256 * sizeof(float));
-    out[1] = ops_alloc(ATTEND_HEADS * 256 * sizeof(float));
+    q = ops_alloc(ATTEND_HEADS * 576 * sizeof(float));
+    out[0] = ops_alloc(ATTEND_HEADS * 576 * sizeof(float));
+    out[1] = ops_alloc(ATTEND_HEADS * 576 * sizeof(float));
 
     for (i = 0; i < llm_nelems(attentions); i++) {
         const attention_t  *a = &attentions[i];

@@ -221,6 +221,12 @@ static const attention_t  attentions[] __attribute__((unused)) = {
     { 2, 1, 100, 36, 100, LLM_ROPE_NEOX, .norm = 0 },
     { 2, 2, 192, 256, 192, LLM_ROPE_NEOX, .norm = 1 },
 
+    /* wide heads, whose V is cut into slices */
+    { 2, 1, 512, 512, 128, LLM_ROPE_NEOX, .norm = 1 },
+    { 4, 2, 264, 300, 64, LLM_ROPE_NORM, .sinks = 1,
+      .h = { .window = 300 } },
+    { 3, 1, 576, 512, 64, LLM_ROPE_NORM, .norm = 0 },
+
     /* windows: less than a tile, a split and a tile, as long as a split */
     { 4, 2, 64, 64, 64, LLM_ROPE_NEOX, .h = { .window = 24 } },
     { 6, 1, 128, 128, 128, LLM_ROPE_NEOX, .h = { .window = 300 } },
@@ -263,6 +269,23 @@ static const rows_t  life[][3] = {
 static uint32_t  attend_replayed;
 
 
+/* pages behind the windows of a sequence's rows are not there any more */
+
+static inline void
+forget_pages(step_t *s, const llm_heads_t *h)
+{
+    uint32_t  i, k;
+
+    for (i = 0; i < s->b.n_seqs; i++) {
+        k = llm_heads_first(h, s->pos[s->seq_rows[i]]) / LLM_KV_PAGE;
+
+        while (k > 0) {
+            s->pages[i * OPS_MAX_PAGES + --k] = UINT32_MAX;
+        }
+    }
+}
+
+
 /*
  * q of the steps from the third on, and the results: as many heads.  With `cook`
  * no head is rotated or normed: what it made of the heads of K and V, n of
@@ -274,7 +297,7 @@ attend(llm_dev_t *d, const attention_t *a,
     void (*cook)(float *x, size_t n, uint32_t dim), float *q_out, float *out)
 {
     int            rc;
-    float         *q, *k, *v, freq[128], norm[256], sinks[32];
+    float         *q, *k, *v, freq[128], norm[576], sinks[32];
     size_t         i, n, rows, done;
     step_t        *s;
     llm_kv_t      *kv;
@@ -349,6 +372,7 @@ attend(llm_dev_t *d, const attention_t *a,
         for (n = 1; n < 3 && life[i][n].n; n++) { /* void */ }
 
         step_fill(s, life[i], (uint32_t) n, i > 2);
+        forget_pages(s, &h);
         rows = s->b.n_tokens;
 
         ops_fill(q, rows * a->heads * a->dk, 10 + i);

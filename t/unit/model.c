@@ -672,25 +672,6 @@ test_devices(void)
     m = load_with(&o, NULL, &err);
     ok(m != NULL, "cpu with isa=reference");
     llm_model_free(m);
-
-    /* what a device cannot do is said, by the model's first need */
-
-    set_opts(&o, "emu", NULL);
-    o.backend_dir = getenv("LLM_OBJS") ? getenv("LLM_OBJS") : "objs";
-    memset(&err, 0, sizeof(err));
-    m = write_model(tiny_named("gemma3"), NULL)
-        ? llm_model_load(path, &o, &err) : NULL;
-
-    if (strstr(err.msg, "there is no")) {
-        skip(err.msg);
-
-    } else {
-        ok(m == NULL && strstr(err.msg, "the device emu cannot run it: "
-                                        "gemma3: its kinds of norms"),
-           "a device that lacks an operation: %s", err.msg);
-    }
-
-    llm_model_free(m);
 }
 
 
