@@ -412,7 +412,8 @@ llm_att_store(const llm_att_args_t &a, const llm_att_state_t<DH> &st,
 
 /* block (tile of query rows; slice of V, KV head and split; sequence) */
 
-template<int DK, int DV, int FP8> __global__ void __launch_bounds__(LLM_ATT_THREADS)
+template<int DK, int DV, int FP8> __global__ void
+__launch_bounds__(LLM_ATT_THREADS)
 llm_k_attention(llm_cuda_step_t cs, llm_att_args_t a)
 {
     int                   i, active, pos[2], from[2];

@@ -154,7 +154,8 @@ llm_att_load_raw(const llm_cuda_step_t &st, uint8_t *s, const uint8_t *cache,
         }
 
         for (j = 0; j < 16; j++) {
-            s[p * DH + c + j] = src && skip + c + j < dim ? src[j] : (uint8_t) 0;
+            s[p * DH + c + j] = src && skip + c + j < dim ? src[j]
+                                                          : (uint8_t) 0;
         }
     }
 

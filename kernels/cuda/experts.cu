@@ -419,7 +419,7 @@ llm_expert_product(llm_expert_product_t *p, const llm_weight_t *w,
 }
 
 
-/* gate and up, at once if their weights are of one class and book */
+/* gate and up, at once if their weights are of one class */
 
 static void
 llm_experts_up(llm_cuda_t *d, const llm_experts_t *e, llm_choice_t *c,
