@@ -15,9 +15,18 @@
 static llm_kv_layer_t
 llm_cuda_kv_shape(const llm_kv_opts_t *o, uint32_t layer)
 {
-    llm_kv_layer_t  all = { o->n_kv_heads, o->head_dim_k, o->head_dim_v };
+    llm_kv_layer_t  all;
 
-    return o->layers ? o->layers[layer] : all;
+    if (o->layers) {
+        return o->layers[layer];
+    }
+
+    memset(&all, 0, sizeof(all));
+    all.n_kv_heads = o->n_kv_heads;
+    all.head_dim_k = o->head_dim_k;
+    all.head_dim_v = o->head_dim_v;
+
+    return all;
 }
 
 

@@ -310,7 +310,9 @@ attend(llm_dev_t *d, const attention_t *a,
     /* the layer before is smaller, there is nothing of the one behind */
 
     llm_kv_layer_t  layers[3] = {
-        { 1, 16, 8 }, { a->kv_heads, a->dk, a->dv }, { 0, 0, 0 }
+        [0] = { .n_kv_heads = 1, .head_dim_k = 16, .head_dim_v = 8 },
+        [1] = { .n_kv_heads = a->kv_heads, .head_dim_k = a->dk,
+                .head_dim_v = a->dv }
     };
 
     memset(&o, 0, sizeof(o));
