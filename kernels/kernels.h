@@ -293,6 +293,8 @@ typedef struct {
     uint32_t     n_kv_heads;            /* 0: nothing */
     uint32_t     head_dim_k;
     uint32_t     head_dim_v;
+    int          latent;                /* V is the first head_dim_v elements
+                                           of K, and kept once */
 } llm_kv_layer_t;
 
 typedef struct {
@@ -304,7 +306,7 @@ typedef struct {
     uint32_t     n_heads;               /* query heads: sizes scratch */
     const llm_kv_layer_t  *layers;      /* [n_layers] the caller's until
                                            kv_free(); NULL: all are as large
-                                           as the largest */
+                                           as the largest, none is latent */
 } llm_kv_opts_t;
 
 /* y = x W^T (+ bias) (+ y) */
@@ -327,6 +329,12 @@ typedef struct {
     const llm_vec_t  *k_norm;
     float             norm_eps;
     int               norm_last;        /* the norms come after the rotation */
+    /*
+     * A head of K is one of V and, behind it, one of what rope_kv() gets as
+     * k: head_dim_k - head_dim_v elements.  They are what is rotated, as are
+     * the last elements of Q's heads.  No norms.
+     */
+    int               latent;
 
     uint32_t          window;           /* positions that a row sees: its own
                                            and those before it; 0: all */
@@ -542,8 +550,11 @@ typedef enum {
     LLM_CAN_SCALE    = 1 << 6,          /* scale(), softcap() */
     LLM_CAN_EMBED    = 1 << 7,          /* embed_pos(), columns() */
     LLM_CAN_EXPERTS  = 1 << 8,          /* experts_create() ... gate_rows() */
-    LLM_CAN_STATE    = 1 << 9           /* state_create() ... scan(),
+    LLM_CAN_STATE    = 1 << 9,          /* state_create() ... scan(),
                                            GLU_SIGMOID, GLU_LINEAR */
+    LLM_CAN_LATENT   = 1 << 10,         /* heads_create(), linear_heads(),
+                                           latent K and V */
+    LLM_CAN_FACTORS  = 1 << 11          /* weight_scale() */
 } llm_can_t;
 
 /* the same in words, for messages, in the order of the bits */
@@ -551,7 +562,8 @@ typedef enum {
     "its kinds of norms", "its activation", "attention's windows",           \
     "its changes of attention's scores", "layers without RoPE",              \
     "layers of different sizes", "scaled or capped values",                  \
-    "its kinds of embeddings", "mixtures of experts", "recurrent layers"
+    "its kinds of embeddings", "mixtures of experts", "recurrent layers",    \
+    "latent attention", "weights with a scale of their own"
 
 
 struct llm_ops_s {
@@ -624,8 +636,8 @@ struct llm_ops_s {
     /*
      * Applies the RMS norm per head, if any, to q [rows, n_heads *
      * head_dim_k] and k, rotates both in place by pos, and writes k and v to
-     * the cache.  k NULL: q alone, for a layer that reads the keys and values
-     * of another.
+     * the cache (latent ones: see llm_heads_t).  k NULL: q alone, for a layer
+     * that reads the keys and values of another.
      */
     void        (*rope_kv)(llm_dev_t *dev, const llm_heads_t *h,
                         const llm_rope_t *rope, llm_act_t *q, llm_act_t *k,
@@ -751,6 +763,28 @@ struct llm_ops_s {
     void        (*pieces)(llm_dev_t *dev, llm_rows_t rows,
                         const llm_act_t *x, uint32_t first, uint32_t width,
                         uint32_t stride, llm_act_t *y);
+    /*
+     * Latent attention: LLM_CAN_LATENT.
+     *
+     * heads_create(): as weight_create(), of a matrix for each head, each
+     * `stride` bytes behind the one before; for linear_heads() alone.
+     *
+     * linear_heads(): y is another buffer.  A row of x, and of y, is n_heads
+     * heads; of each the first elements, as many as the head's matrix has
+     * columns, become as many as it has rows, and those behind are copied.
+     */
+    llm_weight_t  *(*heads_create)(llm_dev_t *dev, uint32_t type,
+                        uint32_t n_heads, uint32_t n_out, uint32_t n_in,
+                        const void *src, size_t stride, llm_err_t *err);
+    void        (*linear_heads)(llm_dev_t *dev, llm_rows_t rows,
+                        const llm_weight_t *w, const llm_act_t *x,
+                        llm_act_t *y);
+    /*
+     * Products with the weight are multiplied by a number, before the bias:
+     * one for each of its matrices.  LLM_CAN_FACTORS.
+     */
+    int         (*weight_scale)(llm_dev_t *dev, llm_weight_t *w,
+                        const float *scales, llm_err_t *err);
 
     /*
      * Bytes of the machine's memory that a matrix takes which linear() or

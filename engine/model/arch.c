@@ -76,9 +76,11 @@ llm_desc_facts(llm_desc_t *d)
 {
     static const llm_tensor_fact_t  facts[LLM_LT_N] = {
 #define LLM_TENSOR(ID, name, in, out)                                        \
-    { name, LLM_DIM_##in, LLM_DIM_##out, 0 },
+    { name, LLM_DIM_##in, LLM_DIM_##out, LLM_DIM_NONE },
 #define LLM_EXPERTS(ID, name, in, out)                                       \
-    { name, LLM_DIM_##in, LLM_DIM_##out, 1 },
+    { name, LLM_DIM_##in, LLM_DIM_##out, LLM_DIM_N_EXPERTS },
+#define LLM_HEADS(ID, name, in, out)                                         \
+    { name, LLM_DIM_##in, LLM_DIM_##out, LLM_DIM_N_HEADS },
 #define LLM_GLOBAL(ID, name, in, out)
 #include "engine/model/tensors.def"
     };
@@ -124,9 +126,11 @@ llm_desc_summary(llm_reader_t *r)
             kv->n_kv_heads = l->n_kv_heads;
             kv->head_dim_k = l->head_dim_k;
             kv->head_dim_v = l->head_dim_v;
+            kv->latent = l->latent;
         }
 
-        d->kv_differs |= memcmp(kv, &d->kv[0], sizeof(*kv)) != 0;
+        d->kv_differs |= kv->latent
+                         || memcmp(kv, &d->kv[0], sizeof(*kv)) != 0;
         d->states[i] = l->state;
         d->hp.n_recurrent += l->state.conv_width != 0;
         d->hp.n_bytes_state += llm_desc_state_bytes(&l->state);
@@ -221,7 +225,7 @@ llm_layer_needs(const llm_desc_t *d, const llm_layer_desc_t *l,
     uint32_t layer, uint32_t ctx)
 {
     int       whole;
-    uint32_t  needs;
+    uint32_t  i, needs;
 
     whole = l->tensors[LLM_LT_Q_NORM].t
             && d->facts[LLM_LT_Q_NORM].in == LLM_DIM_Q;
@@ -265,6 +269,14 @@ llm_layer_needs(const llm_desc_t *d, const llm_layer_desc_t *l,
         needs |= LLM_CAN_STATE | LLM_CAN_NORMS;
     }
 
+    if (l->latent) {
+        needs |= LLM_CAN_LATENT;
+    }
+
+    for (i = 0; i < LLM_LT_N; i++) {
+        needs |= l->tensors[i].scale ? LLM_CAN_FACTORS : 0;
+    }
+
     return needs | (l->n_ff && l->n_ff != d->hp.n_ff ? LLM_CAN_KV : 0);
 }
 
@@ -276,6 +288,7 @@ llm_desc_needs(const llm_desc_t *d, uint32_t ctx)
 
     needs = d->arch->norm == LLM_NORM_RMS ? 0 : LLM_CAN_NORMS;
     needs |= d->kv_differs ? LLM_CAN_KV : 0;
+    needs |= d->output_scale ? LLM_CAN_FACTORS : 0;
 
     if (d->embd_scale != 1 || d->logit_scale != 1 || d->logit_cap > 0) {
         needs |= LLM_CAN_SCALE;

@@ -83,6 +83,17 @@ typedef enum {
     LLM_DIM_CTX,                        /* positions the model was trained
                                            for */
     LLM_DIM_ROT,                        /* pairs of RoPE */
+    LLM_DIM_Q_RANK,                     /* of latent attention, see
+                                           llm_layer_desc_t, as the next ones;
+                                           0 in layers without */
+    LLM_DIM_LATENT,
+    LLM_DIM_LATENT_ROPE,                /* the rotated part of a head */
+    LLM_DIM_HEAD_PLAIN,
+    LLM_DIM_HEAD_OUT,
+    LLM_DIM_Q_HEADS,                    /* all heads of Q, before the keys'
+                                           matrices */
+    LLM_DIM_OUT_HEADS,                  /* all heads of the result */
+    LLM_DIM_KV_HEADS,                   /* keys and values of all heads */
     LLM_DIM_INPUT,                      /* one layer's own input */
     LLM_DIM_INPUTS,                     /* those of all layers */
     LLM_DIM_TWO
@@ -92,7 +103,8 @@ typedef struct {
     const char  *name;                  /* behind "blk.N.", if of a layer */
     llm_dim_t    in;
     llm_dim_t    out;
-    int          experts;               /* one for each expert */
+    llm_dim_t    stack;                 /* N_EXPERTS, N_HEADS: a matrix for
+                                           each; NONE: one */
 } llm_tensor_fact_t;
 
 /* does a layer, or a model, have a tensor? */
@@ -113,6 +125,8 @@ typedef struct {
     const llm_gguf_tensor_t  *t;        /* NULL: the file does not have it */
     uint32_t                  first;
     uint32_t                  n;
+    const llm_gguf_tensor_t  *scale;    /* of products, one for each of its
+                                           matrices; or NULL */
 } llm_tensor_part_t;
 
 typedef struct llm_block_s   llm_block_t;   /* blocks.h */
@@ -154,6 +168,17 @@ typedef struct {
     int                 tiled;          /* as in llm_delta_t */
     float               dt_min;         /* as in llm_scan_t */
 
+    /*
+     * Latent attention, block_latent.c: head_dim_v is the width of the
+     * latent, and head_dim_k adds the rotated elements
+     */
+    int                 latent;
+    uint32_t            q_rank;         /* width of Q's factors; 0: Q is one
+                                           matrix */
+    uint32_t            head_plain;     /* elements of Q's heads that are not
+                                           rotated */
+    uint32_t            head_out;       /* of a head of the result */
+
     /* feed-forward */
     uint32_t            n_ff;
     llm_act_fn_t        act;
@@ -185,6 +210,8 @@ typedef struct {
     llm_want_t                shared;   /* shared experts, a network that all
                                            rows go through */
     int                       weigh_input;  /* as in llm_experts_t */
+    int                       biased_sigmoid;   /* with a bias of the choice
+                                                   the score is SIGMOID */
 } llm_arch_experts_t;
 
 /* an architecture */
@@ -195,6 +222,8 @@ typedef struct {
     llm_glu_t                 act;
     /* a layer's chain; none: attention, then a feed-forward network */
     const llm_block_t        *blocks[LLM_MAX_BLOCKS + 1];
+    /* instead of llm_block_attention, or NULL */
+    const llm_block_t        *attention;
     /* instead of attention, in layers that have none; NULL: all have it.  A
        layer of such an architecture may have no network either */
     const llm_block_t        *recurrent;
@@ -234,6 +263,7 @@ typedef struct {
                                                        architecture has them */
     uint8_t                    global_want[LLM_GT_N];
     const llm_gguf_tensor_t   *global[LLM_GT_N];
+    const llm_gguf_tensor_t   *output_scale;    /* as llm_tensor_part_t's */
     const llm_gguf_tensor_t   *unused;  /* the first unknown tensor outside the
                                            layers, or NULL */
 } llm_desc_t;

@@ -1,6 +1,6 @@
 /*
- * Architectures with LayerNorm and its bias: GPT-2, Falcon, StarCoder 2,
- * StableLM, Nemotron.
+ * Architectures with LayerNorm and its bias: GPT-2, Falcon, StarCoder and
+ * StarCoder 2, StableLM, Nemotron, GPT-NeoX, Orion, CodeShell, Jais 2.
  */
 
 #include "engine/model/reader.h"
@@ -116,6 +116,29 @@ llm_stablelm_read(llm_reader_t *r)
 }
 
 
+/* attention and the feed-forward network may read the same, by norms of their
+   own */
+
+static int
+llm_gptneox_read(llm_reader_t *r)
+{
+    int       parallel;
+    uint32_t  i;
+
+    parallel = 1;
+
+    if (llm_read_bool(r, "use_parallel_residual", &parallel) == LLM_ERROR) {
+        return LLM_ERROR;
+    }
+
+    for (i = 0; i < r->d->hp.n_layers; i++) {
+        r->d->layers[i].parallel = parallel;
+    }
+
+    return LLM_OK;
+}
+
+
 /* its files have the number twice */
 
 static int
@@ -172,4 +195,49 @@ const llm_arch_t  llm_arch_nemotron = {
     .tensors = llm_plain_tensors,
     .globals = llm_output_bias,
     .read = llm_nemotron_read
+};
+
+const llm_arch_t  llm_arch_gptneox = {
+    .name = "gptneox",
+    .rope = LLM_ROPE_NEOX,
+    .norm = LLM_NORM_LAYER,
+    .act = LLM_GLU_GELU_ERF,
+    .tensors = llm_plain_tensors,
+    .globals = llm_output_bias,
+    .read = llm_gptneox_read
+};
+
+const llm_arch_t  llm_arch_orion = {
+    .name = "orion",
+    .rope = LLM_ROPE_NEOX,
+    .norm = LLM_NORM_LAYER,
+    .tensors = llm_stablelm_tensors,
+    .globals = llm_output_bias
+};
+
+const llm_arch_t  llm_arch_starcoder = {
+    .name = "starcoder",
+    .norm = LLM_NORM_LAYER,
+    .act = LLM_GLU_GELU,
+    .tensors = llm_plain_tensors,
+    .globals = llm_gpt2_globals,
+    .read = llm_gpt2_read
+};
+
+const llm_arch_t  llm_arch_codeshell = {
+    .name = "codeshell",
+    .rope = LLM_ROPE_NEOX,
+    .norm = LLM_NORM_LAYER,
+    .act = LLM_GLU_GELU,
+    .tensors = llm_plain_tensors,
+    .globals = llm_output_bias
+};
+
+const llm_arch_t  llm_arch_jais2 = {
+    .name = "jais2",
+    .rope = LLM_ROPE_NEOX,
+    .norm = LLM_NORM_LAYER,
+    .act = LLM_GLU_RELU2,
+    .tensors = llm_plain_tensors,
+    .globals = llm_output_bias
 };

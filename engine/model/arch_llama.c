@@ -1,11 +1,14 @@
 /*
  * Llama and its relatives, whose RoPE turns neighbours: mistral3, ernie4_5,
- * smollm3, arcee, granite; their mixtures of experts, and granite's hybrid
- * with Mamba-2.
+ * smollm3, arcee, granite, MiniCPM, InternLM 2, ChatGLM 3 and GLM 4 9B, and
+ * others that are the same by another name; their mixtures of experts, and
+ * granite's hybrid with Mamba-2.
  */
 
 #include "engine/model/blocks.h"
 #include "engine/model/reader.h"
+
+#include <math.h>
 
 
 /* queries of far positions are sharper than those within the context that
@@ -51,13 +54,13 @@ llm_smollm3_read(llm_reader_t *r)
 }
 
 
-static int
-llm_granite_read(llm_reader_t *r)
+int
+llm_read_granite(llm_reader_t *r)
 {
     float     scale;
     uint32_t  i;
 
-    scale = 1;
+    scale = r->d->layers[0].residual_scale;
 
     if (llm_read_f32(r, "embedding_scale", &r->d->embd_scale) == LLM_ERROR
         || llm_read_f32(r, "residual_scale", &scale) == LLM_ERROR
@@ -81,6 +84,44 @@ llm_granite_read(llm_reader_t *r)
 }
 
 
+void
+llm_minicpm_scales(llm_desc_t *d)
+{
+    uint32_t  i;
+
+    d->embd_scale = 12;
+    d->logit_scale = (float) d->hp.n_embd / 256;
+
+    for (i = 0; i < d->hp.n_layers; i++) {
+        d->layers[i].residual_scale = 1.4f / sqrtf((float) d->hp.n_layers);
+    }
+}
+
+
+static int
+llm_minicpm_read(llm_reader_t *r)
+{
+    llm_minicpm_scales(r->d);
+
+    return llm_read_long_rope(r) == LLM_OK ? llm_read_granite(r) : LLM_ERROR;
+}
+
+
+/* the 13B, known by its 40 layers, has ALiBi */
+
+static int
+llm_baichuan_read(llm_reader_t *r)
+{
+    if (r->d->hp.n_layers == 40) {
+        return llm_fail(r->err, "%s: %s.block_count: 40: ALiBi, which this "
+                        "model has, is not supported", llm_gguf_name(r->g),
+                        r->d->hp.arch);
+    }
+
+    return LLM_OK;
+}
+
+
 /* a file says by this field that it has no RoPE; one without experts has the
    width of its network twice */
 
@@ -93,7 +134,7 @@ llm_granitehybrid_read(llm_reader_t *r)
     has_rope = 1;
 
     if (llm_read_bool(r, "rope.scaling.finetuned", &has_rope) == LLM_ERROR
-        || llm_granite_read(r) != LLM_OK)
+        || llm_read_granite(r) != LLM_OK)
     {
         return LLM_ERROR;
     }
@@ -132,6 +173,12 @@ static const llm_arch_experts_t  llm_ernie_experts = {
     .shared = LLM_WANT_OPTIONAL
 };
 
+/* DeepSeek's first, Ling */
+static const llm_arch_experts_t  llm_deepseek1_experts = {
+    .score = LLM_ROUTE_SOFTMAX,
+    .shared = LLM_WANT_REQUIRED
+};
+
 static const llm_arch_experts_t  llm_granite_experts = {
     .score = LLM_ROUTE_CHOSEN,
     .shared = LLM_WANT_OPTIONAL
@@ -168,13 +215,40 @@ const llm_arch_t  llm_arch_arcee = {
 
 const llm_arch_t  llm_arch_granite = {
     .name = "granite",
-    .read = llm_granite_read
+    .read = llm_read_granite
 };
 
 const llm_arch_t  llm_arch_granitemoe = {
     .name = "granitemoe",
     .experts = &llm_granite_experts,
-    .read = llm_granite_read
+    .read = llm_read_granite
+};
+
+const llm_arch_t  llm_arch_internlm2 = { .name = "internlm2" };
+
+const llm_arch_t  llm_arch_chatglm = { .name = "chatglm" };
+
+const llm_arch_t  llm_arch_xverse = { .name = "xverse" };
+
+const llm_arch_t  llm_arch_baichuan = {
+    .name = "baichuan",
+    .read = llm_baichuan_read
+};
+
+const llm_arch_t  llm_arch_deepseek = {
+    .name = "deepseek",
+    .experts = &llm_deepseek1_experts
+};
+
+const llm_arch_t  llm_arch_bailingmoe = {
+    .name = "bailingmoe",
+    .experts = &llm_deepseek1_experts
+};
+
+const llm_arch_t  llm_arch_minicpm = {
+    .name = "minicpm",
+    .globals = llm_long_rope,
+    .read = llm_minicpm_read
 };
 
 const llm_arch_t  llm_arch_granitehybrid = {

@@ -1,6 +1,6 @@
 /*
  * Architectures that are known as mixtures of experts alone: gpt-oss, OLMoE,
- * GLM 4.5, MiniMax M2, Llama 4.
+ * GLM 4.5, MiniMax M2, Llama 4, dots.llm1, Ling 2, K-EXAONE.
  */
 
 #include "engine/model/reader.h"
@@ -50,6 +50,13 @@ static const llm_arch_experts_t  llm_llama4_experts = {
 };
 
 
+static const llm_arch_experts_t  llm_dots_experts = {
+    .score = LLM_ROUTE_SOFTMAX,
+    .shared = LLM_WANT_REQUIRED,
+    .biased_sigmoid = 1
+};
+
+
 /* the norm before the mixture has the name of one behind attention */
 
 static void
@@ -74,6 +81,9 @@ static int
 llm_glm4moe_read(llm_reader_t *r)
 {
     llm_moe_ffn_norm(r->d);
+
+    /* positions of images; those of text are the same in all parts */
+    llm_read_ignore(r, "rope.dimension_sections");
 
     return LLM_OK;
 }
@@ -136,6 +146,36 @@ llm_llama4_read(llm_reader_t *r)
 }
 
 
+/* of every four layers three have windows, and they alone have RoPE */
+
+static int
+llm_exaone_moe_read(llm_reader_t *r)
+{
+    uint32_t  i;
+
+    if (llm_read_windows(r, 4, 0) == LLM_ERROR
+        || llm_read_f32(r, "rope.freq_base_swa", &r->d->ropes[0].conf.base)
+           == LLM_ERROR)
+    {
+        return LLM_ERROR;
+    }
+
+    if (r->d->ropes[0].conf.base <= 1) {
+        return llm_fail(r->err, "%s: %s.rope.freq_base_swa: %g is not above "
+                        "1", llm_gguf_name(r->g), r->d->hp.arch,
+                        r->d->ropes[0].conf.base);
+    }
+
+    for (i = 0; i < r->d->hp.n_layers; i++) {
+        if (r->d->layers[i].window == 0) {
+            r->d->layers[i].rope = LLM_NO_ROPE;
+        }
+    }
+
+    return LLM_OK;
+}
+
+
 const llm_arch_t  llm_arch_gpt_oss = {
     .name = "gpt-oss",
     .rope = LLM_ROPE_NEOX,
@@ -173,4 +213,26 @@ const llm_arch_t  llm_arch_llama4 = {
     .name = "llama4",
     .experts = &llm_llama4_experts,
     .read = llm_llama4_read
+};
+
+const llm_arch_t  llm_arch_dots1 = {
+    .name = "dots1",
+    .rope = LLM_ROPE_NEOX,
+    .experts = &llm_dots_experts,
+    .tensors = llm_norms_required
+};
+
+const llm_arch_t  llm_arch_bailingmoe2 = {
+    .name = "bailingmoe2",
+    .rope = LLM_ROPE_NEOX,
+    .experts = &llm_dots_experts,
+    .tensors = llm_norms_required
+};
+
+const llm_arch_t  llm_arch_exaone_moe = {
+    .name = "exaone-moe",
+    .rope = LLM_ROPE_NEOX,
+    .experts = &llm_dots_experts,
+    .tensors = llm_norms_required,
+    .read = llm_exaone_moe_read
 };

@@ -21,13 +21,6 @@ static const llm_tensor_want_t  llm_phi2_globals[] = {
     { LLM_GT_N, LLM_WANT_NONE }
 };
 
-static const llm_tensor_want_t  llm_phi3_globals[] = {
-    { LLM_GT_ROPE_LONG, LLM_WANT_OPTIONAL },
-    { LLM_GT_ROPE_SHORT, LLM_WANT_OPTIONAL },
-    { LLM_GT_N, LLM_WANT_NONE }
-};
-
-
 static int
 llm_phi2_read(llm_reader_t *r)
 {
@@ -35,33 +28,6 @@ llm_phi2_read(llm_reader_t *r)
 
     for (i = 0; i < r->d->hp.n_layers; i++) {
         r->d->layers[i].parallel = 1;
-    }
-
-    return LLM_OK;
-}
-
-
-/* a file that has the factors has both kinds */
-
-static int
-llm_phi3_read(llm_reader_t *r)
-{
-    llm_desc_t  *d;
-
-    d = r->d;
-    d->long_ctx = d->hp.n_ctx_train;
-
-    if (llm_read_u32(r, "rope.scaling.original_context_length", &d->long_ctx)
-        == LLM_ERROR)
-    {
-        return LLM_ERROR;
-    }
-
-    if (llm_gguf_find_tensor(r->g, "rope_factors_long.weight")
-        || llm_gguf_find_tensor(r->g, "rope_factors_short.weight"))
-    {
-        d->global_want[LLM_GT_ROPE_LONG] = LLM_WANT_REQUIRED;
-        d->global_want[LLM_GT_ROPE_SHORT] = LLM_WANT_REQUIRED;
     }
 
     return LLM_OK;
@@ -81,6 +47,6 @@ const llm_arch_t  llm_arch_phi2 = {
 const llm_arch_t  llm_arch_phi3 = {
     .name = "phi3",
     .rope = LLM_ROPE_NEOX,
-    .globals = llm_phi3_globals,
-    .read = llm_phi3_read
+    .globals = llm_long_rope,
+    .read = llm_read_long_rope
 };

@@ -1,6 +1,7 @@
 /*
  * Qwen 2 and 3 and what is made like them: RoPE turns the halves of a head,
- * and Qwen 3 has norms on each head of Q and K.
+ * and Qwen 3 has norms on each head of Q and K.  Of those that see images it
+ * is the part that reads text.
  */
 
 #include "engine/model/reader.h"
@@ -12,6 +13,11 @@ static const llm_tensor_want_t  llm_qk_norms[] = {
     { LLM_LT_Q_NORM, LLM_WANT_REQUIRED },
     { LLM_LT_K_NORM, LLM_WANT_REQUIRED },
     { LLM_LT_N, LLM_WANT_NONE }
+};
+
+static const llm_tensor_want_t  llm_output_bias_optional[] = {
+    { LLM_GT_OUTPUT_BIAS, LLM_WANT_OPTIONAL },
+    { LLM_GT_N, LLM_WANT_NONE }
 };
 
 static const llm_tensor_want_t  llm_apertus_tensors[] = {
@@ -65,6 +71,40 @@ llm_hunyuan_read(llm_reader_t *r)
 
     for (i = 0; i < r->d->hp.n_layers; i++) {
         r->d->layers[i].norm_last = 1;
+    }
+
+    return LLM_OK;
+}
+
+
+/* images have positions of three parts, text the same in all of them, and
+   nothing that comes to the first layers from beside */
+
+static int
+llm_qwenvl_read(llm_reader_t *r)
+{
+    llm_read_ignore(r, "rope.dimension_sections");
+    llm_read_ignore(r, "n_deepstack_layers");
+
+    return LLM_OK;
+}
+
+
+/* windows in three of four layers, whose RoPE is not scaled */
+
+static int
+llm_mellum_read(llm_reader_t *r)
+{
+    uint32_t  rope;
+
+    if (r->d->layers[0].window == 0) {
+        return LLM_OK;
+    }
+
+    if (llm_read_window_rope(r, r->d->ropes[0].conf.base, &rope) != LLM_OK
+        || llm_read_windows(r, 4, rope) == LLM_ERROR)
+    {
+        return LLM_ERROR;
     }
 
     return LLM_OK;
@@ -169,4 +209,50 @@ const llm_arch_t  llm_arch_apertus = {
     .act = LLM_GLU_XIELU,
     .tensors = llm_apertus_tensors,
     .read = llm_apertus_read
+};
+
+const llm_arch_t  llm_arch_qwen2vl = {
+    .name = "qwen2vl",
+    .rope = LLM_ROPE_NEOX,
+    .read = llm_qwenvl_read
+};
+
+const llm_arch_t  llm_arch_qwen3vl = {
+    .name = "qwen3vl",
+    .rope = LLM_ROPE_NEOX,
+    .tensors = llm_qk_norms,
+    .read = llm_qwenvl_read
+};
+
+const llm_arch_t  llm_arch_qwen3vlmoe = {
+    .name = "qwen3vlmoe",
+    .rope = LLM_ROPE_NEOX,
+    .experts = &llm_qwen3moe_experts,
+    .tensors = llm_qk_norms,
+    .read = llm_qwenvl_read
+};
+
+const llm_arch_t  llm_arch_mellum = {
+    .name = "mellum",
+    .rope = LLM_ROPE_NEOX,
+    .experts = &llm_qwen3moe_experts,
+    .tensors = llm_qk_norms,
+    .read = llm_mellum_read
+};
+
+const llm_arch_t  llm_arch_maincoder = {
+    .name = "maincoder",
+    .tensors = llm_qk_norms,
+    .read = llm_hunyuan_read
+};
+
+const llm_arch_t  llm_arch_pangu_embed = {
+    .name = "pangu-embedded",
+    .rope = LLM_ROPE_NEOX,
+    .globals = llm_output_bias_optional
+};
+
+const llm_arch_t  llm_arch_exaone = {
+    .name = "exaone",
+    .rope = LLM_ROPE_NEOX
 };

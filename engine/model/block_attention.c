@@ -62,26 +62,6 @@ llm_attend_norms(const llm_pass_t *p, llm_heads_t *h)
 }
 
 
-static llm_rope_t
-llm_attend_rope(const llm_pass_t *p)
-{
-    llm_rope_t              rope;
-    const llm_rope_desc_t  *r;
-
-    memset(&rope, 0, sizeof(llm_rope_t));
-    rope.kind = p->m->desc.arch->rope;
-
-    if (p->d->rope != LLM_NO_ROPE) {
-        r = &p->m->desc.ropes[p->d->rope];
-        rope.n_dims = r->n_rot;
-        rope.inv_freq = p->m->inv_freq[p->d->rope];
-        rope.mscale = r->conf.mscale;
-    }
-
-    return rope;
-}
-
-
 /* Q and its gates, which a product has given head by head, apart */
 
 static void
@@ -142,7 +122,7 @@ llm_block_attend(const llm_pass_t *p)
 
     own = (d->kv_layer == p->layer);
     out = d->gated ? a[LLM_MA_ATTN_OUT] : a[LLM_MA_ATTN];
-    rope = llm_attend_rope(p);
+    rope = llm_pass_rope(p);
 
     (void) llm_pass_act(p, LLM_MA_Q, d->n_heads * d->head_dim_k);
     (void) llm_pass_act(p, LLM_MA_K, d->n_kv_heads * d->head_dim_k);

@@ -31,6 +31,7 @@ struct llm_block_s {
 };
 
 extern const llm_block_t  llm_block_attention;
+extern const llm_block_t  llm_block_latent;
 extern const llm_block_t  llm_block_ffn;
 extern const llm_block_t  llm_block_mixture;
 extern const llm_block_t  llm_block_mixture_beside;
@@ -49,6 +50,8 @@ llm_act_t *llm_pass_act(const llm_pass_t *p, llm_model_act_t a,
 /* y = the model's kind of norm of x; without the tensor y = x */
 void llm_pass_norm(const llm_pass_t *p, const llm_act_t *x,
     llm_layer_tensor_t w, llm_layer_tensor_t bias, llm_act_t *y);
+/* the layer's RoPE, as rope_kv() wants it */
+llm_rope_t llm_pass_rope(const llm_pass_t *p);
 /* x += the layer's scale * norm(W h + bias), the norm if it has that tensor;
    bias and norm may be LLM_LT_N */
 void llm_pass_add(const llm_pass_t *p, const llm_act_t *h,

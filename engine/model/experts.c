@@ -10,6 +10,8 @@
 #include "engine/model/blocks.h"
 #include "engine/model/reader.h"
 
+#include <stdio.h>
+
 /* expert_gating_func of a file */
 enum { GATING_UNSAID = 0, GATING_SOFTMAX, GATING_SIGMOID, GATING_CHOSEN };
 
@@ -39,8 +41,9 @@ llm_experts_has(llm_reader_t *r, uint32_t layer, int *has)
 /* how a logit becomes a weight */
 
 static int
-llm_experts_weights(llm_reader_t *r, llm_route_t *route)
+llm_experts_weights(llm_reader_t *r, uint32_t layer, llm_route_t *route)
 {
+    char      bias[64];
     uint32_t  gating;
 
     gating = GATING_UNSAID;
@@ -60,6 +63,15 @@ llm_experts_weights(llm_reader_t *r, llm_route_t *route)
     switch (gating) {
 
     case GATING_UNSAID:
+        snprintf(bias, sizeof(bias), "blk.%u.%s", layer,
+                 r->d->facts[LLM_LT_PROBS_BIAS].name);
+
+        if (r->d->arch->experts->biased_sigmoid
+            && llm_gguf_find_tensor(r->g, bias))
+        {
+            route->score = LLM_ROUTE_SIGMOID;
+        }
+
         break;
 
     case GATING_SOFTMAX:
@@ -231,7 +243,7 @@ llm_read_experts(llm_reader_t *r, uint32_t layer)
     route->scale = 1;
 
     if (llm_read_size(r, "expert_used_count", n, &route->n_used) != LLM_OK
-        || llm_experts_weights(r, route) != LLM_OK
+        || llm_experts_weights(r, layer, route) != LLM_OK
         || llm_experts_groups(r, route) != LLM_OK
         || llm_experts_widths(r, layer) != LLM_OK)
     {

@@ -24,7 +24,11 @@ static const struct {
     [LLM_MA_Q]      = { LLM_ACT_PRODUCT, 0 },
     [LLM_MA_K]      = { LLM_ACT_PRODUCT, 0 },
     [LLM_MA_V]      = { LLM_ACT_PRODUCT, 0 },
+    [LLM_MA_Q_LOW]   = { LLM_ACT_PRODUCT, 0 },
+    [LLM_MA_Q_LOW_H] = { LLM_ACT_VALUE, 0 },
+    [LLM_MA_Q_HEADS] = { LLM_ACT_PRODUCT, 0 },
     [LLM_MA_ATTN]   = { LLM_ACT_VALUE, 0 },
+    [LLM_MA_HEADS]  = { LLM_ACT_VALUE, 0 },
     [LLM_MA_GATE]   = { LLM_ACT_PRODUCT, 0 },
     [LLM_MA_UP]     = { LLM_ACT_PRODUCT, 0 },
     [LLM_MA_GLU]    = { LLM_ACT_VALUE, 0 },
@@ -243,6 +247,16 @@ llm_model_cols(const llm_desc_t *d, llm_model_act_t a)
 
     case LLM_MA_ATTN:
         return llm_desc_max(d, LLM_DIM_HEADS);
+
+    case LLM_MA_Q_LOW:
+    case LLM_MA_Q_LOW_H:
+        return llm_desc_max(d, LLM_DIM_Q_RANK);
+
+    case LLM_MA_Q_HEADS:
+        return llm_desc_max(d, LLM_DIM_Q_HEADS);
+
+    case LLM_MA_HEADS:
+        return llm_desc_max(d, LLM_DIM_OUT_HEADS);
 
     case LLM_MA_GATE:
     case LLM_MA_UP:
@@ -735,12 +749,18 @@ llm_model_free_device(llm_model_t *m)
 void
 llm_model_free(llm_model_t *m)
 {
+    uint32_t  i;
+
     if (m == NULL) {
         return;
     }
 
     if (m->dev) {
         llm_model_free_device(m);
+    }
+
+    for (i = 0; m->layers && i < m->desc.hp.n_layers; i++) {
+        free(m->layers[i].k_b);
     }
 
     free(m->layers);

@@ -15,7 +15,12 @@ typedef enum {
     LLM_MA_Q,
     LLM_MA_K,
     LLM_MA_V,
+    LLM_MA_Q_LOW,                       /* latent attention: Q's inner rows */
+    LLM_MA_Q_LOW_H,                     /* the same after their norm */
+    LLM_MA_Q_HEADS,                     /* Q before the keys' matrices */
     LLM_MA_ATTN,
+    LLM_MA_HEADS,                       /* the result after the values'
+                                           matrices */
     LLM_MA_GATE,
     LLM_MA_UP,
     LLM_MA_GLU,
@@ -58,6 +63,8 @@ typedef struct {
     llm_weight_t      *w[LLM_LT_N];
     llm_vec_t         *v[LLM_LT_N];
     float              out_scale;       /* LLM_LT_OUT_SCALE */
+    float             *k_b;             /* K_B of files that have KV_B, or
+                                           NULL */
 } llm_model_layer_t;
 
 struct llm_model_s {

@@ -44,6 +44,26 @@ llm_pass_norm(const llm_pass_t *p, const llm_act_t *x, llm_layer_tensor_t w,
 }
 
 
+llm_rope_t
+llm_pass_rope(const llm_pass_t *p)
+{
+    llm_rope_t              rope;
+    const llm_rope_desc_t  *r;
+
+    memset(&rope, 0, sizeof(llm_rope_t));
+    rope.kind = p->m->desc.arch->rope;
+
+    if (p->d->rope != LLM_NO_ROPE) {
+        r = &p->m->desc.ropes[p->d->rope];
+        rope.n_dims = r->n_rot;
+        rope.inv_freq = p->m->inv_freq[p->d->rope];
+        rope.mscale = r->conf.mscale;
+    }
+
+    return rope;
+}
+
+
 void
 llm_pass_join(const llm_pass_t *p, llm_act_t *y, llm_layer_tensor_t norm)
 {

@@ -66,4 +66,15 @@ int llm_read_windows(llm_reader_t *r, uint32_t period, uint32_t rope);
    `base` */
 int llm_read_window_rope(llm_reader_t *r, float base, uint32_t *rope);
 
+/* rope.c: RoPE may have factors for contexts beyond the first training's, in
+   tensors that llm_long_rope wants */
+extern const llm_tensor_want_t  llm_long_rope[];
+int llm_read_long_rope(llm_reader_t *r);
+
+/* arch_llama.c: factors on embeddings, residuals and logits; a description
+   has what is not said */
+int llm_read_granite(llm_reader_t *r);
+/* those of all MiniCPM models, for files that do not say them */
+void llm_minicpm_scales(llm_desc_t *d);
+
 #endif /* LLM_MODEL_READER_H */

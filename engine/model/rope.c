@@ -50,7 +50,7 @@ llm_rope_scale_type(llm_reader_t *r, llm_rope_conf_t *c)
 }
 
 
-static float
+float
 llm_rope_mscale(float factor, float weight)
 {
     return factor <= 1 ? 1 : 0.1f * weight * logf(factor) + 1;
@@ -241,4 +241,38 @@ llm_rope_inv_freq(const llm_rope_conf_t *c, uint32_t n_dims,
 
         inv_freq[i] = (float) freq;
     }
+}
+
+
+const llm_tensor_want_t  llm_long_rope[] = {
+    { LLM_GT_ROPE_LONG, LLM_WANT_OPTIONAL },
+    { LLM_GT_ROPE_SHORT, LLM_WANT_OPTIONAL },
+    { LLM_GT_N, LLM_WANT_NONE }
+};
+
+
+/* a file that has the factors has both kinds */
+
+int
+llm_read_long_rope(llm_reader_t *r)
+{
+    llm_desc_t  *d;
+
+    d = r->d;
+    d->long_ctx = d->hp.n_ctx_train;
+
+    if (llm_read_u32(r, "rope.scaling.original_context_length", &d->long_ctx)
+        == LLM_ERROR)
+    {
+        return LLM_ERROR;
+    }
+
+    if (llm_gguf_find_tensor(r->g, "rope_factors_long.weight")
+        || llm_gguf_find_tensor(r->g, "rope_factors_short.weight"))
+    {
+        d->global_want[LLM_GT_ROPE_LONG] = LLM_WANT_REQUIRED;
+        d->global_want[LLM_GT_ROPE_SHORT] = LLM_WANT_REQUIRED;
+    }
+
+    return LLM_OK;
 }

@@ -35,6 +35,9 @@ struct llm_reader_s;
 int llm_rope_read(struct llm_reader_s *r, uint32_t n_ctx_train,
     llm_rope_conf_t *c);
 
+/* YaRN's factor for a context stretched by `factor` */
+float llm_rope_mscale(float factor, float weight);
+
 /*
  * Fills inv_freq[n_dims / 2], the angle of each pair at position 1, divided
  * by factors (one for each pair, or NULL).

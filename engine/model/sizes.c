@@ -199,7 +199,9 @@ llm_sizes_chain(const llm_arch_t *arch, llm_layer_desc_t *l)
     const llm_block_t  *blocks[2];
 
     n = 0;
-    blocks[n++] = l->n_kv_heads ? &llm_block_attention : arch->recurrent;
+    blocks[n] = arch->attention ? arch->attention : &llm_block_attention;
+    blocks[n] = l->n_kv_heads ? blocks[n] : arch->recurrent;
+    n++;
 
     if (l->route.n_experts) {
         blocks[n++] = &llm_block_mixture;

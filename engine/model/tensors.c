@@ -10,17 +10,20 @@
 
 #include <stdio.h>
 
+#define LLM_MAX_TENSOR_NAME  128
+
 
 static const llm_tensor_fact_t  llm_globals[LLM_GT_N] = {
 #define LLM_TENSOR(ID, name, in, out)
 #define LLM_GLOBAL(ID, name, in, out)                                        \
-    { name, LLM_DIM_##in, LLM_DIM_##out, 0 },
+    { name, LLM_DIM_##in, LLM_DIM_##out, LLM_DIM_NONE },
 #include "engine/model/tensors.def"
 };
 
 
 /* tensors that a file may have in one, their rows behind each other; those of
-   experts in each expert */
+   experts in each expert; parts that files never have apart are called like
+   the whole */
 static const struct {
     const char  *name;
     int          own;                   /* no part has that name, too */
@@ -33,6 +36,8 @@ static const struct {
     { "ffn_up.weight", 0, 2, { LLM_LT_GATE, LLM_LT_UP, 0 } },
     { "ffn_gate_up_exps.weight", 1, 2,
       { LLM_LT_GATE_EXPS, LLM_LT_UP_EXPS, 0 } },
+    { "attn_kv_a_mqa.weight", 1, 2,
+      { LLM_LT_LATENT, LLM_LT_LATENT_ROPE, 0 } },
     { "ssm_in.weight", 1, 3,
       { LLM_LT_SSM_IN_GATE, LLM_LT_SSM_IN_CONV, LLM_LT_SSM_IN_DT } },
     { "shortconv.in_proj.weight", 1, 3,
@@ -121,6 +126,31 @@ llm_desc_dim(const llm_desc_t *d, const llm_layer_desc_t *l, llm_dim_t dim)
     case LLM_DIM_N_SSM_GROUPS:
         return l->n_ssm_groups;
 
+    case LLM_DIM_Q_RANK:
+        return l->q_rank;
+
+    case LLM_DIM_LATENT:
+        return l->latent ? l->head_dim_v : 0;
+
+    case LLM_DIM_LATENT_ROPE:
+        return l->latent ? l->head_dim_k - l->head_dim_v : 0;
+
+    case LLM_DIM_HEAD_PLAIN:
+        return l->head_plain;
+
+    case LLM_DIM_HEAD_OUT:
+        return l->head_out;
+
+    case LLM_DIM_Q_HEADS:
+        return l->latent ? l->n_heads * (l->head_plain + l->head_dim_k
+                                         - l->head_dim_v) : 0;
+
+    case LLM_DIM_OUT_HEADS:
+        return l->n_heads * l->head_out;
+
+    case LLM_DIM_KV_HEADS:
+        return l->n_heads * (l->head_plain + l->head_out);
+
     case LLM_DIM_VOCAB:
         return d->hp.n_vocab;
 
@@ -163,20 +193,20 @@ llm_desc_max(const llm_desc_t *d, llm_dim_t dim)
 }
 
 
-/* checks a shape; rows is 1 for a vector, 0 for any number, experts 1 for a
-   matrix that is one for all */
+/* checks a shape; rows is 1 for a vector, 0 for any number, stack 1 for a
+   single matrix */
 
 static int
 llm_desc_shape(const llm_gguf_t *g, const llm_gguf_tensor_t *t, uint32_t row,
-    uint32_t rows, uint32_t experts, int matrix, llm_err_t *err)
+    uint32_t rows, uint32_t stack, int matrix, llm_err_t *err)
 {
     char  want[48];
 
-    if (t->ne[0] != row || (rows && t->ne[1] != rows) || t->ne[2] != experts
+    if (t->ne[0] != row || (rows && t->ne[1] != rows) || t->ne[2] != stack
         || t->ne[3] != 1)
     {
-        if (experts > 1) {
-            snprintf(want, sizeof(want), "[%u, %u, %u]", row, rows, experts);
+        if (stack > 1) {
+            snprintf(want, sizeof(want), "[%u, %u, %u]", row, rows, stack);
 
         } else if (rows) {
             snprintf(want, sizeof(want), "[%u, %u]", row, rows);
@@ -205,10 +235,12 @@ llm_desc_shape(const llm_gguf_t *g, const llm_gguf_tensor_t *t, uint32_t row,
 }
 
 
+/* matrices of a tensor */
+
 static uint32_t
-llm_desc_experts(const llm_desc_t *d, const llm_layer_desc_t *l, uint32_t id)
+llm_desc_stack(const llm_desc_t *d, const llm_layer_desc_t *l, uint32_t id)
 {
-    return d->facts[id].experts ? l->route.n_experts : 1;
+    return llm_desc_dim(d, l, d->facts[id].stack);
 }
 
 
@@ -241,10 +273,8 @@ llm_desc_split(const llm_gguf_t *g, const llm_desc_t *d, llm_layer_desc_t *l,
         return LLM_OK;
     }
 
-    snprintf(name, sizeof(name), "blk.%u.%s", layer,
-             d->facts[llm_fused[fused].parts[0]].name);
-
     id = llm_fused[fused].parts[0];
+    snprintf(name, sizeof(name), "blk.%u.%s", layer, d->facts[id].name);
 
     if (strcmp(d->facts[id].name, llm_fused[fused].name) != 0
         && llm_gguf_find_tensor(g, name))
@@ -268,15 +298,62 @@ llm_desc_split(const llm_gguf_t *g, const llm_desc_t *d, llm_layer_desc_t *l,
     }
 
     if (llm_desc_shape(g, t, matrix ? in : first, matrix ? first : 1,
-                       llm_desc_experts(d, l, id), matrix, err) != LLM_OK)
+                       llm_desc_stack(d, l, id), matrix, err) != LLM_OK)
     {
         return LLM_ERROR;
     }
 
     for (i = 0, first = 0; i < llm_fused[fused].n; i++) {
         id = llm_fused[fused].parts[i];
-        l->tensors[id] = (llm_tensor_part_t) { t, first, n[i] };
+        l->tensors[id] = (llm_tensor_part_t) { t, first, n[i], NULL };
         first += n[i];
+    }
+
+    return LLM_OK;
+}
+
+
+/* "NAME.scale" for the tensor "NAME.weight", or NULL; it must have n numbers */
+
+static int
+llm_desc_scale(const llm_gguf_t *g, const llm_gguf_tensor_t *t, uint32_t n,
+    const llm_gguf_tensor_t **scale, llm_err_t *err)
+{
+    char    name[LLM_MAX_TENSOR_NAME];
+    size_t  len;
+
+    len = t->name.len - llm_min(t->name.len, strlen(".weight"));
+    snprintf(name, sizeof(name), "%.*s.scale", (int) len, t->name.data);
+    *scale = llm_gguf_find_tensor(g, name);
+
+    return *scale ? llm_desc_shape(g, *scale, n, 1, 1, 0, err) : LLM_OK;
+}
+
+
+/* scales of a layer's matrices, which files of NVFP4 have; the router's is
+   something else */
+
+static int
+llm_desc_scales(const llm_gguf_t *g, const llm_desc_t *d,
+    llm_layer_desc_t *l, llm_err_t *err)
+{
+    uint32_t            i;
+    llm_tensor_part_t  *p;
+
+    for (i = 0; i < LLM_LT_N; i++) {
+        p = &l->tensors[i];
+
+        if (p->t && llm_layer_tensor_is_matrix(d, i) && i != LLM_LT_ROUTER
+            && llm_desc_scale(g, p->t, llm_desc_stack(d, l, i), &p->scale,
+                              err) != LLM_OK)
+        {
+            return LLM_ERROR;
+        }
+    }
+
+    /* where it is the layer's own, it is among the weights of the choice */
+    if (l->tensors[LLM_LT_DOWN_EXPS_SCALE].t) {
+        l->tensors[LLM_LT_DOWN_EXPS].scale = NULL;
     }
 
     return LLM_OK;
@@ -319,18 +396,18 @@ llm_desc_layer(const llm_gguf_t *g, llm_desc_t *d, uint32_t layer,
         in = llm_desc_dim(d, l, d->facts[i].in);
         out = llm_desc_dim(d, l, d->facts[i].out);
 
-        if (llm_desc_shape(g, t, in, out, llm_desc_experts(d, l, i),
+        if (llm_desc_shape(g, t, in, out, llm_desc_stack(d, l, i),
                            llm_layer_tensor_is_matrix(d, i), err) != LLM_OK)
         {
             return LLM_ERROR;
         }
 
         l->tensors[i] = (llm_tensor_part_t) {
-            t, 0, llm_layer_tensor_is_matrix(d, i) ? out : in * out
+            t, 0, llm_layer_tensor_is_matrix(d, i) ? out : in * out, NULL
         };
     }
 
-    return LLM_OK;
+    return llm_desc_scales(g, d, l, err);
 }
 
 
@@ -405,7 +482,9 @@ llm_desc_globals(const llm_gguf_t *g, llm_desc_t *d, llm_err_t *err)
         d->global[i] = t;
     }
 
-    return LLM_OK;
+    t = d->global[LLM_GT_OUTPUT];
+
+    return t ? llm_desc_scale(g, t, 1, &d->output_scale, err) : LLM_OK;
 }
 
 
@@ -431,6 +510,19 @@ llm_desc_layer_of(const llm_gguf_tensor_t *t)
 }
 
 
+/* says how large activations become, for those who round them to NVFP4 */
+
+static int
+llm_desc_is_hint(const llm_gguf_tensor_t *t)
+{
+    static const char  suffix[] = ".input_scale";
+
+    return t->name.len > sizeof(suffix) - 1
+           && memcmp(t->name.data + t->name.len - (sizeof(suffix) - 1),
+                     suffix, sizeof(suffix) - 1) == 0;
+}
+
+
 static int
 llm_desc_uses(const llm_desc_t *d, const llm_gguf_tensor_t *t)
 {
@@ -442,10 +534,16 @@ llm_desc_uses(const llm_desc_t *d, const llm_gguf_tensor_t *t)
         }
     }
 
+    if (d->output_scale == t || llm_desc_is_hint(t)) {
+        return 1;
+    }
+
     layer = llm_desc_layer_of(t);
 
     for (i = 0; layer < d->hp.n_layers && i < LLM_LT_N; i++) {
-        if (d->layers[layer].tensors[i].t == t) {
+        if (d->layers[layer].tensors[i].t == t
+            || d->layers[layer].tensors[i].scale == t)
+        {
             return 1;
         }
     }

@@ -63,18 +63,21 @@ llm_load_part(llm_load_t *l, const llm_tensor_part_t *p, int usage)
 }
 
 
-/* rows p of each expert's matrix */
+/* rows p of each matrix, one for each expert, or head */
 
 static llm_weight_t *
-llm_load_experts(llm_load_t *l, const llm_tensor_part_t *p)
+llm_load_stack(llm_load_t *l, const llm_tensor_part_t *p, llm_dim_t stack)
 {
     size_t                    row;
     llm_weight_t             *w;
+    const llm_ops_t          *ops;
     const llm_gguf_tensor_t  *t;
 
     t = p->t;
+    ops = l->m->ops;
     row = llm_type_row_size(t->type, t->ne[0]);
-    w = l->m->ops->experts_create(l->m->dev, t->type, (uint32_t) t->ne[2],
+    w = (stack == LLM_DIM_N_HEADS ? ops->heads_create : ops->experts_create)(
+                                  l->m->dev, t->type, (uint32_t) t->ne[2],
                                   p->n, (uint32_t) t->ne[0],
                                   (const char *) t->data + p->first * row,
                                   t->ne[1] * row, l->err);
@@ -91,7 +94,7 @@ llm_load_experts(llm_load_t *l, const llm_tensor_part_t *p)
 static llm_weight_t *
 llm_load_weight(llm_load_t *l, const llm_gguf_tensor_t *t, int usage)
 {
-    llm_tensor_part_t  all = { t, 0, (uint32_t) t->ne[1] };
+    llm_tensor_part_t  all = { t, 0, (uint32_t) t->ne[1], NULL };
 
     return llm_load_part(l, &all, usage);
 }
@@ -184,9 +187,33 @@ llm_load_conv(llm_load_t *l, const llm_gguf_tensor_t *t)
 static llm_vec_t *
 llm_load_vec(llm_load_t *l, const llm_gguf_tensor_t *t)
 {
-    llm_tensor_part_t  all = { t, 0, (uint32_t) t->ne[0] };
+    llm_tensor_part_t  all = { t, 0, (uint32_t) t->ne[0], NULL };
 
     return llm_load_vec_part(l, &all);
+}
+
+
+/* the factors on products with w; t may be NULL */
+
+static int
+llm_load_scale(llm_load_t *l, const llm_gguf_tensor_t *t, llm_weight_t *w)
+{
+    int     rc;
+    float  *f;
+
+    if (t == NULL || w == NULL) {
+        return LLM_OK;
+    }
+
+    f = llm_load_floats(l, t);
+    if (f == NULL) {
+        return LLM_ERROR;
+    }
+
+    rc = l->m->ops->weight_scale(l->m->dev, w, f, l->err);
+    free(f);
+
+    return rc;
 }
 
 
@@ -327,7 +354,8 @@ llm_load_globals(llm_load_t *l)
            != LLM_OK
         || llm_load_global(l, LLM_GT_OUTPUT,
                            LLM_WEIGHT_LINEAR | LLM_WEIGHT_HEAD, &m->output)
-           != LLM_OK)
+           != LLM_OK
+        || llm_load_scale(l, m->desc.output_scale, m->output) != LLM_OK)
     {
         return LLM_ERROR;
     }
@@ -352,6 +380,76 @@ llm_load_globals(llm_load_t *l)
 }
 
 
+/*
+ * Older files of latent attention have the matrices of keys and values in
+ * one, made to compute K and V of each head.  Q is multiplied by the keys'
+ * instead, which for that are turned over.
+ */
+
+static int
+llm_load_kv_b(llm_load_t *l, uint32_t layer)
+{
+    float                     *row;
+    size_t                     size, head;
+    uint32_t                   h, i, k, n;
+    llm_model_layer_t         *ml = &l->m->layers[layer];
+    const llm_layer_desc_t    *d = &l->m->desc.layers[layer];
+    const llm_gguf_tensor_t   *t = d->tensors[LLM_LT_KV_B].t;
+
+    if (t == NULL) {
+        return LLM_OK;
+    }
+
+    n = d->head_dim_v;
+    size = llm_type_row_size(t->type, n);
+    head = (d->head_plain + d->head_out) * size;
+    ml->k_b = malloc((size_t) d->n_heads * d->head_plain * n
+                     * sizeof(float));
+    row = malloc(n * sizeof(float));
+
+    if (ml->k_b == NULL || row == NULL) {
+        free(row);
+        return llm_fail(l->err, "%s: no memory for the keys' matrices of "
+                        "layer %u", llm_gguf_name(l->m->gguf), layer);
+    }
+
+    for (h = 0; h < d->n_heads; h++) {
+        for (i = 0; i < d->head_plain; i++) {
+            llm_dequantize(t->type, (const char *) t->data + h * head
+                                    + i * size, row, n);
+
+            for (k = 0; k < n; k++) {
+                ml->k_b[((size_t) h * n + k) * d->head_plain + i] = row[k];
+            }
+        }
+    }
+
+    free(row);
+
+    ml->w[LLM_LT_K_B] = l->m->ops->heads_create(l->m->dev, LLM_TYPE_F32,
+                            d->n_heads, n, d->head_plain, ml->k_b,
+                            (size_t) n * d->head_plain * sizeof(float),
+                            l->err);
+    ml->w[LLM_LT_V_B] = l->m->ops->heads_create(l->m->dev, t->type,
+                            d->n_heads, d->head_out, n,
+                            (const char *) t->data + d->head_plain * size,
+                            head, l->err);
+
+    if (ml->w[LLM_LT_K_B] == NULL || ml->w[LLM_LT_V_B] == NULL) {
+        return LLM_ERROR;
+    }
+
+    if (d->tensors[LLM_LT_KV_B].scale) {
+        return llm_fail(l->err, "%s: %.*s: such a scale is not supported",
+                        llm_gguf_name(l->m->gguf),
+                        (int) d->tensors[LLM_LT_KV_B].scale->name.len,
+                        d->tensors[LLM_LT_KV_B].scale->name.data);
+    }
+
+    return llm_load_progress(l, t->size);
+}
+
+
 static int
 llm_load_layer(llm_load_t *l, uint32_t layer)
 {
@@ -364,12 +462,12 @@ llm_load_layer(llm_load_t *l, uint32_t layer)
     for (i = 0; i < LLM_LT_N; i++) {
         p = &l->m->desc.layers[layer].tensors[i];
 
-        if (p->t == NULL) {
+        if (p->t == NULL || i == LLM_LT_KV_B) {
             continue;
         }
 
-        if (l->m->desc.facts[i].experts) {
-            ml->w[i] = llm_load_experts(l, p);
+        if (l->m->desc.facts[i].stack != LLM_DIM_NONE) {
+            ml->w[i] = llm_load_stack(l, p, l->m->desc.facts[i].stack);
 
         } else if (llm_layer_tensor_is_matrix(&l->m->desc, i)) {
             ml->w[i] = llm_load_part(l, p, i == LLM_LT_ROUTER
@@ -383,9 +481,15 @@ llm_load_layer(llm_load_t *l, uint32_t layer)
             ml->v[i] = llm_load_vec_part(l, p);
         }
 
-        if (ml->w[i] == NULL && ml->v[i] == NULL) {
+        if ((ml->w[i] == NULL && ml->v[i] == NULL)
+            || llm_load_scale(l, p->scale, ml->w[i]) != LLM_OK)
+        {
             return LLM_ERROR;
         }
+    }
+
+    if (llm_load_kv_b(l, layer) != LLM_OK) {
+        return LLM_ERROR;
     }
 
     p = &l->m->desc.layers[layer].tensors[LLM_LT_OUT_SCALE];

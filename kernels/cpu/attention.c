@@ -15,6 +15,9 @@
 #define LLM_ROPE_ROWS      4
 #define LLM_MAX_PARTS      1024
 
+/* tiles of fewer read keys more often than they gain */
+#define LLM_ATTN_FEW_HEADS 4
+
 /* rough rates of one thread, per nanosecond */
 #define LLM_RATE_ATTN      30.0
 #define LLM_RATE_ROPE      2.0
@@ -80,6 +83,8 @@ llm_cpu_attn_reserve(llm_cpu_t *cpu, const llm_kv_opts_t *o, llm_err_t *err)
     dv = llm_pad16(o->head_dim_v);
 
     n = LLM_ATTN_TILE * (2 * dv + LLM_ATTN_BLOCK) * sizeof(float);
+    n = llm_max(n, o->head_dim_k * sizeof(float));
+
     if (llm_cpu_scratch_reserve(cpu, n, err) != LLM_OK) {
         return LLM_ERROR;
     }
@@ -180,10 +185,19 @@ llm_rot_item(void *arg, uint32_t item, uint32_t thread)
 }
 
 
-static void
-llm_rope_write(const llm_rope_job_t *job, uint32_t row)
+/* elements of a head of k, and of the part of q that is rotated with it */
+
+static uint32_t
+llm_rope_dim(const llm_heads_t *h)
 {
-    float                    *k;
+    return h->latent ? h->head_dim_k - h->head_dim_v : h->head_dim_k;
+}
+
+
+static void
+llm_rope_write(const llm_rope_job_t *job, uint32_t row, uint32_t thread)
+{
+    float                    *k, *whole;
     size_t                    slot;
     uint32_t                  i, page, seq;
     uint16_t                 *dst;
@@ -203,12 +217,23 @@ llm_rope_write(const llm_rope_job_t *job, uint32_t row)
                     + b->pos[row] / LLM_KV_PAGE];
     slot = b->pos[row] % LLM_KV_PAGE;
 
+    whole = (float *) (void *) (job->cpu->scratch
+                                + thread * job->cpu->scratch_size);
     k = job->k->data + (size_t) row * job->k->cols;
     v = job->v->data + (size_t) row * job->v->cols;
 
     for (i = 0; i < h->n_kv_heads; i++) {
         dst = kv->data + ((size_t) i * job->kv->opts.n_pages + page)
                          * kv->page;
+
+        if (h->latent) {
+            memcpy(whole, v + i * h->head_dim_v,
+                   h->head_dim_v * sizeof(float));
+            memcpy(whole + h->head_dim_v, k + i * llm_rope_dim(h),
+                   llm_rope_dim(h) * sizeof(float));
+            f->store_f16(dst + slot * kv->v_row, 1, whole, h->head_dim_k);
+            continue;
+        }
 
         f->store_f16(dst + slot, LLM_KV_PAGE, k + i * h->head_dim_k,
                      h->head_dim_k);
@@ -218,27 +243,28 @@ llm_rope_write(const llm_rope_job_t *job, uint32_t row)
 }
 
 
-/* the heads of one row: norm and rotation, in the order of the layer */
+/* the heads of one row, `stride` apart: norm and rotation, in the order of the
+   layer */
 
 static void
 llm_rope_heads(const llm_rope_job_t *job, float *x, uint32_t n,
-    const llm_vec_t *norm, const llm_cpu_rot_t *rot)
+    uint32_t stride, const llm_vec_t *norm, const llm_cpu_rot_t *rot)
 {
     uint32_t            i, dim;
     llm_cpu_rot_t       none = { .kind = rot->kind };
     const llm_heads_t  *h;
 
     h = job->h;
-    dim = h->head_dim_k;
+    dim = llm_rope_dim(h);
 
     for (i = 0; i < n; i++) {
-        job->cpu->kernels.rope(x + i * dim,
+        job->cpu->kernels.rope(x + i * stride,
                                norm && !h->norm_last ? norm->data : NULL,
                                h->norm_eps, dim, rot);
 
         if (norm && h->norm_last) {
-            job->cpu->kernels.rope(x + i * dim, norm->data, h->norm_eps, dim,
-                                   &none);
+            job->cpu->kernels.rope(x + i * stride, norm->data, h->norm_eps,
+                                   dim, &none);
         }
     }
 }
@@ -269,8 +295,6 @@ llm_rope_item(void *arg, uint32_t item, uint32_t thread)
     llm_rope_job_t     *job = arg;
     const llm_heads_t  *h;
 
-    (void) thread;
-
     h = job->h;
     end = llm_min((item + 1) * LLM_ROPE_ROWS, job->cpu->batch->n_tokens);
 
@@ -283,7 +307,8 @@ llm_rope_item(void *arg, uint32_t item, uint32_t thread)
         rot.sin = rot.cos + job->cpu->rot_cap;
 
         q = job->q->data + (size_t) row * job->q->cols;
-        llm_rope_heads(job, q, h->n_heads, h->q_norm, &rot);
+        llm_rope_heads(job, q + h->head_dim_k - llm_rope_dim(h), h->n_heads,
+                       h->head_dim_k, h->q_norm, &rot);
 
         if (h->temp_scale != 0) {
             llm_rope_temper(h, q, job->cpu->batch->pos[row]);
@@ -291,8 +316,9 @@ llm_rope_item(void *arg, uint32_t item, uint32_t thread)
 
         if (job->k) {
             k = job->k->data + (size_t) row * job->k->cols;
-            llm_rope_heads(job, k, h->n_kv_heads, h->k_norm, &rot);
-            llm_rope_write(job, row);
+            llm_rope_heads(job, k, h->n_kv_heads, llm_rope_dim(h), h->k_norm,
+                           &rot);
+            llm_rope_write(job, row, thread);
         }
     }
 }
@@ -560,12 +586,38 @@ llm_attn_join(void *arg, uint32_t tile, uint32_t thread)
 }
 
 
+/* cuts the rows and heads of a step into tiles of so many heads; how many */
+
+static uint32_t
+llm_attn_cut(llm_attn_job_t *job, uint32_t heads)
+{
+    uint32_t            i, n, rows, group;
+    const llm_batch_t  *b;
+
+    b = job->cpu->batch;
+    group = job->h->n_heads / job->h->n_kv_heads;
+
+    job->heads = heads;
+    job->chunks = (group + heads - 1) / heads;
+    job->rows = LLM_ATTN_TILE / heads;
+
+    for (i = 0, n = 0; i < b->n_seqs; i++) {
+        rows = b->seq_rows[i + 1] - b->seq_rows[i];
+        job->cpu->first_item[i] = n;
+        n += (rows + job->rows - 1) / job->rows * job->chunks
+             * job->h->n_kv_heads;
+    }
+
+    return n;
+}
+
+
 void
 llm_cpu_attention(llm_dev_t *dev, const llm_heads_t *h, const llm_act_t *q,
     const llm_kv_t *kv, llm_act_t *out)
 {
     double              work;
-    uint32_t            i, n, rows, longest, seen, group;
+    uint32_t            i, n, rows, longest, seen, threads;
     llm_cpu_t          *cpu = (llm_cpu_t *) dev;
     llm_attn_job_t      job = { .cpu = cpu, .h = h, .q = q, .kv = kv,
                                 .layer = &kv->layers[h->layer],
@@ -573,32 +625,31 @@ llm_cpu_attention(llm_dev_t *dev, const llm_heads_t *h, const llm_act_t *q,
     const llm_batch_t  *b;
 
     b = cpu->batch;
-    group = h->n_heads / h->n_kv_heads;
-
-    job.heads = llm_min(group, LLM_ATTN_TILE);
-    job.chunks = (group + job.heads - 1) / job.heads;
-    job.rows = LLM_ATTN_TILE / job.heads;
-
+    threads = llm_pool_threads(cpu->pool);
     longest = 0;
     work = 0;
 
-    for (i = 0, n = 0; i < b->n_seqs; i++) {
+    for (i = 0; i < b->n_seqs; i++) {
         rows = b->seq_rows[i + 1] - b->seq_rows[i];
-
-        cpu->first_item[i] = n;
-        n += (rows + job.rows - 1) / job.rows * job.chunks * h->n_kv_heads;
-
         longest = llm_max(longest, b->kv_len[i]);
         seen = h->window ? llm_min(h->window, b->kv_len[i]) : b->kv_len[i];
         work += (double) rows * seen;
     }
 
     job.n_splits = llm_attn_splits(longest);
+    n = llm_attn_cut(&job, llm_min(h->n_heads / h->n_kv_heads,
+                                   LLM_ATTN_TILE));
+
+    /* many heads of one head of keys: all threads want some of them */
+
+    while (n * job.n_splits < threads && job.heads > LLM_ATTN_FEW_HEADS) {
+        n = llm_attn_cut(&job, (job.heads + 1) / 2);
+    }
 
     work *= (double) h->n_heads * (h->head_dim_k + h->head_dim_v)
             / LLM_RATE_ATTN;
 
-    if (job.n_splits > 1 && n < 2 * llm_pool_threads(cpu->pool)
+    if (job.n_splits > 1 && n < 2 * threads
         && (uint64_t) n * job.n_splits <= cpu->max_parts)
     {
         llm_cpu_run(cpu, llm_attn_split, &job, n * job.n_splits, work);

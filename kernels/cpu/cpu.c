@@ -117,6 +117,7 @@ llm_cpu_weight_free(llm_dev_t *dev, llm_weight_t *w)
 {
     if (w) {
         llm_cpu_slab_free((llm_cpu_t *) dev, w->slab);
+        free(w->scales);
         free(w);
     }
 }
@@ -191,6 +192,24 @@ llm_cpu_experts_create(llm_dev_t *dev, uint32_t type, uint32_t n_experts,
 {
     return llm_cpu_weights((llm_cpu_t *) dev, type, n_experts, n_out, n_in,
                            src, stride, LLM_WEIGHT_LINEAR, err);
+}
+
+
+static int
+llm_cpu_weight_scale(llm_dev_t *dev, llm_weight_t *w, const float *scales,
+    llm_err_t *err)
+{
+    (void) dev;
+
+    w->scales = malloc(w->n_experts * sizeof(float));
+
+    if (w->scales == NULL) {
+        return llm_fail(err, "cpu: no memory for %u scales", w->n_experts);
+    }
+
+    memcpy(w->scales, scales, w->n_experts * sizeof(float));
+
+    return LLM_OK;
 }
 
 
@@ -377,5 +396,8 @@ const llm_ops_t  llm_ops_cpu = {
     .delta = llm_cpu_delta,
     .scan = llm_cpu_scan,
     .pieces = llm_cpu_pieces,
+    .heads_create = llm_cpu_heads_create,
+    .linear_heads = llm_cpu_linear_heads,
+    .weight_scale = llm_cpu_weight_scale,
     .weight_size = llm_cpu_weight_size
 };

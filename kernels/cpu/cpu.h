@@ -66,13 +66,16 @@ struct llm_vec_s {
 /*
  * One layer, head and page is K as [head_dim_k][LLM_KV_PAGE], then V as
  * [LLM_KV_PAGE][dv_pad]: binary16, the pages of a head beside each other.
+ * Latent, it is [LLM_KV_PAGE][v_row]: K, whose beginning is V, then zeros.
  */
 typedef struct {
     uint32_t             n_heads;
     uint32_t             head_dim_k;
     uint32_t             head_dim_v;
+    int                  latent;
     size_t               dv_pad;
-    size_t               k_size;        /* elements of K in a page */
+    size_t               v_row;         /* from a token's V to the next */
+    size_t               k_size;        /* elements of K in a page, before V */
     size_t               page;          /* elements of K and V in a page */
     uint16_t            *data;          /* [head][page] */
 } llm_cpu_kv_layer_t;
@@ -138,6 +141,8 @@ struct llm_weight_s {
     size_t               panel_size;
     size_t               codes_size;    /* of a panel, scales follow */
     uint32_t             n_panels;      /* of one matrix */
+    float               *scales;        /* [n_experts] factors on products, or
+                                           NULL: 1 */
     llm_cpu_format_t     format;
 };
 
@@ -239,6 +244,7 @@ typedef struct {
     const llm_weight_t     *w;
     const llm_cpu_stage_t  *x;
     const float            *bias;       /* or NULL */
+    float                   scale;      /* of the product */
     float                  *y;          /* [rows][w->n_out] */
     int                     add;
     uint32_t                row;
@@ -423,6 +429,14 @@ int llm_cpu_pack(llm_cpu_t *cpu, llm_weight_t *w, llm_err_t *err);
 size_t llm_cpu_pack_scratch(const llm_weight_t *w);
 
 /* linear.c */
+/* the factor on products with matrix i */
+static inline float
+llm_weight_scale(const llm_weight_t *w, uint32_t i)
+{
+    return w->scales ? w->scales[i] : 1;
+}
+
+
 int llm_cpu_stage_reserve(llm_cpu_t *cpu, uint32_t n_in, llm_err_t *err);
 /* cuts p into arrays for so many rows; returns their size, p may be NULL */
 size_t llm_cpu_stage_layout(llm_cpu_stage_t *s, char *p, size_t rows,
@@ -492,6 +506,13 @@ void llm_cpu_delta(llm_dev_t *dev, const llm_delta_t *d, const llm_act_t *x,
     llm_act_t *y);
 void llm_cpu_scan(llm_dev_t *dev, const llm_scan_t *s, const llm_act_t *x,
     const llm_act_t *dt, llm_state_t *st, llm_act_t *y);
+
+/* heads.c */
+llm_weight_t *llm_cpu_heads_create(llm_dev_t *dev, uint32_t type,
+    uint32_t n_heads, uint32_t n_out, uint32_t n_in, const void *src,
+    size_t stride, llm_err_t *err);
+void llm_cpu_linear_heads(llm_dev_t *dev, llm_rows_t rows,
+    const llm_weight_t *w, const llm_act_t *x, llm_act_t *y);
 
 /* attention.c */
 int llm_cpu_attn_reserve(llm_cpu_t *cpu, const llm_kv_opts_t *opts,

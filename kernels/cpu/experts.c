@@ -396,6 +396,7 @@ llm_experts_product(void *arg, uint32_t item, uint32_t thread)
     g.w = &w;
     g.x = &c->stage;
     g.bias = job->bias[i] ? job->bias[i]->data + (size_t) e * w.n_out : NULL;
+    g.scale = llm_weight_scale(&w, e);
     g.y = job->out[i];
     g.add = 0;
     g.row = c->first[group];

@@ -2,7 +2,8 @@
  * How every product ends; included after simd512.h or simd256.h.
  */
 
-/* one vector of outputs into y: bias and y itself are added if wanted */
+/* one vector of outputs into y: scaled, then bias and y itself are added if
+   wanted */
 
 simd_inline void
 gemm_store(const llm_cpu_gemm_t *g, uint32_t row, uint32_t out, vf_t v)
@@ -17,6 +18,10 @@ gemm_store(const llm_cpu_gemm_t *g, uint32_t row, uint32_t out, vf_t v)
 
     n = llm_min(end - out, VL);
     y = g->y + (size_t) row * g->w->n_out + out;
+
+    if (g->scale != 1) {
+        v = vf_mul(v, vf_set1(g->scale));
+    }
 
     if (g->bias) {
         v = vf_add(v, vf_load_n(g->bias + out, n));

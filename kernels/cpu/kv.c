@@ -11,7 +11,7 @@
 static llm_kv_layer_t
 llm_cpu_kv_shape(const llm_kv_opts_t *o, uint32_t layer)
 {
-    llm_kv_layer_t  all = { o->n_kv_heads, o->head_dim_k, o->head_dim_v };
+    llm_kv_layer_t  all = { o->n_kv_heads, o->head_dim_k, o->head_dim_v, 0 };
 
     return o->layers ? o->layers[layer] : all;
 }
@@ -22,6 +22,10 @@ llm_cpu_kv_shape(const llm_kv_opts_t *o, uint32_t layer)
 static size_t
 llm_cpu_kv_elements(const llm_kv_layer_t *l)
 {
+    if (l->latent) {
+        return llm_pad16(l->head_dim_k) * LLM_KV_PAGE;
+    }
+
     return (l->head_dim_k + llm_pad16(l->head_dim_v)) * LLM_KV_PAGE;
 }
 
@@ -75,8 +79,10 @@ llm_cpu_kv_place(llm_kv_t *kv)
         k->n_heads = l.n_kv_heads;
         k->head_dim_k = l.head_dim_k;
         k->head_dim_v = l.head_dim_v;
+        k->latent = l.latent;
         k->dv_pad = llm_pad16(l.head_dim_v);
-        k->k_size = (size_t) l.head_dim_k * LLM_KV_PAGE;
+        k->v_row = l.latent ? llm_pad16(l.head_dim_k) : k->dv_pad;
+        k->k_size = l.latent ? 0 : (size_t) l.head_dim_k * LLM_KV_PAGE;
         k->page = llm_cpu_kv_elements(&l);
         k->data = data;
 

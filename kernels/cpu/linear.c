@@ -253,6 +253,7 @@ llm_linear_item(void *arg, uint32_t item, uint32_t thread)
     g.w = w;
     g.x = &cpu->stage;
     g.bias = out->bias ? out->bias->data : NULL;
+    g.scale = llm_weight_scale(w, 0);
     g.y = out->y->data;
     g.add = out->add;
     g.panel = item % columns * step;

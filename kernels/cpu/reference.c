@@ -117,6 +117,8 @@ llm_ref_weight_create(llm_dev_t *dev, uint32_t type, uint32_t n_out,
     w->n_in = n_in;
     w->row_size = llm_type_row_size(type, n_in);
     w->stride = 0;
+    w->n_matrices = 1;
+    w->scales = NULL;
     w->data = src;
 
     return w;
@@ -130,16 +132,32 @@ llm_ref_experts_create(llm_dev_t *dev, uint32_t type, uint32_t n_experts,
 {
     llm_weight_t  *w;
 
-    (void) n_experts;
-
     w = llm_ref_weight_create(dev, type, n_out, n_in, src,
                               LLM_WEIGHT_LINEAR, err);
 
     if (w) {
         w->stride = stride;
+        w->n_matrices = n_experts;
     }
 
     return w;
+}
+
+
+static int
+llm_ref_weight_scale(llm_dev_t *dev, llm_weight_t *w, const float *scales,
+    llm_err_t *err)
+{
+    (void) dev;
+
+    w->scales = malloc(w->n_matrices * sizeof(float));
+    if (w->scales == NULL) {
+        return llm_ref_no_memory(err, "scales");
+    }
+
+    memcpy(w->scales, scales, w->n_matrices * sizeof(float));
+
+    return LLM_OK;
 }
 
 
@@ -147,7 +165,11 @@ static void
 llm_ref_weight_free(llm_dev_t *dev, llm_weight_t *w)
 {
     (void) dev;
-    free(w);
+
+    if (w) {
+        free(w->scales);
+        free(w);
+    }
 }
 
 
@@ -227,13 +249,30 @@ llm_ref_act_cols(llm_act_t *a, uint32_t cols)
 }
 
 
+/* the most of what a layer keeps as V alone */
+
+static uint32_t
+llm_ref_dim_v(const llm_kv_opts_t *opts)
+{
+    uint32_t  i;
+
+    for (i = 0; opts->layers && i < opts->n_layers; i++) {
+        if (!opts->layers[i].latent) {
+            return opts->head_dim_v;
+        }
+    }
+
+    return opts->layers ? 0 : opts->head_dim_v;
+}
+
+
 static size_t
 llm_ref_kv_page_size(llm_dev_t *dev, const llm_kv_opts_t *opts)
 {
     (void) dev;
 
     return sizeof(float) * LLM_KV_PAGE * opts->n_layers * opts->n_kv_heads
-           * ((size_t) opts->head_dim_k + opts->head_dim_v);
+           * ((size_t) opts->head_dim_k + llm_ref_dim_v(opts));
 }
 
 
@@ -277,11 +316,12 @@ llm_ref_kv_create(llm_dev_t *dev, const llm_kv_opts_t *opts, llm_err_t *err)
 
     kv->opts = *opts;
     kv->k_page = (size_t) LLM_KV_PAGE * opts->n_kv_heads * opts->head_dim_k;
-    kv->v_page = (size_t) LLM_KV_PAGE * opts->n_kv_heads * opts->head_dim_v;
+    kv->v_page = (size_t) LLM_KV_PAGE * opts->n_kv_heads
+                 * llm_ref_dim_v(opts);
 
     pages = (size_t) opts->n_layers * opts->n_pages;
     kv->k = calloc(pages, kv->k_page * sizeof(float));
-    kv->v = calloc(pages, kv->v_page * sizeof(float));
+    kv->v = calloc(pages, llm_max(kv->v_page, 1) * sizeof(float));
 
     if (kv->k == NULL || kv->v == NULL) {
         llm_ref_kv_free(dev, kv);
@@ -355,8 +395,8 @@ llm_ref_linear(llm_dev_t *dev, llm_rows_t rows, const llm_act_t *x,
 
             for (r = 0; r < n_rows; r++) {
                 y = out[i].y->data + (size_t) r * out[i].y->cols + o;
-                v = llm_ref_dot(x->data + (size_t) r * x->cols, d->row,
-                                w->n_in);
+                v = llm_ref_product(w, 0, x->data + (size_t) r * x->cols,
+                                    d->row);
 
                 if (out[i].bias) {
                     v += out[i].bias->data[o];
@@ -436,5 +476,8 @@ const llm_ops_t  llm_ops_reference = {
     .conv = llm_ref_conv,
     .delta = llm_ref_delta,
     .scan = llm_ref_scan,
-    .pieces = llm_ref_pieces
+    .pieces = llm_ref_pieces,
+    .heads_create = llm_ref_experts_create,
+    .linear_heads = llm_ref_linear_heads,
+    .weight_scale = llm_ref_weight_scale
 };

@@ -32,7 +32,11 @@ struct llm_weight_s {
     uint32_t            n_out;
     uint32_t            n_in;
     size_t              row_size;       /* bytes */
-    size_t              stride;         /* bytes from expert to expert */
+    size_t              stride;         /* bytes from expert to expert, or
+                                           head to head */
+    uint32_t            n_matrices;     /* experts, heads, or 1 */
+    float              *scales;         /* [n_matrices] factors on products,
+                                           or NULL: 1 */
     const char         *data;           /* the caller's */
 };
 
@@ -87,6 +91,16 @@ llm_ref_dot(const float *a, const float *b, uint32_t n)
 }
 
 
+/* x[n_in] times a de-quantised row of matrix i */
+
+static inline double
+llm_ref_product(const llm_weight_t *w, uint32_t i, const float *x,
+    const float *row)
+{
+    return llm_ref_dot(x, row, w->n_in) * (w->scales ? w->scales[i] : 1);
+}
+
+
 /* y = x / rms(x) * w, one row; x and y may be the same */
 
 static inline void
@@ -137,6 +151,8 @@ void llm_ref_rope_kv(llm_dev_t *dev, const llm_heads_t *h,
     llm_kv_t *kv);
 void llm_ref_attention(llm_dev_t *dev, const llm_heads_t *h,
     const llm_act_t *q, const llm_kv_t *kv, llm_act_t *out);
+void llm_ref_linear_heads(llm_dev_t *dev, llm_rows_t rows,
+    const llm_weight_t *w, const llm_act_t *x, llm_act_t *y);
 
 /* reference_experts.c */
 llm_choice_t *llm_ref_choice_create(llm_dev_t *dev,

@@ -46,15 +46,27 @@ llm_ref_rotate(float *x, const llm_rope_t *rope, uint32_t pos)
 }
 
 
+/* elements of a head of k, and of the part of q that is rotated with it */
+
+static uint32_t
+llm_ref_rope_dim(const llm_heads_t *h)
+{
+    return h->latent ? h->head_dim_k - h->head_dim_v : h->head_dim_k;
+}
+
+
+/* heads are `stride` apart */
+
 static void
-llm_ref_heads(float *x, uint32_t n_heads, const llm_heads_t *heads,
-    const llm_vec_t *norm, const llm_rope_t *rope, uint32_t pos)
+llm_ref_heads(float *x, uint32_t n_heads, uint32_t stride,
+    const llm_heads_t *heads, const llm_vec_t *norm, const llm_rope_t *rope,
+    uint32_t pos)
 {
     uint32_t  h, dim;
 
-    dim = heads->head_dim_k;
+    dim = llm_ref_rope_dim(heads);
 
-    for (h = 0; h < n_heads; h++, x += dim) {
+    for (h = 0; h < n_heads; h++, x += stride) {
         if (norm && !heads->norm_last) {
             llm_ref_rms(x, norm->data, heads->norm_eps, dim, x);
         }
@@ -94,24 +106,53 @@ llm_ref_kv_row(float *data, size_t page, size_t slot, size_t cols)
 }
 
 
+/* writes a row's k and v to the cache */
+
+static void
+llm_ref_keep(const llm_heads_t *h, llm_kv_t *kv, size_t slot, const float *k,
+    const float *v)
+{
+    float     *to;
+    size_t     k_cols, v_cols;
+    uint32_t   i, dim;
+
+    k_cols = (size_t) h->n_kv_heads * h->head_dim_k;
+    v_cols = (size_t) h->n_kv_heads * h->head_dim_v;
+    to = llm_ref_kv_row(kv->k, kv->k_page, slot, k_cols);
+
+    if (!h->latent) {
+        memcpy(to, k, k_cols * sizeof(float));
+        memcpy(llm_ref_kv_row(kv->v, kv->v_page, slot, v_cols), v,
+               v_cols * sizeof(float));
+        return;
+    }
+
+    dim = llm_ref_rope_dim(h);
+
+    for (i = 0; i < h->n_kv_heads; i++, to += h->head_dim_k) {
+        memcpy(to, v + i * h->head_dim_v, h->head_dim_v * sizeof(float));
+        memcpy(to + h->head_dim_v, k + i * dim, dim * sizeof(float));
+    }
+}
+
+
 void
 llm_ref_rope_kv(llm_dev_t *dev, const llm_heads_t *h, const llm_rope_t *rope,
     llm_act_t *q, llm_act_t *k, const llm_act_t *v, llm_kv_t *kv)
 {
     float              *row;
-    size_t              slot, k_cols, v_cols;
-    uint32_t            s, r;
+    uint32_t            s, r, dim;
     llm_refdev_t       *d = (llm_refdev_t *) dev;
     const llm_batch_t  *b;
 
     b = d->batch;
-    k_cols = (size_t) h->n_kv_heads * h->head_dim_k;
-    v_cols = (size_t) h->n_kv_heads * h->head_dim_v;
+    dim = llm_ref_rope_dim(h);
 
     for (s = 0; s < b->n_seqs; s++) {
         for (r = b->seq_rows[s]; r < b->seq_rows[s + 1]; r++) {
             row = q->data + (size_t) r * q->cols;
-            llm_ref_heads(row, h->n_heads, h, h->q_norm, rope, b->pos[r]);
+            llm_ref_heads(row + h->head_dim_k - dim, h->n_heads,
+                          h->head_dim_k, h, h->q_norm, rope, b->pos[r]);
 
             if (h->temp_scale != 0) {
                 llm_ref_temper(row, h, b->pos[r]);
@@ -122,16 +163,31 @@ llm_ref_rope_kv(llm_dev_t *dev, const llm_heads_t *h, const llm_rope_t *rope,
             }
 
             row = k->data + (size_t) r * k->cols;
-            llm_ref_heads(row, h->n_kv_heads, h, h->k_norm, rope, b->pos[r]);
+            llm_ref_heads(row, h->n_kv_heads, dim, h, h->k_norm, rope,
+                          b->pos[r]);
 
-            slot = llm_ref_slot(b, kv, h->layer, s, b->pos[r]);
-
-            memcpy(llm_ref_kv_row(kv->k, kv->k_page, slot, k_cols), row,
-                   k_cols * sizeof(float));
-            memcpy(llm_ref_kv_row(kv->v, kv->v_page, slot, v_cols),
-                   v->data + (size_t) r * v->cols, v_cols * sizeof(float));
+            llm_ref_keep(h, kv, llm_ref_slot(b, kv, h->layer, s, b->pos[r]),
+                         row, v->data + (size_t) r * v->cols);
         }
     }
+}
+
+
+/* V of a head, which may be the beginning of its K */
+
+static const float *
+llm_ref_value(const llm_heads_t *h, const llm_kv_t *kv, size_t slot,
+    uint32_t kv_head)
+{
+    if (h->latent) {
+        return llm_ref_kv_row(kv->k, kv->k_page, slot,
+                              (size_t) h->n_kv_heads * h->head_dim_k)
+               + (size_t) kv_head * h->head_dim_k;
+    }
+
+    return llm_ref_kv_row(kv->v, kv->v_page, slot,
+                          (size_t) h->n_kv_heads * h->head_dim_v)
+           + (size_t) kv_head * h->head_dim_v;
 }
 
 
@@ -179,9 +235,7 @@ llm_ref_attend(llm_refdev_t *d, const llm_heads_t *h, const llm_kv_t *kv,
 
     for (t = first; t <= pos; t++) {
         slot = llm_ref_slot(d->batch, kv, h->layer, seq, t);
-        v = llm_ref_kv_row(kv->v, kv->v_page, slot,
-                           (size_t) h->n_kv_heads * h->head_dim_v)
-            + (size_t) kv_head * h->head_dim_v;
+        v = llm_ref_value(h, kv, slot, kv_head);
         p = exp(d->scores[t] - max);
         total += p;
 
@@ -215,6 +269,37 @@ llm_ref_attention(llm_dev_t *dev, const llm_heads_t *h, const llm_act_t *q,
                                out->data + (size_t) r * out->cols
                                + (size_t) i * h->head_dim_v);
             }
+        }
+    }
+}
+
+
+void
+llm_ref_linear_heads(llm_dev_t *dev, llm_rows_t rows, const llm_weight_t *w,
+    const llm_act_t *x, llm_act_t *y)
+{
+    float         *to;
+    uint32_t       r, h, o, n_heads, x_dim, y_dim;
+    const float   *from;
+    llm_refdev_t  *d = (llm_refdev_t *) dev;
+
+    n_heads = w->n_matrices;
+    x_dim = x->cols / n_heads;
+    y_dim = y->cols / n_heads;
+
+    for (r = 0; r < llm_ref_rows(d, rows); r++) {
+        for (h = 0; h < n_heads; h++) {
+            from = x->data + (size_t) r * x->cols + h * x_dim;
+            to = y->data + (size_t) r * y->cols + h * y_dim;
+
+            for (o = 0; o < w->n_out; o++) {
+                llm_dequantize(w->type, w->data + h * w->stride
+                                        + o * w->row_size, d->row, w->n_in);
+                to[o] = (float) llm_ref_product(w, h, from, d->row);
+            }
+
+            memcpy(to + w->n_out, from + w->n_in,
+                   (x_dim - w->n_in) * sizeof(float));
         }
     }
 }

@@ -84,7 +84,7 @@ llm_ref_expert_dot(llm_refdev_t *d, const llm_weight_t *w,
     llm_dequantize(w->type, w->data + e * w->stride + o * w->row_size,
                    d->row, w->n_in);
 
-    return llm_ref_dot(x, d->row, w->n_in)
+    return llm_ref_product(w, e, x, d->row)
            + (bias ? bias->data[(size_t) e * w->n_out + o] : 0);
 }
 

@@ -79,6 +79,110 @@ attn_scores(const llm_cpu_attn_t *a, const attn_block_t *b, uint32_t m0,
 }
 
 
+/* n elements from d on of latent scores, see below */
+
+simd_inline void
+attn_latent_step(vf_t acc[4][4], const float *const *x,
+    const uint16_t *const *p, uint32_t d, uint32_t n, const int mm,
+    const int nk)
+{
+    int   m, k;
+    vf_t  key[4], q;
+
+    simd_unroll
+    for (k = 0; k < nk; k++) {
+        key[k] = vf_load_f16(p[k] + d);
+    }
+
+    simd_unroll
+    for (m = 0; m < mm; m++) {
+        q = n == VL ? vf_load(x[m] + d) : vf_load_n(x[m] + d, n);
+
+        simd_unroll
+        for (k = 0; k < nk; k++) {
+            acc[m][k] = vf_fma(key[k], q, acc[m][k]);
+        }
+    }
+}
+
+
+/*
+ * Scores of mm query vectors from m0 by nk keys from k0, whose elements are
+ * beside each other: they lie in lanes, and are added up in the end.
+ */
+
+simd_inline void
+attn_latent_scores(const llm_cpu_attn_t *a, const attn_block_t *b,
+    uint32_t m0, uint32_t k0, const int mm, const int nk)
+{
+    int              m, k;
+    vf_t             acc[4][4];
+    uint32_t         d, dk;
+    const float     *x[4];
+    const uint16_t  *p[4];
+
+    dk = a->kv->head_dim_k;
+
+    simd_unroll
+    for (k = 0; k < nk; k++) {
+        p[k] = b->page[(k0 + k) / LLM_KV_PAGE]
+               + (k0 + k) % LLM_KV_PAGE * a->kv->v_row;
+    }
+
+    simd_unroll
+    for (m = 0; m < mm; m++) {
+        x[m] = a->q[m0 + m];
+
+        simd_unroll
+        for (k = 0; k < nk; k++) {
+            acc[m][k] = vf_zero();
+        }
+    }
+
+    for (d = 0; d + VL <= dk; d += VL) {
+        attn_latent_step(acc, x, p, d, VL, mm, nk);
+    }
+
+    if (d < dk) {
+        attn_latent_step(acc, x, p, d, dk - d, mm, nk);
+    }
+
+    simd_unroll
+    for (m = 0; m < mm; m++) {
+        simd_unroll
+        for (k = 0; k < nk; k++) {
+            a->scores[(m0 + m) * LLM_ATTN_BLOCK + k0 + k]
+                = vf_hsum(acc[m][k]) * a->scale;
+        }
+    }
+}
+
+
+static void
+attn_latent_block(const llm_cpu_attn_t *a, const attn_block_t *b)
+{
+    uint32_t  m, k;
+
+    for (k = b->first / 4 * 4; k < b->n_keys; k += 4) {
+        m = 0;
+
+#if VL == 16
+        for ( /* void */ ; m + 4 <= a->n; m += 4) {
+            attn_latent_scores(a, b, m, k, 4, 4);
+        }
+#endif
+
+        for ( /* void */ ; m + 2 <= a->n; m += 2) {
+            attn_latent_scores(a, b, m, k, 2, 4);
+        }
+
+        if (m < a->n) {
+            attn_latent_scores(a, b, m, k, 1, 4);
+        }
+    }
+}
+
+
 /*
  * Scores of one vector become e^(score - max), its max and sum move on;
  * returns what its output so far must be multiplied by.  It sees the keys
@@ -161,7 +265,7 @@ attn_values(const llm_cpu_attn_t *a, const attn_block_t *b, const float *f,
 
     for (k = b->first; k < b->n_keys; k++) {
         row = b->page[k / LLM_KV_PAGE] + a->kv->k_size
-              + k % LLM_KV_PAGE * dv + v0 * VL;
+              + k % LLM_KV_PAGE * a->kv->v_row + v0 * VL;
 
         simd_unroll
         for (v = 0; v < nv; v++) {
@@ -314,7 +418,13 @@ simd_attn(llm_cpu_attn_t *a)
     for ( /* void */ ; key < a->last; key += LLM_ATTN_BLOCK) {
 
         attn_block_pages(a, key, from, &b);
-        attn_block_scores(a, &b);
+
+        if (a->kv->latent) {
+            attn_latent_block(a, &b);
+
+        } else {
+            attn_block_scores(a, &b);
+        }
 
         for (m = 0; m < a->n; m++) {
 

@@ -718,6 +718,9 @@ static const llm_ops_t  llm_ops_cuda = {
     llm_cuda_delta,
     llm_cuda_scan,
     llm_cuda_pieces,
+    NULL,
+    NULL,
+    NULL,
     NULL
 };
 

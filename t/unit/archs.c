@@ -220,6 +220,7 @@ main(void)
         "stablelm-f16", "starcoder2-f16",
 
         /* mixtures of experts */
+        "deepseek2-f16", "deepseek2-lite-f16",
         "ernie45moe-f16", "gemma4moe-f16", "glm4moe-f16", "gptoss-f16",
         "granitemoe-f16", "hunyuanmoe-f16", "llama4-f16", "minimaxm2-f16",
         "mixtral-f16", "olmoe-f16", "qwen2moe-f16", "qwen3moe-f16",

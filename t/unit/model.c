@@ -417,6 +417,16 @@ test_bad_experts(void)
                 "its shape is");
     }
 
+    refused("qwen3moe, scaled weights",
+            change(.reshape = "blk.0.attn_q.scale"), "blk.0.attn_q.scale",
+            "its shape is");
+    refused("qwen3moe, scaled weights",
+            change(.reshape = "blk.1.ffn_up_exps.scale"),
+            "blk.1.ffn_up_exps.scale", "not [6, 1]");
+    refused("qwen3moe, scaled weights", change(.reshape = "output.scale"),
+            "output.scale", "its shape is");
+    refused("qwen3moe", change(.extra = "blk.0.attn_norm.scale"),
+            "blk.0.attn_norm.scale", "has no such tensor");
     refused("gpt-oss", change(.reshape = "blk.0.ffn_up_exps.bias"),
             "blk.0.ffn_up_exps.bias", "its shape is");
     refused("qwen2moe", change(.drop = "blk.0.ffn_gate_inp_shexp.weight"),
@@ -432,6 +442,80 @@ test_bad_experts(void)
 
         snprintf(key, sizeof(key), "glm4moe.%s", numbers[i].key);
         refused("glm4moe", change(.u32_key = key, .u32 = numbers[i].value),
+                numbers[i].what, numbers[i].why);
+    }
+}
+
+
+static void
+test_bad_latent(void)
+{
+    char    key[64];
+    size_t  i;
+
+    static const char  *const tensors[] = {
+        "blk.0.attn_q_a.weight", "blk.0.attn_q_a_norm.weight",
+        "blk.1.attn_q_b.weight", "blk.0.attn_kv_a_mqa.weight",
+        "blk.1.attn_kv_a_norm.weight", "blk.0.attn_k_b.weight",
+        "blk.1.attn_v_b.weight", "blk.0.attn_output.weight"
+    };
+
+    static const struct {
+        const char  *key;
+        uint32_t     value;
+        const char  *what;
+        const char  *why;
+    } numbers[] = {
+        { "attention.kv_lora_rank", 0, "attention.kv_lora_rank",
+          "not within" },
+        { "attention.kv_lora_rank", 1020, "attention.kv_lora_rank",
+          "not within" },
+        { "attention.kv_lora_rank", 25, "blk.0.attn_kv_a_mqa.weight",
+          "its shape is" },
+        { "attention.q_lora_rank", 0, "attention.q_lora_rank",
+          "not within" },
+        { "attention.key_length_mla", 6, "attention.key_length_mla",
+          "not within" },
+        { "attention.key_length_mla", 0xffffffff,
+          "attention.key_length_mla", "not within" },
+        { "attention.key_length_mla", 0, "blk.0.attn_q_b.weight",
+          "its shape is" },
+        { "attention.value_length_mla", 0, "attention.value_length_mla",
+          "not within" },
+        { "attention.value_length_mla", 1025, "attention.value_length_mla",
+          "not within" },
+        { "rope.dimension_count", 16, "attention.key_length_mla",
+          "not within" }
+    };
+
+    for (i = 0; i < llm_nelems(tensors); i++) {
+        refused("deepseek2", change(.reshape = tensors[i]), tensors[i],
+                "its shape is");
+
+        /* without the first, Q is said to be one matrix */
+        refused("deepseek2", change(.drop = tensors[i]),
+                i ? tensors[i] : "blk.0.attn_q.weight", "is missing");
+    }
+
+    refused("deepseek2, older file", change(.drop = "blk.1.attn_kv_b.weight"),
+            "blk.1.attn_kv_b.weight", "is missing");
+    refused("deepseek2, older file",
+            change(.reshape = "blk.0.attn_kv_b.weight"),
+            "blk.0.attn_kv_b.weight", "its shape is");
+    refused("baichuan", change(.u32_key = "baichuan.block_count",
+                               .u32 = 40), "baichuan.block_count", "ALiBi");
+    refused("deepseek2", change(.f32_key = "deepseek2.attention.scale",
+                                .f32 = NAN),
+            "deepseek2.attention.scale", "not a finite");
+    refused("deepseek2",
+            change(.f32_key = "deepseek2.attention.temperature_scale",
+                   .f32 = 0.1f),
+            "deepseek2.attention.temperature_length", "is missing");
+
+    for (i = 0; i < llm_nelems(numbers); i++) {
+        snprintf(key, sizeof(key), "deepseek2.%s", numbers[i].key);
+        refused("deepseek2", change(.u32_key = key,
+                                    .u32 = numbers[i].value),
                 numbers[i].what, numbers[i].why);
     }
 }
@@ -948,6 +1032,7 @@ main(void)
     test_fields();
     test_bad_experts();
     test_bad_states();
+    test_bad_latent();
     test_options();
     test_devices();
     test_skipped();

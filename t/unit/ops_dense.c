@@ -167,7 +167,7 @@ run_attention(const llm_ops_t *ops, const char *isa, const attn_case_t *c,
     attn_case_t        broken = { .n = LLM_KV_PAGE };
 
     static const llm_kv_layer_t  layers[] = {
-        { 1, 64, 8 }, { KV_HEADS, DK, DV }, { 0, 0, 0 }
+        { 1, 64, 8, 0 }, { KV_HEADS, DK, DV, 0 }, { 0, 0, 0, 0 }
     };
 
     llm_kv_opts_t  kv = { .n_layers = 3, .n_pages = OPS_MAX_PAGES,

@@ -74,6 +74,22 @@ typedef struct {
     uint32_t     ssm_groups;
     uint32_t     ssm_state;
     uint32_t     shortconv;
+    uint32_t     latent;                /* width of the latent; head_k and
+                                           head_v are those of the file */
+    uint32_t     q_rank;
+    uint32_t     plain;                 /* of Q's heads, beside rot */
+    uint32_t     head_out;
+    int          kv_b;                  /* keys' and values' matrices in one */
+    float        yarn_log;
+    int          scales;                /* NAME.scale for each NAME.weight */
+    int          two_norms;             /* parallel: the feed-forward network
+                                           has a norm of its own */
+    int          sequential;            /* use_parallel_residual: false */
+    int          norm_last;             /* nothing in the file says it */
+    int          output_bias;
+    int          sections;              /* rope.dimension_sections */
+    float        temp_scale;            /* temperature of attention */
+    uint32_t     temp_length;
     float        attn_scale;
     const char  *scaling;
     float        factor;
@@ -109,6 +125,7 @@ typedef struct {
     uint64_t              n_kv;
     uint64_t              n_tensors;
     const tiny_change_t  *change;
+    int                   scales;
 } tiny_file_t;
 
 
@@ -265,7 +282,9 @@ tiny_fill(llm_buf_t *out, const char *name, uint32_t type, size_t n)
         } else {
             v = (float) (int8_t) tiny_byte(&x) / 512;
 
-            if (strstr(name, "norm") || strstr(name, "rope_f")) {
+            if (strstr(name, "norm") || strstr(name, "rope_f")
+                || strstr(name, "scale"))
+            {
                 v += 1;
             }
 
@@ -284,6 +303,7 @@ static inline void
 tiny_tensor_3(tiny_file_t *f, const char *name, uint32_t type, uint64_t row,
     uint64_t rows, uint64_t experts)
 {
+    char      scale[96];
     uint32_t  n_dims;
     uint64_t  off;
 
@@ -326,6 +346,16 @@ tiny_tensor_3(tiny_file_t *f, const char *name, uint32_t type, uint64_t row,
 
     tiny_fill(&f->data, name, type,
               row * (rows ? rows : 1) * (experts ? experts : 1));
+
+    if (f->scales && rows && strstr(name, ".weight")
+        && !strstr(name, "token_embd") && !strstr(name, "gate_inp"))
+    {
+        snprintf(scale, sizeof(scale), "%.*s.scale",
+                 (int) (strlen(name) - strlen(".weight")), name);
+        tiny_tensor_3(f, scale, LLM_TYPE_F32, experts ? experts : 1, 0, 0);
+        memcpy(scale + strlen(scale) - 5, "input_scale", 12);
+        tiny_tensor_3(f, scale, LLM_TYPE_F32, experts ? experts : 1, 0, 0);
+    }
 }
 
 
@@ -356,9 +386,32 @@ tiny_rank(tiny_file_t *f, const tiny_t *t)
 }
 
 
+/* parts of a head whose positions are those of an image */
+static inline void
+tiny_sections(tiny_file_t *f, const tiny_t *t)
+{
+    char      key[64];
+    uint32_t  item = 5;
+    uint64_t  n = 4;
+
+    static const int32_t  parts[] = { 2, 1, 1, 0 };
+
+    snprintf(key, sizeof(key), "%s.rope.dimension_sections", t->arch);
+    tiny_key(f, key, 9);
+    (void) llm_buf_add(&f->kv, &item, 4);
+    (void) llm_buf_add(&f->kv, &n, 8);
+    (void) llm_buf_add(&f->kv, parts, sizeof(parts));
+
+    if (strstr(t->arch, "qwen3vl")) {
+        tiny_u32(f, t->arch, "n_deepstack_layers", 1);
+    }
+}
+
+
 static inline void
 tiny_metadata(tiny_file_t *f, const tiny_t *t)
 {
+    char         key[64];
     const char  *a = t->arch;
 
     if (!tiny_skips_key(f, "general.architecture")) {
@@ -384,6 +437,16 @@ tiny_metadata(tiny_file_t *f, const tiny_t *t)
     tiny_u32(f, a, "attention.key_length", t->head_k);
     tiny_u32(f, a, "attention.value_length", t->head_v);
     tiny_u32(f, a, "rope.dimension_count", t->rot);
+    tiny_f32(f, a, "attention.temperature_scale", t->temp_scale);
+    tiny_u32(f, a, "attention.temperature_length", t->temp_length);
+    tiny_u32(f, a, "attention.kv_lora_rank", t->latent);
+    tiny_u32(f, a, "attention.q_lora_rank", t->q_rank);
+
+    if (t->latent && !t->kv_b) {
+        tiny_u32(f, a, "attention.key_length_mla", t->plain + t->rot);
+        tiny_u32(f, a, "attention.value_length_mla", t->head_out);
+    }
+
     tiny_u32(f, a, "rope.scaling.original_context_length", t->orig_ctx);
     tiny_f32(f, a, t->layernorm ? "attention.layer_norm_epsilon"
                                 : "attention.layer_norm_rms_epsilon", 1e-5f);
@@ -409,16 +472,25 @@ tiny_metadata(tiny_file_t *f, const tiny_t *t)
     tiny_f32(f, a, "rope.scaling.yarn_beta_slow", t->beta_slow);
     tiny_f32(f, a, "rope.scaling.yarn_ext_factor", t->ext_factor);
     tiny_f32(f, a, "rope.scaling.yarn_attn_factor", t->yarn_attn_factor);
+    tiny_f32(f, a, "rope.scaling.yarn_log_multiplier", t->yarn_log);
 
     if (t->scaling) {
-        char  key[64];
-
         snprintf(key, sizeof(key), "%s.rope.scaling.type", a);
 
         if (!tiny_skips_key(f, key)) {
             tiny_key(f, key, 8);
             tiny_str(&f->kv, t->scaling);
         }
+    }
+
+    if (t->sections) {
+        tiny_sections(f, t);
+    }
+
+    if (t->sequential) {
+        snprintf(key, sizeof(key), "%s.use_parallel_residual", a);
+        tiny_key(f, key, 7);
+        (void) llm_buf_addc(&f->kv, 0);
     }
 
     if (t->rank) {
@@ -543,11 +615,50 @@ tiny_recurrent(tiny_file_t *f, const tiny_t *t, uint32_t layer)
 
 
 static inline void
+tiny_latent(tiny_file_t *f, const tiny_t *t, uint32_t layer)
+{
+    size_t    i;
+    char      name[64];
+    uint32_t  q;
+
+    q = t->heads * (t->plain + t->rot);
+
+    const struct {
+        const char  *name;
+        uint32_t     row;
+        uint32_t     rows;
+        uint32_t     heads;
+        int          there;
+    } all[] = {
+        { "attn_q.weight", t->embd, q, 0, t->q_rank == 0 },
+        { "attn_q_a.weight", t->embd, t->q_rank, 0, t->q_rank != 0 },
+        { "attn_q_a_norm.weight", t->q_rank, 0, 0, t->q_rank != 0 },
+        { "attn_q_b.weight", t->q_rank, q, 0, t->q_rank != 0 },
+        { "attn_kv_a_mqa.weight", t->embd, t->latent + t->rot, 0, 1 },
+        { "attn_kv_a_norm.weight", t->latent, 0, 0, 1 },
+        { "attn_k_b.weight", t->plain, t->latent, t->heads, !t->kv_b },
+        { "attn_v_b.weight", t->latent, t->head_out, t->heads, !t->kv_b },
+        { "attn_kv_b.weight", t->latent,
+          t->heads * (t->plain + t->head_out), 0, t->kv_b },
+        { "attn_output.weight", t->heads * t->head_out, t->embd, 0, 1 }
+    };
+
+    for (i = 0; i < llm_nelems(all); i++) {
+        if (all[i].there) {
+            snprintf(name, sizeof(name), "blk.%u.%s", layer, all[i].name);
+            tiny_tensor_3(f, name, all[i].rows ? t->type : LLM_TYPE_F32,
+                          all[i].row, all[i].rows, all[i].heads);
+        }
+    }
+}
+
+
+static inline void
 tiny_layer(tiny_file_t *f, const tiny_t *t, uint32_t layer)
 {
     size_t     i;
     char       name[64];
-    uint32_t   q, k, v, o, by_row, by_head, fused, feeds, attends;
+    uint32_t   q, k, v, o, by_row, by_head, fused, feeds, apart, attends;
 
     q = t->heads * t->head_k;
     k = t->kv_heads * t->head_k;
@@ -557,6 +668,7 @@ tiny_layer(tiny_file_t *f, const tiny_t *t, uint32_t layer)
     by_head = t->qk_norm == 3;
     fused = t->fused && !t->no_gate;
     attends = tiny_attends(t, layer);
+    apart = !t->fused && !t->latent && attends;
     feeds = t->experts == 0 || layer < t->dense;
 
     const struct {
@@ -568,12 +680,12 @@ tiny_layer(tiny_file_t *f, const tiny_t *t, uint32_t layer)
         { "attn_norm.weight", t->embd, 0, !t->no_pre },
         { "attn_norm.bias", t->embd, 0, t->layernorm == 2 },
         { "attn_qkv.weight", t->embd, q + k + v, t->fused },
-        { "attn_qkv.bias", q + k + v, 0, t->fused && t->all_bias },
-        { "attn_q.weight", t->embd, t->gated ? 2 * q : q,
-          !t->fused && attends },
-        { "attn_k.weight", t->embd, k, !t->fused && attends },
-        { "attn_v.weight", t->embd, v, !t->fused && attends },
-        { "attn_output.weight", o, t->embd, attends },
+        { "attn_qkv.bias", q + k + v, 0,
+          t->fused && (t->all_bias || t->qkv_bias) },
+        { "attn_q.weight", t->embd, t->gated ? 2 * q : q, apart },
+        { "attn_k.weight", t->embd, k, apart },
+        { "attn_v.weight", t->embd, v, apart },
+        { "attn_output.weight", o, t->embd, !t->latent && attends },
         { "attn_q_norm.weight", by_row ? q : t->head_k,
           by_head ? t->heads : 0, t->qk_norm && attends },
         { "attn_k_norm.weight", by_row ? k : t->head_k,
@@ -586,8 +698,9 @@ tiny_layer(tiny_file_t *f, const tiny_t *t, uint32_t layer)
         { "post_attention_norm.weight", t->embd, 0,
           t->post || t->late_norm },
         { "ffn_norm.weight", t->embd, 0,
-          !t->no_pre && !t->parallel && !t->late_norm },
-        { "ffn_norm.bias", t->embd, 0, t->layernorm == 2 && !t->parallel },
+          !t->no_pre && (!t->parallel || t->two_norms) && !t->late_norm },
+        { "ffn_norm.bias", t->embd, 0,
+          t->layernorm == 2 && (!t->parallel || t->two_norms) },
         { "ffn_gate.weight", t->embd, t->ff,
           !t->fused && !t->no_gate && feeds },
         { "ffn_up.weight", t->embd, fused ? 2 * t->ff : t->ff, feeds },
@@ -612,6 +725,10 @@ tiny_layer(tiny_file_t *f, const tiny_t *t, uint32_t layer)
         tiny_recurrent(f, t, layer);
     }
 
+    if (t->latent) {
+        tiny_latent(f, t, layer);
+    }
+
     if (!feeds) {
         tiny_mixture(f, t, layer);
     }
@@ -627,6 +744,7 @@ tiny_gguf(const tiny_t *t, const tiny_change_t *change, llm_buf_t *out)
 
     memset(&f, 0, sizeof(f));
     f.change = change;
+    f.scales = t->scales;
     llm_buf_init(&f.kv, 0);
     llm_buf_init(&f.infos, 0);
     llm_buf_init(&f.data, 0);
@@ -649,6 +767,10 @@ tiny_gguf(const tiny_t *t, const tiny_change_t *change, llm_buf_t *out)
         tiny_tensor(&f, "output.weight", t->type, t->embd, TINY_VOCAB);
     }
 
+    if (t->output_bias) {
+        tiny_tensor(&f, "output.bias", LLM_TYPE_F32, TINY_VOCAB, 0);
+    }
+
     if (t->freqs) {
         tiny_tensor(&f, "rope_freqs.weight", LLM_TYPE_F32,
                     (t->rot ? t->rot : t->head_k) / 2, 0);
@@ -656,9 +778,9 @@ tiny_gguf(const tiny_t *t, const tiny_change_t *change, llm_buf_t *out)
 
     if (t->factors) {
         tiny_tensor(&f, "rope_factors_long.weight", LLM_TYPE_F32,
-                    t->head_k / 2, 0);
+                    (t->rot ? t->rot : t->head_k) / 2, 0);
         tiny_tensor(&f, "rope_factors_short.weight", LLM_TYPE_F32,
-                    t->head_k / 2, 0);
+                    (t->rot ? t->rot : t->head_k) / 2, 0);
     }
 
     if (t->rank) {

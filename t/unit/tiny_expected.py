@@ -8,6 +8,7 @@ Hugging Face transformers' definitions.  Run it after changing a model here:
     python3 t/unit/tiny_expected.py > t/unit/tiny_expected.h
 """
 
+import math
 import struct
 
 import numpy as np
@@ -63,9 +64,32 @@ GLM4MOE = dict(SMALL, arch="glm4moe", late_norm=1, experts=8, used=2,
                ff_expert=24, ff_shared=24, dense=1, gating=2, groups=4,
                groups_used=2, weights_scale=1.5, probs_bias=1)
 
+# head_k and head_v are those of the file: latent and rotated part, latent
+LITE = dict(SMALL, arch="deepseek2", kv_heads=1, head_k=30, head_v=24,
+            latent=24, plain=10, rot=6, head_out=12, experts=6, used=2,
+            ff_expert=24, ff_shared=48, dense=1, weights_scale=1.5)
+DEEPSEEK2 = dict(LITE, q_rank=20, experts=8, groups=4, groups_used=2,
+                 probs_bias=1)
+
 STABLELM = dict(SMALL, arch="stablelm", layernorm=2, qk_norm=3, parallel=1,
                 rot=4)
 
+# of the same computation as another, but for the pairs that turn
+NORM_ROPE = ("llama", "granite", "granitehybrid", "cohere2", "deepseek2",
+             "mistral4", "plm", "deepseek", "internlm2", "chatglm",
+             "baichuan", "xverse",
+             "minicpm", "bailingmoe", "maincoder")
+NORMALIZED = ("qwen3moe", "qwen3vlmoe", "gpt-oss", "mellum")
+
+GPTNEOX = dict(GPT2, arch="gptneox", pos=0, rot=4, parallel=1, two_norms=1)
+MINICPM = dict(SMALL, arch="minicpm")
+MINICPM3 = dict(SMALL, arch="minicpm3", kv_b=1, q_rank=20, latent=24,
+                plain=10, rot=6, head_out=8, head_k=16, kv_heads=4)
+PLM = dict(SMALL, arch="plm", kv_b=1, latent=24, plain=10, rot=6,
+           head_out=12, head_k=16, head_v=12, kv_heads=4, no_gate=1)
+DOTS1 = dict(SMALL, arch="dots1", qk_norm=1, experts=6, used=2, ff_expert=24,
+             ff_shared=48, dense=1, probs_bias=1, weights_scale=2.5)
+EXAONE_MOE = dict(DOTS1, arch="exaone-moe", layers=4, window=4, gating=2)
 QWEN35 = dict(SMALL, arch="qwen35", qk_norm=1, late_norm=1, rot=4, gated=1,
               interval=2, conv=3, ssm_inner=20, ssm_heads=4, ssm_groups=2,
               ssm_state=6)
@@ -115,6 +139,53 @@ MODELS = {
     "qwen2moe": QWEN2MOE,
     "gpt-oss": GPT_OSS,
     "glm4moe": GLM4MOE,
+    "internlm2": dict(SMALL, arch="internlm2"),
+    "chatglm": dict(SMALL, arch="chatglm", fused=1, qkv_bias=1, rot=4),
+    "baichuan": dict(SMALL, arch="baichuan"),
+    "xverse": dict(SMALL, arch="xverse"),
+    "exaone": dict(SMALL, arch="exaone", freqs=1),
+    "gptneox": GPTNEOX,
+    "gptneox, one after the other": dict(GPTNEOX, parallel=0, two_norms=0,
+                                         sequential=1),
+    "orion": dict(SMALL, arch="orion", layernorm=2),
+    "minicpm": dict(MINICPM, embd_scale=3.0, residual_scale=0.4,
+                    logit_scale=2.0),
+    "minicpm, factors not said": MINICPM,
+    "minicpm3": MINICPM3,
+    "minicpm3, long RoPE": dict(MINICPM3, factors=1),
+    "plm": PLM,
+    "qwen2vl": dict(QWEN2, arch="qwen2vl", sections=1),
+    "qwen3vl": dict(QWEN3, arch="qwen3vl", sections=1),
+    "qwen3vlmoe": dict(QWEN3MOE, arch="qwen3vlmoe", sections=1),
+    "deepseek": dict(SMALL, arch="deepseek", experts=6, used=3, ff_expert=24,
+                     ff_shared=48, dense=1),
+    "dots1": DOTS1,
+    "bailingmoe2": dict(DOTS1, arch="bailingmoe2", fused=1, gating=2,
+                        experts=8, groups=4, groups_used=2, rot=4),
+    "exaone-moe": EXAONE_MOE,
+    "bailingmoe": dict(SMALL, arch="bailingmoe", experts=6, used=3,
+                       ff_expert=24, ff_shared=24),
+    "mellum": dict(QWEN3MOE, arch="mellum", layers=4, window=4,
+                   scaling="yarn", factor=4.0, orig_ctx=64, head_k=16),
+    "maincoder": dict(QWEN3, arch="maincoder", norm_last=1),
+    "pangu-embedded": dict(SMALL, arch="pangu-embedded", all_bias=1,
+                           output_bias=1),
+    "starcoder": dict(GPT2, arch="starcoder", kv_heads=1),
+    "codeshell": dict(GPT2, arch="codeshell", kv_heads=2, pos=0),
+    "jais2": dict(GPT2, arch="jais2", kv_heads=2, pos=0, fused=0),
+    "glm4moe, positions of images": dict(GLM4MOE, sections=1),
+    "mistral4": dict(LITE, arch="mistral4", q_rank=20, temp_scale=0.1,
+                     temp_length=4),
+    "qwen3moe, scaled weights": dict(QWEN3MOE, scales=1),
+    "deepseek2": DEEPSEEK2,
+    "deepseek2, scaled weights": dict(DEEPSEEK2, scales=1),
+    "deepseek2, lite": LITE,
+    "deepseek2, groups by the largest": dict(LITE, groups=3, groups_used=2,
+                                             heads=5),
+    "deepseek2, older file": dict(LITE, kv_b=1, kv_heads=4, head_k=16,
+                                  head_v=12),
+    "deepseek2, YaRN": dict(LITE, scaling="yarn", factor=40.0, orig_ctx=64,
+                            yarn_log=0.0707),
     "qwen35": QWEN35,
     "lfm2": LFM2,
     "granitehybrid": GRANITEHYBRID,
@@ -149,7 +220,7 @@ def tensor(name, kind, *shape):
             data[:, at:at + 2] = np.frombuffer(struct.pack("<e", v), np.uint8)
         return dequantize(data, kind).astype(np.float64).reshape(shape)
     v = stream(name, n).view(np.int8).astype(np.float64) / 512
-    if "norm" in name or "rope_f" in name:
+    if "norm" in name or "rope_f" in name or "scale" in name:
         v += 1
     return v.reshape(shape)
 
@@ -171,7 +242,8 @@ def norm(m, x, vector, name):
 
 def windowed(m, layer):
     """Of so many layers the last sees everything."""
-    period = {"gemma2": 2, "gemma3": 6, "cohere2": 4, "gpt-oss": 2}.get(m["arch"])
+    period = {"gemma2": 2, "gemma3": 6, "cohere2": 4, "gpt-oss": 2,
+              "exaone-moe": 4, "mellum": 4}.get(m["arch"])
     return bool(m.get("window")) and (not period
                                       or layer % period != period - 1)
 
@@ -190,7 +262,8 @@ def yarn(m, freq, n):
         high += 0.001
     ramp = np.clip((np.arange(n // 2) - low) / (high - low), 0, 1)
     keep = (1 - ramp) * m.get("ext_factor", 1.0)
-    mscale = m.get("yarn_attn_factor", 0.1 * np.log(factor) + 1)
+    mscale = m.get("yarn_attn_factor",
+                   1 if m.get("yarn_log") else 0.1 * np.log(factor) + 1)
     return (freq / factor * (1 - keep) + freq * keep,
             mscale * m.get("attn_factor", 1.0))
 
@@ -202,10 +275,12 @@ def angles(m, n, layer):
     if m["freqs"]:
         freq = freq / tensor("rope_freqs.weight", T.F32, n // 2)
     if m.get("factors"):
-        kind = "long" if m["orig_ctx"] < CTX else "short"
+        kind = "long" if m.get("orig_ctx", CTX) < CTX else "short"
         freq = freq / tensor(f"rope_factors_{kind}.weight", T.F32, n // 2)
-        mscale = m["attn_factor"]
-    if m.get("scaling") == "yarn":
+        mscale = m.get("attn_factor", 1.0)
+    if m["arch"] == "mellum" and windowed(m, layer):
+        pass
+    elif m.get("scaling") == "yarn":
         freq, mscale = yarn(m, freq, n)
     elif m.get("scaling") != "none" and not (m["arch"] == "gemma3"
                                              and windowed(m, layer)):
@@ -216,12 +291,13 @@ def angles(m, n, layer):
 
 def turn(m, x, layer):
     """x [ids, heads, head_k]"""
-    if m.get("pos") or m["arch"] == "cohere2" and not windowed(m, layer):
+    if m.get("pos") or (m["arch"] in ("cohere2", "exaone-moe")
+                        and not windowed(m, layer)):
         return x
     n = m.get("rot") or m["head_k"]
     cos, sin = (t[:, None] for t in angles(m, n, layer))
     y = x.copy()
-    if m["arch"] in ("llama", "granite", "granitehybrid", "cohere2"):
+    if m["arch"] in NORM_ROPE:
         a, b = slice(0, n, 2), slice(1, n, 2)
     else:
         a, b = slice(0, n // 2), slice(n // 2, n)
@@ -230,7 +306,45 @@ def turn(m, x, layer):
     return y
 
 
+def latent(m, w, x):
+    """Keys and values of each head, as arXiv:2405.04434 writes them."""
+    n, rot, plain = m["latent"], m["rot"], m["plain"]
+    heads, out = m["heads"], m["head_out"]
+    q = x
+    if m.get("q_rank"):
+        q = rms(w("attn_q_a", x, m["q_rank"]),
+                w.vector("attn_q_a_norm.weight", m["q_rank"]))
+    q = w("attn_q_b" if m.get("q_rank") else "attn_q", q,
+          heads * (plain + rot)).reshape(len(IDS), heads, -1)
+    c = w("attn_kv_a_mqa", x, n + rot)
+    c, k_rot = rms(c[:, :n], w.vector("attn_kv_a_norm.weight", n)), c[:, n:]
+    k_rot = turn(m, k_rot[:, None], w.layer)
+    if m.get("kv_b"):
+        b = w.stack("attn_kv_b", (heads, plain + out, n))
+        k_b, v_b = b[:, :plain], b[:, plain:]
+    else:
+        k_b = w.stack("attn_k_b", (heads, n, plain)).swapaxes(1, 2)
+        v_b = w.stack("attn_v_b", (heads, out, n))
+    q = np.concatenate([q[..., :plain], turn(m, q[..., plain:], w.layer)], -1)
+    if m.get("temp_scale"):
+        far = np.floor(np.arange(len(IDS)) / m["temp_length"])
+        q = q * (1 + m["temp_scale"] * np.log(1 + far))[:, None, None]
+    scale = (plain + rot) ** -0.5
+    if m.get("yarn_log"):
+        scale *= (m["yarn_log"] * np.log(m["factor"]) + 1) ** 2
+    y = []
+    for h in range(heads):
+        k = np.concatenate([c @ k_b[h].T, k_rot[:, 0]], -1)
+        s = q[:, h] @ k.T * scale
+        s[np.triu_indices(len(IDS), 1)] = -np.inf
+        p = np.exp(s - s.max(-1, keepdims=True))
+        y.append(p / p.sum(-1, keepdims=True) @ (c @ v_b[h].T))
+    return w("attn_output", np.concatenate(y, -1), m["embd"])
+
+
 def attention(m, w, x):
+    if m.get("latent"):
+        return latent(m, w, x)
     sizes = [m["heads"] * m["head_k"], m["kv_heads"] * m["head_k"],
              m["kv_heads"] * m["head_v"]]
     if m.get("fused"):
@@ -249,7 +363,7 @@ def attention(m, w, x):
     q = q.reshape(len(IDS), m["heads"], -1)
     k = k.reshape(len(IDS), m["kv_heads"], -1)
     v = v.reshape(len(IDS), m["kv_heads"], -1)
-    if m["qk_norm"] == 1:
+    if m["qk_norm"] == 1 and not m.get("norm_last"):
         q = rms(q, w.vector("attn_q_norm.weight", m["head_k"]))
         k = rms(k, w.vector("attn_k_norm.weight", m["head_k"]))
     if m["qk_norm"] == 3:
@@ -258,6 +372,9 @@ def attention(m, w, x):
                 for x, name in ((q, "attn_q_norm.weight"),
                                 (k, "attn_k_norm.weight")))
     q, k = turn(m, q, w.layer), turn(m, k, w.layer)
+    if m.get("norm_last"):
+        q = rms(q, w.vector("attn_q_norm.weight", m["head_k"]))
+        k = rms(k, w.vector("attn_k_norm.weight", m["head_k"]))
     scale = m.get("attn_scale") or m["head_k"] ** -0.5
     group = m["heads"] // m["kv_heads"]
     out = []
@@ -373,10 +490,20 @@ class Layer:
     def vector(self, name, n):
         return tensor(self.prefix + name, T.F32, *np.atleast_1d(n))
 
+    def scale(self, name, *shape):
+        """The factor on a weight, or on each of a stack."""
+        if not self.m.get("scales"):
+            return 1
+        return tensor(f"{self.prefix}{name}.scale", T.F32, *shape)
+
+    def stack(self, name, shape):
+        w = tensor(f"{self.prefix}{name}.weight", self.m["type"], *shape)
+        return w * self.scale(name, shape[0], 1, 1)
+
     def __call__(self, name, x, n):
         w = tensor(f"{self.prefix}{name}.weight", self.m["type"], n,
                    x.shape[-1])
-        y = x @ w.T
+        y = x @ w.T * self.scale(name, 1)
         return y + self.vector(name + ".bias", n) if name in self.biased else y
 
 
@@ -386,7 +513,11 @@ def feed(m, w, h):
     else:
         u = w("ffn_up", h, m["ff"])
         g = u if m.get("no_gate") else w("ffn_gate", h, m["ff"])
-    if m["arch"] in ("gemma2", "gemma3", "gpt2"):
+    if m["arch"] in ("plm", "jais2"):
+        g = np.maximum(g, 0) ** 2
+    elif m["arch"] == "gptneox":
+        g = g / 2 * (1 + np.vectorize(math.erf)(g / np.sqrt(2)))
+    elif m["arch"] in ("gemma2", "gemma3", "gpt2", "starcoder", "codeshell"):
         g = g / 2 * (1 + np.tanh(np.sqrt(2 / np.pi)
                                  * (g + 0.044715 * g ** 3)))
     else:
@@ -405,17 +536,19 @@ def softmax(x):
 
 def choose(m, w, logits):
     """The experts of a row, and their weights."""
-    score = sigmoid(logits) if m.get("gating") == 2 else softmax(logits)
+    v3 = m.get("gating") == 2 or (m["arch"] in ("deepseek2", "dots1")
+                                  and m.get("probs_bias"))
+    score = sigmoid(logits) if v3 else softmax(logits)
     p = score.copy()
     if m.get("probs_bias"):
         p += w.vector("exp_probs_b.bias", m["experts"])
     if m.get("groups"):
         groups = p.reshape(m["groups"], -1)
-        best = np.argsort(-np.sort(groups)[:, -2:].sum(-1))
+        best = np.argsort(-np.sort(groups)[:, -2 if v3 else -1:].sum(-1))
         groups[best[m["groups_used"]:]] = -np.inf
     chosen = np.argsort(-p)[:m["used"]]
     weights = score[chosen]
-    if m["arch"] in ("qwen3moe", "gpt-oss"):
+    if m["arch"] in NORMALIZED:
         weights = weights / weights.sum()
     return chosen, weights * m.get("weights_scale", 1.0)
 
@@ -423,9 +556,9 @@ def choose(m, w, logits):
 def mixture(m, w, h):
     n, e, f = m["embd"], m["experts"], m["ff_expert"]
     router = w.vector("ffn_gate_inp.weight", (e, n))
-    gate = w.vector("ffn_gate_exps.weight", (e, f, n))
-    up = w.vector("ffn_up_exps.weight", (e, f, n))
-    down = w.vector("ffn_down_exps.weight", (e, n, f))
+    gate = w.stack("ffn_gate_exps", (e, f, n))
+    up = w.stack("ffn_up_exps", (e, f, n))
+    down = w.stack("ffn_down_exps", (e, n, f))
     bias = [w.vector(f"ffn_{k}.bias", size) if m.get("expert_bias")
             else np.zeros(size) for k, size in
             (("gate_inp", e), ("gate_exps", (e, f)), ("up_exps", (e, f)),
@@ -441,32 +574,45 @@ def mixture(m, w, h):
                 a = g * sigmoid(g) * u
             y[r] += weight * (down[i] @ a + bias[3][i])
     if m.get("ff_shared"):
-        g, u = (h @ w.vector(f"ffn_{k}_shexp.weight",
-                             (m["ff_shared"], n)).T for k in ("gate", "up"))
-        s = g * sigmoid(g) * u @ w.vector("ffn_down_shexp.weight",
-                                          (n, m["ff_shared"])).T
+        g, u = (w(f"ffn_{k}_shexp", h, m["ff_shared"])
+                for k in ("gate", "up"))
+        s = w("ffn_down_shexp", g * sigmoid(g) * u, n)
         if m.get("shared_switch"):
             s *= sigmoid(h @ w.vector("ffn_gate_inp_shexp.weight", (1, n)).T)
         y += s
     return y
 
 
+def factors(m):
+    """On embeddings, residuals and logits."""
+    names = ("embd_scale", "residual_scale", "logit_scale")
+    usual = (1.0, 1.0, 1.0)
+    if m["arch"].startswith("minicpm"):
+        usual = (12.0, 1.4 / np.sqrt(m["layers"]), m["embd"] / 256)
+    embd, residual, logit = (m.get(n, u) for n, u in zip(names, usual))
+    if m["arch"] in ("granite", "granitehybrid", "minicpm", "minicpm3"):
+        logit = 1 / logit
+    return embd, residual, logit
+
+
 def states(m):
     """The final state of every position, which the head reads."""
     embd = tensor("token_embd.weight", m["type"], VOCAB, m["embd"])
-    x = embd[IDS] * m.get("embd_scale", 1.0)
+    x = embd[IDS] * factors(m)[0]
     if m["arch"].startswith("gemma"):
         x = x * np.sqrt(m["embd"])
     if m.get("pos"):
         x = x + tensor("position_embd.weight", m["type"], CTX,
                        m["embd"])[:len(IDS)]
-    scale = m.get("residual_scale", 1.0)
+    scale = factors(m)[1]
     for i in range(m["layers"]):
         w = Layer(m, i)
         h = x if m.get("no_pre") else norm(m, x, w.vector, "attn_norm")
         y = mix(m, w, h)
         if m.get("post"):
             y = norm(m, y, w.vector, "post_attention_norm")
+        if m.get("two_norms"):
+            h = norm(m, x, w.vector, "ffn_norm")
         x = x + y * scale
         if not m.get("parallel"):
             h = x if m.get("no_pre") else norm(
@@ -486,8 +632,11 @@ def states(m):
 def logits(m):
     name = "token_embd.weight" if m["tied"] else "output.weight"
     y = states(m)[-1] @ tensor(name, m["type"], VOCAB, m["embd"]).T
-    scale = m.get("logit_scale", 1.0)
-    y = y / scale if m["arch"].startswith("granite") else y * scale
+    if m.get("scales"):
+        y = y * tensor("output.scale", T.F32, 1)
+    if m.get("output_bias"):
+        y = y + tensor("output.bias", T.F32, VOCAB)
+    y = y * factors(m)[2]
     cap = m.get("final_cap")
     return cap * np.tanh(y / cap) if cap else y
 

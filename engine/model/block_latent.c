@@ -1,0 +1,122 @@
+/*
+ * A block: latent attention (MLA, arXiv:2405.04434).
+ *
+ * What is kept of a token is one vector for all heads, the latent, from which
+ * each head's keys and values would follow by a matrix, and beside it a
+ * rotated key that all heads share.  The keys' matrices are applied to the
+ * queries instead, and the values' to what attention gives, so that keys and
+ * values of heads are never computed: attention is that of many heads on one
+ * head of K, [latent, rotated key], whose V is the latent.
+ */
+
+#include "engine/model/blocks.h"
+
+
+/* Q of all heads, by one matrix or by two with a norm between them; and what
+   is kept of the token */
+
+static void
+llm_latent_products(const llm_pass_t *p)
+{
+    int                       low;
+    llm_model_t              *m = p->m;
+    llm_act_t                *const *a = m->act;
+    const llm_model_layer_t  *l = p->l;
+
+    low = p->d->q_rank != 0;
+
+    llm_linear_t  products[] = {
+        { l->w[LLM_LT_LATENT], NULL, a[LLM_MA_V], 0 },
+        { l->w[LLM_LT_LATENT_ROPE], NULL, a[LLM_MA_K], 0 },
+        { l->w[low ? LLM_LT_Q_A : LLM_LT_Q], NULL,
+          a[low ? LLM_MA_Q_LOW : LLM_MA_Q_HEADS], 0 }
+    };
+
+    llm_linear_t  q = { l->w[LLM_LT_Q_B], NULL, a[LLM_MA_Q_HEADS], 0 };
+
+    m->ops->linear(m->dev, p->rows, a[LLM_MA_H], products, 3);
+    llm_pass_norm(p, a[LLM_MA_V], LLM_LT_LATENT_NORM, LLM_LT_N, a[LLM_MA_V]);
+
+    if (low) {
+        llm_pass_norm(p, a[LLM_MA_Q_LOW], LLM_LT_Q_A_NORM, LLM_LT_N,
+                      a[LLM_MA_Q_LOW_H]);
+        m->ops->linear(m->dev, p->rows, a[LLM_MA_Q_LOW_H], &q, 1);
+    }
+}
+
+
+static void
+llm_block_attend_latent(const llm_pass_t *p)
+{
+    uint32_t                  n_rot;
+    llm_rope_t                rope;
+    llm_model_t              *m = p->m;
+    llm_act_t                *const *a = m->act;
+    const llm_layer_desc_t   *d = p->d;
+    const llm_model_layer_t  *l = p->l;
+
+    llm_heads_t  heads = {
+        .layer = p->layer,
+        .n_heads = d->n_heads,
+        .n_kv_heads = 1,
+        .head_dim_k = d->head_dim_k,
+        .head_dim_v = d->head_dim_v,
+        .scale = d->scale,
+        .latent = 1,
+        .temp_scale = d->temp_scale,
+        .temp_floor = d->temp_floor,
+        .temp_offset = d->temp_offset
+    };
+
+    n_rot = d->head_dim_k - d->head_dim_v;
+    rope = llm_pass_rope(p);
+
+    if (d->q_rank) {
+        (void) llm_pass_act(p, LLM_MA_Q_LOW, d->q_rank);
+        (void) llm_pass_act(p, LLM_MA_Q_LOW_H, d->q_rank);
+    }
+
+    (void) llm_pass_act(p, LLM_MA_Q_HEADS, d->n_heads
+                                           * (d->head_plain + n_rot));
+    (void) llm_pass_act(p, LLM_MA_Q, d->n_heads * d->head_dim_k);
+    (void) llm_pass_act(p, LLM_MA_K, n_rot);
+    (void) llm_pass_act(p, LLM_MA_V, d->head_dim_v);
+    (void) llm_pass_act(p, LLM_MA_ATTN, d->n_heads * d->head_dim_v);
+    (void) llm_pass_act(p, LLM_MA_HEADS, d->n_heads * d->head_out);
+
+    llm_pass_norm(p, p->x, LLM_LT_ATTN_NORM, LLM_LT_ATTN_NORM_BIAS,
+                  a[LLM_MA_H]);
+    llm_latent_products(p);
+
+    m->ops->linear_heads(m->dev, p->rows, l->w[LLM_LT_K_B],
+                         a[LLM_MA_Q_HEADS], a[LLM_MA_Q]);
+    m->ops->rope_kv(m->dev, &heads, &rope, a[LLM_MA_Q], a[LLM_MA_K],
+                    a[LLM_MA_V], m->kv);
+
+    if (p->ends) {
+        return;
+    }
+
+    m->ops->attention(m->dev, &heads, a[LLM_MA_Q], m->kv, a[LLM_MA_ATTN]);
+    m->ops->linear_heads(m->dev, p->rows, l->w[LLM_LT_V_B], a[LLM_MA_ATTN],
+                         a[LLM_MA_HEADS]);
+
+    llm_pass_add(p, a[LLM_MA_HEADS], LLM_LT_ATTN_OUT, LLM_LT_N, LLM_LT_N);
+}
+
+
+static const llm_tensor_want_t  llm_latent_tensors[] = {
+    { LLM_LT_ATTN_NORM, LLM_WANT_REQUIRED },
+    { LLM_LT_LATENT, LLM_WANT_REQUIRED },
+    { LLM_LT_LATENT_ROPE, LLM_WANT_REQUIRED },
+    { LLM_LT_LATENT_NORM, LLM_WANT_REQUIRED },
+    { LLM_LT_ATTN_OUT, LLM_WANT_REQUIRED },
+    { LLM_LT_N, LLM_WANT_NONE }
+};
+
+
+const llm_block_t  llm_block_latent = {
+    .forward = llm_block_attend_latent,
+    .mixes = 1,
+    .tensors = llm_latent_tensors
+};
