@@ -572,7 +572,9 @@ llm_desc_step_bytes(const llm_desc_t *d, const llm_gguf_tensor_t *t)
     for (i = 0; layer < d->hp.n_layers && i < LLM_LT_N; i++) {
         l = &d->layers[layer];
 
-        if (l->tensors[i].t == t && d->facts[i].experts) {
+        if (l->tensors[i].t == t
+            && d->facts[i].stack == LLM_DIM_N_EXPERTS)
+        {
             return t->size / l->route.n_experts * l->route.n_used;
         }
     }
