@@ -336,14 +336,22 @@ typedef struct {
      */
     int               latent;
 
+    int               both;             /* rows see the positions behind
+                                           theirs, too: all of the sequence,
+                                           whose rows are all in this step */
     uint32_t          window;           /* positions that a row sees: its own
-                                           and those before it; 0: all */
+                                           and those before it; 0: all.  With
+                                           `both` it sees window / 2 of them on
+                                           either side of its own */
     int               chunks;           /* windows do not slide: position p
                                            sees from p / window * window on */
     float             softcap;          /* score = cap tanh(score / cap); 0:
                                            as it is */
     const llm_vec_t  *sinks;            /* [n_heads] scores of a key without
                                            a value, or NULL */
+    const llm_vec_t  *slopes;           /* [n_heads] score -= slope * distance
+                                           of the positions (ALiBi,
+                                           arXiv:2108.12409); or NULL */
     /*
      * The queries of position p are multiplied by
      * 1 + temp_scale log(1 + floor((p + temp_offset) / temp_floor))
@@ -527,11 +535,29 @@ typedef struct {
 static inline uint32_t
 llm_heads_first(const llm_heads_t *h, uint32_t pos)
 {
-    if (h->window == 0 || pos < h->window) {
+    uint32_t  before;
+
+    before = h->both ? h->window / 2 : h->window - 1;
+
+    if (h->window == 0 || pos <= before) {
         return 0;
     }
 
-    return h->chunks ? pos / h->window * h->window : pos + 1 - h->window;
+    return h->chunks ? pos / h->window * h->window : pos - before;
+}
+
+
+/* the position behind the last that the one at pos sees, of a sequence of
+   len */
+static inline uint32_t
+llm_heads_end(const llm_heads_t *h, uint32_t pos, uint32_t len)
+{
+    if (!h->both) {
+        return pos + 1;
+    }
+
+    return h->window && len - pos > h->window / 2 ? pos + h->window / 2 + 1
+                                                  : len;
 }
 
 /*
@@ -554,7 +580,9 @@ typedef enum {
                                            GLU_SIGMOID, GLU_LINEAR */
     LLM_CAN_LATENT   = 1 << 10,         /* heads_create(), linear_heads(),
                                            latent K and V */
-    LLM_CAN_FACTORS  = 1 << 11          /* weight_scale() */
+    LLM_CAN_FACTORS  = 1 << 11,         /* weight_scale() */
+    LLM_CAN_ENCODE   = 1 << 12          /* `both` and slopes of llm_heads_t,
+                                           add_vec() */
 } llm_can_t;
 
 /* the same in words, for messages, in the order of the bits */
@@ -563,7 +591,8 @@ typedef enum {
     "its changes of attention's scores", "layers without RoPE",              \
     "layers of different sizes", "scaled or capped values",                  \
     "its kinds of embeddings", "mixtures of experts", "recurrent layers",    \
-    "latent attention", "weights with a scale of their own"
+    "latent attention", "weights with a scale of their own",                 \
+    "attention without a causal mask"
 
 
 struct llm_ops_s {
@@ -643,9 +672,9 @@ struct llm_ops_s {
                         const llm_rope_t *rope, llm_act_t *q, llm_act_t *k,
                         const llm_act_t *v, llm_kv_t *kv);
     /*
-     * Causal attention of every row over its sequence's cache, grouped
-     * heads (arXiv:2305.13245): out [rows, n_heads * head_dim_v].  Of a
-     * window, only its pages are read.
+     * Attention of every row over its sequence's cache, causal unless
+     * heads.both, grouped heads (arXiv:2305.13245): out [rows, n_heads *
+     * head_dim_v].  Of a window, only its pages are read.
      */
     void        (*attention)(llm_dev_t *dev, const llm_heads_t *h,
                         const llm_act_t *q, const llm_kv_t *kv,
@@ -692,6 +721,9 @@ struct llm_ops_s {
     /* x = cap * tanh(x / cap) */
     void        (*softcap)(llm_dev_t *dev, llm_rows_t rows, float cap,
                         llm_act_t *x);
+    /* x[row] += v */
+    void        (*add_vec)(llm_dev_t *dev, llm_rows_t rows,
+                        const llm_vec_t *v, llm_act_t *x);
     /* x[row] += w[pos[row]] */
     void        (*embed_pos)(llm_dev_t *dev, const llm_weight_t *w,
                         llm_act_t *x);

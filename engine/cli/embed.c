@@ -86,7 +86,7 @@ llm_cli_embed_ids(llm_cli_seq_t *s, const llm_ids_t *ids, uint32_t batch,
     llm_pooling_t pooling, llm_err_t *err)
 {
     int        rc;
-    float      v;
+    float     *vec;
     double    *sum;
     uint32_t   i, take, n, n_embd;
 
@@ -95,9 +95,16 @@ llm_cli_embed_ids(llm_cli_seq_t *s, const llm_ids_t *ids, uint32_t batch,
     s->gives = LLM_GIVES_STATES;
 
     sum = calloc(n_embd, sizeof(*sum));
-    if (sum == NULL) {
+    vec = malloc(n_embd * sizeof(*vec));
+
+    if (sum == NULL || vec == NULL) {
+        free(sum);
+        free(vec);
         return llm_fail(err, "no memory for a vector");
     }
+
+    /* all of an encoder's rows are in one step */
+    batch = llm_model_hparams(s->model)->encoder ? n : batch;
 
     rc = LLM_OK;
 
@@ -110,13 +117,16 @@ llm_cli_embed_ids(llm_cli_seq_t *s, const llm_ids_t *ids, uint32_t batch,
         }
     }
 
-    for (i = 0; rc == LLM_OK && pooling != LLM_POOLING_NONE && i < n_embd;
-         i++)
-    {
-        v = (float) (sum[i] / (pooling == LLM_POOLING_MEAN ? n : 1));
-        rc = llm_cli_write(&v, sizeof(v), err);
+    if (rc == LLM_OK && pooling != LLM_POOLING_NONE) {
+        for (i = 0; i < n_embd; i++) {
+            vec[i] = (float) (sum[i] / (pooling == LLM_POOLING_MEAN ? n : 1));
+        }
+
+        (void) llm_model_project(s->model, vec);
+        rc = llm_cli_write(vec, n_embd * sizeof(*vec), err);
     }
 
+    free(vec);
     free(sum);
 
     return rc;

@@ -84,6 +84,14 @@ llm_cli_seq_step(llm_cli_seq_t *s, const int32_t *ids, uint32_t n,
     uint32_t     i, rows[2], kv_len, slot;
     llm_batch_t  b;
 
+    if (llm_model_hparams(s->model)->encoder
+        && s->gives != LLM_GIVES_STATES)
+    {
+        return llm_fail(err, "%s is an encoder: it has no logits; its states "
+                        "are what \"embed\" gives",
+                        llm_model_hparams(s->model)->arch);
+    }
+
     if (n > llm_model_ctx(s->model) - s->len) {
         return llm_fail(err, "the sequence is longer than ctx, %u tokens",
                         llm_model_ctx(s->model));

@@ -122,7 +122,7 @@ llm_desc_summary(llm_reader_t *r)
         l = &d->layers[i];
         kv = &d->kv[i];
 
-        if (l->kv_layer == i) {
+        if (l->kv_layer == i && (i == 0 || !d->hp.encoder)) {
             kv->n_kv_heads = l->n_kv_heads;
             kv->head_dim_k = l->head_dim_k;
             kv->head_dim_v = l->head_dim_v;
@@ -170,6 +170,7 @@ llm_desc_fields(llm_reader_t *r)
 
     if (llm_desc_sizes(r) != LLM_OK
         || (r->d->arch->read && r->d->arch->read(r) != LLM_OK)
+        || (r->d->hp.encoder && llm_read_encoder(r) != LLM_OK)
         || llm_desc_summary(r) != LLM_OK)
     {
         return LLM_ERROR;
@@ -243,7 +244,7 @@ llm_layer_needs(const llm_desc_t *d, const llm_layer_desc_t *l,
         needs |= LLM_CAN_ACTS;
     }
 
-    if (l->window && l->window < ctx) {
+    if (l->window && (l->window < ctx || d->hp.encoder)) {
         needs |= LLM_CAN_WINDOWS;
     }
 
@@ -289,6 +290,7 @@ llm_desc_needs(const llm_desc_t *d, uint32_t ctx)
     needs = d->arch->norm == LLM_NORM_RMS ? 0 : LLM_CAN_NORMS;
     needs |= d->kv_differs ? LLM_CAN_KV : 0;
     needs |= d->output_scale ? LLM_CAN_FACTORS : 0;
+    needs |= d->hp.encoder ? LLM_CAN_ENCODE | LLM_CAN_SCALE : 0;
 
     if (d->embd_scale != 1 || d->logit_scale != 1 || d->logit_cap > 0) {
         needs |= LLM_CAN_SCALE;
@@ -313,6 +315,10 @@ llm_desc_window(const llm_desc_t *d, uint32_t ctx)
     const llm_layer_desc_t  *l;
 
     window = 0;
+
+    if (d->hp.encoder) {
+        return 0;                       /* windows on both sides */
+    }
 
     for (i = 0; i < d->hp.n_layers; i++) {
         l = &d->layers[i];

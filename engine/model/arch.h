@@ -96,7 +96,8 @@ typedef enum {
     LLM_DIM_KV_HEADS,                   /* keys and values of all heads */
     LLM_DIM_INPUT,                      /* one layer's own input */
     LLM_DIM_INPUTS,                     /* those of all layers */
-    LLM_DIM_TWO
+    LLM_DIM_ANY                         /* as a second dimension: what the
+                                           file has */
 } llm_dim_t;
 
 typedef struct {
@@ -220,6 +221,7 @@ typedef struct {
     llm_rope_kind_t           rope;
     llm_norm_kind_t           norm;
     llm_glu_t                 act;
+    int                       encoder;  /* attention is not causal */
     /* a layer's chain; none: attention, then a feed-forward network */
     const llm_block_t        *blocks[LLM_MAX_BLOCKS + 1];
     /* instead of llm_block_attention, or NULL */
@@ -252,6 +254,7 @@ typedef struct {
     float                      embd_scale;
     float                      logit_scale;
     float                      logit_cap;   /* 0: none */
+    float                      max_slope;   /* of ALiBi; 0: there is none */
 
     llm_layer_desc_t          *layers;      /* [hp.n_layers] */
     llm_kv_layer_t            *kv;          /* [hp.n_layers] what each keeps */
@@ -298,6 +301,10 @@ int llm_desc_sizes(llm_reader_t *r);
 
 /* tensors.c: finds and checks all tensors */
 int llm_desc_tensors(const llm_gguf_t *g, llm_desc_t *d, llm_err_t *err);
+
+/* rank.c and dense.c: do the tensors of a head on the host fit each other? */
+int llm_desc_rank(const llm_gguf_t *g, llm_desc_t *d, llm_err_t *err);
+int llm_desc_dense(const llm_gguf_t *g, const llm_desc_t *d, llm_err_t *err);
 
 /* is the tensor a matrix for linear(), and not a vector? */
 int llm_layer_tensor_is_matrix(const llm_desc_t *d, llm_layer_tensor_t t);

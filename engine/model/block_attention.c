@@ -35,6 +35,20 @@ llm_attend_norm(const llm_pass_t *p, llm_layer_tensor_t t, llm_act_t *x,
 }
 
 
+/* 0: the rows of every sequence see all; of an encoder's window only half lies
+   on either side */
+
+static uint32_t
+llm_attend_window(const llm_pass_t *p)
+{
+    uint32_t  side;
+
+    side = p->m->desc.hp.encoder ? p->d->window / 2 : p->d->window;
+
+    return side < p->m->ctx ? p->d->window : 0;
+}
+
+
 /* the norms that rope_kv() does not do */
 
 static void
@@ -101,7 +115,7 @@ llm_block_attend(const llm_pass_t *p)
     };
 
     llm_heads_t  heads = {
-        .layer = d->kv_layer,
+        .layer = m->desc.hp.encoder ? 0 : d->kv_layer,
         .n_heads = d->n_heads,
         .n_kv_heads = d->n_kv_heads,
         .head_dim_k = d->head_dim_k,
@@ -111,10 +125,12 @@ llm_block_attend(const llm_pass_t *p)
         .k_norm = l->v[LLM_LT_K_NORM],
         .norm_eps = m->desc.hp.norm_eps,
         .norm_last = d->norm_last,
-        .window = d->window < m->ctx ? d->window : 0,
+        .both = m->desc.hp.encoder,
+        .window = llm_attend_window(p),
         .chunks = d->chunks,
         .softcap = d->softcap,
         .sinks = l->v[LLM_LT_SINKS],
+        .slopes = m->slopes,
         .temp_scale = d->temp_scale,
         .temp_floor = d->temp_floor,
         .temp_offset = d->temp_offset

@@ -33,6 +33,8 @@ struct llm_block_s {
 extern const llm_block_t  llm_block_attention;
 extern const llm_block_t  llm_block_latent;
 extern const llm_block_t  llm_block_ffn;
+extern const llm_block_t  llm_block_attn_after;
+extern const llm_block_t  llm_block_layer_after;
 extern const llm_block_t  llm_block_mixture;
 extern const llm_block_t  llm_block_mixture_beside;
 extern const llm_block_t  llm_block_delta;

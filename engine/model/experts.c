@@ -21,18 +21,21 @@ enum { GATING_UNSAID = 0, GATING_SOFTMAX, GATING_SIGMOID, GATING_CHOSEN };
 static int
 llm_experts_has(llm_reader_t *r, uint32_t layer, int *has)
 {
-    uint32_t  dense, step;
+    uint32_t  dense, step, every;
 
     dense = 0;
     step = 1;
+    every = 0;
 
     if (llm_read_u32(r, "leading_dense_block_count", &dense) == LLM_ERROR
-        || llm_read_u32(r, "interleave_moe_layer_step", &step) == LLM_ERROR)
+        || llm_read_u32(r, "interleave_moe_layer_step", &step) == LLM_ERROR
+        || llm_read_u32(r, "moe_every_n_layers", &every) == LLM_ERROR)
     {
         return LLM_ERROR;
     }
 
-    *has = layer >= dense && step && (layer + 1) % step == 0;
+    *has = layer >= dense && step && (layer + 1) % step == 0
+           && (every == 0 || layer % every == 1);
 
     return LLM_OK;
 }

@@ -37,6 +37,13 @@ llm_forward_begin(llm_model_t *m)
 {
     llm_act_t  *x = m->act[LLM_MA_X];
 
+    llm_norm_t  norm = {
+        .kind = m->desc.arch->norm,
+        .eps = m->desc.hp.norm_eps,
+        .w = m->embd_norm,
+        .bias = m->embd_norm_bias
+    };
+
     m->ops->embed(m->dev, m->token_embd, x);
 
     if (m->desc.embd_scale != 1) {
@@ -45,6 +52,14 @@ llm_forward_begin(llm_model_t *m)
 
     if (m->pos_embd) {
         m->ops->embed_pos(m->dev, m->pos_embd, x);
+    }
+
+    if (m->token_type) {
+        m->ops->add_vec(m->dev, LLM_ROWS_ALL, m->token_type, x);
+    }
+
+    if (m->embd_norm) {
+        m->ops->norm(m->dev, LLM_ROWS_ALL, x, &norm, x);
     }
 
     if (m->desc.n_input) {
@@ -69,9 +84,13 @@ llm_forward_head(llm_model_t *m)
         .bias = m->output_norm_bias
     };
 
-    if (m->gives != LLM_GIVES_LOGITS) {
+    if (m->gives != LLM_GIVES_LOGITS && norm.w) {
         m->ops->norm(m->dev, LLM_ROWS_OUT, a[LLM_MA_X_OUT], &norm,
                      a[LLM_MA_STATE]);
+
+    } else if (m->gives != LLM_GIVES_LOGITS) {
+        m->ops->scale(m->dev, LLM_ROWS_OUT, 1, a[LLM_MA_X_OUT], 0,
+                      a[LLM_MA_STATE]);
     }
 
     if (m->gives == LLM_GIVES_STATES) {
@@ -151,6 +170,11 @@ llm_forward_assert(const llm_model_t *m, const llm_batch_t *b)
         assert(b->kv_len[i] > 0 && b->kv_len[i] <= m->ctx);
         assert(b->kv_len[i] == b->pos[b->seq_rows[i + 1] - 1] + 1);
         assert(m->n_slots == 0 || (b->slots && b->slots[i] < m->n_slots));
+    }
+
+    for (i = 0; m->desc.hp.encoder && i < b->n_seqs; i++) {
+        assert(b->pos[b->seq_rows[i]] == 0);
+        assert(b->gives == LLM_GIVES_STATES || b->n_out == 0);
     }
 
     for (i = 0; i < b->n_tokens; i++) {

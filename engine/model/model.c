@@ -13,6 +13,10 @@
 #define LLM_MODEL_BATCH     512
 #define LLM_MODEL_MAX_SEQS  16
 
+/* of an encoder that was trained for longer sequences, unless more is asked
+   for */
+#define LLM_ENCODER_CTX     8192
+
 
 /* what each buffer of activations is for; its columns: llm_model_cols() */
 static const struct {
@@ -90,6 +94,14 @@ llm_load_ctx(llm_load_t *l)
     hp = &m->desc.hp;
     m->ctx = l->opts->ctx ? l->opts->ctx : hp->n_ctx_train;
 
+    if (hp->encoder && l->opts->ctx == 0 && m->ctx > LLM_ENCODER_CTX) {
+        m->ctx = LLM_ENCODER_CTX;
+        llm_load_log(l, LLM_LOG_NOTICE, "%s: ctx is %u of %u: an encoder "
+                     "computes a sequence in one step, in memory for all of "
+                     "it; ctx=%u asks for more", llm_gguf_name(m->gguf),
+                     m->ctx, hp->n_ctx_train, hp->n_ctx_train);
+    }
+
     if (m->desc.global[LLM_GT_POS_EMBD] && m->ctx > hp->n_ctx_train) {
         return llm_fail(l->err, "%s: ctx: the model has embeddings for %u "
                         "positions, not %u", llm_gguf_name(m->gguf),
@@ -102,7 +114,7 @@ llm_load_ctx(llm_load_t *l)
                      hp->n_ctx_train);
     }
 
-    if (m->ctx > UINT32_MAX - LLM_KV_PAGE) {
+    if (m->ctx > LLM_MAX_CTX) {
         return llm_fail(l->err, "%s: ctx: %u is too large",
                         llm_gguf_name(m->gguf), m->ctx);
     }
@@ -178,6 +190,31 @@ llm_load_device_can(llm_load_t *l, const llm_dev_opts_t *o)
 }
 
 
+/* the rows of a sequence need each other's keys: a step takes all of them */
+
+static void
+llm_load_whole(llm_load_t *l)
+{
+    uint32_t      rows;
+    llm_model_t  *m;
+
+    m = l->m;
+    rows = m->ctx + m->max_seqs;
+
+    if (m->batch < rows) {
+        if (l->opts->batch) {
+            llm_load_log(l, LLM_LOG_NOTICE, "%s: batch is %u, not %u: an "
+                         "encoder computes a sequence of ctx=%u in one step",
+                         llm_gguf_name(m->gguf), rows, m->batch, m->ctx);
+        }
+
+        m->batch = rows;
+    }
+
+    m->max_out = m->batch;
+}
+
+
 static int
 llm_load_device(llm_load_t *l)
 {
@@ -191,6 +228,10 @@ llm_load_device(llm_load_t *l)
     m->batch = opts->batch ? opts->batch : LLM_MODEL_BATCH;
     m->max_seqs = opts->max_seqs ? opts->max_seqs : LLM_MODEL_MAX_SEQS;
     m->max_out = opts->max_out ? llm_min(opts->max_out, m->batch) : m->batch;
+
+    if (m->desc.hp.encoder) {
+        llm_load_whole(l);
+    }
 
     memset(&o, 0, sizeof(o));
     o.threads = opts->threads;
@@ -311,7 +352,7 @@ llm_model_cols(const llm_desc_t *d, llm_model_act_t a)
         return d->n_input;
 
     case LLM_MA_LOGITS:
-        return d->hp.n_vocab;
+        return d->hp.encoder ? 0 : d->hp.n_vocab;
 
     default:
         return d->hp.n_embd;
@@ -690,6 +731,7 @@ llm_model_free_device(llm_model_t *m)
 
     llm_vec_t  *vecs[] = {
         m->output_norm, m->output_norm_bias, m->output_bias, m->input_norm,
+        m->token_type, m->embd_norm, m->embd_norm_bias, m->slopes,
         m->inv_freq[0], m->inv_freq[1]
     };
 
@@ -764,7 +806,10 @@ llm_model_free(llm_model_t *m)
     }
 
     free(m->layers);
-    free(m->rank);
+    llm_rank_unload(&m->rank);
+    free(m->dense[0]);
+    free(m->dense[1]);
+    free(m->dense_row);
     llm_desc_free(&m->desc);
 
     if (m->gguf) {

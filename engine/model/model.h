@@ -23,7 +23,8 @@ typedef enum {
     LLM_POOLING_MEAN,
     LLM_POOLING_CLS,                    /* that of the first token */
     LLM_POOLING_LAST,
-    LLM_POOLING_RANK,                   /* as LAST, and a score of it */
+    LLM_POOLING_RANK,                   /* as rank_from says, and a score of
+                                           it */
     LLM_POOLING_UNSAID                  /* the file has no such field: its
                                            model generates text */
 } llm_pooling_t;
@@ -46,7 +47,12 @@ typedef struct {
     uint32_t     head_dim_v;
     uint32_t     n_vocab;
     uint32_t     n_ctx_train;
-    llm_pooling_t  pooling;
+    llm_pooling_t  pooling;             /* an encoder that does not say:
+                                           MEAN */
+    llm_pooling_t  rank_from;           /* with RANK: MEAN, CLS or LAST */
+    int          encoder;               /* rows see those behind theirs: no
+                                           text comes of it, and a sequence is
+                                           computed in one step */
     float        norm_eps;
     uint64_t     n_params;
     uint64_t     n_bytes;               /* bytes of all tensors */
@@ -152,9 +158,13 @@ int llm_model_wait(llm_model_t *m, llm_err_t *err);
 int llm_model_draws(const llm_model_t *m);
 void llm_model_drawn(llm_model_t *m, uint32_t i, llm_drawn_t *out);
 
+/* dense.c: a pooled state becomes the model's embedding, in place; 0: it stays
+   as it is, because the file has no matrices for it */
+int llm_model_project(const llm_model_t *m, float *v);
+
 /*
- * rank.c: from the final state of a pair's last token to the probability that
- * its document answers its query.  Can the model do that?  If not, err says
+ * rank.c: from the pooled state of a pair to the probability that its
+ * document answers its query.  Can the model do that?  If not, err says
  * what the file lacks.
  */
 int llm_model_can_rank(const llm_model_t *m, llm_err_t *err);

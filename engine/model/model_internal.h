@@ -67,6 +67,19 @@ typedef struct {
                                            NULL */
 } llm_model_layer_t;
 
+/* rank.c: a head on the host; pointers are NULL where there is no tensor */
+typedef struct {
+    float      *cls;                    /* [n_embd][n_embd] */
+    float      *cls_bias;
+    float      *cls_norm;
+    float      *out;                    /* [n_out][n_embd] NULL: no head */
+    float      *out_bias;
+    float      *row;                    /* [n_embd] of one call */
+    uint32_t    n_out;                  /* 1 or 2 */
+    uint32_t    yes;                    /* which row speaks for the
+                                           document */
+} llm_rank_t;
+
 struct llm_model_s {
     llm_gguf_t         *gguf;
     llm_desc_t          desc;
@@ -80,12 +93,19 @@ struct llm_model_s {
     llm_vec_t          *output_norm_bias;
     llm_vec_t          *output_bias;
     llm_weight_t       *pos_embd;
+    llm_vec_t          *token_type;     /* of all tokens */
+    llm_vec_t          *embd_norm;      /* of the sum of a token's
+                                           embeddings */
+    llm_vec_t          *embd_norm_bias;
+    llm_vec_t          *slopes;         /* ALiBi's, of the heads */
     llm_weight_t       *input_embd;     /* of the layers' own inputs */
     llm_weight_t       *input_proj;
     llm_vec_t          *input_norm;
     llm_vec_t          *inv_freq[LLM_MAX_ROPES];
-    float              *rank;           /* the two rows of cls.output, or
-                                           NULL */
+    llm_rank_t          rank;
+    float              *dense[2];       /* dense.c */
+    float              *dense_row;      /* [n_dense] of one call */
+    uint32_t            n_dense;        /* 0: there is no such layer */
     llm_model_layer_t  *layers;
 
     llm_act_t          *act[LLM_MA_N];
@@ -155,7 +175,13 @@ int llm_progress_line(llm_progress_t *p, uint64_t now_us, uint64_t done,
 
 /* weights.c: gives all tensors of the description to the device */
 int llm_load_weights(llm_load_t *l);
-/* rank.c: the rows that rank, if the file has them */
+/* rank.c: the head that ranks, if the file has one */
 int llm_load_rank(llm_load_t *l);
+void llm_rank_unload(llm_rank_t *r);
+/* dense.c: what projects a pooled state, if the file has it */
+int llm_load_dense(llm_load_t *l);
+/* a tensor as float32 on the host, if the file has it; the caller frees it */
+int llm_load_host(llm_load_t *l, llm_global_tensor_t id, float **w);
+double llm_host_dot(const float *a, const float *b, uint32_t n);
 
 #endif /* LLM_MODEL_INTERNAL_H */

@@ -308,8 +308,11 @@ llm_read_rest(llm_reader_t *r)
 }
 
 
-int
-llm_read_windows(llm_reader_t *r, uint32_t period, uint32_t rope)
+/* of every `period` layers, the first or else the last has no window */
+
+static int
+llm_read_layer_windows(llm_reader_t *r, uint32_t period, int first,
+    uint32_t rope)
 {
     int                   rc;
     uint32_t              i, v, window;
@@ -334,7 +337,7 @@ llm_read_windows(llm_reader_t *r, uint32_t period, uint32_t rope)
 
     for (i = 0; i < r->d->hp.n_layers; i++) {
         l = &r->d->layers[i];
-        v = period == 0 || i % period != period - 1;
+        v = period == 0 || i % period != (first ? 0 : period - 1);
 
         if (kv && kv->type == LLM_GGUF_ARRAY) {
             rc = llm_read_layer(r, "attention.sliding_window_pattern", i,
@@ -352,6 +355,20 @@ llm_read_windows(llm_reader_t *r, uint32_t period, uint32_t rope)
     }
 
     return window ? LLM_OK : LLM_ABSENT;
+}
+
+
+int
+llm_read_windows(llm_reader_t *r, uint32_t period, uint32_t rope)
+{
+    return llm_read_layer_windows(r, period, 0, rope);
+}
+
+
+int
+llm_read_windows_behind(llm_reader_t *r, uint32_t period, uint32_t rope)
+{
+    return llm_read_layer_windows(r, period, 1, rope);
 }
 
 

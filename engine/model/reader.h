@@ -39,6 +39,11 @@ int llm_read_item(llm_reader_t *r, const char *key, uint32_t i, float *v);
 /* the field changes nothing here */
 void llm_read_ignore(llm_reader_t *r, const char *name);
 
+/* arch_encoder.c: what all models without a causal mask have in common */
+int llm_read_encoder(llm_reader_t *r);
+
+void llm_layer_want(llm_layer_desc_t *l, const llm_tensor_want_t *w);
+
 /* refuses what was not read */
 int llm_read_rest(llm_reader_t *r);
 
@@ -60,6 +65,8 @@ void llm_desc_chain(llm_layer_desc_t *l, const llm_block_t *const *blocks,
  * LLM_ABSENT: there are no windows.
  */
 int llm_read_windows(llm_reader_t *r, uint32_t period, uint32_t rope);
+/* the same, but the first of every `period` layers has none */
+int llm_read_windows_behind(llm_reader_t *r, uint32_t period, uint32_t rope);
 
 /* adds a rope, that of layers with windows: as the first, but without its
    scaling, and of the base rope.freq_base_swa if the file has it, else of

@@ -32,7 +32,7 @@ llm_desc_head_norms(llm_desc_t *d, llm_want_t want)
 }
 
 
-static void
+void
 llm_layer_want(llm_layer_desc_t *l, const llm_tensor_want_t *w)
 {
     for ( /* void */ ; w && w->id != LLM_LT_N; w++) {
@@ -273,17 +273,23 @@ llm_sizes_norm(llm_reader_t *r)
 {
     int          rc;
     float       *eps;
-    const char  *name;
+    const char  *name, *rms;
 
     eps = &r->d->hp.norm_eps;
-    name = r->d->arch->norm == LLM_NORM_RMS
-           ? "attention.layer_norm_rms_epsilon"
-           : "attention.layer_norm_epsilon";
+    rms = "attention.layer_norm_rms_epsilon";
+    name = r->d->arch->norm == LLM_NORM_RMS ? rms
+                                            : "attention.layer_norm_epsilon";
     *eps = -1;
     rc = llm_read_f32(r, name, eps);
 
     if (rc == LLM_ABSENT && r->d->arch->recurrent) {
         rc = llm_read_f32(r, "attention.layer_norm_epsilon", eps);
+    }
+
+    /* converted ModernBERTs have it by the other name */
+
+    if (rc == LLM_ABSENT && r->d->arch->encoder) {
+        rc = llm_read_f32(r, rms, eps);
     }
 
     if (rc != LLM_OK) {
@@ -341,6 +347,34 @@ llm_sizes_rope(llm_reader_t *r)
 }
 
 
+/* which state a ranking head reads */
+
+static int
+llm_sizes_rank_from(llm_reader_t *r)
+{
+    uint32_t  v;
+
+    v = r->d->hp.encoder ? LLM_POOLING_CLS : LLM_POOLING_LAST;
+
+    if (llm_read_u32(r, "classifier.pooling_type", &v) == LLM_ERROR) {
+        return LLM_ERROR;
+    }
+
+    if (v != LLM_POOLING_MEAN && v != LLM_POOLING_CLS
+        && v != LLM_POOLING_LAST)
+    {
+        return llm_fail(r->err, "%s: %s.classifier.pooling_type: %u is not "
+                        "supported (%u to %u are)", llm_gguf_name(r->g),
+                        r->d->hp.arch, v, LLM_POOLING_MEAN,
+                        LLM_POOLING_LAST);
+    }
+
+    r->d->hp.rank_from = v;
+
+    return LLM_OK;
+}
+
+
 static int
 llm_sizes_pooling(llm_reader_t *r)
 {
@@ -348,7 +382,7 @@ llm_sizes_pooling(llm_reader_t *r)
     uint32_t  v;
 
     v = LLM_POOLING_UNSAID;
-    causal = 1;
+    causal = !r->d->arch->encoder;
     rc = llm_read_u32(r, "pooling_type", &v);
 
     if (rc == LLM_ERROR
@@ -363,15 +397,16 @@ llm_sizes_pooling(llm_reader_t *r)
                         v, LLM_POOLING_RANK);
     }
 
-    if (!causal) {
-        return llm_fail(r->err, "%s: %s.attention.causal: false: only causal "
-                        "attention is supported", llm_gguf_name(r->g),
+    if (causal && r->d->arch->encoder) {
+        return llm_fail(r->err, "%s: %s.attention.causal: true: the "
+                        "architecture is an encoder's", llm_gguf_name(r->g),
                         r->d->hp.arch);
     }
 
-    r->d->hp.pooling = v;
+    r->d->hp.encoder = !causal;
+    r->d->hp.pooling = rc == LLM_ABSENT && !causal ? LLM_POOLING_MEAN : v;
 
-    return LLM_OK;
+    return llm_sizes_rank_from(r);
 }
 
 

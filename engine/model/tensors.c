@@ -166,8 +166,8 @@ llm_desc_dim(const llm_desc_t *d, const llm_layer_desc_t *l, llm_dim_t dim)
     case LLM_DIM_INPUTS:
         return d->n_input * d->hp.n_layers;
 
-    case LLM_DIM_TWO:
-        return 2;
+    case LLM_DIM_ANY:
+        return 0;
 
     case LLM_DIM_ONE:
     case LLM_DIM_NONE:
@@ -193,8 +193,8 @@ llm_desc_max(const llm_desc_t *d, llm_dim_t dim)
 }
 
 
-/* checks a shape; rows is 1 for a vector, 0 for any number, stack 1 for a
-   single matrix */
+/* checks a shape; rows is 1 for a vector, rows or a row of 0 may have any
+   number, stack is 1 for a single matrix */
 
 static int
 llm_desc_shape(const llm_gguf_t *g, const llm_gguf_tensor_t *t, uint32_t row,
@@ -202,10 +202,14 @@ llm_desc_shape(const llm_gguf_t *g, const llm_gguf_tensor_t *t, uint32_t row,
 {
     char  want[48];
 
-    if (t->ne[0] != row || (rows && t->ne[1] != rows) || t->ne[2] != stack
-        || t->ne[3] != 1)
+    if ((row && t->ne[0] != row) || (rows && t->ne[1] != rows)
+        || t->ne[0] > LLM_MAX_WIDTH || t->ne[1] > LLM_MAX_WIDTH
+        || t->ne[2] != stack || t->ne[3] != 1)
     {
-        if (stack > 1) {
+        if (row == 0) {
+            snprintf(want, sizeof(want), "[any, %u]", rows);
+
+        } else if (stack > 1) {
             snprintf(want, sizeof(want), "[%u, %u, %u]", row, rows, stack);
 
         } else if (rows) {
@@ -644,7 +648,10 @@ llm_desc_tensors(const llm_gguf_t *g, llm_desc_t *d, llm_err_t *err)
 {
     uint32_t  i;
 
-    if (llm_desc_globals(g, d, err) != LLM_OK) {
+    if (llm_desc_globals(g, d, err) != LLM_OK
+        || llm_desc_rank(g, d, err) != LLM_OK
+        || llm_desc_dense(g, d, err) != LLM_OK)
+    {
         return LLM_ERROR;
     }
 

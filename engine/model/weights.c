@@ -331,6 +331,100 @@ llm_load_global(llm_load_t *l, llm_global_tensor_t t, int usage,
 }
 
 
+/* row 0 of the token types: all tokens are of the first */
+
+static int
+llm_load_token_type(llm_load_t *l)
+{
+    float                    *f;
+    llm_model_t              *m;
+    const llm_gguf_tensor_t  *t;
+
+    m = l->m;
+    t = m->desc.global[LLM_GT_TOKEN_TYPES];
+
+    if (t == NULL) {
+        return LLM_OK;
+    }
+
+    f = llm_load_floats(l, t);
+    if (f == NULL) {
+        return LLM_ERROR;
+    }
+
+    m->token_type = m->ops->vec_create(m->dev, f, (uint32_t) t->ne[0],
+                                       l->err);
+    free(f);
+
+    return m->token_type ? LLM_OK : LLM_ERROR;
+}
+
+
+/*
+ * ALiBi's slopes: with n the largest power of two within the heads, those of
+ * n heads are 2^(-max/n), 2^(-2 max/n) ...; the rest take every second one of
+ * the slopes of 2 n heads.
+ */
+
+static int
+llm_load_slopes(llm_load_t *l)
+{
+    float        *f;
+    uint32_t      i, n, heads;
+    llm_model_t  *m;
+
+    m = l->m;
+    heads = m->desc.hp.n_heads;
+
+    if (m->desc.max_slope == 0) {
+        return LLM_OK;
+    }
+
+    f = malloc(heads * sizeof(float));
+
+    if (f == NULL) {
+        return llm_fail(l->err, "%s: no memory for %u slopes",
+                        llm_gguf_name(m->gguf), heads);
+    }
+
+    for (n = 1; n * 2 <= heads; n *= 2) { /* void */ }
+
+    for (i = 0; i < heads; i++) {
+        f[i] = i < n ? exp2f(-m->desc.max_slope * (float) (i + 1) / (float) n)
+                     : exp2f(-m->desc.max_slope * (float) (2 * (i - n) + 1)
+                             / (float) (2 * n));
+    }
+
+    m->slopes = m->ops->vec_create(m->dev, f, heads, l->err);
+    free(f);
+
+    return m->slopes ? LLM_OK : LLM_ERROR;
+}
+
+
+/* what only encoders have */
+
+static int
+llm_load_encoder(llm_load_t *l)
+{
+    llm_model_t  *m;
+
+    m = l->m;
+
+    if (llm_load_token_type(l) != LLM_OK
+        || llm_load_global_vec(l, LLM_GT_EMBD_NORM, &m->embd_norm) != LLM_OK
+        || llm_load_global_vec(l, LLM_GT_EMBD_NORM_BIAS, &m->embd_norm_bias)
+           != LLM_OK
+        || llm_load_global_vec(l, LLM_GT_ENC_NORM, &m->output_norm)
+           != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    return llm_load_slopes(l);
+}
+
+
 static int
 llm_load_globals(llm_load_t *l)
 {
@@ -340,7 +434,7 @@ llm_load_globals(llm_load_t *l)
     m = l->m;
     usage = LLM_WEIGHT_EMBED;
 
-    if (m->desc.global[LLM_GT_OUTPUT] == NULL) {
+    if (m->desc.global[LLM_GT_OUTPUT] == NULL && !m->desc.hp.encoder) {
         usage |= LLM_WEIGHT_LINEAR | LLM_WEIGHT_HEAD;
     }
 
@@ -352,9 +446,10 @@ llm_load_globals(llm_load_t *l)
                            &m->pos_embd) != LLM_OK
         || llm_load_global(l, LLM_GT_TOKEN_EMBD, usage, &m->token_embd)
            != LLM_OK
-        || llm_load_global(l, LLM_GT_OUTPUT,
-                           LLM_WEIGHT_LINEAR | LLM_WEIGHT_HEAD, &m->output)
-           != LLM_OK
+        || (!m->desc.hp.encoder
+            && llm_load_global(l, LLM_GT_OUTPUT,
+                               LLM_WEIGHT_LINEAR | LLM_WEIGHT_HEAD,
+                               &m->output) != LLM_OK)
         || llm_load_scale(l, m->desc.output_scale, m->output) != LLM_OK)
     {
         return LLM_ERROR;
@@ -373,6 +468,10 @@ llm_load_globals(llm_load_t *l)
         || llm_load_global_vec(l, LLM_GT_INPUT_NORM, &m->input_norm)
            != LLM_OK)
     {
+        return LLM_ERROR;
+    }
+
+    if (llm_load_encoder(l) != LLM_OK) {
         return LLM_ERROR;
     }
 
@@ -529,5 +628,5 @@ llm_load_weights(llm_load_t *l)
         return LLM_ERROR;
     }
 
-    return llm_load_rank(l);
+    return llm_load_rank(l) == LLM_OK ? llm_load_dense(l) : LLM_ERROR;
 }

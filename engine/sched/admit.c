@@ -339,7 +339,7 @@ llm_sched_started(llm_sched_t *s, llm_seq_t *q)
         r->out.cached_tokens += q->n_kv;
     }
 
-    if (!(r->msg->flags & LLM_REQ_NO_CACHE)) {
+    if (llm_seq_caches(q)) {
         llm_zone_add(s->figures->prefix_queries, q->prompt->n);
         llm_zone_add(s->figures->prefix_hits, q->n_kv);
     }

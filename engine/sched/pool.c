@@ -121,6 +121,14 @@ llm_pool_finish(llm_sched_t *s, llm_seq_t *q)
         p->n = 1;
 
     } else {
+        if (s->conf.runner.project
+            && s->conf.runner.project(s->conf.runner.data, p->vector))
+        {
+            for (i = 0; i < n; i++) {
+                p->sum[i] = p->vector[i];
+            }
+        }
+
         p->n = msg->dimensions ? msg->dimensions : n;
         norm = llm_pool_norm(p->sum, p->n, msg->normalize);
 

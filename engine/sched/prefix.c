@@ -94,7 +94,7 @@ llm_sched_lookup(llm_sched_t *s, llm_seq_t *q)
     int       rc;
     uint32_t  i, n;
 
-    if (q->req->msg->flags & LLM_REQ_NO_CACHE) {
+    if (!llm_seq_caches(q)) {
         return LLM_OK;
     }
 
@@ -191,9 +191,7 @@ llm_sched_extend(llm_sched_t *s, llm_seq_t *q)
 {
     uint32_t  i, n, refund;
 
-    if ((q->req->msg->flags & LLM_REQ_NO_CACHE)
-        || q->n_kv != q->n_tree * LLM_KV_PAGE)
-    {
+    if (!llm_seq_caches(q) || q->n_kv != q->n_tree * LLM_KV_PAGE) {
         return;
     }
 
@@ -239,7 +237,7 @@ llm_sched_commit(llm_sched_t *s, llm_seq_t *q, uint32_t n_kv)
     int32_t   tokens[LLM_KV_PAGE];
     uint32_t  i, parent;
 
-    if (q->req->msg->flags & LLM_REQ_NO_CACHE) {
+    if (!llm_seq_caches(q)) {
         return;
     }
 

@@ -156,6 +156,8 @@ typedef struct {
     llm_filter_t         filter;        /* its lists are owned */
     size_t               filter_bytes;  /* memory of these */
     llm_salt_t           salt;
+    int                  whole;         /* a prompt is computed in one step,
+                                           none of it is ever shared */
     llm_tools_t          tools;         /* that may be called */
     int                  open;          /* reasoning in the prompt, as
                                            llm_answer_open() says */
@@ -263,6 +265,15 @@ static inline int
 llm_seq_unscored(const llm_seq_t *s)
 {
     return s->prompt->ends && s->prompt->n_scored < s->prompt->n;
+}
+
+
+/* does it share pages with others?  Those of a prompt that must be whole are
+   of no use to any other */
+static inline int
+llm_seq_caches(const llm_seq_t *s)
+{
+    return !(s->req->msg->flags & LLM_REQ_NO_CACHE) && !s->req->prep.whole;
 }
 
 

@@ -69,7 +69,10 @@ typedef struct {
     void               (*drawn)(void *data, uint32_t i, llm_drawn_t *out);
     /* the final state of a result; NULL: it neither embeds nor scores */
     const float       *(*state)(void *data, uint32_t i);
-    /* the score of a pair, from the state of its last token */
+    /* a pooled state becomes the embedding, in place; nonzero: it has
+       changed.  NULL: it is the embedding */
+    int                (*project)(void *data, float *v);
+    /* the score of a pair, from its pooled state */
     double             (*rank)(void *data, const float *state);
     void               (*copy_page)(void *data, uint32_t src, uint32_t dst);
     /* slots of recurrent state, > max_seqs: the others are for snapshots; 0:

@@ -42,7 +42,7 @@ llm_state_page_end(uint32_t pos)
 static int
 llm_state_is_cached(const llm_seq_t *q)
 {
-    return !(q->req->msg->flags & LLM_REQ_NO_CACHE);
+    return llm_seq_caches(q);
 }
 
 

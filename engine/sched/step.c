@@ -253,7 +253,7 @@ llm_step_is_page_shared(const llm_step_t *st, const llm_seq_t *q)
     uint32_t          i, k, from;
     const llm_seq_t  *other;
 
-    if ((q->req->msg->flags & LLM_REQ_NO_CACHE)
+    if (!llm_seq_caches(q)
         || q->n_kv != q->n_tree * LLM_KV_PAGE)
     {
         return 0;
@@ -268,7 +268,7 @@ llm_step_is_page_shared(const llm_step_t *st, const llm_seq_t *q)
     for (i = 0; i < st->batch.n_seqs; i++) {
         other = st->seqs[i];
 
-        if (other == NULL || (other->req->msg->flags & LLM_REQ_NO_CACHE)
+        if (other == NULL || !llm_seq_caches(other)
             || other->n_tree != q->n_tree
             || llm_min(other->n_kv + other->in_batch, llm_seq_known(other))
                < from + LLM_KV_PAGE
@@ -321,10 +321,51 @@ llm_step_gives_more(const llm_seq_t *q)
 }
 
 
+/*
+ * How many rows of a prompt the step takes; 0: the prompt waits for the next
+ * one.  A prompt that must be whole takes a step for itself if the time of one
+ * does not suffice for it.
+ */
+
+static uint32_t
+llm_step_chunk(llm_sched_t *s, llm_seq_t *q, uint32_t n_decode,
+    uint32_t budget)
+{
+    uint32_t           n, scores;
+    const llm_step_t  *st;
+
+    st = s->next;
+    n = llm_seq_known(q) - q->n_kv;
+    scores = UINT32_MAX;
+
+    if (llm_step_gives_more(q)) {
+        scores = s->conf.runner.max_out - s->conf.runner.max_seqs
+                 - st->n_scores;
+    }
+
+    if (q->req->prep.whole) {
+        budget = st->n_prefill ? budget : s->conf.runner.batch - n_decode;
+
+        return n <= budget && n <= scores ? n : 0;
+    }
+
+    n = llm_min(n, budget);
+
+    if (n_decode) {
+        n = llm_min(n, llm_max(llm_seq_known(q) / LLM_STEP_SHARE,
+                               2u * LLM_KV_PAGE));
+    }
+
+    n = llm_state_rows(s, q, n);
+
+    return llm_min(n, scores);
+}
+
+
 static void
 llm_step_prefill(llm_sched_t *s)
 {
-    uint32_t     n, budget, n_decode, scores;
+    uint32_t     n, budget, n_decode;
     llm_seq_t   *q;
     llm_step_t  *st;
 
@@ -341,14 +382,7 @@ llm_step_prefill(llm_sched_t *s)
             continue;
         }
 
-        n = llm_min(llm_seq_known(q) - q->n_kv, budget);
-
-        if (n_decode) {
-            n = llm_min(n, llm_max(llm_seq_known(q) / LLM_STEP_SHARE,
-                                   2u * LLM_KV_PAGE));
-        }
-
-        n = llm_state_rows(s, q, n);
+        n = llm_step_chunk(s, q, n_decode, budget);
 
         if (s->conf.runner.window
             && llm_sched_room(s, q, &n) != LLM_OK)
@@ -362,22 +396,10 @@ llm_step_prefill(llm_sched_t *s)
             continue;
         }
 
-        if (llm_step_gives_more(q)) {
-            scores = s->conf.runner.max_out - s->conf.runner.max_seqs
-                     - st->n_scores;
-
-            if (scores == 0) {
-                q->waits = s->n_steps;
-                continue;
-            }
-
-            n = llm_min(n, scores);
-            st->n_scores += n;
-        }
-
+        st->n_scores += llm_step_gives_more(q) ? n : 0;
         llm_step_rows(s, q, n);
         st->n_prefill += n;
-        budget -= n;
+        budget -= llm_min(n, budget);
     }
 }
 

@@ -39,10 +39,10 @@ typedef struct {
 /* synthetic.c; never there without LLM_TEST */
 typedef struct llm_synthetic_s  llm_synthetic_t;
 
-/* rank.c: the prompt of a pair, as a converted Qwen3-Reranker has it: text with
-   the places {query} and {document} */
+/* rank.c: the prompt of a pair, as a converted Qwen3-Reranker or an encoder
+   has it: text with the places {query} and {document} */
 typedef struct {
-    char                *text;          /* owned; NULL: the file has none */
+    char                *text;          /* owned; NULL: there is none */
     size_t               len;
 } llm_rank_text_t;
 
@@ -260,8 +260,9 @@ llm_gn_t llm_calls_mark(llm_gram_build_t *b, const llm_toktree_t *tree,
 void llm_served_advice(llm_served_t *m, const llm_gguf_t *g);
 
 /* rank.c */
-/* reads the text, if there is one; LLM_ERROR: no memory */
-int llm_rank_load(llm_rank_text_t *t, const llm_gguf_t *g, llm_err_t *err);
+/* reads the text, if there is one, or makes an encoder's; after the model and
+   the vocabulary.  LLM_ERROR: no memory */
+int llm_rank_load(llm_served_t *m, const llm_gguf_t *g, llm_err_t *err);
 void llm_rank_free(llm_rank_text_t *t);
 /* can the model rank?  If not, err says what its file lacks */
 int llm_rank_check(const llm_served_t *m, llm_err_t *err);
@@ -275,6 +276,8 @@ uint32_t llm_rank_write(const llm_rank_text_t *t, llm_str_t query,
 /* does the model do the request's task?  If not, err says why */
 int llm_prep_task(const llm_served_t *m, const llm_request_t *msg,
     llm_err_t *err);
+/* must its prompts be computed in one step each? */
+int llm_prep_whole(const llm_served_t *m);
 /* which states of a prompt of n tokens become its vector */
 void llm_prep_pool(const llm_served_t *m, llm_pool_t *pool, uint32_t n);
 

@@ -76,6 +76,13 @@ llm_runner_state(void *data, uint32_t i)
 }
 
 
+static int
+llm_runner_project(void *data, float *v)
+{
+    return llm_model_project(data, v);
+}
+
+
 static double
 llm_runner_rank(void *data, const float *state)
 {
@@ -236,7 +243,7 @@ llm_served_read(llm_served_t *m)
     llm_served_template(m, llm_model_gguf(m->model));
     llm_served_advice(m, llm_model_gguf(m->model));
 
-    if (llm_rank_load(&m->rank, llm_model_gguf(m->model), err) != LLM_OK) {
+    if (llm_rank_load(m, llm_model_gguf(m->model), err) != LLM_OK) {
         return LLM_ERROR;
     }
 
@@ -263,6 +270,7 @@ llm_served_read(llm_served_t *m)
     run->logits = llm_runner_logits;
     run->drawn = llm_model_draws(m->model) ? llm_runner_drawn : NULL;
     run->state = llm_runner_state;
+    run->project = llm_runner_project;
     run->rank = llm_runner_rank;
     run->copy_page = llm_runner_copy;
     run->n_slots = llm_model_n_slots(m->model);

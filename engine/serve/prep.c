@@ -234,6 +234,7 @@ llm_prep_seqs(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
         q->stop_id = -1;
 
         if (msg->task != LLM_TASK_GENERATE) {
+            r->prep.whole = llm_prep_whole(m);
             q->max_gen = 0;
             llm_prep_pool(m, &q->pool, p->n);
         }

@@ -76,12 +76,14 @@ llm_prep_fits(const llm_served_t *m, const llm_req_t *r,
 
 
 /* keeps the end of an input, if the request wants that rather than an error;
-   special tokens count like others */
+   of an encoder's, which was trained so, the beginning and the token that ends
+   it.  Special tokens count like others */
 
 static void
 llm_prep_truncate(const llm_served_t *m, const llm_req_t *r,
     llm_prompt_ids_t *p)
 {
+    int32_t   last;
     uint32_t  most;
 
     if (r->msg->truncate == 0) {
@@ -90,10 +92,22 @@ llm_prep_truncate(const llm_served_t *m, const llm_req_t *r,
 
     most = r->msg->truncate < 0 ? m->runner.ctx : (uint32_t) r->msg->truncate;
 
-    if (p->n > most) {
-        memmove(p->ids, p->ids + p->n - most, most * sizeof(*p->ids));
-        p->n = most;
+    if (p->n <= most) {
+        return;
     }
+
+    last = p->ids[p->n - 1];
+
+    if (!llm_prep_whole(m)) {
+        memmove(p->ids, p->ids + p->n - most, most * sizeof(*p->ids));
+
+    } else if (llm_vocab_add_eos(m->vocab)
+               && last == llm_vocab_eos(m->vocab))
+    {
+        p->ids[most - 1] = last;
+    }
+
+    p->n = most;
 }
 
 

@@ -1,7 +1,8 @@
 /*
  * The prompt of a pair of query and document, from the file's text for it,
  * tokenizer.chat_template.rerank: no template with statements, but plain text
- * with the places {query} and {document}.
+ * with the places {query} and {document}.  Where the file has none, that of
+ * an encoder is both between BOS and EOS, as its vocabulary has them.
  *
  * What a client sends is put there as it is: a "{document}" in a query, or the
  * name of a control token in either, is text like any other.
@@ -66,18 +67,69 @@ llm_rank_is_whole(const llm_rank_text_t *t)
 }
 
 
-int
-llm_rank_load(llm_rank_text_t *t, const llm_gguf_t *g, llm_err_t *err)
-{
-    llm_str_t  s;
+/* [CLS]{query}[SEP]{document}[SEP]; those of RoBERTa's family, which are told
+   by their "</s>", have it twice between the two */
 
+static void
+llm_rank_frame(const llm_vocab_t *v, llm_buf_t *text)
+{
+    llm_str_t  bos, eos;
+
+    bos = llm_vocab_bytes(v, llm_vocab_bos(v));
+    eos = llm_vocab_bytes(v, llm_vocab_eos(v));
+
+    (void) llm_buf_add(text, bos.data, bos.len);
+    (void) llm_buf_add(text, "{query}", 7);
+    (void) llm_buf_add(text, eos.data, eos.len);
+
+    if (eos.len == 4 && memcmp(eos.data, "</s>", 4) == 0) {
+        (void) llm_buf_add(text, eos.data, eos.len);
+    }
+
+    (void) llm_buf_add(text, "{document}", 10);
+    (void) llm_buf_add(text, eos.data, eos.len);
+}
+
+
+static int
+llm_rank_load_frame(llm_served_t *m, const llm_gguf_t *g, llm_err_t *err)
+{
+    llm_buf_t  text;
+
+    if (m->model == NULL || !llm_model_hparams(m->model)->encoder) {
+        return LLM_OK;
+    }
+
+    llm_buf_init(&text, LLM_RANK_MAX);
+    llm_rank_frame(m->vocab, &text);
+
+    if (text.failed) {
+        llm_buf_free(&text);
+        return llm_fail(err, "%s: no memory for the prompt of a pair",
+                        llm_gguf_name(g));
+    }
+
+    m->rank.text = text.data;
+    m->rank.len = text.len;
+
+    return LLM_OK;
+}
+
+
+int
+llm_rank_load(llm_served_t *m, const llm_gguf_t *g, llm_err_t *err)
+{
+    llm_str_t         s;
+    llm_rank_text_t  *t;
+
+    t = &m->rank;
     t->text = NULL;
     t->len = 0;
 
     if (llm_gguf_get_str(g, LLM_RANK_KEY, &s, NULL) != LLM_OK
         || s.len > LLM_RANK_MAX)
     {
-        return LLM_OK;
+        return llm_rank_load_frame(m, g, err);
     }
 
     t->text = malloc(s.len + 1);

@@ -1,8 +1,9 @@
 /*
  * What a model can be asked for: text, vectors, scores.  A file with a
  * pooling type is that of an embedder or a ranker, and its model is not asked
- * for text, which it was not trained to write; every other decoder generates,
- * and embeds by the state of the last token.
+ * for text, which it was not trained to write; nor is an encoder, which cannot
+ * write any.  Every other decoder generates, and embeds by the state of the
+ * last token.
  */
 
 #include "engine/serve/engine.h"
@@ -25,6 +26,13 @@ llm_task_pooling(const llm_served_t *m)
 }
 
 
+int
+llm_prep_whole(const llm_served_t *m)
+{
+    return m->model && llm_model_hparams(m->model)->encoder;
+}
+
+
 static int
 llm_task_refused(const char *does_not, llm_pooling_t pooling, const char *use,
     llm_err_t *err)
@@ -42,6 +50,15 @@ llm_task_generate(const llm_served_t *m, llm_err_t *err)
     llm_pooling_t  pooling;
 
     pooling = llm_task_pooling(m);
+
+    if (llm_prep_whole(m)) {
+        return llm_fail_with(err, 400, "unsupported_model", "model",
+                             "This model does not generate text: it is an "
+                             "encoder (%s), made for %s.",
+                             llm_model_hparams(m->model)->arch,
+                             pooling == LLM_POOLING_RANK ? "rerank"
+                                                         : "embeddings");
+    }
 
     switch (pooling) {
 
@@ -130,7 +147,15 @@ llm_prep_task(const llm_served_t *m, const llm_request_t *msg, llm_err_t *err)
 void
 llm_prep_pool(const llm_served_t *m, llm_pool_t *pool, uint32_t n)
 {
-    switch (llm_task_pooling(m)) {
+    llm_pooling_t  pooling;
+
+    pooling = llm_task_pooling(m);
+
+    if (pooling == LLM_POOLING_RANK) {
+        pooling = llm_model_hparams(m->model)->rank_from;
+    }
+
+    switch (pooling) {
 
     case LLM_POOLING_MEAN:
         pool->next = 0;

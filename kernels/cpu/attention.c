@@ -409,7 +409,8 @@ llm_attn_tile(const llm_attn_job_t *job, uint32_t item, llm_attn_tile_t *t)
     t->row = b->seq_rows[t->seq] + part;
     t->n_rows = llm_min(job->rows, n - part);
     t->first = llm_heads_first(job->h, b->pos[t->row]);
-    t->last = b->pos[t->row + t->n_rows - 1] + 1;
+    t->last = llm_heads_end(job->h, b->pos[t->row + t->n_rows - 1],
+                            b->kv_len[t->seq]);
 }
 
 
@@ -419,7 +420,8 @@ static void
 llm_attn_setup(const llm_attn_job_t *job, const llm_attn_tile_t *t,
     uint32_t split, llm_cpu_attn_t *a)
 {
-    uint32_t                   i, j;
+    uint32_t                   i, j, m, pos;
+    const float               *slopes;
     const llm_batch_t         *b;
     const llm_cpu_kv_layer_t  *kv;
 
@@ -435,15 +437,21 @@ llm_attn_setup(const llm_attn_job_t *job, const llm_attn_tile_t *t,
     a->last = llm_min(t->last, a->first + LLM_ATTN_SPLIT);
     a->scale = job->h->scale;
     a->softcap = job->h->softcap;
+    slopes = job->h->slopes ? job->h->slopes->data + t->head : NULL;
+    a->slopes = slopes != NULL;
 
     for (i = 0; i < t->n_rows; i++) {
+        pos = b->pos[t->row + i];
+
         for (j = 0; j < t->n_heads; j++) {
-            a->q[i * t->n_heads + j] = job->q->data
-                                 + (size_t) (t->row + i) * job->q->cols
-                                 + (t->head + j) * job->h->head_dim_k;
-            a->from[i * t->n_heads + j] = llm_heads_first(job->h,
-                                                   b->pos[t->row + i]);
-            a->limit[i * t->n_heads + j] = b->pos[t->row + i] + 1;
+            m = i * t->n_heads + j;
+
+            a->q[m] = job->q->data + (size_t) (t->row + i) * job->q->cols
+                      + (t->head + j) * job->h->head_dim_k;
+            a->from[m] = llm_heads_first(job->h, pos);
+            a->limit[m] = llm_heads_end(job->h, pos, b->kv_len[t->seq]);
+            a->at[m] = pos;
+            a->slope[m] = slopes ? slopes[j] : 0;
         }
     }
 }

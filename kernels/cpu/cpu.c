@@ -380,6 +380,7 @@ const llm_ops_t  llm_ops_cpu = {
     .act = llm_cpu_act,
     .scale = llm_cpu_scale,
     .softcap = llm_cpu_softcap,
+    .add_vec = llm_cpu_add_vec,
     .embed_pos = llm_cpu_embed_pos,
     .columns = llm_cpu_columns,
     .experts_create = llm_cpu_experts_create,

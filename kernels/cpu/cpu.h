@@ -264,7 +264,10 @@ typedef struct {
     uint32_t             last;          /* key after the last */
     float                scale;
     float                softcap;       /* 0: none */
+    int                  slopes;        /* scores fall with the distance */
     const float         *q[LLM_ATTN_TILE];
+    uint32_t             at[LLM_ATTN_TILE];     /* position of each, and ... */
+    float                slope[LLM_ATTN_TILE];  /* ... by how much they fall */
     uint32_t             from[LLM_ATTN_TILE];   /* keys that each sees: from */
     uint32_t             limit[LLM_ATTN_TILE];  /* the first to before this */
     /* the result: sum of exp(s - max) v, not yet divided by sum */
@@ -473,6 +476,8 @@ void llm_cpu_scale(llm_dev_t *dev, llm_rows_t rows, float f,
 void llm_cpu_softcap(llm_dev_t *dev, llm_rows_t rows, float cap,
     llm_act_t *x);
 void llm_cpu_embed(llm_dev_t *dev, const llm_weight_t *w, llm_act_t *x);
+void llm_cpu_add_vec(llm_dev_t *dev, llm_rows_t rows, const llm_vec_t *v,
+    llm_act_t *x);
 void llm_cpu_embed_pos(llm_dev_t *dev, const llm_weight_t *w, llm_act_t *x);
 void llm_cpu_columns(llm_dev_t *dev, llm_rows_t rows, const llm_act_t *x,
     uint32_t first, llm_act_t *y);

@@ -461,6 +461,7 @@ const llm_ops_t  llm_ops_reference = {
     .act = llm_ref_act,
     .scale = llm_ref_scale,
     .softcap = llm_ref_softcap,
+    .add_vec = llm_ref_add_vec,
     .embed_pos = llm_ref_embed_pos,
     .columns = llm_ref_columns,
     .experts_create = llm_ref_experts_create,

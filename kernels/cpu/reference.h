@@ -138,6 +138,8 @@ void llm_ref_act(llm_dev_t *dev, llm_rows_t rows, const llm_act_fn_t *fn,
 void llm_ref_scale(llm_dev_t *dev, llm_rows_t rows, float f,
     const llm_act_t *x, int add, llm_act_t *y);
 void llm_ref_softcap(llm_dev_t *dev, llm_rows_t rows, float cap, llm_act_t *x);
+void llm_ref_add_vec(llm_dev_t *dev, llm_rows_t rows, const llm_vec_t *v,
+    llm_act_t *x);
 void llm_ref_embed_pos(llm_dev_t *dev, const llm_weight_t *w, llm_act_t *x);
 void llm_ref_columns(llm_dev_t *dev, llm_rows_t rows, const llm_act_t *x,
     uint32_t first, llm_act_t *y);

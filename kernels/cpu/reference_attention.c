@@ -210,6 +210,15 @@ llm_ref_score(const llm_refdev_t *d, const llm_heads_t *h,
 }
 
 
+/* how much less the score of the key at `key` is for the distance */
+
+static double
+llm_ref_slope(const llm_heads_t *h, uint32_t head, uint32_t pos, uint32_t key)
+{
+    return h->slopes ? h->slopes->data[head] * fabs((double) pos - key) : 0;
+}
+
+
 /* one head of one row over the positions of its sequence that it sees */
 
 static void
@@ -218,22 +227,24 @@ llm_ref_attend(llm_refdev_t *d, const llm_heads_t *h, const llm_kv_t *kv,
 {
     size_t        slot;
     double        max, total, p;
-    uint32_t      i, t, first, kv_head;
+    uint32_t      i, t, first, end, kv_head;
     const float  *v;
 
     kv_head = head / (h->n_heads / h->n_kv_heads);
     first = llm_heads_first(h, pos);
+    end = llm_heads_end(h, pos, d->batch->kv_len[seq]);
     max = h->sinks ? (double) h->sinks->data[head] : (double) -INFINITY;
 
-    for (t = first; t <= pos; t++) {
-        d->scores[t] = llm_ref_score(d, h, kv, seq, t, kv_head, q);
+    for (t = first; t < end; t++) {
+        d->scores[t] = llm_ref_score(d, h, kv, seq, t, kv_head, q)
+                       - llm_ref_slope(h, head, pos, t);
         max = llm_max(max, d->scores[t]);
     }
 
     total = h->sinks ? exp(h->sinks->data[head] - max) : 0;
     memset(d->sum, 0, h->head_dim_v * sizeof(double));
 
-    for (t = first; t <= pos; t++) {
+    for (t = first; t < end; t++) {
         slot = llm_ref_slot(d->batch, kv, h->layer, seq, t);
         v = llm_ref_value(h, kv, slot, kv_head);
         p = exp(d->scores[t] - max);

@@ -188,6 +188,23 @@ llm_ref_softcap(llm_dev_t *dev, llm_rows_t rows, float cap, llm_act_t *x)
 
 
 void
+llm_ref_add_vec(llm_dev_t *dev, llm_rows_t rows, const llm_vec_t *v,
+    llm_act_t *x)
+{
+    uint32_t       i, r, n;
+    llm_refdev_t  *d = (llm_refdev_t *) dev;
+
+    n = llm_ref_rows(d, rows);
+
+    for (r = 0; r < n; r++) {
+        for (i = 0; i < x->cols; i++) {
+            x->data[(size_t) r * x->cols + i] += v->data[i];
+        }
+    }
+}
+
+
+void
 llm_ref_embed_pos(llm_dev_t *dev, const llm_weight_t *w, llm_act_t *x)
 {
     float         *y;

@@ -20,6 +20,7 @@ typedef struct {
     const llm_weight_t  *w;
     const llm_act_t     *x;
     const llm_act_t     *up;
+    const llm_vec_t     *v;
     llm_act_t           *y;
     const llm_norm_t    *norm;
     const llm_act_fn_t  *fn;
@@ -77,6 +78,38 @@ llm_cpu_embed(llm_dev_t *dev, const llm_weight_t *w, llm_act_t *x)
 
     job.n_rows = job.cpu->batch->n_tokens;
     llm_cpu_run_rows(&job, llm_cpu_embed_item, x->cols);
+}
+
+
+static void
+llm_cpu_add_vec_item(void *arg, uint32_t item, uint32_t thread)
+{
+    float           *y;
+    uint32_t         row, i;
+    llm_rows_job_t  *job = arg;
+
+    (void) thread;
+
+    for (row = item * LLM_ROWS_STEP; row < llm_cpu_rows_end(job, item);
+         row++)
+    {
+        y = job->y->data + (size_t) row * job->y->cols;
+
+        for (i = 0; i < job->y->cols; i++) {
+            y[i] += job->v->data[i];
+        }
+    }
+}
+
+
+void
+llm_cpu_add_vec(llm_dev_t *dev, llm_rows_t rows, const llm_vec_t *v,
+    llm_act_t *x)
+{
+    llm_rows_job_t  job = { .cpu = (llm_cpu_t *) dev, .v = v, .y = x };
+
+    job.n_rows = llm_cpu_rows(job.cpu, rows);
+    llm_cpu_run_rows(&job, llm_cpu_add_vec_item, x->cols);
 }
 
 

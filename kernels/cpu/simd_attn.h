@@ -372,6 +372,24 @@ attn_block_values(const llm_cpu_attn_t *a, const attn_block_t *b,
 }
 
 
+/* scores of one vector fall with the distance of its position from the keys
+   from `key` on */
+
+static void
+attn_slope(const llm_cpu_attn_t *a, uint32_t m, uint32_t key)
+{
+    float    *p;
+    int32_t   i, d;
+
+    p = a->scores + m * LLM_ATTN_BLOCK;
+    d = (int32_t) key - (int32_t) a->at[m];
+
+    for (i = 0; i < LLM_ATTN_BLOCK; i++) {
+        p[i] -= a->slope[m] * (float) abs(d + i);
+    }
+}
+
+
 /*
  * The block's pages.  One that no vector sees may belong to another sequence
  * by now: it is not read.
@@ -438,6 +456,10 @@ simd_attn(llm_cpu_attn_t *a)
             if (a->softcap > 0) {
                 simd_softcap(a->softcap, a->scores + m * LLM_ATTN_BLOCK,
                              LLM_ATTN_BLOCK);
+            }
+
+            if (a->slopes) {
+                attn_slope(a, m, key);
             }
 
             first = a->from[m] > key ? a->from[m] - key : 0;

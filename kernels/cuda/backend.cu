@@ -702,6 +702,7 @@ static const llm_ops_t  llm_ops_cuda = {
     llm_cuda_act,
     llm_cuda_scale,
     llm_cuda_softcap,
+    NULL,
     llm_cuda_embed_pos,
     llm_cuda_columns,
     llm_cuda_experts_create,

@@ -245,9 +245,35 @@ test_spm(void)
 }
 
 
+/* as BERT's own files have it */
+
+static void
+tiny_hashes(llm_buf_t *b, const tiny_vocab_t *c)
+{
+    size_t  i;
+
+    static const char  *const tokens[] = {
+        "[PAD]", "[UNK]", "[CLS]", "[SEP]", "hello", "##llo", "wor", ","
+    };
+
+    (void) c;
+
+    gguf_begin(b, 3, 0, 2);
+    gguf_kv_str(b, "tokenizer.ggml.model", "bert");
+    gguf_kv_array(b, "tokenizer.ggml.tokens", LLM_GGUF_STR,
+                  llm_nelems(tokens));
+
+    for (i = 0; i < llm_nelems(tokens); i++) {
+        gguf_str(b, tokens[i], strlen(tokens[i]));
+    }
+}
+
+
 static void
 test_wordpiece(void)
 {
+    char           text[128];
+    size_t         i;
     llm_err_t      err;
     llm_vocab_t   *v;
     tiny_vocab_t   c = { 0 };
@@ -264,6 +290,16 @@ test_wordpiece(void)
           "case and accents are dropped, a comma is a word");
     gives(v, "hellollo", "4 6", "the longest token first");
     gives(v, "hellox hello", "1 4", "a word is unknown as a whole");
+
+    for (i = 0; i < 33; i++) {
+        memcpy(text + 2 + i * 3, "llo", 4);
+    }
+
+    memcpy(text, "he", 2);
+    gives(v, text, "1", "a word of 101 characters is unknown");
+    text[98] = '\0';
+    gives(v, text, "4 6 6 6 6 6 6 6 6 6 6 6 6 6 6 6 6 6 6 6 6 6 6 6 6 6 6 6 "
+          "6 6 6 6", "one of 98 is not");
     gives(v, "\xe6\x97\xa5\xe6\x97\xa5", "10 10", "ideographs are words");
     gives(v, "\xd0\x96", "11", "lower case of other scripts");
     gives(v, "e\xcc\x81 \xc3\x89", "12 12", "marks by themselves");
@@ -278,6 +314,14 @@ test_wordpiece(void)
     v = tiny_load(tiny_wordpiece, &c, &err);
     gives(v, "hello Hello w\xc3\xb6rld", "4 1 1",
           "a vocabulary that has case keeps it, and accents");
+    llm_vocab_free(v);
+
+    v = tiny_load(tiny_hashes, NULL, &err);
+    gives(v, "Hellollo,wor ld", "4 5 7 6 1", "tokens that go on with ##");
+    gives_flags(v, "hello", NULL, 0, LLM_TOKENIZE_ADD, "2 4 3",
+                "[CLS] and [SEP] of such a vocabulary");
+    is_int((int) llm_vocab_bytes(v, 5).len, 3, "without the ##");
+    is_int(llm_vocab_find(v, "llo", 3), 5, "that is its text");
     llm_vocab_free(v);
 }
 
@@ -429,7 +473,7 @@ test_wrong(void)
     llm_buf_free(&b);
 
     wrong(tiny_bpe, (tiny_vocab_t) { .model = "rwkv" },
-          "v: tokenizer.ggml.model: \"rwkv\" is not supported, gpt2, llama "
+          "v: tokenizer.ggml.model: \"rwkv\" is not supported, gpt2, llama, t5 "
           "and bert are");
     wrong(tiny_wordpiece, (tiny_vocab_t) { .model = "gpt2" },
           "v: tokenizer.ggml.merges: the file has none");

@@ -1,8 +1,8 @@
 /*
  * What the files that make up the tokenizer share: load.c loads a vocabulary,
  * vocab.c answers questions about it, text.c finds added tokens in a text and
- * hands what lies between them to bpe.c, spm.c or wordpiece.c, whose ids go
- * through tokens.c.
+ * hands what lies between them to bpe.c, spm.c, unigram.c or wordpiece.c,
+ * whose ids go through tokens.c.
  *
  * All of it is written by llm_vocab_load() and read-only afterwards; what a
  * call needs lives in an llm_tok_t on that call's stack.
@@ -12,6 +12,7 @@
 #define LLM_VOCAB_INTERNAL_H
 
 #include "engine/text/vocab/strmap.h"
+#include "engine/text/vocab/trie.h"
 #include "engine/text/vocab/vocab.h"
 
 #define LLM_SPACE_MARK       "\xe2\x96\x81"     /* U+2581, SentencePiece's */
@@ -33,7 +34,8 @@
 typedef enum {
     LLM_VOCAB_BPE = 0,
     LLM_VOCAB_SPM,
-    LLM_VOCAB_WORDPIECE
+    LLM_VOCAB_WORDPIECE,
+    LLM_VOCAB_UNIGRAM
 } llm_vocab_kind_t;
 
 typedef struct llm_pretok_s  llm_pretok_t;
@@ -50,6 +52,14 @@ typedef struct {
     llm_str_t            text;
     int32_t              id;
 } llm_added_t;
+
+/* charsmap.c; n_units 0: nothing is replaced */
+typedef struct {
+    const uint32_t      *units;         /* the double array */
+    const char          *texts;         /* each ends with a zero */
+    size_t               n_units;
+    size_t               n_texts;       /* bytes */
+} llm_charsmap_t;
 
 #define LLM_NO_RANK          UINT32_MAX
 #define LLM_NO_SYM           UINT32_MAX
@@ -83,6 +93,11 @@ struct llm_vocab_s {
     int                  lowercase;     /* WordPiece */
     int                  strip_accents;
     int                  mark_begins;   /* no token has U+2581 behind text */
+    int                  merge_spaces;  /* unigram: several become one, none
+                                           is left at the ends */
+    llm_charsmap_t       charsmap;      /* unigram, as the next two */
+    llm_trie_t           trie;
+    double               unk_score;
     int32_t              byte_id[256];  /* the token of a lone byte, or -1 */
     int                  leaves_out;    /* bytes that have no token */
 
@@ -141,6 +156,20 @@ int llm_vocab_is_plain(const llm_vocab_t *v, uint32_t id);
 int llm_bpe_tokenize(llm_tok_t *t, const char *p, size_t n);
 int llm_spm_tokenize(llm_tok_t *t, const char *p, size_t n);
 int llm_wordpiece_tokenize(llm_tok_t *t, const char *p, size_t n);
+int llm_unigram_tokenize(llm_tok_t *t, const char *p, size_t n);
+
+/* spm.c: where the text that can't be one token with what follows ends */
+size_t llm_spm_word(const llm_vocab_t *v, const char *p, size_t n);
+
+/* unigram.c: needs scores, types and flags */
+int llm_unigram_load(llm_vocab_t *v, const llm_gguf_t *g, llm_err_t *err);
+
+/* charsmap.c: a copy of the file's map in the arena, if it has one */
+int llm_charsmap_load(llm_charsmap_t *m, llm_arena_t *arena,
+    const llm_gguf_t *g, llm_err_t *err);
+/* what the next bytes of a text become, and how many they are, 1 or more */
+size_t llm_charsmap_next(const llm_charsmap_t *m, const char *p, size_t n,
+    llm_str_t *out);
 
 /* bpe.c: reads the merges; needs map, byte_level and the pre-tokenizer */
 int llm_bpe_load(llm_vocab_t *v, const llm_gguf_t *g, llm_err_t *err);

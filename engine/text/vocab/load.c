@@ -51,6 +51,14 @@ llm_vocab_set_kind(llm_vocab_t *v, const llm_gguf_t *g, llm_err_t *err)
         return LLM_OK;
     }
 
+    if (model.len == 2 && memcmp(model.data, "t5", 2) == 0) {
+        v->kind = LLM_VOCAB_UNIGRAM;
+        v->space_prefix = 1;
+        v->escape_space = 1;
+        v->merge_spaces = 1;
+        return LLM_OK;
+    }
+
     if (model.len == 4 && memcmp(model.data, "bert", 4) == 0) {
         v->kind = LLM_VOCAB_WORDPIECE;
         v->lowercase = 1;
@@ -58,7 +66,7 @@ llm_vocab_set_kind(llm_vocab_t *v, const llm_gguf_t *g, llm_err_t *err)
     }
 
     return llm_fail(err, "%s: tokenizer.ggml.model: \"%.*s\" is not "
-                    "supported, gpt2, llama and bert are", llm_gguf_name(g),
+                    "supported, gpt2, llama, t5 and bert are", llm_gguf_name(g),
                     (int) llm_min(model.len, (size_t) 32), model.data);
 }
 
@@ -68,7 +76,16 @@ llm_vocab_set_kind(llm_vocab_t *v, const llm_gguf_t *g, llm_err_t *err)
 static int
 llm_vocab_set_flags(llm_vocab_t *v, const llm_gguf_t *g, llm_err_t *err)
 {
-    if (v->kind == LLM_VOCAB_SPM) {
+    if (v->kind == LLM_VOCAB_SPM || v->kind == LLM_VOCAB_UNIGRAM) {
+
+        if (v->kind == LLM_VOCAB_UNIGRAM
+            && llm_gguf_get_bool(g, "tokenizer.ggml.remove_extra_whitespaces",
+                                 &v->merge_spaces, err)
+               == LLM_ERROR)
+        {
+            return LLM_ERROR;
+        }
+
         return llm_gguf_get_bool(g, "tokenizer.ggml.add_space_prefix",
                                  &v->space_prefix, err)
                == LLM_ERROR ? LLM_ERROR : LLM_OK;
@@ -141,8 +158,72 @@ llm_vocab_set_pretok(llm_vocab_t *v, const llm_gguf_t *g, llm_err_t *err)
 
 
 static int
+llm_vocab_begins(llm_str_t s, const char *text)
+{
+    return s.len > strlen(text) && memcmp(s.data, text, strlen(text)) == 0;
+}
+
+
+/* does WordPiece go on with "##", as BERT's own files have it, where others
+   begin with U+2581? */
+
+static int
+llm_vocab_has_hashes(const llm_vocab_t *v, const llm_gguf_kv_t *kv)
+{
+    int          hashes;
+    uint32_t     i;
+    llm_str_t    s;
+    const char  *p;
+
+    hashes = 0;
+
+    for (i = 0, p = kv->data; v->kind == LLM_VOCAB_WORDPIECE && i < v->n;
+         i++)
+    {
+        s = llm_gguf_next_str(&p);
+        hashes |= llm_vocab_begins(s, "##");
+
+        if (llm_vocab_begins(s, LLM_SPACE_MARK)) {
+            return 0;
+        }
+    }
+
+    return hashes;
+}
+
+
+/* copies a token's text to out, in the form with U+2581 if it has the other;
+   "[CLS]" and its kin are no words */
+
+static size_t
+llm_vocab_copy(llm_str_t s, int hashes, char *out)
+{
+    size_t  mark;
+
+    if (!hashes || (s.len > 2 && s.data[0] == '['
+                    && s.data[s.len - 1] == ']'))
+    {
+        memcpy(out, s.data, s.len);
+        return s.len;
+    }
+
+    if (llm_vocab_begins(s, "##")) {
+        memcpy(out, s.data + 2, s.len - 2);
+        return s.len - 2;
+    }
+
+    mark = s.len ? LLM_SPACE_MARK_LEN : 0;
+    memcpy(out, LLM_SPACE_MARK, mark);
+    memcpy(out + mark, s.data, s.len);
+
+    return s.len + mark;
+}
+
+
+static int
 llm_vocab_set_texts(llm_vocab_t *v, const llm_gguf_t *g, llm_err_t *err)
 {
+    int                   hashes;
     char                 *copy;
     size_t                size;
     uint32_t              i;
@@ -177,6 +258,8 @@ llm_vocab_set_texts(llm_vocab_t *v, const llm_gguf_t *g, llm_err_t *err)
         }
     }
 
+    hashes = llm_vocab_has_hashes(v, kv);
+    size += hashes ? (size_t) v->n * LLM_SPACE_MARK_LEN : 0;
     copy = llm_arena_alloc(&v->arena, size);
 
     if (copy == NULL || llm_strmap_init(&v->map, v->n, v->seed) != LLM_OK) {
@@ -185,7 +268,7 @@ llm_vocab_set_texts(llm_vocab_t *v, const llm_gguf_t *g, llm_err_t *err)
 
     for (i = 0, p = kv->data; i < v->n; i++) {
         s = llm_gguf_next_str(&p);
-        memcpy(copy, s.data, s.len);
+        s.len = llm_vocab_copy(s, hashes, copy);
         s.data = copy;
         copy += s.len;
 
@@ -521,8 +604,16 @@ llm_vocab_read(llm_vocab_t *v, const llm_gguf_t *g, llm_err_t *err)
 
     v->mark_begins = llm_vocab_mark_begins(v);
 
-    return v->kind == LLM_VOCAB_SPM ? llm_vocab_set_scores(v, g, err)
-                                    : LLM_OK;
+    if (v->kind == LLM_VOCAB_WORDPIECE) {
+        return LLM_OK;
+    }
+
+    if (llm_vocab_set_scores(v, g, err) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    return v->kind == LLM_VOCAB_UNIGRAM ? llm_unigram_load(v, g, err)
+                                        : LLM_OK;
 }
 
 
@@ -562,6 +653,7 @@ llm_vocab_free(llm_vocab_t *v)
 
     llm_pretok_free(v->pretok);
     llm_strmap_free(&v->map);
+    llm_trie_free(&v->trie);
     llm_arena_free(&v->arena);
     free(v->bytes);
     free(v->score);

@@ -143,6 +143,14 @@ llm_special_defaults(llm_vocab_t *v)
         v->add_bos = 1;
         break;
 
+    case LLM_VOCAB_UNIGRAM:
+        v->bos = llm_special_find(v, "<s>");
+        v->eos = llm_special_find(v, "</s>");
+        v->unk = llm_special_find(v, "<unk>");
+        v->add_bos = 1;
+        v->add_eos = 1;
+        break;
+
     default:
         v->bos = llm_special_find(v, "[CLS]");
         v->eos = llm_special_find(v, "[SEP]");

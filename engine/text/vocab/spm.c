@@ -62,9 +62,7 @@ llm_spm_is_mark(const char *p, size_t n)
 }
 
 
-/* where the text that can't merge with what follows ends */
-
-static size_t
+size_t
 llm_spm_word(const llm_vocab_t *v, const char *p, size_t n)
 {
     int     in_word;

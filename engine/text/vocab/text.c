@@ -247,6 +247,9 @@ llm_tok_plain(llm_tok_t *t, const char *p, size_t n)
     case LLM_VOCAB_SPM:
         return llm_spm_tokenize(t, p, n);
 
+    case LLM_VOCAB_UNIGRAM:
+        return llm_unigram_tokenize(t, p, n);
+
     default:
         return llm_wordpiece_tokenize(t, p, n);
     }

@@ -73,7 +73,9 @@ llm_vocab_pad(const llm_vocab_t *v)
 const char *
 llm_vocab_kind(const llm_vocab_t *v)
 {
-    static const char *const  names[] = { "bpe", "spm", "wordpiece" };
+    static const char *const  names[] = {
+        "bpe", "spm", "wordpiece", "unigram"
+    };
 
     return names[v->kind];
 }

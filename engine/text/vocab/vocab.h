@@ -1,7 +1,8 @@
 /*
  * A vocabulary and its tokenizer, from GGUF metadata: byte-level BPE with
  * a named pre-tokenizer ("gpt2"), SentencePiece with scores and byte
- * fallback ("llama"), WordPiece ("bert").
+ * fallback ("llama"), SentencePiece's unigram model ("t5"), WordPiece
+ * ("bert").
  *
  * Invariant: after llm_vocab_load() a vocabulary is read-only and may be
  * used by any number of threads at once.  It copies what it needs: the GGUF
@@ -68,7 +69,7 @@ int32_t llm_vocab_bos(const llm_vocab_t *v);
 int32_t llm_vocab_eos(const llm_vocab_t *v);
 int32_t llm_vocab_unk(const llm_vocab_t *v);
 int32_t llm_vocab_pad(const llm_vocab_t *v);
-/* "bpe", "spm" or "wordpiece" */
+/* "bpe", "spm", "wordpiece" or "unigram" */
 const char *llm_vocab_kind(const llm_vocab_t *v);
 int llm_vocab_add_bos(const llm_vocab_t *v);
 int llm_vocab_add_eos(const llm_vocab_t *v);

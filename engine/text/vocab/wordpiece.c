@@ -9,12 +9,45 @@
  * of Hangul only the first consonant is left.
  *
  * In a GGUF file the token that begins a word has U+2581 before it, and one
- * that goes on has not (BERT's own files write "##" before those).
+ * that goes on has not; where a file writes "##" before those, as BERT's own
+ * do, load.c makes the first form of it.
  */
 
 #include "engine/text/vocab/unicode.h"
 #include "engine/base/utf8.h"
 #include "engine/text/vocab/internal.h"
+
+
+/* a word of more characters is unknown, whatever it has; BERT's own rule, of
+   which files say nothing */
+#define LLM_WORDPIECE_WORD  100
+
+
+static int
+llm_wordpiece_unknown(llm_tok_t *t)
+{
+    if (t->vocab->unk == -1) {
+        return llm_fail_with(t->err, 400, NULL, NULL, "the model has no token "
+                             "for unknown words");
+    }
+
+    return llm_tok_push(t, t->vocab->unk);
+}
+
+
+/* is the word in t->text, behind its mark, of too many characters? */
+
+static int
+llm_wordpiece_is_long(const llm_tok_t *t)
+{
+    size_t  i, n;
+
+    for (i = LLM_SPACE_MARK_LEN, n = 0; i < t->text.len; i++) {
+        n += ((unsigned char) t->text.data[i] & 0xc0) != 0x80;
+    }
+
+    return n > LLM_WORDPIECE_WORD;
+}
 
 
 /* covers the word in t->text, which begins with U+2581, and empties it */
@@ -36,6 +69,11 @@ llm_wordpiece_word(llm_tok_t *t)
         return LLM_OK;
     }
 
+    if (llm_wordpiece_is_long(t)) {
+        t->text.len = LLM_SPACE_MARK_LEN;
+        return llm_wordpiece_unknown(t);
+    }
+
     while (pos < t->text.len) {
         len = llm_min(t->text.len - pos, v->max_len);
 
@@ -50,12 +88,7 @@ llm_wordpiece_word(llm_tok_t *t)
         if (len == 0) {
             t->out->len = before;
 
-            if (v->unk == -1) {
-                return llm_fail_with(t->err, 400, NULL, NULL, "the model has "
-                                     "no token for unknown words");
-            }
-
-            if (llm_tok_push(t, v->unk) != LLM_OK) {
+            if (llm_wordpiece_unknown(t) != LLM_OK) {
                 return LLM_ERROR;
             }
 

@@ -13,14 +13,18 @@ package LLM::GGUF;
 # writes the same model in three files, $dir/demo-00001-of-00003.gguf and so
 # on, and returns their names.
 #
+# Without a file to begin with (undef) it has what is given and no more.
+#
 # Values: [ u32 => N ], [ f32 => X ], [ bool => 0 or 1 ], [ str => TEXT ],
-# [ strs => TEXT, ... ]; undef: the key is left out.  Tensors are float32; with
-# keep => qr/.../ only such tensors of the other file stay.
+# [ strs => TEXT, ... ], [ u32s => N, ... ], [ f32s => X, ... ]; undef: the key
+# is left out.  Tensors are float32; with keep => qr/.../ only such tensors of
+# the other file stay.
 
 use strict;
 use warnings;
 
-my %TYPES = (u32 => 4, f32 => 6, bool => 7, str => 8, strs => 9);
+my %TYPES = (u32 => 4, f32 => 6, bool => 7, str => 8, strs => 9, u32s => 9,
+             f32s => 9);
 my @SIZES = (1, 1, 2, 2, 4, 4, 4, 1, undef, undef, 8, 8, 8);
 
 
@@ -56,6 +60,8 @@ sub value {
           : $kind eq 'f32' ? pack('f<', $values[0])
           : $kind eq 'bool' ? pack('C', $values[0])
           : $kind eq 'str' ? string($values[0])
+          : $kind eq 'u32s' ? pack('L<Q<L<*', 4, scalar @values, @values)
+          : $kind eq 'f32s' ? pack('L<Q<f<*', 6, scalar @values, @values)
           : pack('L<Q<', 8, scalar @values) . join('', map { string($_) }
                                                        @values);
 
@@ -66,9 +72,13 @@ sub value {
 sub make {
     my ($from, $to, %opt) = @_;
 
-    open my $in, '<:raw', $from or die "$from: $!";
-    my $data = do { local $/; <$in> };
-    close $in;
+    my $data = 'GGUF' . pack 'L<Q<Q<', 3, 0, 0;
+
+    if (defined $from) {
+        open my $in, '<:raw', $from or die "$from: $!";
+        $data = do { local $/; <$in> };
+        close $in;
+    }
 
     my ($version, $n_tensors, $n_kv) = unpack 'x4L<Q<Q<', $data;
     my $at = 24;
@@ -106,7 +116,7 @@ sub make {
 
     $n_tensors = $n_kept;
 
-    my $bytes = substr $data, int(($at + 31) / 32) * 32;
+    my $bytes = defined $from ? substr $data, int(($at + 31) / 32) * 32 : '';
 
     for my $name (sort keys %{ $opt{tensors} // {} }) {
         my ($shape, @floats) = @{ $opt{tensors}{$name} };

@@ -1,0 +1,199 @@
+/*
+ * Encoders with BERT's layers, whose norms come behind attention and the
+ * feed-forward network: BERT itself (and what is converted to it: RoBERTa,
+ * XLM-RoBERTa, bge, e5, MiniLM), Nomic's with and without experts, Jina's
+ * second and third.
+ *
+ * Positions are embeddings, RoPE, or slopes of attention's scores.
+ */
+
+#include "engine/model/blocks.h"
+#include "engine/model/reader.h"
+
+
+static const llm_tensor_want_t  llm_bert_tensors[] = {
+    { LLM_LT_ATTN_NORM, LLM_WANT_NONE },
+    { LLM_LT_FFN_NORM, LLM_WANT_NONE },
+    { LLM_LT_GATE, LLM_WANT_NONE },
+    { LLM_LT_GATE_BIAS, LLM_WANT_NONE },
+    { LLM_LT_N, LLM_WANT_NONE }
+};
+
+static const llm_tensor_want_t  llm_gated_bert_tensors[] = {
+    { LLM_LT_ATTN_NORM, LLM_WANT_NONE },
+    { LLM_LT_FFN_NORM, LLM_WANT_NONE },
+    { LLM_LT_N, LLM_WANT_NONE }
+};
+
+static const llm_tensor_want_t  llm_mixed_bert_tensors[] = {
+    { LLM_LT_ATTN_NORM, LLM_WANT_NONE },
+    { LLM_LT_FFN_NORM, LLM_WANT_NONE },
+    { LLM_LT_GATE, LLM_WANT_NONE },
+    { LLM_LT_GATE_BIAS, LLM_WANT_NONE },
+    { LLM_LT_GATE_EXPS, LLM_WANT_NONE },
+    { LLM_LT_N, LLM_WANT_NONE }
+};
+
+static const llm_tensor_want_t  llm_bert_globals[] = {
+    { LLM_GT_EMBD_NORM, LLM_WANT_REQUIRED },
+    { LLM_GT_EMBD_NORM_BIAS, LLM_WANT_REQUIRED },
+    { LLM_GT_TOKEN_TYPES, LLM_WANT_OPTIONAL },
+    { LLM_GT_POS_EMBD, LLM_WANT_REQUIRED },
+    { LLM_GT_OUTPUT_NORM, LLM_WANT_NONE },
+    { LLM_GT_N, LLM_WANT_NONE }
+};
+
+static const llm_tensor_want_t  llm_turned_bert_globals[] = {
+    { LLM_GT_EMBD_NORM, LLM_WANT_REQUIRED },
+    { LLM_GT_EMBD_NORM_BIAS, LLM_WANT_REQUIRED },
+    { LLM_GT_TOKEN_TYPES, LLM_WANT_OPTIONAL },
+    { LLM_GT_OUTPUT_NORM, LLM_WANT_NONE },
+    { LLM_GT_N, LLM_WANT_NONE }
+};
+
+static const llm_arch_experts_t  llm_bert_experts = {
+    .score = LLM_ROUTE_SOFTMAX
+};
+
+
+static void
+llm_bert_no_rope(llm_desc_t *d)
+{
+    uint32_t  i;
+
+    for (i = 0; i < d->hp.n_layers; i++) {
+        d->layers[i].rope = LLM_NO_ROPE;
+    }
+}
+
+
+static int
+llm_bert_read(llm_reader_t *r)
+{
+    llm_bert_no_rope(r->d);
+
+    return LLM_OK;
+}
+
+
+/* an expert is a network without a gate */
+
+static int
+llm_mixed_bert_read(llm_reader_t *r)
+{
+    uint32_t  i;
+
+    static const llm_block_t  *const mixed[] = {
+        &llm_block_attention, &llm_block_attn_after, &llm_block_mixture,
+        &llm_block_layer_after
+    };
+
+    for (i = 0; i < r->d->hp.n_layers; i++) {
+        if (r->d->layers[i].route.n_experts == 0) {
+            continue;
+        }
+
+        memset(r->d->layers[i].want, 0, sizeof(r->d->layers[i].want));
+        r->d->layers[i].n_ff = 0;
+        llm_desc_chain(&r->d->layers[i], mixed, llm_nelems(mixed));
+        llm_layer_want(&r->d->layers[i], r->d->arch->tensors);
+    }
+
+    return LLM_OK;
+}
+
+
+/* scores fall with the distance; the gate may be the first half of the "up"
+   matrix, or be missing */
+
+static int
+llm_sloped_bert_read(llm_reader_t *r)
+{
+    const llm_gguf_tensor_t  *up;
+
+    r->d->max_slope = 8;
+    llm_bert_no_rope(r->d);
+
+    up = llm_gguf_find_tensor(r->g, "blk.0.ffn_up.weight");
+
+    if (up && up->ne[1] == r->d->layers[0].n_ff
+        && llm_gguf_find_tensor(r->g, "blk.0.ffn_gate.weight") == NULL)
+    {
+        llm_desc_want(r->d, LLM_LT_GATE, LLM_WANT_NONE);
+    }
+
+    if (llm_read_f32(r, "attention.max_alibi_bias", &r->d->max_slope)
+        == LLM_ERROR)
+    {
+        return LLM_ERROR;
+    }
+
+    if (!(r->d->max_slope > 0 && r->d->max_slope <= 64)) {
+        return llm_fail(r->err, "%s: %s.attention.max_alibi_bias: %g is not "
+                        "within 0 and 64", llm_gguf_name(r->g),
+                        r->d->hp.arch, r->d->max_slope);
+    }
+
+    return LLM_OK;
+}
+
+
+#define LLM_BERT_BLOCKS                                                      \
+    { &llm_block_attention, &llm_block_attn_after, &llm_block_ffn,           \
+      &llm_block_layer_after }
+
+const llm_arch_t  llm_arch_bert = {
+    .name = "bert",
+    .encoder = 1,
+    .norm = LLM_NORM_LAYER,
+    .act = LLM_GLU_GELU_ERF,
+    .blocks = LLM_BERT_BLOCKS,
+    .tensors = llm_bert_tensors,
+    .globals = llm_bert_globals,
+    .read = llm_bert_read
+};
+
+const llm_arch_t  llm_arch_nomic_bert = {
+    .name = "nomic-bert",
+    .encoder = 1,
+    .rope = LLM_ROPE_NEOX,
+    .norm = LLM_NORM_LAYER,
+    .blocks = LLM_BERT_BLOCKS,
+    .tensors = llm_gated_bert_tensors,
+    .globals = llm_turned_bert_globals
+};
+
+const llm_arch_t  llm_arch_nomic_bert_moe = {
+    .name = "nomic-bert-moe",
+    .encoder = 1,
+    .rope = LLM_ROPE_NEOX,
+    .norm = LLM_NORM_LAYER,
+    .act = LLM_GLU_GELU_ERF,
+    .blocks = LLM_BERT_BLOCKS,
+    .experts = &llm_bert_experts,
+    .tensors = llm_mixed_bert_tensors,
+    .globals = llm_turned_bert_globals,
+    .read = llm_mixed_bert_read
+};
+
+const llm_arch_t  llm_arch_jina_bert_v2 = {
+    .name = "jina-bert-v2",
+    .encoder = 1,
+    .norm = LLM_NORM_LAYER,
+    .act = LLM_GLU_GELU_ERF,
+    .blocks = LLM_BERT_BLOCKS,
+    .tensors = llm_gated_bert_tensors,
+    .globals = llm_turned_bert_globals,
+    .read = llm_sloped_bert_read
+};
+
+const llm_arch_t  llm_arch_jina_bert_v3 = {
+    .name = "jina-bert-v3",
+    .encoder = 1,
+    .rope = LLM_ROPE_NEOX,
+    .norm = LLM_NORM_LAYER,
+    .act = LLM_GLU_GELU_ERF,
+    .blocks = LLM_BERT_BLOCKS,
+    .tensors = llm_bert_tensors,
+    .globals = llm_turned_bert_globals
+};

@@ -1,0 +1,137 @@
+/*
+ * Matrices that work on one vector a sequence, on the host: those that turn a
+ * pooled state into the model's embedding (dense_2 and dense_3, of models
+ * converted with their sentence-transformers modules), and what rank.c needs
+ * of the kind.
+ *
+ * Invariant: a result depends on the vector alone.  The model owns the
+ * matrices, as float32; they are read once for each sequence, which is no work
+ * for a device.
+ */
+
+#include "engine/model/model_internal.h"
+
+/* sums side by side, in an order that is always the same */
+#define LLM_HOST_LANES  8
+
+
+int
+llm_load_host(llm_load_t *l, llm_global_tensor_t id, float **w)
+{
+    size_t                    n;
+    const llm_gguf_tensor_t  *t;
+
+    t = l->m->desc.global[id];
+
+    if (t == NULL) {
+        return LLM_OK;
+    }
+
+    n = (size_t) t->ne[0] * t->ne[1];
+    *w = malloc(n * sizeof(float));
+
+    if (*w == NULL) {
+        return llm_fail(l->err, "%s: no memory for %.*s",
+                        llm_gguf_name(l->m->gguf), (int) t->name.len,
+                        t->name.data);
+    }
+
+    llm_dequantize(t->type, t->data, *w, n);
+
+    return LLM_OK;
+}
+
+
+double
+llm_host_dot(const float *a, const float *b, uint32_t n)
+{
+    float     sum[LLM_HOST_LANES] = { 0 };
+    double    total;
+    uint32_t  i, k;
+
+    for (i = 0; i + LLM_HOST_LANES <= n; i += LLM_HOST_LANES) {
+        for (k = 0; k < LLM_HOST_LANES; k++) {
+            sum[k] += a[i + k] * b[i + k];
+        }
+    }
+
+    for (total = 0; i < n; i++) {
+        total += (double) a[i] * b[i];
+    }
+
+    for (k = 0; k < LLM_HOST_LANES; k++) {
+        total += sum[k];
+    }
+
+    return total;
+}
+
+
+int
+llm_desc_dense(const llm_gguf_t *g, const llm_desc_t *d, llm_err_t *err)
+{
+    const llm_gguf_tensor_t  *two, *three;
+
+    two = d->global[LLM_GT_DENSE_2];
+    three = d->global[LLM_GT_DENSE_3];
+
+    if ((two == NULL) != (three == NULL)
+        || (two && two->ne[1] != three->ne[0]))
+    {
+        return llm_fail(err, "%s: dense_2.weight and dense_3.weight: they do "
+                        "not fit each other", llm_gguf_name(g));
+    }
+
+    return LLM_OK;
+}
+
+
+int
+llm_load_dense(llm_load_t *l)
+{
+    llm_model_t              *m;
+    const llm_gguf_tensor_t  *two;
+
+    m = l->m;
+    two = m->desc.global[LLM_GT_DENSE_2];
+
+    if (two == NULL) {
+        return LLM_OK;
+    }
+
+    m->n_dense = (uint32_t) two->ne[1];
+    m->dense_row = malloc((size_t) m->n_dense * sizeof(float));
+
+    if (m->dense_row == NULL) {
+        return llm_fail(l->err, "%s: no memory for dense_2.weight",
+                        llm_gguf_name(m->gguf));
+    }
+
+    return llm_load_host(l, LLM_GT_DENSE_2, &m->dense[0]) == LLM_OK
+           ? llm_load_host(l, LLM_GT_DENSE_3, &m->dense[1]) : LLM_ERROR;
+}
+
+
+int
+llm_model_project(const llm_model_t *m, float *v)
+{
+    uint32_t  i, n;
+
+    n = m->desc.hp.n_embd;
+
+    if (m->n_dense == 0) {
+        return 0;
+    }
+
+    for (i = 0; i < m->n_dense; i++) {
+        m->dense_row[i] = (float) llm_host_dot(m->dense[0] + (size_t) i * n,
+                                               v, n);
+    }
+
+    for (i = 0; i < n; i++) {
+        v[i] = (float) llm_host_dot(m->dense[1] + (size_t) i * m->n_dense,
+                                    m->dense_row, m->n_dense);
+    }
+
+    return 1;
+}

@@ -1,0 +1,363 @@
+#!/usr/bin/perl
+
+# Encoders over HTTP: vectors and scores of a tiny BERT against what its head
+# makes of the states that objs/llm writes; prompts framed as the vocabulary
+# has it; any file with attention.causal false; what is refused.
+
+use strict;
+use warnings;
+
+use JSON::PP;
+use LLM::GGUF;
+use LLM::Test;
+use Test::More;
+
+my ($WIDTH, $FF, $CTX) = (32, 48, 96);
+my $MARK = "\xe2\x96\x81";
+my @WORDS = qw(the sky is blue red an apple green of what colour grass and);
+
+my $demo = "$LLM::Test::ROOT/models/demo.gguf";
+my @names = qw(mean cls last none silent ranker pairs causal);
+my $t = LLM::Test->new(
+    model => 'llm_model demo %%ROOT%%/models/demo.gguf threads=1 ctx=256'
+           . ' parallel=4;'
+           . join('', map { "llm_model $_ $_.gguf threads=1 parallel=3"
+                            . ($_ eq 'causal' ? ' ctx=64' : '')
+                            . ($_ eq 'mean' ? ' default;' : ';') } @names),
+    locations => 'location / { llm_api; }'
+                 . 'location = /health { llm_health; }');
+my $dir = $t->dir;
+
+my %bert = (
+    'general.architecture' => [ str => 'bert' ],
+    'bert.block_count' => [ u32 => 2 ],
+    'bert.context_length' => [ u32 => $CTX ],
+    'bert.embedding_length' => [ u32 => $WIDTH ],
+    'bert.feed_forward_length' => [ u32 => $FF ],
+    'bert.attention.head_count' => [ u32 => 4 ],
+    'bert.attention.layer_norm_epsilon' => [ f32 => 1e-12 ],
+    'bert.attention.causal' => [ bool => 0 ]);
+
+my %wordpiece = (
+    'tokenizer.ggml.model' => [ str => 'bert' ],
+    'tokenizer.ggml.tokens' => [ strs => qw([PAD] [UNK] [CLS] [SEP]),
+                                 map({ "$MARK$_" } @WORDS), 's' ],
+    'tokenizer.ggml.token_type' => [ u32s => 3, 2, 3, 3,
+                                     (1) x (@WORDS + 1) ]);
+
+my %unigram = (
+    'tokenizer.ggml.model' => [ str => 't5' ],
+    'tokenizer.ggml.tokens' => [ strs => qw(<s> <pad> </s> <unk>),
+                                 map({ "$MARK$_" } @WORDS), 's' ],
+    'tokenizer.ggml.scores' => [ f32s => 0, 0, 0, 0,
+                                 map { -1 - $_ / 8 } 0 .. @WORDS ],
+    'tokenizer.ggml.token_type' => [ u32s => 3, 3, 3, 2,
+                                     (1) x (@WORDS + 1) ]);
+
+my %body = body(4 + @WORDS + 1);
+my @cls = map { sin($_ * 0.7) / 3 } 1 .. $WIDTH * $WIDTH;
+my @cls_bias = map { cos($_) / 5 } 1 .. $WIDTH;
+my @out = map { sin($_ * 1.3) } 1 .. $WIDTH;
+my %head = ('cls.weight' => [ [ $WIDTH, $WIDTH ], @cls ],
+            'cls.bias' => [ [ $WIDTH ], @cls_bias ],
+            'cls.output.weight' => [ [ $WIDTH, 1 ], @out ],
+            'cls.output.bias' => [ [ 1 ], 0.25 ]);
+
+made('mean', { %bert, %wordpiece, 'bert.pooling_type' => [ u32 => 1 ] });
+made('cls', { %bert, %wordpiece, 'bert.pooling_type' => [ u32 => 2 ] });
+made('last', { %bert, %wordpiece, 'bert.pooling_type' => [ u32 => 3 ] });
+made('none', { %bert, %wordpiece, 'bert.pooling_type' => [ u32 => 0 ] });
+made('silent', { %bert, %wordpiece });
+made('ranker', { %bert, %wordpiece, 'bert.pooling_type' => [ u32 => 4 ] },
+     %head);
+made('pairs', { %bert, %unigram, 'bert.pooling_type' => [ u32 => 4 ] },
+     %head);
+LLM::GGUF::make($demo, "$dir/causal.gguf",
+                kv => { 'qwen3.attention.causal' => [ bool => 0 ],
+                        'qwen3.pooling_type' => [ u32 => 3 ] });
+
+$t->start;
+
+
+# ---- vectors ----
+
+my $text = 'What colour is the sky?';
+my @ids = (2, map({ word($_) } qw(what colour is the sky)), 1, 3);
+my @rows = states('mean', @ids);
+my @mean = map { my $k = $_; my $s = 0; $s += $_->[$k] for @rows;
+                 $s / @rows } 0 .. $WIDTH - 1;
+
+my $res = embed(input => $text);
+
+is($res->{status}, 200, 'answers') or diag($res->{body});
+is($res->{json}{usage}{prompt_tokens}, scalar @ids,
+   'a token for each word, [CLS] and [SEP]');
+near(vector($res), unit(@mean), 'the mean of all states, of length 1');
+near(vector(embed(input => \@ids)), unit(@mean), 'token ids');
+near(vector(embed(model => 'cls', input => $text)), unit(@{ $rows[0] }),
+     'the first state');
+near(vector(embed(model => 'last', input => $text)), unit(@{ $rows[-1] }),
+     'the last state');
+near(vector(embed(model => 'silent', input => $text)), unit(@mean),
+     'the mean, if the file says nothing');
+
+for my $pooling (qw(mean cls last)) {
+    near([ unpack 'f<*', llm("@ids", 'embed', "$dir/mean.gguf", '--pooling',
+                             $pooling) ],
+         $pooling eq 'mean' ? \@mean : $rows[$pooling eq 'cls' ? 0 : -1],
+         "llm embed --pooling $pooling");
+}
+
+is(llm("@ids", 'embed', "$dir/mean.gguf", '--pooling none', '--batch', $_),
+   llm("@ids", 'embed', "$dir/mean.gguf", '--pooling none'),
+   "the same bytes with --batch $_") for 1, 3, 64;
+
+
+# ---- many at once ----
+
+my @texts = map { join ' ', map { $WORDS[($_ * $_) % @WORDS] } 1 .. $_ % 90 + 1 }
+            1 .. 60;
+my @alone = map { vector(embed(input => $_)) } @texts;
+
+$res = embed(input => \@texts);
+is($res->{status}, 200, '60 at once') or diag($res->{body});
+is_deeply([ map { $_->{embedding} } @{ $res->{json}{data} } ], \@alone,
+          'each as alone, to the last bit');
+is($res->{json}{usage}{prompt_tokens_details}{cached_tokens} // 0, 0,
+   'none is in a cache');
+
+$res = embed(input => [ ($texts[50]) x 20 ]);
+is_deeply([ map { $_->{embedding} } @{ $res->{json}{data} } ],
+          [ ($alone[50]) x 20 ], 'twenty times the same');
+
+my $full = join ' ', ('grass') x ($CTX - 2);
+is(embed(input => $full)->{json}{usage}{prompt_tokens}, $CTX,
+   'the whole context');
+$res = embed(input => "$full sky");
+is($res->{status}, 400, 'and one more');
+is($res->{json}{error}{code}, 'context_length_exceeded', 'its code');
+is(embed(input => "$full sky sky", truncate_prompt_tokens => -1)->{status},
+   200, 'truncated to what fits');
+is_deeply(vector(embed(input => $text, truncate_prompt_tokens => 4)),
+          vector(embed(input => [ @ids[0 .. 2], 3 ])),
+          'truncated to the first tokens, and [SEP]');
+
+
+# ---- scores ----
+
+my @docs = ('The sky is blue', 'grass', '', 'an apple and [SEP] the sky');
+
+for my $model (qw(ranker pairs)) {
+    my @between = $model eq 'pairs' ? (2, 2) : (3);
+    my ($bos, $eos) = $model eq 'pairs' ? (0, 2) : (2, 3);
+    my @want = map { score($model, $bos, plain($model, $text), @between,
+                           plain($model, $_), $eos) } @docs;
+
+    $res = $t->post('/v1/rerank', { model => $model, query => $text,
+                                    documents => \@docs });
+    is($res->{status}, 200, "$model: scores") or diag($res->{body});
+
+    my %got = map { $_->{index} => $_->{relevance_score} }
+              @{ $res->{json}{results} // [] };
+    near([ map { $got{$_} // -1 } 0 .. $#docs ], \@want,
+         "$model: those of the head");
+    cmp_ok((sort { $a <=> $b } @want)[-1] - (sort { $a <=> $b } @want)[0],
+           '>', 0.001, "$model: which differ");
+}
+
+
+# ---- any architecture ----
+
+my @qwen = map { $_ + 0 } split ' ', llm($text, 'tokenize', $demo);
+@rows = states('causal', @qwen);
+$res = embed(model => 'causal', input => $text);
+is($res->{status}, 200, 'a qwen3 without a causal mask') or diag($res->{body});
+near(vector($res), unit(@{ $rows[-1] }), 'the last state');
+
+my @other = states('causal', @qwen[0 .. $#qwen - 1]);
+cmp_ok(abs($other[0][0] - $rows[0][0]), '>', 1e-4,
+       'the first state depends on the last token');
+
+
+# ---- what is refused ----
+
+for my $model (qw(mean ranker causal)) {
+    my $for = $model eq 'ranker' ? 'rerank' : 'embeddings';
+
+    for my $case ([ 'chat/completions', { messages => [ { role => 'user',
+                                                  content => 'Hi' } ] } ],
+                  [ 'completions', { prompt => 'Hi' } ])
+    {
+        $res = $t->post("/v1/$case->[0]", { model => $model,
+                                            %{ $case->[1] } });
+        is($res->{status}, 400, "$model: $case->[0] is refused");
+        is($res->{json}{error}{code}, 'unsupported_model', 'its code');
+        like($res->{json}{error}{message}, qr/encoder.*made for $for/,
+             'what it is for');
+    }
+}
+
+is(embed(model => 'ranker', input => 'sky')->{status}, 400,
+   'a ranker does not embed');
+is(embed(model => 'none', input => 'sky')->{status}, 400,
+   'no pooling, no vector');
+like(llm('4 5 6', 'logits', "$dir/mean.gguf", '2>&1'),
+     qr/an encoder: it has no logits/, 'llm logits says why not');
+
+$t->stop;
+
+done_testing();
+
+
+# a tiny BERT's tensors
+
+sub body {
+    my ($vocab) = @_;
+
+    my $seed = 1;
+    my $some = sub {
+        my ($scale, $plus, @shape) = @_;
+        my $n = 1;
+
+        $n *= $_ for @shape;
+
+        return [ [ @shape ],
+                 map { $seed = ($seed * 16807) % 2147483647;
+                       $plus + $scale * ($seed / 1073741824 - 1) } 1 .. $n ];
+    };
+
+    my %tensors = (
+        'token_embd.weight' => $some->(1, 0, $WIDTH, $vocab),
+        'position_embd.weight' => $some->(0.5, 0, $WIDTH, $CTX),
+        'token_types.weight' => $some->(0.5, 0, $WIDTH, 2),
+        'token_embd_norm.weight' => $some->(0.2, 1, $WIDTH),
+        'token_embd_norm.bias' => $some->(0.2, 0, $WIDTH));
+
+    for my $l (0, 1) {
+        for ([ attn_q => $WIDTH, $WIDTH ], [ attn_k => $WIDTH, $WIDTH ],
+             [ attn_v => $WIDTH, $WIDTH ], [ attn_output => $WIDTH, $WIDTH ],
+             [ ffn_up => $WIDTH, $FF ], [ ffn_down => $FF, $WIDTH ])
+        {
+            my ($name, $in, $rows) = @$_;
+
+            $tensors{"blk.$l.$name.weight"} = $some->(0.4, 0, $in, $rows);
+            $tensors{"blk.$l.$name.bias"} = $some->(0.2, 0, $rows);
+        }
+
+        for (qw(attn_output_norm layer_output_norm)) {
+            $tensors{"blk.$l.$_.weight"} = $some->(0.2, 1, $WIDTH);
+            $tensors{"blk.$l.$_.bias"} = $some->(0.2, 0, $WIDTH);
+        }
+    }
+
+    return %tensors;
+}
+
+
+sub made {
+    my ($name, $kv, %more) = @_;
+
+    LLM::GGUF::make(undef, "$dir/$name.gguf", kv => $kv,
+                    tensors => { %body, %more });
+}
+
+
+sub word {
+    my ($word) = @_;
+
+    for (0 .. $#WORDS) {
+        return 4 + $_ if $WORDS[$_] eq $word;
+    }
+
+    die $word;
+}
+
+
+sub embed {
+    my (%body) = @_;
+
+    return $t->post('/v1/embeddings', \%body);
+}
+
+
+sub vector {
+    my ($res) = @_;
+
+    return $res->{json}{data}[0]{embedding} // [];
+}
+
+
+# what objs/llm prints for this input
+
+sub llm {
+    my ($input, @args) = @_;
+
+    my $file = "$dir/in";
+
+    open my $f, '>', $file or die "$file: $!";
+    print $f $input;
+    close $f;
+
+    return scalar `$LLM::Test::OBJS/llm @args < $file`;
+}
+
+
+sub plain {
+    my ($model, $text) = @_;
+
+    return map { $_ + 0 } split ' ', llm($text, 'tokenize',
+                                         "$dir/$model.gguf");
+}
+
+
+sub states {
+    my ($model, @ids) = @_;
+
+    my @all = unpack 'f<*', llm("@ids", 'embed', "$dir/$model.gguf",
+                                '--pooling none');
+    my $width = @all / @ids;
+
+    return map { [ @all[$_ * $width .. ($_ + 1) * $width - 1] ] } 0 .. $#ids;
+}
+
+
+sub score {
+    my ($model, @ids) = @_;
+
+    my $state = (states($model, @ids))[0];
+    my $odds = 0.25;
+
+    for my $i (0 .. $WIDTH - 1) {
+        my $x = $cls_bias[$i];
+
+        $x += $cls[$i * $WIDTH + $_] * $state->[$_] for 0 .. $WIDTH - 1;
+        $x = (exp(2 * $x) - 1) / (exp(2 * $x) + 1);
+        $odds += $out[$i] * $x;
+    }
+
+    return 1 / (1 + exp(-$odds));
+}
+
+
+sub unit {
+    my (@v) = @_;
+
+    my $norm = 0;
+    $norm += $_ * $_ for @v;
+
+    return [ map { $_ / sqrt $norm } @v ];
+}
+
+
+sub near {
+    my ($got, $want, $name) = @_;
+
+    my $far = @$got == @$want ? 0 : 1e9;
+
+    for (0 .. $#$want) {
+        my $d = abs(($got->[$_] // 1e9) - $want->[$_]);
+        $far = $d if $d > $far;
+    }
+
+    cmp_ok($far, '<', 1e-5, $name);
+}
