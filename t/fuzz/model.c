@@ -102,12 +102,15 @@ static void
 fuzz_run(llm_model_t *m)
 {
     int32_t      ids[FUZZ_IDS];
-    uint32_t     i, n, from, pos[FUZZ_IDS], out[FUZZ_IDS], rows[2];
+    uint32_t     i, n, from, end, pos[FUZZ_IDS], out[FUZZ_IDS], rows[2];
     uint32_t     kv_len, page = 0, slot = 0;
     llm_err_t    err;
     llm_batch_t  b;
+    const int    encoder = llm_model_hparams(m)->encoder;
 
-    for (from = 0; from < FUZZ_IDS + 2; from += n) {
+    end = encoder ? FUZZ_IDS : FUZZ_IDS + 2;    /* an encoder has one step */
+
+    for (from = 0; from < end; from += n) {
         n = from ? 1 : FUZZ_IDS;
         kv_len = from + n;
         rows[0] = 0;
@@ -131,12 +134,14 @@ fuzz_run(llm_model_t *m)
         b.pages = &page;
         b.out_rows = out;
         b.slots = &slot;
+        b.gives = encoder ? LLM_GIVES_STATES : LLM_GIVES_LOGITS;
 
         if (llm_model_forward(m, &b, &err) != LLM_OK) {
             return;
         }
 
-        (void) llm_model_logits(m, n - 1);
+        (void) (encoder ? llm_model_state(m, n - 1)
+                        : llm_model_logits(m, n - 1));
     }
 }
 

@@ -60,11 +60,15 @@ run(llm_model_t *m)
     int           rc;
     int32_t       ids[IDS] = { 0, 1, 2 };
     uint32_t      n, i, pos[IDS], out[IDS], rows[2] = { 0, 0 };
-    uint32_t      from, kv_len, page = 0;
+    uint32_t      from, end, kv_len, page = 0, slot = 0;
     llm_err_t     err;
     llm_batch_t   b;
+    const float  *got;
+    const int     encoder = llm_model_hparams(m)->encoder;
 
-    for (from = 0, rc = LLM_OK; from <= IDS && rc == LLM_OK; from += n) {
+    end = encoder ? IDS : IDS + 1;      /* an encoder has one step */
+
+    for (from = 0, rc = LLM_OK; from < end && rc == LLM_OK; from += n) {
         n = from ? 1 : IDS;
         rows[1] = n;
         kv_len = from + n;
@@ -85,11 +89,15 @@ run(llm_model_t *m)
         b.kv_len = &kv_len;
         b.pages = &page;
         b.out_rows = out;
+        b.slots = &slot;
+        b.gives = encoder ? LLM_GIVES_STATES : LLM_GIVES_LOGITS;
 
         rc = llm_model_forward(m, &b, &err);
 
-        if (rc == LLM_OK && llm_model_logits(m, n - 1) == NULL) {
-            rc = LLM_ERROR;
+        if (rc == LLM_OK) {
+            got = encoder ? llm_model_state(m, n - 1)
+                          : llm_model_logits(m, n - 1);
+            rc = got ? LLM_OK : LLM_ERROR;
         }
     }
 
