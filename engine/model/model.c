@@ -414,24 +414,6 @@ llm_load_choice(llm_load_t *l)
 }
 
 
-/* the pages that a sequence of ctx holds at once: all, or those of a window, of
-   two steps, and the broken ones at both ends */
-
-uint32_t
-llm_load_seq_pages(const llm_model_t *m)
-{
-    uint64_t  n;
-
-    if (m->window == 0) {
-        return m->max_pages;
-    }
-
-    n = ((uint64_t) m->window + 2 * (uint64_t) m->batch) / LLM_KV_PAGE + 4;
-
-    return (uint32_t) llm_min(n, m->max_pages);
-}
-
-
 /* how the memory for pages and states is shared out */
 typedef struct {
     size_t    page;                     /* bytes of one */
@@ -543,22 +525,6 @@ llm_load_states(llm_load_t *l, uint64_t slots)
     m->state = m->ops->state_create(m->dev, &o, l->err);
 
     return m->state ? LLM_OK : LLM_ERROR;
-}
-
-
-/* bytes of a slot, 0: the model has no states */
-
-size_t
-llm_load_slot_size(const llm_load_t *l)
-{
-    llm_model_t       *m = l->m;
-    llm_state_opts_t   o = {
-        .n_layers = m->desc.hp.n_layers,
-        .n_slots = 1,
-        .layers = m->desc.states
-    };
-
-    return m->desc.hp.n_recurrent ? m->ops->state_size(m->dev, &o) : 0;
 }
 
 

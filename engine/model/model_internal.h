@@ -155,7 +155,7 @@ typedef struct {
 /* memory.c: all but n_pages */
 void llm_load_kv_opts(const llm_load_t *l, llm_kv_opts_t *o);
 
-/* model.c: pages that one sequence of ctx needs; bytes of its states */
+/* likewise: pages that one sequence of ctx needs; bytes of its states */
 uint32_t llm_load_seq_pages(const llm_model_t *m);
 size_t llm_load_slot_size(const llm_load_t *l);
 /*

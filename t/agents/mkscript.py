@@ -25,6 +25,7 @@ Formats: github.com/ggml-org/ggml, docs/gguf.md.
 
 import argparse
 import json
+import math
 import random
 import re
 import struct
@@ -115,26 +116,24 @@ def write(path, script):
              + [mkmodel.pair(k, *v) for k, v in kv.items()])
     tensors = list(mkmodel.tensors(SHAPE, n_vocab))
     table, at = [], 0
-    for name, row, count in tensors:
-        dims = (row, count) if count else (row,)
+    for name, dims, _ in tensors:
         table.append(mkmodel.string(name) + struct.pack(
             f"<I{len(dims)}QIQ", len(dims), *dims, 0, at))
-        at += mkmodel.align(row * max(count, 1) * 4)
+        at += mkmodel.align(math.prod(dims) * 4)
 
     with open(path, "wb") as f:
         f.write(struct.pack("<4sIQQ", b"GGUF", 3, len(table), len(pairs)))
         f.writelines(pairs)
         f.writelines(table)
-        for name, row, count in tensors:
+        for name, dims, what in tensors:
             f.write(bytes(mkmodel.align(f.tell()) - f.tell()))
             if name == "token_embd.weight":
                 f.writelines(rows(n_vocab, embd))
             elif name == "output.weight":
                 f.writelines(rows(n_vocab, out))
-            elif count:
-                f.write(bytes(row * count * 4))
             else:
-                f.write(struct.pack("<f", 1) * row)
+                number = 0 if what == "w" else what
+                f.write(struct.pack("<f", number) * math.prod(dims))
         f.write(bytes(mkmodel.align(f.tell()) - f.tell()))
 
 

@@ -19,6 +19,7 @@ query and each position that it sees.
 
 import argparse
 import json
+import math
 import random
 import sys
 from pathlib import Path
@@ -36,23 +37,24 @@ def step_bytes(s, n_vocab, kind, streams, fp8):
     _, elements, make = mkmodel.TYPES[kind]
     block = len(make(random.Random(1)))
     total = 0
-    for name, row, rows in mkmodel.tensors(s, n_vocab):
+    for name, dims, what in mkmodel.tensors(s, n_vocab):
         if name == "token_embd.weight" and not s["tied"]:
             continue
-        if not rows:
-            total += row * 4
+        if what != "w":
+            total += math.prod(dims) * 4
         elif "weights" in fp8 and name.startswith("blk.") and elements == 1:
-            total += (row + 4) * rows
+            total += (dims[0] + 4) * dims[1]
         else:
-            total += row * rows // elements * block
+            total += math.prod(dims) // elements * block
     head = s["head"] + 1 if "kv" in fp8 else 2 * s["head"]
     kv = s["layers"] * s["kv"] * 2 * head
     return total + streams * CACHED * kv
 
 
 def prompt_flops(s, n_vocab, tokens):
-    layers = sum(row * rows for name, row, rows in mkmodel.tensors(s, n_vocab)
-                 if name.startswith("blk."))
+    layers = sum(math.prod(dims)
+                 for name, dims, what in mkmodel.tensors(s, n_vocab)
+                 if name.startswith("blk.") and what == "w")
     pairs = tokens * (tokens + 1) // 2
     return (2 * layers * tokens + 2 * s["embd"] * n_vocab
             + 4 * s["layers"] * s["heads"] * s["head"] * pairs)

@@ -149,7 +149,10 @@ for my $n ('x', '-1', '1.5', '18446744073709551616', '') {
           'complete', $demo, "--seed=$n");
 }
 
-fails('a sequence that no memory holds', qr/ctx=2147483647 takes \d+ MiB/, '1',
+fails('a sequence that no memory holds',
+      qr/for one sequence of ctx=268435456 takes \d+ MiB/, '1',
+      'logits', $demo, '--ctx=268435456');
+fails('a sequence too long to count', qr/ctx: 2147483647 is too large/, '1',
       'logits', $demo, '--ctx=2147483647');
 fails('instructions that do not exist', qr/instruction set "mmx"/, '1',
       'logits', $demo, '--isa=mmx');
