@@ -113,6 +113,8 @@ for my $workers (1, 3) {
     my %ask = (max_tokens => 2000, temperature => 0);
     my $text = LLM::Client::text_of($t->open_long(%ask)->events);
 
+    cmp_ok(length $text, '>', 2000, "$name: a text");
+
     my @streams = map { $t->open_long(%ask) } 1 .. 4;
     my $whole = $t->open('/v1/completions',
                          { prompt => 'a', ignore_eos => \1, %ask });

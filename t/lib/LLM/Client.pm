@@ -308,6 +308,7 @@ sub event {
         $event->{data} = $1;
 
         if ($self->{light} && $1 =~ $LIGHT) {
+            $event->{text} = $1;
             $self->{text} .= $1;
             return $event;
         }
@@ -351,7 +352,7 @@ sub text_of {
 
     return join '', map {
         my $c = $_->{json} && $_->{json}{choices}[0];
-        $c ? $c->{text} // $c->{delta}{content} // '' : ''
+        $_->{text} // ($c ? $c->{text} // $c->{delta}{content} // '' : '')
     } @events;
 }
 
