@@ -446,6 +446,17 @@ def write(path, shape, name, kinds, vocab):
         out.write(bytes(align(out.tell()) - out.tell()))
 
 
+def shared(whole, layers):
+    """Of so many layers as many share keys and values as of the whole model's.
+
+    The last two that do not must be one with a window and one without, as
+    in the real one: llama.cpp asserts that.
+    """
+    own = 1 - whole["shared"] / whole["layers"]
+    interval = whole["interval"]
+    return layers - max(1, round(own * layers / interval)) * interval
+
+
 def main():
     demo = Path(__file__).resolve().parents[2] / "models" / "demo.gguf"
     p = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
@@ -460,9 +471,8 @@ def main():
     shape = dict(SHAPES[args.shape])
     if args.layers:
         shape["layers"] = args.layers
-        if "shared" in shape:           # as many of the layers as before
-            whole = SHAPES[args.shape]
-            shape["shared"] = shape["shared"] * args.layers // whole["layers"]
+        if "shared" in shape:
+            shape["shared"] = shared(SHAPES[args.shape], args.layers)
     if args.ctx:
         shape["ctx"] = args.ctx
     write(args.out, shape, f"{args.shape} {args.type} (random)",
