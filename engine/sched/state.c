@@ -39,13 +39,6 @@ llm_state_page_end(uint32_t pos)
 }
 
 
-static int
-llm_state_is_cached(const llm_seq_t *q)
-{
-    return llm_seq_caches(q);
-}
-
-
 /*
  * The slot of a sequence that has got its pages: with the snapshot of the last
  * page that is computed, if there is one.  Taking a slot may end that very
@@ -142,7 +135,7 @@ llm_state_drop(llm_sched_t *s, llm_seq_t *q)
 static int
 llm_state_is_due(const llm_seq_t *q, uint32_t n)
 {
-    if (n == 0 || n % LLM_KV_PAGE || !llm_state_is_cached(q)) {
+    if (n == 0 || n % LLM_KV_PAGE || !llm_seq_caches(q)) {
         return 0;
     }
 
@@ -161,7 +154,7 @@ llm_state_common(const llm_seq_t *q, const llm_seq_t *other)
 {
     uint32_t  n, most;
 
-    if (!llm_state_is_cached(q) || !llm_state_is_cached(other)
+    if (!llm_seq_caches(q) || !llm_seq_caches(other)
         || q->n_kv != q->n_tree * LLM_KV_PAGE || other->n_tree < q->n_tree
         || other->req->prep.salt.tenant != q->req->prep.salt.tenant
         || other->req->prep.salt.salt != q->req->prep.salt.salt
@@ -250,7 +243,7 @@ llm_state_rows(const llm_sched_t *s, llm_seq_t *q, uint32_t n)
 {
     uint32_t  end, due;
 
-    if (s->slots == NULL || !llm_state_is_cached(q)) {
+    if (s->slots == NULL || !llm_seq_caches(q)) {
         return n;
     }
 
