@@ -145,14 +145,37 @@ llm_state_is_due(const llm_seq_t *q, uint32_t n)
 }
 
 
-/* how many positions from q->n_kv on it may have in common with another one,
-   which has as many pages of the tree at least: up to the end of a page, or 0
-   if there is no page more */
+static int
+llm_state_same_page(const llm_seq_t *a, const llm_seq_t *b, uint32_t from)
+{
+    uint32_t  i, end;
+
+    end = from + LLM_KV_PAGE;
+
+    if (end <= llm_min(a->prompt->n, b->prompt->n)) {
+        return memcmp(a->prompt->ids + from, b->prompt->ids + from,
+                      LLM_KV_PAGE * sizeof(*a->prompt->ids))
+               == 0;
+    }
+
+    for (i = from; i < end && llm_seq_token(a, i) == llm_seq_token(b, i); i++)
+    { /* void */ }
+
+    return i == end;
+}
+
+
+/*
+ * How many positions from q->n_kv on it has in common with another one, which
+ * has as many pages of the tree at least: up to the end of a page, or 0 if
+ * there is no page more.  What is behind `most` is not looked at, as this is
+ * asked about all pairs in each step.
+ */
 
 static uint32_t
-llm_state_common(const llm_seq_t *q, const llm_seq_t *other)
+llm_state_common(const llm_seq_t *q, const llm_seq_t *other, uint32_t most)
 {
-    uint32_t  n, most;
+    uint32_t  n;
 
     if (!llm_seq_caches(q) || !llm_seq_caches(other)
         || q->n_kv != q->n_tree * LLM_KV_PAGE || other->n_tree < q->n_tree
@@ -164,14 +187,12 @@ llm_state_common(const llm_seq_t *q, const llm_seq_t *other)
         return 0;
     }
 
-    most = llm_min(llm_seq_sharable(q), llm_seq_known(other));
+    most = llm_min(most, llm_min(llm_seq_sharable(q), llm_seq_known(other)));
 
     for (n = q->n_kv;
-         n < most && llm_seq_token(q, n) == llm_seq_token(other, n);
-         n++)
+         n + LLM_KV_PAGE <= most && llm_state_same_page(q, other, n);
+         n += LLM_KV_PAGE)
     { /* void */ }
-
-    n = llm_state_page_end(n);
 
     return n > q->n_kv ? n : 0;
 }
@@ -196,7 +217,7 @@ llm_state_is_shared(const llm_step_t *st, const llm_seq_t *q)
             continue;
         }
 
-        n = llm_state_common(q, other);
+        n = llm_state_common(q, other, st->kv_len[i] + LLM_KV_PAGE);
 
         if (n > st->kv_len[i]
             || (n && n == st->kv_len[i] && llm_state_is_due(other, n)))
@@ -210,10 +231,10 @@ llm_state_is_shared(const llm_step_t *st, const llm_seq_t *q)
 
 
 /* the other prompts that wait to be computed: where one of them leaves this
-   one a snapshot is due */
+   one, at `end` or before, a snapshot is due */
 
 static void
-llm_state_branches(const llm_sched_t *s, llm_seq_t *q)
+llm_state_branches(const llm_sched_t *s, llm_seq_t *q, uint32_t end)
 {
     uint32_t          i, n;
     const llm_seq_t  *other;
@@ -227,9 +248,11 @@ llm_state_branches(const llm_sched_t *s, llm_seq_t *q)
             continue;
         }
 
-        n = llm_state_common(other, q);
+        n = llm_state_common(other, q, end + LLM_KV_PAGE);
 
-        if (n > q->n_kv && (q->branch <= q->n_kv || n < q->branch)) {
+        if (n > q->n_kv && n <= end
+            && (q->branch <= q->n_kv || n < q->branch))
+        {
             q->branch = n;
         }
     }
@@ -247,9 +270,8 @@ llm_state_rows(const llm_sched_t *s, llm_seq_t *q, uint32_t n)
         return n;
     }
 
-    llm_state_branches(s, q);
-
     end = q->n_kv + n;
+    llm_state_branches(s, q, end);
     due = (q->n_kv / LLM_STATE_PROMPT + 1) * LLM_STATE_PROMPT;
     end = llm_min(end, due);
     due = llm_state_page_end(llm_seq_sharable(q));
