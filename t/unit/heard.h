@@ -1,0 +1,187 @@
+/*
+ * What is heard of an answer: each is read whole, byte by byte and in random
+ * pieces, which must give the same.
+ */
+
+#ifndef LLM_T_HEARD_H
+#define LLM_T_HEARD_H
+
+#include "engine/api/json.h"
+#include "engine/emit/answer.h"
+#include "engine/serve/engine.h"
+#include "engine/text/chat/chat.h"
+#include "t/unit/tap.h"
+
+typedef struct {
+    llm_buf_t    content;
+    llm_buf_t    reasoning;
+    llm_buf_t    calls;
+    uint32_t     n_calls;
+    int          wrong;                 /* a call out of order */
+} heard_t;
+
+
+static unsigned  n_sure;                /* cases that sure_agrees() has
+                                           tried */
+
+
+static inline int
+hear(void *data, llm_part_t part, uint32_t call, llm_str_t text)
+{
+    heard_t    *h;
+    llm_buf_t  *b;
+
+    h = data;
+    b = part == LLM_PART_CONTENT ? &h->content
+        : part == LLM_PART_REASONING ? &h->reasoning : &h->calls;
+
+    if (part == LLM_PART_TOOL_NAME) {
+        h->wrong |= call != h->n_calls++;
+
+    } else if (part == LLM_PART_TOOL_ARGS) {
+        h->wrong |= call + 1 != h->n_calls;
+    }
+
+    return llm_buf_add(b, text.data, text.len);
+}
+
+
+static inline void
+heard_free(heard_t *h)
+{
+    llm_buf_free(&h->content);
+    llm_buf_free(&h->reasoning);
+    llm_buf_free(&h->calls);
+}
+
+
+/* reads raw in pieces of at most `most` bytes, of random lengths if it is
+   negative */
+
+static inline void
+listen(const llm_answer_opts_t *o, llm_str_t raw, int most, heard_t *h)
+{
+    size_t         i, n;
+    llm_answer_t  *a;
+
+    memset(h, 0, sizeof(*h));
+    llm_buf_init(&h->content, 0);
+    llm_buf_init(&h->reasoning, 0);
+    llm_buf_init(&h->calls, 0);
+
+    a = llm_answer_create(o, hear, h);
+
+    for (i = 0; a && i < raw.len; i += n) {
+        n = most > 0 ? (size_t) most : 1 + (size_t) rand() % (size_t) -most;
+        n = llm_min(n, raw.len - i);
+        h->wrong |= llm_answer_push(a, (llm_str_t) { n, raw.data + i });
+    }
+
+    h->wrong |= a == NULL || llm_answer_end(a) != LLM_OK
+                || llm_answer_calls(a) != h->n_calls;
+    llm_answer_free(a);
+}
+
+
+static inline int
+same(const llm_buf_t *a, const llm_buf_t *b)
+{
+    return a->len == b->len && (a->len == 0
+                                || memcmp(a->data, b->data, a->len) == 0);
+}
+
+
+static inline int
+is(const llm_buf_t *b, const char *want)
+{
+    if (b->len == strlen(want) && memcmp(b->data ? b->data : "", want, b->len)
+                                  == 0)
+    {
+        return 1;
+    }
+
+    printf("# got  '%s'\n# want '%s'\n", b->len ? b->data : "", want);
+
+    return 0;
+}
+
+
+/* 1 if all ways to cut it give what is in h */
+
+static inline int
+cuts_agree(const llm_answer_opts_t *o, llm_str_t raw, const heard_t *h)
+{
+    int      i, good;
+    heard_t  cut;
+
+    static const int  most[] = { 1, 2, 3, -5, -5, -9, -17, -40 };
+
+    for (i = 0, good = 1; i < (int) llm_nelems(most); i++) {
+        listen(o, raw, most[i], &cut);
+
+        good &= !cut.wrong && same(&h->content, &cut.content)
+                && same(&h->reasoning, &cut.reasoning)
+                && same(&h->calls, &cut.calls);
+
+        heard_free(&cut);
+    }
+
+    return good;
+}
+
+
+static inline llm_chat_t *
+chat(const char *name, const char *src, size_t len)
+{
+    llm_err_t    err;
+    llm_chat_t  *c;
+
+    c = llm_chat_create((llm_str_t) { len, src }, llm_str(""), llm_str(""),
+                        &err);
+
+    if (c == NULL) {
+        printf("# %s: %s\n", name, err.msg);
+    }
+
+    return c;
+}
+
+
+/* does it say the same piece by piece, as if a grammar had written it?  That
+   writes arguments as objects and no ids */
+
+static inline int
+sure_agrees(const llm_answer_opts_t *o, llm_str_t raw, const heard_t *h)
+{
+    int                good;
+    heard_t            sure;
+    llm_answer_opts_t  so;
+
+    so = *o;
+    so.form = llm_calls_form(o->format);
+    so.flags |= LLM_ANSWER_SURE;
+
+    if (so.form == NULL || h->n_calls == 0
+        || memmem(raw.data, raw.len, "\": \"{", 5)
+        || memmem(raw.data, raw.len, "\"id\"", 4))
+    {
+        return 1;
+    }
+
+    n_sure++;
+    listen(&so, raw, (int) raw.len, &sure);
+
+    good = !sure.wrong && same(&h->content, &sure.content)
+           && same(&h->reasoning, &sure.reasoning)
+           && same(&h->calls, &sure.calls) && cuts_agree(&so, raw, &sure);
+
+    if (!good) {
+        printf("# sure: '%s'\n", sure.calls.len ? sure.calls.data : "");
+    }
+
+    heard_free(&sure);
+
+    return good;
+}
+
+#endif /* LLM_T_HEARD_H */
