@@ -69,73 +69,92 @@ sub value {
 }
 
 
-sub make {
-    my ($from, $to, %opt) = @_;
+# what a file has: keys in order, each with its bytes; tensors in order, each
+# with its name, its bytes but for the offset, and that; and where the first
+# tensor begins.  Without a file there is nothing.
 
-    my $data = 'GGUF' . pack 'L<Q<Q<', 3, 0, 0;
+sub parts {
+    my ($from) = @_;
+    my %p = (version => 3, data => '', start => 0, kv => [], tensors => []);
 
-    if (defined $from) {
-        open my $in, '<:raw', $from or die "$from: $!";
-        $data = do { local $/; <$in> };
-        close $in;
-    }
+    return \%p unless defined $from;
+
+    open my $in, '<:raw', $from or die "$from: $!";
+    my $data = do { local $/; <$in> };
+    close $in;
 
     my ($version, $n_tensors, $n_kv) = unpack 'x4L<Q<Q<', $data;
     my $at = 24;
-    my (@kv, %seen);
 
     for (1 .. $n_kv) {
         my $len = unpack 'Q<', substr $data, $at, 8;
-        my $key = substr $data, $at + 8, $len;
         my $type = unpack 'L<', substr $data, $at + 8 + $len, 4;
         my $end = value_end(\$data, $type, $at + 12 + $len);
 
-        push @kv, substr $data, $at, $end - $at if !exists $opt{kv}{$key};
+        push @{ $p{kv} }, { key => substr($data, $at + 8, $len),
+                            bytes => substr($data, $at, $end - $at) };
         $at = $end;
     }
+
+    for (1 .. $n_tensors) {
+        my $len = unpack 'Q<', substr $data, $at, 8;
+        my $dims = unpack 'L<', substr $data, $at + 8 + $len, 4;
+        my $size = 8 + $len + 4 + 8 * $dims + 4;
+
+        push @{ $p{tensors} },
+            { name => substr($data, $at + 8, $len),
+              info => substr($data, $at, $size),
+              at => unpack('Q<', substr $data, $at + $size, 8) };
+        $at += $size + 8;
+    }
+
+    @p{qw(version data start)} = ($version, $data, int(($at + 31) / 32) * 32);
+
+    return \%p;
+}
+
+
+# writes a file of these keys, tensors' descriptions, and their bytes
+
+sub put {
+    my ($to, $version, $kv, $info, $bytes) = @_;
+
+    my $head = 'GGUF'
+             . pack('L<Q<Q<', $version, scalar @$info, scalar @$kv)
+             . join('', @$kv, @$info);
+
+    open my $out, '>:raw', $to or die "$to: $!";
+    print $out $head, "\0" x (-length($head) % 32), $bytes,
+               "\0" x (-length($bytes) % 32);
+    close $out or die "$to: $!";
+}
+
+
+sub make {
+    my ($from, $to, %opt) = @_;
+
+    my $p = parts($from);
+    my @kv = map { $_->{bytes} }
+             grep { !exists $opt{kv}{$_->{key}} } @{ $p->{kv} };
 
     push @kv, string($_) . value(@{ $opt{kv}{$_} })
         for grep { $opt{kv}{$_} } sort keys %{ $opt{kv} };
 
-    my $info = '';
-    my $n_kept = 0;
-
-    for (1 .. $n_tensors) {
-        my $from = $at;
-        my $len = unpack 'Q<', substr $data, $at, 8;
-        my $name = substr $data, $at + 8, $len;
-
-        $at += 8 + $len;
-        $at += 4 + 8 * unpack('L<', substr $data, $at, 4) + 12;
-
-        if (!$opt{keep} || $name =~ $opt{keep}) {
-            $info .= substr $data, $from, $at - $from;
-            $n_kept++;
-        }
-    }
-
-    $n_tensors = $n_kept;
-
-    my $bytes = defined $from ? substr $data, int(($at + 31) / 32) * 32 : '';
+    my @info = map { $_->{info} . pack 'Q<', $_->{at} }
+               grep { !$opt{keep} || $_->{name} =~ $opt{keep} }
+               @{ $p->{tensors} };
+    my $bytes = substr $p->{data}, $p->{start};
 
     for my $name (sort keys %{ $opt{tensors} // {} }) {
         my ($shape, @floats) = @{ $opt{tensors}{$name} };
 
         $bytes .= "\0" x (-length($bytes) % 32);
-        $info .= string($name) . pack('L<Q<*', scalar @$shape, @$shape)
-               . pack('L<Q<', 0, length $bytes);
+        push @info, string($name) . pack('L<Q<*', scalar @$shape, @$shape)
+                  . pack('L<Q<', 0, length $bytes);
         $bytes .= pack 'f<*', @floats;
-        $n_tensors++;
     }
 
-    my $head = 'GGUF' . pack('L<Q<Q<', $version, $n_tensors, scalar @kv)
-             . join('', @kv) . $info;
-
-    $bytes .= "\0" x (-length($bytes) % 32);
-
-    open my $out, '>:raw', $to or die "$to: $!";
-    print $out $head, "\0" x (-length($head) % 32), $bytes;
-    close $out or die "$to: $!";
+    put($to, $p->{version}, \@kv, \@info, $bytes);
 }
 
 
@@ -231,69 +250,40 @@ sub recurrent {
 sub split {
     my ($from, $to, $n) = @_;
 
-    open my $in, '<:raw', $from or die "$from: $!";
-    my $data = do { local $/; <$in> };
-    close $in;
-
-    my ($version, $n_tensors, $n_kv) = unpack 'x4L<Q<Q<', $data;
-    my $at = 24;
-
-    for (1 .. $n_kv) {
-        $at += 8 + unpack 'Q<', substr $data, $at, 8;
-        $at = value_end(\$data, unpack('L<', substr $data, $at, 4), $at + 4);
-    }
-
-    my $kv = substr $data, 24, $at - 24;
-    my @tensors;
-
-    for (1 .. $n_tensors) {
-        my $begin = $at;
-
-        $at += 8 + unpack 'Q<', substr $data, $at, 8;
-        $at += 4 + 8 * unpack('L<', substr $data, $at, 4) + 4;
-
-        push @tensors, { info => substr($data, $begin, $at - $begin),
-                         at => unpack('Q<', substr $data, $at, 8) };
-        $at += 8;
-    }
-
-    my $start = int(($at + 31) / 32) * 32;
-    my @order = sort { $a->{at} <=> $b->{at} } @tensors;
+    my $p = parts($from);
+    my @order = sort { $a->{at} <=> $b->{at} } @{ $p->{tensors} };
 
     for my $i (0 .. $#order) {
-        my $end = $i < $#order ? $order[$i + 1]{at} : length($data) - $start;
+        my $end = $i < $#order ? $order[$i + 1]{at}
+                               : length($p->{data}) - $p->{start};
 
-        $order[$i]{bytes} = substr $data, $start + $order[$i]{at},
+        $order[$i]{bytes} = substr $p->{data}, $p->{start} + $order[$i]{at},
                                    $end - $order[$i]{at};
         $order[$i]{bytes} .= "\0" x (-length($order[$i]{bytes}) % 32);
     }
 
+    my @tensors = reverse @{ $p->{tensors} };
     my @names;
 
-    @tensors = reverse @tensors;
-
     for my $no (0 .. $n - 1) {
-        my @own = @tensors[int($no * $n_tensors / $n)
-                           .. int(($no + 1) * $n_tensors / $n) - 1];
-        my ($info, $bytes) = ('', '');
+        my @own = @tensors[int($no * @tensors / $n)
+                           .. int(($no + 1) * @tensors / $n) - 1];
+        my @kv = $no ? () : map { $_->{bytes} } @{ $p->{kv} };
+        my $bytes = '';
+        my @info;
 
         for my $t (@own) {
-            $info .= $t->{info} . pack 'Q<', length $bytes;
+            push @info, $t->{info} . pack 'Q<', length $bytes;
             $bytes .= $t->{bytes};
         }
 
-        my $head = 'GGUF' . pack('L<Q<Q<', $version, scalar @own,
-                                 3 + ($no ? 0 : $n_kv))
-                 . ($no ? '' : $kv)
-                 . string('split.no') . value(u32 => $no)
-                 . string('split.count') . value(u32 => $n)
-                 . string('split.tensors.count') . value(u32 => $n_tensors)
-                 . $info;
+        push @kv, string('split.no') . value(u32 => $no),
+                  string('split.count') . value(u32 => $n),
+                  string('split.tensors.count')
+                  . value(u32 => scalar @tensors);
 
         push @names, sprintf '%s-%05d-of-%05d.gguf', $to, $no + 1, $n;
-        open my $out, '>:raw', $names[-1] or die "$names[-1]: $!";
-        print $out $head, "\0" x (-length($head) % 32), $bytes;
-        close $out or die "$names[-1]: $!";
+        put($names[-1], $p->{version}, \@kv, \@info, $bytes);
     }
 
     return @names;
