@@ -7,6 +7,7 @@ use strict;
 use warnings;
 
 use JSON::PP;
+use LLM::Cli;
 use LLM::GGUF;
 use LLM::Test;
 use MIME::Base64;
@@ -30,8 +31,8 @@ made(eos => 'qwen3.pooling_type' => [ u32 => 3 ],
 $t->start;
 
 my $text = 'What is the colour of the sky?';
-my @ids = ids($text);
-my @rows = states(@ids);
+my @ids = ids($demo, $text);
+my @rows = states($demo, @ids);
 my $width = @{ $rows[0] };
 
 
@@ -115,7 +116,7 @@ $res = embed(input => [ map { [ 5 + $_ % 90 ] } 1 .. 2048 ], dimensions => 3,
 is(scalar @{ $res->{json}{data} }, 2048, '2,048 at once');
 
 my $long = join ' ', map { "word $_" } 1 .. 120;
-my @more = ids($long);
+my @more = ids($demo, $long);
 
 is_deeply(vector(embed(input => $long, cache_prompt => \0)),
           vector(embed(input => $long)), 'with and without the prefix cache');
@@ -125,7 +126,7 @@ cmp_ok(embed(input => $long)->{json}{usage}{prompt_tokens_details}
 
 # ---- poolings ----
 
-my @all = states(@more);
+my @all = states($demo, @more);
 my @mean = map { my $k = $_; my $s = 0; $s += $_->[$k] for @all; $s / @all }
            0 .. $width - 1;
 
@@ -142,7 +143,7 @@ near(vector(embed(model => 'cls', input => $long)), unit(@{ $all[0] }),
 $res = embed(model => 'eos', input => $text);
 is($res->{json}{usage}{prompt_tokens}, @ids + 1,
    'an EOS token, if the tokenizer adds one');
-near(vector($res), unit(@{ (states(@ids, eos()))[-1] }), 'and its state');
+near(vector($res), unit(@{ (states($demo, @ids, eos()))[-1] }), 'and its state');
 
 $res = embed(model => 'none', input => $text);
 is($res->{status}, 400, 'no pooling, no vector');
@@ -172,7 +173,7 @@ is($res->{status}, 400, 'longer than the context');
 is($res->{json}{error}{code}, 'context_length_exceeded', 'its code');
 is($res->{json}{error}{param}, 'input', 'its parameter');
 
-my @words = ids($words);
+my @words = ids($demo, $words);
 
 is(embed(input => [ @words[0 .. 511] ])->{status}, 200, 'the whole context');
 is(embed(input => [ @words[0 .. 512] ])->{status}, 400, 'and one more');
@@ -296,52 +297,9 @@ sub vector {
 }
 
 
-# what objs/llm prints for this input
-
-sub llm {
-    my ($input, @args) = @_;
-
-    my $file = "$dir/in";
-
-    open my $f, '>', $file or die "$file: $!";
-    print $f $input;
-    close $f;
-
-    return scalar `$LLM::Test::OBJS/llm @args < $file`;
-}
-
-
-sub ids {
-    my ($text) = @_;
-
-    return map { $_ + 0 } split ' ', llm($text, 'tokenize', $demo);
-}
-
-
 sub eos {
     return llm('', 'info', $demo)
            =~ /^tokenizer\.ggml\.eos_token_id = (\d+)/m ? $1 + 0 : die;
-}
-
-
-sub states {
-    my (@ids) = @_;
-
-    my @all = unpack 'f<*', llm("@ids", 'embed', $demo, '--pooling none');
-    my $width = @all / @ids;
-
-    return map { [ @all[$_ * $width .. ($_ + 1) * $width - 1] ] } 0 .. $#ids;
-}
-
-
-sub unit {
-    my (@v) = @_;
-
-    my $length = 0;
-    $length += $_ * $_ for @v;
-    $length = sqrt $length;
-
-    return [ map { $_ / $length } @v ];
 }
 
 

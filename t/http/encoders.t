@@ -8,6 +8,7 @@ use strict;
 use warnings;
 
 use JSON::PP;
+use LLM::Cli;
 use LLM::GGUF;
 use LLM::Test;
 use Test::More;
@@ -83,7 +84,7 @@ $t->start;
 
 my $text = 'What colour is the sky?';
 my @ids = (2, map({ word($_) } qw(what colour is the sky)), 1, 3);
-my @rows = states('mean', @ids);
+my @rows = states("$dir/mean.gguf", @ids);
 my @mean = map { my $k = $_; my $s = 0; $s += $_->[$k] for @rows;
                  $s / @rows } 0 .. $WIDTH - 1;
 
@@ -150,8 +151,9 @@ my @docs = ('The sky is blue', 'grass', '', 'an apple and [SEP] the sky');
 for my $model (qw(ranker pairs)) {
     my @between = $model eq 'pairs' ? (2, 2) : (3);
     my ($bos, $eos) = $model eq 'pairs' ? (0, 2) : (2, 3);
-    my @want = map { score($model, $bos, plain($model, $text), @between,
-                           plain($model, $_), $eos) } @docs;
+    my $file = "$dir/$model.gguf";
+    my @want = map { score($model, $bos, ids($file, $text), @between,
+                           ids($file, $_), $eos) } @docs;
 
     $res = $t->post('/v1/rerank', { model => $model, query => $text,
                                     documents => \@docs });
@@ -168,13 +170,13 @@ for my $model (qw(ranker pairs)) {
 
 # ---- any architecture ----
 
-my @qwen = map { $_ + 0 } split ' ', llm($text, 'tokenize', $demo);
-@rows = states('causal', @qwen);
+my @qwen = ids($demo, $text);
+@rows = states("$dir/causal.gguf", @qwen);
 $res = embed(model => 'causal', input => $text);
 is($res->{status}, 200, 'a qwen3 without a causal mask') or diag($res->{body});
 near(vector($res), unit(@{ $rows[-1] }), 'the last state');
 
-my @other = states('causal', @qwen[0 .. $#qwen - 1]);
+my @other = states("$dir/causal.gguf", @qwen[0 .. $#qwen - 1]);
 cmp_ok(abs($other[0][0] - $rows[0][0]), '>', 1e-4,
        'the first state depends on the last token');
 
@@ -287,44 +289,10 @@ sub vector {
 }
 
 
-# what objs/llm prints for this input
-
-sub llm {
-    my ($input, @args) = @_;
-
-    my $file = "$dir/in";
-
-    open my $f, '>', $file or die "$file: $!";
-    print $f $input;
-    close $f;
-
-    return scalar `$LLM::Test::OBJS/llm @args < $file`;
-}
-
-
-sub plain {
-    my ($model, $text) = @_;
-
-    return map { $_ + 0 } split ' ', llm($text, 'tokenize',
-                                         "$dir/$model.gguf");
-}
-
-
-sub states {
-    my ($model, @ids) = @_;
-
-    my @all = unpack 'f<*', llm("@ids", 'embed', "$dir/$model.gguf",
-                                '--pooling none');
-    my $width = @all / @ids;
-
-    return map { [ @all[$_ * $width .. ($_ + 1) * $width - 1] ] } 0 .. $#ids;
-}
-
-
 sub score {
     my ($model, @ids) = @_;
 
-    my $state = (states($model, @ids))[0];
+    my $state = (states("$dir/$model.gguf", @ids))[0];
     my $odds = 0.25;
 
     for my $i (0 .. $WIDTH - 1) {
@@ -336,16 +304,6 @@ sub score {
     }
 
     return 1 / (1 + exp(-$odds));
-}
-
-
-sub unit {
-    my (@v) = @_;
-
-    my $norm = 0;
-    $norm += $_ * $_ for @v;
-
-    return [ map { $_ / sqrt $norm } @v ];
 }
 
 

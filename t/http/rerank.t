@@ -8,6 +8,7 @@ use strict;
 use warnings;
 
 use JSON::PP;
+use LLM::Cli qw(llm);
 use LLM::GGUF;
 use LLM::Test;
 use Test::More;
@@ -279,22 +280,6 @@ sub results {
     my ($res) = @_;
 
     return @{ $res->{json}{results} // [] };
-}
-
-
-sub llm {
-    my ($input, @args) = @_;
-
-    my $file = ($t ? $t->dir : '/tmp') . "/in-$$";
-
-    open my $f, '>:utf8', $file or die "$file: $!";
-    print $f $input;
-    close $f;
-
-    my $out = `$LLM::Test::OBJS/llm @args < $file`;
-    unlink $file;
-
-    return $out;
 }
 
 
