@@ -357,7 +357,7 @@ llm_api_draft_tools(llm_api_draft_t *d, const llm_flat_t *list,
 
 
 void
-llm_api_draft_tool(llm_api_draft_t *d, const llm_flat_t *name,
+llm_api_draft_tool(llm_api_draft_t *d, llm_str_t name,
     const llm_flat_t *description, const llm_flat_t *parameters,
     const llm_flat_t *strict)
 {
@@ -366,14 +366,14 @@ llm_api_draft_tool(llm_api_draft_t *d, const llm_flat_t *name,
     llm_buf_t  *out;
 
     out = &d->out;
-    n = 0;
+    n = 1;
 
     handle = llm_flat_open(out, LLM_FLAT_OBJECT);
     llm_api_draft_pair(out, "type", llm_str("function"));
 
     llm_flat_add_str(out, "function", 8);
     function = llm_flat_open(out, LLM_FLAT_OBJECT);
-    llm_api_draft_copy(out, &n, "name", name);
+    llm_api_draft_pair(out, "name", name);
     llm_api_draft_copy(out, &n, "description", description);
     llm_api_draft_copy(out, &n, "parameters", parameters);
     llm_api_draft_copy(out, &n, "strict", strict);
@@ -386,12 +386,9 @@ llm_api_draft_tool(llm_api_draft_t *d, const llm_flat_t *name,
 
 
 void
-llm_api_draft_choose(llm_api_draft_t *d, const llm_flat_t *name)
+llm_api_draft_choose(llm_api_draft_t *d, llm_str_t name)
 {
-    uint32_t  n;
-    size_t    handle, function;
-
-    n = 0;
+    size_t  handle, function;
 
     llm_api_draft_key(d, "tool_choice");
     handle = llm_flat_open(&d->out, LLM_FLAT_OBJECT);
@@ -399,8 +396,8 @@ llm_api_draft_choose(llm_api_draft_t *d, const llm_flat_t *name)
 
     llm_flat_add_str(&d->out, "function", 8);
     function = llm_flat_open(&d->out, LLM_FLAT_OBJECT);
-    llm_api_draft_copy(&d->out, &n, "name", name);
-    llm_flat_close(&d->out, function, n);
+    llm_api_draft_pair(&d->out, "name", name);
+    llm_flat_close(&d->out, function, 1);
 
     llm_flat_close(&d->out, handle, 2);
 }

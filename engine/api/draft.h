@@ -76,12 +76,12 @@ typedef int (*llm_api_draft_tool_pt)(llm_api_draft_t *d,
 /* the array of a list's tools, as a value */
 int llm_api_draft_tools(llm_api_draft_t *d, const llm_flat_t *list,
     const llm_api_at_t *at, llm_api_draft_tool_pt read, llm_err_t *err);
-/* an item of the open array; all but the name may be NULL */
-void llm_api_draft_tool(llm_api_draft_t *d, const llm_flat_t *name,
+/* an item of the open array; what is a value may be NULL */
+void llm_api_draft_tool(llm_api_draft_t *d, llm_str_t name,
     const llm_flat_t *description, const llm_flat_t *parameters,
     const llm_flat_t *strict);
 /* "tool_choice" that names a function */
-void llm_api_draft_choose(llm_api_draft_t *d, const llm_flat_t *name);
+void llm_api_draft_choose(llm_api_draft_t *d, llm_str_t name);
 /* "response_format" with a schema; all but the schema may be NULL */
 void llm_api_draft_schema(llm_api_draft_t *d, const llm_flat_t *name,
     const llm_flat_t *schema, const llm_flat_t *strict);

@@ -1,8 +1,8 @@
 /*
  * POST /responses, OpenAI's Responses: input items in, output items out.  The
- * request becomes a chat request (draft.h; responses_input.c reads the
- * items), the answer of its one choice a list of items (output.h;
- * responses_output.c writes them): reasoning, a message, calls.
+ * request becomes a chat request (draft.h; responses_input.c reads the items,
+ * responses_tools.c the tools), the answer of its one choice a list of items
+ * (output.h; responses_output.c writes them): reasoning, a message, calls.
  */
 
 #include "engine/api/responses.h"
@@ -171,7 +171,7 @@ llm_api_responses_draft(llm_api_reader_t *rd, const llm_api_responses_t *b,
     }
 
     if (llm_api_responses_input(b, d, err) != LLM_OK
-        || llm_api_responses_tools(b, d, err) != LLM_OK
+        || llm_api_responses_tools(rd, b, d, err) != LLM_OK
         || llm_api_responses_reasoning(rd, b, d, err) != LLM_OK
         || llm_api_responses_format(b, d, err) != LLM_OK
         || llm_api_responses_include(rd, b, d, err) != LLM_OK)

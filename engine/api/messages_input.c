@@ -413,7 +413,8 @@ llm_api_mi_tool(llm_api_draft_t *d, const llm_flat_t *tool,
                                  "Invalid name of a tool: empty string.");
     }
 
-    llm_api_draft_tool(d, name, llm_api_member(tool, "description"), schema,
+    llm_api_draft_tool(d, llm_flat_str(name),
+                       llm_api_member(tool, "description"), schema,
                        llm_api_member(tool, "strict"));
 
     return LLM_OK;
@@ -474,7 +475,7 @@ llm_api_mi_choice(llm_api_draft_t *d, const llm_flat_t *choice,
         return LLM_ERROR;
     }
 
-    llm_api_draft_choose(d, name);
+    llm_api_draft_choose(d, llm_flat_str(name));
 
     return LLM_OK;
 }

@@ -29,12 +29,20 @@ extern const llm_api_fields_t  llm_api_responses_fields;
 extern const llm_api_name_t    llm_api_responses_names[];
 int llm_api_responses_parse(llm_api_reader_t *rd, llm_err_t *err);
 
-/* responses_input.c: instructions and input to the draft's messages, tools to
-   its tools; both check what they read */
+/* responses_input.c: instructions and input to the draft's messages, which it
+   checks */
 int llm_api_responses_input(const llm_api_responses_t *b,
     llm_api_draft_t *d, llm_err_t *err);
-int llm_api_responses_tools(const llm_api_responses_t *b,
+
+/* responses_tools.c: tools to the draft's tools, which it checks */
+int llm_api_responses_tools(llm_api_reader_t *rd, const llm_api_responses_t *b,
     llm_api_draft_t *d, llm_err_t *err);
+/* the model's name of the function that v names, in a namespace if space is not
+   NULL; the caller frees it */
+int llm_api_responses_name(const llm_flat_t *v, const llm_flat_t *space,
+    const llm_api_at_t *at, llm_buf_t *full, llm_err_t *err);
+/* the namespace of a function, or ""; the model's name of it becomes its own */
+llm_str_t llm_api_responses_space(const llm_api_t *a, llm_str_t *name);
 
 /* responses_output.c: as in llm_api_endpoint_t */
 int llm_api_responses_keep(llm_api_t *a, const llm_event_t *ev,

@@ -1,6 +1,6 @@
 /*
- * What a Responses request says to the model: its input, a list of items, and
- * its tools, in the form of a chat request.
+ * What a Responses request says to the model: its input, a list of items, in
+ * the form of a chat request.
  *
  * Nothing is stored here, so an item that only refers to a stored one is
  * refused.  Reasoning comes back sealed (output.h), or as text; what another
@@ -137,23 +137,20 @@ static int
 llm_api_ri_call(llm_api_draft_t *d, const llm_flat_t *item,
     const llm_api_at_t *at, int custom, llm_err_t *err)
 {
-    llm_buf_t          json;
+    llm_buf_t          json, name;
     llm_str_t          args;
-    const llm_flat_t  *id, *name, *text;
+    const llm_flat_t  *id, *text;
 
     id = llm_api_need(err, at, item, "call_id", LLM_FLAT_STRING);
-    name = id ? llm_api_need(err, at, item, "name", LLM_FLAT_STRING) : NULL;
-    text = name ? llm_api_need(err, at, item, custom ? "input" : "arguments",
-                               LLM_FLAT_STRING)
-                : NULL;
+    text = id ? llm_api_need(err, at, item, custom ? "input" : "arguments",
+                             LLM_FLAT_STRING)
+              : NULL;
 
-    if (text == NULL) {
+    if (text == NULL
+        || llm_api_responses_name(item, llm_api_member(item, "namespace"), at,
+                                  &name, err) != LLM_OK)
+    {
         return LLM_ERROR;
-    }
-
-    if (name->count == 0) {
-        return llm_api_bad_value(err, llm_api_key(at, "name"),
-                                 "Invalid name of a function: empty string.");
     }
 
     args = llm_flat_str(text);
@@ -169,7 +166,10 @@ llm_api_ri_call(llm_api_draft_t *d, const llm_flat_t *item,
     }
 
     llm_api_draft_open(d, "assistant");
-    llm_api_draft_call(d, llm_flat_str(id), llm_flat_str(name), args);
+    llm_api_draft_call(d, llm_flat_str(id),
+                       (llm_str_t) { name.len, name.data }, args);
+    d->out.failed |= name.failed;
+    llm_buf_free(&name);
     llm_buf_free(&json);
 
     return LLM_OK;
@@ -361,147 +361,4 @@ llm_api_responses_input(const llm_api_responses_t *b, llm_api_draft_t *d,
     llm_api_draft_messages_end(d);
 
     return LLM_OK;
-}
-
-
-/* ---- tools ---- */
-
-/* tools of other types than functions run on OpenAI's servers, or are new:
-   the model is not told of them */
-
-static int
-llm_api_ri_tool(llm_api_draft_t *d, const llm_flat_t *tool,
-    const llm_api_at_t *at, llm_err_t *err)
-{
-    const llm_flat_t  *type, *name;
-
-    type = llm_api_need(err, at, tool, "type", LLM_FLAT_STRING);
-    if (type == NULL) {
-        return LLM_ERROR;
-    }
-
-    if (!llm_api_str_is(type, "function")) {
-        return LLM_OK;
-    }
-
-    name = llm_api_need(err, at, tool, "name", LLM_FLAT_STRING);
-    if (name == NULL) {
-        return LLM_ERROR;
-    }
-
-    if (name->count == 0) {
-        return llm_api_bad_value(err, llm_api_key(at, "name"),
-                                 "Invalid name of a function: empty string.");
-    }
-
-    llm_api_draft_tool(d, name, llm_api_member(tool, "description"),
-                       llm_api_member(tool, "parameters"),
-                       llm_api_member(tool, "strict"));
-
-    return LLM_OK;
-}
-
-
-/* {"type":"allowed_tools","mode":…,"tools":[…]}: in a chat mode and tools are
-   inside of "allowed_tools", and a tool's name inside of "function" */
-
-static int
-llm_api_ri_allowed(llm_api_draft_t *d, const llm_flat_t *choice,
-    llm_err_t *err)
-{
-    size_t               handle, inner;
-    const llm_flat_t    *mode, *tools;
-    const llm_api_at_t  *at;
-
-    at = llm_api_top("tool_choice");
-
-    mode = llm_api_need(err, at, choice, "mode", LLM_FLAT_STRING);
-    tools = mode ? llm_api_need(err, at, choice, "tools", LLM_FLAT_ARRAY)
-                 : NULL;
-
-    if (tools == NULL) {
-        return LLM_ERROR;
-    }
-
-    llm_api_draft_key(d, "tool_choice");
-    handle = llm_flat_open(&d->out, LLM_FLAT_OBJECT);
-    llm_flat_add_str(&d->out, "type", 4);
-    llm_flat_add_str(&d->out, "allowed_tools", 13);
-    llm_flat_add_str(&d->out, "allowed_tools", 13);
-    inner = llm_flat_open(&d->out, LLM_FLAT_OBJECT);
-    llm_flat_add_str(&d->out, "mode", 4);
-    llm_flat_add_node(&d->out, mode);
-    llm_flat_add_str(&d->out, "tools", 5);
-
-    if (llm_api_draft_tools(d, tools, llm_api_key(at, "tools"),
-                            llm_api_ri_tool, err)
-        != LLM_OK)
-    {
-        return LLM_ERROR;
-    }
-
-    llm_flat_close(&d->out, inner, 2);
-    llm_flat_close(&d->out, handle, 2);
-
-    return LLM_OK;
-}
-
-
-static int
-llm_api_ri_choice(llm_api_draft_t *d, const llm_flat_t *choice,
-    llm_err_t *err)
-{
-    const llm_flat_t    *type, *name;
-    const llm_api_at_t  *at;
-
-    at = llm_api_top("tool_choice");
-
-    if (choice == NULL || choice->type != LLM_FLAT_OBJECT) {
-        llm_api_draft_node(d, "tool_choice", choice);
-        return LLM_OK;
-    }
-
-    type = llm_api_need(err, at, choice, "type", LLM_FLAT_STRING);
-    if (type == NULL) {
-        return LLM_ERROR;
-    }
-
-    if (llm_api_str_is(type, "allowed_tools")) {
-        return llm_api_ri_allowed(d, choice, err);
-    }
-
-    if (!llm_api_str_is(type, "function")) {
-        return llm_api_bad_word(err, llm_api_key(at, "type"),
-                                llm_flat_str(type), "Supported are "
-                                "'function' and 'allowed_tools': this server "
-                                "has no tools of its own.");
-    }
-
-    name = llm_api_need(err, at, choice, "name", LLM_FLAT_STRING);
-    if (name == NULL) {
-        return LLM_ERROR;
-    }
-
-    llm_api_draft_choose(d, name);
-
-    return LLM_OK;
-}
-
-
-int
-llm_api_responses_tools(const llm_api_responses_t *b, llm_api_draft_t *d,
-    llm_err_t *err)
-{
-    if (b->tools) {
-        llm_api_draft_key(d, "tools");
-
-        if (llm_api_draft_tools(d, b->tools, llm_api_top("tools"),
-                                llm_api_ri_tool, err)
-            != LLM_OK)
-        {
-            return LLM_ERROR;
-        }
-    }
-
-    return llm_api_ri_choice(d, b->tool_choice, err);
 }

@@ -58,6 +58,8 @@ static void
 llm_api_responses_item(llm_buf_t *out, const llm_api_t *a,
     const llm_api_item_t *it)
 {
+    llm_str_t  name, space;
+
     add_lit(out, "{\"id\":");
     llm_api_responses_id(out, a, it);
     (void) llm_buf_addf(out, ",\"type\":\"%s\",\"status\":\"%s\"",
@@ -71,8 +73,16 @@ llm_api_responses_item(llm_buf_t *out, const llm_api_t *a,
     } else if (it->part == LLM_PART_TOOL_NAME) {
         add_lit(out, ",\"call_id\":\"call_");
         (void) llm_json_add_text(out, a->id.data, a->id.len);
+        name = it->name;
+        space = llm_api_responses_space(a, &name);
         (void) llm_buf_addf(out, "_%u\",\"name\":", it->call);
-        (void) llm_json_add_string(out, it->name.data, it->name.len);
+        (void) llm_json_add_string(out, name.data, name.len);
+
+        if (space.len) {
+            add_lit(out, ",\"namespace\":");
+            (void) llm_json_add_string(out, space.data, space.len);
+        }
+
         add_lit(out, ",\"arguments\":\"");
     }
 }
@@ -457,6 +467,7 @@ llm_api_responses_delta(llm_api_t *a, const llm_event_t *ev, llm_buf_t *out)
 static void
 llm_api_responses_close(llm_api_t *a, llm_buf_t *out)
 {
+    llm_str_t                         name;
     const llm_api_item_t             *it;
     const llm_api_responses_types_t  *types;
 
@@ -472,8 +483,10 @@ llm_api_responses_close(llm_api_t *a, llm_buf_t *out)
     llm_api_responses_about(a, types->done, it, out);
 
     if (it->part == LLM_PART_TOOL_NAME) {
+        name = it->name;
+        (void) llm_api_responses_space(a, &name);
         add_lit(out, ",\"name\":");
-        (void) llm_json_add_string(out, it->name.data, it->name.len);
+        (void) llm_json_add_string(out, name.data, name.len);
         add_lit(out, ",\"arguments\":\"");
 
     } else {

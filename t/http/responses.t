@@ -184,6 +184,28 @@ is($events[-1]{json}{response}{instructions}, $codex{instructions},
 is_deeply([ map { $_->{type} } @{ $events[-1]{json}{response}{tools} } ],
           [ 'function', 'namespace', 'web_search' ], 'Codex: and its tools');
 
+# a function of a namespace, as which Codex offers MCP servers
+
+for my $stream (\0, \1) {
+    my %ask = (input => 'What time is it?', max_output_tokens => 60,
+               temperature => 0, stream => $stream,
+               tools => [ { type => 'namespace', name => 'mcp__clock',
+                            description => 'A clock.', tools => [
+                   { type => 'function', name => 'now',
+                     parameters => { type => 'object', properties => {} } }
+               ] } ],
+               tool_choice => { type => 'function', name => 'now',
+                                namespace => 'mcp__clock' });
+    my $answer = $$stream
+        ? ($t->open('/v1/responses', \%ask)->events)[-1]{json}{response}
+        : ask(%ask)->{json};
+    my ($call) = grep { $_->{type} eq 'function_call' }
+                 @{ $answer->{output} };
+
+    is($call->{name}, 'now', 'a call of a function by its own name');
+    is($call->{namespace}, 'mcp__clock', 'and its namespace');
+}
+
 # a prompt that is too long is refused before any event
 
 for my $stream (\0, \1) {

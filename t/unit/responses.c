@@ -128,59 +128,6 @@ test_input(void)
           "'cache_salt':'s','reasoning_effort':'low','logprobs':true,"
           "'parallel_tool_calls':false,"
           "'top_logprobs':2}" },
-
-        { "functions are flat, tools of other types are skipped",
-          "{'input':'Hi','tools':[{'type':'web_search'},{'type':'function',"
-          "'name':'f','description':'d','parameters':{'type':'object'},"
-          "'strict':true},{'type':'namespace','name':'n','tools':[]},"
-          "{'type':'custom','name':'apply_patch','format':{}},"
-          "{'type':'local_shell'},{'type':'function','name':'g',"
-          "'parameters':null}],'tool_choice':'auto'}",
-          "{'messages':[{'role':'user','content':'Hi'}],'tools':["
-          "{'type':'function','function':{'name':'f','description':'d',"
-          "'parameters':{'type':'object'},'strict':true}},"
-          "{'type':'function','function':{'name':'g'}}]}" },
-
-        { "no tools are left",
-          "{'input':'Hi','tools':[{'type':'web_search'}]}",
-          "{'messages':[{'role':'user','content':'Hi'}]}" },
-
-        { "tool_choice none",
-          "{'input':'Hi','tools':[{'type':'function','name':'f'}],"
-          "'tool_choice':'none'}",
-          "{'messages':[{'role':'user','content':'Hi'}],'tools':[{'type':"
-          "'function','function':{'name':'f'}}],'tool_choice':'none'}" },
-
-        { "tool_choice required",
-          "{'input':'Hi','tools':[{'type':'function','name':'f'}],"
-          "'tool_choice':'required'}",
-          "{'messages':[{'role':'user','content':'Hi'}],'tools':[{'type':"
-          "'function','function':{'name':'f'}}],'tool_choice':'required'}" },
-
-        { "a function by its name",
-          "{'input':'Hi','tools':[{'type':'function','name':'f'}],"
-          "'tool_choice':{'type':'function','name':'f'}}",
-          "{'messages':[{'role':'user','content':'Hi'}],'tools':[{'type':"
-          "'function','function':{'name':'f'}}],'tool_choice':{'type':"
-          "'function','function':{'name':'f'}}}" },
-
-        { "some of the tools",
-          "{'input':'Hi','tools':[{'type':'function','name':'f'},{'type':"
-          "'function','name':'g'}],'tool_choice':{'type':'allowed_tools',"
-          "'mode':'required','tools':[{'type':'function','name':'g'},"
-          "{'type':'web_search'}]}}",
-          "{'messages':[{'role':'user','content':'Hi'}],'tools':[{'type':"
-          "'function','function':{'name':'f'}},{'type':'function','function':"
-          "{'name':'g'}}],'tool_choice':{'type':'allowed_tools',"
-          "'allowed_tools':{'mode':'required','tools':[{'type':'function',"
-          "'function':{'name':'g'}}]}}}" },
-
-        { "tool_choice auto",
-          "{'input':'Hi','tools':[{'type':'function','name':'f'}],"
-          "'tool_choice':'auto','parallel_tool_calls':true}",
-          "{'messages':[{'role':'user','content':'Hi'}],'tools':[{'type':"
-          "'function','function':{'name':'f'}}],'tool_choice':'auto',"
-          "'parallel_tool_calls':true}" },
     };
 
     for (i = 0; i < llm_nelems(pairs); i++) {
