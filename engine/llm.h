@@ -58,7 +58,8 @@ typedef enum {
     LLM_TASK_TOKENIZE,                  /* a prompt to ids */
     LLM_TASK_DETOKENIZE,                /* ids to text */
     LLM_TASK_RENDER,                    /* a chat to the prompt's text */
-    LLM_TASK_DESCRIBE                   /* the tokenizer, as a flat object */
+    LLM_TASK_DESCRIBE,                  /* the tokenizer, as a flat object */
+    LLM_TASK_PROPS                      /* the model, as another */
 } llm_task_t;
 
 /* where the prompts of a request are: in chat, or in prompts */

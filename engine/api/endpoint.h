@@ -205,6 +205,7 @@ extern const llm_api_endpoint_t  llm_api_embeddings;
 extern const llm_api_endpoint_t  llm_api_input_tokens;
 extern const llm_api_endpoint_t  llm_api_messages;
 extern const llm_api_endpoint_t  llm_api_models;
+extern const llm_api_endpoint_t  llm_api_props;
 extern const llm_api_endpoint_t  llm_api_rerank;
 extern const llm_api_endpoint_t  llm_api_responses;
 extern const llm_api_endpoint_t  llm_api_score;

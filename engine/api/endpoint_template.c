@@ -1,7 +1,7 @@
 /*
  * POST /apply-template: the body of a chat in, the prompt that it becomes
  * out.  GET /tokenizer_info: the model's template and its special tokens, as
- * vLLM tells them.
+ * vLLM tells them; GET /props: the model, as llama-server tells it.
  */
 
 #include "engine/api/chat.h"
@@ -64,7 +64,7 @@ const llm_api_endpoint_t  llm_api_template = {
 };
 
 
-/* ---- /tokenizer_info ---- */
+/* ---- /tokenizer_info, /props ---- */
 
 typedef struct {
     llm_str_t          model;
@@ -127,6 +127,14 @@ llm_api_info_write(llm_api_t *a, size_t max, llm_buf_t *out)
 
 const llm_api_endpoint_t  llm_api_tokenizer_info = {
     .task = LLM_TASK_DESCRIBE,
+    .bodiless = 1,
+    .fields = &llm_api_info_fields,
+    .read = llm_api_info_read,
+    .body = llm_api_info_write
+};
+
+const llm_api_endpoint_t  llm_api_props = {
+    .task = LLM_TASK_PROPS,
     .bodiless = 1,
     .fields = &llm_api_info_fields,
     .read = llm_api_info_read,

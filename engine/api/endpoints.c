@@ -14,6 +14,7 @@ const llm_api_row_t  llm_api_endpoints[] = {
                           "POST",      &llm_api_count_tokens },
     { "models",           "GET, HEAD", &llm_api_models },
     { "models/",          "GET, HEAD", &llm_api_models },
+    { "props",            "GET, HEAD", &llm_api_props },
     { "rerank",           "POST",      &llm_api_rerank },
     { "reranking",        "POST",      &llm_api_rerank },
     { "v2/rerank",        "POST",      &llm_api_rerank },

@@ -71,119 +71,6 @@ llm_answer_render(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
 }
 
 
-static void
-llm_answer_key(llm_buf_t *out, const char *key, uint32_t *n)
-{
-    llm_flat_add_str(out, key, strlen(key));
-    (*n)++;
-}
-
-
-/* "NAME": the token's text, "NAME_id": its id; null if there is none */
-
-static void
-llm_answer_token(const llm_served_t *m, llm_buf_t *out, const char *name,
-    const char *name_id, int32_t id, uint32_t *n)
-{
-    llm_str_t  s;
-
-    llm_answer_key(out, name, n);
-
-    if (id < 0) {
-        llm_flat_add_null(out);
-        llm_answer_key(out, name_id, n);
-        llm_flat_add_null(out);
-        return;
-    }
-
-    s = llm_vocab_bytes(m->vocab, id);
-
-    llm_flat_add_str(out, s.data, s.len);
-    llm_answer_key(out, name_id, n);
-    llm_flat_add_int(out, id);
-}
-
-
-/* the texts of all control tokens */
-
-static void
-llm_answer_special(const llm_served_t *m, llm_buf_t *out)
-{
-    size_t     handle;
-    int32_t    id;
-    uint32_t   n;
-    llm_str_t  s;
-
-    n = 0;
-    handle = llm_flat_open(out, LLM_FLAT_ARRAY);
-
-    for (id = 0; id < (int32_t) llm_vocab_size(m->vocab); id++) {
-        if (llm_vocab_type(m->vocab, id) == LLM_TOKEN_CONTROL) {
-            s = llm_vocab_bytes(m->vocab, id);
-            llm_flat_add_str(out, s.data, s.len);
-            n++;
-        }
-    }
-
-    llm_flat_close(out, handle, n);
-}
-
-
-/* the members have transformers' names */
-
-static int
-llm_answer_describe(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
-{
-    size_t              handle;
-    uint32_t            n;
-    llm_buf_t          *out;
-    const char         *kind;
-    const llm_vocab_t  *v;
-
-    n = 0;
-    v = m->vocab;
-    out = &r->prep.answer;
-    handle = llm_flat_open(out, LLM_FLAT_OBJECT);
-
-    kind = llm_vocab_kind(v);
-    llm_answer_key(out, "tokenizer_class", &n);
-    llm_flat_add_str(out, kind, strlen(kind));
-
-    llm_answer_key(out, "chat_template", &n);
-
-    if (m->chat) {
-        llm_flat_add_str(out, m->template.data, m->template.len);
-
-    } else {
-        llm_flat_add_null(out);
-    }
-
-    llm_answer_token(m, out, "bos_token", "bos_token_id", llm_vocab_bos(v),
-                     &n);
-    llm_answer_token(m, out, "eos_token", "eos_token_id", llm_vocab_eos(v),
-                     &n);
-    llm_answer_token(m, out, "pad_token", "pad_token_id", llm_vocab_pad(v),
-                     &n);
-    llm_answer_token(m, out, "unk_token", "unk_token_id", llm_vocab_unk(v),
-                     &n);
-
-    llm_answer_key(out, "add_bos_token", &n);
-    llm_flat_add_bool(out, llm_vocab_add_bos(v));
-    llm_answer_key(out, "add_eos_token", &n);
-    llm_flat_add_bool(out, llm_vocab_add_eos(v));
-    llm_answer_key(out, "model_max_length", &n);
-    llm_flat_add_int(out, m->runner.ctx);
-    llm_answer_key(out, "vocab_size", &n);
-    llm_flat_add_int(out, llm_vocab_size(v));
-    llm_answer_key(out, "additional_special_tokens", &n);
-    llm_answer_special(m, out);
-
-    llm_flat_close(out, handle, n);
-
-    return llm_answer_text(r, err);
-}
-
-
 int
 llm_prep_answer(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
 {
@@ -201,7 +88,13 @@ llm_prep_answer(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
         break;
 
     case LLM_TASK_DESCRIBE:
-        rc = llm_answer_describe(m, r, err);
+        llm_describe_tokenizer(m, &r->prep.answer);
+        rc = llm_answer_text(r, err);
+        break;
+
+    case LLM_TASK_PROPS:
+        llm_describe_props(m, &r->prep.answer);
+        rc = llm_answer_text(r, err);
         break;
 
     default:

@@ -217,10 +217,14 @@ int llm_prep_answer(const llm_served_t *m, llm_req_t *r, llm_err_t *err);
 static inline int
 llm_prep_answers(const llm_request_t *msg)
 {
-    return msg->task >= LLM_TASK_TOKENIZE && msg->task <= LLM_TASK_DESCRIBE;
+    return msg->task >= LLM_TASK_TOKENIZE && msg->task <= LLM_TASK_PROPS;
 }
 /* sends what there is room for; nonzero if something is left */
 int llm_engine_send_answers(llm_engine_t *e);
+
+/* describe.c */
+void llm_describe_tokenizer(const llm_served_t *m, llm_buf_t *out);
+void llm_describe_props(const llm_served_t *m, llm_buf_t *out);
 
 /* infill.c: the tokens of a text before a gap, then what follows the gap */
 int llm_prep_infill(const llm_served_t *m, const llm_req_t *r,

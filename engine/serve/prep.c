@@ -124,7 +124,7 @@ llm_prep_check(const llm_request_t *msg, llm_err_t *err)
         || (msg->kind == LLM_KIND_CHAT && msg->chat.len == 0)
         || (msg->kind == LLM_KIND_COMPLETION && msg->prompts.len == 0)
         || msg->kind > LLM_KIND_COMPLETION
-        || (msg->kind == LLM_KIND_NONE && msg->task != LLM_TASK_DESCRIBE))
+        || (msg->kind == LLM_KIND_NONE && msg->task < LLM_TASK_DESCRIBE))
     {
         return llm_fail(err, "malformed request to the engine");
     }

@@ -137,6 +137,7 @@ llm_prep_task(const llm_served_t *m, const llm_request_t *msg, llm_err_t *err)
     case LLM_TASK_DETOKENIZE:
     case LLM_TASK_RENDER:
     case LLM_TASK_DESCRIBE:
+    case LLM_TASK_PROPS:
         return LLM_OK;
     }
 

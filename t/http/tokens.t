@@ -191,6 +191,30 @@ is($t->get('/v1/tokenizer_info?model=de%6do')->{status}, 200, 'of a model');
 is($t->get('/v1/tokenizer_info?model=none')->{status}, 404,
    'of an unknown one');
 
+
+# ---- props, as llama-server's clients read it ----
+
+my $props = $t->get('/v1/props')->{json};
+
+is($props->{default_generation_settings}{n_ctx}, 4096, 'the context');
+is($props->{model_alias}, 'demo', 'the model');
+is($props->{chat_template}, $info->{chat_template}, 'its template');
+is($props->{eos_token}, $info->{eos_token}, 'its end token');
+is_deeply($props->{modalities}, { vision => JSON::PP::false,
+                                  audio => JSON::PP::false }, 'text only');
+cmp_ok($props->{total_slots}, '>', 0, "$props->{total_slots} slots");
+like($props->{build_info}, qr/^nginx-llm-\d/, 'who it is');
+
+my $params = $props->{default_generation_settings}{params};
+
+is($params->{temperature}, 1, 'a default');
+is($params->{dry_base}, 1.75, 'one with a fraction');
+is($params->{repeat_penalty}, $params->{repetition_penalty}, 'both names');
+
+is($t->get('/v1/props?model=demo')->{status}, 200, 'of a model');
+is($t->get('/v1/props?model=none')->{status}, 404, 'of an unknown one');
+is($t->post('/v1/props', {})->{status}, 405, 'they cannot be changed');
+
 my $head = $t->request(method => 'HEAD', path => '/v1/tokenizer_info');
 
 is($head->{status}, 200, 'HEAD');
@@ -246,6 +270,7 @@ for my $case ([ POST => '/tokenize', { content => 'a' } ],
               [ POST => '/apply-template',
                 { messages => [ { role => 'user', content => 'a' } ] } ],
               [ GET => '/tokenizer_info' ], [ GET => '/models' ],
+              [ GET => '/props' ],
               [ HEAD => '/models/demo' ], [ HEAD => '/v1/models' ])
 {
     my ($method, $path, $body) = @$case;

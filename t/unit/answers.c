@@ -105,7 +105,7 @@ test_malformed(void)
 
         switch (i) {
         case 0:
-            r->task = LLM_TASK_DESCRIBE + 1;
+            r->task = LLM_TASK_PROPS + 1;
             break;
         case 1:
             r->task = LLM_TASK_RENDER;

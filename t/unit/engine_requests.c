@@ -474,7 +474,7 @@ test_refused(void)
 
     rig_req(&b, 11);
     rig_text(&b, "x");
-    rig_msg(&b)->task = LLM_TASK_DESCRIBE + 1;
+    rig_msg(&b)->task = LLM_TASK_PROPS + 1;
     send_or_die(0, &b);
     (void) rig_wait(&rig, 0, 11, 5000 * SLOW);
     is_int(a[11].status, 500, "a task that there is not: a malformed "

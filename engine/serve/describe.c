@@ -1,0 +1,226 @@
+/*
+ * What a model is, as a flat object: GET /tokenizer_info and /props.
+ */
+
+#include "engine/serve/engine.h"
+#include "engine/base/version.h"
+
+#include <stdio.h>
+
+
+static void
+llm_describe_key(llm_buf_t *out, const char *key, uint32_t *n)
+{
+    llm_flat_add_str(out, key, strlen(key));
+    (*n)++;
+}
+
+
+static void
+llm_describe_text(llm_buf_t *out, const char *key, const char *s,
+    uint32_t *n)
+{
+    llm_describe_key(out, key, n);
+    llm_flat_add_str(out, s, strlen(s));
+}
+
+
+static void
+llm_describe_bool(llm_buf_t *out, const char *key, int v, uint32_t *n)
+{
+    llm_describe_key(out, key, n);
+    llm_flat_add_bool(out, v);
+}
+
+
+static void
+llm_describe_int(llm_buf_t *out, const char *key, int64_t v, uint32_t *n)
+{
+    llm_describe_key(out, key, n);
+    llm_flat_add_int(out, v);
+}
+
+
+static void
+llm_describe_template(const llm_served_t *m, llm_buf_t *out, uint32_t *n)
+{
+    llm_describe_key(out, "chat_template", n);
+
+    if (m->chat) {
+        llm_flat_add_str(out, m->template.data, m->template.len);
+
+    } else {
+        llm_flat_add_null(out);
+    }
+}
+
+
+/* "NAME": the token's text, "NAME_id": its id; null if there is none */
+
+static void
+llm_describe_token(const llm_served_t *m, llm_buf_t *out, const char *name,
+    const char *name_id, int32_t id, uint32_t *n)
+{
+    llm_str_t  s;
+
+    llm_describe_key(out, name, n);
+
+    if (id < 0) {
+        llm_flat_add_null(out);
+        llm_describe_key(out, name_id, n);
+        llm_flat_add_null(out);
+        return;
+    }
+
+    s = llm_vocab_bytes(m->vocab, id);
+
+    llm_flat_add_str(out, s.data, s.len);
+    llm_describe_key(out, name_id, n);
+    llm_flat_add_int(out, id);
+}
+
+
+/* the texts of all control tokens */
+
+static void
+llm_describe_special(const llm_served_t *m, llm_buf_t *out)
+{
+    size_t     handle;
+    int32_t    id;
+    uint32_t   n;
+    llm_str_t  s;
+
+    n = 0;
+    handle = llm_flat_open(out, LLM_FLAT_ARRAY);
+
+    for (id = 0; id < (int32_t) llm_vocab_size(m->vocab); id++) {
+        if (llm_vocab_type(m->vocab, id) == LLM_TOKEN_CONTROL) {
+            s = llm_vocab_bytes(m->vocab, id);
+            llm_flat_add_str(out, s.data, s.len);
+            n++;
+        }
+    }
+
+    llm_flat_close(out, handle, n);
+}
+
+
+/* the members have transformers' names */
+
+void
+llm_describe_tokenizer(const llm_served_t *m, llm_buf_t *out)
+{
+    size_t              handle;
+    uint32_t            n;
+    const llm_vocab_t  *v;
+
+    n = 0;
+    v = m->vocab;
+    handle = llm_flat_open(out, LLM_FLAT_OBJECT);
+
+    llm_describe_text(out, "tokenizer_class", llm_vocab_kind(v), &n);
+    llm_describe_template(m, out, &n);
+
+    llm_describe_token(m, out, "bos_token", "bos_token_id", llm_vocab_bos(v),
+                       &n);
+    llm_describe_token(m, out, "eos_token", "eos_token_id", llm_vocab_eos(v),
+                       &n);
+    llm_describe_token(m, out, "pad_token", "pad_token_id", llm_vocab_pad(v),
+                       &n);
+    llm_describe_token(m, out, "unk_token", "unk_token_id", llm_vocab_unk(v),
+                       &n);
+
+    llm_describe_bool(out, "add_bos_token", llm_vocab_add_bos(v), &n);
+    llm_describe_bool(out, "add_eos_token", llm_vocab_add_eos(v), &n);
+    llm_describe_int(out, "model_max_length", m->runner.ctx, &n);
+    llm_describe_int(out, "vocab_size", llm_vocab_size(v), &n);
+    llm_describe_key(out, "additional_special_tokens", &n);
+    llm_describe_special(m, out);
+
+    llm_flat_close(out, handle, n);
+}
+
+
+/* as it was written, with no more digits than a float has */
+
+static void
+llm_describe_number(llm_buf_t *out, const char *key, float v, uint32_t *n)
+{
+    char  text[32];
+
+    (void) snprintf(text, sizeof(text), "%.6g", v);
+    llm_describe_key(out, key, n);
+    llm_flat_add_double(out, strtod(text, NULL));
+}
+
+
+/* what counts for requests that do not say it, by all names that it has */
+
+static void
+llm_describe_sampling(const llm_sampling_t *s, llm_buf_t *out)
+{
+    size_t    handle;
+    uint32_t  n;
+
+    n = 0;
+    handle = llm_flat_open(out, LLM_FLAT_OBJECT);
+
+#define LLM_DESCRIBE_NUMBER  llm_describe_number
+#define LLM_DESCRIBE_ABOVE   llm_describe_number
+#define LLM_DESCRIBE_INT     llm_describe_int
+
+#define LLM_PARAM(name, type, otherwise, least, most)                        \
+    LLM_DESCRIBE_##type(out, #name, s->name, &n);
+#define LLM_ALIAS(name, of, type, least, most)                               \
+    LLM_DESCRIBE_##type(out, #name, s->of, &n);
+#include "engine/base/sampling.def"
+
+    llm_flat_close(out, handle, n);
+}
+
+
+/*
+ * The members have llama-server's names, and are those that its clients look
+ * for.  A path of this machine is not among them, so "model_path" is a name.
+ */
+
+void
+llm_describe_props(const llm_served_t *m, llm_buf_t *out)
+{
+    size_t    handle, inner;
+    uint32_t  n, k;
+
+    n = 0;
+    k = 0;
+    handle = llm_flat_open(out, LLM_FLAT_OBJECT);
+
+    llm_describe_key(out, "default_generation_settings", &n);
+    inner = llm_flat_open(out, LLM_FLAT_OBJECT);
+    llm_describe_int(out, "n_ctx", m->runner.ctx, &k);
+    llm_describe_key(out, "params", &k);
+    llm_describe_sampling(&m->advised, out);
+    llm_flat_close(out, inner, k);
+
+    llm_describe_int(out, "total_slots", m->runner.max_seqs, &n);
+    llm_describe_text(out, "model_alias", m->conf.name, &n);
+    llm_describe_text(out, "model_path", m->conf.name, &n);
+    llm_describe_template(m, out, &n);
+    llm_describe_token(m, out, "bos_token", "bos_token_id",
+                       llm_vocab_bos(m->vocab), &n);
+    llm_describe_token(m, out, "eos_token", "eos_token_id",
+                       llm_vocab_eos(m->vocab), &n);
+
+    k = 0;
+    llm_describe_key(out, "modalities", &n);
+    inner = llm_flat_open(out, LLM_FLAT_OBJECT);
+    llm_describe_bool(out, "vision", 0, &k);
+    llm_describe_bool(out, "audio", 0, &k);
+    llm_flat_close(out, inner, k);
+
+    llm_describe_bool(out, "endpoint_props", 0, &n);
+    llm_describe_bool(out, "endpoint_slots", 0, &n);
+    llm_describe_bool(out, "endpoint_metrics", 0, &n);
+    llm_describe_text(out, "build_info", "nginx-llm-" LLM_VERSION, &n);
+
+    llm_flat_close(out, handle, n);
+}
