@@ -470,6 +470,13 @@ test_errors(void)
            "'x'", "says why");
     is_int(err.status, 500, "and it is not the client's fault");
 
+    refuses("an answer where the template fails on one",
+            "{% for m in messages %}{% if m.role == 'assistant' %}"
+            "{{ f.name }}{% endif %}{{ m.content }}{% endfor %}",
+            "{\"messages\":[" USER "," CALL("\"{}\"") "]}", "messages",
+            "The chat template of this model fails on these messages: chat "
+            "template, line 1: 'f' is undefined");
+
     ok(llm_chat_create(llm_str("{% if"), llm_str(""), llm_str(""), &err)
        == NULL, "a template that does not compile");
 }

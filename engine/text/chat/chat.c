@@ -134,6 +134,30 @@ llm_chat_check(const llm_flat_t *request, int *continues, llm_err_t *err)
 }
 
 
+/*
+ * Why a request cannot be rendered.  A template that works for others fails on
+ * what this one has, like results of tools: so it is the request that has to
+ * change.
+ */
+
+static void
+llm_chat_refuse(const llm_chat_t *c, const llm_err_t *why, llm_err_t *err)
+{
+    if (c->works && strcmp(why->code, LLM_JINJA_FAILED) == 0) {
+        (void) llm_fail_with(err, 400, why->code, "messages",
+                             "The chat template of this model fails on these "
+                             "messages: %s", why->msg);
+        return;
+    }
+
+    *err = *why;
+
+    if (err->status == 400 && err->param[0] == '\0') {
+        snprintf(err->param, sizeof(err->param), "messages");
+    }
+}
+
+
 int
 llm_chat_render(const llm_chat_t *c, const llm_flat_t *request,
     const llm_jinja_opts_t *opts, llm_prompt_t *out, llm_err_t *err)
@@ -157,11 +181,7 @@ llm_chat_render(const llm_chat_t *c, const llm_flat_t *request,
     rc = llm_chat_render_as(c, request, what, opts, out, &again);
 
     if (rc != LLM_OK && err) {
-        *err = again;
-
-        if (err->status == 400 && err->param[0] == '\0') {
-            snprintf(err->param, sizeof(err->param), "messages");
-        }
+        llm_chat_refuse(c, &again, err);
     }
 
     for (i = 0; rc != LLM_OK && i < llm_nelems(llm_chat_remedies); i++) {

@@ -14,6 +14,7 @@ struct llm_chat_s {
     char         *eos;
     unsigned      norms;                /* LLM_CN_...: always apply */
     unsigned      lenient;              /* and if the request is lenient */
+    int           works;                /* it renders what a user says */
     llm_format_t  format;               /* of the model's answers */
 };
 
@@ -24,7 +25,7 @@ int llm_chat_render_as(const llm_chat_t *c, const llm_flat_t *request,
     unsigned what, const llm_jinja_opts_t *opts, llm_prompt_t *out,
     llm_err_t *err);
 
-/* probe.c: finds out what the template needs: c->norms and c->lenient */
+/* probe.c: finds out what the template needs, and whether it works */
 void llm_chat_probe(llm_chat_t *c);
 
 #endif /* LLM_CHAT_INTERNAL_H */

@@ -485,6 +485,9 @@ llm_chat_probe(llm_chat_t *c)
     llm_cp_lost_system(c, llm_cp_system, LLM_CN_NO_SYSTEM);
     llm_cp_lost_system(c, llm_cp_late_system, LLM_CN_SIDES);
 
+    c->works = llm_cp_look(c, llm_cp_user, 0, LLM_CP_WORD, c->norms)
+               > LLM_CP_LOST;
+
     if (llm_jinja_uses(c->template, "thinking")
         && !llm_jinja_uses(c->template, "reasoning_content"))
     {

@@ -46,7 +46,8 @@ llm_jrt_fail(llm_jrt_t *rt, const char *fmt, ...)
     va_list  args;
 
     va_start(args, fmt);
-    llm_jinja_fail(rt->err, &rt->failed, rt->line, NULL, fmt, args);
+    llm_jinja_fail(rt->err, &rt->failed, rt->line, LLM_JINJA_FAILED,
+                   fmt, args);
     va_end(args);
 
     return LLM_ERROR;

@@ -33,8 +33,10 @@ typedef struct {
     const char *const  *trusted_roles;
 } llm_jinja_opts_t;
 
-/* the code of an error that a limit of llm_jinja_opts_t has caused */
-#define LLM_JINJA_LIMIT  "chat_template_limit"
+/* the codes of errors: a limit of llm_jinja_opts_t was reached; the template
+   has failed on these variables */
+#define LLM_JINJA_LIMIT   "chat_template_limit"
+#define LLM_JINJA_FAILED  "chat_template_failed"
 
 /* the text and the runs of it that came from the template */
 typedef struct {
