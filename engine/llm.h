@@ -74,6 +74,8 @@ typedef enum {
     LLM_RULE_NONE = 0,
     LLM_RULE_OBJECT,                    /* any object of JSON [nothing] */
     LLM_RULE_SCHEMA,                    /* JSON Schema [a flat value] */
+    LLM_RULE_STRICT,                    /* the same; its objects have no other
+                                           properties than they name */
     LLM_RULE_GBNF,                      /* [text] */
     LLM_RULE_REGEX,                     /* [text] */
     LLM_RULE_CHOICE                     /* one of these [a flat array of

@@ -202,7 +202,7 @@ static int
 llm_api_format_schema(llm_api_rule_t *u, const llm_flat_t *format,
     llm_err_t *err)
 {
-    const llm_flat_t    *v;
+    const llm_flat_t    *v, *strict;
     const llm_api_at_t  *at;
 
     at = llm_api_top("response_format");
@@ -220,14 +220,26 @@ llm_api_format_schema(llm_api_rule_t *u, const llm_flat_t *format,
     }
 
     at = llm_api_key(at, "json_schema");
+    strict = llm_api_member(v, "strict");
     v = llm_api_member(v, "schema");
 
     if (v == NULL) {
         return llm_api_missing(err, llm_api_key(at, "schema"));
     }
 
-    return llm_api_rule_schema(u, "response_format.json_schema.schema", v,
-                               err);
+    if (llm_api_rule_schema(u, "response_format.json_schema.schema", v, err)
+        != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    if (u->rd->r.rule_kind == LLM_RULE_SCHEMA && strict
+        && strict->type == LLM_FLAT_BOOL && llm_flat_int(strict))
+    {
+        u->rd->r.rule_kind = LLM_RULE_STRICT;
+    }
+
+    return LLM_OK;
 }
 
 

@@ -37,6 +37,8 @@ typedef struct {
     const llm_form_t      *form;
     llm_err_t             *err;
     llm_gn_t               gap;         /* around an object */
+    const llm_flat_t      *closed;      /* the schema of the tool that is
+                                           written, if it is open; or NULL */
 } llm_calls_t;
 
 
@@ -163,66 +165,6 @@ llm_calls_untyped(const llm_tool_t *tool)
 }
 
 
-/* does it name properties, and say nothing of others? */
-
-static int
-llm_calls_is_open(const llm_flat_t *schema)
-{
-    uint32_t           i;
-    const llm_flat_t  *of;
-
-    static const char *const  others[] = {
-        "additionalProperties", "unevaluatedProperties", "patternProperties",
-        "$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if"
-    };
-
-    of = llm_flat_get(schema, "properties");
-
-    if (of == NULL || of->type != LLM_FLAT_OBJECT || of->count == 0) {
-        return 0;
-    }
-
-    for (i = 0; i < llm_nelems(others); i++) {
-        if (llm_flat_get(schema, others[i])) {
-            return 0;
-        }
-    }
-
-    return 1;
-}
-
-
-/* the tool's schema with no other properties than those that it names: a
-   function has no other parameters */
-
-static int
-llm_calls_closed(llm_calls_t *c, const llm_flat_t *schema, llm_gn_t *node)
-{
-    int                rc;
-    size_t             at;
-    llm_buf_t          b;
-    const llm_flat_t  *v;
-
-    llm_buf_init(&b, 0);
-    at = llm_flat_open(&b, LLM_FLAT_OBJECT);
-
-    for (v = llm_flat_first(schema); v; v = llm_flat_next(schema, v)) {
-        llm_flat_add_node(&b, v);
-    }
-
-    llm_flat_add_str(&b, "additionalProperties", 20);
-    llm_flat_add_bool(&b, 0);
-    llm_flat_close(&b, at, schema->count + 1);
-
-    rc = b.failed ? LLM_ERROR
-                  : llm_gn_schema(c->b, (const llm_flat_t *) b.data, node,
-                                  NULL);
-    llm_buf_free(&b);
-
-    return rc;
-}
-
-
 /* the arguments of a tool as an object of JSON */
 
 static int
@@ -247,8 +189,7 @@ llm_calls_args(llm_calls_t *c, const llm_tool_t *tool, llm_gn_t *node)
 
     } else if (!c->ctx->loose) {
 
-        if ((llm_calls_is_open(tool->schema)
-             && llm_calls_closed(c, tool->schema, node) == LLM_OK)
+        if ((c->closed && llm_gn_schema(c->b, c->closed, node, NULL) == LLM_OK)
             || llm_gn_schema(c->b, tool->schema, node, &err) == LLM_OK)
         {
             return LLM_OK;
@@ -359,8 +300,9 @@ llm_calls_text(llm_calls_t *c)
 
 
 static int
-llm_calls_param(llm_calls_t *c, const llm_tool_t *tool, llm_str_t key,
-    const llm_flat_t *schema, llm_gn_t *node)
+llm_calls_param(llm_calls_t *c, const llm_tool_t *tool,
+    const llm_flat_t *document, llm_str_t key, const llm_flat_t *schema,
+    llm_gn_t *node)
 {
     int                is_text;
     llm_gn_t           parts[7];
@@ -387,7 +329,7 @@ llm_calls_param(llm_calls_t *c, const llm_tool_t *tool, llm_str_t key,
     if (c->ctx->loose) {
         parts[4] = llm_calls_text(c);
 
-    } else if (llm_gn_schema_part(c->b, tool->schema, schema, end, &parts[4],
+    } else if (llm_gn_schema_part(c->b, document, schema, end, &parts[4],
                                   &err)
                != LLM_OK)
     {
@@ -435,13 +377,15 @@ llm_calls_params(llm_calls_t *c, const llm_tool_t *tool, llm_gn_t *node)
 {
     llm_gn_t           one;
     llm_str_t          key;
-    const llm_flat_t  *k, *v, *of;
+    const llm_flat_t  *k, *v, *of, *schema;
+
+    schema = c->closed ? c->closed : tool->schema;
 
     *node = llm_calls_cat(c, llm_gn_text(c->b, tool->name.data,
                                          tool->name.len),
                           llm_calls_of(c, c->form->name_end));
 
-    of = tool->schema ? llm_flat_get(tool->schema, "properties") : NULL;
+    of = schema ? llm_flat_get(schema, "properties") : NULL;
 
     if (of == NULL || of->type != LLM_FLAT_OBJECT) {
         return LLM_OK;
@@ -451,7 +395,7 @@ llm_calls_params(llm_calls_t *c, const llm_tool_t *tool, llm_gn_t *node)
         v = llm_flat_next(of, k);
         key = llm_flat_str(k);
 
-        if (llm_calls_param(c, tool, key, v, &one) != LLM_OK) {
+        if (llm_calls_param(c, tool, schema, key, v, &one) != LLM_OK) {
             return LLM_ERROR;
         }
 
@@ -469,7 +413,7 @@ llm_calls_params(llm_calls_t *c, const llm_tool_t *tool, llm_gn_t *node)
 /* ---- all tools ---- */
 
 static int
-llm_calls_tool(llm_calls_t *c, const llm_tool_t *tool, llm_gn_t *node)
+llm_calls_in_form(llm_calls_t *c, const llm_tool_t *tool, llm_gn_t *node)
 {
     switch (c->form->kind) {
 
@@ -482,6 +426,31 @@ llm_calls_tool(llm_calls_t *c, const llm_tool_t *tool, llm_gn_t *node)
     default:
         return llm_calls_params(c, tool, node);
     }
+}
+
+
+/* a function has no other parameters than those that its schema names, and if
+   it is to be strict none of their objects has others */
+
+static int
+llm_calls_tool(llm_calls_t *c, const llm_tool_t *tool, llm_gn_t *node)
+{
+    int        rc;
+    llm_buf_t  closed;
+
+    c->closed = NULL;
+    llm_buf_init(&closed, 0);
+
+    if (!llm_calls_untyped(tool)
+        && llm_schema_close(tool->schema, tool->strict, &closed) == LLM_OK)
+    {
+        c->closed = (const llm_flat_t *) closed.data;
+    }
+
+    rc = llm_calls_in_form(c, tool, node);
+    llm_buf_free(&closed);
+
+    return rc;
 }
 
 
@@ -632,7 +601,7 @@ llm_calls_node(const llm_rule_ctx_t *ctx, llm_gram_build_t *b, llm_gn_t *node,
     llm_err_t *err)
 {
     llm_gn_t     call, one, parts[3];
-    llm_calls_t  c = { ctx, b, llm_calls_form(ctx->format), err, 0 };
+    llm_calls_t  c = { ctx, b, llm_calls_form(ctx->format), err, 0, NULL };
 
     if (llm_calls_marked(&c, &call, &one) != LLM_OK) {
         return LLM_ERROR;
@@ -709,7 +678,7 @@ llm_calls_begun(const llm_rule_ctx_t *ctx, llm_gram_build_t *b,
 {
     uint32_t     n;
     llm_gn_t     call, one, end, rest, mark, of[3];
-    llm_calls_t  c = { ctx, b, llm_calls_form(ctx->format), err, 0 };
+    llm_calls_t  c = { ctx, b, llm_calls_form(ctx->format), err, 0, NULL };
 
     if (llm_calls_marked(&c, &call, &one) != LLM_OK) {
         return LLM_ERROR;

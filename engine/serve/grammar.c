@@ -68,6 +68,28 @@ llm_grammar_name_error(const llm_request_t *msg, llm_err_t *err)
 }
 
 
+/* a schema that is to be strict; one that cannot be closed stays open */
+
+static int
+llm_grammar_strict(llm_gram_build_t *b, const llm_flat_t *schema,
+    llm_gn_t *node, llm_err_t *err)
+{
+    int        rc;
+    llm_buf_t  closed;
+
+    llm_buf_init(&closed, 0);
+
+    if (llm_schema_close(schema, 1, &closed) == LLM_OK) {
+        schema = (const llm_flat_t *) closed.data;
+    }
+
+    rc = llm_gn_schema(b, schema, node, err);
+    llm_buf_free(&closed);
+
+    return rc;
+}
+
+
 static int
 llm_grammar_rule(const llm_request_t *msg, llm_gram_build_t *b,
     llm_gn_t *node, llm_err_t *err)
@@ -90,14 +112,17 @@ llm_grammar_rule(const llm_request_t *msg, llm_gram_build_t *b,
         return llm_gn_pattern(b, text, msg->rule.len, node, err);
 
     case LLM_RULE_SCHEMA:
+    case LLM_RULE_STRICT:
     case LLM_RULE_CHOICE:
-        if (llm_flat_check(flat, msg->rule.len) == LLM_OK) {
-            return msg->rule_kind == LLM_RULE_SCHEMA
-                   ? llm_gn_schema(b, flat, node, err)
-                   : llm_grammar_choice(b, flat, node, err);
+        if (llm_flat_check(flat, msg->rule.len) != LLM_OK) {
+            break;
         }
 
-        break;
+        return msg->rule_kind == LLM_RULE_SCHEMA
+               ? llm_gn_schema(b, flat, node, err)
+               : msg->rule_kind == LLM_RULE_STRICT
+               ? llm_grammar_strict(b, flat, node, err)
+               : llm_grammar_choice(b, flat, node, err);
 
     default:
         break;

@@ -305,6 +305,23 @@ for my $choice ('auto', 'required') {
 }
 
 
+# ---- strict: no other properties than those that are named, at any depth ----
+
+my $nested = { type => 'object', required => [ 'a' ], properties => {
+    a => { type => 'object', required => [ 'b' ],
+           properties => { b => { type => 'boolean' } } } } };
+
+for my $seed (1 .. 3) {
+    $res = $t->post($path, { %ask, temperature => 2, seed => $seed,
+        tools => [ { type => 'function', function => {
+            name => 'deep', strict => $true, parameters => $nested } } ] });
+
+    like($res->{json}{choices}[0]{message}{tool_calls}[0]{function}{arguments},
+         qr/^\{\s*"a"\s*:\s*\{\s*"b"\s*:\s*(?:true|false)\s*\}\s*\}$/,
+         "strict, seed $seed") or diag($res->{body});
+}
+
+
 # ---- cut short ----
 
 for my $max (2, 6, 12, 20) {

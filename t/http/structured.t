@@ -135,6 +135,23 @@ my ($tight) = grep { $_->{name} eq 'tight' }
 cmp_ok($tight->{preemptions}, '>', 0, 'preempted');
 
 
+# ---- strict: no other properties than those that are named ----
+
+my $open = { type => 'object', required => [ 'a' ], properties => {
+    a => { type => 'object', required => [ 'b' ],
+           properties => { b => { type => 'boolean' } } } } };
+
+for my $seed (1 .. 5) {
+    my $res = chat(seed => $seed, temperature => 2, response_format => {
+        type => 'json_schema',
+        json_schema => { name => 'x', strict => \1, schema => $open } });
+
+    like(text_of($res), qr/^\s*\{\s*"a"\s*:\s*\{\s*"b"\s*:\s*
+                            (?:true|false)\s*\}\s*\}\s*$/x,
+         "strict, seed $seed") or diag($res->{body});
+}
+
+
 # ---- every way to say it ----
 
 my $json = encode_json($person);

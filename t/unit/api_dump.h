@@ -80,7 +80,7 @@ static inline void
 dump_rule(const llm_request_t *r, llm_buf_t *out)
 {
     static const char *const  kinds[] = {
-        "none", "object", "schema", "gbnf", "regex", "choice"
+        "none", "object", "schema", "strict", "gbnf", "regex", "choice"
     };
 
     llm_buf_addf(out, " rule=%s", kinds[r->rule_kind]);
@@ -92,7 +92,9 @@ dump_rule(const llm_request_t *r, llm_buf_t *out)
     llm_buf_addf(out, " of=%.*s is=", (int) r->rule_name.len,
                  (const char *) llm_ref_data(r, r->rule_name));
 
-    if (r->rule_kind == LLM_RULE_SCHEMA || r->rule_kind == LLM_RULE_CHOICE) {
+    if (r->rule_kind == LLM_RULE_SCHEMA || r->rule_kind == LLM_RULE_STRICT
+        || r->rule_kind == LLM_RULE_CHOICE)
+    {
         dump_flat(llm_ref_data(r, r->rule), out);
 
     } else {

@@ -19,6 +19,9 @@ static const case_t  cases[] = {
     GOOD(CHAT_WITH, ",'response_format':{'type':'json_schema',"
          "'json_schema':{'name':'x','strict':false,'schema':true}}",
          " rule=schema of=response_format.json_schema.schema is="),
+    GOOD(CHAT_WITH, ",'response_format':{'type':'json_schema',"
+         "'json_schema':{'name':'x','strict':true,'schema':{}}}",
+         " rule=strict of=response_format.json_schema.schema is="),
     BAD(CHAT_WITH, ",'response_format':{'type':'json_schema',"
         "'json_schema':{}}", "response_format.json_schema.schema",
         "missing_required_parameter", ""),

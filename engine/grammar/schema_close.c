@@ -1,0 +1,222 @@
+/*
+ * Schemas as OpenAI's strict mode wants them: an object has no other properties
+ * than those that it names.  There a schema must say so itself; where it says
+ * nothing, it gets additionalProperties false.
+ *
+ * What several schemas say of one object together (allOf, not, if ..., a
+ * reference or an anyOf beside properties) cannot be closed one by one: each
+ * would forbid what the others name.  Strict mode has none of these.  If there
+ * is one anywhere, only the outermost object is closed.
+ */
+
+#include "engine/grammar/grammar.h"
+
+/* what a keyword's value is */
+typedef enum {
+    LLM_CLOSE_OTHER = 0,
+    LLM_CLOSE_SCHEMAS,                  /* a schema, or a list of them */
+    LLM_CLOSE_NAMED,                    /* an object of schemas */
+    LLM_CLOSE_CHOICE,                   /* a list of schemas, of which each says
+                                           all, unless there are properties */
+    LLM_CLOSE_SHARED,                   /* it says more of the same object */
+    LLM_CLOSE_ASIDE                     /* the same, but it names no properties
+                                           that an object may have */
+} llm_close_kind_t;
+
+typedef struct {
+    llm_buf_t                 *out;
+    int                        deep;
+    int                        shared;  /* several schemas are of one object */
+    uint32_t                   n;       /* objects closed */
+} llm_close_t;
+
+
+static void llm_close_schema(llm_close_t *c, const llm_flat_t *v);
+
+
+static llm_close_kind_t
+llm_close_kind(const llm_flat_t *key)
+{
+    size_t     i;
+    llm_str_t  s;
+
+    static const struct {
+        llm_str_t         name;
+        llm_close_kind_t  kind;
+    } rows[] = {
+        { llm_str("properties"), LLM_CLOSE_NAMED },
+        { llm_str("patternProperties"), LLM_CLOSE_NAMED },
+        { llm_str("$defs"), LLM_CLOSE_NAMED },
+        { llm_str("definitions"), LLM_CLOSE_NAMED },
+        { llm_str("items"), LLM_CLOSE_SCHEMAS },
+        { llm_str("prefixItems"), LLM_CLOSE_SCHEMAS },
+        { llm_str("additionalProperties"), LLM_CLOSE_SCHEMAS },
+        { llm_str("anyOf"), LLM_CLOSE_CHOICE },
+        { llm_str("oneOf"), LLM_CLOSE_CHOICE },
+        { llm_str("$ref"), LLM_CLOSE_CHOICE },
+        { llm_str("$dynamicRef"), LLM_CLOSE_SHARED },
+        { llm_str("$recursiveRef"), LLM_CLOSE_SHARED },
+        { llm_str("allOf"), LLM_CLOSE_SHARED },
+        { llm_str("if"), LLM_CLOSE_SHARED },
+        { llm_str("unevaluatedProperties"), LLM_CLOSE_SHARED },
+        { llm_str("not"), LLM_CLOSE_ASIDE },
+        { llm_str("dependentSchemas"), LLM_CLOSE_ASIDE },
+        { llm_str("dependencies"), LLM_CLOSE_ASIDE }
+    };
+
+    s = llm_flat_str(key);
+
+    for (i = 0; i < llm_nelems(rows); i++) {
+        if (s.len == rows[i].name.len
+            && memcmp(s.data, rows[i].name.data, s.len) == 0)
+        {
+            return rows[i].kind;
+        }
+    }
+
+    return LLM_CLOSE_OTHER;
+}
+
+
+/* does it name properties, and say nothing of others? */
+
+static int
+llm_close_is_open(const llm_flat_t *v)
+{
+    llm_close_kind_t   kind;
+    const llm_flat_t  *k, *of;
+
+    of = llm_flat_get(v, "properties");
+
+    if (of == NULL || of->type != LLM_FLAT_OBJECT || of->count == 0
+        || llm_flat_get(v, "additionalProperties")
+        || llm_flat_get(v, "patternProperties"))
+    {
+        return 0;
+    }
+
+    for (k = llm_flat_first(v); k; k = llm_flat_next(v, k)) {
+        kind = llm_close_kind(k);
+
+        if (kind == LLM_CLOSE_CHOICE || kind == LLM_CLOSE_SHARED) {
+            return 0;
+        }
+
+        k = llm_flat_next(v, k);
+    }
+
+    return 1;
+}
+
+
+static void
+llm_close_named(llm_close_t *c, const llm_flat_t *v)
+{
+    size_t             handle;
+    const llm_flat_t  *k;
+
+    handle = llm_flat_open(c->out, LLM_FLAT_OBJECT);
+
+    for (k = llm_flat_first(v); k; k = llm_flat_next(v, k)) {
+        llm_flat_add_node(c->out, k);
+        k = llm_flat_next(v, k);
+        llm_close_schema(c, k);
+    }
+
+    llm_flat_close(c->out, handle, v->count);
+}
+
+
+static void
+llm_close_list(llm_close_t *c, const llm_flat_t *v)
+{
+    size_t             handle;
+    const llm_flat_t  *item;
+
+    handle = llm_flat_open(c->out, LLM_FLAT_ARRAY);
+
+    for (item = llm_flat_first(v); item; item = llm_flat_next(v, item)) {
+        llm_close_schema(c, item);
+    }
+
+    llm_flat_close(c->out, handle, v->count);
+}
+
+
+static void
+llm_close_value(llm_close_t *c, const llm_flat_t *key, const llm_flat_t *v,
+    int has_properties)
+{
+    llm_close_kind_t  kind;
+
+    kind = llm_close_kind(key);
+
+    c->shared |= kind == LLM_CLOSE_SHARED || kind == LLM_CLOSE_ASIDE
+                 || (kind == LLM_CLOSE_CHOICE && has_properties);
+
+    if (c->deep && kind == LLM_CLOSE_NAMED && v->type == LLM_FLAT_OBJECT) {
+        llm_close_named(c, v);
+
+    } else if (c->deep && v->type == LLM_FLAT_ARRAY
+               && (kind == LLM_CLOSE_SCHEMAS || kind == LLM_CLOSE_CHOICE))
+    {
+        llm_close_list(c, v);
+
+    } else if (c->deep && kind == LLM_CLOSE_SCHEMAS) {
+        llm_close_schema(c, v);
+
+    } else {
+        llm_flat_add_node(c->out, v);
+    }
+}
+
+
+static void
+llm_close_schema(llm_close_t *c, const llm_flat_t *v)
+{
+    int                open, has_properties;
+    size_t             handle;
+    const llm_flat_t  *key, *value;
+
+    if (v->type != LLM_FLAT_OBJECT) {
+        llm_flat_add_node(c->out, v);
+        return;
+    }
+
+    open = llm_close_is_open(v);
+    has_properties = llm_flat_get(v, "properties") != NULL;
+    handle = llm_flat_open(c->out, LLM_FLAT_OBJECT);
+
+    for (key = llm_flat_first(v); key; key = llm_flat_next(v, value)) {
+        value = llm_flat_next(v, key);
+        llm_flat_add_node(c->out, key);
+        llm_close_value(c, key, value, has_properties);
+    }
+
+    if (open) {
+        llm_flat_add_str(c->out, "additionalProperties", 20);
+        llm_flat_add_bool(c->out, 0);
+        c->n++;
+    }
+
+    llm_flat_close(c->out, handle, v->count + (uint32_t) open);
+}
+
+
+int
+llm_schema_close(const llm_flat_t *schema, int deep, llm_buf_t *out)
+{
+    llm_close_t  c;
+
+    memset(&c, 0, sizeof(c));
+    c.out = out;
+    c.deep = deep;
+    llm_close_schema(&c, schema);
+
+    if (deep && c.shared) {
+        out->len = 0;
+        return llm_schema_close(schema, 0, out);
+    }
+
+    return out->failed ? LLM_ERROR : c.n ? LLM_OK : LLM_ABSENT;
+}
