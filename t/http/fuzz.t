@@ -5,7 +5,8 @@
 # No worker dies, every answer is as it should be, nothing is left behind.
 #
 # LLM_FUZZ_HTTP_SECONDS (60), LLM_FUZZ_HTTP_REQUESTS (no limit),
-# LLM_FUZZ_SEED (1), LLM_FUZZ_FIRST (0: number of the first script).
+# LLM_FUZZ_SEED (1), LLM_FUZZ_FIRST (0: number of the first script),
+# LLM_FUZZ_HTTP_MODEL (the demo model; the second one has recurrent layers).
 # What fails is tried alone and made smaller; the requests of earlier
 # failures, in t/fuzz/corpus/http, come first.
 
@@ -14,6 +15,7 @@ use warnings;
 
 use File::Basename qw(basename);
 use JSON::PP;
+use LLM::GGUF;
 use LLM::Test;
 use Test::More;
 use Time::HiRes qw(sleep);
@@ -28,21 +30,21 @@ my $first = $ENV{LLM_FUZZ_FIRST} // 0;
 my @most = $ENV{LLM_FUZZ_HTTP_REQUESTS}
            ? ('-n', $ENV{LLM_FUZZ_HTTP_REQUESTS}) : ();
 
-my $demo = '%%ROOT%%/models/demo.gguf';
-my ($vocab) = `$LLM::Test::OBJS/llm info $ROOT/models/demo.gguf`
-              =~ /^vocabulary\s+(\d+)/m;
+my $demo = "$ROOT/models/demo.gguf";
+my $model = $ENV{LLM_FUZZ_HTTP_MODEL} // $demo;
+my ($vocab) = `$LLM::Test::OBJS/llm info $model` =~ /^vocabulary\s+(\d+)/m;
 
 plan skip_all => "no $FUZZ" unless -x $FUZZ;
 
 
 sub server {
-    return LLM::Test->new(workers => 2, listen => 'reuseport',
-        model => "llm_model demo $demo alias=gpt-4o-mini threads=1 ctx=640"
-               . " default; llm_model late $demo threads=1 parallel=2"
+    my $t = LLM::Test->new(workers => 2, listen => 'reuseport',
+        model => "llm_model demo $model alias=gpt-4o-mini threads=1 ctx=640"
+               . ' default; llm_model late late.gguf threads=1 parallel=2'
                . ' ctx=256 lazy idle=2s; llm_queue 256;',
         http => 'client_max_body_size 8m;',
         server => 'include %%ROOT%%/conf/llm_errors.conf; llm_max_tokens 12;',
-        locations => <<'END')->start;
+        locations => <<'END');
         location /v1 { llm_api; }
         location /tight {
             llm_api demo; llm_max_tokens 40; llm_stream_buffer 4k;
@@ -65,6 +67,10 @@ sub server {
         location = /figures { llm_metrics json; }
         location = /metrics { llm_metrics; }
 END
+
+    LLM::GGUF::recurrent($demo, $t->dir . '/late.gguf');
+
+    return $t->start;
 }
 
 
@@ -207,6 +213,9 @@ ok(LLM::Test::wait_for(30, sub {
 }), 'no request and no page is left') or diag(explain($left));
 
 my $res = $t->chat('What is 2 + 2?', temperature => 0, max_tokens => 8);
+
+$res = $t->post('/v1/embeddings', { input => 'a' })
+    if ($res->{json}{error}{code} // '') eq 'unsupported_model';
 
 is($res->{status}, 200, 'and the next request is served');
 
