@@ -255,7 +255,7 @@ int llm_calls_node(const llm_rule_ctx_t *ctx, llm_gram_build_t *b,
     llm_gn_t *node, llm_err_t *err);
 int llm_calls_begun(const llm_rule_ctx_t *ctx, llm_gram_build_t *b,
     llm_gn_t *node, llm_err_t *err);
-/* a mark; any: see llm_form_t */
+/* calls_tool.c: a mark; any: see llm_form_t */
 llm_gn_t llm_calls_mark(llm_gram_build_t *b, const llm_toktree_t *tree,
     llm_str_t mark, llm_str_t any);
 
