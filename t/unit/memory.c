@@ -71,31 +71,41 @@ packed(const llm_gguf_t *g)
 }
 
 
+/* bytes of the pages of ctx=64, for a load of the model with these options */
+
+static size_t
+begin(llm_load_t *l, const char *name, llm_model_opts_t *o, llm_err_t *err)
+{
+    llm_kv_opts_t  kv;
+
+    memset(o, 0, sizeof(*o));
+    o->device = "cpu";
+    o->threads = 1;
+    o->batch = 8;
+    o->max_seqs = 1;
+    o->ctx = 64;
+
+    memset(l, 0, sizeof(*l));
+    l->m = load(name, o);
+    l->opts = o;
+    l->err = err;
+    llm_load_kv_opts(l, &kv);
+
+    return l->m->ops->kv_page_size(l->m->dev, &kv) * (64 / LLM_KV_PAGE);
+}
+
+
 static void
 test_fits(const char *name)
 {
     size_t            weights, page, pages;
     llm_err_t         err;
     llm_load_t        l;
-    llm_kv_opts_t     kv;
     llm_model_opts_t  o;
 
-    memset(&o, 0, sizeof(o));
-    o.device = "cpu";
-    o.threads = 1;
-    o.batch = 8;
-    o.max_seqs = 1;
-    o.ctx = 64;
-
-    memset(&l, 0, sizeof(l));
-    l.m = load(name, &o);
-    l.opts = &o;
-    l.err = &err;
-
+    pages = begin(&l, name, &o, &err);
+    page = pages / (64 / LLM_KV_PAGE);
     weights = packed(llm_model_gguf(l.m));
-    llm_load_kv_opts(&l, &kv);
-    page = l.m->ops->kv_page_size(l.m->dev, &kv);
-    pages = page * (64 / LLM_KV_PAGE);
 
     is_int(llm_load_fits(&l, weights + 2 * pages, SIZE_MAX), LLM_OK,
            "%s: weights and a cache of half the rest", name);

@@ -1,52 +1,11 @@
 /*
  * Models made here: logits against an independent implementation in float64
- * (tiny_expected.py), and files that must be refused, each with the file,
- * the field or tensor, and the reason.
+ * (tiny_expected.py), options of a load, and what a model has of pages and
+ * slots.  What must be refused: refused.c.
  */
 
-#include "t/unit/tap.h"
 #include "t/unit/model_run.h"
-#include "t/unit/tiny_expected.h"
-
-#include <unistd.h>
-
-
-static char  path[] = "/tmp/llm-model-XXXXXX";
-
-
-static int
-write_model(const tiny_t *t, const tiny_change_t *change)
-{
-    int        rc;
-    FILE      *f;
-    llm_buf_t  b;
-
-    llm_buf_init(&b, 0);
-    rc = tiny_gguf(t, change, &b);
-
-    f = fopen(path, "wb");
-    rc = rc == LLM_OK && f && fwrite(b.data, 1, b.len, f) == b.len;
-
-    if (f) {
-        fclose(f);
-    }
-
-    llm_buf_free(&b);
-
-    return rc;
-}
-
-
-static void
-set_opts(llm_model_opts_t *o, const char *device, const char *isa)
-{
-    memset(o, 0, sizeof(llm_model_opts_t));
-    o->device = device;
-    o->isa = isa;
-    o->threads = 2;
-    o->max_seqs = 2;
-    o->batch = 16;
-}
+#include "t/unit/tiny_model.h"
 
 
 /*
@@ -139,478 +98,6 @@ test_expected(void)
                          bound_of(tinies[i].type));
         }
     }
-}
-
-
-/* a changed model is refused, and the message says what and why */
-
-static void
-refused(const char *model, tiny_change_t change, const char *what,
-    const char *why)
-{
-    llm_err_t         err;
-    llm_model_t      *m;
-    llm_model_opts_t  o;
-
-    set_opts(&o, "reference", NULL);
-    memset(&err, 0, sizeof(err));
-
-    if (!ok(write_model(tiny_named(model), &change), "%s: written", what)) {
-        return;
-    }
-
-    m = llm_model_load(path, &o, &err);
-
-    if (!ok(m == NULL && strstr(err.msg, path) && strstr(err.msg, what)
-            && strstr(err.msg, why), "%s: %s", what, why))
-    {
-        printf("# %s\n", m ? "it loads" : err.msg);
-    }
-
-    llm_model_free(m);
-}
-
-
-#define change(...)  ((tiny_change_t) { __VA_ARGS__ })
-
-
-static void
-test_tensors(void)
-{
-    size_t  i;
-
-    static const char  *const needed[] = {
-        "token_embd.weight", "output_norm.weight", "blk.0.attn_norm.weight",
-        "blk.1.attn_q.weight", "blk.1.attn_k.weight", "blk.0.attn_v.weight",
-        "blk.1.attn_output.weight", "blk.0.attn_q_norm.weight",
-        "blk.1.attn_k_norm.weight", "blk.0.ffn_norm.weight",
-        "blk.1.ffn_gate.weight", "blk.0.ffn_up.weight",
-        "blk.1.ffn_down.weight"
-    };
-
-    static const char  *const biases[] = {
-        "blk.0.attn_q.bias", "blk.1.attn_k.bias", "blk.0.attn_v.bias",
-        "blk.0.attn_output.bias", "blk.1.ffn_gate.bias",
-        "blk.1.ffn_up.bias", "blk.0.ffn_down.bias"
-    };
-
-    static const struct {
-        const char  *model;
-        const char  *name;
-        const char  *lacks;
-        const char  *why;
-    } fused[] = {
-        { "phi3", "blk.1.attn_qkv.weight", "blk.1.attn_", "its shape is" },
-        { "gpt2", "blk.0.attn_qkv.weight", "blk.0.attn_", "its shape is" },
-        { "phi3", "blk.1.ffn_up.weight", "blk.1.ffn_gate.weight",
-          "is missing" }
-    };
-
-    for (i = 0; i < llm_nelems(needed); i++) {
-        refused("qwen3", change(.drop = needed[i]), needed[i], "is missing");
-
-        /* the embedding's rows say how large the vocabulary is */
-        refused("qwen3", change(.reshape = needed[i]),
-                i ? needed[i] : "output.weight", "its shape is");
-    }
-
-    refused("qwen3", change(.reshape = "output.weight"), "output.weight",
-            "its shape is [32, 38, 1, 1], not [32, 37]");
-    refused("llama, rope_freqs", change(.reshape = "rope_freqs.weight"),
-            "rope_freqs.weight", "its shape is");
-
-    for (i = 0; i < llm_nelems(biases); i++) {
-        refused("llama, every bias", change(.reshape = biases[i]), biases[i],
-                "its shape is");
-    }
-
-    refused("qwen3", change(.retype = "output_norm.weight"),
-            "output_norm.weight", "a vector of type Q8_0");
-    refused("qwen3", change(.extra = "blk.0.attn_sinks.weight"),
-            "blk.0.attn_sinks.weight", "has no such tensor");
-    refused("llama", change(.extra = "blk.1.attn_q_norm.weight"),
-            "blk.1.attn_q_norm.weight", "has no such tensor");
-    refused("llama", change(.extra = "blk.2.attn_norm.weight"),
-            "blk.2.attn_norm.weight", "has no such tensor");
-    refused("llama", change(.extra = "output.bias"), "output.bias",
-            "has no such tensor");
-    refused("llama", change(.extra = "blk.0.attn_sinks.weight"),
-            "blk.0.attn_sinks.weight", "has no such tensor");
-
-    for (i = 0; i < llm_nelems(fused); i++) {
-        refused(fused[i].model, change(.drop = fused[i].name), fused[i].lacks,
-                "is missing");
-        refused(fused[i].model, change(.reshape = fused[i].name),
-                fused[i].lacks, fused[i].why);
-    }
-
-    refused("phi3, long RoPE", change(.drop = "rope_factors_short.weight"),
-            "rope_factors_short.weight", "is missing");
-    refused("gpt2", change(.drop = "position_embd.weight"),
-            "position_embd.weight", "is missing");
-    refused("gpt2", change(.drop = "blk.1.ffn_norm.bias"),
-            "blk.1.ffn_norm.bias", "is missing");
-    refused("gemma3", change(.drop = "blk.5.post_ffw_norm.weight"),
-            "blk.5.post_ffw_norm.weight", "is missing");
-}
-
-
-static void
-test_fields(void)
-{
-    size_t  i;
-
-    static const char  *const needed[] = {
-        "llama.context_length", "llama.embedding_length",
-        "llama.block_count", "llama.feed_forward_length",
-        "llama.attention.head_count",
-        "llama.attention.layer_norm_rms_epsilon", "general.architecture"
-    };
-
-    static const struct {
-        const char  *key;
-        uint32_t     value;
-        const char  *why;
-    } numbers[] = {
-        { "llama.block_count", 0, "not within" },
-        { "llama.block_count", 0xffffffff, "not within" },
-        { "llama.block_count", 1000, "is missing" },
-        { "llama.context_length", 0, "not within" },
-        { "llama.context_length", 0x80000000, "not within" },
-        { "llama.embedding_length", 0xffffff00, "not within" },
-        { "llama.attention.head_count", 0, "not within" },
-        { "llama.attention.head_count", 0xffffffff, "not within" },
-        { "llama.attention.head_count_kv", 3, "does not divide" },
-        { "llama.attention.head_count_kv", 8, "not within" },
-        { "llama.attention.key_length", 0x40000000, "not within" },
-        { "llama.attention.value_length", 0, "not within" },
-        { "llama.rope.dimension_count", 7, "is odd" },
-        { "llama.rope.dimension_count", 10, "not within" },
-        { "llama.expert_count", 2000, "not within" },
-        { "llama.expert_gating_func", 2, "has no such field" },
-        { "llama.nextn_predict_layers", 2, "2 of 2 layers" },
-        { "llama.depth_of_thought", 2, "has no such field" },
-        { "llama.attention.layer_norm_rms_epsilon", 2, "not within" }
-    };
-
-    static const struct {
-        const char  *key;
-        float        value;
-        const char  *why;
-    } floats[] = {
-        { "llama.attention.layer_norm_rms_epsilon", NAN, "not a finite" },
-        { "llama.attention.scale", INFINITY, "not a finite number" },
-        { "llama.rope.freq_base", 0, "not above 1" },
-        { "llama.rope.freq_base", NAN, "not a finite number" },
-        { "llama.rope.scaling.factor", -2, "below 0" },
-        { "llama.logit_scale", 0.5, "scaled logits" },
-        { "llama.final_logit_softcapping", 30, "soft-capping" },
-        { "llama.attention.temperature_scale", 0.1f, "has no such field" },
-        { "llama.attention.max_alibi_bias", 8, "ALiBi" },
-        { "llama.context_length", 100, "its type is" }
-    };
-
-    for (i = 0; i < llm_nelems(needed); i++) {
-        refused("llama", change(.drop_key = needed[i]), needed[i],
-                "is missing");
-    }
-
-    for (i = 0; i < llm_nelems(numbers); i++) {
-        refused("llama", change(.u32_key = numbers[i].key,
-                                .u32 = numbers[i].value),
-                i == 2 ? "blk.2." : numbers[i].key, numbers[i].why);
-    }
-
-    for (i = 0; i < llm_nelems(floats); i++) {
-        refused("llama", change(.f32_key = floats[i].key,
-                                .f32 = floats[i].value),
-                floats[i].key, floats[i].why);
-    }
-
-    refused("llama", change(.str_key = "general.architecture",
-                            .str = "mamba"),
-            "general.architecture", "\"mamba\" is not supported");
-    refused("llama", change(.u32_key = "split.count", .u32 = 3),
-            "split.no", "part 1 of 3, and its name does not end in");
-    refused("llama", change(.str_key = "llama.rope.scaling.type",
-                            .str = "longrope"),
-            "llama.rope.scaling.type", "\"longrope\" is not supported");
-    refused("llama", change(.str_key = "llama.block_count", .str = "2"),
-            "llama.block_count", "its type is");
-    refused("qwen3, YaRN",
-            change(.f32_key = "qwen3.rope.scaling.yarn_beta_fast",
-                   .f32 = -1),
-            "yarn_beta", "not above 0");
-    refused("qwen3, YaRN",
-            change(.u32_key = "qwen3.rope.scaling.original_context_length",
-                   .u32 = 0),
-            "original_context_length", "0 is no length");
-}
-
-
-static void
-test_bad_experts(void)
-{
-    size_t  i;
-
-    static const char  *const tensors[] = {
-        "blk.1.ffn_gate_inp.weight", "blk.0.ffn_gate_exps.weight",
-        "blk.0.ffn_up_exps.weight", "blk.1.ffn_down_exps.weight"
-    };
-
-    static const char  *const shared[] = {
-        "blk.1.ffn_gate_shexp.weight", "blk.1.ffn_up_shexp.weight",
-        "blk.1.ffn_down_shexp.weight", "blk.1.exp_probs_b.bias"
-    };
-
-    static const struct {
-        const char  *key;
-        uint32_t     value;
-        const char  *what;
-        const char  *why;
-    } numbers[] = {
-        { "expert_count", 0, "glm4moe.expert_feed_forward_length",
-          "has no such field" },
-        { "expert_count", 7, "glm4moe.expert_group_count", "4 groups" },
-        { "expert_count", 1, "glm4moe.expert_used_count", "not within" },
-        { "expert_count", 1025, "glm4moe.expert_count", "not within" },
-        { "expert_count", 16, "blk.1.ffn_gate_inp.weight", "not [32, 16]" },
-        { "expert_used_count", 0, "glm4moe.expert_used_count",
-          "not within" },
-        { "expert_used_count", 9, "glm4moe.expert_used_count",
-          "not within" },
-        { "expert_used_count", 5, "glm4moe.expert_group_used_count",
-          "fewer than the 5" },
-        { "expert_group_count", 0, "glm4moe.expert_group_count",
-          "not within" },
-        { "expert_group_count", 8, "glm4moe.expert_group_count",
-          "8 groups of the 8" },
-        { "expert_group_count", 3, "glm4moe.expert_group_count",
-          "3 groups of the 8" },
-        { "expert_group_used_count", 0, "glm4moe.expert_group_used_count",
-          "not within" },
-        { "expert_group_used_count", 5, "glm4moe.expert_group_used_count",
-          "not within" },
-        { "expert_gating_func", 4, "glm4moe.expert_gating_func",
-          "is not supported" },
-        { "expert_feed_forward_length", 0,
-          "glm4moe.expert_feed_forward_length", "not within" },
-        { "expert_feed_forward_length", 0xffffffff,
-          "glm4moe.expert_feed_forward_length", "not within" },
-        { "expert_shared_feed_forward_length", 0xfffffff0,
-          "glm4moe.expert_shared_count", "at most" },
-        { "leading_dense_block_count", 0, "blk.0.ffn_gate_inp.weight",
-          "is missing" },
-        { "leading_dense_block_count", 2, "blk.1.ffn_gate.weight",
-          "is missing" }
-    };
-
-    for (i = 0; i < llm_nelems(tensors); i++) {
-        refused("qwen3moe", change(.drop = tensors[i]), tensors[i],
-                "is missing");
-        refused("qwen3moe", change(.reshape = tensors[i]), tensors[i],
-                "its shape is");
-    }
-
-    for (i = 0; i < llm_nelems(shared); i++) {
-        refused("glm4moe", change(.reshape = shared[i]), shared[i],
-                "its shape is");
-    }
-
-    refused("qwen3moe, scaled weights",
-            change(.reshape = "blk.0.attn_q.scale"), "blk.0.attn_q.scale",
-            "its shape is");
-    refused("qwen3moe, scaled weights",
-            change(.reshape = "blk.1.ffn_up_exps.scale"),
-            "blk.1.ffn_up_exps.scale", "not [6, 1]");
-    refused("qwen3moe, scaled weights", change(.reshape = "output.scale"),
-            "output.scale", "its shape is");
-    refused("qwen3moe", change(.extra = "blk.0.attn_norm.scale"),
-            "blk.0.attn_norm.scale", "has no such tensor");
-    refused("gpt-oss", change(.reshape = "blk.0.ffn_up_exps.bias"),
-            "blk.0.ffn_up_exps.bias", "its shape is");
-    refused("qwen2moe", change(.drop = "blk.0.ffn_gate_inp_shexp.weight"),
-            "blk.0.ffn_gate_inp_shexp.weight", "is missing");
-    refused("qwen3moe", change(.drop_key = "qwen3moe.expert_used_count"),
-            "qwen3moe.expert_used_count", "is missing");
-    refused("qwen3moe", change(.f32_key = "qwen3moe.expert_weights_scale",
-                               .f32 = NAN),
-            "qwen3moe.expert_weights_scale", "not a finite");
-
-    for (i = 0; i < llm_nelems(numbers); i++) {
-        char  key[64];
-
-        snprintf(key, sizeof(key), "glm4moe.%s", numbers[i].key);
-        refused("glm4moe", change(.u32_key = key, .u32 = numbers[i].value),
-                numbers[i].what, numbers[i].why);
-    }
-}
-
-
-static void
-test_bad_latent(void)
-{
-    char    key[64];
-    size_t  i;
-
-    static const char  *const tensors[] = {
-        "blk.0.attn_q_a.weight", "blk.0.attn_q_a_norm.weight",
-        "blk.1.attn_q_b.weight", "blk.0.attn_kv_a_mqa.weight",
-        "blk.1.attn_kv_a_norm.weight", "blk.0.attn_k_b.weight",
-        "blk.1.attn_v_b.weight", "blk.0.attn_output.weight"
-    };
-
-    static const struct {
-        const char  *key;
-        uint32_t     value;
-        const char  *what;
-        const char  *why;
-    } numbers[] = {
-        { "attention.kv_lora_rank", 0, "attention.kv_lora_rank",
-          "not within" },
-        { "attention.kv_lora_rank", 1020, "attention.kv_lora_rank",
-          "not within" },
-        { "attention.kv_lora_rank", 25, "blk.0.attn_kv_a_mqa.weight",
-          "its shape is" },
-        { "attention.q_lora_rank", 0, "attention.q_lora_rank",
-          "not within" },
-        { "attention.key_length_mla", 6, "attention.key_length_mla",
-          "not within" },
-        { "attention.key_length_mla", 0xffffffff,
-          "attention.key_length_mla", "not within" },
-        { "attention.key_length_mla", 0, "blk.0.attn_q_b.weight",
-          "its shape is" },
-        { "attention.value_length_mla", 0, "attention.value_length_mla",
-          "not within" },
-        { "attention.value_length_mla", 1025, "attention.value_length_mla",
-          "not within" },
-        { "rope.dimension_count", 16, "attention.key_length_mla",
-          "not within" }
-    };
-
-    for (i = 0; i < llm_nelems(tensors); i++) {
-        refused("deepseek2", change(.reshape = tensors[i]), tensors[i],
-                "its shape is");
-
-        /* without the first, Q is said to be one matrix */
-        refused("deepseek2", change(.drop = tensors[i]),
-                i ? tensors[i] : "blk.0.attn_q.weight", "is missing");
-    }
-
-    refused("deepseek2, older file", change(.drop = "blk.1.attn_kv_b.weight"),
-            "blk.1.attn_kv_b.weight", "is missing");
-    refused("deepseek2, older file",
-            change(.reshape = "blk.0.attn_kv_b.weight"),
-            "blk.0.attn_kv_b.weight", "its shape is");
-    refused("baichuan", change(.u32_key = "baichuan.block_count",
-                               .u32 = 40), "baichuan.block_count", "ALiBi");
-    refused("deepseek2", change(.f32_key = "deepseek2.attention.scale",
-                                .f32 = NAN),
-            "deepseek2.attention.scale", "not a finite");
-    refused("deepseek2",
-            change(.f32_key = "deepseek2.attention.temperature_scale",
-                   .f32 = 0.1f),
-            "deepseek2.attention.temperature_length", "is missing");
-
-    for (i = 0; i < llm_nelems(numbers); i++) {
-        snprintf(key, sizeof(key), "deepseek2.%s", numbers[i].key);
-        refused("deepseek2", change(.u32_key = key,
-                                    .u32 = numbers[i].value),
-                numbers[i].what, numbers[i].why);
-    }
-}
-
-
-static void
-test_bad_states(void)
-{
-    size_t  i;
-
-    static const char  *const tensors[] = {
-        "blk.0.attn_qkv.weight", "blk.0.attn_gate.weight",
-        "blk.0.ssm_alpha.weight", "blk.0.ssm_beta.weight",
-        "blk.0.ssm_conv1d.weight", "blk.0.ssm_a", "blk.0.ssm_dt.bias",
-        "blk.0.ssm_norm.weight", "blk.0.ssm_out.weight"
-    };
-
-    static const char  *const mamba[] = {
-        "blk.0.ssm_in.weight", "blk.0.ssm_conv1d.weight", "blk.0.ssm_a",
-        "blk.0.ssm_d", "blk.0.ssm_norm.weight", "blk.0.ssm_out.weight"
-    };
-
-    static const char  *const shortconv[] = {
-        "blk.0.shortconv.in_proj.weight", "blk.0.shortconv.conv.weight",
-        "blk.0.shortconv.out_proj.weight", "token_embd_norm.weight"
-    };
-
-    static const struct {
-        const char  *key;
-        uint32_t     value;
-        const char  *what;
-        const char  *why;
-    } numbers[] = {
-        { "ssm.conv_kernel", 0, "qwen35.ssm.conv_kernel", "not within" },
-        { "ssm.conv_kernel", 33, "qwen35.ssm.conv_kernel", "not within" },
-        { "ssm.conv_kernel", 4, "blk.0.ssm_conv1d.weight", "its shape is" },
-        { "ssm.inner_size", 0, "qwen35.ssm.inner_size", "not within" },
-        { "ssm.inner_size", 0xffffffff, "qwen35.ssm.inner_size",
-          "not within" },
-        { "ssm.inner_size", 22, "qwen35.ssm.time_step_rank",
-          "4 does not divide 22" },
-        { "ssm.inner_size", 24, "blk.0.attn_qkv.weight", "its shape is" },
-        { "ssm.state_size", 0, "qwen35.ssm.state_size", "not within" },
-        { "ssm.state_size", 0x80000000, "qwen35.ssm.state_size",
-          "not within" },
-        { "ssm.time_step_rank", 0, "qwen35.ssm.time_step_rank",
-          "not within" },
-        { "ssm.time_step_rank", 5, "qwen35.ssm.group_count",
-          "2 does not divide 5" },
-        { "ssm.group_count", 0, "qwen35.ssm.group_count", "not within" },
-        { "ssm.group_count", 3, "qwen35.ssm.group_count",
-          "3 does not divide 4" },
-        { "ssm.group_count", 5, "qwen35.ssm.group_count", "not within" },
-        { "full_attention_interval", 1, "blk.0.attn_qkv.weight",
-          "its shape is" },
-        { "full_attention_interval", 0, "blk.0.attn_qkv.weight",
-          "its shape is" },
-        { "attention.head_count_kv", 0, "blk.1.attn_qkv.weight",
-          "is missing" }
-    };
-
-    for (i = 0; i < llm_nelems(tensors); i++) {
-        refused("qwen35", change(.drop = tensors[i]), tensors[i],
-                "is missing");
-        refused("qwen35", change(.reshape = tensors[i]), tensors[i],
-                "its shape is");
-    }
-
-    for (i = 0; i < llm_nelems(mamba); i++) {
-        refused("granitehybrid", change(.drop = mamba[i]), mamba[i],
-                "is missing");
-        refused("granitehybrid", change(.reshape = mamba[i]), mamba[i],
-                "its shape is");
-    }
-
-    for (i = 0; i < llm_nelems(shortconv); i++) {
-        refused("lfm2", change(.drop = shortconv[i]), shortconv[i],
-                "is missing");
-        refused("lfm2", change(.reshape = shortconv[i]), shortconv[i],
-                "its shape is");
-    }
-
-    for (i = 0; i < llm_nelems(numbers); i++) {
-        char  key[64];
-
-        snprintf(key, sizeof(key), "qwen35.%s", numbers[i].key);
-        refused("qwen35", change(.u32_key = key, .u32 = numbers[i].value),
-                numbers[i].what, numbers[i].why);
-    }
-
-    refused("lfm2", change(.u32_key = "lfm2.shortconv.l_cache", .u32 = 0),
-            "lfm2.shortconv.l_cache", "not within");
-    refused("qwen35", change(.u32_key = "qwen35.attention.value_length",
-                             .u32 = 4),
-            "qwen35.attention.value_length", "a gate of 8");
 }
 
 
@@ -778,6 +265,29 @@ test_skipped(void)
 }
 
 
+/* sequences of the same ids, on pages of their own */
+
+static void
+two_alike(run_seq_t *s, int32_t *ids, float (*logits)[TINY_IDS * TINY_VOCAB])
+{
+    uint32_t  i;
+
+    for (i = 0; i < TINY_IDS; i++) {
+        ids[i] = tiny_id(i);
+    }
+
+    memset(s, 0, 2 * sizeof(*s));
+    memset(logits, 0, 2 * sizeof(*logits));
+
+    for (i = 0; i < 2; i++) {
+        s[i].ids = ids;
+        s[i].n = TINY_IDS;
+        s[i].logits = logits[i];
+        s[i].page = i;
+    }
+}
+
+
 /* a page copied is the same cache */
 
 static void
@@ -785,7 +295,7 @@ test_copy_page(void)
 {
     float             logits[2][TINY_IDS * TINY_VOCAB];
     int32_t           ids[TINY_IDS];
-    uint32_t          i, take;
+    uint32_t          take;
     run_seq_t         s[2];
     llm_err_t         err;
     llm_model_t      *m;
@@ -794,19 +304,7 @@ test_copy_page(void)
     set_opts(&o, "reference", NULL);
     m = load_with(&o, NULL, &err);
 
-    for (i = 0; i < TINY_IDS; i++) {
-        ids[i] = tiny_id(i);
-    }
-
-    memset(s, 0, sizeof(s));
-    memset(logits, 0, sizeof(logits));
-
-    for (i = 0; i < 2; i++) {
-        s[i].ids = ids;
-        s[i].n = TINY_IDS;
-        s[i].logits = logits[i];
-        s[i].page = i;
-    }
+    two_alike(s, ids, logits);
 
     if (ok(m && run_chunks(m, &s[0], TINY_IDS, 1, &err) == LLM_OK,
            "a sequence in page 0"))
@@ -898,7 +396,6 @@ test_no_attention(void)
     float             logits[2][TINY_IDS * TINY_VOCAB];
     tiny_t            t;
     int32_t           ids[TINY_IDS];
-    uint32_t          i;
     run_seq_t         s[2];
     llm_err_t         err;
     llm_model_t      *m;
@@ -920,18 +417,7 @@ test_no_attention(void)
                                     / LLM_KV_PAGE),
        "with %u pages", llm_model_n_pages(m));
 
-    for (i = 0; i < TINY_IDS; i++) {
-        ids[i] = tiny_id(i);
-    }
-
-    memset(s, 0, sizeof(s));
-
-    for (i = 0; i < 2; i++) {
-        s[i].ids = ids;
-        s[i].n = TINY_IDS;
-        s[i].logits = logits[i];
-        s[i].page = i;
-    }
+    two_alike(s, ids, logits);
 
     ok(run_chunks(m, &s[0], TINY_IDS, 1, &err) == LLM_OK
        && run_chunks(m, &s[1], 1, 1, &err) == LLM_OK
@@ -949,7 +435,7 @@ test_slots(void)
 {
     float             logits[2][TINY_IDS * TINY_VOCAB];
     int32_t           ids[TINY_IDS];
-    uint32_t          i, slots, pages, take;
+    uint32_t          slots, pages, take;
     run_seq_t         s[2];
     llm_err_t         err;
     llm_model_t      *m;
@@ -979,19 +465,7 @@ test_slots(void)
     pages = llm_model_n_pages(m);
     ok(slots > 4 && slots - 3 <= pages, "%u slots, %u pages", slots, pages);
 
-    for (i = 0; i < TINY_IDS; i++) {
-        ids[i] = tiny_id(i);
-    }
-
-    memset(s, 0, sizeof(s));
-    memset(logits, 0, sizeof(logits));
-
-    for (i = 0; i < 2; i++) {
-        s[i].ids = ids;
-        s[i].n = TINY_IDS;
-        s[i].logits = logits[i];
-        s[i].page = i;
-    }
+    two_alike(s, ids, logits);
 
     take = TINY_IDS - 2;
     ok(run_step(m, &s[0], &take, 1, 1, &err) == LLM_OK, "a sequence");
@@ -1017,22 +491,11 @@ test_slots(void)
 int
 main(void)
 {
-    int  fd;
-
-    fd = mkstemp(path);
-
-    if (!ok(fd >= 0, "a temporary file")) {
+    if (!tiny_begin()) {
         return done_testing();
     }
 
-    close(fd);
-
     test_expected();
-    test_tensors();
-    test_fields();
-    test_bad_experts();
-    test_bad_states();
-    test_bad_latent();
     test_options();
     test_devices();
     test_skipped();
@@ -1042,7 +505,7 @@ main(void)
     test_no_attention();
     test_slots();
 
-    unlink(path);
+    tiny_end();
 
     return done_testing();
 }

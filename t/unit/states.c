@@ -4,38 +4,9 @@
  * the step: whole, in chunks, beside logits, beside another sequence.
  */
 
-#include "t/unit/tap.h"
 #include "t/unit/model_run.h"
-#include "t/unit/tiny_expected.h"
+#include "t/unit/tiny_model.h"
 #include "t/unit/states_expected.h"
-
-#include <unistd.h>
-
-
-static char  path[] = "/tmp/llm-states-XXXXXX";
-
-
-static int
-write_model(const tiny_t *t, const tiny_change_t *change)
-{
-    int        rc;
-    FILE      *f;
-    llm_buf_t  b;
-
-    llm_buf_init(&b, 0);
-    rc = tiny_gguf(t, change, &b);
-
-    f = fopen(path, "wb");
-    rc = rc == LLM_OK && f && fwrite(b.data, 1, b.len, f) == b.len;
-
-    if (f) {
-        fclose(f);
-    }
-
-    llm_buf_free(&b);
-
-    return rc;
-}
 
 
 /*
