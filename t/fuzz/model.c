@@ -17,8 +17,8 @@
 #endif
 
 #include "engine/model/arch.h"
-#include "engine/model/model.h"
 #include "t/unit/gguf_edit.h"
+#include "t/unit/steps.h"
 #include "t/unit/tiny_expected.h"
 
 #include <glob.h>
@@ -96,56 +96,6 @@ fuzz_open_seeds(void)
 }
 
 
-/* a step of a few tokens, then two of one */
-
-static void
-fuzz_run(llm_model_t *m)
-{
-    int32_t      ids[FUZZ_IDS];
-    uint32_t     i, n, from, end, pos[FUZZ_IDS], out[FUZZ_IDS], rows[2];
-    uint32_t     kv_len, page = 0, slot = 0;
-    llm_err_t    err;
-    llm_batch_t  b;
-    const int    encoder = llm_model_hparams(m)->encoder;
-
-    end = encoder ? FUZZ_IDS : FUZZ_IDS + 2;    /* an encoder has one step */
-
-    for (from = 0; from < end; from += n) {
-        n = from ? 1 : FUZZ_IDS;
-        kv_len = from + n;
-        rows[0] = 0;
-        rows[1] = n;
-
-        for (i = 0; i < n; i++) {
-            pos[i] = from + i;
-            out[i] = i;
-            ids[i] = (int32_t) ((from + i) % llm_model_hparams(m)->n_vocab);
-        }
-
-        memset(&b, 0, sizeof(b));
-        b.n_tokens = n;
-        b.n_seqs = 1;
-        b.n_out = n;
-        b.max_pages = 1;
-        b.tokens = ids;
-        b.pos = pos;
-        b.seq_rows = rows;
-        b.kv_len = &kv_len;
-        b.pages = &page;
-        b.out_rows = out;
-        b.slots = &slot;
-        b.gives = encoder ? LLM_GIVES_STATES : LLM_GIVES_LOGITS;
-
-        if (llm_model_forward(m, &b, &err) != LLM_OK) {
-            return;
-        }
-
-        (void) (encoder ? llm_model_state(m, n - 1)
-                        : llm_model_logits(m, n - 1));
-    }
-}
-
-
 static void
 fuzz_load(const llm_buf_t *b, const char *device)
 {
@@ -174,7 +124,7 @@ fuzz_load(const llm_buf_t *b, const char *device)
     m = llm_model_load(path, &o, &err);
 
     if (m) {
-        fuzz_run(m);
+        (void) steps_run(m, FUZZ_IDS, 2);
         llm_model_free(m);
 
     } else if (err.msg[0] == '\0') {

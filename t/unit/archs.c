@@ -9,53 +9,8 @@
  */
 
 #include "t/unit/tap.h"
+#include "t/unit/fixture.h"
 #include "t/unit/model_run.h"
-
-#define MAX_IDS  4096
-
-typedef struct {
-    const char  *dir;
-    const char  *name;
-    int32_t      ids[MAX_IDS];
-    uint32_t     n_ids;
-    float       *want;                  /* [n_ids][n_vocab] */
-} fixture_t;
-
-
-static int
-load_fixture(fixture_t *f, uint32_t n_vocab)
-{
-    char     path[2048];
-    FILE    *in;
-    size_t   n;
-
-    f->n_ids = 0;
-    snprintf(path, sizeof(path), "%s/models/%s.ids", f->dir, f->name);
-    in = fopen(path, "r");
-
-    while (in && f->n_ids < MAX_IDS
-           && fscanf(in, "%d", &f->ids[f->n_ids]) == 1)
-    {
-        f->n_ids++;
-    }
-
-    if (in) {
-        fclose(in);
-    }
-
-    n = (size_t) f->n_ids * n_vocab;
-    f->want = malloc(n * sizeof(float) + 1);
-    snprintf(path, sizeof(path), "%s/models/%s.logits", f->dir,
-             f->name);
-    in = fopen(path, "rb");
-    n = in && n && fread(f->want, sizeof(float), n, in) == n;
-
-    if (in) {
-        fclose(in);
-    }
-
-    return n != 0;
-}
 
 
 static int
@@ -189,7 +144,7 @@ check(fixture_t *f, const char *device, const char *isa, double bound)
     n_vocab = llm_model_hparams(m)->n_vocab;
     memset(&s, 0, sizeof(s));
 
-    if (ok(load_fixture(f, n_vocab), "%s: ids and logits", f->name)) {
+    if (ok(load_fixture(f, "logits", n_vocab), "%s: ids and logits", f->name)) {
         whole = calloc((size_t) f->n_ids * n_vocab, sizeof(float));
         s.ids = f->ids;
         s.n = f->n_ids;

@@ -6,12 +6,12 @@
  */
 
 #include "t/unit/tap.h"
+#include "t/unit/fixture.h"
 #include "t/unit/gguf_build.h"
 #include "t/unit/model_run.h"
 
 #include <unistd.h>
 
-#define MAX_IDS    4096
 #define MAX_PAGES  (MAX_IDS / LLM_KV_PAGE)
 #define CTX        16                   /* of the tiny models */
 
@@ -41,50 +41,6 @@ typedef struct {
 } enc_model_t;
 
 #include "t/unit/encoder_expected.h"
-
-typedef struct {
-    const char  *dir;                   /* NULL: a tiny one */
-    const char  *name;
-    const char  *path;                  /* of the model */
-    int32_t      ids[MAX_IDS];
-    uint32_t     n_ids;
-    float       *want;                  /* [n_ids][n_embd] */
-} fixture_t;
-
-
-static int
-load_fixture(fixture_t *f, uint32_t n_embd)
-{
-    char     path[2048];
-    FILE    *in;
-    size_t   n;
-
-    f->n_ids = 0;
-    snprintf(path, sizeof(path), "%s/models/%s.ids", f->dir, f->name);
-    in = fopen(path, "r");
-
-    while (in && f->n_ids < MAX_IDS
-           && fscanf(in, "%d", &f->ids[f->n_ids]) == 1)
-    {
-        f->n_ids++;
-    }
-
-    if (in) {
-        fclose(in);
-    }
-
-    n = (size_t) f->n_ids * n_embd;
-    f->want = malloc(n * sizeof(float) + 1);
-    snprintf(path, sizeof(path), "%s/models/%s.embd", f->dir, f->name);
-    in = fopen(path, "rb");
-    n = in && n && fread(f->want, sizeof(float), n, in) == n;
-
-    if (in) {
-        fclose(in);
-    }
-
-    return n != 0;
-}
 
 
 /* the states of the last n_ids rows, behind `beside` rows of a sequence that
@@ -187,7 +143,8 @@ check(fixture_t *f, const char *device, const char *isa, double bound)
 
     n_embd = llm_model_hparams(m)->n_embd;
 
-    if (f->want || ok(load_fixture(f, n_embd), "%s: ids and states", f->name))
+    if (f->want || ok(load_fixture(f, "embd", n_embd), "%s: ids and states",
+                      f->name))
     {
         size = (size_t) f->n_ids * n_embd * sizeof(float);
         got = calloc(1, size);
@@ -205,7 +162,8 @@ check(fixture_t *f, const char *device, const char *isa, double bound)
         ok(most <= bound, "%s %s: no position further than %.6f of the "
            "deviation (at most %g)", f->name, isa ? isa : device, most,
            bound);
-        ok(run(m, f, f->n_ids / 2, again) == LLM_OK && memcmp(got, again, size) == 0,
+        ok(run(m, f, f->n_ids / 2, again) == LLM_OK
+           && memcmp(got, again, size) == 0,
            "%s: the same bits beside another sequence", f->name);
         free(got);
         free(again);

@@ -9,8 +9,8 @@
 #define _GNU_SOURCE                     /* memfd_create() */
 #endif
 
-#include "engine/model/model.h"
 #include "t/unit/gguf_edit.h"
+#include "t/unit/steps.h"
 #include "t/unit/tap.h"
 #include "t/unit/tiny_expected.h"
 
@@ -52,59 +52,6 @@ take(const char *name)
 }
 
 
-/* a step of three tokens, and one of another; their numbers may be anything */
-
-static int
-run(llm_model_t *m)
-{
-    int           rc;
-    int32_t       ids[IDS] = { 0, 1, 2 };
-    uint32_t      n, i, pos[IDS], out[IDS], rows[2] = { 0, 0 };
-    uint32_t      from, end, kv_len, page = 0, slot = 0;
-    llm_err_t     err;
-    llm_batch_t   b;
-    const float  *got;
-    const int     encoder = llm_model_hparams(m)->encoder;
-
-    end = encoder ? IDS : IDS + 1;      /* an encoder has one step */
-
-    for (from = 0, rc = LLM_OK; from < end && rc == LLM_OK; from += n) {
-        n = from ? 1 : IDS;
-        rows[1] = n;
-        kv_len = from + n;
-
-        for (i = 0; i < n; i++) {
-            pos[i] = from + i;
-            out[i] = i;
-        }
-
-        memset(&b, 0, sizeof(b));
-        b.n_tokens = n;
-        b.n_seqs = 1;
-        b.n_out = n;
-        b.max_pages = 1;
-        b.tokens = ids;
-        b.pos = pos;
-        b.seq_rows = rows;
-        b.kv_len = &kv_len;
-        b.pages = &page;
-        b.out_rows = out;
-        b.slots = &slot;
-        b.gives = encoder ? LLM_GIVES_STATES : LLM_GIVES_LOGITS;
-
-        rc = llm_model_forward(m, &b, &err);
-
-        if (rc == LLM_OK) {
-            got = encoder ? llm_model_state(m, n - 1)
-                          : llm_model_logits(m, n - 1);
-            rc = got ? LLM_OK : LLM_ERROR;
-        }
-    }
-
-    return rc;
-}
-
-
 /* loads the edit, and runs it; LLM_ERROR without a message is a fault */
 
 static int
@@ -135,7 +82,7 @@ load(llm_err_t *err)
 
     memset(err, 0, sizeof(*err));
     m = llm_model_load(path, &o, err);
-    rc = m ? run(m) : LLM_ERROR;
+    rc = m ? steps_run(m, IDS, 1) : LLM_ERROR;
 
     if (rc == LLM_OK) {
         err->msg[0] = '\0';
