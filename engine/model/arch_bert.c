@@ -56,21 +56,10 @@ static const llm_arch_experts_t  llm_bert_experts = {
 };
 
 
-static void
-llm_bert_no_rope(llm_desc_t *d)
-{
-    uint32_t  i;
-
-    for (i = 0; i < d->hp.n_layers; i++) {
-        d->layers[i].rope = LLM_NO_ROPE;
-    }
-}
-
-
 static int
 llm_bert_read(llm_reader_t *r)
 {
-    llm_bert_no_rope(r->d);
+    llm_desc_no_rope(r->d);
 
     return LLM_OK;
 }
@@ -112,7 +101,7 @@ llm_sloped_bert_read(llm_reader_t *r)
     const llm_gguf_tensor_t  *up;
 
     r->d->max_slope = 8;
-    llm_bert_no_rope(r->d);
+    llm_desc_no_rope(r->d);
 
     up = llm_gguf_find_tensor(r->g, "blk.0.ffn_up.weight");
 
@@ -138,16 +127,16 @@ llm_sloped_bert_read(llm_reader_t *r)
 }
 
 
-#define LLM_BERT_BLOCKS                                                      \
-    { &llm_block_attention, &llm_block_attn_after, &llm_block_ffn,           \
-      &llm_block_layer_after }
+#define LLM_BERT                                                             \
+    .encoder = 1,                                                            \
+    .norm = LLM_NORM_LAYER,                                                  \
+    .blocks = { &llm_block_attention, &llm_block_attn_after,                 \
+                &llm_block_ffn, &llm_block_layer_after }
 
 const llm_arch_t  llm_arch_bert = {
     .name = "bert",
-    .encoder = 1,
-    .norm = LLM_NORM_LAYER,
+    LLM_BERT,
     .act = LLM_GLU_GELU_ERF,
-    .blocks = LLM_BERT_BLOCKS,
     .tensors = llm_bert_tensors,
     .globals = llm_bert_globals,
     .read = llm_bert_read
@@ -155,21 +144,17 @@ const llm_arch_t  llm_arch_bert = {
 
 const llm_arch_t  llm_arch_nomic_bert = {
     .name = "nomic-bert",
-    .encoder = 1,
+    LLM_BERT,
     .rope = LLM_ROPE_NEOX,
-    .norm = LLM_NORM_LAYER,
-    .blocks = LLM_BERT_BLOCKS,
     .tensors = llm_gated_bert_tensors,
     .globals = llm_turned_bert_globals
 };
 
 const llm_arch_t  llm_arch_nomic_bert_moe = {
     .name = "nomic-bert-moe",
-    .encoder = 1,
+    LLM_BERT,
     .rope = LLM_ROPE_NEOX,
-    .norm = LLM_NORM_LAYER,
     .act = LLM_GLU_GELU_ERF,
-    .blocks = LLM_BERT_BLOCKS,
     .experts = &llm_bert_experts,
     .tensors = llm_mixed_bert_tensors,
     .globals = llm_turned_bert_globals,
@@ -178,10 +163,8 @@ const llm_arch_t  llm_arch_nomic_bert_moe = {
 
 const llm_arch_t  llm_arch_jina_bert_v2 = {
     .name = "jina-bert-v2",
-    .encoder = 1,
-    .norm = LLM_NORM_LAYER,
+    LLM_BERT,
     .act = LLM_GLU_GELU_ERF,
-    .blocks = LLM_BERT_BLOCKS,
     .tensors = llm_gated_bert_tensors,
     .globals = llm_turned_bert_globals,
     .read = llm_sloped_bert_read
@@ -189,11 +172,9 @@ const llm_arch_t  llm_arch_jina_bert_v2 = {
 
 const llm_arch_t  llm_arch_jina_bert_v3 = {
     .name = "jina-bert-v3",
-    .encoder = 1,
+    LLM_BERT,
     .rope = LLM_ROPE_NEOX,
-    .norm = LLM_NORM_LAYER,
     .act = LLM_GLU_GELU_ERF,
-    .blocks = LLM_BERT_BLOCKS,
     .tensors = llm_bert_tensors,
     .globals = llm_turned_bert_globals
 };

@@ -16,14 +16,9 @@ static const llm_tensor_want_t  llm_cohere_tensors[] = {
 static int
 llm_command_r_read(llm_reader_t *r)
 {
-    uint32_t  i;
-
     /* the largest has them */
     llm_desc_head_norms(r->d, LLM_WANT_OPTIONAL);
-
-    for (i = 0; i < r->d->hp.n_layers; i++) {
-        r->d->layers[i].parallel = 1;
-    }
+    llm_desc_parallel(r->d);
 
     return llm_read_f32(r, "logit_scale", &r->d->logit_scale) == LLM_ERROR
            ? LLM_ERROR : LLM_OK;
@@ -35,8 +30,6 @@ llm_command_r_read(llm_reader_t *r)
 static int
 llm_cohere2_read(llm_reader_t *r)
 {
-    uint32_t  i;
-
     if (llm_command_r_read(r) != LLM_OK) {
         return LLM_ERROR;
     }
@@ -53,11 +46,7 @@ llm_cohere2_read(llm_reader_t *r)
         return LLM_ERROR;
     }
 
-    for (i = 0; i < r->d->hp.n_layers; i++) {
-        if (r->d->layers[i].window == 0) {
-            r->d->layers[i].rope = LLM_NO_ROPE;
-        }
-    }
+    llm_desc_rope_in_windows(r->d);
 
     return LLM_OK;
 }

@@ -50,20 +50,14 @@ llm_latent_heads(llm_reader_t *r, uint32_t *k, uint32_t *v)
         llm_desc_want(r->d, LLM_LT_V_B, LLM_WANT_REQUIRED);
     }
 
-    if (*k <= r->d->ropes[0].n_rot || *k > LLM_MAX_HEAD_DIM) {
-        return llm_fail(r->err, "%s: %s.attention.key_length_mla: %u is not "
-                        "within %u and %u", llm_gguf_name(r->g),
-                        r->d->hp.arch, *k, r->d->ropes[0].n_rot + 1,
-                        LLM_MAX_HEAD_DIM);
+    if (llm_read_within(r, "attention.key_length_mla", *k,
+                        r->d->ropes[0].n_rot + 1, LLM_MAX_HEAD_DIM) != LLM_OK)
+    {
+        return LLM_ERROR;
     }
 
-    if (*v == 0 || *v > LLM_MAX_HEAD_DIM) {
-        return llm_fail(r->err, "%s: %s.attention.value_length_mla: %u is "
-                        "not within 1 and %u", llm_gguf_name(r->g),
-                        r->d->hp.arch, *v, LLM_MAX_HEAD_DIM);
-    }
-
-    return LLM_OK;
+    return llm_read_within(r, "attention.value_length_mla", *v, 1,
+                           LLM_MAX_HEAD_DIM);
 }
 
 
@@ -269,14 +263,6 @@ llm_minicpm3_read(llm_reader_t *r)
 }
 
 
-/* a feed-forward network without a gate */
-static const llm_tensor_want_t  llm_plm_tensors[] = {
-    { LLM_LT_GATE, LLM_WANT_NONE },
-    { LLM_LT_GATE_BIAS, LLM_WANT_NONE },
-    { LLM_LT_N, LLM_WANT_NONE }
-};
-
-
 const llm_arch_t  llm_arch_deepseek2 = {
     .name = "deepseek2",
     .attention = &llm_block_latent,
@@ -303,6 +289,6 @@ const llm_arch_t  llm_arch_plm = {
     .name = "plm",
     .act = LLM_GLU_RELU2,
     .attention = &llm_block_latent,
-    .tensors = llm_plm_tensors,
+    .tensors = llm_want_no_gate,
     .read = llm_latent_read
 };

@@ -10,14 +10,6 @@
 #include <math.h>
 
 
-static const llm_tensor_want_t  llm_gemma_embedding_tensors[] = {
-    { LLM_LT_Q_NORM, LLM_WANT_REQUIRED },
-    { LLM_LT_K_NORM, LLM_WANT_REQUIRED },
-    { LLM_LT_ATTN_POST, LLM_WANT_REQUIRED },
-    { LLM_LT_FFN_POST, LLM_WANT_REQUIRED },
-    { LLM_LT_N, LLM_WANT_NONE }
-};
-
 static const llm_tensor_want_t  llm_gemma_embedding_globals[] = {
     { LLM_GT_DENSE_2, LLM_WANT_OPTIONAL },
     { LLM_GT_DENSE_3, LLM_WANT_OPTIONAL },
@@ -209,7 +201,7 @@ const llm_arch_t  llm_arch_gemma_embedding = {
     .encoder = 1,
     .rope = LLM_ROPE_NEOX,
     .act = LLM_GLU_GELU,
-    .tensors = llm_gemma_embedding_tensors,
+    .tensors = llm_want_qk_post_norms,
     .globals = llm_gemma_embedding_globals,
     .read = llm_gemma_embedding_read
 };

@@ -8,21 +8,6 @@
 #include <math.h>
 
 
-static const llm_tensor_want_t  llm_gemma2_tensors[] = {
-    { LLM_LT_ATTN_POST, LLM_WANT_REQUIRED },
-    { LLM_LT_FFN_POST, LLM_WANT_REQUIRED },
-    { LLM_LT_N, LLM_WANT_NONE }
-};
-
-static const llm_tensor_want_t  llm_gemma3_tensors[] = {
-    { LLM_LT_Q_NORM, LLM_WANT_REQUIRED },
-    { LLM_LT_K_NORM, LLM_WANT_REQUIRED },
-    { LLM_LT_ATTN_POST, LLM_WANT_REQUIRED },
-    { LLM_LT_FFN_POST, LLM_WANT_REQUIRED },
-    { LLM_LT_N, LLM_WANT_NONE }
-};
-
-
 static int
 llm_gemma_read(llm_reader_t *r)
 {
@@ -103,7 +88,7 @@ const llm_arch_t  llm_arch_gemma2 = {
     .name = "gemma2",
     .rope = LLM_ROPE_NEOX,
     .act = LLM_GLU_GELU,
-    .tensors = llm_gemma2_tensors,
+    .tensors = llm_want_post_norms,
     .read = llm_gemma2_read
 };
 
@@ -111,6 +96,6 @@ const llm_arch_t  llm_arch_gemma3 = {
     .name = "gemma3",
     .rope = LLM_ROPE_NEOX,
     .act = LLM_GLU_GELU,
-    .tensors = llm_gemma3_tensors,
+    .tensors = llm_want_qk_post_norms,
     .read = llm_gemma3_read
 };

@@ -53,16 +53,10 @@ llm_gemma4_windows(llm_reader_t *r)
 
     d->ropes[rope].n_rot = dim_k;
 
-    if (llm_read_size(r, "rope.dimension_count_swa", dim_k,
-                      &d->ropes[rope].n_rot) != LLM_OK)
+    if (llm_read_rot(r, "rope.dimension_count_swa", dim_k,
+                     &d->ropes[rope].n_rot) != LLM_OK)
     {
         return LLM_ERROR;
-    }
-
-    if (d->ropes[rope].n_rot % 2) {
-        return llm_fail(r->err, "%s: %s.rope.dimension_count_swa: %u is odd",
-                        llm_gguf_name(r->g), d->hp.arch,
-                        d->ropes[rope].n_rot);
     }
 
     for (i = 0; i < d->hp.n_layers; i++) {

@@ -46,11 +46,7 @@ static const llm_tensor_want_t  llm_gpt2_globals[] = {
 static int
 llm_gpt2_read(llm_reader_t *r)
 {
-    uint32_t  i;
-
-    for (i = 0; i < r->d->hp.n_layers; i++) {
-        r->d->layers[i].rope = LLM_NO_ROPE;
-    }
+    llm_desc_no_rope(r->d);
 
     return LLM_OK;
 }
@@ -61,29 +57,17 @@ llm_gpt2_read(llm_reader_t *r)
 static int
 llm_falcon_read(llm_reader_t *r)
 {
-    int                 two;
-    uint32_t            i;
-    llm_layer_desc_t   *l;
-    llm_tensor_fact_t  *f;
+    llm_tensor_fact_t  *f = r->d->facts;
 
-    f = r->d->facts;
-    two = llm_gguf_find_tensor(r->g, "blk.0.attn_norm_2.weight") != NULL;
+    llm_desc_parallel(r->d);
 
-    if (two) {
+    if (llm_gguf_find_tensor(r->g, "blk.0.attn_norm_2.weight")) {
         f[LLM_LT_FFN_NORM].name = f[LLM_LT_ATTN_NORM].name;
         f[LLM_LT_FFN_NORM_BIAS].name = f[LLM_LT_ATTN_NORM_BIAS].name;
         f[LLM_LT_ATTN_NORM].name = "attn_norm_2.weight";
         f[LLM_LT_ATTN_NORM_BIAS].name = "attn_norm_2.bias";
-    }
-
-    for (i = 0; i < r->d->hp.n_layers; i++) {
-        l = &r->d->layers[i];
-        l->parallel = 1;
-
-        if (two) {
-            l->want[LLM_LT_FFN_NORM] = LLM_WANT_REQUIRED;
-            l->want[LLM_LT_FFN_NORM_BIAS] = LLM_WANT_REQUIRED;
-        }
+        llm_desc_want(r->d, LLM_LT_FFN_NORM, LLM_WANT_REQUIRED);
+        llm_desc_want(r->d, LLM_LT_FFN_NORM_BIAS, LLM_WANT_REQUIRED);
     }
 
     return LLM_OK;
@@ -99,17 +83,13 @@ llm_falcon_read(llm_reader_t *r)
 static int
 llm_stablelm_read(llm_reader_t *r)
 {
-    int       parallel;
-    uint32_t  i;
-
     llm_read_ignore(r, "use_parallel_residual");
-    parallel = llm_gguf_find_tensor(r->g, "blk.0.ffn_norm.weight") == NULL;
     llm_desc_head_norms(r->d, LLM_WANT_OPTIONAL);
 
-    for (i = 0; parallel && i < r->d->hp.n_layers; i++) {
-        r->d->layers[i].parallel = 1;
-        r->d->layers[i].want[LLM_LT_FFN_NORM] = LLM_WANT_NONE;
-        r->d->layers[i].want[LLM_LT_FFN_NORM_BIAS] = LLM_WANT_NONE;
+    if (llm_gguf_find_tensor(r->g, "blk.0.ffn_norm.weight") == NULL) {
+        llm_desc_parallel(r->d);
+        llm_desc_want(r->d, LLM_LT_FFN_NORM, LLM_WANT_NONE);
+        llm_desc_want(r->d, LLM_LT_FFN_NORM_BIAS, LLM_WANT_NONE);
     }
 
     return LLM_OK;
@@ -122,8 +102,7 @@ llm_stablelm_read(llm_reader_t *r)
 static int
 llm_gptneox_read(llm_reader_t *r)
 {
-    int       parallel;
-    uint32_t  i;
+    int  parallel;
 
     parallel = 1;
 
@@ -131,8 +110,8 @@ llm_gptneox_read(llm_reader_t *r)
         return LLM_ERROR;
     }
 
-    for (i = 0; i < r->d->hp.n_layers; i++) {
-        r->d->layers[i].parallel = parallel;
+    if (parallel) {
+        llm_desc_parallel(r->d);
     }
 
     return LLM_OK;

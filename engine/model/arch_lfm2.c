@@ -7,12 +7,6 @@
 #include "engine/model/reader.h"
 
 
-static const llm_tensor_want_t  llm_lfm2_tensors[] = {
-    { LLM_LT_Q_NORM, LLM_WANT_REQUIRED },
-    { LLM_LT_K_NORM, LLM_WANT_REQUIRED },
-    { LLM_LT_N, LLM_WANT_NONE }
-};
-
 static const llm_tensor_want_t  llm_lfm2_globals[] = {
     { LLM_GT_OUTPUT_NORM, LLM_WANT_NONE },
     { LLM_GT_OUTPUT_NORM_LFM, LLM_WANT_REQUIRED },
@@ -42,7 +36,7 @@ const llm_arch_t  llm_arch_lfm2 = {
     .name = "lfm2",
     .rope = LLM_ROPE_NEOX,
     .recurrent = &llm_block_shortconv,
-    .tensors = llm_lfm2_tensors,
+    .tensors = llm_want_qk_norms,
     .globals = llm_lfm2_globals,
     .read = llm_lfm2_read
 };
@@ -52,7 +46,7 @@ const llm_arch_t  llm_arch_lfm2moe = {
     .rope = LLM_ROPE_NEOX,
     .recurrent = &llm_block_shortconv,
     .experts = &llm_lfm2_experts,
-    .tensors = llm_lfm2_tensors,
+    .tensors = llm_want_qk_norms,
     .globals = llm_lfm2_globals,
     .read = llm_lfm2_read
 };

@@ -153,14 +153,6 @@ llm_granitehybrid_read(llm_reader_t *r)
 }
 
 
-/* a feed-forward network without a gate */
-static const llm_tensor_want_t  llm_arcee_tensors[] = {
-    { LLM_LT_GATE, LLM_WANT_NONE },
-    { LLM_LT_GATE_BIAS, LLM_WANT_NONE },
-    { LLM_LT_N, LLM_WANT_NONE }
-};
-
-
 /* Mixtral is llama with experts */
 static const llm_arch_experts_t  llm_mixtral_experts = {
     .score = LLM_ROUTE_SOFTMAX,
@@ -210,7 +202,7 @@ const llm_arch_t  llm_arch_smollm3 = {
 const llm_arch_t  llm_arch_arcee = {
     .name = "arcee",
     .act = LLM_GLU_RELU2,
-    .tensors = llm_arcee_tensors
+    .tensors = llm_want_no_gate
 };
 
 const llm_arch_t  llm_arch_granite = {

@@ -13,12 +13,6 @@ static const llm_tensor_want_t  llm_gpt_oss_tensors[] = {
     { LLM_LT_N, LLM_WANT_NONE }
 };
 
-static const llm_tensor_want_t  llm_norms_required[] = {
-    { LLM_LT_Q_NORM, LLM_WANT_REQUIRED },
-    { LLM_LT_K_NORM, LLM_WANT_REQUIRED },
-    { LLM_LT_N, LLM_WANT_NONE }
-};
-
 static const llm_tensor_want_t  llm_norms_optional[] = {
     { LLM_LT_Q_NORM, LLM_WANT_OPTIONAL },
     { LLM_LT_K_NORM, LLM_WANT_OPTIONAL },
@@ -57,21 +51,12 @@ static const llm_arch_experts_t  llm_dots_experts = {
 };
 
 
-/* the norm before the mixture has the name of one behind attention */
-
-static void
-llm_moe_ffn_norm(llm_desc_t *d)
-{
-    d->facts[LLM_LT_FFN_NORM].name = d->facts[LLM_LT_ATTN_POST].name;
-}
-
-
 /* the first of every two layers has a window */
 
 static int
 llm_gpt_oss_read(llm_reader_t *r)
 {
-    llm_moe_ffn_norm(r->d);
+    llm_desc_rename_ffn_norm(r->d);
 
     return llm_read_windows(r, 2, 0) == LLM_ERROR ? LLM_ERROR : LLM_OK;
 }
@@ -80,7 +65,7 @@ llm_gpt_oss_read(llm_reader_t *r)
 static int
 llm_glm4moe_read(llm_reader_t *r)
 {
-    llm_moe_ffn_norm(r->d);
+    llm_desc_rename_ffn_norm(r->d);
 
     /* positions of images; those of text are the same in all parts */
     llm_read_ignore(r, "rope.dimension_sections");
@@ -89,13 +74,10 @@ llm_glm4moe_read(llm_reader_t *r)
 }
 
 
-/* Q and K are normalised as whole rows */
-
 static int
 llm_olmoe_read(llm_reader_t *r)
 {
-    r->d->facts[LLM_LT_Q_NORM].in = LLM_DIM_Q;
-    r->d->facts[LLM_LT_K_NORM].in = LLM_DIM_K;
+    llm_desc_row_norms(r->d);
 
     return LLM_OK;
 }
@@ -151,26 +133,14 @@ llm_llama4_read(llm_reader_t *r)
 static int
 llm_exaone_moe_read(llm_reader_t *r)
 {
-    uint32_t  i;
-
     if (llm_read_windows(r, 4, 0) == LLM_ERROR
-        || llm_read_f32(r, "rope.freq_base_swa", &r->d->ropes[0].conf.base)
-           == LLM_ERROR)
+        || llm_read_rope_base(r, "rope.freq_base_swa",
+                              &r->d->ropes[0].conf.base) != LLM_OK)
     {
         return LLM_ERROR;
     }
 
-    if (r->d->ropes[0].conf.base <= 1) {
-        return llm_fail(r->err, "%s: %s.rope.freq_base_swa: %g is not above "
-                        "1", llm_gguf_name(r->g), r->d->hp.arch,
-                        r->d->ropes[0].conf.base);
-    }
-
-    for (i = 0; i < r->d->hp.n_layers; i++) {
-        if (r->d->layers[i].window == 0) {
-            r->d->layers[i].rope = LLM_NO_ROPE;
-        }
-    }
+    llm_desc_rope_in_windows(r->d);
 
     return LLM_OK;
 }
@@ -189,7 +159,7 @@ const llm_arch_t  llm_arch_olmoe = {
     .name = "olmoe",
     .rope = LLM_ROPE_NEOX,
     .experts = &llm_olmoe_experts,
-    .tensors = llm_norms_required,
+    .tensors = llm_want_qk_norms,
     .read = llm_olmoe_read
 };
 
@@ -205,7 +175,7 @@ const llm_arch_t  llm_arch_minimax_m2 = {
     .name = "minimax-m2",
     .rope = LLM_ROPE_NEOX,
     .experts = &llm_minimax_experts,
-    .tensors = llm_norms_required,
+    .tensors = llm_want_qk_norms,
     .read = llm_olmoe_read
 };
 
@@ -219,20 +189,20 @@ const llm_arch_t  llm_arch_dots1 = {
     .name = "dots1",
     .rope = LLM_ROPE_NEOX,
     .experts = &llm_dots_experts,
-    .tensors = llm_norms_required
+    .tensors = llm_want_qk_norms
 };
 
 const llm_arch_t  llm_arch_bailingmoe2 = {
     .name = "bailingmoe2",
     .rope = LLM_ROPE_NEOX,
     .experts = &llm_dots_experts,
-    .tensors = llm_norms_required
+    .tensors = llm_want_qk_norms
 };
 
 const llm_arch_t  llm_arch_exaone_moe = {
     .name = "exaone-moe",
     .rope = LLM_ROPE_NEOX,
     .experts = &llm_dots_experts,
-    .tensors = llm_norms_required,
+    .tensors = llm_want_qk_norms,
     .read = llm_exaone_moe_read
 };

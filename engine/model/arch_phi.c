@@ -24,11 +24,7 @@ static const llm_tensor_want_t  llm_phi2_globals[] = {
 static int
 llm_phi2_read(llm_reader_t *r)
 {
-    uint32_t  i;
-
-    for (i = 0; i < r->d->hp.n_layers; i++) {
-        r->d->layers[i].parallel = 1;
-    }
+    llm_desc_parallel(r->d);
 
     return LLM_OK;
 }

@@ -6,12 +6,6 @@
 #include "engine/model/reader.h"
 
 
-static const llm_tensor_want_t  llm_glm4_tensors[] = {
-    { LLM_LT_ATTN_POST, LLM_WANT_REQUIRED },
-    { LLM_LT_FFN_POST, LLM_WANT_REQUIRED },
-    { LLM_LT_N, LLM_WANT_NONE }
-};
-
 static const llm_tensor_want_t  llm_post_tensors[] = {
     { LLM_LT_ATTN_NORM, LLM_WANT_NONE },
     { LLM_LT_FFN_NORM, LLM_WANT_NONE },
@@ -29,22 +23,9 @@ static const llm_tensor_want_t  llm_post_tensors[] = {
 static int
 llm_olmo2_read(llm_reader_t *r)
 {
-    uint32_t  rope;
+    llm_desc_row_norms(r->d);
 
-    r->d->facts[LLM_LT_Q_NORM].in = LLM_DIM_Q;
-    r->d->facts[LLM_LT_K_NORM].in = LLM_DIM_K;
-
-    if (r->d->layers[0].window == 0) {
-        return LLM_OK;
-    }
-
-    if (llm_read_window_rope(r, r->d->ropes[0].conf.base, &rope) != LLM_OK
-        || llm_read_windows(r, 4, rope) == LLM_ERROR)
-    {
-        return LLM_ERROR;
-    }
-
-    return LLM_OK;
+    return llm_read_unscaled_windows(r, 4);
 }
 
 
@@ -53,17 +34,12 @@ llm_olmo2_read(llm_reader_t *r)
 static int
 llm_exaone4_read(llm_reader_t *r)
 {
-    int          rc;
-    uint32_t     i;
-    llm_desc_t  *d;
+    int  rc;
 
-    d = r->d;
     rc = llm_read_windows(r, 4, 0);
 
-    for (i = 0; rc == LLM_OK && i < d->hp.n_layers; i++) {
-        if (d->layers[i].window == 0) {
-            d->layers[i].rope = LLM_NO_ROPE;
-        }
+    if (rc == LLM_OK) {
+        llm_desc_rope_in_windows(r->d);
     }
 
     return rc == LLM_ERROR ? LLM_ERROR : LLM_OK;
@@ -72,7 +48,7 @@ llm_exaone4_read(llm_reader_t *r)
 
 const llm_arch_t  llm_arch_glm4 = {
     .name = "glm4",
-    .tensors = llm_glm4_tensors
+    .tensors = llm_want_post_norms
 };
 
 const llm_arch_t  llm_arch_olmo2 = {

@@ -9,12 +9,6 @@
 #include <math.h>
 
 
-static const llm_tensor_want_t  llm_qk_norms[] = {
-    { LLM_LT_Q_NORM, LLM_WANT_REQUIRED },
-    { LLM_LT_K_NORM, LLM_WANT_REQUIRED },
-    { LLM_LT_N, LLM_WANT_NONE }
-};
-
 static const llm_tensor_want_t  llm_output_bias_optional[] = {
     { LLM_GT_OUTPUT_BIAS, LLM_WANT_OPTIONAL },
     { LLM_GT_N, LLM_WANT_NONE }
@@ -50,13 +44,10 @@ static const llm_arch_experts_t  llm_hunyuan_experts = {
 };
 
 
-/* the norm before the feed-forward network has the name of one behind
-   attention */
-
 static int
 llm_seed_oss_read(llm_reader_t *r)
 {
-    r->d->facts[LLM_LT_FFN_NORM].name = r->d->facts[LLM_LT_ATTN_POST].name;
+    llm_desc_rename_ffn_norm(r->d);
 
     return LLM_OK;
 }
@@ -95,19 +86,7 @@ llm_qwenvl_read(llm_reader_t *r)
 static int
 llm_mellum_read(llm_reader_t *r)
 {
-    uint32_t  rope;
-
-    if (r->d->layers[0].window == 0) {
-        return LLM_OK;
-    }
-
-    if (llm_read_window_rope(r, r->d->ropes[0].conf.base, &rope) != LLM_OK
-        || llm_read_windows(r, 4, rope) == LLM_ERROR)
-    {
-        return LLM_ERROR;
-    }
-
-    return LLM_OK;
+    return llm_read_unscaled_windows(r, 4);
 }
 
 
@@ -165,7 +144,7 @@ const llm_arch_t  llm_arch_qwen2 = {
 const llm_arch_t  llm_arch_qwen3 = {
     .name = "qwen3",
     .rope = LLM_ROPE_NEOX,
-    .tensors = llm_qk_norms
+    .tensors = llm_want_qk_norms
 };
 
 const llm_arch_t  llm_arch_qwen2moe = {
@@ -179,7 +158,7 @@ const llm_arch_t  llm_arch_qwen3moe = {
     .name = "qwen3moe",
     .rope = LLM_ROPE_NEOX,
     .experts = &llm_qwen3moe_experts,
-    .tensors = llm_qk_norms
+    .tensors = llm_want_qk_norms
 };
 
 const llm_arch_t  llm_arch_seed_oss = {
@@ -191,7 +170,7 @@ const llm_arch_t  llm_arch_seed_oss = {
 const llm_arch_t  llm_arch_hunyuan_dense = {
     .name = "hunyuan-dense",
     .rope = LLM_ROPE_NEOX,
-    .tensors = llm_qk_norms,
+    .tensors = llm_want_qk_norms,
     .read = llm_hunyuan_read
 };
 
@@ -199,7 +178,7 @@ const llm_arch_t  llm_arch_hunyuan_moe = {
     .name = "hunyuan-moe",
     .rope = LLM_ROPE_NEOX,
     .experts = &llm_hunyuan_experts,
-    .tensors = llm_qk_norms,
+    .tensors = llm_want_qk_norms,
     .read = llm_hunyuan_read
 };
 
@@ -220,7 +199,7 @@ const llm_arch_t  llm_arch_qwen2vl = {
 const llm_arch_t  llm_arch_qwen3vl = {
     .name = "qwen3vl",
     .rope = LLM_ROPE_NEOX,
-    .tensors = llm_qk_norms,
+    .tensors = llm_want_qk_norms,
     .read = llm_qwenvl_read
 };
 
@@ -228,7 +207,7 @@ const llm_arch_t  llm_arch_qwen3vlmoe = {
     .name = "qwen3vlmoe",
     .rope = LLM_ROPE_NEOX,
     .experts = &llm_qwen3moe_experts,
-    .tensors = llm_qk_norms,
+    .tensors = llm_want_qk_norms,
     .read = llm_qwenvl_read
 };
 
@@ -236,13 +215,13 @@ const llm_arch_t  llm_arch_mellum = {
     .name = "mellum",
     .rope = LLM_ROPE_NEOX,
     .experts = &llm_qwen3moe_experts,
-    .tensors = llm_qk_norms,
+    .tensors = llm_want_qk_norms,
     .read = llm_mellum_read
 };
 
 const llm_arch_t  llm_arch_maincoder = {
     .name = "maincoder",
-    .tensors = llm_qk_norms,
+    .tensors = llm_want_qk_norms,
     .read = llm_hunyuan_read
 };
 

@@ -7,12 +7,6 @@
 #include "engine/model/reader.h"
 
 
-static const llm_tensor_want_t  llm_qwen35_tensors[] = {
-    { LLM_LT_Q_NORM, LLM_WANT_REQUIRED },
-    { LLM_LT_K_NORM, LLM_WANT_REQUIRED },
-    { LLM_LT_N, LLM_WANT_NONE }
-};
-
 static const llm_arch_experts_t  llm_qwen35_experts = {
     .score = LLM_ROUTE_SOFTMAX,
     .normalize = 1,
@@ -29,7 +23,7 @@ llm_delta_read(llm_reader_t *r, int tiled)
     uint32_t           i;
     llm_layer_desc_t  *l;
 
-    r->d->facts[LLM_LT_FFN_NORM].name = r->d->facts[LLM_LT_ATTN_POST].name;
+    llm_desc_rename_ffn_norm(r->d);
     r->d->facts[LLM_LT_Q].out = LLM_DIM_Q_GATE;
     r->d->facts[LLM_LT_SSM_A].in = LLM_DIM_SSM_HEADS;
     r->d->facts[LLM_LT_SSM_A].out = LLM_DIM_NONE;
@@ -94,7 +88,7 @@ const llm_arch_t  llm_arch_qwen3next = {
     .rope = LLM_ROPE_NEOX,
     .recurrent = &llm_block_delta,
     .experts = &llm_qwen35_experts,
-    .tensors = llm_qwen35_tensors,
+    .tensors = llm_want_qk_norms,
     .read = llm_qwen3next_read
 };
 
@@ -102,7 +96,7 @@ const llm_arch_t  llm_arch_qwen35 = {
     .name = "qwen35",
     .rope = LLM_ROPE_NEOX,
     .recurrent = &llm_block_delta,
-    .tensors = llm_qwen35_tensors,
+    .tensors = llm_want_qk_norms,
     .read = llm_qwen35_read
 };
 
@@ -111,6 +105,6 @@ const llm_arch_t  llm_arch_qwen35moe = {
     .rope = LLM_ROPE_NEOX,
     .recurrent = &llm_block_delta,
     .experts = &llm_qwen35_experts,
-    .tensors = llm_qwen35_tensors,
+    .tensors = llm_want_qk_norms,
     .read = llm_qwen35_read
 };

@@ -168,10 +168,10 @@ llm_experts_widths(llm_reader_t *r, uint32_t layer)
         return LLM_ERROR;
     }
 
-    if (l->n_ff_expert == 0 || l->n_ff_expert > LLM_MAX_WIDTH) {
-        return llm_fail(r->err, "%s: %s.expert_feed_forward_length: %u is "
-                        "not within 1 and %u", llm_gguf_name(r->g),
-                        r->d->hp.arch, l->n_ff_expert, LLM_MAX_WIDTH);
+    if (llm_read_within(r, "expert_feed_forward_length", l->n_ff_expert, 1,
+                        LLM_MAX_WIDTH) != LLM_OK)
+    {
+        return LLM_ERROR;
     }
 
     if (a->shared == LLM_WANT_NONE) {
@@ -233,10 +233,8 @@ llm_read_experts(llm_reader_t *r, uint32_t layer)
         return LLM_OK;
     }
 
-    if (n > LLM_MAX_EXPERTS) {
-        return llm_fail(r->err, "%s: %s.expert_count: %u is not within 0 "
-                        "and %u", llm_gguf_name(r->g), r->d->hp.arch, n,
-                        LLM_MAX_EXPERTS);
+    if (llm_read_within(r, "expert_count", n, 0, LLM_MAX_EXPERTS) != LLM_OK) {
+        return LLM_ERROR;
     }
 
     route->score = a->score;

@@ -40,7 +40,7 @@ static const struct {
 
 /* the field with this key, which counts as read from now on */
 
-static const llm_gguf_kv_t *
+const llm_gguf_kv_t *
 llm_read_key(llm_reader_t *r, const char *key)
 {
     const llm_gguf_kv_t  *kv;
@@ -127,6 +127,20 @@ llm_read_missing(llm_reader_t *r, const char *name)
 
 
 int
+llm_read_within(llm_reader_t *r, const char *name, uint32_t v, uint32_t min,
+    uint32_t max)
+{
+    if (v < min || v > max) {
+        return llm_fail(r->err, "%s: %s.%s: %u is not within %u and %u",
+                        llm_gguf_name(r->g), r->d->hp.arch, name, v, min,
+                        max);
+    }
+
+    return LLM_OK;
+}
+
+
+int
 llm_read_size(llm_reader_t *r, const char *name, uint32_t max, uint32_t *v)
 {
     int  rc;
@@ -141,12 +155,7 @@ llm_read_size(llm_reader_t *r, const char *name, uint32_t max, uint32_t *v)
         return llm_read_missing(r, name);
     }
 
-    if (*v == 0 || *v > max) {
-        return llm_fail(r->err, "%s: %s.%s: %u is not within 1 and %u",
-                        llm_gguf_name(r->g), r->d->hp.arch, name, *v, max);
-    }
-
-    return LLM_OK;
+    return llm_read_within(r, name, *v, 1, max);
 }
 
 
@@ -302,98 +311,6 @@ llm_read_rest(llm_reader_t *r)
         {
             return LLM_ERROR;
         }
-    }
-
-    return LLM_OK;
-}
-
-
-/* of every `period` layers, the first or else the last has no window */
-
-static int
-llm_read_layer_windows(llm_reader_t *r, uint32_t period, int first,
-    uint32_t rope)
-{
-    int                   rc;
-    uint32_t              i, v, window;
-    llm_gguf_key_t        key;
-    llm_layer_desc_t     *l;
-    const llm_gguf_kv_t  *kv;
-
-    window = 0;
-
-    if (llm_read_u32(r, "attention.sliding_window", &window) == LLM_ERROR) {
-        return LLM_ERROR;
-    }
-
-    llm_gguf_key(&key, r->d->hp.arch, "attention.sliding_window_pattern");
-    kv = llm_read_key(r, key.text);
-
-    if (kv && kv->type != LLM_GGUF_ARRAY
-        && llm_gguf_get_u32(r->g, key.text, &period, r->err) == LLM_ERROR)
-    {
-        return LLM_ERROR;
-    }
-
-    for (i = 0; i < r->d->hp.n_layers; i++) {
-        l = &r->d->layers[i];
-        v = period == 0 || i % period != (first ? 0 : period - 1);
-
-        if (kv && kv->type == LLM_GGUF_ARRAY) {
-            rc = llm_read_layer(r, "attention.sliding_window_pattern", i,
-                                &v);
-            if (rc == LLM_ERROR) {
-                return LLM_ERROR;
-            }
-        }
-
-        l->window = v ? window : 0;
-
-        if (v && window) {
-            l->rope = rope;
-        }
-    }
-
-    return window ? LLM_OK : LLM_ABSENT;
-}
-
-
-int
-llm_read_windows(llm_reader_t *r, uint32_t period, uint32_t rope)
-{
-    return llm_read_layer_windows(r, period, 0, rope);
-}
-
-
-int
-llm_read_windows_behind(llm_reader_t *r, uint32_t period, uint32_t rope)
-{
-    return llm_read_layer_windows(r, period, 1, rope);
-}
-
-
-int
-llm_read_window_rope(llm_reader_t *r, float base, uint32_t *rope)
-{
-    llm_rope_desc_t  *c;
-
-    *rope = r->d->n_ropes++;
-    c = &r->d->ropes[*rope];
-    *c = r->d->ropes[0];
-    c->plain = 1;
-    c->conf.scale = LLM_ROPE_SCALE_NONE;
-    c->conf.factor = 1;
-    c->conf.mscale = 1;
-    c->conf.base = base;
-
-    if (llm_read_f32(r, "rope.freq_base_swa", &c->conf.base) == LLM_ERROR) {
-        return LLM_ERROR;
-    }
-
-    if (c->conf.base <= 1) {
-        return llm_fail(r->err, "%s: %s.rope.freq_base_swa: %g is not above "
-                        "1", llm_gguf_name(r->g), r->d->hp.arch,
-                        c->conf.base);
     }
 
     return LLM_OK;

@@ -131,6 +131,39 @@ llm_rope_read_yarn(llm_reader_t *r, uint32_t n_ctx_train,
 
 
 int
+llm_read_rope_base(llm_reader_t *r, const char *name, float *base)
+{
+    if (llm_read_f32(r, name, base) == LLM_ERROR) {
+        return LLM_ERROR;
+    }
+
+    if (*base <= 1) {
+        return llm_fail(r->err, "%s: %s.%s: %g is not above 1",
+                        llm_gguf_name(r->g), r->d->hp.arch, name, *base);
+    }
+
+    return LLM_OK;
+}
+
+
+int
+llm_read_rot(llm_reader_t *r, const char *name, uint32_t max,
+    uint32_t *n_rot)
+{
+    if (llm_read_size(r, name, max, n_rot) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    if (*n_rot % 2) {
+        return llm_fail(r->err, "%s: %s.%s: %u is odd", llm_gguf_name(r->g),
+                        r->d->hp.arch, name, *n_rot);
+    }
+
+    return LLM_OK;
+}
+
+
+int
 llm_rope_read(llm_reader_t *r, uint32_t n_ctx_train, llm_rope_conf_t *c)
 {
     int    rc;
@@ -141,15 +174,10 @@ llm_rope_read(llm_reader_t *r, uint32_t n_ctx_train, llm_rope_conf_t *c)
     c->factor = 1;
     c->mscale = 1;
 
-    if (llm_read_f32(r, "rope.freq_base", &c->base) == LLM_ERROR
+    if (llm_read_rope_base(r, "rope.freq_base", &c->base) != LLM_OK
         || llm_rope_scale_type(r, c) != LLM_OK)
     {
         return LLM_ERROR;
-    }
-
-    if (c->base <= 1) {
-        return llm_fail(r->err, "%s: %s.rope.freq_base: %g is not above 1",
-                        llm_gguf_name(r->g), r->d->hp.arch, c->base);
     }
 
     rc = llm_read_f32(r, "rope.scaling.factor", &c->factor);

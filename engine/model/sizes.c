@@ -11,51 +11,6 @@
 #include <math.h>
 
 
-void
-llm_desc_want(llm_desc_t *d, llm_layer_tensor_t t, llm_want_t want)
-{
-    uint32_t  i;
-
-    for (i = 0; i < d->hp.n_layers; i++) {
-        d->layers[i].want[t] = want;
-    }
-}
-
-
-void
-llm_desc_head_norms(llm_desc_t *d, llm_want_t want)
-{
-    d->facts[LLM_LT_Q_NORM].out = LLM_DIM_N_HEADS;
-    d->facts[LLM_LT_K_NORM].out = LLM_DIM_N_KV_HEADS;
-    llm_desc_want(d, LLM_LT_Q_NORM, want);
-    llm_desc_want(d, LLM_LT_K_NORM, want);
-}
-
-
-void
-llm_layer_want(llm_layer_desc_t *l, const llm_tensor_want_t *w)
-{
-    for ( /* void */ ; w && w->id != LLM_LT_N; w++) {
-        l->want[w->id] = w->want;
-    }
-}
-
-
-void
-llm_desc_chain(llm_layer_desc_t *l, const llm_block_t *const *blocks,
-    uint32_t n)
-{
-    uint32_t  i;
-
-    for (i = 0; i < n && blocks[i]; i++) {
-        l->blocks[i] = blocks[i];
-        llm_layer_want(l, blocks[i]->tensors);
-    }
-
-    l->blocks[i] = NULL;
-}
-
-
 /* layers that predict more tokens are behind the others, and not run */
 
 static int
@@ -116,12 +71,7 @@ llm_sizes_layer(llm_reader_t *r, const char *name, uint32_t layer,
         return llm_read_missing(r, name);
     }
 
-    if (*v == 0 || *v > max) {
-        return llm_fail(r->err, "%s: %s.%s: %u is not within 1 and %u",
-                        llm_gguf_name(r->g), r->d->hp.arch, name, *v, max);
-    }
-
-    return LLM_OK;
+    return llm_read_within(r, name, *v, 1, max);
 }
 
 
@@ -332,15 +282,9 @@ llm_sizes_rope(llm_reader_t *r)
     rope->n_rot = dim;
     d->n_ropes = 1;
 
-    if (llm_read_size(r, "rope.dimension_count", dim, &rope->n_rot)
-        != LLM_OK)
+    if (llm_read_rot(r, "rope.dimension_count", dim, &rope->n_rot) != LLM_OK)
     {
         return LLM_ERROR;
-    }
-
-    if (rope->n_rot % 2) {
-        return llm_fail(r->err, "%s: %s.rope.dimension_count: %u is odd",
-                        llm_gguf_name(r->g), d->hp.arch, rope->n_rot);
     }
 
     return llm_rope_read(r, d->hp.n_ctx_train, &rope->conf);
