@@ -222,6 +222,10 @@ typedef struct {
     llm_norm_kind_t           norm;
     llm_glu_t                 act;
     int                       encoder;  /* attention is not causal */
+    int                       yarn_scores;  /* what files take from YaRN's
+                                           factor on cos and sin is all of it:
+                                           the scores have one instead, which
+                                           read() gives them */
     /* a layer's chain; none: attention, then a feed-forward network */
     const llm_block_t        *blocks[LLM_MAX_BLOCKS + 1];
     /* instead of llm_block_attention, or NULL */

@@ -124,41 +124,28 @@ llm_latent_sizes(llm_reader_t *r, uint32_t k, uint32_t v, uint32_t q_rank)
 
 
 /*
- * YaRN's factor, or what is left of it, is on the scores and not on cos and
- * sin: files have a tenth of transformers' mscale_all_dim, which mscale is
- * always equal to.
+ * YaRN's factor is on the scores, squared, and not on cos and sin
+ * (.yarn_scores): files have a tenth of transformers' mscale_all_dim, which
+ * mscale is always equal to.
  */
 
 static int
 llm_deepseek_scale(llm_reader_t *r, uint32_t k)
 {
-    float             scale, weight, v;
-    uint32_t          i;
-    llm_rope_conf_t  *c = &r->d->ropes[0].conf;
+    float                   scale, v;
+    uint32_t                i;
+    const llm_rope_conf_t  *c = &r->d->ropes[0].conf;
 
     scale = 0;
-    weight = 0;
-    v = 0;
 
-    if (llm_read_f32(r, "attention.scale", &scale) == LLM_ERROR
-        || llm_read_f32(r, "rope.scaling.yarn_log_multiplier", &weight)
-           == LLM_ERROR
-        || llm_read_f32(r, "rope.scaling.yarn_attn_factor", &v) == LLM_ERROR)
-    {
+    if (llm_read_f32(r, "attention.scale", &scale) == LLM_ERROR) {
         return LLM_ERROR;
     }
 
     scale = scale == 0 ? (float) (1 / sqrt(k)) : scale;
 
-    if (c->scale == LLM_ROPE_SCALE_YARN && weight > 0) {
-        /* undoes what llm_rope_read() has done for others */
-        if (!(v > 0)) {
-            c->mscale *= llm_rope_mscale(c->factor, weight);
-            c->mscale /= c->ext_factor > 0 ? llm_rope_mscale(c->factor, 1)
-                                           : 1;
-        }
-
-        v = llm_rope_mscale(c->factor, 10 * weight);
+    if (c->weight > 0) {
+        v = llm_rope_mscale(c->factor, 10 * c->weight);
         scale *= v * v;
     }
 
@@ -265,6 +252,7 @@ llm_minicpm3_read(llm_reader_t *r)
 
 const llm_arch_t  llm_arch_deepseek2 = {
     .name = "deepseek2",
+    .yarn_scores = 1,
     .attention = &llm_block_latent,
     .experts = &llm_deepseek_experts,
     .read = llm_deepseek2_read
@@ -272,6 +260,7 @@ const llm_arch_t  llm_arch_deepseek2 = {
 
 const llm_arch_t  llm_arch_mistral4 = {
     .name = "mistral4",
+    .yarn_scores = 1,
     .attention = &llm_block_latent,
     .experts = &llm_deepseek_experts,
     .read = llm_deepseek2_read
@@ -280,6 +269,7 @@ const llm_arch_t  llm_arch_mistral4 = {
 const llm_arch_t  llm_arch_minicpm3 = {
     .name = "minicpm3",
     .rope = LLM_ROPE_NEOX,
+    .yarn_scores = 1,
     .attention = &llm_block_latent,
     .globals = llm_long_rope,
     .read = llm_minicpm3_read
@@ -288,6 +278,7 @@ const llm_arch_t  llm_arch_minicpm3 = {
 const llm_arch_t  llm_arch_plm = {
     .name = "plm",
     .act = LLM_GLU_RELU2,
+    .yarn_scores = 1,
     .attention = &llm_block_latent,
     .tensors = llm_want_no_gate,
     .read = llm_latent_read

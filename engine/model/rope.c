@@ -107,14 +107,15 @@ llm_rope_read_yarn(llm_reader_t *r, uint32_t n_ctx_train,
 
     c->mscale = c->ext_factor > 0 ? llm_rope_mscale(c->factor, 1) : 1;
 
-    v = 0;
-    rc = llm_read_f32(r, "rope.scaling.yarn_log_multiplier", &v);
-    if (rc == LLM_ERROR) {
+    if (llm_read_f32(r, "rope.scaling.yarn_log_multiplier", &c->weight)
+        == LLM_ERROR)
+    {
         return LLM_ERROR;
     }
 
-    if (v > 0) {
-        c->mscale /= llm_rope_mscale(c->factor, v);
+    if (c->weight > 0) {
+        c->mscale = r->d->arch->yarn_scores
+                    ? 1 : c->mscale / llm_rope_mscale(c->factor, c->weight);
     }
 
     rc = llm_read_f32(r, "rope.scaling.yarn_attn_factor", &v);

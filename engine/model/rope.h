@@ -26,6 +26,9 @@ typedef struct {
     float             beta_fast;        /* YaRN: turns within n_ctx_orig that
                                            are not scaled at all */
     float             beta_slow;        /* YaRN: turns that are scaled fully */
+    float             weight;           /* YaRN: of what is taken from its
+                                           factor again, transformers'
+                                           mscale_all_dim; 0: nothing is */
     float             mscale;           /* on cos and sin */
 } llm_rope_conf_t;
 
