@@ -282,7 +282,6 @@ llm_gguf_merge(llm_gguf_t *g, const llm_gguf_split_t *s, llm_err_t *err)
     }
 
     g->tensors = all;
-    g->tensors = all;
     g->n_own = g->n_tensors;
     at = g->n_own;
 

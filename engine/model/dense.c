@@ -1,8 +1,7 @@
 /*
  * Matrices that work on one vector a sequence, on the host: those that turn a
  * pooled state into the model's embedding (dense_2 and dense_3, of models
- * converted with their sentence-transformers modules), and what rank.c needs
- * of the kind.
+ * converted with their sentence-transformers modules).
  *
  * Invariant: a result depends on the vector alone.  The model owns the
  * matrices, as float32; they are read once for each sequence, which is no work
@@ -10,61 +9,6 @@
  */
 
 #include "engine/model/model_internal.h"
-
-/* sums side by side, in an order that is always the same */
-#define LLM_HOST_LANES  8
-
-
-int
-llm_load_host(llm_load_t *l, llm_global_tensor_t id, float **w)
-{
-    size_t                    n;
-    const llm_gguf_tensor_t  *t;
-
-    t = l->m->desc.global[id];
-
-    if (t == NULL) {
-        return LLM_OK;
-    }
-
-    n = (size_t) t->ne[0] * t->ne[1];
-    *w = malloc(n * sizeof(float));
-
-    if (*w == NULL) {
-        return llm_fail(l->err, "%s: no memory for %.*s",
-                        llm_gguf_name(l->m->gguf), (int) t->name.len,
-                        t->name.data);
-    }
-
-    llm_dequantize(t->type, t->data, *w, n);
-
-    return LLM_OK;
-}
-
-
-double
-llm_host_dot(const float *a, const float *b, uint32_t n)
-{
-    float     sum[LLM_HOST_LANES] = { 0 };
-    double    total;
-    uint32_t  i, k;
-
-    for (i = 0; i + LLM_HOST_LANES <= n; i += LLM_HOST_LANES) {
-        for (k = 0; k < LLM_HOST_LANES; k++) {
-            sum[k] += a[i + k] * b[i + k];
-        }
-    }
-
-    for (total = 0; i < n; i++) {
-        total += (double) a[i] * b[i];
-    }
-
-    for (k = 0; k < LLM_HOST_LANES; k++) {
-        total += sum[k];
-    }
-
-    return total;
-}
 
 
 int

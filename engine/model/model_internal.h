@@ -173,6 +173,16 @@ double llm_progress_speed(const llm_progress_t *p, uint64_t now_us,
 int llm_progress_line(llm_progress_t *p, uint64_t now_us, uint64_t done,
     uint64_t total, char *buf, size_t size);
 
+/* likewise: so many bytes more are loaded; LLM_ERROR: the load was given up */
+int llm_load_progress(llm_load_t *l, uint64_t bytes);
+
+/* host.c: a tensor's numbers, NULL: there is no memory; the same of a tensor
+   that the file may lack, counted, and the caller frees *w after an error,
+   too */
+float *llm_load_floats(llm_load_t *l, const llm_gguf_tensor_t *t);
+int llm_load_host(llm_load_t *l, llm_global_tensor_t id, float **w);
+double llm_host_dot(const float *a, const float *b, uint32_t n);
+
 /* weights.c: gives all tensors of the description to the device */
 int llm_load_weights(llm_load_t *l);
 /* rank.c: the head that ranks, if the file has one */
@@ -180,8 +190,5 @@ int llm_load_rank(llm_load_t *l);
 void llm_rank_unload(llm_rank_t *r);
 /* dense.c: what projects a pooled state, if the file has it */
 int llm_load_dense(llm_load_t *l);
-/* a tensor as float32 on the host, if the file has it; the caller frees it */
-int llm_load_host(llm_load_t *l, llm_global_tensor_t id, float **w);
-double llm_host_dot(const float *a, const float *b, uint32_t n);
 
 #endif /* LLM_MODEL_INTERNAL_H */

@@ -1,6 +1,6 @@
 /*
- * What the log says while a model loads: of a large one how far it is, a line
- * every ten seconds.
+ * How far a load is: what the log says of it, of a large model a line every
+ * ten seconds, what its caller is told, and whether that has given it up.
  */
 
 #include "engine/model/model_internal.h"
@@ -48,6 +48,38 @@ llm_progress_line(llm_progress_t *p, uint64_t now_us, uint64_t done,
     snprintf(buf, size, "%.2f of %.2f GiB loaded, %.0f MiB/s",
              (double) done / (1 << 30), (double) total / (1 << 30),
              llm_progress_speed(p, now_us, done));
+
+    return LLM_OK;
+}
+
+
+int
+llm_load_progress(llm_load_t *l, uint64_t bytes)
+{
+    char      line[128];
+    uint64_t  total;
+
+    l->done += bytes;
+    total = l->m->desc.hp.n_bytes;
+
+    if (l->opts->progress) {
+        l->opts->progress(l->opts->progress_data,
+                          (int) (l->done * 1000.0 / (double) total));
+    }
+
+    if (llm_progress_line(&l->progress, llm_now_us(), l->done, total, line,
+                          sizeof(line)) == LLM_OK)
+    {
+        llm_load_log(l, LLM_LOG_NOTICE, "%s: %s",
+                     llm_gguf_name(l->m->gguf), line);
+    }
+
+    if (l->opts->cancel && __atomic_load_n(l->opts->cancel, __ATOMIC_RELAXED))
+    {
+        return llm_fail_with(l->err, 503, NULL, NULL,
+                             "%s: the load was given up",
+                             llm_gguf_name(l->m->gguf));
+    }
 
     return LLM_OK;
 }

@@ -8,35 +8,35 @@
 #include <math.h>
 
 
-static int
-llm_load_progress(llm_load_t *l, uint64_t bytes)
+/* w, of which so many bytes were loaded, unless the load is given up */
+
+static llm_weight_t *
+llm_load_keep(llm_load_t *l, llm_weight_t *w, uint64_t bytes)
 {
-    char      line[128];
-    uint64_t  total;
-
-    l->done += bytes;
-    total = l->m->desc.hp.n_bytes;
-
-    if (l->opts->progress) {
-        l->opts->progress(l->opts->progress_data,
-                          (int) (l->done * 1000.0 / (double) total));
+    if (w && llm_load_progress(l, bytes) != LLM_OK) {
+        l->m->ops->weight_free(l->m->dev, w);
+        return NULL;
     }
 
-    if (llm_progress_line(&l->progress, llm_now_us(), l->done, total, line,
-                          sizeof(line)) == LLM_OK)
-    {
-        llm_load_log(l, LLM_LOG_NOTICE, "%s: %s",
-                     llm_gguf_name(l->m->gguf), line);
+    return w;
+}
+
+
+/* likewise, a vector of these numbers */
+
+static llm_vec_t *
+llm_load_numbers(llm_load_t *l, const float *f, uint32_t n, uint64_t bytes)
+{
+    llm_vec_t  *v;
+
+    v = l->m->ops->vec_create(l->m->dev, f, n, l->err);
+
+    if (v && llm_load_progress(l, bytes) != LLM_OK) {
+        l->m->ops->vec_free(l->m->dev, v);
+        return NULL;
     }
 
-    if (l->opts->cancel && __atomic_load_n(l->opts->cancel, __ATOMIC_RELAXED))
-    {
-        return llm_fail_with(l->err, 503, NULL, NULL,
-                             "%s: the load was given up",
-                             llm_gguf_name(l->m->gguf));
-    }
-
-    return LLM_OK;
+    return v;
 }
 
 
@@ -54,12 +54,7 @@ llm_load_part(llm_load_t *l, const llm_tensor_part_t *p, int usage)
                                  (const char *) t->data + p->first * row,
                                  usage, l->err);
 
-    if (w && llm_load_progress(l, p->n * row) != LLM_OK) {
-        l->m->ops->weight_free(l->m->dev, w);
-        return NULL;
-    }
-
-    return w;
+    return llm_load_keep(l, w, p->n * row);
 }
 
 
@@ -82,12 +77,7 @@ llm_load_stack(llm_load_t *l, const llm_tensor_part_t *p, llm_dim_t stack)
                                   (const char *) t->data + p->first * row,
                                   t->ne[1] * row, l->err);
 
-    if (w && llm_load_progress(l, p->n * row * t->ne[2]) != LLM_OK) {
-        l->m->ops->weight_free(l->m->dev, w);
-        return NULL;
-    }
-
-    return w;
+    return llm_load_keep(l, w, p->n * row * t->ne[2]);
 }
 
 
@@ -97,26 +87,6 @@ llm_load_weight(llm_load_t *l, const llm_gguf_tensor_t *t, int usage)
     llm_tensor_part_t  all = { t, 0, (uint32_t) t->ne[1], NULL };
 
     return llm_load_part(l, &all, usage);
-}
-
-
-static float *
-llm_load_floats(llm_load_t *l, const llm_gguf_tensor_t *t)
-{
-    float  *f;
-
-    f = malloc(t->ne[0] * t->ne[1] * sizeof(float));
-
-    if (f == NULL) {
-        (void) llm_fail(l->err, "%s: no memory for %.*s",
-                        llm_gguf_name(l->m->gguf), (int) t->name.len,
-                        t->name.data);
-        return NULL;
-    }
-
-    llm_dequantize(t->type, t->data, f, t->ne[0] * t->ne[1]);
-
-    return f;
 }
 
 
@@ -131,15 +101,9 @@ llm_load_vec_part(llm_load_t *l, const llm_tensor_part_t *p)
         return NULL;
     }
 
-    v = l->m->ops->vec_create(l->m->dev, f + p->first, p->n, l->err);
+    v = llm_load_numbers(l, f + p->first, p->n,
+                         llm_type_row_size(p->t->type, p->n));
     free(f);
-
-    if (v && llm_load_progress(l, llm_type_row_size(p->t->type, p->n))
-             != LLM_OK)
-    {
-        l->m->ops->vec_free(l->m->dev, v);
-        return NULL;
-    }
 
     return v;
 }
@@ -171,18 +135,15 @@ llm_load_conv(llm_load_t *l, const llm_gguf_tensor_t *t)
         w[i % t->ne[0] * t->ne[1] + i / t->ne[0]] = f[i];
     }
 
-    v = l->m->ops->vec_create(l->m->dev, w, (uint32_t) n, l->err);
+    v = llm_load_numbers(l, w, (uint32_t) n, t->size);
     free(f);
     free(w);
-
-    if (v && llm_load_progress(l, t->size) != LLM_OK) {
-        l->m->ops->vec_free(l->m->dev, v);
-        return NULL;
-    }
 
     return v;
 }
 
+
+/* of a matrix the first row */
 
 static llm_vec_t *
 llm_load_vec(llm_load_t *l, const llm_gguf_tensor_t *t)
@@ -331,35 +292,6 @@ llm_load_global(llm_load_t *l, llm_global_tensor_t t, int usage,
 }
 
 
-/* row 0 of the token types: all tokens are of the first */
-
-static int
-llm_load_token_type(llm_load_t *l)
-{
-    float                    *f;
-    llm_model_t              *m;
-    const llm_gguf_tensor_t  *t;
-
-    m = l->m;
-    t = m->desc.global[LLM_GT_TOKEN_TYPES];
-
-    if (t == NULL) {
-        return LLM_OK;
-    }
-
-    f = llm_load_floats(l, t);
-    if (f == NULL) {
-        return LLM_ERROR;
-    }
-
-    m->token_type = m->ops->vec_create(m->dev, f, (uint32_t) t->ne[0],
-                                       l->err);
-    free(f);
-
-    return m->token_type ? LLM_OK : LLM_ERROR;
-}
-
-
 /*
  * ALiBi's slopes: with n the largest power of two within the heads, those of
  * n heads are 2^(-max/n), 2^(-2 max/n) ...; the rest take every second one of
@@ -411,7 +343,9 @@ llm_load_encoder(llm_load_t *l)
 
     m = l->m;
 
-    if (llm_load_token_type(l) != LLM_OK
+    /* all tokens are of the first type */
+
+    if (llm_load_global_vec(l, LLM_GT_TOKEN_TYPES, &m->token_type) != LLM_OK
         || llm_load_global_vec(l, LLM_GT_EMBD_NORM, &m->embd_norm) != LLM_OK
         || llm_load_global_vec(l, LLM_GT_EMBD_NORM_BIAS, &m->embd_norm_bias)
            != LLM_OK
