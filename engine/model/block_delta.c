@@ -48,7 +48,6 @@ llm_block_delta_net(const llm_pass_t *p)
     llm_act_t                *const *a = m->act;
     const llm_layer_desc_t   *d = p->d;
     const llm_model_layer_t  *l = p->l;
-    uint32_t                  inner = d->state.n_heads * d->state.n_cols;
 
     llm_conv_t  conv = {
         .layer = p->layer,
@@ -74,12 +73,7 @@ llm_block_delta_net(const llm_pass_t *p)
         .group = d->state.n_cols
     };
 
-    (void) llm_pass_act(p, LLM_MA_CONV_IN, d->state.conv_channels);
-    (void) llm_pass_act(p, LLM_MA_CONV, d->state.conv_channels);
-    (void) llm_pass_act(p, LLM_MA_SSM, inner);
-    (void) llm_pass_act(p, LLM_MA_SSM_GATE, inner);
-    (void) llm_pass_act(p, LLM_MA_SSM_GLU, inner);
-    (void) llm_pass_act(p, LLM_MA_SSM_DT, d->state.n_heads);
+    llm_pass_state_acts(p);
     (void) llm_pass_act(p, LLM_MA_SSM_BETA, d->state.n_heads);
 
     llm_pass_norm(p, p->x, LLM_LT_ATTN_NORM, LLM_LT_N, a[LLM_MA_H]);

@@ -6,30 +6,22 @@
 #include "engine/model/blocks.h"
 
 
-static void
-llm_block_feed(const llm_pass_t *p)
+llm_act_t *
+llm_pass_feed(const llm_pass_t *p, const llm_act_t *h)
 {
     llm_model_t              *m = p->m;
-    llm_act_t                *h, *gate, *up, *glu;
+    llm_act_t                *gate, *up, *glu;
     const llm_layer_desc_t   *d = p->d;
     const llm_model_layer_t  *l = p->l;
 
     gate = llm_pass_act(p, LLM_MA_GATE, d->n_ff);
     up = llm_pass_act(p, LLM_MA_UP, d->n_ff);
     glu = llm_pass_act(p, LLM_MA_GLU, d->n_ff);
-    h = m->act[LLM_MA_H];
 
     llm_linear_t  products[] = {
         { l->w[LLM_LT_UP], l->v[LLM_LT_UP_BIAS], up, 0 },
         { l->w[LLM_LT_GATE], l->v[LLM_LT_GATE_BIAS], gate, 0 }
     };
-
-    if (d->parallel) {
-        h = p->h;
-
-    } else {
-        llm_pass_norm(p, p->x, LLM_LT_FFN_NORM, LLM_LT_FFN_NORM_BIAS, h);
-    }
 
     if (l->w[LLM_LT_GATE]) {
         m->ops->linear(m->dev, p->rows, h, products, 2);
@@ -40,7 +32,26 @@ llm_block_feed(const llm_pass_t *p)
         m->ops->act(m->dev, p->rows, &d->act, up, glu);
     }
 
-    llm_pass_add(p, glu, LLM_LT_DOWN, LLM_LT_DOWN_BIAS, LLM_LT_FFN_POST);
+    return glu;
+}
+
+
+static void
+llm_block_feed(const llm_pass_t *p)
+{
+    llm_act_t  *h;
+
+    h = p->m->act[LLM_MA_H];
+
+    if (p->d->parallel) {
+        h = p->h;
+
+    } else {
+        llm_pass_norm(p, p->x, LLM_LT_FFN_NORM, LLM_LT_FFN_NORM_BIAS, h);
+    }
+
+    llm_pass_add(p, llm_pass_feed(p, h), LLM_LT_DOWN, LLM_LT_DOWN_BIAS,
+                 LLM_LT_FFN_POST);
 }
 
 

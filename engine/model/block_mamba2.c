@@ -52,12 +52,7 @@ llm_mamba2_forward(const llm_pass_t *p)
         .group = inner / d->n_ssm_groups
     };
 
-    (void) llm_pass_act(p, LLM_MA_CONV_IN, d->state.conv_channels);
-    (void) llm_pass_act(p, LLM_MA_CONV, d->state.conv_channels);
-    (void) llm_pass_act(p, LLM_MA_SSM, inner);
-    (void) llm_pass_act(p, LLM_MA_SSM_GATE, inner);
-    (void) llm_pass_act(p, LLM_MA_SSM_GLU, inner);
-    (void) llm_pass_act(p, LLM_MA_SSM_DT, d->state.n_heads);
+    llm_pass_state_acts(p);
 
     m->ops->linear(m->dev, p->rows, a[LLM_MA_H], in, 3);
     m->ops->conv(m->dev, &conv, a[LLM_MA_CONV_IN], m->state, a[LLM_MA_CONV]);

@@ -88,24 +88,9 @@ llm_block_mix(const llm_pass_t *p)
 static void
 llm_beside_feed(const llm_pass_t *p, const llm_act_t *h, llm_act_t *y)
 {
-    llm_model_t              *m = p->m;
-    llm_act_t                *gate, *up, *glu;
-    const llm_model_layer_t  *l = p->l;
+    llm_linear_t  down = { p->l->w[LLM_LT_DOWN], NULL, y, 0 };
 
-    gate = llm_pass_act(p, LLM_MA_GATE, p->d->n_ff);
-    up = llm_pass_act(p, LLM_MA_UP, p->d->n_ff);
-    glu = llm_pass_act(p, LLM_MA_GLU, p->d->n_ff);
-
-    llm_linear_t  down = { l->w[LLM_LT_DOWN], NULL, y, 0 };
-
-    llm_linear_t  products[] = {
-        { l->w[LLM_LT_UP], NULL, up, 0 },
-        { l->w[LLM_LT_GATE], NULL, gate, 0 }
-    };
-
-    m->ops->linear(m->dev, p->rows, h, products, 2);
-    m->ops->glu(m->dev, p->rows, p->d->act.kind, gate, up, glu);
-    m->ops->linear(m->dev, p->rows, glu, &down, 1);
+    p->m->ops->linear(p->m->dev, p->rows, llm_pass_feed(p, h), &down, 1);
     llm_pass_norm(p, y, LLM_LT_FFN_POST_1, LLM_LT_N, y);
 }
 

@@ -49,6 +49,8 @@ extern const llm_block_t  llm_block_out_scale;
 /* the buffer, its rows `cols` wide from now on */
 llm_act_t *llm_pass_act(const llm_pass_t *p, llm_model_act_t a,
     uint32_t cols);
+/* the buffers of a layer whose state has heads, as wide as that says */
+void llm_pass_state_acts(const llm_pass_t *p);
 /* y = the model's kind of norm of x; without the tensor y = x */
 void llm_pass_norm(const llm_pass_t *p, const llm_act_t *x,
     llm_layer_tensor_t w, llm_layer_tensor_t bias, llm_act_t *y);
@@ -63,6 +65,10 @@ void llm_pass_add(const llm_pass_t *p, const llm_act_t *h,
    changes, is a buffer as wide as x */
 void llm_pass_join(const llm_pass_t *p, llm_act_t *y,
     llm_layer_tensor_t norm);
+
+/* block_ffn.c: the inner rows of the feed-forward network that reads h, which
+   its last matrix reads */
+llm_act_t *llm_pass_feed(const llm_pass_t *p, const llm_act_t *h);
 
 /* block_input.c: before the layers, if they have inputs of their own */
 void llm_forward_inputs(llm_model_t *m);

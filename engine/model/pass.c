@@ -23,6 +23,23 @@ llm_pass_act(const llm_pass_t *p, llm_model_act_t a, uint32_t cols)
 
 
 void
+llm_pass_state_acts(const llm_pass_t *p)
+{
+    uint32_t                  inner;
+    const llm_state_layer_t  *s = &p->d->state;
+
+    inner = s->n_heads * s->n_cols;
+
+    (void) llm_pass_act(p, LLM_MA_CONV_IN, s->conv_channels);
+    (void) llm_pass_act(p, LLM_MA_CONV, s->conv_channels);
+    (void) llm_pass_act(p, LLM_MA_SSM, inner);
+    (void) llm_pass_act(p, LLM_MA_SSM_GATE, inner);
+    (void) llm_pass_act(p, LLM_MA_SSM_GLU, inner);
+    (void) llm_pass_act(p, LLM_MA_SSM_DT, s->n_heads);
+}
+
+
+void
 llm_pass_norm(const llm_pass_t *p, const llm_act_t *x, llm_layer_tensor_t w,
     llm_layer_tensor_t bias, llm_act_t *y)
 {
