@@ -95,7 +95,9 @@ llm_gemma4_share(llm_reader_t *r)
 
         for (k = first; k > 0; k--) {
             if (!d->layers[k - 1].window == !l->window
-                && d->layers[k - 1].n_kv_heads == l->n_kv_heads)
+                && d->layers[k - 1].n_kv_heads == l->n_kv_heads
+                && d->layers[k - 1].head_dim_k == l->head_dim_k
+                && d->layers[k - 1].head_dim_v == l->head_dim_v)
             {
                 break;
             }

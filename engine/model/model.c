@@ -270,6 +270,19 @@ llm_load_device(llm_load_t *l)
 }
 
 
+static int
+llm_model_wants(const llm_desc_t *d, llm_layer_tensor_t t)
+{
+    uint32_t  i;
+
+    for (i = 0; i < d->hp.n_layers && d->layers[i].want[t] == LLM_WANT_NONE;
+         i++)
+    { /* void */ }
+
+    return i < d->hp.n_layers;
+}
+
+
 /* 0: the model has no use for the buffer */
 
 static uint32_t
@@ -310,7 +323,7 @@ llm_model_cols(const llm_desc_t *d, llm_model_act_t a)
 
     case LLM_MA_ROUTER_IN:
     case LLM_MA_MIXED:
-        return d->layers[0].want[LLM_LT_ROUTER_SCALE] ? d->hp.n_embd : 0;
+        return llm_model_wants(d, LLM_LT_ROUTER_SCALE) ? d->hp.n_embd : 0;
 
     case LLM_MA_SWITCH:
         return llm_desc_max(d, LLM_DIM_FF_SHARED) ? 1 : 0;

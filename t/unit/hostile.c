@@ -181,6 +181,141 @@ test_refused(void)
 }
 
 
+static edit_tensor_t *
+find(const char *name)
+{
+    size_t  i;
+
+    for (i = 0; i < f.n_tensors; i++) {
+        if (strcmp(f.tensors[i].name, name) == 0) {
+            return &f.tensors[i];
+        }
+    }
+
+    printf("Bail out! no tensor %s\n", name);
+    exit(1);
+}
+
+
+static void
+drop(const char *name)
+{
+    *find(name) = f.tensors[--f.n_tensors];
+}
+
+
+/* a tensor of zeros more, of a layer; sizes that are 0 are not there */
+
+static void
+add(uint32_t layer, const char *name, uint64_t row, uint64_t rows,
+    uint64_t stack)
+{
+    edit_tensor_t  *t = &f.tensors[f.n_tensors++];
+
+    memset(t, 0, sizeof(*t));
+    snprintf(t->name, sizeof(t->name), "blk.%u.%s", layer, name);
+    t->n_dims = stack ? 3 : rows ? 2 : 1;
+    t->ne[0] = row;
+    t->ne[1] = rows;
+    t->ne[2] = stack;
+}
+
+
+/* the first layer has no experts: the buffers for the others' are there */
+
+static void
+test_late_mixture(void)
+{
+    uint32_t   i;
+    llm_err_t  err;
+
+    take("gemma3");
+    edit_rename(&f, "gemma4");
+    set("expert_count", LLM_GGUF_U32, 4, -1);
+    set("expert_used_count", LLM_GGUF_U32, 2, -1);
+    set("expert_feed_forward_length", LLM_GGUF_U32, 32, -1);
+    set("leading_dense_block_count", LLM_GGUF_U32, 1, -1);
+
+    for (i = 1; i < 6; i++) {
+        add(i, "post_ffw_norm_1.weight", 32, 0, 0);
+        add(i, "post_ffw_norm_2.weight", 32, 0, 0);
+        add(i, "pre_ffw_norm_2.weight", 32, 0, 0);
+        add(i, "ffn_gate_inp.weight", 32, 4, 0);
+        add(i, "ffn_gate_inp.scale", 32, 0, 0);
+        add(i, "ffn_gate_exps.weight", 32, 32, 4);
+        add(i, "ffn_up_exps.weight", 32, 32, 4);
+        add(i, "ffn_down_exps.weight", 32, 32, 4);
+    }
+
+    ok(load(&err) == LLM_OK, "gemma4: mixtures behind a layer without: %s",
+       err.msg);
+}
+
+
+/* the last layer has fewer, larger heads than the one whose keys it reads */
+
+static void
+test_shared_heads(void)
+{
+    size_t      k;
+    llm_err_t   err;
+    uint32_t    heads[] = { 4, 4, 4, 4, 4, 2 };
+
+    take("gemma3");
+    edit_rename(&f, "gemma4");
+
+    for (k = 0; k < f.n_keys; k++) {
+        if (strstr(f.keys[k].name, "sliding_window")
+            || strstr(f.keys[k].name, "key_length")
+            || strstr(f.keys[k].name, "value_length"))
+        {
+            edit_drop_key(&f, k--);
+        }
+    }
+
+    for (k = 0; k < f.n_tensors; k++) {
+        if (strstr(f.tensors[k].name, "attn_q.")
+            || strstr(f.tensors[k].name, "attn_output."))
+        {
+            f.tensors[k].ne[0] = 32;
+            f.tensors[k].ne[1] = 32;
+
+        } else if (strstr(f.tensors[k].name, "attn_k.")
+                   || strstr(f.tensors[k].name, "attn_v."))
+        {
+            f.tensors[k].ne[1] = 16;
+
+        } else if (strstr(f.tensors[k].name, "attn_q_norm")
+                   || strstr(f.tensors[k].name, "attn_k_norm"))
+        {
+            f.tensors[k].ne[0] = strstr(f.tensors[k].name, "blk.5.") ? 16 : 8;
+        }
+    }
+
+    drop("blk.5.attn_k.weight");
+    drop("blk.5.attn_v.weight");
+    drop("blk.5.attn_k_norm.weight");
+    set("attention.shared_kv_layers", LLM_GGUF_U32, 1, -1);
+    set("attention.head_count", LLM_GGUF_U32, 4, 6);
+
+    for (k = 0; strcmp(f.keys[k].name, "gemma4.attention.head_count"); k++) {
+        /* void */
+    }
+
+    memcpy(f.keys[k].value.data, heads, sizeof(heads));
+
+    ok(load(&err) == LLM_ERROR
+       && strstr(err.msg, "no layer has the keys of layer 5"),
+       "gemma4: heads of two sizes on the same keys: %s", err.msg);
+
+    /* in a file that is right but for the heads */
+
+    memcpy(f.keys[k].value.data + 20, heads, sizeof(heads[0]));
+    find("blk.5.attn_q_norm.weight")->ne[0] = 8;
+    ok(load(&err) == LLM_OK, "heads of the same size: %s", err.msg);
+}
+
+
 /* the tiny model of each architecture that comes first */
 
 static const char *
@@ -288,6 +423,8 @@ int
 main(void)
 {
     test_refused();
+    test_late_mixture();
+    test_shared_heads();
     test_fields();
     test_types();
 
