@@ -323,7 +323,7 @@ llm_desc_window(const llm_desc_t *d, uint32_t ctx)
     for (i = 0; i < d->hp.n_layers; i++) {
         l = &d->layers[i];
 
-        if (l->want[LLM_LT_Q] == LLM_WANT_NONE) {
+        if (l->n_kv_heads == 0) {
             continue;
         }
 

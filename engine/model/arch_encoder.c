@@ -95,6 +95,12 @@ llm_read_encoder(llm_reader_t *r)
     for (i = 0; i < d->hp.n_layers; i++) {
         l = &d->layers[i];
 
+        if (l->latent) {
+            return llm_fail(r->err, "%s: %s.attention.causal: false: not "
+                            "supported with latent attention",
+                            llm_gguf_name(r->g), d->hp.arch);
+        }
+
         if (l->kv_layer != i || l->n_kv_heads != d->layers[0].n_kv_heads
             || l->head_dim_k != d->layers[0].head_dim_k
             || l->head_dim_v != d->layers[0].head_dim_v)

@@ -35,20 +35,6 @@ llm_attend_norm(const llm_pass_t *p, llm_layer_tensor_t t, llm_act_t *x,
 }
 
 
-/* 0: the rows of every sequence see all; of an encoder's window only half lies
-   on either side */
-
-static uint32_t
-llm_attend_window(const llm_pass_t *p)
-{
-    uint32_t  side;
-
-    side = p->m->desc.hp.encoder ? p->d->window / 2 : p->d->window;
-
-    return side < p->m->ctx ? p->d->window : 0;
-}
-
-
 /* the norms that rope_kv() does not do */
 
 static void
@@ -126,7 +112,7 @@ llm_block_attend(const llm_pass_t *p)
         .norm_eps = m->desc.hp.norm_eps,
         .norm_last = d->norm_last,
         .both = m->desc.hp.encoder,
-        .window = llm_attend_window(p),
+        .window = llm_pass_window(p),
         .chunks = d->chunks,
         .softcap = d->softcap,
         .sinks = l->v[LLM_LT_SINKS],

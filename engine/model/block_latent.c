@@ -63,6 +63,7 @@ llm_block_attend_latent(const llm_pass_t *p)
         .head_dim_v = d->head_dim_v,
         .scale = d->scale,
         .latent = 1,
+        .window = llm_pass_window(p),
         .temp_scale = d->temp_scale,
         .temp_floor = d->temp_floor,
         .temp_offset = d->temp_offset

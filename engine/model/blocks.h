@@ -56,6 +56,9 @@ void llm_pass_norm(const llm_pass_t *p, const llm_act_t *x,
     llm_layer_tensor_t w, llm_layer_tensor_t bias, llm_act_t *y);
 /* the layer's RoPE, as rope_kv() wants it */
 llm_rope_t llm_pass_rope(const llm_pass_t *p);
+/* the layer's window, as attention() wants it; 0: the rows of every sequence
+   see all */
+uint32_t llm_pass_window(const llm_pass_t *p);
 /* x += the layer's scale * norm(W h + bias), the norm if it has that tensor;
    bias and norm may be LLM_LT_N */
 void llm_pass_add(const llm_pass_t *p, const llm_act_t *h,

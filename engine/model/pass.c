@@ -81,6 +81,19 @@ llm_pass_rope(const llm_pass_t *p)
 }
 
 
+uint32_t
+llm_pass_window(const llm_pass_t *p)
+{
+    uint32_t  side;
+
+    /* of an encoder's window only half lies on either side */
+
+    side = p->m->desc.hp.encoder ? p->d->window / 2 : p->d->window;
+
+    return side < p->m->ctx ? p->d->window : 0;
+}
+
+
 void
 llm_pass_join(const llm_pass_t *p, llm_act_t *y, llm_layer_tensor_t norm)
 {

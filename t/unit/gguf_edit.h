@@ -289,11 +289,12 @@ edit_add_key(edit_file_t *f, uint8_t which, uint8_t n, uint8_t how)
         return;
     }
 
-    k->type = how & 1 ? LLM_GGUF_F32 : LLM_GGUF_U32;
+    k->type = how & 4 ? LLM_GGUF_BOOL : how & 1 ? LLM_GGUF_F32
+                                                : LLM_GGUF_U32;
     k->item = k->type;
     k->count = 1;
     k->value.len = 0;
-    (void) llm_buf_add(&k->value, &v, sizeof(v));
+    (void) llm_buf_add(&k->value, &v, how & 4 ? 1 : sizeof(v));
 
     if (how & 3) {
         edit_set_item(k, 0, n);

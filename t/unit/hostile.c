@@ -130,7 +130,7 @@ set(const char *field, uint32_t type, double v, int n)
     for (i = 0; i < (n < 0 ? 1 : n); i++) {
         (void) llm_buf_add(&key->value,
                            type == LLM_GGUF_F32 ? (void *) &d : (void *) &u,
-                           4);
+                           type == LLM_GGUF_BOOL ? 1 : 4);
     }
 }
 
@@ -169,7 +169,8 @@ test_refused(void)
         { "llama", "rope.dimension_count", LLM_GGUF_U32, 7, -1 },
         { "granite", "residual_scale", LLM_GGUF_F32, NAN, -1 },
         { "granite", "attention.scale", LLM_GGUF_F32, INFINITY, -1 },
-        { "phi3, long RoPE", "rope.dimension_count", LLM_GGUF_U32, 4, -1 }
+        { "phi3, long RoPE", "rope.dimension_count", LLM_GGUF_U32, 4, -1 },
+        { "deepseek2", "attention.causal", LLM_GGUF_BOOL, 0, -1 }
     };
 
     for (i = 0; i < llm_nelems(cases); i++) {
@@ -350,7 +351,8 @@ test_fields(void)
     } values[] = {
         { LLM_GGUF_U32, 0, -1 }, { LLM_GGUF_U32, 3, -1 },
         { LLM_GGUF_U32, 4294967295.0, -1 }, { LLM_GGUF_F32, NAN, -1 },
-        { LLM_GGUF_F32, -1, -1 }, { LLM_GGUF_U32, 2, 1 }
+        { LLM_GGUF_F32, -1, -1 }, { LLM_GGUF_U32, 2, 1 },
+        { LLM_GGUF_BOOL, 0, -1 }
     };
 
     for (i = 0; i < llm_nelems(tinies); i++) {

@@ -184,6 +184,7 @@ MODELS = {
                                              heads=5),
     "deepseek2, older file": dict(LITE, kv_b=1, kv_heads=4, head_k=16,
                                   head_v=12),
+    "deepseek2, a window": dict(LITE, window=4),
     "deepseek2, YaRN": dict(LITE, scaling="yarn", factor=40.0, orig_ctx=64,
                             yarn_log=0.0707),
     "qwen35": QWEN35,
@@ -337,6 +338,8 @@ def latent(m, w, x):
         k = np.concatenate([c @ k_b[h].T, k_rot[:, 0]], -1)
         s = q[:, h] @ k.T * scale
         s[np.triu_indices(len(IDS), 1)] = -np.inf
+        if windowed(m, w.layer):
+            s[np.tril_indices(len(IDS), -m["window"])] = -np.inf
         p = np.exp(s - s.max(-1, keepdims=True))
         y.append(p / p.sum(-1, keepdims=True) @ (c @ v_b[h].T))
     return w("attn_output", np.concatenate(y, -1), m["embd"])
