@@ -118,17 +118,6 @@ llm_gptneox_read(llm_reader_t *r)
 }
 
 
-/* its files have the number twice */
-
-static int
-llm_nemotron_read(llm_reader_t *r)
-{
-    llm_read_ignore(r, "attention.layer_norm_rms_epsilon");
-
-    return LLM_OK;
-}
-
-
 const llm_arch_t  llm_arch_gpt2 = {
     .name = "gpt2",
     .norm = LLM_NORM_LAYER,
@@ -172,8 +161,7 @@ const llm_arch_t  llm_arch_nemotron = {
     .norm = LLM_NORM_LAYER,
     .act = LLM_GLU_RELU2,
     .tensors = llm_plain_tensors,
-    .globals = llm_output_bias,
-    .read = llm_nemotron_read
+    .globals = llm_output_bias
 };
 
 const llm_arch_t  llm_arch_gptneox = {

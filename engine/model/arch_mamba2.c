@@ -66,7 +66,7 @@ llm_nemotron_h_layer(llm_layer_desc_t *l, const llm_block_t *block)
 /*
  * A layer is one of four blocks: what has a width is a network, or a mixture;
  * of the others, what has heads for K is attention.  There is no RoPE, and no
- * network has a gate.  Some files have the number of the norms twice.
+ * network has a gate.
  */
 
 static int
@@ -77,7 +77,6 @@ llm_nemotron_h_read(llm_reader_t *r)
     const llm_block_t  *block;
 
     r->d->facts[LLM_LT_FFN_NORM].name = r->d->facts[LLM_LT_ATTN_NORM].name;
-    llm_read_ignore(r, "attention.layer_norm_epsilon");
 
     for (i = 0; i < r->d->hp.n_layers; i++) {
         l = &r->d->layers[i];

@@ -218,37 +218,40 @@ llm_sizes_layer_all(llm_reader_t *r, uint32_t layer)
 }
 
 
+/*
+ * A model has one number, which converters write by the name of its kind of
+ * norm, by that of the other, or by both.
+ */
+
 static int
 llm_sizes_norm(llm_reader_t *r)
 {
-    int          rc;
+    int          i, rc;
     float       *eps;
-    const char  *name, *rms;
+    const char  *names[2];
+
+    i = r->d->arch->norm != LLM_NORM_RMS;
+    names[i] = "attention.layer_norm_rms_epsilon";
+    names[!i] = "attention.layer_norm_epsilon";
 
     eps = &r->d->hp.norm_eps;
-    rms = "attention.layer_norm_rms_epsilon";
-    name = r->d->arch->norm == LLM_NORM_RMS ? rms
-                                            : "attention.layer_norm_epsilon";
     *eps = -1;
-    rc = llm_read_f32(r, name, eps);
+    rc = LLM_ABSENT;
 
-    if (rc == LLM_ABSENT && r->d->arch->recurrent) {
-        rc = llm_read_f32(r, "attention.layer_norm_epsilon", eps);
-    }
-
-    /* converted ModernBERTs have it by the other name */
-
-    if (rc == LLM_ABSENT && r->d->arch->encoder) {
-        rc = llm_read_f32(r, rms, eps);
+    for (i = 0; i < 2 && rc == LLM_ABSENT; i++) {
+        rc = llm_read_f32(r, names[i], eps);
     }
 
     if (rc != LLM_OK) {
-        return rc == LLM_ERROR ? rc : llm_read_missing(r, name);
+        return rc == LLM_ERROR ? rc : llm_read_missing(r, names[0]);
     }
+
+    llm_read_ignore(r, names[1]);
 
     if (!(*eps >= 0 && *eps < 1)) {
         return llm_fail(r->err, "%s: %s.%s: %g is not within 0 and 1",
-                        llm_gguf_name(r->g), r->d->hp.arch, name, *eps);
+                        llm_gguf_name(r->g), r->d->hp.arch, names[i - 1],
+                        *eps);
     }
 
     return LLM_OK;

@@ -388,6 +388,39 @@ test_hybrid_dense(void)
 }
 
 
+/* the number of the norms by the name of another kind, or by both */
+
+static void
+test_epsilon(void)
+{
+    size_t         i;
+    const tiny_t  *t;
+
+    static const struct {
+        const char     *model;
+        tiny_change_t   change;
+    } files[] = {
+        { "qwen3", { .f32_key = "qwen3.attention.layer_norm_epsilon",
+                     .f32 = 0.5f } },
+        { "gpt2", { .f32_key = "gpt2.attention.layer_norm_rms_epsilon",
+                    .f32 = 0.5f } },
+        { "qwen3", { .drop_key = "qwen3.attention.layer_norm_rms_epsilon",
+                     .f32_key = "qwen3.attention.layer_norm_epsilon",
+                     .f32 = 1e-5f } }
+    };
+
+    for (i = 0; i < llm_nelems(files); i++) {
+        t = tiny_named(files[i].model);
+
+        if (ok(write_model(t, &files[i].change), "%s, %s", t->name,
+               files[i].change.f32_key))
+        {
+            check_logits(t, "reference", NULL, 1e-5);
+        }
+    }
+}
+
+
 /* pages that take no memory: as many as the sequences need */
 
 static void
@@ -502,6 +535,7 @@ main(void)
     test_copy_page();
     test_step_bytes();
     test_hybrid_dense();
+    test_epsilon();
     test_no_attention();
     test_slots();
 
