@@ -147,6 +147,24 @@ llm_experts_groups(llm_reader_t *r, llm_route_t *route)
 }
 
 
+/* a width that no field says: that of the rows of its last matrix */
+
+static void
+llm_experts_found(llm_reader_t *r, uint32_t layer, llm_layer_tensor_t down,
+    uint32_t *width)
+{
+    char                      name[64];
+    const llm_gguf_tensor_t  *t;
+
+    snprintf(name, sizeof(name), "blk.%u.%s", layer, r->d->facts[down].name);
+    t = llm_gguf_find_tensor(r->g, name);
+
+    if (t && t->ne[0] <= LLM_MAX_WIDTH) {
+        *width = (uint32_t) t->ne[0];
+    }
+}
+
+
 /* of each expert, and of the shared ones, which are one network */
 
 static int
@@ -168,6 +186,10 @@ llm_experts_widths(llm_reader_t *r, uint32_t layer)
         return LLM_ERROR;
     }
 
+    if (rc == LLM_ABSENT) {
+        llm_experts_found(r, layer, LLM_LT_DOWN_EXPS, &l->n_ff_expert);
+    }
+
     if (llm_read_within(r, "expert_feed_forward_length", l->n_ff_expert, 1,
                         LLM_MAX_WIDTH) != LLM_OK)
     {
@@ -179,13 +201,18 @@ llm_experts_widths(llm_reader_t *r, uint32_t layer)
     }
 
     n = a->shared == LLM_WANT_REQUIRED;
+    rc = llm_read_u32(r, "expert_shared_count", &n);
 
-    if (llm_read_u32(r, "expert_shared_count", &n) == LLM_ERROR) {
+    if (rc == LLM_ERROR) {
         return LLM_ERROR;
     }
 
     width = (uint64_t) n * l->n_ff_expert;
     n = (uint32_t) llm_min(width, UINT32_MAX);
+
+    if (rc == LLM_ABSENT && n) {
+        llm_experts_found(r, layer, LLM_LT_DOWN_SHARED, &n);
+    }
 
     if (llm_read_u32(r, "expert_shared_feed_forward_length", &n)
         == LLM_ERROR)

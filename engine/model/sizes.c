@@ -49,11 +49,11 @@ llm_sizes_layers(llm_reader_t *r)
 
 
 /* a layer's size, of which the file may have an array; 0: it must be there,
-   unless some layers have no such thing */
+   unless it is `optional` */
 
 static int
 llm_sizes_layer(llm_reader_t *r, const char *name, uint32_t layer,
-    uint32_t max, uint32_t *v)
+    uint32_t max, int optional, uint32_t *v)
 {
     int  rc;
 
@@ -63,7 +63,7 @@ llm_sizes_layer(llm_reader_t *r, const char *name, uint32_t layer,
         return LLM_ERROR;
     }
 
-    if (*v == 0 && r->d->arch->recurrent) {
+    if (*v == 0 && optional) {
         return LLM_OK;
     }
 
@@ -80,14 +80,15 @@ llm_sizes_layer(llm_reader_t *r, const char *name, uint32_t layer,
 static int
 llm_sizes_heads(llm_reader_t *r, uint32_t layer)
 {
-    int                recurrent;
+    int                some, recurrent;
     llm_desc_t        *d;
     llm_layer_desc_t  *l;
 
     d = r->d;
     l = &d->layers[layer];
+    some = d->arch->recurrent != NULL;
 
-    if (llm_sizes_layer(r, "attention.head_count", layer, d->hp.n_embd,
+    if (llm_sizes_layer(r, "attention.head_count", layer, d->hp.n_embd, some,
                         &l->n_heads) != LLM_OK)
     {
         return LLM_ERROR;
@@ -95,7 +96,7 @@ llm_sizes_heads(llm_reader_t *r, uint32_t layer)
 
     l->n_kv_heads = l->n_heads;
 
-    if (llm_sizes_layer(r, "attention.head_count_kv", layer, l->n_heads,
+    if (llm_sizes_layer(r, "attention.head_count_kv", layer, l->n_heads, some,
                         &l->n_kv_heads) != LLM_OK
         || llm_read_recurrent(r, layer, &recurrent) != LLM_OK)
     {
@@ -165,6 +166,36 @@ llm_sizes_chain(const llm_arch_t *arch, llm_layer_desc_t *l)
 }
 
 
+/* of the feed-forward network, and of a mixture in its place: a file of which
+   all layers have that need not say the width of the other */
+
+static int
+llm_sizes_feed(llm_reader_t *r, uint32_t layer)
+{
+    static const char  name[] = "feed_forward_length";
+
+    llm_layer_desc_t  *l;
+
+    l = &r->d->layers[layer];
+
+    if (llm_sizes_layer(r, name, layer, LLM_MAX_WIDTH,
+                        r->d->arch->recurrent || r->d->arch->experts,
+                        &l->n_ff) != LLM_OK
+        || llm_read_experts(r, layer) != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    if (l->n_ff == 0 && r->d->arch->recurrent == NULL
+        && (l->route.n_experts == 0 || r->d->arch->blocks[0]))
+    {
+        return llm_sizes_layer(r, name, layer, LLM_MAX_WIDTH, 0, &l->n_ff);
+    }
+
+    return LLM_OK;
+}
+
+
 static int
 llm_sizes_layer_all(llm_reader_t *r, uint32_t layer)
 {
@@ -175,9 +206,7 @@ llm_sizes_layer_all(llm_reader_t *r, uint32_t layer)
     l = &r->d->layers[layer];
 
     if (llm_sizes_heads(r, layer) != LLM_OK
-        || llm_sizes_layer(r, "feed_forward_length", layer, LLM_MAX_WIDTH,
-                           &l->n_ff) != LLM_OK
-        || llm_read_experts(r, layer) != LLM_OK)
+        || llm_sizes_feed(r, layer) != LLM_OK)
     {
         return LLM_ERROR;
     }

@@ -421,6 +421,33 @@ test_epsilon(void)
 }
 
 
+/* where all layers are mixtures the width of another network says nothing, and
+   those of the experts can be seen */
+
+static void
+test_no_width(void)
+{
+    size_t         i;
+    const tiny_t  *t;
+    tiny_change_t  c;
+
+    static const char  *const keys[] = {
+        "qwen3moe.feed_forward_length", "qwen3moe.expert_feed_forward_length",
+        "qwen2moe.expert_feed_forward_length",
+        "qwen2moe.expert_shared_feed_forward_length"
+    };
+
+    for (i = 0; i < llm_nelems(keys); i++) {
+        t = tiny_named(i < 2 ? "qwen3moe" : "qwen2moe");
+        c = change(.drop_key = keys[i]);
+
+        if (ok(write_model(t, &c), "%s without %s", t->name, keys[i])) {
+            check_logits(t, "reference", NULL, 1e-5);
+        }
+    }
+}
+
+
 /* pages that take no memory: as many as the sequences need */
 
 static void
@@ -535,6 +562,7 @@ main(void)
     test_copy_page();
     test_step_bytes();
     test_hybrid_dense();
+    test_no_width();
     test_epsilon();
     test_no_attention();
     test_slots();

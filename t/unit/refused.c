@@ -325,6 +325,12 @@ test_bad_experts(void)
             "blk.0.ffn_gate_inp_shexp.weight", "is missing");
     refused("qwen3moe", change(.drop_key = "qwen3moe.expert_used_count"),
             "qwen3moe.expert_used_count", "is missing");
+    refused("glm4moe", change(.drop_key = "glm4moe.feed_forward_length"),
+            "glm4moe.feed_forward_length", "is missing");
+    refused("qwen3moe", change(.drop_key =
+                               "qwen3moe.expert_feed_forward_length",
+                               .drop = "blk.0.ffn_down_exps.weight"),
+            "blk.0.ffn_gate_exps.weight", "not [32, 64, 6]");
     refused("qwen3moe", change(.f32_key = "qwen3moe.expert_weights_scale",
                                .f32 = NAN),
             "qwen3moe.expert_weights_scale", "not a finite");
