@@ -11,28 +11,28 @@
 #include <math.h>
 
 
-/* queries of far positions are sharper than those within the context that
-   YaRN begins with */
+/* queries of far positions are sharper than those within the context of the
+   first training, which YaRN, too, begins with */
 
 static int
 llm_mistral3_read(llm_reader_t *r)
 {
     float     scale;
-    uint32_t  i;
+    uint32_t  i, floor;
 
     scale = 0;
+    floor = r->d->hp.n_ctx_train;
 
-    if (llm_read_f32(r, "attention.temperature_scale", &scale) == LLM_ERROR) {
+    if (llm_read_f32(r, "attention.temperature_scale", &scale) == LLM_ERROR
+        || llm_read_size(r, "rope.scaling.original_context_length",
+                         LLM_MAX_CTX, &floor) != LLM_OK)
+    {
         return LLM_ERROR;
-    }
-
-    if (scale != 0 && r->d->ropes[0].conf.n_ctx_orig == 0) {
-        return llm_read_missing(r, "rope.scaling.original_context_length");
     }
 
     for (i = 0; i < r->d->hp.n_layers; i++) {
         r->d->layers[i].temp_scale = scale;
-        r->d->layers[i].temp_floor = r->d->ropes[0].conf.n_ctx_orig;
+        r->d->layers[i].temp_floor = floor;
     }
 
     return LLM_OK;

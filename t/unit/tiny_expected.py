@@ -78,7 +78,7 @@ STABLELM = dict(SMALL, arch="stablelm", layernorm=2, qk_norm=3, parallel=1,
 NORM_ROPE = ("llama", "granite", "granitehybrid", "cohere2", "deepseek2",
              "mistral4", "plm", "deepseek", "internlm2", "chatglm",
              "baichuan", "xverse",
-             "minicpm", "bailingmoe", "maincoder")
+             "minicpm", "bailingmoe", "maincoder", "mistral3")
 NORMALIZED = ("qwen3moe", "qwen3vlmoe", "gpt-oss", "mellum")
 
 GPTNEOX = dict(GPT2, arch="gptneox", pos=0, rot=4, parallel=1, two_norms=1)
@@ -137,6 +137,10 @@ MODELS = {
     "stablelm": STABLELM,
     "qwen3moe": QWEN3MOE,
     "qwen2moe": QWEN2MOE,
+    "mistral3, sharper queries without YaRN":
+        dict(SMALL, arch="mistral3", temp_scale=0.1, orig_ctx=4),
+    "mistral3, sharper queries beyond training":
+        dict(SMALL, arch="mistral3", temp_scale=0.1),
     "gpt-oss": GPT_OSS,
     "glm4moe": GLM4MOE,
     "internlm2": dict(SMALL, arch="internlm2"),
@@ -378,6 +382,9 @@ def attention(m, w, x):
     if m.get("norm_last"):
         q = rms(q, w.vector("attn_q_norm.weight", m["head_k"]))
         k = rms(k, w.vector("attn_k_norm.weight", m["head_k"]))
+    if m.get("temp_scale"):
+        far = np.floor(np.arange(len(IDS)) / m.get("orig_ctx", CTX))
+        q = q * (1 + m["temp_scale"] * np.log(1 + far))[:, None, None]
     scale = m.get("attn_scale") or m["head_k"] ** -0.5
     group = m["heads"] // m["kv_heads"]
     out = []
