@@ -17,6 +17,37 @@ static const llm_tensor_want_t  llm_post_tensors[] = {
 };
 
 
+/*
+ * A file of a model that sees images has Q and K in the order in which the
+ * halves of a head turn; its positions have three parts, which are the same
+ * for text.
+ */
+
+static int
+llm_glm4_read(llm_reader_t *r)
+{
+    uint32_t  i, part, parts;
+
+    for (i = 0, parts = 0; i < 2; i++) {
+        part = 0;
+
+        if (llm_read_layer(r, "rope.dimension_sections", i, &part)
+            == LLM_ERROR)
+        {
+            return LLM_ERROR;
+        }
+
+        parts += part != 0;
+    }
+
+    if (parts == 2) {
+        r->d->rope_kind = LLM_ROPE_NEOX;
+    }
+
+    return LLM_OK;
+}
+
+
 /* Q and K are normalised as whole rows; of OLMo 3's layers three of four have
    windows, whose RoPE is not scaled */
 
@@ -48,7 +79,8 @@ llm_exaone4_read(llm_reader_t *r)
 
 const llm_arch_t  llm_arch_glm4 = {
     .name = "glm4",
-    .tensors = llm_want_post_norms
+    .tensors = llm_want_post_norms,
+    .read = llm_glm4_read
 };
 
 const llm_arch_t  llm_arch_olmo2 = {

@@ -68,7 +68,7 @@ llm_pass_rope(const llm_pass_t *p)
     const llm_rope_desc_t  *r;
 
     memset(&rope, 0, sizeof(llm_rope_t));
-    rope.kind = p->m->desc.arch->rope;
+    rope.kind = p->m->desc.rope_kind;
 
     if (p->d->rope != LLM_NO_ROPE) {
         r = &p->m->desc.ropes[p->d->rope];

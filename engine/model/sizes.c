@@ -413,6 +413,7 @@ llm_desc_sizes(llm_reader_t *r)
     d->embd_scale = 1;
     d->logit_scale = 1;
     d->long_ctx = UINT32_MAX;
+    d->rope_kind = d->arch->rope;
     llm_sizes_globals(d);
 
     if (llm_sizes_layers(r) != LLM_OK

@@ -58,6 +58,7 @@ QWEN3MOE = dict(SMALL, arch="qwen3moe", qk_norm=1, experts=6, used=2,
                 ff_expert=24)
 QWEN2MOE = dict(SMALL, arch="qwen2moe", qkv_bias=1, experts=5, used=3,
                 ff_expert=24, ff_shared=40, shared_switch=1)
+GLM4 = dict(SMALL, arch="glm4", post=1, qkv_bias=1, rot=4)
 GPT_OSS = dict(SMALL, arch="gpt-oss", layers=3, experts=4, used=2,
                ff_expert=32, expert_bias=1, sinks=1, window=4, late_norm=1)
 GLM4MOE = dict(SMALL, arch="glm4moe", late_norm=1, experts=8, used=2,
@@ -78,7 +79,7 @@ STABLELM = dict(SMALL, arch="stablelm", layernorm=2, qk_norm=3, parallel=1,
 NORM_ROPE = ("llama", "granite", "granitehybrid", "cohere2", "deepseek2",
              "mistral4", "plm", "deepseek", "internlm2", "chatglm",
              "baichuan", "xverse",
-             "minicpm", "bailingmoe", "maincoder", "mistral3")
+             "minicpm", "bailingmoe", "maincoder", "glm4", "mistral3")
 NORMALIZED = ("qwen3moe", "qwen3vlmoe", "gpt-oss", "mellum")
 
 GPTNEOX = dict(GPT2, arch="gptneox", pos=0, rot=4, parallel=1, two_norms=1)
@@ -142,6 +143,8 @@ MODELS = {
     "mistral3, sharper queries beyond training":
         dict(SMALL, arch="mistral3", temp_scale=0.1),
     "gpt-oss": GPT_OSS,
+    "glm4": GLM4,
+    "glm4, positions of images": dict(GLM4, sections=1),
     "glm4moe": GLM4MOE,
     "internlm2": dict(SMALL, arch="internlm2"),
     "chatglm": dict(SMALL, arch="chatglm", fused=1, qkv_bias=1, rot=4),
@@ -302,7 +305,7 @@ def turn(m, x, layer):
     n = m.get("rot") or m["head_k"]
     cos, sin = (t[:, None] for t in angles(m, n, layer))
     y = x.copy()
-    if m["arch"] in NORM_ROPE:
+    if m["arch"] in NORM_ROPE and not m.get("sections"):
         a, b = slice(0, n, 2), slice(1, n, 2)
     else:
         a, b = slice(0, n // 2), slice(n // 2, n)
