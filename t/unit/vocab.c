@@ -498,6 +498,10 @@ test_wrong(void)
           "v: tokenizer.ggml.eos_token_id: 273 is no token, the vocabulary "
           "has 273");
     wrong(tiny_bpe, (tiny_vocab_t) {
+              .u32_key = "tokenizer.ggml.bos_token_id", .u32 = 273 },
+          "v: tokenizer.ggml.bos_token_id: 273 is no token, the vocabulary "
+          "has 273");
+    wrong(tiny_bpe, (tiny_vocab_t) {
               .u32_key = "tokenizer.ggml.pre", .u32 = 1 },
           "v: tokenizer.ggml.pre: the key is there twice");
     wrong(tiny_bpe, (tiny_vocab_t) {
@@ -515,6 +519,16 @@ test_wrong(void)
     v = tiny_load(tiny_bpe, &c, &err);
     is_str(llm_vocab_warning(v), "tokenizer.ggml.pre: the file names no "
            "pre-tokenizer, \"default\" is used", "so is none");
+    llm_vocab_free(v);
+
+    c.u32_key = "tokenizer.ggml.padding_token_id";
+    c.u32 = 273;
+    v = tiny_load(tiny_bpe, &c, &err);
+    ok(v && llm_vocab_pad(v) == -1, "a padding behind the vocabulary is none");
+    is_str(llm_vocab_warning(v), "tokenizer.ggml.pre: the file names no "
+           "pre-tokenizer, \"default\" is used; "
+           "tokenizer.ggml.padding_token_id: 273 is no token, the vocabulary "
+           "has 273", "which is said, too");
     llm_vocab_free(v);
 }
 

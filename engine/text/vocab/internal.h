@@ -114,7 +114,7 @@ struct llm_vocab_s {
     llm_bpe_merge_t     *merges;
     uint64_t             merge_mask;
 
-    char                 warning[160];  /* empty: none */
+    char                 warning[320];  /* empty: none */
 };
 
 
@@ -149,7 +149,11 @@ int llm_tok_fits(llm_tok_t *t, size_t n);
  * where the model has it so */
 int llm_tok_escape(llm_tok_t *t, const char **p, size_t *n);
 
-/* vocab.c: may ordinary text become this token? */
+/* vocab.c: says something for the log, behind what was said before */
+void llm_vocab_warn(llm_vocab_t *v, const char *fmt, ...)
+    llm_printf_like(2, 3);
+
+/* may ordinary text become this token? */
 int llm_vocab_is_plain(const llm_vocab_t *v, uint32_t id);
 
 /* the ids of a text without added tokens */

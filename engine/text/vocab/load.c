@@ -9,7 +9,6 @@
 #include "engine/base/utf8.h"
 
 #include <math.h>
-#include <stdio.h>
 
 
 static int
@@ -131,18 +130,16 @@ llm_vocab_set_pretok(llm_vocab_t *v, const llm_gguf_t *g, llm_err_t *err)
         name = model;
 
     } else if (rc == LLM_ABSENT) {
-        (void) snprintf(v->warning, sizeof(v->warning),
-                        "tokenizer.ggml.pre: the file names no "
-                        "pre-tokenizer, \"default\" is used");
+        llm_vocab_warn(v, "tokenizer.ggml.pre: the file names no "
+                       "pre-tokenizer, \"default\" is used");
     }
 
     row = llm_pretok_find(name);
 
     if (row == NULL) {
-        (void) snprintf(v->warning, sizeof(v->warning),
-                        "tokenizer.ggml.pre: \"%.*s\" is not known, "
-                        "\"default\" is used",
-                        (int) llm_min(name.len, (size_t) 64), name.data);
+        llm_vocab_warn(v, "tokenizer.ggml.pre: \"%.*s\" is not known, "
+                       "\"default\" is used",
+                       (int) llm_min(name.len, (size_t) 64), name.data);
         row = llm_pretok_find(llm_str("default"));
     }
 

@@ -112,6 +112,31 @@ llm_special_id(const llm_vocab_t *v, const llm_gguf_t *g, const char *key,
 }
 
 
+/*
+ * The padding is never sent: files have ids of a token that was added behind
+ * the vocabulary they have
+ */
+
+static int
+llm_special_pad(llm_vocab_t *v, const llm_gguf_t *g, llm_err_t *err)
+{
+    int       rc;
+    uint32_t  u;
+
+    static const char  key[] = "tokenizer.ggml.padding_token_id";
+
+    rc = llm_gguf_get_u32(g, key, &u, err);
+
+    if (rc == LLM_OK && u >= v->n && u != UINT32_MAX) {
+        llm_vocab_warn(v, "%s: %u is no token, the vocabulary has %u", key, u,
+                       v->n);
+        return LLM_OK;
+    }
+
+    return llm_special_id(v, g, key, &v->pad, err);
+}
+
+
 static int
 llm_special_flag(const llm_gguf_t *g, const char *key, int *flag,
     llm_err_t *err)
@@ -173,9 +198,7 @@ llm_special_ids(llm_vocab_t *v, const llm_gguf_t *g, llm_err_t *err)
         || llm_special_id(v, g, "tokenizer.ggml.unknown_token_id", &v->unk,
                           err)
            != LLM_OK
-        || llm_special_id(v, g, "tokenizer.ggml.padding_token_id", &v->pad,
-                          err)
-           != LLM_OK)
+        || llm_special_pad(v, g, err) != LLM_OK)
     {
         return LLM_ERROR;
     }

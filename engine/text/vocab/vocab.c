@@ -1,8 +1,12 @@
 /*
- * What a vocabulary says of its tokens; see vocab.h.
+ * What a vocabulary says of its tokens, and of itself for the log; see
+ * vocab.h.
  */
 
 #include "engine/text/vocab/internal.h"
+
+#include <stdarg.h>
+#include <stdio.h>
 
 
 /*
@@ -139,4 +143,23 @@ const char *
 llm_vocab_warning(const llm_vocab_t *v)
 {
     return v->warning[0] ? v->warning : NULL;
+}
+
+
+void
+llm_vocab_warn(llm_vocab_t *v, const char *fmt, ...)
+{
+    size_t   n;
+    va_list  args;
+
+    n = strlen(v->warning);
+
+    if (n) {
+        (void) snprintf(v->warning + n, sizeof(v->warning) - n, "; ");
+        n = strlen(v->warning);
+    }
+
+    va_start(args, fmt);
+    (void) vsnprintf(v->warning + n, sizeof(v->warning) - n, fmt, args);
+    va_end(args);
 }
