@@ -104,9 +104,13 @@ llm_load_weight_bytes(const llm_model_t *m)
         return 0;
     }
 
-    n = llm_load_global_bytes(m, m->desc.global[LLM_GT_OUTPUT]
-                                 ? LLM_GT_OUTPUT : LLM_GT_TOKEN_EMBD);
-    n = llm_load_add(n, llm_load_global_bytes(m, LLM_GT_INPUT_MODEL_PROJ));
+    n = llm_load_global_bytes(m, LLM_GT_INPUT_MODEL_PROJ);
+
+    if (!m->desc.hp.encoder) {
+        n = llm_load_add(n, llm_load_global_bytes(m,
+                                m->desc.global[LLM_GT_OUTPUT]
+                                ? LLM_GT_OUTPUT : LLM_GT_TOKEN_EMBD));
+    }
 
     for (i = 0; i < m->desc.hp.n_layers; i++) {
 

@@ -145,6 +145,33 @@ test_fits(const char *name)
 }
 
 
+/* an encoder has no head: the embedding is not packed */
+
+static void
+test_encoder(void)
+{
+    size_t                    weights, pages;
+    llm_err_t                 err;
+    llm_load_t                l;
+    llm_model_opts_t          o;
+    const llm_gguf_tensor_t  *t;
+
+    pages = begin(&l, "qwen3", &o, &err);
+    l.m->desc.hp.encoder = 1;
+
+    t = llm_gguf_find_tensor(llm_model_gguf(l.m), "output.weight");
+    weights = packed(llm_model_gguf(l.m))
+              - llm_align(t->ne[1], 16) * t->ne[0] * sizeof(float);
+
+    is_int(llm_load_fits(&l, weights + 2 * pages, SIZE_MAX), LLM_OK,
+           "an encoder takes no memory for a head");
+    is_int(llm_load_fits(&l, weights + 2 * pages - 1, SIZE_MAX), LLM_ERROR,
+           "and no less than for its layers");
+
+    llm_model_free(l.m);
+}
+
+
 static void
 test_progress(void)
 {
@@ -177,6 +204,7 @@ main(void)
 
     test_fits("qwen3");
     test_fits("qwen3moe");
+    test_encoder();
     test_progress();
     unlink(path);
 
