@@ -202,8 +202,15 @@ llm_desc_shape(const llm_gguf_t *g, const llm_gguf_tensor_t *t, uint32_t row,
 {
     char  want[48];
 
+    if (t->ne[0] > LLM_MAX_WIDTH || t->ne[1] > LLM_MAX_WIDTH) {
+        return llm_fail(err, "%s: %.*s: its shape is [%llu, %llu], and "
+                        "more than %u of either are not supported",
+                        llm_gguf_name(g), (int) t->name.len, t->name.data,
+                        (unsigned long long) t->ne[0],
+                        (unsigned long long) t->ne[1], LLM_MAX_WIDTH);
+    }
+
     if ((row && t->ne[0] != row) || (rows && t->ne[1] != rows)
-        || t->ne[0] > LLM_MAX_WIDTH || t->ne[1] > LLM_MAX_WIDTH
         || t->ne[2] != stack || t->ne[3] != 1)
     {
         if (row == 0) {
@@ -355,6 +362,14 @@ llm_desc_scales(const llm_gguf_t *g, const llm_desc_t *d,
         }
     }
 
+    /* it would be on two matrices that are made of one, weights.c */
+    if (l->tensors[LLM_LT_KV_B].scale) {
+        return llm_fail(err, "%s: %.*s: such a scale is not supported",
+                        llm_gguf_name(g),
+                        (int) l->tensors[LLM_LT_KV_B].scale->name.len,
+                        l->tensors[LLM_LT_KV_B].scale->name.data);
+    }
+
     /* where it is the layer's own, it is among the weights of the choice */
     if (l->tensors[LLM_LT_DOWN_EXPS_SCALE].t) {
         l->tensors[LLM_LT_DOWN_EXPS].scale = NULL;
@@ -432,12 +447,6 @@ llm_desc_vocab(const llm_gguf_t *g, llm_desc_t *d, llm_err_t *err)
 
     if (llm_desc_shape(g, t, d->hp.n_embd, 0, 1, 1, err) != LLM_OK) {
         return LLM_ERROR;
-    }
-
-    if (t->ne[1] > LLM_MAX_WIDTH) {
-        return llm_fail(err, "%s: token_embd.weight: %llu tokens are too "
-                        "many", llm_gguf_name(g),
-                        (unsigned long long) t->ne[1]);
     }
 
     d->hp.n_vocab = (uint32_t) t->ne[1];

@@ -472,13 +472,6 @@ llm_load_kv_b(llm_load_t *l, uint32_t layer)
         return LLM_ERROR;
     }
 
-    if (d->tensors[LLM_LT_KV_B].scale) {
-        return llm_fail(l->err, "%s: %.*s: such a scale is not supported",
-                        llm_gguf_name(l->m->gguf),
-                        (int) d->tensors[LLM_LT_KV_B].scale->name.len,
-                        d->tensors[LLM_LT_KV_B].scale->name.data);
-    }
-
     return llm_load_progress(l, t->size);
 }
 

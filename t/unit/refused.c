@@ -339,6 +339,28 @@ test_bad_experts(void)
 }
 
 
+/* what two matrices are made of has no scale; a header alone tells */
+
+static void
+test_scaled_latent(void)
+{
+    tiny_t          t;
+    llm_err_t       err;
+    llm_gguf_t     *g;
+    llm_hparams_t   hp;
+
+    t = *tiny_named("deepseek2, older file");
+    t.scales = 1;
+    err.msg[0] = '\0';
+
+    g = write_model(&t, NULL) ? llm_gguf_open_header(path, &err) : NULL;
+    ok(g && llm_model_check(g, &hp, &err) == LLM_ERROR
+       && strstr(err.msg, "blk.0.attn_kv_b.scale: such a scale"),
+       "a scale of K and V in one: %s", err.msg);
+    llm_gguf_close(g);
+}
+
+
 static void
 test_bad_latent(void)
 {
@@ -388,6 +410,7 @@ test_bad_latent(void)
     refused("deepseek2, older file",
             change(.reshape = "blk.0.attn_kv_b.weight"),
             "blk.0.attn_kv_b.weight", "its shape is");
+    test_scaled_latent();
     refused("baichuan", change(.u32_key = "baichuan.block_count",
                                .u32 = 40), "baichuan.block_count", "ALiBi");
     refused("deepseek2", change(.f32_key = "deepseek2.attention.scale",
