@@ -287,6 +287,8 @@ uint32_t llm_desc_needs(const llm_desc_t *d, uint32_t ctx);
    included; 0: all of a sequence of ctx */
 uint32_t llm_desc_window(const llm_desc_t *d, uint32_t ctx);
 
+/* dims.c: is the tensor a matrix for linear(), and not a vector? */
+int llm_layer_tensor_is_matrix(const llm_desc_t *d, llm_layer_tensor_t t);
 /* a size of a layer, and the largest of all layers */
 uint32_t llm_desc_dim(const llm_desc_t *d, const llm_layer_desc_t *l,
     llm_dim_t dim);
@@ -310,9 +312,6 @@ int llm_desc_tensors(const llm_gguf_t *g, llm_desc_t *d, llm_err_t *err);
 /* rank.c and dense.c: do the tensors of a head on the host fit each other? */
 int llm_desc_rank(const llm_gguf_t *g, llm_desc_t *d, llm_err_t *err);
 int llm_desc_dense(const llm_gguf_t *g, const llm_desc_t *d, llm_err_t *err);
-
-/* is the tensor a matrix for linear(), and not a vector? */
-int llm_layer_tensor_is_matrix(const llm_desc_t *d, llm_layer_tensor_t t);
 
 static inline int
 llm_arch_is(llm_str_t s, const char *text)
