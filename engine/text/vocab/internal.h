@@ -149,7 +149,13 @@ int llm_tok_fits(llm_tok_t *t, size_t n);
  * where the model has it so */
 int llm_tok_escape(llm_tok_t *t, const char **p, size_t *n);
 
-/* vocab.c: says something for the log, behind what was said before */
+/* bytes.c: needs map, type, byte_level */
+int llm_vocab_bytes_load(llm_vocab_t *v, const llm_gguf_t *g,
+    llm_err_t *err);
+
+/* vocab.c: LLM_ERROR and its message */
+int llm_vocab_no_memory(const llm_gguf_t *g, llm_err_t *err);
+/* says something for the log, behind what was said before */
 void llm_vocab_warn(llm_vocab_t *v, const char *fmt, ...)
     llm_printf_like(2, 3);
 

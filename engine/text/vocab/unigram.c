@@ -49,8 +49,7 @@ llm_unigram_load(llm_vocab_t *v, const llm_gguf_t *g, llm_err_t *err)
     texts = malloc(v->n * sizeof(*texts));
 
     if (texts == NULL) {
-        return llm_fail(err, "%s: no memory for its vocabulary",
-                        llm_gguf_name(g));
+        return llm_vocab_no_memory(g, err);
     }
 
     worst = 0;
@@ -75,9 +74,7 @@ llm_unigram_load(llm_vocab_t *v, const llm_gguf_t *g, llm_err_t *err)
     rc = llm_trie_build(&v->trie, texts, n);
     free(texts);
 
-    return rc == LLM_OK ? LLM_OK
-           : llm_fail(err, "%s: no memory for its vocabulary",
-                      llm_gguf_name(g));
+    return rc == LLM_OK ? LLM_OK : llm_vocab_no_memory(g, err);
 }
 
 

@@ -163,3 +163,11 @@ llm_vocab_warn(llm_vocab_t *v, const char *fmt, ...)
     (void) vsnprintf(v->warning + n, sizeof(v->warning) - n, fmt, args);
     va_end(args);
 }
+
+
+int
+llm_vocab_no_memory(const llm_gguf_t *g, llm_err_t *err)
+{
+    return llm_fail(err, "%s: no memory for its vocabulary",
+                    llm_gguf_name(g));
+}
