@@ -13,6 +13,7 @@
  *
  * Of windows only what the rows of a block see is read; splits and tiles begin
  * where they always do, and what is masked for a row leaves its bits alone.
+ * Without a causal mask a block ends with the last position that its rows see.
  *
  * Invariant: both ways do the same arithmetic in the same order for a row,
  * whatever the other rows of its tile are, so a row's result depends on its
@@ -20,8 +21,6 @@
  */
 
 #include "kernels/cuda/attention.h"
-
-#define LLM_LOG2E  1.4426950408889634f
 
 
 static __device__ __forceinline__ float
@@ -161,31 +160,34 @@ llm_att_values(const uint16_t *vs, int kt, const uint32_t p[4],
 }
 
 
-/* a score, times log2(e) */
+/* a row's score against position `at`, times log2(e) */
 
-static __device__ __forceinline__ float
-llm_att_score(const llm_att_args_t &a, float s)
+template<int SLOPES> static __device__ __forceinline__ float
+llm_att_score(const llm_att_args_t &a, const llm_att_fall_t &fall, int at,
+    float s)
 {
     s *= a.scale;
+    s = a.cap > 0 ? a.cap * tanhf(s) : s;
 
-    return a.cap > 0 ? a.cap * tanhf(s) : s;
+    return SLOPES ? __fmaf_rn(-fall.slope, (float) abs(at - fall.pos), s) : s;
 }
 
 
 /*
  * One tile of the cache for one warp: scores, mask, online softmax, values.
- * pos[i] is the position of the lane's row i, -1 if there is no such row, and
- * from[i] the first that it sees.
+ * to[i] is the last position that the lane's row i sees, -1 if there is no such
+ * row, and from[i] the first; falls are those of the warp's rows.
  */
 
-template<int DK, int DV> static __device__ __forceinline__ void
+template<int DK, int DV, int SLOPES> static __device__ __forceinline__ void
 llm_att_step(const llm_att_args_t &a, const uint16_t *ks, const uint16_t *vs,
-    uint32_t first, const int pos[2], const int from[2],
-    const uint32_t q[DK / 16][4], llm_att_state_t<DV> &st)
+    uint32_t first, const llm_att_fall_t *falls, const int to[2],
+    const int from[2], const uint32_t q[DK / 16][4], llm_att_state_t<DV> &st)
 {
-    int       i, j, n, at;
-    float     m, old, part, p[2], sum;
-    uint32_t  pk[4];
+    int             i, j, n, at;
+    float           m, old, part, p[2], sum;
+    uint32_t        pk[4];
+    llm_att_fall_t  fall;
 
     enum { TILE = llm_att_positions<DK>::N };
 
@@ -199,14 +201,20 @@ llm_att_step(const llm_att_args_t &a, const uint16_t *ks, const uint16_t *vs,
 #pragma unroll
     for (i = 0; i < 2; i++) {
         m = -INFINITY;
+        fall = { 0, 0 };
+
+        if (SLOPES) {
+            fall = falls[threadIdx.x % 32 / 4 + 8 * i];
+        }
 
 #pragma unroll
         for (n = 0; n < TILE / 8; n++) {
 #pragma unroll
             for (j = 0; j < 2; j++) {
                 at = (int) first + n * 8 + (int) (threadIdx.x % 4) * 2 + j;
-                s[n][2 * i + j] = at <= pos[i] && at >= from[i]
-                                  ? llm_att_score(a, s[n][2 * i + j])
+                s[n][2 * i + j] = at <= to[i] && at >= from[i]
+                                  ? llm_att_score<SLOPES>(a, fall, at,
+                                                          s[n][2 * i + j])
                                   : -INFINITY;
                 m = fmaxf(m, s[n][2 * i + j]);
             }
@@ -256,16 +264,17 @@ llm_att_step(const llm_att_args_t &a, const uint16_t *ks, const uint16_t *vs,
 /* the positions [first, end) of a split of which `begin` is the first that any
    row of the block sees, tile by tile, while the next tile is being copied */
 
-template<int DK, int DV, int FP8> static __device__ void
+template<int DK, int DV, int FP8, int SLOPES> static __device__ void
 llm_att_split(const llm_cuda_step_t &cs, const llm_att_args_t &a,
     uint8_t *smem, uint32_t seq, uint32_t kv_head, uint32_t dv0,
     uint32_t first, uint32_t begin, uint32_t end, int active,
-    const int pos[2], const int from[2], const uint32_t q[DK / 16][4],
+    const int to[2], const int from[2], const uint32_t q[DK / 16][4],
     llm_att_state_t<DV> &st)
 {
-    uint32_t   at;
-    uint8_t   *stage, *next, *turn;
-    uint16_t  *ks, *vs;
+    uint32_t               at;
+    uint8_t               *stage, *next, *turn;
+    uint16_t              *ks, *vs;
+    const llm_att_fall_t  *falls;
 
     enum { TILE = llm_att_positions<DK>::N,
            SIZE = llm_att_tile<DK, TILE>::SIZE,
@@ -275,6 +284,9 @@ llm_att_split(const llm_cuda_step_t &cs, const llm_att_args_t &a,
     llm_att_clear<DV>(st);
     stage = smem;
     next = smem + BYTES;
+    falls = (const llm_att_fall_t *) (smem
+                                      + llm_att_stage_t<DK, DV, FP8>::FALLS)
+            + threadIdx.x / 32 * LLM_ATT_ROWS;
     first += begin > first ? (begin - first) / TILE * TILE : 0;
 
     llm_att_fetch<DK, DV, FP8>(cs, a, stage, seq, kv_head, dv0, first, begin,
@@ -302,7 +314,8 @@ llm_att_split(const llm_cuda_step_t &cs, const llm_att_args_t &a,
         }
 
         if (active) {
-            llm_att_step<DK, DV>(a, ks, vs, at, pos, from, q, st);
+            llm_att_step<DK, DV, SLOPES>(a, ks, vs, at, falls, to, from, q,
+                                         st);
         }
 
         __syncthreads();
@@ -410,13 +423,35 @@ llm_att_store(const llm_att_args_t &a, const llm_att_state_t<DH> &st,
 }
 
 
+/* how the scores of the block's rows fall, from number `first` of the
+   sequence on; read behind the next barrier */
+
+static __device__ __forceinline__ void
+llm_att_falls(const llm_cuda_step_t &cs, const llm_att_args_t &a,
+    uint32_t row0, uint32_t kv_head, uint32_t first, uint32_t n_rows,
+    llm_att_fall_t *falls)
+{
+    uint32_t  i, index;
+
+    for (i = threadIdx.x; i < LLM_ATT_WARPS * LLM_ATT_ROWS;
+         i += LLM_ATT_THREADS)
+    {
+        index = first + i;
+        index = index < n_rows ? index : n_rows - 1;
+        falls[i].pos = (int) cs.pos[row0 + index / a.group];
+        falls[i].slope = a.slopes[kv_head * a.group + index % a.group]
+                         * LLM_LOG2E;
+    }
+}
+
+
 /* block (tile of query rows; slice of V, KV head and split; sequence) */
 
-template<int DK, int DV, int FP8> __global__ void
-__launch_bounds__(LLM_ATT_THREADS)
+template<int DK, int DV, int FP8, int SLOPES> __global__ void
+__launch_bounds__(LLM_ATT_THREADS, DK > 64 ? 1 : 3)
 llm_k_attention(llm_cuda_step_t cs, llm_att_args_t a)
 {
-    int                   i, active, pos[2], from[2];
+    int                   i, active, to[2], from[2];
     uint32_t              seq, kv_head, split, row0, n_rows, first, base;
     uint32_t              s, n_splits, begin, end, index, last, dv0;
     uint32_t              q[DK / 16][4];
@@ -447,16 +482,28 @@ llm_k_attention(llm_cuda_step_t cs, llm_att_args_t a)
     begin = llm_att_first(a, cs.pos[row0 + first / a.group]);
     last = first + LLM_ATT_WARPS * LLM_ATT_ROWS - 1;
     last = last < n_rows ? last : n_rows - 1;
-    end = cs.pos[row0 + last / a.group] + 1;
+    end = llm_att_end(a, cs.pos[row0 + last / a.group], cs.kv_len[seq]);
     n_splits = (end + LLM_CUDA_KV_SPLIT - 1) / LLM_CUDA_KV_SPLIT;
+
+    if (SLOPES) {
+        llm_att_falls(cs, a, row0, kv_head, first, n_rows,
+                      (llm_att_fall_t *) (mem
+                                    + llm_att_stage_t<DK, DV, FP8>::FALLS));
+    }
 
     first += threadIdx.x / 32 * LLM_ATT_ROWS;
     active = first < n_rows;
 
     for (i = 0; i < 2; i++) {
         index = first + threadIdx.x % 32 / 4 + 8 * (uint32_t) i;
-        pos[i] = index < n_rows ? (int) cs.pos[row0 + index / a.group] : -1;
-        from[i] = (int) llm_att_first(a, (uint32_t) llm_max(pos[i], 0));
+        to[i] = -1;
+        from[i] = 0;
+
+        if (index < n_rows) {
+            index = cs.pos[row0 + index / a.group];
+            to[i] = (int) llm_att_end(a, index, cs.kv_len[seq]) - 1;
+            from[i] = (int) llm_att_first(a, index);
+        }
     }
 
     llm_att_queries<DK>(a, row0, kv_head, first, n_rows, q);
@@ -467,10 +514,10 @@ llm_k_attention(llm_cuda_step_t cs, llm_att_args_t a)
         }
 
         s = (split + 1) * LLM_CUDA_KV_SPLIT;
-        llm_att_split<DK, DV, FP8>(cs, a, mem, seq, kv_head, dv0,
-                               split * LLM_CUDA_KV_SPLIT, begin,
-                               s < end ? s : end, active, pos, from, q,
-                               part);
+        llm_att_split<DK, DV, FP8, SLOPES>(cs, a, mem, seq, kv_head, dv0,
+                                           split * LLM_CUDA_KV_SPLIT, begin,
+                                           s < end ? s : end, active, to,
+                                           from, q, part);
 
         if (active) {
             llm_att_store<DV>(a, part, row0, kv_head, dv0, first, n_rows,
@@ -485,10 +532,10 @@ llm_k_attention(llm_cuda_step_t cs, llm_att_args_t a)
 
     for (s = begin / LLM_CUDA_KV_SPLIT; s < n_splits; s++) {
         index = (s + 1) * LLM_CUDA_KV_SPLIT;
-        llm_att_split<DK, DV, FP8>(cs, a, mem, seq, kv_head, dv0,
-                               s * LLM_CUDA_KV_SPLIT, begin,
-                               index < end ? index : end, active, pos, from,
-                               q, part);
+        llm_att_split<DK, DV, FP8, SLOPES>(cs, a, mem, seq, kv_head, dv0,
+                                           s * LLM_CUDA_KV_SPLIT, begin,
+                                           index < end ? index : end, active,
+                                           to, from, q, part);
         llm_att_merge<DV>(all, part);
     }
 
@@ -544,35 +591,66 @@ llm_k_attention_merge(llm_cuda_step_t cs, llm_att_args_t a)
 }
 
 
-template<int DK, int DV, int FP8> static void
+template<int DK, int DV, int FP8, int SLOPES> static void
 llm_att_launch_as(llm_cuda_t *d, const llm_att_args_t &a)
 {
     size_t    shared;
-    uint32_t  tiles;
+    uint32_t  tiles, splits;
 
+    /* without a causal mask all of a sequence's rows are in the step: a
+       sequence of one row has one split */
+
+    splits = a.behind ? 1 : d->splits;
     shared = llm_att_stage_t<DK, DV, FP8>::ALL;
     tiles = (d->max_seq_rows * a.group + LLM_ATT_WARPS * LLM_ATT_ROWS - 1)
             / (LLM_ATT_WARPS * LLM_ATT_ROWS);
 
-    (void) llm_cuda_check(d, cudaFuncSetAttribute(llm_k_attention<DK, DV, FP8>,
+    (void) llm_cuda_check(d, cudaFuncSetAttribute(
+                              llm_k_attention<DK, DV, FP8, SLOPES>,
                               cudaFuncAttributeMaxDynamicSharedMemorySize,
                               (int) shared), "shared memory of attention");
 
-    llm_launch((llm_k_attention<DK, DV, FP8>),
-               dim3(tiles, a.slices * a.n_kv_heads * d->splits, d->seqs),
+    llm_launch((llm_k_attention<DK, DV, FP8, SLOPES>),
+               dim3(tiles, a.slices * a.n_kv_heads * splits, d->seqs),
                LLM_ATT_THREADS, shared, d->stream, d->step, a);
+}
+
+
+template<int DK, int DV, int SLOPES> static void
+llm_att_launch_kv(llm_cuda_t *d, const llm_att_args_t &a)
+{
+    if (d->opts.kv_fp8) {
+        llm_att_launch_as<DK, DV, 1, SLOPES>(d, a);
+
+    } else {
+        llm_att_launch_as<DK, DV, 0, SLOPES>(d, a);
+    }
 }
 
 
 template<int DK, int DV> static void
 llm_att_launch(llm_cuda_t *d, const llm_att_args_t &a)
 {
-    if (d->opts.kv_fp8) {
-        llm_att_launch_as<DK, DV, 1>(d, a);
+    if (a.slopes) {
+        llm_att_launch_kv<DK, DV, LLM_ATT_SLOPES(DK)>(d, a);
 
     } else {
-        llm_att_launch_as<DK, DV, 0>(d, a);
+        llm_att_launch_kv<DK, DV, 0>(d, a);
     }
+}
+
+
+/* what a row sees beside its own position */
+
+static void
+llm_att_sight(llm_att_args_t *a, const llm_heads_t *h)
+{
+    uint32_t  all = UINT32_MAX;
+
+    a->before = h->window == 0 ? all : h->both ? h->window / 2
+                                               : h->window - 1;
+    a->behind = !h->both ? 0 : h->window ? h->window / 2 : all;
+    a->chunk = h->chunks ? h->window : 0;
 }
 
 
@@ -593,8 +671,8 @@ llm_cuda_attention(llm_dev_t *dev, const llm_heads_t *h, const llm_act_t *q,
     a.sinks = h->sinks ? h->sinks->data : NULL;
     a.scale = h->softcap > 0 ? h->scale / h->softcap : h->scale * LLM_LOG2E;
     a.cap = h->softcap > 0 ? h->softcap * LLM_LOG2E : 0;
-    a.window = h->window;
-    a.chunks = h->chunks;
+    a.slopes = h->slopes ? h->slopes->data : NULL;
+    llm_att_sight(&a, h);
     a.n_heads = h->n_heads;
     a.n_kv_heads = h->n_kv_heads;
     a.group = h->n_heads / h->n_kv_heads;
@@ -612,7 +690,7 @@ llm_cuda_attention(llm_dev_t *dev, const llm_heads_t *h, const llm_act_t *q,
     } else if (dim <= 128) {
         llm_att_launch<128, 128>(d, a);
 
-    } else if (dim <= 256) {
+    } else if (dim <= 256 && (a.slopes == NULL || LLM_ATT_SLOPES(256))) {
         llm_att_launch<256, 256>(d, a);
 
     } else {
@@ -621,7 +699,7 @@ llm_cuda_attention(llm_dev_t *dev, const llm_heads_t *h, const llm_act_t *q,
         llm_att_launch<LLM_CUDA_MAX_HEAD, LLM_ATT_SLICE>(d, a);
     }
 
-    if (d->splits > 1) {
+    if (d->splits > 1 && a.behind == 0) {
         llm_launch(llm_k_attention_merge, dim3(h->n_heads, d->seqs), 128, 0,
                    d->stream, d->step, a);
     }

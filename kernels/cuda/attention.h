@@ -1,7 +1,7 @@
 /*
- * Attention's arguments, and copying tiles of the paged cache to shared
- * memory: f16, or e4m3 as it is in the cache, which the block converts to
- * f16, exactly, before it works on a tile.
+ * Attention's arguments, what a row sees, and copying tiles of the paged cache
+ * to shared memory: f16, or e4m3 as it is in the cache, which the block
+ * converts to f16, exactly, before it works on a tile.
  */
 
 #ifndef LLM_CUDA_ATTENTION_H
@@ -16,6 +16,11 @@
                                            head is wider than 256 */
 #define LLM_ATT_PAD      8              /* elements, so that rows are in
                                            different banks */
+#define LLM_LOG2E        1.4426950408889634f
+
+/* is there a kernel with slopes for such heads?  None that has them is wider
+   than 128, so others go to the kernel of the widest */
+#define LLM_ATT_SLOPES(DK)  ((DK) != 256)
 
 typedef struct {
     const float      *q;
@@ -24,11 +29,14 @@ typedef struct {
     void             *out;
     float            *partial;          /* [split][n_heads][dv + 2] */
     const float      *sinks;            /* [n_heads] or NULL */
+    const float      *slopes;           /* [n_heads] or NULL */
     float             scale;            /* times log2(e), or with a cap divided
                                            by it */
     float             cap;              /* times log2(e), or 0 */
-    uint32_t          window;           /* 0: all positions */
-    int               chunks;
+    uint32_t          before;           /* positions before its own that a row
+                                           sees, and ... */
+    uint32_t          behind;           /* ... behind it */
+    uint32_t          chunk;            /* 0: what it sees slides with it */
     uint32_t          n_heads;
     uint32_t          n_kv_heads;
     uint32_t          group;
@@ -41,16 +49,32 @@ typedef struct {
 } llm_att_args_t;
 
 
+/* how the scores of a row of queries fall with the distance */
+typedef struct {
+    int               pos;
+    float             slope;            /* times log2(e) */
+} llm_att_fall_t;
+
+
 /* the first position that the one at pos sees: llm_heads_first() */
 
 static __device__ __forceinline__ uint32_t
 llm_att_first(const llm_att_args_t &a, uint32_t pos)
 {
-    if (a.window == 0 || pos < a.window) {
+    if (pos <= a.before) {
         return 0;
     }
 
-    return a.chunks ? pos / a.window * a.window : pos + 1 - a.window;
+    return a.chunk ? pos / a.chunk * a.chunk : pos - a.before;
+}
+
+
+/* the position behind the last that it sees: llm_heads_end() */
+
+static __device__ __forceinline__ uint32_t
+llm_att_end(const llm_att_args_t &a, uint32_t pos, uint32_t len)
+{
+    return len - pos > a.behind ? pos + a.behind + 1 : len;
 }
 
 
@@ -212,7 +236,9 @@ llm_att_widen(const uint8_t *raw, uint16_t *s)
 
 /*
  * Shared memory: two stages, each with a tile of K and one of V in f16; or,
- * for fp8, one such stage behind two stages of the cache's bytes.
+ * for fp8, one such stage behind two stages of the cache's bytes.  Then an
+ * llm_att_fall_t for each row of the block, which is there if there are
+ * slopes.
  */
 
 template<int DK, int DV, int FP8> struct llm_att_stage_t {
@@ -221,9 +247,11 @@ template<int DK, int DV, int FP8> struct llm_att_stage_t {
                    : 2 * (int) llm_att_tile<DK, N>::SIZE,
            BYTES = K + (FP8 ? (int) llm_att_tile<DV, N>::RAW
                             : 2 * (int) llm_att_tile<DV, N>::SIZE),
-           ALL = 2 * BYTES + (FP8 ? 2 * ((int) llm_att_tile<DK, N>::SIZE
-                                         + (int) llm_att_tile<DV, N>::SIZE)
-                                  : 0) };
+           FALLS = 2 * BYTES + (FP8 ? 2 * ((int) llm_att_tile<DK, N>::SIZE
+                                           + (int) llm_att_tile<DV, N>::SIZE)
+                                    : 0),
+           ALL = FALLS + LLM_ATT_WARPS * LLM_ATT_ROWS
+                         * (int) sizeof(llm_att_fall_t) };
 };
 
 

@@ -697,12 +697,12 @@ static const llm_ops_t  llm_ops_cuda = {
     llm_cuda_drawn,
     LLM_CAN_NORMS | LLM_CAN_ACTS | LLM_CAN_WINDOWS | LLM_CAN_SCORES
         | LLM_CAN_ROPE | LLM_CAN_KV | LLM_CAN_SCALE | LLM_CAN_EMBED
-        | LLM_CAN_EXPERTS | LLM_CAN_STATE,
+        | LLM_CAN_EXPERTS | LLM_CAN_STATE | LLM_CAN_ENCODE,
     llm_cuda_act_cols,
     llm_cuda_act,
     llm_cuda_scale,
     llm_cuda_softcap,
-    NULL,
+    llm_cuda_add_vec,
     llm_cuda_embed_pos,
     llm_cuda_columns,
     llm_cuda_experts_create,

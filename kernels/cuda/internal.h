@@ -367,6 +367,8 @@ void llm_cuda_scale(llm_dev_t *dev, llm_rows_t rows, float f,
     const llm_act_t *x, int add, llm_act_t *y);
 void llm_cuda_softcap(llm_dev_t *dev, llm_rows_t rows, float cap,
     llm_act_t *x);
+void llm_cuda_add_vec(llm_dev_t *dev, llm_rows_t rows, const llm_vec_t *v,
+    llm_act_t *x);
 void llm_cuda_columns(llm_dev_t *dev, llm_rows_t rows, const llm_act_t *x,
     uint32_t first, llm_act_t *y);
 void llm_cuda_pieces(llm_dev_t *dev, llm_rows_t rows, const llm_act_t *x,

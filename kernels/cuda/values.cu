@@ -141,6 +141,35 @@ llm_cuda_softcap(llm_dev_t *dev, llm_rows_t rows, float cap, llm_act_t *x)
 
 
 __global__ void
+llm_k_add_vec(const float *v, uint32_t cols, size_t n, void *x, int is16,
+    int bf16)
+{
+    size_t  i;
+
+    i = llm_value();
+
+    if (i < n) {
+        llm_store(x, i, llm_load(x, i, is16, bf16) + v[i % cols], is16, bf16);
+    }
+}
+
+
+void
+llm_cuda_add_vec(llm_dev_t *dev, llm_rows_t rows, const llm_vec_t *v,
+    llm_act_t *x)
+{
+    size_t       n;
+    llm_cuda_t  *d = (llm_cuda_t *) dev;
+
+    n = (size_t) llm_cuda_rows(d, rows) * x->cols;
+
+    llm_launch(llm_k_add_vec, llm_value_blocks(n), LLM_VALUE_THREADS, 0,
+               d->stream, (const float *) v->data, x->cols, n, x->data,
+               x->is16, d->bf16);
+}
+
+
+__global__ void
 llm_k_pieces(const float *x, uint32_t x_cols, uint32_t first, uint32_t width,
     uint32_t stride, size_t n, float *y, uint32_t y_cols)
 {

@@ -1,8 +1,9 @@
 /*
- * Final states of encoders on the CPU, position by position: of tiny ones
- * against numpy in float64 (encoder_expected.py), and against what Hugging
- * Face transformers computes in float64 (the shared fixtures); and the same
- * bits alone and beside another sequence.
+ * Final states of encoders on the CPU and in the emulator of the CUDA backend,
+ * position by position: of tiny ones against numpy in float64
+ * (encoder_expected.py), and against what Hugging Face transformers computes
+ * in float64 (the shared fixtures); and the same bits alone and beside another
+ * sequence.  LLM_GPU_DEVICE=cuda: a GPU in the emulator's place.
  */
 
 #include "t/unit/tap.h"
@@ -105,14 +106,25 @@ run(llm_model_t *m, const fixture_t *f, uint32_t beside, float *states)
 }
 
 
-/* f->want may be NULL: it is still to be loaded */
+static int
+by_size(const void *a, const void *b)
+{
+    double  x = *(const double *) a, y = *(const double *) b;
+
+    return (x > y) - (x < y);
+}
+
+
+/* f->want may be NULL: it is still to be loaded; half of the positions are
+   within bound, all within worst */
 
 static void
-check(fixture_t *f, const char *device, const char *isa, double bound)
+check(fixture_t *f, const char *device, const char *isa, double bound,
+    double worst)
 {
     float             *got, *again;
     size_t             size;
-    double             most;
+    double            *far;
     uint32_t           i, n_embd;
     llm_err_t          err;
     llm_model_t       *m;
@@ -121,6 +133,7 @@ check(fixture_t *f, const char *device, const char *isa, double bound)
     memset(&o, 0, sizeof(o));
     o.device = device;
     o.isa = isa;
+    o.backend_dir = getenv("LLM_OBJS") ? getenv("LLM_OBJS") : "objs";
     o.threads = 2;
     o.ctx = f->dir ? 256 : CTX;
     o.batch = 16;
@@ -128,7 +141,9 @@ check(fixture_t *f, const char *device, const char *isa, double bound)
 
     m = llm_model_load(f->path, &o, &err);
 
-    if (m == NULL && isa && strstr(err.msg, f->path) == NULL) {
+    if (m == NULL && (isa || strstr(err.msg, "there is no"))
+        && strstr(err.msg, f->path) == NULL)
+    {
         skip(err.msg);
         return;
     }
@@ -149,19 +164,21 @@ check(fixture_t *f, const char *device, const char *isa, double bound)
         size = (size_t) f->n_ids * n_embd * sizeof(float);
         got = calloc(1, size);
         again = calloc(1, size);
-        most = 0;
+        far = calloc(f->n_ids, sizeof(double));
 
         ok(run(m, f, 0, got) == LLM_OK, "%s: runs", f->name);
 
         for (i = 0; i < f->n_ids; i++) {
-            most = llm_max(most, run_distance(got + (size_t) i * n_embd,
-                                        f->want + (size_t) i * n_embd,
-                                        n_embd));
+            far[i] = run_distance(got + (size_t) i * n_embd,
+                                  f->want + (size_t) i * n_embd, n_embd);
         }
 
-        ok(most <= bound, "%s %s: no position further than %.6f of the "
-           "deviation (at most %g)", f->name, isa ? isa : device, most,
-           bound);
+        qsort(far, f->n_ids, sizeof(double), by_size);
+        ok(far[f->n_ids / 2] <= bound && far[f->n_ids - 1] <= worst,
+           "%s %s: %.6f of the deviation (at most %g), no position further "
+           "than %.6f (%g)", f->name, isa ? isa : device, far[f->n_ids / 2],
+           bound, far[f->n_ids - 1], worst);
+        free(far);
         ok(run(m, f, f->n_ids / 2, again) == LLM_OK
            && memcmp(got, again, size) == 0,
            "%s: the same bits beside another sequence", f->name);
@@ -173,17 +190,23 @@ check(fixture_t *f, const char *device, const char *isa, double bound)
 }
 
 
-/* of few numbers the worst is farther */
+/*
+ * Of few numbers the worst is farther.  CUDA has the tiny models' weights in
+ * 16 bits; rounded so, in numpy, a position of Jina's second is off by 0.0215.
+ */
 
 static void
 check_all(fixture_t *f)
 {
-    double  bound = f->dir ? 0.0025 : 0.006;
+    double       bound = f->dir ? 0.0025 : 0.006;
+    const char  *gpu = getenv("LLM_GPU_DEVICE");
 
-    check(f, "reference", NULL, 0.00002);
-    check(f, "cpu", "avx2", bound);
-    check(f, "cpu", "avx512", bound);
-    check(f, "cpu", "amx", bound);
+    check(f, "reference", NULL, 0.00002, 0.00002);
+    check(f, "cpu", "avx2", bound, bound);
+    check(f, "cpu", "avx512", bound, bound);
+    check(f, "cpu", "amx", bound, bound);
+    check(f, gpu ? gpu : "emu", NULL, f->dir ? bound : 2 * bound,
+          f->dir ? bound : 5 * bound);
 }
 
 
@@ -307,6 +330,7 @@ main(void)
         "bert-f16", "modernbert-f16", "gemmaembedding-f16"
     };
 
+    (void) setenv("LLM_EMU_SEED", "5", 0);
     f = calloc(1, sizeof(fixture_t));
 
     for (i = 0; i < llm_nelems(enc_models); i++) {

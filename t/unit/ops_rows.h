@@ -25,6 +25,7 @@ typedef struct {
     int                add;
     float              cap;
     int                pos;
+    int                vec;
     uint32_t           first;           /* column */
     uint32_t           width;           /* of a piece, 0: columns() */
 } row_case_t;
@@ -59,6 +60,7 @@ static const row_case_t  row_cases[] = {
     { .name = "scale, added", .scale = -1.7f, .add = 1 },
     { .name = "soft cap", .cap = 2.5f },
     { .name = "embedding of positions", .pos = 1 },
+    { .name = "a vector, added", .vec = 1 },
     { .name = "columns", .first = 17 },
     { .name = "pieces", .first = 3, .width = GROUP / 5 }
 };
@@ -88,6 +90,9 @@ row_case(llm_dev_t *dev, const row_case_t *c, llm_act_t *x, llm_act_t *y,
 
     } else if (c->pos) {
         o->embed_pos(dev, e, y);
+
+    } else if (c->vec) {
+        o->add_vec(dev, LLM_ROWS_ALL, w, y);
 
     } else {
         o->act_cols(y, GROUP);
