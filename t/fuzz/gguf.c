@@ -27,16 +27,16 @@ fuzz_file(const uint8_t *data, size_t size, size_t *len)
     tiny_vocab_t    none = { 0 };
 
     static const tiny_pt  builders[] = {
-        tiny_bpe, tiny_spm, tiny_wordpiece
+        tiny_bpe, tiny_spm, tiny_wordpiece, NULL, tiny_unigram
     };
 
     llm_buf_init(&b, 0);
 
-    if (data[0] % 4 == FUZZ_RAW) {
+    if (data[0] % llm_nelems(builders) == FUZZ_RAW) {
         (void) llm_buf_add(&b, data + 1, size - 1);
 
     } else {
-        builders[data[0] % 4](&b, &none);
+        builders[data[0] % llm_nelems(builders)](&b, &none);
 
         for (i = 1; i + 4 <= size; i += 4) {
             at = ((size_t) data[i] | (size_t) data[i + 1] << 8) % b.len;
@@ -120,7 +120,8 @@ fuzz_vocab(const llm_gguf_t *g)
     llm_ids_t     ids = { 0 };
     llm_vocab_t  *v;
 
-    static const char  text[] = "hello world <|im_end|> 12 \xc3\xa9\xff abc";
+    static const char  text[] = "hello world <|im_end|> 12 \xc3\xa9\xff abc"
+                                " ABe\xcc\x81\t\xef\xac\x81";
 
     err.msg[0] = '\0';
     v = llm_vocab_load(g, &err);

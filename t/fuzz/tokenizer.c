@@ -1,7 +1,8 @@
 /*
  * Any bytes as text, any spans as trusted: BPE and SentencePiece give the
- * text back byte for byte, nothing becomes a control token that is not wholly
- * trusted, and what a client would be sent is UTF-8 at every step.
+ * text back byte for byte, its unigram model what is UTF-8 if it keeps spaces
+ * and has no map of characters; nothing becomes a control token that is not
+ * wholly trusted, and what a client would be sent is UTF-8 at every step.
  *
  * The first byte chooses the vocabulary, the second how text is tokenised,
  * the next four are two spans; the rest is text.
@@ -26,7 +27,23 @@ static const char  *fuzz_pres[] = {
     "jais-2", "chameleon"
 };
 
-#define FUZZ_VOCABS  (llm_nelems(fuzz_pres) + 2)
+typedef enum { FUZZ_BPE, FUZZ_SPM, FUZZ_WORDPIECE, FUZZ_KEEPS, FUZZ_UNIGRAM }
+    fuzz_kind_t;
+
+/* those that are not BPE, in the order of their kinds */
+static const struct {
+    tiny_pt       build;
+    tiny_vocab_t  change;
+} fuzz_others[] = {
+    { tiny_spm, { 0 } },
+    { tiny_wordpiece, { 0 } },
+    { tiny_unigram,
+      { .no_map = 1,
+        .bool_key = "tokenizer.ggml.remove_extra_whitespaces" } },
+    { tiny_unigram, { 0 } }
+};
+
+#define FUZZ_VOCABS  (llm_nelems(fuzz_pres) + llm_nelems(fuzz_others))
 
 
 /* made once each; kept to the end */
@@ -34,6 +51,7 @@ static const char  *fuzz_pres[] = {
 static const llm_vocab_t *
 fuzz_vocab(size_t i)
 {
+    size_t         other;
     llm_err_t      err;
     tiny_vocab_t   c = { 0 };
 
@@ -46,9 +64,9 @@ fuzz_vocab(size_t i)
             vocabs[i] = tiny_load(tiny_bpe, &c, &err);
 
         } else {
-            vocabs[i] = tiny_load(i == llm_nelems(fuzz_pres) ? tiny_spm
-                                                             : tiny_wordpiece,
-                                  &c, &err);
+            other = i - llm_nelems(fuzz_pres);
+            vocabs[i] = tiny_load(fuzz_others[other].build,
+                                  &fuzz_others[other].change, &err);
         }
 
         if (vocabs[i] == NULL) {
@@ -116,14 +134,13 @@ fuzz_trust(const llm_vocab_t *v, const llm_ids_t *ids,
 
 
 static void
-fuzz_text(const llm_vocab_t *v, int kind, int flags, const llm_span_t *spans,
-    const char *text, size_t n)
+fuzz_text(const llm_vocab_t *v, fuzz_kind_t kind, int flags,
+    const llm_span_t *spans, const char *text, size_t n)
 {
+    int         exact;
     llm_buf_t   b;
     llm_err_t   err;
     llm_ids_t   ids = { 0 };
-
-    enum { BPE, SPM, WORDPIECE };
 
     if (llm_vocab_tokenize(v, text, n, spans, 2, flags, 0, &ids, &err)
         != LLM_OK)
@@ -131,7 +148,7 @@ fuzz_text(const llm_vocab_t *v, int kind, int flags, const llm_span_t *spans,
         abort();
     }
 
-    if (kind == BPE && flags == LLM_TOKENIZE_TRUSTED) {
+    if (kind == FUZZ_BPE && flags == LLM_TOKENIZE_TRUSTED) {
         fuzz_trust(v, &ids, spans, 2);
     }
 
@@ -145,13 +162,15 @@ fuzz_text(const llm_vocab_t *v, int kind, int flags, const llm_span_t *spans,
      * U+2581 as a space; without either, the text is as it was
      */
 
-    if (kind == BPE
-        || (kind == SPM && flags == LLM_TOKENIZE_TRUSTED && spans[1].end == 0
-            && memmem(text, n, "\xe2\x96\x81", 3) == NULL))
+    exact = kind == FUZZ_SPM
+            || (kind == FUZZ_KEEPS && llm_utf8_valid(text, n) == n);
+    exact &= flags == LLM_TOKENIZE_TRUSTED && spans[1].end == 0
+             && memmem(text, n, "\xe2\x96\x81", 3) == NULL;
+
+    if ((kind == FUZZ_BPE || exact)
+        && (b.len != n || (n && memcmp(b.data, text, n) != 0)))
     {
-        if (b.len != n || (n && memcmp(b.data, text, n) != 0)) {
-            abort();
-        }
+        abort();
     }
 
     llm_buf_free(&b);
@@ -162,9 +181,9 @@ fuzz_text(const llm_vocab_t *v, int kind, int flags, const llm_span_t *spans,
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    int           kind;
     size_t        i, which, n;
     llm_span_t    spans[2];
+    fuzz_kind_t   kind;
 
     static const int  flags[] = {
         LLM_TOKENIZE_PLAIN, LLM_TOKENIZE_SPECIAL, LLM_TOKENIZE_TRUSTED
@@ -176,8 +195,9 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     n = size - FUZZ_HEAD;
     which = data[0] % FUZZ_VOCABS;
-    kind = which < llm_nelems(fuzz_pres) ? 0
-           : (int) (which - llm_nelems(fuzz_pres)) + 1;
+    kind = which < llm_nelems(fuzz_pres)
+           ? FUZZ_BPE
+           : (fuzz_kind_t) (FUZZ_SPM + which - llm_nelems(fuzz_pres));
 
     /* in order, apart */
 

@@ -1,11 +1,12 @@
 /*
- * Three tiny vocabularies, one of each kind, as GGUF files in memory.
+ * Tiny vocabularies, one of each kind, as GGUF files in memory.
  */
 
 #ifndef LLM_T_VOCAB_BUILD_H
 #define LLM_T_VOCAB_BUILD_H
 
 #include "engine/text/vocab/vocab.h"
+#include "t/unit/charsmap_build.h"
 #include "t/unit/gguf_build.h"
 
 typedef struct {
@@ -29,6 +30,7 @@ typedef struct {
     int          few_types;             /* the array lacks one */
     int          no_scores;
     int          nan_score;
+    int          no_map;                /* of characters: unigram's */
 } tiny_vocab_t;
 
 /* BPE: ids 0 to 255 are the bytes, 256 and on these */
@@ -82,6 +84,22 @@ static const tiny_token_t  spm_pieces[] = {
     { "abc", LLM_TOKEN_NORMAL, -4 },
     { "\xe2\x96\x81" "abc", LLM_TOKEN_NORMAL, -5 },
     { "[INST]", LLM_TOKEN_USER_DEFINED, 0 }
+};
+
+/* unigram: 3 to 258 are the bytes; the last piece goes on beyond a word */
+
+static const tiny_token_t  ug_pieces[] = {
+    { "\xe2\x96\x81", LLM_TOKEN_NORMAL, -3.5f },
+    { "a", LLM_TOKEN_NORMAL, -2.25f },
+    { "b", LLM_TOKEN_NORMAL, -3.07f },
+    { "\xe2\x96\x81" "a", LLM_TOKEN_NORMAL, -4.5f },
+    { "ab", LLM_TOKEN_NORMAL, -4.75f },
+    { "aba", LLM_TOKEN_NORMAL, -5.5f },
+    { "\xc3\xa9", LLM_TOKEN_NORMAL, -7 },
+    { "bab", LLM_TOKEN_UNUSED, 0 },
+    { "[MASK]", LLM_TOKEN_USER_DEFINED, 0 },
+    { "hello", LLM_TOKEN_NORMAL, -6.5f },
+    { "a\xe2\x96\x81" "b", LLM_TOKEN_NORMAL, -5 }
 };
 
 /* WordPiece */
@@ -285,6 +303,61 @@ tiny_spm(llm_buf_t *b, const tiny_vocab_t *c)
     if (!c->no_scores) {
         gguf_kv_array(b, "tokenizer.ggml.scores", LLM_GGUF_F32, n);
         (void) llm_buf_add(b, scores, n * sizeof(float));
+    }
+}
+
+
+/* with a map of characters, unless it is to have none */
+
+static inline void
+tiny_unigram(llm_buf_t *b, const tiny_vocab_t *c)
+{
+    char      text[16];
+    size_t    i, n;
+    float     scores[300] = { 0 };
+    map_t    *m;
+    uint8_t   types[300];
+
+    static const char  *first[] = { "<unk>", "<s>", "</s>" };
+
+    memset(types, LLM_TOKEN_BYTE, sizeof(types));
+    types[0] = LLM_TOKEN_UNKNOWN;
+    types[1] = LLM_TOKEN_CONTROL;
+    types[2] = LLM_TOKEN_CONTROL;
+
+    tiny_begin(b, c, 4 + !c->no_map);
+    gguf_kv_str(b, "tokenizer.ggml.model", c->model ? c->model : "t5");
+    gguf_kv_array(b, "tokenizer.ggml.tokens", LLM_GGUF_STR,
+                  3 + 256 + llm_nelems(ug_pieces) + (c->token != NULL));
+
+    for (n = 0; n < 3; n++) {
+        gguf_str(b, first[n], strlen(first[n]));
+    }
+
+    for (i = 0; i < 256; i++, n++) {
+        snprintf(text, sizeof(text), "<0x%02X>", (unsigned) i);
+        gguf_str(b, text, strlen(text));
+    }
+
+    for (i = 0; i < llm_nelems(ug_pieces); i++, n++) {
+        gguf_str(b, ug_pieces[i].text, strlen(ug_pieces[i].text));
+        types[n] = (uint8_t) ug_pieces[i].type;
+        scores[n] = ug_pieces[i].score;
+    }
+
+    n = tiny_extra(b, c, types, n);
+    tiny_types(b, c, types, n);
+    gguf_kv_array(b, "tokenizer.ggml.scores", LLM_GGUF_F32, n);
+    (void) llm_buf_add(b, scores, n * sizeof(float));
+
+    m = c->no_map ? NULL : malloc(sizeof(*m));
+
+    if (m) {
+        n = map_build(m);
+        gguf_kv_array(b, "tokenizer.ggml.precompiled_charsmap", LLM_GGUF_U8,
+                      n);
+        (void) llm_buf_add(b, m->blob, n);
+        free(m);
     }
 }
 
