@@ -267,6 +267,8 @@ typedef struct {
     llm_state_layer_t         *states;      /* [hp.n_layers] likewise, of a
                                                sequence */
 
+    int                        up_first;    /* in a tensor that holds both, up
+                                               comes before its gate */
     llm_tensor_fact_t          facts[LLM_LT_N];     /* of tensors.def, as the
                                                        architecture has them */
     uint8_t                    global_want[LLM_GT_N];

@@ -2,7 +2,7 @@
  * Encoders with BERT's layers, whose norms come behind attention and the
  * feed-forward network: BERT itself (and what is converted to it: RoBERTa,
  * XLM-RoBERTa, bge, e5, MiniLM), Nomic's with and without experts, Jina's
- * second and third.
+ * second, also the one for code, and third.
  *
  * Positions are embeddings, RoPE, or slopes of attention's scores.
  */
@@ -22,6 +22,16 @@ static const llm_tensor_want_t  llm_bert_tensors[] = {
 static const llm_tensor_want_t  llm_gated_bert_tensors[] = {
     { LLM_LT_ATTN_NORM, LLM_WANT_NONE },
     { LLM_LT_FFN_NORM, LLM_WANT_NONE },
+    { LLM_LT_N, LLM_WANT_NONE }
+};
+
+static const llm_tensor_want_t  llm_code_bert_tensors[] = {
+    { LLM_LT_ATTN_NORM, LLM_WANT_NONE },
+    { LLM_LT_FFN_NORM, LLM_WANT_NONE },
+    { LLM_LT_Q_NORM, LLM_WANT_REQUIRED },
+    { LLM_LT_Q_NORM_BIAS, LLM_WANT_REQUIRED },
+    { LLM_LT_K_NORM, LLM_WANT_REQUIRED },
+    { LLM_LT_K_NORM_BIAS, LLM_WANT_REQUIRED },
     { LLM_LT_N, LLM_WANT_NONE }
 };
 
@@ -92,6 +102,32 @@ llm_mixed_bert_read(llm_reader_t *r)
 }
 
 
+/* Jina's for code: Q and K are normalised as whole rows, and what attention
+   has made is normalised twice */
+
+static void
+llm_code_bert(llm_desc_t *d)
+{
+    uint32_t           i;
+    llm_layer_desc_t  *l;
+
+    static const llm_block_t  *const twice[] = {
+        &llm_block_keep, &llm_block_attention, &llm_block_attn_after,
+        &llm_block_attn_again, &llm_block_ffn, &llm_block_layer_after
+    };
+
+    d->up_first = 1;
+    d->facts[LLM_LT_Q_NORM].in = LLM_DIM_Q;
+    d->facts[LLM_LT_K_NORM].in = LLM_DIM_K;
+
+    for (i = 0; i < d->hp.n_layers; i++) {
+        l = &d->layers[i];
+        llm_desc_chain(l, twice, llm_nelems(twice));
+        llm_layer_want(l, llm_code_bert_tensors);
+    }
+}
+
+
 /* scores fall with the distance; the gate may be the first half of the "up"
    matrix, or be missing */
 
@@ -102,6 +138,10 @@ llm_sloped_bert_read(llm_reader_t *r)
 
     r->d->max_slope = 8;
     llm_desc_no_rope(r->d);
+
+    if (llm_gguf_find_tensor(r->g, "blk.0.attn_norm_2.weight")) {
+        llm_code_bert(r->d);
+    }
 
     up = llm_gguf_find_tensor(r->g, "blk.0.ffn_up.weight");
 

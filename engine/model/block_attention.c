@@ -13,8 +13,8 @@
    weights for all heads is rope_kv()'s to apply */
 
 static void
-llm_attend_norm(const llm_pass_t *p, llm_layer_tensor_t t, llm_act_t *x,
-    const llm_vec_t **w)
+llm_attend_norm(const llm_pass_t *p, llm_layer_tensor_t t,
+    llm_layer_tensor_t bias, llm_act_t *x, const llm_vec_t **w)
 {
     llm_model_t              *m = p->m;
     const llm_tensor_fact_t  *f = &m->desc.facts[t];
@@ -23,6 +23,7 @@ llm_attend_norm(const llm_pass_t *p, llm_layer_tensor_t t, llm_act_t *x,
         .kind = m->desc.arch->norm,
         .eps = m->desc.hp.norm_eps,
         .w = *w,
+        .bias = p->l->v[bias],
         .group = f->in == LLM_DIM_HEAD_K ? p->d->head_dim_k : 0
     };
 
@@ -46,8 +47,10 @@ llm_attend_norms(const llm_pass_t *p, llm_heads_t *h)
 
     llm_norm_t  norm = { .kind = m->desc.arch->norm, .eps = h->norm_eps };
 
-    llm_attend_norm(p, LLM_LT_Q_NORM, a[LLM_MA_Q], &h->q_norm);
-    llm_attend_norm(p, LLM_LT_K_NORM, a[LLM_MA_K], &h->k_norm);
+    llm_attend_norm(p, LLM_LT_Q_NORM, LLM_LT_Q_NORM_BIAS, a[LLM_MA_Q],
+                    &h->q_norm);
+    llm_attend_norm(p, LLM_LT_K_NORM, LLM_LT_K_NORM_BIAS, a[LLM_MA_K],
+                    &h->k_norm);
 
     if (d->norm_qk) {
         norm.group = d->head_dim_k;

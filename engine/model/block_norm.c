@@ -1,7 +1,8 @@
 /*
- * Two blocks: norms of the residual stream itself, behind attention and at
- * the end of a layer, as encoders of BERT's family have them in the place of
- * norms before their blocks.
+ * Norms of the residual stream itself, as encoders of BERT's family have them
+ * in the place of norms before their blocks: behind attention and at the end
+ * of a layer.  A second one behind attention takes the layer's input once
+ * more, which another block keeps for it.
  */
 
 #include "engine/model/blocks.h"
@@ -13,6 +14,33 @@ static void
 llm_block_norm_attended(const llm_pass_t *p)
 {
     llm_pass_norm(p, p->x, LLM_LT_ATTN_AFTER, LLM_LT_ATTN_AFTER_BIAS, p->x);
+}
+
+
+static void
+llm_block_keep_input(const llm_pass_t *p)
+{
+    p->m->ops->scale(p->m->dev, p->rows, 1, p->x, 0, p->m->act[LLM_MA_KEPT]);
+}
+
+
+/* x = norm(x + the layer's input) */
+
+static void
+llm_block_norm_again(const llm_pass_t *p)
+{
+    llm_act_t    *kept;
+    llm_model_t  *m = p->m;
+
+    kept = m->act[LLM_MA_KEPT];
+
+    if (p->rows == LLM_ROWS_OUT) {
+        m->ops->gather(m->dev, kept, m->act[LLM_MA_KEPT_OUT]);
+        kept = m->act[LLM_MA_KEPT_OUT];
+    }
+
+    m->ops->scale(m->dev, p->rows, 1, kept, 1, p->x);
+    llm_pass_norm(p, p->x, LLM_LT_ATTN_AGAIN, LLM_LT_ATTN_AGAIN_BIAS, p->x);
 }
 
 
@@ -29,6 +57,12 @@ static const llm_tensor_want_t  llm_attn_after_tensors[] = {
     { LLM_LT_N, LLM_WANT_NONE }
 };
 
+static const llm_tensor_want_t  llm_attn_again_tensors[] = {
+    { LLM_LT_ATTN_AGAIN, LLM_WANT_REQUIRED },
+    { LLM_LT_ATTN_AGAIN_BIAS, LLM_WANT_REQUIRED },
+    { LLM_LT_N, LLM_WANT_NONE }
+};
+
 static const llm_tensor_want_t  llm_layer_after_tensors[] = {
     { LLM_LT_LAYER_AFTER, LLM_WANT_REQUIRED },
     { LLM_LT_LAYER_AFTER_BIAS, LLM_WANT_REQUIRED },
@@ -39,6 +73,15 @@ static const llm_tensor_want_t  llm_layer_after_tensors[] = {
 const llm_block_t  llm_block_attn_after = {
     .forward = llm_block_norm_attended,
     .tensors = llm_attn_after_tensors
+};
+
+const llm_block_t  llm_block_keep = {
+    .forward = llm_block_keep_input
+};
+
+const llm_block_t  llm_block_attn_again = {
+    .forward = llm_block_norm_again,
+    .tensors = llm_attn_again_tensors
 };
 
 const llm_block_t  llm_block_layer_after = {

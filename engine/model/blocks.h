@@ -34,6 +34,8 @@ extern const llm_block_t  llm_block_attention;
 extern const llm_block_t  llm_block_latent;
 extern const llm_block_t  llm_block_ffn;
 extern const llm_block_t  llm_block_attn_after;
+extern const llm_block_t  llm_block_keep;
+extern const llm_block_t  llm_block_attn_again;
 extern const llm_block_t  llm_block_layer_after;
 extern const llm_block_t  llm_block_mixture;
 extern const llm_block_t  llm_block_mixture_beside;

@@ -41,6 +41,8 @@ static const struct {
     [LLM_MA_ROUTER_IN] = { LLM_ACT_VALUE, 0 },
     [LLM_MA_SWITCH]    = { LLM_ACT_PRODUCT, 0 },
     [LLM_MA_MIXED]     = { LLM_ACT_PRODUCT, 0 },
+    [LLM_MA_KEPT]      = { LLM_ACT_RESIDUAL, 0 },
+    [LLM_MA_KEPT_OUT]  = { LLM_ACT_RESIDUAL, 1 },
     [LLM_MA_Q_GATE]    = { LLM_ACT_PRODUCT, 0 },
     [LLM_MA_ATTN_GATE] = { LLM_ACT_PRODUCT, 0 },
     [LLM_MA_ATTN_OUT]  = { LLM_ACT_PRODUCT, 0 },
@@ -324,6 +326,10 @@ llm_model_cols(const llm_desc_t *d, llm_model_act_t a)
     case LLM_MA_ROUTER_IN:
     case LLM_MA_MIXED:
         return llm_model_wants(d, LLM_LT_ROUTER_SCALE) ? d->hp.n_embd : 0;
+
+    case LLM_MA_KEPT:
+    case LLM_MA_KEPT_OUT:
+        return d->layers[0].want[LLM_LT_ATTN_AGAIN] ? d->hp.n_embd : 0;
 
     case LLM_MA_SWITCH:
         return llm_desc_max(d, LLM_DIM_FF_SHARED) ? 1 : 0;

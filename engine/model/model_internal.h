@@ -31,6 +31,8 @@ typedef enum {
                                            H */
     LLM_MA_SWITCH,                      /* of the shared experts */
     LLM_MA_MIXED,                       /* the mixture's result, beside OUT */
+    LLM_MA_KEPT,                        /* a layer's input */
+    LLM_MA_KEPT_OUT,                    /* of the rows in out_rows */
     LLM_MA_Q_GATE,                      /* Q, each head with its gate behind
                                            it */
     LLM_MA_ATTN_GATE,                   /* the gates of all heads */

@@ -115,6 +115,17 @@ llm_desc_no_tensor(const llm_gguf_t *g, const char *name, llm_err_t *err)
 }
 
 
+/* part i of a fused tensor */
+
+static uint32_t
+llm_desc_part(const llm_desc_t *d, uint32_t fused, uint32_t i)
+{
+    const uint32_t  *parts = llm_fused[fused].parts;
+
+    return parts[d->up_first && parts[0] == LLM_LT_GATE ? 1 - i : i];
+}
+
+
 /*
  * Splits a fused tensor into its parts, if the layer wants them and the first
  * is not in the file by a name of its own.
@@ -167,7 +178,7 @@ llm_desc_split(const llm_gguf_t *g, const llm_desc_t *d, llm_layer_desc_t *l,
     }
 
     for (i = 0, first = 0; i < llm_fused[fused].n; i++) {
-        id = llm_fused[fused].parts[i];
+        id = llm_desc_part(d, fused, i);
         l->tensors[id] = (llm_tensor_part_t) { t, first, n[i], NULL };
         first += n[i];
     }

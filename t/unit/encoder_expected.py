@@ -123,7 +123,8 @@ def attend(q, k, v, base=0, neighbours=False, window=0, slopes=None,
     return np.einsum("hij,jhd->ihd", s, v).reshape(n, -1)
 
 
-def bert(name, arch, pos=False, base=0, gated=None, slopes=None):
+def bert(name, arch, pos=False, base=0, gated=None, slopes=None, code=False):
+    """code: Jina's second for code, whose "up" has its gate behind it"""
     m = Model(name, arch, **{"attention.layer_norm_epsilon": EPS})
     x = m.tensor("token_embd.weight", VOCAB, EMBD, scale=1.0)[IDS]
     x = x + m.tensor("token_types.weight", 2, EMBD)[0]
@@ -140,11 +141,20 @@ def bert(name, arch, pos=False, base=0, gated=None, slopes=None):
         b = f"blk.{i}."
         q, k, v = (m.linear(b + "attn_" + c, EMBD, EMBD, True)(x)
                    for c in "qkv")
-        y = attend(q, k, v, base, slopes=slopes)
-        x = x + m.linear(b + "attn_output", EMBD, EMBD, True)(y)
-        x = layer_norm(x, m.norm(b + "attn_output_norm"))
 
-        if gated:
+        if code:
+            q, k = (layer_norm(y, m.norm(b + f"attn_{c}_norm"))
+                    for y, c in ((q, "q"), (k, "k")))
+
+        y = attend(q, k, v, base, slopes=slopes)
+        y = x + m.linear(b + "attn_output", EMBD, EMBD, True)(y)
+        y = layer_norm(y, m.norm(b + "attn_output_norm"))
+        x = layer_norm(y + x, m.norm(b + "attn_norm_2")) if code else y
+
+        if code:
+            up, gate = np.split(m.linear(b + "ffn_up", 2 * FF, EMBD)(x), 2, 1)
+            y = up * gelu(gate)
+        elif gated:
             y = gated(m.linear(b + "ffn_gate", FF, EMBD)(x))
             y = y * m.linear(b + "ffn_up", FF, EMBD)(x)
         else:
@@ -196,6 +206,25 @@ def neo_bert():
     return m, rms_norm(x, m.norm("enc.output_norm", False)[0])
 
 
+def euro_bert():
+    m = Model("EuroBERT", "eurobert", **{
+        "attention.layer_norm_rms_epsilon": EPS, "rope.freq_base": 250000.0})
+    x = m.tensor("token_embd.weight", VOCAB, EMBD, scale=1.0)[IDS]
+
+    for i in range(LAYERS):
+        b = f"blk.{i}."
+        h = rms_norm(x, m.norm(b + "attn_norm", False)[0])
+        q, k, v = (m.linear(b + "attn_" + c, EMBD, EMBD)(h) for c in "qkv")
+        y = attend(q, k, v, 250000.0)
+        x = x + m.linear(b + "attn_output", EMBD, EMBD)(y)
+        h = rms_norm(x, m.norm(b + "ffn_norm", False)[0])
+        y = silu(m.linear(b + "ffn_gate", FF, EMBD)(h))
+        y = y * m.linear(b + "ffn_up", FF, EMBD)(h)
+        x = x + m.linear(b + "ffn_down", EMBD, FF)(y)
+
+    return m, rms_norm(x, m.norm("output_norm", False)[0])
+
+
 def gemma_embedding():
     kv = 2
     m = Model("EmbeddingGemma", "gemma-embedding", **{
@@ -236,7 +265,9 @@ MODELS = [
     bert("Nomic's", "nomic-bert", base=1000.0, gated=silu),
     bert("Jina's second", "jina-bert-v2", gated=gelu, slopes=SLOPES),
     bert("Jina's third", "jina-bert-v3", base=20000.0),
-    modern_bert(), neo_bert(), gemma_embedding()
+    modern_bert(), neo_bert(), gemma_embedding(),
+    bert("Jina's second for code", "jina-bert-v2", slopes=SLOPES, code=True),
+    euro_bert()
 ]
 
 
