@@ -266,7 +266,7 @@ llm_layer_needs(const llm_desc_t *d, const llm_layer_desc_t *l,
         needs |= LLM_CAN_EXPERTS;
     }
 
-    if (l->state.conv_width || l->gated) {
+    if (l->state.conv_width || l->gated || l->tensors[LLM_LT_ATTN_GATE].t) {
         needs |= LLM_CAN_STATE | LLM_CAN_NORMS;
     }
 

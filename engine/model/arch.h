@@ -161,7 +161,9 @@ typedef struct {
                                            not change it */
     int                 gated;          /* each head of Q has a gate of its
                                            size behind it: the head's result
-                                           is times its sigmoid */
+                                           is times its sigmoid; as with gates
+                                           of a matrix of their own,
+                                           ATTN_GATE */
 
     /* recurrent; a width of 0: the layer is not */
     llm_state_layer_t   state;

@@ -1,9 +1,11 @@
 /*
  * Architectures that are known as mixtures of experts alone: gpt-oss, OLMoE,
- * GLM 4.5, MiniMax M2, Llama 4, dots.llm1, Ling 2, K-EXAONE.
+ * GLM 4.5, MiniMax M2, Llama 4, dots.llm1, Ling 2, K-EXAONE, Trinity.
  */
 
 #include "engine/model/reader.h"
+
+#include <math.h>
 
 #define LLM_LLAMA4_CHUNK  8192
 
@@ -16,6 +18,15 @@ static const llm_tensor_want_t  llm_gpt_oss_tensors[] = {
 static const llm_tensor_want_t  llm_norms_optional[] = {
     { LLM_LT_Q_NORM, LLM_WANT_OPTIONAL },
     { LLM_LT_K_NORM, LLM_WANT_OPTIONAL },
+    { LLM_LT_N, LLM_WANT_NONE }
+};
+
+static const llm_tensor_want_t  llm_afmoe_tensors[] = {
+    { LLM_LT_Q_NORM, LLM_WANT_REQUIRED },
+    { LLM_LT_K_NORM, LLM_WANT_REQUIRED },
+    { LLM_LT_ATTN_GATE, LLM_WANT_REQUIRED },
+    { LLM_LT_ATTN_POST, LLM_WANT_REQUIRED },
+    { LLM_LT_FFN_POST, LLM_WANT_REQUIRED },
     { LLM_LT_N, LLM_WANT_NONE }
 };
 
@@ -146,6 +157,28 @@ llm_exaone_moe_read(llm_reader_t *r)
 }
 
 
+/* of every four layers three have windows and RoPE, the fourth has neither,
+   whether the file has windows or not */
+
+static int
+llm_afmoe_read(llm_reader_t *r)
+{
+    uint32_t  i;
+
+    r->d->embd_scale = sqrtf((float) r->d->hp.n_embd);
+
+    if (llm_read_windows(r, 4, 0) == LLM_ERROR) {
+        return LLM_ERROR;
+    }
+
+    for (i = 3; i < r->d->hp.n_layers; i += 4) {
+        r->d->layers[i].rope = LLM_NO_ROPE;
+    }
+
+    return LLM_OK;
+}
+
+
 const llm_arch_t  llm_arch_gpt_oss = {
     .name = "gpt-oss",
     .rope = LLM_ROPE_NEOX,
@@ -205,4 +238,12 @@ const llm_arch_t  llm_arch_exaone_moe = {
     .experts = &llm_dots_experts,
     .tensors = llm_want_qk_norms,
     .read = llm_exaone_moe_read
+};
+
+const llm_arch_t  llm_arch_afmoe = {
+    .name = "afmoe",
+    .rope = LLM_ROPE_NEOX,
+    .experts = &llm_glm4moe_experts,
+    .tensors = llm_afmoe_tensors,
+    .read = llm_afmoe_read
 };

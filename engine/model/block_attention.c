@@ -71,37 +71,66 @@ static void
 llm_attend_ungate(const llm_pass_t *p)
 {
     llm_model_t             *m = p->m;
-    llm_act_t               *gate, *const *a = m->act;
+    llm_act_t               *const *a = m->act;
     const llm_layer_desc_t  *d = p->d;
 
-    gate = llm_pass_act(p, LLM_MA_ATTN_GATE, d->n_heads * d->head_dim_k);
     m->ops->pieces(m->dev, p->rows, a[LLM_MA_Q_GATE], 0, d->head_dim_k,
                    2 * d->head_dim_k, a[LLM_MA_Q]);
     m->ops->pieces(m->dev, p->rows, a[LLM_MA_Q_GATE], d->head_dim_k,
-                   d->head_dim_k, 2 * d->head_dim_k, gate);
+                   d->head_dim_k, 2 * d->head_dim_k, a[LLM_MA_ATTN_GATE]);
+}
+
+
+/* what a layer reads of its rows: Q; K and V, if they are its own; gates */
+
+static void
+llm_attend_products(const llm_pass_t *p, int own)
+{
+    uint32_t                  n;
+    llm_model_t              *m = p->m;
+    llm_act_t                *const *a = m->act;
+    llm_linear_t              out[4];
+    const llm_model_layer_t  *l = p->l;
+
+    n = 0;
+    out[n++] = (llm_linear_t) { l->w[LLM_LT_Q], l->v[LLM_LT_Q_BIAS],
+                                p->d->gated ? a[LLM_MA_Q_GATE] : a[LLM_MA_Q],
+                                0 };
+
+    if (own) {
+        out[n++] = (llm_linear_t) { l->w[LLM_LT_K], l->v[LLM_LT_K_BIAS],
+                                    a[LLM_MA_K], 0 };
+
+        /* a layer without a weight for V takes K's, before its norm */
+
+        out[n++] = (llm_linear_t) { l->w[l->w[LLM_LT_V] ? LLM_LT_V
+                                                        : LLM_LT_K],
+                                    l->v[LLM_LT_V_BIAS], a[LLM_MA_V], 0 };
+    }
+
+    if (l->w[LLM_LT_ATTN_GATE]) {
+        out[n++] = (llm_linear_t) { l->w[LLM_LT_ATTN_GATE], NULL,
+                                    a[LLM_MA_ATTN_GATE], 0 };
+    }
+
+    m->ops->linear(m->dev, p->rows, a[LLM_MA_H], out, n);
+
+    if (p->d->gated) {
+        llm_attend_ungate(p);
+    }
 }
 
 
 static void
 llm_block_attend(const llm_pass_t *p)
 {
-    int                       own;
+    int                       own, gates;
     llm_act_t                *out;
     llm_rope_t                rope;
     llm_model_t              *m = p->m;
     llm_act_t                *const *a = m->act;
     const llm_layer_desc_t   *d = p->d;
     const llm_model_layer_t  *l = p->l;
-
-    /* a layer without a weight for V takes K's, before its norm */
-
-    llm_linear_t  qkv[] = {
-        { l->w[LLM_LT_Q], l->v[LLM_LT_Q_BIAS],
-          d->gated ? a[LLM_MA_Q_GATE] : a[LLM_MA_Q], 0 },
-        { l->w[LLM_LT_K], l->v[LLM_LT_K_BIAS], a[LLM_MA_K], 0 },
-        { l->w[LLM_LT_V] ? l->w[LLM_LT_V] : l->w[LLM_LT_K],
-          l->v[LLM_LT_V_BIAS], a[LLM_MA_V], 0 }
-    };
 
     llm_heads_t  heads = {
         .layer = m->desc.hp.encoder ? 0 : d->kv_layer,
@@ -126,7 +155,8 @@ llm_block_attend(const llm_pass_t *p)
     };
 
     own = (d->kv_layer == p->layer);
-    out = d->gated ? a[LLM_MA_ATTN_OUT] : a[LLM_MA_ATTN];
+    gates = (d->gated || l->w[LLM_LT_ATTN_GATE]);
+    out = gates ? a[LLM_MA_ATTN_OUT] : a[LLM_MA_ATTN];
     rope = llm_pass_rope(p);
 
     (void) llm_pass_act(p, LLM_MA_Q, d->n_heads * d->head_dim_k);
@@ -136,17 +166,16 @@ llm_block_attend(const llm_pass_t *p)
 
     if (d->gated) {
         (void) llm_pass_act(p, LLM_MA_Q_GATE, 2 * d->n_heads * d->head_dim_k);
+    }
+
+    if (gates) {
+        (void) llm_pass_act(p, LLM_MA_ATTN_GATE, d->n_heads * d->head_dim_v);
         (void) llm_pass_act(p, LLM_MA_ATTN_OUT, d->n_heads * d->head_dim_v);
     }
 
     llm_pass_norm(p, p->x, LLM_LT_ATTN_NORM, LLM_LT_ATTN_NORM_BIAS,
                   a[LLM_MA_H]);
-    m->ops->linear(m->dev, p->rows, a[LLM_MA_H], qkv, own ? 3 : 1);
-
-    if (d->gated) {
-        llm_attend_ungate(p);
-    }
-
+    llm_attend_products(p, own);
     llm_attend_norms(p, &heads);
     m->ops->rope_kv(m->dev, &heads, &rope, a[LLM_MA_Q],
                     own ? a[LLM_MA_K] : NULL, a[LLM_MA_V], m->kv);
@@ -157,7 +186,7 @@ llm_block_attend(const llm_pass_t *p)
 
     m->ops->attention(m->dev, &heads, a[LLM_MA_Q], m->kv, out);
 
-    if (d->gated) {
+    if (gates) {
         m->ops->glu(m->dev, p->rows, LLM_GLU_SIGMOID, a[LLM_MA_ATTN_GATE],
                     out, a[LLM_MA_ATTN]);
     }

@@ -341,6 +341,7 @@ llm_model_cols(const llm_desc_t *d, llm_model_act_t a)
     case LLM_MA_ATTN_GATE:
     case LLM_MA_ATTN_OUT:
         return d->facts[LLM_LT_Q].out == LLM_DIM_Q_GATE
+               || d->layers[0].want[LLM_LT_ATTN_GATE]
                ? llm_desc_max(d, LLM_DIM_HEADS) : 0;
 
     case LLM_MA_CONV_IN:

@@ -66,6 +66,7 @@ typedef struct {
     int          late_norm;             /* ffn_norm is called as if it were
                                            behind attention */
     int          gated;                 /* attn_q has gates of the heads */
+    int          attn_gate;             /* they are a matrix of their own */
     uint32_t     interval;              /* the last of so many layers has
                                            attention; 0: all */
     uint32_t     conv;                  /* ssm.conv_kernel */
@@ -695,6 +696,7 @@ tiny_layer(tiny_file_t *f, const tiny_t *t, uint32_t layer)
         { "attn_v.bias", v, 0, !t->fused && (t->qkv_bias || t->all_bias) },
         { "attn_output.bias", t->embd, 0, t->all_bias },
         { "attn_sinks.weight", t->heads, 0, t->sinks },
+        { "attn_gate.weight", t->embd, o, t->attn_gate },
         { "post_attention_norm.weight", t->embd, 0,
           t->post || t->late_norm },
         { "ffn_norm.weight", t->embd, 0,

@@ -91,6 +91,8 @@ PLM = dict(SMALL, arch="plm", kv_b=1, latent=24, plain=10, rot=6,
 DOTS1 = dict(SMALL, arch="dots1", qk_norm=1, experts=6, used=2, ff_expert=24,
              ff_shared=48, dense=1, probs_bias=1, weights_scale=2.5)
 EXAONE_MOE = dict(DOTS1, arch="exaone-moe", layers=4, window=4, gating=2)
+AFMOE = dict(DOTS1, arch="afmoe", layers=4, window=4, gating=2, post=1,
+             attn_gate=1)
 QWEN35 = dict(SMALL, arch="qwen35", qk_norm=1, late_norm=1, rot=4, gated=1,
               interval=2, conv=3, ssm_inner=20, ssm_heads=4, ssm_groups=2,
               ssm_state=6)
@@ -170,6 +172,8 @@ MODELS = {
     "bailingmoe2": dict(DOTS1, arch="bailingmoe2", fused=1, gating=2,
                         experts=8, groups=4, groups_used=2, rot=4),
     "exaone-moe": EXAONE_MOE,
+    "afmoe": AFMOE,
+    "afmoe, no windows": dict(AFMOE, window=0, kv_heads=1),
     "bailingmoe": dict(SMALL, arch="bailingmoe", experts=6, used=3,
                        ff_expert=24, ff_shared=24),
     "mellum": dict(QWEN3MOE, arch="mellum", layers=4, window=4,
@@ -251,7 +255,7 @@ def norm(m, x, vector, name):
 def windowed(m, layer):
     """Of so many layers the last sees everything."""
     period = {"gemma2": 2, "gemma3": 6, "cohere2": 4, "gpt-oss": 2,
-              "exaone-moe": 4, "mellum": 4}.get(m["arch"])
+              "exaone-moe": 4, "mellum": 4, "afmoe": 4}.get(m["arch"])
     return bool(m.get("window")) and (not period
                                       or layer % period != period - 1)
 
@@ -301,6 +305,8 @@ def turn(m, x, layer):
     """x [ids, heads, head_k]"""
     if m.get("pos") or (m["arch"] in ("cohere2", "exaone-moe")
                         and not windowed(m, layer)):
+        return x
+    if m["arch"] == "afmoe" and layer % 4 == 3:
         return x
     n = m.get("rot") or m["head_k"]
     cos, sin = (t[:, None] for t in angles(m, n, layer))
@@ -406,7 +412,9 @@ def attention(m, w, x):
                                             m["heads"])[h] - top)
         out.append(p / total @ v[:, h // group])
     out = np.concatenate(out, -1)
-    if m.get("gated"):
+    if m.get("attn_gate"):
+        gate = w("attn_gate", x, out.shape[-1])
+    if m.get("gated") or m.get("attn_gate"):
         out = out * sigmoid(gate)
     return w("attn_output", out, m["embd"])
 
@@ -612,7 +620,7 @@ def states(m):
     """The final state of every position, which the head reads."""
     embd = tensor("token_embd.weight", m["type"], VOCAB, m["embd"])
     x = embd[IDS] * factors(m)[0]
-    if m["arch"].startswith("gemma"):
+    if m["arch"].startswith("gemma") or m["arch"] == "afmoe":
         x = x * np.sqrt(m["embd"])
     if m.get("pos"):
         x = x + tensor("position_embd.weight", m["type"], CTX,
