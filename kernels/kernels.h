@@ -244,7 +244,9 @@ typedef enum {
                                            g sigmoid(1.702 g) (u + 1) */
     LLM_GLU_SIGMOID,                    /* 1 / (1 + e^-x); it and the next are
                                            LLM_CAN_STATE's */
-    LLM_GLU_LINEAR                      /* x: glu() is a product of two */
+    LLM_GLU_LINEAR,                     /* x: glu() is a product of two */
+    LLM_GLU_BOUND                       /* max(-bound, min(x, bound)); act()
+                                           alone */
 } llm_glu_t;
 
 /* an activation without a gate */
@@ -255,6 +257,7 @@ typedef struct {
      * p, n, b and eps in this order
      */
     float             xielu[4];
+    float             bound;
 } llm_act_fn_t;
 
 typedef enum {

@@ -239,7 +239,7 @@ llm_layer_needs(const llm_desc_t *d, const llm_layer_desc_t *l,
     }
 
     if ((l->want[LLM_LT_UP] && l->want[LLM_LT_GATE] == LLM_WANT_NONE)
-        || l->act.kind > LLM_GLU_GELU)
+        || l->act.kind > LLM_GLU_GELU || l->bound > 0)
     {
         needs |= LLM_CAN_ACTS;
     }

@@ -152,6 +152,8 @@ typedef struct {
     int                 chunks;
     float               scale;          /* of the scores */
     float               softcap;
+    float               bound;          /* of the products that are Q, K and
+                                           V; 0: none */
     float               temp_scale;
     uint32_t            temp_floor;
     uint32_t            temp_offset;
@@ -228,6 +230,7 @@ typedef struct {
                                            factor on cos and sin is all of it:
                                            the scores have one instead, which
                                            read() gives them */
+    int                       bare;     /* norms have no weights */
     /* a layer's chain; none: attention, then a feed-forward network */
     const llm_block_t        *blocks[LLM_MAX_BLOCKS + 1];
     /* instead of llm_block_attention, or NULL */

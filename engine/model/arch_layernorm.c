@@ -1,6 +1,7 @@
 /*
  * Architectures with LayerNorm and its bias: GPT-2, Falcon, StarCoder and
- * StarCoder 2, StableLM, Nemotron, GPT-NeoX, Orion, CodeShell, Jais 2.
+ * StarCoder 2, StableLM, Nemotron, GPT-NeoX, Orion, CodeShell, Jais 2; the
+ * first OLMo, whose norms have no weights at all.
  */
 
 #include "engine/model/reader.h"
@@ -27,6 +28,17 @@ static const llm_tensor_want_t  llm_stablelm_tensors[] = {
     { LLM_LT_ATTN_NORM_BIAS, LLM_WANT_REQUIRED },
     { LLM_LT_FFN_NORM_BIAS, LLM_WANT_REQUIRED },
     { LLM_LT_N, LLM_WANT_NONE }
+};
+
+static const llm_tensor_want_t  llm_olmo_tensors[] = {
+    { LLM_LT_ATTN_NORM, LLM_WANT_NONE },
+    { LLM_LT_FFN_NORM, LLM_WANT_NONE },
+    { LLM_LT_N, LLM_WANT_NONE }
+};
+
+static const llm_tensor_want_t  llm_olmo_globals[] = {
+    { LLM_GT_OUTPUT_NORM, LLM_WANT_NONE },
+    { LLM_GT_N, LLM_WANT_NONE }
 };
 
 static const llm_tensor_want_t  llm_output_bias[] = {
@@ -207,4 +219,13 @@ const llm_arch_t  llm_arch_jais2 = {
     .act = LLM_GLU_RELU2,
     .tensors = llm_plain_tensors,
     .globals = llm_output_bias
+};
+
+const llm_arch_t  llm_arch_olmo = {
+    .name = "olmo",
+    .norm = LLM_NORM_LAYER,
+    .bare = 1,
+    .tensors = llm_olmo_tensors,
+    .globals = llm_olmo_globals,
+    .read = llm_read_bound
 };

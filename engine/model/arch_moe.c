@@ -1,6 +1,6 @@
 /*
  * Architectures that are known as mixtures of experts alone: gpt-oss, OLMoE,
- * GLM 4.5, MiniMax M2, Llama 4, dots.llm1, Ling 2, K-EXAONE, Trinity.
+ * GLM 4.5, MiniMax M2, Llama 4, dots.llm1, Ling 2, K-EXAONE, Trinity, DBRX.
  */
 
 #include "engine/model/reader.h"
@@ -36,6 +36,11 @@ static const llm_arch_experts_t  llm_gpt_oss_experts = {
 
 static const llm_arch_experts_t  llm_olmoe_experts = {
     .score = LLM_ROUTE_SOFTMAX
+};
+
+static const llm_arch_experts_t  llm_dbrx_experts = {
+    .score = LLM_ROUTE_SOFTMAX,
+    .normalize = 1
 };
 
 static const llm_arch_experts_t  llm_glm4moe_experts = {
@@ -82,6 +87,17 @@ llm_glm4moe_read(llm_reader_t *r)
     llm_read_ignore(r, "rope.dimension_sections");
 
     return LLM_OK;
+}
+
+
+/* another name for the norm before the mixture */
+
+static int
+llm_dbrx_read(llm_reader_t *r)
+{
+    r->d->facts[LLM_LT_FFN_NORM].name = r->d->facts[LLM_LT_ATTN_AFTER].name;
+
+    return llm_read_bound(r);
 }
 
 
@@ -194,6 +210,14 @@ const llm_arch_t  llm_arch_olmoe = {
     .experts = &llm_olmoe_experts,
     .tensors = llm_want_qk_norms,
     .read = llm_olmoe_read
+};
+
+const llm_arch_t  llm_arch_dbrx = {
+    .name = "dbrx",
+    .rope = LLM_ROPE_NEOX,
+    .norm = LLM_NORM_LAYER,
+    .experts = &llm_dbrx_experts,
+    .read = llm_dbrx_read
 };
 
 const llm_arch_t  llm_arch_glm4moe = {

@@ -121,6 +121,28 @@ llm_attend_products(const llm_pass_t *p, int own)
 }
 
 
+/* Q, and K and V if they are the layer's own, within bounds */
+
+static void
+llm_attend_bound(const llm_pass_t *p, int own)
+{
+    llm_model_t   *m = p->m;
+    llm_act_t     *const *a = m->act;
+    llm_act_fn_t   fn = { .kind = LLM_GLU_BOUND, .bound = p->d->bound };
+
+    if (p->d->bound == 0) {
+        return;
+    }
+
+    m->ops->act(m->dev, p->rows, &fn, a[LLM_MA_Q], a[LLM_MA_Q]);
+
+    if (own) {
+        m->ops->act(m->dev, p->rows, &fn, a[LLM_MA_K], a[LLM_MA_K]);
+        m->ops->act(m->dev, p->rows, &fn, a[LLM_MA_V], a[LLM_MA_V]);
+    }
+}
+
+
 static void
 llm_block_attend(const llm_pass_t *p)
 {
@@ -176,6 +198,7 @@ llm_block_attend(const llm_pass_t *p)
     llm_pass_norm(p, p->x, LLM_LT_ATTN_NORM, LLM_LT_ATTN_NORM_BIAS,
                   a[LLM_MA_H]);
     llm_attend_products(p, own);
+    llm_attend_bound(p, own);
     llm_attend_norms(p, &heads);
     m->ops->rope_kv(m->dev, &heads, &rope, a[LLM_MA_Q],
                     own ? a[LLM_MA_K] : NULL, a[LLM_MA_V], m->kv);

@@ -53,7 +53,8 @@ llm_act_t *llm_pass_act(const llm_pass_t *p, llm_model_act_t a,
     uint32_t cols);
 /* the buffers of a layer whose state has heads, as wide as that says */
 void llm_pass_state_acts(const llm_pass_t *p);
-/* y = the model's kind of norm of x; without the tensor y = x */
+/* y = the model's kind of norm of x; without the tensor y = x, unless its
+   norms have no weights */
 void llm_pass_norm(const llm_pass_t *p, const llm_act_t *x,
     llm_layer_tensor_t w, llm_layer_tensor_t bias, llm_act_t *y);
 /* the layer's RoPE, as rope_kv() wants it */

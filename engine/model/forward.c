@@ -84,7 +84,7 @@ llm_forward_head(llm_model_t *m)
         .bias = m->output_norm_bias
     };
 
-    if (m->gives != LLM_GIVES_LOGITS && norm.w) {
+    if (m->gives != LLM_GIVES_LOGITS && (norm.w || m->desc.arch->bare)) {
         m->ops->norm(m->dev, LLM_ROWS_OUT, a[LLM_MA_X_OUT], &norm,
                      a[LLM_MA_STATE]);
 

@@ -52,7 +52,7 @@ llm_pass_norm(const llm_pass_t *p, const llm_act_t *x, llm_layer_tensor_t w,
         .bias = bias == LLM_LT_N ? NULL : p->l->v[bias]
     };
 
-    if (norm.w == NULL) {
+    if (norm.w == NULL && !m->desc.arch->bare) {
         m->ops->scale(m->dev, p->rows, 1, x, 0, y);
         return;
     }

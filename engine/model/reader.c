@@ -315,3 +315,28 @@ llm_read_rest(llm_reader_t *r)
 
     return LLM_OK;
 }
+
+
+int
+llm_read_bound(llm_reader_t *r)
+{
+    float     bound;
+    uint32_t  i;
+
+    bound = 0;
+
+    if (llm_read_f32(r, "attention.clamp_kqv", &bound) == LLM_ERROR) {
+        return LLM_ERROR;
+    }
+
+    if (bound < 0) {
+        return llm_fail(r->err, "%s: %s.attention.clamp_kqv: %g is below 0",
+                        llm_gguf_name(r->g), r->d->hp.arch, bound);
+    }
+
+    for (i = 0; i < r->d->hp.n_layers; i++) {
+        r->d->layers[i].bound = bound;
+    }
+
+    return LLM_OK;
+}

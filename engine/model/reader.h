@@ -88,6 +88,9 @@ int llm_read_windows(llm_reader_t *r, uint32_t period, uint32_t rope);
 /* the same, but the first of every `period` layers has none */
 int llm_read_windows_behind(llm_reader_t *r, uint32_t period, uint32_t rope);
 
+/* gives all layers attention.clamp_kqv as the bound of Q, K and V */
+int llm_read_bound(llm_reader_t *r);
+
 /* adds a rope, that of layers with windows: as the first, but without its
    scaling, and of the base rope.freq_base_swa if the file has it, else of
    `base` */

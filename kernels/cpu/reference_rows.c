@@ -107,6 +107,9 @@ llm_ref_activate(const llm_act_fn_t *fn, double x)
 
     case LLM_GLU_LINEAR:
         return x;
+
+    case LLM_GLU_BOUND:
+        return x > fn->bound ? fn->bound : x < -fn->bound ? -fn->bound : x;
     }
 
     return 0;

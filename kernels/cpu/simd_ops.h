@@ -308,6 +308,10 @@ vf_act(const llm_act_fn_t *fn, const llm_glu_t kind, vf_t x)
     case LLM_GLU_LINEAR:
         return x;
 
+    case LLM_GLU_BOUND:
+        a = vf_set1(fn->bound);
+        return vf_max(vf_sub(vf_zero(), a), vf_min(a, x));
+
     default:
         return vf_sigmoid_act(kind, x);
     }
@@ -373,6 +377,10 @@ simd_glu(const llm_act_fn_t *fn, const float *gate, const float *up,
 
     case LLM_GLU_LINEAR:
         simd_glu_kind(fn, LLM_GLU_LINEAR, gate, up, y, n);
+        break;
+
+    case LLM_GLU_BOUND:
+        simd_glu_kind(fn, LLM_GLU_BOUND, gate, up, y, n);
         break;
     }
 }

@@ -49,6 +49,9 @@ llm_act_one(const llm_act_fn_t &fn, float x)
 
     case LLM_GLU_LINEAR:
         return x;
+
+    case LLM_GLU_BOUND:
+        return x > fn.bound ? fn.bound : x < -fn.bound ? -fn.bound : x;
     }
 
     return 0.0f;

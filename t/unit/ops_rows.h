@@ -56,6 +56,8 @@ static const row_case_t  row_cases[] = {
                                                 -1e-6f } } },
     { .name = "sigmoid", .acts = 1, .fn = { .kind = LLM_GLU_SIGMOID } },
     { .name = "linear", .acts = 1, .fn = { .kind = LLM_GLU_LINEAR } },
+    { .name = "bounds", .acts = 1,
+      .fn = { .kind = LLM_GLU_BOUND, .bound = 0.8f } },
     { .name = "scale", .scale = 0.3f },
     { .name = "scale, added", .scale = -1.7f, .add = 1 },
     { .name = "soft cap", .cap = 2.5f },

@@ -139,6 +139,11 @@ test_tensors(void)
     refused("llama", change(.extra = "blk.0.attn_sinks.weight"),
             "blk.0.attn_sinks.weight", "has no such tensor");
 
+    refused("olmo", change(.extra = "output_norm.weight"),
+            "output_norm.weight", "has no such tensor");
+    refused("olmo", change(.extra = "blk.0.ffn_norm.weight"),
+            "blk.0.ffn_norm.weight", "has no such tensor");
+
     for (i = 0; i < llm_nelems(fused); i++) {
         refused(fused[i].model, change(.drop = fused[i].name), fused[i].lacks,
                 "is missing");
@@ -209,6 +214,7 @@ test_fields(void)
         { "llama.final_logit_softcapping", 30, "soft-capping" },
         { "llama.attention.temperature_scale", 0.1f, "has no such field" },
         { "llama.attention.max_alibi_bias", 8, "ALiBi" },
+        { "llama.attention.clamp_kqv", 8, "clamped K, Q and V" },
         { "llama.context_length", 100, "its type is" }
     };
 
@@ -239,6 +245,8 @@ test_fields(void)
             "llama.rope.scaling.type", "\"longrope\" is not supported");
     refused("llama", change(.str_key = "llama.block_count", .str = "2"),
             "llama.block_count", "its type is");
+    refused("dbrx", change(.f32_key = "dbrx.attention.clamp_kqv", .f32 = -8),
+            "dbrx.attention.clamp_kqv", "-8 is below 0");
     refused("qwen3, YaRN",
             change(.f32_key = "qwen3.rope.scaling.yarn_beta_fast",
                    .f32 = -1),

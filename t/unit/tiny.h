@@ -40,6 +40,9 @@ typedef struct {
     int          pos;                   /* position_embd.weight */
     uint32_t     window;
     float        cap;
+    float        bound;                 /* attention.clamp_kqv */
+    int          bare;                  /* norms without weights */
+    const char  *ffn_norm;              /* its name, if it is not that */
     float        final_cap;
     float        embd_scale;
     float        residual_scale;
@@ -453,6 +456,7 @@ tiny_metadata(tiny_file_t *f, const tiny_t *t)
                                 : "attention.layer_norm_rms_epsilon", 1e-5f);
     tiny_u32(f, a, "attention.sliding_window", t->window);
     tiny_f32(f, a, "attn_logit_softcapping", t->cap);
+    tiny_f32(f, a, "attention.clamp_kqv", t->bound);
     tiny_f32(f, a, "final_logit_softcapping", t->final_cap);
     tiny_f32(f, a, "embedding_scale", t->embd_scale);
     tiny_f32(f, a, "residual_scale", t->residual_scale);
@@ -678,7 +682,7 @@ tiny_layer(tiny_file_t *f, const tiny_t *t, uint32_t layer)
         uint32_t     rows;
         int          there;
     } all[] = {
-        { "attn_norm.weight", t->embd, 0, !t->no_pre },
+        { "attn_norm.weight", t->embd, 0, !t->no_pre && !t->bare },
         { "attn_norm.bias", t->embd, 0, t->layernorm == 2 },
         { "attn_qkv.weight", t->embd, q + k + v, t->fused },
         { "attn_qkv.bias", q + k + v, 0,
@@ -699,8 +703,9 @@ tiny_layer(tiny_file_t *f, const tiny_t *t, uint32_t layer)
         { "attn_gate.weight", t->embd, o, t->attn_gate },
         { "post_attention_norm.weight", t->embd, 0,
           t->post || t->late_norm },
-        { "ffn_norm.weight", t->embd, 0,
-          !t->no_pre && (!t->parallel || t->two_norms) && !t->late_norm },
+        { t->ffn_norm ? t->ffn_norm : "ffn_norm.weight", t->embd, 0,
+          !t->no_pre && (!t->parallel || t->two_norms) && !t->late_norm
+          && !t->bare },
         { "ffn_norm.bias", t->embd, 0,
           t->layernorm == 2 && (!t->parallel || t->two_norms) },
         { "ffn_gate.weight", t->embd, t->ff,
@@ -753,9 +758,12 @@ tiny_gguf(const tiny_t *t, const tiny_change_t *change, llm_buf_t *out)
 
     tiny_metadata(&f, t);
     tiny_tensor(&f, "token_embd.weight", t->type, t->embd, TINY_VOCAB);
-    tiny_tensor(&f, strcmp(t->arch, "lfm2") ? "output_norm.weight"
-                                            : "token_embd_norm.weight",
-                LLM_TYPE_F32, t->embd, 0);
+
+    if (!t->bare) {
+        tiny_tensor(&f, strcmp(t->arch, "lfm2") ? "output_norm.weight"
+                                                : "token_embd_norm.weight",
+                    LLM_TYPE_F32, t->embd, 0);
+    }
 
     if (t->layernorm == 2) {
         tiny_tensor(&f, "output_norm.bias", LLM_TYPE_F32, t->embd, 0);

@@ -79,8 +79,9 @@ STABLELM = dict(SMALL, arch="stablelm", layernorm=2, qk_norm=3, parallel=1,
 NORM_ROPE = ("llama", "granite", "granitehybrid", "cohere2", "deepseek2",
              "mistral4", "plm", "deepseek", "internlm2", "chatglm",
              "baichuan", "xverse",
-             "minicpm", "bailingmoe", "maincoder", "glm4", "mistral3")
-NORMALIZED = ("qwen3moe", "qwen3vlmoe", "gpt-oss", "mellum")
+             "minicpm", "bailingmoe", "maincoder", "glm4", "mistral3",
+             "olmo")
+NORMALIZED = ("qwen3moe", "qwen3vlmoe", "gpt-oss", "mellum", "dbrx")
 
 GPTNEOX = dict(GPT2, arch="gptneox", pos=0, rot=4, parallel=1, two_norms=1)
 MINICPM = dict(SMALL, arch="minicpm")
@@ -91,6 +92,9 @@ PLM = dict(SMALL, arch="plm", kv_b=1, latent=24, plain=10, rot=6,
 DOTS1 = dict(SMALL, arch="dots1", qk_norm=1, experts=6, used=2, ff_expert=24,
              ff_shared=48, dense=1, probs_bias=1, weights_scale=2.5)
 EXAONE_MOE = dict(DOTS1, arch="exaone-moe", layers=4, window=4, gating=2)
+OLMO = dict(SMALL, arch="olmo", layernorm=1, bare=1)
+DBRX = dict(SMALL, arch="dbrx", layernorm=1, fused=1, experts=6, used=3,
+            ff_expert=24, bound=0.6, ffn_norm="attn_output_norm.weight")
 AFMOE = dict(DOTS1, arch="afmoe", layers=4, window=4, gating=2, post=1,
              attn_gate=1)
 QWEN35 = dict(SMALL, arch="qwen35", qk_norm=1, late_norm=1, rot=4, gated=1,
@@ -133,6 +137,8 @@ MODELS = {
     "cohere2": COHERE2,
     "gpt2": GPT2,
     "olmo2": OLMO2,
+    "olmo": OLMO,
+    "olmo, bounded": dict(OLMO, bound=0.5, tied=1, kv_heads=1),
     "phi3": PHI3,
     "phi3, long RoPE": LONGROPE,
     "phi3, long RoPE within its context": dict(LONGROPE, orig_ctx=CTX),
@@ -172,6 +178,7 @@ MODELS = {
     "bailingmoe2": dict(DOTS1, arch="bailingmoe2", fused=1, gating=2,
                         experts=8, groups=4, groups_used=2, rot=4),
     "exaone-moe": EXAONE_MOE,
+    "dbrx": DBRX,
     "afmoe": AFMOE,
     "afmoe, no windows": dict(AFMOE, window=0, kv_heads=1),
     "bailingmoe": dict(SMALL, arch="bailingmoe", experts=6, used=3,
@@ -243,7 +250,9 @@ def rms(x, w):
 
 def norm(m, x, vector, name):
     """The model's norm of x, by the tensors that vector(name, n) gives."""
-    w = vector(name + ".weight", m["embd"])
+    if m.get("bare"):
+        return rms(x - x.mean(-1, keepdims=True), 1)
+    w = vector(m.get(name, name + ".weight"), m["embd"])
     if not m.get("layernorm"):
         return rms(x, w)
     x = x - x.mean(-1, keepdims=True)
@@ -370,6 +379,8 @@ def attention(m, w, x):
         q, k, v = (w(*a) for a in zip(
             ("attn_q", "attn_k", "attn_v"), (x, x, x),
             [sizes[0] * (2 if m.get("gated") else 1)] + sizes[1:]))
+    if m.get("bound"):
+        q, k, v = (np.clip(y, -m["bound"], m["bound"]) for y in (q, k, v))
     if m.get("gated"):
         q, gate = (y.reshape(len(IDS), -1) for y in np.split(
             q.reshape(len(IDS), m["heads"], -1), 2, -1))
