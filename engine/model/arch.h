@@ -74,6 +74,8 @@ typedef enum {
     LLM_DIM_CONV_WIDTH,                 /* inputs that it sees: of a vector,
                                            one for each channel */
     LLM_DIM_SSM,                        /* all heads of a recurrent layer */
+    LLM_DIM_SSM_MIXED,                  /* they, and the convolution's
+                                           channels */
     LLM_DIM_SSM_HEAD,                   /* one of them */
     LLM_DIM_SSM_HEADS,                  /* a number for each of them */
     LLM_DIM_SSM_HEADS_2,                /* two numbers */

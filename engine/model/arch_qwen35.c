@@ -6,6 +6,8 @@
 #include "engine/model/blocks.h"
 #include "engine/model/reader.h"
 
+#include <stdio.h>
+
 
 static const llm_arch_experts_t  llm_qwen35_experts = {
     .score = LLM_ROUTE_SOFTMAX,
@@ -61,11 +63,13 @@ llm_qwen35_read(llm_reader_t *r)
 }
 
 
-/* alpha and beta are one tensor */
+/* alpha and beta are one tensor; in older files Q, K, V and the gate are, too
+   */
 
 static int
 llm_qwen3next_read(llm_reader_t *r)
 {
+    char               name[64];
     uint32_t           i;
     llm_layer_desc_t  *l;
 
@@ -76,6 +80,15 @@ llm_qwen3next_read(llm_reader_t *r)
             l->want[LLM_LT_DELTA_ALPHA] = LLM_WANT_NONE;
             l->want[LLM_LT_DELTA_BETA] = LLM_WANT_NONE;
             l->want[LLM_LT_DELTA_BOTH] = LLM_WANT_REQUIRED;
+        }
+
+        snprintf(name, sizeof(name), "blk.%u.%s", i,
+                 r->d->facts[LLM_LT_DELTA_MIXED].name);
+
+        if (l->want[LLM_LT_DELTA_QKV] && llm_gguf_find_tensor(r->g, name)) {
+            l->want[LLM_LT_DELTA_QKV] = LLM_WANT_NONE;
+            l->want[LLM_LT_DELTA_GATE] = LLM_WANT_NONE;
+            l->want[LLM_LT_DELTA_MIXED] = LLM_WANT_REQUIRED;
         }
     }
 

@@ -70,6 +70,9 @@ llm_desc_dim(const llm_desc_t *d, const llm_layer_desc_t *l, llm_dim_t dim)
     case LLM_DIM_SSM:
         return l->state.n_heads * l->state.n_cols;
 
+    case LLM_DIM_SSM_MIXED:
+        return l->state.n_heads * l->state.n_cols + l->state.conv_channels;
+
     case LLM_DIM_SSM_HEAD:
         return l->state.n_cols;
 

@@ -124,6 +124,9 @@ llm_load_weight_bytes(const llm_model_t *m)
             size = m->ops->weight_size(p->t->type, p->n,
                                        (uint32_t) p->t->ne[0]);
             n = llm_load_add(n, llm_load_times(size, p->t->ne[2]));
+
+            /* a copy of its rows is kept */
+            n = llm_load_add(n, k == LLM_LT_DELTA_MIXED ? p->t->size : 0);
         }
     }
 

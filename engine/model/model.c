@@ -789,6 +789,7 @@ llm_model_free(llm_model_t *m)
 
     for (i = 0; m->layers && i < m->desc.hp.n_layers; i++) {
         free(m->layers[i].k_b);
+        free(m->layers[i].mixed);
     }
 
     free(m->layers);

@@ -67,6 +67,8 @@ typedef struct {
     float              out_scale;       /* LLM_LT_OUT_SCALE */
     float             *k_b;             /* K_B of files that have KV_B, or
                                            NULL */
+    char              *mixed;           /* rows of DELTA_MIXED, those of
+                                           DELTA_QKV first; or NULL */
 } llm_model_layer_t;
 
 /* rank.c: a head on the host; pointers are NULL where there is no tensor */

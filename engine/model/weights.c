@@ -476,6 +476,85 @@ llm_load_kv_b(llm_load_t *l, uint32_t layer)
 }
 
 
+/*
+ * Older files of Qwen3-Next have Q, K, V and the gate of a head of K beside
+ * each other, in one matrix.  Its rows in the order of DELTA_QKV and, behind
+ * that, of DELTA_GATE.
+ */
+
+static char *
+llm_load_mixed_rows(const llm_layer_desc_t *d, const llm_gguf_tensor_t *t)
+{
+    char        *rows;
+    size_t       row, at;
+    uint32_t     g, i, n[4];
+    const char  *from;
+
+    rows = malloc(t->size);
+
+    if (rows == NULL) {
+        return NULL;
+    }
+
+    row = llm_type_row_size(t->type, t->ne[0]);
+    from = t->data;
+    n[0] = n[1] = d->state.n_rows;
+    n[2] = n[3] = d->state.n_heads / d->n_ssm_groups * d->state.n_cols;
+
+    for (g = 0; g < d->n_ssm_groups; g++) {
+        for (i = 0, at = 0; i < llm_nelems(n); i++) {
+            memcpy(rows + (at + (size_t) g * n[i]) * row, from, n[i] * row);
+            at += (size_t) d->n_ssm_groups * n[i];
+            from += n[i] * row;
+        }
+    }
+
+    return rows;
+}
+
+
+static int
+llm_load_mixed(llm_load_t *l, uint32_t layer)
+{
+    uint32_t                  i, first, n;
+    llm_model_layer_t        *ml = &l->m->layers[layer];
+    const llm_ops_t          *ops = l->m->ops;
+    const llm_layer_desc_t   *d = &l->m->desc.layers[layer];
+    const llm_tensor_part_t  *p = &d->tensors[LLM_LT_DELTA_MIXED];
+
+    static const uint32_t  ids[] = { LLM_LT_DELTA_QKV, LLM_LT_DELTA_GATE };
+
+    if (p->t == NULL) {
+        return LLM_OK;
+    }
+
+    ml->mixed = llm_load_mixed_rows(d, p->t);
+
+    if (ml->mixed == NULL) {
+        return llm_fail(l->err, "%s: no memory for the rows of ssm_in of "
+                        "layer %u", llm_gguf_name(l->m->gguf), layer);
+    }
+
+    for (i = 0, first = 0; i < llm_nelems(ids); i++, first += n) {
+        n = llm_desc_dim(&l->m->desc, d, l->m->desc.facts[ids[i]].out);
+        ml->w[ids[i]] = ops->weight_create(l->m->dev, p->t->type, n,
+                            (uint32_t) p->t->ne[0],
+                            ml->mixed + first * llm_type_row_size(
+                                                    p->t->type,
+                                                    p->t->ne[0]),
+                            LLM_WEIGHT_LINEAR, l->err);
+
+        if (ml->w[ids[i]] == NULL
+            || llm_load_scale(l, p->scale, ml->w[ids[i]]) != LLM_OK)
+        {
+            return LLM_ERROR;
+        }
+    }
+
+    return llm_load_progress(l, p->t->size);
+}
+
+
 static int
 llm_load_layer(llm_load_t *l, uint32_t layer)
 {
@@ -488,7 +567,7 @@ llm_load_layer(llm_load_t *l, uint32_t layer)
     for (i = 0; i < LLM_LT_N; i++) {
         p = &l->m->desc.layers[layer].tensors[i];
 
-        if (p->t == NULL || i == LLM_LT_KV_B) {
+        if (p->t == NULL || i == LLM_LT_KV_B || i == LLM_LT_DELTA_MIXED) {
             continue;
         }
 
@@ -514,7 +593,9 @@ llm_load_layer(llm_load_t *l, uint32_t layer)
         }
     }
 
-    if (llm_load_kv_b(l, layer) != LLM_OK) {
+    if (llm_load_kv_b(l, layer) != LLM_OK
+        || llm_load_mixed(l, layer) != LLM_OK)
+    {
         return LLM_ERROR;
     }
 

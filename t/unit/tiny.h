@@ -77,6 +77,8 @@ typedef struct {
     uint32_t     ssm_heads;
     uint32_t     ssm_groups;
     uint32_t     ssm_state;
+    int          mixed;                 /* qwen3next: the products of a
+                                           recurrent layer are one matrix */
     uint32_t     shortconv;
     uint32_t     latent;                /* width of the latent; head_k and
                                            head_v are those of the file */
@@ -572,12 +574,13 @@ tiny_attends(const tiny_t *t, uint32_t layer)
 static inline void
 tiny_recurrent(tiny_file_t *f, const tiny_t *t, uint32_t layer)
 {
-    int        delta, mamba;
+    int        delta, mamba, next;
     char       name[64];
     size_t     i;
     uint32_t   channels, groups, heads;
 
     delta = strncmp(t->arch, "qwen", 4) == 0;
+    next = strcmp(t->arch, "qwen3next") == 0;
     mamba = !delta && t->conv;
     heads = llm_max(t->ssm_heads, 1);
     groups = llm_max(t->ssm_groups, 1);
@@ -589,10 +592,12 @@ tiny_recurrent(tiny_file_t *f, const tiny_t *t, uint32_t layer)
         uint32_t     rows;
         int          there;
     } all[] = {
-        { "attn_qkv.weight", t->embd, channels, delta },
-        { "attn_gate.weight", t->embd, t->ssm_inner, delta },
-        { "ssm_alpha.weight", t->embd, heads, delta },
-        { "ssm_beta.weight", t->embd, heads, delta },
+        { "attn_qkv.weight", t->embd, channels, delta && !t->mixed },
+        { "attn_gate.weight", t->embd, t->ssm_inner, delta && !t->mixed },
+        { "ssm_in.weight", t->embd, channels + t->ssm_inner, t->mixed },
+        { "ssm_alpha.weight", t->embd, heads, delta && !next },
+        { "ssm_beta.weight", t->embd, heads, delta && !next },
+        { "ssm_ba.weight", t->embd, 2 * heads, next },
         { "ssm_a", heads, 0, delta },
         { "ssm_norm.weight", t->ssm_inner / heads, 0, delta },
         { "ssm_in.weight", t->embd, t->ssm_inner + channels + heads, mamba },

@@ -81,7 +81,8 @@ NORM_ROPE = ("llama", "granite", "granitehybrid", "cohere2", "deepseek2",
              "baichuan", "xverse",
              "minicpm", "bailingmoe", "maincoder", "glm4", "mistral3",
              "olmo")
-NORMALIZED = ("qwen3moe", "qwen3vlmoe", "gpt-oss", "mellum", "dbrx")
+NORMALIZED = ("qwen3moe", "qwen3vlmoe", "gpt-oss", "mellum", "dbrx",
+              "qwen3next")
 
 GPTNEOX = dict(GPT2, arch="gptneox", pos=0, rot=4, parallel=1, two_norms=1)
 MINICPM = dict(SMALL, arch="minicpm")
@@ -100,6 +101,8 @@ AFMOE = dict(DOTS1, arch="afmoe", layers=4, window=4, gating=2, post=1,
 QWEN35 = dict(SMALL, arch="qwen35", qk_norm=1, late_norm=1, rot=4, gated=1,
               interval=2, conv=3, ssm_inner=20, ssm_heads=4, ssm_groups=2,
               ssm_state=6)
+QWEN3NEXT = dict(QWEN35, arch="qwen3next", experts=6, used=2, ff_expert=24,
+                 ff_shared=40, shared_switch=1)
 LFM2 = dict(SMALL, arch="lfm2", qk_norm=1, interval=2, shortconv=3, tied=1)
 GRANITEHYBRID = dict(SMALL, arch="granitehybrid", interval=2, conv=4,
                      ssm_inner=24, ssm_heads=4, ssm_groups=2, ssm_state=10,
@@ -206,6 +209,8 @@ MODELS = {
     "deepseek2, YaRN": dict(LITE, scaling="yarn", factor=40.0, orig_ctx=64,
                             yarn_log=0.0707),
     "qwen35": QWEN35,
+    "qwen3next": QWEN3NEXT,
+    "qwen3next, older file": dict(QWEN3NEXT, mixed=1),
     "lfm2": LFM2,
     "granitehybrid": GRANITEHYBRID,
     "llama, odd sizes": ODD,
@@ -442,30 +447,46 @@ def silu(x):
 
 
 def delta(m, w, x):
-    """A gated delta net, arXiv:2412.06464; heads of V are tiled over K's."""
+    """A gated delta net, arXiv:2412.06464; heads of V are tiled over K's, but
+    Qwen3-Next's lie beside each other."""
     heads, groups, rows = m["ssm_heads"], m["ssm_groups"], m["ssm_state"]
     inner, cols = m["ssm_inner"], m["ssm_inner"] // heads
     channels = inner + 2 * groups * rows
-    qkv = silu(causal(w("attn_qkv", x, channels),
-                      w.vector("ssm_conv1d.weight", (channels, m["conv"]))))
+    wide = heads // groups
+    if m.get("mixed"):
+        parts = w("ssm_in", x, channels + inner).reshape(len(x), groups, -1)
+        *qkv, gate = (y.reshape(len(x), -1) for y in np.split(
+            parts, np.cumsum([rows, rows, wide * cols]), -1))
+        qkv = np.concatenate(qkv, -1)
+    else:
+        qkv, gate = w("attn_qkv", x, channels), w("attn_gate", x, inner)
+    if m["arch"] == "qwen3next":
+        both = w("ssm_ba", x, 2 * heads).reshape(len(x), groups, 2, wide)
+        beta, alpha = (both[:, :, i].reshape(len(x), -1) for i in (0, 1))
+        of = [h // wide for h in range(heads)]
+    else:
+        alpha, beta = w("ssm_alpha", x, heads), w("ssm_beta", x, heads)
+        of = [h % groups for h in range(heads)]
+    qkv = silu(causal(qkv, w.vector("ssm_conv1d.weight",
+                                    (channels, m["conv"]))))
     q, k, v = np.split(qkv, [groups * rows, 2 * groups * rows], -1)
     q, k = (y.reshape(len(x), groups, rows) for y in (q, k))
     q, k = (y / np.sqrt((y * y).sum(-1, keepdims=True) + 1e-6)
             for y in (q, k))
     v = v.reshape(len(x), heads, cols)
     decay = np.exp(w.vector("ssm_a", heads) * np.logaddexp(
-        0, w("ssm_alpha", x, heads) + w.vector("ssm_dt.bias", heads)))
-    beta = sigmoid(w("ssm_beta", x, heads))
+        0, alpha + w.vector("ssm_dt.bias", heads)))
+    beta = sigmoid(beta)
     y = np.zeros((len(x), heads, cols))
     for h in range(heads):
         s = np.zeros((rows, cols))
         for t in range(len(x)):
-            key = k[t, h % groups]
+            key = k[t, of[h]]
             s = decay[t, h] * s
             s += np.outer(key, beta[t, h] * (v[t, h] - key @ s))
-            y[t, h] = q[t, h % groups] @ s / np.sqrt(rows)
+            y[t, h] = q[t, of[h]] @ s / np.sqrt(rows)
     y = rms(y, w.vector("ssm_norm.weight", cols)).reshape(len(x), -1)
-    return w("ssm_out", y * silu(w("attn_gate", x, inner)), m["embd"])
+    return w("ssm_out", y * silu(gate), m["embd"])
 
 
 def mamba2(m, w, x):
@@ -506,7 +527,7 @@ def mix(m, w, x):
     """Attention, or what a layer has instead."""
     if not m.get("interval") or (w.layer + 1) % m["interval"] == 0:
         return attention(m, w, x)
-    return {"qwen35": delta, "lfm2": shortconv,
+    return {"qwen35": delta, "qwen3next": delta, "lfm2": shortconv,
             "granitehybrid": mamba2}[m["arch"]](m, w, x)
 
 
