@@ -697,7 +697,8 @@ static const llm_ops_t  llm_ops_cuda = {
     llm_cuda_drawn,
     LLM_CAN_NORMS | LLM_CAN_ACTS | LLM_CAN_WINDOWS | LLM_CAN_SCORES
         | LLM_CAN_ROPE | LLM_CAN_KV | LLM_CAN_SCALE | LLM_CAN_EMBED
-        | LLM_CAN_EXPERTS | LLM_CAN_STATE | LLM_CAN_ENCODE,
+        | LLM_CAN_EXPERTS | LLM_CAN_STATE | LLM_CAN_ENCODE
+        | LLM_CAN_FACTORS,
     llm_cuda_act_cols,
     llm_cuda_act,
     llm_cuda_scale,
@@ -721,7 +722,7 @@ static const llm_ops_t  llm_ops_cuda = {
     llm_cuda_pieces,
     NULL,
     NULL,
-    NULL,
+    llm_cuda_weight_scale,
     NULL
 };
 

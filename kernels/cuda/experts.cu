@@ -245,6 +245,7 @@ llm_k_expert_add(const uint32_t *count, uint32_t n_used, const float *weight,
 typedef struct {
     llm_packed_t          w;            /* of expert 0 */
     size_t                stride;       /* bytes from expert to expert */
+    const float          *factors;      /* [n_experts] or NULL */
     const float          *bias;         /* [n_experts][n_out] or NULL */
     float                *y;            /* [pairs][n_out] */
 } llm_expert_product_t;
@@ -337,6 +338,7 @@ llm_k_experts(llm_expert_args_t a)
         pair = a.order[seg.first + c];
         v = llm_sum_parts<NT>(s, r, c);
         v = p.scales ? __fmul_rn(v, p.scales[col]) : v;
+        v = e.factors ? __fmul_rn(v, e.factors[seg.expert]) : v;
         v = e.bias ? v + e.bias[(size_t) seg.expert * p.n_out + col] : v;
         e.y[(size_t) pair * p.n_out + col] = v;
     }
@@ -414,6 +416,7 @@ llm_expert_product(llm_expert_product_t *p, const llm_weight_t *w,
 {
     llm_packed_view(&p->w, w->cls, w->type, w->n_out, w->n_in, w->packed);
     p->stride = w->stride;
+    p->factors = w->factors;
     p->bias = bias ? bias->data : NULL;
     p->y = y;
 }

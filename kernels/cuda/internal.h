@@ -229,6 +229,8 @@ struct llm_weight_s {
     uint32_t          n_experts;        /* of experts_create(), whose matrices
                                            are packed one by one */
     size_t            stride;           /* bytes from one to the next */
+    float            *factors;          /* on products, one for each matrix; or
+                                           NULL */
 };
 
 /*
@@ -385,6 +387,8 @@ llm_weight_t *llm_cuda_weight_create(llm_dev_t *dev, uint32_t type,
     uint32_t n_out, uint32_t n_in, const void *src, int usage,
     llm_err_t *err);
 void llm_cuda_weight_free(llm_dev_t *dev, llm_weight_t *w);
+int llm_cuda_weight_scale(llm_dev_t *dev, llm_weight_t *w,
+    const float *scales, llm_err_t *err);
 llm_weight_t *llm_cuda_experts_create(llm_dev_t *dev, uint32_t type,
     uint32_t n_experts, uint32_t n_out, uint32_t n_in, const void *src,
     size_t stride, llm_err_t *err);

@@ -373,8 +373,30 @@ llm_cuda_weight_free(llm_dev_t *dev, llm_weight_t *w)
         llm_cuda_free(d, w->raw);
         llm_cuda_free(d, w->w16);
         llm_cuda_free(d, w->packed);
+        llm_cuda_free(d, w->factors);
         free(w);
     }
+}
+
+
+int
+llm_cuda_weight_scale(llm_dev_t *dev, llm_weight_t *w, const float *scales,
+    llm_err_t *err)
+{
+    size_t       size;
+    llm_cuda_t  *d = (llm_cuda_t *) dev;
+
+    size = llm_max(w->n_experts, 1u) * sizeof(float);
+
+    if (llm_cuda_alloc((void **) &w->factors, size, "a weight's factors", err)
+        != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    llm_cuda_put(d, w->factors, scales, size, "upload of a weight's factors");
+
+    return llm_cuda_report(d, err);
 }
 
 
@@ -491,7 +513,9 @@ llm_cuda_blas(llm_cuda_t *d, uint32_t rows, const uint16_t *x,
 {
     llm_blas_args_t  a;
 
-    if (o->y_is16) {
+    /* a factor is not among what the plans' bits were compared for */
+
+    if (o->y_is16 || o->factor) {
         return 1;
     }
 
@@ -599,6 +623,7 @@ llm_cuda_linear(llm_dev_t *dev, llm_rows_t which, const llm_act_t *x,
     for (i = 0; i < n; i++) {
         o.count = count;
         o.scales = NULL;
+        o.factor = out[i].w->factors;
         o.bias = out[i].bias ? out[i].bias->data : NULL;
         o.y = out[i].y->data;
         o.n_out = out[i].w->n_out;

@@ -86,6 +86,7 @@ typedef struct {
 typedef struct {
     const uint32_t   *count;            /* number of rows */
     const float      *scales;           /* of the weight's rows, or NULL */
+    const float      *factor;           /* of all of them, or NULL */
     const float      *bias;             /* or NULL */
     void             *y;
     uint32_t          n_out;            /* y's stride */
@@ -216,6 +217,7 @@ llm_put(const llm_out_t &o, uint32_t row, uint32_t col, float v)
 
     i = (size_t) row * o.n_out + col;
     v = o.scales ? __fmul_rn(v, o.scales[col]) : v;
+    v = o.factor ? __fmul_rn(v, *o.factor) : v;
 
     if (o.y_is16) {
         y16 = (uint16_t *) o.y + i;

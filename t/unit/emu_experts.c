@@ -48,13 +48,15 @@ tolerance(uint32_t type)
 }
 
 
+/* scaled: a factor for each matrix of each expert */
+
 static void
-test_case(const mix_case_t *c, uint32_t type)
+test_case(const mix_case_t *c, uint32_t type, int scaled)
 {
     enum { REF = 40, ALONE = 12 };
 
     int         same;
-    float      *x, *logits, *y, *want;
+    float      *x, *logits, *y, *want, scales[3 * MAX_EXPERTS];
     mix_t       m;
     size_t      n;
     double      far;
@@ -72,12 +74,17 @@ test_case(const mix_case_t *c, uint32_t type)
 
     make_mix(&m, c);
     make_rows(c, MIX_ROWS, x, logits);
+    ops_fill(scales, 3 * c->n_experts, 9);
+
+    for (i = 0; scaled && i < 3; i++) {
+        m.scales[i] = scales + i * c->n_experts;
+    }
 
     run_reference(&m, x, logits, REF, want);
     run_new(&m, type, LLM_ROWS_ALL, x, logits, NULL, REF, REF, y);
     far = distance(c, y, want, (size_t) REF * c->n_in);
-    ok(far <= tolerance(type), "%s: %s: %.2g", llm_type_name(type), c->name,
-       far);
+    ok(far <= tolerance(type), "%s: %s%s: %.2g", llm_type_name(type),
+       c->name, scaled ? ", with factors" : "", far);
 
     for (i = 0, seed = 5; i < MIX_ROWS; i++) {
         order[i] = i;
@@ -451,7 +458,8 @@ main(void)
     }
 
     for (i = 0; i < llm_nelems(cases); i++) {
-        test_case(&cases[i], i % 3 == 2 ? LLM_TYPE_BF16 : LLM_TYPE_F16);
+        test_case(&cases[i], i % 3 == 2 ? LLM_TYPE_BF16 : LLM_TYPE_F16, 0);
+        test_case(&cases[i], i % 3 == 1 ? LLM_TYPE_BF16 : LLM_TYPE_F16, 1);
     }
 
     return done_testing();

@@ -148,6 +148,10 @@ matrix(uint32_t type, uint32_t n_out, uint32_t n_in, uint64_t seed)
 }
 
 
+/* what product()'s weights are multiplied by, 0: nothing */
+static float  product_factor __attribute__((unused));
+
+
 static inline void
 product(llm_dev_t *d, uint32_t type, const uint8_t *m, uint32_t n_out,
     uint32_t n_in, int usage, uint32_t rows, const float *x,
@@ -168,6 +172,11 @@ product(llm_dev_t *d, uint32_t type, const uint8_t *m, uint32_t n_out,
     if (w == NULL) {
         printf("Bail out! %s\n", err.msg);
         exit(1);
+    }
+
+    if (product_factor != 0) {
+        ok(d->ops->weight_scale(d, w, &product_factor, &err) == LLM_OK,
+           "a factor");
     }
 
     ax = act(d, LLM_ACT_VALUE, rows, n_in, x);

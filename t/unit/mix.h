@@ -89,6 +89,8 @@ typedef struct {
     float             *gate_bias;
     float             *up_bias;
     float             *down_bias;
+    const float       *scales[3];       /* factors of gate, up and down, or
+                                           NULL; the caller's */
     llm_route_t        route;
 } mix_t;
 
@@ -241,6 +243,12 @@ run_mix(llm_dev_t *dev, const mix_t *m, llm_rows_t kind, const float *x,
                              c->n_in, m->up, m->stride[1], &err);
     w[2] = o->experts_create(dev, m->type[2], c->n_experts,
                              c->n_in, c->n_ff, m->down, m->stride[2], &err);
+
+    for (i = 0; i < 3; i++) {
+        if (m->scales[i] && w[i]) {
+            (void) o->weight_scale(dev, w[i], m->scales[i], &err);
+        }
+    }
 
     v[0] = v[1] = v[2] = NULL;
 
