@@ -99,6 +99,24 @@ setting(const char *name, size_t otherwise)
 }
 
 
+size_t
+shared_most()
+{
+    switch (setting("LLM_EMU_CAPABILITY", 89)) {
+
+    case 80:
+        return 163 * 1024;
+
+    case 90:
+    case 100:
+        return EMU_SHARED_MAX;
+
+    default:
+        return 99 * 1024;
+    }
+}
+
+
 /* for the n-th call since the variable was set to n */
 
 bool
@@ -551,7 +569,7 @@ launch(void *stream, const char *name, const void *entry, dim3 grid,
 
     if (n == 0 || n > EMU_MAX_THREADS || grid.x == 0 || grid.y == 0
         || grid.z == 0 || grid.y > 65535 || grid.z > 65535
-        || shared > EMU_SHARED_MAX)
+        || shared > shared_most())
     {
         fprintf(stderr, "emu: kernel %s: a launch of (%u,%u,%u) blocks of "
                 "(%u,%u,%u) threads with %zu bytes\n", name, grid.x, grid.y,

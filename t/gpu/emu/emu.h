@@ -20,7 +20,8 @@
  * might not be loaded yet.
  *
  * Faults, by the environment: LLM_EMU_MEMORY is the device's memory in
- * bytes; LLM_EMU_CAPABILITY=80 makes it an Ampere (89, Ada, without);
+ * bytes; LLM_EMU_CAPABILITY=80 makes it an Ampere (89, Ada, without), 90 a
+ * Hopper, each with the shared memory that its blocks have;
  * LLM_EMU_FAIL_ALLOC=n lets the n-th allocation, of the device's or of
  * pinned memory, fail, counted from when devices were counted last;
  * LLM_EMU_FAIL_LAUNCH=n lets the n-th kernel fail, counted from when the

@@ -57,6 +57,9 @@ void run_queue(const EmuEvent *until = nullptr);
 /* a number of the environment */
 size_t setting(const char *name, size_t otherwise);
 
+/* bytes of shared memory that a block of the GPU may have */
+size_t shared_most();
+
 /* memory that ends at a guard page, nullptr when there is none */
 uint8_t *guarded(size_t size);
 

@@ -133,7 +133,7 @@ cudaGetDeviceProperties(cudaDeviceProp *p, int n)
     memset(p, 0, sizeof(*p));
     snprintf(p->name, sizeof(p->name), "emulated GPU");
     p->totalGlobalMem = total_memory();
-    p->sharedMemPerBlockOptin = EMU_SHARED_MAX;
+    p->sharedMemPerBlockOptin = emu::shared_most();
     p->major = (int) setting("LLM_EMU_CAPABILITY", 89) / 10;
     p->minor = (int) setting("LLM_EMU_CAPABILITY", 89) % 10;
     p->multiProcessorCount = 4;
@@ -147,7 +147,7 @@ cudaError_t
 cudaDeviceGetAttribute(int *v, cudaDeviceAttr a, int n)
 {
     (void) n;
-    *v = a == cudaDevAttrMultiProcessorCount ? 4 : EMU_SHARED_MAX;
+    *v = a == cudaDevAttrMultiProcessorCount ? 4 : (int) emu::shared_most();
 
     return cudaSuccess;
 }
