@@ -23,13 +23,6 @@
 #include "kernels/cuda/attention.h"
 
 
-static __device__ __forceinline__ float
-llm_exp2(float x)
-{
-    return exp2f(x);
-}
-
-
 /* the state of a warp's 16 rows: lane holds rows lane / 4 and + 8 */
 template<int DH> struct llm_att_state_t {
     float  max[2];
@@ -55,31 +48,6 @@ llm_att_clear(llm_att_state_t<DH> &s)
             s.acc[i][j] = 0;
         }
     }
-}
-
-
-/* the weights of two partial results, given their common maximum */
-
-static __device__ __forceinline__ void
-llm_att_weights(float m0, float m1, float *m, float *w0, float *w1)
-{
-    *m = fmaxf(m0, m1);
-    *w0 = m0 == -INFINITY ? 0.0f : llm_exp2(m0 - *m);
-    *w1 = m1 == -INFINITY ? 0.0f : llm_exp2(m1 - *m);
-}
-
-
-static __device__ __forceinline__ float
-llm_att_join(float a, float wa, float b, float wb)
-{
-    return __fmaf_rn(b, wb, __fmul_rn(a, wa));
-}
-
-
-static __device__ __forceinline__ uint32_t
-llm_att_pack(float a, float b)
-{
-    return (uint32_t) llm_store16(a, 0) | (uint32_t) llm_store16(b, 0) << 16;
 }
 
 
@@ -347,26 +315,6 @@ llm_att_merge(llm_att_state_t<DH> &all, const llm_att_state_t<DH> &part)
                                                  part.acc[n][2 * i + 1], w1);
         }
     }
-}
-
-
-/*
- * The factor from the sum of values to a row's result, and the sink's share,
- * if there is one: a key of that score without a value.
- */
-
-static __device__ __forceinline__ float
-llm_att_factor(const llm_att_args_t &a, uint32_t head, float max, float sum)
-{
-    float  m, w, sink;
-
-    if (a.sinks == NULL) {
-        return 1.0f / sum;
-    }
-
-    llm_att_weights(max, a.sinks[head] * LLM_LOG2E, &m, &w, &sink);
-
-    return w / __fmaf_rn(sum, w, sink);
 }
 
 
@@ -684,7 +632,10 @@ llm_cuda_attention(llm_dev_t *dev, const llm_heads_t *h, const llm_act_t *q,
 
     dim = llm_max(a.dk, a.dv);
 
-    if (dim <= 64) {
+    if (h->latent) {
+        llm_cuda_latent(d, a);
+
+    } else if (dim <= 64) {
         llm_att_launch<64, 64>(d, a);
 
     } else if (dim <= 128) {

@@ -22,6 +22,7 @@
    than 128, so others go to the kernel of the widest */
 #define LLM_ATT_SLOPES(DK)  ((DK) != 256)
 
+
 typedef struct {
     const float      *q;
     const uint8_t    *kc;               /* the layer's pages */
@@ -47,6 +48,10 @@ typedef struct {
     int               out16;            /* out is 16 bits wide, else float */
     int               bf16;             /* type of out; K, V and P are f16 */
 } llm_att_args_t;
+
+/* attention_latent.cu: attention of heads that are latent, but for the merging
+   of splits */
+void llm_cuda_latent(llm_cuda_t *d, const llm_att_args_t &a);
 
 
 /* how the scores of a row of queries fall with the distance */
@@ -75,6 +80,58 @@ static __device__ __forceinline__ uint32_t
 llm_att_end(const llm_att_args_t &a, uint32_t pos, uint32_t len)
 {
     return len - pos > a.behind ? pos + a.behind + 1 : len;
+}
+
+
+static __device__ __forceinline__ float
+llm_exp2(float x)
+{
+    return exp2f(x);
+}
+
+
+/* the weights of two partial results, given their common maximum */
+
+static __device__ __forceinline__ void
+llm_att_weights(float m0, float m1, float *m, float *w0, float *w1)
+{
+    *m = fmaxf(m0, m1);
+    *w0 = m0 == -INFINITY ? 0.0f : llm_exp2(m0 - *m);
+    *w1 = m1 == -INFINITY ? 0.0f : llm_exp2(m1 - *m);
+}
+
+
+static __device__ __forceinline__ float
+llm_att_join(float a, float wa, float b, float wb)
+{
+    return __fmaf_rn(b, wb, __fmul_rn(a, wa));
+}
+
+
+static __device__ __forceinline__ uint32_t
+llm_att_pack(float a, float b)
+{
+    return (uint32_t) llm_store16(a, 0) | (uint32_t) llm_store16(b, 0) << 16;
+}
+
+
+/*
+ * The factor from the sum of values to a row's result, and the sink's share,
+ * if there is one: a key of that score without a value.
+ */
+
+static __device__ __forceinline__ float
+llm_att_factor(const llm_att_args_t &a, uint32_t head, float max, float sum)
+{
+    float  m, w, sink;
+
+    if (a.sinks == NULL) {
+        return 1.0f / sum;
+    }
+
+    llm_att_weights(max, a.sinks[head] * LLM_LOG2E, &m, &w, &sink);
+
+    return w / __fmaf_rn(sum, w, sink);
 }
 
 

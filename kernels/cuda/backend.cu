@@ -586,6 +586,7 @@ llm_cuda_select(llm_cuda_t *d, llm_err_t *err)
 
     snprintf(d->name, sizeof(d->name), "%s", prop.name);
     d->major = prop.major;
+    d->shared = prop.sharedMemPerBlockOptin;
 
     return LLM_OK;
 }
@@ -698,7 +699,7 @@ static const llm_ops_t  llm_ops_cuda = {
     LLM_CAN_NORMS | LLM_CAN_ACTS | LLM_CAN_WINDOWS | LLM_CAN_SCORES
         | LLM_CAN_ROPE | LLM_CAN_KV | LLM_CAN_SCALE | LLM_CAN_EMBED
         | LLM_CAN_EXPERTS | LLM_CAN_STATE | LLM_CAN_ENCODE
-        | LLM_CAN_FACTORS,
+        | LLM_CAN_LATENT | LLM_CAN_FACTORS,
     llm_cuda_act_cols,
     llm_cuda_act,
     llm_cuda_scale,
@@ -720,8 +721,8 @@ static const llm_ops_t  llm_ops_cuda = {
     llm_cuda_delta,
     llm_cuda_scan,
     llm_cuda_pieces,
-    NULL,
-    NULL,
+    llm_cuda_heads_create,
+    llm_cuda_linear_heads,
     llm_cuda_weight_scale,
     NULL
 };

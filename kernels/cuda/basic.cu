@@ -218,6 +218,8 @@ typedef struct {
     uint32_t          n_kv_heads;
     uint32_t          dk;
     uint32_t          dv;
+    uint32_t          plain;            /* elements of a latent head before
+                                           those that are rotated; else 0 */
     uint32_t          n_dims;           /* 0: no rotation */
     int               neox;
     int               norm_last;
@@ -361,9 +363,10 @@ llm_kv_write(uint8_t *block, uint32_t slot, uint32_t dim, const float *src,
 __global__ void
 llm_k_rope_kv(llm_cuda_step_t st, llm_rope_args_t a)
 {
-    float      *s, *p, temper;
-    size_t      block;
-    uint32_t    i, row, head, pos, page, lane;
+    float        *s, *p, temper;
+    size_t        block;
+    uint32_t      i, first, row, head, pos, page, lane;
+    const float  *v;
 
     LLM_SHARED(mem);
 
@@ -380,13 +383,14 @@ llm_k_rope_kv(llm_cuda_step_t st, llm_rope_args_t a)
 
     if (head < a.n_heads) {
         p = a.q + ((size_t) row * a.n_heads + head) * a.dk;
+        first = a.temp_scale != 0 ? 0 : a.plain;
 
-        for (i = lane; i < a.dk; i += 32) {
+        for (i = first + lane; i < a.dk; i += 32) {
             s[i] = p[i];
         }
 
         __syncwarp();
-        llm_rope_head(a, s, a.q_norm, pos);
+        llm_rope_head(a, s + a.plain, a.q_norm, pos);
         temper = 1;
 
         if (a.temp_scale != 0) {
@@ -395,7 +399,7 @@ llm_k_rope_kv(llm_cuda_step_t st, llm_rope_args_t a)
                                           / a.temp_floor));
         }
 
-        for (i = lane; i < a.dk; i += 32) {
+        for (i = first + lane; i < a.dk; i += 32) {
             p[i] = s[i] * temper;
         }
 
@@ -407,21 +411,23 @@ llm_k_rope_kv(llm_cuda_step_t st, llm_rope_args_t a)
                     + pos / LLM_KV_PAGE];
     block = (size_t) page * a.n_kv_heads + head;
 
-    p = a.k + ((size_t) row * a.n_kv_heads + head) * a.dk;
+    p = a.k + ((size_t) row * a.n_kv_heads + head) * (a.dk - a.plain);
+    v = a.v + ((size_t) row * a.n_kv_heads + head) * a.dv;
 
     for (i = lane; i < a.dk; i += 32) {
-        s[i] = p[i];
+        s[i] = i < a.plain ? v[i] : p[i - a.plain];
     }
 
     __syncwarp();
-    llm_rope_head(a, s, a.k_norm, pos);
+    llm_rope_head(a, s + a.plain, a.k_norm, pos);
 
     llm_kv_write(a.kc + block * llm_kv_block(a.dk, a.kv_fp8),
                  pos % LLM_KV_PAGE, a.dk, s, a.kv_fp8);
-    llm_kv_write(a.vc + block * llm_kv_block(a.dv, a.kv_fp8),
-                 pos % LLM_KV_PAGE, a.dv,
-                 a.v + ((size_t) row * a.n_kv_heads + head) * a.dv,
-                 a.kv_fp8);
+
+    if (a.plain == 0) {
+        llm_kv_write(a.vc + block * llm_kv_block(a.dv, a.kv_fp8),
+                     pos % LLM_KV_PAGE, a.dv, v, a.kv_fp8);
+    }
 }
 
 
@@ -447,6 +453,7 @@ llm_cuda_rope_kv(llm_dev_t *dev, const llm_heads_t *h,
     a.n_kv_heads = h->n_kv_heads;
     a.dk = h->head_dim_k;
     a.dv = h->head_dim_v;
+    a.plain = h->latent ? h->head_dim_v : 0;
     a.n_dims = rope->n_dims;
     a.neox = rope->kind == LLM_ROPE_NEOX;
     a.norm_last = h->norm_last;

@@ -261,24 +261,6 @@ typedef struct {
 } llm_expert_args_t;
 
 
-/* the view of an expert's matrix */
-
-static __device__ __forceinline__ llm_packed_t
-llm_expert_view(const llm_expert_product_t &e, uint32_t expert)
-{
-    size_t        at;
-    llm_packed_t  p = e.w;
-
-    at = expert * e.stride;
-    p.bytes += at;
-    p.bits += at;
-    p.pairs += at / sizeof(uint32_t);
-    p.scales = p.scales ? p.scales + at / sizeof(float) : NULL;
-
-    return p;
-}
-
-
 /* block (row tile of the weight, segment, product) */
 
 template<int CLS, int NT> __global__ void
@@ -302,7 +284,7 @@ llm_k_experts(llm_expert_args_t a)
 
     seg = a.segments[blockIdx.y];
     e = blockIdx.z ? a.p[1] : a.p[0];
-    p = llm_expert_view(e, seg.expert);
+    p = llm_packed_of(e.w, e.stride, seg.expert);
     s = (float *) mem;
     warp = threadIdx.x / 32;
     end = llm_k_part(p.blocks, warp + 1);

@@ -31,6 +31,9 @@ extern "C" {
 /* most elements of a head of K or V */
 #define LLM_CUDA_MAX_HEAD  576
 
+/* of a head of V that is the beginning of its K */
+#define LLM_CUDA_MAX_LATENT  512
+
 /* bytes of one half of the pinned memory for uploads */
 #define LLM_CUDA_STAGE  (16 << 20)
 
@@ -144,6 +147,7 @@ typedef struct {
     char              name[256];
     int               index;
     int               major;
+    size_t            shared;           /* most bytes of it for a block */
     int               bf16;             /* VALUE is bf16, else f16 */
 
     llm_cuda_slot_t   slots[2];
@@ -226,8 +230,8 @@ struct llm_weight_s {
     uint16_t         *w16;
     uint8_t          *packed;
     int               cls;              /* class of packed: see linear.h */
-    uint32_t          n_experts;        /* of experts_create(), whose matrices
-                                           are packed one by one */
+    uint32_t          n_experts;        /* of experts_create(), or heads, whose
+                                           matrices are packed one by one */
     size_t            stride;           /* bytes from one to the next */
     float            *factors;          /* on products, one for each matrix; or
                                            NULL */
@@ -351,8 +355,8 @@ void llm_cuda_follow(llm_cuda_t *d);
 uint32_t llm_cuda_draw_parts(uint32_t n);
 void llm_cuda_draw(llm_cuda_t *d);
 
-/* the operations: basic.cu, values.cu, attention.cu, linear.cu, route.cu,
-   experts.cu, state.cu */
+/* the operations: basic.cu, values.cu, attention.cu, linear.cu, heads.cu,
+   route.cu, experts.cu, state.cu */
 void llm_cuda_embed(llm_dev_t *dev, const llm_weight_t *w, llm_act_t *x);
 void llm_cuda_norm(llm_dev_t *dev, llm_rows_t rows, const llm_act_t *x,
     const llm_norm_t *n, llm_act_t *y);
@@ -392,6 +396,11 @@ int llm_cuda_weight_scale(llm_dev_t *dev, llm_weight_t *w,
 llm_weight_t *llm_cuda_experts_create(llm_dev_t *dev, uint32_t type,
     uint32_t n_experts, uint32_t n_out, uint32_t n_in, const void *src,
     size_t stride, llm_err_t *err);
+llm_weight_t *llm_cuda_heads_create(llm_dev_t *dev, uint32_t type,
+    uint32_t n_heads, uint32_t n_out, uint32_t n_in, const void *src,
+    size_t stride, llm_err_t *err);
+void llm_cuda_linear_heads(llm_dev_t *dev, llm_rows_t rows,
+    const llm_weight_t *w, const llm_act_t *x, llm_act_t *y);
 llm_choice_t *llm_cuda_choice_create(llm_dev_t *dev,
     const llm_choice_opts_t *opts, llm_err_t *err);
 void llm_cuda_choice_free(llm_dev_t *dev, llm_choice_t *c);

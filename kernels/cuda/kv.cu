@@ -3,8 +3,8 @@
  * results of attention that is split over them.
  *
  * Invariant: the layers lie one behind the other, each with its pages of K
- * and then those of V, as large as the layer needs.  Pages are multiples of
- * 16 bytes.  llm_kv_t owns all of it.
+ * and then those of V, as large as the layer needs; a latent layer has none of
+ * V.  Pages are multiples of 16 bytes.  llm_kv_t owns all of it.
  */
 
 #include "kernels/cuda/internal.h"
@@ -40,7 +40,7 @@ llm_cuda_kv_page(const llm_kv_opts_t *o, uint32_t layer, int fp8, size_t *k,
 
     l = llm_cuda_kv_shape(o, layer);
     *k = l.n_kv_heads * llm_kv_block(l.head_dim_k, fp8);
-    *v = l.n_kv_heads * llm_kv_block(l.head_dim_v, fp8);
+    *v = l.latent ? 0 : l.n_kv_heads * llm_kv_block(l.head_dim_v, fp8);
 }
 
 
@@ -128,6 +128,33 @@ llm_cuda_kv_place(llm_cuda_t *d, llm_kv_t *kv)
 }
 
 
+/* are the heads as attention can have them? */
+
+static int
+llm_cuda_kv_fits(const llm_kv_opts_t *o, llm_err_t *err)
+{
+    uint32_t        i;
+    llm_kv_layer_t  l;
+
+    if (llm_max(o->head_dim_k, o->head_dim_v) > LLM_CUDA_MAX_HEAD) {
+        return llm_fail(err, "CUDA: heads of %u and %u dimensions, %u is "
+                        "the most", o->head_dim_k, o->head_dim_v,
+                        LLM_CUDA_MAX_HEAD);
+    }
+
+    for (i = 0; i < o->n_layers; i++) {
+        l = llm_cuda_kv_shape(o, i);
+
+        if (l.latent && l.head_dim_v > LLM_CUDA_MAX_LATENT) {
+            return llm_fail(err, "CUDA: a latent of %u dimensions, %u is the "
+                            "most", l.head_dim_v, LLM_CUDA_MAX_LATENT);
+        }
+    }
+
+    return LLM_OK;
+}
+
+
 llm_kv_t *
 llm_cuda_kv_create(llm_dev_t *dev, const llm_kv_opts_t *o, llm_err_t *err)
 {
@@ -135,10 +162,7 @@ llm_cuda_kv_create(llm_dev_t *dev, const llm_kv_opts_t *o, llm_err_t *err)
     llm_kv_t    *kv;
     llm_cuda_t  *d = (llm_cuda_t *) dev;
 
-    if (llm_max(o->head_dim_k, o->head_dim_v) > LLM_CUDA_MAX_HEAD) {
-        (void) llm_fail(err, "CUDA: heads of %u and %u dimensions, %u is "
-                        "the most", o->head_dim_k, o->head_dim_v,
-                        LLM_CUDA_MAX_HEAD);
+    if (llm_cuda_kv_fits(o, err) != LLM_OK) {
         return NULL;
     }
 

@@ -155,6 +155,24 @@ llm_fold(uint32_t i)
 }
 
 
+/* the view of matrix i of a stack, whose matrices are `stride` bytes apart */
+
+static __device__ __forceinline__ llm_packed_t
+llm_packed_of(const llm_packed_t &first, size_t stride, uint32_t i)
+{
+    size_t        at;
+    llm_packed_t  p = first;
+
+    at = i * stride;
+    p.bytes += at;
+    p.bits += at;
+    p.pairs += at / sizeof(uint32_t);
+    p.scales = p.scales ? p.scales + at / sizeof(float) : NULL;
+
+    return p;
+}
+
+
 /* the beginning of part i, in blocks of 32 columns */
 
 static __device__ __forceinline__ uint32_t

@@ -158,8 +158,8 @@ compile() {
     make -s -j "$(nproc)" -f engine/Makefile OBJS="$WORK" CFLAGS="$flags" \
         LIBS="$libs" lib cli load "$WORK/t/emu" "$WORK/t/emu_fp8" \
         "$WORK/t/emu_sample" "$WORK/t/emu_broken" "$WORK/t/emu_ahead" \
-        "$WORK/t/emu_dense" "$WORK/t/emu_experts" "$WORK/t/recurrent" \
-        "$WORK/t/logits" &&
+        "$WORK/t/emu_dense" "$WORK/t/emu_experts" "$WORK/t/emu_latent" \
+        "$WORK/t/recurrent" "$WORK/t/logits" &&
     # shellcheck disable=SC2086
     cc -std=gnu11 $flags -D_GNU_SOURCE= -I. -o "$WORK/bench" \
         t/gpu/bench.c "$WORK/libllm.a" $libs || return 1
@@ -269,7 +269,7 @@ bandwidth() {
 parity() {
     local seconds=${1:-30} name log pids=()
     local names="emu emu_fp8 emu_sample emu_broken emu_ahead emu_dense
-        emu_experts recurrent logits"
+        emu_experts emu_latent recurrent logits"
 
     for name in $names; do
         LLM_GPU_DEVICE=$DEVICE LLM_OBJS=$WORK timeout -k 5 "$seconds" \

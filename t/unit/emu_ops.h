@@ -271,8 +271,12 @@ static const rows_t  life[][3] = {
 };
 
 
-/* rows of the steps from the third on, by the most heads */
-#define ATTEND_HEADS  ((size_t) 110 * 20)
+/* the life that attend() leads: as many steps as `life` has */
+static const rows_t  (*attend_life)[3] __attribute__((unused)) = life;
+
+/* rows of the steps from the third on, and by the most heads */
+#define ATTEND_ROWS   ((size_t) 110)
+#define ATTEND_HEADS  (ATTEND_ROWS * 20)
 
 /* steps of them that were captured ones */
 static uint32_t  attend_replayed;
@@ -295,6 +299,29 @@ forget_pages(step_t *s, const llm_heads_t *h)
 }
 
 
+/* what comes of n latent heads: V, dv elements, is the beginning of K, whose
+   other dk elements k has */
+
+static inline void
+cook_latent(void (*cook)(float *x, size_t n, uint32_t dim), float *k,
+    float *v, size_t n, uint32_t dk, uint32_t dv)
+{
+    float  *both;
+
+    both = ops_alloc((dk + dv) * sizeof(float));
+
+    for ( /* void */ ; n > 0; n--, k += dk, v += dv) {
+        memcpy(both, v, dv * sizeof(float));
+        memcpy(both + dv, k, dk * sizeof(float));
+        cook(both, 1, dk + dv);
+        memcpy(v, both, dv * sizeof(float));
+        memcpy(k, both + dv, dk * sizeof(float));
+    }
+
+    free(both);
+}
+
+
 /*
  * q of the steps from the third on, and the results: as many heads.  With `cook`
  * no head is rotated or normed: what it made of the heads of K and V, n of
@@ -306,8 +333,9 @@ attend(llm_dev_t *d, const attention_t *a,
     void (*cook)(float *x, size_t n, uint32_t dim), float *q_out, float *out)
 {
     int            rc;
-    float         *q, *k, *v, freq[128], norm[576], sinks[32];
+    float         *q, *k, *v, freq[128], norm[576], sinks[80];
     size_t         i, n, rows, done;
+    uint32_t       dk;
     step_t        *s;
     llm_kv_t      *kv;
     llm_act_t     *aq, *ak, *av, *ao;
@@ -321,9 +349,10 @@ attend(llm_dev_t *d, const attention_t *a,
     llm_kv_layer_t  layers[3] = {
         [0] = { .n_kv_heads = 1, .head_dim_k = 16, .head_dim_v = 8 },
         [1] = { .n_kv_heads = a->kv_heads, .head_dim_k = a->dk,
-                .head_dim_v = a->dv }
+                .head_dim_v = a->dv, .latent = a->h.latent }
     };
 
+    dk = a->h.latent ? a->dk - a->dv : a->dk;
     memset(&o, 0, sizeof(o));
     o.n_layers = 3;
     o.n_pages = N_PAGES;
@@ -369,28 +398,31 @@ attend(llm_dev_t *d, const attention_t *a,
     rope.mscale = cook ? 1.0f : 1.1f;
 
     aq = act(d, LLM_ACT_PRODUCT, MAX_ROWS, a->heads * a->dk, NULL);
-    ak = act(d, LLM_ACT_PRODUCT, MAX_ROWS, a->kv_heads * a->dk, NULL);
+    ak = act(d, LLM_ACT_PRODUCT, MAX_ROWS, a->kv_heads * dk, NULL);
     av = act(d, LLM_ACT_PRODUCT, MAX_ROWS, a->kv_heads * a->dv, NULL);
     ao = act(d, LLM_ACT_VALUE, MAX_ROWS, a->heads * a->dv, NULL);
 
     q = ops_alloc((size_t) MAX_ROWS * a->heads * a->dk * sizeof(float));
-    k = ops_alloc((size_t) MAX_ROWS * a->kv_heads * a->dk * sizeof(float));
+    k = ops_alloc((size_t) MAX_ROWS * a->kv_heads * dk * sizeof(float));
     v = ops_alloc((size_t) MAX_ROWS * a->kv_heads * a->dv * sizeof(float));
     s = ops_alloc(sizeof(step_t));
     done = 0;
 
     for (i = 0; i < llm_nelems(life); i++) {
-        for (n = 1; n < 3 && life[i][n].n; n++) { /* void */ }
+        for (n = 1; n < 3 && attend_life[i][n].n; n++) { /* void */ }
 
-        step_fill(s, life[i], (uint32_t) n, i > 2);
+        step_fill(s, attend_life[i], (uint32_t) n, i > 2);
         forget_pages(s, &h);
         rows = s->b.n_tokens;
 
         ops_fill(q, rows * a->heads * a->dk, 10 + i);
-        ops_fill(k, rows * a->kv_heads * a->dk, 20 + i);
+        ops_fill(k, rows * a->kv_heads * dk, 20 + i);
         ops_fill(v, rows * a->kv_heads * a->dv, 30 + i);
 
-        if (cook) {
+        if (cook && a->h.latent) {
+            cook_latent(cook, k, v, rows * a->kv_heads, dk, a->dv);
+
+        } else if (cook) {
             cook(k, rows * a->kv_heads, a->dk);
             cook(v, rows * a->kv_heads, a->dv);
         }

@@ -1,0 +1,364 @@
+/*
+ * Products of heads with a matrix each, for latent attention.
+ *
+ * The matrices are packed as those of experts are.  A block takes some tiles
+ * of one head's matrix, unpacked in registers, and some rows of activations,
+ * which go through shared memory piece by piece.
+ *
+ * Invariant: an element is one chain of instructions over K in its natural
+ * order, whatever the tile.
+ */
+
+#include "kernels/cuda/unpack.h"
+
+#include <assert.h>
+
+#define LLM_HEADS_WARPS  4
+#define LLM_HEADS_COLS   128            /* of a piece of x */
+
+typedef struct {
+    const uint32_t   *count;            /* number of rows */
+    llm_packed_t      w;                /* of head 0 */
+    size_t            stride;           /* bytes from head to head */
+    const float      *factors;          /* [n_heads] or NULL */
+    const void       *x;
+    void             *y;
+    uint32_t          n_in;
+    uint32_t          x_dim;            /* elements of a head of x */
+    uint32_t          y_dim;
+    uint32_t          x_cols;
+    uint32_t          y_cols;
+    int               x_is16;
+    int               y_is16;
+    int               bf16;
+} llm_heads_args_t;
+
+
+llm_weight_t *
+llm_cuda_heads_create(llm_dev_t *dev, uint32_t type, uint32_t n_heads,
+    uint32_t n_out, uint32_t n_in, const void *src, size_t stride,
+    llm_err_t *err)
+{
+    return llm_cuda_experts_create(dev, type, n_heads, n_out, n_in, src,
+                                   stride, err);
+}
+
+
+/* eight elements of x from `at` on, 16-bit; of them only n are there */
+
+static __device__ __forceinline__ uint4
+llm_heads_eight(const llm_heads_args_t &a, size_t at, int n)
+{
+    int              i;
+    float4           lo, hi;
+    uint32_t         v[8];
+    const float     *f;
+
+    if (n >= 8 && at % 8 == 0 && a.x_is16) {
+        return *(const uint4 *) ((const uint16_t *) a.x + at);
+    }
+
+    if (n >= 8 && at % 8 == 0) {
+        f = (const float *) a.x + at;
+        lo = *(const float4 *) f;
+        hi = *(const float4 *) (f + 4);
+        v[0] = llm_store16(lo.x, a.bf16);
+        v[1] = llm_store16(lo.y, a.bf16);
+        v[2] = llm_store16(lo.z, a.bf16);
+        v[3] = llm_store16(lo.w, a.bf16);
+        v[4] = llm_store16(hi.x, a.bf16);
+        v[5] = llm_store16(hi.y, a.bf16);
+        v[6] = llm_store16(hi.z, a.bf16);
+        v[7] = llm_store16(hi.w, a.bf16);
+
+    } else {
+#pragma unroll
+        for (i = 0; i < 8; i++) {
+            v[i] = i < n ? llm_store16(llm_load(a.x, at + i, a.x_is16,
+                                                a.bf16), a.bf16)
+                         : 0;
+        }
+    }
+
+    return make_uint4(v[0] | v[1] << 16, v[2] | v[3] << 16,
+                      v[4] | v[5] << 16, v[6] | v[7] << 16);
+}
+
+
+/* a head's columns from `col` on of rows [row0, row0 + ROWS) of x: zeros where
+   there are none */
+
+template<int ROWS> static __device__ __forceinline__ void
+llm_heads_stage(const llm_heads_args_t &a, uint32_t head, uint32_t row0,
+    uint32_t rows, uint32_t col, uint16_t *s)
+{
+    int       n;
+    uint32_t  i, r, c;
+
+    enum { STRIDE = LLM_HEADS_COLS + 8, CHUNKS = LLM_HEADS_COLS / 8 };
+
+#pragma unroll
+    for (i = threadIdx.x; i < ROWS * CHUNKS; i += LLM_HEADS_WARPS * 32) {
+        r = i / CHUNKS;
+        c = i % CHUNKS * 8;
+        n = row0 + r < rows ? (int) a.n_in - (int) (col + c) : 0;
+
+        *(uint4 *) (s + r * STRIDE + c)
+            = llm_heads_eight(a, (size_t) (row0 + r) * a.x_cols
+                                 + head * a.x_dim + col + c, n);
+    }
+}
+
+
+/* acc += one block of 32 columns: MT tiles of the matrix by NT * 8 rows */
+
+template<int CLS, int MT, int NT> static __device__ __forceinline__ void
+llm_heads_block(const llm_packed_t &p, uint32_t tile, uint32_t block,
+    const uint16_t *s, int bf16, float acc[MT][NT][4])
+{
+    int       k, m, n;
+    uint32_t  lane, t, w[MT][2][4], b[NT][4];
+
+    enum { STRIDE = LLM_HEADS_COLS + 8 };
+
+    lane = threadIdx.x % 32;
+
+#pragma unroll
+    for (m = 0; m < MT; m++) {
+        /* those behind the last are not stored */
+        t = llm_min(tile + (uint32_t) m, p.row_tiles - 1);
+        llm_unpack<CLS>(p, (size_t) t * p.blocks + block, lane, bf16, w[m]);
+    }
+
+#pragma unroll
+    for (n = 0; n < NT; n++) {
+        llm_ldmatrix_x4<0>(b[n], s + ((uint32_t) n * 8 + lane % 8) * STRIDE
+                                 + lane / 8 * 8);
+    }
+
+#pragma unroll
+    for (k = 0; k < 2; k++) {
+#pragma unroll
+        for (m = 0; m < MT; m++) {
+#pragma unroll
+            for (n = 0; n < NT; n++) {
+                if (bf16) {
+                    llm_mma_bf16(acc[m][n], w[m][k], b[n] + 2 * k);
+
+                } else {
+                    llm_mma_f16(acc[m][n], w[m][k], b[n] + 2 * k);
+                }
+            }
+        }
+    }
+}
+
+
+template<int MT, int NT> static __device__ __forceinline__ void
+llm_heads_put(const llm_heads_args_t &a, const llm_packed_t &p, uint32_t head,
+    uint32_t tile, uint32_t row0, uint32_t rows, const float acc[MT][NT][4])
+{
+    int       i, m, n;
+    float     v, f;
+    uint32_t  lane, row, col;
+
+    lane = threadIdx.x % 32;
+    f = a.factors ? a.factors[head] : 1.0f;
+
+#pragma unroll
+    for (m = 0; m < MT; m++) {
+#pragma unroll
+        for (n = 0; n < NT; n++) {
+#pragma unroll
+            for (i = 0; i < 4; i++) {
+                col = (tile + (uint32_t) m) * LLM_TILE_ROWS + lane / 4
+                      + (i & 2 ? 8 : 0);
+                row = row0 + (uint32_t) n * 8 + lane % 4 * 2 + (i & 1);
+
+                if (row >= rows || col >= p.n_out) {
+                    continue;
+                }
+
+                v = acc[m][n][i];
+                v = p.scales ? __fmul_rn(v, p.scales[col]) : v;
+                llm_store(a.y, (size_t) row * a.y_cols + head * a.y_dim + col,
+                          __fmul_rn(v, f), a.y_is16, a.bf16);
+            }
+        }
+    }
+}
+
+
+/* what is behind the elements that are multiplied */
+
+static __device__ __forceinline__ void
+llm_heads_copy(const llm_heads_args_t &a, uint32_t head, uint32_t row,
+    uint32_t end)
+{
+    size_t    from, to;
+    uint32_t  i;
+
+    for ( /* void */ ; row < end; row++) {
+        from = (size_t) row * a.x_cols + head * a.x_dim + a.n_in;
+        to = (size_t) row * a.y_cols + head * a.y_dim + a.w.n_out;
+
+        for (i = threadIdx.x; i < a.x_dim - a.n_in; i += blockDim.x) {
+            llm_store(a.y, to + i, llm_load(a.x, from + i, a.x_is16, a.bf16),
+                      a.y_is16, a.bf16);
+        }
+    }
+}
+
+
+/* block (tiles of the matrix, head, tile of NT * 8 rows) */
+
+template<int CLS, int MT, int NT> __global__ void
+__launch_bounds__(LLM_HEADS_WARPS * 32)
+llm_k_heads(llm_heads_args_t a)
+{
+    float          acc[MT][NT][4];
+    uint16_t      *s;
+    uint32_t       head, tile, row0, rows, b, c;
+    llm_packed_t   p;
+
+    enum { ROWS = NT * 8, BLOCKS = LLM_HEADS_COLS / 32 };
+
+    LLM_SHARED(mem);
+
+    rows = *a.count;
+    row0 = blockIdx.z * ROWS;
+
+    if (row0 >= rows) {
+        return;                         /* rows of a bucket that is not full */
+    }
+
+    s = (uint16_t *) mem;
+    head = blockIdx.y;
+    tile = (blockIdx.x * LLM_HEADS_WARPS + threadIdx.x / 32) * MT;
+    p = llm_packed_of(a.w, a.stride, head);
+
+    if (blockIdx.x == 0) {
+        llm_heads_copy(a, head, row0, llm_min(row0 + ROWS, rows));
+    }
+
+    llm_zero<MT, NT>(acc);
+
+    for (b = 0; b < p.blocks; b += BLOCKS) {
+        __syncthreads();
+        llm_heads_stage<ROWS>(a, head, row0, rows, b * LLM_TILE_COLS, s);
+        __syncthreads();
+
+#pragma unroll
+        for (c = 0; c < BLOCKS; c++) {
+            if (b + c < p.blocks) {
+                llm_heads_block<CLS, MT, NT>(p, tile, b + c, s + c * 32,
+                                             a.bf16, acc);
+            }
+        }
+    }
+
+    llm_heads_put<MT, NT>(a, p, head, tile, row0, rows, acc);
+}
+
+
+template<int CLS, int MT, int NT> static void
+llm_heads_launch(llm_cuda_t *d, uint32_t rows, uint32_t n_heads,
+    const llm_heads_args_t &a)
+{
+    uint32_t  tiles;
+
+    tiles = LLM_HEADS_WARPS * MT;
+
+    llm_launch((llm_k_heads<CLS, MT, NT>),
+               dim3((a.w.row_tiles + tiles - 1) / tiles, n_heads,
+                    (rows + NT * 8 - 1) / (NT * 8)),
+               LLM_HEADS_WARPS * 32,
+               NT * 8 * (LLM_HEADS_COLS + 8) * sizeof(uint16_t), d->stream,
+               a);
+}
+
+
+template<int CLS> static void
+llm_heads_class(llm_cuda_t *d, uint32_t rows, uint32_t n_heads,
+    const llm_heads_args_t &a)
+{
+    if (rows <= 8) {
+        llm_heads_launch<CLS, 1, 1>(d, rows, n_heads, a);
+
+    } else if (rows <= 32) {
+        llm_heads_launch<CLS, 1, 4>(d, rows, n_heads, a);
+
+    } else {
+        llm_heads_launch<CLS, 2, 8>(d, rows, n_heads, a);
+    }
+}
+
+
+void
+llm_cuda_linear_heads(llm_dev_t *dev, llm_rows_t which,
+    const llm_weight_t *w, const llm_act_t *x, llm_act_t *y)
+{
+    uint32_t           rows, n;
+    llm_cuda_t        *d = (llm_cuda_t *) dev;
+    llm_heads_args_t   a;
+
+    n = w->n_experts;
+    rows = llm_cuda_rows(d, which);
+
+    if (rows == 0) {
+        return;
+    }
+
+    assert(x->cols % n == 0 && y->cols % n == 0
+           && x->cols / n - w->n_in == y->cols / n - w->n_out);
+
+    llm_packed_view(&a.w, w->cls, w->type, w->n_out, w->n_in, w->packed);
+    a.count = llm_cuda_count(d, which);
+    a.stride = w->stride;
+    a.factors = w->factors;
+    a.x = x->data;
+    a.y = y->data;
+    a.n_in = w->n_in;
+    a.x_cols = x->cols;
+    a.y_cols = y->cols;
+    a.x_dim = x->cols / n;
+    a.y_dim = y->cols / n;
+    a.x_is16 = x->is16;
+    a.y_is16 = y->is16;
+    a.bf16 = d->bf16;
+
+    switch (w->cls) {
+
+    case LLM_CLASS_FP8:
+        llm_heads_class<LLM_CLASS_FP8>(d, rows, n, a);
+        break;
+
+    case LLM_CLASS_MINS:
+        llm_heads_class<LLM_CLASS_MINS>(d, rows, n, a);
+        break;
+
+    case LLM_CLASS_CODED:
+        llm_heads_class<LLM_CLASS_CODED>(d, rows, n, a);
+        break;
+
+    case 4:
+        llm_heads_class<4>(d, rows, n, a);
+        break;
+
+    case 5:
+        llm_heads_class<5>(d, rows, n, a);
+        break;
+
+    case 6:
+        llm_heads_class<6>(d, rows, n, a);
+        break;
+
+    case LLM_CLASS_16:
+        llm_heads_class<LLM_CLASS_16>(d, rows, n, a);
+        break;
+
+    default:
+        llm_heads_class<8>(d, rows, n, a);
+        break;
+    }
+}
