@@ -26,7 +26,7 @@
 #include "engine/base/base.h"
 #include "kernels/types.h"
 
-/* tokens of one KV page; pages of all layers share one number */
+/* tokens of one KV page; pages of all layers of a cache share one number */
 #define LLM_KV_PAGE      16
 
 /*
@@ -55,7 +55,8 @@ typedef struct llm_act_s     llm_act_t;     /* rows of activations */
 typedef struct llm_weight_s  llm_weight_t;  /* a matrix in the device's
                                                layout */
 typedef struct llm_vec_s     llm_vec_t;     /* a float32 vector: norm, bias */
-typedef struct llm_kv_s      llm_kv_t;      /* the pages of all layers */
+typedef struct llm_kv_s      llm_kv_t;      /* the pages of all layers, or of
+                                               those of one kind */
 typedef struct llm_choice_s  llm_choice_t;  /* which experts rows go to */
 typedef struct llm_state_s   llm_state_t;   /* recurrent states, all layers */
 
@@ -86,6 +87,7 @@ typedef struct {
                                            the device has no fp8 */
     int          kv_fp8;                /* K and V are kept as e4m3, with a
                                            scale for each token and head */
+    int          windows;               /* steps have batch.window_pages */
 } llm_dev_opts_t;
 
 /* ---- drawing the next token from a row of logits ---- */
@@ -193,6 +195,9 @@ typedef struct {
                                            position p lies in page
                                            pages[p / LLM_KV_PAGE] at slot
                                            p % LLM_KV_PAGE */
+    const uint32_t  *window_pages;      /* likewise, in caches of windows (see
+                                           llm_kv_opts_t); NULL: there are
+                                           none */
     const uint32_t  *out_rows;          /* [n_out] row numbers, ascending; a
                                            row may be there several times */
     const llm_draw_t  *draws;           /* [n_out] at most max_seqs of them are
@@ -300,9 +305,17 @@ typedef struct {
                                            of K, and kept once */
 } llm_kv_layer_t;
 
+/*
+ * A model may have two caches, each of some of its layers: one for layers that
+ * see everything, one for those with windows, which has pages of its own, as
+ * they are needed for a shorter time.
+ */
 typedef struct {
     uint32_t     n_layers;
     uint32_t     n_pages;
+    int          windows;               /* its pages are numbered by
+                                           batch.window_pages, not by
+                                           batch.pages */
     uint32_t     n_kv_heads;            /* the most of any layer, as the */
     uint32_t     head_dim_k;            /* next two */
     uint32_t     head_dim_v;
@@ -532,6 +545,15 @@ typedef struct {
     const llm_vec_t  *dt_bias;          /* [n_heads] */
     const llm_vec_t  *d;                /* [n_heads] */
 } llm_scan_t;
+
+
+/* the pages of a sequence in this cache */
+static inline const uint32_t *
+llm_batch_table(const llm_batch_t *b, const llm_kv_opts_t *kv, uint32_t seq)
+{
+    return (kv->windows ? b->window_pages : b->pages)
+           + (size_t) seq * b->max_pages;
+}
 
 
 /* the first position that the one at pos sees */

@@ -213,8 +213,7 @@ llm_rope_write(const llm_rope_job_t *job, uint32_t row, uint32_t thread)
     f = &job->cpu->kernels;
 
     seq = llm_attn_find(b->seq_rows, b->n_seqs, row);
-    page = b->pages[(size_t) seq * b->max_pages
-                    + b->pos[row] / LLM_KV_PAGE];
+    page = llm_batch_table(b, &job->kv->opts, seq)[b->pos[row] / LLM_KV_PAGE];
     slot = b->pos[row] % LLM_KV_PAGE;
 
     whole = (float *) (void *) (job->cpu->scratch
@@ -431,7 +430,7 @@ llm_attn_setup(const llm_attn_job_t *job, const llm_attn_tile_t *t,
     a->kv = kv;
     a->base = kv->data + (size_t) t->kv_head * job->kv->opts.n_pages
                          * kv->page;
-    a->pages = b->pages + (size_t) t->seq * b->max_pages;
+    a->pages = llm_batch_table(b, &job->kv->opts, t->seq);
     a->n = t->n_rows * t->n_heads;
     a->first = split * LLM_ATTN_SPLIT;
     a->last = llm_min(t->last, a->first + LLM_ATTN_SPLIT);

@@ -266,12 +266,28 @@ llm_ref_dim_v(const llm_kv_opts_t *opts)
 }
 
 
+/* layers below n that keep something */
+
+static uint32_t
+llm_ref_kv_layers(const llm_kv_opts_t *opts, uint32_t n)
+{
+    uint32_t  i, kept;
+
+    for (i = 0, kept = 0; i < n; i++) {
+        kept += opts->layers == NULL || opts->layers[i].n_kv_heads != 0;
+    }
+
+    return kept;
+}
+
+
 static size_t
 llm_ref_kv_page_size(llm_dev_t *dev, const llm_kv_opts_t *opts)
 {
     (void) dev;
 
-    return sizeof(float) * LLM_KV_PAGE * opts->n_layers * opts->n_kv_heads
+    return sizeof(float) * LLM_KV_PAGE
+           * llm_ref_kv_layers(opts, opts->n_layers) * opts->n_kv_heads
            * ((size_t) opts->head_dim_k + llm_ref_dim_v(opts));
 }
 
@@ -282,6 +298,7 @@ llm_ref_kv_free(llm_dev_t *dev, llm_kv_t *kv)
     (void) dev;
 
     if (kv) {
+        free(kv->at);
         free(kv->k);
         free(kv->v);
         free(kv);
@@ -294,6 +311,7 @@ llm_ref_kv_create(llm_dev_t *dev, const llm_kv_opts_t *opts, llm_err_t *err)
 {
     double        *sum;
     size_t         pages;
+    uint32_t       i;
     llm_kv_t      *kv;
     llm_refdev_t  *d = (llm_refdev_t *) dev;
 
@@ -319,14 +337,21 @@ llm_ref_kv_create(llm_dev_t *dev, const llm_kv_opts_t *opts, llm_err_t *err)
     kv->v_page = (size_t) LLM_KV_PAGE * opts->n_kv_heads
                  * llm_ref_dim_v(opts);
 
-    pages = (size_t) opts->n_layers * opts->n_pages;
-    kv->k = calloc(pages, kv->k_page * sizeof(float));
-    kv->v = calloc(pages, llm_max(kv->v_page, 1) * sizeof(float));
+    pages = (size_t) llm_ref_kv_layers(opts, opts->n_layers) * opts->n_pages;
+    kv->at = calloc(opts->n_layers, sizeof(*kv->at));
+    kv->k = calloc(llm_max(pages, 1u), llm_max(kv->k_page, 1u)
+                                       * sizeof(float));
+    kv->v = calloc(llm_max(pages, 1u), llm_max(kv->v_page, 1u)
+                                       * sizeof(float));
 
-    if (kv->k == NULL || kv->v == NULL) {
+    if (kv->at == NULL || kv->k == NULL || kv->v == NULL) {
         llm_ref_kv_free(dev, kv);
         (void) llm_ref_no_memory(err, "the KV cache");
         return NULL;
+    }
+
+    for (i = 0; i < opts->n_layers; i++) {
+        kv->at[i] = llm_ref_kv_layers(opts, i);
     }
 
     return kv;
@@ -341,7 +366,7 @@ llm_ref_kv_copy(llm_dev_t *dev, llm_kv_t *kv, uint32_t src, uint32_t dst)
 
     (void) dev;
 
-    for (i = 0; i < kv->opts.n_layers; i++) {
+    for (i = 0; i < llm_ref_kv_layers(&kv->opts, kv->opts.n_layers); i++) {
         base = (size_t) i * kv->opts.n_pages;
 
         memcpy(kv->k + (base + dst) * kv->k_page,

@@ -46,11 +46,13 @@ struct llm_vec_s {
 };
 
 /*
- * k[layer][page][slot][kv head][head_dim_k], v likewise; layers that are
+ * k[at[layer]][page][slot][kv head][head_dim_k], v likewise; layers that are
  * smaller than the largest leave the rest of their pages unused
  */
 struct llm_kv_s {
     llm_kv_opts_t       opts;
+    uint32_t           *at;             /* [n_layers] how many before it keep
+                                           something */
     size_t              k_page;         /* floats of one page of one layer */
     size_t              v_page;
     float              *k;

@@ -13,9 +13,9 @@ llm_ref_slot(const llm_batch_t *b, const llm_kv_t *kv, uint32_t layer,
 {
     uint32_t  page;
 
-    page = b->pages[(size_t) seq * b->max_pages + pos / LLM_KV_PAGE];
+    page = llm_batch_table(b, &kv->opts, seq)[pos / LLM_KV_PAGE];
 
-    return ((size_t) layer * kv->opts.n_pages + page) * LLM_KV_PAGE
+    return ((size_t) kv->at[layer] * kv->opts.n_pages + page) * LLM_KV_PAGE
            + pos % LLM_KV_PAGE;
 }
 

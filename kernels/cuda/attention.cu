@@ -540,7 +540,7 @@ llm_k_attention_merge(llm_cuda_step_t cs, llm_att_args_t a)
 
 
 template<int DK, int DV, int FP8, int SLOPES> static void
-llm_att_launch_as(llm_cuda_t *d, const llm_att_args_t &a)
+llm_att_launch_as(llm_cuda_t *d, const llm_kv_t *kv, const llm_att_args_t &a)
 {
     size_t    shared;
     uint32_t  tiles, splits;
@@ -560,30 +560,30 @@ llm_att_launch_as(llm_cuda_t *d, const llm_att_args_t &a)
 
     llm_launch((llm_k_attention<DK, DV, FP8, SLOPES>),
                dim3(tiles, a.slices * a.n_kv_heads * splits, d->seqs),
-               LLM_ATT_THREADS, shared, d->stream, d->step, a);
+               LLM_ATT_THREADS, shared, d->stream, llm_cuda_step_of(d, kv), a);
 }
 
 
 template<int DK, int DV, int SLOPES> static void
-llm_att_launch_kv(llm_cuda_t *d, const llm_att_args_t &a)
+llm_att_launch_kv(llm_cuda_t *d, const llm_kv_t *kv, const llm_att_args_t &a)
 {
     if (d->opts.kv_fp8) {
-        llm_att_launch_as<DK, DV, 1, SLOPES>(d, a);
+        llm_att_launch_as<DK, DV, 1, SLOPES>(d, kv, a);
 
     } else {
-        llm_att_launch_as<DK, DV, 0, SLOPES>(d, a);
+        llm_att_launch_as<DK, DV, 0, SLOPES>(d, kv, a);
     }
 }
 
 
 template<int DK, int DV> static void
-llm_att_launch(llm_cuda_t *d, const llm_att_args_t &a)
+llm_att_launch(llm_cuda_t *d, const llm_kv_t *kv, const llm_att_args_t &a)
 {
     if (a.slopes) {
-        llm_att_launch_kv<DK, DV, LLM_ATT_SLOPES(DK)>(d, a);
+        llm_att_launch_kv<DK, DV, LLM_ATT_SLOPES(DK)>(d, kv, a);
 
     } else {
-        llm_att_launch_kv<DK, DV, 0>(d, a);
+        llm_att_launch_kv<DK, DV, 0>(d, kv, a);
     }
 }
 
@@ -633,21 +633,21 @@ llm_cuda_attention(llm_dev_t *dev, const llm_heads_t *h, const llm_act_t *q,
     dim = llm_max(a.dk, a.dv);
 
     if (h->latent) {
-        llm_cuda_latent(d, a);
+        llm_cuda_latent(d, kv, a);
 
     } else if (dim <= 64) {
-        llm_att_launch<64, 64>(d, a);
+        llm_att_launch<64, 64>(d, kv, a);
 
     } else if (dim <= 128) {
-        llm_att_launch<128, 128>(d, a);
+        llm_att_launch<128, 128>(d, kv, a);
 
     } else if (dim <= 256 && (a.slopes == NULL || LLM_ATT_SLOPES(256))) {
-        llm_att_launch<256, 256>(d, a);
+        llm_att_launch<256, 256>(d, kv, a);
 
     } else {
         /* each slice computes the scores once more */
         a.slices = (a.dv + LLM_ATT_SLICE - 1) / LLM_ATT_SLICE;
-        llm_att_launch<LLM_CUDA_MAX_HEAD, LLM_ATT_SLICE>(d, a);
+        llm_att_launch<LLM_CUDA_MAX_HEAD, LLM_ATT_SLICE>(d, kv, a);
     }
 
     if (d->splits > 1 && a.behind == 0) {

@@ -51,7 +51,8 @@ typedef struct {
 
 /* attention_latent.cu: attention of heads that are latent, but for the merging
    of splits */
-void llm_cuda_latent(llm_cuda_t *d, const llm_att_args_t &a);
+void llm_cuda_latent(llm_cuda_t *d, const llm_kv_t *kv,
+    const llm_att_args_t &a);
 
 
 /* how the scores of a row of queries fall with the distance */

@@ -583,7 +583,7 @@ llm_k_latent(llm_cuda_step_t cs, llm_att_args_t a)
 /* nonzero if the GPU has not so much shared memory */
 
 template<int R, int FP8> static int
-llm_lat_launch(llm_cuda_t *d, const llm_att_args_t &a)
+llm_lat_launch(llm_cuda_t *d, const llm_kv_t *kv, const llm_att_args_t &a)
 {
     size_t            shared;
     uint32_t          rows;
@@ -603,7 +603,7 @@ llm_lat_launch(llm_cuda_t *d, const llm_att_args_t &a)
     llm_launch((llm_k_latent<R, FP8>),
                dim3((d->max_seq_rows * a.group + rows - 1) / rows,
                     a.n_kv_heads * d->splits, d->seqs),
-               LLM_LAT_THREADS, shared, d->stream, d->step, a);
+               LLM_LAT_THREADS, shared, d->stream, llm_cuda_step_of(d, kv), a);
 
     return 0;
 }
@@ -612,27 +612,27 @@ llm_lat_launch(llm_cuda_t *d, const llm_att_args_t &a)
 /* blocks of no more rows than a sequence can have, and than fit */
 
 template<int FP8> static void
-llm_lat_choose(llm_cuda_t *d, const llm_att_args_t &a)
+llm_lat_choose(llm_cuda_t *d, const llm_kv_t *kv, const llm_att_args_t &a)
 {
     uint32_t  rows;
 
     rows = d->max_seq_rows * a.group;
 
-    if ((rows <= 32 || llm_lat_launch<64, FP8>(d, a))
-        && (rows <= 16 || llm_lat_launch<32, FP8>(d, a)))
+    if ((rows <= 32 || llm_lat_launch<64, FP8>(d, kv, a))
+        && (rows <= 16 || llm_lat_launch<32, FP8>(d, kv, a)))
     {
-        (void) llm_lat_launch<16, FP8>(d, a);
+        (void) llm_lat_launch<16, FP8>(d, kv, a);
     }
 }
 
 
 void
-llm_cuda_latent(llm_cuda_t *d, const llm_att_args_t &a)
+llm_cuda_latent(llm_cuda_t *d, const llm_kv_t *kv, const llm_att_args_t &a)
 {
     if (d->opts.kv_fp8) {
-        llm_lat_choose<1>(d, a);
+        llm_lat_choose<1>(d, kv, a);
 
     } else {
-        llm_lat_choose<0>(d, a);
+        llm_lat_choose<0>(d, kv, a);
     }
 }

@@ -55,9 +55,9 @@ llm_cuda_step_layout(llm_cuda_t *d, uint8_t *base, llm_cuda_step_t *st)
     LLM_STEP_ARRAY(draws, llm_cuda_draw_t, d->opts.max_out);
     LLM_STEP_ARRAY(split_base, uint32_t, d->opts.max_seqs);
     d->step_size = off;
+    st->max_pages = (d->opts.windows ? 2 : 1) * d->opts.max_pages;
     LLM_STEP_ARRAY(pages, uint32_t,
-                   (size_t) d->opts.max_seqs * d->opts.max_pages);
-    st->max_pages = d->opts.max_pages;
+                   (size_t) d->opts.max_seqs * st->max_pages);
 
 #undef LLM_STEP_ARRAY
 
@@ -156,9 +156,15 @@ llm_cuda_step_fill(llm_cuda_t *d, const llm_batch_t *b)
         }
 
         used = (b->kv_len[s] + LLM_KV_PAGE - 1) / LLM_KV_PAGE;
-        memcpy(pages + (size_t) s * d->opts.max_pages,
+        memcpy(pages + (size_t) s * h.max_pages,
                b->pages + (size_t) s * b->max_pages,
                used * sizeof(uint32_t));
+
+        if (b->window_pages) {
+            memcpy(pages + (size_t) s * h.max_pages + d->opts.max_pages,
+                   b->window_pages + (size_t) s * b->max_pages,
+                   used * sizeof(uint32_t));
+        }
 
         longest = llm_max(longest, b->kv_len[s]);
         taken = llm_cuda_split(d, split_base + s, b->kv_len[s],
@@ -322,7 +328,7 @@ llm_cuda_begin(llm_dev_t *dev, const llm_batch_t *b, llm_err_t *err)
     d->seqs = decode ? llm_min(d->rows, d->opts.max_seqs) : b->n_seqs;
     d->out_rows = decode ? llm_min(d->rows, d->opts.max_out) : b->n_out;
 
-    size = d->step_size + (size_t) b->n_seqs * d->opts.max_pages
+    size = d->step_size + (size_t) b->n_seqs * d->step.max_pages
                           * sizeof(uint32_t);
 
     if (llm_cuda_check(d, cudaMemcpyAsync(d->step_dev, d->slot->arrays,

@@ -466,5 +466,6 @@ llm_cuda_rope_kv(llm_dev_t *dev, const llm_heads_t *h,
 
     llm_launch(llm_k_rope_kv,
                dim3(d->rows, h->n_heads + (k ? h->n_kv_heads : 0)), 32,
-               h->head_dim_k * sizeof(float), d->stream, d->step, a);
+               h->head_dim_k * sizeof(float), d->stream,
+               llm_cuda_step_of(d, kv), a);
 }

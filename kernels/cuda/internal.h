@@ -122,7 +122,9 @@ typedef struct {
     const uint32_t   *split_base;       /* [max_seqs] first partial result of
                                            a sequence, or LLM_CUDA_NO_SPLIT */
     const uint32_t   *pages;            /* [max_seqs][max_pages] */
-    uint32_t          max_pages;        /* stride of pages */
+    uint32_t          max_pages;        /* stride of pages: a row of them, and
+                                           one of window_pages behind it, if
+                                           there are such */
 } llm_cuda_step_t;
 
 #define LLM_CUDA_MAX_GRAPHS  256
@@ -191,6 +193,7 @@ typedef struct {
     uint8_t          *stage;            /* pinned, two halves for uploads */
     cudaEvent_t       staged[2];        /* each half is free again */
     float            *partial;          /* results of split attention */
+    size_t            partial_size;     /* bytes */
     uint32_t          partial_cap;      /* splits of one sequence's row */
     const llm_act_t  *logits;           /* the model's; end() copies them */
     float            *host_logits;      /* pinned */
@@ -257,6 +260,20 @@ struct llm_kv_s {
     llm_kv_room_t    *dev_rooms;        /* the same on the device */
     uint8_t          *data;             /* on the device */
 };
+
+/* the step's arrays for kernels over this cache: with its table of pages */
+
+static inline llm_cuda_step_t
+llm_cuda_step_of(const llm_cuda_t *d, const llm_kv_t *kv)
+{
+    llm_cuda_step_t  st;
+
+    st = d->step;
+    st.pages += kv->opts.windows ? d->opts.max_pages : 0;
+
+    return st;
+}
+
 
 #define LLM_KV_SCALE_MIN  (-14)
 #define LLM_KV_SCALE_MAX  7             /* 448 * 2^7 is below f16's largest */

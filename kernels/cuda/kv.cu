@@ -77,28 +77,36 @@ llm_cuda_kv_free(llm_dev_t *dev, llm_kv_t *kv)
 /*
  * Partial results of split attention: enough for every page to be in a split
  * of one sequence; sequences that share pages may need more, and those that
- * find no room are not split.
+ * find no room are not split.  All caches share it, one layer after another.
  */
 
 static int
 llm_cuda_partial(llm_cuda_t *d, const llm_kv_opts_t *o, llm_err_t *err)
 {
+    size_t    row;
     uint32_t  n;
 
     n = o->n_pages / (LLM_CUDA_KV_SPLIT / LLM_KV_PAGE) + d->opts.max_seqs;
+    row = (size_t) o->n_heads * (o->head_dim_v + 2) * sizeof(float);
+
+    if (d->partial && n <= d->partial_cap && n * row <= d->partial_size) {
+        d->partial_cap = (uint32_t) llm_min(d->partial_cap,
+                                            d->partial_size / llm_max(row, 1u));
+        return LLM_OK;
+    }
 
     llm_cuda_free(d, d->partial);
     d->partial = NULL;
+    d->partial_size = 0;
 
-    if (llm_cuda_alloc((void **) &d->partial,
-                       (size_t) n * o->n_heads * (o->head_dim_v + 2)
-                       * sizeof(float), "split attention", err)
+    if (llm_cuda_alloc((void **) &d->partial, n * row, "split attention", err)
         != LLM_OK)
     {
         return LLM_ERROR;
     }
 
     d->partial_cap = n;
+    d->partial_size = n * row;
 
     return LLM_OK;
 }

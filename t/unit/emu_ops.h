@@ -31,6 +31,7 @@ typedef struct {
     uint32_t      seq_rows[OPS_MAX_SEQS + 1];
     uint32_t      kv_len[OPS_MAX_SEQS];
     uint32_t      pages[OPS_MAX_SEQS * OPS_MAX_PAGES];
+    uint32_t      none[OPS_MAX_SEQS * OPS_MAX_PAGES];
 } step_t;
 
 #define N_PAGES  160
@@ -71,7 +72,9 @@ step_fill(step_t *s, const rows_t *r, uint32_t n, int all_out)
     s->b.seq_rows = s->seq_rows;
     s->b.kv_len = s->kv_len;
     s->b.pages = s->pages;
+    s->b.window_pages = s->none;
     s->b.out_rows = s->out;
+    memset(s->none, 0xff, sizeof(s->none));
 }
 
 
@@ -361,6 +364,7 @@ attend(llm_dev_t *d, const attention_t *a,
     o.head_dim_v = a->dv;
     o.n_heads = a->heads;
     o.layers = layers;
+    o.windows = a->h.window != 0;
     kv = d->ops->kv_create(d, &o, &err);
 
     for (i = 0; i < a->rot / 2; i++) {
@@ -413,6 +417,14 @@ attend(llm_dev_t *d, const attention_t *a,
 
         step_fill(s, attend_life[i], (uint32_t) n, i > 2);
         forget_pages(s, &h);
+
+        /* a layer with a window has its pages in the other table */
+
+        if (o.windows) {
+            s->b.pages = s->none;
+            s->b.window_pages = s->pages;
+        }
+
         rows = s->b.n_tokens;
 
         ops_fill(q, rows * a->heads * a->dk, 10 + i);
@@ -494,6 +506,7 @@ open_emu(uint32_t weight_type, int weights_fp8, int kv_fp8)
     o.weight_type = weight_type;
     o.weights_fp8 = weights_fp8;
     o.kv_fp8 = kv_fp8;
+    o.windows = 1;
 
     return open_tested(&o);
 }
