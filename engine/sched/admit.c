@@ -128,7 +128,8 @@ llm_sched_last(const llm_sched_t *s)
 /*
  * Makes sure of a page for the next token of a running sequence.  When there
  * is none, the last of running[] is preempted, which may be this one:
- * LLM_PREEMPTED.  LLM_ERROR: no memory.
+ * LLM_PREEMPTED.  LLM_LATER: it waits for the step in flight.  LLM_ERROR: no
+ * memory.
  */
 
 int
@@ -153,6 +154,13 @@ llm_sched_next_page(llm_sched_t *s, llm_seq_t *q)
         }
 
         victim = llm_sched_last(s);     /* this one has pages */
+
+        /* those that its rows in flight leave behind come back with them */
+
+        if (victim == q && s->in_flight && s->conf.runner.window) {
+            return LLM_LATER;
+        }
+
         llm_sched_preempt(s, victim);
         llm_zone_add(s->figures->preemptions, 1);
 
@@ -249,6 +257,12 @@ llm_sched_fill(llm_sched_t *s, llm_seq_t *q)
 
     need = (llm_sched_first_tokens(s, q) + LLM_KV_PAGE - 1) / LLM_KV_PAGE
            - q->n_pages;
+
+    /* alone it goes on with what its window leaves */
+
+    if (s->n_running == 0 && s->conf.runner.window) {
+        need = llm_min(need, llm_max(llm_pages_available(s->pages), 1u));
+    }
 
     /* running sequences will need more pages, too: leave some, or this one is
        preempted at once */

@@ -209,7 +209,7 @@ llm_step_decode(llm_sched_t *s)
         if (rc == LLM_OK) {
             llm_step_rows(s, q, 1);
 
-        } else {
+        } else if (rc == LLM_ERROR) {
             llm_step_no_memory(s, q->req);
         }
 

@@ -122,6 +122,34 @@ test_prefix(void)
 }
 
 
+/*
+ * A prompt goes on behind what the cache has, and its rows take all pages that
+ * are left: those that the window leaves come back only with their results.
+ */
+
+static void
+test_tight(uint32_t n_pages)
+{
+    int      good;
+    int32_t  ids[145];
+
+    random_ids(ids, 145);
+    window = 70;
+    open_all(n_pages, 300, 1, 64, 1 << 17);
+
+    add(ask(0, ids, 81, 1, 1, 0));
+    (void) run();
+    add(ask(1, ids, 145, 1, 40, 0));
+    good = run() == LLM_OK && asks[1].cached == 80
+           && is_right(&asks[1], 0, 40);
+
+    ok(good && llm_zone_get(zone->models[0].figures.preemptions) == 0,
+       "145 tokens with %u pages, behind %u: right", n_pages,
+       asks[1].cached);
+    close_all();
+}
+
+
 static void
 test_choices(void)
 {
@@ -188,6 +216,8 @@ main(void)
         test_memory(LLM_REQ_NO_CACHE);
         test_prefix();
         test_choices();
+        test_tight(9);
+        test_tight(8);
         test_storms();
     }
 
