@@ -398,6 +398,10 @@ typedef struct {
     uint32_t     kv_used;               /* pages held by sequences */
     uint32_t     kv_cached;             /* pages kept for the prefix cache
                                            only */
+    uint32_t     window_pages;          /* the same of the pages of layers with
+                                           a window, if others have none */
+    uint32_t     window_used;
+    uint32_t     window_cached;
     uint32_t     snapshots;             /* recurrent states kept for it */
     uint64_t     request_memory;        /* bytes that live requests take */
 

@@ -25,7 +25,7 @@ int
 llm_cli_seq_open(llm_cli_seq_t *s, const llm_cli_t *c, uint32_t ctx,
     uint32_t batch, uint32_t max_out, llm_err_t *err)
 {
-    uint32_t          i;
+    uint32_t          i, n_windows;
     llm_model_opts_t  o;
 
     memset(s, 0, sizeof(llm_cli_seq_t));
@@ -49,7 +49,7 @@ llm_cli_seq_open(llm_cli_seq_t *s, const llm_cli_t *c, uint32_t ctx,
     }
 
     s->max_pages = (llm_model_ctx(s->model) + LLM_KV_PAGE - 1) / LLM_KV_PAGE;
-    s->pages = malloc(s->max_pages * sizeof(uint32_t));
+    s->pages = malloc(2 * s->max_pages * sizeof(uint32_t));
     s->pos = malloc(llm_model_batch(s->model) * sizeof(uint32_t));
     s->out = malloc(llm_model_batch(s->model) * sizeof(uint32_t));
 
@@ -58,8 +58,12 @@ llm_cli_seq_open(llm_cli_seq_t *s, const llm_cli_t *c, uint32_t ctx,
         return llm_fail(err, "no memory for the sequence");
     }
 
+    s->window_pages = s->pages + s->max_pages;
+    n_windows = llm_max(llm_model_n_window_pages(s->model), 1u);
+
     for (i = 0; i < s->max_pages; i++) {
         s->pages[i] = i % llm_model_n_pages(s->model);
+        s->window_pages[i] = i % n_windows;
     }
 
     return LLM_OK;
@@ -121,6 +125,7 @@ llm_cli_seq_step(llm_cli_seq_t *s, const int32_t *ids, uint32_t n,
     b.seq_rows = rows;
     b.kv_len = &kv_len;
     b.pages = s->pages;
+    b.window_pages = s->window_pages;
     b.out_rows = s->out;
     b.slots = &slot;
 

@@ -50,6 +50,9 @@ typedef struct {
     _Atomic uint32_t             kv_pages;
     _Atomic uint32_t             kv_used;
     _Atomic uint32_t             kv_cached;
+    _Atomic uint32_t             window_pages;
+    _Atomic uint32_t             window_used;
+    _Atomic uint32_t             window_cached;
     _Atomic uint32_t             snapshots;
     _Atomic uint64_t             request_memory;
     _Atomic uint64_t             prompt_tokens;

@@ -109,6 +109,9 @@ llm_zone_model_stats(llm_zone_t *z, uint32_t model, llm_model_stats_t *st)
     st->kv_pages = llm_zone_get(f->kv_pages);
     st->kv_used = llm_zone_get(f->kv_used);
     st->kv_cached = llm_zone_get(f->kv_cached);
+    st->window_pages = llm_zone_get(f->window_pages);
+    st->window_used = llm_zone_get(f->window_used);
+    st->window_cached = llm_zone_get(f->window_cached);
     st->snapshots = llm_zone_get(f->snapshots);
     st->request_memory = llm_zone_get(f->request_memory);
     st->prompt_tokens = llm_zone_get(f->prompt_tokens);

@@ -308,31 +308,48 @@ llm_desc_needs(const llm_desc_t *d, uint32_t ctx)
 }
 
 
-uint32_t
-llm_desc_window(const llm_desc_t *d, uint32_t ctx)
+static int
+llm_layer_attends(const llm_layer_desc_t *l)
 {
-    uint32_t                 i, window;
-    const llm_layer_desc_t  *l;
+    return l->n_kv_heads != 0;
+}
+
+
+uint32_t
+llm_desc_window(llm_desc_t *d, uint32_t ctx, int *mixed)
+{
+    uint32_t           i, window;
+    llm_layer_desc_t  *l;
 
     window = 0;
+    *mixed = 0;
 
     if (d->hp.encoder) {
         return 0;                       /* windows on both sides */
     }
 
     for (i = 0; i < d->hp.n_layers; i++) {
+        d->layers[i].leaves = llm_layer_attends(&d->layers[i]);
+    }
+
+    for (i = 0; i < d->hp.n_layers; i++) {
         l = &d->layers[i];
 
-        if (l->n_kv_heads == 0) {
-            continue;
+        if (llm_layer_attends(l) && (l->window == 0 || l->window >= ctx)) {
+            d->layers[l->kv_layer].leaves = 0;
+            *mixed = 1;
         }
-
-        if (l->window == 0 || l->window >= ctx) {
-            return 0;
-        }
-
-        window = llm_max(window, l->window);
     }
+
+    for (i = 0; i < d->hp.n_layers; i++) {
+        l = &d->layers[i];
+
+        if (llm_layer_attends(l) && d->layers[l->kv_layer].leaves) {
+            window = llm_max(window, l->window);
+        }
+    }
+
+    *mixed = *mixed && window;
 
     return window;
 }

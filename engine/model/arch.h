@@ -152,6 +152,9 @@ typedef struct {
                                            LLM_NO_ROPE */
     uint32_t            window;         /* as in llm_heads_t */
     int                 chunks;
+    int                 leaves;         /* what it keeps is not read once it
+                                           has left a window: see
+                                           llm_desc_window() */
     float               scale;          /* of the scores */
     float               softcap;
     float               bound;          /* of the products that are Q, K and
@@ -292,9 +295,13 @@ void llm_desc_free(llm_desc_t *d);
 /* what a device must be able to do for it (llm_can_t), for sequences of
    ctx */
 uint32_t llm_desc_needs(const llm_desc_t *d, uint32_t ctx);
-/* the most positions that a row sees in any layer with attention, its own
-   included; 0: all of a sequence of ctx */
-uint32_t llm_desc_window(const llm_desc_t *d, uint32_t ctx);
+/*
+ * Finds the layers whose keys and values are read in windows alone, by
+ * themselves or by other layers (`leaves`).  The most positions that a row
+ * sees there, its own included; 0: no layer is such, for sequences of ctx.
+ * *mixed: others are not.
+ */
+uint32_t llm_desc_window(llm_desc_t *d, uint32_t ctx, int *mixed);
 
 /* dims.c: is the tensor a matrix for linear(), and not a vector? */
 int llm_layer_tensor_is_matrix(const llm_desc_t *d, llm_layer_tensor_t t);

@@ -147,6 +147,7 @@ static void
 llm_block_attend(const llm_pass_t *p)
 {
     int                       own, gates;
+    llm_kv_t                 *kv;
     llm_act_t                *out;
     llm_rope_t                rope;
     llm_model_t              *m = p->m;
@@ -178,6 +179,7 @@ llm_block_attend(const llm_pass_t *p)
 
     own = (d->kv_layer == p->layer);
     gates = (d->gated || l->w[LLM_LT_ATTN_GATE]);
+    kv = llm_pass_kv(p);
     out = gates ? a[LLM_MA_ATTN_OUT] : a[LLM_MA_ATTN];
     rope = llm_pass_rope(p);
 
@@ -201,13 +203,13 @@ llm_block_attend(const llm_pass_t *p)
     llm_attend_bound(p, own);
     llm_attend_norms(p, &heads);
     m->ops->rope_kv(m->dev, &heads, &rope, a[LLM_MA_Q],
-                    own ? a[LLM_MA_K] : NULL, a[LLM_MA_V], m->kv);
+                    own ? a[LLM_MA_K] : NULL, a[LLM_MA_V], kv);
 
     if (p->ends) {
         return;
     }
 
-    m->ops->attention(m->dev, &heads, a[LLM_MA_Q], m->kv, out);
+    m->ops->attention(m->dev, &heads, a[LLM_MA_Q], kv, out);
 
     if (gates) {
         m->ops->glu(m->dev, p->rows, LLM_GLU_SIGMOID, a[LLM_MA_ATTN_GATE],

@@ -92,13 +92,14 @@ llm_block_attend_latent(const llm_pass_t *p)
     m->ops->linear_heads(m->dev, p->rows, l->w[LLM_LT_K_B],
                          a[LLM_MA_Q_HEADS], a[LLM_MA_Q]);
     m->ops->rope_kv(m->dev, &heads, &rope, a[LLM_MA_Q], a[LLM_MA_K],
-                    a[LLM_MA_V], m->kv);
+                    a[LLM_MA_V], llm_pass_kv(p));
 
     if (p->ends) {
         return;
     }
 
-    m->ops->attention(m->dev, &heads, a[LLM_MA_Q], m->kv, a[LLM_MA_ATTN]);
+    m->ops->attention(m->dev, &heads, a[LLM_MA_Q], llm_pass_kv(p),
+                      a[LLM_MA_ATTN]);
     m->ops->linear_heads(m->dev, p->rows, l->w[LLM_LT_V_B], a[LLM_MA_ATTN],
                          a[LLM_MA_HEADS]);
 

@@ -57,6 +57,8 @@ void llm_pass_state_acts(const llm_pass_t *p);
    norms have no weights */
 void llm_pass_norm(const llm_pass_t *p, const llm_act_t *x,
     llm_layer_tensor_t w, llm_layer_tensor_t bias, llm_act_t *y);
+/* the cache that its keys and values lie in */
+llm_kv_t *llm_pass_kv(const llm_pass_t *p);
 /* the layer's RoPE, as rope_kv() wants it */
 llm_rope_t llm_pass_rope(const llm_pass_t *p);
 /* the layer's window, as attention() wants it; 0: the rows of every sequence

@@ -163,6 +163,7 @@ llm_forward_assert(const llm_model_t *m, const llm_batch_t *b)
     assert(b->n_seqs > 0 && b->n_seqs <= m->max_seqs);
     assert(b->n_out <= m->max_out);
     assert(b->max_pages <= m->max_pages);
+    assert(!m->mixed || b->window_pages);
     assert(b->seq_rows[0] == 0 && b->seq_rows[b->n_seqs] == b->n_tokens);
 
     for (i = 0; i < b->n_seqs; i++) {
@@ -308,11 +309,11 @@ llm_model_drawn(llm_model_t *m, uint32_t i, llm_drawn_t *out)
 
 
 void
-llm_model_copy_page(llm_model_t *m, uint32_t src, uint32_t dst)
+llm_model_copy_page(llm_model_t *m, int windows, uint32_t src, uint32_t dst)
 {
-    assert(src < m->n_pages && dst < m->n_pages);
+    assert(src < m->n_pages[windows] && dst < m->n_pages[windows]);
 
-    m->ops->kv_copy(m->dev, m->kv, src, dst);
+    m->ops->kv_copy(m->dev, m->kv[windows], src, dst);
 }
 
 

@@ -15,9 +15,10 @@
 
 
 void
-llm_load_kv_opts(const llm_load_t *l, llm_kv_opts_t *o)
+llm_load_kv_opts(const llm_load_t *l, int windows, llm_kv_opts_t *o)
 {
-    const llm_desc_t  *d = &l->m->desc;
+    const llm_model_t  *m = l->m;
+    const llm_desc_t   *d = &m->desc;
 
     memset(o, 0, sizeof(*o));
     o->n_layers = d->hp.n_layers;
@@ -25,7 +26,9 @@ llm_load_kv_opts(const llm_load_t *l, llm_kv_opts_t *o)
     o->head_dim_k = d->hp.head_dim_k;
     o->head_dim_v = d->hp.head_dim_v;
     o->n_heads = d->hp.n_heads;
-    o->layers = d->kv_differs ? d->kv : NULL;
+    o->windows = windows;
+    o->layers = m->mixed ? m->kv_layers[windows]
+                         : d->kv_differs ? d->kv : NULL;
 }
 
 
@@ -33,11 +36,11 @@ llm_load_kv_opts(const llm_load_t *l, llm_kv_opts_t *o)
    two steps, and the broken ones at both ends */
 
 uint32_t
-llm_load_seq_pages(const llm_model_t *m)
+llm_load_seq_pages(const llm_model_t *m, int windows)
 {
     uint64_t  n;
 
-    if (m->window == 0) {
+    if (m->window == 0 || m->mixed != windows) {
         return m->max_pages;
     }
 
@@ -134,6 +137,28 @@ llm_load_weight_bytes(const llm_model_t *m)
 }
 
 
+/* bytes of the pages of a sequence of ctx, or of one page of each cache */
+
+static size_t
+llm_load_kv_bytes(const llm_load_t *l, int whole)
+{
+    int             i;
+    size_t          n, page;
+    llm_kv_opts_t   o;
+    llm_model_t    *m = l->m;
+
+    for (n = 0, i = 0; i <= m->mixed; i++) {
+        llm_load_kv_opts(l, i, &o);
+        page = m->ops->kv_page_size(m->dev, &o);
+        n = llm_load_add(n, llm_load_times(page, whole
+                                                 ? llm_load_seq_pages(m, i)
+                                                 : 1));
+    }
+
+    return n;
+}
+
+
 /*
  * With kv_cache= that much is taken, else half of what the weights leave, and
  * one sequence of ctx must fit; a page, where ctx may be reduced; and the
@@ -143,14 +168,11 @@ llm_load_weight_bytes(const llm_model_t *m)
 int
 llm_load_fits(llm_load_t *l, size_t free_bytes, size_t all_bytes)
 {
-    char           what[160];
-    size_t         kv, page, weights, need;
-    llm_model_t   *m;
-    llm_kv_opts_t  o;
+    char          what[160];
+    size_t        kv, weights, need;
+    llm_model_t  *m;
 
     m = l->m;
-    llm_load_kv_opts(l, &o);
-    page = m->ops->kv_page_size(m->dev, &o);
     weights = llm_load_weight_bytes(m);
 
     if (l->opts->kv_bytes) {
@@ -159,8 +181,7 @@ llm_load_fits(llm_load_t *l, size_t free_bytes, size_t all_bytes)
         snprintf(what, sizeof(what), "kv_cache is %zu MiB", kv >> 20);
 
     } else {
-        kv = l->opts->ctx || l->opts->whole
-             ? llm_load_times(page, llm_load_seq_pages(m)) : page;
+        kv = llm_load_kv_bytes(l, l->opts->ctx || l->opts->whole);
         kv = llm_load_add(kv, llm_load_times(llm_load_slot_size(l),
                                              (size_t) m->max_seqs + 1));
         need = llm_load_add(weights, llm_load_times(kv, 2));

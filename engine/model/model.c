@@ -1,7 +1,7 @@
 /*
  * Loading a model: checks the file, opens a device, gives it the weights,
- * creates buffers and KV pages; see model.h.  All memory that a step needs is
- * allocated here.
+ * creates buffers; see model.h.  KV pages and states are created by caches.c.
+ * All memory that a step needs is allocated here and there.
  */
 
 #include "engine/model/backend.h"
@@ -122,7 +122,6 @@ llm_load_ctx(llm_load_t *l)
     }
 
     m->max_pages = (m->ctx + LLM_KV_PAGE - 1) / LLM_KV_PAGE;
-    m->window = llm_desc_window(&m->desc, m->ctx);
 
     return LLM_OK;
 }
@@ -235,6 +234,10 @@ llm_load_device(llm_load_t *l)
         llm_load_whole(l);
     }
 
+    if (llm_load_windows(l) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
     memset(&o, 0, sizeof(o));
     o.threads = opts->threads;
     o.isa = opts->isa;
@@ -247,6 +250,7 @@ llm_load_device(llm_load_t *l)
     o.weight_type = llm_load_weight_type(m->gguf);
     o.weights_fp8 = opts->weights_fp8;
     o.kv_fp8 = opts->kv_fp8;
+    o.windows = m->mixed;
 
     if (llm_backend_open(opts->device, opts->backend_dir, &o, &m->dev,
                          l->err) != LLM_OK)
@@ -434,192 +438,6 @@ llm_load_choice(llm_load_t *l)
 }
 
 
-/* how the memory for pages and states is shared out */
-typedef struct {
-    size_t    page;                     /* bytes of one */
-    size_t    slot;                     /* likewise, 0: there are no states */
-    size_t    bytes;                    /* of all */
-    uint64_t  want;                     /* pages for max_seqs sequences of
-                                           ctx; there are no more if a page
-                                           takes no memory */
-    uint64_t  pages;
-    uint64_t  slots;
-} llm_load_share_t;
-
-
-/*
- * A slot for each running sequence; then slots for snapshots, of at most a
- * third of the memory; then pages.
- */
-
-static int
-llm_load_slots(llm_load_t *l, llm_load_share_t *s, size_t bytes)
-{
-    size_t    run;
-    uint64_t  kept;
-
-    s->slots = 0;
-    s->pages = s->page ? bytes / s->page : s->want;
-
-    if (s->slot == 0) {
-        return LLM_OK;
-    }
-
-    if (llm_mul_overflow(s->slot, (size_t) l->m->max_seqs + 1, &run)
-        || run > bytes)
-    {
-        l->memory = l->opts->kv_bytes == 0;
-
-        return llm_fail(l->err, "%s: the recurrent states of %u sequences "
-                        "and a copy take %zu MiB each, and %zu MiB are there "
-                        "for them and the KV cache",
-                        llm_gguf_name(l->m->gguf), l->m->max_seqs,
-                        (s->slot + 0xfffff) >> 20, bytes >> 20);
-    }
-
-    kept = llm_max(bytes / 3 / s->slot, 1u);
-    kept = llm_min(kept, (bytes - run) / s->slot + 1);
-    bytes -= run - s->slot + kept * s->slot;
-    s->pages = s->page ? bytes / s->page : s->want;
-    kept = llm_min(kept, llm_max(s->pages, 1u));
-    s->slots = l->m->max_seqs + kept;
-
-    return LLM_OK;
-}
-
-
-/* max_seqs sequences of ctx, and half as much again for snapshots; or as much
-   as there is memory for */
-
-static int
-llm_load_share(llm_load_t *l, llm_load_share_t *s)
-{
-    size_t        want;
-    llm_model_t  *m;
-
-    m = l->m;
-    s->bytes = l->opts->kv_bytes;
-    s->want = (uint64_t) llm_load_seq_pages(m) * m->max_seqs;
-
-    if (s->bytes) {
-        return llm_load_slots(l, s, s->bytes);
-    }
-
-    s->bytes = m->ops->memory_free(m->dev);
-
-    if (llm_mul_overflow(s->page, s->want, &want)
-        || (s->slot && (want / m->max_seqs > SIZE_MAX - s->slot
-                        || llm_mul_overflow(want / m->max_seqs + s->slot,
-                                            m->max_seqs + 1, &want)
-                        || llm_add_overflow(want, want / 2, &want))))
-    {
-        want = SIZE_MAX;
-    }
-
-    if (llm_load_slots(l, s, llm_min(s->bytes, want)) != LLM_OK) {
-        return LLM_ERROR;
-    }
-
-    m->short_kv = s->pages < s->want;
-    s->pages = llm_min(s->pages, s->want);
-
-    return LLM_OK;
-}
-
-
-static int
-llm_load_states(llm_load_t *l, uint64_t slots)
-{
-    llm_model_t       *m = l->m;
-    llm_state_opts_t   o = {
-        .n_layers = m->desc.hp.n_layers,
-        .n_slots = (uint32_t) llm_min(slots, UINT32_MAX / 2),
-        .layers = m->desc.states
-    };
-
-    if (slots == 0) {
-        return LLM_OK;
-    }
-
-    m->n_slots = o.n_slots;
-    m->state = m->ops->state_create(m->dev, &o, l->err);
-
-    return m->state ? LLM_OK : LLM_ERROR;
-}
-
-
-/*
- * Pages and states for max_seqs sequences of ctx, or as many as there is
- * memory for; at least one such sequence must fit.  If ctx was not configured
- * it is reduced.
- */
-
-static int
-llm_load_kv(llm_load_t *l)
-{
-    uint32_t              need;
-    llm_err_t             why;
-    llm_model_t          *m;
-    llm_kv_opts_t         o;
-    llm_load_share_t      s;
-    const llm_hparams_t  *hp;
-
-    m = l->m;
-    hp = &m->desc.hp;
-
-    llm_load_kv_opts(l, &o);
-    s.page = m->ops->kv_page_size(m->dev, &o);
-    s.slot = llm_load_slot_size(l);
-
-    if (llm_load_share(l, &s) != LLM_OK) {
-        return LLM_ERROR;
-    }
-
-    s.pages = llm_min(s.pages, UINT32_MAX / 2);
-
-    need = llm_load_seq_pages(m);
-
-    if (s.pages < need) {
-        l->memory = l->opts->kv_bytes == 0;
-
-        if (l->opts->ctx || s.pages == 0 || m->window
-            || (l->opts->whole && l->memory))
-        {
-            return llm_fail(l->err, "%s: the KV cache for one sequence of "
-                            "ctx=%u takes %zu MiB, and %zu MiB are there "
-                            "for it", llm_gguf_name(m->gguf), m->ctx,
-                            (s.page * need + 0xfffff) >> 20,
-                            s.bytes >> 20);
-        }
-
-        m->max_pages = (uint32_t) s.pages;
-        m->ctx = llm_min(m->ctx, m->max_pages * LLM_KV_PAGE);
-
-        llm_load_log(l, LLM_LOG_WARN, "%s: ctx is %u of %u: more does not "
-                     "fit in the %zu MiB for the KV cache",
-                     llm_gguf_name(m->gguf), m->ctx, hp->n_ctx_train,
-                     s.bytes >> 20);
-    }
-
-    l->memory = 1;
-    m->n_pages = (uint32_t) s.pages;
-    o.n_pages = m->n_pages;
-
-    if (llm_load_states(l, s.slots) == LLM_OK) {
-        m->kv = m->ops->kv_create(m->dev, &o, l->err);
-    }
-
-    if (m->kv == NULL && l->opts->kv_bytes) {
-        why = *l->err;
-        return llm_fail(l->err, "%s: kv_cache is %zu MiB, and %zu MiB are "
-                        "free: %.300s", llm_gguf_name(m->gguf), s.bytes >> 20,
-                        m->ops->memory_free(m->dev) >> 20, why.msg);
-    }
-
-    return m->kv ? LLM_OK : LLM_ERROR;
-}
-
-
 /* is there memory for it, unless a GPU has all that is large? */
 
 static int
@@ -666,7 +484,7 @@ llm_model_load(const char *path, const llm_model_opts_t *opts,
         || llm_load_weights(&l) != LLM_OK
         || llm_load_acts(&l) != LLM_OK
         || llm_load_choice(&l) != LLM_OK
-        || llm_load_kv(&l) != LLM_OK
+        || llm_load_caches(&l) != LLM_OK
         || llm_gguf_intact(m->gguf, err) != LLM_OK)
     {
         if (l.memory) {
@@ -690,6 +508,12 @@ llm_model_load(const char *path, const llm_model_opts_t *opts,
                      m->desc.unused->name.data);
     }
 
+    if (m->mixed) {
+        llm_load_log(&l, LLM_LOG_NOTICE, "%s: %u KV pages of their own for "
+                     "layers with a window of %u tokens", path,
+                     m->n_pages[1], m->window);
+    }
+
     if (m->n_slots) {
         llm_load_log(&l, LLM_LOG_NOTICE, "%s: %u recurrent states of %.1f "
                      "MiB", path, m->n_slots,
@@ -703,7 +527,7 @@ llm_model_load(const char *path, const llm_model_opts_t *opts,
                  (double) m->desc.hp.n_bytes / (1 << 20),
                  llm_progress_speed(&l.progress, llm_now_us(),
                                     m->desc.hp.n_bytes),
-                 m->ctx, m->n_pages, LLM_KV_PAGE, device);
+                 m->ctx, m->n_pages[0], LLM_KV_PAGE, device);
 
     return m;
 }
@@ -762,8 +586,10 @@ llm_model_free_device(llm_model_t *m)
         m->ops->choice_free(m->dev, m->choice);
     }
 
-    if (m->kv) {
-        m->ops->kv_free(m->dev, m->kv);
+    for (i = 0; i < 2; i++) {
+        if (m->kv[i]) {
+            m->ops->kv_free(m->dev, m->kv[i]);
+        }
     }
 
     if (m->state) {
@@ -793,6 +619,8 @@ llm_model_free(llm_model_t *m)
     }
 
     free(m->layers);
+    free(m->kv_layers[0]);
+    free(m->kv_layers[1]);
     llm_rank_unload(&m->rank);
     free(m->dense[0]);
     free(m->dense[1]);
@@ -859,7 +687,14 @@ llm_model_window(const llm_model_t *m)
 uint32_t
 llm_model_n_pages(const llm_model_t *m)
 {
-    return m->n_pages;
+    return m->n_pages[0];
+}
+
+
+uint32_t
+llm_model_n_window_pages(const llm_model_t *m)
+{
+    return m->n_pages[1];
 }
 
 

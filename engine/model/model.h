@@ -78,8 +78,9 @@ typedef struct {
                                            use a smaller ctx */
     size_t       kv_bytes;              /* memory for pages and recurrent
                                            states, 0: max_seqs sequences of
-                                           ctx, or of llm_model_window(), as
-                                           far as the device's memory goes */
+                                           ctx, of llm_model_window() where
+                                           that suffices, as far as the
+                                           device's memory goes */
     int          weights_fp8;           /* as in llm_dev_opts_t */
     int          kv_fp8;
     llm_log_pt   log;
@@ -111,6 +112,12 @@ uint32_t llm_model_max_seqs(const llm_model_t *m);
 uint32_t llm_model_max_out(const llm_model_t *m);
 uint32_t llm_model_n_pages(const llm_model_t *m);
 /*
+ * Pages of a cache of their own for the layers that have windows, if others
+ * see everything; 0: there is no such cache.  Batches for such a model have
+ * window_pages, numbers below this one.
+ */
+uint32_t llm_model_n_window_pages(const llm_model_t *m);
+/*
  * Slots for recurrent states (batch.slots of kernels.h), 0: the model has no
  * recurrent layers.  They are made with the pages, from the same memory: one
  * for each of max_seqs running sequences, and others for snapshots, which
@@ -119,10 +126,10 @@ uint32_t llm_model_n_pages(const llm_model_t *m);
  */
 uint32_t llm_model_n_slots(const llm_model_t *m);
 /*
- * The positions that a row sees in every layer, its own and those before it; 0:
- * all.  Pages before them are not read, so a sequence of ctx needs only pages
- * for a window and the rows of two steps, and there may be fewer pages than ctx
- * fills.
+ * The positions that a row sees in every layer, or in those that have a cache
+ * of their own: its own and those before it; 0: all.  Pages before them are
+ * not read, so a sequence of ctx needs only pages for a window and the rows of
+ * two steps, and there may be fewer of these pages than ctx fills.
  */
 uint32_t llm_model_window(const llm_model_t *m);
 /* was there too little memory for the pages of max_seqs sequences of ctx? */
@@ -170,9 +177,10 @@ int llm_model_project(const llm_model_t *m, float *v);
 int llm_model_can_rank(const llm_model_t *m, llm_err_t *err);
 double llm_model_rank(const llm_model_t *m, const float *state);
 
-/* copies one KV page to another in all layers, after the steps submitted so
-   far */
-void llm_model_copy_page(llm_model_t *m, uint32_t src, uint32_t dst);
+/* copies one KV page to another, of the first cache or of that of windows, in
+   all layers, after the steps submitted so far */
+void llm_model_copy_page(llm_model_t *m, int windows, uint32_t src,
+    uint32_t dst);
 /* likewise one slot to another, of a model that has slots */
 void llm_model_copy_slot(llm_model_t *m, uint32_t src, uint32_t dst);
 

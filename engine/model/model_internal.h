@@ -1,6 +1,6 @@
 /*
- * What model.c and weights.c, which load a model, and forward.c, which runs
- * it, share.
+ * What model.c, caches.c and weights.c, which load a model, and forward.c,
+ * which runs it, share.
  */
 
 #ifndef LLM_MODEL_INTERNAL_H
@@ -113,7 +113,10 @@ struct llm_model_s {
     llm_model_layer_t  *layers;
 
     llm_act_t          *act[LLM_MA_N];
-    llm_kv_t           *kv;
+    llm_kv_t           *kv[2];          /* [1]: of layers with windows, if
+                                           mixed */
+    llm_kv_layer_t     *kv_layers[2];   /* what each keeps there; NULL: as the
+                                           description says */
     llm_state_t        *state;          /* of recurrent layers, or NULL */
     llm_choice_t       *choice;         /* of experts, or NULL */
 
@@ -124,7 +127,9 @@ struct llm_model_s {
     uint32_t            max_pages;      /* of one sequence, the length of its
                                            table */
     uint32_t            window;         /* llm_model_window() */
-    uint32_t            n_pages;
+    int                 mixed;          /* some layers have windows, others
+                                           see everything: two caches */
+    uint32_t            n_pages[2];     /* of these */
     uint32_t            n_slots;        /* of state, 0: there is none */
     int                 short_kv;       /* there was memory for fewer than
                                            configured */
@@ -156,12 +161,19 @@ typedef struct {
     llm_err_t               *err;
 } llm_load_t;
 
-/* memory.c: all but n_pages */
-void llm_load_kv_opts(const llm_load_t *l, llm_kv_opts_t *o);
+/* memory.c: all but n_pages, of the first cache or of that of windows */
+void llm_load_kv_opts(const llm_load_t *l, int windows, llm_kv_opts_t *o);
 
-/* likewise: pages that one sequence of ctx needs; bytes of its states */
-uint32_t llm_load_seq_pages(const llm_model_t *m);
+/* likewise: pages there that one sequence of ctx needs; bytes of its
+   states */
+uint32_t llm_load_seq_pages(const llm_model_t *m, int windows);
 size_t llm_load_slot_size(const llm_load_t *l);
+
+/* caches.c: which layers' pages leave, and whether these have a cache of their
+   own; then, with a device, the caches and states */
+int llm_load_windows(llm_load_t *l);
+int llm_load_caches(llm_load_t *l);
+
 /*
  * Do weights and KV cache fit into the machine's memory, all_bytes of which
  * free_bytes may be had?  l->memory: they would if it were free.

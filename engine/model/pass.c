@@ -61,6 +61,15 @@ llm_pass_norm(const llm_pass_t *p, const llm_act_t *x, llm_layer_tensor_t w,
 }
 
 
+llm_kv_t *
+llm_pass_kv(const llm_pass_t *p)
+{
+    llm_model_t  *m = p->m;
+
+    return m->kv[m->mixed && m->desc.layers[p->d->kv_layer].leaves];
+}
+
+
 llm_rope_t
 llm_pass_rope(const llm_pass_t *p)
 {

@@ -56,14 +56,14 @@ llm_sched_reclaim(llm_sched_t *s, const llm_seq_t *but)
     for (i = 0; i < s->n_parked; i++) {
         q = s->parked[i];
 
-        if (q->n_pages && (victim == NULL || llm_seq_before(victim, q))) {
+        if (q->n_pages[0] && (victim == NULL || llm_seq_before(victim, q))) {
             victim = q;
         }
     }
 
     for (t = s->queue.waiting; t && victim == NULL; t = t->next) {
         for (q = t->last; q; q = q->prev) {
-            if (q->n_pages && q != but) {
+            if (q->n_pages[0] && q != but) {
                 victim = q;
                 break;
             }
@@ -81,10 +81,21 @@ llm_sched_reclaim(llm_sched_t *s, const llm_seq_t *but)
 }
 
 
+/* one more page of a kind at the end of a sequence's table; LLM_FULL: all are
+   held; LLM_ERROR: no memory */
+
 static int
-llm_sched_new_page(llm_sched_t *s, llm_seq_t *q)
+llm_sched_new_page(llm_sched_t *s, llm_seq_t *q, uint32_t kind)
 {
+    int       rc;
     uint32_t  page, evicted;
+
+    if (kind == LLM_PAGES_WINDOW) {
+        rc = llm_pages_attach(s->pages, q->pages[q->n_pages[kind]]);
+        q->n_pages[kind] += rc == LLM_OK;
+
+        return rc;
+    }
 
     page = llm_pages_alloc(s->pages, &evicted);
 
@@ -97,7 +108,7 @@ llm_sched_new_page(llm_sched_t *s, llm_seq_t *q)
     }
 
     if (llm_sched_add_page(s, q, page) != LLM_OK) {
-        llm_pages_drop(s->pages, page);
+        llm_pages_drop(s->pages, page, kind);
         return LLM_ERROR;
     }
 
@@ -116,7 +127,7 @@ llm_sched_last(const llm_sched_t *s)
     for (i = s->n_running; i-- > 0; /* void */ ) {
         q = s->running[i];
 
-        if (q->n_pages && q->in_batch == 0) {
+        if (q->n_pages[0] && q->in_batch == 0) {
             return q;
         }
     }
@@ -125,21 +136,14 @@ llm_sched_last(const llm_sched_t *s)
 }
 
 
-/*
- * Makes sure of a page for the next token of a running sequence.  When there
- * is none, the last of running[] is preempted, which may be this one:
- * LLM_PREEMPTED.  LLM_LATER: it waits for the step in flight.  LLM_ERROR: no
- * memory.
- */
-
-int
-llm_sched_next_page(llm_sched_t *s, llm_seq_t *q)
+static int
+llm_sched_next_page_of(llm_sched_t *s, llm_seq_t *q, uint32_t kind)
 {
     int         rc;
     llm_seq_t  *victim;
 
-    while (q->n_kv / LLM_KV_PAGE >= q->n_pages) {
-        rc = llm_sched_new_page(s, q);
+    while (q->n_kv / LLM_KV_PAGE >= q->n_pages[kind]) {
+        rc = llm_sched_new_page(s, q, kind);
 
         if (rc == LLM_OK) {
             break;
@@ -157,7 +161,7 @@ llm_sched_next_page(llm_sched_t *s, llm_seq_t *q)
 
         /* those that its rows in flight leave behind come back with them */
 
-        if (victim == q && s->in_flight && s->conf.runner.window) {
+        if (victim == q && s->in_flight && llm_sched_window(s, kind)) {
             return LLM_LATER;
         }
 
@@ -174,19 +178,34 @@ llm_sched_next_page(llm_sched_t *s, llm_seq_t *q)
 
 
 /*
- * Of the next *n rows of a prompt those that there are pages for; the first one
- * is worth preempting a sequence that comes after this one.  0: it waits until
- * others have given pages back.  LLM_ERROR: no memory.
+ * Makes sure of a page of each kind for the next token of a running sequence.
+ * When there is none, the last of running[] is preempted, which may be this
+ * one: LLM_PREEMPTED.  LLM_LATER: it waits for the step in flight.  LLM_ERROR:
+ * no memory.
  */
 
 int
-llm_sched_room(llm_sched_t *s, llm_seq_t *q, uint32_t *n)
+llm_sched_next_page(llm_sched_t *s, llm_seq_t *q)
+{
+    int       rc;
+    uint32_t  k;
+
+    for (k = 0, rc = LLM_OK; k < s->n_kinds && rc == LLM_OK; k++) {
+        rc = llm_sched_next_page_of(s, q, k);
+    }
+
+    return rc;
+}
+
+
+static int
+llm_sched_room_of(llm_sched_t *s, llm_seq_t *q, uint32_t kind, uint32_t *n)
 {
     int         rc;
     llm_seq_t  *victim;
 
-    while (q->n_pages * LLM_KV_PAGE < q->n_kv + *n) {
-        rc = llm_sched_new_page(s, q);
+    while (q->n_pages[kind] * LLM_KV_PAGE < q->n_kv + *n) {
+        rc = llm_sched_new_page(s, q, kind);
 
         if (rc == LLM_OK) {
             continue;
@@ -202,7 +221,7 @@ llm_sched_room(llm_sched_t *s, llm_seq_t *q, uint32_t *n)
 
         victim = llm_sched_last(s);
 
-        if (q->n_pages * LLM_KV_PAGE > q->n_kv || victim == NULL
+        if (q->n_pages[kind] * LLM_KV_PAGE > q->n_kv || victim == NULL
             || !llm_seq_before(q, victim))
         {
             break;
@@ -212,29 +231,78 @@ llm_sched_room(llm_sched_t *s, llm_seq_t *q, uint32_t *n)
         llm_zone_add(s->figures->preemptions, 1);
     }
 
-    *n = llm_min(*n, q->n_pages * LLM_KV_PAGE - q->n_kv);
+    *n = llm_min(*n, q->n_pages[kind] * LLM_KV_PAGE - q->n_kv);
 
     return LLM_OK;
 }
 
 
-/* tokens of a sequence for which it needs pages before it runs: all, or, with a
-   window, those of its first rows */
+/*
+ * Of the next *n rows of a prompt those that there are pages for; the first one
+ * is worth preempting a sequence that comes after this one.  0: it waits until
+ * others have given pages back.  LLM_ERROR: no memory.
+ */
+
+int
+llm_sched_room(llm_sched_t *s, llm_seq_t *q, uint32_t *n)
+{
+    return llm_sched_room_of(s, q, s->n_kinds - 1, n);
+}
+
+
+/* pages of a kind that a sequence needs before it runs: of all its tokens, or,
+   with a window, of its first rows */
 
 static uint32_t
-llm_sched_first_tokens(const llm_sched_t *s, const llm_seq_t *q)
+llm_sched_first_pages(const llm_sched_t *s, const llm_seq_t *q, uint32_t kind)
 {
     uint32_t  n, rows;
 
     n = llm_seq_known(q);
 
-    if (s->conf.runner.window == 0) {
-        return n;
+    if (llm_sched_window(s, kind)) {
+        rows = llm_min(s->conf.runner.chunk, s->conf.runner.window);
+        n = q->n_kv + llm_min(n - q->n_kv, rows);
     }
 
-    rows = llm_min(s->conf.runner.chunk, s->conf.runner.window);
+    return (n + LLM_KV_PAGE - 1) / LLM_KV_PAGE;
+}
 
-    return q->n_kv + llm_min(n - q->n_kv, rows);
+
+/* new pages of a kind for a sequence that is not running yet; LLM_FULL: others
+   hold them */
+
+static int
+llm_sched_fill_kind(llm_sched_t *s, llm_seq_t *q, uint32_t kind)
+{
+    uint32_t  need, spare;
+
+    need = llm_sched_first_pages(s, q, kind) - q->n_pages[kind];
+
+    /* alone it goes on with what its window leaves */
+
+    if (s->n_running == 0 && llm_sched_window(s, kind)) {
+        need = llm_min(need, llm_max(llm_pages_available(s->pages, kind), 1u));
+    }
+
+    /* running sequences will need more pages, too: leave some, or this one is
+       preempted at once */
+
+    spare = llm_min(s->n_running, llm_pages_total(s->pages, kind) / 16);
+
+    while (llm_pages_available(s->pages, kind) < need + spare) {
+        if (llm_sched_reclaim(s, q) != LLM_OK) {
+            return LLM_FULL;
+        }
+    }
+
+    while (need--) {
+        if (llm_sched_new_page(s, q, kind) != LLM_OK) {
+            return LLM_ERROR;
+        }
+    }
+
+    return LLM_OK;
 }
 
 
@@ -244,43 +312,22 @@ llm_sched_first_tokens(const llm_sched_t *s, const llm_seq_t *q)
 static int
 llm_sched_fill(llm_sched_t *s, llm_seq_t *q)
 {
-    uint32_t  need, spare;
+    int       rc;
+    uint32_t  k;
 
-    if (q->n_pages) {
+    if (q->n_pages[0]) {
         return LLM_OK;                  /* it was parked and kept its pages */
     }
 
-    if (llm_sched_lookup(s, q) != LLM_OK) {
+    rc = llm_sched_lookup(s, q);
+
+    for (k = 0; k < s->n_kinds && rc == LLM_OK; k++) {
+        rc = llm_sched_fill_kind(s, q, k);
+    }
+
+    if (rc != LLM_OK) {
         llm_sched_drop(s, q);
-        return LLM_ERROR;
-    }
-
-    need = (llm_sched_first_tokens(s, q) + LLM_KV_PAGE - 1) / LLM_KV_PAGE
-           - q->n_pages;
-
-    /* alone it goes on with what its window leaves */
-
-    if (s->n_running == 0 && s->conf.runner.window) {
-        need = llm_min(need, llm_max(llm_pages_available(s->pages), 1u));
-    }
-
-    /* running sequences will need more pages, too: leave some, or this one is
-       preempted at once */
-
-    spare = llm_min(s->n_running, llm_pages_total(s->pages) / 16);
-
-    while (llm_pages_available(s->pages) < need + spare) {
-        if (llm_sched_reclaim(s, q) != LLM_OK) {
-            llm_sched_drop(s, q);
-            return LLM_FULL;
-        }
-    }
-
-    while (need--) {
-        if (llm_sched_new_page(s, q) != LLM_OK) {
-            llm_sched_drop(s, q);
-            return LLM_ERROR;
-        }
+        return rc;
     }
 
     while (llm_state_take(s, q) != LLM_OK) {
@@ -302,7 +349,7 @@ llm_sched_leader(const llm_seq_t *q)
     uint32_t    i, n;
     llm_seq_t  *other;
 
-    if (q->n_gen || q->n_pages) {
+    if (q->n_gen || q->n_pages[0]) {
         return NULL;
     }
 
@@ -439,30 +486,34 @@ int
 llm_sched_fork(llm_sched_t *s, llm_seq_t *leader, llm_seq_t *q)
 {
     int       rc;
-    uint32_t  i, full;
+    uint32_t  i, k, full;
 
     q->leader = NULL;
     full = leader->n_kv / LLM_KV_PAGE;
-    rc = LLM_OK;
+    rc = llm_sched_reserve(s, q, full + 1);
 
-    for (i = 0; i < full && rc == LLM_OK; i++) {
-        rc = llm_sched_add_page(s, q, leader->pages[i]);
+    for (k = 0; k < s->n_kinds && rc == LLM_OK; k++) {
+        q->n_pages[k] = full;
+        q->n_gone[k] = leader->n_gone[k];
 
-        if (rc == LLM_OK && i < leader->n_gone) {
-            q->n_gone++;
-
-        } else if (rc == LLM_OK) {
-            llm_pages_hold(s->pages, leader->pages[i]);
+        for (i = q->n_gone[k]; i < full; i++) {
+            llm_pages_hold(s->pages, leader->pages[i], k);
         }
     }
 
-    if (rc == LLM_OK && leader->n_kv % LLM_KV_PAGE) {
-        rc = llm_sched_new_page(s, q);
+    for (i = 0; i < full && rc == LLM_OK; i++) {
+        q->pages[i] = leader->pages[i];
+    }
+
+    for (k = 0; k < s->n_kinds && rc == LLM_OK && leader->n_kv % LLM_KV_PAGE;
+         k++)
+    {
+        rc = llm_sched_new_page(s, q, k);
 
         if (rc == LLM_OK) {
-            s->conf.runner.copy_page(s->conf.runner.data,
-                llm_pages_number(s->pages, leader->pages[full]),
-                llm_pages_number(s->pages, q->pages[full]));
+            s->conf.runner.copy_page(s->conf.runner.data, (int) k,
+                llm_pages_number(s->pages, leader->pages[full], k),
+                llm_pages_number(s->pages, q->pages[full], k));
         }
     }
 

@@ -15,17 +15,28 @@ static uint64_t
 llm_check_seq(const llm_sched_t *s, const llm_seq_t *q,
     llm_seq_state_t state)
 {
+    uint32_t  k;
+    uint64_t  held;
+
     assert(q->state == state);
     assert(q->req->run.tenant != NULL);
 
-    assert(q->n_pages <= s->max_pages);
-    assert(q->n_tree <= q->n_pages);
-    assert(q->n_gone == 0 || (s->conf.runner.window && q->n_gone < q->n_pages));
-    assert(q->n_kv <= q->n_pages * LLM_KV_PAGE);
+    assert(q->n_pages[0] <= s->max_pages);
+    assert(q->n_tree <= q->n_pages[0]);
+    assert(q->n_pages[1] <= q->n_pages[0]);
+    held = 0;
+
+    for (k = 0; k < s->n_kinds; k++) {
+        assert(q->n_gone[k] == 0
+               || (llm_sched_window(s, k) && q->n_gone[k] < q->n_pages[k]));
+        assert(q->n_kv <= q->n_pages[k] * LLM_KV_PAGE);
+        held += q->n_pages[k] - q->n_gone[k];
+    }
+
     assert(q->n_kv <= llm_seq_due(q));
     assert(q->n_gen <= q->max_gen);
 
-    assert(q->has_slot == (s->slots && q->n_pages));
+    assert(q->has_slot == (s->slots && q->n_pages[0]));
 
     /* running sequences have a sampler if they generate, others have none */
 
@@ -40,7 +51,7 @@ llm_check_seq(const llm_sched_t *s, const llm_seq_t *q,
            || (q->masked && state == LLM_SEQ_RUNNING && q->leader == NULL
                && q->n_kv == llm_seq_due(q) && q->in_batch == 0));
 
-    return q->n_pages - q->n_gone;
+    return held;
 }
 
 
@@ -66,7 +77,7 @@ llm_check_running(const llm_sched_t *s)
         if (q->leader) {
             assert(q->leader->req == q->req && q->leader->leader == NULL);
             assert(q->leader->state == LLM_SEQ_RUNNING);
-            assert(q->n_pages == 0 && q->n_gen == 0);
+            assert(q->n_pages[0] == 0 && q->n_gen == 0);
         }
     }
 
@@ -157,7 +168,7 @@ llm_check_slots(const llm_sched_t *s)
     for (i = 0; i < llm_pages_n_nodes(s->pages); i++) {
         assert(llm_slots_find(s->slots, i) == LLM_SLOT_NONE
                || (llm_pages_in_tree(s->pages, i)
-                   && llm_pages_number(s->pages, i) != LLM_PAGE_NONE));
+                   && llm_pages_number(s->pages, i, 0) != LLM_PAGE_NONE));
     }
 }
 

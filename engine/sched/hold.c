@@ -13,18 +13,33 @@
 void
 llm_sched_drop(llm_sched_t *s, llm_seq_t *q)
 {
+    uint32_t  k;
+
     llm_step_forget(s, q);
 
-    while (q->n_pages > q->n_gone) {
-        llm_pages_drop(s->pages, q->pages[--q->n_pages]);
+    for (k = s->n_kinds; k-- > 0; /* void */ ) {
+        while (q->n_pages[k] > q->n_gone[k]) {
+            llm_pages_drop(s->pages, q->pages[--q->n_pages[k]], k);
+        }
+
+        q->n_pages[k] = 0;
+        q->n_gone[k] = 0;
     }
 
-    q->n_pages = 0;
-    q->n_gone = 0;
-
     llm_state_drop(s, q);
+    q->branch = 0;
+    q->entry = 0;
     q->n_tree = 0;
     q->n_kv = 0;
+}
+
+
+/* positions that a row sees in pages of this kind; 0: all */
+
+uint32_t
+llm_sched_window(const llm_sched_t *s, uint32_t kind)
+{
+    return kind == s->n_kinds - 1 ? s->conf.runner.window : 0;
 }
 
 
@@ -34,11 +49,11 @@ llm_sched_drop(llm_sched_t *s, llm_seq_t *q)
  */
 
 uint32_t
-llm_sched_first_page(const llm_sched_t *s, uint32_t n_kv)
+llm_sched_first_page(const llm_sched_t *s, uint32_t kind, uint32_t n_kv)
 {
     uint32_t  window;
 
-    window = s->conf.runner.window;
+    window = llm_sched_window(s, kind);
 
     if (window == 0 || n_kv < window || n_kv < LLM_KV_PAGE) {
         return 0;
@@ -49,19 +64,59 @@ llm_sched_first_page(const llm_sched_t *s, uint32_t n_kv)
 }
 
 
+/*
+ * Page i has left the window: will another sequence want it?  Those do that go
+ * on where this one has, or where others have left it, or that have the same
+ * prompt.  Of a long prompt the other pages would push out of the cache what
+ * many sequences share.
+ */
+
+static int
+llm_sched_is_wanted(const llm_sched_t *s, const llm_seq_t *q, uint32_t kind,
+    uint32_t i)
+{
+    uint32_t  k, at[3];
+
+    at[0] = q->entry;
+    at[1] = q->branch;
+    at[2] = (q->prompt->n - 1) / LLM_KV_PAGE * LLM_KV_PAGE;
+
+    for (k = 0; k < llm_nelems(at); k++) {
+        if (i < at[k] / LLM_KV_PAGE
+            && i >= llm_sched_first_page(s, kind, at[k]))
+        {
+            return 1;
+        }
+    }
+
+    return 0;
+}
+
+
 /* positions up to n_kv are computed: frees the pages that are not needed any
    more */
 
 void
 llm_sched_leave(llm_sched_t *s, llm_seq_t *q, uint32_t n_kv)
 {
-    uint32_t  first;
+    uint32_t  i, kind, first;
 
-    first = llm_sched_first_page(s, n_kv);
+    kind = s->n_kinds - 1;
+    first = llm_sched_first_page(s, kind, n_kv);
 
-    for ( /* void */ ; q->n_gone < first; q->n_gone++) {
-        llm_pages_drop(s->pages, q->pages[q->n_gone]);
-        q->pages[q->n_gone] = LLM_PAGE_NONE;
+    while (q->n_gone[kind] < first) {
+        i = q->n_gone[kind]++;
+
+        if (llm_sched_is_wanted(s, q, kind, i)) {
+            llm_pages_drop(s->pages, q->pages[i], kind);
+
+        } else {
+            llm_pages_pass(s->pages, q->pages[i], kind);
+        }
+
+        if (kind == LLM_PAGES_FIRST) {
+            q->pages[i] = LLM_PAGE_NONE;
+        }
     }
 }
 
@@ -91,16 +146,22 @@ llm_sched_reserve(llm_sched_t *s, llm_seq_t *q, uint32_t n)
 }
 
 
-/* one more page at the end of a sequence's table */
+/* one more node at the end of a sequence's table, of which it has the page of
+   the first kind */
 
 int
-llm_sched_add_page(llm_sched_t *s, llm_seq_t *q, uint32_t page)
+llm_sched_add_page(llm_sched_t *s, llm_seq_t *q, uint32_t node)
 {
-    if (llm_sched_reserve(s, q, q->n_pages + 1) != LLM_OK) {
+    uint32_t  n;
+
+    n = q->n_pages[LLM_PAGES_FIRST];
+
+    if (llm_sched_reserve(s, q, n + 1) != LLM_OK) {
         return LLM_ERROR;
     }
 
-    q->pages[q->n_pages++] = page;
+    q->pages[n] = node;
+    q->n_pages[LLM_PAGES_FIRST]++;
 
     return LLM_OK;
 }

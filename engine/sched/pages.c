@@ -3,64 +3,42 @@
  * tokens) finds children.
  */
 
-#include "engine/sched/pages.h"
+#include "engine/sched/pages_internal.h"
 
 #include <assert.h>
 
-typedef struct {
-    uint32_t         holders;
-    uint32_t         in_tree;
-    uint32_t         page;              /* or LLM_PAGE_NONE */
 
-    uint32_t         parent;            /* of a tree node: the number, ... */
-    uint64_t         behind;            /* ... and which node that was then; 0:
-                                           the root */
-    uint64_t         serial;            /* of a tree node, never the same
-                                           twice */
-    uint32_t         n_children;
+static int
+llm_pages_init_kind(llm_pages_t *p, uint32_t kind, uint32_t n)
+{
+    uint32_t          i;
+    llm_page_kind_t  *k;
 
-    uint32_t         chain;             /* next node in the hash bucket; for a
-                                           free node the next free one */
-    uint32_t         newer;             /* in the list of idle nodes, or in
-                                           that of bare ones */
-    uint32_t         older;
+    k = &p->kind[kind];
+    k->n = n;
+    k->idle = (llm_page_list_t) { kind, LLM_PAGE_NONE, LLM_PAGE_NONE, 0 };
+    k->free = calloc(llm_max(n, 1u), sizeof(*k->free));
 
-    uint64_t         hash;
-    llm_salt_t       salt;
-    int32_t          tokens[LLM_KV_PAGE];
-} llm_page_t;
+    if (k->free == NULL) {
+        return LLM_ERROR;
+    }
 
-typedef struct {
-    uint32_t         oldest;
-    uint32_t         newest;
-    uint32_t         n;
-} llm_page_list_t;
+    for (i = n; i-- > 0; /* void */ ) {
+        k->free[k->n_free++] = i;
+    }
 
-struct llm_pages_s {
-    llm_page_t      *node;
-    uint32_t         n_nodes;
-    uint32_t         n;                 /* pages */
-
-    uint32_t         free;              /* nodes, a stack through chain */
-    uint32_t        *free_pages;        /* a stack */
-    uint32_t         n_free;            /* pages */
-
-    llm_page_list_t  idle;              /* in the tree without holders */
-    llm_page_list_t  bare;
-
-    uint64_t         serial;            /* the last one */
-    uint32_t        *buckets;
-    uint32_t         mask;
-};
+    return LLM_OK;
+}
 
 
 llm_pages_t *
-llm_pages_create(uint32_t n, uint32_t n_nodes)
+llm_pages_create(uint32_t n, uint32_t n_nodes, uint32_t n_windows)
 {
+    int           rc;
     uint32_t      i, size;
     llm_pages_t  *p;
 
-    assert(n_nodes >= n);
+    assert(n_nodes >= n && (n_windows == 0 || n_nodes == n));
 
     p = calloc(1, sizeof(*p));
     if (p == NULL) {
@@ -71,14 +49,16 @@ llm_pages_create(uint32_t n, uint32_t n_nodes)
         /* void */
     }
 
-    p->n = n;
     p->n_nodes = n_nodes;
     p->mask = size - 1;
     p->node = calloc(llm_max(n_nodes, 1u), sizeof(*p->node));
-    p->free_pages = calloc(llm_max(n, 1u), sizeof(*p->free_pages));
     p->buckets = malloc((size_t) size * sizeof(*p->buckets));
 
-    if (p->node == NULL || p->free_pages == NULL || p->buckets == NULL) {
+    rc = llm_pages_init_kind(p, LLM_PAGES_FIRST, n);
+
+    if (llm_pages_init_kind(p, LLM_PAGES_WINDOW, n_windows) != LLM_OK
+        || rc != LLM_OK || p->node == NULL || p->buckets == NULL)
+    {
         llm_pages_free(p);
         return NULL;
     }
@@ -88,17 +68,13 @@ llm_pages_create(uint32_t n, uint32_t n_nodes)
     }
 
     p->free = LLM_PAGE_NONE;
-    p->idle = (llm_page_list_t) { LLM_PAGE_NONE, LLM_PAGE_NONE, 0 };
-    p->bare = p->idle;
+    p->bare = p->kind[LLM_PAGES_FIRST].idle;
 
     for (i = n_nodes; i-- > 0; /* void */ ) {
-        p->node[i].page = LLM_PAGE_NONE;
+        p->node[i].page[LLM_PAGES_FIRST] = LLM_PAGE_NONE;
+        p->node[i].page[LLM_PAGES_WINDOW] = LLM_PAGE_NONE;
         p->node[i].chain = p->free;
         p->free = i;
-    }
-
-    for (i = n; i-- > 0; /* void */ ) {
-        p->free_pages[p->n_free++] = i;
     }
 
     return p;
@@ -110,7 +86,8 @@ llm_pages_free(llm_pages_t *p)
 {
     if (p) {
         free(p->node);
-        free(p->free_pages);
+        free(p->kind[LLM_PAGES_FIRST].free);
+        free(p->kind[LLM_PAGES_WINDOW].free);
         free(p->buckets);
         free(p);
     }
@@ -118,23 +95,23 @@ llm_pages_free(llm_pages_t *p)
 
 
 uint32_t
-llm_pages_total(const llm_pages_t *p)
+llm_pages_total(const llm_pages_t *p, uint32_t kind)
 {
-    return p->n;
+    return p->kind[kind].n;
 }
 
 
 uint32_t
-llm_pages_available(const llm_pages_t *p)
+llm_pages_available(const llm_pages_t *p, uint32_t kind)
 {
-    return p->n_free + p->idle.n;
+    return p->kind[kind].n_free + p->kind[kind].idle.n;
 }
 
 
 uint32_t
-llm_pages_cached(const llm_pages_t *p)
+llm_pages_cached(const llm_pages_t *p, uint32_t kind)
 {
-    return p->idle.n;
+    return p->kind[kind].idle.n;
 }
 
 
@@ -146,9 +123,9 @@ llm_pages_n_nodes(const llm_pages_t *p)
 
 
 uint32_t
-llm_pages_number(const llm_pages_t *p, uint32_t i)
+llm_pages_number(const llm_pages_t *p, uint32_t i, uint32_t kind)
 {
-    return p->node[i].page;
+    return p->node[i].page[kind];
 }
 
 
@@ -181,13 +158,14 @@ llm_pages_hash(uint64_t behind, const llm_salt_t *salt,
 static void
 llm_pages_list_add(llm_pages_t *p, llm_page_list_t *list, uint32_t i)
 {
+    uint32_t     k = list->kind;
     llm_page_t  *node = &p->node[i];
 
-    node->newer = LLM_PAGE_NONE;
-    node->older = list->newest;
+    node->newer[k] = LLM_PAGE_NONE;
+    node->older[k] = list->newest;
 
     if (list->newest != LLM_PAGE_NONE) {
-        p->node[list->newest].newer = i;
+        p->node[list->newest].newer[k] = i;
 
     } else {
         list->oldest = i;
@@ -198,30 +176,54 @@ llm_pages_list_add(llm_pages_t *p, llm_page_list_t *list, uint32_t i)
 }
 
 
+/* the next to go */
+
+static void
+llm_pages_list_add_oldest(llm_pages_t *p, llm_page_list_t *list, uint32_t i)
+{
+    uint32_t     k = list->kind;
+    llm_page_t  *node = &p->node[i];
+
+    node->older[k] = LLM_PAGE_NONE;
+    node->newer[k] = list->oldest;
+
+    if (list->oldest != LLM_PAGE_NONE) {
+        p->node[list->oldest].older[k] = i;
+
+    } else {
+        list->newest = i;
+    }
+
+    list->oldest = i;
+    list->n++;
+}
+
+
 static void
 llm_pages_list_remove(llm_pages_t *p, llm_page_list_t *list, uint32_t i)
 {
+    uint32_t     k = list->kind;
     llm_page_t  *node = &p->node[i];
 
-    if (node->newer != LLM_PAGE_NONE) {
-        p->node[node->newer].older = node->older;
+    if (node->newer[k] != LLM_PAGE_NONE) {
+        p->node[node->newer[k]].older[k] = node->older[k];
 
     } else {
-        list->newest = node->older;
+        list->newest = node->older[k];
     }
 
-    if (node->older != LLM_PAGE_NONE) {
-        p->node[node->older].newer = node->newer;
+    if (node->older[k] != LLM_PAGE_NONE) {
+        p->node[node->older[k]].newer[k] = node->newer[k];
 
     } else {
-        list->oldest = node->newer;
+        list->oldest = node->newer[k];
     }
 
     list->n--;
 }
 
 
-/* the node has no page and no holders, and is in no list */
+/* the node has no pages and no holders, and is in no list */
 
 static void
 llm_pages_push_free(llm_pages_t *p, uint32_t i)
@@ -232,10 +234,24 @@ llm_pages_push_free(llm_pages_t *p, uint32_t i)
 
 
 static void
-llm_pages_push_page(llm_pages_t *p, uint32_t i)
+llm_pages_push_page(llm_pages_t *p, uint32_t i, uint32_t kind)
 {
-    p->free_pages[p->n_free++] = p->node[i].page;
-    p->node[i].page = LLM_PAGE_NONE;
+    llm_page_kind_t  *k = &p->kind[kind];
+
+    k->free[k->n_free++] = p->node[i].page[kind];
+    p->node[i].page[kind] = LLM_PAGE_NONE;
+}
+
+
+/* frees a page that nobody holds */
+
+static void
+llm_pages_take_idle(llm_pages_t *p, uint32_t i, uint32_t kind)
+{
+    assert(p->node[i].holders[kind] == 0);
+
+    llm_pages_list_remove(p, &p->kind[kind].idle, i);
+    llm_pages_push_page(p, i, kind);
 }
 
 
@@ -266,7 +282,7 @@ llm_pages_remove(llm_pages_t *p, uint32_t i)
 
         if (node->behind == 0 || p->node[parent].serial != node->behind
             || --p->node[parent].n_children
-            || p->node[parent].page != LLM_PAGE_NONE)
+            || p->node[parent].page[LLM_PAGES_FIRST] != LLM_PAGE_NONE)
         {
             return;
         }
@@ -277,7 +293,7 @@ llm_pages_remove(llm_pages_t *p, uint32_t i)
 }
 
 
-/* frees the page of the idle node that was used least recently, and returns
+/* frees the pages of the idle node that was used least recently, and returns
    that node */
 
 static uint32_t
@@ -285,12 +301,14 @@ llm_pages_evict(llm_pages_t *p)
 {
     uint32_t  i;
 
-    i = p->idle.oldest;
+    i = p->kind[LLM_PAGES_FIRST].idle.oldest;
+    llm_pages_take_idle(p, i, LLM_PAGES_FIRST);
 
-    llm_pages_list_remove(p, &p->idle, i);
-    llm_pages_push_page(p, i);
+    if (p->node[i].page[LLM_PAGES_WINDOW] != LLM_PAGE_NONE) {
+        llm_pages_take_idle(p, i, LLM_PAGES_WINDOW);
+    }
 
-    if (p->node[i].n_children && p->n_nodes > p->n) {
+    if (p->node[i].n_children && llm_pages_has_bare(p)) {
         llm_pages_list_add(p, &p->bare, i);
 
     } else {
@@ -304,13 +322,15 @@ llm_pages_evict(llm_pages_t *p)
 uint32_t
 llm_pages_alloc(llm_pages_t *p, uint32_t *evicted)
 {
-    uint32_t     i;
-    llm_page_t  *node;
+    uint32_t          i;
+    llm_page_t       *node;
+    llm_page_kind_t  *k;
 
     *evicted = LLM_PAGE_NONE;
+    k = &p->kind[LLM_PAGES_FIRST];
 
-    if (p->n_free == 0) {
-        if (p->idle.n == 0) {
+    if (k->n_free == 0) {
+        if (k->idle.n == 0) {
             return LLM_PAGE_NONE;
         }
 
@@ -326,10 +346,36 @@ llm_pages_alloc(llm_pages_t *p, uint32_t *evicted)
     i = p->free;
     node = &p->node[i];
     p->free = node->chain;
-    node->page = p->free_pages[--p->n_free];
-    node->holders = 1;
+    node->page[LLM_PAGES_FIRST] = k->free[--k->n_free];
+    node->holders[LLM_PAGES_FIRST] = 1;
 
     return i;
+}
+
+
+int
+llm_pages_attach(llm_pages_t *p, uint32_t i)
+{
+    llm_page_t       *node;
+    llm_page_kind_t  *k;
+
+    node = &p->node[i];
+    k = &p->kind[LLM_PAGES_WINDOW];
+    assert(!node->in_tree && node->holders[LLM_PAGES_FIRST]
+           && node->page[LLM_PAGES_WINDOW] == LLM_PAGE_NONE);
+
+    if (k->n_free == 0) {
+        if (k->idle.n == 0) {
+            return LLM_FULL;
+        }
+
+        llm_pages_take_idle(p, k->idle.oldest, LLM_PAGES_WINDOW);
+    }
+
+    node->page[LLM_PAGES_WINDOW] = k->free[--k->n_free];
+    node->holders[LLM_PAGES_WINDOW] = 1;
+
+    return LLM_OK;
 }
 
 
@@ -380,7 +426,8 @@ llm_pages_is_leaf(const llm_pages_t *p, uint32_t i)
 void
 llm_pages_use(llm_pages_t *p, uint32_t i)
 {
-    assert(p->node[i].page == LLM_PAGE_NONE && p->node[i].in_tree);
+    assert(p->node[i].page[LLM_PAGES_FIRST] == LLM_PAGE_NONE
+           && p->node[i].in_tree);
 
     llm_pages_list_remove(p, &p->bare, i);
     llm_pages_list_add(p, &p->bare, i);
@@ -388,54 +435,94 @@ llm_pages_use(llm_pages_t *p, uint32_t i)
 
 
 void
-llm_pages_hold(llm_pages_t *p, uint32_t i)
+llm_pages_hold(llm_pages_t *p, uint32_t i, uint32_t kind)
 {
-    assert(p->node[i].page != LLM_PAGE_NONE);
+    assert(p->node[i].page[kind] != LLM_PAGE_NONE);
 
-    if (p->node[i].holders++ == 0) {
+    if (p->node[i].holders[kind]++ == 0) {
         assert(p->node[i].in_tree);
-        llm_pages_list_remove(p, &p->idle, i);
+        llm_pages_list_remove(p, &p->kind[kind].idle, i);
+    }
+}
+
+
+/* removes a holder; nonzero: the page is one of the tree and idle, but not yet
+   in its list */
+
+static int
+llm_pages_unhold(llm_pages_t *p, uint32_t i, uint32_t kind)
+{
+    llm_page_t  *node = &p->node[i];
+
+    assert(node->holders[kind]);
+
+    if (--node->holders[kind]) {
+        return 0;
+    }
+
+    assert(kind == LLM_PAGES_WINDOW || node->holders[LLM_PAGES_WINDOW] == 0);
+
+    if (node->in_tree) {
+        return 1;
+    }
+
+    llm_pages_push_page(p, i, kind);
+
+    if (kind == LLM_PAGES_FIRST) {
+        llm_pages_push_free(p, i);
+    }
+
+    return 0;
+}
+
+
+void
+llm_pages_drop(llm_pages_t *p, uint32_t i, uint32_t kind)
+{
+    if (llm_pages_unhold(p, i, kind)) {
+        llm_pages_list_add(p, &p->kind[kind].idle, i);
     }
 }
 
 
 void
-llm_pages_drop(llm_pages_t *p, uint32_t i)
+llm_pages_pass(llm_pages_t *p, uint32_t i, uint32_t kind)
 {
-    assert(p->node[i].holders);
+    assert(kind == LLM_PAGES_WINDOW || llm_pages_has_bare(p));
 
-    if (--p->node[i].holders) {
-        return;
-    }
-
-    if (p->node[i].in_tree) {
-        llm_pages_list_add(p, &p->idle, i);
-
-    } else {
-        llm_pages_push_page(p, i);
-        llm_pages_push_free(p, i);
+    if (llm_pages_unhold(p, i, kind)) {
+        llm_pages_list_add_oldest(p, &p->kind[kind].idle, i);
     }
 }
 
 
-/* the caller's private node i is node `other` of the tree */
+/* a page of the caller's private node i, if it has one, is one of node `other`
+   of the tree, in the place of that one's own, if it has one */
 
 static void
-llm_pages_merge(llm_pages_t *p, uint32_t i, uint32_t other)
+llm_pages_merge(llm_pages_t *p, uint32_t i, uint32_t other, uint32_t kind)
 {
-    if (p->node[other].page != LLM_PAGE_NONE) {
-        llm_pages_hold(p, other);
-        llm_pages_drop(p, i);
+    llm_page_t  *node = &p->node[i], *to = &p->node[other];
+
+    if (node->page[kind] == LLM_PAGE_NONE) {
         return;
     }
 
-    llm_pages_list_remove(p, &p->bare, other);
-    p->node[other].page = p->node[i].page;
-    p->node[other].holders = 1;
+    node->holders[kind] = 0;
 
-    p->node[i].page = LLM_PAGE_NONE;
-    p->node[i].holders = 0;
-    llm_pages_push_free(p, i);
+    if (to->page[kind] != LLM_PAGE_NONE) {
+        llm_pages_hold(p, other, kind);
+        llm_pages_push_page(p, i, kind);
+        return;
+    }
+
+    if (kind == LLM_PAGES_FIRST) {
+        llm_pages_list_remove(p, &p->bare, other);
+    }
+
+    to->page[kind] = node->page[kind];
+    to->holders[kind] = 1;
+    node->page[kind] = LLM_PAGE_NONE;
 }
 
 
@@ -447,12 +534,14 @@ llm_pages_commit(llm_pages_t *p, uint32_t i, uint32_t parent,
     llm_page_t  *node;
 
     node = &p->node[i];
-    assert(node->holders == 1 && !node->in_tree);
+    assert(node->holders[LLM_PAGES_FIRST] == 1 && !node->in_tree);
 
     other = llm_pages_find(p, parent, salt, tokens);
 
     if (other != LLM_PAGE_NONE) {
-        llm_pages_merge(p, i, other);
+        llm_pages_merge(p, i, other, LLM_PAGES_FIRST);
+        llm_pages_merge(p, i, other, LLM_PAGES_WINDOW);
+        llm_pages_push_free(p, i);
         return other;
     }
 
@@ -472,82 +561,4 @@ llm_pages_commit(llm_pages_t *p, uint32_t i, uint32_t parent,
     p->buckets[node->hash & p->mask] = i;
 
     return i;
-}
-
-
-/* asserts what is true of a list, and of each of its nodes; returns how many
-   they are */
-
-static uint32_t
-llm_pages_assert_list(const llm_pages_t *p, const llm_page_list_t *list,
-    int bare)
-{
-    uint32_t           i, n;
-    const llm_page_t  *node;
-
-    n = 0;
-
-    for (i = list->oldest; i != LLM_PAGE_NONE; i = node->newer) {
-        node = &p->node[i];
-        n++;
-
-        assert(node->holders == 0 && node->in_tree);
-        assert((node->page == LLM_PAGE_NONE) == bare);
-        assert(node->newer == LLM_PAGE_NONE
-               ? list->newest == i : p->node[node->newer].older == i);
-    }
-
-    assert(n == list->n);
-
-    return n;
-}
-
-
-uint64_t
-llm_pages_assert(const llm_pages_t *p)
-{
-    uint32_t           i, n_free, n_idle, n_bare, n_held, n_children;
-    uint64_t           holds;
-    const llm_page_t  *node, *parent;
-
-    n_free = n_held = n_children = 0;
-    holds = 0;
-
-    for (i = p->free; i != LLM_PAGE_NONE; i = p->node[i].chain) {
-        assert(p->node[i].holders == 0 && !p->node[i].in_tree);
-        assert(p->node[i].page == LLM_PAGE_NONE);
-        n_free++;
-    }
-
-    n_idle = llm_pages_assert_list(p, &p->idle, 0);
-    n_bare = llm_pages_assert_list(p, &p->bare, 1);
-
-    for (i = 0; i < p->n_nodes; i++) {
-        node = &p->node[i];
-
-        holds += node->holders;
-        n_held += node->holders != 0;
-        n_children += node->n_children;
-        assert(node->in_tree || node->n_children == 0);
-
-        if (node->in_tree && node->behind) {
-            parent = &p->node[node->parent];
-
-            if (parent->serial == node->behind) {
-                n_children--;
-                assert(p->n_nodes > p->n || node->holders == 0
-                       || parent->holders);
-
-            } else {
-                assert(p->n_nodes > p->n);
-            }
-        }
-    }
-
-    assert(n_free + n_idle + n_bare + n_held == p->n_nodes);
-    assert(n_idle + n_held + p->n_free == p->n);
-    assert(n_bare == 0 || p->n_nodes > p->n);
-    assert(n_children == 0);
-
-    return holds;
 }

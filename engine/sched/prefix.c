@@ -6,7 +6,8 @@
  * only pages before the first position whose result is wanted:
  * llm_seq_sharable().  And they do not have the state of recurrent layers: of
  * a model that has some, sequences go on only behind a page with a snapshot of
- * it, see state.c.
+ * it, see state.c.  Where pages leave windows, they go on only behind a whole
+ * window of them.
  */
 
 #include "engine/sched/sched_internal.h"
@@ -23,16 +24,26 @@ llm_sched_block(const llm_seq_t *q, uint32_t i, int32_t *tokens)
 }
 
 
+/* the kind of pages that a path may lack: that of windows, if there is one */
+
+static uint32_t
+llm_sched_lacked(const llm_sched_t *s)
+{
+    return s->n_kinds - 1;
+}
+
+
 /*
  * Can a sequence go on behind the first n pages of a path in the tree?  `page`
- * is the last of them, and so many of them, up to that one, are not bare.
+ * is the last of them, and so many of them, up to that one, have not lost any.
  */
 
 static int
 llm_sched_is_entry(const llm_sched_t *s, uint32_t n, uint32_t page,
     uint32_t present)
 {
-    return present >= n - llm_sched_first_page(s, n * LLM_KV_PAGE)
+    return present >= n - llm_sched_first_page(s, llm_sched_lacked(s),
+                                               n * LLM_KV_PAGE)
            && (s->slots == NULL
                || llm_slots_find(s->slots, page) != LLM_SLOT_NONE);
 }
@@ -60,15 +71,23 @@ llm_sched_path(llm_sched_t *s, llm_seq_t *q, uint32_t *n)
             break;
         }
 
-        if (llm_sched_add_page(s, q, page) != LLM_OK) {
+        if (llm_sched_reserve(s, q, i + 1) != LLM_OK) {
             return LLM_ERROR;
         }
 
+        q->pages[i] = page;
         present++;
 
-        if (llm_pages_number(s->pages, page) == LLM_PAGE_NONE) {
-            llm_pages_use(s->pages, page);
+        if (llm_pages_number(s->pages, page, llm_sched_lacked(s))
+            == LLM_PAGE_NONE)
+        {
             present = 0;
+        }
+
+        if (llm_pages_number(s->pages, page, LLM_PAGES_FIRST)
+            == LLM_PAGE_NONE)
+        {
+            llm_pages_use(s->pages, page);
         }
 
         *n = llm_sched_is_entry(s, i + 1, page, present) ? i + 1 : *n;
@@ -92,7 +111,7 @@ int
 llm_sched_lookup(llm_sched_t *s, llm_seq_t *q)
 {
     int       rc;
-    uint32_t  i, n;
+    uint32_t  i, k, n;
 
     if (!llm_seq_caches(q)) {
         return LLM_OK;
@@ -104,18 +123,21 @@ llm_sched_lookup(llm_sched_t *s, llm_seq_t *q)
         n = 0;
     }
 
-    q->n_pages = n;
     q->n_tree = n;
     q->n_kv = n * LLM_KV_PAGE;
-    q->n_gone = llm_sched_first_page(s, q->n_kv);
+    q->entry = q->n_kv;
 
-    for (i = 0; i < n; i++) {
-        if (i < q->n_gone) {
-            q->pages[i] = LLM_PAGE_NONE;
+    for (k = 0; k < s->n_kinds; k++) {
+        q->n_pages[k] = n;
+        q->n_gone[k] = llm_sched_first_page(s, k, q->n_kv);
 
-        } else {
-            llm_pages_hold(s->pages, q->pages[i]);
+        for (i = q->n_gone[k]; i < n; i++) {
+            llm_pages_hold(s->pages, q->pages[i], k);
         }
+    }
+
+    for (i = 0; i < q->n_gone[LLM_PAGES_FIRST]; i++) {
+        q->pages[i] = LLM_PAGE_NONE;
     }
 
     return rc;
@@ -140,7 +162,8 @@ llm_sched_ahead(const llm_sched_t *s, const llm_seq_t *q)
 
         page = llm_pages_find(s->pages, page, &q->req->prep.salt, tokens);
         if (page == LLM_PAGE_NONE
-            || llm_pages_number(s->pages, page) == LLM_PAGE_NONE)
+            || llm_pages_number(s->pages, page, llm_sched_lacked(s))
+               == LLM_PAGE_NONE)
         {
             break;
         }
@@ -159,7 +182,7 @@ static void
 llm_sched_exchange(llm_sched_t *s, llm_seq_t *q)
 {
     int32_t   tokens[LLM_KV_PAGE];
-    uint32_t  i, page;
+    uint32_t  i, k, own, page;
 
     i = q->n_tree++;
     llm_sched_block(q, i, tokens);
@@ -167,16 +190,21 @@ llm_sched_exchange(llm_sched_t *s, llm_seq_t *q)
     page = llm_pages_find(s->pages, i ? q->pages[i - 1] : LLM_PAGE_NONE,
                           &q->req->prep.salt, tokens);
 
-    llm_pages_hold(s->pages, page);
-
-    if (i < q->n_pages) {
-        llm_pages_drop(s->pages, q->pages[i]);
-
-    } else {
-        q->n_pages++;
+    for (k = 0; k < s->n_kinds; k++) {
+        llm_pages_hold(s->pages, page, k);
     }
 
+    own = i < q->n_pages[LLM_PAGES_FIRST] ? q->pages[i] : LLM_PAGE_NONE;
     q->pages[i] = page;
+
+    while (k-- > 0) {
+        if (i < q->n_pages[k]) {
+            llm_pages_drop(s->pages, own, k);
+
+        } else {
+            q->n_pages[k]++;
+        }
+    }
 }
 
 
@@ -207,6 +235,7 @@ llm_sched_extend(llm_sched_t *s, llm_seq_t *q)
 
     n *= LLM_KV_PAGE;
     q->n_kv += n;
+    q->entry = q->n_kv;
 
     if (s->slots) {
         llm_state_load(s, q);

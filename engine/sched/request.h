@@ -78,18 +78,23 @@ struct llm_seq_s {
                                            for it, not yet known */
     uint32_t             draw;          /* number of the draw in the last of
                                            these steps */
-    uint32_t            *pages;         /* nodes of pages.h */
-    uint32_t             n_pages;
-    uint32_t             n_gone;        /* the first ones, which have left the
-                                           window: LLM_PAGE_NONE */
+    uint32_t            *pages;         /* nodes of pages.h; LLM_PAGE_NONE: it
+                                           holds no page of it any more */
+    uint32_t             n_pages[LLM_PAGES_KINDS];  /* of these, which have a
+                                                       page of this kind, ... */
+    uint32_t             n_gone[LLM_PAGES_KINDS];   /* ... but the first ones,
+                                                       whose pages have left
+                                                       the window */
     uint32_t             cap_pages;
-    uint32_t             n_tree;        /* pages that are in the prefix tree */
+    uint32_t             n_tree;        /* nodes that are in the prefix tree */
+    uint32_t             entry;         /* where it went on from the tree */
+
+    uint32_t             branch;        /* where another sequence goes another
+                                           way, or 0 */
 
     /* of a model with recurrent layers: see state.c */
     uint32_t             has_slot;      /* while it has pages */
     uint32_t             slot;
-    uint32_t             branch;        /* where another sequence goes another
-                                           way, or 0 */
     uint32_t             rolling;       /* where its last snapshot in the text
                                            that it generates is, or 0 */
 

@@ -8,7 +8,7 @@
 int
 llm_step_create(const llm_sched_t *s, llm_step_t *st)
 {
-    size_t               i, rows, seqs, outs;
+    size_t               i, k, rows, seqs, outs;
     const llm_runner_t  *run;
 
     run = &s->conf.runner;
@@ -21,7 +21,6 @@ llm_step_create(const llm_sched_t *s, llm_step_t *st)
     st->pos = calloc(rows, sizeof(*st->pos));
     st->seq_rows = calloc(seqs + 1, sizeof(*st->seq_rows));
     st->kv_len = calloc(seqs, sizeof(*st->kv_len));
-    st->table = malloc(seqs * s->max_pages * sizeof(*st->table));
     st->out_rows = calloc(outs, sizeof(*st->out_rows));
     st->draws = calloc(outs, sizeof(*st->draws));
     st->out_seqs = calloc(outs, sizeof(*st->out_seqs));
@@ -30,11 +29,19 @@ llm_step_create(const llm_sched_t *s, llm_step_t *st)
     st->snapshots = calloc(seqs, sizeof(*st->snapshots));
 
     if (st->tokens == NULL || st->follows == NULL || st->pos == NULL
-        || st->seq_rows == NULL || st->kv_len == NULL || st->table == NULL
+        || st->seq_rows == NULL || st->kv_len == NULL
         || st->out_rows == NULL || st->draws == NULL || st->out_seqs == NULL
         || st->seqs == NULL || st->slots == NULL || st->snapshots == NULL)
     {
         return LLM_ERROR;
+    }
+
+    for (k = 0; k < s->n_kinds; k++) {
+        st->tables[k] = malloc(seqs * s->max_pages * sizeof(uint32_t));
+
+        if (st->tables[k] == NULL) {
+            return LLM_ERROR;
+        }
     }
 
     for (i = 0; i < seqs; i++) {
@@ -46,7 +53,8 @@ llm_step_create(const llm_sched_t *s, llm_step_t *st)
     st->batch.pos = st->pos;
     st->batch.seq_rows = st->seq_rows;
     st->batch.kv_len = st->kv_len;
-    st->batch.pages = st->table;
+    st->batch.pages = st->tables[LLM_PAGES_FIRST];
+    st->batch.window_pages = st->tables[LLM_PAGES_WINDOW];
     st->batch.out_rows = st->out_rows;
     st->batch.draws = run->drawn ? st->draws : NULL;
     st->batch.slots = run->n_slots ? st->slots : NULL;
@@ -63,7 +71,8 @@ llm_step_free(llm_step_t *st)
     free(st->pos);
     free(st->seq_rows);
     free(st->kv_len);
-    free(st->table);
+    free(st->tables[LLM_PAGES_FIRST]);
+    free(st->tables[LLM_PAGES_WINDOW]);
     free(st->out_rows);
     free(st->draws);
     free(st->out_seqs);

@@ -62,23 +62,27 @@ llm_sched_find_eog(llm_sched_t *s)
 static uint32_t
 llm_sched_n_nodes(const llm_runner_t *run)
 {
-    return run->window ? llm_min(run->n_pages, UINT32_MAX / 16) * 8
-                       : run->n_pages;
+    return run->window && run->n_window_pages == 0
+           ? llm_min(run->n_pages, UINT32_MAX / 16) * 8 : run->n_pages;
 }
 
 
-/* pages that a sequence needs to go on: of all its tokens, or of a window of
-   them, the page that comes and the one before the window */
+/* are there pages that a sequence needs to go on: of all its tokens, or of a
+   window of them, the page that comes and the one before the window? */
 
-static uint64_t
-llm_sched_least_pages(const llm_runner_t *run)
+static int
+llm_sched_has_least(const llm_runner_t *run)
 {
-    uint64_t  all;
+    uint64_t  all, windows;
 
     all = ((uint64_t) run->ctx + LLM_KV_PAGE - 1) / LLM_KV_PAGE;
+    windows = llm_min(all, (uint64_t) run->window / LLM_KV_PAGE + 4);
 
-    return run->window
-           ? llm_min(all, (uint64_t) run->window / LLM_KV_PAGE + 4) : all;
+    if (run->n_window_pages) {
+        return run->n_pages >= all && run->n_window_pages >= windows;
+    }
+
+    return run->n_pages >= (run->window ? windows : all);
 }
 
 
@@ -87,7 +91,8 @@ llm_sched_create(const llm_sched_conf_t *conf, llm_err_t *err)
 {
     llm_sched_t  *s;
 
-    if (conf->runner.n_pages < llm_sched_least_pages(&conf->runner)
+    if (!llm_sched_has_least(&conf->runner)
+        || (conf->runner.n_window_pages && conf->runner.window == 0)
         || conf->runner.max_seqs == 0 || conf->runner.chunk == 0
         || conf->runner.batch <= conf->runner.max_seqs
         || conf->runner.max_out <= conf->runner.max_seqs
@@ -95,8 +100,9 @@ llm_sched_create(const llm_sched_conf_t *conf, llm_err_t *err)
             && conf->runner.n_slots <= conf->runner.max_seqs))
     {
         (void) llm_fail(err, "no room for a sequence of %u tokens: %u pages, "
-                        "%u sequences, %u rows", conf->runner.ctx,
-                        conf->runner.n_pages, conf->runner.max_seqs,
+                        "%u of windows, %u sequences, %u rows",
+                        conf->runner.ctx, conf->runner.n_pages,
+                        conf->runner.n_window_pages, conf->runner.max_seqs,
                         conf->runner.batch);
         return NULL;
     }
@@ -109,6 +115,7 @@ llm_sched_create(const llm_sched_conf_t *conf, llm_err_t *err)
 
     s->conf = *conf;
     s->figures = &conf->zone->models[conf->model].figures;
+    s->n_kinds = conf->runner.n_window_pages ? 2 : 1;
     s->max_pages = (conf->runner.ctx + LLM_KV_PAGE - 1) / LLM_KV_PAGE;
     s->rows[0] = llm_min(2u * LLM_KV_PAGE, conf->runner.chunk);
     s->rows[1] = s->rows[0];
@@ -117,7 +124,8 @@ llm_sched_create(const llm_sched_conf_t *conf, llm_err_t *err)
     llm_queue_init(&s->queue);
 
     s->pages = llm_pages_create(conf->runner.n_pages,
-                                llm_sched_n_nodes(&conf->runner));
+                                llm_sched_n_nodes(&conf->runner),
+                                conf->runner.n_window_pages);
     s->scratch = llm_sampler_scratch_create(conf->runner.n_vocab);
 
     if (conf->runner.n_slots) {
@@ -135,6 +143,7 @@ llm_sched_create(const llm_sched_conf_t *conf, llm_err_t *err)
     }
 
     llm_zone_set(s->figures->kv_pages, conf->runner.n_pages);
+    llm_zone_set(s->figures->window_pages, conf->runner.n_window_pages);
 
     return s;
 }
@@ -227,14 +236,26 @@ llm_sched_remove(llm_sched_t *s, llm_req_t *r)
 void
 llm_sched_gauges(llm_sched_t *s)
 {
-    uint32_t  available;
+    uint32_t      available[LLM_PAGES_KINDS], k;
+    llm_pages_t  *p;
 
-    available = llm_pages_available(s->pages);
+    p = s->pages;
+
+    for (k = 0; k < LLM_PAGES_KINDS; k++) {
+        available[k] = llm_pages_available(p, k);
+    }
 
     llm_zone_set(s->figures->running, s->n_running);
     llm_zone_set(s->figures->parked, s->n_parked);
-    llm_zone_set(s->figures->kv_used, llm_pages_total(s->pages) - available);
-    llm_zone_set(s->figures->kv_cached, llm_pages_cached(s->pages));
+    llm_zone_set(s->figures->kv_used,
+                 llm_pages_total(p, LLM_PAGES_FIRST)
+                 - available[LLM_PAGES_FIRST]);
+    llm_zone_set(s->figures->kv_cached, llm_pages_cached(p, LLM_PAGES_FIRST));
+    llm_zone_set(s->figures->window_used,
+                 llm_pages_total(p, LLM_PAGES_WINDOW)
+                 - available[LLM_PAGES_WINDOW]);
+    llm_zone_set(s->figures->window_cached,
+                 llm_pages_cached(p, LLM_PAGES_WINDOW));
 
     if (s->slots) {
         llm_zone_set(s->figures->snapshots, llm_slots_n_snapshots(s->slots));

@@ -17,7 +17,8 @@
  *     own if it generates text.
  *   - If no layer sees further back than a window, a sequence has pages for
  *     that only: it gives back those that the window has left, and gets pages
- *     for the rows of a prompt when these are composed.
+ *     for the rows of a prompt when these are composed.  If only some layers
+ *     see further back, this is so of the pages of the others (pages.h).
  *   - All events of a request are written by llm_sched_send_events(); a
  *     sequence whose text finds no room there gets no further rows (a token
  *     that a step in flight draws still comes).
@@ -47,11 +48,12 @@ typedef struct {
     void                *data;
     uint32_t             n_vocab;
     uint32_t             n_embd;        /* numbers of a state */
-    uint32_t             ctx;           /* <= n_pages * LLM_KV_PAGE, if there
-                                           is no window */
+    uint32_t             ctx;           /* <= n_pages * LLM_KV_PAGE, if not all
+                                           layers have a window */
     uint32_t             window;        /* positions that a row sees, in every
-                                           layer: its own and those before it;
-                                           0: all */
+                                           layer or in those with pages of
+                                           their own: its own and those before
+                                           it; 0: all */
     uint32_t             batch;         /* rows; > max_seqs */
     uint32_t             chunk;         /* most prompt rows of a step */
     uint32_t             max_seqs;
@@ -59,6 +61,8 @@ typedef struct {
                                            the others are for prompts of which
                                            more than the last row is wanted */
     uint32_t             n_pages;
+    uint32_t             n_window_pages;    /* of layers with a window, if
+                                               others have none */
     int                (*submit)(void *data, const llm_batch_t *b,
                             llm_err_t *err);
     int                (*wait)(void *data, llm_err_t *err);
@@ -74,7 +78,8 @@ typedef struct {
     int                (*project)(void *data, float *v);
     /* the score of a pair, from its pooled state */
     double             (*rank)(void *data, const float *state);
-    void               (*copy_page)(void *data, uint32_t src, uint32_t dst);
+    void               (*copy_page)(void *data, int windows, uint32_t src,
+                            uint32_t dst);
     /* slots of recurrent state, > max_seqs: the others are for snapshots; 0:
        the model has none */
     uint32_t             n_slots;

@@ -22,7 +22,8 @@ typedef struct {
     uint32_t            *pos;
     uint32_t            *seq_rows;
     uint32_t            *kv_len;
-    uint32_t            *table;         /* pages of the step's sequences */
+    uint32_t            *tables[LLM_PAGES_KINDS];   /* pages of the step's
+                                                       sequences */
     uint32_t            *out_rows;
     llm_draw_t          *draws;         /* of each row in out_rows */
     llm_seq_t          **out_seqs;      /* its sequence; NULL: results are
@@ -45,6 +46,8 @@ struct llm_sched_s {
 
     llm_queue_t          queue;
     llm_pages_t         *pages;
+    uint32_t             n_kinds;       /* of pages; those of the last leave a
+                                           window, if there is one */
     uint32_t             max_pages;     /* of one sequence */
     llm_slots_t         *slots;         /* NULL: no recurrent layers */
 
@@ -95,8 +98,10 @@ void llm_sched_unpark(llm_sched_t *s, llm_seq_t *q);
 
 /* hold.c */
 int llm_sched_reserve(llm_sched_t *s, llm_seq_t *q, uint32_t n);
-int llm_sched_add_page(llm_sched_t *s, llm_seq_t *q, uint32_t page);
-uint32_t llm_sched_first_page(const llm_sched_t *s, uint32_t n_kv);
+int llm_sched_add_page(llm_sched_t *s, llm_seq_t *q, uint32_t node);
+uint32_t llm_sched_window(const llm_sched_t *s, uint32_t kind);
+uint32_t llm_sched_first_page(const llm_sched_t *s, uint32_t kind,
+    uint32_t n_kv);
 void llm_sched_leave(llm_sched_t *s, llm_seq_t *q, uint32_t n_kv);
 void llm_sched_drop(llm_sched_t *s, llm_seq_t *q);
 

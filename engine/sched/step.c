@@ -404,28 +404,39 @@ llm_step_prefill(llm_sched_t *s)
 }
 
 
+static void
+llm_step_table(const llm_sched_t *s, const llm_seq_t *q, uint32_t kind,
+    uint32_t *table, uint32_t width)
+{
+    uint32_t  i;
+
+    for (i = 0; i < width; i++) {
+        table[i] = i < q->n_gone[kind] || i >= q->n_pages[kind]
+                   ? 0 : llm_pages_number(s->pages, q->pages[i], kind);
+    }
+}
+
+
 /* the page tables of the step, as wide as its longest sequence; kernels do not
    read entries that are in no row's window */
 
 static void
-llm_step_table(const llm_sched_t *s, llm_step_t *st)
+llm_step_tables(const llm_sched_t *s, llm_step_t *st)
 {
-    uint32_t    i, k, width, *table;
+    uint32_t    i, k, width;
     llm_seq_t  *q;
 
     width = 1;
 
     for (i = 0; i < st->batch.n_seqs; i++) {
-        width = llm_max(width, st->seqs[i]->n_pages);
+        width = llm_max(width, st->seqs[i]->n_pages[LLM_PAGES_FIRST]);
     }
 
     for (i = 0; i < st->batch.n_seqs; i++) {
         q = st->seqs[i];
-        table = st->table + (size_t) i * width;
 
-        for (k = 0; k < width; k++) {
-            table[k] = k < q->n_gone || k >= q->n_pages
-                       ? 0 : llm_pages_number(s->pages, q->pages[k]);
+        for (k = 0; k < s->n_kinds; k++) {
+            llm_step_table(s, q, k, st->tables[k] + (size_t) i * width, width);
         }
     }
 
@@ -453,7 +464,7 @@ llm_step_compose(llm_sched_t *s)
 
     llm_step_decode(s);
     llm_step_prefill(s);
-    llm_step_table(s, st);
+    llm_step_tables(s, st);
 
     st->batch.gives = st->n_states == 0 ? LLM_GIVES_LOGITS
                       : st->n_states == st->batch.n_out ? LLM_GIVES_STATES

@@ -98,9 +98,9 @@ llm_runner_drawn(void *data, uint32_t i, llm_drawn_t *out)
 
 
 static void
-llm_runner_copy(void *data, uint32_t src, uint32_t dst)
+llm_runner_copy(void *data, int windows, uint32_t src, uint32_t dst)
 {
-    llm_model_copy_page(data, src, dst);
+    llm_model_copy_page(data, windows, src, dst);
 }
 
 
@@ -257,10 +257,11 @@ llm_served_read(llm_served_t *m)
     run->max_seqs = llm_min(m->conf.parallel, llm_model_max_seqs(m->model));
     run->max_out = llm_model_max_out(m->model);
     run->n_pages = llm_model_n_pages(m->model);
+    run->n_window_pages = llm_model_n_window_pages(m->model);
     run->window = llm_model_window(m->model);
     run->ctx = llm_model_ctx(m->model);
 
-    if (run->window == 0) {
+    if (run->window == 0 || run->n_window_pages) {
         run->ctx = llm_min(run->ctx, run->n_pages * LLM_KV_PAGE);
     }
 

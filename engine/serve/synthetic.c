@@ -60,9 +60,10 @@ llm_synthetic_logits(void *data, uint32_t i)
 
 
 static void
-llm_synthetic_copy(void *data, uint32_t src, uint32_t dst)
+llm_synthetic_copy(void *data, int windows, uint32_t src, uint32_t dst)
 {
     (void) data;
+    (void) windows;
     (void) src;
     (void) dst;
 }

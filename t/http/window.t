@@ -1,8 +1,8 @@
 #!/usr/bin/perl
 
-# A model whose layers all have a window: a sequence needs pages for that, not
-# for all its tokens, and the prefix cache goes on from the last window.  The
-# tokens are the same, whatever was given back and found again.
+# Models whose layers have a window, all or some of them: a sequence needs pages
+# for that, not for all its tokens, and the prefix cache goes on from the last
+# window.  The tokens are the same, whatever was given back and found again.
 
 use strict;
 use warnings;
@@ -25,56 +25,36 @@ my $pages = $t->figure('llm_kv_pages');
 
 cmp_ok($pages, '<', 2000 / $PAGE / 2, "$pages pages for two times 2000 tokens");
 
-my %ask = (prompt => [ ids_of(1, 900) ], max_tokens => 200, seed => 3,
-           temperature => 1, ignore_eos => \1);
-
-my $alone = ask(%ask, cache_prompt => \0);
-is(@{ $alone->{ids} }, 200, 'a long text');
-
-my $first = ask(%ask);
-is($first->{cached}, 0, 'nothing is cached at first');
-is_deeply($first->{ids}, $alone->{ids}, 'the same tokens');
-
-my $again = ask(%ask, max_tokens => 20);
-cmp_ok($again->{cached}, '>', 0, "$again->{cached} of it are cached");
-is_deeply($again->{ids}, [ @{ $alone->{ids} }[0 .. 19] ], 'the same tokens');
-
-my $found = ask(%ask, max_tokens => 20);
-is($found->{cached}, 896, 'the same prompt again: all its whole pages');
-is_deeply($found->{ids}, $again->{ids}, 'the same tokens');
-
-# the next turn
-
-my %next = (%ask, max_tokens => 30, prompt =>
-            [ @{ $ask{prompt} }, @{ $found->{ids} }, ids_of(2, 20) ]);
-my $fresh = ask(%next, cache_prompt => \0);
-
-ask(%ask, max_tokens => 20);
-my $turn = ask(%next);
-is($turn->{cached}, 912, 'a second turn: the answer, too');
-is_deeply($turn->{ids}, $fresh->{ids}, 'the same tokens');
-
-my $other = ask(%ask, tenant => 'other', max_tokens => 20);
-is($other->{cached}, 0, 'nothing of that is for another tenant');
-is_deeply($other->{ids}, $again->{ids}, 'who gets the same tokens');
-
-# many together, more than there are seats
-
-my @asks = map { { %ask, prompt => [ ids_of($_ % 3, 100 + 150 * $_) ],
-                   seed => $_, max_tokens => 100 } } 1 .. 6;
-my @one = map { ask(%$_)->{ids} } @asks;
-my @clients = map { $t->open('/v1/completions',
-                             { %$_, return_token_ids => \1, stream => \1 }) }
-              @asks;
-my @many = map { events($_) } @clients;
-
-is_deeply($many[$_], $one[$_], "sequence $_: the same tokens among others")
-    for 0 .. 5;
-
-ok(LLM::Test::wait_for(5, sub { $t->figure('llm_kv_pages_used') == 0; }),
-   'no page is held when all have ended');
-
+traffic();
 $t->stop(name => 'a window');
+
+# two of six layers without a window, which keep pages of their own
+
+$t = start('ctx=2000 parallel=2 batch=64', $WINDOW, 3);
+is($t->figure('llm_kv_pages'), 2 * 2000 / $PAGE,
+   'mixed: pages for two times 2000 tokens');
+cmp_ok($t->figure('llm_kv_window_pages'), '<', 2000 / $PAGE * 2 / 3,
+       'a third of these of windows');
+traffic();
+is($t->figure('llm_kv_window_pages_used'), 0, 'none of windows, either');
+cmp_ok($t->figure('llm_kv_window_pages_cached'), '>', 0, 'some are kept');
+$t->stop(name => 'windows in some layers');
+
+# a sequence of 4000 tokens takes 12 MB where six layers keep 512 bytes of each
+
+$t = start('ctx=4000 parallel=2 batch=64 kv_cache=6m', $WINDOW, 3);
+cmp_ok($t->figure('llm_kv_pages'), '>', 4000 / $PAGE,
+       'kv_cache=6m: pages for more than 4000 tokens');
+
+my %long = (prompt => [ ids_of(4, 3500) ], max_tokens => 40, seed => 5,
+            temperature => 1, ignore_eos => \1);
+my $long = ask(%long);
+my $hit = ask(%long);
+is($hit->{cached}, 3488, 'all whole pages of a long prompt');
+is_deeply($hit->{ids}, $long->{ids}, 'and the same tokens');
+is_deeply(ask(%long, cache_prompt => \0)->{ids}, $long->{ids},
+          'the same tokens without the cache');
+$t->stop(name => 'little memory');
 
 # beyond the longest sequence a window changes nothing
 
@@ -86,15 +66,75 @@ $t->stop(name => 'a wide window');
 done_testing();
 
 
+# prompts, alone and together, found and computed again
+
+sub traffic {
+    my %ask = (prompt => [ ids_of(1, 900) ], max_tokens => 200, seed => 3,
+               temperature => 1, ignore_eos => \1);
+
+    my $alone = ask(%ask, cache_prompt => \0);
+    is(@{ $alone->{ids} }, 200, 'a long text');
+
+    my $first = ask(%ask);
+    is($first->{cached}, 0, 'nothing is cached at first');
+    is_deeply($first->{ids}, $alone->{ids}, 'the same tokens');
+
+    my $again = ask(%ask, max_tokens => 20);
+    cmp_ok($again->{cached}, '>', 0, "$again->{cached} of it are cached");
+    is_deeply($again->{ids}, [ @{ $alone->{ids} }[0 .. 19] ],
+              'the same tokens');
+
+    my $found = ask(%ask, max_tokens => 20);
+    is($found->{cached}, 896, 'the same prompt again: all its whole pages');
+    is_deeply($found->{ids}, $again->{ids}, 'the same tokens');
+
+    # the next turn
+
+    my %next = (%ask, max_tokens => 30, prompt =>
+                [ @{ $ask{prompt} }, @{ $found->{ids} }, ids_of(2, 20) ]);
+    my $fresh = ask(%next, cache_prompt => \0);
+
+    ask(%ask, max_tokens => 20);
+    my $turn = ask(%next);
+    is($turn->{cached}, 912, 'a second turn: the answer, too');
+    is_deeply($turn->{ids}, $fresh->{ids}, 'the same tokens');
+
+    my $other = ask(%ask, tenant => 'other', max_tokens => 20);
+    is($other->{cached}, 0, 'nothing of that is for another tenant');
+    is_deeply($other->{ids}, $again->{ids}, 'who gets the same tokens');
+
+    # many together, more than there are seats
+
+    my @asks = map { { %ask, prompt => [ ids_of($_ % 3, 100 + 150 * $_) ],
+                       seed => $_, max_tokens => 100 } } 1 .. 6;
+    my @one = map { ask(%$_)->{ids} } @asks;
+    my @clients = map { $t->open('/v1/completions', { %$_, stream => \1,
+                                 return_token_ids => \1 }) } @asks;
+    my @many = map { events($_) } @clients;
+
+    is_deeply($many[$_], $one[$_], "sequence $_: the same tokens among others")
+        for 0 .. 5;
+
+    ok(LLM::Test::wait_for(5, sub { $t->figure('llm_kv_pages_used') == 0; }),
+       'no page is held when all have ended');
+}
+
+
+# every $period-th layer has no window
+
 sub start {
-    my ($params, $window) = @_;
+    my ($params, $window, $period) = @_;
     my $new = LLM::Test->new(locations => $locations,
         model => "llm_model demo demo.gguf threads=1 device=cpu $params;");
 
     LLM::GGUF::make("$LLM::Test::ROOT/models/demo.gguf",
                     $new->dir . '/demo.gguf',
                     kv => { 'qwen3.attention.sliding_window' =>
-                            [ u32 => $window ] });
+                            [ u32 => $window ],
+                            $period
+                            ? ('qwen3.attention.sliding_window_pattern' =>
+                               [ u32 => $period ])
+                            : () });
 
     return $new->start;
 }

@@ -3,7 +3,8 @@
  * backend, against what Hugging Face transformers computes in float64 (the
  * shared fixtures), position by position: the median and nine of ten; and the
  * same bits for a whole prompt, in chunks, token by token, and beside another
- * sequence.  The emulator is slow: it is spared the chunks.  Without the
+ * sequence; where some layers have windows, also with a cache of their own for
+ * these.  The emulator is slow: it is spared the chunks.  Without the
  * fixtures: t/unit/model.c has small models of its own.  LLM_GPU_DEVICE=cuda:
  * a GPU in the emulator's place.
  */
@@ -98,6 +99,40 @@ check_bits(llm_model_t *m, const fixture_t *f, const float *whole, int slow,
 }
 
 
+/* the same bits where layers with windows have pages of their own, which need a
+   ctx longer than a window and two steps */
+
+static void
+check_windows(const fixture_t *f, const char *path, llm_model_opts_t *o,
+    const float *whole, const char *what)
+{
+    size_t        size;
+    run_seq_t     s;
+    llm_err_t     err;
+    llm_model_t  *m;
+
+    o->batch = 16;
+    m = llm_model_load(path, o, &err);
+
+    if (m && llm_model_n_window_pages(m)) {
+        size = (size_t) f->n_ids * llm_model_hparams(m)->n_vocab
+               * sizeof(float);
+        memset(&s, 0, sizeof(s));
+        s.ids = f->ids;
+        s.n = f->n_ids;
+        s.logits = calloc(1, size);
+
+        ok(run_chunks(m, &s, 16, 1, &err) == LLM_OK
+           && memcmp(s.logits, whole, size) == 0,
+           "%s %s: the same bits with %u pages for windows of %u", f->name,
+           what, llm_model_n_window_pages(m), llm_model_window(m));
+        free(s.logits);
+    }
+
+    llm_model_free(m);
+}
+
+
 static void
 check(fixture_t *f, const char *device, const char *isa, double bound)
 {
@@ -151,6 +186,11 @@ check(fixture_t *f, const char *device, const char *isa, double bound)
            "%s %s: %.6f of the deviation, nine of ten within %.6f (at most "
            "%g)", f->name, what, median, most, bound);
         check_bits(m, f, whole, strcmp(device, "emu") == 0, what);
+
+        if (strcmp(device, "cpu") == 0) {
+            check_windows(f, path, &o, whole, what);
+        }
+
         free(whole);
     }
 

@@ -460,7 +460,7 @@ check_results(const char *device, const char *isa)
 
     /* the last row once more, behind a copy of those in front of it */
 
-    llm_model_copy_page(m, 0, 2);
+    llm_model_copy_page(m, 0, 0, 2);
     page = 2;
     b.n_tokens = seq_rows[1] = 1;
     b.n_out = 1;

@@ -89,7 +89,7 @@ begin(llm_load_t *l, const char *name, llm_model_opts_t *o, llm_err_t *err)
     l->m = load(name, o);
     l->opts = o;
     l->err = err;
-    llm_load_kv_opts(l, &kv);
+    llm_load_kv_opts(l, 0, &kv);
 
     return l->m->ops->kv_page_size(l->m->dev, &kv) * (64 / LLM_KV_PAGE);
 }

@@ -309,7 +309,7 @@ test_copy_page(void)
     if (ok(m && run_chunks(m, &s[0], TINY_IDS, 1, &err) == LLM_OK,
            "a sequence in page 0"))
     {
-        llm_model_copy_page(m, 0, 1);
+        llm_model_copy_page(m, 0, 0, 1);
         s[1].done = TINY_IDS - 1;
         take = 1;
 
@@ -532,7 +532,7 @@ test_slots(void)
 
     /* the other goes on from copies of its page and slot */
 
-    llm_model_copy_page(m, 0, 1);
+    llm_model_copy_page(m, 0, 0, 1);
     llm_model_copy_slot(m, 0, 1);
     s[1].done = TINY_IDS - 2;
     take = 2;

@@ -40,6 +40,22 @@ run_pages(const llm_model_t *m, const run_seq_t *s, uint32_t *pages,
 }
 
 
+/* pages of windows: a ring for each sequence, so what a window has left is
+   another place's */
+
+static inline void
+run_windows(const llm_model_t *m, uint32_t seq, uint32_t *pages, uint32_t max)
+{
+    uint32_t  i, ring;
+
+    ring = llm_model_n_window_pages(m) / llm_model_max_seqs(m);
+
+    for (i = 0; i < max; i++) {
+        pages[i] = ring ? seq * ring + i % ring : UINT32_MAX;
+    }
+}
+
+
 /*
  * One step: take[i] more tokens of sequence i (0: it sits the step out);
  * all_out: every row gives logits, else the last row of each sequence.
@@ -51,7 +67,7 @@ run_step(llm_model_t *m, run_seq_t *s, const uint32_t *take, uint32_t n_seqs,
 {
     int           rc;
     uint32_t      i, k, rows, max_pages, n_vocab;
-    uint32_t     *pos, *out, *pages, seq_rows[RUN_MAX_SEQS + 1];
+    uint32_t     *pos, *out, *pages, *windows, seq_rows[RUN_MAX_SEQS + 1];
     uint32_t      kv_len[RUN_MAX_SEQS], slots[RUN_MAX_SEQS];
     int32_t      *tokens;
     run_seq_t    *of[RUN_MAX_SEQS];
@@ -65,6 +81,7 @@ run_step(llm_model_t *m, run_seq_t *s, const uint32_t *take, uint32_t n_seqs,
     pos = malloc(llm_model_batch(m) * sizeof(uint32_t));
     out = malloc(llm_model_batch(m) * sizeof(uint32_t));
     pages = malloc((size_t) RUN_MAX_SEQS * max_pages * sizeof(uint32_t));
+    windows = malloc((size_t) RUN_MAX_SEQS * max_pages * sizeof(uint32_t));
 
     rows = 0;
 
@@ -76,6 +93,7 @@ run_step(llm_model_t *m, run_seq_t *s, const uint32_t *take, uint32_t n_seqs,
         seq_rows[b.n_seqs] = rows;
         run_pages(m, &s[i], pages + (size_t) b.n_seqs * max_pages,
                   max_pages);
+        run_windows(m, i, windows + (size_t) b.n_seqs * max_pages, max_pages);
         of[b.n_seqs] = &s[i];
         slots[b.n_seqs] = llm_model_n_slots(m)
                           ? s[i].page % llm_model_n_slots(m) : 0;
@@ -101,6 +119,7 @@ run_step(llm_model_t *m, run_seq_t *s, const uint32_t *take, uint32_t n_seqs,
     b.seq_rows = seq_rows;
     b.kv_len = kv_len;
     b.pages = pages;
+    b.window_pages = windows;
     b.out_rows = out;
     b.slots = slots;
 
@@ -119,6 +138,7 @@ run_step(llm_model_t *m, run_seq_t *s, const uint32_t *take, uint32_t n_seqs,
     free(pos);
     free(out);
     free(pages);
+    free(windows);
 
     return rc;
 }

@@ -89,7 +89,7 @@ static void
 drop_all(llm_pages_t *p, seq_t *s)
 {
     while (s->n) {
-        llm_pages_drop(p, s->page[--s->n]);
+        llm_pages_drop(p, s->page[--s->n], LLM_PAGES_FIRST);
     }
 
     s->live = 0;
@@ -124,7 +124,7 @@ start(llm_pages_t *p, seq_t *s)
         }
 
         good &= same_prefix(&contents[page], s, i + 1);
-        llm_pages_hold(p, page);
+        llm_pages_hold(p, page, LLM_PAGES_FIRST);
         s->page[s->n++] = page;
         s->n_tree++;
     }
@@ -145,7 +145,7 @@ grow(llm_pages_t *p, seq_t *s)
 
     page = alloc(p);
     if (page == LLM_PAGE_NONE) {
-        return llm_pages_available(p) == 0;
+        return llm_pages_available(p, LLM_PAGES_FIRST) == 0;
     }
 
     /* the page must not be anybody else's */
@@ -205,7 +205,7 @@ balanced(const llm_pages_t *p)
         }
     }
 
-    return held + llm_pages_available(p) == N_PAGES;
+    return held + llm_pages_available(p, LLM_PAGES_FIRST) == N_PAGES;
 }
 
 
@@ -217,7 +217,7 @@ test_random(void)
     uint32_t      step, shared, i;
     llm_pages_t  *p;
 
-    p = llm_pages_create(N_PAGES, N_PAGES);
+    p = llm_pages_create(N_PAGES, N_PAGES, 0);
     good = 1;
     even = 1;
     shared = 0;
@@ -262,7 +262,7 @@ test_random(void)
         drop_all(p, &seqs[i]);
     }
 
-    is_int(llm_pages_available(p), N_PAGES, "all come back");
+    is_int(llm_pages_available(p, LLM_PAGES_FIRST), N_PAGES, "all come back");
 
     llm_pages_free(p);
 }
@@ -282,19 +282,19 @@ test_lru(void)
         memset(tokens[i], (int) i + 1, sizeof(tokens[i]));
     }
 
-    p = llm_pages_create(3, 3);
+    p = llm_pages_create(3, 3, 0);
 
     a[0] = llm_pages_commit(p, alloc(p), LLM_PAGE_NONE, &salt,
                             tokens[0]);
     a[1] = llm_pages_commit(p, alloc(p), a[0], &salt, tokens[1]);
-    llm_pages_drop(p, a[1]);
-    llm_pages_drop(p, a[0]);
+    llm_pages_drop(p, a[1], LLM_PAGES_FIRST);
+    llm_pages_drop(p, a[0], LLM_PAGES_FIRST);
 
     b = llm_pages_commit(p, alloc(p), LLM_PAGE_NONE, &salt,
                          tokens[2]);
-    llm_pages_drop(p, b);
+    llm_pages_drop(p, b, LLM_PAGES_FIRST);
 
-    is_int(llm_pages_cached(p), 3, "three pages are kept");
+    is_int(llm_pages_cached(p, LLM_PAGES_FIRST), 3, "three pages are kept");
 
     page = alloc(p);
     is_int(page, a[1], "the leaf of the oldest goes first");
@@ -307,7 +307,7 @@ test_lru(void)
     is_int(alloc(p), b, "then the younger prefix");
     is_int(alloc(p), LLM_PAGE_NONE, "then nothing is left");
 
-    llm_pages_drop(p, page);
+    llm_pages_drop(p, page, LLM_PAGES_FIRST);
     is_int(alloc(p), page, "a private page is free at once");
 
     llm_pages_free(p);
@@ -325,7 +325,7 @@ test_salt(void)
     llm_pages_t  *p;
 
     memset(tokens, 0, sizeof(tokens));
-    p = llm_pages_create(4, 4);
+    p = llm_pages_create(4, 4, 0);
 
     a = llm_pages_commit(p, alloc(p), LLM_PAGE_NONE, &one, tokens);
     is_int(llm_pages_find(p, LLM_PAGE_NONE, &one, tokens), a, "found");
@@ -343,9 +343,17 @@ test_salt(void)
 
     b = llm_pages_commit(p, alloc(p), LLM_PAGE_NONE, &one, tokens);
     is_int(b, a, "the same block twice becomes one");
-    is_int(llm_pages_available(p), 3, "and the second page is free");
+    is_int(llm_pages_available(p, LLM_PAGES_FIRST), 3,
+           "and the second page is free");
 
     llm_pages_free(p);
+}
+
+
+static int
+is_bare(const llm_pages_t *p, uint32_t node)
+{
+    return llm_pages_number(p, node, LLM_PAGES_FIRST) == LLM_PAGE_NONE;
 }
 
 
@@ -363,7 +371,7 @@ test_bare(void)
         memset(tokens[i], (int) i + 1, sizeof(tokens[i]));
     }
 
-    p = llm_pages_create(4, 16);
+    p = llm_pages_create(4, 16, 0);
 
     for (i = 0; i < 6; i++) {
         parent = i ? node[i - 1] : LLM_PAGE_NONE;
@@ -373,7 +381,7 @@ test_bare(void)
                "block %u: what lost its page", i);
 
         if (i) {
-            llm_pages_drop(p, node[i - 1]);
+            llm_pages_drop(p, node[i - 1], LLM_PAGES_FIRST);
         }
     }
 
@@ -382,7 +390,7 @@ test_bare(void)
     for (i = 0, found = 0, parent = LLM_PAGE_NONE; i < 6; i++) {
         parent = llm_pages_find(p, parent, &salt, tokens[i]);
         found += parent == node[i]
-                 && (llm_pages_number(p, parent) == LLM_PAGE_NONE) == (i < 2);
+                 && is_bare(p, parent) == (i < 2);
     }
 
     is_int(found, 6, "the path is found, its first two nodes bare");
@@ -392,10 +400,10 @@ test_bare(void)
     i = llm_pages_commit(p, llm_pages_alloc(p, &evicted), LLM_PAGE_NONE,
                          &salt, tokens[0]);
     is_int(i, node[0], "computed again: the same node");
-    ok(llm_pages_number(p, i) != LLM_PAGE_NONE, "which has a page again");
-    llm_pages_drop(p, i);
-    llm_pages_drop(p, node[5]);
-    is_int(llm_pages_available(p), 4, "all pages can be had");
+    ok(!is_bare(p, i), "which has a page again");
+    llm_pages_drop(p, i, LLM_PAGES_FIRST);
+    llm_pages_drop(p, node[5], LLM_PAGES_FIRST);
+    is_int(llm_pages_available(p, LLM_PAGES_FIRST), 4, "all pages can be had");
 
     /* four new blocks take all pages: nothing is left of the path */
 
@@ -431,7 +439,7 @@ test_windows(uint32_t n_nodes)
     static content_t  of[64];           /* by node */
 
     memset(seqs, 0, sizeof(seqs));
-    p = llm_pages_create(30, n_nodes);
+    p = llm_pages_create(30, n_nodes, 0);
     good = 1;
     found = 0;
     n_bare = 0;
@@ -441,7 +449,7 @@ test_windows(uint32_t n_nodes)
 
         if (s->live && (s->n == MAX_LEN || rnd(8) == 0)) {
             for (i = s->n; i-- > (s->n > WINDOW ? s->n - WINDOW : 0); ) {
-                llm_pages_drop(p, s->page[i]);
+                llm_pages_drop(p, s->page[i], LLM_PAGES_FIRST);
             }
 
             s->live = 0;
@@ -469,7 +477,7 @@ test_windows(uint32_t n_nodes)
                 good &= same_prefix(&of[page], s, i + 1);
                 present++;
 
-                if (llm_pages_number(p, page) == LLM_PAGE_NONE) {
+                if (is_bare(p, page)) {
                     n_bare++;
                     present = 0;
                 }
@@ -480,7 +488,7 @@ test_windows(uint32_t n_nodes)
             }
 
             for (i = s->n > WINDOW ? s->n - WINDOW : 0; i < s->n; i++) {
-                llm_pages_hold(p, s->page[i]);
+                llm_pages_hold(p, s->page[i], LLM_PAGES_FIRST);
             }
 
             found += s->n > WINDOW;
@@ -504,7 +512,7 @@ test_windows(uint32_t n_nodes)
         memcpy(c->tokens, s->tokens, sizeof(c->tokens));
 
         if (s->n > WINDOW) {
-            llm_pages_drop(p, s->page[s->n - 1 - WINDOW]);
+            llm_pages_drop(p, s->page[s->n - 1 - WINDOW], LLM_PAGES_FIRST);
         }
 
         if (step % 64 == 0) {
@@ -520,6 +528,241 @@ test_windows(uint32_t n_nodes)
 }
 
 
+static content_t  written[LLM_PAGES_KINDS][64];     /* by page */
+
+
+/* what is in the pages of a node is the beginning of s that leads to it */
+
+static int
+holds(const llm_pages_t *p, const seq_t *s, uint32_t i, uint32_t kind)
+{
+    return same_prefix(&written[kind][llm_pages_number(p, s->page[i], kind)],
+                       s, i + 1);
+}
+
+
+static uint32_t
+first_window(const seq_t *s)
+{
+    return s->n > WINDOW ? s->n - WINDOW : 0;
+}
+
+
+static void
+drop_both(llm_pages_t *p, seq_t *s)
+{
+    uint32_t  i;
+
+    for (i = s->n; i-- > first_window(s); /* void */ ) {
+        llm_pages_drop(p, s->page[i], LLM_PAGES_WINDOW);
+    }
+
+    drop_all(p, s);
+}
+
+
+static int
+start_both(llm_pages_t *p, seq_t *s)
+{
+    int       good;
+    uint32_t  i, page, present;
+
+    memset(s, 0, sizeof(*s));
+    s->live = 1;
+    s->salt.tenant = rnd(2);
+    page = LLM_PAGE_NONE;
+    good = 1;
+
+    for (i = 0; i < MAX_LEN; i++) {
+        fill(s->tokens + i * LLM_KV_PAGE);
+    }
+
+    for (i = 0, present = 0; i < MAX_LEN - 1; i++) {
+        page = llm_pages_find(p, page, &s->salt,
+                              s->tokens + i * LLM_KV_PAGE);
+        if (page == LLM_PAGE_NONE) {
+            break;
+        }
+
+        s->page[i] = page;
+        good &= holds(p, s, i, LLM_PAGES_FIRST);
+        present++;
+
+        if (llm_pages_number(p, page, LLM_PAGES_WINDOW) == LLM_PAGE_NONE) {
+            present = 0;
+
+        } else {
+            good &= holds(p, s, i, LLM_PAGES_WINDOW);
+        }
+
+        s->n = present >= llm_min(i + 1, WINDOW) ? i + 1 : s->n;
+    }
+
+    for (i = 0; i < s->n; i++) {
+        llm_pages_hold(p, s->page[i], LLM_PAGES_FIRST);
+
+        if (i >= first_window(s)) {
+            llm_pages_hold(p, s->page[i], LLM_PAGES_WINDOW);
+        }
+    }
+
+    return good;
+}
+
+
+/* one more block of both kinds; LLM_FULL: there is no page */
+
+static int
+grow_both(llm_pages_t *p, seq_t *s, int *good)
+{
+    uint32_t   i, k, page;
+    content_t  c;
+
+    i = s->n;
+    page = alloc(p);
+
+    if (page == LLM_PAGE_NONE) {
+        return LLM_FULL;
+    }
+
+    if (llm_pages_attach(p, page) != LLM_OK) {
+        *good &= llm_pages_available(p, LLM_PAGES_WINDOW) == 0;
+        llm_pages_drop(p, page, LLM_PAGES_FIRST);
+        return LLM_FULL;
+    }
+
+    c.salt = s->salt;
+    c.n = i + 1;
+    memcpy(c.tokens, s->tokens, sizeof(c.tokens));
+
+    for (k = 0; k < LLM_PAGES_KINDS; k++) {
+        written[k][llm_pages_number(p, page, k)] = c;
+    }
+
+    s->page[i] = llm_pages_commit(p, page, parent_of(s, i), &s->salt,
+                                  s->tokens + i * LLM_KV_PAGE);
+    s->n++;
+
+    for (k = 0; k < LLM_PAGES_KINDS; k++) {
+        *good &= holds(p, s, i, k);
+    }
+
+    if (s->n > WINDOW && rnd(2)) {
+        llm_pages_drop(p, s->page[s->n - 1 - WINDOW], LLM_PAGES_WINDOW);
+
+    } else if (s->n > WINDOW) {
+        llm_pages_pass(p, s->page[s->n - 1 - WINDOW], LLM_PAGES_WINDOW);
+    }
+
+    return LLM_OK;
+}
+
+
+/* the same where all pages of the first kind are held, and of the second the
+   last ones */
+
+static void
+test_both(uint32_t n, uint32_t n_windows)
+{
+    int           good;
+    seq_t        *s;
+    uint32_t      step, found, full;
+    llm_pages_t  *p;
+
+    memset(seqs, 0, sizeof(seqs));
+    p = llm_pages_create(n, n, n_windows);
+    good = 1;
+    found = 0;
+    full = 0;
+
+    for (step = 0; step < 200000; step++) {
+        s = &seqs[rnd(N_SEQS)];
+
+        if (!s->live) {
+            good &= start_both(p, s);
+            found += s->n > WINDOW;
+
+        } else if (s->n == MAX_LEN || rnd(8) == 0) {
+            drop_both(p, s);
+
+        } else if (grow_both(p, s, &good) != LLM_OK) {
+            full++;
+            drop_both(p, s);
+        }
+
+        if (step % 64 == 0) {
+            (void) llm_pages_assert(p);
+        }
+    }
+
+    for (s = seqs; s < seqs + N_SEQS; s++) {
+        drop_both(p, s);
+    }
+
+    ok(good && found > 1000 && full > 100, "%u pages, %u of windows: what is "
+       "found is what was put there; %u paths, %u times there was none", n,
+       n_windows, found, full);
+    is_int(llm_pages_assert(p), 0, "nobody holds any");
+    ok(llm_pages_available(p, LLM_PAGES_FIRST) == n
+       && llm_pages_available(p, LLM_PAGES_WINDOW) == n_windows,
+       "and all can be had");
+
+    llm_pages_free(p);
+}
+
+
+/* pages that were passed give way before those that were dropped */
+
+static void
+test_pass(void)
+{
+    int32_t       tokens[3][LLM_KV_PAGE] = { { 1 }, { 2 }, { 3 } };
+    uint32_t      i, node[3], page;
+    llm_salt_t    salt = { 0, 0 };
+    llm_pages_t  *p;
+
+    p = llm_pages_create(4, 4, 3);
+    page = LLM_PAGE_NONE;
+
+    for (i = 0; i < 3; i++) {
+        page = alloc(p);
+        (void) llm_pages_attach(p, page);
+        node[i] = llm_pages_commit(p, page, i ? node[i - 1] : LLM_PAGE_NONE,
+                                   &salt, tokens[i]);
+    }
+
+    llm_pages_drop(p, node[0], LLM_PAGES_WINDOW);
+    llm_pages_pass(p, node[1], LLM_PAGES_WINDOW);
+    llm_pages_drop(p, node[2], LLM_PAGES_WINDOW);
+
+    page = alloc(p);
+    is_int(llm_pages_attach(p, page), LLM_OK, "a page of windows");
+    ok(llm_pages_number(p, node[1], LLM_PAGES_WINDOW) == LLM_PAGE_NONE
+       && llm_pages_number(p, node[0], LLM_PAGES_WINDOW) != LLM_PAGE_NONE,
+       "is one that was passed");
+    ok(llm_pages_in_tree(p, node[1])
+       && llm_pages_number(p, node[1], LLM_PAGES_FIRST) != LLM_PAGE_NONE,
+       "whose node stays");
+
+    llm_pages_drop(p, page, LLM_PAGES_WINDOW);
+
+    for (i = 3; i-- > 0; /* void */ ) {
+        llm_pages_drop(p, node[i], LLM_PAGES_FIRST);
+    }
+
+    llm_pages_drop(p, page, LLM_PAGES_FIRST);
+
+    for (i = 0; i < 4; i++) {
+        (void) alloc(p);
+    }
+
+    is_int(llm_pages_available(p, LLM_PAGES_WINDOW), 3,
+           "with its other page a node loses that, too");
+    (void) llm_pages_assert(p);
+    llm_pages_free(p);
+}
+
+
 int
 main(void)
 {
@@ -529,6 +772,9 @@ main(void)
     test_bare();
     test_windows(31);
     test_windows(64);
+    test_pass();
+    test_both(40, 30);
+    test_both(60, 20);
 
     return done_testing();
 }

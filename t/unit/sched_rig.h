@@ -8,7 +8,8 @@
  * in the order in which they came.  A wrong slot, a copy too few, a token that
  * is missed or seen twice, and the two hashes differ: then so does the text.
  * With a window a row sees so many tokens through its page table, and no entry
- * before them.
+ * before them; with pages for windows of their own it sees all through one
+ * table and these through the other.
  */
 
 #ifndef LLM_T_SCHED_RIG_H
@@ -39,6 +40,9 @@ static uint32_t   recurrent;            /* slots beside those of the seats; 0:
                                            no recurrent layers */
 
 static uint32_t   window;               /* positions that a row sees; 0: all */
+static uint32_t   n_windows;            /* pages of windows, if a row sees all
+                                           in others; or 0 */
+static int32_t    kv_windows[MAX_PAGES][LLM_KV_PAGE];
 
 /* what a slot keeps */
 typedef struct {
@@ -224,7 +228,7 @@ token_of(const llm_batch_t *b, const results_t *before, uint32_t row)
 /* the hash of what a row sees in the pages, with a window */
 
 static inline uint64_t
-look(const uint32_t *pages, uint32_t pos)
+look(int32_t (*cells)[LLM_KV_PAGE], const uint32_t *pages, uint32_t pos)
 {
     uint32_t  k;
     uint64_t  h;
@@ -232,7 +236,7 @@ look(const uint32_t *pages, uint32_t pos)
     h = 0;
 
     for (k = pos < window ? 0 : pos + 1 - window; k <= pos; k++) {
-        h = hash_token(h, kv[pages[k / LLM_KV_PAGE]][k % LLM_KV_PAGE], k);
+        h = hash_token(h, cells[pages[k / LLM_KV_PAGE]][k % LLM_KV_PAGE], k);
     }
 
     return h;
@@ -268,14 +272,19 @@ result_of(const llm_batch_t *b, uint32_t seq, const results_t *before,
 {
     uint64_t  state_hash;
 
+    size_t    at;
+
+    at = (size_t) seq * b->max_pages;
     state_hash = recurrent ? recur(b, seq, before, row) : 0;
 
-    if (window) {
-        return state_hash
-               ^ look(b->pages + (size_t) seq * b->max_pages, b->pos[row]);
+    if (window && n_windows == 0) {
+        return state_hash ^ look(kv, b->pages + at, b->pos[row]);
     }
 
-    return recurrent && state_hash != h ? ~h : h;
+    h = recurrent && state_hash != h ? ~h : h;
+
+    return n_windows
+           ? h ^ look(kv_windows, b->window_pages + at, b->pos[row]) : h;
 }
 
 
@@ -283,7 +292,7 @@ static inline int
 compute(results_t *res, const results_t *before, llm_err_t *err)
 {
     uint64_t            h, seen;
-    uint32_t            i, k, row, out, decode;
+    uint32_t            i, k, row, out, page, decode;
     const uint32_t     *pages;
     const llm_batch_t  *b;
 
@@ -304,8 +313,15 @@ compute(results_t *res, const results_t *before, llm_err_t *err)
         pages = b->pages + (size_t) i * b->max_pages;
 
         for (row = b->seq_rows[i]; row < b->seq_rows[i + 1]; row++) {
-            kv[pages[b->pos[row] / LLM_KV_PAGE]][b->pos[row] % LLM_KV_PAGE] =
+            k = b->pos[row];
+            kv[pages[k / LLM_KV_PAGE]][k % LLM_KV_PAGE] =
                 token_of(b, before, row);
+
+            if (n_windows) {
+                page = b->window_pages[(size_t) i * b->max_pages
+                                       + k / LLM_KV_PAGE];
+                kv_windows[page][k % LLM_KV_PAGE] = token_of(b, before, row);
+            }
         }
 
         decode += b->seq_rows[i + 1] - b->seq_rows[i] == 1;
@@ -442,15 +458,16 @@ rank_of(void *data, const float *v)
 
 
 static inline void
-copy_page(void *data, uint32_t src, uint32_t dst)
+copy_page(void *data, int windows, uint32_t src, uint32_t dst)
 {
-    llm_err_t  err;
+    int32_t   (*cells)[LLM_KV_PAGE] = windows ? kv_windows : kv;
+    llm_err_t   err;
 
     (void) data;
     (void) compute_until(n_submitted, &err);
 
-    memcpy(kv[dst], kv[src], sizeof(kv[dst]));
-    n_copies++;
+    memcpy(cells[dst], cells[src], sizeof(cells[dst]));
+    n_copies += !windows;
 }
 
 
@@ -526,6 +543,7 @@ open_all(uint32_t n_pages, uint32_t ctx, uint32_t max_seqs, uint32_t chunk,
     conf.runner.max_seqs = max_seqs;
     conf.runner.max_out = max_seqs + 7;
     conf.runner.n_pages = n_pages;
+    conf.runner.n_window_pages = n_windows;
     conf.runner.submit = submit;
     conf.runner.wait = wait_step;
     conf.runner.overlaps = overlapping;
@@ -808,7 +826,7 @@ result_without(const int32_t *ids, uint32_t n, uint64_t h)
         w = hash_token(w, ids[i], i);
     }
 
-    return recurrent ? w ^ h : w;
+    return recurrent || n_windows ? w ^ h : w;
 }
 
 
@@ -862,7 +880,14 @@ random_prompt(int32_t *ids, uint32_t max)
 static inline uint32_t
 free_pages(void)
 {
-    return llm_pages_available(sched->pages);
+    return llm_pages_available(sched->pages, LLM_PAGES_FIRST);
+}
+
+
+static inline uint32_t
+free_windows(void)
+{
+    return llm_pages_available(sched->pages, LLM_PAGES_WINDOW);
 }
 
 #endif /* LLM_T_SCHED_RIG_H */

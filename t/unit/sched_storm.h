@@ -105,7 +105,8 @@ test_storm(uint32_t n_pages, uint32_t seats, uint32_t chunk, uint32_t flags)
        "%u pages, %u seats, chunks of %u: %u choices as alone, %llu "
        "preemptions", n_pages, seats, chunk, checked,
        (unsigned long long) preempted);
-    is_int(free_pages(), n_pages, "all pages came back");
+    ok(free_pages() == n_pages && free_windows() == n_windows,
+       "all pages came back");
 
     if (overlapping) {
         ok(n_behind > n_steps / 8, "%u of %u steps were launched behind "

@@ -1,0 +1,135 @@
+/*
+ * What is always true of pages and the prefix tree, for tests and for
+ * check.c; see pages.h.
+ */
+
+#include "engine/sched/pages_internal.h"
+
+#include <assert.h>
+
+
+/* asserts what is true of a list, and of each of its nodes; returns how many
+   they are */
+
+static uint32_t
+llm_pages_assert_list(const llm_pages_t *p, const llm_page_list_t *list,
+    int bare)
+{
+    uint32_t           i, k, n;
+    const llm_page_t  *node;
+
+    n = 0;
+    k = list->kind;
+
+    for (i = list->oldest; i != LLM_PAGE_NONE; i = node->newer[k]) {
+        node = &p->node[i];
+        n++;
+
+        assert(node->holders[k] == 0 && node->in_tree);
+        assert((node->page[k] == LLM_PAGE_NONE) == bare);
+        assert(node->newer[k] == LLM_PAGE_NONE
+               ? list->newest == i
+               : p->node[node->newer[k]].older[k] == i);
+    }
+
+    assert(n == list->n);
+
+    return n;
+}
+
+
+/* asserts that each page of a kind is free, idle or held; returns how many
+   nodes are held by it, and adds their holders */
+
+static uint32_t
+llm_pages_assert_kind(const llm_pages_t *p, uint32_t kind, uint64_t *holds)
+{
+    uint32_t                i, n_held;
+    const llm_page_t       *node;
+    const llm_page_kind_t  *k;
+
+    k = &p->kind[kind];
+    n_held = 0;
+
+    for (i = 0; i < p->n_nodes; i++) {
+        node = &p->node[i];
+
+        *holds += node->holders[kind];
+        n_held += node->holders[kind] != 0;
+        assert(node->holders[kind] == 0
+               || (node->page[kind] != LLM_PAGE_NONE
+                   && node->holders[LLM_PAGES_FIRST] != 0));
+        assert(node->page[kind] == LLM_PAGE_NONE || node->in_tree
+               || node->holders[kind]);
+    }
+
+    assert(llm_pages_assert_list(p, &k->idle, 0) + n_held + k->n_free == k->n);
+
+    return n_held;
+}
+
+
+/* asserts what is true of the tree */
+
+static void
+llm_pages_assert_tree(const llm_pages_t *p)
+{
+    uint32_t           i, n_children;
+    const llm_page_t  *node, *parent;
+
+    n_children = 0;
+
+    for (i = 0; i < p->n_nodes; i++) {
+        node = &p->node[i];
+        n_children += node->n_children;
+        assert(node->in_tree || node->n_children == 0);
+
+        if (!node->in_tree || node->behind == 0) {
+            continue;
+        }
+
+        parent = &p->node[node->parent];
+
+        if (parent->serial == node->behind) {
+            n_children--;
+            assert(llm_pages_has_bare(p)
+                   || node->holders[LLM_PAGES_FIRST] == 0
+                   || parent->holders[LLM_PAGES_FIRST]);
+
+        } else {
+            assert(llm_pages_has_bare(p));
+        }
+    }
+
+    assert(n_children == 0);
+}
+
+
+uint64_t
+llm_pages_assert(const llm_pages_t *p)
+{
+    uint32_t  i, n_free, n_bare, n_held;
+    uint64_t  holds;
+
+    n_free = 0;
+    holds = 0;
+
+    for (i = p->free; i != LLM_PAGE_NONE; i = p->node[i].chain) {
+        assert(p->node[i].holders[LLM_PAGES_FIRST] == 0
+               && !p->node[i].in_tree);
+        assert(p->node[i].page[LLM_PAGES_FIRST] == LLM_PAGE_NONE
+               && p->node[i].page[LLM_PAGES_WINDOW] == LLM_PAGE_NONE);
+        n_free++;
+    }
+
+    n_bare = llm_pages_assert_list(p, &p->bare, 1);
+    n_held = llm_pages_assert_kind(p, LLM_PAGES_FIRST, &holds);
+    (void) llm_pages_assert_kind(p, LLM_PAGES_WINDOW, &holds);
+
+    assert(n_free + p->kind[LLM_PAGES_FIRST].idle.n + n_bare + n_held
+           == p->n_nodes);
+    assert(n_bare == 0 || llm_pages_has_bare(p));
+    llm_pages_assert_tree(p);
+
+    return holds;
+}

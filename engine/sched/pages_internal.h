@@ -1,0 +1,71 @@
+/*
+ * Nodes and pages as pages.c has them, and pages_check.c looks at them; see
+ * pages.h.
+ */
+
+#ifndef LLM_PAGES_INTERNAL_H
+#define LLM_PAGES_INTERNAL_H
+
+#include "engine/sched/pages.h"
+
+typedef struct {
+    uint32_t         holders[LLM_PAGES_KINDS];
+    uint32_t         page[LLM_PAGES_KINDS];     /* or LLM_PAGE_NONE */
+    uint32_t         in_tree;
+
+    uint32_t         parent;            /* of a tree node: the number, ... */
+    uint64_t         behind;            /* ... and which node that was then; 0:
+                                           the root */
+    uint64_t         serial;            /* of a tree node, never the same
+                                           twice */
+    uint32_t         n_children;
+
+    uint32_t         chain;             /* next node in the hash bucket; for a
+                                           free node the next free one */
+    uint32_t         newer[LLM_PAGES_KINDS];    /* in the list of idle pages of
+                                                   this kind, or in that of
+                                                   bare nodes */
+    uint32_t         older[LLM_PAGES_KINDS];
+
+    uint64_t         hash;
+    llm_salt_t       salt;
+    int32_t          tokens[LLM_KV_PAGE];
+} llm_page_t;
+
+typedef struct {
+    uint32_t         kind;              /* the links that it uses */
+    uint32_t         oldest;
+    uint32_t         newest;
+    uint32_t         n;
+} llm_page_list_t;
+
+/* the pages of a kind */
+typedef struct {
+    uint32_t         n;
+    uint32_t        *free;              /* a stack */
+    uint32_t         n_free;
+    llm_page_list_t  idle;              /* of nodes in the tree, not held */
+} llm_page_kind_t;
+
+struct llm_pages_s {
+    llm_page_t      *node;
+    uint32_t         n_nodes;
+    uint32_t         free;              /* a stack through chain */
+    llm_page_list_t  bare;
+
+    llm_page_kind_t  kind[LLM_PAGES_KINDS];
+
+    uint64_t         serial;            /* the last one */
+    uint32_t        *buckets;
+    uint32_t         mask;
+};
+
+
+/* may nodes be bare? */
+static inline int
+llm_pages_has_bare(const llm_pages_t *p)
+{
+    return p->n_nodes > p->kind[LLM_PAGES_FIRST].n;
+}
+
+#endif /* LLM_PAGES_INTERNAL_H */
