@@ -192,7 +192,8 @@ static const attention_t  latents[] = {
 };
 
 
-/* as `life`, but with a shorter prompt, for there are many heads */
+/* as `life`, but with a shorter prompt, which only fills the cache, for there
+   are many heads */
 
 static const rows_t  short_life[llm_nelems(life)][3] = {
     { { 0, 270, 0 }, { 0, 0, 0 }, { 0, 0, 0 } },
@@ -339,6 +340,7 @@ main(void)
 
     d->ops->close(d);
     attend_life = short_life;
+    attend_from = 2;
 
     test_heads();
     test_types();

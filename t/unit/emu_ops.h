@@ -277,6 +277,9 @@ static const rows_t  life[][3] = {
 /* the life that attend() leads: as many steps as `life` has */
 static const rows_t  (*attend_life)[3] __attribute__((unused)) = life;
 
+/* steps before that only fill the cache */
+static size_t  attend_from __attribute__((unused));
+
 /* rows of the steps from the third on, and by the most heads */
 #define ATTEND_ROWS   ((size_t) 110)
 #define ATTEND_HEADS  (ATTEND_ROWS * 20)
@@ -448,7 +451,10 @@ attend(llm_dev_t *d, const attention_t *a,
 
         if (rc == LLM_OK) {
             d->ops->rope_kv(d, &h, &rope, aq, ak, av, kv);
-            d->ops->attention(d, &h, aq, kv, ao);
+
+            if (i >= attend_from) {
+                d->ops->attention(d, &h, aq, kv, ao);
+            }
         }
 
         ok(d->ops->end(d, &err) == LLM_OK, "step %zu%s", i,
