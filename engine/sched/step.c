@@ -410,9 +410,10 @@ llm_step_table(const llm_sched_t *s, const llm_seq_t *q, uint32_t kind,
 {
     uint32_t  i;
 
-    for (i = 0; i < width; i++) {
-        table[i] = i < q->n_gone[kind] || i >= q->n_pages[kind]
-                   ? 0 : llm_pages_number(s->pages, q->pages[i], kind);
+    memset(table, 0, width * sizeof(*table));
+
+    for (i = q->n_gone[kind]; i < q->n_pages[kind]; i++) {
+        table[i] = llm_pages_number(s->pages, q->pages[i], kind);
     }
 }
 

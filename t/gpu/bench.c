@@ -45,6 +45,7 @@ typedef struct {
     uint32_t        n_vocab;
     uint32_t        max_pages;
     uint32_t       *pages;              /* [MAX_SEQS][max_pages] */
+    uint32_t       *windows;            /* likewise, of layers with windows */
     step_t          steps[2];
 } bench_t;
 
@@ -114,6 +115,7 @@ submit(bench_t *b, step_t *s, uint32_t seqs, uint32_t rows, uint32_t pos,
     s->batch.seq_rows = s->seq_rows;
     s->batch.kv_len = s->kv_len;
     s->batch.pages = b->pages;
+    s->batch.window_pages = b->windows;
     s->batch.slots = s->slots;
     s->batch.out_rows = s->out;
     s->batch.draws = s->draws;
@@ -145,13 +147,15 @@ wait_step(bench_t *b)
 static void
 spread(bench_t *b, uint32_t seqs)
 {
-    uint32_t  i, k, per;
+    uint32_t  i, k, per, ring;
 
     per = llm_min(b->max_pages, llm_model_n_pages(b->model) / seqs);
+    ring = llm_max(llm_model_n_window_pages(b->model) / seqs, 1u);
 
     for (i = 0; i < seqs; i++) {
         for (k = 0; k < b->max_pages; k++) {
             b->pages[(size_t) i * b->max_pages + k] = i * per + k % per;
+            b->windows[(size_t) i * b->max_pages + k] = i * ring + k % ring;
         }
     }
 }
@@ -306,7 +310,8 @@ main(int argc, char **argv)
 
     b->max_pages = (llm_model_ctx(b->model) + LLM_KV_PAGE - 1) / LLM_KV_PAGE;
     b->pages = calloc((size_t) MAX_SEQS * b->max_pages, sizeof(uint32_t));
-    if (b->pages == NULL) {
+    b->windows = calloc((size_t) MAX_SEQS * b->max_pages, sizeof(uint32_t));
+    if (b->pages == NULL || b->windows == NULL) {
         die("no memory");
     }
 
@@ -322,6 +327,7 @@ main(int argc, char **argv)
     llm_sampler_free(b->largest);
     llm_model_free(b->model);
     free(b->pages);
+    free(b->windows);
     free(b);
 
     return 0;
