@@ -231,6 +231,8 @@ typedef struct {
     llm_norm_kind_t           norm;
     llm_glu_t                 act;
     int                       encoder;  /* attention is not causal */
+    uint32_t                  window;   /* of files that do not say one; 0:
+                                           there is none */
     int                       yarn_scores;  /* what files take from YaRN's
                                            factor on cos and sin is all of it:
                                            the scores have one instead, which

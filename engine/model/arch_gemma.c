@@ -33,13 +33,16 @@ llm_gemma_scale(llm_desc_t *d, uint32_t layers_27b)
 }
 
 
+/* the first files do not say what all models of this kind have */
+
 static int
 llm_gemma2_read(llm_reader_t *r)
 {
     float     cap;
     uint32_t  i;
 
-    cap = 0;
+    cap = 50;
+    r->d->logit_cap = 30;
     llm_gemma_scale(r->d, 46);
 
     if (llm_gemma_read(r) != LLM_OK
@@ -88,6 +91,7 @@ const llm_arch_t  llm_arch_gemma2 = {
     .name = "gemma2",
     .rope = LLM_ROPE_NEOX,
     .act = LLM_GLU_GELU,
+    .window = 4096,
     .tensors = llm_want_post_norms,
     .read = llm_gemma2_read
 };

@@ -72,9 +72,13 @@ static const llm_arch_experts_t  llm_dots_experts = {
 static int
 llm_gpt_oss_read(llm_reader_t *r)
 {
-    llm_desc_rename_ffn_norm(r->d);
+    int  rc;
 
-    return llm_read_windows(r, 2, 0) == LLM_ERROR ? LLM_ERROR : LLM_OK;
+    llm_desc_rename_ffn_norm(r->d);
+    rc = llm_read_windows(r, 2, 0);
+
+    return rc == LLM_ABSENT ? llm_read_missing(r, "attention.sliding_window")
+                            : rc;
 }
 
 

@@ -18,7 +18,7 @@ llm_read_layer_windows(llm_reader_t *r, uint32_t period, int first,
     llm_layer_desc_t     *l;
     const llm_gguf_kv_t  *kv;
 
-    window = 0;
+    window = r->d->arch->window;
 
     if (llm_read_u32(r, "attention.sliding_window", &window) == LLM_ERROR) {
         return LLM_ERROR;

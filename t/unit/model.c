@@ -4,6 +4,7 @@
  * slots.  What must be refused: refused.c.
  */
 
+#include "engine/model/arch.h"
 #include "t/unit/model_run.h"
 #include "t/unit/tiny_model.h"
 
@@ -395,6 +396,34 @@ test_hybrid_dense(void)
 }
 
 
+/* Gemma 2's first files do not say their window, which is longer than the tiny
+   model's context */
+
+static void
+test_unsaid_window(void)
+{
+    llm_err_t    err;
+    llm_desc_t   d;
+    llm_gguf_t  *g;
+
+    if (!ok(write_model(tiny_named("gemma2, of the first files"), NULL),
+            "written"))
+    {
+        return;
+    }
+
+    g = llm_gguf_open(path, &err);
+
+    if (ok(g && llm_desc_read(g, &d, &err) == LLM_OK, "and read")) {
+        ok(d.layers[0].window == 4096 && d.layers[1].window == 0,
+           "the first of two layers has a window of 4096");
+        llm_desc_free(&d);
+    }
+
+    llm_gguf_close(g);
+}
+
+
 /* the number of the norms by the name of another kind, or by both */
 
 static void
@@ -571,6 +600,7 @@ main(void)
     test_hybrid_dense();
     test_no_width();
     test_epsilon();
+    test_unsaid_window();
     test_no_attention();
     test_slots();
 

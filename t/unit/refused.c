@@ -327,6 +327,8 @@ test_bad_experts(void)
             "output.scale", "its shape is");
     refused("qwen3moe", change(.extra = "blk.0.attn_norm.scale"),
             "blk.0.attn_norm.scale", "has no such tensor");
+    refused("gpt-oss", change(.drop_key = "gpt-oss.attention.sliding_window"),
+            "gpt-oss.attention.sliding_window", "is missing");
     refused("gpt-oss", change(.reshape = "blk.0.ffn_up_exps.bias"),
             "blk.0.ffn_up_exps.bias", "its shape is");
     refused("qwen2moe", change(.drop = "blk.0.ffn_gate_inp_shexp.weight"),

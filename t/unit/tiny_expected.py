@@ -136,6 +136,8 @@ MODELS = {
         dict(YARN, yarn_attn_factor=1.25),
     "qwen3, YaRN with half of extrapolation": dict(YARN, ext_factor=0.5),
     "gemma2": GEMMA2,
+    "gemma2, of the first files":
+        dict(SMALL, arch="gemma2", post=1, tied=1, attn_scale=9.0),
     "gemma3": GEMMA3,
     "cohere2": COHERE2,
     "gpt2": GPT2,
@@ -415,8 +417,9 @@ def attention(m, w, x):
     out = []
     for h in range(m["heads"]):
         s = q[:, h] @ k[:, h // group].T * scale
-        if m.get("cap"):
-            s = m["cap"] * np.tanh(s / m["cap"])
+        cap = m.get("cap", 50.0 if m["arch"] == "gemma2" else 0)
+        if cap:
+            s = cap * np.tanh(s / cap)
         s[np.triu_indices(len(IDS), 1)] = -np.inf
         if windowed(m, w.layer):
             s[np.tril_indices(len(IDS), -m["window"])] = -np.inf
@@ -690,7 +693,7 @@ def logits(m):
     if m.get("output_bias"):
         y = y + tensor("output.bias", T.F32, VOCAB)
     y = y * factors(m)[2]
-    cap = m.get("final_cap")
+    cap = m.get("final_cap", 30.0 if m["arch"] == "gemma2" else 0)
     return cap * np.tanh(y / cap) if cap else y
 
 
