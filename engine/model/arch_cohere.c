@@ -16,12 +16,15 @@ static const llm_tensor_want_t  llm_cohere_tensors[] = {
 static int
 llm_command_r_read(llm_reader_t *r)
 {
+    int  rc;
+
     /* the largest has them */
     llm_desc_head_norms(r->d, LLM_WANT_OPTIONAL);
     llm_desc_parallel(r->d);
 
-    return llm_read_f32(r, "logit_scale", &r->d->logit_scale) == LLM_ERROR
-           ? LLM_ERROR : LLM_OK;
+    rc = llm_read_f32(r, "logit_scale", &r->d->logit_scale);
+
+    return rc == LLM_ABSENT ? llm_read_missing(r, "logit_scale") : rc;
 }
 
 
@@ -30,25 +33,17 @@ llm_command_r_read(llm_reader_t *r)
 static int
 llm_cohere2_read(llm_reader_t *r)
 {
+    int  rc;
+
     if (llm_command_r_read(r) != LLM_OK) {
         return LLM_ERROR;
     }
 
-    switch (llm_read_windows(r, 4, 0)) {
-
-    case LLM_OK:
-        break;
-
-    case LLM_ABSENT:
-        return llm_read_missing(r, "attention.sliding_window");
-
-    default:
-        return LLM_ERROR;
-    }
-
+    rc = llm_read_windows(r, 4, 0);
     llm_desc_rope_in_windows(r->d);
 
-    return LLM_OK;
+    return rc == LLM_ABSENT ? llm_read_missing(r, "attention.sliding_window")
+                            : rc;
 }
 
 

@@ -157,6 +157,10 @@ test_tensors(void)
             "position_embd.weight", "is missing");
     refused("gpt2", change(.drop = "blk.1.ffn_norm.bias"),
             "blk.1.ffn_norm.bias", "is missing");
+    refused("cohere2", change(.drop_key = "cohere2.logit_scale"),
+            "cohere2.logit_scale", "is missing");
+    refused("cohere2", change(.drop_key = "cohere2.attention.sliding_window"),
+            "cohere2.attention.sliding_window", "is missing");
     refused("gemma3", change(.drop = "blk.5.post_ffw_norm.weight"),
             "blk.5.post_ffw_norm.weight", "is missing");
 }
