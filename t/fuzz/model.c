@@ -25,7 +25,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define FUZZ_SEEDS   128
+#define FUZZ_SEEDS   256                /* a byte chooses */
 #define FUZZ_IDS     3
 #define FUZZ_HEADER  8192               /* bytes of a file that changes may
                                            hit */
@@ -50,9 +50,12 @@ static llm_gguf_t  *fuzz_seeds[FUZZ_SEEDS];
 static void
 fuzz_add_seed(llm_gguf_t *g)
 {
-    if (g && fuzz_n_seeds < FUZZ_SEEDS) {
-        fuzz_seeds[fuzz_n_seeds++] = g;
+    if (g == NULL || fuzz_n_seeds == FUZZ_SEEDS) {
+        llm_gguf_close(g);
+        return;
     }
+
+    fuzz_seeds[fuzz_n_seeds++] = g;
 }
 
 
