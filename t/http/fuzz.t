@@ -32,14 +32,19 @@ my @most = $ENV{LLM_FUZZ_HTTP_REQUESTS}
 
 my $demo = "$ROOT/models/demo.gguf";
 my $model = $ENV{LLM_FUZZ_HTTP_MODEL} // $demo;
-my ($vocab) = `$LLM::Test::OBJS/llm info $model` =~ /^vocabulary\s+(\d+)/m;
 
 plan skip_all => "no $FUZZ" unless -x $FUZZ;
+
+my $info = `$LLM::Test::OBJS/llm info $model`;
+my ($vocab) = $info =~ /^vocabulary\s+(\d+)/m;
+my ($ctx) = $info =~ /\.context_length = (\d+)/;
+
+$ctx = 640 if !$ctx || $ctx > 640;
 
 
 sub server {
     my $t = LLM::Test->new(workers => 2, listen => 'reuseport',
-        model => "llm_model demo $model alias=gpt-4o-mini threads=1 ctx=640"
+        model => "llm_model demo $model alias=gpt-4o-mini threads=1 ctx=$ctx"
                . ' default; llm_model late late.gguf threads=1 parallel=2'
                . ' ctx=256 lazy idle=2s; llm_queue 256;',
         http => 'client_max_body_size 8m;',
@@ -212,10 +217,18 @@ ok(LLM::Test::wait_for(30, sub {
     !grep { $_ } values %$left;
 }), 'no request and no page is left') or diag(explain($left));
 
-my $res = $t->chat('What is 2 + 2?', temperature => 0, max_tokens => 8);
+my $res;
 
-$res = $t->post('/v1/embeddings', { input => 'a' })
-    if ($res->{json}{error}{code} // '') eq 'unsupported_model';
+for ([ 'chat/completions', messages => [ { role => 'user', content => 'a' } ],
+       max_tokens => 8 ],
+     [ embeddings => input => 'a' ],
+     [ rerank => query => 'a', documents => [ 'b' ] ])
+{
+    my ($path, %body) = @$_;
+
+    $res = $t->post("/v1/$path", \%body);
+    last if ($res->{json}{error}{code} // '') ne 'unsupported_model';
+}
 
 is($res->{status}, 200, 'and the next request is served');
 
