@@ -9,6 +9,8 @@ package LLM::Agent;
 #   my $run = $agent->ask('Read note.txt.');      # { status, out, err }
 #   $run = $agent->go_on('And now?');             # the same talk
 #
+# With more => TEXT that stands behind its settings.
+#
 # The folders are gone with the object.  An agent that has not ended after
 # LIMIT seconds is killed with all that it has started: status is then undef.
 
@@ -145,7 +147,8 @@ sub new {
         my ($dir) = "$home/$a->{file}" =~ m{(.*)/};
 
         make_path($dir);
-        write_file("$home/$a->{file}", $a->{quiet}->($text));
+        write_file("$home/$a->{file}",
+                   $a->{quiet}->($text) . ($opt{more} // ''));
     }
 
     return $self;
