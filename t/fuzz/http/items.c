@@ -189,8 +189,9 @@ fz_item(fz_gen_t *g)
     switch (fz_below(&g->rand, 10)) {
 
     case 0:
-        fz_adds(&g->body, "{\"type\":\"function_call\",\"call_id\":\"c0\","
-                          "\"name\":\"f0\",");
+        fz_addf(&g->body, "{\"type\":\"function_call\",\"call_id\":\"c0\","
+                          "\"name\":\"f0\",%s",
+                fz_chance(&g->rand, 300) ? "\"namespace\":\"n\"," : "");
         fz_pair(g, "arguments");
         fz_adds(&g->body, "}");
         break;
@@ -262,7 +263,10 @@ fz_items_tools(fz_gen_t *g)
     static const char *const  others[] = {
         "{\"type\":\"web_search\"}",
         "{\"type\":\"custom\",\"name\":\"c\",\"format\":{\"type\":\"text\"}}",
-        "{\"type\":\"namespace\",\"name\":\"n\",\"tools\":[]}",
+        "{\"type\":\"namespace\",\"name\":\"n\",\"tools\":["
+        "{\"type\":\"function\",\"name\":\"f0\"},{\"type\":\"custom\"}]}",
+        "{\"type\":\"namespace\",\"name\":\"\",\"tools\":["
+        "{\"type\":\"function\",\"name\":\"f1\"}]}",
         "{\"type\":\"what\"}"
     };
 
@@ -278,7 +282,8 @@ fz_items_tools(fz_gen_t *g)
         }
 
         fz_addf(&g->body, "{\"type\":\"function\",\"name\":\"f%u\","
-                          "\"strict\":false,\"parameters\":", i);
+                          "\"strict\":%s,\"parameters\":", i,
+                fz_chance(&g->rand, 300) ? "true" : "false");
         fz_schema(g, 2);
         fz_adds(&g->body, "}");
     }
