@@ -1,0 +1,209 @@
+/*
+ * Parts of an answer: reasoning, content and calls as they are emitted, with
+ * stop strings, in a ring of any window.
+ */
+
+#include "t/unit/emit_ring.h"
+
+
+static const char *const  part_tokens[] = {
+    "<|t|>", "<|/t|>", "<|c|>", "<|/c|>", "<|pad|>"
+};
+
+#define T  "\1"
+#define U  "\2"
+#define C  "\3"
+#define D  "\4"
+#define P  "\5"
+
+static const llm_format_t  part_format = {
+    .n_reasoning = 1,
+    .reasoning = { { .open = { 5, "<|t|>" }, .close = { 6, "<|/t|>" } } },
+    .n_forms = 1,
+    .forms = { { .kind = LLM_FORM_OBJECT, .begin = { 5, "<|c|>" },
+                 .end = { 6, "<|/c|>" } } }
+};
+
+typedef struct {
+    char         text[4][256];          /* by part */
+    uint32_t     calls;
+    uint32_t     tokens;
+    uint32_t     probs;
+    uint32_t     ids;
+    int          wrong;
+} parts_t;
+
+
+static void
+take_parts(parts_t *p)
+{
+    const llm_event_t  *ev;
+
+    (void) llm_ring_publish(&port.ring);
+
+    while ((ev = (const llm_event_t *) llm_ring_next(&up))) {
+        strncat(p->text[ev->u.text.part], llm_ref_data(ev, ev->u.text.text),
+                ev->u.text.text.len);
+        p->tokens += ev->u.text.n_tokens;
+        p->probs += ev->u.text.logprobs.len;
+        p->ids += ev->u.text.ids.len;
+
+        if (ev->u.text.part == LLM_PART_TOOL_NAME) {
+            p->wrong |= ev->u.text.call != p->calls++
+                        || ev->u.text.text.len == 0;
+
+        } else if (ev->u.text.part == LLM_PART_TOOL_ARGS) {
+            p->wrong |= ev->u.text.call + 1 != p->calls;
+        }
+    }
+
+    llm_ring_release(&up);
+}
+
+
+/* each byte of the answer is a token; returns their number */
+
+static uint32_t
+run_parts(const char *answer, const llm_stops_t *stops, uint32_t flags,
+    unsigned reads, parts_t *p, llm_emit_t *e)
+{
+    int                rc;
+    uint32_t           n;
+    llm_tool_t         tool = { { 1, "f" }, NULL, 0, 0 };
+    llm_tools_t        tools = { 1, &tool };
+    llm_sampled_t      t;
+    llm_answer_opts_t  o = { &part_format, &tools, reads, -1,
+                             part_format.forms };
+
+    memset(p, 0, sizeof(*p));
+    memset(&t, 0, sizeof(t));
+
+    llm_emit_init(e, vocab, stops, flags, 0, 0);
+    llm_emit_read(e, &o);
+    rc = LLM_OK;
+
+    for (n = 0; answer[n] && rc == LLM_OK; n++) {
+        t.id = answer[n] < 6 ? 256 + answer[n] : answer[n];
+        rc = llm_emit_push(e, &t, 1);
+        (void) llm_emit_write(e, &to, 0, 0);
+        take_parts(p);
+    }
+
+    p->wrong |= rc == LLM_ERROR || llm_emit_end(e) != LLM_OK;
+    to.unread = 0;
+
+    while (llm_emit_write(e, &to, 0, 1) != LLM_OK) {
+        take_parts(p);
+        to.unread = 0;
+    }
+
+    take_parts(p);
+
+    return n;
+}
+
+
+static void
+test_parts(void)
+{
+    size_t       i, k;
+    uint32_t     n;
+    parts_t      p;
+    llm_str_t    stop;
+    llm_emit_t   e;
+    llm_stops_t  stops;
+
+#define CALL(args)  C "{\"name\": \"f\", \"arguments\": " args "}" D
+
+    static const struct {
+        const char  *answer;
+        unsigned     reads;
+        const char  *stop;
+        const char  *text[4];           /* of content, reasoning, names,
+                                           arguments */
+        uint32_t     calls;
+        uint32_t     thought;           /* tokens */
+    } cases[] = {
+        { T "Hm\n" U "\nYes." P "\n" CALL("{\"a\": 1}") CALL("{}"),
+          LLM_ANSWER_REASONING|LLM_ANSWER_TOOLS, "Hm",
+          { "Yes.", "Hm", "ff", "{\"a\": 1}{}" }, 2, 4 },
+        { T "Hm" U "Yes.", LLM_ANSWER_REASONING, "es",
+          { "Y", "Hm", "", "" }, 0, 3 },
+        { "A\n" CALL("{}") "B", LLM_ANSWER_TOOLS, "\nB",
+          { "AB", "", "f", "{}" }, 1, 0 },
+        { "A\n" C "B", LLM_ANSWER_TOOLS, "|>",
+          { "A\n<|c", "", "", "" }, 0, 0 },
+        { "A\n", LLM_ANSWER_TOOLS, "\n", { "A", "", "", "" }, 0, 0 },
+        { "A" CALL("{}"), LLM_ANSWER_REASONING, "x",
+          { "A{\"name\": \"f\", \"arguments\": {}}", "", "", "" }, 0, 0 },
+        { T "Hm" U "Yes.", LLM_ANSWER_REASONING|LLM_ANSWER_HIDE, "x",
+          { "Yes.", "", "", "" }, 0, 3 },
+        { T "Hm" U "Yes.", LLM_ANSWER_MARKED, "x",
+          { "<|t|>Hm<|/t|>Yes.", "", "", "" }, 0, 0 }
+    };
+
+    static const uint32_t  flags[] = {
+        0, LLM_EMIT_STREAM, LLM_EMIT_STREAM|LLM_EMIT_PROBS|LLM_EMIT_IDS,
+        LLM_EMIT_PROBS
+    };
+
+    for (i = 0; i < llm_nelems(cases) * llm_nelems(flags); i++) {
+        k = i / llm_nelems(flags);
+        stop = (llm_str_t) { strlen(cases[k].stop), cases[k].stop };
+        (void) llm_stops_init(&stops, &stop, 1);
+        to.window = i % 3 ? 0 : 300;
+        to.unread = 0;
+
+        n = run_parts(cases[k].answer, &stops,
+                      flags[i % llm_nelems(flags)], cases[k].reads, &p, &e);
+
+        ok(!p.wrong && strcmp(p.text[LLM_PART_CONTENT], cases[k].text[0]) == 0
+           && strcmp(p.text[LLM_PART_REASONING], cases[k].text[1]) == 0
+           && strcmp(p.text[LLM_PART_TOOL_NAME], cases[k].text[2]) == 0
+           && strcmp(p.text[LLM_PART_TOOL_ARGS], cases[k].text[3]) == 0,
+           "parts, %zu with flags %u: '%s' '%s' '%s' '%s'", k,
+           flags[i % llm_nelems(flags)], p.text[0], p.text[1], p.text[2],
+           p.text[3]);
+        ok(p.tokens == n && llm_emit_calls(&e) == cases[k].calls
+           && e.n_reasoning == cases[k].thought, "its tokens and calls");
+        ok((e.hit >= 0 || !(flags[i % llm_nelems(flags)] & LLM_EMIT_PROBS)
+            || p.probs == n)
+           && (!(flags[i % llm_nelems(flags)] & LLM_EMIT_IDS) || p.ids == n),
+           "a probability and an id for each token");
+
+        llm_emit_free(&e);
+        llm_stops_free(&stops);
+    }
+
+    to.window = 0;
+}
+
+
+int
+main(void)
+{
+    size_t     lens[llm_nelems(part_tokens)];
+    uint32_t   i;
+    llm_err_t  err;
+
+    zone_open(1 << 17);
+
+    for (i = 0; i < llm_nelems(part_tokens); i++) {
+        lens[i] = strlen(part_tokens[i]);
+    }
+
+    if (tv_open(&tiny, part_tokens, lens, llm_nelems(part_tokens), &err)
+        != LLM_OK)
+    {
+        printf("Bail out! %s\n", err.msg);
+        return 1;
+    }
+
+    vocab = tiny.vocab;
+    test_parts();
+    tv_close(&tiny);
+
+    munmap(mem, llm_zone_size(1, 1, 1 << 17));
+
+    return done_testing();
+}
