@@ -4,11 +4,11 @@
  * A slot is free, held by a sequence that computes in it or by a step that
  * has copied a state into it, or a snapshot: the state after the last token
  * of a page of the prefix tree, from where any sequence with the same
- * beginning may go on.
+ * beginning may go on.  A page is known here by its node (pages.h).
  *
  * Invariants
- *   - A page has one snapshot at most.  One that is evicted must be forgotten,
- *     as its number comes again with other tokens.
+ *   - A page has one snapshot at most.  One that is evicted must be forgotten:
+ *     there is nothing to go on from, and its node comes again for others.
  *   - Snapshots are in a list by their last use; they give way to whoever
  *     takes a slot, the one that was used least recently first.
  *
@@ -25,7 +25,7 @@
 
 typedef struct llm_slots_s  llm_slots_t;
 
-/* n slots, for pages [0, n_pages); NULL: no memory */
+/* n slots, for the pages of nodes [0, n_pages); NULL: no memory */
 llm_slots_t *llm_slots_create(uint32_t n, uint32_t n_pages);
 void llm_slots_free(llm_slots_t *s);
 
