@@ -105,7 +105,7 @@ set(const char *field, uint32_t type, double v, int n)
     float        d = (float) v;
     size_t       k;
     char         name[EDIT_NAME];
-    uint32_t     u = (uint32_t) v;
+    uint32_t     u = type == LLM_GGUF_F32 ? 0 : (uint32_t) v;
     edit_key_t  *key;
 
     snprintf(name, sizeof(name), "%.40s.%s", f.arch, field);

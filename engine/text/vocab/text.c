@@ -342,7 +342,8 @@ llm_vocab_tokenize(const llm_vocab_t *v, const char *text, size_t len,
 
     scan.flags = flags;
     scan.span = trusted;
-    scan.last = flags & LLM_TOKENIZE_TRUSTED ? trusted + n_trusted : trusted;
+    scan.last = n_trusted && flags & LLM_TOKENIZE_TRUSTED
+                ? trusted + n_trusted : trusted;
 
     rc = LLM_OK;
 
