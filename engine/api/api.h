@@ -15,6 +15,7 @@
 #define LLM_API_H
 
 #include "engine/api/json.h"
+#include "engine/api/keys.h"
 #include "engine/base/version.h"
 #include "engine/llm.h"
 
@@ -37,6 +38,8 @@ typedef struct {
     const llm_api_model_t  *models;
     uint32_t                n_models;
     uint64_t                allowed;    /* bit for each model */
+    uint64_t                denied;     /* those of them that the client's key
+                                           is not for */
     int32_t                 fallback;   /* index, or -1 */
     int32_t                 cap;        /* llm_max_tokens; -1: none */
     llm_str_t               id;         /* of this request: letters, digits */
@@ -61,6 +64,7 @@ typedef struct {
     const llm_api_endpoint_t  *endpoint;
     const llm_api_endpoint_t  *path;    /* one at this path, by whatever
                                            method: for the form of errors */
+    uint32_t                   scope;   /* that a key needs for it */
     llm_str_t                  rest;    /* what follows the endpoint's path:
                                            a model's id */
     char                       allow[64];
@@ -121,11 +125,15 @@ uint32_t llm_api_model(const llm_api_t *a);
 
 /*
  * The index of a model: by exact name, alias, ignoring case, unique part of a
- * name, fallback; an empty name means the default.  -1 and *err (404
- * model_not_found) if there is none.
+ * name, fallback; an empty name means the default.  -1 and *err if there is
+ * none (404 model_not_found), or if it is denied (403 model_not_allowed):
+ * whichever way led to it.
  */
 int32_t llm_api_resolve(const llm_api_conf_t *conf, llm_str_t name,
     llm_err_t *err);
+/* a bit for each model of which the key has neither the name nor an alias */
+uint64_t llm_api_denied(const llm_key_t *k, const llm_api_model_t *models,
+    uint32_t n_models);
 
 /*
  * In a stream, appends the SSE frames of this event, if it has any.

@@ -193,6 +193,7 @@ typedef struct {
                                            paths that begin with it */
     const char                *methods;     /* as in Allow: "GET, HEAD" */
     const llm_api_endpoint_t  *endpoint;
+    uint32_t                   scope;   /* LLM_SCOPE_... of an API key */
 } llm_api_row_t;
 
 /* endpoints.c: the table; the last path is NULL */

@@ -73,7 +73,7 @@ llm_api_add_models(llm_buf_t *out, const llm_api_conf_t *conf)
     (void) llm_buf_adds(out, "{\"object\":\"list\",\"data\":[");
 
     for (i = 0; i < conf->n_models; i++) {
-        if (!llm_api_allowed(conf, i)) {
+        if (!llm_api_allowed(conf, i) || ((conf->denied >> i) & 1)) {
             continue;
         }
 

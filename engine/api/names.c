@@ -130,8 +130,8 @@ llm_api_default_model(const llm_api_conf_t *conf)
 }
 
 
-int32_t
-llm_api_resolve(const llm_api_conf_t *conf, llm_str_t name, llm_err_t *err)
+static int32_t
+llm_api_find_model(const llm_api_conf_t *conf, llm_str_t name, llm_err_t *err)
 {
     int32_t          found;
     uint32_t         i, n;
@@ -178,4 +178,52 @@ llm_api_resolve(const llm_api_conf_t *conf, llm_str_t name, llm_err_t *err)
                          name.data);
 
     return -1;
+}
+
+
+int32_t
+llm_api_resolve(const llm_api_conf_t *conf, llm_str_t name, llm_err_t *err)
+{
+    int32_t    i;
+    llm_str_t  found;
+
+    i = llm_api_find_model(conf, name, err);
+
+    if (i < 0 || !((conf->denied >> i) & 1)) {
+        return i;
+    }
+
+    found = name.len ? name : conf->models[i].name;
+
+    (void) llm_fail_with(err, 403, "model_not_allowed", "model",
+                         "Your API key may not use the model '%.*s'.",
+                         (int) llm_min(found.len, 128), found.data);
+
+    return -1;
+}
+
+
+uint64_t
+llm_api_denied(const llm_key_t *k, const llm_api_model_t *models,
+    uint32_t n_models)
+{
+    int                     good;
+    uint32_t                i, j;
+    uint64_t                denied;
+    const llm_api_model_t  *m;
+
+    denied = 0;
+
+    for (i = 0; !k->any_model && i < n_models; i++) {
+        m = &models[i];
+        good = llm_key_names_model(k, m->name);
+
+        for (j = 0; !good && j < m->n_aliases; j++) {
+            good = llm_key_names_model(k, m->aliases[j]);
+        }
+
+        denied |= (uint64_t) !good << i;
+    }
+
+    return denied;
 }

@@ -98,6 +98,7 @@ llm_api_route(llm_str_t path, llm_str_t method, llm_api_route_t *to)
 
         if (llm_api_takes(row->methods, method)) {
             to->endpoint = row->endpoint;
+            to->scope = row->scope;
             to->rest = rest;
             return LLM_OK;
         }

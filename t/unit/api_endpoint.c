@@ -130,14 +130,21 @@ static const llm_api_endpoint_t  count = { .answer = count_answer };
 /* ---- the rows, behind those that there are ---- */
 
 const llm_api_row_t  llm_api_endpoints[] = {
-    { "chat/completions", "POST",      &llm_api_chat },
-    { "completions",      "POST",      &llm_api_completions },
-    { "models",           "GET, HEAD", &llm_api_models },
-    { "models/",          "GET, HEAD", &llm_api_models },
-    { "words/of",         "POST",      &words },
-    { "words/of",         "GET",       &count },
-    { "words/in/",        "DELETE",    &count },
-    { NULL,               NULL,        NULL }
+    { "chat/completions", "POST",      &llm_api_chat,
+      LLM_SCOPE_GENERATE },
+    { "completions",      "POST",      &llm_api_completions,
+      LLM_SCOPE_GENERATE },
+    { "models",           "GET, HEAD", &llm_api_models,
+      LLM_SCOPE_MODELS },
+    { "models/",          "GET, HEAD", &llm_api_models,
+      LLM_SCOPE_MODELS },
+    { "words/of",         "POST",      &words,
+      LLM_SCOPE_GENERATE },
+    { "words/of",         "GET",       &count,
+      LLM_SCOPE_GENERATE },
+    { "words/in/",        "DELETE",    &count,
+      LLM_SCOPE_MODELS },
+    { NULL,               NULL,        NULL, 0 }
 };
 
 

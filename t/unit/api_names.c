@@ -138,6 +138,10 @@ test_tables(void)
     const llm_api_fields_t  *fields;
 
     for (row = llm_api_endpoints; row->path; row++) {
+        if (llm_scope_name(row->scope)[0] == '\0') {
+            ok(0, "%s has no scope", row->path);
+        }
+
         for (k = 0, n = 0; k < 2; k++) {
             fields = k ? row->endpoint->shared : row->endpoint->fields;
 

@@ -1,0 +1,29 @@
+/*
+ * One line of a file of API keys; see keys.h.
+ */
+
+#ifndef LLM_KEY_LINE_H
+#define LLM_KEY_LINE_H
+
+#include "engine/api/keys.h"
+
+/* what reading of lines needs, kept from one to the next */
+typedef struct {
+    llm_buf_t     flat;
+    llm_buf_t     text;
+    llm_buf_t     models;
+    llm_arena_t  *arena;                /* gets each key's text */
+} llm_key_reader_t;
+
+void llm_key_reader_init(llm_key_reader_t *rd, llm_arena_t *arena);
+void llm_key_reader_free(llm_key_reader_t *rd);
+
+/* LLM_ERROR and *err without the line's number */
+int llm_key_read_line(llm_key_reader_t *rd, const char *line, size_t len,
+    llm_key_t *k, llm_err_t *err);
+
+/* seconds since 1970 of "2026-12-31", "2026-12-31T12:00:00Z" or
+   "2026-12-31T12:00:00+01:00" */
+int llm_key_read_time(llm_str_t s, int64_t *to);
+
+#endif /* LLM_KEY_LINE_H */

@@ -1,0 +1,459 @@
+/*
+ * The table of API keys; see keys.h.  A digest is hashed with random factors,
+ * so that no file can make a slow table.
+ */
+
+#include "engine/api/key_line.h"
+#include "engine/base/file.h"
+#include "engine/base/sha256.h"
+
+#include <strings.h>
+#include <sys/random.h>
+
+/* a line with a digest has more bytes */
+#define LLM_KEYS_SHORT  64
+
+#define LLM_KEYS_WORDS  (LLM_SHA256_LEN / 4)
+
+
+struct llm_keys_s {
+    llm_arena_t   arena;
+    llm_key_t    *keys;
+    uint32_t     *slots;                /* index + 1; 0: none */
+    uint32_t      n;
+    uint32_t      mask;                 /* slots - 1 */
+    uint64_t      factors[LLM_KEYS_WORDS + 1];
+};
+
+
+/* multilinear hashing: two digests meet by chance alone */
+
+static uint32_t
+llm_keys_hash(const llm_keys_t *t, const unsigned char *digest)
+{
+    int       i;
+    uint32_t  words[LLM_KEYS_WORDS];
+    uint64_t  h;
+
+    memcpy(words, digest, sizeof(words));
+    h = t->factors[LLM_KEYS_WORDS];
+
+    for (i = 0; i < LLM_KEYS_WORDS; i++) {
+        h += t->factors[i] * words[i];
+    }
+
+    return (uint32_t) (h >> 32);
+}
+
+
+/* looks at all bytes, whatever they are */
+
+static int
+llm_keys_same(const unsigned char *a, const unsigned char *b)
+{
+    int       i;
+    uint64_t  x[4], y[4], diff;
+
+    memcpy(x, a, sizeof(x));
+    memcpy(y, b, sizeof(y));
+
+    for (i = 0, diff = 0; i < 4; i++) {
+        diff |= x[i] ^ y[i];
+    }
+
+    return diff == 0;
+}
+
+
+static const llm_key_t *
+llm_keys_look(const llm_keys_t *t, const unsigned char *digest)
+{
+    uint32_t  i;
+
+    for (i = llm_keys_hash(t, digest) & t->mask; t->slots[i];
+         i = (i + 1) & t->mask)
+    {
+        if (llm_keys_same(t->keys[t->slots[i] - 1].digest, digest)) {
+            return &t->keys[t->slots[i] - 1];
+        }
+    }
+
+    return NULL;
+}
+
+
+const llm_key_t *
+llm_keys_find(const llm_keys_t *t, const char *secret, size_t len)
+{
+    unsigned char  digest[LLM_SHA256_LEN];
+
+    if (len == 0 || len > LLM_KEY_SECRET) {
+        return NULL;
+    }
+
+    llm_sha256(secret, len, digest);
+
+    return llm_keys_look(t, digest);
+}
+
+
+/* ---- making a table ---- */
+
+/* the number of another key with this digest, or 0 and it has a slot */
+
+static uint32_t
+llm_keys_put(llm_keys_t *t, uint32_t *slots, const unsigned char *digests,
+    size_t step, uint32_t n)
+{
+    uint32_t              i;
+    const unsigned char  *digest;
+
+    digest = digests + n * step;
+
+    for (i = llm_keys_hash(t, digest) & t->mask; slots[i];
+         i = (i + 1) & t->mask)
+    {
+        if (llm_keys_same(digests + (slots[i] - 1) * step, digest)) {
+            return slots[i];
+        }
+    }
+
+    slots[i] = n + 1;
+
+    return 0;
+}
+
+
+/* ids are put like digests, into slots of their own */
+
+static int
+llm_keys_check_ids(llm_keys_t *t, const uint32_t *lines, uint32_t *line,
+    llm_err_t *err)
+{
+    int             rc;
+    uint32_t        i, other, *slots;
+    const char     *id;
+    unsigned char  *digests;
+
+    slots = calloc((size_t) t->mask + 1, sizeof(uint32_t));
+    digests = malloc(((size_t) t->n + 1) * LLM_SHA256_LEN);
+    rc = LLM_OK;
+
+    if (slots == NULL || digests == NULL) {
+        *line = 0;
+        rc = llm_fail(err, "no memory is left for the keys");
+    }
+
+    for (i = 0; rc == LLM_OK && i < t->n; i++) {
+        id = llm_key_member(&t->keys[i], "id", 2);
+
+        llm_sha256(id, strlen(id), digests + (size_t) i * LLM_SHA256_LEN);
+        other = llm_keys_put(t, slots, digests, LLM_SHA256_LEN, i);
+
+        if (other) {
+            *line = lines[i];
+            rc = llm_fail(err, "line %u has the id \"%s\", too",
+                          lines[other - 1], id);
+        }
+    }
+
+    free(slots);
+    free(digests);
+
+    return rc;
+}
+
+
+static int
+llm_keys_index(llm_keys_t *t, const uint32_t *lines, uint32_t *line,
+    llm_err_t *err)
+{
+    uint32_t  i, other;
+
+    for (t->mask = 1; t->mask < 2 * t->n; t->mask = 2 * t->mask + 1) {
+        /* void */
+    }
+
+    *line = 0;
+
+    t->slots = llm_arena_calloc(&t->arena,
+                                ((size_t) t->mask + 1) * sizeof(uint32_t));
+    if (t->slots == NULL) {
+        return llm_fail(err, "no memory is left for the keys");
+    }
+
+    if (getrandom(t->factors, sizeof(t->factors), 0)
+        != (ssize_t) sizeof(t->factors))
+    {
+        return llm_fail(err, "no random numbers for the table of keys");
+    }
+
+    for (i = 0; i < t->n; i++) {
+        other = llm_keys_put(t, t->slots, t->keys[0].digest,
+                             sizeof(llm_key_t), i);
+
+        if (other) {
+            *line = lines[i];
+            return llm_fail(err, "line %u has the same sha256",
+                            lines[other - 1]);
+        }
+    }
+
+    return llm_keys_check_ids(t, lines, line, err);
+}
+
+
+/* the line at p without white space; its end is *end */
+
+static llm_str_t
+llm_keys_line(const char *p, const char *last, const char **end)
+{
+    llm_str_t  s;
+
+    *end = memchr(p, '\n', (size_t) (last - p));
+    *end = *end ? *end : last;
+
+    s.data = p;
+    s.len = (size_t) (*end - p);
+
+    while (s.len && strchr(" \t\r", s.data[s.len - 1]) && s.data[s.len - 1]) {
+        s.len--;
+    }
+
+    while (s.len && (*s.data == ' ' || *s.data == '\t')) {
+        s.data++;
+        s.len--;
+    }
+
+    return s;
+}
+
+
+/* lines that may be keys */
+
+static uint32_t
+llm_keys_most(const char *data, size_t len)
+{
+    uint32_t     n;
+    llm_str_t    s;
+    const char  *p, *end;
+
+    n = 0;
+
+    for (p = data; p < data + len; p = end + 1) {
+        s = llm_keys_line(p, data + len, &end);
+        n += s.len > LLM_KEYS_SHORT;
+    }
+
+    return n;
+}
+
+
+static int
+llm_keys_read_lines(llm_keys_t *t, const char *data, size_t len,
+    uint32_t *lines, uint32_t *line, llm_err_t *err)
+{
+    int                rc;
+    llm_key_t          short_one, *k;
+    llm_str_t          s;
+    const char        *p, *end;
+    llm_key_reader_t   rd;
+
+    llm_key_reader_init(&rd, &t->arena);
+    rc = LLM_OK;
+    *line = 0;
+
+    for (p = data; rc == LLM_OK && p < data + len; p = end + 1) {
+        (*line)++;
+        s = llm_keys_line(p, data + len, &end);
+
+        if (s.len == 0 || *s.data == '#') {
+            continue;
+        }
+
+        /* a short one is an error, and says so */
+
+        k = (s.len > LLM_KEYS_SHORT) ? &t->keys[t->n] : &short_one;
+        rc = llm_key_read_line(&rd, s.data, s.len, k, err);
+
+        if (rc == LLM_OK) {
+            lines[t->n++] = *line;
+        }
+    }
+
+    llm_key_reader_free(&rd);
+
+    return rc;
+}
+
+
+llm_keys_t *
+llm_keys_parse(const char *data, size_t len, llm_err_t *err)
+{
+    int          rc;
+    char         why[sizeof(err->msg)];
+    uint32_t     n, line, *lines;
+    llm_keys_t  *t;
+
+    if (len == 0) {
+        (void) llm_fail(err, "it is empty; a file without keys has a line "
+                        "that begins with \"#\"");
+        return NULL;
+    }
+
+    n = llm_keys_most(data, len);
+
+    if (n > LLM_KEYS_MAX) {
+        (void) llm_fail(err, "it has more than %u keys", LLM_KEYS_MAX);
+        return NULL;
+    }
+
+    t = calloc(1, sizeof(llm_keys_t));
+    lines = malloc(((size_t) n + 1) * sizeof(uint32_t));
+
+    if (t) {
+        llm_arena_init(&t->arena, (size_t) 4 * LLM_KEYS_BYTES);
+        t->keys = llm_arena_alloc(&t->arena,
+                                  ((size_t) n + 1) * sizeof(llm_key_t));
+    }
+
+    line = 0;
+
+    if (t == NULL || t->keys == NULL || lines == NULL) {
+        rc = llm_fail(err, "no memory is left for the keys");
+
+    } else {
+        rc = llm_keys_read_lines(t, data, len, lines, &line, err);
+
+        if (rc == LLM_OK) {
+            rc = llm_keys_index(t, lines, &line, err);
+        }
+    }
+
+    free(lines);
+
+    if (rc == LLM_OK) {
+        return t;
+    }
+
+    llm_keys_free(t);
+
+    if (line) {
+        memcpy(why, err->msg, sizeof(why));
+        (void) llm_fail(err, "line %u: %s", line, why);
+    }
+
+    return NULL;
+}
+
+
+llm_keys_t *
+llm_keys_read(const char *path, llm_err_t *err)
+{
+    char         why[sizeof(err->msg)];
+    llm_buf_t    b;
+    llm_keys_t  *t;
+
+    llm_buf_init(&b, LLM_KEYS_BYTES);
+    t = NULL;
+
+    if (llm_file_read(path, &b, err) == LLM_OK) {
+        t = llm_keys_parse(b.data, b.len, err);
+
+        if (t == NULL) {
+            memcpy(why, err->msg, sizeof(why));
+            (void) llm_fail(err, "%s: %s", path, why);
+        }
+    }
+
+    llm_buf_free(&b);
+
+    return t;
+}
+
+
+void
+llm_keys_free(llm_keys_t *t)
+{
+    if (t) {
+        llm_arena_free(&t->arena);
+        free(t);
+    }
+}
+
+
+uint32_t
+llm_keys_count(const llm_keys_t *t)
+{
+    return t->n;
+}
+
+
+/* ---- one key ---- */
+
+int
+llm_key_age(const llm_key_t *k, int64_t now)
+{
+    return now < k->not_before ? -1 : now >= k->expires;
+}
+
+
+const char *
+llm_key_member(const llm_key_t *k, const char *name, size_t len)
+{
+    size_t       n;
+    const char  *p, *value;
+
+    for (p = k->text; p < k->text + k->models; p = value + strlen(value) + 1) {
+        n = strlen(p);
+        value = p + n + 1;
+
+        if (n == len && strncasecmp(p, name, len) == 0) {
+            return value;
+        }
+    }
+
+    return NULL;
+}
+
+
+int
+llm_key_names_model(const llm_key_t *k, llm_str_t name)
+{
+    size_t       n;
+    const char  *p;
+
+    for (p = k->text + k->models; p < k->text + k->len; p += n + 1) {
+        n = strlen(p);
+
+        if (p[n - 1] == '*'
+            ? name.len >= n - 1 && memcmp(p, name.data, n - 1) == 0
+            : name.len == n && memcmp(p, name.data, n) == 0)
+        {
+            return 1;
+        }
+    }
+
+    return 0;
+}
+
+
+/* a short one may be a word that a person knows by its ends */
+
+void
+llm_key_mask(char *out, size_t size, const char *secret, size_t len)
+{
+    char    text[LLM_KEY_MASK];
+    size_t  i, n, head, tail;
+
+    n = llm_min(len, sizeof(text) - 1);
+    head = len >= 32 ? 5 : 0;
+    tail = len >= 32 ? 4 : 0;
+
+    for (i = 0; i < n; i++) {
+        text[i] = (i < head) ? secret[i]
+                  : (i + tail >= n) ? secret[len - n + i] : '*';
+    }
+
+    (void) llm_clean(out, size, text, n);
+}

@@ -1,0 +1,86 @@
+/*
+ * API keys: a file with a JSON object on each line becomes an immutable table,
+ * in which a client's secret is looked up by its SHA-256.
+ *
+ *   {"id": "ann-1", "sha256": "64 hexadecimal digits", "tenant": "ann",
+ *    "models": ["demo", "gpt-*"], "scopes": ["generate", "models"],
+ *    "not_before": "2026-01-01", "expires": "2026-12-31T12:00:00Z",
+ *    "plan": "gold", "tpm": 60000}
+ *
+ * id and sha256 are required, and the file has each of them once.  Without a
+ * tenant the key is its own; without models it is for all, without scopes for
+ * all but "admin".  Times are seconds since 1970, or dates in UTC unless they
+ * say otherwise.  Other members are the operator's own.  Empty lines and those
+ * that begin with "#" are skipped; a file without a byte is refused, because
+ * somebody may be writing it.
+ *
+ * A table has no locks: it does not change, and whoever made it frees it.  A
+ * key is one struct and one block of text, so that a request keeps a copy and
+ * no table has to wait for requests.
+ */
+
+#ifndef LLM_KEYS_H
+#define LLM_KEYS_H
+
+#include "engine/base/base.h"
+
+#define LLM_KEY_SECRET   512            /* most bytes of a secret */
+#define LLM_KEY_LINE     16384          /* most bytes of a line */
+#define LLM_KEYS_BYTES   (256u << 20)   /* most bytes of a file */
+#define LLM_KEYS_MAX     (1u << 20)
+
+/* what a key may be for; the names are in key_line.c */
+#define LLM_SCOPE_GENERATE   1u
+#define LLM_SCOPE_EMBED      2u
+#define LLM_SCOPE_TOKENIZE   4u
+#define LLM_SCOPE_MODELS     8u
+#define LLM_SCOPE_MONITOR   16u         /* metrics, health */
+#define LLM_SCOPE_OTHER     32u         /* what other modules serve */
+#define LLM_SCOPE_ADMIN     64u
+#define LLM_SCOPE_USUAL     (LLM_SCOPE_ADMIN - 1)
+
+typedef struct {
+    unsigned char  digest[32];
+    int64_t        not_before;          /* INT64_MIN: always */
+    int64_t        expires;             /* the first second in which it is not
+                                           valid; INT64_MAX: never */
+    uint32_t       scopes;
+    uint32_t       any_model;
+    uint32_t       models;              /* where the models begin in text */
+    uint32_t       len;                 /* bytes of text */
+    const char    *text;                /* the members' names and values, then
+                                           the models; each NUL-terminated */
+} llm_key_t;
+
+typedef struct llm_keys_s  llm_keys_t;
+
+/* NULL and *err, which names the line */
+llm_keys_t *llm_keys_parse(const char *data, size_t len, llm_err_t *err);
+/* the same of a file; *err names it */
+llm_keys_t *llm_keys_read(const char *path, llm_err_t *err);
+void llm_keys_free(llm_keys_t *t);
+uint32_t llm_keys_count(const llm_keys_t *t);
+
+/* the key of a secret, or NULL; the time that it takes does not depend on how
+   much of a digest is right */
+const llm_key_t *llm_keys_find(const llm_keys_t *t, const char *secret,
+    size_t len);
+
+/* -1: it is not valid yet; 0: it is valid; 1: it has expired */
+int llm_key_age(const llm_key_t *k, int64_t now);
+/* the value of a member, whatever the case of its name, or NULL; strings as
+   they are, all else as JSON */
+const char *llm_key_member(const llm_key_t *k, const char *name, size_t len);
+/* does one of the key's models, "*" being any rest, match this name? */
+int llm_key_names_model(const llm_key_t *k, llm_str_t name);
+
+/* a secret so that a person can tell which one was sent, and no more; size is
+   at least LLM_KEY_MASK */
+#define LLM_KEY_MASK  24
+void llm_key_mask(char *out, size_t size, const char *secret, size_t len);
+
+/* the bit of a scope, 0: there is none of this name; and back */
+uint32_t llm_scope_bit(const char *name, size_t len);
+const char *llm_scope_name(uint32_t bit);
+
+#endif /* LLM_KEYS_H */
