@@ -26,6 +26,8 @@
 #define LLM_CLI_BENCH    32             /* --pp --tg --reps */
 #define LLM_CLI_STREAM   64             /* --stream */
 #define LLM_CLI_POOLING  128
+#define LLM_CLI_KEY      256             /* --id --tenant --models ... */
+#define LLM_CLI_NO_FILE  512
 
 /* the command line, read */
 typedef struct {
@@ -35,6 +37,12 @@ typedef struct {
     const char      *weights;           /* "fp8" or NULL */
     const char      *kv;
     const char      *pooling;
+    const char      *id;                /* of a key, as all below */
+    const char      *tenant;
+    const char      *models;
+    const char      *scopes;
+    const char      *not_before;
+    const char      *expires;
     uint32_t         threads;
     uint32_t         ctx;
     uint32_t         batch;
@@ -78,6 +86,8 @@ int llm_cli_complete(const llm_cli_t *c, llm_err_t *err);
 int llm_cli_perplexity(const llm_cli_t *c, llm_err_t *err);
 /* embed.c */
 int llm_cli_embed(const llm_cli_t *c, llm_err_t *err);
+/* key.c */
+int llm_cli_key(const llm_cli_t *c, llm_err_t *err);
 /* bench.c */
 int llm_cli_bench(const llm_cli_t *c, llm_err_t *err);
 

@@ -56,7 +56,13 @@ static const llm_cli_cmd_t  llm_cli_cmds[] = {
 
     { "perplexity", "FILE < TEXT",
       "how well the model predicts a text",
-      LLM_CLI_RUN | LLM_CLI_BATCH, llm_cli_perplexity }
+      LLM_CLI_RUN | LLM_CLI_BATCH, llm_cli_perplexity },
+
+    { "key", "[--id ID] [--tenant T] [--models A,B] [--scopes A,B] "
+      "[--expires TIME] >> KEYS",
+      "makes an API key: the line for a file of llm_api_keys on standard "
+      "output,\n      the secret, which is nowhere else, on standard error",
+      LLM_CLI_KEY | LLM_CLI_NO_FILE, llm_cli_key }
 };
 
 
@@ -143,6 +149,26 @@ static const llm_cli_opt_t  llm_cli_opts[] = {
     { "reps", LLM_CLI_UINT, LLM_CLI_BENCH, offsetof(llm_cli_t, reps),
       "repetitions (5)" },
 
+    { "id", LLM_CLI_STR, LLM_CLI_KEY, offsetof(llm_cli_t, id),
+      "what the key is called in logs and limits (random)" },
+
+    { "tenant", LLM_CLI_STR, LLM_CLI_KEY, offsetof(llm_cli_t, tenant),
+      "whose key it is (its id)" },
+
+    { "models", LLM_CLI_STR, LLM_CLI_KEY, offsetof(llm_cli_t, models),
+      "models that it is for, as demo,gpt-* (all)" },
+
+    { "scopes", LLM_CLI_STR, LLM_CLI_KEY, offsetof(llm_cli_t, scopes),
+      "generate, embed, tokenize, models, monitor, other, admin (all but "
+      "admin)" },
+
+    { "not-before", LLM_CLI_STR, LLM_CLI_KEY,
+      offsetof(llm_cli_t, not_before),
+      "when it begins to be valid, as 2026-12-31 or 2026-12-31T12:00:00Z" },
+
+    { "expires", LLM_CLI_STR, LLM_CLI_KEY, offsetof(llm_cli_t, expires),
+      "when it is valid no more (never)" },
+
     { "verbose", LLM_CLI_FLAG, LLM_CLI_RUN, offsetof(llm_cli_t, verbose),
       "show which device was chosen, and why" }
 };
@@ -153,7 +179,7 @@ llm_cli_usage(FILE *f)
 {
     size_t  i;
 
-    fprintf(f, "usage: %s COMMAND FILE [OPTION...]\n"
+    fprintf(f, "usage: %s COMMAND [FILE] [OPTION...]\n"
                "       %s --version\n\n",
             program_invocation_short_name, program_invocation_short_name);
 
@@ -298,6 +324,10 @@ llm_cli_read_line(llm_cli_t *c, const llm_cli_cmd_t *cmd, char **argv,
                 return LLM_ERROR;
             }
 
+        } else if (cmd->options & LLM_CLI_NO_FILE) {
+            return llm_fail(err, "%s takes no file, such as \"%s\"",
+                            cmd->name, argv[i]);
+
         } else if (c->file) {
             return llm_fail(err, "%s takes one file, not \"%s\" too",
                             cmd->name, argv[i]);
@@ -305,6 +335,10 @@ llm_cli_read_line(llm_cli_t *c, const llm_cli_cmd_t *cmd, char **argv,
         } else {
             c->file = argv[i];
         }
+    }
+
+    if (cmd->options & LLM_CLI_NO_FILE) {
+        return LLM_OK;
     }
 
     if (c->file == NULL) {

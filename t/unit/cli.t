@@ -4,9 +4,11 @@
 use strict;
 use warnings;
 
+use Digest::SHA qw(sha256_hex);
 use File::Temp qw(tempdir);
 use FindBin;
 use lib "$FindBin::Bin/../lib";
+use JSON::PP qw(decode_json);
 use LLM::GGUF;
 use POSIX ();
 use Test::More;
@@ -414,6 +416,57 @@ fails('a folder as template', qr{\Q$dir\E: a folder, not a regular file},
       $chat, 'render', $dir);
 fails('no template file', qr/none\.jinja: .*No such file/, $chat,
       'render', 'none.jinja');
+
+
+# ---- key ----
+
+sub key {
+    ($out, $err, $status) = llm('', 'key', @_);
+
+    my ($secret) = $err =~ /^(sk-llm-[A-Za-z0-9_-]{43})\n\z/;
+    my $line = eval { decode_json($out) };
+
+    is($status, 0, "key @_");
+    ok($secret, 'the secret is on standard error alone') or diag($err);
+    ok($line && $out =~ /^.*\n\z/, 'a line of JSON on standard output');
+    is($line->{sha256}, sha256_hex($secret // ''), 'with its digest');
+    unlike($out, qr/sk-llm/, 'not the secret');
+
+    return ($line, $secret);
+}
+
+my ($line, $secret) = key();
+my ($line2, $secret2) = key('--id', 'ann-1', '--tenant', 'ann "a"',
+                            '--models', 'demo,gpt-*', '--scopes=embed,admin',
+                            '--not-before', '2026-01-01', '--expires',
+                            '2026-12-31T12:00:00Z');
+
+like($line->{id}, qr/^key-[0-9a-f]{12}\z/, 'an id of its own');
+is(join(' ', sort keys %$line), 'id sha256', 'and nothing else');
+isnt($secret, $secret2, 'each key is another');
+delete $line2->{sha256};
+is_deeply($line2, { id => 'ann-1', tenant => 'ann "a"',
+                    models => [ 'demo', 'gpt-*' ],
+                    scopes => [ 'embed', 'admin' ],
+                    not_before => '2026-01-01',
+                    expires => '2026-12-31T12:00:00Z' }, 'what was asked for');
+
+fails('an unknown scope', qr/^llm: the scope "all" is unknown/, '', 'key',
+      '--scopes', 'all');
+fails('no time', qr/"expires" is neither a time/, '', 'key', '--expires',
+      'tomorrow');
+fails('no id', qr/"id" is not a string/, '', 'key', '--id', '');
+fails('a file', qr/takes no file/, '', 'key', 'keys.jsonl');
+fails('a model', qr/"models" has something else/, '', 'key', '--models',
+      'a,,b');
+fails('an option of others', qr/key has no option --temp/, '', 'key',
+      '--temp', 1);
+
+SKIP: {
+    skip('no /dev/full', 2) unless -c '/dev/full';
+    is(system("$objs/llm key > /dev/full 2> $dir/err") >> 8, 1, 'a full disk');
+    unlike(get("$dir/err"), qr/sk-llm/, 'shows no secret of a key that is lost');
+}
 
 
 # ---- bench ----
