@@ -134,6 +134,13 @@ static ngx_command_t  ngx_http_llm_commands[] = {
       offsetof(ngx_http_llm_loc_conf_t, intercept_errors),
       NULL },
 
+    { ngx_string("llm_api_keys"),
+      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE12,
+      ngx_http_llm_api_keys,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      0,
+      NULL },
+
     { ngx_string("llm_tenant"),
       NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE12,
       ngx_http_llm_tenant,
@@ -221,6 +228,9 @@ ngx_http_llm_create_main_conf(ngx_conf_t *cf)
         != NGX_OK
         || ngx_array_init(&mcf->uses, cf->pool, 4,
                           sizeof(ngx_http_llm_loc_conf_t *))
+           != NGX_OK
+        || ngx_array_init(&mcf->keyfiles, cf->pool, 1,
+                          sizeof(ngx_http_llm_keyfile_t *))
            != NGX_OK)
     {
         return NULL;
@@ -306,6 +316,10 @@ ngx_http_llm_postconfiguration(ngx_conf_t *cf)
         return NGX_ERROR;
     }
 
+    if (mcf->keyfiles.nelts && ngx_http_llm_add_access(cf) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
     if (mcf->models.nelts == 0) {
         return NGX_OK;
     }
@@ -326,6 +340,7 @@ ngx_http_llm_create_loc_conf(ngx_conf_t *cf)
         return NULL;
     }
 
+    conf->keyfile = NGX_CONF_UNSET_PTR;
     conf->max_tokens = NGX_CONF_UNSET;
     conf->timeout = NGX_CONF_UNSET_MSEC;
     conf->heartbeat = NGX_CONF_UNSET_MSEC;
@@ -353,6 +368,8 @@ ngx_http_llm_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
     ngx_conf_merge_value(conf->ignore_client_abort,
                          prev->ignore_client_abort, 0);
     ngx_conf_merge_value(conf->intercept_errors, prev->intercept_errors, 0);
+
+    ngx_conf_merge_ptr_value(conf->keyfile, prev->keyfile, NULL);
 
     if (conf->priority == NULL) {
         conf->priority = prev->priority;

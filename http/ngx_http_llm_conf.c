@@ -20,7 +20,7 @@ static char *ngx_http_llm_check_use(ngx_conf_t *cf,
 static void ngx_http_llm_check_files(ngx_cycle_t *cycle, char *user,
     ngx_http_llm_main_conf_t *mcf);
 static void ngx_http_llm_check_file(ngx_cycle_t *cycle, char *user,
-    ngx_http_llm_model_t *model, ngx_str_t *path);
+    const char *kind, ngx_str_t *name, ngx_str_t *path);
 static size_t ngx_http_llm_closed_folder(ngx_str_t *path);
 
 
@@ -410,11 +410,11 @@ ngx_http_llm_check_use(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf,
 
 
 /*
- * Worker 0 reads the models, and not as root: it may be unable to read what
- * this process can.  So this process checks with the worker's identity for
- * files (setfsuid), without root's privileges.  A child process could do it,
- * too, but for the master's handler of SIGCHLD.  If root may not change
- * identities nothing is checked.
+ * Worker 0 reads the models, each worker the files of keys, and not as root:
+ * they may be unable to read what this process can.  So this process checks
+ * with the workers' identity for files (setfsuid), without root's privileges.
+ * A child process could do it, too, but for the master's handler of SIGCHLD.
+ * If root may not change identities nothing is checked.
  */
 
 void
@@ -428,8 +428,8 @@ ngx_http_llm_check_access(ngx_cycle_t *cycle)
     ccf = (ngx_core_conf_t *) ngx_get_conf(cycle->conf_ctx, ngx_core_module);
     mcf = ngx_http_cycle_get_module_main_conf(cycle, ngx_http_llm_module);
 
-    if (mcf == NULL || mcf->models.nelts == 0 || ccf->username == NULL
-        || ccf->user == 0 || geteuid() != 0
+    if (mcf == NULL || mcf->models.nelts + mcf->keyfiles.nelts == 0
+        || ccf->username == NULL || ccf->user == 0 || geteuid() != 0
         || ngx_process == NGX_PROCESS_SIGNALLER)
     {
         return;
@@ -468,25 +468,34 @@ static void
 ngx_http_llm_check_files(ngx_cycle_t *cycle, char *user,
     ngx_http_llm_main_conf_t *mcf)
 {
-    ngx_uint_t             i;
-    ngx_http_llm_model_t  *model;
+    ngx_uint_t                i;
+    ngx_http_llm_model_t     *model;
+    ngx_http_llm_keyfile_t  **keys;
 
     model = mcf->models.elts;
 
     for (i = 0; i < mcf->models.nelts; i++) {
-        ngx_http_llm_check_file(cycle, user, &model[i], &model[i].path);
+        ngx_http_llm_check_file(cycle, user, "model", &model[i].name,
+                                &model[i].path);
 
         if (model[i].template_path.len) {
-            ngx_http_llm_check_file(cycle, user, &model[i],
+            ngx_http_llm_check_file(cycle, user, "model", &model[i].name,
                                     &model[i].template_path);
         }
+    }
+
+    keys = mcf->keyfiles.elts;
+
+    for (i = 0; i < mcf->keyfiles.nelts; i++) {
+        ngx_http_llm_check_file(cycle, user, "llm_api_keys", &keys[i]->path,
+                                &keys[i]->path);
     }
 }
 
 
 static void
-ngx_http_llm_check_file(ngx_cycle_t *cycle, char *user,
-    ngx_http_llm_model_t *model, ngx_str_t *path)
+ngx_http_llm_check_file(ngx_cycle_t *cycle, char *user, const char *kind,
+    ngx_str_t *name, ngx_str_t *path)
 {
     size_t     len;
     ngx_fd_t   fd;
@@ -507,15 +516,15 @@ ngx_http_llm_check_file(ngx_cycle_t *cycle, char *user,
 
     if (len) {
         ngx_log_error(NGX_LOG_WARN, cycle->log, 0,
-                      "model \"%V\": nginx's workers run as user \"%s\", "
+                      "%s \"%V\": nginx's workers run as user \"%s\", "
                       "which cannot read \"%V\": it may not enter \"%*s\"",
-                      &model->name, user, path, len, path->data);
+                      kind, name, user, path, len, path->data);
 
     } else {
         ngx_log_error(NGX_LOG_WARN, cycle->log, 0,
-                      "model \"%V\": nginx's workers run as user \"%s\", "
+                      "%s \"%V\": nginx's workers run as user \"%s\", "
                       "which cannot read \"%V\"",
-                      &model->name, user, path);
+                      kind, name, user, path);
     }
 }
 

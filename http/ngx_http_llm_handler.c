@@ -8,9 +8,6 @@
 #include "http/ngx_http_llm_module.h"
 
 
-static ngx_http_llm_ctx_t *ngx_http_llm_create_ctx(ngx_http_request_t *r);
-static ngx_int_t ngx_http_llm_route(ngx_http_request_t *r,
-    ngx_http_llm_loc_conf_t *llcf, llm_api_route_t *to);
 static ngx_int_t ngx_http_llm_send_no_route(ngx_http_request_t *r,
     const char *allow);
 static ngx_int_t ngx_http_llm_send_answer(ngx_http_llm_ctx_t *ctx,
@@ -70,7 +67,7 @@ ngx_http_llm_api_handler(ngx_http_request_t *r)
 }
 
 
-static ngx_http_llm_ctx_t *
+ngx_http_llm_ctx_t *
 ngx_http_llm_create_ctx(ngx_http_request_t *r)
 {
     ngx_http_cleanup_t         *cln;
@@ -122,7 +119,7 @@ ngx_http_llm_create_ctx(ngx_http_request_t *r)
  * follows "/v1/", or else the whole path.
  */
 
-static ngx_int_t
+ngx_int_t
 ngx_http_llm_route(ngx_http_request_t *r, ngx_http_llm_loc_conf_t *llcf,
     llm_api_route_t *to)
 {
@@ -210,9 +207,14 @@ ngx_http_llm_send_no_route(ngx_http_request_t *r, const char *allow)
 void
 ngx_http_llm_api_conf(ngx_http_llm_ctx_t *ctx, llm_api_conf_t *conf)
 {
+    const llm_key_t  *key;
+
+    key = ngx_http_llm_key(ctx->request);
+
     conf->models = ctx->main->api_models;
     conf->n_models = ctx->main->models.nelts;
     conf->allowed = ctx->conf->allowed;
+    conf->denied = key ? llm_api_denied(key, conf->models, conf->n_models) : 0;
     conf->fallback = ctx->conf->fallback;
     conf->cap = ctx->conf->max_tokens;
     conf->id.len = ctx->id.len;

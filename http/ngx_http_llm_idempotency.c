@@ -83,7 +83,8 @@ ngx_http_llm_idem_wants(ngx_http_request_t *r)
 
 /*
  * The key of an entry.  Clients whose tenant is the same are kept apart by
- * their credentials: a proxy may have one address for many.
+ * their credentials: a proxy may have one address for many.  Of a key that was
+ * checked that is its id, in a form that no header can have.
  */
 
 static void
@@ -91,6 +92,8 @@ ngx_http_llm_idem_key(ngx_http_llm_ctx_t *ctx, uint64_t tenant,
     ngx_str_t *header, u_char *key)
 {
     ngx_md5_t                   md5;
+    const char                 *id;
+    const llm_key_t            *checked;
     ngx_table_elt_t            *auth;
     ngx_http_request_t         *r;
     ngx_http_variable_value_t  *api_key;
@@ -101,6 +104,17 @@ ngx_http_llm_idem_key(ngx_http_llm_ctx_t *ctx, uint64_t tenant,
 
     ngx_md5_init(&md5);
     ngx_md5_update(&md5, &tenant, sizeof(tenant));
+
+    checked = ngx_http_llm_key(r);
+
+    if (checked) {
+        id = llm_key_member(checked, "id", 2);
+        auth = NULL;
+        api_key = NULL;
+
+        ngx_md5_update(&md5, "\0", 2);
+        ngx_md5_update(&md5, id, ngx_strlen(id));
+    }
 
     if (auth) {
         ngx_md5_update(&md5, auth->value.data, auth->value.len);

@@ -71,6 +71,7 @@ ngx_http_llm_set_tenant(ngx_http_llm_ctx_t *ctx, llm_request_t *msg)
 {
     ngx_int_t            weight;
     ngx_str_t            value;
+    const llm_key_t     *key;
     ngx_http_request_t  *r;
 
     r = ctx->request;
@@ -81,6 +82,13 @@ ngx_http_llm_set_tenant(ngx_http_llm_ctx_t *ctx, llm_request_t *msg)
            != NGX_OK)
     {
         return NGX_ERROR;
+    }
+
+    key = ctx->tenant.len ? NULL : ngx_http_llm_key(r);
+
+    if (key) {
+        ctx->tenant.data = (u_char *) llm_key_member(key, "tenant", 6);
+        ctx->tenant.len = ngx_strlen(ctx->tenant.data);
     }
 
     msg->tenant = ngx_http_llm_tenant_hash(ctx);

@@ -13,6 +13,8 @@
  *   ngx_http_llm_handler.c     content handlers: routing, submission
  *   ngx_http_llm_body.c        request bodies, parsed in threads
  *   ngx_http_llm_task.c        those threads
+ *   ngx_http_llm_keyfile.c     llm_api_keys, files of keys that change
+ *   ngx_http_llm_keys.c        the API key of a request, what it may do
  *   ngx_http_llm_identity.c    model, tenant, priority of a request
  *   ngx_http_llm_idempotency.c requests that are sent again
  *   ngx_http_llm_store.c       their answers in shared memory
@@ -69,6 +71,33 @@ typedef struct {
 
     llm_engine_model_t           engine;        /* what the engine gets */
 } ngx_http_llm_model_t;
+
+
+/*
+ * A file of API keys, in the cycle's pool.  The master reads it, workers
+ * inherit what it has read, and each looks after changes on its own.  While
+ * `busy` a thread of the worker uses what is marked so; the rest is the event
+ * loop's.
+ */
+
+typedef struct {
+    ngx_str_t                    path;          /* full, NUL-terminated */
+    ngx_msec_t                   check;
+    ngx_int_t                    ident;         /* behind three pointers, as an
+                                                   event's log wants it */
+    llm_keys_t                  *keys;          /* NULL: none is usable */
+    llm_keys_id_t                id;            /* of the file read last */
+    ngx_event_t                  event;
+
+    pthread_t                    thread;
+    ngx_uint_t                   busy;
+    ngx_uint_t                   read;          /* a file, too; thread */
+    llm_keys_t                  *old;           /* to be freed; thread */
+    llm_keys_t                  *fresh;         /* what was read; thread */
+    llm_err_t                    err;           /* thread */
+    int                          done;          /* set by the thread, the last
+                                                   that it does */
+} ngx_http_llm_keyfile_t;
 
 
 typedef struct ngx_http_llm_ctx_s  ngx_http_llm_ctx_t;
@@ -181,6 +210,7 @@ typedef struct {
     ngx_array_t                  models;        /* ngx_http_llm_model_t */
     llm_api_model_t             *api_models;    /* [models.nelts] */
     ngx_array_t                  uses;          /* ngx_http_llm_loc_conf_t * */
+    ngx_array_t                  keyfiles;      /* ngx_http_llm_keyfile_t * */
 
     ngx_int_t                    queue;
     ngx_msec_t                   queue_timeout;
@@ -237,6 +267,7 @@ typedef struct {
     ngx_flag_t                   ignore_client_abort;
     ngx_flag_t                   intercept_errors;
 
+    ngx_http_llm_keyfile_t      *keyfile;       /* NULL: off */
     ngx_http_complex_value_t    *tenant;
     ngx_http_complex_value_t    *weight;
     ngx_http_complex_value_t    *priority;
@@ -363,6 +394,23 @@ char *ngx_http_llm_check_uses(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf);
 /* warns of files that the workers' user cannot read */
 void ngx_http_llm_check_access(ngx_cycle_t *cycle);
 
+/* ngx_http_llm_keyfile.c */
+
+char *ngx_http_llm_api_keys(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
+/* a worker begins to look after changes, and ends */
+void ngx_http_llm_init_keys(ngx_http_llm_main_conf_t *mcf, ngx_log_t *log);
+void ngx_http_llm_stop_keys(ngx_http_llm_main_conf_t *mcf);
+
+/* ngx_http_llm_keys.c */
+
+/* the valid key of a request, where its location has keys, or NULL */
+const llm_key_t *ngx_http_llm_key(ngx_http_request_t *r);
+/* adds the access phase's handler */
+ngx_int_t ngx_http_llm_add_access(ngx_conf_t *cf);
+/* $llm_key, $llm_key_NAME */
+ngx_int_t ngx_http_llm_key_variable(ngx_http_request_t *r,
+    ngx_http_variable_value_t *v, uintptr_t data);
+
 /* ngx_http_llm_zone.c */
 
 char *ngx_http_llm_add_zone(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf);
@@ -400,7 +448,12 @@ void ngx_http_llm_free_slot(ngx_http_llm_ctx_t *ctx);
 
 ngx_int_t ngx_http_llm_api_handler(ngx_http_request_t *r);
 ngx_int_t ngx_http_llm_health_handler(ngx_http_request_t *r);
-/* fills conf with what the location may use, for the parser */
+/* a request's state, from here to its end */
+ngx_http_llm_ctx_t *ngx_http_llm_create_ctx(ngx_http_request_t *r);
+/* finds the endpoint; NGX_DECLINED: there is none */
+ngx_int_t ngx_http_llm_route(ngx_http_request_t *r,
+    ngx_http_llm_loc_conf_t *llcf, llm_api_route_t *to);
+/* fills conf with what the request may use, for the parser */
 void ngx_http_llm_api_conf(ngx_http_llm_ctx_t *ctx, llm_api_conf_t *conf);
 /* the body was parsed: submits the request, or answers why not */
 void ngx_http_llm_parsed(ngx_http_llm_body_t *body);

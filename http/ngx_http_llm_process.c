@@ -83,7 +83,13 @@ ngx_http_llm_init_process(ngx_cycle_t *cycle)
 
     mcf = ngx_http_cycle_get_module_main_conf(cycle, ngx_http_llm_module);
 
-    if (mcf == NULL || mcf->shm_zone == NULL) {
+    if (mcf == NULL) {
+        return NGX_OK;
+    }
+
+    ngx_http_llm_init_keys(mcf, cycle->log);
+
+    if (mcf->shm_zone == NULL) {
         return NGX_OK;
     }
 
@@ -94,6 +100,14 @@ ngx_http_llm_init_process(ngx_cycle_t *cycle)
 void
 ngx_http_llm_exit_process(ngx_cycle_t *cycle)
 {
+    ngx_http_llm_main_conf_t  *mcf;
+
+    mcf = ngx_http_cycle_get_module_main_conf(cycle, ngx_http_llm_module);
+
+    if (mcf) {
+        ngx_http_llm_stop_keys(mcf);
+    }
+
     if (ngx_http_llm_current) {
         ngx_http_llm_stop(ngx_http_llm_current);
     }

@@ -70,6 +70,12 @@ static ngx_http_variable_t  ngx_http_llm_vars[] = {
     { ngx_string("llm_tpot"), NULL, ngx_http_llm_variable,
       NGX_HTTP_LLM_VAR_TPOT, NGX_HTTP_VAR_NOCACHEABLE, 0 },
 
+    { ngx_string("llm_key"), NULL, ngx_http_llm_key_variable,
+      0, NGX_HTTP_VAR_NOCACHEABLE, 0 },
+
+    { ngx_string("llm_key_"), NULL, ngx_http_llm_key_variable,
+      0, NGX_HTTP_VAR_NOCACHEABLE|NGX_HTTP_VAR_PREFIX, 0 },
+
       ngx_http_null_variable
 };
 

@@ -75,8 +75,7 @@ llm_json_fail(llm_json_t *j, const char *at, const char *what)
     }
 
     return llm_fail_with(j->err, 400, NULL, NULL,
-                         "We could not parse the JSON body of your request: "
-                         "%s at line %zu, column %zu.", what, line, column);
+                         LLM_JSON_COMPLAINT "%s at line %zu, column %zu.", what, line, column);
 }
 
 

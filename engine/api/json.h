@@ -12,6 +12,9 @@
 /* a tree takes about 100 bytes for each value */
 #define LLM_JSON_MAX_VALUES  (1 << 18)
 
+/* how errors begin, before what is wrong and where */
+#define LLM_JSON_COMPLAINT  "We could not parse the JSON body of your request: "
+
 /* what a text may hold; one struct can be the bound of several texts */
 typedef struct {
     uint32_t     depth;                 /* levels of brackets */

@@ -481,14 +481,18 @@ llm_key_keep(llm_key_reader_t *rd, llm_key_t *k, llm_err_t *err)
 static void
 llm_key_place(llm_err_t *err)
 {
-    char  *p;
+    char    *p;
+    size_t   i;
 
-    static const char  line[] = "line 1, ";
+    static const char *const  not_here[] = { LLM_JSON_COMPLAINT, "line 1, " };
 
-    p = strstr(err->msg, line);
+    for (i = 0; i < llm_nelems(not_here); i++) {
+        p = strstr(err->msg, not_here[i]);
 
-    if (p) {
-        memmove(p, p + sizeof(line) - 1, strlen(p + sizeof(line) - 1) + 1);
+        if (p) {
+            memmove(p, p + strlen(not_here[i]),
+                    strlen(p + strlen(not_here[i])) + 1);
+        }
     }
 }
 

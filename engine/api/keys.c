@@ -9,6 +9,7 @@
 
 #include <strings.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 
 /* a line with a digest has more bytes */
 #define LLM_KEYS_SHORT  64
@@ -369,6 +370,27 @@ llm_keys_read(const char *path, llm_err_t *err)
     llm_buf_free(&b);
 
     return t;
+}
+
+
+void
+llm_keys_which(const char *path, llm_keys_id_t *id)
+{
+    struct stat  st;
+
+    memset(id, 0, sizeof(llm_keys_id_t));
+
+    if (stat(path, &st) == -1) {
+        return;
+    }
+
+    id->device = (uint64_t) st.st_dev;
+    id->inode = (uint64_t) st.st_ino;
+    id->size = (uint64_t) st.st_size;
+    id->modified[0] = st.st_mtim.tv_sec;
+    id->modified[1] = st.st_mtim.tv_nsec;
+    id->changed[0] = st.st_ctim.tv_sec;
+    id->changed[1] = st.st_ctim.tv_nsec;
 }
 
 

@@ -54,11 +54,22 @@ typedef struct {
 
 typedef struct llm_keys_s  llm_keys_t;
 
+typedef struct {
+    uint64_t       device;
+    uint64_t       inode;
+    uint64_t       size;
+    int64_t        modified[2];         /* seconds, nanoseconds */
+    int64_t        changed[2];
+} llm_keys_id_t;
+
 /* NULL and *err, which names the line */
 llm_keys_t *llm_keys_parse(const char *data, size_t len, llm_err_t *err);
 /* the same of a file; *err names it */
 llm_keys_t *llm_keys_read(const char *path, llm_err_t *err);
 void llm_keys_free(llm_keys_t *t);
+/* which file is at a path now, so that another one can be told from it; zeros
+   if there is none */
+void llm_keys_which(const char *path, llm_keys_id_t *id);
 uint32_t llm_keys_count(const llm_keys_t *t);
 
 /* the key of a secret, or NULL; the time that it takes does not depend on how

@@ -8,6 +8,7 @@ use warnings;
 
 use File::Basename qw(basename);
 use File::Path qw(make_path);
+use File::Temp ();
 use JSON::PP;
 use LLM::Test;
 use Test::More;
@@ -38,6 +39,28 @@ sub ours {
 
     return $text;
 }
+
+
+# the keys that keys.conf and quotas.conf ask for, as its comment makes them
+
+sub key { (headers => { Authorization => "Bearer $_[0]" }) }
+
+my ($make) = slurp('conf/keys.conf')
+           =~ m{^#   nginx-llm (key .*) >> /etc/nginx/llm-keys$}m;
+my $keys = File::Temp->new;
+my (%secret, @ann, @bob);
+
+for my $name (qw(ann bob)) {
+    my $of = $make =~ s/\bann\b/$name/gr;
+
+    ($secret{$name}) = `$LLM::Test::OBJS/llm $of 2>&1 >> $keys`
+                     =~ /^(sk-llm-\S+)$/;
+}
+
+my $lines = do { local $/; <$keys> };
+
+@ann = key($secret{ann});
+@bob = key($secret{bob});
 
 
 # nginx with a sample; its models are all the demo
@@ -74,18 +97,11 @@ END
     }
 
     $t->write_file('llm_errors.conf', slurp('conf/llm_errors.conf'));
+    $t->write_file('llm-keys', $lines);
     $t->write_file("conf.d/$name", $text);
 
     return $t;
 }
-
-
-# who has one of the keys in keys.conf and quotas.conf
-
-sub key { (headers => { Authorization => "Bearer $_[0]" }) }
-
-my @ann = key('replace-this-by-anns-key');
-my @bob = key('replace-this-by-bobs-key');
 
 
 # ---- TLS ----
@@ -129,15 +145,13 @@ SKIP: {
 
 # ---- keys ----
 
-my $hex = '0123456789abcdef' x 4;       # what the comment's command makes
-my $t = sample('keys.conf', slurp('conf/keys.conf')
-               =~ s/replace-this-by-bobs-key/$hex/r)->start;
+my $t = sample('keys.conf')->start;
 my $res = $t->post('/v1/completions', \%ask);
 
 is($res->{status}, 401, 'keys.conf: no key');
 is($res->{json}{error}{code}, 'invalid_api_key', 'an error in JSON');
 
-for my $bad ('replace-this-by-anns-ke', 'replace-this-by-anns-key1', '') {
+for my $bad (substr($secret{ann}, 0, -1), "$secret{ann}1", '') {
     is($t->get('/v1/models', key($bad))->{status}, 401, "not '$bad'");
 }
 
@@ -155,7 +169,7 @@ sub cached {
 }
 
 is(cached(@ann), 0, 'a prompt of one user');
-is(cached(key($hex)), 0, 'is not there for another');
+is(cached(@bob), 0, 'is not there for another');
 cmp_ok(cached(@ann), '>', 0, 'but for the first');
 
 $t->stop(name => 'keys.conf');

@@ -228,7 +228,8 @@ SKIP: {
     my $t = LLM::Test->new(model => 'llm_model open %%DIR%%/open.gguf'
                            . ' template=t.jinja;'
                            . ' llm_model closed %%DIR%%/closed.gguf;'
-                           . ' llm_model hidden %%DIR%%/in/x.gguf;');
+                           . ' llm_model hidden %%DIR%%/in/x.gguf;',
+                           location => 'llm_api_keys keys;');
     my $dir = $t->dir;
 
     $t->write_file('nginx.conf',
@@ -236,6 +237,7 @@ SKIP: {
 
     mkdir "$dir/in";
     $t->write_file('t.jinja', '');
+    $t->write_file('keys', "# none\n");
 
     for my $name (qw(open.gguf closed.gguf in/x.gguf)) {
         system('cp', "$LLM::Test::ROOT/models/demo.gguf", "$dir/$name") == 0
@@ -243,7 +245,7 @@ SKIP: {
     }
 
     chmod 0644, "$dir/open.gguf";
-    chmod 0640, "$dir/closed.gguf", "$dir/t.jinja";
+    chmod 0640, "$dir/closed.gguf", "$dir/t.jinja", "$dir/keys";
     chmod 0700, "$dir/in";
 
     my ($status, $out) = $t->check;
@@ -257,6 +259,8 @@ SKIP: {
          'of a folder on the way');
     like($out, qr{\[warn\].*model "open": $who "$dir/t\.jinja"$}m,
          'of a template');
+    like($out, qr{\[warn\].*llm_api_keys "$dir/keys": $who "$dir/keys"$}m,
+         'of a file of keys');
     unlike($out, qr{cannot read "$dir/open\.gguf"},
            'and not of what can be read') or diag($out);
 
@@ -267,7 +271,7 @@ SKIP: {
         return join '', grep { /^(?:Uid|Gid|Groups|CapEff):/ } <$f>;
     };
 
-    chmod 0644, "$dir/closed.gguf", "$dir/t.jinja";
+    chmod 0644, "$dir/closed.gguf", "$dir/t.jinja", "$dir/keys";
     chmod 0755, "$dir/in";
 
     $t->start;

@@ -82,6 +82,15 @@ sub configuration {
 }
 
 
+# the key that the README's command makes
+
+my ($make) = slurp('README.md')
+           =~ m{^\$ nginx-llm (key .*) >> /etc/nginx/llm-keys$}m;
+my ($told) = run('sh', '-c', "$LLM::Test::OBJS/llm $make");
+my ($secret) = $told =~ /^(sk-llm-\S+)$/m;
+my ($ann) = $told =~ /^(\{.*\}\n)/m;
+
+
 sub server {
     my ($text) = @_;
 
@@ -91,6 +100,8 @@ sub server {
     # as "./build.sh run" has it: modules are looked for below the prefix
     symlink $LLM::Test::OBJS, "$dir/modules" or die "modules: $!";
     symlink "$LLM::Test::ROOT/models", "$dir/models" or die "models: $!";
+
+    $t->write_file('llm-keys', $ann);
 
     return $t;
 }
@@ -286,7 +297,7 @@ SKIP: {
     my @curl = ('curl', '-sk', '-w', "\n%{http_code}", '--max-time', 60,
                 '-H', 'Content-Type: application/json');
     my $url = 'https://127.0.0.1:' . $t->port . '/v1';
-    my @key = ('-H', 'Authorization: Bearer replace-this-by-anns-key');
+    my @key = ('-H', "Authorization: Bearer $secret");
     my @ask = ('-d', '{"prompt": "a", "max_tokens": 1}',
                "$url/completions");
 
@@ -505,7 +516,7 @@ is(join(' ', grep { !-e "$LLM::Test::ROOT/$_" } sort keys %files), '',
 
 my ($variables) = $readme =~ /^### Variables\n\n(.*?);/ms;
 
-same('variables', [ $variables =~ /`\$(llm_\w+)`/g ],
+same('variables', [ map { s/_NAME\z/_/r } $variables =~ /`\$(llm_\w+)`/g ],
      [ slurp('http/ngx_http_llm_variables.c') =~ /\{ ngx_string\("(llm_\w+)"\)/g ]);
 
 # parameters of the API; "guided_*" stands for all of these

@@ -1,0 +1,389 @@
+/*
+ * llm_api_keys: files of API keys, which change while nginx runs.
+ *
+ * - nginx -t and the master read a file; what is wrong with it is an error of
+ *   the configuration.  The workers inherit the table.
+ * - Each worker asks every `check` whether there is another file at the path.
+ *   That one is read by a thread of its own, which lives no longer; the event
+ *   loop only exchanges two pointers.  A file that is broken leaves the table
+ *   as it is.
+ * - No request points into a table, so the old one is freed at once, by such a
+ *   thread, too.
+ * - A worker that takes the place of a dead one has inherited what the master
+ *   read at its start.  If that is not the file of now it reads it before it
+ *   serves anything, and if that cannot be done it refuses all keys: one of
+ *   the old table may have been revoked since.
+ */
+
+#include "http/ngx_http_llm_module.h"
+
+
+/* how often the event loop looks whether the thread is done */
+#define NGX_HTTP_LLM_KEYS_POLL  10
+
+
+static char *ngx_http_llm_keys_check(ngx_conf_t *cf, ngx_str_t *value,
+    ngx_msec_t *check);
+static ngx_http_llm_keyfile_t *ngx_http_llm_keyfile(ngx_conf_t *cf,
+    ngx_http_llm_main_conf_t *mcf, ngx_str_t *path);
+static ngx_int_t ngx_http_llm_read_keyfile(ngx_conf_t *cf,
+    ngx_http_llm_keyfile_t *f);
+static void ngx_http_llm_keyfile_cleanup(void *data);
+static void ngx_http_llm_refresh_keys(ngx_http_llm_keyfile_t *f,
+    ngx_log_t *log);
+static void ngx_http_llm_keys_handler(ngx_event_t *ev);
+static ngx_uint_t ngx_http_llm_keys_changed(ngx_http_llm_keyfile_t *f);
+static ngx_int_t ngx_http_llm_keys_begin(ngx_http_llm_keyfile_t *f,
+    ngx_uint_t read, ngx_log_t *log);
+static void *ngx_http_llm_keys_thread(void *data);
+static void ngx_http_llm_keys_end(ngx_http_llm_keyfile_t *f, ngx_log_t *log);
+
+
+/* llm_api_keys FILE [check=TIME] | off */
+
+char *
+ngx_http_llm_api_keys(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    ngx_http_llm_loc_conf_t *llcf = conf;
+
+    char                      *rv;
+    ngx_str_t                 *value, path;
+    ngx_msec_t                 check;
+    ngx_http_llm_main_conf_t  *mcf;
+
+    if (llcf->keyfile != NGX_CONF_UNSET_PTR) {
+        return "is duplicate";
+    }
+
+    value = cf->args->elts;
+    path = value[1];
+    check = 1000;
+
+    if (cf->args->nelts == 3) {
+        rv = ngx_http_llm_keys_check(cf, &value[2], &check);
+        if (rv != NGX_CONF_OK) {
+            return rv;
+        }
+
+    } else if (ngx_strcmp(path.data, "off") == 0) {
+        llcf->keyfile = NULL;
+        return NGX_CONF_OK;
+    }
+
+    if (path.len == 0) {
+        return "names no file";
+    }
+
+    if (ngx_conf_full_name(cf->cycle, &path, 1) != NGX_OK) {
+        return NGX_CONF_ERROR;
+    }
+
+    mcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_llm_module);
+
+    llcf->keyfile = ngx_http_llm_keyfile(cf, mcf, &path);
+    if (llcf->keyfile == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
+    /* a file is one table, whoever names it */
+
+    llcf->keyfile->check = ngx_min(llcf->keyfile->check, check);
+
+    return NGX_CONF_OK;
+}
+
+
+static char *
+ngx_http_llm_keys_check(ngx_conf_t *cf, ngx_str_t *value, ngx_msec_t *check)
+{
+    ngx_int_t  ms;
+    ngx_str_t  s;
+
+    if (ngx_strncmp(value->data, "check=", 6) != 0) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "unknown parameter \"%V\"",
+                           value);
+        return NGX_CONF_ERROR;
+    }
+
+    s.data = value->data + 6;
+    s.len = value->len - 6;
+
+    ms = ngx_parse_time(&s, 0);
+
+    if (ms == NGX_ERROR || ms == 0) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "invalid time \"%V\"", value);
+        return NGX_CONF_ERROR;
+    }
+
+    *check = (ngx_msec_t) ms;
+
+    return NGX_CONF_OK;
+}
+
+
+static ngx_http_llm_keyfile_t *
+ngx_http_llm_keyfile(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf,
+    ngx_str_t *path)
+{
+    ngx_uint_t                i;
+    ngx_pool_cleanup_t       *cln;
+    ngx_http_llm_keyfile_t   *f, **files;
+
+    files = mcf->keyfiles.elts;
+
+    for (i = 0; i < mcf->keyfiles.nelts; i++) {
+        if (files[i]->path.len == path->len
+            && ngx_memcmp(files[i]->path.data, path->data, path->len) == 0)
+        {
+            return files[i];
+        }
+    }
+
+    cln = ngx_pool_cleanup_add(cf->pool, 0);
+    f = ngx_pcalloc(cf->pool, sizeof(ngx_http_llm_keyfile_t));
+    files = ngx_array_push(&mcf->keyfiles);
+
+    if (cln == NULL || f == NULL || files == NULL) {
+        return NULL;
+    }
+
+    cln->handler = ngx_http_llm_keyfile_cleanup;
+    cln->data = f;
+    *files = f;
+
+    f->path = *path;
+    f->check = NGX_MAX_INT_T_VALUE;
+    f->ident = -1;
+
+    return ngx_http_llm_read_keyfile(cf, f) == NGX_OK ? f : NULL;
+}
+
+
+static ngx_int_t
+ngx_http_llm_read_keyfile(ngx_conf_t *cf, ngx_http_llm_keyfile_t *f)
+{
+    if (ngx_process == NGX_PROCESS_SIGNALLER) {
+        return NGX_OK;
+    }
+
+    llm_keys_which((char *) f->path.data, &f->id);
+
+    f->keys = llm_keys_read((char *) f->path.data, &f->err);
+
+    if (f->keys == NULL) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "the keys cannot be used: %s", f->err.msg);
+        return NGX_ERROR;
+    }
+
+    return NGX_OK;
+}
+
+
+static void
+ngx_http_llm_keyfile_cleanup(void *data)
+{
+    ngx_http_llm_keyfile_t *f = data;
+
+    llm_keys_free(f->keys);
+    f->keys = NULL;
+}
+
+
+/* ---- in a worker ---- */
+
+void
+ngx_http_llm_init_keys(ngx_http_llm_main_conf_t *mcf, ngx_log_t *log)
+{
+    ngx_uint_t                i;
+    ngx_http_llm_keyfile_t  **files;
+
+    files = mcf->keyfiles.elts;
+
+    for (i = 0; i < mcf->keyfiles.nelts; i++) {
+
+        if (ngx_http_llm_keys_changed(files[i])) {
+            ngx_http_llm_refresh_keys(files[i], log);
+        }
+
+        files[i]->event.handler = ngx_http_llm_keys_handler;
+        files[i]->event.data = files[i];
+        files[i]->event.log = log;
+        files[i]->event.cancelable = 1;
+
+        ngx_add_timer(&files[i]->event, files[i]->check);
+    }
+}
+
+
+void
+ngx_http_llm_stop_keys(ngx_http_llm_main_conf_t *mcf)
+{
+    ngx_uint_t                i;
+    ngx_http_llm_keyfile_t  **files;
+
+    files = mcf->keyfiles.elts;
+
+    for (i = 0; i < mcf->keyfiles.nelts; i++) {
+
+        if (files[i]->busy) {
+            (void) pthread_join(files[i]->thread, NULL);
+            llm_keys_free(files[i]->fresh);
+            files[i]->fresh = NULL;
+            files[i]->busy = 0;
+        }
+
+        if (files[i]->event.timer_set) {
+            ngx_del_timer(&files[i]->event);
+        }
+    }
+}
+
+
+/* before the worker serves anything */
+
+static void
+ngx_http_llm_refresh_keys(ngx_http_llm_keyfile_t *f, ngx_log_t *log)
+{
+    llm_keys_free(f->keys);
+
+    f->keys = llm_keys_read((char *) f->path.data, &f->err);
+
+    if (f->keys == NULL) {
+        ngx_log_error(NGX_LOG_ERR, log, 0,
+                      "no keys can be used, and all are refused: %s",
+                      f->err.msg);
+    }
+}
+
+
+static void
+ngx_http_llm_keys_handler(ngx_event_t *ev)
+{
+    ngx_msec_t                next;
+    ngx_http_llm_keyfile_t   *f;
+
+    f = ev->data;
+    next = f->check;
+
+    if (f->busy && __atomic_load_n(&f->done, __ATOMIC_ACQUIRE)) {
+        ngx_http_llm_keys_end(f, ev->log);
+    }
+
+    if (!f->busy && ngx_http_llm_keys_changed(f)
+        && ngx_http_llm_keys_begin(f, 1, ev->log) != NGX_OK)
+    {
+        /* once more */
+        ngx_memzero(&f->id, sizeof(llm_keys_id_t));
+    }
+
+    if (f->busy) {
+        next = ngx_min(next, NGX_HTTP_LLM_KEYS_POLL);
+    }
+
+    ngx_add_timer(ev, next);
+}
+
+
+/* is there another file than the one that was read last?  It is looked at
+   before it is read, so that one which changes meanwhile is read again */
+
+static ngx_uint_t
+ngx_http_llm_keys_changed(ngx_http_llm_keyfile_t *f)
+{
+    llm_keys_id_t  id;
+
+    llm_keys_which((char *) f->path.data, &id);
+
+    if (ngx_memcmp(&id, &f->id, sizeof(llm_keys_id_t)) == 0) {
+        return 0;
+    }
+
+    f->id = id;
+
+    return 1;
+}
+
+
+/* read: the file, too, not only f->old is freed */
+
+static ngx_int_t
+ngx_http_llm_keys_begin(ngx_http_llm_keyfile_t *f, ngx_uint_t read,
+    ngx_log_t *log)
+{
+    int       err;
+    sigset_t  all, old;
+
+    f->read = read;
+    f->done = 0;
+
+    sigfillset(&all);
+    (void) pthread_sigmask(SIG_BLOCK, &all, &old);
+
+    err = pthread_create(&f->thread, NULL, ngx_http_llm_keys_thread, f);
+
+    (void) pthread_sigmask(SIG_SETMASK, &old, NULL);
+
+    if (err) {
+        ngx_log_error(NGX_LOG_ERR, log, err,
+                      "cannot start a thread to read \"%V\"", &f->path);
+        return NGX_ERROR;
+    }
+
+    f->busy = 1;
+
+    return NGX_OK;
+}
+
+
+static void *
+ngx_http_llm_keys_thread(void *data)
+{
+    ngx_http_llm_keyfile_t *f = data;
+
+    (void) pthread_setname_np(pthread_self(), "llm-keys");
+
+    llm_keys_free(f->old);
+    f->old = NULL;
+
+    if (f->read) {
+        f->fresh = llm_keys_read((char *) f->path.data, &f->err);
+    }
+
+    __atomic_store_n(&f->done, 1, __ATOMIC_RELEASE);
+
+    return NULL;
+}
+
+
+static void
+ngx_http_llm_keys_end(ngx_http_llm_keyfile_t *f, ngx_log_t *log)
+{
+    (void) pthread_join(f->thread, NULL);
+    f->busy = 0;
+
+    if (!f->read) {
+        return;
+    }
+
+    if (f->fresh == NULL) {
+        ngx_log_error(NGX_LOG_ERR, log, 0,
+                      f->keys ? "the keys stay as they were: %s"
+                              : "no keys can be used, and all are refused: %s",
+                      f->err.msg);
+        return;
+    }
+
+    f->old = f->keys;
+    f->keys = f->fresh;
+    f->fresh = NULL;
+
+    ngx_log_error(NGX_LOG_NOTICE, log, 0, "%uD keys from \"%V\"",
+                  llm_keys_count(f->keys), &f->path);
+
+    /* if there is no thread for it the next one frees it */
+
+    if (f->old) {
+        (void) ngx_http_llm_keys_begin(f, 0, log);
+    }
+}

@@ -1,0 +1,433 @@
+/*
+ * The API key of a request: taken from "Authorization: Bearer" or else
+ * "x-api-key", looked up when something first asks for it (limit_req by
+ * $llm_key does so before the access phase), and from then on the request's
+ * own, whatever becomes of the file.
+ *
+ * The access phase's handler is the last one of its phase: who is kept out by
+ * "deny" cannot try keys, and where one of several is enough ("satisfy any")
+ * the others had their turn, so that this one may answer with an error in the
+ * form of the path.
+ */
+
+#include "http/ngx_http_llm_module.h"
+
+
+/* in r->pool, found by its cleanup handler: an internal redirect clears the
+   module's contexts */
+
+typedef struct {
+    ngx_http_llm_keyfile_t      *file;          /* where it was looked up */
+    ngx_str_t                    secret;        /* len 0: none was sent */
+    llm_key_t                    key;           /* text NULL: it is not known */
+    ngx_int_t                    age;           /* of a known one; 0: valid */
+} ngx_http_llm_client_t;
+
+
+static ngx_int_t ngx_http_llm_access_handler(ngx_http_request_t *r);
+static ngx_http_llm_client_t *ngx_http_llm_client(ngx_http_request_t *r);
+static ngx_int_t ngx_http_llm_look_up(ngx_http_request_t *r,
+    ngx_http_llm_client_t *c);
+static void ngx_http_llm_find_secret(ngx_http_request_t *r, ngx_str_t *s);
+static ngx_uint_t ngx_http_llm_is_bearer(ngx_str_t *value, ngx_str_t *s);
+static void ngx_http_llm_client_cleanup(void *data);
+static uint32_t ngx_http_llm_scope(ngx_http_request_t *r);
+static ngx_int_t ngx_http_llm_check_key(ngx_http_llm_client_t *c,
+    uint32_t scope, llm_err_t *err);
+static ngx_int_t ngx_http_llm_bad_key(ngx_http_llm_client_t *c,
+    llm_err_t *err);
+static ngx_int_t ngx_http_llm_challenge(ngx_http_request_t *r,
+    ngx_http_llm_client_t *c, uint32_t scope, llm_err_t *err);
+static ngx_int_t ngx_http_llm_refuse(ngx_http_request_t *r, llm_err_t *err);
+
+
+/* handlers run in the reverse order of the list */
+
+ngx_int_t
+ngx_http_llm_add_access(ngx_conf_t *cf)
+{
+    ngx_array_t                *handlers;
+    ngx_http_handler_pt        *h;
+    ngx_http_core_main_conf_t  *cmcf;
+
+    cmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_core_module);
+    handlers = &cmcf->phases[NGX_HTTP_ACCESS_PHASE].handlers;
+
+    if (ngx_array_push(handlers) == NULL) {
+        return NGX_ERROR;
+    }
+
+    h = handlers->elts;
+
+    ngx_memmove(h + 1, h, (handlers->nelts - 1) * sizeof(*h));
+    h[0] = ngx_http_llm_access_handler;
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_llm_access_handler(ngx_http_request_t *r)
+{
+    uint32_t                  scope;
+    llm_err_t                 err;
+    ngx_http_llm_client_t    *c;
+    ngx_http_llm_loc_conf_t  *llcf;
+
+    llcf = ngx_http_get_module_loc_conf(r, ngx_http_llm_module);
+
+    if (llcf->keyfile == NULL) {
+        return NGX_DECLINED;
+    }
+
+    c = ngx_http_llm_client(r);
+    if (c == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    scope = ngx_http_llm_scope(r);
+
+    if (ngx_http_llm_check_key(c, scope, &err) == NGX_OK) {
+        return NGX_OK;
+    }
+
+    if (ngx_http_llm_challenge(r, c, scope, &err) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    ngx_http_finalize_request(r, ngx_http_llm_refuse(r, &err));
+
+    return NGX_DONE;
+}
+
+
+/* ---- which key it is ---- */
+
+const llm_key_t *
+ngx_http_llm_key(ngx_http_request_t *r)
+{
+    ngx_http_llm_client_t    *c;
+    ngx_http_llm_loc_conf_t  *llcf;
+
+    llcf = ngx_http_get_module_loc_conf(r, ngx_http_llm_module);
+
+    if (llcf->keyfile == NULL) {
+        return NULL;
+    }
+
+    c = ngx_http_llm_client(r);
+
+    return (c && c->key.text && c->age == 0) ? &c->key : NULL;
+}
+
+
+/* a request that moves to a location with another file is looked up there */
+
+static ngx_http_llm_client_t *
+ngx_http_llm_client(ngx_http_request_t *r)
+{
+    ngx_pool_cleanup_t       *cln;
+    ngx_http_llm_client_t    *c;
+    ngx_http_llm_loc_conf_t  *llcf;
+
+    llcf = ngx_http_get_module_loc_conf(r, ngx_http_llm_module);
+
+    for (cln = r->pool->cleanup; cln; cln = cln->next) {
+        c = cln->data;
+
+        if (cln->handler == ngx_http_llm_client_cleanup
+            && c->file == llcf->keyfile)
+        {
+            return c;
+        }
+    }
+
+    cln = ngx_pool_cleanup_add(r->pool, sizeof(ngx_http_llm_client_t));
+    if (cln == NULL) {
+        return NULL;
+    }
+
+    c = cln->data;
+    ngx_memzero(c, sizeof(ngx_http_llm_client_t));
+
+    c->file = llcf->keyfile;
+
+    if (ngx_http_llm_look_up(r, c) != NGX_OK) {
+        return NULL;
+    }
+
+    cln->handler = ngx_http_llm_client_cleanup;
+
+    return c;
+}
+
+
+static void
+ngx_http_llm_client_cleanup(void *data)
+{
+    /* it only marks the entry */
+}
+
+
+static ngx_int_t
+ngx_http_llm_look_up(ngx_http_request_t *r, ngx_http_llm_client_t *c)
+{
+    u_char           *text;
+    const llm_key_t  *key;
+
+    ngx_http_llm_find_secret(r, &c->secret);
+
+    key = c->file->keys ? llm_keys_find(c->file->keys,
+                                        (char *) c->secret.data,
+                                        c->secret.len)
+                        : NULL;
+    if (key == NULL) {
+        return NGX_OK;
+    }
+
+    text = ngx_pnalloc(r->pool, key->len);
+    if (text == NULL) {
+        return NGX_ERROR;
+    }
+
+    ngx_memcpy(text, key->text, key->len);
+
+    c->key = *key;
+    c->key.text = (char *) text;
+    c->age = llm_key_age(key, ngx_time());
+
+    return NGX_OK;
+}
+
+
+static void
+ngx_http_llm_find_secret(ngx_http_request_t *r, ngx_str_t *s)
+{
+    ngx_table_elt_t            *auth;
+    ngx_http_variable_value_t  *v;
+    ngx_http_llm_main_conf_t   *mcf;
+
+    auth = r->headers_in.authorization;
+
+    if (auth && ngx_http_llm_is_bearer(&auth->value, s)) {
+        return;
+    }
+
+    mcf = ngx_http_get_module_main_conf(r, ngx_http_llm_module);
+    v = ngx_http_get_indexed_variable(r, mcf->api_key);
+
+    if (v && !v->not_found) {
+        s->data = v->data;
+        s->len = v->len;
+    }
+}
+
+
+static ngx_uint_t
+ngx_http_llm_is_bearer(ngx_str_t *value, ngx_str_t *s)
+{
+    u_char  *p, *last;
+
+    p = value->data;
+    last = p + value->len;
+
+    if (value->len < 7
+        || ngx_strncasecmp(p, (u_char *) "bearer ", 7) != 0)
+    {
+        return 0;
+    }
+
+    for (p += 7; p < last && *p == ' '; p++) { /* void */ }
+
+    while (last > p && last[-1] == ' ') {
+        last--;
+    }
+
+    s->data = p;
+    s->len = last - p;
+
+    return s->len != 0;
+}
+
+
+/* ---- what it may do ---- */
+
+/* 0: there is nothing at this path, as any key may know */
+
+static uint32_t
+ngx_http_llm_scope(ngx_http_request_t *r)
+{
+    llm_api_route_t            to;
+    ngx_http_llm_loc_conf_t   *llcf;
+    ngx_http_core_loc_conf_t  *clcf;
+
+    llcf = ngx_http_get_module_loc_conf(r, ngx_http_llm_module);
+    clcf = ngx_http_get_module_loc_conf(r, ngx_http_core_module);
+
+    if (clcf->handler == ngx_http_llm_api_handler) {
+        return ngx_http_llm_route(r, llcf, &to) == NGX_OK ? to.scope : 0;
+    }
+
+    if (clcf->handler == ngx_http_llm_metrics_handler
+        || clcf->handler == ngx_http_llm_health_handler)
+    {
+        return LLM_SCOPE_MONITOR;
+    }
+
+    return LLM_SCOPE_OTHER;
+}
+
+
+static ngx_int_t
+ngx_http_llm_check_key(ngx_http_llm_client_t *c, uint32_t scope,
+    llm_err_t *err)
+{
+    if (c->key.text == NULL || c->age != 0) {
+        return ngx_http_llm_bad_key(c, err);
+    }
+
+    if (scope & ~c->key.scopes) {
+        llm_fail_with(err, 403, "insufficient_scope", NULL,
+                      "Your API key lacks the scope '%s', which is needed "
+                      "here.", llm_scope_name(scope));
+        return NGX_ERROR;
+    }
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_llm_bad_key(ngx_http_llm_client_t *c, llm_err_t *err)
+{
+    char         mask[LLM_KEY_MASK];
+    const char  *what;
+
+    if (c->key.text == NULL && c->file->keys == NULL) {
+        llm_fail_with(err, 503, "keys_unavailable", NULL,
+                      "No API key can be checked now.");
+        return NGX_ERROR;
+    }
+
+    if (c->secret.len == 0) {
+        llm_fail_with(err, 401, "invalid_api_key", NULL,
+                      "An API key is needed here: send it as "
+                      "'Authorization: Bearer KEY', or as 'x-api-key'.");
+        return NGX_ERROR;
+    }
+
+    what = (c->key.text == NULL) ? "is not known"
+           : (c->age < 0) ? "is not valid yet" : "has expired";
+
+    llm_key_mask(mask, sizeof(mask), (char *) c->secret.data, c->secret.len);
+
+    llm_fail_with(err, 401, "invalid_api_key", NULL, "The API key '%s' %s.",
+                  mask, what);
+
+    return NGX_ERROR;
+}
+
+
+/* ---- the answer if it may not ---- */
+
+/* RFC 6750, section 3 */
+
+static ngx_int_t
+ngx_http_llm_challenge(ngx_http_request_t *r, ngx_http_llm_client_t *c,
+    uint32_t scope, llm_err_t *err)
+{
+    u_char      *p, *last;
+    const char  *name;
+
+    static const char  lacks[] =
+        "Bearer realm=\"llm\", error=\"insufficient_scope\", scope=\"%s\"";
+    static const char  bad[] = "Bearer realm=\"llm\", error=\"invalid_token\"";
+    static const char  none[] = "Bearer realm=\"llm\"";
+
+    if (err->status == 503) {
+        return NGX_OK;
+    }
+
+    if (err->status == 401) {
+        return ngx_http_llm_add_header(r, "WWW-Authenticate",
+                                       c->secret.len ? bad : none,
+                                       c->secret.len ? sizeof(bad) - 1
+                                                     : sizeof(none) - 1);
+    }
+
+    name = llm_scope_name(scope);
+
+    p = ngx_pnalloc(r->pool, sizeof(lacks) + ngx_strlen(name));
+    if (p == NULL) {
+        return NGX_ERROR;
+    }
+
+    last = ngx_sprintf(p, lacks, name);
+
+    return ngx_http_llm_add_header(r, "WWW-Authenticate", (char *) p,
+                                   last - p);
+}
+
+
+/* in the form of the path, where it is one of the API's */
+
+static ngx_int_t
+ngx_http_llm_refuse(ngx_http_request_t *r, llm_err_t *err)
+{
+    llm_api_route_t            to;
+    ngx_http_llm_ctx_t        *ctx;
+    ngx_http_llm_loc_conf_t   *llcf;
+    ngx_http_core_loc_conf_t  *clcf;
+
+    llcf = ngx_http_get_module_loc_conf(r, ngx_http_llm_module);
+    clcf = ngx_http_get_module_loc_conf(r, ngx_http_core_module);
+
+    if (clcf->handler == ngx_http_llm_api_handler) {
+        ctx = ngx_http_llm_create_ctx(r);
+        if (ctx == NULL) {
+            return NGX_HTTP_INTERNAL_SERVER_ERROR;
+        }
+
+        (void) ngx_http_llm_route(r, llcf, &to);
+        ctx->endpoint = to.path;
+    }
+
+    return ngx_http_llm_send_error(r, err, err->status == 503);
+}
+
+
+/* ---- variables ---- */
+
+/* data: NULL for $llm_key, else the whole name of $llm_key_NAME */
+
+ngx_int_t
+ngx_http_llm_key_variable(ngx_http_request_t *r, ngx_http_variable_value_t *v,
+    uintptr_t data)
+{
+    ngx_str_t *name = (ngx_str_t *) data;
+
+    const char       *value;
+    const llm_key_t  *key;
+
+    key = ngx_http_llm_key(r);
+    value = NULL;
+
+    if (key) {
+        value = name ? llm_key_member(key, (char *) name->data + 8,
+                                      name->len - 8)
+                     : llm_key_member(key, "id", 2);
+    }
+
+    if (value == NULL) {
+        v->not_found = 1;
+        return NGX_OK;
+    }
+
+    v->valid = 1;
+    v->no_cacheable = 0;
+    v->not_found = 0;
+    v->data = (u_char *) value;
+    v->len = ngx_strlen(value);
+
+    return NGX_OK;
+}
