@@ -60,6 +60,7 @@ usage: ./build.sh COMMAND
   bench    the engine's speed alone and over HTTP;
            "bench streams": 10,000 streams at once on one worker;
            "bench bodies": /health beside clients that post large bodies;
+           "bench keys": /health while files of 100,000 API keys are read;
            "bench chats": 1 to 64 chats with one system prompt, with and
            without the prefix cache (LLAMA_SERVER=path: beside llama-server);
            "bench masks": JSON Schemas, how exact and how fast;
@@ -550,6 +551,9 @@ bench() {
             ;;
         bodies)
             exec perl -It/lib t/bench/bodies.pl "${@:2}"
+            ;;
+        keys)
+            exec perl -It/lib t/bench/keys.pl "${@:2}"
             ;;
         chats)
             exec perl -It/lib t/bench/chats.pl "${@:2}"

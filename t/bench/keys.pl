@@ -1,0 +1,149 @@
+#!/usr/bin/perl
+
+# Files of 100,000 API keys, replaced again and again while one worker serves:
+# how long its event loop stands still.  A client asks for one thing after the
+# other, first while the file stays, then while it changes.  What the client
+# sees has the rest of the machine in it; the CPU time of the worker's first
+# thread, which runs the event loop, has not: what it took for one change, in
+# all turns of the loop together, is more than the longest turn.
+# LLM_BENCH_SECONDS is for how long each (10), LLM_BENCH_KEYS how many keys.
+
+use strict;
+use warnings;
+
+use Digest::SHA qw(sha256_hex);
+use File::Copy qw(copy);
+use LLM::Test;
+use POSIX ();
+use Test::More;
+use Time::HiRes qw(sleep time);
+
+my $seconds = $ENV{LLM_BENCH_SECONDS} // 10;
+my $n = $ENV{LLM_BENCH_KEYS} // 100_000;
+
+my $t = LLM::Test->new(model => '', locations => <<'END');
+        llm_api_keys keys check=100ms;
+        keepalive_requests 10000000;
+        location = /gif { empty_gif; }
+END
+my $dir = $t->dir;
+
+$t->write_file('keys', join '', map {
+    sprintf qq({"id": "key-%d", "sha256": "%s", "tenant": "t%d", )
+            . qq("plan": "gold", "expires": "2099-12-31"}\n),
+            $_, sha256_hex("secret-$_"), $_ / 3
+} 1 .. $n);
+copy("$dir/keys", "$dir/good") or die "copy: $!";
+
+$t->start(cold => 1);
+
+my ($worker) = $t->workers;
+
+
+# nanoseconds of the event loop's thread
+
+sub cpu {
+    open my $f, '<', "/proc/$worker/task/$worker/schedstat" or die "proc: $!";
+
+    return (split ' ', scalar <$f>)[0];
+}
+
+
+# one request behind the other for a while: milliseconds of each, sorted
+
+sub ask {
+    my ($tick) = @_;
+
+    my $sock = LLM::Client::connect_to($t->port);
+    my $end = time + $seconds;
+    my @ms;
+
+    while (time < $end) {
+        my $begin = time;
+        my $got = '';
+
+        syswrite $sock, "GET /gif HTTP/1.1\r\nHost: a\r\n"
+                        . "X-Api-Key: secret-7\r\n\r\n";
+
+        while ($got !~ /GIF89a.*\x3b\z/s && sysread($sock, my $piece, 4096)) {
+            $got .= $piece;
+        }
+
+        die "not an answer: $got" unless $got =~ m{^HTTP/1.1 200};
+
+        push @ms, (time - $begin) * 1000;
+        $tick->();
+    }
+
+    return sort { $a <=> $b } @ms;
+}
+
+
+# a change every second, where there are any: the file lies ready, so that
+# nothing but a rename is done meanwhile
+
+my $changes = 0;
+my @ready = map { copy("$dir/good", "$dir/new-$_") && "$dir/new-$_" }
+            1 .. $seconds + 1;
+my $last;
+
+sub change {
+    return if time < $last + 1;
+
+    $last = time;
+    rename shift(@ready), "$dir/keys" or die "rename: $!";
+    $changes++;
+}
+
+
+sub report {
+    my ($name, @ms) = @_;
+
+    printf "%-14s %7d requests, median %.3f ms, 99.9 %% %.3f ms, "
+           . "longest %.3f ms\n", $name, scalar @ms, $ms[@ms / 2],
+           $ms[@ms * 0.999], $ms[-1];
+}
+
+report('file stays:', ask(sub { }));
+
+$last = 0;
+report('file changes:', ask(\&change));
+printf "%d changes of %d keys\n", $changes, $n;
+
+# without requests: what the loop does for changes alone
+
+sub idle {
+    my ($each) = @_;
+
+    my $begin = cpu();
+
+    $last = time;
+    $changes = 0;
+    @ready = map { copy("$dir/good", "$dir/new-$_") && "$dir/new-$_" }
+             1 .. $seconds + 1;
+
+    my $end = time + $seconds;
+
+    while (time < $end) {
+        sleep 0.01;
+        $each->();
+    }
+
+    return (cpu() - $begin) / 1e6;
+}
+
+my $without = idle(sub { });
+my $with = idle(\&change);
+
+printf "event loop's CPU time in %d s: %.1f ms without changes, %.1f ms with "
+       . "%d: %.2f ms a change, in all turns\n", $seconds, $without, $with,
+       $changes, ($with - $without) / ($changes || 1);
+
+cmp_ok($changes, '>', 0, 'the file has changed');
+
+my $read = () = $t->log =~ /\[notice\].* keys from /g;
+
+ok($read > 0, "and was read $read times");
+$t->stop;
+
+done_testing();
