@@ -7,6 +7,7 @@
 use strict;
 use warnings;
 
+use Digest::SHA qw(sha256_hex);
 use LLM::Tap;
 use LLM::Test;
 use Test::More;
@@ -48,5 +49,25 @@ for my $client ([ 'Python', "$deps/venv/bin/python",
 }
 
 $t->stop;
+
+# with keys
+
+my %secret = (good => 'sk-llm-' . 'g' x 43, narrow => 'sk-llm-' . 'n' x 43);
+
+$t = LLM::Test->new(location => 'llm_api_keys keys;');
+$t->write_file('keys', join '', map {
+    sprintf qq({"id":"%s","sha256":"%s"%s}\n), $_, sha256_hex($secret{$_}),
+        $_ eq 'narrow' ? ',"models":[],"scopes":["generate"]' : ''
+} sort keys %secret);
+$t->start;
+
+$url = 'http://127.0.0.1:' . $t->port . '/v1';
+
+tap_ok('Python, API keys', "$deps/venv/bin/python", "$sdk/keys.py", $url,
+       @secret{qw(good narrow)});
+tap_ok('JavaScript, API keys', 'node', "$sdk/keys.mjs", $url,
+       @secret{qw(good narrow)});
+
+$t->stop(name => 'with keys');
 
 done_testing();
