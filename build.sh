@@ -34,6 +34,7 @@ nginx             nginx
 nginx-dev         /usr/share/nginx/src/configure
 libcjson-dev      /usr/include/cjson/cJSON.h
 libpcre2-dev      /usr/include/pcre2.h
+libssl-dev        /usr/include/openssl/evp.h
 '
 
 TEST_NEEDS='
@@ -339,8 +340,9 @@ run() {
     esac
 
     say "this installs missing packages (nginx, nginx-dev, libcjson-dev," \
-        "libpcre2-dev, gcc, make), builds the module into objs/, and serves" \
-        "models/demo.gguf on 127.0.0.1:$port until you press Ctrl-C"
+        "libpcre2-dev, libssl-dev, gcc, make), builds the module into" \
+        "objs/, and serves models/demo.gguf on 127.0.0.1:$port until you" \
+        "press Ctrl-C"
 
     build_to_run
 

@@ -92,7 +92,9 @@ llm_keys_find(const llm_keys_t *t, const char *secret, size_t len)
         return NULL;
     }
 
-    llm_sha256(secret, len, digest);
+    if (llm_sha256(secret, len, digest) != LLM_OK) {
+        return NULL;
+    }
 
     return llm_keys_look(t, digest);
 }
@@ -148,7 +150,14 @@ llm_keys_check_ids(llm_keys_t *t, const uint32_t *lines, uint32_t *line,
     for (i = 0; rc == LLM_OK && i < t->n; i++) {
         id = llm_key_member(&t->keys[i], "id", 2);
 
-        llm_sha256(id, strlen(id), digests + (size_t) i * LLM_SHA256_LEN);
+        if (llm_sha256(id, strlen(id), digests + (size_t) i * LLM_SHA256_LEN)
+            != LLM_OK)
+        {
+            *line = 0;
+            rc = llm_fail(err, "no SHA-256 for the table of keys");
+            break;
+        }
+
         other = llm_keys_put(t, slots, digests, LLM_SHA256_LEN, i);
 
         if (other) {

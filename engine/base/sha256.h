@@ -10,7 +10,8 @@
 
 #define LLM_SHA256_LEN  32
 
-void llm_sha256(const void *data, size_t len,
+/* LLM_ERROR: libcrypto lacks it, or has no memory */
+int llm_sha256(const void *data, size_t len,
     unsigned char digest[LLM_SHA256_LEN]);
 
 #endif /* LLM_SHA256_H */

@@ -100,7 +100,7 @@ llm_cli_add_hex(llm_buf_t *b, const unsigned char *p, size_t len)
 
 /* random: the secret's bytes, then those of an id */
 
-static void
+static int
 llm_cli_make_key(const llm_cli_t *c, const unsigned char *random,
     llm_buf_t *secret, llm_buf_t *line)
 {
@@ -110,7 +110,11 @@ llm_cli_make_key(const llm_cli_t *c, const unsigned char *random,
     (void) llm_buf_adds(secret, "sk-llm-");
     llm_cli_add_base64url(secret, random, LLM_CLI_SECRET);
 
-    llm_sha256(secret->data, secret->len, digest);
+    if (secret->failed
+        || llm_sha256(secret->data, secret->len, digest) != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
 
     llm_buf_init(&id, 0);
 
@@ -136,6 +140,8 @@ llm_cli_make_key(const llm_cli_t *c, const unsigned char *random,
     (void) llm_buf_adds(line, "}\n");
 
     llm_buf_free(&id);
+
+    return secret->failed || line->failed ? LLM_ERROR : LLM_OK;
 }
 
 
@@ -154,10 +160,8 @@ llm_cli_key(const llm_cli_t *c, llm_err_t *err)
     llm_buf_init(&secret, 0);
     llm_buf_init(&line, 0);
 
-    llm_cli_make_key(c, random, &secret, &line);
-
-    if (secret.failed || line.failed) {
-        rc = llm_fail(err, "no memory for the key");
+    if (llm_cli_make_key(c, random, &secret, &line) != LLM_OK) {
+        rc = llm_fail(err, "no memory for the key, or no SHA-256");
 
     } else {
 

@@ -86,9 +86,11 @@ pack() {
     rm -rf "$GPU"
     mkdir -p "$GPU/deps/include/cjson" "$GPU/deps/lib"
     cp /usr/include/cjson/cJSON.h "$GPU/deps/include/cjson/"
+    cp -r /usr/include/openssl "$GPU/deps/include/"
+    cp -r "/usr/include/$(cc -print-multiarch)/openssl" "$GPU/deps/include/"
     cp /usr/include/pcre2.h "$GPU/deps/include/"
 
-    for lib in libcjson.so.1 libpcre2-8.so.0; do
+    for lib in libcjson.so.1 libpcre2-8.so.0 libcrypto.so.3; do
         cp -L "$(ldconfig -p | sed -n "s/.*\\b$lib .* => //p" | head -n 1)" \
             "$GPU/deps/lib/$lib"
     done
@@ -146,11 +148,11 @@ find_cublas() {
 # what is the same for a GPU and for the emulator
 
 compile() {
-    local libs="-lcjson -lpcre2-8" flags="-O2 -g"
+    local libs="-lcjson -lpcre2-8 -lcrypto" flags="-O2 -g"
 
     if [ -d "$GPU/deps" ]; then
         flags="$flags -I$GPU/deps/include"
-        libs="-L$GPU/deps/lib -l:libcjson.so.1 -l:libpcre2-8.so.0 -Wl,-rpath,$GPU/deps/lib"
+        libs="-L$GPU/deps/lib -l:libcjson.so.1 -l:libpcre2-8.so.0 -l:libcrypto.so.3 -Wl,-rpath,$GPU/deps/lib"
     fi
 
     libs="$libs -lpthread -ldl -lm"

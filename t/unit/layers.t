@@ -50,6 +50,7 @@ my @libraries = (
     [ qr{^(?:cuda|cublas)},  'kernels/cuda' ],
     [ qr{^cjson/},           'engine/api' ],
     [ qr{^pcre2},            'engine/text/vocab' ],
+    [ qr{^openssl/},         'engine/base' ],
 );
 
 
