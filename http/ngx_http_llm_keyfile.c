@@ -29,6 +29,7 @@ static ngx_http_llm_keyfile_t *ngx_http_llm_keyfile(ngx_conf_t *cf,
 static ngx_int_t ngx_http_llm_read_keyfile(ngx_conf_t *cf,
     ngx_http_llm_keyfile_t *f);
 static void ngx_http_llm_keyfile_cleanup(void *data);
+static void ngx_http_llm_stop_keyfile(ngx_http_llm_keyfile_t *f);
 static void ngx_http_llm_refresh_keys(ngx_http_llm_keyfile_t *f,
     ngx_log_t *log);
 static void ngx_http_llm_keys_handler(ngx_event_t *ev);
@@ -185,8 +186,14 @@ ngx_http_llm_keyfile_cleanup(void *data)
 {
     ngx_http_llm_keyfile_t *f = data;
 
+    /* a single process (master_process off) outlives its configurations */
+
+    ngx_http_llm_stop_keyfile(f);
+
     llm_keys_free(f->keys);
+    llm_keys_free(f->old);
     f->keys = NULL;
+    f->old = NULL;
 }
 
 
@@ -225,17 +232,23 @@ ngx_http_llm_stop_keys(ngx_http_llm_main_conf_t *mcf)
     files = mcf->keyfiles.elts;
 
     for (i = 0; i < mcf->keyfiles.nelts; i++) {
+        ngx_http_llm_stop_keyfile(files[i]);
+    }
+}
 
-        if (files[i]->busy) {
-            (void) pthread_join(files[i]->thread, NULL);
-            llm_keys_free(files[i]->fresh);
-            files[i]->fresh = NULL;
-            files[i]->busy = 0;
-        }
 
-        if (files[i]->event.timer_set) {
-            ngx_del_timer(&files[i]->event);
-        }
+static void
+ngx_http_llm_stop_keyfile(ngx_http_llm_keyfile_t *f)
+{
+    if (f->busy) {
+        (void) pthread_join(f->thread, NULL);
+        llm_keys_free(f->fresh);
+        f->fresh = NULL;
+        f->busy = 0;
+    }
+
+    if (f->event.timer_set) {
+        ngx_del_timer(&f->event);
     }
 }
 
