@@ -258,7 +258,7 @@ test_resumed(void)
 static void
 test_evicted(void)
 {
-    int32_t   often[64], ids[64];
+    int32_t   often[64], ids[96];
     uint32_t  i, found;
 
     random_ids(often, 64);
@@ -283,6 +283,7 @@ test_evicted(void)
     /* pages for one prompt and a half */
 
     open_all(8, 100, 1, 64, 1 << 17);
+    random_ids(ids, 96);
     (void) run_one(0, often, 64, 1, 0);
     (void) run_one(1, ids, 96, 1, 0);
     is_int(snapshots(), 1, "pages of another: their snapshots only");

@@ -16,7 +16,8 @@ my @names = @ARGV ? @ARGV : split ' ', $ENV{LLM_UNIT} // '';
 
 chdir $root or die "$root: $!";
 
-$ENV{ASAN_OPTIONS} //= 'detect_leaks=1';
+# what asks for more memory than there is shall see that it gets none
+$ENV{ASAN_OPTIONS} //= 'detect_leaks=1:allocator_may_return_null=1';
 $ENV{UBSAN_OPTIONS} //= 'print_stacktrace=1';
 $ENV{TSAN_OPTIONS} //= 'halt_on_error=1 second_deadlock_stack=1';
 
