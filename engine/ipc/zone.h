@@ -136,7 +136,8 @@ struct llm_zone_s {
     /* a worker died between counting and publishing: the counts may be too
        large.  Whoever notices sets it, the engine's audit clears it */
     _Atomic uint32_t             suspect;
-    /* engine: when it last woke up to work; 0 while it sleeps */
+    /* engine: when it last woke up to work, or went to sleep with requests;
+       0 while it sleeps without any */
     _Atomic uint64_t             busy_since_us;
     /*
      * Since when something may wait for a sleeping engine: set by whoever has

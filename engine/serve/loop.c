@@ -307,7 +307,10 @@ llm_engine_sleep(llm_engine_t *e, int unsent)
     atomic_store(&e->zone->woken_us, 0);
 
     if (!llm_engine_has_work(e)) {
-        atomic_store(&e->zone->busy_since_us, 0);
+        /* with requests it comes awake by itself, soon: whoever prepares them,
+           or stands still, may never wake it */
+
+        atomic_store(&e->zone->busy_since_us, e->n_live ? llm_now_us() : 0);
 
         fd.fd = e->fd;
         fd.events = POLLIN;

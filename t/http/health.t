@@ -140,6 +140,25 @@ $t->kill('STOP', $engine);
 stopped('one that does not come awake');
 
 
+# while a request waits for its reader, and nobody sends the engine anything
+
+two_workers('llm_model demo ' . LLM::Test::random_model(2, 40960)
+            . ' threads=1 default; llm_stream_buffer 4k;');
+
+my $slow = LLM::Client->open(socket => $there, method => 'POST', rcvbuf => 4096,
+    path => '/v1/completions', body => { prompt => 'a', ignore_eos => \1,
+        temperature => 0, logprobs => 5, stream => \1, max_tokens => 30000 });
+
+ok(LLM::Test::wait_for(60, sub { $t->figures->{parked} == 1 }),
+   'a request whose reader stands still');
+$t->kill('STOP', $engine);
+ok(LLM::Test::wait_for(30, sub { health() == 503 }), 'stopped: unhealthy');
+$t->kill('CONT', $engine);
+ok(LLM::Test::wait_for(30, sub { health() == 200 }), 'it goes on: healthy');
+close $slow->{socket};
+$t->stop;
+
+
 # in the instant in which it has come awake by itself (as it does each second
 # with idle=), and nobody has woken it
 
