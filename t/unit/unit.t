@@ -19,7 +19,8 @@ chdir $root or die "$root: $!";
 # what asks for more memory than there is shall see that it gets none
 $ENV{ASAN_OPTIONS} //= 'detect_leaks=1:allocator_may_return_null=1';
 $ENV{UBSAN_OPTIONS} //= 'print_stacktrace=1';
-$ENV{TSAN_OPTIONS} //= 'halt_on_error=1 second_deadlock_stack=1';
+$ENV{TSAN_OPTIONS} //= 'halt_on_error=1 second_deadlock_stack=1'
+                     . ' allocator_may_return_null=1';
 
 @names = map { s/\.c$//r } map { basename($_) } glob 't/unit/*.c'
     unless @names;
