@@ -90,7 +90,7 @@ llm_charsmap_match(const llm_charsmap_t *m, const char *p, size_t n,
     uint32_t *place)
 {
     size_t         i, best;
-    uint32_t       at, unit;
+    uint32_t       at, to, unit;
     unsigned char  c;
 
     best = 0;
@@ -118,8 +118,12 @@ llm_charsmap_match(const llm_charsmap_t *m, const char *p, size_t n,
         at ^= llm_charsmap_base(unit);
 
         if ((unit & 1u << 8) && at < m->n_units) {
-            *place = m->units[at] & ~(1u << 31);
-            best = *place < m->n_texts ? i + 1 : best;
+            to = m->units[at] & ~(1u << 31);
+
+            if (to < m->n_texts) {
+                *place = to;
+                best = i + 1;
+            }
         }
     }
 
