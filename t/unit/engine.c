@@ -218,6 +218,13 @@ test_pause(void)
     ok(is_alone(2, &a[1]), "another one runs meanwhile");
     ok(a[0].over || a[0].n_ids[0] == n, "a paused one gets no tokens");
 
+    for (i = 0, n = 0; i < 50; i++) {
+        rig_poll(&rig, 0, 2);
+        n += llm_zone_get(rig.zone->busy_since_us) == 0;
+    }
+
+    ok(a[0].over || n == 0, "an engine that sleeps with it says since when");
+
     llm_client_signal(rig.clients[0], LLM_MSG_RESUME, 0, a[0].ticket);
     (void) rig_wait(&rig, 0, 0, 10000 * SLOW);
     ok(is_alone(1, &a[0]), "and goes on with what it would have said");
