@@ -104,7 +104,7 @@ sub health {
 sub engine_state {
     for my $dir (glob "/proc/$engine/task/*") {
         next if slurp("$dir/comm") !~ /^llm-schedule/;
-        return slurp("$dir/stat") =~ /\) (\w)/ ? $1 : '';
+        return LLM::Test::thread_state($dir);
     }
 }
 
@@ -136,7 +136,7 @@ sub stopped {
 two_workers(LLM::Test::default_model());
 is(health(), 200, 'a sleeping engine is healthy');
 ok(LLM::Test::wait_for(30, sub { engine_state() eq 'S' }), 'it sleeps');
-$t->kill('STOP', $engine);
+$t->pause($engine);
 stopped('one that does not come awake');
 
 
@@ -151,7 +151,7 @@ my $slow = LLM::Client->open(socket => $there, method => 'POST', rcvbuf => 4096,
 
 ok(LLM::Test::wait_for(60, sub { $t->figures->{parked} == 1 }),
    'a request whose reader stands still');
-$t->kill('STOP', $engine);
+$t->pause($engine);
 ok(LLM::Test::wait_for(30, sub { health() == 503 }), 'stopped: unhealthy');
 $t->kill('CONT', $engine);
 ok(LLM::Test::wait_for(30, sub { health() == 200 }), 'it goes on: healthy');
@@ -223,7 +223,7 @@ END
 
     $t->write_file('stop', '');
     ok(LLM::Test::wait_for(30, sub { engine_state() eq 'T' }),
-       'stopped when it comes awake') or $t->kill('STOP', $engine);
+       'stopped when it comes awake') or $t->pause($engine);
     stopped('one that stopped when it came awake');
 }
 

@@ -367,6 +367,35 @@ sub kill {
 }
 
 
+# Stops the master, or the process named, and returns when all its threads
+# stand still: where the machine is busy the others run on until the one that
+# takes the signal gets to run.
+
+sub pause {
+    my ($self, $pid) = @_;
+
+    $pid //= $self->{pid};
+    CORE::kill('STOP', $pid);
+
+    wait_for(30, sub {
+        !grep { thread_state($_) !~ /^[TtZ]?$/ } glob "/proc/$pid/task/*"
+    }) or die "process $pid does not stop";
+}
+
+
+# the state of the thread or process that a folder in /proc stands for: R, S
+# ..., or nothing if it has ended
+
+sub thread_state {
+    my ($dir) = @_;
+
+    open my $f, '<', "$dir/stat" or return '';
+    my $line = <$f> // '';
+
+    return $line =~ /.*\) (\S)/s ? $1 : '';
+}
+
+
 # the workers' pids, from what /proc says of the master's children
 
 sub workers {
@@ -459,7 +488,7 @@ sub reload {
 sub terminate {
     my ($self) = @_;
 
-    $self->kill('STOP');
+    $self->pause;
     $self->kill('TERM', $_) for $self->workers;
 
     wait_for(15, sub { !$self->workers });
