@@ -372,6 +372,32 @@ llm_mma_bf16(float d[4], const uint32_t a[4], const uint32_t b[2])
 }
 
 
+/* acc += MT tiles of 16 rows by NT of 8 columns, over 32 of K */
+
+template<int MT, int NT> static __device__ __forceinline__ void
+llm_mma_tiles(float acc[MT][NT][4], const uint32_t a[MT][2][4],
+    const uint32_t b[NT][4], int bf16)
+{
+    int  k, m, n;
+
+#pragma unroll
+    for (k = 0; k < 2; k++) {
+#pragma unroll
+        for (m = 0; m < MT; m++) {
+#pragma unroll
+            for (n = 0; n < NT; n++) {
+                if (bf16) {
+                    llm_mma_bf16(acc[m][n], a[m][k], b[n] + 2 * k);
+
+                } else {
+                    llm_mma_f16(acc[m][n], a[m][k], b[n] + 2 * k);
+                }
+            }
+        }
+    }
+}
+
+
 /*
  * Four 8 x 8 matrices of 16-bit elements from shared memory: lane i gives the
  * address of a row of 16 bytes (lanes 0-7 the first matrix, and so on);

@@ -116,7 +116,7 @@ template<int CLS, int MT, int NT> static __device__ __forceinline__ void
 llm_heads_block(const llm_packed_t &p, uint32_t tile, uint32_t block,
     const uint16_t *s, int bf16, float acc[MT][NT][4])
 {
-    int       k, m, n;
+    int       m, n;
     uint32_t  lane, t, w[MT][2][4], b[NT][4];
 
     enum { STRIDE = LLM_HEADS_COLS + 8 };
@@ -136,21 +136,7 @@ llm_heads_block(const llm_packed_t &p, uint32_t tile, uint32_t block,
                                  + lane / 8 * 8);
     }
 
-#pragma unroll
-    for (k = 0; k < 2; k++) {
-#pragma unroll
-        for (m = 0; m < MT; m++) {
-#pragma unroll
-            for (n = 0; n < NT; n++) {
-                if (bf16) {
-                    llm_mma_bf16(acc[m][n], w[m][k], b[n] + 2 * k);
-
-                } else {
-                    llm_mma_f16(acc[m][n], w[m][k], b[n] + 2 * k);
-                }
-            }
-        }
-    }
+    llm_mma_tiles<MT, NT>(acc, w, b, bf16);
 }
 
 

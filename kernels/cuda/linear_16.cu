@@ -130,21 +130,7 @@ llm_step_32(const uint8_t *w, const uint8_t *x, uint32_t w0, uint32_t x0,
             x + llm_turned<KS>(x0 + n * 8 + lane % 8, c + lane / 8));
     }
 
-#pragma unroll
-    for (k = 0; k < 2; k++) {
-#pragma unroll
-        for (m = 0; m < MT; m++) {
-#pragma unroll
-            for (n = 0; n < NT; n++) {
-                if (bf16) {
-                    llm_mma_bf16(acc[m][n], a[m][k], b[n] + 2 * k);
-
-                } else {
-                    llm_mma_f16(acc[m][n], a[m][k], b[n] + 2 * k);
-                }
-            }
-        }
-    }
+    llm_mma_tiles<MT, NT>(acc, a, b, bf16);
 }
 
 

@@ -6,6 +6,7 @@
 #define LLM_TEST_EMU_DEV_H
 
 #include "engine/model/backend.h"
+#include "t/unit/tap.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,6 +32,23 @@ open_tested(const llm_dev_opts_t *o)
     }
 
     return d;
+}
+
+
+/* the end of a program that has no device, which is wrong if one was asked
+   for */
+
+static inline int
+done_without_device(void)
+{
+    if (getenv("LLM_GPU_DEVICE")) {
+        ok(0, "the device that was asked for");
+
+    } else {
+        skip("there is no llm_emu.so");
+    }
+
+    return done_testing();
 }
 
 #endif /* LLM_TEST_EMU_DEV_H */
