@@ -504,7 +504,7 @@ build_beside_tools() {
 
 
 run_tests() {
-    local tests=(-r t/)
+    local tests=(t/unit/unit.t -r t/)
 
     case $1 in
         '')
@@ -533,7 +533,8 @@ run_tests() {
     export LLM_ROOT=$ROOT
     export PATH=$PATH:/usr/sbin
 
-    # the HTTP tests one after another, all others beside them
+    # the HTTP tests one after another, all others beside them, the longest
+    # first
 
     prove -It/lib --timer -j2 --rules 'seq=t/http/**' --rules 'par=**' "${tests[@]}"
 }
