@@ -141,6 +141,20 @@ static ngx_command_t  ngx_http_llm_commands[] = {
       0,
       NULL },
 
+    { ngx_string("llm_token_zone"),
+      NGX_HTTP_MAIN_CONF|NGX_CONF_2MORE,
+      ngx_http_llm_token_zone,
+      NGX_HTTP_MAIN_CONF_OFFSET,
+      0,
+      NULL },
+
+    { ngx_string("llm_token_limit"),
+      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_1MORE,
+      ngx_http_llm_token_limit,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      0,
+      NULL },
+
     { ngx_string("llm_tenant"),
       NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE12,
       ngx_http_llm_tenant,
@@ -231,6 +245,11 @@ ngx_http_llm_create_main_conf(ngx_conf_t *cf)
            != NGX_OK
         || ngx_array_init(&mcf->keyfiles, cf->pool, 1,
                           sizeof(ngx_http_llm_keyfile_t *))
+           != NGX_OK
+        || ngx_array_init(&mcf->quotas, cf->pool, 1,
+                          sizeof(ngx_http_llm_quota_t *))
+           != NGX_OK
+        || ngx_array_init(&mcf->limits, cf->pool, 1, sizeof(ngx_array_t *))
            != NGX_OK)
     {
         return NULL;
@@ -260,6 +279,11 @@ ngx_http_llm_init_main_conf(ngx_conf_t *cf, void *conf)
     ngx_conf_init_size_value(mcf->queue_memory, 256 * 1024 * 1024);
     ngx_conf_init_size_value(mcf->shared_memory, 8 * 1024 * 1024);
     ngx_conf_init_size_value(mcf->idem_size, 4 * 1024 * 1024);
+
+    rv = ngx_http_llm_check_quotas(cf, mcf);
+    if (rv != NGX_CONF_OK) {
+        return rv;
+    }
 
     rv = ngx_http_llm_check_uses(cf, mcf);
     if (rv != NGX_CONF_OK || mcf->models.nelts == 0) {
@@ -370,6 +394,10 @@ ngx_http_llm_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
     ngx_conf_merge_value(conf->intercept_errors, prev->intercept_errors, 0);
 
     ngx_conf_merge_ptr_value(conf->keyfile, prev->keyfile, NULL);
+
+    if (conf->limits == NULL) {
+        conf->limits = prev->limits;
+    }
 
     if (conf->priority == NULL) {
         conf->priority = prev->priority;

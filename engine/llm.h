@@ -43,7 +43,8 @@ typedef enum {
     LLM_MSG_REQUEST = 1,
     LLM_MSG_CANCEL,                     /* the client has gone */
     LLM_MSG_PAUSE,                      /* the client reads slowly: park it */
-    LLM_MSG_RESUME
+    LLM_MSG_RESUME,
+    LLM_MSG_GRANT                       /* to PREPARED: it may run */
 } llm_msg_type_t;
 
 /* what the model is to do with each prompt */
@@ -119,6 +120,9 @@ typedef struct {
 #define LLM_REQ_PIECES    2048          /* to tokenize: events carry the bytes
                                            of each token, as logprobs */
 #define LLM_REQ_THINK_MOST 4096         /* reasoning ends after think_tokens */
+#define LLM_REQ_METERED   8192          /* once its size is known it waits for
+                                           GRANT, and each token is told of at
+                                           once */
 
 #define LLM_NORMALIZE_NONE  (-1)
 #define LLM_NORMALIZE_MAX   0           /* the largest becomes 32760 */
@@ -211,8 +215,10 @@ typedef struct {
 /* ---- events: what the engine sends ---- */
 
 typedef enum {
-    LLM_EV_START = 1,   /* the request is valid and begins to run; its counts
-                           are known; nothing was generated yet */
+    LLM_EV_PREPARED = 1,/* a metered request is valid, its size is known; it
+                           does not wait for its turn before GRANT has come */
+    LLM_EV_START,       /* the request begins to run; its counts are known;
+                           nothing was generated yet */
     LLM_EV_TEXT,        /* text of a choice, in whole UTF-8 characters */
     LLM_EV_FINISH,      /* a choice has ended */
     LLM_EV_DONE,        /* the request has ended; last event of its ticket */
@@ -245,6 +251,12 @@ typedef struct {
     uint64_t     ticket;
 
     union {
+        struct {                        /* PREPARED */
+            uint32_t     prompt_tokens; /* of all prompts */
+            uint64_t     answer_tokens; /* the most that all choices together
+                                           may have */
+        } prepared;
+
         struct {                        /* START */
             uint32_t     prompt_tokens; /* of all prompts */
             uint32_t     cached_tokens;

@@ -27,6 +27,10 @@
 
 static void ngx_http_llm_set_error(ngx_http_llm_ctx_t *ctx, llm_err_t *err,
     uint32_t retry_after);
+static void ngx_http_llm_prepared(ngx_http_llm_ctx_t *ctx,
+    const llm_event_t *ev);
+static void ngx_http_llm_meter(ngx_http_llm_ctx_t *ctx,
+    const llm_event_t *ev);
 static void ngx_http_llm_cancel(ngx_http_llm_ctx_t *ctx);
 static size_t ngx_http_llm_high_water(ngx_http_llm_ctx_t *ctx);
 
@@ -62,8 +66,17 @@ ngx_http_llm_event(void *data, const llm_event_t *ev)
         return;
     }
 
+    if (ev->type == LLM_EV_PREPARED) {
+        ngx_http_llm_prepared(ctx, ev);
+        return;
+    }
+
     if (ev->type == LLM_EV_START) {
         ctx->started = 1;
+    }
+
+    if (ctx->metered) {
+        ngx_http_llm_meter(ctx, ev);
     }
 
     if (ev->type == LLM_EV_TEXT && ev->u.text.n_tokens) {
@@ -114,6 +127,63 @@ ngx_http_llm_event(void *data, const llm_event_t *ev)
         ctx->paused = 1;
         llm_client_signal(w->client, LLM_MSG_PAUSE, ctx->slot, ctx->ticket);
     }
+}
+
+
+/* who pays for it? */
+
+static void
+ngx_http_llm_prepared(ngx_http_llm_ctx_t *ctx, const llm_event_t *ev)
+{
+    llm_err_t  err;
+
+    if (ngx_http_llm_quota_charge(ctx, ev->u.prepared.prompt_tokens,
+                                  ev->u.prepared.answer_tokens, &err)
+        == NGX_OK)
+    {
+        llm_client_signal(ctx->main->worker->client, LLM_MSG_GRANT, ctx->slot,
+                          ctx->ticket);
+        return;
+    }
+
+    ngx_http_llm_set_error(ctx, &err, 0);
+    ngx_http_llm_mark_dirty(ctx);
+}
+
+
+/* an error tells how many tokens there were until then */
+
+static void
+ngx_http_llm_meter(ngx_http_llm_ctx_t *ctx, const llm_event_t *ev)
+{
+    switch (ev->type) {
+
+    case LLM_EV_START:
+        ngx_http_llm_quota_start(ctx, ev->u.start.prompt_tokens,
+                                 ev->u.start.cached_tokens);
+        return;
+
+    case LLM_EV_TEXT:
+        ctx->answer_tokens += ev->u.text.n_tokens;
+        ngx_http_llm_quota_pay(ctx, ev->u.text.n_tokens);
+        return;
+
+    case LLM_EV_ERROR:
+        if (ev->u.error.completion_tokens > ctx->answer_tokens) {
+            ngx_http_llm_quota_pay(ctx, ev->u.error.completion_tokens
+                                        - ctx->answer_tokens);
+        }
+
+        break;
+
+    case LLM_EV_DONE:
+        break;
+
+    default:
+        return;
+    }
+
+    ngx_http_llm_quota_end(ctx);
 }
 
 
@@ -174,6 +244,8 @@ ngx_http_llm_set_error(ngx_http_llm_ctx_t *ctx, llm_err_t *err,
     uint32_t retry_after)
 {
     ngx_http_llm_cancel(ctx);
+
+    ngx_http_llm_quota_end(ctx);
 
     ctx->ended = 1;
     ctx->done = 0;
@@ -252,6 +324,7 @@ ngx_http_llm_cleanup(void *data)
     ngx_http_llm_ctx_t *ctx = data;
 
     ngx_http_llm_cancel(ctx);
+    ngx_http_llm_quota_end(ctx);
 
     if (ctx->is_dirty) {
         ngx_queue_remove(&ctx->dirty);

@@ -57,6 +57,10 @@ ngx_http_llm_api_handler(ngx_http_request_t *r)
         return ngx_http_llm_send_error(r, &err, 1);
     }
 
+    if (ngx_http_llm_quota_begin(ctx, &err) != NGX_OK) {
+        return ngx_http_llm_send_error(r, &err, 0);
+    }
+
     rc = ngx_http_read_client_request_body(r, ngx_http_llm_body_handler);
 
     if (rc >= NGX_HTTP_SPECIAL_RESPONSE) {
@@ -356,6 +360,13 @@ ngx_http_llm_send(ngx_http_llm_body_t *body, uint32_t *retry_after)
 
     ngx_http_llm_set_deadlines(ctx, msg);
     ngx_http_llm_set_window(ctx, msg);
+
+    /* what needs no model costs no tokens */
+
+    if (ctx->nshares && msg->task < LLM_TASK_TOKENIZE) {
+        ctx->metered = 1;
+        msg->flags |= LLM_REQ_METERED;
+    }
 
     msg->head.slot = ctx->slot;
 

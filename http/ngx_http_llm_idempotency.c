@@ -515,7 +515,7 @@ ngx_http_llm_idem_hold(ngx_http_llm_body_t *body, size_t size)
     body->held = 0;
 
     if (size > max || w->idem_held > max - size) {
-        llm_fail_with(&body->err, 429, "rate_limit_exceeded", NULL,
+        llm_fail_with(&body->err, 429, "queue_full", NULL,
                       "too many requests with an Idempotency-Key wait for "
                       "their answers or for their clients (llm_queue "
                       "memory=)");

@@ -15,6 +15,7 @@
  *   ngx_http_llm_task.c        those threads
  *   ngx_http_llm_keyfile.c     llm_api_keys, files of keys that change
  *   ngx_http_llm_keys.c        the API key of a request, what it may do
+ *   ngx_http_llm_quota.h       token quotas, in files of their own
  *   ngx_http_llm_identity.c    model, tenant, priority of a request
  *   ngx_http_llm_idempotency.c requests that are sent again
  *   ngx_http_llm_store.c       their answers in shared memory
@@ -103,6 +104,9 @@ typedef struct {
 typedef struct ngx_http_llm_ctx_s  ngx_http_llm_ctx_t;
 typedef struct ngx_http_llm_block_s  ngx_http_llm_block_t;
 typedef struct ngx_http_llm_entry_s  ngx_http_llm_entry_t;
+typedef struct ngx_http_llm_quota_s  ngx_http_llm_quota_t;
+typedef struct ngx_http_llm_share_s  ngx_http_llm_share_t;
+typedef struct ngx_http_llm_usage_s  ngx_http_llm_usage_t;
 typedef struct ngx_http_llm_page_s  ngx_http_llm_page_t;
 
 typedef struct {
@@ -193,6 +197,9 @@ typedef struct {
     ngx_queue_t                  dirty;         /* ctx->dirty */
     ngx_uint_t                   nlive;
 
+    ngx_http_llm_usage_t        *usage;         /* worker 0; NULL: nothing is
+                                                   written */
+
     size_t                       idem_held;     /* body->held of all */
 
     llm_buf_t                    scratch;       /* output of one event */
@@ -211,6 +218,9 @@ typedef struct {
     llm_api_model_t             *api_models;    /* [models.nelts] */
     ngx_array_t                  uses;          /* ngx_http_llm_loc_conf_t * */
     ngx_array_t                  keyfiles;      /* ngx_http_llm_keyfile_t * */
+    ngx_array_t                  quotas;        /* ngx_http_llm_quota_t * */
+    ngx_array_t                  limits;        /* ngx_array_t *, of a location
+                                                   each */
 
     ngx_int_t                    queue;
     ngx_msec_t                   queue_timeout;
@@ -268,6 +278,8 @@ typedef struct {
     ngx_flag_t                   intercept_errors;
 
     ngx_http_llm_keyfile_t      *keyfile;       /* NULL: off */
+    ngx_array_t                 *limits;        /* ngx_http_llm_limit_t; NULL:
+                                                   none */
     ngx_http_complex_value_t    *tenant;
     ngx_http_complex_value_t    *weight;
     ngx_http_complex_value_t    *priority;
@@ -308,6 +320,12 @@ struct ngx_http_llm_ctx_s {
     llm_err_t                   *err;           /* why it failed, if there was
                                                    memory for it */
     uint32_t                     retry_after;
+    uint64_t                     retry_ms;      /* the same, if it is known so
+                                                   exactly */
+
+    ngx_http_llm_share_t        *shares;        /* of token quotas */
+    ngx_uint_t                   nshares;
+    uint64_t                     answer_tokens; /* that were paid for */
 
     ngx_event_t                  timer;
     ngx_msec_t                   last_output;
@@ -333,6 +351,9 @@ struct ngx_http_llm_ctx_s {
     unsigned                     broken:1;      /* a part is missing for lack
                                                    of memory */
     unsigned                     failed:1;      /* before its header went out */
+    unsigned                     metered:1;     /* its tokens are paid for */
+    unsigned                     hopeless:1;    /* it need not be tried
+                                                   again */
     unsigned                     is_dirty:1;
     unsigned                     paused:1;
 };
@@ -410,6 +431,48 @@ ngx_int_t ngx_http_llm_add_access(ngx_conf_t *cf);
 /* $llm_key, $llm_key_NAME */
 ngx_int_t ngx_http_llm_key_variable(ngx_http_request_t *r,
     ngx_http_variable_value_t *v, uintptr_t data);
+
+/* ngx_http_llm_quota_conf.c */
+
+char *ngx_http_llm_token_zone(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
+char *ngx_http_llm_token_limit(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf);
+/* names of zones to zones, once the whole configuration is read */
+char *ngx_http_llm_check_quotas(ngx_conf_t *cf,
+    ngx_http_llm_main_conf_t *mcf);
+
+/* ngx_http_llm_account.c */
+
+/* gives back what a dead worker, whose place this one takes, had reserved */
+void ngx_http_llm_sweep_quotas(ngx_http_llm_main_conf_t *mcf);
+
+/* ngx_http_llm_usage.c */
+
+/* worker 0 begins to write files of usage, and ends */
+ngx_int_t ngx_http_llm_usage_init(ngx_http_llm_main_conf_t *mcf,
+    ngx_log_t *log);
+void ngx_http_llm_usage_stop(ngx_http_llm_main_conf_t *mcf);
+
+/* ngx_http_llm_quota.c; err is set if NGX_ERROR is returned */
+
+/* before the body is read */
+ngx_int_t ngx_http_llm_quota_begin(ngx_http_llm_ctx_t *ctx, llm_err_t *err);
+/* once the tokens of the prompt are known, and the most that the answer may
+   have */
+ngx_int_t ngx_http_llm_quota_charge(ngx_http_llm_ctx_t *ctx, uint64_t prompt,
+    uint64_t answer, llm_err_t *err);
+/* it begins to run */
+void ngx_http_llm_quota_start(ngx_http_llm_ctx_t *ctx, uint32_t prompt,
+    uint32_t cached);
+/* n tokens more were generated */
+void ngx_http_llm_quota_pay(ngx_http_llm_ctx_t *ctx, uint64_t n);
+/* no more will be: gives back what was not used; it may be called again */
+void ngx_http_llm_quota_end(ngx_http_llm_ctx_t *ctx);
+
+/* ngx_http_llm_quota_head.c */
+
+/* x-ratelimit-... */
+ngx_int_t ngx_http_llm_quota_headers(ngx_http_request_t *r);
 
 /* ngx_http_llm_zone.c */
 
@@ -564,6 +627,8 @@ void ngx_http_llm_free_blocks(ngx_http_llm_ctx_t *ctx);
 
 ngx_int_t ngx_http_llm_add_header(ngx_http_request_t *r, const char *name,
     const char *value, size_t len);
+ngx_int_t ngx_http_llm_add_number(ngx_http_request_t *r, const char *name,
+    uint64_t n);
 /* the client's x-request-id if it is sane, else $request_id */
 ngx_int_t ngx_http_llm_request_id(ngx_http_request_t *r, ngx_str_t *id);
 /* x-request-id, and where the endpoint's clients look for it; for the filter,

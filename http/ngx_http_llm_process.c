@@ -88,6 +88,7 @@ ngx_http_llm_init_process(ngx_cycle_t *cycle)
     }
 
     ngx_http_llm_init_keys(mcf, cycle->log);
+    ngx_http_llm_sweep_quotas(mcf);
 
     if (mcf->shm_zone == NULL) {
         return NGX_OK;
@@ -174,6 +175,10 @@ ngx_http_llm_start(ngx_http_llm_main_conf_t *mcf, ngx_log_t *log)
         return NGX_ERROR;
     }
 
+    if (n == 0 && ngx_http_llm_usage_init(mcf, log) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
     return n == 0 ? ngx_http_llm_start_engine(mcf, log) : NGX_OK;
 }
 
@@ -190,6 +195,7 @@ ngx_http_llm_stop(ngx_http_llm_main_conf_t *mcf)
     ngx_http_llm_end_requests(w);
 
     ngx_http_llm_stop_tasks(&w->tasks);
+    ngx_http_llm_usage_stop(mcf);
 
     if (w->engine) {
         llm_engine_stop(w->engine);

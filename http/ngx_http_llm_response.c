@@ -14,7 +14,7 @@ static ngx_uint_t ngx_http_llm_has_error_page(ngx_http_request_t *r,
     ngx_int_t status);
 static ngx_int_t ngx_http_llm_drop_body(ngx_http_request_t *r);
 static ngx_int_t ngx_http_llm_error_headers(ngx_http_request_t *r,
-    uint32_t retry_after);
+    ngx_http_llm_ctx_t *ctx, uint32_t retry_after);
 
 
 ngx_int_t
@@ -38,6 +38,22 @@ ngx_http_llm_add_header(ngx_http_request_t *r, const char *name,
 #endif
 
     return NGX_OK;
+}
+
+
+ngx_int_t
+ngx_http_llm_add_number(ngx_http_request_t *r, const char *name, uint64_t n)
+{
+    u_char  *p, *last;
+
+    p = ngx_pnalloc(r->pool, NGX_INT64_LEN);
+    if (p == NULL) {
+        return NGX_ERROR;
+    }
+
+    last = ngx_sprintf(p, "%uL", n);
+
+    return ngx_http_llm_add_header(r, name, (char *) p, last - p);
 }
 
 
@@ -204,6 +220,10 @@ ngx_http_llm_send_error(ngx_http_request_t *r, llm_err_t *err,
         ngx_http_llm_idem_end(ctx, 0);
     }
 
+    if (ctx) {
+        ngx_http_llm_quota_end(ctx);
+    }
+
     llcf = ngx_http_get_module_loc_conf(r, ngx_http_llm_module);
 
     if (llcf->intercept_errors
@@ -222,7 +242,7 @@ ngx_http_llm_send_error(ngx_http_request_t *r, llm_err_t *err,
 
     llm_buf_init(&body, 0);
 
-    if (ngx_http_llm_error_headers(r, retry_after) != NGX_OK
+    if (ngx_http_llm_error_headers(r, ctx, retry_after) != NGX_OK
         || llm_api_error_body(ctx ? ctx->endpoint : NULL, text, err, &body)
            != LLM_OK)
     {
@@ -293,24 +313,30 @@ ngx_http_llm_drop_body(ngx_http_request_t *r)
 }
 
 
+/* the clients of OpenAI and Anthropic heed all three */
+
 static ngx_int_t
-ngx_http_llm_error_headers(ngx_http_request_t *r, uint32_t retry_after)
+ngx_http_llm_error_headers(ngx_http_request_t *r, ngx_http_llm_ctx_t *ctx,
+    uint32_t retry_after)
 {
-    size_t   len;
-    u_char  *p;
-
-    if (retry_after == 0) {
-        return NGX_OK;
-    }
-
-    p = ngx_pnalloc(r->pool, NGX_INT32_LEN);
-    if (p == NULL) {
+    if (ctx && ctx->hopeless
+        && ngx_http_llm_add_header(r, "x-should-retry", "false", 5) != NGX_OK)
+    {
         return NGX_ERROR;
     }
 
-    len = ngx_sprintf(p, "%uD", retry_after) - p;
+    if (ctx && ctx->retry_ms) {
+        retry_after = ngx_min(ctx->retry_ms / 1000 + 1, NGX_MAX_INT32_VALUE);
 
-    return ngx_http_llm_add_header(r, "Retry-After", (char *) p, len);
+        if (ngx_http_llm_add_number(r, "retry-after-ms", ctx->retry_ms)
+            != NGX_OK)
+        {
+            return NGX_ERROR;
+        }
+    }
+
+    return retry_after ? ngx_http_llm_add_number(r, "Retry-After", retry_after)
+                       : NGX_OK;
 }
 
 

@@ -209,6 +209,16 @@ llm_api_fail(llm_api_t *a, const llm_event_t *ev, llm_buf_t *out,
 }
 
 
+/* a TEXT event of a metered request may have no text yet */
+
+static int
+llm_api_only_counts(const llm_event_t *ev)
+{
+    return ev->u.text.text.len == 0 && ev->u.text.logprobs.len == 0
+           && ev->u.text.ids.len == 0 && !ev->u.text.echo;
+}
+
+
 int
 llm_api_event(llm_api_t *a, const llm_event_t *ev, llm_buf_t *out,
     llm_err_t *err)
@@ -226,6 +236,10 @@ llm_api_event(llm_api_t *a, const llm_event_t *ev, llm_buf_t *out,
     case LLM_EV_TEXT:
         a->choices[ev->index].n_tokens += ev->u.text.n_tokens;
         a->usage.completion_tokens += ev->u.text.n_tokens;
+
+        if (llm_api_only_counts(ev)) {
+            return LLM_OK;
+        }
 
         if (!a->stream && a->endpoint->keep == NULL) {
             return llm_api_gather(a, ev, err);

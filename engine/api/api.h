@@ -16,6 +16,8 @@
 
 #include "engine/api/json.h"
 #include "engine/api/keys.h"
+#include "engine/api/quota.h"
+#include "engine/api/usage.h"
 #include "engine/base/version.h"
 #include "engine/llm.h"
 

@@ -46,6 +46,8 @@ void llm_stops_free(llm_stops_t *s);
 #define LLM_EMIT_IDS     2
 #define LLM_EMIT_STREAM  4              /* send events as soon as there is
                                            text */
+#define LLM_EMIT_COUNT   8              /* send the number of tokens at once,
+                                           whether there is text or not */
 
 /* bytes of one part */
 typedef struct {

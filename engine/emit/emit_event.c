@@ -476,6 +476,29 @@ llm_emit_one(llm_emit_t *e, llm_to_t *to, uint32_t index, int last)
 }
 
 
+/* an event without text; what the tokens say follows in others */
+
+static int
+llm_emit_count(llm_emit_t *e, llm_to_t *to, uint32_t index)
+{
+    llm_event_t  *ev;
+
+    ev = llm_event_open(to, LLM_EV_TEXT, index, 0);
+    if (ev == NULL) {
+        return LLM_FULL;
+    }
+
+    ev->u.text.n_tokens = e->n_tokens;
+    e->n_tokens = 0;
+
+    to->unread += ev->size;
+    llm_event_close(to, ev);
+    to->mark = to->port->ring.pos;
+
+    return LLM_OK;
+}
+
+
 int
 llm_emit_write(llm_emit_t *e, llm_to_t *to, uint32_t index, int last)
 {
@@ -492,5 +515,6 @@ llm_emit_write(llm_emit_t *e, llm_to_t *to, uint32_t index, int last)
         }
     }
 
-    return LLM_OK;
+    return (e->flags & LLM_EMIT_COUNT) && e->n_tokens
+           ? llm_emit_count(e, to, index) : LLM_OK;
 }

@@ -244,7 +244,7 @@ llm_client_full(llm_client_t *c, uint32_t model, llm_err_t *err)
                              "the model is loading and the queue is full");
     }
 
-    return llm_fail_with(err, 429, "rate_limit_exceeded", NULL,
+    return llm_fail_with(err, 429, "queue_full", NULL,
                          "too many requests: %u wait already",
                          c->zone->queue);
 }

@@ -137,6 +137,8 @@ struct llm_seq_s {
 typedef enum {
     LLM_REQ_NEW = 0,                    /* waits for its model */
     LLM_REQ_PREPARING,                  /* a preparation thread has it */
+    LLM_REQ_ASKING,                     /* its worker is to say whether it may
+                                           run */
     LLM_REQ_SCHEDULED,                  /* its model's scheduler has it */
     LLM_REQ_ANSWERED,                   /* its answer was prepared, and waits
                                            for room in the ring */

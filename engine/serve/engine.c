@@ -110,6 +110,7 @@ llm_engine_create(const llm_engine_conf_t *conf)
     llm_jobs_init(&e->to_prepare);
     llm_jobs_init(&e->prepared);
     llm_jobs_init(&e->doomed);
+    llm_jobs_init(&e->asking);
     llm_jobs_init(&e->answered);
 
     e->models = calloc(llm_max(e->n_models, 1u), sizeof(*e->models));

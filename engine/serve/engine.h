@@ -165,6 +165,7 @@ struct llm_engine_s {
     uint64_t             serial;
     llm_jobs_t           doomed;        /* requests whose errors wait for room
                                            in the rings */
+    llm_jobs_t           asking;        /* those whose PREPARED does */
     llm_jobs_t           answered;      /* and those whose answers do */
     uint64_t             check_us;      /* when to check deadlines and workers
                                            next */
@@ -221,6 +222,11 @@ llm_prep_answers(const llm_request_t *msg)
 }
 /* sends what there is room for; nonzero if something is left */
 int llm_engine_send_answers(llm_engine_t *e);
+
+/* ask.c: requests that run only when their worker agrees */
+void llm_engine_ask(llm_engine_t *e, llm_req_t *r);
+/* sends what there is room for; nonzero if something is left */
+int llm_engine_send_asked(llm_engine_t *e);
 
 /* describe.c */
 void llm_describe_tokenizer(const llm_served_t *m, llm_buf_t *out);
@@ -363,6 +369,8 @@ int llm_engine_send_refusal(llm_engine_t *e, llm_peer_t *p);
 void llm_engine_count(llm_engine_t *e, llm_req_t *r, size_t bytes);
 void llm_engine_prepare(llm_engine_t *e, llm_req_t *r);
 void llm_engine_prepared(llm_engine_t *e, llm_req_t *r);
+/* a prepared request is answered, or waits for its turn */
+void llm_engine_admit(llm_engine_t *e, llm_req_t *r);
 void llm_engine_ended(void *engine, llm_req_t *r);
 void llm_engine_cancel(llm_engine_t *e, llm_req_t *r);
 void llm_engine_fail(llm_engine_t *e, llm_req_t *r, const llm_err_t *err,

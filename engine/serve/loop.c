@@ -192,6 +192,7 @@ llm_engine_round(llm_engine_t *e, int *unsent)
         }
     }
 
+    *unsent |= llm_engine_send_asked(e);
     *unsent |= llm_engine_send_answers(e);
     *unsent |= llm_engine_send_errors(e);
 

@@ -48,7 +48,7 @@ llm_engine_new_client(llm_engine_t *e, llm_peer_t *p)
 }
 
 
-/* CANCEL, PAUSE, RESUME */
+/* all but REQUEST */
 
 static void
 llm_engine_control(llm_engine_t *e, llm_peer_t *p, const llm_msg_t *msg)
@@ -77,6 +77,13 @@ llm_engine_control(llm_engine_t *e, llm_peer_t *p, const llm_msg_t *msg)
 
     case LLM_MSG_RESUME:
         r->out.paused = 0;
+        break;
+
+    case LLM_MSG_GRANT:
+        if (r->state == LLM_REQ_ASKING) {
+            llm_engine_admit(e, r);
+        }
+
         break;
 
     default:

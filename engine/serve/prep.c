@@ -205,6 +205,7 @@ llm_prep_seqs(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
     max_gen = 0;
 
     flags = (msg->flags & LLM_REQ_STREAM ? LLM_EMIT_STREAM : 0)
+            | (msg->flags & LLM_REQ_METERED ? LLM_EMIT_COUNT : 0)
             | (msg->flags & LLM_REQ_TOKEN_IDS ? LLM_EMIT_IDS : 0)
             | (msg->sampling.n_logprobs >= 0 ? LLM_EMIT_PROBS : 0);
 

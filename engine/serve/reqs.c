@@ -5,6 +5,8 @@
  *   NEW        its model is not loaded yet: in m->held
  *   PREPARING  a preparation thread has it; it is not touched, only
  *              `cancelled` and `late` are set
+ *   ASKING     metered: its size is known, its worker is to say whether it
+ *              may run; in e->asking until there was room for the question
  *   SCHEDULED  in its model's scheduler
  *   ANSWERED   in e->answered, its answer waits for room in the ring
  *   DOOMED     in e->doomed, its error waits for room in the ring
@@ -78,7 +80,7 @@ llm_engine_forget(llm_engine_t *e, llm_req_t *r)
 static int
 llm_engine_full(const llm_engine_t *e, llm_err_t *err)
 {
-    return llm_fail_with(err, 429, "rate_limit_exceeded", NULL,
+    return llm_fail_with(err, 429, "queue_full", NULL,
                          "no memory is left for another request: those that "
                          "wait and run take %zu of %zu bytes (llm_queue "
                          "memory=)",
@@ -380,8 +382,6 @@ llm_engine_prepared(llm_engine_t *e, llm_req_t *r)
         return;
     }
 
-    r->state = llm_prep_answers(r->msg) ? LLM_REQ_ANSWERED
-                                        : LLM_REQ_SCHEDULED;
     llm_engine_count(e, r, llm_req_bytes(r));
 
     if (e->n_bytes > e->max_bytes) {
@@ -390,6 +390,23 @@ llm_engine_prepared(llm_engine_t *e, llm_req_t *r)
                         llm_engine_retry_after(&e->models[r->model]));
         return;
     }
+
+    if (r->msg->flags & LLM_REQ_METERED) {
+        llm_engine_ask(e, r);
+        return;
+    }
+
+    llm_engine_admit(e, r);
+}
+
+
+void
+llm_engine_admit(llm_engine_t *e, llm_req_t *r)
+{
+    llm_err_t  err;
+
+    r->state = llm_prep_answers(r->msg) ? LLM_REQ_ANSWERED
+                                        : LLM_REQ_SCHEDULED;
 
     if (r->state == LLM_REQ_ANSWERED) {
         r->run.start_us = llm_now_us();
@@ -439,6 +456,11 @@ llm_engine_cancel(llm_engine_t *e, llm_req_t *r)
         p->slots[r->out.to.slot] = NULL;
         return;
 
+    case LLM_REQ_ASKING:
+        llm_zone_add(*cancelled, 1);
+        llm_jobs_remove(&e->asking, r);
+        break;
+
     case LLM_REQ_SCHEDULED:
         llm_zone_add(*cancelled, r->run.n_seqs - r->run.n_ended);
         llm_sched_remove(e->models[r->model].sched, r);
@@ -481,6 +503,11 @@ llm_engine_fail(llm_engine_t *e, llm_req_t *r, const llm_err_t *err,
         r->late = *err;
         r->late_retry = retry_after;
         atomic_store_explicit(&r->cancelled, 1, memory_order_relaxed);
+        return;
+
+    case LLM_REQ_ASKING:
+        llm_jobs_remove(&e->asking, r);
+        llm_engine_doom(e, r, err, retry_after);
         return;
 
     case LLM_REQ_SCHEDULED:

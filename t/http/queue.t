@@ -60,7 +60,7 @@ END
         is(scalar(grep { ($_->{headers}{'retry-after'} // '')
                          =~ /^[1-9]\d*$/ } @res),
            14, "$name: with Retry-After");
-        is($res[0]{json}{error}{code}, 'rate_limit_exceeded', "$name: code");
+        is($res[0]{json}{error}{code}, 'queue_full', "$name: code");
 
         ok(LLM::Test::wait_for(10, sub {
             $t->figure('vllm:num_requests_running') == 2;

@@ -33,11 +33,11 @@ my @floors = (
 my %floor = map { my $n = $_; map { $_ => $n } @{ $floors[$n] } } 0 .. $#floors;
 
 # what else a folder may name: the emulator stands in for CUDA's headers, the
-# glue has its own header and two of the engine's
+# glue has its own headers and two of the engine's
 
 my %more = (
     'kernels/cuda' => qr{^t/gpu/emu/emu\.h$},
-    map { $_ => qr{^(?:http/ngx_http_llm_module|engine/(?:llm|api/api))\.h$} }
+    map { $_ => qr{^(?:http/ngx_http_llm_\w+|engine/(?:llm|api/api))\.h$} }
         'http', '.'
 );
 

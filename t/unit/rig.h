@@ -26,6 +26,8 @@
 typedef struct {
     uint64_t      ticket;
     int           over;                 /* DONE or ERROR was seen */
+    int           prepared;
+    uint64_t      answer_tokens;        /* that PREPARED says */
     int           started;
     int           wrong;                /* events that came out of order */
     uint32_t      prompt_tokens;
@@ -219,6 +221,13 @@ rig_event(void *data, const llm_event_t *ev)
     k = ev->index < RIG_CHOICES ? ev->index : RIG_CHOICES - 1;
 
     switch (ev->type) {
+
+    case LLM_EV_PREPARED:
+        a->wrong += a->prepared || a->started;
+        a->prepared = 1;
+        a->prompt_tokens = ev->u.prepared.prompt_tokens;
+        a->answer_tokens = ev->u.prepared.answer_tokens;
+        break;
 
     case LLM_EV_START:
         a->wrong += a->started;

@@ -1,0 +1,156 @@
+/*
+ * Rates and what is left of them; see quota.h.
+ */
+
+#include "engine/api/quota.h"
+
+#include <stdio.h>
+
+/* an excess beyond this is not remembered: more than two bursts of debt */
+#define LLM_QUOTA_FULL  (2 * LLM_QUOTA_MOST * LLM_QUOTA_UNIT)
+
+
+int
+llm_quota_amount(const char *s, size_t len, uint64_t *n)
+{
+    size_t  i;
+
+    *n = 0;
+
+    for (i = 0; i < len; i++) {
+        if (s[i] < '0' || s[i] > '9') {
+            return LLM_ERROR;
+        }
+
+        *n = *n * 10 + (uint64_t) (s[i] - '0');
+
+        if (*n > LLM_QUOTA_MOST) {
+            return LLM_ERROR;
+        }
+    }
+
+    return len ? LLM_OK : LLM_ERROR;
+}
+
+
+int
+llm_quota_rate(const char *s, size_t len, llm_rate_t *rate)
+{
+    uint64_t  seconds;
+
+    seconds = 60;
+
+    if (len > 2 && s[len - 2] == '/') {
+        switch (s[len - 1]) {
+
+        case 's':
+            seconds = 1;
+            break;
+
+        case 'm':
+            break;
+
+        case 'h':
+            seconds = 3600;
+            break;
+
+        default:
+            return LLM_ERROR;
+        }
+
+        len -= 2;
+    }
+
+    if (llm_quota_amount(s, len, &rate->n) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    rate->step = rate->n * (3600 / seconds);
+
+    return LLM_OK;
+}
+
+
+void
+llm_bucket_run(llm_bucket_t *b, uint64_t step, uint64_t now)
+{
+    uint64_t  us;
+
+    us = now > b->us ? now - b->us : 0;
+
+    if (b->step && us >= llm_bucket_wait(b, 0)) {
+        b->excess = 0;
+
+    } else {
+        b->excess -= (int64_t) (us * b->step);
+    }
+
+    b->step = step;
+    b->us = llm_max(now, b->us);
+}
+
+
+void
+llm_bucket_add(llm_bucket_t *b, int64_t units)
+{
+    if (units > LLM_QUOTA_FULL - b->excess) {
+        b->excess = LLM_QUOTA_FULL;
+
+    } else {
+        b->excess = llm_max(b->excess + units, INT64_C(0));
+    }
+}
+
+
+uint64_t
+llm_bucket_wait(const llm_bucket_t *b, int64_t most)
+{
+    if (b->excess <= most) {
+        return 0;
+    }
+
+    if (b->step == 0 || most < 0) {
+        return UINT64_MAX;
+    }
+
+    return ((uint64_t) (b->excess - most) + b->step - 1) / b->step;
+}
+
+
+void
+llm_quota_time(char *to, uint64_t us)
+{
+    int       n;
+    uint64_t  ms, s;
+
+    ms = us / 1000 + (us % 1000 != 0);
+    s = ms / 1000;
+    ms %= 1000;
+
+    if (s == 0) {
+        (void) snprintf(to, LLM_QUOTA_TIME, "%llums", (unsigned long long) ms);
+        return;
+    }
+
+    n = 0;
+
+    if (s >= 3600) {
+        n = snprintf(to, LLM_QUOTA_TIME, "%lluh",
+                     (unsigned long long) (s / 3600));
+    }
+
+    if (s >= 60) {
+        n += snprintf(to + n, LLM_QUOTA_TIME - (size_t) n, "%llum",
+                      (unsigned long long) (s / 60 % 60));
+    }
+
+    n += snprintf(to + n, LLM_QUOTA_TIME - (size_t) n, "%llu",
+                  (unsigned long long) (s % 60));
+
+    if (ms) {
+        n += snprintf(to + n, LLM_QUOTA_TIME - (size_t) n, ".%03llu",
+                      (unsigned long long) ms);
+    }
+
+    (void) snprintf(to + n, LLM_QUOTA_TIME - (size_t) n, "s");
+}

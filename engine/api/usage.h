@@ -1,0 +1,50 @@
+/*
+ * What clients have used, as a file that outlives nginx: a JSON object on each
+ * line.
+ *
+ *   {"usage_of": "NAME"}
+ *   {"key": "ann", "day": "2026-11-23", "day_tokens": 1234.5, "requests": 7,
+ *    "prompt_tokens": 900, "cached_tokens": 64, "completion_tokens": 341}
+ *   {"accounts": 1, "sha256": "of all bytes before this line"}
+ *
+ * A key that is not UTF-8 is "key_hex".  day_tokens are those that counted on
+ * that day (UTC), the others those since ever.  A file without its last line,
+ * or with another number or digest there, is torn: none of it is used.
+ */
+
+#ifndef LLM_USAGE_H
+#define LLM_USAGE_H
+
+#include "engine/base/base.h"
+
+#define LLM_USAGE_KEY    65536          /* most bytes of a key */
+#define LLM_USAGE_BYTES  (1u << 30)     /* most bytes of a file */
+
+typedef struct {
+    llm_str_t    key;
+    uint32_t     day;                   /* since 1970 */
+    uint64_t     day_tokens;            /* 1/1000 tokens */
+    uint64_t     requests;
+    uint64_t     prompt;                /* tokens; cached ones are a part */
+    uint64_t     cached;
+    uint64_t     answer;
+} llm_usage_t;
+
+/* LLM_ERROR: out has failed */
+int llm_usage_begin(llm_buf_t *out, llm_str_t name);
+int llm_usage_add(llm_buf_t *out, const llm_usage_t *u);
+int llm_usage_end(llm_buf_t *out, uint64_t n_accounts);
+
+/*
+ * Calls take() for each account once the last line was found right; name is
+ * NULL, or whose usage it must be.  LLM_ERROR and *err if it is not, or if
+ * take() has returned that.
+ */
+typedef int (*llm_usage_pt)(void *data, const llm_usage_t *u, llm_err_t *err);
+int llm_usage_read(const char *text, size_t len, const char *name,
+    llm_usage_pt take, void *data, llm_err_t *err);
+/* the same of a file, whosever usage it is */
+int llm_usage_read_file(const char *path, llm_usage_pt take, void *data,
+    llm_err_t *err);
+
+#endif /* LLM_USAGE_H */

@@ -1,0 +1,62 @@
+/*
+ * Metered requests: once one is prepared its worker is told how many tokens
+ * it has and may get (PREPARED), and it waits for its turn only when the
+ * worker has found that somebody pays for them (GRANT).  One that is refused
+ * was tokenised, and costs no step.
+ */
+
+#include "engine/serve/engine.h"
+
+
+static int
+llm_ask_send(const llm_req_t *r)
+{
+    uint32_t      i;
+    uint64_t      n;
+    llm_event_t  *ev;
+
+    ev = llm_event_open(&r->out.to, LLM_EV_PREPARED, 0, 0);
+    if (ev == NULL) {
+        return LLM_FULL;
+    }
+
+    n = 0;
+
+    for (i = 0; i < r->run.n_seqs; i++) {
+        n += r->run.seqs[i].max_gen;
+    }
+
+    ev->u.prepared.prompt_tokens = r->prep.prompt_tokens;
+    ev->u.prepared.answer_tokens = n;
+
+    llm_event_close(&r->out.to, ev);
+
+    return LLM_OK;
+}
+
+
+void
+llm_engine_ask(llm_engine_t *e, llm_req_t *r)
+{
+    r->state = LLM_REQ_ASKING;
+    llm_jobs_add(&e->asking, r);
+}
+
+
+int
+llm_engine_send_asked(llm_engine_t *e)
+{
+    llm_req_t   *r;
+    llm_jobs_t   jobs;
+
+    llm_jobs_init(&jobs);
+    llm_jobs_move(&jobs, &e->asking);
+
+    while ((r = llm_jobs_take(&jobs)) != NULL) {
+        if (llm_ask_send(r) != LLM_OK) {
+            llm_jobs_add(&e->asking, r);
+        }
+    }
+
+    return e->asking.first != NULL;
+}

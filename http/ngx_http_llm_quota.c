@@ -1,0 +1,569 @@
+/*
+ * What a request takes from its quotas and gives back:
+ *
+ *   before its body is read   debts, the day, requests and streams are looked
+ *                             at; it gets a claim on each account, and counts
+ *                             as a request
+ *   once it is tokenised      the prompt and a reserve for the answer are
+ *                             charged, or it is refused
+ *   when it begins to run     what the prefix cache had is cheaper
+ *   with each token           it pays from what was charged, and beyond that
+ *                             from the account, which may so come into debt
+ *   at its end                what was charged and not used goes back
+ *
+ * Several zones are locked together, in their order in the configuration: all
+ * are charged or none.
+ */
+
+#include "http/ngx_http_llm_quota.h"
+
+
+static ngx_int_t ngx_http_llm_quota_share(ngx_http_request_t *r,
+    ngx_http_llm_limit_t *l, ngx_http_llm_share_t *s,
+    ngx_http_llm_refusal_t *no);
+static ngx_int_t ngx_http_llm_quota_value(ngx_http_request_t *r,
+    ngx_http_llm_amount_t *a, ngx_uint_t plain, llm_rate_t *rate,
+    ngx_uint_t *set);
+static void ngx_http_llm_quota_lock_all(ngx_http_llm_ctx_t *ctx);
+static void ngx_http_llm_quota_unlock_all(ngx_http_llm_ctx_t *ctx);
+static ngx_uint_t ngx_http_llm_quota_short(ngx_http_llm_share_t *s,
+    ngx_http_llm_account_t *a, ngx_uint_t begins, int64_t wanted,
+    ngx_http_llm_refusal_t *no);
+static ngx_int_t ngx_http_llm_quota_claims(ngx_http_llm_ctx_t *ctx,
+    ngx_http_llm_refusal_t *no);
+static int64_t ngx_http_llm_quota_price(ngx_http_llm_share_t *s,
+    uint64_t prompt, uint64_t answer);
+
+
+/* ---- what the limits are for a request ---- */
+
+ngx_int_t
+ngx_http_llm_quota_shares(ngx_http_request_t *r, ngx_array_t *limits,
+    ngx_http_llm_share_t **shares, ngx_uint_t *n, ngx_http_llm_refusal_t *no)
+{
+    ngx_int_t              rc;
+    ngx_uint_t             i;
+    ngx_http_llm_limit_t  *l;
+    ngx_http_llm_share_t  *s;
+
+    ngx_memzero(no, sizeof(ngx_http_llm_refusal_t));
+
+    s = ngx_pcalloc(r->pool, limits->nelts * sizeof(ngx_http_llm_share_t));
+    if (s == NULL) {
+        return NGX_ERROR;
+    }
+
+    *shares = s;
+    *n = 0;
+    l = limits->elts;
+
+    for (i = 0; i < limits->nelts; i++) {
+        rc = ngx_http_llm_quota_share(r, &l[i], &s[*n], no);
+
+        if (rc == NGX_ERROR) {
+            return NGX_ERROR;
+        }
+
+        *n += (rc == NGX_OK);
+    }
+
+    return NGX_OK;
+}
+
+
+/* NGX_DECLINED: it has no key, so it is not limited */
+
+static ngx_int_t
+ngx_http_llm_quota_share(ngx_http_request_t *r, ngx_http_llm_limit_t *l,
+    ngx_http_llm_share_t *s, ngx_http_llm_refusal_t *no)
+{
+    llm_rate_t             v;
+    ngx_uint_t             set;
+    ngx_http_llm_quota_t  *q;
+
+    q = l->quota;
+    s->limit = l;
+
+    no->what = NGX_HTTP_LLM_SHORT_VALUE;
+    no->share = s;
+
+    if (ngx_http_complex_value(r, &q->key, &s->key) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    if (s->key.len == 0) {
+        no->what = NGX_HTTP_LLM_SHORT_NONE;
+        return NGX_DECLINED;
+    }
+
+    if (s->key.len > NGX_HTTP_LLM_MAX_KEY) {
+        ngx_log_error(NGX_LOG_ERR, r->connection->log, 0,
+                      "the value of \"%V\" is too long for a token quota",
+                      &q->key.value);
+        return NGX_ERROR;
+    }
+
+    s->hash = ngx_crc32_short(s->key.data, s->key.len);
+
+    if (ngx_http_llm_quota_value(r, &q->rate, 0, &s->rate, &set) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    s->burst = set ? (int64_t) s->rate.n * LLM_QUOTA_UNIT : -1;
+
+    if (set && l->burst.set) {
+        if (ngx_http_llm_quota_value(r, &l->burst, 1, &v, &set) != NGX_OK) {
+            return NGX_ERROR;
+        }
+
+        s->burst = set ? (int64_t) v.n * LLM_QUOTA_UNIT : s->burst;
+    }
+
+    if (ngx_http_llm_quota_value(r, &q->requests, 0, &s->requests, &set)
+        != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    s->most_requests = set ? (int64_t) s->requests.n * LLM_QUOTA_UNIT : -1;
+
+    if (ngx_http_llm_quota_value(r, &q->day, 1, &v, &set) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    s->day = set ? (int64_t) v.n * LLM_QUOTA_UNIT : -1;
+
+    if (ngx_http_llm_quota_value(r, &q->streams, 1, &v, &set) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    s->streams = set ? (int64_t) v.n : -1;
+    no->what = NGX_HTTP_LLM_SHORT_NONE;
+
+    return NGX_OK;
+}
+
+
+/* an empty value is no limit; one that is not a number keeps the request out,
+   for it may be a mistake in what was to limit it */
+
+static ngx_int_t
+ngx_http_llm_quota_value(ngx_http_request_t *r, ngx_http_llm_amount_t *a,
+    ngx_uint_t plain, llm_rate_t *rate, ngx_uint_t *set)
+{
+    int        rc;
+    ngx_str_t  s;
+
+    ngx_memzero(rate, sizeof(llm_rate_t));
+
+    *set = a->set;
+
+    if (!a->set) {
+        return NGX_OK;
+    }
+
+    if (a->value == NULL) {
+        *rate = a->rate;
+        return NGX_OK;
+    }
+
+    if (ngx_http_complex_value(r, a->value, &s) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    if (s.len == 0) {
+        *set = 0;
+        return NGX_OK;
+    }
+
+    rc = plain ? llm_quota_amount((char *) s.data, s.len, &rate->n)
+               : llm_quota_rate((char *) s.data, s.len, rate);
+
+    if (rc == LLM_OK) {
+        return NGX_OK;
+    }
+
+    ngx_log_error(NGX_LOG_ERR, r->connection->log, 0,
+                  "invalid value \"%s\" of \"%V\" in a token quota",
+                  ngx_http_llm_clean(r, &s), &a->value->value);
+
+    return NGX_ERROR;
+}
+
+
+/* ---- accounts as they are now ---- */
+
+void
+ngx_http_llm_quota_run(ngx_http_llm_share_t *s, ngx_http_llm_account_t *a)
+{
+    uint32_t  day;
+    uint64_t  now;
+
+    now = llm_now_us();
+    day = (uint32_t) (ngx_time() / 86400);
+
+    llm_bucket_run(&a->n.tokens, s->rate.step, now);
+    llm_bucket_run(&a->n.requests, s->requests.step, now);
+
+    /* where there is no limit nothing is to be remembered */
+
+    if (s->burst < 0) {
+        a->n.tokens.excess = 0;
+    }
+
+    if (s->most_requests < 0) {
+        a->n.requests.excess = 0;
+    }
+
+    if (a->n.day < day) {
+        a->n.day = day;
+        a->n.day_units = 0;
+    }
+}
+
+
+static void
+ngx_http_llm_quota_lock_all(ngx_http_llm_ctx_t *ctx)
+{
+    ngx_uint_t  i;
+
+    for (i = 0; i < ctx->nshares; i++) {
+        ngx_http_llm_quota_lock(ctx->shares[i].limit->quota);
+    }
+}
+
+
+static void
+ngx_http_llm_quota_unlock_all(ngx_http_llm_ctx_t *ctx)
+{
+    ngx_uint_t  i;
+
+    for (i = ctx->nshares; i > 0; i--) {
+        ngx_http_llm_account_done(ctx->shares[i - 1].limit->quota);
+        ngx_http_llm_quota_unlock(ctx->shares[i - 1].limit->quota);
+    }
+}
+
+
+/*
+ * Does the account lack what a request wants?  One that begins wants to count
+ * as a request, and that there is no debt.  Says the first thing that lacks.
+ */
+
+static ngx_uint_t
+ngx_http_llm_quota_short(ngx_http_llm_share_t *s, ngx_http_llm_account_t *a,
+    ngx_uint_t begins, int64_t wanted, ngx_http_llm_refusal_t *no)
+{
+    int64_t  most;
+
+    no->share = s;
+    no->wanted = wanted;
+
+    if (s->day >= 0 && a->n.day_units + wanted > s->day) {
+        no->what = NGX_HTTP_LLM_SHORT_DAY;
+        no->left = ngx_max(s->day - a->n.day_units, 0);
+        no->wait_us = (86400 - (uint64_t) ngx_time() % 86400) * 1000000;
+        return 1;
+    }
+
+    if (s->burst >= 0 && a->n.tokens.excess + wanted > s->burst) {
+        most = s->burst - wanted;
+
+        no->what = NGX_HTTP_LLM_SHORT_TOKENS;
+        no->left = ngx_max(s->burst - a->n.tokens.excess, 0);
+        no->wait_us = llm_bucket_wait(&a->n.tokens, most);
+        return 1;
+    }
+
+    if (!begins) {
+        return 0;
+    }
+
+    if (s->most_requests >= 0
+        && a->n.requests.excess + LLM_QUOTA_UNIT > s->most_requests)
+    {
+        no->what = NGX_HTTP_LLM_SHORT_REQUESTS;
+        no->wait_us = llm_bucket_wait(&a->n.requests,
+                                      s->most_requests - LLM_QUOTA_UNIT);
+        return 1;
+    }
+
+    if (s->streams >= 0
+        && (int64_t) ngx_http_llm_account_streams(a) >= s->streams)
+    {
+        no->what = NGX_HTTP_LLM_SHORT_STREAMS;
+        no->wait_us = s->streams ? 1000000 : UINT64_MAX;
+        return 1;
+    }
+
+    return 0;
+}
+
+
+/* ---- before the body is read ---- */
+
+ngx_int_t
+ngx_http_llm_quota_begin(ngx_http_llm_ctx_t *ctx, llm_err_t *err)
+{
+    ngx_int_t                rc;
+    ngx_http_llm_refusal_t   no;
+
+    if (ctx->conf->limits == NULL) {
+        return NGX_OK;
+    }
+
+    if (ngx_http_llm_quota_shares(ctx->request, ctx->conf->limits,
+                                  &ctx->shares, &ctx->nshares, &no)
+        != NGX_OK)
+    {
+        ctx->nshares = 0;
+        ngx_http_llm_quota_refuse(ctx, &no, err);
+        return NGX_ERROR;
+    }
+
+    if (ctx->nshares == 0) {
+        return NGX_OK;
+    }
+
+    ngx_http_llm_quota_lock_all(ctx);
+
+    rc = ngx_http_llm_quota_claims(ctx, &no);
+
+    ngx_http_llm_quota_unlock_all(ctx);
+
+    if (rc != NGX_OK) {
+        ngx_http_llm_quota_end(ctx);
+        ngx_http_llm_quota_refuse(ctx, &no, err);
+    }
+
+    return rc;
+}
+
+
+/* a claim on each account; then, if none lacks anything, each counts one more
+   request */
+
+static ngx_int_t
+ngx_http_llm_quota_claims(ngx_http_llm_ctx_t *ctx, ngx_http_llm_refusal_t *no)
+{
+    int64_t                  least;
+    ngx_uint_t               i;
+    ngx_http_llm_quota_t    *q;
+    ngx_http_llm_share_t    *s;
+    ngx_http_llm_account_t  *a;
+
+    for (i = 0; i < ctx->nshares; i++) {
+        s = &ctx->shares[i];
+        q = s->limit->quota;
+
+        a = ngx_http_llm_account_get(q, s->hash, &s->key);
+
+        if (a) {
+            ngx_http_llm_account_change(q, a, NULL);
+            ngx_http_llm_quota_run(s, a);
+
+            least = (q->in || q->out) ? LLM_QUOTA_UNIT : 0;
+
+            if (ngx_http_llm_quota_short(s, a, 1, least, no)) {
+                ngx_http_llm_account_done(q);
+                ngx_http_llm_account_sweep(q, a);
+                ngx_http_llm_account_change(q, a, NULL);
+
+                if (ngx_http_llm_quota_short(s, a, 1, least, no)
+                    && ngx_http_llm_quota_enforced(ctx, no))
+                {
+                    return NGX_ERROR;
+                }
+            }
+
+            s->claim = ngx_http_llm_claim_create(q, a);
+        }
+
+        if (s->claim == NULL) {
+            no->what = NGX_HTTP_LLM_SHORT_MEMORY;
+            no->share = s;
+
+            if (ngx_http_llm_quota_enforced(ctx, no)) {
+                return NGX_ERROR;
+            }
+        }
+    }
+
+    for (i = 0; i < ctx->nshares; i++) {
+        s = &ctx->shares[i];
+
+        if (s->claim && s->most_requests >= 0) {
+            llm_bucket_add(&s->claim->account->n.requests, LLM_QUOTA_UNIT);
+        }
+    }
+
+    return NGX_OK;
+}
+
+
+/* ---- once it is tokenised ---- */
+
+static int64_t
+ngx_http_llm_quota_price(ngx_http_llm_share_t *s, uint64_t prompt,
+    uint64_t answer)
+{
+    uint64_t               n;
+    ngx_http_llm_quota_t  *q;
+
+    q = s->limit->quota;
+
+    n = (q->in ? prompt : 0) + (q->out ? ngx_min(answer, s->limit->reserve)
+                                       : 0);
+
+    return (int64_t) ngx_min(n, LLM_QUOTA_MOST + 1) * LLM_QUOTA_UNIT;
+}
+
+
+ngx_int_t
+ngx_http_llm_quota_charge(ngx_http_llm_ctx_t *ctx, uint64_t prompt,
+    uint64_t answer, llm_err_t *err)
+{
+    int64_t                  units;
+    ngx_int_t                rc;
+    ngx_uint_t               i;
+    ngx_http_llm_quota_t    *q;
+    ngx_http_llm_share_t    *s;
+    ngx_http_llm_account_t  *a;
+    ngx_http_llm_refusal_t   no;
+
+    rc = NGX_OK;
+
+    ngx_http_llm_quota_lock_all(ctx);
+
+    for (i = 0; rc == NGX_OK && i < ctx->nshares; i++) {
+        s = &ctx->shares[i];
+        q = s->limit->quota;
+
+        if (s->claim == NULL) {
+            continue;
+        }
+
+        a = s->claim->account;
+        units = ngx_http_llm_quota_price(s, prompt, answer);
+
+        ngx_http_llm_account_change(q, a, s->claim);
+        ngx_http_llm_quota_run(s, a);
+
+        if (ngx_http_llm_quota_short(s, a, 0, units, &no)
+            && ngx_http_llm_quota_enforced(ctx, &no))
+        {
+            rc = NGX_ERROR;
+        }
+    }
+
+    for (i = 0; i < ctx->nshares; i++) {
+        s = &ctx->shares[i];
+
+        if (s->claim == NULL) {
+            continue;
+        }
+
+        if (rc == NGX_OK) {
+            ngx_http_llm_claim_charge(s->claim,
+                                      ngx_http_llm_quota_price(s, prompt,
+                                                               answer));
+        } else {
+            llm_bucket_add(&s->claim->account->n.requests, -LLM_QUOTA_UNIT);
+        }
+    }
+
+    ngx_http_llm_quota_unlock_all(ctx);
+
+    if (rc != NGX_OK) {
+        ngx_http_llm_quota_end(ctx);
+        ngx_http_llm_quota_refuse(ctx, &no, err);
+    }
+
+    return rc;
+}
+
+
+/* ---- while it runs ---- */
+
+void
+ngx_http_llm_quota_start(ngx_http_llm_ctx_t *ctx, uint32_t prompt,
+    uint32_t cached)
+{
+    ngx_uint_t             i;
+    ngx_http_llm_claim_t  *c;
+
+    for (i = 0; i < ctx->nshares; i++) {
+        c = ctx->shares[i].claim;
+
+        if (c) {
+            c->cached = ngx_min(cached, prompt);
+            c->prompt = prompt;
+            c->started = 1;
+        }
+    }
+}
+
+
+/* n more tokens were generated; those of one step are told one after another,
+   so that an account that must pay beyond the reserve is seldom locked */
+
+void
+ngx_http_llm_quota_pay(ngx_http_llm_ctx_t *ctx, uint64_t n)
+{
+    int64_t                  more;
+    ngx_uint_t               i;
+    ngx_http_llm_quota_t    *q;
+    ngx_http_llm_share_t    *s;
+    ngx_http_llm_claim_t    *c;
+
+    for (i = 0; n && i < ctx->nshares; i++) {
+        s = &ctx->shares[i];
+        q = s->limit->quota;
+        c = s->claim;
+
+        if (c == NULL) {
+            continue;
+        }
+
+        c->answer += n;
+        more = ngx_http_llm_claim_used(q, c) - c->charged;
+
+        if (more > 0) {
+            ngx_http_llm_quota_lock(q);
+            ngx_http_llm_account_change(q, c->account, c);
+            ngx_http_llm_quota_run(s, c->account);
+            ngx_http_llm_claim_charge(c, more);
+            ngx_http_llm_account_done(q);
+            ngx_http_llm_quota_unlock(q);
+        }
+    }
+}
+
+
+/* also for what was refused: then it gives back all that it has */
+
+void
+ngx_http_llm_quota_end(ngx_http_llm_ctx_t *ctx)
+{
+    ngx_uint_t             i;
+    ngx_http_llm_quota_t  *q;
+    ngx_http_llm_share_t  *s;
+
+    for (i = 0; i < ctx->nshares; i++) {
+        s = &ctx->shares[i];
+        q = s->limit->quota;
+
+        if (s->claim == NULL) {
+            continue;
+        }
+
+        ngx_http_llm_quota_lock(q);
+        ngx_http_llm_account_change(q, s->claim->account, s->claim);
+        ngx_http_llm_quota_run(s, s->claim->account);
+        ngx_http_llm_account_done(q);
+        ngx_http_llm_claim_end(q, s->claim);
+        ngx_http_llm_quota_unlock(q);
+
+        s->claim = NULL;
+    }
+}

@@ -1,0 +1,492 @@
+#!/usr/bin/perl
+
+# llm_token_zone, llm_token_limit: what is charged when, what comes back, what
+# a refusal says; several zones, several workers, workers that are killed.
+
+use strict;
+use warnings;
+
+use JSON::PP;
+use LLM::Test;
+use Test::More;
+use Time::HiRes qw(sleep time);
+
+my $t;
+
+# the key is a header's, so that each test has accounts of its own; a refused
+# request is answered by the path's error
+
+sub server {
+    my ($http, $limits, %opt) = @_;
+
+    $t = LLM::Test->new(http => $http, location => $limits, %opt)->start;
+}
+
+sub ask {
+    my ($key, %fields) = @_;
+
+    my $headers = delete $fields{headers} // {};
+    my %body = (prompt => 'a b c', max_tokens => 8, ignore_eos => \1,
+                temperature => 0, %fields);
+
+    return $t->post('/v1/completions', \%body,
+                    headers => { 'X-Tenant' => $key, %$headers });
+}
+
+# how many tokens the account still has
+
+sub left {
+    my ($key) = @_;
+
+    return $t->get('/v1/models', headers => { 'X-Tenant' => $key })
+             ->{headers}{'x-ratelimit-remaining-tokens'};
+}
+
+sub is_refused {
+    my ($res, $code, $name) = @_;
+
+    is($res->{status}, 429, "$name: 429") or diag($res->{body});
+    is($res->{json}{error}{code}, $code, "$name: $code");
+}
+
+
+# ---- what is charged, and what comes back ----
+
+# a rate that gives nothing back while the test runs
+
+my $ZONE = 'llm_token_zone $http_x_tenant zone=z:1m rate=1/h';
+
+server("$ZONE;", 'llm_token_limit zone=z burst=100;');
+
+my $res = $t->get('/v1/models');
+
+is($res->{headers}{'x-ratelimit-limit-tokens'}, undef,
+   'without a key there is no limit, and no header');
+
+$res = ask('');
+is($res->{status}, 200, 'and a request is served');
+
+is(left('a'), 100, 'a new account is whole');
+
+$res = ask('a');
+
+is($res->{status}, 200, 'a request is served');
+
+my $prompt = $res->{json}{usage}{prompt_tokens};
+
+is($res->{json}{usage}{completion_tokens}, 8, 'with all its tokens');
+is($res->{headers}{'x-ratelimit-limit-tokens'}, 100, 'the limit is told');
+is($res->{headers}{'x-ratelimit-remaining-tokens'}, 100 - $prompt - 8,
+   'and what is left');
+like($res->{headers}{'x-ratelimit-reset-tokens'}, qr/^\d+h\d+m\d+(\.\d+)?s$/,
+     'and when all is there again');
+is(left('a'), 100 - $prompt - 8, 'prompt and answer are paid');
+is(left('b'), 100, 'by nobody else');
+
+# a stop string ends the answer early: the rest of the reserve comes back
+
+$res = ask('stop', max_tokens => 60, stop => [ ' ' ], ignore_eos => \0);
+
+is($res->{status}, 200, 'an answer that ends early');
+cmp_ok($res->{json}{usage}{completion_tokens}, '<', 60, 'and is shorter');
+is(left('stop'), 100 - $res->{json}{usage}{total_tokens},
+   'pays what it is, not what it might have been');
+
+# an answer that does not fit is refused after its prompt is counted, before
+# anything is computed
+
+my $steps = $t->figures->{steps};
+
+$res = ask('large', max_tokens => 101 - $prompt);
+
+is_refused($res, 'rate_limit_exceeded', 'too large');
+like($res->{json}{error}{message}, qr/needs 101 tokens.*than the 100/,
+     'the message says what would fit');
+is($res->{headers}{'x-should-retry'}, 'false', 'it need not be tried again');
+is($res->{headers}{'retry-after'}, undef, 'ever');
+is($res->{headers}{'x-ratelimit-remaining-tokens'}, 100,
+   'headers on the refusal');
+is($t->figures->{steps}, $steps, 'no step was run for it');
+is(left('large'), 100, 'and nothing is paid');
+
+$res = ask('large', max_tokens => 100 - $prompt);
+is($res->{status}, 200, 'the largest that fits');
+is(left('large'), 0, 'takes all');
+
+$res = ask('large', max_tokens => 1);
+is_refused($res, 'rate_limit_exceeded', 'nothing left');
+cmp_ok($res->{headers}{'retry-after'}, '>', 3000, 'Retry-After');
+cmp_ok($res->{headers}{'retry-after-ms'}, '>', 3000 * 1000, 'in ms, too');
+
+# n choices each have their answer
+
+$res = ask('n', n => 3, max_tokens => 10);
+is(left('n'), 100 - $prompt - 30, 'each choice pays');
+
+# an error of the request costs nothing
+
+is(ask('bad', temperature => 'hot')->{status}, 400, 'a bad request');
+is(ask('bad', model => 'none')->{status}, 404, 'a model that is not there');
+is(left('bad'), 100, 'pay nothing');
+
+# an embedding has a prompt only
+
+$res = $t->post('/v1/tokenize', { prompt => 'a b c' },
+                headers => { 'X-Tenant' => 'tok' });
+is($res->{status}, 200, 'the tokenizer answers');
+is(left('tok'), 100, 'for nothing but a request');
+
+$t->stop;
+
+
+# ---- prompts that the prefix cache knows; what counts ----
+
+server(join("\n",
+    'llm_token_zone $http_x_tenant zone=tenth:1m rate=1/h cached=0.1;',
+    'llm_token_zone $http_x_tenant zone=in:1m rate=1/h count=in;',
+    'llm_token_zone $http_x_tenant zone=out:1m rate=1/h count=out;'),
+    '', locations => join('', 'location = /health { llm_health; }', map {
+        "location /$_/v1 { llm_api; llm_tenant x;"
+        . " llm_token_limit zone=$_ burst=10000; }\n"
+    } qw(tenth in out)));
+
+sub ask_at {
+    my ($at, $key, %fields) = @_;
+
+    return $t->post("/$at/v1/completions",
+                    { max_tokens => 8, ignore_eos => \1, %fields },
+                    headers => { 'X-Tenant' => $key });
+}
+
+sub left_at {
+    my ($at, $key) = @_;
+
+    return $t->get("/$at/v1/models", headers => { 'X-Tenant' => $key })
+             ->{headers}{'x-ratelimit-remaining-tokens'};
+}
+
+my $long = join ' ', map { "word$_" } 1 .. 200;
+
+is(ask_at('out', 'w', prompt => $long)->{status}, 200, 'a long prompt');
+
+for my $at (qw(tenth in out)) {
+    $res = ask_at($at, 'c', prompt => $long);
+
+    my $u = $res->{json}{usage};
+    my $in = $u->{prompt_tokens};
+    my $cached = $u->{prompt_tokens_details}{cached_tokens};
+
+    cmp_ok($cached, '>', 64, "$at: the prefix cache has a part of it");
+
+    my $paid = { in => $in, out => 8,
+                 tenth => $in - $cached + 0.1 * $cached + 8 }->{$at};
+
+    is(left_at($at, 'c'), int(10000 - $paid), "$at: what is paid");
+}
+
+$t->stop;
+
+
+# ---- several limits: all are charged, or none ----
+
+server(join("\n",
+    'llm_token_zone $http_x_tenant zone=one:1m rate=1/h;',
+    'llm_token_zone all zone=all:1m rate=1/h requests=5/h;',
+    'llm_token_zone $http_x_day zone=day:1m day=$http_x_day;'),
+    'llm_token_limit zone=day; llm_token_limit zone=all burst=2000;'
+    . 'llm_token_limit zone=one burst=40;');
+
+is(ask('a', max_tokens => 30)->{status}, 200, 'three zones: served');
+
+$res = ask('a', max_tokens => 30);
+is_refused($res, 'rate_limit_exceeded', 'the smallest is used up');
+is($res->{headers}{'x-ratelimit-limit-tokens'}, 40, 'it is what is told');
+is($res->{headers}{'x-ratelimit-remaining-tokens'}, 10 - $prompt, 'as is its rest');
+is($res->{headers}{'x-ratelimit-remaining-requests'}, 4,
+   'and does not count as a request');
+
+is(ask('b', max_tokens => 30)->{status}, 200, 'another key is served');
+is(ask('c', max_tokens => 30)->{status}, 200, 'and one more');
+is(ask('d', max_tokens => 30)->{status}, 200, 'and one more');
+is(ask('e', max_tokens => 30)->{status}, 200, 'and one more');
+
+$res = ask('f', max_tokens => 1);
+is_refused($res, 'rate_limit_exceeded', 'the shared zone has no request left');
+like($res->{json}{error}{message}, qr/all of 5 requests/, 'it says so');
+cmp_ok($res->{headers}{'retry-after'}, '>', 600, 'and when there is one');
+is(left('f'), 40, 'the other zones are as they were');
+
+$t->stop;
+
+
+# ---- the day ----
+
+server('llm_token_zone $http_x_tenant zone=z:1m rate=1000000/s day=50;',
+       'llm_token_limit zone=z;');
+
+is(ask('a', max_tokens => 40 - $prompt)->{status}, 200, 'within the day');
+
+$res = ask('a', max_tokens => 20);
+is_refused($res, 'insufficient_quota', 'beyond it');
+like($res->{json}{error}{message}, qr/10 are left, \d+ are needed/,
+     'with what is left');
+is($res->{headers}{'x-should-retry'}, 'false', 'it need not be tried again');
+
+my $midnight = 86400 - time % 86400;
+ok(abs($res->{headers}{'retry-after'} - $midnight) < 60, 'before midnight');
+
+is(ask('a', max_tokens => 10 - $prompt)->{status}, 200, 'the rest of the day');
+$res = ask('a', max_tokens => 1);
+is_refused($res, 'insufficient_quota', 'nothing left of it');
+
+$t->stop;
+
+
+# ---- values that differ from key to key ----
+
+server('map $http_x_tenant $tpm { gold 1000/h; off 0; odd lots; default ""; }'
+     . ' map $http_x_tenant $burst { gold 300; default ""; }'
+     . ' llm_token_zone $http_x_tenant zone=z:1m rate=$tpm streams=$http_x_n;',
+       'llm_token_limit zone=z burst=$burst;');
+
+is(left('gold'), 300, 'a burst of its own');
+is(left('free'), undef, 'an empty rate is no limit');
+is(ask('free')->{status}, 200, 'it is served');
+
+$res = ask('off');
+is_refused($res, 'rate_limit_exceeded', 'a rate of 0');
+is($res->{headers}{'x-should-retry'}, 'false', 'never');
+
+$res = ask('odd');
+is($res->{status}, 503, 'a value that is none') or diag($res->{body});
+is($res->{json}{error}{code}, 'quota_unavailable', 'lets nobody in');
+like($t->log('error.log'), qr/invalid value "lots" of "\$tpm"/,
+     'and the log says which');
+
+my @open = map {
+    LLM::Client->open(port => $t->port, method => 'POST',
+        path => '/v1/completions', headers => { 'X-Tenant' => 'gold',
+                                                'X-N' => 2 },
+        body => { prompt => 'a', stream => \1, ignore_eos => \1,
+                  max_tokens => 100 }, rcvbuf => 4096)
+} 1 .. 2;
+
+ok($_->event, 'a stream') for @open;
+
+$res = ask('gold', headers => { 'X-N' => 2 });
+is_refused($res, 'rate_limit_exceeded', 'one more than streams=');
+like($res->{json}{error}{message}, qr/at a time: 2 may/, 'it says so');
+is($res->{headers}{'retry-after'}, 2, 'soon');
+
+$_->close for @open;
+
+ok(LLM::Test::wait_for(20, sub {
+    ask('gold', headers => { 'X-N' => 2 }, max_tokens => 1)->{status} == 200
+}), 'when they are gone there is room');
+
+$t->stop;
+
+
+# ---- a dry run ----
+
+server("$ZONE;", 'llm_token_limit zone=z burst=10 dry_run;');
+
+is(ask('a', max_tokens => 50)->{status}, 200, 'a dry run refuses nothing');
+is(left('a'), 0, 'and counts');
+is(ask('a', max_tokens => 50)->{status}, 200, 'nor does it with debts');
+like($t->log('error.log'),
+     qr/llm_token_limit, dry run: no more tokens in zone "z"/, 'it is logged');
+
+$t->stop;
+
+
+# ---- a reserve that is smaller than the answer; who leaves ----
+
+server("$ZONE; log_format figures '\$http_x_tenant \$llm_completion_tokens"
+       . " \$llm_finish_reason'; access_log logs/figures.log figures;",
+       'llm_token_limit zone=z burst=2000 reserve=10;');
+
+$res = ask('a', max_tokens => 1400);
+is($res->{status}, 200, 'an answer longer than the reserve');
+is($res->{json}{usage}{completion_tokens}, 1400, 'has all its tokens');
+is(left('a'), 2000 - 1400 - $prompt, 'and pays them');
+is(ask('a', max_tokens => 1400)->{status}, 200, 'with what is left it begins');
+is(left('a'), 0, 'and leaves a debt');
+$res = ask('a', max_tokens => 1);
+is_refused($res, 'rate_limit_exceeded', 'a debt');
+cmp_ok($res->{headers}{'retry-after'}, '>', 800 * 3600,
+       'which is to be paid first');
+
+for my $stream (1, 0) {
+    my $key = $stream ? 'leaves' : 'whole';
+    my $c = $t->open_long(stream => $stream ? \1 : \0, max_tokens => 1400,
+                          headers => { 'X-Tenant' => $key });
+
+    $c->event, $c->event if $stream;
+    ok(LLM::Test::wait_for(20, sub { left($key) < 1980 }), "$key: is paying");
+    $c->close;
+
+    my ($n, $why);
+    ok(LLM::Test::wait_for(20, sub {
+        ($n, $why) = $t->log('figures.log') =~ /^$key (\d+) (\w+)$/m
+    }), "$key: a client that leaves in the middle");
+    is($why, 'abort', "$key: the log says so");
+    cmp_ok($n, '<', 1400, "$key: and what was decoded");
+
+    # its prompt is one token
+    is(left($key), 2000 - 1 - $n, "$key: that much is paid");
+}
+
+$t->stop;
+
+
+# ---- days and usage over restarts ----
+
+my $dir;
+
+sub with_state {
+    my (%opt) = @_;
+
+    $t = LLM::Test->new(http => 'llm_token_zone $http_x_tenant zone=z:1m'
+        . ' rate=1000000/s day=1000 state=%%DIR%%/usage.json;',
+        location => 'llm_token_limit zone=z;');
+
+    if ($opt{state}) {
+        $t->write_file('usage.json', $opt{state});
+    }
+
+    $t->start;
+    $dir = $t->dir;
+}
+
+sub state_of {
+    my ($key) = @_;
+
+    open my $f, '<', "$dir/usage.json" or return;
+    my @lines = map { eval { decode_json($_) } // {} } <$f>;
+    my ($u) = grep { ($_->{key} // '') eq $key } @lines;
+
+    return $u;
+}
+
+with_state();
+
+$res = ask('ann', max_tokens => 90);
+is($res->{status}, 200, 'a request of the day');
+
+my $total = $res->{json}{usage}{total_tokens};
+
+ok(LLM::Test::wait_for(20, sub { state_of('ann') }), 'is written to the file');
+is(state_of('ann')->{day_tokens}, $total, 'with its tokens');
+is(state_of('ann')->{completion_tokens}, 90, 'and those of its answer');
+is(state_of('ann')->{requests}, 1, 'as one request');
+
+my $slow = $t->open_long(max_tokens => 300, stream => \1, rcvbuf => 4096,
+                         headers => { 'X-Tenant' => 'ann' });
+ok($slow->event, 'a stream is being served');
+is(ask('bob')->{status}, 200, 'another key');
+
+my $pid = $t->{pid};
+$t->stop;
+
+# the stream has ended with nginx: what it had is paid
+
+my $state = do { local (@ARGV, $/) = "$dir/usage.json"; <> };
+my $used = state_of('ann')->{day_tokens} - $total;
+
+cmp_ok($used, '>', 0, 'the end writes what streams have used');
+cmp_ok($used, '<', 302, 'not what they have reserved');
+
+with_state(state => $state);
+
+$res = ask('ann', max_tokens => 990);
+is_refused($res, 'insufficient_quota', 'the day goes on after a restart');
+like($res->{json}{error}{message}, qr/${\(1000 - $total - $used)} are left/,
+     'with what was left of it');
+
+is(ask('ann', max_tokens => 5)->{status}, 200, 'a small one is served');
+ok(LLM::Test::wait_for(20, sub {
+    state_of('ann') && state_of('ann')->{requests} == 3
+}), 'and the figures grow');
+ok(state_of('bob'), 'others stay');
+
+$t->stop;
+
+# torn
+
+with_state(state => substr $state, 0, -20);
+
+like($t->log('error.log'), qr/the usage of zone "z" in "[^"]*usage\.json" is not used: /,
+     'a torn file is named');
+is(ask('ann', max_tokens => 90)->{status}, 200, 'and not used');
+ok(LLM::Test::wait_for(20, sub { -s "$dir/usage.json.bad" }),
+   'the torn one is kept');
+ok(LLM::Test::wait_for(20, sub {
+    state_of('ann') && state_of('ann')->{requests} == 1
+}), 'and a new one is written');
+
+$t->stop;
+
+# it cannot be written
+
+$t = LLM::Test->new(http => 'llm_token_zone $http_x_tenant zone=z:1m day=1000'
+    . ' state=%%DIR%%/none/usage.json;',
+    location => 'llm_token_limit zone=z;')->start;
+
+is(ask('ann')->{status}, 200, 'a file that cannot be written');
+ok($t->wait_log(qr/usage cannot be written to "[^"]*none.*No such file/),
+   'is named in the log');
+
+is($t->get('/v1/models')->{status}, 200, 'and nothing else suffers');
+$t->stop;
+
+
+# ---- what nginx -t says ----
+
+for (
+    [ 'llm_token_zone $arg_k rate=1/m;', qr/no zone= in "llm_token_zone"/ ],
+    [ 'llm_token_zone $arg_k zone=z:1m;', qr/no rate=/ ],
+    [ 'llm_token_zone $arg_k zone=z rate=1/m;', qr/not zone=NAME:SIZE: "zone=z"/ ],
+    [ 'llm_token_zone $arg_k zone=:1m rate=1/m;', qr/not zone=NAME:SIZE/ ],
+    [ 'llm_token_zone $arg_k zone=z:1x rate=1/m;', qr/invalid size in "zone=z:1x"/ ],
+    [ 'llm_token_zone $arg_k zone=z:4k rate=1/m;', qr/too small/ ],
+    [ 'llm_token_zone $arg_k zone=llm:1m rate=1/m;',
+      qr/"llm" is already declared for a different use|"llm"/ ],
+    [ 'llm_token_zone $arg_k zone=z:1m rate=1/d;', qr{invalid rate "1/d"} ],
+    [ 'llm_token_zone $arg_k zone=z:1m rate=;', qr/invalid rate ""/ ],
+    [ 'llm_token_zone $arg_k zone=z:1m rate=-1/m;', qr{invalid rate "-1/m"} ],
+    [ 'llm_token_zone $arg_k zone=z:1m rate=1000000001/m;', qr/invalid rate/ ],
+    [ 'llm_token_zone $arg_k zone=z:1m rate=1 day=1/m;', qr{invalid amount "1/m"} ],
+    [ 'llm_token_zone $arg_k zone=z:1m rate=1 streams=x;', qr/invalid amount "x"/ ],
+    [ 'llm_token_zone $arg_k zone=z:1m rate=1 requests=x;', qr/invalid rate "x"/ ],
+    [ 'llm_token_zone $arg_k zone=z:1m rate=1 count=both;', qr/not "both"/ ],
+    [ 'llm_token_zone $arg_k zone=z:1m rate=1 cached=2;', qr/price from 0 to 1: "cached=2"/ ],
+    [ 'llm_token_zone $arg_k zone=z:1m rate=1 cached=x;', qr/price from 0 to 1/ ],
+    [ 'llm_token_zone $arg_k zone=z:1m rate=1 state=;', qr/no file in "state="/ ],
+    [ 'llm_token_zone $arg_k zone=z:1m rate=1 other=1;', qr/unknown parameter "other=1"/ ],
+    [ 'llm_token_zone $nope zone=z:1m rate=1;', qr/unknown "nope" variable/ ],
+    [ 'llm_token_zone $arg_k zone=z:1m rate=1;' x 2, qr/already a zone "z"/ ],
+    [ 'llm_token_limit burst=1;', qr/no zone= in "llm_token_limit"/ ],
+    [ 'llm_token_limit zone=none;', qr/no "llm_token_zone" of the name "none" in .*:\d+/ ],
+    [ 'llm_token_limit zone=z; llm_token_limit zone=z;', qr/is duplicate/ ],
+    [ 'llm_token_limit zone=z burst=1/m;', qr{invalid amount "1/m"} ],
+    [ 'llm_token_limit zone=z reserve=all;', qr/not a number of tokens: "reserve=all"/ ],
+    [ 'llm_token_limit zone=z dry;', qr/unknown parameter "dry"/ ],
+    [ 'server { location / { llm_token_zone $arg_k zone=z:1m rate=1; } }',
+      qr/"llm_token_zone" directive is not allowed here/ ],
+) {
+    my ($line, $want) = @$_;
+    my ($rc, $out) = LLM::Test->new(http => $line)->check;
+
+    isnt($rc, 0, "refused: $line");
+    like($out, $want, 'with the reason');
+}
+
+my ($rc, $out) = LLM::Test->new(http =>
+    'llm_token_limit zone=late; llm_token_zone $arg_k zone=late:1m rate=1;'
+    )->check;
+
+is($rc, 0, 'a zone may come behind its limit') or diag($out);
+
+
+done_testing();
