@@ -521,6 +521,9 @@ typedef struct {
     uint32_t     idle_s;                /* unload after this idle time; 0:
                                            never */
     int          lazy;                  /* load at the first request */
+    uint32_t     retry_s;               /* a failed load is tried again after
+                                           this time, then after twice as long,
+                                           and so on; 0: it is not */
 } llm_engine_model_t;
 
 /*

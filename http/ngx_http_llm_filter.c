@@ -31,7 +31,8 @@ ngx_http_llm_header_filter(ngx_http_request_t *r)
 {
     if (r == r->main
         && ((ngx_http_llm_is_ours(r) && ngx_http_llm_add_id(r) != NGX_OK)
-            || ngx_http_llm_quota_headers(r) != NGX_OK))
+            || ngx_http_llm_quota_headers(r) != NGX_OK
+            || ngx_http_llm_sunset_headers(r) != NGX_OK))
     {
         return NGX_ERROR;
     }

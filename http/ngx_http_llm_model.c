@@ -33,6 +33,15 @@ static char *ngx_http_llm_model_size(ngx_conf_t *cf,
 static char *ngx_http_llm_model_time(ngx_conf_t *cf,
     ngx_http_llm_model_t *model, ngx_http_llm_param_t *param,
     ngx_str_t *value);
+static char *ngx_http_llm_model_retry(ngx_conf_t *cf,
+    ngx_http_llm_model_t *model, ngx_http_llm_param_t *param,
+    ngx_str_t *value);
+static char *ngx_http_llm_model_text(ngx_conf_t *cf,
+    ngx_http_llm_model_t *model, ngx_http_llm_param_t *param,
+    ngx_str_t *value);
+static char *ngx_http_llm_model_date(ngx_conf_t *cf,
+    ngx_http_llm_model_t *model, ngx_http_llm_param_t *param,
+    ngx_str_t *value);
 static char *ngx_http_llm_model_range(ngx_conf_t *cf,
     ngx_http_llm_model_t *model, ngx_http_llm_param_t *param,
     ngx_str_t *value, int64_t n, const char *what, const char *unit);
@@ -97,6 +106,24 @@ static ngx_http_llm_param_t  ngx_http_llm_params[] = {
     { ngx_string("idle="), ngx_http_llm_model_time,
       at(engine.idle_s), 1, 1 << 30 },
 
+    { ngx_string("retry="), ngx_http_llm_model_retry,
+      at(engine.retry_s), 1, 86400 },
+
+    { ngx_string("owner="), ngx_http_llm_model_text,
+      at(owner), 0, 0 },
+
+    { ngx_string("deprecated="), ngx_http_llm_model_date,
+      at(deprecated), 0, 0 },
+
+    { ngx_string("sunset="), ngx_http_llm_model_date,
+      at(sunset), 0, 0 },
+
+    { ngx_string("successor="), ngx_http_llm_model_text,
+      at(successor), 0, 0 },
+
+    { ngx_string("required"), ngx_http_llm_model_flag,
+      at(required), 0, 0 },
+
     { ngx_string("lazy"), ngx_http_llm_model_flag,
       at(engine.lazy), 0, 0 },
 
@@ -144,6 +171,9 @@ ngx_http_llm_model(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     model->name = value[1];
     model->path = value[2];
     model->max_tokens = -1;
+    ngx_str_set(&model->owner, "nginx");
+    model->file = cf->conf_file->file.name;
+    model->line = cf->conf_file->line;
 
     if (ngx_conf_full_name(cf->cycle, &model->path, 1) != NGX_OK
         || ngx_array_init(&model->aliases, cf->pool, 2, sizeof(ngx_str_t))
@@ -156,6 +186,7 @@ ngx_http_llm_model(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     model->engine.path = (char *) model->path.data;
     model->engine.device = "auto";
     model->engine.parallel = 16;
+    model->engine.retry_s = 1;
 
     seen = 0;
 
@@ -278,6 +309,61 @@ ngx_http_llm_model_time(ngx_conf_t *cf, ngx_http_llm_model_t *model,
     return ngx_http_llm_model_range(cf, model, param, value, n,
                                     "a time such as \"90s\", \"5m\" or "
                                     "\"1h\"", " seconds");
+}
+
+
+/* the same, or "off": 0 */
+
+static char *
+ngx_http_llm_model_retry(ngx_conf_t *cf, ngx_http_llm_model_t *model,
+    ngx_http_llm_param_t *param, ngx_str_t *value)
+{
+    if (value->len == 3 && ngx_memcmp(value->data, "off", 3) == 0) {
+        *(uint32_t *) ((char *) model + param->offset) = 0;
+        return NGX_CONF_OK;
+    }
+
+    return ngx_http_llm_model_time(cf, model, param, value);
+}
+
+
+/* a ngx_str_t */
+
+static char *
+ngx_http_llm_model_text(ngx_conf_t *cf, ngx_http_llm_model_t *model,
+    ngx_http_llm_param_t *param, ngx_str_t *value)
+{
+    if (value->len == 0) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "empty \"%V\" of model \"%V\"", &param->name,
+                           &model->name);
+        return NGX_CONF_ERROR;
+    }
+
+    *(ngx_str_t *) ((char *) model + param->offset) = *value;
+
+    return NGX_CONF_OK;
+}
+
+
+static char *
+ngx_http_llm_model_date(ngx_conf_t *cf, ngx_http_llm_model_t *model,
+    ngx_http_llm_param_t *param, ngx_str_t *value)
+{
+    if (ngx_http_llm_read_date(value, (ngx_http_llm_date_t *)
+                                      ((char *) model + param->offset))
+        == NGX_OK)
+    {
+        return NGX_CONF_OK;
+    }
+
+    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                       "invalid value \"%V%V\" of model \"%V\", it must be "
+                       "a date such as \"2026-12-31\" or "
+                       "\"2026-12-31T12:00:00Z\"",
+                       &param->name, value, &model->name);
+
+    return NGX_CONF_ERROR;
 }
 
 

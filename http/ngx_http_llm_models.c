@@ -3,9 +3,9 @@
  * whole configuration is read, and what the API shows of them.
  *
  * A model file that is missing or broken is not an error of the
- * configuration: it is logged, nginx goes on without it, and requests for the
- * model get 503 with the reason.  But a reload fails if the running
- * configuration is serving this model.
+ * configuration, unless the model is `required`: it is logged, nginx goes on
+ * without it, and requests for the model get 503 with the reason.  But a
+ * reload fails if the running configuration is serving this model.
  */
 
 #include "http/ngx_http_llm_module.h"
@@ -49,6 +49,20 @@ ngx_http_llm_find_model(ngx_http_llm_main_conf_t *mcf, ngx_str_t *name)
 }
 
 
+/* ngx_str_t and llm_str_t differ only in the sign of char */
+
+static llm_str_t
+ngx_http_llm_text(ngx_str_t *s)
+{
+    llm_str_t  text;
+
+    text.len = s->len;
+    text.data = (char *) s->data;
+
+    return text;
+}
+
+
 /* fills mcf->api_models; broken files are named in the log */
 
 char *
@@ -70,15 +84,17 @@ ngx_http_llm_check_models(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf)
 
     for (i = 0; i < mcf->models.nelts; i++) {
 
-        /* ngx_str_t and llm_str_t differ only in the sign of char */
-
-        api[i].name.len = model[i].name.len;
-        api[i].name.data = (char *) model[i].name.data;
+        api[i].name = ngx_http_llm_text(&model[i].name);
         api[i].aliases = (llm_str_t *) model[i].aliases.elts;
         api[i].n_aliases = model[i].aliases.nelts;
         api[i].is_default = model[i].is_default;
         api[i].max_tokens = model[i].max_tokens;
         api[i].created = ngx_time();
+        api[i].owner = ngx_http_llm_text(&model[i].owner);
+        api[i].deprecated = ngx_http_llm_text(&model[i].deprecated.text);
+        api[i].sunset = ngx_http_llm_text(&model[i].sunset.text);
+        api[i].sunset_time = model[i].sunset.time;
+        api[i].successor = ngx_http_llm_text(&model[i].successor);
 
         if (ngx_process == NGX_PROCESS_SIGNALLER
             || ngx_strncmp(model[i].engine.device, "synthetic", 9) == 0)
@@ -103,13 +119,21 @@ ngx_http_llm_check_models(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf)
                 return NGX_CONF_ERROR;
             }
 
+            if (model[i].required) {
+                ngx_log_error(NGX_LOG_EMERG, cf->log, 0,
+                              "model \"%V\" is required and not usable: %s "
+                              "in %V:%ui", &model[i].name, err.msg,
+                              &model[i].file, model[i].line);
+                return NGX_CONF_ERROR;
+            }
+
             ngx_log_error(NGX_LOG_ERR, cf->log, 0,
                           "model \"%V\" is not usable: %s",
                           &model[i].name, err.msg);
         }
     }
 
-    return NGX_CONF_OK;
+    return ngx_http_llm_check_sunset(cf, mcf);
 }
 
 

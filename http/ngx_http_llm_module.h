@@ -5,6 +5,7 @@
  *   ngx_http_llm_module.c      directives, contexts, the two modules
  *   ngx_http_llm_model.c       llm_model
  *   ngx_http_llm_models.c      the models by name, their files checked
+ *   ngx_http_llm_sunset.c      models that are to go
  *   ngx_http_llm_conf.c        llm_api, llm_queue and others, their checks
  *   ngx_http_llm_zone.c        the shared zone, eventfds
  *   ngx_http_llm_process.c     engine and client, worker start and end
@@ -59,6 +60,14 @@
 #define NGX_HTTP_LLM_MAX_ANSWER  64
 
 
+/* a date of the configuration, as it is written; len 0: none */
+
+typedef struct {
+    ngx_str_t                    text;
+    int64_t                      time;          /* seconds since 1970 */
+} ngx_http_llm_date_t;
+
+
 /* a llm_model directive; memory is the cycle's pool */
 
 typedef struct {
@@ -69,6 +78,16 @@ typedef struct {
 
     int32_t                      max_tokens;    /* -1: what is left */
     int                          is_default;
+    int                          required;      /* nginx does not start with a
+                                                   file that is unusable */
+
+    ngx_str_t                    owner;
+    ngx_http_llm_date_t          deprecated;
+    ngx_http_llm_date_t          sunset;        /* from then on it is a 404 */
+    ngx_str_t                    successor;     /* name of a model */
+
+    ngx_str_t                    file;          /* of the directive */
+    ngx_uint_t                   line;
 
     llm_engine_model_t           engine;        /* what the engine gets */
 } ngx_http_llm_model_t;
@@ -402,6 +421,17 @@ ngx_int_t ngx_http_llm_find_model(ngx_http_llm_main_conf_t *mcf,
 /* fills mcf->api_models; broken files are named in the log */
 char *ngx_http_llm_check_models(ngx_conf_t *cf,
     ngx_http_llm_main_conf_t *mcf);
+
+/* ngx_http_llm_sunset.c */
+
+/* a value of deprecated= or sunset=; NGX_ERROR: it is no date */
+ngx_int_t ngx_http_llm_read_date(ngx_str_t *value, ngx_http_llm_date_t *date);
+/* warns of what is over, or soon will be, and of successors that there are
+   not; NGX_CONF_ERROR if dates contradict each other */
+char *ngx_http_llm_check_sunset(ngx_conf_t *cf,
+    ngx_http_llm_main_conf_t *mcf);
+/* Deprecation, Sunset and Link, if the request's model has them */
+ngx_int_t ngx_http_llm_sunset_headers(ngx_http_request_t *r);
 
 /* ngx_http_llm_conf.c */
 

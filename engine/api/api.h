@@ -33,6 +33,13 @@ typedef struct {
     int32_t            max_tokens;      /* default of requests that name
                                            none; -1: what is left */
     int64_t            created;         /* seconds since 1970 */
+    llm_str_t          owner;
+    llm_str_t          deprecated;      /* dates as they were written; len 0:
+                                           none */
+    llm_str_t          sunset;
+    int64_t            sunset_time;     /* seconds since 1970: from then on the
+                                           model is not there; 0: none */
+    llm_str_t          successor;       /* a name, or len 0 */
 } llm_api_model_t;
 
 /* what a location may use */
@@ -128,8 +135,8 @@ uint32_t llm_api_model(const llm_api_t *a);
 /*
  * The index of a model: by exact name, alias, ignoring case, unique part of a
  * name, fallback; an empty name means the default.  -1 and *err if there is
- * none (404 model_not_found), or if it is denied (403 model_not_allowed):
- * whichever way led to it.
+ * none (404 model_not_found), if it is denied (403 model_not_allowed), or if
+ * its sunset is over (404, with its successor): whichever way led to it.
  */
 int32_t llm_api_resolve(const llm_api_conf_t *conf, llm_str_t name,
     llm_err_t *err);

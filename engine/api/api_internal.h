@@ -66,5 +66,7 @@ const llm_flat_t *llm_api_need(llm_err_t *err, const llm_api_at_t *at,
 
 /* names.c: may the location use the i-th model? */
 int llm_api_allowed(const llm_api_conf_t *conf, uint32_t i);
+/* is its sunset over? */
+int llm_api_is_gone(const llm_api_conf_t *conf, uint32_t i);
 
 #endif /* LLM_API_INTERNAL_H */

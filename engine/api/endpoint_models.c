@@ -34,6 +34,35 @@ llm_api_add_sizes(llm_buf_t *out, const llm_api_conf_t *conf, uint32_t model)
 
 
 static void
+llm_api_add_date(llm_buf_t *out, const char *name, llm_str_t value)
+{
+    if (value.len) {
+        (void) llm_buf_addf(out, "%s\"%s\":",
+                            out->data[out->len - 1] == '{' ? "" : ",", name);
+        (void) llm_json_add_string(out, value.data, value.len);
+    }
+}
+
+
+/* that it is to go, when, and what comes in its place */
+
+static void
+llm_api_add_dates(llm_buf_t *out, const llm_api_model_t *m)
+{
+    if (m->deprecated.len == 0 && m->sunset.len == 0) {
+        return;
+    }
+
+    if (llm_buf_adds(out, ",\"deprecation\":{") == LLM_OK) {
+        llm_api_add_date(out, "deprecated", m->deprecated);
+        llm_api_add_date(out, "sunset", m->sunset);
+        llm_api_add_date(out, "successor", m->successor);
+        (void) llm_buf_addc(out, '}');
+    }
+}
+
+
+static void
 llm_api_add_model(llm_buf_t *out, const llm_api_conf_t *conf, uint32_t model)
 {
     uint32_t                i;
@@ -44,8 +73,9 @@ llm_api_add_model(llm_buf_t *out, const llm_api_conf_t *conf, uint32_t model)
     (void) llm_buf_adds(out, "{\"id\":");
     (void) llm_json_add_string(out, m->name.data, m->name.len);
     (void) llm_buf_addf(out, ",\"object\":\"model\",\"created\":%lld,"
-                        "\"owned_by\":\"nginx\",\"aliases\":[",
-                        (long long) m->created);
+                        "\"owned_by\":", (long long) m->created);
+    (void) llm_json_add_string(out, m->owner.data, m->owner.len);
+    (void) llm_buf_adds(out, ",\"aliases\":[");
 
     for (i = 0; i < m->n_aliases; i++) {
         if (i) {
@@ -57,6 +87,7 @@ llm_api_add_model(llm_buf_t *out, const llm_api_conf_t *conf, uint32_t model)
     }
 
     (void) llm_buf_addc(out, ']');
+    llm_api_add_dates(out, m);
     llm_api_add_sizes(out, conf, model);
     (void) llm_buf_addc(out, '}');
 }
@@ -73,7 +104,9 @@ llm_api_add_models(llm_buf_t *out, const llm_api_conf_t *conf)
     (void) llm_buf_adds(out, "{\"object\":\"list\",\"data\":[");
 
     for (i = 0; i < conf->n_models; i++) {
-        if (!llm_api_allowed(conf, i) || ((conf->denied >> i) & 1)) {
+        if (!llm_api_allowed(conf, i) || ((conf->denied >> i) & 1)
+            || llm_api_is_gone(conf, i))
+        {
             continue;
         }
 

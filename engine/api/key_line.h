@@ -22,8 +22,4 @@ void llm_key_reader_free(llm_key_reader_t *rd);
 int llm_key_read_line(llm_key_reader_t *rd, const char *line, size_t len,
     llm_key_t *k, llm_err_t *err);
 
-/* seconds since 1970 of "2026-12-31", "2026-12-31T12:00:00Z" or
-   "2026-12-31T12:00:00+01:00" */
-int llm_key_read_time(llm_str_t s, int64_t *to);
-
 #endif /* LLM_KEY_LINE_H */

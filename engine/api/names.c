@@ -102,6 +102,17 @@ llm_api_allowed(const llm_api_conf_t *conf, uint32_t i)
 }
 
 
+int
+llm_api_is_gone(const llm_api_conf_t *conf, uint32_t i)
+{
+    int64_t  end;
+
+    end = conf->models[i].sunset_time;
+
+    return end && conf->now >= end;
+}
+
+
 /* the model marked as default, or the only one; else -1 */
 
 static int32_t
@@ -122,8 +133,10 @@ llm_api_default_model(const llm_api_conf_t *conf)
             return (int32_t) i;
         }
 
-        only = (int32_t) i;
-        n++;
+        if (!llm_api_is_gone(conf, i)) {
+            only = (int32_t) i;
+            n++;
+        }
     }
 
     return n == 1 ? only : -1;
@@ -181,6 +194,24 @@ llm_api_find_model(const llm_api_conf_t *conf, llm_str_t name, llm_err_t *err)
 }
 
 
+static int32_t
+llm_api_gone(const llm_api_model_t *m, llm_err_t *err)
+{
+    llm_str_t  next;
+
+    next = m->successor;
+
+    (void) llm_fail_with(err, 404, "model_not_found", "model",
+                         "The model '%.*s' is not served since %.*s.%s%.*s%s",
+                         (int) llm_min(m->name.len, 128), m->name.data,
+                         (int) llm_min(m->sunset.len, 32), m->sunset.data,
+                         next.len ? " Use '" : "",
+                         (int) llm_min(next.len, 128), next.data,
+                         next.len ? "'." : "");
+    return -1;
+}
+
+
 int32_t
 llm_api_resolve(const llm_api_conf_t *conf, llm_str_t name, llm_err_t *err)
 {
@@ -189,8 +220,13 @@ llm_api_resolve(const llm_api_conf_t *conf, llm_str_t name, llm_err_t *err)
 
     i = llm_api_find_model(conf, name, err);
 
-    if (i < 0 || !((conf->denied >> i) & 1)) {
-        return i;
+    if (i < 0) {
+        return -1;
+    }
+
+    if (!((conf->denied >> i) & 1)) {
+        return llm_api_is_gone(conf, (uint32_t) i)
+               ? llm_api_gone(&conf->models[i], err) : i;
     }
 
     found = name.len ? name : conf->models[i].name;

@@ -12,7 +12,8 @@
 #define LLM_DEFAULT_CHUNK 512           /* prompt rows of a step */
 #define LLM_SCORE_ROWS    128           /* rows of a step that score echoed
                                            prompts */
-#define LLM_RETRY_MAX     60            /* seconds between tries of a load */
+#define LLM_RETRY_MAX     60u           /* seconds between tries of a load,
+                                           unless the first pause is longer */
 
 
 int
@@ -348,19 +349,20 @@ llm_served_wait(llm_served_t *m)
 void
 llm_served_failed(llm_served_t *m)
 {
-    uint32_t     n;
+    uint32_t     n, most;
     llm_zone_t  *z;
 
     z = m->engine->zone;
+    most = llm_max(m->conf.retry_s, LLM_RETRY_MAX);
 
     m->state = LLM_MODEL_FAILED;
-    m->retry_s = m->retry_s ? llm_min(m->retry_s * 2, LLM_RETRY_MAX) : 1;
+    m->retry_s = m->retry_s ? llm_min(m->retry_s * 2, most) : m->conf.retry_s;
     m->lost = strcmp(m->load_err.code, LLM_DEVICE_LOST) == 0;
 
     if (m->lost) {
         n = llm_min(llm_zone_get(z->models[m->index].losses), 6);
         llm_zone_set(z->models[m->index].losses, n + 1);
-        m->retry_s = llm_min(1u << n, LLM_RETRY_MAX);
+        m->retry_s = llm_min(m->conf.retry_s << n, most);
     }
 
     m->retry_us = llm_now_us() + (uint64_t) m->retry_s * 1000000;

@@ -301,7 +301,8 @@ llm_served_retry(llm_served_t *m, uint64_t now)
         return;
     }
 
-    if (m->state != LLM_MODEL_FAILED || now < m->retry_us
+    if (m->state != LLM_MODEL_FAILED || m->conf.retry_s == 0
+        || now < m->retry_us
         || llm_served_in_use(m))
     {
         return;

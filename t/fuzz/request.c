@@ -21,8 +21,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 
 static const llm_api_model_t  models[] = {
-    { { 4, "demo" }, NULL, 0, 1, -1, 1700000000 },
-    { { 5, "other" }, NULL, 0, 0, 100, 1700000001 }
+    { .name = { 4, "demo" }, .is_default = 1, .max_tokens = -1,
+      .created = 1700000000 },
+    { .name = { 5, "other" }, .max_tokens = 100,
+      .created = 1700000001 }
 };
 
 static const llm_api_conf_t  conf = {

@@ -17,10 +17,15 @@ static const llm_str_t  demo_aliases[] = {
 };
 
 static const llm_api_model_t  models[] = {
-    { { 4, "demo" }, demo_aliases, 2, 1, -1, 1700000000 },
-    { { 8, "Big-Llm7" }, NULL, 0, 0, 200, 1700000001 },
-    { { 8, "big-tiny" }, NULL, 0, 0, -1, 1700000002 },
-    { { 6, "secret" }, NULL, 0, 0, -1, 1700000003 }
+    { .name = { 4, "demo" }, .owner = { 5, "nginx" },
+      .aliases = demo_aliases, .n_aliases = 2, .is_default = 1,
+      .max_tokens = -1, .created = 1700000000 },
+    { .name = { 8, "Big-Llm7" }, .owner = { 5, "nginx" }, .max_tokens = 200,
+      .created = 1700000001 },
+    { .name = { 8, "big-tiny" }, .owner = { 5, "nginx" }, .max_tokens = -1,
+      .created = 1700000002 },
+    { .name = { 6, "secret" }, .owner = { 5, "nginx" }, .max_tokens = -1,
+      .created = 1700000003 }
 };
 
 static const llm_api_conf_t  conf = {

@@ -151,7 +151,8 @@ const llm_api_row_t  llm_api_endpoints[] = {
 /* ---- what the library makes of it ---- */
 
 static const llm_api_model_t  models[] = {
-    { { 4, "demo" }, NULL, 0, 1, -1, 1700000000 }
+    { .name = { 4, "demo" }, .is_default = 1, .max_tokens = -1,
+      .created = 1700000000 }
 };
 
 static const llm_api_conf_t  conf = {

@@ -13,8 +13,8 @@
 
 
 static const llm_api_model_t  models[] = {
-    { { 3, "one" }, NULL, 0, 1, -1, 0 },
-    { { 3, "two" }, NULL, 0, 0, -1, 0 }
+    { .name = { 3, "one" }, .is_default = 1, .max_tokens = -1 },
+    { .name = { 3, "two" }, .max_tokens = -1 }
 };
 
 static const llm_zone_model_t  sizes[] = { { 4 }, { 4 } };

@@ -158,6 +158,7 @@ rig_model(rig_t *r, const char *path, uint32_t ctx, uint32_t parallel)
     m->ctx = ctx;
     m->parallel = parallel;
     m->threads = 2;
+    m->retry_s = 1;
 }
 
 

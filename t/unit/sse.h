@@ -29,7 +29,8 @@
 
 
 static const llm_api_model_t  model = {
-    { 4, "demo" }, NULL, 0, 1, -1, 1700000000
+    .name = { 4, "demo" }, .is_default = 1, .max_tokens = -1,
+    .created = 1700000000
 };
 
 static const llm_api_conf_t  conf = {
