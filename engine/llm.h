@@ -524,6 +524,12 @@ typedef struct {
     uint32_t     retry_s;               /* a failed load is tried again after
                                            this time, then after twice as long,
                                            and so on; 0: it is not */
+    int          warmup;                /* it is ready only when it has run a
+                                           prompt and steps of all widths */
+    /* and these, whose prompts so come into the prefix cache; kept by the
+       caller while the engine lives */
+    const llm_request_t *const  *prompts;
+    uint32_t     n_prompts;
 } llm_engine_model_t;
 
 /*

@@ -121,6 +121,22 @@ ngx_http_llm_set_tenant(ngx_http_llm_ctx_t *ctx, llm_request_t *msg)
 }
 
 
+uint64_t
+ngx_http_llm_hash_tenant(ngx_str_t *tenant)
+{
+    u_char     digest[16];
+    uint64_t   hash;
+    ngx_md5_t  md5;
+
+    ngx_md5_init(&md5);
+    ngx_md5_update(&md5, tenant->data, tenant->len);
+    ngx_md5_final(digest, &md5);
+    ngx_memcpy(&hash, digest, sizeof(uint64_t));
+
+    return hash;
+}
+
+
 /*
  * A request without a tenant counts for its client: the address together with
  * the user name of auth_basic.  Not the name alone: if nothing has checked
@@ -139,22 +155,19 @@ ngx_http_llm_tenant_hash(ngx_http_llm_ctx_t *ctx)
 
     r = ctx->request;
 
-    ngx_md5_init(&md5);
-
     if (ctx->tenant.len) {
-        ngx_md5_update(&md5, ctx->tenant.data, ctx->tenant.len);
+        return ngx_http_llm_hash_tenant(&ctx->tenant);
+    }
 
-    } else {
-        addr = &r->connection->addr_text;
+    addr = &r->connection->addr_text;
 
-        ngx_md5_update(&md5, "", 1);
-        ngx_md5_update(&md5, addr->data, addr->len);
-        ngx_md5_update(&md5, "", 1);
+    ngx_md5_init(&md5);
+    ngx_md5_update(&md5, "", 1);
+    ngx_md5_update(&md5, addr->data, addr->len);
+    ngx_md5_update(&md5, "", 1);
 
-        if (r->headers_in.user.len) {
-            ngx_md5_update(&md5, r->headers_in.user.data,
-                           r->headers_in.user.len);
-        }
+    if (r->headers_in.user.len) {
+        ngx_md5_update(&md5, r->headers_in.user.data, r->headers_in.user.len);
     }
 
     ngx_md5_final(digest, &md5);

@@ -51,6 +51,9 @@ static char *ngx_http_llm_model_aliases(ngx_conf_t *cf,
 static char *ngx_http_llm_model_template(ngx_conf_t *cf,
     ngx_http_llm_model_t *model, ngx_http_llm_param_t *param,
     ngx_str_t *value);
+static char *ngx_http_llm_model_warmup(ngx_conf_t *cf,
+    ngx_http_llm_model_t *model, ngx_http_llm_param_t *param,
+    ngx_str_t *value);
 static char *ngx_http_llm_model_device(ngx_conf_t *cf,
     ngx_http_llm_model_t *model, ngx_http_llm_param_t *param,
     ngx_str_t *value);
@@ -105,6 +108,11 @@ static ngx_http_llm_param_t  ngx_http_llm_params[] = {
 
     { ngx_string("idle="), ngx_http_llm_model_time,
       at(engine.idle_s), 1, 1 << 30 },
+
+    { ngx_string("warmup="), ngx_http_llm_model_warmup, 0, 0, 0 },
+
+    { ngx_string("warmup"), ngx_http_llm_model_flag,
+      at(engine.warmup), 0, 0 },
 
     { ngx_string("retry="), ngx_http_llm_model_retry,
       at(engine.retry_s), 1, 86400 },
@@ -489,6 +497,25 @@ ngx_http_llm_model_template(ngx_conf_t *cf, ngx_http_llm_model_t *model,
     model->engine.template_path = (char *) model->template_path.data;
 
     return NGX_CONF_OK;
+}
+
+
+static char *
+ngx_http_llm_model_warmup(ngx_conf_t *cf, ngx_http_llm_model_t *model,
+    ngx_http_llm_param_t *param, ngx_str_t *value)
+{
+    if (value->len == 0) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "empty \"warmup=\" of model \"%V\"",
+                           &model->name);
+        return NGX_CONF_ERROR;
+    }
+
+    model->warmup = *value;
+    model->engine.warmup = 1;
+
+    return ngx_conf_full_name(cf->cycle, &model->warmup, 1) == NGX_OK
+           ? NGX_CONF_OK : NGX_CONF_ERROR;
 }
 
 

@@ -68,6 +68,7 @@ ngx_http_llm_text(ngx_str_t *s)
 char *
 ngx_http_llm_check_models(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf)
 {
+    char                  *rv;
     llm_err_t              err;
     ngx_uint_t             i;
     llm_api_model_t       *api;
@@ -130,6 +131,14 @@ ngx_http_llm_check_models(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf)
             ngx_log_error(NGX_LOG_ERR, cf->log, 0,
                           "model \"%V\" is not usable: %s",
                           &model[i].name, err.msg);
+        }
+    }
+
+    for (i = 0; i < mcf->models.nelts; i++) {
+        rv = ngx_http_llm_read_warmup(cf, mcf, i);
+
+        if (rv != NGX_CONF_OK) {
+            return rv;
         }
     }
 

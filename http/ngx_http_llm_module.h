@@ -6,6 +6,7 @@
  *   ngx_http_llm_model.c       llm_model
  *   ngx_http_llm_models.c      the models by name, their files checked
  *   ngx_http_llm_sunset.c      models that are to go
+ *   ngx_http_llm_warmup.c      what a model runs before it is ready
  *   ngx_http_llm_conf.c        llm_api, llm_queue and others, their checks
  *   ngx_http_llm_zone.c        the shared zone, eventfds
  *   ngx_http_llm_process.c     engine and client, worker start and end
@@ -81,6 +82,8 @@ typedef struct {
     int                          required;      /* nginx does not start with a
                                                    file that is unusable */
 
+    ngx_str_t                    warmup;        /* full, NUL-terminated; len 0:
+                                                   no file */
     ngx_str_t                    owner;
     ngx_http_llm_date_t          deprecated;
     ngx_http_llm_date_t          sunset;        /* from then on it is a 404 */
@@ -422,6 +425,12 @@ ngx_int_t ngx_http_llm_find_model(ngx_http_llm_main_conf_t *mcf,
 char *ngx_http_llm_check_models(ngx_conf_t *cf,
     ngx_http_llm_main_conf_t *mcf);
 
+/* ngx_http_llm_warmup.c */
+
+/* the file of the i'th model's warm-up, if it has one */
+char *ngx_http_llm_read_warmup(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf,
+    ngx_uint_t i);
+
 /* ngx_http_llm_sunset.c */
 
 /* a value of deprecated= or sunset=; NGX_ERROR: it is no date */
@@ -567,6 +576,8 @@ void ngx_http_llm_body_handler(ngx_http_request_t *r);
 /* model, tenant and priority of a request that was parsed; NGX_ERROR: no
    memory, see body->err */
 ngx_int_t ngx_http_llm_identify(ngx_http_llm_body_t *body);
+/* of a tenant that has a name */
+uint64_t ngx_http_llm_hash_tenant(ngx_str_t *tenant);
 void ngx_http_llm_set_deadlines(ngx_http_llm_ctx_t *ctx, llm_request_t *msg);
 
 /* ngx_http_llm_store.c; with the store's lock held, but for the first two */

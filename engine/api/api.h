@@ -124,6 +124,21 @@ llm_api_t *llm_api_parse(const llm_api_endpoint_t *ep,
     llm_err_t *err);
 void llm_api_free(llm_api_t *a);
 
+/*
+ * A file of requests that a model runs before it is ready (warmup=FILE): on
+ * each line one as a client would send it to chat/completions (it has
+ * "messages") or completions ("prompt"), and beside that "tenant", for only
+ * requests of the same tenant share what is computed.  Empty lines and those
+ * that begin with "#" are skipped.  take() gets each as a message, valid
+ * during the call, that ends with its first token; its tenant is to be set.
+ * LLM_ERROR and *err, which names the line.
+ */
+#define LLM_WARMUP_BYTES  (64u << 20)   /* most bytes of a file */
+typedef int (*llm_warmup_pt)(void *data, llm_request_t *msg, llm_str_t tenant,
+    llm_err_t *err);
+int llm_api_warmup(const char *path, const llm_api_conf_t *conf,
+    llm_warmup_pt take, void *data, llm_err_t *err);
+
 int llm_api_is_stream(const llm_api_t *a);
 /* for the log, empty if there is none: the request's "user", or else its
    "safety_identifier", in LLM_API_LOG_USER bytes, and its "metadata" as JSON,

@@ -56,8 +56,9 @@ llm_api_add_health(llm_buf_t *out, llm_zone_t *z, const llm_api_model_t *m,
                                    : "the engine does not answer";
 
     } else if (*word == 'l') {
-        reason = llm_zone_epoch(z) ? "the model is being loaded"
-                                   : "the engine is starting";
+        reason = llm_zone_epoch(z) == 0 ? "the engine is starting"
+                 : st->permille < 1000 ? "the model is being loaded"
+                 : "the model warms up";
         (void) llm_buf_addf(out, ",\"progress\":%u.%03u",
                             st->permille / 1000, st->permille % 1000);
     }

@@ -206,6 +206,8 @@ struct llm_req_s {
     uint32_t             model;
     uint64_t             serial;        /* order of arrival in the engine */
     llm_req_state_t      state;
+    int                  own;           /* the engine's: no worker has counted
+                                           it */
 
     /* set by the scheduler's thread; a preparation thread reads it to skip
        work that nobody needs; relaxed */

@@ -114,7 +114,6 @@ llm_sched_create(const llm_sched_conf_t *conf, llm_err_t *err)
     }
 
     s->conf = *conf;
-    s->figures = &conf->zone->models[conf->model].figures;
     s->n_kinds = conf->runner.n_window_pages ? 2 : 1;
     s->max_pages = (conf->runner.ctx + LLM_KV_PAGE - 1) / LLM_KV_PAGE;
     s->rows[0] = llm_min(2u * LLM_KV_PAGE, conf->runner.chunk);
@@ -142,10 +141,22 @@ llm_sched_create(const llm_sched_conf_t *conf, llm_err_t *err)
         return NULL;
     }
 
-    llm_zone_set(s->figures->kv_pages, conf->runner.n_pages);
-    llm_zone_set(s->figures->window_pages, conf->runner.n_window_pages);
+    llm_sched_count_in(s, conf->zone);
 
     return s;
+}
+
+
+void
+llm_sched_count_in(llm_sched_t *s, llm_zone_t *z)
+{
+    s->conf.zone = z;
+    s->figures = &z->models[s->conf.model].figures;
+
+    llm_zone_set(s->figures->kv_pages, s->conf.runner.n_pages);
+    llm_zone_set(s->figures->window_pages, s->conf.runner.n_window_pages);
+
+    llm_sched_gauges(s);
 }
 
 

@@ -101,6 +101,8 @@ typedef struct {
 typedef struct llm_sched_s  llm_sched_t;
 
 llm_sched_t *llm_sched_create(const llm_sched_conf_t *conf, llm_err_t *err);
+/* from now on figures are this zone's */
+void llm_sched_count_in(llm_sched_t *s, llm_zone_t *z);
 /* no request may be left */
 void llm_sched_free(llm_sched_t *s);
 

@@ -36,6 +36,7 @@ llm_engine_free(llm_engine_t *e)
     pthread_mutex_destroy(&e->lock);
     pthread_cond_destroy(&e->work);
 
+    llm_nobody_close(&e->nobody);
     free(e->models);
     free(e->peers);
     free((char *) e->backend_dir);
@@ -77,6 +78,12 @@ llm_engine_copy_models(llm_engine_t *e, const llm_engine_conf_t *conf)
         rc |= llm_engine_dup(&m->conf.path);
         rc |= llm_engine_dup(&m->conf.template_path);
         rc |= llm_engine_dup(&m->conf.device);
+    }
+
+    for (i = 0; i < conf->n_models && rc == LLM_OK; i++) {
+        if (e->models[i].conf.warmup && e->nobody.mem == NULL) {
+            rc = llm_nobody_open(&e->nobody, e->n_models);
+        }
     }
 
     return rc ? LLM_ERROR : LLM_OK;

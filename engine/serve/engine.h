@@ -46,6 +46,15 @@ typedef struct {
     size_t               len;
 } llm_rank_text_t;
 
+/* warm.c: requests that the model runs before it is ready, one after another;
+   its state is LOADING meanwhile */
+typedef struct {
+    int                  running;
+    uint32_t             next;          /* the next one's number */
+    uint32_t             n_live;
+    uint64_t             start_us;
+} llm_warm_t;
+
 /* one model of the configuration */
 typedef struct {
     llm_engine_t        *engine;
@@ -94,6 +103,7 @@ typedef struct {
                                            since the last step */
     char                 logged[512];   /* the reason that was logged last */
     int                  unsent;        /* events wait for room */
+    llm_warm_t           warm;
     uint64_t             used_us;       /* when the last request ended */
     double               request_us;    /* average time of a request, about */
 } llm_served_t;
@@ -118,6 +128,16 @@ typedef struct {
     uint32_t             n_slots;
     uint32_t             n_live;
 } llm_peer_t;
+
+/* nobody: the worker whose requests a warm-up's are, in a zone of its own; what
+   it is sent is dropped */
+typedef struct {
+    void                *mem;           /* of the zone; NULL: no model warms
+                                           up */
+    llm_zone_t          *zone;
+    llm_ring_t           up;
+    llm_peer_t           peer;
+} llm_nobody_t;
 
 /* a preparation thread */
 typedef struct {
@@ -146,6 +166,7 @@ struct llm_engine_s {
     uint32_t             n_models;
     llm_peer_t          *peers;
     uint32_t             n_peers;
+    llm_nobody_t         nobody;
 
     pthread_t            scheduler;
     llm_preparer_t       preparers[LLM_ENGINE_PREPARERS];
@@ -222,6 +243,19 @@ llm_prep_answers(const llm_request_t *msg)
 }
 /* sends what there is room for; nonzero if something is left */
 int llm_engine_send_answers(llm_engine_t *e);
+
+/* warm.c */
+/* where the engine's own requests send their events; LLM_ERROR: no memory */
+int llm_nobody_open(llm_nobody_t *n, uint32_t n_models);
+void llm_nobody_close(llm_nobody_t *n);
+/* drops what was sent */
+void llm_nobody_drain(llm_nobody_t *n);
+/* a loaded model begins */
+void llm_warm_begin(llm_served_t *m);
+/* goes on; was there anything to do?  *over: that was the end of it */
+int llm_warm_step(llm_served_t *m, int *over);
+/* it is broken off, or over; its requests have ended */
+void llm_warm_stop(llm_served_t *m);
 
 /* ask.c: requests that run only when their worker agrees */
 void llm_engine_ask(llm_engine_t *e, llm_req_t *r);
@@ -324,8 +358,11 @@ void llm_served_hide(llm_served_t *m, llm_err_t *err);
  * memory; the zone shows that as loading.
  */
 void llm_served_retry(llm_served_t *m, uint64_t now);
-/* takes over the loader's result: state READY or FAILED */
+/* takes over the loader's result: state READY or FAILED, or LOADING while the
+   model warms up */
 void llm_served_loaded(llm_served_t *m);
+/* a loaded model, which has warmed up: state READY */
+void llm_served_open(llm_served_t *m);
 /* waits for the loader, if any, and frees the model; state IDLE */
 void llm_served_unload(llm_served_t *m);
 /* the device is broken: all requests fail with load_err, state FAILED */
@@ -363,6 +400,8 @@ void *llm_engine_main(void *engine);
 /* reqs.c */
 void llm_engine_accept(llm_engine_t *e, llm_peer_t *p,
     const llm_request_t *msg);
+/* a request becomes live */
+void llm_engine_enter(llm_engine_t *e, llm_peer_t *p, llm_req_t *r);
 /* sends the error of a refused request; 1: there is still no room for it */
 int llm_engine_send_refusal(llm_engine_t *e, llm_peer_t *p);
 /* replaces the memory that is counted for a request */

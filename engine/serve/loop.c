@@ -157,7 +157,7 @@ llm_engine_step(llm_engine_t *e, llm_served_t *m)
 static int
 llm_engine_round(llm_engine_t *e, int *unsent)
 {
-    int            busy;
+    int            busy, over;
     uint32_t       i;
     llm_served_t  *m;
 
@@ -204,11 +204,19 @@ llm_engine_round(llm_engine_t *e, int *unsent)
         if (e->models[i].rebuild) {
             llm_served_rebuilt(&e->models[i]);
         }
+
+        busy |= llm_warm_step(&e->models[i], &over);
+
+        if (over) {
+            llm_served_open(&e->models[i]);
+        }
     }
 
     for (i = 0; i < e->n_peers; i++) {
         llm_port_show(&e->peers[i].port);
     }
+
+    llm_nobody_drain(&e->nobody);
 
     return busy;
 }

@@ -85,19 +85,15 @@ llm_served_show(const llm_served_t *m)
 void
 llm_served_loaded(llm_served_t *m)
 {
-    char           device[128];
-    llm_jobs_t     held;
-    llm_req_t     *r;
-    llm_zone_t    *z;
     llm_engine_t  *e;
 
     e = m->engine;
-    z = e->zone;
 
     (void) pthread_join(m->loader, NULL);
-    llm_zone_set(z->models[m->index].wanted, 0);
+    atomic_store(&m->loaded, 0);
 
     if (m->load_err.status || llm_served_ready(m) != LLM_OK) {
+        llm_zone_set(e->zone->models[m->index].wanted, 0);
         llm_served_close(m);
 
         if (m->n_older && strcmp(m->load_err.code, LLM_MEMORY_ERROR) == 0) {
@@ -109,6 +105,29 @@ llm_served_loaded(llm_served_t *m)
         llm_served_fail_held(m);
         return;
     }
+
+    if (m->conf.warmup) {
+        llm_warm_begin(m);
+
+    } else {
+        llm_served_open(m);
+    }
+}
+
+
+void
+llm_served_open(llm_served_t *m)
+{
+    char           device[128];
+    llm_jobs_t     held;
+    llm_req_t     *r;
+    llm_zone_t    *z;
+    llm_engine_t  *e;
+
+    e = m->engine;
+    z = e->zone;
+
+    llm_zone_set(z->models[m->index].wanted, 0);
 
     if (m->model) {
         llm_model_device(m->model, device, sizeof(device));
@@ -161,11 +180,14 @@ llm_served_loaded(llm_served_t *m)
 void
 llm_served_unload(llm_served_t *m)
 {
-    if (m->state == LLM_MODEL_LOADING && !m->rebuild && !m->waits) {
+    if (m->state == LLM_MODEL_LOADING && !m->rebuild && !m->waits
+        && !m->warm.running)
+    {
         __atomic_store_n(&m->cancel, 1, __ATOMIC_RELAXED);
         (void) pthread_join(m->loader, NULL);
     }
 
+    llm_warm_stop(m);
     llm_served_close(m);
 
     m->rebuild = 0;
@@ -203,6 +225,7 @@ llm_served_break(llm_served_t *m)
 {
     llm_err_t  err;
 
+    llm_warm_stop(m);
     llm_served_failed(m);
 
     (void) llm_fail_with(&err, 503, "model_failed", NULL,
@@ -224,7 +247,7 @@ llm_served_rebuild(llm_served_t *m, const llm_err_t *err)
                    "%s failed", m->conf.name,
                    strcmp(err->code, LLM_FILE_ERROR) ? "device" : "file");
 
-    atomic_store(&m->loaded, 0);
+    llm_warm_stop(m);
     m->rebuild = 1;
     m->state = LLM_MODEL_LOADING;
     llm_zone_set(e->zone->models[m->index].permille, 0);

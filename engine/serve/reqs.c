@@ -69,9 +69,19 @@ llm_engine_forget(llm_engine_t *e, llm_req_t *r)
         llm_zone_set(e->zone->models[r->model].figures.waiting, 0);
     }
 
-    llm_zone_release(e->zone, r->model, e->epoch);
-    llm_zone_set(e->zone->models[r->model].retry_after,
-                 llm_engine_retry_after(m));
+    if (r->own) {
+        m->warm.n_live--;
+
+        if (r->err.status) {
+            llm_engine_log(e, LLM_LOG_WARN, "model \"%s\": a request of the "
+                           "warm-up failed: %s", m->conf.name, r->err.msg);
+        }
+
+    } else {
+        llm_zone_release(e->zone, r->model, e->epoch);
+        llm_zone_set(e->zone->models[r->model].retry_after,
+                     llm_engine_retry_after(m));
+    }
 
     llm_req_free(r);
 }
@@ -285,6 +295,23 @@ llm_engine_refuse(llm_engine_t *e, llm_peer_t *p, const llm_request_t *msg,
 
 
 void
+llm_engine_enter(llm_engine_t *e, llm_peer_t *p, llm_req_t *r)
+{
+    r->serial = ++e->serial;
+
+    r->next = e->live;
+    if (e->live) {
+        e->live->prev = r;
+    }
+
+    e->live = r;
+    e->n_live++;
+    p->n_live++;
+    e->models[r->model].n_reqs++;
+}
+
+
+void
 llm_engine_accept(llm_engine_t *e, llm_peer_t *p, const llm_request_t *msg)
 {
     size_t          bytes;
@@ -330,21 +357,10 @@ llm_engine_accept(llm_engine_t *e, llm_peer_t *p, const llm_request_t *msg)
     r->out.to.port = &p->port;
     r->out.to.slot = msg->head.slot;
     r->out.to.ticket = msg->head.ticket;
-    r->serial = ++e->serial;
-
-    r->next = e->live;
-    if (e->live) {
-        e->live->prev = r;
-    }
-
-    e->live = r;
-    e->n_live++;
-    llm_engine_count(e, r, bytes);
-
     p->slots[msg->head.slot] = r;
-    p->n_live++;
-    e->models[r->model].n_reqs++;
 
+    llm_engine_enter(e, p, r);
+    llm_engine_count(e, r, bytes);
     llm_engine_route(e, r);
 }
 

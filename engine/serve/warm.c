@@ -1,0 +1,308 @@
+/*
+ * Warm-up: before a model counts as ready it runs requests of the engine's
+ * own, one after another: a prompt that fills a step; on a device with graphs
+ * a few tokens at each width of a step and each length of a context, so that
+ * all graphs are made; and the prompts of the configuration, which are in the
+ * prefix cache from then on.
+ *
+ * Their events go to a zone of memory of our own that has one worker, nobody,
+ * and so do their figures: a warm-up is in no metric.
+ */
+
+#include "engine/serve/engine.h"
+
+#include <stdio.h>
+
+#define LLM_WARM_RING    (256u << 10)
+#define LLM_WARM_TOKENS  4              /* of an answer: a graph is made when
+                                           its step comes again */
+#define LLM_WARM_SHORT   64u            /* the shortest context */
+#define LLM_WARM_FIT     8              /* what is left of the longest */
+
+
+/* ---- nobody ---- */
+
+int
+llm_nobody_open(llm_nobody_t *n, uint32_t n_models)
+{
+    size_t            size;
+    uint32_t          i;
+    llm_zone_model_t  models[LLM_MAX_MODELS];
+
+    for (i = 0; i < n_models; i++) {
+        models[i].parallel = 1;
+    }
+
+    size = llm_align(llm_zone_size(1, n_models, LLM_WARM_RING), 64);
+    n->mem = aligned_alloc(64, size);
+
+    if (n->mem == NULL) {
+        return LLM_ERROR;
+    }
+
+    memset(n->mem, 0, size);
+
+    n->zone = llm_zone_init(n->mem, 1, models, n_models, LLM_WARM_RING, 1);
+
+    if (n->zone == NULL) {
+        return LLM_ERROR;
+    }
+
+    llm_port_open(&n->peer.port, n->zone, 0, -1);
+    llm_ring_consumer(&n->up, llm_zone_at(n->zone, n->peer.port.worker->up));
+
+    return LLM_OK;
+}
+
+
+void
+llm_nobody_close(llm_nobody_t *n)
+{
+    free(n->mem);
+}
+
+
+void
+llm_nobody_drain(llm_nobody_t *n)
+{
+    if (n->peer.n_live == 0) {
+        return;
+    }
+
+    (void) llm_ring_publish(&n->peer.port.ring);
+
+    while (llm_ring_next(&n->up) != NULL) { /* void */ }
+
+    llm_ring_release(&n->up);
+}
+
+
+/* ---- what is run ---- */
+
+static uint32_t
+llm_warm_longest(const llm_served_t *m)
+{
+    return m->runner.ctx > LLM_WARM_FIT ? m->runner.ctx - LLM_WARM_FIT : 1;
+}
+
+
+/* a request whose prompt is n tokens, any that there are: longer ones begin as
+   shorter ones do; NULL: no memory */
+
+static llm_request_t *
+llm_warm_make(const llm_served_t *m, uint32_t n, uint32_t width,
+    uint32_t flags)
+{
+    size_t             size;
+    int32_t           *ids;
+    uint32_t           i;
+    llm_request_t     *msg;
+    llm_prompt_ref_t  *p;
+
+    size = llm_align(sizeof(*msg) + sizeof(*p) + n * sizeof(*ids), 8);
+
+    msg = calloc(1, size);
+    if (msg == NULL) {
+        return NULL;
+    }
+
+    msg->head.size = (uint32_t) size;
+    msg->head.type = LLM_MSG_REQUEST;
+    msg->model = m->index;
+    msg->kind = LLM_KIND_COMPLETION;
+    msg->task = LLM_TASK_GENERATE;
+    msg->flags = LLM_REQ_IGNORE_EOS|flags;
+    msg->n = width;
+    msg->max_tokens = LLM_WARM_TOKENS;
+    msg->weight = 1000;
+    msg->arrival_us = llm_now_us();
+    msg->salt = 1;                      /* of no tenant's */
+    llm_sampling_default(&msg->sampling);
+    msg->sampling.n_logprobs = -1;
+
+    p = (llm_prompt_ref_t *) (msg + 1);
+    msg->prompts.off = sizeof(*msg);
+    msg->prompts.len = 1;
+    p->is_ids = 1;
+    p->ref.off = (uint32_t) (sizeof(*msg) + sizeof(*p));
+    p->ref.len = n;
+
+    ids = (int32_t *) (p + 1);
+
+    for (i = 0; i < n; i++) {
+        ids[i] = (int32_t) ((i * 7919u + 31) % m->runner.n_vocab);
+    }
+
+    return msg;
+}
+
+
+/* what the model does with a prompt */
+
+static uint32_t
+llm_warm_task(const llm_served_t *m, llm_request_t *msg)
+{
+    llm_err_t  err;
+
+    for (msg->task = LLM_TASK_GENERATE; msg->task <= LLM_TASK_EMBED;
+         msg->task++)
+    {
+        if (llm_prep_task(m, msg, &err) == LLM_OK) {
+            return msg->task;
+        }
+    }
+
+    return LLM_TASK_TOKENIZE;
+}
+
+
+/* a prompt that fills a step */
+
+static llm_request_t *
+llm_warm_fill(const llm_served_t *m)
+{
+    llm_request_t  *msg;
+
+    msg = llm_warm_make(m, llm_min(m->runner.chunk, llm_warm_longest(m)), 1,
+                        LLM_REQ_NO_CACHE);
+    if (msg) {
+        msg->task = llm_warm_task(m, msg);
+    }
+
+    return msg;
+}
+
+
+/* lengths double, and the last one is the longest; widths likewise */
+
+static uint32_t
+llm_warm_doublings(uint32_t from, uint32_t to)
+{
+    uint32_t  n;
+
+    for (n = 1; from < to; from *= 2) {
+        n++;
+    }
+
+    return n;
+}
+
+
+/* the number'th request; NULL: that was the last, or there is no memory */
+
+static llm_request_t *
+llm_warm_request(const llm_served_t *m, uint32_t number)
+{
+    uint32_t              lengths, widths, longest, widest;
+    llm_request_t        *msg, some;
+    const llm_request_t  *given;
+
+    if (number == 0) {
+        return llm_warm_fill(m);
+    }
+
+    number--;
+
+    longest = llm_warm_longest(m);
+    widest = llm_min(m->runner.max_seqs, (uint32_t) LLM_MAX_CHOICES);
+    lengths = llm_warm_doublings(LLM_WARM_SHORT, longest);
+    widths = llm_warm_doublings(1, widest);
+
+    /* a device with graphs overlaps steps */
+
+    memset(&some, 0, sizeof(some));
+
+    if (!m->runner.overlaps || llm_warm_task(m, &some) != LLM_TASK_GENERATE) {
+        lengths = 0;
+    }
+
+    if (number < lengths * widths) {
+        return llm_warm_make(m, llm_min(LLM_WARM_SHORT << number / widths,
+                                        longest),
+                             llm_min(1u << number % widths, widest), 0);
+    }
+
+    number -= lengths * widths;
+
+    if (number >= m->conf.n_prompts) {
+        return NULL;
+    }
+
+    given = m->conf.prompts[number];
+    msg = malloc(given->head.size);
+
+    if (msg) {
+        memcpy(msg, given, given->head.size);
+        msg->arrival_us = llm_now_us();
+    }
+
+    return msg;
+}
+
+
+/* ---- running it ---- */
+
+void
+llm_warm_begin(llm_served_t *m)
+{
+    llm_zone_set(m->engine->zone->models[m->index].permille, 1000);
+    llm_sched_count_in(m->sched, m->engine->nobody.zone);
+
+    m->warm.running = 1;
+    m->warm.next = 0;
+    m->warm.start_us = llm_now_us();
+}
+
+
+int
+llm_warm_step(llm_served_t *m, int *over)
+{
+    llm_req_t      *r;
+    llm_engine_t   *e;
+    llm_request_t  *msg;
+
+    e = m->engine;
+    *over = 0;
+
+    if (!m->warm.running || m->warm.n_live) {
+        return 0;
+    }
+
+    msg = llm_warm_request(m, m->warm.next++);
+    r = msg ? llm_req_create(msg) : NULL;
+
+    if (r == NULL) {
+        llm_engine_log(e, LLM_LOG_NOTICE, "model \"%s\" has warmed up in "
+                       "%.1f s", m->conf.name,
+                       (double) (llm_now_us() - m->warm.start_us) * 1e-6);
+        llm_warm_stop(m);
+        *over = 1;
+
+        return 1;
+    }
+
+    r->own = 1;
+    r->model = m->index;
+    r->out.to.port = &e->nobody.peer.port;
+    r->out.to.slot = UINT32_MAX;
+    m->warm.n_live++;
+
+    llm_engine_enter(e, &e->nobody.peer, r);
+    llm_engine_count(e, r, llm_req_bytes(r));
+    llm_engine_prepare(e, r);
+
+    return 1;
+}
+
+
+void
+llm_warm_stop(llm_served_t *m)
+{
+    if (m->warm.running) {
+        m->warm.running = 0;
+
+        if (m->sched) {
+            llm_sched_count_in(m->sched, m->engine->zone);
+        }
+    }
+}
