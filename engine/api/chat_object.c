@@ -348,9 +348,7 @@ llm_api_write_kwargs(const llm_api_chat_t *b, llm_buf_t *out, llm_err_t *err)
     effort = b->reasoning_effort;
 
     if (effort.len) {
-        if (thinking == -1 && effort.len == 4
-            && memcmp(effort.data, "none", 4) == 0)
-        {
+        if (thinking == -1 && llm_str_is(effort, "none")) {
             thinking = 0;
         }
 

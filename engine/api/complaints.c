@@ -230,15 +230,8 @@ llm_api_check_number(llm_err_t *err, const llm_api_at_t *at,
 int
 llm_api_str_is(const llm_flat_t *v, const char *text)
 {
-    llm_str_t  s;
-
-    if (v == NULL || v->type != LLM_FLAT_STRING) {
-        return 0;
-    }
-
-    s = llm_flat_str(v);
-
-    return s.len == strlen(text) && memcmp(s.data, text, s.len) == 0;
+    return v && v->type == LLM_FLAT_STRING
+           && llm_str_is(llm_flat_str(v), text);
 }
 
 

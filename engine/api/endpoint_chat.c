@@ -162,9 +162,7 @@ llm_api_chat_reasons(llm_api_reader_t *rd, const llm_api_chat_t *b,
     s = b->reasoning_format;
 
     for (i = 0; i < llm_nelems(formats) && s.len; i++) {
-        if (s.len == strlen(formats[i])
-            && memcmp(s.data, formats[i], s.len) == 0)
-        {
+        if (llm_str_is(s, formats[i])) {
             rd->r.flags |= i == 0 ? LLM_REQ_THINK_TEXT : 0;
 
             return i == 0 && (rd->r.flags & LLM_REQ_THINK_MOST)

@@ -61,11 +61,9 @@ llm_api_embedding_format(llm_api_reader_t *rd, const llm_api_embedding_t *b,
 
     s = b->encoding_format;
     memset(&own, 0, sizeof(own));
-    own.as_base64 = s.len == 6 && memcmp(s.data, "base64", 6) == 0;
+    own.as_base64 = llm_str_is(s, "base64");
 
-    if (s.data && !own.as_base64
-        && !(s.len == 5 && memcmp(s.data, "float", 5) == 0))
-    {
+    if (s.data && !own.as_base64 && !llm_str_is(s, "float")) {
         return llm_api_bad_value(err, llm_api_top("encoding_format"),
                                  "Invalid 'encoding_format': it can be "
                                  "'float' or 'base64'.");

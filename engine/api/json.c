@@ -75,14 +75,15 @@ llm_json_fail(llm_json_t *j, const char *at, const char *what)
     }
 
     return llm_fail_with(j->err, 400, NULL, NULL,
-                         LLM_JSON_COMPLAINT "%s at line %zu, column %zu.", what, line, column);
+                         LLM_JSON_COMPLAINT "%s at line %zu, column %zu.",
+                         what, line, column);
 }
 
 
 static int
 llm_json_hex4(const char *p, const char *end)
 {
-    int  i, v, c;
+    int  i, v, digit;
 
     if (end - p < 4) {
         return -1;
@@ -91,19 +92,13 @@ llm_json_hex4(const char *p, const char *end)
     v = 0;
 
     for (i = 0; i < 4; i++) {
-        c = p[i];
+        digit = llm_hex_digit(p[i]);
 
-        if (c >= '0' && c <= '9') {
-            c -= '0';
-
-        } else if ((c | 0x20) >= 'a' && (c | 0x20) <= 'f') {
-            c = (c | 0x20) - 'a' + 10;
-
-        } else {
+        if (digit < 0) {
             return -1;
         }
 
-        v = v * 16 + c;
+        v = v * 16 + digit;
     }
 
     return v;

@@ -5,9 +5,6 @@
 #include "engine/api/json.h"
 #include "engine/api/key_line.h"
 
-#include <stdio.h>
-#include <strings.h>
-
 #define LLM_KEY_VALUES  4096            /* of one line */
 
 
@@ -50,7 +47,7 @@ llm_scope_name(uint32_t bit)
 
 /* ---- times ---- */
 
-/* two or four digits at *p, which is moved behind them */
+/* the number in n digits at *p, which is moved behind them */
 
 static int
 llm_key_digits(const char **p, const char *last, int n, int *to)
@@ -73,7 +70,7 @@ llm_key_digits(const char **p, const char *last, int n, int *to)
 }
 
 
-/* the mark and two digits */
+/* the mark and a number in two digits, of at most max */
 
 static int
 llm_key_part(const char **p, const char *last, char mark, int max, int *to)
@@ -278,15 +275,6 @@ llm_key_set_models(llm_key_reader_t *rd, llm_key_t *k, const llm_flat_t *v,
 /* ---- other members ---- */
 
 static int
-llm_key_hex(char c)
-{
-    return (c >= '0' && c <= '9') ? c - '0'
-           : (c >= 'a' && c <= 'f') ? c - 'a' + 10
-           : (c >= 'A' && c <= 'F') ? c - 'A' + 10 : -1;
-}
-
-
-static int
 llm_key_set_digest(llm_key_t *k, const llm_flat_t *v, llm_err_t *err)
 {
     int        high, low;
@@ -301,8 +289,8 @@ llm_key_set_digest(llm_key_t *k, const llm_flat_t *v, llm_err_t *err)
     s = llm_flat_str(v);
 
     for (i = 0; i < sizeof(k->digest); i++) {
-        high = llm_key_hex(s.data[2 * i]);
-        low = llm_key_hex(s.data[2 * i + 1]);
+        high = llm_hex_digit(s.data[2 * i]);
+        low = llm_hex_digit(s.data[2 * i + 1]);
 
         if (high < 0 || low < 0) {
             return llm_fail(err, "\"sha256\" is not a string of 64 "
@@ -363,14 +351,7 @@ llm_key_add_member(llm_key_reader_t *rd, llm_str_t name, const llm_flat_t *v,
 }
 
 
-static int
-llm_key_is(llm_str_t s, const char *name)
-{
-    return s.len == strlen(name) && memcmp(s.data, name, s.len) == 0;
-}
-
-
-/* LLM_ABSENT: the text has it, too */
+/* all members but the digest are in the text, too */
 
 static int
 llm_key_set(llm_key_reader_t *rd, llm_key_t *k, llm_str_t name,
@@ -380,23 +361,23 @@ llm_key_set(llm_key_reader_t *rd, llm_key_t *k, llm_str_t name,
 
     rc = LLM_OK;
 
-    if (llm_key_is(name, "sha256")) {
+    if (llm_str_is(name, "sha256")) {
         return llm_key_set_digest(k, v, err);
     }
 
-    if (llm_key_is(name, "scopes")) {
+    if (llm_str_is(name, "scopes")) {
         rc = llm_key_set_scopes(k, v, err);
 
-    } else if (llm_key_is(name, "models")) {
+    } else if (llm_str_is(name, "models")) {
         rc = llm_key_set_models(rd, k, v, err);
 
-    } else if (llm_key_is(name, "not_before")) {
+    } else if (llm_str_is(name, "not_before")) {
         rc = llm_key_set_time(&k->not_before, "not_before", v, err);
 
-    } else if (llm_key_is(name, "expires")) {
+    } else if (llm_str_is(name, "expires")) {
         rc = llm_key_set_time(&k->expires, "expires", v, err);
 
-    } else if ((llm_key_is(name, "id") || llm_key_is(name, "tenant"))
+    } else if ((llm_str_is(name, "id") || llm_str_is(name, "tenant"))
                && (v->type != LLM_FLAT_STRING || v->count == 0))
     {
         return llm_fail(err, "\"%.*s\" is not a string with something in it",

@@ -10,13 +10,6 @@
 
 
 static int
-llm_api_str_eq(llm_str_t a, llm_str_t b)
-{
-    return a.len == b.len && memcmp(a.data, b.data, a.len) == 0;
-}
-
-
-static int
 llm_api_lower(int c)
 {
     return (c >= 'A' && c <= 'Z') ? c + 32 : c;
@@ -60,7 +53,7 @@ static int
 llm_api_match_one(llm_str_t known, llm_str_t name, llm_api_match_t how)
 {
     if (how == BY_NAME || how == BY_ALIAS) {
-        return llm_api_str_eq(known, name);
+        return llm_str_eq(known, name);
     }
 
     if (how == BY_CASE) {

@@ -52,6 +52,35 @@ typedef struct {
 
 #define llm_str(lit)     ((llm_str_t) { sizeof(lit) - 1, (lit) })
 
+/* the same bytes; s is this text */
+static inline int
+llm_str_eq(llm_str_t a, llm_str_t b)
+{
+    return a.len == b.len && (a.len == 0 || memcmp(a.data, b.data, a.len) == 0);
+}
+
+
+static inline int
+llm_str_is(llm_str_t s, const char *text)
+{
+    return s.len == strlen(text)
+           && (s.len == 0 || memcmp(s.data, text, s.len) == 0);
+}
+
+
+/* the value of a hexadecimal digit, or -1 */
+static inline int
+llm_hex_digit(int c)
+{
+    if (c >= '0' && c <= '9') {
+        return c - '0';
+    }
+
+    c |= 0x20;
+
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
 
 /*
  * An error.  status is the HTTP status for the client (400 its fault, 500

@@ -163,7 +163,7 @@ llm_span_member(llm_str_t object, const char *key, llm_str_t *value)
     }
 
     for (at = 0; llm_span_next(object, &at, &k, value); ) {
-        if (k.len == strlen(key) && memcmp(k.data, key, k.len) == 0) {
+        if (llm_str_is(k, key)) {
             return 1;
         }
     }

@@ -57,26 +57,17 @@ llm_args_json(llm_args_t *a, llm_str_t text, llm_str_t quote)
 /* ---- an object that has the name in it ---- */
 
 static int
-llm_args_is(llm_str_t s, const char *word)
-{
-    return s.len == strlen(word) && memcmp(s.data, word, s.len) == 0;
-}
-
-
-static int
 llm_args_among(llm_str_t key, llm_str_t own, const char *const *usual,
     size_t n)
 {
     size_t  i;
 
-    if (own.len) {
-        if (own.len == key.len && memcmp(own.data, key.data, own.len) == 0) {
-            return 1;
-        }
+    if (own.len && llm_str_eq(own, key)) {
+        return 1;
     }
 
     for (i = 0; i < n; i++) {
-        if (llm_args_is(key, usual[i])) {
+        if (llm_str_is(key, usual[i])) {
             return 1;
         }
     }
@@ -144,8 +135,8 @@ llm_args_value(llm_args_t *a, llm_str_t value)
 
     value = llm_args_trim(value);
 
-    if (value.len == 0 || llm_args_is(value, "null")
-        || llm_args_is(value, "None") || llm_args_is(value, "\"\""))
+    if (value.len == 0 || llm_str_is(value, "null")
+        || llm_str_is(value, "None") || llm_str_is(value, "\"\""))
     {
         return llm_buf_adds(&a->json, "{}");
     }
@@ -205,7 +196,7 @@ llm_args_object(llm_args_t *a, llm_str_t text, int depth)
         } else if (llm_args_is_args(form, key)) {
             args = value;
 
-        } else if (llm_args_is(key, "function") && value.data[0] == '{') {
+        } else if (llm_str_is(key, "function") && value.data[0] == '{') {
             inner = value;
         }
     }

@@ -62,9 +62,7 @@ llm_tools_find(const llm_tools_t *t, llm_str_t name)
     uint32_t  i;
 
     for (i = 0; i < t->n; i++) {
-        if (t->tool[i].name.len == name.len
-            && memcmp(t->tool[i].name.data, name.data, name.len) == 0)
-        {
+        if (llm_str_eq(t->tool[i].name, name)) {
             return &t->tool[i];
         }
     }

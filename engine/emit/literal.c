@@ -112,25 +112,20 @@ llm_lit_quote(llm_str_t s, llm_buf_t *out)
 static int
 llm_lit_hex(const char *p, const char *end, unsigned *value)
 {
-    int   i;
-    char  c;
+    int  i, digit;
 
     if (end - p < 4) {
         return LLM_ERROR;
     }
 
     for (i = 0, *value = 0; i < 4; i++) {
-        c = p[i];
+        digit = llm_hex_digit(p[i]);
 
-        if (c >= '0' && c <= '9') {
-            *value = *value * 16 + (unsigned) (c - '0');
-
-        } else if ((c | 0x20) >= 'a' && (c | 0x20) <= 'f') {
-            *value = *value * 16 + (unsigned) ((c | 0x20) - 'a' + 10);
-
-        } else {
+        if (digit < 0) {
             return LLM_ERROR;
         }
+
+        *value = *value * 16 + (unsigned) digit;
     }
 
     return LLM_OK;

@@ -119,7 +119,7 @@ llm_live_key(llm_str_t *s, llm_str_t key)
         return rc;
     }
 
-    if (what.len != key.len || memcmp(what.data, key.data, key.len) != 0) {
+    if (!llm_str_eq(what, key)) {
         return LLM_ERROR;
     }
 

@@ -8,13 +8,6 @@
 #define LLM_TYPE_DEPTH  8
 
 
-static int
-llm_types_is(llm_str_t s, const char *word)
-{
-    return s.len == strlen(word) && memcmp(s.data, word, s.len) == 0;
-}
-
-
 static unsigned
 llm_type_named(llm_str_t name)
 {
@@ -31,7 +24,7 @@ llm_type_named(llm_str_t name)
     };
 
     for (i = 0; i < llm_nelems(types); i++) {
-        if (llm_types_is(name, types[i].name)) {
+        if (llm_str_is(name, types[i].name)) {
             return types[i].type;
         }
     }
@@ -93,9 +86,7 @@ llm_type_member(const llm_flat_t *object, llm_str_t key)
     for (k = llm_flat_first(object); k; k = llm_flat_next(object, v)) {
         v = llm_flat_next(object, k);
 
-        if (llm_flat_str(k).len == key.len
-            && memcmp(llm_flat_str(k).data, key.data, key.len) == 0)
-        {
+        if (llm_str_eq(llm_flat_str(k), key)) {
             return v;
         }
     }

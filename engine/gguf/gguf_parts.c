@@ -148,7 +148,7 @@ llm_gguf_same_value(const llm_gguf_kv_t *a, const llm_gguf_kv_t *b)
         s = llm_gguf_next_str(&p);
         t = llm_gguf_next_str(&q);
 
-        if (s.len != t.len || memcmp(s.data, t.data, s.len) != 0) {
+        if (!llm_str_eq(s, t)) {
             return 0;
         }
     }

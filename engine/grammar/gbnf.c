@@ -345,7 +345,7 @@ llm_gbnf_check(llm_gbnf_t *g, uint32_t *root)
             return llm_gbnf_complain(g, i, "is named, but not defined");
         }
 
-        if (r->name.len == 4 && memcmp(r->name.data, "root", 4) == 0) {
+        if (llm_str_is(r->name, "root")) {
             *root = i;
         }
     }

@@ -158,9 +158,7 @@ llm_gbnf_rule(llm_gbnf_t *g, llm_str_t name)
     {
         r = &g->rules.data[id];
 
-        if (r->name.len == name.len
-            && memcmp(r->name.data, name.data, name.len) == 0)
-        {
+        if (llm_str_eq(r->name, name)) {
             return id;
         }
     }

@@ -100,25 +100,19 @@ llm_gbnf_name(llm_gbnf_t *g)
 static int
 llm_gbnf_hex(llm_gbnf_t *g, uint32_t n, uint32_t *cp)
 {
-    char      c;
-    uint32_t  i, d;
+    int       digit;
+    uint32_t  i;
 
     *cp = 0;
 
     for (i = 0; i < n; i++, g->at++) {
-        c = llm_gbnf_peek(g);
+        digit = llm_hex_digit(llm_gbnf_peek(g));
 
-        if (c >= '0' && c <= '9') {
-            d = (uint32_t) (c - '0');
-
-        } else if ((c | 0x20) >= 'a' && (c | 0x20) <= 'f') {
-            d = (uint32_t) ((c | 0x20) - 'a' + 10);
-
-        } else {
+        if (digit < 0) {
             return llm_gbnf_fail(g, "a hexadecimal digit is missing");
         }
 
-        *cp = *cp << 4 | d;
+        *cp = *cp << 4 | (uint32_t) digit;
     }
 
     if (*cp > 0x10ffff || (*cp >= 0xd800 && *cp <= 0xdfff)) {

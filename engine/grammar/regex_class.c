@@ -247,22 +247,19 @@ llm_rxs_class(llm_rxs_t *s, llm_rxs_set_t *set, int all_but, llm_rx_t *rx)
 static int
 llm_rxs_hex(llm_rxs_t *s, uint32_t n, uint32_t *cp)
 {
-    int       c;
+    int       digit;
     uint32_t  i;
 
     *cp = 0;
 
     for (i = 0; i < n; i++) {
-        c = llm_rxs_peek(s);
-        c = c >= '0' && c <= '9' ? c - '0'
-            : (c | 0x20) >= 'a' && (c | 0x20) <= 'f' && c > 0
-              ? (c | 0x20) - 'a' + 10 : -1;
+        digit = llm_hex_digit(llm_rxs_peek(s));
 
-        if (c < 0) {
+        if (digit < 0) {
             return llm_rxs_fail(s, "a hexadecimal digit is missing");
         }
 
-        *cp = *cp << 4 | (uint32_t) c;
+        *cp = *cp << 4 | (uint32_t) digit;
         s->at++;
     }
 

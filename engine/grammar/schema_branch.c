@@ -139,7 +139,7 @@ llm_schema_type(llm_schema_t *s, llm_schema_branch_t *b,
         }
 
         for (i = 0; i < llm_nelems(names); i++) {
-            if (llm_schema_str_eq(llm_flat_str(c), names[i].name)) {
+            if (llm_str_eq(llm_flat_str(c), names[i].name)) {
                 types |= names[i].types;
                 break;
             }

@@ -67,9 +67,7 @@ llm_close_kind(const llm_flat_t *key)
     s = llm_flat_str(key);
 
     for (i = 0; i < llm_nelems(rows); i++) {
-        if (s.len == rows[i].name.len
-            && memcmp(s.data, rows[i].name.data, s.len) == 0)
-        {
+        if (llm_str_eq(s, rows[i].name)) {
             return rows[i].kind;
         }
     }

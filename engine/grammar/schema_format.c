@@ -201,9 +201,7 @@ llm_schema_format(llm_schema_t *s, const llm_flat_t *v, llm_rx_t *rx)
     name = llm_flat_str(v);
 
     for (i = 0; i < llm_nelems(llm_schema_formats); i++) {
-        if (name.len == strlen(llm_schema_formats[i].name)
-            && memcmp(name.data, llm_schema_formats[i].name, name.len) == 0)
-        {
+        if (llm_str_is(name, llm_schema_formats[i].name)) {
             break;
         }
     }

@@ -271,7 +271,6 @@ int llm_schema_too_large(llm_schema_t *s);
 int llm_schema_count(llm_schema_t *s, const llm_flat_t *v, uint32_t *n);
 int llm_schema_is(llm_schema_t *s, const llm_flat_t *v,
     llm_flat_type_t type);
-int llm_schema_str_eq(llm_str_t a, llm_str_t b);
 llm_schema_item_t llm_schema_item(const llm_schema_t *s,
     const llm_flat_t *v, uint32_t flags);
 const llm_flat_t *llm_schema_flat(const llm_schema_t *s,

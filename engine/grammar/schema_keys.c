@@ -20,7 +20,7 @@ llm_schema_find_key(const llm_schema_object_t *o, llm_str_t key,
     {
         e = &o->keys[o->table[i] - 1];
 
-        if (e->hash == hash && llm_schema_str_eq(e->key, key)) {
+        if (e->hash == hash && llm_str_eq(e->key, key)) {
             return e;
         }
     }

@@ -176,7 +176,7 @@ llm_schema_property(const llm_flat_t *schema, llm_str_t key)
     }
 
     for (c = llm_flat_first(v); c; c = llm_flat_next(v, c)) {
-        if (llm_schema_str_eq(llm_flat_str(c), key)) {
+        if (llm_str_eq(llm_flat_str(c), key)) {
             return llm_flat_next(v, c);
         }
 
@@ -199,7 +199,7 @@ llm_schema_requires(const llm_flat_t *schema, llm_str_t key)
 
     for (c = llm_flat_first(v); c; c = llm_flat_next(v, c)) {
         if (c->type == LLM_FLAT_STRING
-            && llm_schema_str_eq(llm_flat_str(c), key))
+            && llm_str_eq(llm_flat_str(c), key))
         {
             return 1;
         }

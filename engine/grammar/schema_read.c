@@ -226,13 +226,6 @@ llm_schema_count(llm_schema_t *s, const llm_flat_t *v, uint32_t *n)
 }
 
 
-int
-llm_schema_str_eq(llm_str_t a, llm_str_t b)
-{
-    return a.len == b.len && memcmp(a.data, b.data, a.len) == 0;
-}
-
-
 llm_schema_item_t
 llm_schema_item(const llm_schema_t *s, const llm_flat_t *v, uint32_t flags)
 {

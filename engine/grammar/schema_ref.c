@@ -93,7 +93,7 @@ llm_schema_add_path(llm_buf_t *b, llm_str_t path)
         seg.len = llm_schema_until(seg, "/");
         n += seg.len;
 
-        if (llm_schema_str_eq(seg, llm_str(".."))) {
+        if (llm_str_eq(seg, llm_str(".."))) {
             while (b->len > begin && b->data[--b->len] != '/') {
                 /* void */
             }
@@ -102,7 +102,7 @@ llm_schema_add_path(llm_buf_t *b, llm_str_t path)
                 (void) llm_buf_addc(b, '/');
             }
 
-        } else if (llm_schema_str_eq(seg, llm_str("."))) {
+        } else if (llm_str_eq(seg, llm_str("."))) {
             if (n == path.len) {
                 (void) llm_buf_addc(b, '/');
             }
@@ -297,9 +297,7 @@ llm_schema_among(llm_str_t key, const char *const *names, size_t n)
     size_t  i;
 
     for (i = 0; i < n; i++) {
-        if (key.len == strlen(names[i])
-            && memcmp(key.data, names[i], key.len) == 0)
-        {
+        if (llm_str_is(key, names[i])) {
             return 1;
         }
     }
@@ -474,7 +472,7 @@ llm_schema_child(const llm_flat_t *v, llm_str_t key)
 
     if (v->type == LLM_FLAT_OBJECT) {
         for (c = llm_flat_first(v); c; c = llm_flat_next(v, c)) {
-            if (llm_schema_str_eq(llm_flat_str(c), key)) {
+            if (llm_str_eq(llm_flat_str(c), key)) {
                 return llm_flat_next(v, c);
             }
 
@@ -541,7 +539,7 @@ llm_schema_anchor(const llm_schema_t *s, const llm_schema_resource_t *r,
     v = NULL;
 
     for (i = 0, n = 0; i < s->n_anchors; i++) {
-        if (!llm_schema_str_eq(s->anchors[i].name, name)) {
+        if (!llm_str_eq(s->anchors[i].name, name)) {
             continue;
         }
 
@@ -582,7 +580,7 @@ llm_schema_find(llm_schema_t *s, const llm_flat_t *ref, int dynamic)
         r = NULL;
 
         for (i = 0; i < s->n_resources; i++) {
-            if (llm_schema_str_eq(s->resources[i].uri, uri)) {
+            if (llm_str_eq(s->resources[i].uri, uri)) {
                 r = &s->resources[i];
                 break;
             }

@@ -42,12 +42,12 @@ llm_schema_string_among(const llm_schema_atom_t *a, llm_str_t text)
 
     if (a->kw == LLM_KW_CONST) {
         return a->value->type == LLM_FLAT_STRING
-               && llm_schema_str_eq(llm_flat_str(a->value), text);
+               && llm_str_eq(llm_flat_str(a->value), text);
     }
 
     for (c = llm_flat_first(a->value); c; c = llm_flat_next(a->value, c)) {
         if (c->type == LLM_FLAT_STRING
-            && llm_schema_str_eq(llm_flat_str(c), text))
+            && llm_str_eq(llm_flat_str(c), text))
         {
             return 1;
         }

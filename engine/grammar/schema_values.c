@@ -340,7 +340,7 @@ llm_schema_not_named(llm_schema_t *s, const llm_schema_object_t *o,
     n = &s->names;
 
     for (i = 0; i < o->n_keys && i < n->n; i++) {
-        if (!llm_schema_str_eq(o->keys[i].key, n->keys[i])) {
+        if (!llm_str_eq(o->keys[i].key, n->keys[i])) {
             break;
         }
     }

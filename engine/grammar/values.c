@@ -12,15 +12,12 @@
 static int
 llm_value_hex(const char *p, uint32_t *value)
 {
-    int   i;
-    char  c;
+    int  i;
 
     *value = 0;
 
     for (i = 0; i < 4; i++) {
-        c = p[i];
-        *value = *value << 4
-                 | (uint32_t) (c <= '9' ? c - '0' : (c | 0x20) - 'a' + 10);
+        *value = *value << 4 | (uint32_t) llm_hex_digit(p[i]);
     }
 
     return 6;

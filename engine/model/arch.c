@@ -33,7 +33,7 @@ llm_desc_arch(const llm_gguf_t *g, llm_desc_t *d, llm_err_t *err)
     }
 
     for (i = 0; i < llm_nelems(llm_archs); i++) {
-        if (llm_arch_is(s, llm_archs[i]->name)) {
+        if (llm_str_is(s, llm_archs[i]->name)) {
             d->arch = llm_archs[i];
             break;
         }

@@ -331,10 +331,4 @@ int llm_desc_tensors(const llm_gguf_t *g, llm_desc_t *d, llm_err_t *err);
 int llm_desc_rank(const llm_gguf_t *g, llm_desc_t *d, llm_err_t *err);
 int llm_desc_dense(const llm_gguf_t *g, const llm_desc_t *d, llm_err_t *err);
 
-static inline int
-llm_arch_is(llm_str_t s, const char *text)
-{
-    return s.len == strlen(text) && memcmp(s.data, text, s.len) == 0;
-}
-
 #endif /* LLM_MODEL_ARCH_H */

@@ -55,7 +55,7 @@ llm_encoder_act(llm_reader_t *r)
     }
 
     for (i = 0; i < llm_nelems(known); i++) {
-        if (llm_arch_is(s, known[i].name)) {
+        if (llm_str_is(s, known[i].name)) {
             break;
         }
     }

@@ -41,7 +41,7 @@ llm_rank_yes(const llm_model_t *m)
     for (i = 0; i < labels->count; i++) {
         s = llm_gguf_next_str(&p);
 
-        if (llm_arch_is(s, "yes")) {
+        if (llm_str_is(s, "yes")) {
             return (uint32_t) i;
         }
     }

@@ -238,7 +238,7 @@ llm_read_is_harmless(llm_str_t name)
     for (i = 0; i < llm_nelems(llm_read_harmless); i++) {
         len = strlen(llm_read_harmless[i]);
 
-        if (llm_arch_is(name, llm_read_harmless[i])
+        if (llm_str_is(name, llm_read_harmless[i])
             || (llm_read_harmless[i][len - 1] == '*' && name.len >= len - 1
                 && memcmp(name.data, llm_read_harmless[i], len - 1) == 0))
         {
@@ -261,7 +261,7 @@ llm_read_refuse(llm_reader_t *r, const llm_gguf_kv_t *kv, llm_str_t name)
     neutral = 0;
 
     for (i = 0; i < llm_nelems(llm_read_reasons); i++) {
-        if (llm_arch_is(name, llm_read_reasons[i].name)) {
+        if (llm_str_is(name, llm_read_reasons[i].name)) {
             what = llm_read_reasons[i].what;
             neutral = llm_read_reasons[i].neutral;
         }

@@ -21,22 +21,22 @@ llm_rope_scale_type(llm_reader_t *r, llm_rope_conf_t *c)
         return rc == LLM_ABSENT ? LLM_OK : rc;
     }
 
-    if (llm_arch_is(s, "none")) {
+    if (llm_str_is(s, "none")) {
         c->scale = LLM_ROPE_SCALE_NONE;
         return LLM_OK;
     }
 
-    if (llm_arch_is(s, "linear")) {
+    if (llm_str_is(s, "linear")) {
         return LLM_OK;
     }
 
-    if (llm_arch_is(s, "yarn")) {
+    if (llm_str_is(s, "yarn")) {
         c->scale = LLM_ROPE_SCALE_YARN;
         return LLM_OK;
     }
 
     /* the factors are tensors */
-    if (llm_arch_is(s, "longrope")
+    if (llm_str_is(s, "longrope")
         && r->d->global_want[LLM_GT_ROPE_LONG] != LLM_WANT_NONE)
     {
         c->scale = LLM_ROPE_SCALE_NONE;

@@ -323,7 +323,6 @@ llm_calls_param(llm_calls_t *c, const llm_tool_t *tool,
 static int
 llm_calls_required(const llm_flat_t *schema, llm_str_t key)
 {
-    llm_str_t          s;
     const llm_flat_t  *v, *list;
 
     list = llm_flat_get(schema, "required");
@@ -333,12 +332,8 @@ llm_calls_required(const llm_flat_t *schema, llm_str_t key)
     }
 
     for (v = llm_flat_first(list); v; v = llm_flat_next(list, v)) {
-        if (v->type == LLM_FLAT_STRING) {
-            s = llm_flat_str(v);
-
-            if (s.len == key.len && memcmp(s.data, key.data, s.len) == 0) {
-                return 1;
-            }
+        if (v->type == LLM_FLAT_STRING && llm_str_eq(llm_flat_str(v), key)) {
+            return 1;
         }
     }
 

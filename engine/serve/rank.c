@@ -82,7 +82,7 @@ llm_rank_frame(const llm_vocab_t *v, llm_buf_t *text)
     (void) llm_buf_add(text, "{query}", 7);
     (void) llm_buf_add(text, eos.data, eos.len);
 
-    if (eos.len == 4 && memcmp(eos.data, "</s>", 4) == 0) {
+    if (llm_str_is(eos, "</s>")) {
         (void) llm_buf_add(text, eos.data, eos.len);
     }
 

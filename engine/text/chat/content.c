@@ -18,7 +18,7 @@ llm_chat_is(const llm_flat_t *v, const char *s)
 
     text = llm_flat_str(v);
 
-    return text.len == strlen(s) && memcmp(text.data, s, text.len) == 0;
+    return llm_str_is(text, s);
 }
 
 

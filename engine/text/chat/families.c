@@ -22,13 +22,6 @@ llm_family_has(llm_str_t src, const char *word)
 }
 
 
-static int
-llm_family_same(llm_str_t a, llm_str_t b)
-{
-    return a.len == b.len && (a.len == 0 || !memcmp(a.data, b.data, a.len));
-}
-
-
 /* adds a form that is not there yet */
 
 static void
@@ -41,10 +34,10 @@ llm_family_add(llm_format_t *f, const llm_form_t *form)
         has = &f->forms[i];
 
         if (has->kind == form->kind && has->bare >= form->bare
-            && llm_family_same(has->open, form->open)
-            && llm_family_same(has->begin, form->begin)
-            && llm_family_same(has->name_end, form->name_end)
-            && llm_family_same(has->key, form->key))
+            && llm_str_eq(has->open, form->open)
+            && llm_str_eq(has->begin, form->begin)
+            && llm_str_eq(has->name_end, form->name_end)
+            && llm_str_eq(has->key, form->key))
         {
             return;
         }

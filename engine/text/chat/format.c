@@ -156,8 +156,7 @@ llm_learn_part(void *data, llm_part_t part, uint32_t call, llm_str_t text)
 
     case LLM_PART_TOOL_NAME:
         k->calls++;
-        k->right += text.len == strlen(want->name)
-                    && memcmp(text.data, want->name, text.len) == 0;
+        k->right += llm_str_is(text, want->name);
         break;
 
     case LLM_PART_TOOL_ARGS:
@@ -317,7 +316,7 @@ llm_chat_learn(llm_chat_t *c, llm_str_t src)
 
     end = llm_learn_tag(llm_learn_trim(end));
 
-    if (f->n_content && end.len && !llm_learn_same(end, f->turn_end)) {
+    if (f->n_content && end.len && !llm_str_eq(end, f->turn_end)) {
         llm_chat_add_mark(f->content_end, &f->n_content_end,
                           llm_chat_mark(f, end));
     }

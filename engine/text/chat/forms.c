@@ -132,7 +132,7 @@ llm_learn_args_key(llm_str_t object, const llm_show_call_t *call, int depth)
     }
 
     while (llm_lit_member(&r, &key, &value) == LLM_OK) {
-        if (llm_learn_is(key, call->key) || llm_learn_is(key, call->name)) {
+        if (llm_str_is(key, call->key) || llm_str_is(key, call->name)) {
             return none;                /* these are the arguments */
         }
 
@@ -201,7 +201,7 @@ llm_learn_params(llm_format_t *f, llm_learn_t *l, size_t name_end)
     form->key_end = llm_chat_mark(f, llm_learn_cut(s, e2, v2));
     form->key_end_text = llm_chat_mark(f, lead);
 
-    if (llm_learn_same(form->key_end, form->key_end_text)) {
+    if (llm_str_eq(form->key_end, form->key_end_text)) {
         form->key_end_text = llm_str("");
     }
 

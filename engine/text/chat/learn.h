@@ -19,8 +19,6 @@ llm_str_t llm_learn_cut(llm_str_t s, size_t from, size_t to);
 /* where a word begins behind `from`; SIZE_MAX: nowhere */
 size_t llm_learn_find(llm_str_t s, const char *word, size_t from);
 llm_str_t llm_learn_trim(llm_str_t s);
-int llm_learn_same(llm_str_t a, llm_str_t b);
-int llm_learn_is(llm_str_t s, const char *word);
 /* the tag that s begins with, <...> or [...]; empty if it is none */
 llm_str_t llm_learn_tag(llm_str_t s);
 /* the first tag of s that stands in other, too; any with other.data NULL */

@@ -43,20 +43,6 @@ llm_learn_trim(llm_str_t s)
 }
 
 
-int
-llm_learn_same(llm_str_t a, llm_str_t b)
-{
-    return a.len == b.len && (a.len == 0 || memcmp(a.data, b.data, a.len) == 0);
-}
-
-
-int
-llm_learn_is(llm_str_t s, const char *word)
-{
-    return s.len == strlen(word) && memcmp(s.data, word, s.len) == 0;
-}
-
-
 static int
 llm_learn_is_word(char c)
 {
@@ -148,7 +134,7 @@ llm_chat_add_pair(llm_format_t *f, llm_str_t open, llm_str_t close)
     llm_pair_t  *pair;
 
     for (i = 0; i < f->n_reasoning; i++) {
-        if (llm_learn_same(f->reasoning[i].open, open)) {
+        if (llm_str_eq(f->reasoning[i].open, open)) {
             return;
         }
     }

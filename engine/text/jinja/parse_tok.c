@@ -49,8 +49,7 @@ llm_jparse_is_op(llm_jcomp_t *c, int op)
 int
 llm_jtok_is_name(const llm_jtok_t *tok, const char *name)
 {
-    return tok->type == LLM_JT_NAME && tok->text.len == strlen(name)
-           && memcmp(tok->text.data, name, tok->text.len) == 0;
+    return tok->type == LLM_JT_NAME && llm_str_is(tok->text, name);
 }
 
 

@@ -476,7 +476,7 @@ static int
 llm_jv_listed(llm_str_t s, const char *const *p)
 {
     for ( /* void */ ; p && *p; p++) {
-        if (s.len == strlen(*p) && memcmp(s.data, *p, s.len) == 0) {
+        if (llm_str_is(s, *p)) {
             return 1;
         }
     }

@@ -27,21 +27,19 @@ llm_vocab_set_kind(llm_vocab_t *v, const llm_gguf_t *g, llm_err_t *err)
         return LLM_ERROR;
     }
 
-    if ((model.len == 4 && memcmp(model.data, "gpt2", 4) == 0)
-        || (model.len == 6 && memcmp(model.data, "gemma4", 6) == 0))
-    {
+    if (llm_str_is(model, "gpt2") || llm_str_is(model, "gemma4")) {
         v->kind = LLM_VOCAB_BPE;
         return LLM_OK;
     }
 
-    if (model.len == 5 && memcmp(model.data, "llama", 5) == 0) {
+    if (llm_str_is(model, "llama")) {
         v->kind = LLM_VOCAB_SPM;
         v->space_prefix = 1;
         v->escape_space = 1;
         return LLM_OK;
     }
 
-    if (model.len == 2 && memcmp(model.data, "t5", 2) == 0) {
+    if (llm_str_is(model, "t5")) {
         v->kind = LLM_VOCAB_UNIGRAM;
         v->space_prefix = 1;
         v->escape_space = 1;
@@ -49,7 +47,7 @@ llm_vocab_set_kind(llm_vocab_t *v, const llm_gguf_t *g, llm_err_t *err)
         return LLM_OK;
     }
 
-    if (model.len == 4 && memcmp(model.data, "bert", 4) == 0) {
+    if (llm_str_is(model, "bert")) {
         v->kind = LLM_VOCAB_WORDPIECE;
         v->lowercase = 1;
         return LLM_OK;
@@ -116,7 +114,7 @@ llm_vocab_set_pretok(llm_vocab_t *v, const llm_gguf_t *g, llm_err_t *err)
     }
 
     if (llm_gguf_get_str(g, "tokenizer.ggml.model", &model, err) == LLM_OK
-        && model.len == 6 && memcmp(model.data, "gemma4", 6) == 0)
+        && llm_str_is(model, "gemma4"))
     {
         name = model;
 
