@@ -6,15 +6,14 @@
 #include "engine/api/api.h"
 #include "engine/api/key_line.h"
 #include "engine/base/sha256.h"
+#include "t/unit/cpu.h"
 #include "t/unit/tap.h"
 
-#include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #define MANY  100000
 
-static char  good_digest[] =            /* of "secret" */
+static const char  good_digest[] =      /* of "secret" */
     "2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b";
 
 
@@ -139,13 +138,13 @@ test_times(void)
 static llm_keys_t *
 table(const char *text, llm_err_t *err)
 {
-    char        *p;
     llm_buf_t    b;
     llm_keys_t  *t;
+    const char  *p;
 
     llm_buf_init(&b, 0);
 
-    for (p = (char *) text; *p; p++) {
+    for (p = text; *p; p++) {
         if (*p == '$') {
             (void) llm_buf_adds(&b, good_digest);
 
@@ -485,21 +484,7 @@ test_files(void)
 }
 
 
-/* many keys; digests with equal beginnings, which a simple hash would put into
-   one place; what is too large */
-
-/* of this thread's own time: others may use the machine */
-
-static uint64_t
-cpu_us(void)
-{
-    struct timespec  ts;
-
-    (void) clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-
-    return (uint64_t) ts.tv_sec * 1000000 + (uint64_t) ts.tv_nsec / 1000;
-}
-
+/* ---- many keys ---- */
 
 static double
 ms_since(uint64_t begin)
@@ -526,48 +511,30 @@ digest_us(const char *text, size_t len)
 
 
 static void
-test_many(void)
+secret_of(uint32_t i, char secret[64])
 {
-    char              secret[64], text[65], (*secrets)[64];
+    snprintf(secret, 64, "sk-llm-abcdefghijklmnopqrstuvwxyz01234567-%08u", i);
+}
+
+
+/* all keys are found by their secrets, in another order than the file's */
+
+static void
+look_up(const llm_keys_t *t)
+{
+    char              id[32], (*secrets)[64];
     double            best;
-    uint32_t          i, found, rest;
+    uint32_t          i, found, round;
     uint64_t          begin;
-    llm_buf_t         b;
-    llm_err_t         err;
-    llm_keys_t       *t;
-    unsigned char     digest[LLM_SHA256_LEN];
     const llm_key_t  *k;
 
-    llm_buf_init(&b, 0);
+    secrets = malloc((size_t) MANY * sizeof(*secrets));
 
     for (i = 0; i < MANY; i++) {
-        snprintf(secret, sizeof(secret),
-                 "sk-llm-abcdefghijklmnopqrstuvwxyz01234567-%08u", i);
-        (void) llm_sha256(secret, strlen(secret), digest);
-        hex(digest, text);
-        (void) llm_buf_addf(&b, "{\"id\":\"key-%u\",\"sha256\":\"%s\","
-                            "\"tenant\":\"t%u\",\"plan\":\"gold\"}\n", i,
-                            text, i / 3);
+        secret_of((i * 7919) % MANY, secrets[i]);
     }
 
-    begin = cpu_us();
-    t = llm_keys_parse(b.data, b.len, &err);
-    printf("# %d keys are read in %.0f ms\n", MANY, ms_since(begin));
-
-    if (!ok(t && llm_keys_count(t) == MANY, "%d keys", MANY)) {
-        printf("# %s\n", err.msg);
-        return;
-    }
-
-    secrets = malloc((size_t) MANY * sizeof(secret));
-
-    for (i = 0; i < MANY; i++) {
-        snprintf(secrets[i], sizeof(secret),
-                 "sk-llm-abcdefghijklmnopqrstuvwxyz01234567-%08u",
-                 (i * 7919) % MANY);
-    }
-
-    for (rest = 0, best = 1e9; rest < 5; rest++) {
+    for (round = 0, best = 1e9; round < 5; round++) {
         begin = cpu_us();
 
         for (i = 0, found = 0; i < MANY; i++) {
@@ -581,18 +548,66 @@ test_many(void)
            digest_us(secrets[0], 50));
     is_int(found, MANY, "all are found");
 
-    memcpy(secret, secrets[MANY - 1], sizeof(secret));
-    free(secrets);
+    k = llm_keys_find(t, secrets[MANY - 1], 50);
+    snprintf(id, sizeof(id), "key-%u", ((MANY - 1) * 7919) % MANY);
+    is_str(member(k, "id"), id, "and each is its own");
 
-    k = llm_keys_find(t, secret, strlen(secret));
-    snprintf(text, sizeof(text), "key-%u", ((MANY - 1) * 7919) % MANY);
-    is_str(member(k, "id"), text, "and each is its own");
+    free(secrets);
+}
+
+
+static void
+test_many(void)
+{
+    char           secret[64], text[65];
+    uint32_t       i;
+    uint64_t       begin;
+    llm_buf_t      b;
+    llm_err_t      err;
+    llm_keys_t    *t;
+    unsigned char  digest[LLM_SHA256_LEN];
+
+    llm_buf_init(&b, 0);
+
+    for (i = 0; i < MANY; i++) {
+        secret_of(i, secret);
+        (void) llm_sha256(secret, strlen(secret), digest);
+        hex(digest, text);
+        (void) llm_buf_addf(&b, "{\"id\":\"key-%u\",\"sha256\":\"%s\","
+                            "\"tenant\":\"t%u\",\"plan\":\"gold\"}\n", i,
+                            text, i / 3);
+    }
+
+    begin = cpu_us();
+    t = llm_keys_parse(b.data, b.len, &err);
+    printf("# %d keys are read in %.0f ms\n", MANY, ms_since(begin));
+    llm_buf_free(&b);
+
+    if (!ok(t && llm_keys_count(t) == MANY, "%d keys", MANY)) {
+        printf("# %s\n", err.msg);
+        return;
+    }
+
+    look_up(t);
 
     begin = cpu_us();
     llm_keys_free(t);
     printf("# they are freed in %.1f ms\n", ms_since(begin));
+}
 
-    b.len = 0;
+
+/* digests that begin alike, which a simple hash would put into one place */
+
+static void
+test_alike(void)
+{
+    uint32_t     i;
+    uint64_t     begin;
+    llm_buf_t    b;
+    llm_err_t    err;
+    llm_keys_t  *t;
+
+    llm_buf_init(&b, 0);
 
     for (i = 0; i < MANY; i++) {
         (void) llm_buf_addf(&b, "{\"id\":\"%u\",\"sha256\":\"%056u%08x\"}\n",
@@ -604,8 +619,18 @@ test_many(void)
     printf("# equal beginnings are read in %.0f ms\n", ms_since(begin));
     ok(t && llm_keys_count(t) == MANY, "equal beginnings");
     llm_keys_free(t);
+    llm_buf_free(&b);
+}
 
-    b.len = 0;
+
+static void
+test_too_large(void)
+{
+    char       line[67];
+    llm_buf_t  b;
+    llm_err_t  err;
+
+    llm_buf_init(&b, 0);
     (void) llm_buf_adds(&b, "{\"id\":\"a\",\"x\":\"");
 
     while (b.len < LLM_KEY_LINE) {
@@ -617,14 +642,13 @@ test_many(void)
        && strstr(err.msg, "more than 16384"), "a long line");
 
     b.len = 0;
+    memset(line, 'x', sizeof(line) - 2);
+    memcpy(line + sizeof(line) - 2, "\n", 2);
 
-    while (b.len < LLM_KEYS_MAX * (size_t) 66) {
-        (void) llm_buf_adds(&b, "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
-                            "xxxxxxxxxxxxxxxxxxxxxxx\n");
+    while (b.len <= LLM_KEYS_MAX * strlen(line)) {
+        (void) llm_buf_adds(&b, line);
     }
 
-    (void) llm_buf_adds(&b, "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
-                        "xxxxxxxxxxxxxxxxxxxxxxx\n");
     ok(llm_keys_parse(b.data, b.len, &err) == NULL
        && strstr(err.msg, "more than 1048576 keys"), "too many lines");
 
@@ -644,6 +668,8 @@ main(void)
     test_models();
     test_files();
     test_many();
+    test_alike();
+    test_too_large();
 
     return done_testing();
 }
