@@ -167,34 +167,18 @@ static inline void
 latent_step(llm_dev_t *dev, const latent_t *t, const llm_vec_t *freq,
     llm_kv_t *kv, llm_act_t **a, uint32_t pos, uint32_t n)
 {
-    uint32_t         i, len, at[OPS_MAX_ROWS], ends[2];
+    uint32_t         i;
     llm_batch_t      b;
     llm_rope_t       rope;
     llm_heads_t      h;
-    static int32_t   tokens[OPS_MAX_ROWS];
     static uint32_t  pages[OPS_MAX_PAGES];
 
     for (i = 0; i < OPS_MAX_PAGES; i++) {
         pages[i] = (i * 37 + 5) % OPS_MAX_PAGES;
     }
 
-    for (i = 0; i < n; i++) {
-        at[i] = pos + i;
-    }
-
-    memset(&b, 0, sizeof(b));
+    ops_seq_batch(&b, pos, n, pages);
     memset(&h, 0, sizeof(h));
-    ends[0] = 0;
-    ends[1] = n;
-    len = pos + n;
-    b.n_tokens = n;
-    b.n_seqs = 1;
-    b.max_pages = OPS_MAX_PAGES;
-    b.tokens = tokens;
-    b.pos = at;
-    b.seq_rows = ends;
-    b.kv_len = &len;
-    b.pages = pages;
 
     rope.kind = t->c->kind;
     rope.n_dims = (t->c->dim_k - t->c->dim_v) / 2 * 2;

@@ -110,33 +110,45 @@ ops_act(llm_dev_t *dev, const float *src, uint32_t rows, uint32_t cols)
 }
 
 
+/* a step of n rows of one sequence, from position pos on, on these pages of
+   OPS_MAX_PAGES; no row wants logits */
+
+static inline void
+ops_seq_batch(llm_batch_t *b, uint32_t pos, uint32_t n, const uint32_t *pages)
+{
+    uint32_t         i;
+    static int32_t   tokens[OPS_MAX_ROWS];
+    static uint32_t  at[OPS_MAX_ROWS], ends[2], len[1];
+
+    for (i = 0; i < n; i++) {
+        at[i] = pos + i;
+    }
+
+    memset(b, 0, sizeof(llm_batch_t));
+    ends[1] = n;
+    len[0] = pos + n;
+
+    b->n_tokens = n;
+    b->n_seqs = 1;
+    b->max_pages = OPS_MAX_PAGES;
+    b->tokens = tokens;
+    b->pos = at;
+    b->seq_rows = ends;
+    b->kv_len = len;
+    b->pages = pages;
+}
+
+
 /* a step of n rows that no attention looks at; all of them want logits */
 
 static inline void
 ops_rows_batch(llm_batch_t *b, uint32_t n)
 {
-    uint32_t         i;
-    static int32_t   tokens[OPS_MAX_ROWS];
-    static uint32_t  rows[OPS_MAX_ROWS], ends[2], len[1];
-    static uint32_t  pages[OPS_MAX_ROWS / LLM_KV_PAGE + 1];
+    static const uint32_t  pages[OPS_MAX_PAGES];
 
-    for (i = 0; i < n; i++) {
-        rows[i] = i;
-    }
-
-    memset(b, 0, sizeof(llm_batch_t));
-    ends[1] = len[0] = n;
-
-    b->n_tokens = n;
-    b->n_seqs = 1;
+    ops_seq_batch(b, 0, n, pages);
     b->n_out = n;
-    b->max_pages = llm_nelems(pages);
-    b->tokens = tokens;
-    b->pos = rows;
-    b->seq_rows = ends;
-    b->kv_len = len;
-    b->pages = pages;
-    b->out_rows = rows;
+    b->out_rows = b->pos;               /* row 0 has position 0 */
 }
 
 

@@ -116,7 +116,6 @@ typedef struct {
 static void
 attn_step(attn_t *a, const float *data, uint32_t pos, uint32_t n, float *out)
 {
-    uint32_t           i, len, at[OPS_MAX_ROWS], ends[2];
     const float       *k, *v;
     llm_batch_t        b;
     const llm_ops_t   *o = a->dev->ops;
@@ -128,22 +127,7 @@ attn_step(attn_t *a, const float *data, uint32_t pos, uint32_t n, float *out)
     o->write(a->dev, a->k, 0, n, k + (size_t) pos * K_COLS);
     o->write(a->dev, a->v, 0, n, v + (size_t) pos * V_COLS);
 
-    for (i = 0; i < n; i++) {
-        at[i] = pos + i;
-    }
-
-    memset(&b, 0, sizeof(b));
-    ends[0] = 0;
-    ends[1] = n;
-    len = pos + n;
-    b.n_tokens = n;
-    b.n_seqs = 1;
-    b.max_pages = OPS_MAX_PAGES;
-    b.pos = at;
-    b.seq_rows = ends;
-    b.kv_len = &len;
-    b.pages = a->pages;
-
+    ops_seq_batch(&b, pos, n, a->pages);
     o->begin(a->dev, &b, NULL);
     o->rope_kv(a->dev, &a->h, &a->rope, a->q, a->k, a->v, a->kv);
     o->attention(a->dev, &a->h, a->q, a->kv, a->out);
