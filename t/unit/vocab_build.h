@@ -71,7 +71,6 @@ static const tiny_token_t  bpe_added[] = {
 #define SPM_MARK_A  265
 #define SPM_MARK_ABC  267
 #define SPM_INST    268
-#define SPM_SIZE    269
 
 static const tiny_token_t  spm_pieces[] = {
     { "\xe2\x96\x81", LLM_TOKEN_NORMAL, -10 },
@@ -258,25 +257,27 @@ tiny_bpe(llm_buf_t *b, const tiny_vocab_t *c)
 }
 
 
-static inline void
-tiny_spm(llm_buf_t *b, const tiny_vocab_t *c)
+/* tokens of SentencePiece's kinds of vocabularies: three of its own, the bytes,
+   then these pieces and what the change adds; returns their number */
+
+static inline size_t
+tiny_sp_tokens(llm_buf_t *b, const tiny_vocab_t *c, const tiny_token_t *pieces,
+    size_t n_pieces, float scores[300])
 {
-    char      text[16];
-    size_t    i, n;
-    float     scores[300] = { 0 };
-    uint8_t   types[300];
+    char     text[16];
+    size_t   i, n;
+    uint8_t  types[300];
 
     static const char  *first[] = { "<unk>", "<s>", "</s>" };
 
     memset(types, LLM_TOKEN_BYTE, sizeof(types));
+    memset(scores, 0, 300 * sizeof(float));
     types[0] = LLM_TOKEN_UNKNOWN;
     types[1] = LLM_TOKEN_CONTROL;
     types[2] = LLM_TOKEN_CONTROL;
 
-    tiny_begin(b, c, 3 + !c->no_scores);
-    gguf_kv_str(b, "tokenizer.ggml.model", c->model ? c->model : "llama");
     gguf_kv_array(b, "tokenizer.ggml.tokens", LLM_GGUF_STR,
-                  SPM_SIZE + (c->token != NULL));
+                  3 + 256 + n_pieces + (c->token != NULL));
 
     for (n = 0; n < 3; n++) {
         gguf_str(b, first[n], strlen(first[n]));
@@ -287,14 +288,28 @@ tiny_spm(llm_buf_t *b, const tiny_vocab_t *c)
         gguf_str(b, text, strlen(text));
     }
 
-    for (i = 0; i < llm_nelems(spm_pieces); i++, n++) {
-        gguf_str(b, spm_pieces[i].text, strlen(spm_pieces[i].text));
-        types[n] = (uint8_t) spm_pieces[i].type;
-        scores[n] = spm_pieces[i].score;
+    for (i = 0; i < n_pieces; i++, n++) {
+        gguf_str(b, pieces[i].text, strlen(pieces[i].text));
+        types[n] = (uint8_t) pieces[i].type;
+        scores[n] = pieces[i].score;
     }
 
     n = tiny_extra(b, c, types, n);
     tiny_types(b, c, types, n);
+
+    return n;
+}
+
+
+static inline void
+tiny_spm(llm_buf_t *b, const tiny_vocab_t *c)
+{
+    float   scores[300];
+    size_t  n;
+
+    tiny_begin(b, c, 3 + !c->no_scores);
+    gguf_kv_str(b, "tokenizer.ggml.model", c->model ? c->model : "llama");
+    n = tiny_sp_tokens(b, c, spm_pieces, llm_nelems(spm_pieces), scores);
 
     if (c->nan_score) {
         scores[7] = __builtin_nanf("");
@@ -312,41 +327,13 @@ tiny_spm(llm_buf_t *b, const tiny_vocab_t *c)
 static inline void
 tiny_unigram(llm_buf_t *b, const tiny_vocab_t *c)
 {
-    char      text[16];
-    size_t    i, n;
-    float     scores[300] = { 0 };
-    map_t    *m;
-    uint8_t   types[300];
-
-    static const char  *first[] = { "<unk>", "<s>", "</s>" };
-
-    memset(types, LLM_TOKEN_BYTE, sizeof(types));
-    types[0] = LLM_TOKEN_UNKNOWN;
-    types[1] = LLM_TOKEN_CONTROL;
-    types[2] = LLM_TOKEN_CONTROL;
+    float   scores[300];
+    size_t  n;
+    map_t  *m;
 
     tiny_begin(b, c, 4 + !c->no_map);
     gguf_kv_str(b, "tokenizer.ggml.model", c->model ? c->model : "t5");
-    gguf_kv_array(b, "tokenizer.ggml.tokens", LLM_GGUF_STR,
-                  3 + 256 + llm_nelems(ug_pieces) + (c->token != NULL));
-
-    for (n = 0; n < 3; n++) {
-        gguf_str(b, first[n], strlen(first[n]));
-    }
-
-    for (i = 0; i < 256; i++, n++) {
-        snprintf(text, sizeof(text), "<0x%02X>", (unsigned) i);
-        gguf_str(b, text, strlen(text));
-    }
-
-    for (i = 0; i < llm_nelems(ug_pieces); i++, n++) {
-        gguf_str(b, ug_pieces[i].text, strlen(ug_pieces[i].text));
-        types[n] = (uint8_t) ug_pieces[i].type;
-        scores[n] = ug_pieces[i].score;
-    }
-
-    n = tiny_extra(b, c, types, n);
-    tiny_types(b, c, types, n);
+    n = tiny_sp_tokens(b, c, ug_pieces, llm_nelems(ug_pieces), scores);
     gguf_kv_array(b, "tokenizer.ggml.scores", LLM_GGUF_F32, n);
     (void) llm_buf_add(b, scores, n * sizeof(float));
 
