@@ -29,21 +29,9 @@ template<int R> struct llm_lat_state_t {
 template<int R> static __device__ __forceinline__ void
 llm_lat_clear(llm_lat_state_t<R> &st)
 {
-    int  m, n, i;
-
     st.max = -INFINITY;
     st.sum = 0;
-
-#pragma unroll
-    for (m = 0; m < llm_lat_shape<R>::VM; m++) {
-#pragma unroll
-        for (n = 0; n < llm_lat_shape<R>::VN; n++) {
-#pragma unroll
-            for (i = 0; i < 4; i++) {
-                st.acc[m][n][i] = 0;
-            }
-        }
-    }
+    llm_zero<llm_lat_shape<R>::VM, llm_lat_shape<R>::VN>(st.acc);
 }
 
 
@@ -54,7 +42,7 @@ llm_lat_clear(llm_lat_state_t<R> &st)
 template<int R> static __device__ __forceinline__ void
 llm_lat_scores(const llm_lat_block_t &b, const uint16_t *ks)
 {
-    int              j, m, n;
+    int              m, n;
     float           *s;
     uint32_t         c, end, half, lane, warp, row, col;
     const uint16_t  *q, *k;
@@ -76,13 +64,7 @@ llm_lat_scores(const llm_lat_block_t &b, const uint16_t *ks)
     c = half ? (b.steps + 1) / 2 * 32 : 0;
     end = (half ? b.steps : (b.steps + 1) / 2) * 32;
 
-#pragma unroll
-    for (m = 0; m < SM; m++) {
-#pragma unroll
-        for (n = 0; n < SN; n++) {
-            acc[m][n][0] = acc[m][n][1] = acc[m][n][2] = acc[m][n][3] = 0;
-        }
-    }
+    llm_zero<SM, SN>(acc);
 
 #pragma unroll 3
     for ( /* void */ ; c < end; c += 32) {
@@ -97,16 +79,7 @@ llm_lat_scores(const llm_lat_block_t &b, const uint16_t *ks)
             llm_ldmatrix_x4<0>(kf[n], k + n * 8 * b.stride + c);
         }
 
-#pragma unroll
-        for (j = 0; j < 2; j++) {
-#pragma unroll
-            for (m = 0; m < SM; m++) {
-#pragma unroll
-                for (n = 0; n < SN; n++) {
-                    llm_mma_f16(acc[m][n], qf[m][j], kf[n] + 2 * j);
-                }
-            }
-        }
+        llm_mma_tiles<SM, SN>(acc, qf, kf, 0);
     }
 
     s = b.s + (half * R + row + lane / 4) * LLM_LAT_SCORES + col

@@ -727,7 +727,7 @@ static const llm_ops_t  llm_ops_cuda = {
     llm_cuda_delta,
     llm_cuda_scan,
     llm_cuda_pieces,
-    llm_cuda_heads_create,
+    llm_cuda_experts_create,            /* of heads: packed alike */
     llm_cuda_linear_heads,
     llm_cuda_weight_scale,
     NULL

@@ -372,6 +372,24 @@ llm_mma_bf16(float d[4], const uint32_t a[4], const uint32_t b[2])
 }
 
 
+template<int MT, int NT> static __device__ __forceinline__ void
+llm_zero(float acc[MT][NT][4])
+{
+    int  m, n, i;
+
+#pragma unroll
+    for (m = 0; m < MT; m++) {
+#pragma unroll
+        for (n = 0; n < NT; n++) {
+#pragma unroll
+            for (i = 0; i < 4; i++) {
+                acc[m][n][i] = 0;
+            }
+        }
+    }
+}
+
+
 /* acc += MT tiles of 16 rows by NT of 8 columns, over 32 of K */
 
 template<int MT, int NT> static __device__ __forceinline__ void

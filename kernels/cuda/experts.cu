@@ -356,38 +356,9 @@ llm_experts_products(llm_cuda_t *d, const llm_choice_t *c,
     const llm_expert_args_t *a, uint32_t n)
 {
     switch (a->p[0].w.cls) {
-
-    case LLM_CLASS_FP8:
-        llm_experts_launch<LLM_CLASS_FP8>(d, c, a, n);
-        break;
-
-    case LLM_CLASS_MINS:
-        llm_experts_launch<LLM_CLASS_MINS>(d, c, a, n);
-        break;
-
-    case LLM_CLASS_CODED:
-        llm_experts_launch<LLM_CLASS_CODED>(d, c, a, n);
-        break;
-
-    case 4:
-        llm_experts_launch<4>(d, c, a, n);
-        break;
-
-    case 5:
-        llm_experts_launch<5>(d, c, a, n);
-        break;
-
-    case 6:
-        llm_experts_launch<6>(d, c, a, n);
-        break;
-
-    case LLM_CLASS_16:
-        llm_experts_launch<LLM_CLASS_16>(d, c, a, n);
-        break;
-
-    default:
-        llm_experts_launch<8>(d, c, a, n);
-        break;
+    LLM_CLASS_CASE(LLM_CLASS_FP8, llm_experts_launch, d, c, a, n)
+    LLM_CLASS_CASE(LLM_CLASS_16, llm_experts_launch, d, c, a, n)
+    LLM_QUANT_CASES(llm_experts_launch, d, c, a, n)
     }
 }
 

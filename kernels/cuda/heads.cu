@@ -15,6 +15,8 @@
 
 #define LLM_HEADS_WARPS  4
 #define LLM_HEADS_COLS   128            /* of a piece of x */
+#define LLM_HEADS_STRIDE (LLM_HEADS_COLS + 8)   /* of its rows, so that they
+                                                   are in different banks */
 
 typedef struct {
     const uint32_t   *count;            /* number of rows */
@@ -32,16 +34,6 @@ typedef struct {
     int               y_is16;
     int               bf16;
 } llm_heads_args_t;
-
-
-llm_weight_t *
-llm_cuda_heads_create(llm_dev_t *dev, uint32_t type, uint32_t n_heads,
-    uint32_t n_out, uint32_t n_in, const void *src, size_t stride,
-    llm_err_t *err)
-{
-    return llm_cuda_experts_create(dev, type, n_heads, n_out, n_in, src,
-                                   stride, err);
-}
 
 
 /* eight elements of x from `at` on, 16-bit; of them only n are there */
@@ -95,7 +87,7 @@ llm_heads_stage(const llm_heads_args_t &a, uint32_t head, uint32_t row0,
     int       n;
     uint32_t  i, r, c;
 
-    enum { STRIDE = LLM_HEADS_COLS + 8, CHUNKS = LLM_HEADS_COLS / 8 };
+    enum { CHUNKS = LLM_HEADS_COLS / 8 };
 
 #pragma unroll
     for (i = threadIdx.x; i < ROWS * CHUNKS; i += LLM_HEADS_WARPS * 32) {
@@ -103,7 +95,7 @@ llm_heads_stage(const llm_heads_args_t &a, uint32_t head, uint32_t row0,
         c = i % CHUNKS * 8;
         n = row0 + r < rows ? (int) a.n_in - (int) (col + c) : 0;
 
-        *(uint4 *) (s + r * STRIDE + c)
+        *(uint4 *) (s + r * LLM_HEADS_STRIDE + c)
             = llm_heads_eight(a, (size_t) (row0 + r) * a.x_cols
                                  + head * a.x_dim + col + c, n);
     }
@@ -119,8 +111,6 @@ llm_heads_block(const llm_packed_t &p, uint32_t tile, uint32_t block,
     int       m, n;
     uint32_t  lane, t, w[MT][2][4], b[NT][4];
 
-    enum { STRIDE = LLM_HEADS_COLS + 8 };
-
     lane = threadIdx.x % 32;
 
 #pragma unroll
@@ -132,8 +122,8 @@ llm_heads_block(const llm_packed_t &p, uint32_t tile, uint32_t block,
 
 #pragma unroll
     for (n = 0; n < NT; n++) {
-        llm_ldmatrix_x4<0>(b[n], s + ((uint32_t) n * 8 + lane % 8) * STRIDE
-                                 + lane / 8 * 8);
+        llm_ldmatrix_x4<0>(b[n], s + ((uint32_t) n * 8 + lane % 8)
+                                     * LLM_HEADS_STRIDE + lane / 8 * 8);
     }
 
     llm_mma_tiles<MT, NT>(acc, w, b, bf16);
@@ -259,7 +249,7 @@ llm_heads_launch(llm_cuda_t *d, uint32_t rows, uint32_t n_heads,
                dim3((a.w.row_tiles + tiles - 1) / tiles, n_heads,
                     (rows + NT * 8 - 1) / (NT * 8)),
                LLM_HEADS_WARPS * 32,
-               NT * 8 * (LLM_HEADS_COLS + 8) * sizeof(uint16_t), d->stream,
+               NT * 8 * LLM_HEADS_STRIDE * sizeof(uint16_t), d->stream,
                a);
 }
 
@@ -314,37 +304,8 @@ llm_cuda_linear_heads(llm_dev_t *dev, llm_rows_t which,
     a.bf16 = d->bf16;
 
     switch (w->cls) {
-
-    case LLM_CLASS_FP8:
-        llm_heads_class<LLM_CLASS_FP8>(d, rows, n, a);
-        break;
-
-    case LLM_CLASS_MINS:
-        llm_heads_class<LLM_CLASS_MINS>(d, rows, n, a);
-        break;
-
-    case LLM_CLASS_CODED:
-        llm_heads_class<LLM_CLASS_CODED>(d, rows, n, a);
-        break;
-
-    case 4:
-        llm_heads_class<4>(d, rows, n, a);
-        break;
-
-    case 5:
-        llm_heads_class<5>(d, rows, n, a);
-        break;
-
-    case 6:
-        llm_heads_class<6>(d, rows, n, a);
-        break;
-
-    case LLM_CLASS_16:
-        llm_heads_class<LLM_CLASS_16>(d, rows, n, a);
-        break;
-
-    default:
-        llm_heads_class<8>(d, rows, n, a);
-        break;
+    LLM_CLASS_CASE(LLM_CLASS_FP8, llm_heads_class, d, rows, n, a)
+    LLM_CLASS_CASE(LLM_CLASS_16, llm_heads_class, d, rows, n, a)
+    LLM_QUANT_CASES(llm_heads_class, d, rows, n, a)
     }
 }

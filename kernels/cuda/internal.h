@@ -413,9 +413,6 @@ int llm_cuda_weight_scale(llm_dev_t *dev, llm_weight_t *w,
 llm_weight_t *llm_cuda_experts_create(llm_dev_t *dev, uint32_t type,
     uint32_t n_experts, uint32_t n_out, uint32_t n_in, const void *src,
     size_t stride, llm_err_t *err);
-llm_weight_t *llm_cuda_heads_create(llm_dev_t *dev, uint32_t type,
-    uint32_t n_heads, uint32_t n_out, uint32_t n_in, const void *src,
-    size_t stride, llm_err_t *err);
 void llm_cuda_linear_heads(llm_dev_t *dev, llm_rows_t rows,
     const llm_weight_t *w, const llm_act_t *x, llm_act_t *y);
 llm_choice_t *llm_cuda_choice_create(llm_dev_t *dev,

@@ -68,6 +68,25 @@
 #define LLM_CLASS_K16      LLM_CLASS_CODED
 #define LLM_CLASS_M16      LLM_CLASS_MINS
 
+/*
+ * In a switch over the class of a packed matrix: calls of f<CLS>(...), of one
+ * class, and of all that quantised types have.
+ */
+#define LLM_CLASS_CASE(CLS, f, ...)                                          \
+    case CLS:                                                                \
+        f<CLS>(__VA_ARGS__);                                                 \
+        break;
+
+#define LLM_QUANT_CASES(f, ...)                                              \
+    LLM_CLASS_CASE(LLM_CLASS_MINS, f, __VA_ARGS__)                           \
+    LLM_CLASS_CASE(LLM_CLASS_CODED, f, __VA_ARGS__)                          \
+    LLM_CLASS_CASE(4, f, __VA_ARGS__)                                        \
+    LLM_CLASS_CASE(5, f, __VA_ARGS__)                                        \
+    LLM_CLASS_CASE(6, f, __VA_ARGS__)                                        \
+    default:                                                                 \
+        f<8>(__VA_ARGS__);                                                   \
+        break;
+
 #define LLM_CODED_UNIT     128.0f
 
 typedef struct {
@@ -179,24 +198,6 @@ static __device__ __forceinline__ uint32_t
 llm_k_part(uint32_t blocks, uint32_t i)
 {
     return (uint32_t) ((uint64_t) blocks * i / LLM_K_PARTS);
-}
-
-
-template<int MT, int NT> static __device__ __forceinline__ void
-llm_zero(float acc[MT][NT][4])
-{
-    int  m, n, i;
-
-#pragma unroll
-    for (m = 0; m < MT; m++) {
-#pragma unroll
-        for (n = 0; n < NT; n++) {
-#pragma unroll
-            for (i = 0; i < 4; i++) {
-                acc[m][n][i] = 0;
-            }
-        }
-    }
 }
 
 

@@ -328,6 +328,15 @@ llm_k_unpack(llm_packed_t p, uint32_t tile_row, uint16_t *y, int bf16)
 }
 
 
+template<int CLS> static void
+llm_unpack_class(llm_cuda_t *d, const llm_packed_t *p, dim3 grid,
+    uint32_t tile, uint16_t *y)
+{
+    llm_launch(llm_k_unpack<CLS>, grid, 32, 0, d->stream, *p, tile, y,
+               d->bf16);
+}
+
+
 void
 llm_unpack_rows(llm_cuda_t *d, const llm_packed_t *p, uint32_t first,
     uint32_t n, uint16_t *y)
@@ -339,36 +348,7 @@ llm_unpack_rows(llm_cuda_t *d, const llm_packed_t *p, uint32_t first,
     grid = dim3(p->blocks, (n + LLM_TILE_ROWS - 1) / LLM_TILE_ROWS);
 
     switch (p->cls) {
-
-    case LLM_CLASS_MINS:
-        llm_launch(llm_k_unpack<LLM_CLASS_MINS>, grid, 32, 0, d->stream, *p,
-                   tile, y, d->bf16);
-        break;
-
-    case LLM_CLASS_CODED:
-        llm_launch(llm_k_unpack<LLM_CLASS_CODED>, grid, 32, 0, d->stream, *p,
-                   tile, y, d->bf16);
-        break;
-
-    case 4:
-        llm_launch(llm_k_unpack<4>, grid, 32, 0, d->stream, *p, tile, y,
-                   d->bf16);
-        break;
-
-    case 5:
-        llm_launch(llm_k_unpack<5>, grid, 32, 0, d->stream, *p, tile, y,
-                   d->bf16);
-        break;
-
-    case 6:
-        llm_launch(llm_k_unpack<6>, grid, 32, 0, d->stream, *p, tile, y,
-                   d->bf16);
-        break;
-
-    default:
-        llm_launch(llm_k_unpack<8>, grid, 32, 0, d->stream, *p, tile, y,
-                   d->bf16);
-        break;
+    LLM_QUANT_CASES(llm_unpack_class, d, p, grid, tile, y)
     }
 }
 
@@ -441,33 +421,7 @@ llm_linear_q(llm_cuda_t *d, uint32_t rows, const uint16_t *x,
     const llm_packed_t *p, const llm_out_t *o)
 {
     switch (p->cls) {
-
-    case LLM_CLASS_FP8:
-        llm_linear_q_class<LLM_CLASS_FP8>(d, rows, x, p, o);
-        break;
-
-    case LLM_CLASS_MINS:
-        llm_linear_q_class<LLM_CLASS_MINS>(d, rows, x, p, o);
-        break;
-
-    case LLM_CLASS_CODED:
-        llm_linear_q_class<LLM_CLASS_CODED>(d, rows, x, p, o);
-        break;
-
-    case 4:
-        llm_linear_q_class<4>(d, rows, x, p, o);
-        break;
-
-    case 5:
-        llm_linear_q_class<5>(d, rows, x, p, o);
-        break;
-
-    case 6:
-        llm_linear_q_class<6>(d, rows, x, p, o);
-        break;
-
-    default:
-        llm_linear_q_class<8>(d, rows, x, p, o);
-        break;
+    LLM_CLASS_CASE(LLM_CLASS_FP8, llm_linear_q_class, d, rows, x, p, o)
+    LLM_QUANT_CASES(llm_linear_q_class, d, rows, x, p, o)
     }
 }
