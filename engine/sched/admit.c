@@ -198,11 +198,21 @@ llm_sched_next_page(llm_sched_t *s, llm_seq_t *q)
 }
 
 
-static int
-llm_sched_room_of(llm_sched_t *s, llm_seq_t *q, uint32_t kind, uint32_t *n)
+/*
+ * Of the next *n rows of a prompt those that there are pages for; the first one
+ * is worth preempting a sequence that comes after this one.  0: it waits until
+ * others have given pages back.  LLM_ERROR: no memory.
+ */
+
+int
+llm_sched_room(llm_sched_t *s, llm_seq_t *q, uint32_t *n)
 {
     int         rc;
+    uint32_t    kind;
     llm_seq_t  *victim;
+
+    /* of the other kind it has had all since it was admitted */
+    kind = llm_sched_leaving(s);
 
     while (q->n_pages[kind] * LLM_KV_PAGE < q->n_kv + *n) {
         rc = llm_sched_new_page(s, q, kind);
@@ -234,19 +244,6 @@ llm_sched_room_of(llm_sched_t *s, llm_seq_t *q, uint32_t kind, uint32_t *n)
     *n = llm_min(*n, q->n_pages[kind] * LLM_KV_PAGE - q->n_kv);
 
     return LLM_OK;
-}
-
-
-/*
- * Of the next *n rows of a prompt those that there are pages for; the first one
- * is worth preempting a sequence that comes after this one.  0: it waits until
- * others have given pages back.  LLM_ERROR: no memory.
- */
-
-int
-llm_sched_room(llm_sched_t *s, llm_seq_t *q, uint32_t *n)
-{
-    return llm_sched_room_of(s, q, s->n_kinds - 1, n);
 }
 
 

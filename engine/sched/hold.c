@@ -39,7 +39,7 @@ llm_sched_drop(llm_sched_t *s, llm_seq_t *q)
 uint32_t
 llm_sched_window(const llm_sched_t *s, uint32_t kind)
 {
-    return kind == s->n_kinds - 1 ? s->conf.runner.window : 0;
+    return kind == llm_sched_leaving(s) ? s->conf.runner.window : 0;
 }
 
 
@@ -101,7 +101,7 @@ llm_sched_leave(llm_sched_t *s, llm_seq_t *q, uint32_t n_kv)
 {
     uint32_t  i, kind, first;
 
-    kind = s->n_kinds - 1;
+    kind = llm_sched_leaving(s);
     first = llm_sched_first_page(s, kind, n_kv);
 
     while (q->n_gone[kind] < first) {

@@ -24,15 +24,6 @@ llm_sched_block(const llm_seq_t *q, uint32_t i, int32_t *tokens)
 }
 
 
-/* the kind of pages that a path may lack: that of windows, if there is one */
-
-static uint32_t
-llm_sched_lacked(const llm_sched_t *s)
-{
-    return s->n_kinds - 1;
-}
-
-
 /*
  * Can a sequence go on behind the first n pages of a path in the tree?  `page`
  * is the last of them, and so many of them, up to that one, have not lost any.
@@ -42,7 +33,7 @@ static int
 llm_sched_is_entry(const llm_sched_t *s, uint32_t n, uint32_t page,
     uint32_t present)
 {
-    return present >= n - llm_sched_first_page(s, llm_sched_lacked(s),
+    return present >= n - llm_sched_first_page(s, llm_sched_leaving(s),
                                                n * LLM_KV_PAGE)
            && (s->slots == NULL
                || llm_slots_find(s->slots, page) != LLM_SLOT_NONE);
@@ -78,7 +69,7 @@ llm_sched_path(llm_sched_t *s, llm_seq_t *q, uint32_t *n)
         q->pages[i] = page;
         present++;
 
-        if (llm_pages_number(s->pages, page, llm_sched_lacked(s))
+        if (llm_pages_number(s->pages, page, llm_sched_leaving(s))
             == LLM_PAGE_NONE)
         {
             present = 0;
@@ -162,7 +153,7 @@ llm_sched_ahead(const llm_sched_t *s, const llm_seq_t *q)
 
         page = llm_pages_find(s->pages, page, &q->req->prep.salt, tokens);
         if (page == LLM_PAGE_NONE
-            || llm_pages_number(s->pages, page, llm_sched_lacked(s))
+            || llm_pages_number(s->pages, page, llm_sched_leaving(s))
                == LLM_PAGE_NONE)
         {
             break;

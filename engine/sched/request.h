@@ -88,7 +88,6 @@ struct llm_seq_s {
     uint32_t             cap_pages;
     uint32_t             n_tree;        /* nodes that are in the prefix tree */
     uint32_t             entry;         /* where it went on from the tree */
-
     uint32_t             branch;        /* where another sequence goes another
                                            way, or 0 */
 

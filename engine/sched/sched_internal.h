@@ -96,6 +96,16 @@ void llm_sched_clear_running(llm_sched_t *s, llm_seq_t *q);
 int llm_sched_park(llm_sched_t *s, llm_seq_t *q);
 void llm_sched_unpark(llm_sched_t *s, llm_seq_t *q);
 
+/* the kind of pages that leave a window and that a path of the tree may lack,
+   if there are such: the last */
+
+static inline uint32_t
+llm_sched_leaving(const llm_sched_t *s)
+{
+    return s->n_kinds - 1;
+}
+
+
 /* hold.c */
 int llm_sched_reserve(llm_sched_t *s, llm_seq_t *q, uint32_t n);
 int llm_sched_add_page(llm_sched_t *s, llm_seq_t *q, uint32_t node);

@@ -270,9 +270,8 @@ static inline uint64_t
 result_of(const llm_batch_t *b, uint32_t seq, const results_t *before,
     uint32_t row, uint64_t h)
 {
-    uint64_t  state_hash;
-
     size_t    at;
+    uint64_t  state_hash;
 
     at = (size_t) seq * b->max_pages;
     state_hash = recurrent ? recur(b, seq, before, row) : 0;
