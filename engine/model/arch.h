@@ -263,7 +263,8 @@ typedef struct {
                                                more tokens */
     llm_rope_desc_t            ropes[LLM_MAX_ROPES];
     uint32_t                   n_ropes;
-    llm_rope_kind_t            rope_kind;
+    llm_rope_kind_t            rope_kind;   /* the architecture's, unless the
+                                               file's is another */
     uint32_t                   long_ctx;    /* beyond this ctx the long factors
                                                of RoPE are taken */
     uint32_t                   n_input;     /* width of a layer's own input,

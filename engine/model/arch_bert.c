@@ -117,8 +117,7 @@ llm_code_bert(llm_desc_t *d)
     };
 
     d->up_first = 1;
-    d->facts[LLM_LT_Q_NORM].in = LLM_DIM_Q;
-    d->facts[LLM_LT_K_NORM].in = LLM_DIM_K;
+    llm_desc_row_norms(d);
 
     for (i = 0; i < d->hp.n_layers; i++) {
         l = &d->layers[i];

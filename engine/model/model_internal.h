@@ -1,6 +1,6 @@
 /*
- * What model.c, caches.c and weights.c, which load a model, and forward.c,
- * which runs it, share.
+ * What the files that load a model (model.c, memory.c, weights.c, acts.c,
+ * caches.c ...) and those that run it (forward.c and the blocks) share.
  */
 
 #ifndef LLM_MODEL_INTERNAL_H
@@ -168,6 +168,10 @@ void llm_load_kv_opts(const llm_load_t *l, int windows, llm_kv_opts_t *o);
    states */
 uint32_t llm_load_seq_pages(const llm_model_t *m, int windows);
 size_t llm_load_slot_size(const llm_load_t *l);
+
+/* acts.c: buffers; the choice of experts, which all layers share */
+int llm_load_acts(llm_load_t *l);
+int llm_load_choice(llm_load_t *l);
 
 /* caches.c: which layers' pages leave, and whether these have a cache of their
    own; then, with a device, the caches and states */

@@ -55,6 +55,9 @@ int llm_read_rest(llm_reader_t *r);
 
 int llm_read_missing(llm_reader_t *r, const char *name);
 
+/* gives all layers attention.clamp_kqv as the bound of Q, K and V */
+int llm_read_bound(llm_reader_t *r);
+
 /* arch_common.c: lists of tensors that several architectures have */
 extern const llm_tensor_want_t  llm_want_qk_norms[];
 extern const llm_tensor_want_t  llm_want_post_norms[];
@@ -87,9 +90,6 @@ void llm_desc_chain(llm_layer_desc_t *l, const llm_block_t *const *blocks,
 int llm_read_windows(llm_reader_t *r, uint32_t period, uint32_t rope);
 /* the same, but the first of every `period` layers has none */
 int llm_read_windows_behind(llm_reader_t *r, uint32_t period, uint32_t rope);
-
-/* gives all layers attention.clamp_kqv as the bound of Q, K and V */
-int llm_read_bound(llm_reader_t *r);
 
 /* adds a rope, that of layers with windows: as the first, but without its
    scaling, and of the base rope.freq_base_swa if the file has it, else of
