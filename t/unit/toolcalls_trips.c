@@ -4,6 +4,7 @@
  */
 
 #include "engine/base/file.h"
+#include "engine/text/chat/learn.h"
 #include "t/unit/heard.h"
 
 
@@ -117,29 +118,13 @@ equal_calls(const llm_buf_t *got, uint32_t n, const llm_flat_t *want,
 }
 
 
-static llm_str_t
-trim(llm_str_t s)
-{
-    while (s.len && llm_mark_is_space(*s.data)) {
-        s.data++;
-        s.len--;
-    }
-
-    while (s.len && llm_mark_is_space(s.data[s.len - 1])) {
-        s.len--;
-    }
-
-    return s;
-}
-
-
 static int
 equal_text(const llm_buf_t *got, const llm_flat_t *want, const llm_flat_t *raw)
 {
     llm_str_t  a, b, all;
 
-    a = trim((llm_str_t) { got->len, got->data ? got->data : "" });
-    b = trim(llm_flat_str(want));
+    a = llm_learn_trim((llm_str_t) { got->len, got->data ? got->data : "" });
+    b = llm_learn_trim(llm_flat_str(want));
     all = llm_flat_str(raw);
 
     /* what the template has left out cannot be read */
