@@ -14,15 +14,6 @@
 #include "t/unit/model_run.h"
 
 
-static int
-by_size(const void *a, const void *b)
-{
-    double  x = *(const double *) a, y = *(const double *) b;
-
-    return (x > y) - (x < y);
-}
-
-
 /* the median of the positions, and what nine of ten are within */
 
 static void
@@ -39,7 +30,7 @@ distances(const fixture_t *f, const float *got, uint32_t n_vocab,
                             f->want + (size_t) i * n_vocab, n_vocab);
     }
 
-    qsort(d, f->n_ids, sizeof(double), by_size);
+    run_sort(d, f->n_ids);
     *median = d[f->n_ids / 2];
     *most = d[f->n_ids * 9 / 10];
     free(d);
@@ -158,9 +149,7 @@ check(fixture_t *f, const char *device, const char *isa, double bound)
 
     m = llm_model_load(path, &o, &err);
 
-    if (m == NULL && (isa || strstr(err.msg, "there is no"))
-        && strstr(err.msg, f->name) == NULL)
-    {
+    if (m == NULL && run_lacks(&err)) {
         skip(err.msg);
         return;
     }

@@ -106,15 +106,6 @@ run(llm_model_t *m, const fixture_t *f, uint32_t beside, float *states)
 }
 
 
-static int
-by_size(const void *a, const void *b)
-{
-    double  x = *(const double *) a, y = *(const double *) b;
-
-    return (x > y) - (x < y);
-}
-
-
 /* f->want may be NULL: it is still to be loaded; half of the positions are
    within bound, all within worst */
 
@@ -141,9 +132,7 @@ check(fixture_t *f, const char *device, const char *isa, double bound,
 
     m = llm_model_load(f->path, &o, &err);
 
-    if (m == NULL && (isa || strstr(err.msg, "there is no"))
-        && strstr(err.msg, f->path) == NULL)
-    {
+    if (m == NULL && run_lacks(&err)) {
         skip(err.msg);
         return;
     }
@@ -173,7 +162,7 @@ check(fixture_t *f, const char *device, const char *isa, double bound,
                                   f->want + (size_t) i * n_embd, n_embd);
         }
 
-        qsort(far, f->n_ids, sizeof(double), by_size);
+        run_sort(far, f->n_ids);
         ok(far[f->n_ids / 2] <= bound && far[f->n_ids - 1] <= worst,
            "%s %s: %.6f of the deviation (at most %g), no position further "
            "than %.6f (%g)", f->name, isa ? isa : device, far[f->n_ids / 2],

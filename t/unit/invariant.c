@@ -34,7 +34,7 @@ static uint32_t  n_vocab;
 static float    *rubbish;               /* where the others' logits go */
 
 
-/* NULL: this machine has no such instructions */
+/* NULL: this machine has no such instructions, or it fails */
 
 static llm_model_t *
 open_model(const char *isa, uint32_t threads, uint32_t batch)
@@ -53,8 +53,11 @@ open_model(const char *isa, uint32_t threads, uint32_t batch)
 
     m = llm_model_load(MODEL, &o, &err);
 
-    if (m == NULL) {
+    if (m == NULL && run_lacks(&err)) {
         skip(err.msg);
+
+    } else if (!ok(m != NULL, "loads with %s", isa)) {
+        printf("# %s\n", err.msg);
     }
 
     return m;

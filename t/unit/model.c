@@ -46,7 +46,7 @@ check_logits(const tiny_t *t, const char *device, const char *isa,
     o.backend_dir = getenv("LLM_OBJS") ? getenv("LLM_OBJS") : "objs";
     m = llm_model_load(path, &o, &err);
 
-    if (m == NULL && (isa || strstr(err.msg, "there is no"))) {
+    if (m == NULL && run_lacks(&err)) {
         skip(err.msg);
         return;
     }

@@ -10,6 +10,8 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 /* a sequence as a test keeps it */
 typedef struct {
@@ -190,6 +192,38 @@ run_distance(const float *a, const float *b, size_t n)
     }
 
     return sqrt(diff / var);
+}
+
+
+static inline int
+run_order(const void *a, const void *b)
+{
+    double  x = *(const double *) a, y = *(const double *) b;
+
+    return (x > y) - (x < y);
+}
+
+
+/* distances, the least first */
+
+static inline void
+run_sort(double *d, size_t n)
+{
+    qsort(d, n, sizeof(double), run_order);
+}
+
+
+/* why no model was loaded: this machine has no such instructions, there is no
+   such backend or device, or the GPU is too old for fp8.  Nothing else is a
+   reason to skip a test */
+
+static inline int
+run_lacks(const llm_err_t *err)
+{
+    return strstr(err->msg, " on this machine")
+           || strncmp(err->msg, "there is no ", 12) == 0
+           || strstr(err->msg, "there is no device ")
+           || strstr(err->msg, " is the least");
 }
 
 #endif /* LLM_T_MODEL_RUN_H */

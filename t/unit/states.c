@@ -174,7 +174,7 @@ check_model(const tiny_t *t, uint32_t which, const char *device,
              isa ? isa : "");
     m = llm_model_load(path, &o, &err);
 
-    if (m == NULL && (isa || strstr(err.msg, "there is no"))) {
+    if (m == NULL && run_lacks(&err)) {
         skip(err.msg);
         return;
     }

@@ -148,8 +148,13 @@ check_bits(const char *device, const char *isa)
     slow = strcmp(device, "emu") == 0;
     m = load(device, isa, CTX, CTX, 0, &err);
 
-    if (m == NULL) {
+    if (m == NULL && run_lacks(&err)) {
         skip(err.msg);
+        return;
+    }
+
+    if (!ok(m != NULL, "%s %s: loads", device, isa ? isa : "")) {
+        printf("# %s\n", err.msg);
         return;
     }
 
