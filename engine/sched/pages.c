@@ -16,10 +16,11 @@ llm_pages_init_kind(llm_pages_t *p, uint32_t kind, uint32_t n)
 
     k = &p->kind[kind];
     k->n = n;
-    k->idle = (llm_page_list_t) { kind, LLM_PAGE_NONE, LLM_PAGE_NONE, 0 };
     k->free = calloc(llm_max(n, 1u), sizeof(*k->free));
+    k->links = calloc(n ? p->n_nodes : 1, sizeof(*k->links));
+    llm_lru_init(&k->idle, k->links);
 
-    if (k->free == NULL) {
+    if (k->free == NULL || k->links == NULL) {
         return LLM_ERROR;
     }
 
@@ -68,7 +69,7 @@ llm_pages_create(uint32_t n, uint32_t n_nodes, uint32_t n_windows)
     }
 
     p->free = LLM_PAGE_NONE;
-    p->bare = p->kind[LLM_PAGES_FIRST].idle;
+    llm_lru_init(&p->bare, p->kind[LLM_PAGES_FIRST].links);
 
     for (i = n_nodes; i-- > 0; /* void */ ) {
         p->node[i].page[LLM_PAGES_FIRST] = LLM_PAGE_NONE;
@@ -84,10 +85,15 @@ llm_pages_create(uint32_t n, uint32_t n_nodes, uint32_t n_windows)
 void
 llm_pages_free(llm_pages_t *p)
 {
+    uint32_t  k;
+
     if (p) {
+        for (k = 0; k < LLM_PAGES_KINDS; k++) {
+            free(p->kind[k].free);
+            free(p->kind[k].links);
+        }
+
         free(p->node);
-        free(p->kind[LLM_PAGES_FIRST].free);
-        free(p->kind[LLM_PAGES_WINDOW].free);
         free(p->buckets);
         free(p);
     }
@@ -155,74 +161,6 @@ llm_pages_hash(uint64_t behind, const llm_salt_t *salt,
 }
 
 
-static void
-llm_pages_list_add(llm_pages_t *p, llm_page_list_t *list, uint32_t i)
-{
-    uint32_t     k = list->kind;
-    llm_page_t  *node = &p->node[i];
-
-    node->newer[k] = LLM_PAGE_NONE;
-    node->older[k] = list->newest;
-
-    if (list->newest != LLM_PAGE_NONE) {
-        p->node[list->newest].newer[k] = i;
-
-    } else {
-        list->oldest = i;
-    }
-
-    list->newest = i;
-    list->n++;
-}
-
-
-/* the next to go */
-
-static void
-llm_pages_list_add_oldest(llm_pages_t *p, llm_page_list_t *list, uint32_t i)
-{
-    uint32_t     k = list->kind;
-    llm_page_t  *node = &p->node[i];
-
-    node->older[k] = LLM_PAGE_NONE;
-    node->newer[k] = list->oldest;
-
-    if (list->oldest != LLM_PAGE_NONE) {
-        p->node[list->oldest].older[k] = i;
-
-    } else {
-        list->newest = i;
-    }
-
-    list->oldest = i;
-    list->n++;
-}
-
-
-static void
-llm_pages_list_remove(llm_pages_t *p, llm_page_list_t *list, uint32_t i)
-{
-    uint32_t     k = list->kind;
-    llm_page_t  *node = &p->node[i];
-
-    if (node->newer[k] != LLM_PAGE_NONE) {
-        p->node[node->newer[k]].older[k] = node->older[k];
-
-    } else {
-        list->newest = node->older[k];
-    }
-
-    if (node->older[k] != LLM_PAGE_NONE) {
-        p->node[node->older[k]].newer[k] = node->newer[k];
-
-    } else {
-        list->oldest = node->newer[k];
-    }
-
-    list->n--;
-}
-
-
 /* the node has no pages and no holders, and is in no list */
 
 static void
@@ -250,7 +188,7 @@ llm_pages_take_idle(llm_pages_t *p, uint32_t i, uint32_t kind)
 {
     assert(p->node[i].holders[kind] == 0);
 
-    llm_pages_list_remove(p, &p->kind[kind].idle, i);
+    llm_lru_remove(&p->kind[kind].idle, i);
     llm_pages_push_page(p, i, kind);
 }
 
@@ -287,7 +225,7 @@ llm_pages_remove(llm_pages_t *p, uint32_t i)
             return;
         }
 
-        llm_pages_list_remove(p, &p->bare, parent);
+        llm_lru_remove(&p->bare, parent);
         i = parent;
     }
 }
@@ -301,7 +239,7 @@ llm_pages_evict(llm_pages_t *p)
 {
     uint32_t  i;
 
-    i = p->kind[LLM_PAGES_FIRST].idle.oldest;
+    i = p->kind[LLM_PAGES_FIRST].idle.end[LLM_LRU_OLDEST];
     llm_pages_take_idle(p, i, LLM_PAGES_FIRST);
 
     if (p->node[i].page[LLM_PAGES_WINDOW] != LLM_PAGE_NONE) {
@@ -309,7 +247,7 @@ llm_pages_evict(llm_pages_t *p)
     }
 
     if (p->node[i].n_children && llm_pages_has_bare(p)) {
-        llm_pages_list_add(p, &p->bare, i);
+        llm_lru_add(&p->bare, i, LLM_LRU_NEWEST);
 
     } else {
         llm_pages_remove(p, i);
@@ -338,8 +276,8 @@ llm_pages_alloc(llm_pages_t *p, uint32_t *evicted)
     }
 
     if (p->free == LLM_PAGE_NONE) {
-        i = p->bare.oldest;
-        llm_pages_list_remove(p, &p->bare, i);
+        i = p->bare.end[LLM_LRU_OLDEST];
+        llm_lru_remove(&p->bare, i);
         llm_pages_remove(p, i);
     }
 
@@ -369,7 +307,8 @@ llm_pages_attach(llm_pages_t *p, uint32_t i)
             return LLM_FULL;
         }
 
-        llm_pages_take_idle(p, k->idle.oldest, LLM_PAGES_WINDOW);
+        llm_pages_take_idle(p, k->idle.end[LLM_LRU_OLDEST],
+                            LLM_PAGES_WINDOW);
     }
 
     node->page[LLM_PAGES_WINDOW] = k->free[--k->n_free];
@@ -429,8 +368,7 @@ llm_pages_use(llm_pages_t *p, uint32_t i)
     assert(p->node[i].page[LLM_PAGES_FIRST] == LLM_PAGE_NONE
            && p->node[i].in_tree);
 
-    llm_pages_list_remove(p, &p->bare, i);
-    llm_pages_list_add(p, &p->bare, i);
+    llm_lru_use(&p->bare, i);
 }
 
 
@@ -441,7 +379,7 @@ llm_pages_hold(llm_pages_t *p, uint32_t i, uint32_t kind)
 
     if (p->node[i].holders[kind]++ == 0) {
         assert(p->node[i].in_tree);
-        llm_pages_list_remove(p, &p->kind[kind].idle, i);
+        llm_lru_remove(&p->kind[kind].idle, i);
     }
 }
 
@@ -480,7 +418,7 @@ void
 llm_pages_drop(llm_pages_t *p, uint32_t i, uint32_t kind)
 {
     if (llm_pages_unhold(p, i, kind)) {
-        llm_pages_list_add(p, &p->kind[kind].idle, i);
+        llm_lru_add(&p->kind[kind].idle, i, LLM_LRU_NEWEST);
     }
 }
 
@@ -491,7 +429,7 @@ llm_pages_pass(llm_pages_t *p, uint32_t i, uint32_t kind)
     assert(kind == LLM_PAGES_WINDOW || llm_pages_has_bare(p));
 
     if (llm_pages_unhold(p, i, kind)) {
-        llm_pages_list_add_oldest(p, &p->kind[kind].idle, i);
+        llm_lru_add(&p->kind[kind].idle, i, LLM_LRU_OLDEST);
     }
 }
 
@@ -517,7 +455,7 @@ llm_pages_merge(llm_pages_t *p, uint32_t i, uint32_t other, uint32_t kind)
     }
 
     if (kind == LLM_PAGES_FIRST) {
-        llm_pages_list_remove(p, &p->bare, other);
+        llm_lru_remove(&p->bare, other);
     }
 
     to->page[kind] = node->page[kind];

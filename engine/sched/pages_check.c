@@ -12,29 +12,22 @@
    they are */
 
 static uint32_t
-llm_pages_assert_list(const llm_pages_t *p, const llm_page_list_t *list,
-    int bare)
+llm_pages_assert_list(const llm_pages_t *p, const llm_lru_t *list,
+    uint32_t kind, int bare)
 {
-    uint32_t           i, k, n;
+    uint32_t           i;
     const llm_page_t  *node;
 
-    n = 0;
-    k = list->kind;
-
-    for (i = list->oldest; i != LLM_PAGE_NONE; i = node->newer[k]) {
+    for (i = list->end[LLM_LRU_OLDEST];
+         i != LLM_LRU_NONE;
+         i = list->links[i].to[LLM_LRU_NEWEST])
+    {
         node = &p->node[i];
-        n++;
-
-        assert(node->holders[k] == 0 && node->in_tree);
-        assert((node->page[k] == LLM_PAGE_NONE) == bare);
-        assert(node->newer[k] == LLM_PAGE_NONE
-               ? list->newest == i
-               : p->node[node->newer[k]].older[k] == i);
+        assert(node->holders[kind] == 0 && node->in_tree);
+        assert((node->page[kind] == LLM_PAGE_NONE) == bare);
     }
 
-    assert(n == list->n);
-
-    return n;
+    return llm_lru_assert(list);
 }
 
 
@@ -63,7 +56,8 @@ llm_pages_assert_kind(const llm_pages_t *p, uint32_t kind, uint64_t *holds)
                || node->holders[kind]);
     }
 
-    assert(llm_pages_assert_list(p, &k->idle, 0) + n_held + k->n_free == k->n);
+    assert(llm_pages_assert_list(p, &k->idle, kind, 0) + n_held + k->n_free
+           == k->n);
 
     return n_held;
 }
@@ -122,7 +116,7 @@ llm_pages_assert(const llm_pages_t *p)
         n_free++;
     }
 
-    n_bare = llm_pages_assert_list(p, &p->bare, 1);
+    n_bare = llm_pages_assert_list(p, &p->bare, LLM_PAGES_FIRST, 1);
     n_held = llm_pages_assert_kind(p, LLM_PAGES_FIRST, &holds);
     (void) llm_pages_assert_kind(p, LLM_PAGES_WINDOW, &holds);
 

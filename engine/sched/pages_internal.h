@@ -6,6 +6,7 @@
 #ifndef LLM_PAGES_INTERNAL_H
 #define LLM_PAGES_INTERNAL_H
 
+#include "engine/sched/lru.h"
 #include "engine/sched/pages.h"
 
 typedef struct {
@@ -22,36 +23,26 @@ typedef struct {
 
     uint32_t         chain;             /* next node in the hash bucket; for a
                                            free node the next free one */
-    uint32_t         newer[LLM_PAGES_KINDS];    /* in the list of idle pages of
-                                                   this kind, or in that of
-                                                   bare nodes */
-    uint32_t         older[LLM_PAGES_KINDS];
 
     uint64_t         hash;
     llm_salt_t       salt;
     int32_t          tokens[LLM_KV_PAGE];
 } llm_page_t;
 
-typedef struct {
-    uint32_t         kind;              /* the links that it uses */
-    uint32_t         oldest;
-    uint32_t         newest;
-    uint32_t         n;
-} llm_page_list_t;
-
 /* the pages of a kind */
 typedef struct {
     uint32_t         n;
     uint32_t        *free;              /* a stack */
     uint32_t         n_free;
-    llm_page_list_t  idle;              /* of nodes in the tree, not held */
+    llm_lru_link_t  *links;             /* [n_nodes] */
+    llm_lru_t        idle;              /* of nodes in the tree, not held */
 } llm_page_kind_t;
 
 struct llm_pages_s {
     llm_page_t      *node;
     uint32_t         n_nodes;
     uint32_t         free;              /* a stack through chain */
-    llm_page_list_t  bare;
+    llm_lru_t        bare;              /* of the links of the first kind */
 
     llm_page_kind_t  kind[LLM_PAGES_KINDS];
 

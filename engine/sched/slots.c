@@ -1,11 +1,9 @@
 /*
- * Slots of recurrent state; see slots.h.  The list of snapshots and the stack
- * of free slots go through the same links.
+ * Slots of recurrent state; see slots.h.
  */
 
+#include "engine/sched/lru.h"
 #include "engine/sched/slots.h"
-
-#include <assert.h>
 
 typedef enum {
     LLM_SLOT_FREE = 0,
@@ -16,18 +14,16 @@ typedef enum {
 typedef struct {
     llm_slot_state_t  state;
     uint32_t          page;             /* of a snapshot */
-    uint32_t          newer;            /* snapshot; next free slot */
-    uint32_t          older;
+    uint32_t          next;             /* of a free slot: the next one */
 } llm_slot_t;
 
 struct llm_slots_s {
     llm_slot_t       *slot;
     uint32_t          n;
 
-    uint32_t          free;
-    uint32_t          oldest;           /* snapshots */
-    uint32_t          newest;
-    uint32_t          n_snapshots;
+    uint32_t          free;             /* a stack */
+    llm_lru_t         snapshots;
+    llm_lru_link_t   *links;            /* [n] */
 
     uint32_t         *of_page;          /* [n_pages] its snapshot */
     uint32_t          n_pages;
@@ -38,7 +34,7 @@ static void
 llm_slots_push_free(llm_slots_t *s, uint32_t i)
 {
     s->slot[i].state = LLM_SLOT_FREE;
-    s->slot[i].newer = s->free;
+    s->slot[i].next = s->free;
     s->free = i;
 }
 
@@ -57,16 +53,16 @@ llm_slots_create(uint32_t n, uint32_t n_pages)
     s->n = n;
     s->n_pages = n_pages;
     s->slot = calloc(llm_max(n, 1u), sizeof(*s->slot));
+    s->links = calloc(llm_max(n, 1u), sizeof(*s->links));
     s->of_page = malloc(llm_max(n_pages, 1u) * sizeof(*s->of_page));
 
-    if (s->slot == NULL || s->of_page == NULL) {
+    if (s->slot == NULL || s->links == NULL || s->of_page == NULL) {
         llm_slots_free(s);
         return NULL;
     }
 
     s->free = LLM_SLOT_NONE;
-    s->oldest = LLM_SLOT_NONE;
-    s->newest = LLM_SLOT_NONE;
+    llm_lru_init(&s->snapshots, s->links);
 
     for (i = n; i-- > 0; /* void */ ) {
         llm_slots_push_free(s, i);
@@ -85,6 +81,7 @@ llm_slots_free(llm_slots_t *s)
 {
     if (s) {
         free(s->slot);
+        free(s->links);
         free(s->of_page);
         free(s);
     }
@@ -94,47 +91,7 @@ llm_slots_free(llm_slots_t *s)
 uint32_t
 llm_slots_n_snapshots(const llm_slots_t *s)
 {
-    return s->n_snapshots;
-}
-
-
-static void
-llm_slots_lru_add(llm_slots_t *s, uint32_t i)
-{
-    llm_slot_t  *slot = &s->slot[i];
-
-    slot->newer = LLM_SLOT_NONE;
-    slot->older = s->newest;
-
-    if (s->newest != LLM_SLOT_NONE) {
-        s->slot[s->newest].newer = i;
-
-    } else {
-        s->oldest = i;
-    }
-
-    s->newest = i;
-}
-
-
-static void
-llm_slots_lru_remove(llm_slots_t *s, uint32_t i)
-{
-    llm_slot_t  *slot = &s->slot[i];
-
-    if (slot->newer != LLM_SLOT_NONE) {
-        s->slot[slot->newer].older = slot->older;
-
-    } else {
-        s->newest = slot->older;
-    }
-
-    if (slot->older != LLM_SLOT_NONE) {
-        s->slot[slot->older].newer = slot->newer;
-
-    } else {
-        s->oldest = slot->newer;
-    }
+    return s->snapshots.n;
 }
 
 
@@ -144,15 +101,16 @@ llm_slots_take(llm_slots_t *s)
     uint32_t  i;
 
     if (s->free == LLM_SLOT_NONE) {
-        if (s->oldest == LLM_SLOT_NONE) {
+        if (s->snapshots.n == 0) {
             return LLM_SLOT_NONE;
         }
 
-        llm_slots_forget(s, s->slot[s->oldest].page);
+        i = s->snapshots.end[LLM_LRU_OLDEST];
+        llm_slots_forget(s, s->slot[i].page);
     }
 
     i = s->free;
-    s->free = s->slot[i].newer;
+    s->free = s->slot[i].next;
     s->slot[i].state = LLM_SLOT_HELD;
 
     return i;
@@ -182,8 +140,7 @@ llm_slots_keep(llm_slots_t *s, uint32_t i, uint32_t page)
     s->slot[i].state = LLM_SLOT_SNAPSHOT;
     s->slot[i].page = page;
     s->of_page[page] = i;
-    s->n_snapshots++;
-    llm_slots_lru_add(s, i);
+    llm_lru_add(&s->snapshots, i, LLM_LRU_NEWEST);
 }
 
 
@@ -199,8 +156,7 @@ llm_slots_use(llm_slots_t *s, uint32_t i)
 {
     assert(s->slot[i].state == LLM_SLOT_SNAPSHOT);
 
-    llm_slots_lru_remove(s, i);
-    llm_slots_lru_add(s, i);
+    llm_lru_use(&s->snapshots, i);
 }
 
 
@@ -216,8 +172,7 @@ llm_slots_forget(llm_slots_t *s, uint32_t page)
     }
 
     s->of_page[page] = LLM_SLOT_NONE;
-    s->n_snapshots--;
-    llm_slots_lru_remove(s, i);
+    llm_lru_remove(&s->snapshots, i);
     llm_slots_push_free(s, i);
 }
 
@@ -225,26 +180,28 @@ llm_slots_forget(llm_slots_t *s, uint32_t page)
 uint32_t
 llm_slots_assert(const llm_slots_t *s)
 {
-    uint32_t  i, n_free, n_listed, n_pages;
+    uint32_t  i, n_free, n_pages;
 
-    n_free = n_listed = n_pages = 0;
+    n_free = n_pages = 0;
 
-    for (i = s->free; i != LLM_SLOT_NONE; i = s->slot[i].newer) {
+    for (i = s->free; i != LLM_SLOT_NONE; i = s->slot[i].next) {
         assert(s->slot[i].state == LLM_SLOT_FREE);
         n_free++;
     }
 
-    for (i = s->oldest; i != LLM_SLOT_NONE; i = s->slot[i].newer) {
+    for (i = s->snapshots.end[LLM_LRU_OLDEST];
+         i != LLM_LRU_NONE;
+         i = s->links[i].to[LLM_LRU_NEWEST])
+    {
         assert(s->slot[i].state == LLM_SLOT_SNAPSHOT);
         assert(s->of_page[s->slot[i].page] == i);
-        n_listed++;
     }
 
     for (i = 0; i < s->n_pages; i++) {
         n_pages += s->of_page[i] != LLM_SLOT_NONE;
     }
 
-    assert(n_listed == s->n_snapshots && n_pages == s->n_snapshots);
+    assert(llm_lru_assert(&s->snapshots) == n_pages);
 
-    return s->n - n_free - n_listed;
+    return s->n - n_free - n_pages;
 }
