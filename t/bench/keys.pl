@@ -1,7 +1,7 @@
 #!/usr/bin/perl
 
-# Files of 100,000 API keys, replaced again and again while one worker serves:
-# how long its event loop stands still.  A client asks for one thing after the
+# Files of 100,000 API keys: how much memory a worker has for one, and how long
+# its event loop stands still when files are replaced again and again.  A client asks for one thing after the
 # other, first while the file stays, then while it changes.  What the client
 # sees has the rest of the machine in it; the CPU time of the worker's first
 # thread, which runs the event loop, has not: what it took for one change, in
@@ -28,16 +28,32 @@ my $t = LLM::Test->new(model => '', locations => <<'END');
 END
 my $dir = $t->dir;
 
-$t->write_file('keys', join '', map {
+my @lines = map {
     sprintf qq({"id": "key-%d", "sha256": "%s", "tenant": "t%d", )
             . qq("plan": "gold", "expires": "2099-12-31"}\n),
             $_, sha256_hex("secret-$_"), $_ / 3
-} 1 .. $n);
-copy("$dir/keys", "$dir/good") or die "copy: $!";
+} 1 .. $n;
+
+$t->write_file('keys', $lines[-1]);
+$t->write_file('good', join '', @lines);
+$t->write_file('first', join '', @lines);
 
 $t->start(cold => 1);
 
 my ($worker) = $t->workers;
+
+sub accepted {
+    return $t->get('/gif', headers => { 'X-Api-Key' => 'secret-7' })->{status}
+           == 200;
+}
+
+my $one = LLM::Test::holds($worker)->{own};
+
+rename "$dir/first", "$dir/keys" or die "rename: $!";
+LLM::Test::wait_for(60, \&accepted) or die 'the keys are not read';
+
+printf "%d keys: %.1f MB in the worker\n", $n,
+       (LLM::Test::holds($worker)->{own} - $one) * 1024 / 1e6;
 
 
 # nanoseconds of the event loop's thread
