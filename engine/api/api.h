@@ -95,7 +95,8 @@ int llm_api_answers(const llm_api_endpoint_t *ep);
 /* a header for the request's id beside x-request-id, or NULL; ep may be
    NULL */
 const char *llm_api_id_header(const llm_api_endpoint_t *ep);
-/* if the endpoint answers at once, the body of its answer; LLM_ERROR and *err if there is none */
+/* if the endpoint answers at once, the body of its answer; LLM_ERROR and *err
+   if there is none */
 int llm_api_answer(const llm_api_endpoint_t *ep, const llm_api_conf_t *conf,
     llm_str_t rest, llm_buf_t *out, llm_err_t *err);
 

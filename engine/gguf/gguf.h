@@ -1,6 +1,7 @@
 /*
  * GGUF v2 and v3: a file mapped read-only, or the files of a model in parts,
- * its metadata and its table of tensors.  The format: github.com/ggml-org/ggml, docs/gguf.md.
+ * its metadata and its table of tensors.  The format: docs/gguf.md of
+ * github.com/ggml-org/ggml.
  *
  * Invariant: the contents of an opened file have been checked: every string,
  * array and tensor lies inside the mapping, products of sizes do not

@@ -105,7 +105,8 @@ fuzz_part(void *data, llm_part_t part, uint32_t call, llm_str_t text)
 
     llm_buf_init(&flat, 0);
 
-    if (!h->sure && memmem(text.data, text.len, "\\u", 2) == NULL && text.len < 60
+    if (!h->sure && text.len < 60
+        && memmem(text.data, text.len, "\\u", 2) == NULL
         && llm_utf8_valid(text.data, text.len) == text.len
         && memchr(text.data, 'e', text.len) == NULL
         && memchr(text.data, 'E', text.len) == NULL

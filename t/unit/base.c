@@ -34,7 +34,8 @@ test_errors(void)
     is_int(err.status, 500, "our own fault is 500");
 
     (void) llm_fail(&err, "no '%s'", "a\n2026 [alert] \033[1m\x7f");
-    is_str(err.msg, "no 'a\\x0a2026 [alert] \\x1b[1m\\x7f'", "a message is one line");
+    is_str(err.msg, "no 'a\\x0a2026 [alert] \\x1b[1m\\x7f'",
+           "a message is one line");
 }
 
 
@@ -367,7 +368,8 @@ test_base64(void)
     };
 
     static const char *const  bad[] = {
-        "Z", "Zg=", "Zg", "Zg=a", "Z===", "====", "Zm9v\nZm9v", "Zm9-", "Zg==Zg=="
+        "Z", "Zg=", "Zg", "Zg=a", "Z===", "====", "Zm9v\nZm9v", "Zm9-",
+        "Zg==Zg=="
     };
 
     for (i = 0; i < llm_nelems(pairs); i++) {

@@ -69,7 +69,8 @@ test_products(void)
                 y[d] = ops_alloc(n * sizeof(float));
                 ops_fill(y[d], n, 5 * k);
                 product(devs[d], types[i], m, shapes[k].n_out, n_in,
-                        LLM_WEIGHT_LINEAR, shapes[k].rows, x, k % 3 ? bias : NULL, add, y[d]);
+                        LLM_WEIGHT_LINEAR, shapes[k].rows, x,
+                        k % 3 ? bias : NULL, add, y[d]);
             }
 
             /* the errors of a single sum have no others to average with */

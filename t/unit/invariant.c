@@ -181,15 +181,16 @@ check_model(const char *isa, uint32_t threads, uint32_t batch)
     memset(got, 0, (size_t) N_IDS * n_vocab * sizeof(float));
     s[0].done = N_WARM;
 
-    for (i = llm_min(batch, (uint32_t) N_IDS - N_WARM); s[0].done < N_IDS; /* void */ ) {
-        i = llm_min(i, N_IDS - s[0].done);
+    while (s[0].done < N_IDS) {
+        i = llm_min(batch, N_IDS - s[0].done);
 
         if (run_step(m, s, &i, 1, 1, &err) != LLM_OK) {
             break;
         }
     }
 
-    ok(same(got, N_WARM), "%s: the same bits behind pages computed there", what);
+    ok(same(got, N_WARM), "%s: the same bits behind pages computed there",
+       what);
 
     free(got);
     llm_model_free(m);

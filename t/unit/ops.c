@@ -5,8 +5,9 @@
  *
  * Bounds.  Where x is rounded, the error of an output is at most the sum of
  * |w| times half a step of its block (int8: max / 254, bfloat16: |x| / 256,
- * and much less for rows that want logits); float32 sums of n terms add n 2^-24 of the sum of |w x|.  x that int8
- * holds exactly leaves the float32 error alone: this checks the layouts.
+ * and much less for rows that want logits); float32 sums of n terms add
+ * n 2^-24 of the sum of |w x|.  x that int8 holds exactly leaves the float32
+ * error alone: this checks the layouts.
  */
 
 #include "t/unit/ops.h"
@@ -107,8 +108,8 @@ make_exact(float *x, size_t n, uint64_t seed)
 
 static void
 product(llm_dev_t *dev, llm_rows_t kind, uint32_t type, const void *m,
-    const float *bias, const float *x, uint32_t n_out, uint32_t n_in, uint32_t rows,
-    uint32_t step, float *y)
+    const float *bias, const float *x, uint32_t n_out, uint32_t n_in,
+    uint32_t rows, uint32_t step, float *y)
 {
     uint32_t          row, n;
     llm_act_t        *ax, *ay;

@@ -15,7 +15,9 @@
 #define OPS_MAX_SEQS   8
 #define OPS_MAX_PAGES  256
 
-static const char  *const ops_isas[] __attribute__((unused)) = { "avx2", "avx512", "amx" };
+static const char  *const ops_isas[] __attribute__((unused)) = {
+    "avx2", "avx512", "amx"
+};
 
 
 static inline uint64_t

@@ -175,7 +175,8 @@ cut(const char *text, size_t at, const way_t *so_far, way_t *best, int cross)
 
         w = *so_far;
         w.ids[w.n++] = (int32_t) i;
-        w.score += i < llm_nelems(pieces) ? (double) pieces[i].score : (double) -1.5131f;
+        w.score += (double) (i < llm_nelems(pieces) ? pieces[i].score
+                                                    : -1.5131f);
         cut(text, at + len, &w, best, cross);
     }
 

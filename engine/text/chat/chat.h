@@ -38,9 +38,10 @@ void llm_chat_free(llm_chat_t *c);
  *                            template takes without failing, but not as
  *                            meant: null content that it writes as "None",
  *                            reasoning_content where it reads "thinking"
- *                            (gpt-oss), tools and their results that it drops.  For
- *                            requests of clients; without it the prompt is
- *                            transformers' own wherever that gives one
+ *                            (gpt-oss), tools and their results that it
+ *                            drops.  For requests of clients; without it the
+ *                            prompt is transformers' own wherever that gives
+ *                            one
  * Errors of the request have status 400 and name the field in param.
  */
 int llm_chat_render(const llm_chat_t *c, const llm_flat_t *request,

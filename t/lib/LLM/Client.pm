@@ -34,7 +34,8 @@ sub open {
     my ($class, %o) = @_;
 
     my $self = bless { buffer => '', timeout => $o{timeout} // 360,
-                       light => $o{light}, keepalive => $o{keepalive}, text => '', started => time },
+                       light => $o{light}, keepalive => $o{keepalive},
+                       text => '', started => time },
                      $class;
 
     my $body = $o{body};
