@@ -342,6 +342,13 @@ const float *llm_cuda_map(llm_dev_t *dev, const llm_act_t *a, uint32_t row,
 void llm_cuda_write(llm_dev_t *dev, llm_act_t *a, uint32_t row, uint32_t n,
     const float *src);
 
+/* step.cu; the arrays of a step follow one another from base, which is of this
+   many bytes, 256-byte aligned, pages last */
+size_t llm_cuda_step_layout(llm_cuda_t *d, uint8_t *base, llm_cuda_step_t *st);
+int llm_cuda_begin(llm_dev_t *dev, const llm_batch_t *b, llm_err_t *err);
+int llm_cuda_submit(llm_dev_t *dev);
+int llm_cuda_end(llm_dev_t *dev, llm_err_t *err);
+
 /* kv.cu */
 llm_kv_t *llm_cuda_kv_create(llm_dev_t *dev, const llm_kv_opts_t *o,
     llm_err_t *err);

@@ -1,0 +1,441 @@
+/*
+ * A step's begin(), submit() and end(): its arrays are copied to the GPU in
+ * one piece from pinned memory, decode steps are captured once for each bucket
+ * and replayed from then on, then the results are copied back.  All of this is
+ * in the order of one stream, so the next step may be enqueued while this one
+ * runs: only the host's buffers exist twice.
+ *
+ * A failed launch or copy is remembered (error.cu) and reported by end(); in
+ * between nothing waits for the device.
+ *
+ * Graphs only save time: if one fails, for instance for lack of memory, the
+ * step is launched kernel by kernel.
+ */
+
+#include "kernels/cuda/internal.h"
+
+#include <assert.h>
+#include <stdio.h>
+
+/* decode steps with up to so many rows are captured, and with so many rows of
+   a sequence: one, or those of a draft to be verified */
+#define LLM_CUDA_GRAPH_ROWS      512
+#define LLM_CUDA_GRAPH_SEQ_ROWS  8
+
+
+/* ---- the step's arrays ---- */
+
+size_t
+llm_cuda_step_layout(llm_cuda_t *d, uint8_t *base, llm_cuda_step_t *st)
+{
+    size_t  off;
+
+#define LLM_STEP_ARRAY(field, type, n)                                       \
+    st->field = (type *) (base + off);                                       \
+    off += llm_align((size_t) (n) * sizeof(type), 256)
+
+    off = 0;
+    LLM_STEP_ARRAY(counts, uint32_t, LLM_N_COUNTS);
+    LLM_STEP_ARRAY(tokens, int32_t, d->opts.max_tokens);
+    LLM_STEP_ARRAY(follows, uint32_t, d->opts.max_tokens);
+    LLM_STEP_ARRAY(pos, uint32_t, d->opts.max_tokens);
+    LLM_STEP_ARRAY(row_seq, uint32_t, d->opts.max_tokens);
+    LLM_STEP_ARRAY(seq_rows, uint32_t, d->opts.max_seqs + 1);
+    LLM_STEP_ARRAY(kv_len, uint32_t, d->opts.max_seqs);
+    LLM_STEP_ARRAY(slots, uint32_t, d->opts.max_seqs);
+    LLM_STEP_ARRAY(out_rows, uint32_t, d->opts.max_out);
+    LLM_STEP_ARRAY(draws, llm_cuda_draw_t, d->opts.max_out);
+    LLM_STEP_ARRAY(split_base, uint32_t, d->opts.max_seqs);
+    d->step_size = off;
+    st->max_pages = (d->opts.windows ? 2 : 1) * d->opts.max_pages;
+    LLM_STEP_ARRAY(pages, uint32_t,
+                   (size_t) d->opts.max_seqs * st->max_pages);
+
+#undef LLM_STEP_ARRAY
+
+    return off;
+}
+
+
+static uint32_t
+llm_cuda_bucket(uint32_t n)
+{
+    uint32_t  b;
+
+    for (b = 1; b < n; b = b < 256 ? b * 2 : b + 128) { /* void */ }
+
+    return b;
+}
+
+
+/*
+ * A sequence with one row is split over its cache while there is room for
+ * partial results; otherwise one block goes through all splits, with the
+ * same result.  Returns the partial results taken so far.
+ */
+
+static uint32_t
+llm_cuda_split(llm_cuda_t *d, uint32_t *base, uint32_t kv_len, uint32_t rows,
+    uint32_t taken)
+{
+    uint32_t  n;
+
+    n = (kv_len + LLM_CUDA_KV_SPLIT - 1) / LLM_CUDA_KV_SPLIT;
+    *base = LLM_CUDA_NO_SPLIT;
+
+    if (rows > 1 || n < 2 || n > d->partial_cap - taken) {
+        return taken;
+    }
+
+    *base = taken;
+
+    return taken + n;
+}
+
+
+/* fills the host's copy of the arrays; rows of pages have the device's
+   stride */
+
+static void
+llm_cuda_step_fill(llm_cuda_t *d, const llm_batch_t *b)
+{
+    uint32_t          i, s, used, longest, taken;
+    uint32_t         *counts, *follows, *row_seq, *pages, *split_base;
+    llm_cuda_step_t   h;
+
+    (void) llm_cuda_step_layout(d, d->slot->arrays, &h);
+
+    counts = (uint32_t *) h.counts;
+    follows = (uint32_t *) h.follows;
+    row_seq = (uint32_t *) h.row_seq;
+    pages = (uint32_t *) h.pages;
+    split_base = (uint32_t *) h.split_base;
+
+    counts[LLM_N_TOKENS] = b->n_tokens;
+    counts[LLM_N_SEQS] = b->n_seqs;
+    counts[LLM_N_OUT] = b->n_out;
+    counts[3] = 0;
+
+    memcpy(h.tokens, b->tokens, b->n_tokens * sizeof(int32_t));
+    memcpy((void *) h.pos, b->pos, b->n_tokens * sizeof(uint32_t));
+    memcpy((void *) h.seq_rows, b->seq_rows,
+           (b->n_seqs + 1) * sizeof(uint32_t));
+    memcpy((void *) h.kv_len, b->kv_len, b->n_seqs * sizeof(uint32_t));
+
+    if (b->slots) {
+        memcpy((void *) h.slots, b->slots, b->n_seqs * sizeof(uint32_t));
+    }
+
+    if (b->n_out) {
+        memcpy((void *) h.out_rows, b->out_rows,
+               b->n_out * sizeof(uint32_t));
+    }
+
+    d->follows = 0;
+
+    for (i = 0; i < b->n_tokens; i++) {
+        follows[i] = b->follows ? b->follows[i] : LLM_NO_DRAW;
+        d->follows |= follows[i] != LLM_NO_DRAW;
+    }
+
+    longest = 0;
+    taken = 0;
+    d->max_seq_rows = 0;
+
+    for (s = 0; s < b->n_seqs; s++) {
+        for (i = b->seq_rows[s]; i < b->seq_rows[s + 1]; i++) {
+            row_seq[i] = s;
+        }
+
+        used = (b->kv_len[s] + LLM_KV_PAGE - 1) / LLM_KV_PAGE;
+        memcpy(pages + (size_t) s * h.max_pages,
+               b->pages + (size_t) s * b->max_pages,
+               used * sizeof(uint32_t));
+
+        if (b->window_pages) {
+            memcpy(pages + (size_t) s * h.max_pages + d->opts.max_pages,
+                   b->window_pages + (size_t) s * b->max_pages,
+                   used * sizeof(uint32_t));
+        }
+
+        longest = llm_max(longest, b->kv_len[s]);
+        taken = llm_cuda_split(d, split_base + s, b->kv_len[s],
+                               b->seq_rows[s + 1] - b->seq_rows[s], taken);
+        d->max_seq_rows = llm_max(d->max_seq_rows,
+                                  b->seq_rows[s + 1] - b->seq_rows[s]);
+    }
+
+    d->n_tokens = b->n_tokens;
+    d->n_seqs = b->n_seqs;
+    d->n_out = b->n_out;
+    d->gives = b->gives;
+    d->slot->n_out = b->n_out;
+    llm_cuda_pick_fill(d, b, (llm_cuda_draw_t *) h.draws);
+    d->replayed = 0;
+    d->splits = llm_cuda_bucket((longest + LLM_CUDA_KV_SPLIT - 1)
+                                / LLM_CUDA_KV_SPLIT);
+}
+
+
+static llm_cuda_graph_t *
+llm_cuda_find_graph(llm_cuda_t *d)
+{
+    uint32_t  i;
+
+    for (i = 0; i < d->n_graphs; i++) {
+        if (d->graphs[i].rows == d->rows
+            && d->graphs[i].seq_rows == d->max_seq_rows
+            && d->graphs[i].splits == d->splits)
+        {
+            return &d->graphs[i];
+        }
+    }
+
+    return NULL;
+}
+
+
+/*
+ * The step's graph, or a place for a new one; NULL if there is no place.
+ * *again: its kernels were launched before.
+ */
+
+static llm_cuda_graph_t *
+llm_cuda_graph_of(llm_cuda_t *d, int *again)
+{
+    llm_cuda_graph_t  *g;
+
+    g = llm_cuda_find_graph(d);
+    *again = g != NULL;
+
+    if (g == NULL && d->n_graphs < LLM_CUDA_MAX_GRAPHS) {
+        g = &d->graphs[d->n_graphs++];
+        g->rows = d->rows;
+        g->seq_rows = d->max_seq_rows;
+        g->splits = d->splits;
+    }
+
+    return g;
+}
+
+
+/* no new graphs are made from now on; existing ones are still used */
+
+static void
+llm_cuda_no_graphs(llm_cuda_t *d, cudaError_t e)
+{
+    char  msg[256];
+
+    (void) cudaGetLastError();          /* or the next launch would report
+                                           it */
+
+    if (d->opts.log && !d->no_graphs) {
+        snprintf(msg, sizeof(msg), "CUDA: graph of a step: %s; no more of "
+                 "them are made, steps are launched kernel by kernel",
+                 cudaGetErrorString(e));
+        d->opts.log(d->opts.log_data, LLM_LOG_WARN, msg);
+    }
+
+    d->no_graphs = 1;
+}
+
+
+/* nonzero if the launch failed: then the graph is freed */
+
+static int
+llm_cuda_graph_launch(llm_cuda_t *d, llm_cuda_graph_t *g)
+{
+    cudaError_t  e;
+
+    e = cudaGraphLaunch(g->exec, d->stream);
+
+    if (e == cudaSuccess) {
+        return 0;
+    }
+
+    (void) cudaGraphExecDestroy(g->exec);
+    g->exec = NULL;
+    llm_cuda_no_graphs(d, e);
+
+    return 1;
+}
+
+
+/*
+ * Called before the device is used: another device may have lost the GPU's
+ * context, this thread may have used another GPU, and one thread loads a
+ * model that another one runs.
+ */
+
+static int
+llm_cuda_enter(llm_cuda_t *d, llm_err_t *err)
+{
+    if (!llm_cuda_alive(d)) {
+        llm_cuda_void(d);
+        return llm_cuda_fail_lost(err, "another model's error");
+    }
+
+    (void) llm_cuda_check(d, cudaSetDevice(d->index), "device");
+
+    return llm_cuda_report(d, err);
+}
+
+
+/*
+ * A step with one row, or a few, for each sequence, all of which need logits
+ * and nothing else, is a decode step: padded to its bucket it is captured, or
+ * replayed.
+ */
+
+int
+llm_cuda_begin(llm_dev_t *dev, const llm_batch_t *b, llm_err_t *err)
+{
+    int                decode, again;
+    size_t             size;
+    llm_cuda_t        *d = (llm_cuda_t *) dev;
+    cudaError_t        e;
+    llm_cuda_graph_t  *g;
+
+    if (llm_cuda_enter(d, err) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    assert(d->n_submitted == d->n_begun && d->n_begun - d->n_ended < 2);
+
+    d->slot = &d->slots[d->n_begun++ % 2];
+    d->ended = NULL;
+    llm_cuda_step_fill(d, b);
+
+    decode = b->n_out == b->n_tokens && b->gives == LLM_GIVES_LOGITS
+             && b->n_tokens <= LLM_CUDA_GRAPH_ROWS
+             && d->max_seq_rows <= LLM_CUDA_GRAPH_SEQ_ROWS;
+
+    if (decode) {
+        d->max_seq_rows = llm_cuda_bucket(d->max_seq_rows);
+    }
+
+    d->rows = decode ? llm_min(llm_cuda_bucket(b->n_tokens),
+                               d->opts.max_tokens)
+                     : b->n_tokens;
+    d->seqs = decode ? llm_min(d->rows, d->opts.max_seqs) : b->n_seqs;
+    d->out_rows = decode ? llm_min(d->rows, d->opts.max_out) : b->n_out;
+
+    size = d->step_size + (size_t) b->n_seqs * d->step.max_pages
+                          * sizeof(uint32_t);
+
+    if (llm_cuda_check(d, cudaMemcpyAsync(d->step_dev, d->slot->arrays,
+                                          size, cudaMemcpyHostToDevice,
+                                          d->stream),
+                       "upload of a step"))
+    {
+        return llm_cuda_report(d, err);
+    }
+
+    llm_cuda_pick_upload(d);
+
+    if (!decode) {
+        if (d->follows) {
+            llm_cuda_follow(d);
+        }
+
+        return LLM_OK;
+    }
+
+    g = llm_cuda_graph_of(d, &again);
+
+    if (g && g->exec && llm_cuda_graph_launch(d, g) == 0) {
+        d->replayed = 1;
+        return LLM_REPLAYED;
+    }
+
+    if (g && again && !d->no_graphs) {
+        e = cudaStreamBeginCapture(d->stream,
+                                   cudaStreamCaptureModeThreadLocal);
+
+        if (e == cudaSuccess) {
+            d->capturing = g;
+
+        } else {
+            llm_cuda_no_graphs(d, e);
+        }
+    }
+
+    llm_cuda_follow(d);
+
+    return LLM_OK;
+}
+
+
+/* nonzero if no graph was made; then nothing of the step has been launched */
+
+static int
+llm_cuda_end_capture(llm_cuda_t *d)
+{
+    cudaError_t        e;
+    cudaGraph_t        graph;
+    llm_cuda_graph_t  *g = d->capturing;
+
+    d->capturing = NULL;
+    graph = NULL;
+
+    e = cudaStreamEndCapture(d->stream, &graph);
+
+    if (e == cudaSuccess) {
+        e = cudaGraphInstantiate(&g->exec, graph, 0);
+        (void) cudaGraphDestroy(graph);
+    }
+
+    if (e != cudaSuccess) {
+        g->exec = NULL;
+        llm_cuda_no_graphs(d, e);
+        return 1;
+    }
+
+    return llm_cuda_graph_launch(d, g);
+}
+
+
+int
+llm_cuda_submit(llm_dev_t *dev)
+{
+    llm_cuda_t  *d = (llm_cuda_t *) dev;
+
+    if (!d->replayed) {
+        llm_cuda_draw(d);
+    }
+
+    if (d->capturing && llm_cuda_end_capture(d)) {
+        llm_cuda_follow(d);
+        return LLM_REDO;
+    }
+
+    llm_cuda_pick_read(d);
+
+    (void) llm_cuda_check(d, cudaGetLastError(), "a kernel's launch");
+    (void) llm_cuda_check(d, cudaEventRecord(d->slot->done, d->stream),
+                          "end of a step");
+    d->n_submitted++;
+
+    return LLM_OK;
+}
+
+
+int
+llm_cuda_end(llm_dev_t *dev, llm_err_t *err)
+{
+    llm_cuda_t  *d = (llm_cuda_t *) dev;
+
+    if (d->n_submitted < d->n_begun && llm_cuda_submit(dev) == LLM_REDO) {
+        llm_cuda_void(d);
+        return llm_fail(err, "CUDA: a step that is to be done again");
+    }
+
+    if (llm_cuda_enter(d, err) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    d->ended = &d->slots[d->n_ended++ % 2];
+    (void) llm_cuda_check(d, cudaEventSynchronize(d->ended->done), "a step");
+
+    return llm_cuda_report(d, err);
+}
