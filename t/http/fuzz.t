@@ -47,7 +47,9 @@ sub server {
         model => "llm_model demo $model alias=gpt-4o-mini threads=1 ctx=$ctx"
                . ' default; llm_model late late.gguf threads=1 parallel=2'
                . ' ctx=256 lazy idle=2s; llm_queue 256;',
-        http => 'client_max_body_size 8m;',
+        http => 'client_max_body_size 8m;'
+              . ' llm_token_zone all zone=all:1m rate=1000000000/s'
+              . ' streams=$http_x_streams;',
         server => 'include %%ROOT%%/conf/llm_errors.conf; llm_max_tokens 12;',
         locations => <<'END');
         location /v1 { llm_api; }
@@ -56,6 +58,7 @@ sub server {
             llm_heartbeat 5ms; llm_timeout 20s; client_body_buffer_size 1k;
             llm_tenant $http_x_tenant weight=$http_x_weight;
             llm_priority $http_x_priority;
+            llm_token_limit zone=all reserve=3;
         }
         location /keep {
             llm_api demo fallback=demo; llm_ignore_client_abort on;
@@ -231,6 +234,13 @@ for ([ 'chat/completions', messages => [ { role => 'user', content => 'a' } ],
 }
 
 is($res->{status}, 200, 'and the next request is served');
+
+# a claim on the quota's account that was left would count as the one that may
+# be served at a time
+
+$res = $t->post('/tight/completions', { prompt => 'a', max_tokens => 1 },
+                headers => { 'X-Streams' => 1 });
+isnt($res->{status}, 429, 'no claim on the quota is left');
 
 # memory comes back: what is freed may stay with malloc for a while
 
