@@ -21,11 +21,6 @@ static char *ngx_http_llm_check_size(ngx_conf_t *cf, void *post, void *data);
 static char *ngx_llm_init_conf(ngx_cycle_t *cycle, void *conf);
 
 
-static ngx_conf_num_bounds_t  ngx_http_llm_max_tokens_bounds = {
-    ngx_conf_check_num_bounds, 1, 1 << 24
-};
-
-
 typedef struct {
     ngx_conf_post_handler_pt     post_handler;
     size_t                       min;
@@ -93,11 +88,11 @@ static ngx_command_t  ngx_http_llm_commands[] = {
       NULL },
 
     { ngx_string("llm_max_tokens"),
-      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
-      ngx_conf_set_num_slot,
+      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE12,
+      ngx_http_llm_max_tokens,
       NGX_HTTP_LOC_CONF_OFFSET,
-      offsetof(ngx_http_llm_loc_conf_t, max_tokens),
-      &ngx_http_llm_max_tokens_bounds },
+      0,
+      NULL },
 
     { ngx_string("llm_timeout"),
       NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
@@ -365,7 +360,6 @@ ngx_http_llm_create_loc_conf(ngx_conf_t *cf)
     }
 
     conf->keyfile = NGX_CONF_UNSET_PTR;
-    conf->max_tokens = NGX_CONF_UNSET;
     conf->timeout = NGX_CONF_UNSET_MSEC;
     conf->heartbeat = NGX_CONF_UNSET_MSEC;
     conf->stream_buffer = NGX_CONF_UNSET_SIZE;
@@ -384,7 +378,6 @@ ngx_http_llm_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
 
     ngx_http_core_loc_conf_t  *clcf;
 
-    ngx_conf_merge_value(conf->max_tokens, prev->max_tokens, NGX_CONF_UNSET);
     ngx_conf_merge_msec_value(conf->timeout, prev->timeout, 600000);
     ngx_conf_merge_msec_value(conf->heartbeat, prev->heartbeat, 15000);
     ngx_conf_merge_size_value(conf->stream_buffer, prev->stream_buffer,
@@ -394,6 +387,11 @@ ngx_http_llm_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
     ngx_conf_merge_value(conf->intercept_errors, prev->intercept_errors, 0);
 
     ngx_conf_merge_ptr_value(conf->keyfile, prev->keyfile, NULL);
+
+    if (conf->max_tokens.set == 0 && conf->max_prompt.set == 0) {
+        conf->max_tokens = prev->max_tokens;
+        conf->max_prompt = prev->max_prompt;
+    }
 
     if (conf->limits == NULL) {
         conf->limits = prev->limits;

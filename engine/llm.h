@@ -178,7 +178,8 @@ typedef struct {
     uint32_t         tool_choice;       /* llm_tool_choice_t */
     uint32_t         tool_single;       /* one call at most */
     uint32_t         think_tokens;      /* see LLM_REQ_THINK_MOST */
-    uint32_t         unused;
+    uint32_t         most_prompt;       /* tokens of a prompt; 0: what the
+                                           context holds */
     llm_ref_t        tool_names;        /* llm_ref_t[len]: those of the chat's
                                            tools that may be called; empty:
                                            all of them */

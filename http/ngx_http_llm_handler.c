@@ -57,7 +57,9 @@ ngx_http_llm_api_handler(ngx_http_request_t *r)
         return ngx_http_llm_send_error(r, &err, 1);
     }
 
-    if (ngx_http_llm_quota_begin(ctx, &err) != NGX_OK) {
+    if (ngx_http_llm_find_most(ctx, &err) != NGX_OK
+        || ngx_http_llm_quota_begin(ctx, &err) != NGX_OK)
+    {
         return ngx_http_llm_send_error(r, &err, 0);
     }
 
@@ -94,6 +96,8 @@ ngx_http_llm_create_ctx(ngx_http_request_t *r)
     ctx->conf = ngx_http_get_module_loc_conf(r, ngx_http_llm_module);
     ctx->slot = NGX_HTTP_LLM_NO_SLOT;
     ctx->model = -1;
+    ctx->most_tokens = -1;
+    ctx->most_prompt = -1;
     ctx->arrival_us = llm_now_us();
 
     pcln->handler = ngx_http_llm_pool_cleanup;
@@ -220,7 +224,7 @@ ngx_http_llm_api_conf(ngx_http_llm_ctx_t *ctx, llm_api_conf_t *conf)
     conf->allowed = ctx->conf->allowed;
     conf->denied = key ? llm_api_denied(key, conf->models, conf->n_models) : 0;
     conf->fallback = ctx->conf->fallback;
-    conf->cap = ctx->conf->max_tokens;
+    conf->cap = ctx->most_tokens;
     conf->id.len = ctx->id.len;
     conf->id.data = (char *) ctx->id.data;
     conf->model = llm_str("");
@@ -360,6 +364,8 @@ ngx_http_llm_send(ngx_http_llm_body_t *body, uint32_t *retry_after)
 
     ngx_http_llm_set_deadlines(ctx, msg);
     ngx_http_llm_set_window(ctx, msg);
+
+    msg->most_prompt = ngx_max(ctx->most_prompt, 0);
 
     /* what needs no model costs no tokens */
 

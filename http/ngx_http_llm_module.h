@@ -17,6 +17,7 @@
  *   ngx_http_llm_task.c        those threads
  *   ngx_http_llm_keyfile.c     llm_api_keys, files of keys that change
  *   ngx_http_llm_keys.c        the API key of a request, what it may do
+ *   ngx_http_llm_amount.c      numbers that may be variables
  *   ngx_http_llm_quota.h       token quotas, in files of their own
  *   ngx_http_llm_identity.c    model, tenant, priority of a request
  *   ngx_http_llm_idempotency.c requests that are sent again
@@ -59,6 +60,15 @@
 /* the most of an answer that is kept, because it is not streamed or because
    its stream ends with all of it, in units of llm_stream_buffer */
 #define NGX_HTTP_LLM_MAX_ANSWER  64
+
+
+/* a number of the configuration, or variables that become one */
+
+typedef struct {
+    ngx_http_complex_value_t    *value;         /* NULL: rate is it */
+    llm_rate_t                   rate;
+    unsigned                     set:1;         /* else there is no limit */
+} ngx_http_llm_amount_t;
 
 
 /* a date of the configuration, as it is written; len 0: none */
@@ -291,7 +301,8 @@ typedef struct {
     ngx_str_t                    file;
     ngx_uint_t                   line;
 
-    ngx_int_t                    max_tokens;
+    ngx_http_llm_amount_t        max_tokens;    /* of an answer */
+    ngx_http_llm_amount_t        max_prompt;
     ngx_msec_t                   timeout;
     ngx_msec_t                   heartbeat;
     ngx_flag_t                   metrics_json;
@@ -360,6 +371,8 @@ struct ngx_http_llm_ctx_s {
     ngx_str_t                    user;
     ngx_str_t                    metadata;      /* JSON */
     ngx_str_t                    tenant;
+    ngx_int_t                    most_tokens;   /* llm_max_tokens; -1: none */
+    ngx_int_t                    most_prompt;   /* likewise */
     ngx_int_t                    model;         /* -1: not resolved yet */
     llm_api_usage_t              usage;         /* once api is freed */
     uint64_t                     first_us;      /* the first token came */
@@ -470,6 +483,19 @@ ngx_int_t ngx_http_llm_add_access(ngx_conf_t *cf);
 /* $llm_key, $llm_key_NAME */
 ngx_int_t ngx_http_llm_key_variable(ngx_http_request_t *r,
     ngx_http_variable_value_t *v, uintptr_t data);
+
+/* ngx_http_llm_amount.c */
+
+/* plain: a number; else it may have "/s", "/m" or "/h" behind it */
+char *ngx_http_llm_set_amount(ngx_conf_t *cf, ngx_http_llm_amount_t *a,
+    ngx_uint_t plain, ngx_str_t *s);
+/* what it is for a request; NGX_DECLINED: there is none, or its value is
+   empty; NGX_ERROR: no memory, or it is no number, which is logged */
+ngx_int_t ngx_http_llm_amount(ngx_http_request_t *r, ngx_http_llm_amount_t *a,
+    ngx_uint_t plain, llm_rate_t *rate);
+/* llm_max_tokens, and what it is for a request; NGX_ERROR: see err */
+char *ngx_http_llm_max_tokens(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
+ngx_int_t ngx_http_llm_find_most(ngx_http_llm_ctx_t *ctx, llm_err_t *err);
 
 /* ngx_http_llm_quota_conf.c */
 

@@ -21,9 +21,9 @@
 static ngx_int_t ngx_http_llm_quota_share(ngx_http_request_t *r,
     ngx_http_llm_limit_t *l, ngx_http_llm_share_t *s,
     ngx_http_llm_refusal_t *no);
-static ngx_int_t ngx_http_llm_quota_value(ngx_http_request_t *r,
+static ngx_int_t ngx_http_llm_quota_units(ngx_http_request_t *r,
     ngx_http_llm_amount_t *a, ngx_uint_t plain, llm_rate_t *rate,
-    ngx_uint_t *set);
+    int64_t *units);
 static void ngx_http_llm_quota_lock_all(ngx_http_llm_ctx_t *ctx);
 static void ngx_http_llm_quota_unlock_all(ngx_http_llm_ctx_t *ctx);
 static ngx_uint_t ngx_http_llm_quota_short(ngx_http_llm_share_t *s,
@@ -77,8 +77,8 @@ static ngx_int_t
 ngx_http_llm_quota_share(ngx_http_request_t *r, ngx_http_llm_limit_t *l,
     ngx_http_llm_share_t *s, ngx_http_llm_refusal_t *no)
 {
+    int64_t                burst;
     llm_rate_t             v;
-    ngx_uint_t             set;
     ngx_http_llm_quota_t  *q;
 
     q = l->quota;
@@ -105,89 +105,46 @@ ngx_http_llm_quota_share(ngx_http_request_t *r, ngx_http_llm_limit_t *l,
 
     s->hash = ngx_crc32_short(s->key.data, s->key.len);
 
-    if (ngx_http_llm_quota_value(r, &q->rate, 0, &s->rate, &set) != NGX_OK) {
-        return NGX_ERROR;
-    }
-
-    s->burst = set ? (int64_t) s->rate.n * LLM_QUOTA_UNIT : -1;
-
-    if (set && l->burst.set) {
-        if (ngx_http_llm_quota_value(r, &l->burst, 1, &v, &set) != NGX_OK) {
-            return NGX_ERROR;
-        }
-
-        s->burst = set ? (int64_t) v.n * LLM_QUOTA_UNIT : s->burst;
-    }
-
-    if (ngx_http_llm_quota_value(r, &q->requests, 0, &s->requests, &set)
-        != NGX_OK)
+    if (ngx_http_llm_quota_units(r, &q->rate, 0, &s->rate, &s->burst)
+        != NGX_OK
+        || ngx_http_llm_quota_units(r, &q->requests, 0, &s->requests,
+                                    &s->most_requests) != NGX_OK
+        || ngx_http_llm_quota_units(r, &l->burst, 1, &v, &burst) != NGX_OK
+        || ngx_http_llm_quota_units(r, &q->day, 1, &v, &s->day) != NGX_OK
+        || ngx_http_llm_quota_units(r, &q->streams, 1, &v, &s->streams)
+           != NGX_OK)
     {
         return NGX_ERROR;
     }
 
-    s->most_requests = set ? (int64_t) s->requests.n * LLM_QUOTA_UNIT : -1;
-
-    if (ngx_http_llm_quota_value(r, &q->day, 1, &v, &set) != NGX_OK) {
-        return NGX_ERROR;
+    if (s->burst >= 0 && burst >= 0) {
+        s->burst = burst;
     }
 
-    s->day = set ? (int64_t) v.n * LLM_QUOTA_UNIT : -1;
-
-    if (ngx_http_llm_quota_value(r, &q->streams, 1, &v, &set) != NGX_OK) {
-        return NGX_ERROR;
+    if (s->streams >= 0) {
+        s->streams = (int64_t) v.n;
     }
 
-    s->streams = set ? (int64_t) v.n : -1;
     no->what = NGX_HTTP_LLM_SHORT_NONE;
 
     return NGX_OK;
 }
 
 
-/* an empty value is no limit; one that is not a number keeps the request out,
-   for it may be a mistake in what was to limit it */
+/* -1: there is no such limit.  What is not a number keeps the request out, for
+   it may be a mistake in what was to limit it */
 
 static ngx_int_t
-ngx_http_llm_quota_value(ngx_http_request_t *r, ngx_http_llm_amount_t *a,
-    ngx_uint_t plain, llm_rate_t *rate, ngx_uint_t *set)
+ngx_http_llm_quota_units(ngx_http_request_t *r, ngx_http_llm_amount_t *a,
+    ngx_uint_t plain, llm_rate_t *rate, int64_t *units)
 {
-    int        rc;
-    ngx_str_t  s;
+    ngx_int_t  rc;
 
-    ngx_memzero(rate, sizeof(llm_rate_t));
+    rc = ngx_http_llm_amount(r, a, plain, rate);
 
-    *set = a->set;
+    *units = (rc == NGX_OK) ? (int64_t) rate->n * LLM_QUOTA_UNIT : -1;
 
-    if (!a->set) {
-        return NGX_OK;
-    }
-
-    if (a->value == NULL) {
-        *rate = a->rate;
-        return NGX_OK;
-    }
-
-    if (ngx_http_complex_value(r, a->value, &s) != NGX_OK) {
-        return NGX_ERROR;
-    }
-
-    if (s.len == 0) {
-        *set = 0;
-        return NGX_OK;
-    }
-
-    rc = plain ? llm_quota_amount((char *) s.data, s.len, &rate->n)
-               : llm_quota_rate((char *) s.data, s.len, rate);
-
-    if (rc == LLM_OK) {
-        return NGX_OK;
-    }
-
-    ngx_log_error(NGX_LOG_ERR, r->connection->log, 0,
-                  "invalid value \"%s\" of \"%V\" in a token quota",
-                  ngx_http_llm_clean(r, &s), &a->value->value);
-
-    return NGX_ERROR;
+    return rc == NGX_ERROR ? NGX_ERROR : NGX_OK;
 }
 
 

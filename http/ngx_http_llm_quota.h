@@ -20,15 +20,6 @@
 #include "http/ngx_http_llm_module.h"
 
 
-/* a number of the configuration, or variables that become one */
-
-typedef struct {
-    ngx_http_complex_value_t    *value;         /* NULL: rate is it */
-    llm_rate_t                   rate;
-    unsigned                     set:1;         /* else there is no limit */
-} ngx_http_llm_amount_t;
-
-
 /* figures of an account */
 
 typedef struct {

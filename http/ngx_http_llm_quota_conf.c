@@ -19,8 +19,6 @@ static char *ngx_http_llm_quota_zone(ngx_conf_t *cf, ngx_http_llm_quota_t *q,
     ngx_str_t *value, ngx_str_t *s);
 static char *ngx_http_llm_quota_count(ngx_conf_t *cf, ngx_http_llm_quota_t *q,
     ngx_str_t *s);
-static char *ngx_http_llm_quota_amount(ngx_conf_t *cf,
-    ngx_http_llm_amount_t *a, ngx_uint_t plain, ngx_str_t *s);
 static char *ngx_http_llm_limit_param(ngx_conf_t *cf, ngx_http_llm_limit_t *l,
     ngx_str_t *value);
 static ngx_uint_t ngx_http_llm_is_param(ngx_str_t *value, const char *name,
@@ -111,19 +109,19 @@ ngx_http_llm_quota_param(ngx_conf_t *cf, ngx_http_llm_quota_t *q,
     }
 
     if (ngx_http_llm_is_param(value, "rate=", &s)) {
-        return ngx_http_llm_quota_amount(cf, &q->rate, 0, &s);
+        return ngx_http_llm_set_amount(cf, &q->rate, 0, &s);
     }
 
     if (ngx_http_llm_is_param(value, "day=", &s)) {
-        return ngx_http_llm_quota_amount(cf, &q->day, 1, &s);
+        return ngx_http_llm_set_amount(cf, &q->day, 1, &s);
     }
 
     if (ngx_http_llm_is_param(value, "requests=", &s)) {
-        return ngx_http_llm_quota_amount(cf, &q->requests, 0, &s);
+        return ngx_http_llm_set_amount(cf, &q->requests, 0, &s);
     }
 
     if (ngx_http_llm_is_param(value, "streams=", &s)) {
-        return ngx_http_llm_quota_amount(cf, &q->streams, 1, &s);
+        return ngx_http_llm_set_amount(cf, &q->streams, 1, &s);
     }
 
     if (ngx_http_llm_is_param(value, "count=", &s)) {
@@ -228,48 +226,6 @@ ngx_http_llm_quota_count(ngx_conf_t *cf, ngx_http_llm_quota_t *q,
 }
 
 
-/* plain: a number; else it may have "/s", "/m" or "/h" behind it */
-
-static char *
-ngx_http_llm_quota_amount(ngx_conf_t *cf, ngx_http_llm_amount_t *a,
-    ngx_uint_t plain, ngx_str_t *s)
-{
-    int                                rc;
-    ngx_http_compile_complex_value_t   ccv;
-
-    a->set = 1;
-
-    if (ngx_http_script_variables_count(s)) {
-        a->value = ngx_palloc(cf->pool, sizeof(ngx_http_complex_value_t));
-        if (a->value == NULL) {
-            return NGX_CONF_ERROR;
-        }
-
-        ngx_memzero(&ccv, sizeof(ngx_http_compile_complex_value_t));
-
-        ccv.cf = cf;
-        ccv.value = s;
-        ccv.complex_value = a->value;
-
-        return ngx_http_compile_complex_value(&ccv) == NGX_OK
-               ? NGX_CONF_OK : NGX_CONF_ERROR;
-    }
-
-    rc = plain ? llm_quota_amount((char *) s->data, s->len, &a->rate.n)
-               : llm_quota_rate((char *) s->data, s->len, &a->rate);
-
-    if (rc != LLM_OK) {
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "invalid %s \"%V\": a number from 0 to %d%s",
-                           plain ? "amount" : "rate", s, LLM_QUOTA_MOST,
-                           plain ? "" : " with /s, /m or /h");
-        return NGX_CONF_ERROR;
-    }
-
-    return NGX_CONF_OK;
-}
-
-
 /* ---- llm_token_limit ---- */
 
 char *
@@ -349,7 +305,7 @@ ngx_http_llm_limit_param(ngx_conf_t *cf, ngx_http_llm_limit_t *l,
     }
 
     if (ngx_http_llm_is_param(value, "burst=", &s)) {
-        return ngx_http_llm_quota_amount(cf, &l->burst, 1, &s);
+        return ngx_http_llm_set_amount(cf, &l->burst, 1, &s);
     }
 
     if (ngx_http_llm_is_param(value, "reserve=", &s)) {

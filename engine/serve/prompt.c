@@ -33,6 +33,16 @@ llm_prep_param(const llm_request_t *msg)
 }
 
 
+/* the most tokens of a prompt */
+
+static uint32_t
+llm_prep_most(const llm_served_t *m, const llm_req_t *r)
+{
+    return r->msg->most_prompt ? llm_min(m->runner.ctx, r->msg->most_prompt)
+                               : m->runner.ctx;
+}
+
+
 /* LLM_PREP_MORE: there are even more tokens than n */
 
 #define LLM_PREP_MORE  1
@@ -44,6 +54,16 @@ llm_prep_too_long(const llm_served_t *m, const llm_req_t *r, uint32_t n,
     const char  *param;
 
     param = llm_prep_param(r->msg);
+
+    if (llm_prep_most(m, r) < m->runner.ctx) {
+        return llm_fail_with(err, 400, "context_length_exceeded", param,
+                             "Prompts of up to %u tokens are allowed here. "
+                             "However, your %s resulted in %s%u tokens. "
+                             "Please reduce the length of the %s.",
+                             llm_prep_most(m, r), param,
+                             flags & LLM_PREP_MORE ? "more than " : "", n,
+                             param);
+    }
 
     return llm_fail_with(err, 400, "context_length_exceeded", param,
                          "This model's maximum context length is %u tokens. "
@@ -70,7 +90,7 @@ llm_prep_fits(const llm_served_t *m, const llm_req_t *r,
         return LLM_OK;
     }
 
-    return p->n > ctx || (p->n == ctx && wants)
+    return p->n > llm_prep_most(m, r) || (p->n == ctx && wants)
            ? llm_prep_too_long(m, r, p->n, 0, err) : LLM_OK;
 }
 
@@ -90,7 +110,8 @@ llm_prep_truncate(const llm_served_t *m, const llm_req_t *r,
         return;
     }
 
-    most = r->msg->truncate < 0 ? m->runner.ctx : (uint32_t) r->msg->truncate;
+    most = r->msg->truncate < 0 ? llm_prep_most(m, r)
+                                : (uint32_t) r->msg->truncate;
 
     if (p->n <= most) {
         return;
@@ -113,7 +134,7 @@ llm_prep_truncate(const llm_served_t *m, const llm_req_t *r,
 
 /*
  * Tokenizes the whole text, never a part of it, but gives up at twice as many
- * tokens as the context has if they are for a model, unless they will be
+ * tokens as a prompt may have if they are for a model, unless they will be
  * truncated: then the tokens at the end are wanted, and their number has the
  * bound of the text's bytes.
  */
@@ -131,7 +152,7 @@ llm_prep_tokenize(const llm_served_t *m, const llm_req_t *r, llm_str_t text,
     most = 0;
 
     if (r->msg->truncate == 0 && !llm_prep_answers(r->msg)) {
-        most = llm_min(m->runner.ctx, (uint32_t) INT32_MAX / 2) * 2;
+        most = llm_min(llm_prep_most(m, r), (uint32_t) INT32_MAX / 2) * 2;
     }
 
     if (llm_vocab_tokenize(m->vocab, text.data, text.len, trusted, n_trusted,
