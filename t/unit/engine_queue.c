@@ -195,6 +195,55 @@ test_bound(void)
 }
 
 
+/* there is room for a message, and not for the tokens of its text beside it:
+   that is known when it has been prepared */
+
+static void
+test_prepared(void)
+{
+    char           text[1601];
+    uint32_t       i;
+    llm_buf_t      b;
+    llm_err_t      err;
+    rig_answer_t  *a;
+
+    for (i = 0; i < sizeof(text) - 1; i++) {
+        text[i] = i % 2 ? ' ' : (char) ('a' + i / 2 % 26);
+    }
+
+    text[i] = '\0';
+
+    rig_req(&b, 0);
+    rig_text(&b, text);
+    rig_msg(&b)->max_tokens = 1;
+
+    open_rig(1 << 20, 100, b.len + sizeof(llm_req_t) + sizeof(llm_seq_t)
+                           + sizeof(llm_prompt_ids_t) + 1000);
+    a = rig.answers[0];
+
+    (void) rig_send(&rig, 0, &b, &err);
+    (void) rig_wait(&rig, 0, 0, 20000);
+    is_int(a[0].status, 429, "a text whose tokens find no room: 429");
+    ok(strstr(a[0].msg, "llm_queue memory=") != NULL, "and why: %s", a[0].msg);
+
+    text[400] = '\0';
+    rig_req(&b, 1);
+    rig_text(&b, text);
+    rig_msg(&b)->max_tokens = 1;
+    (void) rig_send(&rig, 0, &b, &err);
+    (void) rig_wait(&rig, 0, 1, 20000);
+    is_int(a[1].status, 0, "a shorter one is served: %s", a[1].msg);
+
+    for (i = 0; i < 3000 && gauge(); i++) {
+        usleep(10000);
+    }
+
+    is_int(gauge(), 0, "and nothing is counted any more");
+
+    rig_close(&rig);
+}
+
+
 /* sends n, as long as there is room on the way down */
 
 static uint32_t
@@ -350,6 +399,7 @@ main(void)
     test_turns();
     test_memory();
     test_bound();
+    test_prepared();
     test_refusals();
     test_dead_reader();
     test_verdicts();

@@ -369,6 +369,21 @@ test_edges(void)
 
     is_int(wrong, 0, "every row ends with a token or an error");
 
+    /* the most likely token is none if a penalty has made it infinite: a
+       device says the same of such a row */
+
+    llm_sampling_default(&p);
+    p.temperature = 0;
+    p.repetition_penalty = 0.01f;
+    s = llm_sampler_create(&p, 0, NULL, 0, EDGE);
+    llm_sampler_see_prompt(s, 150);
+    memset(row, 0, sizeof(row));
+    row[150] = 1e37f;
+    ok(llm_sampler_sample(s, scratch, row, NULL, 0, NULL, &out, &err)
+       == LLM_ERROR && strstr(err.msg, "penalties make them so"),
+       "a logit that a penalty makes infinite: an error that says so");
+    llm_sampler_free(s);
+
     /* nor is a device believed that found none */
 
     llm_sampling_default(&p);
