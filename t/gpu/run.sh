@@ -269,7 +269,7 @@ bandwidth() {
 # the tables at once, each with its TAP; the verdict when the time is over
 
 parity() {
-    local seconds=${1:-30} name log pids=()
+    local seconds=${1:-30} name log i=0 pid pids=() ends=()
     local names="emu emu_fp8 emu_sample emu_broken emu_ahead emu_dense
         emu_experts emu_latent recurrent logits"
 
@@ -279,17 +279,33 @@ parity() {
         pids+=($!)
     done
 
-    wait "${pids[@]}"
+    for pid in "${pids[@]}"; do
+        wait "$pid"
+        ends+=($?)
+    done
 
     for name in $names; do
         log=$(results "$name.tap")
         say "$name: $(grep -c '^ok' "$log") right, $(grep -c '^not ok' \
-            "$log") wrong, $(grep -q '^1\.\.' "$log" && echo all of it ||
-            echo cut after "$seconds" s)"
+            "$log") wrong, $(ended "${ends[i]}" "$log" "$seconds")"
         grep '^not ok' "$log" | head -n 20
+        i=$((i + 1))
     done | tee "$(results parity.txt)"
 
-    ! grep -q '^not ok' "$(results parity.txt)"
+    ! grep -q '^not ok\|ended early' "$(results parity.txt)"
+}
+
+
+# how a table ended: exit status, TAP, seconds that it had
+
+ended() {
+    if [ "$1" = 0 ] || { [ "$1" = 1 ] && grep -q '^1\.\.' "$2"; }; then
+        echo all of it
+    elif [ "$1" = 124 ] || [ "$1" = 137 ]; then
+        echo "cut after $3 s"
+    else
+        echo "ended early, exit status $1"
+    fi
 }
 
 

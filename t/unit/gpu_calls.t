@@ -49,13 +49,18 @@ close $f;
 symlink "$objs/$_", "$work/$_" for qw(llm llm_emu.so);
 mkdir "$work/t";
 
-for my $name (qw(emu emu_fp8 emu_sample emu_broken emu_ahead logits)) {
+sub table {
+    my ($name, $rest) = @_;
+
     open my $t, '>', "$work/t/$name" or die;
-    print $t "#!/bin/sh\necho ok 1 - $name\n",
-        $name eq 'emu_fp8' ? "sleep 100\n" : "echo 1..1\n";
+    print $t "#!/bin/sh\necho ok 1 - $name\n$rest\n";
     close $t;
     chmod 0755, "$work/t/$name";
 }
+
+table($_, $_ eq 'emu_fp8' ? 'sleep 100' : 'echo 1..1')
+    for qw(emu emu_fp8 emu_sample emu_broken emu_ahead emu_dense emu_experts
+           emu_latent recurrent logits);
 
 my ($rc, $said) = call('bandwidth');
 is($rc, 0, 'bandwidth') or diag $said;
@@ -65,6 +70,20 @@ is_deeply([results()], ['peak.jsonl'], 'and its results');
 is($rc, 0, 'parity') or diag $said;
 like($said, qr/emu_sample: 1 right, 0 wrong, all of it/, 'a table that ended');
 like($said, qr/emu_fp8: 1 right, 0 wrong, cut after 5 s/, 'one that did not');
+
+table('emu_fp8', 'echo 1..1');
+table('emu_dense', 'kill -SEGV $$');
+($rc, $said) = call('parity 5');
+isnt($rc, 0, 'a table that crashes is no parity');
+like($said, qr/emu_dense: 1 right, 0 wrong, ended early, exit status 139/,
+     'and is named');
+like($said, qr/logits: 1 right, 0 wrong, all of it/, 'the others are there');
+
+table('emu_dense', "echo not ok 2 - wrong\necho 1..2\nexit 1");
+($rc, $said) = call('parity 5');
+isnt($rc, 0, 'nor is one that is wrong');
+like($said, qr/emu_dense: 1 right, 1 wrong, all of it\nnot ok 2 - wrong/,
+     'with what is wrong');
 
 ($rc, $said) = call('twice');
 is($rc, 0, 'the same prompt twice') or diag $said;
