@@ -167,6 +167,7 @@ rows_of(llm_dev_t *d, uint32_t cols, const float *x, const float *w,
     float *out[5])
 {
     rows_t         r[2] = { { 0, 5, 0 }, { 3, 1, 1 } };
+    float         *own;
     step_t        *s;
     llm_act_t     *ax, *an, *ag, *au, *ay, *ao, *as;
     llm_vec_t     *v;
@@ -176,14 +177,22 @@ rows_of(llm_dev_t *d, uint32_t cols, const float *x, const float *w,
     s = ops_alloc(sizeof(step_t));
     step_fill(s, r, 2, 0);
 
-    ax = act(d, LLM_ACT_RESIDUAL, 6, cols, x);
+    /* what was handed over may change, even before it is looked at */
+
+    own = ops_alloc(6 * cols * sizeof(float));
+    memcpy(own, w, cols * sizeof(float));
+    v = d->ops->vec_create(d, own, cols, &err);
+    memcpy(own, x, 6 * cols * sizeof(float));
+    ax = act(d, LLM_ACT_RESIDUAL, 6, cols, own);
+    memset(own, 0xff, 6 * cols * sizeof(float));
+    free(own);
+
     an = act(d, LLM_ACT_VALUE, 6, cols, NULL);
     ag = act(d, LLM_ACT_PRODUCT, 6, cols, x);
     au = act(d, LLM_ACT_PRODUCT, 6, cols, x + cols);
     ay = act(d, LLM_ACT_VALUE, 6, cols, NULL);
     ao = act(d, LLM_ACT_RESIDUAL, 2, cols, NULL);
     as = act(d, LLM_ACT_STATE, 2, cols, NULL);
-    v = d->ops->vec_create(d, w, cols, &err);
     norm = (llm_norm_t) { .eps = 1e-5f, .w = v };
 
     s->b.gives = LLM_GIVES_STATES;
