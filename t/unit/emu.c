@@ -337,7 +337,7 @@ test_glu_rows(void)
 
 static void
 embedded(llm_dev_t *d, uint32_t type, const uint8_t *m, uint32_t cols,
-    float *out)
+    int usage, float *out)
 {
     rows_t         r = { 0, 9, 0 };
     step_t        *s;
@@ -349,8 +349,7 @@ embedded(llm_dev_t *d, uint32_t type, const uint8_t *m, uint32_t cols,
     step_fill(s, &r, 1, 0);
 
     ax = act(d, LLM_ACT_RESIDUAL, 9, cols, NULL);
-    w = d->ops->weight_create(d, type, 50, cols, m,
-                              LLM_WEIGHT_EMBED | LLM_WEIGHT_LINEAR, &err);
+    w = d->ops->weight_create(d, type, 50, cols, m, usage, &err);
 
     (void) d->ops->begin(d, &s->b, &err);
     d->ops->embed(d, w, ax);
@@ -378,7 +377,8 @@ test_embed(void)
 
         for (int d = 0; d < 2; d++) {
             out[d] = ops_alloc(9 * cols * sizeof(float));
-            embedded(devs[d], types[i], m, cols, out[d]);
+            embedded(devs[d], types[i], m, cols,
+                     LLM_WEIGHT_EMBED | LLM_WEIGHT_LINEAR, out[d]);
         }
 
         compare(out[1], out[0], 9 * cols, 1e-6, llm_type_name(types[i]));
@@ -387,6 +387,32 @@ test_embed(void)
         free(out[0]);
         free(out[1]);
     }
+}
+
+
+/* a weight of 42 MB, which is uploaded in three pieces: the third has the room
+   of the first */
+
+static void
+test_large(void)
+{
+    enum { COLS = 210000 };
+
+    float    *out[2];
+    uint8_t  *m;
+
+    m = matrix(LLM_TYPE_F32, 50, COLS, 5);
+
+    for (int d = 0; d < 2; d++) {
+        out[d] = ops_alloc(9 * COLS * sizeof(float));
+        embedded(devs[d], LLM_TYPE_F32, m, COLS, LLM_WEIGHT_EMBED, out[d]);
+    }
+
+    compare(out[1], out[0], 9 * COLS, 1e-6, "a large weight");
+
+    free(m);
+    free(out[0]);
+    free(out[1]);
 }
 
 
@@ -449,6 +475,7 @@ main(void)
     test_rows();
     test_glu_rows();
     test_embed();
+    test_large();
     test_attention();
 
     devs[0]->ops->close(devs[0]);
