@@ -3,7 +3,8 @@
  * ends once, with its text or with an error; the model is loaded again and
  * gives the same tokens; and many failures leave no memory behind.  A kernel
  * that fails costs all that is on the device (LLM_EMU_FAIL_LAUNCH); a graph
- * that finds no memory costs nothing (LLM_EMU_FAIL_GRAPH).
+ * that finds no memory, a new one or one that was launched before, costs
+ * nothing (LLM_EMU_FAIL_GRAPH).
  */
 
 #include "engine/ipc/zone.h"
@@ -264,6 +265,13 @@ main(void)
     }
 
     ok(as_alone(1), "three requests, one after another");
+
+    /* their steps are replayed by now: the first of these is not */
+
+    arm(FAIL_GRAPH, 1);
+    ok(as_alone(0), "a graph that was launched before fails: the same tokens");
+    arm(FAIL_GRAPH, 0);
+    ok(as_alone(0), "and behind it, without that graph");
 
     before = 0;
 
