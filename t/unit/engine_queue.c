@@ -300,6 +300,78 @@ test_refusals(void)
 }
 
 
+static uint32_t
+send_wrong(uint32_t n)
+{
+    uint32_t   i, sent, live;
+    int32_t    id;
+    llm_buf_t  b;
+    llm_err_t  err;
+
+    for (i = 0, sent = 0; i < 3000 && sent < n; i++) {
+        id = 100000000;
+        rig_req(&b, sent);
+        rig_ids(&b, &id, 1);
+
+        if (rig_send(&rig, 0, &b, &err) == LLM_OK) {
+            sent++;
+
+        } else {
+            usleep(1000);
+        }
+    }
+
+    /* until no answer finds room in the ring any more */
+
+    for (i = 0, live = n; i < 6000 && live && (live == n || i < 20); i++) {
+        usleep(10000);
+
+        if (llm_engine_live(rig.engine) != live) {
+            live = llm_engine_live(rig.engine);
+            i = 0;
+        }
+    }
+
+    printf("# %u wrong requests, no room for the answers of %u\n", sent, live);
+
+    return sent;
+}
+
+
+/* the same of requests that were accepted and turn out to be wrong */
+
+static void
+test_errors(void)
+{
+    uint32_t  i, sent, told;
+
+    open_rig(0, 1000, 0);
+
+    /* answers that the worker does not want, for which it frees the slots */
+
+    for (i = send_wrong(RIG_SLOTS); i-- > 0; /* void */ ) {
+        llm_client_signal(rig.clients[0], LLM_MSG_CANCEL, i,
+                          rig.answers[0][i].ticket);
+    }
+
+    sent = send_wrong(RIG_SLOTS);
+
+    for (i = 0, told = 0; i < sent; i++) {
+        if (rig_wait(&rig, 0, i, 5000) != LLM_OK) {
+            break;
+        }
+
+        told += rig.answers[0][i].status == 400;
+    }
+
+    is_int(sent, RIG_SLOTS, "%u requests that are wrong", sent);
+    is_int(told, sent, "each is told so, however slowly the worker reads");
+    is_int(llm_engine_live(rig.engine), 0, "and none is live any more");
+
+    rig_close(&rig);
+}
+
+
 /* a worker that reads nothing more and dies: its refusal goes with it */
 
 static void
@@ -401,6 +473,7 @@ main(void)
     test_bound();
     test_prepared();
     test_refusals();
+    test_errors();
     test_dead_reader();
     test_verdicts();
 
