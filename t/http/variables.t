@@ -133,6 +133,7 @@ $t->post('/v1/completions', { prompt => 'a', max_tokens => 1 },
          headers => { 'X-User' => 'bob', 'X-Weight' => 'heavy' });
 ok($t->wait_log(qr/invalid weight "heavy" of tenant "bob"/),
    'a wrong weight is logged');
+logged();
 
 # at a shutdown
 
@@ -140,8 +141,11 @@ $s = $t->open_long(max_tokens => 1900, n => 16);
 $s->event for 1 .. 5;
 $t->stop(signal => 'QUIT');
 
-ok(LLM::Test::wait_for(5, sub { $t->log('llm.log') =~ /\|abort\|[^\n]*\n\z/ }),
-   'a stream that a shutdown cut is accounted for');
+$v = logged();
+is($v->{finish}, 'abort', 'a stream that a shutdown cut: finish_reason');
+cmp_ok($v->{completion}, '>=', 5, 'a stream that a shutdown cut: tokens');
+like($v->{ttft}, qr/^\d+\.\d{6}$/, 'a stream that a shutdown cut: ttft');
+like($v->{tpot}, qr/^\d+\.\d{6}$/, 'a stream that a shutdown cut: tpot');
 
 
 # a body that was parsed in a thread is still there for nginx's own variable
