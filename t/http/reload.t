@@ -111,7 +111,22 @@ sub begin {
     return $s;
 }
 
+# none of the connections is idle any more, else nginx would close it
+
+sub taken {
+    my ($t, $status) = @_;
+
+    return sleep 0.2 if !$status;
+
+    return LLM::Test::wait_for(20, sub {
+        $t->get('/status')->{body} =~ /Waiting: 0\b/
+    });
+}
+
 # the only kind in a round, else one would hold worker 0 for the other
+
+my $status = `nginx -V 2>&1` =~ /--with-http_stub_status_module/
+             ? 'location = /status { stub_status; }' : '';
 
 for my $kind ([ 'uploads', '/v1/completions', -10 ],
               [ 'half a header', '/v1/completions', 9 ],
@@ -122,12 +137,12 @@ for my $kind ([ 'uploads', '/v1/completions', -10 ],
         http => 'limit_req_zone $request_method zone=slow:1m rate=120r/m;',
         server => 'add_header X-Worker $pid always; '
                 . 'location /slow { llm_api; limit_req zone=slow burst=20; }'
-        )->start;
+                . $status)->start;
 
     for my $round (1 .. 3) {
         my @streams = map { begin($t, $path, $bytes) } 1 .. 6;
 
-        sleep 0.2;                      # until all of it was accepted
+        ok(taken($t, $status), "$name: all are there, round $round");
 
         my @old = $t->reload;
 
