@@ -37,6 +37,7 @@ my $t = LLM::Test->new(workers => 3, listen => 'reuseport',
                        access_log logs/worker.log worker; }
         location /none { llm_api; access_log logs/none.log none; }
         location /user { llm_api; auth_basic x; auth_basic_user_file users; }
+        location /said { llm_api; set $said $remote_user; }
         location = /health { llm_health; }
         location = /metrics { llm_metrics; }
 END
@@ -155,6 +156,8 @@ cmp_ok(cached_for('/user', '127.0.0.1', 'one:1'), '>', 0, 'but its own');
 is(cached_for('/user', '127.0.0.1', 'two:2'), 0, 'another user does not');
 is(cached_for('/none', '127.0.0.4', 'one:1'), 0,
    'nor who only says that name');
+is(cached_for('/said', '127.0.0.5', 'one:1'), 0,
+   'nor where nginx reads that name and nobody checks it');
 unlike($t->log('none.log'), qr/<[^-]/, '$llm_tenant stays empty');
 
 # ---- several choices share their prompt

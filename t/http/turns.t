@@ -183,8 +183,8 @@ for my $case ([ 'a whole answer of 128 choices', n => 128, max_tokens => 40 ],
                 stream => \1 ],
               [ 'twelve thousand prompts refused', prompt => [ ('a') x 12_000 ],
                 max_tokens => 1 ],
-              [ 'an echo of three thousand tokens', prompt => 'word ' x 3000,
-                max_tokens => 1 ])
+              [ 'sixteen times an echo of three thousand tokens',
+                prompt => 'word ' x 3000, max_tokens => 1, n => 16 ])
 {
     my ($name, %more) = @$case;
 
