@@ -238,6 +238,12 @@ for my $from ('http://localhost:3000', 'https://evil.example.com',
     is(allowed($res), $from =~ /localhost:/ ? $from : undef, "from $from");
 }
 
+# a long prompt, though refused, is kept in memory: else nginx would warn
+
+$res = $t->post('/v1/completions', { prompt => 'word ' x 150_000 }, @browser);
+is($res->{json}{error}{code}, 'context_length_exceeded', 'a long prompt');
+unlike($t->log, qr/temporary file/, 'has no file of its own');
+
 $t->stop(name => 'cors.conf');
 
 
@@ -330,7 +336,11 @@ $t->stop(name => 'log.conf');
 my $readme = slurp('README.md');
 
 for my $name (map { basename($_) } glob "$LLM::Test::ROOT/conf/*.conf") {
+    my $text = slurp("conf/$name");
+
     ok(index($readme, "| `conf/$name` |") >= 0, "conf/$name is in the README");
+    like($text, qr/^\s*client_body_buffer_size\s+1m;/m,
+         "conf/$name keeps prompts in memory") if $text =~ /\bllm_api\b/;
 }
 
 done_testing();
