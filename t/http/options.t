@@ -250,6 +250,26 @@ is(complete('demo', max_tokens => 1)->{status}, 200,
 
 $t->stop(name => 'a broken template');
 
+# one that is gone when its model is loaded: whose it is, not where
+
+$t = LLM::Test->new(model => "llm_model demo $demo threads=1 parallel=2 lazy"
+                           . ' template=gone.jinja;');
+$t->write_file('gone.jinja', '{{ messages }}');
+$t->start;
+unlink $t->dir . '/gone.jinja' or die "gone.jinja: $!";
+
+$res = $t->chat('Hi');
+
+is($res->{status}, 500, 'a template that is gone: an error')
+    or diag($res->{body});
+like($res->{json}{error}{message}, qr/^gone\.jinja: No such file/,
+     'which file it is');
+unlike($res->{body}, qr{/}, 'and not where it was');
+like($t->log, qr{no chat: \Q@{[$t->dir]}\E/gone\.jinja: No such file},
+     'the log says where');
+
+$t->stop(name => 'a template that is gone');
+
 # the engine's lines in the log have the time at which they were written, also
 # when nothing else happens in the worker
 
