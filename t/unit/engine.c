@@ -7,6 +7,7 @@
 #include "engine/ipc/zone.h"
 #include "t/unit/engine_rig.h"
 
+#include <limits.h>
 #include <signal.h>
 #include <sys/wait.h>
 
@@ -421,6 +422,61 @@ test_restart(void)
 }
 
 
+/* a file that is not there is looked for after one second, two, four ... */
+
+static void
+test_retries(void)
+{
+    char                dir[] = "/tmp/llm-engine-XXXXXX", file[64];
+    char                model[PATH_MAX];
+    uint32_t            i, n, s, pauses[3] = { 0 };
+    uint64_t            end;
+    llm_model_status_t  st;
+
+    if (mkdtemp(dir) == NULL || realpath(MODEL, model) == NULL) {
+        printf("Bail out! no folder\n");
+        exit(1);
+    }
+
+    snprintf(file, sizeof(file), "%s/late.gguf", dir);
+
+    memset(&rig, 0, sizeof(rig));
+    rig_model(&rig, file, 256, 1);
+    rig_open(&rig, 1, 1 << 20, 8);
+    ok(rig_engine(&rig), "an engine without its model's file");
+
+    end = llm_now_us() + 120000000;
+
+    for (n = 0; n < 3 && llm_now_us() < end; usleep(10000)) {
+        llm_zone_status(rig.zone, 0, &st);
+        s = atomic_load(&rig.zone->models[0].retry_after);
+
+        if (st.state == LLM_MODEL_FAILED && (n == 0 || s != pauses[n - 1])) {
+            pauses[n++] = s;
+        }
+    }
+
+    ok(pauses[0] > 0, "a pause of %u s", pauses[0]);
+
+    for (i = 1; i < 3; i++) {
+        ok(pauses[i] >= 2 * pauses[i - 1], "and one of %u s", pauses[i]);
+    }
+
+    ok(symlink(model, file) == 0, "the file comes");
+
+    do {
+        usleep(10000);
+        llm_zone_status(rig.zone, 0, &st);
+    } while (st.state != LLM_MODEL_READY && llm_now_us() < end);
+
+    is_int(st.state, LLM_MODEL_READY, "and is loaded");
+
+    rig_close(&rig);
+    (void) unlink(file);
+    (void) rmdir(dir);
+}
+
+
 int
 main(void)
 {
@@ -435,6 +491,7 @@ main(void)
     test_models();
     test_dead_worker();
     test_restart();
+    test_retries();
 
     return done_testing();
 }
