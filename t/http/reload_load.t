@@ -1,16 +1,15 @@
 #!/usr/bin/perl
 
 # Twenty reloads, then bursts of them, while clients ask all the time: every
-# stream that has begun ends whole, new requests get 200 or 503 with
-# Retry-After and nothing else, and nothing is left behind: descriptors,
-# processes, shared memory, the master's memory.
+# stream that has begun ends whole, new requests get 200, and nothing is left
+# behind: descriptors, processes, shared memory, the master's memory.
 
 use strict;
 use warnings;
 
 use LLM::Test;
 use Test::More;
-use Time::HiRes qw(sleep);
+use Time::HiRes qw(sleep time);
 
 my $t = LLM::Test->new(workers => 2,
     model => 'llm_model demo %%ROOT%%/models/demo.gguf threads=1 parallel=8'
@@ -26,19 +25,21 @@ my %text = map {
 # what became of one request, in a word
 
 sub whole {
+    my $begin = time;
     my $res = $t->post('/v1/completions', { %ask, max_tokens => 10 });
 
-    return refused($res) if $res->{status} != 200;
+    return refused($res, $begin) if $res->{status} != 200;
     return $res->{json}{choices}[0]{text} eq $text{10} ? 'ok' : 'other text';
 }
 
 
 sub stream {
+    my $begin = time;
     my $s = $t->open_long(%ask, max_tokens => 400);
 
     $s->read_header;
 
-    return refused($s->response) if $s->{status} != 200;
+    return refused($s->response, $begin) if $s->{status} != 200;
 
     my @events = $s->events;
 
@@ -50,12 +51,15 @@ sub stream {
 }
 
 
-sub refused {
-    my ($res) = @_;
+# a connection may wait with its first request, but not for ever: who was held
+# up for five seconds, by a busy machine, may get 503 with Retry-After
 
-    return $res->{status} == 503
+sub refused {
+    my ($res, $begin) = @_;
+
+    return $res->{status} == 503 && time - $begin >= 5
            && ($res->{headers}{'retry-after'} // '') =~ /^[1-9]/
-           && $res->{json}{error} ? '503' : "status $res->{status}";
+           && $res->{json}{error} ? 'late' : "status $res->{status}";
 }
 
 
@@ -154,8 +158,8 @@ my $n = words();
 
 diag(join ', ', map { "$_ $n->{$_}" } sort keys %$n);
 
-is(join(', ', grep { !/: (?:ok|503)$/ } sort keys %$n), '',
-   'whole answers, or 503 with Retry-After, and nothing else');
+is(join(', ', grep { !/: (?:ok|late)$/ } sort keys %$n), '',
+   'whole answers, and nothing else');
 
 ok(settled(), 'settled');
 
