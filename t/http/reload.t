@@ -128,18 +128,21 @@ sub taken {
 my $status = `nginx -V 2>&1` =~ /--with-http_stub_status_module/
              ? 'location = /status { stub_status; }' : '';
 
-for my $kind ([ 'uploads', '/v1/completions', -10 ],
-              [ 'half a header', '/v1/completions', 9 ],
-              [ 'delayed by limit_req', '/slow/v1/completions', 0 ])
+# and how long each round goes on after the reload: a request that has begun is
+# not forgotten when a connection without one is, after five seconds
+
+for my $kind ([ 'uploads', '/v1/completions', -10, 0.5, 7 ],
+              [ 'half a header', '/v1/completions', 9, 0.5, 0.5 ],
+              [ 'delayed by limit_req', '/slow/v1/completions', 0, 0.5, 0.5 ])
 {
-    my ($name, $path, $bytes) = @$kind;
+    my ($name, $path, $bytes, @rounds) = @$kind;
     my $t = LLM::Test->new(workers => 3, listen => 'reuseport',
-        http => 'limit_req_zone $request_method zone=slow:1m rate=120r/m;',
+        http => 'limit_req_zone $request_method zone=slow:1m rate=40r/m;',
         server => 'add_header X-Worker $pid always; '
                 . 'location /slow { llm_api; limit_req zone=slow burst=20; }'
                 . $status)->start;
 
-    for my $round (1 .. 3) {
+    for my $round (1 .. @rounds) {
         my @streams = map { begin($t, $path, $bytes) } 1 .. 6;
 
         ok(taken($t, $status), "$name: all are there, round $round");
@@ -151,7 +154,7 @@ for my $kind ([ 'uploads', '/v1/completions', -10 ],
             @quit >= 3 * $round;
         }), "$name: the old workers drain");
 
-        sleep 0.5;
+        sleep $rounds[$round - 1];
 
         $_->write($_->{rest}) for @streams;
 
