@@ -78,23 +78,36 @@ llm_backend_own_dir(char *buf, size_t size)
 }
 
 
+int
+llm_backend_folder(const char *dir, char *buf, size_t size)
+{
+    if (dir == NULL) {
+        return llm_backend_own_dir(buf, size);
+    }
+
+    if (strlen(dir) >= size) {
+        return LLM_ERROR;
+    }
+
+    strcpy(buf, dir);
+
+    return LLM_OK;
+}
+
+
 /* makes the path of the backend dir/file; an error if there is no such file */
 
 static int
 llm_backend_find(const char *dir, const char *file, char *path, size_t size,
     llm_err_t *err)
 {
-    char  own[PATH_MAX];
+    char  folder[PATH_MAX];
 
-    if (dir == NULL) {
-        if (llm_backend_own_dir(own, sizeof(own)) != LLM_OK) {
-            return llm_fail(err, "%s: its folder is not known", file);
-        }
-
-        dir = own;
+    if (llm_backend_folder(dir, folder, sizeof(folder)) != LLM_OK) {
+        return llm_fail(err, "%s: its folder is not known", file);
     }
 
-    if ((size_t) snprintf(path, size, "%s/%s", dir, file) >= size) {
+    if ((size_t) snprintf(path, size, "%s/%s", folder, file) >= size) {
         return llm_fail(err, "%s: the name of its folder is too long", file);
     }
 

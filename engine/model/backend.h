@@ -21,6 +21,8 @@
 int llm_backend_open(const char *device, const char *dir,
     const llm_dev_opts_t *opts, llm_dev_t **dev, llm_err_t *err);
 
+/* the folder of the shared objects, dir or this code's own, in buf */
+int llm_backend_folder(const char *dir, char *buf, size_t size);
 /* is the shared object of a CUDA device there?  If not, err says how to get
    it; other devices are not checked */
 int llm_backend_check(const char *device, const char *dir, llm_err_t *err);

@@ -4,6 +4,7 @@
 
 #include "engine/serve/engine.h"
 #include "engine/base/file.h"
+#include "engine/model/backend.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -315,12 +316,13 @@ llm_served_hide(llm_served_t *m, llm_err_t *err)
 {
     char  lib[PATH_MAX + 1];
 
-    snprintf(lib, sizeof(lib), "%s/", m->engine->backend_dir
-                                      ? m->engine->backend_dir : "");
-
     llm_hide_folder(err->msg, m->conf.path);
     llm_hide_folder(err->msg, m->conf.template_path);
-    llm_hide_folder(err->msg, lib[1] ? lib : NULL);
+
+    if (llm_backend_folder(m->engine->backend_dir, lib, PATH_MAX) == LLM_OK) {
+        strcat(lib, "/");
+        llm_hide_folder(err->msg, lib);
+    }
 }
 
 

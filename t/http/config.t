@@ -217,6 +217,29 @@ check('a directive of another kind', "$model llm_colour red;", '',
     $t->stop(name => 'more memory than there is');
 }
 
+# the same in an answer: what is missing, not where
+
+{
+    my $here = "$LLM::Test::OBJS/ngx_http_llm_module.so";
+    my $t = LLM::Test->new(model => 'llm_model gpu %%ROOT%%/models/demo.gguf'
+                           . ' device=cuda;');
+    my $dir = $t->dir;
+    my $res;
+
+    system('cp', $here, "$dir/module.so") == 0 or die 'cp';
+    $t->write_conf($t->expand($t->conf) =~ s/\Q$here\E/$dir\/module.so/r);
+    $t->start(cold => 1);
+
+    ok(LLM::Test::wait_for(20, sub {
+        $res = $t->post('/v1/completions', { prompt => 'a' });
+        $res->{status} == 503 && $res->{body} =~ /there is no llm_cuda\.so/;
+    }), 'a request gets the reason') or diag($res->{body});
+    unlike($res->{body} . $t->get('/health')->{body}, qr{\Q$dir\E},
+           'without the folder');
+    like($t->log, qr{there is no \Q$dir\E/llm_cuda\.so}, 'the log has it');
+    $t->stop(name => 'a missing backend', allow => qr/not usable/);
+}
+
 # files that root can read and the workers' user cannot
 
 SKIP: {
