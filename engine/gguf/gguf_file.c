@@ -206,15 +206,21 @@ llm_gguf_open_header(const char *path, llm_err_t *err)
 }
 
 
+/* the step of a running model may fail by it, and then its clients are told:
+   the file's name alone, not where it lies */
+
 int
 llm_gguf_intact(const llm_gguf_t *g, llm_err_t *err)
 {
-    size_t  i;
+    size_t       i;
+    const char  *slash;
 
     if (g->mapping && !llm_map_intact(g->mapping)) {
+        slash = strrchr(g->name, '/');
+
         return llm_fail_with(err, 503, LLM_FILE_ERROR, NULL, "%s: a page "
                              "could not be read (the file was truncated or "
-                             "its disk failed)", g->name);
+                             "its disk failed)", slash ? slash + 1 : g->name);
     }
 
     for (i = 0; i < g->n_parts; i++) {

@@ -36,6 +36,8 @@ my $res = $t->post('/v1/completions', \%ask);
 my $why = qr/model\.gguf: a page could not be read \(the file was truncated/;
 
 is($res->{status}, 503, 'a truncated file: the step fails') or diag($t->log);
+like($res->{json}{error}{message}, $why, 'the answer says why');
+unlike($res->{body}, qr{\Q@{[$t->dir]}\E}, 'and not where the file is');
 ok($t->wait_log(qr/a step failed: \S*$why/), 'the log says why');
 ok(LLM::Test::wait_for(20, sub {
     my $h = $t->get('/health');
