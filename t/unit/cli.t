@@ -115,8 +115,8 @@ mkdir "$dir/folder" or die $!;
 put('empty', '');
 put('start', substr(get($demo), 0, 100));
 
-for my $cmd (qw(info tokenize detokenize render match logits embed complete
-                bench perplexity))
+for my $cmd (qw(info tokenize detokenize render match parse logits embed
+                complete bench perplexity))
 {
     fails("$cmd without a file", qr/usage: llm $cmd FILE/, '', $cmd);
     fails("$cmd of two files", qr/$cmd takes one file, not "b"/, '',
@@ -133,7 +133,7 @@ for my $cmd (qw(info tokenize detokenize render match logits embed complete
     fails("$cmd with an option it has not", qr/$cmd has no option --colour/,
           '', $cmd, $demo, '--colour=red');
 
-    next if $cmd eq 'render';           # an empty template is one
+    next if $cmd =~ /^(?:render|parse)$/;   # an empty template is one
 
     fails("$cmd of an empty file", qr{\Q$dir\E/empty: .*not a GGUF}, '',
           $cmd, "$dir/empty");
@@ -416,6 +416,173 @@ fails('a folder as template', qr{\Q$dir\E: a folder, not a regular file},
       $chat, 'render', $dir);
 fails('no template file', qr/none\.jinja: .*No such file/, $chat,
       'render', 'none.jinja');
+
+
+# ---- match ----
+
+sub match {
+    my (@cases) = @_;
+    my ($out, $err, $status) = llm(join('', map { "$_\n" } @cases), 'match',
+                                   $demo);
+
+    is($status, 0, 'match') or diag($err);
+
+    return map { decode_json($_) } split /\n/, $out;
+}
+
+sub n_ids { scalar split ' ', (llm($_[0], 'tokenize', $demo))[0] }
+
+my @said = match(
+    '{"name": "sch\u00e9ma", "schema": {"type": "object", "properties":'
+    . ' {"a": {"type": "integer"}}, "required": ["a"],'
+    . ' "additionalProperties": false}, "tests": ['
+    . '{"valid": true, "data": {"a": 12}}, {"valid": false, "data": {}},'
+    . ' {"data": {"a": 1, "b": 2}}, {"text": "{\"a\":12}"},'
+    . ' {"text": "{\"a\": 12"}, {"text": "{\"a\": 12} "}]}',
+    '{"name": 7, "grammar": "root ::= \"a\"+ \".\"", "tests": ['
+    . '{"text": "aaa."}, {"text": "aaa"}, {"text": ""}, {"text": "."}]}',
+    '{"regex": "<\\\\|im_end\\\\|>", "tests": [{"text": "<|im_end|>"}]}',
+    '{"json_object": true, "tests": [{"data": {"a": []}}, {"data": []}]}',
+    '{"schema": {"properties": {"a": {"pattern": "("}}}, "tests": [{}]}',
+    '{"name": "none", "tests": []}', '',
+    '{"schema": {"type": "null"}}');
+
+is(scalar @said, 7, 'a line for each case');
+is_deeply([ map { $_->{name} } @said ],
+          [ "sch\x{e9}ma", 7, undef, undef, undef, 'none', undef ],
+          'with its name');
+is_deeply([ map { $_->{status} } @said ],
+          [ ('ok') x 4, ('refused') x 2, 'ok' ], 'what came of it');
+is_deeply([ map { join '', map { $_ ? 'y' : 'n' } @{ $_->{accepted} // [] } }
+            @said ], [ 'ynnynn', 'ynnn', 'y', 'yn', '', '', '' ],
+          'which tests were accepted');
+is($said[6]{accepted} && scalar @{ $said[6]{accepted} }, 0, 'or none');
+like($said[4]{reason}, qr/^properties\.a\.pattern: /, 'why not, and where');
+like($said[5]{reason}, qr/^it has none of schema, grammar/,
+     'a case without a grammar');
+is(scalar(grep { ($_->{compile_us} // 1) <= 0 } @said), 0,
+   'how long a grammar and its first mask took');
+is(scalar @{ $said[2]{mask_us} }, n_ids('<|im_end|>'), 'each token, too');
+is(scalar(grep { $_ < 0 } map { @{ $_->{mask_us} // [] } } @said), 0,
+   'is a time');
+
+# what is not allowed is not accepted: one token of it has no mask behind it
+
+is(scalar @{ (match('{"regex": "ab", "tests": [{"text": "\n"}]}'))[0]
+              {mask_us} }, 0, 'none behind a token that is not allowed');
+
+# data are written as Python writes them
+
+my @data = ('{"b":[1,2.50,{"c":null}], "a" :true,"":{}}', '[ ]', '-0', '-0.0',
+            '1.0', '1e5', '1E-7', '0.0001', '1e16', '123456.789e3', '5e-324',
+            '12345678901234567890123', '"\u00e9\/\u0041\u007f"',
+            '"a\tb\u0001\"\\\\\b\f"', '"\ud83d\ude00 \u2028"');
+my $json = put('data', join '', map { "$_\n" } @data);
+my @dumped = split /\n/, qx(python3 -c '
+import json, sys
+for line in open("$json", encoding="utf-8"):
+    text = json.dumps(json.loads(line), ensure_ascii=False)
+    sys.stdout.buffer.write(text.encode() + b"\\n")');
+
+SKIP: {
+    skip('no python3', 2) unless @dumped;
+
+    is(scalar @dumped, scalar @data, 'what json.dumps() makes of each');
+    is_deeply([ map { $_->{accepted}[0] ? 'yes' : $_->{reason} // 'no' }
+                match(map {
+                    my $text = $dumped[$_] =~ s/([\\"])/\\$1/gr;
+
+                    '{"grammar": "root ::= ' . (("\"$text\"")
+                        =~ s/([\\"])/\\$1/gr)
+                    . qq(", "tests": [{"data": $data[$_]}]})
+                } 0 .. $#data) ], [ ('yes') x @data ], 'is what is matched');
+}
+
+fails('a case that is no JSON', qr/standard input: line 2 is no object/,
+      "\n[1]\n", 'match', $demo);
+
+
+# ---- parse ----
+
+my $tool = '"tools": [{"type": "function", "function": {"name": "now",'
+         . ' "parameters": {"type": "object", "properties": {}}}}]';
+my $ask = '"messages": [{"role": "user", "content": "Hi"}]';
+my $said = '"<think>\nHm.\n</think>\n\nSo: <tool_call>\n{\"name\": \"now\",'
+         . ' \"arguments\": {\"a\": [1, \"\\\\\"x\\\\\"\"]}}\n</tool_call>\n'
+         . '<tool_call>{\"name\": \"now\", \"arguments\": {}}</tool_call>"';
+my @lines = map { qq({"request": {$ask$_}, "raw": $said}\n) }
+            ", $tool", ", $tool, \"tool_choice\": \"none\"", '';
+
+for my $option ([], [ '--stream' ]) {
+    ($out, $err, $status) = llm(join("\n", @lines), 'parse', $demo, @$option);
+    @said = map { decode_json($_) } split /\n/, $out;
+
+    is($status, 0, "parse @$option") or diag($err);
+    is_deeply($said[0], { content => 'So:', reasoning_content => 'Hm.',
+        tool_calls => [
+            { name => 'now', arguments => '{"a": [1, "\"x\""]}' },
+            { name => 'now', arguments => '{}' } ] },
+        'content, reasoning and calls') or diag($out);
+    is_deeply($said[1], $said[2], 'no calls with tool_choice none');
+    is(scalar @{ $said[2]{tool_calls} }, 0, 'nor without tools');
+    like($said[2]{content}, qr/^So: <tool_call>.*<\/tool_call>$/s,
+         'they are content');
+}
+
+# answers as templates themselves write them, but for those that leave out a
+# text before a call or a second call
+
+SKIP: {
+    my $file = "$fixtures/toolcalls/roundtrip.jsonl";
+
+    skip('the shared fixtures are not here', 2) unless -e $file;
+
+    my $same = JSON::PP->new->canonical->allow_nonref;
+    my (%cases, %cut, @missed);
+
+    push @{ $cases{$_->{template}} }, $_
+        for map { decode_json($_) } split /\n/, get($file);
+
+    for my $name (sort keys %cases) {
+        my @cases = @{ $cases{$name} };
+        my $lines = join '', map { JSON::PP::encode_json({
+            request => $_->{request}, raw => $_->{raw} }) . "\n" } @cases;
+        my @out = map { (llm($lines, 'parse',
+                             "$fixtures/chat-templates/$name", @$_))[0] }
+                  [], [ '--stream' ];
+
+        $cut{$name} = 1 if $out[0] ne $out[1];
+
+        for my $got (map { decode_json($_) } split /\n/, $out[0]) {
+            my $case = shift @cases;
+            my @made = map {
+                my $m = $_;
+
+                $same->encode([ (map { ($m->{$_} // '') =~ s/^\s+|\s+$//gr }
+                                 qw(content reasoning_content)),
+                    map { [ $_->{name}, ref $_->{arguments} ? $_->{arguments}
+                            : $same->decode($_->{arguments}) ] }
+                        @{ $m->{tool_calls} // [] } ])
+            } $got, $case->{expect};
+
+            push @missed, "$name $case->{case}" if $made[0] ne $made[1];
+        }
+    }
+
+    is(join(' ', sort keys %cut), '', 'byte by byte as at once');
+    is_deeply(\@missed, [
+        'CohereForAI-c4ai-command-r7b-12-2024-tool_use.jinja content',
+        'GigaChat3-10B-A1.8B.jinja two',
+        'NousResearch-Hermes-3-Llama-3.1-8B-tool_use.jinja content',
+        'meta-llama-Llama-3.1-8B-Instruct.jinja content',
+        'mistralai-Mistral-Nemo-Instruct-2407.jinja content' ],
+        'all but those that their templates cut');
+}
+
+fails('an answer without a request', qr/line 1: a line needs an object/,
+      '{"raw": ""}', 'parse', $demo);
+fails('a line that is no JSON', qr/standard input, line 1: /, '{', 'parse',
+      $demo);
 
 
 # ---- key ----
