@@ -268,6 +268,39 @@ static const family_t  families[] = {
           "name=\"days\">1</parameter>\n</invoke>\n</minimax:tool_call>", "",
           "", "get{\"days\": 1}" } } },
 
+    { "Granite, functionary and LFM by name",
+      TEMPLATE("{# <|tool_call|> <function= <|tool_list_start|> #}"
+               "{{ m.content }}"), "",
+      { { "<|tool_call|>[{\"name\": \"now\", \"arguments\": {}}, "
+          "{\"name\": \"get\", \"arguments\": {\"days\": 1}}]", "", "",
+          "now{}get{\"days\": 1}" },
+        { "<|tool_call|>[{\"name\": \"now\", \"arguments\": {}}]"
+          "<|/tool_call|>", "", "", "now{}" },
+        { "<function=get>{\"days\": 1}</function>", "", "",
+          "get{\"days\": 1}" },
+        { "<|tool_call_start|>[get(days=1), now()]<|tool_call_end|>", "", "",
+          "get{\"days\": 1}now{}" },
+        { "{\"name\": \"now\", \"arguments\": {}}",
+          "{\"name\": \"now\", \"arguments\": {}}", "", "" } } },
+
+    { "Cohere's and functools by name",
+      TEMPLATE("{# <|START_ACTION|> Action: ```json functools #}"
+               "{{ m.content }}"), "",
+      { { "<|START_ACTION|>[{\"tool_call_id\": \"0\", \"tool_name\": "
+          "\"now\", \"parameters\": {}}]<|END_ACTION|>", "", "", "now{}" },
+        { "Action: ```json\n[{\"tool_name\": \"get\", \"parameters\": "
+          "{\"days\": 1}}]\n```", "", "", "get{\"days\": 1}" },
+        { "functools[{\"name\": \"now\", \"arguments\": {}}]", "", "",
+          "now{}" },
+        { "An Action: it is done.", "An Action: it is done.", "", "" } } },
+
+    { "Llama's ways, by the role of its results",
+      TEMPLATE("{# ipython #}{{ m.content }}"), "",
+      { { "<|python_tag|>{\"name\": \"now\", \"parameters\": {}}", "", "",
+          "now{}" },
+        { "<|python_tag|>get.call(city=\"A\")", "", "",
+          "get{\"city\": \"A\"}" } } },
+
     { "Qwen3-Coder's, and JSON between the same tags",
       TEMPLATE("{{ m.content }}"
                CALLS("<tool_call>\n<function=" NAME ">\n"
