@@ -476,7 +476,6 @@ int llm_api_write_array(llm_api_t *a, uint32_t n, llm_api_item_pt item,
 /* writes a list of n items, like llm_api_body_next() */
 int llm_api_write_list(llm_api_t *a, uint32_t n, llm_api_item_pt item,
     size_t max, llm_buf_t *out);
-void llm_api_add_prompt_usage(llm_buf_t *out, const llm_api_t *a);
 void llm_api_add_float(llm_buf_t *out, float v);
 
 /* members that look the same everywhere */

@@ -60,6 +60,17 @@ llm_api_write_array(llm_api_t *a, uint32_t n, llm_api_item_pt item, size_t max,
 }
 
 
+static void
+llm_api_add_prompt_usage(llm_buf_t *out, const llm_api_t *a)
+{
+    (void) llm_buf_addf(out,
+                        "{\"prompt_tokens\":%u,\"total_tokens\":%u,"
+                        "\"prompt_tokens_details\":{\"cached_tokens\":%u}}",
+                        a->usage.prompt_tokens, a->usage.prompt_tokens,
+                        a->usage.cached_tokens);
+}
+
+
 int
 llm_api_write_list(llm_api_t *a, uint32_t n, llm_api_item_pt item, size_t max,
     llm_buf_t *out)
@@ -76,17 +87,6 @@ llm_api_write_list(llm_api_t *a, uint32_t n, llm_api_item_pt item, size_t max,
     (void) llm_buf_addc(out, '}');
 
     return out->failed ? LLM_ERROR : LLM_OK;
-}
-
-
-void
-llm_api_add_prompt_usage(llm_buf_t *out, const llm_api_t *a)
-{
-    (void) llm_buf_addf(out,
-                        "{\"prompt_tokens\":%u,\"total_tokens\":%u,"
-                        "\"prompt_tokens_details\":{\"cached_tokens\":%u}}",
-                        a->usage.prompt_tokens, a->usage.prompt_tokens,
-                        a->usage.cached_tokens);
 }
 
 

@@ -143,7 +143,6 @@ uint32_t llm_rx_utf8(uint32_t from, uint32_t to, llm_rx_bytes_t *out);
 
 /* ---- regex_walk.c ---- */
 
-llm_rx_t llm_rx_derive(llm_rx_pool_t *p, llm_rx_t a, uint8_t byte);
 /*
  * The derivatives by each byte, LLM_RX_NONE where they match nothing; the
  * row is valid as long as the pool.  NULL: the pool has failed.

@@ -14,6 +14,9 @@ typedef struct {
 } llm_rx_cuts_t;
 
 
+static llm_rx_t llm_rx_derive(llm_rx_pool_t *p, llm_rx_t a, uint8_t byte);
+
+
 static llm_rx_t
 llm_rx_arc(const llm_rx_pool_t *p, const llm_rx_node_t *x, uint8_t byte)
 {
@@ -74,7 +77,7 @@ llm_rx_derive_cat(llm_rx_pool_t *p, llm_rx_t a, uint8_t byte)
 }
 
 
-llm_rx_t
+static llm_rx_t
 llm_rx_derive(llm_rx_pool_t *p, llm_rx_t a, uint8_t byte)
 {
     uint32_t       i, base;

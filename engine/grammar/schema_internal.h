@@ -262,7 +262,6 @@ typedef struct {
 
 /* NULL: an annotation in this draft */
 const llm_schema_row_t *llm_schema_row(const llm_schema_t *s, llm_str_t name);
-const char *llm_schema_name(llm_schema_kw_t kw);
 /* refuses a keyword of a schema; value is it or something inside it */
 int llm_schema_refuse(llm_schema_t *s, const llm_flat_t *value,
     const char *fmt, ...) llm_printf_like(3, 4);

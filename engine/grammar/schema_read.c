@@ -88,21 +88,6 @@ llm_schema_row(const llm_schema_t *s, llm_str_t name)
 }
 
 
-const char *
-llm_schema_name(llm_schema_kw_t kw)
-{
-    size_t  i;
-
-    for (i = 0; i < llm_nelems(llm_schema_rows); i++) {
-        if (llm_schema_rows[i].kw == kw) {
-            return llm_schema_rows[i].name;
-        }
-    }
-
-    return "";
-}
-
-
 /* the path from the root down to v, by the places of the bytes */
 
 static void

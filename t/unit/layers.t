@@ -6,7 +6,8 @@
 # below engine/api; the glue sees engine/llm.h and engine/api/api.h alone.
 # Between the files of the engine and of the kernels there is no circle of
 # calls either, but for the Jinja interpreter, whose files evaluate what the
-# others hold.
+# others hold.  The interpreter's size has a bound: it has what chat templates
+# use and no more.  What a file of the product offers, another one uses.
 
 use strict;
 use warnings;
@@ -135,6 +136,12 @@ cmp_ok(scalar @files, '>', 200, 'files are looked at');
 is(join("\n", @bad), '', 'no arrow goes up');
 
 
+my @jinja = glob "$root/engine/text/jinja/*.[ch]";
+my $lines = () = map { open my $f, '<', $_ or die "$_: $!"; <$f> } @jinja;
+
+cmp_ok($lines, '<=', 11_500, 'lines of the Jinja interpreter');
+cmp_ok($lines, '>', 5_000, 'which were counted');
+
 
 # who calls whom, by the symbols of the library's objects
 
@@ -178,6 +185,40 @@ SKIP: {
     cmp_ok(scalar(grep { @{ $calls{$_} } } @sources), '>', 50,
            'calls between files are found');
     is(join("\n", circles(\%calls)), '', 'no circle between files');
+}
+
+# what is offered and nobody takes, by the objects of all that is built
+
+SKIP: {
+    my (@objects, %offered, %taken);
+
+    find({ no_chdir => 1, wanted => sub { push @objects, $_ if /\.o$/ } },
+         grep { -d } map { "$objs/$_" } qw(obj emu nginx/addon));
+
+    for my $of (qw(obj/engine/cli obj/t/unit emu/kernels nginx/addon)) {
+        skip "there is no build of $of", 2
+            unless grep { index($_, "$objs/$of/") == 0 } @objects;
+    }
+
+    skip 'there is no nm', 2 unless grep { -x "$_/nm" } split /:/, $ENV{PATH};
+
+    open my $nm, '-|', 'nm', '-A', @objects or die "nm: $!";
+
+    while (<$nm>) {
+        my ($object, $kind, $name) = /^(.*?):[0-9a-f ]+ ([TU]) (\w+)$/
+            or next;
+
+        $kind eq 'U' ? $taken{$name} = 1
+            : $object =~ m{^\Q$objs/obj/\E(?:engine|kernels)/}
+            ? $offered{$name} = substr $object, length "$objs/obj/" : ();
+    }
+
+    cmp_ok(scalar(keys %offered), '>', 1000, 'what files offer');
+
+    # types.def wants all of the first kind
+    is(join("\n", map { "$_ of $offered{$_}" }
+            grep { !/^llm_block_|^main$/ && !$taken{$_} } sort keys %offered),
+       '', 'is taken by another');
 }
 
 is(join('; ', circles({ a => ['b'], b => ['c'], c => ['b', 'd'], d => [] })),

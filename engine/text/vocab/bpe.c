@@ -67,7 +67,9 @@ llm_bpe_byte(uint32_t cp)
 }
 
 
-size_t
+/* the other way: 1 or 2 bytes of UTF-8 to out */
+
+static size_t
 llm_bpe_char(char *out, unsigned char byte)
 {
     uint32_t  cp;

@@ -185,8 +185,6 @@ size_t llm_charsmap_next(const llm_charsmap_t *m, const char *p, size_t n,
 int llm_bpe_load(llm_vocab_t *v, const llm_gguf_t *g, llm_err_t *err);
 /* the byte that a character of GPT-2's byte alphabet stands for, or -1 */
 int llm_bpe_byte(uint32_t cp);
-/* the other way: 1 or 2 bytes of UTF-8 to out */
-size_t llm_bpe_char(char *out, unsigned char byte);
 
 /* text.c: sorts the added tokens; needs type and flags */
 int llm_added_load(llm_vocab_t *v, llm_err_t *err);
