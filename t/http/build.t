@@ -164,6 +164,30 @@ unlike(llm_command($root, 'SAN=asan'), qr/_FORTIFY_SOURCE/,
 unlike(llm_command($root, 'CPPFLAGS=-D_FORTIFY_SOURCE=3'),
        qr/_FORTIFY_SOURCE=2/, 'nor beside the caller\'s');
 
+# the module's, which nginx's configure is given
+
+sub configured {
+    my (%env) = @_;
+
+    local @ENV{keys %env} = values %env;
+
+    my $text = `cd $root && bash -c 'set -- help; . ./build.sh > /dev/null
+                NGINX_SRC=\$DEBIAN_SRC
+                nginx_flags /objs
+                printf "%s\\n" "\${NGX_CONF_FLAGS[@]}"'`;
+
+    return map { $text =~ /^--with-$_-opt=(.*)$/m ? $1 : '' } qw(cc ld);
+}
+
+my ($cc, $ld) = configured(%flags, WERROR => 1);
+
+like($cc, qr/ -fstack-protector-strong .* -DLLM_GIVEN_CPP -O1 $/,
+     'the module: all flags of C');
+unlike($cc, qr/-Wno-error/, 'and nginx\'s -Werror');
+like($ld, qr/ -Wl,-z,relro .* -Wl,--as-needed $/, 'and of the linker');
+like((configured(WERROR => 1))[0], qr/ -D_FORTIFY_SOURCE=2 /, 'hardened');
+like((configured(WERROR => 0))[0], qr/ -Wno-error /, 'packagers: no -Werror');
+
 my $elf = `readelf -dW $root/objs/ngx_http_llm_module.so`;
 
 like($elf, qr/BIND_NOW/, 'the module: no lazy binding');

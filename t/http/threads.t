@@ -87,6 +87,10 @@ LLM::Test::wait_for(20, sub {
 
 is($names, 'llm-compute llm-prepare llm-schedule nginx', 'names of threads');
 
+is($t->chat('hello', guided_choice => [ 'yes' ])->{json}{choices}[0]{message}
+     {content}, 'yes', 'an answer that must look like something');
+is(scalar(grep { $_ eq 'llm-mask' } thread_names()), 2,
+   'its masks have threads, which have names');
 
 my $large = 'is this long? ' x 3000;
 
