@@ -641,46 +641,6 @@ flags(void)
 }
 
 
-/* what the end of a prompt says of reasoning */
-
-static void
-prompts(void)
-{
-    uint32_t      i;
-    llm_format_t  f;
-
-    static const struct {
-        const char  *tail;
-        int          open;
-    } cases[] = {
-        { "<|im_start|>assistant\n", LLM_ANSWER_UNOPENED },
-        { "<|im_start|>assistant\n<think>\n", 0 },
-        { "<|im_start|>assistant\n<think>\n\n</think>\n\n",
-          LLM_ANSWER_CLOSED },
-        { "</think>\n<|im_start|>assistant\n<think>\n", 0 },
-        { "<reason><think></think>", 1 },
-        { "<think></think><reason>", 1 },
-        { "<think></think>\n<next>it", LLM_ANSWER_UNOPENED },
-        { "<think></think>it<next>", LLM_ANSWER_CLOSED },
-    };
-
-    memset(&f, 0, sizeof(f));
-    f.n_reasoning = 2;
-    f.reasoning[0].open = (llm_str_t) { 7, "<think>" };
-    f.reasoning[0].close = (llm_str_t) { 8, "</think>" };
-    f.reasoning[1].open = (llm_str_t) { 8, "<reason>" };
-    f.reasoning[1].close = (llm_str_t) { 9, "</reason>" };
-    f.n_skipped = 1;
-    f.skipped[0] = (llm_str_t) { 6, "<next>" };
-
-    for (i = 0; i < llm_nelems(cases); i++) {
-        ok(llm_answer_open(&f, (llm_str_t) { strlen(cases[i].tail),
-                                             cases[i].tail })
-           == cases[i].open, "a prompt's reasoning: case %u", i);
-    }
-}
-
-
 int
 main(void)
 {
@@ -689,7 +649,6 @@ main(void)
     own_cases();
     in_pieces();
     flags();
-    prompts();
 
     return done_testing();
 }
