@@ -2,7 +2,8 @@
 
 # Threads that cannot be started: the engine is tried again until it can, a
 # large body is refused and the next one is not.  A library that nginx is
-# started with refuses threads as long as a file is there.
+# started with refuses threads as long as a file is there, and writes the names
+# that threads give themselves into another.
 
 use strict;
 use warnings;
@@ -12,13 +13,19 @@ use Test::More;
 
 plan skip_all => 'the sanitizer is preloaded already' if $ENV{LLM_SAN};
 
-my $t = LLM::Test->new(workers => 2);
+my $t = LLM::Test->new(workers => 2, locations => <<'END');
+        location /v1 { llm_api; }
+        location /keyed { llm_api_keys keys; llm_api; }
+        location = /health { llm_health; }
+END
 
 my $lib = $t->preload('refuse', <<'END');
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -52,11 +59,38 @@ pthread_create(pthread_t *t, const pthread_attr_t *attr,
 
     return real(t, attr, start, arg);
 }
+
+int
+pthread_setname_np(pthread_t t, const char *name)
+{
+    int       fd;
+    char      path[4096], line[32];
+    int     (*real)(pthread_t, const char *);
+
+    if (file) {
+        (void) snprintf(path, sizeof(path), "%s.names", file);
+        (void) snprintf(line, sizeof(line), "%.16s\n", name);
+        fd = open(path, O_WRONLY|O_APPEND);
+
+        if (fd != -1) {
+            (void) !write(fd, line, strlen(line));
+            (void) close(fd);
+        }
+    }
+
+    real = (int (*)(pthread_t, const char *))
+           dlsym(RTLD_NEXT, "pthread_setname_np");
+
+    return real(t, name);
+}
 END
 
 my $dir = $t->dir;
 
 $t->write_file('none', '');
+$t->write_file('none.names', '');
+$t->write_file('keys', "# none\n");
+chmod 0666, "$dir/none.names" or die "none.names: $!";
 
 {
     local $ENV{LD_PRELOAD} = $lib;
@@ -116,7 +150,31 @@ is(scalar(grep { $_ eq 'llm-parse' } thread_names()), 1,
    'by a thread that was started for it');
 ok($t->workers == 2 && $t->log !~ /exited/, 'no worker has ended');
 
+
+# all names that there ever were, also of those that end soon
+
+$t->write_file('keys', "# none yet\n");
+
+my $ever;
+
+LLM::Test::wait_for(20, sub {
+    $t->get('/keyed/models');
+    $ever = join ' ', ever();
+    $ever =~ /llm-keys/;
+});
+
+is($ever, 'llm-compute llm-keys llm-load llm-mask llm-parse llm-prepare'
+          . ' llm-schedule', 'each has given itself a name');
+
 $t->stop;
+
+
+sub ever {
+    open my $f, '<', "$dir/none.names" or die "none.names: $!";
+    chomp(my @names = <$f>);
+
+    return sort keys %{ { map { $_ => 1 } @names } };
+}
 
 
 # of all workers

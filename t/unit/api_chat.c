@@ -169,6 +169,8 @@ static const case_t  cases[] = {
     GOOD(CHAT_WITH, ",'reasoning_format':'auto'", " flags=0 "),
     GOOD(CHAT_WITH, ",'include_reasoning':false", " flags=256 "),
     GOOD(CHAT_WITH, ",'thinking_budget_tokens':0", " flags=4096 "),
+    GOOD(CHAT_WITH, ",'reasoning_budget':0", " flags=4096 "),
+    GOOD(CHAT_WITH, ",'thinking_token_budget':0", " flags=4096 "),
     GOOD(CHAT_WITH, ",'reasoning_budget':-1", " flags=0 "),
     BAD(CHAT_WITH, ",'thinking_budget':7,'reasoning_format':'none'",
         "reasoning_format", "invalid_value", "bound of reasoning"),

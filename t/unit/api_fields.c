@@ -86,6 +86,27 @@ static const case_t  cases[] = {
         "unsupported_parameter", ""),
     BAD(CHAT_WITH, ",'chat_template':'{{ 1 }}'", "chat_template",
         "unsupported_parameter", ""),
+    BAD(CHAT_WITH, ",'web_search_options':{'search_context_size':'low'}",
+        "web_search_options", "unsupported_parameter", ""),
+    GOOD(CHAT_WITH, ",'web_search_options':{}", " flags=0 "),
+    BAD(COMPL_WITH, ",'prompt_logprobs':1", "prompt_logprobs",
+        "unsupported_parameter", ""),
+    BAD(COMPL_WITH, ",'truncate_prompt_tokens':9", "truncate_prompt_tokens",
+        "unsupported_parameter", ""),
+
+    /* what changes nothing here is taken, if it is what it should be */
+
+    GOOD(CHAT_WITH, ",'store':true,'service_tier':'flex','verbosity':'low',"
+         "'prompt_cache_key':'k','prediction':{'type':'content','content':"
+         "'a'},'unheard_of':{}", " flags=0 "),
+    BAD(CHAT_WITH, ",'store':'yes'", "store", "invalid_type", ""),
+    BAD(CHAT_WITH, ",'service_tier':1", "service_tier", "invalid_type", ""),
+    BAD(CHAT_WITH, ",'verbosity':1", "verbosity", "invalid_type", ""),
+    BAD(CHAT_WITH, ",'prompt_cache_key':1", "prompt_cache_key",
+        "invalid_type", ""),
+    BAD(CHAT_WITH, ",'prompt_cache_retention':1", "prompt_cache_retention",
+        "invalid_type", ""),
+    BAD(CHAT_WITH, ",'prediction':'a'", "prediction", "invalid_type", ""),
     GOOD(COMPL_WITH, ",'suffix':'end'", " infill='end'[] "),
     BAD(COMPL_WITH, ",'suffix':'end','echo':true", "echo",
         "unsupported_parameter",
