@@ -115,6 +115,24 @@ $res = complete('short', prompt => 'word ' x 200);
 is($res->{status}, 400, 'a prompt that it cannot hold is refused');
 is($res->{json}{error}{code}, 'context_length_exceeded', 'by name');
 
+# to the last token
+
+for my $case ([ 95, 32000, 200 ], [ 96, 1, 400 ], [ 96, 0, 200 ],
+              [ 97, 0, 400 ])
+{
+    my ($n, $max, $status) = @$case;
+
+    $res = complete('short', prompt => [ map { 100 + $_ } 1 .. $n ],
+                    max_tokens => $max);
+
+    is($res->{status}, $status, "a prompt of $n, max_tokens $max")
+        or diag($res->{body});
+    is($res->{json}{usage}{completion_tokens}, $max ? 96 - $n : 0,
+       'what is left') if $status == 200;
+    is($res->{json}{error}{code}, 'context_length_exceeded', 'by name')
+        if $status == 400;
+}
+
 $res = $t->chat('Hi', model => 'short', ignore_eos => \1);
 
 is($res->{json}{usage}{total_tokens}, 96, 'what is left is the default');
