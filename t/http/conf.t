@@ -331,6 +331,42 @@ unlike($t->log('llm.log'), qr{/health}, 'probes are left out');
 $t->stop(name => 'log.conf');
 
 
+# ---- systemd ----
+
+SKIP: {
+    skip('no systemd-analyze', 2) if system('systemd-analyze --version'
+                                            . ' > /dev/null 2>&1');
+
+    my $dir = File::Temp->newdir;
+    my $drop = "$dir/nginx.service.d";
+    my $unit = "[Service]\nExecStart=/bin/true\n";
+    my $sample = slurp('conf/nginx-llm.service.conf');
+
+    make_path($drop);
+
+    # what it makes of a drop-in, and that it looks
+
+    for my $case ([ $sample, qr/^$/, 'nginx-llm.service.conf: as it stands' ],
+                  [ $sample =~ s/^(TimeoutStopSec=).*/$1soon/mr, qr/soon/,
+                    'and not without a time' ])
+    {
+        my ($text, $want, $name) = @$case;
+
+        for ([ "$dir/nginx.service", $unit ], [ "$drop/llm.conf", $text ]) {
+            open my $f, '>', $_->[0] or die "$_->[0]: $!";
+            print $f $_->[1];
+            close $f;
+        }
+
+        # it may find fault with the system's own, too
+
+        my @said = `systemd-analyze verify --man=no $dir/nginx.service 2>&1`;
+
+        like(join('', grep { /\Q$drop\E/ } @said), $want, $name);
+    }
+}
+
+
 # ---- all of them ----
 
 my $readme = slurp('README.md');
