@@ -220,6 +220,22 @@ my $head = $t->request(method => 'HEAD', path => '/v1/tokenizer_info');
 is($head->{status}, 200, 'HEAD');
 is($head->{body}, '', 'without a body');
 is($head->{headers}{'content-length'}, length $res->{body}, 'of its length');
+
+# HEAD wherever GET is
+
+open my $table, '<', "$LLM::Test::ROOT/engine/api/endpoints.c" or die $!;
+
+for my $path (map { /\{ "([^"]+)", "[^"]*\bGET\b/ ? $1 : () } <$table>) {
+    $path .= 'demo' if $path =~ /\/$/;
+
+    my ($get, $head) = map { $t->request(method => $_, path => "/v1/$path") }
+                       qw(GET HEAD);
+
+    is($head->{status}, $get->{status}, "HEAD: $path");
+    is($head->{headers}{'content-length'}, length $get->{body},
+       'of the length that GET has');
+}
+
 is($t->post('/v1/tokenizer_info', {})->{status}, 405, 'not with POST');
 
 
