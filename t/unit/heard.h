@@ -1,6 +1,7 @@
 /*
  * What is heard of an answer: each is read whole, byte by byte and in random
- * pieces, which must give the same.
+ * pieces, which must give the same.  And what the templates of these tests
+ * are made of.
  */
 
 #ifndef LLM_T_HEARD_H
@@ -11,6 +12,33 @@
 #include "engine/serve/engine.h"
 #include "engine/text/chat/chat.h"
 #include "t/unit/tap.h"
+
+#define TOOLS                                                                \
+    "[{\"type\":\"function\",\"function\":{\"name\":\"get\",\"parameters\":" \
+    "{\"type\":\"object\",\"properties\":{\"city\":{\"type\":\"string\"},"   \
+    "\"days\":{\"type\":\"integer\"},\"note\":{\"type\":[\"string\","        \
+    "\"null\"]},\"deep\":{\"type\":\"object\"},\"any\":{},\"yes\":"          \
+    "{\"anyOf\":[{\"type\":\"boolean\"},{\"type\":\"null\"}]}}}}},"          \
+    "{\"type\":\"function\",\"function\":{\"name\":\"get_all\"}},"           \
+    "{\"name\":\"now\"}]"
+
+/* the part that templates have in common: H before an answer, E behind it */
+#define TEMPLATE(answer)                                                     \
+    "{% for m in messages %}{% if m.role == 'user' %}"                       \
+    "<|user|>{{ m.content }}<|end|>"                                         \
+    "{% else %}<|assistant|>" answer "<|end|>{% endif %}{% endfor %}"        \
+    "{% if add_generation_prompt %}<|assistant|>{% endif %}"
+
+#define CALLS(each, between)                                                 \
+    "{% for c in m.tool_calls or [] %}" each "{% if not loop.last %}"        \
+    between "{% endif %}{% endfor %}"
+
+#define NAME    "{{ c.function.name }}"
+#define ARGS    "{{ c.function.arguments | tojson }}"
+#define OBJECT  "{\"name\": \"" NAME "\", \"arguments\": " ARGS "}"
+#define PARAMS(before, behind, end)                                          \
+    "{% for k, v in c.function.arguments.items() %}" before "{{ k }}"        \
+    behind "{{ v if v is string else v | tojson }}" end "{% endfor %}"
 
 typedef struct {
     llm_buf_t    content;
