@@ -106,6 +106,14 @@ static const case_t  cases[] = {
     GOOD(CHAT_BODY, "{'messages':[{'role':'assistant','content':'Once'}],"
          "'continue_final_message':true,'add_generation_prompt':false}",
          "'add_generation_prompt':false,'continue_final_message':true,"),
+    GOOD(CHAT_BODY, "{'messages':[{'role':'user','content':'a'},"
+         "{'role':'assistant','content':'b','tool_calls':[{'id':'c','type':"
+         "'function','function':{'name':'f','arguments':'{}'}}]}]}",
+         "'add_generation_prompt':true,'continue_final_message':false,"),
+    GOOD(CHAT_BODY, "{'messages':[{'role':'user','content':'a'},"
+         "{'role':'assistant','content':'b','reasoning':'x',"
+         "'reasoning_content':'y'},{'role':'user','content':'c'}]}",
+         "'content':'b','reasoning':'x','reasoning_content':'y'}"),
     GOOD(CHAT_BODY, "{'messages':" HI ",'add_generation_prompt':false}",
          "'add_generation_prompt':false,'continue_final_message':false,"),
     BAD(CHAT_BODY, "{'messages':[{'role':'assistant','content':'Once'}],"
@@ -132,6 +140,8 @@ static const case_t  cases[] = {
          " tools=1 single=0 names=[] "),
     GOOD(CHAT_WITH, ",'tools':[" FN "],'tool_choice':'required',"
          "'parallel_tool_calls':false", " tools=2 single=1 names=[] "),
+    GOOD(CHAT_WITH, ",'tools':[" FN "],'tool_choice':'any'",
+         " tools=2 single=0 names=[] "),
     GOOD(CHAT_WITH, ",'tools':[" FN "],'tool_choice':{'type':'function',"
          "'function':{'name':'f'}}", " tools=2 single=1 names=['f'] "),
     GOOD(CHAT_WITH, ",'tools':[" FN "],'tool_choice':{'type':'function',"

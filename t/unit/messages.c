@@ -111,6 +111,11 @@ test_input(void)
           "'content':'Hi'}]}",
           "{'messages':[{'role':'user','content':'Hi'}]}" },
 
+        { "or between calls",
+          "{'thinking':{'type':'between_tools'},'messages':[{'role':'user',"
+          "'content':'Hi'}]}",
+          "{'messages':[{'role':'user','content':'Hi'}]}" },
+
         { "tools, but for those with a type",
           "{'tools':[{'type':'web_search_20250305','name':'web_search'},"
           "{'name':'f','description':'d','input_schema':{'type':'object'},"

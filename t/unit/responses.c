@@ -111,6 +111,25 @@ test_input(void)
           "{'messages':[{'role':'assistant','content':'b',"
           "'reasoning_content':'Hm.'},{'role':'user','content':'c'}]}" },
 
+        { "a message with an id, a part as a chat has it",
+          "{'input':[{'id':'msg_1','role':'user','content':[{'type':'text',"
+          "'text':'Hi'}]}]}",
+          "{'messages':[{'role':'user','content':'Hi'}]}" },
+
+        { "a schema for the answer",
+          "{'input':'Hi','text':{'format':{'type':'json_schema','name':'n',"
+          "'schema':{'type':'null'}}}}",
+          "{'messages':[{'role':'user','content':'Hi'}],'response_format':"
+          "{'type':'json_schema','json_schema':{'name':'n','schema':{'type':"
+          "'null'}}}}" },
+
+        { "a strict one",
+          "{'input':'Hi','text':{'format':{'type':'json_schema','name':'n',"
+          "'strict':true,'schema':{'type':'null'}}}}",
+          "{'messages':[{'role':'user','content':'Hi'}],'response_format':"
+          "{'type':'json_schema','json_schema':{'name':'n','strict':true,"
+          "'schema':{'type':'null'}}}}" },
+
         { "settings by their other names, and those that both have",
           "{'input':'Hi','max_output_tokens':7,'temperature':0.5,'top_p':0.9,"
           "'stream':true,'seed':3,'top_k':4,'priority':-3,'user':'u',"
@@ -551,6 +570,28 @@ test_sealed(void)
 
 
 static void
+test_no_summary(void)
+{
+    cJSON  *json;
+
+    ask(RESPONSES, &conf, "{'input':'Hi','stream':true,"
+        "'reasoning':{'summary':'none'}}");
+    start();
+    reasoning("Hm.");
+    content("a");
+    finish(LLM_FINISH_STOP);
+    done();
+
+    json = last_response();
+    says(json, "response.output.0.content.0.text", "Hm.");
+    ok(strstr(out.data, "reasoning_summary") == NULL,
+       "no summary where none is asked for");
+    cJSON_Delete(json);
+    hang_up();
+}
+
+
+static void
 test_logprobs(void)
 {
     cJSON        *json;
@@ -666,6 +707,7 @@ main(void)
     test_nothing();
     test_failed();
     test_sealed();
+    test_no_summary();
     test_logprobs();
     test_long();
 
