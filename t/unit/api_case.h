@@ -22,6 +22,9 @@
 #define DETOKENIZE  6
 #define TEMPLATE    7
 #define INFILL      8
+#define EMBED_WITH  9
+#define RANK_WITH   10
+#define SCORE_WITH  11
 
 
 typedef struct {
@@ -47,7 +50,8 @@ body_of(const case_t *c)
 
     static const char *const  wraps[] = {
         "", "{'messages':" HI "%s}", "{'prompt':'once'%s}", "%s", "%s", "%s",
-        "%s", "%s", "%s"
+        "%s", "%s", "%s", "{'input':'once'%s}",
+        "{'query':'q','documents':['d']%s}", "{'text_1':'q','text_2':'d'%s}"
     };
 
     body = quoted(wraps[c->how]);
@@ -76,7 +80,8 @@ test_case(const case_t *c)
 
     static const llm_api_endpoint_t *const  endpoints[] = {
         NULL, CHAT, COMPL, CHAT, COMPL, &llm_api_tokenize,
-        &llm_api_detokenize, &llm_api_template, &llm_api_infill
+        &llm_api_detokenize, &llm_api_template, &llm_api_infill,
+        &llm_api_embeddings, &llm_api_rerank, &llm_api_score
     };
 
     ep = endpoints[c->how];

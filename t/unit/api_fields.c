@@ -195,6 +195,35 @@ static const case_t  cases[] = {
         "{'include_obfuscation':1}", "stream_options.include_obfuscation",
         "invalid_type", ""),
 
+    /* whose a request is, where no text is generated */
+
+    GOOD(EMBED_WITH, ",'cache_prompt':false", " flags=16 "),
+    GOOD(EMBED_WITH, ",'cache_salt':'x'", " salt=1 "),
+    GOOD(EMBED_WITH, ",'priority':7", " priority=7 "),
+    GOOD(EMBED_WITH, ",'metadata':{'priority':'high'}", " priority=10 "),
+    BAD(EMBED_WITH, ",'user':1", "user", "invalid_type", ""),
+    BAD(EMBED_WITH, ",'model':'other'", "model", "model_not_found", ""),
+    GOOD(RANK_WITH, ",'cache_prompt':false", " flags=16 "),
+    GOOD(RANK_WITH, ",'cache_salt':'x'", " salt=1 "),
+    GOOD(RANK_WITH, ",'priority':7", " priority=7 "),
+    GOOD(RANK_WITH, ",'metadata':{'priority':'high'}", " priority=10 "),
+    BAD(RANK_WITH, ",'user':1", "user", "invalid_type", ""),
+    BAD(RANK_WITH, ",'model':'other'", "model", "model_not_found", ""),
+    GOOD(SCORE_WITH, ",'cache_prompt':false", " flags=16 "),
+    GOOD(SCORE_WITH, ",'cache_salt':'x'", " salt=1 "),
+    GOOD(SCORE_WITH, ",'priority':7", " priority=7 "),
+    GOOD(SCORE_WITH, ",'metadata':{'priority':'high'}", " priority=10 "),
+    BAD(SCORE_WITH, ",'user':1", "user", "invalid_type", ""),
+    BAD(SCORE_WITH, ",'model':'other'", "model", "model_not_found", ""),
+    BAD(RANK_WITH, ",'raw_scores':true", "raw_scores",
+        "unsupported_parameter", ""),
+    BAD(RANK_WITH, ",'truncate':true", "truncate", "unsupported_parameter",
+        ""),
+    BAD(RANK_WITH, ",'truncate_prompt_tokens':9", "truncate_prompt_tokens",
+        "unsupported_parameter", ""),
+    BAD(SCORE_WITH, ",'truncate_prompt_tokens':9", "truncate_prompt_tokens",
+        "unsupported_parameter", ""),
+
     /* prompts */
 
     GOOD(COMPL_BODY, "{'prompt':'once'}", " prompts='once' "),
@@ -234,6 +263,17 @@ static const case_t  cases[] = {
     GOOD(TOKENIZE, "{'messages':" HI "}", " kind=1 "),
     GOOD(TOKENIZE, "{'messages':" HI ",'add_generation_prompt':false}",
          "'add_generation_prompt':false,"),
+    GOOD(TOKENIZE, "{'messages':" HI ",'tools':[" FN "]}", "'tools':[{"),
+    GOOD(TOKENIZE, "{'messages':" HI ",'documents':[{'text':'d'}]}",
+         "'documents':[{'text':'d'}]"),
+    GOOD(TOKENIZE, "{'messages':" HI ",'chat_template_kwargs':{'a':1},"
+         "'enable_thinking':true,'reasoning_effort':'low'}",
+         "'chat_template_kwargs':{'a':1,'reasoning_effort':'low',"
+         "'enable_thinking':true}"),
+    GOOD(TOKENIZE, "{'messages':[{'role':'assistant','content':'a'}],"
+         "'continue_final_message':false}", "'continue_final_message':false"),
+    BAD(TOKENIZE, "{'messages':" HI ",'chat_template':'{{ 1 }}'}",
+        "chat_template", "unsupported_parameter", ""),
     BAD(TOKENIZE, "{}", "prompt", "missing_required_parameter", ""),
     BAD(TOKENIZE, "{'content':['a']}", "content", "invalid_type", ""),
     BAD(TOKENIZE, "{'messages':7}", "messages", "invalid_type", ""),
@@ -242,6 +282,8 @@ static const case_t  cases[] = {
     GOOD(DETOKENIZE, "{'tokens':[5,0]}", " task=4 model=0 kind=2 "),
     GOOD(DETOKENIZE, "{'tokens':[5,0]}", " prompts=[5,0] "),
     GOOD(DETOKENIZE, "{'tokens':[]}", " prompts=[] "),
+    BAD(DETOKENIZE, "{'tokens':[],'model':'other'}", "model",
+        "model_not_found", ""),
     BAD(DETOKENIZE, "{'tokens':null}", "tokens", "invalid_type", ""),
     BAD(DETOKENIZE, "{'tokens':['5']}", "tokens[0]", "invalid_type", ""),
     GOOD(TEMPLATE, "{'messages':" HI ",'n':3}", " task=5 model=0 kind=1 "),
@@ -262,6 +304,8 @@ static const case_t  cases[] = {
          " rule=gbnf of=grammar is=root "),
     BAD(INFILL, "{'input_prefix':'','input_suffix':'','grammar':'a',"
         "'json_schema':{}}", "grammar", "invalid_value", "only one"),
+    BAD(INFILL, "{'input_prefix':'','input_suffix':'','n':2}", "n",
+        "integer_above_max_value", ""),
     BAD(INFILL, "{'input_prefix':'a'}", "input_suffix",
         "missing_required_parameter", ""),
     BAD(INFILL, "{'input_prefix':'a','input_suffix':null}", "input_suffix",
