@@ -5,6 +5,7 @@
 #include "engine/serve/engine.h"
 #include "engine/base/file.h"
 #include "engine/model/backend.h"
+#include "kernels/cpu/machine.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -174,6 +175,15 @@ llm_served_template(llm_served_t *m, const llm_gguf_t *g)
 }
 
 
+/* more threads than CPUs only wait for each other, in each operation */
+
+static uint32_t
+llm_served_threads(const llm_served_t *m)
+{
+    return m->conf.threads ? llm_min(m->conf.threads, llm_machine_cpus()) : 0;
+}
+
+
 static int
 llm_served_read(llm_served_t *m)
 {
@@ -202,7 +212,7 @@ llm_served_read(llm_served_t *m)
        CPU */
     opts.device = m->on_gpu ? "cuda" : m->conf.device;
     opts.backend_dir = e->backend_dir;
-    opts.threads = m->conf.threads;
+    opts.threads = llm_served_threads(m);
     opts.ctx = m->conf.ctx;
     opts.max_seqs = m->conf.parallel;
     opts.kv_bytes = m->conf.kv_cache;
@@ -226,6 +236,12 @@ llm_served_read(llm_served_t *m)
     m->model = llm_model_load(m->conf.path, &opts, err);
     if (m->model == NULL) {
         return LLM_ERROR;
+    }
+
+    if (opts.threads < m->conf.threads && !llm_model_on_gpu(m->model)) {
+        llm_engine_log(e, LLM_LOG_WARN, "model \"%s\": threads=%u is more "
+                       "than the CPUs that it may use: it has %u",
+                       m->conf.name, m->conf.threads, opts.threads);
     }
 
     m->on_gpu = (opts.device == NULL || strcmp(opts.device, "auto") == 0

@@ -79,6 +79,18 @@ is(engine_cpus($t->engine_worker), $all[1], 'is bound like the first');
 $t->stop(name => 'taskset', allow => qr/exited on signal 9/);
 
 
+# ---- more threads than CPUs ----
+
+my $many = $model =~ s/device=cpu/$& threads=1024/r;
+
+$t = LLM::Test->new(model => $many)->start;
+like($t->get('/health')->{json}{models}[0]{device}, qr/\b1 thread\b/,
+     'threads=1024 on one CPU: one thread');
+like($t->log, qr/\[warn\] .*"demo": threads=1024 is more than .* it has 1$/m,
+     'and the log says so');
+$t->stop(name => 'too many threads');
+
+
 # ---- worker_cpu_affinity ----
 
 &bind(@all);
