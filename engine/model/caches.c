@@ -152,6 +152,7 @@ llm_load_pages(const llm_load_t *l, llm_load_share_t *s, size_t bytes)
 static int
 llm_load_slots(llm_load_t *l, llm_load_share_t *s, size_t bytes)
 {
+    char      size[2][LLM_LOAD_SIZE];
     size_t    run;
     uint64_t  kept;
 
@@ -168,10 +169,10 @@ llm_load_slots(llm_load_t *l, llm_load_share_t *s, size_t bytes)
         l->memory = l->opts->kv_bytes == 0;
 
         return llm_fail(l->err, "%s: the recurrent states of %u sequences "
-                        "and a copy take %zu MiB each, and %zu MiB are there "
-                        "for them and the KV cache",
-                        llm_gguf_name(l->m->gguf), l->m->max_seqs,
-                        (s->slot + 0xfffff) >> 20, bytes >> 20);
+                        "and a copy take %s each, and %s are there for them "
+                        "and the KV cache", llm_gguf_name(l->m->gguf),
+                        l->m->max_seqs, llm_load_size(size[0], s->slot, 1),
+                        llm_load_size(size[1], bytes, 0));
     }
 
     kept = llm_max(bytes / 3 / s->slot, 1u);
@@ -273,29 +274,28 @@ llm_load_states(llm_load_t *l, uint64_t slots)
 static int
 llm_load_less(llm_load_t *l, const llm_load_share_t *s)
 {
+    char          size[2][LLM_LOAD_SIZE];
     uint64_t      need[2] = { s->need[0], s->need[1] };
     llm_model_t  *m;
 
     m = l->m;
     l->memory = l->opts->kv_bytes == 0;
 
-    if (l->opts->ctx || s->pages[0] == 0 || (m->window && !m->mixed)
-        || (l->opts->whole && l->memory))
-    {
+    if (l->opts->ctx || s->pages[0] == 0 || (l->opts->whole && l->memory)) {
         return llm_fail(l->err, "%s: the KV cache for one sequence of "
-                        "ctx=%u takes %zu MiB, and %zu MiB are there "
-                        "for it", llm_gguf_name(m->gguf), m->ctx,
-                        (llm_load_bytes_of(s, need) + 0xfffff) >> 20,
-                        s->bytes >> 20);
+                        "ctx=%u takes %s, and %s are there for it",
+                        llm_gguf_name(m->gguf), m->ctx,
+                        llm_load_size(size[0], llm_load_bytes_of(s, need), 1),
+                        llm_load_size(size[1], s->bytes, 0));
     }
 
     m->max_pages = (uint32_t) s->pages[0];
     m->ctx = llm_min(m->ctx, m->max_pages * LLM_KV_PAGE);
 
     llm_load_log(l, LLM_LOG_WARN, "%s: ctx is %u of %u: more does not "
-                 "fit in the %zu MiB for the KV cache",
+                 "fit in the %s for the KV cache",
                  llm_gguf_name(m->gguf), m->ctx, m->desc.hp.n_ctx_train,
-                 s->bytes >> 20);
+                 llm_load_size(size[0], s->bytes, 0));
 
     return LLM_OK;
 }
@@ -333,6 +333,7 @@ int
 llm_load_caches(llm_load_t *l)
 {
     int                i, rc;
+    char               size[2][LLM_LOAD_SIZE];
     llm_err_t          why;
     llm_model_t       *m;
     llm_kv_opts_t      o;
@@ -364,9 +365,11 @@ llm_load_caches(llm_load_t *l)
 
     if (rc != LLM_OK && l->opts->kv_bytes) {
         why = *l->err;
-        return llm_fail(l->err, "%s: kv_cache is %zu MiB, and %zu MiB are "
-                        "free: %.300s", llm_gguf_name(m->gguf), s.bytes >> 20,
-                        m->ops->memory_free(m->dev) >> 20, why.msg);
+        return llm_fail(l->err, "%s: kv_cache is %s, and %s are free: %.300s",
+                        llm_gguf_name(m->gguf),
+                        llm_load_size(size[0], s.bytes, 0),
+                        llm_load_size(size[1], m->ops->memory_free(m->dev), 0),
+                        why.msg);
     }
 
     return rc;

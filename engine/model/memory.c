@@ -14,6 +14,36 @@
 #include <stdio.h>
 
 
+/* SIZE_MAX: more than can be counted */
+
+static size_t
+llm_load_add(size_t a, size_t b)
+{
+    return a > SIZE_MAX - b ? SIZE_MAX : a + b;
+}
+
+
+/* "12 MiB", or KiB or bytes of what is less than one */
+
+const char *
+llm_load_size(char *text, size_t bytes, int up)
+{
+    int                 shift;
+    static const char  *const units[] = { "bytes", "KiB", "MiB" };
+
+    for (shift = 20; shift && bytes >> shift == 0; shift -= 10) { /* void */ }
+
+    if (up) {
+        bytes = llm_load_add(bytes, ((size_t) 1 << shift) - 1);
+    }
+
+    snprintf(text, LLM_LOAD_SIZE, "%zu %s", bytes >> shift,
+             units[shift / 10]);
+
+    return text;
+}
+
+
 void
 llm_load_kv_opts(const llm_load_t *l, int windows, llm_kv_opts_t *o)
 {
@@ -66,14 +96,7 @@ llm_load_slot_size(const llm_load_t *l)
 }
 
 
-/* SIZE_MAX: more than can be counted */
-
-static size_t
-llm_load_add(size_t a, size_t b)
-{
-    return a > SIZE_MAX - b ? SIZE_MAX : a + b;
-}
-
+/* likewise */
 
 static size_t
 llm_load_times(size_t a, size_t b)
@@ -168,7 +191,7 @@ llm_load_kv_bytes(const llm_load_t *l, int whole)
 int
 llm_load_fits(llm_load_t *l, size_t free_bytes, size_t all_bytes)
 {
-    char          what[160];
+    char          what[160], size[4][LLM_LOAD_SIZE];
     size_t        kv, weights, need;
     llm_model_t  *m;
 
@@ -178,7 +201,8 @@ llm_load_fits(llm_load_t *l, size_t free_bytes, size_t all_bytes)
     if (l->opts->kv_bytes) {
         kv = l->opts->kv_bytes;
         need = llm_load_add(weights, kv);
-        snprintf(what, sizeof(what), "kv_cache is %zu MiB", kv >> 20);
+        snprintf(what, sizeof(what), "kv_cache is %s",
+                 llm_load_size(size[0], kv, 0));
 
     } else {
         kv = llm_load_kv_bytes(l, l->opts->ctx || l->opts->whole);
@@ -186,8 +210,8 @@ llm_load_fits(llm_load_t *l, size_t free_bytes, size_t all_bytes)
                                              (size_t) m->max_seqs + 1));
         need = llm_load_add(weights, llm_load_times(kv, 2));
         snprintf(what, sizeof(what), "the KV cache for one sequence of "
-                 "ctx=%u takes %zu MiB and may have half of the rest",
-                 m->ctx, llm_load_add(kv, 0xfffff) >> 20);
+                 "ctx=%u takes %s and may have half of the rest",
+                 m->ctx, llm_load_size(size[0], kv, 1));
     }
 
     if (need <= free_bytes) {
@@ -196,8 +220,9 @@ llm_load_fits(llm_load_t *l, size_t free_bytes, size_t all_bytes)
 
     l->memory = need <= all_bytes;
 
-    return llm_fail(l->err, "%s: its weights take %zu MiB of memory, %s, and "
-                    "%zu MiB of %zu MiB are free", llm_gguf_name(m->gguf),
-                    llm_load_add(weights, 0xfffff) >> 20, what,
-                    free_bytes >> 20, all_bytes >> 20);
+    return llm_fail(l->err, "%s: its weights take %s of memory, %s, and %s of "
+                    "%s are free", llm_gguf_name(m->gguf),
+                    llm_load_size(size[1], weights, 1), what,
+                    llm_load_size(size[2], free_bytes, 0),
+                    llm_load_size(size[3], all_bytes, 0));
 }

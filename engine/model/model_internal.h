@@ -161,7 +161,12 @@ typedef struct {
     llm_err_t               *err;
 } llm_load_t;
 
-/* memory.c: all but n_pages, of the first cache or of that of windows */
+/* memory.c: a size for a message, rounded up or down; its text has room for
+   LLM_LOAD_SIZE */
+#define LLM_LOAD_SIZE  32
+const char *llm_load_size(char *text, size_t bytes, int up);
+
+/* likewise: all but n_pages, of the first cache or of that of windows */
 void llm_load_kv_opts(const llm_load_t *l, int windows, llm_kv_opts_t *o);
 
 /* likewise: pages there that one sequence of ctx needs; bytes of its

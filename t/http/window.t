@@ -26,7 +26,22 @@ my $pages = $t->figure('llm_kv_pages');
 cmp_ok($pages, '<', 2000 / $PAGE / 2, "$pages pages for two times 2000 tokens");
 
 traffic();
+
+my %short = (prompt => [ ids_of(5, 99) ], max_tokens => 61, seed => 6,
+             temperature => 1, ignore_eos => \1);
+my $short = ask(%short);
 $t->stop(name => 'a window');
+
+# memory for less than a window and two steps
+
+$t = start('parallel=2 batch=64 kv_cache=480k', $WINDOW);
+is($t->get('/health')->{json}{models}[0]{ctx}, 10 * $PAGE,
+   'kv_cache=480k: a shorter context');
+is_deeply(ask(%short)->{ids}, $short->{ids}, 'the same tokens to its end');
+my @pair = map { $t->open('/v1/completions', { %short, stream => \1,
+                          return_token_ids => \1 }) } 1 .. 2;
+is_deeply(events($_), $short->{ids}, 'and beside another one') for @pair;
+$t->stop(name => 'very little memory');
 
 # two of six layers without a window, which keep pages of their own
 

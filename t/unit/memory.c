@@ -145,6 +145,39 @@ test_fits(const char *name)
 }
 
 
+/* sizes in messages */
+
+static void
+test_sizes(void)
+{
+    size_t  i;
+    char    text[LLM_LOAD_SIZE];
+
+    static const struct {
+        size_t       bytes;
+        int          up;
+        const char  *text;
+    } sizes[] = {
+        { 0, 0, "0 bytes" },
+        { 1023, 1, "1023 bytes" },
+        { 1024, 0, "1 KiB" },
+        { 2047, 0, "1 KiB" },
+        { 1025, 1, "2 KiB" },
+        { (1 << 20) - 1, 0, "1023 KiB" },
+        { (1 << 20) - 1, 1, "1024 KiB" },
+        { (1 << 20) + 1, 0, "1 MiB" },
+        { (1 << 20) + 1, 1, "2 MiB" },
+        { SIZE_MAX, 0, "17592186044415 MiB" },
+        { SIZE_MAX, 1, "17592186044415 MiB" }
+    };
+
+    for (i = 0; i < llm_nelems(sizes); i++) {
+        is_str(llm_load_size(text, sizes[i].bytes, sizes[i].up),
+               sizes[i].text, "a size");
+    }
+}
+
+
 /* an encoder has no head: the embedding is not packed */
 
 static void
@@ -206,6 +239,7 @@ main(void)
     test_fits("qwen3moe");
     test_encoder();
     test_progress();
+    test_sizes();
     unlink(path);
 
     return done_testing();

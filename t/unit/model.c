@@ -151,6 +151,7 @@ test_options(void)
 {
     int               last, cancel;
     char              device[128];
+    size_t            page;
     llm_err_t         err;
     llm_model_t      *m;
     llm_model_opts_t  o;
@@ -190,9 +191,11 @@ test_options(void)
     ok(m && strstr(last_log, "trained for 256"), "a warning beyond training");
     llm_model_free(m);
 
-    /* a page: 2 layers, 16 tokens, 2 heads of 8 and 8 floats */
+    /* 2 layers, 16 tokens, 2 heads of 8 and 8 floats */
+    page = 2 * 16 * 2 * 16 * sizeof(float);
+
     o.ctx = 256;
-    o.kv_bytes = 15 * 2 * 16 * 2 * 16 * sizeof(float);
+    o.kv_bytes = 15 * page;
     m = load_with(&o, NULL, &err);
     ok(m == NULL && strstr(err.msg, "ctx=256"),
        "15 pages are too few for ctx=256: %s", err.msg);
@@ -209,6 +212,22 @@ test_options(void)
                               .u32 = 64), &err);
     ok(m && llm_model_ctx(m) == 256, "a sliding window leaves ctx as it is");
     llm_model_free(m);
+
+    o.kv_bytes = 5 * page;
+    m = load_with(&o, &change(.u32_key = "qwen3.attention.sliding_window",
+                              .u32 = 64), &err);
+    ok(m && llm_model_ctx(m) == 80 && llm_model_n_pages(m) == 5
+       && strstr(last_log, "ctx is 80 of 256: more does not fit in the 20 KiB"),
+       "unless there is no memory for it: %s", last_log);
+    llm_model_free(m);
+
+    o.ctx = 256;
+    m = load_with(&o, &change(.u32_key = "qwen3.attention.sliding_window",
+                              .u32 = 64), &err);
+    ok(m == NULL && strstr(err.msg, " KiB, and 20 KiB are there for it"),
+       "and it was not asked for: %s", err.msg);
+    llm_model_free(m);
+    o.kv_bytes = 0;
 
     o.ctx = 0;
     m = load_with(&o, &change(.extra = "mystery"), &err);

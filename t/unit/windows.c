@@ -285,7 +285,8 @@ check_sizes(void)
     llm_model_free(m);
 
     m = load("cpu", NULL, CTX, BATCH, one - 1, &err);
-    ok(m == NULL && strstr(err.msg, "one sequence of ctx=320 takes 1 MiB"),
+    ok(m == NULL && strstr(err.msg, "one sequence of ctx=320 takes 576 KiB, "
+              "and 575 KiB are there for it"),
        "a byte less: %s", err.msg);
     llm_model_free(m);
 
