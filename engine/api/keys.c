@@ -14,6 +14,9 @@
 /* a line with a digest has more bytes */
 #define LLM_KEYS_SHORT  64
 
+/* some editors put it before the first line */
+#define LLM_KEYS_MARK   "\xef\xbb\xbf"
+
 #define LLM_KEYS_WORDS  (LLM_SHA256_LEN / 4)
 
 
@@ -252,7 +255,7 @@ llm_keys_most(const char *data, size_t len)
 
     for (p = data; p < data + len; p = end + 1) {
         s = llm_keys_line(p, data + len, &end);
-        n += s.len > LLM_KEYS_SHORT;
+        n += s.len > LLM_KEYS_SHORT && *s.data != '#';
     }
 
     return n;
@@ -304,6 +307,11 @@ llm_keys_parse(const char *data, size_t len, llm_err_t *err)
     char         why[sizeof(err->msg)];
     uint32_t     n, line, *lines;
     llm_keys_t  *t;
+
+    if (len >= 3 && memcmp(data, LLM_KEYS_MARK, 3) == 0) {
+        data += 3;
+        len -= 3;
+    }
 
     if (len == 0) {
         (void) llm_fail(err, "it is empty; a file without keys has a line "

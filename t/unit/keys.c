@@ -226,6 +226,8 @@ test_refused(void)
         { "{\"id\":\"a\",\"sha256\":\"$\",\"a\":[[[[[[[[[[1]]]]]]]]]]}",
           "line 1: " },
         { "{\"id\":\"\xff\",\"sha256\":\"$\"}", "line 1: " },
+        { "\xef\xbb\xbf", "it is empty" },
+        { "\xef\xbb\xbf\xef\xbb\xbf#", "line 1: " },
     };
 
     for (i = 0; i < llm_nelems(cases); i++) {
@@ -243,6 +245,10 @@ test_refused(void)
     t = table("\r\n # none\n", &err);
     ok(t && llm_keys_count(t) == 0
        && llm_keys_find(t, "secret", 6) == NULL, "a file without keys");
+    llm_keys_free(t);
+
+    t = table("\xef\xbb\xbf{\"id\":\"a\",\"sha256\":\"$\"}", &err);
+    ok(t && llm_keys_find(t, "secret", 6), "a mark before the first line");
     llm_keys_free(t);
 
     t = table("{\"id\":\"a\",\"x\":}", &err);
@@ -651,6 +657,14 @@ test_too_large(void)
 
     ok(llm_keys_parse(b.data, b.len, &err) == NULL
        && strstr(err.msg, "more than 1048576 keys"), "too many lines");
+
+    for (i = 0; i < b.len; i += 66) {
+        b.data[i] = '#';
+    }
+
+    t = llm_keys_parse(b.data, b.len, &err);
+    ok(t && llm_keys_count(t) == 0, "unless they are comments");
+    llm_keys_free(t);
 
     llm_buf_free(&b);
 }
