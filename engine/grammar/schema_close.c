@@ -4,9 +4,13 @@
  * nothing, it gets additionalProperties false.
  *
  * What several schemas say of one object together (allOf, not, if ..., a
- * reference or an anyOf beside properties) cannot be closed one by one: each
- * would forbid what the others name.  Strict mode has none of these.  If there
- * is one anywhere, only the outermost object is closed.
+ * reference or an anyOf beside properties or each other, patterns beside
+ * names) cannot be closed one by one: each would forbid what the others name.
+ * Strict mode has none of these.  If there is one anywhere, only the outermost
+ * object is closed.
+ *
+ * An object that must have more than the properties that it names says
+ * something of others, too.
  */
 
 #include "engine/grammar/grammar.h"
@@ -17,7 +21,7 @@ typedef enum {
     LLM_CLOSE_SCHEMAS,                  /* a schema, or a list of them */
     LLM_CLOSE_NAMED,                    /* an object of schemas */
     LLM_CLOSE_CHOICE,                   /* a list of schemas, of which each says
-                                           all, unless there are properties */
+                                           all, if there is nothing else */
     LLM_CLOSE_SHARED,                   /* it says more of the same object */
     LLM_CLOSE_ASIDE                     /* the same, but it names no properties
                                            that an object may have */
@@ -59,9 +63,10 @@ llm_close_kind(const llm_flat_t *key)
         { llm_str("allOf"), LLM_CLOSE_SHARED },
         { llm_str("if"), LLM_CLOSE_SHARED },
         { llm_str("unevaluatedProperties"), LLM_CLOSE_SHARED },
-        { llm_str("not"), LLM_CLOSE_ASIDE },
-        { llm_str("dependentSchemas"), LLM_CLOSE_ASIDE },
-        { llm_str("dependencies"), LLM_CLOSE_ASIDE }
+        { llm_str("dependentSchemas"), LLM_CLOSE_SHARED },
+        { llm_str("dependencies"), LLM_CLOSE_SHARED },
+        { llm_str("contains"), LLM_CLOSE_ASIDE },
+        { llm_str("not"), LLM_CLOSE_ASIDE }
     };
 
     s = llm_flat_str(key);
@@ -73,6 +78,95 @@ llm_close_kind(const llm_flat_t *key)
     }
 
     return LLM_CLOSE_OTHER;
+}
+
+
+static int
+llm_close_compare(const void *a, const void *b)
+{
+    int               rc;
+    const llm_str_t  *s = a, *t = b;
+
+    rc = memcmp(s->data, t->data, llm_min(s->len, t->len));
+
+    return rc ? rc : (s->len > t->len) - (s->len < t->len);
+}
+
+
+/* are all strings of a list among these names, which are sorted? */
+
+static int
+llm_close_has_all(const llm_str_t *names, uint32_t n, const llm_flat_t *list)
+{
+    llm_str_t          s;
+    const llm_flat_t  *v;
+
+    if (list == NULL || list->type != LLM_FLAT_ARRAY) {
+        return 1;
+    }
+
+    for (v = llm_flat_first(list); v; v = llm_flat_next(list, v)) {
+        if (v->type != LLM_FLAT_STRING) {
+            continue;
+        }
+
+        s = llm_flat_str(v);
+
+        if (bsearch(&s, names, n, sizeof(llm_str_t), llm_close_compare)
+            == NULL)
+        {
+            return 0;
+        }
+    }
+
+    return 1;
+}
+
+
+/* must an object have other properties than those that are named? */
+
+static int
+llm_close_asks_more(const llm_flat_t *v, const llm_flat_t *properties)
+{
+    int                more;
+    uint32_t           n;
+    llm_str_t         *names;
+    const llm_flat_t  *k, *least, *list;
+
+    least = llm_flat_get(v, "minProperties");
+
+    if (least && (least->type == LLM_FLAT_INT
+                  || least->type == LLM_FLAT_DOUBLE)
+        && llm_flat_double(least) > properties->count)
+    {
+        return 1;
+    }
+
+    names = malloc(properties->count * sizeof(llm_str_t));
+    if (names == NULL) {
+        return 1;
+    }
+
+    for (k = llm_flat_first(properties), n = 0; k; n++) {
+        names[n] = llm_flat_str(k);
+        k = llm_flat_next(properties, llm_flat_next(properties, k));
+    }
+
+    qsort(names, n, sizeof(llm_str_t), llm_close_compare);
+
+    more = !llm_close_has_all(names, n, llm_flat_get(v, "required"));
+    list = llm_flat_get(v, "dependentRequired");
+    k = list && list->type == LLM_FLAT_OBJECT ? llm_flat_first(list) : NULL;
+
+    while (k && !more) {
+        k = llm_flat_next(list, k);
+        more = !llm_close_has_all(names, n, k);
+        k = llm_flat_next(list, k);
+    }
+
+    free(names);
+
+    return more;
 }
 
 
@@ -88,7 +182,8 @@ llm_close_is_open(const llm_flat_t *v)
 
     if (of == NULL || of->type != LLM_FLAT_OBJECT || of->count == 0
         || llm_flat_get(v, "additionalProperties")
-        || llm_flat_get(v, "patternProperties"))
+        || llm_flat_get(v, "patternProperties")
+        || llm_flat_get(v, "enum") || llm_flat_get(v, "const"))
     {
         return 0;
     }
@@ -103,7 +198,32 @@ llm_close_is_open(const llm_flat_t *v)
         k = llm_flat_next(v, k);
     }
 
-    return 1;
+    return !llm_close_asks_more(v, of);
+}
+
+
+/* several schemas of one object, though each keyword alone is none: choices
+   beside others, and patterns that a name or another one may match, too */
+
+static int
+llm_close_is_shared(const llm_flat_t *v)
+{
+    uint32_t           n;
+    const llm_flat_t  *k, *patterns;
+
+    n = llm_flat_get(v, "properties") != NULL;
+    patterns = llm_flat_get(v, "patternProperties");
+
+    if (patterns && patterns->count > !n) {
+        return 1;
+    }
+
+    for (k = llm_flat_first(v); k; k = llm_flat_next(v, k)) {
+        n += llm_close_kind(k) == LLM_CLOSE_CHOICE;
+        k = llm_flat_next(v, k);
+    }
+
+    return n > 1;
 }
 
 
@@ -142,15 +262,13 @@ llm_close_list(llm_close_t *c, const llm_flat_t *v)
 
 
 static void
-llm_close_value(llm_close_t *c, const llm_flat_t *key, const llm_flat_t *v,
-    int has_properties)
+llm_close_value(llm_close_t *c, const llm_flat_t *key, const llm_flat_t *v)
 {
     llm_close_kind_t  kind;
 
     kind = llm_close_kind(key);
 
-    c->shared |= kind == LLM_CLOSE_SHARED || kind == LLM_CLOSE_ASIDE
-                 || (kind == LLM_CLOSE_CHOICE && has_properties);
+    c->shared |= kind == LLM_CLOSE_SHARED || kind == LLM_CLOSE_ASIDE;
 
     if (c->deep && kind == LLM_CLOSE_NAMED && v->type == LLM_FLAT_OBJECT) {
         llm_close_named(c, v);
@@ -172,7 +290,7 @@ llm_close_value(llm_close_t *c, const llm_flat_t *key, const llm_flat_t *v,
 static void
 llm_close_schema(llm_close_t *c, const llm_flat_t *v)
 {
-    int                open, has_properties;
+    int                open;
     size_t             handle;
     const llm_flat_t  *key, *value;
 
@@ -182,13 +300,13 @@ llm_close_schema(llm_close_t *c, const llm_flat_t *v)
     }
 
     open = llm_close_is_open(v);
-    has_properties = llm_flat_get(v, "properties") != NULL;
+    c->shared |= llm_close_is_shared(v);
     handle = llm_flat_open(c->out, LLM_FLAT_OBJECT);
 
     for (key = llm_flat_first(v); key; key = llm_flat_next(v, value)) {
         value = llm_flat_next(v, key);
         llm_flat_add_node(c->out, key);
-        llm_close_value(c, key, value, has_properties);
+        llm_close_value(c, key, value);
     }
 
     if (open) {

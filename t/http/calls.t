@@ -322,6 +322,19 @@ for my $seed (1 .. 3) {
 }
 
 
+# ---- what a schema requires without naming it may be there ----
+
+my $sloppy = { type => 'object', required => [ 'a', 'b' ],
+               properties => { a => { type => 'boolean' } } };
+
+$res = $t->post($path, { %ask, tools => [ { type => 'function', function => {
+    name => 'sloppy', parameters => $sloppy } } ] });
+is($res->{status}, 200, 'a property that is required, but not named')
+    or diag($res->{body});
+like($res->{json}{choices}[0]{message}{tool_calls}[0]{function}{arguments},
+     qr/^\{\s*"a"\s*:\s*(?:true|false)\s*,\s*"b"\s*:/, 'is there');
+
+
 # ---- cut short ----
 
 for my $max (2, 6, 12, 20) {

@@ -42,6 +42,22 @@ test_close(void)
         { 0, "{\"properties\":{}}", SAME },
         { 0, "true", SAME },
 
+        /* it must have others */
+        { 0, WITH(",\"required\":[\"a\",\"b\"]"), SAME },
+        { 0, WITH(",\"required\":[\"aa\"]"), SAME },
+        { 0, WITH(",\"required\":[1],\"dependentRequired\":5"),
+          WITH(",\"required\":[1],\"dependentRequired\":5" CLOSED) },
+        { 0, WITH(",\"minProperties\":2"), SAME },
+        { 0, WITH(",\"minProperties\":1"),
+          WITH(",\"minProperties\":1" CLOSED) },
+        { 0, WITH(",\"dependentRequired\":{\"a\":[\"b\"]}"), SAME },
+        { 0, WITH(",\"dependentRequired\":{\"b\":[\"a\"],\"c\":1}"),
+          WITH(",\"dependentRequired\":{\"b\":[\"a\"],\"c\":1}" CLOSED) },
+        { 0, WITH(",\"dependentSchemas\":{\"a\":{}}"), SAME },
+        { 0, WITH(",\"dependencies\":{\"a\":[\"b\"]}"), SAME },
+        { 0, WITH(",\"enum\":[{\"b\":1}]"), SAME },
+        { 0, WITH(",\"const\":{\"b\":1}"), SAME },
+
         { 1, "{\"properties\":{\"b\":" WITH("") ",\"properties\":"
           "{\"items\":" WITH("") "},\"c\":true}}",
           "{\"properties\":{\"b\":" WITH(CLOSED) ",\"properties\":"
@@ -62,7 +78,17 @@ test_close(void)
           WITH("") "]}}" CLOSED "}" },
         { 1, "{\"properties\":{\"b\":" WITH(",\"anyOf\":[]") "}}",
           "{\"properties\":{\"b\":" WITH(",\"anyOf\":[]") "}" CLOSED "}" },
-        { 1, "{\"items\":" WITH(",\"not\":{}") "}", SAME }
+        { 1, "{\"items\":" WITH(",\"not\":{}") "}", SAME },
+        { 1, "{\"anyOf\":[" WITH("") "],\"oneOf\":[" WITH("") "]}", SAME },
+        { 1, "{\"$ref\":\"#/$defs/x\",\"anyOf\":[" WITH("") "],\"$defs\":{"
+          "\"x\":" WITH("") "}}", SAME },
+        { 1, "{\"items\":" WITH("") ",\"contains\":" WITH("") "}", SAME },
+        { 1, "{\"items\":{\"properties\":{\"b\":" WITH("") "},"
+          "\"patternProperties\":{\"b\":" WITH("") "}}}", SAME },
+        { 1, "{\"patternProperties\":{\"b\":" WITH("") ",\"c\":" WITH("")
+          "}}", SAME },
+        { 1, "{\"patternProperties\":{\"b\":" WITH("") "}}",
+          "{\"patternProperties\":{\"b\":" WITH(CLOSED) "}}" }
     };
 
     for (i = 0; i < llm_nelems(cases); i++) {
