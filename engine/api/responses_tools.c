@@ -204,7 +204,24 @@ llm_api_rt_tool(llm_api_draft_t *d, const llm_flat_t *tool,
 }
 
 
-/* the pairs of a namespace that was checked: how many strings */
+static uint32_t
+llm_api_rt_keep_pair(llm_buf_t *own, const llm_flat_t *space,
+    const llm_flat_t *tool)
+{
+    if (space == NULL
+        || !llm_api_str_is(llm_api_member(tool, "type"), "function"))
+    {
+        return 0;
+    }
+
+    llm_flat_add_node(own, space);
+    llm_flat_add_node(own, llm_api_member(tool, "name"));
+
+    return 2;
+}
+
+
+/* the pairs of a tool that was checked: how many strings */
 
 static uint32_t
 llm_api_rt_keep(llm_buf_t *own, const llm_flat_t *tool)
@@ -212,18 +229,16 @@ llm_api_rt_keep(llm_buf_t *own, const llm_flat_t *tool)
     uint32_t           n;
     const llm_flat_t  *list, *v;
 
-    n = 0;
-    list = llm_api_str_is(llm_api_member(tool, "type"), "namespace")
-           ? llm_api_member(tool, "tools") : NULL;
+    if (!llm_api_str_is(llm_api_member(tool, "type"), "namespace")) {
+        return llm_api_rt_keep_pair(own, llm_api_member(tool, "namespace"),
+                                    tool);
+    }
 
-    for (v = list ? llm_flat_first(list) : NULL; v;
-         v = llm_flat_next(list, v))
-    {
-        if (llm_api_str_is(llm_api_member(v, "type"), "function")) {
-            llm_flat_add_node(own, llm_api_member(tool, "name"));
-            llm_flat_add_node(own, llm_api_member(v, "name"));
-            n += 2;
-        }
+    n = 0;
+    list = llm_api_member(tool, "tools");
+
+    for (v = llm_flat_first(list); v; v = llm_flat_next(list, v)) {
+        n += llm_api_rt_keep_pair(own, llm_api_member(tool, "name"), v);
     }
 
     return n;

@@ -20,6 +20,8 @@
     "{'name':'" name "g','strict':true}}"
 
 #define TOOLS                                                                \
+    "{'type':'function','name':'h','namespace':'mcp'},"                      \
+    "{'type':'function','name':'k','namespace':''},"                         \
     "{'type':'function','name':'mcp__g_more'}," SPACE("mcp") "," SPACE("x__")
 
 #define TALK  "'messages':[{'role':'user','content':'Hi'}]"
@@ -205,6 +207,10 @@ main(void)
            "'output_index':0,'name':'g','arguments':'{}'}");
     test_called("x__f", "'name':'f','namespace':'x__','arguments':'{}'",
            "'output_index':0,'name':'f','arguments':'{}'}");
+    test_called("mcp__h", "'name':'h','namespace':'mcp','arguments':'{}'",
+           "'output_index':0,'name':'h','arguments':'{}'}");
+    test_called("k", "'name':'k','arguments':'{}'",
+           "'output_index':0,'name':'k','arguments':'{}'}");
     test_called("mcp__g_more", "'name':'mcp__g_more','arguments':'{}'",
            "'output_index':0,'name':'mcp__g_more','arguments':'{}'}");
 
