@@ -27,6 +27,51 @@ llm_api_tool_choice(const llm_api_chat_t *b)
 }
 
 
+static int
+llm_api_check_strict(const llm_flat_t *function, const llm_api_at_t *at,
+    llm_err_t *err)
+{
+    const llm_flat_t  *v;
+
+    v = llm_api_member(function, "strict");
+
+    return v ? llm_api_check_type(err, llm_api_key(at, "strict"), v,
+                                  LLM_FLAT_BOOL)
+             : LLM_OK;
+}
+
+
+static int
+llm_api_check_tool_list(const llm_flat_t *list, llm_err_t *err)
+{
+    uint32_t             i;
+    const llm_flat_t    *v;
+    const llm_api_at_t  *at;
+
+    at = llm_api_top("tools");
+
+    if (llm_api_check_functions(list, at, err) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    v = llm_flat_first(list);
+
+    for (i = 0; v; i++) {
+        if (llm_api_check_strict(llm_api_member(v, "function"),
+                                 llm_api_key(llm_api_idx(at, i), "function"),
+                                 err)
+            != LLM_OK)
+        {
+            return LLM_ERROR;
+        }
+
+        v = llm_flat_next(list, v);
+    }
+
+    return LLM_OK;
+}
+
+
 int
 llm_api_check_tools(const llm_api_chat_t *b, llm_err_t *err)
 {
@@ -34,10 +79,7 @@ llm_api_check_tools(const llm_api_chat_t *b, llm_err_t *err)
     const llm_flat_t    *v;
     const llm_api_at_t  *at;
 
-    if (b->tools
-        && llm_api_check_functions(b->tools, llm_api_top("tools"), err)
-           != LLM_OK)
-    {
+    if (b->tools && llm_api_check_tool_list(b->tools, err) != LLM_OK) {
         return LLM_ERROR;
     }
 
@@ -57,7 +99,8 @@ llm_api_check_tools(const llm_api_chat_t *b, llm_err_t *err)
     for (i = 0; v; i++) {
         if (llm_api_check_type(err, llm_api_idx(at, i), v, LLM_FLAT_OBJECT)
             != LLM_OK
-            || llm_api_check_name(v, llm_api_idx(at, i), err) != LLM_OK)
+            || llm_api_check_name(v, llm_api_idx(at, i), err) != LLM_OK
+            || llm_api_check_strict(v, llm_api_idx(at, i), err) != LLM_OK)
         {
             return LLM_ERROR;
         }

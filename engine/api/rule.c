@@ -227,14 +227,16 @@ llm_api_format_schema(llm_api_rule_t *u, const llm_flat_t *format,
         return llm_api_missing(err, llm_api_key(at, "schema"));
     }
 
-    if (llm_api_rule_schema(u, "response_format.json_schema.schema", v, err)
-        != LLM_OK)
+    if ((strict && llm_api_check_type(err, llm_api_key(at, "strict"), strict,
+                                      LLM_FLAT_BOOL) != LLM_OK)
+        || llm_api_rule_schema(u, "response_format.json_schema.schema", v, err)
+           != LLM_OK)
     {
         return LLM_ERROR;
     }
 
     if (u->rd->r.rule_kind == LLM_RULE_SCHEMA && strict
-        && strict->type == LLM_FLAT_BOOL && llm_flat_int(strict))
+        && llm_flat_int(strict))
     {
         u->rd->r.rule_kind = LLM_RULE_STRICT;
     }

@@ -197,6 +197,11 @@ static const case_t  cases[] = {
     BAD(CHAT_WITH, ",'tools':[1]", "tools[0]", "invalid_type", ""),
     BAD(CHAT_WITH, ",'tools':[{'type':'web_search'}]", "tools[0].type",
         "invalid_value", "'web_search'"),
+    BAD(CHAT_WITH, ",'tools':[{'type':'function','function':{'name':'f'}},"
+        "{'type':'function','function':{'name':'g','strict':1}}]",
+        "tools[1].function.strict", "invalid_type", "a boolean"),
+    BAD(CHAT_WITH, ",'functions':[{'name':'f','strict':'no'}]",
+        "functions[0].strict", "invalid_type", "a boolean"),
     BAD(CHAT_WITH, ",'tools':[{'type':'function'}]", "tools[0].function",
         "missing_required_parameter", ""),
     BAD(CHAT_WITH, ",'tools':[{'type':'function','function':{'name':''}}]",

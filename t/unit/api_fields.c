@@ -22,6 +22,12 @@ static const case_t  cases[] = {
     GOOD(CHAT_WITH, ",'response_format':{'type':'json_schema',"
          "'json_schema':{'name':'x','strict':true,'schema':{}}}",
          " rule=strict of=response_format.json_schema.schema is="),
+    GOOD(CHAT_WITH, ",'response_format':{'type':'json_schema',"
+         "'json_schema':{'name':'x','strict':null,'schema':{}}}",
+         " rule=schema of=response_format.json_schema.schema is="),
+    BAD(CHAT_WITH, ",'response_format':{'type':'json_schema',"
+        "'json_schema':{'name':'x','strict':'yes','schema':{}}}",
+        "response_format.json_schema.strict", "invalid_type", "a boolean"),
     BAD(CHAT_WITH, ",'response_format':{'type':'json_schema',"
         "'json_schema':{}}", "response_format.json_schema.schema",
         "missing_required_parameter", ""),

@@ -149,6 +149,11 @@ test_refused(void)
           "'name':''}]}", "tools[0].tools[0].name", "empty string" },
         { "{'type':'function','name':'f','namespace':3}",
           "tools[0].namespace", "expected a string" },
+        { "{'type':'function','name':'f','strict':'yes'}",
+          "tools[0].function.strict", "expected a boolean" },
+        { "{'type':'namespace','name':'n','tools':[{'type':'function',"
+          "'name':'f','strict':1}]}",
+          "tools[0].function.strict", "expected a boolean" },
     };
 
     for (i = 0; i < llm_nelems(bad); i++) {
