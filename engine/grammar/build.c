@@ -60,6 +60,13 @@ llm_gram_pool(llm_gram_build_t *b)
 }
 
 
+llm_gram_spent_t *
+llm_gram_spent(llm_gram_build_t *b)
+{
+    return &b->spent;
+}
+
+
 static llm_gn_t
 llm_gn_fail(llm_gram_build_t *b)
 {

@@ -214,6 +214,25 @@ llm_schema_compile(llm_schema_t *s, const llm_flat_t *part, llm_str_t end,
 }
 
 
+/* what others of the grammar have left: many that are too large must not take
+   many times as long as one */
+
+static void
+llm_schema_limit(llm_schema_t *s, const llm_gram_spent_t *spent, uint64_t now)
+{
+    uint32_t  work;
+    uint64_t  us;
+
+    work = LLM_SCHEMA_ALL * LLM_SCHEMA_MAX_WORK;
+    work -= llm_min(spent->work, work);
+    us = LLM_SCHEMA_ALL * LLM_SCHEMA_MAX_US;
+    us -= llm_min(spent->us, us);
+
+    s->max_work = llm_min(work, LLM_SCHEMA_MAX_WORK);
+    s->until_us = now + llm_min(us, LLM_SCHEMA_MAX_US);
+}
+
+
 int
 llm_gn_schema(llm_gram_build_t *b, const llm_flat_t *schema, llm_gn_t *node,
     llm_err_t *err)
@@ -226,16 +245,20 @@ int
 llm_gn_schema_part(llm_gram_build_t *b, const llm_flat_t *document,
     const llm_flat_t *part, llm_str_t end, llm_gn_t *node, llm_err_t *err)
 {
-    int           rc;
-    llm_err_t     local;
-    llm_schema_t  s;
+    int                rc;
+    uint64_t           begun;
+    llm_err_t          local;
+    llm_schema_t       s;
+    llm_gram_spent_t  *spent;
+
+    begun = llm_lex_now_us();
 
     memset(&s, 0, sizeof(s));
     s.root = document;
     s.err = err ? err : &local;
     s.err->msg[0] = '\0';
-    s.max_work = LLM_SCHEMA_MAX_WORK;
-    s.until_us = llm_lex_now_us() + LLM_SCHEMA_MAX_US;
+    spent = llm_gram_spent(b);
+    llm_schema_limit(&s, spent, begun);
     s.apart = llm_schema_apart;
     s.contradicts = llm_schema_contradicts;
     s.max_branches = LLM_SCHEMA_MAX_BRANCHES;
@@ -245,6 +268,9 @@ llm_gn_schema_part(llm_gram_build_t *b, const llm_flat_t *document,
     llm_arena_init(&s.arena, LLM_SCHEMA_MAX_MEMORY);
 
     rc = llm_schema_compile(&s, part, end, node);
+
+    spent->work += s.work;
+    spent->us += llm_lex_now_us() - begun;
 
     llm_arena_free(&s.arena);
 

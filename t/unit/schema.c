@@ -232,6 +232,58 @@ test_large(void)
 }
 
 
+/* the schemas of a grammar share what one may take, times four */
+
+static void
+test_many(void)
+{
+    int                i, rc;
+    llm_gn_t           node;
+    llm_buf_t          flat[2];
+    llm_err_t          err;
+    llm_gram_build_t  *b;
+
+    static const char  *const texts[] = {
+        "{\"properties\":{\"a\":{\"$ref\":\"#/properties/a\"}}}",
+        "{\"properties\":{\"a\":{\"type\":\"null\"}}}"
+    };
+
+    for (i = 0; i < 2; i++) {
+        llm_buf_init(&flat[i], 0);
+        (void) llm_json_to_flat(texts[i], strlen(texts[i]), NULL, &flat[i],
+                                &err);
+    }
+
+    b = llm_gram_build();
+
+    for (i = 0; i < 100; i++) {
+        if (llm_gn_schema(b, (llm_flat_t *) flat[0].data, &node, &err)
+            == LLM_OK)
+        {
+            break;
+        }
+
+        rc = llm_gn_schema(b, (llm_flat_t *) flat[1].data, &node, &err);
+
+        if (rc != LLM_OK) {
+            break;
+        }
+    }
+
+    is_int(i, 3, "a fourth schema that is too large is the last one");
+    ok(strstr(err.msg, "too large") != NULL, "it says so");
+    llm_gram_build_free(b);
+
+    b = llm_gram_build();
+    ok(llm_gn_schema(b, (llm_flat_t *) flat[1].data, &node, &err) == LLM_OK,
+       "another grammar has its own");
+    llm_gram_build_free(b);
+
+    llm_buf_free(&flat[0]);
+    llm_buf_free(&flat[1]);
+}
+
+
 int
 main(int argc, char **argv)
 {
@@ -256,6 +308,7 @@ main(int argc, char **argv)
 
     if (argc == 1) {
         test_large();
+        test_many();
     }
 
     llm_toktree_free(tree);
