@@ -11,26 +11,53 @@
 #include <stdio.h>
 
 
-static llm_rx_t
-llm_schema_number_enum(llm_schema_t *s, const llm_schema_atom_t *a)
+/* an alternative costs as much as it has parts, so those with equally many are
+   joined: sums[i] is NONE, or has 2^i */
+
+static int
+llm_schema_number_enum(llm_schema_t *s, const llm_schema_atom_t *a,
+    llm_rx_t *rx)
 {
     int                one;
-    llm_rx_t           rx;
+    uint32_t           i;
+    llm_rx_t           sums[32];
     const llm_flat_t  *c;
     llm_schema_dec_t   d;
 
-    rx = LLM_RX_NONE;
+    for (i = 0; i < llm_nelems(sums); i++) {
+        sums[i] = LLM_RX_NONE;
+    }
+
     one = a->kw == LLM_KW_CONST;
     c = one ? a->value : llm_flat_first(a->value);
 
     for (; c; c = one ? NULL : llm_flat_next(a->value, c)) {
-        if (c->type == LLM_FLAT_INT || c->type == LLM_FLAT_DOUBLE) {
-            llm_schema_dec(c, &d);
-            rx = llm_rx_or(s->pool, rx, llm_schema_equal(s, &d, a->neg));
+        if (c->type != LLM_FLAT_INT && c->type != LLM_FLAT_DOUBLE) {
+            continue;
         }
+
+        if (llm_lex_now_us() > s->until_us) {
+            return llm_schema_too_large(s);
+        }
+
+        llm_schema_dec(c, &d);
+        *rx = llm_schema_equal(s, &d, a->neg);
+
+        for (i = 0; sums[i] != LLM_RX_NONE; i++) {
+            *rx = llm_rx_or(s->pool, *rx, sums[i]);
+            sums[i] = LLM_RX_NONE;
+        }
+
+        sums[i] = *rx;
     }
 
-    return rx;
+    *rx = LLM_RX_NONE;
+
+    for (i = 0; i < llm_nelems(sums); i++) {
+        *rx = llm_rx_or(s->pool, *rx, sums[i]);
+    }
+
+    return LLM_OK;
 }
 
 
@@ -267,7 +294,9 @@ llm_schema_number_atom(llm_schema_t *s, const llm_schema_atom_t *a,
 
     case LLM_KW_ENUM:
     case LLM_KW_CONST:
-        one = llm_schema_number_enum(s, a);
+        if (llm_schema_number_enum(s, a, &one) != LLM_OK) {
+            return LLM_ERROR;
+        }
         break;
 
     case LLM_KW_MULTIPLE_OF:

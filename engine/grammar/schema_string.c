@@ -131,17 +131,21 @@ llm_schema_length(llm_str_t text)
 }
 
 
-/* is text what the branch asks for? */
+/* is text, which is one of own's, what the branch asks for? */
 
 static int
 llm_schema_string_fits(llm_schema_t *s, const llm_schema_branch_t *b,
-    llm_str_t text)
+    const llm_schema_atom_t *own, llm_str_t text)
 {
     int                       rc;
     llm_rx_t                  rx;
     const llm_schema_atom_t  *a;
 
     for (a = b->atoms; a; a = a->prev) {
+        if (a == own) {
+            continue;
+        }
+
         if (a->kw == LLM_KW_ENUM || a->kw == LLM_KW_CONST) {
             rc = llm_schema_string_among(a, text);
 
@@ -196,9 +200,13 @@ llm_schema_string_enum(llm_schema_t *s, const llm_schema_branch_t *b,
             continue;
         }
 
+        if (llm_lex_now_us() > s->until_us) {
+            return llm_schema_too_large(s);
+        }
+
         texts[n] = llm_flat_str(c);
         len = llm_schema_length(texts[n]);
-        rc = llm_schema_string_fits(s, b, texts[n]);
+        rc = llm_schema_string_fits(s, b, a, texts[n]);
 
         if (rc == LLM_ERROR) {
             return LLM_ERROR;

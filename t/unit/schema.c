@@ -5,10 +5,19 @@
 
 #include "engine/api/json.h"
 #include "engine/grammar/grammar.h"
+#include "engine/grammar/lexer.h"
 #include "t/unit/tap.h"
 #include "t/unit/tiny_vocab.h"
 
 #include <limits.h>
+
+
+/* values of an enum, each of which was once compared with each */
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#define MANY  2000
+#else
+#define MANY  40000
+#endif
 
 
 static llm_toktree_t  *tree;
@@ -232,6 +241,51 @@ test_large(void)
 }
 
 
+static void
+test_enums(void)
+{
+    size_t          i, k;
+    uint64_t        begun;
+    llm_buf_t       b;
+    llm_err_t       err;
+    llm_gram_t     *g;
+    llm_matcher_t  *m;
+
+    static const struct {
+        const char  *format, *good, *bad;
+    } enums[] = {
+        { "%s\"word %zu\"", "\"word 1234\"", "\"word 1234x\"" },
+        { "%s%zu", "1234", "1234x" },
+        { "%s%zu.5", "1234.5", "1234.6" }
+    };
+
+    for (i = 0; i < llm_nelems(enums); i++) {
+        llm_buf_init(&b, 0);
+        (void) llm_buf_adds(&b, "{\"enum\":[");
+
+        for (k = 0; k < MANY; k++) {
+            (void) llm_buf_addf(&b, enums[i].format, k ? "," : "", k);
+        }
+
+        (void) llm_buf_adds(&b, "]}");
+        begun = llm_lex_now_us();
+        g = compile(b.data, b.len, &err);
+        begun = llm_lex_now_us() - begun;
+        m = g ? llm_matcher_create(g, &err) : NULL;
+
+        ok(m && accepts(m, enums[i].good, strlen(enums[i].good))
+           && !accepts(m, enums[i].bad, strlen(enums[i].bad)),
+           "an enum of %d: %s%s", MANY, enums[i].good,
+           m ? "" : err.msg);
+        ok(begun < 2000000, "in %u ms", (unsigned) (begun / 1000));
+
+        llm_matcher_free(m);
+        llm_gram_free(g);
+        llm_buf_free(&b);
+    }
+}
+
+
 /* the schemas of a grammar share what one may take, times four */
 
 static void
@@ -308,6 +362,7 @@ main(int argc, char **argv)
 
     if (argc == 1) {
         test_large();
+        test_enums();
         test_many();
     }
 
