@@ -632,9 +632,11 @@ test_alike(void)
 static void
 test_too_large(void)
 {
-    char       line[67];
-    llm_buf_t  b;
-    llm_err_t  err;
+    char         line[67];
+    size_t       i;
+    llm_buf_t    b;
+    llm_err_t    err;
+    llm_keys_t  *t;
 
     llm_buf_init(&b, 0);
     (void) llm_buf_adds(&b, "{\"id\":\"a\",\"x\":\"");
