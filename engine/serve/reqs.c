@@ -398,6 +398,8 @@ llm_engine_prepared(llm_engine_t *e, llm_req_t *r)
         return;
     }
 
+    r->state = llm_prep_answers(r->msg) ? LLM_REQ_ANSWERED
+                                        : LLM_REQ_SCHEDULED;
     llm_engine_count(e, r, llm_req_bytes(r));
 
     if (e->n_bytes > e->max_bytes) {
