@@ -136,6 +136,13 @@ static ngx_command_t  ngx_http_llm_commands[] = {
       0,
       NULL },
 
+    { ngx_string("llm_alias"),
+      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE2,
+      ngx_http_llm_alias,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      0,
+      NULL },
+
     { ngx_string("llm_token_zone"),
       NGX_HTTP_MAIN_CONF|NGX_CONF_2MORE,
       ngx_http_llm_token_zone,
@@ -241,6 +248,9 @@ ngx_http_llm_create_main_conf(ngx_conf_t *cf)
         || ngx_array_init(&mcf->keyfiles, cf->pool, 1,
                           sizeof(ngx_http_llm_keyfile_t *))
            != NGX_OK
+        || ngx_array_init(&mcf->aliases, cf->pool, 1,
+                          sizeof(ngx_http_llm_alias_t *))
+           != NGX_OK
         || ngx_array_init(&mcf->quotas, cf->pool, 1,
                           sizeof(ngx_http_llm_quota_t *))
            != NGX_OK
@@ -276,6 +286,11 @@ ngx_http_llm_init_main_conf(ngx_conf_t *cf, void *conf)
     ngx_conf_init_size_value(mcf->idem_size, 4 * 1024 * 1024);
 
     rv = ngx_http_llm_check_quotas(cf, mcf);
+    if (rv != NGX_CONF_OK) {
+        return rv;
+    }
+
+    rv = ngx_http_llm_check_aliases(cf, mcf);
     if (rv != NGX_CONF_OK) {
         return rv;
     }
@@ -387,6 +402,10 @@ ngx_http_llm_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
     ngx_conf_merge_value(conf->intercept_errors, prev->intercept_errors, 0);
 
     ngx_conf_merge_ptr_value(conf->keyfile, prev->keyfile, NULL);
+
+    if (ngx_http_llm_merge_aliases(cf, prev, conf) != NGX_CONF_OK) {
+        return NGX_CONF_ERROR;
+    }
 
     if (conf->max_tokens.set == 0 && conf->max_prompt.set == 0) {
         conf->max_tokens = prev->max_tokens;

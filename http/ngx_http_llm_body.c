@@ -78,7 +78,11 @@ ngx_http_llm_body_handler(ngx_http_request_t *r)
     body->bufs = r->request_body ? r->request_body->bufs : NULL;
     body->size = ngx_http_llm_body_size(r);
 
-    ngx_http_llm_api_conf(ctx, &body->conf);
+    if (ngx_http_llm_api_conf(ctx, &body->conf, &body->alias) != NGX_OK) {
+        ngx_http_finalize_request(r, NGX_HTTP_INTERNAL_SERVER_ERROR);
+        return;
+    }
+
     llm_buf_init(&body->msg, 0);
 
     body->digested = ngx_http_llm_idem_wants(r);

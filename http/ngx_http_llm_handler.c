@@ -212,8 +212,9 @@ ngx_http_llm_send_no_route(ngx_http_request_t *r, const char *allow)
 }
 
 
-void
-ngx_http_llm_api_conf(ngx_http_llm_ctx_t *ctx, llm_api_conf_t *conf)
+ngx_int_t
+ngx_http_llm_api_conf(ngx_http_llm_ctx_t *ctx, llm_api_conf_t *conf,
+    llm_str_t *alias)
 {
     const llm_key_t  *key;
 
@@ -231,6 +232,11 @@ ngx_http_llm_api_conf(ngx_http_llm_ctx_t *ctx, llm_api_conf_t *conf)
     conf->zone = ctx->main->zone;
     conf->now = ngx_time();
     conf->max_answer = ctx->conf->stream_buffer * NGX_HTTP_LLM_MAX_ANSWER;
+    conf->alias = alias;
+
+    *alias = llm_str("");
+
+    return ngx_http_llm_make_aliases(ctx, conf);
 }
 
 
@@ -239,18 +245,26 @@ ngx_http_llm_api_conf(ngx_http_llm_ctx_t *ctx, llm_api_conf_t *conf)
 static ngx_int_t
 ngx_http_llm_send_answer(ngx_http_llm_ctx_t *ctx, llm_str_t rest)
 {
+    int                  found;
     ngx_int_t            rc;
     llm_buf_t            body;
     llm_err_t            err;
+    llm_str_t            alias;
     llm_api_conf_t       conf;
     ngx_http_request_t  *r;
 
     r = ctx->request;
 
-    ngx_http_llm_api_conf(ctx, &conf);
+    if (ngx_http_llm_api_conf(ctx, &conf, &alias) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
     llm_buf_init(&body, 0);
 
-    if (llm_api_answer(ctx->endpoint, &conf, rest, &body, &err) != LLM_OK) {
+    found = llm_api_answer(ctx->endpoint, &conf, rest, &body, &err);
+    ngx_http_llm_asked(ctx, &conf, alias);
+
+    if (found != LLM_OK) {
         llm_buf_free(&body);
         return ngx_http_llm_send_error(r, &err, 0);
     }
@@ -298,6 +312,8 @@ ngx_http_llm_parsed(ngx_http_llm_body_t *body)
 
     ctx = body->ctx;
     ctx->api = body->api;
+
+    ngx_http_llm_asked(ctx, &body->conf, body->alias);
 
     rc = ctx->api ? ngx_http_llm_identify(body) : NGX_ERROR;
 

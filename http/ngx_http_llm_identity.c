@@ -64,18 +64,16 @@ ngx_http_llm_copy(ngx_http_request_t *r, ngx_str_t *to, llm_str_t from)
 }
 
 
-/* the tenant that the request counts for, and the tenant's weight */
+/* what it is made of may not be known before the body is */
 
-static ngx_int_t
-ngx_http_llm_set_tenant(ngx_http_llm_ctx_t *ctx, llm_request_t *msg)
+ngx_int_t
+ngx_http_llm_find_tenant(ngx_http_llm_ctx_t *ctx)
 {
-    ngx_int_t            weight;
-    ngx_str_t            value;
     const llm_key_t     *key;
     ngx_http_request_t  *r;
 
     r = ctx->request;
-    msg->weight = 1000;
+    ngx_str_null(&ctx->tenant);
 
     if (ctx->conf->tenant
         && ngx_http_complex_value(r, ctx->conf->tenant, &ctx->tenant)
@@ -89,6 +87,26 @@ ngx_http_llm_set_tenant(ngx_http_llm_ctx_t *ctx, llm_request_t *msg)
     if (key) {
         ctx->tenant.data = (u_char *) llm_key_member(key, "tenant", 6);
         ctx->tenant.len = ngx_strlen(ctx->tenant.data);
+    }
+
+    return NGX_OK;
+}
+
+
+/* the tenant that the request counts for, and the tenant's weight */
+
+static ngx_int_t
+ngx_http_llm_set_tenant(ngx_http_llm_ctx_t *ctx, llm_request_t *msg)
+{
+    ngx_int_t            weight;
+    ngx_str_t            value;
+    ngx_http_request_t  *r;
+
+    r = ctx->request;
+    msg->weight = 1000;
+
+    if (ngx_http_llm_find_tenant(ctx) != NGX_OK) {
+        return NGX_ERROR;
     }
 
     msg->tenant = ngx_http_llm_tenant_hash(ctx);

@@ -19,6 +19,7 @@
  *   ngx_http_llm_keys.c        the API key of a request, what it may do
  *   ngx_http_llm_amount.c      numbers that may be variables
  *   ngx_http_llm_quota.h       token quotas, in files of their own
+ *   ngx_http_llm_alias.c       llm_alias, names that follow a rule
  *   ngx_http_llm_identity.c    model, tenant, priority of a request
  *   ngx_http_llm_idempotency.c requests that are sent again
  *   ngx_http_llm_store.c       their answers in shared memory
@@ -134,6 +135,7 @@ typedef struct {
 
 
 typedef struct ngx_http_llm_ctx_s  ngx_http_llm_ctx_t;
+typedef struct ngx_http_llm_alias_s  ngx_http_llm_alias_t;
 typedef struct ngx_http_llm_block_s  ngx_http_llm_block_t;
 typedef struct ngx_http_llm_entry_s  ngx_http_llm_entry_t;
 typedef struct ngx_http_llm_quota_s  ngx_http_llm_quota_t;
@@ -250,6 +252,8 @@ typedef struct {
     llm_api_model_t             *api_models;    /* [models.nelts] */
     ngx_array_t                  uses;          /* ngx_http_llm_loc_conf_t * */
     ngx_array_t                  keyfiles;      /* ngx_http_llm_keyfile_t * */
+    ngx_array_t                  aliases;       /* ngx_http_llm_alias_t *, of
+                                                   all levels */
     ngx_array_t                  quotas;        /* ngx_http_llm_quota_t * */
     ngx_array_t                  limits;        /* ngx_array_t *, of a location
                                                    each */
@@ -311,6 +315,8 @@ typedef struct {
     ngx_flag_t                   intercept_errors;
 
     ngx_http_llm_keyfile_t      *keyfile;       /* NULL: off */
+    ngx_array_t                 *aliases;       /* ngx_http_llm_alias_t *; NULL:
+                                                   none */
     ngx_array_t                 *limits;        /* ngx_http_llm_limit_t; NULL:
                                                    none */
     ngx_http_complex_value_t    *tenant;
@@ -371,6 +377,7 @@ struct ngx_http_llm_ctx_s {
     ngx_str_t                    user;
     ngx_str_t                    metadata;      /* JSON */
     ngx_str_t                    tenant;
+    ngx_str_t                    alias;         /* that was asked for */
     ngx_int_t                    most_tokens;   /* llm_max_tokens; -1: none */
     ngx_int_t                    most_prompt;   /* likewise */
     ngx_int_t                    model;         /* -1: not resolved yet */
@@ -397,8 +404,8 @@ struct ngx_http_llm_ctx_s {
 /*
  * A body that is being parsed to a message, in r->pool.  The event loop fills
  * it, then a thread reads ctx->endpoint, bufs, size and conf, and writes api,
- * msg and err, which the event loop reads afterwards.  Only the event loop
- * uses parsing and gone.
+ * msg, err and alias, which the event loop reads afterwards.  Only the event
+ * loop uses parsing and gone.
  */
 
 typedef struct {
@@ -410,6 +417,7 @@ typedef struct {
     llm_api_t                   *api;           /* NULL: see err */
     llm_buf_t                    msg;
     llm_err_t                    err;
+    llm_str_t                    alias;         /* that was asked for */
 
     u_char                       digest[16];    /* of the request, if it may be
                                                    sent again */
@@ -581,8 +589,10 @@ ngx_http_llm_ctx_t *ngx_http_llm_create_ctx(ngx_http_request_t *r);
 /* finds the endpoint; NGX_DECLINED: there is none */
 ngx_int_t ngx_http_llm_route(ngx_http_request_t *r,
     ngx_http_llm_loc_conf_t *llcf, llm_api_route_t *to);
-/* fills conf with what the request may use, for the parser */
-void ngx_http_llm_api_conf(ngx_http_llm_ctx_t *ctx, llm_api_conf_t *conf);
+/* fills conf with what the request may use, for the parser, which leaves in
+   alias what was asked for; NGX_ERROR: no memory */
+ngx_int_t ngx_http_llm_api_conf(ngx_http_llm_ctx_t *ctx, llm_api_conf_t *conf,
+    llm_str_t *alias);
 /* the body was parsed: submits the request, or answers why not */
 void ngx_http_llm_parsed(ngx_http_llm_body_t *body);
 /* sends it to the engine */
@@ -597,8 +607,26 @@ void ngx_http_llm_init_bodies(void);
 /* the body has been read: parses it, at once or in a thread */
 void ngx_http_llm_body_handler(ngx_http_request_t *r);
 
+/* ngx_http_llm_alias.c */
+
+char *ngx_http_llm_alias(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
+char *ngx_http_llm_merge_aliases(ngx_conf_t *cf,
+    ngx_http_llm_loc_conf_t *prev, ngx_http_llm_loc_conf_t *conf);
+/* once all models are known */
+char *ngx_http_llm_check_aliases(ngx_conf_t *cf,
+    ngx_http_llm_main_conf_t *mcf);
+/* where the location's aliases lead for this request; NGX_ERROR: no memory */
+ngx_int_t ngx_http_llm_make_aliases(ngx_http_llm_ctx_t *ctx,
+    llm_api_conf_t *conf);
+/* the request asked for this alias, or for none */
+void ngx_http_llm_asked(ngx_http_llm_ctx_t *ctx, const llm_api_conf_t *conf,
+    llm_str_t name);
+
 /* ngx_http_llm_identity.c */
 
+/* the tenant that the request counts for, as far as it is known by now;
+   NGX_ERROR: no memory */
+ngx_int_t ngx_http_llm_find_tenant(ngx_http_llm_ctx_t *ctx);
 /* model, tenant and priority of a request that was parsed; NGX_ERROR: no
    memory, see body->err */
 ngx_int_t ngx_http_llm_identify(ngx_http_llm_body_t *body);

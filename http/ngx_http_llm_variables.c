@@ -9,6 +9,7 @@
 
 typedef enum {
     NGX_HTTP_LLM_VAR_MODEL = 0,
+    NGX_HTTP_LLM_VAR_ALIAS,
     NGX_HTTP_LLM_VAR_REQUEST_ID,
     NGX_HTTP_LLM_VAR_TENANT,
     NGX_HTTP_LLM_VAR_USER,
@@ -36,6 +37,9 @@ static ngx_http_variable_t  ngx_http_llm_vars[] = {
 
     { ngx_string("llm_model"), NULL, ngx_http_llm_variable,
       NGX_HTTP_LLM_VAR_MODEL, NGX_HTTP_VAR_NOCACHEABLE, 0 },
+
+    { ngx_string("llm_alias"), NULL, ngx_http_llm_variable,
+      NGX_HTTP_LLM_VAR_ALIAS, NGX_HTTP_VAR_NOCACHEABLE, 0 },
 
     { ngx_string("llm_request_id"), NULL, ngx_http_llm_variable,
       NGX_HTTP_LLM_VAR_REQUEST_ID, NGX_HTTP_VAR_NOCACHEABLE, 0 },
@@ -130,6 +134,10 @@ ngx_http_llm_variable(ngx_http_request_t *r, ngx_http_variable_value_t *v,
     case NGX_HTTP_LLM_VAR_MODEL:
         models = ctx->main->models.elts;
         s = (ctx->model >= 0) ? &models[ctx->model].name : NULL;
+        break;
+
+    case NGX_HTTP_LLM_VAR_ALIAS:
+        s = ctx->alias.len ? &ctx->alias : NULL;
         break;
 
     case NGX_HTTP_LLM_VAR_REQUEST_ID:

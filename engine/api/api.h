@@ -42,6 +42,17 @@ typedef struct {
     llm_str_t          successor;       /* a name, or len 0 */
 } llm_api_model_t;
 
+/* an alias that leads where a rule says, for one request; unlike those of a
+   model it may lead to another one in the next request */
+typedef struct {
+    llm_str_t          name;
+    llm_str_t          value;           /* a model's name or alias, exactly;
+                                           empty: this request has no such
+                                           alias */
+    uint32_t           granted;         /* the client's key names it: it may be
+                                           used wherever it leads */
+} llm_api_alias_t;
+
 /* what a location may use */
 typedef struct {
     const llm_api_model_t  *models;
@@ -60,6 +71,11 @@ typedef struct {
                                            NULL: nothing is */
     size_t                  max_answer; /* most bytes of an answer that is not
                                            streamed; 0: 16 MB */
+    const llm_api_alias_t  *aliases;
+    uint32_t                n_aliases;
+    llm_str_t              *alias;      /* NULL, or gets the alias that was
+                                           asked for, a model's or one of
+                                           these, as it is there */
 } llm_api_conf_t;
 
 /* what a log may have of a request */
@@ -150,12 +166,19 @@ uint32_t llm_api_model(const llm_api_t *a);
 
 /*
  * The index of a model: by exact name, alias, ignoring case, unique part of a
- * name, fallback; an empty name means the default.  -1 and *err if there is
- * none (404 model_not_found), if it is denied (403 model_not_allowed), or if
- * its sunset is over (404, with its successor): whichever way led to it.
+ * name, fallback; an empty name means the default.  Of conf->aliases one is
+ * found exactly, behind all models' names and aliases, or else ignoring case,
+ * again behind them; it leads to a model, never to another one of them.  -1
+ * and *err if there is none (404 model_not_found), if it is denied (403
+ * model_not_allowed), whichever way led to it but a granted alias, or if its
+ * sunset is over (404, with its successor).
  */
 int32_t llm_api_resolve(const llm_api_conf_t *conf, llm_str_t name,
     llm_err_t *err);
+/* where conf->aliases[i] leads; -1: to no model of the location */
+int32_t llm_api_alias_model(const llm_api_conf_t *conf, uint32_t i);
+/* which of conf->aliases has this name, that *conf->alias got; -1: none */
+int32_t llm_api_alias_index(const llm_api_conf_t *conf, llm_str_t name);
 /* a bit for each model of which the key has neither the name nor an alias */
 uint64_t llm_api_denied(const llm_key_t *k, const llm_api_model_t *models,
     uint32_t n_models);

@@ -1,5 +1,7 @@
 /*
- * GET /models and /models/ID: the models of a location, and one of them.
+ * GET /models and /models/ID: the models of a location, and one of them.  An
+ * alias that follows a rule is one more, which says what it is of: clients
+ * choose from a list by its ids.
  */
 
 #include "engine/api/endpoint.h"
@@ -62,22 +64,27 @@ llm_api_add_dates(llm_buf_t *out, const llm_api_model_t *m)
 }
 
 
+/* alias: one of conf->aliases that leads to it, or NULL */
+
 static void
-llm_api_add_model(llm_buf_t *out, const llm_api_conf_t *conf, uint32_t model)
+llm_api_add_model(llm_buf_t *out, const llm_api_conf_t *conf, uint32_t model,
+    const llm_api_alias_t *alias)
 {
     uint32_t                i;
+    llm_str_t               id;
     const llm_api_model_t  *m;
 
     m = &conf->models[model];
+    id = alias ? alias->name : m->name;
 
     (void) llm_buf_adds(out, "{\"id\":");
-    (void) llm_json_add_string(out, m->name.data, m->name.len);
+    (void) llm_json_add_string(out, id.data, id.len);
     (void) llm_buf_addf(out, ",\"object\":\"model\",\"created\":%lld,"
                         "\"owned_by\":", (long long) m->created);
     (void) llm_json_add_string(out, m->owner.data, m->owner.len);
     (void) llm_buf_adds(out, ",\"aliases\":[");
 
-    for (i = 0; i < m->n_aliases; i++) {
+    for (i = 0; alias == NULL && i < m->n_aliases; i++) {
         if (i) {
             (void) llm_buf_addc(out, ',');
         }
@@ -88,34 +95,58 @@ llm_api_add_model(llm_buf_t *out, const llm_api_conf_t *conf, uint32_t model)
 
     (void) llm_buf_addc(out, ']');
     llm_api_add_dates(out, m);
+
+    if (alias) {
+        (void) llm_buf_adds(out, ",\"alias_of\":");
+        (void) llm_json_add_string(out, m->name.data, m->name.len);
+    }
+
     llm_api_add_sizes(out, conf, model);
     (void) llm_buf_addc(out, '}');
 }
 
 
 static void
+llm_api_next_model(llm_buf_t *out, const llm_api_conf_t *conf, uint32_t model,
+    const llm_api_alias_t *alias, int *first)
+{
+    if (!*first) {
+        (void) llm_buf_addc(out, ',');
+    }
+
+    llm_api_add_model(out, conf, model, alias);
+    *first = 0;
+}
+
+
+static void
 llm_api_add_models(llm_buf_t *out, const llm_api_conf_t *conf)
 {
-    int       first;
-    uint32_t  i;
+    int                     first;
+    int32_t                 model;
+    uint32_t                i;
+    const llm_api_alias_t  *a;
 
     first = 1;
 
     (void) llm_buf_adds(out, "{\"object\":\"list\",\"data\":[");
 
     for (i = 0; i < conf->n_models; i++) {
-        if (!llm_api_allowed(conf, i) || ((conf->denied >> i) & 1)
-            || llm_api_is_gone(conf, i))
+        if (llm_api_allowed(conf, i) && !((conf->denied >> i) & 1)
+            && !llm_api_is_gone(conf, i))
         {
-            continue;
+            llm_api_next_model(out, conf, i, NULL, &first);
         }
+    }
 
-        if (!first) {
-            (void) llm_buf_addc(out, ',');
+    for (i = 0; i < conf->n_aliases; i++) {
+        a = &conf->aliases[i];
+        model = llm_api_alias_model(conf, i);
+
+        if (model >= 0 && (a->granted || !((conf->denied >> model) & 1))
+            && !llm_api_is_gone(conf, (uint32_t) model)) {
+            llm_api_next_model(out, conf, (uint32_t) model, a, &first);
         }
-
-        llm_api_add_model(out, conf, i);
-        first = 0;
     }
 
     (void) llm_buf_adds(out, "]}");
@@ -126,7 +157,8 @@ static int
 llm_api_models_answer(const llm_api_conf_t *conf, llm_str_t name,
     llm_buf_t *out, llm_err_t *err)
 {
-    int32_t         i;
+    int32_t         i, k;
+    llm_str_t       alias;
     llm_api_conf_t  strict;
 
     if (name.len == 0) {
@@ -136,15 +168,24 @@ llm_api_models_answer(const llm_api_conf_t *conf, llm_str_t name,
 
         /* no fallback model when a model is looked up by its name */
 
+        alias = llm_str("");
         strict = *conf;
         strict.fallback = -1;
+        strict.alias = &alias;
 
         i = llm_api_resolve(&strict, name, err);
+        k = llm_api_alias_index(conf, alias);
+
+        if (conf->alias) {
+            *conf->alias = alias;
+        }
+
         if (i < 0) {
             return LLM_ERROR;
         }
 
-        llm_api_add_model(out, conf, (uint32_t) i);
+        llm_api_add_model(out, conf, (uint32_t) i,
+                          k < 0 ? NULL : &conf->aliases[k]);
     }
 
     return out->failed ? llm_fail(err, "No memory is left for this answer.")

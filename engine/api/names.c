@@ -136,12 +136,147 @@ llm_api_default_model(const llm_api_conf_t *conf)
 }
 
 
+/* the model that has this name, in this way; -1: none, or a part of several */
+
 static int32_t
-llm_api_find_model(const llm_api_conf_t *conf, llm_str_t name, llm_err_t *err)
+llm_api_find_one(const llm_api_conf_t *conf, llm_str_t name,
+    llm_api_match_t how)
+{
+    int32_t   found;
+    uint32_t  i, n;
+
+    found = -1;
+    n = 0;
+
+    for (i = 0; i < conf->n_models; i++) {
+        if (llm_api_allowed(conf, i)
+            && llm_api_match(&conf->models[i], name, how))
+        {
+            found = (found < 0) ? (int32_t) i : found;
+            n++;
+        }
+    }
+
+    return n > 1 && how == BY_PART ? -1 : found;
+}
+
+
+int32_t
+llm_api_alias_model(const llm_api_conf_t *conf, uint32_t i)
+{
+    int32_t    found;
+    llm_str_t  value;
+
+    value = conf->aliases[i].value;
+    found = llm_api_find_one(conf, value, BY_NAME);
+
+    return found >= 0 ? found : llm_api_find_one(conf, value, BY_ALIAS);
+}
+
+
+int32_t
+llm_api_alias_index(const llm_api_conf_t *conf, llm_str_t name)
+{
+    uint32_t  i;
+
+    for (i = 0; i < conf->n_aliases; i++) {
+        if (conf->aliases[i].name.data == name.data) {
+            return (int32_t) i;
+        }
+    }
+
+    return -1;
+}
+
+
+/* one of conf->aliases, or NULL */
+
+static const llm_api_alias_t *
+llm_api_find_alias(const llm_api_conf_t *conf, llm_str_t name,
+    llm_api_match_t how)
+{
+    uint32_t                i;
+    const llm_api_alias_t  *a;
+
+    for (i = 0; i < conf->n_aliases; i++) {
+        a = &conf->aliases[i];
+
+        if (a->value.len && llm_api_match_one(a->name, name, how)) {
+            return a;
+        }
+    }
+
+    return NULL;
+}
+
+
+/* says which of the model's aliases it was, if it was not its name */
+
+static void
+llm_api_say_alias(const llm_api_conf_t *conf, int32_t model, llm_str_t name,
+    llm_api_match_t how)
+{
+    uint32_t                i;
+    const llm_api_model_t  *m;
+
+    m = &conf->models[model];
+
+    if (conf->alias == NULL || how == BY_PART
+        || llm_api_match_one(m->name, name, how))
+    {
+        return;
+    }
+
+    for (i = 0; i < m->n_aliases; i++) {
+        if (llm_api_match_one(m->aliases[i], name, how)) {
+            *conf->alias = m->aliases[i];
+            return;
+        }
+    }
+}
+
+
+/* the model by a name that is not empty, and the one of conf->aliases that has
+   led to it; -1, and no alias: there is none */
+
+static int32_t
+llm_api_find_name(const llm_api_conf_t *conf, llm_str_t name,
+    const llm_api_alias_t **alias)
 {
     int32_t          found;
-    uint32_t         i, n;
     llm_api_match_t  how;
+
+    for (how = BY_NAME; how <= BY_PART; how++) {
+        found = llm_api_find_one(conf, name, how);
+
+        if (found >= 0) {
+            llm_api_say_alias(conf, found, name, how);
+            return found;
+        }
+
+        if (how == BY_ALIAS || how == BY_CASE) {
+            *alias = llm_api_find_alias(conf, name, how);
+        }
+
+        if (*alias) {
+            if (conf->alias) {
+                *conf->alias = (*alias)->name;
+            }
+
+            return llm_api_alias_model(conf, (uint32_t)
+                                             (*alias - conf->aliases));
+        }
+    }
+
+    return conf->fallback;
+}
+
+
+static int32_t
+llm_api_find_model(const llm_api_conf_t *conf, llm_str_t name,
+    const llm_api_alias_t **alias, llm_err_t *err)
+{
+    int32_t  found;
 
     if (name.len == 0) {
         found = llm_api_default_model(conf);
@@ -156,26 +291,21 @@ llm_api_find_model(const llm_api_conf_t *conf, llm_str_t name, llm_err_t *err)
         return -1;
     }
 
-    for (how = BY_NAME; how <= BY_PART; how++) {
-        found = -1;
-        n = 0;
+    found = llm_api_find_name(conf, name, alias);
 
-        for (i = 0; i < conf->n_models; i++) {
-            if (llm_api_allowed(conf, i)
-                && llm_api_match(&conf->models[i], name, how))
-            {
-                found = (found < 0) ? (int32_t) i : found;
-                n++;
-            }
-        }
-
-        if (n == 1 || (n && how != BY_PART)) {
-            return found;
-        }
+    if (found >= 0) {
+        return found;
     }
 
-    if (conf->fallback >= 0) {
-        return conf->fallback;
+    if (*alias) {
+        (void) llm_fail_with(err, 404, "model_not_found", "model",
+                             "The alias '%.*s' leads to '%.*s', which is not "
+                             "a model here.",
+                             (int) llm_min((*alias)->name.len, 128),
+                             (*alias)->name.data,
+                             (int) llm_min((*alias)->value.len, 128),
+                             (*alias)->value.data);
+        return -1;
     }
 
     (void) llm_fail_with(err, 404, "model_not_found", "model",
@@ -208,16 +338,18 @@ llm_api_gone(const llm_api_model_t *m, llm_err_t *err)
 int32_t
 llm_api_resolve(const llm_api_conf_t *conf, llm_str_t name, llm_err_t *err)
 {
-    int32_t    i;
-    llm_str_t  found;
+    int32_t                 i;
+    llm_str_t               found;
+    const llm_api_alias_t  *alias;
 
-    i = llm_api_find_model(conf, name, err);
+    alias = NULL;
+    i = llm_api_find_model(conf, name, &alias, err);
 
     if (i < 0) {
         return -1;
     }
 
-    if (!((conf->denied >> i) & 1)) {
+    if (!((conf->denied >> i) & 1) || (alias && alias->granted)) {
         return llm_api_is_gone(conf, (uint32_t) i)
                ? llm_api_gone(&conf->models[i], err) : i;
     }

@@ -268,6 +268,9 @@ for my $case ([ '/v1', undef, 'small' ], [ '/v1', 'gpt-4o-mini', 'small' ],
 is($t->post('/small/v1/completions', { %ask, model => 'large' })->{status},
    404, '/small/v1 has no other');
 
+like($t->get('/v1/models/chat')->{json}{alias_of} // '', qr/^(?:small|large)$/,
+     'models.conf: a canary');
+
 $t->stop(name => 'models.conf');
 
 

@@ -52,7 +52,8 @@ check('every parameter', 'llm_model demo %%ROOT%%/models/demo.gguf alias=a,b'
 check('every other directive', "$model llm_max_tokens 5; llm_timeout 5s;"
       . ' llm_heartbeat 1s; llm_stream_buffer 64k;'
       . ' llm_ignore_client_abort on; llm_intercept_errors on;'
-      . ' llm_tenant $remote_user weight=$arg_w; llm_priority $arg_p;',
+      . ' llm_tenant $remote_user weight=$arg_w; llm_priority $arg_p;'
+      . ' llm_alias a demo;',
       'location / { llm_api demo fallback=demo; }', undef);
 check('a device number', 'llm_model m /x device=cuda:1;', '', undef);
 check('worker_processes last', $model, $api, undef);

@@ -71,6 +71,91 @@ test_resolve(void)
 }
 
 
+/* names that follow a rule, as one request has them */
+
+static void
+test_aliases(void)
+{
+    size_t          i;
+    llm_str_t       name, got;
+    llm_err_t       err;
+    llm_api_conf_t  c;
+
+    static const llm_api_alias_t  aliases[] = {
+        { { 4, "Chat" }, { 8, "big-tiny" }, 0 },
+        { { 4, "beta" }, { 10, "Qwen/Small" }, 0 },
+        { { 4, "none" }, { 0, "" }, 0 },
+        { { 5, "wrong" }, { 4, "Chat" }, 0 },
+        { { 5, "cased" }, { 4, "DEMO" }, 0 },
+        { { 5, "other" }, { 6, "secret" }, 0 },
+        { { 3, "key" }, { 8, "Big-Llm7" }, 1 },
+        { { 6, "secreT" }, { 4, "demo" }, 0 },
+        { { 4, "llm7" }, { 4, "demo" }, 0 }
+    };
+
+    static const struct {
+        const char  *name;
+        int32_t      want;
+        int          status;
+        const char  *alias, *why;
+    } names[] = {
+        { "Chat", 2, 0, "Chat", "to a model" },
+        { "CHAT", 2, 0, "Chat", "in any case" },
+        { "cha", -1, 404, "", "not by a part" },
+        { "beta", 0, 0, "beta", "to an alias of a model" },
+        { "none", -1, 404, "", "to nothing: it is not there" },
+        { "wrong", -1, 404, "wrong", "not to another alias" },
+        { "cased", -1, 404, "cased", "only to exact names" },
+        { "other", -1, 404, "other", "not to another location's model" },
+        { "key", 1, 0, "key", "a denied model by a granted alias" },
+        { "Big-Llm7", -1, 403, "", "but not by its name" },
+        { "gpt-4o-mini", 0, 0, "gpt-4o-mini", "an alias of a model" },
+        { "QWEN/small", 0, 0, "Qwen/Small", "as it is there" },
+        { "demo", 0, 0, "", "a name is none" },
+        { "Demo", 0, 0, "", "in no case" },
+        { "tiny", 2, 0, "", "nor is a part" },
+        { "llm7", 0, 0, "llm7", "an alias before a part of a name" },
+        { "", 0, 0, "", "the default is none" },
+    };
+
+    c = conf;
+    c.aliases = aliases;
+    c.n_aliases = llm_nelems(aliases);
+    c.alias = &got;
+    c.denied = 2;
+
+    for (i = 0; i < llm_nelems(names); i++) {
+        name.data = names[i].name;
+        name.len = strlen(names[i].name);
+        memset(&err, 0, sizeof(err));
+        got = llm_str("");
+
+        is_int(llm_api_resolve(&c, name, &err), names[i].want,
+               "'%s': %s", names[i].name, names[i].why);
+        is_int(err.status, names[i].status, "its status");
+        ok(got.len == strlen(names[i].alias)
+           && memcmp(got.data, names[i].alias, got.len) == 0,
+           "the alias '%s'", names[i].alias);
+    }
+
+    (void) llm_api_resolve(&c, llm_str("WRONG"), &err);
+    is_str(err.msg, "The alias 'wrong' leads to 'Chat', which is not a model "
+           "here.", "says where it leads");
+    ok(strcmp(err.code, "model_not_found") == 0
+       && strcmp(err.param, "model") == 0, "as for any other name");
+
+    c.fallback = 0;
+    is_int(llm_api_resolve(&c, llm_str("wrong"), &err), -1,
+           "no fallback for what is a mistake");
+    is_int(llm_api_resolve(&c, llm_str("none"), &err), 0,
+           "but for what is not there");
+
+    c.alias = NULL;
+    is_int(llm_api_resolve(&c, llm_str("chat"), &err), 2,
+           "nobody asks for the alias");
+}
+
+
 static void
 test_endpoints(void)
 {
@@ -171,6 +256,13 @@ test_models(void)
     llm_err_t       err;
     llm_api_conf_t  c;
 
+    static const llm_api_alias_t  aliases[] = {
+        { { 4, "chat" }, { 4, "demo" }, 0 },
+        { { 4, "mine" }, { 4, "demo" }, 1 },
+        { { 5, "wrong" }, { 4, "chat" }, 1 },
+        { { 4, "none" }, { 0, "" }, 1 }
+    };
+
     llm_buf_init(&out, 0);
 
     (void) llm_api_answer(&llm_api_models, &conf, llm_str(""), &out, &err);
@@ -192,6 +284,25 @@ test_models(void)
            "{\"id\":\"demo\",\"object\":\"model\",\"created\":1700000000,"
            "\"owned_by\":\"nginx\",\"aliases\":[\"gpt-4o-mini\","
            "\"Qwen/Small\"]}", "by its alias");
+
+    c = conf;
+    c.aliases = aliases;
+    c.n_aliases = llm_nelems(aliases);
+    c.allowed = 1;
+    c.denied = 1;
+    out.len = 0;
+    (void) llm_api_answer(&llm_api_models, &c, llm_str(""), &out, &err);
+    is_str(out.data, "{\"object\":\"list\",\"data\":["
+           "{\"id\":\"mine\",\"object\":\"model\",\"created\":1700000000,"
+           "\"owned_by\":\"nginx\",\"aliases\":[],\"alias_of\":\"demo\"}]}",
+           "an alias that the key is for, of a model that it is not for");
+
+    c.denied = 0;
+    out.len = 0;
+    (void) llm_api_answer(&llm_api_models, &c, llm_str("CHAT"), &out, &err);
+    is_str(out.data, "{\"id\":\"chat\",\"object\":\"model\","
+           "\"created\":1700000000,\"owned_by\":\"nginx\",\"aliases\":[],"
+           "\"alias_of\":\"demo\"}", "an alias is found as one");
 
     c = conf;
     c.fallback = 0;
@@ -276,6 +387,7 @@ int
 main(void)
 {
     test_resolve();
+    test_aliases();
     test_endpoints();
     test_tables();
     test_models();

@@ -1,0 +1,343 @@
+/*
+ * llm_alias: names that lead to a model by a rule, which is looked at anew for
+ * each request.
+ *
+ * The values are made before the body is parsed, because a thread may parse
+ * it, and variables are the event loop's; so all those of a location are made.
+ * What an alias leads to is found by the engine (llm_api_resolve()), which
+ * also says which name was asked for.
+ */
+
+#include "http/ngx_http_llm_module.h"
+
+
+struct ngx_http_llm_alias_s {
+    ngx_str_t                    name;
+    ngx_str_t                    text;          /* of the value */
+    ngx_http_complex_value_t     value;
+    ngx_str_t                    file;
+    ngx_uint_t                   line;
+    ngx_uint_t                   said;          /* that it leads nowhere */
+};
+
+
+static ngx_uint_t ngx_http_llm_same_name(ngx_str_t *a, ngx_str_t *b);
+static ngx_http_llm_alias_t *ngx_http_llm_find_alias(ngx_array_t *aliases,
+    ngx_str_t *name);
+static ngx_int_t ngx_http_llm_pinned(ngx_http_llm_main_conf_t *mcf,
+    ngx_str_t *name);
+static ngx_int_t ngx_http_llm_alias_value(ngx_http_request_t *r,
+    ngx_http_llm_alias_t *alias, llm_str_t *value);
+
+
+/* llm_alias NAME VALUE */
+
+char *
+ngx_http_llm_alias(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    ngx_http_llm_loc_conf_t *llcf = conf;
+
+    ngx_str_t                         *value;
+    ngx_http_llm_alias_t              *alias, **p;
+    ngx_http_llm_main_conf_t          *mcf;
+    ngx_http_compile_complex_value_t   ccv;
+
+    value = cf->args->elts;
+
+    if (value[1].len == 0) {
+        return "has an empty name";
+    }
+
+    if (llcf->aliases && ngx_http_llm_find_alias(llcf->aliases, &value[1])) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "duplicate alias \"%V\"",
+                           &value[1]);
+        return NGX_CONF_ERROR;
+    }
+
+    if (llcf->aliases == NULL) {
+        llcf->aliases = ngx_array_create(cf->pool, 2,
+                                         sizeof(ngx_http_llm_alias_t *));
+        if (llcf->aliases == NULL) {
+            return NGX_CONF_ERROR;
+        }
+    }
+
+    alias = ngx_pcalloc(cf->pool, sizeof(ngx_http_llm_alias_t));
+    if (alias == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
+    alias->name = value[1];
+    alias->text = value[2];
+    alias->file = cf->conf_file->file.name;
+    alias->line = cf->conf_file->line;
+
+    ngx_memzero(&ccv, sizeof(ngx_http_compile_complex_value_t));
+
+    ccv.cf = cf;
+    ccv.value = &value[2];
+    ccv.complex_value = &alias->value;
+
+    if (ngx_http_compile_complex_value(&ccv) != NGX_OK) {
+        return NGX_CONF_ERROR;
+    }
+
+    p = ngx_array_push(llcf->aliases);
+    if (p == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
+    *p = alias;
+
+    mcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_llm_module);
+
+    p = ngx_array_push(&mcf->aliases);
+    if (p == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
+    *p = alias;
+
+    return NGX_CONF_OK;
+}
+
+
+/* as requests name models: without regard to case */
+
+static ngx_uint_t
+ngx_http_llm_same_name(ngx_str_t *a, ngx_str_t *b)
+{
+    return a->len == b->len
+           && ngx_strncasecmp(a->data, b->data, a->len) == 0;
+}
+
+
+static ngx_http_llm_alias_t *
+ngx_http_llm_find_alias(ngx_array_t *aliases, ngx_str_t *name)
+{
+    ngx_uint_t             i;
+    ngx_http_llm_alias_t  **alias;
+
+    alias = aliases->elts;
+
+    for (i = 0; i < aliases->nelts; i++) {
+        if (ngx_http_llm_same_name(&alias[i]->name, name)) {
+            return alias[i];
+        }
+    }
+
+    return NULL;
+}
+
+
+/* a level has its own, and those of the level above that have other names */
+
+char *
+ngx_http_llm_merge_aliases(ngx_conf_t *cf, ngx_http_llm_loc_conf_t *prev,
+    ngx_http_llm_loc_conf_t *conf)
+{
+    ngx_uint_t              i;
+    ngx_http_llm_alias_t  **p, **alias;
+
+    if (prev->aliases == NULL) {
+        return NGX_CONF_OK;
+    }
+
+    if (conf->aliases == NULL) {
+        conf->aliases = prev->aliases;
+        return NGX_CONF_OK;
+    }
+
+    alias = prev->aliases->elts;
+
+    for (i = 0; i < prev->aliases->nelts; i++) {
+
+        if (ngx_http_llm_find_alias(conf->aliases, &alias[i]->name)) {
+            continue;
+        }
+
+        p = ngx_array_push(conf->aliases);
+        if (p == NULL) {
+            return NGX_CONF_ERROR;
+        }
+
+        *p = alias[i];
+    }
+
+    return NGX_CONF_OK;
+}
+
+
+/* a model's own names are its own, and a value without variables is one */
+
+char *
+ngx_http_llm_check_aliases(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf)
+{
+    ngx_int_t               i;
+    ngx_uint_t              k;
+    ngx_http_llm_alias_t  **alias, *a;
+    ngx_http_llm_model_t   *model;
+
+    alias = mcf->aliases.elts;
+    model = mcf->models.elts;
+
+    for (k = 0; k < mcf->aliases.nelts; k++) {
+        a = alias[k];
+        i = ngx_http_llm_pinned(mcf, &a->name);
+
+        if (i >= 0) {
+            ngx_log_error(NGX_LOG_EMERG, cf->log, 0,
+                          "\"llm_alias\" \"%V\" is a name of the \"llm_model\" "
+                          "\"%V\" in %V:%ui",
+                          &a->name, &model[i].name, &a->file, a->line);
+            return NGX_CONF_ERROR;
+        }
+
+        if (a->value.lengths == NULL && a->text.len
+            && ngx_http_llm_find_model(mcf, &a->text) < 0)
+        {
+            ngx_log_error(NGX_LOG_EMERG, cf->log, 0,
+                          "\"llm_alias\" \"%V\" leads to \"%V\", but there is "
+                          "no such \"llm_model\" in %V:%ui",
+                          &a->name, &a->text, &a->file, a->line);
+            return NGX_CONF_ERROR;
+        }
+    }
+
+    return NGX_CONF_OK;
+}
+
+
+/* the model that has this name or alias, in any case; -1: none */
+
+static ngx_int_t
+ngx_http_llm_pinned(ngx_http_llm_main_conf_t *mcf, ngx_str_t *name)
+{
+    ngx_str_t             *alias;
+    ngx_uint_t             i, j;
+    ngx_http_llm_model_t  *model;
+
+    model = mcf->models.elts;
+
+    for (i = 0; i < mcf->models.nelts; i++) {
+
+        if (ngx_http_llm_same_name(&model[i].name, name)) {
+            return i;
+        }
+
+        alias = model[i].aliases.elts;
+
+        for (j = 0; j < model[i].aliases.nelts; j++) {
+            if (ngx_http_llm_same_name(&alias[j], name)) {
+                return i;
+            }
+        }
+    }
+
+    return -1;
+}
+
+
+/* for the parser, in r->pool; what the values are made of may be the tenant */
+
+ngx_int_t
+ngx_http_llm_make_aliases(ngx_http_llm_ctx_t *ctx, llm_api_conf_t *conf)
+{
+    ngx_uint_t              i, n;
+    const llm_key_t        *key;
+    llm_api_alias_t        *made;
+    ngx_http_request_t     *r;
+    ngx_http_llm_alias_t  **alias;
+
+    conf->aliases = NULL;
+    conf->n_aliases = 0;
+
+    if (ctx->conf->aliases == NULL) {
+        return NGX_OK;
+    }
+
+    r = ctx->request;
+    n = ctx->conf->aliases->nelts;
+    alias = ctx->conf->aliases->elts;
+
+    made = ngx_palloc(r->pool, n * sizeof(llm_api_alias_t));
+
+    if (made == NULL || ngx_http_llm_find_tenant(ctx) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    key = ngx_http_llm_key(r);
+
+    for (i = 0; i < n; i++) {
+        made[i].name.data = (char *) alias[i]->name.data;
+        made[i].name.len = alias[i]->name.len;
+        made[i].granted = key && llm_key_names_model(key, made[i].name);
+
+        if (ngx_http_llm_alias_value(r, alias[i], &made[i].value) != NGX_OK) {
+            return NGX_ERROR;
+        }
+    }
+
+    conf->aliases = made;
+    conf->n_aliases = n;
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_llm_alias_value(ngx_http_request_t *r, ngx_http_llm_alias_t *alias,
+    llm_str_t *value)
+{
+    ngx_str_t  s;
+
+    if (ngx_http_complex_value(r, &alias->value, &s) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    value->data = (char *) s.data;
+    value->len = s.len;
+
+    return NGX_OK;
+}
+
+
+/* one that leads nowhere is a mistake of the configuration: each worker says
+   so once */
+
+void
+ngx_http_llm_asked(ngx_http_llm_ctx_t *ctx, const llm_api_conf_t *conf,
+    llm_str_t name)
+{
+    int32_t                 i;
+    ngx_str_t               value;
+    ngx_http_request_t     *r;
+    ngx_http_llm_alias_t  **alias, *a;
+
+    ctx->alias.data = (u_char *) name.data;
+    ctx->alias.len = name.len;
+
+    i = llm_api_alias_index(conf, name);
+
+    if (i < 0 || llm_api_alias_model(conf, i) >= 0) {
+        return;
+    }
+
+    r = ctx->request;
+    alias = ctx->conf->aliases->elts;
+    a = alias[i];
+
+    if (a->said) {
+        return;
+    }
+
+    a->said = 1;
+
+    value.data = (u_char *) conf->aliases[i].value.data;
+    value.len = conf->aliases[i].value.len;
+
+    ngx_log_error(NGX_LOG_ERR, r->connection->log, 0,
+                  "\"llm_alias\" \"%V\" leads to \"%s\", which is no model of "
+                  "this location, in %V:%ui",
+                  &a->name, ngx_http_llm_clean(r, &value), &a->file, a->line);
+}
