@@ -74,7 +74,7 @@ static ngx_command_t  ngx_http_llm_commands[] = {
       NULL },
 
     { ngx_string("llm_health"),
-      NGX_HTTP_LOC_CONF|NGX_CONF_NOARGS,
+      NGX_HTTP_LOC_CONF|NGX_CONF_ANY,
       ngx_http_llm_health,
       NGX_HTTP_LOC_CONF_OFFSET,
       0,
@@ -433,6 +433,7 @@ ngx_http_llm_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
         clcf->handler = prev->handler;
         conf->handler = prev->handler;
         conf->metrics_json = prev->metrics_json;
+        conf->health = prev->health;
         conf->allowed = prev->allowed;
         conf->fallback = prev->fallback;
         conf->prefix = prev->prefix;

@@ -541,6 +541,8 @@ typedef struct {
 typedef struct llm_engines_s  llm_engines_t;
 
 size_t llm_engines_size(void);
+/* has a later configuration an engine beside the one of this zone? */
+int llm_zone_replaced(llm_zone_t *z, llm_engines_t *t);
 
 typedef struct {
     llm_zone_t                *zone;

@@ -12,8 +12,6 @@
 
 static char *ngx_http_llm_queue_param(ngx_conf_t *cf,
     ngx_http_llm_main_conf_t *mcf, ngx_str_t *value);
-static char *ngx_http_llm_use(ngx_conf_t *cf, ngx_http_llm_loc_conf_t *llcf,
-    ngx_http_handler_pt handler);
 static size_t ngx_http_llm_prefix(ngx_http_core_loc_conf_t *clcf);
 static char *ngx_http_llm_check_use(ngx_conf_t *cf,
     ngx_http_llm_main_conf_t *mcf, ngx_http_llm_loc_conf_t *llcf);
@@ -217,13 +215,6 @@ ngx_http_llm_api(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 }
 
 
-char *
-ngx_http_llm_health(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
-{
-    return ngx_http_llm_use(cf, conf, ngx_http_llm_health_handler);
-}
-
-
 /* llm_metrics [prometheus | json] */
 
 char *
@@ -252,10 +243,9 @@ ngx_http_llm_metrics(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 }
 
 
-/* registers a location that needs models; check_uses() looks whether there are
-   any */
+/* check_uses() looks whether there are any models */
 
-static char *
+char *
 ngx_http_llm_use(ngx_conf_t *cf, ngx_http_llm_loc_conf_t *llcf,
     ngx_http_handler_pt handler)
 {
@@ -392,9 +382,9 @@ ngx_http_llm_check_use(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf,
 
         if (model < 0) {
             ngx_log_error(NGX_LOG_EMERG, cf->log, 0,
-                          "\"llm_api\" names \"%V\", but there is no such "
+                          "\"%s\" names \"%V\", but there is no such "
                           "\"llm_model\" in %V:%ui",
-                          name, &llcf->file, llcf->line);
+                          llcf->directive, name, &llcf->file, llcf->line);
             return NGX_CONF_ERROR;
         }
 

@@ -1,8 +1,7 @@
 /*
- * Content handlers.  llm_api: finds the endpoint, checks whether there is
+ * The content handler of llm_api: finds the endpoint, checks whether there is
  * room for the request, and submits it to the engine once ngx_http_llm_body.c
- * has parsed the body; ngx_http_llm_event.c handles the events.  llm_health:
- * one answer.
+ * has parsed the body; ngx_http_llm_event.c handles the events.
  */
 
 #include "http/ngx_http_llm_module.h"
@@ -403,54 +402,6 @@ ngx_http_llm_send(ngx_http_llm_body_t *body, uint32_t *retry_after)
     ctx->ticket = msg->head.ticket;
 
     return NGX_OK;
-}
-
-
-ngx_int_t
-ngx_http_llm_health_handler(ngx_http_request_t *r)
-{
-    int                        ready;
-    ngx_int_t                  rc;
-    llm_buf_t                  body;
-    llm_err_t                  err;
-    llm_api_conf_t             conf;
-    ngx_http_llm_main_conf_t  *mcf;
-
-    rc = ngx_http_llm_get_only(r);
-    if (rc != NGX_DECLINED) {
-        return rc;
-    }
-
-    mcf = ngx_http_get_module_main_conf(r, ngx_http_llm_module);
-
-    ngx_memzero(&conf, sizeof(llm_api_conf_t));
-
-    conf.models = mcf->api_models;
-    conf.n_models = mcf->models.nelts;
-    conf.allowed = ((uint64_t) 1 << mcf->models.nelts) - 1;
-    conf.fallback = -1;
-    conf.cap = -1;
-    conf.now = ngx_time();
-
-    llm_buf_init(&body, 0);
-    ready = 0;
-
-    if (llm_api_health_body(mcf->zone, &conf, &body, &ready) != LLM_OK) {
-        llm_buf_free(&body);
-        llm_fail(&err, "No memory is left for this answer.");
-        return ngx_http_llm_send_error(r, &err, 0);
-    }
-
-    if (!ready
-        && ngx_http_llm_add_header(r, "Retry-After", "1", 1) != NGX_OK)
-    {
-        llm_buf_free(&body);
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    return ngx_http_llm_send_body(r, ready ? NGX_HTTP_OK
-                                           : NGX_HTTP_SERVICE_UNAVAILABLE,
-                                  "application/json", &body);
 }
 
 

@@ -13,6 +13,7 @@
  *   ngx_http_llm_shutdown.c    graceful ends
  *   ngx_http_llm_slot.c        a worker's live requests
  *   ngx_http_llm_handler.c     content handlers: routing, submission
+ *   ngx_http_llm_health.c      llm_health
  *   ngx_http_llm_body.c        request bodies, parsed in threads
  *   ngx_http_llm_task.c        those threads
  *   ngx_http_llm_keyfile.c     llm_api_keys, files of keys that change
@@ -310,6 +311,7 @@ typedef struct {
     ngx_msec_t                   timeout;
     ngx_msec_t                   heartbeat;
     ngx_flag_t                   metrics_json;
+    llm_health_rule_t            health;
     size_t                       stream_buffer;
     ngx_flag_t                   ignore_client_abort;
     ngx_flag_t                   intercept_errors;
@@ -467,9 +469,11 @@ ngx_int_t ngx_http_llm_sunset_headers(ngx_http_request_t *r);
 
 char *ngx_http_llm_api(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 char *ngx_http_llm_queue(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
-char *ngx_http_llm_health(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 char *ngx_http_llm_metrics(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 char *ngx_http_llm_tenant(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
+/* registers a location that needs models */
+char *ngx_http_llm_use(ngx_conf_t *cf, ngx_http_llm_loc_conf_t *llcf,
+    ngx_http_handler_pt handler);
 /* names to indices, once the whole configuration is read */
 char *ngx_http_llm_check_uses(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf);
 /* warns of files that the workers' user cannot read */
@@ -583,7 +587,6 @@ void ngx_http_llm_free_slot(ngx_http_llm_ctx_t *ctx);
 /* ngx_http_llm_handler.c */
 
 ngx_int_t ngx_http_llm_api_handler(ngx_http_request_t *r);
-ngx_int_t ngx_http_llm_health_handler(ngx_http_request_t *r);
 /* a request's state, from here to its end */
 ngx_http_llm_ctx_t *ngx_http_llm_create_ctx(ngx_http_request_t *r);
 /* finds the endpoint; NGX_DECLINED: there is none */
@@ -600,6 +603,11 @@ void ngx_http_llm_submit(ngx_http_llm_body_t *body);
 /* NGX_DECLINED: it is a GET or HEAD, its body was discarded; else the answer's
    code */
 ngx_int_t ngx_http_llm_get_only(ngx_http_request_t *r);
+
+/* ngx_http_llm_health.c */
+
+char *ngx_http_llm_health(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
+ngx_int_t ngx_http_llm_health_handler(ngx_http_request_t *r);
 
 /* ngx_http_llm_body.c */
 

@@ -230,8 +230,22 @@ int llm_api_error_body(const llm_api_endpoint_t *ep, llm_str_t id,
 /* the same as SSE frames, the last ones of a stream */
 int llm_api_error_frame(llm_api_t *a, const llm_err_t *err, llm_buf_t *out);
 
-/* body of /health; *ready is set when every model that matters is */
+/* what healthy means */
+typedef enum {
+    LLM_HEALTH_LOADED = 0,              /* none is being loaded, and one can
+                                           serve; others may have failed */
+    LLM_HEALTH_ANY,                     /* one can serve */
+    LLM_HEALTH_ALL,                     /* each can */
+    LLM_HEALTH_LIVE                     /* the engine makes progress */
+} llm_health_rule_t;
+
+typedef struct {
+    llm_health_rule_t   rule;
+    int                 draining;       /* it will end: only LIVE holds */
+} llm_api_health_t;
+
+/* body of /health, of the models of conf; *ready: they are healthy */
 int llm_api_health_body(llm_zone_t *z, const llm_api_conf_t *conf,
-    llm_buf_t *out, int *ready);
+    const llm_api_health_t *h, llm_buf_t *out, int *ready);
 
 #endif /* LLM_API_H */

@@ -144,7 +144,8 @@ llm_api_add_models(llm_buf_t *out, const llm_api_conf_t *conf)
         model = llm_api_alias_model(conf, i);
 
         if (model >= 0 && (a->granted || !((conf->denied >> model) & 1))
-            && !llm_api_is_gone(conf, (uint32_t) model)) {
+            && !llm_api_is_gone(conf, (uint32_t) model))
+        {
             llm_api_next_model(out, conf, (uint32_t) model, a, &first);
         }
     }

@@ -1,8 +1,8 @@
 /*
  * The body of /health: the state of each model of the location, and whether
- * requests can be served.  It is ready when no model is being loaded and at
- * least one can serve; if another one has failed, the status is "degraded".
- * A model that was idle and is being loaded for a request does not count as
+ * requests can be served, by the location's rule.  If one model serves and
+ * another one does not, and that is good enough, the status is "degraded".  A
+ * model that was idle and is being loaded for a request does not count as
  * loading: its requests wait.
  */
 
@@ -75,9 +75,41 @@ llm_api_add_health(llm_buf_t *out, llm_zone_t *z, const llm_api_model_t *m,
 }
 
 
+/* the whole in a word */
+
+static const char *
+llm_api_health_all(llm_zone_t *z, const llm_api_health_t *h, uint32_t n_ok,
+    uint32_t n_error, uint32_t n_loading)
+{
+    if (h->rule == LLM_HEALTH_LIVE) {
+        return llm_zone_epoch(z) == 0 || llm_zone_alive(z) ? "ok" : "error";
+    }
+
+    if (h->draining) {
+        return "draining";
+    }
+
+    if (n_error + n_loading == 0) {
+        return "ok";
+    }
+
+    switch (h->rule) {
+
+    case LLM_HEALTH_ALL:
+        return n_error ? "error" : "loading";
+
+    case LLM_HEALTH_ANY:
+        return n_ok ? "degraded" : n_loading ? "loading" : "error";
+
+    default:
+        return n_loading ? "loading" : n_ok ? "degraded" : "error";
+    }
+}
+
+
 int
 llm_api_health_body(llm_zone_t *z, const llm_api_conf_t *conf,
-    llm_buf_t *out, int *ready)
+    const llm_api_health_t *h, llm_buf_t *out, int *ready)
 {
     uint32_t             i;
     uint32_t             n_ok, n_error, n_loading;
@@ -107,10 +139,9 @@ llm_api_health_body(llm_zone_t *z, const llm_api_conf_t *conf,
         llm_api_add_health(&models, z, &conf->models[i], &st, word);
     }
 
-    all = n_loading ? "loading" : n_error == 0 ? "ok"
-          : n_ok ? "degraded" : "error";
+    all = llm_api_health_all(z, h, n_ok, n_error, n_loading);
 
-    *ready = n_loading == 0 && (n_ok || n_error == 0);
+    *ready = strcmp(all, "ok") == 0 || strcmp(all, "degraded") == 0;
 
     (void) llm_buf_addf(out, "{\"status\":\"%s\",\"version\":\"%s\","
                         "\"models\":[", all, LLM_VERSION);

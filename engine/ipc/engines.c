@@ -3,6 +3,7 @@
  */
 
 #include "engine/ipc/engines.h"
+#include "engine/ipc/zone.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -140,4 +141,43 @@ llm_engines_older(llm_engines_t *t, uint32_t place)
     }
 
     return n;
+}
+
+
+uint32_t
+llm_engines_newer(llm_engines_t *t, int32_t pid)
+{
+    uint32_t              i, n, mine, serial;
+    llm_engines_place_t  *e;
+
+    mine = 0;
+
+    for (i = 0; i < LLM_ENGINES_MAX; i++) {
+        e = &t->places[i];
+
+        if (atomic_load(&e->pid) == pid) {
+            mine = atomic_load(&e->serial);
+        }
+    }
+
+    for (i = 0, n = 0; mine && i < LLM_ENGINES_MAX; i++) {
+        e = &t->places[i];
+        serial = atomic_load(&e->serial);
+
+        n += serial && (int32_t) (serial - mine) > 0
+             && llm_engines_lives(e, atomic_load(&e->pid));
+    }
+
+    return n;
+}
+
+
+int
+llm_zone_replaced(llm_zone_t *z, llm_engines_t *t)
+{
+    int32_t  pid;
+
+    pid = atomic_load(&z->engine_pid);
+
+    return pid > 0 && llm_engines_newer(t, pid) != 0;
 }

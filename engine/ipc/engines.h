@@ -20,5 +20,7 @@ uint32_t llm_engines_enter(llm_engines_t *t);
 void llm_engines_leave(llm_engines_t *t, uint32_t place);
 /* how many engines live that entered before this one; t may be NULL */
 uint32_t llm_engines_older(llm_engines_t *t, uint32_t place);
+/* how many live that entered after the one of a process; 0 if that has none */
+uint32_t llm_engines_newer(llm_engines_t *t, int32_t pid);
 
 #endif /* LLM_ENGINES_H */

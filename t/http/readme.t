@@ -18,7 +18,7 @@ while ($readme =~ /^```(\w*)\n(.*?)^```\n/msg) {
     push @{ $snippets{$1} }, $2;
 }
 
-is(scalar @{ $snippets{nginx} }, 6, 'configurations that are tried here');
+is(scalar @{ $snippets{nginx} }, 7, 'configurations that are tried here');
 is(scalar @{ $snippets{python} }, 1, 'and Python');
 
 
@@ -107,7 +107,7 @@ sub server {
 }
 
 
-my ($whole, $own, $tls, undef, undef, $log) = @{ $snippets{nginx} };
+my ($whole, $own, $tls, undef, undef, undef, $log) = @{ $snippets{nginx} };
 
 for my $snippet (@{ $snippets{nginx} }) {
     my $t = server($snippet);

@@ -24,10 +24,12 @@ static void
 is_health(llm_zone_t *z, uint64_t allowed, int want_ready, const char *want,
     const char *name)
 {
-    int             ready;
-    llm_buf_t       out;
-    llm_api_conf_t  conf;
+    int               ready;
+    llm_buf_t         out;
+    llm_api_conf_t    conf;
+    llm_api_health_t  health;
 
+    memset(&health, 0, sizeof(health));
     memset(&conf, 0, sizeof(conf));
     conf.models = models;
     conf.n_models = 2;
@@ -37,12 +39,92 @@ is_health(llm_zone_t *z, uint64_t allowed, int want_ready, const char *want,
     ready = -1;
     llm_buf_init(&out, 0);
 
-    ok(llm_api_health_body(z, &conf, &out, &ready) == LLM_OK
+    ok(llm_api_health_body(z, &conf, &health, &out, &ready) == LLM_OK
        && ready == want_ready, "%s: %s", name,
        want_ready ? "ready" : "not ready");
     is_str(out.data, want, "%s", name);
 
     llm_buf_free(&out);
+}
+
+
+/* the status of both models by each rule: loaded, any, all, live; a capital
+   letter: ready */
+
+static void
+are(llm_zone_t *z, int draining, const char *want, const char *name)
+{
+    int               i, ready;
+    char              got[5], c;
+    llm_buf_t         out;
+    llm_api_conf_t    conf;
+    llm_api_health_t  h;
+
+    memset(&conf, 0, sizeof(conf));
+    conf.models = models;
+    conf.n_models = 2;
+    conf.allowed = 3;
+
+    h.draining = draining;
+    llm_buf_init(&out, 0);
+
+    for (i = 0; i < 4; i++) {
+        h.rule = (llm_health_rule_t) i;
+        out.len = 0;
+        (void) llm_api_health_body(z, &conf, &h, &out, &ready);
+
+        /* its first letter, "x" for degraded */
+        c = strncmp(out.data + 11, "deg", 3) ? out.data[11] : 'x';
+        got[i] = ready ? c - 32 : c;
+    }
+
+    got[i] = '\0';
+    is_str(got, want, "%s", name);
+
+    llm_buf_free(&out);
+}
+
+
+static void
+test_rules(llm_zone_t *z)
+{
+    are(z, 0, "lllO", "the engine is starting");
+
+    atomic_store(&z->engine_pid, getpid());
+    atomic_store(&z->epoch, 1);
+    atomic_store(&z->attached, 1);
+
+    llm_zone_set_state(z, 0, LLM_MODEL_LOADING);
+    llm_zone_set_state(z, 1, LLM_MODEL_LOADING);
+    are(z, 0, "lllO", "two load");
+
+    llm_zone_set_state(z, 0, LLM_MODEL_READY);
+    are(z, 0, "lXlO", "one serves, one loads");
+
+    llm_zone_set(z->models[1].wanted, 1);
+    are(z, 0, "OOOO", "one loads because a request waits for it");
+    llm_zone_set(z->models[1].wanted, 0);
+
+    llm_zone_set_state(z, 1, LLM_MODEL_FAILED);
+    are(z, 0, "XXeO", "one serves, one has failed");
+
+    llm_zone_set_state(z, 0, LLM_MODEL_LOADING);
+    are(z, 0, "lleO", "one loads, one has failed");
+
+    llm_zone_set_state(z, 0, LLM_MODEL_FAILED);
+    are(z, 0, "eeeO", "two have failed");
+
+    llm_zone_set_state(z, 0, LLM_MODEL_IDLE);
+    llm_zone_set_state(z, 1, LLM_MODEL_READY);
+    are(z, 0, "OOOO", "one is idle");
+    are(z, 1, "dddO", "they drain");
+
+    atomic_store(&z->engine_pid, 0);
+    are(z, 0, "eeee", "the engine has gone");
+    are(z, 1, "ddde", "while they drain");
+
+    atomic_store(&z->attached, 0);
+    llm_zone_set_state(z, 1, LLM_MODEL_IDLE);
 }
 
 
@@ -56,6 +138,8 @@ main(void)
     size = llm_zone_size(1, 2, 65536);
     mem = aligned_alloc(64, llm_align(size, 64));
     z = llm_zone_init(mem, 1, sizes, 2, 65536, 8);
+
+    test_rules(z);
 
     is_health(z, 1, 0,
               HEAD("loading") "{\"id\":\"one\","

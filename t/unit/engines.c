@@ -68,7 +68,12 @@ test_table(void)
     two = older();
 
     is_int(llm_engines_older(engines, mine), 1, "one is older");
+    is_int(llm_engines_newer(engines, getpid()), 1, "one is newer");
+    is_int(llm_engines_newer(engines, one), 2, "two are newer than that");
+    is_int(llm_engines_newer(engines, two), 0, "none than the last");
+    is_int(llm_engines_newer(engines, 1), 0, "nor than who has none");
     end(two);
+    is_int(llm_engines_newer(engines, getpid()), 0, "it has died");
     is_int(llm_engines_older(engines, mine), 1, "still");
     end(one);
     is_int(llm_engines_older(engines, mine), 0, "it has died");

@@ -1,0 +1,131 @@
+/*
+ * llm_health: may a balancer send requests, does the engine live?  One answer,
+ * made from the shared zone, in whichever worker it is asked for.
+ */
+
+#include "http/ngx_http_llm_module.h"
+
+
+static ngx_int_t ngx_http_llm_health_body(ngx_http_request_t *r,
+    llm_buf_t *body, int *ready);
+static ngx_uint_t ngx_http_llm_draining(ngx_http_llm_main_conf_t *mcf);
+
+
+/* llm_health [live | ready] [MODEL ...] */
+
+char *
+ngx_http_llm_health(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    ngx_http_llm_loc_conf_t *llcf = conf;
+
+    char        *rv;
+    ngx_str_t   *value;
+    ngx_uint_t   i;
+
+    rv = ngx_http_llm_use(cf, llcf, ngx_http_llm_health_handler);
+    if (rv != NGX_CONF_OK) {
+        return rv;
+    }
+
+    value = cf->args->elts;
+    i = 1;
+
+    if (cf->args->nelts > 1 && ngx_strcmp(value[1].data, "live") == 0) {
+
+        if (cf->args->nelts > 2) {
+            return "with \"live\" has no other parameters";
+        }
+
+        llcf->health = LLM_HEALTH_LIVE;
+        return NGX_CONF_OK;
+    }
+
+    if (cf->args->nelts > 1 && ngx_strcmp(value[1].data, "ready") == 0) {
+        llcf->health = cf->args->nelts > 2 ? LLM_HEALTH_ALL : LLM_HEALTH_ANY;
+        i = 2;
+    }
+
+    llcf->names = ngx_palloc(cf->pool, cf->args->nelts * sizeof(ngx_str_t));
+    if (llcf->names == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
+    for ( /* void */ ; i < cf->args->nelts; i++) {
+        llcf->names[llcf->nnames++] = value[i];
+    }
+
+    return NGX_CONF_OK;
+}
+
+
+ngx_int_t
+ngx_http_llm_health_handler(ngx_http_request_t *r)
+{
+    int         ready;
+    ngx_int_t   rc;
+    llm_buf_t   body;
+    llm_err_t   err;
+
+    rc = ngx_http_llm_get_only(r);
+    if (rc != NGX_DECLINED) {
+        return rc;
+    }
+
+    llm_buf_init(&body, 0);
+    ready = 0;
+
+    if (ngx_http_llm_health_body(r, &body, &ready) != NGX_OK) {
+        llm_buf_free(&body);
+        llm_fail(&err, "No memory is left for this answer.");
+        return ngx_http_llm_send_error(r, &err, 0);
+    }
+
+    if (!ready
+        && ngx_http_llm_add_header(r, "Retry-After", "1", 1) != NGX_OK)
+    {
+        llm_buf_free(&body);
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    return ngx_http_llm_send_body(r, ready ? NGX_HTTP_OK
+                                           : NGX_HTTP_SERVICE_UNAVAILABLE,
+                                  "application/json", &body);
+}
+
+
+static ngx_int_t
+ngx_http_llm_health_body(ngx_http_request_t *r, llm_buf_t *body, int *ready)
+{
+    llm_api_conf_t             conf;
+    llm_api_health_t           health;
+    ngx_http_llm_loc_conf_t   *llcf;
+    ngx_http_llm_main_conf_t  *mcf;
+
+    mcf = ngx_http_get_module_main_conf(r, ngx_http_llm_module);
+    llcf = ngx_http_get_module_loc_conf(r, ngx_http_llm_module);
+
+    ngx_memzero(&conf, sizeof(llm_api_conf_t));
+
+    conf.models = mcf->api_models;
+    conf.n_models = mcf->models.nelts;
+    conf.allowed = llcf->allowed;
+    conf.fallback = -1;
+    conf.cap = -1;
+    conf.now = ngx_time();
+
+    health.rule = llcf->health;
+    health.draining = ngx_http_llm_draining(mcf);
+
+    return llm_api_health_body(mcf->zone, &conf, &health, body, ready)
+           == LLM_OK ? NGX_OK : NGX_ERROR;
+}
+
+
+/* a worker that got QUIT serves what comes on open connections; after a reload
+   others go on in its place */
+
+static ngx_uint_t
+ngx_http_llm_draining(ngx_http_llm_main_conf_t *mcf)
+{
+    return ngx_exiting && !llm_zone_replaced(mcf->zone, mcf->engines->data);
+}
