@@ -434,6 +434,7 @@ ngx_http_llm_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
         conf->handler = prev->handler;
         conf->metrics_json = prev->metrics_json;
         conf->health = prev->health;
+        conf->probe = prev->probe;
         conf->allowed = prev->allowed;
         conf->fallback = prev->fallback;
         conf->prefix = prev->prefix;

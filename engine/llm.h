@@ -123,6 +123,9 @@ typedef struct {
 #define LLM_REQ_METERED   8192          /* once its size is known it waits for
                                            GRANT, and each token is told of at
                                            once */
+#define LLM_REQ_PROBE    16384          /* it does not count as a use of the
+                                           model: one that is idle refuses it,
+                                           and becomes idle all the same */
 
 #define LLM_NORMALIZE_NONE  (-1)
 #define LLM_NORMALIZE_MAX   0           /* the largest becomes 32760 */

@@ -395,6 +395,8 @@ ngx_http_llm_check_use(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf,
         }
     }
 
+    ngx_http_llm_want_probes(mcf, llcf);
+
     return NGX_CONF_OK;
 }
 

@@ -66,6 +66,11 @@ ngx_http_llm_event(void *data, const llm_event_t *ev)
         return;
     }
 
+    if (ctx->probe) {
+        ngx_http_llm_probe_event(ctx->probe, ev);
+        return;
+    }
+
     if (ev->type == LLM_EV_PREPARED) {
         ngx_http_llm_prepared(ctx, ev);
         return;

@@ -6,12 +6,14 @@
 #include "http/ngx_http_llm_module.h"
 
 
+static char *ngx_http_llm_health_probe(ngx_conf_t *cf,
+    ngx_http_llm_loc_conf_t *llcf, ngx_str_t *value);
 static ngx_int_t ngx_http_llm_health_body(ngx_http_request_t *r,
     llm_buf_t *body, int *ready);
 static ngx_uint_t ngx_http_llm_draining(ngx_http_llm_main_conf_t *mcf);
 
 
-/* llm_health [live | ready] [MODEL ...] */
+/* llm_health [live | ready] [MODEL ...] [probe=TIME] */
 
 char *
 ngx_http_llm_health(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
@@ -20,7 +22,7 @@ ngx_http_llm_health(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 
     char        *rv;
     ngx_str_t   *value;
-    ngx_uint_t   i;
+    ngx_uint_t   i, ready;
 
     rv = ngx_http_llm_use(cf, llcf, ngx_http_llm_health_handler);
     if (rv != NGX_CONF_OK) {
@@ -28,6 +30,7 @@ ngx_http_llm_health(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     }
 
     value = cf->args->elts;
+    ready = 0;
     i = 1;
 
     if (cf->args->nelts > 1 && ngx_strcmp(value[1].data, "live") == 0) {
@@ -41,7 +44,7 @@ ngx_http_llm_health(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     }
 
     if (cf->args->nelts > 1 && ngx_strcmp(value[1].data, "ready") == 0) {
-        llcf->health = cf->args->nelts > 2 ? LLM_HEALTH_ALL : LLM_HEALTH_ANY;
+        ready = 1;
         i = 2;
     }
 
@@ -51,7 +54,44 @@ ngx_http_llm_health(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     }
 
     for ( /* void */ ; i < cf->args->nelts; i++) {
-        llcf->names[llcf->nnames++] = value[i];
+
+        if (ngx_strncmp(value[i].data, "probe=", 6) != 0) {
+            llcf->names[llcf->nnames++] = value[i];
+            continue;
+        }
+
+        rv = ngx_http_llm_health_probe(cf, llcf, &value[i]);
+        if (rv != NGX_CONF_OK) {
+            return rv;
+        }
+    }
+
+    if (ready) {
+        llcf->health = llcf->nnames ? LLM_HEALTH_ALL : LLM_HEALTH_ANY;
+    }
+
+    return NGX_CONF_OK;
+}
+
+
+static char *
+ngx_http_llm_health_probe(ngx_conf_t *cf, ngx_http_llm_loc_conf_t *llcf,
+    ngx_str_t *value)
+{
+    ngx_str_t  s;
+
+    if (llcf->probe) {
+        return "has two \"probe=\" parameters";
+    }
+
+    s.data = value->data + 6;
+    s.len = value->len - 6;
+
+    llcf->probe = ngx_parse_time(&s, 0);
+
+    if (llcf->probe == (ngx_msec_t) NGX_ERROR || llcf->probe == 0) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "invalid time \"%V\"", value);
+        return NGX_CONF_ERROR;
     }
 
     return NGX_CONF_OK;
@@ -96,6 +136,8 @@ ngx_http_llm_health_handler(ngx_http_request_t *r)
 static ngx_int_t
 ngx_http_llm_health_body(ngx_http_request_t *r, llm_buf_t *body, int *ready)
 {
+    ngx_uint_t                 i;
+    const char                *ill[LLM_MAX_MODELS];
     llm_api_conf_t             conf;
     llm_api_health_t           health;
     ngx_http_llm_loc_conf_t   *llcf;
@@ -115,6 +157,11 @@ ngx_http_llm_health_body(ngx_http_request_t *r, llm_buf_t *body, int *ready)
 
     health.rule = llcf->health;
     health.draining = ngx_http_llm_draining(mcf);
+    health.ill = ill;
+
+    for (i = 0; i < mcf->models.nelts; i++) {
+        ill[i] = llcf->probe ? ngx_http_llm_probe_result(mcf, i) : NULL;
+    }
 
     return llm_api_health_body(mcf->zone, &conf, &health, body, ready)
            == LLM_OK ? NGX_OK : NGX_ERROR;

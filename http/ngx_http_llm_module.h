@@ -14,6 +14,7 @@
  *   ngx_http_llm_slot.c        a worker's live requests
  *   ngx_http_llm_handler.c     content handlers: routing, submission
  *   ngx_http_llm_health.c      llm_health
+ *   ngx_http_llm_probe.c       its probes of the models
  *   ngx_http_llm_body.c        request bodies, parsed in threads
  *   ngx_http_llm_task.c        those threads
  *   ngx_http_llm_keyfile.c     llm_api_keys, files of keys that change
@@ -94,6 +95,8 @@ typedef struct {
     int                          required;      /* nginx does not start with a
                                                    file that is unusable */
 
+    ngx_msec_t                   probe;         /* how often; 0: never */
+
     ngx_str_t                    warmup;        /* full, NUL-terminated; len 0:
                                                    no file */
     ngx_str_t                    owner;
@@ -137,6 +140,8 @@ typedef struct {
 
 typedef struct ngx_http_llm_ctx_s  ngx_http_llm_ctx_t;
 typedef struct ngx_http_llm_alias_s  ngx_http_llm_alias_t;
+typedef struct ngx_http_llm_probe_s  ngx_http_llm_probe_t;
+typedef struct ngx_http_llm_probed_s  ngx_http_llm_probed_t;
 typedef struct ngx_http_llm_block_s  ngx_http_llm_block_t;
 typedef struct ngx_http_llm_entry_s  ngx_http_llm_entry_t;
 typedef struct ngx_http_llm_quota_s  ngx_http_llm_quota_t;
@@ -235,6 +240,8 @@ typedef struct {
     ngx_http_llm_usage_t        *usage;         /* worker 0; NULL: nothing is
                                                    written */
 
+    ngx_http_llm_probe_t        *probes;        /* worker 0; [models] */
+
     size_t                       idem_held;     /* body->held of all */
 
     llm_buf_t                    scratch;       /* output of one event */
@@ -286,6 +293,7 @@ typedef struct {
     void                        *affinity;      /* cpu_set_t of the master */
 
     ngx_http_llm_counters_t     *counters;      /* [nworkers] shared */
+    ngx_http_llm_probed_t       *probed;        /* [models] shared */
 
     ngx_http_llm_worker_t       *worker;        /* NULL in the master */
 } ngx_http_llm_main_conf_t;
@@ -312,6 +320,7 @@ typedef struct {
     ngx_msec_t                   heartbeat;
     ngx_flag_t                   metrics_json;
     llm_health_rule_t            health;
+    ngx_msec_t                   probe;         /* 0: none */
     size_t                       stream_buffer;
     ngx_flag_t                   ignore_client_abort;
     ngx_flag_t                   intercept_errors;
@@ -371,6 +380,8 @@ struct ngx_http_llm_ctx_s {
     ngx_event_t                  timer;
     ngx_msec_t                   last_output;
 
+    ngx_http_llm_probe_t        *probe;         /* it is one, and has no
+                                                   request */
     ngx_http_llm_entry_t        *entry;         /* the answer is kept there;
                                                    NULL: it is not */
 
@@ -608,6 +619,24 @@ ngx_int_t ngx_http_llm_get_only(ngx_http_request_t *r);
 
 char *ngx_http_llm_health(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 ngx_int_t ngx_http_llm_health_handler(ngx_http_request_t *r);
+
+/* ngx_http_llm_probe.c */
+
+/* a location wants its models probed */
+void ngx_http_llm_want_probes(ngx_http_llm_main_conf_t *mcf,
+    ngx_http_llm_loc_conf_t *llcf);
+/* where their results are told */
+ngx_int_t ngx_http_llm_create_probed(ngx_http_llm_main_conf_t *mcf,
+    ngx_slab_pool_t *shpool);
+/* worker 0 begins, and ends */
+ngx_int_t ngx_http_llm_init_probes(ngx_http_llm_main_conf_t *mcf,
+    ngx_log_t *log);
+void ngx_http_llm_stop_probes(ngx_http_llm_worker_t *w);
+void ngx_http_llm_probe_event(ngx_http_llm_probe_t *p,
+    const llm_event_t *ev);
+/* why a model that is loaded cannot serve, or NULL */
+const char *ngx_http_llm_probe_result(ngx_http_llm_main_conf_t *mcf,
+    ngx_uint_t i);
 
 /* ngx_http_llm_body.c */
 

@@ -52,6 +52,8 @@ ngx_http_llm_begin_shutdown(ngx_http_llm_main_conf_t *mcf)
     ngx_memory_barrier();
     w->counters->quitting = 1;
 
+    ngx_http_llm_stop_probes(w);
+
     if (ngx_http_llm_needed(mcf)) {
         ngx_add_timer(&w->hold, NGX_HTTP_LLM_HOLD);
     }
@@ -227,6 +229,8 @@ ngx_http_llm_end_requests(ngx_http_llm_worker_t *w)
 {
     ngx_queue_t         *q;
     ngx_http_llm_ctx_t  *ctx;
+
+    ngx_http_llm_stop_probes(w);
 
     while (!ngx_queue_empty(&w->live)) {
         q = ngx_queue_head(&w->live);

@@ -24,7 +24,7 @@ ngx_http_llm_take_slot(ngx_http_llm_ctx_t *ctx)
         }
 
         slots = ngx_alloc(n * sizeof(ngx_http_llm_slot_t),
-                          ctx->request->connection->log);
+                          ctx->main->cycle->log);
         if (slots == NULL) {
             return NGX_ERROR;
         }

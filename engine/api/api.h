@@ -242,6 +242,8 @@ typedef enum {
 typedef struct {
     llm_health_rule_t   rule;
     int                 draining;       /* it will end: only LIVE holds */
+    const char *const  *ill;            /* NULL, or [n_models]: why a loaded
+                                           model cannot serve; NULL: it can */
 } llm_api_health_t;
 
 /* body of /health, of the models of conf; *ready: they are healthy */

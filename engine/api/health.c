@@ -12,7 +12,8 @@
 /* a model's state in a word */
 
 static const char *
-llm_api_health_word(llm_zone_t *z, const llm_model_status_t *st)
+llm_api_health_word(llm_zone_t *z, const llm_model_status_t *st,
+    const char *ill)
 {
     if (llm_zone_epoch(z) == 0) {
         return "loading";
@@ -30,6 +31,9 @@ llm_api_health_word(llm_zone_t *z, const llm_model_status_t *st)
     case LLM_MODEL_LOADING:
         return "loading";
 
+    case LLM_MODEL_READY:
+        return ill ? "error" : "ok";
+
     default:
         /* idle: the next request loads it */
         return "ok";
@@ -39,7 +43,7 @@ llm_api_health_word(llm_zone_t *z, const llm_model_status_t *st)
 
 static void
 llm_api_add_health(llm_buf_t *out, llm_zone_t *z, const llm_api_model_t *m,
-    const llm_model_status_t *st, const char *word)
+    const llm_model_status_t *st, const char *word, const char *ill)
 {
     const char  *reason;
 
@@ -52,8 +56,8 @@ llm_api_add_health(llm_buf_t *out, llm_zone_t *z, const llm_api_model_t *m,
     reason = NULL;
 
     if (*word == 'e') {
-        reason = llm_zone_alive(z) ? st->error
-                                   : "the engine does not answer";
+        reason = !llm_zone_alive(z) ? "the engine does not answer"
+                 : st->state == LLM_MODEL_READY ? ill : st->error;
 
     } else if (*word == 'l') {
         reason = llm_zone_epoch(z) == 0 ? "the engine is starting"
@@ -114,7 +118,7 @@ llm_api_health_body(llm_zone_t *z, const llm_api_conf_t *conf,
     uint32_t             i;
     uint32_t             n_ok, n_error, n_loading;
     llm_buf_t            models;
-    const char          *word, *all;
+    const char          *word, *all, *ill;
     llm_model_status_t   st;
 
     n_ok = n_error = n_loading = 0;
@@ -126,7 +130,8 @@ llm_api_health_body(llm_zone_t *z, const llm_api_conf_t *conf,
         }
 
         llm_zone_status(z, i, &st);
-        word = llm_api_health_word(z, &st);
+        ill = h->ill ? h->ill[i] : NULL;
+        word = llm_api_health_word(z, &st, ill);
 
         n_ok += *word == 'o' || (*word == 'l' && st.wanted);
         n_error += *word == 'e';
@@ -136,7 +141,7 @@ llm_api_health_body(llm_zone_t *z, const llm_api_conf_t *conf,
             (void) llm_buf_addc(&models, ',');
         }
 
-        llm_api_add_health(&models, z, &conf->models[i], &st, word);
+        llm_api_add_health(&models, z, &conf->models[i], &st, word, ill);
     }
 
     all = llm_api_health_all(z, h, n_ok, n_error, n_loading);

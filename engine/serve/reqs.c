@@ -58,7 +58,13 @@ llm_engine_forget(llm_engine_t *e, llm_req_t *r)
     llm_engine_count(e, r, 0);
     p->n_live--;
     m->n_reqs--;
-    m->used_us = now;
+
+    if (r->msg->flags & LLM_REQ_PROBE) {
+        e->check_us = 0;                /* it may have hidden that nothing else
+                                           is live */
+    } else {
+        m->used_us = now;
+    }
 
     if (r->out.first_us) {
         m->request_us += 0.1 * ((double) (now - r->run.start_us)
@@ -193,6 +199,13 @@ llm_engine_route(llm_engine_t *e, llm_req_t *r)
         return;
 
     case LLM_MODEL_IDLE:
+        if (r->msg->flags & LLM_REQ_PROBE) {
+            (void) llm_fail_with(&err, 503, "model_idle", NULL,
+                                 "the model is not loaded");
+            llm_engine_doom(e, r, &err, 0);
+            return;
+        }
+
         if (llm_served_load(m) != LLM_OK) {
             (void) llm_fail_with(&err, 503, "model_loading", NULL,
                                  "no thread to load the model with");

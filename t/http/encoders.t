@@ -212,6 +212,30 @@ like(llm('4 5 6', 'logits', "$dir/mean.gguf", '2>&1'),
 $t->stop;
 
 
+# ---- what llm_health asks them ----
+
+my $p = LLM::Test->new(
+    model => join('', map { "llm_model $_ $dir/$_.gguf threads=1;" }
+                          qw(mean ranker none)),
+    locations => <<'END')->start(cold => 1);
+        location = /health { llm_health; }
+        location = /good { llm_health ready mean ranker probe=50ms; }
+        location = /none { llm_health ready none probe=50ms; }
+        location = /figures { llm_metrics json; }
+END
+
+ok(LLM::Test::wait_for(20, sub {
+    my @f = map { $_->{e2e_request_latency}{count} }
+            @{ $p->get('/figures')->{json}{models} };
+    return $f[0] >= 3 && $f[1] >= 3;
+}), 'probes of an embedder and of a ranker');
+is($p->get('/good')->{status}, 200, 'which answer them');
+ok(LLM::Test::wait_for(20, sub { $p->get('/none')->{status} == 503 }),
+   'a model that can do nothing for a client is ill');
+unlike($p->log, qr/a probe of the model "(?:mean|ranker)"/, 'as no other is');
+$p->stop(name => 'probes');
+
+
 # ---- the CUDA backend's kernels, in the emulator ----
 
 SKIP: {

@@ -65,6 +65,7 @@ are(llm_zone_t *z, int draining, const char *want, const char *name)
     conf.n_models = 2;
     conf.allowed = 3;
 
+    memset(&h, 0, sizeof(h));
     h.draining = draining;
     llm_buf_init(&out, 0);
 
@@ -80,6 +81,46 @@ are(llm_zone_t *z, int draining, const char *want, const char *name)
 
     got[i] = '\0';
     is_str(got, want, "%s", name);
+
+    llm_buf_free(&out);
+}
+
+
+/* loaded models that do not answer */
+
+static void
+test_ill(llm_zone_t *z)
+{
+    int                ready;
+    llm_buf_t          out;
+    llm_api_conf_t     conf;
+    llm_api_health_t   h;
+    const char *const  ill[] = { NULL, "it is ill" };
+
+    memset(&conf, 0, sizeof(conf));
+    memset(&h, 0, sizeof(h));
+    conf.models = models;
+    conf.n_models = 2;
+    conf.allowed = 2;
+    h.ill = ill;
+
+    llm_buf_init(&out, 0);
+
+    llm_zone_set_state(z, 1, LLM_MODEL_READY);
+    (void) llm_api_health_body(z, &conf, &h, &out, &ready);
+    is_int(ready, 0, "an ill model cannot serve");
+    ok(strstr(out.data, "\"status\":\"error\",\"loaded\":false,\"reason\":"
+                        "\"it is ill\"") != NULL, "which is said: %s",
+       out.data);
+
+    llm_zone_set_state(z, 1, LLM_MODEL_IDLE);
+    (void) llm_api_health_body(z, &conf, &h, &out, &ready);
+    is_int(ready, 1, "one that is not loaded is not ill");
+
+    conf.allowed = 1;
+    llm_zone_set_state(z, 0, LLM_MODEL_READY);
+    (void) llm_api_health_body(z, &conf, &h, &out, &ready);
+    is_int(ready, 1, "nor is another one");
 
     llm_buf_free(&out);
 }
@@ -118,6 +159,8 @@ test_rules(llm_zone_t *z)
     llm_zone_set_state(z, 1, LLM_MODEL_READY);
     are(z, 0, "OOOO", "one is idle");
     are(z, 1, "dddO", "they drain");
+
+    test_ill(z);
 
     atomic_store(&z->engine_pid, 0);
     are(z, 0, "eeee", "the engine has gone");
