@@ -269,13 +269,14 @@ typedef struct {
         } start;
 
         struct {                        /* TEXT */
-            uint32_t     part;          /* llm_part_t */
-            uint32_t     call;          /* of the tool call, from 0 */
-            uint32_t     n_tokens;      /* tokens of this event */
-            uint32_t     echo;          /* the text is the prompt's: without
+            uint16_t     part;          /* llm_part_t */
+            uint16_t     echo;          /* the text is the prompt's: without
                                            streaming it comes once, for the
                                            first choice of a prompt, and is
                                            part of all of them */
+            uint32_t     call;          /* of the tool call, from 0 */
+            uint32_t     n_tokens;      /* tokens of this event ... */
+            uint32_t     n_reasoning;   /* ... and of these, reasoning */
             llm_ref_t    text;          /* offsets from the event's start */
             llm_ref_t    logprobs;      /* llm_token_logprob_t[len] */
             llm_ref_t    ids;           /* int32_t[len]: the tokens, if they

@@ -27,6 +27,8 @@
 
 static void ngx_http_llm_set_error(ngx_http_llm_ctx_t *ctx, llm_err_t *err,
     uint32_t retry_after);
+static void ngx_http_llm_failed(ngx_http_llm_ctx_t *ctx,
+    const llm_event_t *ev);
 static void ngx_http_llm_prepared(ngx_http_llm_ctx_t *ctx,
     const llm_event_t *ev);
 static void ngx_http_llm_meter(ngx_http_llm_ctx_t *ctx,
@@ -102,6 +104,7 @@ ngx_http_llm_event(void *data, const llm_event_t *ev)
 
         if (ev->type == LLM_EV_ERROR) {
             retry_after = ev->u.error.retry_after;
+            ngx_http_llm_failed(ctx, ev);
         }
     }
 
@@ -132,6 +135,24 @@ ngx_http_llm_event(void *data, const llm_event_t *ev)
         ctx->paused = 1;
         llm_client_signal(w->client, LLM_MSG_PAUSE, ctx->slot, ctx->ticket);
     }
+}
+
+
+/* in a stream that has begun the rest is the endpoint's affair */
+
+static void
+ngx_http_llm_failed(ngx_http_llm_ctx_t *ctx, const llm_event_t *ev)
+{
+    size_t     len;
+    llm_err_t  err;
+
+    len = ngx_min(ev->u.error.code.len, sizeof(err.code) - 1);
+
+    err.status = ev->u.error.status;
+    ngx_memcpy(err.code, llm_ref_data(ev, ev->u.error.code), len);
+    err.code[len] = '\0';
+
+    ngx_http_llm_set_cause(ctx->request, &err);
 }
 
 
@@ -251,6 +272,7 @@ ngx_http_llm_set_error(ngx_http_llm_ctx_t *ctx, llm_err_t *err,
     ngx_http_llm_cancel(ctx);
 
     ngx_http_llm_quota_end(ctx);
+    ngx_http_llm_set_cause(ctx->request, err);
 
     ctx->ended = 1;
     ctx->done = 0;

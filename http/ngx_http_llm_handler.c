@@ -41,6 +41,7 @@ ngx_http_llm_api_handler(ngx_http_request_t *r)
     rc = ngx_http_llm_route(r, llcf, &to);
 
     ctx->endpoint = to.path;            /* whose form errors have */
+    ctx->path = to.name;
 
     if (rc != NGX_OK) {
         return ngx_http_llm_send_no_route(r, to.allow);

@@ -32,6 +32,7 @@
  *   ngx_http_llm_filter.c      x-request-id on all answers
  *   ngx_http_llm_metrics.c     llm_metrics
  *   ngx_http_llm_variables.c   $llm_...
+ *   ngx_http_llm_cause.c       why a request failed
  *
  * Nothing here deals with tensors or JSON: these files move bytes between
  * nginx and engine/llm.h, engine/api/api.h.
@@ -351,6 +352,8 @@ struct ngx_http_llm_ctx_s {
 
     llm_api_t                   *api;
     const llm_api_endpoint_t    *endpoint;
+    llm_str_t                    path;          /* of the endpoint, behind
+                                                   "v1/" */
     uint64_t                     arrival_us;
     uint64_t                     deadline_us;
 
@@ -369,6 +372,8 @@ struct ngx_http_llm_ctx_s {
 
     llm_err_t                   *err;           /* why it failed, if there was
                                                    memory for it */
+    ngx_str_t                    cause;         /* the same in a word, for
+                                                   logs */
     uint32_t                     retry_after;
     uint64_t                     retry_ms;      /* the same, if it is known so
                                                    exactly */
@@ -786,6 +791,17 @@ void ngx_http_llm_add_filter(void);
 /* ngx_http_llm_variables.c */
 
 ngx_int_t ngx_http_llm_add_variables(ngx_conf_t *cf);
+/* the state of a request to a llm_api location, the last one that it came to,
+   or NULL */
+ngx_http_llm_ctx_t *ngx_http_llm_find_ctx(ngx_http_request_t *r);
+
+/* ngx_http_llm_cause.c */
+
+void ngx_http_llm_set_cause(ngx_http_request_t *r, const llm_err_t *err);
+/* in a word; empty: it has not failed, or nginx or the client ended it */
+ngx_str_t ngx_http_llm_cause(ngx_http_request_t *r);
+/* a line in the error log, without any text of the client's */
+void ngx_http_llm_log_error(ngx_http_request_t *r, const llm_err_t *err);
 
 
 extern ngx_module_t  ngx_http_llm_module;

@@ -202,14 +202,11 @@ ngx_http_llm_send_error(ngx_http_request_t *r, llm_err_t *err,
     llm_buf_t                 body;
     ngx_str_t                 id;
     llm_str_t                 text;
-    ngx_uint_t                level;
     ngx_http_llm_ctx_t       *ctx;
     ngx_http_llm_loc_conf_t  *llcf;
 
-    level = (err->status < 500) ? NGX_LOG_INFO : NGX_LOG_WARN;
-
-    ngx_log_error(level, r->connection->log, 0, "llm: %d: %s",
-                  err->status, err->msg);
+    ngx_http_llm_set_cause(r, err);
+    ngx_http_llm_log_error(r, err);
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_llm_module);
 

@@ -17,7 +17,10 @@ typedef enum {
     NGX_HTTP_LLM_VAR_PROMPT_TOKENS,
     NGX_HTTP_LLM_VAR_CACHED_TOKENS,
     NGX_HTTP_LLM_VAR_COMPLETION_TOKENS,
+    NGX_HTTP_LLM_VAR_REASONING_TOKENS,
     NGX_HTTP_LLM_VAR_FINISH_REASON,
+    NGX_HTTP_LLM_VAR_ENDPOINT,
+    NGX_HTTP_LLM_VAR_STREAM,
     NGX_HTTP_LLM_VAR_QUEUE_TIME,
     NGX_HTTP_LLM_VAR_TTFT,
     NGX_HTTP_LLM_VAR_TPOT
@@ -26,7 +29,8 @@ typedef enum {
 
 static ngx_int_t ngx_http_llm_variable(ngx_http_request_t *r,
     ngx_http_variable_value_t *v, uintptr_t data);
-static ngx_http_llm_ctx_t *ngx_http_llm_find_ctx(ngx_http_request_t *r);
+static ngx_int_t ngx_http_llm_error_variable(ngx_http_request_t *r,
+    ngx_http_variable_value_t *v, uintptr_t data);
 static const char *ngx_http_llm_finish_reason(ngx_http_llm_ctx_t *ctx);
 static u_char *ngx_http_llm_figure(ngx_http_llm_ctx_t *ctx, u_char *p,
     uintptr_t what);
@@ -61,6 +65,18 @@ static ngx_http_variable_t  ngx_http_llm_vars[] = {
 
     { ngx_string("llm_completion_tokens"), NULL, ngx_http_llm_variable,
       NGX_HTTP_LLM_VAR_COMPLETION_TOKENS, NGX_HTTP_VAR_NOCACHEABLE, 0 },
+
+    { ngx_string("llm_reasoning_tokens"), NULL, ngx_http_llm_variable,
+      NGX_HTTP_LLM_VAR_REASONING_TOKENS, NGX_HTTP_VAR_NOCACHEABLE, 0 },
+
+    { ngx_string("llm_endpoint"), NULL, ngx_http_llm_variable,
+      NGX_HTTP_LLM_VAR_ENDPOINT, NGX_HTTP_VAR_NOCACHEABLE, 0 },
+
+    { ngx_string("llm_stream"), NULL, ngx_http_llm_variable,
+      NGX_HTTP_LLM_VAR_STREAM, NGX_HTTP_VAR_NOCACHEABLE, 0 },
+
+    { ngx_string("llm_error"), NULL, ngx_http_llm_error_variable,
+      0, NGX_HTTP_VAR_NOCACHEABLE, 0 },
 
     { ngx_string("llm_finish_reason"), NULL, ngx_http_llm_variable,
       NGX_HTTP_LLM_VAR_FINISH_REASON, NGX_HTTP_VAR_NOCACHEABLE, 0 },
@@ -108,7 +124,7 @@ ngx_http_llm_variable(ngx_http_request_t *r, ngx_http_variable_value_t *v,
     uintptr_t data)
 {
     u_char                *p;
-    ngx_str_t             *s;
+    ngx_str_t             *s, path;
     const char            *reason;
     ngx_http_llm_ctx_t    *ctx;
     ngx_http_llm_model_t  *models;
@@ -156,6 +172,18 @@ ngx_http_llm_variable(ngx_http_request_t *r, ngx_http_variable_value_t *v,
         s = ctx->tenant.len ? &ctx->tenant : NULL;
         break;
 
+    case NGX_HTTP_LLM_VAR_ENDPOINT:
+        path.data = (u_char *) ctx->path.data;
+        path.len = ctx->path.len;
+        s = path.len ? &path : NULL;
+        break;
+
+    case NGX_HTTP_LLM_VAR_STREAM:
+        ngx_str_set(&path, "0");
+        path.data = ctx->stream ? (u_char *) "1" : path.data;
+        s = (ctx->model >= 0) ? &path : NULL;
+        break;
+
     case NGX_HTTP_LLM_VAR_FINISH_REASON:
         reason = ngx_http_llm_finish_reason(ctx);
 
@@ -192,9 +220,27 @@ ngx_http_llm_variable(ngx_http_request_t *r, ngx_http_variable_value_t *v,
 }
 
 
+static ngx_int_t
+ngx_http_llm_error_variable(ngx_http_request_t *r,
+    ngx_http_variable_value_t *v, uintptr_t data)
+{
+    ngx_str_t  cause;
+
+    cause = ngx_http_llm_cause(r->main);
+
+    v->data = cause.data;
+    v->len = cause.len;
+    v->valid = 1;
+    v->no_cacheable = 0;
+    v->not_found = (cause.len == 0);
+
+    return NGX_OK;
+}
+
+
 /* an internal redirect clears the module's contexts, but not the pool */
 
-static ngx_http_llm_ctx_t *
+ngx_http_llm_ctx_t *
 ngx_http_llm_find_ctx(ngx_http_request_t *r)
 {
     ngx_pool_cleanup_t  *cln;
@@ -259,6 +305,9 @@ ngx_http_llm_figure(ngx_http_llm_ctx_t *ctx, u_char *p, uintptr_t what)
 
     case NGX_HTTP_LLM_VAR_COMPLETION_TOKENS:
         return ctx->started ? ngx_sprintf(p, "%uD", u->completion_tokens) : p;
+
+    case NGX_HTTP_LLM_VAR_REASONING_TOKENS:
+        return ctx->started ? ngx_sprintf(p, "%uD", u->reasoning_tokens) : p;
 
     case NGX_HTTP_LLM_VAR_QUEUE_TIME:
         return ctx->started ? ngx_http_llm_seconds(p, u->queue_us) : p;

@@ -146,7 +146,7 @@ llm_api_done(llm_api_t *a, const llm_event_t *ev)
     a->usage.queue_us = ev->u.done.queue_us;
     a->usage.ttft_us = ev->u.done.ttft_us;
     a->usage.total_us = ev->u.done.total_us;
-    a->reasoning_tokens = ev->u.done.reasoning_tokens;
+    a->usage.reasoning_tokens = ev->u.done.reasoning_tokens;
 }
 
 
@@ -160,6 +160,9 @@ llm_api_finish(llm_api_t *a, const llm_event_t *ev)
     c->hit = ev->u.finish.stop.len != 0;
     a->usage.completion_tokens += ev->u.finish.completion_tokens - c->n_tokens;
     c->n_tokens = ev->u.finish.completion_tokens;
+    a->usage.reasoning_tokens += ev->u.finish.reasoning_tokens
+                                 - c->n_reasoning;
+    c->n_reasoning = ev->u.finish.reasoning_tokens;
 
     if (ev->index == 0) {
         a->usage.finish_reason = llm_api_finish_name(ev->u.finish.reason);
@@ -235,7 +238,9 @@ llm_api_event(llm_api_t *a, const llm_event_t *ev, llm_buf_t *out,
 
     case LLM_EV_TEXT:
         a->choices[ev->index].n_tokens += ev->u.text.n_tokens;
+        a->choices[ev->index].n_reasoning += ev->u.text.n_reasoning;
         a->usage.completion_tokens += ev->u.text.n_tokens;
+        a->usage.reasoning_tokens += ev->u.text.n_reasoning;
 
         if (llm_api_only_counts(ev)) {
             return LLM_OK;

@@ -89,6 +89,7 @@ typedef struct {
     const llm_api_endpoint_t  *endpoint;
     const llm_api_endpoint_t  *path;    /* one at this path, by whatever
                                            method: for the form of errors */
+    llm_str_t                  name;    /* "chat/completions" */
     uint32_t                   scope;   /* that a key needs for it */
     llm_str_t                  rest;    /* what follows the endpoint's path:
                                            a model's id */
@@ -213,6 +214,7 @@ typedef struct {
     uint32_t     prompt_tokens;
     uint32_t     cached_tokens;
     uint32_t     completion_tokens;
+    uint32_t     reasoning_tokens;      /* of these */
     uint64_t     queue_us;
     uint64_t     ttft_us;
     uint64_t     total_us;
@@ -227,7 +229,9 @@ void llm_api_usage(const llm_api_t *a, llm_api_usage_t *u);
  */
 int llm_api_error_body(const llm_api_endpoint_t *ep, llm_str_t id,
     const llm_err_t *err, llm_buf_t *out);
-/* the same as SSE frames, the last ones of a stream */
+/* in a word: its code, or else its type */
+const char *llm_api_error_word(const llm_err_t *err);
+/* the body as SSE frames, the last ones of a stream */
 int llm_api_error_frame(llm_api_t *a, const llm_err_t *err, llm_buf_t *out);
 
 /* what healthy means */

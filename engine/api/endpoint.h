@@ -296,6 +296,7 @@ typedef struct {
 typedef struct {
     uint32_t           finish;          /* llm_finish_t */
     uint32_t           n_tokens;        /* of the events so far */
+    uint32_t           n_reasoning;     /* likewise */
     uint32_t           n_calls;         /* tool calls begun */
     unsigned           has_content:1;
     unsigned           has_reasoning:1;
@@ -338,7 +339,6 @@ struct llm_api_s {
     unsigned           show_usage;      /* in a stream: LLM_API_USAGE_... */
     uint32_t           options;         /* of the reader */
     uint32_t           ctx;             /* of the model, once START has come */
-    uint32_t           reasoning_tokens;
     llm_api_usage_t    usage;
 
     llm_str_t          id;              /* of the request, without prefix */

@@ -92,28 +92,39 @@ llm_api_add_member(llm_buf_t *out, const char *key, const char *value)
 }
 
 
+static const char *
+llm_api_error_code(const llm_err_t *err)
+{
+    return *err->code == '\0' && err->status == 429 ? "rate_limit_exceeded"
+                                                    : err->code;
+}
+
+
+const char *
+llm_api_error_word(const llm_err_t *err)
+{
+    const char  *code;
+
+    code = llm_api_error_code(err);
+
+    return *code ? code : llm_api_error_type(err->status);
+}
+
+
 int
 llm_api_error_body(const llm_api_endpoint_t *ep, llm_str_t id,
     const llm_err_t *err, llm_buf_t *out)
 {
-    const char  *code;
-
     if (ep && ep->error) {
         ep->error(err, id, out);
         return out->failed ? LLM_ERROR : LLM_OK;
-    }
-
-    code = err->code;
-
-    if (*code == '\0' && err->status == 429) {
-        code = "rate_limit_exceeded";
     }
 
     (void) llm_buf_adds(out, "{\"error\":{\"message\":");
     (void) llm_json_add_string(out, err->msg, strlen(err->msg));
     llm_api_add_member(out, "type", llm_api_error_type(err->status));
     llm_api_add_member(out, "param", err->param);
-    llm_api_add_member(out, "code", code);
+    llm_api_add_member(out, "code", llm_api_error_code(err));
 
     return llm_buf_adds(out, "}}");
 }

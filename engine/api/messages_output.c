@@ -32,7 +32,7 @@ llm_api_mo_usage(llm_buf_t *out, const llm_api_t *a)
                         "{\"thinking_tokens\":%u},"
                         "\"service_tier\":\"standard\"}",
                         a->usage.prompt_tokens - cached, cached,
-                        a->usage.completion_tokens, a->reasoning_tokens);
+                        a->usage.completion_tokens, a->usage.reasoning_tokens);
 }
 
 

@@ -58,7 +58,7 @@ llm_api_add_usage(llm_buf_t *out, const llm_api_t *a)
                         (unsigned long long) prompt,
                         (unsigned long long) completion,
                         (unsigned long long) (prompt + completion),
-                        a->usage.cached_tokens, a->reasoning_tokens);
+                        a->usage.cached_tokens, a->usage.reasoning_tokens);
 }
 
 

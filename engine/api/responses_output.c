@@ -192,7 +192,7 @@ llm_api_responses_usage(llm_buf_t *out, const llm_api_t *a)
                         "\"output_tokens\":%llu,\"output_tokens_details\":"
                         "{\"reasoning_tokens\":%u},\"total_tokens\":%llu}}",
                         (unsigned long long) input, a->usage.cached_tokens,
-                        (unsigned long long) output, a->reasoning_tokens,
+                        (unsigned long long) output, a->usage.reasoning_tokens,
                         (unsigned long long) (input + output));
 }
 

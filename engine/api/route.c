@@ -95,6 +95,9 @@ llm_api_route(llm_str_t path, llm_str_t method, llm_api_route_t *to)
 
         first = first ? first : row;
         to->path = first->endpoint;
+        to->name.data = first->path;
+        to->name.len = strlen(first->path);
+        to->name.len -= first->path[to->name.len - 1] == '/';
 
         if (llm_api_takes(row->methods, method)) {
             to->endpoint = row->endpoint;

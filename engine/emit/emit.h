@@ -68,7 +68,8 @@ typedef struct {
     llm_answer_opts_t    reads;
     int                  special;       /* control tokens are text */
     int                  check;         /* look for stop strings */
-    uint32_t             n_reasoning;   /* tokens of reasoning */
+    uint32_t             n_reasoning;   /* tokens of reasoning ... */
+    uint32_t             told;          /* ... of which events have told */
 
     llm_detok_t          detok;
     llm_buf_t            text;          /* not yet sent */

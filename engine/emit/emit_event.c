@@ -421,6 +421,19 @@ llm_emit_fill(const llm_emit_t *e, const llm_emit_src_t *src,
 }
 
 
+/* what the tokens since the last event are */
+
+static void
+llm_emit_tell(llm_emit_t *e, llm_event_t *ev)
+{
+    ev->u.text.n_tokens = e->n_tokens;
+    ev->u.text.n_reasoning = e->n_reasoning - e->told;
+
+    e->n_tokens = 0;
+    e->told = e->n_reasoning;
+}
+
+
 static int
 llm_emit_one(llm_emit_t *e, llm_to_t *to, uint32_t index, int last)
 {
@@ -444,7 +457,7 @@ llm_emit_one(llm_emit_t *e, llm_to_t *to, uint32_t index, int last)
     }
 
     if (lot.text) {
-        ev->u.text.part = src.part;
+        ev->u.text.part = (uint16_t) src.part;
         ev->u.text.call = src.call;
     }
 
@@ -456,7 +469,7 @@ llm_emit_one(llm_emit_t *e, llm_to_t *to, uint32_t index, int last)
         e->echo_prob += lot.probs;
 
     } else {
-        ev->u.text.n_tokens = e->n_tokens;
+        llm_emit_tell(e, ev);
 
         llm_emit_eat(&e->text, lot.text);
         llm_emit_eat_run(e, lot.text);
@@ -464,7 +477,6 @@ llm_emit_one(llm_emit_t *e, llm_to_t *to, uint32_t index, int last)
         llm_emit_eat(&e->ids, lot.ids);
         e->ready -= lot.text;
         e->sent += (uint32_t) lot.text;
-        e->n_tokens = 0;
         e->has_sent = 1;
     }
 
@@ -488,8 +500,7 @@ llm_emit_count(llm_emit_t *e, llm_to_t *to, uint32_t index)
         return LLM_FULL;
     }
 
-    ev->u.text.n_tokens = e->n_tokens;
-    e->n_tokens = 0;
+    llm_emit_tell(e, ev);
 
     to->unread += ev->size;
     llm_event_close(to, ev);

@@ -369,6 +369,57 @@ SKIP: {
     }
 }
 
+# ---- a log in JSON ----
+
+$t = sample('llm_log.conf')->start;
+$t->post('/v1/completions', { %ask, ignore_eos => \1 });
+
+my $odd = "\"\\\xff\xc3\xed\xa0\x80'\xe2\x80\xa8";
+my $nasty = "$odd\t\x01\x7f";
+
+for my $head ("GET /v1/models?a=$odd HTTP/1.1", "POST /v1/comp$odd HTTP/1.1",
+              'BREW /v1/models HTTP/1.1', 'GET /v1/models HTTP/1.1')
+{
+    $t->request(raw => "$head\r\nHost: a\r\nConnection: close\r\n"
+                     . "User-Agent: $nasty\r\nX-Request-Id: $nasty\r\n\r\n");
+}
+
+for my $what (qw(user safety_identifier model)) {
+    $t->post('/v1/completions', { %ask, $what => "\"\\\t\n\x{1}\x{2028}\x{1f600}",
+                                  metadata => { "\"\\" => "\"\\\n" } });
+}
+
+$t->post('/v1/completions', "{\"prompt\":\"a\",\"user\":\"$nasty\"}");
+$t->get('/v1/models');
+
+my @objects;
+
+LLM::Test::wait_for(5, sub { ($t->log('llm.json') =~ tr/\n//) >= 10 });
+
+for (split /\n/, $t->log('llm.json')) {
+    push @objects, eval { JSON::PP->new->utf8->decode($_) }
+                   // fail("not JSON: $_");
+}
+
+cmp_ok(scalar @objects, '>=', 10, 'llm_log.conf: lines, each an object');
+
+my %first = %{ $objects[0] };
+
+is_deeply([ @first{qw(endpoint status model stream out reasoning finish error
+                      method)} ],
+          [ 'completions', 200, 'demo', JSON::PP::false, 3, 0, 'length', '',
+            'POST' ], 'of a completion');
+is(scalar(grep { !defined $first{$_} } keys %first), 0, 'with all figures');
+cmp_ok($first{ttft_s}, '<=', $first{time_s} + 0.01, 'in seconds');
+is_deeply([ @{ $objects[-1] }{qw(endpoint uri out ttft_s stream)} ],
+          [ 'models', '/v1/models', undef, undef, undef ],
+          'what is not there is null');
+is(scalar(grep { $_->{error} eq 'model_not_found' } @objects), 1,
+   'why one failed');
+unlike($t->log('llm.json'), qr{/health}, 'probes are left out');
+
+$t->stop(name => 'llm_log.conf');
+
 
 # ---- all of them ----
 
