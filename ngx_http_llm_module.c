@@ -129,6 +129,13 @@ static ngx_command_t  ngx_http_llm_commands[] = {
       offsetof(ngx_http_llm_loc_conf_t, intercept_errors),
       NULL },
 
+    { ngx_string("llm_capture"),
+      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
+      ngx_http_llm_capture,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      0,
+      NULL },
+
     { ngx_string("llm_api_keys"),
       NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE12,
       ngx_http_llm_api_keys,
@@ -380,6 +387,7 @@ ngx_http_llm_create_loc_conf(ngx_conf_t *cf)
     conf->stream_buffer = NGX_CONF_UNSET_SIZE;
     conf->ignore_client_abort = NGX_CONF_UNSET;
     conf->intercept_errors = NGX_CONF_UNSET;
+    conf->capture = NGX_CONF_UNSET_SIZE;
 
     return conf;
 }
@@ -400,6 +408,7 @@ ngx_http_llm_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
     ngx_conf_merge_value(conf->ignore_client_abort,
                          prev->ignore_client_abort, 0);
     ngx_conf_merge_value(conf->intercept_errors, prev->intercept_errors, 0);
+    ngx_conf_merge_size_value(conf->capture, prev->capture, 0);
 
     ngx_conf_merge_ptr_value(conf->keyfile, prev->keyfile, NULL);
 

@@ -98,6 +98,11 @@ ngx_http_llm_body_handler(ngx_http_request_t *r)
         }
     }
 
+    if (ngx_http_llm_capture_begin(ctx, body->size) != NGX_OK) {
+        ngx_http_finalize_request(r, NGX_HTTP_INTERNAL_SERVER_ERROR);
+        return;
+    }
+
     if (body->size > NGX_HTTP_LLM_SMALL_BODY) {
         if (ngx_http_llm_parse_later(body) != NGX_OK) {
             ngx_http_finalize_request(r, NGX_HTTP_INTERNAL_SERVER_ERROR);
@@ -191,6 +196,8 @@ ngx_http_llm_parse(void *data)
     if (body->digested) {
         ngx_http_llm_digest(body, p);
     }
+
+    ngx_http_llm_capture_input(body->ctx, p, body->size);
 
     body->api = llm_api_parse(body->ctx->endpoint, &body->conf, (char *) p,
                               body->size, &body->msg, &body->err);

@@ -94,6 +94,10 @@ ngx_http_llm_event(void *data, const llm_event_t *ev)
         }
     }
 
+    if (ev->type == LLM_EV_TEXT) {
+        ngx_http_llm_capture_output(ctx, ev);
+    }
+
     retry_after = 0;
 
     if (ev->type == LLM_EV_DONE || ev->type == LLM_EV_ERROR) {

@@ -33,6 +33,7 @@
  *   ngx_http_llm_metrics.c     llm_metrics
  *   ngx_http_llm_variables.c   $llm_...
  *   ngx_http_llm_cause.c       why a request failed
+ *   ngx_http_llm_capture.c     llm_capture
  *
  * Nothing here deals with tensors or JSON: these files move bytes between
  * nginx and engine/llm.h, engine/api/api.h.
@@ -149,6 +150,7 @@ typedef struct ngx_http_llm_quota_s  ngx_http_llm_quota_t;
 typedef struct ngx_http_llm_share_s  ngx_http_llm_share_t;
 typedef struct ngx_http_llm_usage_s  ngx_http_llm_usage_t;
 typedef struct ngx_http_llm_page_s  ngx_http_llm_page_t;
+typedef struct ngx_http_llm_capture_s  ngx_http_llm_capture_t;
 
 typedef struct {
     ngx_http_llm_ctx_t          *ctx;           /* NULL: the slot is free */
@@ -325,6 +327,7 @@ typedef struct {
     size_t                       stream_buffer;
     ngx_flag_t                   ignore_client_abort;
     ngx_flag_t                   intercept_errors;
+    size_t                       capture;       /* 0: off */
 
     ngx_http_llm_keyfile_t      *keyfile;       /* NULL: off */
     ngx_array_t                 *aliases;       /* ngx_http_llm_alias_t *; NULL:
@@ -374,6 +377,7 @@ struct ngx_http_llm_ctx_s {
                                                    memory for it */
     ngx_str_t                    cause;         /* the same in a word, for
                                                    logs */
+    ngx_http_llm_capture_t      *capture;       /* NULL: off */
     uint32_t                     retry_after;
     uint64_t                     retry_ms;      /* the same, if it is known so
                                                    exactly */
@@ -802,6 +806,20 @@ void ngx_http_llm_set_cause(ngx_http_request_t *r, const llm_err_t *err);
 ngx_str_t ngx_http_llm_cause(ngx_http_request_t *r);
 /* a line in the error log, without any text of the client's */
 void ngx_http_llm_log_error(ngx_http_request_t *r, const llm_err_t *err);
+
+/* ngx_http_llm_capture.c */
+
+char *ngx_http_llm_capture(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
+/* a body of this size is going to be parsed */
+ngx_int_t ngx_http_llm_capture_begin(ngx_http_llm_ctx_t *ctx, size_t size);
+/* keeps the body, in any thread, and what a TEXT event says */
+void ngx_http_llm_capture_input(ngx_http_llm_ctx_t *ctx, u_char *p,
+    size_t len);
+void ngx_http_llm_capture_output(ngx_http_llm_ctx_t *ctx,
+    const llm_event_t *ev);
+/* $llm_input; $llm_output where data is set */
+ngx_int_t ngx_http_llm_capture_variable(ngx_http_request_t *r,
+    ngx_http_variable_value_t *v, uintptr_t data);
 
 
 extern ngx_module_t  ngx_http_llm_module;

@@ -90,6 +90,12 @@ static ngx_http_variable_t  ngx_http_llm_vars[] = {
     { ngx_string("llm_tpot"), NULL, ngx_http_llm_variable,
       NGX_HTTP_LLM_VAR_TPOT, NGX_HTTP_VAR_NOCACHEABLE, 0 },
 
+    { ngx_string("llm_input"), NULL, ngx_http_llm_capture_variable,
+      0, NGX_HTTP_VAR_NOCACHEABLE, 0 },
+
+    { ngx_string("llm_output"), NULL, ngx_http_llm_capture_variable,
+      1, NGX_HTTP_VAR_NOCACHEABLE, 0 },
+
     { ngx_string("llm_key"), NULL, ngx_http_llm_key_variable,
       0, NGX_HTTP_VAR_NOCACHEABLE, 0 },
 

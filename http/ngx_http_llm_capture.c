@@ -1,0 +1,396 @@
+/*
+ * llm_capture: the texts of a request for logs, $llm_input and $llm_output,
+ * each bounded.  Without the directive nothing here is kept of them.
+ *
+ * - The input is the body as the client sent it: it has all that the prompt is
+ *   made from, can be sent again, and "apply-template" makes the prompt of it.
+ * - The output is what the model's events say, so it is the same streamed and
+ *   not.  Choices are kept apart, for their events come in turns.
+ * - All of it is in r->pool, until the log has been written.
+ */
+
+#include "http/ngx_http_llm_module.h"
+
+
+/* the first piece of memory for a choice; it doubles from there */
+#define NGX_HTTP_LLM_CAPTURE_MIN  256
+
+/* "...[N bytes more]", "[N] " and a line feed */
+#define NGX_HTTP_LLM_CAPTURE_MARK  (2 * NGX_INT64_LEN + 32)
+
+
+typedef struct {
+    u_char                      *data;
+    size_t                       len;
+    size_t                       size;
+    size_t                       more;          /* bytes that were cut off */
+    ngx_uint_t                   part;          /* of what came last */
+    ngx_uint_t                   call;
+} ngx_http_llm_text_t;
+
+
+struct ngx_http_llm_capture_s {
+    size_t                       size;          /* the most of each text */
+    ngx_http_llm_text_t          input;
+    ngx_array_t                  choices;       /* ngx_http_llm_text_t */
+    size_t                       used;          /* by all choices */
+    ngx_uint_t                   full;
+};
+
+
+static ngx_http_llm_text_t *ngx_http_llm_capture_choice(ngx_http_request_t *r,
+    ngx_http_llm_capture_t *c, ngx_uint_t index);
+static void ngx_http_llm_capture_part(ngx_http_request_t *r,
+    ngx_http_llm_capture_t *c, ngx_http_llm_text_t *t, const llm_event_t *ev);
+static void ngx_http_llm_capture_add(ngx_http_request_t *r,
+    ngx_http_llm_capture_t *c, ngx_http_llm_text_t *t, const char *data,
+    size_t len);
+static size_t ngx_http_llm_char(u_char *p, size_t len);
+static u_char *ngx_http_llm_capture_put(u_char *p, ngx_http_llm_text_t *t);
+
+
+char *
+ngx_http_llm_capture(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    ngx_http_llm_loc_conf_t *llcf = conf;
+
+    ssize_t     size;
+    ngx_str_t  *value;
+
+    if (llcf->capture != NGX_CONF_UNSET_SIZE) {
+        return "is duplicate";
+    }
+
+    value = cf->args->elts;
+
+    if (ngx_strcmp(value[1].data, "off") == 0) {
+        llcf->capture = 0;
+        return NGX_CONF_OK;
+    }
+
+    size = ngx_parse_size(&value[1]);
+
+    if (size <= 0) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "invalid size \"%V\", it "
+                           "must be at least 1, or \"off\"", &value[1]);
+        return NGX_CONF_ERROR;
+    }
+
+    llcf->capture = size;
+
+    return NGX_CONF_OK;
+}
+
+
+/* before the body is parsed, perhaps by a thread, which must not use the
+   pool */
+
+ngx_int_t
+ngx_http_llm_capture_begin(ngx_http_llm_ctx_t *ctx, size_t size)
+{
+    ngx_http_request_t      *r;
+    ngx_http_llm_capture_t  *c;
+
+    if (ctx->conf->capture == 0) {
+        return NGX_OK;
+    }
+
+    r = ctx->request;
+
+    c = ngx_pcalloc(r->pool, sizeof(ngx_http_llm_capture_t));
+    if (c == NULL) {
+        return NGX_ERROR;
+    }
+
+    c->size = ctx->conf->capture;
+    c->input.size = ngx_min(size, c->size);
+
+    if (ngx_array_init(&c->choices, r->pool, 1, sizeof(ngx_http_llm_text_t))
+        != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    if (c->input.size) {
+        c->input.data = ngx_pnalloc(r->pool, c->input.size);
+        if (c->input.data == NULL) {
+            return NGX_ERROR;
+        }
+    }
+
+    ctx->capture = c;
+
+    return NGX_OK;
+}
+
+
+/* bytes that are not UTF-8 become question marks, so that a log in JSON stays
+   one; runs in any thread */
+
+void
+ngx_http_llm_capture_input(ngx_http_llm_ctx_t *ctx, u_char *p, size_t len)
+{
+    size_t                n;
+    u_char               *last;
+    ngx_http_llm_text_t  *t;
+
+    if (ctx->capture == NULL) {
+        return;
+    }
+
+    t = &ctx->capture->input;
+
+    for (last = p + len; p < last; p += n) {
+        n = ngx_http_llm_char(p, last - p);
+
+        if (ngx_max(n, 1) > t->size - t->len) {
+            t->more = last - p;
+            return;
+        }
+
+        if (n == 0) {
+            n = 1;
+            t->data[t->len++] = '?';
+            continue;
+        }
+
+        ngx_memcpy(t->data + t->len, p, n);
+        t->len += n;
+    }
+}
+
+
+/* the bytes of the character at p, or 0 if it is none */
+
+static size_t
+ngx_http_llm_char(u_char *p, size_t len)
+{
+    size_t     i, n;
+    u_char    *q;
+    uint32_t   cp;
+
+    if (*p < 0x80) {
+        return 1;
+    }
+
+    q = p;
+    cp = ngx_utf8_decode(&q, len);
+    n = q - p;
+
+    if (cp > 0x10ffff || (cp >= 0xd800 && cp < 0xe000)) {
+        return 0;
+    }
+
+    for (i = 1; i < n; i++) {
+        if ((p[i] & 0xc0) != 0x80) {
+            return 0;
+        }
+    }
+
+    return n;
+}
+
+
+void
+ngx_http_llm_capture_output(ngx_http_llm_ctx_t *ctx, const llm_event_t *ev)
+{
+    ngx_http_request_t      *r;
+    ngx_http_llm_text_t     *t;
+    ngx_http_llm_capture_t  *c;
+
+    c = ctx->capture;
+
+    if (c == NULL || ev->u.text.text.len == 0) {
+        return;
+    }
+
+    r = ctx->request;
+
+    t = ngx_http_llm_capture_choice(r, c, ev->index);
+    if (t == NULL) {
+        return;
+    }
+
+    ngx_http_llm_capture_part(r, c, t, ev);
+    ngx_http_llm_capture_add(r, c, t, llm_ref_data(ev, ev->u.text.text),
+                             ev->u.text.text.len);
+}
+
+
+static ngx_http_llm_text_t *
+ngx_http_llm_capture_choice(ngx_http_request_t *r, ngx_http_llm_capture_t *c,
+    ngx_uint_t index)
+{
+    ngx_http_llm_text_t  *t;
+
+    while (c->choices.nelts <= index) {
+        t = ngx_array_push(&c->choices);
+        if (t == NULL) {
+            return NULL;
+        }
+
+        ngx_memzero(t, sizeof(ngx_http_llm_text_t));
+    }
+
+    t = c->choices.elts;
+
+    return &t[index];
+}
+
+
+/* what is not content, and content behind that, begins on a line of its own */
+
+static void
+ngx_http_llm_capture_part(ngx_http_request_t *r, ngx_http_llm_capture_t *c,
+    ngx_http_llm_text_t *t, const llm_event_t *ev)
+{
+    const char  *sign;
+
+    if (ev->u.text.part == t->part && ev->u.text.call == t->call) {
+        return;
+    }
+
+    switch (ev->u.text.part) {
+
+    case LLM_PART_CONTENT:
+        sign = "\n[content] ";
+        break;
+
+    case LLM_PART_REASONING:
+        sign = "\n[reasoning] ";
+        break;
+
+    case LLM_PART_TOOL_NAME:
+        sign = "\n[call] ";
+        break;
+
+    default: /* LLM_PART_TOOL_ARGS */
+        sign = " ";
+    }
+
+    if (t->len == 0) {
+        sign++;
+    }
+
+    t->part = ev->u.text.part;
+    t->call = ev->u.text.call;
+
+    if (!c->full) {
+        ngx_http_llm_capture_add(r, c, t, sign, ngx_strlen(sign));
+    }
+}
+
+
+static void
+ngx_http_llm_capture_add(ngx_http_request_t *r, ngx_http_llm_capture_t *c,
+    ngx_http_llm_text_t *t, const char *data, size_t len)
+{
+    size_t   n, size;
+    u_char  *p;
+
+    n = c->full ? 0 : ngx_min(len, c->size - c->used);
+
+    while (n && n < len && (data[n] & 0xc0) == 0x80) {
+        n--;
+    }
+
+    if (n > t->size - t->len) {
+        size = ngx_max(2 * t->size, NGX_HTTP_LLM_CAPTURE_MIN);
+        size = ngx_min(ngx_max(size, t->len + n), c->size);
+
+        p = ngx_pnalloc(r->pool, size);
+
+        if (p == NULL) {
+            n = 0;
+
+        } else {
+            if (t->data) {
+                ngx_memcpy(p, t->data, t->len);
+                (void) ngx_pfree(r->pool, t->data);
+            }
+
+            t->data = p;
+            t->size = size;
+        }
+    }
+
+    if (n) {
+        ngx_memcpy(t->data + t->len, data, n);
+        t->len += n;
+        c->used += n;
+    }
+
+    if (n < len) {
+        t->more += len - n;
+        c->full = 1;
+    }
+}
+
+
+ngx_int_t
+ngx_http_llm_capture_variable(ngx_http_request_t *r,
+    ngx_http_variable_value_t *v, uintptr_t data)
+{
+    size_t                   len;
+    u_char                  *p;
+    ngx_uint_t               i, n;
+    ngx_http_llm_ctx_t      *ctx;
+    ngx_http_llm_text_t     *t;
+
+    ctx = ngx_http_llm_find_ctx(r->main);
+
+    if (ctx == NULL || ctx->capture == NULL) {
+        v->not_found = 1;
+        return NGX_OK;
+    }
+
+    v->valid = 1;
+    v->no_cacheable = 0;
+    v->not_found = 0;
+
+    t = data ? ctx->capture->choices.elts : &ctx->capture->input;
+    n = data ? ctx->capture->choices.nelts : 1;
+
+    if (n == 1 && t->more == 0) {
+        v->data = t->data;
+        v->len = t->len;
+        return NGX_OK;
+    }
+
+    len = 0;
+
+    for (i = 0; i < n; i++) {
+        len += t[i].len + NGX_HTTP_LLM_CAPTURE_MARK;
+    }
+
+    p = ngx_pnalloc(r->pool, len + 1);
+    if (p == NULL) {
+        return NGX_ERROR;
+    }
+
+    v->data = p;
+
+    for (i = 0; i < n; i++) {
+
+        if (n > 1) {
+            p = ngx_sprintf(p, i ? "\n[%ui] " : "[%ui] ", i);
+        }
+
+        p = ngx_http_llm_capture_put(p, &t[i]);
+    }
+
+    v->len = p - v->data;
+
+    return NGX_OK;
+}
+
+
+static u_char *
+ngx_http_llm_capture_put(u_char *p, ngx_http_llm_text_t *t)
+{
+    if (t->len) {
+        p = ngx_cpymem(p, t->data, t->len);
+    }
+
+    return t->more ? ngx_sprintf(p, "...[%uz bytes more]", t->more) : p;
+}
