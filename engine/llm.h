@@ -247,6 +247,12 @@ typedef enum {
     LLM_PART_TOOL_ARGS                  /* more of its arguments */
 } llm_part_t;
 
+/* a part of a request's time; it begins so long after the request's arrival */
+typedef struct {
+    uint32_t     at_us;
+    uint32_t     us;                    /* 0: there is none */
+} llm_period_t;
+
 typedef struct {
     uint32_t     size;                  /* of the whole event, 8-aligned */
     uint32_t     type;                  /* llm_event_type_t */
@@ -266,6 +272,7 @@ typedef struct {
             uint32_t     cached_tokens;
             uint64_t     queue_us;      /* arrival to running */
             uint32_t     ctx;           /* tokens that the model can hold */
+            llm_period_t   prepared;      /* template, tokenizer, grammar */
         } start;
 
         struct {                        /* TEXT */
@@ -308,10 +315,11 @@ typedef struct {
         } done;
 
         struct {                        /* ERROR */
-            uint32_t     status;
-            uint32_t     retry_after;   /* seconds, 0: none */
+            uint16_t     status;
+            uint16_t     retry_after;   /* seconds, 0: none */
             uint32_t     completion_tokens;  /* generated until then, in all
                                                 choices */
+            llm_period_t   prepared;      /* as in START */
             llm_ref_t    msg;
             llm_ref_t    code;          /* may be empty */
             llm_ref_t    param;

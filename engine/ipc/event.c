@@ -137,7 +137,7 @@ llm_event_put(llm_event_t *ev, char *p, llm_ref_t *ref, const char *s)
 
 int
 llm_event_failure(const llm_to_t *to, const llm_err_t *err,
-    uint32_t retry_after, uint32_t n_tokens)
+    uint32_t retry_after, uint32_t n_tokens, const llm_period_t *prepared)
 {
     char         *p;
     llm_event_t  *ev;
@@ -149,9 +149,10 @@ llm_event_failure(const llm_to_t *to, const llm_err_t *err,
         return LLM_FULL;
     }
 
-    ev->u.error.status = (uint32_t) err->status;
-    ev->u.error.retry_after = retry_after;
+    ev->u.error.status = (uint16_t) err->status;
+    ev->u.error.retry_after = (uint16_t) llm_min(retry_after, UINT16_MAX);
     ev->u.error.completion_tokens = n_tokens;
+    ev->u.error.prepared = *prepared;
 
     p = llm_event_put(ev, (char *) (ev + 1), &ev->u.error.msg, err->msg);
     p = llm_event_put(ev, p, &ev->u.error.code, err->code);
@@ -167,5 +168,7 @@ int
 llm_event_error(const llm_to_t *to, const llm_err_t *err,
     uint32_t retry_after)
 {
-    return llm_event_failure(to, err, retry_after, 0);
+    llm_period_t  none = { 0, 0 };
+
+    return llm_event_failure(to, err, retry_after, 0, &none);
 }

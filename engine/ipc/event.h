@@ -56,8 +56,8 @@ int llm_event_waits(llm_to_t *to, size_t size);
 /* an ERROR event; n_tokens were generated before; LLM_FULL when the ring is
    full */
 int llm_event_failure(const llm_to_t *to, const llm_err_t *err,
-    uint32_t retry_after, uint32_t n_tokens);
-/* the same for a request that has not generated any */
+    uint32_t retry_after, uint32_t n_tokens, const llm_period_t *prepared);
+/* the same for a request that has not generated any, nor was prepared */
 int llm_event_error(const llm_to_t *to, const llm_err_t *err,
     uint32_t retry_after);
 

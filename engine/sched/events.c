@@ -19,6 +19,7 @@ llm_send_start(llm_req_t *r, uint32_t ctx)
     ev->u.start.prompt_tokens = r->prep.prompt_tokens;
     ev->u.start.cached_tokens = r->out.cached_tokens;
     ev->u.start.ctx = ctx;
+    ev->u.start.prepared = r->prepared;
     ev->u.start.queue_us = r->run.start_us
                            - llm_min(r->run.start_us, r->msg->arrival_us);
 
@@ -113,7 +114,7 @@ llm_send_events_of(llm_sched_t *s, llm_req_t *r, int *over)
         llm_sched_clear(s, r);
 
         if (llm_event_failure(&r->out.to, &r->err, r->retry_after,
-                              r->out.completion_tokens)
+                              r->out.completion_tokens, &r->prepared)
             != LLM_OK)
         {
             return LLM_FULL;

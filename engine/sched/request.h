@@ -221,6 +221,9 @@ struct llm_req_s {
     llm_err_t            late;
     uint32_t             late_retry;
 
+    llm_period_t           prepared;      /* when a thread did it, which writes
+                                           this before it hands it on */
+
     size_t               bytes;         /* as last counted by the scheduler */
 
     llm_prepared_t       prep;

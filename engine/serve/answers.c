@@ -130,6 +130,7 @@ llm_answer_send_start(const llm_served_t *m, llm_req_t *r)
 
     ev->u.start.prompt_tokens = r->prep.prompt_tokens;
     ev->u.start.ctx = m->runner.ctx;
+    ev->u.start.prepared = r->prepared;
     ev->u.start.queue_us = r->run.start_us
                            - llm_min(r->run.start_us, r->msg->arrival_us);
 

@@ -44,10 +44,34 @@ llm_prep_next(llm_engine_t *e, int small)
 }
 
 
+/* prepares it and notes when */
+
+static void
+llm_prepare(llm_engine_t *e, llm_req_t *r)
+{
+    uint64_t   begin, end, arrival;
+    llm_err_t  err;
+
+    memset(&err, 0, sizeof(err));
+    begin = llm_now_us();
+
+    if (llm_prep_request(&e->models[r->model], r, &err) != LLM_OK) {
+        llm_req_fail(r, &err, 0);
+    }
+
+    end = llm_now_us();
+    arrival = llm_min(r->msg->arrival_us, begin);
+
+    r->prepared.at_us = (uint32_t) llm_min(begin - arrival,
+                                           (uint64_t) UINT32_MAX);
+    r->prepared.us = (uint32_t) llm_min(llm_max(end - begin, (uint64_t) 1),
+                                        (uint64_t) UINT32_MAX);
+}
+
+
 void *
 llm_engine_prepare_main(void *data)
 {
-    llm_err_t        err;
     llm_req_t       *r;
     llm_engine_t    *e;
     llm_preparer_t  *p = data;
@@ -68,12 +92,8 @@ llm_engine_prepare_main(void *data)
 
         pthread_mutex_unlock(&e->lock);
 
-        memset(&err, 0, sizeof(err));
-
-        if (!atomic_load_explicit(&r->cancelled, memory_order_relaxed)
-            && llm_prep_request(&e->models[r->model], r, &err) != LLM_OK)
-        {
-            llm_req_fail(r, &err, 0);
+        if (!atomic_load_explicit(&r->cancelled, memory_order_relaxed)) {
+            llm_prepare(e, r);
         }
 
         pthread_mutex_lock(&e->lock);

@@ -148,7 +148,10 @@ llm_engine_send_errors(llm_engine_t *e)
     llm_jobs_move(&jobs, &e->doomed);
 
     while ((r = llm_jobs_take(&jobs)) != NULL) {
-        if (llm_event_error(&r->out.to, &r->err, r->retry_after) != LLM_OK) {
+        if (llm_event_failure(&r->out.to, &r->err, r->retry_after, 0,
+                              &r->prepared)
+            != LLM_OK)
+        {
             llm_jobs_add(&e->doomed, r);
             continue;
         }

@@ -248,6 +248,54 @@ test_queue(void)
 }
 
 
+/* START tells when a request was prepared, and ERROR if it failed then or
+   later */
+
+static int
+was_prepared(const rig_answer_t *a, uint64_t from)
+{
+    return a->over && a->when.us > 0
+           && from + a->when.at_us + a->when.us <= a->over_us;
+}
+
+
+static void
+test_prepared(void)
+{
+    uint64_t       from;
+    llm_buf_t      b;
+    rig_answer_t  *a;
+
+    open_rig(512, 1, 0, 0, 8);
+    a = rig.answers[0];
+
+    make(&b, 0, 0, 0);
+    from = rig_msg(&b)->arrival_us;
+    send_or_die(0, &b);
+    (void) rig_wait(&rig, 0, 0, 10000 * SLOW);
+    ok(from && was_prepared(&a[0], from), "an answer: prepared in %u us",
+       a[0].when.us);
+
+    make(&b, 1, 4, 0);
+    rig_msg(&b)->arrival_us -= 5000000;
+    from = rig_msg(&b)->arrival_us;
+    send_or_die(0, &b);
+    (void) rig_wait(&rig, 0, 1, 10000 * SLOW);
+    ok(was_prepared(&a[1], from) && a[1].when.at_us >= 5000000,
+       "after a wait of 5 s");
+
+    make(&b, 2, 0, 0);
+    rig_msg(&b)->max_tokens = 1 << 20;
+    rig_msg(&b)->n = 0;
+    from = rig_msg(&b)->arrival_us;
+    send_or_die(0, &b);
+    (void) rig_wait(&rig, 0, 2, 10000 * SLOW);
+    ok(a[2].status == 400 && was_prepared(&a[2], from), "a refusal, too");
+
+    rig_close(&rig);
+}
+
+
 static void
 test_answers(void)
 {
@@ -489,6 +537,7 @@ test_refused(void)
 int
 main(void)
 {
+    test_prepared();
     test_answers();
     test_refused();
     test_cancel();

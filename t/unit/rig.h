@@ -53,6 +53,7 @@ typedef struct {
     uint64_t      first_us;             /* of the first text */
     uint64_t      last_us;
     uint64_t      over_us;
+    llm_period_t  when;                 /* it was prepared */
 } rig_answer_t;
 
 typedef struct {
@@ -235,6 +236,7 @@ rig_event(void *data, const llm_event_t *ev)
         a->started = 1;
         a->prompt_tokens = ev->u.start.prompt_tokens;
         a->cached_tokens = ev->u.start.cached_tokens;
+        a->when = ev->u.start.prepared;
         break;
 
     case LLM_EV_TEXT:
@@ -289,6 +291,7 @@ rig_event(void *data, const llm_event_t *ev)
     case LLM_EV_ERROR:
         a->status = ev->u.error.status;
         a->retry_after = ev->u.error.retry_after;
+        a->when = ev->u.error.prepared;
         snprintf(a->msg, sizeof(a->msg), "%.*s", (int) ev->u.error.msg.len,
                  (const char *) llm_ref_data(ev, ev->u.error.msg));
         snprintf(a->code, sizeof(a->code), "%.*s",
