@@ -80,6 +80,7 @@ ngx_http_llm_event(void *data, const llm_event_t *ev)
 
     if (ev->type == LLM_EV_START) {
         ctx->started = 1;
+        ctx->prepared = ev->u.start.prepared;
     }
 
     if (ctx->metered) {
@@ -102,6 +103,7 @@ ngx_http_llm_event(void *data, const llm_event_t *ev)
 
     if (ev->type == LLM_EV_DONE || ev->type == LLM_EV_ERROR) {
         ctx->ended = 1;
+        ctx->ended_us = llm_now_us();
         ctx->done = (ev->type == LLM_EV_DONE);
         ctx->complete = ctx->stream;
         ngx_http_llm_free_slot(ctx);
@@ -149,6 +151,10 @@ ngx_http_llm_failed(ngx_http_llm_ctx_t *ctx, const llm_event_t *ev)
 {
     size_t     len;
     llm_err_t  err;
+
+    if (ev->u.error.prepared.us) {
+        ctx->prepared = ev->u.error.prepared;
+    }
 
     len = ngx_min(ev->u.error.code.len, sizeof(err.code) - 1);
 
@@ -278,6 +284,10 @@ ngx_http_llm_set_error(ngx_http_llm_ctx_t *ctx, llm_err_t *err,
     ngx_http_llm_quota_end(ctx);
     ngx_http_llm_set_cause(ctx->request, err);
 
+    if (ctx->ended_us == 0) {
+        ctx->ended_us = llm_now_us();
+    }
+
     ctx->ended = 1;
     ctx->done = 0;
     ctx->complete = 1;
@@ -356,6 +366,10 @@ ngx_http_llm_cleanup(void *data)
 
     ngx_http_llm_cancel(ctx);
     ngx_http_llm_quota_end(ctx);
+
+    if (ctx->ended_us == 0) {
+        ctx->ended_us = llm_now_us();
+    }
 
     if (ctx->is_dirty) {
         ngx_queue_remove(&ctx->dirty);

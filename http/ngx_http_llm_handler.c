@@ -401,6 +401,8 @@ ngx_http_llm_send(ngx_http_llm_body_t *body, uint32_t *retry_after)
     }
 
     ctx->ticket = msg->head.ticket;
+    ctx->submitted = 1;
+    ctx->computed = (msg->task < LLM_TASK_TOKENIZE);
 
     return NGX_OK;
 }

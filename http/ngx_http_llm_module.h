@@ -34,6 +34,7 @@
  *   ngx_http_llm_variables.c   $llm_...
  *   ngx_http_llm_cause.c       why a request failed
  *   ngx_http_llm_capture.c     llm_capture
+ *   ngx_http_llm_trace.c       the trace that a request belongs to
  *
  * Nothing here deals with tensors or JSON: these files move bytes between
  * nginx and engine/llm.h, engine/api/api.h.
@@ -406,6 +407,8 @@ struct ngx_http_llm_ctx_s {
     llm_api_usage_t              usage;         /* once api is freed */
     uint64_t                     first_us;      /* the first token came */
     uint64_t                     latest_us;     /* the latest one */
+    uint64_t                     ended_us;      /* no event comes any more */
+    llm_period_t                   prepared;      /* see llm_event_t */
 
     unsigned                     stream:1;
     unsigned                     started:1;     /* START has come */
@@ -416,6 +419,8 @@ struct ngx_http_llm_ctx_s {
                                                    of memory */
     unsigned                     failed:1;      /* before its header went out */
     unsigned                     metered:1;     /* its tokens are paid for */
+    unsigned                     submitted:1;   /* the engine has had it */
+    unsigned                     computed:1;    /* and runs its model for it */
     unsigned                     hopeless:1;    /* it need not be tried
                                                    again */
     unsigned                     is_dirty:1;
@@ -453,6 +458,30 @@ typedef struct {
     unsigned                     parsing:1;     /* a thread has it */
     unsigned                     gone:1;        /* terminated meanwhile */
 } ngx_http_llm_body_t;
+
+
+#define NGX_HTTP_LLM_TRACE_SAMPLED  1
+
+/* the trace of a request, in r->pool; ids are hexadecimal */
+
+typedef struct {
+    u_char                       trace[32];
+    u_char                       span[16];      /* of the request */
+    u_char                       parent[16];    /* zeros: none */
+    ngx_uint_t                   flags;
+    ngx_str_t                    state;         /* tracestate */
+} ngx_http_llm_trace_t;
+
+
+/* what a variable has of it */
+
+typedef enum {
+    NGX_HTTP_LLM_TRACE_ID = 0,
+    NGX_HTTP_LLM_TRACE_SPAN_ID,
+    NGX_HTTP_LLM_TRACE_PARENT_ID,
+    NGX_HTTP_LLM_TRACE_STATE,
+    NGX_HTTP_LLM_TRACE_PARENT
+} ngx_http_llm_trace_e;
 
 
 /* ngx_http_llm_model.c */
@@ -799,6 +828,10 @@ ngx_int_t ngx_http_llm_add_variables(ngx_conf_t *cf);
    or NULL */
 ngx_http_llm_ctx_t *ngx_http_llm_find_ctx(ngx_http_request_t *r);
 
+/* of the first choice; a request that began and did not end was aborted; NULL:
+   there is none yet */
+const char *ngx_http_llm_finish_reason(ngx_http_llm_ctx_t *ctx);
+
 /* ngx_http_llm_cause.c */
 
 void ngx_http_llm_set_cause(ngx_http_request_t *r, const llm_err_t *err);
@@ -819,6 +852,14 @@ void ngx_http_llm_capture_output(ngx_http_llm_ctx_t *ctx,
     const llm_event_t *ev);
 /* $llm_input; $llm_output where data is set */
 ngx_int_t ngx_http_llm_capture_variable(ngx_http_request_t *r,
+    ngx_http_variable_value_t *v, uintptr_t data);
+
+/* ngx_http_llm_trace.c */
+
+/* of any request; NULL: no memory, or no random numbers */
+ngx_http_llm_trace_t *ngx_http_llm_trace(ngx_http_request_t *r);
+/* data: ngx_http_llm_trace_e */
+ngx_int_t ngx_http_llm_trace_variable(ngx_http_request_t *r,
     ngx_http_variable_value_t *v, uintptr_t data);
 
 

@@ -31,7 +31,6 @@ static ngx_int_t ngx_http_llm_variable(ngx_http_request_t *r,
     ngx_http_variable_value_t *v, uintptr_t data);
 static ngx_int_t ngx_http_llm_error_variable(ngx_http_request_t *r,
     ngx_http_variable_value_t *v, uintptr_t data);
-static const char *ngx_http_llm_finish_reason(ngx_http_llm_ctx_t *ctx);
 static u_char *ngx_http_llm_figure(ngx_http_llm_ctx_t *ctx, u_char *p,
     uintptr_t what);
 static u_char *ngx_http_llm_seconds(u_char *p, uint64_t us);
@@ -95,6 +94,21 @@ static ngx_http_variable_t  ngx_http_llm_vars[] = {
 
     { ngx_string("llm_output"), NULL, ngx_http_llm_capture_variable,
       1, NGX_HTTP_VAR_NOCACHEABLE, 0 },
+
+    { ngx_string("llm_trace_id"), NULL, ngx_http_llm_trace_variable,
+      NGX_HTTP_LLM_TRACE_ID, 0, 0 },
+
+    { ngx_string("llm_span_id"), NULL, ngx_http_llm_trace_variable,
+      NGX_HTTP_LLM_TRACE_SPAN_ID, 0, 0 },
+
+    { ngx_string("llm_parent_id"), NULL, ngx_http_llm_trace_variable,
+      NGX_HTTP_LLM_TRACE_PARENT_ID, 0, 0 },
+
+    { ngx_string("llm_traceparent"), NULL, ngx_http_llm_trace_variable,
+      NGX_HTTP_LLM_TRACE_PARENT, 0, 0 },
+
+    { ngx_string("llm_tracestate"), NULL, ngx_http_llm_trace_variable,
+      NGX_HTTP_LLM_TRACE_STATE, 0, 0 },
 
     { ngx_string("llm_key"), NULL, ngx_http_llm_key_variable,
       0, NGX_HTTP_VAR_NOCACHEABLE, 0 },
@@ -268,9 +282,7 @@ ngx_http_llm_find_ctx(ngx_http_request_t *r)
 }
 
 
-/* of the first choice; a request that began and did not end was aborted */
-
-static const char *
+const char *
 ngx_http_llm_finish_reason(ngx_http_llm_ctx_t *ctx)
 {
     if (ctx->started && !ctx->done && (ctx->ended || ctx->api == NULL)) {

@@ -18,7 +18,7 @@ while ($readme =~ /^```(\w*)\n(.*?)^```\n/msg) {
     push @{ $snippets{$1} }, $2;
 }
 
-is(scalar @{ $snippets{nginx} }, 8, 'configurations that are tried here');
+is(scalar @{ $snippets{nginx} }, 9, 'configurations that are tried here');
 is(scalar @{ $snippets{python} }, 1, 'and Python');
 
 

@@ -1,0 +1,321 @@
+/*
+ * W3C trace context (https://www.w3.org/TR/trace-context/), version 00: the
+ * trace that a request belongs to and its own place in it, as $llm_trace_id,
+ * $llm_span_id, $llm_parent_id, $llm_traceparent and $llm_tracestate.
+ *
+ * - It is made when something first asks for it, and stays as it is for the
+ *   request and its subrequests.  A module that writes the request's header,
+ *   as nginx-otel does, does so in the rewrite phase, before.
+ * - What is no traceparent starts a new trace, which is recorded, and then
+ *   tracestate is of another one and does not count.
+ */
+
+#include "http/ngx_http_llm_module.h"
+
+#include <sys/random.h>
+
+
+/* "00-", the trace, "-", the parent, "-", two digits of flags */
+#define NGX_HTTP_LLM_TRACEPARENT  (3 + 32 + 1 + 16 + 1 + 2)
+
+/* the flags that we know, and so hand on: recorded, random */
+#define NGX_HTTP_LLM_TRACE_FLAGS  3
+
+
+static ngx_int_t ngx_http_llm_trace_new(ngx_http_llm_trace_t *t);
+static ngx_uint_t ngx_http_llm_trace_in(ngx_http_request_t *r,
+    ngx_http_llm_trace_t *t);
+static ngx_uint_t ngx_http_llm_trace_parse(ngx_str_t *s,
+    ngx_http_llm_trace_t *t);
+static ngx_uint_t ngx_http_llm_is_hex(u_char *p, size_t len);
+static ngx_uint_t ngx_http_llm_is_id(u_char *p, size_t len);
+static ngx_int_t ngx_http_llm_trace_state(ngx_http_request_t *r,
+    ngx_str_t *state);
+static ngx_table_elt_t *ngx_http_llm_next_header(ngx_http_request_t *r,
+    ngx_str_t *name, ngx_uint_t *n);
+static void ngx_http_llm_trace_cleanup(void *data);
+
+
+ngx_http_llm_trace_t *
+ngx_http_llm_trace(ngx_http_request_t *r)
+{
+    ngx_pool_cleanup_t    *cln;
+    ngx_http_llm_trace_t  *t;
+
+    r = r->main;
+
+    for (cln = r->pool->cleanup; cln; cln = cln->next) {
+        if (cln->handler == ngx_http_llm_trace_cleanup) {
+            return cln->data;
+        }
+    }
+
+    cln = ngx_pool_cleanup_add(r->pool, sizeof(ngx_http_llm_trace_t));
+    if (cln == NULL) {
+        return NULL;
+    }
+
+    t = cln->data;
+    ngx_memzero(t, sizeof(ngx_http_llm_trace_t));
+
+    if (ngx_http_llm_trace_new(t) != NGX_OK) {
+        return NULL;
+    }
+
+    if (ngx_http_llm_trace_in(r, t)
+        && ngx_http_llm_trace_state(r, &t->state) != NGX_OK)
+    {
+        return NULL;
+    }
+
+    cln->handler = ngx_http_llm_trace_cleanup;
+
+    return t;
+}
+
+
+static void
+ngx_http_llm_trace_cleanup(void *data)
+{
+    /* nothing to be done: the pool frees it */
+}
+
+
+static ngx_int_t
+ngx_http_llm_trace_new(ngx_http_llm_trace_t *t)
+{
+    u_char  id[24];
+
+    if (getrandom(id, sizeof(id), 0) != sizeof(id)) {
+        return NGX_ERROR;
+    }
+
+    /* all zeros are no id */
+
+    id[15] |= (id[15] == 0);
+    id[23] |= (id[23] == 0);
+
+    (void) ngx_hex_dump(t->trace, id, 16);
+    (void) ngx_hex_dump(t->span, id + 16, 8);
+
+    t->flags = NGX_HTTP_LLM_TRACE_SAMPLED;
+
+    return NGX_OK;
+}
+
+
+/* does the request belong to a trace? */
+
+static ngx_uint_t
+ngx_http_llm_trace_in(ngx_http_request_t *r, ngx_http_llm_trace_t *t)
+{
+    ngx_str_t         name = ngx_string("traceparent");
+    ngx_uint_t        n;
+    ngx_table_elt_t  *h;
+
+    n = 0;
+    h = ngx_http_llm_next_header(r, &name, &n);
+
+    return h && ngx_http_llm_next_header(r, &name, &n) == NULL
+           && ngx_http_llm_trace_parse(&h->value, t);
+}
+
+
+/* of a later version the beginning is as in this one */
+
+static ngx_uint_t
+ngx_http_llm_trace_parse(ngx_str_t *s, ngx_http_llm_trace_t *t)
+{
+    u_char  *p;
+
+    p = s->data;
+
+    if (s->len < NGX_HTTP_LLM_TRACEPARENT
+        || !ngx_http_llm_is_hex(p, 2) || ngx_strncmp(p, "ff", 2) == 0
+        || p[2] != '-' || p[35] != '-' || p[52] != '-'
+        || !ngx_http_llm_is_id(p + 3, 32)
+        || !ngx_http_llm_is_id(p + 36, 16)
+        || !ngx_http_llm_is_hex(p + 53, 2))
+    {
+        return 0;
+    }
+
+    if (s->len > NGX_HTTP_LLM_TRACEPARENT
+        && (ngx_strncmp(p, "00", 2) == 0
+            || p[NGX_HTTP_LLM_TRACEPARENT] != '-'))
+    {
+        return 0;
+    }
+
+    ngx_memcpy(t->trace, p + 3, 32);
+    ngx_memcpy(t->parent, p + 36, 16);
+    t->flags = ngx_hextoi(p + 53, 2) & NGX_HTTP_LLM_TRACE_FLAGS;
+
+    return 1;
+}
+
+
+/* small letters alone */
+
+static ngx_uint_t
+ngx_http_llm_is_hex(u_char *p, size_t len)
+{
+    size_t  i;
+
+    for (i = 0; i < len; i++) {
+        if (!((p[i] >= '0' && p[i] <= '9') || (p[i] >= 'a' && p[i] <= 'f'))) {
+            return 0;
+        }
+    }
+
+    return 1;
+}
+
+
+static ngx_uint_t
+ngx_http_llm_is_id(u_char *p, size_t len)
+{
+    size_t  i;
+
+    for (i = 0; i < len; i++) {
+        if (p[i] != '0') {
+            return ngx_http_llm_is_hex(p, len);
+        }
+    }
+
+    return 0;
+}
+
+
+/* several headers are one list */
+
+static ngx_int_t
+ngx_http_llm_trace_state(ngx_http_request_t *r, ngx_str_t *state)
+{
+    size_t            len;
+    u_char           *p;
+    ngx_str_t         name = ngx_string("tracestate");
+    ngx_uint_t        n;
+    ngx_table_elt_t  *h;
+
+    len = 0;
+    n = 0;
+
+    while ((h = ngx_http_llm_next_header(r, &name, &n)) != NULL) {
+        len += h->value.len + 1;
+    }
+
+    if (len == 0) {
+        return NGX_OK;
+    }
+
+    p = ngx_pnalloc(r->pool, len);
+    if (p == NULL) {
+        return NGX_ERROR;
+    }
+
+    state->data = p;
+    n = 0;
+
+    while ((h = ngx_http_llm_next_header(r, &name, &n)) != NULL) {
+
+        if (h->value.len == 0) {
+            continue;
+        }
+
+        if (p != state->data) {
+            *p++ = ',';
+        }
+
+        p = ngx_cpymem(p, h->value.data, h->value.len);
+    }
+
+    state->len = p - state->data;
+
+    return NGX_OK;
+}
+
+
+/* the next header of this name (in small letters) behind the first n headers
+   of all; n is then behind it */
+
+static ngx_table_elt_t *
+ngx_http_llm_next_header(ngx_http_request_t *r, ngx_str_t *name,
+    ngx_uint_t *n)
+{
+    ngx_uint_t        i, at;
+    ngx_list_part_t  *part;
+    ngx_table_elt_t  *h;
+
+    at = 0;
+
+    for (part = &r->headers_in.headers.part; part; part = part->next) {
+        h = part->elts;
+
+        for (i = 0; i < part->nelts; i++) {
+            if (at++ >= *n && h[i].hash && h[i].key.len == name->len
+                && ngx_strncmp(h[i].lowcase_key, name->data, name->len) == 0)
+            {
+                *n = at;
+                return &h[i];
+            }
+        }
+    }
+
+    return NULL;
+}
+
+
+ngx_int_t
+ngx_http_llm_trace_variable(ngx_http_request_t *r,
+    ngx_http_variable_value_t *v, uintptr_t data)
+{
+    ngx_str_t              s;
+    ngx_http_llm_trace_t  *t;
+
+    t = ngx_http_llm_trace(r);
+    if (t == NULL) {
+        return NGX_ERROR;
+    }
+
+    switch (data) {
+
+    case NGX_HTTP_LLM_TRACE_ID:
+        s.data = t->trace;
+        s.len = 32;
+        break;
+
+    case NGX_HTTP_LLM_TRACE_SPAN_ID:
+        s.data = t->span;
+        s.len = 16;
+        break;
+
+    case NGX_HTTP_LLM_TRACE_PARENT_ID:
+        s.data = t->parent;
+        s.len = t->parent[0] ? 16 : 0;
+        break;
+
+    case NGX_HTTP_LLM_TRACE_STATE:
+        s = t->state;
+        break;
+
+    default: /* NGX_HTTP_LLM_TRACE_PARENT */
+
+        s.data = ngx_pnalloc(r->pool, NGX_HTTP_LLM_TRACEPARENT);
+        if (s.data == NULL) {
+            return NGX_ERROR;
+        }
+
+        s.len = ngx_sprintf(s.data, "00-%*s-%*s-%02xi", (size_t) 32, t->trace,
+                            (size_t) 16, t->span, t->flags)
+                - s.data;
+    }
+
+    v->data = s.data;
+    v->len = s.len;
+    v->valid = 1;
+    v->no_cacheable = 0;
+    v->not_found = (s.len == 0);
+
+    return NGX_OK;
+}
