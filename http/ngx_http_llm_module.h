@@ -35,6 +35,7 @@
  *   ngx_http_llm_cause.c       why a request failed
  *   ngx_http_llm_capture.c     llm_capture
  *   ngx_http_llm_trace.c       the trace that a request belongs to
+ *   ngx_http_llm_spans.c       what it did in it
  *
  * Nothing here deals with tensors or JSON: these files move bytes between
  * nginx and engine/llm.h, engine/api/api.h.
@@ -860,6 +861,12 @@ ngx_int_t ngx_http_llm_capture_variable(ngx_http_request_t *r,
 ngx_http_llm_trace_t *ngx_http_llm_trace(ngx_http_request_t *r);
 /* data: ngx_http_llm_trace_e */
 ngx_int_t ngx_http_llm_trace_variable(ngx_http_request_t *r,
+    ngx_http_variable_value_t *v, uintptr_t data);
+
+/* ngx_http_llm_spans.c */
+
+/* $llm_spans */
+ngx_int_t ngx_http_llm_spans_variable(ngx_http_request_t *r,
     ngx_http_variable_value_t *v, uintptr_t data);
 
 

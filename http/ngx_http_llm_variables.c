@@ -110,6 +110,9 @@ static ngx_http_variable_t  ngx_http_llm_vars[] = {
     { ngx_string("llm_tracestate"), NULL, ngx_http_llm_trace_variable,
       NGX_HTTP_LLM_TRACE_STATE, 0, 0 },
 
+    { ngx_string("llm_spans"), NULL, ngx_http_llm_spans_variable,
+      0, NGX_HTTP_VAR_NOCACHEABLE, 0 },
+
     { ngx_string("llm_key"), NULL, ngx_http_llm_key_variable,
       0, NGX_HTTP_VAR_NOCACHEABLE, 0 },
 

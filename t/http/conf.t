@@ -421,6 +421,88 @@ unlike($t->log('llm.json'), qr{/health}, 'probes are left out');
 $t->stop(name => 'llm_log.conf');
 
 
+# ---- traces ----
+
+my ($trace, $span) = ('4bf92f3577b34da6a3ce929d0e0e4736', '00f067aa0ba902b7');
+my @traced = (headers => { Traceparent => "00-$trace-$span-01" });
+my @untraced = (headers => { Traceparent => "00-$trace-$span-00" });
+
+
+# the spans of the first line, which must be the only one
+
+sub only_spans {
+    my ($server) = @_;
+
+    LLM::Test::wait_for(5, sub { $server->log('llm-spans.json') =~ /\n/ });
+
+    my @lines = split /\n/, $server->log('llm-spans.json');
+
+    is(scalar @lines, 1, 'a line for what is recorded');
+
+    return @{ decode_json($lines[0])
+              ->{resourceSpans}[0]{scopeSpans}[0]{spans} };
+}
+
+
+my $next = LLM::Test::free_port();
+
+$t = sample('traces.conf', slurp('conf/traces.conf')
+            =~ s/127\.0\.0\.1:8081/127.0.0.1:$next/r
+            . 'server { listen 127.0.0.1:' . $next
+            . '; return 200 "$http_traceparent $http_tracestate"; }')->start;
+$t->post('/v1/completions', \%ask, @untraced);
+$res = $t->post('/v1/completions', \%ask, @traced);
+
+my ($own) = ($res->{headers}{traceresponse} // '')
+          =~ /^00-$trace-([0-9a-f]{16})-01$/;
+
+isnt($own, undef, 'traces.conf: the client learns its trace');
+
+my @spans = only_spans($t);
+
+is(join(' ', map { $_->{name} } @spans),
+   'text_completion demo queue tokenize prefill decode', 'all spans');
+is($spans[0]{spanId}, $own, 'the first is the one that was named');
+is($spans[0]{parentSpanId}, $span, 'beneath the client\'s');
+
+$res = $t->get('/other', headers => { %{ $traced[1] }, Tracestate => 'a=1' });
+like($res->{body}, qr/^00-$trace-(?!$span)[0-9a-f]{16}-01 a=1$/,
+     'another server gets the trace');
+
+$t->stop(name => 'traces.conf');
+
+# nginx-otel's part is left out: its directives are known by their names.  It
+# sets the header that a client sets here.
+
+my $otel = slurp('conf/otel.conf');
+my %known = map { $_ => 1 } qw(otel_exporter otel_service_name otel_trace
+                               otel_trace_context otel_span_name
+                               otel_span_attr);
+my @unknown = grep { !$known{$_} } $otel =~ /^\s*(otel_\w+)/mg;
+
+is("@unknown", '', 'otel.conf: names that nginx-otel has');
+like($otel, qr/^\s*otel_trace_context\s+propagate;/m, 'the header is set');
+
+for my $variable ($otel =~ /^\s*otel_span_attr\s+\S+\s+\$(\w+);/mg) {
+    like(slurp('http/ngx_http_llm_variables.c'), qr/"$variable"/,
+         "\$$variable is one");
+}
+
+$otel =~ s/^otel_exporter \{.*?^\}//ms;
+$otel =~ s/^\s*otel_[^;]*;//mg;
+
+$t = sample('otel.conf', $otel)->start;
+$t->post('/v1/completions', \%ask, @untraced);
+$t->post('/v1/completions', \%ask, @traced);
+
+@spans = only_spans($t);
+
+is(scalar @spans, 5, 'without it: all spans');
+is($spans[0]{parentSpanId}, $span, 'beneath the one of the header');
+
+$t->stop(name => 'otel.conf');
+
+
 # ---- all of them ----
 
 my $readme = slurp('README.md');
