@@ -261,6 +261,7 @@ ngx_http_llm_since(ngx_http_request_t *r, uint64_t ns)
 static void
 ngx_http_llm_span_model(ngx_http_llm_spans_t *s)
 {
+    ngx_str_t             *asked;
     const char            *reason;
     ngx_http_llm_ctx_t    *ctx;
     ngx_http_llm_model_t  *m;
@@ -275,8 +276,9 @@ ngx_http_llm_span_model(ngx_http_llm_spans_t *s)
         m = ctx->main->models.elts;
         m += ctx->model;
 
-        ngx_http_llm_attr(s, "gen_ai.request.model", m->name.data,
-                          m->name.len);
+        asked = ctx->alias.len ? &ctx->alias : &m->name;
+
+        ngx_http_llm_attr(s, "gen_ai.request.model", asked->data, asked->len);
 
         if (ctx->started) {
             ngx_http_llm_attr(s, "gen_ai.response.model", m->name.data,

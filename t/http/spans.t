@@ -13,7 +13,8 @@ use Time::HiRes qw(time);
 
 my $t = LLM::Test->new(workers => 3, main => 'worker_shutdown_timeout 1s;',
     model => <<'END', http => <<'END2', locations => <<'END3');
-    llm_model demo %%ROOT%%/models/demo.gguf threads=1 parallel=1 default;
+    llm_model demo %%ROOT%%/models/demo.gguf threads=1 parallel=1
+              alias=gpt-4o-mini default;
     llm_queue 4;
 END
     log_format spans escape=none '$request_id $llm_queue_time $llm_ttft '
@@ -172,6 +173,14 @@ for my $stream (\0, \1, \0, \1) {
     ok(near($s->{request}{s}, $s->{figures}{time}, 0.5),
        "$name: \$request_time");
 }
+
+$t->post('/v1/completions', { %a, model => 'gpt-4o-mini', max_tokens => 2 },
+         mark);
+
+my $asked = spans('an alias', time)->{request}{at};
+
+is_deeply([ @$asked{qw(gen_ai.request.model gen_ai.response.model)} ],
+          [ 'gpt-4o-mini', 'demo' ], 'what was asked for, and what answered');
 
 $t->post('/v1/chat/completions', {
     messages => [ { role => 'user', content => 'Hi' } ], max_tokens => 3 },
