@@ -164,6 +164,13 @@ static ngx_command_t  ngx_http_llm_commands[] = {
       0,
       NULL },
 
+    { ngx_string("llm_guard"),
+      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE123,
+      ngx_http_llm_guard,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      0,
+      NULL },
+
     { ngx_string("llm_tenant"),
       NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE12,
       ngx_http_llm_tenant,
@@ -365,6 +372,10 @@ ngx_http_llm_postconfiguration(ngx_conf_t *cf)
         return NGX_OK;
     }
 
+    if (mcf->guards && ngx_http_llm_add_guard(cf) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
     ngx_http_llm_add_filter();
 
     return ngx_http_llm_add_phases(cf);
@@ -382,6 +393,7 @@ ngx_http_llm_create_loc_conf(ngx_conf_t *cf)
     }
 
     conf->keyfile = NGX_CONF_UNSET_PTR;
+    conf->guard = NGX_CONF_UNSET_PTR;
     conf->timeout = NGX_CONF_UNSET_MSEC;
     conf->heartbeat = NGX_CONF_UNSET_MSEC;
     conf->stream_buffer = NGX_CONF_UNSET_SIZE;
@@ -411,6 +423,7 @@ ngx_http_llm_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
     ngx_conf_merge_size_value(conf->capture, prev->capture, 0);
 
     ngx_conf_merge_ptr_value(conf->keyfile, prev->keyfile, NULL);
+    ngx_conf_merge_ptr_value(conf->guard, prev->guard, NULL);
 
     if (ngx_http_llm_merge_aliases(cf, prev, conf) != NGX_CONF_OK) {
         return NGX_CONF_ERROR;

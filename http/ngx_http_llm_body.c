@@ -44,6 +44,7 @@ static void ngx_http_llm_parse_done(void *data);
 static void ngx_http_llm_body_hold(ngx_event_t *ev);
 static void ngx_http_llm_body_gone(void *data);
 static void ngx_http_llm_body_free(ngx_http_request_t *r);
+static void ngx_http_llm_release(void *data);
 
 
 /*
@@ -84,6 +85,11 @@ ngx_http_llm_body_handler(ngx_http_request_t *r)
     }
 
     llm_buf_init(&body->msg, 0);
+
+    if (ngx_http_llm_guard_init(body) != NGX_OK) {
+        ngx_http_finalize_request(r, NGX_HTTP_INTERNAL_SERVER_ERROR);
+        return;
+    }
 
     body->digested = ngx_http_llm_idem_wants(r);
 
@@ -434,4 +440,66 @@ ngx_http_llm_body_free(ngx_http_request_t *r)
         rb->buf = NULL;
         rb->bufs = NULL;
     }
+}
+
+
+/*
+ * A message that waits for something else than the engine is in memory that
+ * the engine does not know of: all of a worker's together have at most its
+ * part of llm_queue's memory=.
+ */
+
+ngx_int_t
+ngx_http_llm_hold(ngx_http_llm_body_t *body, size_t size, const char *why)
+{
+    size_t                     max;
+    ngx_http_cleanup_t        *cln;
+    ngx_http_llm_worker_t     *w;
+    ngx_http_llm_main_conf_t  *mcf;
+
+    mcf = body->ctx->main;
+    w = mcf->worker;
+    max = mcf->queue_memory / mcf->nworkers;
+
+    w->held -= body->held;
+    body->held = 0;
+
+    if (size == 0) {
+        return NGX_OK;
+    }
+
+    if (size > max || w->held > max - size) {
+        llm_fail_with(&body->err, 429, "queue_full", NULL, "%s", why);
+        return NGX_ERROR;
+    }
+
+    if (!body->released) {
+        cln = ngx_http_cleanup_add(body->ctx->request, 0);
+
+        if (cln == NULL) {
+            llm_fail(&body->err, "No memory is left for this request.");
+            return NGX_ERROR;
+        }
+
+        cln->handler = ngx_http_llm_release;
+        cln->data = body;
+        body->released = 1;
+    }
+
+    w->held += size;
+    body->held = size;
+
+    return NGX_OK;
+}
+
+
+static void
+ngx_http_llm_release(void *data)
+{
+    ngx_http_llm_body_t *body = data;
+
+    llm_buf_free(&body->msg);
+
+    body->ctx->main->worker->held -= body->held;
+    body->held = 0;
 }

@@ -232,6 +232,7 @@ ngx_http_llm_api_conf(ngx_http_llm_ctx_t *ctx, llm_api_conf_t *conf,
     conf->zone = ctx->main->zone;
     conf->now = ngx_time();
     conf->max_answer = ctx->conf->stream_buffer * NGX_HTTP_LLM_MAX_ANSWER;
+    conf->guard = NULL;
     conf->alias = alias;
 
     *alias = llm_str("");
@@ -348,7 +349,18 @@ ngx_http_llm_submit(ngx_http_llm_body_t *body)
     ctx = body->ctx;
     retry_after = 0;
 
-    rc = ngx_http_llm_send(body, &retry_after);
+    rc = ngx_http_llm_ask(body);
+
+    if (rc == NGX_DONE) {
+        return;
+    }
+
+    if (rc == NGX_OK) {
+        rc = ngx_http_llm_send(body, &retry_after);
+
+    } else if (body->err.status == 429 || body->err.status == 503) {
+        retry_after = 1;
+    }
 
     llm_buf_free(&body->msg);
 

@@ -35,10 +35,12 @@ static ngx_int_t ngx_http_llm_idem_copy(ngx_http_llm_body_t *body,
 static ngx_int_t ngx_http_llm_idem_wait(ngx_http_llm_body_t *body);
 static void ngx_http_llm_idem_timer(ngx_event_t *ev);
 static void ngx_http_llm_idem_set_timer(ngx_http_llm_ctx_t *ctx);
-static ngx_int_t ngx_http_llm_idem_hold(ngx_http_llm_body_t *body,
-    size_t size);
-static void ngx_http_llm_idem_release(void *data);
 static ngx_int_t ngx_http_llm_idem_replay(ngx_http_llm_body_t *body);
+
+
+static const char  ngx_http_llm_idem_full[] =
+    "too many requests with an Idempotency-Key wait for their answers or for "
+    "their clients (llm_queue memory=)";
 
 
 #define ngx_http_llm_idem_pool(zone)                                          \
@@ -143,7 +145,6 @@ ngx_http_llm_idem_begin(ngx_http_llm_body_t *body)
     ngx_int_t            rc;
     ngx_str_t            header;
     llm_request_t       *msg;
-    ngx_http_cleanup_t  *cln;
     ngx_http_llm_ctx_t  *ctx;
 
     ctx = body->ctx;
@@ -160,15 +161,6 @@ ngx_http_llm_idem_begin(ngx_http_llm_body_t *body)
                       "%d.", header.len, NGX_HTTP_LLM_IDEM_KEY);
         return NGX_ERROR;
     }
-
-    cln = ngx_http_cleanup_add(ctx->request, 0);
-    if (cln == NULL) {
-        llm_fail(&body->err, "No memory is left for this request.");
-        return NGX_ERROR;
-    }
-
-    cln->handler = ngx_http_llm_idem_release;
-    cln->data = body;
 
     msg = (llm_request_t *) body->msg.data;
     ngx_http_llm_idem_key(ctx, msg->tenant, &header, body->key);
@@ -343,7 +335,7 @@ ngx_http_llm_idem_copy(ngx_http_llm_body_t *body, ngx_http_llm_entry_t *e)
     llm_buf_free(&body->msg);
     llm_buf_init(&body->msg, 0);
 
-    if (ngx_http_llm_idem_hold(body, e->len) != NGX_OK) {
+    if (ngx_http_llm_hold(body, e->len, ngx_http_llm_idem_full) != NGX_OK) {
         return NGX_ERROR;
     }
 
@@ -404,7 +396,10 @@ ngx_http_llm_idem_wait(ngx_http_llm_body_t *body)
     r = ctx->request;
     c = r->connection;
 
-    if (ngx_http_llm_idem_hold(body, body->msg.len) != NGX_OK) {
+    if (ngx_http_llm_hold(body, body->msg.len + body->told.len,
+                          ngx_http_llm_idem_full)
+        != NGX_OK)
+    {
         return NGX_ERROR;
     }
 
@@ -479,7 +474,7 @@ ngx_http_llm_idem_timer(ngx_event_t *ev)
         return;
 
     case NGX_OK:
-        (void) ngx_http_llm_idem_hold(body, 0);     /* it is the engine's */
+        (void) ngx_http_llm_hold(body, 0, NULL);    /* it is the engine's */
         ngx_http_llm_submit(body);
         break;
 
@@ -494,48 +489,4 @@ ngx_http_llm_idem_timer(ngx_event_t *ev)
     }
 
     ngx_http_run_posted_requests(c);
-}
-
-
-/* counts what the request holds from now on; NGX_ERROR and *err: it is more
-   than there is room for */
-
-static ngx_int_t
-ngx_http_llm_idem_hold(ngx_http_llm_body_t *body, size_t size)
-{
-    size_t                     max;
-    ngx_http_llm_worker_t     *w;
-    ngx_http_llm_main_conf_t  *mcf;
-
-    mcf = body->ctx->main;
-    w = mcf->worker;
-    max = mcf->queue_memory / mcf->nworkers;
-
-    w->idem_held -= body->held;
-    body->held = 0;
-
-    if (size > max || w->idem_held > max - size) {
-        llm_fail_with(&body->err, 429, "queue_full", NULL,
-                      "too many requests with an Idempotency-Key wait for "
-                      "their answers or for their clients (llm_queue "
-                      "memory=)");
-        return NGX_ERROR;
-    }
-
-    w->idem_held += size;
-    body->held = size;
-
-    return NGX_OK;
-}
-
-
-static void
-ngx_http_llm_idem_release(void *data)
-{
-    ngx_http_llm_body_t *body = data;
-
-    llm_buf_free(&body->msg);
-
-    body->ctx->main->worker->idem_held -= body->held;
-    body->held = 0;
 }

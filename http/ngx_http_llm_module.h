@@ -25,6 +25,7 @@
  *   ngx_http_llm_identity.c    model, tenant, priority of a request
  *   ngx_http_llm_idempotency.c requests that are sent again
  *   ngx_http_llm_store.c       their answers in shared memory
+ *   ngx_http_llm_guard.c       llm_guard, who is asked first
  *   ngx_http_llm_event.c       the engine's events, errors, the pace
  *   ngx_http_llm_stream.c      answers on their way, disconnects, timers
  *   ngx_http_llm_output.c      bytes on their way to a client
@@ -153,6 +154,8 @@ typedef struct ngx_http_llm_share_s  ngx_http_llm_share_t;
 typedef struct ngx_http_llm_usage_s  ngx_http_llm_usage_t;
 typedef struct ngx_http_llm_page_s  ngx_http_llm_page_t;
 typedef struct ngx_http_llm_capture_s  ngx_http_llm_capture_t;
+typedef struct ngx_http_llm_guard_s  ngx_http_llm_guard_t;
+typedef struct ngx_http_llm_asked_s  ngx_http_llm_asked_t;
 
 typedef struct {
     ngx_http_llm_ctx_t          *ctx;           /* NULL: the slot is free */
@@ -247,7 +250,7 @@ typedef struct {
 
     ngx_http_llm_probe_t        *probes;        /* worker 0; [models] */
 
-    size_t                       idem_held;     /* body->held of all */
+    size_t                       held;          /* body->held of all */
 
     llm_buf_t                    scratch;       /* output of one event */
 
@@ -284,6 +287,7 @@ typedef struct {
     ngx_int_t                    idem_header;   /* $http_idempotency_key */
     ngx_int_t                    api_key;       /* $http_x_api_key */
     ngx_uint_t                   keep_bodies;   /* $request_body is used */
+    ngx_uint_t                   guards;        /* llm_guard is used */
 
     ngx_cycle_t                 *cycle;
     ngx_shm_zone_t              *shm_zone;
@@ -336,6 +340,7 @@ typedef struct {
                                                    none */
     ngx_array_t                 *limits;        /* ngx_http_llm_limit_t; NULL:
                                                    none */
+    ngx_http_llm_guard_t        *guard;         /* NULL: off */
     ngx_http_complex_value_t    *tenant;
     ngx_http_complex_value_t    *weight;
     ngx_http_complex_value_t    *priority;
@@ -387,6 +392,9 @@ struct ngx_http_llm_ctx_s {
     ngx_http_llm_share_t        *shares;        /* of token quotas */
     ngx_uint_t                   nshares;
     uint64_t                     answer_tokens; /* that were paid for */
+
+    ngx_http_llm_asked_t        *asked;         /* the guard; NULL: it was
+                                                   not */
 
     ngx_event_t                  timer;
     ngx_msec_t                   last_output;
@@ -450,6 +458,7 @@ typedef struct {
     u_char                       digest[16];    /* of the request, if it may be
                                                    sent again */
     u_char                       key[16];       /* of its Idempotency-Key */
+    llm_buf_t                    told;          /* what a guard is told */
     size_t                       held;          /* bytes of a message that
                                                    waits, or of an answer that
                                                    is sent again */
@@ -458,6 +467,8 @@ typedef struct {
     unsigned                     digested:1;    /* digest is wanted */
     unsigned                     parsing:1;     /* a thread has it */
     unsigned                     gone:1;        /* terminated meanwhile */
+    unsigned                     released:1;    /* a cleanup gives back what is
+                                                   held */
 } ngx_http_llm_body_t;
 
 
@@ -648,7 +659,7 @@ ngx_int_t ngx_http_llm_api_conf(ngx_http_llm_ctx_t *ctx, llm_api_conf_t *conf,
     llm_str_t *alias);
 /* the body was parsed: submits the request, or answers why not */
 void ngx_http_llm_parsed(ngx_http_llm_body_t *body);
-/* sends it to the engine */
+/* sends it to the engine, once its guard has let it pass */
 void ngx_http_llm_submit(ngx_http_llm_body_t *body);
 /* NGX_DECLINED: it is a GET or HEAD, its body was discarded; else the answer's
    code */
@@ -682,6 +693,10 @@ const char *ngx_http_llm_probe_result(ngx_http_llm_main_conf_t *mcf,
 void ngx_http_llm_init_bodies(void);
 /* the body has been read: parses it, at once or in a thread */
 void ngx_http_llm_body_handler(ngx_http_request_t *r);
+/* counts what a request that waits holds from now on, 0: nothing; NGX_ERROR
+   and body->err, which says why: it is more than there is room for */
+ngx_int_t ngx_http_llm_hold(ngx_http_llm_body_t *body, size_t size,
+    const char *why);
 
 /* ngx_http_llm_alias.c */
 
@@ -741,6 +756,17 @@ void ngx_http_llm_idem_add(ngx_http_llm_ctx_t *ctx, const char *data,
     size_t len);
 void ngx_http_llm_idem_end(ngx_http_llm_ctx_t *ctx, ngx_uint_t complete);
 void ngx_http_llm_idem_finish(ngx_http_llm_ctx_t *ctx);
+
+/* ngx_http_llm_guard.c */
+
+char *ngx_http_llm_guard(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
+/* adds a phase handler, where a guard is used */
+ngx_int_t ngx_http_llm_add_guard(ngx_conf_t *cf);
+/* before the body is parsed */
+ngx_int_t ngx_http_llm_guard_init(ngx_http_llm_body_t *body);
+/* NGX_OK: the request passes; NGX_DONE: its guard is asked, and submits it
+   again; NGX_ERROR: it is refused, see body->err */
+ngx_int_t ngx_http_llm_ask(ngx_http_llm_body_t *body);
 
 /* ngx_http_llm_task.c */
 

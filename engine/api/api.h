@@ -76,6 +76,9 @@ typedef struct {
     llm_str_t              *alias;      /* NULL, or gets the alias that was
                                            asked for, a model's or one of
                                            these, as it is there */
+    llm_buf_t              *guard;      /* NULL, or gets what a guard is to see
+                                           of a request that needs a model: see
+                                           llm_api_guard_head() */
 } llm_api_conf_t;
 
 /* what a log may have of a request */
@@ -156,6 +159,15 @@ typedef int (*llm_warmup_pt)(void *data, llm_request_t *msg, llm_str_t tenant,
     llm_err_t *err);
 int llm_api_warmup(const char *path, const llm_api_conf_t *conf,
     llm_warmup_pt take, void *data, llm_err_t *err);
+
+/*
+ * The beginning of the JSON object that a guard gets, which conf->guard goes
+ * on with: {"request_id": ..., "endpoint": its path, "model": the name that
+ * was resolved, "tenant": ... or null if it is empty; behind them come all
+ * members of the client's object, but for these four.
+ */
+int llm_api_guard_head(const llm_api_t *a, const llm_api_conf_t *conf,
+    llm_str_t request_id, llm_str_t tenant, llm_buf_t *out);
 
 int llm_api_is_stream(const llm_api_t *a);
 /* for the log, empty if there is none: the request's "user", or else its

@@ -228,6 +228,9 @@ void llm_api_own_names(const llm_api_endpoint_t *ep, llm_err_t *err);
 int llm_api_read_fields(const llm_api_reader_t *rd, void *to,
     llm_err_t *err);
 
+/* guard_members.c: appends the members of a body, and its end, for a guard */
+void llm_api_guard_rest(const llm_flat_t *root, llm_buf_t *out);
+
 /* request.c: the steps of a reader, in the order in which errors are looked
    for; b is the struct of the endpoint's fields */
 void llm_api_defaults(llm_api_body_t *b);

@@ -434,6 +434,15 @@ llm_api_parse(const llm_api_endpoint_t *ep, const llm_api_conf_t *conf,
         goto done;
     }
 
+    if (conf->guard && rd.r.task < LLM_TASK_TOKENIZE) {
+        llm_api_guard_rest(rd.root, conf->guard);
+
+        if (conf->guard->failed) {
+            (void) llm_fail(err, "no memory for the request");
+            goto done;
+        }
+    }
+
     a = llm_api_create(&rd);
     if (a == NULL) {
         (void) llm_fail(err, "no memory for the request");

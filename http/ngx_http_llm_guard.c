@@ -1,0 +1,824 @@
+/*
+ * llm_guard: before a request waits for the engine, a location of this server
+ * is asked whether it may, by a subrequest with what the client said as its
+ * body (engine/api/guard.c).
+ *
+ * - It is a background subrequest, of which only the header counts.  So the
+ *   client's connection stays the request's own: llm_ignore_client_abort
+ *   holds here, too, and the guard's answer may have any size.
+ * - It has none of the client's headers and limits, only a type and a length:
+ *   where "open" lets pass what the guard could not judge, no header of a
+ *   client may keep a guard from judging.  It has variables of its own, with
+ *   the values of the request's, which its own leave as they are.
+ * - It is asked after an Idempotency-Key was looked up, so an answer that is
+ *   sent again was allowed before; and while it is asked the request has its
+ *   place among its quota's streams, and counts with the memory of requests.
+ * - At the timeout the subrequest is ended, if it waits for another server or
+ *   is delayed; one that waits for something else ends by itself, and nobody
+ *   listens.
+ */
+
+#include "http/ngx_http_llm_module.h"
+
+
+#define NGX_HTTP_LLM_GUARD_TIMEOUT  5000
+
+
+struct ngx_http_llm_guard_s {
+    ngx_http_complex_value_t     uri;
+    ngx_msec_t                   timeout;
+    ngx_uint_t                   open;
+};
+
+
+/* a guard that is asked, in r->pool */
+
+struct ngx_http_llm_asked_s {
+    ngx_http_llm_body_t         *body;
+    ngx_http_request_t          *subrequest;    /* NULL: it could not be
+                                                   made */
+    ngx_str_t                    uri;           /* as it was asked */
+    ngx_str_t                    head;          /* of the guard's request,
+                                                   which body->told ends */
+    unsigned                     last:1;        /* it is llm_timeout that
+                                                   limits it */
+    unsigned                     timedout:1;
+    unsigned                     failed:1;      /* there is no answer */
+    unsigned                     over:1;        /* nobody waits any more */
+};
+
+
+static ngx_int_t ngx_http_llm_length_handler(ngx_http_request_t *r);
+static char *ngx_http_llm_guard_param(ngx_conf_t *cf,
+    ngx_http_llm_guard_t *guard, ngx_str_t *value);
+static ngx_int_t ngx_http_llm_guard_begin(ngx_http_llm_body_t *body,
+    ngx_str_t *value);
+static void ngx_http_llm_guard_free(void *data);
+static ngx_int_t ngx_http_llm_guard_head(ngx_http_llm_asked_t *asked);
+static ngx_int_t ngx_http_llm_guard_uri(ngx_http_request_t *r, ngx_str_t *uri,
+    ngx_str_t *args);
+static ngx_int_t ngx_http_llm_guard_request(ngx_http_llm_asked_t *asked,
+    ngx_str_t *uri, ngx_str_t *args);
+static ngx_http_request_body_t *ngx_http_llm_guard_body(
+    ngx_http_llm_asked_t *asked);
+static ngx_int_t ngx_http_llm_guard_headers(ngx_http_llm_asked_t *asked,
+    ngx_http_headers_in_t *in);
+static ngx_table_elt_t *ngx_http_llm_guard_header(ngx_http_headers_in_t *in,
+    const char *name, const char *lowcase, const char *value, size_t len);
+static ngx_http_variable_value_t *ngx_http_llm_guard_variables(
+    ngx_http_request_t *r);
+static void ngx_http_llm_guard_wait(ngx_http_llm_asked_t *asked);
+static ngx_int_t ngx_http_llm_guard_done(ngx_http_request_t *r, void *data,
+    ngx_int_t rc);
+static void ngx_http_llm_guard_write_handler(ngx_http_request_t *r);
+static void ngx_http_llm_guard_timer_handler(ngx_event_t *ev);
+static void ngx_http_llm_guard_cancel(ngx_http_request_t *sr);
+static void ngx_http_llm_guard_end(ngx_http_llm_asked_t *asked);
+static ngx_int_t ngx_http_llm_guard_verdict(ngx_http_llm_asked_t *asked);
+
+
+/* ---- the directive ---- */
+
+/* llm_guard URI [timeout=TIME] [open] | off */
+
+char *
+ngx_http_llm_guard(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    ngx_http_llm_loc_conf_t *llcf = conf;
+
+    char                              *rv;
+    ngx_str_t                         *value;
+    ngx_uint_t                         i;
+    ngx_http_llm_guard_t              *guard;
+    ngx_http_llm_main_conf_t          *mcf;
+    ngx_http_compile_complex_value_t   ccv;
+
+    if (llcf->guard != NGX_CONF_UNSET_PTR) {
+        return "is duplicate";
+    }
+
+    value = cf->args->elts;
+
+    if (ngx_strcmp(value[1].data, "off") == 0) {
+        llcf->guard = NULL;
+        return cf->args->nelts == 2 ? NGX_CONF_OK
+                                    : "has parameters beside \"off\"";
+    }
+
+    guard = ngx_pcalloc(cf->pool, sizeof(ngx_http_llm_guard_t));
+    if (guard == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
+    guard->timeout = NGX_HTTP_LLM_GUARD_TIMEOUT;
+
+    ngx_memzero(&ccv, sizeof(ngx_http_compile_complex_value_t));
+
+    ccv.cf = cf;
+    ccv.value = &value[1];
+    ccv.complex_value = &guard->uri;
+
+    if (ngx_http_compile_complex_value(&ccv) != NGX_OK) {
+        return NGX_CONF_ERROR;
+    }
+
+    if (guard->uri.lengths == NULL && value[1].data[0] != '/') {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "invalid URI \"%V\", it must begin with \"/\"",
+                           &value[1]);
+        return NGX_CONF_ERROR;
+    }
+
+    for (i = 2; i < cf->args->nelts; i++) {
+        rv = ngx_http_llm_guard_param(cf, guard, &value[i]);
+
+        if (rv != NGX_CONF_OK) {
+            return rv;
+        }
+    }
+
+    mcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_llm_module);
+
+    mcf->guards = 1;
+    llcf->guard = guard;
+
+    return NGX_CONF_OK;
+}
+
+
+static char *
+ngx_http_llm_guard_param(ngx_conf_t *cf, ngx_http_llm_guard_t *guard,
+    ngx_str_t *value)
+{
+    ngx_int_t  ms;
+    ngx_str_t  s;
+
+    if (ngx_strcmp(value->data, "open") == 0) {
+        guard->open = 1;
+        return NGX_CONF_OK;
+    }
+
+    if (ngx_strncmp(value->data, "timeout=", 8) != 0) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "unknown parameter \"%V\"",
+                           value);
+        return NGX_CONF_ERROR;
+    }
+
+    s.data = value->data + 8;
+    s.len = value->len - 8;
+
+    ms = ngx_parse_time(&s, 0);
+
+    if (ms == NGX_ERROR || ms == 0) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "invalid timeout \"%V\"",
+                           value);
+        return NGX_CONF_ERROR;
+    }
+
+    guard->timeout = ms;
+
+    return NGX_CONF_OK;
+}
+
+
+/*
+ * The guard's location has a client_max_body_size, which is compared with a
+ * request's length when its location is looked for.  The client's request was
+ * held against its own location's, so the subrequest gets its length later.
+ */
+
+ngx_int_t
+ngx_http_llm_add_guard(ngx_conf_t *cf)
+{
+    ngx_http_handler_pt        *h;
+    ngx_http_core_main_conf_t  *cmcf;
+
+    cmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_core_module);
+
+    h = ngx_array_push(&cmcf->phases[NGX_HTTP_PREACCESS_PHASE].handlers);
+    if (h == NULL) {
+        return NGX_ERROR;
+    }
+
+    *h = ngx_http_llm_length_handler;
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_llm_length_handler(ngx_http_request_t *r)
+{
+    ngx_http_llm_asked_t  *asked;
+
+    if (r->post_subrequest
+        && r->post_subrequest->handler == ngx_http_llm_guard_done)
+    {
+        asked = r->post_subrequest->data;
+        r->headers_in.content_length_n = asked->head.len
+                                         + asked->body->told.len;
+    }
+
+    return NGX_DECLINED;
+}
+
+
+/* ---- asking ---- */
+
+ngx_int_t
+ngx_http_llm_guard_init(ngx_http_llm_body_t *body)
+{
+    ngx_pool_cleanup_t  *cln;
+
+    if (body->ctx->conf->guard == NULL) {
+        return NGX_OK;
+    }
+
+    cln = ngx_pool_cleanup_add(body->ctx->request->pool, 0);
+    if (cln == NULL) {
+        return NGX_ERROR;
+    }
+
+    cln->handler = ngx_http_llm_guard_free;
+    cln->data = body;
+
+    llm_buf_init(&body->told, 0);
+    body->conf.guard = &body->told;
+
+    return NGX_OK;
+}
+
+
+static void
+ngx_http_llm_guard_free(void *data)
+{
+    ngx_http_llm_body_t *body = data;
+
+    llm_buf_free(&body->told);
+}
+
+
+ngx_int_t
+ngx_http_llm_ask(ngx_http_llm_body_t *body)
+{
+    ngx_str_t            uri;
+    ngx_http_llm_ctx_t  *ctx;
+
+    ctx = body->ctx;
+
+    if (ctx->asked) {
+        return ngx_http_llm_guard_verdict(ctx->asked);
+    }
+
+    if (ctx->conf->guard == NULL || body->told.len == 0) {
+        return NGX_OK;
+    }
+
+    if (ngx_http_complex_value(ctx->request, &ctx->conf->guard->uri, &uri)
+        != NGX_OK)
+    {
+        llm_fail(&body->err, "No memory is left for this request.");
+        return NGX_ERROR;
+    }
+
+    if (uri.len == 0) {
+        ngx_http_llm_guard_free(body);
+        return NGX_OK;
+    }
+
+    return ngx_http_llm_guard_begin(body, &uri);
+}
+
+
+static ngx_int_t
+ngx_http_llm_guard_begin(ngx_http_llm_body_t *body, ngx_str_t *value)
+{
+    ngx_str_t              uri, args;
+    ngx_http_llm_ctx_t    *ctx;
+    ngx_http_llm_asked_t  *asked;
+
+    ctx = body->ctx;
+
+    asked = ngx_pcalloc(ctx->request->pool, sizeof(ngx_http_llm_asked_t));
+    if (asked == NULL) {
+        goto nomem;
+    }
+
+    asked->body = body;
+    asked->uri = *value;
+
+    if (ngx_http_llm_guard_head(asked) != NGX_OK) {
+        goto nomem;
+    }
+
+    if (ngx_http_llm_hold(body, body->msg.len + body->told.len,
+                          "too many requests wait for the answer of a guard "
+                          "(llm_queue memory=)")
+        != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    uri = *value;
+
+    if (ngx_http_llm_guard_uri(ctx->request, &uri, &args) != NGX_OK) {
+        asked->failed = 1;
+        (void) ngx_http_llm_hold(body, 0, NULL);
+        ngx_http_llm_guard_free(body);
+        return ngx_http_llm_guard_verdict(asked);
+    }
+
+    if (ngx_http_llm_guard_request(asked, &uri, &args) != NGX_OK) {
+        goto nomem;
+    }
+
+    ctx->asked = asked;
+    ngx_http_llm_guard_wait(asked);
+
+    return NGX_DONE;
+
+nomem:
+
+    llm_fail(&body->err, "No memory is left for this request.");
+
+    return NGX_ERROR;
+}
+
+
+static ngx_int_t
+ngx_http_llm_guard_head(ngx_http_llm_asked_t *asked)
+{
+    u_char               *p;
+    llm_buf_t             head;
+    llm_str_t             id, tenant;
+    ngx_http_llm_ctx_t   *ctx;
+
+    ctx = asked->body->ctx;
+
+    id.len = ctx->request_id.len;
+    id.data = (char *) ctx->request_id.data;
+    tenant.len = ctx->tenant.len;
+    tenant.data = (char *) ctx->tenant.data;
+
+    p = NULL;
+    llm_buf_init(&head, 0);
+
+    if (llm_api_guard_head(ctx->api, &asked->body->conf, id, tenant, &head)
+        == LLM_OK)
+    {
+        p = ngx_pnalloc(ctx->request->pool, head.len);
+    }
+
+    if (p) {
+        ngx_memcpy(p, head.data, head.len);
+        asked->head.data = p;
+        asked->head.len = head.len;
+    }
+
+    llm_buf_free(&head);
+
+    return p ? NGX_OK : NGX_ERROR;
+}
+
+
+/* what a variable says may be anything */
+
+static ngx_int_t
+ngx_http_llm_guard_uri(ngx_http_request_t *r, ngx_str_t *uri, ngx_str_t *args)
+{
+    ngx_uint_t  flags;
+
+    flags = NGX_HTTP_LOG_UNSAFE;
+    ngx_str_null(args);
+
+    if (uri->data[0] != '/') {
+        ngx_log_error(NGX_LOG_ERR, r->connection->log, 0,
+                      "invalid URI \"%s\" of \"llm_guard\", it must begin "
+                      "with \"/\"", ngx_http_llm_clean(r, uri));
+        return NGX_ERROR;
+    }
+
+    return ngx_http_parse_unsafe_uri(r, uri, args, &flags);
+}
+
+
+/* all that may lack memory comes first: there is no way back behind
+   ngx_http_subrequest() */
+
+static ngx_int_t
+ngx_http_llm_guard_request(ngx_http_llm_asked_t *asked, ngx_str_t *uri,
+    ngx_str_t *args)
+{
+    ngx_http_request_t          *r, *sr;
+    ngx_http_headers_in_t        in;
+    ngx_http_request_body_t     *rb;
+    ngx_http_variable_value_t   *variables;
+    ngx_http_post_subrequest_t  *ps;
+
+    static ngx_str_t  post = ngx_string("POST");
+
+    r = asked->body->ctx->request;
+
+    ps = ngx_palloc(r->pool, sizeof(ngx_http_post_subrequest_t));
+    rb = ngx_http_llm_guard_body(asked);
+    variables = ngx_http_llm_guard_variables(r);
+
+    if (ps == NULL || rb == NULL || variables == NULL
+        || ngx_http_llm_guard_headers(asked, &in) != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    ps->handler = ngx_http_llm_guard_done;
+    ps->data = asked;
+
+    if (ngx_http_subrequest(r, uri, args, &sr, ps,
+                            NGX_HTTP_SUBREQUEST_BACKGROUND)
+        != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    sr->method = NGX_HTTP_POST;
+    sr->method_name = post;
+    sr->header_only = 1;
+    sr->headers_in = in;
+    sr->request_body = rb;
+    sr->variables = variables;
+
+    asked->subrequest = sr;
+
+    return NGX_OK;
+}
+
+
+static ngx_http_request_body_t *
+ngx_http_llm_guard_body(ngx_http_llm_asked_t *asked)
+{
+    ngx_buf_t                *b;
+    ngx_uint_t                i;
+    ngx_pool_t               *pool;
+    ngx_chain_t              *cl, **last;
+    ngx_http_request_body_t  *rb;
+
+    pool = asked->body->ctx->request->pool;
+
+    rb = ngx_pcalloc(pool, sizeof(ngx_http_request_body_t));
+    if (rb == NULL) {
+        return NULL;
+    }
+
+    last = &rb->bufs;
+
+    for (i = 0; i < 2; i++) {
+        b = ngx_calloc_buf(pool);
+        cl = ngx_alloc_chain_link(pool);
+
+        if (b == NULL || cl == NULL) {
+            return NULL;
+        }
+
+        b->start = i ? (u_char *) asked->body->told.data : asked->head.data;
+        b->end = b->start + (i ? asked->body->told.len : asked->head.len);
+        b->pos = b->start;
+        b->last = b->end;
+        b->memory = 1;
+
+        cl->buf = b;
+        cl->next = NULL;
+        *last = cl;
+        last = &cl->next;
+    }
+
+    return rb;
+}
+
+
+static ngx_int_t
+ngx_http_llm_guard_headers(ngx_http_llm_asked_t *asked,
+    ngx_http_headers_in_t *in)
+{
+    u_char              *p, *last;
+    ngx_http_request_t  *r;
+
+    static const char  json[] = "application/json";
+
+    r = asked->body->ctx->request;
+
+    ngx_memzero(in, sizeof(ngx_http_headers_in_t));
+
+    in->server = r->headers_in.server;
+    in->content_length_n = -1;          /* see ..._length_handler() */
+    in->keep_alive_n = -1;
+
+    p = ngx_pnalloc(r->pool, NGX_SIZE_T_LEN);
+
+    if (p == NULL
+        || ngx_list_init(&in->headers, r->pool, 2, sizeof(ngx_table_elt_t))
+           != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    last = ngx_sprintf(p, "%uz", asked->head.len + asked->body->told.len);
+
+    in->content_type = ngx_http_llm_guard_header(in, "Content-Type",
+                                                 "content-type", json,
+                                                 sizeof(json) - 1);
+    in->content_length = ngx_http_llm_guard_header(in, "Content-Length",
+                                                   "content-length",
+                                                   (char *) p, last - p);
+
+    return in->content_type && in->content_length ? NGX_OK : NGX_ERROR;
+}
+
+
+static ngx_table_elt_t *
+ngx_http_llm_guard_header(ngx_http_headers_in_t *in, const char *name,
+    const char *lowcase, const char *value, size_t len)
+{
+    ngx_table_elt_t  *h;
+
+    h = ngx_list_push(&in->headers);
+    if (h == NULL) {
+        return NULL;
+    }
+
+    ngx_memzero(h, sizeof(ngx_table_elt_t));
+
+    h->key.len = ngx_strlen(name);
+    h->key.data = (u_char *) name;
+    h->value.len = len;
+    h->value.data = (u_char *) value;
+    h->lowcase_key = (u_char *) lowcase;
+    h->hash = ngx_hash_key(h->lowcase_key, h->key.len);
+
+    return h;
+}
+
+
+/* with what is known already, as $request_id; but the body is another one */
+
+static ngx_http_variable_value_t *
+ngx_http_llm_guard_variables(ngx_http_request_t *r)
+{
+    u_char                     *name;
+    ngx_uint_t                  i, n;
+    ngx_http_variable_t        *v;
+    ngx_http_variable_value_t  *values;
+    ngx_http_core_main_conf_t  *cmcf;
+
+    cmcf = ngx_http_get_module_main_conf(r, ngx_http_core_module);
+
+    v = cmcf->variables.elts;
+    n = cmcf->variables.nelts;
+
+    values = ngx_palloc(r->pool, n * sizeof(ngx_http_variable_value_t));
+    if (values == NULL) {
+        return NULL;
+    }
+
+    ngx_memcpy(values, r->variables, n * sizeof(ngx_http_variable_value_t));
+
+    for (i = 0; i < n; i++) {
+        name = v[i].name.data;
+
+        if (ngx_strncmp(name, "content_", 8) == 0
+            || ngx_strncmp(name, "http_content_", 13) == 0
+            || ngx_strncmp(name, "request_body", 12) == 0)
+        {
+            values[i].valid = 0;
+            values[i].not_found = 0;
+        }
+    }
+
+    return values;
+}
+
+
+/* ---- waiting ---- */
+
+static void
+ngx_http_llm_guard_wait(ngx_http_llm_asked_t *asked)
+{
+    uint64_t             past, most;
+    ngx_msec_t           timeout;
+    ngx_connection_t    *c;
+    ngx_http_llm_ctx_t  *ctx;
+    ngx_http_request_t  *r;
+
+    ctx = asked->body->ctx;
+    r = ctx->request;
+    c = r->connection;
+
+    timeout = ctx->conf->guard->timeout;
+    most = ctx->conf->timeout;
+    past = (llm_now_us() - ctx->arrival_us) / 1000;
+
+    if (most && past + timeout > most) {
+        timeout = (past < most) ? most - past : 0;
+        asked->last = 1;
+    }
+
+    r->write_event_handler = ngx_http_llm_guard_write_handler;
+
+    if (ctx->conf->ignore_client_abort) {
+        r->read_event_handler = ngx_http_block_reading;
+
+    } else {
+        r->read_event_handler = ngx_http_test_reading;
+
+        if (c->read->ready) {
+            ngx_post_event(c->read, &ngx_posted_events);
+        }
+    }
+
+    c->log->action = "waiting for the answer of a guard";
+
+    ctx->timer.handler = ngx_http_llm_guard_timer_handler;
+    ctx->timer.data = asked;
+    ctx->timer.log = c->log;
+
+    ngx_add_timer(&ctx->timer, timeout);
+}
+
+
+/*
+ * The subrequest comes to an end, or to one of several: with a status of
+ * nginx's own it goes on to a page for that.  What would end the client's
+ * request with it is an error of the guard's alone.
+ */
+
+static ngx_int_t
+ngx_http_llm_guard_done(ngx_http_request_t *r, void *data, ngx_int_t rc)
+{
+    ngx_http_llm_asked_t *asked = data;
+
+    if (!asked->over && ngx_http_post_request(r->main, NULL) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    if (r->connection->error) {
+        return rc;
+    }
+
+    switch (rc) {
+
+    case NGX_ERROR:
+    case NGX_HTTP_REQUEST_TIME_OUT:
+    case NGX_HTTP_CLIENT_CLOSED_REQUEST:
+    case NGX_HTTP_CLOSE:
+        asked->failed = 1;
+        return NGX_OK;
+
+    default:
+        return rc;
+    }
+}
+
+
+/* limit_req delays a request by the timer of its connection, whose events
+   come here */
+
+static void
+ngx_http_llm_guard_write_handler(ngx_http_request_t *r)
+{
+    ngx_http_llm_ctx_t  *ctx;
+    ngx_http_request_t  *sr;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_llm_module);
+    sr = ctx->asked->subrequest;
+
+    if (sr->done) {
+        ngx_http_llm_guard_end(ctx->asked);
+
+    } else if (sr->upstream == NULL) {
+        sr->write_event_handler(sr);
+    }
+}
+
+
+static void
+ngx_http_llm_guard_timer_handler(ngx_event_t *ev)
+{
+    ngx_connection_t      *c;
+    ngx_http_request_t    *r;
+    ngx_http_llm_asked_t  *asked;
+
+    asked = ev->data;
+    r = asked->body->ctx->request;
+    c = r->connection;
+
+    ngx_http_set_log_request(c->log, r);
+
+    if (!asked->subrequest->done) {
+        asked->over = 1;
+        asked->failed = 1;
+        asked->timedout = 1;
+
+        ngx_http_llm_guard_cancel(asked->subrequest);
+    }
+
+    ngx_http_llm_guard_end(asked);
+    ngx_http_run_posted_requests(c);
+}
+
+
+/* an upstream is ended as nginx does it where a request gets another one */
+
+static void
+ngx_http_llm_guard_cancel(ngx_http_request_t *sr)
+{
+    ngx_event_t          *wev;
+    ngx_http_upstream_t  *u;
+
+    u = sr->upstream;
+    wev = sr->connection->write;
+
+    if (u && u->cleanup) {
+        sr->main->count++;
+        (*u->cleanup)(sr);
+
+    } else if (u == NULL && wev->delayed && wev->timer_set) {
+        wev->delayed = 0;
+        ngx_del_timer(wev);
+
+    } else {
+        return;
+    }
+
+    ngx_http_finalize_request(sr, NGX_OK);
+}
+
+
+static void
+ngx_http_llm_guard_end(ngx_http_llm_asked_t *asked)
+{
+    ngx_http_llm_ctx_t  *ctx;
+
+    ctx = asked->body->ctx;
+
+    if (ctx->timer.timer_set) {
+        ngx_del_timer(&ctx->timer);
+    }
+
+    if (asked->subrequest->done) {
+        asked->subrequest->request_body->bufs = NULL;
+        ngx_http_llm_guard_free(asked->body);
+    }
+
+    asked->over = 1;
+
+    (void) ngx_http_llm_hold(asked->body, 0, NULL);
+
+    ngx_http_llm_submit(asked->body);
+}
+
+
+/* ---- what it says ---- */
+
+static ngx_int_t
+ngx_http_llm_guard_verdict(ngx_http_llm_asked_t *asked)
+{
+    llm_err_t            *err;
+    ngx_log_t            *log;
+    ngx_uint_t            status;
+    ngx_http_llm_ctx_t   *ctx;
+
+    ctx = asked->body->ctx;
+    err = &asked->body->err;
+    log = ctx->request->connection->log;
+
+    status = asked->failed ? 0 : asked->subrequest->headers_out.status;
+
+    if (status >= 200 && status < 300) {
+        return NGX_OK;
+    }
+
+    if (status == NGX_HTTP_FORBIDDEN) {
+        llm_fail_with(err, 400, "content_policy_violation", NULL,
+                      "This request was refused because of what it says.");
+        return NGX_ERROR;
+    }
+
+    if (asked->timedout && asked->last) {
+        llm_fail_with(err, 504, "timeout", NULL,
+                      "The request took longer than the server allows.");
+        return NGX_ERROR;
+    }
+
+    ngx_log_error(NGX_LOG_ERR, log, asked->timedout ? NGX_ETIMEDOUT : 0,
+                  "llm_guard \"%s\": its answer is %ui, the request %s",
+                  ngx_http_llm_clean(ctx->request, &asked->uri), status,
+                  ctx->conf->guard->open ? "passes" : "does not pass");
+
+    if (ctx->conf->guard->open) {
+        return NGX_OK;
+    }
+
+    llm_fail_with(err, 503, "guard_unavailable", NULL,
+                  "It cannot be said now whether this request may be "
+                  "answered.");
+
+    return NGX_ERROR;
+}
