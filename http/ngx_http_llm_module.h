@@ -25,7 +25,7 @@
  *   ngx_http_llm_identity.c    model, tenant, priority of a request
  *   ngx_http_llm_idempotency.c requests that are sent again
  *   ngx_http_llm_store.c       their answers in shared memory
- *   ngx_http_llm_guard.c       llm_guard, who is asked first
+ *   ngx_http_llm_guard.h       llm_guard, who is asked first, likewise
  *   ngx_http_llm_event.c       the engine's events, errors, the pace
  *   ngx_http_llm_stream.c      answers on their way, disconnects, timers
  *   ngx_http_llm_output.c      bytes on their way to a client
@@ -757,11 +757,12 @@ void ngx_http_llm_idem_add(ngx_http_llm_ctx_t *ctx, const char *data,
 void ngx_http_llm_idem_end(ngx_http_llm_ctx_t *ctx, ngx_uint_t complete);
 void ngx_http_llm_idem_finish(ngx_http_llm_ctx_t *ctx);
 
+/* ngx_http_llm_guard_ask.c: adds a phase handler, where a guard is used */
+ngx_int_t ngx_http_llm_add_guard(ngx_conf_t *cf);
+
 /* ngx_http_llm_guard.c */
 
 char *ngx_http_llm_guard(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
-/* adds a phase handler, where a guard is used */
-ngx_int_t ngx_http_llm_add_guard(ngx_conf_t *cf);
 /* before the body is parsed */
 ngx_int_t ngx_http_llm_guard_init(ngx_http_llm_body_t *body);
 /* NGX_OK: the request passes; NGX_DONE: its guard is asked, and submits it
