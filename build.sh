@@ -533,10 +533,10 @@ run_tests() {
     export LLM_ROOT=$ROOT
     export PATH=$PATH:/usr/sbin
 
-    # the HTTP tests, which often wait, one after another, all others beside
-    # them, the longest first
+    # the HTTP tests one after another, all others beside them, the longest
+    # first
 
-    prove -It/lib --timer -j3 --rules 'seq=t/http/**' --rules 'par=**' "${tests[@]}"
+    prove -It/lib --timer -j2 --rules 'seq=t/http/**' --rules 'par=**' "${tests[@]}"
 }
 
 

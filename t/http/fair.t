@@ -22,7 +22,9 @@ my $t = LLM::Test->new(
 END
         location /v1 { llm_api; llm_tenant $http_x_tenant weight=$http_x_weight;
                        access_log logs/cost.log cost; }
-        location /first { llm_api; llm_tenant first; access_log off; }
+        # nobody reads its answer, and it is not to be parked for that
+        location /first { llm_api; llm_tenant first; access_log off;
+                          llm_stream_buffer 64m; }
         location = /health { llm_health; access_log off; }
         location = /metrics { llm_metrics; access_log off; }
 END2
