@@ -299,13 +299,11 @@ ngx_http_llm_guard_wait(ngx_http_llm_asked_t *asked)
 {
     uint64_t             past, most;
     ngx_msec_t           timeout;
-    ngx_connection_t    *c;
     ngx_http_llm_ctx_t  *ctx;
     ngx_http_request_t  *r;
 
     ctx = asked->body->ctx;
     r = ctx->request;
-    c = r->connection;
 
     timeout = ctx->conf->guard->timeout;
     most = ctx->conf->timeout;
@@ -318,23 +316,8 @@ ngx_http_llm_guard_wait(ngx_http_llm_asked_t *asked)
 
     r->write_event_handler = ngx_http_llm_guard_write_handler;
 
-    if (ctx->conf->ignore_client_abort) {
-        r->read_event_handler = ngx_http_block_reading;
-
-    } else {
-        r->read_event_handler = ngx_http_test_reading;
-
-        if (c->read->ready) {
-            ngx_post_event(c->read, &ngx_posted_events);
-        }
-    }
-
-    c->log->action = "waiting for the answer of a guard";
-
-    ctx->timer.handler = ngx_http_llm_guard_timer_handler;
-    ctx->timer.data = asked;
-    ctx->timer.log = c->log;
-
+    ngx_http_llm_watch(ctx, "waiting for the answer of a guard",
+                       ngx_http_llm_guard_timer_handler, asked);
     ngx_add_timer(&ctx->timer, timeout);
 }
 

@@ -388,13 +388,11 @@ ngx_http_llm_idem_replay(ngx_http_llm_body_t *body)
 static ngx_int_t
 ngx_http_llm_idem_wait(ngx_http_llm_body_t *body)
 {
-    ngx_connection_t    *c;
     ngx_http_llm_ctx_t  *ctx;
     ngx_http_request_t  *r;
 
     ctx = body->ctx;
     r = ctx->request;
-    c = r->connection;
 
     if (ngx_http_llm_hold(body, body->msg.len + body->told.len,
                           ngx_http_llm_idem_full)
@@ -405,23 +403,8 @@ ngx_http_llm_idem_wait(ngx_http_llm_body_t *body)
 
     r->write_event_handler = ngx_http_request_empty_handler;
 
-    if (ctx->conf->ignore_client_abort) {
-        r->read_event_handler = ngx_http_block_reading;
-
-    } else {
-        r->read_event_handler = ngx_http_test_reading;
-
-        if (c->read->ready) {
-            ngx_post_event(c->read, &ngx_posted_events);
-        }
-    }
-
-    c->log->action = "waiting for the answer of the same request";
-
-    ctx->timer.handler = ngx_http_llm_idem_timer;
-    ctx->timer.data = body;
-    ctx->timer.log = c->log;
-
+    ngx_http_llm_watch(ctx, "waiting for the answer of the same request",
+                       ngx_http_llm_idem_timer, body);
     ngx_http_llm_idem_set_timer(ctx);
 
     return NGX_DONE;

@@ -802,6 +802,10 @@ void ngx_http_llm_pool_cleanup(void *data);
 
 /* ngx_http_llm_stream.c */
 
+/* a request waits: for its client to leave, and for its timer, which the
+   caller sets */
+void ngx_http_llm_watch(ngx_http_llm_ctx_t *ctx, char *action,
+    ngx_event_handler_pt handler, void *data);
 /* the request is submitted: wait for events, watch the client */
 void ngx_http_llm_wait(ngx_http_llm_ctx_t *ctx);
 /* sends the output that events have left in each dirty request */

@@ -34,15 +34,14 @@ static void ngx_http_llm_set_timer(ngx_http_llm_ctx_t *ctx);
 
 
 void
-ngx_http_llm_wait(ngx_http_llm_ctx_t *ctx)
+ngx_http_llm_watch(ngx_http_llm_ctx_t *ctx, char *action,
+    ngx_event_handler_pt handler, void *data)
 {
     ngx_connection_t    *c;
     ngx_http_request_t  *r;
 
     r = ctx->request;
     c = r->connection;
-
-    r->write_event_handler = ngx_http_llm_write_handler;
 
     if (ctx->conf->ignore_client_abort) {
         r->read_event_handler = ngx_http_block_reading;
@@ -57,11 +56,22 @@ ngx_http_llm_wait(ngx_http_llm_ctx_t *ctx)
         }
     }
 
-    c->log->action = "generating an answer";
+    c->log->action = action;
 
-    ctx->timer.handler = ngx_http_llm_timer_handler;
-    ctx->timer.data = ctx;
+    ctx->timer.handler = handler;
+    ctx->timer.data = data;
     ctx->timer.log = c->log;
+}
+
+
+void
+ngx_http_llm_wait(ngx_http_llm_ctx_t *ctx)
+{
+    ctx->request->write_event_handler = ngx_http_llm_write_handler;
+
+    ngx_http_llm_watch(ctx, "generating an answer",
+                       ngx_http_llm_timer_handler, ctx);
+
     ctx->last_output = ngx_current_msec;
 
     ngx_http_llm_set_timer(ctx);
