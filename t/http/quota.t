@@ -300,6 +300,40 @@ like($t->log('error.log'),
 $t->stop;
 
 
+# ---- a zone without room ----
+
+# each account has something to remember for an hour
+
+server('llm_token_zone $http_x_tenant zone=z:1m requests=1/h;',
+       'llm_token_limit zone=z;');
+
+sub token { $t->post('/v1/tokenize', { prompt => 'a' },
+                     headers => { 'X-Tenant' => sprintf 'key-%06d', $_[0] }) }
+
+my $accounts = 0;
+
+$accounts++ while $accounts < 10000
+                  && ($res = token($accounts))->{status} == 200;
+
+is($res->{status}, 503, "no room behind $accounts accounts: 503");
+is($res->{json}{error}{code}, 'quota_unavailable', 'with its code');
+like($t->log('error.log'),
+     qr/\[error\].*llm_token_limit: no more memory in zone "z"/, 'it is logged');
+
+# what README says
+
+my $readme = do { local (@ARGV, $/) = "$LLM::Test::ROOT/README.md"; <> };
+my ($said) = $readme =~ /about ([\d,]+) accounts in 1m/;
+
+$said =~ tr/,//d;
+cmp_ok(abs($accounts - $said), '<', $said / 10, "README says $said");
+
+is_refused(token(1), 'rate_limit_exceeded', 'who has an account keeps it');
+is(ask('')->{status}, 200, 'who needs none is served');
+
+$t->stop(allow => qr/no more memory/);
+
+
 # ---- a reserve that is smaller than the answer; who leaves ----
 
 server("$ZONE; log_format figures '\$http_x_tenant \$llm_completion_tokens"
