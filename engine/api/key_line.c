@@ -5,6 +5,8 @@
 #include "engine/api/json.h"
 #include "engine/api/key_line.h"
 
+#include <strings.h>
+
 #define LLM_KEY_VALUES  4096            /* of one line */
 
 
@@ -321,11 +323,39 @@ llm_key_is_plain(llm_str_t s)
 }
 
 
+/* is there a member of this name, in any case, among those that were read? */
+
+static int
+llm_key_has(const llm_key_reader_t *rd, llm_str_t name)
+{
+    size_t       at;
+    const char  *p;
+
+    for (at = 0; at < rd->text.len; at += strlen(p) + 1) {
+        p = rd->text.data + at;
+
+        if (strlen(p) == name.len && strncasecmp(p, name.data, name.len) == 0) {
+            return 1;
+        }
+
+        at += strlen(p) + 1;            /* its value */
+        p = rd->text.data + at;
+    }
+
+    return 0;
+}
+
+
 static int
 llm_key_add_member(llm_key_reader_t *rd, llm_str_t name, const llm_flat_t *v,
     llm_err_t *err)
 {
     llm_str_t  s;
+
+    if (llm_key_has(rd, name)) {
+        return llm_fail(err, "\"%.*s\" is there twice; names are the same in "
+                        "any case", (int) llm_min(name.len, 64), name.data);
+    }
 
     if (!llm_key_is_plain(name)
         || (v->type == LLM_FLAT_STRING && !llm_key_is_plain(llm_flat_str(v))))
@@ -351,6 +381,32 @@ llm_key_add_member(llm_key_reader_t *rd, llm_str_t name, const llm_flat_t *v,
 }
 
 
+/* a restriction in another case would be none */
+
+static int
+llm_key_check_case(llm_str_t name, llm_err_t *err)
+{
+    size_t  i, len;
+
+    static const char *const  names[] = {
+        "id", "sha256", "tenant", "models", "scopes", "not_before", "expires"
+    };
+
+    for (i = 0; i < llm_nelems(names); i++) {
+        len = strlen(names[i]);
+
+        if (len == name.len && strncasecmp(names[i], name.data, len) == 0
+            && memcmp(names[i], name.data, len) != 0)
+        {
+            return llm_fail(err, "\"%.*s\" has to be written as \"%s\"",
+                            (int) len, name.data, names[i]);
+        }
+    }
+
+    return LLM_OK;
+}
+
+
 /* all members but the digest are in the text, too */
 
 static int
@@ -359,7 +415,11 @@ llm_key_set(llm_key_reader_t *rd, llm_key_t *k, llm_str_t name,
 {
     int  rc;
 
-    rc = LLM_OK;
+    rc = llm_key_check_case(name, err);
+
+    if (rc != LLM_OK) {
+        return rc;
+    }
 
     if (llm_str_is(name, "sha256")) {
         return llm_key_set_digest(k, v, err);
