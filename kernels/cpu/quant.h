@@ -21,11 +21,13 @@ static const struct {
 };
 
 static const struct {
+    uint32_t             blocks;
     uint32_t             size;
     int                  halves;
     int                  has_min;
 } quant_scale_facts[LLM_SCALE_N] = {
-#define LLM_SCALE(NAME, blocks, bytes, halves, min)  { bytes, halves, min },
+#define LLM_SCALE(NAME, blocks, bytes, halves, min)                          \
+    { blocks, bytes, halves, min },
 #include "kernels/cpu/packs.def"
 };
 
@@ -77,6 +79,16 @@ simd_inline uint32_t
 quant_scale_size(uint32_t pack)
 {
     return quant_scale_facts[quant_packs[pack].scale].size;
+}
+
+
+/* the same for one block, on average */
+
+simd_inline uint32_t
+quant_scale_step(uint32_t pack)
+{
+    return quant_scale_size(pack)
+           / quant_scale_facts[quant_packs[pack].scale].blocks;
 }
 
 

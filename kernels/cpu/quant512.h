@@ -13,6 +13,9 @@
 #define QUANT_FEW      8
 #define QUANT_FEW_FINE 4
 
+/* bytes until a row's products need them, far enough to come from memory */
+#define QUANT_SOON     1024
+
 
 simd_inline void
 quant_store_bytes(int8_t *q, __m512i a, __m512i b)
@@ -228,21 +231,29 @@ quant_block(const llm_cpu_stage_t *x, uint32_t pack, const __m512i w[8],
 
 
 /*
- * Products of few rows wait for memory.  The hardware's own prefetching
- * keeps some 3/4 of what one core can have in flight; asking for the same
- * place of the next panels does the rest.  What lies behind a weight is most
- * likely the next one: see memory.c.
+ * Products of few rows wait for memory.  The hardware's own prefetching keeps
+ * some 3/4 of what one core can have in flight, and begins anew in each page.
+ * So a block asks for the same block of the next panels, which begins their
+ * streams, and for what comes soon of its own codes and scales.  What lies
+ * behind a weight is most likely the next one: see memory.c.
  */
 
 simd_inline void
-quant_ahead(const uint8_t *p, size_t size)
+quant_ahead(uint32_t pack, const uint8_t *codes, const uint8_t *scales,
+    uint32_t b, size_t next)
 {
     size_t  i;
 
+    codes += b * quant_code_size(pack);
+    scales += b * quant_scale_step(pack);
+
     simd_unroll
-    for (i = 0; i < size; i += 64) {
-        __builtin_prefetch(p + i, 0, 2);
+    for (i = 0; i < quant_code_size(pack); i += 64) {
+        __builtin_prefetch(codes + next + i);
+        __builtin_prefetch(codes + QUANT_SOON + i);
     }
+
+    __builtin_prefetch(scales + QUANT_SOON);
 }
 
 
@@ -293,9 +304,8 @@ quant_few_tile(const llm_cpu_gemm_t *g, uint32_t pack, uint32_t panel,
     for (b = 0; b < x->n_blocks; b++) {
         simd_unroll
         for (p = 0; p < np; p++) {
-            quant_ahead(codes[p] + b * quant_code_size(pack)
-                        + (size_t) np * g->w->panel_size,
-                        quant_code_size(pack));
+            quant_ahead(pack, codes[p], scales[p], b,
+                        (size_t) np * g->w->panel_size);
             quant_codes(pack, codes[p] + b * quant_code_size(pack), book, w);
             quant_scales(pack, scales[p], b, d, min);
 
