@@ -64,29 +64,30 @@ llm_launch_as(K k, dim3 grid, dim3 block, size_t shared, cudaStream_t s,
 #ifdef LLM_EMU
 
 extern "C" {
-float llm_f16_to_f32(uint16_t h);
 uint16_t llm_f32_to_f16(float f);
 uint16_t llm_f32_to_bf16(float f);
 }
 
-/* the emulator spends most of its time here, so finite numbers are converted
-   inline */
+/* the emulator spends much of its time here: without branches a loop of them
+   becomes vectors */
 
 static inline float
 llm_h2f(uint16_t h)
 {
     float     f;
-    uint32_t  u;
-
-    if ((h & 0x7c00) == 0x7c00) {
-        return llm_f16_to_f32(h);
-    }
+    uint32_t  u, special;
 
     u = (uint32_t) (h & 0x7fff) << 13;
+    special = u >= 0x7c00u << 13 ? 0x7f800000 : 0;
+
     memcpy(&f, &u, 4);
     f *= 0x1p112f;                      /* exact, denormals too */
+    memcpy(&u, &f, 4);
 
-    return h & 0x8000 ? -f : f;
+    u |= special | (uint32_t) (h & 0x8000) << 16;
+    memcpy(&f, &u, 4);
+
+    return f;
 }
 
 
@@ -284,57 +285,81 @@ llm_cp_async_wait(void)
  * d[0], d[1] are D[g][2t, 2t+1], d[2], d[3] D[g+8][..].
  */
 
-/* the same as floats: element j of register i is a[2 i + j] */
+/* element j of register i is a[2 i + j]; d is read and written */
 
-struct llm_mma_floats {
-    float  a[8];
-    float  b[4];
+struct llm_mma_lane {
+    uint16_t  a[8];
+    uint16_t  b[4];
+    float     d[4];
 };
+
+
+/* D of all lanes; the products of a row are added in the order of K */
+
+template<float (*cvt)(uint16_t)> static void
+llm_mma_16_warp(uint8_t (*slots)[EMU_MEET_BYTES])
+{
+    int            i, k, row, col;
+    float          a[16][16], b[16][8], d[16][8];
+    uint16_t       bits[16][24];        /* a row of A, then one of B */
+    llm_mma_lane  *lane;
+
+    for (i = 0; i < 32; i++) {
+        lane = (llm_mma_lane *) (void *) slots[i];
+        row = i / 4;
+        col = i % 4 * 2;
+
+        for (k = 0; k < 8; k++) {
+            bits[row + k / 2 % 2 * 8][col + k / 4 * 8 + k % 2] = lane->a[k];
+        }
+
+        for (k = 0; k < 4; k++) {
+            bits[col + k / 2 * 8 + k % 2][16 + row] = lane->b[k];
+            d[row + k / 2 * 8][col + k % 2] = lane->d[k];
+        }
+    }
+
+    for (row = 0; row < 16; row++) {
+        for (k = 0; k < 16; k++) {
+            a[row][k] = cvt(bits[row][k]);
+        }
+
+        for (k = 0; k < 8; k++) {
+            b[row][k] = cvt(bits[row][16 + k]);
+        }
+    }
+
+    for (row = 0; row < 16; row++) {
+        for (k = 0; k < 16; k++) {
+            for (col = 0; col < 8; col++) {
+                d[row][col] += a[row][k] * b[k][col];
+            }
+        }
+    }
+
+    for (i = 0; i < 32; i++) {
+        lane = (llm_mma_lane *) (void *) slots[i];
+
+        for (k = 0; k < 4; k++) {
+            lane->d[k] = d[i / 4 + k / 2 * 8][i % 4 * 2 + k % 2];
+        }
+    }
+}
 
 
 template<float (*cvt)(uint16_t)> static inline void
 llm_mma_16_host(float d[4], const uint32_t a[4], const uint32_t b[2])
 {
-    int                    i, k, row;
-    float                  sum;
-    unsigned               g, t, p;
-    llm_mma_floats         mine;
-    const llm_mma_floats  *fa[4], *fb[2][4];
+    llm_mma_lane  mine;
 
-    for (i = 0; i < 8; i++) {
-        mine.a[i] = cvt((uint16_t) (a[i / 2] >> 16 * (i & 1)));
-    }
+    memcpy(mine.a, a, sizeof(mine.a));
+    memcpy(mine.b, b, sizeof(mine.b));
+    memcpy(mine.d, d, sizeof(mine.d));
 
-    for (i = 0; i < 4; i++) {
-        mine.b[i] = cvt((uint16_t) (b[i / 2] >> 16 * (i & 1)));
-    }
+    emu::meet(LLM_FULL_WARP, &mine, sizeof(mine), llm_mma_16_warp<cvt>);
 
-    emu::meet(LLM_FULL_WARP, &mine, sizeof(mine));
-
-    g = emu::cur->lane / 4;
-    t = emu::cur->lane % 4;
-
-    /* which lanes have row g of A (and g + 8), and which columns 2t and 2t + 1
-       of B */
-
-    for (p = 0; p < 4; p++) {
-        fa[p] = (const llm_mma_floats *) emu::at(g * 4 + p);
-        fb[0][p] = (const llm_mma_floats *) emu::at(2 * t * 4 + p);
-        fb[1][p] = (const llm_mma_floats *) emu::at((2 * t + 1) * 4 + p);
-    }
-
-    for (i = 0; i < 4; i++) {
-        row = i / 2;
-        sum = d[i];
-
-        for (k = 0; k < 16; k++) {
-            p = (unsigned) k % 8 / 2;
-            sum += fa[p]->a[2 * (row + 2 * (k / 8)) + (k & 1)]
-                   * fb[i & 1][p]->b[2 * (k / 8) + (k & 1)];
-        }
-
-        d[i] = sum;
-    }
+    memcpy(&mine, emu::at(emu::cur->lane), sizeof(mine));
+    memcpy(d, mine.d, sizeof(mine.d));
 }
 
 #endif

@@ -19,9 +19,9 @@
 #include <ucontext.h>
 #endif
 
-#define EMU_STACK       (128 * 1024)
+/* an odd number of lines more: their ends are in different sets of a cache */
+#define EMU_STACK       (128 * 1024 + 11 * 64)
 #define EMU_MAX_THREADS 1024
-#define EMU_MEET_BYTES  64
 
 namespace emu {
 
@@ -52,7 +52,7 @@ struct Fiber {
 struct Warp {
     unsigned  arrived[2];
     unsigned  mask[2];
-    uint8_t   slot[2][32][EMU_MEET_BYTES];
+    alignas(16) uint8_t  slot[2][32][EMU_MEET_BYTES];
 };
 
 Thread  *cur;
@@ -142,7 +142,7 @@ draw(unsigned n)
     rng ^= rng >> 7;
     rng ^= rng << 17;
 
-    return (unsigned) (rng % n);
+    return (unsigned) ((rng >> 32) * n >> 32);
 }
 
 
@@ -299,7 +299,8 @@ sync_block()
 
 
 void
-meet(unsigned mask, const void *mine, size_t size)
+meet(unsigned mask, const void *mine, size_t size,
+    void (*last)(uint8_t (*slots)[EMU_MEET_BYTES]))
 {
     unsigned   i, first, p;
     Warp      *w;
@@ -333,6 +334,10 @@ meet(unsigned mask, const void *mine, size_t size)
         running->state = AT_MEETING;
         fiber_yield();
         return;
+    }
+
+    if (last) {
+        last(w->slot[p]);
     }
 
     w->arrived[p] = 0;

@@ -107,11 +107,16 @@ extern Block    blk;
 
 void sync_block();
 
+#define EMU_MEET_BYTES  64
+
 /*
- * All lanes of mask meet; each brings `size` bytes (at most 64) and gets
- * what the lanes brought: at(lane) until its next meeting.
+ * All lanes of mask meet; each brings `size` bytes (at most EMU_MEET_BYTES)
+ * and gets what the lanes brought: at(lane) until its next meeting.  `last`,
+ * if there is one, is called once before they part, with what all brought,
+ * and may change it.
  */
-void meet(unsigned mask, const void *mine, size_t size);
+void meet(unsigned mask, const void *mine, size_t size,
+    void (*last)(uint8_t (*slots)[EMU_MEET_BYTES]) = nullptr);
 const void *at(unsigned lane);
 
 /* a copy that happens at the wait; see cp_async in device.h */
