@@ -17,14 +17,7 @@ static ngx_int_t ngx_http_llm_postconfiguration(ngx_conf_t *cf);
 static void *ngx_http_llm_create_loc_conf(ngx_conf_t *cf);
 static char *ngx_http_llm_merge_loc_conf(ngx_conf_t *cf, void *parent,
     void *child);
-static char *ngx_http_llm_check_size(ngx_conf_t *cf, void *post, void *data);
 static char *ngx_llm_init_conf(ngx_cycle_t *cycle, void *conf);
-
-
-typedef struct {
-    ngx_conf_post_handler_pt     post_handler;
-    size_t                       min;
-} ngx_http_llm_size_min_t;
 
 
 static ngx_http_llm_size_min_t  ngx_http_llm_shared_memory_min = {
@@ -33,6 +26,10 @@ static ngx_http_llm_size_min_t  ngx_http_llm_shared_memory_min = {
 
 static ngx_http_llm_size_min_t  ngx_http_llm_stream_buffer_min = {
     ngx_http_llm_check_size, 4096
+};
+
+static ngx_conf_post_t  ngx_http_llm_time_bound = {
+    ngx_http_llm_check_time
 };
 
 
@@ -99,14 +96,14 @@ static ngx_command_t  ngx_http_llm_commands[] = {
       ngx_conf_set_msec_slot,
       NGX_HTTP_LOC_CONF_OFFSET,
       offsetof(ngx_http_llm_loc_conf_t, timeout),
-      NULL },
+      &ngx_http_llm_time_bound },
 
     { ngx_string("llm_heartbeat"),
       NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
       ngx_conf_set_msec_slot,
       NGX_HTTP_LOC_CONF_OFFSET,
       offsetof(ngx_http_llm_loc_conf_t, heartbeat),
-      NULL },
+      &ngx_http_llm_time_bound },
 
     { ngx_string("llm_stream_buffer"),
       NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
@@ -180,7 +177,7 @@ static ngx_command_t  ngx_http_llm_commands[] = {
 
     { ngx_string("llm_priority"),
       NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
-      ngx_http_set_complex_value_slot,
+      ngx_http_llm_priority,
       NGX_HTTP_LOC_CONF_OFFSET,
       offsetof(ngx_http_llm_loc_conf_t, priority),
       NULL },
@@ -460,22 +457,6 @@ ngx_http_llm_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
         conf->allowed = prev->allowed;
         conf->fallback = prev->fallback;
         conf->prefix = prev->prefix;
-    }
-
-    return NGX_CONF_OK;
-}
-
-
-static char *
-ngx_http_llm_check_size(ngx_conf_t *cf, void *post, void *data)
-{
-    size_t                   *size = data;
-    ngx_http_llm_size_min_t  *bound = post;
-
-    if (*size < bound->min) {
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "value must be at least %uzk", bound->min / 1024);
-        return NGX_CONF_ERROR;
     }
 
     return NGX_CONF_OK;

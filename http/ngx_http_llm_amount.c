@@ -43,8 +43,10 @@ ngx_http_llm_set_amount(ngx_conf_t *cf, ngx_http_llm_amount_t *a,
 
     if (rc != LLM_OK) {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "invalid %s \"%V\": a number from 0 to %d%s",
-                           plain ? "amount" : "rate", s, LLM_QUOTA_MOST,
+                           "invalid %s \"%V\" of \"%V\": a number from 0 to "
+                           "%d%s", plain ? "amount" : "rate",
+                           ngx_http_llm_whole(cf, s), cf->args->elts,
+                           LLM_QUOTA_MOST,
                            plain ? "" : " with /s, /m or /h");
         return NGX_CONF_ERROR;
     }
@@ -105,7 +107,9 @@ ngx_http_llm_set_most(ngx_conf_t *cf, ngx_http_llm_amount_t *a, ngx_str_t *s)
         && (a->rate.n == 0 || a->rate.n > NGX_HTTP_LLM_MOST_TOKENS))
     {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "value must be between 1 and %d",
+                           "invalid amount \"%V\" of \"llm_max_tokens\", it "
+                           "must be between 1 and %d",
+                           ngx_http_llm_whole(cf, s),
                            NGX_HTTP_LLM_MOST_TOKENS);
         return NGX_CONF_ERROR;
     }
@@ -127,15 +131,16 @@ ngx_http_llm_max_tokens(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         return "is duplicate";
     }
 
+    rv = ngx_http_llm_once(cf, 1);
+    if (rv != NGX_CONF_OK) {
+        return rv;
+    }
+
     value = cf->args->elts;
 
     for (i = 1; i < cf->args->nelts; i++) {
 
         if (ngx_strncmp(value[i].data, "prompt=", 7) == 0) {
-            if (llcf->max_prompt.set) {
-                return "has two \"prompt=\"";
-            }
-
             s.data = value[i].data + 7;
             s.len = value[i].len - 7;
             rv = ngx_http_llm_set_most(cf, &llcf->max_prompt, &s);

@@ -54,7 +54,6 @@ ngx_http_llm_capture(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
     ngx_http_llm_loc_conf_t *llcf = conf;
 
-    ssize_t     size;
     ngx_str_t  *value;
 
     if (llcf->capture != NGX_CONF_UNSET_SIZE) {
@@ -68,17 +67,7 @@ ngx_http_llm_capture(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         return NGX_CONF_OK;
     }
 
-    size = ngx_parse_size(&value[1]);
-
-    if (size <= 0) {
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "invalid size \"%V\", it "
-                           "must be at least 1, or \"off\"", &value[1]);
-        return NGX_CONF_ERROR;
-    }
-
-    llcf->capture = size;
-
-    return NGX_CONF_OK;
+    return ngx_http_llm_param_size(cf, &value[1], 0, 1, &llcf->capture);
 }
 
 

@@ -39,11 +39,18 @@ ngx_http_llm_queue(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 
     value = cf->args->elts;
 
+    rv = ngx_http_llm_once(cf, 2);
+    if (rv != NGX_CONF_OK) {
+        return rv;
+    }
+
     mcf->queue = ngx_atoi(value[1].data, value[1].len);
 
     if (mcf->queue == NGX_ERROR || mcf->queue > (1 << 20)) {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "invalid number of requests \"%V\"", &value[1]);
+                           "invalid number of requests \"%V\" of "
+                           "\"llm_queue\", it must be between 0 and %d",
+                           &value[1], 1 << 20);
         return NGX_CONF_ERROR;
     }
 
@@ -63,42 +70,13 @@ static char *
 ngx_http_llm_queue_param(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf,
     ngx_str_t *value)
 {
-    ssize_t    size;
-    ngx_str_t  s;
-
     if (ngx_strncmp(value->data, "timeout=", 8) == 0) {
-        s.data = value->data + 8;
-        s.len = value->len - 8;
-
-        mcf->queue_timeout = ngx_parse_time(&s, 0);
-
-        if (mcf->queue_timeout == (ngx_msec_t) NGX_ERROR
-            || mcf->queue_timeout == 0)
-        {
-            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                               "invalid timeout \"%V\"", value);
-            return NGX_CONF_ERROR;
-        }
-
-        return NGX_CONF_OK;
+        return ngx_http_llm_param_time(cf, value, 8, &mcf->queue_timeout);
     }
 
     if (ngx_strncmp(value->data, "memory=", 7) == 0) {
-        s.data = value->data + 7;
-        s.len = value->len - 7;
-
-        size = ngx_parse_size(&s);
-
-        if (size < 1024 * 1024) {
-            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                               "invalid size \"%V\", it must be at least 1m",
-                               value);
-            return NGX_CONF_ERROR;
-        }
-
-        mcf->queue_memory = (size_t) size;
-
-        return NGX_CONF_OK;
+        return ngx_http_llm_param_size(cf, value, 7, 1024 * 1024,
+                                       &mcf->queue_memory);
     }
 
     ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "unknown parameter \"%V\"",
@@ -115,6 +93,7 @@ ngx_http_llm_tenant(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
     ngx_http_llm_loc_conf_t *llcf = conf;
 
+    ngx_int_t                          weight;
     ngx_str_t                         *value, s;
     ngx_uint_t                         i;
     ngx_http_complex_value_t         **cv;
@@ -158,6 +137,49 @@ ngx_http_llm_tenant(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         }
     }
 
+    if (llcf->weight == NULL || llcf->weight->lengths) {
+        return NGX_CONF_OK;
+    }
+
+    weight = ngx_atofp(s.data, s.len, 3);
+
+    if (weight < 1 || weight > NGX_HTTP_LLM_MOST_WEIGHT) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "invalid value \"%V\" of \"llm_tenant\", it must "
+                           "be between 0.001 and 1000", &value[2]);
+        return NGX_CONF_ERROR;
+    }
+
+    return NGX_CONF_OK;
+}
+
+
+/* llm_priority VALUE */
+
+char *
+ngx_http_llm_priority(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    ngx_http_llm_loc_conf_t *llcf = conf;
+
+    char       *rv;
+    ngx_int_t   n;
+    ngx_str_t  *value;
+
+    rv = ngx_http_set_complex_value_slot(cf, cmd, conf);
+
+    if (rv != NGX_CONF_OK || llcf->priority->lengths) {
+        return rv;
+    }
+
+    value = cf->args->elts;
+
+    if (ngx_http_llm_read_priority(&value[1], &n) != NGX_OK) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "invalid value \"%V\" of \"llm_priority\", it "
+                           "must be between -100 and 100", &value[1]);
+        return NGX_CONF_ERROR;
+    }
+
     return NGX_CONF_OK;
 }
 
@@ -179,6 +201,11 @@ ngx_http_llm_api(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         return rv;
     }
 
+    rv = ngx_http_llm_once(cf, 1);
+    if (rv != NGX_CONF_OK) {
+        return rv;
+    }
+
     name = ngx_palloc(cf->pool, cf->args->nelts * sizeof(ngx_str_t));
     if (name == NULL) {
         return NGX_CONF_ERROR;
@@ -193,10 +220,6 @@ ngx_http_llm_api(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         if (ngx_strncmp(value[i].data, "fallback=", 9) != 0) {
             name[llcf->nnames++] = value[i];
             continue;
-        }
-
-        if (llcf->fallback_name.len) {
-            return "has two \"fallback=\" parameters";
         }
 
         llcf->fallback_name.data = value[i].data + 9;

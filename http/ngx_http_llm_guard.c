@@ -63,6 +63,11 @@ ngx_http_llm_guard(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         return NGX_CONF_ERROR;
     }
 
+    rv = ngx_http_llm_once(cf, 2);
+    if (rv != NGX_CONF_OK) {
+        return rv;
+    }
+
     guard->timeout = NGX_HTTP_LLM_GUARD_TIMEOUT;
 
     ngx_memzero(&ccv, sizeof(ngx_http_compile_complex_value_t));
@@ -77,8 +82,8 @@ ngx_http_llm_guard(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 
     if (guard->uri.lengths == NULL && value[1].data[0] != '/') {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "invalid URI \"%V\", it must begin with \"/\"",
-                           &value[1]);
+                           "invalid URI \"%V\" of \"llm_guard\", it must "
+                           "begin with \"/\"", &value[1]);
         return NGX_CONF_ERROR;
     }
 
@@ -103,9 +108,6 @@ static char *
 ngx_http_llm_guard_param(ngx_conf_t *cf, ngx_http_llm_guard_t *guard,
     ngx_str_t *value)
 {
-    ngx_int_t  ms;
-    ngx_str_t  s;
-
     if (ngx_strcmp(value->data, "open") == 0) {
         guard->open = 1;
         return NGX_CONF_OK;
@@ -117,20 +119,7 @@ ngx_http_llm_guard_param(ngx_conf_t *cf, ngx_http_llm_guard_t *guard,
         return NGX_CONF_ERROR;
     }
 
-    s.data = value->data + 8;
-    s.len = value->len - 8;
-
-    ms = ngx_parse_time(&s, 0);
-
-    if (ms == NGX_ERROR || ms == 0) {
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "invalid timeout \"%V\"",
-                           value);
-        return NGX_CONF_ERROR;
-    }
-
-    guard->timeout = ms;
-
-    return NGX_CONF_OK;
+    return ngx_http_llm_param_time(cf, value, 8, &guard->timeout);
 }
 
 

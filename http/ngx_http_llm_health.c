@@ -6,8 +6,6 @@
 #include "http/ngx_http_llm_module.h"
 
 
-static char *ngx_http_llm_health_probe(ngx_conf_t *cf,
-    ngx_http_llm_loc_conf_t *llcf, ngx_str_t *value);
 static ngx_int_t ngx_http_llm_health_body(ngx_http_request_t *r,
     llm_buf_t *body, int *ready);
 static ngx_uint_t ngx_http_llm_draining(ngx_http_llm_main_conf_t *mcf);
@@ -25,6 +23,11 @@ ngx_http_llm_health(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     ngx_uint_t   i, ready;
 
     rv = ngx_http_llm_use(cf, llcf, ngx_http_llm_health_handler);
+    if (rv != NGX_CONF_OK) {
+        return rv;
+    }
+
+    rv = ngx_http_llm_once(cf, 1);
     if (rv != NGX_CONF_OK) {
         return rv;
     }
@@ -60,7 +63,7 @@ ngx_http_llm_health(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
             continue;
         }
 
-        rv = ngx_http_llm_health_probe(cf, llcf, &value[i]);
+        rv = ngx_http_llm_param_time(cf, &value[i], 6, &llcf->probe);
         if (rv != NGX_CONF_OK) {
             return rv;
         }
@@ -68,30 +71,6 @@ ngx_http_llm_health(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 
     if (ready) {
         llcf->health = llcf->nnames ? LLM_HEALTH_ALL : LLM_HEALTH_ANY;
-    }
-
-    return NGX_CONF_OK;
-}
-
-
-static char *
-ngx_http_llm_health_probe(ngx_conf_t *cf, ngx_http_llm_loc_conf_t *llcf,
-    ngx_str_t *value)
-{
-    ngx_str_t  s;
-
-    if (llcf->probe) {
-        return "has two \"probe=\" parameters";
-    }
-
-    s.data = value->data + 6;
-    s.len = value->len - 6;
-
-    llcf->probe = ngx_parse_time(&s, 0);
-
-    if (llcf->probe == (ngx_msec_t) NGX_ERROR || llcf->probe == 0) {
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "invalid time \"%V\"", value);
-        return NGX_CONF_ERROR;
     }
 
     return NGX_CONF_OK;

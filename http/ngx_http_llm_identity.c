@@ -125,7 +125,7 @@ ngx_http_llm_set_tenant(ngx_http_llm_ctx_t *ctx, llm_request_t *msg)
 
     weight = ngx_atofp(value.data, value.len, 3);
 
-    if (weight < 1 || weight > 1000 * 1000) {
+    if (weight < 1 || weight > NGX_HTTP_LLM_MOST_WEIGHT) {
         ngx_log_error(NGX_LOG_WARN, r->connection->log, 0,
                       "invalid weight \"%s\" of tenant \"%s\", using 1",
                       ngx_http_llm_clean(r, &value),
@@ -195,15 +195,42 @@ ngx_http_llm_tenant_hash(ngx_http_llm_ctx_t *ctx)
 }
 
 
+/* empty: 0 */
+
+ngx_int_t
+ngx_http_llm_read_priority(ngx_str_t *value, ngx_int_t *priority)
+{
+    u_char     *p;
+    ngx_int_t   n, sign;
+
+    p = value->data;
+    sign = 1;
+
+    if (value->len && *p == '-') {
+        sign = -1;
+        p++;
+    }
+
+    n = value->len ? ngx_atoi(p, value->data + value->len - p) : 0;
+
+    if (n == NGX_ERROR || n > 100) {
+        return NGX_ERROR;
+    }
+
+    *priority = sign * n;
+
+    return NGX_OK;
+}
+
+
 /* a request may ask for a lower priority than llm_priority's (0 without the
    directive), not for a higher one */
 
 static ngx_int_t
 ngx_http_llm_set_priority(ngx_http_llm_ctx_t *ctx, llm_request_t *msg)
 {
-    u_char     *p;
-    ngx_int_t   n, sign;
-    ngx_str_t   value;
+    ngx_int_t  n;
+    ngx_str_t  value;
 
     ngx_str_null(&value);
 
@@ -214,24 +241,12 @@ ngx_http_llm_set_priority(ngx_http_llm_ctx_t *ctx, llm_request_t *msg)
         return NGX_ERROR;
     }
 
-    p = value.data;
-    sign = 1;
-
-    if (value.len && *p == '-') {
-        sign = -1;
-        p++;
-    }
-
-    n = value.len ? ngx_atoi(p, value.data + value.len - p) : 0;
-
-    if (n == NGX_ERROR || n > 100) {
+    if (ngx_http_llm_read_priority(&value, &n) != NGX_OK) {
         ngx_log_error(NGX_LOG_WARN, ctx->request->connection->log, 0,
                       "invalid priority \"%s\", using 0",
                       ngx_http_llm_clean(ctx->request, &value));
         n = 0;
     }
-
-    n *= sign;
 
     if (msg->flags & LLM_REQ_PRIORITY) {
         n = ngx_min(n, msg->priority);

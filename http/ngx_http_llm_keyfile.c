@@ -22,8 +22,6 @@
 #define NGX_HTTP_LLM_KEYS_POLL  10
 
 
-static char *ngx_http_llm_keys_check(ngx_conf_t *cf, ngx_str_t *value,
-    ngx_msec_t *check);
 static ngx_http_llm_keyfile_t *ngx_http_llm_keyfile(ngx_conf_t *cf,
     ngx_http_llm_main_conf_t *mcf, ngx_str_t *path);
 static ngx_int_t ngx_http_llm_read_keyfile(ngx_conf_t *cf,
@@ -60,15 +58,24 @@ ngx_http_llm_api_keys(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     path = value[1];
     check = 1000;
 
+    if (ngx_strcmp(path.data, "off") == 0) {
+        llcf->keyfile = NULL;
+        return cf->args->nelts == 2 ? NGX_CONF_OK
+                                    : "has parameters beside \"off\"";
+    }
+
     if (cf->args->nelts == 3) {
-        rv = ngx_http_llm_keys_check(cf, &value[2], &check);
+
+        if (ngx_strncmp(value[2].data, "check=", 6) != 0) {
+            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                               "unknown parameter \"%V\"", &value[2]);
+            return NGX_CONF_ERROR;
+        }
+
+        rv = ngx_http_llm_param_time(cf, &value[2], 6, &check);
         if (rv != NGX_CONF_OK) {
             return rv;
         }
-
-    } else if (ngx_strcmp(path.data, "off") == 0) {
-        llcf->keyfile = NULL;
-        return NGX_CONF_OK;
     }
 
     if (path.len == 0) {
@@ -89,34 +96,6 @@ ngx_http_llm_api_keys(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     /* a file is one table, whoever names it */
 
     llcf->keyfile->check = ngx_min(llcf->keyfile->check, check);
-
-    return NGX_CONF_OK;
-}
-
-
-static char *
-ngx_http_llm_keys_check(ngx_conf_t *cf, ngx_str_t *value, ngx_msec_t *check)
-{
-    ngx_int_t  ms;
-    ngx_str_t  s;
-
-    if (ngx_strncmp(value->data, "check=", 6) != 0) {
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "unknown parameter \"%V\"",
-                           value);
-        return NGX_CONF_ERROR;
-    }
-
-    s.data = value->data + 6;
-    s.len = value->len - 6;
-
-    ms = ngx_parse_time(&s, 0);
-
-    if (ms == NGX_ERROR || ms == 0) {
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "invalid time \"%V\"", value);
-        return NGX_CONF_ERROR;
-    }
-
-    *check = (ngx_msec_t) ms;
 
     return NGX_CONF_OK;
 }

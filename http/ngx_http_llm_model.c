@@ -107,7 +107,7 @@ static ngx_http_llm_param_t  ngx_http_llm_params[] = {
     { ngx_string("template="), ngx_http_llm_model_template, 0, 0, 0 },
 
     { ngx_string("idle="), ngx_http_llm_model_time,
-      at(engine.idle_s), 1, 1 << 30 },
+      at(engine.idle_s), 1, NGX_HTTP_LLM_MOST_S },
 
     { ngx_string("warmup="), ngx_http_llm_model_warmup, 0, 0, 0 },
 

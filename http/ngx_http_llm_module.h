@@ -7,6 +7,7 @@
  *   ngx_http_llm_models.c      the models by name, their files checked
  *   ngx_http_llm_sunset.c      models that are to go
  *   ngx_http_llm_warmup.c      what a model runs before it is ready
+ *   ngx_http_llm_param.c       what all directives ask of parameters
  *   ngx_http_llm_conf.c        llm_api, llm_queue and others, their checks
  *   ngx_http_llm_zone.c        the shared zone, eventfds
  *   ngx_http_llm_process.c     engine and client, worker start and end
@@ -68,6 +69,26 @@
 /* the most of an answer that is kept, because it is not streamed or because
    its stream ends with all of it, in units of llm_stream_buffer */
 #define NGX_HTTP_LLM_MAX_ANSWER  64
+
+
+/* the longest of times in the configuration: 365 days */
+#define NGX_HTTP_LLM_MOST_S   (365 * 24 * 60 * 60)
+#define NGX_HTTP_LLM_MOST_MS  ((ngx_int_t) NGX_HTTP_LLM_MOST_S * 1000)
+
+
+/* the most of sizes: a terabyte */
+#define NGX_HTTP_LLM_MOST_SIZE  ((size_t) 1 << 40)
+
+/* the most of a tenant's weight, in thousandths */
+#define NGX_HTTP_LLM_MOST_WEIGHT  (1000 * 1000)
+
+
+/* a size of the configuration that has a least value */
+
+typedef struct {
+    ngx_conf_post_handler_pt     post_handler;
+    size_t                       min;
+} ngx_http_llm_size_min_t;
 
 
 /* a number of the configuration, or variables that become one */
@@ -526,12 +547,28 @@ char *ngx_http_llm_check_sunset(ngx_conf_t *cf,
 /* Deprecation, Sunset and Link, if the request's model has them */
 ngx_int_t ngx_http_llm_sunset_headers(ngx_http_request_t *r);
 
+/* ngx_http_llm_param.c */
+
+/* an error if a parameter, from the one of this number on, is there twice */
+char *ngx_http_llm_once(ngx_conf_t *cf, ngx_uint_t first);
+/* for messages: the parameter that s is the end of */
+ngx_str_t *ngx_http_llm_whole(ngx_conf_t *cf, ngx_str_t *s);
+/* what stands behind the parameter's name, which has so many bytes */
+char *ngx_http_llm_param_time(ngx_conf_t *cf, ngx_str_t *value, size_t name,
+    ngx_msec_t *ms);
+char *ngx_http_llm_param_size(ngx_conf_t *cf, ngx_str_t *value, size_t name,
+    size_t min, size_t *size);
+/* post handlers; of check_size() with a ngx_http_llm_size_min_t */
+char *ngx_http_llm_check_size(ngx_conf_t *cf, void *post, void *data);
+char *ngx_http_llm_check_time(ngx_conf_t *cf, void *post, void *data);
+
 /* ngx_http_llm_conf.c */
 
 char *ngx_http_llm_api(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 char *ngx_http_llm_queue(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 char *ngx_http_llm_metrics(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 char *ngx_http_llm_tenant(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
+char *ngx_http_llm_priority(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 /* registers a location that needs models */
 char *ngx_http_llm_use(ngx_conf_t *cf, ngx_http_llm_loc_conf_t *llcf,
     ngx_http_handler_pt handler);
@@ -721,6 +758,8 @@ ngx_int_t ngx_http_llm_find_tenant(ngx_http_llm_ctx_t *ctx);
 /* model, tenant and priority of a request that was parsed; NGX_ERROR: no
    memory, see body->err */
 ngx_int_t ngx_http_llm_identify(ngx_http_llm_body_t *body);
+/* NGX_ERROR: it is none; empty it is 0 */
+ngx_int_t ngx_http_llm_read_priority(ngx_str_t *value, ngx_int_t *priority);
 /* of a tenant that has a name */
 uint64_t ngx_http_llm_hash_tenant(ngx_str_t *tenant);
 void ngx_http_llm_set_deadlines(ngx_http_llm_ctx_t *ctx, llm_request_t *msg);

@@ -17,12 +17,21 @@ static char *ngx_http_llm_quota_param(ngx_conf_t *cf, ngx_http_llm_quota_t *q,
     ngx_str_t *value);
 static char *ngx_http_llm_quota_zone(ngx_conf_t *cf, ngx_http_llm_quota_t *q,
     ngx_str_t *value, ngx_str_t *s);
+static char *ngx_http_llm_quota_state(ngx_conf_t *cf, ngx_http_llm_quota_t *q,
+    ngx_str_t *value, ngx_str_t *s);
 static char *ngx_http_llm_quota_count(ngx_conf_t *cf, ngx_http_llm_quota_t *q,
     ngx_str_t *s);
 static char *ngx_http_llm_limit_param(ngx_conf_t *cf, ngx_http_llm_limit_t *l,
     ngx_str_t *value);
 static ngx_uint_t ngx_http_llm_is_param(ngx_str_t *value, const char *name,
     ngx_str_t *s);
+
+
+/* zones of the module itself */
+
+static const char *const  ngx_http_llm_own_zones[] = {
+    "llm", "llm_engines", "llm_idempotency"
+};
 
 
 #define NGX_HTTP_LLM_PARAM_ERROR(cf, what, value)                             \
@@ -50,6 +59,15 @@ ngx_http_llm_token_zone(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     q = ngx_pcalloc(cf->pool, sizeof(ngx_http_llm_quota_t));
     if (q == NULL) {
         return NGX_CONF_ERROR;
+    }
+
+    if (value[1].len == 0) {
+        return "has an empty key";
+    }
+
+    rv = ngx_http_llm_once(cf, 2);
+    if (rv != NGX_CONF_OK) {
+        return rv;
     }
 
     ngx_memzero(&ccv, sizeof(ngx_http_compile_complex_value_t));
@@ -139,30 +157,24 @@ ngx_http_llm_quota_param(ngx_conf_t *cf, ngx_http_llm_quota_t *q,
     }
 
     if (ngx_http_llm_is_param(value, "state=", &s)) {
-        if (s.len == 0) {
-            NGX_HTTP_LLM_PARAM_ERROR(cf, "no file in", value);
-        }
-
-        q->state = s;
-
-        return ngx_conf_full_name(cf->cycle, &q->state, 0) == NGX_OK
-               ? NGX_CONF_OK : NGX_CONF_ERROR;
+        return ngx_http_llm_quota_state(cf, q, value, &s);
     }
 
     NGX_HTTP_LLM_PARAM_ERROR(cf, "unknown parameter", value);
 }
 
 
-/* NAME:SIZE; the tag differs from that of the module's own zones, so that one
-   of their names is refused */
+/* NAME:SIZE; the module's own zones come later, and nobody would know why they
+   cannot be made */
 
 static char *
 ngx_http_llm_quota_zone(ngx_conf_t *cf, ngx_http_llm_quota_t *q,
     ngx_str_t *value, ngx_str_t *s)
 {
-    u_char     *colon;
-    ssize_t     size;
-    ngx_str_t   name, number;
+    u_char      *colon;
+    ssize_t      size;
+    ngx_str_t    name, number;
+    ngx_uint_t   i;
 
     colon = ngx_strlchr(s->data, s->data + s->len, ':');
 
@@ -177,7 +189,7 @@ ngx_http_llm_quota_zone(ngx_conf_t *cf, ngx_http_llm_quota_t *q,
 
     size = ngx_parse_size(&number);
 
-    if (size == NGX_ERROR) {
+    if (size == NGX_ERROR || size > (ssize_t) NGX_HTTP_LLM_MOST_SIZE) {
         NGX_HTTP_LLM_PARAM_ERROR(cf, "invalid size in", value);
     }
 
@@ -188,6 +200,15 @@ ngx_http_llm_quota_zone(ngx_conf_t *cf, ngx_http_llm_quota_t *q,
         return NGX_CONF_ERROR;
     }
 
+    for (i = 0; i < llm_nelems(ngx_http_llm_own_zones); i++) {
+        if (ngx_strlen(ngx_http_llm_own_zones[i]) == name.len
+            && ngx_memcmp(ngx_http_llm_own_zones[i], name.data, name.len) == 0)
+        {
+            NGX_HTTP_LLM_PARAM_ERROR(cf, "the module has a zone of its own "
+                                     "with the name", &name);
+        }
+    }
+
     q->shm_zone = ngx_shared_memory_add(cf, &name, size, &ngx_llm_module);
 
     if (q->shm_zone == NULL) {
@@ -196,6 +217,63 @@ ngx_http_llm_quota_zone(ngx_conf_t *cf, ngx_http_llm_quota_t *q,
 
     if (q->shm_zone->data) {
         NGX_HTTP_LLM_PARAM_ERROR(cf, "there is already a zone", &name);
+    }
+
+    return NGX_CONF_OK;
+}
+
+
+/* worker 0 will write it: it may not be there yet, but its folder must */
+
+static char *
+ngx_http_llm_quota_state(ngx_conf_t *cf, ngx_http_llm_quota_t *q,
+    ngx_str_t *value, ngx_str_t *s)
+{
+    u_char                    *name, first;
+    ngx_int_t                  rc;
+    ngx_uint_t                 i;
+    ngx_file_info_t            fi;
+    ngx_http_llm_quota_t     **other;
+    ngx_http_llm_main_conf_t  *mcf;
+
+    if (s->len == 0) {
+        NGX_HTTP_LLM_PARAM_ERROR(cf, "no file in", value);
+    }
+
+    q->state = *s;
+
+    if (ngx_conf_full_name(cf->cycle, &q->state, 1) != NGX_OK) {
+        return NGX_CONF_ERROR;
+    }
+
+    if (ngx_file_info(q->state.data, &fi) != NGX_FILE_ERROR
+        && !ngx_is_file(&fi))
+    {
+        NGX_HTTP_LLM_PARAM_ERROR(cf, "not a regular file:", value);
+    }
+
+    name = (u_char *) strrchr((char *) q->state.data, '/') + 1;
+    first = *name;
+
+    *name = '\0';
+    rc = ngx_file_info(q->state.data, &fi);
+    *name = first;
+
+    if (rc == NGX_FILE_ERROR || !ngx_is_dir(&fi)) {
+        NGX_HTTP_LLM_PARAM_ERROR(cf, "there is no folder for", value);
+    }
+
+    mcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_llm_module);
+    other = mcf->quotas.elts;
+
+    for (i = 0; i < mcf->quotas.nelts; i++) {
+        if (other[i]->state.len == q->state.len
+            && ngx_memcmp(other[i]->state.data, q->state.data, q->state.len)
+               == 0)
+        {
+            NGX_HTTP_LLM_PARAM_ERROR(cf, "another zone has the same file:",
+                                     value);
+        }
     }
 
     return NGX_CONF_OK;
@@ -264,6 +342,11 @@ ngx_http_llm_token_limit(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     l->reserve = UINT64_MAX;
     l->file = cf->conf_file->file.name;
     l->line = cf->conf_file->line;
+
+    rv = ngx_http_llm_once(cf, 1);
+    if (rv != NGX_CONF_OK) {
+        return rv;
+    }
 
     value = cf->args->elts;
 
@@ -375,6 +458,14 @@ ngx_http_llm_find_quotas(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf,
             ngx_log_error(NGX_LOG_EMERG, cf->log, 0,
                           "there is no \"llm_token_zone\" of the name \"%V\" "
                           "in %V:%ui", &l[i].zone, &l[i].file, l[i].line);
+            return NGX_CONF_ERROR;
+        }
+
+        if (l[i].burst.set && !l[i].quota->rate.set) {
+            ngx_log_error(NGX_LOG_EMERG, cf->log, 0,
+                          "\"burst=\" of zone \"%V\", whose "
+                          "\"llm_token_zone\" has no \"rate=\", in %V:%ui",
+                          &l[i].zone, &l[i].file, l[i].line);
             return NGX_CONF_ERROR;
         }
 

@@ -52,7 +52,7 @@ ngx_http_llm_idempotency(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
     ngx_http_llm_main_conf_t *mcf = conf;
 
-    ssize_t     size;
+    char       *rv;
     ngx_int_t   valid;
     ngx_str_t  *value, s;
 
@@ -62,28 +62,21 @@ ngx_http_llm_idempotency(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 
     value = cf->args->elts;
 
-    if (ngx_strcmp(value[1].data, "off") == 0 && cf->args->nelts == 2) {
+    if (ngx_strcmp(value[1].data, "off") == 0) {
         mcf->idem_size = 0;
-        return NGX_CONF_OK;
+        return cf->args->nelts == 2 ? NGX_CONF_OK
+                                    : "has parameters beside \"off\"";
     }
 
-    size = ngx_parse_size(&value[1]);
+    rv = ngx_http_llm_param_size(cf, &value[1], 0, 16 * ngx_pagesize,
+                                 &mcf->idem_size);
 
-    if (size < (ssize_t) (16 * ngx_pagesize)) {
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "invalid size \"%V\": it must be at least %uzk",
-                           &value[1], 16 * ngx_pagesize / 1024);
-        return NGX_CONF_ERROR;
-    }
-
-    mcf->idem_size = size;
-
-    if (cf->args->nelts == 2) {
-        return NGX_CONF_OK;
+    if (rv != NGX_CONF_OK || cf->args->nelts == 2) {
+        return rv;
     }
 
     if (ngx_strncmp(value[2].data, "valid=", 6) != 0) {
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "invalid parameter \"%V\"",
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "unknown parameter \"%V\"",
                            &value[2]);
         return NGX_CONF_ERROR;
     }
@@ -92,8 +85,10 @@ ngx_http_llm_idempotency(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     s.len = value[2].len - 6;
     valid = ngx_parse_time(&s, 1);
 
-    if (valid == NGX_ERROR || valid == 0) {
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "invalid time \"%V\"", &s);
+    if (valid < 1 || valid > NGX_HTTP_LLM_MOST_S) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "invalid time \"%V\" of \"llm_idempotency\", it "
+                           "must be between 1s and 365d", &value[2]);
         return NGX_CONF_ERROR;
     }
 

@@ -122,7 +122,7 @@ check('fallback to an unknown model', $model,
       'location / { llm_api fallback=b; }', qr/"llm_api" names "b"/);
 check('two fallbacks', $model,
       'location / { llm_api fallback=demo fallback=demo; }',
-      qr/two "fallback=" parameters/);
+      qr/duplicate parameter "fallback=demo"/);
 check('llm_api twice', $model, 'location / { llm_api; llm_api; }',
       qr/"llm_api" directive is duplicate/);
 check('another handler', $model,
@@ -149,15 +149,35 @@ check('queue of words', "$model llm_queue many;", '',
 check('queue parameter', "$model llm_queue 4 wait=1s;", '',
       qr/unknown parameter "wait=1s"/);
 check('queue memory', "$model llm_queue 4 memory=9k;", '',
-      qr/invalid size "memory=9k", it must be at least 1m/);
+      qr/invalid size "memory=9k" of "llm_queue", it must be between 1024k and/);
 check('queue timeout', "$model llm_queue 4 timeout=0;", '',
-      qr/invalid timeout/);
+      qr/invalid time "timeout=0" of "llm_queue"/);
 check('small shared memory', "$model llm_shared_memory 4k;", '',
-      qr/value must be at least 256k/);
+      qr/invalid size "4k" of "llm_shared_memory", it must be between 256k and/);
 check('max_tokens 0', "$model llm_max_tokens 0;", '',
-      qr/value must be between 1 and/);
+      qr/it must be between 1 and/);
 check('tenant parameter', "$model llm_tenant \$uri share=2;", '',
       qr/unknown parameter "share=2"/);
+check('queue parameter twice', "$model llm_queue 4 timeout=1s timeout=2s;", '',
+      qr/duplicate parameter "timeout=2s" of "llm_queue"/);
+check('a model twice', $model, 'location / { llm_api demo demo; }',
+      qr/duplicate parameter "demo" of "llm_api"/);
+check('a time of ages', "$model llm_timeout 9223372036854775807ms;", '',
+      qr/invalid time "9223372036854775807ms" of "llm_timeout", it must be at most 365d/);
+check('the same as a parameter', "$model llm_queue 4 timeout=366d;", '',
+      qr/invalid time "timeout=366d" of "llm_queue", it must be between 1ms and 365d/);
+check('a size beyond machines', "$model llm_stream_buffer 1048577m;", '',
+      qr/invalid size "1048577m" of "llm_stream_buffer", it must be between 4k and 1048576m/);
+check('a priority that is none', "$model llm_priority high;", '',
+      qr/invalid value "high" of "llm_priority", it must be between -100 and 100/);
+check('a priority beyond the last', "$model llm_priority 101;", '',
+      qr/invalid value "101" of "llm_priority"/);
+check('priorities', "$model llm_priority -100;",
+      'llm_priority 100; location / { llm_priority $arg_p; }', undef);
+check('a weight that is none', "$model llm_tenant \$uri weight=0;", '',
+      qr/invalid value "weight=0" of "llm_tenant", it must be between 0\.001 and 1000/);
+check('weights', "$model llm_tenant a weight=0.5;",
+      'location / { llm_tenant a weight=$arg_w; }', undef);
 check('metrics of a kind', $model, 'location / { llm_metrics xml; }',
       qr/unknown format "xml"/);
 check('metrics without model', '', 'location / { llm_metrics; }',

@@ -168,10 +168,10 @@ sub is_error {
 
 # ---- nginx -t ----
 
-for (['guard', 'invalid URI "guard", it must begin with "/"'],
+for (['guard', 'invalid URI "guard" of "llm_guard", it must begin with "/"'],
      ['/guard shut', 'unknown parameter "shut"'],
-     ['/guard timeout=0', 'invalid timeout "timeout=0"'],
-     ['/guard timeout=soon', 'invalid timeout "timeout=soon"'],
+     ['/guard timeout=0', 'invalid time "timeout=0" of "llm_guard", it must be between 1ms and 365d'],
+     ['/guard timeout=soon', 'invalid time "timeout=soon" of "llm_guard", it must be between 1ms and 365d'],
      ['off open', '"llm_guard" directive has parameters beside "off"'],
      ['/a; llm_guard /b', '"llm_guard" directive is duplicate'],
      ['off; llm_guard /b', '"llm_guard" directive is duplicate'],

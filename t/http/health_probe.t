@@ -210,7 +210,7 @@ SKIP: {
 for (   [ 'llm_health probe=;', 'invalid time "probe="' ],
         [ 'llm_health probe=0;', 'invalid time "probe=0"' ],
         [ 'llm_health ready probe=x;', 'invalid time "probe=x"' ],
-        [ 'llm_health probe=1s demo probe=2s;', 'two "probe=" parameters' ],
+        [ 'llm_health probe=1s demo probe=2s;', 'duplicate parameter "probe=2s"' ],
         [ 'llm_health live probe=1s;', 'with "live" has no other' ])
 {
     my ($conf, $why) = @$_;

@@ -425,7 +425,7 @@ for my $bad ('llm_idempotency 1k;', 'llm_idempotency x;',
     my ($status, $out) = LLM::Test->new(http => $bad)->check;
 
     isnt($status, 0, "refused: $bad");
-    like($out, qr/invalid|duplicate/, 'and says why');
+    like($out, qr/invalid|duplicate|unknown|beside/, 'and says why');
 }
 
 done_testing();

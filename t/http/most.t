@@ -83,13 +83,13 @@ $t->stop;
 # ---- what nginx -t says ----
 
 for (
-    [ 'llm_max_tokens 0;', qr/value must be between 1 and/ ],
-    [ 'llm_max_tokens 16777217;', qr/value must be between 1 and/ ],
+    [ 'llm_max_tokens 0;', qr/invalid amount "0" of "llm_max_tokens", it must be between 1 and/ ],
+    [ 'llm_max_tokens 16777217;', qr/it must be between 1 and/ ],
     [ 'llm_max_tokens x;', qr/invalid amount "x"/ ],
-    [ 'llm_max_tokens 5 prompt=0;', qr/value must be between 1 and/ ],
-    [ 'llm_max_tokens 5 prompt=;', qr/invalid amount ""/ ],
+    [ 'llm_max_tokens 5 prompt=0;', qr/it must be between 1 and/ ],
+    [ 'llm_max_tokens 5 prompt=;', qr/invalid amount "prompt="/ ],
     [ 'llm_max_tokens 5 6;', qr/unknown parameter "6"/ ],
-    [ 'llm_max_tokens prompt=5 prompt=6;', qr/has two "prompt="/ ],
+    [ 'llm_max_tokens prompt=5 prompt=6;', qr/duplicate parameter "prompt=6"/ ],
     [ 'llm_max_tokens 5; llm_max_tokens 6;', qr/is duplicate/ ],
     [ 'llm_max_tokens $nope;', qr/unknown "nope" variable/ ],
 ) {

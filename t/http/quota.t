@@ -465,7 +465,10 @@ $t->stop;
 
 $t = LLM::Test->new(http => 'llm_token_zone $http_x_tenant zone=z:1m day=1000'
     . ' state=%%DIR%%/none/usage.json;',
-    location => 'llm_token_limit zone=z;')->start;
+    location => 'llm_token_limit zone=z;');
+mkdir $t->dir . '/none' or die "none: $!";
+$t->start;
+rmdir $t->dir . '/none' or die "none: $!";
 
 is(ask('ann')->{status}, 200, 'a file that cannot be written');
 ok($t->wait_log(qr/usage cannot be written to "[^"]*none.*No such file/),
@@ -473,6 +476,22 @@ ok($t->wait_log(qr/usage cannot be written to "[^"]*none.*No such file/),
 
 is($t->get('/v1/models')->{status}, 200, 'and nothing else suffers');
 $t->stop;
+
+
+# the file is beside nginx.conf, as others are
+
+{
+    my $t = LLM::Test->new(http => 'llm_token_zone $arg_k zone=z:1m day=1000'
+                           . ' state=usage/z.json;');
+    my $dir = $t->dir;
+
+    mkdir "$dir/$_" or die "$_: $!" for qw(conf conf/usage);
+    rename "$dir/nginx.conf", "$dir/conf/nginx.conf" or die "rename: $!";
+
+    my $out = `nginx -p $dir/ -c conf/nginx.conf -e stderr -t 2>&1`;
+
+    is($?, 0, 'a relative file') or diag($out);
+}
 
 
 # ---- what nginx -t says ----
@@ -485,14 +504,14 @@ for (
     [ 'llm_token_zone $arg_k zone=z:1x rate=1/m;', qr/invalid size in "zone=z:1x"/ ],
     [ 'llm_token_zone $arg_k zone=z:4k rate=1/m;', qr/too small/ ],
     [ 'llm_token_zone $arg_k zone=llm:1m rate=1/m;',
-      qr/"llm" is already declared for a different use|"llm"/ ],
-    [ 'llm_token_zone $arg_k zone=z:1m rate=1/d;', qr{invalid rate "1/d"} ],
-    [ 'llm_token_zone $arg_k zone=z:1m rate=;', qr/invalid rate ""/ ],
-    [ 'llm_token_zone $arg_k zone=z:1m rate=-1/m;', qr{invalid rate "-1/m"} ],
+      qr/the module has a zone of its own with the name "llm"/ ],
+    [ 'llm_token_zone $arg_k zone=z:1m rate=1/d;', qr{invalid rate "rate=1/d" of "llm_token_zone"} ],
+    [ 'llm_token_zone $arg_k zone=z:1m rate=;', qr/invalid rate "rate="/ ],
+    [ 'llm_token_zone $arg_k zone=z:1m rate=-1/m;', qr{invalid rate "rate=-1/m"} ],
     [ 'llm_token_zone $arg_k zone=z:1m rate=1000000001/m;', qr/invalid rate/ ],
-    [ 'llm_token_zone $arg_k zone=z:1m rate=1 day=1/m;', qr{invalid amount "1/m"} ],
-    [ 'llm_token_zone $arg_k zone=z:1m rate=1 streams=x;', qr/invalid amount "x"/ ],
-    [ 'llm_token_zone $arg_k zone=z:1m rate=1 requests=x;', qr/invalid rate "x"/ ],
+    [ 'llm_token_zone $arg_k zone=z:1m rate=1 day=1/m;', qr{invalid amount "day=1/m"} ],
+    [ 'llm_token_zone $arg_k zone=z:1m rate=1 streams=x;', qr/invalid amount "streams=x"/ ],
+    [ 'llm_token_zone $arg_k zone=z:1m rate=1 requests=x;', qr/invalid rate "requests=x"/ ],
     [ 'llm_token_zone $arg_k zone=z:1m rate=1 count=both;', qr/not "both"/ ],
     [ 'llm_token_zone $arg_k zone=z:1m rate=1 cached=2;', qr/price from 0 to 1: "cached=2"/ ],
     [ 'llm_token_zone $arg_k zone=z:1m rate=1 cached=x;', qr/price from 0 to 1/ ],
@@ -500,10 +519,27 @@ for (
     [ 'llm_token_zone $arg_k zone=z:1m rate=1 other=1;', qr/unknown parameter "other=1"/ ],
     [ 'llm_token_zone $nope zone=z:1m rate=1;', qr/unknown "nope" variable/ ],
     [ 'llm_token_zone $arg_k zone=z:1m rate=1;' x 2, qr/already a zone "z"/ ],
+    [ 'llm_token_zone "" zone=z:1m rate=1;', qr/has an empty key/ ],
+    [ 'llm_token_zone $arg_k zone=z:1m zone=y:1m rate=1;',
+      qr/duplicate parameter "zone=y:1m" of "llm_token_zone"/ ],
+    [ 'llm_token_zone $arg_k zone=z:1048577m rate=1;',
+      qr/invalid size in "zone=z:1048577m"/ ],
+    [ 'llm_token_zone $arg_k zone=z:1m rate=1 state=none/usage.json;',
+      qr{there is no folder for "state=none/usage\.json"} ],
+    [ 'llm_token_zone $arg_k zone=z:1m rate=1 state=logs;',
+      qr/not a regular file: "state=logs"/ ],
+    [ 'llm_token_zone $arg_k zone=z:1m rate=1 state=z.json;'
+      . ' llm_token_zone $arg_k zone=y:1m rate=1 state=z.json;',
+      qr/another zone has the same file: "state=z\.json"/ ],
+    [ 'llm_token_zone $arg_k zone=z:1m requests=1;'
+      . ' llm_token_limit zone=z burst=5;',
+      qr/"burst=" of zone "z", whose "llm_token_zone" has no "rate=", in .*:\d+/ ],
+    [ 'llm_token_limit zone=z dry_run dry_run;',
+      qr/duplicate parameter "dry_run" of "llm_token_limit"/ ],
     [ 'llm_token_limit burst=1;', qr/no zone= in "llm_token_limit"/ ],
     [ 'llm_token_limit zone=none;', qr/no "llm_token_zone" of the name "none" in .*:\d+/ ],
     [ 'llm_token_limit zone=z; llm_token_limit zone=z;', qr/is duplicate/ ],
-    [ 'llm_token_limit zone=z burst=1/m;', qr{invalid amount "1/m"} ],
+    [ 'llm_token_limit zone=z burst=1/m;', qr{invalid amount "burst=1/m"} ],
     [ 'llm_token_limit zone=z reserve=all;', qr/not a number of tokens: "reserve=all"/ ],
     [ 'llm_token_limit zone=z dry;', qr/unknown parameter "dry"/ ],
     [ 'server { location / { llm_token_zone $arg_k zone=z:1m rate=1; } }',

@@ -1,0 +1,159 @@
+/*
+ * What directives ask of their parameters, whatever they mean: that each is
+ * there once, and that sizes and times are such as can be reckoned with.
+ * Errors name the parameter and the directive; nginx adds file and line.
+ */
+
+#include "http/ngx_http_llm_module.h"
+
+
+/* two are the same if they have the same name before their "=", or are the
+   same word */
+
+char *
+ngx_http_llm_once(ngx_conf_t *cf, ngx_uint_t first)
+{
+    size_t       len;
+    u_char      *equals;
+    ngx_str_t   *value;
+    ngx_uint_t   i, k;
+
+    value = cf->args->elts;
+
+    for (i = first; i < cf->args->nelts; i++) {
+        equals = ngx_strlchr(value[i].data, value[i].data + value[i].len, '=');
+        len = equals ? (size_t) (equals + 1 - value[i].data) : value[i].len;
+
+        for (k = first; k < i; k++) {
+
+            if ((equals ? value[k].len >= len : value[k].len == len)
+                && ngx_memcmp(value[k].data, value[i].data, len) == 0)
+            {
+                ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                                   "duplicate parameter \"%V\" of \"%V\"",
+                                   &value[i], &value[0]);
+                return NGX_CONF_ERROR;
+            }
+        }
+    }
+
+    return NGX_CONF_OK;
+}
+
+
+/* s is all of a parameter, or what stands behind its "=" */
+
+ngx_str_t *
+ngx_http_llm_whole(ngx_conf_t *cf, ngx_str_t *s)
+{
+    ngx_str_t   *value;
+    ngx_uint_t   i;
+
+    value = cf->args->elts;
+
+    for (i = 1; i < cf->args->nelts; i++) {
+        if (s->data + s->len == value[i].data + value[i].len) {
+            return &value[i];
+        }
+    }
+
+    return s;
+}
+
+
+static char *
+ngx_http_llm_invalid(ngx_conf_t *cf, const char *kind, ngx_str_t *value,
+    const char *bounds)
+{
+    ngx_str_t  *args;
+
+    args = cf->args->elts;
+
+    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                       "invalid %s \"%V\" of \"%V\", it must be %s",
+                       kind, value, &args[0], bounds);
+
+    return NGX_CONF_ERROR;
+}
+
+
+char *
+ngx_http_llm_param_time(ngx_conf_t *cf, ngx_str_t *value, size_t name,
+    ngx_msec_t *ms)
+{
+    ngx_str_t  s;
+    ngx_int_t  n;
+
+    s.data = value->data + name;
+    s.len = value->len - name;
+
+    n = ngx_parse_time(&s, 0);
+
+    if (n < 1 || n > NGX_HTTP_LLM_MOST_MS) {
+        return ngx_http_llm_invalid(cf, "time", value,
+                                    "between 1ms and 365d");
+    }
+
+    *ms = (ngx_msec_t) n;
+
+    return NGX_CONF_OK;
+}
+
+
+char *
+ngx_http_llm_param_size(ngx_conf_t *cf, ngx_str_t *value, size_t name,
+    size_t min, size_t *size)
+{
+    ssize_t    n;
+    u_char     bounds[128];
+    ngx_str_t  s;
+
+    s.data = value->data + name;
+    s.len = value->len - name;
+
+    n = ngx_parse_size(&s);
+
+    if (n >= 0 && (size_t) n >= min
+        && (size_t) n <= NGX_HTTP_LLM_MOST_SIZE)
+    {
+        *size = (size_t) n;
+        return NGX_CONF_OK;
+    }
+
+    (void) ngx_sprintf(bounds, min < 1024 ? "between %uz and %uzm%Z"
+                                          : "between %uzk and %uzm%Z",
+                       min < 1024 ? min : min / 1024,
+                       NGX_HTTP_LLM_MOST_SIZE / 1024 / 1024);
+
+    return ngx_http_llm_invalid(cf, "size", value, (char *) bounds);
+}
+
+
+/* ---- of nginx's own kinds of directives ---- */
+
+/* nginx has parsed the only value */
+
+char *
+ngx_http_llm_check_size(ngx_conf_t *cf, void *post, void *data)
+{
+    size_t                   *size = data;
+    ngx_http_llm_size_min_t  *bound = post;
+
+    return ngx_http_llm_param_size(cf, (ngx_str_t *) cf->args->elts + 1, 0,
+                                   bound->min, size);
+}
+
+
+/* 0 is one of them */
+
+char *
+ngx_http_llm_check_time(ngx_conf_t *cf, void *post, void *data)
+{
+    ngx_msec_t *ms = data;
+
+    return *ms <= (ngx_msec_t) NGX_HTTP_LLM_MOST_MS
+           ? NGX_CONF_OK
+           : ngx_http_llm_invalid(cf, "time",
+                                  (ngx_str_t *) cf->args->elts + 1,
+                                  "at most 365d");
+}
