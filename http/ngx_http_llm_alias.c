@@ -208,6 +208,44 @@ ngx_http_llm_check_aliases(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf)
 }
 
 
+/* of a location with llm_api, which has not inherited others yet */
+
+char *
+ngx_http_llm_check_own_aliases(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf,
+    ngx_http_llm_loc_conf_t *llcf)
+{
+    ngx_int_t               model;
+    ngx_uint_t              i;
+    ngx_http_llm_alias_t  **alias, *a;
+
+    if (llcf->aliases == NULL || llcf->handler != ngx_http_llm_api_handler) {
+        return NGX_CONF_OK;
+    }
+
+    alias = llcf->aliases->elts;
+
+    for (i = 0; i < llcf->aliases->nelts; i++) {
+        a = alias[i];
+
+        if (a->value.lengths || a->text.len == 0) {
+            continue;
+        }
+
+        model = ngx_http_llm_find_model(mcf, &a->text);
+
+        if (!(llcf->allowed & ((uint64_t) 1 << model))) {
+            ngx_log_error(NGX_LOG_EMERG, cf->log, 0,
+                          "\"llm_alias\" \"%V\" leads to \"%V\", which is no "
+                          "model of the location in %V:%ui",
+                          &a->name, &a->text, &a->file, a->line);
+            return NGX_CONF_ERROR;
+        }
+    }
+
+    return NGX_CONF_OK;
+}
+
+
 /* the model that has this name or alias, in any case; -1: none */
 
 static ngx_int_t

@@ -420,7 +420,7 @@ ngx_http_llm_check_use(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf,
 
     ngx_http_llm_want_probes(mcf, llcf);
 
-    return NGX_CONF_OK;
+    return ngx_http_llm_check_own_aliases(cf, mcf, llcf);
 }
 
 

@@ -743,6 +743,9 @@ char *ngx_http_llm_merge_aliases(ngx_conf_t *cf,
 /* once all models are known */
 char *ngx_http_llm_check_aliases(ngx_conf_t *cf,
     ngx_http_llm_main_conf_t *mcf);
+/* those of the location alone lead to its models */
+char *ngx_http_llm_check_own_aliases(ngx_conf_t *cf,
+    ngx_http_llm_main_conf_t *mcf, ngx_http_llm_loc_conf_t *llcf);
 /* where the location's aliases lead for this request; NGX_ERROR: no memory */
 ngx_int_t ngx_http_llm_make_aliases(ngx_http_llm_ctx_t *ctx,
     llm_api_conf_t *conf);

@@ -59,11 +59,23 @@ static char *
 ngx_http_llm_check_dates(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf,
     ngx_http_llm_model_t *model)
 {
-    int64_t  left;
+    int64_t    left;
+    ngx_int_t  found;
 
-    if (model->successor.len
-        && ngx_http_llm_find_model(mcf, &model->successor) == -1)
+    found = model->successor.len
+            ? ngx_http_llm_find_model(mcf, &model->successor) : -1;
+
+    if (found >= 0
+        && (ngx_http_llm_model_t *) mcf->models.elts + found == model)
     {
+        ngx_log_error(NGX_LOG_EMERG, cf->log, 0,
+                      "\"successor=%V\" of model \"%V\" is the model itself "
+                      "in %V:%ui", &model->successor, &model->name,
+                      &model->file, model->line);
+        return NGX_CONF_ERROR;
+    }
+
+    if (model->successor.len && found < 0) {
         ngx_log_error(NGX_LOG_WARN, cf->log, 0,
                       "there is no model \"%V\", the successor of \"%V\" "
                       "in %V:%ui", &model->successor, &model->name,

@@ -287,7 +287,10 @@ for (   [ 'llm_alias;', 'invalid number of arguments' ],
         [ 'llm_alias a nothing;', '"llm_alias" "a" leads to "nothing", but '
           . 'there is no such "llm_model"' ],
         [ 'llm_alias a one; llm_alias b a;', '"llm_alias" "b" leads to "a", '
-          . 'but there is no such "llm_model"' ])
+          . 'but there is no such "llm_model"' ],
+        [ '} location /few { llm_api one; llm_alias a two;',
+          '"llm_alias" "a" leads to "two", which is no model of the '
+          . 'location' ])
 {
     my ($conf, $why) = @$_;
     my $t = LLM::Test->new(model => '', location => $conf,

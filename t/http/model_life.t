@@ -213,6 +213,8 @@ for (
     [ 'required=yes', qr/unknown parameter "required=yes"/ ],
     [ "deprecated=$far sunset=$soon",
       qr/the sunset of model "demo" comes before its deprecation in .*:\d+/ ],
+    [ 'alias=other successor=other',
+      qr/"successor=other" of model "demo" is the model itself in .*:\d+/ ],
     [ 'required required', qr/duplicate parameter "required"/ ],
 ) {
     my ($what, $want) = @$_;
@@ -227,7 +229,8 @@ for (
     [ "sunset=$soon", qr/\[warn\].*model "demo" has its sunset in \d+ days, $soon, in .*:\d+/ ],
     [ "sunset=$past", qr/\[warn\].*model "demo" is not served since its sunset, $past/ ],
     [ 'successor=none', qr/\[warn\].*no model "none", the successor of "demo"/ ],
-    [ "sunset=$far successor=demo", qr/^(?!.*\[warn\])/s ],
+    [ "sunset=$far successor=next; llm_model next $DEMO",
+      qr/^(?!.*\[warn\])/s ],
 ) {
     my ($what, $want) = @$_;
 
