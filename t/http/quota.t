@@ -320,13 +320,13 @@ is($res->{json}{error}{code}, 'quota_unavailable', 'with its code');
 like($t->log('error.log'),
      qr/\[error\].*llm_token_limit: no more memory in zone "z"/, 'it is logged');
 
-# what README says
+# what the reference says
 
-my $readme = do { local (@ARGV, $/) = "$LLM::Test::ROOT/README.md"; <> };
-my ($said) = $readme =~ /about ([\d,]+) accounts in 1m/;
+my $pages = do { local (@ARGV, $/) = "$LLM::Test::ROOT/REFERENCE.md"; <> };
+my ($said) = $pages =~ /about ([\d,]+) accounts in 1m/;
 
 $said =~ tr/,//d;
-cmp_ok(abs($accounts - $said), '<', $said / 10, "README says $said");
+cmp_ok(abs($accounts - $said), '<', $said / 10, "REFERENCE.md says $said");
 
 is_refused(token(1), 'rate_limit_exceeded', 'who has an account keeps it');
 is(ask('')->{status}, 200, 'who needs none is served');

@@ -2,7 +2,8 @@
 
 # README.md as its reader meets it: its configurations run as they stand (but
 # for ports and places), its commands answer as they are shown to, and its
-# tables list what the sources have, neither less nor more.
+# tables list what the sources have, neither less nor more.  REFERENCE.md has
+# a test of its own.
 
 use strict;
 use warnings;
@@ -18,7 +19,7 @@ while ($readme =~ /^```(\w*)\n(.*?)^```\n/msg) {
     push @{ $snippets{$1} }, $2;
 }
 
-is(scalar @{ $snippets{nginx} }, 9, 'configurations that are tried here');
+is(scalar @{ $snippets{nginx} }, 3, 'configurations that are tried here');
 is(scalar @{ $snippets{python} }, 1, 'and Python');
 
 
@@ -107,7 +108,7 @@ sub server {
 }
 
 
-my ($whole, $own, $tls, undef, undef, undef, $log) = @{ $snippets{nginx} };
+my ($whole, $own, $tls) = @{ $snippets{nginx} };
 
 for my $snippet (@{ $snippets{nginx} }) {
     my $t = server($snippet);
@@ -325,18 +326,6 @@ SKIP: {
 }
 
 
-# ---- the log format ----
-
-$t = server("$log\nserver { listen 8080; access_log logs/llm.log llm;\n"
-            . "location /v1 { llm_api; }\n"
-            . "location = /health { llm_health; } }\n")->start;
-
-$t->chat('Hi', max_tokens => 3, ignore_eos => \1);
-ok($t->wait_log(qr/ 200 demo in=\d+ cached=\d+ out=3 ttft=\d+\.\d{6} tpot=\d+\.\d{6}$/m,
-                'llm.log'), 'the log format') or diag($t->log('llm.log'));
-$t->stop(name => 'the log format');
-
-
 # ---- tables ----
 
 # rows of the table in a section whose head matches: [ cells ]
@@ -369,46 +358,6 @@ sub same {
     is(join("\n", sort @$got), join("\n", sort @$want), $name);
 }
 
-
-# directives and their contexts
-
-my $module = slurp('ngx_http_llm_module.c');
-my (@directives, @described);
-
-while ($module =~ /\{ ngx_string\("(llm_\w+)"\),\s*([A-Z_0-9|]+),/g) {
-    my ($name, $flags) = ($1, $2);
-    my @in = ($flags =~ /HTTP_MAIN/ ? 'http' : (),
-              $flags =~ /HTTP_SRV/ ? 'server' : (),
-              $flags =~ /HTTP_LOC/ ? 'location' : ());
-
-    push @directives, "$name: " . join ', ', @in;
-}
-
-for my $row (rows('Directives', qr/directive/)) {
-    push @described, "$1: $row->[1]" while $row->[0] =~ /`(llm_\w+)/g;
-}
-
-same('directives and where they may stand', \@described, \@directives);
-
-# parameters of llm_model
-
-my $conf = slurp('http/ngx_http_llm_model.c');
-my ($params) = $conf =~ /ngx_http_llm_params\[\] = \{(.*?)^\};/ms;
-
-same('parameters of llm_model',
-     [ map { $_->[0] =~ /^`(\w+=?)/ } rows('Directives', qr/parameter/) ],
-     [ $params =~ /ngx_string\("(\w+=?)"\)/g ]);
-
-# defaults that are numbers
-
-my %defaults = map { $_->[0] =~ /^`(\w+)/ ? ($1 => $_->[1]) : () }
-               rows('Directives', qr/parameter/);
-
-is($defaults{parallel}, ($conf =~ /model->engine\.parallel = (\d+);/)[0],
-   'the default of parallel=');
-is($defaults{batch},
-   (slurp('engine/serve/load.c') =~ /LLM_DEFAULT_CHUNK (\d+)/)[0] // 'none found',
-   'the default of batch=');
 
 # bounds of requests
 
@@ -511,13 +460,6 @@ my %files = map { $_ => 1 }
 cmp_ok(scalar keys %files, '>', 10, 'files that CONTRIBUTING.md names');
 is(join(' ', grep { !-e "$LLM::Test::ROOT/$_" } sort keys %files), '',
    'all are there');
-
-# variables
-
-my ($variables) = $readme =~ /^### Variables\n\n(.*?);/ms;
-
-same('variables', [ map { s/_NAME\z/_/r } $variables =~ /`\$(llm_\w+)`/g ],
-     [ slurp('http/ngx_http_llm_variables.c') =~ /\{ ngx_string\("(llm_\w+)"\)/g ]);
 
 # parameters of the API; "guided_*" stands for all of these
 
