@@ -21,11 +21,11 @@ static char *ngx_llm_init_conf(ngx_cycle_t *cycle, void *conf);
 
 
 static ngx_http_llm_size_min_t  ngx_http_llm_shared_memory_min = {
-    ngx_http_llm_check_size, 256 * 1024
+    ngx_http_llm_check_size, 256 * 1024, 1
 };
 
 static ngx_http_llm_size_min_t  ngx_http_llm_stream_buffer_min = {
-    ngx_http_llm_check_size, 4096
+    ngx_http_llm_check_size, 4096, 0
 };
 
 static ngx_conf_post_t  ngx_http_llm_time_bound = {

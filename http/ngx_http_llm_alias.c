@@ -48,6 +48,10 @@ ngx_http_llm_alias(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         return "has an empty name";
     }
 
+    if (!ngx_http_llm_is_text(&value[1])) {
+        return "has a name that is no text";
+    }
+
     if (llcf->aliases && ngx_http_llm_find_alias(llcf->aliases, &value[1])) {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "duplicate alias \"%V\"",
                            &value[1]);

@@ -67,7 +67,8 @@ ngx_http_llm_capture(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         return NGX_CONF_OK;
     }
 
-    return ngx_http_llm_param_size(cf, &value[1], 0, 1, &llcf->capture);
+    return ngx_http_llm_param_size(cf, &value[1], 0, 1, NGX_HTTP_LLM_MOST_SIZE,
+                                   &llcf->capture);
 }
 
 

@@ -76,6 +76,7 @@ ngx_http_llm_queue_param(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf,
 
     if (ngx_strncmp(value->data, "memory=", 7) == 0) {
         return ngx_http_llm_param_size(cf, value, 7, 1024 * 1024,
+                                       NGX_HTTP_LLM_MOST_SIZE,
                                        &mcf->queue_memory);
     }
 

@@ -176,6 +176,10 @@ ngx_http_llm_model(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         return "has an empty name or path";
     }
 
+    if (!ngx_http_llm_is_text(&value[1])) {
+        return "has a name that is no text";
+    }
+
     model->name = value[1];
     model->path = value[2];
     model->max_tokens = -1;
@@ -348,6 +352,13 @@ ngx_http_llm_model_text(ngx_conf_t *cf, ngx_http_llm_model_t *model,
         return NGX_CONF_ERROR;
     }
 
+    if (!ngx_http_llm_is_text(value)) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "\"%V\" of model \"%V\" is no text", &param->name,
+                           &model->name);
+        return NGX_CONF_ERROR;
+    }
+
     *(ngx_str_t *) ((char *) model + param->offset) = *value;
 
     return NGX_CONF_OK;
@@ -433,6 +444,13 @@ ngx_http_llm_model_aliases(ngx_conf_t *cf, ngx_http_llm_model_t *model,
 {
     u_char     *p, *last, *comma;
     ngx_str_t  *alias;
+
+    if (!ngx_http_llm_is_text(value)) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "an alias of model \"%V\" is no text",
+                           &model->name);
+        return NGX_CONF_ERROR;
+    }
 
     p = value->data;
     last = p + value->len;

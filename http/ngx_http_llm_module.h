@@ -83,11 +83,12 @@
 #define NGX_HTTP_LLM_MOST_WEIGHT  (1000 * 1000)
 
 
-/* a size of the configuration that has a least value */
+/* bounds of a size of the configuration */
 
 typedef struct {
     ngx_conf_post_handler_pt     post_handler;
     size_t                       min;
+    ngx_uint_t                   shared;        /* it is of shared memory */
 } ngx_http_llm_size_min_t;
 
 
@@ -557,7 +558,11 @@ ngx_str_t *ngx_http_llm_whole(ngx_conf_t *cf, ngx_str_t *s);
 char *ngx_http_llm_param_time(ngx_conf_t *cf, ngx_str_t *value, size_t name,
     ngx_msec_t *ms);
 char *ngx_http_llm_param_size(ngx_conf_t *cf, ngx_str_t *value, size_t name,
-    size_t min, size_t *size);
+    size_t min, size_t max, size_t *size);
+/* the most of shared memory, which nginx maps without saying for what */
+size_t ngx_http_llm_machine_memory(void);
+/* may it be a name? */
+ngx_uint_t ngx_http_llm_is_text(ngx_str_t *s);
 /* post handlers; of check_size() with a ngx_http_llm_size_min_t */
 char *ngx_http_llm_check_size(ngx_conf_t *cf, void *post, void *data);
 char *ngx_http_llm_check_time(ngx_conf_t *cf, void *post, void *data);

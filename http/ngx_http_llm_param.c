@@ -61,6 +61,52 @@ ngx_http_llm_whole(ngx_conf_t *cf, ngx_str_t *s)
 }
 
 
+/* UTF-8 without control characters: it is shown in JSON, headers and logs */
+
+ngx_uint_t
+ngx_http_llm_is_text(ngx_str_t *s)
+{
+    u_char    *p, *last;
+    uint32_t   cp;
+
+    p = s->data;
+    last = p + s->len;
+
+    while (p < last) {
+
+        if (*p < 0x20 || *p == 0x7f) {
+            return 0;
+        }
+
+        if (*p < 0x80) {
+            p++;
+            continue;
+        }
+
+        cp = ngx_utf8_decode(&p, last - p);
+
+        if (cp > 0x10ffff || (cp >= 0xd800 && cp < 0xe000)) {
+            return 0;
+        }
+    }
+
+    return 1;
+}
+
+
+size_t
+ngx_http_llm_machine_memory(void)
+{
+    long  pages;
+
+    pages = sysconf(_SC_PHYS_PAGES);
+
+    return pages > 0 ? ngx_min((size_t) pages * ngx_pagesize,
+                               NGX_HTTP_LLM_MOST_SIZE)
+                     : NGX_HTTP_LLM_MOST_SIZE;
+}
+
+
 static char *
 ngx_http_llm_invalid(ngx_conf_t *cf, const char *kind, ngx_str_t *value,
     const char *bounds)
@@ -102,7 +148,7 @@ ngx_http_llm_param_time(ngx_conf_t *cf, ngx_str_t *value, size_t name,
 
 char *
 ngx_http_llm_param_size(ngx_conf_t *cf, ngx_str_t *value, size_t name,
-    size_t min, size_t *size)
+    size_t min, size_t max, size_t *size)
 {
     ssize_t    n;
     u_char     bounds[128];
@@ -113,9 +159,7 @@ ngx_http_llm_param_size(ngx_conf_t *cf, ngx_str_t *value, size_t name,
 
     n = ngx_parse_size(&s);
 
-    if (n >= 0 && (size_t) n >= min
-        && (size_t) n <= NGX_HTTP_LLM_MOST_SIZE)
-    {
+    if (n >= 0 && (size_t) n >= min && (size_t) n <= max) {
         *size = (size_t) n;
         return NGX_CONF_OK;
     }
@@ -123,7 +167,7 @@ ngx_http_llm_param_size(ngx_conf_t *cf, ngx_str_t *value, size_t name,
     (void) ngx_sprintf(bounds, min < 1024 ? "between %uz and %uzm%Z"
                                           : "between %uzk and %uzm%Z",
                        min < 1024 ? min : min / 1024,
-                       NGX_HTTP_LLM_MOST_SIZE / 1024 / 1024);
+                       max / 1024 / 1024);
 
     return ngx_http_llm_invalid(cf, "size", value, (char *) bounds);
 }
@@ -140,7 +184,10 @@ ngx_http_llm_check_size(ngx_conf_t *cf, void *post, void *data)
     ngx_http_llm_size_min_t  *bound = post;
 
     return ngx_http_llm_param_size(cf, (ngx_str_t *) cf->args->elts + 1, 0,
-                                   bound->min, size);
+                                   bound->min,
+                                   bound->shared ? ngx_http_llm_machine_memory()
+                                                 : NGX_HTTP_LLM_MOST_SIZE,
+                                   size);
 }
 
 

@@ -189,7 +189,7 @@ ngx_http_llm_quota_zone(ngx_conf_t *cf, ngx_http_llm_quota_t *q,
 
     size = ngx_parse_size(&number);
 
-    if (size == NGX_ERROR || size > (ssize_t) NGX_HTTP_LLM_MOST_SIZE) {
+    if (size == NGX_ERROR || size > (ssize_t) ngx_http_llm_machine_memory()) {
         NGX_HTTP_LLM_PARAM_ERROR(cf, "invalid size in", value);
     }
 

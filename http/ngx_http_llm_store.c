@@ -69,6 +69,7 @@ ngx_http_llm_idempotency(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     }
 
     rv = ngx_http_llm_param_size(cf, &value[1], 0, 16 * ngx_pagesize,
+                                 ngx_http_llm_machine_memory(),
                                  &mcf->idem_size);
 
     if (rv != NGX_CONF_OK || cf->args->nelts == 2) {

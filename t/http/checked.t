@@ -33,6 +33,9 @@ my %good = (
 
 my @no_number = ('', '-1', 'word', '1.5', $overflow, '0x10', '1 ');
 
+my @no_text = ('', "a\tb", "\x7f", "\xff", "a\xc3", "\xed\xa0\x80",
+               "\xf4\x90\x80\x80");
+
 my %bad = (
     N => \@no_number,
     SIZE => [ '', '-1', 'word', '1.5m', '12q', 'm', $overflow, "${overflow}m",
@@ -44,10 +47,11 @@ my %bad = (
     WEIGHT => [ '', '-1', 'word', '0', '0.0001', '1000.001', $overflow ],
     DATE => [ '', '-1', 'word', '2026', '2026-02-30', '2026-13-01',
               '2026-12-31T25:00:00Z', '2026-12-31T12:00:00', $overflow ],
-    TEXT => [ '' ], NAME => [ '' ], 'NAME,...' => [ '', ',', 'a,', ',a', 'a,,b' ],
+    TEXT => \@no_text, NAME => \@no_text,
+    'NAME,...' => [ @no_text, ',', 'a,', ',a', 'a,,b' ],
     'NAME:SIZE' => [ '', 'z', ':', ':1m', 'z:', 'z:-1', 'z:word', 'z:31k',
                      'llm:1m', 'llm_engines:1m', 'llm_idempotency:1m',
-                     "z:$overflow", 'z:1048577m' ],
+                     "z:$overflow", 'z:1048576m' ],
     FILE => [ '', 'none', 'none/none', 'logs', 'pipe' ],
     MODEL => [ '', 'none' ], PATH => [ '' ], URI => [ '', 'word', '-1' ],
     KEY => [ '' ], VALUE => [],
@@ -70,7 +74,7 @@ my %own = (
     'llm_model template=' => { good => [ 'chat.jinja' ] },
     'llm_model warmup=' => { good => [ 'warmup.jsonl' ],
                              bad => [ '', 'none', 'logs', 'llm-keys.bad' ] },
-    'llm_model successor=' => { bad => [ '', 'qwen', 'gpt-4o' ] },
+    'llm_model successor=' => { bad => [ @no_text, 'qwen', 'gpt-4o' ] },
     'llm_api_keys FILE' => { good => [ 'llm-keys' ],
                              bad => [ '', 'none', 'logs', 'pipe', 'empty',
                                       'llm-keys.bad' ] },
@@ -78,6 +82,10 @@ my %own = (
     'llm_api fallback=' => { good => [ 'large' ] },
     'llm_health MODEL' => { good => [ 'demo' ] },
     'llm_capture SIZE' => { good => [ '1', 'off' ] },
+    'llm_idempotency SIZE' => { bad => [ '', '-1', '0', '63k', 'word',
+                                         $overflow, '1048576m' ] },
+    'llm_shared_memory SIZE' => { bad => [ '', '-1', '0', '255k', 'word',
+                                           $overflow, '1048576m' ] },
     'llm_idempotency valid=' => { bad => [ '', '-1', '0', '500ms', 'word',
                                            '366d', $overflow ] },
     'llm_model idle=' => { bad => [ '', '-1', '0', '500ms', 'word', '366d',

@@ -168,6 +168,18 @@ check('the same as a parameter', "$model llm_queue 4 timeout=366d;", '',
       qr/invalid time "timeout=366d" of "llm_queue", it must be between 1ms and 365d/);
 check('a size beyond machines', "$model llm_stream_buffer 1048577m;", '',
       qr/invalid size "1048577m" of "llm_stream_buffer", it must be between 4k and 1048576m/);
+check('more shared memory than there is', "$model llm_shared_memory 1048576m;",
+      '', qr/invalid size "1048576m" of "llm_shared_memory", it must be between 256k and \d+m/);
+check('a name with a control character', "llm_model \"a\tb\" /x;", '',
+      qr/"llm_model" directive has a name that is no text/);
+check('one that is not UTF-8', "llm_model a\xff /x;", '',
+      qr/"llm_model" directive has a name that is no text/);
+check('an alias that is not', "llm_model a /x alias=b,\xc3;", '',
+      qr/an alias of model "a" is no text/);
+check('an owner that is not', "llm_model a /x owner=\xed\xa0;", '',
+      qr/"owner=" of model "a" is no text/);
+check('names beyond ASCII', "llm_model m\xc3\xbcller \%\%ROOT\%\%/models/demo.gguf"
+      . " owner=\xe2\x82\xac;", '', undef);
 check('a priority that is none', "$model llm_priority high;", '',
       qr/invalid value "high" of "llm_priority", it must be between -100 and 100/);
 check('a priority beyond the last', "$model llm_priority 101;", '',

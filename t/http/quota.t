@@ -524,6 +524,8 @@ for (
       qr/duplicate parameter "zone=y:1m" of "llm_token_zone"/ ],
     [ 'llm_token_zone $arg_k zone=z:1048577m rate=1;',
       qr/invalid size in "zone=z:1048577m"/ ],
+    [ 'llm_token_zone $arg_k zone=z:1048576m rate=1;',
+      qr/invalid size in "zone=z:1048576m"/ ],
     [ 'llm_token_zone $arg_k zone=z:1m rate=1 state=none/usage.json;',
       qr{there is no folder for "state=none/usage\.json"} ],
     [ 'llm_token_zone $arg_k zone=z:1m rate=1 state=logs;',
