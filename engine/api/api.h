@@ -17,6 +17,7 @@
 #include "engine/api/json.h"
 #include "engine/api/keys.h"
 #include "engine/api/quota.h"
+#include "engine/api/route_key.h"
 #include "engine/api/usage.h"
 #include "engine/base/version.h"
 #include "engine/llm.h"
