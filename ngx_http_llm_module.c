@@ -8,7 +8,7 @@
  * shared memory, is not known before the whole configuration is read.
  */
 
-#include "http/ngx_http_llm_module.h"
+#include "http/ngx_http_llm_route.h"
 
 
 static void *ngx_http_llm_create_main_conf(ngx_conf_t *cf);
@@ -180,6 +180,13 @@ static ngx_command_t  ngx_http_llm_commands[] = {
       ngx_http_llm_priority,
       NGX_HTTP_LOC_CONF_OFFSET,
       offsetof(ngx_http_llm_loc_conf_t, priority),
+      NULL },
+
+    { ngx_string("llm_route"),
+      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE12,
+      ngx_http_llm_route_bytes,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      0,
       NULL },
 
       ngx_null_command
@@ -397,6 +404,8 @@ ngx_http_llm_create_loc_conf(ngx_conf_t *cf)
     conf->ignore_client_abort = NGX_CONF_UNSET;
     conf->intercept_errors = NGX_CONF_UNSET;
     conf->capture = NGX_CONF_UNSET_SIZE;
+    conf->route_message = NGX_CONF_UNSET_SIZE;
+    conf->route_prompt = NGX_CONF_UNSET_SIZE;
 
     return conf;
 }
@@ -418,6 +427,8 @@ ngx_http_llm_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
                          prev->ignore_client_abort, 0);
     ngx_conf_merge_value(conf->intercept_errors, prev->intercept_errors, 0);
     ngx_conf_merge_size_value(conf->capture, prev->capture, 0);
+
+    ngx_http_llm_merge_route(prev, conf);
 
     ngx_conf_merge_ptr_value(conf->keyfile, prev->keyfile, NULL);
     ngx_conf_merge_ptr_value(conf->guard, prev->guard, NULL);

@@ -28,7 +28,6 @@ static ngx_int_t ngx_http_llm_access_handler(ngx_http_request_t *r);
 static ngx_http_llm_client_t *ngx_http_llm_client(ngx_http_request_t *r);
 static ngx_int_t ngx_http_llm_look_up(ngx_http_request_t *r,
     ngx_http_llm_client_t *c);
-static void ngx_http_llm_find_secret(ngx_http_request_t *r, ngx_str_t *s);
 static ngx_uint_t ngx_http_llm_is_bearer(ngx_str_t *value, ngx_str_t *s);
 static void ngx_http_llm_client_cleanup(void *data);
 static uint32_t ngx_http_llm_scope(ngx_http_request_t *r);
@@ -200,7 +199,7 @@ ngx_http_llm_look_up(ngx_http_request_t *r, ngx_http_llm_client_t *c)
 }
 
 
-static void
+void
 ngx_http_llm_find_secret(ngx_http_request_t *r, ngx_str_t *s)
 {
     ngx_table_elt_t            *auth;

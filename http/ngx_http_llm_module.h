@@ -27,6 +27,7 @@
  *   ngx_http_llm_idempotency.c requests that are sent again
  *   ngx_http_llm_store.c       their answers in shared memory
  *   ngx_http_llm_guard.h       llm_guard, who is asked first, likewise
+ *   ngx_http_llm_route.h       for balancers: $llm_route_key, likewise
  *   ngx_http_llm_event.c       the engine's events, errors, the pace
  *   ngx_http_llm_stream.c      answers on their way, disconnects, timers
  *   ngx_http_llm_output.c      bytes on their way to a client
@@ -366,6 +367,9 @@ typedef struct {
     ngx_http_complex_value_t    *tenant;
     ngx_http_complex_value_t    *weight;
     ngx_http_complex_value_t    *priority;
+    size_t                       route_message; /* bytes of it in
+                                                   $llm_route_key ... */
+    size_t                       route_prompt;  /* ... likewise */
 } ngx_http_llm_loc_conf_t;
 
 
@@ -593,6 +597,8 @@ void ngx_http_llm_stop_keys(ngx_http_llm_main_conf_t *mcf);
 
 /* the valid key of a request, where its location has keys, or NULL */
 const llm_key_t *ngx_http_llm_key(ngx_http_request_t *r);
+/* what a client proves itself by; len 0: nothing */
+void ngx_http_llm_find_secret(ngx_http_request_t *r, ngx_str_t *s);
 /* adds the access phase's handler */
 ngx_int_t ngx_http_llm_add_access(ngx_conf_t *cf);
 /* $llm_key, $llm_key_NAME */

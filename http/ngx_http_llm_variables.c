@@ -4,7 +4,7 @@
  * in r->pool, so that the access log has them.
  */
 
-#include "http/ngx_http_llm_module.h"
+#include "http/ngx_http_llm_route.h"
 
 
 typedef enum {
@@ -112,6 +112,9 @@ static ngx_http_variable_t  ngx_http_llm_vars[] = {
 
     { ngx_string("llm_spans"), NULL, ngx_http_llm_spans_variable,
       0, NGX_HTTP_VAR_NOCACHEABLE, 0 },
+
+    { ngx_string("llm_route_key"), NULL, ngx_http_llm_route_variable,
+      0, 0, 0 },
 
     { ngx_string("llm_key"), NULL, ngx_http_llm_key_variable,
       0, NGX_HTTP_VAR_NOCACHEABLE, 0 },
