@@ -189,6 +189,13 @@ static ngx_command_t  ngx_http_llm_commands[] = {
       0,
       NULL },
 
+    { ngx_string("llm_upstream"),
+      NGX_HTTP_UPS_CONF|NGX_CONF_NOARGS,
+      ngx_http_llm_upstream,
+      NGX_HTTP_SRV_CONF_OFFSET,
+      0,
+      NULL },
+
       ngx_null_command
 };
 
@@ -200,7 +207,7 @@ static ngx_http_module_t  ngx_http_llm_module_ctx = {
     ngx_http_llm_create_main_conf,         /* create main configuration */
     ngx_http_llm_init_main_conf,           /* init main configuration */
 
-    NULL,                                  /* create server configuration */
+    ngx_http_llm_create_srv_conf,          /* create server configuration */
     NULL,                                  /* merge server configuration */
 
     ngx_http_llm_create_loc_conf,          /* create location configuration */
@@ -355,6 +362,10 @@ ngx_http_llm_postconfiguration(ngx_conf_t *cf)
         {
             mcf->keep_bodies = 1;
         }
+    }
+
+    if (ngx_http_llm_check_upstreams(cf) != NGX_OK) {
+        return NGX_ERROR;
     }
 
     mcf->request_id = ngx_http_get_variable_index(cf, &name);

@@ -27,7 +27,8 @@
  *   ngx_http_llm_idempotency.c requests that are sent again
  *   ngx_http_llm_store.c       their answers in shared memory
  *   ngx_http_llm_guard.h       llm_guard, who is asked first, likewise
- *   ngx_http_llm_route.h       for balancers: $llm_route_key, likewise
+ *   ngx_http_llm_route.h       for balancers: $llm_route_key and
+ *                              llm_upstream, likewise
  *   ngx_http_llm_event.c       the engine's events, errors, the pace
  *   ngx_http_llm_stream.c      answers on their way, disconnects, timers
  *   ngx_http_llm_output.c      bytes on their way to a client

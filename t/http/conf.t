@@ -1,7 +1,8 @@
 #!/usr/bin/perl
 
 # The samples in conf/, as they stand but for ports and places: each is
-# included at http level and asked what it is for.
+# included at http level and asked what it is for.  cluster.t has those that
+# need several servers.
 
 use strict;
 use warnings;
