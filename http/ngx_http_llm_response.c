@@ -14,7 +14,7 @@ static ngx_uint_t ngx_http_llm_has_error_page(ngx_http_request_t *r,
     ngx_int_t status);
 static ngx_int_t ngx_http_llm_drop_body(ngx_http_request_t *r);
 static ngx_int_t ngx_http_llm_error_headers(ngx_http_request_t *r,
-    ngx_http_llm_ctx_t *ctx, uint32_t retry_after);
+    ngx_http_llm_ctx_t *ctx, const llm_err_t *err, uint32_t retry_after);
 
 
 ngx_int_t
@@ -239,7 +239,7 @@ ngx_http_llm_send_error(ngx_http_request_t *r, llm_err_t *err,
 
     llm_buf_init(&body, 0);
 
-    if (ngx_http_llm_error_headers(r, ctx, retry_after) != NGX_OK
+    if (ngx_http_llm_error_headers(r, ctx, err, retry_after) != NGX_OK
         || llm_api_error_body(ctx ? ctx->endpoint : NULL, text, err, &body)
            != LLM_OK)
     {
@@ -310,12 +310,30 @@ ngx_http_llm_drop_body(ngx_http_request_t *r)
 }
 
 
-/* the clients of OpenAI and Anthropic heed all three */
+/* the clients of OpenAI and Anthropic heed all but the first, which is for
+   llm_upstream and for logs of proxies */
 
 static ngx_int_t
 ngx_http_llm_error_headers(ngx_http_request_t *r, ngx_http_llm_ctx_t *ctx,
-    uint32_t retry_after)
+    const llm_err_t *err, uint32_t retry_after)
 {
+    u_char     *p;
+    ngx_str_t   word;
+
+    /* the error need not live as long as the answer */
+
+    word.data = (u_char *) llm_api_error_word(err);
+    word.len = ngx_strlen(word.data);
+
+    p = ngx_pstrdup(r->pool, &word);
+
+    if (p == NULL
+        || ngx_http_llm_add_header(r, "x-llm-error", (char *) p, word.len)
+           != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
     if (ctx && ctx->hopeless
         && ngx_http_llm_add_header(r, "x-should-retry", "false", 5) != NGX_OK)
     {

@@ -7,9 +7,23 @@
  * nothing for fail_timeout, and others all of its conversations, until they
  * are busy, too.  So what the balancing method is told is changed here; it is
  * called as before, and this directive stands behind it.
+ *
+ * A 429 that is the client's own, for it has used up a quota, is its answer:
+ * the next server has an account of its own, and would serve it.  nginx asks
+ * the next one if any tries are left, so there are none then.
  */
 
 #include "http/ngx_http_llm_route.h"
+
+
+/* of a request's way through an upstream; in r->pool, found by its cleanup
+   handler */
+
+typedef struct {
+    ngx_http_upstream_t     *upstream;
+    ngx_int_t              (*process_header)(ngx_http_request_t *r);
+    ngx_int_t              (*reinit_request)(ngx_http_request_t *r);
+} ngx_http_llm_way_t;
 
 
 static ngx_int_t ngx_http_llm_init_upstream(ngx_conf_t *cf,
@@ -18,6 +32,12 @@ static ngx_int_t ngx_http_llm_init_peer(ngx_http_request_t *r,
     ngx_http_upstream_srv_conf_t *us);
 static void ngx_http_llm_free_peer(ngx_peer_connection_t *pc, void *data,
     ngx_uint_t state);
+static ngx_int_t ngx_http_llm_watch_answer(ngx_http_request_t *r);
+static ngx_http_llm_way_t *ngx_http_llm_find_way(ngx_http_request_t *r);
+static ngx_int_t ngx_http_llm_reinit_request(ngx_http_request_t *r);
+static ngx_int_t ngx_http_llm_process_header(ngx_http_request_t *r);
+static ngx_uint_t ngx_http_llm_is_full(ngx_http_upstream_t *u);
+static void ngx_http_llm_way_cleanup(void *data);
 
 
 void *
@@ -121,7 +141,7 @@ ngx_http_llm_init_peer(ngx_http_request_t *r, ngx_http_upstream_srv_conf_t *us)
     lscf->free_peer = r->upstream->peer.free;
     r->upstream->peer.free = ngx_http_llm_free_peer;
 
-    return NGX_OK;
+    return ngx_http_llm_watch_answer(r);
 }
 
 
@@ -144,4 +164,137 @@ ngx_http_llm_free_peer(ngx_peer_connection_t *pc, void *data, ngx_uint_t state)
     }
 
     lscf->free_peer(pc, data, state);
+}
+
+
+/* ---- the client's own 429 ---- */
+
+static ngx_int_t
+ngx_http_llm_watch_answer(ngx_http_request_t *r)
+{
+    ngx_pool_cleanup_t   *cln;
+    ngx_http_llm_way_t   *way;
+    ngx_http_upstream_t  *u;
+
+    cln = ngx_pool_cleanup_add(r->pool, sizeof(ngx_http_llm_way_t));
+    if (cln == NULL) {
+        return NGX_ERROR;
+    }
+
+    u = r->upstream;
+    way = cln->data;
+
+    way->upstream = u;
+    way->process_header = u->process_header;
+    way->reinit_request = u->reinit_request;
+
+    cln->handler = ngx_http_llm_way_cleanup;
+
+    u->process_header = ngx_http_llm_process_header;
+    u->reinit_request = ngx_http_llm_reinit_request;
+
+    return NGX_OK;
+}
+
+
+/* there is one, as its functions are called; an internal redirect to another
+   upstream makes another */
+
+static ngx_http_llm_way_t *
+ngx_http_llm_find_way(ngx_http_request_t *r)
+{
+    ngx_pool_cleanup_t  *cln;
+    ngx_http_llm_way_t  *way;
+
+    for (cln = r->pool->cleanup; /* void */ ; cln = cln->next) {
+        way = cln->data;
+
+        if (cln->handler == ngx_http_llm_way_cleanup
+            && way->upstream == r->upstream)
+        {
+            return way;
+        }
+    }
+}
+
+
+static void
+ngx_http_llm_way_cleanup(void *data)
+{
+    /* it only marks the entry */
+}
+
+
+static ngx_int_t
+ngx_http_llm_reinit_request(ngx_http_request_t *r)
+{
+    ngx_int_t            rc;
+    ngx_http_llm_way_t  *way;
+
+    way = ngx_http_llm_find_way(r);
+    rc = way->reinit_request(r);
+
+    way->process_header = r->upstream->process_header;
+    r->upstream->process_header = ngx_http_llm_process_header;
+
+    return rc;
+}
+
+
+/* the protocol's own has a function for each part of a header, of which each
+   sets the next one */
+
+static ngx_int_t
+ngx_http_llm_process_header(ngx_http_request_t *r)
+{
+    ngx_int_t             rc;
+    ngx_http_llm_way_t   *way;
+    ngx_http_upstream_t  *u;
+
+    u = r->upstream;
+    way = ngx_http_llm_find_way(r);
+
+    u->process_header = way->process_header;
+    rc = way->process_header(r);
+
+    way->process_header = u->process_header;
+    u->process_header = ngx_http_llm_process_header;
+
+    if (rc == NGX_OK
+        && u->headers_in.status_n == NGX_HTTP_TOO_MANY_REQUESTS
+        && !ngx_http_llm_is_full(u))
+    {
+        u->peer.tries = ngx_min(u->peer.tries, 1);
+    }
+
+    return rc;
+}
+
+
+static ngx_uint_t
+ngx_http_llm_is_full(ngx_http_upstream_t *u)
+{
+    ngx_uint_t        i;
+    ngx_list_part_t  *part;
+    ngx_table_elt_t  *h;
+
+    static const char  name[] = "x-llm-error";
+    static const char  full[] = "queue_full";
+
+    for (part = &u->headers_in.headers.part; part; part = part->next) {
+        h = part->elts;
+
+        for (i = 0; i < part->nelts; i++) {
+            if (h[i].key.len == sizeof(name) - 1
+                && ngx_strncasecmp(h[i].key.data, (u_char *) name,
+                                   sizeof(name) - 1) == 0)
+            {
+                return h[i].value.len == sizeof(full) - 1
+                       && ngx_strncmp(h[i].value.data, full, sizeof(full) - 1)
+                          == 0;
+            }
+        }
+    }
+
+    return 0;
 }

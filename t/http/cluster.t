@@ -33,10 +33,12 @@ sub host {
     return LLM::Test->new(
         model => 'llm_model demo %%ROOT%%/models/demo.gguf threads=1'
                  . ' parallel=4 ctx=4096 kv_cache=128m default;',
-        http => "llm_queue 4;",
+        http => 'llm_queue 4;
+                 llm_token_zone $http_x_quota zone=q:1m requests=3/h;',
         server => 'add_header x-host %%PORT%% always;',
         locations => <<'END');
-        location /v1 { llm_api; llm_tenant $http_x_tenant; }
+        location /v1 { llm_api; llm_tenant $http_x_tenant;
+                       llm_token_limit zone=q; }
         location = /health { llm_health; }
         location = /figures { llm_metrics json; }
 END
@@ -241,6 +243,7 @@ cmp_ok(scalar @refused, '>', 0, 'more than all have room for: some are not');
 is(scalar(grep { $_->{status} == 200 } @answers) + @refused, 40,
    'and no other way');
 is($refused[0]{json}{error}{code}, 'queue_full', "in a host's words");
+is($refused[0]{headers}{'x-llm-error'}, 'queue_full', 'a word for proxies');
 ok($refused[0]{headers}{'retry-after'}, 'when to come again');
 
 # that they were full is forgotten: each conversation is where it was
@@ -250,6 +253,20 @@ my @again = map { turn($front, 'hash', $_, 'And now?')->response } @talks[0 .. 9
 is(join(' ', map { $_->{headers}{'x-host'} } @again),
    join(' ', map { keys %{ $_->{hosts} } } @talks[0 .. 9]),
    'then each conversation is where it was');
+
+
+# ---- a quota that is used up: no other host is asked for more ----
+
+@answers = map {
+    $front->post('/v1/completions', { prompt => 'a', max_tokens => 1 },
+                 headers => { 'X-Quota' => 'ann' })
+} 1 .. 8;
+
+is(join(' ', map { $_->{status} } @answers),
+   '200 200 200 429 429 429 429 429', 'what a quota has, and no more');
+is($answers[-1]{json}{error}{code}, 'rate_limit_exceeded', "in a host's words");
+is(scalar(keys %{{ map { $_->{headers}{'x-host'} => 1 } @answers }}), 1,
+   'of the one that has the account');
 
 
 # ---- a host is killed ----
