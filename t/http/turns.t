@@ -23,6 +23,9 @@ my $t = LLM::Test->new(
     locations => <<'EOL');
         location /v1 { llm_api; }
         location /file { llm_api; client_body_buffer_size 16k; }
+        location /front/ { client_body_buffer_size 16k;
+                           proxy_pass http://127.0.0.1:%%PORT%%/v1/;
+                           add_header x-key $llm_route_key always; }
         location = /health { llm_health; }
         location = /figures { llm_metrics json; }
         location = /metrics { llm_metrics; }
@@ -170,6 +173,22 @@ for my $case (@cases) {
             cmp_ok($res->{status}, '<', 500, "$name, $where: is answered")
                 or diag($res->{body});
         }
+    });
+}
+
+
+# a front that looks for its key in a file, as far as it ever does
+
+for my $case ([ 'names', '","a":"' ], [ 'escapes', '\n' ],
+              [ 'text', 'Word after word. ' ], [ 'digits', '",123,"' ])
+{
+    my ($name, $unit) = @$case;
+
+    short_turns("a key of $name", sub {
+        my $res = $t->post('/front/completions',
+            '{"x":"' . $unit x (5_000_000 / length $unit) . '"}');
+
+        like($res->{headers}{'x-key'}, qr/^[0-9a-f]{32}$/, "$name: a key");
     });
 }
 
