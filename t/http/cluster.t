@@ -35,7 +35,9 @@ sub host {
                  . ' parallel=4 ctx=4096 kv_cache=128m default;',
         http => 'llm_queue 4;
                  llm_token_zone $http_x_quota zone=q:1m requests=3/h;',
-        server => 'add_header x-host %%PORT%% always;',
+        server => 'add_header x-host %%PORT%% always;
+                   set_real_ip_from 127.0.0.1;
+                   real_ip_header   X-Forwarded-For;',
         locations => <<'END');
         location /v1 { llm_api; llm_tenant $http_x_tenant;
                        llm_token_limit zone=q; }
@@ -195,6 +197,24 @@ is($front->post('/v1/completions', { prompt => 'a' x 9_000_000 })
      ->{json}{error}{code}, 'request_too_large', "the front's in JSON");
 
 my $long = join ' ', 1 .. 400;
+
+# clients are told apart by address, as the sample's comment says, and nobody
+# by what he says himself
+
+sub cached {
+    my ($from, @headers) = @_;
+
+    my $res = $front->post('/v1/completions',
+        { prompt => "address $long", max_tokens => 1 }, from => $from,
+        headers => { @headers });
+
+    return $res->{json}{usage}{prompt_tokens_details}{cached_tokens};
+}
+
+is(cached('127.0.0.5'), 0, 'a client');
+cmp_ok(cached('127.0.0.5'), '>', 0, 'finds its prompt again');
+is(cached('127.0.0.6', 'X-Forwarded-For' => '127.0.0.5'), 0,
+   'another one does not');
 
 for my $case ([ 'completions', { prompt => $long, max_tokens => 4 } ],
               [ 'responses', { input => "r $long", max_output_tokens => 4 } ],
