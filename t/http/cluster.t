@@ -9,7 +9,8 @@ use strict;
 use warnings;
 
 use JSON::PP;
-use List::Util qw(max min sum);
+use List::Util qw(max min);
+use LLM::H2;
 use LLM::Test;
 use Test::More;
 
@@ -47,7 +48,7 @@ END
 }
 
 
-# a front with a sample, before these
+# a front with a sample, before these; it takes HTTP/2, too
 
 sub front {
     my ($name, $text, @behind) = @_;
@@ -78,12 +79,13 @@ END
     is(scalar(() = $text =~ /^\s*server\s+10\.0\.0\.\d:8080/mg),
        scalar @addresses, "$name: its servers");
 
-    $text =~ s/^(\s*listen\s+)8080;/${1}127.0.0.1:$port;/m;
+    $text =~ s/^(\s*listen\s+)8080;/${1}127.0.0.1:$port;
+               listen 127.0.0.1:%%PORT2%% http2;/m;
     $text =~ s/\b10\.0\.0\.\d:8080/shift @addresses/ge;
 
     mkdir "$dir/conf.d" or die $!;
     $t->write_file('llm_errors.conf', slurp('conf/llm_errors.conf'));
-    $t->write_file("conf.d/$name", $text);
+    $t->write_file("conf.d/$name", $t->expand($text));
 
     return $t->start;
 }
@@ -312,13 +314,20 @@ my @streams = map {
     $stream;
 } map { $text{ $_->port }[0] } @hosts, $gone;
 
+my $h2 = LLM::H2->new(port => $front->{port2});
+my $id = $h2->post('/v1/completions', {
+    prompt => $text{$down}[0], stream => \1, ignore_eos => \1,
+    max_tokens => 1000 });
+
+$h2->wait_event($id);
+
 # what has no first byte: whole answers that are being computed, and streams
 # that wait for a place
 
 my @waiting = map {
     $front->open('/v1/completions', { prompt => $text{$down}[1],
         ignore_eos => \1, max_tokens => 600, $_ > 3 ? (stream => \1) : () })
-} 1 .. 6;
+} 1 .. 5;
 
 ok(LLM::Test::wait_for(20, sub {
     my $f = $gone->figures;
@@ -338,6 +347,11 @@ for my $i (0 .. $#streams) {
        "stream $i: cut with its host, and told") ;
     is(!!$done, $here != $down, 'or whole');
 }
+
+my $cut = $h2->wait_done($id);
+
+ok($cut->{rst} && !$cut->{done}, 'over HTTP/2 by a reset');
+unlike($cut->{data}, qr/\[DONE\]/, 'without an end');
 
 for my $i (0 .. $#waiting) {
     my $open = $waiting[$i]->read_header;
