@@ -29,6 +29,8 @@
 #define LLM_MAX_STOPS      16
 #define LLM_MAX_BAD_WORDS  256
 #define LLM_MAX_SLOTS      (1 << 20)    /* live requests of one worker */
+#define LLM_MAX_FILE       1024         /* bytes of a model's path that a
+                                           command may name, with the zero */
 
 
 /* ---- what a request says ---- */
@@ -44,7 +46,8 @@ typedef enum {
     LLM_MSG_CANCEL,                     /* the client has gone */
     LLM_MSG_PAUSE,                      /* the client reads slowly: park it */
     LLM_MSG_RESUME,
-    LLM_MSG_GRANT                       /* to PREPARED: it may run */
+    LLM_MSG_GRANT,                      /* to PREPARED: it may run */
+    LLM_MSG_COMMAND                     /* a model is to be loaded, ... */
 } llm_msg_type_t;
 
 /* what the model is to do with each prompt */
@@ -357,17 +360,29 @@ typedef enum {
                                            yet */
     LLM_MODEL_LOADING,
     LLM_MODEL_READY,
-    LLM_MODEL_FAILED
+    LLM_MODEL_FAILED,
+    LLM_MODEL_STOPPED                   /* unloaded by a command: requests do
+                                           not load it, they get 503
+                                           model_stopped */
 } llm_model_state_t;
 
 /* a snapshot for /health and /v1/models */
 typedef struct {
     llm_model_state_t  state;
     uint32_t           permille;        /* progress of loading */
+    uint32_t           warming;         /* loading, and loaded: it warms up */
     uint32_t           wanted;          /* loading because of a request; it was
                                            idle */
+    uint32_t           draining;        /* by a command: health says 503, new
+                                           requests get 503 model_draining,
+                                           from refuse_us on */
+    uint64_t           refuse_us;       /* llm_now_us() */
     uint32_t           running;         /* sequences */
     uint32_t           waiting;         /* requests */
+    uint32_t           requests;        /* that wait or run ... */
+    uint32_t           replaced;        /* ... and of these, those that end
+                                           with a file that another one has
+                                           taken the place of */
     uint32_t           ctx;             /* 0 until it is known; then, too: */
     uint32_t           ctx_train;
     uint32_t           n_vocab;
@@ -378,6 +393,8 @@ typedef struct {
                                            file says them */
     char               error[512];      /* why it has failed */
     char               device[128];
+    char               file[LLM_MAX_FILE];  /* what serves, or is to serve;
+                                               empty: the configuration's */
 } llm_model_status_t;
 
 /* what the zone needs to know of a model before there is an engine */
@@ -397,8 +414,76 @@ llm_zone_t *llm_zone_init(void *mem, uint32_t n_workers,
     const llm_zone_model_t *models, uint32_t n_models, size_t ring_size,
     uint32_t queue);
 void llm_zone_status(llm_zone_t *z, uint32_t model, llm_model_status_t *st);
+/* the state in a word: idle, loading, warming, ready, draining, stopped,
+   failed */
+const char *llm_model_state_word(const llm_model_status_t *st);
 /* changes whenever an engine attaches; 0: there has been none yet */
 uint32_t llm_zone_epoch(llm_zone_t *z);
+
+
+/* ---- commands for a model ---- */
+
+typedef enum {
+    LLM_COMMAND_NONE = 0,
+    LLM_COMMAND_LOAD,                   /* as it is, if that is not ready; or
+                                           another file beside it, which takes
+                                           over when it is ready */
+    LLM_COMMAND_UNLOAD,                 /* new requests get 503 model_stopped;
+                                           running ones may end, for timeout_ms,
+                                           then they get this, too */
+    LLM_COMMAND_DRAIN,                  /* new requests get 503 model_draining,
+                                           once timeout_ms have passed, running
+                                           ones end as they are; health says
+                                           503 at once */
+    LLM_COMMAND_RESUME                  /* it does not drain any more */
+} llm_command_kind_t;
+
+typedef enum {
+    LLM_COMMAND_SENT = 1,               /* the engine has not seen it yet */
+    LLM_COMMAND_RUNNING,
+    LLM_COMMAND_DONE,                   /* LOAD: it is ready; UNLOAD: its memory
+                                           is free; DRAIN: no request is left */
+    LLM_COMMAND_FAILED                  /* status, code and reason say why; what
+                                           served goes on to do so */
+} llm_command_state_t;
+
+/* the last command that was taken for a model */
+typedef struct {
+    uint64_t             number;        /* 0: there was none; a command has the
+                                           number of the last one and 1 */
+    llm_command_kind_t   kind;
+    llm_command_state_t  state;
+    uint32_t             permille;      /* of LOAD */
+    uint32_t             warming;       /* loaded: it warms up */
+    uint32_t             status;        /* of FAILED, as in HTTP */
+    char                 code[48];
+    char                 reason[512];   /* of FAILED; of DONE, if there is
+                                           something to be said */
+    char                 file[LLM_MAX_FILE];  /* of LOAD; empty: none named */
+} llm_command_status_t;
+
+/* from any process and thread */
+void llm_zone_command(llm_zone_t *z, uint32_t model,
+    llm_command_status_t *st);
+
+/*
+ * What commands have made of a model.  It is kept in the zone, so that an
+ * engine that takes the place of a dead one begins with it.  A new zone has
+ * what override() is given before its first engine starts: what the one
+ * before it had, or a file of states.
+ */
+typedef struct {
+    char                 file[LLM_MAX_FILE];  /* instead of the
+                                                 configuration's; empty:
+                                                 that */
+    uint32_t             stopped;
+    uint32_t             draining;
+    uint64_t             number;        /* of the last command */
+} llm_override_t;
+
+void llm_zone_set_override(llm_zone_t *z, uint32_t model,
+    const llm_override_t *o);
+void llm_zone_override(llm_zone_t *z, uint32_t model, llm_override_t *o);
 
 /*
  * Figures for metrics.  Counters only grow, also over a new engine; any
@@ -502,6 +587,26 @@ int llm_client_submit(llm_client_t *c, llm_request_t *msg,
    later); after CANCEL no event of the ticket is handed out any more */
 void llm_client_signal(llm_client_t *c, llm_msg_type_t type, uint32_t slot,
     uint64_t ticket);
+
+/*
+ * Gives the engine a command; *number is the command's.  LLM_ERROR and err, at
+ * once: 400 file too long, 409 model_loading, model_unloading or
+ * model_stopped (RESUME of an unloaded one), command_pending (another one is
+ * on its way), 503 engine_restarting or queue_full.  What comes of it is in
+ * llm_zone_command(): a larger number there says that another command has
+ * followed, which any may do on DRAIN, and UNLOAD on all; an engine that has
+ * died ends it with 503 engine_restarting.
+ */
+typedef struct {
+    uint32_t             model;
+    llm_command_kind_t   kind;
+    const char          *file;          /* of LOAD; NULL: the one that it has;
+                                           the configuration's by its name */
+    uint32_t             timeout_ms;    /* of UNLOAD and DRAIN */
+} llm_command_t;
+
+int llm_client_command(llm_client_t *c, const llm_command_t *cmd,
+    uint64_t *number, llm_err_t *err);
 
 /*
  * Calls the handler for each event in the ring, at most max (0: all); an
