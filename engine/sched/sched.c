@@ -147,14 +147,39 @@ llm_sched_create(const llm_sched_conf_t *conf, llm_err_t *err)
 }
 
 
+/* a model may have two schedulers while one file takes another's place: each
+   adds its part to the model's gauges.  NULL: nothing any more */
+
+static void
+llm_sched_tell(llm_sched_t *s, const uint32_t *values)
+{
+    uint32_t             i, n;
+    llm_zone_figures_t  *f = s->figures;
+    _Atomic uint32_t    *gauges[LLM_SCHED_GAUGES] = {
+        &f->running, &f->parked, &f->kv_pages, &f->kv_used, &f->kv_cached,
+        &f->window_pages, &f->window_used, &f->window_cached, &f->snapshots
+    };
+
+    for (i = 0; i < LLM_SCHED_GAUGES; i++) {
+        n = values ? values[i] : 0;
+
+        if (n != s->told[i]) {
+            llm_zone_add(*gauges[i], n - s->told[i]);
+            s->told[i] = n;
+        }
+    }
+}
+
+
 void
 llm_sched_count_in(llm_sched_t *s, llm_zone_t *z)
 {
+    if (s->figures) {
+        llm_sched_tell(s, NULL);
+    }
+
     s->conf.zone = z;
     s->figures = &z->models[s->conf.model].figures;
-
-    llm_zone_set(s->figures->kv_pages, s->conf.runner.n_pages);
-    llm_zone_set(s->figures->window_pages, s->conf.runner.n_window_pages);
 
     llm_sched_gauges(s);
 }
@@ -171,6 +196,10 @@ llm_sched_free(llm_sched_t *s)
 
     if (s->in_flight) {
         (void) s->conf.runner.wait(s->conf.runner.data, &err);
+    }
+
+    if (s->figures) {
+        llm_sched_tell(s, NULL);
     }
 
     llm_queue_free(&s->queue);
@@ -256,19 +285,15 @@ llm_sched_gauges(llm_sched_t *s)
         available[k] = llm_pages_available(p, k);
     }
 
-    llm_zone_set(s->figures->running, s->n_running);
-    llm_zone_set(s->figures->parked, s->n_parked);
-    llm_zone_set(s->figures->kv_used,
-                 llm_pages_total(p, LLM_PAGES_FIRST)
-                 - available[LLM_PAGES_FIRST]);
-    llm_zone_set(s->figures->kv_cached, llm_pages_cached(p, LLM_PAGES_FIRST));
-    llm_zone_set(s->figures->window_used,
-                 llm_pages_total(p, LLM_PAGES_WINDOW)
-                 - available[LLM_PAGES_WINDOW]);
-    llm_zone_set(s->figures->window_cached,
-                 llm_pages_cached(p, LLM_PAGES_WINDOW));
-
-    if (s->slots) {
-        llm_zone_set(s->figures->snapshots, llm_slots_n_snapshots(s->slots));
-    }
+    llm_sched_tell(s, (const uint32_t [LLM_SCHED_GAUGES]) {
+        s->n_running,
+        s->n_parked,
+        s->conf.runner.n_pages,
+        llm_pages_total(p, LLM_PAGES_FIRST) - available[LLM_PAGES_FIRST],
+        llm_pages_cached(p, LLM_PAGES_FIRST),
+        s->conf.runner.n_window_pages,
+        llm_pages_total(p, LLM_PAGES_WINDOW) - available[LLM_PAGES_WINDOW],
+        llm_pages_cached(p, LLM_PAGES_WINDOW),
+        s->slots ? llm_slots_n_snapshots(s->slots) : 0
+    });
 }

@@ -40,9 +40,13 @@ typedef struct {
     uint64_t             start_us;
 } llm_step_t;
 
+#define LLM_SCHED_GAUGES  9             /* what llm_sched_gauges() tells */
+
 struct llm_sched_s {
     llm_sched_conf_t     conf;
     llm_zone_figures_t  *figures;
+    uint32_t             told[LLM_SCHED_GAUGES];    /* its part of the gauges
+                                                       there */
 
     llm_queue_t          queue;
     llm_pages_t         *pages;
