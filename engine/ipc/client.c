@@ -2,53 +2,18 @@
  * The worker's end of the connection to the engine: sends requests, hands out
  * events.
  *
- * The table has, for each slot, the ticket that is live there; events for any
- * other ticket are dropped.  Messages that must not get lost (CANCEL, PAUSE,
- * RESUME) wait in `pending` while the ring is full; its memory is allocated
- * when a request is submitted, so sending one never fails.
- *
- * The client owns its table; one thread uses it.
+ * Events for a ticket that is not live in its slot are dropped.  Messages that
+ * must not get lost (CANCEL, PAUSE, RESUME) wait in `pending` while the ring
+ * is full; its memory is allocated when a request is submitted, so sending one
+ * never fails.
  */
 
-#include "engine/ipc/zone.h"
+#include "engine/ipc/client.h"
 
 #include <stdio.h>
 #include <unistd.h>
 
-#define LLM_CLIENT_SEQ_BITS  40         /* of a ticket; above: generation */
-
-typedef struct {
-    uint64_t             ticket;        /* 0: the slot is free */
-    uint32_t             epoch;         /* under which it was sent */
-    uint32_t             model;
-} llm_live_t;
-
-struct llm_client_s {
-    llm_zone_t          *zone;
-    llm_zone_worker_t   *worker;
-    int                  engine_fd;
-
-    llm_ring_t           down;          /* producer */
-    llm_ring_t           up;            /* consumer */
-
-    uint64_t             next_ticket;
-    uint32_t             epoch;         /* of the last sweep */
-
-    llm_live_t          *live;          /* by slot */
-    uint32_t             n_slots;
-    uint32_t             n_live;
-
-    llm_msg_t           *pending;       /* in order */
-    uint32_t             n_pending;
-    uint32_t             cap_pending;
-
-    uint64_t             checked_us;    /* when the engine's pid was checked */
-    uint32_t             sweep;         /* slots below it have been swept */
-    int                  sweeping;
-};
-
-
-static void
+void
 llm_client_wake(llm_client_t *c)
 {
     llm_zone_wake(c->zone, c->engine_fd);
@@ -202,6 +167,22 @@ llm_client_grow(llm_client_t *c, uint32_t slot)
 }
 
 
+int
+llm_client_no_engine(llm_err_t *err)
+{
+    return llm_fail_with(err, 503, "engine_restarting", NULL,
+                         "the engine is restarting, try again soon");
+}
+
+
+static int
+llm_client_draining(llm_err_t *err)
+{
+    return llm_fail_with(err, 503, "model_draining", NULL,
+                         "the model takes no new requests");
+}
+
+
 static int
 llm_client_usable(llm_client_t *c, uint32_t model, llm_err_t *err)
 {
@@ -215,21 +196,30 @@ llm_client_usable(llm_client_t *c, uint32_t model, llm_err_t *err)
     }
 
     if (atomic_load(&z->attached) && !llm_zone_engine_lives(z)) {
-        return llm_fail_with(err, 503, "engine_restarting", NULL,
-                             "the engine is restarting, try again soon");
+        return llm_client_no_engine(err);
     }
 
-    if (atomic_load_explicit(&z->models[model].state, memory_order_acquire)
-        == LLM_MODEL_FAILED)
+    if (llm_zone_drains(z, model)) {
+        return llm_client_draining(err);
+    }
+
+    switch (atomic_load_explicit(&z->models[model].state,
+                                 memory_order_acquire))
     {
+
+    case LLM_MODEL_STOPPED:
+        return llm_command_stopped(err);
+
+    case LLM_MODEL_FAILED:
         llm_zone_status(z, model, &st);
 
         return llm_fail_with(err, 503, "model_failed", NULL,
                              "the model could not be loaded: %.400s",
                              st.error);
-    }
 
-    return LLM_OK;
+    default:
+        return LLM_OK;
+    }
 }
 
 
@@ -274,7 +264,7 @@ llm_client_admits(llm_client_t *c, uint32_t model, llm_err_t *err)
 static int
 llm_client_send(llm_client_t *c, const llm_request_t *msg, llm_err_t *err)
 {
-    int             rc;
+    int             rc, drains;
     uint32_t        epoch;
     llm_request_t  *p;
 
@@ -294,13 +284,25 @@ llm_client_send(llm_client_t *c, const llm_request_t *msg, llm_err_t *err)
         rc = llm_zone_admit(c->zone, msg->model, epoch);
     } while (rc == LLM_STALE);
 
-    if (rc == LLM_OK) {
+    /* it may drain by now, and who waits for the last request to end has seen
+       this one, or it is refused */
+
+    drains = rc == LLM_OK && llm_zone_drains(c->zone, msg->model);
+
+    if (drains) {
+        llm_zone_release(c->zone, msg->model, epoch);
+
+    } else if (rc == LLM_OK) {
         p->head.epoch = epoch;
         llm_ring_push(&c->down, (llm_record_t *) p);
         (void) llm_ring_publish(&c->down);
     }
 
     atomic_store(&c->worker->intent, 0);
+
+    if (drains) {
+        return llm_client_draining(err);
+    }
 
     if (rc != LLM_OK) {
         return llm_client_full(c, msg->model, err);

@@ -270,6 +270,28 @@ llm_zone_release(llm_zone_t *z, uint32_t model, uint32_t epoch)
 
 
 int
+llm_zone_drains(llm_zone_t *z, uint32_t model)
+{
+    uint64_t  us;
+
+    us = atomic_load(&z->models[model].command.refuse_us);
+
+    return us && llm_now_us() >= us;
+}
+
+
+int
+llm_zone_in_use(llm_zone_t *z, uint32_t model, uint32_t epoch)
+{
+    uint64_t  n;
+
+    n = atomic_load(&z->models[model].inflight);
+
+    return llm_tag(n) == epoch && llm_count(n) != 0;
+}
+
+
+int
 llm_zone_has_room(llm_zone_t *z, uint32_t model)
 {
     uint32_t  epoch;
@@ -329,77 +351,25 @@ llm_zone_set_state(llm_zone_t *z, uint32_t model, llm_model_state_t state)
 }
 
 
-/*
- * A sequence lock without fences: words are stored with release and loaded
- * with acquire, so a reader that sees a new word also sees the odd number
- * that was stored before it.
- */
-
 void
 llm_zone_set_text(llm_zone_t *z, uint32_t model, const char *error,
     const char *device)
 {
-    char                     text[LLM_ZONE_TEXT_WORDS * 8];
-    size_t                   i;
-    uint32_t                 seq;
-    uint64_t                 word;
+    char                     text[LLM_ZONE_ERROR + LLM_ZONE_DEVICE];
     llm_zone_model_state_t  *m;
 
     m = &z->models[model];
-
-    for (i = 0; i < LLM_ZONE_TEXT_WORDS; i++) {
-        word = atomic_load_explicit(&m->text[i], memory_order_relaxed);
-        memcpy(text + i * 8, &word, 8);
-    }
+    llm_words_get(&m->text, text);
 
     if (error) {
-        snprintf(text, 512, "%s", error);
+        snprintf(text, LLM_ZONE_ERROR, "%s", error);
     }
 
     if (device) {
-        snprintf(text + 512, 128, "%s", device);
+        snprintf(text + LLM_ZONE_ERROR, LLM_ZONE_DEVICE, "%s", device);
     }
 
-    seq = atomic_load_explicit(&m->text_seq, memory_order_relaxed) & ~1u;
-    atomic_store_explicit(&m->text_seq, seq + 1, memory_order_relaxed);
-
-    for (i = 0; i < LLM_ZONE_TEXT_WORDS; i++) {
-        memcpy(&word, text + i * 8, 8);
-        atomic_store_explicit(&m->text[i], word, memory_order_release);
-    }
-
-    atomic_store_explicit(&m->text_seq, seq + 2, memory_order_release);
-}
-
-
-/* gives up, with empty texts, if an engine died while it wrote them */
-
-static void
-llm_zone_get_text(llm_zone_model_state_t *m, char *text)
-{
-    int       tries;
-    size_t    i;
-    uint32_t  seq;
-    uint64_t  word;
-
-    for (tries = 0; tries < 1000; tries++) {
-        seq = atomic_load_explicit(&m->text_seq, memory_order_acquire);
-
-        if (seq & 1) {
-            continue;
-        }
-
-        for (i = 0; i < LLM_ZONE_TEXT_WORDS; i++) {
-            word = atomic_load_explicit(&m->text[i], memory_order_acquire);
-            memcpy(text + i * 8, &word, 8);
-        }
-
-        if (atomic_load_explicit(&m->text_seq, memory_order_relaxed) == seq) {
-            return;
-        }
-    }
-
-    memset(text, 0, LLM_ZONE_TEXT_WORDS * 8);
+    llm_words_set(&m->text, text);
 }
 
 
@@ -435,10 +405,33 @@ llm_zone_advised(llm_zone_model_state_t *m, llm_sampling_t *s)
 }
 
 
+const char *
+llm_model_state_word(const llm_model_status_t *st)
+{
+    switch (st->state) {
+
+    case LLM_MODEL_STOPPED:
+        return "stopped";
+
+    case LLM_MODEL_FAILED:
+        return "failed";
+
+    case LLM_MODEL_LOADING:
+        return st->warming ? "warming" : "loading";
+
+    case LLM_MODEL_READY:
+        return st->draining ? "draining" : "ready";
+
+    default:
+        return st->draining ? "draining" : "idle";
+    }
+}
+
+
 void
 llm_zone_status(llm_zone_t *z, uint32_t model, llm_model_status_t *st)
 {
-    char                     text[LLM_ZONE_TEXT_WORDS * 8];
+    char                     text[LLM_ZONE_ERROR + LLM_ZONE_DEVICE];
     uint64_t                 n;
     llm_zone_model_state_t  *m;
 
@@ -448,7 +441,10 @@ llm_zone_status(llm_zone_t *z, uint32_t model, llm_model_status_t *st)
 
     st->state = atomic_load_explicit(&m->state, memory_order_acquire);
     st->permille = llm_zone_get(m->permille);
+    st->warming = llm_zone_get(m->warming);
     st->wanted = llm_zone_get(m->wanted);
+    st->refuse_us = atomic_load(&m->command.refuse_us);
+    st->draining = st->refuse_us != 0;
     st->running = llm_zone_get(m->figures.running);
     st->ctx = llm_zone_get(m->ctx);
     st->ctx_train = llm_zone_get(m->ctx_train);
@@ -459,11 +455,17 @@ llm_zone_status(llm_zone_t *z, uint32_t model, llm_model_status_t *st)
     llm_zone_advised(m, &st->advised);
 
     n = atomic_load(&m->inflight);
-    if (llm_tag(n) == atomic_load(&z->epoch) && llm_count(n) > m->parallel) {
-        st->waiting = llm_count(n) - m->parallel;
+
+    if (llm_tag(n) == atomic_load(&z->epoch)) {
+        st->requests = llm_count(n);
+        st->waiting = llm_count(n) > m->parallel ? llm_count(n) - m->parallel
+                                                 : 0;
     }
 
-    llm_zone_get_text(m, text);
+    st->replaced = llm_zone_get(m->command.replaced);
+    llm_words_get(&m->command.file, st->file);
+
+    llm_words_get(&m->text, text);
     memcpy(st->error, text, sizeof(st->error));
     memcpy(st->device, text + sizeof(st->error), sizeof(st->device));
 }

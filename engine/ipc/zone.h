@@ -15,9 +15,11 @@
 #define LLM_ZONE_H
 
 #include "engine/llm.h"
+#include "engine/ipc/command.h"
 #include "engine/ipc/ring.h"
 
-#define LLM_ZONE_TEXT_WORDS  ((512 + 128) / 8)
+#define LLM_ZONE_ERROR       512        /* bytes of the texts of a model */
+#define LLM_ZONE_DEVICE      128
 
 /* a step that takes longer than this is a hanging engine */
 #define LLM_ZONE_STALL_US    15000000
@@ -82,6 +84,8 @@ typedef struct {
     _Atomic uint32_t             temperature;
     _Atomic uint32_t             top_p;
     _Atomic uint32_t             permille;   /* engine writes, relaxed */
+    /* engine writes, relaxed: it is loaded, and warms up */
+    _Atomic uint32_t             warming;
     /* engine writes, relaxed: it was idle and a request waits for its load */
     _Atomic uint32_t             wanted;
     _Atomic uint32_t             retry_after;  /* engine's guess, seconds */
@@ -89,9 +93,10 @@ typedef struct {
        GPU's context, which ends their process */
     _Atomic uint32_t             losses;
 
-    /* sequence lock over text: odd while the engine writes */
-    _Atomic uint32_t             text_seq;
-    _Atomic uint64_t             text[LLM_ZONE_TEXT_WORDS];
+    /* engine writes: why it has failed, its device */
+    llm_words(LLM_ZONE_ERROR + LLM_ZONE_DEVICE)  text;
+
+    llm_zone_command_t           command;
 
     /* epoch << 32 | requests; workers add, the engine subtracts */
     _Alignas(64) _Atomic uint64_t  inflight;
@@ -166,6 +171,10 @@ struct llm_zone_s {
  * queue is full; LLM_STALE when epoch is no longer the zone's.
  */
 int llm_zone_admit(llm_zone_t *z, uint32_t model, uint32_t epoch);
+/* does it drain, so that new requests are refused? */
+int llm_zone_drains(llm_zone_t *z, uint32_t model);
+/* is a request of this epoch counted? */
+int llm_zone_in_use(llm_zone_t *z, uint32_t model, uint32_t epoch);
 /* would llm_zone_admit() find room now? */
 int llm_zone_has_room(llm_zone_t *z, uint32_t model);
 /* removes one request of this epoch from the counts */

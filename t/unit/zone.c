@@ -281,7 +281,7 @@ test_texts(void)
 
     /* an engine that died while it wrote */
 
-    atomic_fetch_add(&zone->models[0].text_seq, 1);
+    atomic_fetch_add(&zone->models[0].text.seq, 1);
     llm_zone_status(zone, 0, &st);
     is_str(st.error, "", "a half-written text is not shown");
 

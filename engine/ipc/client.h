@@ -1,0 +1,50 @@
+/*
+ * A worker's end of the connection to the engine; see llm.h.  Requests and
+ * events are in client.c, commands in client_command.c.
+ *
+ * The client owns its table; one thread uses it.
+ */
+
+#ifndef LLM_CLIENT_H
+#define LLM_CLIENT_H
+
+#include "engine/ipc/zone.h"
+
+#define LLM_CLIENT_SEQ_BITS  40         /* of a ticket; above: generation */
+
+typedef struct {
+    uint64_t             ticket;        /* 0: the slot is free */
+    uint32_t             epoch;         /* under which it was sent */
+    uint32_t             model;
+} llm_live_t;
+
+struct llm_client_s {
+    llm_zone_t          *zone;
+    llm_zone_worker_t   *worker;
+    int                  engine_fd;
+
+    llm_ring_t           down;          /* producer */
+    llm_ring_t           up;            /* consumer */
+
+    uint64_t             next_ticket;
+    uint32_t             epoch;         /* of the last sweep */
+
+    llm_live_t          *live;          /* by slot: the ticket that is live
+                                           there */
+    uint32_t             n_slots;
+    uint32_t             n_live;
+
+    llm_msg_t           *pending;       /* in order */
+    uint32_t             n_pending;
+    uint32_t             cap_pending;
+
+    uint64_t             checked_us;    /* when the engine's pid was checked */
+    uint32_t             sweep;         /* slots below it have been swept */
+    int                  sweeping;
+};
+
+void llm_client_wake(llm_client_t *c);
+/* the error of a request for which there is no engine; LLM_ERROR */
+int llm_client_no_engine(llm_err_t *err);
+
+#endif /* LLM_CLIENT_H */
