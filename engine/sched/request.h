@@ -17,6 +17,7 @@
 typedef struct llm_req_s     llm_req_t;
 typedef struct llm_seq_s     llm_seq_t;
 typedef struct llm_tenant_s  llm_tenant_t;
+typedef struct llm_served_s  llm_served_t;
 
 typedef enum {
     LLM_SEQ_NEW = 0,
@@ -203,6 +204,8 @@ typedef struct {
 struct llm_req_s {
     llm_request_t       *msg;           /* owned */
     uint32_t             model;
+    llm_served_t        *served;        /* engine/serve's: the model's file that
+                                           it is for, from end to end */
     uint64_t             serial;        /* order of arrival in the engine */
     llm_req_state_t      state;
     int                  own;           /* the engine's: no worker has counted

@@ -325,7 +325,7 @@ llm_engine_send_answers(llm_engine_t *e)
     llm_jobs_move(&jobs, &e->answered);
 
     while ((r = llm_jobs_take(&jobs)) != NULL) {
-        if (llm_answer_send(&e->models[r->model], r) == LLM_OK) {
+        if (llm_answer_send(r->served, r) == LLM_OK) {
             llm_engine_ended(e, r);
 
         } else {

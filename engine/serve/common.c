@@ -43,6 +43,28 @@ llm_engine_masked(void *data)
 }
 
 
+uint32_t
+llm_engine_show_replaced(llm_engine_t *e, uint32_t model)
+{
+    uint32_t             n, n_reqs;
+    const llm_served_t  *m;
+
+    n = 0;
+    n_reqs = 0;
+
+    for (m = e->served; m; m = m->next) {
+        if (m->role == LLM_SERVED_REPLACED && m->index == model) {
+            n++;
+            n_reqs += m->n_reqs;
+        }
+    }
+
+    llm_zone_set(e->zone->models[model].command.replaced, n_reqs);
+
+    return n;
+}
+
+
 int
 llm_engine_lost(llm_engine_t *e)
 {

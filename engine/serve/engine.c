@@ -15,18 +15,12 @@
 static void
 llm_engine_free(llm_engine_t *e)
 {
-    uint32_t       i;
-    llm_served_t  *m;
+    uint32_t  i;
 
     llm_engines_leave(e->engines, e->place);
 
-    for (i = 0; e->models && i < e->n_models; i++) {
-        m = &e->models[i];
-
-        free((char *) m->conf.name);
-        free((char *) m->conf.path);
-        free((char *) m->conf.template_path);
-        free((char *) m->conf.device);
+    while (e->served) {
+        llm_served_free(e->served);
     }
 
     for (i = 0; e->peers && i < e->n_peers; i++) {
@@ -38,55 +32,49 @@ llm_engine_free(llm_engine_t *e)
 
     llm_nobody_close(&e->nobody);
     free(e->models);
+    free(e->orders);
     free(e->peers);
     free((char *) e->backend_dir);
     free(e);
 }
 
 
-static int
-llm_engine_dup(const char **s)
-{
-    if (*s) {
-        *s = strdup(*s);
-        return *s ? LLM_OK : LLM_ERROR;
-    }
-
-    return LLM_OK;
-}
-
+/* models as the configuration says, and as commands have left them */
 
 static int
 llm_engine_copy_models(llm_engine_t *e, const llm_engine_conf_t *conf)
 {
-    int            rc;
-    uint32_t       i;
-    llm_served_t  *m;
+    uint32_t        i;
+    const char     *file;
+    llm_override_t  left;
 
-    rc = LLM_OK;
+    for (i = 0; i < e->n_models; i++) {
+        llm_zone_override(e->zone, i, &left);
 
-    for (i = 0; i < conf->n_models; i++) {
-        m = &e->models[i];
+        if (strcmp(left.file, conf->models[i].path) == 0) {
+            llm_command_set_file(&e->zone->models[i].command, "");
+            left.file[0] = '\0';
+        }
 
-        m->engine = e;
-        m->index = i;
-        m->conf = conf->models[i];
-        m->conf.parallel = llm_max(m->conf.parallel, 1u);
-        llm_jobs_init(&m->held);
+        file = left.file[0] ? left.file : NULL;
+        e->models[i] = llm_served_create(e, i, &conf->models[i], file);
 
-        rc |= llm_engine_dup(&m->conf.name);
-        rc |= llm_engine_dup(&m->conf.path);
-        rc |= llm_engine_dup(&m->conf.template_path);
-        rc |= llm_engine_dup(&m->conf.device);
-    }
+        if (e->models[i] == NULL) {
+            return LLM_ERROR;
+        }
 
-    for (i = 0; i < conf->n_models && rc == LLM_OK; i++) {
-        if (e->models[i].conf.warmup && e->nobody.mem == NULL) {
-            rc = llm_nobody_open(&e->nobody, e->n_models);
+        if (left.stopped) {
+            e->models[i]->state = LLM_MODEL_STOPPED;
+        }
+
+        if (conf->models[i].warmup && e->nobody.mem == NULL
+            && llm_nobody_open(&e->nobody, e->n_models) != LLM_OK)
+        {
+            return LLM_ERROR;
         }
     }
 
-    return rc ? LLM_ERROR : LLM_OK;
+    return LLM_OK;
 }
 
 
@@ -111,7 +99,6 @@ llm_engine_create(const llm_engine_conf_t *conf)
     e->log_data = conf->log_data;
     e->n_models = llm_min(conf->n_models, conf->zone->n_models);
     e->n_peers = llm_min(conf->n_workers, conf->zone->n_workers);
-    e->backend_dir = conf->backend_dir;
     e->max_bytes = conf->max_bytes ? conf->max_bytes : LLM_ENGINE_MAX_BYTES;
 
     llm_jobs_init(&e->to_prepare);
@@ -121,10 +108,13 @@ llm_engine_create(const llm_engine_conf_t *conf)
     llm_jobs_init(&e->answered);
 
     e->models = calloc(llm_max(e->n_models, 1u), sizeof(*e->models));
+    e->orders = calloc(llm_max(e->n_models, 1u), sizeof(*e->orders));
     e->peers = calloc(llm_max(e->n_peers, 1u), sizeof(*e->peers));
+    e->backend_dir = conf->backend_dir ? strdup(conf->backend_dir) : NULL;
 
-    if (llm_engine_dup(&e->backend_dir) != LLM_OK || e->models == NULL
-        || e->peers == NULL || llm_engine_copy_models(e, conf) != LLM_OK)
+    if ((conf->backend_dir && e->backend_dir == NULL) || e->models == NULL
+        || e->orders == NULL || e->peers == NULL
+        || llm_engine_copy_models(e, conf) != LLM_OK)
     {
         llm_engine_free(e);
         return NULL;
@@ -142,11 +132,12 @@ llm_engine_create(const llm_engine_conf_t *conf)
 static void
 llm_engine_attach(llm_engine_t *e, const int *worker_fds)
 {
-    ssize_t      n;
-    uint32_t     i;
-    uint64_t     one = 1;
-    llm_peer_t  *p;
-    llm_zone_t  *z;
+    ssize_t        n;
+    uint32_t       i;
+    uint64_t       one = 1;
+    llm_peer_t    *p;
+    llm_zone_t    *z;
+    llm_served_t  *m;
 
     z = e->zone;
 
@@ -155,16 +146,23 @@ llm_engine_attach(llm_engine_t *e, const int *worker_fds)
         llm_zone_set(z->models[i].figures.parked, 0);
         llm_zone_set(z->models[i].figures.waiting, 0);
         llm_zone_set(z->models[i].figures.request_memory, 0);
+        llm_zone_set(z->models[i].figures.kv_pages, 0);
         llm_zone_set(z->models[i].figures.kv_used, 0);
         llm_zone_set(z->models[i].figures.kv_cached, 0);
+        llm_zone_set(z->models[i].figures.window_pages, 0);
         llm_zone_set(z->models[i].figures.window_used, 0);
         llm_zone_set(z->models[i].figures.window_cached, 0);
         llm_zone_set(z->models[i].figures.snapshots, 0);
         llm_zone_set(z->models[i].permille, 0);
+        llm_zone_set(z->models[i].warming, 0);
         llm_zone_set(z->models[i].wanted, 0);
+        llm_zone_set(z->models[i].command.replaced, 0);
         llm_zone_set_text(z, i, "", "");
-        llm_zone_set_state(z, i, e->models[i].conf.lazy ? LLM_MODEL_IDLE
-                                                        : LLM_MODEL_LOADING);
+        llm_command_sweep(&z->models[i].command);
+
+        m = e->models[i];
+        llm_zone_set_state(z, i, m->state == LLM_MODEL_STOPPED || m->conf.lazy
+                                 ? m->state : LLM_MODEL_LOADING);
     }
 
     for (i = 0; i < e->n_peers; i++) {
@@ -267,14 +265,7 @@ llm_engine_live(llm_engine_t *e)
 void
 llm_engine_stop(llm_engine_t *e)
 {
-    uint32_t  i;
-
     atomic_store(&e->stop, 1);
-
-    for (i = 0; i < e->n_models; i++) {
-        __atomic_store_n(&e->models[i].cancel, 1, __ATOMIC_RELAXED);
-    }
-
     llm_engine_wake(e);
 
     (void) pthread_join(e->scheduler, NULL);

@@ -7,6 +7,12 @@
  *                 small messages only
  *   loaders       one for each model that is loading
  *
+ * A model of the configuration is served by one llm_served_t, which
+ * e->models[] has.  A command may load another file: a second one beside it,
+ * which takes its place when it is ready; the first one ends with its
+ * requests.  A request belongs to one of them (r->served), and its text is of
+ * that alone.
+ *
  * Requests travel between scheduler and preparation in two lists under one
  * mutex.  A loader fills its llm_served_t and then sets `loaded`; no other
  * thread touches those fields meanwhile.
@@ -55,14 +61,35 @@ typedef struct {
     uint64_t             start_us;
 } llm_warm_t;
 
-/* one model of the configuration */
-typedef struct {
+typedef enum {
+    LLM_SERVED_MODEL = 0,               /* e->models[] has it, the zone shows
+                                           it */
+    LLM_SERVED_BESIDE,                  /* another file, on its way there */
+    LLM_SERVED_REPLACED                 /* another one has its place, or it
+                                           never got there: it ends with its
+                                           requests */
+} llm_served_role_t;
+
+/* a model of the configuration with one file */
+struct llm_served_s {
     llm_engine_t        *engine;
+    llm_served_t        *next;          /* in e->served */
     uint32_t             index;
+    llm_served_role_t    role;
+    llm_served_t        *beside;        /* the other file that is loaded */
     llm_engine_model_t   conf;          /* strings owned */
+    const char          *file;          /* owned; instead of the
+                                           configuration's, or NULL */
     llm_model_state_t    state;
+    int                  ends;          /* it is unloaded by a command, and
+                                           takes no requests */
 
     pthread_t            loader;
+    int                  loading;       /* the loader runs, or has ended and is
+                                           to be joined */
+    /* where the loader says how far it is, the second may be NULL; set before
+       it starts */
+    _Atomic uint32_t    *permille[2];
     /* the loader sets it, with release, when all below is filled in */
     _Atomic int          loaded;
     int                  cancel;        /* atomic: scheduler sets, loader and
@@ -84,7 +111,6 @@ typedef struct {
     llm_sched_t         *sched;
     llm_jobs_t           held;          /* requests that wait for the load */
     uint32_t             n_reqs;
-    size_t               n_bytes;       /* memory that these take */
     uint32_t             n_failed_steps;    /* in a row, over rebuilds */
     int                  rebuild;       /* state LOADING, but it is loaded only
                                            after its requests have ended */
@@ -93,11 +119,13 @@ typedef struct {
     int                  on_gpu;        /* device=auto found one */
     uint32_t             n_older;       /* older engines, when the load
                                            began */
+    int                  crowded;       /* then they, or the file that it is
+                                           loaded beside, had memory that will
+                                           be free */
     int                  waits;         /* state LOADING, but it is loaded only
                                            after an older engine has ended */
     int                  cramped;       /* state READY, with fewer pages than
-                                           configured because of an older
-                                           engine */
+                                           configured because of that */
     uint64_t             retry_us;      /* FAILED: when it is loaded again */
     uint32_t             retry_s;       /* the pause before that; 0: no failure
                                            since the last step */
@@ -106,7 +134,19 @@ typedef struct {
     llm_warm_t           warm;
     uint64_t             used_us;       /* when the last request ended */
     double               request_us;    /* average time of a request, about */
-} llm_served_t;
+};
+
+/* the command that runs for a model of the configuration */
+typedef struct {
+    uint64_t             number;        /* 0: none does */
+    llm_command_kind_t   kind;
+    int                  begun;         /* LOAD: it is in the loader's hands */
+    int                  over;          /* LOAD of another file: it has ended,
+                                           with result */
+    llm_err_t            result;
+    uint64_t             end_us;        /* UNLOAD: when running requests get an
+                                           error; 0: they have got it */
+} llm_order_t;
 
 /* a request that was refused before it was in e->live */
 typedef struct {
@@ -162,8 +202,11 @@ struct llm_engine_s {
                                            scheduler sets it, worker 0 reads
                                            it */
 
-    llm_served_t        *models;
+    llm_served_t       **models;
+    llm_order_t         *orders;        /* of these */
     uint32_t             n_models;
+    llm_served_t        *served;        /* all, also what is loaded beside them,
+                                           and was replaced */
     llm_peer_t          *peers;
     uint32_t             n_peers;
     llm_nobody_t         nobody;
@@ -209,6 +252,9 @@ void llm_engine_lose(llm_engine_t *e);
 void llm_engine_wake(llm_engine_t *e);
 /* the same for llm_sched_conf_t */
 void llm_engine_masked(void *data);
+/* tells the zone how many requests end with files that were replaced; how many
+   of those files are there? */
+uint32_t llm_engine_show_replaced(llm_engine_t *e, uint32_t model);
 
 /* prompt.c */
 /* a chat's text */
@@ -338,8 +384,14 @@ llm_req_t *llm_prep_next(llm_engine_t *e, int small);
 void llm_engine_quit(llm_engine_t *e);
 
 /* load.c */
-/* begins the load, state LOADING; LLM_ERROR: no thread could be started, state
-   FAILED */
+/* the file that it serves */
+const char *llm_served_path(const llm_served_t *m);
+/* says how much of it is loaded; from the scheduler, or the loader */
+void llm_served_permille(llm_served_t *m, uint32_t permille);
+/* begins the load, state LOADING; LLM_ERROR and load_err: no thread could be
+   started */
+int llm_served_begin(llm_served_t *m);
+/* the same, and the zone shows it; or state FAILED */
 int llm_served_load(llm_served_t *m);
 /* the same, but the zone goes on showing the previous state */
 int llm_served_start(llm_served_t *m);
@@ -351,6 +403,16 @@ void llm_served_close(llm_served_t *m);
 /* removes names of folders from a message */
 void llm_served_hide(llm_served_t *m, llm_err_t *err);
 
+/* served.c */
+/* one more in e->served, role MODEL; NULL: no memory */
+llm_served_t *llm_served_create(llm_engine_t *e, uint32_t index,
+    const llm_engine_model_t *conf, const char *file);
+/* takes it out of e->served; it was unloaded */
+void llm_served_free(llm_served_t *m);
+/* it is the model's present file, or another one that is loaded; shown: the
+   zone shows how far that is as the model's state */
+void llm_served_place(llm_served_t *m, llm_served_role_t role, int shown);
+
 /* models.c */
 /*
  * Loads a failed model again, if it is time; the zone shows it as failed
@@ -358,13 +420,19 @@ void llm_served_hide(llm_served_t *m, llm_err_t *err);
  * memory; the zone shows that as loading.
  */
 void llm_served_retry(llm_served_t *m, uint64_t now);
+/* the loader has ended: LLM_OK, or LLM_ERROR and load_err, and the model is
+   closed */
+int llm_served_join(llm_served_t *m);
 /* takes over the loader's result: state READY or FAILED, or LOADING while the
    model warms up */
 void llm_served_loaded(llm_served_t *m);
 /* a loaded model, which has warmed up: state READY */
 void llm_served_open(llm_served_t *m);
-/* waits for the loader, if any, and frees the model; state IDLE */
-void llm_served_unload(llm_served_t *m);
+/* waits for the loader, if any, and frees the model; state IDLE, or another */
+void llm_served_unload(llm_served_t *m, llm_model_state_t state);
+/* fails its requests that are live */
+void llm_served_fail_live(llm_served_t *m, const llm_err_t *err,
+    uint32_t retry_after);
 /* the device is broken: all requests fail with load_err, state FAILED */
 void llm_served_break(llm_served_t *m);
 /* the device failed a step: all requests fail with err, then, once they are
@@ -385,6 +453,28 @@ int llm_synthetic_due(llm_synthetic_t *s, uint64_t now);
 uint64_t llm_synthetic_next(const llm_synthetic_t *s);
 
 #endif
+
+/* beside.c: another file for a model */
+/* begins to load it beside m; LLM_ERROR and err: it cannot */
+int llm_beside_load(llm_served_t *m, const char *file, llm_err_t *err);
+/* the loader has ended: it warms up, takes m's place, or fails */
+void llm_beside_loaded(llm_served_t *b);
+void llm_beside_open(llm_served_t *b);
+/* it is given up; requests that waited for it are m's again */
+void llm_beside_fail(llm_served_t *b, const llm_err_t *err);
+/* the device failed a step of one that is not a model's present file */
+void llm_beside_broken(llm_served_t *m, const llm_err_t *err);
+/* frees one that was replaced, once it is not in use */
+void llm_replaced_step(llm_served_t *m);
+
+/* commands.c: what the workers' commands do */
+void llm_engine_command(llm_engine_t *e, const llm_command_msg_t *msg);
+/* goes on with those that run */
+void llm_engine_commands(llm_engine_t *e);
+/* is one waiting for a time, and for nothing else? */
+int llm_engine_commands_wait(const llm_engine_t *e);
+/* the engine stops: they end with err */
+void llm_engine_drop_commands(llm_engine_t *e, const llm_err_t *err);
 
 /* peers.c */
 /* takes what the workers sent */
@@ -407,6 +497,11 @@ int llm_engine_send_refusal(llm_engine_t *e, llm_peer_t *p);
 /* replaces the memory that is counted for a request */
 void llm_engine_count(llm_engine_t *e, llm_req_t *r, size_t bytes);
 void llm_engine_prepare(llm_engine_t *e, llm_req_t *r);
+/* hands it on: to preparation, to those that wait for the model, or it is
+   refused */
+void llm_engine_route(llm_engine_t *e, llm_req_t *r);
+/* one that waits for its model's load goes to another file's */
+void llm_engine_move(llm_req_t *r, llm_served_t *to);
 void llm_engine_prepared(llm_engine_t *e, llm_req_t *r);
 /* a prepared request is answered, or waits for its turn */
 void llm_engine_admit(llm_engine_t *e, llm_req_t *r);

@@ -114,13 +114,28 @@ llm_runner_copy_slot(void *data, uint32_t src, uint32_t dst)
 }
 
 
+void
+llm_served_permille(llm_served_t *m, uint32_t permille)
+{
+    llm_zone_set(*m->permille[0], permille);
+
+    if (m->permille[1]) {
+        llm_zone_set(*m->permille[1], permille);
+    }
+}
+
+
 static void
 llm_served_progress(void *data, int permille)
 {
-    llm_served_t  *m = data;
+    llm_served_permille(data, (uint32_t) permille);
+}
 
-    llm_zone_set(m->engine->zone->models[m->index].permille,
-                 (uint32_t) permille);
+
+const char *
+llm_served_path(const llm_served_t *m)
+{
+    return m->file ? m->file : m->conf.path;
 }
 
 
@@ -216,7 +231,7 @@ llm_served_read(llm_served_t *m)
     opts.ctx = m->conf.ctx;
     opts.max_seqs = m->conf.parallel;
     opts.kv_bytes = m->conf.kv_cache;
-    opts.whole = m->n_older != 0;
+    opts.whole = m->crowded;
     opts.weights_fp8 = m->conf.weights_fp8;
     opts.kv_fp8 = m->conf.kv_fp8;
     opts.log = e->log;
@@ -233,7 +248,7 @@ llm_served_read(llm_served_t *m)
 
     opts.max_out = m->conf.parallel + LLM_SCORE_ROWS;
 
-    m->model = llm_model_load(m->conf.path, &opts, err);
+    m->model = llm_model_load(llm_served_path(m), &opts, err);
     if (m->model == NULL) {
         return LLM_ERROR;
     }
@@ -308,7 +323,7 @@ llm_served_load_main(void *data)
 
     if (llm_served_read(m) != LLM_OK && m->load_err.status == 0) {
         (void) llm_fail(&m->load_err, "%s: could not be loaded",
-                        m->conf.path);
+                        llm_served_path(m));
     }
 
     /* the vocabulary, too, was read from the mapped file, so check that once
@@ -332,7 +347,7 @@ llm_served_hide(llm_served_t *m, llm_err_t *err)
 {
     char  lib[PATH_MAX + 1];
 
-    llm_hide_folder(err->msg, m->conf.path);
+    llm_hide_folder(err->msg, llm_served_path(m));
     llm_hide_folder(err->msg, m->conf.template_path);
 
     if (llm_backend_folder(m->engine->backend_dir, lib, PATH_MAX) == LLM_OK) {
@@ -400,22 +415,35 @@ llm_served_failed(llm_served_t *m)
 
 
 int
-llm_served_start(llm_served_t *m)
+llm_served_begin(llm_served_t *m)
 {
     memset(&m->load_err, 0, sizeof(m->load_err));
     atomic_store(&m->loaded, 0);
+    __atomic_store_n(&m->cancel, 0, __ATOMIC_RELAXED);
     m->n_older = llm_engines_older(m->engine->engines, m->engine->place);
+    m->crowded = m->n_older != 0 || m->role == LLM_SERVED_BESIDE;
     m->waits = 0;
     m->cramped = 0;
-    llm_zone_set(m->engine->zone->models[m->index].permille, 0);
+    llm_served_permille(m, 0);
 
     if (llm_thread_start(&m->loader, llm_served_load_main, m) != LLM_OK) {
-        (void) llm_fail(&m->load_err, "no thread to load the model with");
+        return llm_fail(&m->load_err, "no thread to load the model with");
+    }
+
+    m->loading = 1;
+    m->state = LLM_MODEL_LOADING;
+
+    return LLM_OK;
+}
+
+
+int
+llm_served_start(llm_served_t *m)
+{
+    if (llm_served_begin(m) != LLM_OK) {
         llm_served_failed(m);
         return LLM_ERROR;
     }
-
-    m->state = LLM_MODEL_LOADING;
 
     return LLM_OK;
 }

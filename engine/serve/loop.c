@@ -61,7 +61,7 @@ llm_engine_check_deadlines(llm_engine_t *e, uint64_t now)
             (void) llm_fail_with(&err, 503, "queue_timeout", NULL,
                                  "the request waited too long in the queue");
             llm_engine_fail(e, r, &err,
-                            llm_engine_retry_after(&e->models[r->model]));
+                            llm_engine_retry_after(r->served));
         }
     }
 
@@ -91,17 +91,18 @@ llm_engine_check(llm_engine_t *e)
     llm_engine_audit(e);
 
     for (i = 0; i < e->n_models; i++) {
-        m = &e->models[i];
+        m = e->models[i];
 
         llm_served_retry(m, now);
 
-        if (m->conf.idle_s && m->state == LLM_MODEL_READY && m->n_reqs == 0
+        if (m->conf.idle_s && m->state == LLM_MODEL_READY && !m->ends
+            && m->n_reqs == 0
             && now - m->used_us >= (uint64_t) m->conf.idle_s * 1000000)
         {
             llm_engine_log(e, LLM_LOG_NOTICE, "model \"%s\" was idle for "
                            "%u s and is unloaded", m->conf.name,
                            m->conf.idle_s);
-            llm_served_unload(m);
+            llm_served_unload(m, LLM_MODEL_IDLE);
         }
     }
 }
@@ -134,7 +135,10 @@ llm_engine_step(llm_engine_t *e, llm_served_t *m)
     llm_engine_log(e, LLM_LOG_ERR, "model \"%s\": a step failed: %s",
                    m->conf.name, err.msg);
 
-    if (strcmp(err.code, LLM_DEVICE_LOST) == 0) {
+    if (m->role != LLM_SERVED_MODEL || m->ends) {
+        llm_beside_broken(m, &err);
+
+    } else if (strcmp(err.code, LLM_DEVICE_LOST) == 0) {
         m->lost = 1;
         llm_served_rebuild(m, &err);
 
@@ -152,12 +156,64 @@ llm_engine_step(llm_engine_t *e, llm_served_t *m)
 }
 
 
+/* a model's loader has ended */
+
+static void
+llm_engine_loaded(llm_served_t *m)
+{
+    if (m->role == LLM_SERVED_MODEL) {
+        llm_served_loaded(m);
+
+    } else {
+        llm_beside_loaded(m);
+    }
+}
+
+
+/* loads that go on behind the steps: rebuilt models, warm-ups, what was
+   replaced, commands; was there anything to do? */
+
+static int
+llm_engine_loads(llm_engine_t *e)
+{
+    int            busy, over;
+    llm_served_t  *m, *next;
+
+    busy = 0;
+
+    for (m = e->served; m; m = next) {
+        next = m->next;
+
+        if (m->rebuild) {
+            llm_served_rebuilt(m);
+        }
+
+        busy |= llm_warm_step(m, &over);
+
+        if (over && m->role == LLM_SERVED_MODEL) {
+            llm_served_open(m);
+
+        } else if (over) {
+            llm_beside_open(m);
+        }
+
+        if (m->role == LLM_SERVED_REPLACED) {
+            llm_replaced_step(m);
+        }
+    }
+
+    llm_engine_commands(e);
+
+    return busy;
+}
+
+
 /* one round; was there anything to do? */
 
 static int
 llm_engine_round(llm_engine_t *e, int *unsent)
 {
-    int            busy, over;
+    int            busy;
     uint32_t       i;
     llm_served_t  *m;
 
@@ -168,13 +224,12 @@ llm_engine_round(llm_engine_t *e, int *unsent)
     llm_engine_take_prepared(e);
     llm_engine_check(e);
 
-    for (i = 0; i < e->n_models; i++) {
-        m = &e->models[i];
+    for (m = e->served; m; m = m->next) {
 
-        if (m->state == LLM_MODEL_LOADING
+        if (m->loading
             && atomic_load_explicit(&m->loaded, memory_order_acquire))
         {
-            llm_served_loaded(m);
+            llm_engine_loaded(m);
             busy = 1;
         }
 
@@ -200,17 +255,7 @@ llm_engine_round(llm_engine_t *e, int *unsent)
         *unsent |= e->peers[i].refusal.pending;
     }
 
-    for (i = 0; i < e->n_models; i++) {
-        if (e->models[i].rebuild) {
-            llm_served_rebuilt(&e->models[i]);
-        }
-
-        busy |= llm_warm_step(&e->models[i], &over);
-
-        if (over) {
-            llm_served_open(&e->models[i]);
-        }
-    }
+    busy |= llm_engine_loads(e);
 
     for (i = 0; i < e->n_peers; i++) {
         llm_port_show(&e->peers[i].port);
@@ -227,8 +272,9 @@ llm_engine_round(llm_engine_t *e, int *unsent)
 static int
 llm_engine_has_work(llm_engine_t *e)
 {
-    int       found;
-    uint32_t  i;
+    int                  found;
+    uint32_t             i;
+    const llm_served_t  *m;
 
     if (atomic_load(&e->stop)) {
         return 1;
@@ -242,14 +288,10 @@ llm_engine_has_work(llm_engine_t *e)
         }
     }
 
-    for (i = 0; i < e->n_models; i++) {
-        if (e->models[i].state == LLM_MODEL_LOADING
-            && atomic_load(&e->models[i].loaded))
+    for (m = e->served; m; m = m->next) {
+        if ((m->loading && atomic_load(&m->loaded))
+            || (m->sched && llm_sched_can_draw(m->sched)))
         {
-            return 1;
-        }
-
-        if (e->models[i].sched && llm_sched_can_draw(e->models[i].sched)) {
             return 1;
         }
     }
@@ -262,21 +304,44 @@ llm_engine_has_work(llm_engine_t *e)
 }
 
 
+#ifdef LLM_TEST
+
+/* the next step of a synthetic model; UINT64_MAX: there is none */
+
+static uint64_t
+llm_engine_next_step(const llm_engine_t *e)
+{
+    uint64_t             next;
+    const llm_served_t  *m;
+
+    next = UINT64_MAX;
+
+    for (m = e->served; m && e->n_live; m = m->next) {
+        if (m->sched && m->synthetic) {
+            next = llm_min(next, llm_synthetic_next(m->synthetic));
+        }
+    }
+
+    return next;
+}
+
+#endif
+
+
 static int
 llm_engine_timeout(const llm_engine_t *e, int unsent)
 {
-    uint32_t  i;
+    uint32_t             i;
+    const llm_served_t  *m;
 
 #ifdef LLM_TEST
     uint64_t  now, next;
 
     now = llm_now_us();
+    next = llm_engine_next_step(e);
 
-    for (i = 0; i < e->n_models && e->n_live; i++) {
-        if (e->models[i].synthetic) {
-            next = llm_synthetic_next(e->models[i].synthetic);
-            return next > now ? (int) ((next - now + 999) / 1000) : 0;
-        }
+    if (next != UINT64_MAX) {
+        return next > now ? (int) ((next - now + 999) / 1000) : 0;
     }
 #endif
 
@@ -285,18 +350,21 @@ llm_engine_timeout(const llm_engine_t *e, int unsent)
                                            engine */
     }
 
-    if (e->n_live || atomic_load(&e->zone->suspect)) {
+    if (e->n_live || atomic_load(&e->zone->suspect)
+        || llm_engine_commands_wait(e))
+    {
         return LLM_ENGINE_CHECK_US / 1000;
     }
 
     for (i = 0; i < e->n_models; i++) {
-        if (e->models[i].waits || e->models[i].cramped) {
+        m = e->models[i];
+
+        if (m->waits || m->cramped) {
             return LLM_ENGINE_CHECK_US / 1000;
         }
 
-        if (e->models[i].state == LLM_MODEL_FAILED
-            || (e->models[i].conf.idle_s
-                && e->models[i].state == LLM_MODEL_READY))
+        if (m->state == LLM_MODEL_FAILED
+            || (m->conf.idle_s && m->state == LLM_MODEL_READY))
         {
             return 1000;
         }
@@ -341,23 +409,29 @@ llm_engine_sleep(llm_engine_t *e, int unsent)
 static void
 llm_engine_shutdown(llm_engine_t *e)
 {
-    uint32_t    i;
-    llm_err_t   err;
-    llm_req_t  *r, *next;
+    uint32_t       i;
+    llm_err_t      err;
+    llm_req_t     *r, *next;
+    llm_served_t  *m;
 
     (void) llm_fail_with(&err, 503, "shutting_down", NULL,
                          "the server is shutting down");
 
+    for (m = e->served; m; m = m->next) {
+        __atomic_store_n(&m->cancel, 1, __ATOMIC_RELAXED);
+    }
+
     llm_engine_messages(e);
+    llm_engine_drop_commands(e, &err);
 
     for (r = e->live; r; r = next) {
         next = r->next;
         llm_engine_fail(e, r, &err, 1);
     }
 
-    for (i = 0; i < e->n_models; i++) {
-        if (e->models[i].sched) {
-            (void) llm_sched_send_events(e->models[i].sched);
+    for (m = e->served; m; m = m->next) {
+        if (m->sched) {
+            (void) llm_sched_send_events(m->sched);
         }
     }
 
@@ -384,8 +458,8 @@ llm_engine_shutdown(llm_engine_t *e)
         llm_port_show(&e->peers[i].port);
     }
 
-    for (i = 0; i < e->n_models; i++) {
-        llm_served_unload(&e->models[i]);
+    for (m = e->served; m; m = m->next) {
+        llm_served_unload(m, LLM_MODEL_IDLE);
     }
 
     llm_zone_set(e->zone->busy_since_us, 0);
@@ -403,8 +477,10 @@ llm_engine_main(void *data)
     (void) pthread_setname_np(pthread_self(), "llm-schedule");
 
     for (i = 0; i < e->n_models; i++) {
-        if (!e->models[i].conf.lazy) {
-            (void) llm_served_load(&e->models[i]);
+        if (!e->models[i]->conf.lazy
+            && e->models[i]->state != LLM_MODEL_STOPPED)
+        {
+            (void) llm_served_load(e->models[i]);
         }
     }
 

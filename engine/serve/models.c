@@ -82,6 +82,22 @@ llm_served_show(const llm_served_t *m)
 }
 
 
+int
+llm_served_join(llm_served_t *m)
+{
+    (void) pthread_join(m->loader, NULL);
+    m->loading = 0;
+    atomic_store(&m->loaded, 0);
+
+    if (m->load_err.status || llm_served_ready(m) != LLM_OK) {
+        llm_served_close(m);
+        return LLM_ERROR;
+    }
+
+    return LLM_OK;
+}
+
+
 void
 llm_served_loaded(llm_served_t *m)
 {
@@ -89,12 +105,12 @@ llm_served_loaded(llm_served_t *m)
 
     e = m->engine;
 
-    (void) pthread_join(m->loader, NULL);
-    atomic_store(&m->loaded, 0);
-
-    if (m->load_err.status || llm_served_ready(m) != LLM_OK) {
+    if (llm_served_join(m) != LLM_OK) {
         llm_zone_set(e->zone->models[m->index].wanted, 0);
-        llm_served_close(m);
+
+        if (m->ends) {
+            return;
+        }
 
         if (m->n_older && strcmp(m->load_err.code, LLM_MEMORY_ERROR) == 0) {
             llm_served_wait(m);
@@ -106,7 +122,10 @@ llm_served_loaded(llm_served_t *m)
         return;
     }
 
-    if (m->conf.warmup) {
+    if (m->ends) {
+        llm_served_close(m);
+
+    } else if (m->conf.warmup) {
         llm_warm_begin(m);
 
     } else {
@@ -146,14 +165,15 @@ llm_served_open(llm_served_t *m)
                    "%u, %u sequences, %u pages", m->conf.name, device,
                    m->runner.ctx, m->runner.max_seqs, m->runner.n_pages);
 
-    m->cramped = m->n_older && m->model && llm_model_short_kv(m->model);
+    m->cramped = m->crowded && m->model && llm_model_short_kv(m->model);
 
     if (m->cramped) {
-        llm_engine_log(e, LLM_LOG_WARN, "model \"%s\": the engine of an "
-                       "older configuration leaves memory for only %u pages "
-                       "of the KV cache; the model is loaded again, with all "
-                       "of them, when that engine has ended and no request "
-                       "is live", m->conf.name,
+        llm_engine_log(e, LLM_LOG_WARN, "model \"%s\": %s leaves memory for "
+                       "only %u pages of the KV cache; the model is loaded "
+                       "again, with all of them, when that has ended and no "
+                       "request is live", m->conf.name,
+                       m->n_older ? "the engine of an older configuration"
+                                  : "the file that it replaces",
                        m->runner.n_pages);
     }
 
@@ -178,13 +198,12 @@ llm_served_open(llm_served_t *m)
 
 
 void
-llm_served_unload(llm_served_t *m)
+llm_served_unload(llm_served_t *m, llm_model_state_t state)
 {
-    if (m->state == LLM_MODEL_LOADING && !m->rebuild && !m->waits
-        && !m->warm.running)
-    {
+    if (m->loading) {
         __atomic_store_n(&m->cancel, 1, __ATOMIC_RELAXED);
         (void) pthread_join(m->loader, NULL);
+        m->loading = 0;
     }
 
     llm_warm_stop(m);
@@ -194,14 +213,17 @@ llm_served_unload(llm_served_t *m)
     m->waits = 0;
     m->cramped = 0;
     m->n_failed_steps = 0;
-    m->state = LLM_MODEL_IDLE;
-    llm_zone_set_state(m->engine->zone, m->index, LLM_MODEL_IDLE);
+    m->state = state;
+
+    if (m->role == LLM_SERVED_MODEL) {
+        llm_zone_set_state(m->engine->zone, m->index, state);
+    }
 }
 
 
-/* fails the requests that are live; new ones wait in held or are refused */
+/* new ones wait in held or are refused */
 
-static void
+void
 llm_served_fail_live(llm_served_t *m, const llm_err_t *err,
     uint32_t retry_after)
 {
@@ -213,7 +235,7 @@ llm_served_fail_live(llm_served_t *m, const llm_err_t *err,
     for (r = e->live; r; r = next) {
         next = r->next;
 
-        if (r->model == m->index) {
+        if (r->served == m) {
             llm_engine_fail(e, r, err, retry_after);
         }
     }
@@ -266,7 +288,7 @@ llm_served_in_use(const llm_served_t *m)
     llm_req_t  *r;
 
     for (r = m->engine->live; r; r = r->next) {
-        if (r->model == m->index && r->state != LLM_REQ_NEW) {
+        if (r->served == m && r->state != LLM_REQ_NEW) {
             return 1;
         }
     }
@@ -303,6 +325,10 @@ llm_served_retry(llm_served_t *m, uint64_t now)
 
     e = m->engine;
 
+    if (m->ends) {
+        return;
+    }
+
     if (m->waits) {
         if (llm_engines_older(e->engines, e->place) < m->n_older
             && llm_served_start(m) != LLM_OK)
@@ -315,6 +341,7 @@ llm_served_retry(llm_served_t *m, uint64_t now)
 
     if (m->cramped) {
         if (m->state == LLM_MODEL_READY && m->n_reqs == 0
+            && m->beside == NULL && !llm_engine_show_replaced(e, m->index)
             && llm_engines_older(e->engines, e->place) == 0)
         {
             llm_served_close(m);
@@ -324,7 +351,7 @@ llm_served_retry(llm_served_t *m, uint64_t now)
         return;
     }
 
-    if (m->state != LLM_MODEL_FAILED || m->conf.retry_s == 0
+    if (m->state != LLM_MODEL_FAILED || m->conf.retry_s == 0 || m->beside
         || now < m->retry_us
         || llm_served_in_use(m))
     {

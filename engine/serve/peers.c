@@ -48,7 +48,7 @@ llm_engine_new_client(llm_engine_t *e, llm_peer_t *p)
 }
 
 
-/* all but REQUEST */
+/* all but REQUEST and COMMAND */
 
 static void
 llm_engine_control(llm_engine_t *e, llm_peer_t *p, const llm_msg_t *msg)
@@ -96,6 +96,11 @@ static void
 llm_engine_message(llm_engine_t *e, llm_peer_t *p, const llm_msg_t *msg)
 {
     const llm_request_t  *req = (const llm_request_t *) msg;
+
+    if (msg->type == LLM_MSG_COMMAND) {
+        llm_engine_command(e, (const llm_command_msg_t *) msg);
+        return;
+    }
 
     if (msg->size < sizeof(*msg)
         || (msg->type == LLM_MSG_REQUEST

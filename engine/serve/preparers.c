@@ -47,7 +47,7 @@ llm_prep_next(llm_engine_t *e, int small)
 /* prepares it and notes when */
 
 static void
-llm_prepare(llm_engine_t *e, llm_req_t *r)
+llm_prepare(llm_req_t *r)
 {
     uint64_t   begin, end, arrival;
     llm_err_t  err;
@@ -55,7 +55,7 @@ llm_prepare(llm_engine_t *e, llm_req_t *r)
     memset(&err, 0, sizeof(err));
     begin = llm_now_us();
 
-    if (llm_prep_request(&e->models[r->model], r, &err) != LLM_OK) {
+    if (llm_prep_request(r->served, r, &err) != LLM_OK) {
         llm_req_fail(r, &err, 0);
     }
 
@@ -93,7 +93,7 @@ llm_engine_prepare_main(void *data)
         pthread_mutex_unlock(&e->lock);
 
         if (!atomic_load_explicit(&r->cancelled, memory_order_relaxed)) {
-            llm_prepare(e, r);
+            llm_prepare(r);
         }
 
         pthread_mutex_lock(&e->lock);

@@ -20,16 +20,12 @@
 void
 llm_engine_count(llm_engine_t *e, llm_req_t *r, size_t bytes)
 {
-    llm_served_t  *m;
-
-    m = &e->models[r->model];
-
     e->n_bytes += bytes - r->bytes;
-    m->n_bytes += bytes - r->bytes;
-    r->bytes = bytes;
 
-    llm_zone_set(e->zone->models[r->model].figures.request_memory,
-                 m->n_bytes);
+    llm_zone_add(e->zone->models[r->model].figures.request_memory,
+                 bytes - r->bytes);
+
+    r->bytes = bytes;
 }
 
 
@@ -41,7 +37,7 @@ llm_engine_forget(llm_engine_t *e, llm_req_t *r)
     llm_served_t  *m;
 
     p = (llm_peer_t *) r->out.to.port;
-    m = &e->models[r->model];
+    m = r->served;
     now = llm_now_us();
 
     if (r->out.to.slot < p->n_slots && p->slots[r->out.to.slot] == r) {
@@ -71,7 +67,10 @@ llm_engine_forget(llm_engine_t *e, llm_req_t *r)
                                 - m->request_us);
     }
 
-    if (m->n_reqs == 0) {
+    if (m->role == LLM_SERVED_REPLACED) {
+        llm_engine_show_replaced(e, r->model);
+
+    } else if (m->n_reqs == 0) {
         llm_zone_set(e->zone->models[r->model].figures.waiting, 0);
     }
 
@@ -177,16 +176,45 @@ llm_engine_prepare(llm_engine_t *e, llm_req_t *r)
 }
 
 
-/* hands a new request on: to preparation, or to the list that waits for its
-   model */
+void
+llm_engine_move(llm_req_t *r, llm_served_t *to)
+{
+    r->served->n_reqs--;
+    r->served = to;
+    to->n_reqs++;
+}
 
-static void
+
+/* another file is loaded, and there is none that serves */
+
+static int
+llm_engine_waits_beside(const llm_served_t *m)
+{
+    return m->beside && (m->state == LLM_MODEL_IDLE
+                         || m->state == LLM_MODEL_FAILED
+                         || m->state == LLM_MODEL_STOPPED);
+}
+
+
+void
 llm_engine_route(llm_engine_t *e, llm_req_t *r)
 {
     llm_err_t      err;
     llm_served_t  *m;
 
-    m = &e->models[r->model];
+    m = r->served;
+
+    if (llm_engine_waits_beside(m)) {
+        llm_engine_move(r, m->beside);
+        llm_jobs_add(&m->beside->held, r);
+        return;
+    }
+
+    if (m->ends || m->state == LLM_MODEL_STOPPED) {
+        (void) llm_command_stopped(&err);
+        llm_engine_doom(e, r, &err, 0);
+        return;
+    }
 
     switch (m->state) {
 
@@ -219,7 +247,7 @@ llm_engine_route(llm_engine_t *e, llm_req_t *r)
         llm_zone_set(e->zone->models[r->model].wanted, 1);
         break;
 
-    case LLM_MODEL_LOADING:
+    default:                            /* it is being loaded */
         break;
     }
 
@@ -296,7 +324,7 @@ llm_engine_refuse(llm_engine_t *e, llm_peer_t *p, const llm_request_t *msg,
     f->to.slot = msg->head.slot;
     f->to.ticket = msg->head.ticket;
     f->model = msg->model;
-    f->retry_after = llm_engine_retry_after(&e->models[msg->model]);
+    f->retry_after = llm_engine_retry_after(e->models[msg->model]);
 
     if (full) {
         (void) llm_engine_full(e, &f->err);
@@ -323,7 +351,7 @@ llm_engine_enter(llm_engine_t *e, llm_peer_t *p, llm_req_t *r)
     e->live = r;
     e->n_live++;
     p->n_live++;
-    e->models[r->model].n_reqs++;
+    r->served->n_reqs++;
 }
 
 
@@ -370,6 +398,7 @@ llm_engine_accept(llm_engine_t *e, llm_peer_t *p, const llm_request_t *msg)
         llm_engine_cancel(e, p->slots[msg->head.slot]);
     }
 
+    r->served = e->models[r->model];
     r->out.to.port = &p->port;
     r->out.to.slot = msg->head.slot;
     r->out.to.ticket = msg->head.ticket;
@@ -421,7 +450,7 @@ llm_engine_prepared(llm_engine_t *e, llm_req_t *r)
     if (e->n_bytes > e->max_bytes) {
         (void) llm_engine_full(e, &err);
         llm_engine_doom(e, r, &err,
-                        llm_engine_retry_after(&e->models[r->model]));
+                        llm_engine_retry_after(r->served));
         return;
     }
 
@@ -457,7 +486,7 @@ llm_engine_admit(llm_engine_t *e, llm_req_t *r)
         return;
     }
 
-    llm_sched_add(e->models[r->model].sched, r);
+    llm_sched_add(r->served->sched, r);
 }
 
 
@@ -480,7 +509,7 @@ llm_engine_cancel(llm_engine_t *e, llm_req_t *r)
 
     case LLM_REQ_NEW:
         llm_zone_add(*cancelled, 1);
-        llm_jobs_remove(&e->models[r->model].held, r);
+        llm_jobs_remove(&r->served->held, r);
         break;
 
     case LLM_REQ_PREPARING:
@@ -497,7 +526,7 @@ llm_engine_cancel(llm_engine_t *e, llm_req_t *r)
 
     case LLM_REQ_SCHEDULED:
         llm_zone_add(*cancelled, r->run.n_seqs - r->run.n_ended);
-        llm_sched_remove(e->models[r->model].sched, r);
+        llm_sched_remove(r->served->sched, r);
         break;
 
     case LLM_REQ_ANSWERED:
@@ -523,7 +552,7 @@ llm_engine_fail(llm_engine_t *e, llm_req_t *r, const llm_err_t *err,
     switch (r->state) {
 
     case LLM_REQ_NEW:
-        llm_jobs_remove(&e->models[r->model].held, r);
+        llm_jobs_remove(&r->served->held, r);
         llm_engine_doom(e, r, err, retry_after);
         return;
 
@@ -545,7 +574,7 @@ llm_engine_fail(llm_engine_t *e, llm_req_t *r, const llm_err_t *err,
         return;
 
     case LLM_REQ_SCHEDULED:
-        llm_sched_fail(e->models[r->model].sched, r, err, retry_after);
+        llm_sched_fail(r->served->sched, r, err, retry_after);
         return;
 
     case LLM_REQ_ANSWERED:

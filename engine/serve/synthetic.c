@@ -111,7 +111,7 @@ llm_synthetic_open(llm_served_t *m, llm_err_t *err)
 
     m->synthetic = s;
 
-    s->file = llm_gguf_open(m->conf.path, err);
+    s->file = llm_gguf_open(llm_served_path(m), err);
     if (s->file == NULL) {
         return LLM_ERROR;
     }

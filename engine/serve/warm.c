@@ -242,10 +242,28 @@ llm_warm_request(const llm_served_t *m, uint32_t number)
 
 /* ---- running it ---- */
 
+static void
+llm_warm_show(llm_served_t *m, uint32_t warming)
+{
+    llm_zone_model_state_t  *z;
+
+    z = &m->engine->zone->models[m->index];
+
+    if (m->role != LLM_SERVED_MODEL) {
+        llm_zone_set(z->command.warming, warming);
+    }
+
+    if (m->permille[0] == &z->permille || m->permille[1]) {
+        llm_zone_set(z->warming, warming);
+    }
+}
+
+
 void
 llm_warm_begin(llm_served_t *m)
 {
-    llm_zone_set(m->engine->zone->models[m->index].permille, 1000);
+    llm_served_permille(m, 1000);
+    llm_warm_show(m, 1);
     llm_sched_count_in(m->sched, m->engine->nobody.zone);
 
     m->warm.running = 1;
@@ -283,6 +301,7 @@ llm_warm_step(llm_served_t *m, int *over)
 
     r->own = 1;
     r->model = m->index;
+    r->served = m;
     r->out.to.port = &e->nobody.peer.port;
     r->out.to.slot = UINT32_MAX;
     m->warm.n_live++;
@@ -300,6 +319,7 @@ llm_warm_stop(llm_served_t *m)
 {
     if (m->warm.running) {
         m->warm.running = 0;
+        llm_warm_show(m, 0);
 
         if (m->sched) {
             llm_sched_count_in(m->sched, m->engine->zone);

@@ -1,0 +1,263 @@
+/*
+ * Another file for a model: it is loaded beside the present one, warms up, and
+ * takes its place; the present one goes on until then, and afterwards with the
+ * requests that it has.  If the other file is broken, or there is no memory
+ * for both, nothing has happened.
+ *
+ * Requests that come while no file serves wait for the other one; if it fails
+ * they are the present one's again.
+ */
+
+#include "engine/serve/engine.h"
+
+#include <stdio.h>
+
+
+/* does the model serve, or will it, with its present file? */
+
+static int
+llm_beside_serves(const llm_served_t *m)
+{
+    return m->state == LLM_MODEL_READY || m->state == LLM_MODEL_LOADING;
+}
+
+
+int
+llm_beside_load(llm_served_t *m, const char *file, llm_err_t *err)
+{
+    llm_served_t  *b;
+    llm_engine_t  *e;
+
+    e = m->engine;
+    file = strcmp(file, m->conf.path) == 0 ? NULL : file;
+
+    b = llm_served_create(e, m->index, &m->conf, file);
+    if (b == NULL) {
+        return llm_fail_with(err, 503, NULL, NULL, "no memory");
+    }
+
+    llm_served_place(b, LLM_SERVED_BESIDE, !llm_beside_serves(m));
+    b->on_gpu = m->on_gpu;
+    b->request_us = m->request_us;
+
+    if (llm_served_begin(b) != LLM_OK) {
+        *err = b->load_err;
+        err->status = 503;
+        llm_served_free(b);
+        return LLM_ERROR;
+    }
+
+    llm_engine_log(e, LLM_LOG_NOTICE, "model \"%s\": %s is loaded, to take "
+                   "the place of %s", m->conf.name, llm_served_path(b),
+                   llm_served_path(m));
+
+    m->beside = b;
+
+    if (b->permille[1]) {
+        llm_zone_set(e->zone->models[m->index].retry_after, 5);
+        llm_zone_set_state(e->zone, m->index, LLM_MODEL_LOADING);
+    }
+
+    return LLM_OK;
+}
+
+
+/* requests of the list go on, with this file */
+
+static void
+llm_beside_take(llm_served_t *to, llm_jobs_t *from)
+{
+    llm_req_t  *r;
+
+    while ((r = llm_jobs_take(from)) != NULL) {
+        llm_engine_move(r, to);
+        llm_jobs_add(&to->held, r);
+    }
+}
+
+
+/* it is not in use any more, once its requests have ended */
+
+static void
+llm_beside_replaced(llm_served_t *m)
+{
+    m->role = LLM_SERVED_REPLACED;
+    m->beside = NULL;
+    m->rebuild = 0;
+    m->waits = 0;
+    m->cramped = 0;
+
+    __atomic_store_n(&m->cancel, 1, __ATOMIC_RELAXED);
+
+    (void) llm_engine_show_replaced(m->engine, m->index);
+}
+
+
+void
+llm_beside_fail(llm_served_t *b, const llm_err_t *err)
+{
+    llm_req_t     *r;
+    llm_jobs_t     held;
+    llm_order_t   *o;
+    llm_engine_t  *e;
+    llm_served_t  *m;
+
+    e = b->engine;
+    m = e->models[b->index];
+    o = &e->orders[b->index];
+
+    o->over = 1;
+    o->result = *err;
+
+    llm_engine_log(e, LLM_LOG_ERR, "model \"%s\": %s does not take the place "
+                   "of %s: %s", b->conf.name, llm_served_path(b),
+                   llm_served_path(m), err->msg);
+
+    llm_served_hide(b, &o->result);
+
+    m->beside = NULL;
+    llm_warm_stop(b);
+    llm_jobs_init(&held);
+
+    while ((r = llm_jobs_take(&b->held)) != NULL) {
+        llm_engine_move(r, m);
+        llm_jobs_add(&held, r);
+    }
+
+    llm_served_fail_live(b, err, 0);
+
+    if (b->permille[1]) {
+        llm_zone_set_state(e->zone, m->index, m->state);
+    }
+
+    llm_beside_replaced(b);
+
+    while ((r = llm_jobs_take(&held)) != NULL) {
+        llm_engine_route(e, r);
+    }
+}
+
+
+void
+llm_beside_loaded(llm_served_t *b)
+{
+    int        rc;
+    llm_err_t  err;
+
+    rc = llm_served_join(b);
+
+    if (b->role == LLM_SERVED_REPLACED) {
+        b->state = LLM_MODEL_IDLE;
+        return;
+    }
+
+    if (rc != LLM_OK) {
+        err = b->load_err;
+        b->state = LLM_MODEL_IDLE;
+        b->lost = strcmp(err.code, LLM_DEVICE_LOST) == 0;
+
+        err.status = 503;
+
+        if (err.code[0] == '\0') {
+            snprintf(err.code, sizeof(err.code), "model_failed");
+        }
+
+        llm_beside_fail(b, &err);
+        return;
+    }
+
+    if (b->conf.warmup) {
+        llm_warm_begin(b);
+
+    } else {
+        llm_beside_open(b);
+    }
+}
+
+
+void
+llm_beside_open(llm_served_t *b)
+{
+    llm_engine_t        *e;
+    llm_served_t        *m;
+    llm_zone_command_t  *z;
+
+    e = b->engine;
+    m = e->models[b->index];
+    z = &e->zone->models[b->index].command;
+
+    llm_beside_take(b, &m->held);
+    llm_beside_replaced(m);
+
+    e->models[b->index] = b;
+    llm_served_place(b, LLM_SERVED_MODEL, 1);
+
+    llm_command_set_file(z, b->file ? b->file : "");
+    atomic_store(&z->stopped, 0);
+
+    e->orders[b->index].over = 1;
+    memset(&e->orders[b->index].result, 0, sizeof(llm_err_t));
+
+    llm_engine_log(e, LLM_LOG_NOTICE, "model \"%s\": %s takes the place of "
+                   "%s, with which %u requests end", b->conf.name,
+                   llm_served_path(b), llm_served_path(m), m->n_reqs);
+
+    llm_served_open(b);
+}
+
+
+void
+llm_beside_broken(llm_served_t *m, const llm_err_t *err)
+{
+    llm_err_t  e;
+
+    m->lost |= strcmp(err->code, LLM_DEVICE_LOST) == 0;
+
+    if (m->role == LLM_SERVED_BESIDE) {
+        e = *err;
+        e.status = 503;
+        llm_beside_fail(m, &e);
+        return;
+    }
+
+    if (strcmp(err->code, LLM_DEVICE_LOST) == 0
+        || strcmp(err->code, LLM_DEVICE_ERROR) == 0
+        || strcmp(err->code, LLM_FILE_ERROR) == 0)
+    {
+        llm_served_fail_live(m, err, 5);
+    }
+}
+
+
+/*
+ * If its GPU's context was lost only another process can load anything there:
+ * this one ends when nothing is served, unless the model's present file has
+ * found that out before.
+ */
+
+void
+llm_replaced_step(llm_served_t *m)
+{
+    llm_engine_t  *e;
+
+    e = m->engine;
+
+    if (m->n_reqs || m->loading) {
+        return;
+    }
+
+    if (m->lost) {
+        if (e->live == NULL) {
+            llm_engine_lose(e);
+        }
+
+        return;
+    }
+
+    llm_served_unload(m, LLM_MODEL_IDLE);
+
+    llm_engine_log(e, LLM_LOG_NOTICE, "model \"%s\": %s has been freed",
+                   m->conf.name, llm_served_path(m));
+
+    llm_served_free(m);
+}

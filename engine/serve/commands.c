@@ -1,0 +1,373 @@
+/*
+ * What the workers' commands do to a model; its file beside the present one is
+ * beside.c's.  Of each model one command runs at a time, the one that the zone
+ * has: another one that follows takes its place, and the outcome of the first
+ * is not told.
+ */
+
+#include "engine/serve/engine.h"
+
+
+static void
+llm_order_end(llm_engine_t *e, uint32_t model, const llm_err_t *err)
+{
+    llm_order_t  *o;
+
+    o = &e->orders[model];
+
+    llm_command_end(&e->zone->models[model].command, o->number, err);
+    memset(o, 0, sizeof(*o));
+}
+
+
+static void
+llm_order_done(llm_engine_t *e, uint32_t model)
+{
+    llm_err_t  err;
+
+    memset(&err, 0, sizeof(err));
+    llm_order_end(e, model, &err);
+}
+
+
+/* ---- load ---- */
+
+/* the present file is to be loaded */
+
+static void
+llm_order_load(llm_served_t *m, llm_order_t *o)
+{
+    if (m->state == LLM_MODEL_FAILED) {
+
+        /* the requests that failed with it have not all been told */
+
+        if (m->n_reqs || m->lost) {
+            return;
+        }
+
+        llm_served_close(m);
+        m->n_failed_steps = 0;
+        m->retry_s = 0;
+    }
+
+    o->begun = 1;
+    atomic_store(&m->engine->zone->models[m->index].command.stopped, 0);
+    (void) llm_served_load(m);
+}
+
+
+static void
+llm_order_load_step(llm_engine_t *e, uint32_t model)
+{
+    llm_err_t      err;
+    llm_order_t   *o;
+    llm_served_t  *m;
+
+    o = &e->orders[model];
+    m = e->models[model];
+
+    if (o->over) {
+        err = o->result;
+        llm_order_end(e, model, &err);
+        return;
+    }
+
+    if (m->beside) {
+        return;
+    }
+
+    if (m->state == LLM_MODEL_READY) {
+        llm_order_done(e, model);
+        return;
+    }
+
+    if (m->state != LLM_MODEL_LOADING && !o->begun) {
+        llm_order_load(m, o);
+    }
+
+    if (m->state == LLM_MODEL_FAILED && (o->begun || m->lost)) {
+        (void) llm_fail_with(&err, 503, "model_failed", NULL, "%s",
+                             m->load_err.msg);
+        llm_order_end(e, model, &err);
+    }
+}
+
+
+static void
+llm_order_begin_load(llm_served_t *m, const char *file)
+{
+    llm_err_t      err;
+    llm_engine_t  *e;
+
+    e = m->engine;
+
+    if (file[0] == '\0') {
+        return;
+    }
+
+    /* a failed model may just be tried again: that may go on beside it */
+
+    if (m->beside || llm_zone_get(e->zone->models[m->index].state)
+                     == LLM_MODEL_LOADING)
+    {
+        (void) llm_fail_with(&err, 409, "model_loading", NULL,
+                             "the model is being loaded");
+        llm_order_end(e, m->index, &err);
+        return;
+    }
+
+    if (llm_beside_load(m, file, &err) != LLM_OK) {
+        llm_order_end(e, m->index, &err);
+    }
+}
+
+
+/* ---- unload ---- */
+
+/* new requests are refused from now on; those that wait for a load, or for
+   another file, never run */
+
+static void
+llm_order_begin_unload(llm_served_t *m, uint32_t timeout_ms)
+{
+    llm_err_t            err;
+    llm_engine_t        *e;
+    llm_served_t        *b;
+    llm_zone_command_t  *z;
+
+    e = m->engine;
+    z = &e->zone->models[m->index].command;
+    b = m->beside;
+
+    m->ends = 1;
+    m->rebuild = 0;
+    m->waits = 0;
+    llm_warm_stop(m);
+    atomic_store(&z->stopped, 1);
+    llm_zone_set(e->zone->models[m->index].wanted, 0);
+
+    (void) llm_command_stopped(&err);
+
+    if (b) {
+        llm_beside_fail(b, &err);
+    }
+
+    e->orders[m->index].over = 0;
+    e->orders[m->index].end_us = llm_now_us();
+
+    if (m->state == LLM_MODEL_READY) {
+        e->orders[m->index].end_us += (uint64_t) timeout_ms * 1000;
+    }
+
+    __atomic_store_n(&m->cancel, 1, __ATOMIC_RELAXED);
+    llm_zone_set_state(e->zone, m->index, LLM_MODEL_STOPPED);
+
+    llm_engine_log(e, LLM_LOG_NOTICE, "model \"%s\" is unloaded by a "
+                   "command: %u requests", m->conf.name, m->n_reqs);
+}
+
+
+static void
+llm_order_unload_step(llm_engine_t *e, uint32_t model)
+{
+    llm_err_t      err;
+    llm_order_t   *o;
+    llm_served_t  *m, *other;
+
+    o = &e->orders[model];
+    m = e->models[model];
+
+    if (o->end_us && llm_now_us() >= o->end_us) {
+        o->end_us = 0;
+        (void) llm_command_stopped(&err);
+
+        for (other = e->served; other; other = other->next) {
+            if (other->index == model) {
+                llm_served_fail_live(other, &err, 0);
+            }
+        }
+    }
+
+    if (m->n_reqs || m->loading || llm_engine_show_replaced(e, model)) {
+        return;
+    }
+
+    if (m->lost) {
+        if (e->live == NULL) {
+            llm_engine_lose(e);
+        }
+
+        return;
+    }
+
+    m->ends = 0;
+    llm_served_unload(m, LLM_MODEL_STOPPED);
+    llm_order_done(e, model);
+}
+
+
+/* ---- drain ---- */
+
+static void
+llm_order_begin_drain(llm_served_t *m, uint32_t timeout_ms)
+{
+    uint64_t             us, old;
+    llm_zone_command_t  *z;
+
+    z = &m->engine->zone->models[m->index].command;
+    us = llm_now_us() + (uint64_t) timeout_ms * 1000;
+    old = atomic_load(&z->refuse_us);
+
+    /* one that refuses already does not begin anew */
+
+    atomic_store(&z->refuse_us, old ? llm_min(old, us) : us);
+}
+
+
+static void
+llm_order_drain_step(llm_engine_t *e, uint32_t model)
+{
+    if (llm_zone_drains(e->zone, model)
+        && !llm_zone_in_use(e->zone, model, e->epoch))
+    {
+        llm_order_done(e, model);
+    }
+}
+
+
+static void
+llm_order_resume(llm_served_t *m)
+{
+    atomic_store(&m->engine->zone->models[m->index].command.refuse_us, 0);
+    llm_order_done(m->engine, m->index);
+}
+
+
+/* ---- all ---- */
+
+/* the file's name, which has a zero behind it; NULL: malformed */
+
+static const char *
+llm_order_file(const llm_command_msg_t *msg)
+{
+    const char  *file;
+
+    if (msg->file.off < sizeof(*msg) || msg->file.off >= msg->head.size
+        || msg->file.len >= msg->head.size - msg->file.off
+        || msg->file.len >= LLM_MAX_FILE)
+    {
+        return NULL;
+    }
+
+    file = llm_ref_data(msg, msg->file);
+
+    return strlen(file) == msg->file.len ? file : NULL;
+}
+
+
+void
+llm_engine_command(llm_engine_t *e, const llm_command_msg_t *msg)
+{
+    const char          *file;
+    llm_order_t         *o;
+    llm_served_t        *m;
+    llm_zone_command_t  *z;
+
+    if (msg->head.size < sizeof(*msg) || msg->model >= e->n_models) {
+        return;
+    }
+
+    m = e->models[msg->model];
+    o = &e->orders[msg->model];
+    z = &e->zone->models[msg->model].command;
+    file = llm_order_file(msg);
+
+    if (msg->head.epoch != e->epoch || file == NULL) {
+        llm_command_missed(z, msg->number);
+        return;
+    }
+
+    if (llm_command_take(z, msg->number, file) != LLM_OK) {
+        return;
+    }
+
+    memset(o, 0, sizeof(*o));
+    o->number = msg->number;
+    o->kind = msg->kind;
+
+    switch (o->kind) {
+
+    case LLM_COMMAND_LOAD:
+        llm_order_begin_load(m, file);
+        break;
+
+    case LLM_COMMAND_UNLOAD:
+        llm_order_begin_unload(m, msg->timeout_ms);
+        break;
+
+    case LLM_COMMAND_DRAIN:
+        llm_order_begin_drain(m, msg->timeout_ms);
+        break;
+
+    default:
+        llm_order_resume(m);
+        break;
+    }
+}
+
+
+void
+llm_engine_commands(llm_engine_t *e)
+{
+    uint32_t  i;
+
+    for (i = 0; i < e->n_models; i++) {
+
+        if (e->orders[i].number == 0) {
+            continue;
+        }
+
+        switch (e->orders[i].kind) {
+
+        case LLM_COMMAND_LOAD:
+            llm_order_load_step(e, i);
+            break;
+
+        case LLM_COMMAND_UNLOAD:
+            llm_order_unload_step(e, i);
+            break;
+
+        default:
+            llm_order_drain_step(e, i);
+            break;
+        }
+    }
+}
+
+
+int
+llm_engine_commands_wait(const llm_engine_t *e)
+{
+    uint32_t  i;
+
+    for (i = 0; i < e->n_models; i++) {
+        if (e->orders[i].number) {
+            return 1;
+        }
+    }
+
+    return 0;
+}
+
+
+void
+llm_engine_drop_commands(llm_engine_t *e, const llm_err_t *err)
+{
+    uint32_t  i;
+
+    for (i = 0; i < e->n_models; i++) {
+        if (e->orders[i].number) {
+            llm_order_end(e, i, err);
+        }
+    }
+}

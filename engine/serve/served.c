@@ -1,0 +1,89 @@
+/*
+ * A model with one of its files: made, placed, freed; see engine.h.
+ */
+
+#include "engine/serve/engine.h"
+
+#include <stdio.h>
+
+
+static int
+llm_served_dup(const char **s)
+{
+    if (*s) {
+        *s = strdup(*s);
+        return *s ? LLM_OK : LLM_ERROR;
+    }
+
+    return LLM_OK;
+}
+
+
+llm_served_t *
+llm_served_create(llm_engine_t *e, uint32_t index,
+    const llm_engine_model_t *conf, const char *file)
+{
+    int            rc;
+    llm_served_t  *m;
+
+    m = calloc(1, sizeof(*m));
+    if (m == NULL) {
+        return NULL;
+    }
+
+    m->engine = e;
+    m->index = index;
+    m->conf = *conf;
+    m->conf.parallel = llm_max(m->conf.parallel, 1u);
+    m->file = file;
+    llm_jobs_init(&m->held);
+
+    rc = llm_served_dup(&m->conf.name);
+    rc |= llm_served_dup(&m->conf.path);
+    rc |= llm_served_dup(&m->conf.template_path);
+    rc |= llm_served_dup(&m->conf.device);
+    rc |= llm_served_dup(&m->file);
+
+    m->next = e->served;
+    e->served = m;
+    llm_served_place(m, LLM_SERVED_MODEL, 1);
+
+    if (rc != LLM_OK) {
+        llm_served_free(m);
+        return NULL;
+    }
+
+    return m;
+}
+
+
+void
+llm_served_place(llm_served_t *m, llm_served_role_t role, int shown)
+{
+    llm_zone_model_state_t  *z;
+
+    z = &m->engine->zone->models[m->index];
+
+    m->role = role;
+    m->permille[0] = role == LLM_SERVED_MODEL ? &z->permille
+                                              : &z->command.permille;
+    m->permille[1] = role != LLM_SERVED_MODEL && shown ? &z->permille : NULL;
+}
+
+
+void
+llm_served_free(llm_served_t *m)
+{
+    llm_served_t  **p;
+
+    for (p = &m->engine->served; *p != m; p = &(*p)->next) { /* void */ }
+
+    *p = m->next;
+
+    free((char *) m->conf.name);
+    free((char *) m->conf.path);
+    free((char *) m->conf.template_path);
+    free((char *) m->conf.device);
+    free((char *) m->file);
+    free(m);
+}
