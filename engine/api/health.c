@@ -1,7 +1,8 @@
 /*
  * The body of /health: the state of each model of the location, and whether
  * requests can be served, by the location's rule.  If one model serves and
- * another one does not, and that is good enough, the status is "degraded".  A
+ * another one does not, and that is good enough, the status is "degraded".  One
+ * that a command has told to drain, or has unloaded, does not serve.  A
  * model that was idle and is being loaded for a request does not count as
  * loading: its requests wait.
  */
@@ -28,6 +29,19 @@ llm_api_health_word(llm_zone_t *z, const llm_model_status_t *st,
     case LLM_MODEL_FAILED:
         return "error";
 
+    case LLM_MODEL_STOPPED:
+        return "stopped";
+
+    default:
+        break;
+    }
+
+    if (st->draining) {
+        return "draining";
+    }
+
+    switch (st->state) {
+
     case LLM_MODEL_LOADING:
         return "loading";
 
@@ -50,8 +64,8 @@ llm_api_add_health(llm_buf_t *out, llm_zone_t *z, const llm_api_model_t *m,
     (void) llm_buf_adds(out, "{\"id\":");
     (void) llm_json_add_string(out, m->name.data, m->name.len);
     (void) llm_buf_addf(out, ",\"status\":\"%s\",\"loaded\":%s", word,
-                        *word == 'o' && st->state == LLM_MODEL_READY
-                        ? "true" : "false");
+                        (*word == 'o' || *word == 'd')
+                        && st->state == LLM_MODEL_READY ? "true" : "false");
 
     reason = NULL;
 
@@ -61,10 +75,16 @@ llm_api_add_health(llm_buf_t *out, llm_zone_t *z, const llm_api_model_t *m,
 
     } else if (*word == 'l') {
         reason = llm_zone_epoch(z) == 0 ? "the engine is starting"
-                 : st->permille < 1000 ? "the model is being loaded"
-                 : "the model warms up";
+                 : st->warming ? "the model warms up"
+                 : "the model is being loaded";
         (void) llm_buf_addf(out, ",\"progress\":%u.%03u",
                             st->permille / 1000, st->permille % 1000);
+
+    } else if (*word == 'd') {
+        reason = "the model takes no new requests";
+
+    } else if (*word == 's') {
+        reason = "the model has been unloaded";
     }
 
     if (reason) {
@@ -79,11 +99,56 @@ llm_api_add_health(llm_buf_t *out, llm_zone_t *z, const llm_api_model_t *m,
 }
 
 
+/* models by their words */
+typedef struct {
+    uint32_t     n_ok;                  /* also those that are loaded for a
+                                           request */
+    uint32_t     n_error;
+    uint32_t     n_loading;
+    const char  *out;                   /* what a command has made of one:
+                                           draining, or else stopped; or NULL */
+} llm_api_health_sum_t;
+
+
+static void
+llm_api_health_count(llm_api_health_sum_t *sum, const char *word,
+    const llm_model_status_t *st)
+{
+    switch (*word) {
+
+    case 'o':
+        sum->n_ok++;
+        return;
+
+    case 'e':
+        sum->n_error++;
+        return;
+
+    case 'l':
+        sum->n_ok += st->wanted != 0;
+        sum->n_loading += !st->wanted;
+        return;
+
+    default:
+        sum->out = sum->out && *sum->out == 'd' ? sum->out : word;
+    }
+}
+
+
+/* none can serve, or not all, where all must */
+
+static const char *
+llm_api_health_bad(const llm_api_health_sum_t *sum)
+{
+    return sum->n_error ? "error" : sum->n_loading ? "loading" : sum->out;
+}
+
+
 /* the whole in a word */
 
 static const char *
-llm_api_health_all(llm_zone_t *z, const llm_api_health_t *h, uint32_t n_ok,
-    uint32_t n_error, uint32_t n_loading)
+llm_api_health_all(llm_zone_t *z, const llm_api_health_t *h,
+    const llm_api_health_sum_t *sum)
 {
     if (h->rule == LLM_HEALTH_LIVE) {
         return llm_zone_epoch(z) == 0 || llm_zone_alive(z) ? "ok" : "error";
@@ -93,20 +158,22 @@ llm_api_health_all(llm_zone_t *z, const llm_api_health_t *h, uint32_t n_ok,
         return "draining";
     }
 
-    if (n_error + n_loading == 0) {
+    if (sum->n_error + sum->n_loading == 0 && sum->out == NULL) {
         return "ok";
     }
 
     switch (h->rule) {
 
     case LLM_HEALTH_ALL:
-        return n_error ? "error" : "loading";
+        return llm_api_health_bad(sum);
 
     case LLM_HEALTH_ANY:
-        return n_ok ? "degraded" : n_loading ? "loading" : "error";
+        return sum->n_ok ? "degraded"
+               : sum->n_loading ? "loading" : llm_api_health_bad(sum);
 
     default:
-        return n_loading ? "loading" : n_ok ? "degraded" : "error";
+        return sum->n_loading ? "loading"
+               : sum->n_ok ? "degraded" : llm_api_health_bad(sum);
     }
 }
 
@@ -115,13 +182,13 @@ int
 llm_api_health_body(llm_zone_t *z, const llm_api_conf_t *conf,
     const llm_api_health_t *h, llm_buf_t *out, int *ready)
 {
-    uint32_t             i;
-    uint32_t             n_ok, n_error, n_loading;
-    llm_buf_t            models;
-    const char          *word, *all, *ill;
-    llm_model_status_t   st;
+    uint32_t              i;
+    llm_buf_t             models;
+    const char           *word, *all, *ill;
+    llm_model_status_t    st;
+    llm_api_health_sum_t  sum;
 
-    n_ok = n_error = n_loading = 0;
+    memset(&sum, 0, sizeof(sum));
     llm_buf_init(&models, 0);
 
     for (i = 0; i < conf->n_models; i++) {
@@ -133,9 +200,7 @@ llm_api_health_body(llm_zone_t *z, const llm_api_conf_t *conf,
         ill = h->ill ? h->ill[i] : NULL;
         word = llm_api_health_word(z, &st, ill);
 
-        n_ok += *word == 'o' || (*word == 'l' && st.wanted);
-        n_error += *word == 'e';
-        n_loading += *word == 'l' && !st.wanted;
+        llm_api_health_count(&sum, word, &st);
 
         if (models.len) {
             (void) llm_buf_addc(&models, ',');
@@ -144,7 +209,7 @@ llm_api_health_body(llm_zone_t *z, const llm_api_conf_t *conf,
         llm_api_add_health(&models, z, &conf->models[i], &st, word, ill);
     }
 
-    all = llm_api_health_all(z, h, n_ok, n_error, n_loading);
+    all = llm_api_health_all(z, h, &sum);
 
     *ready = strcmp(all, "ok") == 0 || strcmp(all, "degraded") == 0;
 

@@ -160,6 +160,18 @@ test_rules(llm_zone_t *z)
     are(z, 0, "OOOO", "one is idle");
     are(z, 1, "dddO", "they drain");
 
+    atomic_store(&z->models[1].command.refuse_us, 1);
+    are(z, 0, "XXdO", "one is idle, one drains by a command");
+    llm_zone_set_state(z, 0, LLM_MODEL_STOPPED);
+    are(z, 0, "dddO", "one is stopped, one drains");
+    atomic_store(&z->models[1].command.refuse_us, 0);
+    are(z, 0, "XXsO", "one is stopped, one serves");
+    llm_zone_set_state(z, 1, LLM_MODEL_STOPPED);
+    are(z, 0, "sssO", "two are stopped");
+    llm_zone_set_state(z, 0, LLM_MODEL_LOADING);
+    are(z, 0, "lllO", "one loads");
+    llm_zone_set_state(z, 0, LLM_MODEL_IDLE);
+
     test_ill(z);
 
     atomic_store(&z->engine_pid, 0);
@@ -243,6 +255,26 @@ main(void)
               "\"error\",\"loaded\":false,\"reason\":"
               "\"two.gguf: truncated\",\"device\":\"\",\"ctx\":0,"
               "\"running\":0,\"waiting\":0}]}", "the only one has failed");
+
+    llm_zone_set_state(z, 1, LLM_MODEL_STOPPED);
+
+    is_health(z, 2, 0,
+              HEAD("stopped") "{\"id\":\"two\",\"status\":"
+              "\"stopped\",\"loaded\":false,\"reason\":"
+              "\"the model has been unloaded\",\"device\":\"\",\"ctx\":0,"
+              "\"running\":0,\"waiting\":0}]}", "it is stopped");
+
+    llm_zone_set_state(z, 1, LLM_MODEL_READY);
+    atomic_store(&z->models[1].command.refuse_us, 1);
+
+    is_health(z, 2, 0,
+              HEAD("draining") "{\"id\":\"two\",\"status\":"
+              "\"draining\",\"loaded\":true,\"reason\":"
+              "\"the model takes no new requests\",\"device\":\"\","
+              "\"ctx\":0,\"running\":0,\"waiting\":0}]}", "it drains");
+
+    atomic_store(&z->models[1].command.refuse_us, 0);
+    llm_zone_set_state(z, 1, LLM_MODEL_FAILED);
 
     is_health(z, 3, 1,
               HEAD("degraded") "{\"id\":\"one\",\"status\":"
