@@ -208,6 +208,44 @@ test_streams(int warmup)
 }
 
 
+/* a file that takes the place of one that has just taken it */
+
+static void
+test_again(void)
+{
+    int       f;
+    uint32_t  i, of[2], most;
+
+    open_rig(1024, 4, 0, 0, 64);
+    of[0] = of[1] = most = 0;
+
+    for (i = 0; i < 30; i++) {
+        request(i % 2, i, i);
+
+        if (i % 10 == 9) {
+            is_int(order_now(LLM_COMMAND_LOAD, i == 19 ? MODEL : other, 0),
+                   LLM_COMMAND_DONE, "file %u", i / 10);
+            most = llm_max(most, status().replaced);
+        }
+    }
+
+    for (i = 0; i < 30; i++) {
+        (void) rig_wait(&rig, i % 2, i, ORDER_WAIT_MS);
+        f = whose(i, &rig.answers[i % 2][i]);
+        is_int(f, i / 10 == 1, "request %u is of the file of its time", i);
+    }
+
+    printf("# up to %u requests end with files that were replaced\n", most);
+
+    for (i = 0; i < 1000 && status().replaced; i++) {
+        usleep(1000);
+    }
+
+    is_int(status().replaced, 0, "none is left with those");
+    close_rig();
+}
+
+
 static void
 test_broken(void)
 {
@@ -418,6 +456,7 @@ main(void)
     test_files();
     test_streams(0);
     test_streams(1);
+    test_again();
     test_broken();
     test_idle();
     test_retried();

@@ -1,7 +1,8 @@
 /*
  * Another file beside the present one on a GPU, in the emulator: no memory for
  * both, memory for both and not for all pages, a device that fails while the
- * other file warms up, and one that fails both.
+ * other file warms up, one that fails the present one meanwhile, and one whose
+ * context is lost.
  */
 
 #define _GNU_SOURCE
@@ -186,6 +187,91 @@ test_step_fails(void)
 }
 
 
+static uint32_t
+pages(void)
+{
+    return atomic_load(&rig.zone->models[0].figures.kv_pages);
+}
+
+
+/* the least memory with which both are there leaves the other one few pages;
+   it gets all of them when the present one has gone */
+
+static void
+test_few_pages(void)
+{
+    int       done;
+    char      memory[16];
+    int32_t   now[4];
+    uint32_t  mb, all, i;
+
+    setenv("LLM_EMU_MEMORY", "120000000", 1);
+    open_emu(1024, 2, 0);
+    all = pages();
+    is_int(all, 2 * 1024 / LLM_KV_PAGE, "a model has its pages");
+
+    for (mb = 160, done = 0; mb < 220 && !done; mb += 2) {
+        snprintf(memory, sizeof(memory), "%u000000", mb);
+        setenv("LLM_EMU_MEMORY", memory, 1);
+        done = order_now(LLM_COMMAND_LOAD, other, 0) == LLM_COMMAND_DONE;
+    }
+
+    ok(done && mb > 162, "with %u MB there is room for another", mb - 2);
+    ok(reaches(LLM_MODEL_LOADING), "it is loaded again");
+
+    for (i = 0; i < 3000 && (status().state != LLM_MODEL_READY
+                             || pages() != all); i++)
+    {
+        usleep(10000);
+    }
+
+    is_int(pages(), all, "with all pages");
+    is_str(status().file, other, "of its file");
+    ok(ask(now), "and serves");
+
+    rig_close(&rig);
+    unsetenv("LLM_EMU_MEMORY");
+}
+
+
+/* an error that costs the process its GPU, in the other file's warm-up: as
+   nothing is served, the process may end at once */
+
+static void
+test_lost(void)
+{
+    uint32_t              i;
+    uint64_t              n;
+    llm_command_status_t  st;
+
+    arm(0);
+    setenv("LLM_EMU_STICKY", "1", 1);
+    open_emu(64, 1, 1);
+    is_int(llm_engine_lost(rig.engine), 0, "a model on a GPU");
+
+    n = order_or_die(LLM_COMMAND_LOAD, other, 0);
+
+    do {
+        usleep(100);
+        llm_zone_command(rig.zone, 0, &st);
+    } while (!st.warming && st.state < LLM_COMMAND_DONE);
+
+    arm(1);
+    is_int(order_wait(n, &st), LLM_COMMAND_FAILED, "its context is lost");
+    is_str(st.code, "device_lost", "which is said: %s", st.reason);
+
+    for (i = 0; i < 1000 && !llm_engine_lost(rig.engine); i++) {
+        rig_poll(&rig, 0, 10);
+    }
+
+    ok(llm_engine_lost(rig.engine), "the process is to end");
+
+    rig_close(&rig);
+    unsetenv("LLM_EMU_STICKY");
+    unsetenv(FAIL_LAUNCH);
+}
+
+
 int
 main(void)
 {
@@ -213,6 +299,8 @@ main(void)
     test_no_memory();
     test_warmup_fails();
     test_step_fails();
+    test_few_pages();
+    test_lost();
 
     (void) unlink(other);
 
