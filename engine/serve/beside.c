@@ -141,17 +141,16 @@ llm_beside_fail(llm_served_t *b, const llm_err_t *err)
 void
 llm_beside_loaded(llm_served_t *b)
 {
-    int        rc;
     llm_err_t  err;
 
-    rc = llm_served_join(b);
-
     if (b->role == LLM_SERVED_REPLACED) {
+        (void) pthread_join(b->loader, NULL);
+        b->loading = 0;
         b->state = LLM_MODEL_IDLE;
         return;
     }
 
-    if (rc != LLM_OK) {
+    if (llm_served_join(b) != LLM_OK) {
         err = b->load_err;
         b->state = LLM_MODEL_IDLE;
         b->lost = strcmp(err.code, LLM_DEVICE_LOST) == 0;
@@ -229,6 +228,43 @@ llm_beside_broken(llm_served_t *m, const llm_err_t *err)
 }
 
 
+static void *
+llm_replaced_main(void *data)
+{
+    llm_served_t  *m = data;
+
+    (void) pthread_setname_np(pthread_self(), "llm-free");
+
+    llm_served_close(m);
+
+    atomic_store(&m->loaded, 1);
+    llm_engine_wake(m->engine);
+
+    return NULL;
+}
+
+
+/* to give large memory back takes time, in which others have their steps: what
+   only the scheduler may do first, the rest in a thread */
+
+static void
+llm_replaced_close(llm_served_t *m)
+{
+    m->closed = 1;
+    atomic_store(&m->loaded, 0);
+
+    llm_sched_free(m->sched);
+    m->sched = NULL;
+
+    if (llm_thread_start(&m->loader, llm_replaced_main, m) == LLM_OK) {
+        m->loading = 1;
+
+    } else {
+        llm_served_close(m);
+    }
+}
+
+
 /*
  * If its GPU's context was lost only another process can load anything there:
  * this one ends when nothing is served, unless the model's present file has
@@ -254,7 +290,13 @@ llm_replaced_step(llm_served_t *m)
         return;
     }
 
-    llm_served_unload(m, LLM_MODEL_IDLE);
+    if (!m->closed) {
+        llm_replaced_close(m);
+    }
+
+    if (m->loading) {
+        return;
+    }
 
     llm_engine_log(e, LLM_LOG_NOTICE, "model \"%s\": %s has been freed",
                    m->conf.name, llm_served_path(m));

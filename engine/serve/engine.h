@@ -5,7 +5,8 @@
  *                 models, writes events; owns everything below unless said
  *   preparation   two: from a request's message to tokens, one of them for
  *                 small messages only
- *   loaders       one for each model that is loading
+ *   loaders       one for each model that is loading, or that another file has
+ *                 taken the place of and that is freed
  *
  * A model of the configuration is served by one llm_served_t, which
  * e->models[] has.  A command may load another file: a second one beside it,
@@ -14,8 +15,8 @@
  * that alone.
  *
  * Requests travel between scheduler and preparation in two lists under one
- * mutex.  A loader fills its llm_served_t and then sets `loaded`; no other
- * thread touches those fields meanwhile.
+ * mutex.  A loader fills its llm_served_t, or empties it, and then sets
+ * `loaded`; no other thread touches those fields meanwhile.
  */
 
 #ifndef LLM_ENGINE_INTERNAL_H
@@ -86,7 +87,8 @@ struct llm_served_s {
 
     pthread_t            loader;
     int                  loading;       /* the loader runs, or has ended and is
-                                           to be joined */
+                                           to be joined; or who frees it */
+    int                  closed;        /* REPLACED: it is freed, or was */
     /* where the loader says how far it is, the second may be NULL; set before
        it starts */
     _Atomic uint32_t    *permille[2];
