@@ -91,6 +91,13 @@ static ngx_command_t  ngx_http_llm_commands[] = {
       0,
       NULL },
 
+    { ngx_string("llm_defaults"),
+      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
+      ngx_http_llm_defaults,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      0,
+      NULL },
+
     { ngx_string("llm_timeout"),
       NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
       ngx_conf_set_msec_slot,
@@ -451,6 +458,10 @@ ngx_http_llm_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
     if (conf->max_tokens.set == 0 && conf->max_prompt.set == 0) {
         conf->max_tokens = prev->max_tokens;
         conf->max_prompt = prev->max_prompt;
+    }
+
+    if (conf->preset == NULL) {
+        conf->preset = prev->preset;
     }
 
     if (conf->limits == NULL) {

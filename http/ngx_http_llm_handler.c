@@ -233,6 +233,7 @@ ngx_http_llm_api_conf(ngx_http_llm_ctx_t *ctx, llm_api_conf_t *conf,
     conf->now = ngx_time();
     conf->max_answer = ctx->conf->stream_buffer * NGX_HTTP_LLM_MAX_ANSWER;
     conf->guard = NULL;
+    conf->preset = ctx->conf->preset;
     conf->alias = alias;
 
     *alias = llm_str("");

@@ -23,6 +23,7 @@
  *   ngx_http_llm_amount.c      numbers that may be variables
  *   ngx_http_llm_quota.h       token quotas, in files of their own
  *   ngx_http_llm_alias.c       llm_alias, names that follow a rule
+ *   ngx_http_llm_defaults.c    llm_defaults
  *   ngx_http_llm_identity.c    model, tenant, priority of a request
  *   ngx_http_llm_idempotency.c requests that are sent again
  *   ngx_http_llm_store.c       their answers in shared memory
@@ -365,6 +366,7 @@ typedef struct {
     ngx_array_t                 *limits;        /* ngx_http_llm_limit_t; NULL:
                                                    none */
     ngx_http_llm_guard_t        *guard;         /* NULL: off */
+    llm_api_preset_t            *preset;        /* llm_defaults; NULL: none */
     ngx_http_complex_value_t    *tenant;
     ngx_http_complex_value_t    *weight;
     ngx_http_complex_value_t    *priority;
@@ -764,6 +766,10 @@ ngx_int_t ngx_http_llm_make_aliases(ngx_http_llm_ctx_t *ctx,
 /* the request asked for this alias, or for none */
 void ngx_http_llm_asked(ngx_http_llm_ctx_t *ctx, const llm_api_conf_t *conf,
     llm_str_t name);
+
+/* ngx_http_llm_defaults.c */
+
+char *ngx_http_llm_defaults(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 
 /* ngx_http_llm_identity.c */
 

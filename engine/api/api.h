@@ -54,6 +54,19 @@ typedef struct {
                                            used wherever it leads */
 } llm_api_alias_t;
 
+/*
+ * Members that requests get if they do not name them (llm_defaults): the text
+ * of an object, of which each member is one that some endpoint's requests
+ * may have, with such a value.  A request that names a member, or another one
+ * that says the same, does not get it; null is not a value.  NULL and *err if
+ * it is not that.
+ */
+typedef struct llm_api_preset_s  llm_api_preset_t;
+
+llm_api_preset_t *llm_api_preset_create(const char *text, size_t len,
+    llm_err_t *err);
+void llm_api_preset_free(llm_api_preset_t *p);
+
 /* what a location may use */
 typedef struct {
     const llm_api_model_t  *models;
@@ -77,6 +90,7 @@ typedef struct {
     llm_str_t              *alias;      /* NULL, or gets the alias that was
                                            asked for, a model's or one of
                                            these, as it is there */
+    const llm_api_preset_t  *preset;    /* NULL, or defaults of requests */
     llm_buf_t              *guard;      /* NULL, or gets what a guard is to see
                                            of a request that needs a model: see
                                            llm_api_guard_head() */

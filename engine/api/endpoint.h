@@ -228,6 +228,21 @@ void llm_api_own_names(const llm_api_endpoint_t *ep, llm_err_t *err);
 int llm_api_read_fields(const llm_api_reader_t *rd, void *to,
     llm_err_t *err);
 
+/* what a field of this name is to an endpoint */
+typedef enum {
+    LLM_API_UNKNOWN = 0,
+    LLM_API_CHECKED,                    /* it has no effect */
+    LLM_API_READ,                       /* but the model does not run */
+    LLM_API_RUN
+} llm_api_known_t;
+
+llm_api_known_t llm_api_knows(const llm_api_endpoint_t *ep, llm_str_t name);
+
+/* preset.c: adds to a body, an object and all of the buffer, the defaults that
+   it does not name */
+void llm_api_preset_apply(const llm_api_preset_t *p,
+    const llm_api_endpoint_t *ep, llm_buf_t *flat);
+
 /* guard_members.c: appends the members of a body, and its end, for a guard */
 void llm_api_guard_rest(const llm_flat_t *root, llm_buf_t *out);
 

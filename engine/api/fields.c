@@ -256,6 +256,28 @@ llm_api_find_row(const llm_api_tables_t *t, llm_str_t name)
 }
 
 
+llm_api_known_t
+llm_api_knows(const llm_api_endpoint_t *ep, llm_str_t name)
+{
+    int               place;
+    uint32_t          i;
+    llm_api_tables_t  t;
+
+    t = llm_api_tables(ep);
+    place = llm_api_find_row(&t, name);
+
+    for (i = 0; place >= 0; place -= (int) t.of[i++].n) {
+        if (place < (int) t.of[i].n) {
+            return t.of[i].rows[place].to == LLM_FIELD_NOWHERE
+                   ? LLM_API_CHECKED
+                   : ep->task < LLM_TASK_TOKENIZE ? LLM_API_RUN : LLM_API_READ;
+        }
+    }
+
+    return LLM_API_UNKNOWN;
+}
+
+
 int
 llm_api_read_fields(const llm_api_reader_t *rd, void *to, llm_err_t *err)
 {

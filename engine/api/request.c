@@ -430,6 +430,17 @@ llm_api_parse(const llm_api_endpoint_t *ep, const llm_api_conf_t *conf,
         goto done;
     }
 
+    if (conf->preset && !ep->bodiless) {
+        llm_api_preset_apply(conf->preset, ep, &flat);
+
+        if (flat.failed) {
+            (void) llm_fail(err, "no memory for the request");
+            goto done;
+        }
+
+        rd.root = (const llm_flat_t *) flat.data;
+    }
+
     if (llm_api_read(&rd, err) != LLM_OK) {
         goto done;
     }

@@ -1,0 +1,31 @@
+/*
+ * Defaults of requests: preset.c gives them to requests, preset_check.c makes
+ * them of a text.
+ */
+
+#ifndef LLM_API_PRESET_H
+#define LLM_API_PRESET_H
+
+#include "engine/api/endpoint.h"
+
+#define LLM_PRESET_ENDPOINTS  32
+#define LLM_PRESET_MEMBERS    64        /* bits of a mask */
+
+struct llm_api_preset_s {
+    llm_buf_t                      flat;    /* the object */
+    uint32_t                       n;       /* members */
+
+    /* which of them the requests of an endpoint get */
+    struct {
+        const llm_api_endpoint_t  *endpoint;
+        uint64_t                   mask;
+    }                              endpoints[LLM_PRESET_ENDPOINTS];
+    uint32_t                       n_endpoints;
+};
+
+/* adds those members of preset that are in the mask, and that the body does
+   not name; flat is the body, an object, and nothing else */
+void llm_api_preset_merge(const llm_flat_t *preset, uint64_t mask,
+    llm_buf_t *flat);
+
+#endif /* LLM_API_PRESET_H */
