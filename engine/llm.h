@@ -276,6 +276,9 @@ typedef struct {
             uint64_t     queue_us;      /* arrival to running */
             uint32_t     ctx;           /* tokens that the model can hold */
             llm_period_t   prepared;      /* template, tokenizer, grammar */
+            uint64_t     predicted_us;  /* arrival to the first token, as it
+                                           seemed when it was admitted; 0: not
+                                           known */
         } start;
 
         struct {                        /* TEXT */
@@ -413,6 +416,33 @@ size_t llm_zone_size(uint32_t n_workers, uint32_t n_models,
 llm_zone_t *llm_zone_init(void *mem, uint32_t n_workers,
     const llm_zone_model_t *models, uint32_t n_models, size_t ring_size,
     uint32_t queue);
+/*
+ * Bounds beside the number of requests.  With one of the first two, requests
+ * of a priority below 0 get half of each bound, that of the number included.
+ * Called once, behind init().
+ */
+typedef struct {
+    uint64_t     tokens;                /* of prompts, still to be computed, of
+                                           all models; 0: no bound */
+    uint64_t     ttft_us;               /* predicted time to the first token;
+                                           0: no bound */
+    int          forecast;              /* that time is predicted, bound or
+                                           not */
+} llm_zone_bounds_t;
+
+void llm_zone_set_bounds(llm_zone_t *z, const llm_zone_bounds_t *b);
+
+/* how busy a model is now; cheap */
+typedef struct {
+    uint32_t     load;                  /* in per cent of the sequences, or of
+                                           the KV pages, that there are: from
+                                           100 on requests wait */
+    uint32_t     waiting;               /* requests */
+    uint64_t     ttft_us;               /* predicted for a short prompt of
+                                           priority 0; 0: not known */
+} llm_zone_load_t;
+
+void llm_zone_load(llm_zone_t *z, uint32_t model, llm_zone_load_t *l);
 void llm_zone_status(llm_zone_t *z, uint32_t model, llm_model_status_t *st);
 /* the state in a word: idle, loading, warming, ready, draining, stopped,
    failed */

@@ -224,7 +224,8 @@ llm_client_usable(llm_client_t *c, uint32_t model, llm_err_t *err)
 
 
 static int
-llm_client_full(llm_client_t *c, uint32_t model, llm_err_t *err)
+llm_client_full(llm_client_t *c, uint32_t model, uint32_t queue,
+    llm_err_t *err)
 {
     if (atomic_load_explicit(&c->zone->models[model].state,
                              memory_order_acquire)
@@ -235,8 +236,9 @@ llm_client_full(llm_client_t *c, uint32_t model, llm_err_t *err)
     }
 
     return llm_fail_with(err, 429, "queue_full", NULL,
-                         "too many requests: %u wait already",
-                         c->zone->queue);
+                         "too many requests: %u wait already%s", queue,
+                         queue < c->zone->queue
+                         ? ", as many as one of a low priority may find" : "");
 }
 
 
@@ -248,7 +250,7 @@ llm_client_admits(llm_client_t *c, uint32_t model, llm_err_t *err)
     }
 
     if (!llm_zone_has_room(c->zone, model)) {
-        return llm_client_full(c, model, err);
+        return llm_client_full(c, model, c->zone->queue, err);
     }
 
     return LLM_OK;
@@ -265,7 +267,7 @@ static int
 llm_client_send(llm_client_t *c, const llm_request_t *msg, llm_err_t *err)
 {
     int             rc, drains;
-    uint32_t        epoch;
+    uint32_t        epoch, queue;
     llm_request_t  *p;
 
     p = llm_ring_reserve(&c->down, msg->head.size);
@@ -276,12 +278,13 @@ llm_client_send(llm_client_t *c, const llm_request_t *msg, llm_err_t *err)
     }
 
     memcpy(p, msg, msg->head.size);
+    queue = msg->priority < 0 ? c->zone->queue_low : c->zone->queue;
 
     atomic_store(&c->worker->intent, 1);
 
     do {
         epoch = atomic_load(&c->zone->epoch);
-        rc = llm_zone_admit(c->zone, msg->model, epoch);
+        rc = llm_zone_admit_within(c->zone, msg->model, epoch, queue);
     } while (rc == LLM_STALE);
 
     /* it may drain by now, and who waits for the last request to end has seen
@@ -305,7 +308,7 @@ llm_client_send(llm_client_t *c, const llm_request_t *msg, llm_err_t *err)
     }
 
     if (rc != LLM_OK) {
-        return llm_client_full(c, msg->model, err);
+        return llm_client_full(c, msg->model, queue, err);
     }
 
     c->live[msg->head.slot].epoch = epoch;

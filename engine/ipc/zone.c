@@ -71,6 +71,7 @@ llm_zone_init(void *mem, uint32_t n_workers, const llm_zone_model_t *models,
     z->n_workers = n_workers;
     z->n_models = n_models;
     z->queue = queue;
+    z->queue_low = queue;
     z->workers = llm_align(sizeof(llm_zone_t), 64);
     atomic_init(&z->epoch, 1);
 
@@ -92,6 +93,17 @@ llm_zone_init(void *mem, uint32_t n_workers, const llm_zone_model_t *models,
     }
 
     return z;
+}
+
+
+void
+llm_zone_set_bounds(llm_zone_t *z, const llm_zone_bounds_t *b)
+{
+    z->bounds = *b;
+
+    if (b->tokens || b->ttft_us) {
+        z->queue_low = z->queue / 2;
+    }
 }
 
 
@@ -225,7 +237,8 @@ llm_count_out(_Atomic uint64_t *c, uint32_t epoch, uint32_t *old)
  */
 
 int
-llm_zone_admit(llm_zone_t *z, uint32_t model, uint32_t epoch)
+llm_zone_admit_within(llm_zone_t *z, uint32_t model, uint32_t epoch,
+    uint32_t queue)
 {
     int                      rc;
     uint32_t                 old;
@@ -238,7 +251,7 @@ llm_zone_admit(llm_zone_t *z, uint32_t model, uint32_t epoch)
         return rc;
     }
 
-    rc = llm_count_in(&z->waiting, epoch, z->queue, &old);
+    rc = llm_count_in(&z->waiting, epoch, queue, &old);
     if (rc != LLM_OK) {
         return rc;
     }
@@ -250,6 +263,13 @@ llm_zone_admit(llm_zone_t *z, uint32_t model, uint32_t epoch)
     }
 
     return rc;
+}
+
+
+int
+llm_zone_admit(llm_zone_t *z, uint32_t model, uint32_t epoch)
+{
+    return llm_zone_admit_within(z, model, epoch, z->queue);
 }
 
 
@@ -428,11 +448,42 @@ llm_model_state_word(const llm_model_status_t *st)
 }
 
 
+static uint32_t
+llm_zone_inflight(llm_zone_t *z, llm_zone_model_state_t *m)
+{
+    uint64_t  n;
+
+    n = atomic_load(&m->inflight);
+
+    return llm_tag(n) == atomic_load(&z->epoch) ? llm_count(n) : 0;
+}
+
+
+void
+llm_zone_load(llm_zone_t *z, uint32_t model, llm_zone_load_t *l)
+{
+    uint32_t                 n, total;
+    uint64_t                 pages;
+    llm_zone_model_state_t  *m;
+
+    m = &z->models[model];
+    n = llm_zone_inflight(z, m);
+    total = llm_zone_get(m->figures.kv_pages);
+    pages = llm_zone_get(m->figures.kv_used);
+
+    l->waiting = n > m->parallel ? n - m->parallel : 0;
+    l->load = (uint32_t) llm_min((uint64_t) n * 100 / m->parallel,
+                                 (uint64_t) UINT32_MAX);
+    l->load = llm_max(l->load, total ? (uint32_t) (pages * 100 / total) : 0);
+    l->ttft_us = llm_zone_get(m->ttft_us);
+}
+
+
 void
 llm_zone_status(llm_zone_t *z, uint32_t model, llm_model_status_t *st)
 {
     char                     text[LLM_ZONE_ERROR + LLM_ZONE_DEVICE];
-    uint64_t                 n;
+    uint32_t                 n;
     llm_zone_model_state_t  *m;
 
     m = &z->models[model];
@@ -454,13 +505,9 @@ llm_zone_status(llm_zone_t *z, uint32_t model, llm_model_status_t *st)
     st->n_bytes = llm_zone_get(m->n_bytes);
     llm_zone_advised(m, &st->advised);
 
-    n = atomic_load(&m->inflight);
-
-    if (llm_tag(n) == atomic_load(&z->epoch)) {
-        st->requests = llm_count(n);
-        st->waiting = llm_count(n) > m->parallel ? llm_count(n) - m->parallel
-                                                 : 0;
-    }
+    n = llm_zone_inflight(z, m);
+    st->requests = n;
+    st->waiting = n > m->parallel ? n - m->parallel : 0;
 
     st->replaced = llm_zone_get(m->command.replaced);
     llm_words_get(&m->command.file, st->file);

@@ -3,7 +3,8 @@
  * rings.  Internal to engine/; others use llm.h.
  *
  * Invariant of admission: the number of requests that wait, summed over the
- * models as max(0, inflight - parallel), never exceeds `queue`.  Workers
+ * models as max(0, inflight - parallel), never exceeds `queue`; one of a low
+ * priority is counted only if it does not exceed `queue_low` either.  Workers
  * count a request before they send it, the engine removes it from the count
  * when it ends.  Counters have the engine's epoch in their upper half, so
  * that requests counted under a dead engine do not count.
@@ -92,6 +93,8 @@ typedef struct {
     /* engines write, one after another: how many loads in a row have lost the
        GPU's context, which ends their process */
     _Atomic uint32_t             losses;
+    _Atomic uint64_t             ttft_us;    /* engine writes, relaxed:
+                                                predicted, 0: not known */
 
     /* engine writes: why it has failed, its device */
     llm_words(LLM_ZONE_ERROR + LLM_ZONE_DEVICE)  text;
@@ -132,6 +135,10 @@ struct llm_zone_s {
     uint32_t                     n_workers;
     uint32_t                     n_models;
     uint32_t                     queue;
+    uint32_t                     queue_low;  /* of it, for requests of a
+                                                priority below 0 */
+    llm_zone_bounds_t            bounds;     /* set before there is a client or
+                                                an engine */
     uint64_t                     workers;    /* offset */
 
     _Atomic uint32_t             generation; /* last one given out */
@@ -175,6 +182,9 @@ int llm_zone_admit(llm_zone_t *z, uint32_t model, uint32_t epoch);
 int llm_zone_drains(llm_zone_t *z, uint32_t model);
 /* is a request of this epoch counted? */
 int llm_zone_in_use(llm_zone_t *z, uint32_t model, uint32_t epoch);
+/* the same where no more than so many may wait */
+int llm_zone_admit_within(llm_zone_t *z, uint32_t model, uint32_t epoch,
+    uint32_t queue);
 /* would llm_zone_admit() find room now? */
 int llm_zone_has_room(llm_zone_t *z, uint32_t model);
 /* removes one request of this epoch from the counts */
@@ -203,6 +213,14 @@ void llm_zone_set_state(llm_zone_t *z, uint32_t model,
 
 void llm_zone_observe(llm_zone_t *z, uint32_t model, llm_zone_hist_id_t h,
     uint64_t us);
+
+/* is it predicted when requests get their first token? */
+static inline int
+llm_zone_forecasts(const llm_zone_t *z)
+{
+    return z->bounds.forecast || z->bounds.tokens || z->bounds.ttft_us;
+}
+
 
 /* a counter or gauge that one thread writes */
 #define llm_zone_add(field, n)                                               \

@@ -250,7 +250,7 @@ llm_sched_room(llm_sched_t *s, llm_seq_t *q, uint32_t *n)
 /* pages of a kind that a sequence needs before it runs: of all its tokens, or,
    with a window, of its first rows */
 
-static uint32_t
+uint32_t
 llm_sched_first_pages(const llm_sched_t *s, const llm_seq_t *q, uint32_t kind)
 {
     uint32_t  n, rows;
@@ -389,6 +389,8 @@ llm_sched_started(llm_sched_t *s, llm_seq_t *q)
         llm_zone_add(s->figures->prompt_tokens, q->prompt->n);
     }
 
+    llm_sched_set_todo(s, q, 0);
+
     if (q->leader) {
         return;
     }
@@ -403,6 +405,7 @@ llm_sched_started(llm_sched_t *s, llm_seq_t *q)
     }
 
     q->advance = q->prompt->n - q->n_kv;
+    llm_sched_set_todo(s, q, q->advance);
     llm_queue_charge(r->run.tenant, q->advance);
 }
 

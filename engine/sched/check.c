@@ -173,6 +173,36 @@ llm_check_slots(const llm_sched_t *s)
 }
 
 
+/* the prompt tokens to be computed are those of the sequences */
+
+static void
+llm_check_todo(const llm_sched_t *s)
+{
+    uint32_t             i;
+    uint64_t             n;
+    const llm_seq_t     *q;
+    const llm_tenant_t  *t;
+
+    n = 0;
+
+    for (i = 0; i < s->n_running; i++) {
+        n += s->running[i]->todo;
+    }
+
+    for (i = 0; i < s->n_parked; i++) {
+        n += s->parked[i]->todo;
+    }
+
+    for (t = s->queue.waiting; t; t = t->next) {
+        for (q = t->first; q; q = q->next) {
+            n += q->todo;
+        }
+    }
+
+    assert(n == s->todo);
+}
+
+
 void
 llm_sched_assert(const llm_sched_t *s)
 {
@@ -189,6 +219,7 @@ llm_sched_assert(const llm_sched_t *s)
     /* each page has as many holders as sequences that list it */
 
     assert(held == llm_pages_assert(s->pages));
+    llm_check_todo(s);
 
     if (s->slots) {
         llm_check_slots(s);

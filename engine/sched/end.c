@@ -9,10 +9,11 @@
 /* refunds the tenant for prompt tokens that were charged but not computed */
 
 static void
-llm_sched_settle(llm_seq_t *q)
+llm_sched_settle(llm_sched_t *s, llm_seq_t *q)
 {
     llm_queue_refund(q->req->run.tenant, q->advance);
     q->advance = 0;
+    llm_sched_set_todo(s, q, 0);
 }
 
 
@@ -36,7 +37,7 @@ llm_sched_end_seq(llm_sched_t *s, llm_seq_t *q, llm_finish_t reason)
     int        rc;
     llm_err_t  err;
 
-    llm_sched_settle(q);
+    llm_sched_settle(s, q);
 
     if (q->state == LLM_SEQ_RUNNING) {
         llm_sched_clear_running(s, q);
@@ -51,6 +52,11 @@ llm_sched_end_seq(llm_sched_t *s, llm_seq_t *q, llm_finish_t reason)
     q->req->out.reasoning_tokens += q->emit.n_reasoning;
 
     llm_zone_add(s->figures->finished[q->reason], 1);
+    llm_speed_answer(s, q);
+
+    if (llm_seq_pools(q) && q->req->run.n_ended == q->req->run.n_seqs) {
+        llm_speed_first(s, q->req, llm_now_us());
+    }
 
     if (rc != LLM_OK) {
         (void) llm_fail(&err, "no memory");
@@ -94,7 +100,7 @@ llm_sched_clear(llm_sched_t *s, llm_req_t *r)
             break;
         }
 
-        llm_sched_settle(q);
+        llm_sched_settle(s, q);
         llm_sched_drop(s, q);
         q->state = LLM_SEQ_ENDED;
     }

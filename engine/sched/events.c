@@ -20,6 +20,7 @@ llm_send_start(llm_req_t *r, uint32_t ctx)
     ev->u.start.cached_tokens = r->out.cached_tokens;
     ev->u.start.ctx = ctx;
     ev->u.start.prepared = r->prepared;
+    ev->u.start.predicted_us = r->run.predicted_us;
     ev->u.start.queue_us = r->run.start_us
                            - llm_min(r->run.start_us, r->msg->arrival_us);
 

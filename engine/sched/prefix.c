@@ -138,7 +138,7 @@ llm_sched_lookup(llm_sched_t *s, llm_seq_t *q)
 /* the pages of the tree behind those of this sequence, up to the last that it
    can go on from: how many */
 
-static uint32_t
+uint32_t
 llm_sched_ahead(const llm_sched_t *s, const llm_seq_t *q)
 {
     int32_t   tokens[LLM_KV_PAGE];
@@ -236,6 +236,7 @@ llm_sched_extend(llm_sched_t *s, llm_seq_t *q)
 
     refund = llm_min(q->advance, n);
     q->advance -= refund;
+    llm_sched_set_todo(s, q, q->advance);
     llm_queue_refund(q->req->run.tenant, refund);
 
     if (q->n_gen == 0) {

@@ -88,6 +88,40 @@ llm_queue_forget(llm_queue_t *q, uint64_t now)
 }
 
 
+static uint32_t
+llm_queue_bucket(uint64_t id)
+{
+    return (uint32_t) ((id * 0x9e3779b97f4a7c15ull) >> 54);
+}
+
+
+llm_tenant_t *
+llm_queue_find(const llm_queue_t *q, uint64_t id)
+{
+    llm_tenant_t  *t;
+
+    for (t = q->buckets[llm_queue_bucket(id)]; t && t->id != id; t = t->chain)
+    { /* void */ }
+
+    return t;
+}
+
+
+uint64_t
+llm_queue_begin(const llm_queue_t *q, const llm_tenant_t *t)
+{
+    uint64_t  least;
+
+    if (t && t->n_reqs) {
+        return t->time;
+    }
+
+    least = llm_queue_time(q);
+
+    return t ? llm_max(t->time, least) : least;
+}
+
+
 int
 llm_queue_enter(llm_queue_t *q, llm_req_t *r)
 {
@@ -95,11 +129,11 @@ llm_queue_enter(llm_queue_t *q, llm_req_t *r)
     llm_tenant_t   *t, **bucket;
 
     id = r->msg->tenant;
-    bucket = &q->buckets[(id * 0x9e3779b97f4a7c15ull) >> 54];
-
-    for (t = *bucket; t && t->id != id; t = t->chain) { /* void */ }
+    t = llm_queue_find(q, id);
 
     if (t == NULL) {
+        bucket = &q->buckets[llm_queue_bucket(id)];
+
         if (q->n_tenants >= LLM_QUEUE_TENANTS) {
             llm_queue_forget(q, llm_queue_time(q));
         }
@@ -116,7 +150,7 @@ llm_queue_enter(llm_queue_t *q, llm_req_t *r)
     }
 
     if (t->n_reqs == 0) {
-        t->time = llm_max(t->time, llm_queue_time(q));
+        t->time = llm_queue_begin(q, t);
         q->n_active++;
     }
 
@@ -201,12 +235,13 @@ llm_queue_remove(llm_queue_t *q, llm_seq_t *s)
 
 
 int
-llm_queue_before(const llm_seq_t *a, const llm_seq_t *b)
+llm_queue_before(const llm_queue_t *q, const llm_seq_t *a, const llm_seq_t *b)
 {
     const llm_req_t  *ra = a->req, *rb = b->req;
 
     if (ra->msg->priority == rb->msg->priority
-        && ra->run.tenant->time != rb->run.tenant->time)
+        && ra->run.tenant->time != rb->run.tenant->time
+        && !llm_queue_is_aged(q, ra) && !llm_queue_is_aged(q, rb))
     {
         return ra->run.tenant->time < rb->run.tenant->time;
     }
@@ -224,7 +259,7 @@ llm_queue_best(const llm_queue_t *q)
     best = NULL;
 
     for (t = q->waiting; t; t = t->next) {
-        if (best == NULL || llm_queue_before(t->first, best)) {
+        if (best == NULL || llm_queue_before(q, t->first, best)) {
             best = t->first;
         }
     }

@@ -10,6 +10,9 @@
  * are refunded.  A tenant that comes back starts at the least time of the
  * tenants with requests, or at its own time if that is later.
  *
+ * Where a first token is due at some time (llm_queue ttft=), a request that has
+ * waited for half of that goes by its arrival: nobody overtakes it any more.
+ *
  * The queue owns the tenants, not the sequences.  One thread uses it.
  */
 
@@ -45,6 +48,9 @@ typedef struct {
     uint64_t             time;          /* virtual, while there are no
                                            requests */
     uint32_t             n_waiting;     /* sequences */
+    uint64_t             aged_us;       /* requests that came until then go
+                                           by arrival alone, before others of
+                                           their priority; 0: there are none */
 } llm_queue_t;
 
 void llm_queue_init(llm_queue_t *q);
@@ -53,6 +59,11 @@ void llm_queue_free(llm_queue_t *q);
 /* a request counts for its tenant between these two; LLM_ERROR: no memory */
 int llm_queue_enter(llm_queue_t *q, llm_req_t *r);
 void llm_queue_leave(llm_queue_t *q, llm_req_t *r);
+
+/* the tenant, or NULL; the virtual time at which a request of it would enter
+   now */
+llm_tenant_t *llm_queue_find(const llm_queue_t *q, uint64_t id);
+uint64_t llm_queue_begin(const llm_queue_t *q, const llm_tenant_t *t);
 
 void llm_queue_add(llm_queue_t *q, llm_seq_t *s);
 void llm_queue_remove(llm_queue_t *q, llm_seq_t *s);
@@ -66,6 +77,13 @@ void llm_queue_refund(llm_tenant_t *t, uint64_t tokens);
 
 /* like llm_seq_before(), with the tenants' shares between priority and
    arrival */
-int llm_queue_before(const llm_seq_t *a, const llm_seq_t *b);
+int llm_queue_before(const llm_queue_t *q, const llm_seq_t *a,
+    const llm_seq_t *b);
+/* does it go by arrival alone? */
+static inline int
+llm_queue_is_aged(const llm_queue_t *q, const llm_req_t *r)
+{
+    return r->entered_us <= q->aged_us && q->aged_us;
+}
 
 #endif /* LLM_QUEUE_H */

@@ -108,6 +108,8 @@ struct llm_seq_s {
     uint32_t             advance;       /* prompt tokens that its tenant was
                                            charged for and that are not
                                            computed yet */
+    uint32_t             todo;          /* those that count in the scheduler's
+                                           todo */
 
     llm_sampler_t       *sampler;       /* while RUNNING, if it generates */
     llm_masked_t        *masked;        /* likewise; NULL: not constrained, or
@@ -185,6 +187,13 @@ typedef struct {
     llm_tenant_t        *tenant;
     uint64_t             start_us;      /* when the first sequence began to
                                            run */
+
+    /* what was predicted for its first token */
+    uint64_t             judged_us;     /* when; 0: it was not */
+    double               wait_us;       /* from then on, as a sum of what is
+                                           known */
+    uint64_t             predicted_us;  /* from its arrival, corrected; 0: not
+                                           known */
 } llm_course_t;
 
 /* what goes out */
@@ -224,6 +233,7 @@ struct llm_req_s {
     llm_err_t            late;
     uint32_t             late_retry;
 
+    uint64_t             entered_us;    /* when it came to the engine */
     llm_period_t           prepared;      /* when a thread did it, which writes
                                            this before it hands it on */
 

@@ -17,9 +17,6 @@
    wait for both, and the gap that is saved is small beside such a step */
 #define LLM_STEP_AHEAD_US   20000
 
-/* from fewer prompt rows the time of a row cannot be estimated */
-#define LLM_STEP_ROWS       64
-
 /* a shorter wait found the step already complete, so the time is only a
    bound */
 #define LLM_STEP_WAITED_US  50
@@ -227,6 +224,7 @@ llm_step_wait(llm_sched_t *s, llm_step_t *st, int launched, llm_err_t *err)
     llm_step_learn(s, st, now - llm_max(st->start_us, s->taken_us),
                    !s->conf.runner.overlaps
                    || now - begin > LLM_STEP_WAITED_US);
+    llm_speed_step(s, st, now);
     s->taken_us = now;
 
     s->in_flight = launched ? s->next : NULL;
@@ -236,6 +234,7 @@ llm_step_wait(llm_sched_t *s, llm_step_t *st, int launched, llm_err_t *err)
     llm_state_release(s, st);
     st->batch.n_seqs = 0;
     st->batch.n_out = 0;
+    s->speed.busy = s->n_running + s->queue.n_waiting != 0;
 
     return LLM_OK;
 }

@@ -13,9 +13,10 @@ llm_sched_arrays(llm_sched_t *s)
 {
     s->running = calloc(s->conf.runner.max_seqs, sizeof(*s->running));
     s->samplers = calloc(s->conf.runner.max_seqs, sizeof(*s->samplers));
+    s->releases = calloc(s->conf.runner.max_seqs, sizeof(*s->releases));
     s->next = &s->steps[0];
 
-    if (s->running == NULL || s->samplers == NULL
+    if (s->running == NULL || s->samplers == NULL || s->releases == NULL
         || llm_step_create(s, &s->steps[0]) != LLM_OK)
     {
         return LLM_ERROR;
@@ -119,6 +120,7 @@ llm_sched_create(const llm_sched_conf_t *conf, llm_err_t *err)
     s->rows[0] = llm_min(2u * LLM_KV_PAGE, conf->runner.chunk);
     s->rows[1] = s->rows[0];
     s->row_us = 1e6;                    /* not known yet */
+    llm_speed_init(&s->speed);
 
     llm_queue_init(&s->queue);
 
@@ -212,6 +214,7 @@ llm_sched_free(llm_sched_t *s)
 
     llm_seat_free(s);
     llm_masker_free(s->masker);
+    free(s->releases);
     free(s->running);
     free(s->parked);
     llm_step_free(&s->steps[0]);
@@ -249,6 +252,13 @@ llm_sched_add(llm_sched_t *s, llm_req_t *r)
         assert(q->prompt->n > 0);
 
         if (q->max_gen || llm_seq_unscored(q) || llm_seq_pools(q)) {
+
+            if (i % r->msg->n == 0) {
+                llm_sched_set_todo(s, q, r->run.judged_us
+                                         ? llm_sched_fresh(s, q)
+                                         : q->prompt->n);
+            }
+
             llm_queue_add(&s->queue, q);
             continue;
         }

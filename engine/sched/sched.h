@@ -115,6 +115,28 @@ void llm_sched_remove(llm_sched_t *s, llm_req_t *r);
 void llm_sched_fail(llm_sched_t *s, llm_req_t *r, const llm_err_t *err,
     uint32_t retry_after);
 
+/* forecast.c */
+
+/* what is known of a request's first token, or of an embedding's end */
+typedef struct {
+    int          known;                 /* a prompt was computed before, so
+                                           there is a speed */
+    int          waits;                 /* it is not the next */
+    uint32_t     tokens;                /* of its prompts, to be computed */
+    double       wait_us;               /* until then, by what is known */
+    double       us;                    /* the same, corrected by what came of
+                                           former predictions */
+} llm_forecast_t;
+
+/* of a prepared request that is not added yet; NULL: of a short one of priority
+   0, of a tenant that comes last */
+void llm_sched_forecast(llm_sched_t *s, const llm_req_t *r,
+    llm_forecast_t *f);
+/* tokens of prompts that are to be computed, of all that were added */
+uint64_t llm_sched_todo(const llm_sched_t *s);
+/* the time of so many of them; 0: not known */
+uint64_t llm_sched_compute_us(const llm_sched_t *s, uint64_t tokens);
+
 /*
  * Takes the results of one step, after launching the next one if the device
  * overlaps; 0 when there was nothing to compute.  LLM_ERROR and err when the

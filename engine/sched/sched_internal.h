@@ -1,11 +1,12 @@
 /*
- * What the scheduler's files share, from the ground up: hold.c (the pages of
- * a sequence), state.c (its recurrent state), rows.c (arrays of a step),
- * rule.c (masks), trigger.c (calls that are constrained once they begin),
- * seat.c (samplers), running.c (lists), outbox.c (requests with events),
- * prefix.c (prefix cache), echo.c (echoed prompts), end.c, pool.c (prompts
- * that become vectors), admit.c (who runs), step.c (composing a step), take.c
- * (its results), run.c (its launch), events.c, sched.c.
+ * What the scheduler's files share, from the ground up: speed.c (what things
+ * take), hold.c (the pages of a sequence), state.c (its recurrent state),
+ * rows.c (arrays of a step), rule.c (masks), trigger.c (calls that are
+ * constrained once they begin), seat.c (samplers), running.c (lists), outbox.c
+ * (requests with events), prefix.c (prefix cache), echo.c (echoed prompts),
+ * end.c, pool.c (prompts that become vectors), admit.c (who runs), forecast.c
+ * (and when), step.c (composing a step), take.c (its results), run.c (its
+ * launch), events.c, sched.c.
  */
 
 #ifndef LLM_SCHED_INTERNAL_H
@@ -13,6 +14,13 @@
 
 #include "engine/sched/sched.h"
 #include "engine/sched/slots.h"
+
+/* while streams run, a step computes at most this share of a prompt, or two
+   pages */
+#define LLM_STEP_SHARE      24
+
+/* from fewer prompt rows the time of a row cannot be estimated */
+#define LLM_STEP_ROWS       64
 
 /* the rows of a step; the batch's arrays are these */
 typedef struct {
@@ -41,6 +49,28 @@ typedef struct {
 } llm_step_t;
 
 #define LLM_SCHED_GAUGES  9             /* what llm_sched_gauges() tells */
+
+/* what forecasts are made of; averages, 0: not known */
+typedef struct {
+    double               row_us[2];     /* of a prompt's row: [0] in steps
+                                           without, [1] with sequences that
+                                           generate, beyond step_us */
+    double               step_us;       /* of a step without prompts */
+    double               beside_us;     /* of one with or without */
+    double               answer;        /* tokens of an answer */
+    double               answers;       /* of so many, at least */
+    double               slip;          /* what predictions are to be
+                                           multiplied by */
+    uint64_t             slipped_us;    /* when that grew */
+    int                  busy;          /* there was more to do when the last
+                                           step had ended */
+} llm_speed_t;
+
+/* a running sequence's end, as it is expected */
+typedef struct {
+    double               us;            /* from now */
+    uint32_t             pages;         /* that it has */
+} llm_release_t;
 
 struct llm_sched_s {
     llm_sched_conf_t     conf;
@@ -82,6 +112,11 @@ struct llm_sched_s {
     int                  failed;        /* a request was marked as failed */
 
     double               row_us;        /* time of one prompt row */
+
+    llm_speed_t          speed;
+    llm_release_t       *releases;      /* [max_seqs] of a forecast */
+    uint32_t             n_releases;
+    uint64_t             todo;          /* prompt tokens to be computed */
 
     /* prompt rows that fit the time of a step, found by trying: [0] without,
        [1] with sequences that generate */
@@ -131,8 +166,36 @@ void llm_state_taken(llm_sched_t *s, llm_step_t *st, uint32_t i);
 void llm_state_release(llm_sched_t *s, llm_step_t *st);
 int llm_state_is_unsure(const llm_sched_t *s, const llm_seq_t *q);
 
+/* how many rows of a prompt of n tokens a step takes while streams run */
+
+static inline uint32_t
+llm_step_share(uint32_t n)
+{
+    return llm_max(n / LLM_STEP_SHARE, 2u * LLM_KV_PAGE);
+}
+
+
+/* speed.c: what forecasts begin with, and learn from */
+void llm_speed_init(llm_speed_t *v);
+void llm_speed_step(llm_sched_t *s, const llm_step_t *st, uint64_t now);
+/* a sequence has ended that generated text */
+void llm_speed_answer(llm_sched_t *s, const llm_seq_t *q);
+/* the request has its first token, or its vectors */
+void llm_speed_first(llm_sched_t *s, const llm_req_t *r, uint64_t now);
+/* who has waited so long that nobody is to overtake it */
+void llm_sched_age(llm_sched_t *s);
+/* so many tokens of its prompt are still to be computed */
+void llm_sched_set_todo(llm_sched_t *s, llm_seq_t *q, uint32_t n);
+
+/* forecast.c: how many tokens of the prompt of one that is not added yet are
+   to be computed */
+uint32_t llm_sched_fresh(const llm_sched_t *s, const llm_seq_t *q);
+
 /* admit.c */
 void llm_sched_admit(llm_sched_t *s);
+/* pages of a kind that a sequence needs before it runs */
+uint32_t llm_sched_first_pages(const llm_sched_t *s, const llm_seq_t *q,
+    uint32_t kind);
 int llm_sched_next_page(llm_sched_t *s, llm_seq_t *q);
 int llm_sched_room(llm_sched_t *s, llm_seq_t *q, uint32_t *n);
 int llm_sched_fork(llm_sched_t *s, llm_seq_t *leader, llm_seq_t *q);
@@ -174,6 +237,8 @@ int llm_trigger_token(llm_sched_t *s, llm_seq_t *q, llm_err_t *err);
 
 /* prefix.c */
 int llm_sched_lookup(llm_sched_t *s, llm_seq_t *q);
+/* how many pages of the tree it could take behind its own */
+uint32_t llm_sched_ahead(const llm_sched_t *s, const llm_seq_t *q);
 void llm_sched_extend(llm_sched_t *s, llm_seq_t *q);
 void llm_sched_commit(llm_sched_t *s, llm_seq_t *q, uint32_t n_kv);
 

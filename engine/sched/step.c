@@ -6,10 +6,6 @@
 
 #include <assert.h>
 
-/* while streams run, a step computes at most this share of a prompt, or two
-   pages */
-#define LLM_STEP_SHARE      24
-
 
 /* how many ids are banned: end tokens, before min_tokens */
 
@@ -231,7 +227,7 @@ llm_step_best_prompt(const llm_sched_t *s)
 
         if (q->in_batch == 0 && q->leader == NULL && q->waits != s->n_steps
             && llm_seq_due(q) - q->n_kv > 1
-            && (best == NULL || llm_queue_before(q, best)))
+            && (best == NULL || llm_queue_before(&s->queue, q, best)))
         {
             best = q;
         }
@@ -352,8 +348,7 @@ llm_step_chunk(llm_sched_t *s, llm_seq_t *q, uint32_t n_decode,
     n = llm_min(n, budget);
 
     if (n_decode) {
-        n = llm_min(n, llm_max(llm_seq_known(q) / LLM_STEP_SHARE,
-                               2u * LLM_KV_PAGE));
+        n = llm_min(n, llm_step_share(llm_seq_known(q)));
     }
 
     n = llm_state_rows(s, q, n);
@@ -452,6 +447,7 @@ llm_step_compose(llm_sched_t *s)
 {
     llm_step_t  *st;
 
+    llm_sched_age(s);
     llm_sched_admit(s);
 
     st = s->next;

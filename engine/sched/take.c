@@ -40,6 +40,7 @@ llm_step_observe(llm_sched_t *s, llm_seq_t *q, uint64_t now)
                          now - llm_min(now, r->msg->arrival_us));
         llm_zone_observe(s->conf.zone, s->conf.model, LLM_HIST_PREFILL,
                          now - r->run.start_us);
+        llm_speed_first(s, r, now);
     }
 
     if (q->last_us) {
@@ -308,6 +309,7 @@ llm_step_computed(llm_sched_t *s, llm_seq_t *q, uint32_t from, uint32_t to)
     if (from < q->prompt->n) {
         n = llm_min(to, q->prompt->n) - from;
         q->advance -= llm_min(q->advance, n);
+        llm_sched_set_todo(s, q, q->advance);
         llm_zone_add(s->figures->prompt_computed, n);
     }
 

@@ -136,6 +136,8 @@ struct llm_served_s {
     llm_warm_t           warm;
     uint64_t             used_us;       /* when the last request ended */
     double               request_us;    /* average time of a request, about */
+    uint64_t             ready_us;      /* since when its state is READY */
+    uint64_t             shown_us;      /* when its forecast was */
 };
 
 /* the command that runs for a model of the configuration */
@@ -304,6 +306,12 @@ void llm_warm_begin(llm_served_t *m);
 int llm_warm_step(llm_served_t *m, int *over);
 /* it is broken off, or over; its requests have ended */
 void llm_warm_stop(llm_served_t *m);
+
+/* judge.c */
+/* may it wait?  LLM_ERROR: no, and when it should be tried again, in seconds */
+int llm_engine_judge(llm_engine_t *e, llm_req_t *r, uint32_t *retry_after,
+    llm_err_t *err);
+void llm_engine_show_forecast(llm_served_t *m, uint64_t now);
 
 /* ask.c: requests that run only when their worker agrees */
 void llm_engine_ask(llm_engine_t *e, llm_req_t *r);

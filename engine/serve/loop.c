@@ -245,6 +245,8 @@ llm_engine_round(llm_engine_t *e, int *unsent)
             m->unsent = llm_sched_send_events(m->sched);
             *unsent |= m->unsent;
         }
+
+        llm_engine_show_forecast(m, llm_now_us());
     }
 
     *unsent |= llm_engine_send_asked(e);

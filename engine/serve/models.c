@@ -147,6 +147,7 @@ llm_served_open(llm_served_t *m)
     z = e->zone;
 
     llm_zone_set(z->models[m->index].wanted, 0);
+    m->ready_us = llm_now_us();
 
     if (m->model) {
         llm_model_device(m->model, device, sizeof(device));

@@ -342,6 +342,7 @@ void
 llm_engine_enter(llm_engine_t *e, llm_peer_t *p, llm_req_t *r)
 {
     r->serial = ++e->serial;
+    r->entered_us = llm_now_us();
 
     r->next = e->live;
     if (e->live) {
@@ -466,8 +467,10 @@ llm_engine_prepared(llm_engine_t *e, llm_req_t *r)
 void
 llm_engine_admit(llm_engine_t *e, llm_req_t *r)
 {
+    uint32_t   retry;
     llm_err_t  err;
 
+    retry = 1;
     r->state = llm_prep_answers(r->msg) ? LLM_REQ_ANSWERED
                                         : LLM_REQ_SCHEDULED;
 
@@ -483,6 +486,11 @@ llm_engine_admit(llm_engine_t *e, llm_req_t *r)
         }
 
         llm_jobs_add(&e->answered, r);
+        return;
+    }
+
+    if (llm_engine_judge(e, r, &retry, &err) != LLM_OK) {
+        llm_engine_doom(e, r, &err, retry);
         return;
     }
 

@@ -229,6 +229,61 @@ test_coming(void)
 }
 
 
+/* bounds beside the number, and what is shown of the load */
+
+static void
+test_bounds(void)
+{
+    uint32_t           i, k, parallel[2] = { 4, 2 };
+    llm_zone_load_t    l;
+    llm_zone_bounds_t  b[3] = {
+        { 0, 0, 0 }, { 1000, 0, 0 }, { 0, 2000000, 0 }
+    };
+
+    for (k = 0; k < 3; k++) {
+        zone_open(1, parallel, 2, 5);
+        llm_zone_set_bounds(zone, &b[k]);
+
+        llm_zone_load(zone, 0, &l);
+        ok(l.load == 0 && l.waiting == 0 && l.ttft_us == 0, "nothing to do");
+
+        for (i = 0;
+             llm_zone_admit_within(zone, 0, 1, zone->queue_low) == LLM_OK;
+             i++)
+        { /* void */ }
+
+        is_int(i, k ? 6 : 9, "of a low priority 4 run and %s wait",
+               k ? "2, half of 5," : "5");
+        is_int(llm_zone_forecasts(zone), k != 0, "predictions or none");
+
+        llm_zone_load(zone, 0, &l);
+        is_int(l.load, i * 100 / 4, "load in per cent");
+        is_int(l.waiting, i - 4, "those that wait");
+
+        for ( /* void */ ; llm_zone_admit(zone, 0, 1) == LLM_OK; i++) {
+            /* void */
+        }
+
+        is_int(i, 9, "others: 5 wait");
+
+        llm_zone_set(zone->models[0].figures.kv_pages, 10);
+        llm_zone_set(zone->models[0].figures.kv_used, 9);
+        llm_zone_set(zone->models[0].ttft_us, 123);
+        llm_zone_load(zone, 0, &l);
+        is_int(l.load, 225, "more than of the pages");
+        is_int(l.ttft_us, 123, "what is predicted");
+
+        while (i--) {
+            llm_zone_release(zone, 0, 1);
+        }
+
+        llm_zone_load(zone, 0, &l);
+        is_int(l.load, 90, "of the pages");
+        zone_close();
+    }
+}
+
+
 /* a text is the old one or the new one, never a mixture */
 
 static _Atomic int  stop;
@@ -508,6 +563,7 @@ main(void)
 
     test_instant();
     test_coming();
+    test_bounds();
     test_texts();
     test_figures();
     test_client();

@@ -1,0 +1,362 @@
+/*
+ * How long a request would wait for its first token: for a place among the
+ * sequences that run, for pages, and for the prompts that are computed before
+ * its own.
+ *
+ * Known are the rows that are to be computed, without what the prefix cache
+ * has, who goes before whom, and how far those that run have come.  Measured
+ * are the times of a step and of a prompt's row, and the length of answers.
+ * What nobody can know (how long these answers will be, who comes later and
+ * goes first) is in one factor, which follows what comes of predictions; see
+ * speed.c.
+ */
+
+#include "engine/sched/sched_internal.h"
+
+/* so many are looked at: who comes behind them waits too long anyway */
+#define LLM_FORECAST_MOST  4096
+
+/* what goes before a request */
+typedef struct {
+    uint32_t     seqs;                  /* that wait for a place */
+    uint64_t     rows;                  /* of prompts, to be computed */
+    uint64_t     pages;                 /* that they need */
+} llm_ahead_t;
+
+
+/* of a prompt, what the prefix cache has not */
+
+uint32_t
+llm_sched_fresh(const llm_sched_t *s, const llm_seq_t *q)
+{
+    return llm_seq_caches(q)
+           ? q->prompt->n - llm_sched_ahead(s, q) * LLM_KV_PAGE
+           : q->prompt->n;
+}
+
+
+/* rows of its prompt that a sequence still needs; those of choices that wait
+   for another one's are that one's */
+
+static uint32_t
+llm_forecast_rows(const llm_seq_t *q)
+{
+    uint32_t  n;
+
+    if (!q->admitted) {
+        return q->todo;
+    }
+
+    n = llm_seq_due(q) - q->n_kv;
+
+    return q->leader || n < 2 ? 0 : n - 1;
+}
+
+
+static double
+llm_forecast_row_us(const llm_sched_t *s, int beside)
+{
+    double              us;
+    const llm_speed_t  *v;
+
+    v = &s->speed;
+    us = v->row_us[beside] > 0 ? v->row_us[beside] : v->row_us[!beside];
+
+    /* a prompt of one token is but a step */
+
+    return us > 0 ? us : v->beside_us / LLM_STEP_ROWS;
+}
+
+
+/* the time of a token of an answer */
+
+static double
+llm_forecast_token_us(const llm_sched_t *s)
+{
+    return s->speed.beside_us > 0 ? s->speed.beside_us
+                                  : llm_forecast_row_us(s, 0) * LLM_STEP_ROWS;
+}
+
+
+static uint32_t
+llm_forecast_pages(const llm_sched_t *s, const llm_seq_t *q, uint32_t rows)
+{
+    uint32_t  need, has;
+
+    if (q->n_pages[0] || (q->index % q->req->msg->n && q->n_gen == 0)) {
+        return 0;
+    }
+
+    need = llm_sched_first_pages(s, q, LLM_PAGES_FIRST);
+    has = (llm_seq_known(q) - llm_min(rows, llm_seq_known(q))) / LLM_KV_PAGE;
+
+    return need - llm_min(need, has);
+}
+
+
+/* a sequence that runs, or takes a place that is free: when it will be over.
+   An answer that has become longer than most goes on for an eighth of that */
+
+static void
+llm_forecast_release(llm_sched_t *s, const llm_seq_t *q)
+{
+    double          left, most;
+    llm_release_t  *e;
+
+    if (s->n_releases == s->conf.runner.max_seqs) {
+        return;
+    }
+
+    most = s->speed.answer;
+    left = llm_max(most - q->n_gen, most / 8);
+    left = llm_min(left, (double) (q->max_gen - q->n_gen));
+
+    e = &s->releases[s->n_releases++];
+    e->us = llm_forecast_rows(q) * llm_forecast_row_us(s, 1)
+            + left * llm_forecast_token_us(s);
+    e->pages = q->n_pages[LLM_PAGES_FIRST];
+}
+
+
+/* the sequences of a tenant that go before those of this priority and virtual
+   time; as they are admitted, the tenant's own time goes on, and is returned */
+
+static uint64_t
+llm_forecast_tenant(llm_sched_t *s, const llm_tenant_t *t,
+    int32_t priority, uint64_t time, llm_ahead_t *a)
+{
+    uint32_t          rows;
+    uint64_t          own;
+    const llm_seq_t  *q;
+
+    own = t->time;
+
+    for (q = t->first; q && a->seqs < LLM_FORECAST_MOST; q = q->next) {
+
+        if (q->req->msg->priority < priority
+            || (q->req->msg->priority == priority && own > time
+                && !llm_queue_is_aged(&s->queue, q->req)))
+        {
+            break;
+        }
+
+        rows = llm_forecast_rows(q);
+        a->seqs++;
+        a->rows += rows;
+        a->pages += llm_forecast_pages(s, q, rows);
+        llm_forecast_release(s, q);
+
+        if (!q->admitted) {
+            own += (uint64_t) rows * 1000000 / t->weight;
+        }
+    }
+
+    return own;
+}
+
+
+/* who waits and goes before r; for NULL all of priority 0 or more */
+
+static void
+llm_forecast_queue(llm_sched_t *s, const llm_req_t *r, llm_ahead_t *a)
+{
+    int32_t              priority;
+    uint64_t             time;
+    const llm_tenant_t  *t, *own;
+
+    memset(a, 0, sizeof(*a));
+    priority = r ? r->msg->priority : 0;
+    time = UINT64_MAX;
+    own = NULL;
+
+    if (r) {
+        own = llm_queue_find(&s->queue, r->msg->tenant);
+        time = llm_queue_begin(&s->queue, own);
+
+        if (own && own->first) {
+            time = llm_forecast_tenant(s, own, priority, UINT64_MAX, a);
+        }
+    }
+
+    for (t = s->queue.waiting; t; t = t->next) {
+        if (t != own) {
+            (void) llm_forecast_tenant(s, t, priority, time, a);
+        }
+    }
+}
+
+
+/* those that run; rows of their prompts that are computed before those of this
+   priority */
+
+static uint64_t
+llm_forecast_running(llm_sched_t *s, int32_t priority)
+{
+    uint32_t          i;
+    uint64_t          n;
+    const llm_seq_t  *q;
+
+    n = 0;
+    s->n_releases = 0;
+
+    for (i = 0; i < s->n_running; i++) {
+        q = s->running[i];
+        llm_forecast_release(s, q);
+        n += q->req->msg->priority >= priority ? llm_forecast_rows(q) : 0;
+    }
+
+    return n;
+}
+
+
+/* the time of so many rows of prompts, `own` of which, of a prompt of n tokens,
+   are the last; beside: sequences generate meanwhile */
+
+static double
+llm_forecast_compute(const llm_sched_t *s, uint64_t rows, uint32_t own,
+    uint32_t n, int beside)
+{
+    double    us;
+    uint64_t  steps, most;
+
+    us = llm_forecast_row_us(s, beside);
+
+    if (!beside) {
+        return us * (double) llm_max(rows, (uint64_t) LLM_STEP_ROWS);
+    }
+
+    most = llm_max(s->rows[1], 1u);
+    steps = (rows + most - 1) / most;
+    most = llm_step_share(n);
+    steps = llm_max(steps, (own + most - 1) / most);
+
+    return us * (double) rows + (double) steps * s->speed.step_us;
+}
+
+
+static int
+llm_forecast_sooner(const void *a, const void *b)
+{
+    const llm_release_t  *x = a, *y = b;
+
+    return (x->us > y->us) - (x->us < y->us);
+}
+
+
+/* the time until so many of those that run are over, and of those that take
+   places before, and so many pages have come back */
+
+static double
+llm_forecast_place(llm_sched_t *s, int64_t seqs, int64_t pages)
+{
+    double    life;
+    int64_t   freed;
+    uint32_t  n;
+
+    if (s->n_releases == 0 || (seqs <= 0 && pages <= 0)) {
+        return 0;
+    }
+
+    qsort(s->releases, s->n_releases, sizeof(*s->releases),
+          llm_forecast_sooner);
+
+    for (n = 0, freed = 0; n < s->n_releases && freed < pages; n++) {
+        freed += s->releases[n].pages;
+    }
+
+    if (freed < pages) {
+        n = (uint32_t) llm_min((int64_t) s->n_releases * pages
+                               / llm_max(freed, (int64_t) 1),
+                               (int64_t) LLM_FORECAST_MOST);
+    }
+
+    seqs = llm_max(seqs, (int64_t) n);
+    life = s->speed.answer * llm_forecast_token_us(s);
+    n = (uint32_t) (seqs - 1);
+
+    return s->releases[n % s->n_releases].us
+           + (double) (n / s->n_releases) * life;
+}
+
+
+/* the prompts of a request: what is to be computed of all, and of those that
+   its first result needs, whose length is returned; of an embedding that is
+   all of them */
+
+static uint32_t
+llm_forecast_own(const llm_sched_t *s, const llm_req_t *r, llm_forecast_t *f,
+    uint32_t *rows)
+{
+    uint32_t          i, n, fresh;
+    const llm_seq_t  *q;
+
+    *rows = 0;
+    f->tokens = 0;
+
+    for (i = 0, n = 0; i < r->run.n_seqs; i += r->msg->n) {
+        q = &r->run.seqs[i];
+        fresh = llm_sched_fresh(s, q);
+        f->tokens += fresh;
+
+        if (i == 0 || llm_seq_pools(q)) {
+            *rows += fresh;
+            n += q->prompt->n;
+        }
+    }
+
+    return n;
+}
+
+
+void
+llm_sched_forecast(llm_sched_t *s, const llm_req_t *r, llm_forecast_t *f)
+{
+    int           beside;
+    double        wait;
+    int64_t       seqs, pages;
+    uint32_t      n, rows;
+    uint64_t      others;
+    llm_ahead_t   ahead;
+
+    n = 1;
+    rows = 1;
+    f->tokens = 1;
+
+    if (r) {
+        n = llm_forecast_own(s, r, f, &rows);
+    }
+
+    others = llm_forecast_running(s, r ? r->msg->priority : 0);
+    llm_forecast_queue(s, r, &ahead);
+    others += ahead.rows;
+
+    seqs = (int64_t) ahead.seqs + 1 + s->n_running
+           - s->conf.runner.max_seqs;
+    pages = (int64_t) ahead.pages + 1
+            + (r ? llm_forecast_pages(s, &r->run.seqs[0], rows) : 0)
+            - llm_pages_available(s->pages, LLM_PAGES_FIRST);
+
+    wait = llm_forecast_place(s, seqs, pages);
+    beside = s->n_running + ahead.seqs != 0;
+
+    f->known = llm_forecast_row_us(s, 0) > 0;
+    f->waits = others || seqs > 0 || (pages > 0 && s->n_running);
+    f->wait_us = llm_max(wait + llm_forecast_compute(s, rows, rows, n, beside),
+                         llm_forecast_compute(s, others + rows, rows, n,
+                                              beside));
+    f->us = f->wait_us * s->speed.slip;
+}
+
+
+uint64_t
+llm_sched_todo(const llm_sched_t *s)
+{
+    return s->todo;
+}
+
+
+uint64_t
+llm_sched_compute_us(const llm_sched_t *s, uint64_t tokens)
+{
+    return (uint64_t) llm_forecast_compute(s, tokens, 0, 0, s->n_running != 0);
+}

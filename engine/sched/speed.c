@@ -1,0 +1,149 @@
+/*
+ * What forecasts are made of: the times of steps and rows, the length of
+ * answers, the prompts that are to be computed, and how good the last forecasts
+ * were.
+ */
+
+#include "engine/sched/sched_internal.h"
+
+/* of a new measurement, in what is kept */
+#define LLM_SPEED_STEP     0.2
+#define LLM_SPEED_ANSWER   0.05
+
+/* tokens of an answer, as long as few have ended: the first that end are the
+   shortest */
+#define LLM_SPEED_TOKENS   256
+#define LLM_SPEED_WEIGHT   2
+
+/* the factor: what it grows and shrinks by, where it begins, its bounds */
+#define LLM_SLIP_UP        1.25
+#define LLM_SLIP_DOWN      0.9992
+#define LLM_SLIP_BEGIN     1.5
+#define LLM_SLIP_LEAST     1.0
+#define LLM_SLIP_MOST      8.0
+
+
+static void
+llm_speed_learn(double *mean, double value, double share)
+{
+    *mean = *mean > 0 ? *mean + share * (value - *mean) : value;
+}
+
+
+/*
+ * A step's results have come, now.  As long as there is something to do the
+ * time counts from one step to the next, with all that the engine does in
+ * between, steps of other models, too.
+ */
+
+void
+llm_speed_step(llm_sched_t *s, const llm_step_t *st, uint64_t now)
+{
+    double        us;
+    uint32_t      n, rows;
+    llm_speed_t  *v;
+
+    v = &s->speed;
+    us = (double) (now - (v->busy ? s->taken_us
+                                  : llm_max(st->start_us, s->taken_us)));
+    n = st->n_prefill;
+    rows = llm_max(n, (uint32_t) LLM_STEP_ROWS);
+
+    if (n == st->batch.n_tokens) {
+        llm_speed_learn(&v->row_us[0], us / rows, LLM_SPEED_STEP);
+        return;
+    }
+
+    llm_speed_learn(&v->beside_us, us, LLM_SPEED_STEP);
+
+    if (n == 0) {
+        llm_speed_learn(&v->step_us, us, LLM_SPEED_STEP);
+
+    } else {
+        llm_speed_learn(&v->row_us[1], llm_max(us - v->step_us, 1.0) / rows,
+                        LLM_SPEED_STEP);
+    }
+}
+
+
+void
+llm_speed_init(llm_speed_t *v)
+{
+    v->answer = LLM_SPEED_TOKENS;
+    v->answers = LLM_SPEED_WEIGHT;
+    v->slip = LLM_SLIP_BEGIN;
+}
+
+
+void
+llm_speed_answer(llm_sched_t *s, const llm_seq_t *q)
+{
+    llm_speed_t  *v;
+
+    v = &s->speed;
+
+    if (q->n_gen) {
+        v->answers++;
+        llm_speed_learn(&v->answer, q->n_gen,
+                        llm_max(LLM_SPEED_ANSWER, 1.0 / v->answers));
+    }
+}
+
+
+/*
+ * What was predicted for the request has come.  If it was too late the factor
+ * grows, and nearly three hundred that are in time take that back, so less than
+ * one in a hundred is late.  Only what is not much sooner than the bound says
+ * something of it, and those that were judged before the factor grew say what
+ * is known already.
+ */
+
+void
+llm_speed_first(llm_sched_t *s, const llm_req_t *r, uint64_t now)
+{
+    double        took, thought, least;
+    llm_speed_t  *v;
+
+    if (r->run.judged_us == 0) {
+        return;
+    }
+
+    v = &s->speed;
+    took = (double) (now - llm_min(now, r->run.judged_us));
+    thought = r->run.wait_us * v->slip;
+    least = s->conf.zone->bounds.ttft_us * 0.25;
+
+    if (took < least && thought < least) {
+        return;
+    }
+
+    if (took <= thought) {
+        v->slip = llm_max(v->slip * LLM_SLIP_DOWN, LLM_SLIP_LEAST);
+
+    } else if (r->run.judged_us >= v->slipped_us) {
+        v->slip = llm_min(v->slip * LLM_SLIP_UP, LLM_SLIP_MOST);
+        v->slipped_us = now;
+    }
+}
+
+
+void
+llm_sched_age(llm_sched_t *s)
+{
+    uint64_t  half;
+
+    half = s->conf.zone->bounds.ttft_us / 2;
+
+    if (half) {
+        s->queue.aged_us = llm_now_us() - half;
+    }
+}
+
+
+void
+llm_sched_set_todo(llm_sched_t *s, llm_seq_t *q, uint32_t n)
+{
+    s->todo += n;
+    s->todo -= q->todo;
+    q->todo = n;
+}

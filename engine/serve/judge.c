@@ -1,0 +1,165 @@
+/*
+ * May a prepared request wait for its turn?  Its prompt is tokenised by now,
+ * so it is known what is to be computed for it and what before it.  One that
+ * nothing waits before is never refused, however long its prompt is: no
+ * retry would find it sooner.
+ */
+
+#include "engine/serve/engine.h"
+
+/* how often the time that a request would wait is shown in the zone */
+#define LLM_JUDGE_SHOW_US   10000
+
+/* the most that a client is told to wait */
+#define LLM_JUDGE_RETRY_S   600
+
+
+static uint32_t
+llm_judge_seconds(uint64_t us)
+{
+    return (uint32_t) llm_max(llm_min((us + 999999) / 1000000,
+                                      (uint64_t) LLM_JUDGE_RETRY_S),
+                              (uint64_t) 1);
+}
+
+
+/* prompt tokens to be computed, by all models */
+
+static uint64_t
+llm_judge_todo(const llm_engine_t *e)
+{
+    uint64_t             n;
+    const llm_served_t  *m;
+
+    n = 0;
+
+    for (m = e->served; m; m = m->next) {
+        n += m->sched ? llm_sched_todo(m->sched) : 0;
+    }
+
+    return n;
+}
+
+
+static int
+llm_judge_tokens(llm_engine_t *e, const llm_req_t *r,
+    const llm_forecast_t *f, uint64_t most, uint32_t *retry_after,
+    llm_err_t *err)
+{
+    uint64_t  todo, us;
+
+    todo = llm_judge_todo(e);
+
+    if (todo == 0 || todo + f->tokens <= most) {
+        return LLM_OK;
+    }
+
+    us = llm_sched_compute_us(r->served->sched,
+                              llm_min(todo + f->tokens - most, todo));
+    *retry_after = llm_judge_seconds(us);
+
+    return llm_fail_with(err, 429, "queue_full", NULL,
+                         "too many requests: %llu tokens of prompts wait to "
+                         "be computed, and with %u of this one they are more "
+                         "than %llu (llm_queue tokens=)",
+                         (unsigned long long) todo, f->tokens,
+                         (unsigned long long) most);
+}
+
+
+/* the time counts from when the request came to the engine, or else from when
+   its model had been loaded */
+
+static int
+llm_judge_ttft(const llm_served_t *m, llm_req_t *r, const llm_forecast_t *f,
+    uint64_t most, uint32_t *retry_after, llm_err_t *err)
+{
+    uint64_t  now, since;
+
+    now = llm_now_us();
+    since = llm_max(r->entered_us, m->ready_us);
+
+    r->run.judged_us = now;
+    r->run.wait_us = f->wait_us;
+    r->run.predicted_us = f->known ? (uint64_t) f->us + 1
+                                     + now - llm_min(now, since) : 0;
+
+    if (most == 0 || !f->waits || r->run.predicted_us <= most) {
+        return LLM_OK;
+    }
+
+    *retry_after = llm_judge_seconds(r->run.predicted_us - most);
+
+    return llm_fail_with(err, 429, "overloaded", NULL,
+                         "too many requests: the first token would come "
+                         "after %.1f seconds, and no more than %.1f are "
+                         "allowed (llm_queue ttft=)",
+                         (double) r->run.predicted_us * 1e-6,
+                         (double) most * 1e-6);
+}
+
+
+int
+llm_engine_judge(llm_engine_t *e, llm_req_t *r, uint32_t *retry_after,
+    llm_err_t *err)
+{
+    uint64_t                  tokens, ttft;
+    llm_served_t             *m;
+    llm_forecast_t            f;
+    const llm_zone_bounds_t  *b;
+
+    b = &e->zone->bounds;
+
+    if (!llm_zone_forecasts(e->zone) || r->own
+        || (r->msg->flags & LLM_REQ_PROBE))
+    {
+        return LLM_OK;
+    }
+
+    m = r->served;
+    tokens = b->tokens;
+    ttft = b->ttft_us;
+
+    if (r->msg->priority < 0) {
+        tokens = (tokens + 1) / 2;
+        ttft = (ttft + 1) / 2;
+    }
+
+    llm_sched_forecast(m->sched, r, &f);
+
+    if (tokens
+        && llm_judge_tokens(e, r, &f, tokens, retry_after, err) != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    return llm_judge_ttft(m, r, &f, ttft, retry_after, err);
+}
+
+
+/* what a request that comes now may expect, for $llm_predicted_ttft */
+
+void
+llm_engine_show_forecast(llm_served_t *m, uint64_t now)
+{
+    llm_zone_t      *z;
+    llm_forecast_t   f;
+
+    z = m->engine->zone;
+
+    if (!llm_zone_forecasts(z) || m->role != LLM_SERVED_MODEL
+        || (m->n_reqs && now < m->shown_us + LLM_JUDGE_SHOW_US))
+    {
+        return;
+    }
+
+    m->shown_us = now;
+    f.known = 0;
+
+    if (m->sched && m->state == LLM_MODEL_READY) {
+        llm_sched_forecast(m->sched, NULL, &f);
+    }
+
+    llm_zone_set(z->models[m->index].ttft_us,
+                 f.known ? (uint64_t) f.us + 1 : 0);
+}
