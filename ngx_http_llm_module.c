@@ -43,7 +43,7 @@ static ngx_command_t  ngx_http_llm_commands[] = {
       NULL },
 
     { ngx_string("llm_queue"),
-      NGX_HTTP_MAIN_CONF|NGX_CONF_TAKE123,
+      NGX_HTTP_MAIN_CONF|NGX_CONF_1MORE,
       ngx_http_llm_queue,
       NGX_HTTP_MAIN_CONF_OFFSET,
       0,
@@ -368,6 +368,12 @@ ngx_http_llm_postconfiguration(ngx_conf_t *cf)
             && ngx_strncmp(v[i].name.data, "request_body", 12) == 0)
         {
             mcf->keep_bodies = 1;
+        }
+
+        if (v[i].name.len == 18
+            && ngx_strncmp(v[i].name.data, "llm_predicted_ttft", 18) == 0)
+        {
+            mcf->bounds.forecast = 1;
         }
     }
 

@@ -12,6 +12,8 @@
 
 static char *ngx_http_llm_queue_param(ngx_conf_t *cf,
     ngx_http_llm_main_conf_t *mcf, ngx_str_t *value);
+static char *ngx_http_llm_queue_tokens(ngx_conf_t *cf,
+    ngx_http_llm_main_conf_t *mcf, ngx_str_t *value);
 static size_t ngx_http_llm_prefix(ngx_http_core_loc_conf_t *clcf);
 static char *ngx_http_llm_check_use(ngx_conf_t *cf,
     ngx_http_llm_main_conf_t *mcf, ngx_http_llm_loc_conf_t *llcf);
@@ -22,7 +24,7 @@ static void ngx_http_llm_check_file(ngx_cycle_t *cycle, char *user,
 static size_t ngx_http_llm_closed_folder(ngx_str_t *path);
 
 
-/* llm_queue N [timeout=TIME] [memory=SIZE] */
+/* llm_queue N [timeout=TIME] [memory=SIZE] [tokens=N] [ttft=TIME] */
 
 char *
 ngx_http_llm_queue(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
@@ -70,6 +72,9 @@ static char *
 ngx_http_llm_queue_param(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf,
     ngx_str_t *value)
 {
+    char        *rv;
+    ngx_msec_t   ttft;
+
     if (ngx_strncmp(value->data, "timeout=", 8) == 0) {
         return ngx_http_llm_param_time(cf, value, 8, &mcf->queue_timeout);
     }
@@ -80,10 +85,44 @@ ngx_http_llm_queue_param(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf,
                                        &mcf->queue_memory);
     }
 
+    if (ngx_strncmp(value->data, "tokens=", 7) == 0) {
+        return ngx_http_llm_queue_tokens(cf, mcf, value);
+    }
+
+    if (ngx_strncmp(value->data, "ttft=", 5) == 0) {
+        rv = ngx_http_llm_param_time(cf, value, 5, &ttft);
+
+        if (rv == NGX_CONF_OK) {
+            mcf->bounds.ttft_us = (uint64_t) ttft * 1000;
+        }
+
+        return rv;
+    }
+
     ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "unknown parameter \"%V\"",
                        value);
 
     return NGX_CONF_ERROR;
+}
+
+
+static char *
+ngx_http_llm_queue_tokens(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf,
+    ngx_str_t *value)
+{
+    ngx_int_t  n;
+
+    n = ngx_atoi(value->data + 7, value->len - 7);
+
+    if (n == NGX_ERROR || n == 0 || n > NGX_MAX_INT32_VALUE) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "invalid number of tokens \"%V\"", value);
+        return NGX_CONF_ERROR;
+    }
+
+    mcf->bounds.tokens = n;
+
+    return NGX_CONF_OK;
 }
 
 

@@ -81,6 +81,7 @@ ngx_http_llm_event(void *data, const llm_event_t *ev)
     if (ev->type == LLM_EV_START) {
         ctx->started = 1;
         ctx->prepared = ev->u.start.prepared;
+        ctx->predicted_us = ev->u.start.predicted_us;
     }
 
     if (ctx->metered) {

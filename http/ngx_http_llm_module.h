@@ -24,6 +24,7 @@
  *   ngx_http_llm_quota.h       token quotas, in files of their own
  *   ngx_http_llm_alias.c       llm_alias, names that follow a rule
  *   ngx_http_llm_defaults.c    llm_defaults
+ *   ngx_http_llm_load.c        how busy the models are
  *   ngx_http_llm_identity.c    model, tenant, priority of a request
  *   ngx_http_llm_idempotency.c requests that are sent again
  *   ngx_http_llm_store.c       their answers in shared memory
@@ -302,6 +303,7 @@ typedef struct {
     ngx_int_t                    queue;
     ngx_msec_t                   queue_timeout;
     size_t                       queue_memory;
+    llm_zone_bounds_t            bounds;
     size_t                       shared_memory;
 
     size_t                       idem_size;     /* 0: off */
@@ -446,6 +448,7 @@ struct ngx_http_llm_ctx_s {
     uint64_t                     first_us;      /* the first token came */
     uint64_t                     latest_us;     /* the latest one */
     uint64_t                     ended_us;      /* no event comes any more */
+    uint64_t                     predicted_us;  /* see START of llm_event_t */
     llm_period_t                   prepared;      /* see llm_event_t */
 
     unsigned                     stream:1;
@@ -770,6 +773,18 @@ void ngx_http_llm_asked(ngx_http_llm_ctx_t *ctx, const llm_api_conf_t *conf,
 /* ngx_http_llm_defaults.c */
 
 char *ngx_http_llm_defaults(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
+
+/* ngx_http_llm_load.c */
+
+/* $llm_load, $llm_waiting, $llm_predicted_ttft */
+typedef enum {
+    NGX_HTTP_LLM_LOAD_LOAD = 0,
+    NGX_HTTP_LLM_LOAD_WAITING,
+    NGX_HTTP_LLM_LOAD_TTFT
+} ngx_http_llm_load_e;
+
+ngx_int_t ngx_http_llm_load_variable(ngx_http_request_t *r,
+    ngx_http_variable_value_t *v, uintptr_t data);
 
 /* ngx_http_llm_identity.c */
 

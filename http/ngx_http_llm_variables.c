@@ -89,6 +89,15 @@ static ngx_http_variable_t  ngx_http_llm_vars[] = {
     { ngx_string("llm_tpot"), NULL, ngx_http_llm_variable,
       NGX_HTTP_LLM_VAR_TPOT, NGX_HTTP_VAR_NOCACHEABLE, 0 },
 
+    { ngx_string("llm_load"), NULL, ngx_http_llm_load_variable,
+      NGX_HTTP_LLM_LOAD_LOAD, NGX_HTTP_VAR_NOCACHEABLE, 0 },
+
+    { ngx_string("llm_waiting"), NULL, ngx_http_llm_load_variable,
+      NGX_HTTP_LLM_LOAD_WAITING, NGX_HTTP_VAR_NOCACHEABLE, 0 },
+
+    { ngx_string("llm_predicted_ttft"), NULL, ngx_http_llm_load_variable,
+      NGX_HTTP_LLM_LOAD_TTFT, NGX_HTTP_VAR_NOCACHEABLE, 0 },
+
     { ngx_string("llm_input"), NULL, ngx_http_llm_capture_variable,
       0, NGX_HTTP_VAR_NOCACHEABLE, 0 },
 

@@ -163,6 +163,8 @@ ngx_http_llm_init_zone(ngx_shm_zone_t *shm_zone, void *data)
         return NGX_ERROR;
     }
 
+    llm_zone_set_bounds(mcf->zone, &mcf->bounds);
+
     return ngx_http_llm_open_fds(mcf);
 }
 

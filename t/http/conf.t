@@ -312,6 +312,41 @@ is($t->post('/v1/completions', \%ask, @bob)->{status}, 200,
 $t->stop(name => 'quotas.conf');
 
 
+# ---- a busy machine ----
+
+$t = sample('brownout.conf')->start;
+
+like($t->get('/busy')->{body}, qr/^0 0 $/, 'brownout.conf: nothing to do');
+
+my %long = (prompt => 'a', max_tokens => 1500, ignore_eos => \1);
+
+is($t->post('/v1/completions', \%long)->{json}{usage}{completion_tokens}, 1500,
+   'answers are as long as clients want them');
+
+@running = ();
+
+ok(LLM::Test::wait_for(20, sub {
+    push @running, $t->open_long if @running < 64;
+    my ($load) = split / /, $t->get('/busy')->{body};
+    $load >= 100;
+}), 'until all places are taken');
+
+my $late = $t->open('/v1/completions', \%long);
+my $batch = $t->post('/v1/completions', { %long, max_tokens => 1 },
+                     headers => { 'X-Batch' => 1 });
+like($batch->{status}, qr/^(?:200|429)$/, 'one that is not urgent');
+
+$_->close for @running;
+
+is($late->response->{json}{usage}{completion_tokens}, 1000,
+   'then they are shorter');
+
+ok($t->wait_log(qr/^\S+ 200 - load=\d+ predicted=\d\S+ ttft=\d\S+$/m,
+                'busy.log'), 'a line of the log');
+
+$t->stop(name => 'brownout.conf');
+
+
 # ---- logs ----
 
 $t = sample('log.conf')->start;

@@ -1,0 +1,101 @@
+#!/usr/bin/perl
+
+# Three times as many requests as can be served, under llm_queue ttft=:
+#
+#   ./build.sh bench overload [TTFT [SECONDS [TIMES]]]
+#
+# First as many clients as there may be requests, one after another each, say
+# what the machine can serve; then requests come at random, TIMES (3) as many
+# a second, each with a prompt and an answer of random length.  Told are how
+# many were let in, and how many of these had their first token in time, by
+# the access log.
+
+use strict;
+use warnings;
+
+use LLM::Test;
+use Time::HiRes qw(sleep time);
+
+my ($ttft, $seconds, $times) = (@ARGV, undef, undef, undef);
+
+$ttft ||= 2;
+$seconds ||= 60;
+$times ||= 3;
+
+my $parallel = 4;
+
+srand 7;
+
+my $t = LLM::Test->new(
+    connections => 4096,
+    http => 'log_format f "$status $llm_error. $llm_ttft $llm_predicted_ttft";'
+          . 'access_log logs/f.log f;',
+    model => 'llm_model demo %%ROOT%%/models/demo.gguf ctx=2048'
+           . " parallel=$parallel default;"
+           . " llm_queue 1000 ttft=${ttft}s;")->start;
+
+
+# a request like no other
+
+sub body {
+    my $words = 10 + int rand 600;
+    my $tokens = 10 + int rand 200;
+
+    return { prompt => join(' ', map { int rand 100 } 1 .. $words),
+             max_tokens => $tokens, ignore_eos => \1, stream => \1 };
+}
+
+
+# ---- what it can do ----
+
+my $begin = time;
+my $n = 0;
+my @busy = map { $t->open('/v1/completions', body()) } 1 .. $parallel;
+
+while (time - $begin < $seconds / 3) {
+    for my $client (@busy) {
+        next unless IO::Select->new($client->{socket})->can_read(0.01);
+        $client->response;
+        $client = $t->open('/v1/completions', body());
+        $n++;
+    }
+}
+
+my $capacity = $n / (time - $begin);
+
+$_->close for @busy;
+LLM::Test::wait_for(60, sub { $t->figures->{running} == 0 });
+
+# ---- and more than that ----
+
+my $lines = () = $t->log('f.log') =~ /\n/g;
+my @open;
+
+$begin = time;
+my $next = $begin;
+
+while ($next < $begin + $seconds) {
+    sleep($next - time) if $next > time;
+    push @open, $t->open('/v1/completions', body());
+    $next -= log(1 - rand) / ($times * $capacity);
+}
+
+my $took = time - $begin;
+my $came = @open;
+
+$_->response for @open;
+
+my @log = (split /\n/, $t->log('f.log'))[$lines .. $lines + $came - 1];
+my @in = grep { /^200/ } @log;
+my @late = grep { (split)[2] > $ttft } @in;
+my $refused = grep { /^429 overloaded/ } @log;
+
+printf "== %.1f requests a second can be served; %.1f come, for %d s\n",
+       $capacity, $came / $took, $took;
+printf "%d come, %d are let in (%.1f a second), %d refused, %d else\n",
+       $came, scalar @in, @in / $took, $refused, @log - @in - $refused;
+printf "first token within %s s: %.2f %% of those let in; the latest %.2f s\n",
+       $ttft, 100 * (1 - @late / (@in || 1)),
+       (sort { $b <=> $a } map { (split)[2] } @in)[0] // 0;
+
+$t->stop;
