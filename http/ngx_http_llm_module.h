@@ -22,6 +22,7 @@
  *   ngx_http_llm_keys.c        the API key of a request, what it may do
  *   ngx_http_llm_amount.c      numbers that may be variables
  *   ngx_http_llm_quota.h       token quotas, in files of their own
+ *   ngx_http_llm_file.c        files that workers write
  *   ngx_http_llm_alias.c       llm_alias, names that follow a rule
  *   ngx_http_llm_defaults.c    llm_defaults
  *   ngx_http_llm_load.c        how busy the models are
@@ -637,6 +638,13 @@ char *ngx_http_llm_check_quotas(ngx_conf_t *cf,
 
 /* gives back what a dead worker, whose place this one takes, had reserved */
 void ngx_http_llm_sweep_quotas(ngx_http_llm_main_conf_t *mcf);
+
+/* ngx_http_llm_file.c */
+
+/* writes a file beside it, which takes its place; *err: what cannot be
+   written */
+int ngx_http_llm_replace_file(const char *what, ngx_str_t *path,
+    llm_buf_t *text, llm_err_t *err);
 
 /* ngx_http_llm_usage.c */
 

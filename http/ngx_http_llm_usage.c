@@ -432,20 +432,13 @@ ngx_http_llm_usage_copy(ngx_http_llm_quota_t *q, ngx_http_llm_copied_t *last,
 }
 
 
-/* whoever reads the file finds the old one or the new one, also after a power
-   failure */
+/* one that could not be used is kept */
 
 static int
 ngx_http_llm_usage_replace(ngx_http_llm_quota_t *q, llm_buf_t *text,
     llm_err_t *err)
 {
-    int      fd, rc;
-    char     temp[NGX_MAX_PATH], bad[NGX_MAX_PATH];
-    ssize_t  n;
-    size_t   done;
-
-    (void) ngx_snprintf((u_char *) temp, sizeof(temp), "%V.%P%Z", &q->state,
-                        ngx_pid);
+    char  bad[NGX_MAX_PATH];
 
     if (q->sh->bad_file) {
         (void) ngx_snprintf((u_char *) bad, sizeof(bad), "%V.bad%Z",
@@ -454,43 +447,5 @@ ngx_http_llm_usage_replace(ngx_http_llm_quota_t *q, llm_buf_t *text,
         q->sh->bad_file = 0;
     }
 
-    fd = open(temp, O_WRONLY|O_CREAT|O_TRUNC|O_CLOEXEC, 0600);
-
-    if (fd == -1) {
-        return llm_fail(err, "the usage cannot be written to \"%s\": %s", temp,
-                        strerror(errno));
-    }
-
-    rc = 0;
-
-    for (done = 0; rc == 0 && done < text->len; done += (size_t) n) {
-        n = write(fd, text->data + done, text->len - done);
-
-        if (n == -1 && errno == EINTR) {
-            n = 0;
-
-        } else if (n == -1) {
-            rc = errno;
-        }
-    }
-
-    if (rc == 0 && fsync(fd) == -1) {
-        rc = errno;
-    }
-
-    if (close(fd) == -1 && rc == 0) {
-        rc = errno;
-    }
-
-    if (rc == 0 && rename(temp, (char *) q->state.data) == -1) {
-        rc = errno;
-    }
-
-    if (rc) {
-        (void) unlink(temp);
-        return llm_fail(err, "the usage cannot be written to \"%s\": %s",
-                        (char *) q->state.data, strerror(rc));
-    }
-
-    return LLM_OK;
+    return ngx_http_llm_replace_file("the usage", &q->state, text, err);
 }

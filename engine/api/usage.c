@@ -4,16 +4,15 @@
 
 #include "engine/api/json.h"
 #include "engine/api/key_line.h"
+#include "engine/api/sealed.h"
 #include "engine/api/usage.h"
 #include "engine/base/file.h"
-#include "engine/base/sha256.h"
 #include "engine/base/utf8.h"
 
 #include <stdio.h>
 #include <time.h>
 
-/* values of a line, and bytes that are no key's */
-#define LLM_USAGE_VALUES  32
+/* bytes of a line that are no key's */
 #define LLM_USAGE_REST    512
 
 
@@ -26,18 +25,6 @@ llm_usage_begin(llm_buf_t *out, llm_str_t name)
     (void) llm_json_add_string(out, name.data, name.len);
 
     return llm_buf_adds(out, "}\n");
-}
-
-
-static void
-llm_usage_add_hex(llm_buf_t *out, const void *data, size_t len)
-{
-    size_t                i;
-    const unsigned char  *p = data;
-
-    for (i = 0; i < len; i++) {
-        (void) llm_buf_addf(out, "%02x", p[i]);
-    }
 }
 
 
@@ -61,7 +48,7 @@ llm_usage_add(llm_buf_t *out, const llm_usage_t *u)
 
     } else {
         (void) llm_buf_adds(out, "{\"key_hex\":\"");
-        llm_usage_add_hex(out, u->key.data, u->key.len);
+        llm_sealed_add_hex(out, u->key.data, u->key.len);
         (void) llm_buf_adds(out, "\"");
     }
 
@@ -85,87 +72,11 @@ llm_usage_add(llm_buf_t *out, const llm_usage_t *u)
 int
 llm_usage_end(llm_buf_t *out, uint64_t n_accounts)
 {
-    unsigned char  digest[LLM_SHA256_LEN];
-
-    if (out->failed || llm_sha256(out->data, out->len, digest) != LLM_OK) {
-        return LLM_ERROR;
-    }
-
-    (void) llm_buf_addf(out, "{\"accounts\":%llu,\"sha256\":\"",
-                        (unsigned long long) n_accounts);
-    llm_usage_add_hex(out, digest, sizeof(digest));
-
-    return llm_buf_adds(out, "\"}\n");
+    return llm_sealed_end(out, "accounts", n_accounts);
 }
 
 
 /* ---- reading ---- */
-
-typedef struct {
-    const char   *text;
-    size_t        len;
-    llm_buf_t     flat;                 /* of one line */
-    char         *key;                  /* of one line, if it was hexadecimal;
-                                           LLM_USAGE_KEY bytes */
-} llm_usage_reader_t;
-
-
-/* the line at *pos, as an object; *pos is moved behind it */
-
-static const llm_flat_t *
-llm_usage_line(llm_usage_reader_t *rd, size_t *pos, llm_err_t *err)
-{
-    size_t              len;
-    const char         *line, *end;
-    const llm_flat_t   *v;
-    llm_json_limits_t   limits = { 2, LLM_USAGE_VALUES };
-
-    line = rd->text + *pos;
-    end = memchr(line, '\n', rd->len - *pos);
-
-    if (end == NULL) {
-        (void) llm_fail(err, "it ends in the middle of a line");
-        return NULL;
-    }
-
-    len = (size_t) (end - line);
-    *pos += len + 1;
-    rd->flat.len = 0;
-
-    if (len > 2 * LLM_USAGE_KEY * 3 + LLM_USAGE_REST
-        || llm_json_to_flat(line, len, &limits, &rd->flat, err) != LLM_OK)
-    {
-        (void) llm_fail(err, "a line is not JSON");
-        return NULL;
-    }
-
-    v = (const llm_flat_t *) rd->flat.data;
-
-    if (v->type != LLM_FLAT_OBJECT) {
-        (void) llm_fail(err, "a line is not an object");
-        return NULL;
-    }
-
-    return v;
-}
-
-
-static int
-llm_usage_number(const llm_flat_t *line, const char *name, uint64_t *to)
-{
-    const llm_flat_t  *v;
-
-    v = llm_flat_get(line, name);
-
-    if (v == NULL || v->type != LLM_FLAT_INT || llm_flat_int(v) < 0) {
-        return LLM_ERROR;
-    }
-
-    *to = (uint64_t) llm_flat_int(v);
-
-    return LLM_OK;
-}
-
 
 static int
 llm_usage_digit(char c)
@@ -176,8 +87,7 @@ llm_usage_digit(char c)
 
 
 static int
-llm_usage_read_key(llm_usage_reader_t *rd, const llm_flat_t *line,
-    llm_str_t *key)
+llm_usage_read_key(const llm_flat_t *line, char *room, llm_str_t *key)
 {
     int                high, low;
     size_t             i;
@@ -211,10 +121,10 @@ llm_usage_read_key(llm_usage_reader_t *rd, const llm_flat_t *line,
             return LLM_ERROR;
         }
 
-        rd->key[i / 2] = (char) (high << 4 | low);
+        room[i / 2] = (char) (high << 4 | low);
     }
 
-    key->data = rd->key;
+    key->data = room;
     key->len = hex.len / 2;
 
     return LLM_OK;
@@ -222,18 +132,17 @@ llm_usage_read_key(llm_usage_reader_t *rd, const llm_flat_t *line,
 
 
 static int
-llm_usage_read_line(llm_usage_reader_t *rd, const llm_flat_t *line,
-    llm_usage_t *u)
+llm_usage_read_line(const llm_flat_t *line, char *room, llm_usage_t *u)
 {
     double             tokens;
     int64_t            day;
     const llm_flat_t  *v;
 
-    if (llm_usage_read_key(rd, line, &u->key) != LLM_OK
-        || llm_usage_number(line, "requests", &u->requests) != LLM_OK
-        || llm_usage_number(line, "prompt_tokens", &u->prompt) != LLM_OK
-        || llm_usage_number(line, "cached_tokens", &u->cached) != LLM_OK
-        || llm_usage_number(line, "completion_tokens", &u->answer) != LLM_OK)
+    if (llm_usage_read_key(line, room, &u->key) != LLM_OK
+        || llm_sealed_number(line, "requests", &u->requests) != LLM_OK
+        || llm_sealed_number(line, "prompt_tokens", &u->prompt) != LLM_OK
+        || llm_sealed_number(line, "cached_tokens", &u->cached) != LLM_OK
+        || llm_sealed_number(line, "completion_tokens", &u->answer) != LLM_OK)
     {
         return LLM_ERROR;
     }
@@ -265,88 +174,15 @@ llm_usage_read_line(llm_usage_reader_t *rd, const llm_flat_t *line,
 }
 
 
-/* *n accounts, whose lines end at *end, if the last line is there and right;
-   nothing was taken before */
+/* is it this one's, or anybody's where name is NULL? */
 
 static int
-llm_usage_check_end(llm_usage_reader_t *rd, uint64_t *n, size_t *end,
-    llm_err_t *err)
+llm_usage_check_name(llm_sealed_t *f, const char *name, llm_err_t *err)
 {
-    size_t             pos;
-    uint64_t           n_lines;
-    llm_buf_t          hex;
-    llm_str_t          s;
-    unsigned char      digest[LLM_SHA256_LEN];
-    const llm_flat_t  *line, *v;
-
-    if (rd->len == 0 || rd->text[rd->len - 1] != '\n') {
-        return llm_fail(err, "it ends in the middle of a line");
-    }
-
-    for (pos = rd->len - 1; pos > 0 && rd->text[pos - 1] != '\n'; pos--) {
-        /* void */
-    }
-
-    *end = pos;
-    line = llm_usage_line(rd, &pos, err);
-
-    if (line == NULL) {
-        return LLM_ERROR;
-    }
-
-    v = llm_flat_get(line, "sha256");
-
-    if (v == NULL || v->type != LLM_FLAT_STRING
-        || llm_usage_number(line, "accounts", n) != LLM_OK)
-    {
-        return llm_fail(err, "its last line is missing");
-    }
-
-    s = llm_flat_str(v);
-
-    if (llm_sha256(rd->text, *end, digest) != LLM_OK) {
-        return llm_fail(err, "no SHA-256 in libcrypto");
-    }
-
-    llm_buf_init(&hex, 0);
-    llm_usage_add_hex(&hex, digest, sizeof(digest));
-
-    if (hex.failed || s.len != hex.len || memcmp(s.data, hex.data, s.len) != 0)
-    {
-        llm_buf_free(&hex);
-        return llm_fail(err, "its digest differs");
-    }
-
-    llm_buf_free(&hex);
-
-    for (pos = 0, n_lines = 0; pos < *end; pos++) {
-        n_lines += rd->text[pos] == '\n';
-    }
-
-    return n_lines == *n + 1 ? LLM_OK
-           : llm_fail(err, "it has another number of accounts than it says");
-}
-
-
-static int
-llm_usage_read_lines(llm_usage_reader_t *rd, const char *name,
-    llm_usage_pt take, void *data, llm_err_t *err)
-{
-    size_t             pos, end;
-    uint64_t           i, n;
     llm_str_t          of;
-    llm_usage_t        u;
     const llm_flat_t  *line, *v;
 
-    n = 0;
-    end = 0;
-
-    if (llm_usage_check_end(rd, &n, &end, err) != LLM_OK) {
-        return LLM_ERROR;
-    }
-
-    pos = 0;
-    line = llm_usage_line(rd, &pos, err);
+    line = llm_sealed_line(f, err);
 
     if (line == NULL) {
         return LLM_ERROR;
@@ -360,16 +196,30 @@ llm_usage_read_lines(llm_usage_reader_t *rd, const char *name,
 
     of = llm_flat_str(v);
 
-    if (name && (of.len != strlen(name) || memcmp(of.data, name, of.len) != 0))
-    {
-        return llm_fail(err, "it is the usage of \"%.*s\"",
-                        (int) llm_min(of.len, (size_t) 100), of.data);
+    return name == NULL || llm_str_is(of, name) ? LLM_OK
+           : llm_fail(err, "it is the usage of \"%.*s\"",
+                      (int) llm_min(of.len, (size_t) 100), of.data);
+}
+
+
+/* room: LLM_USAGE_KEY bytes for a key that is hexadecimal */
+
+static int
+llm_usage_read_lines(llm_sealed_t *f, const char *name, char *room,
+    llm_usage_pt take, void *data, llm_err_t *err)
+{
+    uint64_t           i;
+    llm_usage_t        u;
+    const llm_flat_t  *line;
+
+    if (llm_usage_check_name(f, name, err) != LLM_OK) {
+        return LLM_ERROR;
     }
 
-    for (i = 0; i < n; i++) {
-        line = pos < end ? llm_usage_line(rd, &pos, err) : NULL;
+    for (i = 0; i < f->n; i++) {
+        line = llm_sealed_line(f, err);
 
-        if (line == NULL || llm_usage_read_line(rd, line, &u) != LLM_OK) {
+        if (line == NULL || llm_usage_read_line(line, room, &u) != LLM_OK) {
             return llm_fail(err, "line %llu is not an account's",
                             (unsigned long long) i + 2);
         }
@@ -387,23 +237,24 @@ int
 llm_usage_read(const char *text, size_t len, const char *name,
     llm_usage_pt take, void *data, llm_err_t *err)
 {
-    int                 rc;
-    llm_usage_reader_t  rd;
+    int            rc;
+    char          *room;
+    llm_sealed_t   f;
 
-    rd.text = text;
-    rd.len = len;
-    rd.key = malloc(LLM_USAGE_KEY);
-
-    if (rd.key == NULL) {
-        return llm_fail(err, "no memory");
+    if (llm_sealed_open(&f, text, len, 2 * LLM_USAGE_KEY * 3 + LLM_USAGE_REST,
+                        "accounts", err)
+        != LLM_OK)
+    {
+        return LLM_ERROR;
     }
 
-    llm_buf_init(&rd.flat, 0);
+    room = malloc(LLM_USAGE_KEY);
 
-    rc = llm_usage_read_lines(&rd, name, take, data, err);
+    rc = room ? llm_usage_read_lines(&f, name, room, take, data, err)
+              : llm_fail(err, "no memory");
 
-    llm_buf_free(&rd.flat);
-    free(rd.key);
+    free(room);
+    llm_sealed_close(&f);
 
     return rc;
 }

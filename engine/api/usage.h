@@ -1,6 +1,5 @@
 /*
- * What clients have used, as a file that outlives nginx: a JSON object on each
- * line.
+ * What clients have used, as a file that outlives nginx; see sealed.h.
  *
  *   {"usage_of": "NAME"}
  *   {"key": "ann", "day": "2026-11-23", "day_tokens": 1234.5, "requests": 7,
@@ -8,8 +7,7 @@
  *   {"accounts": 1, "sha256": "of all bytes before this line"}
  *
  * A key that is not UTF-8 is "key_hex".  day_tokens are those that counted on
- * that day (UTC), the others those since ever.  A file without its last line,
- * or with another number or digest there, is torn: none of it is used.
+ * that day (UTC), the others those since ever.
  */
 
 #ifndef LLM_USAGE_H
