@@ -14,6 +14,7 @@
 #ifndef LLM_API_H
 #define LLM_API_H
 
+#include "engine/api/admin.h"
 #include "engine/api/json.h"
 #include "engine/api/keys.h"
 #include "engine/api/quota.h"

@@ -1,0 +1,424 @@
+/*
+ * What llm_admin leaves behind: aliases that it has set, models that have
+ * another file, are stopped or drain.  As a file (sealed.h):
+ *
+ *   {"state_of": "llm_admin"}
+ *   {"alias": "chat", "model": "demo-2"}
+ *   {"model": "demo", "file": "b.gguf", "stopped": false, "draining": true,
+ *    "number": 7}
+ *   {"lines": 2, "sha256": "of all bytes before this line"}
+ */
+
+#include "engine/api/admin.h"
+#include "engine/api/json.h"
+#include "engine/api/sealed.h"
+#include "engine/base/file.h"
+#include "engine/base/utf8.h"
+
+#include <strings.h>
+
+/* a byte may take six in JSON */
+#define LLM_ADMIN_LINE  (6 * (LLM_ADMIN_NAME + LLM_MAX_FILE) + 256)
+
+
+/* ---- names ---- */
+
+llm_str_t
+llm_admin_str(const llm_admin_name_t *name)
+{
+    llm_str_t  s;
+
+    s.data = name->data;
+    s.len = name->len;
+
+    return s;
+}
+
+
+static void
+llm_admin_set_name(llm_admin_name_t *to, llm_str_t from)
+{
+    to->len = (uint32_t) from.len;
+    memcpy(to->data, from.data, from.len);
+}
+
+
+/* as requests name models: without regard to case */
+
+static int
+llm_admin_same(const llm_admin_name_t *a, llm_str_t b)
+{
+    return a->len == b.len && strncasecmp(a->data, b.data, b.len) == 0;
+}
+
+
+int
+llm_admin_check_name(llm_str_t name, llm_err_t *err)
+{
+    size_t  i;
+
+    if (name.len == 0 || name.len > LLM_ADMIN_NAME) {
+        return llm_fail_with(err, 400, "invalid_name", NULL,
+                             "A name has up to %d bytes here.",
+                             LLM_ADMIN_NAME);
+    }
+
+    for (i = 0; i < name.len; i++) {
+        if ((unsigned char) name.data[i] < 0x20 || name.data[i] == 0x7f) {
+            break;
+        }
+    }
+
+    if (i < name.len || llm_utf8_valid(name.data, name.len) != name.len) {
+        return llm_fail_with(err, 400, "invalid_name", NULL,
+                             "A name is UTF-8 without control characters "
+                             "here.");
+    }
+
+    return LLM_OK;
+}
+
+
+/* ---- aliases ---- */
+
+const llm_admin_alias_t *
+llm_admin_find_alias(const llm_admin_state_t *st, llm_str_t name)
+{
+    uint32_t  i;
+
+    for (i = 0; i < st->n_aliases; i++) {
+        if (llm_admin_same(&st->aliases[i].name, name)) {
+            return &st->aliases[i];
+        }
+    }
+
+    return NULL;
+}
+
+
+int
+llm_admin_set_alias(llm_admin_state_t *st, llm_str_t name, llm_str_t model,
+    llm_err_t *err)
+{
+    uint32_t            i;
+    llm_admin_alias_t  *a;
+
+    for (i = 0; i < st->n_aliases; i++) {
+        if (llm_admin_same(&st->aliases[i].name, name)) {
+            break;
+        }
+    }
+
+    a = &st->aliases[i];
+
+    if (model.len == 0) {
+        if (i < st->n_aliases) {
+            memmove(a, a + 1, (st->n_aliases - i - 1) * sizeof(*a));
+            st->n_aliases--;
+        }
+
+        return LLM_OK;
+    }
+
+    if (model.len > LLM_ADMIN_NAME || name.len > LLM_ADMIN_NAME) {
+        return llm_fail_with(err, 400, "invalid_name", NULL,
+                             "A name has up to %d bytes here.",
+                             LLM_ADMIN_NAME);
+    }
+
+    if (i == LLM_ADMIN_ALIASES) {
+        return llm_fail_with(err, 409, "too_many_aliases", NULL,
+                             "There are %d aliases already: take one back.",
+                             LLM_ADMIN_ALIASES);
+    }
+
+    if (i == st->n_aliases) {
+        llm_admin_set_name(&a->name, name);
+        st->n_aliases++;
+    }
+
+    llm_admin_set_name(&a->model, model);
+
+    return LLM_OK;
+}
+
+
+/* ---- models ---- */
+
+static int
+llm_admin_is_usual(const llm_override_t *o)
+{
+    return o->file[0] == '\0' && !o->stopped && !o->draining
+           && o->number == 0;
+}
+
+
+static int
+llm_admin_same_override(const llm_override_t *a, const llm_override_t *b)
+{
+    return strcmp(a->file, b->file) == 0 && !a->stopped == !b->stopped
+           && !a->draining == !b->draining && a->number == b->number;
+}
+
+
+const llm_admin_model_t *
+llm_admin_find_model(const llm_admin_state_t *st, llm_str_t name)
+{
+    uint32_t  i;
+
+    for (i = 0; i < st->n_models; i++) {
+        if (llm_str_eq(llm_admin_str(&st->models[i].name), name)) {
+            return &st->models[i];
+        }
+    }
+
+    return NULL;
+}
+
+
+int
+llm_admin_is_news(const llm_admin_state_t *st, llm_str_t name,
+    const llm_override_t *o)
+{
+    const llm_admin_model_t  *m;
+
+    m = llm_admin_find_model(st, name);
+
+    return name.len <= LLM_ADMIN_NAME
+           && !(m ? llm_admin_same_override(&m->o, o)
+                  : llm_admin_is_usual(o));
+}
+
+
+/* the one that was set last is the last; if there is no room the first one
+   goes: there are more than a configuration can have */
+
+void
+llm_admin_set_model(llm_admin_state_t *st, llm_str_t name,
+    const llm_override_t *o)
+{
+    uint32_t            i;
+    llm_admin_model_t  *m;
+
+    for (i = 0; i < st->n_models; i++) {
+        if (llm_str_eq(llm_admin_str(&st->models[i].name), name)) {
+            break;
+        }
+    }
+
+    if (i == LLM_ADMIN_MODELS) {
+        i = 0;
+    }
+
+    if (i < st->n_models) {
+        m = &st->models[i];
+        memmove(m, m + 1, (st->n_models - i - 1) * sizeof(*m));
+        st->n_models--;
+    }
+
+    m = &st->models[st->n_models++];
+
+    memset(m, 0, sizeof(*m));
+    llm_admin_set_name(&m->name, name);
+    m->o = *o;
+}
+
+
+/* ---- writing ---- */
+
+static void
+llm_admin_add_name(llm_buf_t *out, const char *key, const char *s, size_t len)
+{
+    (void) llm_buf_addf(out, "\"%s\":", key);
+    (void) llm_json_add_string(out, s, len);
+}
+
+
+int
+llm_admin_write(const llm_admin_state_t *st, llm_buf_t *out)
+{
+    uint32_t                  i;
+    const llm_admin_alias_t  *a;
+    const llm_admin_model_t  *m;
+
+    (void) llm_buf_adds(out, "{\"state_of\":\"llm_admin\"}\n");
+
+    for (i = 0; i < st->n_aliases; i++) {
+        a = &st->aliases[i];
+
+        (void) llm_buf_addc(out, '{');
+        llm_admin_add_name(out, "alias", a->name.data, a->name.len);
+        (void) llm_buf_addc(out, ',');
+        llm_admin_add_name(out, "model", a->model.data, a->model.len);
+        (void) llm_buf_adds(out, "}\n");
+    }
+
+    for (i = 0; i < st->n_models; i++) {
+        m = &st->models[i];
+
+        (void) llm_buf_addc(out, '{');
+        llm_admin_add_name(out, "model", m->name.data, m->name.len);
+        (void) llm_buf_addc(out, ',');
+        llm_admin_add_name(out, "file", m->o.file, strlen(m->o.file));
+        (void) llm_buf_addf(out, ",\"stopped\":%s,\"draining\":%s,"
+                            "\"number\":%llu}\n",
+                            m->o.stopped ? "true" : "false",
+                            m->o.draining ? "true" : "false",
+                            (unsigned long long) m->o.number);
+    }
+
+    return llm_sealed_end(out, "lines", st->n_aliases + st->n_models);
+}
+
+
+/* ---- reading ---- */
+
+static int
+llm_admin_member(const llm_flat_t *line, const char *name, size_t most,
+    llm_str_t *to)
+{
+    const llm_flat_t  *v;
+
+    v = llm_flat_get(line, name);
+
+    if (v == NULL || v->type != LLM_FLAT_STRING) {
+        return LLM_ERROR;
+    }
+
+    *to = llm_flat_str(v);
+
+    return to->len <= most ? LLM_OK : LLM_ERROR;
+}
+
+
+static int
+llm_admin_bool(const llm_flat_t *line, const char *name, uint32_t *to)
+{
+    const llm_flat_t  *v;
+
+    v = llm_flat_get(line, name);
+
+    if (v == NULL || v->type != LLM_FLAT_BOOL) {
+        return LLM_ERROR;
+    }
+
+    *to = llm_flat_int(v) != 0;
+
+    return LLM_OK;
+}
+
+
+static int
+llm_admin_read_line(llm_admin_state_t *st, const llm_flat_t *line)
+{
+    llm_err_t       err;
+    llm_str_t       name, model, file;
+    llm_override_t  o;
+
+    if (llm_admin_member(line, "model", LLM_ADMIN_NAME, &model) != LLM_OK
+        || model.len == 0)
+    {
+        return LLM_ERROR;
+    }
+
+    if (llm_flat_get(line, "alias")) {
+        return llm_admin_member(line, "alias", LLM_ADMIN_NAME, &name)
+               == LLM_OK
+               && llm_admin_check_name(name, &err) == LLM_OK
+               && llm_admin_find_alias(st, name) == NULL
+               ? llm_admin_set_alias(st, name, model, &err) : LLM_ERROR;
+    }
+
+    memset(&o, 0, sizeof(o));
+
+    if (llm_admin_member(line, "file", LLM_MAX_FILE - 1, &file) != LLM_OK
+        || llm_admin_bool(line, "stopped", &o.stopped) != LLM_OK
+        || llm_admin_bool(line, "draining", &o.draining) != LLM_OK
+        || llm_sealed_number(line, "number", &o.number) != LLM_OK
+        || llm_admin_find_model(st, model) || st->n_models == LLM_ADMIN_MODELS)
+    {
+        return LLM_ERROR;
+    }
+
+    memcpy(o.file, file.data, file.len);
+    llm_admin_set_model(st, model, &o);
+
+    return LLM_OK;
+}
+
+
+static int
+llm_admin_read_lines(llm_admin_state_t *st, llm_sealed_t *f, llm_err_t *err)
+{
+    uint64_t           i;
+    llm_str_t          of;
+    const llm_flat_t  *line;
+
+    line = llm_sealed_line(f, err);
+
+    if (line == NULL
+        || llm_admin_member(line, "state_of", LLM_ADMIN_NAME, &of) != LLM_OK
+        || !llm_str_is(of, "llm_admin"))
+    {
+        return llm_fail(err, "it is no state of \"llm_admin\"");
+    }
+
+    for (i = 0; i < f->n; i++) {
+        line = llm_sealed_line(f, err);
+
+        if (line == NULL || llm_admin_read_line(st, line) != LLM_OK) {
+            return llm_fail(err, "line %llu is neither an alias's nor a "
+                            "model's", (unsigned long long) i + 2);
+        }
+    }
+
+    return LLM_OK;
+}
+
+
+int
+llm_admin_read(llm_admin_state_t *st, const char *text, size_t len,
+    llm_err_t *err)
+{
+    int           rc;
+    llm_sealed_t  f;
+
+    memset(st, 0, sizeof(llm_admin_state_t));
+
+    if (llm_sealed_open(&f, text, len, LLM_ADMIN_LINE, "lines", err)
+        != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    rc = llm_admin_read_lines(st, &f, err);
+
+    llm_sealed_close(&f);
+
+    if (rc != LLM_OK) {
+        memset(st, 0, sizeof(llm_admin_state_t));
+    }
+
+    return rc;
+}
+
+
+int
+llm_admin_read_file(llm_admin_state_t *st, const char *path, llm_err_t *err)
+{
+    int        rc;
+    llm_buf_t  text;
+
+    llm_buf_init(&text, LLM_ADMIN_BYTES);
+    memset(st, 0, sizeof(llm_admin_state_t));
+
+    rc = llm_file_read(path, &text, err);
+
+    if (rc == LLM_OK) {
+        rc = llm_admin_read(st, text.len ? text.data : "", text.len, err);
+    }
+
+    llm_buf_free(&text);
+
+    return rc;
+}

@@ -1,0 +1,405 @@
+/*
+ * llm_admin below HTTP: paths, bodies, what it leaves behind and the file of
+ * that.
+ */
+
+#include "engine/api/admin.h"
+#include "engine/api/sealed.h"
+
+#include "t/unit/tap.h"
+
+#include <stdio.h>
+
+
+/* ---- paths ---- */
+
+static llm_str_t
+text(const char *s)
+{
+    llm_str_t  t;
+
+    t.data = s;
+    t.len = strlen(s);
+
+    return t;
+}
+
+
+static void
+routes(const char *path, llm_admin_what_t what, const char *name)
+{
+    llm_admin_route_t  to;
+
+    if (!ok(llm_admin_route(text(path), &to) == LLM_OK, "a path: %s", path)) {
+        return;
+    }
+
+    is_int(to.what, what, "%s: what", path);
+    ok(llm_str_is(to.name, name), "%s: whose", path);
+}
+
+
+static void
+test_routes(void)
+{
+    size_t             i;
+    llm_admin_route_t  to;
+
+    static const char  *nothing[] = {
+        "", "/", "model", "models/", "aliases/", "usage/", "usage/a",
+        "modelsx", "Models", "models2/a/load", "load"
+    };
+
+    routes("models", LLM_ADMIN_LIST_MODELS, "");
+    routes("aliases", LLM_ADMIN_LIST_ALIASES, "");
+    routes("usage", LLM_ADMIN_USAGE, "");
+    routes("models/demo", LLM_ADMIN_MODEL, "demo");
+    routes("models/load", LLM_ADMIN_MODEL, "load");
+    routes("models/demo/load", LLM_ADMIN_LOAD, "demo");
+    routes("models/demo/unload", LLM_ADMIN_UNLOAD, "demo");
+    routes("models/demo/drain", LLM_ADMIN_DRAIN, "demo");
+    routes("models/demo/resume", LLM_ADMIN_RESUME, "demo");
+    routes("models/org/demo/load", LLM_ADMIN_LOAD, "org/demo");
+    routes("models/demo/load/load", LLM_ADMIN_LOAD, "demo/load");
+    routes("models/demo/explode", LLM_ADMIN_MODEL, "demo/explode");
+    routes("models//load", LLM_ADMIN_MODEL, "/load");
+    routes("aliases/chat", LLM_ADMIN_ALIAS, "chat");
+    routes("aliases/org/chat", LLM_ADMIN_ALIAS, "org/chat");
+
+    for (i = 0; i < sizeof(nothing) / sizeof(nothing[0]); i++) {
+        ok(llm_admin_route(text(nothing[i]), &to) == LLM_ERROR,
+           "nothing at \"%s\"", nothing[i]);
+    }
+
+    (void) llm_admin_route(text("models/a/b/drain"), &to);
+    ok(llm_str_is(to.whole, "a/b/drain"), "an action's path may be a model's");
+    is_str(llm_admin_methods(LLM_ADMIN_ALIAS), "GET, HEAD, PUT, DELETE",
+           "methods");
+}
+
+
+/* ---- bodies ---- */
+
+static void
+body(const char *json, const char *name, const char *want)
+{
+    char              got[200];
+    llm_err_t         err;
+    llm_admin_body_t  b;
+
+    memset(&err, 0, sizeof(err));
+
+    if (llm_admin_read_body(&b, json, strlen(json), name, &err) != LLM_OK) {
+        snprintf(got, sizeof(got), "%d %s", err.status, err.code);
+        ok(err.msg[0], "%s: a message", json);
+
+    } else {
+        snprintf(got, sizeof(got), "%s%.*s",
+                 !b.given ? "none" : b.null ? "null" : "",
+                 (int) b.value.len, b.value.len ? b.value.data : "");
+    }
+
+    is_str(got, want, "%.60s", json);
+    llm_buf_free(&b.flat);
+}
+
+
+static void
+test_bodies(void)
+{
+    body("", "file", "none");
+    body(" \r\n\t", "file", "none");
+    body("{}", "file", "none");
+    body("{}", NULL, "none");
+    body("{\"file\":\"a.gguf\"}", "file", "a.gguf");
+    body("{\"file\":null}", "file", "null");
+    body("{\"file\":\"a\",\"file\":\"b\"}", "file", "b");
+    body("{\"file\":\"\"}", "file", "400 invalid_value");
+    body("{\"file\":1}", "file", "400 invalid_type");
+    body("{\"file\":[\"a\"]}", "file", "400 invalid_type");
+    body("{\"File\":\"a\"}", "file", "400 unknown_parameter");
+    body("{\"file\":\"a\",\"x\":1}", "file", "400 unknown_parameter");
+    body("{\"file\":\"a\"}", NULL, "400 unknown_parameter");
+    body("[]", "file", "400 invalid_type");
+    body("\"a\"", "file", "400 invalid_type");
+    body("{\"file\":\"a", "file", "400 ");
+    body("{\"file\":\"a\"} x", "file", "400 ");
+    body("{\"file\":\"\\u0000\"}", "file", "400 ");
+    body("{\"file\":\"\xff\"}", "file", "400 ");
+    body("{\"file\":[[[[[[[]]]]]]]}", "file", "400 ");
+}
+
+
+/* ---- names ---- */
+
+static void
+test_names(void)
+{
+    char       longest[LLM_ADMIN_NAME + 2];
+    llm_err_t  err;
+
+    memset(longest, 'a', sizeof(longest));
+    longest[LLM_ADMIN_NAME + 1] = '\0';
+
+    ok(llm_admin_check_name(text("chat"), &err) == LLM_OK, "a name");
+    ok(llm_admin_check_name(text("org/\xc3\xa4 \"b\""), &err) == LLM_OK,
+       "odd characters");
+    ok(llm_admin_check_name(text("\xff"), &err) == LLM_ERROR, "not UTF-8");
+    ok(llm_admin_check_name(text("a\nb"), &err) == LLM_ERROR,
+       "a control character");
+    ok(llm_admin_check_name(text("a\x7f"), &err) == LLM_ERROR, "and DEL");
+    ok(llm_admin_check_name(text(""), &err) == LLM_ERROR, "an empty one");
+    ok(llm_admin_check_name(text(longest), &err) == LLM_ERROR, "too long");
+    is_int(err.status, 400, "its status");
+    ok(llm_admin_check_name(text(longest + 1), &err) == LLM_OK, "the longest");
+}
+
+
+/* ---- aliases ---- */
+
+static llm_admin_state_t  st, again;
+
+
+static const char *
+leads(const llm_admin_state_t *s, const char *name)
+{
+    static char               to[LLM_ADMIN_NAME + 1];
+    const llm_admin_alias_t  *a;
+
+    a = llm_admin_find_alias(s, text(name));
+
+    if (a == NULL) {
+        return "nowhere";
+    }
+
+    snprintf(to, sizeof(to), "%.*s", (int) a->model.len, a->model.data);
+
+    return to;
+}
+
+
+static void
+test_aliases(void)
+{
+    int        i, rc;
+    char       name[32];
+    llm_err_t  err;
+
+    memset(&st, 0, sizeof(st));
+
+    ok(llm_admin_set_alias(&st, text("chat"), text("one"), &err) == LLM_OK,
+       "an alias is set");
+    ok(llm_admin_set_alias(&st, text("next"), text("two"), &err) == LLM_OK,
+       "and another");
+    is_str(leads(&st, "CHAT"), "one", "in any case");
+    (void) llm_admin_set_alias(&st, text("Chat"), text("two"), &err);
+    is_int(st.n_aliases, 2, "it is one alias");
+    is_str(leads(&st, "chat"), "two", "which is set again");
+    (void) llm_admin_set_alias(&st, text("chat"), text(""), &err);
+    is_str(leads(&st, "chat"), "nowhere", "and taken back");
+    is_str(leads(&st, "next"), "two", "the other one stays");
+    (void) llm_admin_set_alias(&st, text("chat"), text(""), &err);
+    is_int(st.n_aliases, 1, "what is not set need not be taken back");
+
+    for (i = 0, rc = LLM_OK; rc == LLM_OK && i < LLM_ADMIN_ALIASES; i++) {
+        snprintf(name, sizeof(name), "n%d", i);
+        rc = llm_admin_set_alias(&st, text(name), text("one"), &err);
+    }
+
+    is_int(st.n_aliases, LLM_ADMIN_ALIASES, "as many as there is room for");
+    is_int(rc, LLM_ERROR, "one more is refused");
+    is_int(err.status, 409, "its status");
+    ok(llm_admin_set_alias(&st, text("n0"), text("two"), &err) == LLM_OK,
+       "one of them may still change");
+}
+
+
+/* ---- models ---- */
+
+static llm_override_t
+override(const char *file, int stopped, int draining, uint64_t number)
+{
+    llm_override_t  o;
+
+    memset(&o, 0, sizeof(o));
+    snprintf(o.file, sizeof(o.file), "%s", file);
+    o.stopped = stopped;
+    o.draining = draining;
+    o.number = number;
+
+    return o;
+}
+
+
+static void
+test_models(void)
+{
+    int                       i;
+    char                      name[32];
+    llm_override_t            o;
+    const llm_admin_model_t  *m;
+
+    memset(&st, 0, sizeof(st));
+
+    o = override("", 0, 0, 0);
+    ok(!llm_admin_is_news(&st, text("one"), &o), "as it was is no news");
+
+    o = override("a.gguf", 0, 1, 3);
+    ok(llm_admin_is_news(&st, text("one"), &o), "another file is");
+    llm_admin_set_model(&st, text("one"), &o);
+    ok(!llm_admin_is_news(&st, text("one"), &o), "not twice");
+
+    o.number = 4;
+    ok(llm_admin_is_news(&st, text("one"), &o), "a number is");
+    llm_admin_set_model(&st, text("one"), &o);
+    is_int(st.n_models, 1, "of one model");
+
+    for (i = 0; i < LLM_ADMIN_MODELS + 5; i++) {
+        snprintf(name, sizeof(name), "n%d", i);
+        o = override("", 1, 0, i + 1);
+        llm_admin_set_model(&st, text(name), &o);
+    }
+
+    is_int(st.n_models, LLM_ADMIN_MODELS, "as many as there is room for");
+    ok(llm_admin_find_model(&st, text("one")) == NULL,
+       "the oldest ones have gone");
+    m = llm_admin_find_model(&st, text(name));
+    ok(m && m->o.number == LLM_ADMIN_MODELS + 5, "the latest one is there");
+}
+
+
+/* ---- the file ---- */
+
+static void
+fill(void)
+{
+    char            file[LLM_MAX_FILE];
+    llm_err_t       err;
+    llm_override_t  o;
+
+    memset(&st, 0, sizeof(st));
+
+    (void) llm_admin_set_alias(&st, text("chat"), text("demo-2"), &err);
+    (void) llm_admin_set_alias(&st, text("org/\xc3\xa4 \"b\" \\"),
+                               text("d\xc3\xa9mo"), &err);
+    o = override("sub/\"b\".gguf", 0, 1, 7);
+    llm_admin_set_model(&st, text("demo"), &o);
+
+    memset(file, '"', sizeof(file));
+    file[sizeof(file) - 1] = '\0';
+    o = override(file, 1, 0, INT64_MAX);
+    llm_admin_set_model(&st, text("demo-2"), &o);
+}
+
+
+static void
+test_round_trip(void)
+{
+    llm_buf_t  out;
+    llm_err_t  err;
+
+    fill();
+    llm_buf_init(&out, 0);
+
+    ok(llm_admin_write(&st, &out) == LLM_OK, "it is written");
+    ok(llm_admin_read(&again, out.data, out.len, &err) == LLM_OK,
+       "and read");
+    ok(memcmp(&st, &again, sizeof(st)) == 0, "the same");
+
+    llm_buf_free(&out);
+
+    memset(&st, 0, sizeof(st));
+    llm_buf_init(&out, 0);
+    (void) llm_admin_write(&st, &out);
+    ok(llm_admin_read(&again, out.data, out.len, &err) == LLM_OK
+       && again.n_aliases + again.n_models == 0, "of nothing");
+    llm_buf_free(&out);
+}
+
+
+static void
+test_torn(void)
+{
+    size_t     i;
+    uint32_t   used, changed;
+    llm_buf_t  out;
+    llm_err_t  err;
+
+    fill();
+    llm_buf_init(&out, 0);
+    (void) llm_admin_write(&st, &out);
+    used = changed = 0;
+
+    for (i = 0; i < out.len; i++) {
+        used += llm_admin_read(&again, out.data, i, &err) == LLM_OK
+                || again.n_aliases || again.n_models;
+        out.data[i] ^= 1;
+        changed += llm_admin_read(&again, out.data, out.len, &err) == LLM_OK
+                   || again.n_aliases || again.n_models;
+        out.data[i] ^= 1;
+    }
+
+    is_int(used, 0, "nothing is used of a file that ends early, wherever");
+    is_int(changed, 0, "nor of one with another byte, wherever");
+
+    llm_buf_free(&out);
+}
+
+
+/* whole and wrong, under a right digest */
+
+static void
+test_wrong(void)
+{
+    size_t     i;
+    llm_buf_t  out;
+    llm_err_t  err;
+
+    static const char  *lines[] = {
+        "{}", "[]", "1", "", "{\"alias\":\"a\"}", "{\"model\":\"a\"}",
+        "{\"alias\":\"a\",\"model\":\"\"}", "{\"alias\":\"\",\"model\":\"a\"}",
+        "{\"alias\":1,\"model\":\"a\"}", "{\"alias\":\"\\n\",\"model\":\"a\"}",
+        "{\"model\":\"a\",\"file\":\"\",\"stopped\":1,\"draining\":false,"
+        "\"number\":0}",
+        "{\"model\":\"a\",\"file\":null,\"stopped\":true,\"draining\":false,"
+        "\"number\":0}",
+        "{\"model\":\"a\",\"file\":\"\",\"stopped\":true,\"draining\":false,"
+        "\"number\":-1}"
+    };
+
+    for (i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+        llm_buf_init(&out, 0);
+        (void) llm_buf_addf(&out, "{\"state_of\":\"llm_admin\"}\n%s\n",
+                            lines[i]);
+        (void) llm_sealed_end(&out, "lines", 1);
+
+        is_int(llm_admin_read(&again, out.data, out.len, &err), LLM_ERROR,
+               "not a line: %.60s", lines[i]);
+        ok(strstr(err.msg, "line 2") != NULL, "it is named: %s", err.msg);
+        llm_buf_free(&out);
+    }
+
+    llm_buf_init(&out, 0);
+    (void) llm_buf_adds(&out, "{\"usage_of\":\"zone\"}\n");
+    (void) llm_sealed_end(&out, "lines", 0);
+    is_int(llm_admin_read(&again, out.data, out.len, &err), LLM_ERROR,
+           "a file of something else");
+    ok(strstr(err.msg, "no state") != NULL, "that is said: %s", err.msg);
+    llm_buf_free(&out);
+}
+
+
+int
+main(void)
+{
+    test_routes();
+    test_bodies();
+    test_names();
+    test_aliases();
+    test_models();
+    test_round_trip();
+    test_torn();
+    test_wrong();
+
+    return done_testing();
+}
