@@ -84,6 +84,13 @@ static ngx_command_t  ngx_http_llm_commands[] = {
       0,
       NULL },
 
+    { ngx_string("llm_admin"),
+      NGX_HTTP_LOC_CONF|NGX_CONF_NOARGS|NGX_CONF_TAKE12,
+      ngx_http_llm_admin,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      0,
+      NULL },
+
     { ngx_string("llm_max_tokens"),
       NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE12,
       ngx_http_llm_max_tokens,
@@ -333,6 +340,11 @@ ngx_http_llm_init_main_conf(ngx_conf_t *cf, void *conf)
     }
 
     rv = ngx_http_llm_check_models(cf, mcf);
+    if (rv != NGX_CONF_OK) {
+        return rv;
+    }
+
+    rv = ngx_http_llm_check_admin(cf, mcf);
     if (rv != NGX_CONF_OK) {
         return rv;
     }

@@ -5,29 +5,29 @@
  * The values are made before the body is parsed, because a thread may parse
  * it, and variables are the event loop's; so all those of a location are made.
  * What an alias leads to is found by the engine (llm_api_resolve()), which
- * also says which name was asked for.
+ * also says which name was asked for.  What llm_admin has set comes before what
+ * a rule says (ngx_http_llm_admin_alias.c).
  */
 
-#include "http/ngx_http_llm_module.h"
+#include "http/ngx_http_llm_admin.h"
 
 
-struct ngx_http_llm_alias_s {
-    ngx_str_t                    name;
-    ngx_str_t                    text;          /* of the value */
-    ngx_http_complex_value_t     value;
-    ngx_str_t                    file;
-    ngx_uint_t                   line;
-    ngx_uint_t                   said;          /* that it leads nowhere */
-};
+/* what llm_admin has set, of a request */
+
+typedef struct {
+    llm_admin_alias_t           *aliases;
+    ngx_uint_t                   n;
+} ngx_http_llm_set_t;
 
 
-static ngx_uint_t ngx_http_llm_same_name(ngx_str_t *a, ngx_str_t *b);
 static ngx_http_llm_alias_t *ngx_http_llm_find_alias(ngx_array_t *aliases,
     ngx_str_t *name);
-static ngx_int_t ngx_http_llm_pinned(ngx_http_llm_main_conf_t *mcf,
-    ngx_str_t *name);
-static ngx_int_t ngx_http_llm_alias_value(ngx_http_request_t *r,
-    ngx_http_llm_alias_t *alias, llm_str_t *value);
+static ngx_uint_t ngx_http_llm_set_leads(ngx_http_llm_ctx_t *ctx,
+    llm_admin_alias_t *set);
+static ngx_int_t ngx_http_llm_alias_value(ngx_http_llm_ctx_t *ctx,
+    ngx_http_llm_alias_t *alias, ngx_http_llm_set_t *set, llm_str_t *value);
+static ngx_uint_t ngx_http_llm_set_alone(ngx_http_llm_ctx_t *ctx,
+    ngx_http_llm_set_t *set, llm_api_alias_t *made);
 
 
 /* llm_alias NAME VALUE */
@@ -106,9 +106,7 @@ ngx_http_llm_alias(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 }
 
 
-/* as requests name models: without regard to case */
-
-static ngx_uint_t
+ngx_uint_t
 ngx_http_llm_same_name(ngx_str_t *a, ngx_str_t *b)
 {
     return a->len == b->len
@@ -252,7 +250,7 @@ ngx_http_llm_check_own_aliases(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf,
 
 /* the model that has this name or alias, in any case; -1: none */
 
-static ngx_int_t
+ngx_int_t
 ngx_http_llm_pinned(ngx_http_llm_main_conf_t *mcf, ngx_str_t *name)
 {
     ngx_str_t             *alias;
@@ -285,39 +283,53 @@ ngx_http_llm_pinned(ngx_http_llm_main_conf_t *mcf, ngx_str_t *name)
 ngx_int_t
 ngx_http_llm_make_aliases(ngx_http_llm_ctx_t *ctx, llm_api_conf_t *conf)
 {
-    ngx_uint_t              i, n;
-    const llm_key_t        *key;
-    llm_api_alias_t        *made;
-    ngx_http_request_t     *r;
-    ngx_http_llm_alias_t  **alias;
+    ngx_uint_t               i, n;
+    const llm_key_t         *key;
+    llm_api_alias_t         *made;
+    ngx_http_request_t      *r;
+    ngx_http_llm_set_t       set;
+    ngx_http_llm_alias_t   **alias;
 
     conf->aliases = NULL;
     conf->n_aliases = 0;
 
-    if (ctx->conf->aliases == NULL) {
+    r = ctx->request;
+
+    if (ngx_http_llm_admin_aliases(ctx->main, r->pool, &set.aliases, &set.n)
+        != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    n = ctx->conf->aliases ? ctx->conf->aliases->nelts : 0;
+
+    if (n + set.n == 0) {
         return NGX_OK;
     }
 
-    r = ctx->request;
-    n = ctx->conf->aliases->nelts;
-    alias = ctx->conf->aliases->elts;
-
-    made = ngx_palloc(r->pool, n * sizeof(llm_api_alias_t));
+    made = ngx_palloc(r->pool, (n + set.n) * sizeof(llm_api_alias_t));
 
     if (made == NULL || ngx_http_llm_find_tenant(ctx) != NGX_OK) {
         return NGX_ERROR;
     }
 
+    alias = n ? ctx->conf->aliases->elts : NULL;
+
+    for (i = 0; i < n; i++) {
+        made[i].name = ngx_http_llm_text(&alias[i]->name);
+
+        if (ngx_http_llm_alias_value(ctx, alias[i], &set, &made[i].value)
+            != NGX_OK)
+        {
+            return NGX_ERROR;
+        }
+    }
+
+    n += ngx_http_llm_set_alone(ctx, &set, made + n);
     key = ngx_http_llm_key(r);
 
     for (i = 0; i < n; i++) {
-        made[i].name.data = (char *) alias[i]->name.data;
-        made[i].name.len = alias[i]->name.len;
         made[i].granted = key && llm_key_names_model(key, made[i].name);
-
-        if (ngx_http_llm_alias_value(r, alias[i], &made[i].value) != NGX_OK) {
-            return NGX_ERROR;
-        }
     }
 
     conf->aliases = made;
@@ -327,25 +339,88 @@ ngx_http_llm_make_aliases(ngx_http_llm_ctx_t *ctx, llm_api_conf_t *conf)
 }
 
 
-static ngx_int_t
-ngx_http_llm_alias_value(ngx_http_request_t *r, ngx_http_llm_alias_t *alias,
-    llm_str_t *value)
-{
-    ngx_str_t  s;
+/* is its model one of this location? */
 
-    if (ngx_http_complex_value(r, &alias->value, &s) != NGX_OK) {
+static ngx_uint_t
+ngx_http_llm_set_leads(ngx_http_llm_ctx_t *ctx, llm_admin_alias_t *set)
+{
+    ngx_int_t  i;
+    ngx_str_t  model;
+
+    model.data = (u_char *) set->model.data;
+    model.len = set->model.len;
+
+    i = ngx_http_llm_find_model(ctx->main, &model);
+
+    return i >= 0 && ((ctx->conf->allowed >> i) & 1);
+}
+
+
+static ngx_int_t
+ngx_http_llm_alias_value(ngx_http_llm_ctx_t *ctx, ngx_http_llm_alias_t *alias,
+    ngx_http_llm_set_t *set, llm_str_t *value)
+{
+    ngx_str_t   s;
+    ngx_uint_t  i;
+
+    /* one that is taken away here is not there, whatever is set */
+
+    for (i = 0; i < set->n && (alias->value.lengths || alias->text.len); i++) {
+        s.data = (u_char *) set->aliases[i].name.data;
+        s.len = set->aliases[i].name.len;
+
+        if (ngx_http_llm_same_name(&alias->name, &s)
+            && ngx_http_llm_set_leads(ctx, &set->aliases[i]))
+        {
+            *value = llm_admin_str(&set->aliases[i].model);
+            return NGX_OK;
+        }
+    }
+
+    if (ngx_http_complex_value(ctx->request, &alias->value, &s) != NGX_OK) {
         return NGX_ERROR;
     }
 
-    value->data = (char *) s.data;
-    value->len = s.len;
+    *value = ngx_http_llm_text(&s);
 
     return NGX_OK;
 }
 
 
-/* one that leads nowhere is a mistake of the configuration: each worker says
-   so once */
+/* those that the location does not name itself; a reload may have brought a
+   model of this name */
+
+static ngx_uint_t
+ngx_http_llm_set_alone(ngx_http_llm_ctx_t *ctx, ngx_http_llm_set_t *set,
+    llm_api_alias_t *made)
+{
+    ngx_str_t     name;
+    ngx_uint_t    i, n;
+    ngx_array_t  *own;
+
+    own = ctx->conf->aliases;
+
+    for (i = 0, n = 0; i < set->n; i++) {
+        name.data = (u_char *) set->aliases[i].name.data;
+        name.len = set->aliases[i].name.len;
+
+        if ((own && ngx_http_llm_find_alias(own, &name))
+            || ngx_http_llm_pinned(ctx->main, &name) >= 0
+            || !ngx_http_llm_set_leads(ctx, &set->aliases[i]))
+        {
+            continue;
+        }
+
+        made[n].name = llm_admin_str(&set->aliases[i].name);
+        made[n++].value = llm_admin_str(&set->aliases[i].model);
+    }
+
+    return n;
+}
+
+
+/* one that leads nowhere is a mistake of the configuration, for llm_admin's
+   lead somewhere: each worker says so once */
 
 void
 ngx_http_llm_asked(ngx_http_llm_ctx_t *ctx, const llm_api_conf_t *conf,

@@ -4,7 +4,7 @@
  * Errors are reported with file and line.
  */
 
-#include "http/ngx_http_llm_module.h"
+#include "http/ngx_http_llm_admin.h"
 
 #include <grp.h>
 #include <sys/fsuid.h>
@@ -537,6 +537,12 @@ ngx_http_llm_check_files(ngx_cycle_t *cycle, char *user,
             ngx_http_llm_check_file(cycle, user, "model", &model[i].name,
                                     &model[i].template_path);
         }
+    }
+
+    if (mcf->admin && mcf->admin->models.len) {
+        ngx_http_llm_check_file(cycle, user, "llm_admin",
+                                &mcf->admin->models_text,
+                                &mcf->admin->models);
     }
 
     keys = mcf->keyfiles.elts;

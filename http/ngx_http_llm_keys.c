@@ -273,6 +273,10 @@ ngx_http_llm_scope(ngx_http_request_t *r)
         return LLM_SCOPE_MONITOR;
     }
 
+    if (clcf->handler == ngx_http_llm_admin_handler) {
+        return LLM_SCOPE_ADMIN;
+    }
+
     return LLM_SCOPE_OTHER;
 }
 

@@ -49,9 +49,7 @@ ngx_http_llm_find_model(ngx_http_llm_main_conf_t *mcf, ngx_str_t *name)
 }
 
 
-/* ngx_str_t and llm_str_t differ only in the sign of char */
-
-static llm_str_t
+llm_str_t
 ngx_http_llm_text(ngx_str_t *s)
 {
     llm_str_t  text;
@@ -103,6 +101,10 @@ ngx_http_llm_check_models(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf)
             continue;
         }
 
+        if (mcf->admin && ngx_http_llm_admin_replaces(cf, mcf, i)) {
+            continue;
+        }
+
         if (ngx_file_info(model[i].path.data, &fi) != NGX_FILE_ERROR) {
             api[i].created = ngx_file_mtime(&fi);
         }
@@ -146,32 +148,41 @@ ngx_http_llm_check_models(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf)
 }
 
 
-/* is the model ready in the configuration that a reload would replace? */
-
-static ngx_uint_t
-ngx_http_llm_served_now(ngx_conf_t *cf, ngx_http_llm_model_t *model)
+ngx_http_llm_main_conf_t *
+ngx_http_llm_old_conf(ngx_conf_t *cf)
 {
-    ngx_cycle_t               *old;
-    ngx_uint_t                 i;
-    llm_model_status_t         st;
-    ngx_http_llm_model_t      *m;
-    ngx_http_llm_main_conf_t  *mcf;
+    ngx_uint_t    i;
+    ngx_cycle_t  *old;
 
     old = cf->cycle->old_cycle;
 
     if (ngx_is_init_cycle(old) || old->modules == NULL) {
-        return 0;
+        return NULL;
     }
 
     /* that configuration may not have had this module */
 
     for (i = 0; old->modules[i] != &ngx_http_llm_module; i++) {
         if (old->modules[i] == NULL) {
-            return 0;
+            return NULL;
         }
     }
 
-    mcf = ngx_http_cycle_get_module_main_conf(old, ngx_http_llm_module);
+    return ngx_http_cycle_get_module_main_conf(old, ngx_http_llm_module);
+}
+
+
+/* is the model ready in the configuration that a reload would replace? */
+
+static ngx_uint_t
+ngx_http_llm_served_now(ngx_conf_t *cf, ngx_http_llm_model_t *model)
+{
+    ngx_uint_t                 i;
+    llm_model_status_t         st;
+    ngx_http_llm_model_t      *m;
+    ngx_http_llm_main_conf_t  *mcf;
+
+    mcf = ngx_http_llm_old_conf(cf);
 
     if (mcf == NULL || mcf->zone == NULL || !llm_zone_alive(mcf->zone)) {
         return 0;

@@ -26,6 +26,7 @@
  *   ngx_http_llm_alias.c       llm_alias, names that follow a rule
  *   ngx_http_llm_defaults.c    llm_defaults
  *   ngx_http_llm_load.c        how busy the models are
+ *   ngx_http_llm_admin.h       llm_admin, likewise
  *   ngx_http_llm_identity.c    model, tenant, priority of a request
  *   ngx_http_llm_idempotency.c requests that are sent again
  *   ngx_http_llm_store.c       their answers in shared memory
@@ -171,7 +172,7 @@ typedef struct {
 
 
 typedef struct ngx_http_llm_ctx_s  ngx_http_llm_ctx_t;
-typedef struct ngx_http_llm_alias_s  ngx_http_llm_alias_t;
+typedef struct ngx_http_llm_admin_s  ngx_http_llm_admin_t;
 typedef struct ngx_http_llm_probe_s  ngx_http_llm_probe_t;
 typedef struct ngx_http_llm_probed_s  ngx_http_llm_probed_t;
 typedef struct ngx_http_llm_block_s  ngx_http_llm_block_t;
@@ -183,6 +184,19 @@ typedef struct ngx_http_llm_page_s  ngx_http_llm_page_t;
 typedef struct ngx_http_llm_capture_s  ngx_http_llm_capture_t;
 typedef struct ngx_http_llm_guard_s  ngx_http_llm_guard_t;
 typedef struct ngx_http_llm_asked_s  ngx_http_llm_asked_t;
+
+
+/* a llm_alias directive */
+
+typedef struct {
+    ngx_str_t                    name;
+    ngx_str_t                    text;          /* of the value */
+    ngx_http_complex_value_t     value;
+    ngx_str_t                    file;
+    ngx_uint_t                   line;
+    ngx_uint_t                   said;          /* that it leads nowhere */
+} ngx_http_llm_alias_t;
+
 
 typedef struct {
     ngx_http_llm_ctx_t          *ctx;           /* NULL: the slot is free */
@@ -297,6 +311,7 @@ typedef struct {
     ngx_array_t                  keyfiles;      /* ngx_http_llm_keyfile_t * */
     ngx_array_t                  aliases;       /* ngx_http_llm_alias_t *, of
                                                    all levels */
+    ngx_http_llm_admin_t        *admin;         /* NULL: there is none */
     ngx_array_t                  quotas;        /* ngx_http_llm_quota_t * */
     ngx_array_t                  limits;        /* ngx_array_t *, of a location
                                                    each */
@@ -538,6 +553,10 @@ char *ngx_http_llm_model(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 /* index of the model with this name or alias, or -1 */
 ngx_int_t ngx_http_llm_find_model(ngx_http_llm_main_conf_t *mcf,
     ngx_str_t *name);
+/* of the configuration that a reload replaces; NULL: there is none */
+ngx_http_llm_main_conf_t *ngx_http_llm_old_conf(ngx_conf_t *cf);
+/* ngx_str_t and llm_str_t differ only in the sign of char */
+llm_str_t ngx_http_llm_text(ngx_str_t *s);
 /* fills mcf->api_models; broken files are named in the log */
 char *ngx_http_llm_check_models(ngx_conf_t *cf,
     ngx_http_llm_main_conf_t *mcf);
@@ -765,6 +784,11 @@ ngx_int_t ngx_http_llm_hold(ngx_http_llm_body_t *body, size_t size,
 char *ngx_http_llm_alias(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 char *ngx_http_llm_merge_aliases(ngx_conf_t *cf,
     ngx_http_llm_loc_conf_t *prev, ngx_http_llm_loc_conf_t *conf);
+/* as requests name models: without regard to case */
+ngx_uint_t ngx_http_llm_same_name(ngx_str_t *a, ngx_str_t *b);
+/* the model that has this name or alias=, in any case; -1: none */
+ngx_int_t ngx_http_llm_pinned(ngx_http_llm_main_conf_t *mcf,
+    ngx_str_t *name);
 /* once all models are known */
 char *ngx_http_llm_check_aliases(ngx_conf_t *cf,
     ngx_http_llm_main_conf_t *mcf);
@@ -793,6 +817,22 @@ typedef enum {
 
 ngx_int_t ngx_http_llm_load_variable(ngx_http_request_t *r,
     ngx_http_variable_value_t *v, uintptr_t data);
+
+/* ngx_http_llm_admin.c, ngx_http_llm_admin_state.c and
+   ngx_http_llm_admin_handler.c; see ngx_http_llm_admin.h */
+
+char *ngx_http_llm_admin(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
+char *ngx_http_llm_check_admin(ngx_conf_t *cf,
+    ngx_http_llm_main_conf_t *mcf);
+/* has it given the model another file, which can be used? */
+ngx_uint_t ngx_http_llm_admin_replaces(ngx_conf_t *cf,
+    ngx_http_llm_main_conf_t *mcf, ngx_uint_t i);
+/* a new zone begins with what llm_admin has made of the models */
+void ngx_http_llm_admin_apply(ngx_http_llm_main_conf_t *mcf, ngx_log_t *log);
+/* worker 0 begins, before its engine does, and ends */
+void ngx_http_llm_init_admin(ngx_http_llm_main_conf_t *mcf, ngx_log_t *log);
+void ngx_http_llm_stop_admin(ngx_http_llm_main_conf_t *mcf);
+ngx_int_t ngx_http_llm_admin_handler(ngx_http_request_t *r);
 
 /* ngx_http_llm_identity.c */
 

@@ -207,6 +207,11 @@ ngx_int_t ngx_http_llm_init_quota(ngx_shm_zone_t *shm_zone, void *data);
 
 /* what the zone's file says, if there is one */
 void ngx_http_llm_usage_load(ngx_http_llm_quota_t *q, ngx_log_t *log);
+/* writes accounts with commas between them, `most` at most: those behind the
+   one of `after`, or, data NULL, the first ones; their number, and the last
+   one's key, which has room for NGX_HTTP_LLM_MAX_KEY; NGX_ERROR: no memory */
+ngx_int_t ngx_http_llm_usage_page(ngx_http_llm_quota_t *q, ngx_str_t *after,
+    ngx_uint_t most, llm_buf_t *out, ngx_str_t *key);
 
 /* ngx_http_llm_quota.c */
 

@@ -53,6 +53,9 @@ static void ngx_http_llm_usage_run(void *data);
 static void ngx_http_llm_usage_done(void *data);
 static int ngx_http_llm_usage_write(ngx_http_llm_quota_t *q, llm_err_t *err);
 static int ngx_http_llm_usage_gather(ngx_http_llm_quota_t *q, llm_buf_t *out);
+static ngx_uint_t ngx_http_llm_usage_add(u_char *chunk, size_t len,
+    ngx_uint_t most, const char *between, ngx_http_llm_copied_t *last,
+    llm_buf_t *out);
 static size_t ngx_http_llm_usage_copy(ngx_http_llm_quota_t *q,
     ngx_http_llm_copied_t *last, u_char *chunk);
 static int ngx_http_llm_usage_replace(ngx_http_llm_quota_t *q,
@@ -281,51 +284,113 @@ ngx_http_llm_usage_write(ngx_http_llm_quota_t *q, llm_err_t *err)
 static int
 ngx_http_llm_usage_gather(ngx_http_llm_quota_t *q, llm_buf_t *out)
 {
-    size_t                  len, pos;
+    size_t                  len;
     u_char                 *chunk;
     uint64_t                n;
-    llm_str_t               name;
-    llm_usage_t             u;
-    ngx_http_llm_copied_t  *c, *last;
+    ngx_http_llm_copied_t  *last;
 
     chunk = malloc(2 * NGX_HTTP_LLM_USAGE_CHUNK);
     if (chunk == NULL) {
         return LLM_ERROR;
     }
 
-    name.data = (char *) q->shm_zone->shm.name.data;
-    name.len = q->shm_zone->shm.name.len;
-    (void) llm_usage_begin(out, name);
+    (void) llm_usage_begin(out, ngx_http_llm_text(&q->shm_zone->shm.name));
 
     last = NULL;
     n = 0;
 
     while ((len = ngx_http_llm_usage_copy(q, last, chunk)) != 0) {
-
-        for (pos = 0; pos < len; pos += ngx_align(sizeof(*c) + c->len, 8)) {
-            c = (ngx_http_llm_copied_t *) (chunk + pos);
-
-            u.key.data = (char *) c->key;
-            u.key.len = c->len;
-            u.day = c->n.day;
-            u.day_tokens = (uint64_t) c->n.day_units / (LLM_QUOTA_UNIT / 1000);
-            u.requests = c->n.n_requests;
-            u.prompt = c->n.n_prompt;
-            u.cached = c->n.n_cached;
-            u.answer = c->n.n_answer;
-
-            (void) llm_usage_add(out, &u);
-            n++;
-
-            last = (ngx_http_llm_copied_t *) (chunk
-                                              + NGX_HTTP_LLM_USAGE_CHUNK);
-            ngx_memcpy(last, c, sizeof(*c) + c->len);
-        }
+        last = (ngx_http_llm_copied_t *) (chunk + NGX_HTTP_LLM_USAGE_CHUNK);
+        n += ngx_http_llm_usage_add(chunk, len, NGX_MAX_INT_T_VALUE, NULL,
+                                    last, out);
     }
 
     free(chunk);
 
     return llm_usage_end(out, n);
+}
+
+
+/* writes what was copied, with something between accounts if it is not NULL;
+   their number, `most` at most; *last is the last one */
+
+static ngx_uint_t
+ngx_http_llm_usage_add(u_char *chunk, size_t len, ngx_uint_t most,
+    const char *between, ngx_http_llm_copied_t *last, llm_buf_t *out)
+{
+    size_t                  pos;
+    ngx_uint_t              n;
+    llm_usage_t             u;
+    ngx_http_llm_copied_t  *c;
+
+    for (pos = 0, n = 0; pos < len && n < most; n++) {
+        c = (ngx_http_llm_copied_t *) (chunk + pos);
+
+        u.key.data = (char *) c->key;
+        u.key.len = c->len;
+        u.day = c->n.day;
+        u.day_tokens = (uint64_t) c->n.day_units / (LLM_QUOTA_UNIT / 1000);
+        u.requests = c->n.n_requests;
+        u.prompt = c->n.n_prompt;
+        u.cached = c->n.n_cached;
+        u.answer = c->n.n_answer;
+
+        if (between && out->data[out->len - 1] == '\n') {
+            (void) llm_buf_adds(out, between);
+        }
+
+        (void) llm_usage_add(out, &u);
+
+        ngx_memcpy(last, c, sizeof(*c) + c->len);
+        pos += ngx_align(sizeof(*c) + c->len, 8);
+    }
+
+    return n;
+}
+
+
+ngx_int_t
+ngx_http_llm_usage_page(ngx_http_llm_quota_t *q, ngx_str_t *after,
+    ngx_uint_t most, llm_buf_t *out, ngx_str_t *key)
+{
+    size_t                  len;
+    u_char                 *chunk;
+    ngx_uint_t              n;
+    ngx_http_llm_copied_t  *last, *from;
+
+    if (after->len > NGX_HTTP_LLM_MAX_KEY) {
+        return 0;
+    }
+
+    chunk = malloc(2 * NGX_HTTP_LLM_USAGE_CHUNK);
+    if (chunk == NULL) {
+        return NGX_ERROR;
+    }
+
+    last = (ngx_http_llm_copied_t *) (chunk + NGX_HTTP_LLM_USAGE_CHUNK);
+    from = NULL;
+    n = 0;
+
+    if (after->data) {
+        from = last;
+        from->hash = ngx_crc32_short(after->data, after->len);
+        from->len = after->len;
+        ngx_memcpy(from->key, after->data, after->len);
+    }
+
+    while (n < most && (len = ngx_http_llm_usage_copy(q, from, chunk)) != 0) {
+        n += ngx_http_llm_usage_add(chunk, len, most - n, ",", last, out);
+        from = last;
+    }
+
+    if (n) {
+        key->len = last->len;
+        ngx_memcpy(key->data, last->key, last->len);
+    }
+
+    free(chunk);
+
+    return out->failed ? NGX_ERROR : (ngx_int_t) n;
 }
 
 

@@ -8,6 +8,7 @@ use strict;
 use warnings;
 
 use File::Basename qw(basename);
+use File::Copy qw(copy);
 use File::Path qw(make_path);
 use File::Temp ();
 use JSON::PP;
@@ -37,6 +38,7 @@ sub ours {
     $text =~ s{/etc/nginx/}{$dir/}g;
     $text =~ s{/srv/models/}{$dir/models/}g;
     $text =~ s{/var/log/nginx/}{$dir/logs/}g;
+    $text =~ s{/var/lib/llm/}{$dir/}g;
 
     return $text;
 }
@@ -273,6 +275,41 @@ like($t->get('/v1/models/chat')->{json}{alias_of} // '', qr/^(?:small|large)$/,
      'models.conf: a canary');
 
 $t->stop(name => 'models.conf');
+
+
+# ---- models that come and go: as the comment says ----
+
+$t = sample('admin.conf')->start;
+
+sub chat_is { ($res = $t->post('/v1/completions', { %ask, model => 'chat' }))
+                ->{json}{model} }
+
+is(chat_is(), 'small', 'admin.conf: as the configuration says');
+
+my @curl = slurp('conf/admin.conf')
+         =~ /^#   curl -X PUT -d '(.*)' \S+:8080(\S+)$/mg;
+
+is(scalar @curl, 4, 'two commands');
+
+while (my ($body, $path) = splice @curl, 0, 2) {
+    $res = $t->request(method => 'PUT', path => $path, body => $body);
+    is("$res->{status} " . ($res->{json}{saved} ? 1 : 0), '200 1', $body);
+    is(chat_is(), decode_json($body)->{model}, 'where it leads')
+        or diag($res->{body});
+}
+
+my ($load, $to) = slurp('conf/admin.conf')
+                =~ /^#   curl -d '(.*)' \\\n.*:8080(\S+)'$/m;
+
+copy("$LLM::Test::ROOT/models/demo.gguf", $t->dir . '/models/small-2.gguf')
+    or die $!;
+
+$res = $t->post($to, $load);
+is("$res->{status} " . ($res->{json}{file} // ''), '200 small-2.gguf',
+   'another file') or diag($res->{body});
+is(chat_is(), 'small', 'serves');
+
+$t->stop(name => 'admin.conf');
 
 
 # ---- quotas, with hours for minutes: the test may be slow ----

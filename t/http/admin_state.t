@@ -1,0 +1,213 @@
+#!/usr/bin/perl
+
+# What llm_admin leaves behind: over a reload, a worker that is killed, a
+# restart; a file that is torn, is another one's, or cannot be written; many
+# that set at once.
+
+use strict;
+use warnings;
+
+use JSON::PP;
+use LLM::Test;
+use Test::More;
+
+my %opt = (
+    workers => 3,
+    model => join(' ', map { "llm_model $_ %%ROOT%%/models/demo.gguf threads=1"
+                             . ' parallel=4 kv_cache=64m;' } qw(one two)),
+    locations => <<'END');
+        location /v1 { llm_alias chat one; llm_api; }
+        location /admin { llm_admin state=admin.state; }
+        location = /health { llm_health; }
+END
+
+my $t = LLM::Test->new(%opt);
+my $file = $t->dir . '/admin.state';
+
+sub put {
+    my ($name, $model) = @_;
+
+    return $t->request(method => 'PUT', path => "/admin/aliases/$name",
+                       body => { model => $model });
+}
+
+sub leads {
+    my ($name) = @_;
+
+    my $res = $t->get("/admin/aliases/$name");
+
+    return $res->{json}{model} // $res->{status};
+}
+
+sub model {
+    my $res = $t->post('/v1/completions', { prompt => 'a', max_tokens => 1,
+                                            model => $_[0] });
+    return $res->{json}{model} // $res->{status};
+}
+
+# of all workers
+
+sub models {
+    my %n;
+
+    $n{ model(@_) }++ for 1 .. 12;
+
+    return join ' ', sort keys %n;
+}
+
+sub slurp {
+    open my $f, '<', $_[0] // $file or return '';
+    local $/;
+    return scalar <$f>;
+}
+
+$t->start;
+is(models('chat'), 'one', 'as the rule says');
+
+my $res = put('chat', 'two');
+
+is($res->{json}{saved}, JSON::PP::true(), 'it is saved when that is said');
+like(slurp(), qr/^\{"alias":"chat","model":"two"\}$/m, 'in the file');
+is((stat $file)[2] & 0777, 0600, 'which is for its owner alone');
+is(join(' ', glob $t->dir . '/admin.state*'), $file, 'nothing beside it');
+
+
+# ---- a reload, and a worker that dies ----
+
+$t->reload;
+ok($t->wait_ready, 'ready again');
+is(models('chat'), 'two', 'after a reload');
+
+# as other workers see it while old ones end
+
+for (1 .. 3) {
+    $t->kill('KILL', ($t->workers)[$_ % 3]);
+    is(put("k$_", 'two')->{status}, 200, "set while a worker dies, $_");
+    ok(LLM::Test::wait_for(20, sub { $t->workers == 3 }), 'it is replaced');
+    ok($t->wait_ready, 'and ready');
+    is(leads("k$_") . ' ' . models('chat'), 'two two', 'all is there');
+}
+
+
+# ---- a restart ----
+
+sub restart {
+    my (%how) = @_;
+
+    $t->stop(allow => qr/exited on signal 9/);
+    $how{between}->() if $how{between};
+    $t->start;
+}
+
+restart();
+is(models('chat') . ' ' . leads('k3'), 'two two', 'after a restart');
+
+# at once: what was answered is on the disk
+
+put('last', 'two');
+$t->pause;
+
+my @workers = $t->workers;
+
+$t->kill('KILL', $_) for @workers;
+$t->kill('KILL');
+
+# the sockets are those of workers, too
+
+ok(LLM::Test::wait_for(20, sub {
+    $t->ended && !grep { LLM::Test::thread_state("/proc/$_") =~ /[^Z]/ }
+                  @workers;
+}), 'all of nginx is killed');
+
+$t->start;
+is(leads('last'), 'two', 'nothing is lost');
+
+
+# ---- many at once ----
+
+my @open = map {
+    LLM::Client->open(port => $t->port, method => 'PUT',
+                      path => "/admin/aliases/m$_",
+                      body => { model => $_ % 2 ? 'one' : 'two' })
+} 1 .. 60;
+
+is((grep { $_->response->{status} == 200 } @open), 60, 'sixty at once');
+
+my %in = slurp() =~ /^\{"alias":"(m\d+)","model":"(\w+)"\}$/mg;
+
+is((grep { ($in{"m$_"} // '') eq ($_ % 2 ? 'one' : 'two') } 1 .. 60), 60,
+   'the file has all of them');
+
+
+# ---- a file that is none ----
+
+my $whole = slurp();
+
+for my $case ([ 'torn', substr $whole, 0, length($whole) / 2 ],
+              [ 'with another byte', $whole =~ s/two/twa/r ],
+              [ 'of something else', "{}\n" ],
+              [ 'empty', '' ])
+{
+    my ($name, $text) = @$case;
+    my $at = length $t->log('error.log');
+
+    restart(between => sub {
+        $t->write_file('admin.state', $text);
+
+        my (undef, $out) = $t->check;
+        like($out, qr/the state of "llm_admin" in "[^"]*admin\.state" is not/,
+             "$name: nginx -t names it");
+    });
+
+    like(substr($t->log('error.log'), $at),
+         qr/\[error\].*the state of "llm_admin" in "[^"]*admin\.state" is not/,
+         "$name: so does the log");
+    is(models('chat') . ' ' . leads('m1'), 'one 404', "$name: it is not used");
+    is(slurp(), $text, "$name: nor touched");
+    is(put('chat', 'two')->{json}{saved}, JSON::PP::true(),
+       "$name: another one");
+    like(slurp(), qr/"chat"/, "$name: takes its place");
+    is(slurp("$file.bad"), $text,
+       "$name: it is kept");
+    unlink "$file.bad";
+}
+
+
+# ---- a file that cannot be written ----
+
+unlink $file;
+mkdir $file or die $!;
+
+$res = put('chat', 'one');
+is("$res->{status} " . ($res->{json}{saved} ? 1 : 0), '200 0',
+   'one that cannot be written: said in the answer');
+is(models('chat'), 'one', 'the alias is set all the same');
+like($t->log('error.log'), qr/the state of "llm_admin" cannot be written to/,
+     'and in the log');
+rmdir $file;
+ok(LLM::Test::wait_for(15, sub { slurp() =~ /"chat","model":"one"/ }),
+   'it is written as soon as it can be');
+
+
+# ---- another file, none ----
+
+my $conf = do { open my $f, '<', $t->dir . '/nginx.conf'; local $/; <$f> };
+
+$t->write_file('nginx.conf', $conf =~ s/state=admin\.state/state=new.state/r);
+$t->reload;
+ok($t->wait_ready, 'ready with another name');
+is(leads('chat'), 'one', 'what was set goes on');
+ok(LLM::Test::wait_for(10, sub {
+    slurp($t->dir . '/new.state') =~ /"chat"/ }),
+   'and is in the new file');
+
+$t->write_file('nginx.conf', $conf =~ s/ state=admin\.state//r);
+$t->reload;
+ok($t->wait_ready, 'ready without a file');
+is(leads('chat'), 'one', 'it goes on');
+restart();
+is(leads('chat'), '200', 'until a restart');
+
+$t->stop(allow => qr/exited on signal 9/);
+
+done_testing();
