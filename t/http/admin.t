@@ -183,6 +183,18 @@ is($t->get('/boss/models', bearer('boss'))->{status}, 200,
 is($t->get('/page/models/none')->{body}, "sorry\n", 'error_page');
 
 
+for my $case ([ 'http://evil.example', 403 ], [ 'null', 403 ], [ '', 403 ],
+              [ 'http://localhost:1', 403 ], [ 'http://localhost', 400 ])
+{
+    my ($origin, $status) = @$case;
+
+    is(admin('PUT', 'aliases/chat', {}, headers => { Origin => $origin })
+       ->{status}, $status, "a page of '$origin' acts");
+    is(admin('GET', 'aliases', undef, headers => { Origin => $origin })
+       ->{status}, 200, 'and looks');
+}
+
+
 # ---- aliases ----
 
 sub put { admin('PUT', "aliases/$_[0]", $_[1], @_[2 .. $#_]) }
@@ -330,6 +342,7 @@ like($res, qr/PUT alias "one", from "-" to "-": refused, 409 alias_is_model/,
      'what is refused');
 like($res, qr/DELETE alias "a\\\\x0a\\"b", .*: refused, 400 invalid_name/,
      'a name can break neither the line nor the quotes');
+like($res, qr/refused, 403 cross_origin/, 'from elsewhere');
 unlike($res, qr/secret-of/, 'no secret');
 unlike($res, qr/llm_admin: [^\n]*: (?:GET|HEAD)/, 'who only looks has no line');
 
