@@ -295,6 +295,13 @@ ngx_http_llm_admin_first_state(ngx_conf_t *cf, ngx_http_llm_admin_t *admin)
     old = ngx_http_llm_old_conf(cf);
 
     if (old && old->admin && old->admin->sh) {
+
+        /* worker 0 may not have looked yet */
+
+        if (old->zone) {
+            ngx_http_llm_admin_keep(old);
+        }
+
         ngx_http_llm_admin_lock(old->admin);
         *st = *ngx_http_llm_admin_state(old->admin);
         ngx_http_llm_admin_unlock(old->admin);

@@ -309,6 +309,12 @@ ngx_http_llm_admin_show(ngx_http_llm_admin_request_t *a, llm_buf_t *out,
 
     ngx_http_llm_admin_models_conf(a->main, &conf);
 
+    /* what is shown as done is kept */
+
+    if (a->to.what <= LLM_ADMIN_MODEL) {
+        ngx_http_llm_admin_keep(a->main);
+    }
+
     switch (a->to.what) {
 
     case LLM_ADMIN_LIST_MODELS:

@@ -356,6 +356,25 @@ is($res->{headers}{location}, '/admin/models/demo', 'and where to ask');
 $t->kill('CONT', $engine);
 is(ended($res)->{action}{state}, 'done', 'done');
 
+$t->pause($engine);
+
+my $wait = LLM::Client->open(port => $t->port, method => 'POST',
+                             path => '/admin/models/demo/load?wait=60');
+
+ok(LLM::Test::wait_for(20, sub {
+    admin('GET', 'models/demo')->{json}{action}{state} eq 'sent' }), 'sent');
+
+my @old = $t->reload;
+
+is($wait->response->{status}, 202,
+   'who waits in a worker that is to end gets what there is');
+$t->kill('CONT', $engine);
+ok(LLM::Test::wait_for(30, sub {
+    my %now = map { $_ => 1 } $t->workers;
+    !grep { $now{$_} } @old }), 'the old workers end');
+ok(LLM::Test::wait_for(60, sub { answer() eq $new }), 'ready again');
+
+$engine = $t->engine_worker;
 $t->pause;
 $t->kill('KILL', $engine);
 
