@@ -376,8 +376,10 @@ ngx_http_llm_postconfiguration(ngx_conf_t *cf)
     v = cmcf->variables.elts;
 
     for (i = 0; i < cmcf->variables.nelts; i++) {
-        if (v[i].name.len == 12
-            && ngx_strncmp(v[i].name.data, "request_body", 12) == 0)
+        if ((v[i].name.len == 12
+             && ngx_strncmp(v[i].name.data, "request_body", 12) == 0)
+            || (v[i].name.len == 13
+                && ngx_strncmp(v[i].name.data, "llm_route_key", 13) == 0))
         {
             mcf->keep_bodies = 1;
         }

@@ -329,7 +329,8 @@ typedef struct {
     ngx_int_t                    client_id;     /* $http_x_request_id */
     ngx_int_t                    idem_header;   /* $http_idempotency_key */
     ngx_int_t                    api_key;       /* $http_x_api_key */
-    ngx_uint_t                   keep_bodies;   /* $request_body is used */
+    ngx_uint_t                   keep_bodies;   /* $request_body is used, or
+                                                   $llm_route_key */
     ngx_uint_t                   guards;        /* llm_guard is used */
 
     ngx_cycle_t                 *cycle;

@@ -35,6 +35,8 @@ sub host {
         model => 'llm_model demo %%ROOT%%/models/demo.gguf threads=1'
                  . ' parallel=4 ctx=4096 kv_cache=128m default;',
         http => 'llm_queue 4;
+                 log_format key "$http_x_mark $llm_route_key";
+                 access_log logs/key.log key;
                  llm_token_zone $http_x_quota zone=q:1m requests=3/h;',
         server => 'add_header x-host %%PORT%% always;
                    set_real_ip_from 127.0.0.1;
@@ -67,8 +69,8 @@ pid logs/nginx.pid;
 events {}
 http {
 $temp
-log_format front '\$status \$upstream_addr';
-access_log logs/front.log front;
+log_format key '\$http_x_mark \$llm_route_key';
+access_log logs/key.log key;
 include conf.d/*.conf;
 }
 END
@@ -233,6 +235,23 @@ for my $case ([ 'completions', { prompt => $long, max_tokens => 4 } ],
 
     is(scalar keys %hosts, 1, "$path: by one host");
 }
+
+
+# a host's log has the same key, also of a body that was parsed in a thread and
+# is not needed any more
+
+my $res = $front->post('/v1/completions', {
+    prompt => 'thread', max_tokens => 1, metadata => { a => 'x' x 40_000 } },
+    headers => { 'X-Mark' => 'large' });
+
+is($res->{status}, 200, 'a large body');
+ok($front->wait_log(qr/^large [0-9a-f]{32}$/m, 'key.log'),
+   'a front may log the key');
+
+my ($key) = $front->log('key.log') =~ /^large (\S+)$/m;
+
+ok($at{ $res->{headers}{'x-host'} }->wait_log(qr/^large $key$/m, 'key.log'),
+   'and a host logs the same');
 
 
 # ---- who is full ----
@@ -417,7 +436,7 @@ is(scalar(grep { $_->{status} == 200 } @quit), scalar @quit, 'nothing is lost');
 
 $_->stop(name => 'a host') for @hosts[0, 2];
 
-my $res = $front->post('/v1/completions', { prompt => 'a' });
+$res = $front->post('/v1/completions', { prompt => 'a' });
 
 is($res->{status}, 503, 'without hosts');
 is($res->{json}{error}{code}, 'no_host', 'in JSON');
