@@ -39,6 +39,11 @@ ngx_http_llm_admin(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         return rv;
     }
 
+    rv = ngx_http_llm_once(cf, 1);
+    if (rv != NGX_CONF_OK) {
+        return rv;
+    }
+
     clcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
 
     if (!ngx_http_llm_admin_has_prefix(clcf)) {
@@ -189,7 +194,7 @@ ngx_http_llm_admin_state_file(ngx_conf_t *cf, ngx_http_llm_admin_t *admin,
 
     path = *s;
 
-    if (ngx_conf_full_name(cf->cycle, &path, 0) != NGX_OK) {
+    if (ngx_conf_full_name(cf->cycle, &path, 1) != NGX_OK) {
         return NGX_CONF_ERROR;
     }
 

@@ -116,7 +116,9 @@ ngx_http_llm_queue_tokens(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf,
 
     if (n == NGX_ERROR || n == 0 || n > NGX_MAX_INT32_VALUE) {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "invalid number of tokens \"%V\"", value);
+                           "invalid number of tokens \"%V\" of \"llm_queue\", "
+                           "it must be between 1 and %d", value,
+                           NGX_MAX_INT32_VALUE);
         return NGX_CONF_ERROR;
     }
 

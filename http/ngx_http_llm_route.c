@@ -46,6 +46,10 @@ ngx_http_llm_route_bytes(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         return "is duplicate";
     }
 
+    if (ngx_http_llm_once(cf, 1) != NGX_CONF_OK) {
+        return NGX_CONF_ERROR;
+    }
+
     llcf->route_message = NGX_HTTP_LLM_ROUTE_MESSAGE;
     llcf->route_prompt = NGX_HTTP_LLM_ROUTE_PROMPT;
 
@@ -74,8 +78,9 @@ ngx_http_llm_route_bytes(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 
         if (size < 0 || size > LLM_ROUTE_MOST) {
             ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                               "invalid size \"%V\", it must be between 0 and "
-                               "%dk", &value[i], LLM_ROUTE_MOST / 1024);
+                               "invalid size \"%V\" of \"llm_route\", it must "
+                               "be between 0 and %dk", &value[i],
+                               LLM_ROUTE_MOST / 1024);
             return NGX_CONF_ERROR;
         }
 

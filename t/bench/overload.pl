@@ -28,7 +28,7 @@ srand 7;
 
 my $t = LLM::Test->new(
     connections => 4096,
-    http => 'log_format f "$status $llm_error. $llm_ttft $llm_predicted_ttft";'
+    http => 'log_format f "$arg_n $status $llm_error. $llm_ttft";'
           . 'access_log logs/f.log f;',
     model => 'llm_model demo %%ROOT%%/models/demo.gguf ctx=2048'
            . " parallel=$parallel default;"
@@ -68,7 +68,6 @@ LLM::Test::wait_for(60, sub { $t->figures->{running} == 0 });
 
 # ---- and more than that ----
 
-my $lines = () = $t->log('f.log') =~ /\n/g;
 my @open;
 
 $begin = time;
@@ -76,7 +75,7 @@ my $next = $begin;
 
 while ($next < $begin + $seconds) {
     sleep($next - time) if $next > time;
-    push @open, $t->open('/v1/completions', body());
+    push @open, $t->open("/v1/completions?n=$#open", body());
     $next -= log(1 - rand) / ($times * $capacity);
 }
 
@@ -85,7 +84,13 @@ my $came = @open;
 
 $_->response for @open;
 
-my @log = (split /\n/, $t->log('f.log'))[$lines .. $lines + $came - 1];
+my @log;
+
+LLM::Test::wait_for(20, sub {
+    @log = $t->log('f.log') =~ /^-?\d+ (.*)$/mg;
+    @log >= $came;
+});
+
 my @in = grep { /^200/ } @log;
 my @late = grep { (split)[2] > $ttft } @in;
 my $refused = grep { /^429 overloaded/ } @log;

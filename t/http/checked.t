@@ -29,6 +29,7 @@ my %good = (
     'NAME:SIZE' => [ 'fine:1m', 'fine:32k' ], FILE => [], MODEL => [],
     PATH => [ 'models/demo.gguf' ], URI => [ '/fine', '$arg_uri' ],
     KEY => [ '$arg_key', 'all' ], VALUE => [ '$arg_value' ],
+    DIR => [ 'models' ], JSON => [ q('{"seed": 7}') ],
 );
 
 my @no_number = ('', '-1', 'word', '1.5', $overflow, '0x10', '1 ');
@@ -55,11 +56,15 @@ my %bad = (
     FILE => [ '', 'none', 'none/none', 'logs', 'pipe' ],
     MODEL => [ '', 'none' ], PATH => [ '' ], URI => [ '', 'word', '-1' ],
     KEY => [ '' ], VALUE => [],
+    DIR => [ '', 'none', 'llm-keys', 'pipe' ],
+    JSON => [ '', 'word', '-1', '[]', q('{"seed"}'), q('{"model": "demo"}') ],
 );
 
 # where a parameter has others than those of its kind
 
 my %own = (
+    'llm_admin state=' => { good => [ 'new.json' ],
+                            bad => [ '', 'none/new.json', 'logs', 'pipe' ] },
     'llm_alias VALUE' => { bad => [ 'none' ] },
     'llm_priority VALUE' => { good => [ '-100', '100', '0', '""' ],
                               bad => [ '101', '-101', 'word', '1.5', '-',
@@ -84,6 +89,12 @@ my %own = (
     'llm_capture SIZE' => { good => [ '1', 'off' ] },
     'llm_idempotency SIZE' => { bad => [ '', '-1', '0', '63k', 'word',
                                          $overflow, '1048576m' ] },
+    'llm_route message=' => { good => [ '0', '64k' ],
+                              bad => [ '', '-1', 'word', '65537',
+                                       $overflow ] },
+    'llm_route prompt=' => { good => [ '0', '64k' ],
+                             bad => [ '', '-1', 'word', '65537',
+                                      $overflow ] },
     'llm_shared_memory SIZE' => { bad => [ '', '-1', '0', '255k', 'word',
                                            $overflow, '1048576m' ] },
     'llm_idempotency valid=' => { bad => [ '', '-1', '0', '500ms', 'word',
@@ -163,9 +174,12 @@ sub try_line {
 
     my ($where) = grep { my $c = $_; grep { $_ eq $c }
                                      @{ $page{$name}{contexts} } }
-                  qw(location server http);
+                  qw(location server http upstream);
     my $conf = LLM::Reference::configuration(
-        $where eq 'http' ? "$rest\n$line" : ($rest, $where => "\n$line\n"));
+        $where eq 'http' ? "$rest\n$line"
+        : $where eq 'upstream'
+            ? "$rest\nupstream u {\nserver 127.0.0.1:1;\n$line\n}"
+        : ($rest, $where => "\n$line\n"));
 
     my $t = LLM::Reference::server($conf);
     my @lines = split /\n/, $conf;
@@ -182,6 +196,7 @@ sub try_line {
 sub quoted {
     my ($s) = @_;
 
+    return $s if $s =~ /^'.*'$/;
     return $s =~ /[\s;{}"']/ || $s eq '' ? '"' . $s =~ s/"//gr . '"' : $s;
 }
 

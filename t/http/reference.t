@@ -100,7 +100,8 @@ my %frame = (
         => sub { ($_[1], location => "if (\$arg_a) {\n$_[0]\n}") },
     limit_except
         => sub { ($_[1], location => "limit_except GET {\n$_[0]\n}") },
-    upstream        => sub { ("$_[1]\nupstream u {\n$_[0]\n}") },
+    upstream
+        => sub { ("$_[1]\nupstream u {\nserver 127.0.0.1:1;\n$_[0]\n}") },
 );
 
 for my $name (sort keys %page) {
@@ -134,6 +135,13 @@ $is{$1} = $2 while $module =~ /ngx_conf_init_\w*value\(mcf->(\w+),
                                \s*([\w *]+)\)/gx;
 $is{$1} //= $2 while $module =~ /\bmcf->(\w+) = (\d+);/g;
 
+# of llm_route, whose code has names for them
+
+my $route = slurp('http/ngx_http_llm_route.c');
+
+$is{lc "route_$1"} = $2
+    while $route =~ /#define NGX_HTTP_LLM_ROUTE_(MESSAGE|PROMPT) +(\d+)/g;
+
 # where a default is if it is not the field of the table's row
 
 my %field = (
@@ -143,6 +151,7 @@ my %field = (
     llm_idempotency => { SIZE => 'idem_size', 'valid=' => 'idem_valid' },
     llm_queue => { N => 'queue', 'timeout=' => 'queue_timeout',
                    'memory=' => 'queue_memory' },
+    llm_route => { 'message=' => 'route_message', 'prompt=' => 'route_prompt' },
 );
 
 # as the code has it; a time in the unit of its field
@@ -154,7 +163,7 @@ sub number {
 
     return 0 if $s =~ /^(?:off|NULL)$/;
     return $1 * ($2 eq 'k' ? 1024 : 1024 * 1024)
-        if $field =~ /size|memory|buffer|capture/ && $s =~ /^(\d+)([km])$/;
+        if $field =~ /size|memory|buffer|capture|route/ && $s =~ /^(\d+)([km])$/;
     return $1 * $unit{$2} * $seconds if $s =~ /^(\d+)([smh])$/;
     return $s =~ /^[\d *]+$/ ? eval $s : $s;
 }

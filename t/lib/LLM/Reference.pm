@@ -292,7 +292,7 @@ my (%functions, %tables, %rows);
 
 my %context = (MAIN => 'http', SRV => 'server', LOC => 'location',
                SIF => 'if in server', LIF => 'if in location',
-               LMT => 'limit_except');
+               LMT => 'limit_except', UPS => 'upstream');
 
 
 sub read_sources {
@@ -304,6 +304,10 @@ sub read_sources {
     {
         my $text = slurp($file) =~ s{/\*.*?\*/}{}gsr
                                 =~ s{^#ifdef LLM_TEST\n.*?^#endif\n}{}gmsr;
+
+        # the names of zones
+
+        $text =~ s/^    ngx_str_t +name = ngx_string\("llm_\w+"\);$//gm;
 
         while ($text =~ /^(\w+)\((?:[^;{]*)\)\n\{\n(.*?)^\}/msg) {
             $functions{$1} = $2;
@@ -331,7 +335,7 @@ sub read_commands {
             handler => $handler, field => $field,
             contexts => [ map { $bits =~ /NGX_HTTP_${_}_CONF/
                                 ? $context{$_} : () }
-                          qw(MAIN SRV LOC SIF LIF LMT) ],
+                          qw(MAIN SRV LOC SIF LIF LMT UPS) ],
         };
     }
 }
@@ -363,7 +367,7 @@ sub words {
 
         # what is said, and what is set, is compared with nothing
 
-        $code =~ s/\b\w*(?:log_error|_invalid|PARAM_ERROR|str_set)\(.*?\);//gs;
+        $code =~ s/\b\w*(?:log_error|_invalid|PARAM_ERROR|str_set|_differs)\(.*?\);//gs;
         $code =~ s/\breturn [^;]*?";//g;
 
         $words{$_} = 1 for $code =~ /"([a-z]\w*=?)"/g;
