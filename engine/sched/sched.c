@@ -284,6 +284,17 @@ llm_sched_remove(llm_sched_t *s, llm_req_t *r)
 
 
 void
+llm_sched_fail(llm_sched_t *s, llm_req_t *r, const llm_err_t *err,
+    uint32_t retry_after)
+{
+    llm_sched_clear(s, r);
+    llm_req_fail(r, err, retry_after);
+    llm_sched_queue_events(s, r);
+    llm_sched_gauges(s);                /* there may be no further step */
+}
+
+
+void
 llm_sched_gauges(llm_sched_t *s)
 {
     uint32_t      available[LLM_PAGES_KINDS], k;

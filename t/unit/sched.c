@@ -42,6 +42,38 @@ test_preempt(void)
 }
 
 
+/* the last request is ended: no step comes that would tell of it */
+
+static void
+test_gauges(void)
+{
+    int32_t    ids[40];
+    uint32_t   k;
+    llm_err_t  err;
+
+    for (k = 0; k < 40; k++) {
+        ids[k] = (int32_t) rnd(256);
+    }
+
+    open_all(64, 200, 4, 64, 1 << 17);
+    add(ask(0, ids, 40, 2, 100, 0));
+    (void) step();
+    (void) step();
+
+    is_int(llm_zone_get(zone->models[0].figures.running), 2, "two run");
+
+    (void) llm_fail_with(&err, 504, "timeout", NULL, "too late");
+    llm_sched_fail(sched, asks[0].req, &err, 0);
+
+    is_int(llm_zone_get(zone->models[0].figures.running), 0, "none does");
+    is_int(llm_zone_get(zone->models[0].figures.kv_used), 0,
+           "nor holds any page");
+
+    (void) run();
+    close_all();
+}
+
+
 /* who is preempted: the last of those with the least priority */
 
 static void
@@ -433,6 +465,7 @@ test_all(void)
     test_parked();
     test_preempt();
     test_preempt_order();
+    test_gauges();
     test_failure();
     test_banned(128);
     test_banned(LLM_DRAW_EDITS + 1);
