@@ -189,6 +189,9 @@ typedef struct {
     llm_ref_t        tool_names;        /* llm_ref_t[len]: those of the chat's
                                            tools that may be called; empty:
                                            all of them */
+    uint32_t         account;           /* whose times its tokens' are: number
+                                           in llm_kept_t's, from 1; 0:
+                                           nobody's */
 } llm_request_t;
 
 /* text is to be put between each prompt and what follows it */
@@ -516,6 +519,25 @@ void llm_zone_set_override(llm_zone_t *z, uint32_t model,
 void llm_zone_override(llm_zone_t *z, uint32_t model, llm_override_t *o);
 
 /*
+ * Where counters are that outlive zones: memory of zeros, at first, that all
+ * processes have at the same address, aligned to 64 bytes.  Engines of several
+ * zones may count there at the same time.
+ */
+typedef struct {
+    void        *models[LLM_MAX_MODELS];    /* llm_counters_size() each */
+    void        *workers;               /* llm_sent_size() for each */
+    void        *times;                 /* llm_times_size() for each account;
+                                           NULL: there are none */
+    uint32_t     n_times;
+} llm_kept_t;
+
+size_t llm_counters_size(void);
+size_t llm_sent_size(void);
+size_t llm_times_size(void);
+/* before any client or engine is attached: the zone counts there */
+void llm_zone_keep(llm_zone_t *z, const llm_kept_t *kept);
+
+/*
  * Figures for metrics.  Counters only grow, also over a new engine; any
  * process may read them at any time.
  */
@@ -544,17 +566,23 @@ typedef struct {
     uint32_t     window_cached;
     uint32_t     snapshots;             /* recurrent states kept for it */
     uint64_t     request_memory;        /* bytes that live requests take */
+    uint64_t     weight_bytes;          /* of the loaded model's weights, in
+                                           the file; 0: it is not loaded */
+    uint64_t     kv_bytes;              /* of its KV pages and states */
 
     uint64_t     prompt_tokens;         /* counters */
     uint64_t     prompt_computed;       /* prompt tokens computed */
     uint64_t     generation_tokens;
     uint64_t     prefix_queries;        /* prompt tokens looked up */
     uint64_t     prefix_hits;           /* of these, found */
+    uint64_t     evictions;             /* pages that left the prefix cache */
     uint64_t     preemptions;
     uint64_t     steps;
     uint64_t     steps_behind;          /* launched while another ran */
     uint64_t     finished[5];           /* choices, by llm_finish_t */
     uint64_t     errors;                /* requests that ended in an error */
+    uint64_t     device_errors;         /* steps and loads that the device
+                                           failed */
 
     llm_hist_t   ttft;
     llm_hist_t   itl;
@@ -574,6 +602,9 @@ void llm_zone_model_stats(llm_zone_t *z, uint32_t model,
     llm_model_stats_t *st);
 void llm_zone_worker_stats(llm_zone_t *z, uint32_t worker,
     llm_worker_stats_t *st);
+/* of account i, from 0 */
+void llm_times_stats(const void *times, uint32_t i, llm_hist_t *ttft,
+    llm_hist_t *itl);
 
 /* is the engine alive and making progress (its process exists, no step
    hangs)? */

@@ -33,7 +33,7 @@ llm_port_show(llm_port_t *p)
         return;
     }
 
-    llm_zone_add(p->worker->wakeups, 1);
+    llm_zone_add(p->worker->sent->wakeups, 1);
 
     do {
         n = write(p->fd, &one, sizeof(one));
@@ -83,10 +83,10 @@ llm_event_close(const llm_to_t *to, llm_event_t *ev)
 {
     llm_ring_push(&to->port->ring, (llm_record_t *) ev);
 
-    llm_zone_add(to->port->worker->events, 1);
+    llm_zone_add(to->port->worker->sent->events, 1);
 
     if (ev->type == LLM_EV_TEXT) {
-        llm_zone_add(to->port->worker->token_events, 1);
+        llm_zone_add(to->port->worker->sent->token_events, 1);
     }
 }
 

@@ -28,7 +28,8 @@
 /* an engine that was woken and does not run after this time is stopped */
 #define LLM_ZONE_WAKE_US     3000000
 
-/* written by the engine's scheduler only; any process reads; all relaxed */
+/* written by schedulers only, of one engine or, where counters are kept, of
+   one that ends and one that has begun; any process reads; all relaxed */
 typedef struct {
     _Atomic uint64_t             count;
     _Atomic uint64_t             sum_us;
@@ -45,7 +46,39 @@ typedef enum {
     LLM_HIST_N
 } llm_zone_hist_id_t;
 
-/* gauges and counters of a model; writers and order as above */
+/* what a model has counted; writers and order as above */
+typedef struct {
+    _Alignas(64) _Atomic uint64_t  prompt_tokens;
+    _Atomic uint64_t             prompt_computed;
+    _Atomic uint64_t             generation_tokens;
+    _Atomic uint64_t             prefix_queries;
+    _Atomic uint64_t             prefix_hits;
+    _Atomic uint64_t             evictions;
+    _Atomic uint64_t             preemptions;
+    _Atomic uint64_t             steps;
+    _Atomic uint64_t             steps_behind;
+    _Atomic uint64_t             finished[5];
+    _Atomic uint64_t             errors;
+    _Atomic uint64_t             device_errors;
+    llm_zone_hist_t              hist[LLM_HIST_N];
+} llm_zone_counters_t;
+
+/* what the engine has counted for a worker; likewise */
+typedef struct {
+    _Alignas(64) _Atomic uint64_t  events;
+    _Atomic uint64_t             token_events;
+    _Atomic uint64_t             wakeups;
+} llm_zone_sent_t;
+
+/* the times of a tenant's tokens: those of LLM_HIST_TTFT and LLM_HIST_ITL */
+#define LLM_TIMES_N  2
+
+typedef struct {
+    _Alignas(64) llm_zone_hist_t  hist[LLM_TIMES_N];
+} llm_zone_times_t;
+
+/* gauges of a model; the engine's scheduler writes, any process reads; all
+   relaxed */
 typedef struct {
     _Atomic uint32_t             running;
     _Atomic uint32_t             parked;
@@ -58,17 +91,8 @@ typedef struct {
     _Atomic uint32_t             window_cached;
     _Atomic uint32_t             snapshots;
     _Atomic uint64_t             request_memory;
-    _Atomic uint64_t             prompt_tokens;
-    _Atomic uint64_t             prompt_computed;
-    _Atomic uint64_t             generation_tokens;
-    _Atomic uint64_t             prefix_queries;
-    _Atomic uint64_t             prefix_hits;
-    _Atomic uint64_t             preemptions;
-    _Atomic uint64_t             steps;
-    _Atomic uint64_t             steps_behind;
-    _Atomic uint64_t             finished[5];
-    _Atomic uint64_t             errors;
-    llm_zone_hist_t              hist[LLM_HIST_N];
+    _Atomic uint64_t             weight_bytes;
+    _Atomic uint64_t             kv_bytes;
 } llm_zone_figures_t;
 
 typedef struct {
@@ -105,6 +129,11 @@ typedef struct {
     _Alignas(64) _Atomic uint64_t  inflight;
 
     _Alignas(64) llm_zone_figures_t  figures;
+
+    /* set once before anything is attached: own, or memory that outlives the
+       zone, at the same address in every process */
+    llm_zone_counters_t         *counters;
+    llm_zone_counters_t          own;
 } llm_zone_model_state_t;
 
 typedef struct {
@@ -124,10 +153,9 @@ typedef struct {
        eventfd.  Both sequentially consistent, against the ring's tail */
     _Alignas(64) _Atomic uint32_t  armed;
 
-    /* engine writes, relaxed */
-    _Alignas(64) _Atomic uint64_t  events;
-    _Atomic uint64_t             token_events;
-    _Atomic uint64_t             wakeups;
+    /* as the counters of a model */
+    llm_zone_sent_t             *sent;
+    llm_zone_sent_t              own;
 } llm_zone_worker_t;
 
 struct llm_zone_s {
@@ -140,6 +168,10 @@ struct llm_zone_s {
     llm_zone_bounds_t            bounds;     /* set before there is a client or
                                                 an engine */
     uint64_t                     workers;    /* offset */
+    llm_zone_times_t            *times;      /* [n_times] as the counters of a
+                                                model; NULL: nobody's are
+                                                kept */
+    uint32_t                     n_times;
 
     _Atomic uint32_t             generation; /* last one given out */
     _Atomic uint32_t             epoch;      /* of the engine, from 1 */
@@ -213,6 +245,9 @@ void llm_zone_set_state(llm_zone_t *z, uint32_t model,
 
 void llm_zone_observe(llm_zone_t *z, uint32_t model, llm_zone_hist_id_t h,
     uint64_t us);
+/* the same for the account of a request, which a worker has written */
+void llm_zone_observe_for(llm_zone_t *z, uint32_t account,
+    llm_zone_hist_id_t h, uint64_t us);
 
 /* is it predicted when requests get their first token? */
 static inline int

@@ -1,6 +1,6 @@
 /*
  * The figures in the zone: histograms and reading of all figures; see llm.h.
- * One thread writes them, any process reads them; a reader may see a count
+ * Schedulers write them, any process reads them; a reader may see a count
  * that is one observation ahead of its sum.
  */
 
@@ -40,17 +40,33 @@ static const llm_bounds_t  llm_bounds_of[LLM_HIST_N] = {
 };
 
 
-void
-llm_zone_observe(llm_zone_t *z, uint32_t model, llm_zone_hist_id_t h,
-    uint64_t us)
+size_t
+llm_counters_size(void)
 {
-    double               s;
-    uint32_t             i;
-    llm_zone_hist_t     *hist;
-    const llm_bounds_t  *b;
+    return sizeof(llm_zone_counters_t);
+}
 
-    hist = &z->models[model].figures.hist[h];
-    b = &llm_bounds_of[h];
+
+size_t
+llm_sent_size(void)
+{
+    return sizeof(llm_zone_sent_t);
+}
+
+
+size_t
+llm_times_size(void)
+{
+    return sizeof(llm_zone_times_t);
+}
+
+
+static void
+llm_zone_count(llm_zone_hist_t *hist, const llm_bounds_t *b, uint64_t us)
+{
+    double    s;
+    uint32_t  i;
+
     s = (double) us * 1e-6;
 
     for (i = 0; i < b->n && s > b->bounds[i]; i++) { /* void */ }
@@ -64,15 +80,31 @@ llm_zone_observe(llm_zone_t *z, uint32_t model, llm_zone_hist_id_t h,
 }
 
 
-static void
-llm_zone_hist(llm_zone_model_state_t *m, llm_zone_hist_id_t id,
-    llm_hist_t *out)
+void
+llm_zone_observe(llm_zone_t *z, uint32_t model, llm_zone_hist_id_t h,
+    uint64_t us)
 {
-    uint32_t          i;
-    uint64_t          total;
-    llm_zone_hist_t  *h;
+    llm_zone_count(&z->models[model].counters->hist[h], &llm_bounds_of[h],
+                   us);
+}
 
-    h = &m->figures.hist[id];
+
+void
+llm_zone_observe_for(llm_zone_t *z, uint32_t account, llm_zone_hist_id_t h,
+    uint64_t us)
+{
+    if (account != 0 && account <= z->n_times) {
+        llm_zone_count(&z->times[account - 1].hist[h], &llm_bounds_of[h], us);
+    }
+}
+
+
+static void
+llm_zone_hist(llm_zone_hist_t *h, llm_zone_hist_id_t id, llm_hist_t *out)
+{
+    uint32_t  i;
+    uint64_t  total;
+
     total = 0;
 
     out->n = llm_bounds_of[id].n;
@@ -94,12 +126,12 @@ llm_zone_hist(llm_zone_model_state_t *m, llm_zone_hist_id_t id,
 void
 llm_zone_model_stats(llm_zone_t *z, uint32_t model, llm_model_stats_t *st)
 {
-    uint32_t                 i;
-    llm_zone_figures_t      *f;
-    llm_zone_model_state_t  *m;
+    uint32_t              i;
+    llm_zone_figures_t   *f;
+    llm_zone_counters_t  *c;
 
-    m = &z->models[model];
-    f = &m->figures;
+    f = &z->models[model].figures;
+    c = z->models[model].counters;
 
     memset(st, 0, sizeof(*st));
 
@@ -114,26 +146,30 @@ llm_zone_model_stats(llm_zone_t *z, uint32_t model, llm_model_stats_t *st)
     st->window_cached = llm_zone_get(f->window_cached);
     st->snapshots = llm_zone_get(f->snapshots);
     st->request_memory = llm_zone_get(f->request_memory);
-    st->prompt_tokens = llm_zone_get(f->prompt_tokens);
-    st->prompt_computed = llm_zone_get(f->prompt_computed);
-    st->generation_tokens = llm_zone_get(f->generation_tokens);
-    st->prefix_queries = llm_zone_get(f->prefix_queries);
-    st->prefix_hits = llm_zone_get(f->prefix_hits);
-    st->preemptions = llm_zone_get(f->preemptions);
-    st->steps = llm_zone_get(f->steps);
-    st->steps_behind = llm_zone_get(f->steps_behind);
-    st->errors = llm_zone_get(f->errors);
+    st->weight_bytes = llm_zone_get(f->weight_bytes);
+    st->kv_bytes = llm_zone_get(f->kv_bytes);
+    st->prompt_tokens = llm_zone_get(c->prompt_tokens);
+    st->prompt_computed = llm_zone_get(c->prompt_computed);
+    st->generation_tokens = llm_zone_get(c->generation_tokens);
+    st->prefix_queries = llm_zone_get(c->prefix_queries);
+    st->prefix_hits = llm_zone_get(c->prefix_hits);
+    st->evictions = llm_zone_get(c->evictions);
+    st->preemptions = llm_zone_get(c->preemptions);
+    st->steps = llm_zone_get(c->steps);
+    st->steps_behind = llm_zone_get(c->steps_behind);
+    st->errors = llm_zone_get(c->errors);
+    st->device_errors = llm_zone_get(c->device_errors);
 
     for (i = 0; i < llm_nelems(st->finished); i++) {
-        st->finished[i] = llm_zone_get(f->finished[i]);
+        st->finished[i] = llm_zone_get(c->finished[i]);
     }
 
-    llm_zone_hist(m, LLM_HIST_TTFT, &st->ttft);
-    llm_zone_hist(m, LLM_HIST_ITL, &st->itl);
-    llm_zone_hist(m, LLM_HIST_E2E, &st->e2e);
-    llm_zone_hist(m, LLM_HIST_QUEUE, &st->queue);
-    llm_zone_hist(m, LLM_HIST_PREFILL, &st->prefill);
-    llm_zone_hist(m, LLM_HIST_DECODE, &st->decode);
+    llm_zone_hist(&c->hist[LLM_HIST_TTFT], LLM_HIST_TTFT, &st->ttft);
+    llm_zone_hist(&c->hist[LLM_HIST_ITL], LLM_HIST_ITL, &st->itl);
+    llm_zone_hist(&c->hist[LLM_HIST_E2E], LLM_HIST_E2E, &st->e2e);
+    llm_zone_hist(&c->hist[LLM_HIST_QUEUE], LLM_HIST_QUEUE, &st->queue);
+    llm_zone_hist(&c->hist[LLM_HIST_PREFILL], LLM_HIST_PREFILL, &st->prefill);
+    llm_zone_hist(&c->hist[LLM_HIST_DECODE], LLM_HIST_DECODE, &st->decode);
 }
 
 
@@ -144,7 +180,20 @@ llm_zone_worker_stats(llm_zone_t *z, uint32_t worker, llm_worker_stats_t *st)
 
     w = llm_zone_worker(z, worker);
 
-    st->events = llm_zone_get(w->events);
-    st->token_events = llm_zone_get(w->token_events);
-    st->wakeups = llm_zone_get(w->wakeups);
+    st->events = llm_zone_get(w->sent->events);
+    st->token_events = llm_zone_get(w->sent->token_events);
+    st->wakeups = llm_zone_get(w->sent->wakeups);
+}
+
+
+void
+llm_times_stats(const void *times, uint32_t i, llm_hist_t *ttft,
+    llm_hist_t *itl)
+{
+    llm_zone_times_t  *t;
+
+    t = &((llm_zone_times_t *) times)[i];
+
+    llm_zone_hist(&t->hist[LLM_HIST_TTFT], LLM_HIST_TTFT, ttft);
+    llm_zone_hist(&t->hist[LLM_HIST_ITL], LLM_HIST_ITL, itl);
 }

@@ -354,11 +354,13 @@ llm_load_caches(llm_load_t *l)
 
     l->memory = 1;
     rc = llm_load_states(l, s.slots);
+    m->kv_bytes = (uint64_t) m->n_slots * s.slot;
 
     for (i = 0; i <= m->mixed && rc == LLM_OK; i++) {
         llm_load_kv_opts(l, i, &o);
         m->n_pages[i] = (uint32_t) llm_min(s.pages[i], UINT32_MAX / 2);
         o.n_pages = m->n_pages[i];
+        m->kv_bytes += (uint64_t) m->n_pages[i] * s.page[i];
         m->kv[i] = m->ops->kv_create(m->dev, &o, l->err);
         rc = m->kv[i] ? LLM_OK : LLM_ERROR;
     }

@@ -480,6 +480,13 @@ llm_model_n_pages(const llm_model_t *m)
 }
 
 
+uint64_t
+llm_model_kv_bytes(const llm_model_t *m)
+{
+    return m->kv_bytes;
+}
+
+
 uint32_t
 llm_model_n_window_pages(const llm_model_t *m)
 {

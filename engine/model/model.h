@@ -132,6 +132,8 @@ uint32_t llm_model_n_slots(const llm_model_t *m);
  * two steps, and there may be fewer of these pages than ctx fills.
  */
 uint32_t llm_model_window(const llm_model_t *m);
+/* memory of pages and slots */
+uint64_t llm_model_kv_bytes(const llm_model_t *m);
 /* was there too little memory for the pages of max_seqs sequences of ctx? */
 int llm_model_short_kv(const llm_model_t *m);
 /* "AVX-512 VNNI, 2 threads": the device, for the log and for info */

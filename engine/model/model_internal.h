@@ -131,6 +131,7 @@ struct llm_model_s {
                                            see everything: two caches */
     uint32_t            n_pages[2];     /* of these */
     uint32_t            n_slots;        /* of state, 0: there is none */
+    uint64_t            kv_bytes;       /* of pages and slots */
     int                 short_kv;       /* there was memory for fewer than
                                            configured */
 

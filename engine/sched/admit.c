@@ -75,7 +75,7 @@ llm_sched_reclaim(llm_sched_t *s, const llm_seq_t *but)
     }
 
     llm_sched_drop(s, victim);
-    llm_zone_add(s->figures->preemptions, 1);
+    llm_zone_add(s->counters->preemptions, 1);
 
     return LLM_OK;
 }
@@ -166,7 +166,7 @@ llm_sched_next_page_of(llm_sched_t *s, llm_seq_t *q, uint32_t kind)
         }
 
         llm_sched_preempt(s, victim);
-        llm_zone_add(s->figures->preemptions, 1);
+        llm_zone_add(s->counters->preemptions, 1);
 
         if (victim == q) {
             return LLM_PREEMPTED;
@@ -238,7 +238,7 @@ llm_sched_room(llm_sched_t *s, llm_seq_t *q, uint32_t *n)
         }
 
         llm_sched_preempt(s, victim);
-        llm_zone_add(s->figures->preemptions, 1);
+        llm_zone_add(s->counters->preemptions, 1);
     }
 
     *n = llm_min(*n, q->n_pages[kind] * LLM_KV_PAGE - q->n_kv);
@@ -386,7 +386,7 @@ llm_sched_started(llm_sched_t *s, llm_seq_t *q)
     }
 
     if (q->index % r->msg->n == 0) {
-        llm_zone_add(s->figures->prompt_tokens, q->prompt->n);
+        llm_zone_add(s->counters->prompt_tokens, q->prompt->n);
     }
 
     llm_sched_set_todo(s, q, 0);
@@ -400,8 +400,8 @@ llm_sched_started(llm_sched_t *s, llm_seq_t *q)
     }
 
     if (llm_seq_caches(q)) {
-        llm_zone_add(s->figures->prefix_queries, q->prompt->n);
-        llm_zone_add(s->figures->prefix_hits, q->n_kv);
+        llm_zone_add(s->counters->prefix_queries, q->prompt->n);
+        llm_zone_add(s->counters->prefix_hits, q->n_kv);
     }
 
     q->advance = q->prompt->n - q->n_kv;

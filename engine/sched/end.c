@@ -51,7 +51,7 @@ llm_sched_end_seq(llm_sched_t *s, llm_seq_t *q, llm_finish_t reason)
     q->req->run.n_ended++;
     q->req->out.reasoning_tokens += q->emit.n_reasoning;
 
-    llm_zone_add(s->figures->finished[q->reason], 1);
+    llm_zone_add(s->counters->finished[q->reason], 1);
     llm_speed_answer(s, q);
 
     if (llm_seq_pools(q) && q->req->run.n_ended == q->req->run.n_seqs) {

@@ -121,7 +121,7 @@ llm_send_events_of(llm_sched_t *s, llm_req_t *r, int *over)
             return LLM_FULL;
         }
 
-        llm_zone_add(s->figures->errors, 1);
+        llm_zone_add(s->counters->errors, 1);
         *over = 1;
 
         return LLM_OK;

@@ -121,6 +121,13 @@ llm_pages_cached(const llm_pages_t *p, uint32_t kind)
 }
 
 
+uint64_t
+llm_pages_evicted(const llm_pages_t *p)
+{
+    return p->n_evicted;
+}
+
+
 uint32_t
 llm_pages_n_nodes(const llm_pages_t *p)
 {
@@ -190,6 +197,7 @@ llm_pages_take_idle(llm_pages_t *p, uint32_t i, uint32_t kind)
 
     llm_lru_remove(&p->kind[kind].idle, i);
     llm_pages_push_page(p, i, kind);
+    p->n_evicted++;
 }
 
 

@@ -68,6 +68,8 @@ void llm_pages_free(llm_pages_t *p);
 uint32_t llm_pages_total(const llm_pages_t *p, uint32_t kind);
 uint32_t llm_pages_available(const llm_pages_t *p, uint32_t kind);
 uint32_t llm_pages_cached(const llm_pages_t *p, uint32_t kind);
+/* how many, of all kinds, the tree has lost to others */
+uint64_t llm_pages_evicted(const llm_pages_t *p);
 
 /* nodes are numbers below this one */
 uint32_t llm_pages_n_nodes(const llm_pages_t *p);

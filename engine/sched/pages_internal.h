@@ -47,6 +47,7 @@ struct llm_pages_s {
     llm_page_kind_t  kind[LLM_PAGES_KINDS];
 
     uint64_t         serial;            /* the last one */
+    uint64_t         n_evicted;
     uint32_t        *buckets;
     uint32_t         mask;
 };

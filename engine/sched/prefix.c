@@ -240,7 +240,7 @@ llm_sched_extend(llm_sched_t *s, llm_seq_t *q)
     llm_queue_refund(q->req->run.tenant, refund);
 
     if (q->n_gen == 0) {
-        llm_zone_add(s->figures->prefix_hits, n);
+        llm_zone_add(s->counters->prefix_hits, n);
 
         if (q->index % q->req->msg->n == 0) {
             q->req->out.cached_tokens += n;

@@ -158,10 +158,10 @@ llm_step_launch(llm_sched_t *s, llm_err_t *err)
 
     llm_step_launched(st);
     llm_state_launched(s, st);
-    llm_zone_add(s->figures->steps, 1);
+    llm_zone_add(s->counters->steps, 1);
 
     if (s->in_flight) {
-        llm_zone_add(s->figures->steps_behind, 1);
+        llm_zone_add(s->counters->steps_behind, 1);
     }
 
     return 1;

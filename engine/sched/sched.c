@@ -182,6 +182,7 @@ llm_sched_count_in(llm_sched_t *s, llm_zone_t *z)
 
     s->conf.zone = z;
     s->figures = &z->models[s->conf.model].figures;
+    s->counters = z->models[s->conf.model].counters;
 
     llm_sched_gauges(s);
 }
@@ -298,9 +299,14 @@ void
 llm_sched_gauges(llm_sched_t *s)
 {
     uint32_t      available[LLM_PAGES_KINDS], k;
+    uint64_t      evicted;
     llm_pages_t  *p;
 
     p = s->pages;
+
+    evicted = llm_pages_evicted(p);
+    llm_zone_add(s->counters->evictions, evicted - s->n_evicted);
+    s->n_evicted = evicted;
 
     for (k = 0; k < LLM_PAGES_KINDS; k++) {
         available[k] = llm_pages_available(p, k);

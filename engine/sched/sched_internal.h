@@ -77,6 +77,8 @@ struct llm_sched_s {
     llm_zone_figures_t  *figures;
     uint32_t             told[LLM_SCHED_GAUGES];    /* its part of the gauges
                                                        there */
+    llm_zone_counters_t  *counters;
+    uint64_t             n_evicted;     /* pages of that count, so far */
 
     llm_queue_t          queue;
     llm_pages_t         *pages;

@@ -27,6 +27,17 @@ llm_step_is_stop(const llm_seq_t *q, int32_t id)
 }
 
 
+/* a time that the request's account has, too */
+
+static void
+llm_step_time(llm_sched_t *s, const llm_req_t *r, llm_zone_hist_id_t h,
+    uint64_t us)
+{
+    llm_zone_observe(s->conf.zone, s->conf.model, h, us);
+    llm_zone_observe_for(s->conf.zone, r->msg->account, h, us);
+}
+
+
 static void
 llm_step_observe(llm_sched_t *s, llm_seq_t *q, uint64_t now)
 {
@@ -36,21 +47,20 @@ llm_step_observe(llm_sched_t *s, llm_seq_t *q, uint64_t now)
 
     if (r->out.first_us == 0) {
         r->out.first_us = now;
-        llm_zone_observe(s->conf.zone, s->conf.model, LLM_HIST_TTFT,
-                         now - llm_min(now, r->msg->arrival_us));
+        llm_step_time(s, r, LLM_HIST_TTFT,
+                      now - llm_min(now, r->msg->arrival_us));
         llm_zone_observe(s->conf.zone, s->conf.model, LLM_HIST_PREFILL,
                          now - r->run.start_us);
         llm_speed_first(s, r, now);
     }
 
     if (q->last_us) {
-        llm_zone_observe(s->conf.zone, s->conf.model, LLM_HIST_ITL,
-                         now - q->last_us);
+        llm_step_time(s, r, LLM_HIST_ITL, now - q->last_us);
     }
 
     q->last_us = now;
     r->out.completion_tokens++;
-    llm_zone_add(s->figures->generation_tokens, 1);
+    llm_zone_add(s->counters->generation_tokens, 1);
     llm_queue_charge(r->run.tenant, 1);
 }
 
@@ -310,7 +320,7 @@ llm_step_computed(llm_sched_t *s, llm_seq_t *q, uint32_t from, uint32_t to)
         n = llm_min(to, q->prompt->n) - from;
         q->advance -= llm_min(q->advance, n);
         llm_sched_set_todo(s, q, q->advance);
-        llm_zone_add(s->figures->prompt_computed, n);
+        llm_zone_add(s->counters->prompt_computed, n);
     }
 
     llm_sched_commit(s, q, to);

@@ -153,6 +153,8 @@ llm_engine_attach(llm_engine_t *e, const int *worker_fds)
         llm_zone_set(z->models[i].figures.window_used, 0);
         llm_zone_set(z->models[i].figures.window_cached, 0);
         llm_zone_set(z->models[i].figures.snapshots, 0);
+        llm_zone_set(z->models[i].figures.weight_bytes, 0);
+        llm_zone_set(z->models[i].figures.kv_bytes, 0);
         llm_zone_set(z->models[i].permille, 0);
         llm_zone_set(z->models[i].warming, 0);
         llm_zone_set(z->models[i].wanted, 0);

@@ -448,6 +448,8 @@ void llm_served_break(llm_served_t *m);
 /* the device failed a step: all requests fail with err, then, once they are
    gone, llm_served_rebuilt() loads the model again */
 void llm_served_rebuild(llm_served_t *m, const llm_err_t *err);
+/* counts an error that is the device's */
+void llm_served_count_error(llm_served_t *m, const llm_err_t *err);
 void llm_served_rebuilt(llm_served_t *m);
 
 #ifdef LLM_TEST

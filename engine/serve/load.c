@@ -470,6 +470,9 @@ llm_served_load(llm_served_t *m)
 void
 llm_served_close(llm_served_t *m)
 {
+    llm_zone_set(m->engine->zone->models[m->index].figures.weight_bytes, 0);
+    llm_zone_set(m->engine->zone->models[m->index].figures.kv_bytes, 0);
+
     llm_sched_free(m->sched);
     m->sched = NULL;
 

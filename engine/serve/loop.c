@@ -134,6 +134,7 @@ llm_engine_step(llm_engine_t *e, llm_served_t *m)
 
     llm_engine_log(e, LLM_LOG_ERR, "model \"%s\": a step failed: %s",
                    m->conf.name, err.msg);
+    llm_served_count_error(m, &err);
 
     if (m->role != LLM_SERVED_MODEL || m->ends) {
         llm_beside_broken(m, &err);

@@ -79,6 +79,20 @@ llm_served_show(const llm_served_t *m)
     llm_zone_set(z->n_embd, hp->n_embd);
     llm_zone_set(z->n_params, hp->n_params);
     llm_zone_set(z->n_bytes, hp->n_bytes);
+    llm_zone_set(z->figures.weight_bytes, hp->n_bytes);
+    llm_zone_set(z->figures.kv_bytes, llm_model_kv_bytes(m->model));
+}
+
+
+void
+llm_served_count_error(llm_served_t *m, const llm_err_t *err)
+{
+    if (strcmp(err->code, LLM_DEVICE_ERROR) == 0
+        || strcmp(err->code, LLM_DEVICE_LOST) == 0)
+    {
+        llm_zone_add(m->engine->zone->models[m->index].counters
+                     ->device_errors, 1);
+    }
 }
 
 
@@ -117,6 +131,7 @@ llm_served_loaded(llm_served_t *m)
             return;
         }
 
+        llm_served_count_error(m, &m->load_err);
         llm_served_failed(m);
         llm_served_fail_held(m);
         return;

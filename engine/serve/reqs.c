@@ -155,7 +155,7 @@ llm_engine_send_errors(llm_engine_t *e)
             continue;
         }
 
-        llm_zone_add(e->zone->models[r->model].figures.errors, 1);
+        llm_zone_add(e->zone->models[r->model].counters->errors, 1);
         llm_engine_forget(e, r);
     }
 
@@ -300,7 +300,7 @@ llm_engine_send_refusal(llm_engine_t *e, llm_peer_t *p)
     }
 
     f->pending = 0;
-    llm_zone_add(e->zone->models[f->model].figures.errors, 1);
+    llm_zone_add(e->zone->models[f->model].counters->errors, 1);
     llm_zone_release(e->zone, f->model, e->epoch);
 
     return 0;
@@ -510,8 +510,8 @@ llm_engine_cancel(llm_engine_t *e, llm_req_t *r)
     _Atomic uint64_t  *cancelled;
 
     p = (llm_peer_t *) r->out.to.port;
-    cancelled = &e->zone->models[r->model].figures
-                 .finished[LLM_FINISH_CANCELLED];
+    cancelled = &e->zone->models[r->model].counters
+                 ->finished[LLM_FINISH_CANCELLED];
 
     switch (r->state) {
 

@@ -209,6 +209,7 @@ test_lru(void)
     llm_pages_drop(p, b, LLM_PAGES_FIRST);
 
     is_int(llm_pages_cached(p, LLM_PAGES_FIRST), 3, "three pages are kept");
+    is_int(llm_pages_evicted(p), 0, "none was evicted so far");
 
     page = alloc(p);
     is_int(page, a[1], "the leaf of the oldest goes first");
@@ -223,6 +224,7 @@ test_lru(void)
 
     llm_pages_drop(p, page, LLM_PAGES_FIRST);
     is_int(alloc(p), page, "a private page is free at once");
+    is_int(llm_pages_evicted(p), 3, "three were evicted");
 
     llm_pages_free(p);
 }

@@ -34,10 +34,56 @@ test_preempt(void)
     }
 
     ok(good, "ten sequences on a third of the pages are whole");
-    ok(llm_zone_get(zone->models[0].figures.preemptions) > 0,
+    ok(llm_zone_get(zone->models[0].counters->preemptions) > 0,
        "some were preempted");
     is_int(asks[0].order, 1, "the oldest ended first");
 
+    close_all();
+}
+
+
+/* tokens are timed for the model, and for the account of their request */
+
+static void
+test_accounts(void)
+{
+    int32_t             ids[40];
+    uint32_t            i, k;
+    llm_hist_t          ttft, itl;
+    llm_model_stats_t   st;
+
+    open_all(64, 200, 4, 64, 1 << 17);
+
+    zone->times = aligned_alloc(64, 2 * llm_times_size());
+    memset(zone->times, 0, 2 * llm_times_size());
+    zone->n_times = 2;
+
+    for (i = 0; i < 3; i++) {
+        for (k = 0; k < 40; k++) {
+            ids[k] = (int32_t) rnd(256);
+        }
+
+        (void) ask(i, ids, 40, 1 + i, 10, 0);
+        asks[i].req->msg->account = i;
+        add(&asks[i]);
+    }
+
+    (void) run();
+
+    llm_zone_model_stats(zone, 0, &st);
+    is_int(st.ttft.count, 3, "each request had a first token");
+    is_int(st.itl.count, 6 * 9, "and each choice further ones");
+
+    llm_times_stats(zone->times, 0, &ttft, &itl);
+    is_int(ttft.count, 1, "the first account: a request");
+    is_int(itl.count, 2 * 9, "its choices");
+
+    llm_times_stats(zone->times, 1, &ttft, &itl);
+    is_int(ttft.count, 1, "the second one");
+    is_int(itl.count, 3 * 9, "its choices");
+
+    free(zone->times);
+    zone->times = NULL;
     close_all();
 }
 
@@ -74,6 +120,45 @@ test_gauges(void)
 }
 
 
+/* the prefix cache gives its pages to others */
+
+static void
+test_evictions(void)
+{
+    int32_t   ids[100];
+    uint32_t  i, k;
+    uint64_t  evictions;
+
+    /* for two of them */
+    open_all(14, 120, 2, 64, 1 << 17);
+
+    for (i = 0; i < 2; i++) {
+        for (k = 0; k < 100; k++) {
+            ids[k] = (int32_t) rnd(256);
+        }
+
+        add(ask(i, ids, 100, 1, 5, 0));
+        (void) run();
+    }
+
+    evictions = llm_zone_get(zone->models[0].counters->evictions);
+    is_int(evictions, 0, "two prompts are in the prefix cache");
+
+    for (k = 0; k < 100; k++) {
+        ids[k] = (int32_t) rnd(256);
+    }
+
+    add(ask(2, ids, 100, 1, 5, 0));
+    (void) run();
+
+    evictions = llm_zone_get(zone->models[0].counters->evictions);
+    is_int(evictions, 5, "the third has the pages of the first, but for the "
+           "two that were free");
+
+    close_all();
+}
+
+
 /* who is preempted: the last of those with the least priority */
 
 static void
@@ -103,7 +188,7 @@ test_preempt_order(void)
         good &= is_right(&asks[i], 0, 120);
     }
 
-    ok(good && llm_zone_get(zone->models[0].figures.preemptions) > 0,
+    ok(good && llm_zone_get(zone->models[0].counters->preemptions) > 0,
        "four on the pages of two are whole");
     is_int(asks[2].order, 1, "the first of the higher priority ends first");
     is_int(asks[3].order, 2, "then the other one, though it came last");
@@ -133,7 +218,7 @@ test_choices(uint32_t seats, uint32_t flags)
         good &= is_right(&asks[0], i, 40);
     }
 
-    prompt = llm_zone_get(zone->models[0].figures.prompt_computed);
+    prompt = llm_zone_get(zone->models[0].counters->prompt_computed);
 
     ok(good, "three choices on %u seats are right", seats);
 
@@ -465,7 +550,9 @@ test_all(void)
     test_parked();
     test_preempt();
     test_preempt_order();
+    test_accounts();
     test_gauges();
+    test_evictions();
     test_failure();
     test_banned(128);
     test_banned(LLM_DRAW_EDITS + 1);

@@ -143,7 +143,7 @@ test_paid(void)
     t = asks[0].req->run.tenant;
     (void) run();
 
-    ok(llm_zone_get(zone->models[0].figures.preemptions) > 0
+    ok(llm_zone_get(zone->models[0].counters->preemptions) > 0
        && n_rows > 3 * 199, "some are preempted");
     is_int(t->time / 1000, 3 * 200, "and pay once");
 
@@ -234,7 +234,7 @@ test_together(void)
         good &= is_right(&asks[i], 0, 20);
     }
 
-    n = llm_zone_get(zone->models[0].figures.prompt_computed);
+    n = llm_zone_get(zone->models[0].counters->prompt_computed);
 
     ok(good, "eight that begin alike are right");
     is_int(n, 230 + 7 * (230 - 208), "the beginning was computed once");

@@ -356,7 +356,7 @@ test_figures(void)
     llm_zone_observe(zone, 0, LLM_HIST_TTFT, 1000);
     llm_zone_observe(zone, 0, LLM_HIST_TTFT, 30000);
     llm_zone_observe(zone, 0, LLM_HIST_TTFT, 4000000000ull);
-    llm_zone_add(zone->models[0].figures.generation_tokens, 7);
+    llm_zone_add(zone->models[0].counters->generation_tokens, 7);
     llm_zone_model_stats(zone, 0, &st);
 
     is_int(st.ttft.buckets[0], 2, "a bound belongs to its bucket");
@@ -369,6 +369,90 @@ test_figures(void)
     is_int(st.itl.count, 0, "another histogram is empty");
 
     zone_close();
+}
+
+
+static void *
+zeros(size_t size)
+{
+    void  *p;
+
+    p = aligned_alloc(64, size);
+    memset(p, 0, size);
+
+    return p;
+}
+
+
+/* counters that outlive a zone: two of them count in the same memory */
+
+static void
+test_kept(void)
+{
+    size_t              size;
+    uint32_t            parallel[2] = { 1, 1 };
+    llm_hist_t          ttft, itl;
+    llm_kept_t          kept;
+    llm_worker_stats_t  sent;
+    llm_model_stats_t   st;
+
+    memset(&kept, 0, sizeof(kept));
+
+    size = llm_counters_size();
+    kept.models[0] = zeros(2 * size);
+    kept.models[1] = (char *) kept.models[0] + size;
+    kept.workers = zeros(llm_sent_size());
+    kept.times = zeros(2 * llm_times_size());
+    kept.n_times = 2;
+
+    is_int(size % 64 + llm_sent_size() % 64 + llm_times_size() % 64, 0,
+           "sizes are aligned");
+
+    zone_open(1, parallel, 2, 5);
+    llm_zone_keep(zone, &kept);
+    llm_zone_add(zone->models[1].counters->steps, 3);
+    llm_zone_observe(zone, 1, LLM_HIST_ITL, 5000);
+    llm_zone_observe_for(zone, 0, LLM_HIST_TTFT, 5000);
+    llm_zone_observe_for(zone, 2, LLM_HIST_TTFT, 5000);
+    llm_zone_observe_for(zone, 3, LLM_HIST_TTFT, 5000);
+    llm_zone_add(llm_zone_worker(zone, 0)->sent->events, 2);
+    llm_zone_set(zone->models[1].figures.running, 1);
+    zone_close();
+
+    zone_open(1, parallel, 2, 5);
+    llm_zone_keep(zone, &kept);
+    llm_zone_add(zone->models[1].counters->steps, 4);
+    llm_zone_observe_for(zone, 2, LLM_HIST_ITL, 5000);
+
+    llm_zone_model_stats(zone, 1, &st);
+    is_int(st.steps, 7, "a counter goes on in the next zone");
+    is_int(st.itl.count, 1, "so does a histogram");
+    is_int(st.running, 0, "a gauge does not");
+
+    llm_zone_model_stats(zone, 0, &st);
+    is_int(st.steps, 0, "another model has its own");
+
+    llm_zone_worker_stats(zone, 0, &sent);
+    is_int(sent.events, 2, "and a worker");
+
+    llm_times_stats(kept.times, 1, &ttft, &itl);
+    is_int(ttft.count, 1, "an account's time to the first token");
+    is_int(itl.count, 1, "and between tokens");
+
+    llm_times_stats(kept.times, 0, &ttft, &itl);
+    is_int(ttft.count, 0, "nobody's time, and that of no account, is nowhere");
+
+    zone_close();
+
+    zone_open(1, parallel, 2, 5);
+    llm_zone_observe_for(zone, 1, LLM_HIST_TTFT, 5000);
+    llm_zone_model_stats(zone, 1, &st);
+    is_int(st.steps, 0, "a zone of its own counts from nothing");
+    zone_close();
+
+    free(kept.models[0]);
+    free(kept.workers);
+    free(kept.times);
 }
 
 
@@ -566,6 +650,7 @@ main(void)
     test_bounds();
     test_texts();
     test_figures();
+    test_kept();
     test_client();
     test_dead_engine();
 
