@@ -606,6 +606,27 @@ void llm_zone_worker_stats(llm_zone_t *z, uint32_t worker,
 void llm_times_stats(const void *times, uint32_t i, llm_hist_t *ttft,
     llm_hist_t *itl);
 
+/* which figures of a GPU are known */
+#define LLM_GPU_BUSY     1
+#define LLM_GPU_MEMORY   2
+#define LLM_GPU_POWER    4
+#define LLM_GPU_CELSIUS  8
+
+typedef struct {
+    char         name[64];              /* printable ASCII without quotes */
+    char         uuid[64];
+    uint32_t     has;                   /* bits of these: */
+    uint64_t     busy;                  /* percent of time */
+    uint64_t     memory_used;           /* bytes */
+    uint64_t     memory_total;
+    uint64_t     power_mw;
+    uint64_t     celsius;
+} llm_gpu_stats_t;
+
+/* the machine's GPUs, by NVML, where a model runs on one: their number, up to
+   n; 0: there are none, or no library says anything of them */
+uint32_t llm_zone_gpus(llm_zone_t *z, llm_gpu_stats_t *gpus, uint32_t n);
+
 /* is the engine alive and making progress (its process exists, no step
    hangs)? */
 int llm_zone_alive(llm_zone_t *z);

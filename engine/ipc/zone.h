@@ -77,6 +77,21 @@ typedef struct {
     _Alignas(64) llm_zone_hist_t  hist[LLM_TIMES_N];
 } llm_zone_times_t;
 
+#define LLM_ZONE_GPUS  16
+
+/* a GPU; a thread of the engine writes the texts before it is counted, and the
+   rest relaxed, as often as it looks */
+typedef struct {
+    char                         name[64];
+    char                         uuid[64];
+    _Atomic uint32_t             has;
+    _Atomic uint64_t             busy;
+    _Atomic uint64_t             memory_used;
+    _Atomic uint64_t             memory_total;
+    _Atomic uint64_t             power_mw;
+    _Atomic uint64_t             celsius;
+} llm_zone_gpu_t;
+
 /* gauges of a model; the engine's scheduler writes, any process reads; all
    relaxed */
 typedef struct {
@@ -197,6 +212,11 @@ struct llm_zone_s {
 
     /* epoch << 32 | requests that wait, over all models */
     _Alignas(64) _Atomic uint64_t  waiting;
+
+    /* release; the engine's thread counts them, an engine that attaches
+       begins with none */
+    _Atomic uint32_t             n_gpus;
+    llm_zone_gpu_t               gpus[LLM_ZONE_GPUS];
 
     _Alignas(64) llm_zone_model_state_t  models[LLM_MAX_MODELS];
 };

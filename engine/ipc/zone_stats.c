@@ -197,3 +197,28 @@ llm_times_stats(const void *times, uint32_t i, llm_hist_t *ttft,
     llm_zone_hist(&t->hist[LLM_HIST_TTFT], LLM_HIST_TTFT, ttft);
     llm_zone_hist(&t->hist[LLM_HIST_ITL], LLM_HIST_ITL, itl);
 }
+
+
+uint32_t
+llm_zone_gpus(llm_zone_t *z, llm_gpu_stats_t *gpus, uint32_t n)
+{
+    uint32_t         i;
+    llm_zone_gpu_t  *g;
+
+    n = llm_min(n, atomic_load(&z->n_gpus));
+
+    for (i = 0; i < n; i++) {
+        g = &z->gpus[i];
+
+        memcpy(gpus[i].name, g->name, sizeof(g->name));
+        memcpy(gpus[i].uuid, g->uuid, sizeof(g->uuid));
+        gpus[i].has = llm_zone_get(g->has);
+        gpus[i].busy = llm_zone_get(g->busy);
+        gpus[i].memory_used = llm_zone_get(g->memory_used);
+        gpus[i].memory_total = llm_zone_get(g->memory_total);
+        gpus[i].power_mw = llm_zone_get(g->power_mw);
+        gpus[i].celsius = llm_zone_get(g->celsius);
+    }
+
+    return n;
+}

@@ -173,6 +173,7 @@ llm_engine_attach(llm_engine_t *e, const int *worker_fds)
         llm_ring_consumer(&p->down, llm_zone_at(z, p->port.worker->down));
     }
 
+    atomic_store(&z->n_gpus, 0);
     atomic_store(&z->busy_since_us, llm_now_us());
     atomic_store(&z->engine_armed, 0);
     atomic_store(&z->woken_us, 0);
@@ -271,6 +272,7 @@ llm_engine_stop(llm_engine_t *e)
     llm_engine_wake(e);
 
     (void) pthread_join(e->scheduler, NULL);
+    llm_gpu_stop(e->gpu);
 
     llm_engine_free(e);
 }

@@ -162,6 +162,9 @@ typedef struct {
     llm_err_t            err;
 } llm_refusal_t;
 
+/* the thread that asks NVML */
+typedef struct llm_gpu_s  llm_gpu_t;
+
 /* one worker */
 typedef struct {
     llm_port_t           port;          /* events to the worker */
@@ -215,6 +218,7 @@ struct llm_engine_s {
     uint32_t             n_peers;
     llm_nobody_t         nobody;
 
+    llm_gpu_t           *gpu;           /* NULL: no model has run on one */
     pthread_t            scheduler;
     llm_preparer_t       preparers[LLM_ENGINE_PREPARERS];
     uint32_t             n_preparers;
@@ -238,6 +242,11 @@ struct llm_engine_s {
     uint64_t             check_us;      /* when to check deadlines and workers
                                            next */
 };
+
+/* gpu.c: figures of the GPUs, from now on; NULL: no thread for it */
+llm_gpu_t *llm_gpu_start(llm_engine_t *e);
+/* gpu may be NULL; the engine's zone stays as long as the process */
+void llm_gpu_stop(llm_gpu_t *gpu);
 
 /* jobs.c */
 void llm_jobs_init(llm_jobs_t *j);

@@ -193,6 +193,10 @@ llm_served_open(llm_served_t *m)
                        m->runner.n_pages);
     }
 
+    if (e->gpu == NULL && m->model && llm_model_on_gpu(m->model)) {
+        e->gpu = llm_gpu_start(e);
+    }
+
     m->logged[0] = '\0';
     m->state = LLM_MODEL_READY;
     m->used_us = llm_now_us();
