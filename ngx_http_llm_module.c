@@ -78,7 +78,7 @@ static ngx_command_t  ngx_http_llm_commands[] = {
       NULL },
 
     { ngx_string("llm_metrics"),
-      NGX_HTTP_LOC_CONF|NGX_CONF_NOARGS|NGX_CONF_TAKE1,
+      NGX_HTTP_LOC_CONF|NGX_CONF_NOARGS|NGX_CONF_TAKE12,
       ngx_http_llm_metrics,
       NGX_HTTP_LOC_CONF_OFFSET,
       0,
@@ -87,6 +87,13 @@ static ngx_command_t  ngx_http_llm_commands[] = {
     { ngx_string("llm_admin"),
       NGX_HTTP_LOC_CONF|NGX_CONF_NOARGS|NGX_CONF_TAKE12,
       ngx_http_llm_admin,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      0,
+      NULL },
+
+    { ngx_string("llm_slo"),
+      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_1MORE,
+      ngx_http_llm_slo,
       NGX_HTTP_LOC_CONF_OFFSET,
       0,
       NULL },
@@ -294,7 +301,8 @@ ngx_http_llm_create_main_conf(ngx_conf_t *cf)
                           sizeof(ngx_http_llm_quota_t *))
            != NGX_OK
         || ngx_array_init(&mcf->limits, cf->pool, 1, sizeof(ngx_array_t *))
-           != NGX_OK)
+           != NGX_OK
+        || ngx_http_llm_create_figures(cf, mcf) != NGX_OK)
     {
         return NULL;
     }
@@ -350,6 +358,11 @@ ngx_http_llm_init_main_conf(ngx_conf_t *cf, void *conf)
     }
 
     rv = ngx_http_llm_add_store(cf, mcf);
+    if (rv != NGX_CONF_OK) {
+        return rv;
+    }
+
+    rv = ngx_http_llm_add_figures(cf, mcf);
     if (rv != NGX_CONF_OK) {
         return rv;
     }
@@ -420,6 +433,10 @@ ngx_http_llm_postconfiguration(ngx_conf_t *cf)
 
     ngx_http_llm_add_filter();
 
+    if (ngx_http_llm_add_counting(cf) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
     return ngx_http_llm_add_phases(cf);
 }
 
@@ -488,6 +505,10 @@ ngx_http_llm_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
         conf->limits = prev->limits;
     }
 
+    if (conf->slos == NULL) {
+        conf->slos = prev->slos;
+    }
+
     if (conf->priority == NULL) {
         conf->priority = prev->priority;
     }
@@ -505,6 +526,7 @@ ngx_http_llm_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
         clcf->handler = prev->handler;
         conf->handler = prev->handler;
         conf->metrics_json = prev->metrics_json;
+        conf->tenants = prev->tenants;
         conf->health = prev->health;
         conf->probe = prev->probe;
         conf->allowed = prev->allowed;

@@ -110,6 +110,7 @@ ngx_http_llm_set_tenant(ngx_http_llm_ctx_t *ctx, llm_request_t *msg)
     }
 
     msg->tenant = ngx_http_llm_tenant_hash(ctx);
+    msg->account = ngx_http_llm_tenant_account(ctx);
 
     if (ctx->conf->weight == NULL) {
         return NGX_OK;

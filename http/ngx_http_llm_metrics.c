@@ -5,9 +5,10 @@
  * "llm_".  Any worker answers for all, as the figures are in the shared zone.
  *
  * A metric is a row of one of the tables; its kind writes it in both formats.
+ * What is counted of requests is written in ngx_http_llm_report.c.
  */
 
-#include "http/ngx_http_llm_module.h"
+#include "http/ngx_http_llm_figures.h"
 
 
 typedef struct ngx_http_llm_metric_s  ngx_http_llm_metric_t;
@@ -49,6 +50,7 @@ typedef struct {
 
 typedef struct {
     llm_worker_stats_t                 engine;
+    uint64_t                           writes;
     ngx_http_llm_counters_t            own;
 } ngx_http_llm_worker_figures_t;
 
@@ -57,8 +59,6 @@ static ngx_http_llm_subject_t *ngx_http_llm_model_subjects(
     ngx_http_request_t *r, ngx_http_llm_main_conf_t *mcf);
 static ngx_http_llm_subject_t *ngx_http_llm_worker_subjects(
     ngx_http_request_t *r, ngx_http_llm_main_conf_t *mcf);
-static const char *ngx_http_llm_model_label(ngx_pool_t *pool,
-    ngx_str_t *name);
 static void ngx_http_llm_metrics_build(llm_buf_t *b);
 static void ngx_http_llm_metrics_prometheus(
     const ngx_http_llm_metrics_t *metrics, ngx_http_llm_subject_t *subjects,
@@ -159,6 +159,13 @@ static const ngx_http_llm_metric_t  ngx_http_llm_model_rows[] = {
     { "llm_request_memory_bytes", "request_memory",
       &ngx_http_llm_size, at(request_memory), 0,
       "Memory of all waiting and running requests." },
+    { "llm_model_weights_bytes", "weights",
+      &ngx_http_llm_size, at(weight_bytes), 0,
+      "Weights of the model, while it is loaded, as large as in its file." },
+    { "llm_kv_cache_bytes", "kv_cache",
+      &ngx_http_llm_size, at(kv_bytes), 0,
+      "Memory of the KV cache and of recurrent states, while the model is "
+      "loaded." },
     { "vllm:prompt_tokens_total", "prompt_tokens",
       &ngx_http_llm_counter, at(prompt_tokens), 0,
       "Prompt tokens, cached ones included." },
@@ -171,6 +178,9 @@ static const ngx_http_llm_metric_t  ngx_http_llm_model_rows[] = {
     { "vllm:prefix_cache_hits_total", "prefix_cache_hits",
       &ngx_http_llm_counter, at(prefix_hits), 0,
       "Prompt tokens found in the prefix cache." },
+    { "llm_prefix_cache_evictions_total", "prefix_cache_evictions",
+      &ngx_http_llm_counter, at(evictions), 0,
+      "Pages that the prefix cache has lost to others." },
     { "vllm:num_preemptions_total", "preemptions",
       &ngx_http_llm_counter, at(preemptions), 0,
       "Times that a sequence lost its pages to another one." },
@@ -186,6 +196,9 @@ static const ngx_http_llm_metric_t  ngx_http_llm_model_rows[] = {
     { "llm_request_errors_total", "errors",
       &ngx_http_llm_counter, at(errors), 0,
       "Requests that ended with an error." },
+    { "llm_device_errors_total", "device_errors",
+      &ngx_http_llm_counter, at(device_errors), 0,
+      "Steps and loads that failed because of the device." },
     { "vllm:kv_cache_usage_perc", "kv_cache_usage",
       &ngx_http_llm_share, at(kv_used), at(kv_pages),
       "Share of the KV cache's pages in use, from 0 to 1." },
@@ -232,7 +245,7 @@ static const ngx_http_llm_metric_t  ngx_http_llm_worker_rows[] = {
       &ngx_http_llm_counter, at(engine.wakeups), 0,
       "Times that the engine woke a worker." },
     { "llm_worker_writes_total", "writes",
-      &ngx_http_llm_counter, at(own.writes), 0,
+      &ngx_http_llm_counter, at(writes), 0,
       "Pieces of answers that a worker sent to its clients." },
     { "llm_worker_unsent_bytes", "unsent",
       &ngx_http_llm_size, at(own.unsent), 0,
@@ -281,6 +294,8 @@ ngx_http_llm_metrics_handler(ngx_http_request_t *r)
 
     if (llcf->metrics_json) {
         ngx_http_llm_metrics_json(mcf, models, workers, &body);
+        ngx_http_llm_report_json(r, llcf->tenants, &body);
+        llm_buf_addc(&body, '}');
 
     } else {
         ngx_http_llm_metrics_build(&body);
@@ -288,6 +303,7 @@ ngx_http_llm_metrics_handler(ngx_http_request_t *r)
                                         mcf->models.nelts, &body);
         ngx_http_llm_metrics_prometheus(&ngx_http_llm_worker_metrics, workers,
                                         mcf->nworkers, &body);
+        ngx_http_llm_report_prometheus(r, llcf->tenants, &body);
     }
 
     if (body.failed) {
@@ -327,7 +343,7 @@ ngx_http_llm_model_subjects(ngx_http_request_t *r,
         llm_zone_model_stats(mcf->zone, i, &figures[i]);
 
         subjects[i].figures = &figures[i];
-        subjects[i].label = ngx_http_llm_model_label(r->pool,
+        subjects[i].label = ngx_http_llm_write_label(r->pool, "model_name",
                                                      &models[i].name);
         if (subjects[i].label == NULL) {
             return NULL;
@@ -365,6 +381,7 @@ ngx_http_llm_worker_subjects(ngx_http_request_t *r,
         ngx_sprintf(label, "worker=\"%uD\"%Z", w);
 
         llm_zone_worker_stats(mcf->zone, w, &figures[w].engine);
+        figures[w].writes = *ngx_http_llm_writes(mcf, w);
         figures[w].own = mcf->counters[w];
 
         subjects[w].figures = &figures[w];
@@ -372,40 +389,6 @@ ngx_http_llm_worker_subjects(ngx_http_request_t *r,
     }
 
     return subjects;
-}
-
-
-static const char *
-ngx_http_llm_model_label(ngx_pool_t *pool, ngx_str_t *name)
-{
-    u_char      *p, *label;
-    ngx_uint_t   i;
-
-    label = ngx_pnalloc(pool, sizeof("model_name=\"\"") + 2 * name->len);
-    if (label == NULL) {
-        return NULL;
-    }
-
-    p = ngx_cpymem(label, "model_name=\"", sizeof("model_name=\"") - 1);
-
-    for (i = 0; i < name->len; i++) {
-        if (name->data[i] == '\n') {
-            *p++ = '\\';
-            *p++ = 'n';
-            continue;
-        }
-
-        if (name->data[i] == '"' || name->data[i] == '\\') {
-            *p++ = '\\';
-        }
-
-        *p++ = name->data[i];
-    }
-
-    *p++ = '"';
-    *p = '\0';
-
-    return (char *) label;
 }
 
 
@@ -472,7 +455,7 @@ ngx_http_llm_metrics_json(ngx_http_llm_main_conf_t *mcf,
         llm_buf_addc(b, '}');
     }
 
-    llm_buf_adds(b, "]}");
+    llm_buf_addc(b, ']');
 }
 
 
@@ -598,21 +581,7 @@ static void
 ngx_http_llm_hist_prometheus(const ngx_http_llm_metric_t *m,
     const void *figures, const char *label, llm_buf_t *b)
 {
-    uint32_t           j;
-    const llm_hist_t  *h;
-
-    h = &figure(llm_hist_t, m);
-
-    for (j = 0; j < h->n; j++) {
-        llm_buf_addf(b, "%s_bucket{%s,le=\"%g\"} %llu\n", m->name, label,
-                     h->bounds[j], (unsigned long long) h->buckets[j]);
-    }
-
-    llm_buf_addf(b, "%s_bucket{%s,le=\"+Inf\"} %llu\n"
-                 "%s_sum{%s} %.6f\n%s_count{%s} %llu\n",
-                 m->name, label, (unsigned long long) h->count,
-                 m->name, label, h->sum,
-                 m->name, label, (unsigned long long) h->count);
+    ngx_http_llm_write_hist(b, m->name, label, &figure(llm_hist_t, m));
 }
 
 
@@ -620,18 +589,5 @@ static void
 ngx_http_llm_hist_json(const ngx_http_llm_metric_t *m, const void *figures,
     llm_buf_t *b)
 {
-    uint32_t           j;
-    const llm_hist_t  *h;
-
-    h = &figure(llm_hist_t, m);
-
-    llm_buf_addf(b, "{\"count\":%llu,\"sum\":%.6f,\"buckets\":[",
-                 (unsigned long long) h->count, h->sum);
-
-    for (j = 0; j < h->n; j++) {
-        llm_buf_addf(b, "%s[%g,%llu]", j ? "," : "", h->bounds[j],
-                     (unsigned long long) h->buckets[j]);
-    }
-
-    llm_buf_adds(b, "]}");
+    ngx_http_llm_write_hist_json(b, &figure(llm_hist_t, m));
 }

@@ -39,6 +39,7 @@
  *   ngx_http_llm_response.c    whole answers and errors
  *   ngx_http_llm_filter.c      x-request-id on all answers
  *   ngx_http_llm_metrics.c     llm_metrics
+ *   ngx_http_llm_figures.h     what it tells of requests, llm_slo, likewise
  *   ngx_http_llm_variables.c   $llm_...
  *   ngx_http_llm_cause.c       why a request failed
  *   ngx_http_llm_capture.c     llm_capture
@@ -184,6 +185,7 @@ typedef struct ngx_http_llm_page_s  ngx_http_llm_page_t;
 typedef struct ngx_http_llm_capture_s  ngx_http_llm_capture_t;
 typedef struct ngx_http_llm_guard_s  ngx_http_llm_guard_t;
 typedef struct ngx_http_llm_asked_s  ngx_http_llm_asked_t;
+typedef struct ngx_http_llm_stats_s  ngx_http_llm_stats_t;
 
 
 /* a llm_alias directive */
@@ -254,7 +256,6 @@ typedef struct {
    any order; a cache line for each */
 
 typedef struct {
-    ngx_atomic_t                 writes;        /* pieces of streams written */
     ngx_atomic_t                 unsent;        /* bytes kept for clients */
     ngx_atomic_t                 pid;           /* 0: no process; else it is
                                                    alive and the rest is its
@@ -264,7 +265,7 @@ typedef struct {
     ngx_atomic_t                 quitting;      /* it got QUIT ... */
     ngx_atomic_t                 quit;          /* ... at ngx_current_msec;
                                                    written before */
-    u_char                       unused[64 - 6 * sizeof(ngx_atomic_t)];
+    u_char                       unused[64 - 5 * sizeof(ngx_atomic_t)];
 } ngx_http_llm_counters_t;
 
 
@@ -275,6 +276,8 @@ typedef struct {
     llm_engine_t                *engine;        /* worker 0 only */
     ngx_connection_t            *conn;          /* of the eventfd */
     ngx_http_llm_counters_t     *counters;      /* this worker's */
+    ngx_atomic_t                *writes;        /* pieces of answers written;
+                                                   its successor's, too */
 
     ngx_http_llm_slot_t         *slots;         /* malloc() */
     uint32_t                     nslots;
@@ -347,6 +350,7 @@ typedef struct {
 
     ngx_http_llm_counters_t     *counters;      /* [nworkers] shared */
     ngx_http_llm_probed_t       *probed;        /* [models] shared */
+    ngx_http_llm_stats_t        *figures;
 
     ngx_http_llm_worker_t       *worker;        /* NULL in the master */
 } ngx_http_llm_main_conf_t;
@@ -372,6 +376,9 @@ typedef struct {
     ngx_msec_t                   timeout;
     ngx_msec_t                   heartbeat;
     ngx_flag_t                   metrics_json;
+    ngx_uint_t                   tenants;       /* llm_metrics shows them */
+    ngx_array_t                 *slos;          /* ngx_http_llm_slo_t *; NULL:
+                                                   none */
     llm_health_rule_t            health;
     ngx_msec_t                   probe;         /* 0: none */
     size_t                       stream_buffer;
@@ -906,6 +913,28 @@ void ngx_http_llm_stop_tasks(ngx_http_llm_tasks_t *t);
 
 ngx_int_t ngx_http_llm_metrics_handler(ngx_http_request_t *r);
 
+/* ngx_http_llm_figures.c */
+
+ngx_int_t ngx_http_llm_create_figures(ngx_conf_t *cf,
+    ngx_http_llm_main_conf_t *mcf);
+/* before the engine's zone is added: these are there first */
+char *ngx_http_llm_add_figures(ngx_conf_t *cf,
+    ngx_http_llm_main_conf_t *mcf);
+/* the engine's zone counts in what is kept; NGX_ERROR: no memory */
+ngx_int_t ngx_http_llm_keep_figures(ngx_http_llm_main_conf_t *mcf);
+/* where a worker counts what it writes */
+ngx_atomic_t *ngx_http_llm_writes(ngx_http_llm_main_conf_t *mcf,
+    ngx_uint_t worker);
+/* for llm_request_t; 0: tenants are not counted */
+uint32_t ngx_http_llm_tenant_account(ngx_http_llm_ctx_t *ctx);
+
+/* ngx_http_llm_count.c: adds handlers that count requests */
+ngx_int_t ngx_http_llm_add_counting(ngx_conf_t *cf);
+
+/* ngx_http_llm_slo.c */
+
+char *ngx_http_llm_slo(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
+
 /* ngx_http_llm_event.c */
 
 /* sets how many bytes of a stream may be unread in the ring */
@@ -983,6 +1012,14 @@ ngx_int_t ngx_http_llm_add_variables(ngx_conf_t *cf);
 /* the state of a request to a llm_api location, the last one that it came to,
    or NULL */
 ngx_http_llm_ctx_t *ngx_http_llm_find_ctx(ngx_http_request_t *r);
+
+/* microseconds from a request's arrival to its first token, 0: it had none, and
+   to its latest one or its end */
+void ngx_http_llm_times(ngx_http_llm_ctx_t *ctx, uint64_t *ttft,
+    uint64_t *total);
+/* and for each further token */
+#define NGX_HTTP_LLM_NO_TPOT  UINT64_MAX
+uint64_t ngx_http_llm_tpot(ngx_http_llm_ctx_t *ctx);
 
 /* of the first choice; a request that began and did not end was aborted; NULL:
    there is none yet */

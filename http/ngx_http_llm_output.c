@@ -174,7 +174,7 @@ ngx_http_llm_hand_over(ngx_http_llm_ctx_t *ctx, ngx_uint_t last)
     ngx_chain_t  *cl;
 
     ctx->last_output = ngx_current_msec;
-    ctx->main->worker->counters->writes++;
+    (void) ngx_atomic_fetch_add(ctx->main->worker->writes, 1);
 
     if (ctx->gather == NULL) {
         return ngx_http_send_special(ctx->request,

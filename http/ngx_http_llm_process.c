@@ -133,6 +133,7 @@ ngx_http_llm_start(ngx_http_llm_main_conf_t *mcf, ngx_log_t *log)
     }
 
     w->counters = &mcf->counters[n];
+    w->writes = ngx_http_llm_writes(mcf, n);
     w->counters->unsent = 0;            /* left by a dead predecessor */
 
     llm_buf_init(&w->scratch, 0);

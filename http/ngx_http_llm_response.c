@@ -219,6 +219,12 @@ ngx_http_llm_send_error(ngx_http_request_t *r, llm_err_t *err,
 
     if (ctx) {
         ngx_http_llm_quota_end(ctx);
+
+        /* for logs and figures, if it failed before it was needed */
+
+        if (ctx->tenant.len == 0) {
+            (void) ngx_http_llm_find_tenant(ctx);
+        }
     }
 
     llcf = ngx_http_get_module_loc_conf(r, ngx_http_llm_module);

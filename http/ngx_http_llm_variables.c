@@ -308,25 +308,47 @@ ngx_http_llm_finish_reason(ngx_http_llm_ctx_t *ctx)
 }
 
 
-/*
- * Writes nothing if there is no figure yet.  The engine sends the times of an
- * answer with its end; for one that was cut short they are measured here.
- */
+/* the engine sends the times of an answer with its end; for one that was cut
+   short they are measured here */
+
+void
+ngx_http_llm_times(ngx_http_llm_ctx_t *ctx, uint64_t *ttft, uint64_t *total)
+{
+    *ttft = ctx->usage.ttft_us;
+    *total = ctx->usage.total_us;
+
+    if (!ctx->done && ctx->first_us) {
+        *ttft = ctx->first_us - ctx->arrival_us;
+        *total = ctx->latest_us - ctx->arrival_us;
+    }
+}
+
+
+uint64_t
+ngx_http_llm_tpot(ngx_http_llm_ctx_t *ctx)
+{
+    uint64_t  ttft, total;
+
+    ngx_http_llm_times(ctx, &ttft, &total);
+
+    if (ctx->usage.completion_tokens < 2 || total < ttft) {
+        return NGX_HTTP_LLM_NO_TPOT;
+    }
+
+    return (total - ttft) / (ctx->usage.completion_tokens - 1);
+}
+
+
+/* writes nothing if there is no figure yet */
 
 static u_char *
 ngx_http_llm_figure(ngx_http_llm_ctx_t *ctx, u_char *p, uintptr_t what)
 {
-    uint64_t          ttft, total;
+    uint64_t          ttft, total, tpot;
     llm_api_usage_t  *u;
 
     u = &ctx->usage;
-    ttft = u->ttft_us;
-    total = u->total_us;
-
-    if (!ctx->done && ctx->first_us) {
-        ttft = ctx->first_us - ctx->arrival_us;
-        total = ctx->latest_us - ctx->arrival_us;
-    }
+    ngx_http_llm_times(ctx, &ttft, &total);
 
     switch (what) {
 
@@ -350,12 +372,10 @@ ngx_http_llm_figure(ngx_http_llm_ctx_t *ctx, u_char *p, uintptr_t what)
 
     default: /* NGX_HTTP_LLM_VAR_TPOT */
 
-        if (u->completion_tokens < 2 || total < ttft) {
-            return p;
-        }
+        tpot = ngx_http_llm_tpot(ctx);
 
-        return ngx_http_llm_seconds(p, (total - ttft)
-                                       / (u->completion_tokens - 1));
+        return tpot == NGX_HTTP_LLM_NO_TPOT ? p
+                                            : ngx_http_llm_seconds(p, tpot);
     }
 }
 

@@ -163,6 +163,12 @@ ngx_http_llm_init_zone(ngx_shm_zone_t *shm_zone, void *data)
         return NGX_ERROR;
     }
 
+    if (ngx_http_llm_keep_figures(mcf) != NGX_OK) {
+        ngx_log_error(NGX_LOG_EMERG, shm_zone->shm.log, 0,
+                      "no shared memory for the figures of a model");
+        return NGX_ERROR;
+    }
+
     llm_zone_set_bounds(mcf->zone, &mcf->bounds);
     ngx_http_llm_admin_apply(mcf, shm_zone->shm.log);
 

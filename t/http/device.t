@@ -310,6 +310,7 @@ SKIP: {
          'the log has the failure');
     like($t->log('error.log'), qr/is loaded again: its device failed/,
          'and the load');
+    is($t->figures->{device_errors}, 1, 'so have the figures');
     $t->stop(name => 'a failed kernel');
 
 
@@ -338,6 +339,7 @@ SKIP: {
          qr/\[error\] .*context is lost, this worker is started again/,
          'the log says so');
     unlike($t->log('error.log'), qr/\[alert\]|\[emerg\]/, 'in no alarm');
+    is($t->figures->{device_errors}, 1, 'the figures outlive the process');
     $t->stop(name => 'an error that sticks');
 
 

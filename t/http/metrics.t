@@ -249,6 +249,93 @@ for my $workers (1, 2) {
     $t->stop(name => "$workers worker(s)");
 }
 
+# counters go on over reloads, whatever other models come and go, and while
+# the old engine still serves; gauges are the new engine's
+
+$t = LLM::Test->new(workers => 2, model =>
+    'llm_model a %%ROOT%%/models/demo.gguf threads=1 parallel=2 default;',
+    http => 'llm_tenant $http_x_tenant;', locations => <<'END')->start;
+        location /v1 { llm_api; llm_slo all; }
+        location = /health { llm_health; }
+        location = /metrics { llm_metrics tenants=3; }
+END
+
+sub ask {
+    $t->post('/v1/completions', { prompt => 'a b c', max_tokens => 5,
+             ignore_eos => \1, @_ }, headers => { 'X-Tenant' => 't' });
+}
+
+sub counters {
+    my $v = scrape();
+
+    return { map { $_ => $v->{$_} }
+             grep { /^([^{]*?)(?:_(?:bucket|sum|count))?\{/
+                    && (($type{$1} // '') ne 'gauge')
+                    && !/model_name="[bc]"/ }
+             keys %$v };
+}
+
+ask() for 1 .. 3;
+$t->open('/v1/completions', { prompt => 'a', stream => \1,
+         max_tokens => 3 })->events;
+LLM::Test::wait_for(5, sub {
+    scrape()->{'llm_slo_requests_total{slo="all"}'} == 4
+});
+
+my $late = $t->open_long(max_tokens => 1500);
+
+$late->event;
+
+my %models = map { $_ => "llm_model $_ %%ROOT%%/models/demo.gguf threads=1"
+                         . ' parallel=2;' } 'a' .. 'c';
+my $then = counters();
+my $conf = $t->conf;
+
+for my $now ([ 'b', 'a' ], [ 'a' ], [ 'c', 'b', 'a' ]) {
+    $t->write_conf($conf =~ s/llm_model a [^\n]*/join '', @models{@$now}/er);
+    $t->reload;
+    $t->wait_ready or die 'not ready';
+
+    my $new = counters();
+    my @less = grep { ($new->{$_} // -1) < $then->{$_} } keys %$then;
+
+    is("@less", '', "@$now: no counter has less");
+    $then = $new;
+}
+
+is($t->figure('vllm:num_requests_running'), 0,
+   'what an old engine runs is not in the gauges');
+
+my $had = scrape();
+
+$late->close;
+ok(LLM::Test::wait_for(20, sub {
+    my $now = scrape();
+
+    $now->{'vllm:request_success_total{model_name="a",'
+           . 'finished_reason="abort"}'}
+        > $had->{'vllm:request_success_total{model_name="a",'
+                 . 'finished_reason="abort"}'}
+}), 'but it still counts');
+ok(LLM::Test::wait_for(20, sub {
+    (scrape()->{'vllm:prompt_tokens_total{model_name="c"}'} // 1) == 0
+}), 'a new model has nothing');
+is(scrape()->{'llm_requests_total{model_name="a",endpoint="completions",'
+              . 'code="200"}'}, 5, 'its requests');
+
+# a dead engine's are there, too
+
+kill 'KILL', $t->engine_worker;
+LLM::Test::wait_for(20, sub { $t->workers == 2 });
+$t->wait_ready or die 'not ready';
+
+my $left = counters();
+
+is(join(' ', grep { ($left->{$_} // -1) < $had->{$_} } keys %$left), '',
+   'an engine that died takes none with it');
+$t->stop(name => 'reloads', allow => qr{exited on signal 9});
+
+
 # what requests take is shown while they are there
 
 $t = LLM::Test->new->start;
@@ -262,5 +349,26 @@ $many->close;
 ok(LLM::Test::wait_for(20, sub { $t->figures->{request_memory} == 0 }),
    'none is left of it');
 $t->stop(name => 'memory');
+
+# and the memory of a model, while it is loaded
+
+$t = LLM::Test->new(model =>
+    'llm_model demo %%ROOT%%/models/demo.gguf threads=1 parallel=2 ctx=512'
+    . ' lazy idle=1s;')->start;
+
+my $size = -s "$LLM::Test::ROOT/models/demo.gguf";
+
+sub memory { my $f = $t->figures; "$f->{weights} $f->{kv_cache}" }
+
+is(memory(), '0 0', 'a model that is not loaded takes no memory');
+$t->post('/v1/completions', { prompt => 'a', max_tokens => 1 });
+
+my ($weights, $kv) = split / /, memory();
+
+cmp_ok($weights, '>', $size / 2, 'the weights of one that is');
+cmp_ok($weights, '<=', $size, 'are as large as in its file');
+cmp_ok($kv, '>', 0, 'there are pages');
+ok(LLM::Test::wait_for(20, sub { memory() eq '0 0' }), 'it is unloaded');
+$t->stop(name => 'a model that comes and goes');
 
 done_testing();

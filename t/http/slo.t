@@ -1,0 +1,220 @@
+#!/usr/bin/perl
+
+# llm_slo: which requests count for an objective, which of them met it; kept
+# over a reload; and what nginx -t says of directives that make no sense.
+
+use strict;
+use warnings;
+
+use LLM::Metrics;
+use LLM::Test;
+use Test::More;
+
+my $t = LLM::Test->new(workers => 2, model => <<'END',
+    llm_model demo %%ROOT%%/models/demo.gguf threads=1 parallel=2;
+    llm_queue 1;
+    llm_token_zone $http_x_key zone=keys:1m requests=1/h;
+END
+    http => 'llm_slo outer;', locations => <<'END')->start;
+        location /v1 { llm_api; llm_slo easy ttft=1h itl=1h e2e=1h;
+                       llm_slo hard e2e=1ms;
+                       llm_slo small prompt=8; llm_slo brief completion=120; }
+        location /short { llm_timeout 150ms; llm_api;
+                          llm_slo easy ttft=1h itl=1h e2e=1h; }
+        location /quota { llm_token_limit zone=keys; llm_api;
+                          llm_slo quota; }
+        location /outer { llm_api; }
+        location = /health { llm_health; }
+        location = /metrics { llm_metrics; }
+        location = /json { llm_metrics json; }
+END
+
+my %a = (prompt => 'a', max_tokens => 100, ignore_eos => \1);
+my %was;
+
+
+# how much the counts of objectives have grown: { name => "good/total" }
+
+sub grown {
+    my $m = LLM::Metrics->scrape($t);
+    my %now;
+
+    for my $slo (map { $_->{labels}{slo} }
+                 $m->samples('llm_slo_requests_total'))
+    {
+        my @n = map { $m->sum("llm_slo_${_}requests_total", slo => $slo) }
+                'good_', '';
+
+        $now{$slo} = \@n;
+    }
+
+    my %more = map {
+        my @n = @{ $now{$_} };
+        my @w = @{ $was{$_} // [ 0, 0 ] };
+        my $text = ($n[0] - $w[0]) . '/' . ($n[1] - $w[1]);
+        $text eq '0/0' ? () : ($_ => $text);
+    } keys %now;
+
+    return (\%more, \%now);
+}
+
+
+# requests are counted when they are logged, a bit later
+
+sub counts {
+    my ($name, $want, $code) = @_;
+    my $got;
+
+    $code->();
+
+    LLM::Test::wait_for(%$want ? 2 : 0.05, sub {
+        ($got) = grown();
+        %$want && join('|', map { "$_=$got->{$_}" } sort keys %$got)
+                  eq join('|', map { "$_=$want->{$_}" } sort keys %$want);
+    });
+
+    ($got, my $now) = grown();
+    is_deeply($got, $want, $name);
+    %was = %$now;
+}
+
+counts('nothing yet', {}, sub { });
+counts('a request', { easy => '1/1', hard => '0/1', small => '1/1',
+                      brief => '1/1' },
+       sub { $t->post('/v1/completions', \%a) });
+counts('a stream', { easy => '1/1', hard => '0/1', small => '1/1',
+                     brief => '1/1' },
+       sub { $t->open('/v1/completions', { %a, stream => \1 })->events });
+counts('a long prompt', { easy => '1/1', hard => '0/1', brief => '1/1' },
+       sub { $t->post('/v1/completions', { %a, prompt => 'a b ' x 20 }) });
+counts('a long answer', { easy => '1/1', hard => '0/1', small => '1/1' },
+       sub { $t->post('/v1/completions', { %a, max_tokens => 130 }) });
+counts('what needs no model', {}, sub {
+    $t->post('/v1/tokenize', { prompt => 'a' });
+    $t->get('/v1/models');
+});
+counts('errors of the client', {}, sub {
+    $t->post('/v1/completions', '{');
+    $t->post('/v1/completions', { %a, model => 'none' });
+    $t->post('/v1/completions', { %a, temperature => 'warm' });
+    $t->post('/v1/nothing', \%a);
+});
+counts('inherited', { outer => '1/1' },
+       sub { $t->post('/outer/completions', \%a) });
+
+SKIP: {
+    my $res = $t->post('/short/completions', { %a, n => 8,
+                                               max_tokens => 1900 });
+
+    my ($more, $now) = grown();
+
+    %was = %$now;
+    skip 'this machine is too fast', 1 if $res->{status} == 200;
+
+    counts('time runs out', { easy => '0/1' },
+           sub { $t->post('/short/completions', { %a, n => 8,
+                                                  max_tokens => 1900 }) });
+}
+
+counts('a quota', { quota => '1/1' }, sub {
+    my @status = map { $t->post('/quota/completions', \%a,
+                                headers => { 'X-Key' => 'k' })->{status} }
+                 1 .. 2;
+    is("@status", '200 429', 'allows one');
+});
+
+# a client that leaves: what it had met its bounds, or did not
+
+counts('a client that left', { hard => '0/1' }, sub {
+    my $s = $t->open('/v1/completions', { %a, max_tokens => 1900,
+                                          stream => \1 });
+
+    $s->event;
+    $s->close;
+    LLM::Test::wait_for(20, sub {
+        $t->figure('vllm:num_requests_running') == 0
+    });
+});
+
+# a full queue: two run, one waits
+
+my @busy = map { $t->open_long(max_tokens => 1900) } 1 .. 3;
+
+$t->wait_queued(1) or die 'nobody waits';
+counts('a full queue', { easy => '0/1', hard => '0/1', small => '0/1',
+                         brief => '0/1' }, sub {
+    is($t->post('/v1/completions', \%a)->{status}, 429, 'it is full');
+});
+$_->close for @busy;
+
+LLM::Test::wait_for(20, sub {
+    $t->figure('vllm:num_requests_running') == 0
+        && $t->figure('vllm:num_requests_waiting') == 0
+});
+
+my (undef, $now) = grown();
+my $m = LLM::Metrics->scrape($t);
+
+is($m->sum('llm_slo_bound_seconds', slo => 'hard', bound => 'e2e'), 0.001,
+   'a bound');
+is(scalar($m->samples('llm_slo_bound_seconds')), 4, 'those that there are');
+is_deeply({ map { $_->{name} => [ @$_{qw(good total)} ] }
+            @{ $t->get('/json')->{json}{slos} } }, $now, 'JSON');
+
+$t->reload;
+$t->wait_ready;
+is_deeply((grown())[1], $now, 'kept over a reload');
+
+# an objective less, another one
+
+$t->write_conf($t->conf =~ s/llm_slo brief/llm_slo new/r);
+$t->reload;
+$t->wait_ready;
+
+my $then;
+
+LLM::Test::wait_for(20, sub { (undef, $then) = grown(); $then->{new} });
+is_deeply($then, { (map { $_ => $now->{$_} }
+                    grep { $_ ne 'brief' } keys %$now), new => [ 0, 0 ] },
+          'a new one begins with nothing');
+
+$t->stop;
+
+
+# ---- nginx -t ----
+
+for my $case (
+    [ 'llm_slo a ttft=fast;', qr/invalid time "ttft=fast" in .*:\d+/ ],
+    [ 'llm_slo a e2e=0;', qr/invalid time "e2e=0" in / ],
+    [ 'llm_slo a prompt=-1;', qr/invalid number of tokens "prompt=-1" in / ],
+    [ 'llm_slo a speed=1;', qr/unknown parameter "speed=1" in .*:\d+/ ],
+    [ 'llm_slo "" e2e=1s;', qr/the name "" must have 1 to 48 char.* in / ],
+    [ 'llm_slo ' . 'n' x 49 . ';', qr/must have 1 to 48 characters in / ],
+    [ 'llm_slo a e2e=1s; llm_slo a e2e=1s;',
+      qr/"llm_slo" directive is duplicate in / ],
+    [ 'llm_slo a e2e=1s; location /b { llm_slo a e2e=2s; }',
+      qr/llm_slo "a" has other bounds in \S+:\d+ in \S+:\d+/ ],
+    [ 'llm_slo a e2e=1s; location /b { llm_slo a e2e=1s; }', undef ],
+    [ join(' ', map { "llm_slo s$_;" } 1 .. 65),
+      qr/there are more than 64 names of llm_slo in / ],
+    [ 'location /m { llm_metrics tenants=0; }',
+      qr/invalid number of tenants "tenants=0", it must be from 1 to 1000 in/ ],
+    [ 'location /m { llm_metrics json tenants=1001; }',
+      qr/invalid number of tenants "tenants=1001"/ ],
+    [ 'location /m { llm_metrics tenants=5 tenants=6; }',
+      qr/invalid number of tenants "tenants=6"/ ],
+    [ 'location /m { llm_metrics json prometheus; }',
+      qr/unknown format "prometheus"/ ],
+    [ 'location /m { llm_metrics xml; }',
+      qr/unknown format "xml", it must be "prometheus" or "json" in .*:\d+/ ],
+    [ 'location /m { llm_metrics tenants=5; }
+       location /n { llm_metrics json tenants=9; }', undef ],
+) {
+    my ($conf, $want) = @$case;
+    my ($rc, $text) = LLM::Test->new(server => $conf)->check;
+
+    is($rc, defined $want ? 1 : 0, "nginx -t: $conf");
+    like($text, $want // qr/test is successful/, 'and why');
+}
+
+done_testing();
