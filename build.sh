@@ -411,6 +411,7 @@ test_tools() {
 
     test_clients
     test_cublas
+    test_promtool
 }
 
 
@@ -466,6 +467,33 @@ test_cublas() {
         -r t/gpu/requirements.txt
     cp t/gpu/requirements.txt .deps/cublas.new/
     mv .deps/cublas.new .deps/cublas
+}
+
+
+# Prometheus' tool that reads metrics and rules, out of the distribution's
+# package: that itself would start a server here.
+
+test_promtool() {
+    local to=.deps/promtool
+
+    if [ -x "$to/promtool" ] || command -v promtool > /dev/null; then
+        return
+    fi
+
+    rm -rf "$to.new"
+    mkdir -p "$to.new"
+
+    if (cd "$to.new" && apt-get download -qq prometheus &&
+            dpkg-deb --fsys-tarfile prometheus_*.deb |
+            tar -x --strip-components=3 ./usr/bin/promtool &&
+            rm -f prometheus_*.deb) > /dev/null 2>&1
+    then
+        rm -rf "$to"
+        mv "$to.new" "$to"
+    else
+        rm -rf "$to.new"
+        say "without promtool: its checks of the metrics are skipped"
+    fi
 }
 
 
