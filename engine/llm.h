@@ -569,6 +569,9 @@ typedef struct {
     uint64_t     weight_bytes;          /* of the loaded model's weights, in
                                            the file; 0: it is not loaded */
     uint64_t     kv_bytes;              /* of its KV pages and states */
+    uint64_t     answered;              /* tokens generated and requests ended
+                                           by engines of this zone alone: does
+                                           the model move? */
 
     uint64_t     prompt_tokens;         /* counters */
     uint64_t     prompt_computed;       /* prompt tokens computed */

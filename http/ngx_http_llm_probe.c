@@ -245,7 +245,7 @@ ngx_http_llm_probe_progress(ngx_http_llm_probe_t *p)
 
     llm_zone_model_stats(p->ctx.main->zone, p->model, &st);
 
-    return st.generation_tokens + st.e2e.count;
+    return st.answered;
 }
 
 

@@ -108,6 +108,8 @@ typedef struct {
     _Atomic uint64_t             request_memory;
     _Atomic uint64_t             weight_bytes;
     _Atomic uint64_t             kv_bytes;
+    _Atomic uint64_t             answered;   /* tokens generated and requests
+                                                ended, in this zone */
 } llm_zone_figures_t;
 
 typedef struct {

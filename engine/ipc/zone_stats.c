@@ -148,6 +148,7 @@ llm_zone_model_stats(llm_zone_t *z, uint32_t model, llm_model_stats_t *st)
     st->request_memory = llm_zone_get(f->request_memory);
     st->weight_bytes = llm_zone_get(f->weight_bytes);
     st->kv_bytes = llm_zone_get(f->kv_bytes);
+    st->answered = llm_zone_get(f->answered);
     st->prompt_tokens = llm_zone_get(c->prompt_tokens);
     st->prompt_computed = llm_zone_get(c->prompt_computed);
     st->generation_tokens = llm_zone_get(c->generation_tokens);

@@ -87,6 +87,7 @@ llm_send_done(llm_sched_t *s, llm_req_t *r)
 
     llm_event_close(&r->out.to, ev);
 
+    llm_zone_add(s->figures->answered, 1);
     llm_zone_observe(s->conf.zone, s->conf.model, LLM_HIST_E2E,
                      now - arrival);
 

@@ -73,6 +73,7 @@ test_accounts(void)
     llm_zone_model_stats(zone, 0, &st);
     is_int(st.ttft.count, 3, "each request had a first token");
     is_int(st.itl.count, 6 * 9, "and each choice further ones");
+    is_int(st.answered, 6 * 10 + 3, "the model has moved by so much");
 
     llm_times_stats(zone->times, 0, &ttft, &itl);
     is_int(ttft.count, 1, "the first account: a request");

@@ -417,6 +417,7 @@ test_kept(void)
     llm_zone_observe_for(zone, 3, LLM_HIST_TTFT, 5000);
     llm_zone_add(llm_zone_worker(zone, 0)->sent->events, 2);
     llm_zone_set(zone->models[1].figures.running, 1);
+    llm_zone_add(zone->models[1].figures.answered, 9);
     zone_close();
 
     zone_open(1, parallel, 2, 5);
@@ -428,6 +429,7 @@ test_kept(void)
     is_int(st.steps, 7, "a counter goes on in the next zone");
     is_int(st.itl.count, 1, "so does a histogram");
     is_int(st.running, 0, "a gauge does not");
+    is_int(st.answered, 0, "nor does what another zone's engine has answered");
 
     llm_zone_model_stats(zone, 0, &st);
     is_int(st.steps, 0, "another model has its own");
