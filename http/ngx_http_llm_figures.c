@@ -461,6 +461,7 @@ ngx_http_llm_word(ngx_http_llm_main_conf_t *mcf, const u_char *text,
 
     k = mcf->figures->shm_zone->data;
     shpool = (ngx_slab_pool_t *) mcf->figures->shm_zone->shm.addr;
+    text = len ? text : (u_char *) "";
     len = ngx_min(len, NGX_HTTP_LLM_WORD);
 
     n = ngx_http_llm_find_word(k, text, len);
