@@ -69,17 +69,18 @@ struct llm_gpu_s {
 static const struct {
     const char          *name;
     size_t               offset;        /* in llm_nvml_t */
+    int                  needed;        /* else a figure is missing */
 } llm_nvml_names[] = {
-    { "nvmlInit_v2", offsetof(llm_nvml_t, init) },
-    { "nvmlShutdown", offsetof(llm_nvml_t, shutdown) },
-    { "nvmlDeviceGetCount_v2", offsetof(llm_nvml_t, count) },
-    { "nvmlDeviceGetHandleByIndex_v2", offsetof(llm_nvml_t, handle) },
-    { "nvmlDeviceGetName", offsetof(llm_nvml_t, name) },
-    { "nvmlDeviceGetUUID", offsetof(llm_nvml_t, uuid) },
-    { "nvmlDeviceGetUtilizationRates", offsetof(llm_nvml_t, busy) },
-    { "nvmlDeviceGetMemoryInfo", offsetof(llm_nvml_t, memory) },
-    { "nvmlDeviceGetPowerUsage", offsetof(llm_nvml_t, power) },
-    { "nvmlDeviceGetTemperature", offsetof(llm_nvml_t, celsius) },
+    { "nvmlInit_v2", offsetof(llm_nvml_t, init), 1 },
+    { "nvmlShutdown", offsetof(llm_nvml_t, shutdown), 1 },
+    { "nvmlDeviceGetCount_v2", offsetof(llm_nvml_t, count), 1 },
+    { "nvmlDeviceGetHandleByIndex_v2", offsetof(llm_nvml_t, handle), 1 },
+    { "nvmlDeviceGetName", offsetof(llm_nvml_t, name), 1 },
+    { "nvmlDeviceGetUUID", offsetof(llm_nvml_t, uuid), 1 },
+    { "nvmlDeviceGetUtilizationRates", offsetof(llm_nvml_t, busy), 0 },
+    { "nvmlDeviceGetMemoryInfo", offsetof(llm_nvml_t, memory), 0 },
+    { "nvmlDeviceGetPowerUsage", offsetof(llm_nvml_t, power), 0 },
+    { "nvmlDeviceGetTemperature", offsetof(llm_nvml_t, celsius), 0 },
 };
 
 
@@ -118,7 +119,7 @@ llm_gpu_open(llm_gpu_t *g)
     for (i = 0; i < llm_nelems(llm_nvml_names); i++) {
         f = dlsym(g->lib, llm_nvml_names[i].name);
 
-        if (f == NULL) {
+        if (f == NULL && llm_nvml_names[i].needed) {
             llm_gpu_say(g, "libnvidia-ml.so.1 has no ",
                         llm_nvml_names[i].name);
             return LLM_ERROR;
@@ -200,23 +201,23 @@ llm_gpu_look(llm_gpu_t *g, uint32_t i)
     z = &g->zone->gpus[i];
     has = 0;
 
-    if (g->nvml.busy(g->handle[i], &busy) == 0) {
+    if (g->nvml.busy && g->nvml.busy(g->handle[i], &busy) == 0) {
         llm_zone_set(z->busy, busy.gpu);
         has |= LLM_GPU_BUSY;
     }
 
-    if (g->nvml.memory(g->handle[i], &memory) == 0) {
+    if (g->nvml.memory && g->nvml.memory(g->handle[i], &memory) == 0) {
         llm_zone_set(z->memory_used, memory.used);
         llm_zone_set(z->memory_total, memory.total);
         has |= LLM_GPU_MEMORY;
     }
 
-    if (g->nvml.power(g->handle[i], &n) == 0) {
+    if (g->nvml.power && g->nvml.power(g->handle[i], &n) == 0) {
         llm_zone_set(z->power_mw, n);
         has |= LLM_GPU_POWER;
     }
 
-    if (g->nvml.celsius(g->handle[i], 0, &n) == 0) {
+    if (g->nvml.celsius && g->nvml.celsius(g->handle[i], 0, &n) == 0) {
         llm_zone_set(z->celsius, n);
         has |= LLM_GPU_CELSIUS;
     }

@@ -86,8 +86,8 @@ $t->stop(signal => 'QUIT', name => 'it hangs');
 for my $case (
     [ 'one that does not begin', [ numbers => { init => 1 } ],
       qr/no figures of GPUs: nvmlInit_v2\(\) failed/ ],
-    [ 'one that lacks something', [ define => '#define NO_TEMPERATURE' ],
-      qr/libnvidia-ml\.so\.1 has no nvmlDeviceGetTemperature/ ]
+    [ 'one that lacks something', [ define => '#define NO_SHUTDOWN' ],
+      qr/no figures of GPUs: libnvidia-ml\.so\.1 has no nvmlShutdown/ ]
 ) {
     my ($name, $options, $log) = @$case;
 
@@ -96,6 +96,12 @@ for my $case (
     is(scalar(shown()), 0, 'there are no figures');
     $t->stop(name => $name);
 }
+
+$t = server(define => '#define NO_TEMPERATURE');
+ok(LLM::Test::wait_for(20, \&shown), 'one that cannot tell the temperature');
+is(scalar($m->samples('llm_gpu_temperature_celsius')), 0, 'does not');
+is($m->sum('llm_gpu_utilization_ratio', gpu => 0), 0.5, 'but all else');
+$t->stop(name => 'no temperature');
 
 SKIP: {
     skip 'this machine has NVML', 2
