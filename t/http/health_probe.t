@@ -73,6 +73,9 @@ cmp_ok($t->figures->{generation_tokens}, '<=',
        $t->figures->{e2e_request_latency}{count} + 1, 'of a token each');
 is(health(), '200 ok', 'healthy');
 unlike($t->log('access.log'), qr/completions/, 'and no log has them');
+is(scalar(grep { $_->{endpoint} ne 'models' && $_->{endpoint} ne '' }
+          @{ $t->get('/figures')->{json}{requests} }), 0,
+   'nor any figure of requests');
 
 my $ran = $t->figures->{e2e_request_latency}{count};
 my $begin = time;

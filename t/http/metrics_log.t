@@ -191,7 +191,8 @@ for (split /\n/, $log) {
     next if $status == 204;
 
     push @lines, { endpoint => $endpoint, status => $status,
-                   tenant => $known, error => $error, in => $in,
+                   tenant => $known, sent => $tenant, error => $error,
+                   in => $in,
                    cached => $cached, out => $out };
 
     $by{"$model|$endpoint|$status"}++;
@@ -219,6 +220,13 @@ is_deeply($m->by("llm_request_${_}_tokens_total", 'model_name'),
 ok($failed{'demo|timeout'} || !grep(/timeout/, keys %failed),
    'timeouts are of their model');
 is($m->sum('llm_requests_lost_total'), 0, 'none is lost');
+
+# what is refused by us, before or after its body was read, has its tenant
+
+is(join(' ', map { "$_->{endpoint}: $_->{error}" }
+             grep { $_->{endpoint} ne '' && $_->{error} ne ''
+                    && $_->{tenant} ne $_->{sent} } @lines), '',
+   'tenants of refused requests');
 
 # ---- tenants ----
 
