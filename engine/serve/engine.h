@@ -113,6 +113,8 @@ struct llm_served_s {
     llm_sched_t         *sched;
     llm_jobs_t           held;          /* requests that wait for the load */
     uint32_t             n_reqs;
+    uint64_t             weight_bytes;  /* its parts of the figures */
+    uint64_t             kv_bytes;
     uint32_t             n_failed_steps;    /* in a row, over rebuilds */
     int                  rebuild;       /* state LOADING, but it is loaded only
                                            after its requests have ended */
@@ -457,6 +459,9 @@ void llm_served_break(llm_served_t *m);
 /* the device failed a step: all requests fail with err, then, once they are
    gone, llm_served_rebuilt() loads the model again */
 void llm_served_rebuild(llm_served_t *m, const llm_err_t *err);
+/* what it takes from now on of its model's weight_bytes and kv_bytes, which are
+   sums */
+void llm_served_count_memory(llm_served_t *m, uint64_t weights, uint64_t kv);
 /* counts an error that is the device's */
 void llm_served_count_error(llm_served_t *m, const llm_err_t *err);
 void llm_served_rebuilt(llm_served_t *m);

@@ -468,13 +468,28 @@ llm_served_load(llm_served_t *m)
 
 
 void
+llm_served_count_memory(llm_served_t *m, uint64_t weights, uint64_t kv)
+{
+    llm_zone_figures_t  *f;
+
+    f = &m->engine->zone->models[m->index].figures;
+
+    llm_zone_add(f->weight_bytes, weights - m->weight_bytes);
+    llm_zone_add(f->kv_bytes, kv - m->kv_bytes);
+    m->weight_bytes = weights;
+    m->kv_bytes = kv;
+}
+
+
+void
 llm_served_close(llm_served_t *m)
 {
-    llm_zone_set(m->engine->zone->models[m->index].figures.weight_bytes, 0);
-    llm_zone_set(m->engine->zone->models[m->index].figures.kv_bytes, 0);
+    /* the scheduler looks at it while a thread frees what is below */
 
-    llm_sched_free(m->sched);
-    m->sched = NULL;
+    if (m->sched) {
+        llm_sched_free(m->sched);
+        m->sched = NULL;
+    }
 
     llm_buf_free(&m->template);
 
@@ -503,4 +518,6 @@ llm_served_close(llm_served_t *m)
         m->synthetic = NULL;
     }
 #endif
+
+    llm_served_count_memory(m, 0, 0);
 }

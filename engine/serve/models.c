@@ -79,8 +79,6 @@ llm_served_show(const llm_served_t *m)
     llm_zone_set(z->n_embd, hp->n_embd);
     llm_zone_set(z->n_params, hp->n_params);
     llm_zone_set(z->n_bytes, hp->n_bytes);
-    llm_zone_set(z->figures.weight_bytes, hp->n_bytes);
-    llm_zone_set(z->figures.kv_bytes, llm_model_kv_bytes(m->model));
 }
 
 
@@ -203,6 +201,12 @@ llm_served_open(llm_served_t *m)
 
     llm_zone_set(z->models[m->index].permille, 1000);
     llm_served_show(m);
+
+    if (m->model) {
+        llm_served_count_memory(m, llm_model_hparams(m->model)->n_bytes,
+                                llm_model_kv_bytes(m->model));
+    }
+
     llm_zone_set(z->models[m->index].retry_after, 1);
     llm_zone_set(z->models[m->index].losses, 0);
     llm_zone_set_text(z, m->index, "", device);
