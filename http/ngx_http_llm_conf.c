@@ -6,6 +6,7 @@
 
 #include "http/ngx_http_llm_admin.h"
 #include "http/ngx_http_llm_figures.h"
+#include "http/ngx_http_llm_quota.h"
 
 #include <grp.h>
 #include <sys/fsuid.h>
@@ -24,6 +25,8 @@ static void ngx_http_llm_check_files(ngx_cycle_t *cycle, char *user,
     ngx_http_llm_main_conf_t *mcf);
 static void ngx_http_llm_check_file(ngx_cycle_t *cycle, char *user,
     const char *kind, ngx_str_t *name, ngx_str_t *path);
+static void ngx_http_llm_check_folder(ngx_cycle_t *cycle, char *user,
+    const char *kind, ngx_str_t *path);
 static size_t ngx_http_llm_closed_folder(ngx_str_t *path);
 
 
@@ -506,11 +509,11 @@ ngx_http_llm_check_use(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf,
 
 
 /*
- * Worker 0 reads the models, each worker the files of keys, and not as root:
- * they may be unable to read what this process can.  So this process checks
- * with the workers' identity for files (setfsuid), without root's privileges.
- * A child process could do it, too, but for the master's handler of SIGCHLD.
- * If root may not change identities nothing is checked.
+ * Worker 0 reads the models, each worker the files of keys, and writes those of
+ * states, and not as root: they may be unable to do what this process can.  So
+ * this process checks with the workers' identity for files (setfsuid), without
+ * root's privileges.  A child process could do it, too, but for the master's
+ * handler of SIGCHLD.  If root may not change identities nothing is checked.
  */
 
 void
@@ -566,6 +569,7 @@ ngx_http_llm_check_files(ngx_cycle_t *cycle, char *user,
 {
     ngx_uint_t                i;
     ngx_http_llm_model_t     *model;
+    ngx_http_llm_quota_t    **q;
     ngx_http_llm_keyfile_t  **keys;
 
     model = mcf->models.elts;
@@ -584,6 +588,20 @@ ngx_http_llm_check_files(ngx_cycle_t *cycle, char *user,
         ngx_http_llm_check_file(cycle, user, "llm_admin",
                                 &mcf->admin->models_text,
                                 &mcf->admin->models);
+    }
+
+    if (mcf->admin && mcf->admin->state.len) {
+        ngx_http_llm_check_folder(cycle, user, "llm_admin",
+                                  &mcf->admin->state);
+    }
+
+    q = mcf->quotas.elts;
+
+    for (i = 0; i < mcf->quotas.nelts; i++) {
+        if (q[i]->state.len) {
+            ngx_http_llm_check_folder(cycle, user, "llm_token_zone",
+                                      &q[i]->state);
+        }
     }
 
     keys = mcf->keyfiles.elts;
@@ -627,6 +645,40 @@ ngx_http_llm_check_file(ngx_cycle_t *cycle, char *user, const char *kind,
                       "%s \"%V\": nginx's workers run as user \"%s\", "
                       "which cannot read \"%V\"",
                       kind, name, user, path);
+    }
+}
+
+
+/* may a file be created beside this one?  One without a name leaves nothing */
+
+static void
+ngx_http_llm_check_folder(ngx_cycle_t *cycle, char *user, const char *kind,
+    ngx_str_t *path)
+{
+    u_char    c, *end;
+    ngx_fd_t  fd;
+
+    end = path->data + path->len;
+    while (end[-1] != '/') { end--; }
+
+    end -= (end > path->data + 1);
+
+    c = *end;
+    *end = '\0';
+    fd = open((char *) path->data, O_TMPFILE|O_WRONLY|O_CLOEXEC, 0600);
+    *end = c;
+
+    if (fd != NGX_INVALID_FILE) {
+        (void) ngx_close_file(fd);
+        return;
+    }
+
+    if (ngx_errno == NGX_EACCES) {
+        ngx_log_error(NGX_LOG_WARN, cycle->log, 0,
+                      "%s \"%V\": nginx's workers run as user \"%s\", "
+                      "which cannot create files in \"%*s\"",
+                      kind, path, user, (size_t) (end - path->data),
+                      path->data);
     }
 }
 

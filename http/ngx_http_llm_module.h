@@ -617,7 +617,7 @@ char *ngx_http_llm_use(ngx_conf_t *cf, ngx_http_llm_loc_conf_t *llcf,
     ngx_http_handler_pt handler);
 /* names to indices, once the whole configuration is read */
 char *ngx_http_llm_check_uses(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf);
-/* warns of files that the workers' user cannot read */
+/* warns of files that the workers' user cannot read, or write */
 void ngx_http_llm_check_access(ngx_cycle_t *cycle);
 
 /* ngx_http_llm_keyfile.c */

@@ -285,7 +285,11 @@ SKIP: {
                            . ' template=t.jinja;'
                            . ' llm_model closed %%DIR%%/closed.gguf;'
                            . ' llm_model hidden %%DIR%%/in/x.gguf;',
-                           location => 'llm_api_keys keys;');
+                           location => 'llm_api_keys keys;',
+                           http => 'llm_token_zone $arg_a zone=a:1m day=1'
+                           . ' state=in/usage;',
+                           server => 'location /admin {'
+                           . ' llm_admin state=in/state models=in; }');
     my $dir = $t->dir;
 
     $t->write_file('nginx.conf',
@@ -317,6 +321,15 @@ SKIP: {
          'of a template');
     like($out, qr{\[warn\].*llm_api_keys "$dir/keys": $who "$dir/keys"$}m,
          'of a file of keys');
+    like($out, qr{\[warn\].*llm_admin "in": $who "$dir/in"}m,
+         'of a folder of models');
+
+    my $create = $who =~ s/read/create files in/r;
+
+    like($out, qr{\[warn\].*llm_admin "$dir/in/state": $create "$dir/in"$}m,
+         'of a folder that is to be written to');
+    like($out, qr{\[warn\].*llm_token_zone "$dir/in/usage": $create "$dir/in"$}m,
+         'by either directive');
     unlike($out, qr{cannot read "$dir/open\.gguf"},
            'and not of what can be read') or diag($out);
 
@@ -328,10 +341,11 @@ SKIP: {
     };
 
     chmod 0644, "$dir/closed.gguf", "$dir/t.jinja", "$dir/keys";
-    chmod 0755, "$dir/in";
+    chmod 0777, "$dir/in";
 
     $t->start;
-    unlike($t->log, qr/cannot read/, 'nothing when all can be read');
+    unlike($t->log, qr/cannot (?:read|create)/,
+           'nothing when all can be read, and written');
     $t->reload;
     is($groups->($t->{pid}), $groups->('self'),
        'the master has the identity that it had');
