@@ -298,6 +298,10 @@ ngx_http_llm_metrics(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 
     value = cf->args->elts;
 
+    if (ngx_http_llm_once(cf, 1) != NGX_CONF_OK) {
+        return NGX_CONF_ERROR;
+    }
+
     for (i = 1; i < cf->args->nelts; i++) {
 
         if (ngx_strncmp(value[i].data, "tenants=", 8) == 0) {
@@ -334,8 +338,7 @@ ngx_http_llm_metrics_tenants(ngx_conf_t *cf, ngx_http_llm_loc_conf_t *llcf,
     mcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_llm_module);
     n = ngx_atoi(value->data + 8, value->len - 8);
 
-    if (llcf->tenants || n == NGX_ERROR || n == 0
-        || n > NGX_HTTP_LLM_MAX_TENANTS)
+    if (n == NGX_ERROR || n == 0 || n > NGX_HTTP_LLM_MAX_TENANTS)
     {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
                            "invalid number of tenants \"%V\", it must be "

@@ -48,12 +48,23 @@ ngx_http_llm_slo(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         return NGX_CONF_ERROR;
     }
 
+    if (ngx_http_llm_once(cf, 2) != NGX_CONF_OK) {
+        return NGX_CONF_ERROR;
+    }
+
     slo->name = value[1];
 
     if (slo->name.len == 0 || slo->name.len > NGX_HTTP_LLM_WORD) {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
                            "the name \"%V\" must have 1 to %d characters",
                            &slo->name, NGX_HTTP_LLM_WORD);
+        return NGX_CONF_ERROR;
+    }
+
+    if (!ngx_http_llm_is_text(&slo->name)) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "invalid name \"%V\" of \"llm_slo\", it must be "
+                           "UTF-8 without control characters", &slo->name);
         return NGX_CONF_ERROR;
     }
 
@@ -125,8 +136,7 @@ ngx_http_llm_slo_param(ngx_conf_t *cf, ngx_http_llm_slo_t *slo,
     ngx_str_t *value)
 {
     ngx_int_t    n;
-    ngx_str_t    s;
-    ngx_uint_t   i;
+    ngx_uint_t   i, *to;
 
     static const struct {
         ngx_str_t   name;
@@ -150,22 +160,26 @@ ngx_http_llm_slo_param(ngx_conf_t *cf, ngx_http_llm_slo_t *slo,
             continue;
         }
 
-        s.data = value->data + params[i].name.len;
-        s.len = value->len - params[i].name.len;
+        /* ngx_msec_t and ngx_uint_t are the same type */
 
-        n = params[i].time ? ngx_parse_time(&s, 0) : ngx_atoi(s.data, s.len);
+        to = (ngx_uint_t *) ((char *) slo + params[i].offset);
 
-        if (n == NGX_ERROR || n == 0) {
+        if (params[i].time) {
+            return ngx_http_llm_param_time(cf, value, params[i].name.len, to);
+        }
+
+        n = ngx_atoi(value->data + params[i].name.len,
+                     value->len - params[i].name.len);
+
+        if (n == NGX_ERROR || n == 0 || n > NGX_MAX_INT32_VALUE) {
             ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                               params[i].time ? "invalid time \"%V\""
-                                   : "invalid number of tokens \"%V\"",
-                               value);
+                               "invalid number of tokens \"%V\" of "
+                               "\"llm_slo\", it must be between 1 and %d",
+                               value, NGX_MAX_INT32_VALUE);
             return NGX_CONF_ERROR;
         }
 
-        /* ngx_msec_t and ngx_uint_t are the same type */
-
-        *(ngx_uint_t *) ((char *) slo + params[i].offset) = n;
+        *to = n;
 
         return NGX_CONF_OK;
     }

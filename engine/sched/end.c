@@ -107,3 +107,14 @@ llm_sched_clear(llm_sched_t *s, llm_req_t *r)
 
     llm_queue_leave(&s->queue, r);
 }
+
+
+void
+llm_sched_fail(llm_sched_t *s, llm_req_t *r, const llm_err_t *err,
+    uint32_t retry_after)
+{
+    llm_sched_clear(s, r);
+    llm_req_fail(r, err, retry_after);
+    llm_sched_queue_events(s, r);
+    llm_sched_gauges(s);                /* there may be no further step */
+}

@@ -149,30 +149,6 @@ llm_sched_create(const llm_sched_conf_t *conf, llm_err_t *err)
 }
 
 
-/* a model may have two schedulers while one file takes another's place: each
-   adds its part to the model's gauges.  NULL: nothing any more */
-
-static void
-llm_sched_tell(llm_sched_t *s, const uint32_t *values)
-{
-    uint32_t             i, n;
-    llm_zone_figures_t  *f = s->figures;
-    _Atomic uint32_t    *gauges[LLM_SCHED_GAUGES] = {
-        &f->running, &f->parked, &f->kv_pages, &f->kv_used, &f->kv_cached,
-        &f->window_pages, &f->window_used, &f->window_cached, &f->snapshots
-    };
-
-    for (i = 0; i < LLM_SCHED_GAUGES; i++) {
-        n = values ? values[i] : 0;
-
-        if (n != s->told[i]) {
-            llm_zone_add(*gauges[i], n - s->told[i]);
-            s->told[i] = n;
-        }
-    }
-}
-
-
 void
 llm_sched_count_in(llm_sched_t *s, llm_zone_t *z)
 {
@@ -281,46 +257,4 @@ llm_sched_remove(llm_sched_t *s, llm_req_t *r)
     llm_sched_clear(s, r);
     llm_sched_unqueue_events(s, r);
     llm_sched_gauges(s);
-}
-
-
-void
-llm_sched_fail(llm_sched_t *s, llm_req_t *r, const llm_err_t *err,
-    uint32_t retry_after)
-{
-    llm_sched_clear(s, r);
-    llm_req_fail(r, err, retry_after);
-    llm_sched_queue_events(s, r);
-    llm_sched_gauges(s);                /* there may be no further step */
-}
-
-
-void
-llm_sched_gauges(llm_sched_t *s)
-{
-    uint32_t      available[LLM_PAGES_KINDS], k;
-    uint64_t      evicted;
-    llm_pages_t  *p;
-
-    p = s->pages;
-
-    evicted = llm_pages_evicted(p);
-    llm_zone_add(s->counters->evictions, evicted - s->n_evicted);
-    s->n_evicted = evicted;
-
-    for (k = 0; k < LLM_PAGES_KINDS; k++) {
-        available[k] = llm_pages_available(p, k);
-    }
-
-    llm_sched_tell(s, (const uint32_t [LLM_SCHED_GAUGES]) {
-        s->n_running,
-        s->n_parked,
-        s->conf.runner.n_pages,
-        llm_pages_total(p, LLM_PAGES_FIRST) - available[LLM_PAGES_FIRST],
-        llm_pages_cached(p, LLM_PAGES_FIRST),
-        s->conf.runner.n_window_pages,
-        llm_pages_total(p, LLM_PAGES_WINDOW) - available[LLM_PAGES_WINDOW],
-        llm_pages_cached(p, LLM_PAGES_WINDOW),
-        s->slots ? llm_slots_n_snapshots(s->slots) : 0
-    });
 }

@@ -127,6 +127,8 @@ struct llm_sched_s {
 
 /* sched.c */
 void llm_sched_gauges(llm_sched_t *s);
+/* its part of the gauges; NULL: none */
+void llm_sched_tell(llm_sched_t *s, const uint32_t *values);
 
 /* running.c: into and out of running[], which is in the queue's order; a
    sequence that leaves it gives its sampler back */

@@ -185,9 +185,9 @@ $t->stop;
 # ---- nginx -t ----
 
 for my $case (
-    [ 'llm_slo a ttft=fast;', qr/invalid time "ttft=fast" in .*:\d+/ ],
-    [ 'llm_slo a e2e=0;', qr/invalid time "e2e=0" in / ],
-    [ 'llm_slo a prompt=-1;', qr/invalid number of tokens "prompt=-1" in / ],
+    [ 'llm_slo a ttft=fast;', qr/invalid time "ttft=fast" of "llm_slo".* in .*:\d+/ ],
+    [ 'llm_slo a e2e=0;', qr/invalid time "e2e=0" of "llm_slo".* in / ],
+    [ 'llm_slo a prompt=-1;', qr/invalid number of tokens "prompt=-1" of "llm_slo".* in / ],
     [ 'llm_slo a speed=1;', qr/unknown parameter "speed=1" in .*:\d+/ ],
     [ 'llm_slo "" e2e=1s;', qr/the name "" must have 1 to 48 char.* in / ],
     [ 'llm_slo ' . 'n' x 49 . ';', qr/must have 1 to 48 characters in / ],
@@ -203,7 +203,7 @@ for my $case (
     [ 'location /m { llm_metrics json tenants=1001; }',
       qr/invalid number of tenants "tenants=1001"/ ],
     [ 'location /m { llm_metrics tenants=5 tenants=6; }',
-      qr/invalid number of tenants "tenants=6"/ ],
+      qr/duplicate parameter "tenants=6" of "llm_metrics"/ ],
     [ 'location /m { llm_metrics json prometheus; }',
       qr/unknown format "prometheus"/ ],
     [ 'location /m { llm_metrics xml; }',
