@@ -282,7 +282,9 @@ LLM::Test::wait_for(5, sub {
     scrape()->{'llm_slo_requests_total{slo="all"}'} == 4
 });
 
-my $late = $t->open_long(max_tokens => 1500);
+# it is parked before it ends, however long the reloads take
+
+my $late = $t->open_long(max_tokens => 3500, logprobs => 5, rcvbuf => 4096);
 
 $late->event;
 
