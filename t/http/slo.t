@@ -67,7 +67,7 @@ sub counts {
 
     $code->();
 
-    LLM::Test::wait_for(%$want ? 2 : 0.05, sub {
+    LLM::Test::wait_for(%$want ? 20 : 0.05, sub {
         ($got) = grown();
         %$want && join('|', map { "$_=$got->{$_}" } sort keys %$got)
                   eq join('|', map { "$_=$want->{$_}" } sort keys %$want);
@@ -130,7 +130,7 @@ counts('a client that left', { hard => '0/1' }, sub {
     my $s = $t->open('/v1/completions', { %a, max_tokens => 1900,
                                           stream => \1 });
 
-    $s->event;
+    $s->event for 1 .. 50;              # which takes more than a millisecond
     $s->close;
     LLM::Test::wait_for(20, sub {
         $t->figure('vllm:num_requests_running') == 0
