@@ -1,0 +1,138 @@
+/*
+ * Who may ask, how much, and whether it was asked before: keys, quotas, the
+ * guard, identities, requests that are sent again.
+ * ngx_http_llm_module.h includes it, behind the types that are used here.
+ */
+
+#ifndef NGX_HTTP_LLM_ACCESS_H
+#define NGX_HTTP_LLM_ACCESS_H
+
+
+/* ngx_http_llm_keyfile.c */
+
+char *ngx_http_llm_api_keys(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
+/* a worker begins to look after changes, and ends */
+void ngx_http_llm_init_keys(ngx_http_llm_main_conf_t *mcf, ngx_log_t *log);
+void ngx_http_llm_stop_keys(ngx_http_llm_main_conf_t *mcf);
+
+/* ngx_http_llm_keys.c */
+
+/* the valid key of a request, where its location has keys, or NULL */
+const llm_key_t *ngx_http_llm_key(ngx_http_request_t *r);
+/* what a client proves itself by; len 0: nothing */
+void ngx_http_llm_find_secret(ngx_http_request_t *r, ngx_str_t *s);
+/* adds the access phase's handler */
+ngx_int_t ngx_http_llm_add_access(ngx_conf_t *cf);
+/* $llm_key, $llm_key_NAME */
+ngx_int_t ngx_http_llm_key_variable(ngx_http_request_t *r,
+    ngx_http_variable_value_t *v, uintptr_t data);
+
+/* ngx_http_llm_quota_conf.c */
+
+char *ngx_http_llm_token_zone(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
+char *ngx_http_llm_token_limit(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf);
+/* names of zones to zones, once the whole configuration is read */
+char *ngx_http_llm_check_quotas(ngx_conf_t *cf,
+    ngx_http_llm_main_conf_t *mcf);
+
+/* ngx_http_llm_account.c */
+
+/* gives back what a dead worker, whose place this one takes, had reserved */
+void ngx_http_llm_sweep_quotas(ngx_http_llm_main_conf_t *mcf);
+
+/* ngx_http_llm_file.c */
+
+/* writes a file beside it, which takes its place; *err: what cannot be
+   written */
+int ngx_http_llm_replace_file(const char *what, ngx_str_t *path,
+    llm_buf_t *text, llm_err_t *err);
+
+/* ngx_http_llm_usage.c */
+
+/* worker 0 begins to write files of usage, and ends */
+ngx_int_t ngx_http_llm_usage_init(ngx_http_llm_main_conf_t *mcf,
+    ngx_log_t *log);
+void ngx_http_llm_usage_stop(ngx_http_llm_main_conf_t *mcf);
+
+/* ngx_http_llm_quota.c; err is set if NGX_ERROR is returned */
+
+/* before the body is read */
+ngx_int_t ngx_http_llm_quota_begin(ngx_http_llm_ctx_t *ctx, llm_err_t *err);
+/* once the tokens of the prompt are known, and the most that the answer may
+   have */
+ngx_int_t ngx_http_llm_quota_charge(ngx_http_llm_ctx_t *ctx, uint64_t prompt,
+    uint64_t answer, llm_err_t *err);
+/* it begins to run */
+void ngx_http_llm_quota_start(ngx_http_llm_ctx_t *ctx, uint32_t prompt,
+    uint32_t cached);
+/* n tokens more were generated */
+void ngx_http_llm_quota_pay(ngx_http_llm_ctx_t *ctx, uint64_t n);
+/* no more will be: gives back what was not used; it may be called again */
+void ngx_http_llm_quota_end(ngx_http_llm_ctx_t *ctx);
+
+/* ngx_http_llm_quota_head.c */
+
+/* x-ratelimit-... */
+ngx_int_t ngx_http_llm_quota_headers(ngx_http_request_t *r);
+
+/* ngx_http_llm_guard_ask.c: adds a phase handler, where a guard is used */
+ngx_int_t ngx_http_llm_add_guard(ngx_conf_t *cf);
+
+/* ngx_http_llm_guard.c */
+
+char *ngx_http_llm_guard(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
+/* before the body is parsed */
+ngx_int_t ngx_http_llm_guard_init(ngx_http_llm_body_t *body);
+/* NGX_OK: the request passes; NGX_DONE: its guard is asked, and submits it
+   again; NGX_ERROR: it is refused, see body->err */
+ngx_int_t ngx_http_llm_ask(ngx_http_llm_body_t *body);
+
+/* ngx_http_llm_identity.c */
+
+/* the tenant that the request counts for, as far as it is known by now;
+   NGX_ERROR: no memory */
+ngx_int_t ngx_http_llm_find_tenant(ngx_http_llm_ctx_t *ctx);
+/* model, tenant and priority of a request that was parsed; NGX_ERROR: no
+   memory, see body->err */
+ngx_int_t ngx_http_llm_identify(ngx_http_llm_body_t *body);
+/* NGX_ERROR: it is none; empty it is 0 */
+ngx_int_t ngx_http_llm_read_priority(ngx_str_t *value, ngx_int_t *priority);
+/* of a tenant that has a name */
+uint64_t ngx_http_llm_hash_tenant(ngx_str_t *tenant);
+void ngx_http_llm_set_deadlines(ngx_http_llm_ctx_t *ctx, llm_request_t *msg);
+
+/* ngx_http_llm_store.c; with the store's lock held, but for the first two */
+
+char *ngx_http_llm_idempotency(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf);
+char *ngx_http_llm_add_store(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf);
+/* the entry of this key, if it is still valid, or NULL */
+ngx_http_llm_entry_t *ngx_http_llm_store_find(ngx_shm_zone_t *zone,
+    u_char *key);
+/* a new one, this process is its owner; NULL: there is no room */
+ngx_http_llm_entry_t *ngx_http_llm_store_create(ngx_shm_zone_t *zone,
+    u_char *key, u_char *digest);
+/* NGX_ERROR: the answer is too large, or there is no room */
+ngx_int_t ngx_http_llm_store_append(ngx_shm_zone_t *zone,
+    ngx_http_llm_entry_t *e, const char *data, size_t len);
+void ngx_http_llm_store_remove(ngx_shm_zone_t *zone,
+    ngx_http_llm_entry_t *e);
+/* appends the answer */
+void ngx_http_llm_store_copy(ngx_http_llm_entry_t *e, llm_buf_t *to);
+
+/* ngx_http_llm_idempotency.c */
+
+/* has the request a key? */
+ngx_uint_t ngx_http_llm_idem_wants(ngx_http_request_t *r);
+/* NGX_OK: it is to be computed; NGX_DONE: its answer is sent, or will be;
+   NGX_ERROR: it is refused, see body->err */
+ngx_int_t ngx_http_llm_idem_begin(ngx_http_llm_body_t *body);
+/* for a request with an entry: more of its answer, its end, and its cleanup */
+void ngx_http_llm_idem_add(ngx_http_llm_ctx_t *ctx, const char *data,
+    size_t len);
+void ngx_http_llm_idem_end(ngx_http_llm_ctx_t *ctx, ngx_uint_t complete);
+void ngx_http_llm_idem_finish(ngx_http_llm_ctx_t *ctx);
+
+
+#endif /* NGX_HTTP_LLM_ACCESS_H */
