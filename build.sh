@@ -563,9 +563,10 @@ run_tests() {
     export LLM_ROOT=$ROOT
     export PATH=$PATH:/usr/sbin
 
-    # two at a time, the longest first
+    # three at a time, as many of them wait more than they compute; the longest
+    # first
 
-    prove -It/lib --timer -j2 "${tests[@]}"
+    prove -It/lib --timer -j3 "${tests[@]}"
 }
 
 
