@@ -3,9 +3,9 @@
  * events.
  *
  * Events for a ticket that is not live in its slot are dropped.  Messages that
- * must not get lost (CANCEL, PAUSE, RESUME) wait in `pending` while the ring
- * is full; its memory is allocated when a request is submitted, so sending one
- * never fails.
+ * must not get lost (CANCEL, PAUSE, RESUME, GRANT) wait in `pending` while the
+ * ring is full; its memory is allocated when a request is submitted, so sending
+ * one never fails.
  */
 
 #include "engine/ipc/client.h"
@@ -147,7 +147,7 @@ llm_client_grow(llm_client_t *c, uint32_t slot)
         c->n_slots = n;
     }
 
-    /* at most a CANCEL, or one of PAUSE and RESUME, of each ticket waits */
+    /* of each ticket a GRANT waits at most, and one of the others */
 
     n = c->n_pending + 2 * (c->n_live + 1);
 
@@ -396,6 +396,17 @@ llm_client_forget(llm_client_t *c, uint32_t slot, uint64_t ticket)
 }
 
 
+/* does a message take the place of one of its ticket that waits?  The last one
+   counts, but what a request may and its pace are two things */
+
+static int
+llm_client_replaces(llm_msg_type_t type, uint32_t waits)
+{
+    return type == LLM_MSG_CANCEL
+           || (type == LLM_MSG_GRANT) == (waits == LLM_MSG_GRANT);
+}
+
+
 void
 llm_client_signal(llm_client_t *c, llm_msg_type_t type, uint32_t slot,
     uint64_t ticket)
@@ -411,10 +422,10 @@ llm_client_signal(llm_client_t *c, llm_msg_type_t type, uint32_t slot,
         (void) llm_client_forget(c, slot, ticket);
     }
 
-    /* only the last message of a ticket counts */
-
     for (i = 0; i < c->n_pending; i++) {
-        if (c->pending[i].ticket == ticket) {
+        if (c->pending[i].ticket == ticket
+            && llm_client_replaces(type, c->pending[i].type))
+        {
             c->pending[i].type = type;
             (void) llm_client_flush(c);
             return;

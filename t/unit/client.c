@@ -1,0 +1,169 @@
+/*
+ * What a worker has to tell the engine while there is no room in the ring: of
+ * each request the words that count come, in the end, and no others.
+ */
+
+#include "engine/ipc/zone.h"
+
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+
+#include "t/unit/tap.h"
+
+#define MOST  5000
+
+static llm_zone_t    *zone;
+static void          *mem;
+static size_t         size;
+static llm_client_t  *client;
+static llm_ring_t     down;
+static uint64_t       tickets[MOST];
+static uint32_t       n;                /* requests that fill the ring */
+
+/* what the engine has been told of each, in order, by the numbers of words */
+static uint32_t       words[MOST];
+
+
+static void
+on_event(void *data, const llm_event_t *ev)
+{
+    *(llm_event_t *) data = *ev;
+}
+
+
+/* as many requests as there is room for */
+
+static void
+fill(void)
+{
+    uint32_t           retry;
+    llm_err_t          err;
+    llm_request_t      q;
+    llm_zone_model_t   m = { 100 };
+    llm_client_conf_t  conf;
+
+    size = llm_zone_size(1, 1, 1 << 17);
+    mem = mmap(NULL, size, PROT_READ|PROT_WRITE, MAP_SHARED|MAP_ANONYMOUS, -1,
+               0);
+    zone = llm_zone_init(mem, 1, &m, 1, 1 << 17, MOST);
+
+    conf.zone = zone;
+    conf.worker = 0;
+    conf.engine_fd = eventfd(0, EFD_NONBLOCK);
+    client = llm_client_attach(&conf);
+    llm_ring_consumer(&down, llm_zone_at(zone, llm_zone_worker(zone, 0)->down));
+
+    for (n = 0; n < MOST; n++) {
+        memset(&q, 0, sizeof(q));
+        q.head.size = sizeof(q);
+        q.head.type = LLM_MSG_REQUEST;
+        q.head.slot = n;
+        q.n = 1;
+
+        if (llm_client_submit(client, &q, &retry, &err) != LLM_OK) {
+            break;
+        }
+
+        tickets[n] = q.head.ticket;
+    }
+
+    ok(n > 100 && n < MOST, "%u requests fill the ring", n);
+    memset(words, 0, sizeof(words));
+}
+
+
+static void
+tell(uint32_t slot, llm_msg_type_t type)
+{
+    llm_client_signal(client, type, slot, tickets[slot]);
+}
+
+
+/* the engine reads what there is, until there is nothing */
+
+static void
+hear(void)
+{
+    int               any;
+    llm_event_t       ev;
+    const llm_msg_t  *msg;
+
+    do {
+        any = 0;
+
+        while ((msg = (const llm_msg_t *) llm_ring_next(&down)) != NULL) {
+            any = 1;
+            words[msg->slot] = words[msg->slot] * 10 + msg->type;
+        }
+
+        llm_ring_release(&down);
+        (void) llm_client_drain(client, on_event, &ev, 0);
+    } while (any);
+}
+
+
+static void
+clear(void)
+{
+    llm_client_detach(client);
+    munmap(mem, size);
+}
+
+
+/* whether it may run is said once; its pace is another thing */
+
+static void
+test_grants(void)
+{
+    int       first, later, gone;
+    uint32_t  i, last;
+
+    fill();
+    last = n - 1;
+
+    /* what is left of the ring has room for some words */
+
+    for (i = 0; i < 50; i++) {
+        tell(last, i % 2 ? LLM_MSG_RESUME : LLM_MSG_PAUSE);
+    }
+
+    for (i = 0; i + 2 < last; i += 3) {
+        tell(i, LLM_MSG_GRANT);
+        tell(i, LLM_MSG_PAUSE);
+        tell(i, LLM_MSG_RESUME);
+
+        tell(i + 1, LLM_MSG_PAUSE);
+        tell(i + 1, LLM_MSG_GRANT);
+        tell(i + 1, LLM_MSG_RESUME);
+        tell(i + 1, LLM_MSG_PAUSE);
+
+        tell(i + 2, LLM_MSG_GRANT);
+        tell(i + 2, LLM_MSG_CANCEL);
+    }
+
+    hear();
+    first = later = gone = 0;
+
+    for (i = 0; i + 2 < last; i += 3) {
+        first += words[i] == LLM_MSG_REQUEST * 100 + LLM_MSG_GRANT * 10
+                             + LLM_MSG_RESUME;
+        later += words[i + 1] == LLM_MSG_REQUEST * 100 + LLM_MSG_PAUSE * 10
+                                 + LLM_MSG_GRANT;
+        gone += words[i + 2] == LLM_MSG_REQUEST * 10 + LLM_MSG_CANCEL;
+    }
+
+    is_int(first, last / 3, "a grant comes before a pace");
+    is_int(later, last / 3, "and behind one");
+    is_int(gone, last / 3, "who has gone is not granted anything");
+
+    clear();
+}
+
+
+int
+main(void)
+{
+    test_grants();
+
+    return done_testing();
+}
