@@ -454,19 +454,20 @@ llm_client_fail(llm_client_t *c, uint32_t slot, llm_event_pt handler,
     static const char  msg[] = "the engine has restarted, try again";
     static const char  code[] = "engine_restarting";
 
+    uint32_t           retry;
     uint64_t           buf[(sizeof(llm_event_t) + sizeof(msg) + sizeof(code)
                             + 7) / 8];
     llm_event_t       *ev = (llm_event_t *) buf;
 
     memset(buf, 0, sizeof(buf));
+    retry = llm_zone_get(c->zone->models[c->live[slot].model].retry_after);
 
     ev->size = sizeof(buf);
     ev->type = LLM_EV_ERROR;
     ev->slot = slot;
     ev->ticket = c->live[slot].ticket;
     ev->u.error.status = 503;
-    ev->u.error.retry_after = llm_zone_get(
-                       c->zone->models[c->live[slot].model].retry_after);
+    ev->u.error.retry_after = (uint16_t) llm_min(retry, UINT16_MAX);
     ev->u.error.msg.off = sizeof(*ev);
     ev->u.error.msg.len = sizeof(msg) - 1;
     ev->u.error.code.off = sizeof(*ev) + sizeof(msg);

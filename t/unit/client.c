@@ -160,10 +160,35 @@ test_grants(void)
 }
 
 
+/* an engine that was to be asked again in a day */
+
+static void
+test_retry(void)
+{
+    llm_event_t  ev;
+
+    fill();
+    hear();
+
+    memset(&ev, 0, sizeof(ev));
+    llm_zone_set(zone->models[0].retry_after, 86400);
+    atomic_store(&zone->attached, 1);
+    atomic_fetch_add(&zone->epoch, 1);
+
+    (void) llm_client_drain(client, on_event, &ev, 1);
+    is_int(ev.type, LLM_EV_ERROR, "the engine has gone");
+    is_int(ev.u.error.retry_after, UINT16_MAX,
+           "a pause that does not fit is the longest");
+
+    clear();
+}
+
+
 int
 main(void)
 {
     test_grants();
+    test_retry();
 
     return done_testing();
 }
