@@ -97,7 +97,7 @@ llm_engine_check(llm_engine_t *e)
 
         if (m->conf.idle_s && m->state == LLM_MODEL_READY && !m->ends
             && m->n_reqs == 0
-            && now - m->used_us >= (uint64_t) m->conf.idle_s * 1000000)
+            && now >= m->used_us + (uint64_t) m->conf.idle_s * 1000000)
         {
             llm_engine_log(e, LLM_LOG_NOTICE, "model \"%s\" was idle for "
                            "%u s and is unloaded", m->conf.name,

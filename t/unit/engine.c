@@ -380,6 +380,41 @@ test_dead_worker(void)
 }
 
 
+/* the last request of a model ends with its worker: from then on it is idle,
+   not since long */
+
+static void
+test_idle(void)
+{
+    llm_buf_t           b;
+    llm_model_status_t  st;
+
+    memset(&rig, 0, sizeof(rig));
+    rig_model(&rig, MODEL, 1024, 2);
+    rig.models[0].idle_s = 600;
+    rig_open(&rig, 2, 1 << 20, 2);
+
+    if (!rig_engine(&rig) || rig_ready(&rig, 0, 30000) != LLM_OK) {
+        printf("Bail out! the engine does not start\n");
+        exit(1);
+    }
+
+    make(&b, 0, 0, 0);
+    rig_msg(&b)->max_tokens = 900;
+    send_or_die(1, &b);
+    (void) rig_wait_text(&rig, 1, 0, 20000 * SLOW);
+
+    atomic_store(&llm_zone_worker(rig.zone, 1)->pid, 0);
+    ok(all_gone(), "a worker goes, and with it the only request");
+    usleep(200000);
+
+    llm_zone_status(rig.zone, 0, &st);
+    is_int(st.state, LLM_MODEL_READY, "the model stays for its time");
+
+    rig_close(&rig);
+}
+
+
 static void
 test_restart(void)
 {
@@ -490,6 +525,7 @@ main(void)
     test_storm();
     test_models();
     test_dead_worker();
+    test_idle();
     test_restart();
     test_retries();
 
