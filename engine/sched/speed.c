@@ -75,14 +75,18 @@ llm_speed_init(llm_speed_t *v)
 }
 
 
+/* what the engine asks for itself is short, whatever clients ask for */
+
 void
 llm_speed_answer(llm_sched_t *s, const llm_seq_t *q)
 {
-    llm_speed_t  *v;
+    llm_speed_t      *v;
+    const llm_req_t  *r;
 
     v = &s->speed;
+    r = q->req;
 
-    if (q->n_gen) {
+    if (q->n_gen && !r->own && !(r->msg->flags & LLM_REQ_PROBE)) {
         v->answers++;
         llm_speed_learn(&v->answer, q->n_gen,
                         llm_max(LLM_SPEED_ANSWER, 1.0 / v->answers));

@@ -315,6 +315,53 @@ test_todo(void)
 }
 
 
+/* what the engine asks for itself, in a warm-up or by a probe, is a token or
+   few, and says nothing of how long clients' answers are */
+
+static void
+test_own(void)
+{
+    double     before;
+    uint32_t   i;
+    ask_t     *a;
+
+    step_us = 10000;
+    row_us = 100;
+    open_timed(1, 400, 0, 1);
+
+    for (i = 0; i < 60; i++) {
+        add(prompt(0, 100, 60));
+        (void) run();
+    }
+
+    add(prompt(0, 100, 60));
+    (void) step();
+    before = forecast(NULL).us;
+    (void) run();
+
+    for (i = 0; i < 200; i++) {
+        a = prompt(0, 100, 2);
+
+        if (i % 2) {
+            a->req->own = 1;
+
+        } else {
+            a->req->msg->flags |= LLM_REQ_PROBE;
+        }
+
+        add(a);
+        (void) run();
+    }
+
+    add(prompt(0, 100, 60));
+    (void) step();
+    ok(forecast(NULL).us > before * 0.9, "behind an answer it takes %.0f us, "
+       "before and after those: %.0f", before, forecast(NULL).us);
+    (void) run();
+    close_all();
+}
+
+
 /* pages, not places, are what is short */
 
 static void
@@ -717,6 +764,7 @@ main(void)
     test_exact(4, "four places");
     test_order();
     test_todo();
+    test_own();
     test_pages();
     test_aged();
     test_judge();
