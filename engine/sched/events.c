@@ -122,7 +122,10 @@ llm_send_events_of(llm_sched_t *s, llm_req_t *r, int *over)
             return LLM_FULL;
         }
 
-        llm_zone_add(s->counters->errors, 1);
+        if (!r->own) {
+            llm_zone_add(s->counters->errors, 1);
+        }
+
         *over = 1;
 
         return LLM_OK;

@@ -45,7 +45,7 @@ llm_engine_check_deadlines(llm_engine_t *e, uint64_t now)
     for (r = e->live; r; r = next) {
         next = r->next;
         msg = r->msg;
-        waiting[r->model] += r->run.start_us == 0;
+        waiting[r->model] += r->run.start_us == 0 && !r->own;
 
         if (r->state == LLM_REQ_SCHEDULED) {
             llm_engine_count(e, r, llm_req_bytes(r));

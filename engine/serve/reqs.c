@@ -29,16 +29,75 @@ llm_engine_count(llm_engine_t *e, llm_req_t *r, size_t bytes)
 }
 
 
+/* has the model, with whatever file, requests of clients? */
+
+static int
+llm_engine_is_asked(const llm_engine_t *e, uint32_t model)
+{
+    const llm_served_t  *m;
+
+    for (m = e->served; m; m = m->next) {
+        if (m->index == model && m->n_reqs != m->warm.n_live) {
+            return 1;
+        }
+    }
+
+    return 0;
+}
+
+
+/* what the end of a client's request says of its model; that of a probe says
+   nothing of other requests */
+
+static void
+llm_engine_ends(llm_engine_t *e, const llm_req_t *r)
+{
+    uint64_t       now;
+    llm_served_t  *m;
+
+    m = r->served;
+    now = llm_now_us();
+
+    if (r->msg->flags & LLM_REQ_PROBE) {
+        e->check_us = 0;                /* it may have hidden that nothing else
+                                           is live */
+        return;
+    }
+
+    m->used_us = now;
+
+    if (r->out.first_us) {
+        m->request_us += 0.1 * ((double) (now - r->run.start_us)
+                                - m->request_us);
+    }
+}
+
+
+/* a warm-up's */
+
+static void
+llm_engine_own_ends(llm_engine_t *e, const llm_req_t *r)
+{
+    llm_served_t  *m;
+
+    m = r->served;
+    m->warm.n_live--;
+
+    if (r->err.status) {
+        llm_engine_log(e, LLM_LOG_WARN, "model \"%s\": a request of the "
+                       "warm-up failed: %s", m->conf.name, r->err.msg);
+    }
+}
+
+
 static void
 llm_engine_forget(llm_engine_t *e, llm_req_t *r)
 {
-    uint64_t       now;
     llm_peer_t    *p;
     llm_served_t  *m;
 
     p = (llm_peer_t *) r->out.to.port;
     m = r->served;
-    now = llm_now_us();
 
     if (r->out.to.slot < p->n_slots && p->slots[r->out.to.slot] == r) {
         p->slots[r->out.to.slot] = NULL;
@@ -55,34 +114,22 @@ llm_engine_forget(llm_engine_t *e, llm_req_t *r)
     p->n_live--;
     m->n_reqs--;
 
-    if (r->msg->flags & LLM_REQ_PROBE) {
-        e->check_us = 0;                /* it may have hidden that nothing else
-                                           is live */
-    } else {
-        m->used_us = now;
-    }
+    if (r->own) {
+        llm_engine_own_ends(e, r);
 
-    if (r->out.first_us) {
-        m->request_us += 0.1 * ((double) (now - r->run.start_us)
-                                - m->request_us);
+    } else {
+        llm_engine_ends(e, r);
     }
 
     if (m->role == LLM_SERVED_REPLACED) {
         llm_engine_show_replaced(e, r->model);
+    }
 
-    } else if (m->n_reqs == 0) {
+    if (!llm_engine_is_asked(e, r->model)) {
         llm_zone_set(e->zone->models[r->model].figures.waiting, 0);
     }
 
-    if (r->own) {
-        m->warm.n_live--;
-
-        if (r->err.status) {
-            llm_engine_log(e, LLM_LOG_WARN, "model \"%s\": a request of the "
-                           "warm-up failed: %s", m->conf.name, r->err.msg);
-        }
-
-    } else {
+    if (!r->own) {
         llm_zone_release(e->zone, r->model, e->epoch);
         llm_zone_set(e->zone->models[r->model].retry_after,
                      llm_engine_retry_after(m));
@@ -155,7 +202,10 @@ llm_engine_send_errors(llm_engine_t *e)
             continue;
         }
 
-        llm_zone_add(e->zone->models[r->model].counters->errors, 1);
+        if (!r->own) {
+            llm_zone_add(e->zone->models[r->model].counters->errors, 1);
+        }
+
         llm_engine_forget(e, r);
     }
 

@@ -1,0 +1,188 @@
+/*
+ * Warm-ups: what the engine runs for itself is in no figure, and tells nothing
+ * of requests.
+ */
+
+#define _GNU_SOURCE
+
+#include "engine/serve/engine.h"
+#include "t/unit/order.h"
+
+#define PROMPTS  40
+
+static char            other[] = "/tmp/llm-warm-XXXXXX";
+
+/* a warm-up of a second or so */
+static llm_buf_t       texts[PROMPTS];
+static llm_request_t  *prompts[PROMPTS];
+
+
+static void
+prompt(uint32_t i, uint32_t n_ids)
+{
+    int32_t   ids[2048];
+    uint32_t  k;
+
+    for (k = 0; k < n_ids; k++) {
+        ids[k] = (int32_t) (50 + (k * 7 + i) % 400);
+    }
+
+    rig_req(&texts[i], 0);
+    rig_ids(&texts[i], ids, n_ids);
+    rig_msg(&texts[i])->max_tokens = 1;
+
+    while (texts[i].len % 8) {
+        (void) llm_buf_addc(&texts[i], 0);
+    }
+
+    prompts[i] = rig_msg(&texts[i]);
+    prompts[i]->head.size = (uint32_t) texts[i].len;
+}
+
+
+static void
+open_warm(const char *file, uint32_t ctx, uint32_t parallel,
+    uint32_t n_prompts)
+{
+    memset(&rig, 0, sizeof(rig));
+    rig_model(&rig, file, ctx, parallel);
+    rig.models[0].warmup = 1;
+    rig.models[0].prompts = (const llm_request_t *const *) prompts;
+    rig.models[0].n_prompts = n_prompts;
+    rig_open(&rig, 1, 1 << 20, 16);
+
+    if (!rig_engine(&rig) || rig_ready(&rig, 0, ORDER_WAIT_MS) != LLM_OK) {
+        printf("Bail out! the engine does not start\n");
+        exit(1);
+    }
+}
+
+
+static void
+request(uint32_t slot, int32_t max_tokens)
+{
+    llm_buf_t  b;
+
+    make(&b, slot, 0, 0);
+    rig_msg(&b)->max_tokens = max_tokens;
+    send_or_die(0, &b);
+}
+
+
+static llm_model_stats_t
+stats(void)
+{
+    llm_model_stats_t  st;
+
+    llm_zone_model_stats(rig.zone, 0, &st);
+
+    return st;
+}
+
+
+/* prompts of which one is too long: it fails, and nobody's request has */
+
+static void
+test_figures(void)
+{
+    open_warm(MODEL, 256, 2, PROMPTS);
+
+    is_int(stats().errors, 0, "a warm-up's error is in no figure");
+    is_int(stats().waiting, 0, "nor are its requests");
+    is_int((long long) rig.engine->models[0]->request_us, 0,
+           "nor what they took");
+
+    request(0, 4);
+    (void) rig_wait(&rig, 0, 0, ORDER_WAIT_MS);
+    ok(all_gone() && rig.engine->models[0]->request_us > 0,
+       "as what a client's takes is");
+
+    rig_close(&rig);
+}
+
+
+/* requests wait, and other files warm up */
+
+static void
+test_waiting(void)
+{
+    uint32_t              n, wrong;
+    uint64_t              number;
+    llm_command_status_t  st;
+
+    open_warm(MODEL, 8192, 1, PROMPTS);
+
+    for (n = 0; n < 4; n++) {
+        request(n, 3800);
+    }
+
+    (void) rig_wait_text(&rig, 0, 0, ORDER_WAIT_MS);
+
+    while (stats().waiting != 3) {
+        rig_poll(&rig, 0, 10);
+    }
+
+    number = order_or_die(LLM_COMMAND_LOAD, other, 0);
+    n = wrong = 0;
+
+    do {
+        rig_poll(&rig, 0, 0);
+        usleep(200);
+        llm_zone_command(rig.zone, 0, &st);
+        n++;
+        wrong += stats().waiting != 3;
+    } while (st.state < LLM_COMMAND_DONE && !rig.answers[0][0].over);
+
+    is_int(wrong, 0, "as many wait, whenever one looks: %u times", n);
+    is_int(order_wait(number, &st), LLM_COMMAND_DONE, "another file is there");
+
+    /* all that is live is of the one that was replaced */
+
+    while (stats().waiting == 0) {
+        rig_poll(&rig, 0, 10);
+    }
+
+    for (n = 0; n < 4; n++) {
+        llm_client_signal(rig.clients[0], LLM_MSG_CANCEL, n,
+                          rig.answers[0][n].ticket);
+    }
+
+    ok(all_gone(), "all go away");
+    usleep(20000);
+    is_int(stats().waiting, 0, "none waits");
+
+    rig_close(&rig);
+}
+
+
+int
+main(void)
+{
+    int       fd;
+    uint32_t  i;
+
+    fd = mkstemp(other);
+
+    if (fd < 0) {
+        printf("Bail out! no file\n");
+        return 1;
+    }
+
+    close(fd);
+    order_other(other);
+
+    for (i = 0; i < PROMPTS; i++) {
+        prompt(i, 200 + 10 * i);
+    }
+
+    test_figures();
+    test_waiting();
+
+    for (i = 0; i < PROMPTS; i++) {
+        llm_buf_free(&texts[i]);
+    }
+
+    (void) unlink(other);
+
+    return done_testing();
+}
