@@ -81,6 +81,7 @@ llm_beside_take(llm_served_t *to, llm_jobs_t *from)
 static void
 llm_beside_replaced(llm_served_t *m)
 {
+    llm_warm_stop(m);
     m->role = LLM_SERVED_REPLACED;
     m->beside = NULL;
     m->rebuild = 0;

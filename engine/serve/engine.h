@@ -315,7 +315,7 @@ void llm_nobody_drain(llm_nobody_t *n);
 void llm_warm_begin(llm_served_t *m);
 /* goes on; was there anything to do?  *over: that was the end of it */
 int llm_warm_step(llm_served_t *m, int *over);
-/* it is broken off, or over; its requests have ended */
+/* it is broken off, or over; its requests end */
 void llm_warm_stop(llm_served_t *m);
 
 /* judge.c */

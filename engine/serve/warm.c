@@ -314,12 +314,33 @@ llm_warm_step(llm_served_t *m, int *over)
 }
 
 
+/* before its figures are clients' again */
+
+static void
+llm_warm_break(llm_served_t *m)
+{
+    llm_err_t   err;
+    llm_req_t  *r, *next;
+
+    (void) llm_fail_with(&err, 503, NULL, NULL, "the warm-up was broken off");
+
+    for (r = m->engine->live; r; r = next) {
+        next = r->next;
+
+        if (r->own && r->served == m) {
+            llm_engine_fail(m->engine, r, &err, 0);
+        }
+    }
+}
+
+
 void
 llm_warm_stop(llm_served_t *m)
 {
     if (m->warm.running) {
         m->warm.running = 0;
         llm_warm_show(m, 0);
+        llm_warm_break(m);
 
         if (m->sched) {
             llm_sched_count_in(m->sched, m->engine->zone);

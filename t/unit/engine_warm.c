@@ -1,6 +1,6 @@
 /*
  * Warm-ups: what the engine runs for itself is in no figure, and tells nothing
- * of requests.
+ * of requests; and who is replaced does not come back because of one.
  */
 
 #define _GNU_SOURCE
@@ -8,7 +8,9 @@
 #include "engine/serve/engine.h"
 #include "t/unit/order.h"
 
-#define PROMPTS  40
+#include <limits.h>
+
+#define PROMPTS  (40 / SLOW)
 
 static char            other[] = "/tmp/llm-warm-XXXXXX";
 
@@ -155,6 +157,111 @@ test_waiting(void)
 }
 
 
+static void
+copy(const char *from, const char *to)
+{
+    char    *data;
+    FILE    *f;
+    size_t   n, size;
+
+    f = fopen(from, "rb");
+    size = 0;
+    data = NULL;
+
+    if (f && fseek(f, 0, SEEK_END) == 0) {
+        size = (size_t) ftell(f);
+        rewind(f);
+        data = malloc(size);
+    }
+
+    n = data ? fread(data, 1, size, f) : 0;
+
+    if (f) {
+        fclose(f);
+    }
+
+    f = fopen(to, "wb");
+
+    if (n == 0 || f == NULL || fwrite(data, 1, n, f) != n || fclose(f)) {
+        printf("Bail out! %s cannot be copied\n", from);
+        exit(1);
+    }
+
+    free(data);
+}
+
+
+/* the present file breaks while another one warms up: it is loaded again, and
+   has not warmed up when the other one takes its place */
+
+static void
+test_replaced(void)
+{
+    char                  dir[] = "/tmp/llm-warm-XXXXXX";
+    char                  file[64], name[64], model[PATH_MAX];
+    uint32_t              warms;
+    uint64_t              number;
+    llm_command_status_t  st;
+
+    if (mkdtemp(dir) == NULL || realpath(MODEL, model) == NULL) {
+        printf("Bail out! no folder\n");
+        exit(1);
+    }
+
+    snprintf(file, sizeof(file), "%s/a.gguf", dir);
+    snprintf(name, sizeof(name), "%s/model.gguf", dir);
+    copy(MODEL, file);
+    (void) !symlink(file, name);
+
+    open_warm(name, 2048, 2, PROMPTS);
+    number = order_or_die(LLM_COMMAND_LOAD, other, 0);
+
+    do {
+        usleep(1000);
+        llm_zone_command(rig.zone, 0, &st);
+    } while (!st.warming && st.state < LLM_COMMAND_DONE);
+
+    /* it finds another file when it is loaded again */
+
+    (void) unlink(name);
+    (void) !symlink(model, name);
+    (void) !truncate(file, 8192);
+    request(0, 4);
+    (void) rig_wait(&rig, 0, 0, ORDER_WAIT_MS);
+    is_str(rig.answers[0][0].code, LLM_FILE_ERROR, "its file is gone");
+
+    for (warms = 0; st.state < LLM_COMMAND_DONE; usleep(1000)) {
+        warms |= status().warming;
+        llm_zone_command(rig.zone, 0, &st);
+    }
+
+    is_int(order_wait(number, &st), LLM_COMMAND_DONE,
+           "another one takes its place");
+    ok(warms, "while it warms up again");
+    is_str(status().file, other, "which is said");
+
+    while (status().warming) {
+        rig_poll(&rig, 0, 10);
+    }
+
+    usleep(200000);
+    is_str(status().file, other, "and stays so");
+    is_int(status().state, LLM_MODEL_READY, "it is ready");
+    request(1, 4);
+    (void) rig_wait(&rig, 0, 1, ORDER_WAIT_MS);
+    is_int(rig.answers[0][1].status, 0, "and serves");
+    ok(all_gone(), "nothing is left");
+    is_int(stats().running, 0, "that runs");
+    is_int(stats().generation_tokens, 4, "no token of a warm-up is counted");
+    is_int(stats().errors, 1, "nor an error");
+
+    rig_close(&rig);
+    (void) unlink(name);
+    (void) unlink(file);
+    (void) rmdir(dir);
+}
+
+
 int
 main(void)
 {
@@ -172,11 +279,12 @@ main(void)
     order_other(other);
 
     for (i = 0; i < PROMPTS; i++) {
-        prompt(i, 200 + 10 * i);
+        prompt(i, 200 + 400 * i / PROMPTS);
     }
 
     test_figures();
     test_waiting();
+    test_replaced();
 
     for (i = 0; i < PROMPTS; i++) {
         llm_buf_free(&texts[i]);
