@@ -18,9 +18,7 @@ llm_api_guard_owns(llm_str_t key)
     };
 
     for (i = 0; i < llm_nelems(names); i++) {
-        if (key.len == strlen(names[i])
-            && memcmp(key.data, names[i], key.len) == 0)
-        {
+        if (llm_str_is(key, names[i])) {
             return 1;
         }
     }

@@ -43,12 +43,6 @@ static const char *const  llm_preset_own[] = {
     "text_2", "texts", "tokens"
 };
 
-static int
-llm_preset_is(llm_str_t s, const char *name)
-{
-    return s.len == strlen(name) && memcmp(s.data, name, s.len) == 0;
-}
-
 
 /* a request of this endpoint with these members */
 
@@ -342,7 +336,7 @@ llm_preset_read(llm_api_preset_t *p, const char *text, size_t len,
         s = llm_flat_str(key);
 
         for (i = 0; i < llm_nelems(llm_preset_own); i++) {
-            if (llm_preset_is(s, llm_preset_own[i])) {
+            if (llm_str_is(s, llm_preset_own[i])) {
                 return llm_fail(err, "\"%s\" cannot have a default",
                                 llm_preset_own[i]);
             }

@@ -1,12 +1,12 @@
 /*
- * What the scheduler's files share, from the ground up: speed.c (what things
- * take), hold.c (the pages of a sequence), state.c (its recurrent state),
- * rows.c (arrays of a step), rule.c (masks), trigger.c (calls that are
- * constrained once they begin), seat.c (samplers), running.c (lists), outbox.c
- * (requests with events), prefix.c (prefix cache), echo.c (echoed prompts),
- * end.c, pool.c (prompts that become vectors), admit.c (who runs), forecast.c
- * (and when), step.c (composing a step), take.c (its results), run.c (its
- * launch), events.c, sched.c.
+ * What the scheduler's files share, from the ground up: gauges.c (what is
+ * shown), speed.c (what things take), hold.c (the pages of a sequence), state.c
+ * (its recurrent state), rows.c (arrays of a step), rule.c (masks), trigger.c
+ * (calls that are constrained once they begin), seat.c (samplers), running.c
+ * (lists), outbox.c (requests with events), prefix.c (prefix cache), echo.c
+ * (echoed prompts), end.c, pool.c (prompts that become vectors), admit.c (who
+ * runs), forecast.c (and when), step.c (composing a step), take.c (its
+ * results), run.c (its launch), events.c, sched.c.
  */
 
 #ifndef LLM_SCHED_INTERNAL_H
@@ -125,7 +125,7 @@ struct llm_sched_s {
     uint32_t             rows[2];
 };
 
-/* sched.c */
+/* gauges.c */
 void llm_sched_gauges(llm_sched_t *s);
 /* its part of the gauges; NULL: none */
 void llm_sched_tell(llm_sched_t *s, const uint32_t *values);
