@@ -141,7 +141,7 @@ llm_admin_add_figures(const llm_admin_conf_t *conf, uint32_t i,
 
     (void) llm_buf_addf(out, ",\"memory\":{\"weights\":%llu,\"requests\":%llu,"
                         "\"kv_pages\":%u,\"kv_used\":%u,\"kv_cached\":%u}",
-                        (unsigned long long) st->n_bytes,
+                        (unsigned long long) n.weight_bytes,
                         (unsigned long long) n.request_memory, n.kv_pages,
                         n.kv_used, n.kv_cached);
     (void) llm_buf_addf(out, ",\"ctx\":%u,\"requests\":%u,\"running\":%u,"

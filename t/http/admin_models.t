@@ -259,6 +259,8 @@ is(act('demo/load?wait=60', { file => undef })->{status}, 200, 'back again');
 $res = act('demo/unload?wait=30');
 is($res->{status}, 200, 'unloaded') or diag($res->{body});
 is($res->{json}{state}, 'stopped', 'it is stopped');
+is_deeply([ @{ $res->{json}{memory} }{qw(weights kv_pages)} ], [ 0, 0 ],
+          'its memory is free');
 is_code(ask(), 503, 'model_stopped', 'its requests are refused');
 is(health()->{status}, 503, 'its health');
 is(health()->{json}{models}[0]{status}, 'stopped', 'says so');

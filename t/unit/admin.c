@@ -1,10 +1,11 @@
 /*
  * llm_admin below HTTP: paths, bodies, what it leaves behind and the file of
- * that.
+ * that, the memory that it tells of.
  */
 
 #include "engine/api/admin.h"
 #include "engine/api/sealed.h"
+#include "engine/ipc/zone.h"
 
 #include "t/unit/tap.h"
 
@@ -389,6 +390,55 @@ test_wrong(void)
 }
 
 
+/* of a model that was unloaded the zone still knows what it was */
+
+static void
+test_memory(void)
+{
+    size_t             size;
+    llm_buf_t          out;
+    llm_zone_t        *zone;
+    llm_admin_conf_t   conf;
+    llm_zone_model_t   m;
+    llm_admin_known_t  known;
+
+    memset(&m, 0, sizeof(m));
+    m.parallel = 1;
+    size = llm_align(llm_zone_size(1, 1, 1 << 17), 64);
+    zone = llm_zone_init(aligned_alloc(64, size), 1, &m, 1, 1 << 17, 5);
+
+    known.name = text("demo");
+    known.path = "demo.gguf";
+    conf.zone = zone;
+    conf.models = &known;
+    conf.n_models = 1;
+    conf.dir = NULL;
+
+    llm_zone_set_state(zone, 0, LLM_MODEL_STOPPED);
+    llm_zone_set(zone->models[0].n_bytes, 7000);
+
+    llm_buf_init(&out, 0);
+    (void) llm_admin_model_body(&conf, 0, &out);
+    (void) llm_buf_addc(&out, '\0');
+    ok(strstr(out.data, "\"memory\":{\"weights\":0,") != NULL,
+       "one that is not there takes no memory: %s", out.data);
+
+    /* while another file takes its place there are two */
+
+    out.len = 0;
+    llm_zone_set_state(zone, 0, LLM_MODEL_READY);
+    llm_zone_add(zone->models[0].figures.weight_bytes, 7000);
+    llm_zone_add(zone->models[0].figures.weight_bytes, 5000);
+    (void) llm_admin_model_body(&conf, 0, &out);
+    (void) llm_buf_addc(&out, '\0');
+    ok(strstr(out.data, "\"memory\":{\"weights\":12000,") != NULL,
+       "two files take that of both: %s", out.data);
+
+    llm_buf_free(&out);
+    free(zone);
+}
+
+
 int
 main(void)
 {
@@ -400,6 +450,7 @@ main(void)
     test_round_trip();
     test_torn();
     test_wrong();
+    test_memory();
 
     return done_testing();
 }
