@@ -20,7 +20,8 @@
 
 static void ngx_http_llm_account_insert(ngx_rbtree_node_t *temp,
     ngx_rbtree_node_t *node, ngx_rbtree_node_t *sentinel);
-static void *ngx_http_llm_quota_alloc(ngx_http_llm_quota_t *q, size_t size);
+static void *ngx_http_llm_quota_alloc(ngx_http_llm_quota_t *q, size_t size,
+    ngx_http_llm_account_t *keep);
 static ngx_uint_t ngx_http_llm_account_idle(ngx_http_llm_quota_t *q,
     ngx_http_llm_account_t *a);
 
@@ -214,8 +215,8 @@ ngx_http_llm_account_get(ngx_http_llm_quota_t *q, uint32_t hash,
         return a;
     }
 
-    a = ngx_http_llm_quota_alloc(q, sizeof(ngx_http_llm_account_t)
-                                    + key->len);
+    a = ngx_http_llm_quota_alloc(q, sizeof(ngx_http_llm_account_t) + key->len,
+                                 NULL);
     if (a == NULL) {
         return NULL;
     }
@@ -234,10 +235,12 @@ ngx_http_llm_account_get(ngx_http_llm_quota_t *q, uint32_t hash,
 }
 
 
-/* accounts of which nothing is to be remembered make room, the oldest first */
+/* accounts of which nothing is to be remembered make room, the oldest first,
+   but for the one that it is for */
 
 static void *
-ngx_http_llm_quota_alloc(ngx_http_llm_quota_t *q, size_t size)
+ngx_http_llm_quota_alloc(ngx_http_llm_quota_t *q, size_t size,
+    ngx_http_llm_account_t *keep)
 {
     void                    *p;
     ngx_uint_t               n;
@@ -255,7 +258,7 @@ ngx_http_llm_quota_alloc(ngx_http_llm_quota_t *q, size_t size)
         a = ngx_queue_data(last, ngx_http_llm_account_t, age);
         last = prev;
 
-        if (!ngx_http_llm_account_idle(q, a)) {
+        if (a == keep || !ngx_http_llm_account_idle(q, a)) {
             continue;
         }
 
@@ -304,7 +307,7 @@ ngx_http_llm_claim_create(ngx_http_llm_quota_t *q, ngx_http_llm_account_t *a)
 {
     ngx_http_llm_claim_t  *c;
 
-    c = ngx_http_llm_quota_alloc(q, sizeof(ngx_http_llm_claim_t));
+    c = ngx_http_llm_quota_alloc(q, sizeof(ngx_http_llm_claim_t), a);
     if (c == NULL) {
         return NULL;
     }

@@ -334,6 +334,25 @@ is(ask('')->{status}, 200, 'who needs none is served');
 $t->stop(allow => qr/no more memory/);
 
 
+# an account of a page each, and none left for what its request holds: the last
+# account, which has nothing to remember yet, does not make room for that
+
+server('llm_token_zone $http_x_tenant zone=z:32k requests=1/h;',
+       'llm_token_limit zone=z;');
+
+my @before = $t->workers;
+my %said;
+
+$said{ $t->post('/v1/tokenize', { prompt => 'a' },
+                headers => { 'X-Tenant' => $_ . 'k' x 3000 })->{status} // 0 }++
+    for 1 .. 12;
+
+is(join(' ', sort keys %said), '200 503', 'accounts of a page: until it is full');
+is(join(' ', $t->workers), join(' ', @before), 'by one worker');
+
+$t->stop(allow => qr/no more memory/);
+
+
 # ---- a reserve that is smaller than the answer; who leaves ----
 
 server("$ZONE; log_format figures '\$http_x_tenant \$llm_completion_tokens"
