@@ -32,6 +32,9 @@ ngx_int_t ngx_http_llm_key_variable(ngx_http_request_t *r,
 char *ngx_http_llm_token_zone(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 char *ngx_http_llm_token_limit(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
+/* is it a zone's file of usage? */
+ngx_uint_t ngx_http_llm_is_usage(ngx_http_llm_main_conf_t *mcf,
+    ngx_str_t *path);
 /* names of zones to zones, once the whole configuration is read */
 char *ngx_http_llm_check_quotas(ngx_conf_t *cf,
     ngx_http_llm_main_conf_t *mcf);

@@ -183,10 +183,11 @@ static char *
 ngx_http_llm_admin_state_file(ngx_conf_t *cf, ngx_http_llm_admin_t *admin,
     ngx_str_t *s)
 {
-    u_char           c, *slash;
-    ngx_int_t        rc;
-    ngx_str_t        path;
-    ngx_file_info_t  fi;
+    u_char                     c, *slash;
+    ngx_int_t                  rc;
+    ngx_str_t                  path;
+    ngx_file_info_t            fi;
+    ngx_http_llm_main_conf_t  *mcf;
 
     if (ngx_http_llm_admin_differs(cf, "state", &admin->state_text, s)) {
         return NGX_CONF_ERROR;
@@ -226,6 +227,15 @@ ngx_http_llm_admin_state_file(ngx_conf_t *cf, ngx_http_llm_admin_t *admin,
     {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
                            "\"state=%V\" is not a regular file", s);
+        return NGX_CONF_ERROR;
+    }
+
+    mcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_llm_module);
+
+    if (ngx_http_llm_is_usage(mcf, &path)) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "a \"llm_token_zone\" has the same file: "
+                           "\"state=%V\"", s);
         return NGX_CONF_ERROR;
     }
 

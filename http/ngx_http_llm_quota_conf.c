@@ -10,6 +10,7 @@
  * looked up when all of it is read.
  */
 
+#include "http/ngx_http_llm_admin.h"
 #include "http/ngx_http_llm_quota.h"
 
 
@@ -19,6 +20,7 @@ static char *ngx_http_llm_quota_zone(ngx_conf_t *cf, ngx_http_llm_quota_t *q,
     ngx_str_t *value, ngx_str_t *s);
 static char *ngx_http_llm_quota_state(ngx_conf_t *cf, ngx_http_llm_quota_t *q,
     ngx_str_t *value, ngx_str_t *s);
+static ngx_uint_t ngx_http_llm_same_file(ngx_str_t *a, ngx_str_t *b);
 static char *ngx_http_llm_quota_count(ngx_conf_t *cf, ngx_http_llm_quota_t *q,
     ngx_str_t *s);
 static char *ngx_http_llm_limit_param(ngx_conf_t *cf, ngx_http_llm_limit_t *l,
@@ -30,7 +32,8 @@ static ngx_uint_t ngx_http_llm_is_param(ngx_str_t *value, const char *name,
 /* zones of the module itself */
 
 static const char *const  ngx_http_llm_own_zones[] = {
-    "llm", "llm_engines", "llm_idempotency"
+    "llm", "llm_admin", "llm_engines", "llm_figures", "llm_idempotency",
+    "llm_tenants"
 };
 
 
@@ -231,9 +234,7 @@ ngx_http_llm_quota_state(ngx_conf_t *cf, ngx_http_llm_quota_t *q,
 {
     u_char                    *name, first;
     ngx_int_t                  rc;
-    ngx_uint_t                 i;
     ngx_file_info_t            fi;
-    ngx_http_llm_quota_t     **other;
     ngx_http_llm_main_conf_t  *mcf;
 
     if (s->len == 0) {
@@ -264,19 +265,43 @@ ngx_http_llm_quota_state(ngx_conf_t *cf, ngx_http_llm_quota_t *q,
     }
 
     mcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_llm_module);
-    other = mcf->quotas.elts;
 
-    for (i = 0; i < mcf->quotas.nelts; i++) {
-        if (other[i]->state.len == q->state.len
-            && ngx_memcmp(other[i]->state.data, q->state.data, q->state.len)
-               == 0)
-        {
-            NGX_HTTP_LLM_PARAM_ERROR(cf, "another zone has the same file:",
-                                     value);
-        }
+    if (ngx_http_llm_is_usage(mcf, &q->state)) {
+        NGX_HTTP_LLM_PARAM_ERROR(cf, "another zone has the same file:",
+                                 value);
+    }
+
+    if (mcf->admin && ngx_http_llm_same_file(&mcf->admin->state, &q->state)) {
+        NGX_HTTP_LLM_PARAM_ERROR(cf, "\"llm_admin\" has the same file:",
+                                 value);
     }
 
     return NGX_CONF_OK;
+}
+
+
+static ngx_uint_t
+ngx_http_llm_same_file(ngx_str_t *a, ngx_str_t *b)
+{
+    return a->len == b->len && ngx_memcmp(a->data, b->data, a->len) == 0;
+}
+
+
+ngx_uint_t
+ngx_http_llm_is_usage(ngx_http_llm_main_conf_t *mcf, ngx_str_t *path)
+{
+    ngx_uint_t              i;
+    ngx_http_llm_quota_t  **q;
+
+    q = mcf->quotas.elts;
+
+    for (i = 0; i < mcf->quotas.nelts; i++) {
+        if (ngx_http_llm_same_file(&q[i]->state, path)) {
+            return 1;
+        }
+    }
+
+    return 0;
 }
 
 

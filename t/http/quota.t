@@ -524,6 +524,9 @@ for (
     [ 'llm_token_zone $arg_k zone=z:4k rate=1/m;', qr/too small/ ],
     [ 'llm_token_zone $arg_k zone=llm:1m rate=1/m;',
       qr/the module has a zone of its own with the name "llm"/ ],
+    map([ "llm_token_zone \$arg_k zone=$_:1m rate=1/m;",
+          qr/the module has a zone of its own with the name "$_" in .*:\d+/ ],
+        qw(llm_admin llm_engines llm_figures llm_idempotency llm_tenants)),
     [ 'llm_token_zone $arg_k zone=z:1m rate=1/d;', qr{invalid rate "rate=1/d" of "llm_token_zone"} ],
     [ 'llm_token_zone $arg_k zone=z:1m rate=;', qr/invalid rate "rate="/ ],
     [ 'llm_token_zone $arg_k zone=z:1m rate=-1/m;', qr{invalid rate "rate=-1/m"} ],
@@ -552,6 +555,12 @@ for (
     [ 'llm_token_zone $arg_k zone=z:1m rate=1 state=z.json;'
       . ' llm_token_zone $arg_k zone=y:1m rate=1 state=z.json;',
       qr/another zone has the same file: "state=z\.json"/ ],
+    [ 'server { location /a { llm_admin state=z.json; } }'
+      . ' llm_token_zone $arg_k zone=z:1m rate=1 state=z.json;',
+      qr/"llm_admin" has the same file: "state=z\.json" in .*:\d+/ ],
+    [ 'llm_token_zone $arg_k zone=z:1m rate=1 state=z.json;'
+      . ' server { location /a { llm_admin state=z.json; } }',
+      qr/"llm_token_zone" has the same file: "state=z\.json" in .*:\d+/ ],
     [ 'llm_token_zone $arg_k zone=z:1m requests=1;'
       . ' llm_token_limit zone=z burst=5;',
       qr/"burst=" of zone "z", whose "llm_token_zone" has no "rate=", in .*:\d+/ ],
