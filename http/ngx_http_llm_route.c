@@ -193,10 +193,18 @@ ngx_http_llm_route_who(ngx_http_request_t *r, llm_str_t *tenant,
 }
 
 
+/* nginx closes the file of a body that an upstream has answered */
+
 static ngx_uint_t
 ngx_http_llm_route_ready(ngx_http_request_t *r)
 {
-    return r->request_body && !r->reading_body;
+    ngx_http_request_body_t  *rb;
+
+    rb = r->request_body;
+
+    return rb && !r->reading_body
+           && (rb->temp_file == NULL
+               || rb->temp_file->file.fd != NGX_INVALID_FILE);
 }
 
 

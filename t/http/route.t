@@ -66,6 +66,9 @@ my $t = front(<<"END", 'limit_req_zone $llm_route_key zone=z:1m rate=1000r/s;');
                       add_header x-early \$early always;
                       add_header x-key \$llm_route_key always;
                       proxy_pass http://127.0.0.1:$back; }
+    location /late { client_body_in_file_only clean; add_header x-late 1;
+                     access_log logs/late.log key;
+                     proxy_pass http://127.0.0.1:$back; }
     location /unbuffered { proxy_request_buffering off;
                            proxy_pass http://127.0.0.1:$back; }
     location /tenant { llm_tenant \$http_x_tenant;
@@ -161,6 +164,12 @@ isnt($res->{headers}{'x-early'}, $one, 'the first answer was not kept');
 is($res->{headers}{'x-early'}, $t->get('/v1')->{headers}{'x-key'},
    'it is that of no body');
 is(key('/again', talk([ 'one' ])), $one, 'and behind an error_page');
+
+is($t->post('/late', talk([ 'one' ]))->{status}, 200,
+   'asked by the log alone, of a body in a file');
+ok($t->wait_log(qr/\n/, 'late.log'), 'which is written');
+is((split /\n/, $t->log('late.log'))[0], $t->get('/v1')->{headers}{'x-key'},
+   'when nginx has closed the file: it is that of no body');
 
 my $slow = LLM::Client->open(port => $t->port, raw => "POST /unbuffered "
     . "HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 20\r\n\r\n");
