@@ -12,6 +12,25 @@
 #include "http/ngx_http_llm_figures.h"
 
 
+typedef struct {
+    ngx_str_t                    name;
+    size_t                       offset;
+    ngx_uint_t                   time;          /* else a number of tokens */
+} ngx_http_llm_slo_bound_t;
+
+
+static const ngx_http_llm_slo_bound_t  ngx_http_llm_slo_bounds[] = {
+    { ngx_string("ttft="), offsetof(ngx_http_llm_slo_t, ttft), 1 },
+    { ngx_string("itl="), offsetof(ngx_http_llm_slo_t, itl), 1 },
+    { ngx_string("e2e="), offsetof(ngx_http_llm_slo_t, e2e), 1 },
+    { ngx_string("prompt="), offsetof(ngx_http_llm_slo_t, prompt), 0 },
+    { ngx_string("completion="), offsetof(ngx_http_llm_slo_t, completion), 0 },
+    { ngx_null_string, 0, 0 }
+};
+
+
+static char *ngx_http_llm_slo_check_name(ngx_conf_t *cf, ngx_str_t *name);
+static ngx_int_t ngx_http_llm_slo_bound(ngx_str_t *value);
 static char *ngx_http_llm_slo_param(ngx_conf_t *cf, ngx_http_llm_slo_t *slo,
     ngx_str_t *value);
 static ngx_http_llm_slo_t *ngx_http_llm_slo_find(
@@ -54,17 +73,7 @@ ngx_http_llm_slo(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 
     slo->name = value[1];
 
-    if (slo->name.len == 0 || slo->name.len > NGX_HTTP_LLM_WORD) {
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "the name \"%V\" must have 1 to %d characters",
-                           &slo->name, NGX_HTTP_LLM_WORD);
-        return NGX_CONF_ERROR;
-    }
-
-    if (!ngx_http_llm_is_text(&slo->name)) {
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "invalid name \"%V\" of \"llm_slo\", it must be "
-                           "UTF-8 without control characters", &slo->name);
+    if (ngx_http_llm_slo_check_name(cf, &slo->name) != NGX_CONF_OK) {
         return NGX_CONF_ERROR;
     }
 
@@ -132,62 +141,91 @@ ngx_http_llm_slo(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 
 
 static char *
+ngx_http_llm_slo_check_name(ngx_conf_t *cf, ngx_str_t *name)
+{
+    if (name->len == 0 || name->len > NGX_HTTP_LLM_WORD) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "the name \"%V\" must have 1 to %d characters",
+                           name, NGX_HTTP_LLM_WORD);
+        return NGX_CONF_ERROR;
+    }
+
+    if (ngx_http_llm_slo_bound(name) != NGX_ERROR) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "\"%V\" of \"llm_slo\" stands where its name "
+                           "should", name);
+        return NGX_CONF_ERROR;
+    }
+
+    if (!ngx_http_llm_is_text(name)) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "invalid name \"%V\" of \"llm_slo\", it must be "
+                           "UTF-8 without control characters", name);
+        return NGX_CONF_ERROR;
+    }
+
+    return NGX_CONF_OK;
+}
+
+
+/* which of ngx_http_llm_slo_bounds it sets; NGX_ERROR: none */
+
+static ngx_int_t
+ngx_http_llm_slo_bound(ngx_str_t *value)
+{
+    ngx_int_t         i;
+    const ngx_str_t  *name;
+
+    for (i = 0; ngx_http_llm_slo_bounds[i].name.len; i++) {
+        name = &ngx_http_llm_slo_bounds[i].name;
+
+        if (ngx_strncmp(value->data, name->data, name->len) == 0) {
+            return i;
+        }
+    }
+
+    return NGX_ERROR;
+}
+
+
+static char *
 ngx_http_llm_slo_param(ngx_conf_t *cf, ngx_http_llm_slo_t *slo,
     ngx_str_t *value)
 {
-    ngx_int_t    n;
-    ngx_uint_t   i, *to;
+    size_t       len;
+    ngx_int_t    i, n;
+    ngx_uint_t  *to;
 
-    static const struct {
-        ngx_str_t   name;
-        size_t      offset;
-        ngx_uint_t  time;                       /* else a number of tokens */
-    } params[] = {
-        { ngx_string("ttft="), offsetof(ngx_http_llm_slo_t, ttft), 1 },
-        { ngx_string("itl="), offsetof(ngx_http_llm_slo_t, itl), 1 },
-        { ngx_string("e2e="), offsetof(ngx_http_llm_slo_t, e2e), 1 },
-        { ngx_string("prompt="), offsetof(ngx_http_llm_slo_t, prompt), 0 },
-        { ngx_string("completion="),
-          offsetof(ngx_http_llm_slo_t, completion), 0 },
-        { ngx_null_string, 0, 0 }
-    };
+    i = ngx_http_llm_slo_bound(value);
 
-    for (i = 0; params[i].name.len; i++) {
-
-        if (ngx_strncmp(value->data, params[i].name.data, params[i].name.len)
-            != 0)
-        {
-            continue;
-        }
-
-        /* ngx_msec_t and ngx_uint_t are the same type */
-
-        to = (ngx_uint_t *) ((char *) slo + params[i].offset);
-
-        if (params[i].time) {
-            return ngx_http_llm_param_time(cf, value, params[i].name.len, to);
-        }
-
-        n = ngx_atoi(value->data + params[i].name.len,
-                     value->len - params[i].name.len);
-
-        if (n == NGX_ERROR || n == 0 || n > NGX_MAX_INT32_VALUE) {
-            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                               "invalid number of tokens \"%V\" of "
-                               "\"llm_slo\", it must be between 1 and %d",
-                               value, NGX_MAX_INT32_VALUE);
-            return NGX_CONF_ERROR;
-        }
-
-        *to = n;
-
-        return NGX_CONF_OK;
+    if (i == NGX_ERROR) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "unknown parameter \"%V\"",
+                           value);
+        return NGX_CONF_ERROR;
     }
 
-    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "unknown parameter \"%V\"",
-                       value);
+    /* ngx_msec_t and ngx_uint_t are the same type */
 
-    return NGX_CONF_ERROR;
+    to = (ngx_uint_t *) ((char *) slo + ngx_http_llm_slo_bounds[i].offset);
+    len = ngx_http_llm_slo_bounds[i].name.len;
+
+    if (ngx_http_llm_slo_bounds[i].time) {
+        return ngx_http_llm_param_time(cf, value, len, to);
+    }
+
+    n = ngx_atoi(value->data + len, value->len - len);
+
+    if (n == NGX_ERROR || n == 0 || n > NGX_MAX_INT32_VALUE) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "invalid number of tokens \"%V\" of "
+                           "\"llm_slo\", it must be between 1 and %d",
+                           value, NGX_MAX_INT32_VALUE);
+        return NGX_CONF_ERROR;
+    }
+
+    *to = n;
+
+    return NGX_CONF_OK;
 }
 
 
