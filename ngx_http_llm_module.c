@@ -433,7 +433,9 @@ ngx_http_llm_postconfiguration(ngx_conf_t *cf)
 
     ngx_http_llm_add_filter();
 
-    if (ngx_http_llm_add_counting(cf) != NGX_OK) {
+    if (ngx_http_llm_add_counting(cf) != NGX_OK
+        || ngx_http_llm_add_after(cf) != NGX_OK)
+    {
         return NGX_ERROR;
     }
 

@@ -177,6 +177,8 @@ void ngx_http_llm_admin_answer(ngx_http_llm_admin_request_t *a,
     ngx_uint_t status, llm_buf_t *body);
 void ngx_http_llm_admin_fail(ngx_http_llm_admin_request_t *a,
     llm_err_t *err);
+/* nothing comes back to the request any more */
+void ngx_http_llm_admin_cleanup(void *data);
 /* the line of an action; to may be NULL */
 void ngx_http_llm_admin_audit(ngx_http_llm_admin_request_t *a, ngx_str_t *to,
     const char *result);

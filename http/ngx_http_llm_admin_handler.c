@@ -19,7 +19,6 @@
 
 static ngx_http_llm_admin_request_t *ngx_http_llm_admin_create(
     ngx_http_request_t *r);
-static void ngx_http_llm_admin_cleanup(void *data);
 static ngx_int_t ngx_http_llm_admin_find(ngx_http_llm_admin_request_t *a,
     llm_err_t *err);
 static ngx_int_t ngx_http_llm_admin_allow(ngx_http_llm_admin_request_t *a,
@@ -91,7 +90,7 @@ ngx_http_llm_admin_create(ngx_http_request_t *r)
 }
 
 
-static void
+void
 ngx_http_llm_admin_cleanup(void *data)
 {
     ngx_http_llm_admin_request_t *a = data;

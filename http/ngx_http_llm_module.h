@@ -35,6 +35,7 @@
  *   ngx_http_llm_route.h       for balancers: $llm_route_key and
  *                              llm_upstream, likewise
  *   ngx_http_llm_event.c       the engine's events, errors, the pace
+ *   ngx_http_llm_after.c       post_action
  *   ngx_http_llm_stream.c      answers on their way, disconnects, timers
  *   ngx_http_llm_output.c      bytes on their way to a client
  *   ngx_http_llm_response.c    whole answers and errors
