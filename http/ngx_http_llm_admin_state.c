@@ -23,6 +23,9 @@
 #define NGX_HTTP_LLM_ADMIN_LOOK   200
 #define NGX_HTTP_LLM_ADMIN_AGAIN  5000
 
+/* how long a thread waits for the lock of its folder, in ms */
+#define NGX_HTTP_LLM_ADMIN_LOCKED  2000
+
 
 static void ngx_http_llm_admin_load(ngx_http_llm_admin_t *admin,
     ngx_log_t *log);
@@ -31,6 +34,7 @@ static int ngx_http_llm_admin_save_state(ngx_http_llm_admin_t *admin,
     llm_err_t *err);
 static int ngx_http_llm_admin_write_state(ngx_http_llm_admin_t *admin,
     llm_admin_state_t *st, llm_err_t *err);
+static ngx_int_t ngx_http_llm_admin_flock(int fd);
 static int ngx_http_llm_admin_lock_folder(ngx_str_t *path, llm_err_t *err);
 static void ngx_http_llm_admin_locate(ngx_http_llm_main_conf_t *mcf,
     ngx_uint_t i, llm_override_t *o, ngx_log_t *log);
@@ -267,13 +271,36 @@ ngx_http_llm_admin_write_state(ngx_http_llm_admin_t *admin,
 }
 
 
-/* waits for whoever writes the file now */
+/* Waits for whoever writes the file now, but not for long: somebody else may
+   have locked the folder, and these threads read large bodies, too.  NGX_BUSY:
+   it is still locked.  Where there are no locks one does without. */
+
+static ngx_int_t
+ngx_http_llm_admin_flock(int fd)
+{
+    int         rc;
+    ngx_uint_t  ms;
+
+    for (ms = 0; ms < NGX_HTTP_LLM_ADMIN_LOCKED; ms += 10) {
+        rc = flock(fd, LOCK_EX|LOCK_NB);
+
+        if (rc == 0 || (errno != EWOULDBLOCK && errno != EINTR)) {
+            return NGX_OK;
+        }
+
+        ngx_msleep(10);
+    }
+
+    return NGX_BUSY;
+}
+
 
 static int
 ngx_http_llm_admin_lock_folder(ngx_str_t *path, llm_err_t *err)
 {
-    int   fd, rc;
-    char  folder[NGX_MAX_PATH], *slash;
+    int          fd;
+    char         folder[NGX_MAX_PATH], *slash;
+    const char  *why;
 
     ngx_memcpy(folder, path->data, path->len + 1);
 
@@ -282,17 +309,20 @@ ngx_http_llm_admin_lock_folder(ngx_str_t *path, llm_err_t *err)
 
     fd = open(folder, O_RDONLY|O_DIRECTORY|O_CLOEXEC);
 
-    if (fd == -1) {
-        (void) llm_fail(err, "the state of \"llm_admin\" cannot be written to "
-                        "\"%s\": %s", (char *) path->data, strerror(errno));
-        return -1;
+    if (fd != -1 && ngx_http_llm_admin_flock(fd) == NGX_OK) {
+        return fd;
     }
 
-    do {
-        rc = flock(fd, LOCK_EX);
-    } while (rc == -1 && errno == EINTR);
+    why = (fd == -1) ? strerror(errno) : "the folder is locked";
 
-    return fd;
+    if (fd != -1) {
+        (void) close(fd);
+    }
+
+    (void) llm_fail(err, "the state of \"llm_admin\" cannot be written to "
+                    "\"%s\": %s", (char *) path->data, why);
+
+    return -1;
 }
 
 

@@ -7,6 +7,7 @@
 use strict;
 use warnings;
 
+use Fcntl qw(LOCK_EX);
 use JSON::PP;
 use LLM::Test;
 use Test::More;
@@ -187,6 +188,37 @@ like($t->log('error.log'), qr/the state of "llm_admin" cannot be written to/,
 rmdir $file;
 ok(LLM::Test::wait_for(15, sub { slurp() =~ /"chat","model":"one"/ }),
    'it is written as soon as it can be');
+
+
+# ---- a folder that another process has locked ----
+
+# the threads that would wait for it are those that read large bodies
+
+open my $lock, '<', $t->dir or die $!;
+flock $lock, LOCK_EX or die $!;
+
+my @puts = map {
+    LLM::Client->open(port => $t->port, method => 'PUT', timeout => 60,
+                      path => "/admin/aliases/locked-$_",
+                      body => { model => 'one' })
+} 1 .. 8;
+
+my %large;
+
+$large{ $t->post('/v1/completions', { prompt => 'a', model => 'one',
+                                      max_tokens => 1, user => 'x' x 40000 },
+                 timeout => 60)->{status} }++ for 1 .. 8;
+
+is(join(' ', keys %large), '200', 'large bodies are read all the same');
+is(join(' ', map { $_->response->{json}{saved} ? 1 : 0 } @puts),
+   join(' ', (0) x 8), 'a folder that is locked: said in the answers');
+like($t->log('error.log'), qr/admin\.state": the folder is locked/,
+     'and in the log');
+close $lock;
+ok(LLM::Test::wait_for(15, sub { slurp() =~ /"locked-8"/ }),
+   'it is written when it is not any more');
+is($t->request(method => 'DELETE', path => "/admin/aliases/locked-$_")
+     ->{status}, 200, "locked-$_ is taken back") for 1 .. 8;
 
 
 # ---- another file, none ----
