@@ -271,28 +271,43 @@ ngx_http_llm_process_header(ngx_http_request_t *r)
 }
 
 
+/* a server that has no time for it is as good as full */
+
 static ngx_uint_t
 ngx_http_llm_is_full(ngx_http_upstream_t *u)
 {
+    ngx_str_t        *word;
     ngx_uint_t        i;
     ngx_list_part_t  *part;
     ngx_table_elt_t  *h;
 
     static const char  name[] = "x-llm-error";
-    static const char  full[] = "queue_full";
+    static ngx_str_t   full[] = {
+        ngx_string("queue_full"),
+        ngx_string("overloaded"),
+        ngx_null_string
+    };
 
     for (part = &u->headers_in.headers.part; part; part = part->next) {
         h = part->elts;
 
         for (i = 0; i < part->nelts; i++) {
-            if (h[i].key.len == sizeof(name) - 1
-                && ngx_strncasecmp(h[i].key.data, (u_char *) name,
-                                   sizeof(name) - 1) == 0)
+            if (h[i].key.len != sizeof(name) - 1
+                || ngx_strncasecmp(h[i].key.data, (u_char *) name,
+                                   sizeof(name) - 1) != 0)
             {
-                return h[i].value.len == sizeof(full) - 1
-                       && ngx_strncmp(h[i].value.data, full, sizeof(full) - 1)
-                          == 0;
+                continue;
             }
+
+            for (word = full; word->len; word++) {
+                if (h[i].value.len == word->len
+                    && ngx_memcmp(h[i].value.data, word->data, word->len) == 0)
+                {
+                    return 1;
+                }
+            }
+
+            return 0;
         }
     }
 

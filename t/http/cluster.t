@@ -31,10 +31,14 @@ sub slurp {
 # ---- the servers ----
 
 sub host {
+    my ($queue) = @_;
+
+    $queue //= '';
+
     return LLM::Test->new(
         model => 'llm_model demo %%ROOT%%/models/demo.gguf threads=1'
                  . ' parallel=4 ctx=4096 kv_cache=128m default;',
-        http => 'llm_queue 4;
+        http => "llm_queue 4 $queue;" . '
                  log_format key "$http_x_mark $llm_route_key";
                  access_log logs/key.log key;
                  llm_token_zone $http_x_quota zone=q:1m requests=3/h;',
@@ -501,6 +505,36 @@ ok(LLM::Test::wait_for(30, sub {
 $first->stop(name => 'first');
 $second->stop(name => 'second');
 $pair->stop(name => 'llm_standby.conf');
+
+
+# ---- one that has room, but no time (llm_queue ttft=) ----
+
+($first, $second) = (host('ttft=1ms')->start, host()->start);
+$pair = front('llm_standby.conf', slurp('conf/llm_standby.conf'), $first,
+              $second);
+
+# it knows its speed, and then has as much to do as it can
+
+is($first->post('/v1/completions', { prompt => $long, max_tokens => 50,
+                                     ignore_eos => \1 })->{status}, 200,
+   'a host without work');
+
+my $held = $first->open('/v1/completions', {
+    prompt => 'a', max_tokens => 3900, n => 16, ignore_eos => \1 });
+
+ok(LLM::Test::wait_for(20, sub { $first->figures->{running} == 4 }),
+   'and with all that it can do');
+is($first->post('/v1/completions', { prompt => 'a', max_tokens => 4 })
+     ->{json}{error}{code}, 'overloaded', 'it would be too late with more');
+
+$res = ask();
+is("$res->{status} $res->{headers}{'x-host'}", '200 ' . $second->port,
+   'it is passed by');
+$held->close;
+
+$first->stop(name => 'first');
+$second->stop(name => 'second');
+$pair->stop(name => 'a host without time');
 
 
 # ---- llm_upstream: behind the method, and before or behind keepalive ----
