@@ -146,12 +146,23 @@ ngx_http_llm_param_time(ngx_conf_t *cf, ngx_str_t *value, size_t name,
 }
 
 
+/* as nginx reads it; a part of a unit does not count */
+
+static u_char *
+ngx_http_llm_put_size(u_char *p, size_t size)
+{
+    return size < 1024 ? ngx_sprintf(p, "%uz", size)
+           : size < 1024 * 1024 ? ngx_sprintf(p, "%uzk", size / 1024)
+           : ngx_sprintf(p, "%uzm", size / 1024 / 1024);
+}
+
+
 char *
 ngx_http_llm_param_size(ngx_conf_t *cf, ngx_str_t *value, size_t name,
     size_t min, size_t max, size_t *size)
 {
     ssize_t    n;
-    u_char     bounds[128];
+    u_char     bounds[128], *p;
     ngx_str_t  s;
 
     s.data = value->data + name;
@@ -164,10 +175,11 @@ ngx_http_llm_param_size(ngx_conf_t *cf, ngx_str_t *value, size_t name,
         return NGX_CONF_OK;
     }
 
-    (void) ngx_sprintf(bounds, min < 1024 ? "between %uz and %uzm%Z"
-                                          : "between %uzk and %uzm%Z",
-                       min < 1024 ? min : min / 1024,
-                       max / 1024 / 1024);
+    p = ngx_sprintf(bounds, "between ");
+    p = ngx_http_llm_put_size(p, min);
+    p = ngx_sprintf(p, " and ");
+    p = ngx_http_llm_put_size(p, max);
+    *p = '\0';
 
     return ngx_http_llm_invalid(cf, "size", value, (char *) bounds);
 }

@@ -149,7 +149,7 @@ check('queue of words', "$model llm_queue many;", '',
 check('queue parameter', "$model llm_queue 4 wait=1s;", '',
       qr/unknown parameter "wait=1s"/);
 check('queue memory', "$model llm_queue 4 memory=9k;", '',
-      qr/invalid size "memory=9k" of "llm_queue", it must be between 1024k and/);
+      qr/invalid size "memory=9k" of "llm_queue", it must be between 1m and/);
 check('queue timeout', "$model llm_queue 4 timeout=0;", '',
       qr/invalid time "timeout=0" of "llm_queue"/);
 check('small shared memory', "$model llm_shared_memory 4k;", '',
