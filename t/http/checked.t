@@ -52,6 +52,7 @@ my %bad = (
     'NAME,...' => [ @no_text, ',', 'a,', ',a', 'a,,b' ],
     'NAME:SIZE' => [ '', 'z', ':', ':1m', 'z:', 'z:-1', 'z:word', 'z:31k',
                      'llm:1m', 'llm_engines:1m', 'llm_idempotency:1m',
+                     'llm_admin:1m', 'llm_figures:1m', 'llm_tenants:1m',
                      "z:$overflow", 'z:1048576m' ],
     FILE => [ '', 'none', 'none/none', 'logs', 'pipe' ],
     MODEL => [ '', 'none' ], PATH => [ '' ], URI => [ '', 'word', '-1' ],
