@@ -536,6 +536,10 @@ ngx_http_llm_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
         conf->prefix = prev->prefix;
     }
 
+    if (conf->guard && conf->handler == ngx_http_llm_api_handler) {
+        ngx_http_llm_check_guard(cf, conf->guard);
+    }
+
     return NGX_CONF_OK;
 }
 

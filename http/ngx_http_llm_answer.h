@@ -18,6 +18,8 @@ void ngx_http_llm_free_slot(ngx_http_llm_ctx_t *ctx);
 ngx_int_t ngx_http_llm_api_handler(ngx_http_request_t *r);
 /* a request's state, from here to its end */
 ngx_http_llm_ctx_t *ngx_http_llm_create_ctx(ngx_http_request_t *r);
+/* what follows "/v1/" in a URI, or else all of it */
+llm_str_t ngx_http_llm_api_path(ngx_str_t *uri);
 /* finds the endpoint; NGX_DECLINED: there is none */
 ngx_int_t ngx_http_llm_route(ngx_http_request_t *r,
     ngx_http_llm_loc_conf_t *llcf, llm_api_route_t *to);

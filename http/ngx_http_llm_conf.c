@@ -496,6 +496,7 @@ ngx_http_llm_check_use(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf,
     }
 
     ngx_http_llm_want_probes(mcf, llcf);
+    ngx_http_llm_check_path(cf, llcf);
 
     return ngx_http_llm_check_own_aliases(cf, mcf, llcf);
 }

@@ -74,6 +74,13 @@ char *ngx_http_llm_use(ngx_conf_t *cf, ngx_http_llm_loc_conf_t *llcf,
 /* names to indices, once the whole configuration is read */
 char *ngx_http_llm_check_uses(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf);
 
+/* ngx_http_llm_leads.c: warnings */
+
+/* of a location with llm_api, which is complete */
+void ngx_http_llm_check_path(ngx_conf_t *cf, ngx_http_llm_loc_conf_t *llcf);
+/* in the server that is being merged */
+void ngx_http_llm_check_guard(ngx_conf_t *cf, ngx_http_llm_guard_t *guard);
+
 /* ngx_http_llm_perms.c */
 
 /* warns of files that the workers' user cannot read, or write */

@@ -69,6 +69,8 @@ ngx_http_llm_guard(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     }
 
     guard->timeout = NGX_HTTP_LLM_GUARD_TIMEOUT;
+    guard->file = cf->conf_file->file.name;
+    guard->line = cf->conf_file->line;
 
     ngx_memzero(&ccv, sizeof(ngx_http_compile_complex_value_t));
 

@@ -16,6 +16,11 @@ struct ngx_http_llm_guard_s {
     ngx_http_complex_value_t     uri;
     ngx_msec_t                   timeout;
     ngx_uint_t                   open;
+
+    ngx_str_t                    file;          /* where it stands */
+    ngx_uint_t                   line;
+    ngx_http_core_srv_conf_t    *checked;       /* the server in which its URI
+                                                   was looked for last */
 };
 
 

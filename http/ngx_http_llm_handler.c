@@ -121,6 +121,22 @@ ngx_http_llm_create_ctx(ngx_http_request_t *r)
 }
 
 
+llm_str_t
+ngx_http_llm_api_path(ngx_str_t *uri)
+{
+    u_char     *p;
+    llm_str_t   path;
+
+    p = ngx_strnstr(uri->data, "/v1/", uri->len);
+    p = p ? p + 4 : uri->data;
+
+    path.data = (char *) p;
+    path.len = uri->data + uri->len - p;
+
+    return path;
+}
+
+
 /*
  * The API's path is what follows the location's prefix.  In an exact, regex
  * or named location, and after a rewrite to somewhere else, it is what
@@ -152,8 +168,7 @@ ngx_http_llm_route(ngx_http_request_t *r, ngx_http_llm_loc_conf_t *llcf,
         }
 
     } else {
-        p = ngx_strnstr(r->uri.data, "/v1/", r->uri.len);
-        p = p ? p + 4 : r->uri.data;
+        p = (u_char *) ngx_http_llm_api_path(&r->uri).data;
     }
 
     while (p < last && *p == '/') {

@@ -8,6 +8,7 @@
  *   ngx_http_llm_sunset.c      models that are to go
  *   ngx_http_llm_warmup.c      what a model runs before it is ready
  *   ngx_http_llm_param.c       what all directives ask of parameters
+ *   ngx_http_llm_leads.c       URIs of the configuration that lead nowhere
  *   ngx_http_llm_conf.c        llm_api, llm_queue and others, their checks
  *   ngx_http_llm_perms.c       files that workers cannot use
  *   ngx_http_llm_zone.c        the shared zone, eventfds

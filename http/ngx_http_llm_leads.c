@@ -1,0 +1,217 @@
+/*
+ * Where URIs of the configuration lead: nginx -t warns of what can be told
+ * beforehand to lead nowhere, a location of one path that is no endpoint's,
+ * and a guard that nobody can be.
+ *
+ * What the rewrite module may change cannot be told.  Where its directives are
+ * ("rewrite", "return", "set", "if") nothing is said.
+ */
+
+#include "http/ngx_http_llm_guard.h"
+#include "http/ngx_http_llm_admin.h"
+
+
+/* what a URI leads to in a server */
+
+typedef enum {
+    NGX_HTTP_LLM_LEADS_MAYBE = 0,               /* it cannot be told */
+    NGX_HTTP_LLM_LEADS_NOWHERE,
+    NGX_HTTP_LLM_LEADS_OURS,                    /* to a directive of ours */
+} ngx_http_llm_leads_e;
+
+
+static ngx_uint_t ngx_http_llm_rewrites(ngx_conf_t *cf, void **loc_conf);
+static ngx_http_llm_leads_e ngx_http_llm_leads(ngx_conf_t *cf,
+    ngx_http_core_srv_conf_t *cscf, ngx_str_t *uri);
+static ngx_http_core_loc_conf_t *ngx_http_llm_find_location(
+    ngx_http_core_loc_conf_t *clcf, ngx_str_t *uri, ngx_uint_t *regex);
+
+
+/*
+ * Are there directives of the rewrite module?  Its configuration begins with
+ * the array that they are compiled to, which is its own affair: if that is
+ * something else one day, there is a warning more, or less.
+ */
+
+static ngx_uint_t
+ngx_http_llm_rewrites(ngx_conf_t *cf, void **loc_conf)
+{
+    void          **conf;
+    ngx_uint_t      i;
+    ngx_module_t  **modules;
+
+    modules = cf->cycle->modules;
+
+    for (i = 0; modules[i]; i++) {
+
+        if (ngx_strcmp(modules[i]->name, "ngx_http_rewrite_module") == 0) {
+            conf = loc_conf[modules[i]->ctx_index];
+            return *conf != NULL;
+        }
+    }
+
+    return 0;
+}
+
+
+void
+ngx_http_llm_check_path(ngx_conf_t *cf, ngx_http_llm_loc_conf_t *llcf)
+{
+    llm_api_route_t            to;
+    ngx_http_core_loc_conf_t  *clcf;
+
+    clcf = llcf->core;
+
+    if (llcf->handler != ngx_http_llm_api_handler || !clcf->exact_match
+        || ngx_http_llm_rewrites(cf, clcf->loc_conf))
+    {
+        return;
+    }
+
+    if (llm_api_route(ngx_http_llm_api_path(&clcf->name), llm_str("POST"), &to)
+        == LLM_OK || to.allow[0])
+    {
+        return;
+    }
+
+    ngx_log_error(NGX_LOG_WARN, cf->log, 0,
+                  "\"llm_api\" has no endpoint for the only path of the "
+                  "location \"= %V\" in %V:%ui",
+                  &clcf->name, &llcf->file, llcf->line);
+}
+
+
+/* each guard once in each server */
+
+void
+ngx_http_llm_check_guard(ngx_conf_t *cf, ngx_http_llm_guard_t *guard)
+{
+    ngx_http_llm_leads_e       to;
+    ngx_http_core_srv_conf_t  *cscf;
+
+    cscf = ngx_http_conf_get_module_srv_conf(cf, ngx_http_core_module);
+
+    if (guard->uri.lengths || guard->checked == cscf) {
+        return;
+    }
+
+    guard->checked = cscf;
+    to = ngx_http_llm_leads(cf, cscf, &guard->uri.value);
+
+    if (to == NGX_HTTP_LLM_LEADS_NOWHERE) {
+        ngx_log_error(NGX_LOG_WARN, cf->log, 0,
+                      "there is no location for the URI \"%V\" of "
+                      "\"llm_guard\" in %V:%ui",
+                      &guard->uri.value, &guard->file, guard->line);
+
+    } else if (to == NGX_HTTP_LLM_LEADS_OURS) {
+        ngx_log_error(NGX_LOG_WARN, cf->log, 0,
+                      "the URI \"%V\" of \"llm_guard\" leads to a location "
+                      "that cannot be a guard in %V:%ui",
+                      &guard->uri.value, &guard->file, guard->line);
+    }
+}
+
+
+static ngx_http_llm_leads_e
+ngx_http_llm_leads(ngx_conf_t *cf, ngx_http_core_srv_conf_t *cscf,
+    ngx_str_t *uri)
+{
+    ngx_str_t                  path;
+    ngx_uint_t                 regex;
+    ngx_http_core_loc_conf_t  *clcf;
+
+    path.data = uri->data;
+    path.len = strcspn((char *) uri->data, "?#");
+
+    /* what nginx makes of these is its affair */
+
+    if (strcspn((char *) uri->data, "%") < path.len
+        || ngx_strnstr(path.data, "//", path.len)
+        || ngx_strnstr(path.data, "/.", path.len)
+        || ngx_http_llm_rewrites(cf, cscf->ctx->loc_conf))
+    {
+        return NGX_HTTP_LLM_LEADS_MAYBE;
+    }
+
+    clcf = cscf->ctx->loc_conf[ngx_http_core_module.ctx_index];
+    regex = 0;
+
+    clcf = ngx_http_llm_find_location(clcf, &path, &regex);
+
+    if (regex) {
+        return NGX_HTTP_LLM_LEADS_MAYBE;
+    }
+
+    if (clcf == NULL) {
+        return NGX_HTTP_LLM_LEADS_NOWHERE;
+    }
+
+    if (ngx_http_llm_rewrites(cf, clcf->loc_conf)) {
+        return NGX_HTTP_LLM_LEADS_MAYBE;
+    }
+
+    return clcf->handler == ngx_http_llm_api_handler
+           || clcf->handler == ngx_http_llm_admin_handler
+           || clcf->handler == ngx_http_llm_health_handler
+           || clcf->handler == ngx_http_llm_metrics_handler
+           ? NGX_HTTP_LLM_LEADS_OURS : NGX_HTTP_LLM_LEADS_MAYBE;
+}
+
+
+/* the one with the path, or else with its longest beginning; NULL: none.  Where
+   a regex might take the path *regex is set */
+
+static ngx_http_core_loc_conf_t *
+ngx_http_llm_find_location(ngx_http_core_loc_conf_t *clcf, ngx_str_t *uri,
+    ngx_uint_t *regex)
+{
+    ngx_queue_t                *q;
+    ngx_http_core_loc_conf_t   *l, *best, *inner;
+    ngx_http_location_queue_t  *lq;
+
+    best = NULL;
+
+    if (clcf->locations == NULL) {
+        return NULL;
+    }
+
+    for (q = ngx_queue_head(clcf->locations);
+         q != ngx_queue_sentinel(clcf->locations);
+         q = ngx_queue_next(q))
+    {
+        lq = (ngx_http_location_queue_t *) q;
+        l = lq->exact ? lq->exact : lq->inclusive;
+
+        if (l->named || l->noname) {
+            continue;
+        }
+
+#if (NGX_PCRE)
+        if (l->regex) {
+            *regex = 1;
+            continue;
+        }
+#endif
+
+        if (l->name.len > uri->len
+            || ngx_filename_cmp(l->name.data, uri->data, l->name.len) != 0)
+        {
+            continue;
+        }
+
+        if (l->exact_match) {
+            if (l->name.len == uri->len) {
+                *regex = 0;
+                return l;
+            }
+
+        } else if (best == NULL || best->name.len < l->name.len) {
+            best = l;
+        }
+    }
+
+    inner = best ? ngx_http_llm_find_location(best, uri, regex) : NULL;
+
+    return inner ? inner : best;
+}
