@@ -14,6 +14,7 @@ my $t = LLM::Test->new(workers => 2, model => <<'END',
     llm_model demo %%ROOT%%/models/demo.gguf threads=1 parallel=2;
     llm_queue 1;
     llm_token_zone $http_x_key zone=keys:1m requests=1/h;
+    llm_token_zone $http_x_key zone=days:1m day=1;
 END
     http => 'llm_slo outer;', locations => <<'END')->start;
         location /v1 { llm_api; llm_slo easy ttft=1h itl=1h e2e=1h;
@@ -23,6 +24,7 @@ END
                           llm_slo easy ttft=1h itl=1h e2e=1h; }
         location /quota { llm_token_limit zone=keys; llm_api;
                           llm_slo quota; }
+        location /day { llm_token_limit zone=days; llm_api; llm_slo quota; }
         location /outer { llm_api; }
         location = /health { llm_health; }
         location = /metrics { llm_metrics; }
@@ -124,6 +126,11 @@ counts('a quota', { quota => '1/1' }, sub {
     is("@status", '200 429', 'allows one');
 });
 
+counts('of a day', {}, sub {
+    is($t->post('/day/completions', \%a, headers => { 'X-Key' => 'k' })
+         ->{json}{error}{code}, 'insufficient_quota', 'that is used up');
+});
+
 # a client that leaves: what it had met its bounds, or did not
 
 counts('a client that left', { hard => '0/1' }, sub {
@@ -179,6 +186,34 @@ is_deeply($then, { (map { $_ => $now->{$_} }
                     grep { $_ ne 'brief' } keys %$now), new => [ 0, 0 ] },
           'a new one begins with nothing');
 
+$t->stop;
+
+
+# ---- who comes too late (llm_queue ttft=) ----
+
+$t = LLM::Test->new(model => <<'END', locations => <<'END2')->start;
+    llm_model demo %%ROOT%%/models/demo.gguf threads=1 parallel=1;
+    llm_queue 8 ttft=1ms;
+END
+        location /v1 { llm_api; llm_slo all; }
+        location /free { llm_api; }
+        location = /health { llm_health; }
+        location = /metrics { llm_metrics; }
+END2
+
+%was = ();
+is($t->post('/free/completions', { %a, prompt => 'a b ' x 200 })->{status},
+   200, 'a speed is known');
+
+my $held = $t->open('/free/completions', { %a, max_tokens => 3900, n => 16 });
+
+LLM::Test::wait_for(20, sub { $t->figure('vllm:num_requests_running') == 1 })
+    or die 'nothing runs';
+counts('a machine that is too busy', { all => '0/1' }, sub {
+    is($t->post('/v1/completions', \%a)->{json}{error}{code}, 'overloaded',
+       'it would be too late');
+});
+$held->close;
 $t->stop;
 
 
