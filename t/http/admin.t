@@ -49,6 +49,8 @@ END
         location /look/ { limit_except GET { allow 127.0.0.2; deny all; }
                           llm_admin; }
         location /boss { llm_api_keys keys; llm_admin; }
+        location /user { auth_basic people; auth_basic_user_file people;
+                         llm_admin; }
         location /page {
             llm_intercept_errors on;
             error_page 404 =404 /sorry;
@@ -60,6 +62,7 @@ END
         location = /health { llm_health one; }
 END
 
+$t->write_file('people', "joe:{PLAIN}a\n");
 $t->write_file('keys', key('ann') . key('boss', scopes => [ 'admin' ])
                . key('chat', models => [ 'chat' ])
                . key('new', models => [ 'new' ]));
@@ -332,6 +335,14 @@ like($t->log('error.log'),
      'an action: who, what, from, to, result');
 admin('PUT', 'aliases/chat', { model => 'one' },
       headers => { Authorization => 'Basic am9lOmE=' });
+is($t->request(method => 'PUT', path => '/user/aliases/chat',
+               body => { model => 'two' },
+               headers => { Authorization => 'Basic am9lOmE=' })->{status},
+   200, 'one whom auth_basic knows');
+like($t->log('error.log'),
+     qr/llm_admin: user "joe" $address: PUT alias "chat", from "one" to "two"/,
+     'is named');
+admin('PUT', 'aliases/chat', { model => 'one' });
 admin('DELETE', 'aliases/a%0A"b');
 
 $res = substr $t->log('error.log'), $t0;
