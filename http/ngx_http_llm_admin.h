@@ -70,8 +70,6 @@ struct ngx_http_llm_admin_s {
     ngx_uint_t                   saving;        /* a thread does */
     ngx_msec_t                   tried;         /* when that failed; 0: it did
                                                    not */
-    uint64_t                     ended[LLM_MAX_MODELS];     /* the last command
-                                                   whose end was told */
 };
 
 
@@ -135,6 +133,10 @@ void ngx_http_llm_admin_changed(ngx_http_llm_admin_t *admin);
 ngx_int_t ngx_http_llm_admin_save(ngx_http_llm_main_conf_t *mcf,
     ngx_http_llm_admin_request_t *a,
     void (*done)(ngx_http_llm_admin_job_t *job), ngx_log_t *log);
+/* of a model's command, that it has ended; or, if it has not, that another one
+   (0: none) is in its place */
+void ngx_http_llm_admin_tell(ngx_http_llm_main_conf_t *mcf, ngx_uint_t model,
+    const llm_command_status_t *st, uint64_t other, ngx_log_t *log);
 /* keeps what commands have made of the models */
 void ngx_http_llm_admin_keep(ngx_http_llm_main_conf_t *mcf);
 

@@ -161,10 +161,12 @@ ngx_http_llm_admin_before(ngx_http_llm_admin_request_t *a, const char *file)
 static void
 ngx_http_llm_admin_send(ngx_http_llm_admin_request_t *a, const char *file)
 {
-    char            text[NGX_INT64_LEN + 32];
-    ngx_str_t       to;
-    llm_err_t       err;
-    llm_command_t   cmd;
+    char                   text[NGX_INT64_LEN + 32];
+    ngx_log_t             *log;
+    ngx_str_t              to;
+    llm_err_t              err;
+    llm_command_t          cmd;
+    llm_command_status_t   last;
 
     cmd.model = a->model;
     cmd.kind = ngx_http_llm_admin_kinds[a->to.what];
@@ -177,12 +179,22 @@ ngx_http_llm_admin_send(ngx_http_llm_admin_request_t *a, const char *file)
         return;
     }
 
+    /* worker 0 will not see any more how the last one has ended, which is none
+       of this request's affair */
+
+    log = a->main->cycle->log;
+
+    llm_zone_command(a->main->zone, a->model, &last);
+    ngx_http_llm_admin_tell(a->main, a->model, &last, 0, log);
+
     if (llm_client_command(a->main->worker->client, &cmd, &a->number, &err)
         != LLM_OK)
     {
         ngx_http_llm_admin_fail(a, &err);
         return;
     }
+
+    ngx_http_llm_admin_tell(a->main, a->model, &last, a->number, log);
 
     to.data = (u_char *) (file ? llm_admin_below(
                                      (char *) a->admin->models.data, file)

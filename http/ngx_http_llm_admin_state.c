@@ -40,7 +40,7 @@ static void ngx_http_llm_admin_locate(ngx_http_llm_main_conf_t *mcf,
     ngx_uint_t i, llm_override_t *o, ngx_log_t *log);
 static void ngx_http_llm_admin_timer(ngx_event_t *ev);
 static void ngx_http_llm_admin_saved(ngx_http_llm_admin_job_t *job);
-static void ngx_http_llm_admin_tell(ngx_http_llm_main_conf_t *mcf,
+static void ngx_http_llm_admin_tell_all(ngx_http_llm_main_conf_t *mcf,
     ngx_log_t *log);
 
 
@@ -429,6 +429,7 @@ ngx_http_llm_admin_apply(ngx_http_llm_main_conf_t *mcf, ngx_log_t *log)
         if (m) {
             ngx_http_llm_admin_locate(mcf, i, &o, log);
             llm_zone_set_override(mcf->zone, i, &o);
+            mcf->told[i] = o.number;
         }
     }
 }
@@ -471,8 +472,6 @@ ngx_http_llm_admin_locate(ngx_http_llm_main_conf_t *mcf, ngx_uint_t i,
 void
 ngx_http_llm_init_admin(ngx_http_llm_main_conf_t *mcf, ngx_log_t *log)
 {
-    ngx_uint_t             i;
-    llm_command_status_t   cmd;
     ngx_http_llm_admin_t  *admin;
 
     admin = mcf->admin;
@@ -483,11 +482,6 @@ ngx_http_llm_init_admin(ngx_http_llm_main_conf_t *mcf, ngx_log_t *log)
 
     if (llm_zone_epoch(mcf->zone) == 0) {
         ngx_http_llm_admin_apply(mcf, log);
-    }
-
-    for (i = 0; i < mcf->models.nelts; i++) {
-        llm_zone_command(mcf->zone, i, &cmd);
-        admin->ended[i] = cmd.state >= LLM_COMMAND_DONE ? cmd.number : 0;
     }
 
     admin->timer.handler = ngx_http_llm_admin_timer;
@@ -517,6 +511,8 @@ ngx_http_llm_stop_admin(ngx_http_llm_main_conf_t *mcf)
         ngx_del_timer(&admin->timer);
     }
 
+    ngx_http_llm_admin_tell_all(mcf, mcf->cycle->log);
+
     if (ngx_http_llm_admin_is_latest(mcf)
         && !ngx_http_llm_admin_is_saved(admin, admin->sh->version)
         && ngx_http_llm_admin_save_state(admin, &err) != LLM_OK)
@@ -540,7 +536,7 @@ ngx_http_llm_admin_timer(ngx_event_t *ev)
     admin = mcf->admin;
 
     ngx_http_llm_admin_keep(mcf);
-    ngx_http_llm_admin_tell(mcf, ev->log);
+    ngx_http_llm_admin_tell_all(mcf, ev->log);
 
     if (!admin->saving && ngx_http_llm_admin_is_latest(mcf)
         && (admin->tried == 0 || ngx_current_msec - admin->tried
@@ -579,31 +575,71 @@ ngx_http_llm_admin_saved(ngx_http_llm_admin_job_t *job)
 }
 
 
-/* how a command ended */
+/* how commands ended */
 
 static void
-ngx_http_llm_admin_tell(ngx_http_llm_main_conf_t *mcf, ngx_log_t *log)
+ngx_http_llm_admin_tell_all(ngx_http_llm_main_conf_t *mcf, ngx_log_t *log)
 {
-    ngx_uint_t             i;
-    ngx_http_llm_model_t  *model;
-    llm_command_status_t   st;
-
-    model = mcf->models.elts;
+    ngx_uint_t            i;
+    llm_command_status_t  st;
 
     for (i = 0; i < mcf->models.nelts; i++) {
         llm_zone_command(mcf->zone, i, &st);
+        ngx_http_llm_admin_tell(mcf, i, &st, 0, log);
+    }
+}
 
-        if (st.state < LLM_COMMAND_DONE || st.number <= mcf->admin->ended[i])
-        {
-            continue;
+
+/* is this worker the one that tells of the command?  Numbers have 32 bits, and
+   begin anew */
+
+static ngx_uint_t
+ngx_http_llm_admin_is_untold(ngx_http_llm_main_conf_t *mcf, ngx_uint_t model,
+    uint64_t number)
+{
+    ngx_atomic_uint_t  told;
+
+    do {
+        told = mcf->told[model];
+
+        if ((int32_t) ((uint32_t) number - (uint32_t) told) <= 0) {
+            return 0;
         }
 
-        mcf->admin->ended[i] = st.number;
+    } while (!ngx_atomic_cmp_set(&mcf->told[model], told,
+                                 (ngx_atomic_uint_t) number));
 
-        ngx_log_error(NGX_LOG_NOTICE, log, 0,
-                      "llm_admin: action %uL, %s of \"%V\": %s%s%s",
-                      st.number, llm_admin_kind(st.kind), &model[i].name,
-                      st.state == LLM_COMMAND_DONE ? "done" : "failed",
-                      st.reason[0] ? ": " : "", st.reason);
+    return 1;
+}
+
+
+void
+ngx_http_llm_admin_tell(ngx_http_llm_main_conf_t *mcf, ngx_uint_t model,
+    const llm_command_status_t *st, uint64_t other, ngx_log_t *log)
+{
+    ngx_http_llm_model_t  *m;
+
+    if (st->kind == LLM_COMMAND_NONE
+        || (st->state < LLM_COMMAND_DONE && other == 0)
+        || !ngx_http_llm_admin_is_untold(mcf, model, st->number))
+    {
+        return;
     }
+
+    m = mcf->models.elts;
+
+    if (st->state < LLM_COMMAND_DONE) {
+        ngx_log_error(NGX_LOG_NOTICE, log, 0,
+                      "llm_admin: action %uL, %s of \"%V\": action %uL has "
+                      "taken its place",
+                      st->number, llm_admin_kind(st->kind), &m[model].name,
+                      other);
+        return;
+    }
+
+    ngx_log_error(NGX_LOG_NOTICE, log, 0,
+                  "llm_admin: action %uL, %s of \"%V\": %s%s%s",
+                  st->number, llm_admin_kind(st->kind), &m[model].name,
+                  st->state == LLM_COMMAND_DONE ? "done" : "failed",
+                  st->reason[0] ? ": " : "", st->reason);
 }

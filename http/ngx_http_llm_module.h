@@ -356,6 +356,9 @@ typedef struct {
 
     ngx_http_llm_counters_t     *counters;      /* [nworkers] shared */
     ngx_http_llm_probed_t       *probed;        /* [models] shared */
+    ngx_atomic_t                *told;          /* [models] shared: the last
+                                                   command whose end is in the
+                                                   log */
     ngx_http_llm_stats_t        *figures;
 
     ngx_http_llm_worker_t       *worker;        /* NULL in the master */

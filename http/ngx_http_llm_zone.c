@@ -146,7 +146,10 @@ ngx_http_llm_init_zone(ngx_shm_zone_t *shm_zone, void *data)
     mcf->counters = ngx_slab_calloc(shpool, mcf->nworkers
                                             * sizeof(ngx_http_llm_counters_t));
 
-    if (mem == NULL || mcf->counters == NULL
+    mcf->told = ngx_slab_calloc(shpool,
+                                mcf->models.nelts * sizeof(ngx_atomic_t));
+
+    if (mem == NULL || mcf->counters == NULL || mcf->told == NULL
         || ngx_http_llm_create_probed(mcf, shpool) != NGX_OK)
     {
         ngx_log_error(NGX_LOG_EMERG, shm_zone->shm.log, 0,

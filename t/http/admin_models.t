@@ -316,6 +316,55 @@ is(health()->{status}, 200, 'healthy');
 is(answer(), $old, 'it serves');
 
 
+# ---- one right behind the other: each has its end in the log ----
+
+my @ids;
+
+for (1 .. 3) {
+    for my $what ('unload?timeout=0&wait=30', 'load?wait=60',
+                  'drain?notice=0&wait=30', 'resume?wait=30')
+    {
+        $res = act("demo/$what");
+        push @ids, $res->{json}{action}{id};
+        is($res->{status}, 200, $what) or diag($res->{body});
+    }
+}
+
+# what is under way when another one follows has no other end; nobody reads the
+# stream that it waits for, so that it does not end
+
+my $last = LLM::Client->open(port => $t->port, method => 'POST',
+    path => '/v1/completions', rcvbuf => 4096,
+    body => { %ask, max_tokens => 900, n => 8, logprobs => 5, stream => \1 });
+
+$last->event;
+$res = act('demo/drain?notice=0');
+is($res->{status}, 202, 'one that takes time');
+push @ids, $res->{json}{action}{id};
+
+LLM::Test::wait_for(20, sub {
+    admin('GET', 'models/demo')->{json}{action}{state} eq 'running'
+}) or die 'it is not taken';
+$res = act('demo/resume?wait=30');
+is($res->{status}, 200, 'another one follows') or diag($res->{body});
+
+my $after = $res->{json}{action}{id};
+
+$last->close;
+ok($t->wait_log(qr/llm_admin: action $after, resume of "demo": done$/m),
+   'the last one is done');
+
+my %end = $t->log('error.log')
+          =~ /llm_admin: action (\d+), \w+ of "demo": (.*)$/mg;
+
+is(join(', ', map { $end{$_} // 'nothing' } @ids),
+   join(', ', ('done') x (@ids - 1), "action $after has taken its place"),
+   'each action has its end');
+is(scalar(() = $t->log('error.log')
+               =~ /llm_admin: action $ids[0], \w+ of "demo"/g), 1,
+   'and one');
+
+
 # ---- who leaves, who waits too short ----
 
 $res = act('demo/load?wait=0.001s', { file => 'b.gguf' });
