@@ -478,10 +478,10 @@ cmp_ok(scalar @objects, '>=', 10, 'llm_log.conf: lines, each an object');
 
 my %first = %{ $objects[0] };
 
-is_deeply([ @first{qw(endpoint status model stream out reasoning finish error
-                      method)} ],
-          [ 'completions', 200, 'demo', JSON::PP::false, 3, 0, 'length', '',
-            'POST' ], 'of a completion');
+is_deeply([ @first{qw(endpoint status alias model stream out reasoning finish
+                      error method)} ],
+          [ 'completions', 200, '', 'demo', JSON::PP::false, 3, 0, 'length',
+            '', 'POST' ], 'of a completion');
 is(scalar(grep { !defined $first{$_} } keys %first), 0, 'with all figures');
 cmp_ok($first{ttft_s}, '<=', $first{time_s} + 0.01, 'in seconds');
 is_deeply([ @{ $objects[-1] }{qw(endpoint uri out ttft_s stream)} ],
