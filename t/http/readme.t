@@ -568,5 +568,8 @@ $said{$_} = 1
     for map { /`(\w+)`/g } $readme =~ /`\.\/build\.sh test[^`]*`(.*?)\./s;
 
 same('commands of build.sh', [ keys %said ], [ $usage =~ /^  (\w+)/mg ]);
+same('benches of build.sh',
+     [ map { split /\|/ } $readme =~ /`bench\s+\[([\w|]+)\]`/ ],
+     [ $usage =~ /"bench (\w+)"/g ]);
 
 done_testing();
