@@ -10,6 +10,7 @@ use warnings;
 use Digest::SHA qw(sha256_hex);
 use JSON::PP;
 use LLM::Test;
+use POSIX ();
 use Test::More;
 
 my $t = LLM::Test->new(workers => 3, main => 'worker_shutdown_timeout 1s;',
@@ -242,6 +243,31 @@ $v = logged();
 is($v->{finish}, 'abort', 'a stream that a shutdown cut');
 is($v->{error}, $last // '-', 'for the reason that its client got');
 cmp_ok($v->{out}, '>', 0, 'with its tokens');
+
+$t->stop;
+
+# ---- a line of the engine's has the time at which it was written, whatever
+# nginx's event loop last took for the time ----
+
+$t = LLM::Test->new(model => LLM::Test::default_model()
+                    . ' llm_model late %%DIR%%/late.gguf threads=1 retry=1s;')
+     ->start;
+
+# nobody asks for anything from now on
+
+sleep 4;
+
+my $begin = time;
+
+symlink "$LLM::Test::ROOT/models/demo.gguf", $t->dir . '/late.gguf' or die $!;
+ok($t->wait_log(qr/model "late" is ready/), 'a model is loaded by itself');
+
+my ($year, $month, @rest) = $t->log('error.log')
+    =~ m{^(\d+)/(\d+)/(\d+) (\d+):(\d+):(\d+) .*model "late" is ready}m;
+my ($day, $hour, $min, $sec) = @rest;
+
+cmp_ok(POSIX::mktime($sec, $min, $hour, $day, $month - 1, $year - 1900, 0, 0,
+                     -1), '>=', $begin, 'and its line says when');
 
 $t->stop;
 
