@@ -1,15 +1,17 @@
 /*
- * llm_admin below HTTP: paths, bodies, what it leaves behind and the file of
- * that, the memory that it tells of.
+ * llm_admin below HTTP: paths, bodies, what is shown of a model, what it leaves
+ * behind and the file of that, the memory that it tells of.
  */
 
 #include "engine/api/admin.h"
 #include "engine/api/sealed.h"
+#include "engine/ipc/command.h"
 #include "engine/ipc/zone.h"
 
 #include "t/unit/tap.h"
 
 #include <stdio.h>
+#include <unistd.h>
 
 
 /* ---- paths ---- */
@@ -400,17 +402,17 @@ test_memory(void)
     llm_zone_t        *zone;
     llm_admin_conf_t   conf;
     llm_zone_model_t   m;
-    llm_admin_known_t  known;
+    llm_admin_known_t  demo;
 
     memset(&m, 0, sizeof(m));
     m.parallel = 1;
     size = llm_align(llm_zone_size(1, 1, 1 << 17), 64);
     zone = llm_zone_init(aligned_alloc(64, size), 1, &m, 1, 1 << 17, 5);
 
-    known.name = text("demo");
-    known.path = "demo.gguf";
+    demo.name = text("demo");
+    demo.path = "demo.gguf";
     conf.zone = zone;
-    conf.models = &known;
+    conf.models = &demo;
     conf.n_models = 1;
     conf.dir = NULL;
 
@@ -439,6 +441,150 @@ test_memory(void)
 }
 
 
+/* ---- what is shown of a model, over a real zone ---- */
+
+static const llm_admin_known_t  known[] = {
+    { .name = { 3, "one" }, .path = "/srv/models/one.gguf" }
+};
+
+
+/* from its state to its device, and the action at the end */
+
+static void
+shows(llm_zone_t *z, const char *state, const char *action, const char *name)
+{
+    char              want[512];
+    llm_buf_t         out;
+    llm_admin_conf_t  conf = { z, known, 1, "/srv/models" };
+
+    llm_buf_init(&out, 0);
+
+    ok(llm_admin_model_body(&conf, 0, &out) == LLM_OK, "%s: a body", name);
+    snprintf(want, sizeof(want), "{\"id\":\"one\",\"object\":\"model\","
+             "\"state\":\"%s,\"device\":", state);
+
+    if (!ok(strncmp(out.data, want, strlen(want)) == 0, "%s", name)) {
+        printf("# %s\n# %s\n", out.data, want);
+    }
+
+    snprintf(want, sizeof(want), ",\"action\":%s}", action);
+
+    if (!ok(out.len > strlen(want)
+            && strcmp(out.data + out.len - strlen(want), want) == 0,
+            "%s: its action", name))
+    {
+        printf("# %s\n# %s\n", out.data, want);
+    }
+
+    llm_buf_free(&out);
+}
+
+
+static void
+test_states(llm_zone_t *z)
+{
+    static const char  none[] = "null";
+
+    llm_zone_set_state(z, 0, LLM_MODEL_IDLE);
+    shows(z, "idle\",\"file\":\"one.gguf\",\"configured_file\":true", none,
+          "idle");
+
+    llm_zone_set_state(z, 0, LLM_MODEL_LOADING);
+    llm_zone_set(z->models[0].permille, 250);
+    shows(z, "loading\",\"file\":\"one.gguf\",\"configured_file\":true,"
+          "\"progress\":0.250", none, "loading, and how far it is");
+
+    llm_zone_set(z->models[0].permille, 1000);
+    llm_zone_set(z->models[0].warming, 1);
+    shows(z, "warming\",\"file\":\"one.gguf\",\"configured_file\":true,"
+          "\"progress\":1.000", none, "warming");
+    llm_zone_set(z->models[0].warming, 0);
+
+    llm_zone_set_state(z, 0, LLM_MODEL_READY);
+    shows(z, "ready\",\"file\":\"one.gguf\",\"configured_file\":true", none,
+          "ready");
+
+    atomic_store(&z->models[0].command.refuse_us, 1);
+    shows(z, "draining\",\"file\":\"one.gguf\",\"configured_file\":true",
+          none, "draining");
+    atomic_store(&z->models[0].command.refuse_us, 0);
+
+    llm_zone_set_state(z, 0, LLM_MODEL_STOPPED);
+    llm_command_set_file(&z->models[0].command, "/srv/models/b.gguf");
+    shows(z, "stopped\",\"file\":\"b.gguf\",\"configured_file\":false", none,
+          "stopped, with another file");
+    llm_command_set_file(&z->models[0].command, "");
+
+    llm_zone_set_state(z, 0, LLM_MODEL_FAILED);
+    llm_zone_set_text(z, 0, "a \"reason\"", NULL);
+    shows(z, "failed\",\"file\":\"one.gguf\",\"configured_file\":true,"
+          "\"reason\":\"a \\\"reason\\\"\"", none, "failed, and why");
+}
+
+
+static void
+test_actions(llm_zone_t *z)
+{
+    uint64_t             n;
+    llm_err_t            err;
+    llm_zone_command_t  *c;
+
+    static const char  state[] = "ready\",\"file\":\"one.gguf\","
+                                 "\"configured_file\":true";
+
+    c = &z->models[0].command;
+    llm_zone_set_state(z, 0, LLM_MODEL_READY);
+
+    ok(llm_command_claim(c, LLM_COMMAND_LOAD, &n, &err) == LLM_OK,
+       "an action");
+    shows(z, state, "{\"id\":1,\"command\":\"load\",\"state\":\"sent\"}",
+          "sent");
+
+    ok(llm_command_take(c, n, "/srv/models/b.gguf") == LLM_OK, "taken");
+    llm_zone_set(c->permille, 70);
+    shows(z, state, "{\"id\":1,\"command\":\"load\",\"state\":\"running\","
+          "\"file\":\"b.gguf\",\"progress\":0.070,\"warming\":false}",
+          "another file is being loaded");
+
+    (void) llm_fail_with(&err, 503, "model_failed", NULL, "no memory");
+    llm_command_end(c, n, &err);
+    shows(z, state, "{\"id\":1,\"command\":\"load\",\"state\":\"failed\","
+          "\"file\":\"b.gguf\",\"status\":503,\"code\":\"model_failed\","
+          "\"reason\":\"no memory\"}", "it failed, and the old one goes on");
+
+    ok(llm_command_claim(c, LLM_COMMAND_RESUME, &n, &err) == LLM_OK
+       && llm_command_take(c, n, "") == LLM_OK, "another one");
+    memset(&err, 0, sizeof(err));
+    llm_command_end(c, n, &err);
+    shows(z, state, "{\"id\":2,\"command\":\"resume\",\"state\":\"done\"}",
+          "done");
+}
+
+
+static void
+test_shown(void)
+{
+    void        *mem;
+    size_t       size;
+    llm_zone_t  *z;
+
+    static const llm_zone_model_t  sizes[] = { { 4 } };
+
+    size = llm_align(llm_zone_size(1, 1, 65536), 64);
+    mem = aligned_alloc(64, size);
+    z = llm_zone_init(mem, 1, sizes, 1, 65536, 8);
+
+    atomic_store(&z->engine_pid, getpid());
+    atomic_store(&z->epoch, 1);
+    atomic_store(&z->attached, 1);
+
+    test_states(z);
+    test_actions(z);
+
+    free(mem);
+}
+
+
 int
 main(void)
 {
@@ -451,6 +597,7 @@ main(void)
     test_torn();
     test_wrong();
     test_memory();
+    test_shown();
 
     return done_testing();
 }
