@@ -79,10 +79,19 @@ $t->reload;
 ok($t->wait_ready, 'ready again');
 is(models('chat'), 'two', 'after a reload');
 
-# as other workers see it while old ones end
+# as other workers see it until there is another one.  The kernel wakes one of
+# those that listen, and one that is about to end accepts nothing: so old ones
+# are awaited, and the death of the killed one
+
+ok(LLM::Test::wait_for(60, sub { $t->workers == 3 }), 'old workers end');
 
 for (1 .. 3) {
-    $t->kill('KILL', ($t->workers)[$_ % 3]);
+    my $dead = ($t->workers)[$_ % 3];
+
+    $t->kill('KILL', $dead);
+    LLM::Test::wait_for(20, sub {
+        LLM::Test::thread_state("/proc/$dead") =~ /^Z?$/
+    }) or die 'it lives';
     is(put("k$_", 'two')->{status}, 200, "set while a worker dies, $_");
     ok(LLM::Test::wait_for(20, sub { $t->workers == 3 }), 'it is replaced');
     ok($t->wait_ready, 'and ready');
