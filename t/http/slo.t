@@ -24,6 +24,11 @@ END
                           llm_slo easy ttft=1h itl=1h e2e=1h; }
         location /quota { llm_token_limit zone=keys; llm_api;
                           llm_slo quota; }
+        location /slow { llm_stream_buffer 4k; limit_rate 20k; llm_api;
+                         llm_slo steady itl=1ms;
+                         llm_slo easy ttft=1h itl=1h e2e=1h; }
+        location /first { llm_api; llm_slo first ttft=1ms;
+                          llm_slo easy ttft=1h itl=1h e2e=1h; }
         location /day { llm_token_limit zone=days; llm_api; llm_slo quota; }
         location /outer { llm_api; }
         location = /health { llm_health; }
@@ -91,6 +96,11 @@ counts('a long prompt', { easy => '1/1', hard => '0/1', brief => '1/1' },
        sub { $t->post('/v1/completions', { %a, prompt => 'a b ' x 20 }) });
 counts('a long answer', { easy => '1/1', hard => '0/1', small => '1/1' },
        sub { $t->post('/v1/completions', { %a, max_tokens => 130 }) });
+counts('a long time to the first token', { easy => '1/1', first => '0/1' },
+       sub { $t->post('/first/completions', { %a, prompt => 'a b ' x 600 }) });
+counts('a long time from token to token', { easy => '1/1', steady => '0/1' },
+       sub { $t->open('/slow/completions', { %a, logprobs => 5,
+                                             stream => \1 })->events });
 counts('what needs no model', {}, sub {
     $t->post('/v1/tokenize', { prompt => 'a' });
     $t->get('/v1/models');
@@ -165,7 +175,7 @@ my $m = LLM::Metrics->scrape($t);
 
 is($m->sum('llm_slo_bound_seconds', slo => 'hard', bound => 'e2e'), 0.001,
    'a bound');
-is(scalar($m->samples('llm_slo_bound_seconds')), 4, 'those that there are');
+is(scalar($m->samples('llm_slo_bound_seconds')), 6, 'those that there are');
 is_deeply({ map { $_->{name} => [ @$_{qw(good total)} ] }
             @{ $t->get('/json')->{json}{slos} } }, $now, 'JSON');
 
