@@ -583,9 +583,9 @@ $t->stop;
     mkdir "$dir/$_" or die "$_: $!" for qw(conf conf/usage);
     rename "$dir/nginx.conf", "$dir/conf/nginx.conf" or die "rename: $!";
 
-    my $out = `nginx -p $dir/ -c conf/nginx.conf -e stderr -t 2>&1`;
+    my ($rc, $out) = $t->check('conf/nginx.conf');
 
-    is($?, 0, 'a relative file') or diag($out);
+    is($rc, 0, 'a relative file') or diag($out);
 }
 
 

@@ -154,16 +154,30 @@ counts('a client that left', { hard => '0/1' }, sub {
     });
 });
 
-# a full queue: two run, one waits
+# both places are taken for long, and two may wait
 
-my @busy = map { $t->open_long(max_tokens => 1900) } 1 .. 3;
+my $held = $t->open('/outer/completions', { %a, max_tokens => 3900, n => 16 });
 
-$t->wait_queued(1) or die 'nobody waits';
+LLM::Test::wait_for(20, sub { $t->figure('vllm:num_requests_running') == 2 })
+    or die 'nothing runs';
+
+counts('a client that left before its turn', { first => '0/1' }, sub {
+    my $s = $t->open('/first/completions', \%a);
+
+    $t->wait_queued(1) or die 'nobody waits';
+    select undef, undef, undef, 0.01;   # longer than its bound
+    $s->close;
+});
+$t->wait_queued(0) or die 'it still waits';
+
+my @next = map { $t->open('/outer/completions', \%a) } 1, 2;
+
+$t->wait_queued(2) or die 'nobody waits';
 counts('a full queue', { easy => '0/1', hard => '0/1', small => '0/1',
                          brief => '0/1' }, sub {
     is($t->post('/v1/completions', \%a)->{status}, 429, 'it is full');
 });
-$_->close for @busy;
+$_->close for $held, @next;
 
 LLM::Test::wait_for(20, sub {
     $t->figure('vllm:num_requests_running') == 0
@@ -215,7 +229,7 @@ END2
 is($t->post('/free/completions', { %a, prompt => 'a b ' x 200 })->{status},
    200, 'a speed is known');
 
-my $held = $t->open('/free/completions', { %a, max_tokens => 3900, n => 16 });
+$held = $t->open('/free/completions', { %a, max_tokens => 3900, n => 16 });
 
 LLM::Test::wait_for(20, sub { $t->figure('vllm:num_requests_running') == 1 })
     or die 'nothing runs';

@@ -219,10 +219,11 @@ sub preload {
 }
 
 
-# nginx -t, for tests of configurations: its exit status and what it said
+# nginx -t, for tests of configurations: its exit status and what it said; a
+# file of another name is relative to the server's folder
 
 sub check {
-    my ($self) = @_;
+    my ($self, $file) = @_;
 
     my $pid = open(my $out, '-|') // die "fork: $!";
 
@@ -230,8 +231,9 @@ sub check {
         open STDERR, '>&', \*STDOUT;
         my %env = sanitized();
         @ENV{keys %env} = values %env;
-        exec 'nginx', '-p', "$self->{dir}/", '-c', "$self->{dir}/nginx.conf",
-             '-e', 'stderr', '-t' or POSIX::_exit(127);
+        exec 'nginx', '-p', "$self->{dir}/",
+             '-c', $file // "$self->{dir}/nginx.conf", '-e', 'stderr', '-t'
+            or POSIX::_exit(127);
     }
 
     my $text = join '', <$out>;
