@@ -533,9 +533,9 @@ build_beside_tools() {
 
 
 run_tests() {
-    local tests=(t/unit/unit.t t/fuzz/fuzz.t t/sdk/clients.t t/http/fuzz.t
-                 t/http/reload.t t/agents/agents.t t/http/cluster.t
-                 t/http/health.t -r t/)
+    local tests=(t/unit/emulator.t t/unit/unit.t t/fuzz/fuzz.t t/sdk/clients.t
+                 t/http/fuzz.t t/http/reload.t t/agents/agents.t
+                 t/http/cluster.t t/http/health.t -r t/)
 
     case $1 in
         '')

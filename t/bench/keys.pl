@@ -1,12 +1,12 @@
 #!/usr/bin/perl
 
-# Files of 100,000 API keys: how much memory a worker has for one, and how long
-# its event loop stands still when files are replaced again and again.  A
-# client asks for one thing after the other, first while the file stays, then
-# while it changes.  What the client sees has the rest of the machine in it;
-# the CPU time of the worker's first thread, which runs the event loop, has
-# not: what it took for one change, in all turns of the loop together, is more
-# than the longest turn.
+# Files of 100,000 API keys: how much memory a worker has for one, how long a
+# look-up takes, and how long its event loop stands still when files are
+# replaced again and again.  A client asks for one thing after the other, first
+# while the file stays, then while it changes.  What the client sees has the
+# rest of the machine in it; the CPU time of the worker's first thread, which
+# runs the event loop, has not: what it took for one change, in all turns of the
+# loop together, is more than the longest turn.
 # LLM_BENCH_SECONDS is for how long each (10), LLM_BENCH_KEYS how many keys.
 
 use strict;
@@ -55,6 +55,9 @@ LLM::Test::wait_for(60, \&accepted) or die 'the keys are not read';
 
 printf "%d keys: %.1f MB in the worker\n", $n,
        (LLM::Test::holds($worker)->{own} - $one) * 1024 / 1e6;
+
+system("$LLM::Test::OBJS/lookup", "$dir/good", $n) == 0
+    or die 'no look-ups';
 
 
 # nanoseconds of the event loop's thread

@@ -8,7 +8,9 @@
 
 #include "t/unit/order.h"
 
-#define LONG  900                       /* tokens */
+/* tokens: what ends, after a while, and what is ended before */
+#define LONG    3000
+#define LONGER  7000
 
 
 static void
@@ -69,16 +71,16 @@ test_unload(void)
     llm_model_stats_t     stats;
     llm_command_status_t  st;
 
-    open_rig(1024, 2, 0, 0, 8);
+    open_rig(8192, 2, 0, 0, 8);
     a = rig.answers[0];
     is_int(order_now(LLM_COMMAND_LOAD, NULL, 0), LLM_COMMAND_DONE,
            "to load what is loaded is nothing");
 
     /* one ends in time, one does not, one waits for its turn */
 
-    stream(0, LONG);
+    stream(0, LONGER);
     stream(1, 10);
-    stream(2, LONG);
+    stream(2, LONGER);
     (void) rig_wait_text(&rig, 0, 0, ORDER_WAIT_MS);
 
     begin = llm_now_us();
@@ -188,7 +190,7 @@ test_drain(void)
     rig_answer_t         *a;
     llm_command_status_t  st;
 
-    open_rig(1024, 2, 0, 0, 8);
+    open_rig(4096, 2, 0, 0, 8);
     a = rig.answers[0];
 
     stream(0, LONG);
@@ -215,7 +217,7 @@ test_drain(void)
 
     /* those who look know before the first is refused */
 
-    n = order_or_die(LLM_COMMAND_DRAIN, NULL, 700 * SLOW);
+    n = order_or_die(LLM_COMMAND_DRAIN, NULL, 3000 * SLOW);
 
     while (!status().draining) {
         usleep(1000);
@@ -239,7 +241,7 @@ test_kept(void)
     llm_err_t             err;
     llm_command_status_t  st;
 
-    open_rig(1024, 2, 0, 0, 8);
+    open_rig(8192, 2, 0, 0, 8);
 
     (void) order_now(LLM_COMMAND_UNLOAD, NULL, 0);
     llm_engine_stop(rig.engine);
@@ -264,7 +266,7 @@ test_kept(void)
            "until told otherwise");
     ok(served(1), "then it serves");
 
-    stream(2, LONG);
+    stream(2, LONGER);
     (void) order_or_die(LLM_COMMAND_UNLOAD, NULL, 600000);
     llm_engine_stop(rig.engine);
     rig.engine = NULL;

@@ -1,0 +1,100 @@
+# Unit tests: programs that the build makes of t/unit/*.c, whose TAP is shown
+# as a subtest each.  Two files run them, so that they run side by side:
+# emulator.t those that take the longest, on the emulated backend, unit.t all
+# others.  Arguments, or LLM_UNIT="a b", name some of them.
+
+package LLM::Unit;
+
+use strict;
+use warnings;
+
+use Cwd qw(abs_path);
+use File::Basename qw(basename dirname);
+use Test::More;
+
+my $ROOT = abs_path(dirname(abs_path(__FILE__)) . '/../../..');
+my $OBJS = $ENV{LLM_OBJS} || "$ROOT/objs";
+
+# seconds, for what hangs: a busy machine may take long, a sanitizer longer
+my $PATIENCE = $ENV{LLM_SAN} ? 7200 : 1800;
+
+
+our $EMULATED = qr/^(?:archs|logits|cuda_faults|emu(?:_.*)?)$/;
+
+
+# all whose names the code accepts, in $_
+
+sub run_all {
+    my ($code) = @_;
+
+    chdir $ROOT or die "$ROOT: $!";
+
+    # what asks for more memory than there is shall see that it gets none
+    $ENV{ASAN_OPTIONS} //= 'detect_leaks=1:allocator_may_return_null=1';
+    $ENV{UBSAN_OPTIONS} //= 'print_stacktrace=1';
+    $ENV{TSAN_OPTIONS} //= 'halt_on_error=1 second_deadlock_stack=1'
+                         . ' allocator_may_return_null=1';
+
+    my @names = @ARGV ? @ARGV : split ' ', $ENV{LLM_UNIT} // '';
+
+    @names = map { s/\.c$//r } map { basename($_) } glob 't/unit/*.c'
+        unless @names;
+    @names = grep { $code->() } @names;
+
+    plan skip_all => 'none of those that are asked for' unless @names;
+    plan tests => scalar @names;
+
+    for my $name (@names) {
+        subtest $name => sub { run("$OBJS/t/$name") };
+    }
+}
+
+
+sub run {
+    my ($program) = @_;
+
+    my $pid = open(my $out, '-|') // die "fork: $!";
+
+    if ($pid == 0) {
+        open STDERR, '>&', \*STDOUT;
+        alarm $PATIENCE;
+        exec $program or exit 127;
+    }
+
+    my ($planned, $failed, @tail);
+
+    while (my $line = <$out>) {
+        chomp $line;
+
+        if ($line =~ /^ok \d+ # skip (.*)/i) {
+            SKIP: { skip $1, 1; }
+
+        } elsif ($line =~ /^(not )?ok \d+(?: - (.*))?$/) {
+            $failed = $1;
+            ok(!$1, '- ' . ($2 // 'unnamed'));
+
+        } elsif ($line =~ /^1\.\.(\d+)(?:\s*# skip (.*))?/i) {
+            $planned = $1;
+            plan skip_all => $2 if $1 == 0 && defined $2;
+
+        } else {
+            push @tail, $line;
+            shift @tail if @tail > 60;
+            $failed ? diag($line) : note($line);
+        }
+    }
+
+    close $out;
+
+    my $status = $?;
+    my $count = Test::More->builder->current_test;
+
+    ok(defined $planned && $planned == $count, 'ran to its end')
+        or diag("wait status $status, ", $planned // 'no', " tests planned, ",
+                "$count run\n", join "\n", @tail);
+    ok($status == 0 || !Test::More->builder->is_passing, 'exit status')
+        or diag("wait status $status\n", join "\n", @tail);
+}
+
+
+1;
