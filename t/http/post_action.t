@@ -34,6 +34,7 @@ my $t = LLM::Test->new(
             llm_guard /ask timeout=1s open;
             post_action \@after;
         }
+        location /plain { llm_api; }
         location /admin { llm_admin; post_action /after; }
         location /ask { proxy_pass http://$g; }
         location /after { proxy_pass http://$a/; }
@@ -102,9 +103,11 @@ close $asked;
 close $held;
 
 
-# ---- while llm_admin waits ----
+# ---- while llm_admin waits, for a request that takes long ----
 
-$t->post('/admin/models/demo/drain', '');
+my $long = $t->open('/plain/completions', { %request, n => 16 });
+
+ok(LLM::Test::wait_for(20, sub { $t->figures->{running} }), 'one runs');
 
 $c = LLM::Client->open(port => $t->port, method => 'POST', body => '',
                        path => '/admin/models/demo/unload?wait=20s&timeout=9s');
@@ -118,6 +121,7 @@ $held = accepted($after, 'its client left, it goes on');
 
 select undef, undef, undef, 0.3;
 close $held;
+$long->close;
 
 
 # ---- all of them ----
