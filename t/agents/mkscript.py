@@ -16,9 +16,11 @@ more if it were asked to.
 
 It is a real model with real weights: one block that adds nothing, and between
 the embedding and the output a table of which token follows which.  Each token
-of a line has a code of its own, random signs, for its embedding; the output's
-row of the token behind it is the same code.  The tokenizer is the demo
-model's with these tokens behind it, each of them some text of a line.
+that follows another has a code of its own, random signs: it is the output's
+row of that token, and the embedding of every token before it, so that however
+many lines have one end, no token comes near the one that follows.  The
+tokenizer is the demo model's with these tokens behind it, each of them some
+text of a line.
 
 Formats: github.com/ggml-org/ggml, docs/gguf.md.
 """
@@ -96,15 +98,13 @@ def write(path, script):
     end = kv["tokenizer.ggml.eos_token_id"][1]
     tokens, follows = plan(script, texts, end)
 
-    # the ends of all lines share a row: the sum of their codes
     rng = random.Random(1)
-    embd, out = {}, {}
-    for before, after in follows:
-        code = [rng.choice((-1.0, 1.0)) for _ in range(SHAPE["embd"])]
-        embd[before] = code
-        row = out.setdefault(after, [0.0] * SHAPE["embd"])
-        out[after] = [a + c * LOGIT / SHAPE["embd"]
-                      for a, c in zip(row, code)]
+    codes = {}
+    for after in dict.fromkeys(after for _, after in follows):
+        codes[after] = [rng.choice((-1.0, 1.0)) for _ in range(SHAPE["embd"])]
+    embd = {before: codes[after] for before, after in follows}
+    out = {after: [c * LOGIT / SHAPE["embd"] for c in code]
+           for after, code in codes.items()}
 
     texts.extend(text for text, _ in tokens)
     kv["tokenizer.ggml.token_type"][1][1].extend(kind for _, kind in tokens)
