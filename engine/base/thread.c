@@ -21,5 +21,5 @@ llm_thread_start(pthread_t *t, void *(*main)(void *), void *arg)
 
     (void) pthread_sigmask(SIG_SETMASK, &old, NULL);
 
-    return rc == 0 ? LLM_OK : LLM_ERROR;
+    return rc;
 }

@@ -11,7 +11,7 @@
 
 #include "engine/base/base.h"
 
-/* the thread inherits the CPU affinity of its creator; LLM_OK or LLM_ERROR */
+/* the thread inherits the CPU affinity of its creator; 0, or an errno */
 int llm_thread_start(pthread_t *t, void *(*main)(void *), void *arg);
 
 #endif /* LLM_THREAD_H */

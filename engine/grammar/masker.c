@@ -210,7 +210,7 @@ llm_masker_create(uint32_t n_vocab, void (*done)(void *data), void *data,
         t->masker = m;
         t->fast = i == 0;
 
-        if (llm_thread_start(&t->thread, llm_masker_main, t) != LLM_OK) {
+        if (llm_thread_start(&t->thread, llm_masker_main, t) != 0) {
             llm_masker_free(m);
             (void) llm_fail(err, "no thread to make masks");
             return NULL;

@@ -257,7 +257,7 @@ llm_replaced_close(llm_served_t *m)
     llm_sched_free(m->sched);
     m->sched = NULL;
 
-    if (llm_thread_start(&m->loader, llm_replaced_main, m) == LLM_OK) {
+    if (llm_thread_start(&m->loader, llm_replaced_main, m) == 0) {
         m->loading = 1;
 
     } else {

@@ -218,16 +218,14 @@ llm_engine_start(const llm_engine_conf_t *conf, llm_err_t *err)
         p->engine = e;
         p->small = i == 0;
 
-        if (llm_thread_start(&p->thread, llm_engine_prepare_main, p)
-            != LLM_OK)
-        {
+        if (llm_thread_start(&p->thread, llm_engine_prepare_main, p) != 0) {
             goto failed;
         }
 
         e->n_preparers++;
     }
 
-    if (llm_thread_start(&e->scheduler, llm_engine_main, e) != LLM_OK) {
+    if (llm_thread_start(&e->scheduler, llm_engine_main, e) != 0) {
         goto failed;
     }
 

@@ -313,7 +313,7 @@ llm_gpu_start(llm_engine_t *e)
     pthread_mutex_init(&g->lock, NULL);
     pthread_cond_init(&g->wake, NULL);
 
-    if (llm_thread_start(&g->thread, llm_gpu_main, g) != LLM_OK) {
+    if (llm_thread_start(&g->thread, llm_gpu_main, g) != 0) {
         free(g);
         return NULL;
     }

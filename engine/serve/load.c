@@ -426,7 +426,7 @@ llm_served_begin(llm_served_t *m)
     m->cramped = 0;
     llm_served_permille(m, 0);
 
-    if (llm_thread_start(&m->loader, llm_served_load_main, m) != LLM_OK) {
+    if (llm_thread_start(&m->loader, llm_served_load_main, m) != 0) {
         return llm_fail(&m->load_err, "no thread to load the model with");
     }
 

@@ -11,12 +11,12 @@
 
 #define _GNU_SOURCE
 
+#include "engine/base/thread.h"
 #include "kernels/cpu/machine.h"
 #include "kernels/cpu/pool.h"
 
 #include <linux/futex.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -238,7 +238,6 @@ llm_pool_create(uint32_t n_threads, llm_err_t *err)
     int                 rc;
     size_t              size;
     uint32_t            i;
-    sigset_t            all, old;
     llm_pool_t         *pool;
     llm_pool_thread_t  *t;
 
@@ -263,20 +262,14 @@ llm_pool_create(uint32_t n_threads, llm_err_t *err)
     memset(pool, 0, size);
     pool->n_threads = n_threads;
 
-    /* signals are the host process's: none may land on a helper */
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-
     for (i = 1, rc = 0; i < n_threads && rc == 0; i++) {
         t = &pool->threads[i];
         t->pool = pool;
         t->index = i;
 
-        rc = pthread_create(&t->id, NULL, llm_pool_thread, t);
+        rc = llm_thread_start(&t->id, llm_pool_thread, t);
         pool->n_helpers += (rc == 0);
     }
-
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
 
     if (rc != 0) {
         llm_pool_free(pool);

@@ -16,7 +16,7 @@ use Test::More;
 
 my $file = "$LLM::Test::ROOT/models/demo.gguf";
 my $t = LLM::Test->new(workers => 2,
-    model => 'llm_model demo %%DIR%%/model.gguf threads=1;');
+    model => 'llm_model demo %%DIR%%/model.gguf threads=2;');
 my $copy = $t->dir . '/model.gguf';
 my %ask = (prompt => 'The sky is', temperature => 0, max_tokens => 8);
 

@@ -1,9 +1,11 @@
 /*
  * The CPU backend's threads: every item of a loop runs once, before run()
  * returns, whoever runs it; loops short and long, in steps and outside,
- * more threads than cores, and a thread that is slow.
+ * more threads than cores, and a thread that is slow; each of them may read a
+ * page of a mapped file that is not there any more.
  */
 
+#include "engine/gguf/map.h"
 #include "kernels/cpu/pool.h"
 #include "t/unit/tap.h"
 
@@ -124,9 +126,78 @@ slow_thread(void)
 }
 
 
+typedef struct {
+    const char        *data;
+    size_t             page;            /* bytes */
+    _Atomic uint32_t   running;         /* each thread adds one and waits */
+    _Atomic uint32_t   zeros;
+} pages_t;
+
+
+/* a thread that waits can't run another item: each runs one */
+
+static void
+read_page(void *arg, uint32_t i, uint32_t thread)
+{
+    pages_t  *p = arg;
+
+    (void) thread;
+
+    atomic_fetch_add(&p->running, 1);
+
+    while (atomic_load(&p->running) < 2) {
+        usleep(100);
+    }
+
+    atomic_fetch_add(&p->zeros, p->data[i * p->page] == 0);
+}
+
+
+/* the file was truncated: pages of zeros and a mark, in a helper too */
+
+static void
+pages_that_are_gone(void)
+{
+    int          fd;
+    char         name[] = "/tmp/llm-pool-XXXXXX";
+    pages_t      p;
+    llm_err_t    err;
+    llm_map_t   *m;
+    llm_pool_t  *pool;
+
+    memset(&p, 0, sizeof(pages_t));
+    p.page = (size_t) sysconf(_SC_PAGESIZE);
+    fd = mkstemp(name);
+    pool = llm_pool_create(2, &err);
+
+    if (fd == -1 || ftruncate(fd, (off_t) (2 * p.page)) == -1 || pool == NULL) {
+        printf("Bail out! no file of two pages, or no threads\n");
+        exit(1);
+    }
+
+    m = llm_map_open(fd, 2 * p.page, name, &err);
+
+    if (m == NULL || ftruncate(fd, 0) == -1) {
+        printf("Bail out! %s can't be mapped and emptied\n", name);
+        exit(1);
+    }
+
+    p.data = llm_map_data(m);
+    llm_pool_run(pool, read_page, &p, 2);
+    is_int(p.zeros, 2, "pages that are gone are read as zeros by each thread");
+    ok(!llm_map_intact(m), "and the mapping is not intact");
+
+    llm_pool_free(pool);
+    llm_map_close(m);
+    close(fd);
+    unlink(name);
+}
+
+
 int
 main(void)
 {
+    pages_that_are_gone();
     every_item_once(1);
     every_item_once(2);
     every_item_once(3);
