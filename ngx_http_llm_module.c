@@ -14,6 +14,8 @@
 static void *ngx_http_llm_create_main_conf(ngx_conf_t *cf);
 static char *ngx_http_llm_init_main_conf(ngx_conf_t *cf, void *conf);
 static ngx_int_t ngx_http_llm_postconfiguration(ngx_conf_t *cf);
+static ngx_int_t ngx_http_llm_add_handlers(ngx_conf_t *cf,
+    ngx_http_llm_main_conf_t *mcf);
 static void *ngx_http_llm_create_loc_conf(ngx_conf_t *cf);
 static char *ngx_http_llm_merge_loc_conf(ngx_conf_t *cf, void *parent,
     void *child);
@@ -427,19 +429,48 @@ ngx_http_llm_postconfiguration(ngx_conf_t *cf)
         return NGX_OK;
     }
 
-    if (mcf->guards && ngx_http_llm_add_guard(cf) != NGX_OK) {
-        return NGX_ERROR;
-    }
-
     ngx_http_llm_add_filter();
 
-    if (ngx_http_llm_add_counting(cf) != NGX_OK
-        || ngx_http_llm_add_after(cf) != NGX_OK)
-    {
-        return NGX_ERROR;
+    return ngx_http_llm_add_handlers(cf, mcf);
+}
+
+
+static ngx_int_t
+ngx_http_llm_add_handlers(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf)
+{
+    ngx_uint_t                  i;
+    ngx_http_handler_pt        *h;
+    ngx_http_core_main_conf_t  *cmcf;
+
+    static const struct {
+        ngx_uint_t           phase;
+        ngx_http_handler_pt  handler;
+        ngx_uint_t           guards;            /* only where there are some */
+    } handlers[] = {
+        { NGX_HTTP_PREACCESS_PHASE, ngx_http_llm_guard_length, 1 },
+        { NGX_HTTP_REWRITE_PHASE, ngx_http_llm_after_handler, 0 },
+        { NGX_HTTP_REWRITE_PHASE, ngx_http_llm_count_handler, 0 },
+        { NGX_HTTP_PREACCESS_PHASE, ngx_http_llm_count_handler, 0 },
+        { NGX_HTTP_LOG_PHASE, ngx_http_llm_log_handler, 0 }
+    };
+
+    cmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_core_module);
+
+    for (i = 0; i < sizeof(handlers) / sizeof(handlers[0]); i++) {
+
+        if (handlers[i].guards && !mcf->guards) {
+            continue;
+        }
+
+        h = ngx_array_push(&cmcf->phases[handlers[i].phase].handlers);
+        if (h == NULL) {
+            return NGX_ERROR;
+        }
+
+        *h = handlers[i].handler;
     }
 
-    return ngx_http_llm_add_phases(cf);
+    return NGX_OK;
 }
 
 

@@ -79,8 +79,8 @@ void ngx_http_llm_quota_end(ngx_http_llm_ctx_t *ctx);
 /* x-ratelimit-... */
 ngx_int_t ngx_http_llm_quota_headers(ngx_http_request_t *r);
 
-/* ngx_http_llm_guard_ask.c: adds a phase handler, where a guard is used */
-ngx_int_t ngx_http_llm_add_guard(ngx_conf_t *cf);
+/* ngx_http_llm_guard_ask.c: a handler of the preaccess phase */
+ngx_int_t ngx_http_llm_guard_length(ngx_http_request_t *r);
 
 /* ngx_http_llm_guard.c */
 

@@ -8,32 +8,10 @@
 #include "http/ngx_http_llm_admin.h"
 
 
-static ngx_int_t ngx_http_llm_after_handler(ngx_http_request_t *r);
-
-
-/* the handler of a module that is loaded last is called first, so before the
-   location may answer by "return" */
+/* in the rewrite phase: the handler of a module that is loaded last is called
+   first, so before the location may answer by "return" */
 
 ngx_int_t
-ngx_http_llm_add_after(ngx_conf_t *cf)
-{
-    ngx_http_handler_pt        *h;
-    ngx_http_core_main_conf_t  *cmcf;
-
-    cmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_core_module);
-
-    h = ngx_array_push(&cmcf->phases[NGX_HTTP_REWRITE_PHASE].handlers);
-    if (h == NULL) {
-        return NGX_ERROR;
-    }
-
-    *h = ngx_http_llm_after_handler;
-
-    return NGX_OK;
-}
-
-
-static ngx_int_t
 ngx_http_llm_after_handler(ngx_http_request_t *r)
 {
     ngx_http_cleanup_t  *cln;

@@ -72,8 +72,8 @@ void ngx_http_llm_set_pace(ngx_http_llm_ctx_t *ctx);
 void ngx_http_llm_cleanup(void *data);
 void ngx_http_llm_pool_cleanup(void *data);
 
-/* ngx_http_llm_after.c: adds a phase handler for post_action */
-ngx_int_t ngx_http_llm_add_after(ngx_conf_t *cf);
+/* ngx_http_llm_after.c: a handler of the rewrite phase, for post_action */
+ngx_int_t ngx_http_llm_after_handler(ngx_http_request_t *r);
 
 /* ngx_http_llm_stream.c */
 

@@ -9,93 +9,9 @@
 #include "http/ngx_http_llm_figures.h"
 
 
-static ngx_int_t ngx_http_llm_mark_handler(ngx_http_request_t *r);
-static ngx_int_t ngx_http_llm_count_request(ngx_http_request_t *r);
 static void ngx_http_llm_count_in(ngx_http_llm_main_conf_t *mcf,
     ngx_http_llm_tally_t *t, ngx_uint_t owner, ngx_http_request_t *r,
     ngx_http_llm_ctx_t *ctx, ngx_uint_t status);
-static void ngx_http_llm_marked(void *data);
-
-
-ngx_int_t
-ngx_http_llm_add_counting(ngx_conf_t *cf)
-{
-    ngx_http_handler_pt        *h;
-    ngx_http_core_main_conf_t  *cmcf;
-
-    cmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_core_module);
-
-    h = ngx_array_push(&cmcf->phases[NGX_HTTP_REWRITE_PHASE].handlers);
-    if (h == NULL) {
-        return NGX_ERROR;
-    }
-
-    *h = ngx_http_llm_mark_handler;
-
-    h = ngx_array_push(&cmcf->phases[NGX_HTTP_LOG_PHASE].handlers);
-    if (h == NULL) {
-        return NGX_ERROR;
-    }
-
-    *h = ngx_http_llm_count_request;
-
-    return NGX_OK;
-}
-
-
-static ngx_uint_t
-ngx_http_llm_is_api(ngx_http_request_t *r)
-{
-    ngx_http_core_loc_conf_t  *clcf;
-
-    clcf = ngx_http_get_module_loc_conf(r, ngx_http_core_module);
-
-    return clcf->handler == ngx_http_llm_api_handler;
-}
-
-
-static ngx_uint_t
-ngx_http_llm_is_marked(ngx_http_request_t *r)
-{
-    ngx_pool_cleanup_t  *cln;
-
-    for (cln = r->pool->cleanup; cln; cln = cln->next) {
-        if (cln->handler == ngx_http_llm_marked) {
-            return 1;
-        }
-    }
-
-    return 0;
-}
-
-
-/* another location may answer it; the pool stays until it is logged */
-
-static ngx_int_t
-ngx_http_llm_mark_handler(ngx_http_request_t *r)
-{
-    ngx_pool_cleanup_t  *cln;
-
-    if (r != r->main || !ngx_http_llm_is_api(r) || ngx_http_llm_is_marked(r)) {
-        return NGX_DECLINED;
-    }
-
-    cln = ngx_pool_cleanup_add(r->pool, 0);
-    if (cln == NULL) {
-        return NGX_ERROR;
-    }
-
-    cln->handler = ngx_http_llm_marked;
-
-    return NGX_DECLINED;
-}
-
-
-static void
-ngx_http_llm_marked(void *data)
-{
-    /* nothing to be done: it is a mark */
-}
 
 
 /* as $status has it */
@@ -115,8 +31,8 @@ ngx_http_llm_status(ngx_http_request_t *r)
 }
 
 
-static ngx_int_t
-ngx_http_llm_count_request(ngx_http_request_t *r)
+ngx_int_t
+ngx_http_llm_log_handler(ngx_http_request_t *r)
 {
     ngx_uint_t                 owner, status;
     ngx_str_t                  none = ngx_null_string;
@@ -124,6 +40,7 @@ ngx_http_llm_count_request(ngx_http_request_t *r)
     ngx_http_llm_kept_t       *kept;
     ngx_http_llm_stats_t      *f;
     ngx_http_llm_tenants_t    *tenants;
+    ngx_http_core_loc_conf_t  *clcf;
     ngx_http_llm_main_conf_t  *mcf;
 
     if (r != r->main) {
@@ -131,8 +48,11 @@ ngx_http_llm_count_request(ngx_http_request_t *r)
     }
 
     ctx = ngx_http_llm_find_ctx(r);
+    clcf = ngx_http_get_module_loc_conf(r, ngx_http_core_module);
 
-    if (ctx == NULL && !ngx_http_llm_is_api(r) && !ngx_http_llm_is_marked(r)) {
+    if (ctx == NULL && clcf->handler != ngx_http_llm_api_handler
+        && !ngx_http_llm_is_counted(r))
+    {
         return NGX_OK;
     }
 

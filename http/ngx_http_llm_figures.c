@@ -182,7 +182,7 @@ ngx_http_llm_init_tenants(ngx_shm_zone_t *shm_zone, void *data)
 {
     ngx_uint_t               owners;
     ngx_slab_pool_t         *shpool;
-    ngx_http_llm_stats_t  *f;
+    ngx_http_llm_stats_t    *f;
     ngx_http_llm_tenants_t  *t;
 
     if (data) {

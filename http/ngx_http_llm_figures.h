@@ -253,6 +253,12 @@ ngx_int_t ngx_http_llm_tenants_of(ngx_http_request_t *r,
     ngx_http_llm_owners_t *o);
 uint64_t ngx_http_llm_tokens_at(ngx_http_llm_owners_t *o, ngx_uint_t owner,
     const ngx_http_llm_tokens_row_t *row);
+/* a GPU's value of a row, if its bit is set */
+double ngx_http_llm_gpu_at(const llm_gpu_stats_t *gpu,
+    const ngx_http_llm_gpu_row_t *row);
+/* the next that is shown, from place *i on, of a row of kinds; NULL: none */
+ngx_http_llm_counted_t *ngx_http_llm_next_counted(ngx_http_llm_owners_t *o,
+    ngx_uint_t kind, ngx_uint_t *i);
 
 /* ngx_http_llm_report.c */
 

@@ -14,7 +14,6 @@
 #include "http/ngx_http_llm_guard.h"
 
 
-static ngx_int_t ngx_http_llm_length_handler(ngx_http_request_t *r);
 static ngx_http_request_body_t *ngx_http_llm_guard_body(
     ngx_http_llm_asked_t *asked);
 static ngx_int_t ngx_http_llm_guard_headers(ngx_http_llm_asked_t *asked,
@@ -32,26 +31,7 @@ static ngx_http_variable_value_t *ngx_http_llm_guard_variables(
  */
 
 ngx_int_t
-ngx_http_llm_add_guard(ngx_conf_t *cf)
-{
-    ngx_http_handler_pt        *h;
-    ngx_http_core_main_conf_t  *cmcf;
-
-    cmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_core_module);
-
-    h = ngx_array_push(&cmcf->phases[NGX_HTTP_PREACCESS_PHASE].handlers);
-    if (h == NULL) {
-        return NGX_ERROR;
-    }
-
-    *h = ngx_http_llm_length_handler;
-
-    return NGX_OK;
-}
-
-
-static ngx_int_t
-ngx_http_llm_length_handler(ngx_http_request_t *r)
+ngx_http_llm_guard_length(ngx_http_request_t *r)
 {
     ngx_http_llm_asked_t  *asked;
 
@@ -194,7 +174,7 @@ ngx_http_llm_guard_headers(ngx_http_llm_asked_t *asked,
     ngx_memzero(in, sizeof(ngx_http_headers_in_t));
 
     in->server = r->headers_in.server;
-    in->content_length_n = -1;          /* see ..._length_handler() */
+    in->content_length_n = -1;          /* see ..._guard_length() */
     in->keep_alive_n = -1;
 
     p = ngx_pnalloc(r->pool, NGX_SIZE_T_LEN);

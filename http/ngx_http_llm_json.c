@@ -70,15 +70,7 @@ ngx_http_llm_owners_json(ngx_http_request_t *r, ngx_http_llm_owners_t *o,
         llm_buf_addf(b, "\"%s\":[", ngx_http_llm_kinds[k].json);
         comma = "";
 
-        for (i = 0; i < o->n; i++) {
-            c = &o->counted[i];
-
-            if (c->kind != ngx_http_llm_kinds[k].kind
-                || o->labels[c->owner] == NULL)
-            {
-                continue;
-            }
-
+        for (i = 0; (c = ngx_http_llm_next_counted(o, k, &i)) != NULL; ) {
             ngx_http_llm_word_text(mcf, c->word, &word);
             ngx_http_llm_owner_json(o, c->owner, comma, b);
             comma = ",";
@@ -208,9 +200,7 @@ ngx_http_llm_gpus_json(ngx_http_request_t *r, llm_buf_t *b)
 
             if (gpus[i].has & row->bit) {
                 llm_buf_addf(b, ",\"%s\":%.15g", row->json,
-                             (double) *(uint64_t *) ((char *) &gpus[i]
-                                                     + row->offset)
-                             * row->unit);
+                             ngx_http_llm_gpu_at(&gpus[i], row));
             }
         }
 

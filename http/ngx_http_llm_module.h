@@ -482,7 +482,7 @@ struct ngx_http_llm_ctx_s {
     uint64_t                     latest_us;     /* the latest one */
     uint64_t                     ended_us;      /* no event comes any more */
     uint64_t                     predicted_us;  /* see START of llm_event_t */
-    llm_period_t                   prepared;      /* see llm_event_t */
+    llm_period_t                 prepared;      /* see llm_event_t */
 
     unsigned                     stream:1;
     unsigned                     started:1;     /* START has come */

@@ -85,8 +85,8 @@ ngx_atomic_t *ngx_http_llm_writes(ngx_http_llm_main_conf_t *mcf,
 /* for llm_request_t; 0: tenants are not counted */
 uint32_t ngx_http_llm_tenant_account(ngx_http_llm_ctx_t *ctx);
 
-/* ngx_http_llm_count.c: adds handlers that count requests */
-ngx_int_t ngx_http_llm_add_counting(ngx_conf_t *cf);
+/* ngx_http_llm_count.c: a handler of the log phase, which counts requests */
+ngx_int_t ngx_http_llm_log_handler(ngx_http_request_t *r);
 
 /* ngx_http_llm_slo.c */
 

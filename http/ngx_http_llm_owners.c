@@ -163,3 +163,30 @@ ngx_http_llm_tokens_at(ngx_http_llm_owners_t *o, ngx_uint_t owner,
     return *(ngx_atomic_t *) ((char *) &o->tally->tokens[owner]
                               + row->offset);
 }
+
+
+double
+ngx_http_llm_gpu_at(const llm_gpu_stats_t *gpu,
+    const ngx_http_llm_gpu_row_t *row)
+{
+    return (double) *(const uint64_t *) ((const char *) gpu + row->offset)
+           * row->unit;
+}
+
+
+ngx_http_llm_counted_t *
+ngx_http_llm_next_counted(ngx_http_llm_owners_t *o, ngx_uint_t kind,
+    ngx_uint_t *i)
+{
+    ngx_http_llm_counted_t  *c;
+
+    while (*i < o->n) {
+        c = &o->counted[(*i)++];
+
+        if (c->kind == ngx_http_llm_kinds[kind].kind && o->labels[c->owner]) {
+            return c;
+        }
+    }
+
+    return NULL;
+}

@@ -17,6 +17,8 @@ static void ngx_http_llm_report_times(ngx_http_request_t *r,
     ngx_http_llm_owners_t *o, llm_buf_t *b);
 static void ngx_http_llm_report_slos(ngx_http_request_t *r, llm_buf_t *b);
 static void ngx_http_llm_report_gpus(ngx_http_request_t *r, llm_buf_t *b);
+
+
 static void
 ngx_http_llm_head(llm_buf_t *b, const char *name, const char *type,
     const char *help)
@@ -90,15 +92,7 @@ ngx_http_llm_report_kind(ngx_http_request_t *r, ngx_http_llm_owners_t *o,
     llm_buf_addf(b, "# HELP %s %s, of a %s.\n# TYPE %s counter\n", name,
                  ngx_http_llm_kinds[kind].help, o->of, name);
 
-    for (i = 0; i < o->n; i++) {
-        c = &o->counted[i];
-
-        if (c->kind != ngx_http_llm_kinds[kind].kind
-            || o->labels[c->owner] == NULL)
-        {
-            continue;
-        }
-
+    for (i = 0; (c = ngx_http_llm_next_counted(o, kind, &i)) != NULL; ) {
         ngx_http_llm_word_text(mcf, c->word, &word);
 
         if (c->kind == NGX_HTTP_LLM_TALLY_REQUESTS) {
@@ -282,9 +276,7 @@ ngx_http_llm_report_gpus(ngx_http_request_t *r, llm_buf_t *b)
         for (i = 0; i < n; i++) {
             if (gpus[i].has & row->bit) {
                 llm_buf_addf(b, "%s{gpu=\"%u\"} %.15g\n", row->name, i,
-                             (double) *(uint64_t *) ((char *) &gpus[i]
-                                                     + row->offset)
-                             * row->unit);
+                             ngx_http_llm_gpu_at(&gpus[i], row));
             }
         }
     }

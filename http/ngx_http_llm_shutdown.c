@@ -23,7 +23,6 @@
 
 static void ngx_http_llm_hold_handler(ngx_event_t *ev);
 static ngx_uint_t ngx_http_llm_needed(ngx_http_llm_main_conf_t *mcf);
-static ngx_int_t ngx_http_llm_count_handler(ngx_http_request_t *r);
 static void ngx_http_llm_uncount(void *data);
 static void ngx_http_llm_cutoff_handler(ngx_event_t *ev);
 
@@ -128,42 +127,12 @@ ngx_http_llm_needed(ngx_http_llm_main_conf_t *mcf)
 }
 
 
-/*
- * In the rewrite phase the location is known, except for "if" blocks; in the
- * preaccess phase, where limit_req delays requests, it is final.  Handlers of
- * modules that are loaded last are called first.
- */
-
-ngx_int_t
-ngx_http_llm_add_phases(ngx_conf_t *cf)
-{
-    ngx_uint_t                  i;
-    ngx_http_handler_pt        *h;
-    ngx_http_core_main_conf_t  *cmcf;
-    static ngx_uint_t           phases[] = { NGX_HTTP_REWRITE_PHASE,
-                                             NGX_HTTP_PREACCESS_PHASE };
-
-    cmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_core_module);
-
-    for (i = 0; i < 2; i++) {
-        h = ngx_array_push(&cmcf->phases[phases[i]].handlers);
-        if (h == NULL) {
-            return NGX_ERROR;
-        }
-
-        *h = ngx_http_llm_count_handler;
-    }
-
-    return NGX_OK;
-}
-
-
 ngx_uint_t
 ngx_http_llm_is_counted(ngx_http_request_t *r)
 {
-    ngx_http_cleanup_t  *cln;
+    ngx_pool_cleanup_t  *cln;
 
-    for (cln = r->cleanup; cln; cln = cln->next) {
+    for (cln = r->pool->cleanup; cln; cln = cln->next) {
         if (cln->handler == ngx_http_llm_uncount) {
             return 1;
         }
@@ -173,10 +142,17 @@ ngx_http_llm_is_counted(ngx_http_request_t *r)
 }
 
 
-static ngx_int_t
+/*
+ * In the rewrite phase the location is known, except for "if" blocks; in the
+ * preaccess phase, where limit_req delays requests, it is final.  Handlers of
+ * modules that are loaded last are called first.  Another location may answer
+ * the request: it is counted until its pool goes, after it was logged.
+ */
+
+ngx_int_t
 ngx_http_llm_count_handler(ngx_http_request_t *r)
 {
-    ngx_http_cleanup_t        *cln;
+    ngx_pool_cleanup_t        *cln;
     ngx_http_core_loc_conf_t  *clcf;
     ngx_http_llm_main_conf_t  *mcf;
 
@@ -188,7 +164,7 @@ ngx_http_llm_count_handler(ngx_http_request_t *r)
         return NGX_DECLINED;
     }
 
-    cln = ngx_http_cleanup_add(r, 0);
+    cln = ngx_pool_cleanup_add(r->pool, 0);
     if (cln == NULL) {
         return NGX_ERROR;
     }

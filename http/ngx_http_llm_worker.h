@@ -29,9 +29,9 @@ void ngx_http_llm_init_shutdown(ngx_http_llm_worker_t *w);
 void ngx_http_llm_begin_shutdown(ngx_http_llm_main_conf_t *mcf);
 /* live requests get an error and end */
 void ngx_http_llm_end_requests(ngx_http_llm_worker_t *w);
-/* adds a phase handler that counts requests as soon as they are in a llm_api
-   location */
-ngx_int_t ngx_http_llm_add_phases(ngx_conf_t *cf);
+/* a handler of the rewrite and the preaccess phase, which counts requests as
+   soon as they are in a llm_api location */
+ngx_int_t ngx_http_llm_count_handler(ngx_http_request_t *r);
 /* has it been in a llm_api location? */
 ngx_uint_t ngx_http_llm_is_counted(ngx_http_request_t *r);
 

@@ -234,7 +234,7 @@ llm_gpu_sleep(llm_gpu_t *g)
     int              quit;
     struct timespec  t;
 
-    clock_gettime(CLOCK_REALTIME, &t);
+    clock_gettime(CLOCK_MONOTONIC, &t);
     t.tv_sec += LLM_GPU_EACH;
 
     pthread_mutex_lock(&g->lock);
@@ -299,7 +299,8 @@ llm_gpu_stay(void)
 llm_gpu_t *
 llm_gpu_start(llm_engine_t *e)
 {
-    llm_gpu_t  *g;
+    llm_gpu_t           *g;
+    pthread_condattr_t   clock;
 
     g = calloc(1, sizeof(*g));
     if (g == NULL) {
@@ -311,7 +312,11 @@ llm_gpu_start(llm_engine_t *e)
     g->log_data = e->log_data;
 
     pthread_mutex_init(&g->lock, NULL);
-    pthread_cond_init(&g->wake, NULL);
+
+    pthread_condattr_init(&clock);
+    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+    pthread_cond_init(&g->wake, &clock);
+    pthread_condattr_destroy(&clock);
 
     if (llm_thread_start(&g->thread, llm_gpu_main, g) != 0) {
         free(g);

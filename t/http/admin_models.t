@@ -8,20 +8,11 @@ use strict;
 use warnings;
 
 use JSON::PP;
-use LLM::Test;
+use LLM::Test qw(slurp);
 use Test::More;
 use Time::HiRes qw(sleep time);
 
-sub slurp {
-    my ($name) = @_;
-
-    open my $f, '<', $name or die "$name: $!";
-    binmode $f;
-    local $/;
-    return scalar <$f>;
-}
-
-my $model = slurp("$LLM::Test::ROOT/models/demo.gguf");
+my $model = slurp("models/demo.gguf");
 
 # other weights: all but the embedding and a layer or two are zero
 

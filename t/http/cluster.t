@@ -11,21 +11,11 @@ use warnings;
 use JSON::PP;
 use List::Util qw(max min);
 use LLM::H2;
-use LLM::Test;
+use LLM::Test qw(slurp);
 use Test::More;
 
 my $CONVERSATIONS = 64;
 my $TURNS = 5;
-
-
-sub slurp {
-    my ($name) = @_;
-
-    open my $f, '<', "$LLM::Test::ROOT/$name" or die "$name: $!";
-    local $/;
-
-    return scalar <$f>;
-}
 
 
 # ---- the servers ----

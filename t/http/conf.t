@@ -12,20 +12,10 @@ use File::Copy qw(copy);
 use File::Path qw(make_path);
 use File::Temp ();
 use JSON::PP;
-use LLM::Test;
+use LLM::Test qw(slurp);
 use Test::More;
 
 my %ask = (prompt => 'a', temperature => 0, max_tokens => 3);
-
-
-sub slurp {
-    my ($name) = @_;
-
-    open my $f, '<', "$LLM::Test::ROOT/$name" or die "$name: $!";
-    local $/;
-
-    return scalar <$f>;
-}
 
 
 # a text with our port and our folder for those of a system

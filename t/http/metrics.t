@@ -5,7 +5,7 @@
 use strict;
 use warnings;
 
-use LLM::Test;
+use LLM::Test qw(slurp);
 use Test::More;
 
 my $t = LLM::Test->new(workers => 2,
@@ -17,16 +17,6 @@ my $t = LLM::Test->new(workers => 2,
         location = /metrics { llm_metrics; }
         location = /metrics.json { llm_metrics json; }
 END
-
-
-sub slurp {
-    my ($name) = @_;
-
-    open my $f, '<', "$LLM::Test::ROOT/$name" or die "$name: $!";
-    local $/;
-
-    return scalar <$f>;
-}
 
 
 my %type;

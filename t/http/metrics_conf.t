@@ -9,7 +9,7 @@ use warnings;
 
 use JSON::PP;
 use LLM::Metrics;
-use LLM::Test;
+use LLM::Test qw(slurp);
 use Test::More;
 
 my $emu = -e "$LLM::Test::OBJS/llm_emu.so";
@@ -126,6 +126,13 @@ sub alerts_test {
         . "        exp_alerts: []\n"
     } slurp('conf/llm_alerts.yml') =~ /- alert: (\w+)/g;
 
+    my $firing = firing(68, qw(
+        LlmDeviceErrors LlmFiguresLost LlmGpuHot LlmQueueFull
+        LlmServerErrors LlmStuck)) . firing(110, qw(
+        LlmCacheShort LlmFiguresLost LlmGpuHot LlmGpuMemoryShort
+        LlmObjectiveBurns LlmObjectiveBurnsFast LlmQueueFull LlmServerErrors
+        LlmStuck));
+
     return <<"END";
 rule_files: [ $rules ]
 evaluation_interval: 1m
@@ -136,28 +143,23 @@ $series
     alert_rule_test:
 $none
     promql_expr_test:
-      - expr: count by (alertname) (ALERTS{alertstate="firing"})
-        eval_time: 68m
-        exp_samples:
-          - { labels: '{alertname="LlmDeviceErrors"}', value: 1 }
-          - { labels: '{alertname="LlmFiguresLost"}', value: 1 }
-          - { labels: '{alertname="LlmGpuHot"}', value: 1 }
-          - { labels: '{alertname="LlmQueueFull"}', value: 1 }
-          - { labels: '{alertname="LlmServerErrors"}', value: 1 }
-          - { labels: '{alertname="LlmStuck"}', value: 1 }
-      - expr: count by (alertname) (ALERTS{alertstate="firing"})
-        eval_time: 110m
-        exp_samples:
-          - { labels: '{alertname="LlmCacheShort"}', value: 1 }
-          - { labels: '{alertname="LlmFiguresLost"}', value: 1 }
-          - { labels: '{alertname="LlmGpuHot"}', value: 1 }
-          - { labels: '{alertname="LlmGpuMemoryShort"}', value: 1 }
-          - { labels: '{alertname="LlmObjectiveBurns"}', value: 1 }
-          - { labels: '{alertname="LlmObjectiveBurnsFast"}', value: 1 }
-          - { labels: '{alertname="LlmQueueFull"}', value: 1 }
-          - { labels: '{alertname="LlmServerErrors"}', value: 1 }
-          - { labels: '{alertname="LlmStuck"}', value: 1 }
+$firing
 END
+}
+
+
+# so many minutes after the beginning it is these that are
+
+sub firing {
+    my ($minute, @alerts) = @_;
+
+    return <<"END" . join '', map {
+      - expr: count by (alertname) (ALERTS{alertstate="firing"})
+        eval_time: ${minute}m
+        exp_samples:
+END
+        "          - { labels: '{alertname=\"$_\"}', value: 1 }\n"
+    } @alerts;
 }
 
 
@@ -179,16 +181,6 @@ ok((grep { $_->{labels}{tenant} eq 'b"o\\b' }
 
 
 # ---- who asks for them ----
-
-sub slurp {
-    my ($name) = @_;
-
-    open my $f, '<', "$LLM::Test::ROOT/$name" or die "$name: $!";
-    local $/;
-
-    return scalar <$f>;
-}
-
 
 # the metrics, and the labels, that an expression names
 

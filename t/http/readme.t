@@ -9,7 +9,7 @@ use strict;
 use warnings;
 
 use JSON::PP;
-use LLM::Test;
+use LLM::Test qw(slurp);
 use Test::More;
 
 my $readme = slurp('README.md');
@@ -21,16 +21,6 @@ while ($readme =~ /^```(\w*)\n(.*?)^```\n/msg) {
 
 is(scalar @{ $snippets{nginx} }, 3, 'configurations that are tried here');
 is(scalar @{ $snippets{python} }, 1, 'and Python');
-
-
-sub slurp {
-    my ($name) = @_;
-
-    open my $f, '<', "$LLM::Test::ROOT/$name" or die "$name: $!";
-    local $/;
-
-    return scalar <$f>;
-}
 
 
 # what a program says and its status

@@ -8,7 +8,7 @@ use strict;
 use warnings;
 
 use File::Temp qw(tempdir);
-use LLM::Test;
+use LLM::Test qw(slurp);
 use Test::More;
 
 my ($root, $objs) = ($LLM::Test::ROOT, $LLM::Test::OBJS);
@@ -31,16 +31,6 @@ my @rows = (
 );
 
 my $dir = tempdir('llm-test-XXXXXX', TMPDIR => 1, CLEANUP => 1);
-
-
-sub slurp {
-    my ($name) = @_;
-
-    open my $f, '<', $name or die "$name: $!";
-    local $/;
-
-    return scalar <$f>;
-}
 
 
 sub spew {

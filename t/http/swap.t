@@ -8,7 +8,7 @@ use strict;
 use warnings;
 
 use File::Copy qw(copy);
-use LLM::Test;
+use LLM::Test qw(slurp);
 use Test::More;
 
 
@@ -22,17 +22,7 @@ sub put {
 }
 
 
-sub slurp {
-    my ($name) = @_;
-
-    open my $f, '<', $name or die "$name: $!";
-    binmode $f;
-    local $/;
-    return scalar <$f>;
-}
-
-
-my $model = slurp("$LLM::Test::ROOT/models/demo.gguf");
+my $model = slurp("models/demo.gguf");
 
 # other weights: all but the embedding and a layer or two are zero
 

@@ -13,17 +13,6 @@
 #define LONGER  7000
 
 
-static void
-stream(uint32_t slot, int32_t tokens)
-{
-    llm_buf_t  b;
-
-    make(&b, slot, 1, 0);
-    rig_msg(&b)->max_tokens = tokens;
-    send_or_die(0, &b);
-}
-
-
 /* is it refused at once, with this code? */
 
 static int

@@ -44,17 +44,6 @@ tell(uint32_t slot, llm_msg_type_t type)
 }
 
 
-static llm_model_stats_t
-stats(void)
-{
-    llm_model_stats_t  st;
-
-    llm_zone_model_stats(rig.zone, 0, &st);
-
-    return st;
-}
-
-
 static void
 test_grant(void)
 {

@@ -7,17 +7,6 @@
 #include "t/unit/engine_rig.h"
 
 
-static llm_model_stats_t
-stats(void)
-{
-    llm_model_stats_t  st;
-
-    llm_zone_model_stats(rig.zone, 0, &st);
-
-    return st;
-}
-
-
 static void
 test_cancel(void)
 {

@@ -102,4 +102,28 @@ open_rig(uint32_t ctx, uint32_t parallel, uint32_t batch, size_t kv,
 }
 
 
+static inline llm_model_stats_t
+stats(void)
+{
+    llm_model_stats_t  st;
+
+    llm_zone_model_stats(rig.zone, 0, &st);
+
+    return st;
+}
+
+
+/* a request of worker 0 for so many tokens */
+
+static inline void
+stream(uint32_t slot, int32_t tokens)
+{
+    llm_buf_t  b;
+
+    make(&b, slot, 1, 0);
+    rig_msg(&b)->max_tokens = tokens;
+    send_or_die(0, &b);
+}
+
+
 #endif /* LLM_ENGINE_RIG_H */

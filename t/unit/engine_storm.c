@@ -395,17 +395,8 @@ make_prompts(void)
 int
 main(void)
 {
-    int       fd;
     uint32_t  i;
 
-    fd = mkstemp(other);
-
-    if (fd < 0) {
-        printf("Bail out! no file\n");
-        return 1;
-    }
-
-    close(fd);
     order_other(other);
     make_prompts();
 

@@ -441,16 +441,6 @@ test_override(void)
 int
 main(void)
 {
-    int  fd;
-
-    fd = mkstemp(other);
-
-    if (fd < 0) {
-        printf("Bail out! no file\n");
-        return 1;
-    }
-
-    close(fd);
     order_other(other);
 
     test_files();

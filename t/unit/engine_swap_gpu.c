@@ -275,7 +275,6 @@ test_lost(void)
 int
 main(void)
 {
-    int   fd;
     char  emu[4096];
 
     objs = getenv("LLM_OBJS") ? getenv("LLM_OBJS") : "objs";
@@ -286,14 +285,6 @@ main(void)
         return done_testing();
     }
 
-    fd = mkstemp(other);
-
-    if (fd < 0) {
-        printf("Bail out! no file\n");
-        return 1;
-    }
-
-    close(fd);
     order_other(other);
 
     test_no_memory();

@@ -60,28 +60,6 @@ open_warm(const char *file, uint32_t ctx, uint32_t parallel,
 }
 
 
-static void
-request(uint32_t slot, int32_t max_tokens)
-{
-    llm_buf_t  b;
-
-    make(&b, slot, 0, 0);
-    rig_msg(&b)->max_tokens = max_tokens;
-    send_or_die(0, &b);
-}
-
-
-static llm_model_stats_t
-stats(void)
-{
-    llm_model_stats_t  st;
-
-    llm_zone_model_stats(rig.zone, 0, &st);
-
-    return st;
-}
-
-
 /* prompts of which one is too long: it fails, and nobody's request has */
 
 static void
@@ -94,7 +72,7 @@ test_figures(void)
     is_int((long long) rig.engine->models[0]->request_us, 0,
            "nor what they took");
 
-    request(0, 4);
+    stream(0, 4);
     (void) rig_wait(&rig, 0, 0, ORDER_WAIT_MS);
     ok(all_gone() && rig.engine->models[0]->request_us > 0,
        "as what a client's takes is");
@@ -115,7 +93,7 @@ test_waiting(void)
     open_warm(MODEL, 8192, 1, PROMPTS);
 
     for (n = 0; n < 4; n++) {
-        request(n, 7500);
+        stream(n, 7500);
     }
 
     (void) rig_wait_text(&rig, 0, 0, ORDER_WAIT_MS);
@@ -234,7 +212,7 @@ test_replaced(void)
     (void) unlink(name);
     (void) !symlink(model, name);
     (void) !truncate(file, 8192);
-    request(0, 4);
+    stream(0, 4);
     (void) rig_wait(&rig, 0, 0, ORDER_WAIT_MS);
     is_str(rig.answers[0][0].code, LLM_FILE_ERROR, "its file is gone");
 
@@ -255,7 +233,7 @@ test_replaced(void)
     usleep(200000);
     is_str(status().file, other, "and stays so");
     is_int(status().state, LLM_MODEL_READY, "it is ready");
-    request(1, 4);
+    stream(1, 4);
     (void) rig_wait(&rig, 0, 1, ORDER_WAIT_MS);
     is_int(rig.answers[0][1].status, 0, "and serves");
     ok(all_gone(), "nothing is left");
@@ -273,17 +251,8 @@ test_replaced(void)
 int
 main(void)
 {
-    int       fd;
     uint32_t  i;
 
-    fd = mkstemp(other);
-
-    if (fd < 0) {
-        printf("Bail out! no file\n");
-        return 1;
-    }
-
-    close(fd);
     order_other(other);
 
     for (i = 0; i < PROMPTS; i++) {

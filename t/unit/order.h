@@ -133,11 +133,13 @@ reaches(llm_model_state_t want)
 }
 
 
-/* the model with the halves of a tensor exchanged, in a file */
+/* in a new file, whose name ends with XXXXXX: the model with the halves of a
+   tensor exchanged */
 
 static inline void
-order_other(const char *path)
+order_other(char *path)
 {
+    int                       fd;
     char                     *data, *tensor;
     FILE                     *f;
     size_t                    size, half;
@@ -171,7 +173,8 @@ order_other(const char *path)
     memcpy(tensor + half, t->data, half);
     llm_gguf_close(g);
 
-    f = fopen(path, "wb");
+    fd = mkstemp(path);
+    f = fd == -1 ? NULL : fdopen(fd, "wb");
 
     if (f == NULL || fwrite(data, 1, size, f) != size || fclose(f)) {
         printf("Bail out! %s cannot be written\n", path);

@@ -17,6 +17,7 @@ use strict;
 use warnings;
 
 use Cwd qw(abs_path);
+use Exporter qw(import);
 use File::Basename qw(dirname);
 use File::Path qw(remove_tree);
 use File::Temp qw(tempdir);
@@ -26,6 +27,8 @@ use Test::More ();
 use Time::HiRes qw(sleep time);
 
 use LLM::Client;
+
+our @EXPORT_OK = qw(slurp);
 
 our $ROOT = abs_path(dirname(abs_path(__FILE__)) . '/../../..');
 our $OBJS = $ENV{LLM_OBJS} || "$ROOT/objs";
@@ -216,6 +219,20 @@ sub preload {
            '-ldl') == 0 or die "no $name.so";
 
     return $lib;
+}
+
+
+# the bytes of a file, which is below the project's folder if it is relative
+
+sub slurp {
+    my ($name) = @_;
+
+    open my $f, '<', $name =~ m{^/} ? $name : "$ROOT/$name"
+        or die "$name: $!";
+    binmode $f;
+    local $/;
+
+    return scalar <$f>;
 }
 
 
