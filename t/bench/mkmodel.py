@@ -2,10 +2,11 @@
 """Writes a GGUF file of a real model's shape with random weights.
 
 usage: mkmodel.py SHAPE TYPE OUT.gguf [--rest TYPE] [--vocab FILE.gguf]
-                  [--layers N] [--ctx N]
+                  [--layers N] [--ctx N] [--hole]
 
 TYPE is that of a mixture's experts, and of all other matrices unless --rest
-names another.
+names another.  With --hole random weights are a hole of the file, zeros that
+take no place: a model may be larger than any disk.
 
 What such a file says makes no sense, but it takes the time and the memory
 that the real model would, and it can be served: the tokenizer is copied from
@@ -416,7 +417,7 @@ def align(n):
     return (n + ALIGN - 1) // ALIGN * ALIGN
 
 
-def write(path, shape, name, kinds, vocab):
+def write(path, shape, name, kinds, vocab, hole=False):
     """kinds: the types of "w" and "e"."""
     rng = random.Random(1)
     pools = {k: Pool(v, rng) for k, v in kinds.items()}
@@ -439,11 +440,14 @@ def write(path, shape, name, kinds, vocab):
         out.writelines(table)
         for _, dims, what in plan:
             out.write(bytes(align(out.tell()) - out.tell()))
-            if what in pools:
+            if what in pools and hole:
+                out.seek(pools[what].bytes_of(math.prod(dims)), 1)
+            elif what in pools:
                 pools[what].write(out, math.prod(dims))
             else:
                 out.write(struct.pack("<f", what) * math.prod(dims))
         out.write(bytes(align(out.tell()) - out.tell()))
+        out.truncate()
 
 
 def shared(whole, layers):
@@ -467,6 +471,7 @@ def main():
     p.add_argument("--vocab", default=demo)
     p.add_argument("--layers", type=int)
     p.add_argument("--ctx", type=int)
+    p.add_argument("--hole", action="store_true")
     args = p.parse_args()
     shape = dict(SHAPES[args.shape])
     if args.layers:
@@ -476,7 +481,7 @@ def main():
     if args.ctx:
         shape["ctx"] = args.ctx
     write(args.out, shape, f"{args.shape} {args.type} (random)",
-          {"w": args.rest or args.type, "e": args.type}, args.vocab)
+          {"w": args.rest or args.type, "e": args.type}, args.vocab, args.hole)
 
 
 if __name__ == "__main__":

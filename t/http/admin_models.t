@@ -245,6 +245,32 @@ is(answer(), $new, 'and serves');
 is(act('demo/load?wait=60', { file => undef })->{status}, 200, 'back again');
 
 
+# ---- no memory ----
+
+# 400 GB of weights, in a file that takes 23 MB of the disk
+
+system('python3', "$LLM::Test::ROOT/t/bench/mkmodel.py", 'llama-3.1-8b', 'f32',
+       "$dir/models/large.gguf", '--layers', 500, '--hole') == 0
+    or die 'no large.gguf';
+
+my $beside = stream();
+
+$beside->event;
+$res = act('demo/load?wait=60', { file => 'large.gguf' });
+is_code($res, 503, 'model_failed', 'a file that no memory would hold');
+like($res->{json}{error}{message},
+     qr/large\.gguf.*weights take \d{6} MiB.* of \d+ MiB are free/,
+     'how much it takes and how much there is');
+is_deeply([ whole($beside) ], [ $long, '' ], 'a stream beside it goes on');
+is(answer(), $old, 'and the old one serves');
+
+my $one = admin('GET', 'models/demo')->{json};
+
+is("$one->{state} $one->{file} $one->{action}{state}",
+   'ready a.gguf failed', 'which the model says');
+unlink "$dir/models/large.gguf";
+
+
 # ---- unload, load ----
 
 $res = act('demo/unload?wait=30');
@@ -513,5 +539,58 @@ is(act('demo/unload?wait=30')->{status}, 200, 'what needs no file');
 is(act('demo/load?wait=60')->{status}, 200, 'works');
 
 $t->stop;
+
+
+# ---- memory for one ----
+
+SKIP: {
+    skip 'this build has no emulator of a GPU', 11
+        if !-e "$LLM::Test::OBJS/llm_emu.so";
+
+    local $ENV{LLM_EMU_MEMORY} = 104_000_000;
+
+    $t = LLM::Test->new(main => 'env LLM_EMU_MEMORY;',
+        model => 'llm_model demo %%DIR%%/models/a.gguf device=emu threads=2'
+               . ' ctx=4096 parallel=1;',
+        locations => <<'END');
+        location /v1 { llm_api; }
+        location /admin { llm_admin models=models; }
+        location = /health { llm_health; }
+END
+    $dir = $t->dir;
+    mkdir "$dir/models" or die $!;
+    $t->write_file('models/a.gguf', $model);
+    $t->write_file('models/b.gguf', $other);
+    $t->start;
+
+    my $first = answer(max_tokens => 4);
+    my $beside = stream(max_tokens => 40);
+
+    $beside->event;
+    $res = act('demo/load?wait=60', { file => 'b.gguf' });
+    is_code($res, 503, 'no_memory', 'a GPU with memory for one model');
+    like($res->{json}{error}{message}, qr/\d+ bytes for .*: out of memory/,
+         'it says what for');
+
+    my ($text, $error) = whole($beside);
+
+    is($error, '', 'a stream beside it goes on');
+    like($text, qr/^\Q$first/, 'with the old one');
+    is(answer(max_tokens => 4), $first, 'which serves');
+
+    my $demo = admin('GET', 'models/demo')->{json};
+
+    is("$demo->{state} $demo->{file} $demo->{action}{state}",
+       'ready a.gguf failed', 'as the model says');
+
+    # what is unloaded makes room
+
+    is(act('demo/unload?wait=60')->{status}, 200, 'unloaded');
+    is(act('demo/load?wait=60', { file => 'b.gguf' })->{status}, 200,
+       'the other one is loaded');
+    isnt(answer(max_tokens => 4), $first, 'and serves');
+
+    $t->stop(name => 'a GPU with memory for one');
+}
 
 done_testing();
