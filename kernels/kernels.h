@@ -651,6 +651,8 @@ struct llm_ops_s {
     llm_kv_t   *(*kv_create)(llm_dev_t *dev, const llm_kv_opts_t *opts,
                         llm_err_t *err);
     void        (*kv_free)(llm_dev_t *dev, llm_kv_t *kv);
+    /* bytes of its pages that no memory was taken for yet; NULL: none are */
+    size_t      (*kv_unused)(llm_dev_t *dev, const llm_kv_t *kv);
     /* bytes of one page, all layers, with these options */
     size_t      (*kv_page_size)(llm_dev_t *dev, const llm_kv_opts_t *opts);
 

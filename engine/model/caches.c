@@ -223,6 +223,13 @@ llm_load_share(llm_load_t *l, llm_load_share_t *s)
     }
 
     s->bytes = m->ops->memory_free(m->dev);
+
+    /* of a machine's it is half */
+
+    if (!llm_model_on_gpu(m)) {
+        s->bytes -= llm_min(s->bytes, llm_promised(m) / 2);
+    }
+
     s->most[0] = s->want[0];
     s->most[1] = s->want[1] + s->want[0] / LLM_CACHES_SPARSE;
     want = llm_load_bytes_of(s, s->most);

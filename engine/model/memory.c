@@ -119,7 +119,7 @@ llm_load_global_bytes(const llm_model_t *m, llm_global_tensor_t i)
 }
 
 
-static size_t
+size_t
 llm_load_weight_bytes(const llm_model_t *m)
 {
     size_t                    n, size;
@@ -191,7 +191,7 @@ llm_load_kv_bytes(const llm_load_t *l, int whole)
 int
 llm_load_fits(llm_load_t *l, size_t free_bytes, size_t all_bytes)
 {
-    char          what[160], size[4][LLM_LOAD_SIZE];
+    char          what[160], others[96], size[5][LLM_LOAD_SIZE];
     size_t        kv, weights, need;
     llm_model_t  *m;
 
@@ -214,15 +214,21 @@ llm_load_fits(llm_load_t *l, size_t free_bytes, size_t all_bytes)
                  m->ctx, llm_load_size(size[0], kv, 1));
     }
 
-    if (need <= free_bytes) {
+    if (need <= free_bytes && l->promised <= free_bytes - need) {
         return LLM_OK;
     }
 
     l->memory = need <= all_bytes;
+    others[0] = '\0';
+
+    if (l->promised) {
+        snprintf(others, sizeof(others), ", but other models will take %s of "
+                 "these", llm_load_size(size[4], l->promised, 1));
+    }
 
     return llm_fail(l->err, "%s: its weights take %s of memory, %s, and %s of "
-                    "%s are free", llm_gguf_name(m->gguf),
+                    "%s are free%s", llm_gguf_name(m->gguf),
                     llm_load_size(size[1], weights, 1), what,
                     llm_load_size(size[2], free_bytes, 0),
-                    llm_load_size(size[3], all_bytes, 0));
+                    llm_load_size(size[3], all_bytes, 0), others);
 }

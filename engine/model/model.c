@@ -227,20 +227,6 @@ llm_load_device(llm_load_t *l)
 }
 
 
-/* is there memory for it, unless a GPU has all that is large? */
-
-static int
-llm_load_machine(llm_load_t *l)
-{
-    if (llm_model_on_gpu(l->m)) {
-        return LLM_OK;
-    }
-
-    return llm_load_fits(l, llm_machine_memory_free(""),
-                         llm_machine_memory(""));
-}
-
-
 llm_model_t *
 llm_model_load(const char *path, const llm_model_opts_t *opts,
     llm_err_t *err)
@@ -259,6 +245,7 @@ llm_model_load(const char *path, const llm_model_opts_t *opts,
     l.opts = opts;
     l.done = 0;
     l.memory = 0;
+    l.promised = 0;
     l.err = err;
     l.progress.began_us = llm_now_us();
     l.progress.said_us = l.progress.began_us;
@@ -269,7 +256,7 @@ llm_model_load(const char *path, const llm_model_opts_t *opts,
         || llm_desc_read(m->gguf, &m->desc, err) != LLM_OK
         || llm_load_ctx(&l) != LLM_OK
         || llm_load_device(&l) != LLM_OK
-        || llm_load_machine(&l) != LLM_OK
+        || (!llm_model_on_gpu(m) && llm_promise(&l) != LLM_OK)
         || llm_load_weights(&l) != LLM_OK
         || llm_load_acts(&l) != LLM_OK
         || llm_load_choice(&l) != LLM_OK
@@ -290,6 +277,8 @@ llm_model_load(const char *path, const llm_model_opts_t *opts,
         llm_model_free(m);
         return NULL;
     }
+
+    llm_promise_loaded(m);
 
     if (m->desc.unused) {
         llm_load_log(&l, LLM_LOG_WARN, "%s: %.*s: an unknown tensor, not "
@@ -397,6 +386,8 @@ llm_model_free(llm_model_t *m)
     if (m == NULL) {
         return;
     }
+
+    llm_promise_end(m);
 
     if (m->dev) {
         llm_model_free_device(m);

@@ -8,6 +8,8 @@
 
 #include "engine/model/arch.h"
 
+#include <stdatomic.h>
+
 /* buffers of activations; rows are tokens */
 typedef enum {
     LLM_MA_X = 0,                       /* residual stream */
@@ -84,6 +86,20 @@ typedef struct {
                                            document */
 } llm_rank_t;
 
+/* what a model was promised of the machine's memory; see promise.c */
+typedef struct {
+    llm_model_t        *next;           /* these three under promise.c's lock */
+    int                 listed;
+    int                 loaded;         /* it has its caches */
+
+    size_t              weights;        /* bytes; likewise */
+    size_t              kv;             /* of kv_cache=, or 0 */
+
+    /* bytes of the file that were loaded: the thread that loads adds, others
+       read, relaxed, as they were a moment ago */
+    _Atomic size_t      taken;
+} llm_promise_t;
+
 struct llm_model_s {
     llm_gguf_t         *gguf;
     llm_desc_t          desc;
@@ -134,6 +150,7 @@ struct llm_model_s {
     uint64_t            kv_bytes;       /* of pages and slots */
     int                 short_kv;       /* there was memory for fewer than
                                            configured */
+    llm_promise_t       promise;
 
     uint32_t            n_out;          /* of the step that began last */
     llm_gives_t         gives;
@@ -159,6 +176,8 @@ typedef struct {
     llm_progress_t           progress;
     int                      memory;    /* a failure now is for lack of
                                            memory */
+    size_t                   promised;  /* bytes of the machine's memory, to
+                                           other models */
     llm_err_t               *err;
 } llm_load_t;
 
@@ -184,9 +203,23 @@ int llm_load_choice(llm_load_t *l);
 int llm_load_windows(llm_load_t *l);
 int llm_load_caches(llm_load_t *l);
 
+/* likewise: of the device's layout of all weights */
+size_t llm_load_weight_bytes(const llm_model_t *m);
+
+/*
+ * promise.c: is there memory for it that nobody else was promised?  Then it is
+ * promised; until the model has it, or is freed.  promised(): bytes that other
+ * models than this one will still take.
+ */
+int llm_promise(llm_load_t *l);
+void llm_promise_loaded(llm_model_t *m);
+void llm_promise_end(llm_model_t *m);
+size_t llm_promised(const llm_model_t *but);
+
 /*
  * Do weights and KV cache fit into the machine's memory, all_bytes of which
- * free_bytes may be had?  l->memory: they would if it were free.
+ * free_bytes may be had, but for l->promised?  l->memory: they would if it
+ * were free.
  */
 int llm_load_fits(llm_load_t *l, size_t free_bytes, size_t all_bytes);
 

@@ -60,6 +60,8 @@ llm_load_progress(llm_load_t *l, uint64_t bytes)
     uint64_t  total;
 
     l->done += bytes;
+    (void) atomic_fetch_add_explicit(&l->m->promise.taken, bytes,
+                                     memory_order_relaxed);
     total = l->m->desc.hp.n_bytes;
 
     if (l->opts->progress) {

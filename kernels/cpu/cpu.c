@@ -362,6 +362,7 @@ const llm_ops_t  llm_ops_cpu = {
     .act_free = llm_cpu_act_free,
     .kv_create = llm_cpu_kv_create,
     .kv_free = llm_cpu_kv_free,
+    .kv_unused = llm_cpu_kv_unused,
     .kv_page_size = llm_cpu_kv_page_size,
     .kv_copy = llm_cpu_kv_copy,
     .begin = llm_cpu_begin,

@@ -411,6 +411,8 @@ typedef struct {
 /* memory.c */
 /* zeroed, 64-byte aligned; huge: in huge pages where the system has them */
 void *llm_cpu_alloc(size_t size, int huge);
+/* bytes of that for which the kernel has given no memory yet */
+size_t llm_cpu_unused(const void *p, size_t size);
 void llm_cpu_free(void *p, size_t size);
 /* size bytes at *data, given back with the slab's other weights */
 llm_cpu_slab_t *llm_cpu_slab_take(llm_cpu_t *cpu, size_t size,
@@ -492,6 +494,7 @@ size_t llm_cpu_kv_page_size(llm_dev_t *dev, const llm_kv_opts_t *o);
 llm_kv_t *llm_cpu_kv_create(llm_dev_t *dev, const llm_kv_opts_t *o,
     llm_err_t *err);
 void llm_cpu_kv_free(llm_dev_t *dev, llm_kv_t *kv);
+size_t llm_cpu_kv_unused(llm_dev_t *dev, const llm_kv_t *kv);
 void llm_cpu_kv_copy(llm_dev_t *dev, llm_kv_t *kv, uint32_t src,
     uint32_t dst);
 /* experts.c */

@@ -124,6 +124,15 @@ llm_cpu_kv_create(llm_dev_t *dev, const llm_kv_opts_t *o, llm_err_t *err)
 }
 
 
+size_t
+llm_cpu_kv_unused(llm_dev_t *dev, const llm_kv_t *kv)
+{
+    (void) dev;
+
+    return llm_cpu_unused(kv->data, kv->size);
+}
+
+
 void
 llm_cpu_kv_copy(llm_dev_t *dev, llm_kv_t *kv, uint32_t src, uint32_t dst)
 {

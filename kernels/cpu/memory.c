@@ -22,6 +22,7 @@
 #include "kernels/cpu/machine.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #define LLM_HUGE_PAGE    ((size_t) 2 << 20)
 #define LLM_CPU_SLAB     ((size_t) 64 << 20)
@@ -88,6 +89,37 @@ llm_cpu_free(void *p, size_t size)
     } else {
         munmap(p, llm_align(size, 4096));
     }
+}
+
+
+/* of memory from the heap: none */
+
+size_t
+llm_cpu_unused(const void *p, size_t size)
+{
+    size_t          at, i, n, page, used;
+    unsigned char   here[4096];         /* of pages, one byte each */
+
+    if (size < LLM_HUGE_PAGE) {
+        return 0;
+    }
+
+    page = (size_t) sysconf(_SC_PAGESIZE);
+    used = 0;
+
+    for (at = 0; at < size; at += n * page) {
+        n = llm_min((size - at + page - 1) / page, sizeof(here));
+
+        if (mincore((char *) (uintptr_t) p + at, n * page, here) == -1) {
+            return 0;
+        }
+
+        for (i = 0; i < n; i++) {
+            used += here[i] & 1;
+        }
+    }
+
+    return size - llm_min(size, used * page);
 }
 
 

@@ -248,6 +248,7 @@ static const llm_ops_t  llm_ops_cuda = {
     llm_cuda_act_free,
     llm_cuda_kv_create,
     llm_cuda_kv_free,
+    NULL,                               /* kv_unused: all are in use */
     llm_cuda_kv_page_size,
     llm_cuda_kv_copy,
     llm_cuda_begin,

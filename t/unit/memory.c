@@ -1,14 +1,17 @@
 /*
  * Is there memory for a model?  A load is asked with made-up figures of free
- * memory; what it takes is counted here from the file's shapes.  And what the
- * log says while it loads, with made-up times.
+ * memory; what it takes is counted here from the file's shapes.  What others
+ * were promised is not free, whatever the machine says.  And what the log
+ * says while it loads, with made-up times.
  */
 
 #include "engine/model/model_internal.h"
+#include "kernels/cpu/machine.h"
 #include "t/unit/tap.h"
 #include "t/unit/tiny_expected.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <unistd.h>
 
 static char  path[] = "/tmp/llm-memory-XXXXXX";
@@ -205,6 +208,92 @@ test_encoder(void)
 }
 
 
+/* ---- several models: what one of them was promised is not another's ---- */
+
+typedef struct {
+    llm_model_opts_t   opts;
+    llm_model_t       *m;               /* NULL: err says why */
+    llm_err_t          err;
+} loaded_t;
+
+
+static void *
+load_one(void *data)
+{
+    loaded_t  *l = data;
+
+    memset(&l->err, 0, sizeof(llm_err_t));
+    l->m = llm_model_load(path, &l->opts, &l->err);
+
+    return NULL;
+}
+
+
+static void
+test_promised(void)
+{
+    size_t      unused;
+    uint32_t    i, n;
+    loaded_t    l[2];
+    pthread_t   t[2];
+    llm_kv_t   *kv;
+
+    llm_model_free(load("qwen3", &(llm_model_opts_t) { .device = "cpu",
+                        .threads = 1, .batch = 8, .max_seqs = 1, .ctx = 64 }));
+
+    memset(l, 0, sizeof(l));
+    l[0].opts.device = "cpu";
+    l[0].opts.threads = 1;
+    l[0].opts.batch = 8;
+    l[0].opts.max_seqs = 1;
+    l[0].opts.ctx = 64;
+    l[0].opts.kv_bytes = llm_machine_memory_free("") / 10 * 6;
+    l[1].opts = l[0].opts;
+
+    (void) load_one(&l[0]);
+    (void) load_one(&l[1]);
+    ok(l[0].m && l[1].m == NULL, "two caches of 60 %% of the memory: one");
+    is_str(l[1].err.code, LLM_MEMORY_ERROR, "there may be memory later");
+    ok(strstr(l[1].err.msg, "are free, but other models will take "), "%s",
+       l[1].err.msg);
+
+    /* pages that are used are none that will be */
+
+    kv = l[0].m->kv[0];
+    unused = l[0].m->ops->kv_unused(l[0].m->dev, kv);
+    ok(unused > l[0].opts.kv_bytes / 100 * 99, "no page is in use");
+    is_int((int64_t) llm_promised(NULL), (int64_t) unused,
+           "all of them are promised");
+    is_int((int64_t) llm_promised(l[0].m), 0, "to nobody else");
+    l[0].m->ops->kv_copy(l[0].m->dev, kv, 0, 1);
+    ok(llm_promised(NULL) < unused, "what is used is promised no more");
+
+    llm_model_free(l[0].m);
+    is_int((int64_t) llm_promised(NULL), 0, "without it nothing is");
+    (void) load_one(&l[1]);
+    ok(l[1].m != NULL, "and there is memory for the other one");
+    llm_model_free(l[1].m);
+
+    /* at once */
+
+    for (i = 0; i < 2; i++) {
+        if (pthread_create(&t[i], NULL, load_one, &l[i]) != 0) {
+            printf("Bail out! no thread\n");
+            exit(1);
+        }
+    }
+
+    for (i = 0, n = 0; i < 2; i++) {
+        (void) pthread_join(t[i], NULL);
+        n += l[i].m != NULL;
+    }
+
+    is_int(n, 1, "two loads at once: one");
+    llm_model_free(l[0].m);
+    llm_model_free(l[1].m);
+}
+
+
 static void
 test_progress(void)
 {
@@ -238,6 +327,7 @@ main(void)
     test_fits("qwen3");
     test_fits("qwen3moe");
     test_encoder();
+    test_promised();
     test_progress();
     test_sizes();
     unlink(path);

@@ -1,0 +1,129 @@
+/*
+ * What models of this process have been promised of the machine's memory and
+ * do not use yet: weights of loads that go on, and the pages of kv_cache=,
+ * which come into use one by one.  Memory that is free by the kernel's count
+ * is not there for another model if it was promised before.
+ *
+ * A load checks and promises in one step, under a lock, as models are loaded
+ * by threads of their own.  A cache whose size was not configured is what
+ * could be had, and no promise.  The models are their owner's; each is in the
+ * list from its check to its end.
+ */
+
+#include "engine/model/model_internal.h"
+#include "kernels/cpu/machine.h"
+
+#include <pthread.h>
+
+static pthread_mutex_t   llm_promise_lock = PTHREAD_MUTEX_INITIALIZER;
+static llm_model_t      *llm_promise_list;      /* under the lock */
+
+
+/* of one model; with the lock */
+
+static size_t
+llm_promise_left(const llm_model_t *m)
+{
+    int     i;
+    size_t  n, taken;
+
+    taken = atomic_load_explicit(&m->promise.taken, memory_order_relaxed);
+    n = m->promise.weights - llm_min(m->promise.weights, taken);
+
+    if (!m->promise.loaded) {
+        return n + m->promise.kv;
+    }
+
+    if (m->promise.kv == 0 || m->ops->kv_unused == NULL) {
+        return 0;
+    }
+
+    for (n = 0, i = 0; i <= m->mixed; i++) {
+        n += m->kv[i] ? m->ops->kv_unused(m->dev, m->kv[i]) : 0;
+    }
+
+    return n;
+}
+
+
+static size_t
+llm_promise_sum(const llm_model_t *but)
+{
+    size_t        n;
+    llm_model_t  *m;
+
+    for (n = 0, m = llm_promise_list; m; m = m->promise.next) {
+        n += m != but ? llm_promise_left(m) : 0;
+    }
+
+    return n;
+}
+
+
+size_t
+llm_promised(const llm_model_t *but)
+{
+    size_t  n;
+
+    pthread_mutex_lock(&llm_promise_lock);
+    n = llm_promise_sum(but);
+    pthread_mutex_unlock(&llm_promise_lock);
+
+    return n;
+}
+
+
+int
+llm_promise(llm_load_t *l)
+{
+    int           rc;
+    llm_model_t  *m;
+
+    m = l->m;
+
+    pthread_mutex_lock(&llm_promise_lock);
+
+    l->promised = llm_promise_sum(m);
+    rc = llm_load_fits(l, llm_machine_memory_free(""), llm_machine_memory(""));
+
+    if (rc == LLM_OK) {
+        m->promise.weights = llm_load_weight_bytes(m);
+        m->promise.kv = l->opts->kv_bytes;
+        m->promise.listed = 1;
+        m->promise.next = llm_promise_list;
+        llm_promise_list = m;
+    }
+
+    pthread_mutex_unlock(&llm_promise_lock);
+
+    return rc;
+}
+
+
+void
+llm_promise_loaded(llm_model_t *m)
+{
+    pthread_mutex_lock(&llm_promise_lock);
+    m->promise.loaded = 1;
+    m->promise.weights = 0;
+    pthread_mutex_unlock(&llm_promise_lock);
+}
+
+
+void
+llm_promise_end(llm_model_t *m)
+{
+    llm_model_t  **p;
+
+    pthread_mutex_lock(&llm_promise_lock);
+
+    for (p = &llm_promise_list; m->promise.listed; p = &(*p)->promise.next) {
+        if (*p == m) {
+            *p = m->promise.next;
+            m->promise.listed = 0;
+            break;
+        }
+    }
+
+    pthread_mutex_unlock(&llm_promise_lock);
+}
