@@ -206,7 +206,8 @@ int llm_matcher_accept(llm_matcher_t *m, int32_t token, llm_err_t *err);
    has ended; in both cases the matcher is as before */
 int llm_matcher_push(llm_matcher_t *m, llm_str_t text, llm_err_t *err);
 /* as llm_matcher_accept(), but never waits: LLM_LATER, and nothing was done,
-   if another thread uses the grammar; ends: may only the end follow? */
+   if another thread uses the grammar, or what it has computed of the text was
+   dropped or is to be; ends: may only the end follow? */
 int llm_matcher_accept_now(llm_matcher_t *m, int32_t token, int *ends,
     llm_err_t *err);
 int llm_matcher_may_end(llm_matcher_t *m);

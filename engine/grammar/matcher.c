@@ -193,10 +193,21 @@ llm_matcher_walk(llm_run_t *r, uint32_t set, const char *p, size_t len)
 }
 
 
+/* is what was computed too much, or has a step of it failed? */
+
+static int
+llm_matcher_full(const llm_gram_t *g)
+{
+    return g->run.full || g->run.failed || g->run.lexer.failed
+           || llm_rx_failed(g->build->pool)
+           || llm_run_memory(&g->run)
+              > atomic_load_explicit(&g->max_run, memory_order_relaxed);
+}
+
+
 /*
- * Drops what was computed if it is too much or a step has failed, and walks
- * the text again where that has happened.  LLM_ERROR: the text alone is too
- * much.
+ * Drops what was computed if need be, and walks the text again where that has
+ * happened.  LLM_ERROR: the text alone is too much.
  */
 
 static int
@@ -206,11 +217,7 @@ llm_matcher_ready(llm_matcher_t *m, llm_err_t *err)
 
     g = m->g;
 
-    if (g->run.full || g->run.failed || g->run.lexer.failed
-        || llm_rx_failed(g->build->pool)
-        || llm_run_memory(&g->run)
-           > atomic_load_explicit(&g->max_run, memory_order_relaxed))
-    {
+    if (llm_matcher_full(g)) {
         g->generation++;
         g->start = llm_run_clear(&g->run) == LLM_OK
                    ? llm_run_start(&g->run, g->root) : LLM_SET_NONE;
@@ -436,6 +443,13 @@ llm_matcher_accept_now(llm_matcher_t *m, int32_t token, int *ends,
     int  rc;
 
     if (pthread_mutex_trylock(&m->g->lock) != 0) {
+        return LLM_LATER;
+    }
+
+    /* the text is not walked again by who must not wait */
+
+    if (llm_matcher_full(m->g) || m->generation != m->g->generation) {
+        llm_gram_leave(m->g);
         return LLM_LATER;
     }
 

@@ -353,6 +353,51 @@ test_long(void)
 }
 
 
+/* another text's mask has dropped what was computed of this one: it is walked
+   again, but not by who must not wait */
+
+static void
+test_now(void)
+{
+    int             ends;
+    llm_err_t       err;
+    uint32_t        i, mask[(GV_SIZE + 31) / 32];
+    llm_gram_t     *g;
+    llm_matcher_t  *m, *other;
+
+    g = llm_gram_regex("a*b", 3, tree, &err);
+    m = llm_matcher_create(g, &err);
+    other = llm_matcher_create(g, &err);
+
+    for (i = 0; i < 1000; i++) {
+        if (llm_matcher_accept(m, 'a', &err) != LLM_OK) {
+            break;
+        }
+    }
+
+    is_int((int64_t) i, 1000, "a text");
+    is_int(llm_matcher_accept_now(m, 'a', &ends, &err), LLM_OK,
+           "a token at once");
+    is_int(ends, 0, "more may follow");
+
+    llm_gram_limit(g, 1);
+    is_int(llm_matcher_accept_now(m, 'a', &ends, &err), LLM_LATER,
+           "it has too much: it is not dropped by who must not wait");
+    (void) llm_matcher_mask(other, mask, &err);
+    llm_gram_limit(g, SIZE_MAX);
+    is_int(llm_matcher_accept_now(m, 'a', &ends, &err), LLM_LATER,
+           "another one has dropped it: nor is it walked again");
+    is_int(llm_matcher_accept(m, 'a', &err), LLM_OK, "who may wait does that");
+    is_int(llm_matcher_accept_now(m, 'b', &ends, &err), LLM_OK,
+           "then there is a token at once again");
+    is_int(ends, 1, "the last one");
+
+    llm_matcher_free(other);
+    llm_matcher_free(m);
+    llm_gram_free(g);
+}
+
+
 int
 main(void)
 {
@@ -369,6 +414,7 @@ main(void)
     test_regex();
     test_matcher();
     test_long();
+    test_now();
     test_contains();
 
     llm_toktree_free(tree);
