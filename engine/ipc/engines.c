@@ -93,9 +93,14 @@ llm_engines_enter(llm_engines_t *t)
         e = &t->places[i];
         pid = atomic_load(&e->pid);
 
-        if (llm_engines_lives(e, pid)
-            || !atomic_compare_exchange_strong(&e->pid, &pid, getpid()))
-        {
+        if (llm_engines_lives(e, pid)) {
+            continue;
+        }
+
+        /* or the new one would be taken for the dead one, by its birth */
+        atomic_store(&e->born, 0);
+
+        if (!atomic_compare_exchange_strong(&e->pid, &pid, getpid())) {
             continue;
         }
 
@@ -115,6 +120,7 @@ llm_engines_leave(llm_engines_t *t, uint32_t place)
 {
     if (t && place != UINT32_MAX) {
         atomic_store(&t->places[place].serial, 0);
+        atomic_store(&t->places[place].born, 0);
         atomic_store(&t->places[place].pid, 0);
     }
 }

@@ -65,7 +65,7 @@ llm_seat_take(llm_sched_t *s, llm_seq_t *q, llm_err_t *err)
 
     if (llm_sampler_set_filter(q->sampler, &q->req->prep.filter) != LLM_OK) {
         llm_seat_give(s, q);
-        return LLM_ERROR;
+        return llm_fail(err, "no memory");
     }
 
     if (llm_sampler_wants_prompt(q->sampler)) {

@@ -389,6 +389,7 @@ llm_served_failed(llm_served_t *m)
     most = llm_max(m->conf.retry_s, LLM_RETRY_MAX);
 
     m->state = LLM_MODEL_FAILED;
+    m->cramped = 0;
     m->retry_s = m->retry_s ? llm_min(m->retry_s * 2, most) : m->conf.retry_s;
     m->lost = strcmp(m->load_err.code, LLM_DEVICE_LOST) == 0;
 

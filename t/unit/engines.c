@@ -262,6 +262,60 @@ test_cramped(void)
 }
 
 
+/* a cache that an older engine has made small, and a GPU that fails: once it
+   works again, the model is loaded again */
+
+static void
+test_cramped_fails(void)
+{
+    int                 i;
+    pid_t               pid;
+    rig_t               rig;
+    llm_buf_t           b;
+    llm_err_t           err;
+
+    setenv("LLM_EMU_MEMORY", "104000000", 1);
+    pid = older();
+
+    memset(&rig, 0, sizeof(rig));
+    rig_model(&rig, MODEL, 4096, 2);
+    rig.models[0].device = "emu";
+    rig.models[0].retry_s = 1;
+    rig_open(&rig, 1, 1 << 20, 8);
+
+    ok(start(&rig) && reaches(&rig, LLM_MODEL_READY), "a small cache again");
+
+    /* another number each time: the first launch from then on, or the second */
+
+    for (i = 0; i < 3; i++) {
+        setenv("LLM_EMU_FAIL_LAUNCH", i % 2 ? "2" : "1", 1);
+
+        rig_req(&b, 0);
+        rig_text(&b, "one two");
+        rig_msg(&b)->max_tokens = 1;
+
+        if (rig_send(&rig, 0, &b, &err) != LLM_OK
+            || rig_wait(&rig, 0, 0, 60000) != LLM_OK)
+        {
+            break;
+        }
+
+        ok(reaches(&rig, i < 2 ? LLM_MODEL_READY : LLM_MODEL_FAILED),
+           "a step fails");
+    }
+
+    is_int(i, 3, "three of them: the model is given up");
+
+    unsetenv("LLM_EMU_FAIL_LAUNCH");
+    unsetenv("LLM_EMU_MEMORY");
+    end(pid);
+
+    ok(reaches(&rig, LLM_MODEL_READY), "it is loaded again");
+
+    rig_close(&rig);
+}
+
+
 int
 main(void)
 {
@@ -279,6 +333,7 @@ main(void)
         test_wait("20000000", 256, "no memory for weights");
         test_wait("90000000", 0, "a smaller context");
         test_cramped();
+        test_cramped_fails();
     }
 
     return done_testing();
