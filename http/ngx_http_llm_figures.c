@@ -49,8 +49,8 @@ ngx_http_llm_create_figures(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf)
 char *
 ngx_http_llm_add_figures(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf)
 {
-    ngx_str_t                name = ngx_string("llm_figures");
-    ngx_str_t                tenants = ngx_string("llm_tenants");
+    ngx_str_t              name = ngx_string("llm_figures");
+    ngx_str_t              tenants;
     ngx_http_llm_stats_t  *f;
 
     f = mcf->figures;
@@ -67,6 +67,18 @@ ngx_http_llm_add_figures(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf)
     if (f->ntenants == 0) {
         return NGX_CONF_OK;
     }
+
+    /* of another number: another zone, which begins anew.  Their sizes may be
+       the same, as those are whole pages */
+
+    tenants.data = ngx_pnalloc(cf->pool, sizeof("llm_tenants_") - 1
+                                         + NGX_INT_T_LEN);
+    if (tenants.data == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
+    tenants.len = ngx_sprintf(tenants.data, "llm_tenants_%ui", f->ntenants)
+                  - tenants.data;
 
     f->tenants_zone = ngx_shared_memory_add(cf, &tenants,
                                             ngx_http_llm_tenants_size(
@@ -392,20 +404,20 @@ ngx_http_llm_is_slo(ngx_http_llm_main_conf_t *mcf, u_char *name, size_t len)
 }
 
 
-/* likewise for an objective; there are as many scores as there may be
-   objectives */
+/* likewise for an objective */
 
 static ngx_http_llm_score_t *
 ngx_http_llm_find_score(ngx_http_llm_main_conf_t *mcf, ngx_str_t *name)
 {
     ngx_uint_t             i;
     ngx_http_llm_kept_t   *k;
-    ngx_http_llm_score_t  *s, *unused;
+    ngx_http_llm_score_t  *s, *unused, *gone;
 
     k = mcf->figures->shm_zone->data;
     unused = NULL;
+    gone = NULL;
 
-    for (i = 0; i < NGX_HTTP_LLM_MAX_SLOS; i++) {
+    for (i = 0; i < NGX_HTTP_LLM_SCORES; i++) {
         s = &k->scores[i];
 
         if (s->len == name->len && ngx_memcmp(s->name, name->data, s->len) == 0)
@@ -413,12 +425,17 @@ ngx_http_llm_find_score(ngx_http_llm_main_conf_t *mcf, ngx_str_t *name)
             return s;
         }
 
-        if (unused == NULL
-            && (s->len == 0 || !ngx_http_llm_is_slo(mcf, s->name, s->len)))
+        if (s->len == 0) {
+            unused = unused ? unused : s;
+
+        } else if (gone == NULL
+                   && !ngx_http_llm_is_slo(mcf, s->name, s->len))
         {
-            unused = s;
+            gone = s;
         }
     }
+
+    unused = unused ? unused : gone;
 
     ngx_memzero(unused, sizeof(ngx_http_llm_score_t));
     ngx_memcpy(unused->name, name->data, name->len);
@@ -508,27 +525,30 @@ ngx_http_llm_word_text(ngx_http_llm_main_conf_t *mcf, ngx_uint_t word,
 
 /* ---- tenants ---- */
 
-/* the place of a name in the index: its own, or the free one that would be */
+/* the number of a name, or 0; cell: its place in the index, or the one that
+   would be */
 
-static ngx_atomic_t *
-ngx_http_llm_find_tenant_cell(ngx_http_llm_tenants_t *t, u_char *text,
-    size_t len)
+static ngx_uint_t
+ngx_http_llm_tenant_number(ngx_http_llm_tenants_t *t, u_char *text,
+    size_t len, ngx_atomic_t **cell)
 {
-    ngx_uint_t             i;
-    ngx_atomic_t          *cell;
+    ngx_uint_t             i, n;
     ngx_http_llm_label_t  *name;
 
     for (i = ngx_murmur_hash2(text, len); /* void */ ; i++) {
-        cell = &t->index[i & t->mask];
+        *cell = &t->index[i & t->mask];
 
-        if (*cell == 0) {
-            return cell;
+        /* read once: another worker may fill it in */
+        n = **cell;
+
+        if (n == 0) {
+            return 0;
         }
 
-        name = &t->names[*cell - 1];
+        name = &t->names[n - 1];
 
         if (name->len == len && ngx_memcmp(name->text, text, len) == 0) {
-            return cell;
+            return n;
         }
     }
 }
@@ -566,7 +586,7 @@ ngx_http_llm_tenant_owner(ngx_http_llm_main_conf_t *mcf, ngx_str_t *tenant)
         return NGX_HTTP_LLM_OTHER_TENANT;
     }
 
-    n = *ngx_http_llm_find_tenant_cell(t, (u_char *) text, len);
+    n = ngx_http_llm_tenant_number(t, (u_char *) text, len, &cell);
 
     if (n == 0 && t->n < t->max) {
         ngx_shmtx_lock(&shpool->mutex);
@@ -575,21 +595,24 @@ ngx_http_llm_tenant_owner(ngx_http_llm_main_conf_t *mcf, ngx_str_t *tenant)
 
         if (t->n) {
             last = &t->names[t->n - 1];
-            cell = ngx_http_llm_find_tenant_cell(t, last->text, last->len);
-            *cell = *cell ? *cell : t->n;
+
+            if (ngx_http_llm_tenant_number(t, last->text, last->len, &cell)
+                == 0)
+            {
+                *cell = t->n;
+            }
         }
 
-        cell = ngx_http_llm_find_tenant_cell(t, (u_char *) text, len);
+        n = ngx_http_llm_tenant_number(t, (u_char *) text, len, &cell);
 
-        if (*cell == 0 && t->n < t->max) {
+        if (n == 0 && t->n < t->max) {
             t->names[t->n].len = len;
             ngx_memcpy(t->names[t->n].text, text, len);
             t->n++;
             ngx_memory_barrier();
-            *cell = t->n;
+            n = t->n;
+            *cell = n;
         }
-
-        n = *cell;
 
         ngx_shmtx_unlock(&shpool->mutex);
     }

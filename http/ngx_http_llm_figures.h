@@ -34,6 +34,8 @@
 
 #define NGX_HTTP_LLM_MAX_TENANTS 1000
 #define NGX_HTTP_LLM_MAX_SLOS    64
+/* those of a configuration that is gone keep theirs for a while */
+#define NGX_HTTP_LLM_SCORES      (2 * NGX_HTTP_LLM_MAX_SLOS)
 
 
 /* ---- in shared memory ---- */
@@ -100,7 +102,7 @@ typedef struct {
     ngx_atomic_t                 writes[LLM_MAX_WORKERS];
     ngx_atomic_t                 nwords;
     ngx_http_llm_word_t          words[NGX_HTTP_LLM_WORDS];
-    ngx_http_llm_score_t         scores[NGX_HTTP_LLM_MAX_SLOS];
+    ngx_http_llm_score_t         scores[NGX_HTTP_LLM_SCORES];
 } ngx_http_llm_kept_t;
 
 /* the zone "llm_tenants" */
@@ -256,6 +258,10 @@ uint64_t ngx_http_llm_tokens_at(ngx_http_llm_owners_t *o, ngx_uint_t owner,
 /* a GPU's value of a row, if its bit is set */
 double ngx_http_llm_gpu_at(const llm_gpu_stats_t *gpu,
     const ngx_http_llm_gpu_row_t *row);
+/* a bound of an objective in seconds, 0: none; k counts from 0 */
+#define NGX_HTTP_LLM_SLO_BOUNDS  3
+extern const char *const  ngx_http_llm_slo_names[NGX_HTTP_LLM_SLO_BOUNDS];
+double ngx_http_llm_slo_seconds(const ngx_http_llm_slo_t *slo, ngx_uint_t k);
 /* the next that is shown, from place *i on, of a row of kinds; NULL: none */
 ngx_http_llm_counted_t *ngx_http_llm_next_counted(ngx_http_llm_owners_t *o,
     ngx_uint_t kind, ngx_uint_t *i);

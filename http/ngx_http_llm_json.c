@@ -90,7 +90,8 @@ ngx_http_llm_owners_json(ngx_http_request_t *r, ngx_http_llm_owners_t *o,
         llm_buf_adds(b, "],");
     }
 
-    llm_buf_adds(b, "\"tokens\":[");
+    llm_buf_addf(b, "\"lost\":%lu,\"tokens\":[",
+                 (unsigned long) o->tally->lost);
     comma = "";
 
     for (i = 0; i < o->tally->nowners; i++) {
@@ -154,7 +155,9 @@ ngx_http_llm_times_json(ngx_http_request_t *r, ngx_http_llm_owners_t *o,
 static void
 ngx_http_llm_slos_json(ngx_http_request_t *r, llm_buf_t *b)
 {
-    ngx_uint_t                  i;
+    double                      bound;
+    ngx_uint_t                  i, k;
+    const char                 *comma;
     ngx_http_llm_slo_t        **slo;
     ngx_http_llm_main_conf_t   *mcf;
 
@@ -169,8 +172,21 @@ ngx_http_llm_slos_json(ngx_http_request_t *r, llm_buf_t *b)
                             slo[i]->name.len);
         llm_buf_addf(b, ",\"good\":%lu", (unsigned long)
                      slo[i]->score->good);
-        llm_buf_addf(b, ",\"total\":%lu}", (unsigned long)
+        llm_buf_addf(b, ",\"total\":%lu,\"bounds\":{", (unsigned long)
                      slo[i]->score->total);
+        comma = "";
+
+        for (k = 0; k < NGX_HTTP_LLM_SLO_BOUNDS; k++) {
+            bound = ngx_http_llm_slo_seconds(slo[i], k);
+
+            if (bound > 0) {
+                llm_buf_addf(b, "%s\"%s\":%g", comma,
+                             ngx_http_llm_slo_names[k], bound);
+                comma = ",";
+            }
+        }
+
+        llm_buf_adds(b, "}}");
     }
 
     llm_buf_addc(b, ']');

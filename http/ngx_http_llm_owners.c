@@ -165,6 +165,20 @@ ngx_http_llm_tokens_at(ngx_http_llm_owners_t *o, ngx_uint_t owner,
 }
 
 
+const char *const  ngx_http_llm_slo_names[] = { "ttft", "itl", "e2e" };
+
+
+double
+ngx_http_llm_slo_seconds(const ngx_http_llm_slo_t *slo, ngx_uint_t k)
+{
+    ngx_msec_t  ms;
+
+    ms = (k == 0) ? slo->ttft : (k == 1) ? slo->itl : slo->e2e;
+
+    return (double) ms * 1e-3;
+}
+
+
 double
 ngx_http_llm_gpu_at(const llm_gpu_stats_t *gpu,
     const ngx_http_llm_gpu_row_t *row)

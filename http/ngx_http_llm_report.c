@@ -179,12 +179,11 @@ ngx_http_llm_report_times(ngx_http_request_t *r, ngx_http_llm_owners_t *o,
 static void
 ngx_http_llm_report_slos(ngx_http_request_t *r, llm_buf_t *b)
 {
-    ngx_uint_t                  i, k, n, time;
+    double                      bound;
+    ngx_uint_t                  i, k, n;
     const char                **label;
     ngx_http_llm_slo_t        **slo;
     ngx_http_llm_main_conf_t   *mcf;
-
-    static const char *const  bounds[] = { "ttft", "itl", "e2e" };
 
     mcf = ngx_http_get_module_main_conf(r, ngx_http_llm_module);
     slo = mcf->figures->slos.elts;
@@ -229,13 +228,12 @@ ngx_http_llm_report_slos(ngx_http_request_t *r, llm_buf_t *b)
                       "The bounds of an objective.");
 
     for (i = 0; i < n; i++) {
-        for (k = 0; k < 3; k++) {
-            time = (k == 0) ? slo[i]->ttft
-                   : (k == 1) ? slo[i]->itl : slo[i]->e2e;
+        for (k = 0; k < NGX_HTTP_LLM_SLO_BOUNDS; k++) {
+            bound = ngx_http_llm_slo_seconds(slo[i], k);
 
-            if (time) {
+            if (bound > 0) {
                 llm_buf_addf(b, "llm_slo_bound_seconds{%s,bound=\"%s\"} %g\n",
-                             label[i], bounds[k], (double) time * 1e-3);
+                             label[i], ngx_http_llm_slo_names[k], bound);
             }
         }
     }
@@ -264,6 +262,11 @@ ngx_http_llm_report_gpus(ngx_http_request_t *r, llm_buf_t *b)
                       "The GPUs that there are, by NVML.");
 
     for (i = 0; i < n; i++) {
+
+        if (gpus[i].uuid[0] == '\0') {
+            continue;                   /* it does not answer */
+        }
+
         llm_buf_addf(b, "llm_gpu_info{gpu=\"%u\",uuid=\"%s\",name=\"%s\"} "
                      "1\n", i, gpus[i].uuid, gpus[i].name);
     }

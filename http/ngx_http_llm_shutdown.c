@@ -117,7 +117,8 @@ ngx_http_llm_needed(ngx_http_llm_main_conf_t *mcf)
         }
 
         if (c->open || !c->quitting
-            || ngx_current_msec - (ngx_msec_t) c->quit < NGX_HTTP_LLM_LATE)
+            || (ngx_msec_int_t) (ngx_current_msec - (ngx_msec_t) c->quit)
+               < NGX_HTTP_LLM_LATE)
         {
             return 1;
         }

@@ -259,16 +259,20 @@ ngx_http_llm_slo_same(ngx_http_llm_slo_t *a, ngx_http_llm_slo_t *b)
 
 /* ---- requests ---- */
 
-/* does a model run for requests to this endpoint? */
+/* what a model runs for in requests to this endpoint; 0: it does not */
 
 static ngx_uint_t
-ngx_http_llm_slo_is_for(ngx_http_llm_ctx_t *ctx)
+ngx_http_llm_slo_scope(ngx_http_llm_ctx_t *ctx)
 {
     llm_api_route_t  to;
 
-    return ctx->path.len
-           && llm_api_route(ctx->path, llm_str("POST"), &to) == LLM_OK
-           && (to.scope & (LLM_SCOPE_GENERATE|LLM_SCOPE_EMBED));
+    if (ctx->path.len == 0
+        || llm_api_route(ctx->path, llm_str("POST"), &to) != LLM_OK)
+    {
+        return 0;
+    }
+
+    return to.scope & (LLM_SCOPE_GENERATE|LLM_SCOPE_EMBED);
 }
 
 
@@ -276,7 +280,8 @@ ngx_http_llm_slo_is_for(ngx_http_llm_ctx_t *ctx)
    it ended, unless there was none to come */
 
 static ngx_uint_t
-ngx_http_llm_slo_exceeded(ngx_http_llm_slo_t *slo, ngx_http_llm_ctx_t *ctx)
+ngx_http_llm_slo_exceeded(ngx_http_llm_slo_t *slo, ngx_http_llm_ctx_t *ctx,
+    ngx_uint_t scope)
 {
     uint64_t  ttft, total, tpot;
 
@@ -285,7 +290,10 @@ ngx_http_llm_slo_exceeded(ngx_http_llm_slo_t *slo, ngx_http_llm_ctx_t *ctx)
 
     if (!ctx->done) {
         total = ctx->ended_us - ctx->arrival_us;
-        ttft = ttft ? ttft : total;
+
+        if (ttft == 0 && (scope & LLM_SCOPE_GENERATE)) {
+            ttft = total;
+        }
     }
 
     return (slo->ttft && ttft > (uint64_t) slo->ttft * 1000)
@@ -319,17 +327,9 @@ ngx_http_llm_slo_is_theirs(ngx_str_t *cause, ngx_uint_t status)
 
 static ngx_http_llm_slo_e
 ngx_http_llm_slo_of(ngx_http_llm_slo_t *slo, ngx_http_request_t *r,
-    ngx_http_llm_ctx_t *ctx, ngx_uint_t status)
+    ngx_http_llm_ctx_t *ctx, ngx_uint_t scope, ngx_uint_t status)
 {
     ngx_str_t  cause;
-
-    if (ctx->started
-        && ((slo->prompt && ctx->usage.prompt_tokens > slo->prompt)
-            || (slo->completion
-                && ctx->usage.completion_tokens > slo->completion)))
-    {
-        return NGX_HTTP_LLM_SLO_NONE;
-    }
 
     cause = ngx_http_llm_cause(r);
 
@@ -339,13 +339,27 @@ ngx_http_llm_slo_of(ngx_http_llm_slo_t *slo, ngx_http_request_t *r,
                                                    the engine */
     }
 
-    if (cause.len && !ctx->started && ngx_http_llm_slo_is_theirs(&cause,
-                                                                 status))
+    /* an error in a stream, whose status is 200, is none of its client's */
+
+    if (cause.len && (!ctx->started || status >= NGX_HTTP_BAD_REQUEST)
+        && ngx_http_llm_slo_is_theirs(&cause, status))
     {
         return NGX_HTTP_LLM_SLO_NONE;
     }
 
-    if (cause.len || ngx_http_llm_slo_exceeded(slo, ctx)) {
+    if (cause.len || ctx->broken) {
+        return NGX_HTTP_LLM_SLO_BAD;
+    }
+
+    if (ctx->started
+        && ((slo->prompt && ctx->usage.prompt_tokens > slo->prompt)
+            || (slo->completion
+                && ctx->usage.completion_tokens > slo->completion)))
+    {
+        return NGX_HTTP_LLM_SLO_NONE;
+    }
+
+    if (ngx_http_llm_slo_exceeded(slo, ctx, scope)) {
         return NGX_HTTP_LLM_SLO_BAD;
     }
 
@@ -357,18 +371,24 @@ void
 ngx_http_llm_judge(ngx_http_request_t *r, ngx_http_llm_ctx_t *ctx,
     ngx_uint_t status)
 {
-    ngx_uint_t            i;
+    ngx_uint_t            i, scope;
     ngx_http_llm_slo_e    is;
     ngx_http_llm_slo_t  **slo;
 
-    if (ctx->conf->slos == NULL || !ngx_http_llm_slo_is_for(ctx)) {
+    if (ctx->conf->slos == NULL) {
+        return;
+    }
+
+    scope = ngx_http_llm_slo_scope(ctx);
+
+    if (scope == 0) {
         return;
     }
 
     slo = ctx->conf->slos->elts;
 
     for (i = 0; i < ctx->conf->slos->nelts; i++) {
-        is = ngx_http_llm_slo_of(slo[i], r, ctx, status);
+        is = ngx_http_llm_slo_of(slo[i], r, ctx, scope, status);
 
         if (is == NGX_HTTP_LLM_SLO_NONE) {
             continue;

@@ -57,7 +57,7 @@ struct llm_gpu_s {
 
     void                *lib;
     llm_nvml_t           nvml;
-    llm_nvml_gpu_t      *handle[LLM_ZONE_GPUS];
+    llm_nvml_gpu_t      *handle[LLM_ZONE_GPUS];     /* or NULL */
     uint32_t             n;
 
     pthread_mutex_t      lock;
@@ -153,7 +153,8 @@ llm_gpu_plain(char *to, size_t size, const char *from)
 }
 
 
-/* the GPUs that there are; one that cannot be named is nobody's */
+/* the GPUs that there are, in NVML's order; one that does not answer has no
+   figures, and keeps its place */
 
 static void
 llm_gpu_list(llm_gpu_t *g)
@@ -169,12 +170,17 @@ llm_gpu_list(llm_gpu_t *g)
         return;
     }
 
-    for (i = 0; i < n && g->n < LLM_ZONE_GPUS; i++) {
-        if (g->nvml.handle(i, &g->handle[g->n]) != 0) {
-            break;
-        }
+    for (i = 0; i < n && i < LLM_ZONE_GPUS; i++) {
+        g->n++;
+        z = &g->zone->gpus[i];
+        z->name[0] = '\0';
+        z->uuid[0] = '\0';
+        llm_zone_set(z->has, 0);
 
-        z = &g->zone->gpus[g->n++];
+        if (g->nvml.handle(i, &g->handle[i]) != 0) {
+            g->handle[i] = NULL;
+            continue;
+        }
 
         memset(text, 0, sizeof(text));
         (void) g->nvml.name(g->handle[i], text, sizeof(text) - 1);
@@ -183,8 +189,6 @@ llm_gpu_list(llm_gpu_t *g)
         memset(text, 0, sizeof(text));
         (void) g->nvml.uuid(g->handle[i], text, sizeof(text) - 1);
         llm_gpu_plain(z->uuid, sizeof(z->uuid), text);
-
-        llm_zone_set(z->has, 0);
     }
 }
 
@@ -266,7 +270,9 @@ llm_gpu_main(void *data)
 
     do {
         for (i = 0; i < g->n; i++) {
-            llm_gpu_look(g, i);
+            if (g->handle[i]) {
+                llm_gpu_look(g, i);
+            }
         }
 
         atomic_store(&g->zone->n_gpus, g->n);

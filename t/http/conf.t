@@ -409,7 +409,7 @@ $t->stop(name => 'log.conf');
 # ---- systemd ----
 
 SKIP: {
-    skip('no systemd-analyze', 2) if system('systemd-analyze --version'
+    skip('no systemd-analyze', 3) if system('systemd-analyze --version'
                                             . ' > /dev/null 2>&1');
 
     my $dir = File::Temp->newdir;
@@ -418,6 +418,10 @@ SKIP: {
     my $sample = slurp('conf/nginx-llm.service.conf');
 
     make_path($drop);
+
+    # behind the five seconds of Debian's ExecStop=, no fast shutdown
+
+    like($sample, qr/^KillSignal=SIGQUIT$/m, 'the drain goes on');
 
     # what it makes of a drop-in, and that it looks
 

@@ -103,6 +103,14 @@ is(scalar($m->samples('llm_gpu_temperature_celsius')), 0, 'does not');
 is($m->sum('llm_gpu_utilization_ratio', gpu => 0), 0.5, 'but all else');
 $t->stop(name => 'no temperature');
 
+$t = server(define => '#define LOST 0');
+ok(LLM::Test::wait_for(20, \&shown), 'one of which the first GPU is lost');
+is_deeply([ map { $_->{labels}{uuid} } shown() ], [ 'GPU-2' ], 'shows others');
+is($m->sum('llm_gpu_utilization_ratio', gpu => 1), 0.25, 'under their numbers');
+is(scalar($m->samples('llm_gpu_utilization_ratio')), 1, 'and no more');
+is($t->get('/json')->{json}{gpus}[1]{uuid}, 'GPU-2', 'in JSON, too');
+$t->stop(name => 'a GPU that is lost');
+
 SKIP: {
     skip 'this machine has NVML', 2
         if `ldconfig -p 2> /dev/null` =~ /libnvidia-ml\.so\.1/;

@@ -324,6 +324,7 @@ $t = LLM::Test->new(http => 'llm_tenant $http_x_tenant;',
         location = /said { return 404 no; }
         location = /health { llm_health; }
         location = /metrics { llm_metrics tenants=1; }
+        location = /json { llm_metrics json tenants=1; }
 END
         location /$_ { llm_api; llm_intercept_errors on;
                        error_page 404 =$_ /said; }
@@ -348,6 +349,45 @@ is($m->sum('llm_tenant_requests_total')
 is($m->sum('llm_requests_total'), $sent, 'there is room for more of models');
 is($m->sum('llm_requests_lost_total'), 0, 'so none is lost');
 
+is($t->get('/json')->{json}{tenants}{lost}, $lost, 'JSON says so, too');
+
 $t->stop(name => 'no room');
+
+
+# ---- another number of tenants begins anew ----
+
+$t = LLM::Test->new(http => 'llm_tenant $http_x_tenant;',
+    locations => <<'END')->start;
+        location /v1 { llm_api; }
+        location = /health { llm_health; }
+        location = /metrics { llm_metrics tenants=2; }
+END
+
+for my $n (2 .. 8) {
+    post("t$_", '/v1/completions', { prompt => 'a', max_tokens => 1 })
+        for 1 .. $n;
+
+    LLM::Test::wait_for(20, sub {
+        $m = LLM::Metrics->scrape($t);
+        $m->sum('llm_tenant_requests_total') == $n;
+    });
+
+    is_deeply($m->by('llm_tenant_requests_total', 'tenant'),
+              { map { ("t$_" => 1) } 1 .. $n }, "$n tenants, and no other");
+
+    my $more = $n + 1;
+
+    $t->write_conf($t->conf =~ s/tenants=\d+/tenants=$more/r);
+
+    # which a worker of before does not know of
+
+    my %old = map { $_ => 1 } $t->reload;
+
+    LLM::Test::wait_for(20, sub { !grep { $old{$_} } $t->workers })
+        or die 'the workers of before go on';
+    $t->wait_ready;
+}
+
+$t->stop(name => 'another number');
 
 done_testing();

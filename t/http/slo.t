@@ -21,6 +21,7 @@ END
                        llm_slo hard e2e=1ms;
                        llm_slo small prompt=8; llm_slo brief completion=120; }
         location /short { llm_timeout 150ms; llm_api;
+                          llm_slo small prompt=8;
                           llm_slo easy ttft=1h itl=1h e2e=1h; }
         location /quota { llm_token_limit zone=keys; llm_api;
                           llm_slo quota; }
@@ -31,6 +32,8 @@ END
                           llm_slo easy ttft=1h itl=1h e2e=1h; }
         location /day { llm_token_limit zone=days; llm_api; llm_slo quota; }
         location /outer { llm_api; }
+        location /large { llm_stream_buffer 4k; llm_api; llm_slo quota; }
+        location /vector { llm_api; llm_slo first ttft=1ms; }
         location = /health { llm_health; }
         location = /metrics { llm_metrics; }
         location = /json { llm_metrics json; }
@@ -124,10 +127,17 @@ SKIP: {
     %was = %$now;
     skip 'this machine is too fast', 1 if $res->{status} == 200;
 
-    counts('time runs out', { easy => '0/1' },
+    counts('time runs out', { easy => '0/1', small => '0/1' },
            sub { $t->post('/short/completions', { %a, n => 8,
+                                                  prompt => 'a b ' x 20,
                                                   max_tokens => 1900 }) });
 }
+
+counts('an answer that is too large for who does not stream', {}, sub {
+    is($t->post('/large/completions', { %a, max_tokens => 1900, logprobs => 5,
+                                        n => 4 })->{json}{error}{code},
+       'answer_too_large', 'is an error of the client');
+});
 
 counts('a quota', { quota => '1/1' }, sub {
     my @status = map { $t->post('/quota/completions', \%a,
@@ -170,6 +180,15 @@ counts('a client that left before its turn', { first => '0/1' }, sub {
 });
 $t->wait_queued(0) or die 'it still waits';
 
+counts('what has no first token does not wait for one', {}, sub {
+    my $s = $t->open('/vector/embeddings', { input => 'a' });
+
+    $t->wait_queued(1) or die 'nobody waits';
+    select undef, undef, undef, 0.01;   # longer than the bound
+    $s->close;
+});
+$t->wait_queued(0) or die 'it still waits';
+
 my @next = map { $t->open('/outer/completions', \%a) } 1, 2;
 
 $t->wait_queued(2) or die 'nobody waits';
@@ -190,8 +209,17 @@ my $m = LLM::Metrics->scrape($t);
 is($m->sum('llm_slo_bound_seconds', slo => 'hard', bound => 'e2e'), 0.001,
    'a bound');
 is(scalar($m->samples('llm_slo_bound_seconds')), 6, 'those that there are');
+
+my $json = $t->get('/json')->{json};
+
 is_deeply({ map { $_->{name} => [ @$_{qw(good total)} ] }
-            @{ $t->get('/json')->{json}{slos} } }, $now, 'JSON');
+            @{ $json->{slos} } }, $now, 'JSON');
+is_deeply({ map { $_->{name} => $_->{bounds} }
+            grep { %{ $_->{bounds} } } @{ $json->{slos} } },
+          { easy => { ttft => 3600, itl => 3600, e2e => 3600 },
+            hard => { e2e => 0.001 }, first => { ttft => 0.001 },
+            steady => { itl => 0.001 } }, 'and the bounds');
+is($json->{lost}, 0, 'and what was lost');
 
 $t->reload;
 $t->wait_ready;
@@ -209,6 +237,15 @@ LLM::Test::wait_for(20, sub { (undef, $then) = grown(); $then->{new} });
 is_deeply($then, { (map { $_ => $now->{$_} }
                     grep { $_ ne 'brief' } keys %$now), new => [ 0, 0 ] },
           'a new one begins with nothing');
+
+# and back: a configuration that is tried for a moment loses nothing
+
+$t->write_conf($t->conf =~ s/llm_slo new/llm_slo brief/r);
+$t->reload;
+$t->wait_ready;
+
+LLM::Test::wait_for(20, sub { (undef, $then) = grown(); $then->{brief} });
+is_deeply($then, $now, 'one that comes back goes on');
 
 $t->stop;
 

@@ -35,6 +35,11 @@ int nvmlDeviceGetCount_v2(unsigned *n) { *n = 2; return 0; }
 int
 nvmlDeviceGetHandleByIndex_v2(unsigned i, void **gpu)
 {
+#ifdef LOST
+    if (i == LOST) {
+        return 15;                      /* NVML_ERROR_GPU_IS_LOST */
+    }
+#endif
     *gpu = (void *) (unsigned long) (i + 1);
     return 0;
 }
