@@ -20,7 +20,6 @@
 /* vectors that are prefetched ahead: the hardware's own prefetching is not
    enough for the full bandwidth */
 #define LLM_BENCH_AHEAD    8
-#define LLM_BENCH_PASSES   6
 
 
 /* 64 bytes at a time, in registers of whatever size there is */
@@ -35,6 +34,12 @@ typedef struct {
     size_t                  n;
     uint64_t                sum;        /* so that nothing is optimised out */
 } llm_bench_reader_t;
+
+typedef struct {
+    void                   *buf;
+    uint32_t                n;          /* threads */
+    llm_bench_reader_t      r[];
+} llm_bench_memory_t;
 
 
 static void *
@@ -98,51 +103,61 @@ llm_bench_pass(llm_bench_reader_t *r, uint32_t n)
 }
 
 
-/* bytes per second that n threads read together, the best of some tries; 0: no
-   memory */
+/* NULL: no memory */
 
-static double
-llm_bench_bandwidth(uint32_t n)
+static llm_bench_memory_t *
+llm_bench_memory_create(uint32_t n)
 {
-    int                  pass;
-    void                *buf;
-    double               seconds, best;
     size_t               slice;
     uint32_t             i;
-    llm_bench_reader_t  *r;
+    llm_bench_memory_t  *m;
 
-    buf = NULL;
-    slice = LLM_BENCH_BUFFER / sizeof(llm_bench_vec_t) / n;
-    r = calloc(n, sizeof(llm_bench_reader_t));
+    m = calloc(1, sizeof(llm_bench_memory_t) + n * sizeof(llm_bench_reader_t));
 
-    if (r == NULL || posix_memalign(&buf, 1 << 21, LLM_BENCH_BUFFER) != 0) {
-        free(r);
-        return 0;
+    if (m == NULL
+        || posix_memalign(&m->buf, 1 << 21, LLM_BENCH_BUFFER) != 0)
+    {
+        free(m);
+        return NULL;
     }
 
-    (void) madvise(buf, LLM_BENCH_BUFFER, MADV_HUGEPAGE);
-    memset(buf, 1, LLM_BENCH_BUFFER);
+    (void) madvise(m->buf, LLM_BENCH_BUFFER, MADV_HUGEPAGE);
+    memset(m->buf, 1, LLM_BENCH_BUFFER);
+
+    m->n = n;
+    slice = LLM_BENCH_BUFFER / sizeof(llm_bench_vec_t) / n;
 
     for (i = 0; i < n; i++) {
-        r[i].data = (const llm_bench_vec_t *) buf + i * slice;
-        r[i].n = slice;
+        m->r[i].data = (const llm_bench_vec_t *) m->buf + i * slice;
+        m->r[i].n = slice;
     }
 
-    best = 0;
+    return m;
+}
 
-    for (pass = 0; pass < LLM_BENCH_PASSES; pass++) {
-        for (i = 0; i < n; i++) {
-            r[i].ahead = pass % 2;
-        }
 
-        seconds = llm_bench_pass(r, n);
-        best = pass ? llm_min(best, seconds) : seconds;
+static void
+llm_bench_memory_free(llm_bench_memory_t *m)
+{
+    if (m) {
+        free(m->buf);
+        free(m);
+    }
+}
+
+
+/* seconds to read the buffer once */
+
+static double
+llm_bench_memory_read(llm_bench_memory_t *m, int ahead)
+{
+    uint32_t  i;
+
+    for (i = 0; i < m->n; i++) {
+        m->r[i].ahead = ahead;
     }
 
-    free(r);
-    free(buf);
-
-    return (double) (slice * n * sizeof(llm_bench_vec_t)) / best;
+    return llm_bench_pass(m->r, m->n);
 }
 
 
@@ -224,6 +239,66 @@ llm_bench_test(const llm_cli_t *c, llm_cli_seq_t *s, const int32_t *ids,
 }
 
 
+/*
+ * Steps of one token and reads of all memory in turns, as other programs, and
+ * other machines on the same host, use the memory now more, now less: bytes
+ * per second of each, by their medians.  0: there is no memory for it.
+ */
+
+static int
+llm_bench_turns(const llm_cli_t *c, llm_cli_seq_t *s, const int32_t *ids,
+    uint32_t n, double *steps, double *reads, llm_err_t *err)
+{
+    int                  rc;
+    double              *t[3];          /* steps; reads, without and with
+                                           prefetches */
+    uint32_t             i, k, take, len[3];
+    uint64_t             start;
+    llm_bench_memory_t  *m;
+
+    *steps = 0;
+    *reads = 0;
+    n = llm_max(n, 2);
+    m = llm_bench_memory_create(c->threads ? c->threads : llm_machine_cpus());
+    t[0] = malloc(3 * n * sizeof(double));
+
+    if (m == NULL || t[0] == NULL) {
+        llm_bench_memory_free(m);
+        free(t[0]);
+        return LLM_OK;
+    }
+
+    t[1] = t[0] + n;
+    t[2] = t[1] + n;
+    memset(len, 0, sizeof(len));
+
+    rc = LLM_OK;
+    s->len = 0;
+
+    for (k = 0; rc == LLM_OK && k < n; k++) {
+        take = 1 + k % 2;
+        t[take][len[take]++] = llm_bench_memory_read(m, k % 2);
+
+        start = llm_now_us();
+        rc = llm_cli_seq_step(s, ids + k, 1, 1, err);
+        t[0][len[0]++] = (double) (llm_now_us() - start) * 1e-6;
+    }
+
+    for (i = 0; i < 3; i++) {
+        qsort(t[i], len[i], sizeof(double), llm_bench_cmp);
+    }
+
+    *steps = llm_bench_bytes(s->model, n) / t[0][len[0] / 2];
+    *reads = (double) LLM_BENCH_BUFFER
+             / llm_min(t[1][len[1] / 2], t[2][len[2] / 2]);
+
+    free(t[0]);
+    llm_bench_memory_free(m);
+
+    return rc;
+}
+
+
 static void
 llm_bench_row(const llm_model_t *m, const char *test, uint32_t n,
     double median, double spread)
@@ -245,9 +320,9 @@ llm_bench_row(const llm_model_t *m, const char *test, uint32_t n,
 static int
 llm_bench_run(const llm_cli_t *c, llm_cli_seq_t *s, llm_err_t *err)
 {
-    double    tg, spread, before, after, bytes, read;
+    double    tg, spread, steps, reads;
     int32_t  *ids;
-    uint32_t  i, n, n_pp, n_tg, threads, n_vocab, x;
+    uint32_t  i, n, n_pp, n_tg, n_vocab, x;
 
     n_pp = c->pp ? c->pp : LLM_BENCH_PP;
     n_tg = c->tg ? c->tg : LLM_BENCH_TG;
@@ -266,13 +341,9 @@ llm_bench_run(const llm_cli_t *c, llm_cli_seq_t *s, llm_err_t *err)
         ids[i] = (int32_t) ((x >> 8) % n_vocab);
     }
 
-    threads = c->threads ? c->threads : llm_machine_cpus();
-
     printf("| model | size | params | device | test | t/s |\n"
            "| --- | ---: | ---: | --- | --- | ---: |\n");
     fflush(stdout);
-
-    before = llm_bench_bandwidth(threads);
 
     if (llm_bench_test(c, s, ids, n_pp, n_pp, &tg, &spread, err) != LLM_OK) {
         goto failed;
@@ -286,19 +357,18 @@ llm_bench_run(const llm_cli_t *c, llm_cli_seq_t *s, llm_err_t *err)
 
     llm_bench_row(s->model, "tg", n_tg, tg, spread);
 
-    after = llm_bench_bandwidth(threads);
+    if (llm_bench_turns(c, s, ids, n_tg, &steps, &reads, err) != LLM_OK) {
+        goto failed;
+    }
+
     free(ids);
 
-    /* other programs may have used the memory during one of the two */
-
-    before = llm_max(before, after);
-    bytes = llm_bench_bytes(s->model, n_tg);
-    read = tg * bytes;
-
     printf("\nread bandwidth of this machine, %u threads: %.2f GB/s\n"
-           "tg%u reads %.3f GB a token (weights and cache), %.2f GB/s: "
-           "%.0f %% of it\n", threads, before / 1e9, n_tg, bytes / 1e9,
-           read / 1e9, before > 0 ? 100 * read / before : 0);
+           "in turns with that, tg%u reads %.3f GB a token (weights and "
+           "cache), %.2f GB/s: %.0f %% of it\n",
+           c->threads ? c->threads : llm_machine_cpus(), reads / 1e9, n_tg,
+           llm_bench_bytes(s->model, n_tg) / 1e9, steps / 1e9,
+           reads > 0 ? 100 * steps / reads : 0);
 
     return LLM_OK;
 
