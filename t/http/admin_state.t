@@ -89,9 +89,8 @@ for (1 .. 3) {
     my $dead = ($t->workers)[$_ % 3];
 
     $t->kill('KILL', $dead);
-    LLM::Test::wait_for(20, sub {
-        LLM::Test::thread_state("/proc/$dead") =~ /^Z?$/
-    }) or die 'it lives';
+    LLM::Test::wait_for(20, sub { LLM::Test::gone($dead) })
+        or die 'it lives';
     is(put("k$_", 'two')->{status}, 200, "set while a worker dies, $_");
     ok(LLM::Test::wait_for(20, sub { $t->workers == 3 }), 'it is replaced');
     ok($t->wait_ready, 'and ready');
@@ -125,8 +124,7 @@ $t->kill('KILL');
 # the sockets are those of workers, too
 
 ok(LLM::Test::wait_for(20, sub {
-    $t->ended && !grep { LLM::Test::thread_state("/proc/$_") =~ /[^Z]/ }
-                  @workers;
+    $t->ended && !grep { !LLM::Test::gone($_) } @workers;
 }), 'all of nginx is killed');
 
 $t->start;

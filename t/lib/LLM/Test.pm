@@ -415,6 +415,16 @@ sub thread_state {
 }
 
 
+# have all threads of a process ended?  The first one of a process that is
+# killed may be gone before others, which still hold its sockets
+
+sub gone {
+    my ($pid) = @_;
+
+    return !grep { thread_state($_) =~ /[^Z]/ } glob "/proc/$pid/task/*";
+}
+
+
 # the workers' pids, from what /proc says of the master's children
 
 sub workers {
