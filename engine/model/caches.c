@@ -224,9 +224,9 @@ llm_load_share(llm_load_t *l, llm_load_share_t *s)
 
     s->bytes = m->ops->memory_free(m->dev);
 
-    /* of a machine's it is half */
+    /* of the machine's it is half */
 
-    if (!llm_model_on_gpu(m)) {
+    if (m->promise.listed) {
         s->bytes -= llm_min(s->bytes, llm_promised(m) / 2);
     }
 

@@ -89,7 +89,8 @@ typedef struct {
 /* what a model was promised of the machine's memory; see promise.c */
 typedef struct {
     llm_model_t        *next;           /* these three under promise.c's lock */
-    int                 listed;
+    int                 listed;         /* its owner may read it without: it
+                                           was promised some */
     int                 loaded;         /* it has its caches */
 
     size_t              weights;        /* bytes; likewise */
