@@ -284,13 +284,15 @@ llm_bench_turns(const llm_cli_t *c, llm_cli_seq_t *s, const int32_t *ids,
         t[0][len[0]++] = (double) (llm_now_us() - start) * 1e-6;
     }
 
-    for (i = 0; i < 3; i++) {
-        qsort(t[i], len[i], sizeof(double), llm_bench_cmp);
-    }
+    if (rc == LLM_OK) {
+        for (i = 0; i < 3; i++) {
+            qsort(t[i], len[i], sizeof(double), llm_bench_cmp);
+        }
 
-    *steps = llm_bench_bytes(s->model, n) / t[0][len[0] / 2];
-    *reads = (double) LLM_BENCH_BUFFER
-             / llm_min(t[1][len[1] / 2], t[2][len[2] / 2]);
+        *steps = llm_bench_bytes(s->model, n) / t[0][len[0] / 2];
+        *reads = (double) LLM_BENCH_BUFFER
+                 / llm_min(t[1][len[1] / 2], t[2][len[2] / 2]);
+    }
 
     free(t[0]);
     llm_bench_memory_free(m);

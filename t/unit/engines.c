@@ -216,6 +216,28 @@ pages(rig_t *r)
 }
 
 
+/* beside an older engine, whose pid it returns, a model gets a small cache */
+
+static pid_t
+open_cramped(rig_t *r)
+{
+    pid_t  pid;
+
+    setenv("LLM_EMU_MEMORY", "104000000", 1);
+    pid = older();
+
+    memset(r, 0, sizeof(rig_t));
+    rig_model(r, MODEL, 4096, 2);
+    r->models[0].device = "emu";
+    rig_open(r, 1, 1 << 20, 8);
+
+    ok(start(r) && reaches(r, LLM_MODEL_READY),
+       "a small cache: the model is ready");
+
+    return pid;
+}
+
+
 /* a cache that an older engine has made small grows once that has gone */
 
 static void
@@ -228,16 +250,7 @@ test_cramped(void)
     llm_model_status_t  st;
     uint32_t            small;
 
-    setenv("LLM_EMU_MEMORY", "104000000", 1);
-    pid = older();
-
-    memset(&rig, 0, sizeof(rig));
-    rig_model(&rig, MODEL, 4096, 2);
-    rig.models[0].device = "emu";
-    rig_open(&rig, 1, 1 << 20, 8);
-
-    ok(start(&rig) && reaches(&rig, LLM_MODEL_READY),
-       "a small cache: the model is ready");
+    pid = open_cramped(&rig);
     small = pages(&rig);
     ok(small >= 4096 / LLM_KV_PAGE && small < 2 * 4096 / LLM_KV_PAGE,
        "with fewer pages than two sequences want: %u", small);
@@ -274,16 +287,7 @@ test_cramped_fails(void)
     llm_buf_t           b;
     llm_err_t           err;
 
-    setenv("LLM_EMU_MEMORY", "104000000", 1);
-    pid = older();
-
-    memset(&rig, 0, sizeof(rig));
-    rig_model(&rig, MODEL, 4096, 2);
-    rig.models[0].device = "emu";
-    rig.models[0].retry_s = 1;
-    rig_open(&rig, 1, 1 << 20, 8);
-
-    ok(start(&rig) && reaches(&rig, LLM_MODEL_READY), "a small cache again");
+    pid = open_cramped(&rig);
 
     /* another number each time: the first launch from then on, or the second */
 
