@@ -7,7 +7,8 @@
 # Between the files of the engine and of the kernels there is no circle of
 # calls either, but for the Jinja interpreter, whose files evaluate what the
 # others hold.  The interpreter's size has a bound: it has what chat templates
-# use and no more.  What a file of the product offers, another one uses.
+# use and no more.  What a file of the product offers, another one uses.  An
+# architecture's name stands in its own file.
 
 use strict;
 use warnings;
@@ -134,6 +135,36 @@ for my $file (@files) {
 
 cmp_ok(scalar @files, '>', 200, 'files are looked at');
 is(join("\n", @bad), '', 'no arrow goes up');
+
+
+# the names of architectures; those of tokenizers are others, though they may
+# be spelt alike, and so are those of the API
+
+my %arch;
+my @named;
+
+for my $file (grep { m{^engine/model/arch_} } @files) {
+    open my $f, '<', "$root/$file" or die "$file: $!";
+
+    while (my $line = <$f>) {
+        $arch{$1} = 1 if $line =~ /(?:^|{)\s*\.name = "([^"]+)"/;
+    }
+}
+
+for my $file (grep { !m{^engine/(?:model/arch_|text/vocab/|api/)} } @files) {
+    open my $f, '<', "$root/$file" or die "$file: $!";
+
+    while (my $line = <$f>) {
+        push @named, map { "$file:$.: \"$_\"" } grep { $arch{$_} }
+                         $line =~ /"([^"\s]*)"/g;
+        push @named, "$file:$.: $1"
+            if $file !~ /archs\.def$/ && $line =~ /\b(llm_arch_[a-z0-9_]+)\b/
+               && $1 !~ /_t$/;
+    }
+}
+
+cmp_ok(scalar keys %arch, '>', 70, 'architectures are named');
+is(join("\n", @named), '', 'in their own files alone');
 
 
 my @jinja = glob "$root/engine/text/jinja/*.[ch]";
