@@ -149,7 +149,8 @@ llm_heads_put(const llm_heads_args_t &a, const llm_packed_t &p, uint32_t head,
             for (i = 0; i < 4; i++) {
                 col = (tile + (uint32_t) m) * LLM_TILE_ROWS + lane / 4
                       + (i & 2 ? 8 : 0);
-                row = row0 + (uint32_t) n * 8 + lane % 4 * 2 + (i & 1);
+                row = llm_unrelated(row0 + (uint32_t) n * 8 + lane % 4 * 2
+                                    + (i & 1));
 
                 if (row >= rows || col >= p.n_out) {
                     continue;

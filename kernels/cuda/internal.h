@@ -482,4 +482,17 @@ llm_store(void *p, size_t i, float v, int is16, int bf16)
     }
 }
 
+
+/* A number that the compiler knows nothing of.  Where it can relate the rows of
+   a tile to each other it follows every way through the tests before the
+   stores of all elements, which takes it minutes and gains nothing. */
+
+static __device__ __forceinline__ uint32_t
+llm_unrelated(uint32_t v)
+{
+    asm volatile ("" : "+r"(v));
+
+    return v;
+}
+
 #endif /* LLM_CUDA_INTERNAL_H */

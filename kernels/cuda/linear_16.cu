@@ -134,19 +134,6 @@ llm_step_32(const uint8_t *w, const uint8_t *x, uint32_t w0, uint32_t x0,
 }
 
 
-/* A number that the compiler knows nothing of.  Where it can relate the rows of
-   a tile to each other it follows every way through the tests of llm_put() of
-   all elements, which takes it minutes and gains nothing. */
-
-static __device__ __forceinline__ uint32_t
-llm_unrelated(uint32_t v)
-{
-    asm volatile ("" : "+r"(v));
-
-    return v;
-}
-
-
 template<int MT, int NT> static __device__ __forceinline__ void
 llm_end_part(float acc[MT][NT][4], float total[MT][NT][4])
 {
