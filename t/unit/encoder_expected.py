@@ -95,6 +95,23 @@ def turn(x, base, neighbours):
     return y
 
 
+def mixture(m, b, x, experts, used):
+    """Networks without gates; weights are the softmax of all, not scaled."""
+    router = m.tensor(b + "ffn_gate_inp.weight", experts, EMBD)
+    up = m.tensor(b + "ffn_up_exps.weight", experts, FF, EMBD)
+    down = m.tensor(b + "ffn_down_exps.weight", experts, EMBD, FF)
+    y = np.zeros_like(x)
+
+    for r, row in enumerate(x):
+        p = np.exp(router @ row)
+        p /= p.sum()
+
+        for e in np.argsort(-p)[:used]:
+            y[r] += p[e] * (down[e] @ gelu(up[e] @ row))
+
+    return y
+
+
 def attend(q, k, v, base=0, neighbours=False, window=0, slopes=None,
            norms=None, kv_heads=HEADS):
     n = len(q)
@@ -123,9 +140,11 @@ def attend(q, k, v, base=0, neighbours=False, window=0, slopes=None,
     return np.einsum("hij,jhd->ihd", s, v).reshape(n, -1)
 
 
-def bert(name, arch, pos=False, base=0, gated=None, slopes=None, code=False):
-    """code: Jina's second for code, whose "up" has its gate behind it"""
-    m = Model(name, arch, **{"attention.layer_norm_epsilon": EPS})
+def bert(name, arch, pos=False, base=0, gated=None, slopes=None, code=False,
+         fused=False, **fields):
+    """code: Jina's second for code, whose "up" has its gate behind it; fused:
+    before it.  Fields that say experts are of every second layer."""
+    m = Model(name, arch, **{"attention.layer_norm_epsilon": EPS}, **fields)
     x = m.tensor("token_embd.weight", VOCAB, EMBD, scale=1.0)[IDS]
     x = x + m.tensor("token_types.weight", 2, EMBD)[0]
 
@@ -151,9 +170,18 @@ def bert(name, arch, pos=False, base=0, gated=None, slopes=None, code=False):
         y = layer_norm(y, m.norm(b + "attn_output_norm"))
         x = layer_norm(y + x, m.norm(b + "attn_norm_2")) if code else y
 
+        if i % 2 and "expert_count" in fields:
+            y = mixture(m, b, x, fields["expert_count"],
+                        fields["expert_used_count"])
+            x = layer_norm(x + y, m.norm(b + "layer_output_norm"))
+            continue
+
         if code:
             up, gate = np.split(m.linear(b + "ffn_up", 2 * FF, EMBD)(x), 2, 1)
             y = up * gelu(gate)
+        elif fused:
+            gate, up = np.split(m.linear(b + "ffn_up", 2 * FF, EMBD)(x), 2, 1)
+            y = gated(gate) * up
         elif gated:
             y = gated(m.linear(b + "ffn_gate", FF, EMBD)(x))
             y = y * m.linear(b + "ffn_up", FF, EMBD)(x)
@@ -206,9 +234,13 @@ def neo_bert():
     return m, rms_norm(x, m.norm("enc.output_norm", False)[0])
 
 
-def euro_bert():
-    m = Model("EuroBERT", "eurobert", **{
+def euro_bert(name="EuroBERT", act=silu, said=None):
+    m = Model(name, "eurobert", **{
         "attention.layer_norm_rms_epsilon": EPS, "rope.freq_base": 250000.0})
+
+    if said:
+        m.fields["hidden_activation"] = said
+
     x = m.tensor("token_embd.weight", VOCAB, EMBD, scale=1.0)[IDS]
 
     for i in range(LAYERS):
@@ -218,7 +250,7 @@ def euro_bert():
         y = attend(q, k, v, 250000.0)
         x = x + m.linear(b + "attn_output", EMBD, EMBD)(y)
         h = rms_norm(x, m.norm(b + "ffn_norm", False)[0])
-        y = silu(m.linear(b + "ffn_gate", FF, EMBD)(h))
+        y = act(m.linear(b + "ffn_gate", FF, EMBD)(h))
         y = y * m.linear(b + "ffn_up", FF, EMBD)(h)
         x = x + m.linear(b + "ffn_down", EMBD, FF)(y)
 
@@ -256,9 +288,13 @@ def gemma_embedding():
     return m, rms_norm(x, m.norm("output_norm", False)[0])
 
 
-# six heads: four slopes of four heads, two of those of eight
-SLOPES = np.array([2 ** (-8 * (i + 1) / 4) for i in range(4)]
-                  + [2 ** (-8 * (2 * i + 1) / 8) for i in range(2)])
+def slopes(bias):
+    """Six heads: four slopes of four heads, two of those of eight."""
+    return np.array([2 ** (-bias * (i + 1) / 4) for i in range(4)]
+                    + [2 ** (-bias * (2 * i + 1) / 8) for i in range(2)])
+
+
+SLOPES = slopes(8)
 
 MODELS = [
     bert("BERT", "bert", pos=True),
@@ -267,16 +303,27 @@ MODELS = [
     bert("Jina's third", "jina-bert-v3", base=20000.0),
     modern_bert(), neo_bert(), gemma_embedding(),
     bert("Jina's second for code", "jina-bert-v2", slopes=SLOPES, code=True),
-    euro_bert()
+    euro_bert(),
+    bert("Jina's second, one matrix", "jina-bert-v2", gated=gelu, fused=True,
+         slopes=slopes(4), **{"attention.max_alibi_bias": 4.0}),
+    bert("Jina's second, no gate", "jina-bert-v2", slopes=SLOPES),
+    bert("Nomic's mixture", "nomic-bert-moe", base=1000.0, expert_count=5,
+         expert_used_count=2, moe_every_n_layers=2),
+    euro_bert("EuroBERT, another activation", gelu_tanh, "gelu_new")
 ]
 
 
 def field(arch, name, value):
-    kind = "ENC_F32" if isinstance(value, float) else "ENC_U32"
-    number = f"{value!r}f" if kind == "ENC_F32" else "0"
-    whole = "0" if kind == "ENC_F32" else str(value)
+    kind, whole, real, text = "ENC_U32", "0", "0", "NULL"
 
-    return f'    {{ "{arch}.{name}", {kind}, {whole}, {number} }},'
+    if isinstance(value, float):
+        kind, real = "ENC_F32", f"{value!r}f"
+    elif isinstance(value, str):
+        kind, text = "ENC_STR", f'"{value}"'
+    else:
+        whole = str(value)
+
+    return f'    {{ "{arch}.{name}", {kind}, {whole}, {real}, {text} }},'
 
 
 def main():
@@ -292,15 +339,14 @@ def main():
         for name, value in m.fields.items():
             print(field(m.arch, name, value))
 
-        print("    { NULL, ENC_U32, 0, 0 }\n};")
+        print("    { NULL, ENC_U32, 0, 0, NULL }\n};")
         print(f"\nstatic const enc_tensor_t  enc_tensors_{i}[] = {{")
 
         for name, (shape, scale, plus) in m.tensors.items():
-            rows = shape[0] if len(shape) == 2 else 0
-            print(f'    {{ "{name}", {{ {shape[-1]}, {rows} }}, {scale}f, '
-                  f'{plus}f }},')
+            ne = ", ".join(map(str, (list(shape[::-1]) + [0, 0])[:3]))
+            print(f'    {{ "{name}", {{ {ne} }}, {scale}f, {plus}f }},')
 
-        print("    { NULL, { 0, 0 }, 0, 0 }\n};")
+        print("    { NULL, { 0, 0, 0 }, 0, 0 }\n};")
         print(f"\nstatic const float  enc_states_{i}[ENC_IDS * ENC_EMBD] = {{")
         flat = [f"{v:.6g}f" if "." in f"{v:.6g}" or "e" in f"{v:.6g}"
                 else f"{v:.6g}.0f" for v in states.reshape(-1)]

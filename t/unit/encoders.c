@@ -16,19 +16,20 @@
 #define MAX_PAGES  (MAX_IDS / LLM_KV_PAGE)
 #define CTX        16                   /* of the tiny models */
 
-typedef enum { ENC_U32, ENC_F32 } enc_kind_t;
+typedef enum { ENC_U32, ENC_F32, ENC_STR } enc_kind_t;
 
 typedef struct {
     const char  *key;
     enc_kind_t   kind;
     uint32_t     u32;
     float        f32;
+    const char  *str;
 } enc_field_t;
 
-/* ne[1] 0: a vector; its numbers are plus + scale * hash */
+/* of no more dimensions than are not 0; its numbers are plus + scale * hash */
 typedef struct {
     const char  *name;
-    uint32_t     ne[2];
+    uint32_t     ne[3];
     float        scale;
     float        plus;
 } enc_tensor_t;
@@ -218,7 +219,8 @@ number(uint64_t seed, uint64_t i)
 static size_t
 tensor_len(const enc_tensor_t *t)
 {
-    return (size_t) t->ne[0] * (t->ne[1] ? t->ne[1] : 1);
+    return (size_t) t->ne[0] * (t->ne[1] ? t->ne[1] : 1)
+           * (t->ne[2] ? t->ne[2] : 1);
 }
 
 
@@ -227,7 +229,7 @@ tiny_build(llm_buf_t *b, const enc_model_t *m)
 {
     float                v;
     size_t               i, k, n, at, begin;
-    uint64_t             ne[2];
+    uint64_t             ne[3];
     const enc_field_t   *f;
     const enc_tensor_t  *t;
 
@@ -241,6 +243,9 @@ tiny_build(llm_buf_t *b, const enc_model_t *m)
         if (f->kind == ENC_U32) {
             gguf_kv_u32(b, f->key, f->u32);
 
+        } else if (f->kind == ENC_STR) {
+            gguf_kv_str(b, f->key, f->str);
+
         } else {
             gguf_kv(b, f->key, LLM_GGUF_F32, &f->f32, sizeof(float));
         }
@@ -250,7 +255,9 @@ tiny_build(llm_buf_t *b, const enc_model_t *m)
         t = &m->tensors[i];
         ne[0] = t->ne[0];
         ne[1] = t->ne[1];
-        gguf_tensor(b, t->name, t->ne[1] ? 2 : 1, ne, LLM_TYPE_F32, at);
+        ne[2] = t->ne[2];
+        gguf_tensor(b, t->name, t->ne[2] ? 3 : t->ne[1] ? 2 : 1, ne,
+                    LLM_TYPE_F32, at);
         at += (tensor_len(t) * sizeof(float) + 31) / 32 * 32;
     }
 

@@ -159,6 +159,9 @@ test_tensors(void)
             "blk.1.ffn_norm.bias", "is missing");
     refused("cohere2", change(.drop_key = "cohere2.logit_scale"),
             "cohere2.logit_scale", "is missing");
+    refused("command-r, norms of each head",
+            change(.drop_key = "command-r.logit_scale"),
+            "command-r.logit_scale", "is missing");
     refused("cohere2", change(.drop_key = "cohere2.attention.sliding_window"),
             "cohere2.attention.sliding_window", "is missing");
     refused("gemma3", change(.drop = "blk.5.post_ffw_norm.weight"),

@@ -35,6 +35,8 @@ typedef struct {
     int          no_pre;                /* and none before */
     int          layernorm;             /* 2: with a bias */
     int          parallel;
+    int          apart;                 /* falcon: attention's norm is
+                                           attn_norm_2 */
     int          fused;                 /* attn_qkv, ffn_up with the gate */
     int          no_gate;
     int          pos;                   /* position_embd.weight */
@@ -72,6 +74,8 @@ typedef struct {
     int          attn_gate;             /* they are a matrix of their own */
     uint32_t     interval;              /* the last of so many layers has
                                            attention; 0: all */
+    const char  *kinds;                 /* nemotron_h: what each layer is:
+                                           a(ttention), m(amba), f(eed) */
     uint32_t     conv;                  /* ssm.conv_kernel */
     uint32_t     ssm_inner;
     uint32_t     ssm_heads;
@@ -414,6 +418,26 @@ tiny_sections(tiny_file_t *f, const tiny_t *t)
 }
 
 
+/* a number of the layers of one kind, 0 of all others */
+static inline void
+tiny_of_kind(tiny_file_t *f, const tiny_t *t, const char *name, char kind,
+    uint32_t v)
+{
+    char        key[64];
+    uint32_t    i, item = 4, none = 0;
+    uint64_t    n = t->layers;
+
+    snprintf(key, sizeof(key), "%s.%s", t->arch, name);
+    tiny_key(f, key, 9);
+    (void) llm_buf_add(&f->kv, &item, 4);
+    (void) llm_buf_add(&f->kv, &n, 8);
+
+    for (i = 0; i < n; i++) {
+        (void) llm_buf_add(&f->kv, t->kinds[i] == kind ? &v : &none, 4);
+    }
+}
+
+
 static inline void
 tiny_metadata(tiny_file_t *f, const tiny_t *t)
 {
@@ -428,7 +452,16 @@ tiny_metadata(tiny_file_t *f, const tiny_t *t)
     tiny_u32(f, a, "context_length", 256);
     tiny_u32(f, a, "embedding_length", t->embd);
     tiny_u32(f, a, "block_count", t->layers);
-    tiny_u32(f, a, "feed_forward_length", t->ff);
+
+    if (t->kinds) {
+        tiny_of_kind(f, t, "feed_forward_length", 'f', t->ff);
+        tiny_of_kind(f, t, "attention.head_count_kv", 'a', t->kv_heads);
+
+    } else {
+        tiny_u32(f, a, "feed_forward_length", t->ff);
+        tiny_u32(f, a, "attention.head_count_kv", t->kv_heads);
+    }
+
     tiny_u32(f, a, "expert_count", t->experts);
     tiny_u32(f, a, "expert_used_count", t->used);
     tiny_u32(f, a, "expert_feed_forward_length", t->ff_expert);
@@ -439,7 +472,6 @@ tiny_metadata(tiny_file_t *f, const tiny_t *t)
     tiny_u32(f, a, "expert_group_used_count", t->groups_used);
     tiny_f32(f, a, "expert_weights_scale", t->weights_scale);
     tiny_u32(f, a, "attention.head_count", t->heads);
-    tiny_u32(f, a, "attention.head_count_kv", t->kv_heads);
     tiny_u32(f, a, "attention.key_length", t->head_k);
     tiny_u32(f, a, "attention.value_length", t->head_v);
     tiny_u32(f, a, "rope.dimension_count", t->rot);
@@ -566,6 +598,10 @@ tiny_mixture(tiny_file_t *f, const tiny_t *t, uint32_t layer)
 static inline int
 tiny_attends(const tiny_t *t, uint32_t layer)
 {
+    if (t->kinds) {
+        return t->kinds[layer] == 'a';
+    }
+
     return t->interval == 0 || (layer + 1) % t->interval == 0;
 }
 
@@ -679,7 +715,8 @@ tiny_layer(tiny_file_t *f, const tiny_t *t, uint32_t layer)
     fused = t->fused && !t->no_gate;
     attends = tiny_attends(t, layer);
     apart = !t->fused && !t->latent && attends;
-    feeds = t->experts == 0 || layer < t->dense;
+    feeds = t->kinds ? t->kinds[layer] == 'f'
+                     : t->experts == 0 || layer < t->dense;
 
     const struct {
         const char  *name;
@@ -689,6 +726,8 @@ tiny_layer(tiny_file_t *f, const tiny_t *t, uint32_t layer)
     } all[] = {
         { "attn_norm.weight", t->embd, 0, !t->no_pre && !t->bare },
         { "attn_norm.bias", t->embd, 0, t->layernorm == 2 },
+        { "attn_norm_2.weight", t->embd, 0, t->apart },
+        { "attn_norm_2.bias", t->embd, 0, t->apart },
         { "attn_qkv.weight", t->embd, q + k + v, t->fused },
         { "attn_qkv.bias", q + k + v, 0,
           t->fused && (t->all_bias || t->qkv_bias) },
@@ -710,7 +749,7 @@ tiny_layer(tiny_file_t *f, const tiny_t *t, uint32_t layer)
           t->post || t->late_norm },
         { t->ffn_norm ? t->ffn_norm : "ffn_norm.weight", t->embd, 0,
           !t->no_pre && (!t->parallel || t->two_norms) && !t->late_norm
-          && !t->bare },
+          && !t->bare && !t->kinds },
         { "ffn_norm.bias", t->embd, 0,
           t->layernorm == 2 && (!t->parallel || t->two_norms) },
         { "ffn_gate.weight", t->embd, t->ff,
@@ -733,7 +772,7 @@ tiny_layer(tiny_file_t *f, const tiny_t *t, uint32_t layer)
         }
     }
 
-    if (!attends) {
+    if (t->kinds ? t->kinds[layer] == 'm' : !attends) {
         tiny_recurrent(f, t, layer);
     }
 
@@ -741,7 +780,7 @@ tiny_layer(tiny_file_t *f, const tiny_t *t, uint32_t layer)
         tiny_latent(f, t, layer);
     }
 
-    if (!feeds) {
+    if (!feeds && t->experts) {
         tiny_mixture(f, t, layer);
     }
 }

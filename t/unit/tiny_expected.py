@@ -69,18 +69,25 @@ GLM4MOE = dict(SMALL, arch="glm4moe", late_norm=1, experts=8, used=2,
 LITE = dict(SMALL, arch="deepseek2", kv_heads=1, head_k=30, head_v=24,
             latent=24, plain=10, rot=6, head_out=12, experts=6, used=2,
             ff_expert=24, ff_shared=48, dense=1, weights_scale=1.5)
+# YaRN whose factor is on the scores
+SCORED = dict(scaling="yarn", factor=40.0, orig_ctx=64, yarn_log=0.0707)
 DEEPSEEK2 = dict(LITE, q_rank=20, experts=8, groups=4, groups_used=2,
                  probs_bias=1)
 
+LLAMA4 = dict(SMALL, arch="llama4", layers=4, window=4, experts=4, used=1,
+              ff_expert=24, ff_shared=24)
+FALCON = dict(SMALL, arch="falcon", layernorm=2, parallel=1, apart=1, fused=1,
+              no_gate=1)
 STABLELM = dict(SMALL, arch="stablelm", layernorm=2, qk_norm=3, parallel=1,
                 rot=4)
 
 # of the same computation as another, but for the pairs that turn
-NORM_ROPE = ("llama", "granite", "granitehybrid", "cohere2", "deepseek2",
+NORM_ROPE = ("llama", "granite", "granitehybrid", "cohere2", "command-r",
+             "deepseek2",
              "mistral4", "plm", "deepseek", "internlm2", "chatglm",
              "baichuan", "xverse",
              "minicpm", "bailingmoe", "maincoder", "glm4", "mistral3",
-             "olmo")
+             "olmo", "llama4")
 NORMALIZED = ("qwen3moe", "qwen3vlmoe", "gpt-oss", "mellum", "dbrx",
               "qwen3next")
 
@@ -107,6 +114,10 @@ LFM2 = dict(SMALL, arch="lfm2", qk_norm=1, interval=2, shortconv=3, tied=1)
 GRANITEHYBRID = dict(SMALL, arch="granitehybrid", interval=2, conv=4,
                      ssm_inner=24, ssm_heads=4, ssm_groups=2, ssm_state=10,
                      residual_scale=0.4, logit_scale=2.0)
+
+NEMOTRON_H = dict(SMALL, arch="nemotron_h", layers=4, kinds="mfam", conv=4,
+                  ssm_inner=24, ssm_heads=4, ssm_groups=2, ssm_state=10,
+                  no_gate=1)
 
 MODELS = {
     "llama": LLAMA,
@@ -140,6 +151,9 @@ MODELS = {
         dict(SMALL, arch="gemma2", post=1, tied=1, attn_scale=9.0),
     "gemma3": GEMMA3,
     "cohere2": COHERE2,
+    "command-r, norms of each head":
+        dict(SMALL, arch="command-r", layernorm=1, parallel=1, qk_norm=3,
+             logit_scale=0.25, tied=1),
     "gpt2": GPT2,
     "olmo2": OLMO2,
     "olmo": OLMO,
@@ -147,8 +161,11 @@ MODELS = {
     "phi3": PHI3,
     "phi3, long RoPE": LONGROPE,
     "phi3, long RoPE within its context": dict(LONGROPE, orig_ctx=CTX),
+    "phi3, long RoPE by name": dict(LONGROPE, scaling="longrope"),
     "granite": GRANITE,
+    "falcon, the large ones": FALCON,
     "stablelm": STABLELM,
+    "stablelm, not to be believed": dict(STABLELM, sequential=1),
     "qwen3moe": QWEN3MOE,
     "qwen2moe": QWEN2MOE,
     "mistral3, sharper queries without YaRN":
@@ -159,6 +176,8 @@ MODELS = {
     "glm4": GLM4,
     "glm4, positions of images": dict(GLM4, sections=1),
     "glm4moe": GLM4MOE,
+    "glm4moe, scores not said": dict(GLM4MOE, gating=0),
+    "llama4": LLAMA4,
     "internlm2": dict(SMALL, arch="internlm2"),
     "chatglm": dict(SMALL, arch="chatglm", fused=1, qkv_bias=1, rot=4),
     "baichuan": dict(SMALL, arch="baichuan"),
@@ -171,9 +190,15 @@ MODELS = {
     "minicpm": dict(MINICPM, embd_scale=3.0, residual_scale=0.4,
                     logit_scale=2.0),
     "minicpm, factors not said": MINICPM,
+    "minicpm, long RoPE by name": dict(MINICPM, factors=1,
+                                       scaling="longrope"),
     "minicpm3": MINICPM3,
     "minicpm3, long RoPE": dict(MINICPM3, factors=1),
+    "minicpm3, long RoPE by name": dict(MINICPM3, factors=1,
+                                        scaling="longrope"),
+    "minicpm3, YaRN": dict(MINICPM3, **SCORED),
     "plm": PLM,
+    "plm, YaRN": dict(PLM, **SCORED),
     "qwen2vl": dict(QWEN2, arch="qwen2vl", sections=1),
     "qwen3vl": dict(QWEN3, arch="qwen3vl", sections=1),
     "qwen3vlmoe": dict(QWEN3MOE, arch="qwen3vlmoe", sections=1),
@@ -208,13 +233,16 @@ MODELS = {
     "deepseek2, older file": dict(LITE, kv_b=1, kv_heads=4, head_k=16,
                                   head_v=12),
     "deepseek2, a window": dict(LITE, window=4),
-    "deepseek2, YaRN": dict(LITE, scaling="yarn", factor=40.0, orig_ctx=64,
-                            yarn_log=0.0707),
+    "deepseek2, YaRN": dict(LITE, **SCORED),
+    "mistral4, YaRN": dict(LITE, arch="mistral4", **SCORED),
+    "deepseek2, no experts": dict(LITE, experts=0, used=0, ff_shared=0,
+                                  dense=0),
     "qwen35": QWEN35,
     "qwen3next": QWEN3NEXT,
     "qwen3next, older file": dict(QWEN3NEXT, mixed=1),
     "lfm2": LFM2,
     "granitehybrid": GRANITEHYBRID,
+    "nemotron_h": NEMOTRON_H,
     "llama, odd sizes": ODD,
     **{f"llama, odd sizes {t.name}": dict(ODD, type=t)
        for t in (T.F16, T.BF16)},
@@ -271,7 +299,8 @@ def norm(m, x, vector, name):
 def windowed(m, layer):
     """Of so many layers the last sees everything."""
     period = {"gemma2": 2, "gemma3": 6, "cohere2": 4, "gpt-oss": 2,
-              "exaone-moe": 4, "mellum": 4, "afmoe": 4}.get(m["arch"])
+              "exaone-moe": 4, "mellum": 4, "afmoe": 4,
+              "llama4": 4}.get(m["arch"])
     return bool(m.get("window")) and (not period
                                       or layer % period != period - 1)
 
@@ -322,7 +351,9 @@ def turn(m, x, layer):
     if m.get("pos") or (m["arch"] in ("cohere2", "exaone-moe")
                         and not windowed(m, layer)):
         return x
-    if m["arch"] == "afmoe" and layer % 4 == 3:
+    if m["arch"] in ("afmoe", "llama4") and layer % 4 == 3:
+        return x
+    if m.get("kinds"):
         return x
     n = m.get("rot") or m["head_k"]
     cos, sin = (t[:, None] for t in angles(m, n, layer))
@@ -406,6 +437,8 @@ def attention(m, w, x):
                 for x, name in ((q, "attn_q_norm.weight"),
                                 (k, "attn_k_norm.weight")))
     q, k = turn(m, q, w.layer), turn(m, k, w.layer)
+    if m["arch"] == "llama4" and windowed(m, w.layer):
+        q, k = rms(q, 1), rms(k, 1)
     if m.get("norm_last"):
         q = rms(q, w.vector("attn_q_norm.weight", m["head_k"]))
         k = rms(k, w.vector("attn_k_norm.weight", m["head_k"]))
@@ -421,7 +454,10 @@ def attention(m, w, x):
         if cap:
             s = cap * np.tanh(s / cap)
         s[np.triu_indices(len(IDS), 1)] = -np.inf
-        if windowed(m, w.layer):
+        if m["arch"] == "llama4" and windowed(m, w.layer):
+            chunk = np.arange(len(IDS)) // m["window"]
+            s[chunk[:, None] != chunk] = -np.inf
+        elif windowed(m, w.layer):
             s[np.tril_indices(len(IDS), -m["window"])] = -np.inf
         top = s.max(-1, keepdims=True)
         p = np.exp(s - top)
@@ -528,6 +564,9 @@ def shortconv(m, w, x):
 
 def mix(m, w, x):
     """Attention, or what a layer has instead."""
+    if m.get("kinds"):
+        return {"a": attention, "m": mamba2,
+                "f": feed}[m["kinds"][w.layer]](m, w, x)
     if not m.get("interval") or (w.layer + 1) % m["interval"] == 0:
         return attention(m, w, x)
     return {"qwen35": delta, "qwen3next": delta, "lfm2": shortconv,
@@ -569,9 +608,9 @@ def feed(m, w, h):
     else:
         u = w("ffn_up", h, m["ff"])
         g = u if m.get("no_gate") else w("ffn_gate", h, m["ff"])
-    if m["arch"] in ("plm", "jais2"):
+    if m["arch"] in ("plm", "jais2", "nemotron_h"):
         g = np.maximum(g, 0) ** 2
-    elif m["arch"] == "gptneox":
+    elif m["arch"] in ("gptneox", "falcon"):
         g = g / 2 * (1 + np.vectorize(math.erf)(g / np.sqrt(2)))
     elif m["arch"] in ("gemma2", "gemma3", "gpt2", "starcoder", "codeshell"):
         g = g / 2 * (1 + np.tanh(np.sqrt(2 / np.pi)
@@ -592,8 +631,8 @@ def softmax(x):
 
 def choose(m, w, logits):
     """The experts of a row, and their weights."""
-    v3 = m.get("gating") == 2 or (m["arch"] in ("deepseek2", "dots1")
-                                  and m.get("probs_bias"))
+    v3 = (m.get("gating") == 2 or m["arch"] in ("llama4", "glm4moe")
+          or (m["arch"] in ("deepseek2", "dots1") and m.get("probs_bias")))
     score = sigmoid(logits) if v3 else softmax(logits)
     p = score.copy()
     if m.get("probs_bias"):
@@ -622,6 +661,8 @@ def mixture(m, w, h):
     y = np.zeros_like(h)
     for r, x in enumerate(h):
         for i, weight in zip(*choose(m, w, router @ x + bias[0])):
+            if m["arch"] == "llama4":       # its input instead
+                x, weight = x * weight, 1
             g, u = gate[i] @ x + bias[1][i], up[i] @ x + bias[2][i]
             if m["arch"] == "gpt-oss":
                 g = np.minimum(g, 7)
@@ -664,7 +705,11 @@ def states(m):
     for i in range(m["layers"]):
         w = Layer(m, i)
         h = x if m.get("no_pre") else norm(m, x, w.vector, "attn_norm")
-        y = mix(m, w, h)
+        if m.get("kinds"):
+            x = x + mix(m, w, h)
+            continue
+        y = mix(m, w, norm(m, x, w.vector, "attn_norm_2")
+                if m.get("apart") else h)
         if m.get("post"):
             y = norm(m, y, w.vector, "post_attention_norm")
         if m.get("two_norms"):
