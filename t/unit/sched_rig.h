@@ -722,6 +722,10 @@ read_events(void)
             a->cached = ev->u.start.cached_tokens;
             break;
 
+        case LLM_EV_DONE:
+            a->cached = ev->u.done.cached_tokens;
+            break;
+
         case LLM_EV_TEXT:
             ids = llm_ref_data(ev, ev->u.text.ids);
 

@@ -88,6 +88,29 @@ test_fair(void)
 }
 
 
+/* tokens of prompts that were found: by the requests and by the metrics */
+
+static uint64_t
+found(uint32_t n)
+{
+    uint32_t  i;
+    uint64_t  sum;
+
+    for (i = 0, sum = 0; i < n; i++) {
+        sum += asks[i].cached;
+    }
+
+    return sum;
+}
+
+
+static uint64_t
+hits(void)
+{
+    return llm_zone_get(zone->models[0].counters->prefix_hits);
+}
+
+
 /* a tenant pays for the rows that were computed, no more and no less */
 
 static void
@@ -115,6 +138,8 @@ test_paid(void)
     /* the last token of each is never computed */
     is_int(t->time / 1000, n_rows + 8, "eight that begin alike pay for %u rows",
            (unsigned) n_rows);
+    is_int(found(8), 7 * 208, "and seven of them find what the first has");
+    is_int(hits(), 7 * 208, "of which the metrics tell");
 
     paid = t->time / 1000 - n_rows;
 
@@ -146,6 +171,8 @@ test_paid(void)
     ok(llm_zone_get(zone->models[0].counters->preemptions) > 0
        && n_rows > 3 * 199, "some are preempted");
     is_int(t->time / 1000, 3 * 200, "and pay once");
+    is_int(found(3), 0, "what they find of their own was not cached");
+    is_int(hits(), 0, "nor do the metrics say so");
 
     close_all();
 }
