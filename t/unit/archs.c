@@ -2,11 +2,11 @@
  * Logits of the architectures on the CPU and in the emulator of the CUDA
  * backend, against what Hugging Face transformers computes in float64 (the
  * shared fixtures), position by position: the median and nine of ten; and the
- * same bits for a whole prompt, in chunks, token by token, and beside another
- * sequence; where some layers have windows, also with a cache of their own for
- * these.  The emulator is slow: it is spared the chunks.  Without the
- * fixtures: t/unit/model.c has small models of its own.  LLM_GPU_DEVICE=cuda:
- * a GPU in the emulator's place.
+ * same bits for a whole prompt, in chunks, token by token, where the last row
+ * alone is wanted, and beside another sequence; where some layers have windows,
+ * also with a cache of their own for these.  The emulator is slow: it is spared
+ * the chunks and the last row.  Without the fixtures: t/unit/model.c has small
+ * models of its own.  LLM_GPU_DEVICE=cuda: a GPU in the emulator's place.
  */
 
 #include "t/unit/tap.h"
@@ -34,6 +34,33 @@ distances(const fixture_t *f, const float *got, uint32_t n_vocab,
     *median = d[f->n_ids / 2];
     *most = d[f->n_ids * 9 / 10];
     free(d);
+}
+
+
+/* where the last row alone is wanted, the last layers compute no others */
+
+static void
+check_last_row(llm_model_t *m, const fixture_t *f, const float *whole,
+    const char *what)
+{
+    size_t       last;
+    uint32_t     n_vocab;
+    run_seq_t    s;
+    llm_err_t    err;
+
+    n_vocab = llm_model_hparams(m)->n_vocab;
+    last = (size_t) (f->n_ids - 1) * n_vocab;
+
+    memset(&s, 0, sizeof(s));
+    s.ids = f->ids;
+    s.n = f->n_ids;
+    s.page = 5;
+    s.logits = calloc(last + n_vocab, sizeof(float));
+
+    ok(run_chunks(m, &s, f->n_ids, 0, &err) == LLM_OK
+       && memcmp(s.logits + last, whole + last, n_vocab * sizeof(float)) == 0,
+       "%s %s: the same bits of the last row alone", f->name, what);
+    free(s.logits);
 }
 
 
@@ -127,6 +154,7 @@ check_windows(const fixture_t *f, const char *path, llm_model_opts_t *o,
 static void
 check(fixture_t *f, const char *device, const char *isa, double bound)
 {
+    int                slow;
     char               path[2048], what[64];
     float             *whole;
     double             median, most;
@@ -174,7 +202,12 @@ check(fixture_t *f, const char *device, const char *isa, double bound)
         ok(median <= bound && most <= 10 * bound,
            "%s %s: %.6f of the deviation, nine of ten within %.6f (at most "
            "%g)", f->name, what, median, most, bound);
-        check_bits(m, f, whole, strcmp(device, "emu") == 0, what);
+        slow = (strcmp(device, "emu") == 0);
+        check_bits(m, f, whole, slow, what);
+
+        if (!slow) {
+            check_last_row(m, f, whole, what);
+        }
 
         if (strcmp(device, "cpu") == 0) {
             check_windows(f, path, &o, whole, what);

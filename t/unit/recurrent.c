@@ -37,13 +37,15 @@ static const case_t  cases[] = {
     { "convolution of 2", CONV, 2, 0, 1, 5, 0, 0, 0, 0, 0 },
     { "convolution of 1", CONV, 1, 1, 1, 20, 0, 0, 0, 0, 0 },
     { "convolution of 32", CONV, 32, 1, 0, 19, 0, 0, 0, 0, 0 },
+    { "convolution of many channels", CONV, 4, 1, 1, 2500, 0, 0, 0, 0, 0 },
     { "delta rule, tiled", DELTA, 1, 0, 0, 6, 2, 32, 32, 1, 0 },
     { "delta rule, grouped", DELTA, 1, 0, 0, 6, 2, 24, 20, 0, 0 },
     { "delta rule, 128 x 128", DELTA, 1, 0, 0, 2, 2, 128, 128, 1, 0 },
     { "delta rule, odd sizes", DELTA, 1, 0, 0, 3, 1, 7, 81, 1, 0 },
     { "delta rule, 1 x 1", DELTA, 1, 0, 0, 2, 1, 1, 1, 0, 0 },
     { "scan", SCAN, 1, 0, 0, 4, 1, 32, 64, 0, 0 },
-    { "scan, groups", SCAN, 1, 0, 0, 6, 3, 16, 24, 0, 0.01f },
+    { "scan, groups, steps not below 0.6", SCAN, 1, 0, 0, 6, 3, 16, 24, 0,
+      0.6f },
     { "scan, odd sizes", SCAN, 1, 0, 0, 5, 5, 9, 133, 0, 0 }
 };
 
