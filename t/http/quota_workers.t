@@ -134,13 +134,15 @@ sub serving {
 for my $whom ('another worker', 'the engine', 'every worker') {
     server('rate=1/h', 'burst=100000', http => join("\n",
         'llm_token_zone all zone=z:1m rate=1/h; llm_queue 200;',
-        'llm_stream_buffer 8k;'));
+        'llm_stream_buffer 8k;'), listen => 'reuseport sndbuf=16k');
 
     my $engine = $t->engine_worker;
     my @open = streams(12);
 
     ok(LLM::Test::wait_for(30, sub { left() < 100000 - 12 * 1400 }),
        "$whom: streams hold what they may use");
+    ok(LLM::Test::wait_for(60, sub { $t->figures->{parked} == 12 }),
+       "$whom: and have used what their buffers take");
 
     my @old = $t->workers;
     my @dead = $whom eq 'the engine' ? $engine
