@@ -75,7 +75,7 @@ static const enc_tensor_t  enc_tensors_0[] = {
     { NULL, { 0, 0, 0 }, 0, 0 }
 };
 
-static const float  enc_states_0[ENC_IDS * ENC_EMBD] = {
+static const float  enc_states_0[312] = {
     -0.575219f, -1.29234f, 1.35553f, 0.460153f, -0.919506f, 0.670094f,
     -0.526006f, -2.20942f, -1.88659f, 0.293219f, 0.132659f, 1.38985f,
     0.0688305f, 0.554307f, 0.61202f, -0.792596f, -0.367085f, -0.0896273f,
@@ -197,7 +197,7 @@ static const enc_tensor_t  enc_tensors_1[] = {
     { NULL, { 0, 0, 0 }, 0, 0 }
 };
 
-static const float  enc_states_1[ENC_IDS * ENC_EMBD] = {
+static const float  enc_states_1[312] = {
     -0.402364f, 1.6409f, 0.959994f, -0.862452f, 1.48138f, -0.636502f,
     1.26771f, 1.89634f, 0.494924f, 0.945203f, -1.3165f, 0.627693f,
     0.569659f, -1.61165f, -0.870953f, -2.10119f, 0.810476f, 0.939556f,
@@ -318,7 +318,7 @@ static const enc_tensor_t  enc_tensors_2[] = {
     { NULL, { 0, 0, 0 }, 0, 0 }
 };
 
-static const float  enc_states_2[ENC_IDS * ENC_EMBD] = {
+static const float  enc_states_2[312] = {
     -0.267842f, -0.938346f, 1.28722f, -0.112776f, -0.111578f, 1.15194f,
     -0.00372688f, 0.85999f, 0.416582f, -0.403244f, 1.30816f, -0.815929f,
     2.04085f, -0.897638f, 0.183651f, 0.0286494f, 0.143073f, 1.33502f,
@@ -440,7 +440,7 @@ static const enc_tensor_t  enc_tensors_3[] = {
     { NULL, { 0, 0, 0 }, 0, 0 }
 };
 
-static const float  enc_states_3[ENC_IDS * ENC_EMBD] = {
+static const float  enc_states_3[312] = {
     -0.2519f, 1.82497f, -1.65029f, 0.213378f, -1.15835f, 0.997877f,
     0.640012f, -1.3747f, 0.284923f, 2.21464f, -2.34059f, -0.938119f,
     -0.294159f, -1.16708f, 1.02323f, -0.0251816f, 0.778641f, 0.545476f,
@@ -533,7 +533,7 @@ static const enc_tensor_t  enc_tensors_4[] = {
     { NULL, { 0, 0, 0 }, 0, 0 }
 };
 
-static const float  enc_states_4[ENC_IDS * ENC_EMBD] = {
+static const float  enc_states_4[312] = {
     0.861842f, -0.979883f, 1.09524f, -1.49272f, -0.882775f, 0.159238f,
     0.398203f, 0.94239f, 0.251748f, 0.596068f, -2.0221f, 0.291299f,
     -0.890064f, 0.942849f, -0.342562f, -0.809515f, -0.837178f, -0.494269f,
@@ -622,7 +622,7 @@ static const enc_tensor_t  enc_tensors_5[] = {
     { NULL, { 0, 0, 0 }, 0, 0 }
 };
 
-static const float  enc_states_5[ENC_IDS * ENC_EMBD] = {
+static const float  enc_states_5[312] = {
     -0.105223f, 1.37074f, -1.58652f, 0.0905428f, -0.340352f, 0.146721f,
     0.209827f, 0.877254f, -0.531332f, 0.191372f, -0.321501f, -1.34298f,
     -0.816136f, -0.584976f, -0.825058f, -1.0076f, -2.0947f, 0.733142f,
@@ -737,7 +737,7 @@ static const enc_tensor_t  enc_tensors_6[] = {
     { NULL, { 0, 0, 0 }, 0, 0 }
 };
 
-static const float  enc_states_6[ENC_IDS * ENC_EMBD] = {
+static const float  enc_states_6[312] = {
     -0.473417f, 1.24758f, -1.41913f, -1.57881f, 0.345385f, 0.0643265f,
     -0.703437f, -0.75191f, -1.1261f, -0.148278f, -2.17084f, 0.415752f,
     -1.22762f, -0.56298f, -0.0189578f, -0.606046f, -1.0833f, -0.623416f,
@@ -873,7 +873,7 @@ static const enc_tensor_t  enc_tensors_7[] = {
     { NULL, { 0, 0, 0 }, 0, 0 }
 };
 
-static const float  enc_states_7[ENC_IDS * ENC_EMBD] = {
+static const float  enc_states_7[312] = {
     0.38801f, -0.251987f, -1.1018f, 0.56329f, 1.07077f, -0.866089f,
     2.04144f, 0.537262f, 1.29224f, 0.177013f, -0.985916f, -1.89332f,
     0.184682f, 0.546353f, -1.28436f, -0.447522f, -0.358948f, -0.621167f,
@@ -972,7 +972,7 @@ static const enc_tensor_t  enc_tensors_8[] = {
     { NULL, { 0, 0, 0 }, 0, 0 }
 };
 
-static const float  enc_states_8[ENC_IDS * ENC_EMBD] = {
+static const float  enc_states_8[312] = {
     -0.184373f, 1.34687f, -0.34396f, -1.29757f, -1.46653f, -0.601689f,
     -1.11318f, 0.861427f, 0.873494f, -0.596768f, -3.28898f, 0.766698f,
     -0.121597f, -1.5423f, 0.390013f, 0.0950646f, -0.778164f, -0.174582f,
@@ -1091,7 +1091,7 @@ static const enc_tensor_t  enc_tensors_9[] = {
     { NULL, { 0, 0, 0 }, 0, 0 }
 };
 
-static const float  enc_states_9[ENC_IDS * ENC_EMBD] = {
+static const float  enc_states_9[312] = {
     0.127993f, -0.216155f, -0.737698f, -0.509101f, -0.730768f, -2.38302f,
     -0.0438565f, 1.00722f, 0.652117f, 1.10992f, -0.35608f, 1.28907f,
     0.880063f, 0.621935f, -0.851838f, -1.30689f, -0.309958f, 1.3395f,
@@ -1212,7 +1212,7 @@ static const enc_tensor_t  enc_tensors_10[] = {
     { NULL, { 0, 0, 0 }, 0, 0 }
 };
 
-static const float  enc_states_10[ENC_IDS * ENC_EMBD] = {
+static const float  enc_states_10[312] = {
     -0.225401f, 1.91637f, -1.51239f, 0.667847f, -1.15178f, 0.940647f,
     0.302335f, -1.11432f, 0.32358f, 1.68168f, -2.53421f, -0.55891f,
     -0.67406f, -0.824142f, 1.18547f, -0.239599f, 0.516172f, 1.11926f,
@@ -1336,7 +1336,7 @@ static const enc_tensor_t  enc_tensors_11[] = {
     { NULL, { 0, 0, 0 }, 0, 0 }
 };
 
-static const float  enc_states_11[ENC_IDS * ENC_EMBD] = {
+static const float  enc_states_11[312] = {
     0.073531f, 1.48519f, 1.03298f, 0.373075f, 0.420912f, -1.05351f,
     0.223832f, -0.259733f, -2.05645f, -0.253103f, -1.19904f, 0.512565f,
     2.10074f, -0.617281f, -1.26871f, 0.707614f, 0.0102498f, -0.280526f,
@@ -1436,7 +1436,7 @@ static const enc_tensor_t  enc_tensors_12[] = {
     { NULL, { 0, 0, 0 }, 0, 0 }
 };
 
-static const float  enc_states_12[ENC_IDS * ENC_EMBD] = {
+static const float  enc_states_12[312] = {
     -0.0997565f, 1.32667f, -0.102629f, -1.20092f, -1.29975f, -0.578393f,
     -1.31073f, 0.876805f, 0.863351f, -0.606281f, -3.24467f, 0.71296f,
     -0.100271f, -1.49263f, 0.261647f, 0.171694f, -0.854669f, -0.0681825f,
@@ -1491,31 +1491,161 @@ static const float  enc_states_12[ENC_IDS * ENC_EMBD] = {
     -0.481024f, 0.451818f, 0.392535f, 0.351669f, -0.657285f, 0.0271478f,
 };
 
+static const enc_field_t  enc_fields_13[] = {
+    { "gemma-embedding.block_count", ENC_U32, 3, 0, NULL },
+    { "gemma-embedding.context_length", ENC_U32, 32, 0, NULL },
+    { "gemma-embedding.embedding_length", ENC_U32, 24, 0, NULL },
+    { "gemma-embedding.feed_forward_length", ENC_U32, 40, 0, NULL },
+    { "gemma-embedding.attention.head_count", ENC_U32, 6, 0, NULL },
+    { "gemma-embedding.dense_2_feat_in", ENC_U32, 24, 0, NULL },
+    { "gemma-embedding.dense_2_feat_out", ENC_U32, 40, 0, NULL },
+    { "gemma-embedding.dense_3_feat_in", ENC_U32, 40, 0, NULL },
+    { "gemma-embedding.dense_3_feat_out", ENC_U32, 24, 0, NULL },
+    { "gemma-embedding.attention.layer_norm_rms_epsilon", ENC_F32, 0, 1e-05f, NULL },
+    { "gemma-embedding.rope.freq_base", ENC_F32, 0, 1000000.0f, NULL },
+    { "gemma-embedding.attention.sliding_window", ENC_U32, 16, 0, NULL },
+    { "gemma-embedding.attention.head_count_kv", ENC_U32, 2, 0, NULL },
+    { "gemma-embedding.attention.key_length", ENC_U32, 8, 0, NULL },
+    { "gemma-embedding.attention.value_length", ENC_U32, 8, 0, NULL },
+    { NULL, ENC_U32, 0, 0, NULL }
+};
+
+static const enc_tensor_t  enc_tensors_13[] = {
+    { "token_embd.weight", { 24, 20, 0 }, 1.0f, 0.0f },
+    { "blk.0.attn_norm.weight", { 24, 0, 0 }, 0.25f, 1.0f },
+    { "blk.0.attn_q.weight", { 24, 48, 0 }, 0.5f, 0.0f },
+    { "blk.0.attn_k.weight", { 24, 16, 0 }, 0.5f, 0.0f },
+    { "blk.0.attn_v.weight", { 24, 16, 0 }, 0.5f, 0.0f },
+    { "blk.0.attn_q_norm.weight", { 8, 0, 0 }, 0.25f, 1.0f },
+    { "blk.0.attn_k_norm.weight", { 8, 0, 0 }, 0.25f, 1.0f },
+    { "blk.0.attn_output.weight", { 48, 24, 0 }, 0.5f, 0.0f },
+    { "blk.0.post_attention_norm.weight", { 24, 0, 0 }, 0.25f, 1.0f },
+    { "blk.0.ffn_norm.weight", { 24, 0, 0 }, 0.25f, 1.0f },
+    { "blk.0.ffn_gate.weight", { 24, 40, 0 }, 0.5f, 0.0f },
+    { "blk.0.ffn_up.weight", { 24, 40, 0 }, 0.5f, 0.0f },
+    { "blk.0.ffn_down.weight", { 40, 24, 0 }, 0.5f, 0.0f },
+    { "blk.0.post_ffw_norm.weight", { 24, 0, 0 }, 0.25f, 1.0f },
+    { "blk.1.attn_norm.weight", { 24, 0, 0 }, 0.25f, 1.0f },
+    { "blk.1.attn_q.weight", { 24, 48, 0 }, 0.5f, 0.0f },
+    { "blk.1.attn_k.weight", { 24, 16, 0 }, 0.5f, 0.0f },
+    { "blk.1.attn_v.weight", { 24, 16, 0 }, 0.5f, 0.0f },
+    { "blk.1.attn_q_norm.weight", { 8, 0, 0 }, 0.25f, 1.0f },
+    { "blk.1.attn_k_norm.weight", { 8, 0, 0 }, 0.25f, 1.0f },
+    { "blk.1.attn_output.weight", { 48, 24, 0 }, 0.5f, 0.0f },
+    { "blk.1.post_attention_norm.weight", { 24, 0, 0 }, 0.25f, 1.0f },
+    { "blk.1.ffn_norm.weight", { 24, 0, 0 }, 0.25f, 1.0f },
+    { "blk.1.ffn_gate.weight", { 24, 40, 0 }, 0.5f, 0.0f },
+    { "blk.1.ffn_up.weight", { 24, 40, 0 }, 0.5f, 0.0f },
+    { "blk.1.ffn_down.weight", { 40, 24, 0 }, 0.5f, 0.0f },
+    { "blk.1.post_ffw_norm.weight", { 24, 0, 0 }, 0.25f, 1.0f },
+    { "blk.2.attn_norm.weight", { 24, 0, 0 }, 0.25f, 1.0f },
+    { "blk.2.attn_q.weight", { 24, 48, 0 }, 0.5f, 0.0f },
+    { "blk.2.attn_k.weight", { 24, 16, 0 }, 0.5f, 0.0f },
+    { "blk.2.attn_v.weight", { 24, 16, 0 }, 0.5f, 0.0f },
+    { "blk.2.attn_q_norm.weight", { 8, 0, 0 }, 0.25f, 1.0f },
+    { "blk.2.attn_k_norm.weight", { 8, 0, 0 }, 0.25f, 1.0f },
+    { "blk.2.attn_output.weight", { 48, 24, 0 }, 0.5f, 0.0f },
+    { "blk.2.post_attention_norm.weight", { 24, 0, 0 }, 0.25f, 1.0f },
+    { "blk.2.ffn_norm.weight", { 24, 0, 0 }, 0.25f, 1.0f },
+    { "blk.2.ffn_gate.weight", { 24, 40, 0 }, 0.5f, 0.0f },
+    { "blk.2.ffn_up.weight", { 24, 40, 0 }, 0.5f, 0.0f },
+    { "blk.2.ffn_down.weight", { 40, 24, 0 }, 0.5f, 0.0f },
+    { "blk.2.post_ffw_norm.weight", { 24, 0, 0 }, 0.25f, 1.0f },
+    { "output_norm.weight", { 24, 0, 0 }, 0.25f, 1.0f },
+    { "dense_2.weight", { 24, 40, 0 }, 0.5f, 0.0f },
+    { "dense_3.weight", { 40, 24, 0 }, 0.5f, 0.0f },
+    { NULL, { 0, 0, 0 }, 0, 0 }
+};
+
+static const float  enc_states_13[312] = {
+    -0.473417f, 1.24758f, -1.41913f, -1.57881f, 0.345385f, 0.0643265f,
+    -0.703437f, -0.75191f, -1.1261f, -0.148278f, -2.17084f, 0.415752f,
+    -1.22762f, -0.56298f, -0.0189578f, -0.606046f, -1.0833f, -0.623416f,
+    0.0486969f, 1.72952f, 0.629845f, 0.557178f, 0.504144f, -1.32673f,
+    -0.177361f, 0.321093f, 0.57215f, 1.21107f, 0.443635f, -1.26693f,
+    -1.29555f, 1.69594f, -0.203001f, -0.395271f, 0.461479f, -0.650223f,
+    1.55096f, -0.149667f, -0.155155f, -1.7114f, 1.49319f, 1.04273f,
+    -0.820957f, 1.52304f, 0.332932f, 0.354083f, 1.61853f, -0.106783f,
+    0.295835f, 1.10105f, -1.40981f, -0.635611f, 1.12223f, -0.496907f,
+    -0.452377f, 0.676497f, -1.08977f, 0.951414f, 0.170411f, -0.189576f,
+    1.05363f, 1.49516f, -0.546318f, -0.700973f, 1.80607f, -0.367428f,
+    0.667318f, 1.24262f, 0.589299f, -0.452476f, 1.78088f, 1.31707f,
+    -1.60979f, -0.315451f, -1.93193f, 1.3606f, -0.0682978f, -0.310044f,
+    1.36426f, 1.09441f, 0.926461f, 1.41613f, -0.283756f, -0.0924827f,
+    1.113f, 1.61371f, 0.415546f, -0.367953f, 1.10269f, 0.964284f,
+    0.45974f, -0.277541f, -0.344346f, 1.17766f, 0.981161f, 1.01292f,
+    -0.763303f, 0.931715f, 2.12838f, 1.66481f, -0.228862f, 1.00651f,
+    -0.465246f, 0.10428f, -1.02775f, 1.00675f, 0.59652f, 0.754155f,
+    0.383486f, 0.484698f, -0.454953f, 0.999383f, 0.0545422f, -0.737243f,
+    2.19577f, 0.392373f, -0.768442f, -1.55728f, -0.692888f, 0.291342f,
+    0.919786f, 0.636337f, 0.840295f, 1.18042f, -0.692294f, 0.807416f,
+    -2.17022f, -0.558267f, 1.33854f, -0.313154f, -0.613109f, 0.921607f,
+    -0.840312f, 1.77065f, -0.426321f, 0.621813f, 1.9955f, 0.222749f,
+    -0.342262f, -0.12237f, 0.146594f, 0.336415f, -1.50026f, 0.759884f,
+    0.221317f, 0.942398f, -0.416194f, 2.12946f, -2.11153f, -0.93249f,
+    0.639229f, 0.173076f, -1.33701f, -1.39654f, 0.663427f, 0.455111f,
+    -0.953753f, -1.99607f, -0.0228148f, 0.247491f, -0.370808f, 0.289271f,
+    -0.151767f, 0.010776f, 0.142005f, -0.996042f, -0.0154245f, -1.22082f,
+    1.23073f, 0.623334f, -2.15041f, -1.84604f, -0.896659f, -0.0980459f,
+    0.684079f, -1.02071f, -0.25073f, 0.509198f, 0.658999f, 1.42064f,
+    -1.101f, 0.0919735f, -1.29261f, 0.475928f, 0.227751f, 1.2742f,
+    0.161443f, 1.1026f, -0.383417f, 1.0338f, 1.47906f, 0.193523f,
+    0.910162f, -1.09326f, -0.690336f, 1.86305f, 1.13896f, -1.41533f,
+    -0.390139f, -1.58311f, 0.735375f, 1.34679f, 0.442545f, 0.0826217f,
+    -1.57356f, -0.556852f, -1.6201f, -0.610948f, 0.353096f, 0.426569f,
+    0.219045f, 1.03723f, 0.832564f, -0.517173f, 0.8225f, -1.22403f,
+    -1.01502f, -0.124101f, -0.424317f, 0.824843f, -0.152264f, -1.43229f,
+    -1.04154f, 1.61468f, -0.494536f, -1.10989f, -0.0109154f, -1.6119f,
+    -0.887408f, -0.271302f, -1.20121f, -1.38438f, 0.239173f, 0.335923f,
+    0.751779f, 1.30599f, -0.17864f, -0.0411114f, 2.1448f, -0.937087f,
+    0.58078f, -0.00150978f, -1.75661f, -1.95915f, -0.721485f, 1.01971f,
+    -0.233513f, 0.174486f, 1.09996f, -0.253535f, 1.17666f, -0.778008f,
+    0.393965f, -0.249231f, -0.980862f, 1.84533f, -0.730263f, -0.508593f,
+    -0.5825f, 0.0800466f, -0.0324474f, -2.35851f, 0.670338f, -0.370307f,
+    -1.15722f, 1.72241f, 0.747023f, -0.704675f, 0.511472f, -0.555478f,
+    -1.01643f, -0.158367f, 1.52928f, 1.32091f, 0.393645f, -2.39884f,
+    -0.640149f, 0.628068f, -0.49946f, -0.660736f, 0.288211f, -0.574466f,
+    0.323904f, -0.796509f, 0.226169f, -1.69662f, 0.202258f, -0.415976f,
+    -0.216181f, 0.738619f, -1.81525f, 0.0810762f, -1.33772f, -0.606541f,
+    -0.538468f, -1.305f, 0.0198257f, 0.605671f, 0.240814f, -0.964194f,
+    -1.1427f, 0.284603f, -1.89708f, 0.89626f, 1.75033f, -0.802785f,
+    1.62913f, -0.898085f, -0.493418f, -0.988255f, -0.369525f, -0.548407f,
+};
+
+static const float  enc_vector_13[24] = {
+    0.577632f, 0.0533207f, -1.89281f, 0.565635f, -1.01097f, -1.27794f,
+    -0.0598276f, -1.11513f, -1.05439f, 0.27071f, -0.00972315f, -0.598638f,
+    0.103831f, -0.0256631f, 2.07266f, -0.942865f, -0.618566f, -0.575171f,
+    0.0690302f, 0.0192135f, 2.61976f, 1.81154f, -1.2321f, 1.05856f,
+};
+
 static const enc_model_t  enc_models[] = {
     { "BERT", "bert", enc_fields_0, enc_tensors_0,
-      enc_states_0 },
+      enc_states_0, NULL },
     { "Nomic's", "nomic-bert", enc_fields_1, enc_tensors_1,
-      enc_states_1 },
+      enc_states_1, NULL },
     { "Jina's second", "jina-bert-v2", enc_fields_2, enc_tensors_2,
-      enc_states_2 },
+      enc_states_2, NULL },
     { "Jina's third", "jina-bert-v3", enc_fields_3, enc_tensors_3,
-      enc_states_3 },
+      enc_states_3, NULL },
     { "ModernBERT", "modern-bert", enc_fields_4, enc_tensors_4,
-      enc_states_4 },
+      enc_states_4, NULL },
     { "NeoBERT", "neo-bert", enc_fields_5, enc_tensors_5,
-      enc_states_5 },
+      enc_states_5, NULL },
     { "EmbeddingGemma", "gemma-embedding", enc_fields_6, enc_tensors_6,
-      enc_states_6 },
+      enc_states_6, NULL },
     { "Jina's second for code", "jina-bert-v2", enc_fields_7, enc_tensors_7,
-      enc_states_7 },
+      enc_states_7, NULL },
     { "EuroBERT", "eurobert", enc_fields_8, enc_tensors_8,
-      enc_states_8 },
+      enc_states_8, NULL },
     { "Jina's second, one matrix", "jina-bert-v2", enc_fields_9, enc_tensors_9,
-      enc_states_9 },
+      enc_states_9, NULL },
     { "Jina's second, no gate", "jina-bert-v2", enc_fields_10, enc_tensors_10,
-      enc_states_10 },
+      enc_states_10, NULL },
     { "Nomic's mixture", "nomic-bert-moe", enc_fields_11, enc_tensors_11,
-      enc_states_11 },
+      enc_states_11, NULL },
     { "EuroBERT, another activation", "eurobert", enc_fields_12, enc_tensors_12,
-      enc_states_12 },
+      enc_states_12, NULL },
+    { "EmbeddingGemma, two matrices more", "gemma-embedding", enc_fields_13, enc_tensors_13,
+      enc_states_13, enc_vector_13 },
 };

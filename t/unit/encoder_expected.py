@@ -257,9 +257,9 @@ def euro_bert(name="EuroBERT", act=silu, said=None):
     return m, rms_norm(x, m.norm("output_norm", False)[0])
 
 
-def gemma_embedding():
+def gemma_embedding(name="EmbeddingGemma", **fields):
     kv = 2
-    m = Model("EmbeddingGemma", "gemma-embedding", **{
+    m = Model(name, "gemma-embedding", **fields, **{
         "attention.layer_norm_rms_epsilon": EPS, "rope.freq_base": 1000000.0,
         "attention.sliding_window": 16, "attention.head_count_kv": kv,
         "attention.key_length": 8, "attention.value_length": 8})
@@ -288,6 +288,17 @@ def gemma_embedding():
     return m, rms_norm(x, m.norm("output_norm", False)[0])
 
 
+def dense():
+    """EmbeddingGemma with two matrices more, for a sequence's mean."""
+    m, x = gemma_embedding("EmbeddingGemma, two matrices more",
+                           dense_2_feat_in=EMBD, dense_2_feat_out=FF,
+                           dense_3_feat_in=FF, dense_3_feat_out=EMBD)
+    m.vector = m.linear("dense_2", FF, EMBD)(x.mean(0))
+    m.vector = m.linear("dense_3", EMBD, FF)(m.vector)
+
+    return m, x
+
+
 def slopes(bias):
     """Six heads: four slopes of four heads, two of those of eight."""
     return np.array([2 ** (-bias * (i + 1) / 4) for i in range(4)]
@@ -309,7 +320,8 @@ MODELS = [
     bert("Jina's second, no gate", "jina-bert-v2", slopes=SLOPES),
     bert("Nomic's mixture", "nomic-bert-moe", base=1000.0, expert_count=5,
          expert_used_count=2, moe_every_n_layers=2),
-    euro_bert("EuroBERT, another activation", gelu_tanh, "gelu_new")
+    euro_bert("EuroBERT, another activation", gelu_tanh, "gelu_new"),
+    dense()
 ]
 
 
@@ -324,6 +336,17 @@ def field(arch, name, value):
         whole = str(value)
 
     return f'    {{ "{arch}.{name}", {kind}, {whole}, {real}, {text} }},'
+
+
+def numbers_of(name, values):
+    flat = [f"{v:.6g}f" if "." in f"{v:.6g}" or "e" in f"{v:.6g}"
+            else f"{v:.6g}.0f" for v in values]
+    print(f"\nstatic const float  {name}[{len(flat)}] = {{")
+
+    for at in range(0, len(flat), 6):
+        print("    " + ", ".join(flat[at:at + 6]) + ",")
+
+    print("};")
 
 
 def main():
@@ -347,20 +370,18 @@ def main():
             print(f'    {{ "{name}", {{ {ne} }}, {scale}f, {plus}f }},')
 
         print("    { NULL, { 0, 0, 0 }, 0, 0 }\n};")
-        print(f"\nstatic const float  enc_states_{i}[ENC_IDS * ENC_EMBD] = {{")
-        flat = [f"{v:.6g}f" if "." in f"{v:.6g}" or "e" in f"{v:.6g}"
-                else f"{v:.6g}.0f" for v in states.reshape(-1)]
+        numbers_of(f"enc_states_{i}", states.reshape(-1))
 
-        for at in range(0, len(flat), 6):
-            print("    " + ", ".join(flat[at:at + 6]) + ",")
-
-        print("};")
+        if hasattr(m, "vector"):
+            numbers_of(f"enc_vector_{i}", m.vector)
 
     print("\nstatic const enc_model_t  enc_models[] = {")
 
     for i, (m, _) in enumerate(MODELS):
         print(f'    {{ "{m.name}", "{m.arch}", enc_fields_{i}, '
-              f'enc_tensors_{i},\n      enc_states_{i} }},')
+              f'enc_tensors_{i},\n      enc_states_{i}, '
+              + (f"enc_vector_{i}" if hasattr(m, "vector") else "NULL")
+              + " },")
 
     print("};")
 

@@ -11,6 +11,7 @@
 #include "t/unit/gguf_build.h"
 #include "t/unit/model_run.h"
 
+#include <assert.h>
 #include <unistd.h>
 
 #define MAX_PAGES  (MAX_IDS / LLM_KV_PAGE)
@@ -40,9 +41,35 @@ typedef struct {
     const enc_field_t   *fields;
     const enc_tensor_t  *tensors;
     const float         *states;
+    const float         *vector;        /* of the mean of them, or NULL */
 } enc_model_t;
 
 #include "t/unit/encoder_expected.h"
+
+
+/* what the model makes of a sequence's mean, if it does */
+
+static void
+check_vector(const llm_model_t *m, const char *name, const float *states,
+    const float *want)
+{
+    float     v[ENC_EMBD];
+    uint32_t  i, k;
+
+    for (k = 0; k < ENC_EMBD; k++) {
+        for (i = 0, v[k] = 0; i < ENC_IDS; i++) {
+            v[k] += states[i * ENC_EMBD + k] / ENC_IDS;
+        }
+    }
+
+    is_int(llm_model_project(m, v), want != NULL, "%s: %s", name,
+           want ? "its mean is projected" : "nothing comes behind the mean");
+
+    if (want) {
+        ok(run_distance(v, want, ENC_EMBD) < 0.03, "%s: %g of the deviation",
+           name, run_distance(v, want, ENC_EMBD));
+    }
+}
 
 
 /* the states of the last n_ids rows, behind `beside` rows of a sequence that
@@ -107,6 +134,9 @@ run(llm_model_t *m, const fixture_t *f, uint32_t beside, float *states)
 }
 
 
+static const float  *vector;            /* of the tiny model */
+
+
 /* f->want may be NULL: it is still to be loaded; half of the positions are
    within bound, all within worst */
 
@@ -161,6 +191,10 @@ check(fixture_t *f, const char *device, const char *isa, double bound,
         for (i = 0; i < f->n_ids; i++) {
             far[i] = run_distance(got + (size_t) i * n_embd,
                                   f->want + (size_t) i * n_embd, n_embd);
+        }
+
+        if (f->dir == NULL) {
+            check_vector(m, f->name, got, vector);
         }
 
         run_sort(far, f->n_ids);
@@ -306,6 +340,7 @@ test_tiny(fixture_t *f, const enc_model_t *m)
     memcpy(f->ids, enc_ids, sizeof(enc_ids));
     f->want = malloc(ENC_IDS * ENC_EMBD * sizeof(float));
     memcpy(f->want, m->states, ENC_IDS * ENC_EMBD * sizeof(float));
+    vector = m->vector;
 
     check_all(f);
 
@@ -314,13 +349,67 @@ test_tiny(fixture_t *f, const enc_model_t *m)
 }
 
 
+/* a field more makes a tiny encoder one that is refused, for this reason */
+
+static void
+refused(const char *name, enc_field_t more, const char *why)
+{
+    size_t          i, n;
+    llm_buf_t       b;
+    llm_err_t       err;
+    llm_gguf_t     *g;
+    enc_model_t     m;
+    enc_field_t     fields[16];
+    llm_hparams_t   hp;
+
+    for (i = 0; strcmp(enc_models[i].name, name) != 0; i++) { /* void */ }
+
+    m = enc_models[i];
+
+    for (n = 0; m.fields[n].key; n++) {
+        fields[n] = m.fields[n];
+    }
+
+    assert(n + 2 <= llm_nelems(fields));
+    fields[n] = more;
+    fields[n + 1] = m.fields[n];
+    m.fields = fields;
+
+    tiny_build(&b, &m);
+    g = llm_gguf_open_memory(b.data, b.len, name, &err);
+    ok(g && llm_model_check(g, &hp, &err) == LLM_ERROR
+       && strstr(err.msg, more.key) && strstr(err.msg, why), "%s: %s", name,
+       why);
+    llm_gguf_close(g);
+    llm_buf_free(&b);
+}
+
+
+static void
+test_refused(void)
+{
+    refused("Jina's second",
+            (enc_field_t) { "jina-bert-v2.attention.max_alibi_bias", ENC_F32,
+                            0, 65.0f, NULL }, "65 is not within 0 and 64");
+    refused("Jina's second",
+            (enc_field_t) { "jina-bert-v2.attention.max_alibi_bias", ENC_F32,
+                            0, 0.0f, NULL }, "0 is not within 0 and 64");
+    refused("EuroBERT",
+            (enc_field_t) { "eurobert.hidden_activation", ENC_STR, 0, 0,
+                            "relu" }, "\"relu\" is not supported");
+    refused("EuroBERT",
+            (enc_field_t) { "eurobert.pooling_type", ENC_U32, 5, 0, NULL },
+            "5 is not supported");
+}
+
+
 int
 main(void)
 {
-    char        path[2048];
-    size_t      i;
-    fixture_t  *f;
-    const char *dir;
+    char         path[2048];
+    size_t       i;
+    fixture_t   *f;
+    const char  *dir;
 
     static const char  *const names[] = {
         "bert-f16", "modernbert-f16", "gemmaembedding-f16"
@@ -333,6 +422,7 @@ main(void)
         test_tiny(f, &enc_models[i]);
     }
 
+    test_refused();
     dir = tap_fixtures();
 
     if (dir == NULL) {

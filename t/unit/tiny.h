@@ -95,6 +95,7 @@ typedef struct {
     int          two_norms;             /* parallel: the feed-forward network
                                            has a norm of its own */
     int          sequential;            /* use_parallel_residual: false */
+    int          said;                  /* it is true, and this is not */
     int          norm_last;             /* nothing in the file says it */
     int          output_bias;
     int          sections;              /* rope.dimension_sections */
@@ -526,10 +527,10 @@ tiny_metadata(tiny_file_t *f, const tiny_t *t)
         tiny_sections(f, t);
     }
 
-    if (t->sequential) {
+    if (t->sequential || t->said) {
         snprintf(key, sizeof(key), "%s.use_parallel_residual", a);
         tiny_key(f, key, 7);
-        (void) llm_buf_addc(&f->kv, 0);
+        (void) llm_buf_addc(&f->kv, t->said != 0);
     }
 
     if (t->rank) {

@@ -49,6 +49,8 @@ COHERE2 = dict(SMALL, arch="cohere2", layers=4, layernorm=1, parallel=1,
 GPT2 = dict(SMALL, arch="gpt2", kv_heads=4, layernorm=2, fused=1, no_gate=1,
             all_bias=1, pos=1)
 OLMO2 = dict(SMALL, arch="olmo2", qk_norm=2, post=1, no_pre=1)
+EXAONE4 = dict(SMALL, arch="exaone4", layers=4, qk_norm=1, post=1, no_pre=1,
+               window=4)
 PHI3 = dict(SMALL, arch="phi3", fused=1, window=5)
 LONGROPE = dict(PHI3, window=0, factors=1, orig_ctx=64, attn_factor=1.19)
 GRANITE = dict(SMALL, arch="granite", embd_scale=3.0, residual_scale=0.4,
@@ -146,6 +148,8 @@ MODELS = {
     "qwen3, YaRN with transformers' attention_factor":
         dict(YARN, yarn_attn_factor=1.25),
     "qwen3, YaRN with half of extrapolation": dict(YARN, ext_factor=0.5),
+    "qwen3, YaRN with extrapolation as usual": dict(YARN, ext_factor=-1.0),
+    "qwen3, YaRN of many turns": dict(YARN, orig_ctx=0, beta_fast=8.0),
     "gemma2": GEMMA2,
     "gemma2, of the first files":
         dict(SMALL, arch="gemma2", post=1, tied=1, attn_scale=9.0),
@@ -156,6 +160,8 @@ MODELS = {
              logit_scale=0.25, tied=1),
     "gpt2": GPT2,
     "olmo2": OLMO2,
+    "exaone4": EXAONE4,
+    "exaone4, no windows": dict(EXAONE4, window=0),
     "olmo": OLMO,
     "olmo, bounded": dict(OLMO, bound=0.5, tied=1, kv_heads=1),
     "phi3": PHI3,
@@ -165,9 +171,10 @@ MODELS = {
     "granite": GRANITE,
     "falcon, the large ones": FALCON,
     "stablelm": STABLELM,
-    "stablelm, not to be believed": dict(STABLELM, sequential=1),
+    "stablelm, not to be believed": dict(STABLELM, parallel=0, said=1),
     "qwen3moe": QWEN3MOE,
     "qwen2moe": QWEN2MOE,
+    "qwen2moe, weights of the chosen": dict(QWEN2MOE, gating=3),
     "mistral3, sharper queries without YaRN":
         dict(SMALL, arch="mistral3", temp_scale=0.1, orig_ctx=4),
     "mistral3, sharper queries beyond training":
@@ -302,7 +309,7 @@ def windowed(m, layer):
     """Of so many layers the last sees everything."""
     period = {"gemma2": 2, "gemma3": 6, "cohere2": 4, "gpt-oss": 2,
               "exaone-moe": 4, "mellum": 4, "afmoe": 4,
-              "llama4": 4}.get(m["arch"])
+              "llama4": 4, "exaone4": 4}.get(m["arch"])
     return bool(m.get("window")) and (not period
                                       or layer % period != period - 1)
 
@@ -320,7 +327,7 @@ def yarn(m, freq, n):
     if low == high:
         high += 0.001
     ramp = np.clip((np.arange(n // 2) - low) / (high - low), 0, 1)
-    keep = (1 - ramp) * m.get("ext_factor", 1.0)
+    keep = (1 - ramp) * abs(m.get("ext_factor", 1.0))
     mscale = m.get("yarn_attn_factor",
                    1 if m.get("yarn_log") else 0.1 * np.log(factor) + 1)
     return (freq / factor * (1 - keep) + freq * keep,
@@ -350,8 +357,8 @@ def angles(m, n, layer):
 
 def turn(m, x, layer):
     """x [ids, heads, head_k]"""
-    if m.get("pos") or (m["arch"] in ("cohere2", "exaone-moe")
-                        and not windowed(m, layer)):
+    if m.get("pos") or (m["arch"] in ("cohere2", "exaone-moe", "exaone4")
+                        and m.get("window") and not windowed(m, layer)):
         return x
     if m["arch"] in ("afmoe", "llama4") and layer % 4 == 3:
         return x
@@ -645,7 +652,7 @@ def choose(m, w, logits):
         groups[best[m["groups_used"]:]] = -np.inf
     chosen = np.argsort(-p)[:m["used"]]
     weights = score[chosen]
-    if m["arch"] in NORMALIZED:
+    if m["arch"] in NORMALIZED or m.get("gating") == 3:
         weights = weights / weights.sum()
     return chosen, weights * m.get("weights_scale", 1.0)
 
