@@ -194,8 +194,8 @@ def bert(name, arch, pos=False, base=0, gated=None, slopes=None, code=False,
     return m, x
 
 
-def modern_bert():
-    m = Model("ModernBERT", "modern-bert", **{
+def modern_bert(name="ModernBERT", **fields):
+    m = Model(name, "modern-bert", **fields, **{
         "attention.layer_norm_rms_epsilon": EPS, "rope.freq_base": 160000.0,
         "rope.freq_base_swa": 10000.0, "attention.sliding_window": 6,
         "attention.sliding_window_pattern": 2})
@@ -288,6 +288,16 @@ def gemma_embedding(name="EmbeddingGemma", **fields):
     return m, rms_norm(x, m.norm("output_norm", False)[0])
 
 
+def ranker():
+    """ModernBERT's head, on the mean: GELU and a norm before its output."""
+    m, x = modern_bert("ModernBERT, a ranker", pooling_type=4)
+    h = gelu(m.linear("cls", EMBD, EMBD)(x.mean(0)))
+    h = layer_norm(h, m.norm("cls.norm", False))
+    m.score = 1 / (1 + np.exp(-m.linear("cls.output", 1, EMBD, True)(h)[0]))
+
+    return m, x
+
+
 def dense():
     """EmbeddingGemma with two matrices more, for a sequence's mean."""
     m, x = gemma_embedding("EmbeddingGemma, two matrices more",
@@ -321,7 +331,7 @@ MODELS = [
     bert("Nomic's mixture", "nomic-bert-moe", base=1000.0, expert_count=5,
          expert_used_count=2, moe_every_n_layers=2),
     euro_bert("EuroBERT, another activation", gelu_tanh, "gelu_new"),
-    dense()
+    dense(), ranker()
 ]
 
 
@@ -381,7 +391,7 @@ def main():
         print(f'    {{ "{m.name}", "{m.arch}", enc_fields_{i}, '
               f'enc_tensors_{i},\n      enc_states_{i}, '
               + (f"enc_vector_{i}" if hasattr(m, "vector") else "NULL")
-              + " },")
+              + f", {getattr(m, 'score', 0):.9g} }},")
 
     print("};")
 

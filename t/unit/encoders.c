@@ -12,6 +12,7 @@
 #include "t/unit/model_run.h"
 
 #include <assert.h>
+#include <math.h>
 #include <unistd.h>
 
 #define MAX_PAGES  (MAX_IDS / LLM_KV_PAGE)
@@ -42,6 +43,7 @@ typedef struct {
     const enc_tensor_t  *tensors;
     const float         *states;
     const float         *vector;        /* of the mean of them, or NULL */
+    double               score;         /* of a ranker, of their mean; or 0 */
 } enc_model_t;
 
 #include "t/unit/encoder_expected.h"
@@ -50,16 +52,26 @@ typedef struct {
 /* what the model makes of a sequence's mean, if it does */
 
 static void
-check_vector(const llm_model_t *m, const char *name, const float *states,
-    const float *want)
+check_mean(const llm_model_t *m, const char *name, const float *states,
+    const enc_model_t *tiny)
 {
-    float     v[ENC_EMBD];
-    uint32_t  i, k;
+    float         v[ENC_EMBD];
+    double        score;
+    uint32_t      i, k;
+    const float  *want = tiny->vector;
 
     for (k = 0; k < ENC_EMBD; k++) {
         for (i = 0, v[k] = 0; i < ENC_IDS; i++) {
             v[k] += states[i * ENC_EMBD + k] / ENC_IDS;
         }
+    }
+
+    if (tiny->score != 0) {
+        is_int(llm_model_hparams(m)->rank_from, LLM_POOLING_MEAN,
+               "%s: by the mean", name);
+        score = llm_model_rank(m, v);
+        ok(fabs(score - tiny->score) < 0.005, "%s: %.7f, not %.7f", name,
+           score, tiny->score);
     }
 
     is_int(llm_model_project(m, v), want != NULL, "%s: %s", name,
@@ -134,7 +146,7 @@ run(llm_model_t *m, const fixture_t *f, uint32_t beside, float *states)
 }
 
 
-static const float  *vector;            /* of the tiny model */
+static const enc_model_t  *tiny;        /* or NULL: a fixture */
 
 
 /* f->want may be NULL: it is still to be loaded; half of the positions are
@@ -193,8 +205,8 @@ check(fixture_t *f, const char *device, const char *isa, double bound,
                                   f->want + (size_t) i * n_embd, n_embd);
         }
 
-        if (f->dir == NULL) {
-            check_vector(m, f->name, got, vector);
+        if (tiny) {
+            check_mean(m, f->name, got, tiny);
         }
 
         run_sort(far, f->n_ids);
@@ -340,7 +352,7 @@ test_tiny(fixture_t *f, const enc_model_t *m)
     memcpy(f->ids, enc_ids, sizeof(enc_ids));
     f->want = malloc(ENC_IDS * ENC_EMBD * sizeof(float));
     memcpy(f->want, m->states, ENC_IDS * ENC_EMBD * sizeof(float));
-    vector = m->vector;
+    tiny = m;
 
     check_all(f);
 
@@ -422,6 +434,7 @@ main(void)
         test_tiny(f, &enc_models[i]);
     }
 
+    tiny = NULL;
     test_refused();
     dir = tap_fixtures();
 
