@@ -330,13 +330,13 @@ simd_glu_kind(const llm_act_fn_t *fn, const llm_glu_t kind,
 
     for (i = 0; i < n; i += VL) {
         m = (uint32_t) llm_min(n - i, (size_t) VL);
-        v = vf_act(fn, kind, vf_load_n(gate + i, m));
+        v = vf_act(fn, kind, simd_load(gate + i, m));
 
         if (up) {
-            v = vf_mul(v, vf_up(kind, vf_load_n(up + i, m)));
+            v = vf_mul(v, vf_up(kind, simd_load(up + i, m)));
         }
 
-        vf_store_n(y + i, v, m);
+        simd_store(y + i, v, m);
     }
 }
 
