@@ -397,14 +397,27 @@ test_step_bytes(void)
 }
 
 
+/* with the key, or without it, the model computes what it did */
+
+static void
+stays_right(const char *name, tiny_change_t change, const char *key)
+{
+    const tiny_t  *t = tiny_named(name);
+
+    if (ok(write_model(t, &change), "%s %s %s", name,
+           change.drop_key ? "without" : "with", key))
+    {
+        check_logits(t, "reference", NULL, 1e-5);
+    }
+}
+
+
 /* numbers that say nothing more are no reason to refuse a file */
 
 static void
 test_said_twice(void)
 {
-    size_t         i;
-    const tiny_t  *t;
-    tiny_change_t  c;
+    size_t  i;
 
     static const struct {
         const char  *model;
@@ -417,12 +430,8 @@ test_said_twice(void)
     };
 
     for (i = 0; i < llm_nelems(all); i++) {
-        t = tiny_named(all[i].model);
-        c = change(.u32_key = all[i].key, .u32 = all[i].v);
-
-        if (ok(write_model(t, &c), "%s with %s", t->name, all[i].key)) {
-            check_logits(t, "reference", NULL, 1e-5);
-        }
+        stays_right(all[i].model, change(.u32_key = all[i].key,
+                                         .u32 = all[i].v), all[i].key);
     }
 }
 
@@ -466,9 +475,7 @@ test_epsilon(void)
 static void
 test_no_width(void)
 {
-    size_t         i;
-    const tiny_t  *t;
-    tiny_change_t  c;
+    size_t  i;
 
     static const char  *const keys[] = {
         "qwen3moe.feed_forward_length", "qwen3moe.expert_feed_forward_length",
@@ -477,12 +484,8 @@ test_no_width(void)
     };
 
     for (i = 0; i < llm_nelems(keys); i++) {
-        t = tiny_named(i < 2 ? "qwen3moe" : "qwen2moe");
-        c = change(.drop_key = keys[i]);
-
-        if (ok(write_model(t, &c), "%s without %s", t->name, keys[i])) {
-            check_logits(t, "reference", NULL, 1e-5);
-        }
+        stays_right(i < 2 ? "qwen3moe" : "qwen2moe",
+                    change(.drop_key = keys[i]), keys[i]);
     }
 }
 

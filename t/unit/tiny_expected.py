@@ -85,11 +85,9 @@ STABLELM = dict(SMALL, arch="stablelm", layernorm=2, qk_norm=3, parallel=1,
 
 # of the same computation as another, but for the pairs that turn
 NORM_ROPE = ("llama", "granite", "granitehybrid", "cohere2", "command-r",
-             "deepseek2",
-             "mistral4", "plm", "deepseek", "internlm2", "chatglm",
-             "baichuan", "xverse",
-             "minicpm", "bailingmoe", "maincoder", "glm4", "mistral3",
-             "olmo", "llama4")
+             "deepseek2", "mistral4", "plm", "deepseek", "internlm2",
+             "chatglm", "baichuan", "xverse", "minicpm", "bailingmoe",
+             "maincoder", "glm4", "mistral3", "olmo", "llama4")
 NORMALIZED = ("qwen3moe", "qwen3vlmoe", "gpt-oss", "mellum", "dbrx",
               "qwen3next")
 
@@ -670,15 +668,17 @@ def mixture(m, w, h):
     y = np.zeros_like(h)
     for r, x in enumerate(h):
         for i, weight in zip(*choose(m, w, router @ x + bias[0])):
-            if m["arch"] == "llama4":       # its input instead
-                x, weight = x * weight, 1
-            g, u = gate[i] @ x + bias[1][i], up[i] @ x + bias[2][i]
+            before, behind = 1, weight
+            if m["arch"] == "llama4":
+                before, behind = weight, 1
+            g = gate[i] @ (x * before) + bias[1][i]
+            u = up[i] @ (x * before) + bias[2][i]
             if m["arch"] == "gpt-oss":
                 g = np.minimum(g, 7)
                 a = g * sigmoid(1.702 * g) * (np.clip(u, -7, 7) + 1)
             else:
                 a = g * sigmoid(g) * u
-            y[r] += weight * (down[i] @ a + bias[3][i])
+            y[r] += behind * (down[i] @ a + bias[3][i])
     if m.get("ff_shared"):
         g, u = (w(f"ffn_{k}_shexp", h, m["ff_shared"])
                 for k in ("gate", "up"))
