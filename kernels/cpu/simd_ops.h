@@ -9,6 +9,30 @@
 
 
 /*
+ * A whole vector, or the first m lanes of one: loops over a row name these,
+ * so that only its last vector pays for a mask.
+ */
+
+simd_inline vf_t
+simd_load(const float *p, uint32_t m)
+{
+    return m == VL ? vf_load(p) : vf_load_n(p, m);
+}
+
+
+simd_inline void
+simd_store(float *p, vf_t v, uint32_t m)
+{
+    if (m == VL) {
+        vf_store(p, v);
+
+    } else {
+        vf_store_n(p, v, m);
+    }
+}
+
+
+/*
  * e^x within 1.2 units in the last place; 0 below the least normal number,
  * at most e^88.  x = n ln 2 + r, and e^r = 1 + r + r^2 p(r), where p is the
  * polynomial of degree 4 with the least relative error.
@@ -89,7 +113,7 @@ simd_moment(const float *x, uint32_t n, float mean, int plain)
 
     for (i = 0; i < n; i += VL) {
         k = llm_min(n - i, VL);
-        v = vf_sub(vf_load_n(x + i, k), m);
+        v = vf_sub(simd_load(x + i, k), m);
         v = plain ? v : vf_mul(v, v);
         sum = vf_add(sum, vf_first(v, vf_zero(), k));
     }
@@ -122,21 +146,21 @@ simd_norm_group(const llm_norm_t *norm, const float *x, const float *w,
 
     for (i = 0; i < n; i += VL) {
         k = llm_min(n - i, VL);
-        v = vf_mul(vf_sub(vf_load_n(x + i, k), m), f);
+        v = vf_mul(vf_sub(simd_load(x + i, k), m), f);
 
         if (w) {
-            v = vf_mul(v, vf_load_n(w + i, k));
+            v = vf_mul(v, simd_load(w + i, k));
         }
 
         if (bias) {
-            v = vf_add(v, vf_load_n(bias + i, k));
+            v = vf_add(v, simd_load(bias + i, k));
         }
 
         if (norm->add) {
-            v = vf_add(v, vf_load_n(y + i, k));
+            v = vf_add(v, simd_load(y + i, k));
         }
 
-        vf_store_n(y + i, v, k);
+        simd_store(y + i, v, k);
     }
 }
 
@@ -204,27 +228,6 @@ vf_up(const llm_glu_t kind, vf_t u)
     }
 
     return u;
-}
-
-
-/* a whole vector, or the first m lanes of one */
-
-simd_inline vf_t
-simd_load(const float *p, uint32_t m)
-{
-    return m == VL ? vf_load(p) : vf_load_n(p, m);
-}
-
-
-simd_inline void
-simd_store(float *p, vf_t v, uint32_t m)
-{
-    if (m == VL) {
-        vf_store(p, v);
-
-    } else {
-        vf_store_n(p, v, m);
-    }
 }
 
 
@@ -398,7 +401,7 @@ simd_softcap(float cap, float *x, size_t n)
 
     for (i = 0; i < n; i += VL) {
         m = (uint32_t) llm_min(n - i, (size_t) VL);
-        vf_store_n(x + i, vf_mul(vf_tanh(vf_mul(vf_load_n(x + i, m), f)), c),
+        simd_store(x + i, vf_mul(vf_tanh(vf_mul(simd_load(x + i, m), f)), c),
                    m);
     }
 }
@@ -433,15 +436,15 @@ simd_rope_halves(float *x, const float *cos, const float *sin, uint32_t half,
 {
     vf_t  a, b, ya, yb;
 
-    a = vf_load_n(x, m);
-    b = vf_load_n(x + half, m);
+    a = simd_load(x, m);
+    b = simd_load(x + half, m);
 
-    ya = vf_fma(a, vf_load_n(cos, m), vf_mul(b, vf_load_n(sin, m)));
-    yb = vf_fma(b, vf_load_n(cos + half, m),
-                vf_mul(a, vf_load_n(sin + half, m)));
+    ya = vf_fma(a, simd_load(cos, m), vf_mul(b, simd_load(sin, m)));
+    yb = vf_fma(b, simd_load(cos + half, m),
+                vf_mul(a, simd_load(sin + half, m)));
 
-    vf_store_n(x, ya, m);
-    vf_store_n(x + half, yb, m);
+    simd_store(x, ya, m);
+    simd_store(x + half, yb, m);
 }
 
 
@@ -450,10 +453,10 @@ simd_rope_pairs(float *x, const float *cos, const float *sin, uint32_t m)
 {
     vf_t  a;
 
-    a = vf_load_n(x, m);
-    a = vf_fma(a, vf_load_n(cos, m),
-               vf_mul(vf_swap_pairs(a), vf_load_n(sin, m)));
-    vf_store_n(x, a, m);
+    a = simd_load(x, m);
+    a = vf_fma(a, simd_load(cos, m),
+               vf_mul(vf_swap_pairs(a), simd_load(sin, m)));
+    simd_store(x, a, m);
 }
 
 
@@ -469,8 +472,8 @@ simd_rope(float *x, const float *w, float eps, uint32_t n,
 
         for (i = 0; i < n; i += VL) {
             m = llm_min(n - i, VL);
-            vf_store_n(x + i, vf_mul(vf_mul(vf_load_n(x + i, m), f),
-                                     vf_load_n(w + i, m)), m);
+            simd_store(x + i, vf_mul(vf_mul(simd_load(x + i, m), f),
+                                     simd_load(w + i, m)), m);
         }
     }
 
@@ -504,11 +507,11 @@ simd_store_f16(uint16_t *dst, size_t stride, const float *src, uint32_t n)
         m = llm_min(n - i, VL);
 
         if (stride == 1) {
-            vf_store_f16(dst + i, vf_load_n(src + i, m));
+            vf_store_f16(dst + i, simd_load(src + i, m));
             continue;
         }
 
-        vf_store_f16(tmp, vf_load_n(src + i, m));
+        vf_store_f16(tmp, simd_load(src + i, m));
 
         for (j = 0; j < m; j++) {
             dst[(i + j) * stride] = tmp[j];
