@@ -320,9 +320,13 @@ for my $n (1 .. 50) {
 my ($gone) = @hosts;
 my $down = $gone->port;
 
+# none of these is at its end when the host is killed
+
+my $LONG = 3000;
+
 my @streams = map {
     my $stream = $front->open('/v1/completions', {
-        prompt => $_, stream => \1, ignore_eos => \1, max_tokens => 1000 });
+        prompt => $_, stream => \1, ignore_eos => \1, max_tokens => $LONG });
     $stream->event;
     $stream;
 } map { $text{ $_->port }[0] } @hosts, $gone;
@@ -330,26 +334,43 @@ my @streams = map {
 my $h2 = LLM::H2->new(port => $front->{port2});
 my $id = $h2->post('/v1/completions', {
     prompt => $text{$down}[0], stream => \1, ignore_eos => \1,
-    max_tokens => 1000 });
+    max_tokens => $LONG });
 
 $h2->wait_event($id);
 
-# what has no first byte: whole answers that are being computed, and streams
-# that wait for a place
+# what has no first byte: a whole answer that is being computed; whole ones and
+# streams that wait for a place, as many as may, so they come after it has its
 
-my @waiting = map {
-    $front->open('/v1/completions', { prompt => $text{$down}[1],
-        ignore_eos => \1, max_tokens => 600, $_ > 3 ? (stream => \1) : () })
-} 1 .. 5;
+sub has {
+    my ($running, $waiting) = @_;
 
-ok(LLM::Test::wait_for(20, sub {
-    my $f = $gone->figures;
-    $f->{running} == 4 && $f->{waiting} == 4;
-}), 'a host has all that it takes');
+    return LLM::Test::wait_for(20, sub {
+        my $f = $gone->figures;
+
+        LLM::Client::read_ready(@streams, $h2);
+        $f->{running} == $running && $f->{waiting} == $waiting;
+    });
+}
+
+my @waiting;
+
+for ([1, 1], [2, 5]) {
+    my ($from, $to) = @$_;
+
+    push @waiting, map {
+        $front->open('/v1/completions', {
+            prompt => $text{$down}[1], ignore_eos => \1, max_tokens => $LONG,
+            $_ > 3 ? (stream => \1) : () })
+    } $from .. $to;
+
+    ok(has(4, $to - 1), "a host has $to with no byte yet");
+}
 
 kill 'KILL', -$gone->{pid};
 waitpid $gone->{pid}, 0;
 delete $gone->{pid};
+
+LLM::Client::read_all(@streams, @waiting);
 
 for my $i (0 .. $#streams) {
     my $here = $streams[$i]->read_header->{headers}{'x-host'};
@@ -373,7 +394,7 @@ for my $i (0 .. $#waiting) {
     isnt($open->{headers}{'x-host'}, $down, 'by another host');
 
     if ($i < 3) {
-        is($open->response->{json}{usage}{completion_tokens}, 600, 'whole');
+        is($open->response->{json}{usage}{completion_tokens}, $LONG, 'whole');
 
     } else {
         is(($open->events)[-1]{data}, '[DONE]', 'to its end');

@@ -121,21 +121,39 @@ sub fill {
 }
 
 
-# Reads all of these (LLM::H2, too) at once until the server has closed each:
-# what is read one after the other fills the sockets of those that wait, and
-# then the server has no way to say a last word.
+# those of these (LLM::H2, too) for which something comes within the seconds
+
+sub ready {
+    my ($seconds, @open) = @_;
+
+    my %open = map { fileno $_->{socket} => $_ } @open;
+
+    return map { $open{ fileno $_ } }
+           IO::Select->new(map { $_->{socket} } @open)->can_read($seconds);
+}
+
+
+# Reads all of these at once until the server has closed each: what is read one
+# after the other fills the sockets of those that wait, and then the server has
+# no way to say a last word.
 
 sub read_all {
-    my %open = map { fileno $_->{socket} => $_ } @_;
+    my @open = @_;
 
-    while (%open) {
-        my @ready = IO::Select->new(map { $_->{socket} } values %open)
-            ->can_read(360) or die "no end within 360 seconds\n";
+    while (@open) {
+        my @ready = ready(360, @open) or die "no end within 360 seconds\n";
+        my %ended = map { $_ => 1 } grep { !$_->fill } @ready;
 
-        for (map { fileno $_ } @ready) {
-            delete $open{$_} unless $open{$_}->fill;
-        }
+        @open = grep { !$ended{$_} } @open;
     }
+}
+
+
+# what has come for these by now: a stream that nobody reads is parked when its
+# sockets are full, and another has its place
+
+sub read_ready {
+    $_->fill for ready(0, @_);
 }
 
 
