@@ -668,8 +668,8 @@ int llm_client_admits(llm_client_t *c, uint32_t model, llm_err_t *err);
  */
 int llm_client_submit(llm_client_t *c, llm_request_t *msg,
     uint32_t *retry_after, llm_err_t *err);
-/* sends CANCEL, PAUSE or RESUME; never fails (if the ring is full it is sent
-   later); after CANCEL no event of the ticket is handed out any more */
+/* sends CANCEL, PAUSE, RESUME or GRANT; never fails (if the ring is full it is
+   sent later); after CANCEL no event of the ticket is handed out any more */
 void llm_client_signal(llm_client_t *c, llm_msg_type_t type, uint32_t slot,
     uint64_t ticket);
 

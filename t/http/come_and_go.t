@@ -21,7 +21,7 @@ diag("LLM_SEED=$seed");
 my $t = LLM::Test->new(workers => 3, listen => 'reuseport',
     server => 'listen 127.0.0.1:%%PORT2%% http2 reuseport;',
     model => 'llm_model demo %%ROOT%%/models/demo.gguf threads=1 parallel=4'
-           . ' ctx=1024; llm_queue 16;')->start;
+           . ' ctx=4096; llm_queue 16;')->start;
 
 my %ask = (prompt => 'one two', temperature => 0, ignore_eos => \1,
            max_tokens => 30);
@@ -110,14 +110,16 @@ sub calm {
         !grep { $f->{$_} } qw(running waiting parked kv_pages_used)
     }), "$name: nothing runs, waits, or holds a page") or diag(explain($f));
 
-    # four run, sixteen wait, one is too many
+    # four run, sixteen wait, one is too many; the four are not at their ends
+    # soon, and not parked, for they are read
 
-    my @held = map { $t->open_long(max_tokens => 900) } 1 .. 4;
+    my @held = map { $t->open_long(max_tokens => 4000) } 1 .. 4;
 
     $_->event for @held;
-    push @held, map { $t->open_long(max_tokens => 900) } 1 .. 16;
+    push @held, map { $t->open_long(max_tokens => 4000) } 1 .. 16;
 
     ok(LLM::Test::wait_for(20, sub {
+        LLM::Client::read_ready(@held);
         $f = $t->figures;
         $f->{running} == 4 && $f->{waiting} == 16
             && $t->post('/v1/completions', \%ask)->{status} == 429

@@ -34,7 +34,7 @@ static int32_t   alone[N][SMALL];
 /* request i: some with dice, two choices, logprobs, a chat */
 
 static void
-send(uint32_t i, int32_t max_tokens)
+send(uint32_t i, int32_t max_tokens, uint32_t flags)
 {
     llm_buf_t   b;
     llm_err_t   err;
@@ -45,7 +45,7 @@ send(uint32_t i, int32_t max_tokens)
     };
 
     rig_req(&b, i);
-    rig_msg(&b)->flags |= LLM_REQ_IGNORE_EOS;
+    rig_msg(&b)->flags |= LLM_REQ_IGNORE_EOS | flags;
     rig_msg(&b)->max_tokens = max_tokens;
 
     if (i % 3 == 1) {
@@ -95,7 +95,7 @@ as_alone(int first)
     uint32_t  i, n, same;
 
     for (i = 0, n = 0, same = 0; i < N; i += 3, n++) {
-        send(i, SMALL);
+        send(i, SMALL, 0);
 
         if (rig_wait(&rig, 0, i, WAIT_MS) != LLM_OK || !ended_well(i)) {
             printf("# request %u: %s\n", i, rig.answers[0][i].msg);
@@ -128,27 +128,38 @@ arm(const char *name, unsigned at)
 
 
 static void
-send_all(int32_t max_tokens)
+send_all(int32_t max_tokens, uint32_t flags)
 {
     uint32_t  i;
 
     for (i = 0; i < N; i++) {
-        send(i, max_tokens);
+        send(i, max_tokens, flags);
     }
 }
 
 
-/* the first has got tokens twice since: the engine has seen all that was
-   sent */
+/* all that was sent waits for its grant; has it, and the first has got tokens
+   twice since: each has a seat or waits for one */
 
 static void
-wait_seen(void)
+grant_all(void)
 {
     uint32_t       i, from;
     uint64_t       end;
-    rig_answer_t  *a = &rig.answers[0][0];
+    rig_answer_t  *a = rig.answers[0];
 
     end = llm_now_us() + (uint64_t) WAIT_MS * 1000;
+
+    for (i = 0; i < N; i++) {
+        while (!a[i].prepared && !a[i].over && llm_now_us() < end) {
+            rig_poll(&rig, 0, 20);
+        }
+    }
+
+    for (i = 0; i < N; i++) {
+        llm_client_signal(rig.clients[0], LLM_MSG_GRANT, i, a[i].ticket);
+    }
+
     rig_poll(&rig, 0, 0);
 
     for (i = 0; i < 2; i++) {
@@ -205,7 +216,7 @@ one_cycle(uint32_t n)
         /* the first of more than one sequence, maybe not of all */
 
         arm(FAIL_GRAPH, 1);
-        send_all(24);
+        send_all(24, 0);
         is_int(count_failed("nothing"), 0, "failure %u: every request ends "
                "well", n);
 
@@ -213,8 +224,8 @@ one_cycle(uint32_t n)
 
         /* at another place of a step each time */
 
-        send_all(200);
-        wait_seen();
+        send_all(200, LLM_REQ_METERED);
+        grant_all();
         arm(FAIL_LAUNCH, 1 + 37 * n);
         failed = count_failed("launch failure");
         is_int(failed, N, "failure %u: every request, running or waiting, "
