@@ -13,8 +13,10 @@
 #define QUANT_FEW      8
 #define QUANT_FEW_FINE 4
 
-/* bytes until a row's products need them, far enough to come from memory */
-#define QUANT_SOON     1024
+/* bytes of codes until a row's products need them: what is far is asked for
+   from memory to the second cache, what is near from there to the first */
+#define QUANT_FAR      4608
+#define QUANT_NEAR     2048
 
 
 simd_inline void
@@ -233,27 +235,46 @@ quant_block(const llm_cpu_stage_t *x, uint32_t pack, const __m512i w[8],
 /*
  * Products of few rows wait for memory.  The hardware's own prefetching keeps
  * some 3/4 of what one core can have in flight, and begins anew in each page.
- * So a block asks for the same block of the next panels, which begins their
- * streams, and for what comes soon of its own codes and scales.  What lies
- * behind a weight is most likely the next one: see memory.c.
+ * So every block asks for the codes and scales of later ones, at the end of
+ * a panel for those of the panel `next` bytes behind, which this thread
+ * reads next.  What lies behind a weight is most likely the next one: see
+ * memory.c.  The first cache has room for few answers that are on their way,
+ * fewer still if another thread runs on the same core: it is asked for what
+ * is near, when the second one has it.
  */
 
 simd_inline void
-quant_ahead(uint32_t pack, const uint8_t *codes, const uint8_t *scales,
-    uint32_t b, size_t next)
+quant_prefetch(uint32_t pack, const uint8_t *codes, const uint8_t *scales,
+    uint32_t b, uint32_t n_blocks, size_t next, const int locality)
 {
     size_t  i;
+
+    if (b >= n_blocks) {
+        b -= n_blocks;
+        codes += next;
+        scales += next;
+    }
 
     codes += b * quant_code_size(pack);
     scales += b * quant_scale_step(pack);
 
     simd_unroll
     for (i = 0; i < quant_code_size(pack); i += 64) {
-        __builtin_prefetch(codes + next + i);
-        __builtin_prefetch(codes + QUANT_SOON + i);
+        __builtin_prefetch(codes + i, 0, locality);
     }
 
-    __builtin_prefetch(scales + QUANT_SOON);
+    __builtin_prefetch(scales, 0, locality);
+}
+
+
+simd_inline void
+quant_ahead(uint32_t pack, const uint8_t *codes, const uint8_t *scales,
+    uint32_t b, uint32_t n_blocks, size_t next)
+{
+    quant_prefetch(pack, codes, scales,
+                   b + QUANT_FAR / quant_code_size(pack), n_blocks, next, 2);
+    quant_prefetch(pack, codes, scales,
+                   b + QUANT_NEAR / quant_code_size(pack), n_blocks, next, 3);
 }
 
 
@@ -304,7 +325,7 @@ quant_few_tile(const llm_cpu_gemm_t *g, uint32_t pack, uint32_t panel,
     for (b = 0; b < x->n_blocks; b++) {
         simd_unroll
         for (p = 0; p < np; p++) {
-            quant_ahead(pack, codes[p], scales[p], b,
+            quant_ahead(pack, codes[p], scales[p], b, x->n_blocks,
                         (size_t) np * g->w->panel_size);
             quant_codes(pack, codes[p] + b * quant_code_size(pack), book, w);
             quant_scales(pack, scales[p], b, d, min);
