@@ -127,6 +127,20 @@ need() {
 }
 
 
+# What compilers and installers put aside is hundreds of megabytes, and /tmp may
+# be a small disk: in the clone, unless the caller says where.  What tests make
+# stays in /tmp, as the names of sockets have to be short.
+
+aside() {
+    local TMPDIR=${TMPDIR:-$OBJS/tmp}
+
+    export TMPDIR
+    mkdir -p "$TMPDIR"
+
+    "$@"
+}
+
+
 # ---- build ----
 
 library() {
@@ -345,7 +359,7 @@ run() {
         "objs/, and serves models/demo.gguf on 127.0.0.1:$port until you" \
         "press Ctrl-C"
 
-    build_to_run
+    aside build_to_run
 
     mkdir -p "$OBJS/run/logs" "$OBJS/run/temp"
     ln -sfn "$OBJS" "$OBJS/run/modules"
@@ -387,7 +401,9 @@ node_packages() {
         mkdir -p "$to.new" &&
         cp "$from/package.json" "$from/package-lock.json" "$to.new/" &&
         (cd "$to.new" && npm install --silent --no-save --no-audit \
-            --no-fund --ignore-scripts --omit=optional) &&
+            --no-fund --ignore-scripts --omit=optional \
+            --cache "$TMPDIR/npm") &&
+        rm -rf "$TMPDIR/npm" &&
         mv "$to.new" "$to"
 }
 
@@ -399,7 +415,7 @@ test_tools() {
         rm -rf .deps/venv
         python3 -m venv .deps/venv
         .deps/venv/bin/pip install -qq --disable-pip-version-check \
-            -r t/requirements.txt
+            --no-cache-dir -r t/requirements.txt
         cp t/requirements.txt .deps/requirements.txt
     fi
 
@@ -462,8 +478,8 @@ test_cublas() {
     say "fetching cuBLAS (423 MB) into .deps/cublas"
 
     rm -rf .deps/cublas.new
-    .deps/venv/bin/pip install -qq --disable-pip-version-check \
-        --no-cache-dir --no-deps --target .deps/cublas.new \
+    .deps/venv/bin/uv pip install -q --no-config --no-cache --no-deps \
+        -p .deps/venv/bin/python --target .deps/cublas.new \
         -r t/gpu/requirements.txt
     cp t/gpu/requirements.txt .deps/cublas.new/
     mv .deps/cublas.new .deps/cublas
@@ -540,19 +556,19 @@ run_tests() {
     case $1 in
         '')
             need "$BUILD_NEEDS$TEST_NEEDS"
-            build_beside_tools
+            aside build_beside_tools
             export LLM_OBJS=$OBJS
             ;;
         asan)
             need "$BUILD_NEEDS"
-            test_tools
-            build
-            SAN=asan test_build "$OBJS/asan"
+            aside test_tools
+            aside build
+            SAN=asan aside test_build "$OBJS/asan"
             export LLM_OBJS=$OBJS/asan LLM_SAN=asan
             ;;
         tsan)
             need "$BUILD_NEEDS$TEST_NEEDS"
-            SAN=tsan test_build "$OBJS/tsan"
+            SAN=tsan aside test_build "$OBJS/tsan"
             export LLM_OBJS=$OBJS/tsan LLM_SAN=tsan
             tests=(t/unit)
             ;;
@@ -574,8 +590,8 @@ run_tests() {
 # ---- bench, install, clean ----
 
 bench() {
-    build
-    library "$OBJS" load
+    aside build
+    aside library "$OBJS" load
 
     export LLM_OBJS=$OBJS
 
@@ -605,8 +621,8 @@ bench() {
             # with the generator in the place of a model
             export LLM_OBJS=$OBJS/synthetic
 
-            LLM_TEST=1 library "$LLM_OBJS" lib load
-            LLM_TEST=1 module "$LLM_OBJS"
+            LLM_TEST=1 aside library "$LLM_OBJS" lib load
+            LLM_TEST=1 aside module "$LLM_OBJS"
 
             exec perl -It/lib t/bench/streams.pl "${@:2}"
             ;;
@@ -630,7 +646,7 @@ nginx_place() {
 install_all() {
     local dest=${DESTDIR:-} modules conf
 
-    build
+    aside build
 
     modules=$(nginx_place modules)
     conf=$(nginx_place conf)
@@ -673,7 +689,7 @@ install_conf() {
 
 case ${1:-} in
     run)     run ;;
-    build)   build ;;
+    build)   aside build ;;
     test)    run_tests "${2:-}" ;;
     bench)   bench "${2:-}" "${@:3}" ;;
     install) install_all ;;

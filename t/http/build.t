@@ -283,18 +283,18 @@ SKIP: {
     my $src = '/usr/share/nginx/src';
     my $dir = tempdir(CLEANUP => 1);
 
-    skip('the distribution\'s nginx source is not here', 7)
+    skip('the distribution\'s nginx source is not here', 8)
         unless -d "$src/src/core";
 
-    make_path("$dir/nginx", "$dir/clone");
+    make_path("$dir/nginx", "$dir/clone", "$dir/bin");
 
     # what is Debian's stays behind: its flags, its changes of the rules
     system('cp', '-rL', "$src/auto", "$src/src", "$src/configure",
            "$dir/nginx") == 0 or die 'cp';
     system("cd $root && tar cf - --exclude=./.git --exclude=./.deps"
-           . " --exclude=./objs/run --exclude=./objs/fuzzing"
-           . " --exclude=./objs/asan --exclude=./objs/tsan"
-           . " --exclude=./objs/models . | tar xf - -C $dir/clone") == 0
+           . join('', map { " --exclude=./objs/$_" }
+                  qw(run t tmp cuda fuzzing asan tsan models))
+           . " . | tar xf - -C $dir/clone") == 0
         or die 'tar';
 
     my $tree = files("$dir/nginx");
@@ -303,16 +303,31 @@ SKIP: {
 
     unlike(llm_command("$dir/clone"), qr/-Werror/, 'no clone: no -Werror');
 
+    # /tmp may be small: a compiler that says where it puts things aside
+
+    open my $cc, '>', "$dir/bin/cc" or die "cc: $!";
+    print $cc "#!/bin/sh\n",
+              "echo \"\$TMPDIR\" >> $dir/aside\n",
+              "PATH=\${PATH#*:} exec cc \"\$@\"\n";
+    close $cc or die "cc: $!";
+    chmod 0755, "$dir/bin/cc";
+
     # it is about the module: CUDA is not compiled once more
 
     ($out, $status) = build_sh("$dir/clone", args => ['build'], WERROR => 1,
                                NGINX_SRC => "$dir/nginx",
-                               CUDA_HOME => "$dir/none");
+                               CUDA_HOME => "$dir/none", TMPDIR => '',
+                               PATH => "$dir/bin:$ENV{PATH}");
 
     is($status, 0, 'NGINX_SRC') or diag($out);
     like($out, qr{configuring with the nginx source in \Q$dir\E/nginx},
          'says which');
     is_deeply(files("$dir/nginx"), $tree, 'and leaves it as it was');
+
+    my %aside = map { $_ => 1 } `cat $dir/aside`;
+
+    is(join('', keys %aside), "$dir/clone/objs/tmp\n",
+       'the compiler\'s own files are the clone\'s, too');
 
     my $stamp = join '', map { "$_\n" } `cat $dir/clone/objs/nginx.stamp`;
 
