@@ -17,7 +17,7 @@ plan skip_all => 'nginx has no addition module'
     if $v !~ /--with-http_addition_module/;
 
 my $late = LLM::Test::free_port();
-my $t = LLM::Test->new(
+my $t = LLM::Test->new(pace => 0.5,
     model => 'llm_model demo %%ROOT%%/models/demo.gguf threads=1 parallel=1'
            . ' default;'
            . ' llm_model long ' . LLM::Test::random_model(2, 40960)

@@ -23,6 +23,7 @@ substr($other, -$half) = "\0" x $half;
 
 my $t = LLM::Test->new(
     workers => 3,
+    pace => 0.5,
     model => 'llm_model demo %%DIR%%/models/a.gguf threads=2 parallel=64'
            . ' kv_cache=256m ctx=1024 default;'
            . 'llm_model org/two %%DIR%%/outside.gguf threads=1 parallel=4'

@@ -281,7 +281,12 @@ like($out, qr{\Q$dest\E/etc/nginx/llm_errors\.conf stays as it is},
 
 SKIP: {
     my $src = '/usr/share/nginx/src';
-    my $dir = tempdir(CLEANUP => 1);
+
+    # as large as what was built: where there is room for it
+
+    make_path("$root/objs/tmp");
+
+    my $dir = tempdir(DIR => "$root/objs/tmp", CLEANUP => 1);
 
     skip('the distribution\'s nginx source is not here', 8)
         unless -d "$src/src/core";

@@ -29,7 +29,7 @@ sub text {
 }
 
 
-my $t = LLM::Test->new(workers => 3, listen => 'reuseport',
+my $t = LLM::Test->new(workers => 3, listen => 'reuseport', pace => 0.5,
     http => 'log_format worker "$pid"; log_format none "<$llm_tenant>";
              lingering_close off;',
     locations => <<'END');

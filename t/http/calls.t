@@ -14,7 +14,7 @@ use Test::More;
 my $demo = '%%ROOT%%/models/demo.gguf';
 my $emu = -e "$LLM::Test::OBJS/llm_emu.so";
 
-my $t = LLM::Test->new(
+my $t = LLM::Test->new(pace => 0.2,
     model => "llm_model demo $demo threads=2 parallel=8 default;"
            . "llm_model tight $demo threads=1 parallel=4 ctx=1024"
            . " kv_cache=3m;"

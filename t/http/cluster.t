@@ -26,6 +26,7 @@ sub host {
     $queue //= '';
 
     return LLM::Test->new(
+        pace => 0.5,
         model => 'llm_model demo %%ROOT%%/models/demo.gguf threads=1'
                  . ' parallel=4 ctx=4096 kv_cache=128m default;',
         http => "llm_queue 4 $queue;" . '
@@ -322,7 +323,7 @@ my $down = $gone->port;
 
 # none of these is at its end when the host is killed
 
-my $LONG = 3000;
+my $LONG = 1500;
 
 my @streams = map {
     my $stream = $front->open('/v1/completions', {

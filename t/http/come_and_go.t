@@ -18,7 +18,7 @@ my $seed = $ENV{LLM_SEED} // time;
 
 diag("LLM_SEED=$seed");
 
-my $t = LLM::Test->new(workers => 3, listen => 'reuseport',
+my $t = LLM::Test->new(workers => 3, listen => 'reuseport', pace => 0.5,
     server => 'listen 127.0.0.1:%%PORT2%% http2 reuseport;',
     model => 'llm_model demo %%ROOT%%/models/demo.gguf threads=1 parallel=4'
            . ' ctx=4096; llm_queue 16;')->start;

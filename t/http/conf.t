@@ -59,13 +59,13 @@ my $lines = do { local $/; <$keys> };
 # nginx with a sample; its models are all the demo
 
 sub sample {
-    my ($name, $text) = @_;
+    my ($name, $text, %opt) = @_;
 
     my $temp = join '', map { "${_}_temp_path temp/$_;\n" }
                qw(client_body proxy fastcgi uwsgi scgi);
     my $user = $> == 0 ? 'user root;' : '';
 
-    my $t = LLM::Test->new(conf => <<"END");
+    my $t = LLM::Test->new(%opt, conf => <<"END");
 load_module %%OBJS%%/ngx_http_llm_module.so;
 $user
 daemon off;
@@ -305,7 +305,7 @@ $t->stop(name => 'admin.conf');
 # ---- quotas, with hours for minutes: the test may be slow ----
 
 $t = sample('quotas.conf', slurp('conf/quotas.conf')
-            =~ s{requests=60/m}{requests=21/h}r)->start;
+            =~ s{requests=60/m}{requests=21/h}r, pace => 0.5)->start;
 
 is($t->get('/v1/models')->{status}, 401, 'quotas.conf: no key');
 
@@ -350,7 +350,7 @@ $t = slurp('conf/brownout.conf');
 is($t =~ s/ ttft=5s;/ ttft=1h;/, 1, 'brownout.conf: a time of its own');
 is($t =~ s/"~\^\[01\]\\\."/"~."     /, 1, 'and nobody is limited');
 
-$t = sample('brownout.conf', $t)->start;
+$t = sample('brownout.conf', $t, pace => 0.5)->start;
 
 like($t->get('/busy')->{body}, qr/^0 0 $/, 'brownout.conf: nothing to do');
 

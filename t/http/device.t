@@ -244,8 +244,8 @@ SKIP: {
 
     my $file = LLM::Test::random_model(24, 4096);
 
-    $t = LLM::Test->new(model => "llm_model big $file device=emu ctx=64"
-                        . ' parallel=1 default;')->start(cold => 1);
+    $t = LLM::Test->new(pace => 5, model => "llm_model big $file device=emu"
+                        . ' ctx=64 parallel=1 default;')->start(cold => 1);
 
     my (%seen, $health);
 

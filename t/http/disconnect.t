@@ -11,7 +11,7 @@ use Socket qw(SHUT_WR);
 use Test::More;
 use Time::HiRes qw(sleep);
 
-my $t = LLM::Test->new(
+my $t = LLM::Test->new(pace => 0.5,
     model => 'llm_model demo %%ROOT%%/models/demo.gguf threads=2 parallel=1;',
     locations => <<'END');
         location /v1 { llm_api; }

@@ -13,6 +13,7 @@ use List::Util qw(max);
 use Test::More;
 
 my $t = LLM::Test->new(
+    pace => 0.5,
     model => 'llm_model demo %%ROOT%%/models/demo.gguf threads=1 parallel=1;',
     # a request is logged when it ends, not when its client closes
     http => <<'END', locations => <<'END2')->start;

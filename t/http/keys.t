@@ -66,6 +66,7 @@ $models =~ s/one alias=(\S+) (\S+)/one $2 alias=$1 default/;
 
 my $t = LLM::Test->new(
     workers => 3,
+    pace => 0.5,
     model => $models,
     http => <<'END',
         log_format keys '[$llm_key|$llm_key_plan|$llm_key_TPM|$llm_key_none'

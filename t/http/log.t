@@ -13,7 +13,7 @@ use LLM::Test;
 use POSIX ();
 use Test::More;
 
-my $t = LLM::Test->new(workers => 3, main => 'worker_shutdown_timeout 1s;',
+my $t = LLM::Test->new(workers => 3, pace => 0.5, main => 'worker_shutdown_timeout 1s;',
     model => <<'END',
     llm_model demo %%ROOT%%/models/demo.gguf threads=1 parallel=2 default;
     llm_model script %%DIR%%/script.gguf ctx=8192 threads=1 parallel=2

@@ -27,6 +27,7 @@ for ([ 5000, 'threads=2' ], [ 8000, 'threads=1 batch=8000' ]) {
                max_tokens => 1, ignore_eos => \1, cache_prompt => \0);
 
     my $t = LLM::Test->new(
+        pace => 0.5,
         model => 'llm_model demo %%ROOT%%/models/demo.gguf parallel=4'
                . " ctx=9000 $with;",
         locations => <<'END')->start;

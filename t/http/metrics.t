@@ -8,7 +8,7 @@ use warnings;
 use LLM::Test qw(slurp);
 use Test::More;
 
-my $t = LLM::Test->new(workers => 2,
+my $t = LLM::Test->new(workers => 2, pace => 0.5,
     model => 'llm_model "de\"mo" %%ROOT%%/models/demo.gguf threads=1'
            . ' parallel=4;',
     locations => <<'END')->start;

@@ -18,7 +18,7 @@ my ($promtool) = grep { -x } "$LLM::Test::ROOT/.deps/promtool/promtool",
 
 # a server that has all of them
 
-my $t = LLM::Test->new(model => <<'END' . ($emu ? <<'END2' : ''),
+my $t = LLM::Test->new(pace => 0.5, model => <<'END' . ($emu ? <<'END2' : ''),
     llm_model demo %%ROOT%%/models/demo.gguf threads=1 parallel=4 default;
     llm_queue 1;
 END

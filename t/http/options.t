@@ -218,7 +218,7 @@ $t->stop;
 
 # ---- parallel ----
 
-$t = LLM::Test->new(
+$t = LLM::Test->new(pace => 0.5,
     model => "llm_model demo $demo threads=1 parallel=2;",
     locations => <<'END')->start;
         location /v1 { llm_api; }

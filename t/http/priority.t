@@ -10,7 +10,7 @@ use warnings;
 use LLM::Test;
 use Test::More;
 
-my $t = LLM::Test->new(
+my $t = LLM::Test->new(pace => 0.5,
     model => 'llm_model demo %%ROOT%%/models/demo.gguf threads=1 parallel=1;',
     # a request is logged when it ends, not when its client closes
     http => 'log_format order $http_x_name; lingering_close off;',

@@ -247,7 +247,7 @@ $t->stop;
 server('map $http_x_tenant $tpm { gold 1000/h; off 0; odd lots; default ""; }'
      . ' map $http_x_tenant $burst { gold 300; default ""; }'
      . ' llm_token_zone $http_x_tenant zone=z:1m rate=$tpm streams=$http_x_n;',
-       'llm_token_limit zone=z burst=$burst;');
+       'llm_token_limit zone=z burst=$burst;', pace => 5);
 
 is(left('gold'), 300, 'a burst of its own');
 is(left('free'), undef, 'an empty rate is no limit');
@@ -357,7 +357,7 @@ $t->stop(allow => qr/no more memory/);
 
 server("$ZONE; log_format figures '\$http_x_tenant \$llm_completion_tokens"
        . " \$llm_finish_reason'; access_log logs/figures.log figures;",
-       'llm_token_limit zone=z burst=2000 reserve=10;');
+       'llm_token_limit zone=z burst=2000 reserve=10;', pace => 0.2);
 
 $res = ask('a', max_tokens => 1400);
 is($res->{status}, 200, 'an answer longer than the reserve');

@@ -91,7 +91,7 @@ $t->stop;
 
 # a rate: what all have taken in a time
 
-my $rate = 300;
+my $rate = 100;
 
 server("rate=$rate/s", 'burst=500');
 

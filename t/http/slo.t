@@ -10,7 +10,7 @@ use LLM::Metrics;
 use LLM::Test;
 use Test::More;
 
-my $t = LLM::Test->new(workers => 2, model => <<'END',
+my $t = LLM::Test->new(workers => 2, pace => 0.5, model => <<'END',
     llm_model demo %%ROOT%%/models/demo.gguf threads=1 parallel=2;
     llm_queue 1;
     llm_token_zone $http_x_key zone=keys:1m requests=1/h;

@@ -11,7 +11,7 @@ use LLM::Test;
 use Test::More;
 use Time::HiRes qw(time);
 
-my $t = LLM::Test->new(workers => 3, main => 'worker_shutdown_timeout 1s;',
+my $t = LLM::Test->new(workers => 3, pace => 0.5, main => 'worker_shutdown_timeout 1s;',
     model => <<'END', http => <<'END2', locations => <<'END3');
     llm_model demo %%ROOT%%/models/demo.gguf threads=1 parallel=1
               alias=gpt-4o-mini default;

@@ -9,7 +9,7 @@ use LLM::Test;
 use Test::More;
 use Time::HiRes qw(sleep);
 
-my $t = LLM::Test->new(
+my $t = LLM::Test->new(pace => 0.5,
     model => 'llm_model demo %%ROOT%%/models/demo.gguf threads=1 parallel=2'
            . ' batch=16;',
     listen => 'sndbuf=16k',

@@ -11,7 +11,7 @@ use Test::More;
 plan skip_all => 'curl without HTTP/2'
     if `curl --version 2>/dev/null` !~ /HTTP2/;
 
-my $t = LLM::Test->new(
+my $t = LLM::Test->new(pace => 0.5,
     model => 'llm_model demo %%ROOT%%/models/demo.gguf threads=2 parallel=1;',
     server => <<'END');
         listen 127.0.0.1:%%PORT2%% ssl http2;

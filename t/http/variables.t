@@ -9,7 +9,7 @@ use warnings;
 use LLM::Test;
 use Test::More;
 
-my $t = LLM::Test->new(main => 'worker_shutdown_timeout 1s;',
+my $t = LLM::Test->new(pace => 0.5, main => 'worker_shutdown_timeout 1s;',
     http => <<'END', locations => <<'END2')->start;
     log_format llm '$uri|$status|$llm_model|$llm_request_id|$llm_tenant|'
                    '$llm_prompt_tokens|$llm_cached_tokens|'

@@ -46,7 +46,12 @@ $ENV{PATH} .= ':/usr/sbin';
 # Options: main, http, server, location (text at that level), model (the
 # llm_model lines), locations (instead of the standard ones), listen (more
 # parameters), workers, connections, daemon (nginx is nobody's child), conf
-# (the whole file; %%PORT%% and the like are replaced in every text).
+# (the whole file; %%PORT%% and the like are replaced in every text), pace.
+#
+# What is to run until a test is done with it must not depend on who is faster,
+# the test or the engine.  pace => N: each time that the thread which schedules
+# looks at the clock, some five times in a step, or the one that loads, for each
+# tensor, takes N ms.
 
 sub new {
     my ($class, %opt) = @_;
@@ -222,6 +227,38 @@ sub preload {
 }
 
 
+sub paced {
+    my ($self) = @_;
+
+    my $pace = $self->{opt}{pace} or return ();
+    my $ns = int $pace * 1e6;
+
+    return $self->preload('pace', <<"END");
+#define _GNU_SOURCE
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+int
+clock_gettime(clockid_t clock, struct timespec *t)
+{
+    char             name[16];
+    struct timespec  nap = { 0, $ns };
+
+    prctl(PR_GET_NAME, name);
+
+    if (strcmp(name, "llm-schedule") == 0 || strcmp(name, "llm-load") == 0) {
+        nanosleep(&nap, NULL);
+    }
+
+    return (int) syscall(SYS_clock_gettime, clock, t);
+}
+END
+}
+
+
 # the bytes of a file, which is below the project's folder if it is relative
 
 sub slurp {
@@ -283,6 +320,7 @@ sub launch {
     if ($pid == 0) {
         my %env = sanitized();
         @ENV{keys %env} = values %env;
+        $ENV{LD_PRELOAD} = join ' ', $ENV{LD_PRELOAD} // (), $self->paced;
         setpgrp unless $self->{opt}{daemon};
         chdir $self->{dir};
         open STDIN, '<', '/dev/null';
