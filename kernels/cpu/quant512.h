@@ -14,9 +14,11 @@
 #define QUANT_FEW_FINE 4
 
 /* bytes of codes until a row's products need them: what is far is asked for
-   from memory to the second cache, what is near from there to the first */
+   from memory to the second cache, what is near from there to the first; with
+   most rows, whose products are what takes the time, what is far are blocks */
 #define QUANT_FAR      4608
 #define QUANT_NEAR     2048
+#define QUANT_FAR_MM   18
 
 
 simd_inline void
@@ -269,10 +271,14 @@ quant_prefetch(uint32_t pack, const uint8_t *codes, const uint8_t *scales,
 
 simd_inline void
 quant_ahead(uint32_t pack, const uint8_t *codes, const uint8_t *scales,
-    uint32_t b, uint32_t n_blocks, size_t next)
+    uint32_t b, uint32_t n_blocks, size_t next, const int mm)
 {
-    quant_prefetch(pack, codes, scales,
-                   b + QUANT_FAR / quant_code_size(pack), n_blocks, next, 2);
+    uint32_t  far;
+
+    far = mm == QUANT_FEW_MM ? QUANT_FAR_MM
+                             : QUANT_FAR / quant_code_size(pack);
+
+    quant_prefetch(pack, codes, scales, b + far, n_blocks, next, 2);
     quant_prefetch(pack, codes, scales,
                    b + QUANT_NEAR / quant_code_size(pack), n_blocks, next, 3);
 }
@@ -326,7 +332,7 @@ quant_few_tile(const llm_cpu_gemm_t *g, uint32_t pack, uint32_t panel,
         simd_unroll
         for (p = 0; p < np; p++) {
             quant_ahead(pack, codes[p], scales[p], b, x->n_blocks,
-                        (size_t) np * g->w->panel_size);
+                        (size_t) np * g->w->panel_size, mm);
             quant_codes(pack, codes[p] + b * quant_code_size(pack), book, w);
             quant_scales(pack, scales[p], b, d, min);
 
