@@ -8,6 +8,7 @@
 #include <math.h>
 
 #define LLM_LLAMA4_CHUNK  8192
+#define LLM_GPT_OSS_CTX   4096
 
 
 static const llm_tensor_want_t  llm_gpt_oss_tensors[] = {
@@ -67,14 +68,23 @@ static const llm_arch_experts_t  llm_dots_experts = {
 };
 
 
-/* the first of every two layers has a window */
+/*
+ * The first of every two layers has a window.  The models that were published
+ * do not round where YaRN's ramp begins and ends ("truncate": false in their
+ * config.json).  No key of a file says so: their original context does.
+ */
 
 static int
 llm_gpt_oss_read(llm_reader_t *r)
 {
-    int  rc;
+    int               rc;
+    llm_rope_conf_t  *rope;
 
     llm_desc_rename_ffn_norm(r->d);
+
+    rope = &r->d->ropes[0].conf;
+    rope->unrounded = rope->n_ctx_orig == LLM_GPT_OSS_CTX;
+
     rc = llm_read_windows(r, 2, 0);
 
     return rc == LLM_ABSENT ? llm_read_missing(r, "attention.sliding_window")

@@ -244,8 +244,14 @@ llm_rope_inv_freq(const llm_rope_conf_t *c, uint32_t n_dims,
     high = 0;
 
     if (c->scale == LLM_ROPE_SCALE_YARN) {
-        low = floor(llm_rope_yarn_pair(c, n_dims, c->beta_fast));
-        high = ceil(llm_rope_yarn_pair(c, n_dims, c->beta_slow));
+        low = llm_rope_yarn_pair(c, n_dims, c->beta_fast);
+        high = llm_rope_yarn_pair(c, n_dims, c->beta_slow);
+
+        if (!c->unrounded) {
+            low = floor(low);
+            high = ceil(high);
+        }
+
         low = llm_max(low, 0);
         high = llm_min(high, (double) n_dims - 1);
     }

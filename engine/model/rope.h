@@ -30,6 +30,8 @@ typedef struct {
                                            factor again, transformers'
                                            mscale_all_dim; 0: nothing is */
     float             mscale;           /* on cos and sin */
+    int               unrounded;        /* YaRN: the ramp begins and ends
+                                           between two pairs */
 } llm_rope_conf_t;
 
 /* reads ARCH.rope.*; n_ctx_train is YaRN's original context if no key names

@@ -178,6 +178,10 @@ MODELS = {
     "mistral3, sharper queries beyond training":
         dict(SMALL, arch="mistral3", temp_scale=0.1),
     "gpt-oss": GPT_OSS,
+    "gpt-oss, YaRN": dict(GPT_OSS, head_k=16, scaling="yarn", factor=32.0,
+                          orig_ctx=64),
+    "gpt-oss, YaRN as in the published ones":
+        dict(GPT_OSS, head_k=16, scaling="yarn", factor=32.0, orig_ctx=4096),
     "glm4": GLM4,
     "glm4, positions of images": dict(GLM4, sections=1),
     "glm4moe": GLM4MOE,
@@ -320,8 +324,10 @@ def yarn(m, freq, n):
     def pair(turns):
         return (n * np.log(orig / (turns * 2 * np.pi)) / (2 * np.log(BASE)))
 
-    low = max(np.floor(pair(m.get("beta_fast", 32.0))), 0)
-    high = min(np.ceil(pair(m.get("beta_slow", 1.0))), n - 1)
+    low, high = pair(m.get("beta_fast", 32.0)), pair(m.get("beta_slow", 1.0))
+    if m["arch"] != "gpt-oss" or orig != 4096:      # "truncate": false there
+        low, high = np.floor(low), np.ceil(high)
+    low, high = max(low, 0), min(high, n - 1)
     if low == high:
         high += 0.001
     ramp = np.clip((np.arange(n // 2) - low) / (high - low), 0, 1)
