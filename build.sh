@@ -67,7 +67,8 @@ usage: ./build.sh COMMAND
            "bench overload": three times as many requests as can be served;
            "bench masks": JSON Schemas, how exact and how fast;
            "bench shapes": shapes of real models, random weights
-           (LLAMA_BENCH=path: beside llama-bench)
+           (LLAMA_BENCH=path: beside llama-bench; BEFORE=path: beside the
+           objs/llm of another build)
   install  the module into the system's nginx, objs/llm as nginx-llm
            (DESTDIR is honoured)
   clean    remove what was built

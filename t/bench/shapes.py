@@ -6,8 +6,9 @@ usage: shapes.py [SHAPE ...]
 For each shape a file is made in objs/bench, with fewer layers than the real
 model has, so that it fits (CASES).  Then objs/llm bench and, if LLAMA_BENCH
 names it, llama.cpp's llama-bench read a prompt of 512 tokens and write 128,
-one after the other, REPS times (5): the medians, their ratio, and what share
+in turns, REPS times (5): the medians, their ratio, and what share
 of the bandwidth that the machine has just then the weights of a token take.
+BEFORE names the objs/llm of another build, which then takes its turns, too.
 """
 
 import json
@@ -21,6 +22,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 OBJS = Path(os.environ.get("LLM_OBJS", ROOT / "objs"))
 LLAMA = os.environ.get("LLAMA_BENCH")
+BEFORE = os.environ.get("BEFORE")
 REPS = int(os.environ.get("REPS", 5))
 THREADS = str(os.cpu_count())
 
@@ -48,13 +50,14 @@ def made(name):
     return path
 
 
-def ours(path):
-    """Tokens a second of pp512 and tg128, share of the bandwidth."""
-    out = subprocess.run([OBJS / "llm", "bench", path, "--reps", "1"],
+def ours(path, llm):
+    """Tokens a second of pp512 and tg128; the share of the bandwidth, which
+    older builds do not say."""
+    out = subprocess.run([llm, "bench", path, "--reps", "1"],
                          check=True, capture_output=True, text=True).stdout
     rates = re.findall(r"\| (?:pp512|tg128) \| ([0-9.]+) ", out)
-    return [*map(float, rates), float(re.search(r"(\d+) % of it",
-                                                out).group(1))]
+    share = re.search(r"(\d+) % of it", out)
+    return list(map(float, rates)), share and float(share.group(1))
 
 
 def theirs(path):
@@ -65,18 +68,32 @@ def theirs(path):
 
 
 def row(name):
+    """All in turns: the first of a round is the last of the next."""
     path = made(name)
-    mine, other = [], []
-    for _ in range(REPS):
-        mine.append(ours(path))
-        if LLAMA:
-            other.append(theirs(path))
-    pp, tg, share = (statistics.median(x) for x in zip(*mine))
-    cells = [name, f"{pp:.1f}", f"{tg:.2f}", f"{share:.0f} %"]
+    shares = []
+
+    def mine():
+        rates, share = ours(path, OBJS / "llm")
+        shares.append(share)
+        return rates
+
+    runs = [mine]
     if LLAMA:
-        their_pp, their_tg = (statistics.median(x) for x in zip(*other))
-        cells += [f"{their_pp:.1f}", f"{their_tg:.2f}",
-                  f"{pp / their_pp:.2f}", f"{tg / their_tg:.2f}"]
+        runs.append(lambda: theirs(path))
+    if BEFORE:
+        runs.append(lambda: ours(path, BEFORE)[0])
+    rates = [[] for _ in runs]
+    for i in range(REPS):
+        for k in range(len(runs))[::-1 if i % 2 else 1]:
+            rates[k].append(runs[k]())
+
+    medians = [[statistics.median(x) for x in zip(*r)] for r in rates]
+    pp, tg = medians[0]
+    cells = [name, f"{pp:.1f}", f"{tg:.2f}",
+             f"{statistics.median(shares):.0f} %"]
+    for other_pp, other_tg in medians[1:]:
+        cells += [f"{other_pp:.1f}", f"{other_tg:.2f}",
+                  f"{pp / other_pp:.2f}", f"{tg / other_tg:.2f}"]
     print("| " + " | ".join(cells) + " |", flush=True)
 
 
@@ -86,8 +103,9 @@ def main():
         if name not in CASES:
             raise SystemExit(f"unknown shape {name} ({', '.join(CASES)})")
     head = ["shape", "pp512", "tg128", "bandwidth"]
-    if LLAMA:
-        head += ["llama.cpp pp512", "tg128", "ratio pp", "ratio tg"]
+    for there, other in ((LLAMA, "llama.cpp"), (BEFORE, "before")):
+        if there:
+            head += [f"{other} pp512", "tg128", "ratio pp", "ratio tg"]
     print("| " + " | ".join(head) + " |\n|" + " --- |" * len(head),
           flush=True)
     for name in names:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Architectures in shapes that no fixture has, beside transformers.
 
-usage: archs.py [NAME ...]
+usage: archs.py [--device cpu|emu|cuda] [NAME ...]
 
 For each model of models.py whose name contains one of NAMEs (all): random
 weights, the logits (an encoder's last states) that transformers computes from
@@ -9,15 +9,17 @@ them in float64, and a GGUF file that llama.cpp's own converter makes, so that
 names, shapes, permutations and metadata are those of files in the wild.  Then
 what objs/llm computes from that file: the reference kernels have to agree
 within 10^-4 of the logits' deviation, which leaves no room for another
-meaning of a key.  The kernels of this CPU are shown beside them and judged by
-nothing but that their bytes are the same for steps of 1, 7, 64 and 512
-tokens: in a random mixture two experts may be so near that rounding turns
-them over, as in llama.cpp (t/unit/archs.c has the limits).
+meaning of a key.  The device's kernels (the CPU's) are shown beside them, and
+llama.cpp's where the package llama-cpp-python is: median and nine of ten of
+the positions.  They are judged by nothing but that their bytes are the same
+for steps of 1, 7, 64 and 512 tokens: in a random mixture two experts may be so
+near that rounding turns them over (t/unit/archs.c has the limits).
 
 LLAMA_CPP is a checkout of llama.cpp.  Nothing is fetched, and nothing of this
 is part of `./build.sh test`: see requirements.txt for what it needs.
 """
 
+import argparse
 import json
 import logging
 import os
@@ -29,11 +31,12 @@ from pathlib import Path
 import numpy as np
 import torch
 import transformers
-from tokenizers import Tokenizer, models, pre_tokenizers
+from tokenizers import Tokenizer, pre_tokenizers
+from tokenizers.models import BPE
 
 ROOT = Path(__file__).resolve().parents[2]
-LLM = Path(os.environ.get("LLM_OBJS", ROOT / "objs")) / "llm"
-OUT = Path(os.environ.get("LLM_OBJS", ROOT / "objs")) / "peer"
+OBJS = Path(os.environ.get("LLM_OBJS", ROOT / "objs"))
+OUT = OBJS / "peer"
 LLAMA_CPP = os.environ.get("LLAMA_CPP")
 
 N_IDS, PLAIN_IDS = 96, 480
@@ -47,7 +50,7 @@ def make_tokenizer(folder, size):
     pairs = [(a, b) for a in letters for b in letters]
     merges = pairs[:size - 4 - len(tokens)]
     tokens += [a + b for a, b in merges]
-    bpe = Tokenizer(models.BPE({t: i for i, t in enumerate(tokens)}, merges))
+    bpe = Tokenizer(BPE({t: i for i, t in enumerate(tokens)}, merges))
     bpe.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     ends = ["<s>", "</s>", "<pad>", "<unk>"]
     bpe.add_special_tokens(ends)
@@ -98,7 +101,7 @@ def convert(folder, path):
 
 
 def make(name, kind, fields, config=None, edit=None):
-    """The model's file, its ids and what transformers says; the ids."""
+    """Makes NAME.gguf; the ids, what is right, whether it is an encoder."""
     folder = OUT / name
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -132,11 +135,11 @@ def make(name, kind, fields, config=None, edit=None):
     return ids[0].tolist(), right[0].numpy(), not hasattr(out, "logits")
 
 
-def computed(name, ids, encoder, isa, batch):
+def computed(name, ids, encoder, batch, *where):
     command = (["embed", "--pooling", "none"] if encoder
                else ["logits", "--all"])
-    run = subprocess.run([LLM, command[0], OUT / f"{name}.gguf", *command[1:],
-                          "--device", "cpu", "--batch", str(batch), *isa],
+    run = subprocess.run([OBJS / "llm", command[0], OUT / f"{name}.gguf",
+                          *command[1:], "--batch", str(batch), *where],
                          input=" ".join(map(str, ids)).encode(),
                          capture_output=True)
     if run.returncode:
@@ -144,54 +147,87 @@ def computed(name, ids, encoder, isa, batch):
     return run.stdout
 
 
-def error(data, right):
-    got = np.frombuffer(data, "<f4").astype("f8").reshape(right.shape)
+def ours(name, ids, encoder, *where):
+    found = {computed(name, ids, encoder, batch, *where)
+             for batch in ((N_IDS,) if encoder else (1, 7, 64, 512))}
+    if len(found) != 1:
+        raise SystemExit(f"{' '.join(where)}: bytes depend on --batch")
+    return np.frombuffer(found.pop(), "<f4").astype("f8")
+
+
+def theirs(name, ids):
+    """What llama.cpp computes, or None where it or its package cannot."""
+    try:
+        from llama_cpp import Llama
+        llama = Llama(str(OUT / f"{name}.gguf"), n_ctx=512, logits_all=True,
+                      verbose=False)
+    except (ImportError, ValueError):
+        return None
+    llama.eval(ids)
+    return llama.scores[:len(ids)]
+
+
+def error(got, right):
+    got = np.asarray(got, "f8").reshape(right.shape)
     return np.sqrt(((got - right) ** 2).mean(1)) / right.std(1)
 
 
-def check(name, row):
+def share(e):
+    return f"{np.median(e):.6f} {np.quantile(e, 0.9):.6f}"
+
+
+def check(name, row, device):
     ids, right, encoder = make(name, **row)
-    batches = (N_IDS,) if encoder else (1, 7, 64, 512)
-    shown = []
-    for isa in (["--isa", "reference"], []):
-        bytes_of = {computed(name, ids, encoder, isa, b) for b in batches}
-        if len(bytes_of) != 1:
-            raise SystemExit(f"{' '.join(isa)}: bytes depend on --batch")
-        shown.append(error(bytes_of.pop(), right))
+    exact = error(ours(name, ids, encoder, "--device", "cpu", "--isa",
+                       "reference"), right)
+    fast = error(ours(name, ids, encoder, "--device", device), right)
+    peer = None if encoder else theirs(name, ids)
     (OUT / f"{name}.gguf").unlink()
-    ok = shown[0].max() <= LIMIT
-    print(f"{name:22} {'ok ' if ok else 'BAD'} reference: max "
-          f"{shown[0].max():.6f}   this CPU: median {np.median(shown[1]):.6f} "
-          f"nine of ten {np.quantile(shown[1], 0.9):.6f}", flush=True)
+    ok = exact.max() <= LIMIT
+    print(f"{name:24} {'ok ' if ok else 'BAD'} reference {exact.max():.6f}"
+          f"   {device} {share(fast)}"
+          + (f"   llama.cpp {share(error(peer, right))}"
+             if peer is not None else ""), flush=True)
     return ok
+
+
+def run_all(names, device):
+    """A process for each: the converter's classes keep what a model had."""
+    bad = []
+    for name in names:
+        run = subprocess.run([sys.executable, __file__, "--device", device,
+                              "--one", name], capture_output=True, text=True)
+        if run.returncode:
+            bad.append(name)
+        print(run.stdout or f"{name}: "
+              f"{(run.stderr.strip().splitlines() or ['?'])[-1]}\n", end="",
+              flush=True)
+    print(f"wrong: {', '.join(bad)}" if bad else "all right")
+    return not bad
 
 
 def main():
     from models import MODELS
 
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--one", help=argparse.SUPPRESS)
+    parser.add_argument("names", metavar="NAME", nargs="*")
+    args = parser.parse_args()
+    names = [m for m in MODELS
+             if not args.names or any(n in m for n in args.names)]
+
     if not LLAMA_CPP:
         raise SystemExit("LLAMA_CPP: where llama.cpp's converter is")
+    if not names:
+        raise SystemExit(f"no model has {' or '.join(args.names)} in its name")
+
     transformers.logging.set_verbosity_error()
     transformers.logging.disable_progress_bar()
     torch.set_num_threads(1)
 
-    if len(sys.argv) == 3 and sys.argv[1] == "--one":
-        raise SystemExit(not check(sys.argv[2], MODELS[sys.argv[2]]))
-
-    # one process for each: the converter keeps what a model had in its classes
-    bad = []
-    for name in MODELS:
-        if len(sys.argv) > 1 and not any(a in name for a in sys.argv[1:]):
-            continue
-        run = subprocess.run([sys.executable, __file__, "--one", name],
-                             capture_output=True, text=True)
-        print(run.stdout, end="", flush=True)
-        if run.returncode:
-            bad.append(name)
-            print(f"{name}: {run.stderr.strip().splitlines()[-1:]}"
-                  if not run.stdout else "", flush=True)
-    print(f"wrong: {', '.join(bad)}" if bad else "all right")
-    raise SystemExit(bool(bad))
+    raise SystemExit(not (check(args.one, MODELS[args.one], args.device)
+                          if args.one else run_all(names, args.device)))
 
 
 if __name__ == "__main__":

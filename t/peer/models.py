@@ -30,29 +30,33 @@ def add(name, kind, fields, config=None, edit=None):
     MODELS[name] = dict(kind=kind, fields=fields, config=config, edit=edit)
 
 
-def shape(small, **more):
-    """Fields that nearly all have: 6 heads to 2, or 10 to 5; odd widths."""
-    fields = dict(vocab_size=512, hidden_size=192, intermediate_size=352,
-                  num_hidden_layers=3, num_attention_heads=6,
-                  num_key_value_heads=2, max_position_embeddings=2048,
-                  bos_token_id=488, eos_token_id=489, pad_token_id=490,
-                  tie_word_embeddings=False)
-    if not small:
-        fields.update(vocab_size=500, hidden_size=320, intermediate_size=896,
-                      num_hidden_layers=2, num_attention_heads=10,
-                      num_key_value_heads=5)
-    fields.update(more)
-    return {k: v for k, v in fields.items() if v is not ...}
+class Size:
+    """One of two shapes: 6 heads to 2, or 10 to 5; odd widths."""
+
+    def __init__(self, small):
+        self.small = small
+
+    def pick(self, a, b):
+        return a if self.small else b
+
+    def fields(self, **more):
+        """What nearly all have, and more; ... takes a field out."""
+        fields = dict(vocab_size=512, hidden_size=192, intermediate_size=352,
+                      num_hidden_layers=3, num_attention_heads=6,
+                      num_key_value_heads=2, max_position_embeddings=2048,
+                      bos_token_id=488, eos_token_id=489, pad_token_id=490,
+                      tie_word_embeddings=False)
+        if not self.small:
+            fields.update(vocab_size=500, hidden_size=320,
+                          intermediate_size=896, num_hidden_layers=2,
+                          num_attention_heads=10, num_key_value_heads=5)
+        fields.update(more)
+        return {k: v for k, v in fields.items() if v is not ...}
 
 
-def dense(t, small):
-    head = 32 if small else 64
-
-    def f(**more):
-        return shape(small, **more)
-
-    def pick(a, b):
-        return a if small else b
+def dense(t, size):
+    f, pick, small = size.fields, size.pick, size.small
+    head = pick(32, 64)
 
     add("llama" + t, "LlamaForCausalLM",
         f(head_dim=head, attention_bias=not small, mlp_bias=small))
@@ -166,14 +170,9 @@ def dense(t, small):
         f(head_dim=32, hidden_act="relu2", attention_bias=True, mlp_bias=True))
 
 
-def mixtures(t, small):
-    head = 32 if small else 64
-
-    def f(**more):
-        return shape(small, **more)
-
-    def pick(a, b):
-        return a if small else b
+def mixtures(t, size):
+    f, pick, small = size.fields, size.pick, size.small
+    head = pick(32, 64)
 
     def deepseek(**more):
         return f(kv_lora_rank=pick(96, 64), qk_nope_head_dim=48,
@@ -269,14 +268,9 @@ def mixtures(t, small):
           num_hidden_layers=pick(5, 8), mup_enabled=True, **few))
 
 
-def recurrent(t, small):
-    width = 192 if small else 320
-
-    def f(**more):
-        return shape(small, **more)
-
-    def pick(a, b):
-        return a if small else b
+def recurrent(t, size):
+    f, pick, small = size.fields, size.pick, size.small
+    width = pick(192, 320)
 
     every = pick(4, 3)
     delta = dict(
@@ -349,31 +343,33 @@ def recurrent(t, small):
              eos_token_id=489, pad_token_id=490, tie_word_embeddings=small))
 
 
-def encoders(t, small):
+def encoders(t, size):
+    pick = size.pick
+
     def f(**more):
-        return shape(small, num_attention_heads=6 if small else 5,
-                     num_key_value_heads=..., **more)
+        return size.fields(num_attention_heads=pick(6, 5),
+                           num_key_value_heads=..., **more)
 
     add("bert" + t, "BertModel", f(max_position_embeddings=256))
     add("roberta" + t, "XLMRobertaModel",
         f(max_position_embeddings=258, type_vocab_size=1, pad_token_id=1))
     add("distilbert" + t, "DistilBertModel",
-        dict(vocab_size=512, dim=192 if small else 320, n_layers=3,
-             n_heads=6 if small else 5, hidden_dim=352,
+        dict(vocab_size=512, dim=pick(192, 320), n_layers=3,
+             n_heads=pick(6, 5), hidden_dim=352,
              max_position_embeddings=256))
     add("modern-bert" + t, "ModernBertModel",
-        f(num_hidden_layers=6, local_attention=16 if small else 33,
+        f(num_hidden_layers=6, local_attention=pick(16, 33),
           max_position_embeddings=512, cls_token_id=488, sep_token_id=489,
           layer_types=["full_attention", "sliding_attention",
                        "sliding_attention"] * 2))
     add("gemma-embedding" + t, "Gemma3TextModel",
-        shape(small, head_dim=64, query_pre_attn_scalar=64,
-              sliding_window=17 if small else 32, rope_parameters=BOTH,
-              num_hidden_layers=6, use_bidirectional_attention=True),
-        edit=lambda said: dict(sliding_window=17 if small else 32))
-    add("qwen3-embedding" + t, "Qwen3Model", shape(small, head_dim=48))
+        size.fields(head_dim=64, query_pre_attn_scalar=64,
+                    sliding_window=pick(17, 32), rope_parameters=BOTH,
+                    num_hidden_layers=6, use_bidirectional_attention=True),
+        edit=lambda said: dict(sliding_window=pick(17, 32)))
+    add("qwen3-embedding" + t, "Qwen3Model", size.fields(head_dim=48))
 
 
 for family in (dense, mixtures, recurrent, encoders):
     for name, small in (("-small", True), ("-wide", False)):
-        family(name, small)
+        family(name, Size(small))
