@@ -6,6 +6,9 @@
 
 #include <math.h>
 
+/* what files ask for is below 2; with much more, scores are no numbers */
+#define LLM_ROPE_MAX_MSCALE  1000
+
 
 static int
 llm_rope_scale_type(llm_reader_t *r, llm_rope_conf_t *c)
@@ -215,11 +218,21 @@ llm_rope_read(llm_reader_t *r, uint32_t n_ctx_train, llm_rope_conf_t *c)
     v = 0;
     rc = llm_read_f32(r, "rope.scaling.attn_factor", &v);
 
+    if (rc == LLM_ERROR) {
+        return LLM_ERROR;
+    }
+
     if (rc == LLM_OK && v > 0) {
         c->mscale *= v;
     }
 
-    return rc == LLM_ERROR ? LLM_ERROR : LLM_OK;
+    if (c->mscale > LLM_ROPE_MAX_MSCALE) {
+        return llm_fail(r->err, "%s: %s.rope.scaling: queries and keys times "
+                        "%g: more than %d", llm_gguf_name(r->g),
+                        r->d->hp.arch, c->mscale, LLM_ROPE_MAX_MSCALE);
+    }
+
+    return LLM_OK;
 }
 
 
@@ -233,7 +246,7 @@ llm_rope_yarn_pair(const llm_rope_conf_t *c, uint32_t n_dims, double n)
 }
 
 
-void
+int
 llm_rope_inv_freq(const llm_rope_conf_t *c, uint32_t n_dims,
     const float *factors, float *inv_freq)
 {
@@ -275,7 +288,13 @@ llm_rope_inv_freq(const llm_rope_conf_t *c, uint32_t n_dims,
         }
 
         inv_freq[i] = (float) freq;
+
+        if (!isfinite(inv_freq[i])) {
+            return LLM_ERROR;
+        }
     }
+
+    return LLM_OK;
 }
 
 

@@ -45,9 +45,9 @@ float llm_rope_mscale(float factor, float weight);
 
 /*
  * Fills inv_freq[n_dims / 2], the angle of each pair at position 1, divided
- * by factors (one for each pair, or NULL).
+ * by factors (one for each pair, or NULL); LLM_ERROR if one is not finite.
  */
-void llm_rope_inv_freq(const llm_rope_conf_t *c, uint32_t n_dims,
+int llm_rope_inv_freq(const llm_rope_conf_t *c, uint32_t n_dims,
     const float *factors, float *inv_freq);
 
 #endif /* LLM_MODEL_ROPE_H */

@@ -243,8 +243,16 @@ llm_load_ropes(llm_load_t *l)
             break;
         }
 
-        llm_rope_inv_freq(&r->conf, r->n_rot, r->plain ? NULL : factors,
-                          inv_freq);
+        if (llm_rope_inv_freq(&r->conf, r->n_rot, r->plain ? NULL : factors,
+                              inv_freq) != LLM_OK)
+        {
+            (void) llm_fail(l->err, "%s: rope: its base, factor and factors "
+                            "give angles that are no numbers",
+                            llm_gguf_name(m->gguf));
+            free(inv_freq);
+            break;
+        }
+
         m->inv_freq[i] = m->ops->vec_create(m->dev, inv_freq, n, l->err);
         free(inv_freq);
 

@@ -262,6 +262,13 @@ test_fields(void)
             change(.u32_key = "qwen3.rope.scaling.original_context_length",
                    .u32 = 0),
             "original_context_length", "0 is no length");
+    refused("qwen3, YaRN",
+            change(.f32_key = "qwen3.rope.scaling.factor", .f32 = 1e-40f),
+            "rope", "angles that are no numbers");
+    refused("qwen3, YaRN",
+            change(.f32_key = "qwen3.rope.scaling.yarn_attn_factor",
+                   .f32 = 3e38f),
+            "rope.scaling", "more than 1000");
 }
 
 
