@@ -23,6 +23,7 @@ import argparse
 import json
 import logging
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -31,6 +32,7 @@ from pathlib import Path
 import numpy as np
 import torch
 import transformers
+from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer, pre_tokenizers
 from tokenizers.models import BPE
 
@@ -83,6 +85,35 @@ def fill(model, gen):
             b.copy_(normal(b) * 0.1)
 
 
+def to_nvfp4(w):
+    """The tensors that ModelOpt makes of a matrix, and what they are worth."""
+    values = torch.tensor([0, 0.5, 1, 1.5, 2, 3, 4, 6])
+    blocks = w.reshape(len(w), -1, 16)
+    scale_2 = w.abs().max() / (6 * 448)
+    scale = (blocks.abs().amax(2) / 6 / scale_2).to(torch.float8_e4m3fn)
+    unit = scale.float()[..., None] * scale_2
+    codes = ((blocks / unit).abs()[..., None] - values).abs().argmin(-1)
+    worth = values[codes] * blocks.sign() * unit
+    codes += 8 * (blocks < 0)
+    packed = codes[..., 0::2] + 16 * codes[..., 1::2]
+    return {"weight": packed.reshape(len(w), -1).to(torch.uint8),
+            "weight_scale": scale, "weight_scale_2": scale_2,
+            "input_scale": torch.tensor(0.01)}, worth.reshape(w.shape)
+
+
+def quantize(folder, model, names):
+    """Matrices with such names become NVFP4; the model with their values."""
+    path = folder / "model.safetensors"
+    said = load_file(path)
+    worth = dict(said)
+    for name in filter(re.compile(names + r".*\.weight$").search, worth):
+        made, worth[name] = to_nvfp4(said.pop(name))
+        said.update((name.replace("weight", t), v) for t, v in made.items())
+    save_file(said, path)
+    return type(model).from_pretrained(None, config=model.config,
+                                       state_dict=worth).double().eval()
+
+
 def convert(folder, path):
     """What convert_hf_to_gguf.py does, with the tokenizer's kind given."""
     sys.path[:0] = [LLAMA_CPP, os.path.join(LLAMA_CPP, "gguf-py")]
@@ -100,7 +131,7 @@ def convert(folder, path):
         kind(folder, gguf.LlamaFileType.MOSTLY_F16, path).write()
 
 
-def make(name, kind, fields, config=None, edit=None):
+def make(name, kind, fields, config=None, edit=None, nvfp4=None):
     """Makes NAME.gguf; the ids, what is right, whether it is an encoder."""
     folder = OUT / name
     shutil.rmtree(folder, ignore_errors=True)
@@ -116,7 +147,7 @@ def make(name, kind, fields, config=None, edit=None):
     with torch.no_grad():
         fill(model, gen)
     model.float().save_pretrained(folder)
-    model.double()
+    model = quantize(folder, model, nvfp4) if nvfp4 else model.double()
     make_tokenizer(folder, c.vocab_size)
 
     # what config.json of such a model says and transformers does not write
@@ -124,6 +155,9 @@ def make(name, kind, fields, config=None, edit=None):
     said = json.loads(path.read_text())
     said["torch_dtype"] = said["dtype"] = "float32"
     said.update(edit(said) if edit else {})
+    if nvfp4:
+        said["quantization_config"] = dict(quant_method="modelopt",
+                                           quant_algo="NVFP4")
     path.write_text(json.dumps(said))
 
     ids = torch.randint(0, PLAIN_IDS, (1, N_IDS), generator=gen)

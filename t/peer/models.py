@@ -1,7 +1,8 @@
 """The models of archs.py: each family in a smaller and a wider shape.
 
 A row is what make() takes: transformers' class, its fields, the class of its
-configuration where it is another one, and what config.json says beside them.
+configuration where it is another one, what config.json says beside them, and
+the matrices that are in NVFP4, as ModelOpt writes them.
 Values that a GGUF file has no key for are those of the models that there are.
 """
 
@@ -26,8 +27,9 @@ GRANITE = dict(embedding_multiplier=6.0, logits_scaling=4.0,
                residual_multiplier=0.3, attention_multiplier=0.11)
 
 
-def add(name, kind, fields, config=None, edit=None):
-    MODELS[name] = dict(kind=kind, fields=fields, config=config, edit=edit)
+def add(name, kind, fields, config=None, edit=None, nvfp4=None):
+    MODELS[name] = dict(kind=kind, fields=fields, config=config, edit=edit,
+                        nvfp4=nvfp4)
 
 
 class Size:
@@ -297,6 +299,10 @@ def recurrent(t, size):
     add("qwen35moe" + t, "Qwen3_5MoeForCausalLM",
         f(**delta, **experts, intermediate_size=..., rope_parameters=sections),
         config="Qwen3_5MoeTextConfig", edit=says)
+    add("qwen35moe-nvfp4" + t, "Qwen3_5MoeForCausalLM",
+        f(**delta, **experts, intermediate_size=..., rope_parameters=sections),
+        config="Qwen3_5MoeTextConfig", edit=says,
+        nvfp4=r"(experts\.\d+|_attn)\.(in_proj_(qkv|z)|[a-z]+_proj)")
     mixed = ["mamba", "attention", "mamba", "mamba", "attention"]
     add("granitehybrid" + t, "GraniteMoeHybridForCausalLM",
         f(num_local_experts=pick(6, 0), num_experts_per_tok=pick(2, 0),
@@ -343,6 +349,34 @@ def recurrent(t, size):
              eos_token_id=489, pad_token_id=490, tie_word_embeddings=small))
 
 
+def scaled(t, size):
+    """NVFP4, where every matrix, and every expert's, has a factor."""
+    f, pick = size.fields, size.pick
+    some = r"(experts\.\d+|shared_experts|self_attn|mlp)\.[a-z]+_proj"
+    experts = dict(moe_intermediate_size=64, num_experts_per_tok=3)
+
+    add("qwen3-nvfp4" + t, "Qwen3ForCausalLM",
+        f(head_dim=64, intermediate_size=pick(320, 896)), nvfp4=some)
+    add("qwen3moe-nvfp4" + t, "Qwen3MoeForCausalLM",
+        f(head_dim=64, norm_topk_prob=True, decoder_sparse_step=1,
+          num_experts=pick(10, 16), **experts), nvfp4=some)
+    add("glm4moe-nvfp4" + t, "Glm4MoeForCausalLM",
+        f(head_dim=64, n_routed_experts=12, n_shared_experts=1,
+          intermediate_size=pick(320, 896), first_k_dense_replace=1,
+          norm_topk_prob=True, routed_scaling_factor=2.0, n_group=1,
+          topk_group=1, num_nextn_predict_layers=0,
+          rope_parameters=rope(1e6, partial_rotary_factor=0.5), **experts),
+        nvfp4=some)
+    add("nemotron_h_moe-nvfp4" + t, "NemotronHForCausalLM",
+        f(head_dim=64, layers_block_type=["mamba", "moe", "attention", "moe"],
+          num_hidden_layers=4, ssm_state_size=32, mamba_num_heads=8,
+          mamba_head_dim=32, n_groups=2, conv_kernel=4, n_routed_experts=10,
+          n_shared_experts=1, moe_shared_expert_intermediate_size=128,
+          n_group=1, topk_group=1, norm_topk_prob=True,
+          routed_scaling_factor=2.5, **experts),
+        nvfp4=r"(experts\.\d+|shared_experts|mixer)\.[a-z]+_proj")
+
+
 def encoders(t, size):
     pick = size.pick
 
@@ -370,6 +404,6 @@ def encoders(t, size):
     add("qwen3-embedding" + t, "Qwen3Model", size.fields(head_dim=48))
 
 
-for family in (dense, mixtures, recurrent, encoders):
+for family in (dense, mixtures, recurrent, scaled, encoders):
     for name, small in (("-small", True), ("-wide", False)):
         family(name, Size(small))
