@@ -57,9 +57,19 @@ $t->start;
 my $url = 'http://127.0.0.1:' . $t->port;
 
 
-# the requests since the last call, of those that ask a model
-
 my $known = 0;
+
+# a request's line is written when all of its answer is sent: the agent that has
+# read the answer may be gone by then
+
+sub wait_answered {
+    LLM::Test::wait_for(10, sub {
+        return substr($t->log('agents.log'), $known) =~ / stop \d{4,} /;
+    });
+}
+
+
+# the requests since the last call, of those that ask a model
 
 sub requests {
     my ($path) = @_;
@@ -94,6 +104,9 @@ for my $name (LLM::Agent::names()) {
         $agent->file('note.txt', "lilac\n");
 
         my $run = $agent->ask('Read note.txt and tell me what it says.');
+
+        wait_answered();
+
         my @asked = requests($agent->path);
 
         # its title of the talk is one too, with no tools
@@ -113,6 +126,7 @@ for my $name (LLM::Agent::names()) {
                'the second prompt goes on from the first one');
 
         $run = $agent->go_on('Once more, please.');
+        wait_answered();
         @turns = grep { $_->{prompt} > 2000 } requests($agent->path);
 
         is($run->{status}, 0, 'goes on') or explain_run($run);
@@ -139,6 +153,7 @@ for my $name (LLM::Agent::names()) {
         plan skip_all => $why if $why;
 
         my $run = $agent->ask($wish{$name} // $write);
+        wait_answered();
         my @asked = requests($agent->path);
         my @turns = grep { $_->{prompt} > 2000 } @asked;
 
