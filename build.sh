@@ -581,10 +581,10 @@ run_tests() {
     export LLM_ROOT=$ROOT
     export PATH=$PATH:/usr/sbin
 
-    # three at a time, as many of them wait more than they compute; the longest
+    # four at a time, as many of them wait more than they compute; the longest
     # first
 
-    prove -It/lib --timer -j3 "${tests[@]}"
+    prove -It/lib --timer -j4 "${tests[@]}"
 }
 
 
