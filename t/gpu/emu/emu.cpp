@@ -65,6 +65,9 @@ static unsigned                             n_threads;
 static unsigned                             n_waiting;
 static unsigned                             n_done;
 static Fiber                               *running;
+static std::vector<Fiber *>                 turns;      /* of a round */
+static size_t                               turn;       /* the next of them */
+static std::vector<Fiber *>                 coming;     /* in the round after */
 static const std::function<void()>         *body;
 static const char                          *kernel;
 static uint8_t                             *shared_mem;
@@ -74,7 +77,6 @@ cudaError_t                                 last_error;
 cudaError_t                                 broken;
 static Fault                                launch_fault("LLM_EMU_FAIL_LAUNCH");
 static std::set<const void *>               loaded;     /* kernels */
-static void                                *main_sp;
 
 
 static void
@@ -152,6 +154,8 @@ static void fiber_main();
 
 #if defined(__x86_64__)
 
+static void  *main_sp;
+
 extern "C" void emu_switch(void **from, void *to);
 
 /* saves what the ABI says a call keeps, and swaps stacks */
@@ -197,16 +201,9 @@ fiber_prepare(Fiber *f)
 
 
 static void
-fiber_enter(Fiber *f)
+fiber_switch(Fiber *from, Fiber *to)
 {
-    emu_switch(&main_sp, f->sp);
-}
-
-
-static void
-fiber_leave(Fiber *f)
-{
-    emu_switch(&f->sp, main_sp);
+    emu_switch(from ? &from->sp : &main_sp, to ? to->sp : main_sp);
 }
 
 #else
@@ -226,19 +223,87 @@ fiber_prepare(Fiber *f)
 
 
 static void
-fiber_enter(Fiber *f)
+fiber_switch(Fiber *from, Fiber *to)
 {
-    swapcontext(&main_uc, &f->uc);
+    swapcontext(from ? &from->uc : &main_uc, to ? &to->uc : &main_uc);
+}
+
+#endif
+
+
+/* ---- whose turn it is ---- */
+
+static void
+make_ready(Fiber *f)
+{
+    f->state = READY;
+    coming.push_back(f);
 }
 
 
 static void
-fiber_leave(Fiber *f)
+release_barrier()
 {
-    swapcontext(&f->uc, &main_uc);
+    unsigned  i;
+
+    for (i = 0; i < n_threads; i++) {
+        if (fibers[i].state == AT_BARRIER) {
+            make_ready(&fibers[i]);
+        }
+    }
+
+    n_waiting = 0;
 }
 
-#endif
+
+static void
+next_round()
+{
+    size_t  i;
+
+    if (n_waiting && n_waiting + n_done == n_threads) {
+        release_barrier();
+    }
+
+    if (coming.empty()) {
+        die("threads wait for each other: a barrier or a warp operation "
+            "that not all of them reach");
+    }
+
+    turns.swap(coming);
+    coming.clear();
+    turn = 0;
+
+    for (i = 0; rng && i + 1 < turns.size(); i++) {
+        std::swap(turns[i], turns[i + draw((unsigned) (turns.size() - i))]);
+    }
+}
+
+
+/* on to the next thread of the block; once all are done, to run_block() */
+
+static void
+fiber_yield()
+{
+    Fiber  *me = running;
+
+    if (n_done == n_threads) {
+        running = nullptr;
+        fiber_switch(me, nullptr);
+        return;
+    }
+
+    if (turn == turns.size()) {
+        next_round();
+    }
+
+    running = turns[turn++];
+
+    if (running != me) {
+        cur = &running->thread;
+        fiber_switch(me, running);
+    }
+}
 
 
 static void
@@ -253,34 +318,12 @@ fiber_main()
 
     running->state = DONE;
     n_done++;
-    fiber_leave(running);
+    fiber_yield();
     die("a finished thread ran on");
 }
 
 
-static void
-fiber_yield()
-{
-    fiber_leave(running);
-}
-
-
 /* ---- meeting points ---- */
-
-static void
-release_barrier()
-{
-    unsigned  i;
-
-    for (i = 0; i < n_threads; i++) {
-        if (fibers[i].state == AT_BARRIER) {
-            fibers[i].state = READY;
-        }
-    }
-
-    n_waiting = 0;
-}
-
 
 void
 sync_block()
@@ -345,7 +388,7 @@ meet(unsigned mask, const void *mine, size_t size,
 
     for (i = first; i < first + 32 && i < n_threads; i++) {
         if ((mask >> (i - first) & 1) && fibers[i].state == AT_MEETING) {
-            fibers[i].state = READY;
+            make_ready(&fibers[i]);
         }
     }
 }
@@ -392,12 +435,14 @@ copy_wait(unsigned left)
 static void
 run_block()
 {
-    unsigned   i, k, ran;
-    uint16_t   order[EMU_MAX_THREADS];
+    unsigned  i;
 
     memset(warps, 0, sizeof(Warp) * ((n_threads + 31) / 32));
     n_waiting = 0;
     n_done = 0;
+    turn = 0;
+    turns.clear();
+    coming.clear();
 
     for (i = 0; i < n_threads; i++) {
         Fiber  *f = &fibers[i];
@@ -407,39 +452,13 @@ run_block()
         f->thread.tid.z = i / blk.block.x / blk.block.y;
         f->thread.lane = i % 32;
         f->thread.warp = i / 32;
-        f->state = READY;
         f->phase = 0;
-        order[i] = (uint16_t) i;
         fiber_prepare(f);
+        make_ready(f);
     }
 
-    while (n_done < n_threads) {
-        ran = 0;
-
-        for (i = 0; rng && i + 1 < n_threads; i++) {
-            std::swap(order[i], order[i + draw(n_threads - i)]);
-        }
-
-        for (k = 0; k < n_threads; k++) {
-            running = &fibers[order[k]];
-
-            if (running->state == READY) {
-                cur = &running->thread;
-                ran++;
-                fiber_enter(running);
-            }
-        }
-
-        if (n_waiting && n_waiting + n_done == n_threads) {
-            release_barrier();
-            ran++;
-        }
-
-        if (ran == 0) {
-            die("threads wait for each other: a barrier or a warp "
-                "operation that not all of them reach");
-        }
-    }
+    running = nullptr;
+    fiber_yield();
 }
 
 
