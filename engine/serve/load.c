@@ -199,54 +199,46 @@ llm_served_threads(const llm_served_t *m)
 }
 
 
-static int
-llm_served_read(llm_served_t *m)
+static void
+llm_served_opts(llm_served_t *m, llm_model_opts_t *opts)
 {
-    llm_err_t         *err;
-    llm_runner_t      *run;
-    llm_engine_t      *e;
-    llm_model_opts_t   opts;
+    llm_engine_t  *e = m->engine;
 
-    e = m->engine;
-    err = &m->load_err;
-
-#ifdef LLM_TEST
-    if (llm_synthetic_is(m->conf.device)) {
-        if (llm_synthetic_open(m, err) != LLM_OK) {
-            return LLM_ERROR;
-        }
-
-        llm_served_template(m, llm_synthetic_gguf(m->synthetic));
-        return LLM_OK;
-    }
-#endif
-
-    memset(&opts, 0, sizeof(opts));
+    memset(opts, 0, sizeof(*opts));
 
     /* device=auto: a model that was on a GPU must not silently move to the
        CPU */
-    opts.device = m->on_gpu ? "cuda" : m->conf.device;
-    opts.backend_dir = e->backend_dir;
-    opts.threads = llm_served_threads(m);
-    opts.ctx = m->conf.ctx;
-    opts.max_seqs = m->conf.parallel;
-    opts.kv_bytes = m->conf.kv_cache;
-    opts.whole = m->crowded;
-    opts.weights_fp8 = m->conf.weights_fp8;
-    opts.kv_fp8 = m->conf.kv_fp8;
-    opts.log = e->log;
-    opts.log_data = e->log_data;
-    opts.progress = llm_served_progress;
-    opts.progress_data = m;
-    opts.cancel = &m->cancel;
+    opts->device = m->on_gpu ? "cuda" : m->conf.device;
+    opts->backend_dir = e->backend_dir;
+    opts->threads = llm_served_threads(m);
+    opts->ctx = m->conf.ctx;
+    opts->max_seqs = m->conf.parallel;
+    opts->kv_bytes = m->conf.kv_cache;
+    opts->whole = m->crowded;
+    opts->weights_fp8 = m->conf.weights_fp8;
+    opts->kv_fp8 = m->conf.kv_fp8;
+    opts->log = e->log;
+    opts->log_data = e->log_data;
+    opts->progress = llm_served_progress;
+    opts->progress_data = m;
+    opts->cancel = &m->cancel;
 
     /* a step always has room for all generating sequences and some rows of a
        prompt */
 
-    opts.batch = llm_max(m->conf.batch ? m->conf.batch : LLM_DEFAULT_CHUNK,
-                         m->conf.parallel + LLM_KV_PAGE);
+    opts->batch = llm_max(m->conf.batch ? m->conf.batch : LLM_DEFAULT_CHUNK,
+                          m->conf.parallel + LLM_KV_PAGE);
 
-    opts.max_out = m->conf.parallel + LLM_SCORE_ROWS;
+    opts->max_out = m->conf.parallel + LLM_SCORE_ROWS;
+}
+
+
+static int
+llm_served_model(llm_served_t *m, llm_err_t *err)
+{
+    llm_model_opts_t  opts;
+
+    llm_served_opts(m, &opts);
 
     m->model = llm_model_load(llm_served_path(m), &opts, err);
     if (m->model == NULL) {
@@ -254,8 +246,8 @@ llm_served_read(llm_served_t *m)
     }
 
     if (opts.threads < m->conf.threads && !llm_model_on_gpu(m->model)) {
-        llm_engine_log(e, LLM_LOG_WARN, "model \"%s\": threads=%u is more "
-                       "than the CPUs that it may use: it has %u",
+        llm_engine_log(m->engine, LLM_LOG_WARN, "model \"%s\": threads=%u "
+                       "is more than the CPUs that it may use: it has %u",
                        m->conf.name, m->conf.threads, opts.threads);
     }
 
@@ -263,24 +255,17 @@ llm_served_read(llm_served_t *m)
                  || m->on_gpu)
                 && llm_model_on_gpu(m->model);
 
-    m->vocab = llm_vocab_load(llm_model_gguf(m->model), err);
-    if (m->vocab == NULL) {
-        return LLM_ERROR;
-    }
+    return LLM_OK;
+}
 
-    if (llm_vocab_warning(m->vocab)) {
-        llm_engine_log(e, LLM_LOG_WARN, "model \"%s\": %s", m->conf.name,
-                       llm_vocab_warning(m->vocab));
-    }
 
-    llm_served_template(m, llm_model_gguf(m->model));
-    llm_served_advice(m, llm_model_gguf(m->model));
+/* what the scheduler has of the model: its sizes and what it calls */
 
-    if (llm_rank_load(m, llm_model_gguf(m->model), err) != LLM_OK) {
-        return LLM_ERROR;
-    }
+static void
+llm_served_runner(llm_served_t *m)
+{
+    llm_runner_t  *run = &m->runner;
 
-    run = &m->runner;
     run->data = m->model;
     run->n_vocab = llm_model_hparams(m->model)->n_vocab;
     run->n_embd = llm_model_hparams(m->model)->n_embd;
@@ -309,6 +294,50 @@ llm_served_read(llm_served_t *m)
     run->copy_page = llm_runner_copy;
     run->n_slots = llm_model_n_slots(m->model);
     run->copy_slot = llm_runner_copy_slot;
+}
+
+
+static int
+llm_served_read(llm_served_t *m)
+{
+    llm_err_t         *err = &m->load_err;
+    const llm_gguf_t  *g;
+
+#ifdef LLM_TEST
+    if (llm_synthetic_is(m->conf.device)) {
+        if (llm_synthetic_open(m, err) != LLM_OK) {
+            return LLM_ERROR;
+        }
+
+        llm_served_template(m, llm_synthetic_gguf(m->synthetic));
+        return LLM_OK;
+    }
+#endif
+
+    if (llm_served_model(m, err) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    g = llm_model_gguf(m->model);
+
+    m->vocab = llm_vocab_load(g, err);
+    if (m->vocab == NULL) {
+        return LLM_ERROR;
+    }
+
+    if (llm_vocab_warning(m->vocab)) {
+        llm_engine_log(m->engine, LLM_LOG_WARN, "model \"%s\": %s",
+                       m->conf.name, llm_vocab_warning(m->vocab));
+    }
+
+    llm_served_template(m, g);
+    llm_served_advice(m, g);
+
+    if (llm_rank_load(m, g, err) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    llm_served_runner(m);
 
     return LLM_OK;
 }

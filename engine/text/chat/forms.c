@@ -146,13 +146,71 @@ llm_learn_args_key(llm_str_t object, const llm_show_call_t *call, int depth)
 }
 
 
+/*
+ * Bytes of the mark before each key: those that both keys have before them, as
+ * far as they begin with a bracket, as a mark of its own does; 0: there is
+ * none.
+ */
+
+static size_t
+llm_learn_key_mark(llm_str_t before_first, llm_str_t before_second)
+{
+    size_t  same;
+
+    for (same = 0; same < before_first.len && same < before_second.len
+         && before_first.data[before_first.len - 1 - same]
+            == before_second.data[before_second.len - 1 - same]; same++)
+    {
+        /* void */
+    }
+
+    while (same && before_first.data[before_first.len - same] != '<'
+           && before_first.data[before_first.len - same] != '[')
+    {
+        same--;
+    }
+
+    return same;
+}
+
+
+/* the white space between a value and the marks around it */
+
+static void
+llm_learn_value_space(llm_format_t *f, llm_form_t *form, llm_str_t before,
+    llm_str_t after)
+{
+    size_t  n;
+
+    while (before.len && !llm_mark_is_space(before.data[0])) {
+        before.data++;
+        before.len--;
+    }
+
+    if (llm_learn_trim(before).len == 0 && before.len) {
+        form->value_lead.data = llm_arena_dup(&f->arena, before.data,
+                                              before.len);
+        form->value_lead.len = form->value_lead.data ? before.len : 0;
+    }
+
+    for (n = 0; n < after.len && llm_mark_is_space(after.data[n]); n++) {
+        /* void */
+    }
+
+    if (n && n < after.len) {
+        form->value_tail.data = llm_arena_dup(&f->arena, after.data, n);
+        form->value_tail.len = form->value_tail.data ? n : 0;
+    }
+}
+
+
 /* the marks of keys and values, where the arguments are not in brackets */
 
 static int
 llm_learn_params(llm_format_t *f, llm_learn_t *l, size_t name_end)
 {
-    size_t                  k1, v1, k2, v2, same, e1, e2;
-    llm_str_t               to_key, middle, lead, s;
+    size_t                  k1, v1, k2, v2, mark, e1, e2;
+    llm_str_t               middle, lead, s;
     llm_form_t             *form;
     const llm_show_call_t  *call;
 
@@ -171,31 +229,16 @@ llm_learn_params(llm_format_t *f, llm_learn_t *l, size_t name_end)
 
     e1 = v1 + strlen(call->value);
     e2 = k2 + strlen(call->number_key);
-    to_key = llm_learn_cut(s, name_end, k1);
     middle = llm_learn_cut(s, e1, k2);
 
-    for (same = 0; same < to_key.len && same < middle.len
-         && to_key.data[to_key.len - 1 - same]
-            == middle.data[middle.len - 1 - same]; same++)
-    {
-        /* void */
-    }
-
-    /* a mark of its own begins with a bracket */
-
-    while (same && to_key.data[to_key.len - same] != '<'
-           && to_key.data[to_key.len - same] != '[')
-    {
-        same--;
-    }
-
-    if (same == 0) {
+    mark = llm_learn_key_mark(llm_learn_cut(s, name_end, k1), middle);
+    if (mark == 0) {
         return 0;
     }
 
     form->kind = LLM_FORM_PARAMS;
-    form->key = llm_chat_mark(f, llm_learn_cut(s, k1 - same, k1));
-    form->name_end = llm_chat_mark(f, llm_learn_cut(s, name_end, k1 - same));
+    form->key = llm_chat_mark(f, llm_learn_cut(s, k1 - mark, k1));
+    form->name_end = llm_chat_mark(f, llm_learn_cut(s, name_end, k1 - mark));
 
     lead = llm_learn_cut(s, k1 + strlen(call->key), v1);
     form->key_end = llm_chat_mark(f, llm_learn_cut(s, e2, v2));
@@ -205,31 +248,9 @@ llm_learn_params(llm_format_t *f, llm_learn_t *l, size_t name_end)
         form->key_end_text = llm_str("");
     }
 
-    middle.len -= same;
+    middle.len -= mark;
     form->value_end = llm_chat_mark(f, middle);
-
-    /* the white space between mark and value */
-
-    while (lead.len && !llm_mark_is_space(lead.data[0])) {
-        lead.data++;
-        lead.len--;
-    }
-
-    if (llm_learn_trim(lead).len == 0 && lead.len) {
-        form->value_lead.data = llm_arena_dup(&f->arena, lead.data, lead.len);
-        form->value_lead.len = form->value_lead.data ? lead.len : 0;
-    }
-
-    for (same = 0; same < middle.len && llm_mark_is_space(middle.data[same]);
-         same++)
-    {
-        /* void */
-    }
-
-    if (same && same < middle.len) {
-        form->value_tail.data = llm_arena_dup(&f->arena, middle.data, same);
-        form->value_tail.len = form->value_tail.data ? same : 0;
-    }
+    llm_learn_value_space(f, form, lead, middle);
 
     l->to = v2 + strlen(call->number);
 
