@@ -60,10 +60,10 @@ llm_gram_pool(llm_gram_build_t *b)
 }
 
 
-llm_gram_spent_t *
-llm_gram_spent(llm_gram_build_t *b)
+uint64_t *
+llm_gram_spent_us(llm_gram_build_t *b)
 {
-    return &b->spent;
+    return &b->spent_us;
 }
 
 

@@ -83,14 +83,9 @@ void llm_gram_build_free(llm_gram_build_t *b);
 /* for the expressions of this grammar */
 llm_rx_pool_t *llm_gram_pool(llm_gram_build_t *b);
 
-/* what its schemas have taken so far; their reader counts it, and bounds it for
-   all of them */
-typedef struct {
-    uint32_t    work;
-    uint64_t    us;
-} llm_gram_spent_t;
-
-llm_gram_spent_t *llm_gram_spent(llm_gram_build_t *b);
+/* what its schemas have taken so far, in microseconds; their reader counts it,
+   and bounds it for all of them */
+uint64_t *llm_gram_spent_us(llm_gram_build_t *b);
 
 llm_gn_t llm_gn_text(llm_gram_build_t *b, const char *text, size_t len);
 /* these bytes, as they are */

@@ -93,7 +93,7 @@ struct llm_gram_build_s {
     llm_vec(uint32_t)          by_key;
     llm_vec(llm_counts_t)      counts;
     llm_buf_t                  text;
-    llm_gram_spent_t           spent;
+    uint64_t                   spent_us;
     int                        failed;  /* memory ended, or too large */
 };
 

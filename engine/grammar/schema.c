@@ -214,22 +214,36 @@ llm_schema_compile(llm_schema_t *s, const llm_flat_t *part, llm_str_t end,
 }
 
 
-/* what others of the grammar have left: many that are too large must not take
-   many times as long as one */
+/*
+ * What others of the grammar have left: many that are too large must not take
+ * many times as long as one.  Work and time are bounds of the same thing, and
+ * are counted as one: whichever of them a schema has used up, its share is
+ * gone, however fast the machine is.
+ */
 
 static void
-llm_schema_limit(llm_schema_t *s, const llm_gram_spent_t *spent, uint64_t now)
+llm_schema_limit(llm_schema_t *s, uint64_t spent_us, uint64_t now)
 {
-    uint32_t  work;
     uint64_t  us;
 
-    work = LLM_SCHEMA_ALL * LLM_SCHEMA_MAX_WORK;
-    work -= llm_min(spent->work, work);
     us = LLM_SCHEMA_ALL * LLM_SCHEMA_MAX_US;
-    us -= llm_min(spent->us, us);
+    us -= llm_min(spent_us, us);
+    us = llm_min(us, (uint64_t) LLM_SCHEMA_MAX_US);
 
-    s->max_work = llm_min(work, LLM_SCHEMA_MAX_WORK);
-    s->until_us = now + llm_min(us, LLM_SCHEMA_MAX_US);
+    s->max_work = (uint32_t) (us * LLM_SCHEMA_MAX_WORK / LLM_SCHEMA_MAX_US);
+    s->until_us = now + us;
+}
+
+
+static uint64_t
+llm_schema_spent(const llm_schema_t *s, uint64_t begun)
+{
+    uint64_t  us, work_us;
+
+    us = llm_lex_now_us() - begun;
+    work_us = (uint64_t) s->work * LLM_SCHEMA_MAX_US / LLM_SCHEMA_MAX_WORK;
+
+    return llm_max(us, work_us);
 }
 
 
@@ -245,11 +259,10 @@ int
 llm_gn_schema_part(llm_gram_build_t *b, const llm_flat_t *document,
     const llm_flat_t *part, llm_str_t end, llm_gn_t *node, llm_err_t *err)
 {
-    int                rc;
-    uint64_t           begun;
-    llm_err_t          local;
-    llm_schema_t       s;
-    llm_gram_spent_t  *spent;
+    int            rc;
+    uint64_t       begun, *spent_us;
+    llm_err_t      local;
+    llm_schema_t   s;
 
     begun = llm_lex_now_us();
 
@@ -257,8 +270,8 @@ llm_gn_schema_part(llm_gram_build_t *b, const llm_flat_t *document,
     s.root = document;
     s.err = err ? err : &local;
     s.err->msg[0] = '\0';
-    spent = llm_gram_spent(b);
-    llm_schema_limit(&s, spent, begun);
+    spent_us = llm_gram_spent_us(b);
+    llm_schema_limit(&s, *spent_us, begun);
     s.apart = llm_schema_apart;
     s.contradicts = llm_schema_contradicts;
     s.max_branches = LLM_SCHEMA_MAX_BRANCHES;
@@ -269,8 +282,7 @@ llm_gn_schema_part(llm_gram_build_t *b, const llm_flat_t *document,
 
     rc = llm_schema_compile(&s, part, end, node);
 
-    spent->work += s.work;
-    spent->us += llm_lex_now_us() - begun;
+    *spent_us += llm_schema_spent(&s, begun);
 
     llm_arena_free(&s.arena);
 

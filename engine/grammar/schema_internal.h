@@ -248,7 +248,8 @@ struct llm_schema_s {
 #define LLM_SCHEMA_MAX_WORK      200000
 /* others wait for the thread that reads a schema */
 #define LLM_SCHEMA_MAX_US        500000
-/* so much for all schemas of a grammar: each tool has one, or several */
+/* so many times that for all schemas of a grammar: each tool has one, or
+   several */
 #define LLM_SCHEMA_ALL           4
 #define LLM_SCHEMA_MAX_BRANCHES  4096
 #define LLM_SCHEMA_MAX_STATES    100000

@@ -6,6 +6,7 @@
 #include "engine/api/json.h"
 #include "engine/grammar/grammar.h"
 #include "engine/grammar/lexer.h"
+#include "engine/grammar/schema_internal.h"
 #include "t/unit/tap.h"
 #include "t/unit/tiny_vocab.h"
 
@@ -331,6 +332,15 @@ test_many(void)
     b = llm_gram_build();
     ok(llm_gn_schema(b, (llm_flat_t *) flat[1].data, &node, &err) == LLM_OK,
        "another grammar has its own");
+    ok(*llm_gram_spent_us(b) < LLM_SCHEMA_MAX_US / 2, "and takes little of it");
+
+    (void) llm_gn_schema(b, (llm_flat_t *) flat[0].data, &node, &err);
+    ok(*llm_gram_spent_us(b) >= LLM_SCHEMA_MAX_US,
+       "one that is too large takes its share, by work or by time");
+
+    *llm_gram_spent_us(b) = LLM_SCHEMA_ALL * LLM_SCHEMA_MAX_US - 1;
+    ok(llm_gn_schema(b, (llm_flat_t *) flat[1].data, &node, &err) != LLM_OK,
+       "no work is left once the time is gone");
     llm_gram_build_free(b);
 
     llm_buf_free(&flat[0]);
