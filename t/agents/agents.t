@@ -57,22 +57,18 @@ $t->start;
 my $url = 'http://127.0.0.1:' . $t->port;
 
 
+# The requests since the last call, of those that ask a model.  A request's line
+# is written when all of its answer is sent: the agent that has read the answer
+# may be gone by then, so $last, what the last line says, is waited for.
+
 my $known = 0;
 
-# a request's line is written when all of its answer is sent: the agent that has
-# read the answer may be gone by then
-
-sub wait_answered {
-    LLM::Test::wait_for(10, sub {
-        return substr($t->log('agents.log'), $known) =~ / stop \d{4,} /;
-    });
-}
-
-
-# the requests since the last call, of those that ask a model
-
 sub requests {
-    my ($path) = @_;
+    my ($path, $last) = @_;
+
+    LLM::Test::wait_for(10, sub {
+        return substr($t->log('agents.log'), $known) =~ $last;
+    });
 
     my $log = $t->log('agents.log');
     my $new = substr($log, $known);
@@ -84,6 +80,11 @@ sub requests {
                  $r{path} eq $path ? \%r : () }
            split /\n/, $new;
 }
+
+
+# a title of the talk has a shorter prompt
+
+my $answered = qr/ stop \d{4,} /;
 
 
 sub explain_run {
@@ -104,10 +105,7 @@ for my $name (LLM::Agent::names()) {
         $agent->file('note.txt', "lilac\n");
 
         my $run = $agent->ask('Read note.txt and tell me what it says.');
-
-        wait_answered();
-
-        my @asked = requests($agent->path);
+        my @asked = requests($agent->path, $answered);
 
         # its title of the talk is one too, with no tools
 
@@ -126,8 +124,8 @@ for my $name (LLM::Agent::names()) {
                'the second prompt goes on from the first one');
 
         $run = $agent->go_on('Once more, please.');
-        wait_answered();
-        @turns = grep { $_->{prompt} > 2000 } requests($agent->path);
+        @turns = grep { $_->{prompt} > 2000 }
+                     requests($agent->path, $answered);
 
         is($run->{status}, 0, 'goes on') or explain_run($run);
         like($run->{out}, qr/The file says lilac/, 'with the same talk')
@@ -153,8 +151,7 @@ for my $name (LLM::Agent::names()) {
         plan skip_all => $why if $why;
 
         my $run = $agent->ask($wish{$name} // $write);
-        wait_answered();
-        my @asked = requests($agent->path);
+        my @asked = requests($agent->path, $answered);
         my @turns = grep { $_->{prompt} > 2000 } @asked;
 
         is($run->{status}, 0, 'ends well') or explain_run($run);
@@ -184,7 +181,8 @@ for my $name (sort keys %says) {
 
         ok($run->{status}, 'fails') or explain_run($run);
         like("$run->{out}$run->{err}", $says{$name}, 'and says why');
-        is(join(' ', map { $_->{status} } requests($agent->path)), '400',
+        is(join(' ', map { $_->{status} }
+                         requests($agent->path, qr/^\S+ \S+ 400 /m)), '400',
            'after one request');
     };
 }

@@ -25,7 +25,7 @@
 
 namespace emu {
 
-enum State { READY, AT_BARRIER, AT_MEETING, DONE };
+enum State { READY, AT_BARRIER, AT_MEETING };
 
 struct Copy {
     void        *dst;
@@ -316,7 +316,6 @@ fiber_main()
         running->groups.clear();
     }
 
-    running->state = DONE;
     n_done++;
     fiber_yield();
     die("a finished thread ran on");
