@@ -743,6 +743,13 @@ typedef struct {
 typedef struct llm_engines_s  llm_engines_t;
 
 size_t llm_engines_size(void);
+/*
+ * The table in a file of its own, so that it outlives this process, too: the
+ * masters before and after a binary upgrade share it.  The file is created if
+ * it is missing, is mapped until the process ends, and must belong to this
+ * process's user.  NULL: it cannot be used, err says why.
+ */
+llm_engines_t *llm_engines_map(const char *path, llm_err_t *err);
 /* has a later configuration an engine beside the one of this zone? */
 int llm_zone_replaced(llm_zone_t *z, llm_engines_t *t);
 

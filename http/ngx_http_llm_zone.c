@@ -18,6 +18,8 @@
 static ngx_int_t ngx_http_llm_init_zone(ngx_shm_zone_t *shm_zone, void *data);
 static ngx_int_t ngx_http_llm_init_engines(ngx_shm_zone_t *shm_zone,
     void *data);
+static llm_engines_t *ngx_http_llm_map_engines(ngx_http_llm_main_conf_t *mcf,
+    ngx_log_t *log);
 static ngx_int_t ngx_http_llm_open_fds(ngx_http_llm_main_conf_t *mcf);
 static void ngx_http_llm_close_fds(void *data);
 
@@ -49,28 +51,74 @@ ngx_http_llm_add_zone(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf)
     }
 
     mcf->engines->init = ngx_http_llm_init_engines;
+    mcf->engines->data = mcf;
 
     return NGX_CONF_OK;
 }
 
 
-/* this zone is kept over reloads */
+/*
+ * This zone is kept over reloads, and so is the mapping of the file beside the
+ * pid file, which the masters before and after a binary upgrade share.  Where
+ * there can be no such file the table is in the zone, and a new binary does
+ * not see the engine of the old one.
+ */
 
 static ngx_int_t
 ngx_http_llm_init_engines(ngx_shm_zone_t *shm_zone, void *data)
 {
-    ngx_slab_pool_t  *shpool;
+    ngx_slab_pool_t           *shpool;
+    ngx_http_llm_main_conf_t  *mcf;
 
     if (data) {
         shm_zone->data = data;
         return NGX_OK;
     }
 
-    shpool = (ngx_slab_pool_t *) shm_zone->shm.addr;
+    mcf = shm_zone->data;
+    shm_zone->data = ngx_http_llm_map_engines(mcf, shm_zone->shm.log);
 
-    shm_zone->data = ngx_slab_calloc(shpool, llm_engines_size());
+    if (shm_zone->data == NULL) {
+        shpool = (ngx_slab_pool_t *) shm_zone->shm.addr;
+        shm_zone->data = ngx_slab_calloc(shpool, llm_engines_size());
+    }
 
     return shm_zone->data ? NGX_OK : NGX_ERROR;
+}
+
+
+static llm_engines_t *
+ngx_http_llm_map_engines(ngx_http_llm_main_conf_t *mcf, ngx_log_t *log)
+{
+    u_char            path[NGX_MAX_PATH];
+    llm_err_t         err;
+    llm_engines_t    *engines;
+    ngx_core_conf_t  *ccf;
+
+    /* "nginx -t" starts no engine */
+
+    if (ngx_test_config) {
+        return NULL;
+    }
+
+    ccf = (ngx_core_conf_t *) ngx_get_conf(mcf->cycle->conf_ctx,
+                                           ngx_core_module);
+
+    (void) ngx_snprintf(path, sizeof(path), "%V.llm%Z", &ccf->pid);
+    path[sizeof(path) - 1] = '\0';
+
+    ngx_memzero(&err, sizeof(llm_err_t));
+
+    engines = llm_engines_map((char *) path, &err);
+
+    if (engines == NULL) {
+        ngx_log_error(NGX_LOG_WARN, log, 0,
+                      "a binary upgrade will not wait for the memory of the "
+                      "old engine: \"%s\" cannot be used: %s",
+                      path, err.msg);
+    }
+
+    return engines;
 }
 
 

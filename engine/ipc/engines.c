@@ -6,10 +6,18 @@
 #include "engine/ipc/zone.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+/* says which struct llm_engines_s a file holds: another layout, another
+   number */
+#define LLM_ENGINES_LAYOUT  0x6c6c6d656e670001ull
 
 /* an engine takes an entry by setting pid (compare and exchange), then sets
    the others; any process reads */
@@ -20,6 +28,8 @@ typedef struct {
 } llm_engines_place_t;
 
 struct llm_engines_s {
+    _Atomic uint64_t     layout;        /* LLM_ENGINES_LAYOUT in a file, whoever
+                                           maps it first writes it; else 0 */
     _Atomic uint32_t     serial;        /* the last one given out */
     llm_engines_place_t  places[LLM_ENGINES_MAX];
 };
@@ -29,6 +39,80 @@ size_t
 llm_engines_size(void)
 {
     return sizeof(llm_engines_t);
+}
+
+
+/*
+ * The file is never truncated or removed: another process may have mapped it,
+ * and would be killed by SIGBUS or count on a table that nobody else sees.
+ */
+
+static int
+llm_engines_open(const char *path, llm_err_t *err)
+{
+    int          fd;
+    struct stat  st;
+
+    fd = open(path, O_RDWR|O_CREAT|O_NOFOLLOW|O_CLOEXEC|O_NONBLOCK, 0600);
+
+    if (fd == -1 || fstat(fd, &st) == -1) {
+        (void) llm_fail(err, "%s", strerror(errno));
+
+    } else if (!S_ISREG(st.st_mode) || st.st_uid != geteuid()) {
+        (void) llm_fail(err, "not a regular file of this user");
+
+    } else if (st.st_size < (off_t) sizeof(llm_engines_t)
+               && ftruncate(fd, sizeof(llm_engines_t)) == -1)
+    {
+        (void) llm_fail(err, "%s", strerror(errno));
+
+    } else {
+        return fd;
+    }
+
+    if (fd != -1) {
+        (void) close(fd);
+    }
+
+    return -1;
+}
+
+
+llm_engines_t *
+llm_engines_map(const char *path, llm_err_t *err)
+{
+    int             fd;
+    uint64_t        layout;
+    llm_engines_t  *t;
+
+    fd = llm_engines_open(path, err);
+    if (fd == -1) {
+        return NULL;
+    }
+
+    t = mmap(NULL, sizeof(llm_engines_t), PROT_READ|PROT_WRITE, MAP_SHARED,
+             fd, 0);
+
+    if (t == MAP_FAILED) {
+        (void) llm_fail(err, "%s", strerror(errno));
+        (void) close(fd);
+        return NULL;
+    }
+
+    (void) close(fd);
+
+    layout = 0;
+
+    if (!atomic_compare_exchange_strong(&t->layout, &layout,
+                                        LLM_ENGINES_LAYOUT)
+        && layout != LLM_ENGINES_LAYOUT)
+    {
+        (void) munmap(t, sizeof(llm_engines_t));
+        (void) llm_fail(err, "not a table of engines of this version");
+        return NULL;
+    }
+
+    return t;
 }
 
 

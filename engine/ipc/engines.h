@@ -1,8 +1,10 @@
 /*
- * The engines of one nginx, over its reloads: which of them are alive and
- * older than another one, and so hold memory that will become free.
+ * The engines of one nginx, over its reloads and binary upgrades: which of
+ * them are alive and older than another one, and so hold memory that will
+ * become free.
  *
- * The table is in shared memory that outlives configurations.  An engine adds
+ * The table is in shared memory that outlives configurations, or in a file
+ * that the masters of one pid file map (llm_engines_map()).  An engine adds
  * an entry before it loads anything and removes it at its end; entries of
  * dead processes are ignored and used again.
  */

@@ -386,7 +386,8 @@ llm_served_hide(llm_served_t *m, llm_err_t *err)
 }
 
 
-/* an older engine holds the memory: the load begins when that has ended */
+/* an older engine, of before a reload or a binary upgrade, holds the memory:
+   the load begins when that has ended */
 
 void
 llm_served_wait(llm_served_t *m)
@@ -395,7 +396,7 @@ llm_served_wait(llm_served_t *m)
     atomic_store(&m->loaded, 0);
 
     llm_engine_log(m->engine, LLM_LOG_WARN, "model \"%s\" waits for the "
-                   "engine of an older configuration to end: %s",
+                   "engine of an older configuration or binary to end: %s",
                    m->conf.name, m->load_err.msg);
 
     llm_zone_set_state(m->engine->zone, m->index, LLM_MODEL_LOADING);

@@ -186,7 +186,8 @@ llm_served_open(llm_served_t *m)
                        "only %u pages of the KV cache; the model is loaded "
                        "again, with all of them, when that has ended and no "
                        "request is live", m->conf.name,
-                       m->n_older ? "the engine of an older configuration"
+                       m->n_older ? "the engine of an older configuration or "
+                                    "binary"
                                   : "the file that it replaces",
                        m->runner.n_pages);
     }

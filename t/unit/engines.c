@@ -9,8 +9,10 @@
 #include "kernels/kernels.h"
 #include "t/unit/rig.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #define MODEL  "models/demo.gguf"
@@ -98,6 +100,62 @@ test_table(void)
 }
 
 
+/* the table in a file: what two processes that map it see of each other, and
+   files that are none */
+
+static void
+test_map(void)
+{
+    int             fd;
+    char            dir[] = "/tmp/llm-engines-XXXXXX", path[64], to[64];
+    pid_t           pid;
+    uint32_t        mine;
+    llm_err_t       err;
+    llm_engines_t  *kept, *again;
+
+    if (mkdtemp(dir) == NULL) {
+        ok(0, "no folder");
+        return;
+    }
+
+    snprintf(path, sizeof(path), "%s/nginx.pid.llm", dir);
+    snprintf(to, sizeof(to), "%s/link", dir);
+
+    kept = engines;
+    engines = llm_engines_map(path, &err);
+    again = llm_engines_map(path, &err);
+
+    if (engines == NULL || again == NULL) {
+        ok(0, "a table in a file: %s", err.msg);
+        return;
+    }
+
+    pid = older();
+    mine = llm_engines_enter(again);
+    is_int(llm_engines_older(again, mine), 1, "one is older, in the file");
+    end(pid);
+    is_int(llm_engines_older(again, mine), 0, "until it has died");
+    engines = kept;
+
+    ok(symlink(path, to) == 0 && llm_engines_map(to, &err) == NULL,
+       "a link is not followed: %s", err.msg);
+    ok(llm_engines_map(dir, &err) == NULL, "a folder: %s", err.msg);
+
+    fd = open(path, O_WRONLY);
+    ok(fd != -1 && pwrite(fd, "another", 7, 0) == 7
+       && llm_engines_map(path, &err) == NULL,
+       "a file of another version: %s", err.msg);
+    close(fd);
+
+    unlink(to);
+    unlink(path);
+    ok(mkfifo(path, 0600) == 0 && llm_engines_map(path, &err) == NULL,
+       "a FIFO: %s", err.msg);
+    unlink(path);
+    rmdir(dir);
+}
+
+
 static llm_model_state_t
 state(rig_t *r)
 {
@@ -135,7 +193,7 @@ on_log(void *data, int level, const char *msg)
 
     printf("# %d: %s\n", level, msg);
 
-    if (strstr(msg, "waits for the engine of an older configuration")) {
+    if (strstr(msg, "waits for the engine of an older configuration or ")) {
         atomic_store(&waits, 1);
     }
 }
@@ -329,6 +387,7 @@ main(void)
                    MAP_SHARED|MAP_ANONYMOUS, -1, 0);
 
     test_table();
+    test_map();
 
     objs = getenv("LLM_OBJS") ? getenv("LLM_OBJS") : "objs";
     snprintf(emu, sizeof(emu), "%s/llm_emu.so", objs);
