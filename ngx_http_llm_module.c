@@ -3,9 +3,10 @@
  * contexts and life cycle.  What they do is in the files of http/; see
  * http/ngx_http_llm_module.h.
  *
- * There are two modules in the shared object.  ngx_llm_module is of the
+ * There are three modules in the shared object.  ngx_llm_module is of the
  * core type only because the number of workers, and with it the size of the
  * shared memory, is not known before the whole configuration is read.
+ * ngx_http_llm_filter_module adds headers (http/ngx_http_llm_filter.c).
  */
 
 #include "http/ngx_http_llm_route.h"
@@ -429,8 +430,6 @@ ngx_http_llm_postconfiguration(ngx_conf_t *cf)
         return NGX_OK;
     }
 
-    ngx_http_llm_add_filter();
-
     return ngx_http_llm_add_handlers(cf, mcf);
 }
 
@@ -570,6 +569,8 @@ ngx_http_llm_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
     if (conf->guard && conf->handler == ngx_http_llm_api_handler) {
         ngx_http_llm_check_guard(cf, conf->guard);
     }
+
+    ngx_http_llm_check_mirror(cf, prev, conf);
 
     return NGX_CONF_OK;
 }

@@ -653,6 +653,10 @@ llm_client_t *llm_client_attach(const llm_client_conf_t *conf);
 /* cancels what is live and gives the rings back; the process may exit */
 void llm_client_detach(llm_client_t *c);
 
+/* wakes the engine, so that llm_zone_alive() finds out in three seconds
+   whether one that has nothing to do still runs */
+void llm_client_wake(llm_client_t *c);
+
 /*
  * Is there room for one more request of this model?  A check before a body is
  * read; submit() decides.  LLM_OK, or LLM_ERROR with err as in submit().

@@ -124,9 +124,4 @@ ngx_uint_t ngx_http_llm_may_hand_on(ngx_http_request_t *r);
 /* the beginning of a client's text for a log, escaped by llm_clean() */
 u_char *ngx_http_llm_clean(ngx_http_request_t *r, ngx_str_t *value);
 
-/* ngx_http_llm_filter.c */
-
-void ngx_http_llm_add_filter(void);
-
-
 #endif /* NGX_HTTP_LLM_ANSWER_H */

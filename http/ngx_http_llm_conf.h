@@ -80,6 +80,8 @@ char *ngx_http_llm_check_uses(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf);
 void ngx_http_llm_check_path(ngx_conf_t *cf, ngx_http_llm_loc_conf_t *llcf);
 /* in the server that is being merged */
 void ngx_http_llm_check_guard(ngx_conf_t *cf, ngx_http_llm_guard_t *guard);
+void ngx_http_llm_check_mirror(ngx_conf_t *cf, ngx_http_llm_loc_conf_t *prev,
+    ngx_http_llm_loc_conf_t *conf);
 
 /* ngx_http_llm_perms.c */
 

@@ -25,12 +25,6 @@ ngx_http_llm_api_handler(ngx_http_request_t *r)
     ngx_http_llm_ctx_t       *ctx;
     ngx_http_llm_loc_conf_t  *llcf;
 
-    if (r != r->main) {
-        ngx_log_error(NGX_LOG_ERR, r->connection->log, 0,
-                      "\"llm_api\" does not serve subrequests");
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
     ctx = ngx_http_llm_create_ctx(r);
     if (ctx == NULL) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
@@ -51,6 +45,19 @@ ngx_http_llm_api_handler(ngx_http_request_t *r)
 
     if (llm_api_answers(to.endpoint)) {
         return ngx_http_llm_send_answer(ctx, to.rest);
+    }
+
+    /* an answer of the engine is written to the client's connection, which a
+       subrequest has to share */
+
+    if (r != r->main) {
+        ngx_log_error(NGX_LOG_ERR, r->connection->log, 0,
+                      "\"llm_api\" does not serve subrequests that need the "
+                      "engine");
+        llm_fail_with(&err, 501, "subrequest_not_supported", NULL,
+                      "What needs the engine cannot be had by a subrequest of "
+                      "nginx (SSI, addition, mirror).");
+        return ngx_http_llm_send_error(r, &err, 0);
     }
 
     if (ngx_http_llm_admit(ctx, &err) != NGX_OK) {

@@ -80,10 +80,11 @@ ngx_http_llm_health(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 ngx_int_t
 ngx_http_llm_health_handler(ngx_http_request_t *r)
 {
-    int         ready;
-    ngx_int_t   rc;
-    llm_buf_t   body;
-    llm_err_t   err;
+    int                        ready;
+    ngx_int_t                  rc;
+    llm_buf_t                  body;
+    llm_err_t                  err;
+    ngx_http_llm_main_conf_t  *mcf;
 
     rc = ngx_http_llm_get_only(r);
     if (rc != NGX_DECLINED) {
@@ -92,6 +93,11 @@ ngx_http_llm_health_handler(ngx_http_request_t *r)
 
     llm_buf_init(&body, 0);
     ready = 0;
+
+    /* an idle engine that stands still is found by the next one who asks */
+
+    mcf = ngx_http_get_module_main_conf(r, ngx_http_llm_module);
+    llm_client_wake(mcf->worker->client);
 
     if (ngx_http_llm_health_body(r, &body, &ready) != NGX_OK) {
         llm_buf_free(&body);

@@ -1,7 +1,7 @@
 /*
- * Where URIs of the configuration lead: nginx -t warns of what can be told
- * beforehand to lead nowhere, a location of one path that is no endpoint's,
- * and a guard that nobody can be.
+ * Where URIs of the configuration lead: nginx -t warns about exact locations
+ * that match no endpoint, about guard URIs that no location serves, and about
+ * "mirror" to a location of ours, whose engine serves no subrequests.
  *
  * What the rewrite module may change cannot be told.  Where its directives are
  * ("rewrite", "return", "set", "if") nothing is said.
@@ -16,10 +16,13 @@
 typedef enum {
     NGX_HTTP_LLM_LEADS_MAYBE = 0,               /* it cannot be told */
     NGX_HTTP_LLM_LEADS_NOWHERE,
-    NGX_HTTP_LLM_LEADS_OURS,                    /* to a directive of ours */
+    NGX_HTTP_LLM_LEADS_ENGINE,                  /* to llm_api or llm_admin */
+    NGX_HTTP_LLM_LEADS_OURS,                    /* to llm_health, llm_metrics */
 } ngx_http_llm_leads_e;
 
 
+static void *ngx_http_llm_others(ngx_conf_t *cf, void **loc_conf,
+    const char *name);
 static ngx_uint_t ngx_http_llm_rewrites(ngx_conf_t *cf, void **loc_conf);
 static ngx_http_llm_leads_e ngx_http_llm_leads(ngx_conf_t *cf,
     ngx_http_core_srv_conf_t *cscf, ngx_str_t *uri);
@@ -28,13 +31,14 @@ static ngx_http_core_loc_conf_t *ngx_http_llm_find_location(
 
 
 /*
- * Are there directives of the rewrite module?  Its configuration begins with
- * the array that they are compiled to, which is its own affair: if that is
+ * The first pointer in the configuration of a module of nginx that shows it to
+ * nobody: what the rewrite module's directives are compiled to, or the URIs of
+ * "mirror".  Both have been there since these modules exist; if that is
  * something else one day, there is a warning more, or less.
  */
 
-static ngx_uint_t
-ngx_http_llm_rewrites(ngx_conf_t *cf, void **loc_conf)
+static void *
+ngx_http_llm_others(ngx_conf_t *cf, void **loc_conf, const char *name)
 {
     void          **conf;
     ngx_uint_t      i;
@@ -44,13 +48,20 @@ ngx_http_llm_rewrites(ngx_conf_t *cf, void **loc_conf)
 
     for (i = 0; modules[i]; i++) {
 
-        if (ngx_strcmp(modules[i]->name, "ngx_http_rewrite_module") == 0) {
+        if (ngx_strcmp(modules[i]->name, name) == 0) {
             conf = loc_conf[modules[i]->ctx_index];
-            return *conf != NULL;
+            return *conf;
         }
     }
 
-    return 0;
+    return NULL;
+}
+
+
+static ngx_uint_t
+ngx_http_llm_rewrites(ngx_conf_t *cf, void **loc_conf)
+{
+    return ngx_http_llm_others(cf, loc_conf, "ngx_http_rewrite_module") != NULL;
 }
 
 
@@ -104,11 +115,54 @@ ngx_http_llm_check_guard(ngx_conf_t *cf, ngx_http_llm_guard_t *guard)
                       "\"llm_guard\" in %V:%ui",
                       &guard->uri.value, &guard->file, guard->line);
 
-    } else if (to == NGX_HTTP_LLM_LEADS_OURS) {
+    } else if (to != NGX_HTTP_LLM_LEADS_MAYBE) {
         ngx_log_error(NGX_LOG_WARN, cf->log, 0,
                       "the URI \"%V\" of \"llm_guard\" leads to a location "
                       "that cannot be a guard in %V:%ui",
                       &guard->uri.value, &guard->file, guard->line);
+    }
+}
+
+
+/* each "mirror" where it is written, not where it is inherited */
+
+void
+ngx_http_llm_check_mirror(ngx_conf_t *cf, ngx_http_llm_loc_conf_t *prev,
+    ngx_http_llm_loc_conf_t *conf)
+{
+    ngx_str_t                 *uri;
+    ngx_uint_t                 i;
+    ngx_array_t               *uris;
+    ngx_http_conf_ctx_t       *ctx;
+    ngx_http_core_srv_conf_t  *cscf;
+
+    ctx = cf->ctx;
+    uris = ngx_http_llm_others(cf, ctx->loc_conf, "ngx_http_mirror_module");
+
+    if (uris == NGX_CONF_UNSET_PTR) {
+        uris = NULL;
+    }
+
+    conf->mirror = uris;
+
+    if (uris == NULL || uris == prev->mirror
+        || uris->size != sizeof(ngx_str_t))
+    {
+        return;
+    }
+
+    uri = uris->elts;
+    cscf = ngx_http_conf_get_module_srv_conf(cf, ngx_http_core_module);
+
+    for (i = 0; i < uris->nelts; i++) {
+
+        if (ngx_http_llm_leads(cf, cscf, &uri[i]) == NGX_HTTP_LLM_LEADS_ENGINE)
+        {
+            ngx_log_error(NGX_LOG_WARN, cf->log, 0,
+                          "\"mirror %V\" leads to a location whose engine "
+                          "serves no subrequests: nothing will be generated",
+                          &uri[i]);
+        }
     }
 }
 
@@ -151,9 +205,13 @@ ngx_http_llm_leads(ngx_conf_t *cf, ngx_http_core_srv_conf_t *cscf,
         return NGX_HTTP_LLM_LEADS_MAYBE;
     }
 
-    return clcf->handler == ngx_http_llm_api_handler
-           || clcf->handler == ngx_http_llm_admin_handler
-           || clcf->handler == ngx_http_llm_health_handler
+    if (clcf->handler == ngx_http_llm_api_handler
+        || clcf->handler == ngx_http_llm_admin_handler)
+    {
+        return NGX_HTTP_LLM_LEADS_ENGINE;
+    }
+
+    return clcf->handler == ngx_http_llm_health_handler
            || clcf->handler == ngx_http_llm_metrics_handler
            ? NGX_HTTP_LLM_LEADS_OURS : NGX_HTTP_LLM_LEADS_MAYBE;
 }

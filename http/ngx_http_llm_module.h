@@ -401,6 +401,9 @@ typedef struct {
     ngx_array_t                 *limits;        /* ngx_http_llm_limit_t; NULL:
                                                    none */
     ngx_http_llm_guard_t        *guard;         /* NULL: off */
+    void                        *mirror;        /* the URIs of "mirror", to
+                                                   tell them from those of the
+                                                   level above; NULL: none */
     llm_api_preset_t            *preset;        /* llm_defaults; NULL: none */
     ngx_http_complex_value_t    *tenant;
     ngx_http_complex_value_t    *weight;

@@ -43,7 +43,6 @@ struct llm_client_s {
     int                  sweeping;
 };
 
-void llm_client_wake(llm_client_t *c);
 /* the error of a request for which there is no engine; LLM_ERROR */
 int llm_client_no_engine(llm_err_t *err);
 

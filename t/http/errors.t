@@ -5,6 +5,7 @@
 use strict;
 use warnings;
 
+use JSON::PP;
 use LLM::Test;
 use Test::More;
 
@@ -24,6 +25,9 @@ my $t = LLM::Test->new(
         location @other { return 200 "from the other one"; }
         location = /bad.html { return 200 "a page"; }
         location /sub { auth_request /v1/models; llm_health; }
+        location /engine { auth_request /v1/embeddings; llm_health; }
+        location /ssi { ssi on; ssi_types *; }
+        location /mirrored { mirror /v1/chat/completions; llm_api; }
 END
 
 $t->start;
@@ -119,7 +123,33 @@ $res = $t->get('/pages/chat/completions');
 is($res->{status}, 405, 'no error_page for it');
 ok($res->{json}{error}, 'so it stays JSON');
 
-is($t->get('/sub')->{status}, 500, 'subrequests are refused');
+
+# subrequests: what needs no engine is answered, the rest is refused in JSON
+
+is($t->get('/sub')->{status}, 200, 'a subrequest for the models');
+is($t->get('/engine')->{status}, 500, 'one that needs the engine is refused');
+
+for (['models' => 'models'], ['engine' => 'embeddings']) {
+    my ($name, $path) = @$_;
+
+    mkdir $t->dir . '/html/ssi';
+    $t->write_file("html/ssi/$name.html",
+                   "<!--# include virtual=\"/v1/$path\" -->");
+}
+
+$res = $t->get('/ssi/models.html');
+is($res->{status}, 200, 'by SSI');
+is(decode_json($res->{body})->{data}[0]{id}, 'demo', 'the models');
+is(decode_json($t->get('/ssi/engine.html')->{body})->{error}{code},
+   'method_not_allowed', 'by SSI: an error in JSON');
+
+my $begin = () = $t->log =~ /does not serve subrequests/g;
+$res = $t->post('/mirrored/chat/completions',
+                { messages => $ask, max_tokens => 1 });
+is($res->{status}, 200, 'mirrored: the request itself is answered');
+ok(LLM::Test::wait_for(20, sub {
+    (() = $t->log =~ /does not serve subrequests/g) > $begin;
+}), 'its copy is refused');
 
 # what clients send stands in no message and no log as it came: control
 # characters, also of 0x80 to 0x9f, and those that turn lines or break them

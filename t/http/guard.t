@@ -399,7 +399,7 @@ for (qw(moved late left shut api dead file nothing ../x)) {
     is(inner($_, '/inneropen')->{status}, 200, "$_: open");
 }
 
-like($t->log, qr/"llm_api" does not serve subrequests/,
+like($t->log, qr{llm_guard "/api": its answer is 404},
      'llm_api is nobody\'s guard');
 
 # error pages

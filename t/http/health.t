@@ -140,6 +140,19 @@ $t->pause($engine);
 stopped('one that does not come awake');
 
 
+# nobody asks for anything but its health
+
+two_workers(LLM::Test::default_model());
+is(health(), 200, 'an idle engine is healthy');
+$t->pause($engine);
+ok(LLM::Test::wait_for(30, sub { health() == 503 }),
+   'an idle one that stands still: unhealthy');
+is($res->{json}{models}[0]{reason}, 'the engine does not answer', 'says it');
+$t->kill('CONT', $engine);
+ok(LLM::Test::wait_for(30, sub { health() == 200 }), 'it goes on: healthy');
+$t->stop;
+
+
 # while a request waits for its reader, and nobody sends the engine anything
 
 two_workers('llm_model demo ' . LLM::Test::random_model(2, 40960)

@@ -127,4 +127,28 @@ END
 is(join("\n", warned({ http => 'llm_guard /guard;', locations =>
     'location = /health { llm_health; }' })), '', 'one that nobody needs');
 
+# ---- mirror ----
+
+sub mirrored {
+    my ($rc, $out) = LLM::Test->new(@_)->check;
+
+    is($rc, 0, 'nginx -t passes') or diag($out);
+
+    return join ' ', $out =~ /\[warn\] .*"mirror (\S+)" leads to/g;
+}
+
+is(mirrored(locations => 'location /v1 { llm_api; }'
+            . ' location /a { mirror /v1/chat/completions; mirror /copy;'
+            . ' proxy_pass http://127.0.0.1:1; }'
+            . ' location /copy { return 204; }'),
+   '/v1/chat/completions', 'warned of: a mirror to llm_api');
+is(mirrored(server => 'mirror /admin;',
+            locations => 'location /v1 { llm_api; }'
+            . ' location /admin { llm_admin; }'),
+   '/admin', 'once, though it is inherited');
+is(mirrored(locations => 'location /v1 { mirror off; llm_api; }'
+            . ' location /a { mirror /h; return 204; }'
+            . ' location /h { llm_health; }'),
+   '', 'not of: one that is off, one to health');
+
 done_testing();
