@@ -13,7 +13,8 @@
  * Weights are too small to fill huge pages of their own.  They are cut from
  * slabs, one behind another in the order in which they are made, which is
  * also the order in which a step reads them.  A slab goes with its last
- * weight.
+ * weight.  Where there is no memory for a whole one it is smaller: a control
+ * group may allow less, and the model still fit.
  */
 
 #define _GNU_SOURCE
@@ -138,7 +139,12 @@ llm_cpu_slab_take(llm_cpu_t *cpu, size_t size, uint8_t **data)
         }
 
         slab->size = llm_max(size, LLM_CPU_SLAB);
-        slab->data = llm_cpu_alloc(slab->size, 1);
+
+        while ((slab->data = llm_cpu_alloc(slab->size, 1)) == NULL
+               && slab->size > size)
+        {
+            slab->size = llm_max(size, slab->size / 2);
+        }
 
         if (slab->data == NULL) {
             free(slab);

@@ -27,6 +27,7 @@
  */
 
 #include "kernels/cpu/blocks.h"
+#include "kernels/cpu/machine.h"
 
 
 typedef struct {
@@ -383,11 +384,19 @@ llm_cpu_pack(llm_cpu_t *cpu, llm_weight_t *w, llm_err_t *err)
     n = (size_t) w->n_panels * w->n_experts;
 
     if (n > UINT32_MAX - LLM_PANEL
-        || llm_mul_overflow(w->panel_size, n, &w->size)
-        || (w->slab = llm_cpu_slab_take(cpu, w->size, &w->data)) == NULL)
+        || llm_mul_overflow(w->panel_size, n, &w->size))
     {
-        return llm_fail(err, "cpu: no memory for a matrix of %u x %u",
+        return llm_fail(err, "cpu: a matrix of %u x %u is too large",
                         w->n_out, w->n_in);
+    }
+
+    w->slab = llm_cpu_slab_take(cpu, w->size, &w->data);
+
+    if (w->slab == NULL) {
+        return llm_fail(err, "cpu: no memory for a matrix of %u x %u, which "
+                        "needs %zu MB of the %zu MB that are free",
+                        w->n_out, w->n_in, w->size / 1000000 + 1,
+                        llm_machine_memory_free("") / 1000000);
     }
 
     job.w = w;

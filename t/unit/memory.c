@@ -12,6 +12,8 @@
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static char  path[] = "/tmp/llm-memory-XXXXXX";
@@ -316,6 +318,52 @@ test_progress(void)
 }
 
 
+/*
+ * With less memory than a slab of weights wants, but enough for the weights:
+ * the limit is of addresses, so that it holds where groups cannot be made.
+ */
+
+static void
+test_narrow(void)
+{
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+    skip("a sanitizer takes addresses of its own");
+#else
+    int            status;
+    long           pages;
+    FILE          *f;
+    pid_t          pid;
+    struct rlimit  limit;
+
+    pid = fork();
+
+    if (pid == 0) {
+        f = fopen("/proc/self/statm", "r");
+
+        if (f == NULL || fscanf(f, "%ld", &pages) != 1) {
+            _exit(1);
+        }
+
+        limit.rlim_cur = (rlim_t) pages * (rlim_t) sysconf(_SC_PAGESIZE)
+                         + (48 << 20);
+        limit.rlim_max = limit.rlim_cur;
+
+        if (setrlimit(RLIMIT_AS, &limit) == -1) {
+            _exit(1);
+        }
+
+        llm_model_free(load("qwen3", &(llm_model_opts_t) { .device = "cpu",
+                            .threads = 1, .batch = 8, .max_seqs = 1,
+                            .ctx = 64 }));
+        _exit(0);
+    }
+
+    ok(pid > 0 && waitpid(pid, &status, 0) == pid && status == 0,
+       "48 MB are enough for a small model");
+#endif
+}
+
+
 int
 main(void)
 {
@@ -328,6 +376,7 @@ main(void)
     test_fits("qwen3moe");
     test_encoder();
     test_promised();
+    test_narrow();
     test_progress();
     test_sizes();
     unlink(path);
