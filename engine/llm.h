@@ -543,7 +543,7 @@ void llm_zone_keep(llm_zone_t *z, const llm_kept_t *kept);
  */
 #define LLM_HIST_MAX  24
 
-/* bounds in seconds, cumulative counts; the last bucket, +Inf, is count */
+/* bounds in seconds (or rows), cumulative counts; the last bucket, +Inf, is count */
 typedef struct {
     uint32_t       n;
     const double  *bounds;              /* [n] static */
@@ -556,6 +556,10 @@ typedef struct {
     uint32_t     running;               /* sequences; gauges */
     uint32_t     parked;
     uint32_t     waiting;               /* requests */
+    uint32_t     prefilling;            /* of the running, those without a
+                                           token yet */
+    uint32_t     prompt_left;           /* prompt tokens that running and
+                                           waiting ones have to compute */
     uint32_t     kv_pages;
     uint32_t     kv_used;               /* pages held by sequences */
     uint32_t     kv_cached;             /* pages kept for the prefix cache
@@ -586,6 +590,8 @@ typedef struct {
     uint64_t     errors;                /* requests that ended in an error */
     uint64_t     device_errors;         /* steps and loads that the device
                                            failed */
+    uint64_t     memory_errors;         /* steps and loads for which there was
+                                           no memory */
 
     llm_hist_t   ttft;
     llm_hist_t   itl;
@@ -593,6 +599,7 @@ typedef struct {
     llm_hist_t   queue;
     llm_hist_t   prefill;
     llm_hist_t   decode;
+    llm_hist_t   rows;                  /* of a step */
 } llm_model_stats_t;
 
 typedef struct {
@@ -620,6 +627,8 @@ typedef struct {
     char         uuid[64];
     uint32_t     has;                   /* bits of these: */
     uint64_t     busy;                  /* percent of time */
+    uint64_t     memory_busy;           /* percent of time in which its memory
+                                           was read or written */
     uint64_t     memory_used;           /* bytes */
     uint64_t     memory_total;
     uint64_t     power_mw;
@@ -629,6 +638,10 @@ typedef struct {
 /* the machine's GPUs, by NVML, where a model runs on one: their number, up to
    n; 0: there are none, or no library says anything of them */
 uint32_t llm_zone_gpus(llm_zone_t *z, llm_gpu_stats_t *gpus, uint32_t n);
+
+/* when the engine that is attached began, or the last one, in seconds since
+   1970; 0: there was none */
+uint64_t llm_zone_started(llm_zone_t *z);
 
 /* is the engine alive and making progress (its process exists, no step
    hangs)? */

@@ -372,6 +372,11 @@ ngx_http_llm_cleanup(void *data)
         ctx->ended_us = llm_now_us();
     }
 
+    if (ctx->streaming) {
+        ctx->streaming = 0;
+        ctx->main->worker->counters->streams--;
+    }
+
     if (ctx->is_dirty) {
         ngx_queue_remove(&ctx->dirty);
         ctx->is_dirty = 0;

@@ -105,6 +105,7 @@ ngx_http_llm_create_ctx(ngx_http_request_t *r)
     ctx->model = -1;
     ctx->most_tokens = -1;
     ctx->most_prompt = -1;
+    ctx->max_tokens = -1;
     ctx->arrival_us = llm_now_us();
 
     pcln->handler = ngx_http_llm_pool_cleanup;
@@ -436,6 +437,7 @@ ngx_http_llm_send(ngx_http_llm_body_t *body, uint32_t *retry_after)
     }
 
     ctx->ticket = msg->head.ticket;
+    ctx->max_tokens = msg->max_tokens;
     ctx->submitted = 1;
     ctx->computed = (msg->task < LLM_TASK_TOKENIZE);
 

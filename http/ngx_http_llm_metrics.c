@@ -59,7 +59,8 @@ static ngx_http_llm_subject_t *ngx_http_llm_model_subjects(
     ngx_http_request_t *r, ngx_http_llm_main_conf_t *mcf);
 static ngx_http_llm_subject_t *ngx_http_llm_worker_subjects(
     ngx_http_request_t *r, ngx_http_llm_main_conf_t *mcf);
-static void ngx_http_llm_metrics_build(llm_buf_t *b);
+static void ngx_http_llm_metrics_build(ngx_http_llm_main_conf_t *mcf,
+    llm_buf_t *b);
 static void ngx_http_llm_metrics_prometheus(
     const ngx_http_llm_metrics_t *metrics, ngx_http_llm_subject_t *subjects,
     ngx_uint_t n, llm_buf_t *b);
@@ -131,6 +132,12 @@ static const ngx_http_llm_metric_t  ngx_http_llm_model_rows[] = {
     { "vllm:num_requests_waiting", "waiting",
       &ngx_http_llm_gauge, at(waiting), 0,
       "Requests that wait in the queue." },
+    { "llm_requests_prefilling", "prefilling",
+      &ngx_http_llm_gauge, at(prefilling), 0,
+      "Sequences that run and have no token yet." },
+    { "llm_prompt_tokens_pending", "prompt_tokens_pending",
+      &ngx_http_llm_gauge, at(prompt_left), 0,
+      "Prompt tokens that running and waiting requests have to compute." },
     { "llm_requests_parked", "parked",
       &ngx_http_llm_gauge, at(parked), 0,
       "Sequences paused until their clients have read more." },
@@ -199,6 +206,9 @@ static const ngx_http_llm_metric_t  ngx_http_llm_model_rows[] = {
     { "llm_device_errors_total", "device_errors",
       &ngx_http_llm_counter, at(device_errors), 0,
       "Steps and loads that failed because of the device." },
+    { "llm_out_of_memory_total", "out_of_memory",
+      &ngx_http_llm_counter, at(memory_errors), 0,
+      "Steps and loads that failed for want of memory." },
     { "vllm:kv_cache_usage_perc", "kv_cache_usage",
       &ngx_http_llm_share, at(kv_used), at(kv_pages),
       "Share of the KV cache's pages in use, from 0 to 1." },
@@ -223,6 +233,9 @@ static const ngx_http_llm_metric_t  ngx_http_llm_model_rows[] = {
     { "vllm:request_decode_time_seconds", "decode_time",
       &ngx_http_llm_hist, at(decode), 0,
       "Time from a request's first token to its end." },
+    { "llm_step_rows", "rows",
+      &ngx_http_llm_hist, at(rows), 0,
+      "Rows, which are tokens of prompts and answers, of a step." },
 };
 
 #undef at
@@ -250,6 +263,9 @@ static const ngx_http_llm_metric_t  ngx_http_llm_worker_rows[] = {
     { "llm_worker_unsent_bytes", "unsent",
       &ngx_http_llm_size, at(own.unsent), 0,
       "Memory of a worker for output not yet read by clients." },
+    { "llm_worker_streams", "streams",
+      &ngx_http_llm_size, at(own.streams), 0,
+      "Streamed answers of a worker that have begun and not ended." },
 };
 
 #undef at
@@ -298,7 +314,7 @@ ngx_http_llm_metrics_handler(ngx_http_request_t *r)
         llm_buf_addc(&body, '}');
 
     } else {
-        ngx_http_llm_metrics_build(&body);
+        ngx_http_llm_metrics_build(mcf, &body);
         ngx_http_llm_metrics_prometheus(&ngx_http_llm_model_metrics, models,
                                         mcf->models.nelts, &body);
         ngx_http_llm_metrics_prometheus(&ngx_http_llm_worker_metrics, workers,
@@ -392,15 +408,21 @@ ngx_http_llm_worker_subjects(ngx_http_request_t *r,
 }
 
 
-/* the value is always 1: the labels have the versions */
+/* of llm_build_info the value is always 1: the labels have the versions */
 
 static void
-ngx_http_llm_metrics_build(llm_buf_t *b)
+ngx_http_llm_metrics_build(ngx_http_llm_main_conf_t *mcf, llm_buf_t *b)
 {
     llm_buf_adds(b, "# HELP llm_build_info The versions of nginx-llm and of "
                     "nginx.\n# TYPE llm_build_info gauge\n"
                     "llm_build_info{version=\"" LLM_VERSION "\",nginx=\""
                     NGINX_VERSION "\"} 1\n");
+
+    llm_buf_addf(b, "# HELP llm_start_time_seconds When the engine began, in "
+                    "seconds since 1970.\n"
+                    "# TYPE llm_start_time_seconds gauge\n"
+                    "llm_start_time_seconds %llu\n",
+                 (unsigned long long) llm_zone_started(mcf->zone));
 }
 
 
@@ -435,8 +457,9 @@ ngx_http_llm_metrics_json(ngx_http_llm_main_conf_t *mcf,
 
     model = mcf->models.elts;
 
-    llm_buf_adds(b, "{\"version\":\"" LLM_VERSION "\",\"nginx\":\""
-                    NGINX_VERSION "\",\"models\":[");
+    llm_buf_addf(b, "{\"version\":\"" LLM_VERSION "\",\"nginx\":\""
+                    NGINX_VERSION "\",\"start_time\":%llu,\"models\":[",
+                 (unsigned long long) llm_zone_started(mcf->zone));
 
     for (i = 0; i < mcf->models.nelts; i++) {
         llm_buf_adds(b, i ? ",{\"name\":" : "{\"name\":");

@@ -271,7 +271,9 @@ typedef struct {
     ngx_atomic_t                 quitting;      /* it got QUIT ... */
     ngx_atomic_t                 quit;          /* ... at ngx_current_msec;
                                                    written before */
-    u_char                       unused[64 - 5 * sizeof(ngx_atomic_t)];
+    ngx_atomic_t                 streams;       /* answers whose header went
+                                                   out, and that go on */
+    u_char                       unused[64 - 6 * sizeof(ngx_atomic_t)];
 } ngx_http_llm_counters_t;
 
 
@@ -479,6 +481,8 @@ struct ngx_http_llm_ctx_s {
     ngx_str_t                    alias;         /* that was asked for */
     ngx_int_t                    most_tokens;   /* llm_max_tokens; -1: none */
     ngx_int_t                    most_prompt;   /* likewise */
+    int32_t                      max_tokens;    /* of the message; -1: what
+                                                   the context leaves */
     ngx_int_t                    model;         /* -1: not resolved yet */
     llm_api_usage_t              usage;         /* once api is freed */
     uint64_t                     first_us;      /* the first token came */
@@ -488,6 +492,8 @@ struct ngx_http_llm_ctx_s {
     llm_period_t                 prepared;      /* see llm_event_t */
 
     unsigned                     stream:1;
+    unsigned                     streaming:1;   /* it counts in the worker's
+                                                   streams */
     unsigned                     started:1;     /* START has come */
     unsigned                     ended:1;       /* no event will come */
     unsigned                     done:1;        /* the last one was DONE */

@@ -23,6 +23,9 @@ const ngx_http_llm_tokens_row_t  ngx_http_llm_tokens_rows[] = {
 const ngx_http_llm_gpu_row_t  ngx_http_llm_gpu_rows[] = {
     { "llm_gpu_utilization_ratio", "utilization", at(busy), LLM_GPU_BUSY,
       0.01, "Share of time in which the GPU ran a kernel." },
+    { "llm_gpu_memory_utilization_ratio", "memory_utilization",
+      at(memory_busy), LLM_GPU_BUSY, 0.01,
+      "Share of time in which the GPU's memory was read or written." },
     { "llm_gpu_memory_used_bytes", "memory_used", at(memory_used),
       LLM_GPU_MEMORY, 1, "Memory of the GPU in use, by any process." },
     { "llm_gpu_memory_total_bytes", "memory", at(memory_total),

@@ -139,6 +139,7 @@ ngx_http_llm_start(ngx_http_llm_main_conf_t *mcf, ngx_log_t *log)
     llm_buf_init(&w->scratch, 0);
 
     w->counters->open = 0;
+    w->counters->streams = 0;
     w->counters->quitting = 0;
     w->counters->pid = ngx_pid;
 

@@ -202,6 +202,11 @@ ngx_http_llm_start(ngx_http_llm_ctx_t *ctx)
         return rc;
     }
 
+    if (ctx->stream && !ctx->streaming) {
+        ctx->streaming = 1;
+        ctx->main->worker->counters->streams++;
+    }
+
     if (!ctx->stream || ctx->complete || ctx->gather) {
         return NGX_OK;
     }

@@ -23,7 +23,10 @@ typedef enum {
     NGX_HTTP_LLM_VAR_STREAM,
     NGX_HTTP_LLM_VAR_QUEUE_TIME,
     NGX_HTTP_LLM_VAR_TTFT,
-    NGX_HTTP_LLM_VAR_TPOT
+    NGX_HTTP_LLM_VAR_TPOT,
+    NGX_HTTP_LLM_VAR_MAX_TOKENS,
+    NGX_HTTP_LLM_VAR_PREFILL_RATE,
+    NGX_HTTP_LLM_VAR_DECODE_RATE
 } ngx_http_llm_var_e;
 
 
@@ -34,6 +37,7 @@ static ngx_int_t ngx_http_llm_error_variable(ngx_http_request_t *r,
 static u_char *ngx_http_llm_figure(ngx_http_llm_ctx_t *ctx, u_char *p,
     uintptr_t what);
 static u_char *ngx_http_llm_seconds(u_char *p, uint64_t us);
+static u_char *ngx_http_llm_rate(u_char *p, uint32_t tokens, uint64_t us);
 
 
 static ngx_http_variable_t  ngx_http_llm_vars[] = {
@@ -88,6 +92,15 @@ static ngx_http_variable_t  ngx_http_llm_vars[] = {
 
     { ngx_string("llm_tpot"), NULL, ngx_http_llm_variable,
       NGX_HTTP_LLM_VAR_TPOT, NGX_HTTP_VAR_NOCACHEABLE, 0 },
+
+    { ngx_string("llm_max_tokens"), NULL, ngx_http_llm_variable,
+      NGX_HTTP_LLM_VAR_MAX_TOKENS, NGX_HTTP_VAR_NOCACHEABLE, 0 },
+
+    { ngx_string("llm_prefill_rate"), NULL, ngx_http_llm_variable,
+      NGX_HTTP_LLM_VAR_PREFILL_RATE, NGX_HTTP_VAR_NOCACHEABLE, 0 },
+
+    { ngx_string("llm_decode_rate"), NULL, ngx_http_llm_variable,
+      NGX_HTTP_LLM_VAR_DECODE_RATE, NGX_HTTP_VAR_NOCACHEABLE, 0 },
 
     { ngx_string("llm_load"), NULL, ngx_http_llm_load_variable,
       NGX_HTTP_LLM_LOAD_LOAD, NGX_HTTP_VAR_NOCACHEABLE, 0 },
@@ -370,6 +383,19 @@ ngx_http_llm_figure(ngx_http_llm_ctx_t *ctx, u_char *p, uintptr_t what)
     case NGX_HTTP_LLM_VAR_TTFT:
         return ttft ? ngx_http_llm_seconds(p, ttft) : p;
 
+    case NGX_HTTP_LLM_VAR_MAX_TOKENS:
+        return ctx->max_tokens >= 0 ? ngx_sprintf(p, "%D", ctx->max_tokens) : p;
+
+    case NGX_HTTP_LLM_VAR_PREFILL_RATE:
+        return ngx_http_llm_rate(p, u->prompt_tokens - u->cached_tokens,
+                                 ttft > u->queue_us ? ttft - u->queue_us : 0);
+
+    case NGX_HTTP_LLM_VAR_DECODE_RATE:
+        tpot = ngx_http_llm_tpot(ctx);
+
+        return tpot == NGX_HTTP_LLM_NO_TPOT ? p
+                                            : ngx_http_llm_rate(p, 1, tpot);
+
     default: /* NGX_HTTP_LLM_VAR_TPOT */
 
         tpot = ngx_http_llm_tpot(ctx);
@@ -384,4 +410,21 @@ static u_char *
 ngx_http_llm_seconds(u_char *p, uint64_t us)
 {
     return ngx_sprintf(p, "%uL.%06uL", us / 1000000, us % 1000000);
+}
+
+
+/* tokens a second, of so many in this time; nothing if there was no time */
+
+static u_char *
+ngx_http_llm_rate(u_char *p, uint32_t tokens, uint64_t us)
+{
+    uint64_t  centi;
+
+    if (us == 0) {
+        return p;
+    }
+
+    centi = (uint64_t) tokens * 100000000 / us;
+
+    return ngx_sprintf(p, "%uL.%02uL", centi / 100, centi % 100);
 }

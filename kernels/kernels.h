@@ -31,11 +31,13 @@
 
 /*
  * Err.code of begin() and end(): the device, with all that is on it, must be
- * closed and opened again; or the GPU is lost to this process, and only
- * another process can use it again.
+ * closed and opened again, because of an error or because it had no memory
+ * left; or the GPU is lost to this process, and only another process can use
+ * it again.
  */
-#define LLM_DEVICE_ERROR "device_error"
-#define LLM_DEVICE_LOST  "device_lost"
+#define LLM_DEVICE_ERROR   "device_error"
+#define LLM_DEVICE_MEMORY  "device_out_of_memory"
+#define LLM_DEVICE_LOST    "device_lost"
 
 /* the limits of a device's draw; beyond them the host draws */
 #define LLM_DRAW_EDITS   4096           /* edits and bans of a row */

@@ -32,7 +32,7 @@
    one that ends and one that has begun; any process reads; all relaxed */
 typedef struct {
     _Atomic uint64_t             count;
-    _Atomic uint64_t             sum_us;
+    _Atomic uint64_t             sum;        /* microseconds, or rows */
     _Atomic uint64_t             buckets[LLM_HIST_MAX];
 } llm_zone_hist_t;
 
@@ -43,6 +43,7 @@ typedef enum {
     LLM_HIST_QUEUE,
     LLM_HIST_PREFILL,
     LLM_HIST_DECODE,
+    LLM_HIST_ROWS,                      /* of a step */
     LLM_HIST_N
 } llm_zone_hist_id_t;
 
@@ -60,6 +61,7 @@ typedef struct {
     _Atomic uint64_t             finished[5];
     _Atomic uint64_t             errors;
     _Atomic uint64_t             device_errors;
+    _Atomic uint64_t             memory_errors;
     llm_zone_hist_t              hist[LLM_HIST_N];
 } llm_zone_counters_t;
 
@@ -86,6 +88,7 @@ typedef struct {
     char                         uuid[64];
     _Atomic uint32_t             has;
     _Atomic uint64_t             busy;
+    _Atomic uint64_t             memory_busy;
     _Atomic uint64_t             memory_used;
     _Atomic uint64_t             memory_total;
     _Atomic uint64_t             power_mw;
@@ -98,6 +101,8 @@ typedef struct {
     _Atomic uint32_t             running;
     _Atomic uint32_t             parked;
     _Atomic uint32_t             waiting;
+    _Atomic uint32_t             prefilling;
+    _Atomic uint32_t             prompt_left;
     _Atomic uint32_t             kv_pages;
     _Atomic uint32_t             kv_used;
     _Atomic uint32_t             kv_cached;
@@ -194,6 +199,8 @@ struct llm_zone_s {
     _Atomic uint32_t             epoch;      /* of the engine, from 1 */
     _Atomic uint32_t             attached;   /* there has been an engine */
     _Atomic int32_t              engine_pid; /* 0: none now */
+    _Atomic uint64_t             started;    /* when it attached, seconds since
+                                                1970; relaxed */
     /* a worker died between counting and publishing: the counts may be too
        large.  Whoever notices sets it, the engine's audit clears it */
     _Atomic uint32_t             suspect;
@@ -265,8 +272,9 @@ void llm_zone_set_text(llm_zone_t *z, uint32_t model, const char *error,
 void llm_zone_set_state(llm_zone_t *z, uint32_t model,
     llm_model_state_t state);
 
+/* n: microseconds, or rows */
 void llm_zone_observe(llm_zone_t *z, uint32_t model, llm_zone_hist_id_t h,
-    uint64_t us);
+    uint64_t n);
 /* the same for the account of a request, which a worker has written */
 void llm_zone_observe_for(llm_zone_t *z, uint32_t account,
     llm_zone_hist_id_t h, uint64_t us);

@@ -23,12 +23,19 @@ static const double  llm_bounds_request[] = {
     50.0, 60.0, 120.0, 240.0, 480.0, 960.0, 1920.0, 7680.0
 };
 
+/* those of vLLM's tokens of an iteration */
+static const double  llm_bounds_rows[] = {
+    1, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384
+};
+
 typedef struct {
     const double  *bounds;
     uint32_t       n;
+    double         unit;                /* of what is observed, in that of the
+                                           bounds */
 } llm_bounds_t;
 
-#define llm_bounds(b)  { (b), llm_nelems(b) }
+#define llm_bounds(b)  { (b), llm_nelems(b), 1e-6 }
 
 static const llm_bounds_t  llm_bounds_of[LLM_HIST_N] = {
     [LLM_HIST_TTFT] = llm_bounds(llm_bounds_ttft),
@@ -36,7 +43,8 @@ static const llm_bounds_t  llm_bounds_of[LLM_HIST_N] = {
     [LLM_HIST_E2E] = llm_bounds(llm_bounds_request),
     [LLM_HIST_QUEUE] = llm_bounds(llm_bounds_request),
     [LLM_HIST_PREFILL] = llm_bounds(llm_bounds_request),
-    [LLM_HIST_DECODE] = llm_bounds(llm_bounds_request)
+    [LLM_HIST_DECODE] = llm_bounds(llm_bounds_request),
+    [LLM_HIST_ROWS] = { llm_bounds_rows, llm_nelems(llm_bounds_rows), 1 }
 };
 
 
@@ -62,30 +70,29 @@ llm_times_size(void)
 
 
 static void
-llm_zone_count(llm_zone_hist_t *hist, const llm_bounds_t *b, uint64_t us)
+llm_zone_count(llm_zone_hist_t *hist, const llm_bounds_t *b, uint64_t n)
 {
-    double    s;
+    double    v;
     uint32_t  i;
 
-    s = (double) us * 1e-6;
+    v = (double) n * b->unit;
 
-    for (i = 0; i < b->n && s > b->bounds[i]; i++) { /* void */ }
+    for (i = 0; i < b->n && v > b->bounds[i]; i++) { /* void */ }
 
     if (i < b->n) {
         llm_zone_add(hist->buckets[i], 1);
     }
 
-    llm_zone_add(hist->sum_us, us);
+    llm_zone_add(hist->sum, n);
     llm_zone_add(hist->count, 1);
 }
 
 
 void
 llm_zone_observe(llm_zone_t *z, uint32_t model, llm_zone_hist_id_t h,
-    uint64_t us)
+    uint64_t n)
 {
-    llm_zone_count(&z->models[model].counters->hist[h], &llm_bounds_of[h],
-                   us);
+    llm_zone_count(&z->models[model].counters->hist[h], &llm_bounds_of[h], n);
 }
 
 
@@ -110,7 +117,7 @@ llm_zone_hist(llm_zone_hist_t *h, llm_zone_hist_id_t id, llm_hist_t *out)
     out->n = llm_bounds_of[id].n;
     out->bounds = llm_bounds_of[id].bounds;
     out->count = llm_zone_get(h->count);
-    out->sum = (double) llm_zone_get(h->sum_us) * 1e-6;
+    out->sum = (double) llm_zone_get(h->sum) * llm_bounds_of[id].unit;
 
     for (i = 0; i < out->n; i++) {
         total += llm_zone_get(h->buckets[i]);
@@ -138,6 +145,8 @@ llm_zone_model_stats(llm_zone_t *z, uint32_t model, llm_model_stats_t *st)
     st->running = llm_zone_get(f->running);
     st->parked = llm_zone_get(f->parked);
     st->waiting = llm_zone_get(f->waiting);
+    st->prefilling = llm_zone_get(f->prefilling);
+    st->prompt_left = llm_zone_get(f->prompt_left);
     st->kv_pages = llm_zone_get(f->kv_pages);
     st->kv_used = llm_zone_get(f->kv_used);
     st->kv_cached = llm_zone_get(f->kv_cached);
@@ -160,6 +169,7 @@ llm_zone_model_stats(llm_zone_t *z, uint32_t model, llm_model_stats_t *st)
     st->steps_behind = llm_zone_get(c->steps_behind);
     st->errors = llm_zone_get(c->errors);
     st->device_errors = llm_zone_get(c->device_errors);
+    st->memory_errors = llm_zone_get(c->memory_errors);
 
     for (i = 0; i < llm_nelems(st->finished); i++) {
         st->finished[i] = llm_zone_get(c->finished[i]);
@@ -171,6 +181,14 @@ llm_zone_model_stats(llm_zone_t *z, uint32_t model, llm_model_stats_t *st)
     llm_zone_hist(&c->hist[LLM_HIST_QUEUE], LLM_HIST_QUEUE, &st->queue);
     llm_zone_hist(&c->hist[LLM_HIST_PREFILL], LLM_HIST_PREFILL, &st->prefill);
     llm_zone_hist(&c->hist[LLM_HIST_DECODE], LLM_HIST_DECODE, &st->decode);
+    llm_zone_hist(&c->hist[LLM_HIST_ROWS], LLM_HIST_ROWS, &st->rows);
+}
+
+
+uint64_t
+llm_zone_started(llm_zone_t *z)
+{
+    return llm_zone_get(z->started);
 }
 
 
@@ -215,6 +233,7 @@ llm_zone_gpus(llm_zone_t *z, llm_gpu_stats_t *gpus, uint32_t n)
         memcpy(gpus[i].uuid, g->uuid, sizeof(g->uuid));
         gpus[i].has = llm_zone_get(g->has);
         gpus[i].busy = llm_zone_get(g->busy);
+        gpus[i].memory_busy = llm_zone_get(g->memory_busy);
         gpus[i].memory_used = llm_zone_get(g->memory_used);
         gpus[i].memory_total = llm_zone_get(g->memory_total);
         gpus[i].power_mw = llm_zone_get(g->power_mw);

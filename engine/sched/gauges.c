@@ -15,7 +15,7 @@ llm_sched_tell(llm_sched_t *s, const uint32_t *values)
     uint32_t             i, n;
     llm_zone_figures_t  *f = s->figures;
     _Atomic uint32_t    *gauges[LLM_SCHED_GAUGES] = {
-        &f->running, &f->parked, &f->kv_pages, &f->kv_used, &f->kv_cached,
+        &f->running, &f->parked, &f->prefilling, &f->prompt_left, &f->kv_pages, &f->kv_used, &f->kv_cached,
         &f->window_pages, &f->window_used, &f->window_cached, &f->snapshots
     };
 
@@ -27,6 +27,21 @@ llm_sched_tell(llm_sched_t *s, const uint32_t *values)
             s->told[i] = n;
         }
     }
+}
+
+
+/* those that run and have no token yet */
+
+static uint32_t
+llm_sched_prefilling(const llm_sched_t *s)
+{
+    uint32_t  i, n;
+
+    for (i = 0, n = 0; i < s->n_running; i++) {
+        n += s->running[i]->n_gen == 0;
+    }
+
+    return n;
 }
 
 
@@ -50,6 +65,8 @@ llm_sched_gauges(llm_sched_t *s)
     llm_sched_tell(s, (const uint32_t [LLM_SCHED_GAUGES]) {
         s->n_running,
         s->n_parked,
+        llm_sched_prefilling(s),
+        (uint32_t) llm_min(s->todo, UINT32_MAX),
         s->conf.runner.n_pages,
         llm_pages_total(p, LLM_PAGES_FIRST) - available[LLM_PAGES_FIRST],
         llm_pages_cached(p, LLM_PAGES_FIRST),

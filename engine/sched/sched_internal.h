@@ -48,7 +48,7 @@ typedef struct {
     uint64_t             start_us;
 } llm_step_t;
 
-#define LLM_SCHED_GAUGES  9             /* what llm_sched_gauges() tells */
+#define LLM_SCHED_GAUGES  11            /* what llm_sched_gauges() tells */
 
 /* what forecasts are made of; averages, 0: not known */
 typedef struct {

@@ -221,7 +221,7 @@ llm_beside_broken(llm_served_t *m, const llm_err_t *err)
     }
 
     if (strcmp(err->code, LLM_DEVICE_LOST) == 0
-        || strcmp(err->code, LLM_DEVICE_ERROR) == 0
+        || llm_served_device_failed(err)
         || strcmp(err->code, LLM_FILE_ERROR) == 0)
     {
         llm_served_fail_live(m, err, 5);

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <time.h>
 #include <unistd.h>
 
 
@@ -174,6 +175,7 @@ llm_engine_attach(llm_engine_t *e, const int *worker_fds)
     }
 
     atomic_store(&z->n_gpus, 0);
+    llm_zone_set(z->started, (uint64_t) time(NULL));
     atomic_store(&z->busy_since_us, llm_now_us());
     atomic_store(&z->engine_armed, 0);
     atomic_store(&z->woken_us, 0);

@@ -464,6 +464,8 @@ void llm_served_rebuild(llm_served_t *m, const llm_err_t *err);
 void llm_served_count_memory(llm_served_t *m, uint64_t weights, uint64_t kv);
 /* counts an error that is the device's */
 void llm_served_count_error(llm_served_t *m, const llm_err_t *err);
+/* must the model's device be closed and opened again? */
+int llm_served_device_failed(const llm_err_t *err);
 void llm_served_rebuilt(llm_served_t *m);
 
 #ifdef LLM_TEST

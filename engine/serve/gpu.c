@@ -207,6 +207,7 @@ llm_gpu_look(llm_gpu_t *g, uint32_t i)
 
     if (g->nvml.busy && g->nvml.busy(g->handle[i], &busy) == 0) {
         llm_zone_set(z->busy, busy.gpu);
+        llm_zone_set(z->memory_busy, busy.memory);
         has |= LLM_GPU_BUSY;
     }
 

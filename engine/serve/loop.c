@@ -147,7 +147,7 @@ llm_engine_step(llm_engine_t *e, llm_served_t *m)
         m->load_err = err;
         llm_served_break(m);
 
-    } else if (strcmp(err.code, LLM_DEVICE_ERROR) == 0
+    } else if (llm_served_device_failed(&err)
                || strcmp(err.code, LLM_FILE_ERROR) == 0)
     {
         llm_served_rebuild(m, &err);

@@ -82,14 +82,31 @@ llm_served_show(const llm_served_t *m)
 }
 
 
+int
+llm_served_device_failed(const llm_err_t *err)
+{
+    return strcmp(err->code, LLM_DEVICE_ERROR) == 0
+           || strcmp(err->code, LLM_DEVICE_MEMORY) == 0;
+}
+
+
 void
 llm_served_count_error(llm_served_t *m, const llm_err_t *err)
 {
-    if (strcmp(err->code, LLM_DEVICE_ERROR) == 0
+    llm_zone_counters_t  *c;
+
+    c = m->engine->zone->models[m->index].counters;
+
+    if (llm_served_device_failed(err)
         || strcmp(err->code, LLM_DEVICE_LOST) == 0)
     {
-        llm_zone_add(m->engine->zone->models[m->index].counters
-                     ->device_errors, 1);
+        llm_zone_add(c->device_errors, 1);
+    }
+
+    if (strcmp(err->code, LLM_DEVICE_MEMORY) == 0
+        || strcmp(err->code, LLM_MEMORY_ERROR) == 0)
+    {
+        llm_zone_add(c->memory_errors, 1);
     }
 }
 

@@ -33,6 +33,7 @@ llm_cuda_check(llm_cuda_t *d, cudaError_t e, const char *what)
 
     if (!d->failed) {
         d->failed = 1;
+        d->no_memory = (e == cudaErrorMemoryAllocation);
         snprintf(d->why, sizeof(d->why), "%s: %s", what,
                  cudaGetErrorString(e));
     }
@@ -87,6 +88,7 @@ llm_cuda_report(llm_cuda_t *d, llm_err_t *err)
         return llm_cuda_fail_lost(err, d->why);
     }
 
-    return llm_fail_with(err, 500, LLM_DEVICE_ERROR, NULL, "CUDA: %s",
-                         d->why);
+    return llm_fail_with(err, 500,
+                         d->no_memory ? LLM_DEVICE_MEMORY : LLM_DEVICE_ERROR,
+                         NULL, "CUDA: %s", d->why);
 }

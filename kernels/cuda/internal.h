@@ -178,6 +178,7 @@ typedef struct {
     int               replayed;         /* the step is replayed */
     int               failed;           /* a launch failed: see end() */
     char              why[256];
+    int               no_memory;        /* that was why */
 
     uint8_t          *step_dev;
     size_t            step_size;        /* without pages */

@@ -127,6 +127,8 @@ sub refused {
     is($res->{status}, 503, 'a request: 503');
     like($res->{json}{error}{message}, $why, 'with the reason');
     like($t->log('error.log'), qr/\[error\].*$why/, 'the log has it');
+
+    cmp_ok($t->figures->{out_of_memory}, '>=', 1, 'and the figures');
     $t->stop(name => $name);
 }
 

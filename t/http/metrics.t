@@ -120,6 +120,11 @@ is(grown("vllm:generation_tokens_total$m"), 50, 'generated tokens');
 is(grown("vllm:e2e_request_latency_seconds_count$m"), 2, 'requests');
 is(grown("vllm:time_to_first_token_seconds_count$m"), 2, 'first tokens');
 is(grown("vllm:inter_token_latency_seconds_count$m"), 48, 'other tokens');
+is(grown("llm_step_rows_sum$m"),
+   grown("llm_prompt_tokens_computed_total$m") + 19 + 29,
+   'rows of steps: all tokens but the last of each answer');
+is(grown("llm_step_rows_count$m"), grown("llm_steps_total$m"),
+   'for each step');
 is(grown('vllm:request_success_total{model_name="de\"mo",'
          . 'finished_reason="length"}'), 2, 'finished by length');
 cmp_ok(grown("vllm:prefix_cache_hits_total$m"), '>', 0, 'prefix hits');
@@ -157,7 +162,17 @@ is($after->{"vllm:num_requests_running$m"}, 1, 'one is running');
 cmp_ok($after->{"vllm:kv_cache_usage_perc$m"}, '>', 0, 'it holds pages');
 cmp_ok($after->{"vllm:kv_cache_usage_perc$m"}, '<', 0.25,
        'a part of those for four');
+
+sub streams {
+    my $v = scrape();
+
+    return $v->{'llm_worker_streams{worker="0"}'}
+           + $v->{'llm_worker_streams{worker="1"}'};
+}
+
+is(streams(), 1, 'one is streamed');
 $s->close;
+ok(LLM::Test::wait_for(20, sub { streams() == 0 }), 'until its client leaves');
 
 # JSON
 

@@ -52,6 +52,8 @@ is_deeply([ map { $_->{labels} } shown() ],
                     name => "NVIDIA _H${_}__" } } 1, 2 ], 'their names');
 is($m->sum('llm_gpu_utilization_ratio', gpu => 0), 0.5, 'utilization');
 is($m->sum('llm_gpu_utilization_ratio', gpu => 1), 0.25, 'of each');
+is($m->sum('llm_gpu_memory_utilization_ratio', gpu => 0), 0.25,
+   "its memory's");
 is($m->sum('llm_gpu_memory_used_bytes', gpu => 0), 60 * 2**30, 'memory');
 is($m->sum('llm_gpu_memory_total_bytes', gpu => 1), 80 * 2**30, 'in all');
 is($m->sum('llm_gpu_power_watts'), 345.6, 'power, where it is known');
@@ -63,7 +65,7 @@ cmp_ok($m->sum('llm_kv_cache_bytes'), '>', 1e5, 'KV cache');
 my $gpus = $t->get('/json')->{json}{gpus};
 
 is_deeply($gpus->[0], { uuid => 'GPU-1', name => 'NVIDIA _H1__',
-          utilization => 0.5, memory => 80 * 2**30,
+          utilization => 0.5, memory_utilization => 0.25, memory => 80 * 2**30,
           memory_used => 60 * 2**30, power => 345.6, temperature => 41 },
           'JSON');
 

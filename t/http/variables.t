@@ -14,7 +14,8 @@ my $t = LLM::Test->new(pace => 0.5, main => 'worker_shutdown_timeout 1s;',
     log_format llm '$uri|$status|$llm_model|$llm_request_id|$llm_tenant|'
                    '$llm_prompt_tokens|$llm_cached_tokens|'
                    '$llm_completion_tokens|$llm_finish_reason|'
-                   '$llm_queue_time|$llm_ttft|$llm_tpot';
+                   '$llm_queue_time|$llm_ttft|$llm_tpot|'
+                   '$llm_max_tokens|$llm_prefill_rate|$llm_decode_rate';
     access_log logs/llm.log llm;
     llm_tenant $http_x_user weight=$http_x_weight;
 END
@@ -29,7 +30,7 @@ END
 END2
 
 my @names = qw(uri status model id tenant prompt cached completion finish
-               queue ttft tpot);
+               queue ttft tpot max prefill decode);
 my $seen = 0;
 
 # the log line of the request made last
@@ -66,6 +67,10 @@ is($v->{finish}, 'length', 'finish_reason');
 like($v->{queue}, qr/^\d+\.\d{6}$/, 'queue_time');
 like($v->{ttft}, qr/^\d+\.\d{6}$/, 'ttft');
 like($v->{tpot}, qr/^\d+\.\d{6}$/, 'tpot');
+is($v->{max}, 5, 'max_tokens');
+cmp_ok(abs($v->{decode} * $v->{tpot} - 1), '<', 0.01, 'decode_rate');
+cmp_ok(abs($v->{prefill} * ($v->{ttft} - $v->{queue})
+           - $v->{prompt} + $v->{cached}), '<=', 0.1, 'prefill_rate');
 cmp_ok($v->{queue}, '<=', $v->{ttft}, 'queue_time is part of ttft');
 
 $t->open_long(max_tokens => 30)->events;

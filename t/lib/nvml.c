@@ -66,7 +66,7 @@ nvmlDeviceGetUtilizationRates(void *gpu, unsigned *rates)
     }
 
     rates[0] = number("busy") / (unsigned long) gpu;
-    rates[1] = 7;
+    rates[1] = number("busy") / 2 / (unsigned long) gpu;
     return 0;
 }
 

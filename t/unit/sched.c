@@ -104,8 +104,18 @@ test_gauges(void)
 
     open_all(64, 200, 4, 64, 1 << 17);
     add(ask(0, ids, 40, 2, 100, 0));
+
+    is_int(llm_sched_todo(sched), 40, "its prompt is to be computed");
     (void) step();
+    is_int(llm_zone_get(zone->models[0].figures.prefilling), 2,
+           "after a step of 32 rows none of two choices has a token");
+    is_int(llm_zone_get(zone->models[0].figures.prompt_left), 8,
+           "and some of the prompt is left");
     (void) step();
+    is_int(llm_zone_get(zone->models[0].figures.prefilling), 0,
+           "then both have one");
+    is_int(llm_zone_get(zone->models[0].figures.prompt_left), 0,
+           "and nothing is left");
 
     is_int(llm_zone_get(zone->models[0].figures.running), 2, "two run");
 
