@@ -406,6 +406,8 @@ typedef struct {
 /* what the zone needs to know of a model before there is an engine */
 typedef struct {
     uint32_t     parallel;              /* sequences that run at once */
+    uint32_t     places;                /* requests that run or wait; 0: what
+                                           the queue of all models allows */
 } llm_zone_model_t;
 
 /* the size of a zone in bytes; ring_size is for both rings of one worker */

@@ -84,6 +84,9 @@ static ngx_http_llm_param_t  ngx_http_llm_params[] = {
     { ngx_string("parallel="), ngx_http_llm_model_num,
       at(engine.parallel), 1, 1 << 16 },
 
+    { ngx_string("queue="), ngx_http_llm_model_num,
+      at(queue), 0, 1 << 20 },
+
     { ngx_string("threads="), ngx_http_llm_model_num,
       at(engine.threads), 1, 1024 },
 
@@ -183,6 +186,7 @@ ngx_http_llm_model(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     model->name = value[1];
     model->path = value[2];
     model->max_tokens = -1;
+    model->queue = -1;
     ngx_str_set(&model->owner, "nginx");
     model->file = cf->conf_file->file.name;
     model->line = cf->conf_file->line;

@@ -131,6 +131,8 @@ typedef struct {
     ngx_array_t                  aliases;       /* ngx_str_t */
 
     int32_t                      max_tokens;    /* -1: what is left */
+    int32_t                      queue;         /* requests that may wait for
+                                                   it; -1: llm_queue */
     int                          is_default;
     int                          required;      /* nginx does not start with a
                                                    file that is unusable */

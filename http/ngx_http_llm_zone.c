@@ -183,6 +183,8 @@ ngx_http_llm_init_zone(ngx_shm_zone_t *shm_zone, void *data)
 
     for (i = 0; i < mcf->models.nelts; i++) {
         zone_models[i].parallel = model[i].engine.parallel;
+        zone_models[i].places = model[i].queue == -1
+                                ? 0 : model[i].engine.parallel + model[i].queue;
     }
 
     size = llm_zone_size(mcf->nworkers, mcf->models.nelts,

@@ -227,12 +227,24 @@ static int
 llm_client_full(llm_client_t *c, uint32_t model, uint32_t queue,
     llm_err_t *err)
 {
+    llm_zone_model_state_t  *m;
+
     if (atomic_load_explicit(&c->zone->models[model].state,
                              memory_order_acquire)
         != LLM_MODEL_READY)
     {
         return llm_fail_with(err, 503, "model_loading", NULL,
                              "the model is loading and the queue is full");
+    }
+
+    /* the model's own bound, or that of all models */
+
+    m = &c->zone->models[model];
+
+    if (llm_zone_inflight(c->zone, m) >= m->places) {
+        return llm_fail_with(err, 429, "queue_full", NULL,
+                             "too many requests for this model: %u wait "
+                             "already", m->places - m->parallel);
     }
 
     return llm_fail_with(err, 429, "queue_full", NULL,

@@ -77,6 +77,7 @@ llm_zone_init(void *mem, uint32_t n_workers, const llm_zone_model_t *models,
 
     for (i = 0; i < n_models; i++) {
         z->models[i].parallel = llm_max(models[i].parallel, 1u);
+        z->models[i].places = models[i].places ? models[i].places : UINT32_MAX;
         z->models[i].counters = &z->models[i].own;
         atomic_init(&z->models[i].retry_after, 1);
     }
@@ -279,7 +280,7 @@ llm_zone_admit_within(llm_zone_t *z, uint32_t model, uint32_t epoch,
         return rc;
     }
 
-    rc = llm_count_in(&m->inflight, epoch, UINT32_MAX, &old);
+    rc = llm_count_in(&m->inflight, epoch, m->places, &old);
 
     if (rc != LLM_OK || old < m->parallel) {
         (void) llm_count_out(&z->waiting, epoch, &old);
@@ -337,15 +338,22 @@ llm_zone_in_use(llm_zone_t *z, uint32_t model, uint32_t epoch)
 int
 llm_zone_has_room(llm_zone_t *z, uint32_t model)
 {
-    uint32_t  epoch;
-    uint64_t  n, w;
+    uint32_t                       epoch;
+    uint64_t                       n, w;
+    const llm_zone_model_state_t  *m;
+
+    m = &z->models[model];
 
     epoch = atomic_load(&z->epoch);
-    n = atomic_load(&z->models[model].inflight);
+    n = atomic_load(&m->inflight);
     w = atomic_load(&z->waiting);
 
-    return llm_tag(n) != epoch || llm_count(n) < z->models[model].parallel
-           || llm_tag(w) != epoch || llm_count(w) < z->queue;
+    if (llm_tag(n) != epoch || llm_count(n) < m->parallel) {
+        return 1;
+    }
+
+    return llm_count(n) < m->places
+           && (llm_tag(w) != epoch || llm_count(w) < z->queue);
 }
 
 
@@ -471,7 +479,7 @@ llm_model_state_word(const llm_model_status_t *st)
 }
 
 
-static uint32_t
+uint32_t
 llm_zone_inflight(llm_zone_t *z, llm_zone_model_state_t *m)
 {
     uint64_t  n;

@@ -4,7 +4,8 @@
  *
  * Invariant of admission: the number of requests that wait, summed over the
  * models as max(0, inflight - parallel), never exceeds `queue`; one of a low
- * priority is counted only if it does not exceed `queue_low` either.  Workers
+ * priority is counted only if it does not exceed `queue_low` either, and no
+ * model has more in flight than `places`.  Workers
  * count a request before they send it, the engine removes it from the count
  * when it ends.  Counters have the engine's epoch in their upper half, so
  * that requests counted under a dead engine do not count.
@@ -118,7 +119,8 @@ typedef struct {
 } llm_zone_figures_t;
 
 typedef struct {
-    uint32_t                     parallel;   /* set once by init */
+    uint32_t                     parallel;   /* set once by init, as this: */
+    uint32_t                     places;     /* the most requests in flight */
     _Atomic uint32_t             state;      /* engine writes, release */
     _Atomic uint32_t             ctx;        /* engine writes, as these: */
     _Atomic uint32_t             ctx_train;
@@ -246,6 +248,8 @@ int llm_zone_in_use(llm_zone_t *z, uint32_t model, uint32_t epoch);
 /* the same where no more than so many may wait */
 int llm_zone_admit_within(llm_zone_t *z, uint32_t model, uint32_t epoch,
     uint32_t queue);
+/* requests of the model that run or wait */
+uint32_t llm_zone_inflight(llm_zone_t *z, llm_zone_model_state_t *m);
 /* would llm_zone_admit() find room now? */
 int llm_zone_has_room(llm_zone_t *z, uint32_t model);
 /* removes one request of this epoch from the counts */

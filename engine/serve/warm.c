@@ -31,6 +31,7 @@ llm_nobody_open(llm_nobody_t *n, uint32_t n_models)
 
     for (i = 0; i < n_models; i++) {
         models[i].parallel = 1;
+        models[i].places = 0;
     }
 
     size = llm_align(llm_zone_size(1, n_models, LLM_WARM_RING), 64);

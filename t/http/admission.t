@@ -249,6 +249,48 @@ is(scalar(grep { $_->response->{status} == 200 } @wait), 8, 'all are served');
 $t->stop(name => 'no bounds');
 
 
+# ---- queue= of a model ----
+
+$t = LLM::Test->new(
+    model => 'llm_model demo %%ROOT%%/models/demo.gguf threads=1 parallel=1'
+           . ' queue=1 default;'
+           . ' llm_model never %%ROOT%%/models/demo.gguf threads=1 parallel=1'
+           . ' queue=0; llm_model other %%ROOT%%/models/demo.gguf threads=1;',
+    locations => <<'END')->start;
+        location /v1 { llm_api; }
+        location = /health { llm_health; }
+        location = /metrics { llm_metrics; }
+END
+
+my %one = (prompt => 'a', max_tokens => 1);
+
+$held = hold();
+my $waits = $t->open('/v1/completions', { %one });
+ok(waiting(1), 'one waits');
+
+$res = $t->post('/v1/completions', { %one });
+is_refused($res, 'queue_full', 'one more for its model');
+like($res->{json}{error}{message}, qr/for this model: 1 wait already/,
+     'which is said');
+is($t->post('/v1/completions', { %one, model => 'other' })->{status}, 200,
+   'not for another one');
+
+$held->close;
+is($waits->response->{status}, 200, 'who waited is served');
+is($t->post('/v1/completions', { %one })->{status}, 200, 'and who comes then');
+
+$held = $t->open('/v1/completions', { %one, model => 'never', n => 16,
+                                      max_tokens => 3900, ignore_eos => \1 });
+ok(LLM::Test::wait_for(20, sub {
+    $t->figure('vllm:num_requests_running') == 1
+}), 'one runs');
+$res = $t->post('/v1/completions', { %one, model => 'never' });
+is_refused($res, 'queue_full', 'queue=0: nobody waits');
+$held->close;
+
+$t->stop(name => 'queue=');
+
+
 # ---- what nginx -t says ----
 
 for (

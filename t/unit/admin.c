@@ -568,7 +568,7 @@ test_shown(void)
     size_t       size;
     llm_zone_t  *z;
 
-    static const llm_zone_model_t  sizes[] = { { 4 } };
+    static const llm_zone_model_t  sizes[] = { { .parallel = 4 } };
 
     size = llm_align(llm_zone_size(1, 1, 65536), 64);
     mem = aligned_alloc(64, size);

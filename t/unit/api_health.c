@@ -17,7 +17,9 @@ static const llm_api_model_t  models[] = {
     { .name = { 3, "two" }, .max_tokens = -1 }
 };
 
-static const llm_zone_model_t  sizes[] = { { 4 }, { 4 } };
+static const llm_zone_model_t  sizes[] = {
+    { .parallel = 4 }, { .parallel = 4 }
+};
 
 
 static void

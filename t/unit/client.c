@@ -39,7 +39,7 @@ fill(void)
     uint32_t           retry;
     llm_err_t          err;
     llm_request_t      q;
-    llm_zone_model_t   m = { 100 };
+    llm_zone_model_t   m = { .parallel = 100 };
     llm_client_conf_t  conf;
 
     size = llm_zone_size(1, 1, 1 << 17);

@@ -247,7 +247,9 @@ int
 main(void)
 {
     size_t            size;
-    llm_zone_model_t  models[2] = { { 1 }, { 1 } };
+    llm_zone_model_t  models[2] = {
+        { .parallel = 1 }, { .parallel = 1 }
+    };
 
     size = llm_zone_size(1, 2, 1 << 20);
     z = llm_zone_init(mmap(NULL, size, PROT_READ|PROT_WRITE,

@@ -27,7 +27,7 @@ static inline void
 zone_open(size_t ring)
 {
     size_t            size;
-    llm_zone_model_t  m = { 1 };
+    llm_zone_model_t  m = { .parallel = 1 };
 
     size = llm_zone_size(1, 1, ring);
     mem = mmap(NULL, size, PROT_READ|PROT_WRITE, MAP_SHARED|MAP_ANONYMOUS,

@@ -129,6 +129,7 @@ rig_open(rig_t *r, uint32_t n_workers, size_t ring, uint32_t queue)
 
     for (i = 0; i < r->n_models; i++) {
         zm[i].parallel = r->models[i].parallel;
+        zm[i].places = 0;
     }
 
     r->n_workers = n_workers;

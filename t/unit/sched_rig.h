@@ -512,7 +512,7 @@ open_all(uint32_t n_pages, uint32_t ctx, uint32_t max_seqs, uint32_t chunk,
     size_t ring)
 {
     llm_err_t         err;
-    llm_zone_model_t  m = { max_seqs };
+    llm_zone_model_t  m = { .parallel = max_seqs };
     llm_sched_conf_t  conf;
 
     memset(asks, 0, sizeof(asks));

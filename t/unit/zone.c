@@ -34,6 +34,7 @@ zone_open(uint32_t workers, const uint32_t *parallel, uint32_t n,
 
     for (i = 0; i < n; i++) {
         m[i].parallel = parallel[i];
+        m[i].places = 0;
     }
 
     mem_size = llm_zone_size(workers, n, 1 << 17);
