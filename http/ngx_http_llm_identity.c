@@ -8,6 +8,8 @@
 #include <ngx_md5.h>
 
 
+static void ngx_http_llm_log_arrival(ngx_http_llm_ctx_t *ctx,
+    const llm_request_t *msg);
 static ngx_int_t ngx_http_llm_copy(ngx_http_request_t *r, ngx_str_t *to,
     llm_str_t from);
 static ngx_int_t ngx_http_llm_set_tenant(ngx_http_llm_ctx_t *ctx,
@@ -41,7 +43,38 @@ ngx_http_llm_identify(ngx_http_llm_body_t *body)
         return NGX_ERROR;
     }
 
+    ngx_http_llm_log_arrival(ctx, msg);
+
     return NGX_OK;
+}
+
+
+/* what hangs, or ends the process, has no line in the access log */
+
+static void
+ngx_http_llm_log_arrival(ngx_http_llm_ctx_t *ctx, const llm_request_t *msg)
+{
+    ngx_log_t             *log;
+    llm_buf_t              b;
+    ngx_http_llm_model_t  *models;
+
+    log = ctx->request->connection->log;
+
+    if (log->log_level < NGX_LOG_INFO) {
+        return;
+    }
+
+    models = ctx->main->models.elts;
+
+    llm_buf_init(&b, 0);
+    llm_api_arrival(msg, &b);
+
+    ngx_log_error(NGX_LOG_INFO, log, 0,
+                  "llm: a request: %*s, model \"%V\", priority %D%*s",
+                  ctx->path.len, ctx->path.data, &models[ctx->model].name,
+                  msg->priority, b.failed ? (size_t) 0 : b.len, b.data);
+
+    llm_buf_free(&b);
 }
 
 

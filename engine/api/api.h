@@ -186,6 +186,10 @@ int llm_api_guard_head(const llm_api_t *a, const llm_api_conf_t *conf,
     llm_str_t request_id, llm_str_t tenant, llm_buf_t *out);
 
 int llm_api_is_stream(const llm_api_t *a);
+/* adds to a line of the log what a request asks for: ", stream, max_tokens 5,
+   temperature 0.7", and what of its sampling has no effect; nothing of its
+   text.  Failures are remembered by the buffer. */
+void llm_api_arrival(const llm_request_t *msg, llm_buf_t *out);
 /* for the log, empty if there is none: the request's "user", or else its
    "safety_identifier", in LLM_API_LOG_USER bytes, and its "metadata" as JSON,
    or "{}" if that has more than LLM_API_LOG_METADATA; valid as long as a */

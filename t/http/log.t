@@ -69,6 +69,50 @@ LLM::Test::wait_for(60, sub {
 }) or die 'no script model';
 
 
+# what a request asks for is in the error log when it arrives, but no text
+
+sub arrival {
+    my ($body, $want, $name) = @_;
+
+    my $had = () = $t->log('error.log') =~ /llm: a request: .*\n/g;
+    my @lines;
+
+    $t->post('/v1/completions', { prompt => 'secret words', %$body });
+
+    LLM::Test::wait_for(10, sub {
+        @lines = $t->log('error.log') =~ /llm: (a request: .*?), client: /g;
+        @lines > $had;
+    });
+
+    is($lines[-1], "a request: completions, $want", $name);
+}
+
+arrival({ model => 'demo', max_tokens => 1 },
+        'model "demo", priority 0, max_tokens 1', 'a plain one');
+arrival({ model => 'demo', max_tokens => 2, stream => \1, temperature => 0.5,
+          top_p => 0.9, n => 2, priority => -3 },
+        'model "demo", priority -3, stream, max_tokens 2, n 2,'
+        . ' temperature 0.5, top_p 0.9', 'its parameters');
+arrival({ model => 'demo', max_tokens => 1, temperature => 0, top_p => 0.5,
+          repetition_penalty => 0.5 },
+        'model "demo", priority 0, max_tokens 1, repetition_penalty 0.5,'
+        . ' temperature 0, top_p 0.5; temperature 0 takes the most likely'
+        . ' token whatever else is said of sampling; a repetition_penalty'
+        . ' below 1, or another one below 0, asks for repetitions',
+        'those that make no sense');
+arrival({ model => 'demo', max_tokens => 1, temperature => 0 },
+        'model "demo", priority 0, max_tokens 1, temperature 0',
+        'greedy alone does');
+arrival({ model => 'demo', max_tokens => 1, xtc_probability => 0.5,
+          xtc_threshold => 0.75, dry_multiplier => 1,
+          dry_penalty_last_n => 0, min_tokens => 1 },
+        'model "demo", priority 0, max_tokens 1, dry_multiplier 1,'
+        . ' dry_penalty_last_n 0, xtc_probability 0.5, xtc_threshold 0.75;'
+        . ' xtc_threshold above 0.5 turns XTC off; dry_penalty_last_n 0 turns'
+        . ' DRY off', 'what is off');
+unlike($t->log('error.log'), qr/secret/, 'no text');
+
+
 # the line of the request made last: those of its URI, which is its own
 
 my $serial = 0;
