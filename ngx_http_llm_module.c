@@ -561,6 +561,7 @@ ngx_http_llm_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
         conf->tenants = prev->tenants;
         conf->health = prev->health;
         conf->probe = prev->probe;
+        conf->probe_prompt = prev->probe_prompt;
         conf->allowed = prev->allowed;
         conf->fallback = prev->fallback;
         conf->prefix = prev->prefix;

@@ -109,8 +109,8 @@ typedef struct {
                                            the prompt */
 #define LLM_REQ_IGNORE_EOS   4
 #define LLM_REQ_TOKEN_IDS    8          /* events carry token ids */
-#define LLM_REQ_NO_CACHE    16          /* do not read or fill the prefix cache
-                                           (for tests) */
+#define LLM_REQ_NO_CACHE    16          /* do not read or fill the prefix
+                                           cache */
 #define LLM_REQ_SPECIAL     32          /* show control tokens as text */
 #define LLM_REQ_PRIORITY    64          /* the client set a priority */
 #define LLM_REQ_THINK_TEXT 128          /* reasoning is left in the content, as

@@ -6,12 +6,14 @@
 #include "http/ngx_http_llm_module.h"
 
 
+static char *ngx_http_llm_probe_prompt(ngx_conf_t *cf,
+    ngx_http_llm_loc_conf_t *llcf, ngx_str_t *value);
 static ngx_int_t ngx_http_llm_health_body(ngx_http_request_t *r,
     llm_buf_t *body, int *ready);
 static ngx_uint_t ngx_http_llm_draining(ngx_http_llm_main_conf_t *mcf);
 
 
-/* llm_health [live | ready] [MODEL ...] [probe=TIME] */
+/* llm_health [live | ready] [MODEL ...] [probe=TIME] [prompt=N] */
 
 char *
 ngx_http_llm_health(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
@@ -58,20 +60,50 @@ ngx_http_llm_health(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 
     for ( /* void */ ; i < cf->args->nelts; i++) {
 
-        if (ngx_strncmp(value[i].data, "probe=", 6) != 0) {
+        if (ngx_strncmp(value[i].data, "probe=", 6) == 0) {
+            rv = ngx_http_llm_param_time(cf, &value[i], 6, &llcf->probe);
+
+        } else if (ngx_strncmp(value[i].data, "prompt=", 7) == 0) {
+            rv = ngx_http_llm_probe_prompt(cf, llcf, &value[i]);
+
+        } else {
             llcf->names[llcf->nnames++] = value[i];
-            continue;
         }
 
-        rv = ngx_http_llm_param_time(cf, &value[i], 6, &llcf->probe);
         if (rv != NGX_CONF_OK) {
             return rv;
         }
     }
 
+    if (llcf->probe_prompt && llcf->probe == 0) {
+        return "has \"prompt\" without \"probe\"";
+    }
+
     if (ready) {
         llcf->health = llcf->nnames ? LLM_HEALTH_ALL : LLM_HEALTH_ANY;
     }
+
+    return NGX_CONF_OK;
+}
+
+
+static char *
+ngx_http_llm_probe_prompt(ngx_conf_t *cf, ngx_http_llm_loc_conf_t *llcf,
+    ngx_str_t *value)
+{
+    ngx_int_t  n;
+
+    n = ngx_atoi(value->data + 7, value->len - 7);
+
+    if (n == NGX_ERROR || n == 0 || n > 65536) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "invalid number of tokens \"%V\" of "
+                           "\"llm_health\", it must be between 1 and 65536",
+                           value);
+        return NGX_CONF_ERROR;
+    }
+
+    llcf->probe_prompt = n;
 
     return NGX_CONF_OK;
 }

@@ -138,6 +138,8 @@ typedef struct {
                                                    file that is unusable */
 
     ngx_msec_t                   probe;         /* how often; 0: never */
+    ngx_uint_t                   probe_prompt;  /* tokens of its prompt, about;
+                                                   0: one */
 
     ngx_str_t                    warmup;        /* full, NUL-terminated; len 0:
                                                    no file */
@@ -394,6 +396,7 @@ typedef struct {
                                                    none */
     llm_health_rule_t            health;
     ngx_msec_t                   probe;         /* 0: none */
+    ngx_uint_t                   probe_prompt;
     size_t                       stream_buffer;
     ngx_flag_t                   ignore_client_abort;
     ngx_flag_t                   intercept_errors;

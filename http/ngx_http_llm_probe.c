@@ -59,15 +59,16 @@ struct ngx_http_llm_probe_s {
 
 typedef struct {
     llm_str_t                    path;
-    const char                  *rest;          /* of the body, behind the
-                                                   model's name */
+    const char                  *rest;          /* of the body, from the model's
+                                                   name to the prompt ... */
+    const char                  *end;           /* ... and after it */
 } ngx_http_llm_probe_form_t;
 
 
 static const ngx_http_llm_probe_form_t  ngx_http_llm_probe_forms[] = {
-    { { 11, "completions" }, ",\"prompt\":\"a\",\"max_tokens\":1}" },
-    { { 10, "embeddings" }, ",\"input\":\"a\"}" },
-    { { 6, "rerank" }, ",\"query\":\"a\",\"documents\":[\"a\"]}" }
+    { { 11, "completions" }, ",\"max_tokens\":1,\"prompt\":\"", "\"}" },
+    { { 10, "embeddings" }, ",\"input\":\"", "\"}" },
+    { { 6, "rerank" }, ",\"query\":\"a\",\"documents\":[\"", "\"]}" }
 };
 
 
@@ -77,11 +78,13 @@ static uint64_t ngx_http_llm_probe_progress(ngx_http_llm_probe_t *p);
 static void ngx_http_llm_probe_judge(ngx_http_llm_probe_t *p,
     ngx_http_llm_probe_e result, ngx_str_t *why);
 static void ngx_http_llm_probe_send(ngx_http_llm_probe_t *p);
+static void ngx_http_llm_probe_words(ngx_http_llm_probe_t *p,
+    ngx_http_llm_model_t *model, llm_buf_t *body);
 static ngx_int_t ngx_http_llm_probe_message(ngx_http_llm_probe_t *p,
     llm_buf_t *msg);
 
 
-/* the shortest time that a location wants */
+/* the shortest time that a location wants, and the longest prompt */
 
 void
 ngx_http_llm_want_probes(ngx_http_llm_main_conf_t *mcf,
@@ -98,6 +101,11 @@ ngx_http_llm_want_probes(ngx_http_llm_main_conf_t *mcf,
             && (model[i].probe == 0 || llcf->probe < model[i].probe))
         {
             model[i].probe = llcf->probe;
+        }
+
+        if (llcf->allowed & ((uint64_t) 1 << i)) {
+            model[i].probe_prompt = ngx_max(model[i].probe_prompt,
+                                            llcf->probe_prompt);
         }
     }
 }
@@ -300,7 +308,7 @@ ngx_http_llm_probe_send(ngx_http_llm_probe_t *p)
     msg = (llm_request_t *) buf.data;
 
     msg->head.slot = p->ctx.slot;
-    msg->flags |= LLM_REQ_PROBE;
+    msg->flags |= LLM_REQ_PROBE | LLM_REQ_NO_CACHE;
     msg->weight = 1000;
     msg->priority = 100;
     msg->arrival_us = llm_now_us();
@@ -316,6 +324,30 @@ ngx_http_llm_probe_send(ngx_http_llm_probe_t *p)
     }
 
     llm_buf_free(&buf);
+}
+
+
+/*
+ * As many words of one letter as the prompt has tokens, in most vocabularies;
+ * half of the context at most, as a probe that is too long would find nothing.
+ */
+
+static void
+ngx_http_llm_probe_words(ngx_http_llm_probe_t *p, ngx_http_llm_model_t *model,
+    llm_buf_t *body)
+{
+    ngx_uint_t          i, n;
+    llm_model_status_t  st;
+
+    llm_zone_status(p->ctx.main->zone, p->model, &st);
+
+    n = ngx_min(model->probe_prompt, st.ctx / 2);
+
+    llm_buf_addc(body, 'a');
+
+    for (i = 1; i < n; i++) {
+        llm_buf_adds(body, " a");
+    }
 }
 
 
@@ -352,6 +384,8 @@ ngx_http_llm_probe_message(ngx_http_llm_probe_t *p, llm_buf_t *msg)
     llm_buf_adds(&body, "{\"model\":");
     llm_json_add_string(&body, (char *) model->name.data, model->name.len);
     llm_buf_adds(&body, form->rest);
+    ngx_http_llm_probe_words(p, model, &body);
+    llm_buf_adds(&body, form->end);
 
     api = NULL;
 

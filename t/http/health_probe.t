@@ -208,12 +208,35 @@ SKIP: {
 }
 
 
+# ---- a prompt of several steps ----
+
+server(model => 'llm_model demo %%ROOT%%/models/demo.gguf threads=1 batch=16'
+              . ' ctx=512 default;',
+       locations => $locations =~ s/300ms/20ms prompt=100/r);
+
+my ($rows, $steps) = (0, 0);
+
+ok(LLM::Test::wait_for(60, sub {
+    my $f = $t->figures;
+
+    ($rows, $steps) = map { $f->{$_} } qw(prompt_tokens_computed steps);
+    $rows >= 300;
+}), 'probes of a long prompt') or diag("$rows tokens");
+cmp_ok($rows, '<', $steps * 16, 'in steps of a batch');
+cmp_ok($steps, '>', $rows / 16, 'each several');
+is($t->figures->{prefix_cache_hits}, 0, 'computed each time');
+ok(becomes('200 ok'), 'and healthy');
+$t->stop(name => 'a prompt');
+
+
 # ---- what is refused ----
 
 for (   [ 'llm_health probe=;', 'invalid time "probe="' ],
         [ 'llm_health probe=0;', 'invalid time "probe=0"' ],
         [ 'llm_health ready probe=x;', 'invalid time "probe=x"' ],
         [ 'llm_health probe=1s demo probe=2s;', 'duplicate parameter "probe=2s"' ],
+        [ 'llm_health prompt=5;', 'has "prompt" without "probe"' ],
+        [ 'llm_health probe=1s prompt=0;', 'invalid number of tokens' ],
         [ 'llm_health live probe=1s;', 'with "live" has no other' ])
 {
     my ($conf, $why) = @$_;
