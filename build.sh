@@ -64,6 +64,7 @@ usage: ./build.sh COMMAND
            "bench keys": /health while files of 100,000 API keys are read;
            "bench chats": 1 to 64 chats with one system prompt, with and
            without the prefix cache (LLAMA_SERVER=path: beside llama-server);
+           "bench mix": long prompts, long answers, and both (LLAMA_SERVER);
            "bench overload": three times as many requests as can be served;
            "bench masks": JSON Schemas, how exact and how fast;
            "bench shapes": shapes of real models, random weights
@@ -608,6 +609,9 @@ bench() {
             ;;
         chats)
             exec perl -It/lib t/bench/chats.pl "${@:2}"
+            ;;
+        mix)
+            exec perl -It/lib t/bench/mix.pl "${@:2}"
             ;;
         overload)
             exec perl -It/lib t/bench/overload.pl "${@:2}"
