@@ -256,7 +256,28 @@ STATEMENTS = r'''
 {{ list.append is defined }}{{ list.pop is defined }}{{ d.update is defined }}{{ d.pop is defined }}{{ text.foo is defined }}
 {{ d.update({"x": 1}) }}
 {{ d.pop("b") }}
+{{ d.pop("nokey") }}
+{{ d.pop("nokey", 5) }}
 {{ list.sort() }}
+{{ d.popitem() }}
+{% set l = [1] %}{{ l.append(2) }}{{ l.extend("ab") }}{{ l.insert(0, "x") }}{{ l.insert(-1, "y") }}{{ l.insert(99, "z") }}{{ l }}
+{% set l = [1, 2, 3, 2] %}{{ l.pop() }}{{ l.pop(0) }}{{ l }}{{ l.remove(2) }}{{ l }}{{ l.reverse() }}{{ l.clear() }}{{ l }}
+{% set l = [] %}{{ l.pop() }}
+{% set l = [1] %}{{ l.pop(1) }}
+{% set l = [1] %}{{ l.pop(-2) }}
+{% set l = [1] %}{{ l.remove(2) }}
+{% set l = [1] %}{{ l.append() }}
+{% set l = [1] %}{{ l.extend(5) }}
+{% set l = [1, 2, 3] %}{{ l.reverse() }}{{ l }}{% set k = l.copy() %}{{ k.append(4) }}{{ l }}{{ k }}
+{% set l = [1, 2] %}{% set k = l %}{{ k.append(3) }}{{ l }}
+{% set ns = namespace(q=[]) %}{% for x in [1, 2, 3] %}{% set _ = ns.q.append(x) %}{% endfor %}{{ ns.q.pop(0) }}{{ ns.q }}{{ ns.q | length }}
+{% set l = [1, 2, 3, 4] %}{% for x in l %}{{ x }}{% if x == 2 %}{{ l.pop(0) }}{% endif %}{% endfor %}{{ l }}
+{% set l = [1, 2] %}{% for x in l %}{{ x }}{% if x < 5 %}{{ l.append(x + 3) }}{% endif %}{% endfor %}{{ l }}
+{% for i in [1, 2] %}{% set l = [] %}{{ l.append(i) }}{{ l }}{% endfor %}
+{% set e = {"a": 1} %}{{ e.update({"b": 2}, c=3) }}{{ e.update(a=5) }}{{ e }}{{ e.setdefault("a", 7) }}{{ e.setdefault("z") }}{{ e.pop("b") }}{{ e }}{{ e.copy() }}{{ e.clear() }}{{ e }}
+{% set e = {} %}{% for i in range(40) %}{{ e.update({i: i}) or "" }}{% endfor %}{% for i in range(30) %}{{ e.pop(i) }}{% endfor %}{{ e }}{{ e[35] }}{{ e.get(3) }}{{ e.update({3: 4}) }}{{ e[3] }}
+{% set e = {"a": 1} %}{% set f = e.copy() %}{{ f.update(b=2) }}{{ e }}{{ f }}{{ e.update(5) }}
+{% set t = (1, 2) %}{{ t.append(3) }}
 {{ text.__class__ }}
 {{ text.foo() }}
 {{ user.name() }}

@@ -12,6 +12,7 @@ usage: jinja_ref.py features
 """
 
 import argparse
+import copy
 import datetime
 import json
 import os
@@ -88,8 +89,19 @@ class TemplateNamespace(jinja2.utils.Namespace):
             raise jinja2.exceptions.SecurityError(name)
 
 
+class Sandbox(jinja2.sandbox.ImmutableSandboxedEnvironment):
+    """transformers', but methods may change lists and dictionaries"""
+    REFUSED = ('popitem', 'sort')
+
+    def is_safe_attribute(self, obj, attr, value):
+        return (jinja2.sandbox.SandboxedEnvironment.is_safe_attribute(
+                    self, obj, attr, value)
+                and not (isinstance(obj, (list, dict))
+                         and attr in self.REFUSED))
+
+
 def environment():
-    env = jinja2.sandbox.ImmutableSandboxedEnvironment(
+    env = Sandbox(
         trim_blocks=True, lstrip_blocks=True,
         extensions=[Generation, jinja2.ext.loopcontrols])
     env.filters['tojson'] = tojson
@@ -109,7 +121,7 @@ def render(template, variables):
     try:
         if template not in COMPILED:
             COMPILED[template] = ENV.from_string(template)
-        out = COMPILED[template].render(**variables)
+        out = COMPILED[template].render(**copy.deepcopy(variables))
         out.encode('utf-8')
         return {'out': out}
     except Raised as e:

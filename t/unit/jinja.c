@@ -223,8 +223,15 @@ test_errors(void)
           "'endfor', got the end of the template");
     fails("{{ 9223372036854775807 + 1 }}", "{}", 500,
           "chat template, line 1: integer is too large");
-    fails("{{ l.append(1) }}", "{\"l\": []}", 500, "chat template, line 1: "
-          "access to a method that changes a list or dict is unsafe");
+    fails("{{ l.sort() }}", "{\"l\": []}", 500, "chat template, line 1: "
+          "access to this method of a list or dict is refused");
+    fails("{% set _ = l.append(l) %}{{ l }}", "{\"l\": []}", 500,
+          "chat template, line 1: maximum recursion depth exceeded");
+    fails("{% set _ = l.append(l) %}{{ l | tojson }}", "{\"l\": []}", 500,
+          "chat template, line 1: maximum recursion depth exceeded");
+    fails("{% for x in l %}{% set _ = l.append(x) %}{% endfor %}",
+          "{\"l\": [1]}", 500, "chat template, line 1: rendering needs more "
+          "than 134217728 bytes of memory");
     fails("{{ 'a' + 1 }}", "{}", 500, "chat template, line 1: can only "
           "concatenate str (not \"int\") to str");
 

@@ -112,7 +112,7 @@ static const llm_jfunc_t  llm_jtable_tests[] = {
 };
 
 
-/* those without a function change their object: the sandbox refuses them */
+/* those without a function are refused: no template is known to use them */
 
 static const llm_jfunc_t  llm_jtable_methods[] = {
     { "strip", llm_jfn_strip, "/chars:S?", STR, BOTH },
@@ -154,22 +154,23 @@ static const llm_jfunc_t  llm_jtable_methods[] = {
     { "keys", llm_jfn_view, "", DICT, LLM_J_KEYS },
     { "values", llm_jfn_view, "", DICT, LLM_J_VALUES },
     { "items", llm_jfn_view, "", DICT, LLM_J_ITEMS },
-    { "copy", llm_jfn_self, "", DICT | LIST, 0 },
+    { "copy", llm_jfn_copy, "", DICT | LIST, 0 },
     { "index", llm_jfn_index, "/value", LIST | TUPLE, LLM_JF_MUST },
     { "count", llm_jfn_index, "/value", LIST | TUPLE, 0 },
     { "cycle", llm_jfn_cycle, NULL, LOOP, 0 },
 
-    { "clear", NULL, NULL, DICT | LIST, 0 },
-    { "pop", NULL, NULL, DICT | LIST, 0 },
+    { "clear", llm_jfn_clear, "", DICT | LIST, 0 },
+    { "append", llm_jfn_append, "/value", LIST, 0 },
+    { "extend", llm_jfn_extend, "/iterable", LIST, 0 },
+    { "insert", llm_jfn_insert, "/index:i value", LIST, 0 },
+    { "pop", llm_jfn_pop, "/index:i?", LIST, 0 },
+    { "remove", llm_jfn_remove_item, "/value", LIST, 0 },
+    { "reverse", llm_jfn_reverse_list, "", LIST, 0 },
+    { "update", llm_jfn_update, NULL, DICT, 0 },
+    { "setdefault", llm_jfn_setdefault, "/key default?", DICT, 0 },
+    { "pop", llm_jfn_pop_key, "/key default?", DICT, 0 },
     { "popitem", NULL, NULL, DICT, 0 },
-    { "setdefault", NULL, NULL, DICT, 0 },
-    { "update", NULL, NULL, DICT, 0 },
-    { "append", NULL, NULL, LIST, 0 },
-    { "reverse", NULL, NULL, LIST, 0 },
-    { "insert", NULL, NULL, LIST, 0 },
-    { "sort", NULL, NULL, LIST, 0 },
-    { "extend", NULL, NULL, LIST, 0 },
-    { "remove", NULL, NULL, LIST, 0 }
+    { "sort", NULL, NULL, LIST, 0 }
 };
 
 

@@ -91,6 +91,11 @@ llm_jfn_t  llm_jfn_is_type, llm_jfn_is_bool, llm_jfn_iterable,
 /* builtin_method.c: of dictionaries, lists, loops */
 llm_jfn_t  llm_jfn_get, llm_jfn_view, llm_jfn_index, llm_jfn_cycle;
 
+/* builtin_change.c: of lists and dictionaries, which they change */
+llm_jfn_t  llm_jfn_append, llm_jfn_extend, llm_jfn_insert, llm_jfn_pop,
+    llm_jfn_remove_item, llm_jfn_reverse_list, llm_jfn_clear, llm_jfn_copy,
+    llm_jfn_update, llm_jfn_setdefault, llm_jfn_pop_key;
+
 /* builtin_global.c */
 llm_jfn_t  llm_jfn_range, llm_jfn_dict, llm_jfn_namespace,
     llm_jfn_joiner, llm_jfn_raise, llm_jfn_strftime;

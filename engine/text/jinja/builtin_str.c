@@ -218,8 +218,7 @@ llm_jfn_remove(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
 }
 
 
-/* the subject as it is: string, of what call.c made text; copy, of what
- * nothing can change */
+/* string: the subject, which call.c has made text */
 
 int
 llm_jfn_self(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)

@@ -7,8 +7,7 @@
 
 /*
  * A method, or what else hangs on the object; MISSING if there is none.  A
- * method that would change the object gives an undefined value, as the
- * sandbox has it.
+ * method that is refused gives an undefined value, as the sandbox has it.
  */
 
 static int
@@ -49,8 +48,8 @@ llm_jacc_attribute(llm_jrt_t *rt, const llm_jv_t *obj, const llm_js_t *name,
     }
 
     if (f->fn == NULL) {
-        return llm_jv_undef(rt, "access to a method that changes a list or "
-                            "dict is unsafe", res);
+        return llm_jv_undef(rt, "access to this method of a list or dict is "
+                            "refused", res);
     }
 
     *res = llm_jv_of(LLM_J_METHOD);

@@ -2,8 +2,8 @@
  * The values that a template computes with, and the rendering they belong
  * to.  Internal to engine/text/jinja/.
  *
- * Invariant: values are immutable, but for namespaces, loops, iterators
- * and joiners; all memory comes from the rendering's arena (or, for
+ * Invariant: values are immutable, but for lists and dictionaries
+ * (builtin_change.c), namespaces, loops, iterators and joiners; all memory comes from the rendering's arena (or, for
  * constants, from the template's, which is read-only by then) and dies with
  * it.  A string is a window on bytes that may be shared by many strings;
  * bytes grow at their end only, so that no window ever changes.
@@ -223,7 +223,7 @@ typedef int llm_jfn_t(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res);
  */
 struct llm_jfunc_s {
     const char  *name;
-    llm_jfn_t   *fn;                    /* NULL: the sandbox refuses it */
+    llm_jfn_t   *fn;                    /* NULL: it is refused */
     const char  *params;
     unsigned     on;                    /* types of subjects, as 1 << type */
     int          how;                   /* what fn is to do: its own matter */
@@ -403,6 +403,11 @@ int llm_jdict_get(llm_jrt_t *rt, const llm_jdict_t *d, const llm_jv_t *key,
 int llm_jdict_set(llm_jrt_t *rt, llm_jdict_t *d, const llm_jv_t *key,
     const llm_jv_t *value);
 llm_jv_t *llm_jdict_gets(const llm_jdict_t *d, const llm_js_t *key);
+/* sets all pairs of another one */
+int llm_jdict_update(llm_jrt_t *rt, llm_jdict_t *d, const llm_jdict_t *from);
+/* takes out the pair of a value that llm_jdict_get() has found */
+int llm_jdict_take(llm_jrt_t *rt, llm_jdict_t *d, const llm_jv_t *found);
+void llm_jdict_clear(llm_jdict_t *d);
 
 /* not 0; the string keeps it */
 uint32_t llm_js_hash(llm_js_t *s);

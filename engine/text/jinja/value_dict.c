@@ -1,6 +1,7 @@
 /*
  * Dictionaries: pairs in the order of insertion, and an open-addressing
- * index of them once there are many.  Nothing is ever taken out.
+ * index of them once there are many, which is filled anew where a pair is
+ * taken out.
  */
 
 #include "engine/text/jinja/value.h"
@@ -181,31 +182,43 @@ llm_jdict_gets(const llm_jdict_t *d, const llm_js_t *key)
 }
 
 
+/* all pairs into an index that is large enough for them */
+
+static void
+llm_jdict_fill(llm_jdict_t *d)
+{
+    size_t  i, k, mask;
+
+    mask = d->index_cap - 1;
+    memset(d->index, 0, d->index_cap * sizeof(uint32_t));
+
+    for (i = 0; i < d->n; i++) {
+        for (k = d->v[i].hash & mask; d->index[k]; k = (k + 1) & mask) {
+            /* void */
+        }
+
+        d->index[k] = (uint32_t) i + 1;
+    }
+}
+
+
 static int
 llm_jdict_index(llm_jrt_t *rt, llm_jdict_t *d)
 {
-    size_t     i, k, cap;
+    size_t     cap;
     uint32_t  *index;
 
     if (d->n < LLM_J_LINEAR || d->n < d->index_cap / 2) {
         return LLM_OK;
     }
 
-    cap = d->index_cap ? d->index_cap * 2 : 32;
+    for (cap = 32; cap / 2 <= d->n; cap *= 2) { /* void */ }
 
     llm_jnew(rt, index, cap * sizeof(uint32_t));
 
-    memset(index, 0, cap * sizeof(uint32_t));
-
-    for (i = 0; i < d->n; i++) {
-        for (k = d->v[i].hash & (cap - 1); index[k]; k = (k + 1) & (cap - 1))
-        { /* void */ }
-
-        index[k] = (uint32_t) i + 1;
-    }
-
     d->index = index;
     d->index_cap = cap;
+    llm_jdict_fill(d);
 
     return LLM_OK;
 }
@@ -256,4 +269,47 @@ llm_jdict_set(llm_jrt_t *rt, llm_jdict_t *d, const llm_jv_t *key,
     }
 
     return LLM_OK;
+}
+
+
+int
+llm_jdict_update(llm_jrt_t *rt, llm_jdict_t *d, const llm_jdict_t *from)
+{
+    size_t  i;
+
+    for (i = 0; i < from->n; i++) {
+        llm_jtry(llm_jrt_charge(rt, 1));
+        llm_jtry(llm_jdict_set(rt, d, &from->v[i].key, &from->v[i].value));
+    }
+
+    return LLM_OK;
+}
+
+
+int
+llm_jdict_take(llm_jrt_t *rt, llm_jdict_t *d, const llm_jv_t *found)
+{
+    size_t  i;
+
+    for (i = 0; i < d->n && &d->v[i].value != found; i++) { /* void */ }
+
+    llm_jtry(llm_jrt_charge(rt, d->n + d->index_cap));
+
+    d->n--;
+    memmove(&d->v[i], &d->v[i + 1], (d->n - i) * sizeof(llm_jpair_t));
+
+    if (d->index) {
+        llm_jdict_fill(d);
+    }
+
+    return LLM_OK;
+}
+
+
+void
+llm_jdict_clear(llm_jdict_t *d)
+{
+    d->n = 0;
+    d->index = NULL;
+    d->index_cap = 0;
 }
