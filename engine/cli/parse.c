@@ -142,7 +142,7 @@ llm_cli_open(const llm_chat_t *chat, const llm_flat_t *request)
     memset(&opts, 0, sizeof(opts));
     memset(&prompt, 0, sizeof(prompt));
 
-    if (llm_chat_render(chat, request, &opts, &prompt, &err) != LLM_OK) {
+    if (llm_chat_render(chat, request, &opts, &prompt, NULL, &err) != LLM_OK) {
         return -1;
     }
 

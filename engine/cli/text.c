@@ -315,7 +315,7 @@ llm_cli_render_request(const llm_chat_t *chat, llm_err_t *err)
 
     if (rc == LLM_OK) {
         rc = llm_chat_render(chat, (const llm_flat_t *) flat.data, &o,
-                             &prompt, err);
+                             &prompt, NULL, err);
     }
 
     if (rc == LLM_OK) {

@@ -103,6 +103,9 @@ struct llm_served_s {
     llm_gram_cache_t    *grams;
     llm_chat_t          *chat;          /* NULL: see chat_err */
     llm_buf_t            template;      /* its text */
+    _Atomic unsigned     mended;        /* what the log has told that the
+                                           template had mended for it;
+                                           preparation threads; relaxed */
     llm_err_t            chat_err;
     llm_rank_text_t      rank;
     llm_sampling_t       advised;       /* what the file says for requests that

@@ -268,10 +268,36 @@ llm_prep_endings(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
 }
 
 
+/*
+ * What was mended for the template's sake, once for each model and remedy.
+ * No text of the request's: not even the template's own words of why it has
+ * refused it, which may quote that.
+ */
+
+static void
+llm_prep_tell_mended(const llm_req_t *r, unsigned mended)
+{
+    const char    *text;
+    llm_served_t  *m;
+
+    m = r->served;
+    mended &= ~atomic_fetch_or_explicit(&m->mended, mended,
+                                        memory_order_relaxed);
+
+    while ((text = llm_chat_mended(&mended)) != NULL) {
+        llm_engine_log(m->engine, LLM_LOG_WARN, "model \"%s\": its chat "
+                       "template refuses a conversation: %s (said once)",
+                       m->conf.name, text);
+    }
+}
+
+
 int
 llm_prep_render(const llm_served_t *m, const llm_req_t *r,
     llm_prompt_t *prompt, llm_err_t *err)
 {
+    int                rc;
+    unsigned           mended;
     llm_jinja_opts_t   opts;
     const llm_flat_t  *flat;
 
@@ -289,7 +315,14 @@ llm_prep_render(const llm_served_t *m, const llm_req_t *r,
     memset(&opts, 0, sizeof(opts));
     memset(prompt, 0, sizeof(llm_prompt_t));
 
-    return llm_chat_render(m->chat, flat, &opts, prompt, err);
+    mended = 0;
+    rc = llm_chat_render(m->chat, flat, &opts, prompt, &mended, err);
+
+    if (rc == LLM_OK && mended) {
+        llm_prep_tell_mended(r, mended);
+    }
+
+    return rc;
 }
 
 

@@ -71,7 +71,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     llm_buf_init(&b, 0);
     fuzz_request(&b);
 
-    if (llm_chat_render(c, (llm_flat_t *) b.data, &opts, &p, &err) == LLM_OK)
+    if (llm_chat_render(c, (llm_flat_t *) b.data, &opts, &p, NULL,
+                        &err) == LLM_OK)
     {
         for (i = 0, end = 0; i < p.n_trusted; i++) {
             if (p.trusted[i].start < end

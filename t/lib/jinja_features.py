@@ -314,7 +314,7 @@ STATEMENTS = r'''
 {{ dict(1) }}
 {{ namespace(_x=1) }}
 {% set ns = namespace() %}{% set ns._x = 1 %}
-{% set user.name = 1 %}
+{% set list.name = 1 %}
 {% set missing.x = 1 %}
 {% for a, b in [1] %}{% endfor %}
 {% for a, b in [(1, 2, 3)] %}{% endfor %}

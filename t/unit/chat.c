@@ -69,7 +69,7 @@ render_flat(const llm_chat_t *c, const llm_flat_t *request,
     }
 
     if (rc == LLM_OK) {
-        rc = llm_chat_render(c, (llm_flat_t *) b.data, opts, p, err);
+        rc = llm_chat_render(c, (llm_flat_t *) b.data, opts, p, NULL, err);
     }
 
     llm_buf_free(&b);

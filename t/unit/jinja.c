@@ -223,6 +223,8 @@ test_errors(void)
           "'endfor', got the end of the template");
     fails("{{ 9223372036854775807 + 1 }}", "{}", 500,
           "chat template, line 1: integer is too large");
+    fails("{% set l.x = 1 %}", "{\"l\": []}", 500, "chat template, line 1: "
+          "cannot assign attribute on non-namespace object");
     fails("{{ l.sort() }}", "{\"l\": []}", 500, "chat template, line 1: "
           "access to this method of a list or dict is refused");
     fails("{% set _ = l.append(l) %}{{ l }}", "{\"l\": []}", 500,

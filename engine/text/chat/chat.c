@@ -2,9 +2,9 @@
  * From a request to a prompt; see chat.h.
  *
  * A template gets what transformers would give it, evened out by what
- * probe.c found out about it.  If it fails all the same, the request is
- * tried again with more of it evened out: null contents as "", tool calls as
- * text, and so on.  When nothing helps, the first error is the answer.
+ * probe.c found out about it.  If it fails all the same, mend.c evens out
+ * more: null contents as "", tool calls as text, and so on.  When nothing
+ * helps, the first error is the answer.
  */
 
 #include "engine/text/chat/format.h"
@@ -13,17 +13,6 @@
 
 /* most of what is known about answers */
 #define LLM_CHAT_FORMAT_MEMORY  (64 << 10)
-
-/* what is tried, one on top of the other, when a template fails */
-static const unsigned  llm_chat_remedies[] = {
-    LLM_CN_NO_TOOLS, LLM_CN_WHOLE_TOOLS, LLM_CN_NULL, LLM_CN_ARGS,
-    LLM_CN_IDS, LLM_CN_JOIN, LLM_CN_DEVELOPER, LLM_CN_SIDES,
-    LLM_CN_NO_SYSTEM, LLM_CN_TOOL_TEXT, LLM_CN_TELL_TOOLS
-};
-
-/* of these, only for lenient requests */
-#define LLM_CHAT_LENIENT                                                     \
-    (LLM_CN_SIDES | LLM_CN_NO_SYSTEM | LLM_CN_TELL_TOOLS)
 
 
 /* a message that is left open */
@@ -160,49 +149,28 @@ llm_chat_refuse(const llm_chat_t *c, const llm_err_t *why, llm_err_t *err)
 
 int
 llm_chat_render(const llm_chat_t *c, const llm_flat_t *request,
-    const llm_jinja_opts_t *opts, llm_prompt_t *out, llm_err_t *err)
+    const llm_jinja_opts_t *opts, llm_prompt_t *out, unsigned *mended,
+    llm_err_t *err)
 {
-    int        rc, continues, lenient;
-    size_t     i;
-    unsigned   what;
-    llm_err_t  again;
+    int        rc, continues;
+    unsigned   what, n;
+    llm_err_t  why;
 
     memset(out, 0, sizeof(*out));
-    memset(&again, 0, sizeof(again));
+    memset(&why, 0, sizeof(why));
 
     if (llm_chat_check(request, &continues, err) != LLM_OK) {
         return LLM_ERROR;
     }
 
     what = c->norms | (continues ? LLM_CN_TAG : 0);
-    lenient = llm_chat_flag(request, "lenient");
-    what |= lenient ? c->lenient : 0;
+    what |= llm_chat_flag(request, "lenient") ? c->lenient : 0;
 
-    rc = llm_chat_render_as(c, request, what, opts, out, &again);
+    rc = llm_chat_mend(c, request, what, opts, out, mended ? mended : &n,
+                       &why);
 
     if (rc != LLM_OK && err) {
-        llm_chat_refuse(c, &again, err);
-    }
-
-    for (i = 0; rc != LLM_OK && i < llm_nelems(llm_chat_remedies); i++) {
-        if ((what | llm_chat_remedies[i]) == what
-            || (!lenient && (llm_chat_remedies[i] & LLM_CHAT_LENIENT)))
-        {
-            continue;
-        }
-
-        /* what takes too long is not tried again and again: only without the
-           tools, if it has any */
-
-        if (strcmp(again.code, LLM_JINJA_LIMIT) == 0
-            && (llm_chat_remedies[i] != LLM_CN_TELL_TOOLS
-                || llm_flat_get(request, "tools") == NULL))
-        {
-            continue;
-        }
-
-        what |= llm_chat_remedies[i];
-        rc = llm_chat_render_as(c, request, what, opts, out, &again);
+        llm_chat_refuse(c, &why, err);
     }
 
     if (rc == LLM_OK && continues) {

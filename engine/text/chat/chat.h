@@ -43,9 +43,18 @@ void llm_chat_free(llm_chat_t *c);
  *                            prompt is transformers' own wherever that gives
  *                            one
  * Errors of the request have status 400 and name the field in param.
+ *
+ * What the template refuses is mended (mend.c).  *mended, which may be NULL,
+ * is a set of the remedies, one bit each; the sets of several requests may be
+ * joined.
  */
 int llm_chat_render(const llm_chat_t *c, const llm_flat_t *request,
-    const llm_jinja_opts_t *opts, llm_prompt_t *out, llm_err_t *err);
+    const llm_jinja_opts_t *opts, llm_prompt_t *out, unsigned *mended,
+    llm_err_t *err);
+
+/* takes a remedy out of the set: what it does, for a log; NULL: there is none
+   that changes what a turn says or how */
+const char *llm_chat_mended(unsigned *mended);
 
 /* how the model's answers are written, as far as the template tells it */
 const llm_format_t *llm_chat_format(const llm_chat_t *c);

@@ -69,6 +69,31 @@ llm_chat_add_text(llm_buf_t *out, const llm_flat_t *content)
 }
 
 
+uint32_t
+llm_chat_add_members(llm_buf_t *out, const llm_flat_t *object,
+    const char *but, const char *or)
+{
+    uint32_t           n;
+    const llm_flat_t  *k, *v;
+
+    n = 0;
+
+    for (k = llm_flat_first(object); k; k = llm_flat_next(object, v)) {
+        v = llm_flat_next(object, k);
+
+        if ((but && llm_chat_is(k, but)) || (or && llm_chat_is(k, or))) {
+            continue;
+        }
+
+        llm_flat_add_node(out, k);
+        llm_flat_add_node(out, v);
+        n++;
+    }
+
+    return n;
+}
+
+
 int
 llm_chat_flag(const llm_flat_t *request, const char *key)
 {

@@ -1,5 +1,5 @@
 /*
- * What chat.c, probe.c and render.c share.
+ * What chat.c, mend.c, probe.c and render.c share.
  */
 
 #ifndef LLM_CHAT_INTERNAL_H
@@ -14,7 +14,9 @@ struct llm_chat_s {
     char         *eos;
     unsigned      norms;                /* LLM_CN_...: always apply */
     unsigned      lenient;              /* and if the request is lenient */
+    unsigned      never;                /* and these do harm */
     int           works;                /* it renders what a user says */
+    int           calls;                /* and shows calls of tools */
     llm_format_t  format;               /* of the model's answers */
 };
 
@@ -25,7 +27,25 @@ int llm_chat_render_as(const llm_chat_t *c, const llm_flat_t *request,
     unsigned what, const llm_jinja_opts_t *opts, llm_prompt_t *out,
     llm_err_t *err);
 
+/* the same in two steps; told as in norm.h */
+int llm_chat_vars(const llm_chat_t *c, const llm_flat_t *request,
+    unsigned what, const llm_chat_told_t *told, int64_t now, llm_buf_t *b,
+    llm_err_t *err);
+int llm_chat_render_vars(const llm_chat_t *c, const llm_buf_t *vars,
+    const llm_jinja_opts_t *opts, llm_prompt_t *out, llm_err_t *err);
+
+/*
+ * mend.c: renders the request as what says or, where the template refuses
+ * that, with as little of it mended as will do; *mended is what was.  err says
+ * why the template has refused the request as it is.
+ */
+int llm_chat_mend(const llm_chat_t *c, const llm_flat_t *request,
+    unsigned what, const llm_jinja_opts_t *opts, llm_prompt_t *out,
+    unsigned *mended, llm_err_t *err);
+
 /* probe.c: finds out what the template needs, and whether it works */
 void llm_chat_probe(llm_chat_t *c);
+/* probe_turns.c: the same of turns with calls, behind all else */
+void llm_chat_probe_turns(llm_chat_t *c);
 
 #endif /* LLM_CHAT_INTERNAL_H */

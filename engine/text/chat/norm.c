@@ -388,24 +388,32 @@ llm_cn_messages(const llm_flat_t *messages, unsigned what, llm_buf_t *out,
 
 
 int
-llm_chat_normalise(const llm_flat_t *messages, unsigned what, llm_buf_t *out,
-    llm_err_t *err)
+llm_chat_normalise(const llm_flat_t *messages, unsigned what,
+    const llm_chat_told_t *told, llm_buf_t *out, llm_err_t *err)
 {
     int        rc;
-    llm_buf_t  plain;
-
-    if (!(what & LLM_CN_AS_TEXT)) {
-        return llm_cn_messages(messages, what, out, err);
-    }
+    llm_buf_t  plain, turns;
 
     llm_buf_init(&plain, 0);
-    rc = llm_chat_as_text(messages, what, &plain, err);
+    llm_buf_init(&turns, 0);
+    rc = LLM_OK;
+
+    if (what & LLM_CN_AS_TEXT) {
+        rc = llm_chat_as_text(messages, what, told, &plain, err);
+        messages = (const llm_flat_t *) plain.data;
+    }
+
+    if (rc == LLM_OK && (what & LLM_CN_TURNS)) {
+        rc = llm_chat_turns(messages, what, &turns, err);
+        messages = (const llm_flat_t *) turns.data;
+    }
 
     if (rc == LLM_OK) {
-        rc = llm_cn_messages((const llm_flat_t *) plain.data, what, out, err);
+        rc = llm_cn_messages(messages, what, out, err);
     }
 
     llm_buf_free(&plain);
+    llm_buf_free(&turns);
 
     return rc;
 }

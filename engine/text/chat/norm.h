@@ -46,19 +46,67 @@
    lenient requests */
 #define LLM_CN_TELL_TOOLS      0x20000
 
+/* turns with calls, and their results (turns.c) */
+
+/* ids are functions.NAME:N, where the template shows the id alone; N counts
+   the calls of the conversation, or with TURN_IDS those of the turn */
+#define LLM_CN_NAME_IDS        0x40000
+#define LLM_CN_TURN_IDS        0x80000
+/* results stand in the order of their calls */
+#define LLM_CN_ORDER           0x100000
+/* results have the name of the function */
+#define LLM_CN_RESULT_NAMES    0x200000
+/* a turn for each call, its results behind it */
+#define LLM_CN_ONE_CALL        0x400000
+/* the text before calls is a turn of its own */
+#define LLM_CN_TEXT_TURN       0x800000
+/* of text and reasoning before calls, the reasoning alone */
+#define LLM_CN_ONE_VOICE       0x1000000
+/* arguments that are no object are told in one, for LLM_CN_ARGS */
+#define LLM_CN_OBJECTS         0x2000000
+/* a word between calls or results and a message of the side that spoke last
+   before them; and wherever a user speaks behind them */
+#define LLM_CN_FILL            0x4000000
+#define LLM_CN_FILL_ALL        0x8000000
+/* a word of the user before the first turn of an assistant */
+#define LLM_CN_FIRST           0x20000000
+
+/* turns of an assistant that say nothing are left out */
+#define LLM_CN_EMPTY           0x10000000
+
 /* where a message that is left open ends; what transformers uses */
 #define LLM_CHAT_TAG  "CONTINUE_FINAL_MESSAGE_TAG "
 
-/* appends the array of messages to out; what does not apply is copied */
+/* messages that LLM_CN_TOOL_TEXT is for: the last n of them, one byte each */
+typedef struct {
+    const uint8_t  *v;
+    uint32_t        n;
+} llm_chat_told_t;
+
+/*
+ * Appends the array of messages to out; what does not apply is copied.  told
+ * may be NULL: all are.
+ */
 int llm_chat_normalise(const llm_flat_t *messages, unsigned what,
-    llm_buf_t *out, llm_err_t *err);
+    const llm_chat_told_t *told, llm_buf_t *out, llm_err_t *err);
 
 /* what tooltext.c does, before all else */
-#define LLM_CN_AS_TEXT  (LLM_CN_TOOL_TEXT | LLM_CN_SIDES | LLM_CN_NO_SYSTEM)
+#define LLM_CN_AS_TEXT                                                       \
+    (LLM_CN_TOOL_TEXT | LLM_CN_SIDES | LLM_CN_NO_SYSTEM | LLM_CN_EMPTY)
 
 /* tooltext.c: the step for LLM_CN_AS_TEXT alone */
 int llm_chat_as_text(const llm_flat_t *messages, unsigned what,
-    llm_buf_t *out, llm_err_t *err);
+    const llm_chat_told_t *told, llm_buf_t *out, llm_err_t *err);
+
+/* what turns.c does, behind that */
+#define LLM_CN_TURNS                                                         \
+    (LLM_CN_NAME_IDS | LLM_CN_ORDER | LLM_CN_RESULT_NAMES | LLM_CN_ONE_CALL  \
+     | LLM_CN_TEXT_TURN | LLM_CN_ONE_VOICE | LLM_CN_OBJECTS | LLM_CN_FILL    \
+     | LLM_CN_FILL_ALL | LLM_CN_FIRST)
+
+/* turns.c: the step for LLM_CN_TURNS alone */
+int llm_chat_turns(const llm_flat_t *messages, unsigned what, llm_buf_t *out,
+    llm_err_t *err);
 
 /* tools.c */
 
@@ -80,6 +128,11 @@ int llm_chat_add_json(llm_buf_t *out, const llm_flat_t *v);
 
 /* appends the texts of parts with newlines between; a string as it is */
 int llm_chat_add_text(llm_buf_t *out, const llm_flat_t *content);
+
+/* appends the members of an object, but for those of these names (or NULL):
+   how many */
+uint32_t llm_chat_add_members(llm_buf_t *out, const llm_flat_t *object,
+    const char *but, const char *or);
 
 /* has the object a member of this name that is true? */
 int llm_chat_flag(const llm_flat_t *request, const char *key);

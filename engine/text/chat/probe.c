@@ -327,6 +327,10 @@ llm_cp_arguments(llm_chat_t *c)
     doubled = llm_cp_look(c, llm_cp_arguments_as, 0, "{{\"" LLM_CP_KEY,
                           c->norms);
 
+    if (text > LLM_CP_LOST && value <= LLM_CP_LOST) {
+        c->never |= LLM_CN_ARGS;
+    }
+
     if (value > LLM_CP_LOST
         && (text <= LLM_CP_LOST || escaped > LLM_CP_LOST
             || doubled > LLM_CP_LOST))
@@ -493,4 +497,6 @@ llm_chat_probe(llm_chat_t *c)
     {
         c->lenient |= LLM_CN_THINKING;
     }
+
+    llm_chat_probe_turns(c);
 }

@@ -88,29 +88,30 @@ llm_chat_prompts(const llm_flat_t *request)
 
 static int
 llm_chat_add_telling(const llm_flat_t *request, const llm_flat_t *tools,
-    unsigned what, llm_buf_t *b, llm_err_t *err)
+    unsigned what, const llm_chat_told_t *told, llm_buf_t *b, llm_err_t *err)
 {
     int        rc;
-    llm_buf_t  told;
+    llm_buf_t  all;
 
-    llm_buf_init(&told, 0);
+    llm_buf_init(&all, 0);
 
-    rc = llm_chat_tell_tools(llm_flat_get(request, "messages"), tools, &told,
+    rc = llm_chat_tell_tools(llm_flat_get(request, "messages"), tools, &all,
                              err);
 
     if (rc == LLM_OK) {
-        rc = llm_chat_normalise((const llm_flat_t *) told.data, what, b, err);
+        rc = llm_chat_normalise((const llm_flat_t *) all.data, what, told, b,
+                                err);
     }
 
-    llm_buf_free(&told);
+    llm_buf_free(&all);
 
     return rc;
 }
 
 
-static int
+int
 llm_chat_vars(const llm_chat_t *c, const llm_flat_t *request, unsigned what,
-    int64_t now, llm_buf_t *b, llm_err_t *err)
+    const llm_chat_told_t *told, int64_t now, llm_buf_t *b, llm_err_t *err)
 {
     size_t             handle;
     uint32_t           count;
@@ -127,14 +128,14 @@ llm_chat_vars(const llm_chat_t *c, const llm_flat_t *request, unsigned what,
     if ((what & LLM_CN_TELL_TOOLS) && v && v->type == LLM_FLAT_ARRAY
         && v->count)
     {
-        if (llm_chat_add_telling(request, v, what, b, err) != LLM_OK) {
+        if (llm_chat_add_telling(request, v, what, told, b, err) != LLM_OK) {
             return LLM_ERROR;
         }
 
         v = NULL;
 
-    } else if (llm_chat_normalise(llm_flat_get(request, "messages"), what, b,
-                                  err)
+    } else if (llm_chat_normalise(llm_flat_get(request, "messages"), what,
+                                  told, b, err)
                != LLM_OK)
     {
         return LLM_ERROR;
@@ -181,12 +182,9 @@ llm_chat_vars(const llm_chat_t *c, const llm_flat_t *request, unsigned what,
 
 
 int
-llm_chat_render_as(const llm_chat_t *c, const llm_flat_t *request,
-    unsigned what, const llm_jinja_opts_t *opts, llm_prompt_t *out,
-    llm_err_t *err)
+llm_chat_render_vars(const llm_chat_t *c, const llm_buf_t *vars,
+    const llm_jinja_opts_t *opts, llm_prompt_t *out, llm_err_t *err)
 {
-    int               rc;
-    llm_buf_t         vars;
     llm_jinja_opts_t  o;
 
     memset(&o, 0, sizeof(o));
@@ -196,13 +194,27 @@ llm_chat_render_as(const llm_chat_t *c, const llm_flat_t *request,
     }
 
     o.trusted_roles = llm_chat_trusted_roles;
+
+    return llm_jinja_render(c->template, (const llm_flat_t *) vars->data,
+                            llm_chat_trusted_vars, &o, out, err);
+}
+
+
+int
+llm_chat_render_as(const llm_chat_t *c, const llm_flat_t *request,
+    unsigned what, const llm_jinja_opts_t *opts, llm_prompt_t *out,
+    llm_err_t *err)
+{
+    int        rc;
+    llm_buf_t  vars;
+
     llm_buf_init(&vars, 0);
 
-    rc = llm_chat_vars(c, request, what, o.now, &vars, err);
+    rc = llm_chat_vars(c, request, what, NULL, opts ? opts->now : 0, &vars,
+                       err);
 
     if (rc == LLM_OK) {
-        rc = llm_jinja_render(c->template, (const llm_flat_t *) vars.data,
-                              llm_chat_trusted_vars, &o, out, err);
+        rc = llm_chat_render_vars(c, &vars, opts, out, err);
     }
 
     llm_buf_free(&vars);

@@ -95,8 +95,8 @@ llm_show_tools(llm_buf_t *b)
 }
 
 
-static void
-llm_show_call(llm_buf_t *b, const llm_show_call_t *call)
+void
+llm_show_add_call(llm_buf_t *b, const llm_show_call_t *call)
 {
     size_t     handle, function, args;
     llm_buf_t  text;
@@ -152,7 +152,7 @@ llm_show_answer(llm_buf_t *b, const llm_show_t *show)
         calls = llm_flat_open(b, LLM_FLAT_ARRAY);
 
         for (i = 0; i < show->calls; i++) {
-            llm_show_call(b, &llm_show_calls[i]);
+            llm_show_add_call(b, &llm_show_calls[i]);
         }
 
         llm_flat_close(b, calls, show->calls);

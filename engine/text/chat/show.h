@@ -47,4 +47,7 @@ void llm_shown_free(llm_shown_t *s);
 /* the tools of the calls, as a request has them, appended to b */
 void llm_show_tools(llm_buf_t *b);
 
+/* a call as a message of a request has it */
+void llm_show_add_call(llm_buf_t *b, const llm_show_call_t *call);
+
 #endif /* LLM_CHAT_SHOW_H */

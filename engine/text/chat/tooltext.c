@@ -2,9 +2,9 @@
  * What a template has no place for, as text of the two sides that each one
  * has.  Tool calls and their results: a call stands in the assistant's
  * content, results in a user's message.  What a system message says: in a
- * user's message.  Messages of one side that come to stand side by side by
- * this are made one, for templates that want the sides to alternate; with
- * LLM_CN_SIDES also those that stood so.
+ * user's message.  A turn that says nothing is left out.  Messages of one side
+ * that come to stand side by side by this are made one, for templates that
+ * want the sides to alternate; with LLM_CN_SIDES also those that stood so.
  */
 
 #include "engine/text/chat/norm.h"
@@ -12,7 +12,10 @@
 /* a message in the making */
 typedef struct {
     unsigned           what;            /* LLM_CN_... */
+    const llm_chat_told_t  *tell;       /* whose calls; NULL: all */
+    uint32_t           n;               /* messages */
     uint32_t           index;           /* of the message that is looked at */
+    int                left_out;        /* the one before it */
     const llm_flat_t  *msg;             /* whose other keys it has; NULL: none
                                            is open */
     const char        *role;            /* NULL: the message's own */
@@ -133,6 +136,56 @@ llm_ctt_is_system(const llm_flat_t *role)
 }
 
 
+/* are the calls and results of the message told in text? */
+
+static int
+llm_ctt_tells(const llm_ctt_t *t)
+{
+    uint32_t  i;
+
+    if (!(t->what & LLM_CN_TOOL_TEXT) || t->tell == NULL) {
+        return (t->what & LLM_CN_TOOL_TEXT) != 0;
+    }
+
+    i = t->index + t->tell->n - t->n;
+
+    return i < t->tell->n && t->tell->v[i];
+}
+
+
+/* an assistant's turn without text and calls, which is not left open */
+
+static int
+llm_ctt_is_empty(llm_ctt_t *t, const llm_flat_t *msg)
+{
+    int                rc;
+    size_t             i;
+    llm_buf_t          text;
+    const llm_flat_t  *calls;
+
+    calls = llm_flat_get(msg, "tool_calls");
+
+    if (!(t->what & LLM_CN_EMPTY)
+        || !llm_chat_is(llm_flat_get(msg, "role"), "assistant")
+        || (calls && calls->count)
+        || (t->index + 1 == t->n && (t->what & LLM_CN_TAG)))
+    {
+        return 0;
+    }
+
+    llm_buf_init(&text, 0);
+    rc = llm_chat_add_text(&text, llm_flat_get(msg, "content")) == LLM_OK;
+
+    for (i = 0; i < text.len && rc; i++) {
+        rc = strchr(" \t\r\n", text.data[i]) != NULL && text.data[i];
+    }
+
+    llm_buf_free(&text);
+
+    return rc;
+}
+
+
 /* which side a message is of once it is text; NULL: keep it as it is */
 
 static const char *
@@ -151,7 +204,7 @@ llm_ctt_side(const llm_ctt_t *t, const llm_flat_t *msg)
         return (t->what & needed) ? "user" : NULL;
     }
 
-    if (!(t->what & LLM_CN_TOOL_TEXT)
+    if (!llm_ctt_tells(t)
         && (llm_chat_is(role, "tool") || (calls && calls->count)))
     {
         return NULL;
@@ -219,12 +272,21 @@ static int
 llm_ctt_message(llm_ctt_t *t, const llm_flat_t *msg, llm_buf_t *out,
     uint32_t *count)
 {
-    int                told;
+    int                told, left_out;
     const char        *side;
     const llm_flat_t  *role;
 
+    if (msg->type == LLM_FLAT_OBJECT && llm_ctt_is_empty(t, msg)) {
+        t->index++;
+        t->left_out = 1;
+
+        return LLM_OK;
+    }
+
     side = msg->type == LLM_FLAT_OBJECT ? llm_ctt_side(t, msg) : NULL;
+    left_out = t->left_out;
     t->index++;
+    t->left_out = 0;
 
     if (side == NULL) {
         *count += llm_ctt_flush(t, out);
@@ -238,7 +300,7 @@ llm_ctt_message(llm_ctt_t *t, const llm_flat_t *msg, llm_buf_t *out,
     told = llm_chat_is(role, "tool") || llm_ctt_is_system(role);
 
     if (t->msg && strcmp(t->role, side) == 0
-        && (t->told || told || (t->what & LLM_CN_SIDES)))
+        && (t->told || told || left_out || (t->what & LLM_CN_SIDES)))
     {
         t->told = 1;
         return llm_ctt_append(t, msg);
@@ -254,8 +316,8 @@ llm_ctt_message(llm_ctt_t *t, const llm_flat_t *msg, llm_buf_t *out,
 
 
 int
-llm_chat_as_text(const llm_flat_t *messages, unsigned what, llm_buf_t *out,
-    llm_err_t *err)
+llm_chat_as_text(const llm_flat_t *messages, unsigned what,
+    const llm_chat_told_t *told, llm_buf_t *out, llm_err_t *err)
 {
     int                rc;
     size_t             handle;
@@ -265,6 +327,8 @@ llm_chat_as_text(const llm_flat_t *messages, unsigned what, llm_buf_t *out,
 
     memset(&t, 0, sizeof(t));
     t.what = what;
+    t.tell = told;
+    t.n = messages->count;
     llm_buf_init(&t.text, 0);
 
     rc = LLM_OK;

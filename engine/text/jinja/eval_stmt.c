@@ -101,6 +101,13 @@ llm_jinja_assign(llm_jrt_t *rt, llm_jframe_t *f, const llm_jnode_t *target,
     slot = llm_jinja_slot(f, target->hops, target->slot);
 
     if (target->kind == LLM_JN_NSREF) {
+        /* jinja2 refuses a dict, too; templates for other renderers keep
+           things in messages so */
+
+        if (slot->type == LLM_J_DICT) {
+            return llm_jdict_set(rt, slot->u.dict, &target->attr, v);
+        }
+
         if (slot->type != LLM_J_NS) {
             return llm_jrt_fail(rt, "cannot assign attribute on "
                                 "non-namespace object");

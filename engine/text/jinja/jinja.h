@@ -3,7 +3,8 @@
  * Python's jinja2 set up as Hugging Face transformers does
  * (ImmutableSandboxedEnvironment, trim_blocks, lstrip_blocks, loop controls,
  * tojson without HTML escaping, raise_exception, strftime_now, generation
- * blocks), but that methods may change lists and dictionaries.
+ * blocks), but that methods may change lists and dictionaries, and {% set %}
+ * the members of a dictionary.
  *
  * Invariant: every string remembers, byte range by byte range, whether it
  * came from the template (trusted) or from the variables; all operations on

@@ -1,0 +1,410 @@
+/*
+ * Conversations that a template refuses.  Which turn it was, and why, no
+ * template says so that a program could read it; so remedies are tried, one
+ * on top of the other, from those that change the least.  Most of them change
+ * only turns of a certain kind.  Where calls have to be told as text, the
+ * exchanges (a turn with calls, and the results behind it) that must be are
+ * found by halves; all others stay in the template's own form.  What turned
+ * out to be needless is taken back.
+ *
+ * Each remedy is tried once; the search for less of it is over when the
+ * template has read LLM_MEND_WORK bytes.
+ */
+
+#include "engine/text/chat/internal.h"
+
+/* all that renderings in search of something better may read; each counts for
+   LLM_MEND_LEAST bytes at least */
+#define LLM_MEND_WORK   ((size_t) 16 << 20)
+#define LLM_MEND_LEAST  ((size_t) 128 << 10)
+
+static const struct {
+    unsigned     what;
+    unsigned     with;                  /* what that needs */
+    int          lenient;               /* only for lenient requests */
+    const char  *text;                  /* for the log; NULL: it changes no
+                                           turn */
+} llm_mends[] = {
+    { LLM_CN_NO_TOOLS, 0, 0, NULL },
+    { LLM_CN_WHOLE_TOOLS, 0, 0, NULL },
+    { LLM_CN_NULL, 0, 0, NULL },
+    { LLM_CN_ARGS, 0, 0, NULL },
+    { LLM_CN_IDS, 0, 0, NULL },
+    { LLM_CN_JOIN, 0, 0, NULL },
+    { LLM_CN_DEVELOPER, 0, 0, NULL },
+    { LLM_CN_RESULT_NAMES, 0, 0, NULL },
+    { LLM_CN_ONE_VOICE, 0, 0,
+      "a turn with text, reasoning and calls is told without the text" },
+    { LLM_CN_OBJECTS, LLM_CN_ARGS, 0,
+      "a call whose arguments are no object is told with them in one" },
+    { LLM_CN_ONE_CALL, 0, 0,
+      "a turn with several calls is told as several turns" },
+    { LLM_CN_EMPTY, 0, 0, "an assistant's turn that says nothing is left out" },
+    { LLM_CN_SIDES, 0, 1,
+      "messages of one side in a row are told as one, later system messages "
+      "as the user's" },
+    { LLM_CN_FILL, 0, 0,
+      "a word is put between the result of a tool and what follows it" },
+    { LLM_CN_FILL_ALL, 0, 1,
+      "a word is put between the result of a tool and what the user says" },
+    { LLM_CN_FIRST, 0, 1,
+      "a word of the user is put before the first turn of the assistant" },
+    { LLM_CN_NO_SYSTEM, 0, 1, "system messages are told as the user's" },
+    { LLM_CN_TOOL_TEXT, 0, 0, "calls and their results are told as text" },
+    { LLM_CN_TELL_TOOLS, 0, 1, "tools are told in the system message" }
+};
+
+typedef struct {
+    const llm_chat_t        *c;
+    const llm_flat_t        *request;
+    const llm_jinja_opts_t  *opts;
+    llm_prompt_t            *out;
+    llm_err_t               *err;       /* of the last rendering */
+    unsigned                 what;
+    int                      lenient;
+    llm_buf_t                last;      /* the variables that were refused */
+    llm_buf_t                taken;     /* and those that were taken */
+    size_t                   work;      /* bytes left */
+    llm_chat_told_t          told;
+    uint8_t                 *tells;     /* is told.v */
+    uint32_t                *units;     /* first messages of exchanges, and
+                                           the end */
+    uint32_t                 n_units;
+} llm_mend_t;
+
+
+static int
+llm_mend_is(const llm_buf_t *vars, const llm_buf_t *other)
+{
+    return vars->len == other->len
+           && memcmp(vars->data, other->data, vars->len) == 0;
+}
+
+
+/*
+ * One rendering, which takes the place of the last prompt; none, where the
+ * template has just taken or refused the same.
+ */
+
+static int
+llm_mend_try(llm_mend_t *m, unsigned what)
+{
+    int           rc;
+    size_t        cost;
+    llm_buf_t     vars, *same;
+    llm_prompt_t  prompt;
+
+    llm_buf_init(&vars, 0);
+
+    rc = llm_chat_vars(m->c, m->request, what, m->told.v ? &m->told : NULL,
+                       m->opts ? m->opts->now : 0, &vars, m->err);
+
+    if (rc == LLM_OK
+        && (llm_mend_is(&vars, &m->last) || llm_mend_is(&vars, &m->taken)))
+    {
+        rc = llm_mend_is(&vars, &m->taken) ? LLM_OK : LLM_ERROR;
+        llm_buf_free(&vars);
+
+        return rc;
+    }
+
+    if (rc == LLM_OK) {
+        cost = llm_max(vars.len, LLM_MEND_LEAST);
+        m->work -= llm_min(cost, m->work);
+        rc = llm_chat_render_vars(m->c, &vars, m->opts, &prompt, m->err);
+    }
+
+    if (rc == LLM_OK) {
+        llm_prompt_free(m->out);
+        *m->out = prompt;
+    }
+
+    same = rc == LLM_OK ? &m->taken : &m->last;
+    llm_buf_free(same);
+    *same = vars;
+
+    return rc;
+}
+
+
+/* ---- exchanges ---- */
+
+static int
+llm_mend_calls(const llm_flat_t *msg)
+{
+    const llm_flat_t  *calls;
+
+    calls = msg->type == LLM_FLAT_OBJECT ? llm_flat_get(msg, "tool_calls")
+                                         : NULL;
+
+    return calls && calls->type == LLM_FLAT_ARRAY && calls->count;
+}
+
+
+static int
+llm_mend_results(const llm_flat_t *msg)
+{
+    return msg->type == LLM_FLAT_OBJECT
+           && llm_chat_is(llm_flat_get(msg, "role"), "tool");
+}
+
+
+/* a result that follows no call is an exchange, too */
+
+static int
+llm_mend_find_units(llm_mend_t *m)
+{
+    uint32_t           i, n;
+    const llm_flat_t  *messages, *msg;
+
+    messages = llm_flat_get(m->request, "messages");
+    n = messages->count;
+
+    m->tells = calloc((size_t) n + 1, 1);
+    m->units = calloc((size_t) n + 1, sizeof(uint32_t));
+
+    if (m->tells == NULL || m->units == NULL) {
+        return LLM_ERROR;
+    }
+
+    for (msg = llm_flat_first(messages), i = 0; msg;
+         msg = llm_flat_next(messages, msg), i++)
+    {
+        if (llm_mend_calls(msg)
+            || (llm_mend_results(msg) && (i == 0 || !m->tells[i - 1])))
+        {
+            m->units[m->n_units++] = i;
+        }
+
+        m->tells[i] = llm_mend_calls(msg) || llm_mend_results(msg);
+    }
+
+    m->units[m->n_units] = n;
+    m->told.v = m->tells;
+    m->told.n = n;
+
+    return LLM_OK;
+}
+
+
+/* exchanges [from, to) in text, or in the template's own form */
+
+static void
+llm_mend_tell(llm_mend_t *m, uint32_t from, uint32_t to, uint8_t tell)
+{
+    uint32_t           i, unit;
+    const llm_flat_t  *messages, *msg;
+
+    messages = llm_flat_get(m->request, "messages");
+
+    for (msg = llm_flat_first(messages), i = 0, unit = from;
+         msg && i < m->units[to];
+         msg = llm_flat_next(messages, msg), i++)
+    {
+        if (i >= m->units[unit]
+            && (llm_mend_calls(msg) || llm_mend_results(msg)))
+        {
+            m->tells[i] = tell;
+        }
+    }
+}
+
+
+/*
+ * Which of the exchanges [from, to), all of them in text, have to be; bad:
+ * one of them is known to.  Returns how many are left so.
+ */
+
+static uint32_t
+llm_mend_narrow(llm_mend_t *m, uint32_t from, uint32_t to, int bad)
+{
+    uint32_t  n, middle;
+
+    if (from == to || m->work == 0) {
+        return to - from;
+    }
+
+    if (!bad) {
+        llm_mend_tell(m, from, to, 0);
+
+        if (llm_mend_try(m, m->what) == LLM_OK) {
+            return 0;
+        }
+
+        llm_mend_tell(m, from, to, 1);
+    }
+
+    if (to - from == 1) {
+        return 1;
+    }
+
+    middle = from + (to - from) / 2;
+    n = llm_mend_narrow(m, from, middle, 0);
+
+    return n + llm_mend_narrow(m, middle, to, n == 0);
+}
+
+
+/* ---- the search ---- */
+
+static int
+llm_mend_may(const llm_mend_t *m, size_t i)
+{
+    if ((m->what | llm_mends[i].what) == m->what
+        || (llm_mends[i].lenient && !m->lenient)
+        || ((llm_mends[i].what | llm_mends[i].with) & m->c->never))
+    {
+        return 0;
+    }
+
+    /* what takes too long is not tried again and again: only without the
+       tools, if it has any */
+
+    return strcmp(m->err->code, LLM_JINJA_LIMIT) != 0
+           || (llm_mends[i].what == LLM_CN_TELL_TOOLS
+               && llm_flat_get(m->request, "tools"));
+}
+
+
+/* added: what each remedy has added; *last is the one that helped */
+
+static int
+llm_mend_search(llm_mend_t *m, unsigned *added, size_t *last)
+{
+    int       rc;
+    size_t    i;
+    unsigned  what;
+
+    for (i = 0; i < llm_nelems(llm_mends); i++) {
+        if (!llm_mend_may(m, i)) {
+            continue;
+        }
+
+        what = m->what | llm_mends[i].what | llm_mends[i].with;
+        rc = llm_mend_try(m, what);
+        added[i] = what & ~m->what;
+        m->what = what;
+        *last = i;
+
+        if (rc == LLM_OK) {
+            return LLM_OK;
+        }
+    }
+
+    return LLM_ERROR;
+}
+
+
+static void
+llm_mend_take_back(llm_mend_t *m, unsigned *added, size_t last)
+{
+    size_t  i;
+
+    for (i = last; i-- > 0 && m->work; /* void */ ) {
+        if (added[i] && llm_mend_try(m, m->what & ~added[i]) == LLM_OK) {
+            m->what &= ~added[i];
+            added[i] = 0;
+        }
+    }
+}
+
+
+static int
+llm_mend_begin(llm_mend_t *m)
+{
+    int        rc;
+    size_t     last;
+    uint32_t   n;
+    unsigned   before, added[llm_nelems(llm_mends)];
+    llm_err_t  err;
+
+    memset(added, 0, sizeof(added));
+    memset(&err, 0, sizeof(err));
+    last = 0;
+    before = m->what;
+    m->work = LLM_MEND_WORK;
+
+    /* what goes wrong now has gone wrong before */
+
+    err = *m->err;
+    m->err = &err;
+
+    rc = llm_mend_search(m, added, &last);
+
+    if (rc != LLM_OK) {
+        return rc;
+    }
+
+    m->work = LLM_MEND_WORK;
+
+    if ((m->what & ~before & LLM_CN_TOOL_TEXT) && m->c->calls
+        && llm_mend_find_units(m) == LLM_OK)
+    {
+        n = llm_mend_narrow(m, 0, m->n_units, 1);
+
+        /* a remedy that did not help may stand in the way */
+
+        if (n == m->n_units) {
+            llm_mend_take_back(m, added, last);
+            (void) llm_mend_narrow(m, 0, m->n_units, 1);
+        }
+    }
+
+    llm_mend_take_back(m, added, last);
+
+    return LLM_OK;
+}
+
+
+int
+llm_chat_mend(const llm_chat_t *c, const llm_flat_t *request, unsigned what,
+    const llm_jinja_opts_t *opts, llm_prompt_t *out, unsigned *mended,
+    llm_err_t *err)
+{
+    int         rc;
+    llm_mend_t  m;
+
+    memset(&m, 0, sizeof(m));
+    m.c = c;
+    m.request = request;
+    m.opts = opts;
+    m.out = out;
+    m.err = err;
+    m.what = what;
+    m.lenient = llm_chat_flag(request, "lenient");
+    llm_buf_init(&m.last, 0);
+    llm_buf_init(&m.taken, 0);
+
+    rc = llm_mend_try(&m, what);
+
+    if (rc != LLM_OK) {
+        rc = llm_mend_begin(&m);
+    }
+
+    *mended = rc == LLM_OK ? m.what & ~what : 0;
+
+    llm_buf_free(&m.last);
+    llm_buf_free(&m.taken);
+    free(m.tells);
+    free(m.units);
+
+    return rc;
+}
+
+
+const char *
+llm_chat_mended(unsigned *mended)
+{
+    size_t  i;
+
+    for (i = 0; i < llm_nelems(llm_mends); i++) {
+        if (llm_mends[i].text && (*mended & llm_mends[i].what)) {
+            *mended &= ~llm_mends[i].what;
+            return llm_mends[i].text;
+        }
+    }
+
+    *mended = 0;
+
+    return NULL;
+}

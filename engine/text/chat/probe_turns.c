@@ -1,0 +1,322 @@
+/*
+ * What a template makes of turns with calls, found out by showing it some:
+ * whether it shows them at all, several in one turn, text before them, and
+ * which ids it wants; see probe.c.
+ */
+
+#include "engine/text/chat/internal.h"
+#include "engine/text/chat/show.h"
+
+#include <stdio.h>
+
+#define LLM_PT_STEPS   2000000
+#define LLM_PT_MEMORY  ((size_t) 16 << 20)
+#define LLM_PT_NOW     1700000000
+
+/* a conversation: user, turns with calls, with or without their results */
+typedef struct {
+    const char  *content;               /* of the first turn */
+    int          null;                  /* instead of it */
+    int          first;                 /* no user has said anything; there
+                                           are tools */
+    int          turns;                 /* 1 or 2 */
+    int          calls;                 /* in each of them: 1 or 2 */
+    int          results;
+    unsigned     what;                  /* besides c->norms */
+} llm_pt_talk_t;
+
+
+static void
+llm_pt_str(llm_buf_t *b, const char *s)
+{
+    llm_flat_add_str(b, s, strlen(s));
+}
+
+
+static void
+llm_pt_pair(llm_buf_t *b, const char *key, const char *value)
+{
+    llm_pt_str(b, key);
+    llm_pt_str(b, value);
+}
+
+
+static void
+llm_pt_turn(llm_buf_t *b, const llm_pt_talk_t *talk, int turn)
+{
+    int     i;
+    size_t  msg, calls;
+
+    msg = llm_flat_open(b, LLM_FLAT_OBJECT);
+    llm_pt_pair(b, "role", "assistant");
+    llm_pt_str(b, "content");
+
+    if (talk->null) {
+        llm_flat_add_null(b);
+
+    } else {
+        llm_pt_str(b, turn ? "" : talk->content);
+    }
+
+    llm_pt_str(b, "tool_calls");
+    calls = llm_flat_open(b, LLM_FLAT_ARRAY);
+
+    for (i = 0; i < talk->calls; i++) {
+        llm_show_add_call(b, &llm_show_calls[turn + i]);
+    }
+
+    llm_flat_close(b, calls, (uint32_t) talk->calls);
+    llm_flat_close(b, msg, 3);
+}
+
+
+static void
+llm_pt_result(llm_buf_t *b, const char *id)
+{
+    size_t  msg;
+
+    msg = llm_flat_open(b, LLM_FLAT_OBJECT);
+    llm_pt_pair(b, "role", "tool");
+    llm_pt_pair(b, "tool_call_id", id);
+    llm_pt_pair(b, "content", "ok");
+    llm_flat_close(b, msg, 3);
+}
+
+
+static void
+llm_pt_request(llm_buf_t *b, const llm_pt_talk_t *talk)
+{
+    int       turn, i;
+    size_t    request, messages, user;
+    uint32_t  n;
+
+    request = llm_flat_open(b, LLM_FLAT_OBJECT);
+    llm_pt_str(b, "messages");
+    messages = llm_flat_open(b, LLM_FLAT_ARRAY);
+
+    n = 0;
+
+    if (!talk->first) {
+        user = llm_flat_open(b, LLM_FLAT_OBJECT);
+        llm_pt_pair(b, "role", "user");
+        llm_pt_pair(b, "content", "Hi");
+        llm_flat_close(b, user, 2);
+        n = 1;
+    }
+
+    for (turn = 0; turn < talk->turns; turn++) {
+        llm_pt_turn(b, talk, turn);
+        n++;
+
+        for (i = 0; i < talk->calls && talk->results; i++) {
+            llm_pt_result(b, llm_show_calls[turn + i].id);
+            n++;
+        }
+    }
+
+    llm_flat_close(b, messages, n);
+
+    if (talk->first) {
+        llm_pt_str(b, "tools");
+        llm_show_tools(b);
+    }
+
+    llm_flat_close(b, request, 1 + (talk->first != 0));
+}
+
+
+/* the prompt; LLM_ERROR: the template fails */
+
+static int
+llm_pt_render(const llm_chat_t *c, const llm_pt_talk_t *talk, llm_prompt_t *p)
+{
+    int               rc;
+    llm_buf_t         b;
+    llm_err_t         err;
+    llm_jinja_opts_t  opts;
+
+    memset(&opts, 0, sizeof(opts));
+    opts.max_steps = LLM_PT_STEPS;
+    opts.max_memory = LLM_PT_MEMORY;
+    opts.now = LLM_PT_NOW;
+
+    llm_buf_init(&b, 0);
+    llm_pt_request(&b, talk);
+
+    rc = b.failed ? LLM_ERROR
+         : llm_chat_render_as(c, (const llm_flat_t *) b.data,
+                              c->norms | talk->what, &opts, p, &err);
+
+    llm_buf_free(&b);
+
+    return rc;
+}
+
+
+/* where the word stands in what is made of it; -1: nowhere; -2: it fails */
+
+static long
+llm_pt_find(const llm_chat_t *c, const llm_pt_talk_t *talk, const char *word)
+{
+    long          at;
+    char         *found;
+    llm_prompt_t  p;
+
+    if (llm_pt_render(c, talk, &p) != LLM_OK) {
+        return -2;
+    }
+
+    found = strstr(p.text, word);
+    at = found ? found - p.text : -1;
+    llm_prompt_free(&p);
+
+    return at;
+}
+
+
+/*
+ * Ids.  A template that writes a call's id, but not its name, wants ids that
+ * say the name.  One that writes functions.NAME:N of its own accord may write
+ * the id with the result: that is to be the same one.
+ */
+
+static void
+llm_pt_ids(llm_chat_t *c)
+{
+    char           own[64];
+    llm_pt_talk_t  talk = { "", 0, 0, 2, 1, 0, LLM_CN_NULL };
+
+    if (llm_pt_find(c, &talk, llm_show_calls[0].id) >= 0) {
+
+        if (llm_pt_find(c, &talk, llm_show_calls[0].name) == -1) {
+            c->lenient |= LLM_CN_NAME_IDS;
+        }
+
+        return;
+    }
+
+    snprintf(own, sizeof(own), "functions.%s:0", llm_show_calls[0].name);
+
+    if (llm_pt_find(c, &talk, own) < 0) {
+        return;
+    }
+
+    talk.results = 1;
+
+    if (llm_pt_find(c, &talk, llm_show_calls[0].id) >= 0) {
+        c->lenient |= LLM_CN_NAME_IDS;
+        snprintf(own, sizeof(own), "functions.%s:0", llm_show_calls[1].name);
+
+        if (llm_pt_find(c, &talk, own) >= 0) {
+            c->lenient |= LLM_CN_TURN_IDS;
+        }
+    }
+}
+
+
+/* a second call in the turn that is dropped, or takes the first one's place */
+
+static void
+llm_pt_several(llm_chat_t *c)
+{
+    int            i;
+    llm_pt_talk_t  talk = { "", 0, 0, 1, 2, 1, LLM_CN_NULL };
+
+    for (i = 0; i < 2; i++) {
+        if (llm_pt_find(c, &talk, llm_show_calls[i].name) != -1) {
+            continue;
+        }
+
+        talk.what |= LLM_CN_ONE_CALL;
+
+        if (llm_pt_find(c, &talk, llm_show_calls[0].name) >= 0
+            && llm_pt_find(c, &talk, llm_show_calls[1].name) >= 0)
+        {
+            c->lenient |= LLM_CN_ONE_CALL;
+        }
+
+        return;
+    }
+}
+
+
+/* text that the model writes before its calls, and the template behind them */
+
+static void
+llm_pt_text(llm_chat_t *c)
+{
+    long           text, call;
+    llm_pt_talk_t  talk = { LLM_SHOW_TEXT, 0, 0, 1, 1, 1, LLM_CN_NULL };
+
+    text = llm_pt_find(c, &talk, LLM_SHOW_TEXT);
+    call = llm_pt_find(c, &talk, llm_show_calls[0].name);
+
+    if (text < 0 || call < 0 || text < call) {
+        return;
+    }
+
+    talk.what |= LLM_CN_TEXT_TURN;
+    text = llm_pt_find(c, &talk, LLM_SHOW_TEXT);
+    call = llm_pt_find(c, &talk, llm_show_calls[0].name);
+
+    if (text >= 0 && text < call) {
+        c->lenient |= LLM_CN_TEXT_TURN;
+    }
+}
+
+
+/* no content, where it fails on null */
+
+static void
+llm_pt_null(llm_chat_t *c)
+{
+    llm_pt_talk_t  talk = { "", 1, 0, 1, 1, 1, 0 };
+
+    if (llm_pt_find(c, &talk, llm_show_calls[0].name) != -2) {
+        return;
+    }
+
+    talk.what = LLM_CN_NULL;
+
+    if (llm_pt_find(c, &talk, llm_show_calls[0].name) >= 0) {
+        c->lenient |= LLM_CN_NULL;
+    }
+}
+
+
+/* a turn that is dropped for it should have been the user's */
+
+static void
+llm_pt_first(llm_chat_t *c)
+{
+    llm_pt_talk_t  talk = { "", 0, 1, 1, 1, 1, LLM_CN_NULL };
+
+    if (llm_pt_find(c, &talk, llm_show_calls[0].value) != -1) {
+        return;
+    }
+
+    talk.what |= LLM_CN_FIRST;
+
+    if (llm_pt_find(c, &talk, llm_show_calls[0].value) >= 0) {
+        c->lenient |= LLM_CN_FIRST;
+    }
+}
+
+
+void
+llm_chat_probe_turns(llm_chat_t *c)
+{
+    llm_pt_talk_t  talk = { "", 0, 0, 1, 1, 1,
+                            LLM_CN_NULL | LLM_CN_RESULT_NAMES };
+
+    c->calls = llm_pt_find(c, &talk, llm_show_calls[0].key) >= 0;
+
+    if (c->calls) {
+        c->lenient |= LLM_CN_ORDER;
+        llm_pt_null(c);
+        llm_pt_first(c);
+        llm_pt_ids(c);
+        llm_pt_several(c);
+        llm_pt_text(c);
+    }
+}
