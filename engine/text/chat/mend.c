@@ -15,7 +15,7 @@
 
 /* all that renderings in search of something better may read; each counts for
    LLM_MEND_LEAST bytes at least */
-#define LLM_MEND_WORK   ((size_t) 16 << 20)
+#define LLM_MEND_WORK   ((size_t) 32 << 20)
 #define LLM_MEND_LEAST  ((size_t) 128 << 10)
 
 static const struct {
@@ -239,9 +239,12 @@ llm_mend_narrow(llm_mend_t *m, uint32_t from, uint32_t to, int bad)
     }
 
     middle = from + (to - from) / 2;
-    n = llm_mend_narrow(m, from, middle, 0);
 
-    return n + llm_mend_narrow(m, middle, to, n == 0);
+    /* the last ones first: they are what the model goes by */
+
+    n = llm_mend_narrow(m, middle, to, 0);
+
+    return n + llm_mend_narrow(m, from, middle, n == 0);
 }
 
 

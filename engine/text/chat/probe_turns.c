@@ -309,7 +309,12 @@ llm_chat_probe_turns(llm_chat_t *c)
     llm_pt_talk_t  talk = { "", 0, 0, 1, 1, 1,
                             LLM_CN_NULL | LLM_CN_RESULT_NAMES };
 
-    c->calls = llm_pt_find(c, &talk, llm_show_calls[0].key) >= 0;
+    c->calls = llm_pt_find(c, &talk, llm_show_calls[0].name) >= 0;
+
+    if (!c->calls) {
+        talk.results = 0;
+        c->calls = llm_pt_find(c, &talk, llm_show_calls[0].id) >= 0;
+    }
 
     if (c->calls) {
         c->lenient |= LLM_CN_ORDER;
