@@ -315,6 +315,7 @@ STATEMENTS = r'''
 {{ namespace(_x=1) }}
 {% set ns = namespace() %}{% set ns._x = 1 %}
 {% set list.name = 1 %}
+{% set user.name = 1 %}{{ user }}{% for p in [{"a": 1}, {"a": 2}] %}{% set p.b = p.a + 1 %}{{ p }}{% endfor %}
 {% set missing.x = 1 %}
 {% for a, b in [1] %}{% endfor %}
 {% for a, b in [(1, 2, 3)] %}{% endfor %}

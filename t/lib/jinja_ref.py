@@ -22,6 +22,7 @@ import warnings
 
 try:
     import jinja2
+    import jinja2.compiler
     import jinja2.ext
     import jinja2.sandbox
 except ImportError:
@@ -89,8 +90,19 @@ class TemplateNamespace(jinja2.utils.Namespace):
             raise jinja2.exceptions.SecurityError(name)
 
 
+class Generator(jinja2.compiler.CodeGenerator):
+    """{% set x.y %} may set members of dictionaries"""
+
+    def writeline(self, x, node=None, extra=0):
+        if x.startswith('if not isinstance(') and x.endswith(', Namespace):'):
+            x = x.replace(', Namespace):', ', (Namespace, dict)):')
+
+        super().writeline(x, node, extra)
+
+
 class Sandbox(jinja2.sandbox.ImmutableSandboxedEnvironment):
     """transformers', but methods may change lists and dictionaries"""
+    code_generator_class = Generator
     REFUSED = ('popitem', 'sort')
 
     def is_safe_attribute(self, obj, attr, value):

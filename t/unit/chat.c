@@ -248,7 +248,9 @@ test_lenient(void)
           "u:Hi;a:None;t:20;");
 
     snprintf(request, sizeof(request), "{\"lenient\":true,%s", history);
-    gives("None for a lenient request", NONES, request, "u:Hi;a:;t:20;");
+    gives("None and a call that it drops, for a lenient request", NONES,
+          request, "u:Hi;a:<tool_call>\n{\"name\": \"f\", \"arguments\": {}}"
+          "\n</tool_call>;t:20;");
 
     gives("a lost result for a lenient request", DROPS, request,
           "u:Hi;a:<tool_call>\n{\"name\": \"f\", \"arguments\": {}}\n"
@@ -269,7 +271,8 @@ test_lenient(void)
     gives("a first one that is taken stays", ONE_SYSTEM,
           "{\"lenient\":true,\"messages\":[" LATE "," USER "," LATE "," CALL(
           "\"{}\"") "," RESULT "]}",
-          "system:Later;user:Hi\nLater;assistant:;tool:20;");
+          "system:Later;user:Hi\nLater;assistant:<tool_call>\n{\"name\": "
+          "\"f\", \"arguments\": {}}\n</tool_call>;tool:20;");
     gives("a lost one", DROPS,
           "{\"lenient\":true,\"messages\":[" LATE "," USER "]}",
           "u:Later\nHi;");

@@ -439,6 +439,13 @@ test_text(void)
           "[user|Continue.]" BOOM_OUT "[assistant|x]" FIRST_OUT BOOM_OUT
           "[assistant|x][user|Hi][assistant|<f {'a': 1}>][tool|20]"
           "[assistant|<f {'a': 1}>][tool|20][assistant|OK.][user|So?]");
+    turns("calls that it drops, with results that it shows",
+          "{% for m in messages %}[{{ m.role }}|{{ m.content or '' }}]"
+          "{% endfor %}",
+          LENIENT(U "," TURN("'Text'", ONE("c1", "f", ARGS_A)) ","
+                  R("c1", "20") "," A),
+          "[user|Hi][assistant|Text\n<tool_call>\n{'name': 'f', "
+          "'arguments': {'a': 1}}\n</tool_call>][tool|20][assistant|x]");
     turns("a result that follows no call",
           TALK("{% for m in messages %}{% if m.role == 'tool' and (not "
                "loop.previtem or not loop.previtem.tool_calls) %}"

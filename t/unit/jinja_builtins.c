@@ -28,6 +28,7 @@ static const struct {
 #define ALIAS    "another name of one that is reached"
 #define COMPARE  "a spelling of a comparison, for select() and its kin"
 #define CUT      "reasoning and tool calls are cut out of content so"
+#define CHANGE   "templates for other renderers than jinja2's sandbox use it"
 #define TELL     "arguments are told apart so; one function for all of them"
 
 static const struct {
@@ -111,6 +112,13 @@ static const struct {
     { "method", "isspace", TELL },
     { "method", "islower", TELL },
     { "method", "isupper", TELL },
+    { "method", "extend", CHANGE },
+    { "method", "insert", CHANGE },
+    { "method", "remove", CHANGE },
+    { "method", "reverse", CHANGE },
+    { "method", "clear", CHANGE },
+    { "method", "update", CHANGE },
+    { "method", "setdefault", CHANGE },
     { "method", "copy", "who changes a list in Python copies it first" },
     { "method", "cycle", "the loop's own; without it a call of nothing" },
     { "global", "dict", "the one way to add keys to a dictionary" },

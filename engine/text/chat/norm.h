@@ -68,6 +68,8 @@
    before them; and wherever a user speaks behind them */
 #define LLM_CN_FILL            0x4000000
 #define LLM_CN_FILL_ALL        0x8000000
+/* calls are told in the text of their turn, results stay as they are */
+#define LLM_CN_CALL_TEXT       0x40000000
 /* a word of the user before the first turn of an assistant */
 #define LLM_CN_FIRST           0x20000000
 
@@ -98,11 +100,14 @@ int llm_chat_normalise(const llm_flat_t *messages, unsigned what,
 int llm_chat_as_text(const llm_flat_t *messages, unsigned what,
     const llm_chat_told_t *told, llm_buf_t *out, llm_err_t *err);
 
+/* a call as text, behind what there is of its turn */
+int llm_chat_add_call(llm_buf_t *out, const llm_flat_t *call);
+
 /* what turns.c does, behind that */
 #define LLM_CN_TURNS                                                         \
     (LLM_CN_NAME_IDS | LLM_CN_ORDER | LLM_CN_RESULT_NAMES | LLM_CN_ONE_CALL  \
      | LLM_CN_TEXT_TURN | LLM_CN_ONE_VOICE | LLM_CN_OBJECTS | LLM_CN_FILL    \
-     | LLM_CN_FILL_ALL | LLM_CN_FIRST)
+     | LLM_CN_FILL_ALL | LLM_CN_FIRST | LLM_CN_CALL_TEXT)
 
 /* turns.c: the step for LLM_CN_TURNS alone */
 int llm_chat_turns(const llm_flat_t *messages, unsigned what, llm_buf_t *out,

@@ -303,6 +303,23 @@ llm_pt_first(llm_chat_t *c)
 }
 
 
+/* calls that it takes and does not show */
+
+static void
+llm_pt_dropped(llm_chat_t *c, llm_pt_talk_t *talk)
+{
+    if (c->calls || llm_pt_find(c, talk, llm_show_calls[0].name) != -1) {
+        return;
+    }
+
+    talk->what |= LLM_CN_CALL_TEXT;
+
+    if (llm_pt_find(c, talk, llm_show_calls[0].name) >= 0) {
+        c->lenient |= LLM_CN_CALL_TEXT;
+    }
+}
+
+
 void
 llm_chat_probe_turns(llm_chat_t *c)
 {
@@ -314,6 +331,8 @@ llm_chat_probe_turns(llm_chat_t *c)
     if (!c->calls) {
         talk.results = 0;
         c->calls = llm_pt_find(c, &talk, llm_show_calls[0].id) >= 0;
+
+        llm_pt_dropped(c, &talk);
     }
 
     if (c->calls) {

@@ -24,8 +24,8 @@ typedef struct {
 } llm_ctt_t;
 
 
-static int
-llm_ctt_add_call(llm_buf_t *out, const llm_flat_t *call)
+int
+llm_chat_add_call(llm_buf_t *out, const llm_flat_t *call)
 {
     llm_str_t          s;
     const llm_flat_t  *f, *name, *args;
@@ -259,7 +259,7 @@ llm_ctt_append(llm_ctt_t *t, const llm_flat_t *msg)
     {
         t->told = 1;
 
-        if (llm_ctt_add_call(&t->text, call) != LLM_OK) {
+        if (llm_chat_add_call(&t->text, call) != LLM_OK) {
             return LLM_ERROR;
         }
     }

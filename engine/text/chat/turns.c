@@ -500,13 +500,37 @@ llm_turns_reasons(const llm_flat_t *msg)
 }
 
 
+/* content, with the calls [from, from + n) told in it */
+
+static void
+llm_turns_add_told(llm_turns_t *t, const llm_flat_t *content, uint32_t from,
+    uint32_t n)
+{
+    uint32_t   i;
+    llm_buf_t  text;
+
+    llm_buf_init(&text, 0);
+    (void) llm_chat_add_text(&text, content);
+
+    for (i = from; i < from + n; i++) {
+        (void) llm_chat_add_call(&text, llm_turns_call_at(t, t->first
+                                                          + i)->call);
+    }
+
+    llm_turns_str(t->out, "content");
+    llm_flat_add_str(t->out, text.len ? text.data : "", text.len);
+    t->out->failed |= text.failed;
+    llm_buf_free(&text);
+}
+
+
 /* a part of the turn, with the calls [from, from + n) of the exchange */
 
 static void
 llm_turns_add_turn(llm_turns_t *t, const llm_flat_t *msg,
     llm_turns_part_t part, uint32_t from, uint32_t n)
 {
-    int                silent;
+    int                silent, told;
     size_t             handle, array;
     uint32_t           count, i;
     llm_buf_t         *out;
@@ -517,12 +541,21 @@ llm_turns_add_turn(llm_turns_t *t, const llm_flat_t *msg,
     silent = part == LLM_TURNS_CALLS
              || ((t->what & LLM_CN_ONE_VOICE) && llm_turns_reasons(msg));
 
+    told = (t->what & LLM_CN_CALL_TEXT) && part != LLM_TURNS_TEXT;
     handle = llm_flat_open(out, LLM_FLAT_OBJECT);
+
+    if (told) {
+        llm_turns_add_told(t, silent ? NULL : llm_flat_get(msg, "content"),
+                           from, n);
+        count++;
+    }
 
     for (k = llm_flat_first(msg); k; k = llm_flat_next(msg, v)) {
         v = llm_flat_next(msg, k);
 
-        if ((llm_chat_is(k, "tool_calls") && part == LLM_TURNS_TEXT)
+        if ((llm_chat_is(k, "tool_calls")
+             && (told || part == LLM_TURNS_TEXT))
+            || (llm_chat_is(k, "content") && told)
             || (llm_turns_is_reasoning(k)
                 && (part == LLM_TURNS_TEXT || from)))
         {
