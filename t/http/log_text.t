@@ -186,6 +186,25 @@ sub having {
            map { m{([^/]+)$} } glob $t->dir . '/logs/*';
 }
 
+# what a template refuses is mended, and the log says so: once, and without the
+# template's own words, which have the user's in them
+
+for (1 .. 2) {
+    is($t->post('/v1/apply-template', { model => 'script', messages => [
+           { role => 'user', content => 'a' },
+           { role => 'assistant', content => undef, tool_calls => [ {
+               id => 'a', type => 'function',
+               function => { name => 'look', arguments => '{}' } } ] },
+           { role => 'tool', tool_call_id => 'a', content => word() } ] })
+         ->{status}, 200, 'a result that the template refuses');
+}
+
+my $told = qr/\[warn\].*model "script": its chat template refuses a /
+           . qr/conversation: calls and their results are told as text/;
+
+$t->wait_log($told);
+is(scalar(() = $t->log('error.log') =~ /$told/g), 1, 'the log says so once');
+
 is(having($mark), '', 'no log has any text of theirs');
 like($t->log('info.log'), qr/\[info\].* llm: 400: /, 'the errors are there');
 like($t->log('info.log'), qr/llm: 404: model_not_found in "model"/,
