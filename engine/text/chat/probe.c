@@ -336,6 +336,10 @@ llm_cp_arguments(llm_chat_t *c)
             || doubled > LLM_CP_LOST))
     {
         c->norms |= LLM_CN_ARGS;
+
+        if (text == LLM_CP_LOST) {
+            c->lenient |= LLM_CN_OBJECTS;
+        }
     }
 }
 
