@@ -116,6 +116,25 @@ test_arguments(void)
           LENIENT(FIRST ",{'role':'assistant','content':'','tool_calls':["
                   "{'id':'c2','type':'function','function':{'name':'f'}}]}"),
           "[user|Hi][assistant|<f a=1>][tool|20][assistant|<f>]");
+    turns("arguments that it would drop",
+          "{% for m in messages %}[{{ m.role }}|{{ m.content or '' }}"
+          "{% for c in m.tool_calls or [] %}<{{ c.function.name }}"
+          "{% if c.function.arguments is mapping %}{% for k, v in "
+          "c.function.arguments | items %} {{ k }}={{ v }}{% endfor %}"
+          "{% endif %}>{% endfor %}]{% endfor %}",
+          LENIENT(FIRST "," C("c2", "f", CUT)),
+          "[user|Hi][assistant|<f a=1>][tool|20][assistant|<f "
+          "arguments={'a': 'b>]");
+    turns("arguments that it would put into braces of its own",
+          "{% for m in messages %}[{{ m.role }}|{{ m.content or '' }}"
+          "{% for c in m.tool_calls or [] %}<{{ c.function.name + '{' }}"
+          "{% if c.function.arguments is mapping %}{% for k, v in "
+          "c.function.arguments | items %}{{ k }}:{{ v }}{% endfor %}"
+          "{% else %}{{ c.function.arguments }}{% endif %}{{ '}>' }}"
+          "{% endfor %}]{% endfor %}",
+          LENIENT(FIRST "," C("c2", "f", CUT)),
+          "[user|Hi][assistant|<f{a:1}>][tool|20][assistant|<f{"
+          "arguments:{'a': 'b}>]");
     turns("a call that is none stays text",
           "{% for m in messages %}{% for c in m.tool_calls or [] %}"
           "{{ c.function.name + '' }}{% endfor %}{% endfor %}" TALK(""),
@@ -334,6 +353,50 @@ test_voices(void)
                              ONE("c2", "g", "{}")) "," R("c1", "1")),
           "<turn>userHi</turn><turn>assistantText</turn><turn>assistant"
           "<call>f</call><call>g</call></turn><turn>tool1</turn>");
+}
+
+
+/* Gemma 4: results, and what is said behind them, belong to the turn */
+
+#define RESPONSES                                                            \
+    "{% for m in messages %}<turn>{{ m.role }} {% for c in m.tool_calls or " \
+    "[] %}<call:{{ c.function.name }}>{% endfor %}{% for r in "              \
+    "m.tool_responses or [] %}<response:{{ r.name }} {{ r.response }}>"      \
+    "{% endfor %}{{ m.content or '' }}</turn>{% endfor %}"
+
+static void
+test_responses(void)
+{
+    turns("results and the answer in the turn", RESPONSES,
+          LENIENT(U "," TURN("'Text'", ONE("c1", "f", "{}") ","
+                             ONE("c2", "g", "{}")) "," R("c2", "2") ","
+                  R("c1", "1") "," A "," U),
+          "<turn>user Hi</turn><turn>assistant Text</turn><turn>assistant "
+          "<call:f><call:g><response:f 1><response:g 2>x</turn><turn>user "
+          "Hi</turn>");
+    turns("no answer yet", RESPONSES,
+          LENIENT(U "," C("c1", "f", "{}") ",{'role':'tool','tool_call_id':"
+                  "'z','content':[{'type':'text','text':'1'},{'type':'text',"
+                  "'text':'2'}]}," R("y", "3") "," C("c2", "g", "{}") ","
+                  R("c2", "2")),
+          "<turn>user Hi</turn><turn>assistant <call:f><response:f 1\n2>"
+          "<response:unknown 3></turn><turn>assistant <call:g><response:g 2>"
+          "</turn>");
+    turns("an answer that is left open", RESPONSES,
+          "{'lenient':true,'continue_final_message':true,'messages':["
+          U "," C("c1", "f", "{}") "," R("c1", "1") "," A "]}",
+          "<turn>user Hi</turn><turn>assistant <call:f><response:f 1>x");
+    turns("not for the reference", RESPONSES,
+          STRICT(U "," C("c1", "f", "{}") "," R("c1", "1") "," A),
+          "<turn>user Hi</turn><turn>assistant <call:f></turn><turn>tool 1"
+          "</turn><turn>assistant x</turn>");
+    turns("a result whose name it needs",
+          "{% for m in messages %}[{{ m.role }}|{% if m.role == 'tool' %}"
+          "{{ m.name + '=' }}{% endif %}{{ m.content or '' }}"
+          "{% for c in m.tool_calls or [] %}<{{ c.function.name }}>"
+          "{% endfor %}]{% endfor %}",
+          LENIENT(U "," C("c1", "f", "{}") "," R("c1", "1")),
+          "[user|Hi][assistant|<f>][tool|f=1]");
 }
 
 
@@ -759,6 +822,7 @@ main(void)
     test_several();
     test_sides();
     test_voices();
+    test_responses();
     test_ids();
     test_text();
     test_many();

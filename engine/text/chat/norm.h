@@ -68,6 +68,9 @@
    before them; and wherever a user speaks behind them */
 #define LLM_CN_FILL            0x4000000
 #define LLM_CN_FILL_ALL        0x8000000
+/* results stand in their turn as tool_responses, and the answer behind them
+   in its content, as Gemma 4's template wants them */
+#define LLM_CN_RESPONSES       0x80000000u
 /* calls are told in the text of their turn, results stay as they are */
 #define LLM_CN_CALL_TEXT       0x40000000
 /* a word of the user before the first turn of an assistant */
@@ -107,7 +110,8 @@ int llm_chat_add_call(llm_buf_t *out, const llm_flat_t *call);
 #define LLM_CN_TURNS                                                         \
     (LLM_CN_NAME_IDS | LLM_CN_ORDER | LLM_CN_RESULT_NAMES | LLM_CN_ONE_CALL  \
      | LLM_CN_TEXT_TURN | LLM_CN_ONE_VOICE | LLM_CN_OBJECTS | LLM_CN_FILL    \
-     | LLM_CN_FILL_ALL | LLM_CN_FIRST | LLM_CN_CALL_TEXT)
+     | LLM_CN_FILL_ALL | LLM_CN_FIRST | LLM_CN_CALL_TEXT     \
+     | LLM_CN_RESPONSES)
 
 /* turns.c: the step for LLM_CN_TURNS alone */
 int llm_chat_turns(const llm_flat_t *messages, unsigned what, llm_buf_t *out,

@@ -337,7 +337,9 @@ llm_cp_arguments(llm_chat_t *c)
     {
         c->norms |= LLM_CN_ARGS;
 
-        if (text == LLM_CP_LOST) {
+        /* and so they are, or worse, where they are no object */
+
+        if (text == LLM_CP_LOST || doubled > LLM_CP_LOST) {
             c->lenient |= LLM_CN_OBJECTS;
         }
     }

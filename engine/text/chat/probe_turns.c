@@ -265,6 +265,50 @@ llm_pt_text(llm_chat_t *c)
 }
 
 
+/* how often the word stands there; -1: it fails */
+
+static int
+llm_pt_count(const llm_chat_t *c, const llm_pt_talk_t *talk, const char *word)
+{
+    int            n;
+    char          *at;
+    llm_prompt_t   p;
+
+    if (llm_pt_render(c, talk, &p) != LLM_OK) {
+        return -1;
+    }
+
+    for (at = p.text, n = 0; (at = strstr(at, word)) != NULL; at++) {
+        n++;
+    }
+
+    llm_prompt_free(&p);
+
+    return n;
+}
+
+
+/* results that it knows as a part of the turn, with the function's name */
+
+static void
+llm_pt_responses(llm_chat_t *c)
+{
+    llm_pt_talk_t  talk = { "", 0, 0, 1, 1, 1, LLM_CN_NULL };
+
+    if (!llm_jinja_uses(c->template, "tool_responses")
+        || llm_pt_count(c, &talk, llm_show_calls[0].name) > 1)
+    {
+        return;
+    }
+
+    talk.what |= LLM_CN_RESPONSES;
+
+    if (llm_pt_count(c, &talk, llm_show_calls[0].name) > 1) {
+        c->lenient |= LLM_CN_RESPONSES;
+    }
+}
+
+
 /* no content, where it fails on null */
 
 static void
@@ -342,5 +386,6 @@ llm_chat_probe_turns(llm_chat_t *c)
         llm_pt_ids(c);
         llm_pt_several(c);
         llm_pt_text(c);
+        llm_pt_responses(c);
     }
 }

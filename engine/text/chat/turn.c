@@ -223,6 +223,99 @@ llm_turns_add_turn(llm_turns_t *t, const llm_flat_t *msg,
 }
 
 
+/* the results of a call, or of none, as responses: how many */
+
+static uint32_t
+llm_turns_add_responses(llm_turns_t *t, uint32_t call)
+{
+    size_t              handle;
+    uint32_t            i, n;
+    llm_buf_t           text;
+    llm_str_t           name;
+    llm_turn_result_t  *result;
+
+    llm_buf_init(&text, 0);
+
+    for (i = 0, n = 0; i < llm_turns_n_results(t); i++) {
+        result = llm_turns_result_at(t, i);
+
+        if (result->call != call) {
+            continue;
+        }
+
+        name = call == LLM_TURNS_NOBODY
+               ? llm_turns_text(llm_flat_get(result->msg, "name"))
+               : llm_turns_name(llm_turns_call_at(t, t->first + call)->call);
+        name = name.len ? name : llm_str("unknown");
+        text.len = 0;
+        (void) llm_chat_add_text(&text, llm_flat_get(result->msg, "content"));
+
+        handle = llm_flat_open(t->out, LLM_FLAT_OBJECT);
+        llm_turns_str(t->out, "name");
+        llm_flat_add_str(t->out, name.data, name.len);
+        llm_turns_str(t->out, "response");
+        llm_flat_add_str(t->out, text.len ? text.data : "", text.len);
+        llm_flat_close(t->out, handle, 2);
+        n++;
+    }
+
+    t->out->failed |= text.failed;
+    llm_buf_free(&text);
+
+    return n;
+}
+
+
+void
+llm_turns_add_whole(llm_turns_t *t, const llm_flat_t *msg,
+    const llm_flat_t *answer)
+{
+    size_t             handle, array;
+    uint32_t           i, n, count, responses;
+    const llm_flat_t  *content;
+
+    n = llm_turns_n_calls(t) - t->first;
+    content = answer ? llm_flat_get(answer, "content") : NULL;
+
+    handle = llm_flat_open(t->out, LLM_FLAT_OBJECT);
+    count = llm_chat_add_members(t->out, msg, "content", "tool_calls");
+
+    llm_turns_str(t->out, "tool_calls");
+    array = llm_flat_open(t->out, LLM_FLAT_ARRAY);
+
+    for (i = 0; i < n; i++) {
+        llm_turns_add_call(t, llm_turns_call_at(t, t->first + i));
+    }
+
+    llm_flat_close(t->out, array, n);
+
+    llm_turns_str(t->out, "tool_responses");
+    array = llm_flat_open(t->out, LLM_FLAT_ARRAY);
+
+    for (i = 0, responses = 0; i < n; i++) {
+        responses += llm_turns_add_responses(t, i);
+    }
+
+    responses += llm_turns_add_responses(t, LLM_TURNS_NOBODY);
+    llm_flat_close(t->out, array, responses);
+
+    llm_turns_str(t->out, "content");
+
+    if (llm_turns_says(content)) {
+        llm_flat_add_node(t->out, content);
+
+    } else {
+        llm_turns_str(t->out, "");
+    }
+
+    llm_flat_close(t->out, handle, count + 3);
+
+    t->count++;
+    t->last = answer ? LLM_TURN_ASSISTANT : LLM_TURN_RESULT;
+    t->side = answer ? LLM_TURN_ASSISTANT : t->side;
+}
+
+
 void
 llm_turns_add_result(llm_turns_t *t, const llm_flat_t *msg,
     const llm_turn_call_t *call)

@@ -61,6 +61,7 @@ static const llm_flat_t *
 llm_turns_exchange(llm_turns_t *t, const llm_flat_t *messages,
     const llm_flat_t *msg)
 {
+    int                whole;
     uint32_t           i, n;
     llm_turns_part_t   part;
     const llm_flat_t  *next;
@@ -73,12 +74,25 @@ llm_turns_exchange(llm_turns_t *t, const llm_flat_t *messages,
 
     n = llm_turns_n_calls(t) - t->first;
     part = LLM_TURNS_ALL;
+    whole = (t->what & LLM_CN_RESPONSES) && !(t->what & LLM_CN_ONE_CALL)
+            && llm_turns_n_results(t) && llm_turns_small(t);
 
-    if ((t->what & LLM_CN_TEXT_TURN)
+    if ((whole || (t->what & LLM_CN_TEXT_TURN))
         && llm_turns_says(llm_flat_get(msg, "content")))
     {
         llm_turns_add_turn(t, msg, LLM_TURNS_TEXT, 0, 0);
         part = LLM_TURNS_CALLS;
+    }
+
+    if (whole) {
+        if (next == NULL || llm_turns_kind(next) != LLM_TURN_ASSISTANT) {
+            llm_turns_add_whole(t, msg, NULL);
+            return next;
+        }
+
+        llm_turns_add_whole(t, msg, next);
+
+        return llm_flat_next(messages, next);
     }
 
     if (!(t->what & LLM_CN_ONE_CALL) || !llm_turns_small(t)) {

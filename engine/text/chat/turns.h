@@ -123,6 +123,9 @@ int llm_turns_says(const llm_flat_t *content);
 /* a part of the turn, with the calls [from, from + n) of the exchange */
 void llm_turns_add_turn(llm_turns_t *t, const llm_flat_t *msg,
     llm_turns_part_t part, uint32_t from, uint32_t n);
+/* the turn with its results in it, and the answer, or NULL */
+void llm_turns_add_whole(llm_turns_t *t, const llm_flat_t *msg,
+    const llm_flat_t *answer);
 /* call: whose result it is; NULL: nobody's */
 void llm_turns_add_result(llm_turns_t *t, const llm_flat_t *msg,
     const llm_turn_call_t *call);
