@@ -815,9 +815,46 @@ test_sweep(void)
 }
 
 
+/* a template whose work grows with the square: an error, or a prompt, but not
+   for ever */
+
+static void
+test_slow(void)
+{
+    int           i, rc;
+    char         *src;
+    llm_buf_t     b;
+    llm_err_t     err;
+    llm_prompt_t  p;
+
+    llm_buf_init(&b, 0);
+    (void) llm_buf_adds(&b, "{\"lenient\":true,\"messages\":[");
+
+    for (i = 0; i < 300; i++) {
+        (void) llm_buf_addf(&b, "%s{\"role\":\"assistant\",\"content\":\"\","
+                            "\"tool_calls\":[{\"id\":\"c\",\"function\":"
+                            "{\"name\":\"%s\",\"arguments\":\"{}\"}}]}",
+                            i ? "," : "", i % 2 ? "boom" : "f");
+    }
+
+    (void) llm_buf_adds(&b, "]}");
+    src = TALK("{% for m in messages %}{% for k in messages %}"
+               "{% for i in range(messages | length) %}{% endfor %}"
+               "{% endfor %}{% endfor %}" BOOM);
+
+    rc = b.failed ? LLM_ERROR : render(src, b.data, &p, &err);
+
+    ok(rc != LLM_OK, "work that grows with the cube has an end");
+    is_str(err.code, LLM_JINJA_LIMIT, "and says so");
+    llm_prompt_free(&p);
+    llm_buf_free(&b);
+}
+
+
 int
 main(void)
 {
+    test_slow();
     test_arguments();
     test_several();
     test_sides();

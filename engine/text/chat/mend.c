@@ -7,16 +7,16 @@
  * found by halves; all others stay in the template's own form.  What turned
  * out to be needless is taken back.
  *
- * Each remedy is tried once; the search for less of it is over when the
- * template has read LLM_MEND_WORK bytes.
+ * Each remedy is tried once, and the search for less of them follows; each of
+ * the two has so many steps of renderings together.  When the first has used
+ * them up, the rest of the remedies is tried at once.
  */
 
 #include "engine/text/chat/internal.h"
 
-/* all that renderings in search of something better may read; each counts for
-   LLM_MEND_LEAST bytes at least */
-#define LLM_MEND_WORK   ((size_t) 32 << 20)
-#define LLM_MEND_LEAST  ((size_t) 128 << 10)
+#define LLM_MEND_STEPS  30000000u
+/* a rendering counts for so many at least */
+#define LLM_MEND_LEAST  500000u
 
 static const struct {
     unsigned     what;
@@ -57,14 +57,15 @@ static const struct {
 typedef struct {
     const llm_chat_t        *c;
     const llm_flat_t        *request;
-    const llm_jinja_opts_t  *opts;
+    llm_jinja_opts_t         opts;
     llm_prompt_t            *out;
     llm_err_t               *err;       /* of the last rendering */
     unsigned                 what;
     int                      lenient;
     llm_buf_t                last;      /* the variables that were refused */
     llm_buf_t                taken;     /* and those that were taken */
-    size_t                   work;      /* bytes left */
+    int                      slow;      /* the template took too many steps */
+    uint64_t                 left;      /* steps */
     llm_chat_told_t          told;
     uint8_t                 *tells;     /* is told.v */
     uint32_t                *units;     /* first messages of exchanges, and
@@ -90,14 +91,14 @@ static int
 llm_mend_try(llm_mend_t *m, unsigned what)
 {
     int           rc;
-    size_t        cost;
+    uint64_t      before, used;
     llm_buf_t     vars, *same;
     llm_prompt_t  prompt;
 
     llm_buf_init(&vars, 0);
 
     rc = llm_chat_vars(m->c, m->request, what, m->told.v ? &m->told : NULL,
-                       m->opts ? m->opts->now : 0, &vars, m->err);
+                       m->opts.now, &vars, m->err);
 
     if (rc == LLM_OK
         && (llm_mend_is(&vars, &m->last) || llm_mend_is(&vars, &m->taken)))
@@ -109,9 +110,19 @@ llm_mend_try(llm_mend_t *m, unsigned what)
     }
 
     if (rc == LLM_OK) {
-        cost = llm_max(vars.len, LLM_MEND_LEAST);
-        m->work -= llm_min(cost, m->work);
-        rc = llm_chat_render_vars(m->c, &vars, m->opts, &prompt, m->err);
+        before = m->left;
+        rc = llm_chat_render_vars(m->c, &vars, &m->opts, &prompt, m->err);
+        used = before - m->left;
+
+        if (rc != LLM_OK && m->left
+            && strcmp(m->err->code, LLM_JINJA_LIMIT) == 0)
+        {
+            m->slow = 1;
+        }
+
+        if (used < LLM_MEND_LEAST) {
+            m->left -= llm_min(LLM_MEND_LEAST - used, m->left);
+        }
     }
 
     if (rc == LLM_OK) {
@@ -220,7 +231,7 @@ llm_mend_narrow(llm_mend_t *m, uint32_t from, uint32_t to, int bad)
 {
     uint32_t  n, middle;
 
-    if (from == to || m->work == 0) {
+    if (from == to || m->left == 0) {
         return to - from;
     }
 
@@ -263,9 +274,8 @@ llm_mend_may(const llm_mend_t *m, size_t i)
     /* what takes too long is not tried again and again: only without the
        tools, if it has any */
 
-    return strcmp(m->err->code, LLM_JINJA_LIMIT) != 0
-           || (llm_mends[i].what == LLM_CN_TELL_TOOLS
-               && llm_flat_get(m->request, "tools"));
+    return !m->slow || (llm_mends[i].what == LLM_CN_TELL_TOOLS
+                        && llm_flat_get(m->request, "tools"));
 }
 
 
@@ -278,23 +288,30 @@ llm_mend_search(llm_mend_t *m, unsigned *added, size_t *last)
     size_t    i;
     unsigned  what;
 
-    for (i = 0; i < llm_nelems(llm_mends); i++) {
+    rc = LLM_ERROR;
+
+    for (i = 0; i < llm_nelems(llm_mends) && rc != LLM_OK; i++) {
         if (!llm_mend_may(m, i)) {
             continue;
         }
 
         what = m->what | llm_mends[i].what | llm_mends[i].with;
-        rc = llm_mend_try(m, what);
         added[i] = what & ~m->what;
         m->what = what;
         *last = i;
 
-        if (rc == LLM_OK) {
-            return LLM_OK;
+        if (m->left) {
+            rc = llm_mend_try(m, what);
         }
     }
 
-    return LLM_ERROR;
+    if (rc != LLM_OK && m->left == 0) {
+        llm_buf_free(&m->last);
+        m->left = LLM_MEND_STEPS;
+        rc = llm_mend_try(m, m->what);
+    }
+
+    return rc;
 }
 
 
@@ -303,7 +320,7 @@ llm_mend_take_back(llm_mend_t *m, unsigned *added, size_t last)
 {
     size_t  i;
 
-    for (i = last; i-- > 0 && m->work; /* void */ ) {
+    for (i = last; i-- > 0 && m->left; /* void */ ) {
         if (added[i] && llm_mend_try(m, m->what & ~added[i]) == LLM_OK) {
             m->what &= ~added[i];
             added[i] = 0;
@@ -325,7 +342,7 @@ llm_mend_begin(llm_mend_t *m)
     memset(&err, 0, sizeof(err));
     last = 0;
     before = m->what;
-    m->work = LLM_MEND_WORK;
+    m->left = LLM_MEND_STEPS;
 
     /* what goes wrong now has gone wrong before */
 
@@ -338,7 +355,7 @@ llm_mend_begin(llm_mend_t *m)
         return rc;
     }
 
-    m->work = LLM_MEND_WORK;
+    m->left = LLM_MEND_STEPS;
 
     if ((m->what & ~before & LLM_CN_TOOL_TEXT) && m->c->calls
         && llm_mend_find_units(m) == LLM_OK)
@@ -370,7 +387,9 @@ llm_chat_mend(const llm_chat_t *c, const llm_flat_t *request, unsigned what,
     memset(&m, 0, sizeof(m));
     m.c = c;
     m.request = request;
-    m.opts = opts;
+    m.opts = opts ? *opts : m.opts;
+    m.opts.left = &m.left;
+    m.left = UINT64_MAX;
     m.out = out;
     m.err = err;
     m.what = what;

@@ -345,6 +345,7 @@ llm_jinja_render(const llm_jinja_t *t, const llm_flat_t *vars,
     llm_prompt_t *out, llm_err_t *err)
 {
     int                      rc;
+    uint64_t                 steps;
     llm_jrt_t                rt;
     static llm_jinja_opts_t  none;
 
@@ -354,7 +355,9 @@ llm_jinja_render(const llm_jinja_t *t, const llm_flat_t *vars,
 
     rt.err = err;
     rt.line = 1;
-    rt.steps = opts->max_steps ? opts->max_steps : LLM_J_STEPS;
+    steps = opts->max_steps ? opts->max_steps : LLM_J_STEPS;
+    steps = opts->left ? llm_min(steps, *opts->left) : steps;
+    rt.steps = steps;
     rt.max_output = opts->max_output ? opts->max_output : LLM_J_OUTPUT;
     rt.trusted_roles = opts->trusted_roles;
     rt.now = opts->now ? opts->now : (int64_t) time(NULL);
@@ -363,6 +366,10 @@ llm_jinja_render(const llm_jinja_t *t, const llm_flat_t *vars,
                    opts->max_memory ? opts->max_memory : LLM_J_MEMORY);
 
     rc = llm_jinja_run(&rt, t, vars, trusted_vars, out);
+
+    if (opts->left) {
+        *opts->left -= steps - rt.steps;
+    }
 
     llm_arena_free(&rt.arena);
 

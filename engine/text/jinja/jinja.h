@@ -23,6 +23,9 @@ typedef struct llm_jinja_s  llm_jinja_t;
 
 typedef struct {
     uint64_t     max_steps;             /* 0: 30 million */
+    uint64_t    *left;                  /* steps that are left for several
+                                           renderings, or NULL; what this one
+                                           takes is taken off */
     size_t       max_memory;            /* 0: 128 MiB, a rendering */
     size_t       max_output;            /* 0: 64 MiB */
     int64_t      now;                   /* seconds since 1970 for
