@@ -103,7 +103,7 @@ struct llm_served_s {
     llm_gram_cache_t    *grams;
     llm_chat_t          *chat;          /* NULL: see chat_err */
     llm_buf_t            template;      /* its text */
-    _Atomic unsigned     mended;        /* what the log has told that the
+    _Atomic uint64_t     mended;        /* what the log has told that the
                                            template had mended for it;
                                            preparation threads; relaxed */
     llm_err_t            chat_err;

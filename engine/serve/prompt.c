@@ -275,7 +275,7 @@ llm_prep_endings(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
  */
 
 static void
-llm_prep_tell_mended(const llm_req_t *r, unsigned mended)
+llm_prep_tell_mended(const llm_req_t *r, uint64_t mended)
 {
     const char    *text;
     llm_served_t  *m;
@@ -297,7 +297,7 @@ llm_prep_render(const llm_served_t *m, const llm_req_t *r,
     llm_prompt_t *prompt, llm_err_t *err)
 {
     int                rc;
-    unsigned           mended;
+    uint64_t           mended;
     llm_jinja_opts_t   opts;
     const llm_flat_t  *flat;
 

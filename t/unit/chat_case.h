@@ -31,7 +31,7 @@
 
 
 /* what was mended for the last prompt */
-static unsigned  case_mended;
+static uint64_t  case_mended;
 
 
 static inline llm_chat_t *

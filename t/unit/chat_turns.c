@@ -184,6 +184,21 @@ test_several(void)
                   ONE("c2", "g", "{}") "," ONE("c3", "h", "{}") "]}"),
           "[user|Hi][assistant|<g {}>][assistant|<h {}>];why;;");
 
+#define NULL_ALONE                                                           \
+    "{% for m in messages %}[{{ m.role }}|{% if m.content is none %}"        \
+    "{% for c in m.tool_calls %}<{{ c.function.name }}>{% endfor %}"         \
+    "{% else %}{{ m.content + '' }}{% endif %}]{% endfor %}"
+
+    turns("calls that it shows where there is no content alone", NULL_ALONE,
+          LENIENT(U "," TURN("''", ONE("c1", "f", "{}")) "," R("c1", "1")
+                  "," TURN("'Text'", ONE("c2", "g", "{}")) "," R("c2", "2")
+                  ",{'role':'assistant','tool_calls':["
+                  ONE("c3", "h", "{}") "]}"),
+          "[user|Hi][assistant|<f>][tool|1][assistant|Text][assistant|<g>]"
+          "[tool|2][assistant|<h>]");
+    turns("as they are for the reference", NULL_ALONE,
+          STRICT(U "," TURN("''", ONE("c1", "f", "{}"))),
+          "[user|Hi][assistant|]");
     turns("a second call that it drops",
           "{% for m in messages %}[{{ m.role }}|{{ m.content or '' }}"
           "{% if m.tool_calls %}<{{ m.tool_calls[0].function.name }}>"

@@ -149,11 +149,11 @@ llm_chat_refuse(const llm_chat_t *c, const llm_err_t *why, llm_err_t *err)
 
 int
 llm_chat_render(const llm_chat_t *c, const llm_flat_t *request,
-    const llm_jinja_opts_t *opts, llm_prompt_t *out, unsigned *mended,
+    const llm_jinja_opts_t *opts, llm_prompt_t *out, uint64_t *mended,
     llm_err_t *err)
 {
     int        rc, continues;
-    unsigned   what, n;
+    uint64_t   what, n;
     llm_err_t  why;
 
     memset(out, 0, sizeof(*out));

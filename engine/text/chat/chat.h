@@ -49,12 +49,12 @@ void llm_chat_free(llm_chat_t *c);
  * joined.
  */
 int llm_chat_render(const llm_chat_t *c, const llm_flat_t *request,
-    const llm_jinja_opts_t *opts, llm_prompt_t *out, unsigned *mended,
+    const llm_jinja_opts_t *opts, llm_prompt_t *out, uint64_t *mended,
     llm_err_t *err);
 
 /* takes a remedy out of the set: what it does, for a log; NULL: there is none
    that changes what a turn says or how */
-const char *llm_chat_mended(unsigned *mended);
+const char *llm_chat_mended(uint64_t *mended);
 
 /* how the model's answers are written, as far as the template tells it */
 const llm_format_t *llm_chat_format(const llm_chat_t *c);

@@ -12,9 +12,9 @@ struct llm_chat_s {
     llm_jinja_t  *template;
     char         *bos;
     char         *eos;
-    unsigned      norms;                /* LLM_CN_...: always apply */
-    unsigned      lenient;              /* and if the request is lenient */
-    unsigned      never;                /* and these do harm */
+    uint64_t      norms;                /* LLM_CN_...: always apply */
+    uint64_t      lenient;              /* and if the request is lenient */
+    uint64_t      never;                /* and these do harm */
     int           works;                /* it renders what a user says */
     int           calls;                /* and shows calls of tools */
     llm_format_t  format;               /* of the model's answers */
@@ -24,12 +24,12 @@ struct llm_chat_s {
  * render.c: one rendering of the request with its messages normalised so.
  */
 int llm_chat_render_as(const llm_chat_t *c, const llm_flat_t *request,
-    unsigned what, const llm_jinja_opts_t *opts, llm_prompt_t *out,
+    uint64_t what, const llm_jinja_opts_t *opts, llm_prompt_t *out,
     llm_err_t *err);
 
 /* the same in two steps; told as in norm.h */
 int llm_chat_vars(const llm_chat_t *c, const llm_flat_t *request,
-    unsigned what, const llm_chat_told_t *told, int64_t now, llm_buf_t *b,
+    uint64_t what, const llm_chat_told_t *told, int64_t now, llm_buf_t *b,
     llm_err_t *err);
 int llm_chat_render_vars(const llm_chat_t *c, const llm_buf_t *vars,
     const llm_jinja_opts_t *opts, llm_prompt_t *out, llm_err_t *err);
@@ -40,8 +40,8 @@ int llm_chat_render_vars(const llm_chat_t *c, const llm_buf_t *vars,
  * why the template has refused the request as it is.
  */
 int llm_chat_mend(const llm_chat_t *c, const llm_flat_t *request,
-    unsigned what, const llm_jinja_opts_t *opts, llm_prompt_t *out,
-    unsigned *mended, llm_err_t *err);
+    uint64_t what, const llm_jinja_opts_t *opts, llm_prompt_t *out,
+    uint64_t *mended, llm_err_t *err);
 
 /* probe.c: finds out what the template needs, and whether it works */
 void llm_chat_probe(llm_chat_t *c);

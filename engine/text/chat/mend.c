@@ -19,8 +19,8 @@
 #define LLM_MEND_LEAST  500000u
 
 static const struct {
-    unsigned     what;
-    unsigned     with;                  /* what that needs */
+    uint64_t     what;
+    uint64_t     with;                  /* what that needs */
     int          lenient;               /* only for lenient requests */
     const char  *text;                  /* for the log; NULL: it changes no
                                            turn */
@@ -60,7 +60,7 @@ typedef struct {
     llm_jinja_opts_t         opts;
     llm_prompt_t            *out;
     llm_err_t               *err;       /* of the last rendering */
-    unsigned                 what;
+    uint64_t                 what;
     int                      lenient;
     llm_buf_t                last;      /* the variables that were refused */
     llm_buf_t                taken;     /* and those that were taken */
@@ -88,7 +88,7 @@ llm_mend_is(const llm_buf_t *vars, const llm_buf_t *other)
  */
 
 static int
-llm_mend_try(llm_mend_t *m, unsigned what)
+llm_mend_try(llm_mend_t *m, uint64_t what)
 {
     int           rc;
     uint64_t      before, used;
@@ -282,11 +282,11 @@ llm_mend_may(const llm_mend_t *m, size_t i)
 /* added: what each remedy has added; *last is the one that helped */
 
 static int
-llm_mend_search(llm_mend_t *m, unsigned *added, size_t *last)
+llm_mend_search(llm_mend_t *m, uint64_t *added, size_t *last)
 {
     int       rc;
     size_t    i;
-    unsigned  what;
+    uint64_t  what;
 
     rc = LLM_ERROR;
 
@@ -316,7 +316,7 @@ llm_mend_search(llm_mend_t *m, unsigned *added, size_t *last)
 
 
 static void
-llm_mend_take_back(llm_mend_t *m, unsigned *added, size_t last)
+llm_mend_take_back(llm_mend_t *m, uint64_t *added, size_t last)
 {
     size_t  i;
 
@@ -335,7 +335,7 @@ llm_mend_begin(llm_mend_t *m)
     int        rc;
     size_t     last;
     uint32_t   n;
-    unsigned   before, added[llm_nelems(llm_mends)];
+    uint64_t   before, added[llm_nelems(llm_mends)];
     llm_err_t  err;
 
     memset(added, 0, sizeof(added));
@@ -377,8 +377,8 @@ llm_mend_begin(llm_mend_t *m)
 
 
 int
-llm_chat_mend(const llm_chat_t *c, const llm_flat_t *request, unsigned what,
-    const llm_jinja_opts_t *opts, llm_prompt_t *out, unsigned *mended,
+llm_chat_mend(const llm_chat_t *c, const llm_flat_t *request, uint64_t what,
+    const llm_jinja_opts_t *opts, llm_prompt_t *out, uint64_t *mended,
     llm_err_t *err)
 {
     int         rc;
@@ -415,7 +415,7 @@ llm_chat_mend(const llm_chat_t *c, const llm_flat_t *request, unsigned what,
 
 
 const char *
-llm_chat_mended(unsigned *mended)
+llm_chat_mended(uint64_t *mended)
 {
     size_t  i;
 

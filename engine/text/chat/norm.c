@@ -18,7 +18,7 @@ llm_cn_key(llm_buf_t *out, const char *key)
 /* content */
 
 static int
-llm_cn_joins(const llm_flat_t *msg, unsigned what)
+llm_cn_joins(const llm_flat_t *msg, uint64_t what)
 {
     const llm_flat_t  *role;
 
@@ -131,7 +131,7 @@ llm_cn_tagged_parts(llm_buf_t *out, const llm_flat_t *content)
 
 static int
 llm_cn_content(const llm_flat_t *msg, const llm_flat_t *content,
-    unsigned what, int tag, llm_buf_t *out)
+    uint64_t what, int tag, llm_buf_t *out)
 {
     int        rc;
     size_t     handle;
@@ -189,7 +189,7 @@ llm_cn_content(const llm_flat_t *msg, const llm_flat_t *content,
 /* nine letters and digits; others are hashed into nine (FNV-1a, base 62) */
 
 static void
-llm_cn_id(const llm_flat_t *v, unsigned what, llm_buf_t *out)
+llm_cn_id(const llm_flat_t *v, uint64_t what, llm_buf_t *out)
 {
     char                buf[LLM_CN_ID_LEN];
     size_t              i, good;
@@ -231,7 +231,7 @@ llm_cn_id(const llm_flat_t *v, unsigned what, llm_buf_t *out)
  */
 
 static void
-llm_cn_call(const llm_flat_t *call, unsigned what, int depth, llm_buf_t *out)
+llm_cn_call(const llm_flat_t *call, uint64_t what, int depth, llm_buf_t *out)
 {
     size_t             handle;
     uint32_t           count;
@@ -275,7 +275,7 @@ llm_cn_call(const llm_flat_t *call, unsigned what, int depth, llm_buf_t *out)
 
 
 static void
-llm_cn_calls(const llm_flat_t *calls, unsigned what, llm_buf_t *out)
+llm_cn_calls(const llm_flat_t *calls, uint64_t what, llm_buf_t *out)
 {
     size_t             handle;
     const llm_flat_t  *call;
@@ -300,7 +300,7 @@ llm_cn_calls(const llm_flat_t *calls, unsigned what, llm_buf_t *out)
 /* messages */
 
 static int
-llm_cn_message(const llm_flat_t *msg, unsigned what, int tag, llm_buf_t *out)
+llm_cn_message(const llm_flat_t *msg, uint64_t what, int tag, llm_buf_t *out)
 {
     size_t             handle;
     uint32_t           count;
@@ -360,7 +360,7 @@ llm_cn_message(const llm_flat_t *msg, unsigned what, int tag, llm_buf_t *out)
 
 
 static int
-llm_cn_messages(const llm_flat_t *messages, unsigned what, llm_buf_t *out,
+llm_cn_messages(const llm_flat_t *messages, uint64_t what, llm_buf_t *out,
     llm_err_t *err)
 {
     int                tag;
@@ -388,7 +388,7 @@ llm_cn_messages(const llm_flat_t *messages, unsigned what, llm_buf_t *out,
 
 
 int
-llm_chat_normalise(const llm_flat_t *messages, unsigned what,
+llm_chat_normalise(const llm_flat_t *messages, uint64_t what,
     const llm_chat_told_t *told, llm_buf_t *out, llm_err_t *err)
 {
     int        rc;

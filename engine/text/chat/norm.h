@@ -8,6 +8,8 @@
 
 #include "engine/text/chat/chat.h"
 
+/* bits of a uint64_t */
+
 /* parts joined to a string, for messages of one role */
 #define LLM_CN_JOIN_SYSTEM     0x001
 #define LLM_CN_JOIN_USER       0x002
@@ -70,7 +72,9 @@
 #define LLM_CN_FILL_ALL        0x8000000
 /* results stand in their turn as tool_responses, and the answer behind them
    in its content, as Gemma 4's template wants them */
-#define LLM_CN_RESPONSES       0x80000000u
+#define LLM_CN_RESPONSES       0x80000000ull
+/* the content of turns with calls is null, their text a turn of its own */
+#define LLM_CN_NO_CONTENT      0x100000000ull
 /* calls are told in the text of their turn, results stay as they are */
 #define LLM_CN_CALL_TEXT       0x40000000
 /* a word of the user before the first turn of an assistant */
@@ -92,7 +96,7 @@ typedef struct {
  * Appends the array of messages to out; what does not apply is copied.  told
  * may be NULL: all are.
  */
-int llm_chat_normalise(const llm_flat_t *messages, unsigned what,
+int llm_chat_normalise(const llm_flat_t *messages, uint64_t what,
     const llm_chat_told_t *told, llm_buf_t *out, llm_err_t *err);
 
 /* what tooltext.c does, before all else */
@@ -100,7 +104,7 @@ int llm_chat_normalise(const llm_flat_t *messages, unsigned what,
     (LLM_CN_TOOL_TEXT | LLM_CN_SIDES | LLM_CN_NO_SYSTEM | LLM_CN_EMPTY)
 
 /* tooltext.c: the step for LLM_CN_AS_TEXT alone */
-int llm_chat_as_text(const llm_flat_t *messages, unsigned what,
+int llm_chat_as_text(const llm_flat_t *messages, uint64_t what,
     const llm_chat_told_t *told, llm_buf_t *out, llm_err_t *err);
 
 /* a call as text, behind what there is of its turn */
@@ -111,16 +115,16 @@ int llm_chat_add_call(llm_buf_t *out, const llm_flat_t *call);
     (LLM_CN_NAME_IDS | LLM_CN_ORDER | LLM_CN_RESULT_NAMES | LLM_CN_ONE_CALL  \
      | LLM_CN_TEXT_TURN | LLM_CN_ONE_VOICE | LLM_CN_OBJECTS | LLM_CN_FILL    \
      | LLM_CN_FILL_ALL | LLM_CN_FIRST | LLM_CN_CALL_TEXT     \
-     | LLM_CN_RESPONSES)
+     | LLM_CN_RESPONSES | LLM_CN_NO_CONTENT)
 
 /* turns.c: the step for LLM_CN_TURNS alone */
-int llm_chat_turns(const llm_flat_t *messages, unsigned what, llm_buf_t *out,
+int llm_chat_turns(const llm_flat_t *messages, uint64_t what, llm_buf_t *out,
     llm_err_t *err);
 
 /* tools.c */
 
 /* the value of the variable tools; tools may be NULL */
-void llm_chat_add_tools(const llm_flat_t *tools, unsigned what,
+void llm_chat_add_tools(const llm_flat_t *tools, uint64_t what,
     llm_buf_t *out);
 /* the variables of LLM_CN_FUNCTIONS: their number; now as in
    llm_jinja_opts_t */

@@ -168,7 +168,7 @@ llm_cp_result(llm_cp_talk_t *t, const char *text, int parts)
 
 static llm_cp_t
 llm_cp_find(const llm_chat_t *c, const llm_flat_t *request, const char *word,
-    unsigned what)
+    uint64_t what)
 {
     char             *at;
     llm_cp_t          res;
@@ -199,7 +199,7 @@ llm_cp_find(const llm_chat_t *c, const llm_flat_t *request, const char *word,
 
 static llm_cp_t
 llm_cp_look(const llm_chat_t *c, llm_cp_write_t write, int form,
-    const char *word, unsigned what)
+    const char *word, uint64_t what)
 {
     size_t         request, messages;
     llm_cp_t       res;
@@ -260,7 +260,7 @@ llm_cp_tool(llm_cp_talk_t *t, int parts)
 
 
 static const struct {
-    unsigned         join;
+    uint64_t         join;
     llm_cp_write_t   write;
 } llm_cp_contents[] = {
     { LLM_CN_JOIN_USER, llm_cp_user },
@@ -274,7 +274,7 @@ static void
 llm_cp_content(llm_chat_t *c)
 {
     size_t    i;
-    unsigned  variables;
+    uint64_t  variables;
     llm_cp_t  string, parts;
 
     variables = c->norms;
@@ -353,7 +353,7 @@ llm_cp_variables(llm_chat_t *c)
 {
     size_t  i;
 
-    static const unsigned  variables[] = { LLM_CN_NO_TOOLS, LLM_CN_FUNCTIONS };
+    static const uint64_t  variables[] = { LLM_CN_NO_TOOLS, LLM_CN_FUNCTIONS };
 
     if (llm_cp_look(c, llm_cp_user, 0, LLM_CP_WORD, 0) != LLM_CP_FAILED) {
         return;
@@ -472,7 +472,7 @@ llm_cp_late_system(llm_cp_talk_t *t, int parts)
 
 
 static void
-llm_cp_lost_system(llm_chat_t *c, llm_cp_write_t write, unsigned remedy)
+llm_cp_lost_system(llm_chat_t *c, llm_cp_write_t write, uint64_t remedy)
 {
     if (llm_cp_look(c, write, 0, LLM_CP_WORD, c->norms) == LLM_CP_LOST
         && llm_cp_look(c, write, 0, LLM_CP_WORD, c->norms | remedy)

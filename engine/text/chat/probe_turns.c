@@ -22,7 +22,7 @@ typedef struct {
     int          turns;                 /* 1 or 2 */
     int          calls;                 /* in each of them: 1 or 2 */
     int          results;
-    unsigned     what;                  /* besides c->norms */
+    uint64_t     what;                  /* besides c->norms */
 } llm_pt_talk_t;
 
 
@@ -145,7 +145,9 @@ llm_pt_render(const llm_chat_t *c, const llm_pt_talk_t *talk, llm_prompt_t *p)
 
     rc = b.failed ? LLM_ERROR
          : llm_chat_render_as(c, (const llm_flat_t *) b.data,
-                              c->norms | talk->what, &opts, p, &err);
+                              c->norms | talk->what
+                              | (c->lenient & LLM_CN_NO_CONTENT),
+                              &opts, p, &err);
 
     llm_buf_free(&b);
 
@@ -364,6 +366,27 @@ llm_pt_dropped(llm_chat_t *c, llm_pt_talk_t *talk)
 }
 
 
+/* calls that it shows where there is no content alone */
+
+static void
+llm_pt_no_content(llm_chat_t *c, llm_pt_talk_t *talk)
+{
+    talk->what &= ~(uint64_t) LLM_CN_NULL;
+    talk->null = 1;
+
+    c->calls = llm_pt_find(c, talk, llm_show_calls[0].name) >= 0;
+
+    if (c->calls) {
+        c->never |= LLM_CN_NULL;
+        c->lenient &= ~(uint64_t) LLM_CN_NULL;
+        c->lenient |= LLM_CN_NO_CONTENT;
+    }
+
+    talk->what |= LLM_CN_NULL;
+    talk->null = 0;
+}
+
+
 void
 llm_chat_probe_turns(llm_chat_t *c)
 {
@@ -371,6 +394,10 @@ llm_chat_probe_turns(llm_chat_t *c)
                             LLM_CN_NULL | LLM_CN_RESULT_NAMES };
 
     c->calls = llm_pt_find(c, &talk, llm_show_calls[0].name) >= 0;
+
+    if (!c->calls) {
+        llm_pt_no_content(c, &talk);
+    }
 
     if (!c->calls) {
         talk.results = 0;

@@ -88,7 +88,7 @@ llm_chat_prompts(const llm_flat_t *request)
 
 static int
 llm_chat_add_telling(const llm_flat_t *request, const llm_flat_t *tools,
-    unsigned what, const llm_chat_told_t *told, llm_buf_t *b, llm_err_t *err)
+    uint64_t what, const llm_chat_told_t *told, llm_buf_t *b, llm_err_t *err)
 {
     int        rc;
     llm_buf_t  all;
@@ -110,7 +110,7 @@ llm_chat_add_telling(const llm_flat_t *request, const llm_flat_t *tools,
 
 
 int
-llm_chat_vars(const llm_chat_t *c, const llm_flat_t *request, unsigned what,
+llm_chat_vars(const llm_chat_t *c, const llm_flat_t *request, uint64_t what,
     const llm_chat_told_t *told, int64_t now, llm_buf_t *b, llm_err_t *err)
 {
     size_t             handle;
@@ -202,7 +202,7 @@ llm_chat_render_vars(const llm_chat_t *c, const llm_buf_t *vars,
 
 int
 llm_chat_render_as(const llm_chat_t *c, const llm_flat_t *request,
-    unsigned what, const llm_jinja_opts_t *opts, llm_prompt_t *out,
+    uint64_t what, const llm_jinja_opts_t *opts, llm_prompt_t *out,
     llm_err_t *err)
 {
     int        rc;

@@ -151,7 +151,7 @@ llm_ct_tool(const llm_flat_t *tool, llm_buf_t *out)
 
 
 void
-llm_chat_add_tools(const llm_flat_t *tools, unsigned what, llm_buf_t *out)
+llm_chat_add_tools(const llm_flat_t *tools, uint64_t what, llm_buf_t *out)
 {
     size_t             handle;
     const llm_flat_t  *tool;

@@ -11,7 +11,7 @@
 
 /* a message in the making */
 typedef struct {
-    unsigned           what;            /* LLM_CN_... */
+    uint64_t           what;            /* LLM_CN_... */
     const llm_chat_told_t  *tell;       /* whose calls; NULL: all */
     uint32_t           n;               /* messages */
     uint32_t           index;           /* of the message that is looked at */
@@ -191,7 +191,7 @@ llm_ctt_is_empty(llm_ctt_t *t, const llm_flat_t *msg)
 static const char *
 llm_ctt_side(const llm_ctt_t *t, const llm_flat_t *msg)
 {
-    unsigned           needed;
+    uint64_t           needed;
     const llm_flat_t  *role, *calls;
 
     role = llm_flat_get(msg, "role");
@@ -316,7 +316,7 @@ llm_ctt_message(llm_ctt_t *t, const llm_flat_t *msg, llm_buf_t *out,
 
 
 int
-llm_chat_as_text(const llm_flat_t *messages, unsigned what,
+llm_chat_as_text(const llm_flat_t *messages, uint64_t what,
     const llm_chat_told_t *told, llm_buf_t *out, llm_err_t *err)
 {
     int                rc;

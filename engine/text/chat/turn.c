@@ -199,7 +199,14 @@ llm_turns_add_turn(llm_turns_t *t, const llm_flat_t *msg,
         llm_flat_add_node(out, k);
         count++;
 
-        if (llm_chat_is(k, "content") && silent && llm_turns_says(v)) {
+        if (llm_chat_is(k, "content") && (t->what & LLM_CN_NO_CONTENT)
+            && part != LLM_TURNS_TEXT)
+        {
+            llm_flat_add_null(out);
+
+        } else if (llm_chat_is(k, "content") && silent
+                   && llm_turns_says(v))
+        {
             llm_turns_str(out, "");
 
         } else if (llm_chat_is(k, "tool_calls")) {
@@ -214,6 +221,14 @@ llm_turns_add_turn(llm_turns_t *t, const llm_flat_t *msg,
         } else {
             llm_flat_add_node(out, v);
         }
+    }
+
+    if ((t->what & LLM_CN_NO_CONTENT) && !told && part != LLM_TURNS_TEXT
+        && llm_flat_get(msg, "content") == NULL)
+    {
+        llm_turns_str(out, "content");
+        llm_flat_add_null(out);
+        count++;
     }
 
     llm_flat_close(out, handle, count);

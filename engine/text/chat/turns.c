@@ -77,7 +77,7 @@ llm_turns_exchange(llm_turns_t *t, const llm_flat_t *messages,
     whole = (t->what & LLM_CN_RESPONSES) && !(t->what & LLM_CN_ONE_CALL)
             && llm_turns_n_results(t) && llm_turns_small(t);
 
-    if ((whole || (t->what & LLM_CN_TEXT_TURN))
+    if ((whole || (t->what & (LLM_CN_TEXT_TURN | LLM_CN_NO_CONTENT)))
         && llm_turns_says(llm_flat_get(msg, "content")))
     {
         llm_turns_add_turn(t, msg, LLM_TURNS_TEXT, 0, 0);
@@ -198,7 +198,7 @@ llm_turns_message(llm_turns_t *t, const llm_flat_t *messages,
 
 
 int
-llm_chat_turns(const llm_flat_t *messages, unsigned what, llm_buf_t *out,
+llm_chat_turns(const llm_flat_t *messages, uint64_t what, llm_buf_t *out,
     llm_err_t *err)
 {
     size_t             handle;

@@ -34,7 +34,7 @@ typedef struct {
 } llm_turn_result_t;
 
 typedef struct {
-    unsigned            what;           /* LLM_CN_... */
+    uint64_t            what;           /* LLM_CN_... */
     llm_buf_t          *out;
     uint32_t            count;          /* messages written */
     llm_turn_t          last;           /* the last of them */
