@@ -325,6 +325,13 @@ static const family_t  families[] = {
         { "</think>Yes.", "Yes.", "", "" },
         { "Hm.", "", "Hm.", "" } } },
 
+    { "a form of its own, and the one that it is told of in text",
+      "{# <|tool_list_start|> #}" TEMPLATE("{{ m.content }}"), "",
+      { { "<tool_call>\n{\"name\": \"now\", \"arguments\": {}}\n</tool_call>",
+          "", "", "now{}" },
+        { "<|tool_call_start|>[now()]<|tool_call_end|>", "", "",
+          "now{}" } } },
+
     { "content with marks of its own",
       TEMPLATE("{% if m.reasoning_content %}<|T|>{{ m.reasoning_content }}"
                "<|/T|>{% endif %}{% if m.tool_calls %}<|A|>["

@@ -225,6 +225,10 @@ llm_chat_create(llm_str_t src, llm_str_t bos, llm_str_t eos, llm_err_t *err)
         llm_chat_family_calls(&c->format, src);
     }
 
+    if (c->lenient & (LLM_CN_TELL_TOOLS|LLM_CN_TOOL_TEXT|LLM_CN_CALL_TEXT)) {
+        llm_chat_family_told(&c->format);
+    }
+
     return c;
 }
 

@@ -289,6 +289,13 @@ llm_family_functools(llm_format_t *f)
 }
 
 
+void
+llm_chat_family_told(llm_format_t *f)
+{
+    llm_family_hermes(f);
+}
+
+
 /* what a model may use that was trained for none of these */
 
 static void

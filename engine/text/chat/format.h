@@ -24,6 +24,9 @@ void llm_chat_family_reasoning(llm_format_t *f, llm_str_t src);
 /* forms of calls; and, where none are known, those that any model may use */
 void llm_chat_family_calls(llm_format_t *f, llm_str_t src);
 
+/* the form of calls that this server tells a model of in text */
+void llm_chat_family_told(llm_format_t *f);
+
 /* a mark: s without the white space around it, but for what must follow a
    word; copied */
 llm_str_t llm_chat_mark(llm_format_t *f, llm_str_t s);
