@@ -70,7 +70,8 @@ render_flat(const llm_chat_t *c, const llm_flat_t *request,
     }
 
     if (rc == LLM_OK) {
-        rc = llm_chat_render(c, (llm_flat_t *) b.data, opts, p, &case_mended, err);
+        rc = llm_chat_render(c, (llm_flat_t *) b.data, opts, p, &case_mended,
+                             err);
     }
 
     llm_buf_free(&b);

@@ -3,9 +3,9 @@
  * to.  Internal to engine/text/jinja/.
  *
  * Invariant: values are immutable, but for lists and dictionaries
- * (builtin_change.c, {% set x.y %}), namespaces, loops, iterators and joiners; all memory comes from the rendering's arena (or, for
- * constants, from the template's, which is read-only by then) and dies with
- * it.  A string is a window on bytes that may be shared by many strings;
+ * (builtin_change.c, {% set x.y %}), namespaces, loops, iterators and joiners;
+ * all memory comes from the rendering's arena (or, for constants, from the
+ * template's, which is read-only by then) and dies with it.  A string is a window on bytes that may be shared by many strings;
  * bytes grow at their end only, so that no window ever changes.
  *
  * Trust: llm_jbytes_t knows for every byte whether it came from the
