@@ -184,7 +184,7 @@ llm_admin_read_body(llm_admin_body_t *b, const char *text, size_t len,
 {
     llm_str_t           key;
     const llm_flat_t   *root, *k, *v;
-    llm_json_limits_t   limits = { 4, 64 };
+    llm_json_limits_t   limits = { 4, 64, 0 };
 
     memset(b, 0, sizeof(llm_admin_body_t));
     llm_buf_init(&b->flat, 0);

@@ -203,14 +203,14 @@ llm_api_detokenize_read(llm_api_reader_t *rd, llm_err_t *err)
 
 /* ---- the bodies ---- */
 
-/* a token's text; what is not UTF-8 as a list of bytes */
+/* a token's text; what is not UTF-8, or has a NUL, as a list of bytes */
 
 static void
 llm_api_add_piece(llm_buf_t *out, const char *s, size_t len)
 {
     size_t  i;
 
-    if (llm_utf8_valid(s, len) == len) {
+    if (llm_utf8_valid(s, len) == len && memchr(s, '\0', len) == NULL) {
         (void) llm_json_add_string(out, s, len);
         return;
     }

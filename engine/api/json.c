@@ -7,9 +7,12 @@
  * the walk comes to them, too; so integers keep all their digits although
  * cJSON has numbers as doubles.
  *
- * The tree and the recorded numbers exist during one call only.  Several
- * threads may parse: cJSON is thread-safe as long as nobody asks for its last
- * error or changes its hooks, which nobody does.
+ * Escapes that no text may contain are replaced in a copy of the text, which
+ * keeps its length: all places stay what they are.
+ *
+ * The tree, the copy and the recorded numbers exist during one call only.
+ * Several threads may parse: cJSON is thread-safe as long as nobody asks for
+ * its last error or changes its hooks, which nobody does.
  */
 
 #include "engine/api/json.h"
@@ -21,6 +24,9 @@
 
 /* cJSON copies a number to a buffer of 64 */
 #define LLM_JSON_MAX_NUMBER   62
+
+/* what some editors and tools write before a text */
+#define LLM_JSON_BOM          "\xef\xbb\xbf"
 
 /* beside cJSON's own flags: the same key follows later */
 #define LLM_JSON_AGAIN        (1 << 16)
@@ -36,6 +42,7 @@ typedef struct {
     const char         *text;
     const char         *p;
     const char         *end;
+    char               *mended;         /* the copy; NULL: nothing to mend */
     llm_err_t          *err;
     llm_json_limits_t  *limits;
 
@@ -105,6 +112,35 @@ llm_json_hex4(const char *p, const char *end)
 }
 
 
+/* the escape of six bytes at `at` becomes that of U+FFFD */
+
+static int
+llm_json_mend(llm_json_t *j, const char *at, const char *what)
+{
+    size_t  len;
+
+    if (!j->limits->lenient) {
+        return llm_json_fail(j, at, what);
+    }
+
+    if (j->mended == NULL) {
+        len = (size_t) (j->end - j->text);
+
+        j->mended = malloc(len);
+        if (j->mended == NULL) {
+            return llm_fail(j->err, "no memory for the request's text");
+        }
+
+        memcpy(j->mended, j->text, len);
+    }
+
+    memcpy(j->mended + (at - j->text), "\\ufffd", 6);
+    j->p = at + 6;
+
+    return LLM_OK;
+}
+
+
 /* j->p is at the backslash */
 
 static int
@@ -132,7 +168,7 @@ llm_json_escape(llm_json_t *j)
     p += 5;
 
     if (high == 0) {
-        return llm_json_fail(j, j->p, "\\u0000, which no text may contain,");
+        return llm_json_mend(j, j->p, "\\u0000, which no text may contain,");
     }
 
     if (high >= 0xd800 && high <= 0xdfff) {
@@ -140,7 +176,7 @@ llm_json_escape(llm_json_t *j)
               ? llm_json_hex4(p + 2, j->end) : -1;
 
         if (high >= 0xdc00 || low < 0xdc00 || low > 0xdfff) {
-            return llm_json_fail(j, j->p, "half of a surrogate pair");
+            return llm_json_mend(j, j->p, "half of a surrogate pair");
         }
 
         p += 6;
@@ -619,11 +655,12 @@ llm_json_to_flat(const char *text, size_t len, llm_json_limits_t *limits,
     int                 rc;
     cJSON              *root;
     llm_json_t          j;
-    const char         *stop;
+    const char         *stop, *start;
     llm_json_limits_t   usual;
 
     usual.depth = LLM_FLAT_MAX_DEPTH;
     usual.values = LLM_JSON_MAX_VALUES;
+    usual.lenient = 0;
 
     memset(&j, 0, sizeof(llm_json_t));
     j.text = text;
@@ -637,16 +674,25 @@ llm_json_to_flat(const char *text, size_t len, llm_json_limits_t *limits,
                              "The body of %zu bytes is too large.", len);
     }
 
+    if (j.limits->lenient && len >= 3 && memcmp(text, LLM_JSON_BOM, 3) == 0) {
+        j.text += 3;
+        j.p = j.text;
+    }
+
+    root = NULL;
+
     if (llm_json_scan(&j) != LLM_OK) {
-        free(j.numbers);
-        return LLM_ERROR;
+        rc = LLM_ERROR;
+        goto done;
     }
 
     stop = NULL;
-    root = cJSON_ParseWithLengthOpts(text, len, &stop, 0);
+    start = j.mended ? j.mended : j.text;
+    root = cJSON_ParseWithLengthOpts(start, (size_t) (j.end - j.text), &stop,
+                                     0);
+    stop = stop ? j.text + (stop - start) : j.end;
 
     if (root == NULL) {
-        stop = stop ? stop : j.end;
         rc = llm_json_fail(&j, stop, stop < j.end ? "an unexpected token"
                                                   : "an unexpected end");
         goto done;
@@ -671,6 +717,7 @@ done:
 
     cJSON_Delete(root);
     free(j.numbers);
+    free(j.mended);
 
     return rc;
 }

@@ -19,6 +19,10 @@
 typedef struct {
     uint32_t     depth;                 /* levels of brackets */
     uint32_t     values;                /* left: reading counts it down */
+    int          lenient;               /* for what clients send: U+0000 and
+                                           halves of surrogate pairs, which no
+                                           text may contain, become U+FFFD; a
+                                           byte order mark may come first */
 } llm_json_limits_t;
 
 /*
@@ -26,16 +30,16 @@ typedef struct {
  * status 400 with the place; out is then not to be used.  Numbers without
  * fraction and exponent that fit are integers, to the last digit; others
  * are doubles.  Of equal keys the last one stays.  Refused beside what is
- * not JSON: invalid UTF-8, half surrogate pairs, U+0000, a number of
- * 63 characters, and what is beyond the limits; limits may be NULL for
- * LLM_FLAT_MAX_DEPTH levels, which are the most in any case, and
- * LLM_JSON_MAX_VALUES.
+ * not JSON: invalid UTF-8, a number of 63 characters, what is beyond the
+ * limits and, unless these are lenient, half surrogate pairs and U+0000.
+ * limits may be NULL for LLM_FLAT_MAX_DEPTH levels, which are the most in any
+ * case, and LLM_JSON_MAX_VALUES.
  */
 int llm_json_to_flat(const char *text, size_t len, llm_json_limits_t *limits,
     llm_buf_t *out, llm_err_t *err);
 
-/* adds a JSON string literal with its quotes; what is not UTF-8 becomes
-   U+FFFD */
+/* adds a JSON string literal with its quotes; U+0000 and what is not UTF-8
+   become U+FFFD */
 int llm_json_add_string(llm_buf_t *b, const char *s, size_t len);
 /* the same as llm_json_add_string() without the quotes */
 int llm_json_add_text(llm_buf_t *b, const char *s, size_t len);

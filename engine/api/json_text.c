@@ -1,6 +1,7 @@
 /*
  * Text as a JSON string literal, and flat values as JSON.  The result is
- * valid UTF-8 and valid JSON for any bytes: what is not UTF-8 becomes U+FFFD.
+ * valid UTF-8 and valid JSON for any bytes: what is not UTF-8 becomes U+FFFD,
+ * as does U+0000, which many clients and databases cannot store.
  */
 
 #include "engine/api/json.h"
@@ -82,7 +83,11 @@ llm_json_add_text(llm_buf_t *b, const char *s, size_t len)
             break;
         }
 
-        if ((unsigned char) s[i] < 0x80) {
+        if (s[i] == '\0') {
+            (void) llm_buf_adds(b, LLM_UTF8_REPLACEMENT);
+            i++;
+
+        } else if ((unsigned char) s[i] < 0x80) {
             (void) llm_json_add_escaped(b, (unsigned char) s[i]);
             i++;
 

@@ -547,6 +547,7 @@ llm_key_read_line(llm_key_reader_t *rd, const char *line, size_t len,
 
     limits.depth = 8;
     limits.values = LLM_KEY_VALUES;
+    limits.lenient = 0;
 
     rd->flat.len = 0;
     rd->text.len = 0;

@@ -404,6 +404,7 @@ llm_api_parse(const llm_api_endpoint_t *ep, const llm_api_conf_t *conf,
 
     rd.limits.depth = LLM_FLAT_MAX_DEPTH;
     rd.limits.values = LLM_JSON_MAX_VALUES;
+    rd.limits.lenient = 1;
 
     if (ep->bodiless) {
         llm_flat_close(&flat, llm_flat_open(&flat, LLM_FLAT_OBJECT), 0);

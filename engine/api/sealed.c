@@ -47,7 +47,7 @@ llm_sealed_read(llm_sealed_t *f, size_t *pos, size_t end, llm_err_t *err)
     size_t              len;
     const char         *line, *newline;
     const llm_flat_t   *v;
-    llm_json_limits_t   limits = { 2, LLM_SEALED_VALUES };
+    llm_json_limits_t   limits = { 2, LLM_SEALED_VALUES, 0 };
 
     line = f->text + *pos;
     newline = memchr(line, '\n', end - *pos);

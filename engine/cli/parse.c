@@ -170,7 +170,8 @@ llm_cli_case(const llm_chat_t *chat, const llm_flat_t *line, int stream,
     llm_tools_t         tools;
     llm_answer_opts_t   o;
     const llm_flat_t   *request, *raw, *choice;
-    llm_json_limits_t   limits = { LLM_FLAT_MAX_DEPTH, LLM_JSON_MAX_VALUES };
+    llm_json_limits_t   limits = { LLM_FLAT_MAX_DEPTH, LLM_JSON_MAX_VALUES,
+                                   1 };
 
     request = line->type == LLM_FLAT_OBJECT ? llm_flat_get(line, "request")
                                             : NULL;
@@ -222,11 +223,12 @@ static int
 llm_cli_lines(const llm_chat_t *chat, llm_str_t text, int stream,
     llm_err_t *err)
 {
-    int          rc;
-    size_t       number;
-    llm_buf_t    flat, out;
-    llm_err_t    why;
-    const char  *end;
+    int                 rc;
+    size_t              number;
+    llm_buf_t           flat, out;
+    llm_err_t           why;
+    const char         *end;
+    llm_json_limits_t   limits;
 
     rc = LLM_OK;
     llm_buf_init(&flat, 0);
@@ -239,9 +241,12 @@ llm_cli_lines(const llm_chat_t *chat, llm_str_t text, int stream,
         if (end > text.data) {
             flat.len = 0;
             out.len = 0;
+            limits.depth = LLM_FLAT_MAX_DEPTH;
+            limits.values = LLM_JSON_MAX_VALUES;
+            limits.lenient = 1;
 
-            rc = llm_json_to_flat(text.data, (size_t) (end - text.data), NULL,
-                                  &flat, &why);
+            rc = llm_json_to_flat(text.data, (size_t) (end - text.data),
+                                  &limits, &flat, &why);
 
             if (rc == LLM_OK) {
                 rc = llm_cli_case(chat, (const llm_flat_t *) flat.data,

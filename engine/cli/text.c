@@ -273,7 +273,8 @@ llm_cli_request(const llm_buf_t *text, llm_buf_t *out, llm_err_t *err)
     int                 rc;
     llm_buf_t           flat;
     const llm_flat_t   *request;
-    llm_json_limits_t   limits = { LLM_FLAT_MAX_DEPTH, LLM_JSON_MAX_VALUES };
+    llm_json_limits_t   limits = { LLM_FLAT_MAX_DEPTH, LLM_JSON_MAX_VALUES,
+                                   1 };
 
     llm_buf_init(&flat, 0);
 

@@ -2,7 +2,15 @@
  * Values as models write them; see literal.h.
  */
 
+#include "engine/base/utf8.h"
 #include "engine/emit/literal.h"
+
+/* in JSON, what takes the place of an escape that no text may contain */
+#define LLM_LIT_REPLACEMENT  "\\ufffd"
+
+/* an escape of one character, and of a pair of surrogates */
+#define LLM_LIT_UNICODE      6
+#define LLM_LIT_PAIR         12
 
 
 void
@@ -83,6 +91,10 @@ llm_lit_char(llm_buf_t *out, char c)
     case '\r':
         (void) llm_buf_adds(out, "\\r");
         return;
+
+    case '\0':
+        (void) llm_buf_adds(out, LLM_UTF8_REPLACEMENT);
+        return;
     }
 
     if ((unsigned char) c < 0x20) {
@@ -132,6 +144,132 @@ llm_lit_hex(const char *p, const char *end, unsigned *value)
 }
 
 
+/*
+ * The escape \uXXXX at p: its length, with the other half of a pair, and the
+ * character, U+FFFD for what no text may contain; 0: it is none, or not
+ * whole
+ */
+
+static size_t
+llm_lit_unicode(const char *p, const char *end, unsigned *c)
+{
+    unsigned  low;
+
+    if (llm_lit_hex(p + 2, end, c) != LLM_OK) {
+        return 0;
+    }
+
+    if (*c >= 0xd800 && *c < 0xdc00 && end - p >= LLM_LIT_PAIR
+        && p[6] == '\\' && p[7] == 'u' && llm_lit_hex(p + 8, end, &low) == LLM_OK
+        && low >= 0xdc00 && low < 0xe000)
+    {
+        *c = 0x10000 + ((*c - 0xd800) << 10) + (low - 0xdc00);
+        return LLM_LIT_PAIR;
+    }
+
+    if (*c == 0 || (*c >= 0xd800 && *c < 0xe000)) {
+        *c = 0xfffd;
+    }
+
+    return LLM_LIT_UNICODE;
+}
+
+
+/* it again, as JSON */
+
+static void
+llm_lit_put_unicode(llm_buf_t *out, const char *p, size_t n, unsigned c)
+{
+    if (c == 0xfffd) {
+        (void) llm_buf_adds(out, LLM_LIT_REPLACEMENT);
+
+    } else {
+        (void) llm_buf_add(out, p, n);
+    }
+}
+
+
+/* may the rest of the text still become one, or a pair? */
+
+static int
+llm_lit_unicode_waits(const char *p, const char *end)
+{
+    size_t    i, n;
+    unsigned  c;
+
+    n = (size_t) (end - p);
+
+    for (i = 2; i < llm_min(n, LLM_LIT_UNICODE); i++) {
+        if (llm_hex_digit(p[i]) < 0) {
+            return 0;
+        }
+    }
+
+    if (n < LLM_LIT_UNICODE) {
+        return 1;
+    }
+
+    if (n >= LLM_LIT_PAIR || llm_lit_hex(p + 2, end, &c) != LLM_OK
+        || c < 0xd800 || c >= 0xdc00)
+    {
+        return 0;
+    }
+
+    return (n < 7 || p[6] == '\\') && (n < 8 || p[7] == 'u');
+}
+
+
+size_t
+llm_lit_pass(llm_str_t s, int last, llm_buf_t *out)
+{
+    size_t       n;
+    unsigned     c;
+    const char  *p, *end, *from;
+
+    end = s.data + s.len;
+    from = s.data;
+
+    for ( ;; ) {
+        p = memchr(from, '\\', (size_t) (end - from));
+        p = p ? p : end;
+
+        (void) llm_buf_add(out, from, (size_t) (p - from));
+
+        if (p == end) {
+            break;
+        }
+
+        if (end - p < 2 || p[1] != 'u') {
+            if (end - p < 2 && !last) {
+                break;
+            }
+
+            n = llm_min((size_t) (end - p), 2);
+            (void) llm_buf_add(out, p, n);
+
+        } else {
+            if (!last && llm_lit_unicode_waits(p, end)) {
+                break;
+            }
+
+            n = llm_lit_unicode(p, end, &c);
+
+            if (n) {
+                llm_lit_put_unicode(out, p, n, c);
+
+            } else {
+                n = 2;
+                (void) llm_buf_add(out, p, n);
+            }
+        }
+
+        from = p + n;
+    }
+
+    return (size_t) (p - s.data);
+}
+
+
 /* a backslash and what follows; an escape that JSON does not have means the
    backslash itself */
 
@@ -139,6 +277,7 @@ static int
 llm_lit_escape(llm_lit_t *r)
 {
     char      c;
+    size_t    n;
     unsigned  value;
 
     if (r->end - r->p < 2) {
@@ -148,12 +287,17 @@ llm_lit_escape(llm_lit_t *r)
     c = r->p[1];
 
     if (c == 'u') {
-        if (llm_lit_hex(r->p + 2, r->end, &value) != LLM_OK) {
+        n = llm_lit_unicode(r->p, r->end, &value);
+
+        if (n == 0) {
             return LLM_ERROR;
         }
 
-        llm_lit_put(r, r->p, 6);
-        r->p += 6;
+        if (r->out) {
+            llm_lit_put_unicode(r->out, r->p, n, value);
+        }
+
+        r->p += n;
 
         return LLM_OK;
     }
@@ -501,64 +645,12 @@ llm_lit_item(llm_lit_t *r, llm_str_t *value)
 
 /* ---- what a string says ---- */
 
-static void
-llm_lit_utf8(llm_buf_t *out, unsigned c)
-{
-    if (c < 0x80) {
-        (void) llm_buf_addc(out, (char) c);
-        return;
-    }
-
-    if (c < 0x800) {
-        (void) llm_buf_addc(out, (char) (0xc0 | c >> 6));
-
-    } else {
-        if (c < 0x10000) {
-            (void) llm_buf_addc(out, (char) (0xe0 | c >> 12));
-
-        } else {
-            (void) llm_buf_addc(out, (char) (0xf0 | c >> 18));
-            (void) llm_buf_addc(out, (char) (0x80 | (c >> 12 & 0x3f)));
-        }
-
-        (void) llm_buf_addc(out, (char) (0x80 | (c >> 6 & 0x3f)));
-    }
-
-    (void) llm_buf_addc(out, (char) (0x80 | (c & 0x3f)));
-}
-
-
-/* \uXXXX at p, two of them for a character beyond 16 bits; half of such a
-   pair becomes U+FFFD; returns where it ends, NULL: it is none */
-
-static const char *
-llm_lit_unicode(const char *p, const char *end, llm_buf_t *out)
-{
-    unsigned  c, low;
-
-    if (llm_lit_hex(p + 2, end, &c) != LLM_OK) {
-        return NULL;
-    }
-
-    p += 6;
-
-    if (c >= 0xd800 && c < 0xdc00 && end - p >= 6 && p[0] == '\\'
-        && p[1] == 'u' && llm_lit_hex(p + 2, end, &low) == LLM_OK
-        && low >= 0xdc00 && low < 0xe000)
-    {
-        c = 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00);
-        p += 6;
-    }
-
-    llm_lit_utf8(out, c >= 0xd800 && c < 0xe000 ? 0xfffd : c);
-
-    return p;
-}
-
-
 int
 llm_lit_unescape(llm_str_t s, llm_buf_t *out)
 {
+    char         u[LLM_UTF8_MAX];
+    size_t       n;
+    unsigned     c;
     const char  *p, *end, *at;
 
     static const char  names[] = "bfnrt";
@@ -574,12 +666,14 @@ llm_lit_unescape(llm_str_t s, llm_buf_t *out)
         }
 
         if (p[1] == 'u') {
-            p = llm_lit_unicode(p, end, out);
+            n = llm_lit_unicode(p, end, &c);
 
-            if (p == NULL) {
+            if (n == 0) {
                 return LLM_ERROR;
             }
 
+            (void) llm_buf_add(out, u, llm_utf8_encode(u, c));
+            p += n;
             continue;
         }
 

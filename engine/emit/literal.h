@@ -1,7 +1,8 @@
 /*
  * Values as models write them: JSON, and what slips in from Python (single
  * quotes, True, False, None, raw line ends in strings).  What comes out is
- * JSON; text that is JSON already comes out as it is, byte by byte.
+ * JSON; text that is JSON already comes out as it is, byte by byte, but for
+ * escapes of what no text may contain.
  *
  * A reader owns nothing; the depth is bounded.
  */
@@ -36,10 +37,16 @@ int llm_lit_item(llm_lit_t *r, llm_str_t *value);
 
 void llm_lit_space(llm_lit_t *r);
 
-/* what a JSON string without its quotes says, appended to out */
+/* what a JSON string without its quotes says, appended to out; U+0000 and half
+   of a surrogate pair, which no text may contain, are U+FFFD, as in all that
+   is written here */
 int llm_lit_unescape(llm_str_t s, llm_buf_t *out);
 /* text as a JSON string, with quotes */
 int llm_lit_quote(llm_str_t s, llm_buf_t *out);
+/* JSON text as it stands, but for such escapes; returns how many of its bytes
+   were taken: an escape whose end may still come waits, unless this is the
+   last of the text */
+size_t llm_lit_pass(llm_str_t s, int last, llm_buf_t *out);
 
 
 /*

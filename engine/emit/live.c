@@ -314,13 +314,14 @@ llm_live_args(llm_live_t *v, const llm_call_t *c, llm_str_t text, int whole,
 
         if (llm_lit_scan(&v->scan, text) != LLM_MORE) {
             v->stage = LLM_LIVE_TAIL;
+            whole = 1;
         }
 
         to = v->scan.pos;
     }
 
-    (void) llm_buf_add(out, text.data + v->from, to - v->from);
-    v->from = to;
+    v->from += llm_lit_pass((llm_str_t) { to - v->from, text.data + v->from },
+                            whole, out);
 
     return out->failed ? LLM_ERROR : LLM_OK;
 }

@@ -30,7 +30,8 @@ fuzz_request(llm_buf_t *b)
 {
     llm_buf_t          flat;
     llm_err_t          err;
-    llm_json_limits_t  limits = { LLM_FLAT_MAX_DEPTH, LLM_JSON_MAX_VALUES };
+    llm_json_limits_t  limits = { LLM_FLAT_MAX_DEPTH, LLM_JSON_MAX_VALUES,
+                                  0 };
 
     llm_buf_init(&flat, 0);
 

@@ -61,7 +61,11 @@ static const case_t  cases[] = {
     { "{'function':{'arguments':'{\\'a\\': 1e999}','x':1}}",
       "{'function':{'arguments':'{\"a\": 1e999}','x':1}}" },
     { "{'function':{'arguments':'{\\'a\\': \\'\\\\ud800\\'}'}}",
-      "{'function':{'arguments':'{\"a\": \"\\ud800\"}'}}" },
+      "{'function':{'arguments':'{\"a\": \"\\ud800\"}',"
+      READ "{'a':'\xef\xbf\xbd'}}}" },
+    { "{'function':{'arguments':'{\\'a\\': \\'x\\\\u0000\\'}'}}",
+      "{'function':{'arguments':'{\"a\": \"x\\u0000\"}',"
+      READ "{'a':'x\xef\xbf\xbd'}}}" },
 
     /* the key is not the client's to set */
 
@@ -123,6 +127,7 @@ test_cases(void)
         llm_buf_init(&out, 0);
         llm_buf_init(&dump, 0);
         limits.values = LLM_JSON_MAX_VALUES;
+        limits.lenient = 1;
 
         snprintf(json, sizeof(json), BEFORE "%s" AFTER, cases[i].call);
         snprintf(want, sizeof(want), BEFORE "%s" AFTER,
@@ -152,7 +157,7 @@ test_others(void)
     size_t             i;
     llm_buf_t          out, dump;
     llm_err_t          err;
-    llm_json_limits_t  limits = { 0, LLM_JSON_MAX_VALUES };
+    llm_json_limits_t  limits = { 0, LLM_JSON_MAX_VALUES, 0 };
 
     static const char *const  others[] = {
         "{}", "[]", "{'messages':7}", "{'messages':[7,{'tool_calls':{}}]}",
@@ -272,7 +277,7 @@ test_values(void)
     llm_buf_t   msg, out;
     llm_err_t   err;
 
-    llm_json_limits_t  limits = { 0, 5 };
+    llm_json_limits_t  limits = { 0, 5, 0 };
 
     n = LLM_JSON_MAX_VALUES / 2;
     text = malloc(2 * n + 8);

@@ -59,7 +59,8 @@ render_flat(const llm_chat_t *c, const llm_flat_t *request,
 {
     int                rc;
     llm_buf_t          b;
-    llm_json_limits_t  limits = { LLM_FLAT_MAX_DEPTH, LLM_JSON_MAX_VALUES };
+    llm_json_limits_t  limits = { LLM_FLAT_MAX_DEPTH, LLM_JSON_MAX_VALUES,
+                                  0 };
 
     llm_buf_init(&b, 0);
 

@@ -359,7 +359,7 @@ test_limits(void)
 {
     llm_buf_t          flat;
     llm_err_t          err;
-    llm_json_limits_t  limits = { 3, 10 };
+    llm_json_limits_t  limits = { 3, 10, 0 };
 
     llm_buf_init(&flat, 0);
 
@@ -422,8 +422,8 @@ test_text(void)
 
     llm_buf_init(&b, 0);
     (void) llm_json_add_string(&b, "a\0\x1f\x7f\"\\\n\t\r\b\f/", 12);
-    is_str(b.data, "\"a\\u0000\\u001f\x7f\\\"\\\\\\n\\t\\r\\b\\f/\"",
-           "escapes");
+    is_str(b.data, "\"a\xef\xbf\xbd\\u001f\x7f\\\"\\\\\\n\\t\\r\\b\\f/\"",
+           "escapes, and U+FFFD for a NUL");
 
     b.len = 0;
     (void) llm_json_add_string(&b, "\xff" "a\xe2\x82" "b\xed\xa0\x80", 8);
@@ -440,6 +440,87 @@ test_text(void)
     is_str(b.data, "\"\"", "no text");
 
     llm_buf_free(&b);
+}
+
+
+#define FFFD  LLM_UTF8_REPLACEMENT
+
+
+/* what clients send */
+
+static void
+test_lenient(void)
+{
+    char               *copy;
+    size_t              i, len;
+    llm_buf_t           flat, text;
+    llm_err_t           err;
+    llm_json_limits_t   limits;
+
+    static const struct {
+        const char  *text;
+        const char  *want;
+    } cases[] = {
+        { "\"\\u0000\"", "\"" FFFD "\"" },
+        { "\"ELF \\u0000\\u0000 x\"", "\"ELF " FFFD "" FFFD " x\"" },
+        { "{\"a\\u0000b\":1}", "{\"a" FFFD "b\":1}" },
+        { "{\"a\\u0000\":1,\"a\\ud800\":2}", "{\"a" FFFD "\":2}" },
+        { "\"\\ud800\"", "\"" FFFD "\"" },
+        { "\"\\uDFFF\"", "\"" FFFD "\"" },
+        { "\"\\ud800x\"", "\"" FFFD "x\"" },
+        { "\"\\ud800\\n\"", "\"" FFFD "\\n\"" },
+        { "\"\\ud800\\ud800\"", "\"" FFFD "" FFFD "\"" },
+        { "\"\\ud800\\ud83d\\ude00\\udc00\"",
+          "\"" FFFD "\xf0\x9f\x98\x80" FFFD "\"" },
+        { "\"\\ude00\\ud83d\"", "\"" FFFD "" FFFD "\"" },
+        { "\"\\\\u0000\"", "\"\\\\u0000\"" },
+        { "[1,\"\\u0000\",9223372036854775807]",
+          "[1,\"" FFFD "\",9223372036854775807]" },
+        { "\xef\xbb\xbf{\"a\":\"\\u0000\"}", "{\"a\":\"" FFFD "\"}" }
+    }, wrong[] = {
+        { "\"\\ud800\\u\"", "four hexadecimal" },
+        { "\"\\ud800", "a string without its end" },
+        { "[\"\\u0000\" 1]", "an unexpected token at line 1, column 11" },
+        { "\xef\xbb\xbf", "an unexpected end at line 1, column 1" },
+        { "\xef\xbb\xbf{}}", "an unexpected bracket at line 1, column 3" },
+        { "\xef\xbb\xbf\xef\xbb\xbf{}", "an unexpected character" },
+        { "{\"a\":\"\\u0000\"} {}", "more than one value at line 1" },
+        { "\"a\x01\"", "control character" },
+        { "\"\xed\xa0\x80\"", "invalid UTF-8" }
+    };
+
+    for (i = 0; i < llm_nelems(cases) + llm_nelems(wrong); i++) {
+        llm_buf_init(&flat, 0);
+        llm_buf_init(&text, 0);
+        memset(&err, 0, sizeof(err));
+        limits = (llm_json_limits_t) { 8, 10, 1 };
+
+        copy = strdup(i < llm_nelems(cases)
+                      ? cases[i].text : wrong[i - llm_nelems(cases)].text);
+        len = strlen(copy);
+
+        if (i < llm_nelems(cases)) {
+            ok(llm_json_to_flat(copy, len, &limits, &flat, &err) == LLM_OK
+               && llm_flat_check(flat.data, flat.len) == LLM_OK,
+               "lenient: %s (%s)", cases[i].text, err.msg);
+
+            if (flat.len) {
+                llm_json_add_flat(&text, (llm_flat_t *) flat.data);
+            }
+
+            is_str(text.data, cases[i].want, "its value");
+
+        } else {
+            ok(llm_json_to_flat(copy, len, &limits, &flat, &err) == LLM_ERROR
+               && err.status == 400
+               && strstr(err.msg, wrong[i - llm_nelems(cases)].want),
+               "lenient, and refused: %s", err.msg);
+        }
+
+        llm_buf_free(&flat);
+        llm_buf_free(&text);
+        free(copy);
+    }
 }
 
 
@@ -481,6 +562,7 @@ main(void)
     test_bad();
     test_bounds();
     test_limits();
+    test_lenient();
     test_utf8();
     test_text();
     test_flat_json();

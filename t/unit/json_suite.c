@@ -12,8 +12,8 @@
 #define LINE  4096
 
 
-/* JSON, and refused: texts with \u0000, which no text of the engine may
-   contain, and a number of 80 digits */
+/* JSON, and refused where the reader is not lenient: texts with \u0000, which
+   no text of the engine may contain, and a number of 80 digits */
 
 static const char *const  refused[] = {
     "y_object_escaped_null_in_key", "y_string_null_escape",

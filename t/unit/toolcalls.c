@@ -38,6 +38,10 @@ static const family_t  families[] = {
         { "<call>\n{\"name\": \"now\", \"arguments\": \"{\\\"a\\\": "
           "\\\"\\u00e9\\\\n\\\"}\"}\n</call>", "", "",
           "now{\"a\": \"\303\251\\n\"}" },
+        { "<call>\n{\"name\": \"get\", \"arguments\": {\"city\": "
+          "\"a\\u0000b\\ud800\\ud83d\\ude00\\u00e9\\udc00\"}}\n</call>", "",
+          "", "get{\"city\": \"a\\ufffdb\\ufffd\\ud83d\\ude00\\u00e9"
+          "\\ufffd\"}" },
         { "<call>\n{'name': 'get', 'arguments': {'city': 'L\"A', 'deep': "
           "{'a': [True, None]}}}\n</call>", "", "",
           "get{\"city\": \"L\\\"A\", \"deep\": {\"a\": [true, null]}}" },

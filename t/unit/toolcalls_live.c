@@ -69,6 +69,13 @@ static const struct {
       "{\"na|me\": \"no|w\"|, \"parameters\": {|}}",
       "||[3]{\"name\": \"now\"|name:now {|}|" },
 
+    /* that escapes what no text may contain */
+    { TEMPLATE("{{ m.content }}" CALLS("<call>\n" OBJECT "\n</call>", "\n")),
+      "<call>|{\"name\": \"now\", \"arguments\": {\"a\": \"\\|u|0|000x\\|"
+      "ud83d|\\ude00\\ud8|00|\\n\\udc00\"|}}|",
+      "[2]|name:now {\"a\": \"|||\\ufffdx||\\ud83d\\ude00||"
+      "\\ufffd\\n\\ufffd\"|}|" },
+
     /* that looks like one */
     { TEMPLATE("{% if m.tool_calls %}" CALLS("{\"name\": \"" NAME
                "\", \"parameters\": " ARGS "}", "")
