@@ -7,7 +7,7 @@
 #ifndef LLM_API_CHAT_H
 #define LLM_API_CHAT_H
 
-#include "engine/api/endpoint.h"
+#include "engine/api/parts.h"
 
 
 typedef struct {
@@ -46,6 +46,9 @@ extern const llm_api_logprobs_t  llm_api_chat_logprobs;
 
 /* chat_messages.c */
 int llm_api_check_messages(const llm_flat_t *messages, llm_err_t *err);
+/* where the parts of a message stand; old as in llm_api_part_at_t */
+void llm_api_chat_where(const llm_flat_t *msg, int old,
+    llm_api_part_at_t *where);
 /* a call of a function, or the function itself: {"name": ...}; at is its
    place */
 int llm_api_check_name(const llm_flat_t *function, const llm_api_at_t *at,

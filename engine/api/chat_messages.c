@@ -65,53 +65,57 @@ llm_api_check_role(const llm_flat_t *msg, const llm_api_at_t *at,
 }
 
 
-static int
-llm_api_check_part(const llm_flat_t *part, const llm_api_at_t *at,
-    llm_err_t *err)
+void
+llm_api_chat_where(const llm_flat_t *msg, int old, llm_api_part_at_t *where)
 {
-    const llm_flat_t  *type, *text;
-
-    if (llm_api_check_type(err, at, part, LLM_FLAT_OBJECT) != LLM_OK) {
-        return LLM_ERROR;
-    }
-
-    type = llm_api_need(err, at, part, "type", LLM_FLAT_STRING);
-    if (type == NULL) {
-        return LLM_ERROR;
-    }
-
-    if (llm_api_str_is(type, "text")) {
-        text = llm_api_need(err, at, part, "text", LLM_FLAT_STRING);
-        return text ? LLM_OK : LLM_ERROR;
-    }
-
-    if (llm_api_str_is(type, "refusal")) {
-        text = llm_api_need(err, at, part, "refusal", LLM_FLAT_STRING);
-        return text ? LLM_OK : LLM_ERROR;
-    }
-
-    return llm_api_bad_word(err, llm_api_key(at, "type"), llm_flat_str(type),
-                            "This model takes text only: content parts of "
-                            "the type 'text'.");
+    where->assistant = llm_api_str_is(llm_flat_get(msg, "role"), "assistant");
+    where->old = old;
+    where->known = "This model takes text only: content parts of the type "
+                   "'text'.";
 }
 
 
 static int
-llm_api_check_content(const llm_flat_t *msg, const llm_api_at_t *at,
+llm_api_check_parts(const llm_flat_t *content, const llm_api_part_at_t *where,
+    const llm_api_at_t *at, llm_err_t *err)
+{
+    int                rc;
+    uint32_t           i;
+    llm_api_part_t     p;
+    const llm_flat_t  *part;
+
+    rc = LLM_OK;
+    part = llm_flat_first(content);
+    llm_api_part_init(&p);
+
+    for (i = 0; part && rc == LLM_OK; i++) {
+        rc = llm_api_part_read(&p, part, where, llm_api_idx(at, i), err);
+        part = llm_flat_next(content, part);
+    }
+
+    llm_api_part_free(&p);
+
+    return rc;
+}
+
+
+static int
+llm_api_check_content(const llm_flat_t *msg, int old, const llm_api_at_t *at,
     llm_err_t *err)
 {
-    uint32_t             i;
-    const llm_flat_t    *content, *part;
+    const llm_flat_t    *content;
+    llm_api_part_at_t    where;
     const llm_api_at_t  *here;
 
     here = llm_api_key(at, "content");
     content = llm_flat_get(msg, "content");
+    llm_api_chat_where(msg, old, &where);
 
     if (content == NULL || content->type == LLM_FLAT_NULL) {
 
         /* an assistant's message may consist of calls only */
 
-        if (llm_api_str_is(llm_flat_get(msg, "role"), "assistant")) {
+        if (where.assistant) {
             return LLM_OK;
         }
 
@@ -129,17 +133,7 @@ llm_api_check_content(const llm_flat_t *msg, const llm_api_at_t *at,
                                 "a string or an array of objects", content);
     }
 
-    part = llm_flat_first(content);
-
-    for (i = 0; part; i++) {
-        if (llm_api_check_part(part, llm_api_idx(here, i), err) != LLM_OK) {
-            return LLM_ERROR;
-        }
-
-        part = llm_flat_next(content, part);
-    }
-
-    return LLM_OK;
+    return llm_api_check_parts(content, &where, here, err);
 }
 
 
@@ -205,7 +199,7 @@ llm_api_check_functions(const llm_flat_t *list, const llm_api_at_t *at,
 
 
 static int
-llm_api_check_message(const llm_flat_t *msg, const llm_api_at_t *at,
+llm_api_check_message(const llm_flat_t *msg, int old, const llm_api_at_t *at,
     llm_err_t *err)
 {
     size_t             i;
@@ -217,7 +211,7 @@ llm_api_check_message(const llm_flat_t *msg, const llm_api_at_t *at,
 
     if (llm_api_check_type(err, at, msg, LLM_FLAT_OBJECT) != LLM_OK
         || llm_api_check_role(msg, at, err) != LLM_OK
-        || llm_api_check_content(msg, at, err) != LLM_OK)
+        || llm_api_check_content(msg, old, at, err) != LLM_OK)
     {
         return LLM_ERROR;
     }
@@ -257,7 +251,7 @@ llm_api_check_message(const llm_flat_t *msg, const llm_api_at_t *at,
 int
 llm_api_check_messages(const llm_flat_t *messages, llm_err_t *err)
 {
-    uint32_t             i;
+    uint32_t             i, old;
     const llm_flat_t    *msg;
     const llm_api_at_t  *at;
 
@@ -272,9 +266,12 @@ llm_api_check_messages(const llm_flat_t *messages, llm_err_t *err)
     }
 
     msg = llm_flat_first(messages);
+    old = llm_api_old_messages(messages);
 
     for (i = 0; msg; i++) {
-        if (llm_api_check_message(msg, llm_api_idx(at, i), err) != LLM_OK) {
+        if (llm_api_check_message(msg, i < old, llm_api_idx(at, i), err)
+            != LLM_OK)
+        {
             return LLM_ERROR;
         }
 

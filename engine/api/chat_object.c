@@ -4,9 +4,10 @@
  *
  * On the way, null and empty members of a message are left out (clients send
  * them, and templates test for "defined" only), except that content may be
- * null; refusal parts become text parts; `reasoning` is copied to
- * `reasoning_content`; the arguments of calls are read (arguments.c); calls
- * and results of "functions" become those of tools.
+ * null; parts of other types become text parts (parts.c), those that think
+ * `reasoning_content`, to which `reasoning` is copied, too; the arguments of
+ * calls are read (arguments.c); calls and results of "functions" become those
+ * of tools.
  */
 
 #include "engine/api/arguments.h"
@@ -20,19 +21,44 @@ llm_api_add_key(llm_buf_t *out, const char *key)
 }
 
 
-/* content parts in the form that templates know */
+/* content parts in the form that templates know; what is reasoning among them
+   is added to it */
 
-static void
-llm_api_write_parts(const llm_flat_t *parts, llm_buf_t *out)
+static int
+llm_api_write_parts(const llm_flat_t *parts, const llm_api_part_at_t *where,
+    llm_buf_t *reasoning, llm_buf_t *out, llm_err_t *err)
 {
+    int                rc;
     size_t             handle, inner;
+    uint32_t           n;
+    llm_api_part_t     p;
     const llm_flat_t  *part;
 
+    n = 0;
+    rc = LLM_OK;
+    llm_api_part_init(&p);
     handle = llm_flat_open(out, LLM_FLAT_ARRAY);
 
-    for (part = llm_flat_first(parts); part;
+    for (part = llm_flat_first(parts); part && rc == LLM_OK;
          part = llm_flat_next(parts, part))
     {
+        rc = llm_api_part_read(&p, part, where, llm_api_top("messages"), err);
+
+        if (rc != LLM_OK || p.kind == LLM_API_PART_NOTHING) {
+            continue;
+        }
+
+        if (p.kind == LLM_API_PART_REASONING) {
+            if (reasoning->len) {
+                (void) llm_buf_addc(reasoning, '\n');
+            }
+
+            (void) llm_buf_add(reasoning, p.text.data, p.text.len);
+            continue;
+        }
+
+        n++;
+
         if (llm_api_str_is(llm_flat_get(part, "type"), "text")) {
             llm_flat_add_node(out, part);
             continue;
@@ -42,11 +68,19 @@ llm_api_write_parts(const llm_flat_t *parts, llm_buf_t *out)
         llm_api_add_key(out, "type");
         llm_api_add_key(out, "text");
         llm_api_add_key(out, "text");
-        llm_flat_add_node(out, llm_flat_get(part, "refusal"));
+        llm_flat_add_str(out, p.text.data, p.text.len);
         llm_flat_close(out, inner, 2);
     }
 
-    llm_flat_close(out, handle, parts->count);
+    llm_flat_close(out, handle, n);
+    llm_api_part_free(&p);
+
+    if (n == 0 && parts->count && !out->failed) {
+        out->len = handle;              /* reasoning alone */
+        llm_flat_add_str(out, "", 0);
+    }
+
+    return rc;
 }
 
 
@@ -126,9 +160,65 @@ llm_api_write_role(const llm_flat_t *msg, const llm_flat_t *role,
 }
 
 
+/* the reasoning of a message by the name that templates know: 1 if it was
+   written; parts has what stood in its content */
+
+static uint32_t
+llm_api_write_reasoning(const llm_flat_t *msg, const llm_buf_t *parts,
+    llm_buf_t *out)
+{
+    const llm_flat_t  *v;
+
+    if (llm_api_member(msg, "reasoning_content")) {
+        return 0;
+    }
+
+    v = llm_api_member(msg, "reasoning");
+
+    if (v == NULL && parts->len == 0) {
+        return 0;
+    }
+
+    llm_api_add_key(out, "reasoning_content");
+
+    if (v) {
+        llm_flat_add_node(out, v);
+
+    } else {
+        llm_flat_add_str(out, parts->data, parts->len);
+    }
+
+    return 1;
+}
+
+
+/* a pair of a message that needs more than a copy */
+
 static int
-llm_api_write_message(llm_api_reader_t *rd, const llm_flat_t *msg,
+llm_api_write_member(llm_api_reader_t *rd, const llm_flat_t *msg,
+    const llm_flat_t *k, const llm_flat_t *v, int old, llm_buf_t *reasoning,
     llm_err_t *err)
+{
+    llm_api_part_at_t  where;
+
+    if (llm_api_str_is(k, "content") && v->type == LLM_FLAT_ARRAY) {
+        llm_api_chat_where(msg, old, &where);
+        return llm_api_write_parts(v, &where, reasoning, rd->msg, err);
+    }
+
+    if (llm_api_str_is(k, "tool_calls")) {
+        return llm_args_add_calls(v, &rd->limits, rd->msg, err);
+    }
+
+    llm_flat_add_node(rd->msg, v);
+
+    return LLM_OK;
+}
+
+
+static int
+llm_api_write_members(llm_api_reader_t *rd, const llm_flat_t *msg, int old,
+    llm_buf_t *reasoning, llm_err_t *err)
 {
     size_t             handle;
     uint32_t           count;
@@ -150,31 +240,25 @@ llm_api_write_message(llm_api_reader_t *rd, const llm_flat_t *msg,
             continue;
         }
 
+        count++;
+
         if (llm_api_str_is(k, "function_call")) {
             if (llm_api_write_call(rd, v, err) != LLM_OK) {
                 return LLM_ERROR;
             }
 
-            count++;
             continue;
         }
 
         llm_flat_add_node(out, k);
-        count++;
 
         if (llm_api_str_is(k, "role")) {
             count += llm_api_write_role(msg, v, out);
 
-        } else if (v == content && v->type == LLM_FLAT_ARRAY) {
-            llm_api_write_parts(v, out);
-
-        } else if (llm_api_str_is(k, "tool_calls")) {
-            if (llm_args_add_calls(v, &rd->limits, out, err) != LLM_OK) {
-                return LLM_ERROR;
-            }
-
-        } else {
-            llm_flat_add_node(out, v);
+        } else if (llm_api_write_member(rd, msg, k, v, old, reasoning, err)
+                   != LLM_OK)
+        {
+            return LLM_ERROR;
         }
     }
 
@@ -184,17 +268,26 @@ llm_api_write_message(llm_api_reader_t *rd, const llm_flat_t *msg,
         count++;
     }
 
-    v = llm_api_member(msg, "reasoning");
-
-    if (v && llm_api_member(msg, "reasoning_content") == NULL) {
-        llm_api_add_key(out, "reasoning_content");
-        llm_flat_add_node(out, v);
-        count++;
-    }
-
+    count += llm_api_write_reasoning(msg, reasoning, out);
     llm_flat_close(out, handle, count);
 
     return LLM_OK;
+}
+
+
+static int
+llm_api_write_message(llm_api_reader_t *rd, const llm_flat_t *msg, int old,
+    llm_err_t *err)
+{
+    int        rc;
+    llm_buf_t  reasoning;
+
+    llm_buf_init(&reasoning, 0);
+    rc = llm_api_write_members(rd, msg, old, &reasoning, err);
+    rd->msg->failed |= reasoning.failed;
+    llm_buf_free(&reasoning);
+
+    return rc;
 }
 
 
@@ -205,26 +298,63 @@ llm_api_write_messages(llm_api_reader_t *rd, const llm_flat_t *messages,
     llm_err_t *err)
 {
     size_t             handle;
+    uint32_t           i, old;
     const llm_flat_t  *msg, *last;
 
     last = NULL;
+    old = llm_api_old_messages(messages);
 
     llm_api_add_key(rd->msg, "messages");
     handle = llm_flat_open(rd->msg, LLM_FLAT_ARRAY);
 
-    for (msg = llm_flat_first(messages); msg;
-         msg = llm_flat_next(messages, msg))
-    {
-        if (llm_api_write_message(rd, msg, err) != LLM_OK) {
+    msg = llm_flat_first(messages);
+
+    for (i = 0; msg; i++) {
+        if (llm_api_write_message(rd, msg, i < old, err) != LLM_OK) {
             return NULL;
         }
 
         last = msg;
+        msg = llm_flat_next(messages, msg);
     }
 
     llm_flat_close(rd->msg, handle, messages->count);
 
     return last;
+}
+
+
+/* is there a text in it, beside reasoning? */
+
+static int
+llm_api_has_text(const llm_flat_t *msg, const llm_flat_t *content)
+{
+    int                 found;
+    llm_err_t           err;
+    llm_api_part_t      p;
+    const llm_flat_t   *part;
+    llm_api_part_at_t   where;
+
+    if (content->type != LLM_FLAT_ARRAY) {
+        return content->count != 0;
+    }
+
+    found = 0;
+    llm_api_part_init(&p);
+    llm_api_chat_where(msg, 0, &where);
+
+    for (part = llm_flat_first(content); part && !found;
+         part = llm_flat_next(content, part))
+    {
+        found = llm_api_part_read(&p, part, &where, llm_api_top("messages"),
+                                  &err)
+                == LLM_OK
+                && p.kind == LLM_API_PART_TEXT;
+    }
+
+    llm_api_part_free(&p);
+
+    return found;
 }
 
 
@@ -240,7 +370,7 @@ llm_api_can_continue(const llm_flat_t *msg)
 
     return llm_api_str_is(llm_flat_get(msg, "role"), "assistant")
            && (calls == NULL || calls->count == 0)
-           && content && content->count;
+           && content && llm_api_has_text(msg, content);
 }
 
 

@@ -5,6 +5,9 @@
 #include "engine/api/chat.h"
 #include "engine/api/draft.h"
 
+/* bytes of names that are searched for a tool's, in all */
+#define LLM_API_MAX_LOOK  (64 << 20)
+
 
 /* the answer is that of one choice */
 
@@ -65,6 +68,7 @@ llm_api_draft_begin(llm_api_draft_t *d, const llm_api_reader_t *rd)
     llm_buf_init(&d->parts, 0);
     llm_buf_init(&d->calls, 0);
     llm_buf_init(&d->reasoning, 0);
+    llm_buf_init(&d->names, 0);
 
     (void) llm_flat_open(&d->out, LLM_FLAT_OBJECT);
 
@@ -89,6 +93,7 @@ llm_api_draft_free(llm_api_draft_t *d)
     llm_buf_free(&d->parts);
     llm_buf_free(&d->calls);
     llm_buf_free(&d->reasoning);
+    llm_buf_free(&d->names);
 }
 
 
@@ -102,7 +107,7 @@ llm_api_draft_read(llm_api_draft_t *d, llm_api_reader_t *rd, llm_err_t *err)
     llm_flat_close(&d->out, 0, d->n);
 
     if (d->out.failed || d->parts.failed || d->calls.failed
-        || d->reasoning.failed)
+        || d->reasoning.failed || d->names.failed)
     {
         return llm_fail_with(err, 413, NULL, NULL,
                              "The request is too large for this server.");
@@ -279,6 +284,43 @@ llm_api_draft_text(llm_api_draft_t *d, llm_str_t text)
 }
 
 
+int
+llm_api_draft_part(llm_api_draft_t *d, const llm_flat_t *part,
+    const llm_api_part_at_t *where, const llm_api_at_t *at, llm_err_t *err)
+{
+    int             rc;
+    llm_api_part_t  p;
+
+    llm_api_part_init(&p);
+    rc = llm_api_part_read(&p, part, where, at, err);
+
+    if (rc == LLM_OK && p.kind == LLM_API_PART_TEXT) {
+        llm_api_draft_text(d, p.text);
+
+    } else if (rc == LLM_OK && p.kind == LLM_API_PART_REASONING) {
+        llm_api_draft_reasoning(d, p.text);
+    }
+
+    llm_api_part_free(&p);
+
+    return rc;
+}
+
+
+void
+llm_api_draft_json(llm_api_draft_t *d, const llm_flat_t *v)
+{
+    llm_buf_t  json;
+
+    llm_buf_init(&json, 0);
+    (void) llm_json_add_flat(&json, v);
+
+    llm_api_draft_text(d, (llm_str_t) { json.len, json.data });
+    d->out.failed |= json.failed;
+    llm_buf_free(&json);
+}
+
+
 void
 llm_api_draft_reasoning(llm_api_draft_t *d, llm_str_t text)
 {
@@ -325,17 +367,25 @@ llm_api_draft_messages_end(llm_api_draft_t *d)
 
 /* ---- tools ---- */
 
+size_t
+llm_api_draft_tools_begin(llm_api_draft_t *d)
+{
+    d->n_tools = 0;
+    d->names.len = 0;
+    d->once = 0;
+
+    return llm_flat_open(&d->out, LLM_FLAT_ARRAY);
+}
+
+
 int
-llm_api_draft_tools(llm_api_draft_t *d, const llm_flat_t *list,
+llm_api_draft_tools_of(llm_api_draft_t *d, const llm_flat_t *list,
     const llm_api_at_t *at, llm_api_draft_tool_pt read, llm_err_t *err)
 {
-    size_t               handle;
     uint32_t             i;
     const llm_flat_t    *tool;
     const llm_api_at_t  *here;
 
-    d->n_tools = 0;
-    handle = llm_flat_open(&d->out, LLM_FLAT_ARRAY);
     tool = llm_flat_first(list);
 
     for (i = 0; tool; i++) {
@@ -350,9 +400,66 @@ llm_api_draft_tools(llm_api_draft_t *d, const llm_flat_t *list,
         tool = llm_flat_next(list, tool);
     }
 
-    llm_flat_close(&d->out, handle, d->n_tools);
-
     return LLM_OK;
+}
+
+
+void
+llm_api_draft_tools_end(llm_api_draft_t *d, size_t handle)
+{
+    llm_flat_close(&d->out, handle, d->n_tools);
+}
+
+
+int
+llm_api_draft_tools(llm_api_draft_t *d, const llm_flat_t *list,
+    const llm_api_at_t *at, llm_api_draft_tool_pt read, llm_err_t *err)
+{
+    int     rc;
+    size_t  handle;
+
+    handle = llm_api_draft_tools_begin(d);
+    rc = llm_api_draft_tools_of(d, list, at, read, err);
+    llm_api_draft_tools_end(d, handle);
+
+    return rc;
+}
+
+
+/* is there a tool of this name?  Of very many, nobody looks any more: the
+   model may then be told of it twice */
+
+static int
+llm_api_draft_has_tool(llm_api_draft_t *d, llm_str_t name)
+{
+    int        found;
+    size_t     before;
+    llm_buf_t  *b;
+
+    b = &d->names;
+    before = b->len;
+
+    if (before == 0) {
+        (void) llm_buf_addc(b, '\0');
+        before = b->len;
+    }
+
+    (void) llm_buf_add(b, name.data, name.len);
+    (void) llm_buf_addc(b, '\0');
+
+    if (b->failed || !d->once || d->looked > LLM_API_MAX_LOOK) {
+        return 0;
+    }
+
+    d->looked += before;
+    found = memmem(b->data, before, b->data + before - 1, name.len + 2)
+            != NULL;
+
+    if (found) {
+        b->len = before;
+    }
+
+    return found;
 }
 
 
@@ -367,6 +474,10 @@ llm_api_draft_tool(llm_api_draft_t *d, llm_str_t name,
 
     out = &d->out;
     n = 1;
+
+    if (llm_api_draft_has_tool(d, name)) {
+        return;
+    }
 
     handle = llm_flat_open(out, LLM_FLAT_OBJECT);
     llm_api_draft_pair(out, "type", llm_str("function"));

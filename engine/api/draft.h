@@ -17,7 +17,7 @@
 #ifndef LLM_API_DRAFT_H
 #define LLM_API_DRAFT_H
 
-#include "engine/api/endpoint.h"
+#include "engine/api/parts.h"
 
 typedef struct {
     llm_buf_t     out;                  /* the object */
@@ -25,6 +25,8 @@ typedef struct {
 
     size_t        list;                 /* handle of its messages */
     uint32_t      n_messages;
+    int           old;                  /* what is being read has been
+                                           answered, as in llm_api_part_at_t */
 
     const char   *role;                 /* of the open message; NULL: none */
     llm_str_t     call_id;              /* of a tool's message */
@@ -35,6 +37,10 @@ typedef struct {
     llm_buf_t     reasoning;            /* text */
 
     uint32_t      n_tools;              /* in the open array of them */
+    llm_buf_t     names;                /* of tools, each between NULs */
+    size_t        looked;               /* bytes of these that were searched */
+    int           once;                 /* a tool of a name that is there is
+                                           left out */
 } llm_api_draft_t;
 
 /* fields of a chat that such an endpoint's answer has no place for; its
@@ -62,6 +68,11 @@ void llm_api_draft_result(llm_api_draft_t *d, llm_str_t call_id);
 /* what follows is another message, whatever its role */
 void llm_api_draft_end_message(llm_api_draft_t *d);
 void llm_api_draft_text(llm_api_draft_t *d, llm_str_t text);
+/* a content part, text or reasoning */
+int llm_api_draft_part(llm_api_draft_t *d, const llm_flat_t *part,
+    const llm_api_part_at_t *where, const llm_api_at_t *at, llm_err_t *err);
+/* JSON text */
+void llm_api_draft_json(llm_api_draft_t *d, const llm_flat_t *v);
 /* of an assistant's message; arguments are JSON text */
 void llm_api_draft_reasoning(llm_api_draft_t *d, llm_str_t text);
 void llm_api_draft_call(llm_api_draft_t *d, llm_str_t id, llm_str_t name,
@@ -76,6 +87,11 @@ typedef int (*llm_api_draft_tool_pt)(llm_api_draft_t *d,
 /* the array of a list's tools, as a value */
 int llm_api_draft_tools(llm_api_draft_t *d, const llm_flat_t *list,
     const llm_api_at_t *at, llm_api_draft_tool_pt read, llm_err_t *err);
+/* the same of several lists, between begin and end */
+size_t llm_api_draft_tools_begin(llm_api_draft_t *d);
+int llm_api_draft_tools_of(llm_api_draft_t *d, const llm_flat_t *list,
+    const llm_api_at_t *at, llm_api_draft_tool_pt read, llm_err_t *err);
+void llm_api_draft_tools_end(llm_api_draft_t *d, size_t handle);
 /* an item of the open array; what is a value may be NULL */
 void llm_api_draft_tool(llm_api_draft_t *d, llm_str_t name,
     const llm_flat_t *description, const llm_flat_t *parameters,

@@ -58,7 +58,8 @@ llm_api_responses_reasoning(llm_api_reader_t *rd,
     const llm_api_at_t  *at;
 
     at = llm_api_top("reasoning");
-    effort = llm_api_member(b->reasoning, "effort");
+    effort = llm_api_member(b->updated, "effort");
+    effort = effort ? effort : llm_api_member(b->reasoning, "effort");
     summary = llm_api_member(b->reasoning, "summary");
 
     if ((effort && llm_api_check_type(err, llm_api_key(at, "effort"), effort,
@@ -256,6 +257,35 @@ llm_api_responses_head(llm_api_reader_t *rd)
 }
 
 
+/* the last items that change settings, which hold from there on */
+
+static void
+llm_api_responses_updates(llm_api_responses_t *b)
+{
+    const llm_flat_t  *item, *v;
+
+    if (b->input->type != LLM_FLAT_ARRAY) {
+        return;
+    }
+
+    for (item = llm_flat_first(b->input); item;
+         item = llm_flat_next(b->input, item))
+    {
+        if (!llm_api_str_is(llm_api_member(item, "type"),
+                            "configuration_update"))
+        {
+            continue;
+        }
+
+        v = llm_api_member(item, "reasoning");
+        b->updated = v && v->type == LLM_FLAT_OBJECT ? v : b->updated;
+
+        v = llm_api_member(item, "text");
+        b->text = v && v->type == LLM_FLAT_OBJECT ? v : b->text;
+    }
+}
+
+
 int
 llm_api_responses_parse(llm_api_reader_t *rd, llm_err_t *err)
 {
@@ -269,6 +299,8 @@ llm_api_responses_parse(llm_api_reader_t *rd, llm_err_t *err)
     if (llm_api_read_fields(rd, &b, err) != LLM_OK) {
         return LLM_ERROR;
     }
+
+    llm_api_responses_updates(&b);
 
     llm_api_draft_begin(&d, rd);
     rc = llm_api_responses_draft(rd, &b, &d, err);

@@ -45,27 +45,22 @@ llm_api_mi_blocks(llm_api_draft_t *d, const llm_flat_t *blocks,
 }
 
 
+/* texts, and what has text in it */
+
 static int
 llm_api_mi_text(llm_api_draft_t *d, const llm_flat_t *block,
     const llm_flat_t *type, const llm_api_at_t *at, llm_err_t *err)
 {
-    const llm_flat_t  *text;
+    llm_api_part_at_t  where;
 
-    if (!llm_api_str_is(type, "text")) {
-        return llm_api_bad_word(err, llm_api_key(at, "type"),
-                                llm_flat_str(type),
-                                "This model takes text only: content blocks "
-                                "of the type 'text'.");
-    }
+    (void) type;
 
-    text = llm_api_need(err, at, block, "text", LLM_FLAT_STRING);
-    if (text == NULL) {
-        return LLM_ERROR;
-    }
+    where.assistant = 0;
+    where.old = d->old;
+    where.known = "This model takes text only: content blocks of the type "
+                  "'text'.";
 
-    llm_api_draft_text(d, llm_flat_str(text));
-
-    return LLM_OK;
+    return llm_api_draft_part(d, block, &where, at, err);
 }
 
 
@@ -125,13 +120,6 @@ llm_api_mi_said(llm_api_draft_t *d, const llm_flat_t *block,
 
     if (d->role == NULL || strcmp(d->role, "user") != 0) {
         llm_api_draft_open(d, "user");
-    }
-
-    if (!llm_api_str_is(type, "text")) {
-        return llm_api_bad_word(err, llm_api_key(at, "type"),
-                                llm_flat_str(type),
-                                "This model takes text only: content blocks "
-                                "of the types 'text' and 'tool_result'.");
     }
 
     return llm_api_mi_text(d, block, type, at, err);
@@ -201,40 +189,128 @@ llm_api_mi_call(llm_api_draft_t *d, const llm_flat_t *block,
 }
 
 
+/* what a tool of another server has answered: texts, pages that were found, or
+   an object */
+
+static int
+llm_api_mi_served(llm_api_draft_t *d, const llm_flat_t *block,
+    const llm_api_at_t *at, llm_err_t *err)
+{
+    uint32_t             i;
+    const llm_flat_t    *content, *v, *url;
+    const llm_api_at_t  *here;
+    llm_api_part_at_t    where;
+
+    where.assistant = 1;
+    where.old = 1;
+    where.known = "";
+
+    here = llm_api_key(at, "content");
+    content = llm_api_member(block, "content");
+
+    if (content == NULL) {
+        return LLM_OK;
+    }
+
+    if (content->type == LLM_FLAT_OBJECT) {
+        v = llm_api_member(content, "content");
+
+        if (v && llm_api_str_is(llm_api_member(v, "type"), "document")) {
+            return llm_api_draft_part(d, v, &where, here, err);
+        }
+
+        llm_api_draft_json(d, content);
+
+        return LLM_OK;
+    }
+
+    if (content->type != LLM_FLAT_ARRAY) {
+        return llm_api_mi_content(d, content, here, err);
+    }
+
+    v = llm_flat_first(content);
+
+    for (i = 0; v; i++) {
+        url = llm_api_member(v, "url");
+
+        if (url && url->type == LLM_FLAT_STRING) {
+            llm_api_draft_text(d, llm_flat_str(url));
+
+        } else if (llm_api_draft_part(d, v, &where, llm_api_idx(here, i), err)
+                   != LLM_OK)
+        {
+            return LLM_ERROR;
+        }
+
+        v = llm_flat_next(content, v);
+    }
+
+    return LLM_OK;
+}
+
+
+/* does the type's name end so? */
+
+static int
+llm_api_mi_ends(const llm_flat_t *type, const char *end)
+{
+    size_t     n;
+    llm_str_t  s;
+
+    n = strlen(end);
+    s = llm_flat_str(type);
+
+    return s.len >= n && memcmp(s.data + s.len - n, end, n) == 0;
+}
+
+
 static int
 llm_api_mi_answer(llm_api_draft_t *d, const llm_flat_t *block,
     const llm_flat_t *type, const llm_api_at_t *at, llm_err_t *err)
 {
-    const llm_flat_t  *text;
+    const llm_flat_t   *id, *content;
+    llm_api_part_at_t   where;
 
-    if (llm_api_str_is(type, "text")) {
-        return llm_api_mi_text(d, block, type, at, err);
-    }
+    /* calls of tools that another server has, and their results */
 
-    if (llm_api_str_is(type, "tool_use")) {
-        return llm_api_mi_call(d, block, at, err);
-    }
-
-    if (llm_api_str_is(type, "thinking")) {
-        text = llm_api_need(err, at, block, "thinking", LLM_FLAT_STRING);
-        if (text == NULL) {
+    if (llm_api_mi_ends(type, "tool_result")) {
+        id = llm_api_need(err, at, block, "tool_use_id", LLM_FLAT_STRING);
+        if (id == NULL) {
             return LLM_ERROR;
         }
 
-        llm_api_draft_reasoning(d, llm_flat_str(text));
+        llm_api_draft_result(d, llm_flat_str(id));
 
-        return LLM_OK;
+        return llm_api_mi_served(d, block, at, err);
     }
 
-    /* nobody but its writer can read it */
+    llm_api_draft_open(d, "assistant");
 
-    if (llm_api_str_is(type, "redacted_thinking")) {
-        return LLM_OK;
+    if (llm_api_mi_ends(type, "tool_use")) {
+        return llm_api_mi_call(d, block, at, err);
     }
 
-    return llm_api_bad_word(err, llm_api_key(at, "type"), llm_flat_str(type),
-                            "Supported are 'text', 'thinking', "
-                            "'redacted_thinking' and 'tool_use'.");
+    if (llm_api_str_is(type, "thinking")
+        && llm_api_need(err, at, block, "thinking", LLM_FLAT_STRING) == NULL)
+    {
+        return LLM_ERROR;
+    }
+
+    /* the summary of what was said before, as a server has made it */
+
+    if (llm_api_str_is(type, "compaction")) {
+        content = llm_api_member(block, "content");
+
+        return content ? llm_api_mi_content(d, content,
+                                            llm_api_key(at, "content"), err)
+                       : LLM_OK;
+    }
+
+    where.assistant = 1;
+    where.old = 1;
+    where.known = "";
+
+    return llm_api_draft_part(d, block, &where, at, err);
 }
 
 
@@ -346,7 +422,7 @@ int
 llm_api_messages_input(const llm_api_messages_t *b, llm_api_draft_t *d,
     llm_err_t *err)
 {
-    uint32_t             i;
+    uint32_t             i, old;
     const llm_flat_t    *msg;
     const llm_api_at_t  *at;
 
@@ -367,8 +443,11 @@ llm_api_messages_input(const llm_api_messages_t *b, llm_api_draft_t *d,
     }
 
     msg = llm_flat_first(b->messages);
+    old = llm_api_old_messages(b->messages);
 
     for (i = 0; msg; i++) {
+        d->old = i < old;
+
         if (llm_api_mi_message(d, msg, llm_api_idx(at, i), err) != LLM_OK) {
             return LLM_ERROR;
         }

@@ -15,6 +15,8 @@ typedef struct {
     const llm_flat_t  *include;
     const llm_flat_t  *previous;        /* previous_response_id */
     const llm_flat_t  *reasoning;
+    const llm_flat_t  *updated;         /* the same, of an item that changes
+                                           it; NULL: none does */
     const llm_flat_t  *text;
     const llm_flat_t  *tools;
     const llm_flat_t  *tool_choice;
@@ -33,6 +35,24 @@ int llm_api_responses_parse(llm_api_reader_t *rd, llm_err_t *err);
    checks */
 int llm_api_responses_input(const llm_api_responses_t *b,
     llm_api_draft_t *d, llm_err_t *err);
+/* where the parts of an item stand */
+void llm_api_responses_where(const llm_api_draft_t *d, int assistant,
+    llm_api_part_at_t *where);
+/* a string, or a list of content parts, to the open message */
+int llm_api_responses_content(llm_api_draft_t *d, const llm_flat_t *content,
+    const llm_api_at_t *at, llm_err_t *err);
+/* the texts of a list of objects, as far as they are some: 1 if they are;
+   list may be NULL */
+int llm_api_responses_texts(llm_buf_t *out, const llm_flat_t *list);
+
+/* responses_items.c: an item that another server has recorded; LLM_END: it is
+   none, and cannot be passed over */
+int llm_api_responses_recorded(llm_api_draft_t *d, const llm_flat_t *item,
+    const llm_flat_t *type, const llm_api_at_t *at, llm_err_t *err);
+/* is it something that a model has said, thought or called? */
+int llm_api_responses_is_said(const llm_flat_t *item);
+/* the tools that an item brings, an array; NULL: none */
+const llm_flat_t *llm_api_responses_brought(const llm_flat_t *item);
 
 /* responses_tools.c: tools to the draft's tools, which it checks */
 int llm_api_responses_tools(llm_api_reader_t *rd, const llm_api_responses_t *b,

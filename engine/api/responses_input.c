@@ -4,64 +4,31 @@
  *
  * Nothing is stored here, so an item that only refers to a stored one is
  * refused.  Reasoning comes back sealed (output.h), or as text; what another
- * server has sealed is passed over.
+ * server has sealed is passed over.  What else others have recorded is read by
+ * responses_items.c.
  */
 
 #include "engine/api/responses.h"
 
 
-/* a content part: each has its text in a field of its own name */
-
-static int
-llm_api_ri_part(llm_api_draft_t *d, const llm_flat_t *part,
-    const llm_api_at_t *at, llm_err_t *err)
+void
+llm_api_responses_where(const llm_api_draft_t *d, int assistant,
+    llm_api_part_at_t *where)
 {
-    const llm_flat_t  *type, *text;
-
-    if (llm_api_check_type(err, at, part, LLM_FLAT_OBJECT) != LLM_OK) {
-        return LLM_ERROR;
-    }
-
-    type = llm_api_need(err, at, part, "type", LLM_FLAT_STRING);
-    if (type == NULL) {
-        return LLM_ERROR;
-    }
-
-    if (llm_api_str_is(type, "refusal")) {
-        text = llm_api_need(err, at, part, "refusal", LLM_FLAT_STRING);
-
-    } else if (llm_api_str_is(type, "input_text")
-               || llm_api_str_is(type, "output_text")
-               || llm_api_str_is(type, "text"))
-    {
-        text = llm_api_need(err, at, part, "text", LLM_FLAT_STRING);
-
-    } else {
-        return llm_api_bad_word(err, llm_api_key(at, "type"),
-                                llm_flat_str(type),
-                                "This model takes text only: content parts "
-                                "of the types 'input_text', 'output_text' "
-                                "and 'refusal'.");
-    }
-
-    if (text == NULL) {
-        return LLM_ERROR;
-    }
-
-    llm_api_draft_text(d, llm_flat_str(text));
-
-    return LLM_OK;
+    where->assistant = assistant;
+    where->old = d->old;
+    where->known = "This model takes text only: content parts of the types "
+                   "'input_text', 'output_text' and 'refusal'.";
 }
 
 
-/* a string, or a list of content parts */
-
-static int
-llm_api_ri_content(llm_api_draft_t *d, const llm_flat_t *content,
+int
+llm_api_responses_content(llm_api_draft_t *d, const llm_flat_t *content,
     const llm_api_at_t *at, llm_err_t *err)
 {
-    uint32_t           i;
-    const llm_flat_t  *part;
+    uint32_t            i;
+    const llm_flat_t   *part;
+    llm_api_part_at_t   where;
 
     if (content->type == LLM_FLAT_STRING) {
         llm_api_draft_text(d, llm_flat_str(content));
@@ -74,9 +41,12 @@ llm_api_ri_content(llm_api_draft_t *d, const llm_flat_t *content,
     }
 
     part = llm_flat_first(content);
+    llm_api_responses_where(d, strcmp(d->role, "assistant") == 0, &where);
 
     for (i = 0; part; i++) {
-        if (llm_api_ri_part(d, part, llm_api_idx(at, i), err) != LLM_OK) {
+        if (llm_api_draft_part(d, part, &where, llm_api_idx(at, i), err)
+            != LLM_OK)
+        {
             return LLM_ERROR;
         }
 
@@ -127,7 +97,7 @@ llm_api_ri_message(llm_api_draft_t *d, const llm_flat_t *item,
 
     llm_api_draft_open(d, roles[i][1]);
 
-    return llm_api_ri_content(d, content, llm_api_key(at, "content"), err);
+    return llm_api_responses_content(d, content, llm_api_key(at, "content"), err);
 }
 
 
@@ -194,14 +164,12 @@ llm_api_ri_result(llm_api_draft_t *d, const llm_flat_t *item,
 
     llm_api_draft_result(d, llm_flat_str(id));
 
-    return llm_api_ri_content(d, output, llm_api_key(at, "output"), err);
+    return llm_api_responses_content(d, output, llm_api_key(at, "output"), err);
 }
 
 
-/* the texts of a list of objects, as far as they are some */
-
-static int
-llm_api_ri_texts(llm_buf_t *out, const llm_flat_t *list)
+int
+llm_api_responses_texts(llm_buf_t *out, const llm_flat_t *list)
 {
     int                found;
     llm_str_t          s;
@@ -242,8 +210,8 @@ llm_api_ri_reasoning(llm_api_draft_t *d, const llm_flat_t *item)
 
     if ((sealed && sealed->type == LLM_FLAT_STRING
          && llm_api_unseal(llm_flat_str(sealed), &text) == LLM_OK)
-        || llm_api_ri_texts(&text, llm_flat_get(item, "content"))
-        || llm_api_ri_texts(&text, llm_flat_get(item, "summary")))
+        || llm_api_responses_texts(&text, llm_flat_get(item, "content"))
+        || llm_api_responses_texts(&text, llm_flat_get(item, "summary")))
     {
         llm_api_draft_open(d, "assistant");
         llm_api_draft_reasoning(d, (llm_str_t) { text.len, text.data });
@@ -258,6 +226,7 @@ static int
 llm_api_ri_item(llm_api_draft_t *d, const llm_flat_t *item,
     const llm_api_at_t *at, llm_err_t *err)
 {
+    int                rc;
     const llm_flat_t  *type;
 
     if (llm_api_check_type(err, at, item, LLM_FLAT_OBJECT) != LLM_OK) {
@@ -299,11 +268,16 @@ llm_api_ri_item(llm_api_draft_t *d, const llm_flat_t *item,
         return LLM_OK;
 
     } else if (!llm_api_str_is(type, "item_reference")) {
-        return llm_api_bad_word(err, llm_api_key(at, "type"),
-                                llm_flat_str(type), "Supported are 'message', "
-                                "'function_call', 'function_call_output', "
-                                "'custom_tool_call', "
-                                "'custom_tool_call_output' and 'reasoning'.");
+        rc = llm_api_responses_recorded(d, item, type, at, err);
+
+        return rc != LLM_END ? rc
+               : llm_api_bad_word(err, llm_api_key(at, "type"),
+                                  llm_flat_str(type), "Supported are "
+                                  "'message', 'function_call', "
+                                  "'function_call_output', "
+                                  "'custom_tool_call', "
+                                  "'custom_tool_call_output', 'reasoning', "
+                                  "and what other servers have recorded.");
     }
 
     /* the AI SDK refers to what it need not send, as long as it believes that
@@ -319,7 +293,7 @@ int
 llm_api_responses_input(const llm_api_responses_t *b, llm_api_draft_t *d,
     llm_err_t *err)
 {
-    uint32_t             i;
+    uint32_t             i, old;
     const llm_flat_t    *item;
     const llm_api_at_t  *at;
 
@@ -349,8 +323,11 @@ llm_api_responses_input(const llm_api_responses_t *b, llm_api_draft_t *d,
     }
 
     item = llm_flat_first(b->input);
+    old = llm_api_old_turns(b->input, llm_api_responses_is_said);
 
     for (i = 0; item; i++) {
+        d->old = i < old;
+
         if (llm_api_ri_item(d, item, llm_api_idx(at, i), err) != LLM_OK) {
             return LLM_ERROR;
         }
@@ -359,6 +336,11 @@ llm_api_responses_input(const llm_api_responses_t *b, llm_api_draft_t *d,
     }
 
     llm_api_draft_messages_end(d);
+
+    if (d->n_messages == 0) {
+        return llm_api_bad_value(err, at, "None of the items of 'input' says "
+                                 "anything to the model.");
+    }
 
     return LLM_OK;
 }

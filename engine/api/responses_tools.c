@@ -1,5 +1,6 @@
 /*
- * A Responses request's tools, in the form of a chat request.
+ * A Responses request's tools, and those that items of its input bring, in
+ * the form of a chat request.
  *
  * A tool of the type "namespace" is a list of functions.  Calls of these have
  * the namespace and the function's own name apart, in the request's input and
@@ -245,15 +246,13 @@ llm_api_rt_keep(llm_buf_t *own, const llm_flat_t *tool)
 }
 
 
-static void
+static uint32_t
 llm_api_rt_keep_all(llm_buf_t *own, const llm_flat_t *tools)
 {
-    size_t             handle;
     uint32_t           n;
     const llm_flat_t  *v;
 
     n = 0;
-    handle = llm_flat_open(own, LLM_FLAT_ARRAY);
 
     for (v = tools ? llm_flat_first(tools) : NULL; v;
          v = llm_flat_next(tools, v))
@@ -261,7 +260,7 @@ llm_api_rt_keep_all(llm_buf_t *own, const llm_flat_t *tools)
         n += llm_api_rt_keep(own, v);
     }
 
-    llm_flat_close(own, handle, n);
+    return n;
 }
 
 
@@ -355,22 +354,72 @@ llm_api_rt_choice(llm_api_draft_t *d, const llm_flat_t *choice,
 }
 
 
+/* those of the request, then those that its items bring; *n: pairs of names
+   that are kept */
+
+static int
+llm_api_rt_all(llm_api_reader_t *rd, const llm_api_responses_t *b,
+    llm_api_draft_t *d, uint32_t *n, llm_err_t *err)
+{
+    uint32_t             i;
+    const llm_flat_t    *item, *tools;
+    const llm_api_at_t  *at;
+
+    if (b->tools && llm_api_draft_tools_of(d, b->tools, llm_api_top("tools"),
+                                           llm_api_rt_tool, err)
+                    != LLM_OK)
+    {
+        return LLM_ERROR;
+    }
+
+    *n = llm_api_rt_keep_all(&rd->own, b->tools);
+
+    if (b->input->type != LLM_FLAT_ARRAY) {
+        return LLM_OK;
+    }
+
+    d->once = 1;
+    item = llm_flat_first(b->input);
+
+    for (i = 0; item; i++) {
+        tools = llm_api_responses_brought(item);
+        at = llm_api_idx(llm_api_top("input"), i);
+
+        if (tools) {
+            if (llm_api_draft_tools_of(d, tools, llm_api_key(at, "tools"),
+                                       llm_api_rt_tool, err)
+                != LLM_OK)
+            {
+                return LLM_ERROR;
+            }
+
+            *n += llm_api_rt_keep_all(&rd->own, tools);
+        }
+
+        item = llm_flat_next(b->input, item);
+    }
+
+    return LLM_OK;
+}
+
+
 int
 llm_api_responses_tools(llm_api_reader_t *rd, const llm_api_responses_t *b,
     llm_api_draft_t *d, llm_err_t *err)
 {
-    if (b->tools) {
-        llm_api_draft_key(d, "tools");
+    int       rc;
+    size_t    own, handle;
+    uint32_t  n;
 
-        if (llm_api_draft_tools(d, b->tools, llm_api_top("tools"),
-                                llm_api_rt_tool, err)
-            != LLM_OK)
-        {
-            return LLM_ERROR;
-        }
-    }
+    n = 0;
+    own = llm_flat_open(&rd->own, LLM_FLAT_ARRAY);
 
-    llm_api_rt_keep_all(&rd->own, b->tools);
+    llm_api_draft_key(d, "tools");
+    handle = llm_api_draft_tools_begin(d);
+    rc = llm_api_rt_all(rd, b, d, &n, err);
+    llm_api_draft_tools_end(d, handle);
 
-    return llm_api_rt_choice(d, b->tool_choice, err);
+    llm_flat_close(&rd->own, own, n);
+
+    return rc == LLM_OK ? llm_api_rt_choice(d, b->tool_choice, err) : rc;
 }

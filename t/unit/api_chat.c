@@ -92,6 +92,51 @@ static const case_t  cases[] = {
          "{'role':'assistant','content':[{'type':'text','text':'no'}],"
          "'reasoning':'r','reasoning_content':'r'}"),
 
+    /* parts of other dialects, and of turns that were answered */
+
+    GOOD(CHAT_BODY, "{'messages':[{'role':'user','content':[{'type':"
+         "'input_text','text':'a'}]},{'role':'assistant','content':[{'type':"
+         "'thinking','thinking':'t'},{'type':'reasoning','summary':[{'type':"
+         "'summary_text','text':'u'}]},{'type':'redacted_thinking','data':"
+         "'x'},{'type':'output_text','text':'b'}]},{'role':'user','content':"
+         "'c'}]}",
+         "[{'role':'user','content':[{'type':'text','text':'a'}]},"
+         "{'role':'assistant','content':[{'type':'text','text':'b'}],"
+         "'reasoning_content':'t\nu'},{'role':'user','content':'c'}]"),
+    GOOD(CHAT_BODY, "{'messages':[{'role':'assistant','content':[{'type':"
+         "'thinking','thinking':[{'type':'text','text':'t'}]}]},{'role':"
+         "'user','content':'c'}]}",
+         "[{'role':'assistant','content':'','reasoning_content':'t'},"
+         "{'role':'user','content':'c'}]"),
+    GOOD(CHAT_BODY, "{'messages':[{'role':'assistant','content':[{'type':"
+         "'thinking','thinking':'t'}],'reasoning_content':'r'},{'role':"
+         "'user','content':'c'}]}",
+         "{'role':'assistant','content':'','reasoning_content':'r'}"),
+    GOOD(CHAT_BODY, "{'messages':[{'role':'user','content':[{'type':'text',"
+         "'text':'a','cache_control':{}},{'type':'image_url','image_url':"
+         "{'url':'data:'}},{'type':'file','file':{'filename':'f'}},{'type':"
+         "'what','text':'w'}]},{'role':'assistant','content':'b'},{'role':"
+         "'user','content':[{'type':'document','source':{'type':'text',"
+         "'data':'d'}}]}]}",
+         "[{'role':'user','content':[{'type':'text','text':'a',"
+         "'cache_control':{}},{'type':'text','text':'[image]'},{'type':"
+         "'text','text':'[file: f]'},{'type':'text','text':'w'}]},{'role':"
+         "'assistant','content':'b'},{'role':'user','content':[{'type':"
+         "'text','text':'d'}]}]"),
+    BAD(CHAT_BODY, "{'messages':[{'role':'user','content':'a'},{'role':"
+        "'assistant','content':'b'},{'role':'user','content':[{'type':"
+        "'image_url'}]}]}", "messages[2].content[0].type", "invalid_value",
+        "text only"),
+    BAD(CHAT_BODY, "{'messages':[{'role':'user','content':[{'type':"
+        "'image_url'}]},{'role':'assistant','content':'It is'}]}",
+        "messages[0].content[0].type", "invalid_value", "text only"),
+    BAD(CHAT_BODY, "{'messages':[{'role':'user','content':[{'type':"
+        "'thinking','thinking':'t'}]}]}", "messages[0].content[0].type",
+        "invalid_value", "text only"),
+    GOOD(CHAT_BODY, "{'messages':[{'role':'user','content':'a'},{'role':"
+         "'assistant','content':[{'type':'thinking','thinking':'t'}]}]}",
+         "'add_generation_prompt':true,'continue_final_message':false,"),
+
     /* a trailing assistant message */
 
     GOOD(CHAT_BODY, "{'messages':[{'role':'user','content':'q'},"

@@ -81,6 +81,66 @@ test_input(void)
           "'{}'}}]},{'role':'tool','content':'','tool_call_id':'t'},"
           "{'role':'user','content':'So?'},{'role':'user','content':'x'}]}" },
 
+        { "documents, what was found, and references to tools, as text",
+          "{'messages':[{'role':'assistant','content':[{'type':'tool_use',"
+          "'id':'t','name':'f','input':{}}]},{'role':'user','content':"
+          "[{'type':'tool_result','tool_use_id':'t','content':[{'type':"
+          "'tool_reference','tool_name':'run'},{'type':'document','title':"
+          "'T','source':{'type':'text','media_type':'text/plain','data':"
+          "'D'}}]},{'type':'document','context':'C','source':{'type':"
+          "'content','content':[{'type':'text','text':'a'},{'type':'text',"
+          "'text':'b'}]}},{'type':'search_result','title':'S','source':'u',"
+          "'content':[{'type':'text','text':'c'}]}]}]}",
+          "{'messages':[{'role':'assistant','content':null,'tool_calls':[{"
+          "'id':'t','type':'function','function':{'name':'f','arguments':"
+          "'{}'}}]},{'role':'tool','content':[{'type':'text','text':"
+          "'Tool found: run'},{'type':'text','text':'T\\nD'}],"
+          "'tool_call_id':'t'},{'role':'user','content':[{'type':'text',"
+          "'text':'C\\na\\nb'},{'type':'text','text':'S\\nu\\nc'}]}]}" },
+
+        { "placeholders in turns that were answered",
+          "{'messages':[{'role':'user','content':[{'type':'image','source':"
+          "{}},{'type':'document','title':'T','source':{'type':'base64',"
+          "'data':'JVBER'}},{'type':'hologram'}]},{'role':'assistant',"
+          "'content':[{'type':'tool_use','id':'t','name':'f','input':{}}]},"
+          "{'role':'user','content':[{'type':'tool_result','tool_use_id':'t',"
+          "'content':[{'type':'image','source':{}}]}]},{'role':'assistant',"
+          "'content':'a'},{'role':'user','content':'b'}]}",
+          "{'messages':[{'role':'user','content':[{'type':'text','text':"
+          "'[image]'},{'type':'text','text':'[document: T]'},{'type':'text',"
+          "'text':'[hologram]'}]},{'role':'assistant','content':null,"
+          "'tool_calls':[{'id':'t','type':'function','function':{'name':'f',"
+          "'arguments':'{}'}}]},{'role':'tool','content':'[image]',"
+          "'tool_call_id':'t'},{'role':'assistant','content':'a'},{'role':"
+          "'user','content':'b'}]}" },
+
+        { "tools that another server has, and its summary",
+          "{'messages':[{'role':'assistant','content':[{'type':'compaction',"
+          "'content':'They met.'},{'type':'server_tool_use','id':'s','name':"
+          "'web_search','input':{'query':'q'}},{'type':"
+          "'web_search_tool_result','tool_use_id':'s','content':[{'type':"
+          "'web_search_result','url':'http://u','title':'t',"
+          "'encrypted_content':'x'}]},{'type':'text','text':'a'},{'type':"
+          "'mcp_tool_use','id':'m','name':'n','server_name':'z','input':{}},"
+          "{'type':'mcp_tool_result','tool_use_id':'m','content':[{'type':"
+          "'text','text':'r'}]},{'type':'server_tool_use','id':'c','name':"
+          "'code_execution','input':{}},{'type':"
+          "'code_execution_tool_result','tool_use_id':'c','content':{'type':"
+          "'code_execution_result','stdout':'1'}},{'type':'text','text':"
+          "'b'}]},{'role':'user','content':'c'}]}",
+          "{'messages':[{'role':'assistant','content':'They met.',"
+          "'tool_calls':[{'id':'s','type':'function','function':{'name':"
+          "'web_search','arguments':'{\\'query\\':\\'q\\'}'}}]},{'role':'tool',"
+          "'content':'http://u','tool_call_id':'s'},{'role':'assistant',"
+          "'content':'a','tool_calls':[{'id':'m','type':'function',"
+          "'function':{'name':'n','arguments':'{}'}}]},{'role':'tool',"
+          "'content':'r','tool_call_id':'m'},{'role':'assistant','content':"
+          "null,'tool_calls':[{'id':'c','type':'function','function':"
+          "{'name':'code_execution','arguments':'{}'}}]},{'role':'tool',"
+          "'content':'{\\'type\\':\\'code_execution_result\\',"
+          "\\'stdout\\':\\'1\\'}','tool_call_id':'c'},{'role':'assistant',"
+          "'content':'b'},{'role':'user','content':'c'}]}" },
+
         { "a prefill is continued",
           "{'messages':[{'role':'user','content':'Hi'},{'role':'assistant',"
           "'content':'{'}]}",
@@ -204,8 +264,16 @@ test_refused(void)
           "'id':'t','name':'f','input':'x'}]}]}",
           "messages[0].content[0].input", "expected an object" },
         { "{'messages':[{'role':'assistant','content':[{'type':"
-          "'server_tool_use'}]}]}", "messages[0].content[0].type",
-          "'server_tool_use'" },
+          "'server_tool_use'}]}]}", "messages[0].content[0].id",
+          "Missing" },
+        { "{'messages':[{'role':'user','content':[{'type':'thinking',"
+          "'thinking':'a'}]}]}", "messages[0].content[0].type",
+          "'thinking'" },
+        { "{'messages':[{'role':'user','content':[{'type':'image','source':"
+          "{}}]},{'role':'assistant','content':'It'}]}",
+          "messages[0].content[0].type", "text only" },
+        { "{'messages':[{'role':'user','content':[{'type':'tool_reference'}]}]"
+          "}", "messages[0].content[0].tool_name", "Missing" },
         { "{'system':3," SAY "}", "system", "a string or an array" },
         { "{'system':[{'type':'image'}]," SAY "}", "system[0].type",
           "text only" },

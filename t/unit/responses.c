@@ -88,6 +88,17 @@ test_input(void)
           "{'messages':[{'role':'user','content':'Hi'},{'role':'assistant',"
           "'content':'No.'}],'add_generation_prompt':true}" },
 
+        { "parts of turns that were answered: texts and placeholders",
+          "{'input':[{'role':'user','content':[{'type':'input_image',"
+          "'image_url':'data:'},{'type':'input_file','filename':'a.pdf'},"
+          "{'type':'input_text','text':'What?'}]},{'role':'assistant',"
+          "'content':[{'type':'output_text','text':'A cat.'}]},{'role':"
+          "'user','content':'Thanks.'}]}",
+          "{'messages':[{'role':'user','content':[{'type':'text','text':"
+          "'[image]'},{'type':'text','text':'[file: a.pdf]'},{'type':'text',"
+          "'text':'What?'}]},{'role':'assistant','content':'A cat.'},"
+          "{'role':'user','content':'Thanks.'}]}" },
+
         { "what another server has sealed is passed over",
           "{'input':[{'role':'user','content':'a'},{'type':'reasoning','id':"
           "'rs_1','summary':[],'encrypted_content':'gAAAAABo'},"
@@ -115,6 +126,138 @@ test_input(void)
           "{'input':[{'id':'msg_1','role':'user','content':[{'type':'text',"
           "'text':'Hi'}]}]}",
           "{'messages':[{'role':'user','content':'Hi'}]}" },
+
+        { "items that keep the state of another server",
+          "{'input':[{'type':'compaction','id':'c','encrypted_content':'g'},"
+          "{'type':'compaction_summary','encrypted_content':'g'},"
+          "{'type':'context_compaction','encrypted_content':'g'},"
+          "{'type':'mcp_list_tools','id':'m','server_label':'s','tools':[]},"
+          "{'type':'web_search_call','id':'w','status':'completed','action':"
+          "{'type':'search','query':'q'}},{'role':'assistant','content':'a'},"
+          "{'type':'ghost_snapshot','ghost_commit':{}},{'type':"
+          "'compaction_trigger'},{'type':'next_year','id':'n'},"
+          "{'role':'user','content':'Hi'}]}",
+          "{'messages':[{'role':'assistant','content':'a'},{'role':'user',"
+          "'content':'Hi'}]}" },
+
+        { "a summary that can be read; what is newer, and answered",
+          "{'input':[{'type':'compaction','summary':[{'type':'summary_text',"
+          "'text':'They met.'}]},{'type':'next_year','content':'x'},"
+          "{'role':'assistant','content':'a'},{'role':'user','content':"
+          "'Hi'}]}",
+          "{'messages':[{'role':'user','content':'They met.'},{'role':"
+          "'assistant','content':'a'},{'role':'user','content':'Hi'}]}" },
+
+        { "calls of other tools, and their outputs",
+          "{'input':[{'type':'local_shell_call','id':'l','call_id':'c1',"
+          "'status':'completed','action':{'type':'exec','command':['ls']}},"
+          "{'type':'local_shell_call_output','id':'c1','output':'a\\n'},"
+          "{'type':'shell_call','call_id':'c2','action':{'commands':['x']}},"
+          "{'type':'shell_call_output','call_id':'c2','output':[{'stdout':"
+          "'o','stderr':'','outcome':{'type':'exit','exit_code':0}}]},"
+          "{'type':'apply_patch_call','call_id':'c3','operation':{'type':"
+          "'delete_file','path':'p'},'status':'completed'},"
+          "{'type':'apply_patch_call_output','call_id':'c3','status':"
+          "'failed'},"
+          "{'type':'program','id':'p','call_id':'c4','code':'f()',"
+          "'fingerprint':'g'},"
+          "{'type':'program_output','id':'q','call_id':'c4','result':'1',"
+          "'status':'completed'},{'role':'user','content':'So?'}]}",
+          "{'messages':[{'role':'assistant','content':null,'tool_calls':[{"
+          "'id':'c1','type':'function','function':{'name':'local_shell',"
+          "'arguments':'{\\'type\\':\\'exec\\',\\'command\\':[\\'ls\\']}'}}]},"
+          "{'role':'tool','content':'a\\n','tool_call_id':'c1'},"
+          "{'role':'assistant','content':null,'tool_calls':[{'id':'c2',"
+          "'type':'function','function':{'name':'shell','arguments':"
+          "'{\\'commands\\':[\\'x\\']}'}}]},{'role':'tool','content':"
+          "'[{\\'stdout\\':\\'o\\',\\'stderr\\':\\'\\',\\'outcome\\':"
+          "{\\'type\\':\\'exit\\',\\'exit_code\\':0}}]','tool_call_id':"
+          "'c2'},{'role':'assistant','content':null,'tool_calls':[{'id':'c3',"
+          "'type':'function','function':{'name':'apply_patch','arguments':"
+          "'{\\'type\\':\\'delete_file\\',\\'path\\':\\'p\\'}'}}]},{'role':"
+          "'tool','content':'failed','tool_call_id':'c3'},{'role':"
+          "'assistant','content':null,'tool_calls':[{'id':'c4','type':"
+          "'function','function':{'name':'program','arguments':"
+          "'{\\'code\\':\\'f()\\'}'}}]},{'role':'tool','content':'1',"
+          "'tool_call_id':'c4'},{'role':'user','content':'So?'}]}" },
+
+        { "calls that have their output in them",
+          "{'input':[{'type':'mcp_call','id':'m1','server_label':'s','name':"
+          "'n','arguments':'{\\'a\\': 1}','output':'ok'},"
+          "{'type':'mcp_call','id':'m2','server_label':'s','name':'n',"
+          "'arguments':'','output':null,'error':'lost'},"
+          "{'type':'code_interpreter_call','id':'c1','code':'1','outputs':"
+          "[{'type':'logs','logs':'L'},{'type':'image','url':'u'}]},"
+          "{'type':'file_search_call','id':'f1','queries':['q'],'status':"
+          "'completed','results':[{'filename':'n','text':'t'}]},"
+          "{'type':'image_generation_call','id':'i1','result':'iVBOR',"
+          "'status':'completed','revised_prompt':'a cat'},"
+          "{'role':'user','content':'So?'}]}",
+          "{'messages':[{'role':'assistant','content':null,'tool_calls':[{"
+          "'id':'m1','type':'function','function':{'name':'n','arguments':"
+          "'{\\'a\\': 1}'}}]},{'role':'tool','content':'ok',"
+          "'tool_call_id':'m1'},{'role':'assistant','content':null,"
+          "'tool_calls':[{'id':'m2','type':'function','function':{'name':"
+          "'n','arguments':'{\\'arguments\\':\\'\\'}'}}]},{'role':'tool',"
+          "'content':'lost','tool_call_id':'m2'},{'role':'assistant',"
+          "'content':null,'tool_calls':[{'id':'c1','type':'function',"
+          "'function':{'name':'code_interpreter','arguments':"
+          "'{\\'code\\':\\'1\\'}'}}]},{'role':'tool','content':[{'type':"
+          "'text','text':'L'},{'type':'text','text':'[image]'}],"
+          "'tool_call_id':'c1'},{'role':'assistant','content':null,"
+          "'tool_calls':[{'id':'f1','type':'function','function':{'name':"
+          "'file_search','arguments':'{\\'queries\\':[\\'q\\']}'}}]},{'role':"
+          "'tool','content':'[{\\'filename\\':\\'n\\',\\'text\\':\\'t\\'}]',"
+          "'tool_call_id':'f1'},{'role':'assistant','content':null,"
+          "'tool_calls':[{'id':'i1','type':'function','function':{'name':"
+          "'image_generation','arguments':'{\\'revised_prompt\\':"
+          "\\'a cat\\'}'}}]},{'role':'tool','content':'[image]',"
+          "'tool_call_id':'i1'},{'role':'user','content':'So?'}]}" },
+
+        { "a call that asks, and the user's word on it; an old screenshot",
+          "{'input':[{'type':'mcp_approval_request','id':'r1','name':'n',"
+          "'arguments':'{}','server_label':'s'},{'type':"
+          "'mcp_approval_response','id':'x','approval_request_id':'r1',"
+          "'approve':false,'reason':'No.'},{'type':'computer_call','id':'y',"
+          "'call_id':'c','action':{'type':'wait'}},{'type':"
+          "'computer_call_output','call_id':'c','output':{'type':"
+          "'computer_screenshot','image_url':'data:'}},{'role':'assistant',"
+          "'content':'a'},{'role':'user','content':'b'}]}",
+          "{'messages':[{'role':'assistant','content':null,'tool_calls':[{"
+          "'id':'r1','type':'function','function':{'name':'n','arguments':"
+          "'{}'}}]},{'role':'tool','content':[{'type':'text','text':"
+          "'Not approved.'},{'type':'text','text':'No.'}],'tool_call_id':"
+          "'r1'},{'role':'assistant','content':null,'tool_calls':[{'id':'c',"
+          "'type':'function','function':{'name':'computer','arguments':"
+          "'{\\'type\\':\\'wait\\'}'}}]},{'role':'tool','content':'[image]',"
+          "'tool_call_id':'c'},{'role':'assistant','content':'a'},{'role':"
+          "'user','content':'b'}]}" },
+
+        { "items that bring tools, and settings",
+          "{'reasoning':{'effort':'low'},'tools':[{'type':'function','name':"
+          "'f','parameters':{}}],'input':[{'type':'additional_tools','role':"
+          "'developer','tools':[{'type':'function','name':'g','parameters':"
+          "{}},{'type':'function','name':'f','description':'another',"
+          "'parameters':{}},{'type':'web_search'}]},{'type':"
+          "'configuration_update','reasoning':{'effort':'high'}},{'type':"
+          "'tool_search_call','call_id':'c','execution':'client','arguments':"
+          "{'query':'q'}},{'type':'tool_search_output','call_id':'c',"
+          "'execution':'client','status':'completed','tools':[{'type':"
+          "'function','name':'h','parameters':{}},{'type':'function','name':"
+          "'g','parameters':{}}]},{'type':'tool_search_output','call_id':"
+          "null,'tools':[]},{'role':'user','content':'Hi'}],'tool_choice':"
+          "{'type':'function','name':'h'}}",
+          "{'reasoning_effort':'high','tools':[{'type':'function','function':"
+          "{'name':'f','parameters':{}}},{'type':'function','function':"
+          "{'name':'g','parameters':{}}},{'type':'function','function':"
+          "{'name':'h','parameters':{}}}],'messages':[{'role':'assistant',"
+          "'content':null,'tool_calls':[{'id':'c','type':'function',"
+          "'function':{'name':'tool_search','arguments':"
+          "'{\\'query\\':\\'q\\'}'}}]},{'role':'tool','content':"
+          "'Tools found: h, g','tool_call_id':'c'},{'role':'tool','content':"
+          "'No tools found.','tool_call_id':'call'},{'role':'user','content':"
+          "'Hi'}],'tool_choice':{'type':'function','function':{'name':"
+          "'h'}}}" },
 
         { "a schema for the answer",
           "{'input':'Hi','text':{'format':{'type':'json_schema','name':'n',"
@@ -174,7 +317,24 @@ test_refused(void)
           "'pope'" },
         { "{'input':[{'type':3}]}", "input[0].type", "expected a string" },
         { "{'input':[{'type':'web_search_call','id':'ws_1'}]}",
-          "input[0].type", "'web_search_call'" },
+          "input", "None of the items" },
+        { "{'input':[{'role':'user','content':'a'},{'type':'input_text',"
+          "'text':'b'}]}", "input[1].type", "'input_text'" },
+        { "{'input':[{'type':'mesage','role':'user','content':'b'}]}",
+          "input[0].type", "'mesage'" },
+        { "{'input':[{'role':'user','content':'a'},{'type':"
+          "'telepathy_call_output','call_id':'c','output':'x'}]}",
+          "input[1].type", "'telepathy_call_output'" },
+        { "{'input':[{'type':'computer_call','call_id':'c','action':{}},"
+          "{'type':'computer_call_output','call_id':'c','output':{'type':"
+          "'computer_screenshot','image_url':'data:'}}]}",
+          "input[1].output.type", "text only" },
+        { "{'input':[{'role':'user','content':[{'type':'input_image',"
+          "'image_url':'data:'}]},{'role':'assistant','content':'Well'}]}",
+          "input[0].content[0].type", "text only" },
+        { "{'input':[{'role':'user','content':'a'},{'type':"
+          "'additional_tools','role':'developer','tools':[{'type':"
+          "'function'}]}]}", "input[1].tools[0].name", "Missing" },
         { "{'input':[{'role':'user','content':'a'},{'type':'item_reference',"
           "'id':'x'}]}", "input[1]", "stores nothing" },
         { "{'input':[{'id':'x'}]}", "input[0]", "stores nothing" },

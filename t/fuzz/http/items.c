@@ -20,10 +20,43 @@ fz_pair(fz_gen_t *g, const char *key)
 
 /* ---- Messages ---- */
 
+/* what a document is made from */
+
+static void
+fz_source(fz_gen_t *g)
+{
+    fz_addf(&g->body, "{\"type\":\"%s\",\"data\":",
+            fz_chance(&g->rand, 500) ? "text" : "content");
+    fz_any(g, 0);
+    fz_adds(&g->body, ",\"content\":");
+    fz_content(g);
+    fz_adds(&g->body, "}");
+}
+
+
+
 static void
 fz_block(fz_gen_t *g)
 {
-    switch (fz_below(&g->rand, 9)) {
+    static const char *const  types[] = {
+        "image", "document", "search_result", "tool_reference", "compaction",
+        "server_tool_use", "web_search_tool_result", "mcp_tool_result",
+        "code_execution_tool_result", "redacted_thinking", "what"
+    };
+
+    switch (fz_below(&g->rand, 10)) {
+
+    case 4:
+        fz_addf(&g->body, "{\"type\":\"%s\",\"id\":\"c0\",\"tool_use_id\":"
+                          "\"c0\",\"tool_name\":\"f0\",\"title\":",
+                types[fz_below(&g->rand, fz_nelems(types))]);
+        fz_any(g, 1);
+        fz_adds(&g->body, ",\"source\":");
+        fz_source(g);
+        fz_adds(&g->body, ",\"content\":");
+        fz_any(g, 3);
+        fz_adds(&g->body, "}");
+        break;
 
     case 0:
         fz_adds(&g->body, "{\"type\":\"tool_use\",\"id\":\"c0\",\"name\":"
@@ -179,6 +212,53 @@ fz_thinking(fz_gen_t *g)
 
 /* ---- Responses ---- */
 
+/* what another server has recorded */
+
+static void
+fz_recorded(fz_gen_t *g)
+{
+    unsigned  i, n;
+
+    static const char *const  types[] = {
+        "additional_tools", "apply_patch_call", "apply_patch_call_output",
+        "code_interpreter_call", "compaction", "compaction_summary",
+        "compaction_trigger", "computer_call", "computer_call_output",
+        "configuration_update", "context_compaction", "file_search_call",
+        "image_generation_call", "local_shell_call",
+        "local_shell_call_output", "mcp_approval_request",
+        "mcp_approval_response", "mcp_call", "mcp_list_tools", "program",
+        "program_output", "shell_call", "shell_call_output",
+        "tool_search_call", "tool_search_output", "web_search_call", "what"
+    };
+
+    static const char *const  members[] = {
+        "id", "call_id", "name", "action", "actions", "operation", "code",
+        "outputs", "output", "queries", "results", "result", "arguments",
+        "approve", "reason", "approval_request_id", "error", "status",
+        "summary", "content", "text", "role", "reasoning", "server_label"
+    };
+
+    fz_addf(&g->body, "{\"type\":\"%s\"",
+            types[fz_below(&g->rand, fz_nelems(types))]);
+
+    n = fz_below(&g->rand, 6);
+
+    for (i = 0; i < n; i++) {
+        fz_addf(&g->body, ",\"%s\":",
+                members[fz_below(&g->rand, fz_nelems(members))]);
+        fz_any(g, 3);
+    }
+
+    if (fz_chance(&g->rand, 300)) {
+        fz_adds(&g->body, ",\"tools\":");
+        fz_items_tools(g);
+    }
+
+    fz_adds(&g->body, "}");
+}
+
+
+
 static void
 fz_item(fz_gen_t *g)
 {
@@ -186,7 +266,12 @@ fz_item(fz_gen_t *g)
         "input_text", "output_text", "text", "input_image", "refusal"
     };
 
-    switch (fz_below(&g->rand, 10)) {
+    switch (fz_below(&g->rand, 12)) {
+
+    case 10:
+    case 11:
+        fz_recorded(g);
+        break;
 
     case 0:
         fz_addf(&g->body, "{\"type\":\"function_call\",\"call_id\":\"c0\","

@@ -17,7 +17,13 @@ static const char *const  fz_roles[] = {
 void
 fz_content(fz_gen_t *g)
 {
-    unsigned  i, n;
+    unsigned     i, n;
+    const char  *type;
+
+    static const char *const  types[] = {
+        "input_text", "output_text", "thinking", "reasoning", "image_url",
+        "input_image", "file", "refusal", "what"
+    };
 
     switch (fz_below(&g->rand, 8)) {
 
@@ -35,8 +41,11 @@ fz_content(fz_gen_t *g)
         fz_adds(&g->body, "[");
 
         for (i = 0; i < n; i++) {
-            fz_adds(&g->body, i ? ",{\"type\":\"text\",\"text\":"
-                              : "{\"type\":\"text\",\"text\":");
+            type = fz_chance(&g->rand, 700)
+                   ? "text" : types[fz_below(&g->rand, fz_nelems(types))];
+
+            fz_addf(&g->body, "%s{\"type\":\"%s\",\"%s\":", i ? "," : "",
+                    type, strcmp(type, "thinking") ? "text" : type);
             fz_string(g);
             fz_adds(&g->body, "}");
         }
