@@ -35,6 +35,7 @@ nginx-dev         /usr/share/nginx/src/configure
 libcjson-dev      /usr/include/cjson/cJSON.h
 libpcre2-dev      /usr/include/pcre2.h
 libssl-dev        /usr/include/openssl/evp.h
+zlib1g-dev        /usr/include/zlib.h
 '
 
 TEST_NEEDS='
@@ -357,8 +358,8 @@ run() {
     esac
 
     say "this installs missing packages (nginx, nginx-dev, libcjson-dev," \
-        "libpcre2-dev, libssl-dev, gcc, make), builds the module into" \
-        "objs/, and serves models/demo.gguf on 127.0.0.1:$port until you" \
+        "libpcre2-dev, libssl-dev, zlib1g-dev, gcc, make), builds the module" \
+        "into objs/, and serves models/demo.gguf on 127.0.0.1:$port until you" \
         "press Ctrl-C"
 
     aside build_to_run

@@ -45,6 +45,14 @@ void ngx_http_llm_body_handler(ngx_http_request_t *r);
 ngx_int_t ngx_http_llm_hold(ngx_http_llm_body_t *body, size_t size,
     const char *why);
 
+/* ngx_http_llm_coding.c: both return NGX_OK, or NGX_ERROR and *err */
+
+/* before the body is read: sets ctx->gzip, or refuses another coding */
+ngx_int_t ngx_http_llm_coding(ngx_http_llm_ctx_t *ctx, llm_err_t *err);
+/* unpacks a whole body, in any thread */
+ngx_int_t ngx_http_llm_gunzip(ngx_http_llm_ctx_t *ctx, u_char *p, size_t size,
+    llm_buf_t *out, llm_err_t *err);
+
 /* ngx_http_llm_task.c */
 
 ngx_int_t ngx_http_llm_init_tasks(ngx_http_llm_tasks_t *t, int fd,

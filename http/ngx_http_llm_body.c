@@ -2,8 +2,9 @@
  * Makes a message for the engine from the request's body, which nginx has
  * left in memory and files.
  *
- * - Parsing megabytes of JSON takes a while, so bodies above a small size are
- *   read and parsed by threads (ngx_http_llm_task.c), in order.
+ * - Parsing megabytes of JSON takes a while, so bodies above a small size, and
+ *   those that are compressed, are read and parsed by threads
+ *   (ngx_http_llm_task.c), in order.
  * - While a thread has the request it is `blocked`: its pool, its body and
  *   its configuration stay, whatever happens to the client.  The thread uses
  *   only those and the ngx_http_llm_body_t.
@@ -34,7 +35,8 @@ static ngx_int_t ngx_http_llm_model_argument(ngx_http_request_t *r,
     llm_str_t *model);
 static size_t ngx_http_llm_body_size(ngx_http_request_t *r);
 static void ngx_http_llm_parse(void *data);
-static void ngx_http_llm_digest(ngx_http_llm_body_t *body, u_char *p);
+static void ngx_http_llm_digest(ngx_http_llm_body_t *body, u_char *p,
+    size_t size);
 static ngx_int_t ngx_http_llm_join(ngx_http_llm_body_t *body, u_char *p,
     ngx_log_t *log);
 static ngx_int_t ngx_http_llm_read_part(ngx_buf_t *b, u_char *p,
@@ -104,12 +106,19 @@ ngx_http_llm_body_handler(ngx_http_request_t *r)
         }
     }
 
-    if (ngx_http_llm_capture_begin(ctx, body->size) != NGX_OK) {
+    if (body->size == 0) {
+        ctx->gzip = 0;
+    }
+
+    if (ngx_http_llm_capture_begin(ctx, ctx->gzip ? NGX_MAX_SIZE_T_VALUE
+                                                  : body->size)
+        != NGX_OK)
+    {
         ngx_http_finalize_request(r, NGX_HTTP_INTERNAL_SERVER_ERROR);
         return;
     }
 
-    if (body->size > NGX_HTTP_LLM_SMALL_BODY) {
+    if (body->size > NGX_HTTP_LLM_SMALL_BODY || ctx->gzip) {
         if (ngx_http_llm_parse_later(body) != NGX_OK) {
             ngx_http_finalize_request(r, NGX_HTTP_INTERNAL_SERVER_ERROR);
         }
@@ -176,11 +185,15 @@ ngx_http_llm_parse(void *data)
 {
     ngx_http_llm_body_t *body = data;
 
+    size_t      size;
     u_char     *p, *copy;
     ngx_buf_t  *b;
     ngx_log_t  *log;
+    llm_buf_t   plain;
 
     copy = NULL;
+    size = body->size;
+    llm_buf_init(&plain, 0);
     log = body->ctx->main->cycle->log;
     b = body->bufs ? body->bufs->buf : NULL;
 
@@ -199,16 +212,29 @@ ngx_http_llm_parse(void *data)
         }
     }
 
-    if (body->digested) {
-        ngx_http_llm_digest(body, p);
+    if (body->ctx->gzip) {
+        if (ngx_http_llm_gunzip(body->ctx, p, size, &plain, &body->err)
+            != NGX_OK)
+        {
+            goto done;
+        }
+
+        p = (u_char *) (plain.len ? plain.data : "");
+        size = plain.len;
     }
 
-    ngx_http_llm_capture_input(body->ctx, p, body->size);
+    if (body->digested) {
+        ngx_http_llm_digest(body, p, size);
+    }
+
+    ngx_http_llm_capture_input(body->ctx, p, size);
 
     body->api = llm_api_parse(body->ctx->endpoint, &body->conf, (char *) p,
-                              body->size, &body->msg, &body->err);
+                              size, &body->msg, &body->err);
 
 done:
+
+    llm_buf_free(&plain);
 
     if (copy) {
         ngx_free(copy);
@@ -218,7 +244,7 @@ done:
 
     /* blocks as small as a tree's nodes are never merged by malloc() itself */
 
-    if (body->size > NGX_HTTP_LLM_TRIM) {
+    if (size > NGX_HTTP_LLM_TRIM) {
         (void) malloc_trim(0);
     }
 
@@ -229,7 +255,7 @@ done:
 /* of the path, too: the same body means something else elsewhere */
 
 static void
-ngx_http_llm_digest(ngx_http_llm_body_t *body, u_char *p)
+ngx_http_llm_digest(ngx_http_llm_body_t *body, u_char *p, size_t size)
 {
     ngx_md5_t   md5;
     ngx_str_t  *uri;
@@ -239,7 +265,7 @@ ngx_http_llm_digest(ngx_http_llm_body_t *body, u_char *p)
     ngx_md5_init(&md5);
     ngx_md5_update(&md5, uri->data, uri->len);
     ngx_md5_update(&md5, "", 1);
-    ngx_md5_update(&md5, p, body->size);
+    ngx_md5_update(&md5, p, size);
     ngx_md5_final(body->digest, &md5);
 }
 

@@ -60,6 +60,12 @@ ngx_http_llm_api_handler(ngx_http_request_t *r)
         return ngx_http_llm_send_error(r, &err, 0);
     }
 
+    if (!llm_api_bodiless(to.endpoint)
+        && ngx_http_llm_coding(ctx, &err) != NGX_OK)
+    {
+        return ngx_http_llm_send_error(r, &err, 0);
+    }
+
     if (ngx_http_llm_admit(ctx, &err) != NGX_OK) {
         return ngx_http_llm_send_error(r, &err, 1);
     }

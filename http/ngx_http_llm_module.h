@@ -19,6 +19,7 @@
  *   ngx_http_llm_health.c      llm_health
  *   ngx_http_llm_probe.c       its probes of the models
  *   ngx_http_llm_body.c        request bodies, parsed in threads
+ *   ngx_http_llm_coding.c      and unpacked, where they are compressed
  *   ngx_http_llm_task.c        those threads
  *   ngx_http_llm_keyfile.c     llm_api_keys, files of keys that change
  *   ngx_http_llm_keys.c        the API key of a request, what it may do
@@ -513,6 +514,7 @@ struct ngx_http_llm_ctx_s {
                                                    again */
     unsigned                     is_dirty:1;
     unsigned                     paused:1;
+    unsigned                     gzip:1;        /* its body is compressed so */
 };
 
 

@@ -1,0 +1,220 @@
+/*
+ * Request bodies that are compressed (Content-Encoding: gzip).  They are
+ * unpacked by the thread that parses them, never by the event loop, and no
+ * larger than client_max_body_size, however small they came.
+ */
+
+#include "http/ngx_http_llm_module.h"
+
+#include <zlib.h>
+
+
+#define NGX_HTTP_LLM_GUNZIP_CHUNK  16384
+
+/* a llm_buf_t holds no more */
+#define NGX_HTTP_LLM_GUNZIP_MOST   (1024 * 1024 * 1024)
+
+/* a gzip header, not zlib's, and the largest window */
+#define NGX_HTTP_LLM_GUNZIP_BITS   (16 + MAX_WBITS)
+
+
+static ngx_int_t ngx_http_llm_coding_add(ngx_str_t *value, ngx_str_t *coding);
+static ngx_int_t ngx_http_llm_coding_large(size_t max, llm_err_t *err);
+static ngx_int_t ngx_http_llm_inflate(z_stream *zs, size_t max, llm_buf_t *out,
+    llm_err_t *err);
+
+
+/* the body's coding, as the request's headers name it */
+
+ngx_int_t
+ngx_http_llm_coding(ngx_http_llm_ctx_t *ctx, llm_err_t *err)
+{
+    ngx_str_t            coding;
+    ngx_uint_t           i, n;
+    ngx_list_part_t     *part;
+    ngx_table_elt_t     *h;
+    ngx_http_request_t  *r;
+
+    r = ctx->request;
+    ngx_str_null(&coding);
+    n = 0;
+
+    for (part = &r->headers_in.headers.part; part; part = part->next) {
+        h = part->elts;
+
+        for (i = 0; i < part->nelts; i++) {
+
+            if (h[i].key.len == sizeof("Content-Encoding") - 1
+                && ngx_strncasecmp(h[i].key.data,
+                                   (u_char *) "Content-Encoding",
+                                   h[i].key.len)
+                   == 0)
+            {
+                n += ngx_http_llm_coding_add(&h[i].value, &coding);
+            }
+        }
+    }
+
+    if (n == 0) {
+        return NGX_OK;
+    }
+
+    if (n == 1
+        && ((coding.len == 4
+             && ngx_strncasecmp(coding.data, (u_char *) "gzip", 4) == 0)
+            || (coding.len == 6
+                && ngx_strncasecmp(coding.data, (u_char *) "x-gzip", 6)
+                   == 0)))
+    {
+        ctx->gzip = 1;
+        return NGX_OK;
+    }
+
+    if (ngx_http_llm_add_header(r, "Accept-Encoding", "gzip", 4) != NGX_OK) {
+        return llm_fail(err, "No memory is left for this request.");
+    }
+
+    return llm_fail_with(err, 415, "unsupported_content_encoding", NULL,
+                         "The request's body has a Content-Encoding that is "
+                         "not supported, '%.*s'%s: send it by gzip, or as it "
+                         "is.", (int) ngx_min(coding.len, 64),
+                         coding.data, n > 1 ? " among others" : "");
+}
+
+
+/* how many codings a header names; the last one of them to *coding */
+
+static ngx_int_t
+ngx_http_llm_coding_add(ngx_str_t *value, ngx_str_t *coding)
+{
+    size_t      len;
+    u_char     *p, *last, *end;
+    ngx_int_t   n;
+
+    n = 0;
+    p = value->data;
+    last = p + value->len;
+
+    while (p < last) {
+
+        while (p < last && (*p == ' ' || *p == '\t' || *p == ',')) {
+            p++;
+        }
+
+        for (end = p; end < last && *end != ','; end++) { /* void */ }
+
+        len = end - p;
+
+        while (len && (p[len - 1] == ' ' || p[len - 1] == '\t')) {
+            len--;
+        }
+
+        if (len && !(len == 8
+                     && ngx_strncasecmp(p, (u_char *) "identity", 8) == 0))
+        {
+            coding->data = p;
+            coding->len = len;
+            n++;
+        }
+
+        p = end;
+    }
+
+    return n;
+}
+
+
+/* runs in any thread */
+
+ngx_int_t
+ngx_http_llm_gunzip(ngx_http_llm_ctx_t *ctx, u_char *p, size_t size,
+    llm_buf_t *out, llm_err_t *err)
+{
+    size_t                     max;
+    z_stream                   zs;
+    ngx_int_t                  rc;
+    ngx_http_core_loc_conf_t  *clcf;
+
+    clcf = ngx_http_get_module_loc_conf(ctx->request, ngx_http_core_module);
+
+    /* without a limit, what the requests of the queue may have together */
+
+    max = clcf->client_max_body_size ? (size_t) clcf->client_max_body_size
+                                     : ctx->main->queue_memory;
+    max = ngx_min(max, NGX_HTTP_LLM_GUNZIP_MOST);
+
+    if (size > max) {
+        return ngx_http_llm_coding_large(max, err);
+    }
+
+    ngx_memzero(&zs, sizeof(z_stream));
+
+    if (inflateInit2(&zs, NGX_HTTP_LLM_GUNZIP_BITS) != Z_OK) {
+        return llm_fail(err, "No memory is left for this request.");
+    }
+
+    zs.next_in = p;
+    zs.avail_in = size;
+
+    rc = ngx_http_llm_inflate(&zs, max, out, err);
+
+    (void) inflateEnd(&zs);
+
+    return rc;
+}
+
+
+static ngx_int_t
+ngx_http_llm_coding_large(size_t max, llm_err_t *err)
+{
+    return llm_fail_with(err, 413, "request_too_large", NULL,
+                         "The request's body is larger than %zu bytes, the "
+                         "most that this server takes, once it is unpacked.",
+                         max);
+}
+
+
+/* all of its members, of which there may be several */
+
+static ngx_int_t
+ngx_http_llm_inflate(z_stream *zs, size_t max, llm_buf_t *out, llm_err_t *err)
+{
+    int     rc;
+    size_t  n;
+    u_char  chunk[NGX_HTTP_LLM_GUNZIP_CHUNK];
+
+    do {
+        zs->next_out = chunk;
+        zs->avail_out = sizeof(chunk);
+
+        rc = inflate(zs, Z_NO_FLUSH);
+
+        n = sizeof(chunk) - zs->avail_out;
+
+        if (n > max - out->len) {
+            return ngx_http_llm_coding_large(max, err);
+        }
+
+        if (llm_buf_add(out, chunk, n) != LLM_OK) {
+            return llm_fail(err, "No memory is left for this request.");
+        }
+
+        if (rc == Z_STREAM_END && zs->avail_in) {
+            rc = inflateReset(zs);
+        }
+
+    } while (rc == Z_OK);
+
+    if (rc == Z_STREAM_END) {
+        return NGX_OK;
+    }
+
+    if (rc == Z_MEM_ERROR) {
+        return llm_fail(err, "No memory is left for this request.");
+    }
+
+    return llm_fail_with(err, 400, "invalid_encoding", NULL,
+                         "The request's body is not what its "
+                         "Content-Encoding says, gzip: %s.",
+                         zs->msg ? zs->msg : "it ends too early");
+}
