@@ -85,4 +85,85 @@ for my $choice ('auto', 'required',
 $t->stop;
 is($t->alerts, '', 'nothing wrong in the log');
 
+
+# what a server without a reader of channels has answered comes back with its
+# marks, which the model's template refuses
+
+$t = LLM::Test->new(
+    model => 'llm_model demo %%ROOT%%/models/demo.gguf threads=2'
+           . ' template=%%DIR%%/strict.jinja;',
+    locations => 'location /v1 { llm_api; } location = /health { llm_health; }');
+
+$t->write_file('strict.jinja', <<'END');
+{%- for m in messages -%}
+{%- if m.role == 'assistant' -%}
+{%- for text in [m.content, m.thinking | default('')] -%}
+{%- if '<|channel|>analysis<|message|>' in text
+       or '<|channel|>final<|message|>' in text -%}
+{{- raise_exception('marks of channels') -}}
+{%- endif -%}
+{%- endfor -%}
+{%- if m.thinking -%}
+<|start|>assistant<|channel|>analysis<|message|>{{ m.thinking }}<|end|>
+{%- endif -%}
+<|start|>assistant<|channel|>final<|message|>{{ m.content }}<|end|>
+{%- else -%}
+<|start|>{{ m.role }}<|message|>{{ m.content }}<|end|>
+{%- endif -%}
+{%- endfor -%}
+END
+
+$t->start;
+
+sub shown {
+    my ($answer) = @_;
+
+    my $res = $t->post('/v1/apply-template', { messages => [
+        { role => 'user', content => 'Hi' }, { role => 'assistant', %$answer },
+        { role => 'user', content => 'And?' } ] });
+
+    return [ ($res->{json}{prompt} // $res->{body}) =~
+             /^<\|start\|>user<\|message\|>Hi<\|end\|>(.*)<\|start\|>user.*/s ];
+}
+
+sub channels {
+    my ($analysis, $final) = @_;
+
+    return [ join '', map { "<|start|>assistant<|channel|>$_<|end|>" }
+             (defined $analysis ? "analysis<|message|>$analysis" : ()),
+             "final<|message|>$final" ];
+}
+
+my $marked = '<|channel|>analysis<|message|>Hm.<|end|>'
+    . '<|start|>assistant<|channel|>final<|message|>Yes.';
+
+is_deeply(shown({ content => 'Yes.' }), channels(undef, 'Yes.'), 'no marks');
+is_deeply(shown({ content => $marked }), channels('Hm.', 'Yes.'), 'marks');
+is_deeply(shown({ content => "$marked<|return|>" }), channels('Hm.', 'Yes.'),
+          'to the end');
+is_deeply(shown({ content => [ { type => 'text', text => $marked } ] }),
+          channels('Hm.', 'Yes.'), 'in a part');
+is_deeply(shown({ content => "<|start|>assistant$marked" }),
+          channels('Hm.', 'Yes.'), 'from the beginning');
+is_deeply(shown({ content => '<|channel|>final <|constrain|>json<|message|>{}'
+    }), channels(undef, '{}'), 'with a constraint');
+is_deeply(shown({ content => '<|channel|>final<|message|>Yes.',
+                  reasoning_content => 'Own.' }),
+          channels('Own.', 'Yes.'), 'beside reasoning');
+is_deeply(shown({ content => $marked, reasoning_content => 'Own.' }),
+          channels('Own.', 'Yes.'), 'which counts');
+is_deeply(shown({ content => 'Yes.', reasoning_content =>
+    '<|channel|>analysis<|message|>Hm.' }), channels('Hm.', 'Yes.'),
+          'marks in reasoning');
+is_deeply(shown({ content => '<|channel|>analysis<|message|>Hm.' }),
+          channels('Hm.', ''), 'nothing else was said');
+is_deeply(shown({ content => 'It is the <|channel|> of <|these|>.' }),
+          channels(undef, 'It is the <|channel|> of <|these|>.'),
+          'what is no mark stays');
+is_deeply(shown({ content => 'See: <|channel|>final<|message|>this.' }),
+          channels(undef, "See: \nthis."), 'text before it stays, too');
+
+$t->stop;
+is($t->alerts, '', 'nothing wrong in the log');
+
 done_testing;

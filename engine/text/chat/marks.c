@@ -1,0 +1,259 @@
+/*
+ * An assistant's message whose text has the marks of channels in it, as
+ * gpt-oss writes them: clients send back what a server without a reader of
+ * them has answered, and the model's own template refuses that.  What stands
+ * in the channel analysis is reasoning, the rest is content.
+ */
+
+#include "engine/text/chat/norm.h"
+
+#define S(lit)  { sizeof(lit) - 1, lit }
+
+/* between a channel's mark and that of its message, and of a role */
+#define LLM_CM_HEADER  256
+
+static const llm_str_t  llm_cm_channel = S("<|channel|>");
+static const llm_str_t  llm_cm_message = S("<|message|>");
+static const llm_str_t  llm_cm_start = S("<|start|>");
+static const llm_str_t  llm_cm_analysis = S("analysis");
+
+static const llm_str_t  llm_cm_ends[] = {
+    S("<|end|>"), S("<|return|>"), S("<|call|>")
+};
+
+typedef struct {
+    llm_buf_t   content;
+    llm_buf_t   reasoning;
+    llm_buf_t  *to;                     /* which of them */
+    int         fresh;                  /* its next text is another message */
+} llm_cm_t;
+
+
+static int
+llm_cm_at(llm_str_t s, llm_str_t mark)
+{
+    return s.len >= mark.len && memcmp(s.data, mark.data, mark.len) == 0;
+}
+
+
+/* from the first mark to behind the second one; 0: there is none nearby */
+
+static size_t
+llm_cm_header(llm_str_t s, llm_str_t from, llm_str_t to)
+{
+    char  *end;
+
+    if (!llm_cm_at(s, from)) {
+        return 0;
+    }
+
+    end = memmem(s.data, llm_min(s.len, LLM_CM_HEADER), to.data, to.len);
+
+    return end ? (size_t) (end - s.data) + to.len : 0;
+}
+
+
+static void
+llm_cm_add(llm_cm_t *m, const char *p, size_t n)
+{
+    if (n && m->fresh && m->to->len) {
+        (void) llm_buf_addc(m->to, '\n');
+    }
+
+    m->fresh = n ? 0 : m->fresh;
+    (void) llm_buf_add(m->to, p, n);
+}
+
+
+/* the length of the marks at s, and where the text behind them goes; 0: there
+   are none */
+
+static size_t
+llm_cm_marks(llm_cm_t *m, llm_str_t s, llm_buf_t **to)
+{
+    size_t     i, n;
+    llm_str_t  rest;
+
+    *to = m->to;
+
+    for (i = 0; i < llm_nelems(llm_cm_ends); i++) {
+        if (llm_cm_at(s, llm_cm_ends[i])) {
+            return llm_cm_ends[i].len;
+        }
+    }
+
+    n = llm_cm_header(s, llm_cm_channel, llm_cm_message);
+
+    if (n) {
+        rest = (llm_str_t) { s.len - llm_cm_channel.len,
+                             s.data + llm_cm_channel.len };
+        *to = llm_cm_at(rest, llm_cm_analysis) ? &m->reasoning : &m->content;
+
+        return n;
+    }
+
+    /* a role; its channel is read next */
+
+    n = llm_cm_header(s, llm_cm_start, llm_cm_channel);
+
+    if (n) {
+        return n - llm_cm_channel.len;
+    }
+
+    n = llm_cm_header(s, llm_cm_start, llm_cm_message);
+    *to = n ? &m->content : m->to;
+
+    return n;
+}
+
+
+static void
+llm_cm_read(llm_cm_t *m, llm_str_t s)
+{
+    size_t       n;
+    llm_buf_t   *to;
+    const char  *p, *from;
+
+    m->to = &m->content;
+    m->fresh = 1;
+    from = s.data;
+
+    while ((p = memmem(s.data, s.len, "<|", 2)) != NULL) {
+        s.len -= (size_t) (p - s.data);
+        s.data = p;
+        n = llm_cm_marks(m, s, &to);
+
+        if (n) {
+            llm_cm_add(m, from, (size_t) (p - from));
+            m->to = to;
+            m->fresh = 1;
+            from = p + n;
+        }
+
+        n = n ? n : 2;
+        s.data += n;
+        s.len -= n;
+    }
+
+    llm_cm_add(m, from, (size_t) (s.data + s.len - from));
+}
+
+
+static int
+llm_cm_has(llm_str_t s)
+{
+    return s.len
+           && memmem(s.data, s.len, llm_cm_channel.data, llm_cm_channel.len)
+              != NULL;
+}
+
+
+/* its content and its reasoning, as they were sent */
+
+static void
+llm_cm_texts(const llm_flat_t *msg, llm_buf_t *content, llm_str_t *thought)
+{
+    const llm_flat_t  *v;
+
+    *thought = llm_str("");
+    (void) llm_chat_add_text(content, llm_flat_get(msg, "content"));
+
+    v = llm_flat_get(msg, "reasoning_content");
+    v = v && v->type == LLM_FLAT_STRING ? v : llm_flat_get(msg, "thinking");
+
+    if (v && v->type == LLM_FLAT_STRING) {
+        *thought = llm_flat_str(v);
+    }
+}
+
+
+static void
+llm_cm_write(const llm_cm_t *m, const llm_flat_t *msg, llm_buf_t *out)
+{
+    size_t             handle;
+    uint32_t           count;
+    const llm_flat_t  *k, *v;
+
+    handle = llm_flat_open(out, LLM_FLAT_OBJECT);
+    count = 1;
+
+    for (k = llm_flat_first(msg); k; k = llm_flat_next(msg, v)) {
+        v = llm_flat_next(msg, k);
+
+        if (llm_chat_is(k, "content") || llm_chat_is(k, "reasoning_content")
+            || llm_chat_is(k, "thinking"))
+        {
+            continue;
+        }
+
+        llm_flat_add_node(out, k);
+        llm_flat_add_node(out, v);
+        count++;
+    }
+
+    llm_flat_add_str(out, "content", 7);
+    llm_flat_add_str(out, m->content.len ? m->content.data : "",
+                     m->content.len);
+
+    if (m->reasoning.len) {
+        llm_flat_add_str(out, "thinking", 8);
+        llm_flat_add_str(out, m->reasoning.data, m->reasoning.len);
+        count++;
+    }
+
+    llm_flat_close(out, handle, count);
+}
+
+
+int
+llm_chat_unmark(const llm_flat_t *msg, llm_buf_t *out)
+{
+    int        rc;
+    llm_cm_t   m;
+    llm_str_t  thought;
+    llm_buf_t  content;
+
+    if (!llm_chat_is(llm_flat_get(msg, "role"), "assistant")) {
+        return LLM_END;
+    }
+
+    rc = LLM_END;
+    llm_buf_init(&content, 0);
+    llm_buf_init(&m.content, 0);
+    llm_buf_init(&m.reasoning, 0);
+
+    llm_cm_texts(msg, &content, &thought);
+
+    if (llm_cm_has((llm_str_t) { content.len, content.data })
+        || llm_cm_has(thought))
+    {
+        /* reasoning that stands apart has all its texts, whatever the channel;
+           what a content has beside it is the same again */
+
+        if (thought.len) {
+            llm_cm_read(&m, thought);
+            m.to = &m.reasoning;
+            m.fresh = 1;
+            llm_cm_add(&m, m.content.data, m.content.len);
+            m.content.len = 0;
+        }
+
+        thought.len = m.reasoning.len;
+        llm_cm_read(&m, (llm_str_t) { content.len,
+                                      content.len ? content.data : "" });
+
+        if (thought.len) {
+            m.reasoning.len = thought.len;
+        }
+
+        llm_cm_write(&m, msg, out);
+        rc = content.failed || m.content.failed || m.reasoning.failed
+             || out->failed ? LLM_ERROR : LLM_OK;
+    }
+
+    llm_buf_free(&content);
+    llm_buf_free(&m.content);
+    llm_buf_free(&m.reasoning);
+
+    return rc;
+}
