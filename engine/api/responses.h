@@ -35,7 +35,8 @@ int llm_api_responses_parse(llm_api_reader_t *rd, llm_err_t *err);
    checks */
 int llm_api_responses_input(const llm_api_responses_t *b,
     llm_api_draft_t *d, llm_err_t *err);
-/* where the parts of an item stand */
+
+/* responses_content.c: where the parts of an item stand */
 void llm_api_responses_where(const llm_api_draft_t *d, int assistant,
     llm_api_part_at_t *where);
 /* a string, or a list of content parts, to the open message */
