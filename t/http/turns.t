@@ -10,6 +10,7 @@
 use strict;
 use warnings;
 
+use Compress::Zlib;
 use LLM::Test;
 use Test::More;
 
@@ -159,16 +160,27 @@ my @cases = (
     [ 'no JSON', 'completions', '[' x 7_000_000 ],
     [ 'broken at its end', 'completions', '{"prompt":"'
       . 'a' x 7_000_000 . "\xff\"}" ],
+    [ 'compressed', 'completions', Compress::Zlib::memGzip(
+          '{"max_tokens":1,"prompt":"' . 'word ' x 1_500_000 . '"}'),
+      'Content-Encoding' => 'gzip' ],
+    [ 'compressed, and larger than it may be', 'completions',
+      Compress::Zlib::memGzip(' ' x 60_000_000),
+      'Content-Encoding' => 'gzip' ],
+    [ 'tools that items bring, many of one name', 'responses',
+      '{"max_output_tokens":1,"input":[' . join(',', map {
+          '{"type":"additional_tools","tools":[{"type":"function","name":"f'
+          . "$_\"}]},{\"type\":\"mcp_call\",\"id\":\"c\"}" } 1 .. 20_000)
+      . ',{"role":"user","content":"Hi"}]}' ],
     [ 'just not large', 'completions', '{"max_tokens":1,"prompt":["a"],'
       . '"metadata":{"x":[' . join(',', (1) x 7_900) . ']}}' ],
 );
 
 for my $case (@cases) {
-    my ($name, $path, $body) = @$case;
+    my ($name, $path, $body, %headers) = @$case;
 
     short_turns($name, sub {
         for my $where ('v1', 'file') {
-            my $res = $t->post("/$where/$path", $body);
+            my $res = $t->post("/$where/$path", $body, headers => \%headers);
 
             cmp_ok($res->{status}, '<', 500, "$name, $where: is answered")
                 or diag($res->{body});
