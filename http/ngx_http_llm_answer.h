@@ -45,12 +45,15 @@ void ngx_http_llm_body_handler(ngx_http_request_t *r);
 ngx_int_t ngx_http_llm_hold(ngx_http_llm_body_t *body, size_t size,
     const char *why);
 
-/* ngx_http_llm_coding.c: both return NGX_OK, or NGX_ERROR and *err */
+/* ngx_http_llm_coding.c */
 
-/* before the body is read: sets ctx->gzip, or refuses another coding */
+/* before the body is read: sets ctx->gzip, or refuses another coding:
+   NGX_ERROR and *err */
 ngx_int_t ngx_http_llm_coding(ngx_http_llm_ctx_t *ctx, llm_err_t *err);
-/* unpacks a whole body, in any thread */
-ngx_int_t ngx_http_llm_gunzip(ngx_http_llm_ctx_t *ctx, u_char *p, size_t size,
+/* the most bytes of one that is unpacked */
+size_t ngx_http_llm_unpacked(ngx_http_llm_ctx_t *ctx);
+/* unpacks a whole body, in any thread: NGX_OK, or NGX_ERROR and *err */
+ngx_int_t ngx_http_llm_gunzip(u_char *p, size_t size, size_t max,
     llm_buf_t *out, llm_err_t *err);
 
 /* ngx_http_llm_task.c */

@@ -106,19 +106,19 @@ ngx_http_llm_body_handler(ngx_http_request_t *r)
         }
     }
 
-    if (body->size == 0) {
-        ctx->gzip = 0;
+    if (ctx->gzip && body->size) {
+        body->unpacked = ngx_http_llm_unpacked(ctx);
     }
 
-    if (ngx_http_llm_capture_begin(ctx, ctx->gzip ? NGX_MAX_SIZE_T_VALUE
-                                                  : body->size)
+    if (ngx_http_llm_capture_begin(ctx, body->unpacked ? body->unpacked
+                                                       : body->size)
         != NGX_OK)
     {
         ngx_http_finalize_request(r, NGX_HTTP_INTERNAL_SERVER_ERROR);
         return;
     }
 
-    if (body->size > NGX_HTTP_LLM_SMALL_BODY || ctx->gzip) {
+    if (body->size > NGX_HTTP_LLM_SMALL_BODY || body->unpacked) {
         if (ngx_http_llm_parse_later(body) != NGX_OK) {
             ngx_http_finalize_request(r, NGX_HTTP_INTERNAL_SERVER_ERROR);
         }
@@ -212,8 +212,8 @@ ngx_http_llm_parse(void *data)
         }
     }
 
-    if (body->ctx->gzip) {
-        if (ngx_http_llm_gunzip(body->ctx, p, size, &plain, &body->err)
+    if (body->unpacked) {
+        if (ngx_http_llm_gunzip(p, size, body->unpacked, &plain, &body->err)
             != NGX_OK)
         {
             goto done;

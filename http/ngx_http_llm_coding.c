@@ -124,15 +124,10 @@ ngx_http_llm_coding_add(ngx_str_t *value, ngx_str_t *coding)
 }
 
 
-/* runs in any thread */
-
-ngx_int_t
-ngx_http_llm_gunzip(ngx_http_llm_ctx_t *ctx, u_char *p, size_t size,
-    llm_buf_t *out, llm_err_t *err)
+size_t
+ngx_http_llm_unpacked(ngx_http_llm_ctx_t *ctx)
 {
     size_t                     max;
-    z_stream                   zs;
-    ngx_int_t                  rc;
     ngx_http_core_loc_conf_t  *clcf;
 
     clcf = ngx_http_get_module_loc_conf(ctx->request, ngx_http_core_module);
@@ -141,7 +136,19 @@ ngx_http_llm_gunzip(ngx_http_llm_ctx_t *ctx, u_char *p, size_t size,
 
     max = clcf->client_max_body_size ? (size_t) clcf->client_max_body_size
                                      : ctx->main->queue_memory;
-    max = ngx_min(max, NGX_HTTP_LLM_GUNZIP_MOST);
+
+    return ngx_min(max, NGX_HTTP_LLM_GUNZIP_MOST);
+}
+
+
+/* runs in any thread */
+
+ngx_int_t
+ngx_http_llm_gunzip(u_char *p, size_t size, size_t max, llm_buf_t *out,
+    llm_err_t *err)
+{
+    z_stream   zs;
+    ngx_int_t  rc;
 
     if (size > max) {
         return ngx_http_llm_coding_large(max, err);

@@ -520,8 +520,8 @@ struct ngx_http_llm_ctx_s {
 
 /*
  * A body that is being parsed to a message, in r->pool.  The event loop fills
- * it, then a thread reads ctx->endpoint, bufs, size and conf, and writes api,
- * msg, err and alias, which the event loop reads afterwards.  Only the event
+ * it, then a thread reads ctx->endpoint, bufs, size, unpacked and conf, and
+ * writes api, msg, err and alias, which the event loop reads afterwards.  Only the event
  * loop uses parsing and gone.
  */
 
@@ -529,6 +529,8 @@ typedef struct {
     ngx_http_llm_ctx_t          *ctx;
     ngx_chain_t                 *bufs;
     size_t                       size;
+    size_t                       unpacked;      /* the most bytes that it may
+                                                   have; 0: it is no gzip */
     llm_api_conf_t               conf;
 
     llm_api_t                   *api;           /* NULL: see err */

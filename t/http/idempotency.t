@@ -6,6 +6,7 @@
 use strict;
 use warnings;
 
+use Compress::Zlib;
 use LLM::Test;
 use Test::More;
 
@@ -69,6 +70,21 @@ is($res->{headers}{'idempotent-replayed'}, undef, 'is its own');
 $res = $t->post('/v1/completions', { %ask, seed => 9 },
                 key('k1', 'x-api-key' => 'other'));
 is($res->{status}, 200, 'the key of another client of Messages');
+
+# a body that is compressed, each time with another date in it, is the same one
+
+my $body = JSON::PP->new->canonical->encode(\%ask);
+my $zip = Compress::Zlib::memGzip($body);
+my @packed = ($zip, substr($zip, 0, 4) . 'date' . substr $zip, 8);
+
+my ($one, $two) = map {
+    $t->post('/v1/completions', $_, key('zip', 'Content-Encoding' => 'gzip'))
+} @packed;
+
+is($one->{status}, 200, 'a compressed body') or diag($one->{body});
+is($two->{headers}{'idempotent-replayed'}, 'true', 'again');
+is($t->post('/v1/completions', $body, key('zip'))
+     ->{headers}{'idempotent-replayed'}, 'true', 'again, as it is');
 
 is($t->post('/v1/completions', \%ask, key('x' x 256))->{status}, 400,
    'a key that is too long');
