@@ -11,6 +11,23 @@
 /* longer names of types say nothing */
 #define LLM_API_MAX_TYPE  64
 
+/* what an assistant has thought */
+static const char *const  llm_api_thoughts[] = {
+    "thinking", "reasoning", "reasoning_text", "summary_text",
+    "reasoning_content", NULL
+};
+
+/* what is for the server alone that has written it */
+static const char *const  llm_api_sealed[] = {
+    "redacted_thinking", "redacted_reasoning", "encrypted_content",
+    "fallback", "mcp_tool_listing", NULL
+};
+
+/* what these change are the request's tools */
+static const char *const  llm_api_changes[] = {
+    "tool_addition", "tool_removal", NULL
+};
+
 
 void
 llm_api_part_init(llm_api_part_t *p)
@@ -262,25 +279,25 @@ llm_api_part_other(llm_api_part_t *p, const llm_flat_t *part,
 {
     const llm_flat_t  *text;
 
-    static const char *const  thoughts[] = {
-        "thinking", "reasoning", "reasoning_text", "summary_text",
-        "reasoning_content", NULL
-    };
-
-    static const char *const  sealed[] = {
-        "redacted_thinking", "redacted_reasoning", "encrypted_content", NULL
-    };
-
-    if (where->assistant && llm_api_part_among(type, thoughts)) {
+    if (where->assistant && llm_api_part_among(type, llm_api_thoughts)) {
         return llm_api_part_thinking(p, part, err);
     }
 
-    if (where->assistant && llm_api_part_among(type, sealed)) {
+    if (where->assistant && llm_api_part_among(type, llm_api_sealed)) {
+        return LLM_OK;
+    }
+
+    if (llm_api_part_among(type, llm_api_changes)) {
         return LLM_OK;
     }
 
     if (llm_api_str_is(type, "tool_reference")) {
         return llm_api_part_reference(p, part, at, err);
+    }
+
+    if (llm_api_str_is(type, "browser_state")) {
+        (void) llm_json_add_flat(&p->made, part);
+        return llm_api_part_made(p, err);
     }
 
     if ((llm_api_str_is(type, "document") && llm_api_part_document(p, part))

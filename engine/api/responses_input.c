@@ -51,7 +51,8 @@ llm_api_ri_message(llm_api_draft_t *d, const llm_flat_t *item,
 
     llm_api_draft_open(d, roles[i][1]);
 
-    return llm_api_responses_content(d, content, llm_api_key(at, "content"), err);
+    return llm_api_responses_content(d, content, llm_api_key(at, "content"),
+                                     err);
 }
 
 

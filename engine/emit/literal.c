@@ -160,7 +160,8 @@ llm_lit_unicode(const char *p, const char *end, unsigned *c)
     }
 
     if (*c >= 0xd800 && *c < 0xdc00 && end - p >= LLM_LIT_PAIR
-        && p[6] == '\\' && p[7] == 'u' && llm_lit_hex(p + 8, end, &low) == LLM_OK
+        && p[6] == '\\' && p[7] == 'u'
+        && llm_lit_hex(p + 8, end, &low) == LLM_OK
         && low >= 0xdc00 && low < 0xe000)
     {
         *c = 0x10000 + ((*c - 0xd800) << 10) + (low - 0xdc00);

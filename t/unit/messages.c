@@ -141,6 +141,26 @@ test_input(void)
           "\\'stdout\\':\\'1\\'}','tool_call_id':'c'},{'role':'assistant',"
           "'content':'b'},{'role':'user','content':'c'}]}" },
 
+        { "tools that messages add, and what else is no text",
+          "{'tools':[{'name':'f','input_schema':{}}],'messages':[{'role':"
+          "'assistant','content':[{'type':'fallback','from':{},'to':{}},"
+          "{'type':'mcp_tool_listing','mcp_server_name':'m','tools':[]},"
+          "{'type':'tool_use','id':'t','name':'f','input':{}}]},{'role':"
+          "'user','content':[{'type':'tool_result','tool_use_id':'t',"
+          "'content':[{'type':'browser_state','tabs':[]}]},{'type':"
+          "'tool_addition','tool':{'type':'tool_definition','definition':"
+          "{'name':'g','input_schema':{}}}},{'type':'tool_addition','tool':"
+          "{'type':'tool_reference','name':'f'}},{'type':'tool_addition',"
+          "'tool':{'type':'tool_definition','definition':{'name':'f',"
+          "'input_schema':{}}}},{'type':'text','text':'a'}]}]}",
+          "{'tools':[{'type':'function','function':{'name':'f','parameters':"
+          "{}}},{'type':'function','function':{'name':'g','parameters':{}}}],"
+          "'messages':[{'role':'assistant','content':null,'tool_calls':[{"
+          "'id':'t','type':'function','function':{'name':'f','arguments':"
+          "'{}'}}]},{'role':'tool','content':'{\\'type\\':"
+          "\\'browser_state\\',\\'tabs\\':[]}','tool_call_id':'t'},"
+          "{'role':'user','content':'a'}]}" },
+
         { "a prefill is continued",
           "{'messages':[{'role':'user','content':'Hi'},{'role':'assistant',"
           "'content':'{'}]}",
