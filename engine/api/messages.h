@@ -28,12 +28,10 @@ extern const llm_api_fields_t  llm_api_messages_fields;
 extern const llm_api_name_t    llm_api_messages_names[];
 int llm_api_messages_parse(llm_api_reader_t *rd, llm_err_t *err);
 
-/* messages_input.c: system and messages to the draft's messages, which it
-   checks */
+/* messages_input.c: system and messages to the draft's messages, tools to its
+   tools; both check what they read, the messages first */
 int llm_api_messages_input(const llm_api_messages_t *b, llm_api_draft_t *d,
     llm_err_t *err);
-/* messages_tools.c: tools to the draft's tools, which it checks; the messages
-   have been checked */
 int llm_api_messages_tools(const llm_api_messages_t *b, llm_api_draft_t *d,
     llm_err_t *err);
 
