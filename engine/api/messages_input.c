@@ -568,7 +568,7 @@ llm_api_mi_added(llm_api_draft_t *d, const llm_flat_t *blocks,
     const llm_api_at_t *at, llm_err_t *err)
 {
     uint32_t             i;
-    const llm_flat_t    *v, *tool;
+    const llm_flat_t    *v, *tool, *type;
     const llm_api_at_t  *here;
 
     v = llm_flat_first(blocks);
@@ -579,10 +579,12 @@ llm_api_mi_added(llm_api_draft_t *d, const llm_flat_t *blocks,
         tool = llm_api_str_is(llm_api_member(v, "type"), "tool_addition")
                ? llm_api_member(llm_api_member(v, "tool"), "definition")
                : NULL;
+        type = llm_api_member(tool, "type");
 
-        if (tool && (llm_api_check_type(err, here, tool, LLM_FLAT_OBJECT)
-                     != LLM_OK
-                     || llm_api_mi_tool(d, tool, here, err) != LLM_OK))
+        if (tool && (type == NULL || llm_api_str_is(type, "custom"))
+            && (llm_api_check_type(err, here, tool, LLM_FLAT_OBJECT)
+                != LLM_OK
+                || llm_api_mi_tool(d, tool, here, err) != LLM_OK))
         {
             return LLM_ERROR;
         }

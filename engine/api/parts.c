@@ -17,10 +17,12 @@ static const char *const  llm_api_thoughts[] = {
     "reasoning_content", NULL
 };
 
-/* what is for the server alone that has written it */
+/* what is for the server alone that has written it, and calls, which a chat has
+   in a member of their own */
 static const char *const  llm_api_sealed[] = {
     "redacted_thinking", "redacted_reasoning", "encrypted_content",
-    "fallback", "mcp_tool_listing", NULL
+    "fallback", "mcp_tool_listing", "tool_use", "tool_call", "function_call",
+    NULL
 };
 
 /* what these change are the request's tools */

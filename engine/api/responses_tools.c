@@ -354,6 +354,22 @@ llm_api_rt_choice(llm_api_draft_t *d, const llm_flat_t *choice,
 }
 
 
+/* the same of an item, where another server may have left tools of its own */
+
+static int
+llm_api_rt_brought(llm_api_draft_t *d, const llm_flat_t *tool,
+    const llm_api_at_t *at, llm_err_t *err)
+{
+    const llm_flat_t  *type;
+
+    type = llm_api_member(tool, "type");
+
+    return llm_api_str_is(type, "function")
+           || llm_api_str_is(type, "namespace")
+           ? llm_api_rt_tool(d, tool, at, err) : LLM_OK;
+}
+
+
 /* those of the request, then those that its items bring; *n: pairs of names
    that are kept */
 
@@ -387,7 +403,7 @@ llm_api_rt_all(llm_api_reader_t *rd, const llm_api_responses_t *b,
 
         if (tools) {
             if (llm_api_draft_tools_of(d, tools, llm_api_key(at, "tools"),
-                                       llm_api_rt_tool, err)
+                                       llm_api_rt_brought, err)
                 != LLM_OK)
             {
                 return LLM_ERROR;

@@ -238,7 +238,7 @@ test_input(void)
           "'f','parameters':{}}],'input':[{'type':'additional_tools','role':"
           "'developer','tools':[{'type':'function','name':'g','parameters':"
           "{}},{'type':'function','name':'f','description':'another',"
-          "'parameters':{}},{'type':'web_search'}]},{'type':"
+          "'parameters':{}},{'type':'mcp'},{'name':'x'}]},{'type':"
           "'configuration_update','reasoning':{'effort':'high'}},{'type':"
           "'tool_search_call','call_id':'c','execution':'client','arguments':"
           "{'query':'q'}},{'type':'tool_search_output','call_id':'c',"
