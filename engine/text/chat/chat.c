@@ -154,6 +154,7 @@ llm_chat_render(const llm_chat_t *c, const llm_flat_t *request,
 {
     int        rc, continues;
     uint64_t   what, n;
+    llm_buf_t  clean;
     llm_err_t  why;
 
     memset(out, 0, sizeof(*out));
@@ -161,6 +162,14 @@ llm_chat_render(const llm_chat_t *c, const llm_flat_t *request,
 
     if (llm_chat_check(request, &continues, err) != LLM_OK) {
         return LLM_ERROR;
+    }
+
+    llm_buf_init(&clean, 0);
+    request = c->no_marks ? llm_chat_unmark(request, &clean) : request;
+
+    if (request == NULL) {
+        llm_buf_free(&clean);
+        return llm_fail(err, "the request is too large for a chat template");
     }
 
     what = c->norms | (continues ? LLM_CN_TAG : 0);
@@ -176,6 +185,8 @@ llm_chat_render(const llm_chat_t *c, const llm_flat_t *request,
     if (rc == LLM_OK && continues) {
         rc = llm_chat_continue(out, err);
     }
+
+    llm_buf_free(&clean);
 
     return rc;
 }

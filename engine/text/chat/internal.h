@@ -17,6 +17,8 @@ struct llm_chat_s {
     uint64_t      never;                /* and these do harm */
     int           works;                /* it renders what a user says */
     int           calls;                /* and shows calls of tools */
+    int           no_marks;             /* but no answer with the marks of
+                                           channels in it */
     llm_format_t  format;               /* of the model's answers */
 };
 
@@ -42,6 +44,10 @@ int llm_chat_render_vars(const llm_chat_t *c, const llm_buf_t *vars,
 int llm_chat_mend(const llm_chat_t *c, const llm_flat_t *request,
     uint64_t what, const llm_jinja_opts_t *opts, llm_prompt_t *out,
     uint64_t *mended, llm_err_t *err);
+
+/* marks.c: the request itself, or a copy in b without marks of channels in what
+   an assistant has said; NULL: no memory */
+const llm_flat_t *llm_chat_unmark(const llm_flat_t *request, llm_buf_t *b);
 
 /* probe.c: finds out what the template needs, and whether it works */
 void llm_chat_probe(llm_chat_t *c);

@@ -5,7 +5,7 @@
  * in the channel analysis is reasoning, the rest is content.
  */
 
-#include "engine/text/chat/norm.h"
+#include "engine/text/chat/internal.h"
 
 #define S(lit)  { sizeof(lit) - 1, lit }
 
@@ -205,15 +205,21 @@ llm_cm_write(const llm_cm_t *m, const llm_flat_t *msg, llm_buf_t *out)
 }
 
 
-int
-llm_chat_unmark(const llm_flat_t *msg, llm_buf_t *out)
+/* LLM_END: it has no marks, and was copied */
+
+static int
+llm_cm_message_of(const llm_flat_t *msg, llm_buf_t *out)
 {
     int        rc;
+    size_t     apart;
     llm_cm_t   m;
     llm_str_t  thought;
     llm_buf_t  content;
 
-    if (!llm_chat_is(llm_flat_get(msg, "role"), "assistant")) {
+    if (msg->type != LLM_FLAT_OBJECT
+        || !llm_chat_is(llm_flat_get(msg, "role"), "assistant"))
+    {
+        llm_flat_add_node(out, msg);
         return LLM_END;
     }
 
@@ -224,36 +230,95 @@ llm_chat_unmark(const llm_flat_t *msg, llm_buf_t *out)
 
     llm_cm_texts(msg, &content, &thought);
 
-    if (llm_cm_has((llm_str_t) { content.len, content.data })
-        || llm_cm_has(thought))
+    if (!llm_cm_has((llm_str_t) { content.len, content.data })
+        && !llm_cm_has(thought))
     {
-        /* reasoning that stands apart has all its texts, whatever the channel;
-           what a content has beside it is the same again */
-
-        if (thought.len) {
-            llm_cm_read(&m, thought);
-            m.to = &m.reasoning;
-            m.fresh = 1;
-            llm_cm_add(&m, m.content.data, m.content.len);
-            m.content.len = 0;
-        }
-
-        thought.len = m.reasoning.len;
-        llm_cm_read(&m, (llm_str_t) { content.len,
-                                      content.len ? content.data : "" });
-
-        if (thought.len) {
-            m.reasoning.len = thought.len;
-        }
-
-        llm_cm_write(&m, msg, out);
-        rc = content.failed || m.content.failed || m.reasoning.failed
-             || out->failed ? LLM_ERROR : LLM_OK;
+        llm_flat_add_node(out, msg);
+        goto done;
     }
+
+    /* reasoning that stands apart has all its texts, whatever the channel; what
+       a content has beside it is the same again */
+
+    if (thought.len) {
+        llm_cm_read(&m, thought);
+        m.to = &m.reasoning;
+        m.fresh = 1;
+        llm_cm_add(&m, m.content.data, m.content.len);
+        m.content.len = 0;
+    }
+
+    apart = m.reasoning.len;
+    llm_cm_read(&m, (llm_str_t) { content.len,
+                                  content.len ? content.data : "" });
+    m.reasoning.len = apart ? apart : m.reasoning.len;
+
+    llm_cm_write(&m, msg, out);
+    rc = LLM_OK;
+
+done:
+
+    out->failed |= content.failed | m.content.failed | m.reasoning.failed;
 
     llm_buf_free(&content);
     llm_buf_free(&m.content);
     llm_buf_free(&m.reasoning);
 
     return rc;
+}
+
+
+/* 1: something has changed */
+
+static int
+llm_cm_messages(const llm_flat_t *messages, llm_buf_t *out)
+{
+    int                changed;
+    size_t             handle;
+    const llm_flat_t  *msg;
+
+    changed = 0;
+    handle = llm_flat_open(out, LLM_FLAT_ARRAY);
+
+    for (msg = llm_flat_first(messages); msg;
+         msg = llm_flat_next(messages, msg))
+    {
+        changed |= llm_cm_message_of(msg, out) == LLM_OK;
+    }
+
+    llm_flat_close(out, handle, messages->count);
+
+    return changed;
+}
+
+
+const llm_flat_t *
+llm_chat_unmark(const llm_flat_t *request, llm_buf_t *b)
+{
+    int                changed;
+    size_t             handle;
+    const llm_flat_t  *k, *v;
+
+    changed = 0;
+    handle = llm_flat_open(b, LLM_FLAT_OBJECT);
+
+    for (k = llm_flat_first(request); k; k = llm_flat_next(request, v)) {
+        v = llm_flat_next(request, k);
+        llm_flat_add_node(b, k);
+
+        if (llm_chat_is(k, "messages") && v->type == LLM_FLAT_ARRAY) {
+            changed |= llm_cm_messages(v, b);
+
+        } else {
+            llm_flat_add_node(b, v);
+        }
+    }
+
+    llm_flat_close(b, handle, request->count);
+
+    if (b->failed) {
+        return NULL;
+    }
+
+    return changed ? (const llm_flat_t *) b->data : request;
 }

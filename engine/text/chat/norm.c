@@ -359,28 +359,6 @@ llm_cn_message(const llm_flat_t *msg, uint64_t what, int tag, llm_buf_t *out)
 }
 
 
-/* as llm_cn_message(), of one without marks of channels in its text */
-
-static int
-llm_cn_unmarked(const llm_flat_t *msg, unsigned what, int tag, llm_buf_t *out)
-{
-    int        rc;
-    llm_buf_t  b;
-
-    llm_buf_init(&b, 0);
-    rc = llm_chat_unmark(msg, &b);
-
-    if (rc != LLM_ERROR) {
-        rc = llm_cn_message(rc == LLM_OK ? (const llm_flat_t *) b.data : msg,
-                            what, tag, out);
-    }
-
-    llm_buf_free(&b);
-
-    return rc;
-}
-
-
 static int
 llm_cn_messages(const llm_flat_t *messages, uint64_t what, llm_buf_t *out,
     llm_err_t *err)
@@ -398,11 +376,7 @@ llm_cn_messages(const llm_flat_t *messages, uint64_t what, llm_buf_t *out,
         if (msg->type != LLM_FLAT_OBJECT) {
             llm_flat_add_node(out, msg);
 
-        } else if (((what & LLM_CN_MARKS)
-                    ? llm_cn_unmarked(msg, what, tag, out)
-                    : llm_cn_message(msg, what, tag, out))
-                   != LLM_OK)
-        {
+        } else if (llm_cn_message(msg, what, tag, out) != LLM_OK) {
             return llm_fail(err, "the messages are too large");
         }
     }

@@ -82,8 +82,6 @@
 
 /* turns of an assistant that say nothing are left out */
 #define LLM_CN_EMPTY           0x10000000
-/* marks of channels in what an assistant has said are read */
-#define LLM_CN_MARKS           0x200000000ull
 
 /* where a message that is left open ends; what transformers uses */
 #define LLM_CHAT_TAG  "CONTINUE_FINAL_MESSAGE_TAG "
@@ -136,10 +134,6 @@ uint32_t llm_chat_add_functions(const llm_flat_t *tools, int64_t now,
 /* appends the array of messages with the tools in the first of them */
 int llm_chat_tell_tools(const llm_flat_t *messages, const llm_flat_t *tools,
     llm_buf_t *out, llm_err_t *err);
-
-/* marks.c: appends an assistant's message without the marks of channels that
-   are in its text; LLM_END: there are none */
-int llm_chat_unmark(const llm_flat_t *msg, llm_buf_t *out);
 
 /* content.c */
 

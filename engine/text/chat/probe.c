@@ -486,11 +486,11 @@ llm_cp_lost_system(llm_chat_t *c, llm_cp_write_t write, uint64_t remedy)
 /* gpt-oss's refuses an answer that has the marks of channels in it */
 
 static void
-llm_cp_marked(llm_cp_talk_t *t, int parts)
+llm_cp_answer(llm_cp_talk_t *t, int marks)
 {
     llm_cp_say(t, "user", LLM_CP_WORD, 0);
-    llm_cp_say(t, "assistant", "<|channel|>analysis<|message|>a<|end|><|start|>"
-               "assistant<|channel|>final<|message|>b", parts);
+    llm_cp_say(t, "assistant", marks ? "<|channel|>analysis<|message|>a<|end|>"
+               "<|start|>assistant<|channel|>final<|message|>b" : "b", 0);
     llm_cp_say(t, "user", "Hi", 0);
 }
 
@@ -498,13 +498,10 @@ llm_cp_marked(llm_cp_talk_t *t, int parts)
 static void
 llm_cp_marks(llm_chat_t *c)
 {
-    if (llm_cp_look(c, llm_cp_marked, 0, LLM_CP_WORD, c->norms)
-        == LLM_CP_FAILED
-        && llm_cp_look(c, llm_cp_marked, 0, LLM_CP_WORD,
-                       c->norms | LLM_CN_MARKS) != LLM_CP_FAILED)
-    {
-        c->norms |= LLM_CN_MARKS;
-    }
+    c->no_marks = llm_cp_look(c, llm_cp_answer, 1, LLM_CP_WORD, c->norms)
+                  == LLM_CP_FAILED
+                  && llm_cp_look(c, llm_cp_answer, 0, LLM_CP_WORD, c->norms)
+                     != LLM_CP_FAILED;
 }
 
 
