@@ -111,6 +111,8 @@ main(void)
     reads(SAID("<|channel|>"), SAID("<|channel|>"));
     reads(SAID("a <|channel|>final b <|end| <|"),
           SAID("a <|channel|>final b <|end| <|"));
+    reads(SAID("The <|channel|> is " FINAL "this"),
+          SAID("The <|channel|> is \\nthis"));
     reads(SAID("See: " FINAL "this"), SAID("See: \\nthis"));
     reads("{'role':'assistant','content':[{'type':'text','text':'" FINAL
           "a'},{'type':'text','text':'b'}],'tool_calls':[]}",

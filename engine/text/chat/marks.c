@@ -16,6 +16,7 @@ static const llm_str_t  llm_cm_channel = S("<|channel|>");
 static const llm_str_t  llm_cm_message = S("<|message|>");
 static const llm_str_t  llm_cm_start = S("<|start|>");
 static const llm_str_t  llm_cm_analysis = S("analysis");
+static const llm_str_t  llm_cm_constrain = S("<|constrain|>");
 
 static const llm_str_t  llm_cm_ends[] = {
     S("<|end|>"), S("<|return|>"), S("<|call|>")
@@ -36,20 +37,43 @@ llm_cm_at(llm_str_t s, llm_str_t mark)
 }
 
 
-/* from the first mark to behind the second one; 0: there is none nearby */
+/* from the first mark to behind the second one, with no other between them but
+   that of a constraint; 0: it is none */
 
 static size_t
 llm_cm_header(llm_str_t s, llm_str_t from, llm_str_t to)
 {
-    char  *end;
+    llm_str_t    rest;
+    const char  *p;
 
     if (!llm_cm_at(s, from)) {
         return 0;
     }
 
-    end = memmem(s.data, llm_min(s.len, LLM_CM_HEADER), to.data, to.len);
+    rest.data = s.data + from.len;
+    rest.len = llm_min(s.len, LLM_CM_HEADER + from.len) - from.len;
 
-    return end ? (size_t) (end - s.data) + to.len : 0;
+    for ( ;; ) {
+        p = memmem(rest.data, rest.len, "<|", 2);
+
+        if (p == NULL) {
+            return 0;
+        }
+
+        rest.len = s.len - (size_t) (p - s.data);
+        rest.data = p;
+
+        if (llm_cm_at(rest, to)) {
+            return (size_t) (p - s.data) + to.len;
+        }
+
+        if (!llm_cm_at(rest, llm_cm_constrain)) {
+            return 0;
+        }
+
+        rest.data += llm_cm_constrain.len;
+        rest.len = llm_min(rest.len - llm_cm_constrain.len, LLM_CM_HEADER);
+    }
 }
 
 
