@@ -387,9 +387,21 @@ ngx_http_llm_admin_read(ngx_http_llm_admin_request_t *a)
 {
     ngx_int_t            rc;
     llm_err_t            err;
+    ngx_uint_t           gzip;
     ngx_http_request_t  *r;
 
     r = a->request;
+
+    if (ngx_http_llm_coding(r, &gzip, &err) != NGX_OK) {
+        return ngx_http_llm_admin_refuse(a, &err);
+    }
+
+    if (gzip) {
+        llm_fail_with(&err, 415, "unsupported_content_encoding", NULL,
+                      "A body has to be sent as it is here, without a "
+                      "Content-Encoding.");
+        return ngx_http_llm_admin_refuse(a, &err);
+    }
 
     if (r->headers_in.content_length_n > LLM_ADMIN_BODY) {
         llm_fail_with(&err, 413, "request_too_large", NULL,

@@ -47,9 +47,9 @@ ngx_int_t ngx_http_llm_hold(ngx_http_llm_body_t *body, size_t size,
 
 /* ngx_http_llm_coding.c */
 
-/* before the body is read: sets ctx->gzip, or refuses another coding:
-   NGX_ERROR and *err */
-ngx_int_t ngx_http_llm_coding(ngx_http_llm_ctx_t *ctx, llm_err_t *err);
+/* before the body is read: NGX_OK, or for another coding NGX_ERROR and *err */
+ngx_int_t ngx_http_llm_coding(ngx_http_request_t *r, ngx_uint_t *gzip,
+    llm_err_t *err);
 /* the most bytes of one that is unpacked */
 size_t ngx_http_llm_unpacked(ngx_http_llm_ctx_t *ctx);
 /* unpacks a whole body, in any thread: NGX_OK, or NGX_ERROR and *err */

@@ -27,16 +27,15 @@ static ngx_int_t ngx_http_llm_inflate(z_stream *zs, size_t max, llm_buf_t *out,
 /* the body's coding, as the request's headers name it */
 
 ngx_int_t
-ngx_http_llm_coding(ngx_http_llm_ctx_t *ctx, llm_err_t *err)
+ngx_http_llm_coding(ngx_http_request_t *r, ngx_uint_t *gzip, llm_err_t *err)
 {
-    ngx_str_t            coding;
-    ngx_uint_t           i, n;
-    ngx_list_part_t     *part;
-    ngx_table_elt_t     *h;
-    ngx_http_request_t  *r;
+    ngx_str_t         coding;
+    ngx_uint_t        i, n;
+    ngx_list_part_t  *part;
+    ngx_table_elt_t  *h;
 
-    r = ctx->request;
     ngx_str_null(&coding);
+    *gzip = 0;
     n = 0;
 
     for (part = &r->headers_in.headers.part; part; part = part->next) {
@@ -66,7 +65,7 @@ ngx_http_llm_coding(ngx_http_llm_ctx_t *ctx, llm_err_t *err)
                 && ngx_strncasecmp(coding.data, (u_char *) "x-gzip", 6)
                    == 0)))
     {
-        ctx->gzip = 1;
+        *gzip = 1;
         return NGX_OK;
     }
 

@@ -21,6 +21,7 @@ ngx_http_llm_api_handler(ngx_http_request_t *r)
 {
     ngx_int_t                 rc;
     llm_err_t                 err;
+    ngx_uint_t                gzip;
     llm_api_route_t           to;
     ngx_http_llm_ctx_t       *ctx;
     ngx_http_llm_loc_conf_t  *llcf;
@@ -60,10 +61,13 @@ ngx_http_llm_api_handler(ngx_http_request_t *r)
         return ngx_http_llm_send_error(r, &err, 0);
     }
 
-    if (!llm_api_bodiless(to.endpoint)
-        && ngx_http_llm_coding(ctx, &err) != NGX_OK)
-    {
-        return ngx_http_llm_send_error(r, &err, 0);
+    if (!llm_api_bodiless(to.endpoint)) {
+
+        if (ngx_http_llm_coding(r, &gzip, &err) != NGX_OK) {
+            return ngx_http_llm_send_error(r, &err, 0);
+        }
+
+        ctx->gzip = gzip;
     }
 
     if (ngx_http_llm_admit(ctx, &err) != NGX_OK) {

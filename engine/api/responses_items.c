@@ -245,9 +245,7 @@ llm_api_rc_output(llm_api_draft_t *d, const llm_api_recorded_t *rec,
         return llm_api_responses_content(d, v, here, err);
     }
 
-    if (llm_api_rc_string(v, "type")
-        && llm_api_str_is(llm_api_member(v, "type"), "computer_screenshot"))
-    {
+    if (llm_api_str_is(llm_api_member(v, "type"), "computer_screenshot")) {
         llm_api_responses_where(d, 0, &where);
         return llm_api_draft_part(d, v, &where, here, err);
     }

@@ -300,6 +300,8 @@ is(put('chat', '{"model":"two"')->{status}, 400, 'half of one');
 is(put('chat', '{"model":"two"}{}')->{status}, 400, 'two');
 is(put('chat', "{\"model\":\"two\0\"}")->{status}, 400, 'a zero byte');
 is(put('chat', "\xff\xfe{}")->{status}, 400, 'no UTF-8');
+is_code(put('chat', '{}', headers => { 'Content-Encoding' => 'gzip' }), 415,
+        'unsupported_content_encoding', 'compressed');
 is(put('chat', '[' x 10_000)->{status}, 400, 'ten thousand brackets');
 is_code(put('chat', '{"model":"' . 'x' x 16_400 . '"}'), 413,
         'request_too_large', 'a large one');
