@@ -50,6 +50,7 @@ int llm_api_unsupported(llm_err_t *err, const llm_api_at_t *at,
 /* complaints.c: LLM_OK if v has the type and is within the bounds */
 int llm_api_check_type(llm_err_t *err, const llm_api_at_t *at,
     const llm_flat_t *v, llm_flat_type_t type);
+int llm_api_is_int(const llm_flat_t *v);
 int llm_api_check_int(llm_err_t *err, const llm_api_at_t *at,
     const llm_flat_t *v, int64_t min, int64_t max);
 int llm_api_check_number(llm_err_t *err, const llm_api_at_t *at,

@@ -5,6 +5,7 @@
 
 #include "engine/api/api_internal.h"
 
+#include <math.h>
 #include <stdio.h>
 
 
@@ -161,36 +162,62 @@ llm_api_check_type(llm_err_t *err, const llm_api_at_t *at,
 }
 
 
+/* 10.0 and 1e1 are integers, too, as many clients write them */
+
+int
+llm_api_is_int(const llm_flat_t *v)
+{
+    double  d;
+
+    if (v->type != LLM_FLAT_DOUBLE) {
+        return v->type == LLM_FLAT_INT;
+    }
+
+    d = llm_flat_double(v);
+
+    return llm_flat_digits(v).len || (fabs(d) < 0x1p63 && d == trunc(d));
+}
+
+
 int
 llm_api_check_int(llm_err_t *err, const llm_api_at_t *at,
     const llm_flat_t *v, int64_t min, int64_t max)
 {
-    int      below;
-    char     param[64];
-    int64_t  i;
+    int        below;
+    char       param[64], got[72];
+    int64_t    i;
+    llm_str_t  big;
 
-    if (llm_api_check_type(err, at, v, LLM_FLAT_INT) != LLM_OK) {
-        return LLM_ERROR;
+    if (!llm_api_is_int(v)) {
+        return llm_api_bad_type(err, at, llm_api_type_name(LLM_FLAT_INT), v);
     }
 
-    i = llm_flat_int(v);
+    /* one that no int64_t holds is out of the bounds, whatever they are */
 
-    if (i >= min && i <= max) {
+    i = llm_flat_int(v);
+    big = llm_flat_digits(v);
+
+    if (i >= min && i <= max && big.len == 0) {
         return LLM_OK;
     }
 
-    below = i < min;
+    below = big.len ? i < 0 : i < min;
     llm_api_at_text(at, param, sizeof(param));
+    snprintf(got, sizeof(got), "%lld", (long long) i);
+
+    if (big.len) {
+        snprintf(got, sizeof(got), "%.*s", (int) big.len, big.data);
+    }
 
     return llm_fail_with(err, 400,
                          below ? "integer_below_min_value"
                                : "integer_above_max_value",
                          param,
                          "Invalid '%s': integer %s value. Expected a value "
-                         "%s %lld, but got %lld instead.", param,
+                         "%s %lld, but got %s instead.", param,
                          below ? "below minimum" : "above maximum",
                          below ? ">=" : "<=",
-                         (long long) (below ? min : max), (long long) i);
+                         (long long) (below ? min : max), got);
 }
 
 

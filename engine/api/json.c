@@ -4,8 +4,8 @@
  * that writes the tree as flat nodes.
  *
  * Invariant: the scan records the numbers in the order of the text, in which
- * the walk comes to them, too; so integers keep all their digits although
- * cJSON has numbers as doubles.
+ * the walk comes to them, too; so integers keep all their digits, those beyond
+ * 64 bits included, although cJSON has numbers as doubles.
  *
  * Escapes that no text may contain are replaced in a copy of the text, which
  * keeps its length: all places stay what they are.
@@ -32,10 +32,16 @@
 #define LLM_JSON_AGAIN        (1 << 16)
 
 
+typedef enum {
+    LLM_JSON_DECIMAL = 0,
+    LLM_JSON_INT,
+    LLM_JSON_BIG                        /* an integer that does not fit */
+} llm_json_kind_t;
+
 typedef struct {
-    int64_t            value;
+    int64_t            value;           /* of an INT; of a BIG its length */
     uint32_t           offset;
-    uint32_t           is_int;
+    uint32_t           kind;            /* llm_json_kind_t */
 } llm_json_number_t;
 
 typedef struct {
@@ -237,29 +243,27 @@ llm_json_digits(llm_json_t *j)
 
 
 static void
-llm_json_integer(llm_json_number_t *num, const char *p, const char *end)
+llm_json_integer(llm_json_number_t *num, const char *start, const char *end)
 {
-    int      sign;
-    int64_t  v;
+    int          sign;
+    int64_t      v;
+    const char  *p;
 
-    sign = 1;
+    sign = *start == '-' ? -1 : 1;
     v = 0;
 
-    if (*p == '-') {
-        sign = -1;
-        p++;
-    }
-
-    for ( /* void */ ; p < end; p++) {
+    for (p = start + (sign < 0); p < end; p++) {
         if (__builtin_mul_overflow(v, 10, &v)
             || __builtin_add_overflow(v, sign * (*p - '0'), &v))
         {
+            num->value = end - start;
+            num->kind = LLM_JSON_BIG;
             return;
         }
     }
 
     num->value = v;
-    num->is_int = 1;
+    num->kind = LLM_JSON_INT;
 }
 
 
@@ -286,7 +290,7 @@ llm_json_note_number(llm_json_t *j, const char *start, int is_int)
     num = &j->numbers[j->n_numbers++];
     num->value = 0;
     num->offset = (uint32_t) (start - j->text);
-    num->is_int = 0;
+    num->kind = LLM_JSON_DECIMAL;
 
     if (is_int) {
         llm_json_integer(num, start, j->p);
@@ -564,7 +568,7 @@ llm_json_walk_number(llm_json_t *j, cJSON *item, llm_buf_t *out)
 
     num = &j->numbers[j->next_number++];
 
-    if (num->is_int) {
+    if (num->kind == LLM_JSON_INT) {
         llm_flat_add_int(out, num->value);
         return LLM_OK;
     }
@@ -574,7 +578,8 @@ llm_json_walk_number(llm_json_t *j, cJSON *item, llm_buf_t *out)
                              "a number out of range");
     }
 
-    llm_flat_add_double(out, item->valuedouble);
+    llm_flat_add_big(out, item->valuedouble, j->text + num->offset,
+                     num->kind == LLM_JSON_BIG ? (size_t) num->value : 0);
 
     return LLM_OK;
 }

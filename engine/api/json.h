@@ -28,12 +28,12 @@ typedef struct {
 /*
  * Appends one flat value at out's end, which is a multiple of 8.  Errors are
  * status 400 with the place; out is then not to be used.  Numbers without
- * fraction and exponent that fit are integers, to the last digit; others
- * are doubles.  Of equal keys the last one stays.  Refused beside what is
- * not JSON: invalid UTF-8, a number of 63 characters, what is beyond the
- * limits and, unless these are lenient, half surrogate pairs and U+0000.
- * limits may be NULL for LLM_FLAT_MAX_DEPTH levels, which are the most in any
- * case, and LLM_JSON_MAX_VALUES.
+ * fraction and exponent are integers, to the last digit, also those that are
+ * doubles because they do not fit; others are doubles.  Of equal keys the last
+ * one stays.  Refused beside what is not JSON: invalid UTF-8, a number of 63
+ * characters, what is beyond the limits and, unless these are lenient, half
+ * surrogate pairs and U+0000.  limits may be NULL for LLM_FLAT_MAX_DEPTH
+ * levels, which are the most in any case, and LLM_JSON_MAX_VALUES.
  */
 int llm_json_to_flat(const char *text, size_t len, llm_json_limits_t *limits,
     llm_buf_t *out, llm_err_t *err);

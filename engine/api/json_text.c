@@ -182,6 +182,12 @@ llm_json_add_flat(llm_buf_t *b, const llm_flat_t *v)
         return llm_buf_addf(b, "%lld", (long long) llm_flat_int(v));
 
     case LLM_FLAT_DOUBLE:
+        s = llm_flat_digits(v);
+
+        if (s.len) {
+            return llm_buf_add(b, s.data, s.len);
+        }
+
         llm_json_add_double(b, llm_flat_double(v));
         break;
 

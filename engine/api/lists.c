@@ -6,6 +6,8 @@
 
 #include "engine/api/endpoint.h"
 
+#include <stdio.h>
+
 
 int
 llm_api_write_ids(const llm_flat_t *list, const llm_api_at_t *at,
@@ -94,13 +96,13 @@ llm_api_write_prompts(const llm_flat_t *v, const llm_api_at_t *at,
         return llm_api_empty(err, at);
     }
 
-    if (item && item->type != LLM_FLAT_INT && v->count > max) {
+    if (item && !llm_api_is_int(item) && v->count > max) {
         return llm_api_too_long(err, at, max, v);
     }
 
     llm_buf_init(&refs, 0);
 
-    if (item == NULL || item->type == LLM_FLAT_INT) {
+    if (item == NULL || llm_api_is_int(item)) {
         n = 1;
         rc = llm_api_write_prompt(v, at, msg, &p, err);
         (void) llm_buf_add(&refs, &p, sizeof(llm_prompt_ref_t));
@@ -251,22 +253,51 @@ llm_api_bias_id(llm_str_t s)
 }
 
 
+/* the key as the client wrote it, as far as it fits */
+
+static void
+llm_api_bias_name(const llm_flat_t *k, char *name, size_t size)
+{
+    llm_str_t  s;
+    llm_buf_t  text;
+
+    llm_buf_init(&text, 0);
+
+    if (k->type == LLM_FLAT_STRING) {
+        s = llm_flat_str(k);
+        (void) llm_buf_add(&text, s.data, llm_min(s.len, size));
+
+    } else {
+        (void) llm_json_add_flat(&text, k);
+    }
+
+    snprintf(name, size, "%.*s", (int) llm_min(text.len, size),
+             text.data ? text.data : "");
+    llm_buf_free(&text);
+}
+
+
 static int
 llm_api_write_bias_of(const llm_flat_t *k, const llm_flat_t *value,
     const llm_api_at_t *at, llm_buf_t *msg, llm_err_t *err)
 {
+    char              name[48];
     int64_t           id;
     llm_logit_bias_t  bias;
 
     id = (k->type == LLM_FLAT_STRING) ? llm_api_bias_id(llm_flat_str(k))
-         : (k->type == LLM_FLAT_INT) ? llm_flat_int(k) : -1;
+         : llm_api_is_int(k) ? llm_flat_int(k) : -1;
+    llm_api_bias_name(k, name, sizeof(name));
 
     if (id < 0 || id > INT32_MAX) {
-        return llm_api_bad_value(err, at, "Invalid key in 'logit_bias': "
-                                 "expected a token id.");
+        return llm_api_bad_value(err, at, "Invalid key in 'logit_bias': '%s' "
+                                 "is not a token id.", name);
     }
 
-    if (llm_api_check_number(err, at, value, -100, 100, 0) != LLM_OK) {
+    if (llm_api_check_number(err, llm_api_key(at, name), value, -100, 100, 0)
+        != LLM_OK)
+    {
+        snprintf(err->param, sizeof(err->param), "logit_bias");
         return LLM_ERROR;
     }
 

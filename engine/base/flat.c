@@ -68,14 +68,26 @@ llm_flat_add_int(llm_buf_t *b, int64_t v)
 
 
 void
-llm_flat_add_double(llm_buf_t *b, double d)
+llm_flat_add_big(llm_buf_t *b, double d, const char *digits, size_t len)
 {
     llm_flat_t  *v;
 
-    v = llm_flat_node(b, LLM_FLAT_DOUBLE, sizeof(double), 0);
+    v = llm_flat_node(b, LLM_FLAT_DOUBLE, sizeof(double) + len,
+                      (uint32_t) len);
     if (v) {
         memcpy(v + 1, &d, sizeof(double));
+
+        if (len) {
+            memcpy((char *) (v + 1) + sizeof(double), digits, len);
+        }
     }
+}
+
+
+void
+llm_flat_add_double(llm_buf_t *b, double d)
+{
+    llm_flat_add_big(b, d, NULL, 0);
 }
 
 
@@ -158,8 +170,11 @@ llm_flat_check_node(const char *p, size_t len, int depth)
 
     case LLM_FLAT_BOOL:
     case LLM_FLAT_INT:
-    case LLM_FLAT_DOUBLE:
         return v->size == 24 ? LLM_OK : LLM_ERROR;
+
+    case LLM_FLAT_DOUBLE:
+        return v->size == llm_align(24 + (size_t) v->count, 8)
+               ? LLM_OK : LLM_ERROR;
 
     case LLM_FLAT_STRING:
         return v->size == llm_align(16 + (size_t) v->count, 8)
@@ -212,7 +227,15 @@ llm_flat_check(const void *data, size_t len)
 int64_t
 llm_flat_int(const llm_flat_t *v)
 {
+    double   d;
     int64_t  i;
+
+    if (v->type == LLM_FLAT_DOUBLE) {
+        memcpy(&d, v + 1, sizeof(double));
+
+        return d >= 0x1p63 ? INT64_MAX
+               : d >= -0x1p63 ? (int64_t) d : INT64_MIN;
+    }
 
     memcpy(&i, v + 1, sizeof(int64_t));
 
@@ -232,6 +255,18 @@ llm_flat_double(const llm_flat_t *v)
     memcpy(&d, v + 1, sizeof(double));
 
     return d;
+}
+
+
+llm_str_t
+llm_flat_digits(const llm_flat_t *v)
+{
+    llm_str_t  s;
+
+    s.len = v->type == LLM_FLAT_DOUBLE ? v->count : 0;
+    s.data = (const char *) (v + 1) + sizeof(double);
+
+    return s;
 }
 
 

@@ -20,7 +20,8 @@ typedef enum {
     LLM_FLAT_NULL = 0,
     LLM_FLAT_BOOL,                      /* u.integer 0 or 1 */
     LLM_FLAT_INT,
-    LLM_FLAT_DOUBLE,
+    LLM_FLAT_DOUBLE,                    /* an integer that int64_t cannot hold,
+                                           too: see llm_flat_add_big() */
     LLM_FLAT_STRING,
     LLM_FLAT_ARRAY,
     LLM_FLAT_OBJECT
@@ -29,7 +30,9 @@ typedef enum {
 typedef struct {
     uint32_t     type;                  /* llm_flat_type_t */
     uint32_t     size;                  /* of the node, a multiple of 8 */
-    uint32_t     count;                 /* bytes, items or pairs */
+    uint32_t     count;                 /* bytes, items or pairs; of a DOUBLE
+                                           the bytes of its digits, mostly
+                                           none */
     uint32_t     unused;
 } llm_flat_t;
 
@@ -40,6 +43,9 @@ void llm_flat_add_null(llm_buf_t *b);
 void llm_flat_add_bool(llm_buf_t *b, int v);
 void llm_flat_add_int(llm_buf_t *b, int64_t v);
 void llm_flat_add_double(llm_buf_t *b, double v);
+/* an integer that int64_t cannot hold: a DOUBLE for whoever computes with it,
+   and its digits, with the sign, for whoever writes it again */
+void llm_flat_add_big(llm_buf_t *b, double v, const char *digits, size_t len);
 void llm_flat_add_str(llm_buf_t *b, const char *data, size_t len);
 /* open() returns the handle for close(); count is items or pairs */
 size_t llm_flat_open(llm_buf_t *b, llm_flat_type_t type);
@@ -54,8 +60,11 @@ void llm_flat_add_node(llm_buf_t *b, const llm_flat_t *v);
  */
 int llm_flat_check(const void *data, size_t len);
 
+/* of a DOUBLE the nearest integer towards 0 that int64_t holds */
 int64_t llm_flat_int(const llm_flat_t *v);
 double llm_flat_double(const llm_flat_t *v);    /* of INT and BOOL too */
+/* of a DOUBLE that is such an integer, or empty */
+llm_str_t llm_flat_digits(const llm_flat_t *v);
 llm_str_t llm_flat_str(const llm_flat_t *v);
 /* the first child, or NULL; the next node, or NULL at the parent's end */
 const llm_flat_t *llm_flat_first(const llm_flat_t *parent);

@@ -22,7 +22,7 @@ typedef struct {
     char         part[SIZE];            /* without zeros at the end */
     int          exp;                   /* of the normal form */
     char         lead[2];
-    char         rest[40];
+    char         rest[64];
 } llm_schema_written_t;
 
 static const char *const  llm_schema_numbers[] = {
@@ -64,11 +64,19 @@ llm_schema_numbers_rx(llm_schema_t *s, int i)
 void
 llm_schema_dec(const llm_flat_t *v, llm_schema_dec_t *d)
 {
-    int    i, exp, precision;
-    char   text[48], *e;
+    int        i, exp, whole, precision;
+    char       text[72], *e;
+    llm_str_t  big;
+
+    big = llm_flat_digits(v);
+    whole = v->type == LLM_FLAT_INT || (big.len && big.len < 64);
 
     if (v->type == LLM_FLAT_INT) {
         snprintf(text, sizeof(text), "%lld", (long long) llm_flat_int(v));
+        exp = 0;
+
+    } else if (whole) {
+        snprintf(text, sizeof(text), "%.*s", (int) big.len, big.data);
         exp = 0;
 
     } else {
@@ -97,14 +105,14 @@ llm_schema_dec(const llm_flat_t *v, llm_schema_dec_t *d)
         }
 
         if (d->n == 0 && text[i] == '0') {
-            d->point -= v->type != LLM_FLAT_INT;
+            d->point -= !whole;
             continue;
         }
 
         d->digits[d->n++] = text[i];
     }
 
-    if (v->type == LLM_FLAT_INT) {
+    if (whole) {
         d->point = d->n;
     }
 
@@ -156,7 +164,7 @@ llm_schema_write(const llm_schema_dec_t *d, llm_schema_written_t *w)
     }
 
     n = 0;
-    for (i = d->point; i < 0 && n < SIZE - 48 && d->n; i++) {
+    for (i = d->point; i < 0 && n < SIZE - 72 && d->n; i++) {
         w->part[n++] = '0';
     }
 

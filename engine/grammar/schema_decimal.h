@@ -18,7 +18,7 @@ typedef struct {
     int          neg;
     int          n;
     int          point;
-    char         digits[40];
+    char         digits[64];            /* JSON's numbers have 62 at most */
 } llm_schema_dec_t;
 
 /* what is behind the sign: from .. to; NULL: no bound */

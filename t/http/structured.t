@@ -395,6 +395,18 @@ for my $case (
     like($res->{json}{error}{message}, qr/\Q$why/, "refused: $param: why");
 }
 
+# integers that no 64 bits hold
+
+$res = $t->post('/v1/chat/completions', '{"messages":[{"role":"user",'
+    . '"content":"A number, please."}],"max_tokens":100.0,"response_format":'
+    . '{"type":"json_schema","json_schema":{"name":"n","schema":{"type":'
+    . '"object","properties":{"n":{"const":18446744073709551617},"m":{"enum":'
+    . '[-170141183460469231731687303715884105728]}},"required":["n","m"],'
+    . '"additionalProperties":false}}}}');
+like($res->{json}{choices}[0]{message}{content} =~ s/\s//gr,
+     qr/^\{"n":18446744073709551617,"m":-170141183460469231731687303715884105728/,
+     'large integers keep their digits') or diag($res->{body});
+
 is($t->get('/figures')->{json}{models}[0]{running}, 0, 'nothing is left');
 
 $t->stop;

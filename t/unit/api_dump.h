@@ -32,7 +32,15 @@ dump_flat(const llm_flat_t *v, llm_buf_t *out)
         return;
 
     case LLM_FLAT_DOUBLE:
-        llm_buf_addf(out, "d%.17g", llm_flat_double(v));
+        s = llm_flat_digits(v);
+
+        if (s.len) {
+            llm_buf_addf(out, "n%.*s", (int) s.len, s.data);
+
+        } else {
+            llm_buf_addf(out, "d%.17g", llm_flat_double(v));
+        }
+
         return;
 
     case LLM_FLAT_STRING:

@@ -125,7 +125,10 @@ llm_chat_add_json(llm_buf_t *out, const llm_flat_t *v)
         return llm_buf_addf(out, "%lld", (long long) llm_flat_int(v));
 
     case LLM_FLAT_DOUBLE:
-        return llm_buf_addf(out, "%.17g", llm_flat_double(v));
+        s = llm_flat_digits(v);
+
+        return s.len ? llm_buf_add(out, s.data, s.len)
+                     : llm_buf_addf(out, "%.17g", llm_flat_double(v));
 
     case LLM_FLAT_STRING:
         s = llm_flat_str(v);

@@ -177,6 +177,11 @@ llm_jfn_int(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
         return llm_jv_undef_fail(rt, &v);
     }
 
+    if (v.big) {
+        *res = v;
+        return LLM_OK;
+    }
+
     if (llm_jv_integral(&v)) {
         i = v.u.i;
         rc = 1;

@@ -10,8 +10,11 @@
 int
 llm_jfn_is_type(llm_jrt_t *rt, llm_jargs_t *args, llm_jv_t *res)
 {
+    int  type;
+
     (void) rt;
-    *res = llm_jv_bool((args->f->how >> args->v[0].type) & 1);
+    type = args->v[0].big ? LLM_J_INT : args->v[0].type;
+    *res = llm_jv_bool((args->f->how >> type) & 1);
 
     return LLM_OK;
 }

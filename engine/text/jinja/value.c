@@ -512,6 +512,42 @@ llm_jv_from_pairs(llm_jrt_t *rt, const llm_flat_t *f, int trusted,
 }
 
 
+/* digits that a float would lose are kept beside it */
+
+static int
+llm_jv_from_double(llm_jrt_t *rt, const llm_flat_t *f, llm_jv_t *res)
+{
+    char       *copy;
+    llm_str_t   s, *list;
+
+    *res = llm_jv_float(llm_flat_double(f));
+    s = llm_flat_digits(f);
+
+    if (s.len == 0) {
+        return LLM_OK;
+    }
+
+    if (rt->n_bigs == rt->cap_bigs) {
+        llm_jnew(rt, list, (rt->cap_bigs * 2 + 8) * sizeof(llm_str_t));
+
+        if (rt->n_bigs) {
+            memcpy(list, rt->bigs, rt->n_bigs * sizeof(llm_str_t));
+        }
+
+        rt->bigs = list;
+        rt->cap_bigs = rt->cap_bigs * 2 + 8;
+    }
+
+    llm_jnew(rt, copy, s.len);
+    memcpy(copy, s.data, s.len);
+
+    rt->bigs[rt->n_bigs++] = (llm_str_t) { s.len, copy };
+    res->big = rt->n_bigs;
+
+    return LLM_OK;
+}
+
+
 static int
 llm_jv_from_flat(llm_jrt_t *rt, const llm_flat_t *f, int trusted,
     llm_jv_t *res)
@@ -533,7 +569,7 @@ llm_jv_from_flat(llm_jrt_t *rt, const llm_flat_t *f, int trusted,
         break;
 
     case LLM_FLAT_DOUBLE:
-        *res = llm_jv_float(llm_flat_double(f));
+        llm_jtry(llm_jv_from_double(rt, f, res));
         break;
 
     case LLM_FLAT_STRING:

@@ -59,6 +59,10 @@ typedef struct llm_jnode_s   llm_jnode_t;
 typedef struct {
     uint8_t                type;        /* llm_jtype_t */
     uint8_t                tainted;     /* a number out of the variables */
+    uint32_t               big;         /* of a FLOAT that is an integer beyond
+                                           64 bits, out of the variables: number
+                                           of its digits in rt->bigs, from 1;
+                                           0: it is none */
 
     union {
         int64_t            i;           /* BOOL, INT */
@@ -255,6 +259,9 @@ struct llm_jrt_s {
     const char *const  *trusted_roles;
     llm_jdict_t        *context;        /* variables and globals */
     llm_jb_t           *out;            /* where output goes just now */
+    llm_str_t          *bigs;           /* digits; the arena's */
+    uint32_t            n_bigs;
+    uint32_t            cap_bigs;
 };
 
 #define LLM_J_MAX_DEPTH   1500

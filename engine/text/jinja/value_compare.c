@@ -58,8 +58,10 @@ llm_jv_equal_dicts(llm_jrt_t *rt, const llm_jdict_t *a, const llm_jdict_t *b)
 /* -1, 0, 1; 2 if one is not a number */
 
 static int
-llm_jv_compare_numbers(const llm_jv_t *a, const llm_jv_t *b)
+llm_jv_compare_numbers(llm_jrt_t *rt, const llm_jv_t *a, const llm_jv_t *b)
 {
+    int          rc;
+    llm_str_t    s, t;
     long double  x, y;
 
     if (a->type != LLM_J_FLOAT && b->type != LLM_J_FLOAT) {
@@ -68,6 +70,16 @@ llm_jv_compare_numbers(const llm_jv_t *a, const llm_jv_t *b)
 
     x = a->type == LLM_J_FLOAT ? (long double) a->u.f : (long double) a->u.i;
     y = b->type == LLM_J_FLOAT ? (long double) b->u.f : (long double) b->u.i;
+
+    if (x == y && a->big && b->big) {
+        s = rt->bigs[a->big - 1];
+        t = rt->bigs[b->big - 1];
+        rc = memcmp(s.data, t.data, llm_min(s.len, t.len));
+        rc = s.len != t.len ? (s.len > t.len) - (s.len < t.len)
+                            : (rc > 0) - (rc < 0);
+
+        return x < 0 ? -rc : rc;
+    }
 
     return (isnan(x) || isnan(y)) ? 2 : (x > y) - (x < y);
 }
@@ -79,7 +91,7 @@ llm_jv_equal(llm_jrt_t *rt, const llm_jv_t *a, const llm_jv_t *b)
     int  rc;
 
     if (llm_jv_number(a) && llm_jv_number(b)) {
-        return llm_jv_compare_numbers(a, b) == 0;
+        return llm_jv_compare_numbers(rt, a, b) == 0;
     }
 
     if (a->type != b->type) {
@@ -141,7 +153,7 @@ llm_jv_order(llm_jrt_t *rt, const llm_jv_t *a, const llm_jv_t *b,
     size_t  i, n;
 
     if (llm_jv_number(a) && llm_jv_number(b)) {
-        *res = llm_jv_compare_numbers(a, b);
+        *res = llm_jv_compare_numbers(rt, a, b);
         return LLM_OK;
     }
 

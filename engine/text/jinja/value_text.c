@@ -70,6 +70,10 @@ llm_jb_add_number(llm_jb_t *b, const llm_jv_t *v, int trusted, int json)
     } else if (v->type == LLM_J_INT) {
         n = (size_t) sprintf(buf, "%lld", (long long) v->u.i);
 
+    } else if (v->big) {
+        return llm_jb_add(b, b->rt->bigs[v->big - 1].data,
+                          b->rt->bigs[v->big - 1].len, trusted);
+
     } else {
         llm_jtry(llm_jrt_charge(b->rt, LLM_J_FLOAT_TEXT));
         n = llm_jtext_float(v->u.f, buf, json);
