@@ -290,13 +290,18 @@ typedef struct {
                                            streaming it comes once, for the
                                            first choice of a prompt, and is
                                            part of all of them */
-            uint32_t     call;          /* of the tool call, from 0 */
+            uint32_t     call;          /* of the tool call, from 0; of the
+                                           prompt's ids: so many follow in
+                                           other events */
             uint32_t     n_tokens;      /* tokens of this event ... */
             uint32_t     n_reasoning;   /* ... and of these, reasoning */
             llm_ref_t    text;          /* offsets from the event's start */
             llm_ref_t    logprobs;      /* llm_token_logprob_t[len] */
             llm_ref_t    ids;           /* int32_t[len]: the tokens, if they
-                                           were asked for */
+                                           were asked for; those of a prompt,
+                                           in events with echo and without
+                                           text, come before all else of its
+                                           first choice */
         } text;
 
         struct {                        /* VECTOR */

@@ -66,6 +66,7 @@ llm_api_create(const llm_api_reader_t *rd)
     a->stream = (r->flags & LLM_REQ_STREAM) != 0;
     a->show_usage = rd->usage;
     a->token_ids = (r->flags & LLM_REQ_TOKEN_IDS) != 0;
+    a->as_ids = rd->as_ids != 0;
     a->choices = (llm_api_choice_t *) (a + 1);
 
     a->max_answer = conf->max_answer ? conf->max_answer : LLM_API_MAX_ANSWER;
@@ -246,8 +247,21 @@ llm_api_event(llm_api_t *a, const llm_event_t *ev, llm_buf_t *out,
             return LLM_OK;
         }
 
+        /* the ids of a prompt are told at once, in a stream, too */
+
+        if (llm_api_is_prompt(ev) && a->endpoint->keep == NULL) {
+            if (llm_api_gather(a, ev, err) != LLM_OK) {
+                return LLM_ERROR;
+            }
+
+            if (ev->u.text.call) {
+                return LLM_OK;
+            }
+        }
+
         if (!a->stream && a->endpoint->keep == NULL) {
-            return llm_api_gather(a, ev, err);
+            return llm_api_is_prompt(ev) ? LLM_OK
+                                         : llm_api_gather(a, ev, err);
         }
 
         break;

@@ -148,15 +148,21 @@ llm_api_gather_vector(llm_api_t *a, const llm_event_t *ev, llm_err_t *err)
 static void
 llm_api_first_piece(const llm_api_t *a, llm_api_cursor_t *cur)
 {
+    uint32_t  choice;
+
     cur->at = 0;
     cur->some = 0;
     cur->place.bytes = 0;
     cur->place.chars = 0;
-    cur->piece = a->choices[cur->choice / a->n * a->n].echo.first;
+
+    /* behind the choices the first one's stands for all of the answer */
+
+    choice = cur->choice < a->n_choices ? cur->choice : 0;
+    cur->piece = a->choices[choice / a->n * a->n].echo.first;
     cur->in_echo = cur->piece != NULL;
 
     if (!cur->in_echo) {
-        cur->piece = a->choices[cur->choice].own.first;
+        cur->piece = a->choices[choice].own.first;
     }
 }
 
@@ -169,7 +175,8 @@ llm_api_next_piece(const llm_api_t *a, llm_api_cursor_t *cur)
 
     if (cur->piece == NULL && cur->in_echo) {
         cur->in_echo = 0;
-        cur->piece = a->choices[cur->choice].own.first;
+        cur->piece = a->choices[cur->choice < a->n_choices ? cur->choice
+                                                           : 0].own.first;
     }
 }
 
@@ -319,8 +326,11 @@ llm_api_open_ids(const llm_api_t *a, llm_api_cursor_t *cur, llm_buf_t *out)
 }
 
 
-int
-llm_api_write_id(const llm_api_t *a, llm_api_cursor_t *cur, llm_buf_t *out)
+/* the ids of one event: of the prompt, or of the answer */
+
+static int
+llm_api_write_ids_of(const llm_api_t *a, llm_api_cursor_t *cur, int prompt,
+    llm_buf_t *out)
 {
     const llm_event_t  *ev;
 
@@ -330,7 +340,7 @@ llm_api_write_id(const llm_api_t *a, llm_api_cursor_t *cur, llm_buf_t *out)
 
     ev = cur->piece->ev;
 
-    if (ev->u.text.ids.len) {
+    if (ev->u.text.ids.len && llm_api_is_prompt(ev) == prompt) {
         if (cur->some) {
             (void) llm_buf_addc(out, ',');
         }
@@ -342,6 +352,37 @@ llm_api_write_id(const llm_api_t *a, llm_api_cursor_t *cur, llm_buf_t *out)
     llm_api_next_piece(a, cur);
 
     return LLM_MORE;
+}
+
+
+int
+llm_api_write_id(const llm_api_t *a, llm_api_cursor_t *cur, llm_buf_t *out)
+{
+    return llm_api_write_ids_of(a, cur, 0, out);
+}
+
+
+int
+llm_api_open_prompt_ids(const llm_api_t *a, llm_api_cursor_t *cur,
+    llm_buf_t *out)
+{
+    (void) cur;
+
+    if (!a->token_ids) {
+        return LLM_OK;
+    }
+
+    (void) llm_buf_adds(out, ",\"prompt_token_ids\":[");
+
+    return LLM_MORE;
+}
+
+
+int
+llm_api_write_prompt_id(const llm_api_t *a, llm_api_cursor_t *cur,
+    llm_buf_t *out)
+{
+    return llm_api_write_ids_of(a, cur, 1, out);
 }
 
 
@@ -361,18 +402,13 @@ llm_api_open_choice(const llm_api_t *a, uint32_t choice, llm_buf_t *out)
 }
 
 
-/* moves the cursor one small step through a choice */
+/* moves the cursor one small step through a member */
 
 static void
 llm_api_write_step(const llm_api_t *a, llm_api_cursor_t *cur,
     const llm_api_member_t *m, llm_buf_t *out)
 {
     if (!cur->opened) {
-
-        if (cur->member == 0) {
-            llm_api_open_choice(a, cur->choice, out);
-        }
-
         llm_api_first_piece(a, cur);
 
         if (m->open(a, cur, out) == LLM_MORE) {
@@ -395,7 +431,8 @@ llm_api_write_step(const llm_api_t *a, llm_api_cursor_t *cur,
 
 int
 llm_api_write_choices(llm_api_t *a, const llm_api_member_t *members,
-    uint32_t n_members, size_t max, llm_buf_t *out)
+    uint32_t n_members, const llm_api_member_t *prompt, size_t max,
+    llm_buf_t *out)
 {
     llm_api_cursor_t  *cur;
 
@@ -406,10 +443,15 @@ llm_api_write_choices(llm_api_t *a, const llm_api_member_t *members,
             return out->failed ? LLM_ERROR : LLM_MORE;
         }
 
+        if (cur->member == 0 && !cur->opened) {
+            llm_api_open_choice(a, cur->choice, out);
+        }
+
         llm_api_write_step(a, cur, &members[cur->member], out);
 
         if (cur->member == n_members) {
-            (void) llm_buf_addc(out, '}');
+            (void) llm_buf_adds(out, cur->choice + 1 < a->n_choices ? "}"
+                                                                    : "}]");
             cur->member = 0;
             cur->choice++;
         }
@@ -419,7 +461,15 @@ llm_api_write_choices(llm_api_t *a, const llm_api_member_t *members,
         }
     }
 
-    (void) llm_buf_adds(out, "],\"usage\":");
+    while (prompt && cur->member == 0) {
+        if (out->len >= max) {
+            return out->failed ? LLM_ERROR : LLM_MORE;
+        }
+
+        llm_api_write_step(a, cur, prompt, out);
+    }
+
+    (void) llm_buf_adds(out, ",\"usage\":");
     llm_api_add_usage(out, a);
     (void) llm_buf_addc(out, '}');
 

@@ -24,6 +24,8 @@ typedef struct {
     const llm_flat_t  *documents;
     const llm_flat_t  *chat_template_kwargs;
     const llm_flat_t  *modalities;
+    const llm_flat_t  *thinking;
+    const llm_flat_t  *reasoning;
 
     int64_t            max_completion_tokens;   /* as max_tokens */
     int64_t            top_logprobs;            /* -1: not given */
@@ -64,6 +66,13 @@ int llm_api_write_tools(const llm_api_chat_t *b, llm_buf_t *out);
 /* what may be done with them, to rd->r and the message's end; checks
    it, too */
 int llm_api_write_choice(llm_api_reader_t *rd, const llm_api_chat_t *b,
+    llm_err_t *err);
+
+/* chat_thinking.c: what "thinking" and "reasoning" say becomes what the fields
+   of their members' meaning would say, where these are not given */
+int llm_api_chat_thinking(llm_api_chat_t *b, llm_err_t *err);
+/* how reasoning is bounded and shown, to rd->r */
+int llm_api_chat_reasons(llm_api_reader_t *rd, const llm_api_chat_t *b,
     llm_err_t *err);
 
 /* chat_object.c: appends the flat object for llm_chat_render() to the

@@ -15,6 +15,7 @@ static const llm_api_field_t  llm_api_draft_rows[] = {
     { "best_of", LLM_FIELD_INT, LLM_FIELD_NOWHERE, 1, 1 },
     { "logprobs", LLM_FIELD_ANY, LLM_FIELD_NOWHERE, 0, 0 },
     { "n", LLM_FIELD_INT, LLM_FIELD_NOWHERE, 1, 1 },
+    { "return_token_ids", LLM_FIELD_REFUSED, LLM_FIELD_NOWHERE, 0, 0 },
     { "stream_options", LLM_FIELD_OBJECT, LLM_FIELD_NOWHERE, 0, 0 },
 };
 

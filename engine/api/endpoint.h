@@ -99,6 +99,7 @@ typedef struct {
     int                stream;
     int                ignore_eos;
     int                return_token_ids;
+    int                tokens_as_ids;   /* logprobs name tokens by their ids */
     int                skip_special_tokens;
     int                cache_prompt;
 } llm_api_body_t;
@@ -145,6 +146,7 @@ typedef struct {
     uint32_t                   options;     /* the endpoint's own, for its
                                                writers */
     unsigned                   usage;   /* of a stream: LLM_API_USAGE_... */
+    int                        as_ids;  /* logprobs name tokens by their ids */
 } llm_api_reader_t;
 
 struct llm_api_endpoint_s {
@@ -352,6 +354,9 @@ struct llm_api_s {
 
     unsigned           stream:1;
     unsigned           token_ids:1;
+    unsigned           as_ids:1;        /* of the reader */
+    unsigned           due:1;           /* a chat's stream has to tell the roles,
+                                           with the ids of its prompt */
     unsigned           started:1;       /* START has come */
 
     unsigned           show_usage;      /* in a stream: LLM_API_USAGE_... */
@@ -404,6 +409,11 @@ const char *llm_api_finish_name(uint32_t finish);
 void llm_api_add_uint(llm_buf_t *out, uint64_t v);
 /* {"prompt_tokens": ...} */
 void llm_api_add_usage(llm_buf_t *out, const llm_api_t *a);
+/* are its ids those of a prompt? */
+int llm_api_is_prompt(const llm_event_t *ev);
+/* "prompt_token_ids": those of a choice's prompt that were kept */
+void llm_api_add_prompt_ids(llm_buf_t *out, const llm_api_t *a,
+    uint32_t choice);
 /* the event's token ids, comma-separated */
 void llm_api_add_ids(llm_buf_t *out, const llm_event_t *ev);
 void llm_api_add_event_text(llm_buf_t *out, const llm_event_t *ev);
@@ -433,6 +443,7 @@ void llm_api_add_logprobs(llm_buf_t *out, const llm_api_t *a,
     const llm_api_logprobs_t *format, const llm_api_place_t *place,
     const llm_event_t *ev);
 void llm_api_add_logprob(llm_buf_t *out, float logprob);
+void llm_api_add_token_id(llm_buf_t *out, int32_t id);
 /* characters that begin in s */
 size_t llm_api_count_chars(const char *s, size_t len);
 /* moves the place behind the event's text */
@@ -442,6 +453,8 @@ void llm_api_count_text(llm_api_place_t *place, const llm_event_t *ev);
    and an end */
 void llm_api_open_frame(const llm_api_t *a, uint32_t index, llm_buf_t *out);
 void llm_api_close_frame(const llm_api_t *a, llm_buf_t *out);
+/* the same behind the choices */
+void llm_api_end_frame(const llm_api_t *a, llm_buf_t *out);
 /* does a TEXT event make a frame? */
 int llm_api_has_frame(const llm_api_t *a, const llm_event_t *ev);
 /* what follows the text, and the frame's end */
@@ -469,9 +482,14 @@ typedef struct {
     const char   *behind;
 } llm_api_member_t;
 
-/* writes the body of an endpoint with choices, like llm_api_body_next() */
+/*
+ * Writes the body of an endpoint with choices, like llm_api_body_next().  What
+ * prompt writes, a member as those of choices, stands behind the choices, as
+ * the first one's; NULL: nothing does.
+ */
 int llm_api_write_choices(llm_api_t *a, const llm_api_member_t *members,
-    uint32_t n_members, size_t max, llm_buf_t *out);
+    uint32_t n_members, const llm_api_member_t *prompt, size_t max,
+    llm_buf_t *out);
 /* moves the cursor to the next piece */
 void llm_api_next_piece(const llm_api_t *a, llm_api_cursor_t *cur);
 
@@ -502,6 +520,10 @@ int llm_api_open_finish(const llm_api_t *a, llm_api_cursor_t *cur,
 int llm_api_open_ids(const llm_api_t *a, llm_api_cursor_t *cur,
     llm_buf_t *out);
 int llm_api_write_id(const llm_api_t *a, llm_api_cursor_t *cur,
+    llm_buf_t *out);
+int llm_api_open_prompt_ids(const llm_api_t *a, llm_api_cursor_t *cur,
+    llm_buf_t *out);
+int llm_api_write_prompt_id(const llm_api_t *a, llm_api_cursor_t *cur,
     llm_buf_t *out);
 /* parts of an open() and of an item() */
 int llm_api_open_logprobs(const llm_api_t *a, const llm_api_logprobs_t *format,

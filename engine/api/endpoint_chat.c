@@ -1,7 +1,7 @@
 /*
  * POST /chat/completions: messages in, a message for each choice out.
- * chat_messages.c and chat_tools.c check messages and tools, chat_object.c
- * writes them for the template.
+ * chat_messages.c, chat_tools.c and chat_thinking.c check messages, tools and
+ * how the model is to think, chat_object.c writes them for the template.
  */
 
 #include "engine/api/chat.h"
@@ -32,10 +32,12 @@ static const llm_api_field_t  llm_api_chat_rows[] = {
     { "modalities", LLM_FIELD_ARRAY, AT(modalities), 0, 0 },
     { "parallel_tool_calls", LLM_FIELD_BOOL, AT(parallel_tool_calls), 0, 0 },
     { "prediction", LLM_FIELD_OBJECT, LLM_FIELD_NOWHERE, 0, 0 },
+    { "reasoning", LLM_FIELD_OBJECT, AT(reasoning), 0, 0 },
     { "reasoning_budget", LLM_FIELD_INT, AT(thinking_budget),
       -1, INT32_MAX },
     { "reasoning_effort", LLM_FIELD_STRING, AT(reasoning_effort), 0, 0 },
     { "reasoning_format", LLM_FIELD_STRING, AT(reasoning_format), 0, 0 },
+    { "thinking", LLM_FIELD_ANY, AT(thinking), 0, 0 },
     { "thinking_budget", LLM_FIELD_INT, AT(thinking_budget), -1, INT32_MAX },
     { "thinking_budget_tokens", LLM_FIELD_INT, AT(thinking_budget),
       -1, INT32_MAX },
@@ -136,51 +138,6 @@ llm_api_chat_limits(llm_api_reader_t *rd, const llm_api_chat_t *b,
 }
 
 
-/* llama.cpp's reasoning_format, vLLM's include_reasoning, and the budget,
-   which every server names in its own way */
-
-static int
-llm_api_chat_reasons(llm_api_reader_t *rd, const llm_api_chat_t *b,
-    llm_err_t *err)
-{
-    size_t     i;
-    llm_str_t  s;
-
-    static const char *const  formats[] = {
-        "none", "auto", "deepseek", "deepseek-legacy"
-    };
-
-    if (b->include_reasoning == 0) {
-        rd->r.flags |= LLM_REQ_THINK_HIDE;
-    }
-
-    if (b->thinking_budget >= 0) {
-        rd->r.flags |= LLM_REQ_THINK_MOST;
-        rd->r.think_tokens = (uint32_t) b->thinking_budget;
-    }
-
-    s = b->reasoning_format;
-
-    for (i = 0; i < llm_nelems(formats) && s.len; i++) {
-        if (llm_str_is(s, formats[i])) {
-            rd->r.flags |= i == 0 ? LLM_REQ_THINK_TEXT : 0;
-
-            return i == 0 && (rd->r.flags & LLM_REQ_THINK_MOST)
-                   ? llm_api_bad_value(err, llm_api_top("reasoning_format"),
-                                       "'none' cannot be combined with a "
-                                       "bound of reasoning, for reasoning is "
-                                       "not looked for.")
-                   : LLM_OK;
-        }
-    }
-
-    return s.len == 0 ? LLM_OK
-           : llm_api_bad_word(err, llm_api_top("reasoning_format"), s,
-                              "Supported values are: 'none' (reasoning stays "
-                              "in the content) and 'auto'.");
-}
-
-
 void
 llm_api_chat_defaults(llm_api_chat_t *b)
 {
@@ -218,6 +175,7 @@ llm_api_read_chat(llm_api_reader_t *rd, llm_err_t *err)
         || llm_api_read_priority(rd, &b.body, err) != LLM_OK
         || llm_api_check_messages(b.messages, err) != LLM_OK
         || llm_api_check_tools(&b, err) != LLM_OK
+        || llm_api_chat_thinking(&b, err) != LLM_OK
         || llm_api_chat_reasons(rd, &b, err) != LLM_OK
         || llm_api_write_chat(rd, &b, err) != LLM_OK)
     {
@@ -287,12 +245,24 @@ llm_api_add_chat_token(llm_buf_t *out, const char *s, size_t len)
 /* "token":…,"logprob":…,"bytes":[…] */
 
 static void
-llm_api_add_entry(llm_buf_t *out, float logprob, const char *s, size_t len)
+llm_api_add_entry(llm_buf_t *out, const llm_api_t *a, int32_t id,
+    float logprob, llm_ref_t bytes, const llm_event_t *ev)
 {
-    size_t  i;
+    size_t       i, len;
+    const char  *s;
+
+    s = llm_ref_data(ev, bytes);
+    len = bytes.len;
 
     (void) llm_buf_adds(out, "\"token\":");
-    llm_api_add_chat_token(out, s, len);
+
+    if (a->as_ids) {
+        llm_api_add_token_id(out, id);
+
+    } else {
+        llm_api_add_chat_token(out, s, len);
+    }
+
     (void) llm_buf_adds(out, ",\"logprob\":");
     llm_api_add_logprob(out, logprob);
     (void) llm_buf_adds(out, ",\"bytes\":[");
@@ -327,8 +297,7 @@ llm_api_chat_item(llm_buf_t *out, const llm_api_t *a,
     (void) array;
 
     (void) llm_buf_addc(out, '{');
-    llm_api_add_entry(out, t->logprob, llm_ref_data(ev, t->bytes),
-                      t->bytes.len);
+    llm_api_add_entry(out, a, t->id, t->logprob, t->bytes, ev);
     (void) llm_buf_adds(out, ",\"top_logprobs\":[");
 
     top = llm_ref_data(ev, t->top);
@@ -341,8 +310,8 @@ llm_api_chat_item(llm_buf_t *out, const llm_api_t *a,
         }
 
         (void) llm_buf_adds(out, first ? "{" : ",{");
-        llm_api_add_entry(out, top[i].logprob,
-                          llm_ref_data(ev, top[i].bytes), top[i].bytes.len);
+        llm_api_add_entry(out, a, top[i].id, top[i].logprob, top[i].bytes,
+                          ev);
         (void) llm_buf_addc(out, '}');
         first = 0;
     }
@@ -378,10 +347,11 @@ llm_api_add_call(llm_buf_t *out, const llm_api_t *a, const llm_event_t *ev)
 }
 
 
-/* the role of every choice, as soon as the request is known to be valid */
+/* the role of every choice, as soon as the request is known to be valid and,
+   where they were asked for, the ids of its prompt are there */
 
 static void
-llm_api_role_frames(const llm_api_t *a, llm_buf_t *out)
+llm_api_role_frames(llm_api_t *a, llm_buf_t *out)
 {
     uint32_t  i;
 
@@ -390,7 +360,15 @@ llm_api_role_frames(const llm_api_t *a, llm_buf_t *out)
         add_lit(out, ",\"delta\":{\"role\":\"assistant\",\"content\":\"\","
                 "\"refusal\":null},\"logprobs\":null,"
                 "\"finish_reason\":null");
-        llm_api_close_frame(a, out);
+
+        if (i || !a->token_ids) {
+            llm_api_close_frame(a, out);
+            continue;
+        }
+
+        add_lit(out, "}],");
+        llm_api_add_prompt_ids(out, a, i);
+        llm_api_end_frame(a, out);
     }
 }
 
@@ -438,11 +416,21 @@ llm_api_chat_event(llm_api_t *a, const llm_event_t *ev, llm_buf_t *out)
     switch (ev->type) {
 
     case LLM_EV_START:
-        llm_api_role_frames(a, out);
+        a->due = a->token_ids;
+
+        if (!a->due) {
+            llm_api_role_frames(a, out);
+        }
+
         break;
 
     case LLM_EV_TEXT:
-        if (llm_api_has_frame(a, ev)) {
+        if (a->due) {
+            a->due = 0;
+            llm_api_role_frames(a, out);
+        }
+
+        if (!llm_api_is_prompt(ev) && llm_api_has_frame(a, ev)) {
             llm_api_open_frame(a, ev->index, out);
             llm_api_delta(a, ev, out);
             llm_api_close_text(a, ev, &llm_api_chat_logprobs, out);
@@ -609,8 +597,13 @@ static const llm_api_member_t  llm_api_chat_members[] = {
 static int
 llm_api_chat_body(llm_api_t *a, size_t max, llm_buf_t *out)
 {
+    static const llm_api_member_t  prompt = {
+        llm_api_open_prompt_ids, llm_api_write_prompt_id, "]"
+    };
+
     return llm_api_write_choices(a, llm_api_chat_members,
-                                 llm_nelems(llm_api_chat_members), max, out);
+                                 llm_nelems(llm_api_chat_members), &prompt,
+                                 max, out);
 }
 
 

@@ -205,9 +205,19 @@ enum {
    "bytes:\xe2\x80" */
 
 static void
-llm_api_add_text_token(llm_buf_t *out, const char *s, size_t len)
+llm_api_add_text_token(llm_buf_t *out, const llm_api_t *a, int32_t id,
+    const llm_event_t *ev, llm_ref_t bytes)
 {
-    size_t  i;
+    size_t       i, len;
+    const char  *s;
+
+    if (a->as_ids) {
+        llm_api_add_token_id(out, id);
+        return;
+    }
+
+    s = llm_ref_data(ev, bytes);
+    len = bytes.len;
 
     if (llm_utf8_valid(s, len) == len) {
         (void) llm_json_add_string(out, s, len);
@@ -227,7 +237,7 @@ llm_api_add_text_token(llm_buf_t *out, const char *s, size_t len)
 /* {"token": logprob}, always with the sampled token */
 
 static void
-llm_api_add_top(llm_buf_t *out, const llm_event_t *ev,
+llm_api_add_top(llm_buf_t *out, const llm_api_t *a, const llm_event_t *ev,
     const llm_token_logprob_t *t)
 {
     int                        seen;
@@ -251,8 +261,7 @@ llm_api_add_top(llm_buf_t *out, const llm_event_t *ev,
             (void) llm_buf_addc(out, ',');
         }
 
-        llm_api_add_text_token(out, llm_ref_data(ev, top[i].bytes),
-                               top[i].bytes.len);
+        llm_api_add_text_token(out, a, top[i].id, ev, top[i].bytes);
         (void) llm_buf_addc(out, ':');
         llm_api_add_logprob(out, top[i].logprob);
 
@@ -264,7 +273,7 @@ llm_api_add_top(llm_buf_t *out, const llm_event_t *ev,
             (void) llm_buf_addc(out, ',');
         }
 
-        llm_api_add_text_token(out, llm_ref_data(ev, t->bytes), t->bytes.len);
+        llm_api_add_text_token(out, a, t->id, ev, t->bytes);
         (void) llm_buf_addc(out, ':');
         llm_api_add_logprob(out, t->logprob);
     }
@@ -298,13 +307,10 @@ llm_api_completion_item(llm_buf_t *out, const llm_api_t *a,
     const llm_api_place_t *place, const llm_event_t *ev, uint32_t array,
     const llm_token_logprob_t *t)
 {
-    (void) a;
-
     switch (array) {
 
     case TOKENS:
-        llm_api_add_text_token(out, llm_ref_data(ev, t->bytes),
-                               t->bytes.len);
+        llm_api_add_text_token(out, a, t->id, ev, t->bytes);
         break;
 
     case TOKEN_LOGPROBS:
@@ -312,7 +318,7 @@ llm_api_completion_item(llm_buf_t *out, const llm_api_t *a,
         break;
 
     case TOP_LOGPROBS:
-        llm_api_add_top(out, ev, t);
+        llm_api_add_top(out, a, ev, t);
         break;
 
     case TEXT_OFFSET:
@@ -336,13 +342,33 @@ static const llm_api_logprobs_t  llm_api_completion_logprobs = {
 
 /* ---- the event writer ---- */
 
+/* the ids of a prompt, in the first frame of each of its choices */
+
+static void
+llm_api_completion_prompt(llm_api_t *a, uint32_t first, llm_buf_t *out)
+{
+    uint32_t  i;
+
+    for (i = first; i < first + a->n; i++) {
+        llm_api_open_frame(a, i, out);
+        (void) llm_buf_adds(out, ",\"text\":\"\",\"logprobs\":null,"
+                            "\"finish_reason\":null,\"token_ids\":[],");
+        llm_api_add_prompt_ids(out, a, i);
+        llm_api_close_frame(a, out);
+    }
+}
+
+
 static void
 llm_api_completion_event(llm_api_t *a, const llm_event_t *ev, llm_buf_t *out)
 {
     switch (ev->type) {
 
     case LLM_EV_TEXT:
-        if (llm_api_has_frame(a, ev)) {
+        if (llm_api_is_prompt(ev)) {
+            llm_api_completion_prompt(a, ev->index, out);
+
+        } else if (llm_api_has_frame(a, ev)) {
             llm_api_open_frame(a, ev->index, out);
             (void) llm_buf_adds(out, ",\"text\":\"");
             llm_api_add_event_text(out, ev);
@@ -408,6 +434,7 @@ static const llm_api_member_t  llm_api_completion_members[] = {
     { llm_api_completion_open_text,     llm_api_completion_text,    "\"" },
     { llm_api_completion_open_logprobs, llm_api_completion_logprob, "" },
     { llm_api_open_finish,              NULL,                       NULL },
+    { llm_api_open_prompt_ids,          llm_api_write_prompt_id,    "]" },
     { llm_api_open_ids,                 llm_api_write_id,           "]" }
 };
 
@@ -416,8 +443,8 @@ static int
 llm_api_completion_body(llm_api_t *a, size_t max, llm_buf_t *out)
 {
     return llm_api_write_choices(a, llm_api_completion_members,
-                                 llm_nelems(llm_api_completion_members), max,
-                                 out);
+                                 llm_nelems(llm_api_completion_members), NULL,
+                                 max, out);
 }
 
 

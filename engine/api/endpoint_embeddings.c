@@ -15,6 +15,8 @@ typedef struct {
     llm_api_body_t     body;
 
     llm_str_t          encoding_format;
+    llm_str_t          embed_dtype;
+    llm_str_t          endianness;
     const llm_flat_t  *input;
     int64_t            dimensions;      /* 0: not given */
     int64_t            embd_normalize;
@@ -34,8 +36,12 @@ static const llm_api_field_t  llm_api_embedding_rows[] = {
     { "cache_salt", LLM_FIELD_STRING, AT(body.cache_salt), 0, 0 },
     { "dimensions", LLM_FIELD_INT, AT(dimensions), 1, INT32_MAX },
     { "embd_normalize", LLM_FIELD_INT, AT(embd_normalize), -1, 64 },
+    { "embed_dtype", LLM_FIELD_STRING, AT(embed_dtype), 0, 0 },
     { "encoding_format", LLM_FIELD_STRING, AT(encoding_format), 0, 0 },
+    { "endianness", LLM_FIELD_STRING, AT(endianness), 0, 0 },
     { "input", LLM_FIELD_REQUIRED, AT(input), 0, 0 },
+    { "lora", LLM_FIELD_REFUSED, LLM_FIELD_NOWHERE, 0, 0 },
+    { "lora_path", LLM_FIELD_REFUSED, LLM_FIELD_NOWHERE, 0, 0 },
     { "metadata", LLM_FIELD_OBJECT, AT(body.metadata), 0, 0 },
     { "model", LLM_FIELD_STRING, AT(body.model), 0, 0 },
     { "normalize", LLM_FIELD_BOOL, AT(normalize), 0, 0 },
@@ -67,6 +73,18 @@ llm_api_embedding_format(llm_api_reader_t *rd, const llm_api_embedding_t *b,
         return llm_api_bad_value(err, llm_api_top("encoding_format"),
                                  "Invalid 'encoding_format': it can be "
                                  "'float' or 'base64'.");
+    }
+
+    if (b->embed_dtype.data && !llm_str_is(b->embed_dtype, "float32")) {
+        return llm_api_unsupported(err, llm_api_top("embed_dtype"),
+                                   "vectors are of 'float32'");
+    }
+
+    if (b->endianness.data && !llm_str_is(b->endianness, "native")
+        && !llm_str_is(b->endianness, "little"))
+    {
+        return llm_api_unsupported(err, llm_api_top("endianness"),
+                                   "vectors in base64 are 'little'");
     }
 
     (void) llm_buf_add(&rd->own, &own, sizeof(own));

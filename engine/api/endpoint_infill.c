@@ -27,6 +27,7 @@ static const llm_api_field_t  llm_api_infill_rows[] = {
     { "input_suffix", LLM_FIELD_REQUIRED, AT(input_suffix), 0, 0 },
     { "n", LLM_FIELD_INT, AT(body.n), 1, 1 },
     { "prompt", LLM_FIELD_STRING, AT(prompt), 0, 0 },
+    { "return_token_ids", LLM_FIELD_REFUSED, LLM_FIELD_NOWHERE, 0, 0 },
 };
 
 static const llm_api_fields_t  llm_api_infill_fields = {

@@ -12,6 +12,7 @@
 
 static const llm_api_field_t  llm_api_messages_rows[] = {
     { "max_tokens", LLM_FIELD_INT, AT(max_tokens), 1, INT32_MAX },
+    { "mcp_servers", LLM_FIELD_REFUSED, LLM_FIELD_NOWHERE, 0, 0 },
     { "messages", LLM_FIELD_REQUIRED, AT(messages), 0, 0 },
     { "output_config", LLM_FIELD_OBJECT, AT(output_config), 0, 0 },
     { "output_format", LLM_FIELD_OBJECT, AT(output_format), 0, 0 },

@@ -84,7 +84,7 @@ llm_api_tokenize_body(llm_api_reader_t *rd, llm_api_tokenize_t *b,
 
 
 static int
-llm_api_tokenize_chat(llm_api_reader_t *rd, const llm_api_chat_t *b,
+llm_api_tokenize_chat(llm_api_reader_t *rd, llm_api_chat_t *b,
     llm_err_t *err)
 {
     size_t  start;
@@ -94,6 +94,7 @@ llm_api_tokenize_chat(llm_api_reader_t *rd, const llm_api_chat_t *b,
 
     if (llm_api_check_messages(b->messages, err) != LLM_OK
         || llm_api_check_tools(b, err) != LLM_OK
+        || llm_api_chat_thinking(b, err) != LLM_OK
         || llm_api_write_chat(rd, b, err) != LLM_OK)
     {
         return LLM_ERROR;

@@ -75,20 +75,26 @@ llm_api_open_frame(const llm_api_t *a, uint32_t index, llm_buf_t *out)
 }
 
 
+/* usage is in the last chunk alone, or in each: a null elsewhere, as OpenAI
+   sends it, breaks clients that look whether there is one */
+
+void
+llm_api_end_frame(const llm_api_t *a, llm_buf_t *out)
+{
+    if (a->show_usage & LLM_API_USAGE_EACH) {
+        add_lit(out, ",\"usage\":");
+        llm_api_add_usage(out, a);
+    }
+
+    add_lit(out, "}\n\n");
+}
+
+
 void
 llm_api_close_frame(const llm_api_t *a, llm_buf_t *out)
 {
-    if (a->show_usage & LLM_API_USAGE_EACH) {
-        add_lit(out, "}],\"usage\":");
-        llm_api_add_usage(out, a);
-        add_lit(out, "}\n\n");
-
-    } else if (a->show_usage) {
-        add_lit(out, "}],\"usage\":null}\n\n");
-
-    } else {
-        add_lit(out, "}]}\n\n");
-    }
+    add_lit(out, "}]");
+    llm_api_end_frame(a, out);
 }
 
 
@@ -138,6 +144,11 @@ llm_api_finish_frame(const llm_api_t *a, const llm_event_t *ev,
     add_lit(out, ",\"logprobs\":null,\"finish_reason\":\"");
     (void) llm_buf_adds(out, llm_api_finish_name(ev->u.finish.reason));
     add_lit(out, "\"");
+
+    if (a->token_ids) {
+        add_lit(out, ",\"token_ids\":[]");
+    }
+
     llm_api_close_frame(a, out);
 }
 

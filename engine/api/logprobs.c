@@ -49,6 +49,17 @@ llm_api_add_logprob(llm_buf_t *out, float logprob)
 }
 
 
+/* as vLLM names a token by its id */
+
+void
+llm_api_add_token_id(llm_buf_t *out, int32_t id)
+{
+    (void) llm_buf_adds(out, "\"token_id:");
+    llm_api_add_uint(out, (uint64_t) id);
+    (void) llm_buf_addc(out, '"');
+}
+
+
 size_t
 llm_api_count_chars(const char *s, size_t len)
 {

@@ -474,6 +474,12 @@ llm_api_mi_tool(llm_api_draft_t *d, const llm_flat_t *tool,
 
     type = llm_api_member(tool, "type");
 
+    if (llm_api_str_is(type, "mcp_toolset")) {
+        return llm_api_unsupported(err, llm_api_key(at, "type"),
+                                   "this server calls no MCP servers; give "
+                                   "their tools as tools of your own");
+    }
+
     if (type && !llm_api_str_is(type, "custom")) {
         return LLM_OK;
     }

@@ -70,6 +70,34 @@ llm_api_add_event_text(llm_buf_t *out, const llm_event_t *ev)
 }
 
 
+int
+llm_api_is_prompt(const llm_event_t *ev)
+{
+    return ev->u.text.echo && ev->u.text.ids.len != 0;
+}
+
+
+void
+llm_api_add_prompt_ids(llm_buf_t *out, const llm_api_t *a, uint32_t choice)
+{
+    int                     first;
+    const llm_api_piece_t  *p;
+
+    first = 1;
+    (void) llm_buf_adds(out, "\"prompt_token_ids\":[");
+
+    for (p = a->choices[choice / a->n * a->n].echo.first; p; p = p->next) {
+        if (llm_api_is_prompt(p->ev)) {
+            (void) llm_buf_adds(out, first ? "" : ",");
+            llm_api_add_ids(out, p->ev);
+            first = 0;
+        }
+    }
+
+    (void) llm_buf_addc(out, ']');
+}
+
+
 void
 llm_api_add_ids(llm_buf_t *out, const llm_event_t *ev)
 {

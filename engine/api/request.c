@@ -165,6 +165,7 @@ llm_api_read_body(llm_api_reader_t *rd, llm_api_body_t *b, llm_err_t *err)
     r->flags = llm_api_flags(b);
     r->n = (uint32_t) b->n;
     r->salt = llm_api_salt(b->cache_salt);
+    rd->as_ids = b->tokens_as_ids;
 
     llm_api_read_log(rd, b);
 

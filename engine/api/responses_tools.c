@@ -198,6 +198,15 @@ llm_api_rt_tool(llm_api_draft_t *d, const llm_flat_t *tool,
         return llm_api_rt_namespace(d, tool, at, err);
     }
 
+    /* an answer that was to come from the client's own server would be made
+       up */
+
+    if (llm_api_str_is(type, "mcp")) {
+        return llm_api_unsupported(err, llm_api_key(at, "type"),
+                                   "this server calls no MCP servers; give "
+                                   "their tools as functions");
+    }
+
     return llm_api_str_is(type, "function")
            ? llm_api_rt_function(d, tool, llm_api_member(tool, "namespace"),
                                  at, err)

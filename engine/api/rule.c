@@ -61,8 +61,14 @@ static int
 llm_api_rule_text(llm_api_rule_t *u, llm_rule_t kind, const char *name,
     llm_str_t text, llm_err_t *err)
 {
-    if (text.len == 0) {
+    if (text.data == NULL) {
         return LLM_OK;
+    }
+
+    if (text.len == 0) {
+        return llm_api_bad_value(err, llm_api_top(name), "Invalid '%s': it is "
+                                 "empty. Leave it out where nothing is to be "
+                                 "kept to.", name);
     }
 
     if (llm_api_begin_rule(u, kind, name, err) != LLM_OK) {
@@ -353,7 +359,7 @@ llm_api_structured(llm_api_rule_t *u, const llm_flat_t *s, llm_err_t *err)
 
     for (i = 0; i < llm_nelems(names); i++) {
         v = llm_api_member(s, names[i]);
-        text[i] = llm_str("");
+        text[i] = (llm_str_t) { 0, NULL };
 
         if (v && llm_api_check_type(err, llm_api_key(at, names[i]), v,
                                     LLM_FLAT_STRING)

@@ -83,16 +83,34 @@ llm_answer_bytes(const llm_answer_t *a)
 }
 
 
+size_t
+llm_answer_at(const llm_answer_t *a)
+{
+    return a->at;
+}
+
+
+size_t
+llm_answer_decided(const llm_answer_t *a)
+{
+    return a->space.len ? a->space_at : a->base;
+}
+
+
 /* ---- handing out ---- */
 
+/* at: where it began in all text that was pushed */
+
 static int
-llm_answer_put(llm_answer_t *a, const char *p, size_t n)
+llm_answer_put(llm_answer_t *a, const char *p, size_t n, size_t at)
 {
     llm_part_t  part;
 
     if (n == 0) {
         return LLM_OK;
     }
+
+    a->at = at;
 
     part = LLM_PART_CONTENT;
 
@@ -114,7 +132,7 @@ static int
 llm_answer_plain(llm_answer_t *a, const char *p, size_t n)
 {
     int     rc;
-    size_t  body;
+    size_t  body, at;
 
     if (a->lead) {
         while (n && llm_mark_is_space(*p)) {
@@ -122,6 +140,8 @@ llm_answer_plain(llm_answer_t *a, const char *p, size_t n)
             n--;
         }
     }
+
+    at = a->base + (size_t) (p - a->text.data);
 
     for (body = n; body && llm_mark_is_space(p[body - 1]); body--) {
         /* void */
@@ -134,11 +154,11 @@ llm_answer_plain(llm_answer_t *a, const char *p, size_t n)
             a->state = LLM_STATE_CONTENT;
         }
 
-        rc = llm_answer_put(a, a->space.data, a->space.len);
+        rc = llm_answer_put(a, a->space.data, a->space.len, a->space_at);
         a->space.len = 0;
 
         if (rc == LLM_OK) {
-            rc = llm_answer_put(a, p, body);
+            rc = llm_answer_put(a, p, body, at);
         }
 
         if (rc != LLM_OK) {
@@ -151,7 +171,11 @@ llm_answer_plain(llm_answer_t *a, const char *p, size_t n)
     if (a->state == LLM_STATE_CONTENT && !(a->o.flags & LLM_ANSWER_TOOLS)
         && a->o.format->n_content_end == 0)
     {
-        return llm_answer_put(a, p + body, n - body);
+        return llm_answer_put(a, p + body, n - body, at + body);
+    }
+
+    if (a->space.len == 0) {
+        a->space_at = at + body;
     }
 
     return llm_buf_add(&a->space, p + body, n - body);
@@ -427,6 +451,7 @@ llm_answer_read(llm_answer_t *a, int last)
         memmove(a->text.data, a->text.data + a->pos, a->text.len);
     }
 
+    a->base += a->pos;
     a->pos = 0;
 
     if (a->text.failed || a->space.failed) {
@@ -456,7 +481,7 @@ llm_answer_end(llm_answer_t *a)
     if (rc == LLM_OK
         && (a->state == LLM_STATE_CONTENT || a->state == LLM_STATE_START))
     {
-        rc = llm_answer_put(a, a->space.data, a->space.len);
+        rc = llm_answer_put(a, a->space.data, a->space.len, a->space_at);
     }
 
     a->space.len = 0;

@@ -77,6 +77,12 @@ llm_begun_t llm_answer_begun(llm_answer_t *a, llm_str_t *rest);
 /* LLM_ANSWER_SURE from now on */
 void llm_answer_sure(llm_answer_t *a);
 
+/* where in all text that was pushed begins what put() gets just now; that of
+   calls is from nowhere */
+size_t llm_answer_at(const llm_answer_t *a);
+/* what was pushed before this was handed out, or never will be */
+size_t llm_answer_decided(const llm_answer_t *a);
+
 int llm_answer_is_reasoning(const llm_answer_t *a);
 /* which pair of marks it stands in, if it is reasoning */
 int llm_answer_pair(const llm_answer_t *a);

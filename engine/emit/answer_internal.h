@@ -27,6 +27,11 @@ struct llm_answer_s {
     llm_state_t          state;
     llm_buf_t            text;          /* not yet handed out */
     size_t               pos;           /* what is read of it */
+    size_t               base;          /* where it begins in all text that was
+                                           pushed; so do the two below tell */
+    size_t               space_at;      /* where space begins */
+    size_t               at;            /* where what is being handed out
+                                           begins */
     llm_buf_t            space;         /* white space before pos that the next
                                            mark may want */
     int                  lead;          /* the next white space belongs to the

@@ -83,6 +83,7 @@ llm_emit_init(llm_emit_t *e, const llm_vocab_t *vocab,
     e->flags = flags;
     e->hit = -1;
     e->max_text = LLM_EMIT_TEXT;
+    e->said = 1;
 
     llm_detok_init(&e->detok, vocab, special, strip);
     e->special = special;
@@ -203,16 +204,109 @@ llm_emit_add_prob(llm_buf_t *probs, const llm_sampled_t *token,
 {
     llm_emit_prob_t  prob;
 
+    memset(&prob, 0, sizeof(prob));
     prob.id = token->id;
     prob.logprob = token->logprob;
     prob.start = start;
     prob.end = end;
+    prob.flags = LLM_PROB_CONTENT;
     prob.n_top = token->n_top;
 
     (void) llm_buf_add(probs, &prob, sizeof(prob));
 
     return llm_buf_add(probs, token->top,
                        token->n_top * sizeof(llm_candidate_t));
+}
+
+
+size_t
+llm_emit_prob_size(const llm_emit_prob_t *prob)
+{
+    return sizeof(*prob) + prob->n_top * sizeof(llm_candidate_t);
+}
+
+
+/* the tokens that have given so many bytes of content, from at on */
+
+static void
+llm_emit_mark(llm_emit_t *e, size_t at, size_t n)
+{
+    size_t            off;
+    llm_emit_prob_t  *prob;
+
+    for (off = e->settled; off < e->probs.len;
+         off += llm_emit_prob_size(prob))
+    {
+        prob = (llm_emit_prob_t *) (e->probs.data + off);
+
+        if (prob->from < at + n && prob->to > at) {
+            prob->flags |= LLM_PROB_CONTENT;
+        }
+    }
+}
+
+
+/* drops the tokens that have turned out to be none of content; what was given
+   before `decided` is known */
+
+static void
+llm_emit_settle(llm_emit_t *e, size_t decided)
+{
+    size_t            size;
+    llm_emit_prob_t  *prob;
+
+    while (e->settled < e->probs.len) {
+        prob = (llm_emit_prob_t *) (e->probs.data + e->settled);
+        size = llm_emit_prob_size(prob);
+
+        /* one that nothing follows, and that has no bytes, goes on with what
+           there was */
+
+        if ((prob->flags & LLM_PROB_MUTE)
+            || (decided == SIZE_MAX && prob->from >= e->fed))
+        {
+            prob->flags |= e->said ? LLM_PROB_CONTENT : 0;
+
+        } else if (!(prob->flags & LLM_PROB_CONTENT) && prob->to > decided) {
+            return;
+        }
+
+        e->said = prob->flags & LLM_PROB_CONTENT;
+
+        if (e->said) {
+            e->settled += size;
+            continue;
+        }
+
+        e->probs.len -= size;
+        memmove(prob, (char *) prob + size, e->probs.len - e->settled);
+    }
+}
+
+
+/* adds a token's probability, before its bytes are given to the answer */
+
+static void
+llm_emit_note(llm_emit_t *e, const llm_sampled_t *token, size_t n,
+    uint32_t flags)
+{
+    size_t            off;
+    uint32_t          at;
+    llm_emit_prob_t  *prob;
+
+    if (!(e->flags & LLM_EMIT_PROBS)) {
+        return;
+    }
+
+    at = e->sent + (uint32_t) e->text.len;
+    off = e->probs.len;
+
+    if (llm_emit_add_prob(&e->probs, token, at, at) == LLM_OK) {
+        prob = (llm_emit_prob_t *) (e->probs.data + off);
+        prob->from = (uint32_t) e->fed;
+        prob->to = (uint32_t) (e->fed + llm_max(n, (size_t) 1));
+        prob->flags = flags | (e->answer ? 0 : LLM_PROB_CONTENT);
+    }
 }
 
 
@@ -265,6 +359,7 @@ llm_emit_part(void *data, llm_part_t part, uint32_t call, llm_str_t text)
     before = e->text.len - run->len;
 
     if (part == LLM_PART_CONTENT) {
+        llm_emit_mark(e, llm_answer_at(e->answer), text.len);
         rc = llm_emit_append(e, text);
 
     } else {
@@ -304,9 +399,10 @@ llm_emit_text(llm_emit_t *e, int32_t id)
 int
 llm_emit_push(llm_emit_t *e, const llm_sampled_t *token, int check)
 {
-    int        rc;
-    uint32_t   start;
-    llm_str_t  s;
+    int               rc;
+    size_t            off;
+    llm_str_t         s;
+    llm_emit_prob_t  *prob;
 
     if (e->reads.format && e->answer == NULL) {
         e->answer = llm_answer_create(&e->reads, llm_emit_part, e);
@@ -316,10 +412,13 @@ llm_emit_push(llm_emit_t *e, const llm_sampled_t *token, int check)
         }
     }
 
-    start = e->sent + (uint32_t) e->text.len;
     s = llm_emit_text(e, token->id);
     e->n_tokens++;
     e->check = check;
+
+    off = e->probs.len;
+    llm_emit_note(e, token, s.len, 0);
+    e->fed += s.len;
 
     if (e->answer) {
         e->n_reasoning += llm_answer_is_reasoning(e->answer);
@@ -329,9 +428,10 @@ llm_emit_push(llm_emit_t *e, const llm_sampled_t *token, int check)
         rc = llm_emit_append(e, s);
     }
 
-    if (e->flags & LLM_EMIT_PROBS) {
-        (void) llm_emit_add_prob(&e->probs, token, start,
-                                 e->sent + (uint32_t) e->text.len);
+    if (off < e->probs.len && !e->probs.failed) {
+        prob = (llm_emit_prob_t *) (e->probs.data + off);
+        prob->end = e->sent + (uint32_t) e->text.len;
+        llm_emit_settle(e, e->answer ? llm_answer_decided(e->answer) : e->fed);
     }
 
     if (e->flags & LLM_EMIT_IDS) {
@@ -339,6 +439,19 @@ llm_emit_push(llm_emit_t *e, const llm_sampled_t *token, int check)
     }
 
     return e->probs.failed || e->ids.failed ? LLM_ERROR : rc;
+}
+
+
+int
+llm_emit_push_end(llm_emit_t *e, const llm_sampled_t *token)
+{
+    llm_emit_note(e, token, 0, LLM_PROB_MUTE);
+
+    if (e->flags & LLM_EMIT_IDS) {
+        (void) llm_buf_add(&e->ids, &token->id, sizeof(token->id));
+    }
+
+    return e->probs.failed || e->ids.failed ? LLM_ERROR : LLM_OK;
 }
 
 
@@ -368,6 +481,14 @@ llm_emit_echo(llm_emit_t *e, llm_str_t text, const llm_buf_t *probs, int send)
 }
 
 
+void
+llm_emit_prompt(llm_emit_t *e, const int32_t *ids, uint32_t n)
+{
+    e->prompt = ids;
+    e->n_prompt = n;
+}
+
+
 int
 llm_emit_end(llm_emit_t *e)
 {
@@ -375,6 +496,7 @@ llm_emit_end(llm_emit_t *e)
     llm_str_t  s;
 
     if (e->hit >= 0) {
+        llm_emit_settle(e, SIZE_MAX);
         return LLM_OK;
     }
 
@@ -393,6 +515,7 @@ llm_emit_end(llm_emit_t *e)
     }
 
     e->ready = e->text.len;
+    llm_emit_settle(e, SIZE_MAX);
 
     return rc == LLM_STOPPED ? LLM_OK : rc;
 }

@@ -83,7 +83,18 @@ typedef struct {
     uint32_t             has_sent;      /* an event has been sent */
 
     llm_buf_t            probs;         /* llm_emit_prob_t, candidates */
+    size_t               settled;       /* bytes of probs: tokens of content.
+                                           What those behind have given is not
+                                           known yet; others are dropped */
+    size_t               fed;           /* bytes that the answer was given */
+    int                  said;          /* the last token that was settled has
+                                           given content */
     llm_buf_t            ids;           /* int32_t */
+
+    /* the prompt's tokens, if they are to be sent first: see
+       llm_emit_prompt() */
+    const int32_t       *prompt;
+    uint32_t             n_prompt;      /* not yet sent */
 
     /* the prompt's text, if it is to be sent first: see llm_emit_echo() */
     llm_str_t            echo;
@@ -116,6 +127,9 @@ uint32_t llm_emit_calls(const llm_emit_t *e);
  * LLM_ERROR: no memory.
  */
 int llm_emit_push(llm_emit_t *e, const llm_sampled_t *token, int check);
+/* a token that ends the choice and has no text: it counts, so it has an id and
+   a probability, too */
+int llm_emit_push_end(llm_emit_t *e, const llm_sampled_t *token);
 /*
  * Sets the echo of a prompt, before the first token; probs, made by
  * llm_emit_add_prob(), are of its tokens, and may be empty.  Neither is
@@ -124,6 +138,8 @@ int llm_emit_push(llm_emit_t *e, const llm_sampled_t *token, int check);
  */
 void llm_emit_echo(llm_emit_t *e, llm_str_t text, const llm_buf_t *probs,
     int send);
+/* the ids of the prompt are to be sent before all else; they are not copied */
+void llm_emit_prompt(llm_emit_t *e, const int32_t *ids, uint32_t n);
 /* adds a token's place in the text of its choice, its probability and those of
    the most likely tokens */
 int llm_emit_add_prob(llm_buf_t *probs, const llm_sampled_t *token,

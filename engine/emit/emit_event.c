@@ -16,6 +16,9 @@
 /* text that an event may carry however small the window is */
 #define LLM_EMIT_LEAST   256
 
+/* ids of a prompt, or of tokens, in one event */
+#define LLM_EMIT_IDS_MAX  1024
+
 /* what events are made from: the choice's own text, or the prompt's */
 typedef struct {
     const char          *text;
@@ -38,13 +41,6 @@ typedef struct {
     size_t               ids;           /* bytes of e->ids */
     size_t               extra;         /* bytes of the event */
 } llm_emit_lot_t;
-
-
-static size_t
-llm_emit_prob_size(const llm_emit_prob_t *prob)
-{
-    return sizeof(*prob) + prob->n_top * sizeof(llm_candidate_t);
-}
 
 
 /* is there text to send?  With probabilities only once its token is
@@ -83,7 +79,7 @@ llm_emit_echoes(const llm_emit_t *e)
 int
 llm_emit_pending(const llm_emit_t *e, int last)
 {
-    if (llm_emit_echoes(e)) {
+    if (e->n_prompt || llm_emit_echoes(e)) {
         return 1;
     }
 
@@ -103,6 +99,17 @@ llm_emit_pending(const llm_emit_t *e, int last)
 }
 
 
+/* the text of a token, or of one that might have been drawn in its place */
+
+static llm_str_t
+llm_emit_prob_text(const llm_emit_t *e, const llm_emit_prob_t *prob,
+    int32_t id)
+{
+    return id == prob->id && (prob->flags & LLM_PROB_MUTE)
+           ? llm_str("") : llm_vocab_bytes(e->vocab, id);
+}
+
+
 static size_t
 llm_emit_prob_extra(const llm_emit_t *e, const llm_emit_prob_t *prob)
 {
@@ -114,41 +121,40 @@ llm_emit_prob_extra(const llm_emit_t *e, const llm_emit_prob_t *prob)
 
     n = sizeof(llm_token_logprob_t)
         + prob->n_top * sizeof(llm_top_logprob_t)
-        + llm_vocab_bytes(e->vocab, prob->id).len;
+        + llm_emit_prob_text(e, prob, prob->id).len;
 
     for (i = 0; i < prob->n_top; i++) {
-        n += llm_vocab_bytes(e->vocab, top[i].id).len;
+        n += llm_emit_prob_text(e, prob, top[i].id).len;
     }
 
     return n;
 }
 
 
-/* drops the probabilities of tokens that a stop string has cut off */
+/* tokens that a stop string has cut off count, but have no text */
 
 static void
-llm_emit_drop_cut(llm_emit_t *e)
+llm_emit_mute_cut(llm_emit_t *e)
 {
-    size_t                  off, to, size;
-    const llm_emit_prob_t  *prob;
+    size_t            off;
+    uint32_t          end;
+    llm_emit_prob_t  *prob;
 
-    if (e->hit < 0 || e->probs.len == 0) {
+    if (e->hit < 0) {
         return;
     }
 
-    to = 0;
+    end = e->sent + (uint32_t) e->text.len;
 
-    for (off = 0; off < e->probs.len; off += size) {
-        prob = (const llm_emit_prob_t *) (e->probs.data + off);
-        size = llm_emit_prob_size(prob);
+    for (off = 0; off < e->probs.len; off += llm_emit_prob_size(prob)) {
+        prob = (llm_emit_prob_t *) (e->probs.data + off);
 
-        if (prob->start < e->sent + e->text.len) {
-            memmove(e->probs.data + to, prob, size);
-            to += size;
+        if (prob->start >= end) {
+            prob->start = end;
+            prob->end = end;
+            prob->flags |= LLM_PROB_MUTE;
         }
     }
-
-    e->probs.len = to;
 }
 
 
@@ -166,7 +172,7 @@ llm_emit_source(const llm_emit_t *e, int last, llm_emit_src_t *src)
         src->len = e->text.len;
         src->ready = e->ready;
         src->probs = e->probs.data;
-        src->probs_len = e->probs.len;
+        src->probs_len = e->settled;
         src->sent = e->sent;
         src->last = last;
 
@@ -242,7 +248,8 @@ llm_emit_choose(const llm_emit_t *e, const llm_emit_src_t *src, size_t max,
     }
 
     if (!llm_emit_echoes(e)) {
-        lot->ids = llm_min(e->ids.len, (size_t) 4096);
+        lot->ids = llm_min(e->ids.len,
+                           LLM_EMIT_IDS_MAX * sizeof(int32_t));
     }
 
     lot->extra = lot->ids;
@@ -330,7 +337,7 @@ llm_emit_put_probs(const llm_emit_t *e, const llm_emit_src_t *src,
         tok->logprob = prob->logprob;
         tok->text_offset = prob->start;
         bytes = llm_emit_put(ev, bytes, &tok->bytes,
-                             llm_vocab_bytes(e->vocab, prob->id));
+                             llm_emit_prob_text(e, prob, prob->id));
 
         tok->top.off = (uint32_t) ((char *) top - (char *) ev);
         tok->top.len = prob->n_top;
@@ -339,7 +346,7 @@ llm_emit_put_probs(const llm_emit_t *e, const llm_emit_src_t *src,
             top->id = cand[i].id;
             top->logprob = cand[i].logprob;
             bytes = llm_emit_put(ev, bytes, &top->bytes,
-                                 llm_vocab_bytes(e->vocab, cand[i].id));
+                                 llm_emit_prob_text(e, prob, cand[i].id));
         }
     }
 
@@ -474,11 +481,55 @@ llm_emit_one(llm_emit_t *e, llm_to_t *to, uint32_t index, int last)
         llm_emit_eat(&e->text, lot.text);
         llm_emit_eat_run(e, lot.text);
         llm_emit_eat(&e->probs, lot.probs);
+        e->settled -= lot.probs;
         llm_emit_eat(&e->ids, lot.ids);
         e->ready -= lot.text;
         e->sent += (uint32_t) lot.text;
         e->has_sent = 1;
     }
+
+    to->unread += ev->size;
+    llm_event_close(to, ev);
+    to->mark = to->port->ring.pos;
+
+    return LLM_OK;
+}
+
+
+/* the ids of the prompt, or as many as an event may have */
+
+static int
+llm_emit_prompt_ids(llm_emit_t *e, llm_to_t *to, uint32_t index)
+{
+    size_t        n, size;
+    llm_event_t  *ev;
+
+    n = LLM_EMIT_IDS_MAX;
+
+    if (to->window) {
+        n = llm_min(n, llm_max(to->window, LLM_EMIT_LEAST) / sizeof(int32_t));
+    }
+
+    n = llm_min(n, e->n_prompt);
+    size = n * sizeof(int32_t);
+
+    if (llm_event_waits(to, sizeof(*ev) + size)) {
+        return LLM_FULL;
+    }
+
+    ev = llm_event_open(to, LLM_EV_TEXT, index, size);
+    if (ev == NULL) {
+        return LLM_FULL;
+    }
+
+    ev->u.text.echo = 1;
+    ev->u.text.ids.off = sizeof(*ev);
+    ev->u.text.ids.len = (uint32_t) n;
+    memcpy(ev + 1, e->prompt, size);
+
+    e->prompt += n;
+    e->n_prompt -= (uint32_t) n;
+    ev->u.text.call = e->n_prompt;
 
     to->unread += ev->size;
     llm_event_close(to, ev);
@@ -518,7 +569,13 @@ llm_emit_write(llm_emit_t *e, llm_to_t *to, uint32_t index, int last)
                               LLM_EMIT_LEAST);
     }
 
-    llm_emit_drop_cut(e);
+    llm_emit_mute_cut(e);
+
+    while (e->n_prompt) {
+        if (llm_emit_prompt_ids(e, to, index) != LLM_OK) {
+            return LLM_FULL;
+        }
+    }
 
     while (llm_emit_pending(e, last)) {
         if (llm_emit_one(e, to, index, last) != LLM_OK) {

@@ -17,7 +17,19 @@ typedef struct {
     uint32_t             start;         /* where its text begins in the
                                            choice's */
     uint32_t             end;
+    uint32_t             from;          /* where its bytes begin in all that the
+                                           answer was given; a token without any
+                                           has the next one */
+    uint32_t             to;
+    uint32_t             flags;         /* LLM_PROB_... */
     uint32_t             n_top;
 } llm_emit_prob_t;
+
+/* it has given content */
+#define LLM_PROB_CONTENT  1
+/* it has no text: it has ended the choice, or a stop string has cut it off */
+#define LLM_PROB_MUTE     2
+
+size_t llm_emit_prob_size(const llm_emit_prob_t *prob);
 
 #endif /* LLM_EMIT_INTERNAL_H */

@@ -115,17 +115,19 @@ llm_step_add(llm_sched_t *s, llm_seq_t *q, llm_sampled_t *token, uint64_t now)
 
     llm_step_observe(s, q, now);
 
-    if (llm_step_is_stop(q, token->id)) {
-        q->stop_id = token->id;
-        llm_sched_end_seq(s, q, LLM_FINISH_STOP);
-        return;
-    }
-
     /* a constrained text is complete where the end is allowed */
 
-    if (llm_vocab_is_eog(s->conf.vocab, token->id)
-        && (q->masked || !(msg->flags & LLM_REQ_IGNORE_EOS)))
+    q->stop_id = llm_step_is_stop(q, token->id) ? token->id : -1;
+
+    if (q->stop_id != -1
+        || (llm_vocab_is_eog(s->conf.vocab, token->id)
+            && (q->masked || !(msg->flags & LLM_REQ_IGNORE_EOS))))
     {
+        if (llm_emit_push_end(&q->emit, token) != LLM_OK) {
+            llm_step_no_memory(s, r);
+            return;
+        }
+
         llm_sched_end_seq(s, q, LLM_FINISH_STOP);
         return;
     }

@@ -244,6 +244,12 @@ llm_prep_seqs(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
                       (msg->flags & LLM_REQ_SPECIAL) != 0, strip);
         r->run.n_seqs++;
 
+        if (i % msg->n == 0 && (msg->flags & LLM_REQ_TOKEN_IDS)
+            && msg->task == LLM_TASK_GENERATE)
+        {
+            llm_emit_prompt(&q->emit, p->ids, p->n);
+        }
+
         if (is_read) {
             llm_emit_read(&q->emit, &reads);
         }

@@ -143,7 +143,7 @@ my @written = map { $t->post($path, { %base, tool_choice => $_,
 is("@{ $written[1] }", "@{ $written[0] }",
    'a call that must come is written as one that may');
 like($t->post('/v1/detokenize', { tokens => $written[1] })->{json}{prompt},
-     qr/^<tool_call>\n\{.*\}\n<\/tool_call>$/, 'as the template writes it');
+     qr/^<tool_call>\n\{.*\}\n<\/tool_call>(<\|im_end\|>)?$/, 'as the template writes it');
 
 # ---- what tools were before ----
 
@@ -214,8 +214,7 @@ for my $i (0 .. 2) {
        $c->{message}{tool_calls}[0]{function}{arguments}, 'streamed, too');
     isnt($streams[$i]{calls}[0]{id}, $streams[($i + 1) % 3]{calls}[0]{id},
          'with an id of its own');
-    is(scalar @{ $c->{logprobs}{content} }, scalar @{ $c->{token_ids} },
-       'a logprob for each token');
+    is_deeply($c->{logprobs}{content}, [], 'a call has no logprobs of content');
     is_deeply($streams[$i]{tokens}, $c->{token_ids}, 'the same tokens');
     is(scalar @{ $streams[$i]{logprobs} },
        scalar @{ $c->{logprobs}{content} }, 'as many logprobs');
@@ -294,8 +293,44 @@ for my $token (@$top) {
        'top_logprobs has the token');
 }
 
-ok(scalar(grep { @{ $_->{top_logprobs} } == 1 } @$top),
-   'what nothing else could be');
+# each token of content has a logprob, the one that ends it, too; those of
+# reasoning have none
+
+for my $case ([ 'reasoning and content', %think ],
+              [ 'content', %think, chat_template_kwargs => {} ],
+              [ 'cut', %think, max_tokens => 30 ],
+              [ 'cut in reasoning', %think, max_tokens => 4 ],
+              [ 'a stop string', %think, chat_template_kwargs => {},
+                stop => ' = ' ],
+              [ 'a stop token', %think, chat_template_kwargs => {},
+                stop_token_ids => [ 13 ] ])
+{
+    my ($name, %ask) = @$case;
+
+    %ask = (%ask, logprobs => \1, top_logprobs => 2, return_token_ids => \1);
+
+    my $r = $t->post($path, \%ask)->{json};
+    my $c = $r->{choices}[0];
+    my @lp = @{ $c->{logprobs}{content} };
+    my $text = $c->{message}{content};
+
+    is(scalar @{ $c->{token_ids} }, $r->{usage}{completion_tokens},
+       "$name: an id of each token");
+    is(substr(join('', map { $_->{token} } @lp), 0, length $text), $text,
+       'logprobs are of content');
+    cmp_ok(scalar @lp, '<=', $r->{usage}{completion_tokens}
+           - $r->{usage}{completion_tokens_details}{reasoning_tokens},
+           'none is of reasoning');
+    is(scalar @lp, $r->{usage}{completion_tokens}, 'one for each')
+        if !$c->{message}{reasoning};
+    is(scalar @{ $r->{prompt_token_ids} }, $r->{usage}{prompt_tokens},
+       'ids of the prompt');
+
+    my ($s) = stream(%ask);
+
+    is_deeply($s->{tokens}, $c->{token_ids}, 'streamed, too');
+    is_deeply($s->{logprobs}, \@lp, 'and the logprobs');
+}
 
 my $whole = $t->post($path, { %think, thinking_budget_tokens => -1 })
     ->{json}{choices}[0]{message};
@@ -309,6 +344,16 @@ ok(length $zero->{content}, 'but content');
 my ($early) = stream(%think, thinking_budget_tokens => 4);
 is($early->{content}, $t->post($path, { %think, thinking_budget_tokens => 4 })
        ->{json}{choices}[0]{message}{content}, 'streamed, too');
+
+# ---- integers that no 64 bits hold ----
+
+like($t->post('/v1/apply-template', '{"messages":[{"role":"user","content":'
+    . '"a"},{"role":"assistant","tool_calls":[{"id":"c","type":"function",'
+    . '"function":{"name":"f","arguments":"{\\"n\\": 18446744073709551617, '
+    . '\\"m\\": [-9223372036854775809, 1.0]}"}}]},{"role":"tool",'
+    . '"tool_call_id":"c","content":"b"}]}')->{json}{prompt},
+    qr/"n": 18446744073709551617, "m": \[-9223372036854775809, 1\.0\]/,
+    'a template writes their digits');
 
 # ---- both ----
 

@@ -322,7 +322,8 @@ test_unchecked(void)
 }
 
 
-/* logprobs go with their text, those behind a stop string not at all */
+/* logprobs go with their text; those of a stop string's tokens, and of the one
+   that ends a choice, without any */
 
 static void
 test_probs(void)
@@ -362,7 +363,7 @@ test_probs(void)
     (void) take(got, &n_tokens, &n_probs);
 
     is_str(got, "ab", "it is not sent");
-    is_int(n_probs, 2, "nor its logprobs");
+    is_int(n_probs, 5, "its logprobs are");
     is_int(n_tokens, 5, "its tokens count");
 
     llm_emit_free(&e);

@@ -123,23 +123,25 @@ test_parts(void)
                                            arguments */
         uint32_t     calls;
         uint32_t     thought;           /* tokens */
+        uint32_t     said;              /* those that gave content, what a
+                                           stop string cut off included */
     } cases[] = {
         { T "Hm\n" U "\nYes." P "\n" CALL("{\"a\": 1}") CALL("{}"),
           LLM_ANSWER_REASONING|LLM_ANSWER_TOOLS, "Hm",
-          { "Yes.", "Hm", "ff", "{\"a\": 1}{}" }, 2, 4 },
+          { "Yes.", "Hm", "ff", "{\"a\": 1}{}" }, 2, 4, 4 },
         { T "Hm" U "Yes.", LLM_ANSWER_REASONING, "es",
-          { "Y", "Hm", "", "" }, 0, 3 },
+          { "Y", "Hm", "", "" }, 0, 3, 3 },
         { "A\n" CALL("{}") "B", LLM_ANSWER_TOOLS, "\nB",
-          { "AB", "", "f", "{}" }, 1, 0 },
+          { "AB", "", "f", "{}" }, 1, 0, 2 },
         { "A\n" C "B", LLM_ANSWER_TOOLS, "|>",
-          { "A\n<|c", "", "", "" }, 0, 0 },
-        { "A\n", LLM_ANSWER_TOOLS, "\n", { "A", "", "", "" }, 0, 0 },
+          { "A\n<|c", "", "", "" }, 0, 0, 3 },
+        { "A\n", LLM_ANSWER_TOOLS, "\n", { "A", "", "", "" }, 0, 0, 2 },
         { "A" CALL("{}"), LLM_ANSWER_REASONING, "x",
-          { "A{\"name\": \"f\", \"arguments\": {}}", "", "", "" }, 0, 0 },
+          { "A{\"name\": \"f\", \"arguments\": {}}", "", "", "" }, 0, 0, 33 },
         { T "Hm" U "Yes.", LLM_ANSWER_REASONING|LLM_ANSWER_HIDE, "x",
-          { "Yes.", "", "", "" }, 0, 3 },
+          { "Yes.", "", "", "" }, 0, 3, 4 },
         { T "Hm" U "Yes.", LLM_ANSWER_MARKED, "x",
-          { "<|t|>Hm<|/t|>Yes.", "", "", "" }, 0, 0 }
+          { "<|t|>Hm<|/t|>Yes.", "", "", "" }, 0, 0, 8 }
     };
 
     static const uint32_t  flags[] = {
@@ -166,10 +168,11 @@ test_parts(void)
            p.text[3]);
         ok(p.tokens == n && llm_emit_calls(&e) == cases[k].calls
            && e.n_reasoning == cases[k].thought, "its tokens and calls");
-        ok((e.hit >= 0 || !(flags[i % llm_nelems(flags)] & LLM_EMIT_PROBS)
-            || p.probs == n)
+        ok((!(flags[i % llm_nelems(flags)] & LLM_EMIT_PROBS)
+            || p.probs == cases[k].said)
            && (!(flags[i % llm_nelems(flags)] & LLM_EMIT_IDS) || p.ids == n),
-           "a probability and an id for each token");
+           "a probability of each token of content (%u), an id of each",
+           p.probs);
 
         llm_emit_free(&e);
         llm_stops_free(&stops);

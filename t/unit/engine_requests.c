@@ -391,6 +391,7 @@ test_answers(void)
        "in %u events", a[6].n_events[0]);
     is_int(a[6].n_tokens[0], 60, "which tell of each token");
     is_int(a[6].n_ids[0], 60, "with all tokens");
+    is_int(a[6].n_prompt_ids[0], a[6].prompt_tokens, "and those of the prompt");
     ok(memcmp(a[6].ids[0], a[3].ids[0], 5 * 4) == 0, "the same tokens");
 
     for (i = 0, same = 0; i < 7; i++) {

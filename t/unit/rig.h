@@ -44,6 +44,7 @@ typedef struct {
     float         probs[RIG_CHOICES][RIG_IDS];
     uint32_t      n_ids[RIG_CHOICES];
     uint32_t      n_probs[RIG_CHOICES];
+    uint32_t      n_prompt_ids[RIG_CHOICES];
     uint32_t      n_tokens[RIG_CHOICES];
     uint32_t      n_events[RIG_CHOICES];
     uint32_t      reason[RIG_CHOICES];
@@ -249,6 +250,13 @@ rig_event(void *data, const llm_event_t *ev)
         llm_buf_add(&a->text[k], llm_ref_data(ev, ev->u.text.text),
                     ev->u.text.text.len);
         a->n_tokens[k] += ev->u.text.n_tokens;
+
+        if (ev->u.text.echo && ev->u.text.ids.len) {
+            a->wrong += a->n_events[k] != 0;
+            a->n_prompt_ids[k] += ev->u.text.ids.len;
+            break;
+        }
+
         a->n_events[k]++;
 
         for (i = 0; i < ev->u.text.ids.len && a->n_ids[k] < RIG_IDS; i++) {

@@ -48,16 +48,16 @@ test_chat_stream(void)
     feed_start();
     is_out(CHUNK "{\"index\":0,\"delta\":{\"role\":\"assistant\","
            "\"content\":\"\",\"refusal\":null},\"logprobs\":null,"
-           "\"finish_reason\":null}],\"usage\":null}\n\n"
+           "\"finish_reason\":null}]}\n\n"
            CHUNK "{\"index\":1,\"delta\":{\"role\":\"assistant\","
            "\"content\":\"\",\"refusal\":null},\"logprobs\":null,"
-           "\"finish_reason\":null}],\"usage\":null}\n\n",
+           "\"finish_reason\":null}]}\n\n",
            "a role for each choice");
 
     feed_finish(1, LLM_FINISH_STOP);
     is_out(CHUNK "{\"index\":1,\"delta\":{},\"logprobs\":null,"
-           "\"finish_reason\":\"stop\"}],\"usage\":null}\n\n",
-           "every chunk says usage");
+           "\"finish_reason\":\"stop\"}]}\n\n",
+           "usage is in the last chunk alone");
 
     feed_done();
     is_out(CHUNK "],\"usage\":" USAGE "}\n\ndata: [DONE]\n\n",
@@ -138,20 +138,66 @@ test_completion_stream(void)
     feed_start();
     is_out("", "completions have no role");
 
+    e = prompt_event(0, 1);
+    add_id(&e, 5);
+    feed(&e);
+    is_out("", "half of the prompt's ids");
+
+    e = prompt_event(0, 0);
+    add_id(&e, 6);
+    feed(&e);
+    is_out(TEXT "{\"index\":0,\"text\":\"\",\"logprobs\":null,"
+           "\"finish_reason\":null,\"token_ids\":[],"
+           "\"prompt_token_ids\":[5,6]}]}\n\n", "all of them");
+
     e = text_event(1, LLM_PART_CONTENT, 0, " once");
     add_id(&e, 42);
     feed(&e);
     is_out(TEXT "{\"index\":1,\"text\":\" once\",\"logprobs\":null,"
-           "\"finish_reason\":null,\"token_ids\":[42]}],"
-           "\"usage\":null}\n\n", "text of the second prompt, with its ids");
+           "\"finish_reason\":null,\"token_ids\":[42]}]}\n\n",
+           "text of the second prompt, with its ids");
 
     feed_finish(1, LLM_FINISH_STOP);
     is_out(TEXT "{\"index\":1,\"text\":\"\",\"logprobs\":null,"
-           "\"finish_reason\":\"stop\"}],\"usage\":null}\n\n",
+           "\"finish_reason\":\"stop\",\"token_ids\":[]}]}\n\n",
            "the end of a choice");
 
     feed_done();
     is_out(TEXT "],\"usage\":" USAGE "}\n\ndata: [DONE]\n\n", "the end");
+    end();
+}
+
+
+/* the ids of a chat's prompt are in the first chunk */
+
+static void
+test_prompt_ids(void)
+{
+    event_t  e;
+
+    begin(&llm_api_chat, ",'stream':true,'return_token_ids':true");
+    feed_start();
+    is_out("", "the role waits for them");
+
+    e = prompt_event(0, 0);
+    add_id(&e, 5);
+    add_id(&e, 6);
+    feed(&e);
+    is_out(CHUNK "{\"index\":0,\"delta\":{\"role\":\"assistant\","
+           "\"content\":\"\",\"refusal\":null},\"logprobs\":null,"
+           "\"finish_reason\":null}],\"prompt_token_ids\":[5,6]}\n\n",
+           "the role and the ids");
+
+    e = text_event(0, LLM_PART_CONTENT, 0, "a");
+    add_id(&e, 7);
+    feed(&e);
+    is_out(CHUNK "{\"index\":0,\"delta\":{\"content\":\"a\"},"
+           "\"logprobs\":null,\"finish_reason\":null,"
+           "\"token_ids\":[7]}]}\n\n", "text and its ids");
+
+    feed_finish(0, LLM_FINISH_STOP);
+    is_out(CHUNK "{\"index\":0,\"delta\":{},\"logprobs\":null,"
+           "\"finish_reason\":\"stop\",\"token_ids\":[]}]}\n\n", "the end");
     end();
 }
 
@@ -331,6 +377,7 @@ main(void)
     test_chat_stream();
     test_parts();
     test_completion_stream();
+    test_prompt_ids();
     test_continuous_usage();
     test_counts();
     test_failures();

@@ -88,6 +88,21 @@ text_event(uint32_t index, llm_part_t part, uint32_t call, const char *text)
 }
 
 
+/* ids of a prompt; more follow in other events */
+
+static inline event_t
+prompt_event(uint32_t index, uint32_t more)
+{
+    event_t  e;
+
+    e = text_event(index, LLM_PART_CONTENT, more, "");
+    e.ev.u.text.echo = 1;
+    e.ev.u.text.n_tokens = 0;
+
+    return e;
+}
+
+
 /* offsets are from the event's start, so an event may be copied */
 
 static inline void

@@ -40,6 +40,15 @@ test_bodies(void)
 
     begin(&llm_api_completions, ",'return_token_ids':true");
     feed_start();
+    e = prompt_event(0, 1);
+    add_id(&e, 5);
+    feed(&e);
+    e = prompt_event(1, 0);
+    add_id(&e, 4);
+    feed(&e);
+    e = prompt_event(0, 0);
+    add_id(&e, 6);
+    feed(&e);
     e = text_event(0, LLM_PART_CONTENT, 0, "x");
     add_id(&e, 7);
     add_id(&e, 8);
@@ -52,10 +61,31 @@ test_bodies(void)
     feed_done();
     is_out(HEAD("cmpl-", "text_completion")
            "{\"index\":0,\"text\":\"x\",\"logprobs\":null,"
-           "\"finish_reason\":\"stop\",\"token_ids\":[7,8,9]},"
+           "\"finish_reason\":\"stop\",\"prompt_token_ids\":[5,6],"
+           "\"token_ids\":[7,8,9]},"
            "{\"index\":1,\"text\":\"\",\"logprobs\":null,"
-           "\"finish_reason\":\"length\",\"token_ids\":[]}],\"usage\":"
+           "\"finish_reason\":\"length\",\"prompt_token_ids\":[4],"
+           "\"token_ids\":[]}],\"usage\":"
            USAGE "}", "a completion of two prompts, with token ids");
+    end();
+
+    begin(&llm_api_chat, ",'return_token_ids':true");
+    feed_start();
+    e = prompt_event(0, 0);
+    add_id(&e, 5);
+    add_id(&e, 6);
+    feed(&e);
+    e = text_event(0, LLM_PART_CONTENT, 0, "x");
+    add_id(&e, 7);
+    feed(&e);
+    feed_finish(0, LLM_FINISH_STOP);
+    feed_done();
+    is_out(HEAD("chatcmpl-", "chat.completion")
+           "{\"index\":0,\"message\":{\"role\":\"assistant\","
+           "\"content\":\"x\",\"refusal\":null},\"logprobs\":null,"
+           "\"finish_reason\":\"stop\",\"token_ids\":[7]}],"
+           "\"prompt_token_ids\":[5,6],\"usage\":" USAGE "}",
+           "a chat with token ids");
     end();
 }
 
