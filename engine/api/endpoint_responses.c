@@ -9,8 +9,6 @@
 
 #define AT(f)               offsetof(llm_api_responses_t, f)
 
-#define add_lit(out, lit)   (void) llm_buf_add(out, lit, sizeof(lit) - 1)
-
 
 static const llm_api_field_t  llm_api_responses_rows[] = {
     { "background", LLM_FIELD_REFUSED, LLM_FIELD_NOWHERE, 0, 0 },
@@ -192,68 +190,6 @@ llm_api_responses_draft(llm_api_reader_t *rd, const llm_api_responses_t *b,
     llm_flat_add_bool(&d->out, 1);
 
     return llm_api_draft_read(d, rd, err);
-}
-
-
-/* all of a response that is known before it begins, left open */
-
-static void
-llm_api_responses_head(llm_api_reader_t *rd)
-{
-    size_t                  i;
-    llm_buf_t              *out;
-    const llm_flat_t       *v;
-    llm_sampling_t          s;
-    llm_model_status_t      st;
-    const llm_api_conf_t   *conf;
-    const llm_api_model_t  *m;
-
-    static const struct {
-        const char  *key, *otherwise;
-    } same[] = {
-        { "instructions", "null" }, { "max_output_tokens", "null" },
-        { "max_tool_calls", "null" }, { "metadata", "{}" },
-        { "parallel_tool_calls", "true" }, { "prompt_cache_key", "null" },
-        { "reasoning", "{\"effort\":null,\"summary\":null}" },
-        { "safety_identifier", "null" },
-        { "text", "{\"format\":{\"type\":\"text\"}}" },
-        { "tool_choice", "\"auto\"" }, { "tools", "[]" },
-        { "top_logprobs", "0" }, { "truncation", "\"disabled\"" },
-        { "user", "null" }
-    };
-
-    out = &rd->head;
-    conf = rd->conf;
-    m = &conf->models[rd->r.model];
-    s = rd->r.sampling;
-
-    if (conf->zone) {
-        llm_zone_status(conf->zone, rd->r.model, &st);
-        llm_sampling_adopt(&s, &st.advised);
-    }
-
-    add_lit(out, "{\"id\":\"resp_");
-    (void) llm_json_add_text(out, conf->id.data, conf->id.len);
-    (void) llm_buf_addf(out, "\",\"object\":\"response\",\"created_at\":%lld,"
-                        "\"model\":", (long long) conf->now);
-    (void) llm_json_add_string(out, m->name.data, m->name.len);
-    (void) llm_buf_addf(out, ",\"background\":false,"
-                        "\"previous_response_id\":null,"
-                        "\"service_tier\":\"default\",\"store\":false,"
-                        "\"temperature\":%.6g,\"top_p\":%.6g",
-                        s.temperature, s.top_p);
-
-    for (i = 0; i < llm_nelems(same); i++) {
-        (void) llm_buf_addf(out, ",\"%s\":", same[i].key);
-        v = llm_api_member(rd->root, same[i].key);
-
-        if (v) {
-            (void) llm_json_add_flat(out, v);
-
-        } else {
-            (void) llm_buf_adds(out, same[i].otherwise);
-        }
-    }
 }
 
 

@@ -65,6 +65,10 @@ int llm_api_responses_name(const llm_flat_t *v, const llm_flat_t *space,
 /* the namespace of a function, or ""; the model's name of it becomes its own */
 llm_str_t llm_api_responses_space(const llm_api_t *a, llm_str_t *name);
 
+/* responses_head.c: all of a response that is known before it begins, left
+   open, to rd->head */
+void llm_api_responses_head(llm_api_reader_t *rd);
+
 /* responses_output.c: as in llm_api_endpoint_t */
 int llm_api_responses_keep(llm_api_t *a, const llm_event_t *ev,
     llm_err_t *err);

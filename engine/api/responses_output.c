@@ -10,6 +10,8 @@
 #include "engine/api/chat.h"
 #include "engine/api/responses.h"
 
+#include <time.h>
+
 #define add_lit(out, lit)   (void) llm_buf_add(out, lit, sizeof(lit) - 1)
 
 
@@ -128,7 +130,7 @@ llm_api_responses_reasoning_span(const llm_api_t *a,
             return LLM_MORE;
         }
 
-        add_lit(out, "\"}],\"encrypted_content\":null}");
+        add_lit(out, "\"}]}");
         return LLM_OK;
 
     default:
@@ -202,7 +204,16 @@ llm_api_responses_open(llm_buf_t *out, const llm_api_t *a,
     const char *status, const llm_err_t *err)
 {
     (void) llm_buf_add(out, a->head.data, a->head.len);
-    (void) llm_buf_addf(out, ",\"status\":\"%s\",\"error\":", status);
+    (void) llm_buf_addf(out, ",\"status\":\"%s\",\"completed_at\":", status);
+
+    if (strcmp(status, "completed") == 0) {
+        (void) llm_buf_addf(out, "%lld", (long long) time(NULL));
+
+    } else {
+        add_lit(out, "null");
+    }
+
+    add_lit(out, ",\"error\":");
 
     if (err) {
         (void) llm_buf_addf(out, "{\"code\":\"%s\",\"message\":",
@@ -417,8 +428,7 @@ llm_api_responses_begin(llm_api_t *a, llm_api_item_t *it, llm_buf_t *out)
     llm_api_responses_item(out, a, it);
     (void) llm_buf_adds(out, it->part == LLM_PART_CONTENT ? "]}}\n\n"
                              : it->part == LLM_PART_REASONING
-                             ? ",\"summary\":[],\"content\":[],"
-                               "\"encrypted_content\":null}}\n\n"
+                             ? ",\"summary\":[],\"content\":[]}}\n\n"
                              : "\"}}\n\n");
 
     if (types->part_added == NULL) {

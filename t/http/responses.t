@@ -31,7 +31,7 @@ sub same {
     my ($response) = @_;
     my %r = %$response;
 
-    delete @r{qw(id created_at usage)};
+    delete @r{qw(id created_at completed_at usage)};
     $_ = { %$_, id => '', exists $_->{call_id} ? (call_id => '') : () }
         for @{ $r{output} = [ @{ $r{output} } ] };
 
@@ -58,7 +58,9 @@ is($whole->{usage}{total_tokens},
 ok(exists $whole->{$_}, "it has $_")
     for qw(error incomplete_details instructions metadata model
            parallel_tool_calls temperature tool_choice tools top_p
-           max_output_tokens previous_response_id reasoning text truncation);
+           max_output_tokens previous_response_id reasoning text truncation
+           presence_penalty frequency_penalty);
+cmp_ok($whole->{completed_at}, '>=', $whole->{created_at}, 'completed_at');
 
 my $chat = $t->chat('What is 2 + 2?', temperature => 0)->{json};
 
@@ -107,12 +109,14 @@ is(join('', map { $_->{json}{delta} // '' } @events),
 is_deeply(same($events[-1]{json}{response}), same($whole),
           'its end is what the body is');
 is($events[0]{json}{response}{status}, 'in_progress', 'its beginning');
+is($events[0]{json}{response}{completed_at}, undef, 'which is not its end');
 
 # cut
 
 $res = ask(max_output_tokens => 2);
 
 is($res->{json}{status}, 'incomplete', 'cut: incomplete');
+is($res->{json}{completed_at}, undef, 'never completed');
 is($res->{json}{incomplete_details}{reason}, 'max_output_tokens', 'why');
 is($res->{json}{usage}{output_tokens}, 2, 'two tokens');
 

@@ -7,7 +7,22 @@
 
 #include <cjson/cJSON.h>
 
+#include <time.h>
+
 #define RESPONSES  (&llm_api_responses)
+
+
+/* when answers are complete */
+
+time_t
+time(time_t *to)
+{
+    if (to) {
+        *to = 1750000009;
+    }
+
+    return 1750000009;
+}
 
 
 /* ---- requests ---- */
@@ -370,6 +385,11 @@ test_refused(void)
           "Missing" },
         { "{'input':'a','tools':[{'type':'function'}]}", "tools[0].name",
           "Missing" },
+        { "{'input':'a','tools':[{'type':'mcp','server_label':'s'}]}",
+          "tools[0].type", "MCP" },
+        { "{'input':'a','return_token_ids':true}", "return_token_ids",
+          "not supported" },
+        { "{'input':'a','lora':[{'id':1}]}", "lora", "not supported" },
         { "{'input':'a','tool_choice':{'type':'web_search'}}",
           "tool_choice.type", "no tools of its own" },
         { "{'input':'a','tool_choice':{'type':'allowed_tools'}}",
@@ -438,13 +458,18 @@ test_deep(void)
     "{'id':'resp_deadbeef','object':'response','created_at':1750000000,"     \
     "'model':'demo','background':false,'previous_response_id':null,"         \
     "'service_tier':'default','store':false,'temperature':1,'top_p':1,"      \
+    "'presence_penalty':0,'frequency_penalty':0,"                            \
     "'instructions':null,'max_output_tokens':null,'max_tool_calls':null,"    \
     "'metadata':{},'parallel_tool_calls':true,'prompt_cache_key':null,"      \
-    "'reasoning':{'effort':null,'summary':null},'safety_identifier':null,"   \
-    "'text':{'format':{'type':'text'}},'tool_choice':'auto','tools':[],"     \
-    "'top_logprobs':0,'truncation':'disabled','user':null,"
+    "'safety_identifier':null,'tool_choice':'auto','top_logprobs':0,"        \
+    "'truncation':'disabled','user':null,"                                   \
+    "'reasoning':{'effort':null,'summary':null},"                            \
+    "'text':{'format':{'type':'text'}},'tools':[],"
 
-#define BARE  SETTINGS "'status':'in_progress','error':null,"                \
+#define COMPLETED  "'status':'completed','completed_at':1750000009,"
+
+#define BARE  SETTINGS                                                       \
+              "'status':'in_progress','completed_at':null,'error':null,"     \
               "'incomplete_details':null,'output':[],'usage':null}"
 
 #define USAGE "'usage':{'input_tokens':11,'input_tokens_details':"           \
@@ -461,7 +486,7 @@ test_deep(void)
 
 #define REASON(status, text)                                                 \
     "{'id':'rs_deadbeef_0','type':'reasoning','status':'" status "',"        \
-    "'summary':[],'content':[" text "],'encrypted_content':null}"
+    "'summary':[],'content':[" text "]}"
 
 #define SAID(status, text)                                                   \
     "{'id':'msg_deadbeef_1','type':'message','status':'" status "',"         \
@@ -488,10 +513,10 @@ test_body(void)
     ask(RESPONSES, &conf, "{'input':'Hi'}");
     say_all();
     is_int(out.len, 0, "nothing before the end");
-    is_text(body(SIZE_MAX), SETTINGS "'status':'completed','error':null,"
+    is_text(body(SIZE_MAX), SETTINGS COMPLETED "'error':null,"
             "'incomplete_details':null,'output':[" OUTPUT "]," USAGE,
             "a body of all parts");
-    is_text(body(1), SETTINGS "'status':'completed','error':null,"
+    is_text(body(1), SETTINGS COMPLETED "'error':null,"
             "'incomplete_details':null,'output':[" OUTPUT "]," USAGE,
             "the same in small pieces");
     hang_up();
@@ -558,7 +583,7 @@ test_stream(void)
         CALL("3", "1", "completed", "g", "") "}\n\n"
 
         FRAME("completed", "24") "'response':" SETTINGS
-        "'status':'completed','error':null,'incomplete_details':null,"
+        COMPLETED "'error':null,'incomplete_details':null,"
         "'output':[" OUTPUT "]," USAGE "}\n\n",
         "a stream of all parts");
 
@@ -637,6 +662,57 @@ test_cut(void)
     says(json, "response.output.0.status", "completed");
     says(json, "response.output.1.status", "incomplete");
     cJSON_Delete(json);
+    hang_up();
+}
+
+
+/* settings are told with all members, as schemas of answers want them */
+
+static void
+test_settings(void)
+{
+    char    *text;
+    size_t   i;
+
+    static const char *const  wanted[] = {
+        "'presence_penalty':0.5,'frequency_penalty':-1,",
+        "'tools':[{'type':'function','name':'f','description':null,"
+            "'parameters':null,'strict':false},"
+            "{'type':'function','name':'g','description':'Gee','parameters':"
+            "{'type':'object'},'strict':true,'x':18446744073709551616},"
+            "{'type':'web_search'}],",
+        "'reasoning':{'effort':'low','summary':null,'x':[1]},",
+        "'text':{'format':{'type':'json_schema','name':'n','description':null,"
+            "'schema':{'const':18446744073709551617},'strict':false},"
+            "'verbosity':'low'},",
+        "'metadata':{'n':-9223372036854775809},"
+    };
+
+    ask(RESPONSES, &conf, "{'input':'Hi','presence_penalty':0.5,"
+        "'frequency_penalty':-1,'metadata':{'n':-9223372036854775809},"
+        "'reasoning':{'x':[1],'effort':'low'},'text':{'verbosity':'low',"
+        "'format':{'type':'json_schema','name':'n',"
+        "'schema':{'const':18446744073709551617}}},"
+        "'tools':[{'name':'f','type':'function'},"
+        "{'type':'function','name':'g','description':'Gee',"
+        "'x':18446744073709551616,'strict':true,'parameters':"
+        "{'type':'object'}},{'type':'web_search'}]}");
+    say_all();
+    (void) body(SIZE_MAX);
+
+    for (i = 0; i < llm_nelems(wanted); i++) {
+        text = quoted(wanted[i]);
+        ok(strstr(out.data, text) != NULL, "it says %s", text);
+        free(text);
+    }
+
+    hang_up();
+
+    ask(RESPONSES, &conf, "{'input':'Hi','text':{'verbosity':'low'}}");
+    say_all();
+    (void) body(SIZE_MAX);
+    ok(strstr(out.data, "\"text\":{\"format\":{\"type\":\"text\"},"
+              "\"verbosity\":\"low\"}") != NULL, "a format where none was");
     hang_up();
 }
 
@@ -864,6 +940,7 @@ main(void)
     test_body();
     test_stream();
     test_cut();
+    test_settings();
     test_nothing();
     test_failed();
     test_sealed();
