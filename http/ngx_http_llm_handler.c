@@ -203,6 +203,21 @@ ngx_http_llm_route(ngx_http_request_t *r, ngx_http_llm_loc_conf_t *llcf,
 }
 
 
+static ngx_uint_t
+ngx_http_llm_wants_websocket(ngx_http_request_t *r)
+{
+    ngx_table_elt_t  *h;
+
+    h = r->headers_in.upgrade;
+
+    return h && ngx_strlcasestrn(h->value.data,
+                                 h->value.data + h->value.len,
+                                 (u_char *) "websocket",
+                                 sizeof("websocket") - 2)
+                != NULL;
+}
+
+
 /* there is no such endpoint, or it has other methods */
 
 static ngx_int_t
@@ -234,6 +249,23 @@ ngx_http_llm_send_no_route(ngx_http_request_t *r, const char *allow)
         != NGX_OK)
     {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    if (ngx_http_llm_wants_websocket(r)) {
+
+        /* with this status agents fall back to HTTP at once */
+
+        if (ngx_http_llm_add_header(r, "Upgrade", "HTTP/1.1",
+                                    sizeof("HTTP/1.1") - 1)
+            != NGX_OK)
+        {
+            return NGX_HTTP_INTERNAL_SERVER_ERROR;
+        }
+
+        llm_fail_with(&err, 426, "websocket_not_supported", NULL,
+                      "There are no WebSockets here: send the request with "
+                      "%s, and \"stream\": true for events.", allow);
+        return ngx_http_llm_send_error(r, &err, 0);
     }
 
     llm_fail_with(&err, 405, "method_not_allowed", NULL,

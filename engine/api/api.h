@@ -35,6 +35,9 @@ typedef struct {
     int32_t            max_tokens;      /* default of requests that name
                                            none; -1: what is left */
     int64_t            created;         /* seconds since 1970 */
+    uint32_t           weights_fp8;     /* weights=fp8 and kv=fp8: its answers
+                                           are others with them */
+    uint32_t           kv_fp8;
     llm_str_t          owner;
     llm_str_t          deprecated;      /* dates as they were written; len 0:
                                            none */

@@ -203,11 +203,15 @@ extern const llm_api_row_t  llm_api_endpoints[];
 
 extern const llm_api_endpoint_t  llm_api_chat;
 extern const llm_api_endpoint_t  llm_api_completions;
+extern const llm_api_endpoint_t  llm_api_chat_tokens;
+extern const llm_api_endpoint_t  llm_api_compact;
 extern const llm_api_endpoint_t  llm_api_count_tokens;
 extern const llm_api_endpoint_t  llm_api_embeddings;
 extern const llm_api_endpoint_t  llm_api_input_tokens;
+extern const llm_api_endpoint_t  llm_api_load;
 extern const llm_api_endpoint_t  llm_api_messages;
 extern const llm_api_endpoint_t  llm_api_models;
+extern const llm_api_endpoint_t  llm_api_ping;
 extern const llm_api_endpoint_t  llm_api_props;
 extern const llm_api_endpoint_t  llm_api_rerank;
 extern const llm_api_endpoint_t  llm_api_responses;
@@ -217,6 +221,7 @@ extern const llm_api_endpoint_t  llm_api_detokenize;
 extern const llm_api_endpoint_t  llm_api_template;
 extern const llm_api_endpoint_t  llm_api_tokenizer_info;
 extern const llm_api_endpoint_t  llm_api_infill;
+extern const llm_api_endpoint_t  llm_api_version;
 
 
 /* error.c: puts the endpoint's own names into an error that has a chat's */

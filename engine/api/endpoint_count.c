@@ -1,8 +1,10 @@
 /*
- * POST /messages/count_tokens and POST /responses/input_tokens: how many
- * tokens the prompt of such a request has.
+ * POST /messages/count_tokens, /responses/input_tokens and
+ * /chat/completions/input_tokens: how many tokens the prompt of such a request
+ * has.
  */
 
+#include "engine/api/chat.h"
 #include "engine/api/messages.h"
 #include "engine/api/responses.h"
 
@@ -26,6 +28,22 @@ static int
 llm_api_count_responses(llm_api_reader_t *rd, llm_err_t *err)
 {
     if (llm_api_responses_parse(rd, err) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    rd->r.flags &= ~(uint32_t) LLM_REQ_STREAM;
+    (void) llm_buf_adds(&rd->head, "\"object\":\"response.input_tokens\",");
+
+    return LLM_OK;
+}
+
+
+/* llama-server's */
+
+static int
+llm_api_count_chat(llm_api_reader_t *rd, llm_err_t *err)
+{
+    if (llm_api_read_chat(rd, err) != LLM_OK) {
         return LLM_ERROR;
     }
 
@@ -69,6 +87,15 @@ const llm_api_endpoint_t  llm_api_count_tokens = {
     .body = llm_api_count_body,
     .keep = llm_api_count_keep,
     .error = llm_api_messages_error
+};
+
+const llm_api_endpoint_t  llm_api_chat_tokens = {
+    .task = LLM_TASK_TOKENIZE,
+    .fields = &llm_api_chat_fields,
+    .shared = &llm_api_shared_fields,
+    .read = llm_api_count_chat,
+    .body = llm_api_count_body,
+    .keep = llm_api_count_keep
 };
 
 const llm_api_endpoint_t  llm_api_input_tokens = {

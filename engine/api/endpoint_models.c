@@ -1,7 +1,7 @@
 /*
  * GET /models and /models/ID: the models of a location, and one of them.  An
- * alias that follows a rule is one more, which says what it is of: clients
- * choose from a list by its ids.
+ * alias, a model's or one that follows a rule, is one more, which says what it
+ * is of: clients choose from a list by its ids.
  */
 
 #include "engine/api/endpoint.h"
@@ -64,18 +64,18 @@ llm_api_add_dates(llm_buf_t *out, const llm_api_model_t *m)
 }
 
 
-/* alias: one of conf->aliases that leads to it, or NULL */
+/* alias: a name that leads to it, or empty */
 
 static void
 llm_api_add_model(llm_buf_t *out, const llm_api_conf_t *conf, uint32_t model,
-    const llm_api_alias_t *alias)
+    llm_str_t alias)
 {
     uint32_t                i;
     llm_str_t               id;
     const llm_api_model_t  *m;
 
     m = &conf->models[model];
-    id = alias ? alias->name : m->name;
+    id = alias.len ? alias : m->name;
 
     (void) llm_buf_adds(out, "{\"id\":");
     (void) llm_json_add_string(out, id.data, id.len);
@@ -84,7 +84,7 @@ llm_api_add_model(llm_buf_t *out, const llm_api_conf_t *conf, uint32_t model,
     (void) llm_json_add_string(out, m->owner.data, m->owner.len);
     (void) llm_buf_adds(out, ",\"aliases\":[");
 
-    for (i = 0; alias == NULL && i < m->n_aliases; i++) {
+    for (i = 0; alias.len == 0 && i < m->n_aliases; i++) {
         if (i) {
             (void) llm_buf_addc(out, ',');
         }
@@ -96,7 +96,7 @@ llm_api_add_model(llm_buf_t *out, const llm_api_conf_t *conf, uint32_t model,
     (void) llm_buf_addc(out, ']');
     llm_api_add_dates(out, m);
 
-    if (alias) {
+    if (alias.len) {
         (void) llm_buf_adds(out, ",\"alias_of\":");
         (void) llm_json_add_string(out, m->name.data, m->name.len);
     }
@@ -108,7 +108,7 @@ llm_api_add_model(llm_buf_t *out, const llm_api_conf_t *conf, uint32_t model,
 
 static void
 llm_api_next_model(llm_buf_t *out, const llm_api_conf_t *conf, uint32_t model,
-    const llm_api_alias_t *alias, int *first)
+    llm_str_t alias, int *first)
 {
     if (!*first) {
         (void) llm_buf_addc(out, ',');
@@ -124,7 +124,7 @@ llm_api_add_models(llm_buf_t *out, const llm_api_conf_t *conf)
 {
     int                     first;
     int32_t                 model;
-    uint32_t                i;
+    uint32_t                i, k;
     const llm_api_alias_t  *a;
 
     first = 1;
@@ -135,7 +135,12 @@ llm_api_add_models(llm_buf_t *out, const llm_api_conf_t *conf)
         if (llm_api_allowed(conf, i) && !((conf->denied >> i) & 1)
             && !llm_api_is_gone(conf, i))
         {
-            llm_api_next_model(out, conf, i, NULL, &first);
+            llm_api_next_model(out, conf, i, llm_str(""), &first);
+
+            for (k = 0; k < conf->models[i].n_aliases; k++) {
+                llm_api_next_model(out, conf, i, conf->models[i].aliases[k],
+                                   &first);
+            }
         }
     }
 
@@ -146,7 +151,7 @@ llm_api_add_models(llm_buf_t *out, const llm_api_conf_t *conf)
         if (model >= 0 && (a->granted || !((conf->denied >> model) & 1))
             && !llm_api_is_gone(conf, (uint32_t) model))
         {
-            llm_api_next_model(out, conf, (uint32_t) model, a, &first);
+            llm_api_next_model(out, conf, (uint32_t) model, a->name, &first);
         }
     }
 
@@ -158,7 +163,7 @@ static int
 llm_api_models_answer(const llm_api_conf_t *conf, llm_str_t name,
     llm_buf_t *out, llm_err_t *err)
 {
-    int32_t         i, k;
+    int32_t         i;
     llm_str_t       alias;
     llm_api_conf_t  strict;
 
@@ -175,7 +180,6 @@ llm_api_models_answer(const llm_api_conf_t *conf, llm_str_t name,
         strict.alias = &alias;
 
         i = llm_api_resolve(&strict, name, err);
-        k = llm_api_alias_index(conf, alias);
 
         if (conf->alias) {
             *conf->alias = alias;
@@ -185,8 +189,7 @@ llm_api_models_answer(const llm_api_conf_t *conf, llm_str_t name,
             return LLM_ERROR;
         }
 
-        llm_api_add_model(out, conf, (uint32_t) i,
-                          k < 0 ? NULL : &conf->aliases[k]);
+        llm_api_add_model(out, conf, (uint32_t) i, alias);
     }
 
     return out->failed ? llm_fail(err, "No memory is left for this answer.")

@@ -6,32 +6,47 @@
  */
 
 #include "engine/api/endpoint.h"
+#include "engine/base/version.h"
+
+#include <stdio.h>
 
 #define INDEX_KEY           "{\"index\":"
 
 #define add_lit(out, lit)   (void) llm_buf_add(out, lit, sizeof(lit) - 1)
 
 
+/* FNV-1a, 64 bits */
+
+static uint64_t
+llm_api_hash(uint64_t h, const char *data, size_t len)
+{
+    size_t  i;
+
+    for (i = 0; i < len; i++) {
+        h = (h ^ (unsigned char) data[i]) * 0x100000001b3ull;
+    }
+
+    return h;
+}
+
+
 /*
- * system_fingerprint: the same for the same model file, different for another
- * one; FNV-1a over what is known here of the model.
+ * system_fingerprint: the same as long as the same request has the same
+ * answer, as far as it is known here: the model's file, how its weights and
+ * its cache are kept, and the engine.
  */
 
 static uint64_t
 llm_api_fingerprint(const llm_api_model_t *m)
 {
-    size_t    i;
+    char      text[80];
     uint64_t  h;
 
-    h = 0xcbf29ce484222325ull;
+    snprintf(text, sizeof(text), LLM_VERSION " %lld %u %u",
+             (long long) m->created, m->weights_fp8, m->kv_fp8);
 
-    for (i = 0; i < m->name.len; i++) {
-        h = (h ^ (unsigned char) m->name.data[i]) * 0x100000001b3ull;
-    }
-
-    for (i = 0; i < 64; i += 8) {
-        h = (h ^ (((uint64_t) m->created >> i) & 0xff)) * 0x100000001b3ull;
-    }
+    h = llm_api_hash(0xcbf29ce484222325ull, m->name.data, m->name.len);
+    h = llm_api_hash(h, text, strlen(text) + 1);
 
     return h & 0xffffffffffull;
 }

@@ -261,8 +261,8 @@ sub listed {
                                     ->{json}{data} };
 }
 
-is(listed('ann'), 'one two', 'GET models: all');
-is(listed('small'), 'one', 'GET models: what the key is for');
+is(listed('ann'), 'one gpt-4o-mini two', 'GET models: all');
+is(listed('small'), 'one gpt-4o-mini', 'GET models: what the key is for');
 is(listed('none'), '', 'GET models: nothing');
 is_code($t->get('/v1/models/two', bearer('small')), 403, 'model_not_allowed',
         'GET models/two');

@@ -51,8 +51,11 @@ cmp_ok($ids{two}{meta}{$_}, '>', 0, "meta.$_")
 like($res->{headers}{'x-request-id'}, qr/^\w+$/, 'x-request-id');
 
 is($t->get('/v1/models/two')->{json}{id}, 'two', 'one model');
-is($t->get('/v1/models/vendor/two')->{json}{id}, 'two', 'by a path-like alias')
-    ;
+is($t->get('/v1/models/vendor/two')->{json}{id}, 'vendor/two',
+   'by a path-like alias');
+is($ids{'vendor/two'}{alias_of}, 'two', 'an alias is in the list');
+is_deeply($t->get('/v1/models/vendor/two')->{json}, $ids{'vendor/two'},
+          'and the same alone');
 is($t->get('/v1/models/vendor%2Ftwo')->{status}, 200, 'escaped');
 
 $res = $t->get('/v1/models/none');
@@ -64,6 +67,57 @@ $res = $t->request(method => 'HEAD', path => '/v1/models');
 
 is($res->{status}, 200, 'HEAD');
 is($res->{body}, '', 'without body');
+
+
+# what tools ask of other servers
+
+$res = $t->get('/v1/version');
+like($res->{json}{version}, qr/^\d+\.\d+\.\d+$/, 'version');
+
+for my $method (qw(GET POST)) {
+    $res = $t->request(method => $method, path => '/v1/ping');
+    is($res->{status}, 200, "$method ping");
+}
+
+is_deeply($t->get('/v1/load')->{json}, { server_load => 0 }, 'load');
+
+my $s = $t->open_long;
+
+$s->event;
+is($t->get('/v1/load')->{json}{server_load}, 1, 'a stream is load');
+$s->close;
+ok(LLM::Test::wait_for(60, sub {
+    $t->get('/v1/load')->{json}{server_load} == 0;
+}), 'until it ends');
+
+my $chat = { messages => [ { role => 'user', content => 'What is 2 + 2?' } ] };
+
+is_deeply($t->post('/v1/chat/completions/input_tokens',
+                   { %$chat, stream => \1 })->{json},
+          { object => 'response.input_tokens', input_tokens =>
+            $t->post('/v1/chat/completions', { %$chat, max_tokens => 1 })
+                ->{json}{usage}{prompt_tokens} }, 'tokens of a chat');
+is($t->post('/v1/chat/completions/input_tokens', {})->{json}{error}{param},
+   'messages', 'of none');
+
+$res = $t->post('/v1/responses/compact', { input => 'a', model => 'two' });
+is($res->{status}, 400, 'nothing is compacted');
+is($res->{json}{error}{code}, 'unsupported_endpoint', 'its code');
+like($res->{json}{error}{message}, qr/compact/, 'and why');
+
+# Responses' WebSocket mode
+
+for my $path (qw(responses chat/completions)) {
+    $res = $t->request(method => 'GET', path => "/v1/$path", headers => {
+        Connection => 'Upgrade', Upgrade => 'WebSocket',
+        'Sec-WebSocket-Version' => 13,
+        'Sec-WebSocket-Key' => 'dGhlIHNhbXBsZSBub25jZQ==' });
+    is($res->{status}, 426, "a WebSocket at $path");
+    is($res->{headers}{upgrade}, 'HTTP/1.1', 'what to speak');
+    is($res->{json}{error}{code}, 'websocket_not_supported', 'its code');
+}
+
+is($t->get('/v1/responses')->{status}, 405, 'a GET is another thing');
 
 
 # where the API lies
@@ -121,7 +175,7 @@ is($t->post('/v1/completions', { %$ask, model => undef })->{json}{model},
    'Demo-One', 'null is the default');
 
 is(join(' ', map { $_->{id} } @{ $t->get('/some/models')->{json}{data} }),
-   'Demo-One two', 'a location lists what it may use');
+   'Demo-One gpt-4o-mini two vendor/two', 'a location lists what it may use');
 is($t->get('/some/models/secret')->{status}, 404, 'and hides the others');
 
 $t->stop;

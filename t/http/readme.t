@@ -228,13 +228,15 @@ my %endpoints = map {
     "$method $path" => 0;
 } slurp('engine/api/endpoints.c') =~ /\{ ("[^"]+",\s+"[^"]+)/g;
 
-is(scalar keys %endpoints, 19, 'endpoints of the table');
+is(scalar keys %endpoints, 24, 'endpoints of the table');
 
 # what has other bodies than those that generate text, and the answer where the
 # demo model cannot
 
 my %bodies = (responses => [ { input => 'a', max_output_tokens => 1 } ],
               'responses/input_tokens' => [ { input => 'a' } ],
+              'responses/compact' => [ { input => 'a' },
+                                       'unsupported_endpoint' ],
               embeddings => [ { input => 'a' } ],
               tokenize => [ { content => 'a' } ],
               detokenize => [ { tokens => [ 5 ] } ],

@@ -249,6 +249,48 @@ test_tables(void)
 }
 
 
+/* what a fingerprint depends on */
+
+static void
+test_fingerprint(void)
+{
+    size_t            i;
+    char              all[5][16];
+    llm_buf_t         head;
+    const char       *p;
+    llm_api_conf_t    c;
+    llm_api_model_t   m[5];
+    llm_api_reader_t  rd;
+
+    for (i = 0; i < llm_nelems(m); i++) {
+        m[i] = models[0];
+    }
+
+    m[1].weights_fp8 = 1;
+    m[2].kv_fp8 = 1;
+    m[3].created++;
+
+    for (i = 0; i < llm_nelems(m); i++) {
+        c = conf;
+        c.models = &m[i];
+        memset(&rd, 0, sizeof(rd));
+        rd.conf = &c;
+        llm_buf_init(&rd.head, 0);
+        llm_api_write_head(&rd, "", "", "");
+        head = rd.head;
+        p = strstr(head.data, "\"fp_");
+        snprintf(all[i], sizeof(all[i]), "%.14s", p ? p : "none");
+        llm_buf_free(&head);
+    }
+
+    is_int(strlen(all[0]), 14, "a fingerprint: %s", all[0]);
+    ok(strcmp(all[0], all[4]) == 0, "the same of the same");
+    ok(strcmp(all[0], all[1]) && strcmp(all[0], all[2])
+       && strcmp(all[0], all[3]) && strcmp(all[1], all[2]),
+       "another one for other weights, another cache, another file");
+}
+
+
 static void
 test_models(void)
 {
@@ -271,6 +313,12 @@ test_models(void)
            "{\"id\":\"demo\",\"object\":\"model\",\"created\":1700000000,"
            "\"owned_by\":\"nginx\",\"aliases\":[\"gpt-4o-mini\","
            "\"Qwen/Small\"]},"
+           "{\"id\":\"gpt-4o-mini\",\"object\":\"model\","
+           "\"created\":1700000000,\"owned_by\":\"nginx\","
+           "\"aliases\":[],\"alias_of\":\"demo\"},"
+           "{\"id\":\"Qwen/Small\",\"object\":\"model\","
+           "\"created\":1700000000,\"owned_by\":\"nginx\","
+           "\"aliases\":[],\"alias_of\":\"demo\"},"
            "{\"id\":\"Big-Llm7\",\"object\":\"model\",\"created\":1700000001,"
            "\"owned_by\":\"nginx\",\"aliases\":[]},"
            "{\"id\":\"big-tiny\",\"object\":\"model\",\"created\":1700000002,"
@@ -281,9 +329,9 @@ test_models(void)
     is_int(llm_api_answer(&llm_api_models, &conf, llm_str("gpt-4o-mini"),
                           &out, &err), LLM_OK, "one model");
     is_str(out.data,
-           "{\"id\":\"demo\",\"object\":\"model\",\"created\":1700000000,"
-           "\"owned_by\":\"nginx\",\"aliases\":[\"gpt-4o-mini\","
-           "\"Qwen/Small\"]}", "by its alias");
+           "{\"id\":\"gpt-4o-mini\",\"object\":\"model\","
+           "\"created\":1700000000,\"owned_by\":\"nginx\","
+           "\"aliases\":[],\"alias_of\":\"demo\"}", "by its alias");
 
     c = conf;
     c.aliases = aliases;
@@ -391,6 +439,7 @@ main(void)
     test_endpoints();
     test_tables();
     test_models();
+    test_fingerprint();
     test_errors();
 
     return done_testing();

@@ -286,7 +286,8 @@ test_all(void)
              k++)
         { /* void */ }
 
-        ok(k < p->n_endpoints || strcmp(row->methods, "POST") != 0,
+        ok(k < p->n_endpoints || strcmp(row->methods, "POST") != 0
+           || row->endpoint->answer,
            "%s %s", row->methods, row->path);
     }
 
