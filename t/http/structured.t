@@ -404,7 +404,8 @@ $res = $t->post('/v1/chat/completions', '{"messages":[{"role":"user",'
     . '[-170141183460469231731687303715884105728]}},"required":["n","m"],'
     . '"additionalProperties":false}}}}');
 like($res->{json}{choices}[0]{message}{content} =~ s/\s//gr,
-     qr/^\{"n":18446744073709551617,"m":-170141183460469231731687303715884105728/,
+     qr/^\{"n":18446744073709551617,
+        "m":-170141183460469231731687303715884105728/x,
      'large integers keep their digits') or diag($res->{body});
 
 is($t->get('/figures')->{json}{models}[0]{running}, 0, 'nothing is left');

@@ -55,7 +55,8 @@ def message(client):
 
 
 ok(chat(theirs(good)).choices, 'openai: a key')
-ok([m.id for m in theirs(good).models.list()] == ['demo'], 'and its models')
+ok([m.id for m in theirs(good).models.list()]
+   == ['demo', 'gpt-4o-mini', 'mini'], 'and its models')
 
 e = raised(openai.AuthenticationError, lambda: chat(theirs(good + 'x')),
            'openai: a wrong key')
