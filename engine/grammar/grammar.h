@@ -116,6 +116,10 @@ int llm_gn_schema(llm_gram_build_t *b, const llm_flat_t *schema,
    `end` is not in it; end.len 0: JSON as ever */
 int llm_gn_schema_part(llm_gram_build_t *b, const llm_flat_t *document,
     const llm_flat_t *part, llm_str_t end, llm_gn_t *node, llm_err_t *err);
+/* schema_near.c: the same without the keywords that are not supported, if there
+   are few: what the schema allows is allowed, and something else, too */
+int llm_gn_schema_near(llm_gram_build_t *b, const llm_flat_t *document,
+    const llm_flat_t *part, llm_str_t end, llm_gn_t *node, llm_err_t *err);
 /* schema_close.c: a copy of a schema whose objects, or if it is not to be deep
    the outermost alone, have no other properties than those that they name;
    LLM_ABSENT: it is the same */

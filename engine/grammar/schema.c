@@ -259,6 +259,17 @@ int
 llm_gn_schema_part(llm_gram_build_t *b, const llm_flat_t *document,
     const llm_flat_t *part, llm_str_t end, llm_gn_t *node, llm_err_t *err)
 {
+    const llm_flat_t  *refused;
+
+    return llm_schema_read(b, document, part, end, node, err, &refused);
+}
+
+
+int
+llm_schema_read(llm_gram_build_t *b, const llm_flat_t *document,
+    const llm_flat_t *part, llm_str_t end, llm_gn_t *node, llm_err_t *err,
+    const llm_flat_t **refused)
+{
     int            rc;
     uint64_t       begun, *spent_us;
     llm_err_t      local;
@@ -283,6 +294,7 @@ llm_gn_schema_part(llm_gram_build_t *b, const llm_flat_t *document,
     rc = llm_schema_compile(&s, part, end, node);
 
     *spent_us += llm_schema_spent(&s, begun);
+    *refused = rc == LLM_OK ? NULL : s.refused;
 
     llm_arena_free(&s.arena);
 

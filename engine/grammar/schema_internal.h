@@ -210,6 +210,7 @@ struct llm_schema_s {
     llm_schema_draft_t         draft;
     llm_arena_t                arena;
     llm_err_t                 *err;
+    const llm_flat_t          *refused; /* the value, or NULL */
 
     uint32_t                   work;    /* steps done */
     uint32_t                   max_work;
@@ -265,6 +266,12 @@ typedef struct {
 
 /* NULL: an annotation in this draft */
 const llm_schema_row_t *llm_schema_row(const llm_schema_t *s, llm_str_t name);
+/* schema.c: as llm_gn_schema_part(); *refused: what it cannot keep to, in the
+   document, or NULL for another reason */
+int llm_schema_read(llm_gram_build_t *b, const llm_flat_t *document,
+    const llm_flat_t *part, llm_str_t end, llm_gn_t *node, llm_err_t *err,
+    const llm_flat_t **refused);
+
 /* refuses a keyword of a schema; value is it or something inside it */
 int llm_schema_refuse(llm_schema_t *s, const llm_flat_t *value,
     const char *fmt, ...) llm_printf_like(3, 4);

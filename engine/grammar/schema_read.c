@@ -151,6 +151,8 @@ llm_schema_refuse(llm_schema_t *s, const llm_flat_t *value,
     vsnprintf(text, sizeof(text), fmt, args);
     va_end(args);
 
+    s->refused = value;
+
     llm_buf_init(&path, 1 << 16);
     llm_schema_path(s, value, &path);
 

@@ -2,9 +2,9 @@
  * A call of one tool: its name and its arguments as its schema wants them, in
  * the form that a template has for them; and marks, of which calls are made.
  *
- * Of a schema that cannot be kept to exactly only the outermost type is kept,
- * an object: a tool that a client offers is not refused for that, unless it
- * is to be strict.
+ * A tool that a client offers is not refused because its schema cannot be kept
+ * to exactly, unless it is to be strict: the keywords that cannot are left
+ * out, and where that does not help all but the outermost type, an object.
  */
 
 #include "engine/serve/calls.h"
@@ -145,7 +145,7 @@ static int
 llm_calls_args(llm_calls_t *c, const llm_tool_t *tool, llm_gn_t *node)
 {
     llm_err_t          err;
-    const llm_flat_t  *type;
+    const llm_flat_t  *type, *schema;
 
     /* without a type they are an object all the same */
 
@@ -171,6 +171,14 @@ llm_calls_args(llm_calls_t *c, const llm_tool_t *tool, llm_gn_t *node)
 
         if (tool->strict) {
             return llm_calls_refuse(c, tool, &err);
+        }
+
+        schema = c->closed ? c->closed : tool->schema;
+
+        if (llm_gn_schema_near(c->b, schema, schema, llm_str(""), node, NULL)
+            == LLM_OK)
+        {
+            return LLM_OK;
         }
     }
 
@@ -311,7 +319,11 @@ llm_calls_param(llm_calls_t *c, const llm_tool_t *tool,
             return llm_calls_refuse(c, tool, &err);
         }
 
-        parts[4] = llm_calls_text(c);
+        if (llm_gn_schema_near(c->b, document, schema, end, &parts[4], NULL)
+            != LLM_OK)
+        {
+            parts[4] = llm_calls_text(c);
+        }
     }
 
     *node = llm_gn_seq(c->b, parts, 7);

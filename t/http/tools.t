@@ -345,6 +345,32 @@ my ($early) = stream(%think, thinking_budget_tokens => 4);
 is($early->{content}, $t->post($path, { %think, thinking_budget_tokens => 4 })
        ->{json}{choices}[0]{message}{content}, 'streamed, too');
 
+# ---- a schema of which one keyword is not supported ----
+
+my $odd = { type => 'object', required => [ 'n', 's' ], properties => {
+    n => { type => 'integer', minimum => 7, maximum => 7 },
+    s => { type => 'string', pattern => '(?<=x)y', maxLength => 3 } } };
+
+for my $strict (\0, \1) {
+    $res = $t->post($path, { temperature => 2, seed => 5, max_tokens => 100,
+        messages => [ { role => 'user', content => 'Call it.' } ],
+        tools => [ { type => 'function', function => {
+            name => 'f', parameters => $odd, strict => $strict } } ],
+        tool_choice => 'required' });
+
+    if ($$strict) {
+        is($res->{status}, 400, 'strict: refused');
+        like($res->{json}{error}{param}, qr/properties\.s\.pattern$/, 'by name');
+        next;
+    }
+
+    my $args = JSON::PP::decode_json(
+        $res->{json}{choices}[0]{message}{tool_calls}[0]{function}{arguments});
+
+    is($args->{n}, 7, 'the others are kept to');
+    cmp_ok(length $args->{s}, '<=', 3, 'beside it, too');
+}
+
 # ---- integers that no 64 bits hold ----
 
 like($t->post('/v1/apply-template', '{"messages":[{"role":"user","content":'
