@@ -326,6 +326,7 @@ typedef struct {
     unsigned           has_content:1;
     unsigned           has_reasoning:1;
     unsigned           hit:1;           /* a stop string ended it */
+    unsigned           told:1;          /* a stream has said the prompt's ids */
     llm_api_place_t    place;           /* in a stream */
     llm_api_list_t     own;
     llm_api_list_t     echo;            /* events of the prompt's echo; in the
@@ -465,9 +466,9 @@ int llm_api_has_frame(const llm_api_t *a, const llm_event_t *ev);
 /* what follows the text, and the frame's end */
 void llm_api_close_text(llm_api_t *a, const llm_event_t *ev,
     const llm_api_logprobs_t *format, llm_buf_t *out);
-/* the frame of a choice's end; text is what it has in the place of text */
+/* what the frame of a choice's end has behind the place of text */
 void llm_api_finish_frame(const llm_api_t *a, const llm_event_t *ev,
-    const char *text, llm_buf_t *out);
+    const char *logprobs, llm_buf_t *out);
 /* usage, if it was asked for, and [DONE] */
 void llm_api_last_frames(const llm_api_t *a, llm_buf_t *out);
 

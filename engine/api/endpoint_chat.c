@@ -439,7 +439,9 @@ llm_api_chat_event(llm_api_t *a, const llm_event_t *ev, llm_buf_t *out)
         break;
 
     case LLM_EV_FINISH:
-        llm_api_finish_frame(a, ev, ",\"delta\":{}", out);
+        llm_api_open_frame(a, ev->index, out);
+        add_lit(out, ",\"delta\":{}");
+        llm_api_finish_frame(a, ev, "null", out);
         break;
 
     case LLM_EV_DONE:

@@ -234,13 +234,25 @@ llm_api_add_text_token(llm_buf_t *out, const llm_api_t *a, int32_t id,
 }
 
 
-/* {"token": logprob}, always with the sampled token */
+/* "token": logprob */
+
+static void
+llm_api_add_pair(llm_buf_t *out, const llm_api_t *a, const llm_event_t *ev,
+    int32_t id, llm_ref_t bytes, float logprob)
+{
+    llm_api_add_text_token(out, a, id, ev, bytes);
+    (void) llm_buf_addc(out, ':');
+    llm_api_add_logprob(out, logprob);
+}
+
+
+/* the sampled token, then the most likely ones: who wants one takes the
+   first */
 
 static void
 llm_api_add_top(llm_buf_t *out, const llm_api_t *a, const llm_event_t *ev,
     const llm_token_logprob_t *t)
 {
-    int                        seen;
     uint32_t                   i;
     const llm_top_logprob_t   *top;
 
@@ -252,30 +264,16 @@ llm_api_add_top(llm_buf_t *out, const llm_api_t *a, const llm_event_t *ev,
     }
 
     top = llm_ref_data(ev, t->top);
-    seen = 0;
 
     (void) llm_buf_addc(out, '{');
+    llm_api_add_pair(out, a, ev, t->id, t->bytes, t->logprob);
 
     for (i = 0; i < t->top.len; i++) {
-        if (i) {
+        if (top[i].id != t->id) {
             (void) llm_buf_addc(out, ',');
+            llm_api_add_pair(out, a, ev, top[i].id, top[i].bytes,
+                             top[i].logprob);
         }
-
-        llm_api_add_text_token(out, a, top[i].id, ev, top[i].bytes);
-        (void) llm_buf_addc(out, ':');
-        llm_api_add_logprob(out, top[i].logprob);
-
-        seen |= top[i].id == t->id;
-    }
-
-    if (!seen) {
-        if (i) {
-            (void) llm_buf_addc(out, ',');
-        }
-
-        llm_api_add_text_token(out, a, t->id, ev, t->bytes);
-        (void) llm_buf_addc(out, ':');
-        llm_api_add_logprob(out, t->logprob);
     }
 
     (void) llm_buf_addc(out, '}');
@@ -342,19 +340,20 @@ static const llm_api_logprobs_t  llm_api_completion_logprobs = {
 
 /* ---- the event writer ---- */
 
-/* the ids of a prompt, in the first frame of each of its choices */
+static const char  llm_api_completion_empty[] =
+    "{\"tokens\":[],\"token_logprobs\":[],\"top_logprobs\":[],"
+    "\"text_offset\":[]}";
+
+
+/* the ids of a choice's prompt, in its first frame */
 
 static void
-llm_api_completion_prompt(llm_api_t *a, uint32_t first, llm_buf_t *out)
+llm_api_completion_prompt(llm_api_t *a, uint32_t choice, llm_buf_t *out)
 {
-    uint32_t  i;
-
-    for (i = first; i < first + a->n; i++) {
-        llm_api_open_frame(a, i, out);
-        (void) llm_buf_adds(out, ",\"text\":\"\",\"logprobs\":null,"
-                            "\"finish_reason\":null,\"token_ids\":[],");
-        llm_api_add_prompt_ids(out, a, i);
-        llm_api_close_frame(a, out);
+    if (a->token_ids && !a->choices[choice].told) {
+        a->choices[choice].told = 1;
+        (void) llm_buf_addc(out, ',');
+        llm_api_add_prompt_ids(out, a, choice);
     }
 }
 
@@ -365,21 +364,23 @@ llm_api_completion_event(llm_api_t *a, const llm_event_t *ev, llm_buf_t *out)
     switch (ev->type) {
 
     case LLM_EV_TEXT:
-        if (llm_api_is_prompt(ev)) {
-            llm_api_completion_prompt(a, ev->index, out);
-
-        } else if (llm_api_has_frame(a, ev)) {
+        if (!llm_api_is_prompt(ev) && llm_api_has_frame(a, ev)) {
             llm_api_open_frame(a, ev->index, out);
             (void) llm_buf_adds(out, ",\"text\":\"");
             llm_api_add_event_text(out, ev);
             (void) llm_buf_addc(out, '"');
+            llm_api_completion_prompt(a, ev->index, out);
             llm_api_close_text(a, ev, &llm_api_completion_logprobs, out);
         }
 
         break;
 
     case LLM_EV_FINISH:
-        llm_api_finish_frame(a, ev, ",\"text\":\"\"", out);
+        llm_api_open_frame(a, ev->index, out);
+        (void) llm_buf_adds(out, ",\"text\":\"\"");
+        llm_api_completion_prompt(a, ev->index, out);
+        llm_api_finish_frame(a, ev, a->n_logprobs >= 0
+                                    ? llm_api_completion_empty : "null", out);
         break;
 
     case LLM_EV_DONE:

@@ -152,11 +152,11 @@ llm_api_close_text(llm_api_t *a, const llm_event_t *ev,
 
 void
 llm_api_finish_frame(const llm_api_t *a, const llm_event_t *ev,
-    const char *text, llm_buf_t *out)
+    const char *logprobs, llm_buf_t *out)
 {
-    llm_api_open_frame(a, ev->index, out);
-    (void) llm_buf_adds(out, text);
-    add_lit(out, ",\"logprobs\":null,\"finish_reason\":\"");
+    add_lit(out, ",\"logprobs\":");
+    (void) llm_buf_adds(out, logprobs);
+    add_lit(out, ",\"finish_reason\":\"");
     (void) llm_buf_adds(out, llm_api_finish_name(ev->u.finish.reason));
     add_lit(out, "\"");
 

@@ -146,15 +146,28 @@ test_completion_stream(void)
     e = prompt_event(0, 0);
     add_id(&e, 6);
     feed(&e);
-    is_out(TEXT "{\"index\":0,\"text\":\"\",\"logprobs\":null,"
-           "\"finish_reason\":null,\"token_ids\":[],"
-           "\"prompt_token_ids\":[5,6]}]}\n\n", "all of them");
+    is_out("", "all of them");
+
+    e = text_event(0, LLM_PART_CONTENT, 0, "a");
+    feed(&e);
+    is_out(TEXT "{\"index\":0,\"text\":\"a\",\"prompt_token_ids\":[5,6],"
+           "\"logprobs\":null,\"finish_reason\":null}]}\n\n",
+           "they are in the first chunk");
+    feed(&e);
+    is_out(TEXT "{\"index\":0,\"text\":\"a\","
+           "\"logprobs\":null,\"finish_reason\":null}]}\n\n",
+           "and in no other");
+
+    e = prompt_event(1, 0);
+    add_id(&e, 7);
+    feed(&e);
 
     e = text_event(1, LLM_PART_CONTENT, 0, " once");
     add_id(&e, 42);
     feed(&e);
-    is_out(TEXT "{\"index\":1,\"text\":\" once\",\"logprobs\":null,"
-           "\"finish_reason\":null,\"token_ids\":[42]}]}\n\n",
+    is_out(TEXT "{\"index\":1,\"text\":\" once\",\"prompt_token_ids\":[7],"
+           "\"logprobs\":null,\"finish_reason\":null,"
+           "\"token_ids\":[42]}]}\n\n",
            "text of the second prompt, with its ids");
 
     feed_finish(1, LLM_FINISH_STOP);

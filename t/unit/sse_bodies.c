@@ -167,9 +167,10 @@ test_logprobs(void)
     is_out(TEXT "{\"index\":0,\"text\":\"\xc3\xa9h\",\"logprobs\":{"
            "\"tokens\":[\"\xc3\xa9h\",\"bytes:\\\\x78\\\\xe2\\\\x82\"],"
            "\"token_logprobs\":[-0.500000000,-3.250000000],"
-           "\"top_logprobs\":[{\"a\\\"\":-0.250000000,"
-           "\"\xc3\xa9h\":-0.500000000},{\"a\\\"\":-0.250000000,"
-           "\"b\":-9999.000000000,\"bytes:\\\\x78\\\\xe2\\\\x82\":-3.250000000}],"
+           "\"top_logprobs\":[{\"\xc3\xa9h\":-0.500000000,"
+           "\"a\\\"\":-0.250000000},"
+           "{\"bytes:\\\\x78\\\\xe2\\\\x82\":-3.250000000,"
+           "\"a\\\"\":-0.250000000,\"b\":-9999.000000000}],"
            "\"text_offset\":[0,2]},\"finish_reason\":null}]}\n\n",
            "completions: four arrays, offsets in characters");
 
