@@ -155,9 +155,10 @@ int llm_api_answer(const llm_api_endpoint_t *ep, const llm_api_conf_t *conf,
  * the prompt has no tools; functions and function_call are read as tools and
  * tool_choice.  A trailing assistant message with text and without
  * tool calls is continued unless continue_final_message or
- * add_generation_prompt forbid it.  reasoning_effort and enable_thinking are
- * added to chat_template_kwargs if those do not name them; the effort "none"
- * turns thinking off.
+ * add_generation_prompt forbid it.  reasoning_effort and enable_thinking, or
+ * what "thinking" and "reasoning" say of them, are added to
+ * chat_template_kwargs if those do not name them; the effort "none" turns
+ * thinking off.  10.0 is an integer.
  */
 llm_api_t *llm_api_parse(const llm_api_endpoint_t *ep,
     const llm_api_conf_t *conf, const char *body, size_t len, llm_buf_t *msg,
@@ -229,9 +230,10 @@ uint64_t llm_api_denied(const llm_key_t *k, const llm_api_model_t *models,
  * answer can have an error status.  LLM_ERROR with status 500 if there is no
  * memory.
  *
- * A chat stream begins with the role of every choice, at START.  Logprobs:
- * NaN becomes null (the first token of an echoed prompt); token_ids are in
- * the choice if they were asked for.
+ * A chat stream begins with the role of every choice, at START, or, if token
+ * ids were asked for, with the ids of its prompt.  Logprobs: NaN becomes null
+ * (the first token of an echoed prompt); token_ids are in the choice if they
+ * were asked for.
  */
 int llm_api_event(llm_api_t *a, const llm_event_t *ev, llm_buf_t *out,
     llm_err_t *err);

@@ -47,8 +47,10 @@ static const llm_api_field_t  llm_api_tokenize_rows[] = {
     { "model", LLM_FIELD_STRING, CHAT(body.model), 0, 0 },
     { "parse_special", LLM_FIELD_BOOL, AT(parse_special), 0, 0 },
     { "prompt", LLM_FIELD_ANY, AT(prompt), 0, 0 },
+    { "reasoning", LLM_FIELD_OBJECT, CHAT(reasoning), 0, 0 },
     { "reasoning_effort", LLM_FIELD_STRING, CHAT(reasoning_effort), 0, 0 },
     { "return_token_strs", LLM_FIELD_BOOL, AT(return_token_strs), 0, 0 },
+    { "thinking", LLM_FIELD_ANY, CHAT(thinking), 0, 0 },
     { "tools", LLM_FIELD_ARRAY, CHAT(tools), 0, 0 },
     { "with_pieces", LLM_FIELD_BOOL, AT(with_pieces), 0, 0 },
 };

@@ -347,6 +347,10 @@ static const case_t  cases[] = {
     GOOD(TOKENIZE, "{'messages':" HI ",'tools':[" FN "]}", "'tools':[{"),
     GOOD(TOKENIZE, "{'messages':" HI ",'documents':[{'text':'d'}]}",
          "'documents':[{'text':'d'}]"),
+    GOOD(TOKENIZE, "{'messages':" HI ",'thinking':{'type':'disabled'}}",
+         "{'enable_thinking':false}"),
+    GOOD(TOKENIZE, "{'messages':" HI ",'reasoning':{'effort':'low'}}",
+         "{'reasoning_effort':'low'}"),
     GOOD(TOKENIZE, "{'messages':" HI ",'chat_template_kwargs':{'a':1},"
          "'enable_thinking':true,'reasoning_effort':'low'}",
          "'chat_template_kwargs':{'a':1,'reasoning_effort':'low',"
