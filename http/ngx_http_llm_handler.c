@@ -210,11 +210,11 @@ ngx_http_llm_wants_websocket(ngx_http_request_t *r)
 
     h = r->headers_in.upgrade;
 
-    return h && ngx_strlcasestrn(h->value.data,
-                                 h->value.data + h->value.len,
-                                 (u_char *) "websocket",
-                                 sizeof("websocket") - 2)
-                != NULL;
+    return h && r->method == NGX_HTTP_GET
+           && ngx_strlcasestrn(h->value.data, h->value.data + h->value.len,
+                               (u_char *) "websocket",
+                               sizeof("websocket") - 2)
+              != NULL;
 }
 
 

@@ -118,6 +118,10 @@ for my $path (qw(responses chat/completions)) {
 }
 
 is($t->get('/v1/responses')->{status}, 405, 'a GET is another thing');
+is($t->request(method => 'POST', path => '/v1/completions',
+               headers => { Upgrade => 'websocket' },
+               body => { prompt => 'a', max_tokens => 1 })->{status}, 200,
+   'so is a POST that could do with one');
 
 
 # where the API lies

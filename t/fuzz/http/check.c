@@ -629,8 +629,8 @@ fz_failed_late(const fz_answer_t *a)
 const char *
 fz_check(const fz_answer_t *a, const fz_want_t *w)
 {
-    static const int  allowed[] = { 200, 400, 404, 405, 409, 413, 429, 503,
-                                    504 };
+    static const int  allowed[] = { 200, 400, 404, 405, 409, 413, 426, 429,
+                                    503, 504 };
 
     size_t       i;
     const char  *err;
