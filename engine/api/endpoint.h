@@ -361,8 +361,8 @@ struct llm_api_s {
     unsigned           stream:1;
     unsigned           token_ids:1;
     unsigned           as_ids:1;        /* of the reader */
-    unsigned           due:1;           /* a chat's stream has to tell the roles,
-                                           with the ids of its prompt */
+    unsigned           due:1;           /* a chat's stream has to tell the
+                                           roles, with the prompt's ids */
     unsigned           started:1;       /* START has come */
 
     unsigned           show_usage;      /* in a stream: LLM_API_USAGE_... */

@@ -171,7 +171,8 @@ is_code($res = ask('fixed', path => '/small/completions'), 404,
         'model_not_found', 'a model of another location');
 is(message($res), "The alias 'fixed' leads to 'dos', which is not a model "
    . 'here.', 'says so');
-is(listed('/small'), 'one gpt-4o-mini=one Uno=one chat=one', 'and is not listed');
+is(listed('/small'), 'one gpt-4o-mini=one Uno=one chat=one',
+   'and is not listed');
 
 ask('Beta', headers => { 'X-Model' => 'x' }) for 1 .. 30;
 

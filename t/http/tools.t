@@ -143,7 +143,8 @@ my @written = map { $t->post($path, { %base, tool_choice => $_,
 is("@{ $written[1] }", "@{ $written[0] }",
    'a call that must come is written as one that may');
 like($t->post('/v1/detokenize', { tokens => $written[1] })->{json}{prompt},
-     qr/^<tool_call>\n\{.*\}\n<\/tool_call>(<\|im_end\|>)?$/, 'as the template writes it');
+     qr/^<tool_call>\n\{.*\}\n<\/tool_call>(<\|im_end\|>)?$/,
+     'as the template writes it');
 
 # ---- what tools were before ----
 
@@ -360,7 +361,8 @@ for my $strict (\0, \1) {
 
     if ($$strict) {
         is($res->{status}, 400, 'strict: refused');
-        like($res->{json}{error}{param}, qr/properties\.s\.pattern$/, 'by name');
+        like($res->{json}{error}{param}, qr/properties\.s\.pattern$/,
+             'by name');
         next;
     }
 
