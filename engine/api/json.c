@@ -51,6 +51,7 @@ typedef struct {
     char               *mended;         /* the copy; NULL: nothing to mend */
     llm_err_t          *err;
     llm_json_limits_t  *limits;
+    int                 once;           /* repeated keys are refused */
 
     uint32_t            depth;
     char                open[LLM_FLAT_MAX_DEPTH];   /* '{' or '[' */
@@ -596,6 +597,13 @@ llm_json_walk_list(llm_json_t *j, cJSON *item, llm_buf_t *out)
         return llm_fail(j->err, "no memory for the request's objects");
     }
 
+    for (child = j->once ? item->child : NULL; child; child = child->next) {
+        if (child->type & LLM_JSON_AGAIN) {
+            return llm_fail(j->err, "\"%.64s\" is there twice",
+                            child->string);
+        }
+    }
+
     handle = llm_flat_open(out, cJSON_IsObject(item) ? LLM_FLAT_OBJECT
                                                      : LLM_FLAT_ARRAY);
     count = 0;
@@ -653,9 +661,9 @@ llm_json_walk(llm_json_t *j, cJSON *item, llm_buf_t *out)
 }
 
 
-int
-llm_json_to_flat(const char *text, size_t len, llm_json_limits_t *limits,
-    llm_buf_t *out, llm_err_t *err)
+static int
+llm_json_read(const char *text, size_t len, llm_json_limits_t *limits,
+    int once, llm_buf_t *out, llm_err_t *err)
 {
     int                 rc;
     cJSON              *root;
@@ -673,6 +681,7 @@ llm_json_to_flat(const char *text, size_t len, llm_json_limits_t *limits,
     j.end = text + len;
     j.err = err;
     j.limits = limits ? limits : &usual;
+    j.once = once;
 
     if (len > INT32_MAX) {
         return llm_fail_with(err, 413, NULL, NULL,
@@ -725,4 +734,20 @@ done:
     free(j.mended);
 
     return rc;
+}
+
+
+int
+llm_json_to_flat(const char *text, size_t len, llm_json_limits_t *limits,
+    llm_buf_t *out, llm_err_t *err)
+{
+    return llm_json_read(text, len, limits, 0, out, err);
+}
+
+
+int
+llm_json_to_flat_once(const char *text, size_t len, llm_json_limits_t *limits,
+    llm_buf_t *out, llm_err_t *err)
+{
+    return llm_json_read(text, len, limits, 1, out, err);
 }

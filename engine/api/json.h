@@ -37,6 +37,9 @@ typedef struct {
  */
 int llm_json_to_flat(const char *text, size_t len, llm_json_limits_t *limits,
     llm_buf_t *out, llm_err_t *err);
+/* the same, but an object with two equal keys is an error */
+int llm_json_to_flat_once(const char *text, size_t len,
+    llm_json_limits_t *limits, llm_buf_t *out, llm_err_t *err);
 
 /* adds a JSON string literal with its quotes; U+0000 and what is not UTF-8
    become U+FFFD */

@@ -565,7 +565,9 @@ llm_key_read_line(llm_key_reader_t *rd, const char *line, size_t len,
                         LLM_KEY_LINE);
     }
 
-    if (llm_json_to_flat(line, len, &limits, &rd->flat, err) != LLM_OK) {
+    /* of two "expires" one would count, and nobody would know which */
+
+    if (llm_json_to_flat_once(line, len, &limits, &rd->flat, err) != LLM_OK) {
         llm_key_place(err);
         return LLM_ERROR;
     }

@@ -242,19 +242,21 @@ llm_keys_line(const char *p, const char *last, const char **end)
 }
 
 
-/* lines that may be keys */
+/* lines that may be keys; *blank: no line has anything in it */
 
 static uint32_t
-llm_keys_most(const char *data, size_t len)
+llm_keys_most(const char *data, size_t len, int *blank)
 {
     uint32_t     n;
     llm_str_t    s;
     const char  *p, *end;
 
     n = 0;
+    *blank = 1;
 
     for (p = data; p < data + len; p = end + 1) {
         s = llm_keys_line(p, data + len, &end);
+        *blank = *blank && s.len == 0;
         n += s.len > LLM_KEYS_SHORT && *s.data != '#';
     }
 
@@ -303,7 +305,7 @@ llm_keys_read_lines(llm_keys_t *t, const char *data, size_t len,
 llm_keys_t *
 llm_keys_parse(const char *data, size_t len, llm_err_t *err)
 {
-    int          rc;
+    int          rc, blank;
     char         why[sizeof(err->msg)];
     uint32_t     n, line, *lines;
     llm_keys_t  *t;
@@ -313,13 +315,13 @@ llm_keys_parse(const char *data, size_t len, llm_err_t *err)
         len -= 3;
     }
 
-    if (len == 0) {
+    n = llm_keys_most(data, len, &blank);
+
+    if (blank) {
         (void) llm_fail(err, "it is empty; a file without keys has a line "
                         "that begins with \"#\"");
         return NULL;
     }
-
-    n = llm_keys_most(data, len);
 
     if (n > LLM_KEYS_MAX) {
         (void) llm_fail(err, "it has more than %u keys", LLM_KEYS_MAX);

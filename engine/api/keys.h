@@ -11,9 +11,10 @@
  * tenant the key is its own; without models it is for all, without scopes for
  * all but "admin".  Times are seconds since 1970, or dates in UTC unless they
  * say otherwise.  Other members are the operator's own; two names that differ
- * in case alone are refused, because variables are named in any case.  Empty
- * lines and those that begin with "#" are skipped; a file without a byte is
- * refused, because somebody may be writing it.
+ * in case alone are refused, because variables are named in any case.  No
+ * member may be there twice.  Empty lines and those that begin with "#" are
+ * skipped; a file of nothing but empty lines is refused, because somebody may
+ * be writing it.
  *
  * A table has no locks: it does not change, and whoever made it frees it.  A
  * key is one struct and one block of text, so that a request keeps a copy and

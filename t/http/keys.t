@@ -405,6 +405,9 @@ my $good = all();
 
 for (   [ $good . "{\"id\": \"x\"}\n", 'line \d+: "sha256" is missing' ],
         [ '', 'it is empty' ],
+        [ "\n", 'it is empty' ],
+        [ $good =~ s/("id":\s*"bob")/$1, "tenant": "x", "tenant": "y"/r,
+          'line \d+: "tenant" is there twice' ],
         [ $good . $lines{bob}, 'line \d+: line \d+ has the same sha256' ])
 {
     my ($text, $why) = @$_;
@@ -418,7 +421,7 @@ for (   [ $good . "{\"id\": \"x\"}\n", 'line \d+: "sha256" is missing' ],
 }
 
 my $said = () = $t->log =~ /it is empty/g;
-cmp_ok($said, '<=', 3, 'each worker says it once');
+cmp_ok($said, '<=', 6, 'each worker says it once of each');
 
 unlink $t->dir . '/keys';
 ok($t->wait_log(qr/the keys stay as they were: .*No such file/), 'no file');

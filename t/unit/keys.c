@@ -235,6 +235,20 @@ test_refused(void)
           "\"X\":1}", "line 1: \"X\" is there twice" },
         { "{\"id\":\"\xff\",\"sha256\":\"$\"}", "line 1: " },
         { "\xef\xbb\xbf", "it is empty" },
+        { "\n", "it is empty" },
+        { " \t\r\n\r\n", "it is empty" },
+        { "\xef\xbb\xbf\n", "it is empty" },
+        { "#\n{\"id\":\"a\",\"sha256\":\"$\",\"scopes\":[\"embed\"],"
+          "\"scopes\":[\"generate\"]}",
+          "line 2: \"scopes\" is there twice" },
+        { "{\"id\":\"a\",\"sha256\":\"$\",\"sha256\":\"$\"}",
+          "line 1: \"sha256\" is there twice" },
+        { "{\"id\":\"a\",\"sha256\":\"$\",\"expires\":1,"
+          "\"expires\":null}", "line 1: \"expires\" is there twice" },
+        { "{\"id\":\"a\",\"sha256\":\"$\",\"x\":1,\"\\u0078\":2}",
+          "line 1: \"x\" is there twice" },
+        { "{\"id\":\"a\",\"sha256\":\"$\",\"x\":{\"y\":1,\"y\":2}}",
+          "line 1: \"y\" is there twice" },
         { "\xef\xbb\xbf\xef\xbb\xbf#", "line 1: " },
     };
 
