@@ -10,6 +10,7 @@
  *   ngx_http_llm_admin_usage.c   accounts of token quotas
  *   ngx_http_llm_admin_handler.c requests: routing, bodies, answers, lines of
  *                                the log
+ *   ngx_http_llm_admin_origin.c  pages in browsers, which may not send them
  *   ngx_http_llm_admin_job.c     what they wait for
  *
  * What llm_admin changes holds for all of nginx, whichever location it was
@@ -171,6 +172,15 @@ int ngx_http_llm_admin_resolve(ngx_http_llm_main_conf_t *mcf,
 /* NGX_ERROR: see err */
 ngx_int_t ngx_http_llm_admin_show_usage(ngx_http_llm_admin_request_t *a,
     llm_buf_t *out, llm_err_t *err);
+
+/* ngx_http_llm_admin_origin.c */
+
+/* what pages of this server send with a request that acts */
+#define NGX_HTTP_LLM_ADMIN_HEADER  "X-LLM-Admin"
+
+/* NGX_ERROR: it may be one of another site's page, see err */
+ngx_int_t ngx_http_llm_admin_check_origin(ngx_http_request_t *r,
+    llm_err_t *err);
 
 /* ngx_http_llm_admin_handler.c */
 

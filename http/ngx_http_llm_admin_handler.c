@@ -23,8 +23,6 @@ static ngx_int_t ngx_http_llm_admin_find(ngx_http_llm_admin_request_t *a,
     llm_err_t *err);
 static ngx_int_t ngx_http_llm_admin_allow(ngx_http_llm_admin_request_t *a,
     llm_err_t *err);
-static ngx_int_t ngx_http_llm_admin_check_origin(ngx_http_request_t *r,
-    llm_err_t *err);
 static ngx_int_t ngx_http_llm_admin_get(ngx_http_llm_admin_request_t *a);
 static ngx_int_t ngx_http_llm_admin_read(ngx_http_llm_admin_request_t *a);
 static void ngx_http_llm_admin_body_handler(ngx_http_request_t *r);
@@ -230,69 +228,6 @@ ngx_http_llm_admin_allow(ngx_http_llm_admin_request_t *a, llm_err_t *err)
     {
         llm_fail(err, "No memory is left for this answer.");
     }
-
-    return NGX_ERROR;
-}
-
-
-static ngx_table_elt_t *
-ngx_http_llm_admin_header(ngx_http_request_t *r, const char *name)
-{
-    size_t            len;
-    ngx_uint_t        i;
-    ngx_list_part_t  *part;
-    ngx_table_elt_t  *h;
-
-    len = ngx_strlen(name);
-
-    for (part = &r->headers_in.headers.part; part; part = part->next) {
-        h = part->elts;
-
-        for (i = 0; i < part->nelts; i++) {
-            if (h[i].key.len == len
-                && ngx_strncasecmp(h[i].key.data, (u_char *) name, len) == 0)
-            {
-                return &h[i];
-            }
-        }
-    }
-
-    return NULL;
-}
-
-
-/* A page of another site may make the browser of who may act send a request
-   without a body.  It says where it comes from. */
-
-static ngx_int_t
-ngx_http_llm_admin_check_origin(ngx_http_request_t *r, llm_err_t *err)
-{
-    u_char           *p;
-    ngx_str_t         from;
-    ngx_table_elt_t  *h, *host;
-
-    h = ngx_http_llm_admin_header(r, "Origin");
-
-    if (h == NULL || (r->method & (NGX_HTTP_GET|NGX_HTTP_HEAD))) {
-        return NGX_OK;
-    }
-
-    host = r->headers_in.host;
-    p = ngx_strnstr(h->value.data, "://", h->value.len);
-
-    if (p && host) {
-        from.data = p + 3;
-        from.len = h->value.data + h->value.len - from.data;
-
-        if (from.len == host->value.len
-            && ngx_strncasecmp(from.data, host->value.data, from.len) == 0)
-        {
-            return NGX_OK;
-        }
-    }
-
-    llm_fail_with(err, 403, "cross_origin", NULL,
-                  "A page of another site may not act here.");
 
     return NGX_ERROR;
 }

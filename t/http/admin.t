@@ -186,16 +186,80 @@ is($t->get('/boss/models', bearer('boss'))->{status}, 200,
 is($t->get('/page/models/none')->{body}, "sorry\n", 'error_page');
 
 
+# a page of another site in the browser of who may ask
+
+my @own = ('X-LLM-Admin' => 1);
+my $local = "127.0.0.1:${\$t->port}";
+
 for my $case ([ 'http://evil.example', 403 ], [ 'null', 403 ], [ '', 403 ],
-              [ 'http://localhost:1', 403 ], [ 'http://localhost', 400 ])
+              [ 'http://localhost:1', 403 ], [ "http://$local.evil", 403 ],
+              [ 'http://localhost', 400 ])
 {
     my ($origin, $status) = @$case;
 
-    is(admin('PUT', 'aliases/chat', {}, headers => { Origin => $origin })
+    is(admin('PUT', 'aliases/chat', {}, headers => { Host => 'localhost',
+             Origin => $origin, @own })
        ->{status}, $status, "a page of '$origin' acts");
-    is(admin('GET', 'aliases', undef, headers => { Origin => $origin })
+    is(admin('GET', 'aliases', undef, headers => { Host => 'localhost',
+             Origin => $origin })
        ->{status}, 200, 'and looks');
 }
+
+# its own page says that it is one
+
+for my $from ([ Origin => "http://$local" ], [ 'Sec-Fetch-Site' => 'none' ],
+              [ 'Sec-Fetch-Site' => 'same-origin', Origin => "http://$local" ])
+{
+    my %from = (Host => $local, @$from);
+
+    for my $act ([ PUT => 'aliases/chat' ], [ DELETE => 'aliases/chat' ],
+                 [ POST => 'models/one/load' ])
+    {
+        is_code(admin(@$act[0, 1], undef, headers => { %from }), 403,
+                'header_required', "$act->[0] of a browser, @$from");
+    }
+
+    is_code(admin('PUT', 'aliases/chat', {}, headers => { %from, @own }), 400,
+            'missing_required_parameter', 'with the header');
+}
+
+# DNS rebinding: the other site's name leads to this machine, so its page is of
+# the same origin, and may look at what it gets and send any header
+
+for my $host ('evil.example', "evil.example:${\$t->port}", 'localhost.evil',
+              'evillocalhost', '127.0.0.1.evil', '_', 'evil')
+{
+    my %page = (Host => $host, Origin => "http://$host", @own);
+
+    for my $act ([ PUT => 'aliases/chat', { model => 'two' } ],
+                 [ POST => 'models/one/unload' ], [ GET => 'usage' ],
+                 [ GET => 'models' ])
+    {
+        is_code(admin(@$act[0 .. 2], headers => { %page }), 403, 'unknown_host',
+                "$act->[0] $act->[1] for $host");
+    }
+
+    is_code(admin('GET', 'usage', undef, headers => { Host => $host }), 403,
+            'unknown_host', 'nor without saying that it is one');
+}
+
+is(admin('GET', 'models', undef, headers => { Host => $_ })->{status}, 200,
+   "for $_")
+    for 'localhost', 'LOCALHOST:1', 'a.localhost', '127.0.0.1', '10.1.2.3:80',
+        '[::1]', '[::1]:8080';
+
+for my $host ('evil.example', $local) {
+    is($t->request(method => 'GET', path => '/boss/models',
+                   headers => { Host => $host, Origin => 'http://x.example',
+                                Authorization => 'Bearer secret-of-boss' })
+       ->{status}, 200, "a key for $host");
+}
+
+is_code($t->request(method => 'POST', path => '/boss/models/none/load',
+                    headers => { Host => 'evil.example',
+                                 Origin => 'http://evil.example',
+                                 Authorization => 'Bearer secret-of-boss' }),
+        404, 'model_not_found', 'and acts');
 
 
 # ---- aliases ----
