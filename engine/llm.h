@@ -19,6 +19,7 @@
 
 #include "engine/base/base.h"
 #include "engine/base/flat.h"
+#include "engine/base/process.h"
 #include "engine/base/sampling.h"
 
 #define LLM_MAX_MODELS     32

@@ -2,14 +2,13 @@
  * The table of the engines of one nginx; see engines.h.
  */
 
+#include "engine/base/process.h"
 #include "engine/ipc/engines.h"
 #include "engine/ipc/zone.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -116,53 +115,10 @@ llm_engines_map(const char *path, llm_err_t *err)
 }
 
 
-/* when a process started, in ticks; 0: not known */
-
-static uint64_t
-llm_engines_born(int32_t pid)
-{
-    int                  n;
-    char                 path[64], buf[1024], *p;
-    FILE                *f;
-    size_t               len;
-    unsigned long long   born;
-
-    snprintf(path, sizeof(path), "/proc/%d/stat", (int) pid);
-
-    f = fopen(path, "re");
-    if (f == NULL) {
-        return 0;
-    }
-
-    len = fread(buf, 1, sizeof(buf) - 1, f);
-    fclose(f);
-    buf[len] = '\0';
-
-    /* the name may have spaces; the start is the 20th field behind it */
-
-    p = strrchr(buf, ')');
-
-    for (n = 0; p && n < 20; n++) {
-        p = strchr(p + 1, ' ');
-    }
-
-    return p && sscanf(p, " %llu", &born) == 1 ? born : 0;
-}
-
-
 static int
 llm_engines_lives(const llm_engines_place_t *e, int32_t pid)
 {
-    uint64_t  born, now;
-
-    if (pid == 0 || (kill(pid, 0) == -1 && errno == ESRCH)) {
-        return 0;
-    }
-
-    born = atomic_load(&e->born);
-    now = born ? llm_engines_born(pid) : 0;
-
-    return born == 0 || now == 0 || born == now;
+    return llm_process_lives(pid, atomic_load(&e->born));
 }
 
 
@@ -189,7 +145,7 @@ llm_engines_enter(llm_engines_t *t)
         }
 
         atomic_store(&e->serial, 0);
-        atomic_store(&e->born, llm_engines_born(getpid()));
+        atomic_store(&e->born, llm_process_born(getpid()));
         atomic_store(&e->serial, atomic_fetch_add(&t->serial, 1) + 1);
 
         return i;
