@@ -39,20 +39,32 @@ ngx_uint_t ngx_http_llm_is_usage(ngx_http_llm_main_conf_t *mcf,
 char *ngx_http_llm_check_quotas(ngx_conf_t *cf,
     ngx_http_llm_main_conf_t *mcf);
 
-/* ngx_http_llm_account.c */
+/* ngx_http_llm_claim.c */
 
+/* when this process began, see llm_process_lives() */
+uint64_t ngx_http_llm_born(void);
 /* gives back what a dead worker, whose place this one takes, had reserved */
 void ngx_http_llm_sweep_quotas(ngx_http_llm_main_conf_t *mcf);
 
 /* ngx_http_llm_file.c */
 
-/* writes a file beside it, which takes its place; *err: what cannot be
-   written */
+/* of the file; -1 and errno: it cannot be opened */
+int ngx_http_llm_open_folder(ngx_str_t *path);
+/* a descriptor with the lock, until it is closed; -1 and *err: it cannot be
+   had, not even within so many ms */
+int ngx_http_llm_lock_folder(const char *what, ngx_str_t *path, ngx_uint_t ms,
+    llm_err_t *err);
+/* one that cannot be used becomes FILE.bad */
+void ngx_http_llm_keep_bad(ngx_str_t *path);
+/* with the folder's lock: writes a file beside it, which takes its place, and,
+   if flush, outlives a power failure; *err: what cannot be written */
 int ngx_http_llm_replace_file(const char *what, ngx_str_t *path,
-    llm_buf_t *text, llm_err_t *err);
+    llm_buf_t *text, ngx_uint_t flush, llm_err_t *err);
 
 /* ngx_http_llm_usage.c */
 
+/* this worker has the files from now on */
+void ngx_http_llm_usage_attach(ngx_http_llm_main_conf_t *mcf);
 /* worker 0 begins to write files of usage, and ends */
 ngx_int_t ngx_http_llm_usage_init(ngx_http_llm_main_conf_t *mcf,
     ngx_log_t *log);
@@ -62,6 +74,9 @@ void ngx_http_llm_usage_stop(ngx_http_llm_main_conf_t *mcf);
 
 /* before the body is read */
 ngx_int_t ngx_http_llm_quota_begin(ngx_http_llm_ctx_t *ctx, llm_err_t *err);
+/* when it is known to be a valid request, and if the engine does not take it */
+ngx_int_t ngx_http_llm_quota_claim(ngx_http_llm_ctx_t *ctx, llm_err_t *err);
+void ngx_http_llm_quota_return(ngx_http_llm_ctx_t *ctx);
 /* once the tokens of the prompt are known, and the most that the answer may
    have */
 ngx_int_t ngx_http_llm_quota_charge(ngx_http_llm_ctx_t *ctx, uint64_t prompt,

@@ -1,29 +1,38 @@
 /*
- * Accounts of token quotas in shared memory, and the claims that live requests
- * have on them.
+ * Accounts of token quotas in shared memory.
  *
  * - All is done under the slab pool's lock, which nginx's master takes from a
  *   worker that died with it.  Figures that this one was changing are as
- *   before again: see `undo`.  A claim that it had just put into its lists, or
- *   was taking out of them, holds nothing.
- * - What a dead worker's claims hold is given back by the worker that takes
- *   its place, and by whoever is about to be refused because of them.
- * - An account of which nothing is left to remember makes room for another.
- *   One that is still owed something never does: if there is no room, the
- *   request is refused, and the log says so.
+ *   before again: see `undo`.
+ * - There is an account once something is charged, and as long as there is
+ *   something to remember.  One of which nothing is left makes room for
+ *   another; one that is still owed something never does: if there is no room,
+ *   the request is refused, and the log says so.
+ * - With a file of usage, what an account used before today is remembered
+ *   there, so that it makes room, too, once the file has it.
+ * - A zone of another size is another memory: the accounts are copied.
  *
- * Accounts and claims are the slab pool's.
+ * Accounts are the slab pool's.
  */
 
 #include "http/ngx_http_llm_quota.h"
 
 
+/* accounts that are looked at for room; those that stay are not looked at
+   again before all others were */
+#define NGX_HTTP_LLM_LOOK  64
+
+
 static void ngx_http_llm_account_insert(ngx_rbtree_node_t *temp,
     ngx_rbtree_node_t *node, ngx_rbtree_node_t *sentinel);
-static void *ngx_http_llm_quota_alloc(ngx_http_llm_quota_t *q, size_t size,
-    ngx_http_llm_account_t *keep);
 static ngx_uint_t ngx_http_llm_account_idle(ngx_http_llm_quota_t *q,
     ngx_http_llm_account_t *a);
+static void ngx_http_llm_account_delete(ngx_http_llm_quota_t *q,
+    ngx_http_llm_account_t *a);
+static void ngx_http_llm_account_move(ngx_http_llm_quota_t *q,
+    ngx_log_t *log);
+static void ngx_http_llm_account_copy(ngx_http_llm_quota_t *q,
+    ngx_http_llm_quota_t *old, ngx_log_t *log);
 
 
 ngx_int_t
@@ -70,11 +79,19 @@ ngx_http_llm_init_quota(ngx_shm_zone_t *shm_zone, void *data)
     ngx_queue_init(&sh->age);
     ngx_queue_init(&sh->claims);
 
+    sh->place = q->place;
+    sh->id = (uint32_t) (llm_now_us() * 2654435761u) ^ (uint32_t) ngx_pid;
+
     q->shpool->data = sh;
     q->shpool->log_nomem = 0;
     q->sh = sh;
 
+    if (ngx_http_llm_claim_init(q) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
     ngx_http_llm_usage_load(q, shm_zone->shm.log);
+    ngx_http_llm_account_move(q, shm_zone->shm.log);
 
     return NGX_OK;
 }
@@ -128,6 +145,10 @@ ngx_http_llm_quota_lock(ngx_http_llm_quota_t *q)
     if (sh->undo.account) {
         sh->undo.account->n = sh->undo.n;
 
+        if (sh->undo.account->known) {
+            *sh->undo.account->known = sh->undo.known;
+        }
+
         if (sh->undo.claim) {
             sh->undo.claim->charged = sh->undo.charged;
         }
@@ -155,6 +176,11 @@ ngx_http_llm_account_change(ngx_http_llm_quota_t *q,
     sh->undo.n = a->n;
     sh->undo.claim = claim;
     sh->undo.charged = claim ? claim->charged : 0;
+
+    if (a->known) {
+        sh->undo.known = *a->known;
+    }
+
     ngx_memory_barrier();
     sh->undo.account = a;
     ngx_memory_barrier();
@@ -165,6 +191,13 @@ void
 ngx_http_llm_account_done(ngx_http_llm_quota_t *q)
 {
     q->sh->changes++;
+    ngx_http_llm_account_known(q);
+}
+
+
+void
+ngx_http_llm_account_known(ngx_http_llm_quota_t *q)
+{
     ngx_memory_barrier();
     q->sh->undo.account = NULL;
 }
@@ -203,8 +236,10 @@ ngx_http_llm_account_find(ngx_http_llm_quota_t *q, uint32_t hash,
 
 ngx_http_llm_account_t *
 ngx_http_llm_account_get(ngx_http_llm_quota_t *q, uint32_t hash,
-    ngx_str_t *key)
+    ngx_str_t *key, ngx_uint_t spare)
 {
+    size_t                   size;
+    ngx_http_llm_known_t    *known;
     ngx_http_llm_account_t  *a;
 
     a = ngx_http_llm_account_find(q, hash, key);
@@ -215,15 +250,33 @@ ngx_http_llm_account_get(ngx_http_llm_quota_t *q, uint32_t hash,
         return a;
     }
 
-    a = ngx_http_llm_quota_alloc(q, sizeof(ngx_http_llm_account_t) + key->len,
-                                 NULL);
+    size = sizeof(ngx_http_llm_account_t) + key->len;
+
+    a = spare ? ngx_slab_alloc_locked(q->shpool, size)
+              : ngx_http_llm_quota_alloc(q, size, NULL);
     if (a == NULL) {
         return NULL;
+    }
+
+    known = NULL;
+    size = sizeof(ngx_http_llm_known_t);
+
+    if (q->state.len) {
+        known = spare ? ngx_slab_alloc_locked(q->shpool, size)
+                      : ngx_http_llm_quota_alloc(q, size, NULL);
+
+        if (known == NULL) {
+            ngx_slab_free_locked(q->shpool, a);
+            return NULL;
+        }
+
+        ngx_memzero(known, size);
     }
 
     ngx_memzero(a, sizeof(ngx_http_llm_account_t));
 
     a->node.key = hash;
+    a->known = known;
     a->len = key->len;
     ngx_memcpy(a->key, key->data, key->len);
     ngx_queue_init(&a->claims);
@@ -235,36 +288,31 @@ ngx_http_llm_account_get(ngx_http_llm_quota_t *q, uint32_t hash,
 }
 
 
-/* accounts of which nothing is to be remembered make room, the oldest first,
-   but for the one that it is for */
-
-static void *
+void *
 ngx_http_llm_quota_alloc(ngx_http_llm_quota_t *q, size_t size,
     ngx_http_llm_account_t *keep)
 {
     void                    *p;
     ngx_uint_t               n;
-    ngx_queue_t             *last, *prev;
+    ngx_queue_t             *last;
     ngx_http_llm_account_t  *a;
 
     p = ngx_slab_alloc_locked(q->shpool, size);
 
-    last = ngx_queue_last(&q->sh->age);
-
-    for (n = 0; p == NULL && n < 64 && last != ngx_queue_sentinel(&q->sh->age);
+    for (n = 0;
+         p == NULL && n < NGX_HTTP_LLM_LOOK && !ngx_queue_empty(&q->sh->age);
          n++)
     {
-        prev = ngx_queue_prev(last);
+        last = ngx_queue_last(&q->sh->age);
         a = ngx_queue_data(last, ngx_http_llm_account_t, age);
-        last = prev;
 
         if (a == keep || !ngx_http_llm_account_idle(q, a)) {
+            ngx_queue_remove(last);
+            ngx_queue_insert_head(&q->sh->age, last);
             continue;
         }
 
-        ngx_queue_remove(&a->age);
-        ngx_rbtree_delete(&q->sh->tree, &a->node);
-        ngx_slab_free_locked(q->shpool, a);
+        ngx_http_llm_account_delete(q, a);
 
         p = ngx_slab_alloc_locked(q->shpool, size);
     }
@@ -273,192 +321,190 @@ ngx_http_llm_quota_alloc(ngx_http_llm_quota_t *q, size_t size,
 }
 
 
-/* nothing is owed to it, or by it; what it took today, or with a file of usage
-   ever, is to be known */
+static void
+ngx_http_llm_account_delete(ngx_http_llm_quota_t *q,
+    ngx_http_llm_account_t *a)
+{
+    if (a->n.n_requests && a->known) {
+        q->sh->beyond = 1;              /* the file goes on with it */
+    }
+
+    ngx_queue_remove(&a->age);
+    ngx_rbtree_delete(&q->sh->tree, &a->node);
+
+    if (a->known) {
+        ngx_slab_free_locked(q->shpool, a->known);
+    }
+
+    ngx_slab_free_locked(q->shpool, a);
+}
+
+
+static ngx_uint_t
+ngx_http_llm_account_owes(ngx_http_llm_account_t *a)
+{
+    ngx_http_llm_account_run(a, a->n.tokens.step, a->n.requests.step);
+
+    return a->n.tokens.excess != 0 || a->n.requests.excess != 0;
+}
+
+
+/* nothing is owed to it, or by it; what it took today is to be known, and what
+   the file of usage does not have yet */
 
 static ngx_uint_t
 ngx_http_llm_account_idle(ngx_http_llm_quota_t *q, ngx_http_llm_account_t *a)
 {
+    ngx_http_llm_known_t  *k;
+
+    if (!ngx_queue_empty(&a->claims) || ngx_http_llm_account_owes(a)
+        || (q->day.set && a->n.day_units))
+    {
+        return 0;
+    }
+
+    k = a->known;
+
+    return k == NULL
+           || (k->n_requests == a->n.n_requests
+               && k->n_prompt == a->n.n_prompt
+               && k->n_cached == a->n.n_cached
+               && k->n_answer == a->n.n_answer);
+}
+
+
+void
+ngx_http_llm_account_drop(ngx_http_llm_quota_t *q, ngx_http_llm_account_t *a)
+{
+    if (ngx_queue_empty(&a->claims) && !ngx_http_llm_account_owes(a)
+        && a->n.n_requests == 0 && a->n.n_prompt == 0
+        && a->n.n_answer == 0 && a->n.day_units == 0
+        && (a->known == NULL || a->known->others == 0))
+    {
+        ngx_http_llm_account_delete(q, a);
+    }
+}
+
+
+uint32_t
+ngx_http_llm_today(void)
+{
+    return (uint32_t) (ngx_time() / 86400);
+}
+
+
+void
+ngx_http_llm_account_run(ngx_http_llm_account_t *a, uint64_t rate,
+    uint64_t requests)
+{
+    uint32_t  day;
     uint64_t  now;
 
-    if (!ngx_queue_empty(&a->claims)) {
-        return 0;
-    }
-
-    if (q->state.len
-        || (q->day.set && a->n.day == ngx_time() / 86400 && a->n.day_units))
-    {
-        return 0;
-    }
-
     now = llm_now_us();
+    day = ngx_http_llm_today();
 
-    llm_bucket_run(&a->n.tokens, a->n.tokens.step, now);
-    llm_bucket_run(&a->n.requests, a->n.requests.step, now);
+    llm_bucket_run(&a->n.tokens, rate, now);
+    llm_bucket_run(&a->n.requests, requests, now);
 
-    return a->n.tokens.excess == 0 && a->n.requests.excess == 0;
+    if (a->n.day < day) {
+        a->n.day_units = 0;
+    }
+
+    a->n.day = day;
 }
 
 
-/* ---- claims ---- */
+/* ---- another memory ---- */
 
-ngx_http_llm_claim_t *
-ngx_http_llm_claim_create(ngx_http_llm_quota_t *q, ngx_http_llm_account_t *a)
+/* the zone of this name that the configuration before has, if it has another
+   size */
+
+static void
+ngx_http_llm_account_move(ngx_http_llm_quota_t *q, ngx_log_t *log)
 {
-    ngx_http_llm_claim_t  *c;
+    ngx_str_t        *name;
+    ngx_uint_t        i;
+    ngx_shm_zone_t   *zone;
+    ngx_list_part_t  *part;
 
-    c = ngx_http_llm_quota_alloc(q, sizeof(ngx_http_llm_claim_t), a);
-    if (c == NULL) {
-        return NULL;
-    }
+    name = &q->shm_zone->shm.name;
 
-    ngx_memzero(c, sizeof(ngx_http_llm_claim_t));
-
-    c->account = a;
-    c->owner = ngx_pid;
-
-    ngx_queue_insert_tail(&q->sh->claims, &c->all);
-    ngx_queue_insert_tail(&a->claims, &c->same);
-
-    return c;
-}
-
-
-int64_t
-ngx_http_llm_claim_used(ngx_http_llm_quota_t *q, ngx_http_llm_claim_t *c)
-{
-    int64_t  n;
-
-    n = 0;
-
-    if (q->in) {
-        n += (int64_t) (c->prompt - c->cached) * LLM_QUOTA_UNIT
-             + (int64_t) c->cached * q->cached * (LLM_QUOTA_UNIT / 1000);
-    }
-
-    if (q->out) {
-        n += (int64_t) ngx_min(c->answer, LLM_QUOTA_MOST) * LLM_QUOTA_UNIT;
-    }
-
-    return n;
-}
-
-
-/* what comes back later than the day on which it was charged does not count
-   for the new one */
-
-void
-ngx_http_llm_claim_charge(ngx_http_llm_claim_t *c, int64_t units)
-{
-    ngx_http_llm_figures_t  *n;
-
-    n = &c->account->n;
-
-    if (c->charged == 0) {
-        c->day = n->day;
-    }
-
-    c->charged += units;
-    llm_bucket_add(&n->tokens, units);
-
-    if (units > 0 || c->day == n->day) {
-        n->day_units = ngx_max(n->day_units + units, 0);
-    }
-}
-
-
-void
-ngx_http_llm_claim_end(ngx_http_llm_quota_t *q, ngx_http_llm_claim_t *c)
-{
-    ngx_http_llm_figures_t  *n;
-
-    n = &c->account->n;
-
-    ngx_http_llm_account_change(q, c->account, c);
-
-    ngx_http_llm_claim_charge(c, ngx_http_llm_claim_used(q, c) - c->charged);
-
-    n->n_requests += c->started;
-    n->n_prompt += c->prompt;
-    n->n_cached += c->cached;
-    n->n_answer += c->answer;
-
-    ngx_http_llm_account_done(q);
-
-    ngx_queue_remove(&c->same);
-    ngx_queue_remove(&c->all);
-
-    ngx_slab_free_locked(q->shpool, c);
-}
-
-
-ngx_uint_t
-ngx_http_llm_account_streams(ngx_http_llm_account_t *a)
-{
-    ngx_uint_t    n;
-    ngx_queue_t  *p;
-
-    n = 0;
-
-    for (p = ngx_queue_head(&a->claims);
-         p != ngx_queue_sentinel(&a->claims);
-         p = ngx_queue_next(p))
+    for (part = (ngx_list_part_t *) &ngx_cycle->shared_memory.part;
+         part;
+         part = part->next)
     {
-        n++;
-    }
+        zone = part->elts;
 
-    return n;
-}
-
-
-void
-ngx_http_llm_account_sweep(ngx_http_llm_quota_t *q, ngx_http_llm_account_t *a)
-{
-    ngx_pid_t              alive;
-    ngx_uint_t             dead;
-    ngx_queue_t           *list, *p, *next;
-    ngx_http_llm_claim_t  *c;
-
-    list = a ? &a->claims : &q->sh->claims;
-    alive = 0;
-
-    for (p = ngx_queue_head(list); p != ngx_queue_sentinel(list); p = next) {
-
-        next = ngx_queue_next(p);
-        c = a ? ngx_queue_data(p, ngx_http_llm_claim_t, same)
-              : ngx_queue_data(p, ngx_http_llm_claim_t, all);
-
-        if (c->owner == alive) {
-            continue;
-        }
-
-        /* a worker that begins has none: its pid was another one's before */
-
-        dead = (c->owner == ngx_pid)
-               ? a == NULL
-               : kill(c->owner, 0) == -1 && ngx_errno == NGX_ESRCH;
-
-        if (dead) {
-            ngx_http_llm_claim_end(q, c);
-
-        } else {
-            alive = c->owner;
+        for (i = 0; i < part->nelts; i++) {
+            if (zone[i].tag == q->shm_zone->tag
+                && zone[i].init == q->shm_zone->init
+                && zone[i].shm.name.len == name->len
+                && ngx_memcmp(zone[i].shm.name.data, name->data, name->len)
+                   == 0)
+            {
+                ngx_http_llm_account_copy(q, zone[i].data, log);
+            }
         }
     }
 }
 
 
-void
-ngx_http_llm_sweep_quotas(ngx_http_llm_main_conf_t *mcf)
+/* what live requests of the old one have reserved stays there: they will pay
+   to the file, if there is one */
+
+static void
+ngx_http_llm_account_copy(ngx_http_llm_quota_t *q, ngx_http_llm_quota_t *old,
+    ngx_log_t *log)
 {
-    ngx_uint_t              i;
-    ngx_http_llm_quota_t  **q;
+    int64_t                  held;
+    ngx_str_t                key;
+    ngx_queue_t             *p;
+    ngx_http_llm_account_t  *a, *b;
 
-    q = mcf->quotas.elts;
-
-    for (i = 0; i < mcf->quotas.nelts; i++) {
-        ngx_http_llm_quota_lock(q[i]);
-        ngx_http_llm_account_sweep(q[i], NULL);
-        ngx_http_llm_quota_unlock(q[i]);
+    if (old == q || old->sh == NULL
+        || q->key.value.len != old->key.value.len
+        || ngx_memcmp(q->key.value.data, old->key.value.data,
+                      q->key.value.len)
+           != 0)
+    {
+        return;
     }
+
+    ngx_http_llm_quota_lock(old);
+
+    for (p = ngx_queue_last(&old->sh->age);
+         p != ngx_queue_sentinel(&old->sh->age);
+         p = ngx_queue_prev(p))
+    {
+        a = ngx_queue_data(p, ngx_http_llm_account_t, age);
+
+        key.len = a->len;
+        key.data = a->key;
+
+        b = ngx_http_llm_account_get(q, a->node.key, &key, 0);
+
+        if (b == NULL) {
+            ngx_log_error(NGX_LOG_WARN, log, 0,
+                          "zone \"%V\" is too small for the accounts that it "
+                          "had before", &q->shm_zone->shm.name);
+            break;
+        }
+
+        held = ngx_http_llm_account_held(old, a);
+
+        b->n.tokens = a->n.tokens;
+        b->n.tokens.excess = ngx_max(b->n.tokens.excess - held, 0);
+        b->n.requests = a->n.requests;
+
+        if (b->known == NULL) {
+            b->n.day = a->n.day;
+            b->n.day_units = ngx_max(a->n.day_units - held, 0);
+            b->n.n_requests = a->n.n_requests;
+            b->n.n_prompt = a->n.n_prompt;
+            b->n.n_cached = a->n.n_cached;
+            b->n.n_answer = a->n.n_answer;
+        }
+    }
+
+    ngx_http_llm_quota_unlock(old);
 }

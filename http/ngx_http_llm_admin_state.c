@@ -15,8 +15,6 @@
 
 #include "http/ngx_http_llm_admin.h"
 
-#include <sys/file.h>
-
 
 /* how often worker 0 looks at what the engine has made, in ms; and when it
    tries again to write a file */
@@ -34,8 +32,6 @@ static int ngx_http_llm_admin_save_state(ngx_http_llm_admin_t *admin,
     llm_err_t *err);
 static int ngx_http_llm_admin_write_state(ngx_http_llm_admin_t *admin,
     llm_admin_state_t *st, llm_err_t *err);
-static ngx_int_t ngx_http_llm_admin_flock(int fd);
-static int ngx_http_llm_admin_lock_folder(ngx_str_t *path, llm_err_t *err);
 static void ngx_http_llm_admin_locate(ngx_http_llm_main_conf_t *mcf,
     ngx_uint_t i, llm_override_t *o, ngx_log_t *log);
 static void ngx_http_llm_admin_timer(ngx_event_t *ev);
@@ -210,7 +206,8 @@ ngx_http_llm_admin_save_state(ngx_http_llm_admin_t *admin, llm_err_t *err)
         return llm_fail(err, "no memory to write the state of \"llm_admin\"");
     }
 
-    fd = ngx_http_llm_admin_lock_folder(&admin->state, err);
+    fd = ngx_http_llm_lock_folder("the state of \"llm_admin\"", &admin->state,
+                                  NGX_HTTP_LLM_ADMIN_LOCKED, err);
 
     if (fd == -1) {
         free(st);
@@ -246,7 +243,6 @@ ngx_http_llm_admin_write_state(ngx_http_llm_admin_t *admin,
     llm_admin_state_t *st, llm_err_t *err)
 {
     int        rc;
-    char       bad[NGX_MAX_PATH];
     llm_buf_t  text;
 
     llm_buf_init(&text, LLM_ADMIN_BYTES);
@@ -257,72 +253,15 @@ ngx_http_llm_admin_write_state(ngx_http_llm_admin_t *admin,
     }
 
     if (admin->sh->bad_file) {
-        (void) ngx_snprintf((u_char *) bad, sizeof(bad), "%V.bad%Z",
-                            &admin->state);
-        (void) rename((char *) admin->state.data, bad);
+        ngx_http_llm_keep_bad(&admin->state);
         admin->sh->bad_file = 0;
     }
 
     rc = ngx_http_llm_replace_file("the state of \"llm_admin\"",
-                                   &admin->state, &text, err);
+                                   &admin->state, &text, 1, err);
     llm_buf_free(&text);
 
     return rc;
-}
-
-
-/* Waits for whoever writes the file now, but not for long: somebody else may
-   have locked the folder, and these threads read large bodies, too.  NGX_BUSY:
-   it is still locked.  Where there are no locks one does without. */
-
-static ngx_int_t
-ngx_http_llm_admin_flock(int fd)
-{
-    int         rc;
-    ngx_uint_t  ms;
-
-    for (ms = 0; ms < NGX_HTTP_LLM_ADMIN_LOCKED; ms += 10) {
-        rc = flock(fd, LOCK_EX|LOCK_NB);
-
-        if (rc == 0 || (errno != EWOULDBLOCK && errno != EINTR)) {
-            return NGX_OK;
-        }
-
-        ngx_msleep(10);
-    }
-
-    return NGX_BUSY;
-}
-
-
-static int
-ngx_http_llm_admin_lock_folder(ngx_str_t *path, llm_err_t *err)
-{
-    int          fd;
-    char         folder[NGX_MAX_PATH], *slash;
-    const char  *why;
-
-    ngx_memcpy(folder, path->data, path->len + 1);
-
-    slash = strrchr(folder, '/');
-    slash[slash == folder] = '\0';
-
-    fd = open(folder, O_RDONLY|O_DIRECTORY|O_CLOEXEC);
-
-    if (fd != -1 && ngx_http_llm_admin_flock(fd) == NGX_OK) {
-        return fd;
-    }
-
-    why = (fd == -1) ? strerror(errno) : "the folder is locked";
-
-    if (fd != -1) {
-        (void) close(fd);
-    }
-
-    (void) llm_fail(err, "the state of \"llm_admin\" cannot be written to "
-                    "\"%s\": %s", (char *) path->data, why);
-
-    return -1;
 }
 
 

@@ -1,19 +1,107 @@
 /*
- * Files that nginx's workers write: whoever reads one finds the old text or
- * the new one, also after a power failure.
+ * Files that nginx's workers write, of any nginx that has the same ones:
+ * whoever reads one finds the old text or the new one, also after a power
+ * failure, and whoever replaces one has locked its folder.
  */
 
 #include "http/ngx_http_llm_module.h"
 
+#include <sys/file.h>
 
-static int ngx_http_llm_write_file(const char *path, llm_buf_t *text);
+
+static ngx_int_t ngx_http_llm_flock(int fd, ngx_uint_t ms);
+static int ngx_http_llm_write_file(const char *path, llm_buf_t *text,
+    ngx_uint_t flush);
+
+
+int
+ngx_http_llm_open_folder(ngx_str_t *path)
+{
+    char  folder[NGX_MAX_PATH], *slash;
+
+    if (path->len >= sizeof(folder)) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+
+    ngx_memcpy(folder, path->data, path->len);
+    folder[path->len] = '\0';
+
+    slash = strrchr(folder, '/');
+    slash[slash == folder] = '\0';
+
+    return open(folder, O_RDONLY|O_DIRECTORY|O_CLOEXEC);
+}
+
+
+/* Waits for whoever writes a file there now, but not for long: somebody else
+   may have locked the folder.  The kernel takes the lock from a process that
+   dies.  NGX_BUSY: it is still locked.  Where there are no locks one does
+   without. */
+
+static ngx_int_t
+ngx_http_llm_flock(int fd, ngx_uint_t ms)
+{
+    ngx_uint_t  n;
+
+    for (n = 0; /* void */ ; n++) {
+
+        if (flock(fd, LOCK_EX|LOCK_NB) == 0
+            || (errno != EWOULDBLOCK && errno != EINTR))
+        {
+            return NGX_OK;
+        }
+
+        if (n >= ms) {
+            return NGX_BUSY;
+        }
+
+        ngx_msleep(1);
+    }
+}
+
+
+int
+ngx_http_llm_lock_folder(const char *what, ngx_str_t *path, ngx_uint_t ms,
+    llm_err_t *err)
+{
+    int          fd;
+    const char  *why;
+
+    fd = ngx_http_llm_open_folder(path);
+
+    if (fd != -1 && ngx_http_llm_flock(fd, ms) == NGX_OK) {
+        return fd;
+    }
+
+    why = (fd == -1) ? strerror(errno) : "the folder is locked";
+
+    if (fd != -1) {
+        (void) close(fd);
+    }
+
+    (void) llm_fail(err, "%s cannot be written to \"%s\": %s", what,
+                    (char *) path->data, why);
+
+    return -1;
+}
+
+
+void
+ngx_http_llm_keep_bad(ngx_str_t *path)
+{
+    char  bad[NGX_MAX_PATH];
+
+    (void) ngx_snprintf((u_char *) bad, sizeof(bad), "%V.bad%Z", path);
+    (void) rename((char *) path->data, bad);
+}
 
 
 /* in any thread, in one at a time for a path */
 
 int
 ngx_http_llm_replace_file(const char *what, ngx_str_t *path, llm_buf_t *text,
-    llm_err_t *err)
+    ngx_uint_t flush, llm_err_t *err)
 {
     int   rc;
     char  temp[NGX_MAX_PATH];
@@ -21,7 +109,7 @@ ngx_http_llm_replace_file(const char *what, ngx_str_t *path, llm_buf_t *text,
     (void) ngx_snprintf((u_char *) temp, sizeof(temp), "%V.%P%Z", path,
                         ngx_pid);
 
-    rc = ngx_http_llm_write_file(temp, text);
+    rc = ngx_http_llm_write_file(temp, text, flush);
 
     if (rc == 0 && rename(temp, (char *) path->data) == -1) {
         rc = errno;
@@ -41,7 +129,7 @@ ngx_http_llm_replace_file(const char *what, ngx_str_t *path, llm_buf_t *text,
 /* 0, or errno */
 
 static int
-ngx_http_llm_write_file(const char *path, llm_buf_t *text)
+ngx_http_llm_write_file(const char *path, llm_buf_t *text, ngx_uint_t flush)
 {
     int      fd, rc;
     size_t   done;
@@ -66,7 +154,7 @@ ngx_http_llm_write_file(const char *path, llm_buf_t *text)
         }
     }
 
-    if (rc == 0 && fsync(fd) == -1) {
+    if (rc == 0 && flush && fsync(fd) == -1) {
         rc = errno;
     }
 

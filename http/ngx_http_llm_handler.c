@@ -415,7 +415,13 @@ ngx_http_llm_submit(ngx_http_llm_body_t *body)
     ctx = body->ctx;
     retry_after = 0;
 
-    rc = ngx_http_llm_ask(body);
+    rc = ngx_http_llm_quota_claim(ctx, &body->err);
+
+    if (rc == NGX_OK) {
+        rc = ngx_http_llm_ask(body);
+        retry_after = (rc == NGX_ERROR && (body->err.status == 429
+                                           || body->err.status == 503));
+    }
 
     if (rc == NGX_DONE) {
         return;
@@ -423,9 +429,6 @@ ngx_http_llm_submit(ngx_http_llm_body_t *body)
 
     if (rc == NGX_OK) {
         rc = ngx_http_llm_send(body, &retry_after);
-
-    } else if (body->err.status == 429 || body->err.status == 503) {
-        retry_after = 1;
     }
 
     llm_buf_free(&body->msg);
@@ -453,6 +456,7 @@ ngx_http_llm_send(ngx_http_llm_body_t *body, uint32_t *retry_after)
 
     if (ngx_http_llm_take_slot(ctx) != NGX_OK) {
         llm_fail(&body->err, "No memory is left for this request.");
+        ngx_http_llm_quota_return(ctx);
         return NGX_ERROR;
     }
 
@@ -475,6 +479,7 @@ ngx_http_llm_send(ngx_http_llm_body_t *body, uint32_t *retry_after)
         != LLM_OK)
     {
         ngx_http_llm_free_slot(ctx);
+        ngx_http_llm_quota_return(ctx);
         return NGX_ERROR;
     }
 

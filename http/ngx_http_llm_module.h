@@ -226,6 +226,8 @@ struct ngx_http_llm_entry_s {
     u_char                       digest[16];    /* of the request */
     time_t                       until;         /* valid, once it is complete */
     ngx_pid_t                    owner;         /* 0: it is complete */
+    uint64_t                     born;          /* of owner, whose pid may be
+                                                   used again */
     size_t                       len;           /* of the answer */
     ngx_http_llm_page_t         *first;
     ngx_http_llm_page_t         *last;
@@ -508,6 +510,7 @@ struct ngx_http_llm_ctx_s {
                                                    of memory */
     unsigned                     failed:1;      /* before its header went out */
     unsigned                     metered:1;     /* its tokens are paid for */
+    unsigned                     claimed:1;     /* quotas, once */
     unsigned                     submitted:1;   /* the engine has had it */
     unsigned                     computed:1;    /* and runs its model for it */
     unsigned                     hopeless:1;    /* it need not be tried

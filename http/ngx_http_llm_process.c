@@ -177,6 +177,8 @@ ngx_http_llm_start(ngx_http_llm_main_conf_t *mcf, ngx_log_t *log)
         return NGX_ERROR;
     }
 
+    ngx_http_llm_usage_attach(mcf);
+
     if (n == 0 && (ngx_http_llm_usage_init(mcf, log) != NGX_OK
                    || ngx_http_llm_init_probes(mcf, log) != NGX_OK))
     {

@@ -2,8 +2,9 @@
  * What a request takes from its quotas and gives back:
  *
  *   before its body is read   debts, the day, requests and streams are looked
- *                             at; it gets a claim on each account, and counts
- *                             as a request
+ *                             at
+ *   when it was parsed        they are looked at again; it gets a claim on each
+ *                             account, and counts as a request
  *   once it is tokenised      the prompt and a reserve for the answer are
  *                             charged, or it is refused
  *   when it begins to run     what the prefix cache had is cheaper
@@ -12,7 +13,7 @@
  *   at its end                what was charged and not used goes back
  *
  * Several zones are locked together, in their order in the configuration: all
- * are charged or none.
+ * are charged or none.  A request that is no valid one leaves nothing behind.
  */
 
 #include "http/ngx_http_llm_quota.h"
@@ -29,8 +30,14 @@ static void ngx_http_llm_quota_unlock_all(ngx_http_llm_ctx_t *ctx);
 static ngx_uint_t ngx_http_llm_quota_short(ngx_http_llm_share_t *s,
     ngx_http_llm_account_t *a, ngx_uint_t begins, int64_t wanted,
     ngx_http_llm_refusal_t *no);
+static ngx_uint_t ngx_http_llm_quota_lacks(ngx_http_llm_share_t *s,
+    ngx_http_llm_account_t *a, ngx_http_llm_refusal_t *no);
+static ngx_int_t ngx_http_llm_quota_look(ngx_http_llm_ctx_t *ctx,
+    ngx_http_llm_refusal_t *no);
 static ngx_int_t ngx_http_llm_quota_claims(ngx_http_llm_ctx_t *ctx,
     ngx_http_llm_refusal_t *no);
+static void ngx_http_llm_quota_share_all(ngx_http_llm_ctx_t *ctx);
+static void ngx_http_llm_quota_count(ngx_http_llm_ctx_t *ctx, int64_t units);
 static int64_t ngx_http_llm_quota_price(ngx_http_llm_share_t *s,
     uint64_t prompt, uint64_t answer);
 
@@ -153,14 +160,7 @@ ngx_http_llm_quota_units(ngx_http_request_t *r, ngx_http_llm_amount_t *a,
 void
 ngx_http_llm_quota_run(ngx_http_llm_share_t *s, ngx_http_llm_account_t *a)
 {
-    uint32_t  day;
-    uint64_t  now;
-
-    now = llm_now_us();
-    day = (uint32_t) (ngx_time() / 86400);
-
-    llm_bucket_run(&a->n.tokens, s->rate.step, now);
-    llm_bucket_run(&a->n.requests, s->requests.step, now);
+    ngx_http_llm_account_run(a, s->rate.step, s->requests.step);
 
     /* where there is no limit nothing is to be remembered */
 
@@ -170,11 +170,6 @@ ngx_http_llm_quota_run(ngx_http_llm_share_t *s, ngx_http_llm_account_t *a)
 
     if (s->most_requests < 0) {
         a->n.requests.excess = 0;
-    }
-
-    if (a->n.day < day) {
-        a->n.day = day;
-        a->n.day_units = 0;
     }
 }
 
@@ -211,14 +206,16 @@ static ngx_uint_t
 ngx_http_llm_quota_short(ngx_http_llm_share_t *s, ngx_http_llm_account_t *a,
     ngx_uint_t begins, int64_t wanted, ngx_http_llm_refusal_t *no)
 {
-    int64_t  most;
+    int64_t  most, day;
 
     no->share = s;
     no->wanted = wanted;
 
-    if (s->day >= 0 && a->n.day_units + wanted > s->day) {
+    day = a->n.day_units + (a->known ? a->known->others : 0);
+
+    if (s->day >= 0 && day + wanted > s->day) {
         no->what = NGX_HTTP_LLM_SHORT_DAY;
-        no->left = ngx_max(s->day - a->n.day_units, 0);
+        no->left = ngx_max(s->day - day, 0);
         no->wait_us = (86400 - (uint64_t) ngx_time() % 86400) * 1000000;
         return 1;
     }
@@ -282,6 +279,112 @@ ngx_http_llm_quota_begin(ngx_http_llm_ctx_t *ctx, llm_err_t *err)
         return NGX_OK;
     }
 
+    ngx_http_llm_quota_share_all(ctx);
+    ngx_http_llm_quota_lock_all(ctx);
+
+    rc = ngx_http_llm_quota_look(ctx, &no);
+
+    ngx_http_llm_quota_unlock_all(ctx);
+
+    if (rc != NGX_OK) {
+        ngx_http_llm_quota_refuse(ctx, &no, err);
+    }
+
+    return rc;
+}
+
+
+/* what others charge to the same accounts, in another nginx */
+
+static void
+ngx_http_llm_quota_share_all(ngx_http_llm_ctx_t *ctx)
+{
+    ngx_uint_t  i;
+
+    for (i = 0; i < ctx->nshares; i++) {
+        ngx_http_llm_usage_share(ctx->shares[i].limit->quota);
+    }
+}
+
+
+/* would it be refused?  What dead workers hold comes back then */
+
+static ngx_uint_t
+ngx_http_llm_quota_lacks(ngx_http_llm_share_t *s, ngx_http_llm_account_t *a,
+    ngx_http_llm_refusal_t *no)
+{
+    int64_t                least;
+    ngx_uint_t             lacks;
+    ngx_http_llm_quota_t  *q;
+
+    q = s->limit->quota;
+    least = (q->in || q->out) ? LLM_QUOTA_UNIT : 0;
+
+    ngx_http_llm_account_change(q, a, NULL);
+    ngx_http_llm_quota_run(s, a);
+    lacks = ngx_http_llm_quota_short(s, a, 1, least, no);
+    ngx_http_llm_account_done(q);
+
+    if (lacks && !ngx_queue_empty(&a->claims)) {
+        ngx_http_llm_account_sweep(q, a);
+        lacks = ngx_http_llm_quota_short(s, a, 1, least, no);
+    }
+
+    return lacks;
+}
+
+
+/* nothing is made for it yet; who has no account is as if it were a new one */
+
+static ngx_int_t
+ngx_http_llm_quota_look(ngx_http_llm_ctx_t *ctx, ngx_http_llm_refusal_t *no)
+{
+    int64_t                  least;
+    ngx_uint_t               i;
+    ngx_http_llm_quota_t    *q;
+    ngx_http_llm_share_t    *s;
+    ngx_http_llm_account_t  *a, none;
+
+    ngx_memzero(&none, sizeof(ngx_http_llm_account_t));
+    ngx_queue_init(&none.claims);
+
+    for (i = 0; i < ctx->nshares; i++) {
+        s = &ctx->shares[i];
+        q = s->limit->quota;
+
+        if (s->limit->dry_run) {
+            continue;
+        }
+
+        a = ngx_http_llm_account_find(q, s->hash, &s->key);
+        least = (q->in || q->out) ? LLM_QUOTA_UNIT : 0;
+
+        if ((a ? ngx_http_llm_quota_lacks(s, a, no)
+               : ngx_http_llm_quota_short(s, &none, 1, least, no))
+            && ngx_http_llm_quota_enforced(ctx, no))
+        {
+            return NGX_ERROR;
+        }
+    }
+
+    return NGX_OK;
+}
+
+
+/* ---- when it is a valid request ---- */
+
+ngx_int_t
+ngx_http_llm_quota_claim(ngx_http_llm_ctx_t *ctx, llm_err_t *err)
+{
+    ngx_int_t                rc;
+    ngx_http_llm_refusal_t   no;
+
+    if (ctx->nshares == 0 || ctx->claimed) {
+        return NGX_OK;
+    }
+
+    ctx->claimed = 1;
+
     ngx_http_llm_quota_lock_all(ctx);
 
     rc = ngx_http_llm_quota_claims(ctx, &no);
@@ -303,7 +406,6 @@ ngx_http_llm_quota_begin(ngx_http_llm_ctx_t *ctx, llm_err_t *err)
 static ngx_int_t
 ngx_http_llm_quota_claims(ngx_http_llm_ctx_t *ctx, ngx_http_llm_refusal_t *no)
 {
-    int64_t                  least;
     ngx_uint_t               i;
     ngx_http_llm_quota_t    *q;
     ngx_http_llm_share_t    *s;
@@ -313,24 +415,14 @@ ngx_http_llm_quota_claims(ngx_http_llm_ctx_t *ctx, ngx_http_llm_refusal_t *no)
         s = &ctx->shares[i];
         q = s->limit->quota;
 
-        a = ngx_http_llm_account_get(q, s->hash, &s->key);
+        a = ngx_http_llm_account_get(q, s->hash, &s->key, 0);
 
         if (a) {
-            ngx_http_llm_account_change(q, a, NULL);
-            ngx_http_llm_quota_run(s, a);
-
-            least = (q->in || q->out) ? LLM_QUOTA_UNIT : 0;
-
-            if (ngx_http_llm_quota_short(s, a, 1, least, no)) {
-                ngx_http_llm_account_done(q);
-                ngx_http_llm_account_sweep(q, a);
-                ngx_http_llm_account_change(q, a, NULL);
-
-                if (ngx_http_llm_quota_short(s, a, 1, least, no)
-                    && ngx_http_llm_quota_enforced(ctx, no))
-                {
-                    return NGX_ERROR;
-                }
+            if (ngx_http_llm_quota_lacks(s, a, no)
+                && ngx_http_llm_quota_enforced(ctx, no))
+            {
+                ngx_http_llm_account_drop(q, a);
+                return NGX_ERROR;
             }
 
             s->claim = ngx_http_llm_claim_create(q, a);
@@ -340,21 +432,54 @@ ngx_http_llm_quota_claims(ngx_http_llm_ctx_t *ctx, ngx_http_llm_refusal_t *no)
             no->what = NGX_HTTP_LLM_SHORT_MEMORY;
             no->share = s;
 
+            if (a) {
+                ngx_http_llm_account_drop(q, a);
+            }
+
             if (ngx_http_llm_quota_enforced(ctx, no)) {
                 return NGX_ERROR;
             }
         }
     }
 
+    ngx_http_llm_quota_count(ctx, LLM_QUOTA_UNIT);
+
+    return NGX_OK;
+}
+
+
+/* with the locks held: one request more, or less */
+
+static void
+ngx_http_llm_quota_count(ngx_http_llm_ctx_t *ctx, int64_t units)
+{
+    ngx_uint_t             i;
+    ngx_http_llm_share_t  *s;
+
     for (i = 0; i < ctx->nshares; i++) {
         s = &ctx->shares[i];
 
         if (s->claim && s->most_requests >= 0) {
-            llm_bucket_add(&s->claim->account->n.requests, LLM_QUOTA_UNIT);
+            llm_bucket_add(&s->claim->account->n.requests, units);
         }
     }
+}
 
-    return NGX_OK;
+
+/* the engine has not taken it */
+
+void
+ngx_http_llm_quota_return(ngx_http_llm_ctx_t *ctx)
+{
+    if (ctx->nshares == 0) {
+        return;
+    }
+
+    ngx_http_llm_quota_lock_all(ctx);
+    ngx_http_llm_quota_count(ctx, -LLM_QUOTA_UNIT);
+    ngx_http_llm_quota_unlock_all(ctx);
+
+    ngx_http_llm_quota_end(ctx);
 }
 
 
@@ -390,6 +515,7 @@ ngx_http_llm_quota_charge(ngx_http_llm_ctx_t *ctx, uint64_t prompt,
 
     rc = NGX_OK;
 
+    ngx_http_llm_quota_share_all(ctx);
     ngx_http_llm_quota_lock_all(ctx);
 
     for (i = 0; rc == NGX_OK && i < ctx->nshares; i++) {
@@ -413,27 +539,24 @@ ngx_http_llm_quota_charge(ngx_http_llm_ctx_t *ctx, uint64_t prompt,
         }
     }
 
-    for (i = 0; i < ctx->nshares; i++) {
+    for (i = 0; rc == NGX_OK && i < ctx->nshares; i++) {
         s = &ctx->shares[i];
 
-        if (s->claim == NULL) {
-            continue;
-        }
-
-        if (rc == NGX_OK) {
+        if (s->claim) {
             ngx_http_llm_claim_charge(s->claim,
                                       ngx_http_llm_quota_price(s, prompt,
                                                                answer));
-        } else {
-            llm_bucket_add(&s->claim->account->n.requests, -LLM_QUOTA_UNIT);
         }
     }
 
     ngx_http_llm_quota_unlock_all(ctx);
 
     if (rc != NGX_OK) {
-        ngx_http_llm_quota_end(ctx);
+        ngx_http_llm_quota_return(ctx);
         ngx_http_llm_quota_refuse(ctx, &no, err);
+
+    } else {
+        ngx_http_llm_quota_share_all(ctx);
     }
 
     return rc;
@@ -522,5 +645,6 @@ ngx_http_llm_quota_end(ngx_http_llm_ctx_t *ctx)
         ngx_http_llm_quota_unlock(q);
 
         s->claim = NULL;
+        ngx_http_llm_usage_share(q);
     }
 }

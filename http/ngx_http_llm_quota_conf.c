@@ -86,6 +86,7 @@ ngx_http_llm_token_zone(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     q->in = 1;
     q->out = 1;
     q->cached = 1000;
+    q->folder = -1;
 
     for (i = 2; i < cf->args->nelts; i++) {
         rv = ngx_http_llm_quota_param(cf, q, &value[i]);
@@ -246,6 +247,14 @@ ngx_http_llm_quota_state(ngx_conf_t *cf, ngx_http_llm_quota_t *q,
     if (ngx_conf_full_name(cf->cycle, &q->state, 1) != NGX_OK) {
         return NGX_CONF_ERROR;
     }
+
+    /* the name of another file, beside it, is a little longer */
+
+    if (q->state.len + NGX_INT_T_LEN + 8 > NGX_MAX_PATH) {
+        NGX_HTTP_LLM_PARAM_ERROR(cf, "too long:", value);
+    }
+
+    q->place = ngx_crc32_long(q->state.data, q->state.len);
 
     if (ngx_file_info(q->state.data, &fi) != NGX_FILE_ERROR
         && !ngx_is_file(&fi))

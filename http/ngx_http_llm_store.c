@@ -157,7 +157,7 @@ ngx_http_llm_init_store(ngx_shm_zone_t *shm_zone, void *data)
 static ngx_uint_t
 ngx_http_llm_store_abandoned(ngx_http_llm_entry_t *e)
 {
-    return kill(e->owner, 0) == -1 && ngx_errno == NGX_ESRCH;
+    return !llm_process_lives(e->owner, e->born);
 }
 
 
@@ -223,6 +223,7 @@ ngx_http_llm_store_create(ngx_shm_zone_t *zone, u_char *key, u_char *digest)
     ngx_memcpy(e->digest, digest, 16);
 
     e->owner = ngx_pid;
+    e->born = ngx_http_llm_born();
 
     ngx_queue_insert_tail(ngx_http_llm_store_bucket(store, e->key),
                           &e->bucket);

@@ -5,31 +5,25 @@
  * - Who creates the zone's memory reads the file: the master, or nginx -t.
  *   One that is torn is named in the log and not used, and kept beside the new
  *   one as FILE.bad.
- * - Worker 0 writes it, each second in which something has changed and at its
- *   end: to a file of another name, which takes its place.  A thread does it,
+ * - Worker 0 writes it, a second after something has changed and at its end: to a file of another name, which takes its place.  A thread does it,
  *   which holds the zone's lock for a few accounts at a time.
- * - What live requests were charged and have not used is not written: a
- *   restart ends them.
+ * - As long as others have it, too (see ngx_http_llm_usage_sync.c), it is
+ *   written and read at once: by worker 0 as soon as it sees that it must, and
+ *   by each worker before and after it charges somebody, if it is small.
+ * - What live requests were charged and have not used counts for others only,
+ *   and as long as there are any: a restart ends those requests.
  */
 
 #include "http/ngx_http_llm_quota.h"
 
 
-/* how often the file is written, in ms */
+/* how often is looked whether the file is to be written, and how long after a
+   change it is, in ms */
+#define NGX_HTTP_LLM_USAGE_LOOK   200
 #define NGX_HTTP_LLM_USAGE_EACH   1000
 
-/* bytes of accounts that are copied under one lock */
-#define NGX_HTTP_LLM_USAGE_CHUNK  32768
-
-
-/* an account that was copied; its key is behind it, then room to align */
-
-typedef struct {
-    ngx_http_llm_figures_t       n;
-    uint32_t                     hash;
-    size_t                       len;
-    u_char                       key[];
-} ngx_http_llm_copied_t;
+/* most bytes of a file that is read and written in the event loop */
+#define NGX_HTTP_LLM_USAGE_SMALL  65536
 
 
 /* who writes the files of a configuration; malloc(), the thread's while busy */
@@ -42,24 +36,32 @@ struct ngx_http_llm_usage_s {
     ngx_uint_t                   failed;        /* the last try; it was
                                                    logged */
     llm_err_t                    err;           /* status 0: all went well */
-    ngx_uint_t                  *written;       /* changes of each zone */
+
+    /* of each zone: */
+
+    ngx_uint_t                  *written;       /* changes */
+    ngx_uint_t                  *due;           /* it is to be written */
+    ngx_msec_t                  *since;         /* there are changes; 0: none
+                                                   were seen */
 };
 
 
-static int ngx_http_llm_usage_take(void *data, const llm_usage_t *u,
+/* while a file is read, before any process uses the zone */
+
+typedef struct {
+    ngx_http_llm_quota_t        *quota;
+    ngx_uint_t                   shared;
+    ngx_uint_t                   left;          /* accounts without room */
+} ngx_http_llm_load_t;
+
+
+static int ngx_http_llm_usage_load_one(void *data, const llm_usage_t *u,
     llm_err_t *err);
 static void ngx_http_llm_usage_handler(ngx_event_t *ev);
+static ngx_uint_t ngx_http_llm_usage_due(ngx_http_llm_usage_t *u,
+    ngx_http_llm_quota_t *q, ngx_uint_t i);
 static void ngx_http_llm_usage_run(void *data);
 static void ngx_http_llm_usage_done(void *data);
-static int ngx_http_llm_usage_write(ngx_http_llm_quota_t *q, llm_err_t *err);
-static int ngx_http_llm_usage_gather(ngx_http_llm_quota_t *q, llm_buf_t *out);
-static ngx_uint_t ngx_http_llm_usage_add(u_char *chunk, size_t len,
-    ngx_uint_t most, const char *between, ngx_http_llm_copied_t *last,
-    llm_buf_t *out);
-static size_t ngx_http_llm_usage_copy(ngx_http_llm_quota_t *q,
-    ngx_http_llm_copied_t *last, u_char *chunk);
-static int ngx_http_llm_usage_replace(ngx_http_llm_quota_t *q,
-    llm_buf_t *text, llm_err_t *err);
 
 
 /* ---- reading ---- */
@@ -67,9 +69,10 @@ static int ngx_http_llm_usage_replace(ngx_http_llm_quota_t *q,
 void
 ngx_http_llm_usage_load(ngx_http_llm_quota_t *q, ngx_log_t *log)
 {
-    char             *path;
-    llm_err_t         err;
-    ngx_file_info_t   fi;
+    char                 *path;
+    llm_err_t             err;
+    ngx_file_info_t       fi;
+    ngx_http_llm_load_t   load;
 
     path = (char *) q->state.data;
 
@@ -80,47 +83,117 @@ ngx_http_llm_usage_load(ngx_http_llm_quota_t *q, ngx_log_t *log)
         return;
     }
 
-    if (llm_usage_read_file(path, ngx_http_llm_usage_take, q, &err) != LLM_OK)
+    load.quota = q;
+    load.shared = ngx_http_llm_usage_shared(q);
+    load.left = 0;
+
+    llm_keys_which(path, &q->sh->file);
+
+    if (llm_usage_read_file(path, ngx_http_llm_usage_load_one, &load, &err)
+        != LLM_OK)
     {
         ngx_log_error(NGX_LOG_ERR, log, 0,
                       "the usage of zone \"%V\" in \"%s\" is not used: %s",
                       &q->shm_zone->shm.name, path, err.msg);
-        q->sh->bad_file = 1;
+        ngx_memzero(&q->sh->file, sizeof(llm_keys_id_t));
+    }
+
+    if (load.left) {
+        q->sh->beyond = 1;
+        ngx_log_error(NGX_LOG_WARN, log, 0,
+                      "zone \"%V\" has no room for %ui accounts in \"%s\"",
+                      &q->shm_zone->shm.name, load.left, path);
     }
 }
 
 
-/* before any process uses the zone */
-
 static int
-ngx_http_llm_usage_take(void *data, const llm_usage_t *u, llm_err_t *err)
+ngx_http_llm_usage_load_one(void *data, const llm_usage_t *u, llm_err_t *err)
 {
-    ngx_http_llm_quota_t *q = data;
+    ngx_http_llm_load_t *load = data;
 
     ngx_str_t                key;
+    llm_usage_t              one;
+    ngx_http_llm_quota_t    *q;
     ngx_http_llm_account_t  *a;
 
+    q = load->quota;
+
+    one = *u;
+    one.held = load->shared ? one.held : 0;
     key.data = (u_char *) u->key.data;
     key.len = u->key.len;
 
-    a = ngx_http_llm_account_get(q, ngx_crc32_short(key.data, key.len), &key);
+    /* nothing is to be remembered of it */
 
-    if (a == NULL) {
-        return llm_fail(err, "the zone is too small for all accounts");
+    if (ngx_http_llm_usage_is_empty(&one) || key.len > NGX_HTTP_LLM_MAX_KEY) {
+        return LLM_OK;
     }
 
-    a->n.day = u->day;
-    a->n.day_units = (int64_t) (u->day_tokens * (LLM_QUOTA_UNIT / 1000));
-    a->n.n_requests = u->requests;
-    a->n.n_prompt = u->prompt;
-    a->n.n_cached = u->cached;
-    a->n.n_answer = u->answer;
+    a = ngx_http_llm_account_get(q, ngx_crc32_short(key.data, key.len), &key,
+                                 1);
+    if (a == NULL) {
+        load->left++;
+        return LLM_OK;
+    }
+
+    ngx_http_llm_usage_take(q, a, &one, load->shared);
 
     return LLM_OK;
 }
 
 
 /* ---- when it is written ---- */
+
+/* with a reload there may be another file for the zone's memory; that the
+   configuration is used only the workers know */
+
+void
+ngx_http_llm_usage_attach(ngx_http_llm_main_conf_t *mcf)
+{
+    ngx_uint_t              i;
+    ngx_http_llm_quota_t  **q;
+
+    q = mcf->quotas.elts;
+
+    for (i = 0; i < mcf->quotas.nelts; i++) {
+
+        if (q[i]->state.len == 0) {
+            continue;
+        }
+
+        ngx_http_llm_quota_lock(q[i]);
+
+        if (q[i]->sh->place != q[i]->place) {
+            q[i]->sh->place = q[i]->place;
+            q[i]->sh->moved = 1;
+        }
+
+        ngx_http_llm_quota_unlock(q[i]);
+        ngx_http_llm_usage_open(q[i]);
+    }
+}
+
+
+void
+ngx_http_llm_usage_share(ngx_http_llm_quota_t *q)
+{
+    llm_err_t      err;
+    llm_keys_id_t  file;
+
+    if (q->state.len == 0 || q->folder == -1
+        || !ngx_http_llm_usage_shared(q))
+    {
+        return;
+    }
+
+    llm_keys_which((char *) q->state.data, &file);
+
+    if (file.size <= NGX_HTTP_LLM_USAGE_SMALL) {
+        (void) ngx_http_llm_usage_sync(q, 1, &err);
+    }
+}
+
 
 ngx_int_t
 ngx_http_llm_usage_init(ngx_http_llm_main_conf_t *mcf, ngx_log_t *log)
@@ -138,13 +211,16 @@ ngx_http_llm_usage_init(ngx_http_llm_main_conf_t *mcf, ngx_log_t *log)
         return NGX_OK;
     }
 
-    u = ngx_calloc(sizeof(ngx_http_llm_usage_t) + n * sizeof(ngx_uint_t), log);
+    u = ngx_calloc(sizeof(ngx_http_llm_usage_t) + 3 * n * sizeof(ngx_uint_t),
+                   log);
     if (u == NULL) {
         return NGX_ERROR;
     }
 
     u->main = mcf;
     u->written = (ngx_uint_t *) (u + 1);
+    u->due = u->written + n;
+    u->since = (ngx_msec_t *) (u->due + n);
 
     u->timer.handler = ngx_http_llm_usage_handler;
     u->timer.data = mcf->worker->conn;
@@ -157,7 +233,7 @@ ngx_http_llm_usage_init(ngx_http_llm_main_conf_t *mcf, ngx_log_t *log)
 
     mcf->worker->usage = u;
 
-    ngx_add_timer(&u->timer, NGX_HTTP_LLM_USAGE_EACH);
+    ngx_add_timer(&u->timer, NGX_HTTP_LLM_USAGE_LOOK);
 
     return NGX_OK;
 }
@@ -168,6 +244,7 @@ ngx_http_llm_usage_init(ngx_http_llm_main_conf_t *mcf, ngx_log_t *log)
 void
 ngx_http_llm_usage_stop(ngx_http_llm_main_conf_t *mcf)
 {
+    ngx_uint_t             i;
     ngx_http_llm_usage_t  *u;
 
     u = mcf->worker->usage;
@@ -178,6 +255,10 @@ ngx_http_llm_usage_stop(ngx_http_llm_main_conf_t *mcf)
 
     if (u->timer.timer_set) {
         ngx_del_timer(&u->timer);
+    }
+
+    for (i = 0; i < mcf->quotas.nelts; i++) {
+        u->due[i] = 1;
     }
 
     ngx_http_llm_usage_run(u);
@@ -191,7 +272,7 @@ ngx_http_llm_usage_stop(ngx_http_llm_main_conf_t *mcf)
 static void
 ngx_http_llm_usage_handler(ngx_event_t *ev)
 {
-    ngx_uint_t                 i, changed;
+    ngx_uint_t                 i, due;
     ngx_http_llm_usage_t      *u;
     ngx_http_llm_quota_t     **q;
     ngx_http_llm_main_conf_t  *mcf;
@@ -199,22 +280,56 @@ ngx_http_llm_usage_handler(ngx_event_t *ev)
     mcf = ngx_http_llm_event_conf(ev);
     u = mcf->worker->usage;
     q = mcf->quotas.elts;
-    changed = 0;
+    due = 0;
 
     for (i = 0; !u->busy && i < mcf->quotas.nelts; i++) {
-        changed |= q[i]->state.len && q[i]->sh->changes != u->written[i];
+        u->due[i] = ngx_http_llm_usage_due(u, q[i], i);
+        due |= u->due[i];
     }
 
-    if (changed
+    if (due
         && ngx_http_llm_run_task(&mcf->worker->tasks, &u->task, ev->log)
            == NGX_OK)
     {
         u->busy = 1;
     }
 
-    if (!ngx_exiting) {
-        ngx_add_timer(ev, NGX_HTTP_LLM_USAGE_EACH);
+    /* while it drains, too: another nginx may have begun with the file */
+
+    ngx_add_timer(ev, NGX_HTTP_LLM_USAGE_LOOK);
+}
+
+
+/* what others write is read as soon as it is there */
+
+static ngx_uint_t
+ngx_http_llm_usage_due(ngx_http_llm_usage_t *u, ngx_http_llm_quota_t *q,
+    ngx_uint_t i)
+{
+    llm_keys_id_t  file;
+
+    if (q->state.len == 0) {
+        return 0;
     }
+
+    if (!ngx_http_llm_usage_shared(q)) {
+
+        if (q->sh->changes == u->written[i]) {
+            u->since[i] = 0;
+            return 0;
+        }
+
+        if (u->since[i] == 0) {
+            u->since[i] = ngx_max(ngx_current_msec, 1);
+        }
+
+        return ngx_current_msec - u->since[i] >= NGX_HTTP_LLM_USAGE_EACH;
+    }
+
+    llm_keys_which((char *) q->state.data, &file);
+
+    return q->sh->changes != u->written[i] || q->sh->loose || !q->sh->shared
+           || ngx_memcmp(&file, &q->sh->file, sizeof(llm_keys_id_t)) != 0;
 }
 
 
@@ -232,8 +347,8 @@ ngx_http_llm_usage_run(void *data)
     for (i = 0; i < u->main->quotas.nelts; i++) {
         changes = q[i]->sh->changes;
 
-        if (q[i]->state.len && changes != u->written[i]
-            && ngx_http_llm_usage_write(q[i], &u->err) == LLM_OK)
+        if (q[i]->state.len && u->due[i]
+            && ngx_http_llm_usage_sync(q[i], 0, &u->err) == LLM_OK)
         {
             u->written[i] = changes;
         }
@@ -246,271 +361,18 @@ ngx_http_llm_usage_done(void *data)
 {
     ngx_http_llm_usage_t *u = data;
 
+    ngx_uint_t  i;
+
     u->busy = 0;
+
+    for (i = 0; i < u->main->quotas.nelts; i++) {
+        u->since[i] = u->due[i] ? 0 : u->since[i];
+        u->due[i] = 0;
+    }
 
     if (u->err.status && !u->failed) {
         ngx_log_error(NGX_LOG_ERR, u->main->cycle->log, 0, "%s", u->err.msg);
     }
 
     u->failed = u->err.status != 0;
-}
-
-
-/* ---- how ---- */
-
-static int
-ngx_http_llm_usage_write(ngx_http_llm_quota_t *q, llm_err_t *err)
-{
-    int        rc;
-    llm_buf_t  text;
-
-    llm_buf_init(&text, LLM_USAGE_BYTES);
-
-    rc = ngx_http_llm_usage_gather(q, &text);
-
-    if (rc != LLM_OK) {
-        rc = llm_fail(err, "no memory to write the usage to \"%s\"",
-                      (char *) q->state.data);
-    } else {
-        rc = ngx_http_llm_usage_replace(q, &text, err);
-    }
-
-    llm_buf_free(&text);
-
-    return rc;
-}
-
-
-static int
-ngx_http_llm_usage_gather(ngx_http_llm_quota_t *q, llm_buf_t *out)
-{
-    size_t                  len;
-    u_char                 *chunk;
-    uint64_t                n;
-    ngx_http_llm_copied_t  *last;
-
-    chunk = malloc(2 * NGX_HTTP_LLM_USAGE_CHUNK);
-    if (chunk == NULL) {
-        return LLM_ERROR;
-    }
-
-    (void) llm_usage_begin(out, ngx_http_llm_text(&q->shm_zone->shm.name));
-
-    last = NULL;
-    n = 0;
-
-    while ((len = ngx_http_llm_usage_copy(q, last, chunk)) != 0) {
-        last = (ngx_http_llm_copied_t *) (chunk + NGX_HTTP_LLM_USAGE_CHUNK);
-        n += ngx_http_llm_usage_add(chunk, len, NGX_MAX_INT_T_VALUE, NULL,
-                                    last, out);
-    }
-
-    free(chunk);
-
-    return llm_usage_end(out, n);
-}
-
-
-/* writes what was copied, with something between accounts if it is not NULL;
-   their number, `most` at most; *last is the last one */
-
-static ngx_uint_t
-ngx_http_llm_usage_add(u_char *chunk, size_t len, ngx_uint_t most,
-    const char *between, ngx_http_llm_copied_t *last, llm_buf_t *out)
-{
-    size_t                  pos;
-    ngx_uint_t              n;
-    llm_usage_t             u;
-    ngx_http_llm_copied_t  *c;
-
-    for (pos = 0, n = 0; pos < len && n < most; n++) {
-        c = (ngx_http_llm_copied_t *) (chunk + pos);
-
-        u.key.data = (char *) c->key;
-        u.key.len = c->len;
-        u.day = c->n.day;
-        u.day_tokens = (uint64_t) c->n.day_units / (LLM_QUOTA_UNIT / 1000);
-        u.requests = c->n.n_requests;
-        u.prompt = c->n.n_prompt;
-        u.cached = c->n.n_cached;
-        u.answer = c->n.n_answer;
-
-        if (between && out->data[out->len - 1] == '\n') {
-            (void) llm_buf_adds(out, between);
-        }
-
-        (void) llm_usage_add(out, &u);
-
-        ngx_memcpy(last, c, sizeof(*c) + c->len);
-        pos += ngx_align(sizeof(*c) + c->len, 8);
-    }
-
-    return n;
-}
-
-
-ngx_int_t
-ngx_http_llm_usage_page(ngx_http_llm_quota_t *q, ngx_str_t *after,
-    ngx_uint_t most, llm_buf_t *out, ngx_str_t *key)
-{
-    size_t                  len;
-    u_char                 *chunk;
-    ngx_uint_t              n;
-    ngx_http_llm_copied_t  *last, *from;
-
-    if (after->len > NGX_HTTP_LLM_MAX_KEY) {
-        return 0;
-    }
-
-    chunk = malloc(2 * NGX_HTTP_LLM_USAGE_CHUNK);
-    if (chunk == NULL) {
-        return NGX_ERROR;
-    }
-
-    last = (ngx_http_llm_copied_t *) (chunk + NGX_HTTP_LLM_USAGE_CHUNK);
-    from = NULL;
-    n = 0;
-
-    if (after->data) {
-        from = last;
-        from->hash = ngx_crc32_short(after->data, after->len);
-        from->len = after->len;
-        ngx_memcpy(from->key, after->data, after->len);
-    }
-
-    while (n < most && (len = ngx_http_llm_usage_copy(q, from, chunk)) != 0) {
-        n += ngx_http_llm_usage_add(chunk, len, most - n, ",", last, out);
-        from = last;
-    }
-
-    if (n) {
-        key->len = last->len;
-        ngx_memcpy(key->data, last->key, last->len);
-    }
-
-    free(chunk);
-
-    return out->failed ? NGX_ERROR : (ngx_int_t) n;
-}
-
-
-/* the first account behind the one copied last, or of all; NULL: none */
-
-static ngx_http_llm_account_t *
-ngx_http_llm_usage_after(ngx_http_llm_quota_t *q, ngx_http_llm_copied_t *last)
-{
-    ngx_int_t           rc;
-    ngx_rbtree_node_t  *node, *next;
-
-    ngx_http_llm_account_t  *a;
-
-    next = NULL;
-
-    for (node = q->sh->tree.root; node != &q->sh->sentinel; /* void */ ) {
-        a = (ngx_http_llm_account_t *) node;
-
-        rc = last == NULL ? 1
-             : node->key != last->hash ? (node->key > last->hash ? 1 : -1)
-             : ngx_memn2cmp(a->key, last->key, a->len, last->len);
-
-        if (rc > 0) {
-            next = node;
-            node = node->left;
-
-        } else {
-            node = node->right;
-        }
-    }
-
-    return (ngx_http_llm_account_t *) next;
-}
-
-
-/* what its live requests were charged today and have not used */
-
-static int64_t
-ngx_http_llm_usage_unused(ngx_http_llm_quota_t *q, ngx_http_llm_account_t *a)
-{
-    int64_t                units;
-    ngx_queue_t           *p;
-    ngx_http_llm_claim_t  *c;
-
-    units = 0;
-
-    for (p = ngx_queue_head(&a->claims);
-         p != ngx_queue_sentinel(&a->claims);
-         p = ngx_queue_next(p))
-    {
-        c = ngx_queue_data(p, ngx_http_llm_claim_t, same);
-
-        if (c->day == a->n.day) {
-            units += ngx_max(c->charged - ngx_http_llm_claim_used(q, c), 0);
-        }
-    }
-
-    return units;
-}
-
-
-/* as many accounts as a chunk holds; its bytes, 0: there is no other */
-
-static size_t
-ngx_http_llm_usage_copy(ngx_http_llm_quota_t *q, ngx_http_llm_copied_t *last,
-    u_char *chunk)
-{
-    size_t                   len, size;
-    ngx_rbtree_node_t       *node;
-    ngx_http_llm_copied_t   *c;
-    ngx_http_llm_account_t  *a;
-
-    len = 0;
-
-    ngx_http_llm_quota_lock(q);
-
-    a = ngx_http_llm_usage_after(q, last);
-
-    while (a) {
-        size = ngx_align(sizeof(*c) + a->len, 8);
-
-        if (len + size > NGX_HTTP_LLM_USAGE_CHUNK) {
-            break;
-        }
-
-        c = (ngx_http_llm_copied_t *) (chunk + len);
-
-        c->n = a->n;
-        c->n.day_units -= ngx_min(ngx_http_llm_usage_unused(q, a),
-                                  c->n.day_units);
-        c->hash = (uint32_t) a->node.key;
-        c->len = a->len;
-        ngx_memcpy(c->key, a->key, a->len);
-
-        len += size;
-
-        node = ngx_rbtree_next(&q->sh->tree, &a->node);
-        a = (ngx_http_llm_account_t *) node;
-    }
-
-    ngx_http_llm_quota_unlock(q);
-
-    return len;
-}
-
-
-/* one that could not be used is kept */
-
-static int
-ngx_http_llm_usage_replace(ngx_http_llm_quota_t *q, llm_buf_t *text,
-    llm_err_t *err)
-{
-    char  bad[NGX_MAX_PATH];
-
-    if (q->sh->bad_file) {
-        (void) ngx_snprintf((u_char *) bad, sizeof(bad), "%V.bad%Z",
-                            &q->state);
-        (void) rename((char *) q->state.data, bad);
-        q->sh->bad_file = 0;
-    }
-
-    return ngx_http_llm_replace_file("the usage", &q->state, text, err);
 }

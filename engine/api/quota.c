@@ -9,6 +9,9 @@
 /* an excess beyond this is not remembered: more than two bursts of debt */
 #define LLM_QUOTA_FULL  (2 * LLM_QUOTA_MOST * LLM_QUOTA_UNIT)
 
+/* a time further in the future than this is wrong, in microseconds */
+#define LLM_QUOTA_AHEAD  1000000
+
 
 int
 llm_quota_amount(const char *s, size_t len, uint64_t *n)
@@ -75,6 +78,12 @@ void
 llm_bucket_run(llm_bucket_t *b, uint64_t step, uint64_t now)
 {
     uint64_t  us;
+
+    /* two processes may look at the clock at once, but no more than that */
+
+    if (b->us > now && b->us - now > LLM_QUOTA_AHEAD) {
+        b->us = now;
+    }
 
     us = now > b->us ? now - b->us : 0;
 

@@ -55,13 +55,21 @@ llm_usage_add(llm_buf_t *out, const llm_usage_t *u)
     t = (time_t) u->day * 86400;
     (void) gmtime_r(&t, &tm);
 
-    return llm_buf_addf(out, ",\"day\":\"%04d-%02d-%02d\","
-                        "\"day_tokens\":%llu.%03llu,\"requests\":%llu,"
-                        "\"prompt_tokens\":%llu,\"cached_tokens\":%llu,"
-                        "\"completion_tokens\":%llu}\n",
+    (void) llm_buf_addf(out, ",\"day\":\"%04d-%02d-%02d\","
+                        "\"day_tokens\":%llu.%03llu",
                         tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday,
                         (unsigned long long) u->day_tokens / 1000,
-                        (unsigned long long) u->day_tokens % 1000,
+                        (unsigned long long) u->day_tokens % 1000);
+
+    if (u->held) {
+        (void) llm_buf_addf(out, ",\"held_tokens\":%llu.%03llu",
+                            (unsigned long long) u->held / 1000,
+                            (unsigned long long) u->held % 1000);
+    }
+
+    return llm_buf_addf(out, ",\"requests\":%llu,"
+                        "\"prompt_tokens\":%llu,\"cached_tokens\":%llu,"
+                        "\"completion_tokens\":%llu}\n",
                         (unsigned long long) u->requests,
                         (unsigned long long) u->prompt,
                         (unsigned long long) u->cached,
@@ -131,10 +139,32 @@ llm_usage_read_key(const llm_flat_t *line, char *room, llm_str_t *key)
 }
 
 
+/* in 1/1000 */
+
+static int
+llm_usage_tokens(const llm_flat_t *v, uint64_t *to)
+{
+    double  tokens;
+
+    if (v == NULL || (v->type != LLM_FLAT_DOUBLE && v->type != LLM_FLAT_INT)) {
+        return LLM_ERROR;
+    }
+
+    tokens = llm_flat_double(v);
+
+    if (!(tokens >= 0 && tokens < 1e12)) {
+        return LLM_ERROR;
+    }
+
+    *to = (uint64_t) (tokens * 1000 + 0.5);
+
+    return LLM_OK;
+}
+
+
 static int
 llm_usage_read_line(const llm_flat_t *line, char *room, llm_usage_t *u)
 {
-    double             tokens;
     int64_t            day;
     const llm_flat_t  *v;
 
@@ -155,22 +185,13 @@ llm_usage_read_line(const llm_flat_t *line, char *room, llm_usage_t *u)
         return LLM_ERROR;
     }
 
-    v = llm_flat_get(line, "day_tokens");
-
-    if (v == NULL || (v->type != LLM_FLAT_DOUBLE && v->type != LLM_FLAT_INT)) {
-        return LLM_ERROR;
-    }
-
-    tokens = llm_flat_double(v);
-
-    if (!(tokens >= 0 && tokens < 1e12)) {
-        return LLM_ERROR;
-    }
-
     u->day = (uint32_t) (day / 86400);
-    u->day_tokens = (uint64_t) (tokens * 1000 + 0.5);
+    u->held = 0;
+    v = llm_flat_get(line, "held_tokens");
 
-    return LLM_OK;
+    return v && llm_usage_tokens(v, &u->held) != LLM_OK ? LLM_ERROR
+           : llm_usage_tokens(llm_flat_get(line, "day_tokens"),
+                              &u->day_tokens);
 }
 
 
@@ -261,15 +282,22 @@ llm_usage_read(const char *text, size_t len, const char *name,
 
 
 int
+llm_usage_text(const char *path, llm_buf_t *text, llm_err_t *err)
+{
+    llm_buf_init(text, LLM_USAGE_BYTES);
+
+    return llm_file_read(path, text, err);
+}
+
+
+int
 llm_usage_read_file(const char *path, llm_usage_pt take, void *data,
     llm_err_t *err)
 {
     int        rc;
     llm_buf_t  text;
 
-    llm_buf_init(&text, LLM_USAGE_BYTES);
-
-    rc = llm_file_read(path, &text, err);
+    rc = llm_usage_text(path, &text, err);
 
     if (rc == LLM_OK) {
         rc = llm_usage_read(text.data, text.len, NULL, take, data, err);

@@ -7,7 +7,8 @@
  *   {"accounts": 1, "sha256": "of all bytes before this line"}
  *
  * A key that is not UTF-8 is "key_hex".  day_tokens are those that counted on
- * that day (UTC), the others those since ever.
+ * that day (UTC), the others those since ever.  "held_tokens" are there while
+ * requests are being served, for other processes that have the file.
  */
 
 #ifndef LLM_USAGE_H
@@ -26,6 +27,8 @@ typedef struct {
     uint64_t     prompt;                /* tokens; cached ones are a part */
     uint64_t     cached;
     uint64_t     answer;
+    uint64_t     held;                  /* 1/1000 tokens, reserved by requests
+                                           that are being served */
 } llm_usage_t;
 
 /* LLM_ERROR: out has failed */
@@ -41,6 +44,8 @@ int llm_usage_end(llm_buf_t *out, uint64_t n_accounts);
 typedef int (*llm_usage_pt)(void *data, const llm_usage_t *u, llm_err_t *err);
 int llm_usage_read(const char *text, size_t len, const char *name,
     llm_usage_pt take, void *data, llm_err_t *err);
+/* the bytes of a file, to be freed; LLM_ERROR and *err: it cannot be read */
+int llm_usage_text(const char *path, llm_buf_t *text, llm_err_t *err);
 /* the same of a file, whosever usage it is */
 int llm_usage_read_file(const char *path, llm_usage_pt take, void *data,
     llm_err_t *err);

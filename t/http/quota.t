@@ -6,6 +6,7 @@
 use strict;
 use warnings;
 
+use Digest::SHA qw(sha256_hex);
 use JSON::PP;
 use LLM::Test;
 use Test::More;
@@ -334,6 +335,93 @@ is(ask('')->{status}, 200, 'who needs none is served');
 $t->stop(allow => qr/no more memory/);
 
 
+# what is no valid request makes no account, so that a zone cannot be filled
+# with it; over a restart, too
+
+my $folder = LLM::Test->new;
+
+for my $limits ('day=1000', 'day=1000 requests=1000/h', 'rate=1000/h',
+                'streams=5')
+{
+    my $state = $folder->dir . '/invalid.json';
+    my $invalid = sub {
+        $t->post('/v1/completions', $_[1],
+                 headers => { 'X-Tenant' => $_[0] })->{status};
+    };
+
+    for my $round (1, 2) {
+        $t = LLM::Test->new(http => 'llm_token_zone $http_x_tenant'
+            . " zone=z:64k $limits state=$state;",
+            location => 'llm_token_limit zone=z;')->start;
+
+        my %said;
+
+        $said{ $invalid->("$round-invalid-$_", '{') }++ for 1 .. 400;
+        $said{ $invalid->("$round-none-$_", '{"prompt":"a","model":"x"}') }++
+            for 1 .. 40;
+        is(join(' ', map { "$_: $said{$_}" } sort keys %said),
+           '400: 400 404: 40', "$limits: refused for what they are");
+        is(ask('known', max_tokens => 3)->{status}, 200,
+           "$limits: who is served is served");
+        ok(LLM::Test::wait_for(20, sub {
+            my $text = do { local (@ARGV, $/) = $state; -f $state && <> };
+            ($text // '') =~ /"known".*"requests":$round\b/
+        }), "$limits: and has an account");
+
+        my $lines = do { local (@ARGV, $/) = $state; scalar(() = <> =~ /\n/g) };
+        is($lines, 3, "$limits: which is the only one");
+        $t->stop;
+    }
+
+    unlink $state;
+}
+
+# a file that has accounts without anything, as older versions wrote it, of
+# which the zone would be full; and more that have something than it has room
+# for, of which all stay in the file
+
+{
+    my $day = sprintf '%04d-%02d-%02d',
+        (gmtime(time - 86400))[5] + 1900, (gmtime(time - 86400))[4] + 1,
+        (gmtime(time - 86400))[3];
+    my @empty = map { qq({"key":"e$_","day":"$day","day_tokens":0.000,)
+        . qq("requests":0,"prompt_tokens":0,"cached_tokens":0,)
+        . qq("completion_tokens":0}) } 1 .. 400;
+    my @old = map { qq({"key":"o$_","day":"$day","day_tokens":7.000,)
+        . qq("requests":1,"prompt_tokens":5,"cached_tokens":0,)
+        . qq("completion_tokens":2}) } 1 .. 400;
+
+    $t = LLM::Test->new(http => 'llm_token_zone $http_x_tenant'
+        . ' zone=z:64k day=1000 state=%%DIR%%/usage.json;',
+        location => 'llm_token_limit zone=z;');
+    $t->write_file('usage.json', sealed(@empty, @old));
+    $t->start;
+
+    my %said;
+
+    $said{ ask("new-$_", max_tokens => 1)->{status} }++ for 1 .. 60;
+    is(join(' ', keys %said), '200', 'a zone that is full of the past');
+
+    my $of = sub { do { local (@ARGV, $/) = $t->dir . '/usage.json'; <> } };
+
+    ok(LLM::Test::wait_for(20, sub {
+        (() = $of->() =~ /"new-\d+"/g) == 60
+    }), 'new ones are written');
+    is((() = $of->() =~ /"o\d+","day":[^}]*"requests":1,/g), 400,
+       'what others have used stays');
+    is((() = $of->() =~ /"e\d+"/g), 0, 'who has used nothing goes');
+
+    # each comes back to what it had
+
+    is(ask("o$_", max_tokens => 1)->{status}, 200, 'one of the past')
+        for 1, 200, 400;
+    ok(LLM::Test::wait_for(20, sub {
+        (() = $of->() =~ /"o(?:1|200|400)","day":[^}]*"requests":2,/g) == 3
+    }), 'goes on with what it had');
+    $t->stop;
+}
+
+
 # an account of a page each, and none left for what its request holds: the last
 # account, which has nothing to remember yet, does not make room for that
 
@@ -492,15 +580,30 @@ ok(LLM::Test::wait_for(20, sub {
 
 $t->stop;
 
+# a file whose day is in the future, as a wrong clock left it: it is today's, and
+# over when today is
+
+sub sealed {
+    my (@lines) = @_;
+
+    my $text = join '', map { "$_\n" } '{"usage_of":"z"}', @lines;
+
+    return $text . '{"accounts":' . @lines . ',"sha256":"'
+           . sha256_hex($text) . "\"}\n";
+}
+
 # midnight: a day is over, and what comes back of it later is not the next one's
 
 SKIP: {
-    skip 'the sanitizer is preloaded already', 8 if $ENV{LLM_SAN};
+    skip 'the sanitizer is preloaded already', 16 if $ENV{LLM_SAN};
 
     $t = LLM::Test->new(http => 'llm_token_zone $http_x_tenant zone=z:1m'
         . ' day=1000 state=%%DIR%%/usage.json; llm_stream_buffer 8k;',
         location => 'llm_token_limit zone=z; limit_rate $http_x_rate;');
     $dir = $t->dir;
+    $t->write_file('usage.json', sealed('{"key":"bob","day":"2099-12-31",'
+        . '"day_tokens":995.000,"requests":1,"prompt_tokens":900,'
+        . '"cached_tokens":0,"completion_tokens":95}'));
 
     local $ENV{LD_PRELOAD} = $t->preload('clock', <<'END');
 #define _GNU_SOURCE
@@ -532,6 +635,10 @@ END
 
     $t->start;
 
+    $res = ask('bob', max_tokens => 8);
+    is_refused($res, 'insufficient_quota', 'a day of the future is today');
+    like($res->{json}{error}{message}, qr/ 5 are left/, 'with what it has');
+
     $slow = LLM::Client->open(port => $t->port, method => 'POST',
         path => '/v1/completions', headers => { 'X-Tenant' => 'ann',
                                                 'X-Rate' => '2k' },
@@ -552,6 +659,29 @@ END
     }), 'the stream ends');
     is(state_of('ann')->{day_tokens}, $res->{json}{usage}{total_tokens},
        'and gives nothing back that this day has used');
+
+    is(ask('bob', max_tokens => 8)->{status}, 200,
+       'a day of the future is over with today');
+
+    # the clock is set back
+
+    my $had = $res->{json}{usage}{total_tokens};
+
+    $slow = LLM::Client->open(port => $t->port, method => 'POST',
+        path => '/v1/completions', headers => { 'X-Tenant' => 'ann',
+                                                'X-Rate' => '2k' },
+        body => { prompt => 'a', stream => \1, ignore_eos => \1, logprobs => 5,
+                  max_tokens => 750 });
+    ok($slow->event, 'a stream of a day of the future');
+
+    unlink "$dir/tomorrow" or die $!;
+    $res = ask('ann', max_tokens => 900 - $had);
+    is_refused($res, 'insufficient_quota', 'what it has reserved counts');
+    $slow->close;
+
+    ok(LLM::Test::wait_for(20, sub {
+        ask('ann', max_tokens => 1000 - $had - 400)->{status} == 200
+    }), 'what it did not use comes back');
 
     $t->stop(name => 'midnight');
 }

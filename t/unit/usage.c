@@ -21,12 +21,13 @@ typedef struct {
 static const char  zeros[] = "a\0b";
 
 static const llm_usage_t  accounts[ACCOUNTS] = {
-    { { 3, "ann" }, 20780, 1234500, 7, 900, 64, 341 },
-    { { 3, zeros }, 20779, 0, 0, 0, 0, 0 },
-    { { 4, "\x7f\x00\x00\x01" }, 20780, 999999999999, 1, 1, 1, 1 },
-    { { 9, "\"q\" \\ \xc3\xa4\n" }, 0, 1, 2, 3, 2, 4 },
+    { { 3, "ann" }, 20780, 1234500, 7, 900, 64, 341, 0 },
+    { { 3, zeros }, 20779, 0, 0, 0, 0, 0, 0 },
+    { { 4, "\x7f\x00\x00\x01" }, 20780, 999999999999, 1, 1, 1, 1, 250 },
+    { { 9, "\"q\" \\ \xc3\xa4\n" }, 0, 1, 2, 3, 2, 4,
+      999999999999 },
     { { 2, "\xff\xfe" }, 49709, 1000, INT64_MAX, INT64_MAX, INT64_MAX,
-      INT64_MAX }
+      INT64_MAX, 1 }
 };
 
 
@@ -89,7 +90,7 @@ test_round_trip(void)
            "account %u: any bytes are a key", i);
         ok(a->day == b->day && a->day_tokens == b->day_tokens
            && a->requests == b->requests && a->prompt == b->prompt
-           && a->cached == b->cached && a->answer == b->answer,
+           && a->cached == b->cached && a->answer == b->answer && a->held == b->held,
            "account %u: its figures", i);
     }
 
