@@ -2,8 +2,8 @@
  * llm_admin: what its files share.
  *
  *   ngx_http_llm_admin.c         the directive, its checks
- *   ngx_http_llm_admin_state.c   what it leaves behind, in shared memory and a
- *                                file
+ *   ngx_http_llm_admin_state.c   what it leaves behind, in shared memory
+ *   ngx_http_llm_admin_sync.c    and in a file, which others may have, too
  *   ngx_http_llm_admin_alias.c   aliases that it has set
  *   ngx_http_llm_admin_model.c   commands for models
  *   ngx_http_llm_admin_file.c    the files that they name
@@ -38,6 +38,10 @@ typedef struct {
                                                    hash */
     ngx_uint_t                   bad_file;      /* it could not be used, and is
                                                    to be kept */
+    llm_keys_id_t                file;          /* which one was written or
+                                                   read last, and ... */
+    llm_admin_state_t            known;         /* ... what it has; both under
+                                                   its folder's lock */
     ngx_uint_t                   active;        /* index of the copy in use */
     llm_admin_state_t            copies[2];
 } ngx_http_llm_admin_shared_t;
@@ -129,11 +133,23 @@ void ngx_http_llm_admin_unlock(ngx_http_llm_admin_t *admin);
 llm_admin_state_t *ngx_http_llm_admin_state(ngx_http_llm_admin_t *admin);
 llm_admin_state_t *ngx_http_llm_admin_change(ngx_http_llm_admin_t *admin);
 void ngx_http_llm_admin_changed(ngx_http_llm_admin_t *admin);
+
+/* ngx_http_llm_admin_sync.c */
+
+/* has the file this version of the state, or is there none? */
+ngx_uint_t ngx_http_llm_admin_is_saved(ngx_http_llm_admin_t *admin,
+    ngx_uint_t version);
+/* in any thread; LLM_ERROR: see err */
+int ngx_http_llm_admin_save_state(ngx_http_llm_admin_t *admin,
+    llm_err_t *err);
 /* a thread writes the file; NGX_DECLINED: there is none, or nothing new;
    NGX_ERROR: no thread or no memory; a may be NULL */
 ngx_int_t ngx_http_llm_admin_save(ngx_http_llm_main_conf_t *mcf,
     ngx_http_llm_admin_request_t *a,
     void (*done)(ngx_http_llm_admin_job_t *job), ngx_log_t *log);
+
+/* ngx_http_llm_admin_state.c */
+
 /* of a model's command, that it has ended; or, if it has not, that another one
    (0: none) is in its place */
 void ngx_http_llm_admin_tell(ngx_http_llm_main_conf_t *mcf, ngx_uint_t model,

@@ -5,9 +5,7 @@
  * - Who creates the memory reads the file: the master, or nginx -t.  One that
  *   is torn, or is something else, is named in the log and not used, and kept
  *   beside the new one as FILE.bad.
- * - Any worker writes it, after each change, in a thread.  A lock of the
- *   file's folder keeps them apart, so that an older state never takes the
- *   place of a newer one; the kernel takes it from a worker that dies.
+ * - Any worker writes it, after each change (ngx_http_llm_admin_sync.c).
  * - What the engine has made of commands is in its zone, which belongs to one
  *   configuration.  Worker 0 looks at it and keeps it here, for the next
  *   configuration's engine; not when it is that of the last one.
@@ -21,17 +19,9 @@
 #define NGX_HTTP_LLM_ADMIN_LOOK   200
 #define NGX_HTTP_LLM_ADMIN_AGAIN  5000
 
-/* how long a thread waits for the lock of its folder, in ms */
-#define NGX_HTTP_LLM_ADMIN_LOCKED  2000
-
 
 static void ngx_http_llm_admin_load(ngx_http_llm_admin_t *admin,
     ngx_log_t *log);
-static int ngx_http_llm_admin_run_save(ngx_http_llm_admin_job_t *job);
-static int ngx_http_llm_admin_save_state(ngx_http_llm_admin_t *admin,
-    llm_err_t *err);
-static int ngx_http_llm_admin_write_state(ngx_http_llm_admin_t *admin,
-    llm_admin_state_t *st, llm_err_t *err);
 static void ngx_http_llm_admin_locate(ngx_http_llm_main_conf_t *mcf,
     ngx_uint_t i, llm_override_t *o, ngx_log_t *log);
 static void ngx_http_llm_admin_timer(ngx_event_t *ev);
@@ -93,12 +83,16 @@ ngx_http_llm_admin_load(ngx_http_llm_admin_t *admin, ngx_log_t *log)
         return;
     }
 
+    llm_keys_which(path, &admin->sh->file);
+
     if (llm_admin_read_file(&admin->sh->copies[0], path, &err) != LLM_OK) {
         ngx_log_error(NGX_LOG_ERR, log, 0,
                       "the state of \"llm_admin\" in \"%s\" is not used: %s",
                       path, err.msg);
         admin->sh->bad_file = 1;
     }
+
+    admin->sh->known = admin->sh->copies[0];
 }
 
 
@@ -142,126 +136,6 @@ ngx_http_llm_admin_changed(ngx_http_llm_admin_t *admin)
     admin->sh->active = !admin->sh->active;
     ngx_memory_barrier();
     admin->sh->version++;
-}
-
-
-/* ---- the file ---- */
-
-/* with a reload there may be another file */
-
-static ngx_uint_t
-ngx_http_llm_admin_is_saved(ngx_http_llm_admin_t *admin, ngx_uint_t version)
-{
-    return admin->state.len == 0
-           || (admin->sh->saved == version
-               && admin->sh->place == admin->place);
-}
-
-
-ngx_int_t
-ngx_http_llm_admin_save(ngx_http_llm_main_conf_t *mcf,
-    ngx_http_llm_admin_request_t *a,
-    void (*done)(ngx_http_llm_admin_job_t *job), ngx_log_t *log)
-{
-    ngx_http_llm_admin_t      *admin;
-    ngx_http_llm_admin_job_t  *job;
-
-    admin = mcf->admin;
-
-    if (ngx_http_llm_admin_is_saved(admin, admin->sh->version)) {
-        return NGX_DECLINED;
-    }
-
-    job = ngx_http_llm_admin_job(mcf, a, log);
-    if (job == NULL) {
-        return NGX_ERROR;
-    }
-
-    job->run = ngx_http_llm_admin_run_save;
-    job->done = done;
-
-    return ngx_http_llm_admin_run(job, log);
-}
-
-
-static int
-ngx_http_llm_admin_run_save(ngx_http_llm_admin_job_t *job)
-{
-    return ngx_http_llm_admin_save_state(job->main->admin, &job->err);
-}
-
-
-/* in any thread */
-
-static int
-ngx_http_llm_admin_save_state(ngx_http_llm_admin_t *admin, llm_err_t *err)
-{
-    int                 fd, rc;
-    ngx_uint_t          version;
-    llm_admin_state_t  *st;
-
-    st = malloc(sizeof(llm_admin_state_t));
-
-    if (st == NULL) {
-        return llm_fail(err, "no memory to write the state of \"llm_admin\"");
-    }
-
-    fd = ngx_http_llm_lock_folder("the state of \"llm_admin\"", &admin->state,
-                                  NGX_HTTP_LLM_ADMIN_LOCKED, err);
-
-    if (fd == -1) {
-        free(st);
-        return LLM_ERROR;
-    }
-
-    ngx_http_llm_admin_lock(admin);
-    version = admin->sh->version;
-    *st = *ngx_http_llm_admin_state(admin);
-    ngx_http_llm_admin_unlock(admin);
-
-    rc = LLM_OK;
-
-    if (!ngx_http_llm_admin_is_saved(admin, version)) {
-        rc = ngx_http_llm_admin_write_state(admin, st, err);
-
-        if (rc == LLM_OK) {
-            (void) fsync(fd);
-            admin->sh->saved = version;
-            admin->sh->place = admin->place;
-        }
-    }
-
-    (void) close(fd);
-    free(st);
-
-    return rc;
-}
-
-
-static int
-ngx_http_llm_admin_write_state(ngx_http_llm_admin_t *admin,
-    llm_admin_state_t *st, llm_err_t *err)
-{
-    int        rc;
-    llm_buf_t  text;
-
-    llm_buf_init(&text, LLM_ADMIN_BYTES);
-
-    if (llm_admin_write(st, &text) != LLM_OK) {
-        llm_buf_free(&text);
-        return llm_fail(err, "no memory to write the state of \"llm_admin\"");
-    }
-
-    if (admin->sh->bad_file) {
-        ngx_http_llm_keep_bad(&admin->state);
-        admin->sh->bad_file = 0;
-    }
-
-    rc = ngx_http_llm_replace_file("the state of \"llm_admin\"",
-                                   &admin->state, &text, 1, err);
-    llm_buf_free(&text);
-
-    return rc;
 }
 
 
@@ -313,8 +187,13 @@ ngx_http_llm_admin_keep(ngx_http_llm_main_conf_t *mcf)
     for (i = 0; i < mcf->models.nelts; i++) {
         ngx_http_llm_admin_override(mcf, i, &o);
 
-        news = llm_admin_is_news(st ? st : ngx_http_llm_admin_state(admin),
-                                 admin->known[i].name, &o);
+        /* what another nginx has made of the model is not undone */
+
+        news = !llm_admin_same_override(&mcf->kept[i], &o)
+               && llm_admin_is_news(st ? st : ngx_http_llm_admin_state(admin),
+                                    admin->known[i].name, &o);
+
+        mcf->kept[i] = o;
 
         if (news && st == NULL) {
             st = ngx_http_llm_admin_change(admin);
@@ -362,6 +241,8 @@ ngx_http_llm_admin_apply(ngx_http_llm_main_conf_t *mcf, ngx_log_t *log)
         if (m) {
             o = m->o;
         }
+
+        mcf->kept[i] = o;
 
         ngx_http_llm_admin_unlock(admin);
 

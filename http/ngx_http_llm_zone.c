@@ -158,6 +158,8 @@ ngx_http_llm_size_zone(ngx_cycle_t *cycle)
     size = llm_zone_size(mcf->nworkers, mcf->models.nelts,
                          mcf->shared_memory);
 
+    size += mcf->models.nelts * sizeof(llm_override_t);
+
     /* for the slab allocator itself: an entry for each page, and its header */
 
     mcf->shm_zone->shm.size = ngx_align(size + size / 64 + 16 * ngx_pagesize,
@@ -199,7 +201,11 @@ ngx_http_llm_init_zone(ngx_shm_zone_t *shm_zone, void *data)
     mcf->told = ngx_slab_calloc(shpool,
                                 mcf->models.nelts * sizeof(ngx_atomic_t));
 
+    mcf->kept = ngx_slab_calloc(shpool,
+                                mcf->models.nelts * sizeof(llm_override_t));
+
     if (mem == NULL || mcf->counters == NULL || mcf->told == NULL
+        || mcf->kept == NULL
         || ngx_http_llm_create_probed(mcf, shpool) != NGX_OK)
     {
         ngx_log_error(NGX_LOG_EMERG, shm_zone->shm.log, 0,

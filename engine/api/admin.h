@@ -106,6 +106,16 @@ int llm_admin_is_news(const llm_admin_state_t *st, llm_str_t name,
 void llm_admin_set_model(llm_admin_state_t *st, llm_str_t name,
     const llm_override_t *o);
 
+int llm_admin_same_override(const llm_override_t *a, const llm_override_t *b);
+/* do they say the same? */
+int llm_admin_same_state(const llm_admin_state_t *a,
+    const llm_admin_state_t *b);
+/* what another has made of base is done to ours, but where ours has been
+   changed, too: what is set here counts then.  For aliases there may be no
+   room */
+void llm_admin_merge(llm_admin_state_t *ours, const llm_admin_state_t *base,
+    const llm_admin_state_t *theirs);
+
 /* as sealed.h says; LLM_ERROR: no memory */
 int llm_admin_write(const llm_admin_state_t *st, llm_buf_t *out);
 /* LLM_ERROR and *err: it is none, or torn; *st is empty then */
@@ -113,6 +123,8 @@ int llm_admin_read(llm_admin_state_t *st, const char *text, size_t len,
     llm_err_t *err);
 int llm_admin_read_file(llm_admin_state_t *st, const char *path,
     llm_err_t *err);
+/* the bytes of a file, to be freed; LLM_ERROR and *err: it cannot be read */
+int llm_admin_text(const char *path, llm_buf_t *text, llm_err_t *err);
 
 
 /* ---- what there is ---- */

@@ -153,7 +153,7 @@ llm_admin_is_usual(const llm_override_t *o)
 }
 
 
-static int
+int
 llm_admin_same_override(const llm_override_t *a, const llm_override_t *b)
 {
     return strcmp(a->file, b->file) == 0 && !a->stopped == !b->stopped
@@ -221,6 +221,110 @@ llm_admin_set_model(llm_admin_state_t *st, llm_str_t name,
     memset(m, 0, sizeof(*m));
     llm_admin_set_name(&m->name, name);
     m->o = *o;
+}
+
+
+/* ---- two that have one file ---- */
+
+static int
+llm_admin_same_alias(const llm_admin_alias_t *a, const llm_admin_alias_t *b)
+{
+    return a == b || (a && b && llm_str_eq(llm_admin_str(&a->model),
+                                           llm_admin_str(&b->model)));
+}
+
+
+static int
+llm_admin_same_model(const llm_admin_model_t *a, const llm_admin_model_t *b)
+{
+    return a == b || (a && b && llm_admin_same_override(&a->o, &b->o));
+}
+
+
+int
+llm_admin_same_state(const llm_admin_state_t *a, const llm_admin_state_t *b)
+{
+    uint32_t   i;
+    llm_str_t  name;
+
+    if (a->n_aliases != b->n_aliases || a->n_models != b->n_models) {
+        return 0;
+    }
+
+    for (i = 0; i < a->n_aliases; i++) {
+        name = llm_admin_str(&a->aliases[i].name);
+
+        if (!llm_admin_same_alias(&a->aliases[i],
+                                  llm_admin_find_alias(b, name)))
+        {
+            return 0;
+        }
+    }
+
+    for (i = 0; i < a->n_models; i++) {
+        name = llm_admin_str(&a->models[i].name);
+
+        if (!llm_admin_same_model(&a->models[i],
+                                  llm_admin_find_model(b, name)))
+        {
+            return 0;
+        }
+    }
+
+    return 1;
+}
+
+
+/* their alias of this name, unless ours was changed, too */
+
+static void
+llm_admin_merge_alias(llm_admin_state_t *ours, const llm_admin_state_t *base,
+    const llm_admin_state_t *theirs, llm_str_t name)
+{
+    llm_err_t                 err;
+    const llm_admin_alias_t  *was, *is;
+
+    was = llm_admin_find_alias(base, name);
+    is = llm_admin_find_alias(theirs, name);
+
+    if (!llm_admin_same_alias(was, is)
+        && llm_admin_same_alias(was, llm_admin_find_alias(ours, name)))
+    {
+        (void) llm_admin_set_alias(ours, name,
+                                   is ? llm_admin_str(&is->model)
+                                      : llm_str(""), &err);
+    }
+}
+
+
+void
+llm_admin_merge(llm_admin_state_t *ours, const llm_admin_state_t *base,
+    const llm_admin_state_t *theirs)
+{
+    uint32_t                  i;
+    llm_str_t                 name;
+    const llm_admin_model_t  *was;
+
+    for (i = 0; i < base->n_aliases; i++) {
+        llm_admin_merge_alias(ours, base, theirs,
+                              llm_admin_str(&base->aliases[i].name));
+    }
+
+    for (i = 0; i < theirs->n_aliases; i++) {
+        llm_admin_merge_alias(ours, base, theirs,
+                              llm_admin_str(&theirs->aliases[i].name));
+    }
+
+    for (i = 0; i < theirs->n_models; i++) {
+        name = llm_admin_str(&theirs->models[i].name);
+        was = llm_admin_find_model(base, name);
+
+        if (!llm_admin_same_model(was, &theirs->models[i])
+            && llm_admin_same_model(was, llm_admin_find_model(ours, name)))
+        {
+            llm_admin_set_model(ours, name, &theirs->models[i].o);
+        }
+    }
 }
 
 
@@ -404,15 +508,23 @@ llm_admin_read(llm_admin_state_t *st, const char *text, size_t len,
 
 
 int
+llm_admin_text(const char *path, llm_buf_t *text, llm_err_t *err)
+{
+    llm_buf_init(text, LLM_ADMIN_BYTES);
+
+    return llm_file_read(path, text, err);
+}
+
+
+int
 llm_admin_read_file(llm_admin_state_t *st, const char *path, llm_err_t *err)
 {
     int        rc;
     llm_buf_t  text;
 
-    llm_buf_init(&text, LLM_ADMIN_BYTES);
     memset(st, 0, sizeof(llm_admin_state_t));
 
-    rc = llm_file_read(path, &text, err);
+    rc = llm_admin_text(path, &text, err);
 
     if (rc == LLM_OK) {
         rc = llm_admin_read(st, text.len ? text.data : "", text.len, err);

@@ -249,4 +249,107 @@ is(leads('chat'), '200', 'until a restart');
 
 $t->stop(allow => qr/exited on signal 9/);
 
+
+# ---- two that have one file ----
+
+# two instances, or an old and a new nginx during an upgrade: what one has set
+# and said to be saved the other does not take away, and gets to know
+
+{
+    my $folder = LLM::Test->new;
+    my $state = $folder->dir . '/admin.state';
+    my @two = map {
+        LLM::Test->new(%opt, workers => 2,
+            locations => $opt{locations} =~ s/admin\.state/$state/r)->start
+    } 1 .. 2;
+
+    my $set = sub {
+        my ($i, $method, $name, $model) = @_;
+
+        my $res = $two[$i]->request(method => $method,
+            path => "/admin/aliases/$name", $model ? (body => {
+                model => $model }) : ());
+
+        return "$res->{status} " . ($res->{json}{saved} ? 1 : 0);
+    };
+    my $is = sub {
+        my ($name, $want, $what) = @_;
+
+        for my $i (0, 1) {
+            my $got;
+
+            ok(LLM::Test::wait_for(20, sub {
+                my $res = $two[$i]->get("/admin/aliases/$name");
+
+                $got = $res->{json}{model} // $res->{status};
+                $got eq $want
+            }), "$what, of number $i") or diag($got);
+        }
+    };
+
+    is($set->(0, PUT => 'a', 'one'), '200 1', 'one sets an alias');
+    is($set->(1, PUT => 'b', 'two'), '200 1', 'the other one another');
+    like(slurp($state), qr/"alias":"$_"/, "$_ is in the file") for 'a', 'b';
+    $is->(a => 'one', 'the first one');
+    $is->(b => 'two', 'the second one');
+
+    is($set->(1, PUT => 'a', 'two'), '200 1', 'a change');
+    $is->(a => 'two', 'the last one counts');
+    is($set->(0, DELETE => 'b'), '200 1', 'what the other one has set goes');
+    $is->(b => 404, 'it is gone');
+    is($set->(0, PUT => 'c', 'one'), '200 1', 'one more');
+    unlike(slurp($state), qr/"alias":"b"/, 'and does not come back');
+
+    # commands, too
+
+    my $stop = $two[0]->request(method => 'POST',
+        path => '/admin/models/two/unload?wait=60');
+    is($stop->{status}, 200, 'one stops a model') or diag($stop->{body});
+    is($set->(1, PUT => 'd', 'one'), '200 1', 'the other one sets an alias');
+    like(slurp($state), qr/"model":"two","file":"","stopped":true/,
+         'the model is stopped');
+    is($two[1]->get('/admin/models/two')->{json}{state}, 'ready',
+       'not that of the other one');
+
+    # many at once, then a restart of both
+
+    my @open = map {
+        LLM::Client->open(port => $two[$_ % 2]->port, method => 'PUT',
+                          path => "/admin/aliases/m$_",
+                          body => { model => $_ % 3 ? 'one' : 'two' })
+    } 1 .. 40;
+
+    is((grep { my $r = $_->response; $r->{status} == 200 && $r->{json}{saved} }
+        @open), 40, 'many at once');
+
+    my %in = slurp($state) =~ /^\{"alias":"(m\d+)","model":"(\w+)"\}$/mg;
+
+    is((grep { ($in{"m$_"} // '') eq ($_ % 3 ? 'one' : 'two') } 1 .. 40), 40,
+       'the file has all of them');
+
+    $_->stop for @two;
+    is(scalar(() = slurp($state) =~ /"alias":"m\d+"/g), 40,
+       'it has when both have ended');
+    $two[1]->start;
+    is($two[1]->get('/admin/aliases/m7')->{json}{model}, 'one',
+       'and whoever reads it');
+    is($two[1]->get('/admin/models/two')->{json}{state}, 'stopped',
+       'begins with it');
+
+    # one that cannot be read is not replaced
+
+    rename $state, "$state.aside" or die $!;
+    mkdir $state or die $!;
+    my $res = $two[1]->request(method => 'PUT', path => '/admin/aliases/x',
+                               body => { model => 'one' });
+    is("$res->{status} " . ($res->{json}{saved} ? 1 : 0), '200 0',
+       'one that cannot be read: said');
+    rmdir $state or die $!;
+    rename "$state.aside", $state or die $!;
+    ok(LLM::Test::wait_for(20, sub { slurp($state) =~ /"alias":"x"/ }),
+       'it is written when it can be read');
+    like(slurp($state), qr/"alias":"m40"/, 'with what it had');
+    $two[1]->stop;
+}
+
 done_testing();

@@ -585,6 +585,86 @@ test_shown(void)
 }
 
 
+/* two that have one file: what either has done is done, once */
+
+static void
+alias(llm_admin_state_t *st, const char *name, const char *model)
+{
+    llm_err_t  err;
+
+    is_int(llm_admin_set_alias(st, text(name), text(model), &err), LLM_OK,
+           "%s: %s", name, model);
+}
+
+
+static void
+test_merge(void)
+{
+    llm_override_t            o;
+    const llm_admin_alias_t  *a;
+    const llm_admin_model_t  *m;
+
+    static llm_admin_state_t  base, ours, theirs;
+
+    memset(&base, 0, sizeof(base));
+    memset(&o, 0, sizeof(o));
+
+    alias(&base, "same", "one");
+    alias(&base, "gone", "one");
+    alias(&base, "kept", "one");
+    alias(&base, "both", "one");
+    o.number = 1;
+    llm_admin_set_model(&base, text("m"), &o);
+    llm_admin_set_model(&base, text("n"), &o);
+
+    ours = base;
+    theirs = base;
+
+    alias(&theirs, "gone", "");
+    alias(&theirs, "kept", "");
+    alias(&theirs, "both", "two");
+    alias(&theirs, "new", "two");
+    alias(&ours, "kept", "three");
+    alias(&ours, "both", "three");
+    alias(&ours, "mine", "three");
+    o.number = 2;
+    llm_admin_set_model(&theirs, text("m"), &o);
+    llm_admin_set_model(&theirs, text("n"), &o);
+    o.number = 3;
+    llm_admin_set_model(&ours, text("n"), &o);
+
+    ok(!llm_admin_same_state(&ours, &theirs), "two states");
+    llm_admin_merge(&ours, &base, &theirs);
+
+    ok(llm_admin_find_alias(&ours, text("gone")) == NULL, "taken back");
+
+    a = llm_admin_find_alias(&ours, text("new"));
+    ok(a && llm_str_is(llm_admin_str(&a->model), "two"), "theirs");
+    a = llm_admin_find_alias(&ours, text("mine"));
+    ok(a && llm_str_is(llm_admin_str(&a->model), "three"), "ours");
+    a = llm_admin_find_alias(&ours, text("both"));
+    ok(a && llm_str_is(llm_admin_str(&a->model), "three"), "ours of both");
+    a = llm_admin_find_alias(&ours, text("kept"));
+    ok(a && llm_str_is(llm_admin_str(&a->model), "three"), "changed here");
+    a = llm_admin_find_alias(&ours, text("SAME"));
+    ok(a && llm_str_is(llm_admin_str(&a->model), "one"), "as it was");
+
+    m = llm_admin_find_model(&ours, text("m"));
+    ok(m && m->o.number == 2, "their model");
+    m = llm_admin_find_model(&ours, text("n"));
+    ok(m && m->o.number == 3, "our model");
+
+    /* in another order it is the same */
+
+    theirs = ours;
+    alias(&theirs, "same", "");
+    alias(&theirs, "same", "one");
+    ok(llm_admin_same_state(&ours, &theirs), "in another order");
+    alias(&theirs, "same", "two");
+    ok(!llm_admin_same_state(&ours, &theirs), "another model");
+}
+
+
 int
 main(void)
 {
@@ -593,6 +673,7 @@ main(void)
     test_names();
     test_aliases();
     test_models();
+    test_merge();
     test_round_trip();
     test_torn();
     test_wrong();
