@@ -4,6 +4,7 @@
  * with it, and is loaded as soon as that engine has gone.
  */
 
+#include "engine/base/process.h"
 #include "engine/ipc/engines.h"
 #include "engine/ipc/zone.h"
 #include "kernels/kernels.h"
@@ -378,10 +379,43 @@ test_cramped_fails(void)
 }
 
 
+/* a pid is that of a process as long as this one is there */
+
+static void
+test_born(void)
+{
+    int       status;
+    pid_t     pid;
+    uint64_t  born;
+
+    born = llm_process_born(getpid());
+
+    ok(born != 0, "when this process began");
+    is_int(llm_process_lives(getpid(), born), 1, "it is there");
+    is_int(llm_process_lives(getpid(), 0), 1, "so it is if nobody knows");
+    is_int(llm_process_lives(getpid(), born + 1), 0, "another one had its pid");
+    is_int(llm_process_lives(0, 0), 0, "no pid");
+
+    pid = fork();
+
+    if (pid == 0) {
+        _exit(0);
+    }
+
+    born = llm_process_born(pid);
+    ok(born != 0, "when another one began");
+    (void) waitpid(pid, &status, 0);
+    is_int(llm_process_lives(pid, born), 0, "it has ended");
+    is_int(llm_process_lives(pid, 0), 0, "whenever it began");
+}
+
+
 int
 main(void)
 {
     char  emu[4096];
+
+    test_born();
 
     engines = mmap(NULL, llm_engines_size(), PROT_READ|PROT_WRITE,
                    MAP_SHARED|MAP_ANONYMOUS, -1, 0);

@@ -112,6 +112,9 @@ test_edges(void)
     llm_bucket_run(&b, r.step, 0);
     ok(b.excess == 3 * LLM_QUOTA_UNIT, "time does not go back");
 
+    llm_bucket_run(&b, r.step, 1000000);
+    ok(b.excess == 2 * LLM_QUOTA_UNIT, "a clock that was set back goes on");
+
     llm_bucket_add(&b, -4 * LLM_QUOTA_UNIT);
     is_int(b.excess, 0, "it is never less than empty");
 
