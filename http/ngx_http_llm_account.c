@@ -325,7 +325,7 @@ static void
 ngx_http_llm_account_delete(ngx_http_llm_quota_t *q,
     ngx_http_llm_account_t *a)
 {
-    if (a->n.n_requests && a->known) {
+    if (a->known && (a->n.n_requests || a->n.n_prompt || a->n.day_units)) {
         q->sh->beyond = 1;              /* the file goes on with it */
     }
 

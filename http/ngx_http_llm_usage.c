@@ -5,8 +5,9 @@
  * - Who creates the zone's memory reads the file: the master, or nginx -t.
  *   One that is torn is named in the log and not used, and kept beside the new
  *   one as FILE.bad.
- * - Worker 0 writes it, a second after something has changed and at its end: to a file of another name, which takes its place.  A thread does it,
- *   which holds the zone's lock for a few accounts at a time.
+ * - Worker 0 writes it, a second after something has changed and at its end, to
+ *   a file of another name, which takes its place.  A thread does it, which
+ *   holds the zone's lock for a few accounts at a time.
  * - As long as others have it, too (see ngx_http_llm_usage_sync.c), it is
  *   written and read at once: by worker 0 as soon as it sees that it must, and
  *   by each worker before and after it charges somebody, if it is small.

@@ -155,10 +155,18 @@ ngx_http_llm_usage_sync(ngx_http_llm_quota_t *q, ngx_uint_t at_once,
     m.read = q->sh->beyond || q->sh->moved || !m.there
              || ngx_memcmp(&file, &q->sh->file, sizeof(llm_keys_id_t)) != 0;
 
+    /* an account that makes room from now on says so again */
+
+    q->sh->beyond = 0;
+
     rc = m.read ? ngx_http_llm_usage_read(q, &m, err) : LLM_OK;
 
     if (rc == LLM_OK) {
         rc = ngx_http_llm_usage_merge(q, &m, at_once, err);
+    }
+
+    if (rc != LLM_OK) {
+        q->sh->beyond = 1;
     }
 
     free(m.lines);
@@ -319,6 +327,26 @@ ngx_http_llm_usage_merge(ngx_http_llm_quota_t *q, ngx_http_llm_merge_t *m,
 
     n = ngx_http_llm_usage_walk(q, m, chunk, &text);
 
+    /* an account has made room before it was looked at: the file has it */
+
+    if (!m->read && q->sh->beyond) {
+
+        if (ngx_http_llm_usage_read(q, m, err) != LLM_OK) {
+            q->sh->moved = 1;
+            llm_buf_free(&text);
+            free(chunk);
+            return LLM_ERROR;
+        }
+
+        m->read = 1;
+        text.len = 0;
+
+        (void) llm_usage_begin(&text,
+                               ngx_http_llm_text(&q->shm_zone->shm.name));
+
+        n = ngx_http_llm_usage_walk(q, m, chunk, &text);
+    }
+
     if (m->read) {
         n += ngx_http_llm_usage_rest(q, m, &text);
         q->sh->moved = 0;
@@ -410,7 +438,6 @@ ngx_http_llm_usage_rest(ngx_http_llm_quota_t *q, ngx_http_llm_merge_t *m,
 
     n = 0;
     size = ngx_max(q->shm_zone->shm.size, (size_t) 65536);
-    q->sh->beyond = 0;
 
     for (pass = 0; pass < 2; pass++) {
         for (i = 0; i < m->n; i++) {

@@ -90,7 +90,8 @@ test_round_trip(void)
            "account %u: any bytes are a key", i);
         ok(a->day == b->day && a->day_tokens == b->day_tokens
            && a->requests == b->requests && a->prompt == b->prompt
-           && a->cached == b->cached && a->answer == b->answer && a->held == b->held,
+           && a->cached == b->cached && a->answer == b->answer
+           && a->held == b->held,
            "account %u: its figures", i);
     }
 
