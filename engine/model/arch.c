@@ -121,6 +121,7 @@ llm_desc_summary(llm_reader_t *r)
     for (i = 0; i < d->hp.n_layers; i++) {
         l = &d->layers[i];
         kv = &d->kv[i];
+        l->rope = d->n_ropes || l->n_kv_heads == 0 ? l->rope : LLM_NO_ROPE;
 
         if (l->kv_layer == i && (i == 0 || !d->hp.encoder)) {
             kv->n_kv_heads = l->n_kv_heads;

@@ -224,10 +224,19 @@ typedef struct {
                                                    the score is SIGMOID */
 } llm_arch_experts_t;
 
+/* has an architecture RoPE? */
+typedef enum {
+    LLM_ROPE_USED = 0,
+    LLM_ROPE_UNUSED,                    /* whatever a file says of it */
+    LLM_ROPE_FINETUNED                  /* unless rope.scaling.finetuned is
+                                           false */
+} llm_rope_use_t;
+
 /* an architecture */
 typedef struct {
     const char               *name;     /* general.architecture */
     llm_rope_kind_t           rope;
+    llm_rope_use_t            rope_use;
     llm_norm_kind_t           norm;
     llm_glu_t                 act;
     int                       encoder;  /* attention is not causal */
@@ -262,7 +271,7 @@ typedef struct {
                                                not run: those that predict
                                                more tokens */
     llm_rope_desc_t            ropes[LLM_MAX_ROPES];
-    uint32_t                   n_ropes;
+    uint32_t                   n_ropes;     /* 0: the model has no RoPE */
     llm_rope_kind_t            rope_kind;   /* the architecture's, unless the
                                                file's is another */
     uint32_t                   long_ctx;    /* beyond this ctx the long factors

@@ -66,15 +66,6 @@ static const llm_arch_experts_t  llm_bert_experts = {
 };
 
 
-static int
-llm_bert_read(llm_reader_t *r)
-{
-    llm_desc_no_rope(r->d);
-
-    return LLM_OK;
-}
-
-
 /* an expert is a network without a gate */
 
 static int
@@ -136,7 +127,6 @@ llm_sloped_bert_read(llm_reader_t *r)
     const llm_gguf_tensor_t  *up;
 
     r->d->max_slope = 8;
-    llm_desc_no_rope(r->d);
 
     if (llm_gguf_find_tensor(r->g, "blk.0.attn_norm_2.weight")) {
         llm_code_bert(r->d);
@@ -174,11 +164,11 @@ llm_sloped_bert_read(llm_reader_t *r)
 
 const llm_arch_t  llm_arch_bert = {
     .name = "bert",
+    .rope_use = LLM_ROPE_UNUSED,
     LLM_BERT,
     .act = LLM_GLU_GELU_ERF,
     .tensors = llm_bert_tensors,
-    .globals = llm_bert_globals,
-    .read = llm_bert_read
+    .globals = llm_bert_globals
 };
 
 const llm_arch_t  llm_arch_nomic_bert = {
@@ -202,6 +192,7 @@ const llm_arch_t  llm_arch_nomic_bert_moe = {
 
 const llm_arch_t  llm_arch_jina_bert_v2 = {
     .name = "jina-bert-v2",
+    .rope_use = LLM_ROPE_UNUSED,
     LLM_BERT,
     .act = LLM_GLU_GELU_ERF,
     .tensors = llm_gated_bert_tensors,

@@ -72,17 +72,6 @@ llm_desc_rename_ffn_norm(llm_desc_t *d)
 
 
 void
-llm_desc_no_rope(llm_desc_t *d)
-{
-    uint32_t  i;
-
-    for (i = 0; i < d->hp.n_layers; i++) {
-        d->layers[i].rope = LLM_NO_ROPE;
-    }
-}
-
-
-void
 llm_desc_parallel(llm_desc_t *d)
 {
     uint32_t  i;

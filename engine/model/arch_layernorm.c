@@ -46,22 +46,12 @@ static const llm_tensor_want_t  llm_output_bias[] = {
     { LLM_GT_N, LLM_WANT_NONE }
 };
 
+/* positions are embeddings */
 static const llm_tensor_want_t  llm_gpt2_globals[] = {
     { LLM_GT_OUTPUT_NORM_BIAS, LLM_WANT_REQUIRED },
     { LLM_GT_POS_EMBD, LLM_WANT_REQUIRED },
     { LLM_GT_N, LLM_WANT_NONE }
 };
-
-
-/* positions are embeddings */
-
-static int
-llm_gpt2_read(llm_reader_t *r)
-{
-    llm_desc_no_rope(r->d);
-
-    return LLM_OK;
-}
 
 
 /* the large ones have a second norm, which is attention's */
@@ -132,11 +122,11 @@ llm_gptneox_read(llm_reader_t *r)
 
 const llm_arch_t  llm_arch_gpt2 = {
     .name = "gpt2",
+    .rope_use = LLM_ROPE_UNUSED,
     .norm = LLM_NORM_LAYER,
     .act = LLM_GLU_GELU,
     .tensors = llm_plain_tensors,
-    .globals = llm_gpt2_globals,
-    .read = llm_gpt2_read
+    .globals = llm_gpt2_globals
 };
 
 const llm_arch_t  llm_arch_falcon = {
@@ -196,11 +186,11 @@ const llm_arch_t  llm_arch_orion = {
 
 const llm_arch_t  llm_arch_starcoder = {
     .name = "starcoder",
+    .rope_use = LLM_ROPE_UNUSED,
     .norm = LLM_NORM_LAYER,
     .act = LLM_GLU_GELU,
     .tensors = llm_plain_tensors,
-    .globals = llm_gpt2_globals,
-    .read = llm_gpt2_read
+    .globals = llm_gpt2_globals
 };
 
 const llm_arch_t  llm_arch_codeshell = {

@@ -122,28 +122,18 @@ llm_baichuan_read(llm_reader_t *r)
 }
 
 
-/* a file says by this field that it has no RoPE; one without experts has the
-   width of its network twice */
+/* a file without experts has the width of its network twice */
 
 static int
 llm_granitehybrid_read(llm_reader_t *r)
 {
-    int       has_rope;
     uint32_t  i;
 
-    has_rope = 1;
-
-    if (llm_read_bool(r, "rope.scaling.finetuned", &has_rope) == LLM_ERROR
-        || llm_read_granite(r) != LLM_OK)
-    {
+    if (llm_read_granite(r) != LLM_OK) {
         return LLM_ERROR;
     }
 
     for (i = 0; i < r->d->hp.n_layers; i++) {
-        if (!has_rope) {
-            r->d->layers[i].rope = LLM_NO_ROPE;
-        }
-
         if (r->d->layers[i].route.n_experts == 0) {
             llm_read_ignore(r, "expert_shared_feed_forward_length");
         }
@@ -245,6 +235,7 @@ const llm_arch_t  llm_arch_minicpm = {
 
 const llm_arch_t  llm_arch_granitehybrid = {
     .name = "granitehybrid",
+    .rope_use = LLM_ROPE_FINETUNED,
     .recurrent = &llm_block_mamba2,
     .experts = &llm_granite_experts,
     .read = llm_granitehybrid_read

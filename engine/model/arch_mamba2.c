@@ -96,7 +96,6 @@ llm_nemotron_h_read(llm_reader_t *r)
 
         llm_nemotron_h_layer(l, block);
         l->n_ff = block == &llm_block_ffn ? n_ff : 0;
-        l->rope = LLM_NO_ROPE;
         l->dt_min = LLM_NEMOTRON_DT_MIN;
     }
 
@@ -120,6 +119,7 @@ const llm_arch_t  llm_arch_falcon_h1 = {
 
 const llm_arch_t  llm_arch_nemotron_h = {
     .name = "nemotron_h",
+    .rope_use = LLM_ROPE_UNUSED,
     .act = LLM_GLU_RELU2,
     .recurrent = &llm_block_mamba2,
     .read = llm_nemotron_h_read
@@ -127,6 +127,7 @@ const llm_arch_t  llm_arch_nemotron_h = {
 
 const llm_arch_t  llm_arch_nemotron_h_moe = {
     .name = "nemotron_h_moe",
+    .rope_use = LLM_ROPE_UNUSED,
     .act = LLM_GLU_RELU2,
     .recurrent = &llm_block_mamba2,
     .experts = &llm_nemotron_h_experts,

@@ -118,6 +118,26 @@ llm_read_ignore(llm_reader_t *r, const char *name)
 }
 
 
+void
+llm_read_ignore_all(llm_reader_t *r, const char *prefix)
+{
+    size_t          i, len;
+    llm_str_t       key;
+    llm_gguf_key_t  begin;
+
+    llm_gguf_key(&begin, r->d->hp.arch, prefix);
+    len = strlen(begin.text);
+
+    for (i = 0; i < llm_gguf_n_kv(r->g); i++) {
+        key = llm_gguf_kv(r->g, i)->key;
+
+        if (key.len >= len && memcmp(key.data, begin.text, len) == 0) {
+            r->used[i] = 1;
+        }
+    }
+}
+
+
 int
 llm_read_missing(llm_reader_t *r, const char *name)
 {

@@ -42,8 +42,9 @@ int llm_read_item(llm_reader_t *r, const char *key, uint32_t i, float *v);
 /* the field with this whole key, or NULL; it counts as read from now on */
 const llm_gguf_kv_t *llm_read_key(llm_reader_t *r, const char *key);
 
-/* the field changes nothing here */
+/* the field changes nothing here; all fields that begin with `prefix` */
 void llm_read_ignore(llm_reader_t *r, const char *name);
+void llm_read_ignore_all(llm_reader_t *r, const char *prefix);
 
 /* arch_encoder.c: what all models without a causal mask have in common */
 int llm_read_encoder(llm_reader_t *r);
@@ -73,7 +74,6 @@ void llm_desc_row_norms(llm_desc_t *d);
 /* the norm before the feed-forward network has the name of one behind
    attention */
 void llm_desc_rename_ffn_norm(llm_desc_t *d);
-void llm_desc_no_rope(llm_desc_t *d);
 /* the feed-forward network reads what attention reads */
 void llm_desc_parallel(llm_desc_t *d);
 /* the layer's chain becomes these n blocks, and it wants their tensors, with

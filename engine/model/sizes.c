@@ -288,25 +288,33 @@ llm_sizes_norm(llm_reader_t *r)
 
 
 /* one rope for all layers, with the heads of the first that has attention; a
-   model without attention has none */
+   model without attention has none.  Of a model that has none a file may say
+   anything: n_ropes stays 0 */
 
 static int
 llm_sizes_rope(llm_reader_t *r)
 {
+    int               used;
     uint32_t          i, dim;
     llm_desc_t       *d;
     llm_rope_desc_t  *rope;
 
     d = r->d;
     dim = 0;
+    used = d->arch->rope_use != LLM_ROPE_UNUSED;
+
+    if (d->arch->rope_use == LLM_ROPE_FINETUNED
+        && llm_read_bool(r, "rope.scaling.finetuned", &used) == LLM_ERROR)
+    {
+        return LLM_ERROR;
+    }
 
     for (i = 0; i < d->hp.n_layers && dim == 0; i++) {
         dim = d->layers[i].head_dim_k;
     }
 
-    if (dim == 0) {
-        llm_read_ignore(r, "rope.dimension_count");
-        llm_read_ignore(r, "rope.freq_base");
+    if (dim == 0 || !used) {
+        llm_read_ignore_all(r, "rope.");
         return LLM_OK;
     }
 

@@ -227,6 +227,10 @@ llm_load_ropes(llm_load_t *l)
 
     m = l->m;
 
+    if (m->desc.n_ropes == 0) {
+        return LLM_OK;
+    }
+
     if (llm_load_factors(l, &factors) != LLM_OK) {
         free(factors);
         return LLM_ERROR;

@@ -25,6 +25,55 @@ described(const tiny_t *t, const tiny_change_t *change, llm_desc_t *d,
 }
 
 
+/* of a model without RoPE a file may say anything about it; of one whose file
+   says so, too */
+
+static void
+test_no_rope(void)
+{
+    size_t        i;
+    uint32_t      k, rotates;
+    llm_desc_t    d;
+    llm_gguf_t   *g;
+
+    static const struct {
+        const char     *model;
+        tiny_change_t   change;
+    } cases[] = {
+        { "nemotron_h", { .u32_key = "nemotron_h.rope.dimension_count",
+                          .u32 = 4096 } },
+        { "nemotron_h", { .u32_key = "nemotron_h.rope.dimension_count",
+                          .u32 = 0 } },
+        { "nemotron_h", { .u32_key = "nemotron_h.rope.dimension_count",
+                          .u32 = 7 } },
+        { "nemotron_h", { .str_key = "nemotron_h.rope.scaling.type",
+                          .str = "longrope" } },
+        { "nemotron_h", { .u32_key = "nemotron_h.rope.dimension_sections",
+                          .u32 = 3 } },
+        { "gpt2", { .f32_key = "gpt2.rope.freq_base", .f32 = 0 } },
+        { "gpt2", { .u32_key = "gpt2.rope.dimension_count", .u32 = 4096 } },
+        { "starcoder", { .u32_key = "starcoder.rope.dimension_count",
+                         .u32 = 4096 } }
+    };
+
+    for (i = 0; i < llm_nelems(cases); i++) {
+        if (!described(tiny_named(cases[i].model), &cases[i].change, &d, &g)) {
+            llm_gguf_close(g);
+            continue;
+        }
+
+        for (k = 0, rotates = 0; k < d.hp.n_layers; k++) {
+            rotates += d.layers[k].n_kv_heads
+                       && d.layers[k].rope != LLM_NO_ROPE;
+        }
+
+        is_int(rotates, 0, "no layer of it rotates");
+        llm_desc_free(&d);
+        llm_gguf_close(g);
+    }
+}
+
+
 /* Gemma 2's first files do not say their window, which is longer than the tiny
    model's context */
 
@@ -171,6 +220,7 @@ main(void)
         test_shortest_step();
         tiny_end();
     }
+    test_no_rope();
 
     return done_testing();
 }
