@@ -17,7 +17,7 @@
 
 
 static const char *
-llm_file_kind(mode_t mode)
+llm_file_mode(mode_t mode)
 {
     return S_ISDIR(mode) ? "a folder" : S_ISFIFO(mode) ? "a FIFO"
            : S_ISSOCK(mode) ? "a socket" : "a device";
@@ -52,7 +52,7 @@ llm_file_open(const char *path, llm_err_t *err)
 
     if (!S_ISREG(st.st_mode)) {
         (void) llm_fail(err, "%s: %s, not a regular file", path,
-                        llm_file_kind(st.st_mode));
+                        llm_file_mode(st.st_mode));
         (void) close(fd);
         return -1;
     }

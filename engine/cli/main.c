@@ -4,6 +4,7 @@
 
 #include "engine/base/version.h"
 #include "engine/cli/cli.h"
+#include "engine/model/arch.h"
 
 #include <errno.h>
 #include <math.h>
@@ -174,6 +175,30 @@ static const llm_cli_opt_t  llm_cli_opts[] = {
 };
 
 
+/* the architectures, in lines of at most 79 characters */
+
+static void
+llm_cli_archs(FILE *f)
+{
+    size_t       i, column;
+    const char  *name;
+
+    fprintf(f, "\narchitectures of models that run "
+               "(general.architecture):\n");
+
+    for (i = 0, column = 0; (name = llm_desc_arch_name(i)) != NULL; i++) {
+        if (column + strlen(name) > 78) {
+            fprintf(f, "\n");
+            column = 0;
+        }
+
+        column += (size_t) fprintf(f, "%s%s", column ? " " : "  ", name);
+    }
+
+    fprintf(f, "\n");
+}
+
+
 static void
 llm_cli_usage(FILE *f)
 {
@@ -196,6 +221,8 @@ llm_cli_usage(FILE *f)
         fprintf(f, "  --%-12s %s\n", llm_cli_opts[i].name,
                 llm_cli_opts[i].what);
     }
+
+    llm_cli_archs(f);
 }
 
 

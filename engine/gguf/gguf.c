@@ -8,6 +8,7 @@
  * size.  Then keys and names are sorted, to find duplicates and for look-ups.
  */
 
+#include "engine/base/kind.h"
 #include "engine/gguf/gguf_internal.h"
 
 #define LLM_GGUF_ALIGNMENT    32
@@ -49,8 +50,8 @@ llm_gguf_read_array(llm_gguf_reader_t *r, llm_gguf_kv_t *kv,
 
     if (count > left / size) {
         return llm_fail(r->err, "%s: %s: an array of %llu items, and only "
-                        "%zu bytes are left", r->g->name, field,
-                        (unsigned long long) count, left);
+                        "%zu bytes are left: " LLM_GGUF_DAMAGED, r->g->name,
+                        field, (unsigned long long) count, left);
     }
 
     kv->item = (llm_gguf_type_t) item;
@@ -192,12 +193,19 @@ llm_gguf_read_header(llm_gguf_reader_t *r)
     size_t       left;
     uint64_t     n_tensors, n_kv;
     llm_gguf_t  *g;
+    llm_file_kind_t   kind;
 
     g = r->g;
 
+    if (g->len && g->len < 4 && memcmp(g->data, "GGUF", g->len) == 0) {
+        return llm_gguf_truncated(r, "magic");
+    }
+
     if (g->len < 4 || memcmp(g->data, "GGUF", 4) != 0) {
-        return llm_fail(r->err, "%s: magic: this is not a GGUF file",
-                        g->name);
+        llm_file_kind(g->data, g->head, g->len, &kind);
+
+        return llm_fail(r->err, "%s: this is %s, not a GGUF file: %s",
+                        g->name, kind.what, kind.advice);
     }
 
     r->pos = 4;
@@ -210,12 +218,16 @@ llm_gguf_read_header(llm_gguf_reader_t *r)
 
     if (g->version && (g->version & 0xffff) == 0) {
         return llm_fail(r->err, "%s: version: the file is big-endian, only "
-                        "little-endian files are supported", g->name);
+                        "little-endian files are supported: convert it with "
+                        "gguf_convert_endian.py of gguf-py", g->name);
     }
 
     if (g->version != 2 && g->version != 3) {
         return llm_fail(r->err, "%s: version: GGUF version %u is not "
-                        "supported, 2 and 3 are", g->name, g->version);
+                        "supported, 2 and 3 are: %s", g->name, g->version,
+                        g->version < 2
+                        ? "download a newer GGUF of the model"
+                        : "the file is damaged, or made for later programs");
     }
 
     if (llm_gguf_read(r, &n_tensors, 8, "tensor count") != LLM_OK
@@ -228,13 +240,13 @@ llm_gguf_read_header(llm_gguf_reader_t *r)
 
     if (n_kv > left / LLM_GGUF_KV_MIN) {
         return llm_fail(r->err, "%s: metadata count: %llu keys can't be in "
-                        "a file of %zu bytes", g->name,
+                        "a file of %zu bytes: " LLM_GGUF_DAMAGED, g->name,
                         (unsigned long long) n_kv, g->len);
     }
 
     if (n_tensors > left / LLM_GGUF_TENSOR_MIN) {
         return llm_fail(r->err, "%s: tensor count: %llu tensors can't be in "
-                        "a file of %zu bytes", g->name,
+                        "a file of %zu bytes: " LLM_GGUF_DAMAGED, g->name,
                         (unsigned long long) n_tensors, g->len);
     }
 
@@ -344,7 +356,9 @@ llm_gguf_forget(llm_gguf_t *g)
     free(g->kv_sorted);
     free(g->tensors);
     free(g->tensors_sorted);
+    free(g->unknown);
 
+    g->unknown = NULL;
     g->kv = NULL;
     g->kv_sorted = NULL;
     g->tensors = NULL;

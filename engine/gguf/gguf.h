@@ -5,8 +5,9 @@
  *
  * Invariant: the contents of an opened file have been checked: every string,
  * array and tensor lies inside the mapping, products of sizes do not
- * overflow, tensor types are known and rows are whole blocks.  Errors name
- * the file, the field and the reason.
+ * overflow, and rows are whole blocks.  A tensor of a type that is not known
+ * has no bytes; see llm_gguf_types_known().  Errors name the file, the field
+ * and the reason.
  *
  * llm_gguf_t owns the mappings and its index; names, values and tensor data
  * point into the mappings and live until llm_gguf_close().
@@ -47,7 +48,7 @@ typedef struct {
     uint32_t          n_dims;
     uint64_t          ne[4];            /* ne[0] is the row length */
     llm_type_t        type;
-    size_t            size;             /* bytes */
+    size_t            size;             /* bytes; 0: the type is not known */
     const void       *data;
 } llm_gguf_tensor_t;
 
@@ -75,6 +76,13 @@ void llm_gguf_close(llm_gguf_t *g);
  */
 #define LLM_FILE_ERROR  "model_file_error"
 int llm_gguf_intact(const llm_gguf_t *g, llm_err_t *err);
+
+/*
+ * Are the types of all tensors known?  LLM_ERROR and *err, which names the
+ * first that is not.  To be asked before a tensor's bytes are used: such a
+ * tensor has size 0 and no data.
+ */
+int llm_gguf_types_known(const llm_gguf_t *g, llm_err_t *err);
 
 const char *llm_gguf_name(const llm_gguf_t *g);
 uint32_t llm_gguf_version(const llm_gguf_t *g);

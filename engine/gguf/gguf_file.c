@@ -1,53 +1,17 @@
 /*
- * Opening a GGUF file, and the other parts of its model: mapped as a whole,
- * for an engine, or only the header, read into memory; see gguf.h.
+ * The bytes of a GGUF file, and of the other parts of its model: mapped as a
+ * whole, for an engine, or only the header, read into memory; see gguf.h.
  */
 
 #include "engine/gguf/gguf_internal.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 /* bytes of a header that are read first, doubled until they are enough, and
    the most */
 #define LLM_GGUF_HEAD      ((size_t) 1 << 20)
 #define LLM_GGUF_HEAD_MAX  ((size_t) 256 << 20)
-
-
-/* a regular file; O_NONBLOCK: opening a FIFO must not wait */
-
-static int
-llm_gguf_open_file(const char *path, size_t *len, llm_err_t *err)
-{
-    int          fd;
-    struct stat  st;
-
-    fd = open(path, O_RDONLY|O_CLOEXEC|O_NONBLOCK);
-    if (fd == -1) {
-        (void) llm_fail(err, "%s: open: %s", path, strerror(errno));
-        return -1;
-    }
-
-    if (fstat(fd, &st) == -1) {
-        (void) llm_fail(err, "%s: stat: %s", path, strerror(errno));
-
-    } else if (!S_ISREG(st.st_mode)) {
-        (void) llm_fail(err, "%s: open: not a regular file", path);
-
-    } else if (st.st_size < 4) {
-        (void) llm_fail(err, "%s: magic: this is not a GGUF file", path);
-
-    } else {
-        *len = (size_t) st.st_size;
-        return fd;
-    }
-
-    (void) close(fd);
-
-    return -1;
-}
 
 
 static llm_gguf_t *
@@ -57,25 +21,27 @@ llm_gguf_map(const char *path, llm_err_t *err)
     size_t       len;
     llm_gguf_t  *g;
 
-    fd = llm_gguf_open_file(path, &len, err);
+    fd = llm_gguf_open_path(path, &len, err);
     if (fd == -1) {
         return NULL;
     }
 
     g = llm_gguf_create(path, err);
 
-    if (g) {
+    /* nothing can be mapped of an empty file */
+
+    if (g && len) {
         g->mapping = llm_map_open(fd, len, path, err);
     }
 
     (void) close(fd);
 
-    if (g == NULL || g->mapping == NULL) {
+    if (g == NULL || (len && g->mapping == NULL)) {
         llm_gguf_close(g);
         return NULL;
     }
 
-    g->data = llm_map_data(g->mapping);
+    g->data = len ? llm_map_data(g->mapping) : "";
     g->len = len;
     g->head = len;
 
@@ -105,7 +71,7 @@ llm_gguf_more(llm_gguf_t *g, int fd, size_t n, llm_err_t *err)
                         LLM_GGUF_HEAD_MAX >> 20);
     }
 
-    p = realloc(g->owned, n);
+    p = realloc(g->owned, n + 1);
     if (p == NULL) {
         return llm_fail(err, "%s: no memory for its header", g->name);
     }
@@ -142,7 +108,7 @@ llm_gguf_read_head(const char *path, llm_err_t *err)
     size_t       n, len;
     llm_gguf_t  *g;
 
-    fd = llm_gguf_open_file(path, &len, err);
+    fd = llm_gguf_open_path(path, &len, err);
     if (fd == -1) {
         return NULL;
     }

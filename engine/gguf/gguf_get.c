@@ -88,6 +88,13 @@ llm_gguf_tensor_cmp(const void *one, const void *two)
 }
 
 
+int
+llm_gguf_types_known(const llm_gguf_t *g, llm_err_t *err)
+{
+    return g->unknown ? llm_fail(err, "%s", g->unknown) : LLM_OK;
+}
+
+
 const char *
 llm_gguf_name(const llm_gguf_t *g)
 {

@@ -1,6 +1,6 @@
 /*
  * What gguf.c, gguf_reader.c and gguf_tensors.c, which read the bytes of a
- * file, gguf_file.c, which gets them, gguf_parts.c, which joins the files of
+ * file, gguf_file.c and gguf_path.c, which get them, gguf_parts.c, which joins the files of
  * a model, and gguf_get.c, which answers questions about them, share.
  */
 
@@ -11,6 +11,9 @@
 #include "engine/gguf/map.h"
 
 #define LLM_GGUF_N_TYPES  (LLM_GGUF_F64 + 1)
+
+/* the end of messages about sizes that the file does not have */
+#define LLM_GGUF_DAMAGED  "the file is damaged, or its download was cut"
 
 
 struct llm_gguf_s {
@@ -31,6 +34,9 @@ struct llm_gguf_s {
     llm_gguf_tensor_t         *tensors;
     const llm_gguf_kv_t      **kv_sorted;
     const llm_gguf_tensor_t  **tensors_sorted;
+    char                      *unknown; /* the message about the first tensor
+                                           of an unknown type, of all parts,
+                                           owned; NULL: all are known */
 
     /* the other files of a model in parts, owned; of these only bytes and name
        are in use once their tensors are among those above */
@@ -67,6 +73,12 @@ int llm_gguf_read_str(llm_gguf_reader_t *r, llm_str_t *s, const char *field);
 int llm_gguf_read_tensors(llm_gguf_reader_t *r);
 /* makes tensors_sorted anew; a tensor that is there twice is an error */
 int llm_gguf_sort_tensors(llm_gguf_t *g, llm_err_t *err);
+
+/*
+ * gguf_path.c: a regular file for reading, or -1 and in *err what is there
+ * instead, and what to do
+ */
+int llm_gguf_open_path(const char *path, size_t *len, llm_err_t *err);
 
 /*
  * gguf_parts.c: if the file is the first of several, opens the others by its

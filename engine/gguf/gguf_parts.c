@@ -10,7 +10,9 @@
 
 #include "engine/gguf/gguf_internal.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #define LLM_GGUF_MAX_PARTS  512
 
@@ -240,8 +242,12 @@ llm_gguf_open_parts(llm_gguf_t *g, llm_gguf_split_t *s, char *name,
         llm_gguf_part_name(name, s->no, s->count);
 
         part = open(name, err);
+
         if (part == NULL) {
-            return LLM_ERROR;
+            return access(name, F_OK) == 0 || errno != ENOENT ? LLM_ERROR
+                   : llm_fail(err, "%s: No such file or directory: the model "
+                              "is in %u files, all of which must be in its "
+                              "folder", name, s->count);
         }
 
         g->parts[g->n_parts++] = part;
@@ -290,6 +296,12 @@ llm_gguf_merge(llm_gguf_t *g, const llm_gguf_split_t *s, llm_err_t *err)
         memcpy(all + at, part->tensors, part->n_tensors * sizeof(*all));
         at += part->n_tensors;
         part->n_own = part->n_tensors;
+
+        if (g->unknown == NULL) {
+            g->unknown = part->unknown;
+            part->unknown = NULL;
+        }
+
         llm_gguf_forget(part);
     }
 

@@ -25,8 +25,8 @@ llm_gguf_here(llm_gguf_reader_t *r, size_t n)
 int
 llm_gguf_truncated(llm_gguf_reader_t *r, const char *field)
 {
-    return llm_fail(r->err, "%s: %s: the file ends at byte %zu, inside it",
-                    r->g->name, field, r->g->len);
+    return llm_fail(r->err, "%s: %s: the file ends at byte %zu, inside it: "
+                    LLM_GGUF_DAMAGED, r->g->name, field, r->g->len);
 }
 
 
@@ -61,8 +61,8 @@ llm_gguf_read_str(llm_gguf_reader_t *r, llm_str_t *s, const char *field)
 
     if (n > r->g->len - r->pos) {
         return llm_fail(r->err, "%s: %s: a string of %llu bytes, and only "
-                        "%zu bytes are left", r->g->name, field,
-                        (unsigned long long) n, r->g->len - r->pos);
+                        "%zu bytes are left: " LLM_GGUF_DAMAGED, r->g->name,
+                        field, (unsigned long long) n, r->g->len - r->pos);
     }
 
     s->len = (size_t) n;

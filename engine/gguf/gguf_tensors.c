@@ -5,25 +5,44 @@
 
 #include "engine/gguf/gguf_internal.h"
 
+#include <stdio.h>
 
-/* an error that names the type: files may have types that are not supported */
+/* more bytes than a file can have */
+#define LLM_GGUF_MAX_LEN  ((uint64_t) 1 << 60)
+
+
+/*
+ * Files may have types that are not supported.  They are opened all the same,
+ * since their metadata may tell more: that nobody has use for these tensors,
+ * or that their architecture is not supported either.
+ */
 
 static int
-llm_gguf_bad_type(llm_gguf_reader_t *r, const char *field, uint32_t type)
+llm_gguf_unknown_type(llm_gguf_reader_t *r, const char *field, uint32_t type)
 {
+    char         number[16], msg[512];
+    const char  *name;
+
     static const char *const  names[] = {
         [9] = "Q8_1", [15] = "Q8_K", [24] = "I8", [25] = "I16",
         [26] = "I32", [27] = "I64", [28] = "F64", [41] = "Q1_0",
         [42] = "Q2_0"
     };
 
-    if (type < llm_nelems(names) && names[type]) {
-        return llm_fail(r->err, "%s: %s: tensors of type %s are not "
-                        "supported", r->g->name, field, names[type]);
+    if (r->g->unknown) {
+        return LLM_OK;
     }
 
-    return llm_fail(r->err, "%s: %s: tensors of type %u are not supported",
-                    r->g->name, field, type);
+    snprintf(number, sizeof(number), "%u", type);
+    name = type < llm_nelems(names) && names[type] ? names[type] : number;
+
+    snprintf(msg, sizeof(msg), "%s: %s: tensors of type %s are not supported",
+             r->g->name, field, name);
+
+    r->g->unknown = strdup(msg);
+
+    return r->g->unknown ? LLM_OK
+           : llm_fail(r->err, "%s: no memory for its tensors", r->g->name);
 }
 
 
@@ -64,11 +83,12 @@ llm_gguf_shape(llm_gguf_reader_t *r, llm_gguf_tensor_t *t, const char *field)
         return LLM_ERROR;
     }
 
+    t->type = (llm_type_t) i;
+
     if (llm_type_name(i) == NULL) {
-        return llm_gguf_bad_type(r, field, i);
+        return llm_gguf_unknown_type(r, field, i);
     }
 
-    t->type = (llm_type_t) i;
     block = llm_type_block(i);
 
     if (t->ne[0] % block) {
@@ -137,6 +157,47 @@ llm_gguf_read_tensor(llm_gguf_reader_t *r, llm_gguf_tensor_t *t,
 }
 
 
+/* the error of a tensor that ends behind the end of the file: how long the
+   file would be with all that its tensors say */
+
+static int
+llm_gguf_cut(llm_gguf_reader_t *r, size_t start, const uint64_t *offsets,
+    const llm_gguf_tensor_t *first)
+{
+    size_t              i;
+    uint64_t            end, most;
+    llm_gguf_t         *g;
+    llm_gguf_label_t    label;
+    llm_gguf_tensor_t  *t;
+
+    g = r->g;
+    most = 0;
+
+    for (i = 0; i < g->n_tensors; i++) {
+        t = &g->tensors[i];
+
+        if (__builtin_add_overflow(offsets[i], t->size, &end)
+            || __builtin_add_overflow(end, start, &end)
+            || end > LLM_GGUF_MAX_LEN)
+        {
+            return llm_fail(r->err, "%s: %s: %zu bytes at offset %llu, and "
+                            "the file has only %zu bytes: " LLM_GGUF_DAMAGED,
+                            g->name, llm_gguf_label(&label, t->name),
+                            t->size, (unsigned long long) offsets[i],
+                            g->len);
+        }
+
+        most = llm_max(most, end);
+    }
+
+    return llm_fail(r->err, "%s: the file was cut: it has %zu bytes, and with "
+                    "all of its tensors it has %llu (%s is the first that is "
+                    "not whole): download it again", g->name, g->len,
+                    (unsigned long long) most,
+                    llm_gguf_label(&label, first->name));
+}
+
+
 /* the data begin at the first aligned byte behind the table */
 
 static int
@@ -144,7 +205,6 @@ llm_gguf_place_tensors(llm_gguf_reader_t *r, const uint64_t *offsets)
 {
     size_t              i, start, room;
     llm_gguf_t         *g;
-    llm_gguf_label_t    label;
     llm_gguf_tensor_t  *t;
 
     g = r->g;
@@ -154,11 +214,12 @@ llm_gguf_place_tensors(llm_gguf_reader_t *r, const uint64_t *offsets)
     for (i = 0; i < g->n_tensors; i++) {
         t = &g->tensors[i];
 
+        if (llm_type_name(t->type) == NULL) {
+            continue;
+        }
+
         if (offsets[i] > room || t->size > room - (size_t) offsets[i]) {
-            return llm_fail(r->err, "%s: %s: %zu bytes at offset %llu, and "
-                            "the file has only %zu bytes of tensor data",
-                            g->name, llm_gguf_label(&label, t->name),
-                            t->size, (unsigned long long) offsets[i], room);
+            return llm_gguf_cut(r, start, offsets, t);
         }
 
         /* if only the header was read there are no data */

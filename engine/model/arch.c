@@ -17,12 +17,67 @@ static const llm_arch_t  *const llm_archs[] = {
 };
 
 
+/* supported architectures of the same family: those whose names begin as this
+   one does, up to its first digit, dot or dash */
+
+static void
+llm_desc_arch_kin(llm_str_t s, char *out, size_t size)
+{
+    size_t  i, n, len;
+
+    for (n = 0; n < s.len && s.data[n] >= 'a' && s.data[n] <= 'z'; n++) {
+        /* void */
+    }
+
+    out[0] = '\0';
+
+    for (i = 0; n > 2 && i < llm_nelems(llm_archs); i++) {
+        if (strncmp(llm_archs[i]->name, s.data, n) != 0) {
+            continue;
+        }
+
+        len = strlen(out);
+
+        if (len + strlen(llm_archs[i]->name) + 3 < size) {
+            snprintf(out + len, size - len, "%s%s", len ? ", " : "",
+                     llm_archs[i]->name);
+        }
+    }
+}
+
+
+const char *
+llm_desc_arch_name(size_t i)
+{
+    return i < llm_nelems(llm_archs) ? llm_archs[i]->name : NULL;
+}
+
+
+static int
+llm_desc_arch_unknown(const llm_gguf_t *g, llm_str_t s, llm_err_t *err)
+{
+    char  name[64], kin[120];
+
+    (void) llm_clean(name, sizeof(name), s.data, llm_min(s.len, 40));
+    llm_desc_arch_kin(s, kin, sizeof(kin));
+
+    return llm_fail(err, "%s: general.architecture: \"%s\" is not supported "
+                    "(%s%s\"llm help\" lists all %zu that are)",
+                    llm_gguf_name(g), name, kin, kin[0] ? " are; " : "",
+                    llm_nelems(llm_archs));
+}
+
+
 static int
 llm_desc_arch(const llm_gguf_t *g, llm_desc_t *d, llm_err_t *err)
 {
     int        rc;
     size_t     i;
     llm_str_t  s;
+
+    if (llm_other_check(g, err) != LLM_OK) {
+        return LLM_ERROR;
+    }
 
     rc = llm_gguf_get_str(g, "general.architecture", &s, err);
 
@@ -40,15 +95,15 @@ llm_desc_arch(const llm_gguf_t *g, llm_desc_t *d, llm_err_t *err)
     }
 
     if (d->arch == NULL) {
-        return llm_fail(err, "%s: general.architecture: \"%.*s\" is not "
-                        "supported (the README says which %zu are)",
-                        llm_gguf_name(g), (int) llm_min(s.len, 40), s.data,
-                        llm_nelems(llm_archs));
+        return llm_desc_arch_unknown(g, s, err);
     }
 
     snprintf(d->hp.arch, sizeof(d->hp.arch), "%s", d->arch->name);
 
-    return LLM_OK;
+    /* what an architecture that is not supported has of types does not
+       matter */
+
+    return llm_gguf_types_known(g, err);
 }
 
 

@@ -300,6 +300,11 @@ typedef struct {
                                            layers, or NULL */
 } llm_desc_t;
 
+/* the names of all architectures, one after another; NULL behind the last */
+const char *llm_desc_arch_name(size_t i);
+/* other.c: an error if the file is known to be no language model */
+int llm_other_check(const llm_gguf_t *g, llm_err_t *err);
+
 /* on LLM_ERROR there is nothing to free */
 int llm_desc_read(const llm_gguf_t *g, llm_desc_t *d, llm_err_t *err);
 void llm_desc_free(llm_desc_t *d);

@@ -205,6 +205,8 @@ test_types(void)
 }
 
 
+#define DAMAGED  ": the file is damaged, or its download was cut"
+
 /* the buffer is refused, and the message is exactly this */
 
 static void
@@ -229,28 +231,32 @@ test_bad_header(void)
 
     llm_buf_init(&b, 0);
     (void) llm_buf_adds(&b, "GGML and so on, a longer text than a header");
-    refused(&b, "f: magic: this is not a GGUF file");
+    refused(&b, "f: this is text, which begins with 'GGML and so on, a longer "
+            "text than a header', not a GGUF file: a server may have sent it "
+            "in place of the file: download the file again");
 
     gguf_begin(&b, 1, 0, 0);
-    refused(&b, "f: version: GGUF version 1 is not supported, 2 and 3 are");
+    refused(&b, "f: version: GGUF version 1 is not supported, 2 and 3 are: "
+            "download a newer GGUF of the model");
 
     gguf_begin(&b, 0x03000000, 0, 0);
     refused(&b, "f: version: the file is big-endian, only little-endian "
-            "files are supported");
+            "files are supported: convert it with gguf_convert_endian.py of "
+            "gguf-py");
 
     gguf_begin(&b, 3, 0, 0);
     b.len = 20;
-    refused(&b, "f: metadata count: the file ends at byte 20, inside it");
+    refused(&b, "f: metadata count: the file ends at byte 20, inside it" DAMAGED);
 
     gguf_begin(&b, 3, 1ull << 60, 0);
     gguf_pad(&b, 64);
     refused(&b, "f: tensor count: 1152921504606846976 tensors can't be in a "
-            "file of 64 bytes");
+            "file of 64 bytes" DAMAGED);
 
     gguf_begin(&b, 3, 0, UINT64_MAX);
     gguf_pad(&b, 64);
     refused(&b, "f: metadata count: 18446744073709551615 keys can't be in a "
-            "file of 64 bytes");
+            "file of 64 bytes" DAMAGED);
 }
 
 
@@ -263,7 +269,7 @@ test_bad_metadata(void)
     gguf_u64(&b, UINT64_MAX - 3);
     gguf_pad(&b, 128);
     refused(&b, "f: a metadata key: a string of 18446744073709551612 bytes, "
-            "and only 96 bytes are left");
+            "and only 96 bytes are left" DAMAGED);
 
     gguf_begin(&b, 3, 0, 1);
     gguf_kv_u32(&b, "", 1);
@@ -277,12 +283,13 @@ test_bad_metadata(void)
     gguf_begin(&b, 3, 0, 1);
     gguf_key(&b, "a\nkey", LLM_GGUF_U64);
     gguf_u32(&b, 0);
-    refused(&b, "f: a?key: the file ends at byte 45, inside it");
+    refused(&b, "f: a?key: the file ends at byte 45, inside it" DAMAGED);
 
     gguf_begin(&b, 3, 0, 1);
     gguf_key(&b, "key", LLM_GGUF_STR);
     gguf_u64(&b, 1000);
-    refused(&b, "f: key: a string of 1000 bytes, and only 0 bytes are left");
+    refused(&b, "f: key: a string of 1000 bytes, and only 0 bytes are left"
+            DAMAGED);
 
     gguf_begin(&b, 3, 0, 1);
     gguf_kv_array(&b, "key", 99, 1);
@@ -297,12 +304,12 @@ test_bad_metadata(void)
     gguf_kv_array(&b, "key", LLM_GGUF_U64, 1ull << 61);
     gguf_u64(&b, 0);
     refused(&b, "f: key: an array of 2305843009213693952 items, and only 8 "
-            "bytes are left");
+            "bytes are left" DAMAGED);
 
     gguf_begin(&b, 3, 0, 1);
     gguf_kv_array(&b, "key", LLM_GGUF_STR, 2);
     gguf_str(&b, "12345678", 8);
-    refused(&b, "f: key: the file ends at byte 67, inside it");
+    refused(&b, "f: key: the file ends at byte 67, inside it" DAMAGED);
 
     gguf_begin(&b, 3, 0, 3);
     gguf_kv_u32(&b, "key", 1);
@@ -346,6 +353,34 @@ bad_tensor(uint32_t n_dims, uint64_t ne0, uint64_t ne1, uint32_t type,
 }
 
 
+/* such a file is opened: whether its tensors are of use others judge */
+
+static void
+unknown_type(uint32_t type, const char *msg)
+{
+    uint64_t                  ne = 32;
+    llm_buf_t                 b;
+    llm_err_t                 err;
+    llm_gguf_t               *g;
+    const llm_gguf_tensor_t  *t;
+
+    gguf_begin(&b, 3, 1, 0);
+    gguf_tensor(&b, "t", 1, &ne, type, 0);
+    gguf_pad(&b, 32);
+
+    strcpy(err.msg, "no error");
+    g = llm_gguf_open_memory(b.data, b.len, "f", &err);
+    t = g ? llm_gguf_find_tensor(g, "t") : NULL;
+
+    ok(t && t->size == 0 && t->data == NULL, "a tensor without bytes");
+    ok(g && llm_gguf_types_known(g, &err) == LLM_ERROR, "its type is not known");
+    is_str(err.msg, msg, "%s", msg);
+
+    llm_gguf_close(g);
+    llm_buf_free(&b);
+}
+
+
 static void
 test_bad_tensors(void)
 {
@@ -358,24 +393,25 @@ test_bad_tensors(void)
     bad_tensor(1, UINT64_MAX, 1, 0, 0, "f: t: its dimensions overflow");
     bad_tensor(2, 1ull << 31, 1ull << 31, 0, 0,
                "f: t: its dimensions overflow");
-    bad_tensor(1, 32, 1, 28, 0,
-               "f: t: tensors of type F64 are not supported");
-    bad_tensor(1, 32, 1, 4, 0, "f: t: tensors of type 4 are not supported");
-    bad_tensor(1, 32, 1, UINT32_MAX, 0,
-               "f: t: tensors of type 4294967295 are not supported");
+    unknown_type(28, "f: t: tensors of type F64 are not supported");
+    unknown_type(4, "f: t: tensors of type 4 are not supported");
+    unknown_type(UINT32_MAX,
+                 "f: t: tensors of type 4294967295 are not supported");
     bad_tensor(2, 33, 2, LLM_TYPE_Q8_0, 0, "f: t: a row of 33 elements is no "
                "whole number of Q8_0 blocks of 32");
     bad_tensor(2, 128, 2, LLM_TYPE_Q4_K, 0, "f: t: a row of 128 elements is "
                "no whole number of Q4_K blocks of 256");
     bad_tensor(1, 32, 1, 0, 16,
                "f: t: its offset 16 is no multiple of the alignment 32");
-    bad_tensor(1, 1025, 1, 0, 0, "f: t: 4100 bytes at offset 0, and the file "
-               "has only 4096 bytes of tensor data");
-    bad_tensor(1, 32, 1, 0, 4096 - 96, "f: t: 128 bytes at offset 4000, and "
-               "the file has only 4096 bytes of tensor data");
+    bad_tensor(1, 1025, 1, 0, 0, "f: the file was cut: it has 4160 bytes, and "
+               "with all of its tensors it has 4164 (t is the first that is "
+               "not whole): download it again");
+    bad_tensor(1, 32, 1, 0, 4096 - 96, "f: the file was cut: it has 4160 "
+               "bytes, and with all of its tensors it has 4192 (t is the "
+               "first that is not whole): download it again");
     bad_tensor(1, 32, 1, 0, UINT64_MAX - 31, "f: t: 128 bytes at offset "
-               "18446744073709551584, and the file has only 4096 bytes of "
-               "tensor data");
+               "18446744073709551584, and the file has only 4160 bytes"
+               DAMAGED);
 
     gguf_begin(&b, 3, 2, 0);
     gguf_tensor(&b, "t", 1, ne, 0, 0);
@@ -390,8 +426,9 @@ test_bad_tensors(void)
 
     gguf_begin(&b, 3, 1, 0);
     gguf_tensor(&b, "t", 1, ne, 0, 0);
-    refused(&b, "f: t: 32 bytes at offset 0, and the file has only 0 bytes "
-            "of tensor data");
+    refused(&b, "f: the file was cut: it has 57 bytes, and with all of its "
+            "tensors it has 96 (t is the first that is not whole): download "
+            "it again");
 }
 
 
@@ -438,15 +475,19 @@ test_files(void)
     llm_gguf_t  *g;
 
     ok(llm_gguf_open("no/such/file", &err) == NULL, "no file");
-    is_str(err.msg, "no/such/file: open: No such file or directory",
+    is_str(err.msg, "no/such/file: No such file or directory: a model is "
+           "named by the path of its .gguf file (names of Hugging Face or "
+           "Ollama are not looked up)",
            "and why");
 
     ok(llm_gguf_open("t", &err) == NULL, "a folder");
-    is_str(err.msg, "t: open: not a regular file", "and why");
+    is_str(err.msg, "t: a folder, not a regular file, and there is no GGUF "
+           "file in it: name the model's .gguf file", "and why");
 
     fd = mkstemp(path);
     ok(fd != -1 && llm_gguf_open(path, &err) == NULL, "an empty file");
-    snprintf(msg, sizeof(msg), "%s: magic: this is not a GGUF file", path);
+    snprintf(msg, sizeof(msg), "%s: this is an empty file, not a GGUF file: "
+             "download it again", path);
     is_str(err.msg, msg, "and why");
 
     good_file(&b, 3, 64);

@@ -233,14 +233,16 @@ test_bad(void)
     } cases[] = {
         { "a part that is missing", 1,
           { 1, 3, 6, NULL, "a.1", "b.1", 0, 0, 0, 1 },
-          "m-00002-of-00003.gguf: open: No such file or directory" },
+          "m-00002-of-00003.gguf: No such file or directory: the model is in "
+          "3 files, all of which must be in its folder" },
         { "a part that is cut off", 2,
           { 2, 3, 6, "test", "a.2", "b.2", 4, 1, 30, 0 },
           "m-00003-of-00003.gguf: metadata count: 6 keys can't be in a file "
-          "of 30 bytes" },
-        { "a part that is empty", 1,
+          "of 30 bytes: the file is damaged, or its download was cut" },
+        { "a part of three bytes", 1,
           { 1, 3, 6, NULL, "a.1", "b.1", 0, 0, 3, 0 },
-          "m-00002-of-00003.gguf: magic: this is not a GGUF file" },
+          "m-00002-of-00003.gguf: magic: the file ends at byte 3, inside it: "
+          "the file is damaged, or its download was cut" },
         { "another count", 1,
           { 1, 4, 6, NULL, "a.1", "b.1", 0, 0, 0, 0 },
           "m-00002-of-00003.gguf: split.no: it is part 2 of 4, not 2 of 3" },

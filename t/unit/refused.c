@@ -4,6 +4,7 @@
  * the reason.
  */
 
+#include "t/unit/gguf_build.h"
 #include "t/unit/tiny_model.h"
 
 #include <math.h>
@@ -245,6 +246,24 @@ test_fields(void)
     refused("llama", change(.str_key = "general.architecture",
                             .str = "mamba"),
             "general.architecture", "\"mamba\" is not supported");
+    refused("llama", change(.str_key = "general.architecture",
+                            .str = "qwen9"),
+            "general.architecture: \"qwen9\" is not supported (qwen2, ",
+            "qwen3, ");
+    refused("llama", change(.str_key = "general.architecture",
+                            .str = "clip"),
+            "general.architecture", "of a multimodal model (mmproj)");
+    refused("llama", change(.str_key = "general.architecture",
+                            .str = "flux"),
+            "general.architecture", "a model of pictures");
+    refused("llama", change(.str_key = "general.type", .str = "adapter"),
+            "general.type", "this is an adapter (LoRA), not a model");
+    refused("llama", change(.str_key = "general.type", .str = "mmproj"),
+            "general.type", "of a multimodal model (mmproj)");
+    refused("llama", change(.str_key = "general.type", .str = "imatrix"),
+            "general.type", "an importance matrix");
+    refused("llama", change(.str_key = "adapter.type", .str = "lora"),
+            "adapter.type", "this is an adapter (LoRA), not a model");
     refused("llama", change(.u32_key = "split.count", .u32 = 3),
             "split.no", "part 1 of 3, and its name does not end in");
     refused("llama", change(.str_key = "llama.rope.scaling.type",
@@ -511,6 +530,52 @@ test_bad_states(void)
 }
 
 
+/* the architecture is judged before the types of its tensors: who reads the
+   message gets to know what would not help */
+
+static void
+test_order(void)
+{
+    size_t         i;
+    uint64_t       ne = 32;
+    llm_buf_t      b;
+    llm_err_t      err;
+    llm_gguf_t    *g;
+    llm_hparams_t  hp;
+
+    static const struct {
+        const char  *key;
+        const char  *value;
+        const char  *why;
+    } cases[] = {
+        { "general.architecture", "deepseek4",
+          "\"deepseek4\" is not supported (deepseek2, deepseek are; " },
+        { "general.architecture", "nobody-knows",
+          "\"nobody-knows\" is not supported (\"llm help\" lists all " },
+        { "general.architecture", "llama",
+          "f: t: tensors of type I32 are not supported" },
+        { "general.type", "imatrix", "an importance matrix" },
+        { "any.key", "", "general.architecture: it is missing" }
+    };
+
+    for (i = 0; i < llm_nelems(cases); i++) {
+        gguf_begin(&b, 3, 1, 1);
+        gguf_kv_str(&b, cases[i].key, cases[i].value);
+        gguf_tensor(&b, "t", 1, &ne, 26, 0);
+        gguf_pad(&b, 32);
+
+        err.msg[0] = '\0';
+        g = llm_gguf_open_memory(b.data, b.len, "f", &err);
+        ok(g && llm_model_check(g, &hp, &err) == LLM_ERROR
+           && strstr(err.msg, cases[i].why), "%s: %s", cases[i].value,
+           err.msg);
+
+        llm_gguf_close(g);
+        llm_buf_free(&b);
+    }
+}
+
+
 int
 main(void)
 {
@@ -525,6 +590,7 @@ main(void)
     test_bad_latent();
 
     tiny_end();
+    test_order();
 
     return done_testing();
 }
