@@ -28,6 +28,7 @@ ngx_http_llm_queue(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     ngx_http_llm_main_conf_t *mcf = conf;
 
     char       *rv;
+    uint64_t    n;
     ngx_str_t  *value;
     ngx_uint_t  i;
 
@@ -42,15 +43,17 @@ ngx_http_llm_queue(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         return rv;
     }
 
-    mcf->queue = ngx_atoi(value[1].data, value[1].len);
-
-    if (mcf->queue == NGX_ERROR || mcf->queue > (1 << 20)) {
+    if (llm_count((char *) value[1].data, value[1].len, 1 << 20, &n)
+        != LLM_OK)
+    {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
                            "invalid number of requests \"%V\" of "
                            "\"llm_queue\", it must be between 0 and %d",
                            &value[1], 1 << 20);
         return NGX_CONF_ERROR;
     }
+
+    mcf->queue = n;
 
     for (i = 2; i < cf->args->nelts; i++) {
         rv = ngx_http_llm_queue_param(cf, mcf, &value[i]);
@@ -106,11 +109,12 @@ static char *
 ngx_http_llm_queue_tokens(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf,
     ngx_str_t *value)
 {
-    ngx_int_t  n;
+    uint64_t  n;
 
-    n = ngx_atoi(value->data + 7, value->len - 7);
-
-    if (n == NGX_ERROR || n == 0 || n > NGX_MAX_INT32_VALUE) {
+    if (llm_count((char *) value->data + 7, value->len - 7,
+                  NGX_MAX_INT32_VALUE, &n) != LLM_OK
+        || n == 0)
+    {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
                            "invalid number of tokens \"%V\" of \"llm_queue\", "
                            "it must be between 1 and %d", value,

@@ -281,14 +281,18 @@ static char *
 ngx_http_llm_model_num(ngx_conf_t *cf, ngx_http_llm_model_t *model,
     ngx_http_llm_param_t *param, ngx_str_t *value)
 {
-    ngx_int_t  n;
+    uint64_t  n;
 
-    n = ngx_atoi(value->data, value->len);
+    if (llm_count((char *) value->data, value->len, param->max, &n) != LLM_OK)
+    {
+        n = 0;
+    }
 
     *(uint32_t *) ((char *) model + param->offset) = n;
 
     return ngx_http_llm_model_range(cf, model, param, value, n,
-                                    "a number", "");
+                                    "a number such as \"512\" or \"8k\"",
+                                    "");
 }
 
 

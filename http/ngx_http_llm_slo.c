@@ -193,7 +193,8 @@ ngx_http_llm_slo_param(ngx_conf_t *cf, ngx_http_llm_slo_t *slo,
     ngx_str_t *value)
 {
     size_t       len;
-    ngx_int_t    i, n;
+    uint64_t     n;
+    ngx_int_t    i;
     ngx_uint_t  *to;
 
     i = ngx_http_llm_slo_bound(value);
@@ -213,9 +214,10 @@ ngx_http_llm_slo_param(ngx_conf_t *cf, ngx_http_llm_slo_t *slo,
         return ngx_http_llm_param_time(cf, value, len, to);
     }
 
-    n = ngx_atoi(value->data + len, value->len - len);
-
-    if (n == NGX_ERROR || n == 0 || n > NGX_MAX_INT32_VALUE) {
+    if (llm_count((char *) value->data + len, value->len - len,
+                  NGX_MAX_INT32_VALUE, &n) != LLM_OK
+        || n == 0)
+    {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
                            "invalid number of tokens \"%V\" of "
                            "\"llm_slo\", it must be between 1 and %d",

@@ -20,6 +20,7 @@
 #include "engine/api/quota.h"
 #include "engine/api/route_key.h"
 #include "engine/api/usage.h"
+#include "engine/base/count.h"
 #include "engine/base/version.h"
 #include "engine/llm.h"
 

@@ -3,6 +3,7 @@
  */
 
 #include "engine/api/quota.h"
+#include "engine/base/count.h"
 
 #include <stdio.h>
 
@@ -16,23 +17,7 @@
 int
 llm_quota_amount(const char *s, size_t len, uint64_t *n)
 {
-    size_t  i;
-
-    *n = 0;
-
-    for (i = 0; i < len; i++) {
-        if (s[i] < '0' || s[i] > '9') {
-            return LLM_ERROR;
-        }
-
-        *n = *n * 10 + (uint64_t) (s[i] - '0');
-
-        if (*n > LLM_QUOTA_MOST) {
-            return LLM_ERROR;
-        }
-    }
-
-    return len ? LLM_OK : LLM_ERROR;
+    return llm_count(s, len, LLM_QUOTA_MOST, n);
 }
 
 
@@ -64,7 +49,11 @@ llm_quota_rate(const char *s, size_t len, llm_rate_t *rate)
         len -= 2;
     }
 
-    if (llm_quota_amount(s, len, &rate->n) != LLM_OK) {
+    /* "100m" could be meant to be so many a minute */
+
+    if (len == 0 || s[len - 1] < '0' || s[len - 1] > '9'
+        || llm_quota_amount(s, len, &rate->n) != LLM_OK)
+    {
         return LLM_ERROR;
     }
 

@@ -30,9 +30,9 @@ typedef struct {
     uint64_t     us;                    /* when excess was right */
 } llm_bucket_t;
 
-/* "N", up to LLM_QUOTA_MOST; LLM_ERROR: it is not one */
+/* a count, up to LLM_QUOTA_MOST; LLM_ERROR: it is not one */
 int llm_quota_amount(const char *s, size_t len, uint64_t *n);
-/* the same with "/s", "/m" or "/h" behind it; without, it is a minute's */
+/* a number with "/s", "/m" or "/h" behind it; without, it is a minute's */
 int llm_quota_rate(const char *s, size_t len, llm_rate_t *rate);
 
 /* what has left until now; from now on it empties at this rate */

@@ -2,6 +2,7 @@
  * The table of commands and the command line of objs/llm; see cli.h.
  */
 
+#include "engine/base/count.h"
 #include "engine/base/version.h"
 #include "engine/cli/cli.h"
 #include "engine/model/arch.h"
@@ -71,7 +72,7 @@ typedef enum {
     LLM_CLI_FLAG = 0,
     LLM_CLI_STR,
     LLM_CLI_FP8,                        /* "fp8" */
-    LLM_CLI_UINT,                       /* 1 ... 2^31 - 1 */
+    LLM_CLI_UINT,                       /* 1 ... 2^31 - 1; "8k" */
     LLM_CLI_FLOAT,                      /* 0 ... 1e6 */
     LLM_CLI_SHARE,                      /* 0 ... 1 */
     LLM_CLI_SEED
@@ -230,10 +231,9 @@ static int
 llm_cli_set(llm_cli_t *c, const llm_cli_opt_t *o, const char *v,
     llm_err_t *err)
 {
-    char               *end, *field;
-    double              d, max;
-    long long           n;
-    unsigned long long  seed;
+    char      *end, *field;
+    double     d, max;
+    uint64_t   n;
 
     field = (char *) c + o->offset;
     errno = 0;
@@ -258,9 +258,7 @@ llm_cli_set(llm_cli_t *c, const llm_cli_opt_t *o, const char *v,
         return LLM_OK;
 
     case LLM_CLI_UINT:
-        n = strtoll(v, &end, 10);
-
-        if (end == v || *end || errno || n < 1 || n > INT32_MAX) {
+        if (llm_count(v, strlen(v), INT32_MAX, &n) != LLM_OK || n == 0) {
             return llm_fail(err, "--%s: \"%s\" is not a number from 1 to %d",
                             o->name, v, INT32_MAX);
         }
@@ -282,14 +280,14 @@ llm_cli_set(llm_cli_t *c, const llm_cli_opt_t *o, const char *v,
         return LLM_OK;
 
     case LLM_CLI_SEED:
-        seed = strtoull(v, &end, 10);
+        n = strtoull(v, &end, 10);
 
         if (end == v || *end || errno || *v == '-') {
             return llm_fail(err, "--%s: \"%s\" is not a number of 64 bits",
                             o->name, v);
         }
 
-        *(uint64_t *) field = seed;
+        *(uint64_t *) field = n;
         c->sampling.has_seed = 1;
         return LLM_OK;
     }

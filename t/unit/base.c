@@ -4,6 +4,7 @@
 
 #include "engine/base/base.h"
 #include "engine/base/base64.h"
+#include "engine/base/count.h"
 #include "engine/base/file.h"
 #include "engine/base/flat.h"
 #include "t/unit/tap.h"
@@ -402,9 +403,54 @@ test_base64(void)
 }
 
 
+static void
+test_count(void)
+{
+    size_t    i;
+    uint64_t  n;
+
+    static const struct {
+        const char  *text;
+        uint64_t     most;
+        uint64_t     n;
+    } good[] = {
+        { "0", 0, 0 }, { "8192", 8192, 8192 }, { "8k", 8192, 8192 },
+        { "128K", 1 << 20, 131072 }, { "1m", 1 << 20, 1 << 20 },
+        { "2M", UINT32_MAX, 2 << 20 }, { "007", 9, 7 },
+        { "18446744073709551615", UINT64_MAX, UINT64_MAX },
+        { "17592186044415m", UINT64_MAX, 17592186044415u * (1ull << 20) }
+    };
+
+    static const struct {
+        const char  *text;
+        uint64_t     most;
+    } bad[] = {
+        { "", 9 }, { "k", 9 }, { "m", UINT64_MAX }, { "8kk", UINT64_MAX },
+        { "8g", UINT64_MAX }, { "-1", UINT64_MAX }, { "+1", UINT64_MAX },
+        { "1.5k", UINT64_MAX }, { " 1", UINT64_MAX }, { "1 ", UINT64_MAX },
+        { "0x10", UINT64_MAX }, { "8193", 8192 }, { "9k", 8192 },
+        { "8k", 8191 }, { "18446744073709551616", UINT64_MAX },
+        { "17592186044416m", UINT64_MAX },
+        { "99999999999999999999999", UINT64_MAX }
+    };
+
+    for (i = 0; i < llm_nelems(good); i++) {
+        n = 1;
+        ok(llm_count(good[i].text, strlen(good[i].text), good[i].most, &n)
+           == LLM_OK && n == good[i].n, "a count: %s", good[i].text);
+    }
+
+    for (i = 0; i < llm_nelems(bad); i++) {
+        ok(llm_count(bad[i].text, strlen(bad[i].text), bad[i].most, &n)
+           == LLM_ERROR, "no count, or too large: \"%s\"", bad[i].text);
+    }
+}
+
+
 int
 main(void)
 {
+    test_count();
     test_files();
     test_errors();
     test_clean();
