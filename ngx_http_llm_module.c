@@ -580,7 +580,9 @@ ngx_http_llm_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
 static char *
 ngx_llm_init_conf(ngx_cycle_t *cycle, void *conf)
 {
-    ngx_http_llm_check_access(cycle);
+    if (ngx_http_llm_check_access(cycle) != NGX_OK) {
+        return NGX_CONF_ERROR;
+    }
 
     return ngx_http_llm_size_zone(cycle);
 }

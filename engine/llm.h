@@ -813,8 +813,8 @@ int llm_engine_lost(llm_engine_t *e);
 void llm_engine_stop(llm_engine_t *e);
 
 /*
- * A cheap check of a model file for `nginx -t`: it can be opened, and its
- * header is that of a supported model.
+ * A check of a model file for `nginx -t`: it can be opened, and its header is
+ * that of a model that can be loaded, vocabulary included.
  */
 int llm_model_file_check(const char *path, llm_err_t *err);
 /* the same for template=: the file can be read and is not too long */
@@ -823,5 +823,9 @@ int llm_template_file_check(const char *path, llm_err_t *err);
 int llm_device_check(const char *device, llm_err_t *err);
 /* for devices that use the machine's memory: has it so much in all? */
 int llm_kv_cache_check(const char *device, size_t kv_cache, llm_err_t *err);
+/* has this machine what the model, whose file is good, will need: a GPU where
+   it must be one, memory for ctx?  It may come later, so an error here is one
+   to warn of */
+int llm_machine_check(const llm_engine_model_t *conf, llm_err_t *err);
 
 #endif /* LLM_LLM_H */

@@ -307,7 +307,7 @@ ngx_http_llm_admin_first_state(ngx_conf_t *cf, ngx_http_llm_admin_t *admin)
         return NULL;
     }
 
-    old = ngx_http_llm_old_conf(cf);
+    old = ngx_http_llm_old_conf(cf->cycle);
 
     if (old && old->admin && old->admin->sh) {
 

@@ -73,6 +73,13 @@ ngx_http_llm_admin_check_file(const char *name, llm_err_t *err)
                              "'file' is too long.");
     }
 
+    if (strstr(name, "://")) {
+        return llm_fail_with(err, 400, "invalid_file", "file",
+                             "'file' is a URL; it must be a path below the "
+                             "folder of models=, to which the file has been "
+                             "downloaded.");
+    }
+
     for (p = name; /* void */ ; p += len + 1) {
         len = strcspn(p, "/");
 

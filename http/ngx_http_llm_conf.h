@@ -18,9 +18,17 @@ char *ngx_http_llm_model(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 ngx_int_t ngx_http_llm_find_model(ngx_http_llm_main_conf_t *mcf,
     ngx_str_t *name);
 /* of the configuration that a reload replaces; NULL: there is none */
-ngx_http_llm_main_conf_t *ngx_http_llm_old_conf(ngx_conf_t *cf);
+ngx_http_llm_main_conf_t *ngx_http_llm_old_conf(ngx_cycle_t *cycle);
 /* ngx_str_t and llm_str_t differ only in the sign of char */
 llm_str_t ngx_http_llm_text(ngx_str_t *s);
+/* logs why a model is not usable; NGX_ERROR: the configuration must not be
+   taken, because the model is required or the running one serves it */
+ngx_int_t ngx_http_llm_unusable(ngx_cycle_t *cycle,
+    ngx_http_llm_model_t *model, const char *why);
+/* llm_model with its name and its path swapped is an error; path is as it was
+   written */
+char *ngx_http_llm_check_swapped(ngx_conf_t *cf, ngx_http_llm_model_t *model,
+    ngx_str_t *path);
 /* fills mcf->api_models; broken files are named in the log */
 char *ngx_http_llm_check_models(ngx_conf_t *cf,
     ngx_http_llm_main_conf_t *mcf);
@@ -85,8 +93,9 @@ void ngx_http_llm_check_mirror(ngx_conf_t *cf, ngx_http_llm_loc_conf_t *prev,
 
 /* ngx_http_llm_perms.c */
 
-/* warns of files that the workers' user cannot read, or write */
-void ngx_http_llm_check_access(ngx_cycle_t *cycle);
+/* tells of files that the workers' user cannot read, or write; NGX_ERROR: a
+   model is not usable because of that, see ngx_http_llm_unusable() */
+ngx_int_t ngx_http_llm_check_access(ngx_cycle_t *cycle);
 
 /* ngx_http_llm_amount.c */
 

@@ -198,6 +198,10 @@ ngx_http_llm_model(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         return NGX_CONF_ERROR;
     }
 
+    if (ngx_http_llm_check_swapped(cf, model, &value[2]) != NGX_CONF_OK) {
+        return NGX_CONF_ERROR;
+    }
+
     model->engine.name = (char *) model->name.data;
     model->engine.path = (char *) model->path.data;
     model->engine.device = "auto";

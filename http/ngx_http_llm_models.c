@@ -11,8 +11,8 @@
 #include "http/ngx_http_llm_module.h"
 
 
-static ngx_uint_t ngx_http_llm_served_now(ngx_conf_t *cf,
-    ngx_http_llm_model_t *model);
+static ngx_uint_t ngx_http_llm_served_now(ngx_cycle_t *cycle,
+    ngx_http_llm_model_t *model, ngx_uint_t *same);
 
 
 /* index of the model with this name or alias, or -1 */
@@ -61,6 +61,37 @@ ngx_http_llm_text(ngx_str_t *s)
 }
 
 
+static ngx_uint_t
+ngx_http_llm_is_gguf(ngx_str_t *s)
+{
+    return s->len > 5
+           && ngx_strncasecmp(s->data + s->len - 5, (u_char *) ".gguf", 5)
+              == 0;
+}
+
+
+char *
+ngx_http_llm_check_swapped(ngx_conf_t *cf, ngx_http_llm_model_t *model,
+    ngx_str_t *path)
+{
+    ngx_file_info_t   fi;
+
+    if ((!ngx_http_llm_is_gguf(&model->name) && model->name.data[0] != '/')
+        || ngx_http_llm_is_gguf(path)
+        || ngx_file_info(model->path.data, &fi) != NGX_FILE_ERROR)
+    {
+        return NGX_CONF_OK;
+    }
+
+    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                       "a model's name comes before its path, and there is no "
+                       "file \"%V\": \"llm_model %V %V\"?",
+                       &model->path, path, &model->name);
+
+    return NGX_CONF_ERROR;
+}
+
+
 /* fills mcf->api_models; broken files are named in the log */
 
 char *
@@ -104,6 +135,7 @@ ngx_http_llm_check_models(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf)
         }
 
         if (mcf->admin && ngx_http_llm_admin_replaces(cf, mcf, i)) {
+            model[i].replaced = 1;
             continue;
         }
 
@@ -116,24 +148,14 @@ ngx_http_llm_check_models(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf)
         if (llm_model_file_check(model[i].engine.path, &err) != LLM_OK
             || llm_device_check(model[i].engine.device, &err) != LLM_OK)
         {
-            if (ngx_http_llm_served_now(cf, &model[i])) {
-                ngx_log_error(NGX_LOG_EMERG, cf->log, 0,
-                              "model \"%V\" is not usable any more, the "
-                              "running configuration continues with the "
-                              "loaded one: %s", &model[i].name, err.msg);
+            if (ngx_http_llm_unusable(cf->cycle, &model[i], err.msg)
+                != NGX_OK)
+            {
                 return NGX_CONF_ERROR;
             }
 
-            if (model[i].required) {
-                ngx_log_error(NGX_LOG_EMERG, cf->log, 0,
-                              "model \"%V\" is required and not usable: %s "
-                              "in %V:%ui", &model[i].name, err.msg,
-                              &model[i].file, model[i].line);
-                return NGX_CONF_ERROR;
-            }
-
-            ngx_log_error(NGX_LOG_ERR, cf->log, 0,
-                          "model \"%V\" is not usable: %s",
+        } else if (llm_machine_check(&model[i].engine, &err) != LLM_OK) {
+            ngx_log_error(NGX_LOG_WARN, cf->log, 0, "model \"%V\": %s",
                           &model[i].name, err.msg);
         }
     }
@@ -150,13 +172,43 @@ ngx_http_llm_check_models(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf)
 }
 
 
+ngx_int_t
+ngx_http_llm_unusable(ngx_cycle_t *cycle, ngx_http_llm_model_t *model,
+    const char *why)
+{
+    ngx_uint_t  served, same;
+
+    served = ngx_http_llm_served_now(cycle, model, &same);
+
+    if (served && (same || !model->required)) {
+        ngx_log_error(NGX_LOG_EMERG, cycle->log, 0,
+                      "model \"%V\" is not usable any more, the running "
+                      "configuration continues with the loaded one: %s",
+                      &model->name, why);
+        return NGX_ERROR;
+    }
+
+    if (model->required) {
+        ngx_log_error(NGX_LOG_EMERG, cycle->log, 0,
+                      "model \"%V\" is required and not usable: %s in %V:%ui",
+                      &model->name, why, &model->file, model->line);
+        return NGX_ERROR;
+    }
+
+    ngx_log_error(NGX_LOG_ERR, cycle->log, 0,
+                  "model \"%V\" is not usable: %s", &model->name, why);
+
+    return NGX_OK;
+}
+
+
 ngx_http_llm_main_conf_t *
-ngx_http_llm_old_conf(ngx_conf_t *cf)
+ngx_http_llm_old_conf(ngx_cycle_t *cycle)
 {
     ngx_uint_t    i;
     ngx_cycle_t  *old;
 
-    old = cf->cycle->old_cycle;
+    old = cycle->old_cycle;
 
     if (ngx_is_init_cycle(old) || old->modules == NULL) {
         return NULL;
@@ -174,17 +226,23 @@ ngx_http_llm_old_conf(ngx_conf_t *cf)
 }
 
 
-/* is the model ready in the configuration that a reload would replace? */
+/*
+ * Is the model ready in the configuration that a reload would replace, or about
+ * to be, because that has just replaced another one?  By its name, which is
+ * what clients ask for: with another file, too, or the same.
+ */
 
 static ngx_uint_t
-ngx_http_llm_served_now(ngx_conf_t *cf, ngx_http_llm_model_t *model)
+ngx_http_llm_served_now(ngx_cycle_t *cycle, ngx_http_llm_model_t *model,
+    ngx_uint_t *same)
 {
     ngx_uint_t                 i;
     llm_model_status_t         st;
     ngx_http_llm_model_t      *m;
     ngx_http_llm_main_conf_t  *mcf;
 
-    mcf = ngx_http_llm_old_conf(cf);
+    *same = 0;
+    mcf = ngx_http_llm_old_conf(cycle);
 
     if (mcf == NULL || mcf->zone == NULL || !llm_zone_alive(mcf->zone)) {
         return 0;
@@ -196,13 +254,15 @@ ngx_http_llm_served_now(ngx_conf_t *cf, ngx_http_llm_model_t *model)
 
         if (m[i].name.len == model->name.len
             && ngx_memcmp(m[i].name.data, model->name.data,
-                          model->name.len) == 0
-            && m[i].path.len == model->path.len
-            && ngx_memcmp(m[i].path.data, model->path.data,
-                          model->path.len) == 0)
+                          model->name.len) == 0)
         {
+            *same = m[i].path.len == model->path.len
+                    && ngx_memcmp(m[i].path.data, model->path.data,
+                                  model->path.len) == 0;
             llm_zone_status(mcf->zone, i, &st);
-            return st.state == LLM_MODEL_READY;
+
+            return st.state == LLM_MODEL_READY
+                   || (st.state == LLM_MODEL_LOADING && st.error[0] == '\0');
         }
     }
 

@@ -137,6 +137,8 @@ typedef struct {
     int                          is_default;
     int                          required;      /* nginx does not start with a
                                                    file that is unusable */
+    ngx_uint_t                   replaced;      /* llm_admin has put another
+                                                   file into its place */
 
     ngx_msec_t                   probe;         /* how often; 0: never */
     ngx_uint_t                   probe_prompt;  /* tokens of its prompt, about;

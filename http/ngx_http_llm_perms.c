@@ -1,6 +1,7 @@
 /*
- * Files of the configuration that the master can use and its workers cannot:
- * they are warned of before anything is served.
+ * Files of the configuration that the master can use and its workers cannot.
+ * A model that they cannot read is not usable, as if its file were missing;
+ * other files are warned of before anything is served.
  */
 
 #include "http/ngx_http_llm_admin.h"
@@ -10,10 +11,14 @@
 #include <sys/fsuid.h>
 
 
+static ngx_int_t ngx_http_llm_check_models_access(ngx_cycle_t *cycle,
+    char *user, ngx_http_llm_main_conf_t *mcf);
 static void ngx_http_llm_check_files(ngx_cycle_t *cycle, char *user,
     ngx_http_llm_main_conf_t *mcf);
 static void ngx_http_llm_check_file(ngx_cycle_t *cycle, char *user,
     const char *kind, ngx_str_t *name, ngx_str_t *path);
+static ngx_uint_t ngx_http_llm_is_closed(char *user, ngx_str_t *path,
+    llm_err_t *why);
 static void ngx_http_llm_check_folder(ngx_cycle_t *cycle, char *user,
     const char *kind, ngx_str_t *path);
 static size_t ngx_http_llm_closed_folder(ngx_str_t *path);
@@ -23,15 +28,19 @@ static size_t ngx_http_llm_closed_folder(ngx_str_t *path);
  * Worker 0 reads the models, each worker the files of keys, and writes those of
  * states, and not as root: they may be unable to do what this process can.  So
  * this process checks with the workers' identity for files (setfsuid), without
- * root's privileges.  A child process could do it, too, but for the master's
- * handler of SIGCHLD.  If root may not change identities nothing is checked.
+ * root's privileges.  The kernel so judges by modes, groups, access lists and
+ * whatever else it knows, on the whole path; to judge by modes alone would
+ * refuse what an access list allows.  A child process could do it, too, but
+ * for the master's handler of SIGCHLD.  If root may not change identities
+ * nothing is checked.
  */
 
-void
+ngx_int_t
 ngx_http_llm_check_access(ngx_cycle_t *cycle)
 {
     int                        n;
     gid_t                     *groups;
+    ngx_int_t                  rc;
     ngx_core_conf_t           *ccf;
     ngx_http_llm_main_conf_t  *mcf;
 
@@ -42,25 +51,27 @@ ngx_http_llm_check_access(ngx_cycle_t *cycle)
         || ccf->username == NULL || ccf->user == 0 || geteuid() != 0
         || ngx_process == NGX_PROCESS_SIGNALLER)
     {
-        return;
+        return NGX_OK;
     }
 
     n = getgroups(0, NULL);
     if (n == -1) {
-        return;
+        return NGX_OK;
     }
 
     groups = ngx_palloc(cycle->pool, (n + 1) * sizeof(gid_t));
     if (groups == NULL || getgroups(n, groups) != n) {
-        return;
+        return NGX_OK;
     }
 
     if (initgroups(ccf->username, ccf->group) == -1) {
-        return;
+        return NGX_OK;
     }
 
     (void) setfsgid(ccf->group);
     (void) setfsuid(ccf->user);
+
+    rc = ngx_http_llm_check_models_access(cycle, ccf->username, mcf);
 
     ngx_http_llm_check_files(cycle, ccf->username, mcf);
 
@@ -71,6 +82,38 @@ ngx_http_llm_check_access(ngx_cycle_t *cycle)
         ngx_log_error(NGX_LOG_ALERT, cycle->log, ngx_errno,
                       "setgroups() failed");
     }
+
+    return rc;
+}
+
+
+static ngx_int_t
+ngx_http_llm_check_models_access(ngx_cycle_t *cycle, char *user,
+    ngx_http_llm_main_conf_t *mcf)
+{
+    llm_err_t              why;
+    ngx_uint_t             i;
+    ngx_http_llm_model_t  *model;
+
+    model = mcf->models.elts;
+
+    for (i = 0; i < mcf->models.nelts; i++) {
+
+        if ((model[i].replaced
+             || !ngx_http_llm_is_closed(user, &model[i].path, &why))
+            && (model[i].template_path.len == 0
+                || !ngx_http_llm_is_closed(user, &model[i].template_path,
+                                           &why)))
+        {
+            continue;
+        }
+
+        if (ngx_http_llm_unusable(cycle, &model[i], why.msg) != NGX_OK) {
+            return NGX_ERROR;
+        }
+    }
+
+    return NGX_OK;
 }
 
 
@@ -79,21 +122,8 @@ ngx_http_llm_check_files(ngx_cycle_t *cycle, char *user,
     ngx_http_llm_main_conf_t *mcf)
 {
     ngx_uint_t                i;
-    ngx_http_llm_model_t     *model;
     ngx_http_llm_quota_t    **q;
     ngx_http_llm_keyfile_t  **keys;
-
-    model = mcf->models.elts;
-
-    for (i = 0; i < mcf->models.nelts; i++) {
-        ngx_http_llm_check_file(cycle, user, "model", &model[i].name,
-                                &model[i].path);
-
-        if (model[i].template_path.len) {
-            ngx_http_llm_check_file(cycle, user, "model", &model[i].name,
-                                    &model[i].template_path);
-        }
-    }
 
     if (mcf->admin && mcf->admin->models.len) {
         ngx_http_llm_check_file(cycle, user, "llm_admin",
@@ -128,6 +158,20 @@ static void
 ngx_http_llm_check_file(ngx_cycle_t *cycle, char *user, const char *kind,
     ngx_str_t *name, ngx_str_t *path)
 {
+    llm_err_t  why;
+
+    if (ngx_http_llm_is_closed(user, path, &why)) {
+        ngx_log_error(NGX_LOG_WARN, cycle->log, 0, "%s \"%V\": %s", kind,
+                      name, why.msg);
+    }
+}
+
+
+/* may the workers not read the file, which may be a folder? */
+
+static ngx_uint_t
+ngx_http_llm_is_closed(char *user, ngx_str_t *path, llm_err_t *why)
+{
     size_t     len;
     ngx_fd_t   fd;
 
@@ -136,27 +180,26 @@ ngx_http_llm_check_file(ngx_cycle_t *cycle, char *user, const char *kind,
 
     if (fd != NGX_INVALID_FILE) {
         (void) ngx_close_file(fd);
-        return;
+        return 0;
     }
 
     if (ngx_errno != NGX_EACCES) {
-        return;
+        return 0;
     }
 
     len = ngx_http_llm_closed_folder(path);
 
     if (len) {
-        ngx_log_error(NGX_LOG_WARN, cycle->log, 0,
-                      "%s \"%V\": nginx's workers run as user \"%s\", "
-                      "which cannot read \"%V\": it may not enter \"%*s\"",
-                      kind, name, user, path, len, path->data);
+        llm_fail(why, "nginx's workers run as user \"%s\", which cannot read "
+                 "\"%s\": it may not enter \"%.*s\"", user,
+                 (char *) path->data, (int) len, (char *) path->data);
 
     } else {
-        ngx_log_error(NGX_LOG_WARN, cycle->log, 0,
-                      "%s \"%V\": nginx's workers run as user \"%s\", "
-                      "which cannot read \"%V\"",
-                      kind, name, user, path);
+        llm_fail(why, "nginx's workers run as user \"%s\", which cannot read "
+                 "\"%s\"", user, (char *) path->data);
     }
+
+    return 1;
 }
 
 

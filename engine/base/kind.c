@@ -597,7 +597,9 @@ llm_file_kind(const char *data, size_t n, uint64_t len,
         return;
     }
 
-    k->text = llm_kind_is_text(s);
+    /* its version is no text, unless the file ends before it */
+
+    k->text = llm_kind_is_text(s) && (s.len < 4 || memcmp(s.data, "GGUF", 4));
 
     if (llm_kind_zip(s, k)
         || llm_kind_safetensors(s, len, k)

@@ -24,9 +24,9 @@ void llm_file_kind(const char *data, size_t n, uint64_t len,
     llm_file_kind_t *k);
 
 /*
- * kind_object.c: a shared object that could not be loaded: is it one of another system or
- * another processor, or none at all?  LLM_OK and the reason in *k, LLM_ABSENT:
- * its first bytes are those of an object of this machine.
+ * kind_object.c: a shared object that could not be loaded: is it one of
+ * another system or another processor, or none at all?  LLM_OK and the reason
+ * in *k, LLM_ABSENT: its first bytes are those of an object of this machine.
  */
 int llm_file_kind_object(const char *data, size_t n, uint64_t len,
     llm_file_kind_t *k);

@@ -4,6 +4,7 @@
  */
 
 #include "engine/cli/cli.h"
+#include "engine/serve/check.h"
 
 #include <stdio.h>
 
@@ -176,8 +177,15 @@ llm_cli_add_tensors(llm_buf_t *b, const llm_gguf_t *g)
         t = llm_gguf_tensor(g, i);
 
         llm_cli_add_text(b, t->name);
-        (void) llm_buf_addf(b, " %s [%llu, %llu, %llu, %llu]\n",
-                            llm_type_name(t->type),
+
+        if (llm_type_name(t->type)) {
+            (void) llm_buf_addf(b, " %s", llm_type_name(t->type));
+
+        } else {
+            (void) llm_buf_addf(b, " type %u", (unsigned) t->type);
+        }
+
+        (void) llm_buf_addf(b, " [%llu, %llu, %llu, %llu]\n",
                             (unsigned long long) t->ne[0],
                             (unsigned long long) t->ne[1],
                             (unsigned long long) t->ne[2],
@@ -243,7 +251,7 @@ llm_cli_info(const llm_cli_t *c, llm_err_t *err)
     if (llm_gguf_n_tensors(g) == 0) {
         (void) llm_buf_adds(&b, "runs         no: it has no weights\n");
 
-    } else if (llm_model_check(g, &hp, &why) == LLM_OK) {
+    } else if (llm_file_usable(g, &hp, &why) == LLM_OK) {
         runs = 1;
         llm_cli_add_model(&b, &hp);
         llm_cli_add_types(&b, g);

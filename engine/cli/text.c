@@ -6,6 +6,7 @@
 #include "engine/cli/cli.h"
 #include "engine/api/arguments.h"
 #include "engine/base/file.h"
+#include "engine/base/kind.h"
 #include "engine/text/chat/chat.h"
 
 #include <errno.h>
@@ -145,23 +146,30 @@ llm_cli_detokenize(const llm_cli_t *c, llm_err_t *err)
 }
 
 
-/* does the file begin with GGUF's magic? */
+/* may the file be a template, which is text?  An empty one is */
 
 static int
-llm_cli_is_gguf(const char *file, int *yes, llm_err_t *err)
+llm_cli_is_template(const char *file, int *yes, llm_err_t *err)
 {
-    int   fd;
-    char  magic[4];
+    int               fd;
+    char              head[4096];
+    ssize_t           n;
+    llm_file_kind_t   kind;
 
     fd = llm_file_open(file, err);
     if (fd == -1) {
         return LLM_ERROR;
     }
 
-    *yes = read(fd, magic, sizeof(magic)) == sizeof(magic)
-           && memcmp(magic, "GGUF", 4) == 0;
-
+    n = read(fd, head, sizeof(head));
     (void) close(fd);
+
+    if (n == -1) {
+        return llm_fail(err, "%s: %s", file, strerror(errno));
+    }
+
+    llm_file_kind(head, (size_t) n, (uint64_t) n, &kind);
+    *yes = n == 0 || kind.text;
 
     return LLM_OK;
 }
@@ -233,16 +241,16 @@ llm_cli_fail_in(llm_err_t *err, const char *where)
 llm_chat_t *
 llm_cli_chat(const char *file, llm_err_t *err)
 {
-    int          gguf;
+    int          template;
     llm_buf_t    b;
     llm_str_t    src;
     llm_chat_t  *chat;
 
-    if (llm_cli_is_gguf(file, &gguf, err) != LLM_OK) {
+    if (llm_cli_is_template(file, &template, err) != LLM_OK) {
         return NULL;
     }
 
-    if (gguf) {
+    if (!template) {
         return llm_cli_chat_gguf(file, err);
     }
 

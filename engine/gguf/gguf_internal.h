@@ -1,7 +1,8 @@
 /*
  * What gguf.c, gguf_reader.c and gguf_tensors.c, which read the bytes of a
- * file, gguf_file.c and gguf_path.c, which get them, gguf_parts.c, which joins the files of
- * a model, and gguf_get.c, which answers questions about them, share.
+ * file, gguf_file.c and gguf_path.c, which get them, gguf_parts.c, which joins
+ * the files of a model, and gguf_get.c, which answers questions about them,
+ * share.
  */
 
 #ifndef LLM_GGUF_INTERNAL_H

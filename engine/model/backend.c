@@ -6,12 +6,19 @@
 #define _GNU_SOURCE                     /* dladdr() */
 #endif
 
+#include "engine/base/file.h"
+#include "engine/base/kind.h"
 #include "engine/model/backend.h"
 
+#include <dirent.h>
 #include <dlfcn.h>
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+#define LLM_BACKEND_GPUS  1024          /* more are not counted */
 
 
 static void
@@ -119,6 +126,49 @@ llm_backend_find(const char *dir, const char *file, char *path, size_t size,
 }
 
 
+/* why an object could not be loaded, which dlerror() says of one that is for
+   this machine, and what helps */
+
+static int
+llm_backend_why(const char *path, const char *why, llm_err_t *err)
+{
+    int          fd;
+    char         head[64];
+    ssize_t      n;
+    llm_file_kind_t   kind;
+    struct stat  st;
+
+    fd = llm_file_open(path, err);
+    if (fd == -1) {
+        return LLM_ERROR;
+    }
+
+    n = read(fd, head, sizeof(head));
+
+    if (n == -1 || fstat(fd, &st) == -1) {
+        (void) llm_fail(err, "%s: %s", path, strerror(errno));
+        (void) close(fd);
+        return LLM_ERROR;
+    }
+
+    (void) close(fd);
+
+    if (llm_file_kind_object(head, (size_t) n, (uint64_t) st.st_size, &kind)
+        == LLM_OK)
+    {
+        return llm_fail(err, "%s: this is %s: %s", path, kind.what,
+                        kind.advice);
+    }
+
+    if (strstr(why, "GLIBC")) {
+        return llm_fail(err, "%.300s: it was built on a newer system: build "
+                        "it on this one: ./build.sh build", why);
+    }
+
+    return llm_fail(err, "%s%.300s", strstr(why, path) ? "" : path, why);
+}
+
+
 /* opens a device of the backend in dir/file */
 
 static int
@@ -127,6 +177,7 @@ llm_backend_load(const char *dir, const char *file,
 {
     void             *lib;
     char              path[PATH_MAX + 64];
+    const char       *why;
     llm_backend_pt    backend;
     const llm_ops_t  *ops;
 
@@ -136,7 +187,8 @@ llm_backend_load(const char *dir, const char *file,
 
     lib = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (lib == NULL) {
-        return llm_fail(err, "%s", dlerror());
+        why = dlerror();
+        return llm_backend_why(path, why ? why : "", err);
     }
 
     /* POSIX allows a function's address in an object pointer */
@@ -267,6 +319,65 @@ llm_backend_check(const char *device, const char *dir, llm_err_t *err)
 }
 
 
+/* how many entries of the folder begin with the prefix, a digit behind it */
+
+static int
+llm_backend_entries(const char *root, const char *folder, const char *prefix)
+{
+    int             n;
+    DIR            *dir;
+    char            path[PATH_MAX];
+    size_t          len;
+    struct dirent  *e;
+
+    (void) snprintf(path, sizeof(path), "%s%s", root, folder);
+
+    dir = opendir(path);
+    if (dir == NULL) {
+        return 0;
+    }
+
+    n = 0;
+    len = strlen(prefix);
+
+    while (n < LLM_BACKEND_GPUS && (e = readdir(dir)) != NULL) {
+        n += strncmp(e->d_name, prefix, len) == 0
+             && e->d_name[len] >= '0' && e->d_name[len] <= '9';
+    }
+
+    (void) closedir(dir);
+
+    return n;
+}
+
+
+/* the GPUs that the kernel shows, without asking their driver: their number, or
+   -1 if there is a driver that does not show how many */
+
+static int
+llm_backend_gpus(const char *root)
+{
+    int     n;
+    char    path[PATH_MAX];
+    size_t  i;
+
+    /* of WSL, of the driver without a GPU's own file yet, of Jetson */
+    static const char  *const files[] = {
+        "/dev/dxg", "/dev/nvidiactl", "/dev/nvhost-gpu", "/dev/nvgpu"
+    };
+
+    n = llm_backend_entries(root, "/proc/driver/nvidia/gpus", "");
+    n = n ? n : llm_backend_entries(root, "/dev", "nvidia");
+
+    for (i = 0; n == 0 && i < llm_nelems(files); i++) {
+        (void) snprintf(path, sizeof(path), "%s%s", root, files[i]);
+        n = access(path, F_OK) == 0 ? -1 : 0;
+    }
+
+    return n;
+}
+
+
 int
 llm_backend_is_cpu(const char *device, const char *dir)
 {
@@ -280,6 +391,35 @@ llm_backend_is_cpu(const char *device, const char *dir)
     return strcmp(device, "auto") != 0
            || llm_backend_find(dir, "llm_cuda.so", path, sizeof(path), &why)
               != LLM_OK;
+}
+
+
+int
+llm_backend_gpu_check(const char *device, const char *root, llm_err_t *err)
+{
+    int  n, index;
+
+    if (!llm_backend_is_cuda(device)
+        || llm_backend_cuda_index(device, &index) != LLM_OK)
+    {
+        return LLM_OK;
+    }
+
+    n = llm_backend_gpus(root);
+
+    if (n == 0) {
+        return llm_fail(err, "device=%s: no GPU of NVIDIA is seen on this "
+                        "machine (there is no /dev/nvidia0): is its driver "
+                        "loaded?  device=auto takes the CPU where there is "
+                        "no GPU", device);
+    }
+
+    if (n > 0 && index >= n) {
+        return llm_fail(err, "device=%s: this machine has %d GPU%s, whose "
+                        "numbers begin with 0", device, n, n > 1 ? "s" : "");
+    }
+
+    return LLM_OK;
 }
 
 

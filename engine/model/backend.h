@@ -30,4 +30,10 @@ int llm_backend_check(const char *device, const char *dir, llm_err_t *err);
    may be? */
 int llm_backend_is_cpu(const char *device, const char *dir);
 
+/* an error if the device is a CUDA device that this machine does not have, as
+   far as the kernel shows it: the driver is not asked.  root goes before the
+   kernel's paths: "" */
+int llm_backend_gpu_check(const char *device, const char *root,
+    llm_err_t *err);
+
 #endif /* LLM_MODEL_BACKEND_H */

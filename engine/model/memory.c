@@ -183,36 +183,49 @@ llm_load_kv_bytes(const llm_load_t *l, int whole)
 
 
 /*
- * With kv_cache= that much is taken, else half of what the weights leave, and
- * one sequence of ctx must fit; a page, where ctx may be reduced; and the
- * recurrent states of all sequences and a copy.
+ * How much memory the model needs: with kv_cache= that much is taken, else
+ * half of what the weights leave, and one sequence of ctx must fit; a page,
+ * where ctx may be reduced; and the recurrent states of all sequences and a
+ * copy.  what gets the words for it.
  */
 
-int
-llm_load_fits(llm_load_t *l, size_t free_bytes, size_t all_bytes)
+static size_t
+llm_load_need(llm_load_t *l, char *what, size_t len)
 {
-    char          what[160], others[96], size[5][LLM_LOAD_SIZE];
-    size_t        kv, weights, need;
+    char          size[2][LLM_LOAD_SIZE];
+    size_t        kv, weights;
     llm_model_t  *m;
 
     m = l->m;
     weights = llm_load_weight_bytes(m);
+    (void) llm_load_size(size[0], weights, 1);
 
     if (l->opts->kv_bytes) {
         kv = l->opts->kv_bytes;
-        need = llm_load_add(weights, kv);
-        snprintf(what, sizeof(what), "kv_cache is %s",
-                 llm_load_size(size[0], kv, 0));
+        snprintf(what, len, "its weights take %s of memory, kv_cache is %s",
+                 size[0], llm_load_size(size[1], kv, 0));
 
-    } else {
-        kv = llm_load_kv_bytes(l, l->opts->ctx || l->opts->whole);
-        kv = llm_load_add(kv, llm_load_times(llm_load_slot_size(l),
-                                             (size_t) m->max_seqs + 1));
-        need = llm_load_add(weights, llm_load_times(kv, 2));
-        snprintf(what, sizeof(what), "the KV cache for one sequence of "
-                 "ctx=%u takes %s and may have half of the rest",
-                 m->ctx, llm_load_size(size[0], kv, 1));
+        return llm_load_add(weights, kv);
     }
+
+    kv = llm_load_kv_bytes(l, l->opts->ctx || l->opts->whole);
+    kv = llm_load_add(kv, llm_load_times(llm_load_slot_size(l),
+                                         (size_t) m->max_seqs + 1));
+    snprintf(what, len, "its weights take %s of memory, the KV cache for one "
+             "sequence of ctx=%u takes %s and may have half of the rest",
+             size[0], m->ctx, llm_load_size(size[1], kv, 1));
+
+    return llm_load_add(weights, llm_load_times(kv, 2));
+}
+
+
+int
+llm_load_fits(llm_load_t *l, size_t free_bytes, size_t all_bytes)
+{
+    char    what[256], others[96], size[3][LLM_LOAD_SIZE];
+    size_t  need;
+
+    need = llm_load_need(l, what, sizeof(what));
 
     if (need <= free_bytes && l->promised <= free_bytes - need) {
         return LLM_OK;
@@ -223,12 +236,26 @@ llm_load_fits(llm_load_t *l, size_t free_bytes, size_t all_bytes)
 
     if (l->promised) {
         snprintf(others, sizeof(others), ", but other models will take %s of "
-                 "these", llm_load_size(size[4], l->promised, 1));
+                 "these", llm_load_size(size[2], l->promised, 1));
     }
 
-    return llm_fail(l->err, "%s: its weights take %s of memory, %s, and %s of "
-                    "%s are free%s", llm_gguf_name(m->gguf),
-                    llm_load_size(size[1], weights, 1), what,
-                    llm_load_size(size[2], free_bytes, 0),
-                    llm_load_size(size[3], all_bytes, 0), others);
+    return llm_fail(l->err, "%s: %s, and %s of %s are free%s",
+                    llm_gguf_name(l->m->gguf), what,
+                    llm_load_size(size[0], free_bytes, 0),
+                    llm_load_size(size[1], all_bytes, 0), others);
+}
+
+
+int
+llm_load_fits_at_all(llm_load_t *l, size_t all_bytes)
+{
+    char  what[256], size[LLM_LOAD_SIZE];
+
+    if (llm_load_need(l, what, sizeof(what)) <= all_bytes) {
+        return LLM_OK;
+    }
+
+    return llm_fail(l->err, "%s: %s, and this machine has %s",
+                    llm_gguf_name(l->m->gguf), what,
+                    llm_load_size(size, all_bytes, 0));
 }

@@ -167,11 +167,12 @@ llm_load_whole(llm_load_t *l)
 }
 
 
+/* of a step, and of the caches */
+
 static int
-llm_load_device(llm_load_t *l)
+llm_load_sizes(llm_load_t *l)
 {
     llm_model_t             *m;
-    llm_dev_opts_t           o;
     const llm_model_opts_t  *opts;
 
     m = l->m;
@@ -185,9 +186,19 @@ llm_load_device(llm_load_t *l)
         llm_load_whole(l);
     }
 
-    if (llm_load_windows(l) != LLM_OK) {
-        return LLM_ERROR;
-    }
+    return llm_load_windows(l);
+}
+
+
+static int
+llm_load_device(llm_load_t *l)
+{
+    llm_model_t             *m;
+    llm_dev_opts_t           o;
+    const llm_model_opts_t  *opts;
+
+    m = l->m;
+    opts = l->opts;
 
     memset(&o, 0, sizeof(o));
     o.threads = opts->threads;
@@ -255,6 +266,7 @@ llm_model_load(const char *path, const llm_model_opts_t *opts,
     if (m->gguf == NULL
         || llm_desc_read(m->gguf, &m->desc, err) != LLM_OK
         || llm_load_ctx(&l) != LLM_OK
+        || llm_load_sizes(&l) != LLM_OK
         || llm_load_device(&l) != LLM_OK
         || (!llm_model_on_gpu(m) && llm_promise(&l) != LLM_OK)
         || llm_load_weights(&l) != LLM_OK
@@ -308,6 +320,48 @@ llm_model_load(const char *path, const llm_model_opts_t *opts,
                  m->ctx, m->n_pages[0], LLM_KV_PAGE, device);
 
     return m;
+}
+
+
+int
+llm_model_fits(const llm_gguf_t *g, const llm_model_opts_t *opts,
+    llm_err_t *err)
+{
+    int           rc;
+    llm_load_t    l;
+    llm_model_t  *m;
+
+    m = calloc(1, sizeof(llm_model_t));
+    if (m == NULL) {
+        return llm_fail(err, "%s: no memory for the model", llm_gguf_name(g));
+    }
+
+    memset(&l, 0, sizeof(l));
+    l.m = m;
+    l.opts = opts;
+    l.err = err;
+
+    rc = llm_desc_read(g, &m->desc, err);
+
+    if (rc == LLM_OK) {
+        m->gguf = (llm_gguf_t *) g;
+        m->ops = &llm_ops_cpu;
+
+        if (llm_load_ctx(&l) != LLM_OK
+            || llm_load_sizes(&l) != LLM_OK
+            || llm_load_fits_at_all(&l, llm_machine_memory("")) != LLM_OK)
+        {
+            rc = LLM_ERROR;
+        }
+
+        /* the file is the caller's */
+
+        m->gguf = NULL;
+    }
+
+    llm_model_free(m);
+
+    return rc;
 }
 
 

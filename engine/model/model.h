@@ -100,6 +100,14 @@ int llm_model_check(const llm_gguf_t *g, llm_hparams_t *hp, llm_err_t *err);
 /* err.code of a load that failed because memory was short */
 #define LLM_MEMORY_ERROR  "no_memory"
 
+/*
+ * Can a model of this header be loaded on a CPU with this machine's memory, if
+ * all of it were free?  Not what others use of it: a model that does not fit
+ * now may do so later.
+ */
+int llm_model_fits(const llm_gguf_t *g, const llm_model_opts_t *opts,
+    llm_err_t *err);
+
 llm_model_t *llm_model_load(const char *path, const llm_model_opts_t *opts,
     llm_err_t *err);
 void llm_model_free(llm_model_t *m);

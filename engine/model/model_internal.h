@@ -223,6 +223,8 @@ size_t llm_promised(const llm_model_t *but);
  * were free.
  */
 int llm_load_fits(llm_load_t *l, size_t free_bytes, size_t all_bytes);
+/* would they if all of it were free? */
+int llm_load_fits_at_all(llm_load_t *l, size_t all_bytes);
 
 /* progress.c: a line in the log; how far a load is, LLM_OK and a line, or
    LLM_ABSENT; MiB a second */

@@ -1,11 +1,79 @@
 /*
- * Checks of a configuration against the machine, before an engine runs.  They
- * do not touch a GPU, so that nginx's master may call them.
+ * Checks of files and of a configuration against the machine, before an engine
+ * runs; see check.h.  They do not touch a GPU, so that nginx's master may call
+ * them.
  */
 
-#include "engine/llm.h"
+#include "engine/serve/check.h"
+#include "engine/base/file.h"
+#include "engine/base/kind.h"
 #include "engine/model/backend.h"
+#include "engine/text/vocab/vocab.h"
 #include "kernels/cpu/machine.h"
+
+
+int
+llm_file_usable(const llm_gguf_t *g, llm_hparams_t *hp, llm_err_t *err)
+{
+    llm_vocab_t  *v;
+
+    if (llm_model_check(g, hp, err) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    v = llm_vocab_load(g, err);
+    if (v == NULL) {
+        return LLM_ERROR;
+    }
+
+    llm_vocab_free(v);
+
+    return LLM_OK;
+}
+
+
+int
+llm_model_file_check(const char *path, llm_err_t *err)
+{
+    int            rc;
+    llm_gguf_t    *g;
+    llm_hparams_t  hp;
+
+    g = llm_gguf_open_header(path, err);
+    if (g == NULL) {
+        return LLM_ERROR;
+    }
+
+    rc = llm_file_usable(g, &hp, err);
+    llm_gguf_close(g);
+
+    return rc;
+}
+
+
+int
+llm_template_file_check(const char *path, llm_err_t *err)
+{
+    int         rc;
+    llm_buf_t   text;
+    llm_file_kind_t  kind;
+
+    llm_buf_init(&text, LLM_TEMPLATE_MAX);
+    rc = llm_file_read(path, &text, err);
+
+    if (rc == LLM_OK && text.len) {
+        llm_file_kind(text.data, text.len, text.len, &kind);
+
+        if (!kind.text) {
+            rc = llm_fail(err, "%s: this is %s, not a template", path,
+                          kind.what);
+        }
+    }
+
+    llm_buf_free(&text);
+
+    return rc;
+}
 
 
 int
@@ -28,4 +96,38 @@ llm_kv_cache_check(const char *device, size_t kv_cache, llm_err_t *err)
 
     return llm_fail(err, "kv_cache is %zu MiB, and this machine has %zu MiB "
                     "of memory", kv_cache >> 20, memory >> 20);
+}
+
+
+int
+llm_machine_check(const llm_engine_model_t *conf, llm_err_t *err)
+{
+    int               rc;
+    llm_err_t         why;
+    llm_gguf_t       *g;
+    llm_model_opts_t  opts;
+
+    if (llm_backend_gpu_check(conf->device, "", err) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    if (!llm_backend_is_cpu(conf->device, NULL)
+        && (strcmp(conf->device, "auto") != 0
+            || llm_backend_gpu_check("cuda", "", &why) == LLM_OK))
+    {
+        return LLM_OK;
+    }
+
+    g = llm_gguf_open_header(conf->path, err);
+    if (g == NULL) {
+        return LLM_ERROR;
+    }
+
+    memset(&opts, 0, sizeof(opts));
+    llm_served_sizes(conf, &opts);
+
+    rc = llm_model_fits(g, &opts, err);
+    llm_gguf_close(g);
+
+    return rc;
 }

@@ -2,6 +2,7 @@
  * Loading and unloading of a model; see engine.h.
  */
 
+#include "engine/serve/check.h"
 #include "engine/serve/engine.h"
 #include "engine/base/file.h"
 #include "engine/model/backend.h"
@@ -10,45 +11,11 @@
 #include <limits.h>
 #include <stdio.h>
 
-#define LLM_TEMPLATE_MAX  (4u << 20)    /* bytes of a template file */
 #define LLM_DEFAULT_CHUNK 512           /* prompt rows of a step */
 #define LLM_SCORE_ROWS    128           /* rows of a step that score echoed
                                            prompts */
 #define LLM_RETRY_MAX     60u           /* seconds between tries of a load,
                                            unless the first pause is longer */
-
-
-int
-llm_model_file_check(const char *path, llm_err_t *err)
-{
-    int            rc;
-    llm_gguf_t    *g;
-    llm_hparams_t  hp;
-
-    g = llm_gguf_open_header(path, err);
-    if (g == NULL) {
-        return LLM_ERROR;
-    }
-
-    rc = llm_model_check(g, &hp, err);
-    llm_gguf_close(g);
-
-    return rc;
-}
-
-
-int
-llm_template_file_check(const char *path, llm_err_t *err)
-{
-    int        rc;
-    llm_buf_t  text;
-
-    llm_buf_init(&text, LLM_TEMPLATE_MAX);
-    rc = llm_file_read(path, &text, err);
-    llm_buf_free(&text);
-
-    return rc;
-}
 
 
 static int
@@ -199,6 +166,23 @@ llm_served_threads(const llm_served_t *m)
 }
 
 
+void
+llm_served_sizes(const llm_engine_model_t *conf, llm_model_opts_t *opts)
+{
+    opts->ctx = conf->ctx;
+    opts->max_seqs = conf->parallel;
+    opts->kv_bytes = conf->kv_cache;
+
+    /* a step always has room for all generating sequences and some rows of a
+       prompt */
+
+    opts->batch = llm_max(conf->batch ? conf->batch : LLM_DEFAULT_CHUNK,
+                          conf->parallel + LLM_KV_PAGE);
+
+    opts->max_out = conf->parallel + LLM_SCORE_ROWS;
+}
+
+
 static void
 llm_served_opts(llm_served_t *m, llm_model_opts_t *opts)
 {
@@ -211,9 +195,6 @@ llm_served_opts(llm_served_t *m, llm_model_opts_t *opts)
     opts->device = m->on_gpu ? "cuda" : m->conf.device;
     opts->backend_dir = e->backend_dir;
     opts->threads = llm_served_threads(m);
-    opts->ctx = m->conf.ctx;
-    opts->max_seqs = m->conf.parallel;
-    opts->kv_bytes = m->conf.kv_cache;
     opts->whole = m->crowded;
     opts->weights_fp8 = m->conf.weights_fp8;
     opts->kv_fp8 = m->conf.kv_fp8;
@@ -223,13 +204,7 @@ llm_served_opts(llm_served_t *m, llm_model_opts_t *opts)
     opts->progress_data = m;
     opts->cancel = &m->cancel;
 
-    /* a step always has room for all generating sequences and some rows of a
-       prompt */
-
-    opts->batch = llm_max(m->conf.batch ? m->conf.batch : LLM_DEFAULT_CHUNK,
-                          m->conf.parallel + LLM_KV_PAGE);
-
-    opts->max_out = m->conf.parallel + LLM_SCORE_ROWS;
+    llm_served_sizes(&m->conf, opts);
 }
 
 

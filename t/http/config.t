@@ -6,6 +6,7 @@
 use strict;
 use warnings;
 
+use LLM::GGUF;
 use LLM::Test;
 use POSIX qw(mkfifo);
 use Test::More;
@@ -69,6 +70,19 @@ check('number too small', 'llm_model demo /x parallel=0;', '',
       qr/invalid value "parallel=0".* between 1 and/);
 check('number that overflows', 'llm_model demo /x ctx=99999999999999999999;',
       '', qr/invalid value/);
+check('a suffix that is none', 'llm_model demo /x ctx=8g;', '',
+      qr/invalid value "ctx=8g" of model "demo", it must be a number such as "512" or "8k", between 1 and 16777216/);
+check('a suffix without a number', 'llm_model demo /x ctx=k;', '',
+      qr/invalid value "ctx=k"/);
+check('a count that is too large', 'llm_model demo /x threads=1m;', '',
+      qr/invalid value "threads=1m"/);
+check('counts with suffixes', 'llm_model m %%ROOT%%/models/demo.gguf ctx=1k'
+      . ' batch=1K parallel=4 max_tokens=1m; llm_queue 1k tokens=8k;'
+      . ' llm_max_tokens 8k prompt=128k;', $api, undef);
+check('name and path swapped', 'llm_model /m/demo.gguf demo;', '',
+      qr{a model's name comes before its path, and there is no file "\S+/demo": "llm_model demo /m/demo\.gguf"\?});
+check('swapped, a relative path', 'llm_model m/demo.gguf demo ctx=8k;', '',
+      qr/a model's name comes before its path/);
 check('bad size', 'llm_model demo /x kv_cache=12q;', '',
       qr/invalid value "kv_cache=12q" of model "demo", it must be a size such as "512m" or "8g", between 65536 and \d+ bytes/);
 check('bad time', 'llm_model demo /x idle=5x;', '',
@@ -215,6 +229,100 @@ check('a directive of another kind', "$model llm_colour red;", '',
     unlike($out, qr/model "ok"/, 'nothing about the good one');
 }
 
+# wrong files: each is named for what it is, with what to do
+
+{
+    my %wrong = (
+        'lfs.gguf' => [ "version https://git-lfs.github.com/spec/v1\n"
+            . "oid sha256:4d7a\nsize 4683073184\n",
+            qr/a Git LFS pointer, .* 4683073184 bytes.*git lfs pull/ ],
+        'page.gguf' => [ '<!doctype html><html>', qr/an HTML page.*download/ ],
+        'empty.gguf' => [ '', qr/an empty file.*download it again/ ],
+        'm.safetensors' => [ pack('Q<', 2) . '{}' . 'x' x 100,
+            qr/a safetensors file.*convert_hf_to_gguf/ ],
+        'zip.gguf' => [ "PK\3\4" . 'x' x 100, qr/a ZIP archive.*unpack it/ ],
+        'old.bin' => [ "tjgg\3\0\0\0" . 'x' x 100, qr/a GGJT file/ ],
+        'said.gguf' => [ 'Entry not found', qr/'Entry not found'.*again/ ],
+    );
+
+    my $t = LLM::Test->new(model => join(' ', map { "llm_model $_ %%DIR%%/$_;" }
+                               sort keys %wrong)
+                           . ' llm_model url https://hf.co/a/b.gguf;'
+                           . ' llm_model hub hf.co/a/b:Q4_K_M;'
+                           . ' llm_model folder %%DIR%%/hf;'
+                           . ' llm_model files %%DIR%%/files;'
+                           . ' llm_model cut %%DIR%%/cut.gguf;');
+
+    $t->write_file($_, $wrong{$_}[0]) for keys %wrong;
+
+    my $dir = $t->dir;
+
+    mkdir "$dir/hf" or die $!;
+    mkdir "$dir/files" or die $!;
+    $t->write_file('hf/config.json', '{}');
+    $t->write_file('files/b.gguf', '');
+    $t->write_file('files/a.GGUF', '');
+    system('cp', "$LLM::Test::ROOT/models/demo.gguf", "$dir/cut.gguf") == 0
+        or die 'cp';
+
+    my $all = -s "$dir/cut.gguf";
+    my $cut = $all - 1000;
+
+    truncate "$dir/cut.gguf", $cut or die $!;
+
+    my ($status, $out) = $t->check;
+    my $of = sub { qr/\[error\].*model "$_[0]" is not usable: \S*/ };
+
+    is($status, 0, 'wrong files pass nginx -t') or diag($out);
+    like($out, qr/@{[$of->(quotemeta)]}.*$wrong{$_}[1]/, "$_ is named")
+        for sort keys %wrong;
+    like($out, qr{@{[$of->('url')]}.*this is a URL.*curl -LO https://hf\.co/a/b\.gguf},
+         'a URL');
+    like($out, qr{@{[$of->('hub')]}.*this is a URL}, 'an address of a hub');
+    like($out, qr{@{[$of->('folder')]}.*folder with a Hugging Face model.*not read; convert},
+         'a folder of Hugging Face');
+    like($out, qr{@{[$of->('files')]}.*a folder.*such as a\.GGUF},
+         'a folder with files');
+    like($out, qr{@{[$of->('cut')]}.*was cut: it has $cut bytes, .* it has (\d+)},
+         'a file that was cut');
+    unlike($out, qr/README/, 'no message sends to the README');
+}
+
+# what loading would refuse of a vocabulary; what this machine does not have
+
+{
+    my $demo = "$LLM::Test::ROOT/models/demo.gguf";
+    my $t = LLM::Test->new(model => 'llm_model eos %%DIR%%/eos.gguf;'
+                           . " llm_model large $demo ctx=16m device=cpu;"
+                           . " llm_model auto $demo ctx=16m;"
+                           . " llm_model fits $demo ctx=1k;"
+                           . " llm_model gpu $demo device=cuda;");
+
+    LLM::GGUF::make($demo, $t->dir . '/eos.gguf', kv => {
+        'tokenizer.ggml.eos_token_id' => [ u32 => 1 << 30 ] });
+
+    my ($status, $out) = $t->check;
+    my $gpu = grep { -e } glob '/dev/nvidia* /dev/dxg /dev/nv{host-,}gpu';
+    my $large = qr/KV cache for one sequence of ctx=16777216 takes \d+ MiB .*this machine has \d+ MiB/;
+
+    is($status, 0, 'what the machine lacks passes nginx -t');
+    like($out, qr/\[error\].*model "eos" is not usable: .*eos_token_id: 1073741824 is no token/,
+         'an end that is no token is told');
+    like($out, qr/\[warn\].*model "large": .*$large/, 'a ctx that is too long');
+    unlike($out, qr/model "fits"/, 'one that fits is not');
+
+    SKIP: {
+        skip 'this machine has a GPU', 1 if $gpu;
+
+        like($out, qr/\[warn\].*model "auto": .*$large/,
+             'without a GPU device=auto is the CPU');
+        skip 'there is no llm_cuda.so', 1
+            if !-e "$LLM::Test::OBJS/llm_cuda.so";
+        like($out, qr/\[warn\].*model "gpu": device=cuda: no GPU of NVIDIA/,
+             'a GPU that is not there');
+    }
+}
+
 # a GPU's backend that is not there; where it is, the CPU's memory is no
 # bound until a model takes it
 
@@ -313,14 +421,14 @@ SKIP: {
 
     is($status, 0, 'files hidden from the workers: nginx -t passes')
         or diag($out);
-    like($out, qr{\[warn\].*model "closed": $who "$dir/closed\.gguf"$}m,
-         'and warns of a file');
-    like($out, qr{\[warn\].*model "hidden": $who "$dir/in/x\.gguf": it may not enter "$dir/in"$}m,
-         'of a folder on the way');
-    like($out, qr{\[warn\].*model "open": $who "$dir/t\.jinja"$}m,
-         'of a template');
+    like($out, qr{\[error\].*model "closed" is not usable: $who "$dir/closed\.gguf"$}m,
+         'and names a file');
+    like($out, qr{\[error\].*model "hidden" is not usable: $who "$dir/in/x\.gguf": it may not enter "$dir/in"$}m,
+         'a folder on the way');
+    like($out, qr{\[error\].*model "open" is not usable: $who "$dir/t\.jinja"$}m,
+         'a template');
     like($out, qr{\[warn\].*llm_api_keys "$dir/keys": $who "$dir/keys"$}m,
-         'of a file of keys');
+         'it warns of a file of keys');
     like($out, qr{\[warn\].*llm_admin "in": $who "$dir/in"}m,
          'of a folder of models');
 
@@ -332,6 +440,25 @@ SKIP: {
          'by either directive');
     unlike($out, qr{cannot read "$dir/open\.gguf"},
            'and not of what can be read') or diag($out);
+
+    # a model that must be there
+
+    my $good = $t->expand($t->conf) =~ s/user root;/user $user $group;/r;
+
+    for (['closed.gguf', 'closed\.gguf'], ['in/x.gguf', 'in/x\.gguf'],
+         ['open.gguf template=t.jinja', 't\.jinja'])
+    {
+        my ($args, $what) = @$_;
+
+        $t->write_file('nginx.conf', $good =~ s/\Q$args\E;/$args required;/r);
+        ($status, $out) = $t->check;
+
+        isnt($status, 0, "$args, which is required: nginx -t fails");
+        like($out, qr{\[emerg\].*is required and not usable: $who "$dir/$what"},
+             'and says why');
+    }
+
+    $t->write_file('nginx.conf', $good);
 
     # the master stays what it was
 
@@ -349,7 +476,45 @@ SKIP: {
     $t->reload;
     is($groups->($t->{pid}), $groups->('self'),
        'the master has the identity that it had');
-    $t->stop(name => 'another user');
+
+    # a served model that a reload would take away: the same path, and another
+
+    my @workers;
+
+    ok(LLM::Test::wait_for(20, sub { (@workers = $t->workers) == 1 }),
+       'there is the new worker alone');
+
+    my $why = qr/is not usable any more, .*continues with the loaded one: $who/;
+
+    chmod 0600, "$dir/closed.gguf";
+    $t->kill('HUP');
+    ok($t->wait_log(qr{\[emerg\].*model "closed" $why "$dir/closed\.gguf"}),
+       'a file that became closed: the reload fails');
+    is($groups->($t->{pid}), $groups->('self'), 'with the same identity');
+
+    chmod 0644, "$dir/closed.gguf";
+    system('cp', "$dir/closed.gguf", "$dir/new.gguf") == 0 or die 'cp';
+    chmod 0600, "$dir/new.gguf";
+    $t->write_file('nginx.conf', $good =~ s{/closed\.gguf}{/new.gguf}r);
+    $t->kill('HUP');
+    ok($t->wait_log(qr{\[emerg\].*model "closed" $why "$dir/new\.gguf"}),
+       'another file, which is closed: so does this one');
+
+    chmod 0600, "$dir/t.jinja";
+    $t->write_file('nginx.conf', $good);
+    $t->kill('HUP');
+    ok($t->wait_log(qr{\[emerg\].*model "open" $why "$dir/t\.jinja"}),
+       'a template that became closed: so does this one');
+
+    is_deeply([ $t->workers ], \@workers, 'the workers of before go on');
+    ok(LLM::Test::wait_for(20, sub {
+        $t->get('/health')->{json}{status} eq 'ok';
+    }), 'and serve');
+
+    chmod 0644, "$dir/t.jinja";
+    $t->reload;
+    ok($t->wait_ready, 'a reload with open files succeeds');
+    $t->stop(name => 'another user', allow => qr/not usable any more/);
 }
 
 # FIFOs, which nobody writes to, and other things that are no files

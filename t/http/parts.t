@@ -48,7 +48,7 @@ rename $parts[1], "$parts[1].away" or die $!;
 my ($status, $said) = $t->check;
 
 like($said, qr/model\ "parts"\ is\ not\ usable:\ \S*-00002-of-00003\.gguf:\ 
-               open:\ No\ such\ file/x, 'nginx -t names a missing part');
+               No\ such\ file/x, 'nginx -t names a missing part');
 
 $t->kill('HUP');
 ok($t->wait_log(qr/\[emerg\].*"parts" is not usable any more.*-00002-of-/),

@@ -95,6 +95,111 @@ test_table(void)
 }
 
 
+/* files in the place of a backend that are none for this machine */
+
+static void
+test_other_objects(void)
+{
+    FILE             *f;
+    char              path[256];
+    size_t            i;
+    llm_dev_t        *d;
+    llm_err_t         err;
+    llm_dev_opts_t    o;
+
+    static const struct {
+        const char  *bytes;
+        size_t       len;
+        const char  *what;
+    } files[] = {
+        { "", 0, "this is an empty file" },
+        { "<!DOCTYPE html>", 15, "this is an HTML page" },
+        { "version https://git-lfs.github.com/spec/v1\nsize 5\n", 50,
+          "this is a Git LFS pointer" },
+        { "\xcf\xfa\xed\xfe\x0c\0\0\1\0\0\0\0\6\0\0\0", 16, "of macOS" },
+        { "MZ\x90\0\3\0\0\0\4\0\0\0", 12, "of Windows" },
+        { "\x7f" "ELF\2\1\1\0\0\0\0\0\0\0\0\0\3\0\x16\0\1\0\0\0", 24,
+          "a library for s390x, and this machine is" },
+    };
+
+    snprintf(path, sizeof(path), "%s/llm_emu.so", dir);
+
+    for (i = 0; i < llm_nelems(files); i++) {
+        f = fopen(path, "w");
+
+        if (!ok(f != NULL, "%s: written", files[i].what)) {
+            continue;
+        }
+
+        fwrite(files[i].bytes, 1, files[i].len, f);
+        fclose(f);
+
+        memset(&o, 0, sizeof(o));
+        err.msg[0] = '\0';
+
+        ok(llm_backend_open("emu", dir, &o, &d, &err) == LLM_ERROR
+           && strstr(err.msg, path) && strstr(err.msg, files[i].what)
+           && strstr(err.msg, "./build.sh build"), "%s: %s", files[i].what,
+           err.msg);
+    }
+}
+
+
+/* a GPU is seen by what the kernel shows below the root */
+
+static void
+test_gpus(void)
+{
+    size_t     i;
+    char       command[1024];
+    llm_err_t  err;
+
+    static const struct {
+        const char  *make;              /* below the root */
+        const char  *device;
+        const char  *why;               /* NULL: it is there */
+    } cases[] = {
+        { "dev", "cuda", "no GPU of NVIDIA is seen" },
+        { "dev", "cuda:1", "no GPU of NVIDIA is seen" },
+        { "dev", "cpu", NULL },
+        { "dev", "auto", NULL },
+        { "dev", "emu", NULL },
+        { "dev/nvidiaX", "cuda", "no GPU of NVIDIA is seen" },
+        { "dev/nvidia0", "cuda", NULL },
+        { "dev/nvidia0", "cuda:0", NULL },
+        { "dev/nvidia0", "cuda:1", "this machine has 1 GPU, whose" },
+        { "dev/nvidia0 dev/nvidia1", "cuda:1", NULL },
+        { "dev/nvidia0 dev/nvidia1", "cuda:2", "this machine has 2 GPUs" },
+        { "proc/driver/nvidia/gpus/0000:01:00.0", "cuda", NULL },
+        { "proc/driver/nvidia/gpus/0000:01:00.0", "cuda:1", "has 1 GPU" },
+        { "dev/nvidiactl", "cuda:3", NULL },
+        { "dev/dxg", "cuda", NULL },
+        { "dev/nvhost-gpu", "cuda", NULL }
+    };
+
+    for (i = 0; i < llm_nelems(cases); i++) {
+        snprintf(command, sizeof(command), "cd %s && rm -rf root && "
+                 "mkdir -p root && cd root && mkdir -p %s", dir,
+                 cases[i].make);
+
+        if (!ok(system(command) == 0, "%s", cases[i].make)) {
+            continue;
+        }
+
+        snprintf(command, sizeof(command), "%s/root", dir);
+        err.msg[0] = '\0';
+
+        ok(llm_backend_gpu_check(cases[i].device, command, &err)
+           == (cases[i].why ? LLM_ERROR : LLM_OK)
+           && (cases[i].why == NULL || strstr(err.msg, cases[i].why)),
+           "%s: %s", cases[i].device, cases[i].why ? err.msg : "there");
+    }
+
+    snprintf(command, sizeof(command), "rm -rf %s/root", dir);
+    ok(system(command) == 0, "removed");
+}
+
+
 int
 main(void)
 {
@@ -115,6 +220,8 @@ main(void)
                  "unsigned long n)\n"
                  "{ (void) i; (void) n; return 0; }\n",
                  "one with other headers");
+    test_other_objects();
+    test_gpus();
 
     for (i = 0; i < llm_nelems(left); i++) {
         snprintf(path, sizeof(path), "%s/%s", dir, left[i]);

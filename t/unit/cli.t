@@ -70,6 +70,15 @@ sub fails {
     };
 }
 
+# info of a file that does not run: its page may be there all the same
+sub fails_info {
+    my ($file, $why) = @_;
+    my (undef, $err, $status) = llm('', 'info', $file);
+
+    is($status, 1, "info of $file: exit status");
+    like($err, $why, 'says why');
+}
+
 ok(-x "$objs/llm", 'objs/llm is built') or BAIL_OUT("no $objs/llm");
 
 
@@ -135,8 +144,98 @@ for my $cmd (qw(info tokenize detokenize render match parse logits embed
 
     next if $cmd =~ /^(?:render|parse)$/;   # an empty template is one
 
-    fails("$cmd of an empty file", qr{\Q$dir\E/empty: .*not a GGUF}, '',
+    fails("$cmd of an empty file", qr{\Q$dir\E/empty: .*an empty file}, '',
           $cmd, "$dir/empty");
+}
+
+# ... and what it is instead, whatever the command
+
+for my $cmd (qw(info tokenize detokenize render match parse logits embed
+                complete bench perplexity))
+{
+    fails("$cmd of a Git LFS pointer", qr/a Git LFS pointer.*git lfs pull/, '',
+          $cmd, put('lfs.gguf', "version https://git-lfs.github.com/spec/v1\n"
+                    . "oid sha256:1\nsize 12\n"));
+    fails("$cmd of safetensors", qr/a safetensors file.*convert_hf/, '',
+          $cmd, put('m.safetensors', pack('Q<', 2) . '{}    '));
+}
+
+mkdir "$dir/hf" or die $!;
+put('hf/config.json', '{}');
+put('folder/b-00001-of-00002.gguf', '');
+
+fails('a folder of Hugging Face', qr/Hugging Face model.*such folders are not/,
+      '', 'info', "$dir/hf");
+fails('a folder with a file', qr/such as b-00001-of-00002\.gguf/, '', 'info',
+      "$dir/folder");
+fails('a URL', qr{this is a URL.*curl -LO https://hf\.co/a\.gguf}, '', 'info',
+      'https://hf.co/a.gguf');
+fails('a name of a hub', qr/names of Hugging Face or Ollama/, '', 'info',
+      'unsloth/Qwen3-0.6B-GGUF:Q4_K_M');
+
+my $whole = get($demo);
+my $cut = length($whole) - 4096;
+
+fails('a download that was cut', qr/cut: it has $cut bytes, .* it has \d+/, '',
+      'info', put('short.gguf', substr($whole, 0, $cut)));
+
+SKIP: {
+    skip('root reads everything', 1) if $> == 0;
+
+    chmod 0, put('closed.gguf', $whole);
+    fails('a closed file', qr/Permission denied.*allow that user/, '', 'info',
+          "$dir/closed.gguf");
+}
+
+# info refuses what loading refuses
+
+for my $case ([ 'eos_token_id', [ u32 => 1 << 30 ], qr/is no token/ ],
+              [ 'merges', undef, qr/the file has none/ ],
+              [ 'token_type', [ u32s => 1, 1 ], qr/2 items for \d+ tokens/ ],
+              [ 'tokens', [ u32s => 1 ], qr/not an array of/ ],
+              [ 'model', [ str => 'rwkv' ], qr/"rwkv" is not supported/ ])
+{
+    my ($key, $value, $why) = @$case;
+
+    LLM::GGUF::make($demo, "$dir/odd.gguf",
+                    kv => { "tokenizer.ggml.$key" => $value });
+
+    my ($out, $err, $status) = llm('', 'info', "$dir/odd.gguf");
+
+    is($status, 1, "info refuses odd $key");
+    like($err, qr/tokenizer\.ggml\.$key: .*$why/, 'with the reason');
+    like($out, qr/^runs +no: .*$why/m, 'on its page, too');
+}
+
+LLM::GGUF::make($demo, "$dir/adapter.gguf",
+                kv => { 'general.type' => [ str => 'adapter' ] });
+fails_info("$dir/adapter.gguf", qr/an adapter \(LoRA\), not a model/);
+LLM::GGUF::make($demo, "$dir/mmproj.gguf",
+                kv => { 'general.architecture' => [ str => 'clip' ] });
+fails_info("$dir/mmproj.gguf", qr/of a multimodal model \(mmproj\)/);
+LLM::GGUF::make($demo, "$dir/new.gguf",
+                kv => { 'general.architecture' => [ str => 'deepseek4' ] });
+fails_info("$dir/new.gguf", qr/"deepseek4" is not supported \(deepseek2, /);
+
+SKIP: {
+    my %real = ("$fixtures/lora/llama/a.gguf" => qr/an adapter \(LoRA\)/,
+                "$fixtures/lora/refuse/type-none.gguf" => qr/adapter \(LoRA\)/,
+                "$fixtures/vision/gemma3/mmproj.gguf" => qr/\(mmproj\)/,
+                "$fixtures/hf/bert" => qr/folder with a Hugging Face model/,
+                "$fixtures/audio/w-en-q5_0.bin" => qr/model of whisper\.cpp/);
+
+    for (sort keys %real) {
+        skip("no $_", 1) unless -e;
+        fails_info($_, $real{$_});
+    }
+}
+
+like((llm('', 'help'))[0], qr/^architectures of.*\bqwen3moe\b/ms,
+     'help lists the architectures');
+
+for my $n ('1k', '1K', '1024') {
+    ($out, $err, $status) = llm('1', 'logits', $demo, "--ctx=$n");
+    is($status, 0, "--ctx=$n") or diag($err);
 }
 
 for my $option ('--top-p', '--min-p') {
