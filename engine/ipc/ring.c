@@ -107,7 +107,7 @@ llm_ring_publish(llm_ring_t *r)
 const llm_record_t *
 llm_ring_next(llm_ring_t *r)
 {
-    uint32_t       size;
+    uint32_t       size, type;
     uint64_t       off, rest;
     llm_record_t  *rec;
 
@@ -128,7 +128,12 @@ llm_ring_next(llm_ring_t *r)
             break;
         }
 
-        if (rec->type == LLM_RING_SKIP) {
+        /* each is read once: what was checked is what is used */
+
+        type = *(volatile uint32_t *) &rec->type;
+        size = *(volatile uint32_t *) &rec->size;
+
+        if (type == LLM_RING_SKIP) {
             if (r->size - off > rest) {
                 break;
             }
@@ -137,13 +142,12 @@ llm_ring_next(llm_ring_t *r)
             continue;
         }
 
-        size = rec->size;
-
         if (size < sizeof(*rec) || size % 8 || size > rest) {
             break;
         }
 
         r->pos += size;
+        r->taken = size;
 
         return rec;
     }

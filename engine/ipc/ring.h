@@ -48,6 +48,8 @@ typedef struct {
     uint64_t                   size;
     uint64_t                   pos;     /* of this side, published or not */
     uint64_t                   limit;   /* of the other side, last seen */
+    uint32_t                   taken;   /* size of the record that next() gave,
+                                           as it was checked */
 } llm_ring_t;
 
 /* formats bytes (64-byte aligned memory, the header included) as empty */
@@ -70,7 +72,9 @@ int llm_ring_publish(llm_ring_t *r);
 
 /*
  * Consumer: the next record or NULL.  It stays valid until release().  Sizes
- * are checked; if one is invalid all that is in the ring is dropped.
+ * are checked; if one is invalid all that is in the ring is dropped.  The other
+ * side can change the bytes while they are read, so who does not trust it
+ * copies them first, `taken` of them, and overwrites the size in the copy.
  */
 const llm_record_t *llm_ring_next(llm_ring_t *r);
 /* releases the room of all records taken so far to the producer */

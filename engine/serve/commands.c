@@ -245,44 +245,46 @@ llm_order_resume(llm_served_t *m)
 
 /* ---- all ---- */
 
-/* the file's name, which has a zero behind it; NULL: malformed */
+/* copies the file's name, which has a zero behind it; LLM_ERROR: malformed */
 
-static const char *
-llm_order_file(const llm_command_msg_t *msg)
+static int
+llm_order_file(const llm_command_msg_t *msg, const void *rec,
+    char file[LLM_MAX_FILE])
 {
-    const char  *file;
-
     if (msg->file.off < sizeof(*msg) || msg->file.off >= msg->head.size
         || msg->file.len >= msg->head.size - msg->file.off
         || msg->file.len >= LLM_MAX_FILE)
     {
-        return NULL;
+        return LLM_ERROR;
     }
 
-    file = llm_ref_data(msg, msg->file);
+    memcpy(file, (const char *) rec + msg->file.off, msg->file.len + 1u);
 
-    return strlen(file) == msg->file.len ? file : NULL;
+    return strnlen(file, msg->file.len + 1u) == msg->file.len ? LLM_OK
+                                                              : LLM_ERROR;
 }
 
 
 void
-llm_engine_command(llm_engine_t *e, const llm_command_msg_t *msg)
+llm_engine_command(llm_engine_t *e, const llm_command_msg_t *msg,
+    const void *rec)
 {
-    const char          *file;
+    char                 file[LLM_MAX_FILE];
     llm_order_t         *o;
     llm_served_t        *m;
     llm_zone_command_t  *z;
 
-    if (msg->head.size < sizeof(*msg) || msg->model >= e->n_models) {
+    if (msg->model >= e->n_models) {
         return;
     }
 
     m = e->models[msg->model];
     o = &e->orders[msg->model];
     z = &e->zone->models[msg->model].command;
-    file = llm_order_file(msg);
 
-    if (msg->head.epoch != e->epoch || file == NULL) {
+    if (msg->head.epoch != e->epoch
+        || llm_order_file(msg, rec, file) != LLM_OK)
+    {
         llm_command_missed(z, msg->number);
         return;
     }

@@ -499,7 +499,9 @@ void llm_beside_broken(llm_served_t *m, const llm_err_t *err);
 void llm_replaced_step(llm_served_t *m);
 
 /* commands.c: what the workers' commands do */
-void llm_engine_command(llm_engine_t *e, const llm_command_msg_t *msg);
+/* msg is a copy of what rec, in a ring, begins with; its size was checked */
+void llm_engine_command(llm_engine_t *e, const llm_command_msg_t *msg,
+    const void *rec);
 /* goes on with those that run */
 void llm_engine_commands(llm_engine_t *e);
 /* is one waiting for a time, and for nothing else? */
@@ -519,8 +521,10 @@ void llm_engine_audit(llm_engine_t *e);
 void *llm_engine_main(void *engine);
 
 /* reqs.c */
+/* msg is a copy of the fixed part of what lies in the ring, rec, and was
+   checked: only this says how large it is, and whose */
 void llm_engine_accept(llm_engine_t *e, llm_peer_t *p,
-    const llm_request_t *msg);
+    const llm_request_t *msg, const void *rec);
 /* a request becomes live */
 void llm_engine_enter(llm_engine_t *e, llm_peer_t *p, llm_req_t *r);
 /* sends the error of a refused request; 1: there is still no room for it */

@@ -92,43 +92,82 @@ llm_engine_control(llm_engine_t *e, llm_peer_t *p, const llm_msg_t *msg)
 }
 
 
+/* what comes before a request, or what it is; head is a copy of its fixed part,
+   which is what was checked */
+
 static void
-llm_engine_message(llm_engine_t *e, llm_peer_t *p, const llm_msg_t *msg)
+llm_engine_request(llm_engine_t *e, llm_peer_t *p, llm_request_t *head,
+    const void *rec)
 {
-    const llm_request_t  *req = (const llm_request_t *) msg;
-
-    if (msg->type == LLM_MSG_COMMAND) {
-        llm_engine_command(e, (const llm_command_msg_t *) msg);
+    if (head->model >= e->n_models) {
         return;
     }
 
-    if (msg->size < sizeof(*msg)
-        || (msg->type == LLM_MSG_REQUEST
-            && (msg->size < sizeof(*req) || req->model >= e->n_models)))
-    {
-        return;
-    }
-
-    if (llm_generation(msg->ticket) != p->port.generation) {
+    if (llm_generation(head->head.ticket) != p->port.generation) {
         llm_engine_new_client(e, p);
     }
 
-    if (msg->type != LLM_MSG_REQUEST) {
-        llm_engine_control(e, p, msg);
-        return;
-    }
-
-    if (msg->epoch != e->epoch) {
+    if (head->head.epoch != e->epoch) {
         return;                         /* the client itself reports the
                                            failure */
     }
 
-    if (llm_generation(msg->ticket) != p->port.generation) {
-        llm_zone_release(e->zone, req->model, e->epoch);
+    if (llm_generation(head->head.ticket) != p->port.generation) {
+        llm_zone_release(e->zone, head->model, e->epoch);
         return;
     }
 
-    llm_engine_accept(e, p, req);
+    llm_engine_accept(e, p, head, rec);
+}
+
+
+/*
+ * A message that lies in the ring, so its worker may change it meanwhile: the
+ * fixed part of it is copied before it is looked at.
+ */
+
+static void
+llm_engine_message(llm_engine_t *e, llm_peer_t *p, const void *rec,
+    uint32_t size)
+{
+    union {
+        llm_msg_t            msg;
+        llm_request_t        request;
+        llm_command_msg_t    command;
+    } u;
+
+    memcpy(&u, rec, llm_min((size_t) size, sizeof(u)));
+
+    if (size < sizeof(u.msg)) {
+        return;
+    }
+
+    u.msg.size = size;
+
+    switch (u.msg.type) {
+
+    case LLM_MSG_COMMAND:
+        if (size >= sizeof(u.command)) {
+            llm_engine_command(e, &u.command, rec);
+        }
+
+        return;
+
+    case LLM_MSG_REQUEST:
+        if (size >= sizeof(u.request)) {
+            llm_engine_request(e, p, &u.request, rec);
+        }
+
+        return;
+
+    default:
+        if (llm_generation(u.msg.ticket) != p->port.generation) {
+            llm_engine_new_client(e, p);
+        }
+
+        llm_engine_control(e, p, &u.msg);
+        return;
+    }
 }
 
 
@@ -152,7 +191,7 @@ llm_engine_messages(llm_engine_t *e)
                 break;
             }
 
-            llm_engine_message(e, p, (const llm_msg_t *) rec);
+            llm_engine_message(e, p, rec, p->down.taken);
         }
 
         llm_ring_release(&p->down);

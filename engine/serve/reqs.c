@@ -407,7 +407,8 @@ llm_engine_enter(llm_engine_t *e, llm_peer_t *p, llm_req_t *r)
 
 
 void
-llm_engine_accept(llm_engine_t *e, llm_peer_t *p, const llm_request_t *msg)
+llm_engine_accept(llm_engine_t *e, llm_peer_t *p, const llm_request_t *msg,
+    const void *rec)
 {
     size_t          bytes;
     llm_req_t      *r;
@@ -429,7 +430,8 @@ llm_engine_accept(llm_engine_t *e, llm_peer_t *p, const llm_request_t *msg)
         return;
     }
 
-    memcpy(copy, msg, msg->head.size);
+    memcpy(copy, rec, msg->head.size);
+    *copy = *msg;
 
     r = llm_req_create(copy);
     if (r == NULL) {

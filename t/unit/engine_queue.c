@@ -465,10 +465,77 @@ test_turns(void)
 }
 
 
+/* what lies in a ring may change while it is read: what was checked holds */
+
+static void
+test_changed(void)
+{
+    char               *mem, *rec;
+    llm_req_t          *r;
+    llm_peer_t          peer;
+    llm_order_t         order;
+    llm_engine_t        e;
+    llm_served_t        m, *models[1] = { &m };
+    llm_request_t       head, *there;
+    llm_zone_model_t    zm = { 1 };
+    llm_command_msg_t   command;
+
+    memset(&e, 0, sizeof(e));
+    memset(&m, 0, sizeof(m));
+    memset(&peer, 0, sizeof(peer));
+    memset(&order, 0, sizeof(order));
+    memset(&head, 0, sizeof(head));
+    memset(&command, 0, sizeof(command));
+
+    mem = aligned_alloc(64, llm_zone_size(1, 1, 4096));
+    e.zone = llm_zone_init(mem, 1, &zm, 1, 4096, 10);
+    e.max_bytes = 1 << 20;
+    e.models = models;
+    e.orders = &order;
+    e.n_models = 1;
+    m.engine = &e;
+    m.state = LLM_MODEL_LOADING;
+    llm_jobs_init(&m.held);
+
+    head.head.size = sizeof(head) + 64;
+    rec = calloc(1, head.head.size);
+    there = (llm_request_t *) rec;
+    there->head.size = UINT32_MAX & ~7u;
+    there->model = 77;
+    there->head.slot = 1000000000;
+
+    llm_engine_accept(&e, &peer, &head, rec);
+    r = m.held.first;
+
+    ok(r && r->msg->head.size == head.head.size && r->model == 0
+       && r->out.to.slot == 0, "a request is as it was when it was checked");
+
+    free(rec);
+    free(peer.slots);
+    llm_req_free(r);
+
+    /* a name that has lost the zero behind it */
+
+    command.head.size = sizeof(command) + 8;
+    command.kind = LLM_COMMAND_LOAD;
+    command.file.off = sizeof(command);
+    command.file.len = 7;
+    rec = malloc(command.head.size);
+    memset(rec, 'x', command.head.size);
+
+    llm_engine_command(&e, &command, rec);
+    is_int(order.number, 0, "a name without an end is no command");
+
+    free(rec);
+    free(mem);
+}
+
+
 int
 main(void)
 {
     test_turns();
+    test_changed();
     test_memory();
     test_bound();
     test_prepared();

@@ -297,6 +297,38 @@ test_nonsense(void)
 }
 
 
+/* a record's size is what was checked, whatever its producer writes later */
+
+static void
+test_changed(void)
+{
+    void                *mem;
+    llm_ring_t           in, out;
+    llm_record_t        *rec;
+    const llm_record_t  *got;
+
+    mem = aligned_alloc(64, 4096);
+    llm_ring_format(mem, 4096);
+    llm_ring_producer(&in, mem);
+    llm_ring_consumer(&out, mem);
+
+    rec = llm_ring_reserve(&in, 64);
+    rec->size = 64;
+    rec->type = 7;
+    llm_ring_push(&in, rec);
+    (void) llm_ring_publish(&in);
+
+    got = llm_ring_next(&out);
+    rec->size = 1 << 30;
+    ok(got == rec && out.taken == 64, "the size that was checked is kept");
+
+    llm_ring_release(&out);
+    ok(llm_ring_empty(&out), "and the record after it is where it was");
+
+    free(mem);
+}
+
+
 int
 main(void)
 {
@@ -306,6 +338,7 @@ main(void)
     test_processes();
     test_takeover();
     test_nonsense();
+    test_changed();
 
     return done_testing();
 }
