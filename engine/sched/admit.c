@@ -1,84 +1,9 @@
 /*
- * Who runs: sequences are admitted from the queue while seats and pages are
- * free, parked when their client reads slowly, and preempted when a sequence
- * that goes before them needs their pages.
+ * Who runs: sequences are admitted from the queue while places and pages are
+ * free, or are held by sequences of a lower priority; see preempt.c.
  */
 
 #include "engine/sched/sched_internal.h"
-
-
-/*
- * Preemption: the sequence frees its pages and returns to the queue with the
- * tokens it has; sequences for which it computes the prompt return with it.
- */
-
-static void
-llm_sched_preempt(llm_sched_t *s, llm_seq_t *q)
-{
-    uint32_t    i;
-    llm_seq_t  *other;
-
-    for (i = 0; i < q->req->run.n_seqs; i++) {
-        other = &q->req->run.seqs[i];
-
-        if (other->leader == q) {
-            other->leader = NULL;
-            llm_sched_clear_running(s, other);
-            llm_queue_add(&s->queue, other);
-        }
-    }
-
-    if (q->state == LLM_SEQ_RUNNING) {
-        llm_sched_clear_running(s, q);
-    }
-
-    llm_sched_drop(s, q);
-    q->leader = NULL;
-    llm_queue_add(&s->queue, q);
-}
-
-
-/*
- * Frees the pages of one sequence that is not running: the last in order of
- * those that are parked, which stays parked; if no parked one has pages, one
- * in the queue that was parked before.
- */
-
-static int
-llm_sched_reclaim(llm_sched_t *s, const llm_seq_t *but)
-{
-    uint32_t       i;
-    llm_seq_t     *q, *victim;
-    llm_tenant_t  *t;
-
-    victim = NULL;
-
-    for (i = 0; i < s->n_parked; i++) {
-        q = s->parked[i];
-
-        if (q->n_pages[0] && (victim == NULL || llm_seq_before(victim, q))) {
-            victim = q;
-        }
-    }
-
-    for (t = s->queue.waiting; t && victim == NULL; t = t->next) {
-        for (q = t->last; q; q = q->prev) {
-            if (q->n_pages[0] && q != but) {
-                victim = q;
-                break;
-            }
-        }
-    }
-
-    if (victim == NULL) {
-        return LLM_FULL;
-    }
-
-    llm_sched_drop(s, victim);
-    llm_zone_add(s->counters->preemptions, 1);
-
-    return LLM_OK;
-}
 
 
 /* one more page of a kind at the end of a sequence's table; LLM_FULL: all are
@@ -113,26 +38,6 @@ llm_sched_new_page(llm_sched_t *s, llm_seq_t *q, uint32_t kind)
     }
 
     return LLM_OK;
-}
-
-
-/* the last running sequence that has pages, and no rows in this step */
-
-static llm_seq_t *
-llm_sched_last(const llm_sched_t *s)
-{
-    uint32_t    i;
-    llm_seq_t  *q;
-
-    for (i = s->n_running; i-- > 0; /* void */ ) {
-        q = s->running[i];
-
-        if (q->n_pages[0] && q->in_batch == 0) {
-            return q;
-        }
-    }
-
-    return NULL;
 }
 
 
@@ -272,23 +177,31 @@ llm_sched_first_pages(const llm_sched_t *s, const llm_seq_t *q, uint32_t kind)
 static int
 llm_sched_fill_kind(llm_sched_t *s, llm_seq_t *q, uint32_t kind)
 {
-    uint32_t  need, spare;
+    uint32_t  need, spare, available;
 
-    need = llm_sched_first_pages(s, q, kind) - q->n_pages[kind];
+    for ( ;; ) {
+        need = llm_sched_first_pages(s, q, kind) - q->n_pages[kind];
+        available = llm_pages_available(s->pages, kind);
 
-    /* alone it goes on with what its window leaves */
+        /* alone it goes on with what its window leaves */
 
-    if (s->n_running == 0 && llm_sched_window(s, kind)) {
-        need = llm_min(need, llm_max(llm_pages_available(s->pages, kind), 1u));
-    }
+        if (s->n_running == 0 && llm_sched_window(s, kind)) {
+            need = llm_min(need, llm_max(available, 1u));
+        }
 
-    /* running sequences will need more pages, too: leave some, or this one is
-       preempted at once */
+        /* running sequences will need more pages, too: leave some, or this one
+           is preempted at once */
 
-    spare = llm_min(s->n_running, llm_pages_total(s->pages, kind) / 16);
+        spare = llm_min(s->n_running, llm_pages_total(s->pages, kind) / 16);
 
-    while (llm_pages_available(s->pages, kind) < need + spare) {
-        if (llm_sched_reclaim(s, q) != LLM_OK) {
+        if (available >= need + spare) {
+            break;
+        }
+
+        if (llm_sched_reclaim(s, q) != LLM_OK
+            && llm_preempt_for_pages(s, q, kind, need + spare - available)
+               != LLM_OK)
+        {
             return LLM_FULL;
         }
     }
@@ -438,9 +351,10 @@ llm_sched_admit(llm_sched_t *s)
 
     llm_sched_return(s);
 
-    while (s->n_running < s->conf.runner.max_seqs) {
+    for ( ;; ) {
         q = llm_queue_best(&s->queue);
-        if (q == NULL) {
+
+        if (q == NULL || !llm_preempt_has_place(s, q)) {
             break;
         }
 
@@ -459,6 +373,8 @@ llm_sched_admit(llm_sched_t *s)
                 break;
             }
         }
+
+        llm_preempt_for_place(s, q);
 
         if (llm_seat_take(s, q, &err) != LLM_OK) {
             llm_sched_fail(s, q->req, &err, 0);

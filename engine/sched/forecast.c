@@ -186,26 +186,38 @@ llm_forecast_queue(llm_sched_t *s, const llm_req_t *r, llm_ahead_t *a)
 }
 
 
-/* those that run; rows of their prompts that are computed before those of this
-   priority */
+/* those that run and that one of this priority waits for; the others give way
+   to it, for a place or for pages */
 
-static uint64_t
-llm_forecast_running(llm_sched_t *s, int32_t priority)
+typedef struct {
+    uint32_t     seqs;
+    uint64_t     rows;                  /* of their prompts, to be computed */
+    uint64_t     pages;                 /* of those that give way */
+} llm_beside_t;
+
+
+static void
+llm_forecast_running(llm_sched_t *s, int32_t priority, llm_beside_t *b)
 {
     uint32_t          i;
-    uint64_t          n;
     const llm_seq_t  *q;
 
-    n = 0;
+    memset(b, 0, sizeof(*b));
     s->n_releases = 0;
 
     for (i = 0; i < s->n_running; i++) {
         q = s->running[i];
-        llm_forecast_release(s, q);
-        n += q->req->msg->priority >= priority ? llm_forecast_rows(q) : 0;
-    }
 
-    return n;
+        if (llm_preempt_yields(s, q, priority)) {
+            b->pages += q->n_pages[LLM_PAGES_FIRST];
+            continue;
+        }
+
+        llm_forecast_release(s, q);
+        b->seqs++;
+        b->rows += q->req->msg->priority >= priority ? llm_forecast_rows(q)
+                                                     : 0;
+    }
 }
 
 
@@ -317,6 +329,7 @@ llm_sched_forecast(llm_sched_t *s, const llm_req_t *r, llm_forecast_t *f)
     uint32_t      n, rows;
     uint64_t      others;
     llm_ahead_t   ahead;
+    llm_beside_t  running;
 
     n = 1;
     rows = 1;
@@ -326,15 +339,16 @@ llm_sched_forecast(llm_sched_t *s, const llm_req_t *r, llm_forecast_t *f)
         n = llm_forecast_own(s, r, f, &rows);
     }
 
-    others = llm_forecast_running(s, r ? r->msg->priority : 0);
+    llm_forecast_running(s, r ? r->msg->priority : 0, &running);
     llm_forecast_queue(s, r, &ahead);
-    others += ahead.rows;
+    others = running.rows + ahead.rows;
 
-    seqs = (int64_t) ahead.seqs + 1 + s->n_running
+    seqs = (int64_t) ahead.seqs + 1 + running.seqs
            - s->conf.runner.max_seqs;
     pages = (int64_t) ahead.pages + 1
             + (r ? llm_forecast_pages(s, &r->run.seqs[0], rows) : 0)
-            - llm_pages_available(s->pages, LLM_PAGES_FIRST);
+            - llm_pages_available(s->pages, LLM_PAGES_FIRST)
+            - (int64_t) running.pages;
 
     wait = llm_forecast_place(s, seqs, pages);
     beside = s->n_running + ahead.seqs != 0;

@@ -9,7 +9,9 @@
  *
  * Invariants
  *   - running[] is in the order of llm_seq_before().  When pages run out, the
- *     last sequence in it frees its pages and returns to the queue.  The
+ *     last sequence in it frees its pages and returns to the queue.  So does
+ *     the last one, whose place is lost, too, when a sequence that waits has a
+ *     higher priority and lacks a place, or pages (preempt.c).  The
  *     first one is preempted only if it runs alone; alone it fits, so every
  *     sequence comes to its end.
  *   - A sequence in running[] has pages for all its tokens, unless it waits

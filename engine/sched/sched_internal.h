@@ -4,9 +4,9 @@
  * (its recurrent state), rows.c (arrays of a step), rule.c (masks), trigger.c
  * (calls that are constrained once they begin), seat.c (samplers), running.c
  * (lists), outbox.c (requests with events), prefix.c (prefix cache), echo.c
- * (echoed prompts), end.c, pool.c (prompts that become vectors), admit.c (who
- * runs), forecast.c (and when), step.c (composing a step), take.c (its
- * results), run.c (its launch), events.c, sched.c.
+ * (echoed prompts), end.c, pool.c (prompts that become vectors), preempt.c (who
+ * gives way), admit.c (who runs), forecast.c (and when), step.c (composing a
+ * step), take.c (its results), run.c (its launch), events.c, sched.c.
  */
 
 #ifndef LLM_SCHED_INTERNAL_H
@@ -194,6 +194,21 @@ void llm_sched_set_todo(llm_sched_t *s, llm_seq_t *q, uint32_t n);
 /* forecast.c: how many tokens of the prompt of one that is not added yet are
    to be computed */
 uint32_t llm_sched_fresh(const llm_sched_t *s, const llm_seq_t *q);
+
+/* preempt.c */
+/* the sequence frees its pages and returns to the queue */
+void llm_sched_preempt(llm_sched_t *s, llm_seq_t *q);
+/* frees the pages of one that does not run, but not of this one; LLM_FULL: none
+   has any */
+int llm_sched_reclaim(llm_sched_t *s, const llm_seq_t *but);
+llm_seq_t *llm_sched_last(const llm_sched_t *s);
+/* for q, the next in the queue: places and pages of a lower priority */
+int llm_preempt_yields(const llm_sched_t *s, const llm_seq_t *q,
+    int32_t priority);
+int llm_preempt_has_place(const llm_sched_t *s, const llm_seq_t *q);
+void llm_preempt_for_place(llm_sched_t *s, const llm_seq_t *q);
+int llm_preempt_for_pages(llm_sched_t *s, const llm_seq_t *q, uint32_t kind,
+    uint32_t missing);
 
 /* admit.c */
 void llm_sched_admit(llm_sched_t *s);

@@ -245,8 +245,8 @@ test_order(void)
     other = forecast(a).us;
     drop(a);
 
-    ok(high < normal / 5, "a higher priority waits for the one that runs: "
-       "%.0f us, not %.0f", high, normal);
+    ok(high < normal / 5 && high < 100000, "a higher priority waits for "
+       "nothing: %.0f us, not %.0f", high, normal);
     ok(other < normal / 2, "another tenant does not wait for all of the "
        "first one's: %.0f us", other);
     is_int(low, normal, "a low one is behind as many as a normal one");

@@ -270,6 +270,120 @@ test_together(void)
 }
 
 
+/* steps until request i is over, so many at most */
+
+static uint32_t
+steps_until(uint32_t i, uint32_t most)
+{
+    uint32_t  n;
+
+    for (n = 0; n < most && !asks[i].over; n++) {
+        (void) step();
+        read_events();
+    }
+
+    return n;
+}
+
+
+/* an urgent request does not wait for a place that a lower one has, nor does
+   that one lose anything but time */
+
+static void
+test_urgent(uint32_t seats)
+{
+    int       good;
+    uint64_t  rows;
+    int32_t   ids[60];
+    uint32_t  i, n;
+
+    memset(ids, 1, sizeof(ids));
+    open_all(128, 200, seats, 64, 1 << 17);
+
+    for (i = 0; i < seats; i++) {
+        ids[0] = (int32_t) i;
+        add(ask(i, ids, 60, 1, 100, LLM_REQ_NO_CACHE));
+    }
+
+    for (i = 0; i < 20 + seats; i++) {
+        (void) step();
+    }
+
+    /* of the same priority and a tenant that has had nothing: it waits */
+
+    add(ask(10, ids, 50, 1, 10, LLM_REQ_NO_CACHE));
+    asks[10].req->msg->tenant = 2;
+    (void) step();
+    is_int(llm_zone_get(zone->models[0].counters->preemptions), 0,
+           "nobody of %u gives way to one of the same priority", seats);
+
+    rows = n_rows;
+    ask(11, ids, 50, 1, 10, LLM_REQ_NO_CACHE)->req->msg->priority = 1;
+    add(&asks[11]);
+
+    n = steps_until(11, 20);
+    ok(asks[11].over && n_over == 1, "an urgent one is over after %u steps, "
+       "before the %u that ran", n, seats);
+    is_int(llm_zone_get(zone->models[0].counters->preemptions), 1,
+           "one has given way");
+
+    is_int(run(), LLM_OK, "then the others go on");
+
+    for (i = 0, good = 1; i < seats; i++) {
+        good &= is_right(&asks[i], 0, 100);
+    }
+
+    ok(good && is_right(&asks[10], 0, 10) && is_right(&asks[11], 0, 10),
+       "with the same text");
+    ok(overlapping || n_rows == seats * 159u + 2 * 59u,
+       "and what it has computed was kept: %u rows, %u of them later",
+       (unsigned) n_rows, (unsigned) (n_rows - rows));
+
+    close_all();
+}
+
+
+/* nor for pages; but nobody loses any if that would not be enough */
+
+static void
+test_urgent_pages(void)
+{
+    int32_t   ids[150];
+    uint32_t  i;
+
+    memset(ids, 1, sizeof(ids));
+    open_all(16, 200, 4, 64, 1 << 17);
+
+    ask(0, ids, 110, 1, 60, LLM_REQ_NO_CACHE)->req->msg->priority = 2;
+    ask(1, ids, 60, 1, 60, LLM_REQ_NO_CACHE)->req->msg->priority = 0;
+    add(&asks[0]);
+    add(&asks[1]);
+
+    for (i = 0; i < 10; i++) {
+        (void) step();
+    }
+
+    ask(2, ids, 150, 1, 10, LLM_REQ_NO_CACHE)->req->msg->priority = 1;
+    add(&asks[2]);
+    (void) step();
+    ok(asks[1].req->run.seqs[0].state == LLM_SEQ_RUNNING,
+       "the pages of one that gives way would not be enough: it goes on");
+
+    ask(3, ids, 100, 1, 10, LLM_REQ_NO_CACHE)->req->msg->priority = 3;
+    add(&asks[3]);
+    (void) steps_until(3, 20);
+    ok(asks[3].over && n_over == 1, "pages come from those of a lower "
+       "priority");
+
+    is_int(run(), LLM_OK, "all come to an end");
+    ok(is_right(&asks[0], 0, 60) && is_right(&asks[1], 0, 60)
+       && is_right(&asks[2], 0, 10) && is_right(&asks[3], 0, 10),
+       "with their text");
+
+    close_all();
+}
+
+
 int
 main(void)
 {
@@ -288,6 +402,9 @@ main(void)
         test_order();
         test_fair();
         test_paid();
+        test_urgent(1);
+        test_urgent(4);
+        test_urgent_pages();
     }
 
     tv_close(&tiny);

@@ -1,0 +1,237 @@
+/*
+ * Who gives way.  A sequence that runs loses its pages when one that goes before
+ * it needs them, and its place or its pages when one that waits has a higher
+ * priority.  It returns to the queue with the tokens that it has and goes on
+ * from there, with the same text.
+ *
+ * Against thrashing: among sequences of the same priority nobody loses anything
+ * to one that waits, whatever the tenants' shares; and nobody is preempted for
+ * pages if all that can be had in this way are too few.
+ */
+
+#include "engine/sched/sched_internal.h"
+
+
+/*
+ * Preemption: the sequence frees its pages and returns to the queue with the
+ * tokens it has; sequences for which it computes the prompt return with it.
+ */
+
+void
+llm_sched_preempt(llm_sched_t *s, llm_seq_t *q)
+{
+    uint32_t    i;
+    llm_seq_t  *other;
+
+    for (i = 0; i < q->req->run.n_seqs; i++) {
+        other = &q->req->run.seqs[i];
+
+        if (other->leader == q) {
+            other->leader = NULL;
+            llm_sched_clear_running(s, other);
+            llm_queue_add(&s->queue, other);
+        }
+    }
+
+    if (q->state == LLM_SEQ_RUNNING) {
+        llm_sched_clear_running(s, q);
+    }
+
+    llm_sched_drop(s, q);
+    q->leader = NULL;
+    llm_queue_add(&s->queue, q);
+}
+
+
+/*
+ * Frees the pages of one sequence that is not running: the last in order of
+ * those that are parked, which stays parked; if no parked one has pages, one
+ * in the queue that was parked before.
+ */
+
+int
+llm_sched_reclaim(llm_sched_t *s, const llm_seq_t *but)
+{
+    uint32_t       i;
+    llm_seq_t     *q, *victim;
+    llm_tenant_t  *t;
+
+    victim = NULL;
+
+    for (i = 0; i < s->n_parked; i++) {
+        q = s->parked[i];
+
+        if (q->n_pages[0] && (victim == NULL || llm_seq_before(victim, q))) {
+            victim = q;
+        }
+    }
+
+    for (t = s->queue.waiting; t && victim == NULL; t = t->next) {
+        for (q = t->last; q; q = q->prev) {
+            if (q->n_pages[0] && q != but) {
+                victim = q;
+                break;
+            }
+        }
+    }
+
+    if (victim == NULL) {
+        return LLM_FULL;
+    }
+
+    llm_sched_drop(s, victim);
+    llm_zone_add(s->counters->preemptions, 1);
+
+    return LLM_OK;
+}
+
+
+/* the last running sequence that has pages, and no rows in this step */
+
+llm_seq_t *
+llm_sched_last(const llm_sched_t *s)
+{
+    uint32_t    i;
+    llm_seq_t  *q;
+
+    for (i = s->n_running; i-- > 0; /* void */ ) {
+        q = s->running[i];
+
+        if (q->n_pages[0] && q->in_batch == 0) {
+            return q;
+        }
+    }
+
+    return NULL;
+}
+
+
+/* does a running sequence give way to one of this priority?  Not before its
+   first token if that is due at some time: it was let in by that */
+
+int
+llm_preempt_yields(const llm_sched_t *s, const llm_seq_t *q, int32_t priority)
+{
+    return q->req->msg->priority < priority
+           && (s->conf.zone->bounds.ttft_us == 0 || q->req->out.first_us);
+}
+
+
+/* the last running sequence that gives way to one that waits */
+
+static llm_seq_t *
+llm_preempt_victim(const llm_sched_t *s, const llm_seq_t *q)
+{
+    uint32_t  i;
+
+    for (i = s->n_running; i-- > 0; /* void */ ) {
+        if (llm_preempt_yields(s, s->running[i], q->req->msg->priority)) {
+            return s->running[i];
+        }
+    }
+
+    return NULL;
+}
+
+
+/* is there a place for one that waits, free or to be had? */
+
+int
+llm_preempt_has_place(const llm_sched_t *s, const llm_seq_t *q)
+{
+    return s->n_running < s->conf.runner.max_seqs
+           || llm_preempt_victim(s, q) != NULL;
+}
+
+
+/* would it lose something that it need not, if it kept its pages?  What is in
+   flight for it would be missed, what it waits for be forgotten */
+
+static int
+llm_preempt_is_busy(const llm_sched_t *s, const llm_seq_t *q)
+{
+    uint32_t  i;
+
+    if (q->leader || q->held || q->n_pages[0] == 0) {
+        return 1;
+    }
+
+    for (i = 0; i < q->req->run.n_seqs; i++) {
+        if (q->req->run.seqs[i].leader == q) {
+            return 1;
+        }
+    }
+
+    for (i = 0; s->in_flight && i < s->in_flight->batch.n_seqs; i++) {
+        if (s->in_flight->seqs[i] == q) {
+            return 1;
+        }
+    }
+
+    return 0;
+}
+
+
+/*
+ * Makes a place for a sequence that is about to run.  The one that gives way
+ * keeps its pages, as one that is parked does, so that nothing is computed
+ * again unless somebody needs them meanwhile.
+ */
+
+void
+llm_preempt_for_place(llm_sched_t *s, const llm_seq_t *q)
+{
+    llm_seq_t  *victim;
+
+    if (s->n_running < s->conf.runner.max_seqs) {
+        return;
+    }
+
+    victim = llm_preempt_victim(s, q);
+
+    if (llm_preempt_is_busy(s, victim)) {
+        llm_sched_preempt(s, victim);
+
+    } else {
+        llm_sched_clear_running(s, victim);
+        llm_queue_add(&s->queue, victim);
+    }
+
+    llm_zone_add(s->counters->preemptions, 1);
+}
+
+
+/*
+ * So many pages of a kind are missing for a sequence that waits.  Preempts the
+ * last one that runs, if it has a lower priority and the pages of all such are
+ * enough.  Pages that several share count for each: then it may turn out that
+ * they were not.
+ */
+
+int
+llm_preempt_for_pages(llm_sched_t *s, const llm_seq_t *q, uint32_t kind,
+    uint32_t missing)
+{
+    uint32_t          i, n;
+    llm_seq_t        *victim;
+    const llm_seq_t  *other;
+
+    victim = llm_preempt_victim(s, q);
+
+    for (n = 0, i = 0; i < s->n_running; i++) {
+        other = s->running[i];
+
+        if (llm_preempt_yields(s, other, q->req->msg->priority)) {
+            n += other->n_pages[kind] - other->n_gone[kind];
+        }
+    }
+
+    if (n < missing || victim == NULL) {
+        return LLM_FULL;
+    }
+
+    llm_sched_preempt(s, victim);
+    llm_zone_add(s->counters->preemptions, 1);
+
+    return LLM_OK;
+}
