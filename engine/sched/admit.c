@@ -319,7 +319,7 @@ llm_sched_started(llm_sched_t *s, llm_seq_t *q)
 
     q->advance = q->prompt->n - q->n_kv;
     llm_sched_set_todo(s, q, q->advance);
-    llm_queue_charge(r->run.tenant, q->advance);
+    llm_shares_charge(&r->run.tenant->share, q->advance);
 }
 
 

@@ -100,7 +100,7 @@ llm_check_waiting(const llm_sched_t *s)
     held = 0;
 
     for (t = s->queue.waiting; t; t = t->next) {
-        assert(t->first != NULL && t->n_reqs != 0);
+        assert(t->first != NULL && t->share.n_reqs != 0);
 
         for (q = t->first; q; q = q->next) {
             assert(q->req->run.tenant == t);

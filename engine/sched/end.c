@@ -11,7 +11,7 @@
 static void
 llm_sched_settle(llm_sched_t *s, llm_seq_t *q)
 {
-    llm_queue_refund(q->req->run.tenant, q->advance);
+    llm_shares_refund(&q->req->run.tenant->share, q->advance);
     q->advance = 0;
     llm_sched_set_todo(s, q, 0);
 }

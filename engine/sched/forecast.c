@@ -129,7 +129,7 @@ llm_forecast_tenant(llm_sched_t *s, const llm_tenant_t *t,
     uint64_t          own;
     const llm_seq_t  *q;
 
-    own = t->time;
+    own = t->share.time;
 
     for (q = t->first; q && a->seqs < LLM_FORECAST_MOST; q = q->next) {
 
@@ -147,7 +147,7 @@ llm_forecast_tenant(llm_sched_t *s, const llm_tenant_t *t,
         llm_forecast_release(s, q);
 
         if (!q->admitted) {
-            own += (uint64_t) rows * 1000000 / t->weight;
+            own += (uint64_t) rows * 1000000 / t->share.weight;
         }
     }
 
@@ -162,6 +162,7 @@ llm_forecast_queue(llm_sched_t *s, const llm_req_t *r, llm_ahead_t *a)
 {
     int32_t              priority;
     uint64_t             time;
+    const llm_share_t   *share;
     const llm_tenant_t  *t, *own;
 
     memset(a, 0, sizeof(*a));
@@ -170,8 +171,9 @@ llm_forecast_queue(llm_sched_t *s, const llm_req_t *r, llm_ahead_t *a)
     own = NULL;
 
     if (r) {
-        own = llm_queue_find(&s->queue, r->msg->tenant);
-        time = llm_queue_begin(&s->queue, own);
+        share = llm_shares_find(&s->queue.shares, r->msg->tenant);
+        time = llm_shares_begin(&s->queue.shares, share);
+        own = (const llm_tenant_t *) share;
 
         if (own && own->first) {
             time = llm_forecast_tenant(s, own, priority, UINT64_MAX, a);

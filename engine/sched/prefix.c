@@ -237,7 +237,7 @@ llm_sched_extend(llm_sched_t *s, llm_seq_t *q)
     refund = llm_min(q->advance, n);
     q->advance -= refund;
     llm_sched_set_todo(s, q, q->advance);
-    llm_queue_refund(q->req->run.tenant, refund);
+    llm_shares_refund(&q->req->run.tenant->share, refund);
 
     if (q->n_gen == 0) {
         llm_zone_add(s->counters->prefix_hits, n);

@@ -2,13 +2,9 @@
  * The waiting sequences of a model: by priority, then by fair share between
  * tenants, then by arrival.
  *
- * Fair share is start-time fair queueing (Goyal, Vin, Cheng, 1997) over
- * tokens computed: each tenant has a virtual time that grows by tokens
- * divided by its weight; at equal priority the tenant with the least time
- * goes first.  A prompt is charged when its sequence is admitted; tokens that
- * were not computed in the end (other sequences did, or the client went away)
- * are refunded.  A tenant that comes back starts at the least time of the
- * tenants with requests, or at its own time if that is later.
+ * Shares (shares.h) are counted in tokens computed.  A prompt is charged when
+ * its sequence is admitted; tokens that were not computed in the end (other
+ * sequences did, or the client went away) are refunded.
  *
  * Where a first token is due at some time (llm_queue ttft=), a request that has
  * waited for half of that goes by its arrival: nobody overtakes it any more.
@@ -20,33 +16,22 @@
 #define LLM_QUEUE_H
 
 #include "engine/sched/request.h"
+#include "engine/sched/shares.h"
 
 struct llm_tenant_s {
-    uint64_t             id;
-    uint64_t             weight;        /* in 1/1000 */
-    uint64_t             time;          /* virtual */
-    uint32_t             n_reqs;        /* scheduled requests */
+    llm_share_t          share;         /* n_reqs: those that are scheduled */
 
     llm_seq_t           *first;         /* waiting, llm_seq_before() order */
     llm_seq_t           *last;
 
-    llm_tenant_t        *chain;         /* next in the hash bucket */
     llm_tenant_t        *prev;          /* among tenants with waiting
                                            sequences */
     llm_tenant_t        *next;
 };
 
-#define LLM_QUEUE_BUCKETS  1024
-#define LLM_QUEUE_TENANTS  4096         /* beyond, none is kept without
-                                           requests */
-
 typedef struct {
-    llm_tenant_t        *buckets[LLM_QUEUE_BUCKETS];
+    llm_shares_t         shares;        /* of llm_tenant_t */
     llm_tenant_t        *waiting;
-    uint32_t             n_tenants;
-    uint32_t             n_active;      /* tenants with requests */
-    uint64_t             time;          /* virtual, while there are no
-                                           requests */
     uint32_t             n_waiting;     /* sequences */
     uint64_t             aged_us;       /* requests that came until then go
                                            by arrival alone, before others of
@@ -60,20 +45,10 @@ void llm_queue_free(llm_queue_t *q);
 int llm_queue_enter(llm_queue_t *q, llm_req_t *r);
 void llm_queue_leave(llm_queue_t *q, llm_req_t *r);
 
-/* the tenant, or NULL; the virtual time at which a request of it would enter
-   now */
-llm_tenant_t *llm_queue_find(const llm_queue_t *q, uint64_t id);
-uint64_t llm_queue_begin(const llm_queue_t *q, const llm_tenant_t *t);
-
 void llm_queue_add(llm_queue_t *q, llm_seq_t *s);
 void llm_queue_remove(llm_queue_t *q, llm_seq_t *s);
 /* the sequence to run next, or NULL; it stays in the queue */
 llm_seq_t *llm_queue_best(const llm_queue_t *q);
-
-/* charges a tenant for tokens, computed or about to be; refunds those that
-   were not computed after all */
-void llm_queue_charge(llm_tenant_t *t, uint64_t tokens);
-void llm_queue_refund(llm_tenant_t *t, uint64_t tokens);
 
 /* like llm_seq_before(), with the tenants' shares between priority and
    arrival */

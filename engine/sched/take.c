@@ -62,7 +62,7 @@ llm_step_observe(llm_sched_t *s, llm_seq_t *q, uint64_t now)
     r->out.completion_tokens++;
     llm_zone_add(s->counters->generation_tokens, 1);
     llm_zone_add(s->figures->answered, 1);
-    llm_queue_charge(r->run.tenant, 1);
+    llm_shares_charge(&r->run.tenant->share, 1);
 }
 
 

@@ -417,7 +417,7 @@ test_aged(void)
     a = prompt(1, 100, 20);
     a->req->msg->tenant = 1;
     add(a);
-    a->req->run.tenant->time += 1000000000;
+    a->req->run.tenant->share.time += 1000000000;
 
     for (i = 0; i < 1000 && asks[1].started == 0; i++) {
         for (slot = 2; sched->queue.n_waiting < 3; slot++) {

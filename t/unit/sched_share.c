@@ -136,22 +136,22 @@ test_paid(void)
     (void) run();
 
     /* the last token of each is never computed */
-    is_int(t->time / 1000, n_rows + 8, "eight that begin alike pay for %u rows",
+    is_int(t->share.time / 1000, n_rows + 8, "eight that begin alike pay for %u rows",
            (unsigned) n_rows);
     is_int(found(8), 7 * 208, "and seven of them find what the first has");
     is_int(hits(), 7 * 208, "of which the metrics tell");
 
-    paid = t->time / 1000 - n_rows;
+    paid = t->share.time / 1000 - n_rows;
 
     ids[0]++;
     add(ask(0, ids, 600, 1, 20, LLM_REQ_NO_CACHE));
     (void) step();
-    ok(t->time / 1000 - n_rows - paid > 400, "a prompt is paid in advance");
+    ok(t->share.time / 1000 - n_rows - paid > 400, "a prompt is paid in advance");
     (void) step();
     llm_sched_remove(sched, asks[0].req);
     llm_req_free(asks[0].req);
 
-    is_int(t->time / 1000 - n_rows, paid, "who goes away pays for what was "
+    is_int(t->share.time / 1000 - n_rows, paid, "who goes away pays for what was "
            "computed");
 
     close_all();
@@ -170,7 +170,7 @@ test_paid(void)
 
     ok(llm_zone_get(zone->models[0].counters->preemptions) > 0
        && n_rows > 3 * 199, "some are preempted");
-    is_int(t->time / 1000, 3 * 200, "and pay once");
+    is_int(t->share.time / 1000, 3 * 200, "and pay once");
     is_int(found(3), 0, "what they find of their own was not cached");
     is_int(hits(), 0, "nor do the metrics say so");
 
