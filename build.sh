@@ -67,6 +67,7 @@ usage: ./build.sh COMMAND
            without the prefix cache (LLAMA_SERVER=path: beside llama-server);
            "bench mix": long prompts, long answers, and both (LLAMA_SERVER);
            "bench overload": three times as many requests as can be served;
+           "bench flood": a tenant's expensive schemas, and what another waits;
            "bench masks": JSON Schemas, how exact and how fast;
            "bench shapes": shapes of real models, random weights
            (LLAMA_BENCH=path: beside llama-bench; BEFORE=path: beside the
@@ -616,6 +617,9 @@ bench() {
             ;;
         overload)
             exec perl -It/lib t/bench/overload.pl "${@:2}"
+            ;;
+        flood)
+            exec perl -It/lib t/bench/flood.pl "${@:2}"
             ;;
         masks)
             exec python3 t/bench/masks.py "${@:2}"

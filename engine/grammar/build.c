@@ -60,6 +60,14 @@ llm_gram_pool(llm_gram_build_t *b)
 }
 
 
+void
+llm_gram_pause(llm_gram_build_t *b, int (*pause)(void *data), void *data)
+{
+    b->pool->pause = pause;
+    b->pool->pause_data = data;
+}
+
+
 uint64_t *
 llm_gram_spent_us(llm_gram_build_t *b)
 {

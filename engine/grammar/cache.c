@@ -2,6 +2,7 @@
  * Compiled grammars by their keys; see cache.h.
  */
 
+#include "engine/base/sha256.h"
 #include "engine/grammar/cache.h"
 
 #include <pthread.h>
@@ -20,6 +21,16 @@ struct llm_gram_ref_s {
     llm_gram_ref_t      *next;          /* the next older one */
 };
 
+typedef struct {
+    unsigned char        bytes[LLM_SHA256_LEN];
+} llm_gram_digest_t;
+
+/* why a key has no grammar */
+typedef struct {
+    llm_gram_digest_t    key;
+    llm_err_t            err;
+} llm_gram_error_t;
+
 /* the lock guards all below but vocab */
 
 struct llm_gram_cache_s {
@@ -27,6 +38,10 @@ struct llm_gram_cache_s {
     pthread_mutex_t      lock;
     llm_toktree_t       *tree;          /* made for the first rule */
     llm_gram_ref_t      *first;         /* used last */
+    llm_gram_error_t    *errors;        /* [LLM_GRAM_CACHE_ERRORS] owned; NULL:
+                                           none yet */
+    uint32_t             n_errors;      /* that there were: the next one's place
+                                           is the oldest one's */
 };
 
 
@@ -72,6 +87,7 @@ llm_gram_cache_free(llm_gram_cache_t *c)
     }
 
     llm_toktree_free(c->tree);
+    free(c->errors);
     (void) pthread_mutex_destroy(&c->lock);
     free(c);
 }
@@ -216,36 +232,147 @@ llm_gram_ref_create(llm_gram_cache_t *c, llm_str_t key,
 }
 
 
+/* ---- why a key has no grammar ---- */
+
+/* the caller has the lock */
+
+static const llm_err_t *
+llm_gram_cache_error(const llm_gram_cache_t *c, const llm_gram_digest_t *d)
+{
+    uint32_t  i, n;
+
+    n = llm_min(c->n_errors, (uint32_t) LLM_GRAM_CACHE_ERRORS);
+
+    for (i = 0; i < n; i++) {
+        if (memcmp(&c->errors[i].key, d, sizeof(*d)) == 0) {
+            return &c->errors[i].err;
+        }
+    }
+
+    return NULL;
+}
+
+
+/* only what is the client's fault, and would be again; without memory it is not
+   kept */
+
+static void
+llm_gram_cache_refuse(llm_gram_cache_t *c, const llm_gram_digest_t *d,
+    const llm_err_t *err)
+{
+    llm_gram_error_t  *e;
+
+    if (err->status != 400) {
+        return;
+    }
+
+    (void) pthread_mutex_lock(&c->lock);
+
+    if (c->errors == NULL) {
+        c->errors = calloc(LLM_GRAM_CACHE_ERRORS, sizeof(*c->errors));
+    }
+
+    if (c->errors && llm_gram_cache_error(c, d) == NULL) {
+        e = &c->errors[c->n_errors++ % LLM_GRAM_CACHE_ERRORS];
+        e->key = *d;
+        e->err = *err;
+    }
+
+    (void) pthread_mutex_unlock(&c->lock);
+}
+
+
+/* ---- what others call ---- */
+
+static int
+llm_gram_cache_find_digest(llm_gram_cache_t *c, llm_str_t key,
+    const llm_gram_digest_t *d, llm_gram_ref_t **ref, llm_err_t *err)
+{
+    int               rc;
+    llm_gram_ref_t   *old;
+    const llm_err_t  *why;
+
+    rc = LLM_ABSENT;
+    old = NULL;
+
+    (void) pthread_mutex_lock(&c->lock);
+    *ref = llm_gram_cache_find(c, key);
+
+    if (*ref) {
+        (*ref)->n_held++;
+        old = llm_gram_cache_trim(c);
+        rc = LLM_OK;
+
+    } else if ((why = llm_gram_cache_error(c, d)) != NULL) {
+        *err = *why;
+        rc = LLM_ERROR;
+    }
+
+    (void) pthread_mutex_unlock(&c->lock);
+
+    llm_gram_refs_free(old);
+
+    return rc;
+}
+
+
+static int
+llm_gram_cache_digest(llm_str_t key, llm_gram_digest_t *d, llm_err_t *err)
+{
+    return llm_sha256(key.data, key.len, d->bytes) == LLM_OK
+           ? LLM_OK : llm_fail(err, "no memory for a grammar");
+}
+
+
+int
+llm_gram_cache_look(llm_gram_cache_t *c, llm_str_t key, llm_gram_ref_t **ref,
+    llm_err_t *err)
+{
+    llm_gram_digest_t  d;
+
+    if (llm_gram_cache_digest(key, &d, err) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    return llm_gram_cache_find_digest(c, key, &d, ref, err);
+}
+
+
 llm_gram_ref_t *
 llm_gram_cache_get(llm_gram_cache_t *c, llm_str_t key,
     llm_gram_compile_pt compile, void *data, llm_err_t *err)
 {
-    llm_gram_ref_t  *ref, *mine, *old;
+    int                rc;
+    llm_gram_ref_t    *ref, *mine, *old;
+    llm_gram_digest_t  d;
 
-    mine = NULL;
+    if (llm_gram_cache_digest(key, &d, err) != LLM_OK) {
+        return NULL;
+    }
+
+    rc = llm_gram_cache_find_digest(c, key, &d, &ref, err);
+
+    if (rc != LLM_ABSENT) {
+        return rc == LLM_OK ? ref : NULL;
+    }
+
+    mine = llm_gram_ref_create(c, key, compile, data, err);
+
+    if (mine == NULL) {
+        llm_gram_cache_refuse(c, &d, err);
+        return NULL;
+    }
+
+    /* another thread may have been faster */
 
     (void) pthread_mutex_lock(&c->lock);
     ref = llm_gram_cache_find(c, key);
 
     if (ref == NULL) {
-        (void) pthread_mutex_unlock(&c->lock);
-
-        mine = llm_gram_ref_create(c, key, compile, data, err);
-        if (mine == NULL) {
-            return NULL;
-        }
-
-        /* another thread may have been faster */
-
-        (void) pthread_mutex_lock(&c->lock);
-        ref = llm_gram_cache_find(c, key);
-
-        if (ref == NULL) {
-            ref = mine;
-            ref->next = c->first;
-            c->first = ref;
-            mine = NULL;
-        }
+        ref = mine;
+        ref->next = c->first;
+        c->first = ref;
+        mine = NULL;
     }
 
     ref->n_held++;

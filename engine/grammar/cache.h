@@ -16,6 +16,7 @@
 
 #define LLM_GRAM_CACHE        16
 #define LLM_GRAM_CACHE_BYTES  ((size_t) 64 << 20)
+#define LLM_GRAM_CACHE_ERRORS 32
 
 /* what texts have led to, of all grammars together, but for so much of each */
 #define LLM_GRAM_RUN_BYTES    ((size_t) 256 << 20)
@@ -32,10 +33,17 @@ void llm_gram_cache_free(llm_gram_cache_t *c);
 typedef llm_gram_t *(*llm_gram_compile_pt)(void *data,
     const llm_toktree_t *tree, llm_err_t *err);
 
-/* the grammar of this key, or a new one; equal keys are equal grammars.  NULL
-   and *err: compile() failed, or no memory */
+/*
+ * The grammar of this key, or a new one; equal keys are equal grammars.  NULL
+ * and *err: compile() failed, or no memory.  A client's error of compile() is
+ * kept, too, so that the same one is not compiled again and again.
+ */
 llm_gram_ref_t *llm_gram_cache_get(llm_gram_cache_t *c, llm_str_t key,
     llm_gram_compile_pt compile, void *data, llm_err_t *err);
+/* the same without compiling: LLM_OK and *ref, LLM_ERROR and *err, or LLM_ABSENT:
+   nothing is known of it */
+int llm_gram_cache_look(llm_gram_cache_t *c, llm_str_t key,
+    llm_gram_ref_t **ref, llm_err_t *err);
 llm_gram_t *llm_gram_of(const llm_gram_ref_t *ref);
 /* its memory, divided among the requests that hold it */
 size_t llm_gram_share(const llm_gram_ref_t *ref);

@@ -252,6 +252,7 @@ llm_finish_fix(llm_gram_build_t *b)
 
         for (i = 0; i < b->nodes.n; i++) {
             x = &b->nodes.data[i];
+            llm_rx_worked(b->pool);
 
             if (!x->live && llm_finish_live(b, x)) {
                 x->live = 1;

@@ -83,6 +83,11 @@ void llm_gram_build_free(llm_gram_build_t *b);
 /* for the expressions of this grammar */
 llm_rx_pool_t *llm_gram_pool(llm_gram_build_t *b);
 
+/* until it is finished this is called every few microseconds of its work, and
+   may wait; nonzero: nobody needs the grammar any more, and what is made of it
+   fails soon, for any reason */
+void llm_gram_pause(llm_gram_build_t *b, int (*pause)(void *data), void *data);
+
 /* what its schemas have taken so far, in microseconds; their reader counts it,
    and bounds it for all of them */
 uint64_t *llm_gram_spent_us(llm_gram_build_t *b);

@@ -109,6 +109,8 @@ llm_gram_finish(llm_gram_build_t *b, llm_gn_t root,
         g->start = llm_run_start(&g->run, root);
     }
 
+    llm_gram_pause(b, NULL, NULL);
+
     if (g->start == LLM_SET_NONE) {
         llm_gram_free(g);
         (void) llm_fail_with(err, 400, NULL, NULL, "the grammar is too "

@@ -78,6 +78,12 @@ struct llm_rx_pool_s {
     int                     failed;
     llm_rx_t                universe;   /* all byte strings */
 
+    /* called from time to time while expressions are made; nonzero: it is
+       stopped, and the pool has failed.  NULL: never */
+    int                   (*pause)(void *data);
+    void                   *pause_data;
+    uint32_t                n_since;    /* what was done since */
+
     /* regex_walk.c: the derivatives by each byte, by node; NULL: not yet */
     llm_vec(llm_rx_t *)     rows;
     uint32_t                n_rows;     /* that are there */
@@ -99,6 +105,9 @@ llm_rx_nullable(const llm_rx_pool_t *p, llm_rx_t a)
 }
 
 /* ---- regex_nodes.c ---- */
+
+/* a bit of work is done, about as much as making a node */
+void llm_rx_worked(llm_rx_pool_t *p);
 
 /* the number of a node; the arcs or kids of a new one are the last of their
    array and are taken off if it is there already */

@@ -5,6 +5,9 @@
 
 #include "engine/grammar/regex_internal.h"
 
+/* work between two pauses: some microseconds */
+#define LLM_RX_PAUSE  64
+
 
 static int
 llm_rx_same(const llm_rx_pool_t *p, const llm_rx_node_t *x,
@@ -81,10 +84,25 @@ llm_rx_fail(llm_rx_pool_t *p)
  * array; they are taken off if the node is there already.
  */
 
+void
+llm_rx_worked(llm_rx_pool_t *p)
+{
+    if (p->pause && p->n_since++ >= LLM_RX_PAUSE) {
+        p->n_since = 0;
+
+        if (p->pause(p->pause_data)) {
+            p->failed = 1;
+        }
+    }
+}
+
+
 llm_rx_t
 llm_rx_intern(llm_rx_pool_t *p, llm_rx_node_t *x)
 {
     uint32_t  hash, i, id;
+
+    llm_rx_worked(p);
 
     if (p->failed) {
         return LLM_RX_NONE;

@@ -287,6 +287,7 @@ llm_rx_search(llm_rx_pool_t *p, llm_rx_steps_t *s, uint32_t budget)
                 return LLM_RX_UNDECIDED;
             }
 
+            llm_rx_worked(p);
             d = llm_rx_derive(p, s->data[i].a, (uint8_t) byte);
 
             if (d == LLM_RX_NONE || p->nodes.data[d].alive == LLM_RX_DEAD) {

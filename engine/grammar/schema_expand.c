@@ -385,6 +385,7 @@ llm_schema_run(llm_schema_t *s, llm_schema_branch_t *b,
             return llm_schema_too_large(s);
         }
 
+        llm_rx_worked(s->pool);
         t = b->todo;
         b->todo = t->next;
 

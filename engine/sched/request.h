@@ -18,6 +18,7 @@ typedef struct llm_req_s     llm_req_t;
 typedef struct llm_seq_s     llm_seq_t;
 typedef struct llm_tenant_s  llm_tenant_t;
 typedef struct llm_served_s  llm_served_t;
+typedef struct llm_payer_s   llm_payer_t;
 
 typedef enum {
     LLM_SEQ_NEW = 0,
@@ -168,6 +169,7 @@ typedef struct {
     int                  whole;         /* a prompt is computed in one step,
                                            none of it is ever shared */
     llm_tools_t          tools;         /* that may be called */
+    int                  staged;        /* all is prepared but the grammar */
     int                  open;          /* reasoning in the prompt, as
                                            llm_answer_open() says */
     llm_ids_t            endings[LLM_FORMAT_PAIRS];  /* what ends reasoning, if
@@ -246,6 +248,10 @@ struct llm_req_s {
     llm_req_t           *prev;          /* among all of the engine */
     llm_req_t           *next;
     llm_req_t           *job_next;      /* in a queue between threads */
+
+    /* engine/serve/turns.h's, under the engine's lock */
+    llm_payer_t         *payer;         /* NULL: it is not being prepared */
+    uint32_t             turn;          /* llm_turn_t: the list that it is in */
 };
 
 /* takes msg over; NULL: no memory (msg is then freed) */

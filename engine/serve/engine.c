@@ -28,6 +28,7 @@ llm_engine_free(llm_engine_t *e)
         free(e->peers[i].slots);
     }
 
+    llm_turns_free(&e->turns);
     pthread_mutex_destroy(&e->lock);
     pthread_cond_destroy(&e->work);
 
@@ -102,7 +103,9 @@ llm_engine_create(const llm_engine_conf_t *conf)
     e->n_peers = llm_min(conf->n_workers, conf->zone->n_workers);
     e->max_bytes = conf->max_bytes ? conf->max_bytes : LLM_ENGINE_MAX_BYTES;
 
-    llm_jobs_init(&e->to_prepare);
+    llm_turns_init(&e->turns);
+    e->n_idle = LLM_ENGINE_PREPARERS - 1;   /* all but the one for small
+                                               messages */
     llm_jobs_init(&e->prepared);
     llm_jobs_init(&e->doomed);
     llm_jobs_init(&e->asking);

@@ -3,8 +3,9 @@
  *
  *   scheduler     one: takes messages from the workers' rings, steps the
  *                 models, writes events; owns everything below unless said
- *   preparation   two: from a request's message to tokens, one of them for
- *                 small messages only
+ *   preparation   from a request's message to tokens: one thread for small
+ *                 messages, and some of which one runs at a time, for all, who
+ *                 compile grammars, too (preparers.c)
  *   loaders       one for each model that is loading, or that another file has
  *                 taken the place of and that is freed
  *
@@ -14,8 +15,8 @@
  * requests.  A request belongs to one of them (r->served), and its text is of
  * that alone.
  *
- * Requests travel between scheduler and preparation in two lists under one
- * mutex.  A loader fills its llm_served_t, or empties it, and then sets
+ * Requests travel between scheduler and preparation in a queue and a list
+ * under one mutex.  A loader fills its llm_served_t, or empties it, and then sets
  * `loaded`; no other thread touches those fields meanwhile.
  */
 
@@ -26,22 +27,15 @@
 #include "engine/ipc/engines.h"
 #include "engine/model/model.h"
 #include "engine/sched/sched.h"
+#include "engine/serve/turns.h"
 #include "engine/text/chat/chat.h"
 
-#define LLM_ENGINE_PREPARERS  2
-
-/* the first preparation thread takes messages up to this size only, so that
-   large ones, however many, never delay a small one */
-#define LLM_ENGINE_SMALL      ((size_t) 64 << 10)
+/* the first is for small messages; of the others one runs at a time, and each
+   can have a compilation that was put aside */
+#define LLM_ENGINE_PREPARERS  5
 
 /* memory of all requests, if the configuration sets none */
 #define LLM_ENGINE_MAX_BYTES  ((size_t) 256 << 20)
-
-/* a first-in, first-out list through llm_req_t.job_next */
-typedef struct {
-    llm_req_t           *first;
-    llm_req_t          **last;
-} llm_jobs_t;
 
 /* synthetic.c; never there without LLM_TEST */
 typedef struct llm_synthetic_s  llm_synthetic_t;
@@ -191,11 +185,16 @@ typedef struct {
     llm_peer_t           peer;
 } llm_nobody_t;
 
-/* a preparation thread */
+/* a preparation thread; it alone uses the last three */
 typedef struct {
     llm_engine_t        *engine;
-    int                  small;         /* it takes small messages only */
+    int                  small;         /* it takes small messages only, and
+                                           compiles no grammar */
     pthread_t            thread;
+    llm_req_t           *job;
+    uint64_t             charged_us;    /* its CPU time for which somebody has
+                                           paid */
+    uint64_t             slice_us;      /* and at which others may go on */
 } llm_preparer_t;
 
 struct llm_engine_s {
@@ -228,10 +227,13 @@ struct llm_engine_s {
     llm_preparer_t       preparers[LLM_ENGINE_PREPARERS];
     uint32_t             n_preparers;
 
-    pthread_mutex_t      lock;          /* guards the next four */
-    pthread_cond_t       work;
-    llm_jobs_t           to_prepare;
+    pthread_mutex_t      lock;          /* guards the next six */
+    pthread_cond_t       work;          /* any of them has changed */
+    llm_turns_t          turns;         /* requests to be prepared */
     llm_jobs_t           prepared;
+    llm_preparer_t      *runs;          /* which of those that are not for small
+                                           messages, or NULL */
+    uint32_t             n_idle;        /* of these, which have no job */
     int                  quit;
 
     llm_req_t           *live;          /* all requests */
@@ -252,14 +254,6 @@ struct llm_engine_s {
 llm_gpu_t *llm_gpu_start(llm_engine_t *e);
 /* gpu may be NULL; the engine's zone stays as long as the process */
 void llm_gpu_stop(llm_gpu_t *gpu);
-
-/* jobs.c */
-void llm_jobs_init(llm_jobs_t *j);
-void llm_jobs_add(llm_jobs_t *j, llm_req_t *r);
-llm_req_t *llm_jobs_take(llm_jobs_t *j);
-/* appends all of from to to */
-void llm_jobs_move(llm_jobs_t *to, llm_jobs_t *from);
-void llm_jobs_remove(llm_jobs_t *j, llm_req_t *r);
 
 /* common.c */
 void llm_engine_log(llm_engine_t *e, int level, const char *fmt, ...)
@@ -340,9 +334,17 @@ void llm_describe_props(const llm_served_t *m, llm_buf_t *out);
 int llm_prep_infill(const llm_served_t *m, const llm_req_t *r,
     llm_prompt_ids_t *p, llm_err_t *err);
 
+/* how a thread compiles a grammar */
+typedef struct {
+    int                  never;         /* it does not: LLM_LATER */
+    int                (*pause)(void *data);    /* llm_gram_pause() */
+    void                *data;
+} llm_prep_how_t;
+
 /* grammar.c: what the choices must look like, if they must; after the prompts
-   are made */
-int llm_prep_grammar(const llm_served_t *m, llm_req_t *r, llm_err_t *err);
+   are made.  LLM_LATER: another thread is to go on; how: NULL: at once */
+int llm_prep_grammar(const llm_served_t *m, llm_req_t *r,
+    const llm_prep_how_t *how, llm_err_t *err);
 
 /* calls.c */
 /* what a chat's grammar is made from */
@@ -355,6 +357,10 @@ typedef struct {
     int                   begun;        /* the grammar is that of a call that
                                            has begun */
     int                   loose;        /* any object for arguments */
+    const llm_prep_how_t  *how;
+    int                   later;        /* it was not compiled, because of
+                                           that */
+    int                   stopped;      /* it was, until nobody needed it */
 } llm_rule_ctx_t;
 
 /* the form of calls that a grammar can write, or NULL */
@@ -396,14 +402,16 @@ int llm_prep_whole(const llm_served_t *m);
 void llm_prep_pool(const llm_served_t *m, llm_pool_t *pool, uint32_t n);
 
 /* prep.c */
-/* all that the scheduler needs of a request; in any thread */
-int llm_prep_request(const llm_served_t *m, llm_req_t *r, llm_err_t *err);
+/* all that the scheduler needs of a request; in any thread.  LLM_LATER: as
+   llm_prep_grammar(), and the call is to be made again */
+int llm_prep_request(const llm_served_t *m, llm_req_t *r,
+    const llm_prep_how_t *how, llm_err_t *err);
 
 /* preparers.c */
 void *llm_engine_prepare_main(void *preparer);
-/* the oldest job, or the oldest small one; NULL: there is none.  The caller
-   has the lock */
-llm_req_t *llm_prep_next(llm_engine_t *e, int small);
+/* takes the next job for a thread; NULL: there is none.  The caller has the
+   lock */
+llm_req_t *llm_preparer_take(llm_preparer_t *p);
 /* ends the preparation threads */
 void llm_engine_quit(llm_engine_t *e);
 

@@ -301,21 +301,35 @@ llm_grammar_build(const llm_rule_ctx_t *ctx, llm_gram_build_t *b,
 }
 
 
+static int
+llm_grammar_pause(void *data)
+{
+    llm_rule_ctx_t  *ctx = data;
+
+    ctx->stopped |= ctx->how->pause(ctx->how->data);
+
+    return ctx->stopped;
+}
+
+
 static llm_gram_t *
-llm_grammar_compile(void *data, const llm_toktree_t *tree, llm_err_t *err)
+llm_grammar_make(llm_rule_ctx_t *ctx, const llm_toktree_t *tree,
+    llm_err_t *err)
 {
     llm_gn_t           root;
     llm_gram_t        *g;
-    llm_rule_ctx_t    *ctx;
     llm_gram_build_t  *b;
 
-    ctx = data;
     ctx->tree = tree;
 
     b = llm_gram_build();
     if (b == NULL) {
         (void) llm_fail(err, "no memory for a grammar");
         return NULL;
+    }
+
+    if (ctx->how && ctx->how->pause) {
+        llm_gram_pause(b, llm_grammar_pause, ctx);
     }
 
     if (llm_grammar_build(ctx, b, &root, err) != LLM_OK) {
@@ -333,7 +347,26 @@ llm_grammar_compile(void *data, const llm_toktree_t *tree, llm_err_t *err)
 }
 
 
-/* the bytes that the grammar is made from */
+/* the same; a grammar that nobody needs any more is no client's error */
+
+static llm_gram_t *
+llm_grammar_compile(void *data, const llm_toktree_t *tree, llm_err_t *err)
+{
+    llm_gram_t      *g;
+    llm_rule_ctx_t  *ctx;
+
+    ctx = data;
+    g = llm_grammar_make(ctx, tree, err);
+
+    if (g == NULL && ctx->stopped) {
+        (void) llm_fail(err, "the request is over");
+    }
+
+    return g;
+}
+
+
+/* the bytes that the grammar is made from, and what its errors name */
 
 static int
 llm_grammar_key(const llm_rule_ctx_t *ctx, llm_buf_t *key)
@@ -356,6 +389,8 @@ llm_grammar_key(const llm_rule_ctx_t *ctx, llm_buf_t *key)
     (void) llm_buf_add(key, head, sizeof(head));
     (void) llm_buf_add(key, &msg->rule.len, sizeof(msg->rule.len));
     (void) llm_buf_add(key, llm_ref_data(msg, msg->rule), msg->rule.len);
+    (void) llm_buf_add(key, llm_ref_data(msg, msg->rule_name),
+                       msg->rule_name.len);
 
     if (head[3]) {
         names = llm_ref_data(msg, msg->tool_names);
@@ -377,9 +412,12 @@ llm_grammar_key(const llm_rule_ctx_t *ctx, llm_buf_t *key)
 }
 
 
+/* NULL and *err, or ctx->later */
+
 static llm_gram_ref_t *
 llm_grammar_get(const llm_served_t *m, llm_rule_ctx_t *ctx, llm_err_t *err)
 {
+    llm_str_t        str;
     llm_buf_t        key;
     llm_gram_ref_t  *gram;
 
@@ -391,8 +429,18 @@ llm_grammar_get(const llm_served_t *m, llm_rule_ctx_t *ctx, llm_err_t *err)
         return NULL;
     }
 
-    gram = llm_gram_cache_get(m->grams, (llm_str_t) { key.len, key.data },
-                              llm_grammar_compile, ctx, err);
+    str.data = key.data;
+    str.len = key.len;
+
+    if (ctx->how && ctx->how->never) {
+        ctx->later = llm_gram_cache_look(m->grams, str, &gram, err)
+                     == LLM_ABSENT;
+
+    } else {
+        gram = llm_gram_cache_get(m->grams, str, llm_grammar_compile, ctx,
+                                  err);
+    }
+
     llm_buf_free(&key);
 
     return gram;
@@ -411,10 +459,11 @@ llm_grammar_begun(const llm_served_t *m, llm_req_t *r, llm_rule_ctx_t *ctx,
 {
     llm_err_t  why;
 
+    memset(&why, 0, sizeof(why));
     ctx->begun = 1;
     r->prep.call_gram = llm_grammar_get(m, ctx, &why);
 
-    if (r->prep.call_gram == NULL && why.status == 400) {
+    if (r->prep.call_gram == NULL && !ctx->later && why.status == 400) {
         if (*why.param) {
             *err = why;
             return LLM_ERROR;
@@ -424,12 +473,13 @@ llm_grammar_begun(const llm_served_t *m, llm_req_t *r, llm_rule_ctx_t *ctx,
         r->prep.call_gram = llm_grammar_get(m, ctx, &why);
     }
 
-    return LLM_OK;
+    return ctx->later ? LLM_LATER : LLM_OK;
 }
 
 
 int
-llm_prep_grammar(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
+llm_prep_grammar(const llm_served_t *m, llm_req_t *r,
+    const llm_prep_how_t *how, llm_err_t *err)
 {
     llm_rule_ctx_t         ctx;
     const llm_request_t   *msg;
@@ -438,6 +488,7 @@ llm_prep_grammar(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
 
     memset(&ctx, 0, sizeof(ctx));
     ctx.msg = msg;
+    ctx.how = how;
     ctx.tools = &r->prep.tools;
     ctx.format = msg->kind == LLM_KIND_CHAT ? llm_chat_format(m->chat) : NULL;
     ctx.open = msg->kind == LLM_KIND_CHAT ? r->prep.open : -1;
@@ -454,7 +505,7 @@ llm_prep_grammar(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
     {
         r->prep.gram = llm_grammar_get(m, &ctx, err);
 
-        return r->prep.gram ? LLM_OK : LLM_ERROR;
+        return r->prep.gram ? LLM_OK : ctx.later ? LLM_LATER : LLM_ERROR;
     }
 
     return llm_grammar_calls(&ctx) ? llm_grammar_begun(m, r, &ctx, err)

@@ -1,9 +1,8 @@
 /*
- * Lists of requests, linked through job_next: a request is in at most one of
- * them.
+ * Lists of requests; see jobs.h.
  */
 
-#include "engine/serve/engine.h"
+#include "engine/serve/jobs.h"
 
 
 void

@@ -447,8 +447,10 @@ llm_engine_shutdown(llm_engine_t *e)
     llm_engine_quit(e);
     llm_engine_take_prepared(e);
 
-    while (e->to_prepare.first) {
-        llm_engine_prepared(e, llm_jobs_take(&e->to_prepare));
+    while ((r = llm_turns_next(&e->turns, LLM_TURNS_ALL)) != NULL) {
+        llm_turns_take(&e->turns, r);
+        llm_turns_leave(&e->turns, r);
+        llm_engine_prepared(e, r);
     }
 
     (void) llm_engine_send_errors(e);

@@ -395,10 +395,11 @@ llm_prep_lists(llm_req_t *r, llm_err_t *err)
 }
 
 
-int
-llm_prep_request(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
+/* all but the grammar */
+
+static int
+llm_prep_stage(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
 {
-    uint32_t        i;
     llm_request_t  *msg;
 
     msg = r->msg;
@@ -428,10 +429,35 @@ llm_prep_request(const llm_served_t *m, llm_req_t *r, llm_err_t *err)
         || llm_prep_filter(m, r, err) != LLM_OK
         || (msg->task == LLM_TASK_SCORE ? llm_prep_pairs(m, r, err)
             : msg->kind == LLM_KIND_CHAT ? llm_prep_chat(m, r, err)
-            : llm_prep_completion(m, r, err)) != LLM_OK
-        || llm_prep_grammar(m, r, err) != LLM_OK)
+            : llm_prep_completion(m, r, err)) != LLM_OK)
     {
         return LLM_ERROR;
+    }
+
+    return LLM_OK;
+}
+
+
+int
+llm_prep_request(const llm_served_t *m, llm_req_t *r,
+    const llm_prep_how_t *how, llm_err_t *err)
+{
+    int       rc;
+    uint32_t  i;
+
+    if (!r->prep.staged && llm_prep_stage(m, r, err) != LLM_OK) {
+        return LLM_ERROR;
+    }
+
+    if (llm_prep_answers(r->msg)) {
+        return LLM_OK;
+    }
+
+    r->prep.staged = 1;
+    rc = llm_prep_grammar(m, r, how, err);
+
+    if (rc != LLM_OK) {
+        return rc;
     }
 
     for (i = 0; i < r->prep.n_prompts; i++) {

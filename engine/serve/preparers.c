@@ -1,71 +1,227 @@
 /*
- * The threads that prepare requests: each takes a job from one list and puts
- * the request into another, both under the engine's lock.  How a request is
- * prepared: prep.c.
+ * The threads that prepare requests: each takes a job from the engine's turns
+ * and puts the request into a list, both under the engine's lock.  How a
+ * request is prepared: prep.c; who is next: turns.c.
+ *
+ * The first thread takes small messages and compiles no grammar, as a small
+ * message can ask for one that takes long.  A request whose grammar is not known
+ * yet goes on in another thread.
+ *
+ * Of those one runs at a time.  While it compiles it looks up from time to time
+ * (llm_preparer_pause()): when it has had its slice, and somebody goes before
+ * its tenant, it waits, in its thread, until its tenant is next again.  So a
+ * compilation that takes long delays others by a slice, and all of them have
+ * the CPU that one thread has.
  */
 
+#include "engine/grammar/lexer.h"
 #include "engine/serve/engine.h"
 
+/* of CPU time; a usual schema takes less */
+#define LLM_PREPARER_SLICE_US  10000
 
-/* is there much to read?  A query is read once for each of its documents; the
-   message has not been checked yet, so this is a bound */
 
 static int
-llm_prep_is_large(const llm_request_t *msg)
+llm_preparer_is_cancelled(const llm_req_t *r)
 {
-    size_t  size;
+    return atomic_load_explicit(&r->cancelled, memory_order_relaxed) != 0;
+}
 
-    size = msg->head.size;
 
-    if (msg->task == LLM_TASK_SCORE) {
-        size *= llm_max(msg->prompts.len / 2, 1u);
-    }
+/* the next one; what is new only where there is a thread for it */
 
-    return size > LLM_ENGINE_SMALL;
+static llm_req_t *
+llm_preparer_next(const llm_engine_t *e)
+{
+    return llm_turns_next(&e->turns, e->n_idle
+                                     ? LLM_TURNS_ALL
+                                     : llm_turn_bit(LLM_TURN_PAUSED));
 }
 
 
 llm_req_t *
-llm_prep_next(llm_engine_t *e, int small)
+llm_preparer_take(llm_preparer_t *p)
 {
-    llm_req_t  *r;
+    llm_req_t     *r;
+    llm_engine_t  *e;
 
-    r = e->to_prepare.first;
+    e = p->engine;
 
-    while (r && small && llm_prep_is_large(r->msg)) {
-        r = r->job_next;
+    if (p->small) {
+        r = llm_turns_next(&e->turns, llm_turn_bit(LLM_TURN_QUICK));
+
+    } else {
+        r = e->runs ? NULL : llm_preparer_next(e);
+
+        if (r && r->turn == LLM_TURN_PAUSED) {
+            r = NULL;                   /* the thread that has it goes on */
+        }
     }
 
-    if (r) {
-        llm_jobs_remove(&e->to_prepare, r);
+    if (r == NULL) {
+        return NULL;
+    }
+
+    llm_turns_take(&e->turns, r);
+
+    if (!p->small) {
+        e->runs = p;
+        e->n_idle--;
     }
 
     return r;
 }
 
 
-/* prepares it and notes when */
+/* the caller has the lock */
 
 static void
-llm_prepare(llm_req_t *r)
+llm_preparer_charge(llm_preparer_t *p)
 {
-    uint64_t   begin, end, arrival;
-    llm_err_t  err;
+    uint64_t  now;
+
+    now = llm_lex_now_us();
+    llm_turns_charge(p->job, llm_max(now - p->charged_us, (uint64_t) 1));
+    p->charged_us = now;
+    p->slice_us = now + LLM_PREPARER_SLICE_US;
+}
+
+
+/* the compilation of its job is to go on: nonzero if nobody needs it any more.
+   If somebody else is next, that one goes on first */
+
+static int
+llm_preparer_pause(void *data)
+{
+    int              others, over;
+    llm_req_t       *r;
+    llm_engine_t    *e;
+    llm_preparer_t  *p = data;
+
+    e = p->engine;
+    r = p->job;
+
+    if (llm_preparer_is_cancelled(r)) {
+        return 1;
+    }
+
+    if (llm_lex_now_us() < p->slice_us) {
+        return 0;
+    }
+
+    pthread_mutex_lock(&e->lock);
+
+    llm_preparer_charge(p);
+    llm_turns_put(&e->turns, r, LLM_TURN_PAUSED);
+    e->runs = NULL;
+    others = 0;
+
+    while (!e->quit && !llm_preparer_is_cancelled(r)
+           && (e->runs || llm_preparer_next(e) != r))
+    {
+        if (!others) {
+            pthread_cond_broadcast(&e->work);
+            others = 1;
+        }
+
+        pthread_cond_wait(&e->work, &e->lock);
+    }
+
+    llm_turns_take(&e->turns, r);
+    e->runs = e->runs ? e->runs : p;
+    over = e->quit || llm_preparer_is_cancelled(r);
+
+    pthread_mutex_unlock(&e->lock);
+
+    return over;
+}
+
+
+/* prepares it and notes when */
+
+static int
+llm_prepare(llm_preparer_t *p, llm_req_t *r)
+{
+    int             rc;
+    uint64_t        begin, end;
+    llm_err_t       err;
+    llm_prep_how_t  how;
 
     memset(&err, 0, sizeof(err));
     begin = llm_now_us();
 
-    if (llm_prep_request(r->served, r, &err) != LLM_OK) {
+    if (!r->prep.staged) {
+        r->prepared.at_us = (uint32_t) llm_min(begin
+                                - llm_min(r->msg->arrival_us, begin),
+                                (uint64_t) UINT32_MAX);
+    }
+
+    how.never = p->small;
+    how.pause = p->small ? NULL : llm_preparer_pause;
+    how.data = p;
+
+    rc = llm_prep_request(r->served, r, &how, &err);
+
+    if (rc == LLM_ERROR) {
         llm_req_fail(r, &err, 0);
     }
 
     end = llm_now_us();
-    arrival = llm_min(r->msg->arrival_us, begin);
+    begin = llm_min(r->msg->arrival_us, end) + r->prepared.at_us;
 
-    r->prepared.at_us = (uint32_t) llm_min(begin - arrival,
-                                           (uint64_t) UINT32_MAX);
-    r->prepared.us = (uint32_t) llm_min(llm_max(end - begin, (uint64_t) 1),
+    r->prepared.us = (uint32_t) llm_min(end - llm_min(begin, end - 1),
                                         (uint64_t) UINT32_MAX);
+
+    return rc;
+}
+
+
+/* one job; the caller has the lock, which is given back meanwhile */
+
+static void
+llm_preparer_run(llm_preparer_t *p, llm_req_t *r)
+{
+    int            rc;
+    llm_engine_t  *e;
+
+    e = p->engine;
+    p->job = r;
+    p->charged_us = llm_lex_now_us();
+    p->slice_us = p->charged_us + LLM_PREPARER_SLICE_US;
+
+    pthread_mutex_unlock(&e->lock);
+
+    rc = llm_preparer_is_cancelled(r) ? LLM_OK : llm_prepare(p, r);
+
+    pthread_mutex_lock(&e->lock);
+
+    llm_preparer_charge(p);
+    p->job = NULL;
+
+    if (!p->small) {
+        e->runs = e->runs == p ? NULL : e->runs;
+        e->n_idle++;
+    }
+
+    if (rc == LLM_LATER) {
+        llm_turns_put(&e->turns, r, LLM_TURN_SLOW);
+
+    } else {
+        llm_turns_leave(&e->turns, r);
+        llm_jobs_add(&e->prepared, r);
+    }
+
+    if (e->turns.waiting) {
+        pthread_cond_broadcast(&e->work);
+    }
+
+    pthread_mutex_unlock(&e->lock);
+
+    if (rc != LLM_LATER) {
+        llm_engine_wake(e);
+    }
+
+    pthread_mutex_lock(&e->lock);
 }
 
 
@@ -83,26 +239,14 @@ llm_engine_prepare_main(void *data)
     pthread_mutex_lock(&e->lock);
 
     while (!e->quit) {
-        r = llm_prep_next(e, p->small);
+        r = llm_preparer_take(p);
 
-        if (r == NULL) {
+        if (r) {
+            llm_preparer_run(p, r);
+
+        } else {
             pthread_cond_wait(&e->work, &e->lock);
-            continue;
         }
-
-        pthread_mutex_unlock(&e->lock);
-
-        if (!atomic_load_explicit(&r->cancelled, memory_order_relaxed)) {
-            llm_prepare(r);
-        }
-
-        pthread_mutex_lock(&e->lock);
-        llm_jobs_add(&e->prepared, r);
-        pthread_mutex_unlock(&e->lock);
-
-        llm_engine_wake(e);
-
-        pthread_mutex_lock(&e->lock);
     }
 
     pthread_mutex_unlock(&e->lock);

@@ -216,13 +216,21 @@ llm_engine_send_errors(llm_engine_t *e)
 void
 llm_engine_prepare(llm_engine_t *e, llm_req_t *r)
 {
+    int        rc;
+    llm_err_t  err;
+
     r->state = LLM_REQ_PREPARING;
 
     pthread_mutex_lock(&e->lock);
-    llm_jobs_add(&e->to_prepare, r);
-    pthread_cond_broadcast(&e->work);   /* all: the first thread takes small
-                                           messages only */
+    rc = llm_turns_enter(&e->turns, r);
+    pthread_cond_broadcast(&e->work);   /* all: each takes jobs of its own */
     pthread_mutex_unlock(&e->lock);
+
+    if (rc != LLM_OK) {
+        (void) llm_fail_with(&err, 503, NULL, NULL,
+                             "no memory for another request");
+        llm_engine_doom(e, r, &err, 1);
+    }
 }
 
 

@@ -3,7 +3,7 @@
 # Fair shares between tenants: what counts is the tokens computed for each,
 # over its weight, not how many requests it has or how long they are.  While
 # both of two tenants wait, their shares never differ by more than a request
-# of each.
+# of each.  And of preparation, where CPU time counts.
 
 use strict;
 use warnings;
@@ -140,6 +140,62 @@ check('weights of "x" and 1', { a => 1, b => 1 },
 
 ok($t->wait_log(qr/invalid weight "x" of tenant "a-5", using 1/),
    'and is logged');
+
+# ---- preparation ----
+
+# refused once it has taken about all that a schema may take; each is another
+
+sub heavy {
+    my $n = shift;
+    my %patterns;
+
+    for my $i (0 .. 11) {
+        my $pattern = sprintf '%c.{0,%d}%c', 97 + $i, 9 + $n, 109 + $i;
+        $patterns{$pattern} = { type => 'string', minLength => $i + $n };
+    }
+
+    return { type => 'object', patternProperties => \%patterns };
+}
+
+
+sub with_schema {
+    my ($tenant, $schema) = @_;
+
+    return $t->open('/v1/completions', { prompt => 'a', max_tokens => 1,
+        response_format => { type => 'json_schema',
+            json_schema => { name => 'x', schema => $schema } } },
+        headers => { 'X-Tenant' => $tenant, 'X-Round' => 'p' });
+}
+
+
+# what others ask for is not behind all that one tenant has asked for before
+
+my @flood = map { with_schema('flood', heavy($_)) } 1 .. 16;
+my $other = with_schema('other', { type => 'object', properties =>
+    { alone => { type => 'integer' } }, required => ['alone'] });
+
+is($other->response->{status}, 200, 'a schema beside 16 that take long');
+
+my $refused = 0;
+
+for (@flood) {
+    my $response = $_->response;
+    $refused++ if $response->{status} == 400
+                  && $response->{body} =~ /too large/;
+}
+
+is($refused, 16, 'which are refused in the end');
+
+my @order;
+
+LLM::Test::wait_for(5, sub {
+    @order = $t->log('cost.log') =~ /^p (\w+)/mg;
+    @order == 17;
+});
+
+my ($at) = grep { $order[$_] eq 'other' } 0 .. $#order;
+
+cmp_ok($at, '<', 8, 'it is not behind them');
 
 $t->stop;
 

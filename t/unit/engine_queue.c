@@ -425,46 +425,6 @@ test_verdicts(void)
 }
 
 
-/* what the preparation threads take next */
-
-static void
-test_turns(void)
-{
-    int            i;
-    llm_req_t     *r[6];
-    llm_engine_t   e;
-    llm_request_t  *msg;
-
-    memset(&e, 0, sizeof(e));
-    llm_jobs_init(&e.to_prepare);
-
-    for (i = 0; i < 6; i++) {
-        msg = calloc(1, sizeof(*msg));
-        msg->head.size = i < 4 ? 2 << 20 : 2 << 10;
-        r[i] = llm_req_create(msg);
-        llm_jobs_add(&e.to_prepare, r[i]);
-    }
-
-    ok(llm_prep_next(&e, 1) == r[4], "small ones overtake four large ones");
-    ok(llm_prep_next(&e, 0) == r[0], "where the oldest is next");
-    ok(llm_prep_next(&e, 1) == r[5], "all of them");
-    ok(llm_prep_next(&e, 1) == NULL, "one thread is kept for them");
-
-    for (i = 1; i < 4; i++) {
-        ok(llm_prep_next(&e, 0) == r[i], "the large ones keep their order");
-    }
-
-    ok(llm_prep_next(&e, 0) == NULL, "that was all");
-
-    llm_jobs_add(&e.to_prepare, r[0]);
-    ok(llm_prep_next(&e, 0) == r[0], "and the list is whole");
-
-    for (i = 0; i < 6; i++) {
-        llm_req_free(r[i]);
-    }
-}
-
-
 /* what lies in a ring may change while it is read: what was checked holds */
 
 static void
@@ -534,7 +494,6 @@ test_changed(void)
 int
 main(void)
 {
-    test_turns();
     test_changed();
     test_memory();
     test_bound();
