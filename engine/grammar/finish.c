@@ -45,6 +45,10 @@ llm_finish_live_object(llm_gram_build_t *b, llm_object_t *o)
         if (b->nodes.data[other->value].live) {
             o->n_keys += llm_value_texts(b->pool, other->key,
                                          o->min - o->n_keys);
+
+            if (b->hopeful && llm_rx_undecided(b->pool, other->key)) {
+                o->n_keys = o->min;
+            }
         }
     }
 
@@ -132,6 +136,26 @@ llm_finish_array_max(const llm_gram_build_t *b, const llm_array_t *a)
 }
 
 
+/* may items that are not decided be what is missing? */
+
+static int
+llm_finish_hopes(const llm_gram_build_t *b, const llm_array_t *a)
+{
+    uint32_t           i;
+    const llm_node_t  *x;
+
+    for (i = 0; b->hopeful && i < a->n_scalars; i++) {
+        x = &b->nodes.data[b->kids.data[a->scalars + i]];
+
+        if (x->kind != LLM_NODE_TEXT && llm_rx_undecided(b->pool, x->a)) {
+            return 1;
+        }
+    }
+
+    return 0;
+}
+
+
 static int
 llm_finish_live_array(llm_gram_build_t *b, llm_array_t *a)
 {
@@ -150,7 +174,8 @@ llm_finish_live_array(llm_gram_build_t *b, llm_array_t *a)
         return 0;
     }
 
-    return !a->unique || a->min < 2
+    return !a->unique || a->min < 2 || !a->counted
+           || llm_finish_hopes(b, a)
            || llm_value_count(b, b->kids.data + a->scalars, a->n_scalars,
                               a->min) >= a->min;
 }
@@ -169,7 +194,8 @@ llm_finish_live(llm_gram_build_t *b, llm_node_t *x)
 
     case LLM_NODE_REGEX:
     case LLM_NODE_STRING:
-        return llm_rx_alive(b->pool, x->a);
+        return llm_rx_alive(b->pool, x->a)
+               || (b->hopeful && llm_rx_undecided(b->pool, x->a));
 
     case LLM_NODE_SEQ:
     case LLM_NODE_ALT:
@@ -517,9 +543,65 @@ llm_finish_unique(llm_gram_build_t *b, llm_err_t *err)
         }
 
         a->n_scalars = b->kids.n - a->scalars;
+        a->counted = 1;
     }
 
     return LLM_OK;
+}
+
+
+/* a node that has no way to its end; LLM_ABSENT: that is sure */
+
+static int
+llm_finish_dead(llm_gram_build_t *b, llm_gn_t node, llm_err_t *err)
+{
+    b->hopeful = 1;
+    b->n_looked = 0;
+    llm_finish_fix(b);
+
+    if (b->nodes.data[node].live) {
+        return llm_fail_with(err, 400, NULL, NULL, "the grammar, or a pattern "
+                             "in it, is too ambiguous: whether any text "
+                             "matches it could not be decided within its "
+                             "bounds");
+    }
+
+    (void) llm_fail_with(err, 400, NULL, NULL, "no text matches the grammar");
+
+    return LLM_ABSENT;
+}
+
+
+static void
+llm_finish_forget(llm_gram_build_t *b)
+{
+    uint32_t  i;
+
+    for (i = 0; i < b->nodes.n; i++) {
+        b->nodes.data[i].live = 0;
+        b->nodes.data[i].nullable = 0;
+    }
+
+    b->hopeful = 0;
+    b->n_looked = 0;
+}
+
+
+int
+llm_gn_alive(llm_gram_build_t *b, llm_gn_t node, llm_err_t *err)
+{
+    if (b->failed || llm_rx_failed(b->pool) || b->text.failed) {
+        return LLM_OK;
+    }
+
+    if (b->n_looked != b->nodes.n) {
+        llm_finish_forget(b);
+        llm_finish_fix(b);
+        b->n_looked = b->nodes.n;
+    }
+
+    return b->nodes.data[node].live || b->failed || llm_rx_failed(b->pool)
+           ? LLM_OK : llm_finish_dead(b, node, err);
 }
 
 
@@ -535,6 +617,7 @@ llm_finish(llm_gram_build_t *b, llm_gn_t root, llm_err_t *err)
         return LLM_ERROR;
     }
 
+    llm_finish_forget(b);
     llm_finish_fix(b);
 
     if (b->failed || llm_rx_failed(b->pool)) {
@@ -543,8 +626,8 @@ llm_finish(llm_gram_build_t *b, llm_gn_t root, llm_err_t *err)
     }
 
     if (!b->nodes.data[root].live) {
-        return llm_fail_with(err, 400, NULL, NULL, "no text matches the "
-                             "grammar");
+        (void) llm_finish_dead(b, root, err);
+        return LLM_ERROR;
     }
 
     if (llm_finish_cycles(b, err) != LLM_OK) {

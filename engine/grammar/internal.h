@@ -77,6 +77,7 @@ typedef struct {
     uint32_t     max;                   /* finish.c: that can come */
     uint32_t     min_contains;
     int          unique;
+    int          counted;               /* scalars are set */
     uint32_t     scalars;               /* unique: first of kids, the items'
                                            texts, strings and expressions */
     uint32_t     n_scalars;
@@ -94,6 +95,13 @@ struct llm_gram_build_s {
     llm_vec(llm_counts_t)      counts;
     llm_buf_t                  text;
     uint64_t                   spent_us;
+
+    /* finish.c */
+    uint32_t                   n_looked;    /* nodes whose `live` is right,
+                                               but for arrays of unique
+                                               items */
+    int                        hopeful; /* what is not decided counts as
+                                           live */
     int                        failed;  /* memory ended, or too large */
 };
 

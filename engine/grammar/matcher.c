@@ -207,6 +207,17 @@ llm_matcher_full(const llm_gram_t *g)
 }
 
 
+/* the bounds are those of one grammar, so it is its author's error */
+
+static int
+llm_matcher_lost(llm_err_t *err)
+{
+    return llm_fail_with(err, 400, NULL, NULL, "the grammar, or a pattern in "
+                         "it, is too ambiguous: what may follow takes more "
+                         "memory or time than it may");
+}
+
+
 /*
  * Drops what was computed if need be, and walks the text again where that has
  * happened.  LLM_ERROR: the text alone is too much.
@@ -234,8 +245,7 @@ llm_matcher_ready(llm_matcher_t *m, llm_err_t *err)
     if (m->set == LLM_SET_NONE) {
         m->generation = g->generation - 1;
 
-        return llm_fail(err, "memory has ended, or the text is too ambiguous "
-                        "for the grammar");
+        return llm_matcher_lost(err);
     }
 
     return LLM_OK;
@@ -269,8 +279,7 @@ llm_matcher_try_mask(llm_matcher_t *m, llm_matcher_spent_t *spent,
     spent->steps = r->steps;
 
     if (r->failed) {
-        return llm_fail(err, "memory or time has ended: the grammar, or a "
-                        "pattern in it, is too ambiguous");
+        return llm_matcher_lost(err);
     }
 
     for (i = 0; i < t->n_eog && llm_run_may_end(r, m->set); i++) {
@@ -346,8 +355,7 @@ llm_matcher_try_accept(llm_matcher_t *m, llm_str_t s, llm_err_t *err)
     set = llm_matcher_walk(&m->g->run, m->set, s.data, s.len);
 
     if (m->g->run.failed) {
-        return llm_fail(err, "memory has ended, or the text is too ambiguous "
-                        "for the grammar");
+        return llm_matcher_lost(err);
     }
 
     if (set == LLM_SET_NONE) {

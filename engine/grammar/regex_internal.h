@@ -53,7 +53,9 @@ typedef enum {
     LLM_RX_UNKNOWN = 0,
     LLM_RX_ALIVE,
     LLM_RX_DEAD,
-    LLM_RX_UNDECIDED                    /* counts as dead */
+    LLM_RX_HARD,                        /* not decided within a small budget */
+    LLM_RX_UNDECIDED                    /* nor within the whole: counts as
+                                           dead */
 } llm_rx_alive_t;
 
 /* bytes from .. to; the arcs of a node are in order and apart */
@@ -159,6 +161,13 @@ uint32_t llm_rx_utf8(uint32_t from, uint32_t to, llm_rx_bytes_t *out);
 const llm_rx_t *llm_rx_row(llm_rx_pool_t *p, llm_rx_t a);
 /* does a match anything, as far as that is decided? */
 int llm_rx_alive(llm_rx_pool_t *p, llm_rx_t a);
+/* was that asked, and not decided? */
+static inline int
+llm_rx_undecided(const llm_rx_pool_t *p, llm_rx_t a)
+{
+    return p->nodes.data[a].alive == LLM_RX_UNDECIDED;
+}
+
 
 /* appends a shortest text that matches; LLM_ERROR: none was found */
 int llm_rx_example(llm_rx_pool_t *p, llm_rx_t a, llm_buf_t *out);

@@ -321,12 +321,18 @@ llm_rx_is_none(llm_rx_pool_t *p, llm_rx_t a, uint32_t budget)
 
     alive = p->nodes.data[a].alive;
 
-    if (alive == LLM_RX_UNKNOWN) {
+    if (alive == LLM_RX_UNKNOWN
+        || (alive == LLM_RX_HARD && budget >= LLM_RX_BUDGET))
+    {
         memset(&s, 0, sizeof(s));
         p->search++;
 
         alive = llm_rx_step_to(p, &s, a, UINT32_MAX, 0) == LLM_OK
                 ? llm_rx_search(p, &s, budget) : LLM_RX_UNDECIDED;
+
+        if (alive == LLM_RX_UNDECIDED && budget < LLM_RX_BUDGET) {
+            alive = LLM_RX_HARD;
+        }
 
         free(s.data);
         p->nodes.data[a].alive = (uint8_t) alive;

@@ -8,6 +8,8 @@
 
 #include "engine/sched/sched_internal.h"
 
+#include <stdio.h>
+
 
 /* the threads are started for the first sequence that needs them */
 
@@ -70,6 +72,32 @@ llm_rule_give(llm_sched_t *s, llm_seq_t *q)
 }
 
 
+/* which field of the client's has the grammar that is too ambiguous */
+
+static int
+llm_rule_named(const llm_seq_t *q, int rc, llm_err_t *err)
+{
+    llm_str_t             name;
+    const llm_request_t  *msg;
+
+    msg = q->req->msg;
+
+    if (rc == LLM_ERROR && err && err->status == 400 && *err->param == '\0') {
+        name = llm_str("tools");
+
+        if (msg->rule_name.len) {
+            name.data = llm_ref_data(msg, msg->rule_name);
+            name.len = msg->rule_name.len;
+        }
+
+        snprintf(err->param, sizeof(err->param), "%.*s",
+                 (int) llm_min(name.len, sizeof(err->param)), name.data);
+    }
+
+    return rc;
+}
+
+
 int
 llm_rule_mask(llm_seq_t *q, const uint32_t **mask, llm_err_t *err)
 {
@@ -78,14 +106,16 @@ llm_rule_mask(llm_seq_t *q, const uint32_t **mask, llm_err_t *err)
         return LLM_OK;
     }
 
-    return llm_masked_get(q->masked, mask, err);
+    return llm_rule_named(q, llm_masked_get(q->masked, mask, err), err);
 }
 
 
 int
 llm_rule_add(llm_seq_t *q, int32_t id, llm_err_t *err)
 {
-    return q->masked ? llm_masked_add(q->masked, id, err) : LLM_OK;
+    return q->masked
+           ? llm_rule_named(q, llm_masked_add(q->masked, id, err), err)
+           : LLM_OK;
 }
 
 

@@ -34,11 +34,68 @@ llm_calls_list(llm_calls_t *c, llm_gn_t call)
 }
 
 
+/*
+ * Tools whose arguments cannot be: a strict one is refused.  Of another one the
+ * schema is taken as it stands, not closed (it may require what it does not
+ * name), then any object is, unless a call must come and it is sure that this
+ * tool's cannot; if that is so of all the first one is refused.
+ */
+
+static int
+llm_calls_possible(llm_calls_t *c, llm_gn_t *of)
+{
+    int                 rc;
+    uint32_t            i, n;
+    llm_err_t           why, first;
+    const llm_tool_t   *tool;
+    const llm_tools_t  *tools;
+
+    tools = c->ctx->tools;
+
+    for (i = 0, n = 0; i < tools->n; i++) {
+        tool = &tools->tool[i];
+
+        if (llm_gn_alive(c->b, of[i], &why) == LLM_OK) {
+            continue;
+        }
+
+        if (tool->strict) {
+            return llm_calls_refuse(c, tool, &why);
+        }
+
+        if (llm_calls_tool(c, tool, LLM_CALLS_OPEN, &of[i]) != LLM_OK) {
+            return LLM_ERROR;
+        }
+
+        rc = llm_gn_alive(c->b, of[i], &why);
+
+        if (rc == LLM_OK) {
+            continue;
+        }
+
+        if (rc == LLM_ABSENT
+            && c->ctx->msg->tool_choice == LLM_TOOLS_REQUIRED)
+        {
+            first = n++ ? first : why;
+            continue;
+        }
+
+        if (llm_calls_tool(c, tool, LLM_CALLS_LOOSE, &of[i]) != LLM_OK) {
+            return LLM_ERROR;
+        }
+    }
+
+    return n && n == tools->n ? llm_calls_refuse(c, &tools->tool[0], &first)
+                              : LLM_OK;
+}
+
+
 /* one call, of any of the tools that may be called, or a list of such */
 
 static int
 llm_calls_one(llm_calls_t *c, llm_gn_t *node)
 {
+    int                 rc;
     uint32_t            i;
     llm_gn_t           *of;
     const llm_tools_t  *tools;
@@ -51,14 +108,21 @@ llm_calls_one(llm_calls_t *c, llm_gn_t *node)
     }
 
     for (i = 0; i < tools->n; i++) {
-        if (llm_calls_tool(c, &tools->tool[i], &of[i]) != LLM_OK) {
+        if (llm_calls_tool(c, &tools->tool[i], LLM_CALLS_CLOSED, &of[i])
+            != LLM_OK)
+        {
             free(of);
             return LLM_ERROR;
         }
     }
 
+    rc = llm_calls_possible(c, of);
     *node = llm_gn_alt(c->b, of, tools->n);
     free(of);
+
+    if (rc != LLM_OK) {
+        return LLM_ERROR;
+    }
 
     if (c->form->list) {
         *node = llm_calls_list(c, *node);
@@ -167,7 +231,8 @@ llm_calls_node(const llm_rule_ctx_t *ctx, llm_gram_build_t *b, llm_gn_t *node,
     llm_err_t *err)
 {
     llm_gn_t     call, one, parts[3];
-    llm_calls_t  c = { ctx, b, llm_calls_form(ctx->format), err, 0, NULL };
+    llm_calls_t  c = { ctx, b, llm_calls_form(ctx->format), err, 0, NULL,
+                         LLM_CALLS_CLOSED };
 
     if (llm_calls_marked(&c, &call, &one) != LLM_OK) {
         return LLM_ERROR;
@@ -244,7 +309,8 @@ llm_calls_begun(const llm_rule_ctx_t *ctx, llm_gram_build_t *b,
 {
     uint32_t     n;
     llm_gn_t     call, one, end, rest, mark, of[3];
-    llm_calls_t  c = { ctx, b, llm_calls_form(ctx->format), err, 0, NULL };
+    llm_calls_t  c = { ctx, b, llm_calls_form(ctx->format), err, 0, NULL,
+                         LLM_CALLS_CLOSED };
 
     if (llm_calls_marked(&c, &call, &one) != LLM_OK) {
         return LLM_ERROR;

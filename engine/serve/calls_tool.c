@@ -116,7 +116,7 @@ llm_calls_of(llm_calls_t *c, llm_str_t mark)
 /* why a tool that is to be strict cannot be: *err, by the client's path of
    what is not supported */
 
-static int
+int
 llm_calls_refuse(llm_calls_t *c, const llm_tool_t *tool, const llm_err_t *why)
 {
     char  path[sizeof(why->param)];
@@ -161,7 +161,7 @@ llm_calls_args(llm_calls_t *c, const llm_tool_t *tool, llm_gn_t *node)
             return llm_calls_refuse(c, tool, &err);
         }
 
-    } else if (!c->ctx->loose) {
+    } else if (c->how != LLM_CALLS_LOOSE) {
 
         if ((c->closed && llm_gn_schema(c->b, c->closed, node, NULL) == LLM_OK)
             || llm_gn_schema(c->b, tool->schema, node, &err) == LLM_OK)
@@ -308,7 +308,7 @@ llm_calls_param(llm_calls_t *c, const llm_tool_t *tool,
 
     end = is_text || f->key_end_text.len == 0 ? f->value_end : llm_str("");
 
-    if (c->ctx->loose) {
+    if (c->how == LLM_CALLS_LOOSE) {
         parts[4] = llm_calls_text(c);
 
     } else if (llm_gn_schema_part(c->b, document, schema, end, &parts[4],
@@ -414,15 +414,17 @@ llm_calls_in_form(llm_calls_t *c, const llm_tool_t *tool, llm_gn_t *node)
    it is to be strict none of their objects has others */
 
 int
-llm_calls_tool(llm_calls_t *c, const llm_tool_t *tool, llm_gn_t *node)
+llm_calls_tool(llm_calls_t *c, const llm_tool_t *tool, llm_calls_how_t how,
+    llm_gn_t *node)
 {
     int        rc;
     llm_buf_t  closed;
 
+    c->how = c->ctx->loose ? LLM_CALLS_LOOSE : how;
     c->closed = NULL;
     llm_buf_init(&closed, 0);
 
-    if (!llm_calls_untyped(tool)
+    if (how == LLM_CALLS_CLOSED && !llm_calls_untyped(tool)
         && llm_schema_close(tool->schema, tool->strict, &closed) == LLM_OK)
     {
         c->closed = (const llm_flat_t *) closed.data;

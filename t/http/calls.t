@@ -305,6 +305,40 @@ for my $choice ('auto', 'required') {
 }
 
 
+# ---- arguments that cannot be ----
+
+sub none_of {
+    my ($choice, $name, @rest) = @_;
+
+    return $t->post($path, { %ask, seed => 1, tool_choice => $choice,
+        tools => [ @rest, { type => 'function', function => {
+            name => $name, parameters => { type => 'object', not => {} },
+            $name =~ /strict/ ? (strict => $true) : () } } ] });
+}
+
+$res = none_of('required', 'never');
+is($res->{status}, 400, 'a call must come, and none can');
+is($res->{json}{error}{param}, 'tools[0].function.parameters', 'by its tool');
+like($res->{json}{error}{message}, qr/no text matches/, 'and why');
+
+$res = none_of({ type => 'function', function => { name => 'never' } },
+               'never', @tools);
+is($res->{status}, 400, 'a call of one that cannot be');
+is($res->{json}{error}{param}, 'tools[2].function.parameters', 'by its tool');
+
+for my $choice ('auto', 'required') {
+    $res = none_of($choice, 'strict_never', @tools);
+    is($res->{status}, 400, "$choice, strict: refused");
+    like($res->{json}{error}{param} // '', qr/^tools\[2\]\.function\.parameters/,
+         'by its tool');
+}
+
+is(none_of('auto', 'never', @tools)->{status}, 200,
+   'one that need not be called is as one whose schema cannot be kept to');
+is(none_of('required', 'never', @tools)->{status}, 200,
+   'where another one can be called that one is');
+
+
 # ---- strict: no other properties than those that are named, at any depth ----
 
 my $nested = { type => 'object', required => [ 'a' ], properties => {

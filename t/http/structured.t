@@ -410,5 +410,30 @@ like($res->{json}{choices}[0]{message}{content} =~ s/\s//gr,
 
 is($t->get('/figures')->{json}{models}[0]{running}, 0, 'nothing is left');
 
+# ---- too ambiguous, which is the client's fault and not impossible ----
+
+my $apart = join ' ', ('s') x 16;
+
+for (
+    [ { grammar => "root ::= $apart\ns ::= [a-z ] s [a-z] | [a-z ] | \"\"" },
+      'grammar', qr/too ambiguous/ ],
+    [ { response_format => { type => 'json_schema', json_schema => {
+            name => 'x', schema => { type => 'string', allOf => [
+                map { { pattern => "^(.{$_})*\$" } } 7, 11, 13, 17 ],
+                minLength => 1 } } } },
+      'response_format', qr/too ambiguous.*could not be decided/ ],
+    [ { response_format => { type => 'json_schema', json_schema => {
+            name => 'x', schema => { not => {} } } } },
+      'response_format', qr/no text matches/ ]
+) {
+    my ($fields, $param, $message) = @$_;
+    my $res = chat(%$fields);
+    my $what = substr(JSON::PP->new->canonical->encode($fields), 0, 70);
+
+    is($res->{status}, 400, "$what: refused") or diag($res->{body});
+    like($res->{json}{error}{param} // '', qr/^$param/, 'by its field');
+    like($res->{json}{error}{message}, $message, 'and why');
+}
+
 $t->stop;
 done_testing();

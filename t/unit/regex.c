@@ -297,6 +297,11 @@ test_operations(void)
     is_int(llm_rx_is_none(p, llm_rx_and(p, llm_rx_not(p, b),
                                         llm_rx_or(p, a, b)), 100), 0,
            "but something is left of a or b without b");
+    r = llm_rx_and(p, llm_rx_residue(p, 31, 5), llm_rx_residue(p, 29, 7));
+    is_int(llm_rx_is_none(p, r, 50), LLM_ERROR, "what a small bound leaves "
+           "open");
+    is_int(llm_rx_is_none(p, r, 60), LLM_ERROR, "is not asked for again");
+    is_int(llm_rx_is_none(p, r, 20000), 0, "but with the whole one");
     is_int(llm_rx_and(p, llm_rx_repeat(p, LLM_RX_CHAR, 2, 9),
                       llm_rx_repeat(p, LLM_RX_CHAR, 5, 20)),
            llm_rx_repeat(p, LLM_RX_CHAR, 5, 9), "lengths intersect");

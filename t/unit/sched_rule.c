@@ -319,6 +319,67 @@ test_memory(void)
 }
 
 
+static llm_gram_t *
+refuse(void *data, const llm_toktree_t *tree, llm_err_t *err)
+{
+    (void) tree;
+
+    n_compiled++;
+    (void) llm_fail_with(err, *(int *) data, NULL, "field", "refused");
+
+    return NULL;
+}
+
+
+/* what was refused is not compiled again, unless that was our fault */
+
+static void
+test_refused(void)
+{
+    int              status;
+    char             key[16];
+    uint32_t         i;
+    llm_err_t        err;
+    llm_str_t        str = { sizeof(key), key };
+    llm_gram_ref_t  *ref;
+
+    memset(key, 'r', sizeof(key));
+    n_compiled = 0;
+    status = 500;
+
+    ok(llm_gram_cache_look(cache, str, &ref, &err) == LLM_ABSENT,
+       "nothing is known");
+
+    for (i = 0; i < 3; i++) {
+        ok(llm_gram_cache_get(cache, str, refuse, &status, &err) == NULL
+           && err.status == 500, "it fails");
+    }
+
+    is_int(n_compiled, 3, "what is our fault is tried again");
+    status = 400;
+
+    for (i = 0; i < 3; i++) {
+        memset(&err, 0, sizeof(err));
+        ok(llm_gram_cache_get(cache, str, refuse, &status, &err) == NULL
+           && err.status == 400 && strcmp(err.param, "field") == 0,
+           "it is refused");
+    }
+
+    is_int(n_compiled, 4, "what is the client's is not");
+    ok(llm_gram_cache_look(cache, str, &ref, &err) == LLM_ERROR
+       && err.status == 400, "which is known without compiling");
+
+    for (i = 0; i < LLM_GRAM_CACHE_ERRORS; i++) {
+        key[0] = (char) i;
+        (void) llm_gram_cache_get(cache, str, refuse, &status, &err);
+    }
+
+    key[0] = 'r';
+    ok(llm_gram_cache_look(cache, str, &ref, &err) == LLM_ABSENT,
+       "the oldest are forgotten");
+}
+
+
 int
 main(void)
 {
@@ -347,6 +408,7 @@ main(void)
 
     test_others();
     test_memory();
+    test_refused();
 
     llm_gram_cache_free(cache);
     tv_close(&tiny);

@@ -371,6 +371,90 @@ test_many(void)
 }
 
 
+/* what could not be decided is not called impossible; what was looked at with a
+   small bound is looked at again with the whole */
+
+static void
+test_undecided(void)
+{
+    size_t       i;
+    llm_err_t    err;
+    llm_gram_t  *g;
+
+    static const struct {
+        const char  *schema;
+        int          decided;
+    } of[] = {
+        { "{\"type\":\"string\",\"pattern\":\"^(?=.{200,}$)(?=(?:.*a){20})"
+          "(?=(?:.*b){20})(?=(?:.*c){20}).*$\"}", 0 },
+        { "{\"type\":\"integer\",\"minimum\":1,\"allOf\":["
+          "{\"multipleOf\":9973},{\"multipleOf\":7919}]}", 0 },
+        { "{\"type\":\"string\",\"allOf\":[{\"pattern\":\"a.{30}b\"},"
+          "{\"pattern\":\"c.{31}d\"},{\"pattern\":\"e.{29}f\"},"
+          "{\"pattern\":\"g.{28}h\"}]}", 0 },
+        { "{\"required\":[\"x\"],\"type\":\"object\",\"properties\":{"
+          "\"x\":{\"type\":\"string\",\"minLength\":1,\"allOf\":["
+          "{\"pattern\":\"^(.{7})*$\"},{\"pattern\":\"^(.{11})*$\"},"
+          "{\"pattern\":\"^(.{13})*$\"},{\"pattern\":\"^(.{17})*$\"}]}}}", 0 },
+        { "{\"type\":\"array\",\"uniqueItems\":true,\"minItems\":2,\"items\":"
+          "{\"type\":\"integer\",\"minimum\":1,\"allOf\":["
+          "{\"multipleOf\":9973},{\"multipleOf\":7919}]}}", 0 },
+        { "{\"not\":{}}", 1 },
+        { "{\"type\":\"string\",\"enum\":[1]}", 1 },
+        { "{\"type\":\"string\",\"pattern\":\"^a$\",\"minLength\":2}", 1 },
+        { "{\"required\":[\"x\"],\"type\":\"object\",\"properties\":"
+          "{\"x\":false}}", 1 },
+    };
+
+    for (i = 0; i < llm_nelems(of); i++) {
+        g = compile(of[i].schema, strlen(of[i].schema), &err);
+        ok(g == NULL && err.status == 400
+           && strstr(err.msg, of[i].decided ? "no text matches"
+                                            : "could not be decided"),
+           "%.60s: %s", of[i].schema, err.msg);
+        llm_gram_free(g);
+    }
+}
+
+
+static int
+stop_at(void *data)
+{
+    return --*(int *) data <= 0;
+}
+
+
+/* making a grammar can be interrupted, and given up */
+
+static void
+test_pause(void)
+{
+    int                rc, n, i;
+    llm_gn_t           node = LLM_GN_NONE;
+    llm_err_t          err;
+    llm_gram_build_t  *b;
+
+    static const char  pattern[] = "(a.{0,40}b|c.{0,40}d|e.{0,40}f){0,9}";
+
+    for (i = 0, n = INT_MAX; i < 2; i++) {
+        b = llm_gram_build();
+        llm_gram_pause(b, stop_at, &n);
+        rc = llm_gn_pattern(b, pattern, sizeof(pattern) - 1, &node, &err);
+
+        if (i == 0) {
+            ok(rc == LLM_OK && n < INT_MAX, "a grammar can be put aside: %d "
+               "times", INT_MAX - n);
+            llm_gram_build_free(b);
+            n = (INT_MAX - n) / 2;
+            continue;
+        }
+
+        ok(llm_gram_finish(b, node, tree, &err) == NULL,
+           "or given up in the middle");
+    }
+}
+
+
 int
 main(int argc, char **argv)
 {
@@ -397,6 +481,8 @@ main(int argc, char **argv)
         test_large();
         test_enums();
         test_many();
+        test_undecided();
+        test_pause();
     }
 
     llm_toktree_free(tree);
