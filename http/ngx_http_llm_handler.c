@@ -346,26 +346,42 @@ ngx_http_llm_send_answer(ngx_http_llm_ctx_t *ctx, llm_str_t rest)
 }
 
 
-/* before the body is read: has any of the location's models room for it? */
+/*
+ * Before the body is read: has any of the location's models room for it?  Where
+ * none has, but they do not all say the same, the body tells whose error it is.
+ */
 
 static ngx_int_t
 ngx_http_llm_admit(ngx_http_llm_ctx_t *ctx, llm_err_t *err)
 {
-    ngx_uint_t              i;
+    llm_err_t               first;
+    ngx_uint_t              i, n;
     ngx_http_llm_worker_t  *w;
 
     w = ctx->main->worker;
 
-    for (i = 0; i < ctx->main->models.nelts; i++) {
+    for (i = 0, n = 0; i < ctx->main->models.nelts; i++) {
 
-        if ((ctx->conf->allowed & ((uint64_t) 1 << i))
-            && llm_client_admits(w->client, i, err) == LLM_OK)
+        if (!(ctx->conf->allowed & ((uint64_t) 1 << i))) {
+            continue;
+        }
+
+        if (llm_client_admits(w->client, i, err) == LLM_OK) {
+            return NGX_OK;
+        }
+
+        if (n++ == 0) {
+            first = *err;
+
+        } else if (first.status != err->status
+                   || ngx_strcmp(first.code, err->code) != 0
+                   || ngx_strcmp(first.msg, err->msg) != 0)
         {
             return NGX_OK;
         }
     }
 
-    return NGX_ERROR;
+    return n ? NGX_ERROR : NGX_OK;
 }
 
 

@@ -202,7 +202,7 @@ static const ngx_http_llm_metric_t  ngx_http_llm_model_rows[] = {
       "Steps launched before the previous one had ended." },
     { "llm_request_errors_total", "errors",
       &ngx_http_llm_counter, at(errors), 0,
-      "Requests that ended with an error." },
+      "Requests that the engine ended with an error of its own (5xx)." },
     { "llm_device_errors_total", "device_errors",
       &ngx_http_llm_counter, at(device_errors), 0,
       "Steps and loads that failed because of the device." },

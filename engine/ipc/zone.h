@@ -60,7 +60,7 @@ typedef struct {
     _Atomic uint64_t             steps;
     _Atomic uint64_t             steps_behind;
     _Atomic uint64_t             finished[5];
-    _Atomic uint64_t             errors;
+    _Atomic uint64_t             errors;     /* the server's: 5xx */
     _Atomic uint64_t             device_errors;
     _Atomic uint64_t             memory_errors;
     llm_zone_hist_t              hist[LLM_HIST_N];
@@ -298,5 +298,16 @@ llm_zone_forecasts(const llm_zone_t *z)
     atomic_store_explicit(&(field), (n), memory_order_relaxed)
 #define llm_zone_get(field)                                                  \
     atomic_load_explicit(&(field), memory_order_relaxed)
+
+
+/* a request has ended with an error of this status; a client's is none of the
+   server's */
+static inline void
+llm_zone_count_error(llm_zone_counters_t *c, int status)
+{
+    if (status >= 500) {
+        llm_zone_add(c->errors, 1);
+    }
+}
 
 #endif /* LLM_ZONE_H */

@@ -123,7 +123,7 @@ llm_send_events_of(llm_sched_t *s, llm_req_t *r, int *over)
         }
 
         if (!r->own) {
-            llm_zone_add(s->counters->errors, 1);
+            llm_zone_count_error(s->counters, r->err.status);
         }
 
         *over = 1;

@@ -203,7 +203,8 @@ llm_engine_send_errors(llm_engine_t *e)
         }
 
         if (!r->own) {
-            llm_zone_add(e->zone->models[r->model].counters->errors, 1);
+            llm_zone_count_error(e->zone->models[r->model].counters,
+                                 r->err.status);
         }
 
         llm_engine_forget(e, r);
@@ -358,7 +359,7 @@ llm_engine_send_refusal(llm_engine_t *e, llm_peer_t *p)
     }
 
     f->pending = 0;
-    llm_zone_add(e->zone->models[f->model].counters->errors, 1);
+    llm_zone_count_error(e->zone->models[f->model].counters, f->err.status);
     llm_zone_release(e->zone, f->model, e->epoch);
 
     return 0;

@@ -163,4 +163,52 @@ END
     $t->stop(name => 'queue timeout');
 }
 
+# ---- a full queue is no other model's error, and no error of the engine ----
+
+{
+    my $t = LLM::Test->new(
+        model => 'llm_model demo %%ROOT%%/models/demo.gguf threads=1'
+               . ' parallel=1 default;'
+               . ' llm_model gone gone.gguf lazy; llm_queue 0;',
+        locations => <<'END')->start;
+        location /v1 { llm_api; }
+        location = /health { llm_health; }
+        location = /metrics { llm_metrics; }
+END
+
+    is($t->post('/v1/completions', { model => 'gone', prompt => 'a',
+           max_tokens => 1 })->{status}, 503, 'a model that cannot be loaded');
+
+    my $running = $t->open('/v1/completions', { prompt => 'a', n => 8,
+        max_tokens => 3900, ignore_eos => \1, stream => \1 });
+
+    $running->event;
+
+    my $errors = $t->figure('llm_request_errors_total');
+    my $res = $t->post('/v1/completions', { prompt => 'b', max_tokens => 1 });
+
+    is($res->{status}, 429, 'another one whose queue is full');
+    is($res->{json}{error}{code}, 'queue_full', 'says so');
+
+    $res = $t->post('/v1/completions', { model => 'gone', prompt => 'b',
+                                         max_tokens => 1 });
+    is($res->{json}{error}{code}, 'model_failed', 'and the first one what it '
+       . 'lacks');
+
+    $running->close;
+
+    ok(LLM::Test::wait_for(10, sub {
+        $t->figure('vllm:num_requests_running') == 0;
+    }), 'a place comes free');
+
+    is($t->post('/v1/completions', { prompt => 'a', max_tokens => 1,
+           response_format => { type => 'json_schema', json_schema => {
+               name => 'x', schema => { not => {} } } } })->{status}, 400,
+       'what is wrong');
+    is($t->figure('llm_request_errors_total'), $errors,
+       'is no error of the engine');
+
+    $t->stop(name => 'two models');
+}
+
 done_testing();
