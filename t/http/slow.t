@@ -131,12 +131,18 @@ for my $case ([ '/v1', 256, 5000 ], [ '/small', 16, 1000 ],
            "$name: whole, read at last");
     }
 
-    # parked ones that go away
+    # parked ones that go away; what others have made use of is there already
+    # (pages, samplers, the ring), so what they take is their own
+
+    $before = LLM::Test::holds($pid)->{own};
 
     my @gone = map { $t->open("$path/completions", { %ask }, rcvbuf => 4096) }
                1 .. $READERS;
 
     ok(parked($READERS), "$name: parked once more");
+    cmp_ok(LLM::Test::holds($pid)->{own} - $before, '<',
+           $READERS * (1.25 * $kb + 64) * $LLM::Test::SLOW,
+           "$name: each has what is held for it, and little more");
     $_->close for @gone;
 
     ok(LLM::Test::wait_for(10, sub {
