@@ -529,7 +529,9 @@ void llm_zone_override(llm_zone_t *z, uint32_t model, llm_override_t *o);
 /*
  * Where counters are that outlive zones: memory of zeros, at first, that all
  * processes have at the same address, aligned to 64 bytes.  Engines of several
- * zones may count there at the same time.
+ * zones may count there at the same time.  The table is each process's own, as
+ * it was before the fork; NULL in place of it: counters are in the zone, and end
+ * with it.
  */
 typedef struct {
     void        *models[LLM_MAX_MODELS];    /* llm_counters_size() each */
@@ -542,8 +544,6 @@ typedef struct {
 size_t llm_counters_size(void);
 size_t llm_sent_size(void);
 size_t llm_times_size(void);
-/* before any client or engine is attached: the zone counts there */
-void llm_zone_keep(llm_zone_t *z, const llm_kept_t *kept);
 
 /*
  * Figures for metrics.  Counters only grow, also over a new engine; any
@@ -616,9 +616,11 @@ typedef struct {
     uint64_t     wakeups;               /* writes to its eventfd */
 } llm_worker_stats_t;
 
-void llm_zone_model_stats(llm_zone_t *z, uint32_t model,
+void llm_zone_model_stats(llm_zone_t *z, const llm_kept_t *kept,
+    uint32_t model,
     llm_model_stats_t *st);
-void llm_zone_worker_stats(llm_zone_t *z, uint32_t worker,
+void llm_zone_worker_stats(llm_zone_t *z, const llm_kept_t *kept,
+    uint32_t worker,
     llm_worker_stats_t *st);
 /* of account i, from 0 */
 void llm_times_stats(const void *times, uint32_t i, llm_hist_t *ttft,
@@ -780,6 +782,7 @@ int llm_zone_replaced(llm_zone_t *z, llm_engines_t *t);
 
 typedef struct {
     llm_zone_t                *zone;
+    const llm_kept_t          *kept;    /* or NULL; outlives the engine */
     llm_engines_t             *engines; /* NULL: there are no others */
     const llm_engine_model_t  *models;  /* copied */
     uint32_t                   n_models;

@@ -236,7 +236,7 @@ ngx_int_t
 ngx_http_llm_keep_figures(ngx_http_llm_main_conf_t *mcf)
 {
     ngx_uint_t               i, n;
-    llm_kept_t               kept;
+    llm_kept_t              *kept;
     ngx_slab_pool_t         *shpool;
     ngx_http_llm_slo_t     **slo;
     ngx_http_llm_kept_t     *k;
@@ -245,15 +245,16 @@ ngx_http_llm_keep_figures(ngx_http_llm_main_conf_t *mcf)
     k = mcf->figures->shm_zone->data;
     shpool = (ngx_slab_pool_t *) mcf->figures->shm_zone->shm.addr;
 
-    ngx_memzero(&kept, sizeof(llm_kept_t));
-    kept.workers = k->workers;
+    kept = &mcf->kept;
+    ngx_memzero(kept, sizeof(llm_kept_t));
+    kept->workers = k->workers;
 
     ngx_shmtx_lock(&shpool->mutex);
 
     for (i = 0; i < mcf->models.nelts; i++) {
-        kept.models[i] = ngx_http_llm_find_place(mcf, i);
+        kept->models[i] = ngx_http_llm_find_place(mcf, i);
 
-        if (kept.models[i] == NULL) {
+        if (kept->models[i] == NULL) {
             break;
         }
     }
@@ -272,11 +273,9 @@ ngx_http_llm_keep_figures(ngx_http_llm_main_conf_t *mcf)
 
     if (mcf->figures->tenants_zone) {
         t = mcf->figures->tenants_zone->data;
-        kept.times = t->times;
-        kept.n_times = t->max + NGX_HTTP_LLM_FIRST_TENANT;
+        kept->times = t->times;
+        kept->n_times = t->max + NGX_HTTP_LLM_FIRST_TENANT;
     }
-
-    llm_zone_keep(mcf->zone, &kept);
 
     return NGX_OK;
 }

@@ -356,7 +356,7 @@ ngx_http_llm_model_subjects(ngx_http_request_t *r,
     models = mcf->models.elts;
 
     for (i = 0; i < mcf->models.nelts; i++) {
-        llm_zone_model_stats(mcf->zone, i, &figures[i]);
+        llm_zone_model_stats(mcf->zone, &mcf->kept, i, &figures[i]);
 
         subjects[i].figures = &figures[i];
         subjects[i].label = ngx_http_llm_write_label(r->pool, "model_name",
@@ -396,7 +396,7 @@ ngx_http_llm_worker_subjects(ngx_http_request_t *r,
 
         ngx_sprintf(label, "worker=\"%uD\"%Z", w);
 
-        llm_zone_worker_stats(mcf->zone, w, &figures[w].engine);
+        llm_zone_worker_stats(mcf->zone, &mcf->kept, w, &figures[w].engine);
         figures[w].writes = *ngx_http_llm_writes(mcf, w);
         figures[w].own = mcf->counters[w];
 

@@ -360,6 +360,7 @@ typedef struct {
                                                    the store of answers; NULL:
                                                    off */
     llm_zone_t                  *zone;
+    llm_kept_t                   kept;          /* where its counters are */
     uint32_t                     nworkers;
     int                         *fds;           /* [nworkers + 1], the last
                                                    one is the engine's */

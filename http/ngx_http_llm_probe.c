@@ -251,7 +251,8 @@ ngx_http_llm_probe_progress(ngx_http_llm_probe_t *p)
 {
     llm_model_stats_t  st;
 
-    llm_zone_model_stats(p->ctx.main->zone, p->model, &st);
+    llm_zone_model_stats(p->ctx.main->zone, &p->ctx.main->kept, p->model,
+                         &st);
 
     return st.answered;
 }

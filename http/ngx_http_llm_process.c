@@ -279,6 +279,7 @@ ngx_http_llm_start_engine(ngx_http_llm_main_conf_t *mcf, ngx_log_t *log)
     ngx_memzero(&conf, sizeof(llm_engine_conf_t));
 
     conf.zone = mcf->zone;
+    conf.kept = &mcf->kept;
     conf.engines = mcf->engines->data;
     conf.models = models;
     conf.n_models = mcf->models.nelts;

@@ -137,7 +137,7 @@ llm_admin_add_figures(const llm_admin_conf_t *conf, uint32_t i,
 {
     llm_model_stats_t  n;
 
-    llm_zone_model_stats(conf->zone, i, &n);
+    llm_zone_model_stats(conf->zone, NULL, i, &n);   /* gauges alone */
 
     (void) llm_buf_addf(out, ",\"memory\":{\"weights\":%llu,\"requests\":%llu,"
                         "\"kv_pages\":%u,\"kv_used\":%u,\"kv_cached\":%u}",

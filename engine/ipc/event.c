@@ -9,11 +9,13 @@
 
 
 void
-llm_port_open(llm_port_t *p, llm_zone_t *z, uint32_t worker, int fd)
+llm_port_open(llm_port_t *p, llm_zone_t *z, const llm_kept_t *kept,
+    uint32_t worker, int fd)
 {
     memset(p, 0, sizeof(*p));
 
     p->worker = llm_zone_worker(z, worker);
+    p->sent = llm_zone_sent(z, kept, worker);
     p->fd = fd;
     llm_ring_producer(&p->ring, llm_zone_at(z, p->worker->up));
 }
@@ -33,7 +35,7 @@ llm_port_show(llm_port_t *p)
         return;
     }
 
-    llm_zone_add(p->worker->sent->wakeups, 1);
+    llm_zone_add(p->sent->wakeups, 1);
 
     do {
         n = write(p->fd, &one, sizeof(one));
@@ -83,10 +85,10 @@ llm_event_close(const llm_to_t *to, llm_event_t *ev)
 {
     llm_ring_push(&to->port->ring, (llm_record_t *) ev);
 
-    llm_zone_add(to->port->worker->sent->events, 1);
+    llm_zone_add(to->port->sent->events, 1);
 
     if (ev->type == LLM_EV_TEXT) {
-        llm_zone_add(to->port->worker->sent->token_events, 1);
+        llm_zone_add(to->port->sent->token_events, 1);
     }
 }
 

@@ -17,12 +17,14 @@
 typedef struct {
     llm_ring_t           ring;
     llm_zone_worker_t   *worker;
+    llm_zone_sent_t     *sent;          /* what is counted of it */
     int                  fd;            /* eventfd of the worker */
     uint32_t             generation;    /* of the client that has the worker's
                                            rings */
 } llm_port_t;
 
-void llm_port_open(llm_port_t *p, llm_zone_t *z, uint32_t worker, int fd);
+void llm_port_open(llm_port_t *p, llm_zone_t *z, const llm_kept_t *kept,
+    uint32_t worker, int fd);
 /* makes what was written visible and wakes the worker if it sleeps */
 void llm_port_show(llm_port_t *p);
 

@@ -78,14 +78,12 @@ llm_zone_init(void *mem, uint32_t n_workers, const llm_zone_model_t *models,
     for (i = 0; i < n_models; i++) {
         z->models[i].parallel = llm_max(models[i].parallel, 1u);
         z->models[i].places = models[i].places ? models[i].places : UINT32_MAX;
-        z->models[i].counters = &z->models[i].own;
         atomic_init(&z->models[i].retry_after, 1);
     }
 
     for (i = 0; i < n_workers; i++) {
         w = llm_zone_worker(z, i);
 
-        w->sent = &w->own;
         w->down = off;
         llm_ring_format(llm_zone_at(z, off), bytes);
         off += bytes;
@@ -107,27 +105,6 @@ llm_zone_set_bounds(llm_zone_t *z, const llm_zone_bounds_t *b)
     if (b->tokens || b->ttft_us) {
         z->queue_low = z->queue / 2;
     }
-}
-
-
-void
-llm_zone_keep(llm_zone_t *z, const llm_kept_t *kept)
-{
-    uint32_t           i;
-    llm_zone_sent_t   *sent;
-
-    for (i = 0; i < z->n_models; i++) {
-        z->models[i].counters = kept->models[i];
-    }
-
-    sent = kept->workers;
-
-    for (i = 0; i < z->n_workers; i++) {
-        llm_zone_worker(z, i)->sent = &sent[i];
-    }
-
-    z->times = kept->times;
-    z->n_times = kept->times ? kept->n_times : 0;
 }
 
 

@@ -10,7 +10,10 @@
  * when it ends.  Counters have the engine's epoch in their upper half, so
  * that requests counted under a dead engine do not count.
  *
- * The memory is the caller's; places are kept as offsets from its start.
+ * The memory is the caller's; places are kept as offsets from its start, and no
+ * pointer is in it: a worker that is broken could have the engine follow it
+ * anywhere.  Where counters are that outlive the zone each process knows by
+ * itself (llm_kept_t).
  */
 
 #ifndef LLM_ZONE_H
@@ -154,10 +157,7 @@ typedef struct {
 
     _Alignas(64) llm_zone_figures_t  figures;
 
-    /* set once before anything is attached: own, or memory that outlives the
-       zone, at the same address in every process */
-    llm_zone_counters_t         *counters;
-    llm_zone_counters_t          own;
+    llm_zone_counters_t          own;        /* llm_zone_counters() */
 } llm_zone_model_state_t;
 
 typedef struct {
@@ -177,9 +177,7 @@ typedef struct {
        eventfd.  Both sequentially consistent, against the ring's tail */
     _Alignas(64) _Atomic uint32_t  armed;
 
-    /* as the counters of a model */
-    llm_zone_sent_t             *sent;
-    llm_zone_sent_t              own;
+    llm_zone_sent_t              own;        /* llm_zone_sent() */
 } llm_zone_worker_t;
 
 struct llm_zone_s {
@@ -192,10 +190,6 @@ struct llm_zone_s {
     llm_zone_bounds_t            bounds;     /* set before there is a client or
                                                 an engine */
     uint64_t                     workers;    /* offset */
-    llm_zone_times_t            *times;      /* [n_times] as the counters of a
-                                                model; NULL: nobody's are
-                                                kept */
-    uint32_t                     n_times;
 
     _Atomic uint32_t             generation; /* last one given out */
     _Atomic uint32_t             epoch;      /* of the engine, from 1 */
@@ -276,11 +270,28 @@ void llm_zone_set_text(llm_zone_t *z, uint32_t model, const char *error,
 void llm_zone_set_state(llm_zone_t *z, uint32_t model,
     llm_model_state_t state);
 
+/* where a model's counters are, and those of what a worker was sent; kept: NULL:
+   in the zone */
+static inline llm_zone_counters_t *
+llm_zone_counters(llm_zone_t *z, const llm_kept_t *kept, uint32_t model)
+{
+    return kept ? kept->models[model] : &z->models[model].own;
+}
+
+
+static inline llm_zone_sent_t *
+llm_zone_sent(llm_zone_t *z, const llm_kept_t *kept, uint32_t worker)
+{
+    return kept ? (llm_zone_sent_t *) kept->workers + worker
+                : &llm_zone_worker(z, worker)->own;
+}
+
+
 /* n: microseconds, or rows */
-void llm_zone_observe(llm_zone_t *z, uint32_t model, llm_zone_hist_id_t h,
+void llm_zone_observe(llm_zone_counters_t *c, llm_zone_hist_id_t h,
     uint64_t n);
 /* the same for the account of a request, which a worker has written */
-void llm_zone_observe_for(llm_zone_t *z, uint32_t account,
+void llm_zone_observe_for(const llm_kept_t *kept, uint32_t account,
     llm_zone_hist_id_t h, uint64_t us);
 
 /* is it predicted when requests get their first token? */

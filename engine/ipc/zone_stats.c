@@ -89,19 +89,21 @@ llm_zone_count(llm_zone_hist_t *hist, const llm_bounds_t *b, uint64_t n)
 
 
 void
-llm_zone_observe(llm_zone_t *z, uint32_t model, llm_zone_hist_id_t h,
-    uint64_t n)
+llm_zone_observe(llm_zone_counters_t *c, llm_zone_hist_id_t h, uint64_t n)
 {
-    llm_zone_count(&z->models[model].counters->hist[h], &llm_bounds_of[h], n);
+    llm_zone_count(&c->hist[h], &llm_bounds_of[h], n);
 }
 
 
 void
-llm_zone_observe_for(llm_zone_t *z, uint32_t account, llm_zone_hist_id_t h,
-    uint64_t us)
+llm_zone_observe_for(const llm_kept_t *kept, uint32_t account,
+    llm_zone_hist_id_t h, uint64_t us)
 {
-    if (account != 0 && account <= z->n_times) {
-        llm_zone_count(&z->times[account - 1].hist[h], &llm_bounds_of[h], us);
+    llm_zone_times_t  *t;
+
+    if (kept && kept->times && account != 0 && account <= kept->n_times) {
+        t = (llm_zone_times_t *) kept->times + (account - 1);
+        llm_zone_count(&t->hist[h], &llm_bounds_of[h], us);
     }
 }
 
@@ -131,14 +133,15 @@ llm_zone_hist(llm_zone_hist_t *h, llm_zone_hist_id_t id, llm_hist_t *out)
 
 
 void
-llm_zone_model_stats(llm_zone_t *z, uint32_t model, llm_model_stats_t *st)
+llm_zone_model_stats(llm_zone_t *z, const llm_kept_t *kept, uint32_t model,
+    llm_model_stats_t *st)
 {
     uint32_t              i;
     llm_zone_figures_t   *f;
     llm_zone_counters_t  *c;
 
     f = &z->models[model].figures;
-    c = z->models[model].counters;
+    c = llm_zone_counters(z, kept, model);
 
     memset(st, 0, sizeof(*st));
 
@@ -193,15 +196,16 @@ llm_zone_started(llm_zone_t *z)
 
 
 void
-llm_zone_worker_stats(llm_zone_t *z, uint32_t worker, llm_worker_stats_t *st)
+llm_zone_worker_stats(llm_zone_t *z, const llm_kept_t *kept, uint32_t worker,
+    llm_worker_stats_t *st)
 {
-    llm_zone_worker_t  *w;
+    llm_zone_sent_t  *sent;
 
-    w = llm_zone_worker(z, worker);
+    sent = llm_zone_sent(z, kept, worker);
 
-    st->events = llm_zone_get(w->sent->events);
-    st->token_events = llm_zone_get(w->sent->token_events);
-    st->wakeups = llm_zone_get(w->sent->wakeups);
+    st->events = llm_zone_get(sent->events);
+    st->token_events = llm_zone_get(sent->token_events);
+    st->wakeups = llm_zone_get(sent->wakeups);
 }
 
 

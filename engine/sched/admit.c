@@ -293,7 +293,7 @@ llm_sched_started(llm_sched_t *s, llm_seq_t *q)
     if (r->run.start_us == 0) {
         now = llm_now_us();
         r->run.start_us = now;
-        llm_zone_observe(s->conf.zone, s->conf.model, LLM_HIST_QUEUE,
+        llm_zone_observe(s->counters, LLM_HIST_QUEUE,
                          now - llm_min(now, r->msg->arrival_us));
         llm_sched_queue_events(s, r);
     }

@@ -88,11 +88,11 @@ llm_send_done(llm_sched_t *s, llm_req_t *r)
     llm_event_close(&r->out.to, ev);
 
     llm_zone_add(s->figures->answered, 1);
-    llm_zone_observe(s->conf.zone, s->conf.model, LLM_HIST_E2E,
+    llm_zone_observe(s->counters, LLM_HIST_E2E,
                      now - arrival);
 
     if (r->out.first_us) {
-        llm_zone_observe(s->conf.zone, s->conf.model, LLM_HIST_DECODE,
+        llm_zone_observe(s->counters, LLM_HIST_DECODE,
                          now - r->out.first_us);
     }
 

@@ -159,8 +159,7 @@ llm_step_launch(llm_sched_t *s, llm_err_t *err)
     llm_step_launched(st);
     llm_state_launched(s, st);
     llm_zone_add(s->counters->steps, 1);
-    llm_zone_observe(s->conf.zone, s->conf.model, LLM_HIST_ROWS,
-                     st->batch.n_tokens);
+    llm_zone_observe(s->counters, LLM_HIST_ROWS, st->batch.n_tokens);
 
     if (s->in_flight) {
         llm_zone_add(s->counters->steps_behind, 1);

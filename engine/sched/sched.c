@@ -143,22 +143,23 @@ llm_sched_create(const llm_sched_conf_t *conf, llm_err_t *err)
         return NULL;
     }
 
-    llm_sched_count_in(s, conf->zone);
+    llm_sched_count_in(s, conf->zone, conf->kept);
 
     return s;
 }
 
 
 void
-llm_sched_count_in(llm_sched_t *s, llm_zone_t *z)
+llm_sched_count_in(llm_sched_t *s, llm_zone_t *z, const llm_kept_t *kept)
 {
     if (s->figures) {
         llm_sched_tell(s, NULL);
     }
 
     s->conf.zone = z;
+    s->conf.kept = kept;
     s->figures = &z->models[s->conf.model].figures;
-    s->counters = z->models[s->conf.model].counters;
+    s->counters = llm_zone_counters(z, kept, s->conf.model);
 
     llm_sched_gauges(s);
 }

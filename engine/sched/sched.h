@@ -91,6 +91,7 @@ typedef struct {
 typedef struct {
     llm_runner_t         runner;
     const llm_vocab_t   *vocab;
+    const llm_kept_t    *kept;          /* where counters are, or NULL */
     llm_zone_t          *zone;          /* for the figures of ... */
     uint32_t             model;         /* ... this one */
     /* the request has ended and is the caller's again */
@@ -103,8 +104,9 @@ typedef struct {
 typedef struct llm_sched_s  llm_sched_t;
 
 llm_sched_t *llm_sched_create(const llm_sched_conf_t *conf, llm_err_t *err);
-/* from now on figures are this zone's */
-void llm_sched_count_in(llm_sched_t *s, llm_zone_t *z);
+/* from now on figures are this zone's, and counters there */
+void llm_sched_count_in(llm_sched_t *s, llm_zone_t *z,
+    const llm_kept_t *kept);
 /* no request may be left */
 void llm_sched_free(llm_sched_t *s);
 

@@ -33,8 +33,8 @@ static void
 llm_step_time(llm_sched_t *s, const llm_req_t *r, llm_zone_hist_id_t h,
     uint64_t us)
 {
-    llm_zone_observe(s->conf.zone, s->conf.model, h, us);
-    llm_zone_observe_for(s->conf.zone, r->msg->account, h, us);
+    llm_zone_observe(s->counters, h, us);
+    llm_zone_observe_for(s->conf.kept, r->msg->account, h, us);
 }
 
 
@@ -49,7 +49,7 @@ llm_step_observe(llm_sched_t *s, llm_seq_t *q, uint64_t now)
         r->out.first_us = now;
         llm_step_time(s, r, LLM_HIST_TTFT,
                       now - llm_min(now, r->msg->arrival_us));
-        llm_zone_observe(s->conf.zone, s->conf.model, LLM_HIST_PREFILL,
+        llm_zone_observe(s->counters, LLM_HIST_PREFILL,
                          now - r->run.start_us);
         llm_speed_first(s, r, now);
     }

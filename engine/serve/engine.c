@@ -94,6 +94,7 @@ llm_engine_create(const llm_engine_conf_t *conf)
     pthread_cond_init(&e->work, NULL);
 
     e->zone = conf->zone;
+    e->kept = conf->kept;
     e->engines = conf->engines;
     e->place = UINT32_MAX;
     e->fd = conf->engine_fd;
@@ -173,7 +174,7 @@ llm_engine_attach(llm_engine_t *e, const int *worker_fds)
 
     for (i = 0; i < e->n_peers; i++) {
         p = &e->peers[i];
-        llm_port_open(&p->port, z, i, worker_fds[i]);
+        llm_port_open(&p->port, z, e->kept, i, worker_fds[i]);
         llm_ring_consumer(&p->down, llm_zone_at(z, p->port.worker->down));
     }
 

@@ -199,6 +199,7 @@ typedef struct {
 
 struct llm_engine_s {
     llm_zone_t          *zone;
+    const llm_kept_t    *kept;          /* where counters are, or NULL */
     llm_engines_t       *engines;
     uint32_t             place;         /* in that table */
     uint32_t             epoch;

@@ -21,6 +21,7 @@ llm_served_ready(llm_served_t *m)
     conf.runner = m->runner;
     conf.vocab = m->vocab;
     conf.zone = e->zone;
+    conf.kept = e->kept;
     conf.model = m->index;
     conf.ended = llm_engine_ended;
     conf.masked = llm_engine_masked;
@@ -95,7 +96,7 @@ llm_served_count_error(llm_served_t *m, const llm_err_t *err)
 {
     llm_zone_counters_t  *c;
 
-    c = m->engine->zone->models[m->index].counters;
+    c = llm_zone_counters(m->engine->zone, m->engine->kept, m->index);
 
     if (llm_served_device_failed(err)
         || strcmp(err->code, LLM_DEVICE_LOST) == 0)

@@ -203,7 +203,7 @@ llm_engine_send_errors(llm_engine_t *e)
         }
 
         if (!r->own) {
-            llm_zone_count_error(e->zone->models[r->model].counters,
+            llm_zone_count_error(llm_zone_counters(e->zone, e->kept, r->model),
                                  r->err.status);
         }
 
@@ -359,7 +359,8 @@ llm_engine_send_refusal(llm_engine_t *e, llm_peer_t *p)
     }
 
     f->pending = 0;
-    llm_zone_count_error(e->zone->models[f->model].counters, f->err.status);
+    llm_zone_count_error(llm_zone_counters(e->zone, e->kept, f->model),
+                         f->err.status);
     llm_zone_release(e->zone, f->model, e->epoch);
 
     return 0;
@@ -571,7 +572,7 @@ llm_engine_cancel(llm_engine_t *e, llm_req_t *r)
     _Atomic uint64_t  *cancelled;
 
     p = (llm_peer_t *) r->out.to.port;
-    cancelled = &e->zone->models[r->model].counters
+    cancelled = &llm_zone_counters(e->zone, e->kept, r->model)
                  ->finished[LLM_FINISH_CANCELLED];
 
     switch (r->state) {

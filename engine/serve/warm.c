@@ -49,7 +49,7 @@ llm_nobody_open(llm_nobody_t *n, uint32_t n_models)
         return LLM_ERROR;
     }
 
-    llm_port_open(&n->peer.port, n->zone, 0, -1);
+    llm_port_open(&n->peer.port, n->zone, NULL, 0, -1);
     llm_ring_consumer(&n->up, llm_zone_at(n->zone, n->peer.port.worker->up));
 
     return LLM_OK;
@@ -265,7 +265,7 @@ llm_warm_begin(llm_served_t *m)
 {
     llm_served_permille(m, 1000);
     llm_warm_show(m, 1);
-    llm_sched_count_in(m->sched, m->engine->nobody.zone);
+    llm_sched_count_in(m->sched, m->engine->nobody.zone, NULL);
 
     m->warm.running = 1;
     m->warm.next = 0;
@@ -344,7 +344,7 @@ llm_warm_stop(llm_served_t *m)
         llm_warm_break(m);
 
         if (m->sched) {
-            llm_sched_count_in(m->sched, m->engine->zone);
+            llm_sched_count_in(m->sched, m->engine->zone, m->engine->kept);
         }
     }
 }

@@ -33,7 +33,7 @@ zone_open(size_t ring)
     mem = mmap(NULL, size, PROT_READ|PROT_WRITE, MAP_SHARED|MAP_ANONYMOUS,
                -1, 0);
     zone = llm_zone_init(mem, 1, &m, 1, ring, 1);
-    llm_port_open(&port, zone, 0, -1);
+    llm_port_open(&port, zone, NULL, 0, -1);
     llm_ring_consumer(&up, llm_zone_at(zone, port.worker->up));
     to.port = &port;
     to.slot = 3;

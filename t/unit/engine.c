@@ -80,7 +80,7 @@ test_together(const char *what, uint32_t parallel, uint32_t batch, size_t kv)
             cached += rig.answers[i % 2][i].cached_tokens;
         }
 
-        llm_zone_model_stats(rig.zone, 0, &st);
+        llm_zone_model_stats(rig.zone, NULL, 0, &st);
 
         is_int(same, 2 * N, "%s, round %u: all as alone (%u tokens cached, "
                "%llu preemptions)", what, round, cached,

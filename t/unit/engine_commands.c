@@ -88,7 +88,7 @@ test_unload(void)
     is_int(a[2].status, 503, "so has one that waited");
     is_int(status().state, LLM_MODEL_STOPPED, "the state says it");
 
-    llm_zone_model_stats(rig.zone, 0, &stats);
+    llm_zone_model_stats(rig.zone, NULL, 0, &stats);
     is_int(stats.kv_pages, 0, "there are no pages any more");
     is_int(stats.request_memory, 0, "nor memory of requests");
     is_int(llm_engine_live(rig.engine), 0, "nor requests");
@@ -108,7 +108,7 @@ test_unload(void)
     is_int(order_wait(n, &st), LLM_COMMAND_DONE, "a command loads it");
     is_int(status().state, LLM_MODEL_READY, "it is ready");
     ok(served(3), "and serves");
-    llm_zone_model_stats(rig.zone, 0, &stats);
+    llm_zone_model_stats(rig.zone, NULL, 0, &stats);
     ok(stats.kv_pages > 0, "with pages");
 
     /* who ends in time gets no error */

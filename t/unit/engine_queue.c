@@ -33,7 +33,7 @@ gauge(void)
 {
     llm_model_stats_t  st;
 
-    llm_zone_model_stats(rig.zone, 0, &st);
+    llm_zone_model_stats(rig.zone, NULL, 0, &st);
 
     return st.request_memory;
 }

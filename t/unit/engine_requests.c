@@ -40,7 +40,7 @@ test_cancel(void)
 
     ok(all_gone(), "all places are free");
 
-    llm_zone_model_stats(rig.zone, 0, &st);
+    llm_zone_model_stats(rig.zone, NULL, 0, &st);
     is_int(st.kv_used, 0, "no page is held");
     is_int(st.finished[LLM_FINISH_CANCELLED], 3, "three were cancelled");
     ok(st.generation_tokens <= then + 22, "a step or two after the cancel "

@@ -107,7 +107,7 @@ stats(void)
 {
     llm_model_stats_t  st;
 
-    llm_zone_model_stats(rig.zone, 0, &st);
+    llm_zone_model_stats(rig.zone, NULL, 0, &st);
 
     return st;
 }

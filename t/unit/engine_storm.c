@@ -351,7 +351,7 @@ test_storm(uint64_t seed)
     ok(all_gone(), "nothing is left");
     is_int((uint32_t) atomic_load(&rig.zone->waiting), 0, "no place");
     usleep(100000);
-    llm_zone_model_stats(rig.zone, 0, &st);
+    llm_zone_model_stats(rig.zone, NULL, 0, &st);
     printf("# %llu choices have ended well, %llu were cancelled, %llu "
            "requests had errors\n", (unsigned long long)
            (st.finished[LLM_FINISH_STOP] + st.finished[LLM_FINISH_LENGTH]),

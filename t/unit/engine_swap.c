@@ -88,7 +88,7 @@ close_rig(void)
     llm_model_stats_t  st;
 
     ok(all_gone(), "none is left");
-    llm_zone_model_stats(rig.zone, 0, &st);
+    llm_zone_model_stats(rig.zone, NULL, 0, &st);
     is_int(st.request_memory, 0, "nor memory of requests");
     is_int(st.running, 0, "nor sequences");
     rig_close(&rig);
@@ -105,7 +105,7 @@ test_files(void)
 
     open_rig(1024, 4, 0, 0, 8);
     learn(0);
-    llm_zone_model_stats(rig.zone, 0, &before);
+    llm_zone_model_stats(rig.zone, NULL, 0, &before);
 
     is_int(order_now(LLM_COMMAND_LOAD, other, 0), LLM_COMMAND_DONE,
            "another file takes the place");
@@ -118,7 +118,7 @@ test_files(void)
     }
 
     is_int(same, 0, "the files say other things");
-    llm_zone_model_stats(rig.zone, 0, &after);
+    llm_zone_model_stats(rig.zone, NULL, 0, &after);
     is_int(after.kv_pages, before.kv_pages, "pages are those of one");
 
     is_int(order_now(LLM_COMMAND_LOAD, MODEL, 0), LLM_COMMAND_DONE,

@@ -34,7 +34,7 @@ test_preempt(void)
     }
 
     ok(good, "ten sequences on a third of the pages are whole");
-    ok(llm_zone_get(zone->models[0].counters->preemptions) > 0,
+    ok(llm_zone_get(zone->models[0].own.preemptions) > 0,
        "some were preempted");
     is_int(asks[0].order, 1, "the oldest ended first");
 
@@ -50,13 +50,17 @@ test_accounts(void)
     int32_t             ids[40];
     uint32_t            i, k;
     llm_hist_t          ttft, itl;
+    llm_kept_t          kept;
     llm_model_stats_t   st;
 
     open_all(64, 200, 4, 64, 1 << 17);
 
-    zone->times = aligned_alloc(64, 2 * llm_times_size());
-    memset(zone->times, 0, 2 * llm_times_size());
-    zone->n_times = 2;
+    memset(&kept, 0, sizeof(kept));
+    kept.models[0] = &zone->models[0].own;
+    kept.times = aligned_alloc(64, 2 * llm_times_size());
+    memset(kept.times, 0, 2 * llm_times_size());
+    kept.n_times = 2;
+    llm_sched_count_in(sched, zone, &kept);
 
     for (i = 0; i < 3; i++) {
         for (k = 0; k < 40; k++) {
@@ -70,22 +74,21 @@ test_accounts(void)
 
     (void) run();
 
-    llm_zone_model_stats(zone, 0, &st);
+    llm_zone_model_stats(zone, NULL, 0, &st);
     is_int(st.ttft.count, 3, "each request had a first token");
     is_int(st.itl.count, 6 * 9, "and each choice further ones");
     is_int(st.answered, 6 * 10 + 3, "the model has moved by so much");
 
-    llm_times_stats(zone->times, 0, &ttft, &itl);
+    llm_times_stats(kept.times, 0, &ttft, &itl);
     is_int(ttft.count, 1, "the first account: a request");
     is_int(itl.count, 2 * 9, "its choices");
 
-    llm_times_stats(zone->times, 1, &ttft, &itl);
+    llm_times_stats(kept.times, 1, &ttft, &itl);
     is_int(ttft.count, 1, "the second one");
     is_int(itl.count, 3 * 9, "its choices");
 
-    free(zone->times);
-    zone->times = NULL;
     close_all();
+    free(kept.times);
 }
 
 
@@ -152,7 +155,7 @@ test_evictions(void)
         (void) run();
     }
 
-    evictions = llm_zone_get(zone->models[0].counters->evictions);
+    evictions = llm_zone_get(zone->models[0].own.evictions);
     is_int(evictions, 0, "two prompts are in the prefix cache");
 
     for (k = 0; k < 100; k++) {
@@ -162,7 +165,7 @@ test_evictions(void)
     add(ask(2, ids, 100, 1, 5, 0));
     (void) run();
 
-    evictions = llm_zone_get(zone->models[0].counters->evictions);
+    evictions = llm_zone_get(zone->models[0].own.evictions);
     is_int(evictions, 5, "the third has the pages of the first, but for the "
            "two that were free");
 
@@ -199,7 +202,7 @@ test_preempt_order(void)
         good &= is_right(&asks[i], 0, 120);
     }
 
-    ok(good && llm_zone_get(zone->models[0].counters->preemptions) > 0,
+    ok(good && llm_zone_get(zone->models[0].own.preemptions) > 0,
        "four on the pages of two are whole");
     is_int(asks[2].order, 1, "the first of the higher priority ends first");
     is_int(asks[3].order, 2, "then the other one, though it came last");
@@ -229,7 +232,7 @@ test_choices(uint32_t seats, uint32_t flags)
         good &= is_right(&asks[0], i, 40);
     }
 
-    prompt = llm_zone_get(zone->models[0].counters->prompt_computed);
+    prompt = llm_zone_get(zone->models[0].own.prompt_computed);
 
     ok(good, "three choices on %u seats are right", seats);
 

@@ -248,7 +248,7 @@ main(void)
 
     is_int(play("few pages", 40, N * CHOICES, 0), N * CHOICES,
            "few pages: the same");
-    ok(llm_zone_get(zone->models[0].counters->preemptions) > 0,
+    ok(llm_zone_get(zone->models[0].own.preemptions) > 0,
        "some were preempted");
     close_all();
 

@@ -205,7 +205,7 @@ test_storm(uint32_t n_pages, uint32_t seats, uint32_t chunk)
         }
     }
 
-    preempted = llm_zone_get(zone->models[0].counters->preemptions);
+    preempted = llm_zone_get(zone->models[0].own.preemptions);
 
     ok(good && !stuck && text > 8, "%u pages, %u seats, chunks of %u: all as "
        "alone, %u of them text, %llu preemptions", n_pages, seats, chunk,

@@ -532,7 +532,7 @@ open_all(uint32_t n_pages, uint32_t ctx, uint32_t max_seqs, uint32_t chunk,
     mem = mmap(NULL, mem_size, PROT_READ|PROT_WRITE,
                MAP_SHARED|MAP_ANONYMOUS, -1, 0);
     zone = llm_zone_init(mem, 1, &m, 1, ring, 1000);
-    llm_port_open(&port, zone, 0, -1);
+    llm_port_open(&port, zone, NULL, 0, -1);
     llm_ring_consumer(&up, llm_zone_at(zone, port.worker->up));
 
     conf.runner.n_vocab = N_VOCAB;

@@ -107,7 +107,7 @@ found(uint32_t n)
 static uint64_t
 hits(void)
 {
-    return llm_zone_get(zone->models[0].counters->prefix_hits);
+    return llm_zone_get(zone->models[0].own.prefix_hits);
 }
 
 
@@ -168,7 +168,7 @@ test_paid(void)
     t = asks[0].req->run.tenant;
     (void) run();
 
-    ok(llm_zone_get(zone->models[0].counters->preemptions) > 0
+    ok(llm_zone_get(zone->models[0].own.preemptions) > 0
        && n_rows > 3 * 199, "some are preempted");
     is_int(t->share.time / 1000, 3 * 200, "and pay once");
     is_int(found(3), 0, "what they find of their own was not cached");
@@ -261,7 +261,7 @@ test_together(void)
         good &= is_right(&asks[i], 0, 20);
     }
 
-    n = llm_zone_get(zone->models[0].counters->prompt_computed);
+    n = llm_zone_get(zone->models[0].own.prompt_computed);
 
     ok(good, "eight that begin alike are right");
     is_int(n, 230 + 7 * (230 - 208), "the beginning was computed once");
@@ -314,7 +314,7 @@ test_urgent(uint32_t seats)
     add(ask(10, ids, 50, 1, 10, LLM_REQ_NO_CACHE));
     asks[10].req->msg->tenant = 2;
     (void) step();
-    is_int(llm_zone_get(zone->models[0].counters->preemptions), 0,
+    is_int(llm_zone_get(zone->models[0].own.preemptions), 0,
            "nobody of %u gives way to one of the same priority", seats);
 
     rows = n_rows;
@@ -324,7 +324,7 @@ test_urgent(uint32_t seats)
     n = steps_until(11, 20);
     ok(asks[11].over && n_over == 1, "an urgent one is over after %u steps, "
        "before the %u that ran", n, seats);
-    is_int(llm_zone_get(zone->models[0].counters->preemptions), 1,
+    is_int(llm_zone_get(zone->models[0].own.preemptions), 1,
            "one has given way");
 
     is_int(run(), LLM_OK, "then the others go on");

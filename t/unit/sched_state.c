@@ -185,7 +185,7 @@ test_together(uint32_t n_same, uint32_t chunk)
         good &= is_right(&asks[i], 0, 20);
     }
 
-    n = llm_zone_get(zone->models[0].counters->prompt_computed);
+    n = llm_zone_get(zone->models[0].own.prompt_computed);
     once = n_same / LLM_KV_PAGE * LLM_KV_PAGE;
 
     ok(good, "eight with %u tokens alike, %u rows a step: right", n_same,
@@ -214,7 +214,7 @@ test_choices(void)
     }
 
     is_int(good, 4, "four choices are right");
-    is_int(llm_zone_get(zone->models[0].counters->prompt_computed), 70,
+    is_int(llm_zone_get(zone->models[0].own.prompt_computed), 70,
            "the prompt was computed once");
     close_all();
 }
@@ -245,7 +245,7 @@ test_resumed(void)
     }
 
     is_int(good, 3, "three on the pages of one and a half are right");
-    ok(llm_zone_get(zone->models[0].counters->preemptions) > 0
+    ok(llm_zone_get(zone->models[0].own.preemptions) > 0
        && n_rows < all + 2 * 219, "%u rows of %u were computed again",
        (uint32_t) (n_rows - all), (uint32_t) all);
 

@@ -99,7 +99,7 @@ test_storm(uint32_t n_pages, uint32_t seats, uint32_t chunk, uint32_t flags)
         }
     }
 
-    preempted = llm_zone_get(zone->models[0].counters->preemptions);
+    preempted = llm_zone_get(zone->models[0].own.preemptions);
 
     ok(good && !stuck && checked > 60,
        "%u pages, %u seats, chunks of %u: %u choices as alone, %llu "

@@ -258,7 +258,7 @@ test_tight(uint32_t n_pages, uint32_t n_of_windows)
     good = run() == LLM_OK && asks[1].cached == 80
            && is_right(&asks[1], 0, 40);
 
-    ok(good && llm_zone_get(zone->models[0].counters->preemptions) == 0,
+    ok(good && llm_zone_get(zone->models[0].own.preemptions) == 0,
        "145 tokens with %u pages, behind %u: right", n_pages,
        asks[1].cached);
     close_all();
@@ -283,7 +283,7 @@ test_choices(void)
     }
 
     is_int(good, 4, "four choices are right");
-    is_int(llm_zone_get(zone->models[0].counters->prompt_computed), 170,
+    is_int(llm_zone_get(zone->models[0].own.prompt_computed), 170,
            "the prompt was computed once");
     close_all();
 }

@@ -353,12 +353,12 @@ test_figures(void)
 
     zone_open(1, &parallel, 1, 5);
 
-    llm_zone_observe(zone, 0, LLM_HIST_TTFT, 500);
-    llm_zone_observe(zone, 0, LLM_HIST_TTFT, 1000);
-    llm_zone_observe(zone, 0, LLM_HIST_TTFT, 30000);
-    llm_zone_observe(zone, 0, LLM_HIST_TTFT, 4000000000ull);
-    llm_zone_add(zone->models[0].counters->generation_tokens, 7);
-    llm_zone_model_stats(zone, 0, &st);
+    llm_zone_observe(&zone->models[0].own, LLM_HIST_TTFT, 500);
+    llm_zone_observe(&zone->models[0].own, LLM_HIST_TTFT, 1000);
+    llm_zone_observe(&zone->models[0].own, LLM_HIST_TTFT, 30000);
+    llm_zone_observe(&zone->models[0].own, LLM_HIST_TTFT, 4000000000ull);
+    llm_zone_add(zone->models[0].own.generation_tokens, 7);
+    llm_zone_model_stats(zone, NULL, 0, &st);
 
     is_int(st.ttft.buckets[0], 2, "a bound belongs to its bucket");
     is_int(st.ttft.buckets[3], 2, "20 ms: no more");
@@ -410,32 +410,30 @@ test_kept(void)
            "sizes are aligned");
 
     zone_open(1, parallel, 2, 5);
-    llm_zone_keep(zone, &kept);
-    llm_zone_add(zone->models[1].counters->steps, 3);
-    llm_zone_observe(zone, 1, LLM_HIST_ITL, 5000);
-    llm_zone_observe_for(zone, 0, LLM_HIST_TTFT, 5000);
-    llm_zone_observe_for(zone, 2, LLM_HIST_TTFT, 5000);
-    llm_zone_observe_for(zone, 3, LLM_HIST_TTFT, 5000);
-    llm_zone_add(llm_zone_worker(zone, 0)->sent->events, 2);
+    llm_zone_add(llm_zone_counters(zone, &kept, 1)->steps, 3);
+    llm_zone_observe(llm_zone_counters(zone, &kept, 1), LLM_HIST_ITL, 5000);
+    llm_zone_observe_for(&kept, 0, LLM_HIST_TTFT, 5000);
+    llm_zone_observe_for(&kept, 2, LLM_HIST_TTFT, 5000);
+    llm_zone_observe_for(&kept, 3, LLM_HIST_TTFT, 5000);
+    llm_zone_add(llm_zone_sent(zone, &kept, 0)->events, 2);
     llm_zone_set(zone->models[1].figures.running, 1);
     llm_zone_add(zone->models[1].figures.answered, 9);
     zone_close();
 
     zone_open(1, parallel, 2, 5);
-    llm_zone_keep(zone, &kept);
-    llm_zone_add(zone->models[1].counters->steps, 4);
-    llm_zone_observe_for(zone, 2, LLM_HIST_ITL, 5000);
+    llm_zone_add(llm_zone_counters(zone, &kept, 1)->steps, 4);
+    llm_zone_observe_for(&kept, 2, LLM_HIST_ITL, 5000);
 
-    llm_zone_model_stats(zone, 1, &st);
+    llm_zone_model_stats(zone, &kept, 1, &st);
     is_int(st.steps, 7, "a counter goes on in the next zone");
     is_int(st.itl.count, 1, "so does a histogram");
     is_int(st.running, 0, "a gauge does not");
     is_int(st.answered, 0, "nor does what another zone's engine has answered");
 
-    llm_zone_model_stats(zone, 0, &st);
+    llm_zone_model_stats(zone, &kept, 0, &st);
     is_int(st.steps, 0, "another model has its own");
 
-    llm_zone_worker_stats(zone, 0, &sent);
+    llm_zone_worker_stats(zone, &kept, 0, &sent);
     is_int(sent.events, 2, "and a worker");
 
     llm_times_stats(kept.times, 1, &ttft, &itl);
@@ -448,8 +446,8 @@ test_kept(void)
     zone_close();
 
     zone_open(1, parallel, 2, 5);
-    llm_zone_observe_for(zone, 1, LLM_HIST_TTFT, 5000);
-    llm_zone_model_stats(zone, 1, &st);
+    llm_zone_observe_for(NULL, 1, LLM_HIST_TTFT, 5000);
+    llm_zone_model_stats(zone, NULL, 1, &st);
     is_int(st.steps, 0, "a zone of its own counts from nothing");
     zone_close();
 
