@@ -96,6 +96,29 @@ for my $i (0 .. $#want) {
 ok($t->wait_log(qr/invalid priority "abc", using 0/),
    'a priority that is none is logged');
 
+# the one place is taken from a running request of a lower priority, which goes
+# on afterwards as if nothing had been
+
+my %long = (prompt => 'Once', max_tokens => 1500, ignore_eos => \1,
+            temperature => 0, cache_prompt => \0);
+my $want = $t->post('/v1/completions', \%long)->{json}{choices}[0]{text};
+my $low = $t->open('/v1/completions', { %long, stream => \1 },
+                   headers => { 'X-Priority' => -10 });
+
+$low->event for 1 .. 20;
+
+my $urgent = $t->post('/v1/completions',
+    { prompt => 'b', max_tokens => 5, ignore_eos => \1 },
+    headers => { 'X-Priority' => 0, 'X-Name' => 'urgent' });
+
+is($urgent->{status}, 200, 'an urgent request beside one that runs');
+is($t->figure('vllm:num_preemptions_total'), 1, 'takes its place');
+
+my @rest = $low->events;
+
+is($low->{text}, $want, 'which goes on with the same text');
+is($rest[-1]{data}, '[DONE]', 'to its end');
+
 $t->stop;
 
 done_testing();
