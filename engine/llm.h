@@ -530,8 +530,8 @@ void llm_zone_override(llm_zone_t *z, uint32_t model, llm_override_t *o);
  * Where counters are that outlive zones: memory of zeros, at first, that all
  * processes have at the same address, aligned to 64 bytes.  Engines of several
  * zones may count there at the same time.  The table is each process's own, as
- * it was before the fork; NULL in place of it: counters are in the zone, and end
- * with it.
+ * it was before the fork.  NULL in place of it: counters are in the zone, and
+ * end with it.
  */
 typedef struct {
     void        *models[LLM_MAX_MODELS];    /* llm_counters_size() each */

@@ -40,8 +40,8 @@ typedef llm_gram_t *(*llm_gram_compile_pt)(void *data,
  */
 llm_gram_ref_t *llm_gram_cache_get(llm_gram_cache_t *c, llm_str_t key,
     llm_gram_compile_pt compile, void *data, llm_err_t *err);
-/* the same without compiling: LLM_OK and *ref, LLM_ERROR and *err, or LLM_ABSENT:
-   nothing is known of it */
+/* the same without compiling: LLM_OK and *ref, LLM_ERROR and *err, or, if
+   nothing is known of it, LLM_ABSENT */
 int llm_gram_cache_look(llm_gram_cache_t *c, llm_str_t key,
     llm_gram_ref_t **ref, llm_err_t *err);
 llm_gram_t *llm_gram_of(const llm_gram_ref_t *ref);

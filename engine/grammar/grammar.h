@@ -84,8 +84,8 @@ void llm_gram_build_free(llm_gram_build_t *b);
 llm_rx_pool_t *llm_gram_pool(llm_gram_build_t *b);
 
 /* has it a way to its end, as far as is known before llm_gram_finish(), which
-   says what is too large?  LLM_ABSENT and *err: no text matches it; LLM_ERROR and
-   *err: that could not be decided */
+   says what is too large?  LLM_ABSENT and *err: no text matches it; LLM_ERROR
+   and *err: that could not be decided */
 int llm_gn_alive(llm_gram_build_t *b, llm_gn_t node, llm_err_t *err);
 
 /* until it is finished this is called every few microseconds of its work, and

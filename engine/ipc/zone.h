@@ -270,8 +270,8 @@ void llm_zone_set_text(llm_zone_t *z, uint32_t model, const char *error,
 void llm_zone_set_state(llm_zone_t *z, uint32_t model,
     llm_model_state_t state);
 
-/* where a model's counters are, and those of what a worker was sent; kept: NULL:
-   in the zone */
+/* where a model's counters are, and those of what a worker was sent; with kept
+   NULL in the zone */
 static inline llm_zone_counters_t *
 llm_zone_counters(llm_zone_t *z, const llm_kept_t *kept, uint32_t model)
 {

@@ -1,8 +1,8 @@
 /*
- * Who gives way.  A sequence that runs loses its pages when one that goes before
- * it needs them, and its place or its pages when one that waits has a higher
- * priority.  It returns to the queue with the tokens that it has and goes on
- * from there, with the same text.
+ * Who gives way.  A sequence that runs loses its pages when one that goes
+ * before it needs them, and its place or its pages when one that waits has a
+ * higher priority.  It returns to the queue with the tokens that it has and
+ * goes on from there, with the same text.
  *
  * Against thrashing: among sequences of the same priority nobody loses anything
  * to one that waits, whatever the tenants' shares; and nobody is preempted for

@@ -6,7 +6,8 @@
  * requests, or at its own time if that is later.
  *
  * What is charged the user says: tokens of a model (queue.h), CPU time of
- * preparation (engine/serve/turns.h).  A tenant of either begins with its share.
+ * preparation (engine/serve/turns.h).  A tenant of either begins with its
+ * share.
  *
  * The table owns the tenants.  One thread uses it at a time.
  */

@@ -16,8 +16,8 @@
  * that alone.
  *
  * Requests travel between scheduler and preparation in a queue and a list
- * under one mutex.  A loader fills its llm_served_t, or empties it, and then sets
- * `loaded`; no other thread touches those fields meanwhile.
+ * under one mutex.  A loader fills its llm_served_t, or empties it, and then
+ * sets `loaded`; no other thread touches those fields meanwhile.
  */
 
 #ifndef LLM_ENGINE_INTERNAL_H

@@ -4,8 +4,8 @@
  * request is prepared: prep.c; who is next: turns.c.
  *
  * The first thread takes small messages and compiles no grammar, as a small
- * message can ask for one that takes long.  A request whose grammar is not known
- * yet goes on in another thread.
+ * message can ask for one that takes long.  A request whose grammar is not
+ * known yet goes on in another thread.
  *
  * Of those one runs at a time.  While it compiles it looks up from time to time
  * (llm_preparer_pause()): when it has had its slice, and somebody goes before

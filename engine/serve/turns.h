@@ -61,7 +61,8 @@ void llm_turns_leave(llm_turns_t *q, llm_req_t *r);
 /* into another list, and out of it */
 void llm_turns_put(llm_turns_t *q, llm_req_t *r, llm_turn_t list);
 void llm_turns_take(llm_turns_t *q, llm_req_t *r);
-/* the next one of these lists (bits), which stays there; NULL: they are empty */
+/* the next one of these lists (bits), which stays there; NULL: they are
+   empty */
 llm_req_t *llm_turns_next(const llm_turns_t *q, uint32_t lists);
 
 /* so many microseconds were spent on it */
