@@ -77,7 +77,7 @@ llm_cli_push(llm_answer_t *a, llm_str_t raw, int stream)
         }
     }
 
-    return rc == LLM_OK ? llm_answer_end(a) : rc;
+    return rc == LLM_OK ? llm_answer_end(a, LLM_TEXT_DONE) : rc;
 }
 
 

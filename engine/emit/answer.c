@@ -97,91 +97,6 @@ llm_answer_decided(const llm_answer_t *a)
 }
 
 
-/* ---- handing out ---- */
-
-/* at: where it began in all text that was pushed */
-
-static int
-llm_answer_put(llm_answer_t *a, const char *p, size_t n, size_t at)
-{
-    llm_part_t  part;
-
-    if (n == 0) {
-        return LLM_OK;
-    }
-
-    a->at = at;
-
-    part = LLM_PART_CONTENT;
-
-    if (a->state == LLM_STATE_REASONING) {
-        if (a->o.flags & LLM_ANSWER_HIDE) {
-            return LLM_OK;
-        }
-
-        part = LLM_PART_REASONING;
-    }
-
-    return a->put(a->data, part, 0, (llm_str_t) { n, p });
-}
-
-
-/* text that is no mark */
-
-static int
-llm_answer_plain(llm_answer_t *a, const char *p, size_t n)
-{
-    int     rc;
-    size_t  body, at;
-
-    if (a->lead) {
-        while (n && llm_mark_is_space(*p)) {
-            p++;
-            n--;
-        }
-    }
-
-    at = a->base + (size_t) (p - a->text.data);
-
-    for (body = n; body && llm_mark_is_space(p[body - 1]); body--) {
-        /* void */
-    }
-
-    if (body) {
-        a->lead = 0;
-
-        if (a->state != LLM_STATE_REASONING) {
-            a->state = LLM_STATE_CONTENT;
-        }
-
-        rc = llm_answer_put(a, a->space.data, a->space.len, a->space_at);
-        a->space.len = 0;
-
-        if (rc == LLM_OK) {
-            rc = llm_answer_put(a, p, body, at);
-        }
-
-        if (rc != LLM_OK) {
-            return rc;
-        }
-    }
-
-    /* where no mark can take it the white space need not wait */
-
-    if (a->state == LLM_STATE_CONTENT && !(a->o.flags & LLM_ANSWER_TOOLS)
-        && a->o.format->n_content_end == 0)
-    {
-        return llm_answer_put(a, p + body, n - body, at + body);
-    }
-
-    if (a->space.len == 0) {
-        a->space_at = at + body;
-    }
-
-    return llm_buf_add(&a->space, p + body, n - body);
-}
-
-
 /* ---- marks ---- */
 
 /* tries one; *held: it may be there when more has come */
@@ -197,7 +112,7 @@ llm_answer_mark(llm_str_t mark, llm_str_t rest,
     }
 
     rc = llm_mark_match(mark, rest.data, rest.len, len);
-    *held |= rc == LLM_MARK_PART && !last;
+    *held |= rc == LLM_MARK_PART && last != LLM_TEXT_DONE;
 
     return rc == LLM_MARK_WHOLE;
 }
@@ -287,6 +202,20 @@ llm_answer_over(llm_answer_t *a, llm_str_t rest, int last, int *held)
 }
 
 
+/* what may stand behind a call, needed or not: the end of its block, or the
+   last or only tag of its own end */
+
+static int
+llm_answer_end_mark(const llm_form_t *form, llm_str_t rest, int last,
+    size_t *len, int *held)
+{
+    return llm_answer_mark(form->close, rest, last, len, held)
+           || llm_answer_mark(llm_mark_last_tag(form->end), rest, last, len,
+                              held)
+           || llm_answer_mark(llm_mark_tag(form->end), rest, last, len, held);
+}
+
+
 /* a mark at a->pos: 1 if there was one */
 
 static int
@@ -321,9 +250,11 @@ llm_answer_marks(llm_answer_t *a, llm_str_t rest, int last, int *held)
         return llm_answer_over(a, rest, last, held);
 
     case LLM_STATE_AFTER:
-        if (llm_answer_mark(a->form->close, rest, last, &len, held)) {
-            llm_answer_enter(a, LLM_STATE_AFTER, len);
-            return 1;
+        for (i = 0; i < f->n_forms; i++) {
+            if (llm_answer_end_mark(&f->forms[i], rest, last, &len, held)) {
+                llm_answer_enter(a, LLM_STATE_AFTER, len);
+                return 1;
+            }
         }
 
         /* fall through */
@@ -345,7 +276,7 @@ llm_answer_run(const llm_answer_t *a, llm_str_t rest)
     char                 c;
     size_t               i;
     uint32_t             k;
-    llm_str_t            first[3 * LLM_FORMAT_FORMS + LLM_FORMAT_TEXTS + 2];
+    llm_str_t            first[4 * LLM_FORMAT_FORMS + LLM_FORMAT_TEXTS + 2];
     uint32_t             n;
     const llm_format_t  *f;
 
@@ -365,10 +296,15 @@ llm_answer_run(const llm_answer_t *a, llm_str_t rest)
         for (k = 0; k < f->n_content_end; k++) {
             first[n++] = f->content_end[k];
         }
+    }
 
-        for (k = 0; k < f->n_forms && (a->o.flags & LLM_ANSWER_TOOLS); k++) {
-            first[n++] = f->forms[k].open;
-            first[n++] = f->forms[k].begin;
+    for (k = 0; k < f->n_forms && (a->o.flags & LLM_ANSWER_TOOLS); k++) {
+        first[n++] = f->forms[k].open;
+        first[n++] = f->forms[k].begin;
+        first[n++] = llm_form_inner(&f->forms[k]);
+
+        if (f->forms[k].kind == LLM_FORM_OBJECT && f->forms[k].begin.len) {
+            first[n++] = llm_str("{");
         }
     }
 
@@ -408,9 +344,14 @@ llm_answer_next(llm_answer_t *a, int last)
         return LLM_OK;
     }
 
+    if (a->o.format->harmony) {
+        return llm_harmony_next(a, rest, last);
+    }
+
+    n = a->pos;
     rc = llm_answer_try(a, rest, last);
 
-    if (rc != LLM_OK || a->calling) {
+    if (rc != LLM_OK || a->calling || a->pos != n) {
         return rc;
     }
 
@@ -420,8 +361,15 @@ llm_answer_next(llm_answer_t *a, int last)
         return LLM_OK;
     }
 
-    if (held) {
+    if (held && !last) {
         return LLM_MORE;
+    }
+
+    /* a mark that was cut is none */
+
+    if (held) {
+        a->pos = a->text.len;
+        return LLM_OK;
     }
 
     n = a->failed ? a->failed : llm_answer_run(a, rest);
@@ -472,11 +420,11 @@ llm_answer_push(llm_answer_t *a, llm_str_t text)
 
 
 int
-llm_answer_end(llm_answer_t *a)
+llm_answer_end(llm_answer_t *a, int how)
 {
     int  rc;
 
-    rc = llm_answer_read(a, 1);
+    rc = llm_answer_read(a, how);
 
     if (rc == LLM_OK
         && (a->state == LLM_STATE_CONTENT || a->state == LLM_STATE_START))

@@ -3,11 +3,13 @@
  * answer: reasoning, content, calls of tools.
  *
  * Invariant: what is handed out does not depend on how the text is cut.  A
- * call is handed out when it is whole; text that is no call in the end, or
- * that is cut short, is handed out as content.  With LLM_ANSWER_SURE, where a
- * grammar keeps calls to their form, a call is handed out as it comes: its
- * name, then pieces of its arguments; one that is cut short then stays one.
- * White space beside a mark belongs to the mark.
+ * call is handed out when it is whole, or at the end of the answer, with the
+ * arguments that were written so far; text that is no call is handed out as
+ * content.  With LLM_ANSWER_SURE, where a grammar keeps calls to their form, a
+ * call is handed out as it comes: its name, then pieces of its arguments.
+ * What is certainly a mark is never handed out: of a call of a tool that there
+ * is not, only what stands between its marks.  White space beside a mark
+ * belongs to the mark.
  *
  * A llm_answer_t owns its buffers; format and tools are shared and outlive
  * it.  It holds back the text of the call that is being written, so its
@@ -64,8 +66,9 @@ void llm_answer_free(llm_answer_t *a);
 /* LLM_OK; LLM_STOPPED: the answer is over, what follows is dropped; what
    put() returned; LLM_ERROR: no memory */
 int llm_answer_push(llm_answer_t *a, llm_str_t text);
-/* no text will follow */
-int llm_answer_end(llm_answer_t *a);
+/* no text will follow; how: LLM_TEXT_DONE, the model has ended its turn, or
+   LLM_TEXT_CUT */
+int llm_answer_end(llm_answer_t *a, int how);
 
 /*
  * Has a call in opts.form begun, between two pushes?  It is told once of each

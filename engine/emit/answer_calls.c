@@ -2,8 +2,12 @@
  * Calls in a model's answer; see answer.h.
  *
  * Where a call may begin it is tried in each of the format's forms, one after
- * the other.  It is handed out when it is whole, or, where a grammar sees to
+ * the other, and if it is none, once more as one that is almost in its form
+ * (loose.h).  It is handed out when it is whole, or, where a grammar sees to
  * it that it becomes whole, piece by piece.
+ *
+ * In reasoning it waits, too, until that is closed, for then it was only
+ * quoted: a model that calls without closing it ends its turn with the call.
  */
 
 #include "engine/emit/answer_internal.h"
@@ -11,128 +15,8 @@
 /* a call longer than this is text */
 #define LLM_ANSWER_CALL  (8 << 20)
 
-/* how a call of a form may begin */
-typedef enum {
-    LLM_ENTRY_OPEN,
-    LLM_ENTRY_BEGIN,
-    LLM_ENTRY_BETWEEN,
-    LLM_ENTRY_BARE,
-    LLM_ENTRIES
-} llm_entry_t;
-
-
-/* ---- where one may begin ---- */
-
-/* can its begin alone be told from text? */
-
-static int
-llm_answer_stands_out(llm_str_t mark)
-{
-    return mark.len >= 5 && (memchr(mark.data, '<', mark.len)
-                             || memchr(mark.data, '[', mark.len));
-}
-
-
-/* the mark with which a call of this form may begin here; NULL: none may */
-
-static const llm_str_t *
-llm_answer_entry(const llm_answer_t *a, const llm_form_t *form,
-    llm_entry_t entry)
-{
-    int        after, fresh;
-    static const llm_str_t  none = { 0, "" };
-
-    after = a->state == LLM_STATE_AFTER;
-    fresh = after || a->state == LLM_STATE_START
-            || a->state == LLM_STATE_FRESH || a->state == LLM_STATE_ENDED;
-
-    switch (entry) {
-
-    case LLM_ENTRY_OPEN:
-        return form->open.len ? &form->open : NULL;
-
-    case LLM_ENTRY_BEGIN:
-        return form->begin.len
-               && (form->open.len == 0 || (after && form == a->form)
-                   || llm_answer_stands_out(form->begin))
-               ? &form->begin : NULL;
-
-    case LLM_ENTRY_BETWEEN:
-        return after && form == a->form && form->between.len ? &form->between
-                                                             : NULL;
-
-    default:
-        return (fresh && form->bare)
-               || (after && form->chain && form == a->form) ? &none : NULL;
-    }
-}
-
-
-int
-llm_answer_try(llm_answer_t *a, llm_str_t rest, int last)
-{
-    size_t            len;
-    llm_mark_t        rc;
-    llm_entry_t       entry;
-    const llm_str_t  *mark;
-    const llm_form_t *form;
-
-    if (!(a->o.flags & LLM_ANSWER_TOOLS) || a->state == LLM_STATE_REASONING) {
-        return LLM_OK;
-    }
-
-    for ( /* void */ ; a->entry < a->o.format->n_forms * LLM_ENTRIES;
-         a->entry++)
-    {
-        form = &a->o.format->forms[a->entry / LLM_ENTRIES];
-        entry = a->entry % LLM_ENTRIES;
-        mark = llm_answer_entry(a, form, entry);
-
-        if (mark == NULL
-            || (mark->len == 0 && llm_mark_is_space(rest.data[0])))
-        {
-            continue;
-        }
-
-        rc = llm_mark_match(*mark, rest.data, rest.len, &len);
-
-        if (rc == LLM_MARK_PART && !last) {
-            return LLM_MORE;
-        }
-
-        if (rc == LLM_MARK_WHOLE) {
-            llm_call_start(&a->call, form, a->o.tools, len,
-                           entry == LLM_ENTRY_OPEN && form->begin.len
-                           ? LLM_CALL_BEGIN : 0,
-                           entry == LLM_ENTRY_BARE);
-            llm_live_start(&a->live);
-            a->named = 0;
-            a->n_live = 0;
-            a->calling = 1;
-            a->entry++;
-
-            return LLM_OK;
-        }
-    }
-
-    return LLM_OK;
-}
-
 
 /* ---- one that is there ---- */
-
-void
-llm_answer_enter(llm_answer_t *a, llm_state_t state, size_t len)
-{
-    a->state = state;
-    a->pos += len;
-    a->lead = 1;
-    a->space.len = 0;
-    a->entry = 0;
-    a->failed = 0;
-    a->told = 0;
-}
-
 
 static int
 llm_answer_call(void *data, llm_str_t name, llm_str_t args)
@@ -154,11 +38,10 @@ llm_answer_call(void *data, llm_str_t name, llm_str_t args)
 }
 
 
-/* the call ends behind len bytes; rc: LLM_OK, or LLM_STOPPED for the last */
-
-static int
+int
 llm_answer_called(llm_answer_t *a, size_t len, int rc)
 {
+    a->calling = 0;
     a->form = a->call.form;
     llm_answer_enter(a, rc == LLM_OK ? LLM_STATE_AFTER : LLM_STATE_OVER, len);
 
@@ -247,6 +130,168 @@ llm_answer_stands(llm_answer_t *a, llm_str_t rest, int rc, int last)
 }
 
 
+/* ---- one in reasoning ---- */
+
+/* where the reasoning is closed from `from` on; SIZE_MAX: not yet; *from is
+   where to look for it when more has come */
+
+static size_t
+llm_answer_closed(const llm_answer_t *a, llm_str_t rest, size_t *from)
+{
+    size_t       len;
+    llm_str_t    close;
+    llm_mark_t   rc;
+    const char  *p;
+
+    close = a->o.format->reasoning[a->open].close;
+
+    while (close.len && *from < rest.len) {
+        p = memchr(rest.data + *from, close.data[0], rest.len - *from);
+
+        if (p == NULL) {
+            *from = rest.len;
+            break;
+        }
+
+        *from = (size_t) (p - rest.data);
+        rc = llm_mark_match(close, p, rest.len - *from, &len);
+
+        if (rc == LLM_MARK_WHOLE) {
+            return *from;
+        }
+
+        if (rc == LLM_MARK_PART) {
+            break;
+        }
+
+        (*from)++;
+    }
+
+    return SIZE_MAX;
+}
+
+
+/* does nothing follow but white space, or a mark of a call? */
+
+static int
+llm_answer_last_words(const llm_answer_t *a, llm_str_t rest, size_t at)
+{
+    size_t             len;
+    uint32_t           i;
+    llm_str_t          s;
+    const llm_form_t  *f;
+
+    while (at < rest.len && llm_mark_is_space(rest.data[at])) {
+        at++;
+    }
+
+    s = (llm_str_t) { rest.len - at, rest.data + at };
+
+    if (s.len == 0) {
+        return 1;
+    }
+
+    for (i = 0; i < a->o.format->n_forms; i++) {
+        f = &a->o.format->forms[i];
+
+        if ((f->close.len && llm_mark_match(f->close, s.data, s.len, &len)
+                             != LLM_MARK_NO)
+            || (f->begin.len && llm_mark_match(f->begin, s.data, s.len, &len)
+                                != LLM_MARK_NO))
+        {
+            return 1;
+        }
+    }
+
+    return 0;
+}
+
+
+/* LLM_OK: it is a call; LLM_MORE; LLM_ERROR: it is what is thought */
+
+static int
+llm_answer_unclosed(llm_answer_t *a, llm_str_t rest, int last)
+{
+    int     rc;
+    size_t  from, closed;
+
+    rc = a->whole ? LLM_OK : llm_call_run(&a->call, rest, last);
+
+    if (rc == LLM_MORE) {
+        return rc;
+    }
+
+    if (rc == LLM_OK && !a->whole) {
+        a->whole = 1;
+        a->close = a->call.at;
+    }
+
+    from = rc == LLM_OK ? a->close : 0;
+    closed = llm_answer_closed(a, rest, &from);
+    a->close = from;
+
+    if (rc == LLM_OK && closed == SIZE_MAX) {
+        if (!last) {
+            return LLM_MORE;
+        }
+
+        if (last == LLM_TEXT_DONE
+            || llm_answer_last_words(a, rest, a->call.at))
+        {
+            return LLM_OK;
+        }
+    }
+
+    /* the mark that closes it is not in what is passed over */
+
+    a->call.at = llm_min(a->call.at, closed);
+
+    return LLM_ERROR;
+}
+
+
+/* ---- one that is almost in its form ---- */
+
+static int
+llm_answer_loose(llm_answer_t *a, llm_str_t rest, int last)
+{
+    int        rc;
+    llm_cut_t  left;
+
+    rc = llm_loose_run(&a->call, rest, last, llm_answer_call, a);
+
+    if (rc == LLM_OK || rc == LLM_STOPPED) {
+        a->call.ended = 1;
+        return llm_answer_called(a, a->call.at, rc);
+    }
+
+    if (rc == LLM_ABSENT && !a->call.bare) {
+        left = a->call.args;
+        a->lead |= a->space.len == 0;
+        rc = llm_answer_plain(a, rest.data + left.off, left.len);
+
+        return rc == LLM_OK ? llm_answer_called(a, a->call.at, rc) : rc;
+    }
+
+    if (rc == LLM_ERROR || rc == LLM_ABSENT) {
+        a->calling = 0;
+        rc = a->call.params.failed ? LLM_ERROR : LLM_OK;
+    }
+
+    return rc;
+}
+
+
+int
+llm_answer_body(llm_answer_t *a, const llm_tool_t *tool, llm_str_t body,
+    int last)
+{
+    return llm_loose_body(&a->call, tool, body, last, llm_answer_call, a);
+}
+
+
+/* ---- any ---- */
+
 int
 llm_answer_go(llm_answer_t *a, llm_str_t rest, int last)
 {
@@ -254,11 +299,21 @@ llm_answer_go(llm_answer_t *a, llm_str_t rest, int last)
 
     if (rest.len > LLM_ANSWER_CALL) {
         rest.len = LLM_ANSWER_CALL;
-        last = 1;
+        last = LLM_TEXT_CUT;
     }
 
-    rc = llm_call_run(&a->call, rest, last);
-    piece = llm_answer_piece(a, rest, rc == LLM_OK);
+    if (a->call.loose) {
+        return llm_answer_loose(a, rest, last);
+    }
+
+    if (a->state == LLM_STATE_REASONING) {
+        rc = llm_answer_unclosed(a, rest, last);
+        piece = LLM_MORE;
+
+    } else {
+        rc = llm_call_run(&a->call, rest, last);
+        piece = llm_answer_piece(a, rest, rc == LLM_OK);
+    }
 
     if (piece == LLM_STOPPED) {
         return llm_answer_called(a, rest.len, LLM_STOPPED);
@@ -301,66 +356,4 @@ void
 llm_answer_sure(llm_answer_t *a)
 {
     a->o.flags |= LLM_ANSWER_SURE;
-}
-
-
-/*
- * Between two pushes all text that waits is at pos 0, and a->entry is the
- * entry whose mark may be there, or the one behind that of the call that is
- * tried.
- */
-
-llm_begun_t
-llm_answer_begun(llm_answer_t *a, llm_str_t *rest)
-{
-    size_t            len;
-    uint32_t          entry;
-    llm_str_t         mark;
-    llm_entry_t       how;
-    const llm_form_t  *form;
-
-    if (a->told || a->text.len == 0 || a->o.form == NULL
-        || !(a->o.flags & LLM_ANSWER_TOOLS)
-        || a->state == LLM_STATE_REASONING || a->state == LLM_STATE_OVER)
-    {
-        return LLM_BEGUN_NOT;
-    }
-
-    entry = a->calling ? a->entry - 1 : a->entry;
-    how = entry % LLM_ENTRIES;
-    rest->data = a->text.data;
-    rest->len = a->text.len;
-
-    if (entry / LLM_ENTRIES >= a->o.format->n_forms) {
-        return LLM_BEGUN_NOT;
-    }
-
-    form = &a->o.format->forms[entry / LLM_ENTRIES];
-
-    if (form != a->o.form || llm_answer_entry(a, form, how) == NULL) {
-        return LLM_BEGUN_NOT;
-    }
-
-    if (how == LLM_ENTRY_BARE) {
-        a->told = a->calling && a->live.tool != NULL;
-
-        return a->told ? LLM_BEGUN_BARE : LLM_BEGUN_NOT;
-    }
-
-    if (how == LLM_ENTRY_BETWEEN) {
-        return LLM_BEGUN_NOT;
-    }
-
-    mark = how == LLM_ENTRY_OPEN ? form->open : form->begin;
-    mark.len = llm_answer_sign(a->o.format, mark);
-
-    if (llm_mark_match(mark, rest->data, rest->len, &len) != LLM_MARK_WHOLE) {
-        return LLM_BEGUN_NOT;
-    }
-
-    rest->data += len;
-    rest->len -= len;
-    a->told = 1;
-
-    return how == LLM_ENTRY_OPEN ? LLM_BEGUN_OPEN : LLM_BEGUN_BEGIN;
 }

@@ -1,12 +1,12 @@
 /*
- * What answer.c and answer_calls.c share: the state of an answer that is
- * being read.
+ * What the files that read an answer share: its state.
  */
 
 #ifndef LLM_ANSWER_INTERNAL_H
 #define LLM_ANSWER_INTERNAL_H
 
 #include "engine/emit/answer.h"
+#include "engine/emit/loose.h"
 
 typedef enum {
     LLM_STATE_START = 1,                /* of the answer */
@@ -37,11 +37,17 @@ struct llm_answer_s {
     int                  lead;          /* the next white space belongs to the
                                            mark before it */
     int                  open;          /* the pair of REASONING */
+    uint32_t             ticks;         /* backticks right before pos */
+    int                  fenced;        /* it is in a block of code */
 
     llm_call_t           call;
     int                  calling;
+    int                  whole;         /* the call is, in reasoning that may
+                                           yet be closed */
+    size_t               close;         /* where that is looked for */
     uint32_t             entry;         /* the entry, of all of all forms, that
-                                           is tried at pos */
+                                           is tried at pos: strictly, then
+                                           loosely */
     size_t               failed;        /* the furthest that one came */
     uint32_t             n_calls;
     const llm_form_t    *form;          /* of the last call */
@@ -55,12 +61,34 @@ struct llm_answer_s {
                                            call at pos */
 };
 
-/* answer_calls.c */
+/* answer_text.c */
 /* pos moves on, behind a mark or a call */
 void llm_answer_enter(llm_answer_t *a, llm_state_t state, size_t len);
-/* is a call being tried at a->pos?  LLM_OK: a->calling says; LLM_MORE */
+/* hands out text of the state */
+int llm_answer_put(llm_answer_t *a, const char *p, size_t n, size_t at);
+/* text that is no mark */
+int llm_answer_plain(llm_answer_t *a, const char *p, size_t n);
+
+/* answer_entry.c */
+/* is a call being tried at a->pos?  LLM_OK: a->calling says; LLM_MORE; last:
+   LLM_TEXT_... */
 int llm_answer_try(llm_answer_t *a, llm_str_t rest, int last);
+/* begins one of this form at rest.data[at] */
+void llm_answer_start(llm_answer_t *a, const llm_form_t *form, size_t at,
+    llm_call_step_t step, int bare);
+
+/* answer_calls.c */
 /* goes on with the call that is tried */
 int llm_answer_go(llm_answer_t *a, llm_str_t rest, int last);
+/* the call ends behind len bytes; rc: LLM_OK, or LLM_STOPPED for the last */
+int llm_answer_called(llm_answer_t *a, size_t len, int rc);
+/* body is the arguments of a call of this tool, loosely: as
+   llm_loose_body() */
+int llm_answer_body(llm_answer_t *a, const llm_tool_t *tool, llm_str_t body,
+    int last);
+
+/* harmony.c: one mark, one header, one call or a run of text of an answer
+   that is written in messages; LLM_MORE */
+int llm_harmony_next(llm_answer_t *a, llm_str_t rest, int last);
 
 #endif /* LLM_ANSWER_INTERNAL_H */

@@ -82,25 +82,6 @@ llm_answer_open(const llm_format_t *f, llm_str_t tail)
 }
 
 
-/* the first tag of a mark, 0: it does not begin with one */
-
-static size_t
-llm_answer_tag(llm_str_t mark)
-{
-    char         end;
-    const char  *p;
-
-    if (mark.len == 0 || (mark.data[0] != '<' && mark.data[0] != '[')) {
-        return 0;
-    }
-
-    end = mark.data[0] == '<' ? '>' : ']';
-    p = memchr(mark.data, end, mark.len);
-
-    return p ? (size_t) (p - mark.data) + 1 : 0;
-}
-
-
 static int
 llm_answer_begins(llm_str_t mark, llm_str_t with)
 {
@@ -119,8 +100,7 @@ llm_answer_sign(const llm_format_t *f, llm_str_t mark)
         mark.len--;
     }
 
-    tag.data = mark.data;
-    tag.len = llm_answer_tag(mark);
+    tag = llm_mark_tag(mark);
 
     if (tag.len == 0 || memchr(tag.data, LLM_MARK_ANY, tag.len)
         || llm_answer_begins(f->turn_end, tag))
@@ -193,6 +173,7 @@ llm_answer_knows(const llm_format_t *f, unsigned flags, llm_str_t token)
             || llm_answer_in(m->begin, token) || llm_answer_in(m->end, token)
             || llm_answer_in(m->between, token)
             || llm_answer_in(m->name_end, token)
+            || llm_answer_in(m->any, token)
             || llm_answer_in(m->quote, token) || llm_answer_in(m->key, token)
             || llm_answer_in(m->key_end, token)
             || llm_answer_in(m->key_end_text, token)

@@ -6,6 +6,7 @@
  * whether 5 is a number or a string; without one it is what it looks like.
  */
 
+#include "engine/emit/loose_internal.h"
 #include "engine/emit/types.h"
 
 #define LLM_ARGS_CALLS  256             /* of one list */
@@ -30,7 +31,7 @@ llm_args_done(llm_args_t *a, llm_str_t name)
 {
     const llm_tool_t  *tool;
 
-    tool = llm_tools_find(a->call->tools, name);
+    tool = llm_tools_named(a->call->tools, name);
 
     if (tool == NULL || a->n == LLM_ARGS_CALLS || a->json.failed) {
         return LLM_ERROR;
@@ -76,8 +77,8 @@ llm_args_among(llm_str_t key, llm_str_t own, const char *const *usual,
 }
 
 
-static int
-llm_args_is_name(const llm_form_t *form, llm_str_t key)
+int
+llm_call_is_name(const llm_form_t *form, llm_str_t key)
 {
     static const char *const  usual[] = {
         "name", "tool_name", "function", "tool", "function_name"
@@ -87,8 +88,8 @@ llm_args_is_name(const llm_form_t *form, llm_str_t key)
 }
 
 
-static int
-llm_args_is_args(const llm_form_t *form, llm_str_t key)
+int
+llm_call_is_args(const llm_form_t *form, llm_str_t key)
 {
     static const char *const  usual[] = {
         "arguments", "parameters", "args", "input", "params"
@@ -188,12 +189,12 @@ llm_args_object(llm_args_t *a, llm_str_t text, int depth)
         value = llm_args_trim(value);
         only = key;
 
-        if (llm_args_is_name(form, key) && name.len == 0
+        if (llm_call_is_name(form, key) && name.len == 0
             && (value.data[0] == '"' || value.data[0] == '\''))
         {
             name = llm_args_unquote(value);
 
-        } else if (llm_args_is_args(form, key)) {
+        } else if (llm_call_is_args(form, key)) {
             args = value;
 
         } else if (llm_str_is(key, "function") && value.data[0] == '{') {
@@ -399,6 +400,28 @@ llm_args_inside(const llm_form_t *form, llm_str_t s)
 }
 
 
+/* an object or an array that is almost JSON */
+
+static int
+llm_args_loose(llm_args_t *a, llm_str_t value, const llm_flat_t *schema)
+{
+    llm_loose_t  r;
+
+    if (value.len == 0 || (value.data[0] != '{' && value.data[0] != '[')) {
+        return LLM_ERROR;
+    }
+
+    memset(&r, 0, sizeof(r));
+    r.p = value.data;
+    r.end = value.data + value.len;
+    r.out = &a->json;
+    r.closes = LLM_LOOSE_MARK;
+
+    return llm_loose_value(&r, schema) == LLM_OK && r.p == r.end ? LLM_OK
+                                                                 : LLM_ERROR;
+}
+
+
 static int
 llm_args_param(llm_args_t *a, const llm_param_t *p, const llm_flat_t *schema)
 {
@@ -434,6 +457,15 @@ llm_args_param(llm_args_t *a, const llm_param_t *p, const llm_flat_t *schema)
         {
             return LLM_OK;
         }
+    }
+
+    a->json.len = start;
+
+    if (types && !(types & LLM_TYPE_STRING)
+        && llm_args_loose(a, llm_args_trim(value),
+                          llm_type_schema(schema, key)) == LLM_OK)
+    {
+        return LLM_OK;
     }
 
     if (a->json.failed) {

@@ -31,6 +31,8 @@ int llm_tools_init(llm_tools_t *t, const llm_flat_t *list);
 void llm_tools_free(llm_tools_t *t);
 /* NULL: there is none of this name */
 const llm_tool_t *llm_tools_find(const llm_tools_t *t, llm_str_t name);
+/* the same, with a namespace before the name, as in functions.NAME */
+const llm_tool_t *llm_tools_named(const llm_tools_t *t, llm_str_t name);
 /* in types.c: is a parameter always a string, so that it is read as it stands
    between marks? */
 int llm_tool_takes_text(const llm_tool_t *tool, llm_str_t key);
@@ -65,6 +67,10 @@ typedef struct {
     const llm_tools_t *tools;
     llm_call_step_t    step;
     int                bare;            /* no mark says that it is a call */
+    int                needs_end;       /* of these only the end may */
+    int                loose;           /* it is read as in loose.h */
+    uint32_t           n_ends;          /* ends that were none */
+    int                ended;           /* its end was there */
     size_t             at;              /* where the next step begins */
     size_t             seen;            /* of a value: not its end, so far */
     llm_cut_t          name;
@@ -77,6 +83,12 @@ typedef struct {
     llm_lit_scan_t     scan;
 } llm_call_t;
 
+/* what follows the text: more of it; nothing, for the model has ended its
+   turn; nothing, for the answer was cut */
+#define LLM_TEXT_GOES_ON  0
+#define LLM_TEXT_DONE     1
+#define LLM_TEXT_CUT      2
+
 void llm_call_init(llm_call_t *c);
 void llm_call_free(llm_call_t *c);
 /* begins one at text[at]; step: BEGIN, or that of the form behind its begin
@@ -86,7 +98,7 @@ void llm_call_start(llm_call_t *c, const llm_form_t *form,
 /*
  * LLM_OK: it is there and ends at c->at; LLM_MORE; LLM_ERROR: this is no
  * call, and none begins before c->at (or there is no memory:
- * c->params.failed).  last: no more text will come.
+ * c->params.failed).  last: LLM_TEXT_...
  */
 int llm_call_run(llm_call_t *c, llm_str_t text, int last);
 
@@ -99,6 +111,9 @@ typedef int (*llm_call_put_pt)(void *data, llm_str_t name, llm_str_t args);
 
 int llm_call_read(const llm_call_t *c, llm_str_t text, llm_call_put_pt put,
     void *data);
+/* is it a key of a name, of arguments, in a call of this form? */
+int llm_call_is_name(const llm_form_t *form, llm_str_t key);
+int llm_call_is_args(const llm_form_t *form, llm_str_t key);
 /* appends the i-th of the parameters that have ended, as a member of an object
    of JSON; LLM_ERROR: no memory */
 int llm_call_param(const llm_call_t *c, llm_str_t text, size_t i,

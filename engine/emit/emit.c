@@ -490,7 +490,7 @@ llm_emit_prompt(llm_emit_t *e, const int32_t *ids, uint32_t n)
 
 
 int
-llm_emit_end(llm_emit_t *e)
+llm_emit_end(llm_emit_t *e, int cut)
 {
     int        rc;
     llm_str_t  s;
@@ -506,7 +506,8 @@ llm_emit_end(llm_emit_t *e)
         rc = llm_answer_push(e->answer, s);
 
         if (rc == LLM_OK) {
-            rc = llm_answer_end(e->answer);
+            rc = llm_answer_end(e->answer, cut ? LLM_TEXT_CUT
+                                                 : LLM_TEXT_DONE);
         }
 
     } else {

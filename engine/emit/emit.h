@@ -144,8 +144,9 @@ void llm_emit_prompt(llm_emit_t *e, const int32_t *ids, uint32_t n);
    the most likely tokens */
 int llm_emit_add_prob(llm_buf_t *probs, const llm_sampled_t *token,
     uint32_t start, uint32_t end);
-/* no token will follow: all text may be sent */
-int llm_emit_end(llm_emit_t *e);
+/* no token will follow: all text may be sent; cut: the model has not ended it
+   itself */
+int llm_emit_end(llm_emit_t *e, int cut);
 
 /* is there anything to send?  last: the choice has ended */
 int llm_emit_pending(const llm_emit_t *e, int last);

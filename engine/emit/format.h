@@ -95,6 +95,10 @@ typedef struct {
     uint32_t         n_skipped;
     llm_str_t        skipped[LLM_FORMAT_TEXTS];
 
+    int              harmony;           /* an answer is messages with headers,
+                                           which are read in harmony.c; its
+                                           calls are in the first form */
+
     llm_str_t        turn_end;          /* "" if it is not known */
 
     uint32_t         n_forms;           /* in the order they are tried */
@@ -110,6 +114,14 @@ typedef enum {
 
 llm_mark_t llm_mark_match(llm_str_t mark, const char *p, size_t n,
     size_t *len);
+
+/* the tag that a mark begins with, <...> or [...]; "" if it is none */
+llm_str_t llm_mark_tag(llm_str_t mark);
+/* the tag that it ends with, or what is behind its last bracket */
+llm_str_t llm_mark_last_tag(llm_str_t mark);
+/* the last tag of a form's begin, if the name stands in it, as in
+   <call><function=NAME>; else "" */
+llm_str_t llm_form_inner(const llm_form_t *form);
 
 /* the keys of OBJECT as a grammar writes them */
 static inline llm_str_t

@@ -67,9 +67,7 @@ llm_lit_space(llm_lit_t *r)
 
 /* ---- strings ---- */
 
-/* one byte of a string, which is not escaped */
-
-static void
+void
 llm_lit_char(llm_buf_t *out, char c)
 {
     switch (c) {

@@ -41,6 +41,8 @@ void llm_lit_space(llm_lit_t *r);
    of a surrogate pair, which no text may contain, are U+FFFD, as in all that
    is written here */
 int llm_lit_unescape(llm_str_t s, llm_buf_t *out);
+/* one byte of a JSON string, escaped if it must be */
+void llm_lit_char(llm_buf_t *out, char c);
 /* text as a JSON string, with quotes */
 int llm_lit_quote(llm_str_t s, llm_buf_t *out);
 /* JSON text as it stands, but for such escapes; returns how many of its bytes

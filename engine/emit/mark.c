@@ -110,3 +110,59 @@ llm_mark_match(llm_str_t mark, const char *p, size_t n, size_t *len)
 
     return LLM_MARK_WHOLE;
 }
+
+
+llm_str_t
+llm_mark_tag(llm_str_t mark)
+{
+    char         end;
+    const char  *p;
+
+    if (mark.len == 0 || (mark.data[0] != '<' && mark.data[0] != '[')) {
+        return (llm_str_t) { 0, "" };
+    }
+
+    end = mark.data[0] == '<' ? '>' : ']';
+    p = memchr(mark.data, end, mark.len);
+
+    return p ? (llm_str_t) { (size_t) (p - mark.data) + 1, mark.data }
+             : (llm_str_t) { 0, "" };
+}
+
+
+llm_str_t
+llm_mark_last_tag(llm_str_t mark)
+{
+    size_t  n;
+
+    for (n = mark.len; n; n--) {
+        if (mark.data[n - 1] == '<' || mark.data[n - 1] == '[') {
+            return (llm_str_t) { mark.len - n + 1, mark.data + n - 1 };
+        }
+    }
+
+    return (llm_str_t) { 0, "" };
+}
+
+
+llm_str_t
+llm_form_inner(const llm_form_t *form)
+{
+    size_t     n;
+    llm_str_t  begin;
+
+    begin = form->begin;
+
+    if (form->kind != LLM_FORM_PARAMS || llm_mark_tag(begin).len == 0) {
+        return (llm_str_t) { 0, "" };
+    }
+
+    for (n = begin.len; n && begin.data[n - 1] != '<'; n--) {
+        if (begin.data[n - 1] == '>') {
+            return (llm_str_t) { 0, "" };
+        }
+    }
+
+    return n > 1 ? (llm_str_t) { begin.len - n + 1, begin.data + n - 1 }
+                 : (llm_str_t) { 0, "" };
+}

@@ -44,7 +44,7 @@ llm_sched_end_seq(llm_sched_t *s, llm_seq_t *q, llm_finish_t reason)
     }
 
     llm_sched_drop(s, q);
-    rc = llm_emit_end(&q->emit);
+    rc = llm_emit_end(&q->emit, reason != LLM_FINISH_STOP);
 
     q->state = LLM_SEQ_ENDED;
     q->reason = llm_sched_reason(q, reason);

@@ -2,8 +2,8 @@
  * Any bytes as a model's answer, by the formats of small templates or of one
  * that the input brings: however it is cut it says the same; calls come in
  * order, with names of tools and JSON for arguments, unless they are handed
- * out before they are whole; and where there is no mark in it, it is content,
- * byte for byte.
+ * out before they are whole, or have been cut; and where there is no mark in
+ * it, it is content, byte for byte.
  *
  * The first byte chooses the template, the second what is looked for, the
  * third seeds the cuts; the rest is the text.  With a template of its own the
@@ -65,6 +65,7 @@ typedef struct {
     llm_buf_t    calls;
     uint32_t     n_calls;
     int          sure;
+    int          ending;                /* arguments may have been cut */
 } heard_t;
 
 
@@ -105,7 +106,7 @@ fuzz_part(void *data, llm_part_t part, uint32_t call, llm_str_t text)
 
     llm_buf_init(&flat, 0);
 
-    if (!h->sure && text.len < 60
+    if (!h->sure && !h->ending && text.len < 60
         && memmem(text.data, text.len, "\\u", 2) == NULL
         && llm_utf8_valid(text.data, text.len) == text.len
         && memchr(text.data, 'e', text.len) == NULL
@@ -122,8 +123,8 @@ fuzz_part(void *data, llm_part_t part, uint32_t call, llm_str_t text)
 
 
 static void
-fuzz_listen(const llm_answer_opts_t *o, llm_str_t text, unsigned seed,
-    heard_t *h)
+fuzz_listen(const llm_answer_opts_t *o, llm_str_t text, int how,
+    unsigned seed, heard_t *h)
 {
     size_t         i, n;
     llm_str_t      rest;
@@ -157,7 +158,8 @@ fuzz_listen(const llm_answer_opts_t *o, llm_str_t text, unsigned seed,
     }
 
     if (a) {
-        (void) llm_answer_end(a);
+        h->ending = 1;
+        (void) llm_answer_end(a, how);
     }
 
     llm_answer_free(a);
@@ -188,7 +190,7 @@ fuzz_has(llm_str_t text, llm_str_t mark)
 }
 
 
-/* is there the beginning of a mark other than a call's? */
+/* is there the beginning of a mark? */
 
 static int
 fuzz_marked(const llm_format_t *f, llm_str_t text)
@@ -210,13 +212,19 @@ fuzz_marked(const llm_format_t *f, llm_str_t text)
         marked |= fuzz_has(text, f->skipped[i]);
     }
 
-    return marked;
+    for (i = 0; i < f->n_forms; i++) {
+        marked |= fuzz_has(text, f->forms[i].open)
+                  || fuzz_has(text, f->forms[i].begin);
+    }
+
+    return marked || f->harmony;
 }
 
 
 static void
 fuzz_read(const llm_chat_t *chat, const uint8_t *data, llm_str_t text)
 {
+    int                how;
     heard_t            whole, cut;
     llm_tool_t         tool[2] = { { { 1, "f" }, NULL, 0, 0 },
                                    { { 3, "fun" }, NULL, 1, 0 } };
@@ -229,8 +237,10 @@ fuzz_read(const llm_chat_t *chat, const uint8_t *data, llm_str_t text)
     o.open = (data[1] & 64) && o.format->n_reasoning ? 0 : -1;
     o.form = llm_calls_form(o.format);
 
-    fuzz_listen(&o, text, 0, &whole);
-    fuzz_listen(&o, text, data[2] + 1u, &cut);
+    how = data[1] & 128 ? LLM_TEXT_DONE : LLM_TEXT_CUT;
+
+    fuzz_listen(&o, text, how, 0, &whole);
+    fuzz_listen(&o, text, how, data[2] + 1u, &cut);
 
     if (!fuzz_same(&whole.content, &cut.content)
         || !fuzz_same(&whole.reasoning, &cut.reasoning)

@@ -154,7 +154,7 @@ run_split(const char *text, uint32_t split, const llm_stops_t *stops,
         }
     }
 
-    (void) llm_emit_end(&e);
+    (void) llm_emit_end(&e, 0);
     (void) llm_emit_write(&e, &to, 0, 1);
     (void) take(got, &n_tokens, &n_probs);
 
@@ -312,7 +312,7 @@ test_unchecked(void)
     }
 
     is_int(i, 5, "the stop string counts behind the unchecked tokens only");
-    (void) llm_emit_end(&e);
+    (void) llm_emit_end(&e, 0);
     (void) llm_emit_write(&e, &to, 0, 1);
     (void) take(got, &n_tokens, &n_probs);
     is_str(got, "abab", "what came before it is whole");
@@ -358,7 +358,7 @@ test_probs(void)
 
     t.id = 'e';
     is_int(llm_emit_push(&e, &t, 1), LLM_STOPPED, "the stop string is whole");
-    (void) llm_emit_end(&e);
+    (void) llm_emit_end(&e, 0);
     (void) llm_emit_write(&e, &to, 0, 1);
     (void) take(got, &n_tokens, &n_probs);
 
@@ -401,7 +401,7 @@ test_full(void)
         (void) llm_emit_push(&e, &t, 1);
     }
 
-    (void) llm_emit_end(&e);
+    (void) llm_emit_end(&e, 0);
     got = calloc(1, 8192);
     n_tokens = 0;
     n_probs = 0;
@@ -460,7 +460,7 @@ test_echo(void)
 
         t.id = 'z';
         (void) llm_emit_push(&e[k], &t, 1);
-        (void) llm_emit_end(&e[k]);
+        (void) llm_emit_end(&e[k], 0);
 
         got = calloc(1, 8192);
         n_tokens = 0;
@@ -519,7 +519,7 @@ test_window(void)
             (void) llm_emit_push(&e, &t, 1);
         }
 
-        (void) llm_emit_end(&e);
+        (void) llm_emit_end(&e, 0);
 
         while (llm_emit_write(&e, &to, 0, 1) == LLM_FULL) {
             most = llm_max(most, to.unread);

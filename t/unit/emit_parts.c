@@ -89,7 +89,7 @@ run_parts(const char *answer, const llm_stops_t *stops, uint32_t flags,
         take_parts(p);
     }
 
-    p->wrong |= rc == LLM_ERROR || llm_emit_end(e) != LLM_OK;
+    p->wrong |= rc == LLM_ERROR || llm_emit_end(e, 0) != LLM_OK;
     to.unread = 0;
 
     while (llm_emit_write(e, &to, 0, 1) != LLM_OK) {

@@ -49,6 +49,7 @@ typedef struct {
 } heard_t;
 
 
+static int       hear_cut;              /* answers are cut, not ended */
 static unsigned  n_sure;                /* cases that sure_agrees() has
                                            tried */
 
@@ -105,7 +106,8 @@ listen(const llm_answer_opts_t *o, llm_str_t raw, int most, heard_t *h)
         h->wrong |= llm_answer_push(a, (llm_str_t) { n, raw.data + i });
     }
 
-    h->wrong |= a == NULL || llm_answer_end(a) != LLM_OK
+    h->wrong |= a == NULL || llm_answer_end(a, hear_cut ? LLM_TEXT_CUT
+                                                   : LLM_TEXT_DONE) != LLM_OK
                 || llm_answer_calls(a) != h->n_calls;
     llm_answer_free(a);
 }
@@ -155,6 +157,133 @@ cuts_agree(const llm_answer_opts_t *o, llm_str_t raw, const heard_t *h)
     }
 
     return good;
+}
+
+
+/* ---- answers that are cut ---- */
+
+/* does text have this mark, which all does not have? */
+
+static inline int
+has_mark(const llm_buf_t *text, const llm_buf_t *all, llm_str_t mark)
+{
+    return mark.len > 2 && text->len
+           && memmem(text->data, text->len, mark.data, mark.len)
+           && (all->len == 0
+               || memmem(all->data, all->len, mark.data, mark.len) == NULL);
+}
+
+
+/* a mark of calls in the content, which there is not in all of it */
+
+static inline int
+shows_marks(const llm_format_t *f, const heard_t *h, const heard_t *all)
+{
+    uint32_t           i, k;
+    llm_str_t          marks[5];
+    const llm_form_t  *m;
+
+    for (i = 0; i < f->n_forms; i++) {
+        m = &f->forms[i];
+        marks[0] = llm_mark_tag(m->open);
+        marks[1] = llm_mark_tag(m->begin);
+        marks[2] = llm_mark_last_tag(m->end);
+        marks[3] = llm_mark_last_tag(m->close);
+        marks[4] = llm_mark_tag(m->key);
+
+        for (k = 0; k < llm_nelems(marks); k++) {
+            if (has_mark(&h->content, &all->content, marks[k])) {
+                printf("# a mark is shown: '%s'\n", h->content.data);
+                return 1;
+            }
+        }
+    }
+
+    return 0;
+}
+
+
+/*
+ * Cut behind every byte it says no other calls than it says as a whole, as far
+ * as they go, and shows no marks.
+ */
+
+static inline int
+cut_anywhere(const llm_answer_opts_t *o, llm_str_t raw, const heard_t *all)
+{
+    int      good;
+    size_t   n;
+    heard_t  h;
+
+    good = 1;
+    hear_cut = 1;
+
+    for (n = 1; n < raw.len && good; n++) {
+        listen(o, (llm_str_t) { n, raw.data }, (int) n, &h);
+
+        good = !h.wrong && !shows_marks(o->format, &h, all)
+               && h.calls.len <= all->calls.len
+               && (h.calls.len == 0 || memcmp(h.calls.data, all->calls.data,
+                                              h.calls.len) == 0);
+
+        if (!good) {
+            printf("# cut behind '%.*s': calls '%.*s', content '%.*s'\n",
+                   (int) n, raw.data, (int) h.calls.len,
+                   h.calls.len ? h.calls.data : "", (int) h.content.len,
+                   h.content.len ? h.content.data : "");
+        }
+
+        heard_free(&h);
+    }
+
+    hear_cut = 0;
+
+    return good;
+}
+
+
+/* ---- values ---- */
+
+static inline int
+equal(const llm_flat_t *a, const llm_flat_t *b)
+{
+    const llm_flat_t  *k, *v, *w;
+
+    if (a->type != b->type || a->count != b->count) {
+        return (a->type == LLM_FLAT_INT || a->type == LLM_FLAT_DOUBLE)
+               && (b->type == LLM_FLAT_INT || b->type == LLM_FLAT_DOUBLE)
+               && llm_flat_double(a) == llm_flat_double(b);
+    }
+
+    if (a->type == LLM_FLAT_OBJECT) {
+        for (k = llm_flat_first(a); k; k = llm_flat_next(a, v)) {
+            v = llm_flat_next(a, k);
+            w = llm_flat_get(b, llm_flat_str(k).data);
+
+            if (w == NULL || !equal(v, w)) {
+                return 0;
+            }
+        }
+
+        return 1;
+    }
+
+    if (a->type == LLM_FLAT_ARRAY) {
+        v = llm_flat_first(a);
+        w = llm_flat_first(b);
+
+        for ( /* void */ ; v; v = llm_flat_next(a, v)) {
+            if (!equal(v, w)) {
+                return 0;
+            }
+
+            w = llm_flat_next(b, w);
+        }
+
+        return 1;
+    }
+
+    return a->size == b->size && memcmp(a, b, a->size) == 0;
 }
 
 

@@ -83,11 +83,11 @@ static const struct {
       "{\"name\": \"no|body\"|}", "||{\"name\": \"nobody\"}|" },
     { TEMPLATE("<think>{{ m.reasoning_content }}</think>{{ m.content }}"
                CALLS("<call>\n" OBJECT "\n</call>", "\n")),
-      "<think>a <call> |b</think><cal|ling>", "think:a <call>|think: b|<calling>|" },
+      "<think>a <call> |b</think><cal|ling>", "think:a|think: <call> b|<calling>|" },
 
     /* that is cut short */
     { TEMPLATE("{{ m.content }}" CALLS("<call>\n" OBJECT "\n</call>", "\n")),
-      "<call>\n{\"name\"", "[2]\n{\"name\"|<call>\n{\"name\"" },
+      "<call>\n{\"name\"", "[2]\n{\"name\"|" },
     { TEMPLATE("{{ m.content }}" CALLS("<call>\n" OBJECT "\n</call>", "\n")),
       "<call>|{\"name\": \"now\"|", "[2]|name:now|" },
     { TEMPLATE("{{ m.content }}" CALLS("<call>\n" OBJECT "\n</call>", "\n")),
@@ -152,7 +152,7 @@ in_pieces(void)
         }
 
         got.part = -1;
-        (void) llm_answer_end(a);
+        (void) llm_answer_end(a, LLM_TEXT_CUT);
         ok(is(&got.text, pieces[i].want), "pieces, %zu", i);
 
         llm_answer_free(a);

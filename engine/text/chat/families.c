@@ -58,6 +58,7 @@ llm_family_add(llm_format_t *f, const llm_form_t *form)
 static void
 llm_family_harmony(llm_format_t *f)
 {
+    f->harmony = 1;
     f->n_reasoning = 1;
     f->reasoning[0].open = llm_str("<|channel|>analysis<|message|>");
     f->reasoning[0].close = llm_str("<|end|>");
@@ -185,6 +186,27 @@ llm_family_kimi(llm_format_t *f)
                     .close = S("<|tool_calls_section_end|>"),
                     .begin = S("<|tool_call_begin|>functions."),
                     .name_end = S(":\001<|tool_call_argument_begin|>"),
+                    .end = S("<|tool_call_end|>"));
+}
+
+
+/* ids without the name's space or number, and the mark of the section without
+   its s, which the models write now and then */
+
+static void
+llm_family_kimi_near(llm_format_t *f)
+{
+    LLM_FAMILY_FORM(.kind = LLM_FORM_NAMED,
+                    .open = S("<|tool_calls_section_begin|>"),
+                    .close = S("<|tool_calls_section_end|>"),
+                    .begin = S("<|tool_call_begin|>"),
+                    .name_end = S("\001<|tool_call_argument_begin|>"),
+                    .end = S("<|tool_call_end|>"));
+    LLM_FAMILY_FORM(.kind = LLM_FORM_NAMED,
+                    .open = S("<|tool_call_section_begin|>"),
+                    .close = S("<|tool_call_section_end|>"),
+                    .begin = S("<|tool_call_begin|>"),
+                    .name_end = S("\001<|tool_call_argument_begin|>"),
                     .end = S("<|tool_call_end|>"));
 }
 
@@ -330,6 +352,7 @@ llm_chat_family_calls(llm_format_t *f, llm_str_t src)
         { "<tool_call>", 1, llm_family_hermes },
         { "<｜tool▁call▁begin｜>", 0, llm_family_deepseek },
         { "<|tool_call_begin|>", 0, llm_family_kimi },
+        { "<|tool_calls_section_begin|>", 1, llm_family_kimi_near },
         { "[TOOL_CALLS]", 1, llm_family_mistral },
         { "<|python_tag|>", 1, llm_family_llama },
         { "ipython", 1, llm_family_llama },

@@ -203,7 +203,7 @@ llm_learn_reads(llm_chat_t *c, const llm_tools_t *tools, uint32_t calls)
     rc = a ? llm_answer_push(a, s.text) : LLM_ERROR;
 
     if (rc == LLM_OK) {
-        rc = llm_answer_end(a);
+        rc = llm_answer_end(a, LLM_TEXT_DONE);
     }
 
     llm_answer_free(a);

@@ -1,0 +1,369 @@
+/*
+ * Where calls may begin in a model's answer; see answer.h.
+ *
+ * Each way of each form is an entry; they are tried one after the other,
+ * strictly and then loosely.
+ */
+
+#include "engine/emit/answer_internal.h"
+
+/* how a call of a form may begin */
+typedef enum {
+    LLM_ENTRY_OPEN,
+    LLM_ENTRY_BEGIN,
+    LLM_ENTRY_INNER,                    /* with the last tag of the begin; an
+                                           object without any, which then has
+                                           its end */
+    LLM_ENTRY_BETWEEN,
+    LLM_ENTRY_NEXT,                     /* behind another one in its block */
+    LLM_ENTRY_BARE,
+    LLM_ENTRIES
+} llm_entry_t;
+
+
+/* can its begin alone be told from text? */
+
+static int
+llm_answer_stands_out(llm_str_t mark)
+{
+    return mark.len >= 5 && (memchr(mark.data, '<', mark.len)
+                             || memchr(mark.data, '[', mark.len));
+}
+
+
+/* is pos where a line begins? */
+
+static int
+llm_answer_at_line(const llm_answer_t *a)
+{
+    return (a->state != LLM_STATE_CONTENT && a->state != LLM_STATE_REASONING)
+           || (a->space.len
+               && memchr(a->space.data, '\n', a->space.len) != NULL);
+}
+
+
+/* is a text quoted here, as `this` is? */
+
+static int
+llm_answer_quotes(const llm_answer_t *a)
+{
+    return a->ticks == 1 && a->space.len == 0;
+}
+
+
+/* the mark with which a call of this form may begin here; NULL: none may */
+
+static const llm_str_t *
+llm_answer_entry(const llm_answer_t *a, const llm_form_t *form,
+    llm_entry_t entry, llm_str_t *inner)
+{
+    int        after, fresh, stands;
+    static const llm_str_t  none = { 0, "" };
+
+    after = a->state == LLM_STATE_AFTER;
+    fresh = after || a->state == LLM_STATE_START
+            || a->state == LLM_STATE_FRESH || a->state == LLM_STATE_ENDED;
+    stands = a->state == LLM_STATE_REASONING;
+
+    switch (entry) {
+
+    case LLM_ENTRY_OPEN:
+        return form->open.len && (!stands || llm_answer_stands_out(form->open))
+               ? &form->open : NULL;
+
+    case LLM_ENTRY_BEGIN:
+        return form->begin.len
+               && ((!stands && (form->open.len == 0
+                                || (after && form == a->form)))
+                   || llm_answer_stands_out(form->begin))
+               ? &form->begin : NULL;
+
+    case LLM_ENTRY_INNER:
+        if (a->fenced || !llm_answer_at_line(a)) {
+            return NULL;
+        }
+
+        *inner = llm_form_inner(form);
+
+        return inner->len ? inner
+               : form->kind == LLM_FORM_OBJECT && form->begin.len
+                 && llm_mark_tag(form->end).len ? &none : NULL;
+
+    case LLM_ENTRY_BETWEEN:
+        return after && form == a->form && form->between.len ? &form->between
+                                                             : NULL;
+
+    case LLM_ENTRY_NEXT:
+        return after && form == a->form && form->kind == LLM_FORM_OBJECT
+               ? &none : NULL;
+
+    default:
+        return (fresh && form->bare)
+               || (after && form->chain && form == a->form) ? &none : NULL;
+    }
+}
+
+
+/* the mark, and before an object behind another one also what separates
+   them */
+
+static llm_mark_t
+llm_answer_entry_match(llm_entry_t entry, llm_str_t mark, llm_str_t rest,
+    size_t *len)
+{
+    size_t  i;
+
+    if (entry == LLM_ENTRY_INNER && mark.len == 0) {
+        *len = 0;
+        return rest.data[0] == '{' ? LLM_MARK_WHOLE : LLM_MARK_NO;
+    }
+
+    if (entry != LLM_ENTRY_NEXT) {
+        return mark.len == 0 && llm_mark_is_space(rest.data[0]) ? LLM_MARK_NO
+               : llm_mark_match(mark, rest.data, rest.len, len);
+    }
+
+    i = rest.data[0] == ';' || rest.data[0] == ',';
+
+    while (i < rest.len && i < LLM_MARK_MOST
+           && llm_mark_is_space(rest.data[i]))
+    {
+        i++;
+    }
+
+    *len = i;
+
+    return i == rest.len ? LLM_MARK_PART
+           : rest.data[i] == '{' ? LLM_MARK_WHOLE : LLM_MARK_NO;
+}
+
+
+void
+llm_answer_start(llm_answer_t *a, const llm_form_t *form, size_t at,
+    llm_call_step_t step, int bare)
+{
+    llm_call_start(&a->call, form, a->o.tools, at, step, bare);
+    llm_live_start(&a->live);
+    a->named = 0;
+    a->n_live = 0;
+    a->calling = 1;
+    a->whole = 0;
+    a->close = 0;
+}
+
+
+/* a begin without the word in it, as in <call>functions. */
+
+static llm_str_t
+llm_mark_short(llm_str_t mark)
+{
+    llm_str_t  tag;
+
+    tag = llm_mark_tag(mark);
+
+    return tag.len && memchr(mark.data + tag.len, '<', mark.len - tag.len)
+                      == NULL ? tag : mark;
+}
+
+
+/* how many entries there are here: in reasoning calls are read strictly */
+
+static uint32_t
+llm_answer_entries(const llm_answer_t *a)
+{
+    uint32_t  n;
+
+    n = a->o.format->n_forms * LLM_ENTRIES;
+
+    return a->state == LLM_STATE_REASONING ? n : 2 * n;
+}
+
+
+/* the text ends in a mark: a client does not get the beginning of one that
+   was cut, nor its first tag */
+
+static int
+llm_answer_tagged(llm_entry_t entry, llm_str_t mark, llm_str_t rest, int last)
+{
+    size_t     len;
+    llm_str_t  tag;
+
+    if (entry != LLM_ENTRY_OPEN && entry != LLM_ENTRY_BEGIN) {
+        return 0;
+    }
+
+    tag = llm_mark_tag(mark);
+
+    return last == LLM_TEXT_CUT
+           || (tag.len && llm_mark_match(tag, rest.data, rest.len, &len)
+                          == LLM_MARK_WHOLE);
+}
+
+
+int
+llm_answer_try(llm_answer_t *a, llm_str_t rest, int last)
+{
+    int               loose;
+    size_t            len;
+    uint32_t          n;
+    llm_str_t         inner;
+    llm_mark_t        rc;
+    llm_entry_t       entry;
+    const llm_str_t  *mark;
+    const llm_form_t *form;
+
+    if (!(a->o.flags & LLM_ANSWER_TOOLS) || llm_answer_quotes(a)) {
+        return LLM_OK;
+    }
+
+    n = a->o.format->n_forms * LLM_ENTRIES;
+
+    for ( /* void */ ; a->entry < llm_answer_entries(a); a->entry++) {
+        form = &a->o.format->forms[a->entry % n / LLM_ENTRIES];
+        entry = a->entry % LLM_ENTRIES;
+        loose = a->entry >= n;
+
+        if (loose && (entry == LLM_ENTRY_BETWEEN || entry == LLM_ENTRY_NEXT
+                      || entry == LLM_ENTRY_INNER))
+        {
+            continue;
+        }
+
+        mark = llm_answer_entry(a, form, entry, &inner);
+
+        if (mark == NULL) {
+            continue;
+        }
+
+        if (loose && entry == LLM_ENTRY_BEGIN) {
+            inner = llm_mark_short(*mark);
+            mark = &inner;
+        }
+
+        rc = llm_answer_entry_match(entry, *mark, rest, &len);
+
+        if (rc == LLM_MARK_PART && !last) {
+            return LLM_MORE;
+        }
+
+        if (rc == LLM_MARK_PART && a->state != LLM_STATE_REASONING
+            && llm_answer_tagged(entry, *mark, rest, last))
+        {
+            llm_answer_enter(a, LLM_STATE_AFTER, rest.len);
+            return LLM_OK;
+        }
+
+        if (rc == LLM_MARK_WHOLE) {
+            llm_answer_start(a, form, len,
+                             entry == LLM_ENTRY_OPEN && form->begin.len
+                             ? LLM_CALL_BEGIN : 0,
+                             entry == LLM_ENTRY_BARE
+                             || entry == LLM_ENTRY_NEXT
+                             || (entry == LLM_ENTRY_INNER && mark->len == 0));
+            a->call.needs_end = a->call.bare && entry == LLM_ENTRY_INNER;
+            a->call.loose = loose;
+            a->entry++;
+
+            return LLM_OK;
+        }
+    }
+
+    return LLM_OK;
+}
+
+
+
+/* the call of an answer in messages: its form has one way to begin */
+
+static int
+llm_answer_begun_message(const llm_answer_t *a, llm_str_t *rest)
+{
+    size_t     len;
+    llm_str_t  mark;
+
+    mark = a->o.form->begin;
+    mark.len = llm_answer_sign(a->o.format, mark);
+
+    if (llm_mark_match(mark, a->text.data, a->text.len, &len)
+        != LLM_MARK_WHOLE)
+    {
+        return 0;
+    }
+
+    rest->data = a->text.data + len;
+    rest->len = a->text.len - len;
+
+    return 1;
+}
+
+
+/*
+ * Between two pushes all text that waits is at pos 0, and a->entry is the
+ * entry whose mark may be there, or the one behind that of the call that is
+ * tried.
+ */
+
+llm_begun_t
+llm_answer_begun(llm_answer_t *a, llm_str_t *rest)
+{
+    size_t            len;
+    uint32_t          entry;
+    llm_str_t         mark, inner;
+    llm_entry_t       how;
+    const llm_form_t  *form;
+
+    if (a->told || a->text.len == 0 || a->o.form == NULL
+        || !(a->o.flags & LLM_ANSWER_TOOLS)
+        || a->state == LLM_STATE_REASONING || a->state == LLM_STATE_OVER)
+    {
+        return LLM_BEGUN_NOT;
+    }
+
+    if (a->o.format->harmony) {
+        a->told = llm_answer_begun_message(a, rest);
+
+        return a->told ? LLM_BEGUN_BEGIN : LLM_BEGUN_NOT;
+    }
+
+    if (llm_answer_quotes(a)) {
+        return LLM_BEGUN_NOT;
+    }
+
+    entry = a->calling ? a->entry - 1 : a->entry;
+    how = entry % LLM_ENTRIES;
+    rest->data = a->text.data;
+    rest->len = a->text.len;
+
+    if (entry / LLM_ENTRIES >= a->o.format->n_forms) {
+        return LLM_BEGUN_NOT;
+    }
+
+    form = &a->o.format->forms[entry / LLM_ENTRIES];
+
+    if (form != a->o.form || llm_answer_entry(a, form, how, &inner) == NULL) {
+        return LLM_BEGUN_NOT;
+    }
+
+    if (how == LLM_ENTRY_BARE) {
+        a->told = a->calling && a->live.tool != NULL;
+
+        return a->told ? LLM_BEGUN_BARE : LLM_BEGUN_NOT;
+    }
+
+    if (how != LLM_ENTRY_OPEN && how != LLM_ENTRY_BEGIN) {
+        return LLM_BEGUN_NOT;
+    }
+
+    mark = how == LLM_ENTRY_OPEN ? form->open : form->begin;
+    mark.len = llm_answer_sign(a->o.format, mark);
+
+    if (llm_mark_match(mark, rest->data, rest->len, &len) != LLM_MARK_WHOLE) {
+        return LLM_BEGUN_NOT;
+    }
+
+    rest->data += len;
+    rest->len -= len;
+    a->told = 1;
+
+    return how == LLM_ENTRY_OPEN ? LLM_BEGUN_OPEN : LLM_BEGUN_BEGIN;
+}

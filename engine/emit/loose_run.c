@@ -1,0 +1,400 @@
+/*
+ * Where a call begins and ends that is almost in its form; see loose.h.
+ *
+ * It goes from its begin to the mark of its end, or to the next begin, or to
+ * the end of the text, if what is behind its begin looks like a call at all.
+ */
+
+#include "engine/emit/loose_internal.h"
+
+/* ends that may stand in a string */
+#define LLM_LOOSE_ENDS  16
+
+
+/* ---- where it ends ---- */
+
+/* the mark that ends it at i, or that of what follows: its length, and
+   whether it belongs to the call */
+
+static llm_mark_t
+llm_loose_end_at(const llm_call_t *c, llm_str_t text, size_t i, size_t *len)
+{
+    size_t             k;
+    llm_str_t          marks[6];
+    llm_mark_t         rc, part;
+    const llm_form_t  *f;
+
+    f = c->form;
+    marks[0] = f->end;
+    marks[1] = llm_mark_tag(f->end);
+    marks[2] = f->close;
+    marks[3] = llm_mark_last_tag(f->end);
+    marks[4] = f->begin;
+    marks[5] = f->open;
+    part = LLM_MARK_NO;
+
+    for (k = 0; k < llm_nelems(marks); k++) {
+        if (marks[k].len == 0 || marks[k].data[0] != text.data[i]) {
+            continue;
+        }
+
+        rc = llm_mark_match(marks[k], text.data + i, text.len - i, len);
+
+        if (rc == LLM_MARK_WHOLE) {
+            *len = k < 4 ? *len : 0;
+            return rc;
+        }
+
+        part = rc == LLM_MARK_PART ? rc : part;
+    }
+
+    return part;
+}
+
+
+/* the first such mark from c->seen on: LLM_OK, LLM_MORE */
+
+static int
+llm_loose_find_end(llm_call_t *c, llm_str_t text, int last, size_t *len)
+{
+    llm_mark_t  rc;
+
+    for ( /* void */ ; c->seen < text.len; c->seen++) {
+        rc = llm_loose_end_at(c, text, c->seen, len);
+
+        if (rc == LLM_MARK_WHOLE) {
+            return LLM_OK;
+        }
+
+        if (rc == LLM_MARK_PART && !last) {
+            return LLM_MORE;
+        }
+    }
+
+    return LLM_MORE;
+}
+
+
+/* ---- does it look like a call? ---- */
+
+/* is there a longer text that names a tool? */
+
+static int
+llm_loose_may_name(const llm_call_t *c, llm_str_t word)
+{
+    size_t     i, n;
+    uint32_t   k;
+    llm_str_t  name;
+
+    static const char *const  before[] = {
+        "", "call:", "functions.", "function.", "tools.", "tool.",
+        "default_api."
+    };
+
+    for (i = 0; i < llm_nelems(before); i++) {
+        n = strlen(before[i]);
+
+        if (memcmp(before[i], word.data, llm_min(n, word.len)) != 0) {
+            continue;
+        }
+
+        if (word.len < n) {
+            return 1;
+        }
+
+        name.data = word.data + n;
+        name.len = word.len - n;
+
+        for (k = 0; k < c->tools->n; k++) {
+            if (c->tools->tool[k].name.len >= name.len
+                && memcmp(c->tools->tool[k].name.data, name.data, name.len)
+                   == 0)
+            {
+                return 1;
+            }
+        }
+    }
+
+    return 0;
+}
+
+
+/* is there another word? */
+
+static int
+llm_loose_has_words(llm_str_t s)
+{
+    size_t  i;
+
+    for (i = 0; i + 1 < s.len; i++) {
+        if (llm_mark_is_space(s.data[i]) && !llm_mark_is_space(s.data[i + 1])
+            && s.data[i + 1] != '<')
+        {
+            return 1;
+        }
+    }
+
+    return 0;
+}
+
+
+/* a name that no tool has, where the form has one, and what follows names:
+   LLM_OK, LLM_MORE, LLM_ERROR */
+
+static int
+llm_loose_unknown(const llm_call_t *c, llm_str_t text, size_t at, int last)
+{
+    size_t             len, end_len;
+    llm_mark_t         rc;
+    llm_str_t          s;
+    const llm_form_t  *f;
+
+    f = c->form;
+
+    if (f->kind != LLM_FORM_NAMED && f->kind != LLM_FORM_PARAMS) {
+        return LLM_ERROR;
+    }
+
+    s.data = text.data + at;
+    s.len = text.len - at;
+    len = 0;
+
+    if (f->name_end.len) {
+        rc = llm_mark_match(f->name_end, s.data, s.len, &len);
+
+        if (rc == LLM_MARK_PART && llm_loose_has_words(s)) {
+            return LLM_ERROR;
+        }
+
+        if (rc != LLM_MARK_WHOLE) {
+            return rc == LLM_MARK_NO ? LLM_ERROR : last ? LLM_OK : LLM_MORE;
+        }
+    }
+
+    while (len < s.len && llm_mark_is_space(s.data[len])) {
+        len++;
+    }
+
+    if (len == s.len) {
+        return last ? LLM_OK : LLM_MORE;
+    }
+
+    s.data += len;
+    s.len -= len;
+
+    if (f->kind == LLM_FORM_NAMED) {
+        return s.data[0] == '{' ? LLM_OK : LLM_ERROR;
+    }
+
+    rc = llm_mark_match(f->key, s.data, s.len, &len);
+
+    if (rc != LLM_MARK_WHOLE && f->end.len && f->name_end.len) {
+        rc = llm_max(rc, llm_mark_match(llm_mark_tag(f->end), s.data, s.len,
+                                        &end_len));
+    }
+
+    return rc == LLM_MARK_NO ? LLM_ERROR
+           : rc == LLM_MARK_PART && !last ? LLM_MORE : LLM_OK;
+}
+
+
+/* an object that no mark says is a call: it has the name of a tool first */
+
+int
+llm_loose_object_names(const llm_call_t *c, llm_str_t text, int last)
+{
+    size_t       n;
+    llm_str_t    key, name;
+    llm_loose_t  r;
+
+    memset(&r, 0, sizeof(r));
+    r.p = text.data + c->at;
+    r.end = text.data + text.len;
+    n = text.len - c->at;
+
+    if (c->form->kind != LLM_FORM_OBJECT || !llm_loose_take(&r, '{')) {
+        return LLM_ERROR;
+    }
+
+    llm_loose_space(&r);
+
+    if (llm_loose_key(&r, &key) != LLM_OK) {
+        return last || n > LLM_LOOSE_KEY || (r.p < r.end && *r.p != '"'
+                                             && *r.p != '\'')
+               ? LLM_ERROR : LLM_MORE;
+    }
+
+    if (!llm_call_is_name(c->form, key)) {
+        return LLM_ERROR;
+    }
+
+    if (!llm_loose_take(&r, '"') && !llm_loose_take(&r, '\'')) {
+        return r.p == r.end && !last ? LLM_MORE : LLM_ERROR;
+    }
+
+    name = llm_loose_word_at(r.p, r.end);
+
+    if (name.data + name.len == r.end) {
+        return last ? LLM_ERROR : LLM_MORE;
+    }
+
+    return llm_tools_named(c->tools, name) ? LLM_OK : LLM_ERROR;
+}
+
+
+/* LLM_OK: it may be a call, or one of a tool that there is not; LLM_MORE;
+   LLM_ERROR: it is text */
+
+static int
+llm_loose_plausible(llm_call_t *c, llm_str_t text, int last)
+{
+    size_t      at, len;
+    llm_str_t   word;
+    llm_mark_t  rc;
+
+    if (c->bare) {
+        return llm_loose_object_names(c, text, last);
+    }
+
+    for (at = c->at; at < text.len && llm_mark_is_space(text.data[at]); at++) {
+        /* void */
+    }
+
+    if (at == text.len) {
+        return last ? LLM_OK : LLM_MORE;
+    }
+
+    rc = llm_loose_end_at(c, text, at, &len);
+
+    if (rc != LLM_MARK_NO) {
+        return rc == LLM_MARK_PART && !last ? LLM_MORE : LLM_OK;
+    }
+
+    if (text.data[at] == '{' || (text.data[at] == '['
+                                 && c->form->kind != LLM_FORM_PARAMS))
+    {
+        return LLM_OK;
+    }
+
+    word = llm_loose_word_at(text.data + at, text.data + text.len);
+
+    if (word.len == 0 || word.len > 2 * LLM_LOOSE_NAME) {
+        return LLM_ERROR;
+    }
+
+    if (at + word.len == text.len) {
+        return !last ? LLM_MORE
+               : last == LLM_TEXT_CUT || llm_loose_may_name(c, word)
+               ? LLM_OK : LLM_ERROR;
+    }
+
+    if (word.len > 5 && memcmp(word.data, "call:", 5) == 0) {
+        at += 5;
+        word.data += 5;
+        word.len -= 5;
+    }
+
+    if (llm_tools_named(c->tools, word)) {
+        return strchr("{(<:= \t\r\n", text.data[at + word.len])
+               && text.data[at + word.len] ? LLM_OK
+               : llm_loose_unknown(c, text, at + word.len, last);
+    }
+
+    return llm_loose_unknown(c, text, at + word.len, last);
+}
+
+
+/* ---- the whole ---- */
+
+/* the begin behind the open */
+
+static int
+llm_loose_begin(llm_call_t *c, llm_str_t text, int last)
+{
+    size_t      len;
+    llm_mark_t  rc;
+
+    while (c->at < text.len && llm_mark_is_space(text.data[c->at])) {
+        c->at++;
+    }
+
+    rc = llm_mark_match(c->form->begin, text.data + c->at, text.len - c->at,
+                        &len);
+
+    if (rc == LLM_MARK_WHOLE) {
+        c->at += len;
+        c->step = LLM_CALL_NAME;
+        return LLM_OK;
+    }
+
+    c->args.len = 0;
+
+    if (rc == LLM_MARK_NO) {
+        rc = c->at < text.len ? llm_loose_end_at(c, text, c->at, &len)
+                              : LLM_MARK_PART;
+
+        if (rc == LLM_MARK_NO) {
+            return LLM_ERROR;
+        }
+
+        if (rc == LLM_MARK_WHOLE) {
+            c->at += len;
+            return LLM_ABSENT;
+        }
+    }
+
+    c->at = last ? text.len : c->at;
+
+    return last ? LLM_ABSENT : LLM_MORE;
+}
+
+
+int
+llm_loose_run(llm_call_t *c, llm_str_t text, int last, llm_call_put_pt put,
+    void *data)
+{
+    int     rc;
+    size_t  len;
+
+    rc = c->step == LLM_CALL_BEGIN ? llm_loose_begin(c, text, last) : LLM_OK;
+
+    if (rc == LLM_OK) {
+        rc = llm_loose_plausible(c, text, last);
+    }
+
+    if (rc != LLM_OK) {
+        return rc;
+    }
+
+    c->seen = llm_max(c->seen, c->at);
+
+    /* the first few marks alone are tried, so that each byte is looked at a
+       bounded number of times */
+
+    while (c->n_ends < LLM_LOOSE_ENDS
+           && llm_loose_find_end(c, text, last, &len) == LLM_OK)
+    {
+        rc = llm_loose_read(c, text, c->seen, LLM_LOOSE_MARK, 0, put, data);
+
+        /* it may stand in a string */
+
+        if (rc != LLM_MORE) {
+            c->at = c->seen + len;
+            return rc;
+        }
+
+        c->seen++;
+        c->n_ends++;
+    }
+
+    if (!last) {
+        return LLM_MORE;
+    }
+
+    rc = llm_loose_read(c, text, text.len,
+                        last == LLM_TEXT_DONE ? LLM_LOOSE_TURN : 0, last, put,
+                        data);
+    c->at = text.len;
+
+    return rc;
+}
