@@ -99,28 +99,123 @@ llm_api_mo_signature(llm_buf_t *out, const llm_api_t *a)
 
 /* ---- keeping ---- */
 
-/* is it the JSON of an object? */
-
 static int
-llm_api_mo_is_object(const llm_api_text_t *text)
+llm_api_mo_is_object(const llm_buf_t *json)
 {
     int        is;
-    llm_buf_t  json, flat;
+    llm_buf_t  flat;
     llm_err_t  err;
 
-    llm_buf_init(&json, 0);
     llm_buf_init(&flat, 0);
-
-    llm_api_write_text_of(text, LLM_API_AS_IS, &json);
-
-    is = !json.failed
-         && llm_json_to_flat(json.data, json.len, NULL, &flat, &err) == LLM_OK
+    is = !json->failed
+         && llm_json_to_flat(json->data, json->len, NULL, &flat, &err)
+            == LLM_OK
          && ((const llm_flat_t *) flat.data)->type == LLM_FLAT_OBJECT;
-
-    llm_buf_free(&json);
     llm_buf_free(&flat);
 
     return is;
+}
+
+
+/* behind the string that begins at i; s.len: it does not end */
+
+static size_t
+llm_api_mo_string(llm_str_t s, size_t i)
+{
+    for (i++; i < s.len && s.data[i] != '"'; i++) {
+        i += s.data[i] == '\\';
+    }
+
+    return i < s.len ? i + 1 : s.len;
+}
+
+
+/* the bytes of an object up to the end of its last whole member; 0: it is no
+   object.  A number may go on where the text ends */
+
+static size_t
+llm_api_mo_members(llm_str_t s)
+{
+    int     value;
+    char    c;
+    size_t  i, end, depth;
+
+    end = 0;
+    depth = 0;
+    value = 0;
+
+    for (i = 0; i < s.len; /* void */ ) {
+        c = s.data[i];
+
+        if (i == 0 && c != '{') {
+            break;
+        }
+
+        if (c == '"') {
+            i = llm_api_mo_string(s, i);
+            end = value && depth == 1 && s.data[i - 1] == '"' ? i : end;
+            continue;
+        }
+
+        if (c == '}' || c == ']') {
+            if (--depth == 0) {
+                return i;
+            }
+
+            end = depth == 1 ? i + 1 : end;
+
+        } else if (c == '{' || c == '[') {
+            depth++;
+            end = depth == 1 ? i + 1 : end;
+
+        } else if (depth == 1 && (c == ':' || c == ',')) {
+            end = c == ',' ? i : end;
+            value = c == ':';
+        }
+
+        i++;
+    }
+
+    return end;
+}
+
+
+/*
+ * A call's input is an object.  Of arguments that are none, because the answer
+ * was cut or the model has made a mistake, it has the members that are whole,
+ * and no other.
+ */
+
+static int
+llm_api_mo_input(llm_api_t *a, llm_api_item_t *it, llm_err_t *err)
+{
+    int        rc;
+    llm_buf_t  json;
+
+    llm_buf_init(&json, 0);
+    llm_api_write_text_of(&it->text, LLM_API_AS_IS, &json);
+    rc = LLM_OK;
+
+    if (!llm_api_mo_is_object(&json)) {
+        json.len = llm_api_mo_members((llm_str_t) { json.len, json.data });
+        (void) llm_buf_addc(&json, '}');
+
+        if (json.failed) {
+            rc = llm_fail(err, "no memory for the answer");
+
+        } else {
+            it->text.first = NULL;
+            it->text.last = NULL;
+
+            if (llm_api_mo_is_object(&json)) {
+                rc = llm_api_text_add(a, &it->text, json.data, json.len, err);
+            }
+        }
+    }
+
+    llm_buf_free(&json);
+
+    return rc;
 }
 
 
@@ -139,9 +234,9 @@ llm_api_messages_keep(llm_api_t *a, const llm_event_t *ev, llm_err_t *err)
 
     for (it = a->output.first; it; it = it->next) {
         if (it->part == LLM_PART_TOOL_NAME && it->text.first
-            && llm_api_mo_is_object(&it->text))
+            && llm_api_mo_input(a, it, err) != LLM_OK)
         {
-            it->as = LLM_API_AS_IS;
+            return LLM_ERROR;
         }
     }
 
@@ -151,18 +246,12 @@ llm_api_messages_keep(llm_api_t *a, const llm_event_t *ev, llm_err_t *err)
 
 /* ---- the body ---- */
 
-/*
- * A call's input is an object.  Arguments that are none, because the answer
- * was cut or the model has made a mistake, are not lost: they are a string in
- * one.
- */
-
 static int
 llm_api_mo_call_span(const llm_api_t *a, const llm_api_item_t *it,
     uint32_t i, llm_api_span_t *span, llm_buf_t *out)
 {
     if (i) {
-        (void) llm_buf_adds(out, it->as == LLM_API_AS_IS ? "}" : "\"}}");
+        (void) llm_buf_addc(out, '}');
         return LLM_OK;
     }
 
@@ -173,12 +262,8 @@ llm_api_mo_call_span(const llm_api_t *a, const llm_api_item_t *it,
         return LLM_OK;
     }
 
-    if (it->as != LLM_API_AS_IS) {
-        add_lit(out, "{\"arguments\":\"");
-    }
-
     span->text = &it->text;
-    span->as = it->as;
+    span->as = LLM_API_AS_IS;
 
     return LLM_MORE;
 }

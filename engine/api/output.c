@@ -37,9 +37,7 @@ llm_api_whole(const char *s, size_t len, size_t room)
 }
 
 
-/* all of it, or nothing if there is no room */
-
-static int
+int
 llm_api_text_add(llm_api_t *a, llm_api_text_t *text, const char *s,
     size_t len, llm_err_t *err)
 {

@@ -37,8 +37,6 @@ struct llm_api_item_s {
     uint32_t           index;           /* from 0 */
     uint32_t           call;            /* of a call, from 0 */
     llm_str_t          name;            /* of the function it calls */
-    uint32_t           as;              /* llm_api_as_t of a call's arguments,
-                                           the endpoint's */
     llm_api_text_t     text;            /* or the call's arguments */
     llm_api_text_t     logprobs;        /* JSON, its items */
 };
@@ -99,6 +97,9 @@ typedef struct {
  */
 int llm_api_output_keep(llm_api_t *a, const llm_event_t *ev, int text,
     llm_err_t *err);
+/* adds to an item's text: all of it, or nothing.  LLM_ERROR as above */
+int llm_api_text_add(llm_api_t *a, llm_api_text_t *text, const char *s,
+    size_t len, llm_err_t *err);
 /* an item of its own, with no text yet; NULL as above */
 llm_api_item_t *llm_api_output_begin(llm_api_t *a, uint32_t part,
     llm_err_t *err);

@@ -392,40 +392,52 @@ test_body(void)
 }
 
 
-/* arguments that are not an object are not lost, nor do they break the
-   JSON */
+/* of arguments that are not an object the members that are whole are the
+   input, and none that was not written */
 
 static void
 test_bad_arguments(void)
 {
     size_t        i;
+    char         *input;
     cJSON        *json;
     const cJSON  *v;
 
-    static const char *const  bad[] = {
-        "{\"a\":", "[1]", "\"text\"", "{}}", "{\"a\":1} {", "tru\"e\\",
-        "{\"a\":\"\xff\"}"
+    static const struct {
+        const char  *args;
+        const char  *input;
+    } bad[] = {
+        { "{\"a\":", "{}" }, { "[1]", "{}" }, { "\"text\"", "{}" },
+        { "{}}", "{}" }, { "{\"a\":1} {", "{\"a\":1}" },
+        { "tru\"e\\", "{}" }, { "{\"a\":\"\xff\"}", "{}" },
+        { "{", "{}" }, { "{\"a\"", "{}" }, { "{\"a\": \"rm -rf /ho", "{}" },
+        { "{\"a\": 12", "{}" }, { "{\"a\": 12, \"b", "{\"a\":12}" },
+        { "{\"a\": \"x\"", "{\"a\":\"x\"}" },
+        { "{\"a\": [1, {\"b\": 2}], \"c\": {\"d\": 1",
+          "{\"a\":[1,{\"b\":2}]}" },
+        { "{\"a\": {\"b\": \"}\\\"\"}, \"c\": tr",
+          "{\"a\":{\"b\":\"}\\\"\"}}" },
+        { "{\"a\": [1, 2], \"b\": [", "{\"a\":[1,2]}" },
+        { "{\"a\": 1, \"b\": [[1], [", "{\"a\":1}" }
     };
 
     for (i = 0; i < llm_nelems(bad); i++) {
         ask(MESSAGES, &conf, "{" SAY "}");
         start();
         name(0, "f");
-        args(0, bad[i]);
+        args(0, bad[i].args);
         finish(LLM_FINISH_LENGTH);
         done();
 
         json = cJSON_Parse(body(64));
-        ok(json != NULL, "JSON around '%s'", bad[i]);
+        ok(json != NULL, "JSON around '%s'", bad[i].args);
 
         v = cJSON_GetArrayItem(cJSON_GetObjectItem(json, "content"), 0);
         v = cJSON_GetObjectItem(v, "input");
-        ok(cJSON_IsObject(v), "its input is an object");
+        input = cJSON_PrintUnformatted(v);
+        is_str(input, bad[i].input, "what is whole is its input");
 
-        v = cJSON_GetObjectItem(v, "arguments");
-        ok(v && (i == 6 || strcmp(v->valuestring, bad[i]) == 0),
-           "with the text");
-
+        cJSON_free(input);
         cJSON_Delete(json);
         hang_up();
     }
