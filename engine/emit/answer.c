@@ -240,6 +240,14 @@ llm_answer_marks(llm_answer_t *a, llm_str_t rest, int last, int *held)
         return 0;
 
     case LLM_STATE_CONTENT:
+        if (a->unended
+            && llm_answer_end_mark(a->form, rest, last, &len, held))
+        {
+            a->unended = 0;
+            llm_answer_enter(a, LLM_STATE_AFTER, len);
+            return 1;
+        }
+
         for (i = 0; i < f->n_content_end; i++) {
             if (llm_answer_mark(f->content_end[i], rest, last, &len, held)) {
                 llm_answer_enter(a, LLM_STATE_ENDED, len);
@@ -276,7 +284,7 @@ llm_answer_run(const llm_answer_t *a, llm_str_t rest)
     char                 c;
     size_t               i;
     uint32_t             k;
-    llm_str_t            first[4 * LLM_FORMAT_FORMS + LLM_FORMAT_TEXTS + 2];
+    llm_str_t            first[4 * LLM_FORMAT_FORMS + LLM_FORMAT_TEXTS + 4];
     uint32_t             n;
     const llm_format_t  *f;
 
@@ -292,6 +300,11 @@ llm_answer_run(const llm_answer_t *a, llm_str_t rest)
 
     } else {
         first[n++] = f->turn_end;
+
+        if (a->unended) {
+            first[n++] = a->form->end;
+            first[n++] = a->form->close;
+        }
 
         for (k = 0; k < f->n_content_end; k++) {
             first[n++] = f->content_end[k];

@@ -43,6 +43,7 @@ llm_answer_called(llm_answer_t *a, size_t len, int rc)
 {
     a->calling = 0;
     a->form = a->call.form;
+    a->unended = !a->call.ended && llm_mark_tag(a->form->end).len;
     llm_answer_enter(a, rc == LLM_OK ? LLM_STATE_AFTER : LLM_STATE_OVER, len);
 
     return rc;
@@ -252,6 +253,72 @@ llm_answer_unclosed(llm_answer_t *a, llm_str_t rest, int last)
 
 /* ---- one that is almost in its form ---- */
 
+/* the mark of a call that begins there: its length, or 0 */
+
+static size_t
+llm_answer_inner_mark(const llm_form_t *f, llm_str_t s)
+{
+    size_t     i, len;
+    llm_str_t  marks[11];
+
+    marks[0] = llm_mark_tag(f->begin);
+    marks[1] = llm_form_inner(f);
+    marks[2] = f->name_end;
+    marks[3] = f->key;
+    marks[4] = f->key_end;
+    marks[5] = f->key_end_text;
+    marks[6] = f->value_end;
+    marks[7] = f->quote;
+    marks[8] = llm_mark_tag(f->key_end);
+    marks[9] = llm_mark_last_tag(f->key_end);
+    marks[10] = llm_mark_last_tag(f->end);
+
+    for (i = 0; i < llm_nelems(marks); i++) {
+        if (marks[i].len > 2 && marks[i].data[0] != LLM_MARK_ANY
+            && llm_mark_match(marks[i], s.data, s.len, &len) == LLM_MARK_WHOLE)
+        {
+            return len;
+        }
+    }
+
+    s.len = llm_min(s.len, llm_mark_last_tag(f->name_end).len);
+
+    return s.len && llm_str_eq(s, llm_mark_last_tag(f->name_end)) ? s.len : 0;
+}
+
+
+/* what is left of a call that cannot be read, without its marks: a space is in
+   the place of each */
+
+static int
+llm_answer_left(llm_answer_t *a, llm_str_t text)
+{
+    size_t  i, n;
+
+    a->piece.len = 0;
+
+    for (i = 0; i < text.len; i += n ? n : 1) {
+        n = llm_answer_inner_mark(a->call.form, (llm_str_t) { text.len - i,
+                                                              text.data + i });
+        if (n == 0) {
+            (void) llm_buf_addc(&a->piece, text.data[i]);
+
+        } else if (a->piece.len
+                   && !llm_mark_is_space(a->piece.data[a->piece.len - 1]))
+        {
+            (void) llm_buf_addc(&a->piece, ' ');
+        }
+    }
+
+    if (a->piece.failed) {
+        return LLM_ERROR;
+    }
+
+    return a->piece.len ? llm_answer_plain(a, a->piece.data, a->piece.len)
+                        : LLM_OK;
+}
+
+
 static int
 llm_answer_loose(llm_answer_t *a, llm_str_t rest, int last)
 {
@@ -268,7 +335,8 @@ llm_answer_loose(llm_answer_t *a, llm_str_t rest, int last)
     if (rc == LLM_ABSENT && !a->call.bare) {
         left = a->call.args;
         a->lead |= a->space.len == 0;
-        rc = llm_answer_plain(a, rest.data + left.off, left.len);
+        rc = llm_answer_left(a, (llm_str_t) { left.len,
+                                              rest.data + left.off });
 
         return rc == LLM_OK ? llm_answer_called(a, a->call.at, rc) : rc;
     }
@@ -346,7 +414,11 @@ llm_answer_go(llm_answer_t *a, llm_str_t rest, int last)
         }
     }
 
-    a->failed = llm_max(a->failed, llm_min(a->call.at, rest.len));
+    /* what only looked like a call may have marks in it */
+
+    if (!a->call.bare) {
+        a->failed = llm_max(a->failed, llm_min(a->call.at, rest.len));
+    }
 
     return LLM_OK;
 }

@@ -79,7 +79,7 @@ llm_answer_entry(const llm_answer_t *a, const llm_form_t *form,
                ? &form->begin : NULL;
 
     case LLM_ENTRY_INNER:
-        if (a->fenced || !llm_answer_at_line(a)) {
+        if (a->fenced || (a->space.len == 0 && !llm_answer_at_line(a))) {
             return NULL;
         }
 
@@ -94,7 +94,9 @@ llm_answer_entry(const llm_answer_t *a, const llm_form_t *form,
                                                              : NULL;
 
     case LLM_ENTRY_NEXT:
-        return after && form == a->form && form->kind == LLM_FORM_OBJECT
+        return after && form == a->form
+               && (form->kind == LLM_FORM_OBJECT
+                   || form->kind == LLM_FORM_PYTHON)
                ? &none : NULL;
 
     default:
@@ -108,8 +110,8 @@ llm_answer_entry(const llm_answer_t *a, const llm_form_t *form,
    them */
 
 static llm_mark_t
-llm_answer_entry_match(llm_entry_t entry, llm_str_t mark, llm_str_t rest,
-    size_t *len)
+llm_answer_entry_match(llm_entry_t entry, llm_form_kind_t kind, llm_str_t mark,
+    llm_str_t rest, size_t *len)
 {
     size_t  i;
 
@@ -134,7 +136,45 @@ llm_answer_entry_match(llm_entry_t entry, llm_str_t mark, llm_str_t rest,
     *len = i;
 
     return i == rest.len ? LLM_MARK_PART
-           : rest.data[i] == '{' ? LLM_MARK_WHOLE : LLM_MARK_NO;
+           : (kind == LLM_FORM_OBJECT
+              ? rest.data[i] == '{'
+              : rest.data[i] == '[' || llm_mark_is_word(rest.data[i]))
+           ? LLM_MARK_WHOLE : LLM_MARK_NO;
+}
+
+
+/* does a separator stand here, and behind it the mark of another call?  That
+   mark is at *len */
+
+static llm_mark_t
+llm_answer_separator(const llm_format_t *f, llm_str_t rest, size_t *len)
+{
+    size_t      n;
+    uint32_t    i;
+    llm_str_t   s;
+    llm_mark_t  rc, best;
+
+    if (rest.data[0] != ';' && rest.data[0] != ',') {
+        return LLM_MARK_NO;
+    }
+
+    for (*len = 1; *len < rest.len && *len < LLM_MARK_MOST
+         && llm_mark_is_space(rest.data[*len]); (*len)++)
+    {
+        /* void */
+    }
+
+    s = (llm_str_t) { rest.len - *len, rest.data + *len };
+    best = LLM_MARK_NO;
+
+    for (i = 0; i < f->n_forms; i++) {
+        if (f->forms[i].begin.len) {
+            rc = llm_mark_match(f->forms[i].begin, s.data, s.len, &n);
+            best = llm_max(rc, best);
+        }
+    }
+
+    return best;
 }
 
 
@@ -223,8 +263,7 @@ llm_answer_try(llm_answer_t *a, llm_str_t rest, int last)
         entry = a->entry % LLM_ENTRIES;
         loose = a->entry >= n;
 
-        if (loose && (entry == LLM_ENTRY_BETWEEN || entry == LLM_ENTRY_NEXT
-                      || entry == LLM_ENTRY_INNER))
+        if (loose && (entry == LLM_ENTRY_BETWEEN || entry == LLM_ENTRY_INNER))
         {
             continue;
         }
@@ -240,7 +279,18 @@ llm_answer_try(llm_answer_t *a, llm_str_t rest, int last)
             mark = &inner;
         }
 
-        rc = llm_answer_entry_match(entry, *mark, rest, &len);
+        rc = entry == LLM_ENTRY_NEXT ? llm_answer_separator(a->o.format, rest,
+                                                            &len)
+                                     : LLM_MARK_NO;
+
+        if (rc == LLM_MARK_WHOLE) {
+            llm_answer_enter(a, LLM_STATE_AFTER, len);
+            return LLM_OK;
+        }
+
+        if (rc == LLM_MARK_NO) {
+            rc = llm_answer_entry_match(entry, form->kind, *mark, rest, &len);
+        }
 
         if (rc == LLM_MARK_PART && !last) {
             return LLM_MORE;
@@ -260,7 +310,8 @@ llm_answer_try(llm_answer_t *a, llm_str_t rest, int last)
                              entry == LLM_ENTRY_BARE
                              || entry == LLM_ENTRY_NEXT
                              || (entry == LLM_ENTRY_INNER && mark->len == 0));
-            a->call.needs_end = a->call.bare && entry == LLM_ENTRY_INNER;
+            a->call.needs_end = entry == LLM_ENTRY_INNER
+                                && (a->call.bare || !llm_answer_at_line(a));
             a->call.loose = loose;
             a->entry++;
 

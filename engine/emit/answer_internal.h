@@ -51,6 +51,8 @@ struct llm_answer_s {
     size_t               failed;        /* the furthest that one came */
     uint32_t             n_calls;
     const llm_form_t    *form;          /* of the last call */
+    int                  unended;       /* it had no end, so that one that
+                                           comes is its */
 
     llm_live_t           live;          /* of a call in o.form */
     int                  named;         /* the tool's name was handed out */

@@ -170,6 +170,21 @@ llm_call_opens(const llm_call_t *c, char ch)
 }
 
 
+/* NAME.call(, as Llama's own tools are called */
+
+static int
+llm_call_is_llamas(const llm_call_t *c, llm_str_t name, llm_str_t text)
+{
+    size_t  n;
+
+    n = (size_t) (text.data + text.len - name.data) - name.len;
+
+    return llm_tools_find(c->tools, name)
+           && memcmp(name.data + name.len, ".call(", llm_min(n, (size_t) 6))
+              == 0;
+}
+
+
 /*
  * Where nothing but its own look says that an object is a call, it has one
  * of the keys of calls first, so that other JSON is not held back.  A list
@@ -200,7 +215,8 @@ llm_call_plausible(const llm_call_t *c, llm_str_t text)
     if (c->form->kind == LLM_FORM_PYTHON) {
         for (end = i; end < text.len && text.data[end] != '('; end++) {
             if (!llm_tools_begin(c->tools, key.data, end + 1 - i)) {
-                return 0;
+                key.len = end - i;
+                return llm_call_is_llamas(c, key, text);
             }
         }
 
@@ -322,7 +338,8 @@ llm_call_end(llm_call_t *c, llm_str_t text, int last)
         return rc == LLM_MARK_PART ? LLM_MORE : LLM_ERROR;
     }
 
-    if (c->at == text.len && last) {
+    if (last && (rc == LLM_MARK_PART || c->at == text.len)) {
+        c->at = text.len;
         return LLM_OK;
     }
 

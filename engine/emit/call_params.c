@@ -241,7 +241,8 @@ llm_call_key_or_end(llm_call_t *c, llm_str_t text, int last)
     end = c->form->end.len == 0 ? LLM_MARK_NO
           : llm_call_mark(c, c->form->end, text, &end_len);
 
-    if (key == LLM_MARK_NO && end != LLM_MARK_WHOLE && c->form->end.len
+    if (key == LLM_MARK_NO && end != LLM_MARK_WHOLE && !c->needs_end
+        && c->form->end.len
         && c->form->begin.len)
     {
         shorter = llm_call_short_end(c, text, last, &short_len);
@@ -260,7 +261,8 @@ llm_call_key_or_end(llm_call_t *c, llm_str_t text, int last)
 
     if (key != LLM_MARK_WHOLE && end != LLM_MARK_WHOLE
         && c->form->end.len
-        && !(last == LLM_TEXT_DONE && c->has_param && c->at == text.len))
+        && !(last == LLM_TEXT_DONE && c->has_param && !c->needs_end
+             && c->at == text.len))
     {
         if (!c->has_param) {
             return LLM_ERROR;

@@ -21,7 +21,7 @@ static int
 llm_harmony_is_nobody(llm_str_t to)
 {
     return to.len == 0 || llm_str_is(to, "user") || llm_str_is(to, "assistant")
-           || llm_str_is(to, "all");
+           || llm_str_is(to, "all") || llm_str_is(to, "final");
 }
 
 

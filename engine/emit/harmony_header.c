@@ -46,13 +46,30 @@ llm_harmony_channel(llm_str_t s)
 }
 
 
-/* a word of a header, or text between two marks of it */
+static int
+llm_harmony_is_role(llm_str_t word)
+{
+    return llm_str_is(word, "assistant") || llm_str_is(word, "user")
+           || llm_str_is(word, "system") || llm_str_is(word, "developer")
+           || llm_str_is(word, "tool")
+           || (word.len > 10 && memcmp(word.data, "functions.", 10) == 0);
+}
+
+
+/* a word of a header */
 
 static void
-llm_harmony_word(llm_harmony_header_t *h, llm_str_t word)
+llm_harmony_word(llm_harmony_header_t *h, llm_str_t word, int is_role)
 {
     int          channel;
     const char  *to;
+
+    /* who writes as another does not say it to the user */
+
+    if (is_role && llm_harmony_is_role(word)) {
+        h->analysis |= !llm_str_is(word, "assistant");
+        return;
+    }
 
     to = memmem(word.data, word.len, "to=", 3);
 
@@ -60,6 +77,12 @@ llm_harmony_word(llm_harmony_header_t *h, llm_str_t word)
         h->to.data = to + 3;
         h->to.len = word.len - (size_t) (to + 3 - word.data);
         word.len = (size_t) (to - word.data);
+
+    } else if (word.len > 10 && h->to.len == 0
+               && memcmp(word.data, "functions.", 10) == 0)
+    {
+        h->to = word;
+        return;
     }
 
     channel = llm_harmony_channel(word);
@@ -69,12 +92,13 @@ llm_harmony_word(llm_harmony_header_t *h, llm_str_t word)
 
 
 static void
-llm_harmony_words(llm_harmony_header_t *h, const char *p, size_t n)
+llm_harmony_words(llm_harmony_header_t *h, const char *p, size_t n,
+    int is_role)
 {
     size_t     i;
     llm_str_t  word;
 
-    for (i = 0; i < n; /* void */ ) {
+    for (i = 0; i < n; is_role = 0) {
         for ( /* void */ ; i < n && llm_mark_is_space(p[i]); i++) {
             /* void */
         }
@@ -86,7 +110,7 @@ llm_harmony_words(llm_harmony_header_t *h, const char *p, size_t n)
         }
 
         word.len = (size_t) (p + i - word.data);
-        llm_harmony_word(h, word);
+        llm_harmony_word(h, word, is_role);
     }
 }
 
@@ -94,10 +118,12 @@ llm_harmony_words(llm_harmony_header_t *h, const char *p, size_t n)
 int
 llm_harmony_read(llm_str_t s, llm_harmony_header_t *h)
 {
+    int                 role;
     size_t              i, n, most;
     const char         *p;
     llm_harmony_mark_t  mark;
 
+    role = 0;
     memset(h, 0, sizeof(*h));
     most = s.len && s.data[0] == '<' ? LLM_HARMONY_HEADER : LLM_HARMONY_WORDS;
 
@@ -106,7 +132,8 @@ llm_harmony_read(llm_str_t s, llm_harmony_header_t *h)
         n = p ? (size_t) (p - s.data) - i : s.len - i;
 
         if (n) {
-            llm_harmony_words(h, s.data + i, llm_min(n, most));
+            llm_harmony_words(h, s.data + i, llm_min(n, most), role);
+            role = 0;
             h->len = i + n;
             continue;
         }
@@ -124,6 +151,7 @@ llm_harmony_read(llm_str_t s, llm_harmony_header_t *h)
         }
 
         n = llm_harmony_marks[mark].len;
+        role = mark == LLM_HARMONY_START;
         most = LLM_HARMONY_HEADER;
         h->len = i + n;
 

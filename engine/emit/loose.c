@@ -355,6 +355,22 @@ llm_loose_extra(llm_loose_list_t *l)
 }
 
 
+/* without a mark of its end a call ends where no other one begins */
+
+static int
+llm_loose_stops(llm_loose_list_t *l)
+{
+    llm_str_t  word;
+
+    if (l->r.closes != LLM_LOOSE_MARK && *l->r.p != '{' && *l->r.p != '[') {
+        word = llm_loose_word_at(l->r.p, l->r.end);
+        l->stopped |= llm_tools_named(l->c->tools, word) == NULL;
+    }
+
+    return l->stopped;
+}
+
+
 /* one call or more, in a list or one behind the other, then at most brackets
    that are too many */
 
@@ -376,7 +392,7 @@ llm_loose_list(llm_loose_list_t *l)
 
         llm_loose_extra(l);
 
-    } while (l->r.p < l->r.end);
+    } while (l->r.p < l->r.end && !llm_loose_stops(l));
 
     return LLM_OK;
 }
@@ -407,44 +423,6 @@ llm_loose_put_all(llm_loose_list_t *l, llm_call_put_pt put, void *data)
 }
 
 
-/* what is left without marks of a call that cannot be read: an object, a list
-   in Python's manner; nothing where there are marks in it, too */
-
-static void
-llm_loose_left(llm_loose_list_t *l)
-{
-    size_t             len;
-    llm_cut_t         *left;
-    const char        *p;
-    const llm_form_t  *f;
-
-    f = l->c->form;
-    left = &l->c->args;
-    left->off = l->c->at;
-    left->len = (size_t) (l->r.end - l->text.data) - left->off;
-
-    if ((f->kind == LLM_FORM_PARAMS || f->quote.len)
-        && l->text.data[left->off] != '{')
-    {
-        left->len = 0;
-    }
-
-    if (f->kind != LLM_FORM_NAMED || f->name_end.len == 0) {
-        return;
-    }
-
-    left->len = 0;
-
-    for (p = l->text.data + left->off; p < l->r.end; p++) {
-        if (llm_loose_mark(l, f->name_end, p, &len) == LLM_MARK_WHOLE) {
-            left->off = (size_t) (p - l->text.data) + len;
-            left->len = (size_t) (l->r.end - p) - len;
-            break;
-        }
-    }
-}
-
-
 /* what was read: rc as of llm_loose_list() */
 
 static int
@@ -462,10 +440,13 @@ llm_loose_hand_out(llm_loose_list_t *l, int rc, int last, llm_call_put_pt put,
 
     } else if (rc == LLM_ERROR) {
         rc = l->unknown || l->tool || l->n ? LLM_ABSENT : rc;
-        llm_loose_left(l);
+        l->c->args.off = l->c->at;
+        l->c->args.len = (size_t) (l->r.end - l->text.data) - l->c->at;
     }
 
     if (rc == LLM_OK) {
+        l->c->args.off = (size_t) ((l->stopped ? l->r.p : l->r.end)
+                                   - l->text.data);
         rc = llm_loose_put_all(l, put, data);
     }
 
@@ -523,14 +504,25 @@ llm_loose_body(llm_call_t *c, const llm_tool_t *tool, llm_str_t body,
     c->at = 0;
     l->tool = tool;
     llm_loose_space(&l->r);
-    rc = l->r.p == l->r.end ? LLM_MORE : llm_loose_args(l);
 
-    if (rc == LLM_OK) {
-        llm_loose_extra(l);
-        rc = l->has_args && l->r.p == l->r.end ? llm_loose_done(l) : LLM_ERROR;
+    if (l->r.p == l->r.end) {
+        rc = l->r.closes ? llm_loose_done(l) : LLM_MORE;
+
+    } else {
+        rc = llm_loose_args(l);
+
+        if (rc == LLM_OK) {
+            llm_loose_extra(l);
+            rc = l->has_args && l->r.p == l->r.end ? llm_loose_done(l)
+                                                   : LLM_ERROR;
+        }
     }
 
-    return llm_loose_hand_out(l, rc, last ? last : LLM_TEXT_CUT, put, data);
+    if (rc == LLM_MORE && last == LLM_TEXT_GOES_ON) {
+        rc = LLM_ERROR;
+    }
+
+    return llm_loose_hand_out(l, rc, last, put, data);
 }
 
 

@@ -65,6 +65,7 @@ typedef struct {
     llm_buf_t          json;            /* the arguments of all */
     const llm_tool_t  *tool;            /* of the call that is being read */
     int                has_args;
+    int                stopped;         /* what follows is no part of it */
     int                unknown;         /* it calls a tool that there is not */
     uint32_t           n;
     llm_loose_call_t   calls[LLM_LOOSE_CALLS];
@@ -132,7 +133,8 @@ llm_loose_is_closer(char c)
 static inline int
 llm_loose_begins_value(char c)
 {
-    return c == '-' || (c && strchr("\"'{[tfnTFN", c)) || (c >= '0' && c <= '9');
+    return c == '-' || (c >= '0' && c <= '9')
+           || (c && strchr("\"'{[tfnTFN", c));
 }
 
 

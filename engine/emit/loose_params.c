@@ -178,6 +178,16 @@ llm_loose_params(llm_loose_list_t *l)
 
         } else {
             rc = rc == LLM_MARK_PART && !l->r.closes ? LLM_MORE : LLM_ERROR;
+
+            /* without a mark of its end it ends with a value's */
+
+            if (rc == LLM_ERROR && l->c->params.len
+                && l->r.closes == LLM_LOOSE_TURN)
+            {
+                l->stopped = 1;
+                rc = LLM_OK;
+                break;
+            }
         }
     }
 

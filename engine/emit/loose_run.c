@@ -238,7 +238,91 @@ llm_loose_object_names(const llm_call_t *c, llm_str_t text, int last)
         return last ? LLM_ERROR : LLM_MORE;
     }
 
-    return llm_tools_named(c->tools, name) ? LLM_OK : LLM_ERROR;
+    return (name.data[name.len] == '"' || name.data[name.len] == '\'')
+           && llm_tools_named(c->tools, name) ? LLM_OK : LLM_ERROR;
+}
+
+
+/* the name of a tool, and an object, which no mark says are a call */
+
+static int
+llm_loose_name_leads(const llm_call_t *c, llm_str_t text, int last)
+{
+    size_t      at, len;
+    llm_str_t   word;
+    llm_mark_t  rc;
+
+    len = 0;
+    word = llm_loose_word_at(text.data + c->at, text.data + text.len);
+    at = c->at + word.len;
+
+    if (at == text.len) {
+        return last || !llm_loose_may_name(c, word) ? LLM_ERROR : LLM_MORE;
+    }
+
+    if (llm_tools_named(c->tools, word) == NULL) {
+        return LLM_ERROR;
+    }
+
+    rc = llm_mark_match(c->form->name_end, text.data + at, text.len - at,
+                        &len);
+
+    for (at += len; rc == LLM_MARK_WHOLE && at < text.len
+         && llm_mark_is_space(text.data[at]); at++)
+    {
+        /* void */
+    }
+
+    if (rc == LLM_MARK_PART || (rc == LLM_MARK_WHOLE && at == text.len)) {
+        return last ? LLM_ERROR : LLM_MORE;
+    }
+
+    return rc == LLM_MARK_WHOLE && text.data[at] == '{' ? LLM_OK : LLM_ERROR;
+}
+
+
+/* does what follows a tool's name look like arguments?  LLM_OK; LLM_MORE;
+   LLM_ERROR: no */
+
+static int
+llm_loose_arguments(const llm_call_t *c, llm_str_t text, size_t at, int last)
+{
+    size_t       n;
+    llm_str_t    key;
+    llm_loose_t  r;
+
+    memset(&r, 0, sizeof(r));
+    r.p = text.data + at;
+    r.end = text.data + text.len;
+    llm_loose_space(&r);
+    n = (size_t) (r.end - r.p);
+
+    if (n && strchr("<:=", *r.p) && *r.p && r.p == text.data + at) {
+        return llm_loose_unknown(c, text, at, last) == LLM_ERROR && *r.p == '<'
+               ? LLM_ERROR : LLM_OK;
+    }
+
+    if (n == 0 || *r.p == '{' || *r.p == '(' || *r.p == '<') {
+        return n || last ? LLM_OK : LLM_MORE;
+    }
+
+    /* k=v, k: v */
+
+    key.data = r.p;
+
+    while (r.p < r.end && llm_loose_is_name(*r.p)) {
+        r.p++;
+    }
+
+    key.len = (size_t) (r.p - key.data);
+    llm_loose_space(&r);
+
+    if (r.p == r.end && key.len && key.len <= LLM_LOOSE_NAME) {
+        return last ? LLM_ERROR : LLM_MORE;
+    }
+
+    return key.len && key.len <= LLM_LOOSE_NAME && r.p < r.end
+           && (*r.p == ':' || *r.p == '=') ? LLM_OK : LLM_ERROR;
 }
 
 
@@ -248,12 +332,15 @@ llm_loose_object_names(const llm_call_t *c, llm_str_t text, int last)
 static int
 llm_loose_plausible(llm_call_t *c, llm_str_t text, int last)
 {
-    size_t      at, len;
+    int         args;
+    size_t      at, end, len;
     llm_str_t   word;
     llm_mark_t  rc;
 
     if (c->bare) {
-        return llm_loose_object_names(c, text, last);
+        return c->form->kind == LLM_FORM_NAMED
+               ? llm_loose_name_leads(c, text, last)
+               : llm_loose_object_names(c, text, last);
     }
 
     for (at = c->at; at < text.len && llm_mark_is_space(text.data[at]); at++) {
@@ -282,7 +369,13 @@ llm_loose_plausible(llm_call_t *c, llm_str_t text, int last)
         return LLM_ERROR;
     }
 
-    if (at + word.len == text.len) {
+    /* colons at the end of a word may be in one */
+
+    for (end = at + word.len; end < text.len && text.data[end] == ':'; end++) {
+        /* void */
+    }
+
+    if (end == text.len) {
         return !last ? LLM_MORE
                : last == LLM_TEXT_CUT || llm_loose_may_name(c, word)
                ? LLM_OK : LLM_ERROR;
@@ -295,9 +388,11 @@ llm_loose_plausible(llm_call_t *c, llm_str_t text, int last)
     }
 
     if (llm_tools_named(c->tools, word)) {
-        return strchr("{(<:= \t\r\n", text.data[at + word.len])
-               && text.data[at + word.len] ? LLM_OK
-               : llm_loose_unknown(c, text, at + word.len, last);
+        args = llm_loose_arguments(c, text, at + word.len, last);
+
+        if (args != LLM_ERROR) {
+            return args;
+        }
     }
 
     return llm_loose_unknown(c, text, at + word.len, last);
@@ -394,7 +489,7 @@ llm_loose_run(llm_call_t *c, llm_str_t text, int last, llm_call_put_pt put,
     rc = llm_loose_read(c, text, text.len,
                         last == LLM_TEXT_DONE ? LLM_LOOSE_TURN : 0, last, put,
                         data);
-    c->at = text.len;
+    c->at = rc == LLM_OK ? c->args.off : text.len;
 
     return rc;
 }

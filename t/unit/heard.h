@@ -146,12 +146,20 @@ cuts_agree(const llm_answer_opts_t *o, llm_str_t raw, const heard_t *h)
 
     static const int  most[] = { 1, 2, 3, -5, -5, -9, -17, -40 };
 
-    for (i = 0, good = 1; i < (int) llm_nelems(most); i++) {
+    for (i = 0, good = 1; i < (int) llm_nelems(most) && good; i++) {
         listen(o, raw, most[i], &cut);
 
-        good &= !cut.wrong && same(&h->content, &cut.content)
-                && same(&h->reasoning, &cut.reasoning)
-                && same(&h->calls, &cut.calls);
+        good = !cut.wrong && same(&h->content, &cut.content)
+               && same(&h->reasoning, &cut.reasoning)
+               && same(&h->calls, &cut.calls);
+
+        if (!good) {
+            printf("# in pieces of %d: calls '%.*s', content '%.*s'\n",
+                   most[i], (int) cut.calls.len,
+                   cut.calls.len ? cut.calls.data : "",
+                   (int) cut.content.len,
+                   cut.content.len ? cut.content.data : "");
+        }
 
         heard_free(&cut);
     }

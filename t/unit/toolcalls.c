@@ -140,7 +140,7 @@ static const family_t  families[] = {
           "\nA</p> and </fn>\n</call>B\n</p>\n</fn>\n</call>", "So:", "",
           "now{}get{\"city\": \"A</p> and </fn>\\n</call>B\"}" },
         { "<call>\n<fn=get>\n<p=city>\nOslo", "", "", "get" },
-        { "<call>\n<fn=gets>\n</fn>\n</call>", "", "", "" },
+        { "<call>\n<fn=gets>\n</fn>\n</call>", "gets>", "", "" },
         { "<call> <fn=", "", "", "" } } },
 
     { "keys and values that say what they are", TEMPLATE("{{ m.content }}"
