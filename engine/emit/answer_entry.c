@@ -263,14 +263,18 @@ llm_answer_try(llm_answer_t *a, llm_str_t rest, int last)
         entry = a->entry % LLM_ENTRIES;
         loose = a->entry >= n;
 
-        if (loose && (entry == LLM_ENTRY_BETWEEN || entry == LLM_ENTRY_INNER))
-        {
+        if (loose && entry == LLM_ENTRY_BETWEEN) {
             continue;
         }
 
         mark = llm_answer_entry(a, form, entry, &inner);
 
-        if (mark == NULL) {
+        /* without its opening mark a call is one as it stands, or cut */
+
+        if (mark == NULL
+            || (loose && entry == LLM_ENTRY_INNER
+                && (!last || mark->len == 0 || !llm_answer_at_line(a))))
+        {
             continue;
         }
 
@@ -313,6 +317,7 @@ llm_answer_try(llm_answer_t *a, llm_str_t rest, int last)
             a->call.needs_end = entry == LLM_ENTRY_INNER
                                 && (a->call.bare || !llm_answer_at_line(a));
             a->call.loose = loose;
+            a->call.cut = loose && entry == LLM_ENTRY_INNER;
             a->entry++;
 
             return LLM_OK;

@@ -310,12 +310,6 @@ llm_args_python_call(llm_args_t *a, llm_lit_t *r)
     llm_lit_space(r);
     (void) llm_buf_addc(&a->json, '{');
 
-    /* Llama's own tools: search.call(query="x") */
-
-    if (name.len > 5 && memcmp(name.data + name.len - 5, ".call", 5) == 0) {
-        name.len -= 5;
-    }
-
     for (more = 0; r->p < r->end && *r->p != ')'; more = 1) {
 
         if (more) {

@@ -34,6 +34,7 @@ llm_call_start(llm_call_t *c, const llm_form_t *form,
     c->ended = 0;
     c->n_ends = 0;
     c->needs_end = 0;
+    c->cut = 0;
     c->loose = 0;
     c->seen = 0;
     c->scanning = 0;

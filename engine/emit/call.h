@@ -31,7 +31,8 @@ int llm_tools_init(llm_tools_t *t, const llm_flat_t *list);
 void llm_tools_free(llm_tools_t *t);
 /* NULL: there is none of this name */
 const llm_tool_t *llm_tools_find(const llm_tools_t *t, llm_str_t name);
-/* the same, with a namespace before the name, as in functions.NAME */
+/* the same, with what some models write around names: functions.NAME,
+   NAME.call */
 const llm_tool_t *llm_tools_named(const llm_tools_t *t, llm_str_t name);
 /* in types.c: is a parameter always a string, so that it is read as it stands
    between marks? */
@@ -68,6 +69,7 @@ typedef struct {
     llm_call_step_t    step;
     int                bare;            /* no mark says that it is a call */
     int                needs_end;       /* of these only the end may */
+    int                cut;             /* it is one only if it is cut */
     int                loose;           /* it is read as in loose.h */
     uint32_t           n_ends;          /* ends that were none */
     int                ended;           /* its end was there */

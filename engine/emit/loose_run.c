@@ -287,8 +287,9 @@ llm_loose_name_leads(const llm_call_t *c, llm_str_t text, int last)
 static int
 llm_loose_arguments(const llm_call_t *c, llm_str_t text, size_t at, int last)
 {
-    size_t       n;
+    size_t       n, len;
     llm_str_t    key;
+    llm_mark_t   rc;
     llm_loose_t  r;
 
     memset(&r, 0, sizeof(r));
@@ -296,6 +297,11 @@ llm_loose_arguments(const llm_call_t *c, llm_str_t text, size_t at, int last)
     r.end = text.data + text.len;
     llm_loose_space(&r);
     n = (size_t) (r.end - r.p);
+    rc = n ? llm_loose_end_at(c, text, text.len - n, &len) : LLM_MARK_NO;
+
+    if (rc != LLM_MARK_NO) {
+        return rc == LLM_MARK_PART && !last ? LLM_MORE : LLM_OK;
+    }
 
     if (n && strchr("<:=", *r.p) && *r.p && r.p == text.data + at) {
         return llm_loose_unknown(c, text, at, last) == LLM_ERROR && *r.p == '<'
@@ -318,7 +324,7 @@ llm_loose_arguments(const llm_call_t *c, llm_str_t text, size_t at, int last)
     llm_loose_space(&r);
 
     if (r.p == r.end && key.len && key.len <= LLM_LOOSE_NAME) {
-        return last ? LLM_ERROR : LLM_MORE;
+        return last == LLM_TEXT_CUT ? LLM_OK : last ? LLM_ERROR : LLM_MORE;
     }
 
     return key.len && key.len <= LLM_LOOSE_NAME && r.p < r.end
@@ -363,6 +369,16 @@ llm_loose_plausible(llm_call_t *c, llm_str_t text, int last)
         return LLM_OK;
     }
 
+    if (text.len - at >= 5 && memcmp(text.data + at, "call:", 5) == 0) {
+        for (at += 5; at < text.len && llm_mark_is_space(text.data[at]); at++) {
+            /* void */
+        }
+
+        if (at == text.len) {
+            return last ? LLM_OK : LLM_MORE;
+        }
+    }
+
     word = llm_loose_word_at(text.data + at, text.data + text.len);
 
     if (word.len == 0 || word.len > 2 * LLM_LOOSE_NAME) {
@@ -379,12 +395,6 @@ llm_loose_plausible(llm_call_t *c, llm_str_t text, int last)
         return !last ? LLM_MORE
                : last == LLM_TEXT_CUT || llm_loose_may_name(c, word)
                ? LLM_OK : LLM_ERROR;
-    }
-
-    if (word.len > 5 && memcmp(word.data, "call:", 5) == 0) {
-        at += 5;
-        word.data += 5;
-        word.len -= 5;
     }
 
     if (llm_tools_named(c->tools, word)) {
@@ -469,6 +479,10 @@ llm_loose_run(llm_call_t *c, llm_str_t text, int last, llm_call_put_pt put,
     while (c->n_ends < LLM_LOOSE_ENDS
            && llm_loose_find_end(c, text, last, &len) == LLM_OK)
     {
+        if (c->cut) {
+            return LLM_ERROR;
+        }
+
         rc = llm_loose_read(c, text, c->seen, LLM_LOOSE_MARK, 0, put, data);
 
         /* it may stand in a string */

@@ -140,7 +140,9 @@ llm_loose_ends(const llm_loose_t *r, const char *p)
     }
 
     if (*p != ',' && *p != ';') {
-        return (r->within != ']' || closed) && llm_loose_is_key(r, p);
+        return (r->within != ']' || closed)
+               && (llm_loose_is_key(r, p)
+                   || (*p == '"' && llm_loose_may_key(r, p)));
     }
 
     p = llm_loose_skip(r, p + 1);

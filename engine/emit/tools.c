@@ -110,6 +110,15 @@ llm_tools_named(const llm_tools_t *t, llm_str_t name)
 
     tool = llm_tools_find(t, name);
 
+    /* Llama's own tools: search.call(query="x") */
+
+    if (tool == NULL && name.len > 5
+        && memcmp(name.data + name.len - 5, ".call", 5) == 0)
+    {
+        name.len -= 5;
+        tool = llm_tools_find(t, name);
+    }
+
     if (tool == NULL) {
         n = llm_tools_space(name.data, name.len, &part);
         tool = n ? llm_tools_find(t, (llm_str_t) { name.len - n,

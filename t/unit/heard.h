@@ -212,12 +212,13 @@ shows_marks(const llm_format_t *f, const heard_t *h, const heard_t *all)
 
 
 /*
- * Cut behind every byte it says no other calls than it says as a whole, as far
- * as they go, and shows no marks.
+ * Cut behind every byte it shows no marks, and if it is strictly in its form
+ * it says no other calls than it says as a whole, as far as they go.
  */
 
 static inline int
-cut_anywhere(const llm_answer_opts_t *o, llm_str_t raw, const heard_t *all)
+cut_anywhere(const llm_answer_opts_t *o, llm_str_t raw, const heard_t *all,
+    int strict)
 {
     int      good;
     size_t   n;
@@ -230,9 +231,11 @@ cut_anywhere(const llm_answer_opts_t *o, llm_str_t raw, const heard_t *all)
         listen(o, (llm_str_t) { n, raw.data }, (int) n, &h);
 
         good = !h.wrong && !shows_marks(o->format, &h, all)
-               && h.calls.len <= all->calls.len
-               && (h.calls.len == 0 || memcmp(h.calls.data, all->calls.data,
-                                              h.calls.len) == 0);
+               && (!strict
+                   || (h.calls.len <= all->calls.len
+                       && (h.calls.len == 0
+                           || memcmp(h.calls.data, all->calls.data,
+                                     h.calls.len) == 0)));
 
         if (!good) {
             printf("# cut behind '%.*s': calls '%.*s', content '%.*s'\n",

@@ -220,8 +220,10 @@ one_case(near_t *f, const llm_flat_t *line, uint32_t i)
     strict = llm_str_is(kind, "right") || llm_str_is(kind, "header")
              || llm_str_is(kind, "ids") || llm_str_is(kind, "section");
 
-    if (good && strict) {
-        good = cut_anywhere(&o, raw, &h);
+    if (good && !llm_str_is(kind, "quote")
+        && !llm_str_is(kind, "unknown tool"))
+    {
+        good = cut_anywhere(&o, raw, &h, strict);
     }
 
     if (good && llm_str_is(kind, "right")) {

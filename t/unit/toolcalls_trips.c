@@ -138,7 +138,7 @@ one_case(const llm_chat_t *c, const llm_flat_t *line)
                           llm_flat_get(expect, "tool_calls"),
                           llm_flat_get(line, "raw"))
            && cuts_agree(&o, raw, &h) && sure_agrees(&o, raw, &h)
-           && cut_anywhere(&o, raw, &h);
+           && cut_anywhere(&o, raw, &h, 1);
 
     heard_free(&h);
     llm_tools_free(&tools);
