@@ -47,7 +47,7 @@ llm_answer_at_line(const llm_answer_t *a)
 static int
 llm_answer_quotes(const llm_answer_t *a)
 {
-    return a->ticks == 1 && a->space.len == 0;
+    return a->ticks == 1 && a->spans % 2 && a->space.len == 0;
 }
 
 

@@ -38,6 +38,7 @@ struct llm_answer_s {
                                            mark before it */
     int                  open;          /* the pair of REASONING */
     uint32_t             ticks;         /* backticks right before pos */
+    uint32_t             spans;         /* backticks before it in its line */
     int                  fenced;        /* it is in a block of code */
 
     llm_call_t           call;

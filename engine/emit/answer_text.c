@@ -11,6 +11,9 @@ llm_answer_enter(llm_answer_t *a, llm_state_t state, size_t len)
     a->state = state;
     a->pos += len;
     a->lead = 1;
+    a->ticks = 0;
+    a->spans = 0;
+    a->fenced = 0;
     a->space.len = 0;
     a->entry = 0;
     a->failed = 0;
@@ -43,7 +46,8 @@ llm_answer_put(llm_answer_t *a, const char *p, size_t n, size_t at)
 }
 
 
-/* backticks, of which one quotes and three begin and end a block of code */
+/* backticks, of which one quotes within a line, and three begin and end a
+   block of code */
 
 static void
 llm_answer_count_ticks(llm_answer_t *a, const char *p, size_t n)
@@ -53,8 +57,11 @@ llm_answer_count_ticks(llm_answer_t *a, const char *p, size_t n)
     for (i = 0; i < n; i++) {
         if (p[i] != '`') {
             a->ticks = 0;
+            a->spans = p[i] == '\n' ? 0 : a->spans;
             continue;
         }
+
+        a->spans++;
 
         if (++a->ticks == 3) {
             a->fenced = !a->fenced;
@@ -84,6 +91,7 @@ llm_answer_plain(llm_answer_t *a, const char *p, size_t n)
 
     if (body) {
         a->lead = 0;
+        llm_answer_count_ticks(a, a->space.data, a->space.len);
         llm_answer_count_ticks(a, p, body);
 
         if (a->state != LLM_STATE_REASONING) {
