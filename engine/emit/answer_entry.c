@@ -240,93 +240,127 @@ llm_answer_tagged(llm_entry_t entry, llm_str_t mark, llm_str_t rest, int last)
 }
 
 
+/* the mark of an entry, as it is tried here, in *mark: 0: it is not tried */
+
+static int
+llm_answer_tries(const llm_answer_t *a, const llm_form_t *form,
+    llm_entry_t entry, int loose, int last, llm_str_t *mark)
+{
+    llm_str_t         inner;
+    const llm_str_t  *own;
+
+    own = loose && entry == LLM_ENTRY_BETWEEN ? NULL
+          : llm_answer_entry(a, form, entry, &inner);
+
+    /* without its opening mark a call is one as it stands, or cut */
+
+    if (own == NULL
+        || (loose && entry == LLM_ENTRY_INNER
+            && (!last || own->len == 0 || !llm_answer_at_line(a))))
+    {
+        return 0;
+    }
+
+    *mark = loose && entry == LLM_ENTRY_BEGIN ? llm_mark_short(*own) : *own;
+
+    return 1;
+}
+
+
+/* a call begins with this entry, behind len bytes */
+
+static void
+llm_answer_start_at(llm_answer_t *a, const llm_form_t *form, llm_entry_t entry,
+    llm_str_t mark, int loose, size_t len)
+{
+    llm_answer_start(a, form, len,
+                     entry == LLM_ENTRY_OPEN && form->begin.len
+                     ? LLM_CALL_BEGIN : 0,
+                     entry == LLM_ENTRY_BARE || entry == LLM_ENTRY_NEXT
+                     || (entry == LLM_ENTRY_INNER && mark.len == 0));
+
+    a->call.needs_end = entry == LLM_ENTRY_INNER
+                        && (a->call.bare || !llm_answer_at_line(a));
+    a->call.loose = loose;
+    a->call.cut = loose && entry == LLM_ENTRY_INNER;
+}
+
+
+/* one entry: LLM_OK: a call has begun, or marks were passed over, or it is not
+   there; LLM_MORE */
+
+static int
+llm_answer_try_entry(llm_answer_t *a, const llm_form_t *form,
+    llm_entry_t entry, int loose, llm_str_t rest, int last)
+{
+    size_t      len;
+    llm_str_t   mark;
+    llm_mark_t  rc;
+
+    if (!llm_answer_tries(a, form, entry, loose, last, &mark)) {
+        return LLM_OK;
+    }
+
+    rc = entry == LLM_ENTRY_NEXT ? llm_answer_separator(a->o.format, rest,
+                                                        &len)
+                                 : LLM_MARK_NO;
+
+    if (rc == LLM_MARK_WHOLE) {
+        llm_answer_enter(a, LLM_STATE_AFTER, len);
+        return LLM_OK;
+    }
+
+    if (rc == LLM_MARK_NO) {
+        rc = llm_answer_entry_match(entry, form->kind, mark, rest, &len);
+    }
+
+    if (rc == LLM_MARK_WHOLE) {
+        llm_answer_start_at(a, form, entry, mark, loose, len);
+
+    } else if (rc == LLM_MARK_PART && !last) {
+        return LLM_MORE;
+
+    } else if (rc == LLM_MARK_PART && a->state != LLM_STATE_REASONING
+               && llm_answer_tagged(entry, mark, rest, last))
+    {
+        llm_answer_enter(a, LLM_STATE_AFTER, rest.len);
+    }
+
+    return LLM_OK;
+}
+
+
 int
 llm_answer_try(llm_answer_t *a, llm_str_t rest, int last)
 {
-    int               loose;
-    size_t            len;
-    uint32_t          n;
-    llm_str_t         inner;
-    llm_mark_t        rc;
-    llm_entry_t       entry;
-    const llm_str_t  *mark;
-    const llm_form_t *form;
+    int                rc;
+    size_t             pos;
+    uint32_t           n;
+    const llm_form_t  *form;
 
     if (!(a->o.flags & LLM_ANSWER_TOOLS) || llm_answer_quotes(a)) {
         return LLM_OK;
     }
 
     n = a->o.format->n_forms * LLM_ENTRIES;
+    pos = a->pos;
 
     for ( /* void */ ; a->entry < llm_answer_entries(a); a->entry++) {
         form = &a->o.format->forms[a->entry % n / LLM_ENTRIES];
-        entry = a->entry % LLM_ENTRIES;
-        loose = a->entry >= n;
+        rc = llm_answer_try_entry(a, form, a->entry % LLM_ENTRIES,
+                                  a->entry >= n, rest, last);
 
-        if (loose && entry == LLM_ENTRY_BETWEEN) {
-            continue;
-        }
-
-        mark = llm_answer_entry(a, form, entry, &inner);
-
-        /* without its opening mark a call is one as it stands, or cut */
-
-        if (mark == NULL
-            || (loose && entry == LLM_ENTRY_INNER
-                && (!last || mark->len == 0 || !llm_answer_at_line(a))))
-        {
-            continue;
-        }
-
-        if (loose && entry == LLM_ENTRY_BEGIN) {
-            inner = llm_mark_short(*mark);
-            mark = &inner;
-        }
-
-        rc = entry == LLM_ENTRY_NEXT ? llm_answer_separator(a->o.format, rest,
-                                                            &len)
-                                     : LLM_MARK_NO;
-
-        if (rc == LLM_MARK_WHOLE) {
-            llm_answer_enter(a, LLM_STATE_AFTER, len);
-            return LLM_OK;
-        }
-
-        if (rc == LLM_MARK_NO) {
-            rc = llm_answer_entry_match(entry, form->kind, *mark, rest, &len);
-        }
-
-        if (rc == LLM_MARK_PART && !last) {
-            return LLM_MORE;
-        }
-
-        if (rc == LLM_MARK_PART && a->state != LLM_STATE_REASONING
-            && llm_answer_tagged(entry, *mark, rest, last))
-        {
-            llm_answer_enter(a, LLM_STATE_AFTER, rest.len);
-            return LLM_OK;
-        }
-
-        if (rc == LLM_MARK_WHOLE) {
-            llm_answer_start(a, form, len,
-                             entry == LLM_ENTRY_OPEN && form->begin.len
-                             ? LLM_CALL_BEGIN : 0,
-                             entry == LLM_ENTRY_BARE
-                             || entry == LLM_ENTRY_NEXT
-                             || (entry == LLM_ENTRY_INNER && mark->len == 0));
-            a->call.needs_end = entry == LLM_ENTRY_INNER
-                                && (a->call.bare || !llm_answer_at_line(a));
-            a->call.loose = loose;
-            a->call.cut = loose && entry == LLM_ENTRY_INNER;
+        if (a->calling) {
             a->entry++;
+        }
 
-            return LLM_OK;
+        if (rc != LLM_OK || a->calling || a->pos != pos) {
+            return rc;
         }
     }
 
     return LLM_OK;
 }
-
 
 
 /* the call of an answer in messages: its form has one way to begin */

@@ -68,11 +68,13 @@ typedef struct {
     const llm_tools_t *tools;
     llm_call_step_t    step;
     int                bare;            /* no mark says that it is a call */
-    int                needs_end;       /* of these only the end may */
-    int                cut;             /* it is one only if it is cut */
-    int                loose;           /* it is read as in loose.h */
-    uint32_t           n_ends;          /* ends that were none */
-    int                ended;           /* its end was there */
+    int                needs_end;       /* without its end it is no call */
+    int                cut;             /* it is a call only if the text ends
+                                           in it */
+    int                loose;           /* it is read by llm_loose_run() */
+    uint32_t           n_ends;          /* marks of its end that were found to
+                                           stand in a string */
+    int                ended;           /* the mark of its end was there */
     size_t             at;              /* where the next step begins */
     size_t             seen;            /* of a value: not its end, so far */
     llm_cut_t          name;

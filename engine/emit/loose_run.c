@@ -332,42 +332,15 @@ llm_loose_arguments(const llm_call_t *c, llm_str_t text, size_t at, int last)
 }
 
 
-/* LLM_OK: it may be a call, or one of a tool that there is not; LLM_MORE;
-   LLM_ERROR: it is text */
+/* a name at text[at], and what follows names; as llm_loose_plausible() */
 
 static int
-llm_loose_plausible(llm_call_t *c, llm_str_t text, int last)
+llm_loose_plausible_name(const llm_call_t *c, llm_str_t text, size_t at,
+    int last)
 {
-    int         args;
-    size_t      at, end, len;
-    llm_str_t   word;
-    llm_mark_t  rc;
-
-    if (c->bare) {
-        return c->form->kind == LLM_FORM_NAMED
-               ? llm_loose_name_leads(c, text, last)
-               : llm_loose_object_names(c, text, last);
-    }
-
-    for (at = c->at; at < text.len && llm_mark_is_space(text.data[at]); at++) {
-        /* void */
-    }
-
-    if (at == text.len) {
-        return last ? LLM_OK : LLM_MORE;
-    }
-
-    rc = llm_loose_end_at(c, text, at, &len);
-
-    if (rc != LLM_MARK_NO) {
-        return rc == LLM_MARK_PART && !last ? LLM_MORE : LLM_OK;
-    }
-
-    if (text.data[at] == '{' || (text.data[at] == '['
-                                 && c->form->kind != LLM_FORM_PARAMS))
-    {
-        return LLM_OK;
-    }
+    int        rc;
+    size_t     end;
+    llm_str_t  word;
 
     if (text.len - at >= 5 && memcmp(text.data + at, "call:", 5) == 0) {
         for (at += 5; at < text.len && llm_mark_is_space(text.data[at]); at++) {
@@ -398,14 +371,53 @@ llm_loose_plausible(llm_call_t *c, llm_str_t text, int last)
     }
 
     if (llm_tools_named(c->tools, word)) {
-        args = llm_loose_arguments(c, text, at + word.len, last);
+        rc = llm_loose_arguments(c, text, at + word.len, last);
 
-        if (args != LLM_ERROR) {
-            return args;
+        if (rc != LLM_ERROR) {
+            return rc;
         }
     }
 
     return llm_loose_unknown(c, text, at + word.len, last);
+}
+
+
+/* LLM_OK: it may be a call, or one of a tool that there is not; LLM_MORE;
+   LLM_ERROR: it is text */
+
+static int
+llm_loose_plausible(llm_call_t *c, llm_str_t text, int last)
+{
+    size_t      at, len;
+    llm_mark_t  rc;
+
+    if (c->bare) {
+        return c->form->kind == LLM_FORM_NAMED
+               ? llm_loose_name_leads(c, text, last)
+               : llm_loose_object_names(c, text, last);
+    }
+
+    for (at = c->at; at < text.len && llm_mark_is_space(text.data[at]); at++) {
+        /* void */
+    }
+
+    if (at == text.len) {
+        return last ? LLM_OK : LLM_MORE;
+    }
+
+    rc = llm_loose_end_at(c, text, at, &len);
+
+    if (rc != LLM_MARK_NO) {
+        return rc == LLM_MARK_PART && !last ? LLM_MORE : LLM_OK;
+    }
+
+    if (text.data[at] == '{' || (text.data[at] == '['
+                                 && c->form->kind != LLM_FORM_PARAMS))
+    {
+        return LLM_OK;
+    }
+
+    return llm_loose_plausible_name(c, text, at, last);
 }
 
 

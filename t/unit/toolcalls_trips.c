@@ -25,7 +25,7 @@ equal_calls(const llm_buf_t *got, uint32_t n, const llm_flat_t *want,
     const char        *p, *end;
     const llm_flat_t  *v, *args;
 
-    p = got->data;
+    p = got->len ? got->data : "";
     end = p + got->len;
     i = 0;
 
