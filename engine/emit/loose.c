@@ -168,7 +168,7 @@ llm_loose_member(llm_loose_list_t *l, int depth)
     rc = llm_loose_key(&l->r, &key);
 
     if (rc != LLM_OK) {
-        return l->r.closes ? rc : LLM_MORE;
+        return llm_loose_key_cut(&l->r) ? LLM_MORE : rc;
     }
 
     llm_loose_space(&l->r);

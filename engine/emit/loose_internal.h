@@ -38,6 +38,8 @@ int llm_loose_is_key(const llm_loose_t *r, const char *p);
 /* a string in usual quotes, or in the form's own */
 int llm_loose_string(llm_loose_t *r);
 int llm_loose_quoted(llm_loose_t *r);
+/* does the text end in a key, or before its colon? */
+int llm_loose_key_cut(const llm_loose_t *r);
 /* a key without its quotes, and what is between it and its value */
 int llm_loose_key(llm_loose_t *r, llm_str_t *key);
 /* goes on to the next of the values in brackets, n have been read: 1 if there

@@ -84,7 +84,7 @@ llm_loose_may_name(const llm_call_t *c, llm_str_t word)
 {
     size_t     i, n;
     uint32_t   k;
-    llm_str_t  name;
+    llm_str_t  name, tool;
 
     static const char *const  before[] = {
         "", "call:", "functions.", "function.", "tools.", "tool.",
@@ -106,9 +106,10 @@ llm_loose_may_name(const llm_call_t *c, llm_str_t word)
         name.len = word.len - n;
 
         for (k = 0; k < c->tools->n; k++) {
-            if (c->tools->tool[k].name.len >= name.len
-                && memcmp(c->tools->tool[k].name.data, name.data, name.len)
-                   == 0)
+            tool = c->tools->tool[k].name;
+
+            if (memcmp(tool.data, name.data, llm_min(tool.len, name.len)) == 0
+                && (tool.len >= name.len || name.data[tool.len] == ':'))
             {
                 return 1;
             }
@@ -338,11 +339,19 @@ static int
 llm_loose_plausible_name(const llm_call_t *c, llm_str_t text, size_t at,
     int last)
 {
-    int        rc;
+    int        rc, called;
     size_t     end;
     llm_str_t  word;
 
+    /* what stands before a name may say that it is one */
+
+    called = at == c->at && ((c->form->kind == LLM_FORM_NAMED
+                              && c->form->name_end.len)
+                             || llm_form_inner(c->form).len);
+
     if (text.len - at >= 5 && memcmp(text.data + at, "call:", 5) == 0) {
+        called = 1;
+
         for (at += 5; at < text.len && llm_mark_is_space(text.data[at]); at++) {
             /* void */
         }
@@ -366,7 +375,7 @@ llm_loose_plausible_name(const llm_call_t *c, llm_str_t text, size_t at,
 
     if (end == text.len) {
         return !last ? LLM_MORE
-               : last == LLM_TEXT_CUT || llm_loose_may_name(c, word)
+               : called || last == LLM_TEXT_CUT || llm_loose_may_name(c, word)
                ? LLM_OK : LLM_ERROR;
     }
 

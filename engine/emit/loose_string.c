@@ -73,25 +73,6 @@ llm_loose_is_key(const llm_loose_t *r, const char *p)
 }
 
 
-int
-llm_loose_key(llm_loose_t *r, llm_str_t *key)
-{
-    const char  *p;
-
-    p = r->p;
-
-    if (!llm_loose_name(r, &p, key) || !llm_loose_colon(r, &p)) {
-        return LLM_ERROR;
-    }
-
-    r->p = p;
-
-    return LLM_OK;
-}
-
-
-/* ---- strings ---- */
-
 /* is there the beginning of a key, up to the end of the text? */
 
 static int
@@ -121,6 +102,32 @@ llm_loose_may_key(const llm_loose_t *r, const char *p)
     return p == r->end;
 }
 
+
+int
+llm_loose_key_cut(const llm_loose_t *r)
+{
+    return r->closes != LLM_LOOSE_MARK && llm_loose_may_key(r, r->p);
+}
+
+
+int
+llm_loose_key(llm_loose_t *r, llm_str_t *key)
+{
+    const char  *p;
+
+    p = r->p;
+
+    if (!llm_loose_name(r, &p, key) || !llm_loose_colon(r, &p)) {
+        return LLM_ERROR;
+    }
+
+    r->p = p;
+
+    return LLM_OK;
+}
+
+
+/* ---- strings ---- */
 
 /* may a string end before p?  What follows must be what follows values */
 

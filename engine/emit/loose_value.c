@@ -174,9 +174,7 @@ llm_loose_members(llm_loose_t *r, const llm_flat_t *schema, char close)
                 r->out->len = start;
             }
 
-            r->more = !r->closes
-                      && (size_t) (r->end - r->p) <= LLM_LOOSE_NAME + 2
-                      && memchr(r->p, '\n', (size_t) (r->end - r->p)) == NULL;
+            r->more = llm_loose_key_cut(r);
 
             return r->more ? LLM_MORE : LLM_ERROR;
         }

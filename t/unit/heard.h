@@ -245,6 +245,14 @@ cut_anywhere(const llm_answer_opts_t *o, llm_str_t raw, const heard_t *all,
         }
 
         heard_free(&h);
+
+        /* who does not know that it was cut sees no marks either */
+
+        hear_cut = 0;
+        listen(o, (llm_str_t) { n, raw.data }, (int) n, &h);
+        good &= !strict || (!h.wrong && !shows_marks(o->format, &h, all));
+        heard_free(&h);
+        hear_cut = 1;
     }
 
     hear_cut = 0;
