@@ -102,6 +102,32 @@ llm_call_value(llm_call_t *c, llm_str_t text)
 }
 
 
+/* the name of a tool */
+
+static llm_mark_t
+llm_call_names(llm_call_t *c, llm_str_t text)
+{
+    size_t  end;
+
+    llm_call_skip(c, text);
+
+    for (end = c->at; end < text.len
+         && llm_tools_begin(c->tools, text.data + c->at, end + 1 - c->at);
+         end++)
+    {
+        /* void */
+    }
+
+    if (end == text.len) {
+        return LLM_MARK_PART;
+    }
+
+    return llm_tools_find(c->tools, (llm_str_t) { end - c->at,
+                                                  text.data + c->at })
+           ? LLM_MARK_WHOLE : LLM_MARK_NO;
+}
+
+
 /*
  * The end of a call may lack its last marks if nothing follows, or the next
  * call does.
@@ -141,6 +167,12 @@ llm_call_short_end(const llm_call_t *c, llm_str_t text, int last, size_t *len)
         && llm_call_mark(&next, mark, text, &inner) > rc)
     {
         rc = llm_call_mark(&next, mark, text, &inner);
+        n = inner;
+    }
+
+    if (rc == LLM_MARK_WHOLE) {
+        next.at += n;
+        rc = llm_call_names(&next, text);
     }
 
     return rc == LLM_MARK_PART && last ? LLM_MARK_NO : rc;

@@ -220,7 +220,9 @@ one_case(near_t *f, const llm_flat_t *line, uint32_t i)
     strict = llm_str_is(kind, "right") || llm_str_is(kind, "header")
              || llm_str_is(kind, "ids") || llm_str_is(kind, "section");
 
-    if (good && !llm_str_is(kind, "quote")
+    /* where marks are part of a text or a value, one that is cut may be seen */
+
+    if (good && !llm_str_is(kind, "quote") && !llm_str_is(kind, "value")
         && !llm_str_is(kind, "unknown tool"))
     {
         good = cut_anywhere(&o, raw, &h, strict);
