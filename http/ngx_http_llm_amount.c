@@ -47,7 +47,7 @@ ngx_http_llm_set_amount(ngx_conf_t *cf, ngx_http_llm_amount_t *a,
                            "%d%s", plain ? "amount" : "rate",
                            ngx_http_llm_whole(cf, s), cf->args->elts,
                            LLM_QUOTA_MOST,
-                           plain ? "" : " with /s, /m or /h");
+                           plain ? "" : " with /s, /m, /h or /d");
         return NGX_CONF_ERROR;
     }
 

@@ -91,11 +91,12 @@ static char *
 ngx_http_llm_probe_prompt(ngx_conf_t *cf, ngx_http_llm_loc_conf_t *llcf,
     ngx_str_t *value)
 {
-    ngx_int_t  n;
+    uint64_t  n;
 
-    n = ngx_atoi(value->data + 7, value->len - 7);
-
-    if (n == NGX_ERROR || n == 0 || n > 65536) {
+    if (llm_count((char *) value->data + 7, value->len - 7, 65536, &n)
+        != LLM_OK
+        || n == 0)
+    {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
                            "invalid number of tokens \"%V\" of "
                            "\"llm_health\", it must be between 1 and 65536",

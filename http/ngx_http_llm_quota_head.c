@@ -251,11 +251,31 @@ ngx_http_llm_quota_short_error(ngx_http_llm_refusal_t *no, llm_err_t *err)
 }
 
 
+/* of several zones it is good to know which one it was */
+
+static void
+ngx_http_llm_quota_name(ngx_http_llm_refusal_t *no, llm_err_t *err)
+{
+    size_t      len;
+    ngx_str_t  *zone;
+
+    zone = &no->share->limit->zone;
+    len = ngx_strlen(err->msg);
+
+    if (err->status == 429) {
+        (void) ngx_snprintf((u_char *) err->msg + len, sizeof(err->msg) - len,
+                            " (zone \"%V\")%Z", zone);
+        err->msg[sizeof(err->msg) - 1] = '\0';
+    }
+}
+
+
 void
 ngx_http_llm_quota_refuse(ngx_http_llm_ctx_t *ctx, ngx_http_llm_refusal_t *no,
     llm_err_t *err)
 {
     ngx_http_llm_quota_short_error(no, err);
+    ngx_http_llm_quota_name(no, err);
 
     if (err->status != 429) {
         return;

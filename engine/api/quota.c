@@ -42,6 +42,10 @@ llm_quota_rate(const char *s, size_t len, llm_rate_t *rate)
             seconds = 3600;
             break;
 
+        case 'd':
+            seconds = 86400;
+            break;
+
         default:
             return LLM_ERROR;
         }
@@ -57,16 +61,28 @@ llm_quota_rate(const char *s, size_t len, llm_rate_t *rate)
         return LLM_ERROR;
     }
 
-    rate->step = rate->n * (3600 / seconds);
+    rate->step = rate->n * (3600 * LLM_QUOTA_TICK / seconds);
 
     return LLM_OK;
+}
+
+
+/* the shortest time in which the rate gives a whole number of units: these,
+   and its microseconds */
+
+static uint64_t
+llm_bucket_pace(const llm_bucket_t *b, uint64_t *us)
+{
+    *us = b->step % LLM_QUOTA_TICK ? LLM_QUOTA_TICK : 1;
+
+    return b->step / (LLM_QUOTA_TICK / *us);
 }
 
 
 void
 llm_bucket_run(llm_bucket_t *b, uint64_t step, uint64_t now)
 {
-    uint64_t  us;
+    uint64_t  us, each, units;
 
     /* two processes may look at the clock at once, but no more than that */
 
@@ -76,15 +92,17 @@ llm_bucket_run(llm_bucket_t *b, uint64_t step, uint64_t now)
 
     us = now > b->us ? now - b->us : 0;
 
-    if (b->step && us >= llm_bucket_wait(b, 0)) {
-        b->excess = 0;
+    if (b->step == 0 || us >= llm_bucket_wait(b, 0)) {
+        b->excess = b->step ? 0 : b->excess;
+        b->us = llm_max(now, b->us);
 
     } else {
-        b->excess -= (int64_t) (us * b->step);
+        units = llm_bucket_pace(b, &each);
+        b->excess -= (int64_t) (us / each * units);
+        b->us += us / each * each;
     }
 
     b->step = step;
-    b->us = llm_max(now, b->us);
 }
 
 
@@ -103,6 +121,8 @@ llm_bucket_add(llm_bucket_t *b, int64_t units)
 uint64_t
 llm_bucket_wait(const llm_bucket_t *b, int64_t most)
 {
+    uint64_t  each, units;
+
     if (b->excess <= most) {
         return 0;
     }
@@ -111,7 +131,9 @@ llm_bucket_wait(const llm_bucket_t *b, int64_t most)
         return UINT64_MAX;
     }
 
-    return ((uint64_t) (b->excess - most) + b->step - 1) / b->step;
+    units = llm_bucket_pace(b, &each);
+
+    return ((uint64_t) (b->excess - most) + units - 1) / units * each;
 }
 
 

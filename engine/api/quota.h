@@ -4,8 +4,9 @@
  * that does not fit, then in any time t no more is taken than the bucket holds
  * plus rate times t.
  *
- * Amounts are counted in units, of which any rate gives a whole number in each
- * microsecond: nothing is ever rounded.
+ * Amounts are counted in units, of which any rate by the second, minute or
+ * hour gives a whole number in each microsecond, and one by the day in each
+ * LLM_QUOTA_TICK of them: nothing is ever rounded.
  */
 
 #ifndef LLM_QUOTA_H
@@ -16,23 +17,28 @@
 /* units of one token, or of one request: the microseconds of an hour */
 #define LLM_QUOTA_UNIT  INT64_C(3600000000)
 
+/* microseconds: those of a day by those of an hour */
+#define LLM_QUOTA_TICK  24
+
 /* the most that a rate or an amount may be */
 #define LLM_QUOTA_MOST  1000000000
 
 typedef struct {
     uint64_t     n;                     /* in its period */
-    uint64_t     step;                  /* units in a microsecond */
+    uint64_t     step;                  /* units in a tick */
 } llm_rate_t;
 
 typedef struct {
     int64_t      excess;                /* units in it, not below 0 */
-    uint64_t     step;                  /* that leave it in a microsecond */
-    uint64_t     us;                    /* when excess was right */
+    uint64_t     step;                  /* that leave it in a tick */
+    uint64_t     us;                    /* when excess was right: of a rate by
+                                           the day a tick ago at most */
 } llm_bucket_t;
 
 /* a count, up to LLM_QUOTA_MOST; LLM_ERROR: it is not one */
 int llm_quota_amount(const char *s, size_t len, uint64_t *n);
-/* a number with "/s", "/m" or "/h" behind it; without, it is a minute's */
+/* a number with "/s", "/m", "/h" or "/d" behind it; without, it is a
+   minute's */
 int llm_quota_rate(const char *s, size_t len, llm_rate_t *rate);
 
 /* what has left until now; from now on it empties at this rate */

@@ -20,16 +20,17 @@ test_numbers(void)
         uint64_t     step;
     } good[] = {
         { "0", 0, 0 },
-        { "1/h", 1, 1 },
-        { "60", 60, 3600 },
-        { "60/m", 60, 3600 },
-        { "1/s", 1, 3600 },
-        { "1000000000/s", 1000000000, UINT64_C(3600000000000) },
-        { "007/m", 7, 420 }
+        { "1/d", 1, 1 },
+        { "1/h", 1, 24 },
+        { "60", 60, 86400 },
+        { "60/m", 60, 86400 },
+        { "1/s", 1, 86400 },
+        { "1000000000/s", 1000000000, UINT64_C(86400000000000) },
+        { "007/m", 7, 10080 }
     };
 
     static const char  *bad[] = {
-        "", "/m", "m", "-1", "1 /m", "1/", "1/d", "1/mm", "1.5/m", "1e3",
+        "", "/m", "m", "-1", "1 /m", "1/", "1/w", "1/mm", "1.5/m", "1e3",
         "1000000001", "99999999999999999999999999", "1k", "0x10", " 1", "1 "
     };
 
@@ -37,7 +38,7 @@ test_numbers(void)
         is_int(llm_quota_rate(good[i].text, strlen(good[i].text), &r), LLM_OK,
                "\"%s\" is a rate", good[i].text);
         is_int(r.n, good[i].n, "of so many");
-        is_int(r.step, good[i].step, "and so many units in a microsecond");
+        is_int(r.step, good[i].step, "and so many units in a tick");
     }
 
     for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
@@ -54,11 +55,13 @@ static void
 test_exact(void)
 {
     uint32_t      i, k, wrong;
-    uint64_t      now, seed;
+    uint64_t      now, seed, each;
     llm_rate_t    r;
     llm_bucket_t  b;
 
-    static const char  *rates[] = { "1/h", "7/m", "59/m", "999983/h", "13/s" };
+    static const char  *rates[] = {
+        "1/h", "7/m", "59/m", "999983/h", "13/s", "5/d", "48/d", "999983/d"
+    };
 
     seed = 1;
 
@@ -66,6 +69,9 @@ test_exact(void)
         memset(&b, 0, sizeof(b));
         (void) llm_quota_rate(rates[i], strlen(rates[i]), &r);
 
+        /* of most rates by the day what leaves is whole in each tick alone */
+
+        each = r.step % LLM_QUOTA_TICK ? LLM_QUOTA_TICK : 1;
         now = 1000000;
         llm_bucket_run(&b, r.step, now);
         llm_bucket_add(&b, 1000000 * LLM_QUOTA_UNIT);
@@ -76,7 +82,8 @@ test_exact(void)
             now += seed >> 50;
             llm_bucket_run(&b, r.step, now);
             wrong += b.excess != 1000000 * LLM_QUOTA_UNIT
-                                 - (int64_t) ((now - 1000000) * r.step);
+                                 - (int64_t) ((now - 1000000) / each * each
+                                              * r.step / LLM_QUOTA_TICK);
         }
 
         is_int(wrong, 0, "%s: after 1000 steps of time nothing is lost",
@@ -140,6 +147,32 @@ test_edges(void)
 }
 
 
+/* five in a day: what was taken is back when the day is over */
+
+static void
+test_day(void)
+{
+    uint64_t      wait;
+    llm_rate_t    r;
+    llm_bucket_t  b;
+
+    memset(&b, 0, sizeof(b));
+    (void) llm_quota_rate("5/d", 3, &r);
+
+    llm_bucket_run(&b, r.step, 7);
+    llm_bucket_add(&b, 5 * LLM_QUOTA_UNIT);
+    is_int(llm_bucket_wait(&b, 0), INT64_C(86400000000), "a day to empty it");
+    wait = llm_bucket_wait(&b, 4 * LLM_QUOTA_UNIT);
+    is_int(wait, INT64_C(86400000000) / 5, "a fifth of it for one");
+    llm_bucket_run(&b, r.step, 7 + wait - 1);
+    ok(b.excess > 4 * LLM_QUOTA_UNIT, "before that it does not fit");
+    llm_bucket_run(&b, r.step, 7 + wait);
+    is_int(b.excess, 4 * LLM_QUOTA_UNIT, "then it does");
+    llm_bucket_run(&b, r.step, 7 + INT64_C(86400000000));
+    is_int(b.excess, 0, "and all after a day");
+}
+
+
 static void
 test_times(void)
 {
@@ -178,6 +211,7 @@ main(void)
     test_numbers();
     test_exact();
     test_edges();
+    test_day();
     test_times();
 
     return done_testing();
