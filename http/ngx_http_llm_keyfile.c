@@ -340,6 +340,11 @@ ngx_http_llm_keys_thread(void *data)
 
     if (f->read) {
         f->fresh = llm_keys_read((char *) f->path.data, &f->err);
+
+        if (f->fresh) {
+            llm_keys_changes(f->keys, f->fresh, f->changes,
+                             sizeof(f->changes));
+        }
     }
 
     __atomic_store_n(&f->done, 1, __ATOMIC_RELEASE);
@@ -370,8 +375,8 @@ ngx_http_llm_keys_end(ngx_http_llm_keyfile_t *f, ngx_log_t *log)
     f->keys = f->fresh;
     f->fresh = NULL;
 
-    ngx_log_error(NGX_LOG_NOTICE, log, 0, "%uD keys from \"%V\"",
-                  llm_keys_count(f->keys), &f->path);
+    ngx_log_error(NGX_LOG_NOTICE, log, 0, "%uD keys from \"%V\"%s",
+                  llm_keys_count(f->keys), &f->path, f->changes);
 
     /* if there is no thread for it the next one frees it */
 

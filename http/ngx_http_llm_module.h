@@ -161,8 +161,8 @@ typedef struct {
 /*
  * A file of API keys, in the cycle's pool.  The master reads it, workers
  * inherit what it has read, and each looks after changes on its own.  While
- * `busy` a thread of the worker uses what is marked so; the rest is the event
- * loop's.
+ * `busy` a thread of the worker uses what is marked so, and reads `keys`; the
+ * rest is the event loop's.
  */
 
 typedef struct {
@@ -180,6 +180,9 @@ typedef struct {
     llm_keys_t                  *old;           /* to be freed; thread */
     llm_keys_t                  *fresh;         /* what was read; thread */
     llm_err_t                    err;           /* thread */
+    char                         changes[1024]; /* ids that came and went, for
+                                                   the log; thread, which reads
+                                                   keys for it */
     int                          done;          /* set by the thread, the last
                                                    that it does */
 } ngx_http_llm_keyfile_t;

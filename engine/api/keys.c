@@ -7,6 +7,7 @@
 #include "engine/base/file.h"
 #include "engine/base/sha256.h"
 
+#include <stdio.h>
 #include <strings.h>
 #include <sys/random.h>
 #include <sys/stat.h>
@@ -16,6 +17,10 @@
 
 /* some editors put it before the first line */
 #define LLM_KEYS_MARK   "\xef\xbb\xbf"
+
+/* what a log is told of keys that have changed: ids, and bytes of each */
+#define LLM_KEYS_TOLD   8
+#define LLM_KEYS_ID     64
 
 #define LLM_KEYS_WORDS  (LLM_SHA256_LEN / 4)
 
@@ -436,6 +441,63 @@ int
 llm_key_age(const llm_key_t *k, int64_t now)
 {
     return now < k->not_before ? -1 : now >= k->expires;
+}
+
+
+/* those keys of one table that the other has not */
+
+static size_t
+llm_keys_list(const llm_keys_t *of, const llm_keys_t *not_in, const char *word,
+    char *out, size_t size)
+{
+    size_t            len;
+    uint32_t          i, n;
+    const llm_key_t  *k;
+    char              id[LLM_KEYS_ID];
+
+    len = 0;
+    n = 0;
+
+    for (i = 0; i < of->n; i++) {
+        k = &of->keys[i];
+
+        if (llm_keys_look(not_in, k->digest)) {
+            continue;
+        }
+
+        if (n < LLM_KEYS_TOLD) {
+            (void) llm_clean(id, sizeof(id), llm_key_member(k, "id", 2),
+                             strlen(llm_key_member(k, "id", 2)));
+            len += (size_t) snprintf(out + len, size - len, "%s%s%s",
+                                     n ? ", " : "; ", n ? "" : word, id);
+            len = llm_min(len, size - 1);
+        }
+
+        n++;
+    }
+
+    if (n > LLM_KEYS_TOLD) {
+        len += (size_t) snprintf(out + len, size - len, " and %u more",
+                                 n - LLM_KEYS_TOLD);
+        len = llm_min(len, size - 1);
+    }
+
+    return len;
+}
+
+
+void
+llm_keys_changes(const llm_keys_t *old, const llm_keys_t *now, char *out,
+    size_t size)
+{
+    size_t  len;
+
+    *out = '\0';
+
+    if (old) {
+        len = llm_keys_list(now, old, "came: ", out, size);
+        (void) llm_keys_list(old, now, "went: ", out + len, size - len);
+    }
 }
 
 

@@ -76,6 +76,11 @@ int llm_key_read_time(llm_str_t s, int64_t *to);
    if there is none */
 void llm_keys_which(const char *path, llm_keys_id_t *id);
 uint32_t llm_keys_count(const llm_keys_t *t);
+/* for a log: "; came: bob, eve; went: ann and 3 more", the ids of the keys that
+   one of two tables has alone (one whose secret changed came and went), or "";
+   old may be NULL, and then all came, which is not told */
+void llm_keys_changes(const llm_keys_t *old, const llm_keys_t *now, char *out,
+    size_t size);
 
 /* the key of a secret, or NULL; the time that it takes does not depend on how
    much of a digest is right */

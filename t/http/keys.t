@@ -430,6 +430,8 @@ ok(everywhere(200, 'new'), 'the keys stay');
 delete $lines{bob};
 replace(all());
 ok(everywhere(401, 'bob'), 'a good file counts again');
+ok($t->wait_log(qr/\[notice\] .* \d+ keys from "\S+keys"; went: bob$/m),
+   'the log says whose key has gone');
 
 # a worker that comes later has not what the master once read
 
