@@ -189,11 +189,11 @@ ngx_http_llm_admin_keep(ngx_http_llm_main_conf_t *mcf)
 
         /* what another nginx has made of the model is not undone */
 
-        news = !llm_admin_same_override(&mcf->kept[i], &o)
+        news = !llm_admin_same_override(&mcf->saved[i], &o)
                && llm_admin_is_news(st ? st : ngx_http_llm_admin_state(admin),
                                     admin->known[i].name, &o);
 
-        mcf->kept[i] = o;
+        mcf->saved[i] = o;
 
         if (news && st == NULL) {
             st = ngx_http_llm_admin_change(admin);
@@ -242,7 +242,7 @@ ngx_http_llm_admin_apply(ngx_http_llm_main_conf_t *mcf, ngx_log_t *log)
             o = m->o;
         }
 
-        mcf->kept[i] = o;
+        mcf->saved[i] = o;
 
         ngx_http_llm_admin_unlock(admin);
 

@@ -374,7 +374,7 @@ typedef struct {
     ngx_atomic_t                *told;          /* [models] shared: the last
                                                    command whose end is in the
                                                    log */
-    llm_override_t              *kept;          /* [models] shared: what
+    llm_override_t              *saved;         /* [models] shared: what
                                                    llm_admin has of them; under
                                                    its lock */
     ngx_http_llm_stats_t        *figures;

@@ -201,11 +201,11 @@ ngx_http_llm_init_zone(ngx_shm_zone_t *shm_zone, void *data)
     mcf->told = ngx_slab_calloc(shpool,
                                 mcf->models.nelts * sizeof(ngx_atomic_t));
 
-    mcf->kept = ngx_slab_calloc(shpool,
-                                mcf->models.nelts * sizeof(llm_override_t));
+    mcf->saved = ngx_slab_calloc(shpool,
+                                 mcf->models.nelts * sizeof(llm_override_t));
 
     if (mem == NULL || mcf->counters == NULL || mcf->told == NULL
-        || mcf->kept == NULL
+        || mcf->saved == NULL
         || ngx_http_llm_create_probed(mcf, shpool) != NGX_OK)
     {
         ngx_log_error(NGX_LOG_EMERG, shm_zone->shm.log, 0,
