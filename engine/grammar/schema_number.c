@@ -8,7 +8,8 @@
 
 #include "engine/grammar/schema_decimal.h"
 
-#include <stdio.h>
+/* most digits behind the dot of a divisor that is not a power of ten */
+#define LLM_SCHEMA_DECIMALS  3
 
 
 /* an alternative costs as much as it has parts, so those with equally many are
@@ -61,6 +62,28 @@ llm_schema_number_enum(llm_schema_t *s, const llm_schema_atom_t *a,
 }
 
 
+/* the digits of i behind the dot, n of them at most LLM_SCHEMA_DECIMALS; zeros
+   at the end need not be written */
+
+static void
+llm_schema_decimals(char *part, uint32_t i, int n)
+{
+    int  k;
+
+    part[0] = '.';
+
+    for (k = n; k > 0; k--, i /= 10) {
+        part[k] = (char) ('0' + i % 10);
+    }
+
+    while (part[n] == '0') {
+        n--;
+    }
+
+    part[n + 1] = '\0';
+}
+
+
 /*
  * Multiples of a * 10^exp, in writings without exponent; a does not end with
  * 0.  With digits behind the dot the whole number and these digits together
@@ -70,7 +93,7 @@ llm_schema_number_enum(llm_schema_t *s, const llm_schema_atom_t *a,
 static llm_rx_t
 llm_schema_multiples(llm_schema_t *s, uint32_t a, int exp)
 {
-    char      part[8];
+    char      part[LLM_SCHEMA_DECIMALS + 2];
     llm_rx_t  rx, nat, zeros, whole, behind;
     uint32_t  i, scale, need;
 
@@ -133,7 +156,6 @@ llm_schema_multiples(llm_schema_t *s, uint32_t a, int exp)
             continue;
         }
 
-        snprintf(part, sizeof(part), ".%0*u", -exp, i);
         whole = llm_rx_and(s->pool, nat, whole);
 
         if (i == 0) {
@@ -141,12 +163,7 @@ llm_schema_multiples(llm_schema_t *s, uint32_t a, int exp)
             continue;
         }
 
-        /* zeros at the end need not be written */
-
-        part[1 + strspn(part + 1, "0123456789")] = '\0';
-        while (part[strlen(part) - 1] == '0') {
-            part[strlen(part) - 1] = '\0';
-        }
+        llm_schema_decimals(part, i, -exp);
 
         rx = llm_rx_or(s->pool, rx,
                        llm_schema_cat3(s, whole, llm_schema_text(s, part),
@@ -215,7 +232,7 @@ llm_schema_multiple_of(llm_schema_t *s, const llm_schema_atom_t *a,
     exp = d.point - d.n;
 
     if (d.n > 4 || exp > 300 || (d.n == 1 && d.digits[0] == '1'
-                                 ? exp < -300 : exp < -3))
+                                 ? exp < -300 : exp < -LLM_SCHEMA_DECIMALS))
     {
         return llm_schema_refuse(s, a->value, "a divisor of more than 4"
                                  " digits, or of more than 3 digits behind"
