@@ -245,9 +245,22 @@ quant_block(const llm_cpu_stage_t *x, uint32_t pack, const __m512i w[8],
  * is near, when the second one has it.
  */
 
+/* clang takes a constant alone, not the argument of an inlined function */
+
+simd_inline void
+quant_ask(const uint8_t *p, const int far)
+{
+    if (far) {
+        __builtin_prefetch(p, 0, 2);
+    } else {
+        __builtin_prefetch(p, 0, 3);
+    }
+}
+
+
 simd_inline void
 quant_prefetch(uint32_t pack, const uint8_t *codes, const uint8_t *scales,
-    uint32_t b, uint32_t n_blocks, size_t next, const int locality)
+    uint32_t b, uint32_t n_blocks, size_t next, const int far)
 {
     size_t  i;
 
@@ -262,10 +275,10 @@ quant_prefetch(uint32_t pack, const uint8_t *codes, const uint8_t *scales,
 
     simd_unroll
     for (i = 0; i < quant_code_size(pack); i += 64) {
-        __builtin_prefetch(codes + i, 0, locality);
+        quant_ask(codes + i, far);
     }
 
-    __builtin_prefetch(scales, 0, locality);
+    quant_ask(scales, far);
 }
 
 
@@ -278,9 +291,9 @@ quant_ahead(uint32_t pack, const uint8_t *codes, const uint8_t *scales,
     far = mm == QUANT_FEW_MM ? QUANT_FAR_MM
                              : QUANT_FAR / quant_code_size(pack);
 
-    quant_prefetch(pack, codes, scales, b + far, n_blocks, next, 2);
+    quant_prefetch(pack, codes, scales, b + far, n_blocks, next, 1);
     quant_prefetch(pack, codes, scales,
-                   b + QUANT_NEAR / quant_code_size(pack), n_blocks, next, 3);
+                   b + QUANT_NEAR / quant_code_size(pack), n_blocks, next, 0);
 }
 
 

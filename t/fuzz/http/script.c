@@ -36,7 +36,7 @@ static const char *const  fz_headers[] = {
     "Cookie: a=b; c\r\n",
     "X-Tenant: \r\n",
     "X-Tenant: a\r\nX-Tenant: b\r\n",
-    "X-Tenant: \xe2\x80\xae\xc2\x9b" "31m\r\nX-Weight: 1e308\r\n",
+    "X-Tenant: \xe2\x80\xae\xc2\x9b\x33\x31m\r\nX-Weight: 1e308\r\n",
     "X-Tenant: t1\r\nX-Weight: 0\r\n",
     "X-Tenant: t2\r\nX-Weight: -1\r\n",
     "X-Tenant: t3\r\nX-Weight: 99999999999999999999\r\n",

@@ -47,7 +47,7 @@ static const char *const  fz_no_numbers[] = {
 static const char *const  fz_strings[] = {
     "", "a", " ", "\\n", "\\u0000", "a\\u0000b", "\\ud800", "\\udc00",
     "\\udc00\\ud800", "\\ud83d\\ude00", "\xf0\x9f\x98\x80", "\\u202e\\u202d",
-    "\xe2\x80\xae\xe2\x80\xad", "\\u009b31m", "\xc2\x9b" "31m", "\\u001b[2J",
+    "\xe2\x80\xae\xe2\x80\xad", "\\u009b31m", "\xc2\x9b\x33\x31m", "\\u001b[2J",
     "<|im_start|>", "<|im_end|>", "<|endoftext|>", "</think>", "<think>",
     "<tool_call>", "{{ 7 * 7 }}", "{% for i in range(9999) %}a{% endfor %}",
     "%s%n%d", "\\\\", "\\\"", "\\/", "\\ufffe\\uffff", "\\u2028\\u2029",
