@@ -217,9 +217,9 @@ llm_gn_repeat(llm_gram_build_t *b, llm_gn_t node, uint32_t min, uint32_t max)
 static void
 llm_gn_key(llm_buf_t *b, llm_str_t key)
 {
-    char         *found;
     size_t        i;
     uint8_t       c;
+    const char   *found;
 
     static const char  chars[] = "\"\\\b\f\n\r\t";
     static const char  names[] = "\"\\bfnrt";
