@@ -11,6 +11,24 @@
 #include "http/ngx_http_llm_admin.h"
 
 
+/* Angie has a list of places for each block "location": since 1.3.0 it may have
+   several names */
+
+#if (angie_version >= 1003000)
+
+typedef ngx_http_core_loc_t       ngx_http_llm_place_t;
+
+#define ngx_http_llm_place_conf(place)  (place)->conf
+
+#else
+
+typedef ngx_http_core_loc_conf_t  ngx_http_llm_place_t;
+
+#define ngx_http_llm_place_conf(place)  (place)
+
+#endif
+
+
 /* what a URI leads to in a server */
 
 typedef enum {
@@ -225,7 +243,8 @@ ngx_http_llm_find_location(ngx_http_core_loc_conf_t *clcf, ngx_str_t *uri,
     ngx_uint_t *regex)
 {
     ngx_queue_t                *q;
-    ngx_http_core_loc_conf_t   *l, *best, *inner;
+    ngx_http_llm_place_t       *l, *best;
+    ngx_http_core_loc_conf_t   *inner;
     ngx_http_location_queue_t  *lq;
 
     best = NULL;
@@ -241,7 +260,7 @@ ngx_http_llm_find_location(ngx_http_core_loc_conf_t *clcf, ngx_str_t *uri,
         lq = (ngx_http_location_queue_t *) q;
         l = lq->exact ? lq->exact : lq->inclusive;
 
-        if (l->named || l->noname) {
+        if (l->named || ngx_http_llm_place_conf(l)->noname) {
             continue;
         }
 
@@ -261,7 +280,7 @@ ngx_http_llm_find_location(ngx_http_core_loc_conf_t *clcf, ngx_str_t *uri,
         if (l->exact_match) {
             if (l->name.len == uri->len) {
                 *regex = 0;
-                return l;
+                return ngx_http_llm_place_conf(l);
             }
 
         } else if (best == NULL || best->name.len < l->name.len) {
@@ -269,7 +288,12 @@ ngx_http_llm_find_location(ngx_http_core_loc_conf_t *clcf, ngx_str_t *uri,
         }
     }
 
-    inner = best ? ngx_http_llm_find_location(best, uri, regex) : NULL;
+    if (best == NULL) {
+        return NULL;
+    }
 
-    return inner ? inner : best;
+    clcf = ngx_http_llm_place_conf(best);
+    inner = ngx_http_llm_find_location(clcf, uri, regex);
+
+    return inner ? inner : clcf;
 }
