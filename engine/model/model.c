@@ -61,10 +61,10 @@ llm_load_ctx(llm_load_t *l)
                         hp->n_ctx_train, m->ctx);
     }
 
-    if (m->ctx > hp->n_ctx_train) {
+    if (m->ctx > hp->n_ctx_orig) {
         llm_load_log(l, LLM_LOG_WARN, "%s: ctx is %u, and the model was "
                      "trained for %u", llm_gguf_name(m->gguf), m->ctx,
-                     hp->n_ctx_train);
+                     hp->n_ctx_orig);
     }
 
     if (m->ctx > LLM_MAX_CTX) {

@@ -47,6 +47,8 @@ typedef struct {
     uint32_t     head_dim_v;
     uint32_t     n_vocab;
     uint32_t     n_ctx_train;
+    uint32_t     n_ctx_orig;            /* where trained on longer sequences
+                                           than that: their length */
     llm_pooling_t  pooling;             /* an encoder that does not say:
                                            MEAN */
     llm_pooling_t  rank_from;           /* with RANK: MEAN, CLS or LAST */

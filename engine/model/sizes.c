@@ -427,11 +427,15 @@ llm_desc_sizes(llm_reader_t *r)
     if (llm_sizes_layers(r) != LLM_OK
         || llm_read_size(r, "context_length", LLM_MAX_CTX,
                          &d->hp.n_ctx_train) != LLM_OK
+        || llm_read_u32(r, "rope.scaling.original_context_length",
+                        &d->hp.n_ctx_orig) == LLM_ERROR
         || llm_read_size(r, "embedding_length", LLM_MAX_WIDTH,
                          &d->hp.n_embd) != LLM_OK)
     {
         return LLM_ERROR;
     }
+
+    d->hp.n_ctx_orig = llm_max(d->hp.n_ctx_orig, d->hp.n_ctx_train);
 
     for (i = 0; i < d->hp.n_layers; i++) {
         if (llm_sizes_layer_all(r, i) != LLM_OK) {

@@ -37,6 +37,7 @@ def _write_config(w, cfg):
     w.add_name("nginx-llm demo")
     w.add_description("A very small chat model made for ngx_http_llm_module")
     w.add_context_length(cfg.context)
+    w.add_rope_scaling_orig_ctx_len(cfg.longest)
     w.add_embedding_length(cfg.dim)
     w.add_block_count(cfg.layers)
     w.add_feed_forward_length(cfg.ffn)

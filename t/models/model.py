@@ -20,7 +20,8 @@ class Config:
     kv_heads: int = 2
     head_dim: int = 64
     ffn: int = 768
-    context: int = 4096
+    context: int = 4096         # of a sequence, unless a server asks for more
+    longest: int = 65536        # trained up to here, see prefix.py
     rope_base: float = 100000.0
     eps: float = 1e-6
 

@@ -191,6 +191,13 @@ test_options(void)
     ok(m && strstr(last_log, "trained for 256"), "a warning beyond training");
     llm_model_free(m);
 
+    m = load_with(&o, &change(.u32_key =
+                              "qwen3.rope.scaling.original_context_length",
+                              .u32 = 512), &err);
+    ok(m && strstr(last_log, "trained for") == NULL,
+       "none where the file says that it was trained for as much");
+    llm_model_free(m);
+
     /* 2 layers, 16 tokens, 2 heads of 8 and 8 floats */
     page = 2 * 16 * 2 * 16 * sizeof(float);
 
