@@ -20,6 +20,9 @@ ngx_int_t ngx_http_llm_api_handler(ngx_http_request_t *r);
 ngx_http_llm_ctx_t *ngx_http_llm_create_ctx(ngx_http_request_t *r);
 /* what follows "/v1/" in a URI, or else all of it */
 llm_str_t ngx_http_llm_api_path(ngx_str_t *uri);
+/* the path of the API in the request's URI; NGX_DECLINED: it has none */
+ngx_int_t ngx_http_llm_path(ngx_http_request_t *r,
+    ngx_http_llm_loc_conf_t *llcf, llm_str_t *path);
 /* finds the endpoint; NGX_DECLINED: there is none */
 ngx_int_t ngx_http_llm_route(ngx_http_request_t *r,
     ngx_http_llm_loc_conf_t *llcf, llm_api_route_t *to);
@@ -34,6 +37,11 @@ void ngx_http_llm_submit(ngx_http_llm_body_t *body);
 /* NGX_DECLINED: it is a GET or HEAD, its body was discarded; else the answer's
    code */
 ngx_int_t ngx_http_llm_get_only(ngx_http_request_t *r);
+
+/* ngx_http_llm_no_route.c */
+
+/* there is no such endpoint, or, if allow is not empty, it has these methods */
+ngx_int_t ngx_http_llm_send_no_route(ngx_http_request_t *r, const char *allow);
 
 /* ngx_http_llm_body.c */
 
@@ -134,5 +142,12 @@ ngx_int_t ngx_http_llm_send_error(ngx_http_request_t *r, llm_err_t *err,
 ngx_uint_t ngx_http_llm_may_hand_on(ngx_http_request_t *r);
 /* the beginning of a client's text for a log, escaped by llm_clean() */
 u_char *ngx_http_llm_clean(ngx_http_request_t *r, ngx_str_t *value);
+
+/* ngx_http_llm_refusal.c */
+
+/* for the filters: the header of a page that nginx itself sends for an error
+   becomes that of a JSON error; then its body does */
+ngx_int_t ngx_http_llm_refusal_header(ngx_http_request_t *r);
+ngx_chain_t *ngx_http_llm_refusal_body(ngx_http_request_t *r, ngx_chain_t *in);
 
 #endif /* NGX_HTTP_LLM_ANSWER_H */

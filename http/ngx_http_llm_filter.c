@@ -16,6 +16,8 @@
 
 static ngx_int_t ngx_http_llm_filter_init(ngx_conf_t *cf);
 static ngx_int_t ngx_http_llm_header_filter(ngx_http_request_t *r);
+static ngx_int_t ngx_http_llm_body_filter(ngx_http_request_t *r,
+    ngx_chain_t *in);
 static ngx_uint_t ngx_http_llm_is_ours(ngx_http_request_t *r);
 
 
@@ -51,6 +53,7 @@ ngx_module_t  ngx_http_llm_filter_module = {
 
 
 static ngx_http_output_header_filter_pt  ngx_http_llm_next_header_filter;
+static ngx_http_output_body_filter_pt    ngx_http_llm_next_body_filter;
 
 
 static ngx_int_t
@@ -63,6 +66,9 @@ ngx_http_llm_filter_init(ngx_conf_t *cf)
     if (mcf->models.nelts) {
         ngx_http_llm_next_header_filter = ngx_http_top_header_filter;
         ngx_http_top_header_filter = ngx_http_llm_header_filter;
+
+        ngx_http_llm_next_body_filter = ngx_http_top_body_filter;
+        ngx_http_top_body_filter = ngx_http_llm_body_filter;
     }
 
     return NGX_OK;
@@ -74,6 +80,7 @@ ngx_http_llm_header_filter(ngx_http_request_t *r)
 {
     if (r == r->main
         && ((ngx_http_llm_is_ours(r) && ngx_http_llm_add_id(r) != NGX_OK)
+            || ngx_http_llm_refusal_header(r) != NGX_OK
             || ngx_http_llm_quota_headers(r) != NGX_OK
             || ngx_http_llm_sunset_headers(r) != NGX_OK))
     {
@@ -81,6 +88,19 @@ ngx_http_llm_header_filter(ngx_http_request_t *r)
     }
 
     return ngx_http_llm_next_header_filter(r);
+}
+
+
+static ngx_int_t
+ngx_http_llm_body_filter(ngx_http_request_t *r, ngx_chain_t *in)
+{
+    in = ngx_http_llm_refusal_body(r, in);
+
+    if (in == NGX_CHAIN_ERROR) {
+        return NGX_ERROR;
+    }
+
+    return ngx_http_llm_next_body_filter(r, in);
 }
 
 

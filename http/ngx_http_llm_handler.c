@@ -7,8 +7,6 @@
 #include "http/ngx_http_llm_module.h"
 
 
-static ngx_int_t ngx_http_llm_send_no_route(ngx_http_request_t *r,
-    const char *allow);
 static ngx_int_t ngx_http_llm_send_answer(ngx_http_llm_ctx_t *ctx,
     llm_str_t rest);
 static ngx_int_t ngx_http_llm_admit(ngx_http_llm_ctx_t *ctx, llm_err_t *err);
@@ -162,16 +160,13 @@ ngx_http_llm_api_path(ngx_str_t *uri)
  */
 
 ngx_int_t
-ngx_http_llm_route(ngx_http_request_t *r, ngx_http_llm_loc_conf_t *llcf,
-    llm_api_route_t *to)
+ngx_http_llm_path(ngx_http_request_t *r, ngx_http_llm_loc_conf_t *llcf,
+    llm_str_t *path)
 {
     u_char                    *p, *last;
-    llm_str_t                  path, method;
     ngx_http_core_loc_conf_t  *clcf;
 
     clcf = ngx_http_get_module_loc_conf(r, ngx_http_core_module);
-
-    ngx_memzero(to, sizeof(llm_api_route_t));
 
     p = r->uri.data;
     last = p + r->uri.len;
@@ -193,87 +188,29 @@ ngx_http_llm_route(ngx_http_request_t *r, ngx_http_llm_loc_conf_t *llcf,
         p++;
     }
 
-    path.data = (char *) p;
-    path.len = last - p;
+    path->data = (char *) p;
+    path->len = last - p;
+
+    return NGX_OK;
+}
+
+
+ngx_int_t
+ngx_http_llm_route(ngx_http_request_t *r, ngx_http_llm_loc_conf_t *llcf,
+    llm_api_route_t *to)
+{
+    llm_str_t  path, method;
+
+    ngx_memzero(to, sizeof(llm_api_route_t));
+
+    if (ngx_http_llm_path(r, llcf, &path) != NGX_OK) {
+        return NGX_DECLINED;
+    }
 
     method.data = (char *) r->method_name.data;
     method.len = r->method_name.len;
 
     return llm_api_route(path, method, to) == LLM_OK ? NGX_OK : NGX_DECLINED;
-}
-
-
-static ngx_uint_t
-ngx_http_llm_wants_websocket(ngx_http_request_t *r)
-{
-    ngx_table_elt_t  *h;
-
-    h = r->headers_in.upgrade;
-
-    return h && r->method == NGX_HTTP_GET
-           && ngx_strlcasestrn(h->value.data, h->value.data + h->value.len,
-                               (u_char *) "websocket",
-                               sizeof("websocket") - 2)
-              != NULL;
-}
-
-
-/* there is no such endpoint, or it has other methods */
-
-static ngx_int_t
-ngx_http_llm_send_no_route(ngx_http_request_t *r, const char *allow)
-{
-    size_t      len;
-    u_char     *methods;
-    llm_err_t   err;
-
-    if (*allow == '\0') {
-        llm_fail_with(&err, 404, "not_found", NULL,
-                      "There is nothing at %.*s.",
-                      (int) ngx_min(r->uri.len, 200), r->uri.data);
-        return ngx_http_llm_send_error(r, &err, 0);
-    }
-
-    /* kept in the pool: an error_page may send the header later */
-
-    len = ngx_strlen(allow);
-    methods = ngx_pnalloc(r->pool, len);
-
-    if (methods == NULL) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    ngx_memcpy(methods, allow, len);
-
-    if (ngx_http_llm_add_header(r, "Allow", (char *) methods, len)
-        != NGX_OK)
-    {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    if (ngx_http_llm_wants_websocket(r)) {
-
-        /* with this status agents fall back to HTTP at once */
-
-        if (ngx_http_llm_add_header(r, "Upgrade", "HTTP/1.1",
-                                    sizeof("HTTP/1.1") - 1)
-            != NGX_OK)
-        {
-            return NGX_HTTP_INTERNAL_SERVER_ERROR;
-        }
-
-        llm_fail_with(&err, 426, "websocket_not_supported", NULL,
-                      "There are no WebSockets here: send the request with "
-                      "%s, and \"stream\": true for events.", allow);
-        return ngx_http_llm_send_error(r, &err, 0);
-    }
-
-    llm_fail_with(&err, 405, "method_not_allowed", NULL,
-                  "%.*s is not allowed here, use %s.",
-                  (int) ngx_min(r->method_name.len, 32),
-                  r->method_name.data, allow);
-
-    return ngx_http_llm_send_error(r, &err, 0);
 }
 
 

@@ -126,6 +126,10 @@ typedef struct {
  * for the methods named there (405).
  */
 int llm_api_route(llm_str_t path, llm_str_t method, llm_api_route_t *to);
+/* is the path the location's prefix itself, or its "v1"? */
+int llm_api_is_root(llm_str_t path);
+/* all endpoints in JSON, their paths below base ("/v1") */
+int llm_api_index(llm_str_t base, llm_buf_t *out);
 
 /* does the endpoint take no body?  Then its request is parsed all the same,
    from conf alone */

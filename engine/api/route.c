@@ -1,5 +1,6 @@
 /*
- * From a path and a method to an endpoint, by the table in endpoints.c.
+ * From a path and a method to an endpoint, by the table in endpoints.c, and
+ * the table itself for who asks what there is.
  */
 
 #include "engine/api/endpoint.h"
@@ -112,6 +113,52 @@ llm_api_route(llm_str_t path, llm_str_t method, llm_api_route_t *to)
     }
 
     return LLM_ERROR;
+}
+
+
+int
+llm_api_is_root(llm_str_t path)
+{
+    while (path.len && path.data[path.len - 1] == '/') {
+        path.len--;
+    }
+
+    if (llm_api_starts(path, "/", 1)) {
+        path = llm_api_skip(path, 1);
+    }
+
+    return path.len == 0
+           || (path.len == 2 && memcmp(path.data, "v1", 2) == 0);
+}
+
+
+int
+llm_api_index(llm_str_t base, llm_buf_t *out)
+{
+    size_t                len;
+    const char           *p;
+    const llm_api_row_t  *row;
+
+    (void) llm_buf_adds(out, "{\"object\":\"list\",\"data\":[");
+
+    for (row = llm_api_endpoints; row->path; row++) {
+        (void) llm_buf_addf(out, "%s{\"object\":\"endpoint\",\"path\":\"",
+                            row == llm_api_endpoints ? "" : ",");
+        (void) llm_json_add_text(out, base.data, base.len);
+        (void) llm_buf_addf(out, "/%s%s\",\"methods\":[", row->path,
+                            row->path[strlen(row->path) - 1] == '/' ? "{model}"
+                                                                   : "");
+
+        for (p = row->methods; *p; p += len + strspn(p + len, ", ")) {
+            len = strcspn(p, ", ");
+            (void) llm_buf_addf(out, "%s\"%.*s\"", p == row->methods ? "" : ",",
+                                (int) len, p);
+        }
+
+        (void) llm_buf_adds(out, "]}");
+    }
+
+    return llm_buf_adds(out, "]}");
 }
 
 

@@ -131,7 +131,8 @@ my %found = (
     '/one/v1/models' => 200, '/re/models' => 404, '/re/v1/models' => 200,
     '/moved/models' => 200, '/named/v1/models' => 200,
     '/cond/models' => 200, '/cond/models?x=1' => 200,
-    '/v1' => 404, '/v1/' => 404, '/v1models' => 404, '/v1/nothing' => 404,
+    '/v1' => 200, '/v1/' => 200, '/v1models' => 404, '/v1/nothing' => 404,
+    '/ai/' => 200, '/ai/v1' => 200, '/re' => 404, '/one/v1' => 200,
 );
 
 is($t->get($_)->{status}, $found{$_}, "GET $_ is $found{$_}")
@@ -141,8 +142,31 @@ is($t->get('/static')->{body}, 'plain', 'other locations are left alone');
 is($t->get('/health?x=1')->{json}{status}, 'ok', 'llm_health around an if');
 ok($t->get('/metrics?x=1')->{json}{models}, 'llm_metrics around an if');
 
+# what there is
+
 $res = $t->get('/v1/nothing');
-ok($res->{json}{error}{message}, 'an unknown path answers in JSON');
+is($res->{json}{error}{message},
+   'There is nothing at /v1/nothing; GET /v1 lists what there is.',
+   'an unknown path: the error says where to look');
+is($t->get('/re/v1/nothing')->{json}{error}{message},
+   'There is nothing at /re/v1/nothing.', 'if there is such a place');
+
+$res = $t->get('/v1/');
+
+my %listed = map { $_->{path} => join ' ', @{ $_->{methods} } }
+             @{ $res->{json}{data} };
+
+is($listed{'/v1/chat/completions'}, 'POST', 'the list: a path, its methods');
+is($listed{'/v1/models/{model}'}, 'GET HEAD', 'those of each');
+is($res->{json}{object}, 'list', 'as OpenAI\'s lists are');
+is($t->get('/ai/v1')->{json}{data}[0]{path}, '/ai/v1/chat/completions',
+   'the paths are those of the location');
+is(scalar(grep { $t->get($_)->{status} == 404 }
+          grep { !/\{/ } keys %listed), 0, 'all of them are there');
+
+$res = $t->request(method => 'HEAD', path => '/v1');
+is("$res->{status} $res->{body}", '200 ', 'HEAD');
+is($t->post('/v1', {})->{status}, 404, 'but it takes nothing');
 
 my $ask = { prompt => 'a', max_tokens => 1 };
 

@@ -1,0 +1,217 @@
+/*
+ * Errors that nginx itself answers in an llm_api location (a body larger than
+ * client_max_body_size, "deny", auth_basic, limit_req, ...): its HTML page
+ * becomes a JSON error in the endpoint's shape.  An error_page goes first, as
+ * it leads to another location.
+ */
+
+#include "http/ngx_http_llm_module.h"
+
+
+typedef struct {
+    ngx_str_t   body;
+    ngx_uint_t  sent;
+} ngx_http_llm_refusal_t;
+
+
+static ngx_uint_t ngx_http_llm_is_page(ngx_http_request_t *r);
+static void ngx_http_llm_refused(ngx_http_request_t *r, llm_err_t *err);
+static ngx_http_llm_refusal_t *ngx_http_llm_find_refusal(ngx_http_request_t *r);
+static void ngx_http_llm_refusal_cleanup(void *data);
+
+
+static const struct {
+    int          status;
+    const char  *code;
+    const char  *message;
+} ngx_http_llm_refusals[] = {
+    { 400, "bad_http", "This is not an HTTP request." },
+    { 401, "invalid_api_key", "Please authenticate." },
+    { 403, NULL, "This is not allowed." },
+    { 404, "not_found", "There is nothing here." },
+    { 405, "method_not_allowed", "This method is not allowed here." },
+    { 408, "request_timeout", "The request did not come in time." },
+    { 429, "rate_limit_exceeded", "Too many requests, try again soon." },
+    { 502, NULL, "The server behind this one gave no valid answer." },
+    { 503, NULL, "The server cannot take this request now, try again soon." },
+    { 504, NULL, "The server behind this one did not answer in time." }
+};
+
+
+ngx_int_t
+ngx_http_llm_refusal_header(ngx_http_request_t *r)
+{
+    llm_buf_t                 body;
+    llm_err_t                 err;
+    llm_str_t                 id;
+    ngx_str_t                 request_id;
+    llm_api_route_t           to;
+    ngx_pool_cleanup_t       *cln;
+    ngx_http_llm_refusal_t   *refusal;
+    ngx_http_llm_loc_conf_t  *llcf;
+
+    if (!ngx_http_llm_is_page(r)) {
+        return NGX_OK;
+    }
+
+    llcf = ngx_http_get_module_loc_conf(r, ngx_http_llm_module);
+
+    cln = ngx_pool_cleanup_add(r->pool, sizeof(ngx_http_llm_refusal_t));
+
+    if (cln == NULL || ngx_http_llm_request_id(r, &request_id) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    id.data = (char *) request_id.data;
+    id.len = request_id.len;
+
+    ngx_http_llm_refused(r, &err);
+    (void) ngx_http_llm_route(r, llcf, &to);
+
+    llm_buf_init(&body, 0);
+
+    if (llm_api_error_body(to.path, id, &err, &body) != LLM_OK) {
+        llm_buf_free(&body);
+        return NGX_ERROR;
+    }
+
+    refusal = cln->data;
+    refusal->sent = 0;
+    refusal->body.len = body.len;
+    refusal->body.data = ngx_pnalloc(r->pool, body.len);
+
+    if (refusal->body.data) {
+        ngx_memcpy(refusal->body.data, body.data, body.len);
+    }
+
+    llm_buf_free(&body);
+
+    if (refusal->body.data == NULL) {
+        return NGX_ERROR;
+    }
+
+    cln->handler = ngx_http_llm_refusal_cleanup;
+
+    r->headers_out.content_length_n = refusal->body.len;
+    ngx_str_set(&r->headers_out.content_type, "application/json");
+    r->headers_out.content_type_len = r->headers_out.content_type.len;
+    r->headers_out.content_type_lowcase = NULL;
+
+    return err.status == 429 ? ngx_http_llm_add_number(r, "Retry-After", 1)
+                             : NGX_OK;
+}
+
+
+/* nothing else in such a location is HTML */
+
+static ngx_uint_t
+ngx_http_llm_is_page(ngx_http_request_t *r)
+{
+    ngx_str_t                 *type;
+    ngx_http_core_loc_conf_t  *clcf;
+
+    type = &r->headers_out.content_type;
+    clcf = ngx_http_get_module_loc_conf(r, ngx_http_core_module);
+
+    return r == r->main
+           && clcf->handler == ngx_http_llm_api_handler
+           && r->err_status >= NGX_HTTP_BAD_REQUEST
+           && r->headers_out.status == r->err_status
+           && type->len == sizeof("text/html") - 1
+           && ngx_strncmp(type->data, "text/html", type->len) == 0;
+}
+
+
+static void
+ngx_http_llm_refused(ngx_http_request_t *r, llm_err_t *err)
+{
+    int                        status;
+    ngx_uint_t                 i;
+    ngx_http_core_loc_conf_t  *clcf;
+
+    status = (int) r->err_status;
+
+    if (status == NGX_HTTP_REQUEST_ENTITY_TOO_LARGE) {
+        clcf = ngx_http_get_module_loc_conf(r, ngx_http_core_module);
+
+        llm_fail_with(err, status, "request_too_large", NULL,
+                      "The request body is too large: this server takes %lld "
+                      "bytes (client_max_body_size).",
+                      (long long) clcf->client_max_body_size);
+        return;
+    }
+
+    for (i = 0; i < sizeof(ngx_http_llm_refusals)
+                    / sizeof(ngx_http_llm_refusals[0]); i++)
+    {
+        if (ngx_http_llm_refusals[i].status == status) {
+            llm_fail_with(err, status, ngx_http_llm_refusals[i].code, NULL,
+                          "%s", ngx_http_llm_refusals[i].message);
+            return;
+        }
+    }
+
+    llm_fail_with(err, status, NULL, NULL, "The server has %s this request.",
+                  status < 500 ? "refused" : "failed to answer");
+}
+
+
+ngx_chain_t *
+ngx_http_llm_refusal_body(ngx_http_request_t *r, ngx_chain_t *in)
+{
+    ngx_buf_t               *b;
+    ngx_chain_t             *out;
+    ngx_http_llm_refusal_t  *refusal;
+
+    if (in == NULL || r->err_status < NGX_HTTP_BAD_REQUEST) {
+        return in;
+    }
+
+    refusal = ngx_http_llm_find_refusal(r);
+
+    if (refusal == NULL || refusal->sent) {
+        return in;
+    }
+
+    b = ngx_calloc_buf(r->pool);
+    out = ngx_alloc_chain_link(r->pool);
+
+    if (b == NULL || out == NULL) {
+        return NGX_CHAIN_ERROR;
+    }
+
+    refusal->sent = 1;
+
+    b->pos = refusal->body.data;
+    b->last = b->pos + refusal->body.len;
+    b->memory = 1;
+    b->last_buf = 1;
+    b->last_in_chain = 1;
+
+    out->buf = b;
+    out->next = NULL;
+
+    return out;
+}
+
+
+static ngx_http_llm_refusal_t *
+ngx_http_llm_find_refusal(ngx_http_request_t *r)
+{
+    ngx_pool_cleanup_t  *cln;
+
+    for (cln = r->pool->cleanup; cln; cln = cln->next) {
+        if (cln->handler == ngx_http_llm_refusal_cleanup) {
+            return cln->data;
+        }
+    }
+
+    return NULL;
+}
+
+
+static void
+ngx_http_llm_refusal_cleanup(void *data)
+{
+    /* nothing to be done: the pool frees it */
+}
