@@ -30,18 +30,25 @@ gcc               gcc
 g++               g++
 make              make
 libc6-dev         /usr/include/stdio.h
-nginx             nginx
-nginx-dev         /usr/share/nginx/src/configure
 libcjson-dev      /usr/include/cjson/cJSON.h
 libpcre2-dev      /usr/include/pcre2.h
 libssl-dev        /usr/include/openssl/evp.h
 zlib1g-dev        /usr/include/zlib.h
 '
 
+# another nginx may be where it likes
+
+if [ -z "${NGINX_SRC:-}" ]; then
+    BUILD_NEEDS="$BUILD_NEEDS
+nginx             nginx
+nginx-dev         /usr/share/nginx/src/configure
+"
+fi
+
 TEST_NEEDS='
 perl              prove
 clang             clang
-libclang-rt-14-dev clang-fuzzer
+libclang-rt-dev   clang-fuzzer
 python3           python3
 python3-venv      python-venv
 nodejs            node
@@ -78,8 +85,7 @@ usage: ./build.sh COMMAND
 
 NGINX_SRC=dir builds against that nginx source tree, CC=clang with clang,
 CUDA_HOME and CUBLAS_HOME say where the CUDA toolkit is.  CPPFLAGS, CFLAGS,
-CXXFLAGS and LDFLAGS are used; outside of a clone no warning is an error
-unless WERROR=1.
+CXXFLAGS and LDFLAGS are used; WERROR=1 makes the compiler's warnings errors.
 END
 }
 
@@ -104,6 +110,17 @@ has() {
 }
 
 
+names() {
+    local package probe all=''
+
+    while read -r package probe; do
+        all="$all${package:+${all:+, }$package}"
+    done <<< "$1"
+
+    printf '%s' "$all"
+}
+
+
 need() {
     local missing='' package probe sudo=''
 
@@ -114,6 +131,9 @@ need() {
     done <<< "$1"
 
     [ -n "$missing" ] || return 0
+
+    # a test must not install anything
+    [ -z "${LLM_NO_INSTALL:-}" ] || die "not installed:$missing"
 
     command -v apt-get > /dev/null || die "please install:$missing"
 
@@ -131,12 +151,38 @@ need() {
 }
 
 
+# One message instead of one for each file.
+
+writable() {
+    local dir bad
+
+    for dir in "$@"; do
+        if [ ! -e "$dir" ]; then
+            dir=$ROOT
+        fi
+
+        bad=$(find "$dir" -maxdepth 0 ! -writable)
+
+        if [ "$dir" != "$ROOT" ] && [ -z "$bad" ]; then
+            bad=$(find "$dir/" ! -type l ! -user "$(id -u)" ! -writable \
+                -print -quit 2> /dev/null || :)
+        fi
+
+        [ -z "$bad" ] || die "$(id -un) may not write to $bad, which is" \
+            "$(stat -c %U "$bad")'s: build in a clone of your own, or have" \
+            "its owner remove what was built (./build.sh clean)"
+    done
+}
+
+
 # What compilers and installers put aside is hundreds of megabytes, and /tmp may
 # be a small disk: in the clone, unless the caller says where.  What tests make
 # stays in /tmp, as the names of sockets have to be short.
 
 aside() {
     local TMPDIR=${TMPDIR:-$OBJS/tmp}
+
+    writable "$OBJS"
 
     export TMPDIR
     mkdir -p "$TMPDIR"
@@ -147,8 +193,56 @@ aside() {
 
 # ---- build ----
 
+# Compiling takes minutes: how many of the files it has come to.  Each command
+# of make's begins with a line that has " -c ".
+
+compile() {
+    local what=$1 total
+
+    shift
+    set -- --no-print-directory -j "$JOBS" "$@"
+    total=$(make -n "$@" 2> /dev/null | grep -c -e ' -c ' || :)
+
+    if [ "$total" = 0 ]; then
+        make -s "$@"
+    else
+        (set -o pipefail; make "$@" | progress "$what" "$total")
+    fi
+}
+
+
+# On a terminal one line that changes; otherwise a line for every tenth.
+
+progress() {
+    local what=$1 total=$2 n=0 line text
+
+    while IFS= read -r line; do
+        case $line in
+            *' -c '*) n=$((n + 1)) ;;
+            *)        continue ;;
+        esac
+
+        text="build.sh: compiling $what: $n of $total files"
+
+        if [ -t 1 ]; then
+            printf '\r%s' "$text"
+        elif [ $((n * 10 / total)) != $(((n - 1) * 10 / total)) ] ||
+             [ "$n" = 1 ]
+        then
+            printf '%s\n' "$text"
+        fi
+    done
+
+    [ ! -t 1 ] || printf '\n'
+}
+
+
 library() {
-    make --no-print-directory -s -j "$JOBS" -f engine/Makefile \
+    local what='the engine'
+
+    [ -z "${SAN:-}" ] || what="$what ($SAN)"
+
+    compile "$what" -f engine/Makefile \
         OBJS="$1" CC="$CC" SAN="${SAN:-}" LLM_TEST="${LLM_TEST:-}" "${@:2}"
 }
 
@@ -239,8 +333,7 @@ module() {
 
     configure "$objs"
 
-    make --no-print-directory -s -j "$JOBS" -C "$objs/nginx-src" \
-        -f "$objs/nginx/Makefile" modules
+    compile 'the module' -C "$objs/nginx-src" -f "$objs/nginx/Makefile" modules
 
     cmp -s "$objs/nginx/ngx_http_llm_module.so" \
            "$objs/ngx_http_llm_module.so" ||
@@ -299,8 +392,7 @@ nvcc_path() {
 backends() {
     local nvcc
 
-    make --no-print-directory -s -j "$JOBS" -f kernels/cuda/Makefile \
-        OBJS="$OBJS" emu
+    compile "the GPU's emulator" -f kernels/cuda/Makefile OBJS="$OBJS" emu
 
     if ! nvcc=$(nvcc_path); then
         say "without CUDA: no nvcc ${CUDA_HOME:+in $CUDA_HOME/bin; }(it is" \
@@ -315,7 +407,7 @@ backends() {
         CUBLAS_INC='' CUBLAS_LIB=''
     fi
 
-    make --no-print-directory -s -j "$JOBS" -f kernels/cuda/Makefile \
+    compile 'the CUDA backend' -f kernels/cuda/Makefile \
         OBJS="$OBJS" NVCC="$nvcc" CUBLAS_INC="$CUBLAS_INC" \
         CUBLAS_LIB="$CUBLAS_LIB" cuda
 }
@@ -351,43 +443,91 @@ build_to_run() {
 
 # ---- run ----
 
-run() {
-    local port=${LLM_PORT:-8080} conf=$ROOT/conf/nginx.conf user=''
+# is somebody listening there?
 
-    case $port in
-        ''|*[!0-9]*) die "LLM_PORT is not a number: $port" ;;
+taken() { (exec 3<> "/dev/tcp/127.0.0.1/$1") 2> /dev/null; }
+
+
+check_port() {
+    case $1 in
+        ''|*[!0-9]*|??????*) die "LLM_PORT is not a number of a port: $1" ;;
     esac
 
-    say "this installs missing packages (nginx, nginx-dev, libcjson-dev," \
-        "libpcre2-dev, libssl-dev, zlib1g-dev, gcc, make), builds the module" \
-        "into objs/, and serves models/demo.gguf on 127.0.0.1:$port until you" \
-        "press Ctrl-C"
+    [ "$1" -ge 1 ] && [ "$1" -le 65535 ] ||
+        die "LLM_PORT is not a number of a port: $1"
 
-    aside build_to_run
+    ! taken "$1" ||
+        die "port $1 is in use, perhaps by another run: choose another one" \
+            "(LLM_PORT=9090 ./build.sh run)"
+}
 
-    mkdir -p "$OBJS/run/logs" "$OBJS/run/temp"
-    ln -sfn "$OBJS" "$OBJS/run/modules"
 
-    if [ "$port" != 8080 ]; then
-        ln -sfn "$ROOT/models" "$OBJS/models"
-        sed "s/127\.0\.0\.1:8080/127.0.0.1:$port/" "$conf" \
-            > "$OBJS/run/nginx.conf"
-        conf=$OBJS/run/nginx.conf
-    fi
+# Once /health says that the model is there: how to ask it.  Until then, or
+# until nginx is gone.
 
-    # as root nginx gives its workers to another user, who may not be able to
-    # read this folder
-    [ "$(id -u)" != 0 ] || user="user $(id -un);"
+say_serving() {
+    local pid=$1 port=$2 line
 
-    say "serving; try"
+    while kill -0 "$pid" 2> /dev/null; do
+        line=$( (exec 3<> "/dev/tcp/127.0.0.1/$port" &&
+                 printf 'GET /health HTTP/1.0\r\n\r\n' >&3 &&
+                 head -n 1 <&3) 2> /dev/null || :)
+
+        case $line in
+            *' 200 '*) break ;;
+        esac
+
+        sleep 0.2
+    done
+
+    kill -0 "$pid" 2> /dev/null || return 0
+
+    say "serving on http://127.0.0.1:$port until you press Ctrl-C; try"
     cat << END
 
 curl -N http://127.0.0.1:$port/v1/chat/completions -H 'Content-Type: application/json' -d '{"model": "demo", "stream": true, "temperature": 0, "messages": [{"role": "user", "content": "What is 2 + 2?"}]}'
 
 END
+}
 
-    PATH=$PATH:/usr/sbin exec nginx -p "$OBJS/run/" -c "$conf" \
-        -g "daemon off; $user"
+
+run() {
+    local port=${LLM_PORT:-8080} dir user=''
+
+    check_port "$port"
+
+    say "this installs missing packages ($(names "$BUILD_NEEDS")), builds the" \
+        "module into objs/, and serves models/demo.gguf on" \
+        "127.0.0.1:$port until you press Ctrl-C"
+
+    aside build_to_run
+
+    export PATH=$PATH:/usr/sbin
+
+    command -v nginx > /dev/null ||
+        die "there is no nginx in PATH: put the one of $NGINX_SRC there"
+
+    # minutes may have gone by
+    check_port "$port"
+
+    # each port has its logs, its pid file and its configuration, which names
+    # the model by ../models
+
+    dir=$OBJS/run/$port
+    mkdir -p "$dir/logs" "$dir/temp"
+    ln -sfn "$OBJS" "$dir/modules"
+    ln -sfn "$ROOT/models" "$OBJS/run/models"
+    sed "s/127\.0\.0\.1:8080/127.0.0.1:$port/" conf/nginx.conf \
+        > "$dir/nginx.conf"
+
+    # as root nginx gives its workers to another user, who may not be able to
+    # read this folder
+    [ "$(id -u)" != 0 ] || user="user $(id -un);"
+
+    # no child of nginx's, which has this process' id
+    (say_serving $$ "$port" &)
+
+    exec nginx -p "$dir/" -c "$dir/nginx.conf" -g "daemon off; $user"
 }
 
 
@@ -412,8 +552,31 @@ node_packages() {
 }
 
 
+# The oldest and the newest gcc-N and clang-N of the distribution, which
+# t/portable compiles with.  CI asks for them; others wait minutes less.
+
+test_compilers() {
+    local name of
+
+    for name in gcc clang; do
+        of=$(apt-cache pkgnames "$name-" | grep -x "$name-[0-9]*" | sort -V)
+        of=$(printf '%s\n' "$of" | sed -n '1p;$p' | sort -u)
+
+        need "$(printf '%s\n' "$of" | sed 's/.*/& &/')"
+    done
+}
+
+
 test_tools() {
     need "$TEST_NEEDS"
+    [ -z "${LLM_COMPILERS:-}" ] || test_compilers
+    # neither uv nor npm writes to the home directory
+    export UV_NO_CACHE=1 UV_NO_CONFIG=1 UV_PYTHON_DOWNLOADS=never
+
+    if [ ! -e .deps/agents ] || [ ! -e .deps/clients ]; then
+        say "fetching what the tests need into .deps: agents and clients as" \
+            "programs, 3.5 GB (./build.sh clean removes them)"
+    fi
 
     if ! cmp -s t/requirements.txt .deps/requirements.txt; then
         rm -rf .deps/venv
@@ -451,9 +614,8 @@ test_clients() {
 
         rm -rf "$name"
 
-        if .deps/venv/bin/uv venv -q --no-config \
-               -p .deps/venv/bin/python "$name" &&
-           .deps/venv/bin/uv pip install -q --no-config --no-cache --no-deps \
+        if .deps/venv/bin/uv venv -q -p .deps/venv/bin/python "$name" &&
+           .deps/venv/bin/uv pip install -q --no-deps \
                -p "$name/bin/python" -r "$list"
         then
             cp "$list" "$name/requirements.txt"
@@ -482,7 +644,7 @@ test_cublas() {
     say "fetching cuBLAS (423 MB) into .deps/cublas"
 
     rm -rf .deps/cublas.new
-    .deps/venv/bin/uv pip install -q --no-config --no-cache --no-deps \
+    .deps/venv/bin/uv pip install -q --no-deps \
         -p .deps/venv/bin/python --target .deps/cublas.new \
         -r t/gpu/requirements.txt
     cp t/gpu/requirements.txt .deps/cublas.new/
@@ -553,12 +715,14 @@ build_beside_tools() {
 
 
 run_tests() {
-    local tests=(t/unit/emulator.t t/unit/unit.t t/fuzz/fuzz.t t/sdk/clients.t
-                 t/http/fuzz.t t/http/reload.t t/agents/agents.t
-                 t/http/cluster.t t/http/health.t -r t/)
+    local tests=(t/unit/emulator.t t/unit/unit.t t/fuzz/fuzz.t
+                 t/portable/portable.t t/sdk/clients.t t/http/fuzz.t
+                 t/http/reload.t t/agents/agents.t t/http/cluster.t
+                 t/http/health.t -r t/)
 
     case $1 in
         '')
+            writable "$OBJS" "$ROOT/.deps"
             need "$BUILD_NEEDS$TEST_NEEDS"
             aside build_beside_tools
             export LLM_OBJS=$OBJS
@@ -703,6 +867,6 @@ case ${1:-} in
     test)    run_tests "${2:-}" ;;
     bench)   bench "${2:-}" "${@:3}" ;;
     install) install_all ;;
-    clean)   rm -rf objs .deps ;;
+    clean)   writable "$OBJS" "$ROOT/.deps" && rm -rf objs .deps ;;
     *)       usage; [ "${1:-}" = help ] || exit 1 ;;
 esac

@@ -1,14 +1,13 @@
 # The flags that all compilations have in common: the caller's, those that
-# make a fault harder to exploit, and warnings as errors for developers.
+# make a fault harder to exploit, and warnings as errors if asked for.
 # engine/Makefile and kernels/cuda/Makefile include it, from the root of the
 # clone; build.sh asks it for the module's.
 
 CFLAGS   ?= -O2 -g
 
-# A newer compiler warns of more, which must not stop who builds a package:
-# warnings are errors in a clone only, or with WERROR=1.
+# A newer compiler warns of more, which must not stop who builds: warnings are
+# errors with WERROR=1 alone, as CI has it.
 
-WERROR   ?= $(if $(wildcard .git),1)
 ERRORS   := $(if $(filter 1,$(WERROR)),-Werror)
 
 # _FORTIFY_SOURCE wants optimised code, and the sanitizers find what it would.

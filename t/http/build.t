@@ -20,9 +20,14 @@ plan skip_all => 'nothing is built yet, and nothing may be installed here'
 
 my $root = $LLM::Test::ROOT;
 
-# the caller's flags and places are not those of the build
-delete @ENV{qw(CC CPPFLAGS CFLAGS CXXFLAGS LDFLAGS WERROR SAN LLM_TEST
-               NGINX_SRC DESTDIR LLM_PORT)};
+# the caller's flags and places are not those of the build, but for WERROR, with
+# which it was built
+
+delete @ENV{qw(CC CPPFLAGS CFLAGS CXXFLAGS LDFLAGS SAN LLM_TEST NGINX_SRC
+               DESTDIR LLM_PORT)};
+
+# all that is needed was installed before the tests
+$ENV{LLM_NO_INSTALL} = 1;
 
 
 sub build_sh {
@@ -91,7 +96,48 @@ like($out, qr{no nginx source in /no/such/tree}, 'is named');
 ($out, $status) = build_sh($root, args => ['run'], LLM_PORT => '80x');
 
 is($status, 1, 'a port that is no number');
-like($out, qr/LLM_PORT is not a number: 80x/, 'is named');
+like($out, qr/LLM_PORT is not a number of a port: 80x/, 'is named');
+
+($out, $status) = build_sh($root, args => ['run'], LLM_PORT => '65536');
+
+is($status, 1, 'a number that no port has');
+like($out, qr/LLM_PORT is not a number of a port: 65536/, 'is named');
+
+
+# ---- what it asks for, and where it may not write ----
+
+sub needs {
+    my (%env) = @_;
+
+    local @ENV{keys %env} = values %env;
+
+    return `cd $root && bash -c 'set -- help; . ./build.sh > /dev/null
+            names "\$BUILD_NEEDS"'`;
+}
+
+like(needs(), qr/\bnginx, nginx-dev\b/, 'the distribution\'s nginx');
+unlike(needs(NGINX_SRC => '/nginx'), qr/nginx/, 'with NGINX_SRC none');
+like(needs(NGINX_SRC => '/nginx'), qr/zlib1g-dev/,
+     'but what its configure wants');
+
+SKIP: {
+    skip('only root can become another user', 3) if $> != 0;
+
+    my $nobody = 'setpriv --reuid=65534 --regid=65534 --clear-groups';
+
+    skip("another user cannot read $root", 3)
+        if system("$nobody test -r $root/build.sh 2> /dev/null") != 0;
+
+    for my $command (qw(build run clean)) {
+        my $text = `$nobody env LLM_PORT=1 $root/build.sh $command 2>&1`;
+
+        $text =~ s/^build\.sh: this installs .*\n//;
+
+        like($text, qr/\Abuild\.sh:\ \S+\ may\ not\ write\ to\ \S+,
+                       \ which\ is\ \w+'s:\ .*\n\z/x,
+             "$command: one line says that it may not write here");
+    }
+}
 
 
 # ---- flags ----
@@ -101,6 +147,9 @@ like($out, qr/LLM_PORT is not a number: 80x/, 'is named');
 sub commands {
     my ($dir, @args) = @_;
     my $objs = tempdir(CLEANUP => 1);
+
+    local $ENV{WERROR};
+    delete $ENV{WERROR};
 
     # a library for what is linked with it
     open my $f, '>', "$objs/libllm.a" or die "libllm.a: $!";
@@ -155,8 +204,8 @@ is(join(' ', grep { /$vector/ && $c->{$_} =~ / -fstack-protector/ }
 sub llm_command { commands(shift, '-f engine/Makefile cli', @_)->{llm} }
 
 like(llm_command($root, 'WERROR=1'), qr/ -D_FORTIFY_SOURCE=2 .* -Werror /,
-     'developers: -Werror');
-unlike(llm_command($root, 'WERROR=0'), qr/-Werror/, 'packagers: none');
+     'WERROR=1: -Werror');
+unlike(llm_command($root), qr/-Werror/, 'for all others: none');
 unlike(llm_command($root, 'CFLAGS="-O2 -O0"'), qr/_FORTIFY_SOURCE/,
        'no _FORTIFY_SOURCE where nothing is optimised');
 unlike(llm_command($root, 'SAN=asan'), qr/_FORTIFY_SOURCE/,
@@ -186,7 +235,7 @@ like($cc, qr/ -fstack-protector-strong .* -DLLM_GIVEN_CPP -O1 $/,
 unlike($cc, qr/-Wno-error/, 'and nginx\'s -Werror');
 like($ld, qr/ -Wl,-z,relro .* -Wl,--as-needed $/, 'and of the linker');
 like((configured(WERROR => 1))[0], qr/ -D_FORTIFY_SOURCE=2 /, 'hardened');
-like((configured(WERROR => 0))[0], qr/ -Wno-error /, 'packagers: no -Werror');
+like((configured(WERROR => ''))[0], qr/ -Wno-error /, 'others: no -Werror');
 
 my $elf = `readelf -dW $root/objs/ngx_http_llm_module.so`;
 
@@ -238,8 +287,12 @@ like($out, qr{\Q$dest\E/etc/nginx/llm_errors\.conf stays as it is},
 
 # ---- run ----
 
-{
-    my $port = LLM::Test::free_port();
+# starts it; returns its output up to the line that says how to ask, that line,
+# and how to end it
+
+sub begin_run {
+    my ($port) = @_;
+
     my $pid = open(my $said, '-|') // die "fork: $!";
 
     if ($pid == 0) {
@@ -257,23 +310,55 @@ like($out, qr{\Q$dest\E/etc/nginx/llm_errors\.conf stays as it is},
         last if ($curl) = $line =~ /^(curl -N .*)/;
     }
 
+    return ($text, $curl, sub {
+        kill 'QUIT', $pid;
+        $text .= join '', <$said>;
+        close $said;
+        return ($text, $? >> 8);
+    });
+}
+
+{
+    my $port = LLM::Test::free_port();
+    my ($text, $curl, $end) = begin_run($port);
+
     like($text, qr/this installs missing packages .*\Q127.0.0.1:$port\E/s,
          'run says what it will do');
     like($curl, qr/127\.0\.0\.1:$port/, 'and how to ask');
 
-    my $answer = '';
-
-    LLM::Test::wait_for(60, sub {
-        $answer = `$curl -sf 2>/dev/null`;
-        return $answer =~ /\[DONE\]/;
-    });
+    my $answer = `$curl -sf 2>/dev/null`;
 
     is(join('', $answer =~ /"delta":\{"content":"([^"]*)/g), '2 + 2 = 4.',
-       'its curl line is answered') or diag($answer);
+       'which is answered at once') or diag("$text\n$answer");
+    like(`curl -s http://127.0.0.1:$port/`, qr{/v1.*/health},
+         '/ says what is there');
 
-    kill 'QUIT', $pid;
-    close $said;
-    is($? >> 8, 0, 'ends when it is told to');
+    # while it runs
+
+    ($out, $status) = build_sh($root, args => ['run'], LLM_PORT => $port);
+
+    is($status, 1, 'a port that is taken');
+    is($out, "build.sh: port $port is in use, perhaps by another run: choose "
+       . "another one (LLM_PORT=9090 ./build.sh run)\n", 'is said in one line');
+
+    my $other = LLM::Test::free_port();
+    my (undef, undef, $end_other) = begin_run($other);
+
+    for my $of ($port, $other) {
+        open my $f, '<', "$root/objs/run/$of/logs/nginx.pid"
+            or die "no pid file of the run on port $of: $!";
+        chomp(my $pid = <$f>);
+        ok(kill(0, $pid), "two at a time: the pid file of port $of");
+    }
+
+    is(($end_other->())[1], 0, 'one ends');
+
+    ($text, $status) = $end->();
+
+    is($status, 0, 'and the other one, when it is told to');
+    unlike($text, qr/\[(?:warn|error|alert|crit|emerg)\]/, 'without a warning');
+    like($text, qr/model "demo" is ready.*build\.sh: serving on /s,
+         'the model is there when it says so');
 }
 
 
@@ -304,10 +389,6 @@ SKIP: {
 
     my $tree = files("$dir/nginx");
 
-    # without .git warnings are no errors; the objects are those of a clone
-
-    unlike(llm_command("$dir/clone"), qr/-Werror/, 'no clone: no -Werror');
-
     # /tmp may be small: a compiler that says where it puts things aside
 
     open my $cc, '>', "$dir/bin/cc" or die "cc: $!";
@@ -319,7 +400,7 @@ SKIP: {
 
     # it is about the module: CUDA is not compiled once more
 
-    ($out, $status) = build_sh("$dir/clone", args => ['build'], WERROR => 1,
+    ($out, $status) = build_sh("$dir/clone", args => ['build'],
                                NGINX_SRC => "$dir/nginx",
                                CUDA_HOME => "$dir/none", TMPDIR => '',
                                PATH => "$dir/bin:$ENV{PATH}");
@@ -327,6 +408,8 @@ SKIP: {
     is($status, 0, 'NGINX_SRC') or diag($out);
     like($out, qr{configuring with the nginx source in \Q$dir\E/nginx},
          'says which');
+    like($out, qr{^build\.sh: compiling the module: (\d+) of \1 files$}m,
+         'and how far it is');
     is_deeply(files("$dir/nginx"), $tree, 'and leaves it as it was');
 
     my %aside = map { $_ => 1 } `cat $dir/aside`;

@@ -443,6 +443,9 @@ is((slurp('CHANGELOG.md') =~ /^## (?!Next$)(\S+)/m)[0], $version,
    'the newest version in CHANGELOG.md');
 is(($readme =~ /"version":"([^"]+)"/)[0], $version,
    'the version that /health is shown with');
+is(($readme =~ /"status":"ok","version".*?"ctx":(\d+)/)[0],
+   (slurp('conf/nginx.conf') =~ /\bctx=(\d+)/)[0],
+   'and the context that "./build.sh run" has');
 
 # what CONTRIBUTING.md sends its readers to
 

@@ -96,7 +96,8 @@ END
     },
 
     qwen => {
-        program => [ 'node', "$modules/.bin/qwen" ],
+        # Debian 12's Node is too old for it
+        program => [ "$modules/.bin/node", "$modules/.bin/qwen" ],
         path => '/v1/chat/completions',
         env => sub { return {
             OPENAI_BASE_URL => "$_[0]/v1", OPENAI_API_KEY => 'none',
