@@ -183,7 +183,8 @@ is("$res->{status} $res->{json}{error}{type}", '403 permission_error',
 # before the body is read: one that is too large, and one that does not come
 
 $res = ask('/small/completions', { prompt => 'a' x 4000 });
-is_code($res, 413, '', 'a body that is too large for its location');
+is_code($res, 413, 'request_too_large',
+        'a body that is too large for its location');
 
 my $c = LLM::Client->open(port => $t->port, method => 'POST',
     path => '/v1/completions', headers => { 'Content-Length' => 100 });
