@@ -41,6 +41,8 @@
  *   ngx_http_llm_stream.c      answers on their way, disconnects, timers
  *   ngx_http_llm_output.c      bytes on their way to a client
  *   ngx_http_llm_response.c    whole answers and errors
+ *   ngx_http_llm_no_route.c    where there is no endpoint; the list of them
+ *   ngx_http_llm_refusal.c     nginx's own errors in the API's shape
  *   ngx_http_llm_filter.c      x-request-id on all answers
  *   ngx_http_llm_metrics.c     llm_metrics
  *   ngx_http_llm_figures.h     what it tells of requests, llm_slo, likewise
