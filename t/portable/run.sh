@@ -71,7 +71,7 @@ pid=$!
 while IFS= read -r line; do
     printf "%s\n" "$line"
     case $line in
-        "curl -N "*) answer=$(eval "$line"); break ;;
+        "curl -N "*) answer=$(eval "$line" || :); break ;;
     esac
 done < <(cat /root/said)
 
