@@ -653,10 +653,10 @@ test_cublas() {
 
 
 # Prometheus' tool that reads metrics and rules, out of the distribution's
-# package: that itself would start a server here.
+# package, which in Debian 12 is the server's: that would be started here.
 
 test_promtool() {
-    local to=.deps/promtool
+    local to=.deps/promtool package=promtool
 
     if [ -x "$to/promtool" ] || command -v promtool > /dev/null; then
         return
@@ -665,10 +665,12 @@ test_promtool() {
     rm -rf "$to.new"
     mkdir -p "$to.new"
 
-    if (cd "$to.new" && apt-get download -qq prometheus &&
-            dpkg-deb --fsys-tarfile prometheus_*.deb |
+    apt-cache show "$package" > /dev/null 2>&1 || package=prometheus
+
+    if (cd "$to.new" && apt-get download -qq "$package" &&
+            dpkg-deb --fsys-tarfile "$package"_*.deb |
             tar -x --strip-components=3 ./usr/bin/promtool &&
-            rm -f prometheus_*.deb) > /dev/null 2>&1
+            rm -f "$package"_*.deb) > /dev/null 2>&1
     then
         rm -rf "$to"
         mv "$to.new" "$to"
