@@ -163,7 +163,7 @@ ngx_http_llm_refusal_body(ngx_http_request_t *r, ngx_chain_t *in)
     ngx_chain_t             *out;
     ngx_http_llm_refusal_t  *refusal;
 
-    if (in == NULL || r->err_status < NGX_HTTP_BAD_REQUEST) {
+    if (in == NULL || r != r->main || r->err_status < NGX_HTTP_BAD_REQUEST) {
         return in;
     }
 
