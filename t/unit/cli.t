@@ -297,7 +297,7 @@ my @parts = LLM::GGUF::split($demo, "$dir/split", 3);
 
 ($out, $err, $status) = llm('', 'info', $parts[0]);
 is($status, 0, 'a model in three files') or diag($err);
-like($out, qr/bytes in 3 files, 31 keys, 68 tensors$/m, 'which are one');
+like($out, qr/bytes in 3 files, 32 keys, 68 tensors$/m, 'which are one');
 fails('another part of it', qr/named by its first part, \S*-00001-of-00003/,
       '', 'info', $parts[1]);
 is((llm("5 6 7 8\n", 'logits', $parts[0], '--all'))[0],
