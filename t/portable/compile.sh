@@ -41,8 +41,9 @@ compile_module() {
 
     cd "$OBJS/nginx-src"
 
-    for dir in src/core src/event src/event/modules src/os/unix src/http \
-               src/http/modules src/http/v2 "$OBJS/nginx"
+    for dir in src/core src/event src/event/modules src/event/quic src/os/unix \
+               src/http src/http/modules src/http/v2 src/http/v3 \
+               "$OBJS/nginx"
     do
         [ ! -d "$dir" ] || incs+=(-I "$dir")
     done
