@@ -437,7 +437,7 @@ test_changed(void)
     llm_engine_t        e;
     llm_served_t        m, *models[1] = { &m };
     llm_request_t       head, *there;
-    llm_zone_model_t    zm = { 1 };
+    llm_zone_model_t    zm = { .parallel = 1 };
     llm_command_msg_t   command;
 
     memset(&e, 0, sizeof(e));

@@ -170,7 +170,7 @@ is(join("\n", @named), '', 'in their own files alone');
 my @jinja = glob "$root/engine/text/jinja/*.[ch]";
 my $lines = () = map { open my $f, '<', $_ or die "$_: $!"; <$f> } @jinja;
 
-cmp_ok($lines, '<=', 11_800, 'lines of the Jinja interpreter');
+cmp_ok($lines, '<=', 11_900, 'lines of the Jinja interpreter');
 cmp_ok($lines, '>', 5_000, 'which were counted');
 
 

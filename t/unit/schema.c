@@ -407,7 +407,7 @@ test_undecided(void)
     };
 
     for (i = 0; i < llm_nelems(of); i++) {
-        g = compile(of[i].schema, strlen(of[i].schema), &err);
+        g = compile(of[i].schema, strlen(of[i].schema), 0, &err);
         ok(g == NULL && err.status == 400
            && strstr(err.msg, of[i].decided ? "no text matches"
                                             : "could not be decided"),
