@@ -15,6 +15,8 @@ typedef struct {
 
     llm_str_t          reasoning_effort;
     llm_str_t          reasoning_format;
+    llm_str_t          json_instruction;        /* said to the model where its
+                                                   answer must be JSON */
 
     const llm_flat_t  *messages;
     const llm_flat_t  *tools;

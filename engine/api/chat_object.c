@@ -291,18 +291,65 @@ llm_api_write_message(llm_api_reader_t *rd, const llm_flat_t *msg, int old,
 }
 
 
+/* how many messages of the system come first */
+
+static uint32_t
+llm_api_n_system(const llm_flat_t *messages)
+{
+    uint32_t           n;
+    const llm_flat_t  *msg, *role;
+
+    n = 0;
+
+    for (msg = llm_flat_first(messages); msg;
+         msg = llm_flat_next(messages, msg))
+    {
+        role = llm_flat_get(msg, "role");
+
+        if (!llm_api_str_is(role, "system")
+            && !llm_api_str_is(role, "developer"))
+        {
+            break;
+        }
+
+        n++;
+    }
+
+    return n;
+}
+
+
+/* json_instruction, as one more message of the system */
+
+static void
+llm_api_write_instruction(const llm_api_chat_t *b, llm_buf_t *out)
+{
+    size_t  handle;
+
+    handle = llm_flat_open(out, LLM_FLAT_OBJECT);
+    llm_api_add_key(out, "role");
+    llm_api_add_key(out, "system");
+    llm_api_add_key(out, "content");
+    llm_flat_add_str(out, b->json_instruction.data, b->json_instruction.len);
+    llm_flat_close(out, handle, 2);
+}
+
+
 /* returns the last message; NULL: *err says what is wrong */
 
 static const llm_flat_t *
-llm_api_write_messages(llm_api_reader_t *rd, const llm_flat_t *messages,
+llm_api_write_messages(llm_api_reader_t *rd, const llm_api_chat_t *b,
     llm_err_t *err)
 {
     size_t             handle;
-    uint32_t           i, old;
-    const llm_flat_t  *msg, *last;
+    uint32_t           i, old, at;
+    const llm_flat_t  *msg, *last, *messages;
 
     last = NULL;
+    messages = b->messages;
     old = llm_api_old_messages(messages);
+    at = b->json_instruction.len && llm_api_wants_json(&b->body)
+         ? llm_api_n_system(messages) : UINT32_MAX;
 
     llm_api_add_key(rd->msg, "messages");
     handle = llm_flat_open(rd->msg, LLM_FLAT_ARRAY);
@@ -310,6 +357,10 @@ llm_api_write_messages(llm_api_reader_t *rd, const llm_flat_t *messages,
     msg = llm_flat_first(messages);
 
     for (i = 0; msg; i++) {
+        if (i == at) {
+            llm_api_write_instruction(b, rd->msg);
+        }
+
         if (llm_api_write_message(rd, msg, i < old, err) != LLM_OK) {
             return NULL;
         }
@@ -318,7 +369,12 @@ llm_api_write_messages(llm_api_reader_t *rd, const llm_flat_t *messages,
         msg = llm_flat_next(messages, msg);
     }
 
-    llm_flat_close(rd->msg, handle, messages->count);
+    if (i == at) {
+        llm_api_write_instruction(b, rd->msg);
+    }
+
+    llm_flat_close(rd->msg, handle,
+                   messages->count + (at != UINT32_MAX));
 
     return last;
 }
@@ -518,7 +574,7 @@ llm_api_write_chat(llm_api_reader_t *rd, const llm_api_chat_t *b,
     llm_api_add_key(msg, "lenient");
     llm_flat_add_bool(msg, 1);
 
-    last = llm_api_write_messages(rd, b->messages, err);
+    last = llm_api_write_messages(rd, b, err);
 
     if (last == NULL || llm_api_write_turn(b, last, msg, err) != LLM_OK
         || llm_api_write_kwargs(b, msg, err) != LLM_OK)

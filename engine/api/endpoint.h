@@ -285,6 +285,8 @@ int llm_api_write_prompts(const llm_flat_t *v, const llm_api_at_t *at,
 /* rule.c: appends what the answer must look like to the message */
 int llm_api_write_rule(llm_api_reader_t *rd, const llm_api_body_t *b,
     llm_err_t *err);
+/* do its fields, which may be wrong, ask for JSON? */
+int llm_api_wants_json(const llm_api_body_t *b);
 /* lists.c: appends a list of token ids */
 int llm_api_write_ids(const llm_flat_t *list, const llm_api_at_t *at,
     llm_buf_t *msg, llm_ref_t *ref, llm_err_t *err);

@@ -26,6 +26,7 @@ static const llm_api_field_t  llm_api_chat_rows[] = {
     { "function_call", LLM_FIELD_ANY, AT(function_call), 0, 0 },
     { "functions", LLM_FIELD_ARRAY, AT(functions), 0, 0 },
     { "include_reasoning", LLM_FIELD_BOOL, AT(include_reasoning), 0, 0 },
+    { "json_instruction", LLM_FIELD_STRING, AT(json_instruction), 0, 0 },
     { "max_completion_tokens", LLM_FIELD_INT, AT(max_completion_tokens),
       -1, INT32_MAX },
     { "messages", LLM_FIELD_REQUIRED, AT(messages), 0, 0 },

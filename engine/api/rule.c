@@ -428,3 +428,23 @@ llm_api_write_rule(llm_api_reader_t *rd, const llm_api_body_t *b,
 
     return llm_api_rule_text(&u, LLM_RULE_GBNF, "grammar", b->grammar, err);
 }
+
+
+int
+llm_api_wants_json(const llm_api_body_t *b)
+{
+    const llm_flat_t  *type, *s, *any;
+
+    type = b->response_format && b->response_format->type == LLM_FLAT_OBJECT
+           ? llm_api_member(b->response_format, "type") : NULL;
+    s = b->structured_outputs
+        && b->structured_outputs->type == LLM_FLAT_OBJECT
+        ? b->structured_outputs : NULL;
+    any = s ? llm_api_member(s, "json_object") : NULL;
+
+    return llm_api_str_is(type, "json_object")
+           || llm_api_str_is(type, "json_schema")
+           || (s && llm_api_member(s, "json"))
+           || (any && any->type == LLM_FLAT_BOOL && llm_flat_int(any))
+           || b->json_schema || b->guided_json;
+}

@@ -21,6 +21,10 @@ my $t = LLM::Test->new(http => q[llm_defaults '{"max_tokens": 3}';],
             llm_defaults '{"logprobs": true, "top_logprobs": 2}';
         }
         location /dim/v1 { llm_api; llm_defaults '{"dimensions": 4}'; }
+        location /json/v1 {
+            llm_api;
+            llm_defaults '{"json_instruction": "Say it in JSON."}';
+        }
         location /cap/v1 { llm_api; llm_defaults '$big'; llm_max_tokens 5; }
         location = /health { llm_health; }
 END
@@ -67,6 +71,39 @@ is(tokens('/chat/v1', max_tokens => 2), 2, 'others do without');
 
 $res = $t->post('/dim/v1/embeddings', { input => 'a' });
 is(scalar @{ $res->{json}{data}[0]{embedding} }, 4, 'an embedding');
+
+# the model is told that its answer has to be JSON, and only then
+
+sub prompt {
+    my (%more) = @_;
+
+    return $t->post('/json/v1/apply-template', { messages => [
+        { role => 'system', content => 'Be brief.' },
+        { role => 'user', content => 'Hi' } ], %more })->{json}{prompt};
+}
+
+for (   [ response_format => { type => 'json_object' } ],
+        [ response_format => { type => 'json_schema', json_schema => {
+                               name => 'x', schema => {} } } ],
+        [ json_schema => {} ], [ guided_json => {} ],
+        [ structured_outputs => { json_object => \1 } ])
+{
+    like(prompt(@$_), qr/Be brief\..*Say it in JSON\..*Hi/s,
+         "an instruction for $_->[0]");
+}
+
+for (   [], [ response_format => { type => 'text' } ],
+        [ grammar => 'root ::= "a"' ],
+        [ structured_outputs => { json_object => \0 } ])
+{
+    unlike(prompt(@$_), qr/JSON/, 'none for ' . ($_->[0] // 'a chat'));
+}
+
+my ($plain, $told) = map {
+    $t->post('/json/v1/responses', { input => 'a', max_output_tokens => 1,
+        text => { format => { type => $_ } } })->{json}{usage}{input_tokens}
+} qw(text json_object);
+cmp_ok($told, '>', $plain + 3, 'Responses, too');
 
 # in a thread, where large bodies are parsed
 
