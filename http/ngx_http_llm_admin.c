@@ -51,6 +51,8 @@ ngx_http_llm_admin(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     }
 
     llcf->prefix = clcf->name.len;
+    llcf->server = ngx_http_conf_get_module_srv_conf(cf,
+                                                     ngx_http_core_module);
 
     mcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_llm_module);
     admin = ngx_http_llm_admin_conf(cf, mcf);

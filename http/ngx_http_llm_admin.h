@@ -191,6 +191,9 @@ ngx_int_t ngx_http_llm_admin_show_usage(ngx_http_llm_admin_request_t *a,
 
 /* ngx_http_llm_admin_origin.c */
 
+/* of the server of an llm_admin; nothing for others */
+char *ngx_http_llm_admin_keep_server_names(ngx_conf_t *cf,
+    ngx_http_llm_loc_conf_t *llcf);
 /* what pages of this server send with a request that acts */
 #define NGX_HTTP_LLM_ADMIN_HEADER  "X-LLM-Admin"
 

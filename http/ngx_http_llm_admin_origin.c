@@ -97,6 +97,41 @@ ngx_http_llm_admin_header(ngx_http_request_t *r, const char *name)
 }
 
 
+/* nginx has the names in memory that ends with the reading of the
+   configuration */
+
+char *
+ngx_http_llm_admin_keep_server_names(ngx_conf_t *cf,
+    ngx_http_llm_loc_conf_t *llcf)
+{
+    ngx_array_t             *names;
+    ngx_http_server_name_t  *copy;
+
+    if (llcf->handler != ngx_http_llm_admin_handler) {
+        return NGX_CONF_OK;
+    }
+
+    names = &llcf->server->server_names;
+
+    if (ngx_array_init(&llcf->server_names, cf->pool, names->nelts + 1,
+                       sizeof(ngx_http_server_name_t))
+        != NGX_OK)
+    {
+        return NGX_CONF_ERROR;
+    }
+
+    copy = ngx_array_push_n(&llcf->server_names, names->nelts);
+    if (copy == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
+    ngx_memcpy(copy, names->elts,
+               names->nelts * sizeof(ngx_http_server_name_t));
+
+    return NGX_CONF_OK;
+}
+
+
 /* no browser leaves the host out */
 
 static ngx_uint_t
@@ -107,7 +142,7 @@ ngx_http_llm_admin_is_own_host(ngx_http_request_t *r)
     ngx_uint_t                 i;
     struct in6_addr            in6;
     ngx_http_server_name_t    *sn;
-    ngx_http_core_srv_conf_t  *cscf;
+    ngx_http_llm_loc_conf_t   *llcf;
 
     host = r->headers_in.server;
 
@@ -129,10 +164,10 @@ ngx_http_llm_admin_is_own_host(ngx_http_request_t *r)
         return 1;
     }
 
-    cscf = ngx_http_get_module_srv_conf(r, ngx_http_core_module);
-    sn = cscf->server_names.elts;
+    llcf = ngx_http_get_module_loc_conf(r, ngx_http_llm_module);
+    sn = llcf->server_names.elts;
 
-    for (i = 0; i < cscf->server_names.nelts; i++) {
+    for (i = 0; i < llcf->server_names.nelts; i++) {
         if (ngx_http_llm_admin_is_server_name(r, &sn[i], &host)) {
             return 1;
         }

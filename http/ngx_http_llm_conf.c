@@ -499,6 +499,10 @@ ngx_http_llm_check_use(ngx_conf_t *cf, ngx_http_llm_main_conf_t *mcf,
         }
     }
 
+    if (ngx_http_llm_admin_keep_server_names(cf, llcf) != NGX_CONF_OK) {
+        return NGX_CONF_ERROR;
+    }
+
     ngx_http_llm_want_probes(mcf, llcf);
     ngx_http_llm_check_path(cf, llcf);
 

@@ -397,6 +397,9 @@ typedef struct {
                                                    model */
     ngx_http_handler_pt          handler;       /* its own ... */
     ngx_http_core_loc_conf_t    *core;          /* ... of this location */
+    ngx_http_core_srv_conf_t    *server;        /* of llm_admin ... */
+    ngx_array_t                  server_names;  /* ... with these:
+                                                   ngx_http_server_name_t */
     ngx_str_t                    file;
     ngx_uint_t                   line;
 
